@@ -1,0 +1,82 @@
+package quantmf
+
+// This file holds the typed errors. Bad input never panics and is never
+// silently mended: it is one of these, which says what and where.
+
+import "strconv"
+
+// OptionError reports an option with a value that it cannot have, an option the
+// called function has no use for, or two options that contradict each other.
+type OptionError struct {
+	Option string // the name of the function that made it, such as "WithEpsilon"
+	Value  string // the value given
+	Bound  string // what the value must be, or why the option cannot stand here
+}
+
+func (e *OptionError) Error() string {
+	return "quantmf: " + e.Option + "(" + e.Value + "): " + e.Bound
+}
+
+// DataError reports a number in the data that cannot be used. Row and Col are
+// -1 where they do not apply; both count from 0.
+type DataError struct {
+	Row, Col int
+	Value    float64
+	Problem  string
+}
+
+func (e *DataError) Error() string {
+	s := "quantmf: "
+	if e.Row >= 0 {
+		s += "row " + itoa(e.Row) + ", "
+	}
+	if e.Col >= 0 {
+		s += "column " + itoa(e.Col) + ", "
+	}
+	if e.Row >= 0 || e.Col >= 0 {
+		s += "value "
+	}
+	return s + ftoa(e.Value) + ": " + e.Problem
+}
+
+// ShapeError reports lengths or sizes that do not fit.
+type ShapeError struct {
+	What string // the argument
+	Got  string
+	Want string
+}
+
+func (e *ShapeError) Error() string {
+	return "quantmf: " + e.What + ": got " + e.Got + ", want " + e.Want
+}
+
+// FormatError reports a damaged or foreign model file.
+type FormatError struct {
+	Offset  int64 // in bytes from the start
+	Problem string
+}
+
+func (e *FormatError) Error() string {
+	return "quantmf: model file, byte " + strconv.FormatInt(e.Offset, 10) + ": " + e.Problem
+}
+
+// ConvergenceError reports a transport that did not reach its tolerance. Without
+// [WithStrict] it is a warning of the model, or a field of [Transport].
+type ConvergenceError struct {
+	Row           int     // the row of the matrix, -1 for a single vector
+	Iterations    int     // passes made
+	MarginalError float64 // max_j |c_j-b_j|/b_j reached
+	Tolerance     float64 // wanted
+}
+
+func (e *ConvergenceError) Error() string {
+	s := "quantmf: "
+	if e.Row >= 0 {
+		s += "row " + itoa(e.Row) + ": "
+	}
+	return s + "transport at a relative column error of " + ftoa(e.MarginalError) + " after " +
+		itoa(e.Iterations) + " passes, wanted " + ftoa(e.Tolerance)
+}
+
+func itoa(i int) string     { return strconv.Itoa(i) }
+func ftoa(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }

@@ -1,0 +1,3 @@
+module github.com/quantmf/quantmf
+
+go 1.25

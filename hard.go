@@ -1,0 +1,200 @@
+package quantmf
+
+// This file holds the limit ε → 0: the monotone plan of sorted samples, mass by
+// mass (the north-west corner rule). Equal samples share their joint mass
+// equally, which averages tied ranks and tied quantiles.
+
+import (
+	"math"
+)
+
+// hardPlan is the plan: sample i holds the mass between lo_i and hi_i, that of
+// all samples equal to it, and level j the mass between cum_j and cum_{j+1}.
+type hardPlan struct {
+	x       []float64
+	xs      []float64 // squashed
+	y, a, b []float64
+	perm    []int32
+	lo, hi  []float64
+	cum     []float64 // m+1 numbers from 0 to 1
+	cuts    []float64 // m-1 thresholds between levels, in squashed x
+	squash  squashed
+}
+
+// snap is the difference below which a sample's mass ends where a level's does.
+const snap = 1e-13
+
+func newHardPlan(x []float64, c *config, m int) *hardPlan {
+	r := new(row)
+	r.resize(len(x), m)
+	r.setTargets(c.targets)
+	r.setWeights(c.weights, c.targetWeights)
+	r.setSamples(x, c.squash, false)
+	n := len(x)
+	h := &hardPlan{x: r.x[:n], xs: r.xs[:n], y: r.y, a: r.a[:n], b: r.b, perm: r.perm[:n], squash: r.squash,
+		lo: make([]float64, n), hi: make([]float64, n), cum: make([]float64, m+1), cuts: make([]float64, m-1)}
+	for j, b := range h.b {
+		h.cum[j+1] = h.cum[j] + b
+		if c.targetWeights == nil {
+			h.cum[j+1] = float64(j+1) / float64(m)
+		}
+	}
+	h.cum[m] = 1
+	mass, level := 0.0, 0
+	count := 0
+	for p := 0; p < n; {
+		end := p
+		from := mass
+		for ; end < n && h.x[h.perm[end]] == h.x[h.perm[p]]; end++ {
+			mass += h.a[h.perm[end]]
+			count++
+		}
+		if c.weights == nil {
+			mass = float64(count) / float64(n)
+		}
+		if end == n {
+			mass = 1
+		}
+		for h.cum[level] < mass-snap {
+			level++
+		}
+		if math.Abs(h.cum[level]-mass) <= snap {
+			mass = h.cum[level]
+		}
+		for _, i := range h.perm[p:end] {
+			h.lo[i], h.hi[i] = from, mass
+		}
+		p = end
+	}
+	r.setEpsilon(1) // only shifts thresholds inside a sample shared by two levels
+	r.hardCuts(h)
+	return h
+}
+
+// hardCuts fills the thresholds: on the sample that two levels share, half way
+// between the samples that a boundary of mass divides.
+func (r *row) hardCuts(h *hardPlan) {
+	p := 0
+	n := len(h.x)
+	for J := range h.cuts {
+		for p < n-1 && h.hi[h.perm[p]] < h.cum[J+1] {
+			p++
+		}
+		at := h.xs[h.perm[p]]
+		h.cuts[J] = at
+		if h.hi[h.perm[p]] == h.cum[J+1] {
+			for next := p + 1; next < n; next++ {
+				if v := h.xs[h.perm[next]]; h.lo[h.perm[next]] >= h.cum[J+1] && v > at {
+					h.cuts[J] = middle(at, v)
+					break
+				}
+			}
+		}
+	}
+}
+
+// shares calls f for every level that sample i shares mass with, in order. A
+// sample without mass belongs to the level that its place falls into.
+func (h *hardPlan) shares(i int, f func(j int, share float64)) {
+	lo, hi := h.lo[i], h.hi[i]
+	if !(hi > lo) {
+		j := 0
+		for j < len(h.cuts) && h.cuts[j] < h.xs[i] {
+			j++
+		}
+		f(j, 1)
+		return
+	}
+	// first level that ends above lo
+	a, z := 0, len(h.b)-1
+	for a < z {
+		if mid := (a + z) / 2; h.cum[mid+1] > lo {
+			z = mid
+		} else {
+			a = mid + 1
+		}
+	}
+	for j := a; j < len(h.b) && h.cum[j] < hi; j++ {
+		if s := min(hi, h.cum[j+1]) - max(lo, h.cum[j]); s > 0 {
+			f(j, s/(hi-lo))
+		}
+	}
+}
+
+// average fills out with each sample's mean of q over its mass.
+func (h *hardPlan) average(out, q []float64) {
+	for i := range out {
+		first, sum := -1, 0.0
+		h.shares(i, func(j int, s float64) {
+			if first < 0 {
+				first = j
+			}
+			sum += float64(s * (q[j] - q[first]))
+		})
+		out[i] = q[first] + sum
+	}
+	run := q[0]
+	for _, i := range h.perm {
+		run = max(run, min(out[i], q[len(q)-1]))
+		out[i] = run
+	}
+}
+
+// sorted returns each level's mean of x over its mass.
+func (h *hardPlan) sorted() []float64 {
+	m := len(h.b)
+	sum, mass, first := make([]float64, m), make([]float64, m), make([]float64, m)
+	for _, i := range h.perm {
+		if h.a[i] == 0 {
+			continue
+		}
+		h.shares(int(i), func(j int, s float64) {
+			w := float64(s * h.a[i])
+			if mass[j] == 0 {
+				first[j] = h.x[i]
+			}
+			mass[j] += w
+			sum[j] += float64(w * (h.x[i] - first[j]))
+		})
+	}
+	run := h.x[h.perm[0]]
+	for j := range sum {
+		if mass[j] > 0 {
+			run = max(run, min(first[j]+sum[j]/mass[j], h.x[h.perm[len(h.perm)-1]]))
+		}
+		sum[j] = run
+	}
+	return sum
+}
+
+func (h *hardPlan) plan() Mat {
+	p := NewMat(len(h.x), len(h.b))
+	for i, a := range h.a {
+		h.shares(i, func(j int, s float64) { p.Set(i, j, float64(a*s)) })
+	}
+	return p
+}
+
+// potentials returns f, g of the unregularised dual: g from the thresholds,
+// f_i = min_j c_ij - g_j, with Σ b_j g_j = 0.
+func (h *hardPlan) potentials() (f, g []float64) {
+	g = make([]float64, len(h.b))
+	mean := 0.0
+	for j := 1; j < len(g); j++ {
+		y0, y1, t := h.y[j-1], h.y[j], h.cuts[j-1]
+		g[j] = g[j-1] + float64((y1-y0)*((y0-t)+(y1-t)))
+		mean += float64(h.b[j] * g[j])
+	}
+	for j := range g {
+		g[j] -= mean
+	}
+	f = make([]float64, len(h.x))
+	for i, x := range h.xs {
+		best := math.Inf(1)
+		for j, y := range h.y {
+			best = min(best, float64((x-y)*(x-y))-g[j])
+		}
+		f[i] = best
+	}
+	return f, g
+}

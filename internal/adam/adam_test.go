@@ -1,0 +1,29 @@
+package adam
+
+import (
+	"math"
+	"testing"
+)
+
+// TestStep follows the rule as the paper prints it, with math.Pow.
+func TestStep(t *testing.T) {
+	x, mu, nu := []float64{1, -2}, make([]float64, 2), make([]float64, 2)
+	want, m, v := []float64{1, -2}, make([]float64, 2), make([]float64, 2)
+	for step := 1; step <= 300; step++ {
+		g := make([]float64, 2)
+		for i := range g {
+			g[i] = math.Sin(float64(step*(i+1))) + x[i]
+			m[i] = 0.9*m[i] + 0.1*g[i]
+			v[i] = 0.999*v[i] + 0.001*g[i]*g[i]
+			mh := m[i] / (1 - math.Pow(0.9, float64(step)))
+			vh := v[i] / (1 - math.Pow(0.999, float64(step)))
+			want[i] -= 0.05 * mh / (math.Sqrt(vh) + 1e-8)
+		}
+		Step(x, g, mu, nu, 0.05, step)
+		for i := range x {
+			if math.Abs(x[i]-want[i]) > 1e-12 {
+				t.Fatalf("step %d: %v, want %v", step, x, want)
+			}
+		}
+	}
+}

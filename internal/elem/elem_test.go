@@ -1,0 +1,123 @@
+package elem
+
+import (
+	"math"
+	"math/big"
+	"testing"
+)
+
+// bigExp is e^x from its Taylor series in 200 bits, the argument halved 20 times.
+func bigExp(x float64) *big.Float {
+	const prec = 200
+	r := new(big.Float).SetPrec(prec).SetFloat64(x)
+	r.SetMantExp(r, -20)
+	sum := new(big.Float).SetPrec(prec).SetInt64(1)
+	term := new(big.Float).SetPrec(prec).SetInt64(1)
+	for i := int64(1); i < 30; i++ {
+		term.Mul(term, r)
+		term.Quo(term, new(big.Float).SetPrec(prec).SetInt64(i))
+		sum.Add(sum, term)
+	}
+	for range 20 {
+		sum.Mul(sum, sum)
+	}
+	return sum
+}
+
+func ulps(got float64, want *big.Float) float64 {
+	w, _ := want.Float64()
+	_, e := math.Frexp(w)
+	d := new(big.Float).SetPrec(200).Sub(new(big.Float).SetFloat64(got), want)
+	d.SetMantExp(d, 53-e)
+	f, _ := d.Float64()
+	return math.Abs(f)
+}
+
+func TestExp(t *testing.T) {
+	worst := 0.0
+	for i := range 20000 {
+		x := -700 + 1400*float64(i)/19999
+		if i%2 == 0 {
+			x = -1 + 2*float64(i)/19999
+		}
+		worst = max(worst, ulps(Exp(x), bigExp(x)))
+	}
+	if worst > 1.2 {
+		t.Errorf("Exp: %.3f ulp, want at most 1.2", worst)
+	}
+	for _, c := range [][2]float64{{0, 1}, {-709, 0}, {math.Inf(-1), 0}, {710, math.Inf(1)}, {math.Inf(1), math.Inf(1)}} {
+		if got := Exp(c[0]); got != c[1] {
+			t.Errorf("Exp(%v) = %v, want %v", c[0], got, c[1])
+		}
+	}
+	if got := Exp(709.7); got != 1.6549840276802644e+308 {
+		t.Errorf("Exp(709.7) = %v", got)
+	}
+	if !math.IsNaN(Exp(math.NaN())) {
+		t.Error("Exp(NaN) is a number")
+	}
+}
+
+// TestLog checks log by its inverse in high precision: e^log(x) against x,
+// where one ulp of the logarithm is a relative error |log x|·2^-53.
+func TestLog(t *testing.T) {
+	worst := 0.0
+	for i := range 20000 {
+		x := math.Ldexp(1+float64(i)/20000, i%121-60)
+		if i%3 == 0 {
+			x = 0.5 + float64(i)/20000
+		}
+		l := Log(x)
+		if l == 0 {
+			continue
+		}
+		r := bigExp(l)
+		r.Quo(r, new(big.Float).SetPrec(200).SetFloat64(x))
+		r.Sub(r, big.NewFloat(1))
+		d, _ := r.Float64()
+		_, e := math.Frexp(l)
+		worst = max(worst, math.Abs(d)/math.Ldexp(1, e-53))
+	}
+	if worst > 1 {
+		t.Errorf("Log: %.3f ulp, want at most 1", worst)
+	}
+	if got := Log(5e-324); math.Abs(got+744.4400719213812) > 1e-12 {
+		t.Errorf("Log(smallest) = %v", got)
+	}
+	if !math.IsInf(Log(0), -1) || !math.IsNaN(Log(-1)) || !math.IsInf(Log(math.Inf(1)), 1) {
+		t.Error("Log at its edges")
+	}
+	if got := Log1p(1e-18); got != 1e-18 {
+		t.Errorf("Log1p(1e-18) = %v", got)
+	}
+}
+
+func TestNormalQuantile(t *testing.T) {
+	// scipy 1.17.1 norm.ppf, 17 digits.
+	for _, c := range [][2]float64{
+		{0.5, 0}, {0.025, -1.9599639845400545}, {0.9, 1.2815515655446004}, {1e-3, -3.0902323061678132},
+		{1e-10, -6.3613409024040557}, {1e-300, -37.047096299361201}, {0.31, -0.49585034734745331},
+	} {
+		if got := NormalQuantile(c[0]); math.Abs(got-c[1]) > 2e-15*(1+math.Abs(c[1])) {
+			t.Errorf("NormalQuantile(%v) = %.17g, want %.17g", c[0], got, c[1])
+		}
+	}
+}
+
+func BenchmarkExp(b *testing.B) {
+	s := 0.0
+	for i := range b.N {
+		s += Exp(-float64(i&1023) / 32)
+	}
+	sink = s
+}
+
+func BenchmarkLog(b *testing.B) {
+	s := 0.0
+	for i := range b.N {
+		s += Log(float64(i&1023) + 0.5)
+	}
+	sink = s
+}
+
+var sink float64

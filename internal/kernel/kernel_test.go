@@ -1,0 +1,201 @@
+package kernel
+
+import (
+	"math"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// problem is a random kernel in both layouts.
+type problem struct {
+	n, np, m       int
+	e, w, z, v     []float64
+	dense          [][]float64 // E_ij W_j
+	y, h, s, inc   []float64
+	zeta, weights  []float64
+	otherIncrement []float64
+}
+
+func newProblem(n, m int) *problem {
+	r := random.Split(uint64(n), m)
+	p := &problem{n: n, np: Pad(n), m: m}
+	vec := func(n int, lo, hi float64) []float64 {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = lo + (hi-lo)*r.Float64()
+		}
+		return x
+	}
+	p.s, p.h, p.w = vec(p.np, -40, 40), vec(m, -2, 2), vec(m, 0.1, 2)
+	p.y = make([]float64, m)
+	for j := range p.y {
+		p.y[j] = (float64(j) - float64(m-1)/2) / 8
+	}
+	p.v, p.zeta, p.weights = vec(p.np, 0, 1), vec(p.np, -1, 1), vec(p.np, 0, 1)
+	for i := n; i < p.np; i++ {
+		p.v[i], p.zeta[i], p.weights[i] = 0, 0, 0
+	}
+	p.inc, p.otherIncrement = vec(m-1, 0, 1), vec(m-1, -1, 1)
+	p.e, p.z = make([]float64, p.np*m), make([]float64, p.np)
+	Build(p.e, p.s, p.h, p.y)
+	for i := range p.np {
+		row := make([]float64, m)
+		for j := range row {
+			row[j] = p.e[(i/8*m+j)*8+i%8] * p.w[j]
+		}
+		p.dense = append(p.dense, row)
+	}
+	RowSums(p.z, p.e, p.w)
+	return p
+}
+
+func near(t *testing.T, what string, got, want, scale float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= 1e-13*scale) {
+		t.Errorf("%s = %v, want %v", what, got, want)
+	}
+}
+
+func TestAgainstDefinitions(t *testing.T) {
+	for n := 1; n <= 40; n += 3 {
+		for _, m := range []int{1, 2, 3, 8, 17} {
+			p := newProblem(n, m)
+			c, dg, od, g := make([]float64, m), make([]float64, m), make([]float64, m), make([]float64, m*m)
+			ColSums(c, p.e, p.v)
+			Moments(dg, od, p.e, p.v)
+			Gram(g, p.e, p.v, m)
+			for j := range m {
+				sum := func(f func(i int) float64) (s float64) {
+					for i := range n {
+						s += f(i)
+					}
+					return s
+				}
+				e := func(i, j int) float64 { return p.e[(i/8*m+j)*8+i%8] }
+				near(t, "column sum", c[j], sum(func(i int) float64 { return p.v[i] * e(i, j) }), float64(n))
+				near(t, "diagonal", dg[j], sum(func(i int) float64 { return p.v[i] * e(i, j) * e(i, j) }), float64(n))
+				for k := range j + 1 {
+					want := sum(func(i int) float64 { return p.v[i] * e(i, j) * e(i, k) })
+					near(t, "Gram", g[j*m+k], want, float64(n))
+					if k == j-1 {
+						near(t, "off-diagonal", od[k], want, float64(n))
+					}
+				}
+			}
+			mean, cov := make([]float64, p.np), make([]float64, p.np)
+			Average(mean, p.e, p.w, p.z, 3, p.inc)
+			dy := make([]float64, m-1)
+			for j := range dy {
+				dy[j] = p.y[j+1] - p.y[j]
+			}
+			Covariance(cov, p.e, p.w, p.z, p.zeta, p.weights, p.inc, p.otherIncrement, dy, make([]float64, 16*m))
+			level := func(first float64, d []float64) []float64 {
+				v := []float64{first}
+				for _, x := range d {
+					v = append(v, v[len(v)-1]+x)
+				}
+				return v
+			}
+			q, l := level(3, p.inc), level(0, p.otherIncrement)
+			for i := range n {
+				mean1 := func(v []float64) (s float64) {
+					for j := range v {
+						s += p.dense[i][j] * v[j] / p.z[i]
+					}
+					return s
+				}
+				cov1 := func(u, v []float64) (s float64) {
+					mu, mv := mean1(u), mean1(v)
+					for j := range v {
+						s += p.dense[i][j] * (u[j] - mu) * (v[j] - mv) / p.z[i]
+					}
+					return s
+				}
+				near(t, "mean", mean[i], mean1(q), 20)
+				near(t, "covariance", cov[i], p.zeta[i]*cov1(q, p.y)-p.weights[i]*cov1(l, p.y), 20)
+			}
+		}
+	}
+}
+
+func TestBuildPower(t *testing.T) {
+	const n, m = 24, 16
+	s, y := make([]float64, n), make([]float64, m)
+	for i := range s {
+		s[i] = float64(i-12) * 10
+	}
+	for j := range y {
+		y[j] = (float64(j) - 7.5) / 15
+	}
+	e := make([]float64, n*m)
+	BuildPower(e, s, y[0], 1./15, m)
+	for i := range s {
+		for j := range y {
+			got, want := e[(i/8*m+j)*8+i%8], math.Exp(s[i]*y[j])
+			if math.Abs(got/want-1) > 3e-13 {
+				t.Fatalf("E[%d,%d] = %v, want %v", i, j, got, want)
+			}
+		}
+	}
+}
+
+func TestProduct(t *testing.T) {
+	for _, k := range []int{1, 2, 3, 4, 5, 8, 11} {
+		for _, np := range []int{8, 16, 48} {
+			r := random.Split(uint64(k), np)
+			v, u, x := make([]float64, k*np), make([]float64, k), make([]float64, np)
+			for _, s := range [][]float64{v, u, x} {
+				for i := range s {
+					s[i] = r.Float64()
+				}
+			}
+			w, g, acc := make([]float64, np), make([]float64, k), make([]float64, k*np)
+			Combine(w, u, v)
+			Dots(g, v, x)
+			Accumulate(acc, u, x)
+			Accumulate(acc, u, x)
+			total := 0.0
+			for j := range np {
+				want := 0.0
+				for c := range k {
+					want += u[c] * v[c*np+j]
+					near(t, "Accumulate", acc[c*np+j], 2*u[c]*x[j], 1)
+				}
+				near(t, "Combine", w[j], want, float64(k))
+				total += x[j]
+			}
+			near(t, "Sum", Sum(x), total, float64(np))
+			for c := range k {
+				want := 0.0
+				for j := range np {
+					want += v[c*np+j] * x[j]
+				}
+				near(t, "Dots", g[c], want, float64(np))
+			}
+		}
+	}
+}
+
+func BenchmarkKernels(b *testing.B) {
+	p := newProblem(256, 16)
+	m := p.m
+	c, dg, od := make([]float64, m), make([]float64, m), make([]float64, m)
+	t, tmp := make([]float64, p.np), make([]float64, 16*m)
+	dy := make([]float64, m-1)
+	for name, f := range map[string]func(){
+		"Build":      func() { Build(p.e, p.s, p.h, p.y) },
+		"BuildPower": func() { BuildPower(p.e, p.s, p.y[0], 1./15, m) },
+		"RowSums":    func() { RowSums(p.z, p.e, p.w) },
+		"Moments":    func() { Moments(dg, od, p.e, p.v) },
+		"ColSums":    func() { ColSums(c, p.e, p.v) },
+		"Average":    func() { Average(t, p.e, p.w, p.z, 0, p.inc) },
+		"Covariance": func() { Covariance(t, p.e, p.w, p.z, p.zeta, p.weights, p.inc, p.otherIncrement, dy, tmp) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			for range b.N {
+				f()
+			}
+		})
+	}
+}

@@ -1,0 +1,86 @@
+package kernel
+
+// The loops of a low-rank product: a row u of U (k numbers) and V, k rows of np
+// padded numbers one after another. Four components at a time, so that a row of
+// samples is loaded and stored k/4 times.
+
+// Combine fills w_j = Σ_c u_c V_cj.
+func Combine(w, u, v []float64) {
+	np := len(w)
+	clear(w)
+	for ; len(u) >= 4; u = u[4:] {
+		u0, u1, u2, u3 := u[0], u[1], u[2], u[3]
+		a, b, c, d := v[:np], v[np:2*np], v[2*np:3*np], v[3*np:4*np]
+		b, c, d = b[:len(a)], c[:len(a)], d[:len(a)]
+		w := w[:len(a)]
+		for j := range w {
+			w[j] = w[j] + float64(u0*a[j]) + float64(u1*b[j]) + float64(u2*c[j]) + float64(u3*d[j])
+		}
+		v = v[4*np:]
+	}
+	for _, uc := range u {
+		a := v[:len(w)]
+		for j := range w {
+			w[j] += float64(uc * a[j])
+		}
+		v = v[np:]
+	}
+}
+
+// Dots fills g_c = Σ_j V_cj r_j.
+func Dots(g, v, r []float64) {
+	np := len(r)
+	for c := range g {
+		a := v[c*np : c*np+np]
+		var s0, s1, s2, s3, s4, s5, s6, s7 float64
+		for b := r; len(b) >= Lanes && len(a) >= Lanes; a, b = a[Lanes:], b[Lanes:] {
+			x, y := a[:8:8], b[:8:8]
+			s0 += float64(x[0] * y[0])
+			s1 += float64(x[1] * y[1])
+			s2 += float64(x[2] * y[2])
+			s3 += float64(x[3] * y[3])
+			s4 += float64(x[4] * y[4])
+			s5 += float64(x[5] * y[5])
+			s6 += float64(x[6] * y[6])
+			s7 += float64(x[7] * y[7])
+		}
+		g[c] = reduce(&[Lanes]float64{s0, s1, s2, s3, s4, s5, s6, s7})
+	}
+}
+
+// Sum returns Σ_j r_j over whole blocks.
+func Sum(r []float64) float64 {
+	var s [Lanes]float64
+	for ; len(r) >= Lanes; r = r[Lanes:] {
+		b := r[:8:8]
+		for l := range s {
+			s[l] += b[l]
+		}
+	}
+	return reduce(&s)
+}
+
+// Accumulate adds u_c r_j to acc_cj.
+func Accumulate(acc, u, r []float64) {
+	np := len(r)
+	for ; len(u) >= 4; u = u[4:] {
+		u0, u1, u2, u3 := u[0], u[1], u[2], u[3]
+		a, b, c, d := acc[:np], acc[np:2*np], acc[2*np:3*np], acc[3*np:4*np]
+		r := r[:len(a)]
+		b, c, d = b[:len(a)], c[:len(a)], d[:len(a)]
+		for j, x := range r {
+			a[j] += float64(u0 * x)
+			b[j] += float64(u1 * x)
+			c[j] += float64(u2 * x)
+			d[j] += float64(u3 * x)
+		}
+		acc = acc[4*np:]
+	}
+	for _, uc := range u {
+		a := acc[:len(r)]
+		for j, x := range r {
+			a[j] += float64(uc * x)
+		}
+		acc = acc[np:]
+	}
+}

@@ -1,0 +1,834 @@
+package quantmf
+
+// This file holds the solver of one row: the semi-dual of entropic transport
+// onto m targets and Newton's method on it.
+//
+// # The problem (paper §2, Eq. RegOT)
+//
+// Samples x_i of weight a_i go to targets y_j of weight b_j at cost (x_i-y_j)²;
+// the plan is P_ij = exp((f_i+g_j-(x_i-y_j)²)/ε). For given g the best f makes
+// the row sums exact, which leaves m unknowns. With X, Y the centred x, y,
+//
+//	M_ij = P_ij/a_i = exp(h_j + s_i Y_j)/Z_i,   s_i = 2X_i/ε,
+//	g_j = ε h_j + Y_j² - 2δY_j,                 δ = x̄ - ȳ,
+//
+// and the concave D(h) = Σ b_j h_j - Σ a_i log Z_i is maximised:
+//
+//	∇D = b - c,  c = Mᵀa;   -∇²D = L = diag(c) - Mᵀ diag(a) M.
+//
+// L is the Laplacian of a weighted graph, solved without subtractions by
+// package laplacian; it is also the matrix of the implicit gradients.
+//
+// # A pass
+//
+// On a regular grid E_ij E_ik depends on j+k only, up to a factor that does not
+// depend on i: the Gram matrix Mᵀdiag(a)M is known from 2m-1 sums, and a pass
+// costs 8nm flops plus m³/3 for the elimination. Otherwise the whole triangle
+// is summed, 3/2 nm² more.
+//
+// # Why it converges
+//
+// Along a direction d of range R, V(t) = -∂²D = Σ a_i Var_{M_i}(d) satisfies
+// |V'| <= R V, so V(t) <= V(0)e^{Rt} and the step t = log(1+R)/R of the Newton
+// direction raises D by at least λ²((1+R)log(1+R)-R)/R², λ² = dᵀLd, without
+// looking. A Sinkhorn step h += log(b/c) raises D by at least KL(b|c). D is
+// bounded, so either way converges, and for small R the full step is taken:
+// quadratically. The fast path uses a residual in logarithms and clips the
+// step boundary by boundary; it is guarded by the slope at the new point, which
+// by concavity tells whether D rose.
+//
+// # Start
+//
+// The potentials of the monotone (north-west corner) transport of the sorted
+// samples, exact as ε → 0; within a fit, plus what the row's last solution
+// differed from its own start.
+
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/laplacian"
+)
+
+const unit = 0x1p-53 // u, the unit roundoff
+
+// row is one transport problem with the workspace of its solver, allocated once
+// by resize and used for many rows. Vectors over samples are padded to whole
+// blocks; padding has weight 0.
+type row struct {
+	n, np, m int
+	eps      float64
+
+	x      []float64 // the samples as given, np
+	xs     []float64 // squashed, np
+	squash squashed
+	a, b   []float64 // weights, np and m
+	xc     float64   // centre of xs
+	cx     []float64 // X, np
+	s      []float64 // 2X/ε, np
+
+	y       []float64 // targets as given
+	yc      float64
+	cy, dy  []float64 // Y, m; increments, m-1
+	step    float64   // of the grid where regular
+	regular bool
+	edge    float64 // max|Y|
+
+	perm []int32 // order of the samples by x
+
+	h, href []float64 // potentials now, and those in e
+	built   bool      // e belongs to this row and to href
+	power   bool      // built by BuildPower, href = 0
+	e, w, z []float64 // kernel np×m, level weights, row sums
+	v       []float64 // row weights of a sum, np
+	mid     float64   // log of what w is divided by
+	dg, od  []float64
+	ratio   []float64 // exp(href_j+href_k-href_mid...) of the Hankel expansion, m×m
+	gram    []float64 // Mᵀ diag(a) M, m×m, lower triangle
+	c       []float64 // column sums
+
+	fac, piv, floor, dir, try, logs, best []float64
+	tau, cum                              []float64
+	keys                                  []pair    // 2n, of the sort
+	tmp                                   []float64 // 16m, of the covariance
+	sums                                  []float64 // m×m, of the backward
+	lam, rho, inc, linc                   []float64
+	gx                                    []float64 // np
+}
+
+// resize makes room for n samples and m targets.
+func (r *row) resize(n, m int) {
+	np := kernel.Pad(n)
+	if cap(r.e) < np*m || cap(r.x) < np || len(r.h) != m {
+		size := []int{np, m, m * m, np * m}
+		samples := make([]float64, 8*size[0])
+		take := func(k int) (v []float64) { v, samples = samples[:k:k], samples[k:]; return v }
+		r.x, r.xs, r.a, r.cx, r.s, r.z, r.v, r.gx = take(np), take(np), take(np), take(np), take(np), take(np), take(np), take(np)
+		r.e = make([]float64, np*m)
+		samples = make([]float64, 25*m+16*m+4*m*m)
+		for _, p := range []*[]float64{&r.b, &r.y, &r.cy, &r.dy, &r.h, &r.href, &r.w, &r.dg, &r.od, &r.c, &r.piv, &r.floor,
+			&r.dir, &r.try, &r.logs, &r.best, &r.tau, &r.cum, &r.lam, &r.rho, &r.inc, &r.linc} {
+			*p = take(m)
+		}
+		r.tmp = take(16 * m)
+		r.ratio, r.gram, r.fac, r.sums = take(m*m), take(m*m), take(m*m), take(m*m)
+		r.perm = make([]int32, n)
+		r.keys = make([]pair, 2*n)
+	}
+	r.n, r.np, r.m = n, np, m
+	for _, p := range []*[]float64{&r.x, &r.xs, &r.a, &r.cx, &r.s, &r.z, &r.v, &r.gx} {
+		*p = (*p)[:np]
+	}
+	r.e = r.e[:np*m]
+	r.built = false
+}
+
+// setTargets takes y (nil: the regular grid on [0,1]) and finds out whether it
+// is regular.
+func (r *row) setTargets(y []float64) {
+	m := r.m
+	if y == nil {
+		for j := range r.y {
+			r.y[j] = gridPoint(j, m)
+		}
+	} else {
+		copy(r.y, y)
+	}
+	lo, hi := r.y[0], r.y[m-1]
+	r.yc = middle(lo, hi)
+	r.step = 0
+	if m > 1 {
+		r.step = (hi - lo) / float64(m-1)
+	}
+	r.regular = true
+	for j, v := range r.y {
+		r.cy[j] = v - r.yc
+		at := lo + float64(float64(j)*r.step)
+		if math.Abs(v-at) > 8*unit*max(math.Abs(lo), math.Abs(hi)) {
+			r.regular = false
+		}
+	}
+	for j := 1; j < m; j++ {
+		r.dy[j-1] = r.y[j] - r.y[j-1]
+	}
+	r.edge = max(math.Abs(r.cy[0]), math.Abs(r.cy[m-1]))
+}
+
+// gridPoint is target j of the default grid of m: j/(m-1), and 1/2 where m = 1.
+func gridPoint(j, m int) float64 {
+	if m == 1 {
+		return 0.5
+	}
+	return float64(j) / float64(m-1)
+}
+
+// setWeights fills a and b, nil standing for uniform, and brings them to sum 1.
+func (r *row) setWeights(a, b []float64) {
+	normalise(r.a[:r.n], a)
+	clear(r.a[r.n:])
+	normalise(r.b, b)
+}
+
+func normalise(to, from []float64) {
+	if from == nil {
+		v := 1 / float64(len(to))
+		for i := range to {
+			to[i] = v
+		}
+		return
+	}
+	top := 0.0
+	for _, v := range from {
+		top = max(top, v)
+	}
+	sum := 0.0
+	for _, v := range from {
+		sum += v / top
+	}
+	for i, v := range from {
+		to[i] = v / top / sum
+	}
+}
+
+// setSamples takes x, squashes and centres it. The order of the samples is
+// found from scratch, or from the perm that is there when keep is set.
+func (r *row) setSamples(x []float64, s Squash, keep bool) {
+	n := r.n
+	copy(r.x, x)
+	r.squash.kind = s
+	r.squash.apply(r.xs[:n], x)
+	lo, hi := r.xs[0], r.xs[0]
+	for _, v := range r.xs[:n] {
+		lo, hi = min(lo, v), max(hi, v)
+	}
+	r.xc = middle(lo, hi)
+	for i, v := range r.xs[:n] {
+		r.cx[i] = v - r.xc
+	}
+	for i := n; i < r.np; i++ {
+		r.x[i], r.xs[i], r.cx[i] = r.x[0], r.xs[0], r.cx[0]
+	}
+	order(r.perm[:n], x, r.keys[:2*n], keep)
+	r.built = false
+}
+
+// setEpsilon takes ε > 0; it comes after setSamples.
+func (r *row) setEpsilon(eps float64) {
+	r.eps = eps
+	for i, v := range r.cx {
+		r.s[i] = 2 * v / eps
+	}
+	r.built = false
+}
+
+// roundingFloor is the relative error of c that rounding in the logits leaves.
+func (r *row) roundingFloor() float64 {
+	top := 0.0
+	for _, v := range r.s {
+		top = max(top, math.Abs(v))
+	}
+	return 8 * unit * (1 + float64(2*top*r.edge))
+}
+
+// initial fills tau_J, J = 0..m-2, with the thresholds between targets J and
+// J+1 of the monotone transport, in centred x: where M_i,J+1 = M_iJ. A sample
+// that is shared between the two columns in shares l and r puts the threshold
+// where the softmax at it splits the same way; a boundary between two samples
+// goes half way.
+func (r *row) initial(tau []float64) {
+	const tiny = 1e-10
+	m, n := r.m, r.n
+	at := func(p int) float64 { return r.cx[r.perm[p]] }
+	cumB := 0.0
+	p, below := 0, 0.0 // sample p in order, mass below it
+	for J := 0; J < m-1; J++ {
+		prevB := cumB
+		cumB += r.b[J]
+		nextB := cumB + r.b[J+1]
+		if J == m-2 {
+			nextB = 1
+		}
+		for p < n-1 && below+r.a[r.perm[p]] < cumB {
+			below += r.a[r.perm[p]]
+			p++
+		}
+		ap := r.a[r.perm[p]]
+		above := below + ap
+		if p == n-1 {
+			above = 1
+		}
+		width := r.eps / (2 * r.dy[J])
+		left, right := at(p)-float64(30*width), at(p)+float64(30*width)
+		bounded := [2]bool{p > 0, p < n-1}
+		if bounded[0] {
+			left = middle(at(p), at(p-1))
+		}
+		if bounded[1] {
+			right = middle(at(p), at(p+1))
+		}
+		sl := cumB - max(below, prevB)
+		sr := min(above, nextB) - cumB
+		switch {
+		case sr <= tiny*ap:
+			tau[J] = right
+		case sl <= tiny*ap:
+			tau[J] = left
+		default:
+			t := at(p) - float64(width*elem.Log(sr/sl))
+			if bounded[0] {
+				t = max(t, left)
+			}
+			if bounded[1] {
+				t = min(t, right)
+			}
+			tau[J] = t
+		}
+	}
+}
+
+// fromThresholds sets h_{J+1}-h_J = -2 dy_J tau_J/ε, the middle of h at 0.
+func (r *row) fromThresholds(h, tau []float64) {
+	h[0] = 0
+	lo, hi := 0.0, 0.0
+	for J, d := range r.dy[:r.m-1] {
+		h[J+1] = h[J] - float64(2*d*tau[J])/r.eps
+		lo, hi = min(lo, h[J+1]), max(hi, h[J+1])
+	}
+	mid := middle(lo, hi)
+	for j := range h {
+		h[j] -= mid
+	}
+}
+
+// thresholds is the inverse of fromThresholds.
+func (r *row) thresholds(tau, h []float64) {
+	for J, d := range r.dy[:r.m-1] {
+		tau[J] = -(h[J+1] - h[J]) * r.eps / (2 * d)
+	}
+}
+
+const (
+	maxPower = 150 // largest |s Y| of a kernel built by multiplication
+	maxRange = 60  // of h-href: beyond it the kernel is built anew
+	decouple = 1e-200
+)
+
+// build fills e for the potentials h.
+func (r *row) build(h []float64) {
+	r.built = true
+	r.power = false
+	if r.regular {
+		top := 0.0
+		for _, v := range r.s {
+			top = max(top, math.Abs(v))
+		}
+		lo, hi := bounds(h)
+		if top*r.edge <= maxPower && hi-lo <= maxRange {
+			r.power = true
+			clear(r.href)
+			kernel.BuildPower(r.e, r.s, r.cy[0], r.step, r.m)
+		}
+	}
+	if !r.power {
+		copy(r.href, h)
+		kernel.Build(r.e, r.s, r.href, r.cy)
+	}
+	r.expansion()
+}
+
+// expansion fills ratio_jk, j >= k, with E_j E_k over the square (or the product
+// of neighbours) in the middle between j and k: exp(href_j+href_k-...).
+func (r *row) expansion() {
+	m := r.m
+	if !r.regular {
+		return
+	}
+	for j := range m {
+		for k := range j + 1 {
+			mid := (j + k) / 2
+			up := mid
+			if (j+k)%2 == 1 {
+				up = mid + 1
+			}
+			v := 1.0
+			if !r.power && j-k > 1 {
+				v = elem.Exp(min((r.href[j]-r.href[up])+(r.href[k]-r.href[mid]), 700))
+			}
+			r.ratio[j*m+k] = v
+		}
+	}
+}
+
+// middle returns (a+b)/2 without overflow.
+func middle(a, b float64) float64 { return float64(a*0.5) + float64(b*0.5) }
+
+func bounds(h []float64) (lo, hi float64) {
+	lo, hi = h[0], h[0]
+	for _, v := range h {
+		lo, hi = min(lo, v), max(hi, v)
+	}
+	return lo, hi
+}
+
+// pass evaluates the row at h: Z, the Gram matrix and the column sums c.
+func (r *row) pass(h []float64) {
+	m := r.m
+	if r.built {
+		lo, hi := math.Inf(1), math.Inf(-1)
+		for j, v := range h {
+			lo, hi = min(lo, v-r.href[j]), max(hi, v-r.href[j])
+		}
+		if hi-lo > maxRange {
+			r.built = false
+		} else {
+			r.mid = middle(lo, hi)
+		}
+	}
+	if !r.built {
+		r.build(h)
+		r.mid = 0
+		if r.power {
+			lo, hi := bounds(h)
+			r.mid = middle(lo, hi)
+		}
+	}
+	for j, v := range h {
+		r.w[j] = elem.Exp(v - r.href[j] - r.mid)
+	}
+	kernel.RowSums(r.z, r.e, r.w)
+	for i, z := range r.z {
+		r.v[i] = r.a[i] / float64(z*z)
+	}
+	r.expand(r.gram, r.v)
+	for j := range r.c {
+		s := 0.0
+		for k := range m {
+			s += r.gram[max(j, k)*m+min(j, k)]
+		}
+		r.c[j] = s
+		if s < 1e-100 { // flushed to 0: the Hankel form has lost what lies beside it
+			r.direct()
+			return
+		}
+	}
+}
+
+// direct evaluates Gram matrix and column sums without the Hankel form.
+func (r *row) direct() {
+	m := r.m
+	kernel.Gram(r.gram, r.e, r.v, m)
+	r.weigh(r.gram)
+	for i, z := range r.z {
+		r.v[i] = r.a[i] / z
+	}
+	kernel.ColSums(r.c, r.e, r.v)
+	for j := range r.c {
+		r.c[j] *= r.w[j]
+	}
+}
+
+// expand fills the lower triangle of g_jk = Σ_i v_i Z_i² M_ij M_ik.
+func (r *row) expand(g, v []float64) {
+	m := r.m
+	if !r.regular {
+		kernel.Gram(g, r.e, v, m)
+		r.weigh(g)
+		return
+	}
+	kernel.Moments(r.dg, r.od, r.e, v)
+	for j := range m {
+		wj := r.w[j]
+		to, by := g[j*m:j*m+j+1], r.ratio[j*m:j*m+j+1]
+		for k := range to {
+			s := r.dg[(j+k)>>1]
+			if (j+k)&1 == 1 {
+				s = r.od[(j+k)>>1]
+			}
+			t := float64(s*by[k]) * float64(wj*r.w[k])
+			if math.Abs(t) < decouple {
+				t = 0
+			}
+			to[k] = t
+		}
+	}
+}
+
+// weigh turns sums over E into sums over E W.
+func (r *row) weigh(g []float64) {
+	m := r.m
+	for j := range m {
+		for k := range j + 1 {
+			t := g[j*m+k] * r.w[j] * r.w[k]
+			if math.Abs(t) < decouple {
+				t = 0
+			}
+			g[j*m+k] = t
+		}
+	}
+}
+
+// relative returns max_j |c_j-b_j|/b_j.
+func (r *row) relative() float64 {
+	e := 0.0
+	for j, b := range r.b {
+		e = max(e, math.Abs(r.c[j]-b)/b)
+	}
+	return e
+}
+
+// logResidual fills logs_j = log(b_j/c_j) and returns the largest magnitude.
+func (r *row) logResidual(rel float64) float64 {
+	top := 0.0
+	for j, b := range r.b {
+		c := max(r.c[j], 1e-300)
+		var l float64
+		if e := (b - c) / c; rel < 1e-3 {
+			l = e - float64(float64(e*e)*0.5) + float64(e*e*e)/3
+		} else {
+			l = elem.Log(b / c)
+		}
+		r.logs[j] = l
+		top = max(top, math.Abs(l))
+	}
+	return top
+}
+
+// newton solves L d = res for the direction d in place.
+func (r *row) newton(res []float64) {
+	r.factor()
+	laplacian.Solve(r.fac, r.piv, res)
+}
+
+// factor eliminates the Laplacian of the pass last made.
+func (r *row) factor() {
+	copy(r.fac, r.gram)
+	for j, c := range r.c {
+		r.floor[j] = max(1e-15*max(c, r.b[j]), 1e-290)
+	}
+	laplacian.Factor(r.fac, r.piv, r.floor)
+}
+
+// slope returns d·(b-c), the derivative of D along d.
+func (r *row) slope(d []float64) float64 {
+	s := 0.0
+	for j, v := range d {
+		s += float64(v * (r.b[j] - r.c[j]))
+	}
+	return s
+}
+
+// warm is what a row keeps from one solve to the next: the order of its samples
+// and how far its solution lay from its start, in thresholds.
+type warm struct {
+	perm   []int32
+	offset []float64
+	valid  bool
+}
+
+func newWarm(n, m int) warm {
+	return warm{perm: make([]int32, n), offset: make([]float64, max(m-1, 0))}
+}
+
+// outcome says how a solve ended.
+type outcome struct {
+	passes    int
+	rel       float64 // max_j |c_j-b_j|/b_j
+	converged bool
+}
+
+// solve maximises the semi-dual to a relative column error of tol. The row then
+// stands at the last pass: h, e, w, z, gram and c belong together. ws may be nil.
+func (r *row) solve(tol float64, maxPasses int, ws *warm) outcome {
+	m := r.m
+	tau := r.tau[:m-1]
+	r.initial(tau)
+	if ws != nil && ws.valid {
+		for J := range tau {
+			tau[J] += ws.offset[J]
+		}
+	}
+	r.fromThresholds(r.h, tau)
+	want := max(tol, r.roundingFloor())
+	out := r.fast(want, min(maxPasses, 16))
+	if !out.converged && out.passes < maxPasses {
+		r.initial(tau)
+		r.fromThresholds(r.h, tau)
+		out = r.safe(want, maxPasses, out)
+	}
+	if ws != nil {
+		ws.valid = out.converged && out.passes <= 12
+		if ws.valid {
+			r.initial(r.cum[:m-1])
+			r.thresholds(tau, r.h)
+			for J := range tau {
+				ws.offset[J] = tau[J] - r.cum[J]
+				if ws.offset[J]-ws.offset[J] != 0 {
+					ws.valid = false
+				}
+			}
+		}
+	}
+	return out
+}
+
+// fast is Newton with the logarithmic residual and clipped steps.
+func (r *row) fast(want float64, limit int) (out outcome) {
+	r.pass(r.h)
+	out.passes = 1
+	stalled, lowest := 0, math.Inf(1)
+	for {
+		out.rel = r.relative()
+		if out.converged = out.rel <= want; out.converged {
+			return out
+		}
+		if out.rel < lowest {
+			lowest, stalled = out.rel, 0
+		} else if stalled++; stalled >= 3 && out.rel <= 100*want {
+			return out
+		}
+		if out.passes >= limit {
+			return out
+		}
+		le := r.logResidual(out.rel)
+		if le > 1.5 { // a Sinkhorn step always ascends, and lifts tiny b_j at once
+			for j := range r.h {
+				r.h[j] += r.logs[j]
+			}
+			r.pass(r.h)
+			out.passes++
+			if out.passes >= limit {
+				continue
+			}
+			out.rel = r.relative()
+			if out.rel <= want {
+				continue
+			}
+			le = r.logResidual(out.rel)
+		}
+		d, sumC, sumR := r.dir, 0.0, 0.0
+		for j, c := range r.c {
+			d[j] = float64(c * r.logs[j])
+			sumR += d[j]
+			sumC += c
+		}
+		for j, c := range r.c {
+			d[j] -= float64(sumR / sumC * c)
+		}
+		r.newton(d)
+		clip(d)
+		s0 := r.slope(d)
+		if !(s0 > 0) {
+			copy(d, r.logs)
+			s0 = r.slope(d)
+		}
+		for j, v := range r.h {
+			r.try[j] = v + d[j]
+		}
+		copy(r.best, r.c) // c at h, in case the step is taken back
+		copy(r.sums, r.gram)
+		r.pass(r.try)
+		out.passes++
+		s1 := r.slope(d)
+		if s1 >= -0.3*s0 || r.logResidual(1) < max(le/2, 1e-6) {
+			copy(r.h, r.try)
+			continue
+		}
+		// Back to h and the damped direction of the proof above.
+		for j := range d {
+			d[j] = r.b[j] - r.best[j]
+		}
+		copy(r.c, r.best)
+		copy(r.gram, r.sums)
+		center(d, r.c)
+		r.newton(d)
+		s0 = r.slope(d)
+		lo, hi := bounds(d)
+		t := 1.0
+		if R := hi - lo; R > 1 {
+			t = elem.Log1p(R) / R
+		}
+		for tries := 0; ; tries++ {
+			for j, v := range r.h {
+				r.try[j] = v + float64(t*d[j])
+			}
+			r.pass(r.try)
+			out.passes++
+			s1 = r.slope(d)
+			if s1 >= -0.3*s0 || tries == 5 {
+				break
+			}
+			t *= min(max(s0/(s0-s1), 0.1), 0.5)
+		}
+		copy(r.h, r.try)
+	}
+}
+
+// center takes from v its sum in proportion to c, so that it sums to 0.
+func center(v, c []float64) {
+	s, sc := 0.0, 0.0
+	for j := range v {
+		s += v[j]
+		sc += c[j]
+	}
+	for j := range v {
+		v[j] -= float64(s / sc * c[j])
+	}
+}
+
+// clip shortens each difference of successive entries beyond 2 to 2+log(1+v-2):
+// a boundary that is far off does not hold the others back.
+func clip(d []float64) {
+	prev := d[0]
+	for j := 1; j < len(d); j++ {
+		v := d[j] - prev
+		prev = d[j]
+		if v > 2 {
+			v = 2 + elem.Log1p(v-2)
+		} else if v < -2 {
+			v = -2 - elem.Log1p(-v-2)
+		}
+		d[j] = d[j-1] + v
+	}
+}
+
+// safe is the damped method of the proof, for what the fast path did not reach.
+func (r *row) safe(want float64, limit int, out outcome) outcome {
+	r.built = false
+	r.pass(r.h)
+	out.passes++
+	lowest := math.Inf(1)
+	stalled := 0
+	for {
+		out.rel = r.relative()
+		if out.rel < lowest {
+			lowest, stalled = out.rel, 0
+			copy(r.best, r.h)
+		} else {
+			stalled++
+		}
+		if out.converged = out.rel <= want; out.converged {
+			return out
+		}
+		if out.passes >= limit || (stalled >= 3 && lowest <= 100*want) || stalled >= 50 {
+			break
+		}
+		if out.rel > 0.5 {
+			r.logResidual(1)
+			for j := range r.h {
+				r.h[j] += r.logs[j]
+			}
+			r.pass(r.h)
+			out.passes++
+			continue
+		}
+		d := r.dir
+		for j := range d {
+			d[j] = r.b[j] - r.c[j]
+		}
+		center(d, r.c)
+		r.newton(d)
+		s0 := r.slope(d)
+		lo, hi := bounds(d)
+		t := 1.0
+		if R := hi - lo; R > 1 {
+			t = elem.Log1p(R) / R
+		}
+		for {
+			for j, v := range r.h {
+				r.try[j] = v + float64(t*d[j])
+			}
+			r.pass(r.try)
+			out.passes++
+			s1 := r.slope(d)
+			if t < 1 && s1 > s0/2 && out.passes < limit {
+				t = min(1, 2*t)
+				continue
+			}
+			if s1 < 0 && t > 1e-3 && s1 < -0.3*s0 && out.passes < limit {
+				t /= 2
+				for j, v := range r.h {
+					r.try[j] = v + float64(t*d[j])
+				}
+				r.pass(r.try)
+				out.passes++
+			}
+			break
+		}
+		copy(r.h, r.try)
+	}
+	if out.rel > lowest { // hand back the best
+		copy(r.h, r.best)
+		r.pass(r.h)
+		out.passes++
+		out.rel = r.relative()
+	}
+	return out
+}
+
+// order fills perm with the indices of x in increasing order, equal values by
+// index. With keep, perm is nearly right and is mended by insertion; when that
+// moves more than 8n entries, it is sorted from scratch.
+func order(perm []int32, x []float64, work []pair, keep bool) {
+	n := len(perm)
+	if keep {
+		moves := 0
+		for i := 1; i < n && moves <= 8*n; i++ {
+			p := perm[i]
+			v := x[p]
+			k := i
+			for k > 0 && (x[perm[k-1]] > v || x[perm[k-1]] == v && perm[k-1] > p) {
+				perm[k] = perm[k-1]
+				k--
+			}
+			perm[k] = p
+			moves += i - k
+		}
+		if moves <= 8*n {
+			return
+		}
+	}
+	from, to := work[:n], work[n:2*n]
+	for i, v := range x {
+		from[i] = pair{v, int32(i)}
+	}
+	const run = 8
+	for lo := 0; lo < n; lo += run {
+		p := from[lo:min(lo+run, n)]
+		for i := 1; i < len(p); i++ {
+			v := p[i]
+			k := i
+			for ; k > 0 && p[k-1].x > v.x; k-- {
+				p[k] = p[k-1]
+			}
+			p[k] = v
+		}
+	}
+	for width := run; width < n; width *= 2 {
+		for lo := 0; lo < n; lo += 2 * width {
+			a, b := from[lo:min(lo+width, n)], from[min(lo+width, n):min(lo+2*width, n)]
+			out := to[lo:]
+			k := 0
+			for len(a) > 0 && len(b) > 0 {
+				if a[0].x <= b[0].x { // stable: equal values keep their order
+					out[k], a = a[0], a[1:]
+				} else {
+					out[k], b = b[0], b[1:]
+				}
+				k++
+			}
+			copy(out[k:], a)
+			copy(out[k+len(a):], b)
+		}
+		from, to = to, from
+	}
+	for i, p := range from {
+		perm[i] = p.i
+	}
+}
+
+// pair is a sample with its index.
+type pair struct {
+	x float64
+	i int32
+}

@@ -1,0 +1,506 @@
+package quantmf
+
+// This file holds every option with its default and bound, the table of which
+// function takes which, and the checks, which all run before any work starts.
+
+import "strconv"
+
+// FitOption is an option of a fit: [FitNMF] or [FitQMF].
+type FitOption interface{ setting() *choice }
+
+// Option is an option of an operator, such as [SoftRank]. Every one is also a
+// [FitOption]; a function that has no use for it returns an [*OptionError].
+type Option interface {
+	FitOption
+	operator()
+}
+
+// choice is the one implementation of FitOption; operatorSetting of Option.
+type choice struct {
+	kind  kind
+	value string                 // for errors
+	check func(c *config) string // "" or the bound that the value breaks
+}
+
+func (s *choice) setting() *choice { return s }
+
+type operatorSetting struct{ choice }
+
+func (*operatorSetting) operator() {}
+
+// kind numbers the options; a set of them is a bit mask.
+type kind uint
+
+const (
+	kEpsilon kind = iota
+	kSquash
+	kTolerance
+	kMaxIterations
+	kStrict
+	kWeights
+	kTargets
+	kTargetWeights
+	kIterations
+	kLevels
+	kMidpointRanks
+	kWorkers
+	kEpochs
+	kSeed
+	kProgress
+	kLearningRate
+	kSchedule
+	kBatch
+	kStart
+	kEnds
+	kInit
+	kPenalty
+	kShrinkage
+	kinds
+)
+
+var kindNames = [kinds]string{
+	"WithEpsilon", "WithSquash", "WithTolerance", "WithMaxIterations", "WithStrict", "WithWeights", "WithTargets",
+	"WithTargetWeights", "WithIterations", "WithLevels", "WithMidpointRanks", "WithWorkers", "WithEpochs", "WithSeed",
+	"WithProgress", "WithLearningRate", "WithSchedule", "WithBatch", "WithStart", "WithEnds", "WithInit", "WithPenalty",
+	"WithShrinkage",
+}
+
+func (k kind) String() string { return kindNames[k] }
+
+type kindSet uint
+
+func set(ks ...kind) (s kindSet) {
+	for _, k := range ks {
+		s |= 1 << k
+	}
+	return s
+}
+
+func (s kindSet) has(k kind) bool { return s>>k&1 == 1 }
+
+// target is a function that takes options: its name and the ones it takes.
+type target struct {
+	name  string
+	takes kindSet
+}
+
+// The table of options by function.
+var (
+	transportKinds = set(kEpsilon, kSquash, kTolerance, kMaxIterations, kStrict, kWorkers)
+	rowKinds       = transportKinds | set(kWeights, kTargets, kTargetWeights, kIterations, kLevels)
+	fitKinds       = set(kWorkers, kEpochs, kSeed, kProgress, kInit, kPenalty)
+
+	forSolve        = target{"Solve", rowKinds | set(kMidpointRanks)}
+	forRank         = target{"SoftRank", rowKinds | set(kMidpointRanks)}
+	forSort         = target{"SoftSort", rowKinds}
+	forQuantile     = target{"SoftQuantile", rowKinds}
+	forQuantileRows = target{"SoftQuantileRows", rowKinds}
+	forNMF          = target{"FitNMF", fitKinds}
+	forQMF          = target{"FitQMF", transportKinds | fitKinds | set(kLevels, kLearningRate, kSchedule, kBatch, kStart, kEnds, kShrinkage)}
+)
+
+// config is what the options come to. A field is meaningful where given has its
+// kind, or the function has filled in its default.
+type config struct {
+	given kindSet
+
+	epsilon       float64
+	squash        Squash
+	tolerance     float64
+	maxIterations int
+	strict        bool
+	weights       []float64
+	targets       []float64
+	targetWeights []float64
+	iterations    int
+	levels        int
+	midpoint      bool
+	workers       int
+
+	epochs       int
+	seed         uint64
+	progress     func(Progress) error
+	learningRate float64
+	schedule     Schedule
+	batch        int
+	start        Start
+	ends         Ends
+	u, v         Mat
+	penalty      float64
+	shrinkage    float64
+}
+
+// parse reads opts over the defaults in c. The last of two settings of one
+// option counts.
+func parse[O FitOption](t target, c *config, opts []O) error {
+	for _, o := range opts {
+		var f FitOption = o
+		if f == nil {
+			return &OptionError{Option: t.name, Value: "nil", Bound: "an option must not be nil"}
+		}
+		s := f.setting()
+		if s == nil {
+			return &OptionError{Option: t.name, Value: "nil", Bound: "an option must not be nil"}
+		}
+		if !t.takes.has(s.kind) {
+			return &OptionError{Option: s.kind.String(), Value: s.value, Bound: t.name + " has no use for it"}
+		}
+		if bound := s.check(c); bound != "" {
+			return &OptionError{Option: s.kind.String(), Value: s.value, Bound: bound}
+		}
+		c.given |= set(s.kind)
+	}
+	return c.contradictions()
+}
+
+func (c *config) contradictions() error {
+	against := func(a kind, value string, b kind) error {
+		return &OptionError{Option: a.String(), Value: value, Bound: "contradicts " + b.String()}
+	}
+	if c.given.has(kIterations) {
+		if c.given.has(kTolerance) {
+			return against(kTolerance, ftoa(c.tolerance), kIterations)
+		}
+		if c.given.has(kMaxIterations) {
+			return against(kMaxIterations, itoa(c.maxIterations), kIterations)
+		}
+		if c.epsilon == 0 {
+			return &OptionError{Option: kIterations.String(), Value: itoa(c.iterations), Bound: "there is nothing to iterate at epsilon 0"}
+		}
+	}
+	if c.given.has(kTargets) && c.given.has(kLevels) && c.levels != len(c.targets) {
+		return &OptionError{Option: kLevels.String(), Value: itoa(c.levels), Bound: "WithTargets gives " + itoa(len(c.targets)) + " levels"}
+	}
+	if c.given.has(kInit) && c.given.has(kStart) {
+		return against(kStart, c.start.String(), kInit)
+	}
+	return nil
+}
+
+func operatorOption(k kind, value string, check func(c *config) string) Option {
+	return &operatorSetting{choice{k, value, check}}
+}
+
+func fitOption(k kind, value string, check func(c *config) string) FitOption {
+	return &choice{k, value, check}
+}
+
+// finiteAtLeast checks v and stores it.
+func finiteAtLeast(v, low float64, to func(c *config) *float64) func(c *config) string {
+	return func(c *config) string {
+		if !(v >= low) || v-v != 0 {
+			return "must be finite and at least " + ftoa(low)
+		}
+		*to(c) = v
+		return ""
+	}
+}
+
+func intAtLeast(v, low int, to func(c *config) *int) func(c *config) string {
+	return func(c *config) string {
+		if v < low {
+			return "must be at least " + itoa(low)
+		}
+		*to(c) = v
+		return ""
+	}
+}
+
+// WithEpsilon sets ε, the entropic regularisation, in units of the squared
+// distance between squashed samples and targets, both in [0,1] by default.
+// ε >= 0; default 0.01. Larger is smoother; see "Choosing ε" in the package
+// documentation. 0 is the limit ε → 0: exact sort and ranks, ties averaged.
+func WithEpsilon(eps float64) Option {
+	return operatorOption(kEpsilon, ftoa(eps), finiteAtLeast(eps, 0, func(c *config) *float64 { return &c.epsilon }))
+}
+
+// WithSquash sets how a row is brought onto [0,1] before the transport. Default
+// [SquashLogistic].
+func WithSquash(s Squash) Option {
+	return operatorOption(kSquash, s.String(), func(c *config) string {
+		if int(s) >= len(squashNames) {
+			return "must be one of the Squash constants"
+		}
+		c.squash = s
+		return ""
+	})
+}
+
+// WithTolerance sets ρ, the relative column error max_j |c_j-b_j|/b_j at which a
+// transport has converged. ρ > 0; default 1e-9. An error below the rounding of
+// the logits, 9e-16·(1+2 max|x-x̄|·max|y-ȳ|/ε), cannot be asked for: there the rounding counts.
+func WithTolerance(rho float64) Option {
+	return operatorOption(kTolerance, ftoa(rho), func(c *config) string {
+		if !(rho > 0) || rho-rho != 0 {
+			return "must be finite and above 0"
+		}
+		c.tolerance = rho
+		return ""
+	})
+}
+
+// WithMaxIterations bounds the passes over a row. n >= 1; default 3000, where 4
+// or 5 are usual.
+func WithMaxIterations(n int) Option {
+	return operatorOption(kMaxIterations, itoa(n), intAtLeast(n, 1, func(c *config) *int { return &c.maxIterations }))
+}
+
+// WithStrict makes a transport that does not converge a [*ConvergenceError].
+func WithStrict() Option {
+	return operatorOption(kStrict, "", func(c *config) string { c.strict = true; return "" })
+}
+
+// WithWeights sets a, the weights of the n samples: finite, non-negative, of a
+// positive sum, which is brought to 1. Default uniform. A sample of weight 0
+// takes no part in the transport and is still mapped. In SoftQuantileRows every
+// row has these weights.
+func WithWeights(a []float64) Option {
+	return operatorOption(kWeights, "len "+itoa(len(a)), func(c *config) string {
+		if len(a) == 0 {
+			return "must not be empty"
+		}
+		sum := 0.0
+		for i, v := range a {
+			if !(v >= 0) || v-v != 0 {
+				return "weight " + itoa(i) + " is " + ftoa(v) + ", must be finite and at least 0"
+			}
+			sum += v
+		}
+		if !(sum > 0) || sum-sum != 0 {
+			return "the sum must be finite and above 0"
+		}
+		c.weights = a
+		return ""
+	})
+}
+
+// WithTargets sets y, the m places that samples are transported to: finite,
+// strictly increasing. Default a regular grid on [0,1].
+func WithTargets(y []float64) Option {
+	return operatorOption(kTargets, "len "+itoa(len(y)), func(c *config) string {
+		if len(y) == 0 {
+			return "must not be empty"
+		}
+		if j := notFinite(y); j >= 0 {
+			return "target " + itoa(j) + " is " + ftoa(y[j]) + ", must be finite"
+		}
+		for j := 1; j < len(y); j++ {
+			if !(y[j-1] < y[j]) {
+				return "target " + itoa(j) + " must be above the one before it"
+			}
+		}
+		c.targets = y
+		return ""
+	})
+}
+
+// WithTargetWeights sets b, the weights of the m targets: finite, positive,
+// brought to sum 1. Default uniform.
+func WithTargetWeights(b []float64) Option {
+	return operatorOption(kTargetWeights, "len "+itoa(len(b)), func(c *config) string {
+		if len(b) == 0 {
+			return "must not be empty"
+		}
+		sum := 0.0
+		for j, v := range b {
+			if !(v > 0) || v-v != 0 {
+				return "weight " + itoa(j) + " is " + ftoa(v) + ", must be finite and above 0"
+			}
+			sum += v
+		}
+		if sum-sum != 0 {
+			return "the sum must be finite"
+		}
+		c.targetWeights = b
+		return ""
+	})
+}
+
+// WithIterations asks for exactly l iterations of Algorithm 1 from zero
+// potentials instead of a converged transport. l >= 1. Ranks and quantiles come
+// from its row-exact plan, sorted values from the same plan divided by its own
+// column sums, so all keep their order and range at any l. Gradients are the
+// implicit formulas at that plan.
+func WithIterations(l int) Option {
+	return operatorOption(kIterations, itoa(l), intAtLeast(l, 1, func(c *config) *int { return &c.iterations }))
+}
+
+// WithLevels sets m, the number of targets, where nothing else gives it.
+// m >= 1, in models m >= 2. Default: n in SoftRank, SoftSort and Solve, whose
+// time and memory grow with n·m; 16 in models.
+func WithLevels(m int) Option {
+	return operatorOption(kLevels, itoa(m), intAtLeast(m, 1, func(c *config) *int { return &c.levels }))
+}
+
+// WithMidpointRanks makes ranks n M (cumsum(b) - b/2) + 1/2, of mean exactly
+// (n+1)/2, instead of the paper's n M cumsum(b), which is too high by about
+// n/(2m).
+func WithMidpointRanks() Option {
+	return operatorOption(kMidpointRanks, "", func(c *config) string { c.midpoint = true; return "" })
+}
+
+// WithWorkers sets how many rows are worked on at the same time. n >= 0;
+// default 0, which is GOMAXPROCS. The result does not depend on it.
+func WithWorkers(n int) Option {
+	return operatorOption(kWorkers, itoa(n), intAtLeast(n, 0, func(c *config) *int { return &c.workers }))
+}
+
+// WithEpochs sets the number of epochs, each a visit of every row. n >= 0;
+// default 100 in FitQMF, 200 in FitNMF.
+func WithEpochs(n int) FitOption {
+	return fitOption(kEpochs, itoa(n), intAtLeast(n, 0, func(c *config) *int { return &c.epochs }))
+}
+
+// WithSeed sets the seed of everything random in a fit. Default 1.
+func WithSeed(s uint64) FitOption {
+	return fitOption(kSeed, strconv.FormatUint(s, 10), func(c *config) string { c.seed = s; return "" })
+}
+
+// WithProgress calls f after every epoch, on the goroutine of the caller. Its
+// error stops the fit and comes back wrapped, with the model so far.
+func WithProgress(f func(Progress) error) FitOption {
+	return fitOption(kProgress, "func", func(c *config) string {
+		if f == nil {
+			return "must not be nil"
+		}
+		c.progress = f
+		return ""
+	})
+}
+
+// WithLearningRate sets the step size of Adam. lr > 0; default 0.1 falling to 0
+// by [ScheduleCosine].
+func WithLearningRate(lr float64) FitOption {
+	return fitOption(kLearningRate, ftoa(lr), func(c *config) string {
+		if !(lr > 0) || lr-lr != 0 {
+			return "must be finite and above 0"
+		}
+		c.learningRate = lr
+		return ""
+	})
+}
+
+// WithSchedule sets how the learning rate falls. Default [ScheduleCosine].
+func WithSchedule(s Schedule) FitOption {
+	return fitOption(kSchedule, s.String(), func(c *config) string {
+		if int(s) >= len(scheduleNames) {
+			return "must be one of the Schedule constants"
+		}
+		c.schedule = s
+		return ""
+	})
+}
+
+// WithBatch sets how many rows are visited between two steps of V. rows >= 1;
+// default 32. From d on all rows are one batch.
+func WithBatch(rows int) FitOption {
+	return fitOption(kBatch, itoa(rows), intAtLeast(rows, 1, func(c *config) *int { return &c.batch }))
+}
+
+// WithStart sets where a fit of QMF starts. Default [StartScores].
+func WithStart(s Start) FitOption {
+	return fitOption(kStart, s.String(), func(c *config) string {
+		if int(s) >= len(startNames) {
+			return "must be one of the Start constants"
+		}
+		c.start = s
+		return ""
+	})
+}
+
+// WithEnds sets whether the lowest and highest quantile are learnt. Default
+// [EndsFree].
+func WithEnds(e Ends) FitOption {
+	return fitOption(kEnds, e.String(), func(c *config) string {
+		if int(e) >= len(endsNames) {
+			return "must be one of the Ends constants"
+		}
+		c.ends = e
+		return ""
+	})
+}
+
+// WithInit starts from the given factors, u d × k and v k × n, finite and
+// non-negative (in FitQMF an entry below 1e-3 of the factor's mean is raised to
+// it, since factors are kept by their logarithms). They are copied.
+func WithInit(u, v Mat) FitOption {
+	return fitOption(kInit, u.size()+", "+v.size(), func(c *config) string {
+		c.u, c.v = u, v
+		return ""
+	})
+}
+
+// WithPenalty sets λ, the weight of the penalty: in FitQMF λ/2 (mean Ũ² + mean
+// Ṽ²) of the log factors, in FitNMF λ (mean U + mean V), each added to the mean
+// loss. λ >= 0; default 0.
+func WithPenalty(lambda float64) FitOption {
+	return fitOption(kPenalty, ftoa(lambda), finiteAtLeast(lambda, 0, func(c *config) *float64 { return &c.penalty }))
+}
+
+// WithShrinkage pulls the quantiles of each row of QMF towards an affine map of
+// (UV)_i, with the weight of lambda further samples. lambda >= 0; default 0.
+// It needs [EndsFree] and has no meaning under [StartUniform].
+func WithShrinkage(lambda float64) FitOption {
+	return fitOption(kShrinkage, ftoa(lambda), finiteAtLeast(lambda, 0, func(c *config) *float64 { return &c.shrinkage }))
+}
+
+// Schedule says how the learning rate falls over the E epochs of a fit.
+type Schedule uint8
+
+const (
+	ScheduleCosine   Schedule = iota // lr (1+cos(π e/E))/2 in epoch e = 0, ..., E-1
+	ScheduleConstant                 // lr, as in the paper
+)
+
+var scheduleNames = []string{"ScheduleCosine", "ScheduleConstant"}
+
+// String returns the name of the constant.
+func (s Schedule) String() string { return name(scheduleNames, int(s)) }
+
+// Start says where a fit of QMF starts.
+type Start uint8
+
+const (
+	// StartScores takes U, V from 100 updates of an NMF of the row-wise normal
+	// scores of x and calibrates every row's quantiles to them.
+	StartScores Start = iota
+	// StartNMF takes U, V from 100 updates of an NMF of x itself, calibrated alike.
+	StartNMF
+	// StartUniform is the paper's: log factors uniform on [-1/2,1/2], equal
+	// quantile steps between each row's extremes; and the paper's step rule, Adam
+	// on the logarithms of the quantile steps.
+	StartUniform
+)
+
+var startNames = []string{"StartScores", "StartNMF", "StartUniform"}
+
+// String returns the name of the constant.
+func (s Start) String() string { return name(startNames, int(s)) }
+
+// Ends says whether the lowest and highest quantile of a row are learnt.
+type Ends uint8
+
+const (
+	EndsFree   Ends = iota // q is the cumulative sum of m positive increments
+	EndsPinned             // q_1 and q_m are the row's minimum and maximum: the paper's Q(R,s,t)
+)
+
+var endsNames = []string{"EndsFree", "EndsPinned"}
+
+// String returns the name of the constant.
+func (e Ends) String() string { return name(endsNames, int(e)) }
+
+func name(names []string, i int) string {
+	if i < len(names) {
+		return names[i]
+	}
+	return itoa(i)
+}
+
+// Progress is what a fit tells after an epoch.
+type Progress struct {
+	Epoch  int     // epochs done
+	Epochs int     // epochs in all
+	Rows   int     // rows visited in an epoch
+	Loss   float64 // the newest entry of History
+}
