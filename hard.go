@@ -124,20 +124,25 @@ func (h *hardPlan) shares(i int, f func(j int, share float64)) {
 // average fills out with each sample's mean of q over its mass.
 func (h *hardPlan) average(out, q []float64) {
 	for i := range out {
-		first, sum := -1, 0.0
-		h.shares(i, func(j int, s float64) {
-			if first < 0 {
-				first = j
-			}
-			sum += float64(s * (q[j] - q[first]))
-		})
-		out[i] = q[first] + sum
+		out[i] = h.at(i, q)
 	}
 	run := q[0]
 	for _, i := range h.perm {
 		run = max(run, min(out[i], q[len(q)-1]))
 		out[i] = run
 	}
+}
+
+// at returns sample i's mean of q over its mass.
+func (h *hardPlan) at(i int, q []float64) float64 {
+	first, sum := -1, 0.0
+	h.shares(i, func(j int, s float64) {
+		if first < 0 {
+			first = j
+		}
+		sum += float64(s * (q[j] - q[first]))
+	})
+	return q[first] + sum
 }
 
 // sorted returns each level's mean of x over its mass.

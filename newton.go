@@ -371,9 +371,8 @@ func bounds(h []float64) (lo, hi float64) {
 	return lo, hi
 }
 
-// pass evaluates the row at h: Z, the Gram matrix and the column sums c.
-func (r *row) pass(h []float64) {
-	m := r.m
+// evaluate makes M that of the potentials h: kernel, level weights, row sums.
+func (r *row) evaluate(h []float64) {
 	if r.built {
 		lo, hi := math.Inf(1), math.Inf(-1)
 		for j, v := range h {
@@ -397,6 +396,12 @@ func (r *row) pass(h []float64) {
 		r.w[j] = elem.Exp(v - r.href[j] - r.mid)
 	}
 	kernel.RowSums(r.z, r.e, r.w)
+}
+
+// pass evaluates the row at h, with the Gram matrix and the column sums c.
+func (r *row) pass(h []float64) {
+	m := r.m
+	r.evaluate(h)
 	for i, z := range r.z {
 		r.v[i] = r.a[i] / float64(z*z)
 	}

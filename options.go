@@ -125,7 +125,7 @@ type config struct {
 	batch        int
 	start        Start
 	ends         Ends
-	u, v         Mat
+	initU, initV Mat
 	penalty      float64
 	shrinkage    float64
 }
@@ -425,7 +425,7 @@ func WithEnds(e Ends) FitOption {
 // it, since factors are kept by their logarithms). They are copied.
 func WithInit(u, v Mat) FitOption {
 	return fitOption(kInit, u.size()+", "+v.size(), func(c *config) string {
-		c.u, c.v = u, v
+		c.initU, c.initV = u, v
 		return ""
 	})
 }

@@ -40,16 +40,18 @@ type squashed struct {
 
 // apply fills to[i] with the squashed from[i].
 func (q *squashed) apply(to, from []float64) {
-	if q.kind == SquashNone {
-		copy(to, from)
-		return
+	if q.kind != SquashNone {
+		q.mean, q.std = moments(from)
 	}
-	q.mean, q.std = moments(from)
 	q.map1(to, from)
 }
 
 // map1 squashes by the stored mean and deviation.
 func (q *squashed) map1(to, from []float64) {
+	if q.kind == SquashNone {
+		copy(to, from)
+		return
+	}
 	if q.std == 0 {
 		for i := range to {
 			to[i] = 0.5
@@ -59,6 +61,37 @@ func (q *squashed) map1(to, from []float64) {
 	for i, v := range from {
 		to[i] = elem.Logistic((v - q.mean) / q.std * logisticSlope)
 	}
+}
+
+// point squashes one value by the stored mean and deviation.
+func (q *squashed) point(x float64) float64 {
+	to := [1]float64{x}
+	q.map1(to[:], to[:])
+	return to[0]
+}
+
+// slope returns dx̃/dx where the squashed value is s.
+func (q *squashed) slope(s float64) float64 {
+	switch {
+	case q.kind == SquashNone:
+		return 1
+	case q.std == 0:
+		return 0
+	}
+	return s * (1 - s) * logisticSlope / q.std
+}
+
+// center returns the middle and the width, in x, of where a map with the given
+// thresholds moves.
+func (q *squashed) center(cut []float64) (mid, width float64) {
+	if q.kind != SquashNone {
+		return q.mean, q.std
+	}
+	lo, hi := cut[0], cut[0]
+	for _, t := range cut {
+		lo, hi = min(lo, t), max(hi, t)
+	}
+	return middle(lo, hi), max(hi-lo, 1e-3*(math.Abs(lo)+math.Abs(hi)), 1e-300)
 }
 
 // moments returns mean and population deviation, the latter 0 for a row

@@ -1,0 +1,880 @@
+package quantmf
+
+// This file holds quantile matrix factorisation (paper §3.2, Eq. minUV),
+//
+//	min over Ũ, Ṽ, F, q of  Σ_i Δ(X_i, T_i((UV)_i)),
+//	U = exp Ũ,  V = exp Ṽ,  b_i = softmax F_i,  T_i = T_{ε,b_i,q_i},
+//
+// and the visit of a row, which is all that an epoch does:
+//
+//	w = U_i V; squash; b; solve, warm; a step on q; T = M q; loss and dΔ/dT;
+//	backward to w, b; Adam on Ũ_i and F_i. Once a batch: Ṽ from the batch's w̄.
+//
+// # The step on q
+//
+// With the plan fixed the model of a row is linear in the increments D of q:
+// T_j = Σ_l tail_jl D_l, tail_jl = Σ_{l'>=l} M_jl' >= 0. So the EM (or MM) step
+//
+//	D_l ← (D_l num_l + c_l D⁰_l)/(den_l + c_l + μ),  num_l = Σ_j tail_jl x_j/T_j,  den_l = Σ_j tail_jl
+//
+// lowers the divergence at once and takes the place of gradient steps on q.
+// Free ends: l = 0, ..., m-1 with D_0 = q_1 and μ = 0. Pinned ends: D_0 = min x
+// stays, and μ keeps Σ_{l>0} D_l = max x - min x. c_l = λ den_l/n is the
+// shrinkage towards the increments D⁰ of an affine map of w (WithShrinkage).
+// Under StartUniform q takes Adam steps on the logarithms instead, as in the
+// paper.
+
+import (
+	"context"
+	"math"
+
+	"github.com/quantmf/quantmf/internal/adam"
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// QMF is a fitted X ≈ T(UV). It is not changed by its methods and may be used by
+// several goroutines at once.
+type QMF struct {
+	U, V Mat // d × k and k × n, positive
+	// Quantiles and Weights (d × m) hold q_i, non-decreasing, and b_i, of sum 1.
+	Quantiles, Weights Mat
+	// History is the mean divergence after each epoch, entry 0 before the first.
+	// The first and last entries are exact, and all are where the batch is the
+	// whole matrix; the others are means over rows as they were visited.
+	History  []float64
+	Best     int     // the epoch returned
+	Warnings []error // a *ConvergenceError for each row whose transport did not converge
+
+	potentials Mat // h_i of the last solve, about center
+	center     []float64
+	squash     []squashed
+	marginal   []float64
+	epsilon    float64
+}
+
+func qmfDefaults() config {
+	return config{epsilon: 0.01, tolerance: 1e-9, maxIterations: 3000, levels: 16, epochs: 100, seed: 1, learningRate: 0.1, batch: 32}
+}
+
+// FitQMF fits x, d features × n samples, finite and non-negative, by T(UV) of
+// rank k >= 1, one increasing map T_i a feature.
+//
+// Defaults: ε 0.01, 16 levels, 100 epochs, Adam at 0.1 falling to 0 by cosine,
+// batches of 32 rows, free ends, start from the NMF of normal scores, no
+// penalty, no shrinkage, seed 1. Errors: [*DataError], [*ShapeError],
+// [*OptionError]; under [WithStrict] a [*ConvergenceError]; when ctx ends or a
+// progress function fails, the model so far with an error that wraps it.
+//
+// Cost of an epoch: d solves of about 4 passes (8nm flops and m³/3 each), their
+// backward (40nm), and 6dnk flops; memory 3(dk + kn + 2dm) + dn/2 numbers
+// beside x.
+func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, error) {
+	c := qmfDefaults()
+	if err := parse(forQMF, &c, opts); err != nil {
+		return nil, err
+	}
+	if err := c.checkQMF(); err != nil {
+		return nil, err
+	}
+	if err := checkFit(x, rank, &c); err != nil {
+		return nil, err
+	}
+	p := pool.New(c.workers, x.Rows)
+	defer p.Close()
+	f := newQMFFit(x, rank, &c, p)
+	err := f.begin(ctx)
+	for epoch := 0; err == nil && epoch < c.epochs; epoch++ {
+		err = f.epoch(ctx, epoch)
+	}
+	m := f.model()
+	if err == nil && c.strict && len(m.Warnings) > 0 {
+		return m, m.Warnings[0]
+	}
+	return m, err
+}
+
+func (c *config) checkQMF() error {
+	if c.levels < 2 {
+		return &OptionError{Option: kLevels.String(), Value: itoa(c.levels), Bound: "a model needs at least 2"}
+	}
+	if !(c.epsilon > 0) {
+		return &OptionError{Option: kEpsilon.String(), Value: ftoa(c.epsilon), Bound: "a model needs a positive one: at 0 nothing has a gradient"}
+	}
+	if c.given.has(kShrinkage) && c.shrinkage > 0 {
+		if c.ends == EndsPinned {
+			return &OptionError{Option: kShrinkage.String(), Value: ftoa(c.shrinkage), Bound: "needs EndsFree"}
+		}
+		if c.start == StartUniform {
+			return &OptionError{Option: kShrinkage.String(), Value: ftoa(c.shrinkage), Bound: "StartUniform has no EM step to shrink"}
+		}
+	}
+	return nil
+}
+
+// qmfFit is a fit under way.
+type qmfFit struct {
+	*config
+	x    Mat
+	m    int
+	pool *pool.Pool
+	*factors
+	logU, logV         []float64 // Ũ, Ṽ; u and v hold their exponentials
+	momU, momV         moment
+	f                  []float64 // d × m, b = softmax
+	momF               moment
+	inc                []float64 // d × m increments of q, the first q_1
+	r                  []float64 // their logarithms, under Adam
+	momR               moment
+	state              []warm
+	low, high, average []float64 // of each row of x
+	stepV              int
+	source             random.Source
+	order              []int
+	wbar               []float64 // batch × np: the gradients at w of the batch
+	ubatch             []float64 // batch × k: U as those rows saw it
+	loss               []float64 // of each row, at its last visit
+	work               []visitor
+	history            []float64
+	replace            bool      // the last entry of history is of the last whole epoch as visited
+	workV              []float64 // k × np: the gradient at Ṽ
+}
+
+// moment holds Adam's two moments.
+type moment struct{ mu, nu []float64 }
+
+func newMoment(n int) moment { return moment{make([]float64, n), make([]float64, n)} }
+
+// visitor is the workspace of one worker.
+type visitor struct {
+	row         row
+	x, w, t, g  []float64 // np
+	q, num, den []float64 // m
+	gu          []float64 // k
+}
+
+func newQMFFit(x Mat, rank int, c *config, p *pool.Pool) *qmfFit {
+	d, n, m := x.Rows, x.Cols, c.levels
+	f := &qmfFit{config: c, x: x, m: m, pool: p, factors: newFactors(d, n, rank)}
+	batch := min(c.batch, d)
+	f.logU, f.momU = make([]float64, d*rank), newMoment(d*rank)
+	f.logV, f.momV = make([]float64, rank*f.np), newMoment(rank*f.np)
+	f.f, f.momF = make([]float64, d*m), newMoment(d*m)
+	f.inc = make([]float64, d*m)
+	if c.start == StartUniform {
+		f.r, f.momR = make([]float64, d*m), newMoment(d*m)
+	}
+	f.state = make([]warm, d)
+	for i := range f.state {
+		f.state[i] = newWarm(n, m)
+	}
+	f.low, f.high, f.average = make([]float64, d), make([]float64, d), make([]float64, d)
+	for i := range d {
+		row := x.Row(i)
+		lo, hi, sum := row[0], row[0], 0.0
+		for _, v := range row {
+			lo, hi = min(lo, v), max(hi, v)
+			sum += v / float64(n)
+		}
+		f.low[i], f.high[i], f.average[i] = lo, hi, sum
+	}
+	f.order = make([]int, d)
+	for i := range f.order {
+		f.order[i] = i
+	}
+	f.source = random.Split(c.seed, 1)
+	f.wbar, f.ubatch, f.loss = make([]float64, batch*f.np), make([]float64, batch*rank), make([]float64, d)
+	f.workV = make([]float64, rank*f.np)
+	f.work = make([]visitor, p.Workers())
+	for i := range f.work {
+		v := &f.work[i]
+		v.row.resize(n, m)
+		v.row.setTargets(nil)
+		v.row.setWeights(nil, nil)
+		for _, s := range []*[]float64{&v.x, &v.w, &v.t, &v.g} {
+			*s = make([]float64, f.np)
+		}
+		for _, s := range []*[]float64{&v.q, &v.num, &v.den} {
+			*s = make([]float64, m)
+		}
+		v.gu = make([]float64, rank)
+	}
+	return f
+}
+
+func (f *qmfFit) rowF(i int) []float64   { return f.f[i*f.m : (i+1)*f.m] }
+func (f *qmfFit) rowInc(i int) []float64 { return f.inc[i*f.m : (i+1)*f.m] }
+func (f *qmfFit) constant(i int) bool    { return f.low[i] == f.high[i] }
+
+// floors: of T in x/T, and of the increments, in units of the row.
+const (
+	floorT         = 1e-12
+	floorIncrement = 1e-12
+	floorStart     = 1e-3
+)
+
+// place loads row i into the visitor: w = U_i V, b, and the solved transport.
+func (f *qmfFit) place(v *visitor, i int) outcome {
+	copy(v.x, f.x.Row(i))
+	u := f.rowU(i)
+	kernel.Combine(v.w, u, f.v)
+	r := &v.row
+	softmax(r.b, f.rowF(i))
+	st := &f.state[i]
+	r.perm = st.perm
+	r.setSamples(v.w[:f.n], f.squash, st.valid)
+	r.setEpsilon(f.epsilon)
+	return r.solve(f.tolerance, f.maxIterations, st)
+}
+
+func softmax(b, f []float64) {
+	top := f[0]
+	for _, v := range f {
+		top = max(top, v)
+	}
+	sum := 0.0
+	for j, v := range f {
+		b[j] = max(elem.Exp(v-top), 1e-300)
+		sum += b[j]
+	}
+	for j := range b {
+		b[j] /= sum
+	}
+}
+
+// fitted fills v.t with T = M q for the increments of row i.
+func (f *qmfFit) fitted(v *visitor, i int) {
+	cumulate(v.q, f.rowInc(i))
+	if f.constant(i) {
+		for j := range v.t {
+			v.t[j] = f.low[i]
+		}
+		return
+	}
+	v.row.quantile(v.t, v.q)
+}
+
+func cumulate(q, inc []float64) {
+	s := 0.0
+	for j, d := range inc {
+		s += d
+		q[j] = s
+	}
+}
+
+// rowLoss fills v.g with x/T and returns the row's sum of divergences.
+func (f *qmfFit) rowLoss(v *visitor, i int) float64 {
+	low := max(floorT*f.average[i], tinyDenominator)
+	for j, x := range v.x[:f.n] {
+		v.g[j] = x / max(v.t[j], low)
+	}
+	return divergence(v.x[:f.n], v.t, v.g)
+}
+
+// prior fills d0 with the increments of the affine map of w that shrinkage
+// pulls towards: T ≈ max(α+βw, 0), β >= 0, by least squares of x on w, taken at
+// each level's mean of w under the plan (whose sum over samples is den).
+func (f *qmfFit) prior(v *visitor, i int, d0, den []float64) {
+	r := &v.row
+	mw, vw, cov := 0.0, 0.0, 0.0
+	for _, w := range v.w[:f.n] {
+		mw += w / float64(f.n)
+	}
+	for j, w := range v.w[:f.n] {
+		vw += float64((w - mw) * (w - mw))
+		cov += float64((w - mw) * (v.x[j] - f.average[i]))
+	}
+	beta := 0.0
+	if vw > 0 {
+		beta = max(cov/vw, 0)
+	}
+	alpha := f.average[i] - float64(beta*mw)
+	for j, z := range r.z {
+		r.v[j] = 0
+		if j < f.n {
+			r.v[j] = v.w[j] / z
+		}
+	}
+	kernel.ColSums(d0, r.e, r.v)
+	last := 0.0
+	for l := range d0 {
+		at := mw
+		if den[l] > 0 {
+			at = d0[l] / den[l]
+		}
+		q := max(alpha+float64(beta*at), last)
+		d0[l], last = q-last, q
+	}
+}
+
+// em makes one EM step on the increments of row i; v.g holds x/T at them.
+func (f *qmfFit) em(v *visitor, i int) {
+	r, m := &v.row, f.m
+	inc := f.rowInc(i)
+	for j, z := range r.z {
+		r.v[j] = 0
+		if j < f.n {
+			r.v[j] = 1 / z
+		}
+	}
+	kernel.ColSums(v.den, r.e, r.v)
+	for j := range r.v[:f.n] {
+		r.v[j] *= v.g[j]
+	}
+	kernel.ColSums(v.num, r.e, r.v)
+	d0 := r.rho
+	if f.shrinkage > 0 {
+		f.prior(v, i, d0, v.den)
+	}
+	num, den := 0.0, 0.0
+	for l := m - 1; l >= 0; l-- {
+		num += float64(v.num[l] * r.w[l])
+		den += float64(v.den[l] * r.w[l])
+		v.num[l], v.den[l] = num, den
+	}
+	low := floorIncrement * max(f.high[i]-f.low[i], f.average[i]*1e-3)
+	if f.ends == EndsFree {
+		for l := range inc {
+			c := f.shrinkage * v.den[l] / float64(f.n)
+			top, bottom := float64(inc[l]*v.num[l]), v.den[l]+c
+			if c > 0 {
+				top += float64(c * d0[l])
+			}
+			inc[l] = max(top/max(bottom, tinyDenominator), low)
+		}
+		return
+	}
+	span := f.high[i] - f.low[i]
+	pinned(inc[1:], v.num[1:], v.den[1:], span, low)
+}
+
+// pinned makes the step D ← D num/(den+μ) with μ such that ΣD = span: the sum
+// falls in μ from +Inf at -min den, so the root is unique.
+func pinned(d, num, den []float64, span, low float64) {
+	lowest := math.Inf(1)
+	for l := range d {
+		if d[l]*num[l] > 0 {
+			lowest = min(lowest, den[l])
+		}
+	}
+	if math.IsInf(lowest, 1) {
+		return
+	}
+	sum := func(mu float64) (s, slope float64) {
+		for l := range d {
+			if t := float64(d[l] * num[l]); t > 0 {
+				u := t / (den[l] + mu)
+				s += u
+				slope -= u / (den[l] + mu)
+			}
+		}
+		return s - span, slope
+	}
+	a := -lowest
+	width := 0.0
+	for l := range d {
+		width += float64(d[l] * num[l])
+	}
+	z := a + width/span // each term is below d num/(μ-a): the sum is below span here
+	mu := max(a+(z-a)*0.5, 0)
+	mu = min(mu, z)
+	for range 100 {
+		s, slope := sum(mu)
+		if s > 0 {
+			a = mu
+		} else {
+			z = mu
+		}
+		next := mu - s/slope
+		if !(next > a && next < z) {
+			next = middle(a, z)
+		}
+		if math.Abs(next-mu) <= 1e-14*math.Abs(mu+lowest) {
+			mu = next
+			break
+		}
+		mu = next
+	}
+	total := 0.0
+	for l := range d {
+		d[l] = max(float64(d[l]*num[l])/(den[l]+mu), low)
+		total += d[l]
+	}
+	for l := range d {
+		d[l] *= span / total
+	}
+}
+
+// visit works row i through: place slot of the batch takes its w̄ and U_i.
+func (f *qmfFit) visit(worker, i, slot int, lr float64, step, batch int) {
+	v := &f.work[worker]
+	u := f.rowU(i)
+	copy(f.ubatch[slot*f.k:(slot+1)*f.k], u)
+	wbar := f.wbar[slot*f.np : (slot+1)*f.np]
+	if f.constant(i) {
+		f.loss[i] = 0
+		clear(wbar)
+		return
+	}
+	r := &v.row
+	f.place(v, i)
+	f.fitted(v, i)
+	f.loss[i] = f.rowLoss(v, i)
+	if f.r == nil {
+		f.em(v, i)
+		f.fitted(v, i)
+		after := f.rowLoss(v, i)
+		if batch < f.d {
+			f.loss[i] = after
+		}
+	}
+	// dΔ/dT = 1 - x/T, a mean over the row.
+	for j := range v.g {
+		if j < f.n {
+			v.g[j] = (1 - v.g[j]) / float64(f.n)
+		} else {
+			v.g[j] = 0
+		}
+	}
+	r.adjoint(v.g, v.q)
+	if f.r != nil {
+		f.stepR(v, i, lr, step)
+	}
+	// F̄ = b∘(λ - Σbλ), and Σbλ = 0.
+	for j, b := range r.b {
+		v.num[j] = float64(b * r.lam[j])
+	}
+	lo, hi := i*f.m, (i+1)*f.m
+	adam.Step(f.f[lo:hi], v.num, f.momF.mu[lo:hi], f.momF.nu[lo:hi], lr, step)
+	// w̄ through the squash, then Ũ̄ = U∘(w̄Vᵀ).
+	clear(wbar[f.n:])
+	copy(wbar[:f.n], r.gx)
+	r.squash.backward(wbar[:f.n], r.xs, v.w)
+	kernel.Dots(v.gu, f.v, wbar)
+	lo, hi = i*f.k, (i+1)*f.k
+	pen := f.penalty * float64(batch) / float64(f.d*f.k)
+	for t := range v.gu {
+		v.gu[t] = float64(v.gu[t]*u[t]) + float64(pen*f.logU[lo+t])
+	}
+	adam.Step(f.logU[lo:hi], v.gu, f.momU.mu[lo:hi], f.momU.nu[lo:hi], lr, step)
+	for t := range u {
+		u[t] = elem.Exp(f.logU[lo+t])
+	}
+}
+
+// stepR makes the paper's step on q: Adam on R, the logarithms of the increments
+// (pinned: of their shares of the row's range, by softmax). r.sums holds N.
+func (f *qmfFit) stepR(v *visitor, i int, lr float64, step int) {
+	r, m := &v.row, f.m
+	r.rowTotals(v.den, r.sums) // ∂q
+	tail := 0.0
+	for l := m - 1; l >= 0; l-- { // backward of the cumulative sum
+		tail += v.den[l]
+		v.den[l] = tail
+	}
+	inc := f.rowInc(i)
+	lo, hi := i*m, (i+1)*m
+	if f.ends == EndsFree {
+		for l := range inc {
+			v.den[l] *= inc[l]
+		}
+		adam.Step(f.r[lo:hi], v.den, f.momR.mu[lo:hi], f.momR.nu[lo:hi], lr, step)
+	} else {
+		span := f.high[i] - f.low[i]
+		mean := 0.0
+		for l := 1; l < m; l++ {
+			mean += float64(inc[l] / span * v.den[l])
+		}
+		v.den[0] = 0
+		for l := 1; l < m; l++ {
+			v.den[l] = float64(inc[l] * (v.den[l] - mean))
+		}
+		adam.Step(f.r[lo:hi], v.den, f.momR.mu[lo:hi], f.momR.nu[lo:hi], lr, step)
+	}
+	f.incrementsFromR(i)
+}
+
+func (f *qmfFit) incrementsFromR(i int) {
+	inc, m := f.rowInc(i), f.m
+	r := f.r[i*m : (i+1)*m]
+	if f.ends == EndsFree {
+		for l := range inc {
+			inc[l] = elem.Exp(r[l])
+		}
+		return
+	}
+	softmax(inc[1:], r[1:])
+	for l := 1; l < m; l++ {
+		inc[l] *= f.high[i] - f.low[i]
+	}
+	inc[0] = f.low[i]
+}
+
+// epoch visits every row once, in a new random order.
+func (f *qmfFit) epoch(ctx context.Context, e int) error {
+	lr := f.learningRate
+	if f.schedule == ScheduleCosine {
+		lr *= cosine(float64(e) / float64(f.epochs))
+	}
+	f.source.Shuffle(f.order)
+	batch := min(f.batch, f.d)
+	f.replace = false
+	for from := 0; from < f.d; from += batch {
+		if err := ctx.Err(); err != nil {
+			return stoppedAt(e, err)
+		}
+		rows := f.order[from:min(from+batch, f.d)]
+		f.pool.Do(len(rows), func(worker, slot int) {
+			f.visit(worker, rows[slot], slot, lr, e+1, len(rows))
+		})
+		f.stepFactorV(len(rows), lr)
+	}
+	// As visited: of this epoch with batches; where all rows are one batch, of
+	// the steps of the epoch before, whose loss it is exactly.
+	mean := f.meanLoss()
+	if batch < f.d || e > 0 {
+		f.history = append(f.history, mean)
+	}
+	f.replace = batch < f.d
+	if f.progress != nil {
+		if err := f.progress(Progress{Epoch: e + 1, Epochs: f.epochs, Rows: f.d, Loss: mean}); err != nil {
+			return stoppedAt(e+1, err)
+		}
+	}
+	return nil
+}
+
+// cosine returns (1+cos πt)/2 = cos²(πt/2) for t in [0,1], from the series of
+// cos on [0,π/4]: the same bits everywhere.
+func cosine(t float64) float64 {
+	if t > 0.5 {
+		return 1 - cosine(1-t)
+	}
+	a := t * (math.Pi / 2) // in [0, π/4]
+	c := 1.0
+	for i := 16; i > 0; i -= 2 { // cos a = 1 - a²/2(1 - a²/12(...))
+		c = 1 - float64(float64(a*a)*c)/float64(i*(i-1))
+	}
+	return c * c
+}
+
+// stepFactorV makes the batch's step of Ṽ: Ṽ̄ = V∘Σ_i U_iᵀw̄_i, rows in their
+// order, columns in pieces.
+func (f *qmfFit) stepFactorV(rows int, lr float64) {
+	f.stepV++
+	pen := f.penalty * float64(rows) / float64(f.k*f.n)
+	pieces := min(f.k, 16)
+	f.pool.Do(pieces, func(_, piece int) {
+		for t := piece * f.k / pieces; t < (piece+1)*f.k/pieces; t++ {
+			lo, hi := t*f.np, (t+1)*f.np
+			g, v, lv := f.workV[lo:hi], f.v[lo:hi], f.logV[lo:hi]
+			clear(g)
+			for s := range rows {
+				kernel.Accumulate(g, f.ubatch[s*f.k+t:s*f.k+t+1], f.wbar[s*f.np:(s+1)*f.np])
+			}
+			for j := range g[:f.n] {
+				g[j] = float64(g[j]*v[j]) + float64(pen*lv[j])
+			}
+			adam.Step(lv[:f.n], g[:f.n], f.momV.mu[lo:hi], f.momV.nu[lo:hi], lr, f.stepV)
+			for j := range lv[:f.n] {
+				v[j] = elem.Exp(lv[j])
+			}
+		}
+	})
+}
+
+// begin fills factors and quantiles and takes the loss before the first epoch.
+func (f *qmfFit) begin(ctx context.Context) error {
+	c := *f.config
+	c.epochs, c.penalty, c.progress = startUpdates, 0, nil
+	var err error
+	switch {
+	case f.given.has(kInit):
+		f.load(f.initU, f.initV)
+	case f.start == StartUniform:
+		src := random.Split(f.seed, 0)
+		for i := range f.u {
+			f.u[i] = elem.Exp(src.Float64() - 0.5)
+		}
+		for t := range f.k {
+			row := f.rowV(t)
+			for j := range row {
+				row[j] = elem.Exp(src.Float64() - 0.5)
+			}
+		}
+	case f.start == StartNMF:
+		f.random(f.x, f.seed)
+		_, err = f.multiplicative(ctx, f.pool, f.x, &c)
+	default:
+		s := normalScores(f.x)
+		f.random(s, f.seed)
+		_, err = f.multiplicative(ctx, f.pool, s, &c)
+	}
+	logarithms(f.logU, f.u, f.start == StartUniform && !f.given.has(kInit))
+	for t := range f.k {
+		logarithms(f.logV[t*f.np:t*f.np+f.n], f.rowV(t), f.start == StartUniform && !f.given.has(kInit))
+	}
+	steps := calibration
+	if err != nil { // stopped: the rest of the start is done without its refinement
+		steps = 0
+	}
+	f.pool.Do(f.d, func(worker, i int) { f.startRow(&f.work[worker], i, steps) })
+	f.history = make([]float64, 0, f.epochs+2)
+	if err == nil {
+		f.history = append(f.history, f.meanLoss())
+	}
+	return err
+}
+
+// startUpdates is the number of updates of the NMF that a fit starts from, and
+// calibration the number of EM steps on q at its plan.
+const (
+	startUpdates = 100
+	calibration  = 60
+)
+
+// logarithms fills l with log v, v raised to floorStart of its mean first
+// unless exact.
+func logarithms(l, v []float64, exact bool) {
+	mean := 0.0
+	for _, x := range v {
+		mean += x / float64(len(v))
+	}
+	low := floorStart * mean
+	if low == 0 {
+		low = 1
+	}
+	for i, x := range v {
+		if !exact {
+			x = max(x, low)
+			v[i] = x
+		}
+		l[i] = elem.Log(x)
+	}
+}
+
+// startRow gives row i its first quantiles: equal steps between its extremes
+// under StartUniform, else its empirical quantiles at the middles of the levels,
+// fitted to the starting UV by EM steps.
+func (f *qmfFit) startRow(v *visitor, i, steps int) {
+	inc, m := f.rowInc(i), f.m
+	lo, hi := f.low[i], f.high[i]
+	span := hi - lo
+	if f.constant(i) {
+		clear(inc)
+		inc[0] = lo
+		return
+	}
+	if f.r != nil {
+		r := f.r[i*m : (i+1)*m]
+		inc[0] = lo
+		for l := 1; l < m; l++ {
+			inc[l] = span / float64(m-1)
+		}
+		if f.ends == EndsFree {
+			inc[0] = max(lo, floorStart*span/float64(m))
+			for l := range inc {
+				r[l] = elem.Log(inc[l])
+			}
+		}
+		f.place(v, i)
+		f.fitted(v, i)
+		f.loss[i] = f.rowLoss(v, i)
+		return
+	}
+	st := &f.state[i]
+	perm := st.perm // until the first solve
+	order(perm, f.x.Row(i), v.row.keys[:2*f.n], false)
+	last := 0.0
+	for l := range inc {
+		at := (float64(l)+0.5)/float64(m)*float64(f.n) - 0.5
+		at = min(max(at, 0), float64(f.n-1))
+		p := min(int(at), f.n-1)
+		next := min(p+1, f.n-1)
+		part := at - float64(p)
+		a, b := f.x.At(i, int(perm[p])), f.x.At(i, int(perm[next]))
+		q := a + float64(part*(b-a))
+		inc[l] = max(q-last, floorStart*span/float64(m))
+		last = q
+	}
+	if f.ends == EndsPinned {
+		inc[0] = lo
+		sum := 0.0
+		for _, d := range inc[1:] {
+			sum += d
+		}
+		for l := range inc[1:] {
+			inc[1+l] *= span / sum
+		}
+	}
+	st.valid = false
+	f.place(v, i)
+	for range steps {
+		f.fitted(v, i)
+		f.rowLoss(v, i)
+		f.em(v, i)
+	}
+	f.fitted(v, i)
+	f.loss[i] = f.rowLoss(v, i)
+}
+
+// normalScores returns Φ⁻¹((rank-1/2)/n), ties averaged, lifted to be positive.
+func normalScores(x Mat) Mat {
+	n := x.Cols
+	s := NewMat(x.Rows, n)
+	perm, keys := make([]int32, n), make([]pair, 2*n)
+	lift := max(3, 0.1-elem.NormalQuantile(0.5/float64(n)))
+	for i := range x.Rows {
+		row, out := x.Row(i), s.Row(i)
+		order(perm, row, keys, false)
+		for p := 0; p < n; {
+			end := p
+			for end < n && row[perm[end]] == row[perm[p]] {
+				end++
+			}
+			rank := float64(p+end) / 2 // the mean of p+1/2, ..., end-1/2
+			v := elem.NormalQuantile(rank/float64(n)) + lift
+			for _, j := range perm[p:end] {
+				out[j] = v
+			}
+			p = end
+		}
+	}
+	return s
+}
+
+// model solves every row once more and hands the fit over.
+func (f *qmfFit) model() *QMF {
+	d, m := f.d, f.m
+	q := &QMF{U: f.matU(), V: f.matV(), Quantiles: NewMat(d, m), Weights: NewMat(d, m), potentials: NewMat(d, m),
+		center: make([]float64, d), squash: make([]squashed, d), marginal: make([]float64, d), epsilon: f.epsilon}
+	ends := make([]outcome, d)
+	f.pool.Do(d, func(worker, i int) {
+		v := &f.work[worker]
+		cumulate(q.Quantiles.Row(i), f.rowInc(i))
+		if f.ends == EndsPinned {
+			q.Quantiles.Set(i, m-1, f.high[i]) // not left to the sum
+		}
+		ends[i] = f.place(v, i)
+		copy(q.Weights.Row(i), v.row.b)
+		copy(q.potentials.Row(i), v.row.h)
+		q.center[i], q.squash[i], q.marginal[i] = v.row.xc, v.row.squash, ends[i].rel
+		q.row(&v.row, v.t, i)
+		ratios(v.g, v.x, v.t)
+		f.loss[i] = divergence(v.x[:f.n], v.t, v.g)
+	})
+	for i, o := range ends {
+		if !o.converged && !f.constant(i) {
+			q.Warnings = append(q.Warnings, o.err(i, f.config))
+		}
+	}
+	// The last entry is of the model returned.
+	if f.replace {
+		f.history = f.history[:len(f.history)-1]
+	}
+	q.History = append(f.history, f.meanLoss())
+	q.Best = len(q.History) - 1
+	return q
+}
+
+func (f *qmfFit) meanLoss() float64 {
+	total := 0.0
+	for _, l := range f.loss {
+		total += l
+	}
+	return total / float64(f.n) / float64(f.d)
+}
+
+// row fills t, padded, with T_i((UV)_i) from the stored potentials.
+func (q *QMF) row(r *row, t []float64, i int) {
+	n := q.V.Cols
+	w := r.gx[:n]
+	product(w, q.U.Row(i), q.V)
+	copy(r.x, w)
+	r.squash = q.squash[i]
+	r.squash.map1(r.xs[:n], w)
+	for j, s := range r.xs {
+		if j >= n {
+			s = r.xs[0]
+		}
+		r.cx[j] = s - q.center[i]
+	}
+	order(r.perm[:n], w, r.keys[:2*n], false)
+	r.setEpsilon(q.epsilon)
+	r.evaluate(q.potentials.Row(i))
+	r.quantile(t, q.Quantiles.Row(i))
+}
+
+// Reconstruct returns T(UV), d × n. Cost: d rows of nm exponentials or products.
+func (q *QMF) Reconstruct() Mat {
+	out := NewMat(q.U.Rows, q.V.Cols)
+	var r row
+	r.resize(q.V.Cols, q.Quantiles.Cols)
+	r.setTargets(nil)
+	t := make([]float64, r.np)
+	for i := range out.Rows {
+		q.row(&r, t, i)
+		copy(out.Row(i), t)
+	}
+	return out
+}
+
+// Loss returns the mean divergence of x, d × n, finite and non-negative, from
+// Reconstruct().
+func (q *QMF) Loss(x Mat) (float64, error) { return meanLoss(x, q.Reconstruct()) }
+
+// Map returns T_i, from the scale of (UV)_i to that of feature i.
+func (q *QMF) Map(i int) (*Map, error) {
+	if uint(i) >= uint(q.U.Rows) {
+		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(q.U.Rows-1)}
+	}
+	m := q.Quantiles.Cols
+	f := &Map{squash: q.squash[i], cut: make([]float64, m-1), rate: make([]float64, m-1), q: append([]float64(nil), q.Quantiles.Row(i)...)}
+	var r row
+	r.resize(1, m)
+	r.setTargets(nil)
+	r.eps = q.epsilon
+	r.thresholds(f.cut, q.potentials.Row(i))
+	for J := range f.cut {
+		f.cut[J] += q.center[i]
+		f.rate[J] = 2 * r.dy[J] / r.eps
+	}
+	return f, nil
+}
+
+// MarginalErrors returns, for each feature, the relative column error of its
+// transport when the fit ended.
+func (q *QMF) MarginalErrors() []float64 { return append([]float64(nil), q.marginal...) }
+
+// Bend returns, for each feature, how far its scale was bent: 1-R² of the best
+// straight line through the fitted values as a function of (UV)_i, over the
+// samples. 0: the scale was kept up to a shift and a factor, or is constant.
+// Near 1: no line comes close.
+func (q *QMF) Bend() []float64 {
+	fit := q.Reconstruct()
+	out := make([]float64, fit.Rows)
+	w := make([]float64, fit.Cols)
+	n := float64(len(w))
+	for i := range out {
+		product(w, q.U.Row(i), q.V)
+		t := fit.Row(i)
+		var mw, mt float64
+		for j := range w {
+			mw += w[j] / n
+			mt += t[j] / n
+		}
+		var ww, wt, tt float64
+		for j := range w {
+			dw, dt := w[j]-mw, t[j]-mt
+			ww += float64(dw * dw)
+			wt += float64(dw * dt)
+			tt += float64(dt * dt)
+		}
+		if ww > 0 && tt > 0 {
+			out[i] = min(max(1-wt/ww*(wt/tt), 0), 1)
+		}
+	}
+	return out
+}
