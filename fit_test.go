@@ -6,11 +6,19 @@ import (
 	"bufio"
 	"compress/gzip"
 	"context"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"hash/fnv"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/random"
 )
 
 // load reads a gzipped table with names in the first row and column.
@@ -49,34 +57,478 @@ func load(t testing.TB, path string) Mat {
 	return m
 }
 
-func TestToy(t *testing.T) {
-	x := load(t, "../shared/data/toy/toy-std1.tsv.gz")
-	nmf, err := FitNMF(context.Background(), x, 8, WithEpochs(1000))
-	if err != nil {
-		t.Fatal(err)
+// toy draws the paper's synthetic problem: rows of U*V*, U* Poisson(2), columns
+// of V* Dirichlet(1/2), mapped rank by rank onto cumsum(exp(N(0,1))).
+func toy(seed int) Mat {
+	const d, n, k = 160, 80, 8
+	r := random.Split(77, seed)
+	u, v := NewMat(d, k), NewMat(k, n)
+	for i := range u.Data {
+		p, l := 1.0, math.Exp(-2)
+		for p *= r.Float64(); p > l; p *= r.Float64() {
+			u.Data[i]++
+		}
 	}
-	base := nmf.History[1000]
-	for _, c := range []struct {
-		epochs int
-		most   float64
-	}{{100, 0.12}, {300, 0.085}} {
-		m, err := FitQMF(context.Background(), x, 8, WithEpsilon(0.01), WithLevels(8), WithEpochs(c.epochs))
+	for j := range n {
+		sum := 0.0
+		for c := range k { // Gamma(1/2) is half a squared normal
+			z := normal(&r)
+			v.Set(c, j, z*z)
+			sum += z * z
+		}
+		for c := range k {
+			v.Set(c, j, v.At(c, j)/sum)
+		}
+	}
+	x := NewMat(d, n)
+	perm, keys := make([]int32, n), make([]pair, 2*n)
+	for i := range d {
+		product(x.Row(i), u.Row(i), v)
+		order(perm, x.Row(i), keys, false)
+		q := 0.0
+		for _, j := range perm {
+			q += math.Exp(normal(&r))
+			x.Set(i, int(j), q)
+		}
+	}
+	return x
+}
+
+// TestToy holds the fit to what the authors' code reaches on the toy problem:
+// 10.4 after 100 epochs, 0.21 after 300, 0.085 after 1000.
+func TestToy(t *testing.T) {
+	ctx := context.Background()
+	check := func(t *testing.T, x Mat, most map[int]float64) {
+		nmf, err := FitNMF(ctx, x, 8, WithEpochs(1000))
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("NMF %.3f; QMF %.3f before, %.3f after 1, %.4f after 10, %.4f after %d", base, m.History[0], m.History[1], m.History[10], m.History[c.epochs], c.epochs)
-		if m.History[0] > base || m.History[1] > base {
-			t.Errorf("%v, %v at the first epoch, NMF %v", m.History[0], m.History[1], base)
-		}
-		if got := m.History[c.epochs]; got > c.most {
-			t.Errorf("%v after %d epochs, want at most %v", got, c.epochs, c.most)
-		}
-		if len(m.Warnings) > 0 {
-			t.Errorf("%d warnings: %v", len(m.Warnings), m.Warnings[0])
-		}
-		if l, err := m.Loss(x); err != nil || l != m.History[c.epochs] {
-			t.Errorf("Loss %v, %v; History ends at %v", l, err, m.History[c.epochs])
+		base := nmf.History[1000]
+		for _, epochs := range []int{100, 300} {
+			if most[epochs] == 0 {
+				continue
+			}
+			m, err := FitQMF(ctx, x, 8, WithEpsilon(0.01), WithLevels(8), WithEpochs(epochs))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("NMF %.3f; QMF %.3f before, %.3f after 1, %.4f after 10, %.4f after %d", base, m.History[0], m.History[1], m.History[10], m.History[epochs], epochs)
+			if m.History[0] > base || m.History[1] > base {
+				t.Errorf("%v, %v at the first epoch, NMF %v", m.History[0], m.History[1], base)
+			}
+			if got := m.History[epochs]; got > most[epochs] {
+				t.Errorf("%v after %d epochs, want at most %v", got, epochs, most[epochs])
+			}
+			if len(m.Warnings) > 0 {
+				t.Errorf("%d warnings: %v", len(m.Warnings), m.Warnings[0])
+			}
+			if l, err := m.Loss(x); err != nil || l != m.History[epochs] {
+				t.Errorf("Loss %v, %v; History ends at %v", l, err, m.History[epochs])
+			}
 		}
 	}
-	_ = math.Pi
+	for seed := range 5 {
+		t.Run("own"+itoa(seed), func(t *testing.T) { check(t, toy(seed), map[int]float64{100: 0.15}) })
+	}
+	t.Run("std1", func(t *testing.T) {
+		check(t, load(t, "../shared/data/toy/toy-std1.tsv.gz"), map[int]float64{100: 0.12, 300: 0.085})
+	})
+}
+
+// TestRealData holds QMF to be below NMF after 1000 updates on whole matrices.
+func TestRealData(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fits whole data sets")
+	}
+	for _, c := range []struct {
+		path string
+		k, m int
+	}{{"testdata/laml-exp.tsv.gz", 10, 16}, {"../shared/data/tcga-cesc/methy.tsv.gz", 10, 16}, {"../shared/data/golub-leukemia/exp.tsv.gz", 5, 8}} {
+		t.Run(c.path, func(t *testing.T) {
+			x := load(t, c.path)
+			nmf, err := FitNMF(context.Background(), x, c.k, WithEpochs(1000))
+			if err != nil {
+				t.Fatal(err)
+			}
+			qmf, err := FitQMF(context.Background(), x, c.k, WithLevels(c.m))
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, b := nmf.History[1000], qmf.History[100]
+			t.Logf("%s, k=%d, m=%d: NMF %.5g, QMF %.5g", x.size(), c.k, c.m, a, b)
+			if !(b < a) || len(qmf.Warnings) > 0 {
+				t.Errorf("QMF %v, NMF %v, %d warnings", b, a, len(qmf.Warnings))
+			}
+		})
+	}
+}
+
+// TestNMFTextbook compares with the update as Lee and Seung print it, V first.
+func TestNMFTextbook(t *testing.T) {
+	r := random.Split(4, 4)
+	const d, n, k = 37, 29, 5
+	x, u, v := NewMat(d, n), NewMat(d, k), NewMat(k, n)
+	for _, m := range []Mat{x, u, v} {
+		for i := range m.Data {
+			m.Data[i] = math.Exp(2 * normal(&r))
+			if i%7 == 0 && &m.Data[0] == &x.Data[0] {
+				m.Data[i] = 0
+			}
+		}
+	}
+	const epochs = 50
+	got, err := FitNMF(context.Background(), x, k, WithInit(u, v), WithEpochs(epochs), WithWorkers(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	uu, vv := u.Clone(), v.Clone()
+	ratio := func() Mat {
+		w := NewMat(d, n)
+		for i := range d {
+			product(w.Row(i), uu.Row(i), vv)
+			for j := range n {
+				w.Set(i, j, x.At(i, j)/w.At(i, j))
+			}
+		}
+		return w
+	}
+	for range epochs {
+		w := ratio()
+		next := vv.Clone()
+		for c := range k {
+			for j := range n {
+				num, den := 0.0, 0.0
+				for i := range d {
+					num += uu.At(i, c) * w.At(i, j)
+					den += uu.At(i, c)
+				}
+				next.Set(c, j, vv.At(c, j)*num/den)
+			}
+		}
+		vv = next
+		w = ratio()
+		nextU := uu.Clone()
+		for i := range d {
+			for c := range k {
+				num, den := 0.0, 0.0
+				for j := range n {
+					num += vv.At(c, j) * w.At(i, j)
+					den += vv.At(c, j)
+				}
+				nextU.Set(i, c, uu.At(i, c)*num/den)
+			}
+		}
+		uu = nextU
+	}
+	closeTo(t, "U", got.U.Data, uu.Data, 1e-9*largest(uu.Data))
+	closeTo(t, "V", got.V.Data, vv.Data, 1e-9*largest(vv.Data))
+	for e := 1; e <= epochs; e++ {
+		if got.History[e] > got.History[e-1]*(1+1e-13) {
+			t.Errorf("the loss rises from %v to %v in epoch %d", got.History[e-1], got.History[e], e)
+		}
+	}
+	if l, err := got.Loss(x); err != nil || math.Abs(l-got.History[epochs]) > 1e-12*l {
+		t.Errorf("Loss %v, %v; History ends at %v", l, err, got.History[epochs])
+	}
+}
+
+// TestQMFGradient compares what a visit hands to Adam with central differences
+// of the whole loss, in Ũ, Ṽ, F and R.
+func TestQMFGradient(t *testing.T) {
+	x := toy(1)
+	x.Rows = 6
+	for _, ends := range []Ends{EndsFree, EndsPinned} {
+		c := qmfDefaults()
+		c.levels, c.epsilon, c.start, c.ends, c.batch, c.tolerance, c.learningRate = 5, 0.05, StartUniform, ends, 6, 1e-13, 1e-300
+		c.given = set(kStart)
+		p := pool.New(1, 1)
+		defer p.Close()
+		f := newQMFFit(x, 3, &c, p)
+		if err := f.begin(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		src := random.Split(2, 2)
+		for i := range f.f {
+			f.f[i] = normal(&src) / 2
+		}
+		for i := range f.r {
+			f.r[i] += normal(&src) / 2
+		}
+		loss := func() float64 {
+			total := 0.0
+			for i := range f.d {
+				for c := range f.k {
+					f.u[i*f.k+c] = math.Exp(f.logU[i*f.k+c])
+				}
+			}
+			for c := range f.k {
+				for j := range f.n {
+					f.v[c*f.np+j] = math.Exp(f.logV[c*f.np+j])
+				}
+			}
+			for i := range f.d {
+				v := &f.work[0]
+				f.incrementsFromR(i)
+				f.state[i].valid = false
+				f.place(v, i)
+				f.fitted(v, i)
+				total += f.rowLoss(v, i) / float64(f.n)
+			}
+			return total
+		}
+		loss()
+		// With Adam's first moment at zero before, the gradient is μ/(1-β1) after.
+		for i := range f.d {
+			f.visit(0, i, i, f.learningRate, 1, f.d)
+		}
+		f.stepFactorV(f.d, f.learningRate)
+		params := []struct {
+			name  string
+			x, mu []float64
+		}{{"U", f.logU, f.momU.mu}, {"V", f.logV, f.momV.mu}, {"F", f.f, f.momF.mu}, {"R", f.r, f.momR.mu}}
+		for _, p := range params {
+			scale := largest(p.mu) / 0.1
+			for i := 0; i < len(p.x); i += 7 {
+				if p.name == "V" && i%f.np >= f.n || p.name == "R" && ends == EndsPinned && i%f.m == 0 {
+					continue
+				}
+				const h = 1e-4
+				at := func(d float64) float64 {
+					old := p.x[i]
+					defer func() { p.x[i] = old }()
+					p.x[i] += d
+					return loss()
+				}
+				want := (8*(at(h)-at(-h)) - (at(2*h) - at(-2*h))) / (12 * h)
+				if got := p.mu[i] / 0.1; math.Abs(got-want) > 1e-6*scale {
+					t.Errorf("%v: ∂%s[%d] = %v, differences say %v (scale %v)", ends, p.name, i, got, want, scale)
+				}
+			}
+		}
+	}
+}
+
+// TestWorkers: the bits do not depend on the number of workers.
+func TestWorkers(t *testing.T) {
+	x := toy(3)
+	var want uint64
+	for _, workers := range []int{1, 2, 7} {
+		if got := fitHash(t, x, WithWorkers(workers)); want == 0 {
+			want = got
+		} else if got != want {
+			t.Errorf("%d workers: hash %x, one worker %x", workers, got, want)
+		}
+	}
+}
+
+// fitHash fits both models in several ways and hashes all that comes out.
+func fitHash(t *testing.T, x Mat, more ...FitOption) uint64 {
+	t.Helper()
+	h := fnv.New64a()
+	put := func(v []float64) {
+		var b [8]byte
+		for _, f := range v {
+			binary.LittleEndian.PutUint64(b[:], math.Float64bits(f))
+			h.Write(b[:])
+		}
+	}
+	for _, o := range [][]FitOption{
+		{WithEpochs(4), WithLevels(8)},
+		{WithEpochs(3), WithStart(StartNMF), WithBatch(1000), WithShrinkage(10), WithPenalty(0.1), WithEpsilon(0.001)},
+		{WithEpochs(3), WithStart(StartUniform), WithEnds(EndsPinned), WithSchedule(ScheduleConstant), WithLevels(5)},
+		{WithEpochs(2), WithEnds(EndsPinned), WithSeed(9)},
+	} {
+		m, err := FitQMF(context.Background(), x, 5, append(o, more...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range [][]float64{m.U.Data, m.V.Data, m.Quantiles.Data, m.Weights.Data, m.History, m.Reconstruct().Data} {
+			if i := notFinite(v); i >= 0 {
+				t.Fatalf("%v in the model", v[i])
+			}
+			put(v)
+		}
+	}
+	m, err := FitNMF(context.Background(), x, 5, append([]FitOption{WithEpochs(20), WithPenalty(0.01)}, more...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(m.U.Data)
+	put(m.V.Data)
+	put(m.History)
+	return h.Sum64()
+}
+
+var update = flag.Bool("update", false, "rewrite the goldens in testdata")
+
+// TestGolden: the same bits on every platform. The golden is made on amd64.
+func TestGolden(t *testing.T) {
+	const path = "testdata/golden.txt"
+	x, err := MatOf(goldenRows()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := "fits " + strconv.FormatUint(fitHash(t, x), 16) + "\n"
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("got %swant %s", got, want)
+	}
+}
+
+// goldenRows are made of integers and powers of two alone, so that nothing but
+// the package can differ between platforms.
+func goldenRows() [][]float64 {
+	r := random.Split(8, 8)
+	rows := make([][]float64, 45)
+	for i := range rows {
+		rows[i] = make([]float64, 39)
+		for j := range rows[i] {
+			rows[i][j] = math.Ldexp(float64(r.IntN(1000)), r.IntN(6)-i%9)
+		}
+	}
+	clear(rows[3])
+	for j := range rows[4] {
+		rows[4][j] = 7
+	}
+	return rows
+}
+
+// TestStops: a cancelled context or a failing progress function ends a fit with
+// the model so far and an error that wraps the cause.
+func TestStops(t *testing.T) {
+	x := toy(2)
+	cause := errors.New("enough")
+	stop := WithProgress(func(p Progress) error {
+		if p.Epoch == 3 {
+			return cause
+		}
+		return nil
+	})
+	q, err := FitQMF(context.Background(), x, 4, stop)
+	if !errors.Is(err, cause) || q == nil || len(q.History) != 4 || q.Best != 3 {
+		t.Fatalf("QMF: %v, %+v", err, q.History)
+	}
+	if l, err := q.Loss(x); err != nil || l != q.History[3] {
+		t.Errorf("Loss %v, %v; History %v", l, err, q.History)
+	}
+	n, err := FitNMF(context.Background(), x, 4, stop)
+	if !errors.Is(err, cause) || n == nil || len(n.History) != 4 {
+		t.Fatalf("NMF: %v", err)
+	}
+	for _, after := range []int{0, 1, 50} {
+		ctx := &countdown{Context: context.Background(), left: after}
+		q, err := FitQMF(ctx, x, 4, WithWorkers(1))
+		if !errors.Is(err, context.Canceled) || q == nil {
+			t.Fatalf("cancelled after %d looks: %v", after, err)
+		}
+		if i := notFinite(q.Reconstruct().Data); i >= 0 {
+			t.Error("a stopped model reconstructs NaN")
+		}
+		if l, err := q.Loss(x); err != nil || l != q.History[len(q.History)-1] {
+			t.Errorf("cancelled after %d looks: Loss %v, %v; History %v", after, l, err, q.History)
+		}
+		ctx.left = after
+		n, err := FitNMF(ctx, x, 4, WithWorkers(1))
+		if !errors.Is(err, context.Canceled) || n == nil {
+			t.Fatalf("NMF cancelled after %d looks: %v", after, err)
+		}
+	}
+}
+
+// countdown is a context that is cancelled once it was looked at often enough.
+type countdown struct {
+	context.Context
+	left int
+}
+
+func (c *countdown) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestAwkwardData: constant and zero rows, ties, few samples, more components
+// than rows or columns.
+func TestAwkwardData(t *testing.T) {
+	for _, rows := range [][][]float64{
+		{{0, 0, 0}, {1, 1, 1}, {1, 2, 3}},
+		{{0, 0, 0}},
+		{{5}},
+		{{1}, {2}},
+		{{0, 0, 0, 0, 1e300}, {1e-300, 0, 1e-300, 0, 0}},
+		{{1, 1, 2, 2, 1, 1}, {0, 1, 0, 1, 0, 1}, {3, 1, 4, 1, 5, 9}},
+	} {
+		x, err := MatOf(rows...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range [][]FitOption{nil, {WithEnds(EndsPinned)}, {WithStart(StartUniform)}, {WithStart(StartUniform), WithEnds(EndsPinned)}, {WithStart(StartNMF), WithShrinkage(5)}, {WithEpsilon(1e-4)}} {
+			q, err := FitQMF(context.Background(), x, 4, append([]FitOption{WithEpochs(5), WithLevels(4)}, o...)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fit := q.Reconstruct()
+			for _, v := range [][]float64{fit.Data, q.U.Data, q.V.Data, q.Quantiles.Data, q.Weights.Data, q.History, q.Bend()} {
+				if i := notFinite(v); i >= 0 {
+					t.Fatalf("%v, %d options: %v", rows, len(o), v)
+				}
+			}
+			for i, row := range rows {
+				m, err := q.Map(i)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if slices.Min(row) == slices.Max(row) {
+					closeTo(t, "constant row", fit.Row(i), row, 1e-12*largest(row))
+					if m.At(1) != m.At(2) || m.Slope(1) != 0 {
+						t.Errorf("the map of a constant row moves: %v, %v", m.At(1), m.At(2))
+					}
+				}
+			}
+		}
+		n, err := FitNMF(context.Background(), x, 4, WithEpochs(5))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range [][]float64{n.U.Data, n.V.Data, n.History, n.Reconstruct().Data} {
+			if i := notFinite(v); i >= 0 {
+				t.Fatalf("NMF of %v: %v", rows, v)
+			}
+		}
+	}
+}
+
+// TestMapOfFit: the maps of a model take its fitted values at (UV)_i.
+func TestMapOfFit(t *testing.T) {
+	x := toy(4)
+	q, err := FitQMF(context.Background(), x, 8, WithEpochs(10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fit := q.Reconstruct()
+	w := make([]float64, x.Cols)
+	for i := range x.Rows {
+		m, err := q.Map(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		product(w, q.U.Row(i), q.V)
+		for j := range w {
+			if math.Abs(m.At(w[j])-fit.At(i, j)) > 1e-11*fit.At(i, j) {
+				t.Fatalf("row %d: map %v, fitted %v", i, m.At(w[j]), fit.At(i, j))
+			}
+		}
+	}
+	if _, err := q.Map(x.Rows); err == nil {
+		t.Error("a feature beyond the last has a map")
+	}
 }

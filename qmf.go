@@ -378,7 +378,7 @@ func pinned(d, num, den []float64, span, low float64) {
 		width += float64(d[l] * num[l])
 	}
 	z := a + width/span // each term is below d num/(μ-a): the sum is below span here
-	mu := max(a+(z-a)*0.5, 0)
+	mu := max(middle(a, z), 0)
 	mu = min(mu, z)
 	for range 100 {
 		s, slope := sum(mu)
@@ -689,7 +689,7 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 	order(perm, f.x.Row(i), v.row.keys[:2*f.n], false)
 	last := 0.0
 	for l := range inc {
-		at := (float64(l)+0.5)/float64(m)*float64(f.n) - 0.5
+		at := float64((float64(l)+0.5)/float64(m)*float64(f.n)) - 0.5
 		at = min(max(at, 0), float64(f.n-1))
 		p := min(int(at), f.n-1)
 		next := min(p+1, f.n-1)
@@ -873,7 +873,7 @@ func (q *QMF) Bend() []float64 {
 			tt += float64(dt * dt)
 		}
 		if ww > 0 && tt > 0 {
-			out[i] = min(max(1-wt/ww*(wt/tt), 0), 1)
+			out[i] = min(max(1-float64(wt/ww*(wt/tt)), 0), 1)
 		}
 	}
 	return out

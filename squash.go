@@ -173,8 +173,8 @@ func (q *squashed) forward(dx, sq, x []float64) {
 		sum += d
 		dot += float64(d * ((x[i] - q.mean) / q.std))
 	}
-	sum /= float64(len(x))
-	dot /= float64(len(x))
+	sum /= float64(len(dx))
+	dot /= float64(len(dx))
 	for i, d := range dx {
 		z := (x[i] - q.mean) / q.std
 		dz := (d - sum - float64(z*dot)) / q.std

@@ -20,7 +20,7 @@ func (s *Source) Uint64() uint64 {
 }
 
 // Float64 returns a uniform number in [0,1), a multiple of 2^-53.
-func (s *Source) Float64() float64 { return float64(s.Uint64()>>11) * 0x1p-53 }
+func (s *Source) Float64() float64 { return float64(float64(s.Uint64()>>11) * 0x1p-53) }
 
 // IntN returns a uniform integer in [0,n), n > 0, with a bias below n/2^64.
 func (s *Source) IntN(n int) int {
