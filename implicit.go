@@ -27,6 +27,8 @@ package quantmf
 // in double precision; they are finite, and X and Q do not feel it.
 
 import (
+	"math"
+
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/laplacian"
 )
@@ -127,8 +129,17 @@ func (t *Transport) SortVJP(z []float64) (*Gradient, error) {
 		return g, nil
 	}
 	r := t.row.fork()
-	// x enters about its middle: a constant moves S and no gradient.
-	mid := middle(r.x[r.perm[0]], r.x[r.perm[n-1]])
+	// x enters about a constant, which moves S and no gradient: the S_j of the
+	// level with the largest z_j/b_j, where λ_j ≈ x z_j/b_j would cancel most.
+	s := make([]float64, len(b))
+	r.sorted(s)
+	heavy := 0
+	for j := range v {
+		if math.Abs(v[j]) > math.Abs(v[heavy]) {
+			heavy = j
+		}
+	}
+	mid := s[heavy]
 	zeta := make([]float64, r.np)
 	for i, a := range r.a {
 		zeta[i] = float64(a * (r.x[i] - mid))
@@ -144,8 +155,6 @@ func (t *Transport) SortVJP(z []float64) (*Gradient, error) {
 		g.A[i] = float64((r.x[i]-mid)*direct[i]) - lam[i]
 	}
 	tangent(g.A, r.a)
-	s := make([]float64, len(b))
-	r.sorted(s)
 	for j := range s {
 		g.B[j] -= float64(v[j] * (s[j] - mid))
 	}

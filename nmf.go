@@ -63,6 +63,9 @@ func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, erro
 	return m, err
 }
 
+// maxValue bounds the entries of x, so that no sum over them overflows.
+const maxValue = 1e150
+
 // checkFit reports what is wrong with the data of a fit.
 func checkFit(x Mat, rank int, c *config) error {
 	if err := x.check("x"); err != nil {
@@ -78,6 +81,9 @@ func checkFit(x Mat, rank int, c *config) error {
 			}
 			if v < 0 {
 				return &DataError{Row: i, Col: j, Value: v, Problem: "x must not be negative under this loss"}
+			}
+			if v > maxValue {
+				return &DataError{Row: i, Col: j, Value: v, Problem: "x must be at most " + ftoa(maxValue) + ", lest sums overflow"}
 			}
 		}
 	}
@@ -281,7 +287,7 @@ func divergence(x, w, r []float64) float64 {
 	s := 0.0
 	for j, v := range x {
 		if v > 0 {
-			s += float64(v*elem.Log(r[j])) + (w[j] - v)
+			s += float64(v*elem.Log(max(r[j], tinyScale))) + (max(w[j], tinyDenominator) - v)
 		} else {
 			s += w[j]
 		}

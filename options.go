@@ -461,10 +461,10 @@ func (s Schedule) String() string { return name(scheduleNames, int(s)) }
 type Start uint8
 
 const (
-	// StartScores takes U, V from 100 updates of an NMF of the row-wise normal
+	// StartScores takes U, V from 200 updates of an NMF of the row-wise normal
 	// scores of x and calibrates every row's quantiles to them.
 	StartScores Start = iota
-	// StartNMF takes U, V from 100 updates of an NMF of x itself, calibrated alike.
+	// StartNMF takes U, V from 200 updates of an NMF of x itself, calibrated alike.
 	StartNMF
 	// StartUniform is the paper's: log factors uniform on [-1/2,1/2], equal
 	// quantile steps between each row's extremes; and the paper's step rule, Adam

@@ -130,11 +130,12 @@ type qmfFit struct {
 	momR               moment
 	state              []warm
 	low, high, average []float64 // of each row of x
+	mean               float64   // of x
 	stepV              int
 	source             random.Source
 	order              []int
 	wbar               []float64 // batch × np: the gradients at w of the batch
-	ubatch             []float64 // batch × k: U as those rows saw it
+	ubatch             []float64 // batch × k: U as those rows saw it, times row mean over mean
 	loss               []float64 // of each row, at its last visit
 	work               []visitor
 	history            []float64
@@ -179,6 +180,7 @@ func newQMFFit(x Mat, rank int, c *config, p *pool.Pool) *qmfFit {
 			sum += v / float64(n)
 		}
 		f.low[i], f.high[i], f.average[i] = lo, hi, sum
+		f.mean += sum / float64(d)
 	}
 	f.order = make([]int, d)
 	for i := range f.order {
@@ -213,6 +215,7 @@ const (
 	floorT         = 1e-12
 	floorIncrement = 1e-12
 	floorStart     = 1e-3
+	tinyScale      = 1e-300
 )
 
 // place loads row i into the visitor: w = U_i V, b, and the solved transport.
@@ -278,33 +281,36 @@ func (f *qmfFit) rowLoss(v *visitor, i int) float64 {
 // each level's mean of w under the plan (whose sum over samples is den).
 func (f *qmfFit) prior(v *visitor, i int, d0, den []float64) {
 	r := &v.row
-	mw, vw, cov := 0.0, 0.0, 0.0
+	mean, scale := 0.0, 0.0
 	for _, w := range v.w[:f.n] {
-		mw += w / float64(f.n)
+		mean += w / float64(f.n)
 	}
+	for _, w := range v.w[:f.n] {
+		scale = max(scale, math.Abs(w-mean))
+	}
+	if scale == 0 {
+		scale = 1
+	}
+	clear(r.v)
+	vw, cov := 0.0, 0.0 // of (w-mean)/scale, which no magnitude of w can overflow
 	for j, w := range v.w[:f.n] {
-		vw += float64((w - mw) * (w - mw))
-		cov += float64((w - mw) * (v.x[j] - f.average[i]))
+		w = (w - mean) / scale
+		vw += float64(w * w)
+		cov += float64(w * (v.x[j] - f.average[i]))
+		r.v[j] = w / r.z[j]
 	}
 	beta := 0.0
 	if vw > 0 {
 		beta = max(cov/vw, 0)
 	}
-	alpha := f.average[i] - float64(beta*mw)
-	for j, z := range r.z {
-		r.v[j] = 0
-		if j < f.n {
-			r.v[j] = v.w[j] / z
-		}
-	}
 	kernel.ColSums(d0, r.e, r.v)
 	last := 0.0
 	for l := range d0 {
-		at := mw
+		at := 0.0
 		if den[l] > 0 {
 			at = d0[l] / den[l]
 		}
-		q := max(alpha+float64(beta*at), last)
+		q := max(f.average[i]+float64(beta*at), last)
 		d0[l], last = q-last, q
 	}
 }
@@ -313,11 +319,9 @@ func (f *qmfFit) prior(v *visitor, i int, d0, den []float64) {
 func (f *qmfFit) em(v *visitor, i int) {
 	r, m := &v.row, f.m
 	inc := f.rowInc(i)
-	for j, z := range r.z {
-		r.v[j] = 0
-		if j < f.n {
-			r.v[j] = 1 / z
-		}
+	clear(r.v)
+	for j, z := range r.z[:f.n] {
+		r.v[j] = 1 / z
 	}
 	kernel.ColSums(v.den, r.e, r.v)
 	for j := range r.v[:f.n] {
@@ -411,7 +415,9 @@ func pinned(d, num, den []float64, span, low float64) {
 func (f *qmfFit) visit(worker, i, slot int, lr float64, step, batch int) {
 	v := &f.work[worker]
 	u := f.rowU(i)
-	copy(f.ubatch[slot*f.k:(slot+1)*f.k], u)
+	for t, v := range u {
+		f.ubatch[slot*f.k+t] = v * (f.average[i] / max(f.mean, tinyScale))
+	}
 	wbar := f.wbar[slot*f.np : (slot+1)*f.np]
 	if f.constant(i) {
 		f.loss[i] = 0
@@ -430,7 +436,13 @@ func (f *qmfFit) visit(worker, i, slot int, lr float64, step, batch int) {
 			f.loss[i] = after
 		}
 	}
-	// dΔ/dT = 1 - x/T, a mean over the row.
+	// dΔ/dT = 1 - x/T, a mean over the row. Gradients are taken in units of the
+	// row's mean, by way of q; the row's part in Ṽ̄ in units of the matrix's. So
+	// Adam's 1e-8 means the same for every scale.
+	unit := 1 / max(f.average[i], tinyScale)
+	for l := range v.q {
+		v.q[l] *= unit
+	}
 	for j := range v.g {
 		if j < f.n {
 			v.g[j] = (1 - v.g[j]) / float64(f.n)
@@ -440,7 +452,7 @@ func (f *qmfFit) visit(worker, i, slot int, lr float64, step, batch int) {
 	}
 	r.adjoint(v.g, v.q)
 	if f.r != nil {
-		f.stepR(v, i, lr, step)
+		f.stepR(v, i, lr, step, unit)
 	}
 	// F̄ = b∘(λ - Σbλ), and Σbλ = 0.
 	for j, b := range r.b {
@@ -456,7 +468,7 @@ func (f *qmfFit) visit(worker, i, slot int, lr float64, step, batch int) {
 	lo, hi = i*f.k, (i+1)*f.k
 	pen := f.penalty * float64(batch) / float64(f.d*f.k)
 	for t := range v.gu {
-		v.gu[t] = float64(v.gu[t]*u[t]) + float64(pen*f.logU[lo+t])
+		v.gu[t] = float64(v.gu[t]*u[t]) + float64(pen*unit*f.logU[lo+t])
 	}
 	adam.Step(f.logU[lo:hi], v.gu, f.momU.mu[lo:hi], f.momU.nu[lo:hi], lr, step)
 	for t := range u {
@@ -466,7 +478,7 @@ func (f *qmfFit) visit(worker, i, slot int, lr float64, step, batch int) {
 
 // stepR makes the paper's step on q: Adam on R, the logarithms of the increments
 // (pinned: of their shares of the row's range, by softmax). r.sums holds N.
-func (f *qmfFit) stepR(v *visitor, i int, lr float64, step int) {
+func (f *qmfFit) stepR(v *visitor, i int, lr float64, step int, unit float64) {
 	r, m := &v.row, f.m
 	r.rowTotals(v.den, r.sums) // ∂q
 	tail := 0.0
@@ -478,7 +490,7 @@ func (f *qmfFit) stepR(v *visitor, i int, lr float64, step int) {
 	lo, hi := i*m, (i+1)*m
 	if f.ends == EndsFree {
 		for l := range inc {
-			v.den[l] *= inc[l]
+			v.den[l] *= inc[l] * unit
 		}
 		adam.Step(f.r[lo:hi], v.den, f.momR.mu[lo:hi], f.momR.nu[lo:hi], lr, step)
 	} else {
@@ -489,7 +501,7 @@ func (f *qmfFit) stepR(v *visitor, i int, lr float64, step int) {
 		}
 		v.den[0] = 0
 		for l := 1; l < m; l++ {
-			v.den[l] = float64(inc[l] * (v.den[l] - mean))
+			v.den[l] = float64(inc[l] * unit * (v.den[l] - mean))
 		}
 		adam.Step(f.r[lo:hi], v.den, f.momR.mu[lo:hi], f.momR.nu[lo:hi], lr, step)
 	}
@@ -564,7 +576,7 @@ func cosine(t float64) float64 {
 // order, columns in pieces.
 func (f *qmfFit) stepFactorV(rows int, lr float64) {
 	f.stepV++
-	pen := f.penalty * float64(rows) / float64(f.k*f.n)
+	pen := f.penalty * float64(rows) / float64(f.k*f.n) / max(f.mean, tinyScale)
 	pieces := min(f.k, 16)
 	f.pool.Do(pieces, func(_, piece int) {
 		for t := piece * f.k / pieces; t < (piece+1)*f.k/pieces; t++ {
@@ -631,7 +643,7 @@ func (f *qmfFit) begin(ctx context.Context) error {
 // startUpdates is the number of updates of the NMF that a fit starts from, and
 // calibration the number of EM steps on q at its plan.
 const (
-	startUpdates = 100
+	startUpdates = 200
 	calibration  = 60
 )
 
@@ -865,9 +877,12 @@ func (q *QMF) Bend() []float64 {
 			mw += w[j] / n
 			mt += t[j] / n
 		}
-		var ww, wt, tt float64
+		var ww, wt, tt, scale float64
 		for j := range w {
-			dw, dt := w[j]-mw, t[j]-mt
+			scale = max(scale, math.Abs(t[j]-mt))
+		}
+		for j := range w {
+			dw, dt := w[j]-mw, (t[j]-mt)/scale
 			ww += float64(dw * dw)
 			wt += float64(dw * dt)
 			tt += float64(dt * dt)
