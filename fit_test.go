@@ -239,7 +239,7 @@ func TestQMFGradient(t *testing.T) {
 	x.Rows = 6
 	for _, ends := range []Ends{EndsFree, EndsPinned} {
 		c := qmfDefaults()
-		c.levels, c.epsilon, c.start, c.ends, c.batch, c.tolerance, c.learningRate = 5, 0.05, StartUniform, ends, 6, 1e-13, 1e-300
+		c.levels, c.epsilon, c.start, c.ends, c.batchRows, c.tolerance, c.learningRate = 5, 0.05, StartUniform, ends, 6, 1e-13, 1e-300
 		c.given = set(kStart)
 		p := pool.New(1, 1)
 		defer p.Close()
@@ -278,10 +278,13 @@ func TestQMFGradient(t *testing.T) {
 		}
 		loss()
 		// With Adam's first moment at zero before, the gradient is μ/(1-β1) after.
+		f.batch.rows, f.batch.rate, f.batch.epoch, f.stepsV = f.order, f.learningRate, 1, 1
 		for i := range f.d {
-			f.visit(0, i, i, f.learningRate, 1, f.d)
+			f.visit(0, i)
 		}
-		f.stepFactorV(f.d, f.learningRate)
+		for t := range f.k {
+			f.stepRowV(0, t)
+		}
 		params := []struct {
 			name  string
 			x, mu []float64

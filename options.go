@@ -122,7 +122,7 @@ type config struct {
 	progress     func(Progress) error
 	learningRate float64
 	schedule     Schedule
-	batch        int
+	batchRows    int
 	start        Start
 	ends         Ends
 	initU, initV Mat
@@ -394,7 +394,7 @@ func WithSchedule(s Schedule) FitOption {
 // WithBatch sets how many rows are visited between two steps of V. rows >= 1;
 // default 32. From d on all rows are one batch.
 func WithBatch(rows int) FitOption {
-	return fitOption(kBatch, itoa(rows), intAtLeast(rows, 1, func(c *config) *int { return &c.batch }))
+	return fitOption(kBatch, itoa(rows), intAtLeast(rows, 1, func(c *config) *int { return &c.batchRows }))
 }
 
 // WithStart sets where a fit of QMF starts. Default [StartScores].

@@ -56,7 +56,7 @@ type QMF struct {
 }
 
 func qmfDefaults() config {
-	return config{epsilon: 0.01, tolerance: 1e-9, maxIterations: 3000, levels: 16, epochs: 100, seed: 1, learningRate: 0.1, batch: 32}
+	return config{epsilon: 0.01, tolerance: 1e-9, maxIterations: 3000, levels: 16, epochs: 100, seed: 1, learningRate: 0.1, batchRows: 32}
 }
 
 // FitQMF fits x, d features × n samples, finite and non-negative, by T(UV) of
@@ -131,7 +131,8 @@ type qmfFit struct {
 	state              []warm
 	low, high, average []float64 // of each row of x
 	mean               float64   // of x
-	stepV              int
+	batch              batch
+	stepsV             int
 	source             random.Source
 	order              []int
 	wbar               []float64 // batch × np: the gradients at w of the batch
@@ -140,7 +141,16 @@ type qmfFit struct {
 	work               []visitor
 	history            []float64
 	replace            bool      // the last entry of history is of the last whole epoch as visited
-	workV              []float64 // k × np: the gradient at Ṽ
+	gradV              []float64 // k × np: the gradient at Ṽ
+}
+
+// batch is what the pieces of a batch need to know; the two functions are made
+// once, so that an epoch allocates nothing.
+type batch struct {
+	rows         []int // of x
+	rate         float64
+	epoch        int // this one counted
+	visit, stepV func(worker, piece int)
 }
 
 // moment holds Adam's two moments.
@@ -159,7 +169,7 @@ type visitor struct {
 func newQMFFit(x Mat, rank int, c *config, p *pool.Pool) *qmfFit {
 	d, n, m := x.Rows, x.Cols, c.levels
 	f := &qmfFit{config: c, x: x, m: m, pool: p, factors: newFactors(d, n, rank)}
-	batch := min(c.batch, d)
+	size := min(c.batchRows, d)
 	f.logU, f.momU = make([]float64, d*rank), newMoment(d*rank)
 	f.logV, f.momV = make([]float64, rank*f.np), newMoment(rank*f.np)
 	f.f, f.momF = make([]float64, d*m), newMoment(d*m)
@@ -187,8 +197,8 @@ func newQMFFit(x Mat, rank int, c *config, p *pool.Pool) *qmfFit {
 		f.order[i] = i
 	}
 	f.source = random.Split(c.seed, 1)
-	f.wbar, f.ubatch, f.loss = make([]float64, batch*f.np), make([]float64, batch*rank), make([]float64, d)
-	f.workV = make([]float64, rank*f.np)
+	f.wbar, f.ubatch, f.loss = make([]float64, size*f.np), make([]float64, size*rank), make([]float64, d)
+	f.gradV = make([]float64, rank*f.np)
 	f.work = make([]visitor, p.Workers())
 	for i := range f.work {
 		v := &f.work[i]
@@ -203,6 +213,7 @@ func newQMFFit(x Mat, rank int, c *config, p *pool.Pool) *qmfFit {
 		}
 		v.gu = make([]float64, rank)
 	}
+	f.batch.visit, f.batch.stepV = f.visit, f.stepRowV
 	return f
 }
 
@@ -411,9 +422,10 @@ func pinned(d, num, den []float64, span, low float64) {
 	}
 }
 
-// visit works row i through: place slot of the batch takes its w̄ and U_i.
-func (f *qmfFit) visit(worker, i, slot int, lr float64, step, batch int) {
+// visit works the row in the given slot of the batch through.
+func (f *qmfFit) visit(worker, slot int) {
 	v := &f.work[worker]
+	i, rate, step := f.batch.rows[slot], f.batch.rate, f.batch.epoch
 	u := f.rowU(i)
 	for t, v := range u {
 		f.ubatch[slot*f.k+t] = v * (f.average[i] / max(f.mean, tinyScale))
@@ -432,7 +444,7 @@ func (f *qmfFit) visit(worker, i, slot int, lr float64, step, batch int) {
 		f.em(v, i)
 		f.fitted(v, i)
 		after := f.rowLoss(v, i)
-		if batch < f.d {
+		if len(f.batch.rows) < f.d {
 			f.loss[i] = after
 		}
 	}
@@ -452,25 +464,25 @@ func (f *qmfFit) visit(worker, i, slot int, lr float64, step, batch int) {
 	}
 	r.adjoint(v.g, v.q)
 	if f.r != nil {
-		f.stepR(v, i, lr, step, unit)
+		f.stepR(v, i, unit)
 	}
 	// F̄ = b∘(λ - Σbλ), and Σbλ = 0.
 	for j, b := range r.b {
 		v.num[j] = float64(b * r.lam[j])
 	}
 	lo, hi := i*f.m, (i+1)*f.m
-	adam.Step(f.f[lo:hi], v.num, f.momF.mu[lo:hi], f.momF.nu[lo:hi], lr, step)
+	adam.Step(f.f[lo:hi], v.num, f.momF.mu[lo:hi], f.momF.nu[lo:hi], rate, step)
 	// w̄ through the squash, then Ũ̄ = U∘(w̄Vᵀ).
 	clear(wbar[f.n:])
 	copy(wbar[:f.n], r.gx)
 	r.squash.backward(wbar[:f.n], r.xs, v.w)
 	kernel.Dots(v.gu, f.v, wbar)
 	lo, hi = i*f.k, (i+1)*f.k
-	pen := f.penalty * float64(batch) / float64(f.d*f.k)
+	pen := f.penalty * float64(len(f.batch.rows)) / float64(f.d*f.k)
 	for t := range v.gu {
 		v.gu[t] = float64(v.gu[t]*u[t]) + float64(pen*unit*f.logU[lo+t])
 	}
-	adam.Step(f.logU[lo:hi], v.gu, f.momU.mu[lo:hi], f.momU.nu[lo:hi], lr, step)
+	adam.Step(f.logU[lo:hi], v.gu, f.momU.mu[lo:hi], f.momU.nu[lo:hi], rate, step)
 	for t := range u {
 		u[t] = elem.Exp(f.logU[lo+t])
 	}
@@ -478,8 +490,9 @@ func (f *qmfFit) visit(worker, i, slot int, lr float64, step, batch int) {
 
 // stepR makes the paper's step on q: Adam on R, the logarithms of the increments
 // (pinned: of their shares of the row's range, by softmax). r.sums holds N.
-func (f *qmfFit) stepR(v *visitor, i int, lr float64, step int, unit float64) {
+func (f *qmfFit) stepR(v *visitor, i int, unit float64) {
 	r, m := &v.row, f.m
+	rate, step := f.batch.rate, f.batch.epoch
 	r.rowTotals(v.den, r.sums) // ∂q
 	tail := 0.0
 	for l := m - 1; l >= 0; l-- { // backward of the cumulative sum
@@ -492,7 +505,7 @@ func (f *qmfFit) stepR(v *visitor, i int, lr float64, step int, unit float64) {
 		for l := range inc {
 			v.den[l] *= inc[l] * unit
 		}
-		adam.Step(f.r[lo:hi], v.den, f.momR.mu[lo:hi], f.momR.nu[lo:hi], lr, step)
+		adam.Step(f.r[lo:hi], v.den, f.momR.mu[lo:hi], f.momR.nu[lo:hi], rate, step)
 	} else {
 		span := f.high[i] - f.low[i]
 		mean := 0.0
@@ -503,7 +516,7 @@ func (f *qmfFit) stepR(v *visitor, i int, lr float64, step int, unit float64) {
 		for l := 1; l < m; l++ {
 			v.den[l] = float64(inc[l] * unit * (v.den[l] - mean))
 		}
-		adam.Step(f.r[lo:hi], v.den, f.momR.mu[lo:hi], f.momR.nu[lo:hi], lr, step)
+		adam.Step(f.r[lo:hi], v.den, f.momR.mu[lo:hi], f.momR.nu[lo:hi], rate, step)
 	}
 	f.incrementsFromR(i)
 }
@@ -526,30 +539,30 @@ func (f *qmfFit) incrementsFromR(i int) {
 
 // epoch visits every row once, in a new random order.
 func (f *qmfFit) epoch(ctx context.Context, e int) error {
-	lr := f.learningRate
+	b := &f.batch
+	b.rate, b.epoch = f.learningRate, e+1
 	if f.schedule == ScheduleCosine {
-		lr *= cosine(float64(e) / float64(f.epochs))
+		b.rate *= cosine(float64(e) / float64(f.epochs))
 	}
 	f.source.Shuffle(f.order)
-	batch := min(f.batch, f.d)
+	size := min(f.batchRows, f.d)
 	f.replace = false
-	for from := 0; from < f.d; from += batch {
+	for from := 0; from < f.d; from += size {
 		if err := ctx.Err(); err != nil {
 			return stoppedAt(e, err)
 		}
-		rows := f.order[from:min(from+batch, f.d)]
-		f.pool.Do(len(rows), func(worker, slot int) {
-			f.visit(worker, rows[slot], slot, lr, e+1, len(rows))
-		})
-		f.stepFactorV(len(rows), lr)
+		b.rows = f.order[from:min(from+size, f.d)]
+		f.pool.Do(len(b.rows), b.visit)
+		f.stepsV++
+		f.pool.Do(f.k, b.stepV)
 	}
 	// As visited: of this epoch with batches; where all rows are one batch, of
 	// the steps of the epoch before, whose loss it is exactly.
 	mean := f.meanLoss()
-	if batch < f.d || e > 0 {
+	if size < f.d || e > 0 {
 		f.history = append(f.history, mean)
 	}
-	f.replace = batch < f.d
+	f.replace = size < f.d
 	if f.progress != nil {
 		if err := f.progress(Progress{Epoch: e + 1, Epochs: f.epochs, Rows: f.d, Loss: mean}); err != nil {
 			return stoppedAt(e+1, err)
@@ -572,29 +585,24 @@ func cosine(t float64) float64 {
 	return c * c
 }
 
-// stepFactorV makes the batch's step of Ṽ: Ṽ̄ = V∘Σ_i U_iᵀw̄_i, rows in their
-// order, columns in pieces.
-func (f *qmfFit) stepFactorV(rows int, lr float64) {
-	f.stepV++
+// stepRowV makes the batch's step of row t of Ṽ: Ṽ̄ = V∘Σ_i U_iᵀw̄_i, the rows of
+// x in their order.
+func (f *qmfFit) stepRowV(_, t int) {
+	rows := len(f.batch.rows)
 	pen := f.penalty * float64(rows) / float64(f.k*f.n) / max(f.mean, tinyScale)
-	pieces := min(f.k, 16)
-	f.pool.Do(pieces, func(_, piece int) {
-		for t := piece * f.k / pieces; t < (piece+1)*f.k/pieces; t++ {
-			lo, hi := t*f.np, (t+1)*f.np
-			g, v, lv := f.workV[lo:hi], f.v[lo:hi], f.logV[lo:hi]
-			clear(g)
-			for s := range rows {
-				kernel.Accumulate(g, f.ubatch[s*f.k+t:s*f.k+t+1], f.wbar[s*f.np:(s+1)*f.np])
-			}
-			for j := range g[:f.n] {
-				g[j] = float64(g[j]*v[j]) + float64(pen*lv[j])
-			}
-			adam.Step(lv[:f.n], g[:f.n], f.momV.mu[lo:hi], f.momV.nu[lo:hi], lr, f.stepV)
-			for j := range lv[:f.n] {
-				v[j] = elem.Exp(lv[j])
-			}
-		}
-	})
+	lo, hi := t*f.np, (t+1)*f.np
+	g, v, lv := f.gradV[lo:hi], f.v[lo:hi], f.logV[lo:hi]
+	clear(g)
+	for s := range rows {
+		kernel.Accumulate(g, f.ubatch[s*f.k+t:s*f.k+t+1], f.wbar[s*f.np:(s+1)*f.np])
+	}
+	for j := range g[:f.n] {
+		g[j] = float64(g[j]*v[j]) + float64(pen*lv[j])
+	}
+	adam.Step(lv[:f.n], g[:f.n], f.momV.mu[lo:hi], f.momV.nu[lo:hi], f.batch.rate, f.stepsV)
+	for j := range lv[:f.n] {
+		v[j] = elem.Exp(lv[j])
+	}
 }
 
 // begin fills factors and quantiles and takes the loss before the first epoch.

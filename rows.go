@@ -1,0 +1,157 @@
+package quantmf
+
+// This file holds the soft quantile map of many rows at once, and its transposed
+// Jacobian: one workspace a worker, rows in parallel.
+
+import "github.com/quantmf/quantmf/internal/pool"
+
+// SoftQuantileRows maps each row of x (d × n) onto the quantile values in the
+// same row of q (d × m), or in its one row (1 × m), as [SoftQuantile] does. It
+// allocates its result and one workspace of 8nm bytes a worker. Errors are those
+// of SoftQuantile with the row; under [WithStrict] a [*ConvergenceError] of the
+// first row that did not converge.
+func SoftQuantileRows(x, q Mat, opts ...Option) (Mat, error) {
+	b, err := newRowBatch(x, q, opts)
+	if err != nil {
+		return Mat{}, err
+	}
+	out := NewMat(x.Rows, x.Cols)
+	err = b.do(func(r *row, t []float64, i int) {
+		r.quantile(t, b.q(i))
+		copy(out.Row(i), t)
+	}, func(h *hardPlan, i int) { h.average(out.Row(i), b.q(i)) })
+	if err != nil {
+		return Mat{}, err
+	}
+	return out, nil
+}
+
+// SoftQuantileRowsVJP returns the transposed Jacobians of [SoftQuantileRows]
+// applied to z (d × n): dx (d × n), dq in the shape of q (a shared row's
+// gradients are summed), and db (d × m), each row's gradient in the target
+// weights, on the simplex. Cost: the forward and, a row, 25nm flops and m³/3.
+func SoftQuantileRowsVJP(x, q, z Mat, opts ...Option) (dx, dq, db Mat, err error) {
+	b, err := newRowBatch(x, q, opts)
+	if err != nil {
+		return Mat{}, Mat{}, Mat{}, err
+	}
+	if z.Rows != x.Rows || z.Cols != x.Cols {
+		return Mat{}, Mat{}, Mat{}, &ShapeError{What: "z", Got: z.size(), Want: x.size()}
+	}
+	if err := z.check("z"); err != nil {
+		return Mat{}, Mat{}, Mat{}, err
+	}
+	if err := z.checkFinite("z"); err != nil {
+		return Mat{}, Mat{}, Mat{}, err
+	}
+	dx, db = NewMat(x.Rows, x.Cols), NewMat(x.Rows, q.Cols)
+	each := NewMat(x.Rows, q.Cols)
+	err = b.do(func(r *row, zeta []float64, i int) {
+		clear(zeta)
+		copy(zeta, z.Row(i))
+		r.adjoint(zeta, b.q(i))
+		r.rowTotals(each.Row(i), r.sums)
+		copy(db.Row(i), r.lam)
+		copy(dx.Row(i), r.gx)
+		r.squash.backward(dx.Row(i), r.xs, r.x)
+	}, func(h *hardPlan, i int) {
+		g := each.Row(i)
+		for s, v := range z.Row(i) {
+			h.shares(s, func(j int, share float64) { g[j] += float64(v * share) })
+		}
+	})
+	if err != nil {
+		return Mat{}, Mat{}, Mat{}, err
+	}
+	if q.Rows == x.Rows {
+		return dx, each, db, nil
+	}
+	dq = NewMat(1, q.Cols)
+	for i := range each.Rows {
+		add(dq.Data, each.Row(i))
+	}
+	return dx, dq, db, nil
+}
+
+// rowBatch is a checked call on many rows.
+type rowBatch struct {
+	config
+	x, levels Mat
+}
+
+func (b *rowBatch) q(i int) []float64 {
+	if b.levels.Rows == 1 {
+		i = 0
+	}
+	return b.levels.Row(i)
+}
+
+func newRowBatch(x, q Mat, opts []Option) (*rowBatch, error) {
+	b := &rowBatch{config: operatorDefaults(), x: x, levels: q}
+	if err := parse(forQuantileRows, &b.config, opts); err != nil {
+		return nil, err
+	}
+	if err := x.check("x"); err != nil {
+		return nil, err
+	}
+	if err := q.check("q"); err != nil {
+		return nil, err
+	}
+	if q.Rows != 1 && q.Rows != x.Rows {
+		return nil, &ShapeError{What: "q", Got: itoa(q.Rows) + " rows", Want: "1 or " + itoa(x.Rows)}
+	}
+	for i := range q.Rows {
+		if err := checkLevels(q.Row(i), i); err != nil {
+			return nil, err
+		}
+	}
+	for i := range x.Rows {
+		if err := b.checkSamples(x.Row(i), i); err != nil {
+			return nil, err
+		}
+	}
+	_, err := b.countLevels(x.Cols, q.Cols)
+	return b, err
+}
+
+// do solves every row and calls soft with it and np numbers of scratch, or hard
+// with its plan at ε = 0.
+func (b *rowBatch) do(soft func(r *row, t []float64, i int), hard func(h *hardPlan, i int)) error {
+	p := pool.New(b.workers, b.x.Rows)
+	defer p.Close()
+	type space struct {
+		row row
+		t   []float64
+		bad *ConvergenceError // the first row of this worker that did not converge
+	}
+	work := make([]space, p.Workers())
+	p.Do(b.x.Rows, func(worker, i int) {
+		if b.epsilon == 0 {
+			hard(newHardPlan(b.x.Row(i), &b.config, b.levels.Cols), i)
+			return
+		}
+		ws := &work[worker]
+		if ws.t == nil {
+			ws.row.resize(b.x.Cols, b.levels.Cols)
+			ws.t = make([]float64, ws.row.np)
+		}
+		out := b.run(&ws.row, b.x.Row(i))
+		if !out.converged && (ws.bad == nil || i < ws.bad.Row) {
+			ws.bad = &ConvergenceError{Row: i, Iterations: out.passes, MarginalError: out.rel, Tolerance: b.tolerance}
+		}
+		soft(&ws.row, ws.t, i)
+	})
+	if !b.strict {
+		return nil
+	}
+	var first *ConvergenceError
+	for i := range work {
+		if bad := work[i].bad; bad != nil && (first == nil || bad.Row < first.Row) {
+			first = bad
+		}
+	}
+	if first != nil {
+		return first
+	}
+	return nil
+}
