@@ -5,7 +5,10 @@ package table
 // This file holds the table itself and the error that points into a file.
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/quantmf/quantmf"
@@ -41,6 +44,40 @@ func (t *Table) Select(rows []int) *Table {
 		copy(s.X.Row(to), t.X.Row(from))
 	}
 	return &s
+}
+
+// Log1p takes log(1+x) of every number.
+func (t *Table) Log1p() {
+	for i := range t.X.Rows {
+		row := t.X.Row(i)
+		for j, v := range row {
+			row[j] = math.Log1p(v)
+		}
+	}
+}
+
+// MostVariable returns the table of the count features of largest standard
+// deviation, in the order of t, or t where it has no more.
+func (t *Table) MostVariable(count int) *Table {
+	if count >= t.X.Rows {
+		return t
+	}
+	spread := make([]float64, t.X.Rows) // n times the variance
+	rows := make([]int, t.X.Rows)
+	for i := range rows {
+		rows[i] = i
+		mean := 0.0
+		for _, v := range t.X.Row(i) {
+			mean += v / float64(t.X.Cols)
+		}
+		for _, v := range t.X.Row(i) {
+			spread[i] += (v - mean) * (v - mean)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(spread[b], spread[a]) })
+	rows = rows[:count]
+	slices.Sort(rows)
+	return t.Select(rows)
 }
 
 // Error returns an error at entry (i, j), either of which is -1 where the fault

@@ -1,0 +1,166 @@
+// Command quantmf learns one increasing map per feature jointly with a low-rank
+// factorisation of a matrix. "quantmf -h" says what it can do.
+package main
+
+// This file holds the list of subcommands and the one place where an error
+// becomes a message and an exit code.
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// Exit codes.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitBadInput    = 3
+	exitInterrupted = 130
+)
+
+// streams are where a subcommand reads and writes.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// command is a subcommand. Its run returns flag.ErrHelp where help was asked for.
+type command struct {
+	name, does, usage string
+	run               func(args []string, s streams) error
+}
+
+var commands = []command{
+	{"fit", "fit a matrix; write the factors, the learned scales and a report", fitUsage, fit},
+	{"version", "print the version", versionUsage, printVersion},
+}
+
+const versionUsage = `usage: quantmf version
+
+Prints the version of quantmf and of the Go it was built with.
+`
+
+func printVersion(args []string, s streams) error {
+	if len(args) > 0 {
+		if isHelp(args[0]) {
+			return flag.ErrHelp
+		}
+		return usageError("version takes no arguments")
+	}
+	_, err := fmt.Fprintln(s.out, "quantmf", version(), runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
+	return err
+}
+
+// version is that of the module as the Go tool stamped it.
+func version() string {
+	if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" {
+		return b.Main.Version
+	}
+	return "(devel)"
+}
+
+func overview() string {
+	s := "quantmf learns how to bend the scale of every feature of a matrix so that few components explain it.\n\nusage:\n"
+	for _, c := range commands {
+		s += fmt.Sprintf("  quantmf %-8s  %s\n", c.name, c.does)
+	}
+	return s + "\n\"quantmf COMMAND -h\" says all about one.\n"
+}
+
+func isHelp(arg string) bool {
+	switch arg {
+	case "-h", "-help", "--help", "help":
+		return true
+	}
+	return false
+}
+
+// run is the whole program: it returns the exit code.
+func run(args []string, in io.Reader, out, errOut io.Writer) int {
+	if len(args) == 0 {
+		fmt.Fprint(errOut, overview())
+		return exitUsage
+	}
+	if isHelp(args[0]) {
+		fmt.Fprint(out, overview())
+		return exitDone
+	}
+	for _, c := range commands {
+		if c.name != args[0] {
+			continue
+		}
+		err := c.run(args[1:], streams{in, out, errOut})
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprint(out, c.usage)
+			return exitDone
+		}
+		if err != nil {
+			fmt.Fprintf(errOut, "quantmf %s: %v\n", c.name, err)
+		}
+		code := exitCode(err)
+		if code == exitUsage {
+			fmt.Fprintf(errOut, "\"quantmf %s -h\" says how to use it.\n", c.name)
+		}
+		return code
+	}
+	fmt.Fprintf(errOut, "quantmf: there is no command %q\n\n%s", args[0], overview())
+	return exitUsage
+}
+
+// usageError is a fault in the command line.
+type usageError string
+
+func (e usageError) Error() string { return string(e) }
+
+func exitCode(err error) int {
+	var usage usageError
+	var fault *table.Error
+	var unread *inputError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &fault), errors.As(err, &unread):
+		return exitBadInput
+	}
+	return exitFailed
+}
+
+// inputError is an input that cannot be opened.
+type inputError struct{ err error }
+
+func (e *inputError) Error() string { return e.err.Error() }
+func (e *inputError) Unwrap() error { return e.err }
+
+// explain puts an error of the package into the words of the command: its
+// options are flags, its rows and columns are features and samples of t.
+func explain(err error, t *table.Table, flags map[string]string) error {
+	var option *quantmf.OptionError
+	var data *quantmf.DataError
+	switch {
+	case errors.As(err, &option):
+		name, ok := flags[option.Option]
+		if !ok {
+			return usageError(err.Error())
+		}
+		return usageError(fmt.Sprintf("-%s %s: %s", name, option.Value, option.Bound))
+	case errors.As(err, &data):
+		return t.Error(data.Row, data.Col, fmt.Sprintf("%g: %s", data.Value, data.Problem))
+	}
+	return err
+}

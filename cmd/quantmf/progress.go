@@ -1,0 +1,114 @@
+package main
+
+// This file holds what a running fit tells on standard error.
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/quantmf/quantmf"
+)
+
+// progress tells about one fit after the other.
+type progress struct {
+	w    io.Writer
+	mode string // line, plain, json or none
+
+	model     string
+	start     time.Time // of the fit, from its first report on of the epochs after that one
+	since     int       // the epochs done then
+	shown     time.Time // when a line was last shown
+	last      quantmf.Progress
+	lineShown bool
+}
+
+func newProgress(mode string, w io.Writer) *progress {
+	if mode == "auto" {
+		mode = "plain"
+		if isTerminal(w) {
+			mode = "line"
+		}
+	}
+	return &progress{w: w, mode: mode}
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// begin announces the fit that the next reports are of.
+func (p *progress) begin(model string) {
+	p.model, p.start, p.since, p.last = model, time.Now(), 0, quantmf.Progress{}
+}
+
+// report is the fit's progress function.
+func (p *progress) report(q quantmf.Progress) error {
+	elapsed := time.Since(p.start).Seconds()
+	rate := float64(q.Epoch-p.since) * float64(q.Rows) / elapsed
+	left := float64(q.Epochs-q.Epoch) * float64(q.Rows) / rate
+	if p.since == 0 { // the way to the first epoch also held the start of the fit
+		p.start, p.since = time.Now(), q.Epoch
+	}
+	before := p.last
+	p.last = q
+	switch p.mode {
+	case "json":
+		return json.NewEncoder(p.w).Encode(struct {
+			Model   string  `json:"model"`
+			Epoch   int     `json:"epoch"`
+			Epochs  int     `json:"epochs"`
+			Loss    float64 `json:"loss"`
+			Rate    float64 `json:"rows_per_second"`
+			Seconds float64 `json:"seconds_left"`
+		}{p.model, q.Epoch, q.Epochs, q.Loss, rate, left})
+	case "plain":
+		if q.Epoch*10/q.Epochs == before.Epoch*10/q.Epochs {
+			return nil
+		}
+	case "line":
+		if q.Epoch < q.Epochs && time.Since(p.shown) < 100*time.Millisecond {
+			return nil
+		}
+		p.shown = time.Now()
+	default:
+		return nil
+	}
+	text := fmt.Sprintf("%s: epoch %d of %d, loss %.4g, %.0f rows/s, %s left", p.model, q.Epoch, q.Epochs, q.Loss, rate, duration(left))
+	if p.mode == "plain" {
+		_, err := fmt.Fprintln(p.w, text)
+		return err
+	}
+	p.lineShown = true
+	_, err := fmt.Fprint(p.w, "\r\x1b[K"+text)
+	return err
+}
+
+// end wipes the line, so that what follows starts on a clean one.
+func (p *progress) end() {
+	if p.lineShown {
+		fmt.Fprint(p.w, "\r\x1b[K")
+		p.lineShown = false
+	}
+}
+
+// duration says a time as people do.
+func duration(seconds float64) string {
+	switch s := int(seconds + 0.5); {
+	case seconds < 10:
+		return fmt.Sprintf("%.1f s", seconds)
+	case s < 60:
+		return fmt.Sprintf("%d s", s)
+	case s < 3600:
+		return fmt.Sprintf("%d min %d s", s/60, s%60)
+	default:
+		return fmt.Sprintf("%d h %d min", s/3600, s/60%60)
+	}
+}
