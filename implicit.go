@@ -241,18 +241,20 @@ func (r *row) entropic(zeta, v []float64) float64 {
 			}
 		}
 		var mu, ml, mul float64
+		best *= 1e-25 // what is less adds nothing that could be seen
+		zi, ai, si := zeta[i], r.a[i], r.s[i]
 		for j, w := range r.w {
-			p := float64(e[j*l]*w) / z
-			if p == 0 || j == top {
+			p := float64(e[j*l] * w)
+			if p <= best || j == top {
 				continue
 			}
-			u := float64(zeta[i]*(v[j]-v[top])) - float64(r.a[i]*(r.lam[j]-r.lam[top]))
-			t := (r.h[j] - r.h[top]) + float64(r.s[i]*(r.cy[j]-r.cy[top]))
+			u := float64(zi*(v[j]-v[top])) - float64(ai*(r.lam[j]-r.lam[top]))
+			t := (r.h[j] - r.h[top]) + float64(si*(r.cy[j]-r.cy[top]))
 			mu += float64(p * u)
 			ml += float64(p * t)
 			mul += float64(float64(p*u) * t)
 		}
-		total += mul - float64(mu*ml)
+		total += mul/z - float64(mu/z)*(ml/z)
 	}
 	return total
 }

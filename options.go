@@ -139,9 +139,6 @@ func parse[O FitOption](t target, c *config, opts []O) error {
 			return &OptionError{Option: t.name, Value: "nil", Bound: "an option must not be nil"}
 		}
 		s := f.setting()
-		if s == nil {
-			return &OptionError{Option: t.name, Value: "nil", Bound: "an option must not be nil"}
-		}
 		if !t.takes.has(s.kind) {
 			return &OptionError{Option: s.kind.String(), Value: s.value, Bound: t.name + " has no use for it"}
 		}

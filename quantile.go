@@ -221,12 +221,16 @@ func (t *Transport) potentials() {
 	for j := range t.G {
 		t.G[j] -= mean
 	}
-	terms := make([]float64, r.m)
 	for i := range t.F {
-		for j, y := range r.cy {
-			terms[j] = r.h[j] + float64(r.s[i]*y)
+		// log Σ_j exp(h_j+s_i Y_j): what e and w leave out of Z is put back.
+		l := -elem.Log(r.z[i]) - r.mid
+		if !r.power {
+			top := math.Inf(-1)
+			for j, y := range r.cy {
+				top = max(top, r.href[j]+float64(r.s[i]*y))
+			}
+			l -= top
 		}
-		l := -logSum(terms)
 		if r.a[i] > 0 {
 			l += elem.Log(r.a[i])
 		}

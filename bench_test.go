@@ -1,0 +1,191 @@
+package quantmf
+
+// Benchmarks. Ratios are taken within one benchmark, so that the machine's speed
+// cancels.
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// benchRow is a row of n samples on [0,1] with m weights and quantiles.
+func benchRow(n, m int) (x, b, q, z []float64) {
+	r := random.Split(21, n*m)
+	x, z = make([]float64, n), make([]float64, n)
+	for i := range x {
+		x[i], z[i] = r.Float64(), normal(&r)
+	}
+	b, q = make([]float64, m), make([]float64, m)
+	last := 0.0
+	for j := range b {
+		b[j] = 0.5 + r.Float64()
+		last += r.Float64()
+		q[j] = last
+	}
+	return x, b, q, z
+}
+
+// practice is the usual way to the same numbers (math.Exp, logarithmic domain, ε
+// falling from 0.1 by 0.95 an iteration, stopped at a relative column error of
+// 1e-2): the forward alone.
+func practice(x, b []float64, eps float64, f, g []float64) int {
+	n, m := len(x), len(b)
+	clear(f)
+	for l := 1; l <= 2000; l++ {
+		e := max(0.1*math.Pow(0.95, float64(l)), eps)
+		for j := range g {
+			y := float64(j) / float64(m-1)
+			top := math.Inf(-1)
+			for i, v := range x {
+				top = max(top, f[i]-(v-y)*(v-y))
+			}
+			s := 0.0
+			for i, v := range x {
+				s += math.Exp((f[i] - (v-y)*(v-y) - top) / e)
+			}
+			g[j] = e*math.Log(b[j]) - top - e*math.Log(s)
+		}
+		for i, v := range x {
+			top := math.Inf(-1)
+			for j := range g {
+				y := float64(j) / float64(m-1)
+				top = max(top, g[j]-(v-y)*(v-y))
+			}
+			s := 0.0
+			for j := range g {
+				y := float64(j) / float64(m-1)
+				s += math.Exp((g[j] - (v-y)*(v-y) - top) / e)
+			}
+			f[i] = -e*math.Log(float64(n)) - top - e*math.Log(s)
+		}
+		if e > eps || l%5 != 0 {
+			continue
+		}
+		worst := 0.0
+		for j := range g {
+			y := float64(j) / float64(m-1)
+			c := 0.0
+			for i, v := range x {
+				c += math.Exp((f[i] + g[j] - (v-y)*(v-y)) / e)
+			}
+			worst = max(worst, math.Abs(c-b[j])/b[j])
+		}
+		if worst < 1e-2 {
+			return l
+		}
+	}
+	return 2000
+}
+
+// BenchmarkRow times one row, forward to 1e-9 and gradients: "cold" with the
+// workspace there (sorting, T, and its gradients in x, b, q), "public" through
+// Solve, Quantile and QuantileVJP (allocation, potentials, and the gradients in
+// a, y, ε besides). The metric "x/practice" is how many times longer twice the
+// forward of [practice] takes: its reverse mode costs what its forward does.
+func BenchmarkRow(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		n, m int
+		eps  float64
+	}{{"80x8,eps=1e-2", 80, 8, 1e-2}, {"256x16,eps=1e-1", 256, 16, 1e-1}, {"256x16,eps=1e-2", 256, 16, 1e-2}, {"256x16,eps=1e-3", 256, 16, 1e-3}, {"500x16,eps=1e-2", 500, 16, 1e-2}} {
+		x, w, q, z := benchRow(c.n, c.m)
+		wn := make([]float64, c.m)
+		normalise(wn, w)
+		f, g := make([]float64, c.n), make([]float64, c.m)
+		ratio := func(b *testing.B) {
+			ours := b.Elapsed() / time.Duration(b.N)
+			const runs = 20
+			start := time.Now()
+			for range runs {
+				practice(x, wn, c.eps, f, g)
+			}
+			b.ReportMetric(2*float64(time.Since(start))/runs/float64(ours), "x/practice")
+		}
+		b.Run(c.name+"/cold", func(b *testing.B) {
+			var r row
+			r.resize(c.n, c.m)
+			r.setTargets(nil)
+			t, zeta := make([]float64, r.np), make([]float64, r.np)
+			copy(zeta, z)
+			for range b.N {
+				r.setWeights(nil, w)
+				r.setSamples(x, SquashNone, false)
+				r.setEpsilon(c.eps)
+				if !r.solve(1e-9, 3000, nil).converged {
+					b.Fatal("not converged")
+				}
+				r.quantile(t, q)
+				r.adjoint(zeta, q)
+				r.rowTotals(r.rho, r.sums)
+			}
+			ratio(b)
+		})
+		b.Run(c.name+"/public", func(b *testing.B) {
+			opts := []Option{WithEpsilon(c.eps), WithTargetWeights(w), WithSquash(SquashNone)}
+			for range b.N {
+				t, err := Solve(x, opts...)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err = t.Quantile(q); err != nil {
+					b.Fatal(err)
+				}
+				if _, err = t.QuantileVJP(q, z); err != nil {
+					b.Fatal(err)
+				}
+			}
+			ratio(b)
+		})
+	}
+}
+
+// BenchmarkWarmRow times a row as a fit visits it: kept order, warm start.
+func BenchmarkWarmRow(b *testing.B) {
+	x, w, q, z := benchRow(256, 16)
+	var r row
+	r.resize(256, 16)
+	r.setTargets(nil)
+	r.setWeights(nil, w)
+	st := newWarm(256, 16)
+	r.perm = st.perm
+	src := random.Split(1, 1)
+	near := make([][]float64, 64)
+	for k := range near {
+		near[k] = append([]float64(nil), x...)
+		for i := range near[k] {
+			near[k][i] += 0.003 * normal(&src)
+		}
+	}
+	t := make([]float64, 256)
+	passes := 0
+	for k := range b.N {
+		r.setSamples(near[k%64], SquashNone, st.valid)
+		r.setEpsilon(0.01)
+		passes += r.solve(1e-9, 3000, &st).passes
+		r.quantile(t, q)
+		r.adjoint(z, q)
+	}
+	b.ReportMetric(float64(passes)/float64(b.N), "passes/op")
+}
+
+// BenchmarkEpoch times epochs of the models on d=500, n=256, k=10, m=16, one worker.
+func BenchmarkEpoch(b *testing.B) {
+	r := random.Split(22, 0)
+	x := NewMat(500, 256)
+	for i := range x.Data {
+		x.Data[i] = math.Exp(normal(&r))
+	}
+	b.Run("NMF", func(b *testing.B) {
+		if _, err := FitNMF(b.Context(), x, 10, WithEpochs(b.N), WithWorkers(1)); err != nil {
+			b.Fatal(err)
+		}
+	})
+	b.Run("QMF", func(b *testing.B) {
+		if _, err := FitQMF(b.Context(), x, 10, WithEpochs(b.N), WithWorkers(1), WithStart(StartUniform)); err != nil {
+			b.Fatal(err)
+		}
+	})
+}

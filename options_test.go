@@ -1,0 +1,248 @@
+package quantmf
+
+// Tests of the options: the table of which function takes which, and that every
+// bad argument is a typed error that says where.
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+)
+
+// TestOptionTable walks the whole table of options by function.
+func TestOptionTable(t *testing.T) {
+	x := []float64{1, 2, 3}
+	m, err := MatOf([]float64{1, 2, 3}, []float64{3, 1, 2}, []float64{1, 1, 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := Mat{Rows: 1, Cols: 3, Data: x, Stride: 3}
+	ctx := context.Background()
+	u, v := NewMat(3, 2), NewMat(2, 3)
+	for i := range u.Data {
+		u.Data[i], v.Data[i] = 1, 1
+	}
+	type group struct {
+		opts []FitOption
+		in   string // of solve, sort, quantile, rows, nmf, qmf
+	}
+	groups := []group{
+		{[]FitOption{WithEpsilon(0.1), WithSquash(SquashNone), WithTolerance(1e-6), WithMaxIterations(100), WithStrict()}, "solve rank sort quantile rows qmf"},
+		{[]FitOption{WithWeights([]float64{1, 2, 1}), WithTargets([]float64{0, 0.4, 1}), WithTargetWeights([]float64{1, 2, 3}), WithIterations(3)}, "solve rank sort quantile rows"},
+		{[]FitOption{WithLevels(3)}, "solve rank sort quantile rows qmf"},
+		{[]FitOption{WithMidpointRanks()}, "solve rank"},
+		{[]FitOption{WithWorkers(1)}, "solve rank sort quantile rows nmf qmf"},
+		{[]FitOption{WithEpochs(1), WithSeed(3), WithProgress(func(Progress) error { return nil }), WithInit(u, v), WithPenalty(0.1)}, "nmf qmf"},
+		{[]FitOption{WithLearningRate(0.1), WithSchedule(ScheduleConstant), WithBatch(2), WithStart(StartNMF), WithEnds(EndsPinned), WithShrinkage(0)}, "qmf"},
+	}
+	calls := map[string]func(o FitOption) error{
+		"nmf": func(o FitOption) error { _, err := FitNMF(ctx, m, 2, WithEpochs(1), o); return err },
+		"qmf": func(o FitOption) error { _, err := FitQMF(ctx, m, 2, WithEpochs(1), o); return err },
+	}
+	operator := func(f func(o Option) error) func(o FitOption) error {
+		return func(o FitOption) error {
+			p, ok := o.(Option)
+			if !ok {
+				return &OptionError{} // refused by the compiler
+			}
+			return f(p)
+		}
+	}
+	calls["solve"] = operator(func(o Option) error { _, err := Solve(x, o); return err })
+	calls["rank"] = operator(func(o Option) error { _, err := SoftRank(x, o); return err })
+	calls["sort"] = operator(func(o Option) error { _, err := SoftSort(x, o); return err })
+	calls["quantile"] = operator(func(o Option) error { _, err := SoftQuantile(x, x, o); return err })
+	calls["rows"] = operator(func(o Option) error { _, err := SoftQuantileRows(m, q, o); return err })
+	for _, g := range groups {
+		for _, o := range g.opts {
+			for name, call := range calls {
+				err := call(o)
+				var bad *OptionError
+				takes := false
+				for _, in := range strings.Fields(g.in) {
+					takes = takes || in == name
+				}
+				if takes && err != nil {
+					t.Errorf("%s does not take %v: %v", name, o.setting().kind, err)
+				}
+				if !takes && !errors.As(err, &bad) {
+					t.Errorf("%s takes %v", name, o.setting().kind)
+				}
+			}
+		}
+	}
+}
+
+func TestBadArguments(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	x := []float64{1, 2, 3}
+	ctx := context.Background()
+	mat := func(rows ...[]float64) Mat {
+		m, err := MatOf(rows...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	good := mat(x, []float64{2, 1, 0})
+	solve := func(x []float64, o ...Option) error { _, err := Solve(x, o...); return err }
+	fit := func(m Mat, k int, o ...FitOption) error {
+		_, a := FitQMF(ctx, m, k, append(o, WithEpochs(1))...)
+		return a
+	}
+	nmf := func(m Mat, k int, o ...FitOption) error { _, err := FitNMF(ctx, m, k, o...); return err }
+	_, short := MatOf(x, x[:2])
+	tr, err := Solve(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, badQ := tr.Quantile([]float64{1, 2})
+	_, falling := tr.Quantile([]float64{3, 2, 1})
+	_, badZ := tr.RankVJP([]float64{1, nan, 0})
+	_, shortZ := tr.SortVJP([]float64{1})
+	_, badDir := tr.QuantileJVP(x, Gradient{B: x[:1]})
+	_, noQ := SoftQuantile(x, nil)
+	_, rows := SoftQuantileRows(good, mat(x, x, x))
+	_, unsorted := SoftQuantileRows(good, mat([]float64{0, 1}, []float64{1, 0}))
+	_, levels := SoftQuantile(x, x, WithLevels(2))
+	_, strict := Solve([]float64{0, 1, 2, 5}, WithStrict(), WithMaxIterations(1))
+	var (
+		option *OptionError
+		data   *DataError
+		shape  *ShapeError
+		conv   *ConvergenceError
+	)
+	for _, c := range []struct {
+		name string
+		err  error
+		as   any
+		says string
+	}{
+		{"ε < 0", solve(x, WithEpsilon(-1)), &option, "WithEpsilon(-1)"},
+		{"ε NaN", solve(x, WithEpsilon(nan)), &option, "WithEpsilon(NaN)"},
+		{"ε Inf", solve(x, WithEpsilon(inf)), &option, "WithEpsilon(+Inf)"},
+		{"tolerance 0", solve(x, WithTolerance(0)), &option, "WithTolerance(0)"},
+		{"iterations 0", solve(x, WithIterations(0)), &option, "at least 1"},
+		{"iterations at ε 0", solve(x, WithIterations(1), WithEpsilon(0)), &option, "epsilon 0"},
+		{"iterations, tolerance", solve(x, WithIterations(1), WithTolerance(1)), &option, "contradicts WithIterations"},
+		{"iterations, maximum", solve(x, WithMaxIterations(9), WithIterations(1)), &option, "contradicts WithIterations"},
+		{"maximum 0", solve(x, WithMaxIterations(0)), &option, "WithMaxIterations(0)"},
+		{"workers", solve(x, WithWorkers(-1)), &option, "WithWorkers(-1)"},
+		{"levels 0", solve(x, WithLevels(0)), &option, "WithLevels(0)"},
+		{"levels, targets", solve(x, WithLevels(2), WithTargets(x)), &option, "WithTargets gives 3"},
+		{"levels, q", levels, &option, "q has 3"},
+		{"nil weights", solve(x, WithWeights(nil)), &option, "WithWeights"},
+		{"weights sum", solve(x, WithWeights([]float64{0, 0, 0})), &option, "sum"},
+		{"negative weight", solve(x, WithWeights([]float64{0, -1, 0})), &option, "weight 1"},
+		{"weights length", solve(x, WithWeights(x[:2])), &shape, "weights"},
+		{"empty targets", solve(x, WithTargets(nil)), &option, "WithTargets"},
+		{"targets order", solve(x, WithTargets([]float64{0, 0})), &option, "target 1"},
+		{"targets NaN", solve(x, WithTargets([]float64{0, nan})), &option, "target 1"},
+		{"empty target weights", solve(x, WithTargetWeights([]float64{})), &option, "WithTargetWeights"},
+		{"zero target weight", solve(x, WithTargetWeights([]float64{1, 0, 1})), &option, "weight 1"},
+		{"target weights length", solve(x, WithTargetWeights(x), WithLevels(2)), &shape, "target weights"},
+		{"squash", solve(x, WithSquash(99)), &option, "WithSquash(99)"},
+		{"nil option", solve(x, nil), &option, "nil"},
+		{"too much memory", solve(make([]float64, 100000)), &option, "memory"},
+		{"empty x", solve(nil), &shape, "no samples"},
+		{"NaN in x", solve([]float64{1, nan}), &data, "column 1"},
+		{"Inf in x", solve([]float64{-inf, 1}), &data, "column 0"},
+		{"strict", strict, &conv, "wanted 1e-09"},
+		{"q length", badQ, &shape, "q"},
+		{"q order", falling, &data, "column 1"},
+		{"z NaN", badZ, &data, "column 1"},
+		{"z length", shortZ, &shape, "z"},
+		{"direction", badDir, &shape, "dir.B"},
+		{"no q", noQ, &shape, "q"},
+		{"rows of q", rows, &shape, "1 or 2"},
+		{"unsorted q", unsorted, &data, "row 1, column 1"},
+		{"ragged", short, &shape, "row 1"},
+		{"rank 0", fit(good, 0), &option, "rank(0)"},
+		{"rank 0", nmf(good, 0), &option, "rank(0)"},
+		{"empty matrix", fit(Mat{}, 1), &shape, "at least one row"},
+		{"short data", fit(Mat{Rows: 2, Cols: 2, Stride: 2, Data: x}, 1), &shape, "3 numbers"},
+		{"stride", fit(Mat{Rows: 2, Cols: 2, Stride: 1, Data: x}, 1), &shape, "stride"},
+		{"huge", fit(Mat{Rows: math.MaxInt, Cols: 2, Stride: 2, Data: x}, 1), &shape, "numbers"},
+		{"negative", fit(mat(x, []float64{1, -2, 3}), 1), &data, "row 1, column 1"},
+		{"NaN", nmf(mat(x, []float64{1, 2, nan}), 1), &data, "row 1, column 2"},
+		{"Inf", nmf(mat([]float64{inf, 2, 1}), 1), &data, "row 0, column 0"},
+		{"too large", nmf(mat([]float64{1e200, 2, 1}), 1), &data, "overflow"},
+		{"one level", fit(good, 1, WithLevels(1)), &option, "at least 2"},
+		{"ε 0 in a fit", fit(good, 1, WithEpsilon(0)), &option, "gradient"},
+		{"epochs", nmf(good, 1, WithEpochs(-1)), &option, "WithEpochs(-1)"},
+		{"rate", fit(good, 1, WithLearningRate(0)), &option, "WithLearningRate(0)"},
+		{"batch", fit(good, 1, WithBatch(0)), &option, "WithBatch(0)"},
+		{"penalty", fit(good, 1, WithPenalty(-1)), &option, "WithPenalty(-1)"},
+		{"shrinkage", fit(good, 1, WithShrinkage(nan)), &option, "WithShrinkage(NaN)"},
+		{"shrinkage, pinned", fit(good, 1, WithShrinkage(1), WithEnds(EndsPinned)), &option, "EndsFree"},
+		{"shrinkage, uniform", fit(good, 1, WithShrinkage(1), WithStart(StartUniform)), &option, "EM"},
+		{"start, init", fit(good, 1, WithStart(StartNMF), WithInit(mat([]float64{1}, []float64{1}), mat(x))), &option, "contradicts WithInit"},
+		{"init shape", fit(good, 1, WithInit(good, good)), &shape, "initial U"},
+		{"init negative", nmf(good, 1, WithInit(mat([]float64{1}, []float64{-1}), mat(x))), &data, "initial U"},
+		{"progress", fit(good, 1, WithProgress(nil)), &option, "WithProgress"},
+		{"schedule", fit(good, 1, WithSchedule(9)), &option, "WithSchedule(9)"},
+		{"start", fit(good, 1, WithStart(9)), &option, "WithStart(9)"},
+		{"ends", fit(good, 1, WithEnds(9)), &option, "WithEnds(9)"},
+	} {
+		if c.err == nil || !errors.As(c.err, c.as) || !strings.Contains(c.err.Error(), c.says) {
+			t.Errorf("%s: %T %v; want %T that says %q", c.name, c.err, c.err, c.as, c.says)
+		}
+	}
+	m, _ := FitQMF(ctx, good, 1, WithEpochs(1))
+	if _, err := m.Loss(x1()); !errors.As(err, &shape) {
+		t.Errorf("loss of another shape: %v", err)
+	}
+	if _, err := m.Loss(mat(x, []float64{1, 2, nan})); !errors.As(err, &data) {
+		t.Errorf("loss of NaN: %v", err)
+	}
+}
+
+func x1() Mat { return NewMat(1, 1) }
+
+func TestMat(t *testing.T) {
+	m, err := MatOf([]float64{1, 2, 3}, []float64{4, 5, 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := Mat{Rows: 2, Cols: 2, Data: m.Data[1:], Stride: 3}
+	if view.At(1, 1) != 6 || view.check("view") != nil {
+		t.Errorf("view: %v", view)
+	}
+	c := view.Clone()
+	view.Set(0, 0, 9)
+	if c.At(0, 0) != 2 || m.At(0, 1) != 9 || c.Stride != 2 {
+		t.Errorf("clone %v, matrix %v", c, m)
+	}
+	if r, k := m.Dims(); r != 2 || k != 3 {
+		t.Errorf("dims %d, %d", r, k)
+	}
+	for _, f := range []func(){func() { m.At(2, 0) }, func() { m.At(0, 3) }, func() { view.At(0, 2) }, func() { m.Row(-1) }, func() { m.At(0, -1) }} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("an index out of range does not panic")
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+// TestInputsKept: inputs are neither changed nor kept.
+func TestInputsKept(t *testing.T) {
+	x := []float64{3, 1, 2}
+	a, y, b := []float64{1, 2, 3}, []float64{0, 0.5, 1}, []float64{1, 1, 2}
+	tr, err := Solve(x, WithWeights(a), WithTargets(y), WithTargetWeights(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := tr.Rank()
+	for _, v := range [][]float64{x, a, y, b} {
+		for i := range v {
+			v[i] = 77
+		}
+	}
+	closeTo(t, "rank", tr.Rank(), before, 0)
+}
