@@ -561,6 +561,9 @@ func (r *row) solve(tol float64, maxPasses int, ws *warm) outcome {
 		r.fromThresholds(r.h, tau)
 		out = r.safe(want, maxPasses, out)
 	}
+	if invariants {
+		r.checkPlan(out)
+	}
 	if ws != nil {
 		ws.valid = out.converged && out.passes <= 12
 		if ws.valid {

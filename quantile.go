@@ -354,6 +354,9 @@ func (r *row) quantile(t, q []float64) {
 		run = max(run, min(t[i], top))
 		t[i] = run
 	}
+	if invariants {
+		r.checkOrder(t, q)
+	}
 }
 
 // sorted fills S_j = Σ_i a_i M_ij x_i / c_j. Samples are taken from their

@@ -71,6 +71,9 @@ func TestRows(t *testing.T) {
 
 // TestRowsAllocations: more rows cost no more allocations.
 func TestRowsAllocations(t *testing.T) {
+	if invariants {
+		t.Skip("the checks allocate")
+	}
 	count := func(d int) float64 {
 		x, q := NewMat(d, 40), NewMat(1, 8)
 		for i := range x.Data {
@@ -92,6 +95,9 @@ func TestRowsAllocations(t *testing.T) {
 
 // TestFitAllocations: an epoch allocates nothing once the fit is under way.
 func TestFitAllocations(t *testing.T) {
+	if invariants {
+		t.Skip("the checks allocate")
+	}
 	x := toy(0)
 	for _, f := range []func(epochs int){
 		func(e int) { FitQMF(t.Context(), x, 4, WithEpochs(e), WithWorkers(1)) },

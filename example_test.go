@@ -1,0 +1,87 @@
+package quantmf_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/quantmf/quantmf"
+)
+
+// Ranks that have a gradient; at ε = 0 they are the ranks themselves.
+func ExampleSoftRank() {
+	x := []float64{3, 1, 2, 10}
+	soft, _ := quantmf.SoftRank(x, quantmf.WithEpsilon(0.1))
+	hard, _ := quantmf.SoftRank(x, quantmf.WithEpsilon(0))
+	fmt.Printf("%.2f\n%v\n", soft, hard)
+	// Output:
+	// [2.51 1.62 1.99 3.89]
+	// [3 1 2 4]
+}
+
+func ExampleSoftSort() {
+	s, _ := quantmf.SoftSort([]float64{3, 1, 2, 10}, quantmf.WithEpsilon(0.1))
+	fmt.Printf("%.2f\n", s)
+	// Output:
+	// [1.60 1.99 3.21 9.20]
+}
+
+// Quantile normalisation: the values of x are moved to those of a standard
+// distribution, here given by five of its quantiles.
+func ExampleSoftQuantile() {
+	t, _ := quantmf.SoftQuantile([]float64{10, 1000, 20, 50, 5000, 30}, []float64{-1.3, -0.5, 0, 0.5, 1.3},
+		quantmf.WithEpsilon(0.001))
+	fmt.Printf("%.2f\n", t)
+	// Output:
+	// [-1.02 0.66 -0.72 0.14 1.30 -0.36]
+}
+
+// The gradient of a loss of soft ranks, here their squared distance from wanted
+// ones.
+func ExampleTransport_RankVJP() {
+	x := []float64{0.3, 0.1, 0.2}
+	t, _ := quantmf.Solve(x, quantmf.WithEpsilon(0.1))
+	want := []float64{1, 2, 3}
+	z := make([]float64, len(x))
+	for i, r := range t.Rank() {
+		z[i] = 2 * (r - want[i])
+	}
+	g, _ := t.RankVJP(z)
+	fmt.Printf("%.1f\n", g.X)
+	// Output:
+	// [6.9 6.9 -13.8]
+}
+
+// A fitted map takes values that it has not seen, and back.
+func ExampleTransport_Map() {
+	t, _ := quantmf.Solve([]float64{1, 2, 3, 4}, quantmf.WithLevels(3), quantmf.WithEpsilon(0.2))
+	f, _ := t.Map([]float64{0, 10, 100})
+	v := f.At(2.5)
+	x, _ := f.Invert(v)
+	fmt.Printf("T(2.5) = %.2f, slope %.2f, back at %.2f\n", v, f.Slope(2.5), x)
+	// Output:
+	// T(2.5) = 28.25, slope 46.27, back at 2.50
+}
+
+// Rows that are bent versions of one factor: QMF learns the bends.
+func ExampleFitQMF() {
+	x := quantmf.NewMat(3, 40)
+	for j := range x.Cols {
+		v := float64(j+1) / 40
+		x.Set(0, j, v)
+		x.Set(1, j, math.Exp(5*v))
+		x.Set(2, j, 1000*math.Sqrt(v))
+	}
+	ctx := context.Background()
+	nmf, _ := quantmf.FitNMF(ctx, x, 1)
+	qmf, err := quantmf.FitQMF(ctx, x, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	a, _ := nmf.Loss(x)
+	b, _ := qmf.Loss(x)
+	fmt.Printf("loss per entry: NMF %.0f, QMF %.0e\n", a, b)
+	// Output:
+	// loss per entry: NMF 4, QMF 5e-04
+}
