@@ -51,7 +51,7 @@ func (p *progress) begin(model string) {
 
 // report is the fit's progress function.
 func (p *progress) report(q quantmf.Progress) error {
-	elapsed := time.Since(p.start).Seconds()
+	elapsed := max(time.Since(p.start).Seconds(), 1e-9)
 	rate := float64(q.Epoch-p.since) * float64(q.Rows) / elapsed
 	left := float64(q.Epochs-q.Epoch) * float64(q.Rows) / rate
 	if p.since == 0 { // the way to the first epoch also held the start of the fit
