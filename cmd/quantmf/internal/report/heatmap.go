@@ -33,8 +33,8 @@ type shown struct {
 	rows, columns []int
 }
 
-// arrange picks rows and columns and orders them by the structure of w = UV.
-func arrange(x, w quantmf.Mat) shown {
+// arrange picks rows and columns and orders them by the structure of the fit.
+func arrange(x, fit quantmf.Mat) shown {
 	spread := make([]float64, x.Rows)
 	for i := range spread {
 		spread[i] = deviation(x.Row(i))
@@ -51,7 +51,7 @@ func arrange(x, w quantmf.Mat) shown {
 		byColumn[j] = make([]float64, len(rows))
 	}
 	for t, i := range rows {
-		byRow[t] = at(standardised(w.Row(i), w.Row(i)), columns)
+		byRow[t] = at(standardised(fit.Row(i), fit.Row(i)), columns)
 		for j, z := range byRow[t] {
 			byColumn[j][t] = z
 		}

@@ -42,13 +42,13 @@ func (a axis) at(v float64) float64 {
 	return a.from + (v-low)/(high-low)*(a.to-a.from)
 }
 
-// widened returns an axis with some room around [low,high].
-func widened(low, high, from, to float64, log bool) axis {
+// widened returns an axis with room around [low,high], a part of its length.
+func widened(low, high, from, to, part float64, log bool) axis {
 	if log {
-		room := math.Pow(high/low, 0.06)
+		room := math.Pow(high/low, part)
 		return axis{low / room, high * room, from, to, log}
 	}
-	room := 0.06 * (high - low)
+	room := part * (high - low)
 	if room == 0 {
 		room = max(math.Abs(high), 1) / 2
 	}
@@ -75,7 +75,7 @@ func (a axis) ticks(count int) []tick {
 			}
 		}
 		for n := math.Ceil(a.low / step); n*step <= a.high; n++ {
-			values = append(values, n*step)
+			values = append(values, n*step+0) // + 0: no tick is at -0
 		}
 	}
 	var out []tick
@@ -129,7 +129,7 @@ func lossPlot(f Fit) plot {
 		low, high = min(low, f.Compared), max(high, f.Compared)
 	}
 	p.x = axis{0, max(float64(len(f.Loss)-1), 1), p.Left, p.Right, false}
-	p.y = widened(low, high, p.Bottom, p.Top, low > 0 && high > 5*low)
+	p.y = widened(low, high, p.Bottom, p.Top, 0.1, low > 0 && high > 5*low)
 	p.XTicks, p.YTicks = p.x.ticks(6), p.y.ticks(5)
 
 	final := f.Loss[len(f.Loss)-1]
@@ -168,7 +168,7 @@ func mapPlot(name string, t func(float64) float64, x, w, fitted []float64) plot 
 	if from == to {
 		to = from + max(math.Abs(from), 1)
 	}
-	p.x = widened(from, to, p.Left, p.Right, false)
+	p.x = widened(from, to, p.Left, p.Right, 0.06, false)
 
 	const steps = 120
 	curveX, curveY := make([]float64, steps+1), make([]float64, steps+1)
@@ -180,7 +180,7 @@ func mapPlot(name string, t func(float64) float64, x, w, fitted []float64) plot 
 	for _, v := range x {
 		low, high = min(low, v), max(high, v)
 	}
-	p.y = widened(low, high, p.Bottom, p.Top, false)
+	p.y = widened(low, high, p.Bottom, p.Top, 0.06, false)
 	p.YTicks = p.y.ticks(4)
 	for _, v := range []float64{0, 0.5, 1} {
 		p.XTicks = append(p.XTicks, tick{coordinate(p.x.at(from + v*(to-from))), strconv.FormatFloat(v, 'g', -1, 64)})

@@ -139,24 +139,25 @@ func numbers(f Fit, total, left []float64) []number {
 	final := f.Loss[len(f.Loss)-1]
 	out := []number{{percent(explained(sum, rest)), "of the differences between samples explained"}}
 	if f.Maps == nil {
-		return append(out, number{short(final), "loss (mean divergence per entry)"})
+		return append(out, number{short(final), "loss: mean divergence per entry"})
 	}
 	if sum > 0 {
 		nmf := explained(sum, f.Compared*float64(f.X.Rows)*float64(f.X.Cols))
 		out = append(out, number{percent(nmf), "explained by plain NMF with as many components"})
 	}
+	loss := "loss of QMF; that of NMF is " + short(f.Compared)
 	if final > 0 {
-		out = append(out, number{fmt.Sprintf("%.3g×", f.Compared/final), "NMF's loss in units of QMF's"})
+		loss += fmt.Sprintf(", %.3g times as much", f.Compared/final)
 	}
-	out = append(out, number{short(final), fmt.Sprintf("loss of QMF (NMF: %s)", short(f.Compared))})
 	middle := largest(f.Bend, len(f.Bend))[len(f.Bend)/2]
-	return append(out, number{fmt.Sprintf("%.2f", f.Bend[middle]), "median bend of the scales (0: kept, 1: beyond any line)"},
+	return append(out, number{short(final), loss},
+		number{fmt.Sprintf("%.2f", f.Bend[middle]), "median bend of the scales: 0 is kept, 1 beyond any line"},
 		number{fmt.Sprintf("%d of %d", f.X.Rows-f.Unconverged, f.X.Rows), "maps converged"})
 }
 
 // heatmaps draws the panels, and what stands in their order beside them.
 func (p *page) heatmaps(uv quantmf.Mat) {
-	s := arrange(p.X, uv)
+	s := arrange(p.X, p.Fitted)
 	alt := fmt.Sprintf(", %d features by %d samples, each feature in standard deviations from its mean", len(s.rows), len(s.columns))
 	p.Heatmaps = []heatmap{{"X, the data", "Heatmap of the data" + alt, s.draw(p.X, p.X)}}
 	if p.QMF {
