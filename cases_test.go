@@ -1,0 +1,286 @@
+package quantmf
+
+// Tests against testdata/cases.json.gz, which reference/cases.py writes: values
+// and derivatives in 160 digits, rounded to the nearest double, and an excerpt of
+// what R gives where ε = 0.
+//
+// Tolerances, the same for every case: 1e-9 of the largest entry for all that is
+// compared, and on top of it
+//
+//	∂x         64u (2/ε) max|z| range(averaged) range(y) max dx̃/dx
+//	∂y         64u (2/ε) max|z| range(averaged)
+//	∂ε         64u (1/ε) max|z| range(averaged)
+//	∂q         64u max|z| range(averaged)
+//	∂a, ∂b     (64 + 1/κ)u max|z| range(averaged)
+//
+// for entries that cancel to less, u = 2^-52; averaged is q for T, [0,n] for R, x
+// for S. κ is the coupling of the case: weights that a rounding moves by u move
+// the potential between two levels by u/κ, which ∂a and ∂b feel and nothing else
+// does. Below κ = 1e-12 there is nothing to compare. Values of S are compared
+// relative to the range of x, with 2u max|x| for what the offset of x takes away.
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"math"
+	"os"
+	"slices"
+	"testing"
+)
+
+type referenceCase struct {
+	Name             string
+	Eps              float64
+	Squash           string
+	Midpoint         bool
+	Iterations       int
+	X, A, B, Y, Q    []float64
+	T, R, S, F, G    []float64
+	Marginal         float64
+	Coupling         float64 // the least share that two neighbouring levels exchange
+	ZT, ZR, ZS       []float64
+	VjpT, VjpR, VjpS vectorGradient
+	Dir              vectorGradient
+	Jvp              []float64
+}
+
+type referenceFile struct {
+	Format string
+	Cases  []referenceCase
+	R      struct {
+		Source      string
+		Maps, Ranks []struct {
+			Name       string
+			X, Q, Want []float64
+		}
+	}
+}
+
+func loadCases(t *testing.T) referenceFile {
+	t.Helper()
+	f, err := os.Open("testdata/cases.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v referenceFile
+	if err := json.NewDecoder(z).Decode(&v); err != nil {
+		t.Fatal(err)
+	}
+	if v.Format != "quantmf-cases-1" || len(v.Cases) == 0 {
+		t.Fatalf("format %q with %d cases", v.Format, len(v.Cases))
+	}
+	return v
+}
+
+// spread is the range of v.
+func spread(v []float64) float64 { return slices.Max(v) - slices.Min(v) }
+
+func (c *referenceCase) options(t *testing.T) []Option {
+	squash, known := map[string]Squash{"logistic": SquashLogistic, "none": SquashNone}[c.Squash]
+	if !known {
+		t.Fatalf("squash %q", c.Squash)
+	}
+	opts := []Option{WithEpsilon(c.Eps), WithTargets(c.Y), WithSquash(squash)}
+	if c.A != nil {
+		opts = append(opts, WithWeights(c.A))
+	}
+	if c.B != nil {
+		opts = append(opts, WithTargetWeights(c.B))
+	}
+	if c.Midpoint {
+		opts = append(opts, WithMidpointRanks())
+	}
+	if c.Iterations > 0 {
+		return append(opts, WithIterations(c.Iterations))
+	}
+	return append(opts, WithTolerance(1e-13))
+}
+
+// steepest is the largest slope of the squash on c.X.
+func (c *referenceCase) steepest() float64 {
+	if c.Squash == "none" {
+		return 1
+	}
+	mean, std := moments(c.X)
+	if std == 0 {
+		return 0
+	}
+	top := 0.0
+	for _, v := range c.X {
+		s := 1 / (1 + math.Exp(-(v-mean)/std*math.Pi/math.Sqrt(3)))
+		top = max(top, s*(1-s))
+	}
+	return top * math.Pi / math.Sqrt(3) / std
+}
+
+func TestCases(t *testing.T) {
+	const u = 0x1p-52
+	for _, c := range loadCases(t).Cases {
+		t.Run(c.Name, func(t *testing.T) {
+			tr, err := Solve(c.X, c.options(t)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			T, err := tr.Quantile(c.Q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeTo(t, "T", T, c.T, 1e-9*largest(c.T))
+			closeTo(t, "R", tr.Rank(), c.R, 1e-9*largest(c.R))
+			closeTo(t, "S", tr.Sort(), c.S, 1e-9*spread(c.X)+2*u*largest(c.X))
+			if c.Iterations > 0 {
+				if tr.Iterations != c.Iterations {
+					t.Errorf("%d iterations, want %d", tr.Iterations, c.Iterations)
+				}
+				closeTo(t, "marginal error", []float64{tr.MarginalError}, []float64{c.Marginal}, 1e-9*c.Marginal)
+				return
+			}
+			if !tr.Converged {
+				t.Errorf("not converged: %g after %d passes", tr.MarginalError, tr.Iterations)
+			}
+			if c.F != nil { // absent where the potentials are not determined
+				closeTo(t, "F", tr.F, c.F, 1e-9*largest(c.F))
+				closeTo(t, "G", tr.G, c.G, 1e-9*largest(c.G))
+			}
+
+			gradient := func(g *Gradient, err error) *Gradient {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return g
+			}
+			slope := c.steepest()
+			for _, g := range []struct {
+				name  string
+				got   *Gradient
+				want  vectorGradient
+				scale float64 // max|z|·range(averaged)
+			}{
+				{"T", gradient(tr.QuantileVJP(c.Q, c.ZT)), c.VjpT, largest(c.ZT) * spread(c.Q)},
+				{"R", gradient(tr.RankVJP(c.ZR)), c.VjpR, largest(c.ZR) * float64(len(c.X))},
+				{"S", gradient(tr.SortVJP(c.ZS)), c.VjpS, largest(c.ZS) * spread(c.X)},
+			} {
+				zero := 64 * u * g.scale
+				closeTo(t, "∂"+g.name+"/∂x", g.got.X, g.want.X, zero*2/c.Eps*spread(c.Y)*slope+1e-9*largest(g.want.X))
+				closeTo(t, "∂"+g.name+"/∂y", g.got.Y, g.want.Y, zero*2/c.Eps+1e-9*largest(g.want.Y))
+				closeTo(t, "∂"+g.name+"/∂ε", []float64{g.got.Epsilon}, []float64{g.want.Eps}, zero/c.Eps+1e-9*math.Abs(g.want.Eps))
+				if g.want.Q != nil {
+					closeTo(t, "∂"+g.name+"/∂q", g.got.Q, g.want.Q, zero+1e-9*largest(g.want.Q))
+				}
+				if g.want.A != nil {
+					closeTo(t, "∂"+g.name+"/∂a", g.got.A, g.want.A, zero+u/c.Coupling*g.scale+1e-9*largest(g.want.A))
+					closeTo(t, "∂"+g.name+"/∂b", g.got.B, g.want.B, zero+u/c.Coupling*g.scale+1e-9*largest(g.want.B))
+					continue
+				}
+				// Levels coupled below 1e-12: no more than finite can be asked.
+				if v := largest(g.got.A) + largest(g.got.B); v-v != 0 {
+					t.Errorf("∂%s/∂a or ∂%[1]s/∂b is not finite", g.name)
+				}
+			}
+
+			if c.Jvp == nil {
+				return
+			}
+			d := c.Dir
+			got, err := tr.QuantileJVP(c.Q, Gradient{X: d.X, A: d.A, B: d.B, Y: d.Y, Q: d.Q, Epsilon: d.Eps})
+			if err != nil {
+				t.Fatal(err)
+			}
+			moves := slope*largest(d.X)*spread(c.Y) + largest(d.Y) + math.Abs(d.Eps)
+			closeTo(t, "JVP", got, c.Jvp, 64*u*2/c.Eps*spread(c.Q)*moves+1e-9*largest(c.Jvp))
+		})
+	}
+}
+
+// TestClusters asks more of rows of two clusters: ∂x right to 1e-10 of its
+// largest entry, whatever the coupling between the clusters.
+func TestClusters(t *testing.T) {
+	count := 0
+	for _, c := range loadCases(t).Cases {
+		if c.Squash != "none" || len(c.Name) < 12 || c.Name[:12] != "two clusters" {
+			continue
+		}
+		count++
+		t.Run(c.Name, func(t *testing.T) {
+			tr, err := Solve(c.X, c.options(t)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			gT, err := tr.QuantileVJP(c.Q, c.ZT)
+			if err != nil {
+				t.Fatal(err)
+			}
+			gR, err := tr.RankVJP(c.ZR)
+			if err != nil {
+				t.Fatal(err)
+			}
+			gS, err := tr.SortVJP(c.ZS)
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeTo(t, "∂T/∂x", gT.X, c.VjpT.X, 1e-10*largest(c.VjpT.X))
+			closeTo(t, "∂R/∂x", gR.X, c.VjpR.X, 1e-10*largest(c.VjpR.X))
+			closeTo(t, "∂S/∂x", gS.X, c.VjpS.X, 1e-10*largest(c.VjpS.X))
+		})
+	}
+	if count < 6 {
+		t.Errorf("%d cases", count)
+	}
+}
+
+// TestAgainstR compares the limit ε = 0 with quantile normalisation in R. A run
+// of equal samples gets the mean of its slots here; preprocessCore gives the
+// middle slot, or the mean of the middle two, which is the same for runs of two
+// and wherever the slots' values are evenly spaced.
+func TestAgainstR(t *testing.T) {
+	r := loadCases(t).R
+	if len(r.Maps) == 0 || len(r.Ranks) == 0 {
+		t.Fatal("no excerpt")
+	}
+	for _, c := range r.Maps {
+		t.Run(c.Name, func(t *testing.T) {
+			got, err := SoftQuantile(c.X, c.Q, WithEpsilon(0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := slices.Clone(c.Want)
+			for i, v := range c.X {
+				below, equal := 0, 0
+				for _, w := range c.X {
+					if w < v {
+						below++
+					} else if w == v {
+						equal++
+					}
+				}
+				slots := c.Q[below : below+equal]
+				middle := (slots[(equal-1)/2] + slots[equal/2]) / 2
+				if math.Abs(c.Want[i]-middle) > 1e-13*largest(c.Q) {
+					t.Errorf("sample %d: R gives %v, the middle of its slots is %v", i, c.Want[i], middle)
+				}
+				if equal > 2 {
+					want[i] = 0
+					for _, q := range slots {
+						want[i] += q / float64(equal)
+					}
+				}
+			}
+			closeTo(t, "T", got, want, 1e-13*largest(c.Q)) // R's values are printed with 15 digits
+		})
+	}
+	for _, c := range r.Ranks {
+		t.Run(c.Name, func(t *testing.T) {
+			got, err := SoftRank(c.X, WithEpsilon(0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeTo(t, "R", got, c.Want, 0)
+		})
+	}
+}
