@@ -72,9 +72,9 @@ others tabs; .gz behind it compresses)
                     w1, w2, ... (qmf)
   -report FILE      a page of figures in one HTML file
   -progress auto|plain|json|none
-                    on standard error: one line rewritten on a terminal and
-                    plain lines elsewhere; a line about every tenth epoch in a
-                    hundred; an object per epoch; nothing (default auto)
+                    on standard error: auto: one line rewritten on a terminal,
+                    plain elsewhere; plain: up to ten lines a fit; json: an
+                    object per epoch; none: nothing (default auto)
 
 At the end standard error has a summary in words. For qmf it compares the loss,
 the mean Kullback-Leibler divergence per entry, with that of an NMF of the same
@@ -324,6 +324,9 @@ func readTable(path string, stdin io.Reader) (*table.Table, os.FileInfo, error) 
 	if err != nil {
 		return nil, nil, &inputError{err}
 	}
+	if info.IsDir() {
+		return nil, nil, &inputError{errors.New(path + ": is a folder, not a matrix")}
+	}
 	t, err := table.Read(file, path)
 	return t, info, err
 }
@@ -461,19 +464,36 @@ func (r *result) name() string {
 	return filepath.Base(r.matrix)
 }
 
-// commandLine repeats the fit, as a shell would take it.
+// commandLine repeats the fit, as a shell would take it. It says more than the
+// user did: what most decides the result.
 func (r *result) commandLine() string {
 	words := append([]string{"quantmf", "fit"}, r.given...)
-	words = append(words, "-")
-	if r.matrix != "-" {
-		words[len(words)-1] = filepath.Base(r.matrix)
+	say := func(name, value string) {
+		if !slices.Contains(r.given, name) {
+			words = append(words, name, value)
+		}
+	}
+	say("-method", r.method)
+	say("-k", strconv.Itoa(r.rank))
+	if r.qmf != nil {
+		say("-m", strconv.Itoa(r.qmf.Quantiles.Cols))
+	}
+	say("-epochs", strconv.Itoa(len(r.history)-1))
+	say("-seed", "1")
+	if r.matrix == "-" {
+		words = append(words, "-")
+	} else {
+		words = append(words, filepath.Base(r.matrix))
 	}
 	for i, w := range words {
-		if w == "" || strings.ContainsFunc(w, func(c rune) bool {
-			return !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("-_./+:=,@", c))
-		}) {
+		if w == "" || strings.ContainsFunc(w, needsQuotes) {
 			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}
 	}
 	return strings.Join(words, " ")
+}
+
+// needsQuotes reports a character that might mean something to a shell.
+func needsQuotes(c rune) bool {
+	return !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("-_./+:=,@", c))
 }

@@ -47,6 +47,7 @@ func isTerminal(w io.Writer) bool {
 // begin announces the fit that the next reports are of.
 func (p *progress) begin(model string) {
 	p.model, p.start, p.since, p.last = model, time.Now(), 0, quantmf.Progress{}
+	p.shown = p.start
 }
 
 // report is the fit's progress function.
@@ -70,17 +71,18 @@ func (p *progress) report(q quantmf.Progress) error {
 			Seconds float64 `json:"seconds_left"`
 		}{p.model, q.Epoch, q.Epochs, q.Loss, rate, left})
 	case "plain":
-		if q.Epoch*10/q.Epochs == before.Epoch*10/q.Epochs {
+		// A line every tenth of the way, fewer where that is a moment.
+		if q.Epoch < q.Epochs && (q.Epoch*10/q.Epochs == before.Epoch*10/q.Epochs || time.Since(p.shown) < 200*time.Millisecond) {
 			return nil
 		}
 	case "line":
 		if q.Epoch < q.Epochs && time.Since(p.shown) < 100*time.Millisecond {
 			return nil
 		}
-		p.shown = time.Now()
 	default:
 		return nil
 	}
+	p.shown = time.Now()
 	text := fmt.Sprintf("%s: epoch %d of %d, loss %.4g, %.0f rows/s, %s left", p.model, q.Epoch, q.Epochs, q.Loss, rate, duration(left))
 	if p.mode == "plain" {
 		_, err := fmt.Fprintln(p.w, text)

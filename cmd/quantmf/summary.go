@@ -34,7 +34,7 @@ func (r *result) summary(seconds float64) string {
 		qmf, nmf := last(r.history), last(r.nmf.History)
 		line("Fit", "a loss of %.4g (mean Kullback-Leibler divergence per entry) after %s;", qmf, counted(len(r.history)-1, "epoch"))
 		line("", "plain NMF of the same rank ends at %.4g after %d updates", nmf, comparisonUpdates)
-		line("", "%s", compared(qmf, nmf))
+		line("", "%s", compared(qmf, nmf, t.X))
 		line("Bent scales", "%s", r.bentScales())
 		line("Transport", "%s", r.transports())
 	}
@@ -92,11 +92,23 @@ func (r *result) naming() string {
 	return " (" + strings.Join(parts, "; ") + ")"
 }
 
-// compared puts the two losses in relation.
-func compared(qmf, nmf float64) string {
+// compared puts the two losses in relation. A loss is nothing where it is so
+// beside the numbers of x themselves.
+func compared(qmf, nmf float64, x quantmf.Mat) string {
+	total := 0.0
+	for i := range x.Rows {
+		for _, v := range x.Row(i) {
+			total += v
+		}
+	}
+	nothing := 1e-9 * total / float64(x.Rows) / float64(x.Cols)
 	switch {
-	case qmf == 0:
+	case qmf <= nothing && nmf <= nothing:
+		return "both explain the matrix exactly: bending the scales gains nothing"
+	case qmf <= nothing:
 		return "QMF explains the matrix exactly"
+	case nmf <= nothing:
+		return "NMF explains the matrix exactly: bending the scales gains nothing"
 	case nmf >= 1.05*qmf:
 		return fmt.Sprintf("QMF leaves %.2g times less unexplained than NMF", nmf/qmf)
 	case qmf >= 1.05*nmf:
@@ -138,7 +150,7 @@ func (r *result) transports() string {
 	if n := r.unconverged(); n > 0 {
 		return fmt.Sprintf("%d of %d features did not converge; the worst is off by %.2g relative to a level's weight", n, d, worst)
 	}
-	return fmt.Sprintf("converged for all %s; the worst is off by %.2g relative to a level's weight", counted(d, "feature"), worst)
+	return fmt.Sprintf("converged for every feature; the worst is off by %.2g relative to a level's weight", worst)
 }
 
 // unconverged counts the features whose transport did not converge.

@@ -59,8 +59,12 @@ func widened(low, high, from, to, part float64, log bool) axis {
 func (a axis) ticks(count int) []tick {
 	var values []float64
 	if a.log {
-		for e := math.Floor(math.Log10(a.low)); e <= math.Log10(a.high); e++ {
-			for _, m := range []float64{1, 2, 5} {
+		within, step := []float64{1, 2, 5}, 1.0
+		if decades := math.Log10(a.high / a.low); decades > 3 {
+			within, step = within[:1], math.Ceil(decades/float64(count))
+		}
+		for e := math.Floor(math.Log10(a.low)); e <= math.Log10(a.high); e += step {
+			for _, m := range within {
 				values = append(values, m*math.Pow(10, e))
 			}
 		}

@@ -89,7 +89,7 @@ const (
 	mapsShown     = 12
 	tableShown    = 40
 	featuresShown = 8
-	samplesShown  = 5
+	samplesShown  = 8
 )
 
 // Write writes the page. The same fit gives the same bytes.
@@ -146,7 +146,7 @@ func numbers(f Fit, total, left []float64) []number {
 		out = append(out, number{percent(nmf), "explained by plain NMF with as many components"})
 	}
 	loss := "loss of QMF; that of NMF is " + short(f.Compared)
-	if final > 0 {
+	if rest > 1e-9*sum {
 		loss += fmt.Sprintf(", %.3g times as much", f.Compared/final)
 	}
 	middle := largest(f.Bend, len(f.Bend))[len(f.Bend)/2]

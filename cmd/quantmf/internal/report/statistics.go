@@ -41,11 +41,12 @@ func deviation(x []float64) float64 {
 	return math.Sqrt(sum)
 }
 
-// divergence is the sum of x log(x/y) - x + y, where y is above 0 or so is not x.
-func divergence(x []float64, y func(j int) float64) float64 {
+// divergence is the sum of x log(x/y) - x + y. A y of next to nothing counts as
+// the floor, as in the fit itself.
+func divergence(x []float64, y func(j int) float64, floor float64) float64 {
 	sum := 0.0
 	for j, v := range x {
-		w := max(y(j), math.SmallestNonzeroFloat64)
+		w := max(y(j), floor)
 		if v > 0 {
 			sum += v*math.Log(v/w) - v
 		}
@@ -60,10 +61,10 @@ func deviance(x, fit quantmf.Mat) (total, left []float64) {
 	total, left = make([]float64, x.Rows), make([]float64, x.Rows)
 	for i := range x.Rows {
 		row, fitted := x.Row(i), fit.Row(i)
-		m := mean(row)
 		if slices.Min(row) < slices.Max(row) { // else what is left is rounding
-			total[i] = divergence(row, func(int) float64 { return m })
-			left[i] = divergence(row, func(j int) float64 { return fitted[j] })
+			m := mean(row)
+			total[i] = divergence(row, func(int) float64 { return m }, 0)
+			left[i] = divergence(row, func(j int) float64 { return fitted[j] }, 1e-12*m)
 		}
 	}
 	return total, left

@@ -1,0 +1,493 @@
+package main
+
+// This file tests the whole program from its arguments to its exit code.
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
+)
+
+// small is a matrix of 14 features and 9 samples on bent scales, as text.
+func small() string {
+	var s strings.Builder
+	s.WriteString("gene")
+	for j := range 9 {
+		fmt.Fprintf(&s, "\tp%d", j)
+	}
+	for i := range 14 {
+		fmt.Fprintf(&s, "\ng%d", i)
+		for j := range 9 {
+			w := float64((i*5+j*3)%7)/7 + float64((j*j+i)%5)/5
+			fmt.Fprintf(&s, "\t%.4f", math.Pow(w, float64(1+i%4)))
+		}
+	}
+	return s.String() + "\n"
+}
+
+// runWith runs the program in a fresh folder that holds matrix.tsv, and returns
+// the folder, too.
+func runWith(t *testing.T, stdin string, args ...string) (dir string, code int, out, errOut string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "matrix.tsv"), []byte(small()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	var o, e bytes.Buffer
+	code = run(args, strings.NewReader(stdin), &o, &e)
+	return dir, code, o.String(), e.String()
+}
+
+// files lists a folder, but for the matrix.
+func files(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Name() != "matrix.tsv" {
+			names = append(names, e.Name())
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+func TestExitCodes(t *testing.T) {
+	for _, c := range []struct {
+		name, args, stdin string
+		code              int
+		out, err          string // patterns
+	}{
+		{"nothing", "", "", 2, `^$`, `usage:\n  quantmf fit `},
+		{"help", "-h", "", 0, `quantmf version`, `^$`},
+		{"help as a word", "help", "", 0, `quantmf version`, `^$`},
+		{"no such command", "fix", "", 2, `^$`, `there is no command "fix"`},
+		{"version", "version", "", 0, `^quantmf \S+ go1\S* \w+/\w+\n$`, `^$`},
+		{"version with more", "version x", "", 2, `^$`, `no arguments`},
+		{"help of version", "version -h", "", 0, `^usage: quantmf version`, `^$`},
+		{"help of fit", "fit -h", "", 0, `^usage: quantmf fit`, `^$`},
+		{"help behind the matrix", "fit matrix.tsv --help", "", 0, `^usage: quantmf fit`, `^$`},
+		{"fit", "fit -k 2 -epochs 2 matrix.tsv", "", 0, `^$`, `Matrix +matrix.tsv: 14 features × 9 samples\n`},
+		{"flags behind the matrix", "fit matrix.tsv -k 2 -epochs 2 -u -", "", 0, `^feature\tc1\tc2\ng0\t`, `Time`},
+		{"standard input", "fit -k 1 -epochs 2 -v - -", "1,2,3\n4,5,7\n", 0, `^component\ts1\ts2\ts3\nc1\t`, `names no features, so they are f1, f2, ...; the file names no samples`},
+		{"nmf", "fit -method nmf -k 2 matrix.tsv", "", 0, `^$`, `Model +NMF of 2 components`},
+		{"seed beyond int64", "fit -method nmf -k 2 -seed 18446744073709551615 matrix.tsv", "", 0, `^$`, `NMF of 2`},
+		{"every option", "fit -k 2 -m 4 -eps .02 -lr .05 -epochs 2 -batch 5 -seed 3 -workers 2 -start nmf -ends pinned -schedule constant -penalty .1 -shrinkage 0 matrix.tsv", "", 0, `^$`, `QMF of 2`},
+		{"no matrix", "fit -k 2", "", 2, `^$`, `no matrix given\n"quantmf fit -h" says how to use it`},
+		{"two matrices", "fit matrix.tsv other.tsv", "", 2, `^$`, `more than one matrix given: matrix.tsv, other.tsv`},
+		{"no such flag", "fit -o x matrix.tsv", "", 2, `^$`, `flag provided but not defined: -o`},
+		{"no number", "fit -m x matrix.tsv", "", 2, `^$`, `-m: not a whole number`},
+		{"negative seed", "fit -seed -1 matrix.tsv", "", 2, `^$`, `-seed: not a whole number from 0`},
+		{"no such word", "fit -start here matrix.tsv", "", 2, `^$`, `-start: must be one of scores, nmf, uniform`},
+		{"no such method", "fit -method pca matrix.tsv", "", 2, `^$`, `-method pca: must be one of qmf, nmf`},
+		{"no such progress", "fit -progress loud matrix.tsv", "", 2, `^$`, `-progress loud: must be one of auto, plain, json, none`},
+		{"top 0", "fit -top 0 matrix.tsv", "", 2, `^$`, `-top 0: must be at least 1`},
+		{"rank 0", "fit -k 0 matrix.tsv", "", 2, `^$`, `fit: -k 0: must be at least 1\n`},
+		{"one level", "fit -m 1 matrix.tsv", "", 2, `^$`, `fit: -m 1: `},
+		{"negative eps", "fit -eps -1 matrix.tsv", "", 2, `^$`, `fit: -eps -1: `},
+		{"levels of nmf", "fit -method nmf -m 4 matrix.tsv", "", 2, `^$`, `fit: -m 4: `},
+		{"contradiction", "fit -shrinkage 1 -ends pinned matrix.tsv", "", 2, `^$`, `fit: -shrinkage 1: needs EndsFree`},
+		{"scales of nmf", "fit -method nmf -q q.tsv matrix.tsv", "", 2, `^$`, `-q: an NMF has no scales to write`},
+		{"one output twice", "fit -u a -v ./a matrix.tsv", "", 2, `^$`, `two outputs to the same place: ./a`},
+		{"standard output twice", "fit -u - -v - matrix.tsv", "", 2, `^$`, `two outputs to the same place: -`},
+		{"over the matrix", "fit -u ./matrix.tsv matrix.tsv", "", 2, `^$`, `is the matrix itself`},
+		{"no such file", "fit nothing.tsv", "", 3, `^$`, `nothing.tsv: `},
+		{"a folder", "fit .", "", 3, `^$`, `\.: `},
+		{"a missing value", "fit -", "x\ta\tb\ng1\t1\t2\ng2\t3\tNA\n", 3, `^$`, `^quantmf fit: stdin:3:3: feature "g2", sample "b": "NA" is a missing value: fill in`},
+		{"a value too large for the model", "fit -", "x\ta\tb\ng1\t1\t2\ng2\t3\t1e200\n", 3, `^$`, `^quantmf fit: stdin:3:3: feature "g2", sample "b": 1e\+200: `},
+		{"the same after -top", "fit -top 1 -", "x\ta\tb\ng1\t1\t2\ng2\t3\t1e200\n", 3, `^$`, `^quantmf fit: stdin:3:3: feature "g2", sample "b": 1e\+200: `},
+		{"an output in no folder", "fit -u no/u.tsv matrix.tsv", "", 1, `^$`, `^quantmf fit: cannot write no/u.tsv: `},
+		{"an output that is a folder", "fit -u . matrix.tsv", "", 1, `^$`, `^quantmf fit: cannot write \.: it is a folder\n$`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir, code, out, errOut := runWith(t, c.stdin, strings.Fields(c.args)...)
+			if code != c.code {
+				t.Errorf("exit code %d, want %d", code, c.code)
+			}
+			if !regexp.MustCompile(c.out).MatchString(out) {
+				t.Errorf("standard output: got %q, want %s", out, c.out)
+			}
+			if !regexp.MustCompile(c.err).MatchString(errOut) {
+				t.Errorf("standard error: got %q, want %s", errOut, c.err)
+			}
+			if left := files(t, dir); left != "" {
+				t.Errorf("files left: %s", left)
+			}
+		})
+	}
+}
+
+func TestUsageNamesEveryFlag(t *testing.T) {
+	for _, o := range optionFlags() {
+		if !strings.Contains(fitUsage, "\n  -"+o.name+" ") {
+			t.Errorf("fit -h does not say -%s", o.name)
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^  -(\w+)( \S+)?`).FindAllStringSubmatch(fitUsage, -1) {
+		args := []string{"-" + m[1], "matrix"}
+		if _, err := parseFit(args); err != nil && strings.Contains(err.Error(), "not defined") {
+			t.Errorf("fit -h says -%s: %v", m[1], err)
+		}
+	}
+	for _, c := range commands {
+		if err := c.run([]string{"-h"}, streams{}); !errors.Is(err, flag.ErrHelp) {
+			t.Errorf("%s -h: %v", c.name, err)
+		}
+	}
+}
+
+func read(t *testing.T, path string) *table.Table {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	got, err := table.Read(f, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func same(a, b quantmf.Mat) bool {
+	if a.Rows != b.Rows || a.Cols != b.Cols {
+		return false
+	}
+	for i := range a.Rows {
+		for j, v := range a.Row(i) {
+			if math.Float64bits(v) != math.Float64bits(b.At(i, j)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// What is written is what the package gives, with the names of the file.
+func TestFitWritesTheModel(t *testing.T) {
+	dir, code, _, errOut := runWith(t, "", "fit", "-k", "3", "-m", "5", "-epochs", "4", "-seed", "7", "-u", "U.tsv", "-v", "V.csv.gz", "-q", "Q.csv", "matrix.tsv")
+	if code != 0 {
+		t.Fatal(errOut)
+	}
+	if got := files(t, dir); got != "Q.csv U.tsv V.csv.gz" {
+		t.Fatalf("files: %s", got)
+	}
+	in := read(t, "matrix.tsv")
+	m, err := quantmf.FitQMF(t.Context(), in.X, 3, quantmf.WithLevels(5), quantmf.WithEpochs(4), quantmf.WithSeed(7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	features, samples := strings.Join(in.Features, " "), strings.Join(in.Samples, " ")
+	for _, c := range []struct {
+		file, rows, columns string
+		want                quantmf.Mat
+	}{
+		{"U.tsv", features, "c1 c2 c3", m.U},
+		{"V.csv.gz", "c1 c2 c3", samples, m.V},
+		{"Q.csv", features, "q1 q2 q3 q4 q5 w1 w2 w3 w4 w5", beside(m.Quantiles, m.Weights)},
+	} {
+		got := read(t, c.file)
+		if r, k := strings.Join(got.Features, " "), strings.Join(got.Samples, " "); r != c.rows || k != c.columns {
+			t.Errorf("%s: names %s; %s", c.file, r, k)
+		}
+		if !same(got.X, c.want) {
+			t.Errorf("%s: not the numbers of the model", c.file)
+		}
+	}
+	for _, want := range []string{
+		fmt.Sprintf("a loss of %.4g ", m.History[4]), "after 1000 updates", "Transport     converged for every feature", "Written       U.tsv (U, features × components)",
+	} {
+		if !strings.Contains(errOut, want) {
+			t.Errorf("summary lacks %q:\n%s", want, errOut)
+		}
+	}
+}
+
+func TestLogarithmAndTop(t *testing.T) {
+	_, code, out, errOut := runWith(t, "x,a,b\nlow,1,1.5\nhigh,3,9\nmiddle,0,2\n", "fit", "-method", "nmf", "-k", "1", "-top", "2", "-log1p", "-u", "-", "-")
+	if code != 0 {
+		t.Fatal(errOut)
+	}
+	// Standard deviations after the logarithm: .11, .46, .55.
+	if !strings.Contains(out, "\nhigh\t") || strings.Contains(out, "low") || !strings.Contains(out, "\nmiddle\t") {
+		t.Errorf("got %s", out)
+	}
+	if !strings.Contains(errOut, "2 features × 2 samples (log(1+x) taken; those of largest standard deviation)") {
+		t.Errorf("got %s", errOut)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	_, code, _, errOut := runWith(t, "", "fit", "-k", "2", "-epochs", "3", "-progress", "json", "matrix.tsv")
+	if code != 0 {
+		t.Fatal(errOut)
+	}
+	lines := strings.Split(strings.TrimSuffix(errOut, "\n"), "\n")
+	if len(lines) != 3+comparisonUpdates+1 {
+		t.Fatalf("%d lines", len(lines))
+	}
+	for i, l := range lines[:3] {
+		var p struct {
+			Model         string
+			Epoch, Epochs int
+			Loss          float64
+			Rate          float64 `json:"rows_per_second"`
+			Left          float64 `json:"seconds_left"`
+		}
+		if err := json.Unmarshal([]byte(l), &p); err != nil || p.Model != "QMF" || p.Epoch != i+1 || p.Epochs != 3 || p.Loss <= 0 || p.Rate <= 0 || (p.Left == 0) != (i == 2) {
+			t.Errorf("%v: %s", err, l)
+		}
+	}
+	var last struct{ Summary string }
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || !strings.Contains(last.Summary, "Matrix") {
+		t.Errorf("%v: %s", err, lines[len(lines)-1])
+	}
+
+	_, _, _, errOut = runWith(t, "", "fit", "-k", "2", "-epochs", "3", "-progress", "none", "matrix.tsv")
+	if !strings.HasPrefix(errOut, "Matrix") {
+		t.Errorf("none: %s", errOut)
+	}
+	_, _, _, errOut = runWith(t, "", "fit", "-k", "2", "-epochs", "3", "matrix.tsv")
+	if !regexp.MustCompile(`(?m)^QMF: epoch 3 of 3, loss \S+, \d+ rows/s, 0.0 s left\nNMF to compare with: epoch `).MatchString(errOut) || strings.ContainsAny(errOut, "\r\x1b") {
+		t.Errorf("plain: %q", errOut)
+	}
+}
+
+// A line on a terminal is rewritten, at most ten times a second, and wiped.
+func TestProgressLine(t *testing.T) {
+	var w bytes.Buffer
+	p := newProgress("line", &w)
+	p.begin("QMF")
+	for e := 1; e <= 1000; e++ {
+		if err := p.report(quantmf.Progress{Epoch: e, Epochs: 1000, Rows: 5, Loss: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.end()
+	got := w.String()
+	if n := strings.Count(got, "\r"); n < 2 || n > 20 || strings.Contains(got, "\n") || !strings.HasSuffix(got, "\r\x1b[K") {
+		t.Errorf("%d rewritings: %q", n, got)
+	}
+}
+
+func TestDuration(t *testing.T) {
+	for s, want := range map[float64]string{0.04: "0.0 s", 9.94: "9.9 s", 59.4: "59 s", 59.6: "1 min 0 s", 3599.6: "1 h 0 min", 7384: "2 h 3 min"} {
+		if got := duration(s); got != want {
+			t.Errorf("%v: %s, want %s", s, got, want)
+		}
+	}
+}
+
+// interrupting sends an interrupt to this process when the fit first reports.
+type interrupting struct {
+	bytes.Buffer
+	sent bool
+}
+
+func (w *interrupting) Write(b []byte) (int, error) {
+	if !w.sent {
+		w.sent = true
+		self, _ := os.FindProcess(os.Getpid())
+		if err := self.Signal(os.Interrupt); err != nil {
+			return 0, err
+		}
+	}
+	return w.Buffer.Write(b)
+}
+
+func TestInterrupt(t *testing.T) {
+	if runtime.GOOS == "windows" || runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
+		t.Skip("no process here can interrupt itself")
+	}
+	dir, _, _, _ := runWith(t, "", "version")
+	if err := os.WriteFile("U.tsv", []byte("of before"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var w interrupting
+	code := run([]string{"fit", "-k", "2", "-epochs", "200000", "-progress", "json", "-u", "U.tsv", "-report", "r.html", "matrix.tsv"}, nil, io.Discard, &w)
+	if code != exitInterrupted {
+		t.Errorf("exit code %d: %s", code, w.String())
+	}
+	if !regexp.MustCompile(`quantmf fit: interrupted after \d+ of 200000 epochs of the QMF, at a loss of \S+; no file was written: context canceled\n$`).MatchString(w.String()) {
+		t.Errorf("got ...%s", w.String()[max(0, w.Len()-300):])
+	}
+	if got := files(t, dir); got != "U.tsv" {
+		t.Errorf("files: %s", got)
+	}
+	if b, _ := os.ReadFile("U.tsv"); string(b) != "of before" {
+		t.Errorf("U.tsv was changed")
+	}
+}
+
+// A stream that cannot be written spoils the whole: no file changes.
+func TestAllOrNothing(t *testing.T) {
+	dir, _, _, _ := runWith(t, "", "version")
+	var errOut bytes.Buffer
+	code := run([]string{"fit", "-k", "2", "-epochs", "2", "-u", "U.tsv", "-v", "-", "matrix.tsv"}, nil, broken{}, &errOut)
+	if code != exitFailed || !strings.Contains(errOut.String(), "cannot write -: no space left") {
+		t.Errorf("exit code %d: %s", code, errOut.String())
+	}
+	if got := files(t, dir); got != "" {
+		t.Errorf("files: %s", got)
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestOutputs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	fill := func(s string) func(io.Writer) error {
+		return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
+	}
+	write := func(path, s string) {
+		t.Helper()
+		o := &outputs{}
+		defer o.discard()
+		for _, err := range []error{o.open(path, nil), o.write(path, fill(s)), o.commit()} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	content := func(path string) string {
+		b, _ := os.ReadFile(path)
+		return string(b)
+	}
+
+	write("a", "1")
+	write("a", "2")
+	if got := content("a"); got != "2" {
+		t.Errorf("written twice: %q", got)
+	}
+	if info, _ := os.Stat("a"); runtime.GOOS != "windows" && info.Mode().Perm()&0o400 == 0 {
+		t.Errorf("permissions %v", info.Mode())
+	}
+
+	if runtime.GOOS != "windows" && runtime.GOOS != "js" {
+		// Permissions are kept and a link stays one.
+		os.Chmod("a", 0o600)
+		os.Symlink("a", "link")
+		write("link", "3")
+		if info, _ := os.Lstat("link"); info.Mode()&os.ModeSymlink == 0 || content("a") != "3" {
+			t.Errorf("link: %v, %q", info.Mode(), content("a"))
+		}
+		if info, _ := os.Stat("a"); info.Mode().Perm() != 0o600 {
+			t.Errorf("permissions became %v", info.Mode())
+		}
+		// A device is written to, not replaced.
+		write(os.DevNull, "4")
+		if info, _ := os.Stat(os.DevNull); info.Mode().IsRegular() {
+			t.Error("the null device was replaced by a file")
+		}
+	}
+
+	// A failure while writing leaves all as it was.
+	o := &outputs{}
+	if err := errors.Join(o.open("a", nil), o.open("b", nil)); err != nil {
+		t.Fatal(err)
+	}
+	before := content("a")
+	if err := o.write("a", fill("5")); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.write("b", func(io.Writer) error { return errors.New("full") }); err == nil || err.Error() != "cannot write b: full" {
+		t.Error(err)
+	}
+	o.discard()
+	if got := content("a"); got != before {
+		t.Errorf("a became %q", got)
+	}
+	if left, _ := filepath.Glob(".*.tmp"); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestReport(t *testing.T) {
+	_, code, page, errOut := runWith(t, "", "fit", "-k", "2", "-m", "4", "-epochs", "3", "-report", "-", "matrix.tsv")
+	if code != 0 {
+		t.Fatal(errOut)
+	}
+	for _, want := range []string{"QMF of matrix.tsv", "14 features × 9 samples in 2 components",
+		"quantmf fit -epochs 3 -k 2 -m 4 -method qmf -seed 1 matrix.tsv"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	_, _, again, _ := runWith(t, "", "fit", "-k", "2", "-m", "4", "-epochs", "3", "-workers", "2", "-progress", "none", "-report", "-", "matrix.tsv")
+	if page != again {
+		t.Error("the same fit made another page")
+	}
+	_, code, page, errOut = runWith(t, "", "fit", "-method", "nmf", "-k", "2", "-report", "-", "matrix.tsv")
+	if code != 0 || !strings.Contains(page, "NMF of matrix.tsv") || strings.Contains(page, "T(UV)") {
+		t.Errorf("nmf: exit code %d, %s", code, errOut)
+	}
+}
+
+func TestCommandLineIsQuoted(t *testing.T) {
+	r := &result{fitFlags: &fitFlags{method: "nmf", rank: 3, matrix: "dir/it's $x.tsv", given: []string{"-k", "3", "-log1p"}}, history: make([]float64, 11)}
+	if got, want := r.commandLine(), `quantmf fit -k 3 -log1p -method nmf -epochs 10 -seed 1 'it'\''s $x.tsv'`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestWarningsInWords(t *testing.T) {
+	r := &result{table: &table.Table{Features: []string{"a", "b", "c", "d", "e"}}}
+	for i := range 5 {
+		r.warnings = append(r.warnings, &quantmf.ConvergenceError{Row: i})
+	}
+	r.warnings = append(r.warnings, errors.New("other"))
+	want := "other; the map of a, b, c and 2 more is less exact than asked for: a larger -eps helps"
+	if got := strings.Join(r.warningsInWords(), "; "); got != want || r.unconverged() != 5 {
+		t.Errorf("got %s; %d", got, r.unconverged())
+	}
+}
+
+func TestCompared(t *testing.T) {
+	x := quantmf.NewMat(1, 2)
+	x.Data[0] = 2
+	for _, c := range []struct {
+		qmf, nmf float64
+		want     string
+	}{
+		{0.1, 0.23, "QMF leaves 2.3 times less"}, {0.3, 0.1, "QMF leaves 3 times more"}, {0.1, 0.101, "about equally"},
+		{-1e-20, 1, "QMF explains the matrix exactly"}, {1, 0, "NMF explains the matrix exactly"}, {1e-15, 0, "both explain"},
+	} {
+		if got := compared(c.qmf, c.nmf, x); !strings.Contains(got, c.want) {
+			t.Errorf("%v, %v: %s", c.qmf, c.nmf, got)
+		}
+	}
+}
+
+func TestGzippedInput(t *testing.T) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	io.WriteString(z, small())
+	z.Close()
+	_, code, fromZip, errOut := runWith(t, b.String(), "fit", "-method", "nmf", "-k", "2", "-u", "-", "-")
+	if code != 0 {
+		t.Fatal(errOut)
+	}
+	if _, _, plain, _ := runWith(t, "", "fit", "-method", "nmf", "-k", "2", "-u", "-", "matrix.tsv"); plain != fromZip {
+		t.Error("a gzipped matrix gave other factors")
+	}
+}
