@@ -81,11 +81,12 @@ func loadCases(t *testing.T) referenceFile {
 func spread(v []float64) float64 { return slices.Max(v) - slices.Min(v) }
 
 func (c *referenceCase) options(t *testing.T) []Option {
-	squash, known := map[string]Squash{"logistic": SquashLogistic, "none": SquashNone}[c.Squash]
+	kinds := map[string]Squash{"logistic": SquashLogistic, "unit": SquashLogisticUnit, "arctan": SquashArctan, "none": SquashNone}
+	kind, known := kinds[c.Squash]
 	if !known {
 		t.Fatalf("squash %q", c.Squash)
 	}
-	opts := []Option{WithEpsilon(c.Eps), WithTargets(c.Y), WithSquash(squash)}
+	opts := []Option{WithEpsilon(c.Eps), WithTargets(c.Y), WithSquash(kind)}
 	if c.A != nil {
 		opts = append(opts, WithWeights(c.A))
 	}
@@ -106,16 +107,35 @@ func (c *referenceCase) steepest() float64 {
 	if c.Squash == "none" {
 		return 1
 	}
-	mean, std := moments(c.X)
-	if std == 0 {
+	n := float64(len(c.X))
+	mean, variance := 0.0, 0.0
+	for _, v := range c.X {
+		mean += (v - c.X[0]) / n
+	}
+	unit := spread(c.X)
+	if unit == 0 {
 		return 0
 	}
+	for _, v := range c.X {
+		d := (v - c.X[0] - mean) / unit
+		variance += d * d / n
+	}
+	std := math.Sqrt(variance) * unit
 	top := 0.0
 	for _, v := range c.X {
-		s := 1 / (1 + math.Exp(-(v-mean)/std*math.Pi/math.Sqrt(3)))
-		top = max(top, s*(1-s))
+		z := (v - c.X[0] - mean) / std
+		rate := 1.0
+		switch c.Squash {
+		case "arctan":
+			top = max(top, 1/(1+z*z))
+			continue
+		case "logistic":
+			rate = math.Pi / math.Sqrt(3)
+		}
+		s := 1 / (1 + math.Exp(-z*rate))
+		top = max(top, s*(1-s)*rate)
 	}
-	return top * math.Pi / math.Sqrt(3) / std
+	return top / std
 }
 
 func TestCases(t *testing.T) {

@@ -35,6 +35,15 @@ DETERMINED = 1e-12  # coupling of two neighbouring levels below which a double c
 # --- the problem ---------------------------------------------------------------
 
 
+def curve(kind, z):
+    """Returns what is made of a z-score, and the derivative."""
+    if kind == "arctan":
+        return mpmath.atan(z), 1 / (1 + z * z)
+    slope = mp.pi / mpmath.sqrt(3) if kind == "logistic" else mpf(1)  # else "unit"
+    s = 1 / (1 + mpmath.exp(-slope * z))
+    return s, s * (1 - s) * slope
+
+
 def squash(kind, x):
     """Returns x~ and what the way back needs."""
     if kind == "none":
@@ -43,12 +52,11 @@ def squash(kind, x):
     mean = mpmath.fsum(x) / n
     std = mpmath.sqrt(mpmath.fsum((v - mean) ** 2 for v in x) / n)
     if std == 0:
-        return [mpf(1) / 2] * n, (mean, std)
-    slope = mp.pi / mpmath.sqrt(3)
-    return [1 / (1 + mpmath.exp(-slope * (v - mean) / std)) for v in x], (mean, std)
+        return [curve(kind, mpf(0))[0]] * n, (mean, std)
+    return [curve(kind, (v - mean) / std)[0] for v in x], (mean, std)
 
 
-def squash_back(kind, grad, x, xs, kept):
+def squash_back(kind, grad, x, kept):
     """Turns a gradient at x~ into one at x: both mean and deviation move with x."""
     if kind == "none":
         return list(grad)
@@ -56,9 +64,8 @@ def squash_back(kind, grad, x, xs, kept):
     n = len(x)
     if std == 0:
         return [mpf(0)] * n
-    slope = mp.pi / mpmath.sqrt(3)
-    w = [g * s * (1 - s) * slope for g, s in zip(grad, xs)]  # at z = (x-mean)/std
     z = [(v - mean) / std for v in x]
+    w = [g * curve(kind, v)[1] for g, v in zip(grad, z)]
     mw = mpmath.fsum(w) / n
     mwz = mpmath.fsum(p * q for p, q in zip(w, z)) / n
     return [(p - mw - q * mwz) / std for p, q in zip(w, z)]
@@ -238,7 +245,7 @@ class Problem:
                 xs[i] -= w * 2 * d / eps
                 y[j] += w * 2 * d / eps
                 de += w * d * d / eps**2
-        x = squash_back(self.squash, xs, self.x, self.xs, self.kept)
+        x = squash_back(self.squash, xs, self.x, self.kept)
         return {"x": x, "a": [-v for v in bar], "b": lam, "y": y, "eps": de}
 
     def vjp_T(self, z, q=None):
@@ -423,6 +430,12 @@ def cases():
         yield case("two clusters, even, eps %g" % eps, clusters(16, 8), grid(6), eps, None, None, "none")
     yield case("two clusters, even, irregular, eps 0.01", clusters(16, 8), uneven(6), 0.01, weights(16), None, "none")
     yield case("two clusters, 16 levels", clusters(30, 15), grid(16), 1e-3, None, None, "none")
+
+    for kind in ("unit", "arctan"):
+        for eps in (0.1, 1e-3):
+            yield case("%s, eps %g" % (kind, eps), row(10), grid(5), eps, weights(10), weights(5), kind)
+        yield case("%s, irregular" % kind, row(9, "heavy"), uneven(6, -1.5, 1.5), 0.01, None, weights(6), kind)
+        yield case("%s, constant row" % kind, [0.7] * 5, grid(3), 0.01, None, weights(3), kind)
 
     yield case("heavy tails", [short(mpmath.exp(3 * gauss())) for _ in range(25)], grid(8), 0.01, None, weights(8))
     yield case("counts", [float(int(mpmath.exp(1.5 * gauss()))) for _ in range(30)], grid(8), 0.01)
