@@ -229,7 +229,7 @@ func parseFit(args []string) (*fitFlags, error) {
 		switch g.Name {
 		case "u", "v", "q", "report", "progress", "workers":
 		case "log1p":
-			f.given = append(f.given, "-log1p")
+			f.given = append(f.given, "-log1p="+g.Value.String())
 		default:
 			f.given = append(f.given, "-"+g.Name, g.Value.String())
 		}
@@ -279,6 +279,7 @@ func fit(args []string, s streams) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
+	outlivePipes()
 	out := &outputs{stdout: s.out}
 	defer out.discard()
 	for _, path := range []string{f.uFile, f.vFile, f.qFile, f.page} {
@@ -301,7 +302,7 @@ func fit(args []string, s streams) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("interrupted before the files were in place, and none was written: %w", ctx.Err())
+		return interrupted("interrupted before the files were in place; no file was written")
 	}
 	if err := out.commit(); err != nil {
 		return err
@@ -347,11 +348,11 @@ func (r *result) fit(ctx context.Context, tell *progress) error {
 	x, observe := r.table.X, quantmf.WithProgress(tell.report)
 	stopped := func(err error) error {
 		if ctx.Err() != nil && tell.last.Epoch == 0 {
-			return fmt.Errorf("interrupted at the start of the %s; no file was written: %w", tell.model, ctx.Err())
+			return interrupted("interrupted at the start of the " + tell.model + "; no file was written")
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("interrupted after %d of %d epochs of the %s, at a loss of %.4g; no file was written: %w",
-				tell.last.Epoch, tell.last.Epochs, tell.model, tell.last.Loss, ctx.Err())
+			return interrupted(fmt.Sprintf("interrupted after %d of %d epochs of the %s, at a loss of %.4g; no file was written",
+				tell.last.Epoch, tell.last.Epochs, tell.model, tell.last.Loss))
 		}
 		return explain(err, r.table, r.flagOf)
 	}

@@ -6,7 +6,6 @@ package main
 // becomes a message and an exit code.
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -124,14 +123,20 @@ type usageError string
 
 func (e usageError) Error() string { return string(e) }
 
+// interrupted is a run that was told to stop.
+type interrupted string
+
+func (e interrupted) Error() string { return string(e) }
+
 func exitCode(err error) int {
 	var usage usageError
+	var stopped interrupted
 	var fault *table.Error
 	var unread *inputError
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.Is(err, context.Canceled):
+	case errors.As(err, &stopped):
 		return exitInterrupted
 	case errors.As(err, &usage):
 		return exitUsage
