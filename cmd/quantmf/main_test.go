@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -212,8 +213,15 @@ func TestFitWritesTheModel(t *testing.T) {
 			t.Errorf("%s: not the numbers of the model", c.file)
 		}
 	}
+	nmf, err := quantmf.FitNMF(t.Context(), in.X, 3, quantmf.WithEpochs(1000), quantmf.WithSeed(7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bend := m.Bend()
+	most := slices.Index(bend, slices.Max(bend))
 	for _, want := range []string{
-		fmt.Sprintf("a loss of %.4g ", m.History[4]), "after 1000 updates", "Transport     converged for every feature", "Written       U.tsv (U, features × components)",
+		fmt.Sprintf("a loss of %.4g ", m.History[4]), fmt.Sprintf("ends at %.4g after 1000 updates", nmf.History[1000]),
+		fmt.Sprintf("Bent scales   %s %.2f, ", in.Features[most], bend[most]), "Transport     converged for every feature", "Written       U.tsv (U, features × components)",
 	} {
 		if !strings.Contains(errOut, want) {
 			t.Errorf("summary lacks %q:\n%s", want, errOut)
@@ -222,11 +230,11 @@ func TestFitWritesTheModel(t *testing.T) {
 }
 
 func TestLogarithmAndTop(t *testing.T) {
-	_, code, out, errOut := runWith(t, "x,a,b\nlow,1,1.5\nhigh,3,9\nmiddle,0,2\n", "fit", "-method", "nmf", "-k", "1", "-top", "2", "-log1p", "-u", "-", "-")
+	_, code, out, errOut := runWith(t, "x,a,b\nlow,100,110\nhigh,0,3\nmiddle,1,4\n", "fit", "-method", "nmf", "-k", "1", "-top", "2", "-log1p", "-u", "-", "-")
 	if code != 0 {
 		t.Fatal(errOut)
 	}
-	// Standard deviations after the logarithm: .11, .46, .55.
+	// Standard deviations before the logarithm: 5, 1.5, 1.5; after it: .05, .69, .46.
 	if !strings.Contains(out, "\nhigh\t") || strings.Contains(out, "low") || !strings.Contains(out, "\nmiddle\t") {
 		t.Errorf("got %s", out)
 	}

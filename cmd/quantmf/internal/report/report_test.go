@@ -9,6 +9,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"html"
+	"html/template"
 	"image/png"
 	"io"
 	"math"
@@ -84,7 +85,23 @@ func wellFormed(t *testing.T, page string) map[string]int {
 }
 
 func TestPage(t *testing.T) {
-	page := render(t, example(20, 9))
+	f := example(20, 9)
+	drawn := map[int]bool{}
+	for i, m := range f.Maps {
+		f.Maps[i] = func(w float64) float64 { drawn[i] = true; return m(w) }
+	}
+	page := render(t, f)
+	for i := range f.Maps {
+		if want := i >= 20-mapsShown; drawn[i] != want { // the bend of the example grows with i
+			t.Errorf("the map of feature %d is drawn: %v", i, drawn[i])
+		}
+	}
+	s := arrange(f.X, f.Fitted)
+	for i, want := range []template.URL{s.draw(f.X, f.X), s.draw(product(f.U, f.V), product(f.U, f.V)), s.draw(f.Fitted, f.X), scale()} {
+		if got := images(page)[i]; got != string(want) {
+			t.Errorf("image %d is not as it should be", i)
+		}
+	}
 	seen := wellFormed(t, page)
 	for element, want := range map[string]int{
 		"script": 0, "link": 0, "img": 3 + 1, "figure": 1 + mapsShown + 1, "article": 2, "tr": 1 + 20, "h1": 1,
@@ -113,6 +130,15 @@ func TestPage(t *testing.T) {
 	if page != render(t, example(20, 9)) {
 		t.Error("the same fit made another page")
 	}
+}
+
+// images returns the data URIs of the page.
+func images(page string) []string {
+	var uris []string
+	for _, m := range regexp.MustCompile(`src="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		uris = append(uris, html.UnescapeString(m[1]))
+	}
+	return uris
 }
 
 func withoutImages(page string) string {
@@ -150,9 +176,8 @@ func TestHeatmapsOfMany(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	images := regexp.MustCompile(`base64,([^"]*)`).FindAllStringSubmatch(page, -1)
 	for i, want := range []string{"500×500", "500×500", "500×500", "256×1"} {
-		b, err := base64.StdEncoding.DecodeString(html.UnescapeString(images[i][1]))
+		b, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(images(page)[i], "data:image/png;base64,"))
 		if err != nil {
 			t.Fatal(err)
 		}
