@@ -85,3 +85,59 @@ func ExampleFitQMF() {
 	// Output:
 	// loss per entry: NMF 4, QMF 5e-04
 }
+
+// Several quantiles at once, in any order.
+func ExampleSoftQuantiles() {
+	x := []float64{9, 1, 5, 3, 7}
+	soft, _ := quantmf.SoftQuantiles(x, []float64{0.5, 0.9}, quantmf.WithEpsilon(0.01))
+	hard, _ := quantmf.SoftQuantiles(x, []float64{0.5, 0.9}, quantmf.WithEpsilon(0))
+	fmt.Printf("%.2f\n%v\n", soft, hard)
+	// Output:
+	// [5.00 8.98]
+	// [5 9]
+}
+
+// The loss of least-quantile regression: the median of the absolute residuals,
+// with its gradient.
+func ExampleQuantileWeights() {
+	residuals := []float64{0.1, -0.4, 2.5, 0.2, -0.3}
+	size := make([]float64, len(residuals))
+	for i, r := range residuals {
+		size[i] = math.Abs(r)
+	}
+	b, at, _ := quantmf.QuantileWeights([]float64{0.5}, 0.2)
+	t, _ := quantmf.Solve(size, quantmf.WithTargetWeights(b), quantmf.WithEpsilon(0.03))
+	z := make([]float64, len(b))
+	z[at[0]] = 1
+	g, _ := t.SortVJP(z)
+	fmt.Printf("median %.2f, gradient %.1f\n", t.Sort()[at[0]], g.X)
+	// Output:
+	// median 0.28, gradient [-0.0 0.1 -0.0 0.2 0.7]
+}
+
+// The k largest values, the largest first.
+func ExampleSoftTopK() {
+	top, _ := quantmf.SoftTopK([]float64{3, 8, 1, 9, 4}, 2, quantmf.WithEpsilon(0.01))
+	fmt.Printf("%.2f\n", top)
+	// Output:
+	// [8.95 8.05]
+}
+
+// A mask of the k largest of n samples: in [0,1], of sum k.
+func ExampleSoftQuantile_topKMask() {
+	x := []float64{3, 8, 1, 9, 4}
+	mask, _ := quantmf.SoftQuantile(x, []float64{0, 1},
+		quantmf.WithTargetWeights([]float64{3, 2}), quantmf.WithEpsilon(0.3))
+	fmt.Printf("%.2f\n", mask)
+	// Output:
+	// [0.08 0.84 0.03 0.89 0.16]
+}
+
+// Ranks of mean exactly (n+1)/2, whatever the number of levels.
+func ExampleWithMidpointRanks() {
+	x := []float64{3, 1, 2, 10}
+	r, _ := quantmf.SoftRank(x, quantmf.WithLevels(2), quantmf.WithMidpointRanks(), quantmf.WithEpsilon(0))
+	fmt.Println(r)
+	// Output:
+	// [3.5 1.5 1.5 3.5]
+}

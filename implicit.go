@@ -48,7 +48,8 @@ func (t *Transport) RankVJP(z []float64) (*Gradient, error) {
 	n, b := t.size()
 	q := make([]float64, len(b))
 	t.rankLevels(q, n, b)
-	g, err := t.QuantileVJP(q, z)
+	sz := scaleOf(z)
+	g, err := t.QuantileVJP(q, scaled(z, sz))
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +71,7 @@ func (t *Transport) RankVJP(z []float64) (*Gradient, error) {
 	}
 	tangent(g.B, b)
 	g.Q = nil
+	g.scale(sz, 1)
 	return g, nil
 }
 
@@ -85,28 +87,70 @@ func (t *Transport) QuantileVJP(q, z []float64) (*Gradient, error) {
 		return nil, err
 	}
 	g := newGradient(n, len(b))
+	sz, sq := scaleOf(z), scaleOf(q)
 	if t.hard != nil {
-		for i, v := range z {
+		for i, v := range scaled(z, sz) {
 			t.hard.shares(i, func(j int, s float64) { g.Q[j] += float64(v * s) })
 		}
+		g.scale(sz, sq)
 		return g, nil
 	}
 	r := t.row.fork()
-	zeta := make([]float64, r.np)
-	copy(zeta, z)
-	r.adjoint(zeta, q)
+	zeta, levels := make([]float64, r.np), scaled(q, sq)
+	copy(zeta, scaled(z, sz))
+	r.adjoint(zeta, levels)
 	r.rowTotals(g.Q, r.sums)
 	copy(g.B, r.lam)
 	copy(g.X, r.gx)
-	r.others(g, zeta, q)
+	r.others(g, zeta, levels)
 	r.mean(g.A, r.lam)
 	for i := range g.A {
 		g.A[i] = -g.A[i]
 	}
 	tangent(g.A, r.a)
 	r.squash.backward(g.X, r.xs, r.x)
+	g.scale(sz, sq)
 	return g, nil
 }
+
+// scaleOf returns the power of two by which v is divided lest sums overflow: the
+// bits of ordinary numbers do not feel it.
+func scaleOf(v []float64) float64 {
+	top := 0.0
+	for _, x := range v {
+		top = max(top, math.Abs(x))
+	}
+	if top == 0 {
+		return 1
+	}
+	_, e := math.Frexp(top)
+	return math.Ldexp(1, min(max(e, -1000), 1000))
+}
+
+// scaled returns v/s.
+func scaled(v []float64, s float64) []float64 {
+	to := make([]float64, len(v))
+	for i, x := range v {
+		to[i] = x / s
+	}
+	return to
+}
+
+// scale multiplies Q by s and the rest by s and t. What exceeds the largest
+// number is given as that.
+func (g *Gradient) scale(s, t float64) {
+	for j, v := range g.Q {
+		g.Q[j] = saturate(v * s)
+	}
+	for _, v := range [][]float64{g.X, g.A, g.B, g.Y} {
+		for i, x := range v {
+			v[i] = saturate(x * s * t)
+		}
+	}
+	g.Epsilon = saturate(g.Epsilon * s * t)
+}
+
+func saturate(v float64) float64 { return min(max(v, -math.MaxFloat64), math.MaxFloat64) }
 
 // SortVJP returns the transposed Jacobian of [Transport.Sort] applied to z, m
 // numbers. Cost and memory as RankVJP. At ε = 0, X is that of the exact sort,
@@ -119,30 +163,35 @@ func (t *Transport) SortVJP(z []float64) (*Gradient, error) {
 	g := newGradient(n, len(b))
 	g.Q = nil
 	v := make([]float64, len(b))
+	sz := scaleOf(z)
 	for j, zj := range z {
-		v[j] = zj / b[j]
+		v[j] = zj / sz / b[j]
 	}
 	if t.hard != nil {
 		for i, a := range t.hard.a {
 			t.hard.shares(i, func(j int, s float64) { g.X[i] += float64(float64(a*s) * v[j]) })
 		}
+		g.scale(sz, 1)
 		return g, nil
 	}
 	r := t.row.fork()
 	// x enters about a constant, which moves S and no gradient: the S_j of the
 	// level with the largest z_j/b_j, where λ_j ≈ x z_j/b_j would cancel most.
-	s := make([]float64, len(b))
+	s := make([]float64, len(b)) // S less the smallest sample
 	r.sorted(s)
+	low, high := r.ends()
 	heavy := 0
 	for j := range v {
 		if math.Abs(v[j]) > math.Abs(v[heavy]) {
 			heavy = j
 		}
 	}
-	mid := s[heavy]
+	sx := scaleOf([]float64{low, high})
+	mid := s[heavy] / sx
+	xi := func(i int) float64 { return (r.x[i]/sx - low/sx) - mid }
 	zeta := make([]float64, r.np)
 	for i, a := range r.a {
-		zeta[i] = float64(a * (r.x[i] - mid))
+		zeta[i] = float64(a * xi(i))
 	}
 	r.adjoint(zeta, v)
 	copy(g.X, r.gx)
@@ -152,16 +201,17 @@ func (t *Transport) SortVJP(z []float64) (*Gradient, error) {
 	r.mean(direct, v)
 	r.mean(lam, r.lam)
 	for i := range lam {
-		g.A[i] = float64((r.x[i]-mid)*direct[i]) - lam[i]
+		g.A[i] = float64(xi(i)*direct[i]) - lam[i]
 	}
 	tangent(g.A, r.a)
 	for j := range s {
-		g.B[j] -= float64(v[j] * (s[j] - mid))
+		g.B[j] -= float64(v[j] * (s[j]/sx - mid))
 	}
 	tangent(g.B, r.b)
 	r.squash.backward(g.X, r.xs, r.x)
+	g.scale(sz, sx)
 	for i := range g.X {
-		g.X[i] += float64(r.a[i] * direct[i])
+		g.X[i] = saturate(g.X[i] + float64(r.a[i]*direct[i])*sz)
 	}
 	return g, nil
 }
@@ -335,13 +385,17 @@ func (t *Transport) QuantileJVP(q []float64, dir Gradient) ([]float64, error) {
 		return out, nil
 	}
 	r := t.row.fork()
-	dx := append([]float64(nil), dir.X...)
+	// Everything in units of powers of two, so that nothing overflows on the way.
+	sd, sq := max(scaleOf(dir.X), scaleOf(dir.A), scaleOf(dir.B), scaleOf(dir.Y), scaleOf(dir.Q), scaleOf([]float64{dir.Epsilon})), scaleOf(q)
+	dx, da, db, dy, dq := scaled(dir.X, sd), scaled(dir.A, sd), scaled(dir.B, sd), scaled(dir.Y, sd), scaled(dir.Q, sd)
+	deps := dir.Epsilon / sd
+	q = scaled(q, sq)
 	r.squash.forward(dx, r.xs, r.x)
 	sumA, sumB := 0.0, 0.0
-	for _, v := range dir.A {
+	for _, v := range da {
 		sumA += v
 	}
-	for _, v := range dir.B {
+	for _, v := range db {
 		sumB += v
 	}
 	// The logits h_j + 2X_i Y_j/ε move by dh_j and by
@@ -349,13 +403,13 @@ func (t *Transport) QuantileJVP(q []float64, dir Gradient) ([]float64, error) {
 	// the column sums: L dh = db - daᵀM - Σ_i a_i M_i(κ_i - M_i·κ_i).
 	dh := r.dir
 	for j := range dh {
-		dh[j] = dir.B[j] - float64(r.b[j]*sumB)
+		dh[j] = db[j] - float64(r.b[j]*sumB)
 	}
 	kappa, plan := make([]float64, m), make([]float64, m)
 	move := func(i int) (mean float64) {
-		alpha := 2*dx[i]/r.eps - r.s[i]*dir.Epsilon/r.eps
+		alpha := 2*dx[i]/r.eps - r.s[i]*deps/r.eps
 		for j := range kappa {
-			kappa[j] = float64(alpha*r.cy[j]) + float64(r.s[i]*dir.Y[j])
+			kappa[j] = float64(alpha*r.cy[j]) + float64(r.s[i]*dy[j])
 			plan[j] = r.plan(i, j)
 			mean += float64(plan[j] * kappa[j])
 		}
@@ -363,9 +417,9 @@ func (t *Transport) QuantileJVP(q []float64, dir Gradient) ([]float64, error) {
 	}
 	for i := range n {
 		mean := move(i)
-		da := dir.A[i] - float64(r.a[i]*sumA)
+		part := da[i] - float64(r.a[i]*sumA)
 		for j, p := range plan {
-			dh[j] -= float64(p * (da + float64(r.a[i]*(kappa[j]-mean))))
+			dh[j] -= float64(p * (part + float64(r.a[i]*(kappa[j]-mean))))
 		}
 	}
 	center(dh, r.b)
@@ -382,13 +436,13 @@ func (t *Transport) QuantileJVP(q []float64, dir Gradient) ([]float64, error) {
 		}
 		var mq, mu, mqu, s float64
 		for j, p := range plan {
-			dq, du := q[j]-q[top], (dh[j]-dh[top])+(kappa[j]-kappa[top])
-			mq += float64(p * dq)
+			level, du := q[j]-q[top], (dh[j]-dh[top])+(kappa[j]-kappa[top])
+			mq += float64(p * level)
 			mu += float64(p * du)
-			mqu += float64(float64(p*dq) * du)
-			s += float64(p * dir.Q[j])
+			mqu += float64(float64(p*level) * du)
+			s += float64(p * dq[j])
 		}
-		out[i] = s + mqu - float64(mq*mu)
+		out[i] = saturate(s*sd + float64((mqu-float64(mq*mu))*sq)*sd)
 	}
 	return out, nil
 }

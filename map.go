@@ -130,6 +130,10 @@ func (f *Map) Slope(x float64) float64 {
 		return 0
 	}
 	s := f.squash.point(x)
+	slope := f.squash.slope(x, s)
+	if slope == 0 {
+		return 0
+	}
 	tail := make([]float64, len(f.q)-1)
 	f.at(s, tail)
 	// Σ_J Σ_K Δq_J rate_K tail_max(J,K) (1-tail_min(J,K)), rate = 2Δy/ε.
@@ -142,7 +146,7 @@ func (f *Map) Slope(x float64) float64 {
 		below += float64(f.rate[J] * (1 - t))
 		sum += float64((f.q[J+1] - f.q[J]) * (float64(t*below) + float64((1-t)*above)))
 	}
-	return sum * f.squash.slope(s)
+	return saturate(sum * slope)
 }
 
 // Invert returns an x with T(x) = v to rounding. A v outside the values that T

@@ -222,13 +222,14 @@ func (r *row) setEpsilon(eps float64) {
 	r.built = false
 }
 
-// roundingFloor is the relative error of c that rounding in the logits leaves.
+// roundingFloor is the relative error of c that rounding in the logits leaves;
+// at most 1e-6, beyond which a plan is not called converged.
 func (r *row) roundingFloor() float64 {
 	top := 0.0
 	for _, v := range r.s {
 		top = max(top, math.Abs(v))
 	}
-	return 8 * unit * (1 + float64(2*top*r.edge))
+	return min(8*unit*(1+float64(2*top*r.edge)), 1e-6)
 }
 
 // initial fills tau_J, J = 0..m-2, with the thresholds between targets J and

@@ -85,7 +85,7 @@ func TestCentralDifferences(t *testing.T) {
 		regular bool
 		s       Squash
 		extra   []Option
-	}{{true, SquashLogistic, nil}, {false, SquashLogistic, nil}, {true, SquashNone, nil}, {false, SquashNone, []Option{WithMidpointRanks()}}, {true, SquashLogistic, []Option{WithMidpointRanks()}}} {
+	}{{true, SquashLogistic, nil}, {true, SquashLogisticUnit, nil}, {false, SquashArctan, nil}, {false, SquashLogistic, nil}, {true, SquashNone, nil}, {false, SquashNone, []Option{WithMidpointRanks()}}, {true, SquashLogistic, []Option{WithMidpointRanks()}}} {
 		for _, eps := range []float64{0.3, 0.1, 0.03, 0.01} {
 			p := randomPoint(seed, c.regular, c.s, eps)
 			p.extra = c.extra
@@ -155,7 +155,7 @@ func TestCentralDifferences(t *testing.T) {
 				h := 1e-4 * eps
 				at := func(d float64) float64 { p := p; p.eps += d; return dot(p) }
 				want := (8*(at(h)-at(-h)) - (at(2*h) - at(-2*h))) / (12 * h)
-				if e := math.Abs(g.Epsilon-want) / (math.Abs(want) + 1e-3*largest(z)); !(e <= 1e-6) {
+				if e := math.Abs(g.Epsilon-want) / (math.Abs(want) + 1e-3*largest(z)*largest(op.eval(p))); !(e <= 1e-6) {
 					t.Errorf("case %d, ε=%g, %s: ∂ε = %v, differences say %v", seed, eps, op.name, g.Epsilon, want)
 				}
 			}
@@ -217,7 +217,7 @@ func TestForwardReverse(t *testing.T) {
 // place apart: order and range must hold without a single exception, at any
 // number of iterations.
 func TestOrderAndRange(t *testing.T) {
-	problems := 4000
+	problems := 14000
 	if testing.Short() {
 		problems = 500
 	}
@@ -311,6 +311,65 @@ func TestOrderAndRange(t *testing.T) {
 		}
 	}
 	t.Logf("%d pairs", pairs)
+	if !testing.Short() && pairs < 1e6 {
+		t.Errorf("only %d pairs", pairs)
+	}
+}
+
+// FuzzOrder keeps looking: bytes become a row, its weights and the options.
+func FuzzOrder(f *testing.F) {
+	f.Add([]byte{1, 2, 3, 3, 2, 1}, uint8(4), uint8(2), uint8(0))
+	f.Add([]byte{0, 0, 0, 255, 7}, uint8(16), uint8(5), uint8(3))
+	f.Fuzz(func(t *testing.T, data []byte, m, scale, l uint8) {
+		if len(data) == 0 || len(data) > 300 || m == 0 || m > 40 {
+			t.Skip()
+		}
+		x, q := make([]float64, len(data)), make([]float64, m)
+		at := 0.0
+		for i, b := range data { // small steps are single units in the last place
+			if b < 200 {
+				for range b % 4 {
+					at = math.Nextafter(at, 2)
+				}
+			} else {
+				at += math.Ldexp(float64(b), -10)
+			}
+			x[i] = at
+			if b%2 == 1 {
+				x[i] = -at
+			}
+		}
+		for j := range q {
+			q[j] = math.Floor(float64(j) / float64(1+scale%3))
+		}
+		opts := []Option{WithEpsilon(math.Ldexp(1, -int(scale%24))), WithSquash(Squash(scale % 4)), WithLevels(int(m))}
+		if l > 0 {
+			opts = append(opts, WithIterations(1+int(l%10)))
+		}
+		tr, err := Solve(x, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		T, err := tr.Quantile(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		R, S := tr.Rank(), tr.Sort()
+		mp, _ := tr.Map(q)
+		for i := range x {
+			for k := range x {
+				if x[i] <= x[k] && (T[i] > T[k] || R[i] > R[k] || mp.At(x[i]) > mp.At(x[k])) {
+					t.Fatalf("x %v <= %v, but T %v, %v, R %v, %v, map %v, %v", x[i], x[k], T[i], T[k], R[i], R[k], mp.At(x[i]), mp.At(x[k]))
+				}
+			}
+			if !(T[i] >= q[0] && T[i] <= q[m-1]) {
+				t.Fatalf("T = %v out of range", T[i])
+			}
+		}
+		if !slices.IsSorted(S) || S[0] < slices.Min(x) || S[m-1] > slices.Max(x) {
+			t.Fatalf("S = %v", S)
+		}
+	})
 }
 
 // TestReferenceIterations compares the solver with Algorithm 1 run long.
@@ -331,6 +390,98 @@ func TestReferenceIterations(t *testing.T) {
 		closeTo(t, "R", tr.Rank(), ref.Rank(), 1e-11*float64(len(p.x)))
 		closeTo(t, "S", tr.Sort(), ref.Sort(), 1e-11)
 	}
+}
+
+// TestUnrolled compares the gradient through l iterations with central
+// differences of exactly these iterations, and its limit with the implicit one.
+func TestUnrolled(t *testing.T) {
+	for seed, squash := range []Squash{SquashNone, SquashLogistic, SquashArctan} {
+		for _, l := range []int{1, 2, 7} {
+			p := randomPoint(seed, seed == 0, squash, 0.1)
+			p.a[1] = 0
+			solve := func(p point, l int) *Transport {
+				tr, err := Solve(p.x, WithEpsilon(p.eps), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y), WithSquash(p.squash), WithIterations(l))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return tr
+			}
+			src := random.Split(1, seed)
+			z := make([]float64, len(p.x))
+			for i := range z {
+				z[i] = normal(&src)
+			}
+			loss := func(p point) (s float64) {
+				v, _ := solve(p, l).Quantile(p.q)
+				for i := range v {
+					s += z[i] * v[i]
+				}
+				return s
+			}
+			g, err := solve(p, l).UnrolledQuantileVJP(p.q, z)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, arg := range map[string]struct {
+				get  func(p *point) []float64
+				grad []float64
+				sum  float64
+			}{
+				"x": {func(p *point) []float64 { return p.x }, g.X, 1}, "y": {func(p *point) []float64 { return p.y }, g.Y, 1}, "q": {func(p *point) []float64 { return p.q }, g.Q, 1},
+				"a": {func(p *point) []float64 { return p.a }, g.A, total(p.a)}, "b": {func(p *point) []float64 { return p.b }, g.B, total(p.b)},
+				"ε": {nil, []float64{g.Epsilon}, 1},
+			} {
+				for i, got := range arg.grad {
+					if name == "a" && i == 1 {
+						continue // a weight of zero cannot fall
+					}
+					h := 1e-4
+					at := func(d float64) float64 {
+						p := p
+						if name == "ε" {
+							p.eps += d
+							return loss(p)
+						}
+						v := arg.get(&p)
+						old := v[i]
+						defer func() { v[i] = old }()
+						v[i] += d
+						return loss(p)
+					}
+					want := (8*(at(h)-at(-h)) - (at(2*h) - at(-2*h))) / (12 * h)
+					if math.Abs(got/arg.sum-want) > 1e-7*(1+largest(arg.grad)) {
+						t.Errorf("seed %d, %d iterations: ∂%s[%d] = %v, differences say %v", seed, l, name, i, got/arg.sum, want)
+					}
+				}
+			}
+			if l > 1 {
+				continue
+			}
+			unrolled, err := solve(p, 2000).UnrolledQuantileVJP(p.q, z)
+			if err != nil {
+				t.Fatal(err)
+			}
+			implicit, err := p.solve(t).QuantileVJP(p.q, z)
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeTo(t, "x", unrolled.X, implicit.X, 1e-9*largest(implicit.X))
+			closeTo(t, "b", unrolled.B, implicit.B, 1e-9*largest(implicit.B))
+			closeTo(t, "y", unrolled.Y, implicit.Y, 1e-9*largest(implicit.Y))
+			closeTo(t, "ε", []float64{unrolled.Epsilon}, []float64{implicit.Epsilon}, 1e-8*math.Abs(implicit.Epsilon))
+		}
+	}
+	tr, _ := Solve([]float64{1, 2})
+	if _, err := tr.UnrolledQuantileVJP([]float64{0, 1}, []float64{1, 1}); err == nil {
+		t.Error("a converged transport was unrolled")
+	}
+}
+
+func total(v []float64) (s float64) {
+	for _, x := range v {
+		s += x
+	}
+	return s
 }
 
 // TestFirstIterations writes Algorithm 1 out in the plain domain.
@@ -482,5 +633,95 @@ func TestHardLimit(t *testing.T) {
 		closeTo(t, "P", soft.Plan().Data, lim.Plan().Data, 1e-7)
 		closeTo(t, "G", soft.G, lim.G, 1e-4)
 		closeTo(t, "F", soft.F, lim.F, 1e-4)
+	}
+}
+
+// TestFinite: no value and no gradient is NaN or infinite for finite input,
+// however extreme.
+func TestFinite(t *testing.T) {
+	const top = maxMagnitude
+	rows := [][]float64{
+		{5}, {1, 1, 1}, {0, 0, 1}, {-top, 0, top}, {top, top}, {top, math.Nextafter(top, 0), top / 2}, {1e-320, 2e-320, 0},
+		{1e300, 1, 1e-300}, {1, 1 + 0x1p-52, 1 - 0x1p-53}, {1e9, 1e9 + 1e-6, 1e9 - 1e-6, 1e9}, {0, 0, 0, 0, 0, 0, 0, 0, 1},
+	}
+	levels := [][]float64{{0, 1}, {-top, 0, top}, {top, top, top}, {1e-320, 2e-320, 3e-320}, {0, 0, 1e299, 1e300}}
+	check := func(what string, p point, v ...float64) {
+		t.Helper()
+		if i := notFinite(v); i >= 0 {
+			t.Errorf("x %v, q %v, ε %g, %v, %d options: %s is %v", p.x, p.q, p.eps, p.squash, len(p.extra), what, v)
+		}
+	}
+	for _, x := range rows {
+		for _, q := range levels {
+			for _, eps := range []float64{1e12, 100, 1, 0.01, 1e-4, 1e-6, 1e-12, 0} {
+				for s := range Squash(len(squashNames)) {
+					for _, l := range []int{0, 1, 3} {
+						p := point{x: x, q: q, eps: eps, squash: s}
+						opts := []Option{WithEpsilon(eps), WithSquash(s), WithLevels(len(q))}
+						if l > 0 {
+							p.extra = []Option{WithIterations(l)}
+							opts = append(opts, p.extra...)
+						}
+						tr, err := Solve(x, opts...)
+						if err != nil {
+							if s == SquashNone && largest(x) > maxPlace || eps == 0 && l > 0 {
+								continue
+							}
+							t.Fatal(err)
+						}
+						T, _ := tr.Quantile(q)
+						check("T", p, T...)
+						check("R", p, tr.Rank()...)
+						check("S", p, tr.Sort()...)
+						check("F", p, tr.F...)
+						check("G", p, tr.G...)
+						check("P", p, tr.Plan().Data...)
+						f, _ := tr.Map(q)
+						for _, v := range x {
+							check("Map", p, f.At(v), f.Slope(v))
+						}
+						for _, zs := range []float64{1, -math.MaxFloat64, 1e-320} {
+							z, zm := make([]float64, len(x)), make([]float64, len(q))
+							for i := range z {
+								z[i] = zs * float64(1-i%2*2)
+							}
+							for j := range zm {
+								zm[j] = zs * float64(1-j%2*2)
+							}
+							a, err := tr.QuantileVJP(q, z)
+							if err != nil {
+								t.Fatal(err)
+							}
+							b, _ := tr.RankVJP(z)
+							c, _ := tr.SortVJP(zm)
+							for _, g := range []*Gradient{a, b, c} {
+								check("gradient", p, g.X...)
+								check("gradient", p, g.A...)
+								check("gradient", p, g.B...)
+								check("gradient", p, g.Y...)
+								check("gradient", p, g.Q...)
+								check("gradient", p, g.Epsilon)
+							}
+							if l > 0 {
+								u, err := tr.UnrolledQuantileVJP(q, z)
+								if err != nil {
+									t.Fatal(err)
+								}
+								check("unrolled", p, u.X...)
+								check("unrolled", p, u.B...)
+							}
+							d, err := tr.QuantileJVP(q, Gradient{X: z, Q: zm, B: zm})
+							if err != nil {
+								t.Fatal(err)
+							}
+							check("JVP", p, d...)
+						}
+						if t.Failed() {
+							return
+						}
+					}
+				}
+			}
+		}
 	}
 }

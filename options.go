@@ -93,6 +93,8 @@ var (
 	forSolve        = target{"Solve", rowKinds | set(kMidpointRanks)}
 	forRank         = target{"SoftRank", rowKinds | set(kMidpointRanks)}
 	forSort         = target{"SoftSort", rowKinds}
+	forQuantiles    = target{"SoftQuantiles", rowKinds &^ set(kTargets, kTargetWeights, kLevels)}
+	forTopK         = target{"SoftTopK", rowKinds &^ set(kTargets, kTargetWeights, kLevels)}
 	forQuantile     = target{"SoftQuantile", rowKinds}
 	forQuantileRows = target{"SoftQuantileRows", rowKinds}
 	forNMF          = target{"FitNMF", fitKinds}
@@ -207,8 +209,18 @@ func intAtLeast(v, low int, to func(c *config) *int) func(c *config) string {
 // distance between squashed samples and targets, both in [0,1] by default.
 // ε >= 0; default 0.01. Larger is smoother; see "Choosing ε" in the package
 // documentation. 0 is the limit ε → 0: exact sort and ranks, ties averaged.
+//
+// Bounds: 0, or from 1e-12 to 1e12. Below about 1e-6 the rounding of the
+// logits, in the order of 1e-16/ε, exceeds the default tolerance;
+// [Transport.MarginalError] tells what was reached.
 func WithEpsilon(eps float64) Option {
-	return operatorOption(kEpsilon, ftoa(eps), finiteAtLeast(eps, 0, func(c *config) *float64 { return &c.epsilon }))
+	return operatorOption(kEpsilon, ftoa(eps), func(c *config) string {
+		if eps != 0 && !(eps >= 1e-12 && eps <= 1e12) {
+			return "must be 0, or from 1e-12 to 1e12"
+		}
+		c.epsilon = eps
+		return ""
+	})
 }
 
 // WithSquash sets how a row is brought onto [0,1] before the transport. Default
@@ -271,15 +283,20 @@ func WithWeights(a []float64) Option {
 	})
 }
 
-// WithTargets sets y, the m places that samples are transported to: finite,
-// strictly increasing. Default a regular grid on [0,1].
+// maxPlace bounds what is transported and what to, so that no cost overflows.
+const maxPlace = 1e12
+
+// WithTargets sets y, the m places that samples are transported to: of magnitude
+// at most 1e12, strictly increasing. Default a regular grid on [0,1].
 func WithTargets(y []float64) Option {
 	return operatorOption(kTargets, "len "+itoa(len(y)), func(c *config) string {
 		if len(y) == 0 {
 			return "must not be empty"
 		}
-		if j := notFinite(y); j >= 0 {
-			return "target " + itoa(j) + " is " + ftoa(y[j]) + ", must be finite"
+		for j, v := range y {
+			if !(v >= -maxPlace && v <= maxPlace) {
+				return "target " + itoa(j) + " is " + ftoa(v) + ", must be of magnitude at most " + ftoa(maxPlace)
+			}
 		}
 		for j := 1; j < len(y); j++ {
 			if !(y[j-1] < y[j]) {

@@ -35,10 +35,11 @@ type Transport struct {
 	// unless the plan happens to be there.
 	Converged bool
 
-	row      *row
-	uniformB bool // b was not given
-	midpoint bool
-	hard     *hardPlan // at ε = 0, in place of the solved row
+	row        *row
+	iterations int  // of WithIterations
+	uniformB   bool // b was not given
+	midpoint   bool
+	hard       *hardPlan // at ε = 0, in place of the solved row
 }
 
 // operatorDefaults are the defaults of all operators.
@@ -53,7 +54,7 @@ func operatorDefaults() config {
 // [*ConvergenceError]. Cost: 4 to 5 passes of 8nm flops and m³/3 each; memory
 // 8nm bytes, kept by the Transport.
 func Solve(x []float64, opts ...Option) (*Transport, error) {
-	return solve(forSolve, x, 0, opts)
+	return solve(forSolve, x, 0, nil, opts)
 }
 
 // SoftRank returns the n soft ranks of x, in [0,n] and ordered as x: the
@@ -61,7 +62,7 @@ func Solve(x []float64, opts ...Option) (*Transport, error) {
 // levels, time and memory O(n²); at the default ε a few dozen levels give the
 // same within a fraction of a rank. Errors and cost are those of [Solve].
 func SoftRank(x []float64, opts ...Option) ([]float64, error) {
-	t, err := solve(forRank, x, 0, opts)
+	t, err := solve(forRank, x, 0, nil, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func SoftRank(x []float64, opts ...Option) ([]float64, error) {
 // and in [min x, max x]. Default: n levels, time and memory O(n²). Errors and
 // cost are those of [Solve].
 func SoftSort(x []float64, opts ...Option) ([]float64, error) {
-	t, err := solve(forSort, x, 0, opts)
+	t, err := solve(forSort, x, 0, nil, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -87,11 +88,28 @@ func SoftQuantile(x, q []float64, opts ...Option) ([]float64, error) {
 	if err := checkLevels(q, -1); err != nil {
 		return nil, err
 	}
-	t, err := solve(forQuantile, x, len(q), opts)
+	t, err := solve(forQuantile, x, len(q), nil, opts)
 	if err != nil {
 		return nil, err
 	}
 	return t.Quantile(q)
+}
+
+// maxMagnitude bounds samples and quantile values, so that no difference or sum
+// of them overflows.
+const (
+	maxMagnitude = 1e300
+	bounded      = " must be finite and of magnitude at most 1e300"
+)
+
+// tooLarge returns the index of the first number out of these bounds, -1 for none.
+func tooLarge(x []float64) int {
+	for j, v := range x {
+		if !(v >= -maxMagnitude && v <= maxMagnitude) {
+			return j
+		}
+	}
+	return -1
 }
 
 // checkLevels reports quantile values that are empty, not finite or falling.
@@ -100,8 +118,8 @@ func checkLevels(q []float64, row int) error {
 	if len(q) == 0 {
 		return &ShapeError{What: "q", Got: "no values", Want: "at least one"}
 	}
-	if j := notFinite(q); j >= 0 {
-		return &DataError{Row: row, Col: j, Value: q[j], Problem: "q must be finite"}
+	if j := tooLarge(q); j >= 0 {
+		return &DataError{Row: row, Col: j, Value: q[j], Problem: "q" + bounded}
 	}
 	for j := 1; j < len(q); j++ {
 		if q[j] < q[j-1] {
@@ -145,8 +163,15 @@ func (c *config) checkSamples(x []float64, row int) error {
 	if len(x) == 0 {
 		return &ShapeError{What: "x", Got: "no samples", Want: "at least one"}
 	}
-	if i := notFinite(x); i >= 0 {
-		return &DataError{Row: row, Col: i, Value: x[i], Problem: "x must be finite"}
+	if i := tooLarge(x); i >= 0 {
+		return &DataError{Row: row, Col: i, Value: x[i], Problem: "x" + bounded}
+	}
+	if c.squash == SquashNone {
+		for i, v := range x {
+			if !(v >= -maxPlace && v <= maxPlace) {
+				return &DataError{Row: row, Col: i, Value: v, Problem: "without a squash x must be of magnitude at most " + ftoa(maxPlace)}
+			}
+		}
 	}
 	if c.weights != nil && len(c.weights) != len(x) {
 		return &ShapeError{What: "weights", Got: itoa(len(c.weights)), Want: "as many as samples, " + itoa(len(x))}
@@ -154,8 +179,11 @@ func (c *config) checkSamples(x []float64, row int) error {
 	return nil
 }
 
-func solve(t target, x []float64, m0 int, opts []Option) (*Transport, error) {
+// solve is [Solve] for the function t, whose quantile values fix the number of
+// levels to m0 (0: nothing does) or which has target weights b of its own.
+func solve(t target, x []float64, m0 int, b []float64, opts []Option) (*Transport, error) {
 	c := operatorDefaults()
+	c.targetWeights = b
 	if err := parse(t, &c, opts); err != nil {
 		return nil, err
 	}
@@ -169,7 +197,7 @@ func solve(t target, x []float64, m0 int, opts []Option) (*Transport, error) {
 	if uint64(len(x))*uint64(m) > maxCells {
 		return nil, &OptionError{Option: kLevels.String(), Value: itoa(m), Bound: "a plan of " + itoa(len(x)) + "×" + itoa(m) + " needs too much memory; ask for fewer levels"}
 	}
-	tr := &Transport{uniformB: c.targetWeights == nil, midpoint: c.midpoint}
+	tr := &Transport{uniformB: c.targetWeights == nil, midpoint: c.midpoint, iterations: c.iterations}
 	if c.epsilon == 0 {
 		tr.hard = newHardPlan(x, &c, m)
 		tr.F, tr.G = tr.hard.potentials()
@@ -307,7 +335,14 @@ func (t *Transport) Sort() []float64 {
 		return t.hard.sorted()
 	}
 	out := make([]float64, t.row.m)
-	t.row.fork().sorted(out)
+	r := t.row.fork()
+	r.sorted(out)
+	low, high := r.ends()
+	run := low
+	for j, s := range out {
+		run = max(run, min(low+s, high))
+		out[j] = run
+	}
 	return out
 }
 
@@ -348,8 +383,7 @@ func (r *row) quantile(t, q []float64) {
 		r.inc[j] = q[j+1] - q[j]
 	}
 	kernel.Average(t, r.e, r.w, r.z, q[0], r.inc)
-	top := q[len(q)-1]
-	run := q[0]
+	run, top := q[0], q[len(q)-1]
 	for _, i := range r.perm[:r.n] {
 		run = max(run, min(t[i], top))
 		t[i] = run
@@ -359,39 +393,34 @@ func (r *row) quantile(t, q []float64) {
 	}
 }
 
-// sorted fills S_j = Σ_i a_i M_ij x_i / c_j. Samples are taken from their
-// minimum on, so that only positive numbers are added.
+// ends returns the smallest and the largest sample.
+func (r *row) ends() (low, high float64) { return r.x[r.perm[0]], r.x[r.perm[r.n-1]] }
+
+// sorted fills S_j - min x = Σ_i a_i M_ij (x_i - min x) / c_j: only positive
+// numbers are added, and an offset of x costs no digits.
 func (r *row) sorted(out []float64) {
-	n := r.n
-	low, high := r.x[r.perm[0]], r.x[r.perm[n-1]]
-	scale := 1.0
-	if high-low > math.MaxFloat64/4 {
-		scale = 0.125
-	}
+	low, high := r.ends()
+	unit := scaleOf([]float64{low, high})
 	for i, z := range r.z {
 		r.v[i] = r.a[i] / z
 	}
 	kernel.ColSums(r.lam, r.e, r.v)
 	for i := range r.v {
-		r.v[i] *= float64(r.x[i]*scale) - float64(low*scale)
+		r.v[i] *= r.x[i]/unit - low/unit
 	}
 	kernel.ColSums(r.rho, r.e, r.v)
-	run := low
 	for j := range out {
-		var s float64
 		if r.lam[j]*r.w[j] > 1e-100 {
-			s = r.rho[j] / r.lam[j]
+			out[j] = r.rho[j] / r.lam[j] * unit
 		} else {
-			s = r.farColumn(j, low, scale)
+			out[j] = r.farColumn(j, low)
 		}
-		run = max(run, min(low+s/scale, high))
-		out[j] = run
 	}
 }
 
 // farColumn averages x-low over a column whose entries are all flushed: only
 // their ratios count, taken in logarithms.
-func (r *row) farColumn(j int, low, scale float64) float64 {
+func (r *row) farColumn(j int, low float64) float64 {
 	terms := make([]float64, r.m)
 	logs := make([]float64, r.n)
 	top := math.Inf(-1)
@@ -410,7 +439,7 @@ func (r *row) farColumn(j int, low, scale float64) float64 {
 	for i, l := range logs {
 		w := elem.Exp(l - top)
 		sum += w
-		dot += float64(w * (float64(r.x[i]*scale) - float64(low*scale)))
+		dot += float64(w * (r.x[i] - low))
 	}
 	return dot / sum
 }

@@ -47,18 +47,29 @@ func SoftQuantileRowsVJP(x, q, z Mat, opts ...Option) (dx, dq, db Mat, err error
 	dx, db = NewMat(x.Rows, x.Cols), NewMat(x.Rows, q.Cols)
 	each := NewMat(x.Rows, q.Cols)
 	err = b.do(func(r *row, zeta []float64, i int) {
+		sz, sq := scaleOf(z.Row(i)), scaleOf(b.q(i))
 		clear(zeta)
-		copy(zeta, z.Row(i))
-		r.adjoint(zeta, b.q(i))
-		r.rowTotals(each.Row(i), r.sums)
-		copy(db.Row(i), r.lam)
-		copy(dx.Row(i), r.gx)
-		r.squash.backward(dx.Row(i), r.xs, r.x)
-	}, func(h *hardPlan, i int) {
-		g := each.Row(i)
 		for s, v := range z.Row(i) {
-			h.shares(s, func(j int, share float64) { g[j] += float64(v * share) })
+			zeta[s] = v / sz
 		}
+		levels := r.cum
+		for j, v := range b.q(i) {
+			levels[j] = v / sq
+		}
+		r.adjoint(zeta, levels)
+		g := Gradient{X: dx.Row(i), B: db.Row(i), Q: each.Row(i)}
+		r.rowTotals(g.Q, r.sums)
+		copy(g.B, r.lam)
+		copy(g.X, r.gx)
+		r.squash.backward(g.X, r.xs, r.x)
+		g.scale(sz, sq)
+	}, func(h *hardPlan, i int) {
+		g := Gradient{Q: each.Row(i)}
+		sz := scaleOf(z.Row(i))
+		for s, v := range z.Row(i) {
+			h.shares(s, func(j int, share float64) { g.Q[j] += float64(v / sz * share) })
+		}
+		g.scale(sz, 1)
 	})
 	if err != nil {
 		return Mat{}, Mat{}, Mat{}, err
@@ -69,6 +80,9 @@ func SoftQuantileRowsVJP(x, q, z Mat, opts ...Option) (dx, dq, db Mat, err error
 	dq = NewMat(1, q.Cols)
 	for i := range each.Rows {
 		add(dq.Data, each.Row(i))
+	}
+	for j, v := range dq.Data {
+		dq.Data[j] = saturate(v)
 	}
 	return dx, dq, db, nil
 }

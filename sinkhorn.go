@@ -80,3 +80,124 @@ func (r *row) iterate(l int) outcome {
 	r.pass(r.h)
 	return outcome{passes: l, rel: r.relative()}
 }
+
+// UnrolledQuantileVJP returns the derivative of [Transport.Quantile] that goes
+// back through the l iterations of [WithIterations], as automatic
+// differentiation would: the comparator of the paper's §2.4, and the exact
+// gradient of what l iterations compute, where QuantileVJP gives the implicit
+// formula at that plan. It needs WithIterations. Cost: 4l·nm exponentials, with
+// the l(n+m) potentials of all iterations kept.
+func (t *Transport) UnrolledQuantileVJP(q, z []float64) (*Gradient, error) {
+	if err := t.checkQ(q); err != nil {
+		return nil, err
+	}
+	if t.iterations == 0 {
+		return nil, &OptionError{Option: "UnrolledQuantileVJP", Bound: "needs a transport solved WithIterations"}
+	}
+	r := t.row
+	n, m, eps := r.n, r.m, r.eps
+	if err := checkCotangent(z, n); err != nil {
+		return nil, err
+	}
+	x, a, y, b := r.xs[:n], r.a[:n], r.y, r.b
+	sz, sq := scaleOf(z), scaleOf(q)
+	z, q = scaled(z, sz), scaled(q, sq)
+	cost := func(i, j int) float64 { d := x[i] - y[j]; return float64(d * d) }
+	// fs[l], gs[l]: the potentials after l iterations; fs[0] = 0.
+	fs, gs := make([][]float64, t.iterations+1), make([][]float64, t.iterations+1)
+	fs[0] = make([]float64, n)
+	for i, w := range a {
+		if w == 0 {
+			fs[0][i] = math.Inf(-1)
+		}
+	}
+	terms := make([]float64, max(n, m))
+	sumOver := func(k int, of func(k int) float64) float64 {
+		for i := range k {
+			terms[i] = of(i)
+		}
+		return logSum(terms[:k])
+	}
+	for l := 1; l <= t.iterations; l++ {
+		fs[l], gs[l] = append([]float64(nil), fs[l-1]...), make([]float64, m)
+		for j := range y {
+			gs[l][j] = float64(eps * (elem.Log(b[j]) - sumOver(n, func(i int) float64 { return (fs[l-1][i] - cost(i, j)) / eps })))
+		}
+		for i := range x {
+			if a[i] > 0 {
+				fs[l][i] = float64(eps * (elem.Log(a[i]) - sumOver(m, func(j int) float64 { return (gs[l][j] - cost(i, j)) / eps })))
+			}
+		}
+	}
+	grad := newGradient(n, m)
+	move := func(i, j int, c float64) { // dℓ/dc_ij = c
+		d := float64(2 * c * (x[i] - y[j]))
+		grad.X[i] += d
+		grad.Y[j] -= d
+	}
+	// The output: M = softmax_j((g_j-c_ij)/ε), T = Mq.
+	fbar, gbar := make([]float64, n), make([]float64, m)
+	p := make([]float64, max(n, m))
+	g := gs[t.iterations]
+	for i := range x {
+		norm := sumOver(m, func(j int) float64 { return (g[j] - cost(i, j)) / eps })
+		mean := 0.0
+		for j := range y {
+			p[j] = elem.Exp((g[j]-cost(i, j))/eps - norm)
+			mean += float64(p[j] * q[j])
+		}
+		for j := range y {
+			grad.Q[j] += float64(z[i] * p[j])
+			e := float64(z[i]*p[j]) * (q[j] - mean) / eps // dℓ/d(g_j-c_ij)
+			gbar[j] += e
+			grad.Epsilon -= e * (g[j] - cost(i, j)) / eps
+			move(i, j, -e)
+		}
+	}
+	for l := t.iterations; l >= 1; l-- {
+		// g_j = ε log b_j - ε log Σ_i exp((f_i-c_ij)/ε).
+		clear(fbar)
+		f := fs[l-1]
+		for j, gb := range gbar {
+			norm := sumOver(n, func(i int) float64 { return (f[i] - cost(i, j)) / eps })
+			grad.B[j] += gb * eps / b[j]
+			grad.Epsilon += float64(gb * (elem.Log(b[j]) - norm))
+			for i := range x {
+				if a[i] == 0 {
+					continue
+				}
+				s := (f[i] - cost(i, j)) / eps
+				w := float64(gb * elem.Exp(s-norm))
+				fbar[i] -= w
+				grad.Epsilon += float64(w * s)
+				move(i, j, w)
+			}
+		}
+		if l == 1 {
+			break // f = 0 does not depend on anything
+		}
+		// f_i = ε log a_i - ε log Σ_j exp((g_j-c_ij)/ε).
+		clear(gbar)
+		g := gs[l-1]
+		for i, fb := range fbar {
+			if a[i] == 0 {
+				continue
+			}
+			norm := sumOver(m, func(j int) float64 { return (g[j] - cost(i, j)) / eps })
+			grad.A[i] += fb * eps / a[i]
+			grad.Epsilon += float64(fb * (elem.Log(a[i]) - norm))
+			for j := range y {
+				s := (g[j] - cost(i, j)) / eps
+				w := float64(fb * elem.Exp(s-norm))
+				gbar[j] -= w
+				grad.Epsilon += float64(w * s)
+				move(i, j, w)
+			}
+		}
+	}
+	tangent(grad.A, a)
+	tangent(grad.B, b)
+	r.squash.backward(grad.X, r.xs, r.x)
+	grad.scale(sz, sq)
+	return grad, nil
+}

@@ -3,9 +3,11 @@ package quantmf
 // This file holds the squash: a row is brought onto [0,1] before it is
 // transported, so that ε has one meaning for every row.
 //
-//	z = (x - mean x)/std x,   x̃ = σ(z π/√3)            (SquashLogistic)
+//	z = (x - mean x)/std x,   x̃ = σ(z π/√3)   SquashLogistic
+//	                          x̃ = σ(z)        SquashLogisticUnit
+//	                          x̃ = atan z      SquashArctan, onto (-π/2, π/2)
 //
-// with the population standard deviation. Mean and deviation are plain ones:
+// with the population standard deviation and σ the logistic function. Mean and deviation are plain ones:
 // the weights a act in the transport alone. T, R are then invariant under
 // x → αx+β, α > 0. Sorting and order go by x itself, since no exp is monotone
 // to the last bit. The paper's text has no squash; its code has this one.
@@ -22,9 +24,14 @@ type Squash uint8
 const (
 	SquashLogistic Squash = iota // the logistic function with the slope of matched variance, π/√3: the authors' default
 	SquashNone                   // x itself; the targets must then fit its range
+	// SquashLogisticUnit is the logistic function with slope 1: the default of ott-jax.
+	SquashLogisticUnit
+	// SquashArctan is the arc tangent, the other choice of the authors' code. Its
+	// values lie in (-π/2,π/2) while targets default to [0,1], as they do there.
+	SquashArctan
 )
 
-var squashNames = []string{"SquashLogistic", "SquashNone"}
+var squashNames = []string{"SquashLogistic", "SquashNone", "SquashLogisticUnit", "SquashArctan"}
 
 // String returns the name of the constant.
 func (s Squash) String() string { return name(squashNames, int(s)) }
@@ -34,14 +41,20 @@ const logisticSlope = 1.8137993642342178
 
 // squashed keeps what the way back needs.
 type squashed struct {
-	kind      Squash
-	mean, std float64 // std is 0 for a constant row
+	kind Squash
+	// The mean is ref+shift, ref one of the samples: at an offset of 1e9 the sum
+	// would have lost what the shift holds.
+	ref, shift, std float64 // std is 0 for a constant row
 }
+
+// z returns the z-score of x.
+func (q *squashed) z(x float64) float64 { return ((x - q.ref) - q.shift) / q.std }
 
 // apply fills to[i] with the squashed from[i].
 func (q *squashed) apply(to, from []float64) {
 	if q.kind != SquashNone {
-		q.mean, q.std = moments(from)
+		q.ref = from[0]
+		q.shift, q.std = moments(from)
 	}
 	q.map1(to, from)
 }
@@ -53,14 +66,42 @@ func (q *squashed) map1(to, from []float64) {
 		return
 	}
 	if q.std == 0 {
+		mid := 0.5
+		if q.kind == SquashArctan {
+			mid = 0
+		}
 		for i := range to {
-			to[i] = 0.5
+			to[i] = mid
 		}
 		return
 	}
-	for i, v := range from {
-		to[i] = elem.Logistic((v - q.mean) / q.std * logisticSlope)
+	switch q.kind {
+	case SquashArctan:
+		for i, v := range from {
+			to[i] = elem.Atan(q.z(v))
+		}
+	default:
+		rate := q.kind.rate()
+		for i, v := range from {
+			to[i] = elem.Logistic(q.z(v) * rate)
+		}
 	}
+}
+
+// rate is the slope of the logistic kinds in z.
+func (s Squash) rate() float64 {
+	if s == SquashLogisticUnit {
+		return 1
+	}
+	return logisticSlope
+}
+
+// derivative returns dx̃/dz at z, where the squashed value is s.
+func (q *squashed) derivative(z, s float64) float64 {
+	if q.kind == SquashArctan {
+		return 1 / (1 + float64(z*z))
+	}
+	return float64(s*(1-s)) * q.kind.rate()
 }
 
 // point squashes one value by the stored mean and deviation.
@@ -70,22 +111,25 @@ func (q *squashed) point(x float64) float64 {
 	return to[0]
 }
 
-// slope returns dx̃/dx where the squashed value is s.
-func (q *squashed) slope(s float64) float64 {
+// slope returns dx̃/dx at x, where the squashed value is s.
+func (q *squashed) slope(x, s float64) float64 {
 	switch {
 	case q.kind == SquashNone:
 		return 1
 	case q.std == 0:
 		return 0
 	}
-	return s * (1 - s) * logisticSlope / q.std
+	if x-x != 0 {
+		return 0
+	}
+	return q.derivative(q.z(x), s) / q.std
 }
 
 // center returns the middle and the width, in x, of where a map with the given
 // thresholds moves.
 func (q *squashed) center(cut []float64) (mid, width float64) {
 	if q.kind != SquashNone {
-		return q.mean, q.std
+		return q.ref + q.shift, q.std
 	}
 	lo, hi := cut[0], cut[0]
 	for _, t := range cut {
@@ -94,25 +138,17 @@ func (q *squashed) center(cut []float64) (mid, width float64) {
 	return middle(lo, hi), max(hi-lo, 1e-3*(math.Abs(lo)+math.Abs(hi)), 1e-300)
 }
 
-// moments returns mean and population deviation, the latter 0 for a row
+// moments returns the mean, less x[0], and the population deviation, 0 for a row
 // constant to rounding. The values are taken about
 // the first one, and scaled, so that no offset or magnitude spoils them.
-func moments(x []float64) (mean, std float64) {
+func moments(x []float64) (shift, std float64) {
 	ref, scale, top := x[0], 0.0, 0.0
 	for _, v := range x {
 		scale = max(scale, math.Abs(v-ref))
 		top = max(top, math.Abs(v))
 	}
 	if scale <= 1e-12*top {
-		return ref, 0
-	}
-	if scale > math.MaxFloat64 { // the range itself overflows: half the numbers, twice the result
-		h := make([]float64, len(x))
-		for i, v := range x {
-			h[i] = v / 4
-		}
-		mean, std = moments(h)
-		return mean * 4, min(std*4, math.MaxFloat64)
+		return 0, 0
 	}
 	sum, sq := 0.0, 0.0
 	for _, v := range x {
@@ -124,15 +160,15 @@ func moments(x []float64) (mean, std float64) {
 		sq += float64(d * d)
 	}
 	std = math.Sqrt(sq/float64(len(x))) * scale
-	if std <= 1e-12*top {
+	if std <= 1e-12*top || std < 1e-290 { // the latter: 1/std would overflow what it meets
 		std = 0
 	}
-	return ref + float64(m*scale), std
+	return m * scale, std
 }
 
 // backward turns the gradient g at x̃ into the gradient at x, in place:
 //
-//	w = g x̃(1-x̃) π/√3,   x̄ = (w - mean w - z mean(w z))/std.
+//	w = g dx̃/dz,   x̄ = (w - mean w - z mean(w z))/std.
 //
 // x̃ is squash(x) as apply returned it. A constant row has gradient 0.
 func (q *squashed) backward(g, sq, x []float64) {
@@ -145,21 +181,22 @@ func (q *squashed) backward(g, sq, x []float64) {
 	}
 	sum, dot := 0.0, 0.0
 	for i := range g {
-		w := float64(g[i] * float64(sq[i]*(1-sq[i])) * logisticSlope)
+		z := q.z(x[i])
+		w := float64(g[i] * q.derivative(z, sq[i]))
 		g[i] = w
 		sum += w
-		dot += float64(w * ((x[i] - q.mean) / q.std))
+		dot += float64(w * z)
 	}
 	sum /= float64(len(g))
 	dot /= float64(len(g))
 	for i := range g {
-		z := (x[i] - q.mean) / q.std
+		z := q.z(x[i])
 		g[i] = (g[i] - sum - float64(z*dot)) / q.std
 	}
 }
 
 // forward turns the direction dx at x into the direction at x̃, in place:
-// dz = (dx - mean dx - z mean(z dx))/std, dx̃ = x̃(1-x̃) π/√3 dz.
+// dz = (dx - mean dx - z mean(z dx))/std, dx̃ = (dx̃/dz) dz.
 func (q *squashed) forward(dx, sq, x []float64) {
 	if q.kind == SquashNone {
 		return
@@ -171,13 +208,13 @@ func (q *squashed) forward(dx, sq, x []float64) {
 	sum, dot := 0.0, 0.0
 	for i, d := range dx {
 		sum += d
-		dot += float64(d * ((x[i] - q.mean) / q.std))
+		dot += float64(d * q.z(x[i]))
 	}
 	sum /= float64(len(dx))
 	dot /= float64(len(dx))
 	for i, d := range dx {
-		z := (x[i] - q.mean) / q.std
+		z := q.z(x[i])
 		dz := (d - sum - float64(z*dot)) / q.std
-		dx[i] = float64(float64(sq[i]*(1-sq[i]))*logisticSlope) * dz
+		dx[i] = q.derivative(z, sq[i]) * dz
 	}
 }

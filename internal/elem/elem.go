@@ -137,6 +137,45 @@ func Log1p(x float64) float64 {
 // numbers as [Exp] is: each operation is.
 func Logistic(x float64) float64 { return 1 / (1 + Exp(-x)) }
 
+// Atan returns the arc tangent within one unit in the last place, non-decreasing
+// at every pair of numbers that the tests could find.
+//
+// |x| is brought below tan(π/8) by atan x = π/4 + atan((x-1)/(x+1)) or
+// π/2 - atan(1/x); there atan x = x + x³P(x²), P a minimax polynomial (3.4e-17).
+func Atan(x float64) float64 {
+	if x < 0 {
+		return -Atan(-x)
+	}
+	if !(x > tan1) { // and NaN
+		return atanSmall(x)
+	}
+	if x <= tan3 {
+		return quarterPi + (atanSmall((x-1)/(x+1)) + quarterPiLo)
+	}
+	return 2*quarterPi - (atanSmall(1/x) - 2*quarterPiLo)
+}
+
+const (
+	tan1        = 0.41421356237309503 // tan π/8
+	tan3        = 2.414213562373095   // tan 3π/8
+	quarterPi   = 0.7853981633974483
+	quarterPiLo = 3.061616997868383e-17
+)
+
+func atanSmall(x float64) float64 {
+	z := float64(x * x)
+	p := -0.04360558663889517 + float64(z*0.02127684864954237)
+	p = 0.05693073380464486 + float64(z*p)
+	p = -0.06641228986285733 + float64(z*p)
+	p = 0.07690081397779025 + float64(z*p)
+	p = -0.09090783392456056 + float64(z*p)
+	p = 0.1111110669785778 + float64(z*p)
+	p = -0.142857141963922 + float64(z*p)
+	p = 0.19999999999103113 + float64(z*p)
+	p = -0.3333333333333021 + float64(z*p)
+	return x + float64(x*float64(z*p))
+}
+
 // NormalQuantile returns the x at which the standard normal distribution
 // function is p, 0 < p < 1, to a relative error of 1e-15 (Wichura 1988,
 // algorithm AS 241); -Inf at 0, +Inf at 1.

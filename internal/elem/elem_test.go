@@ -126,6 +126,36 @@ func TestExpMonotone(t *testing.T) {
 	}
 }
 
+// TestAtan compares with math.Atan, whose error is below two units in the last
+// place, and walks across the seams.
+func TestAtan(t *testing.T) {
+	for i := range 100000 {
+		x := math.Sinh(float64(i-50000) / 5000)
+		got, want := Atan(x), math.Atan(x)
+		if math.Abs(got-want) > 3*0x1p-53*math.Abs(want) {
+			t.Fatalf("Atan(%v) = %v, want %v", x, got, want)
+		}
+	}
+	for _, seam := range []float64{0.1, 0.3, tan1, 1, 1.7, tan3, 10, 1000} {
+		x := seam
+		for range 20000 {
+			x = math.Nextafter(x, 0)
+		}
+		last := Atan(x)
+		for range 40000 {
+			x = math.Nextafter(x, 1e9)
+			v := Atan(x)
+			if v < last {
+				t.Fatalf("Atan falls at %v: %v after %v", x, v, last)
+			}
+			last = v
+		}
+	}
+	if Atan(math.Inf(1)) != math.Pi/2 || Atan(0) != 0 || !math.IsNaN(Atan(math.NaN())) {
+		t.Error("Atan at its ends")
+	}
+}
+
 func BenchmarkExp(b *testing.B) {
 	s := 0.0
 	for i := range b.N {

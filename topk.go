@@ -1,0 +1,137 @@
+package quantmf
+
+// This file holds soft order statistics that take few targets: single quantiles
+// and the k largest values. A target whose weight is that of the wanted samples
+// collects them; the samples between are collected by targets of their own, and
+// forgotten. So the cost is that of two or three targets, not of n.
+//
+// The weights are what matters: with WithTargetWeights they give the same values
+// through [Solve] and [Transport.Sort], and their gradients through
+// [Transport.SortVJP].
+
+// QuantileWeights returns target weights b that give the quantiles of a row at
+// the given levels, in [0,1] and in any order: the quantile at levels[i] is
+// SoftSort's value at[i]. width is the share of the samples that each is
+// averaged over, centred on its level and kept within [0,1]; where these shares
+// would overlap, width is narrowed for all until they do not.
+// 0 < width <= 1.
+func QuantileWeights(levels []float64, width float64) (b []float64, at []int, err error) {
+	if len(levels) == 0 {
+		return nil, nil, &ShapeError{What: "levels", Got: "none", Want: "at least one"}
+	}
+	if !(width > 0 && width <= 1) {
+		return nil, nil, &OptionError{Option: "width", Value: ftoa(width), Bound: "must be above 0 and at most 1"}
+	}
+	for i, l := range levels {
+		if !(l >= 0 && l <= 1) {
+			return nil, nil, &DataError{Row: -1, Col: i, Value: l, Problem: "a level must be in [0,1]"}
+		}
+	}
+	perm := make([]int32, len(levels))
+	order(perm, levels, make([]pair, 2*len(levels)), false)
+	// The centres, equal levels once.
+	var centers []float64
+	slot := make([]int, len(levels))
+	for _, i := range perm {
+		if k := len(centers); k == 0 || centers[k-1] < levels[i] {
+			if k > 0 {
+				width = min(width, levels[i]-centers[k-1])
+			}
+			centers = append(centers, levels[i])
+		}
+		slot[i] = len(centers) - 1
+	}
+	if k := len(centers); k > 1 { // the outer shares may have been moved inwards by half a width
+		if centers[0] < width/2 {
+			width = min(width, centers[1]/1.5)
+		}
+		if 1-centers[k-1] < width/2 {
+			width = min(width, (1-centers[k-2])/1.5)
+		}
+	}
+	end, place := 0.0, make([]int, len(centers))
+	for c, l := range centers {
+		from := min(max(l-width/2, end), 1-width)
+		if from-end > snap { // the samples between
+			b = append(b, from-end)
+		} else {
+			from = end
+		}
+		place[c] = len(b)
+		b = append(b, width)
+		end = from + width
+	}
+	if 1-end > snap {
+		b = append(b, 1-end)
+	}
+	at = make([]int, len(levels))
+	for i := range at {
+		at[i] = place[slot[i]]
+	}
+	return b, at, nil
+}
+
+// SoftQuantiles returns soft quantiles of x at the given levels, in [0,1] and in
+// any order, each the average of x over a share 1/n of the samples about its
+// level (see [QuantileWeights] for another share). At ε = 0 they are averages
+// of neighbouring order statistics: the median is the usual one. Errors are
+// those of [SoftSort]; cost that of 2p+1 targets for p levels.
+func SoftQuantiles(x, levels []float64, opts ...Option) ([]float64, error) {
+	b, at, err := QuantileWeights(levels, 1/float64(max(len(x), 1)))
+	if err != nil {
+		return nil, err
+	}
+	s, err := sortOnto(forQuantiles, x, b, opts)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float64, len(at))
+	for i, j := range at {
+		out[i] = s[j]
+	}
+	return out, nil
+}
+
+// TopKWeights returns the target weights that keep the k largest of n samples
+// apart: n-k for the rest, then k ones (no rest where k = n). 1 <= k <= n.
+func TopKWeights(n, k int) ([]float64, error) {
+	if k < 1 || k > n {
+		return nil, &OptionError{Option: "k", Value: itoa(k), Bound: "must be from 1 to the number of samples, " + itoa(n)}
+	}
+	var b []float64
+	if n > k {
+		b = append(b, float64(n-k))
+	}
+	for range k {
+		b = append(b, 1)
+	}
+	return b, nil
+}
+
+// SoftTopK returns soft versions of the k largest values of x, the largest
+// first. A mask of them, n values in [0,1] of sum k, is
+// SoftQuantile(x, {0, 1}, WithTargetWeights({n-k, k})). Errors are those of
+// [SoftSort]; cost that of k+1 targets.
+func SoftTopK(x []float64, k int, opts ...Option) ([]float64, error) {
+	b, err := TopKWeights(len(x), k)
+	if err != nil {
+		return nil, err
+	}
+	s, err := sortOnto(forTopK, x, b, opts)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float64, k)
+	for i := range out {
+		out[i] = s[len(s)-1-i]
+	}
+	return out, nil
+}
+
+func sortOnto(t target, x, b []float64, opts []Option) ([]float64, error) {
+	tr, err := solve(t, x, 0, b, opts)
+	if err != nil {
+		return nil, err
+	}
+	return tr.Sort(), nil
+}

@@ -1,0 +1,130 @@
+package quantmf
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+func TestSoftQuantiles(t *testing.T) {
+	x := []float64{9, 1, 5, 3, 7}
+	hard := WithEpsilon(0)
+	got, err := SoftQuantiles(x, []float64{0.5, 0, 1, 0.5, 0.25}, hard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The shares at 0 and 0.25 must not overlap: a sixth of the samples each. That
+	// at 0.25 is from 1/6 to 1/3, of which the first sample ends at 1/5.
+	closeTo(t, "quantiles", got, []float64{5, 1, 9, 5, 0.2*1 + 0.8*3}, 1e-12)
+	even, _ := SoftQuantiles([]float64{4, 1, 3, 2}, []float64{0.5}, hard)
+	closeTo(t, "median of four", even, []float64{2.5}, 1e-12)
+	// In any order the same, soft as well, and between their neighbours.
+	r := random.Split(31, 0)
+	row := make([]float64, 101)
+	for i := range row {
+		row[i] = normal(&r)
+	}
+	a, err := SoftQuantiles(row, []float64{0.1, 0.5, 0.9}, WithEpsilon(0.001))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := SoftQuantiles(row, []float64{0.9, 0.1, 0.5}, WithEpsilon(0.001))
+	closeTo(t, "order", b, []float64{a[2], a[0], a[1]}, 0)
+	sorted := slices.Clone(row)
+	slices.Sort(sorted)
+	for i, l := range []int{10, 50, 90} {
+		if math.Abs(a[i]-sorted[l]) > 0.3 {
+			t.Errorf("soft quantile %v, order statistic %v", a[i], sorted[l])
+		}
+	}
+	// Levels closer than 1/n, and at the ends.
+	if v, err := SoftQuantiles(x, []float64{0.5, 0.5001, 0, 0.0001, 1}, WithEpsilon(0.01)); err != nil || notFinite(v) >= 0 {
+		t.Errorf("%v, %v", v, err)
+	}
+	var option *OptionError
+	var data *DataError
+	var shape *ShapeError
+	if _, err := SoftQuantiles(x, []float64{1.5}); !errors.As(err, &data) {
+		t.Errorf("level 1.5: %v", err)
+	}
+	if _, err := SoftQuantiles(x, nil); !errors.As(err, &shape) {
+		t.Errorf("no levels: %v", err)
+	}
+	if _, err := SoftQuantiles(nil, []float64{0.5}); !errors.As(err, &shape) {
+		t.Errorf("no samples: %v", err)
+	}
+	if _, err := SoftQuantiles(x, []float64{0.5}, WithTargetWeights(x)); !errors.As(err, &option) {
+		t.Errorf("own weights: %v", err)
+	}
+	if _, _, err := QuantileWeights([]float64{0.5}, 0); !errors.As(err, &option) {
+		t.Errorf("width 0: %v", err)
+	}
+	for seed := range 200 { // weights are positive, sum to 1 and sit at their levels
+		r := random.Split(32, seed)
+		levels := make([]float64, 1+r.IntN(6))
+		for i := range levels {
+			levels[i] = r.Float64()
+			if r.IntN(5) == 0 {
+				levels[i] = math.Round(levels[i])
+			}
+		}
+		w, at, err := QuantileWeights(levels, 0.3*r.Float64()+1e-3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := 0.0
+		for i, l := range levels {
+			from, b := total(w[:at[i]]), w[at[i]]
+			if mid := from + b/2; math.Abs(mid-min(max(l, b/2), 1-b/2)) > 1e-9 {
+				t.Errorf("seed %d: the weight of level %v is centred on %v", seed, l, mid)
+			}
+		}
+		for _, v := range w {
+			if !(v > 0) {
+				t.Errorf("seed %d: weight %v", seed, v)
+			}
+			sum += v
+		}
+		if math.Abs(sum-1) > 1e-9 {
+			t.Errorf("seed %d: weights sum to %v", seed, sum)
+		}
+	}
+}
+
+func TestSoftTopK(t *testing.T) {
+	x := []float64{3, 8, 1, 9, 4}
+	got, err := SoftTopK(x, 2, WithEpsilon(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeTo(t, "top 2", got, []float64{9, 8}, 1e-12)
+	all, _ := SoftTopK(x, 5, WithEpsilon(0))
+	closeTo(t, "all", all, []float64{9, 8, 4, 3, 1}, 1e-12)
+	soft, _ := SoftTopK(x, 3)
+	if !slices.IsSortedFunc(soft, func(a, b float64) int { return -cmpFloat(a, b) }) {
+		t.Errorf("not falling: %v", soft)
+	}
+	mask, _ := SoftQuantile(x, []float64{0, 1}, WithTargetWeights([]float64{3, 2}))
+	if s := total(mask); math.Abs(s-2) > 1e-8 {
+		t.Errorf("the mask sums to %v", s)
+	}
+	var option *OptionError
+	for _, k := range []int{0, 6} {
+		if _, err := SoftTopK(x, k); !errors.As(err, &option) {
+			t.Errorf("k = %d: %v", k, err)
+		}
+	}
+}
+
+func cmpFloat(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
