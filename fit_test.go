@@ -468,6 +468,27 @@ func (c *countdown) Err() error {
 	return nil
 }
 
+// TestNoEpochs: a fit of no epochs is its start, with one entry of History.
+func TestNoEpochs(t *testing.T) {
+	x := toy(6)
+	for _, o := range [][]FitOption{{WithEpochs(0)}, {WithEpochs(0), WithBatch(1000)}, {WithEpochs(0), WithStart(StartUniform)}} {
+		q, err := FitQMF(context.Background(), x, 3, o...)
+		if err != nil || len(q.History) != 1 || q.Best != 0 {
+			t.Errorf("%v, history %v", err, q.History)
+		}
+	}
+	n, err := FitNMF(context.Background(), x, 3, WithEpochs(0))
+	if err != nil || len(n.History) != 1 {
+		t.Errorf("%v, history %v", err, n.History)
+	}
+	for _, o := range [][]FitOption{{WithEpochs(3)}, {WithEpochs(3), WithBatch(1000)}} {
+		q, err := FitQMF(context.Background(), x, 3, o...)
+		if err != nil || len(q.History) != 4 {
+			t.Errorf("%v, history %v", err, q.History)
+		}
+	}
+}
+
 // TestAwkwardData: constant and zero rows, ties, few samples, more components
 // than rows or columns.
 func TestAwkwardData(t *testing.T) {

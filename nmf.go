@@ -74,6 +74,9 @@ func checkFit(x Mat, rank int, c *config) error {
 	if rank < 1 {
 		return &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least 1"}
 	}
+	if rank > maxCells/(x.Rows+x.Cols) {
+		return &OptionError{Option: "rank", Value: itoa(rank), Bound: "the factors of a " + x.size() + " matrix would need too much memory"}
+	}
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
 			if v-v != 0 {
@@ -227,7 +230,7 @@ func (f *factors) multiplicative(ctx context.Context, p *pool.Pool, x Mat, c *co
 			pt.loss += divergence(ws.x[:f.n], ws.w, ws.r)
 		}
 	}
-	history := make([]float64, 0, c.epochs+1)
+	history := make([]float64, 0, min(c.epochs, 1000)+1)
 	total := func() float64 {
 		s := 0.0
 		for i := range parts {
@@ -292,7 +295,7 @@ func divergence(x, w, r []float64) float64 {
 			s += w[j]
 		}
 	}
-	return s
+	return max(s, 0) // it is one; rounding may say otherwise of a perfect fit
 }
 
 // stopped wraps what ended a fit early.

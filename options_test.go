@@ -161,6 +161,7 @@ func TestBadArguments(t *testing.T) {
 		{"ragged", short, &shape, "row 1"},
 		{"rank 0", fit(good, 0), &option, "rank(0)"},
 		{"rank 0", nmf(good, 0), &option, "rank(0)"},
+		{"absurd rank", nmf(good, 1<<31-1), &option, "memory"},
 		{"empty matrix", fit(Mat{}, 1), &shape, "at least one row"},
 		{"short data", fit(Mat{Rows: 2, Cols: 2, Stride: 2, Data: x}, 1), &shape, "3 numbers"},
 		{"stride", fit(Mat{Rows: 2, Cols: 2, Stride: 1, Data: x}, 1), &shape, "stride"},

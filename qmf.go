@@ -27,6 +27,7 @@ package quantmf
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/elem"
@@ -140,7 +141,7 @@ type qmfFit struct {
 	loss               []float64 // of each row, at its last visit
 	work               []visitor
 	history            []float64
-	replace            bool      // the last entry of history is of the last whole epoch as visited
+	replace            bool      // the last entry of history is of the model as it stands, to be made exact
 	gradV              []float64 // k × np: the gradient at Ṽ
 }
 
@@ -641,9 +642,10 @@ func (f *qmfFit) begin(ctx context.Context) error {
 		steps = 0
 	}
 	f.pool.Do(f.d, func(worker, i int) { f.startRow(&f.work[worker], i, steps) })
-	f.history = make([]float64, 0, f.epochs+2)
+	f.history = make([]float64, 0, min(f.epochs, 1000)+2)
 	if err == nil {
 		f.history = append(f.history, f.meanLoss())
+		f.replace = true
 	}
 	return err
 }
@@ -895,7 +897,7 @@ func (q *QMF) Bend() []float64 {
 			wt += float64(dw * dt)
 			tt += float64(dt * dt)
 		}
-		if ww > 0 && tt > 0 {
+		if ww > 0 && tt > 0 && slices.Min(t) < slices.Max(t) {
 			out[i] = min(max(1-float64(wt/ww*(wt/tt)), 0), 1)
 		}
 	}

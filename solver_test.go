@@ -129,3 +129,30 @@ func TestSmallEpsilon(t *testing.T) {
 		}
 	}
 }
+
+// TestHardest keeps the problems that took the most passes of a hundred thousand:
+// heavy tails, where most samples share a few targets.
+func TestHardest(t *testing.T) {
+	for name, c := range map[string]struct {
+		state random.Source
+		most  int
+	}{
+		"48x32, ε=1e-4":  {0x217cfb27a398837e, 250},
+		"96x32, ε=1e-3":  {0xdac3cba2590dd457, 200},
+		"32x32, ε=1e-3":  {0x0c9faa0e27ce7870, 200},
+		"16x32, ε=1e-4":  {0x8dad9b1862e2b1fa, 200},
+		"112x16, ε=1e-3": {0x56917fa071bf1d5a, 200},
+		"32x16, ε=1e-2":  {0xf05f3dab0ba91f6c, 200},
+	} {
+		src := c.state
+		x, b, eps := randomProblem(&src)
+		tr, err := Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %d passes to %.1e", name, tr.Iterations, tr.MarginalError)
+		if !tr.Converged || tr.Iterations > c.most {
+			t.Errorf("%s: converged %v, %d passes, want at most %d", name, tr.Converged, tr.Iterations, c.most)
+		}
+	}
+}
