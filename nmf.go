@@ -74,7 +74,7 @@ func checkFit(x Mat, rank int, c *config) error {
 	if rank < 1 {
 		return &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least 1"}
 	}
-	if rank > maxCells/(x.Rows+x.Cols) {
+	if uint64(rank) > maxCells/uint64(x.Rows+x.Cols) {
 		return &OptionError{Option: "rank", Value: itoa(rank), Bound: "the factors of a " + x.size() + " matrix would need too much memory"}
 	}
 	for i := range x.Rows {
