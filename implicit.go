@@ -211,7 +211,7 @@ func (t *Transport) SortVJP(z []float64) (*Gradient, error) {
 	r.squash.backward(g.X, r.xs, r.x)
 	g.scale(sz, sx)
 	for i := range g.X {
-		g.X[i] = saturate(g.X[i] + float64(r.a[i]*direct[i])*sz)
+		g.X[i] = saturate(g.X[i] + float64(float64(r.a[i]*direct[i])*sz))
 	}
 	return g, nil
 }
@@ -304,7 +304,7 @@ func (r *row) entropic(zeta, v []float64) float64 {
 			ml += float64(p * t)
 			mul += float64(float64(p*u) * t)
 		}
-		total += mul/z - float64(mu/z)*(ml/z)
+		total += mul/z - float64(mu/z*(ml/z))
 	}
 	return total
 }
@@ -442,7 +442,7 @@ func (t *Transport) QuantileJVP(q []float64, dir Gradient) ([]float64, error) {
 			mqu += float64(float64(p*level) * du)
 			s += float64(p * dq[j])
 		}
-		out[i] = saturate(s*sd + float64((mqu-float64(mq*mu))*sq)*sd)
+		out[i] = saturate(float64(s*sd) + float64((mqu-float64(mq*mu))*sq*sd))
 	}
 	return out, nil
 }

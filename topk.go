@@ -51,7 +51,7 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 	}
 	end, place := 0.0, make([]int, len(centers))
 	for c, l := range centers {
-		from := min(max(l-width/2, end), 1-width)
+		from := min(max(l-float64(width*0.5), end), 1-width)
 		if from-end > snap { // the samples between
 			b = append(b, from-end)
 		} else {

@@ -71,10 +71,10 @@ func Exp(x float64) float64 {
 	if x > 709 { // 2^e may not be representable: scale in two steps
 		e--
 		s := math.Float64frombits(pow16[k&15])
-		return (s + (pow16lo[k&15] + float64(s*p))) * math.Float64frombits((e+1023)<<52) * 2
+		return float64((s+(pow16lo[k&15]+float64(s*p)))*math.Float64frombits((e+1023)<<52)) * 2
 	}
 	s := math.Float64frombits(pow16[k&15])
-	return (s + (pow16lo[k&15] + float64(s*p))) * math.Float64frombits((e+1023)<<52)
+	return float64((s + (pow16lo[k&15] + float64(s*p))) * math.Float64frombits((e+1023)<<52))
 }
 
 const (
