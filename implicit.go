@@ -101,6 +101,7 @@ func (t *Transport) QuantileVJP(q, z []float64) (*Gradient, error) {
 	r.adjoint(zeta, levels)
 	r.rowTotals(g.Q, r.sums)
 	copy(g.B, r.lam)
+	tangent(g.B, r.b)
 	copy(g.X, r.gx)
 	r.others(g, zeta, levels)
 	r.mean(g.A, r.lam)
@@ -258,19 +259,17 @@ func (r *row) pairs(out, zeta, v []float64) {
 	}
 }
 
-// adjoint fills lam with λ and gx with the gradient at x̃; sums then holds N.
+// adjoint fills lam with λ, up to a constant, and gx with the gradient at x̃; sums then holds N.
 // zeta has np numbers, v has m.
 func (r *row) adjoint(zeta, v []float64) {
-	m := r.m
 	r.factor()
 	r.pairs(r.lam, zeta, v)
+	copy(r.rho, r.lam)
 	laplacian.Solve(r.fac, r.piv, r.lam)
-	tangent(r.lam, r.b)
-	for j := range m - 1 {
-		r.inc[j] = v[j+1] - v[j]
-		r.linc[j] = r.lam[j+1] - r.lam[j]
+	if lo, hi := bounds(r.lam); hi-lo > 1e3 {
+		r.regauge()
 	}
-	kernel.Covariance(r.gx, r.e, r.w, r.z, zeta, r.a, r.inc, r.linc, r.dy, r.tmp)
+	kernel.Covariance(r.gx, r.e, r.w, r.z, zeta, r.a, v, r.lam, r.cy)
 	scale := 2 / r.eps
 	for i := range r.gx {
 		r.gx[i] *= scale
@@ -307,6 +306,42 @@ func (r *row) entropic(zeta, v []float64) float64 {
 		total += mul/z - float64(mu/z*(ml/z))
 	}
 	return total
+}
+
+// regauge takes from λ the value about which most of b lies, and then adds what
+// the residual ρ - Lλ says is missing: levels of little weight may have a λ so
+// large that the differences between the others are lost in its last place.
+func (r *row) regauge() {
+	m := r.m
+	res := r.rho
+	for j := range m {
+		for k, g := range r.gram[j*m : j*m+j] {
+			t := float64((r.lam[j] - r.lam[k]) * g)
+			res[j] -= t
+			res[k] += t
+		}
+	}
+	center(res, r.b)
+	laplacian.Solve(r.fac, r.piv, res)
+	// The weighted median, by counting: m is small.
+	mid := r.lam[0]
+	for _, c := range r.lam {
+		below, at := 0.0, 0.0
+		for j, l := range r.lam {
+			if l < c {
+				below += r.b[j]
+			} else if l == c {
+				at += r.b[j]
+			}
+		}
+		if below <= 0.5 && below+at >= 0.5 {
+			mid = c
+			break
+		}
+	}
+	for j, d := range res {
+		r.lam[j] = (r.lam[j] - mid) + d
+	}
 }
 
 // rowTotals fills out_j = Σ_k N_jk of a lower triangle.

@@ -467,7 +467,8 @@ func (f *qmfFit) visit(worker, slot int) {
 	if f.r != nil {
 		f.stepR(v, i, unit)
 	}
-	// F̄ = b∘(λ - Σbλ), and Σbλ = 0.
+	// F̄ = b∘(λ - Σbλ).
+	tangent(r.lam, r.b)
 	for j, b := range r.b {
 		v.num[j] = float64(b * r.lam[j])
 	}

@@ -231,7 +231,11 @@ func (c *config) run(r *row, x []float64) outcome {
 		out.converged = out.rel <= max(c.tolerance, r.roundingFloor())
 		return out
 	}
-	return r.solve(c.tolerance, c.maxIterations, nil)
+	out := r.solve(c.tolerance, c.maxIterations, nil)
+	if out.converged && r.coupling() < weak {
+		out = r.polish(c.weights, c.targetWeights, out)
+	}
+	return out
 }
 
 // potentials fills F and G from h: g_j = ε h_j + Y_j² - 2δY_j and
@@ -448,13 +452,12 @@ func (r *row) farColumn(j int, low float64) float64 {
 func (r *row) fork() *row {
 	f := *r
 	m := r.m
-	buf := make([]float64, 2*r.np+10*m+16*m+2*m*m)
+	buf := make([]float64, 2*r.np+9*m+2*m*m)
 	take := func(k int) (v []float64) { v, buf = buf[:k:k], buf[k:]; return v }
 	f.v, f.gx = take(r.np), take(r.np)
-	for _, p := range []*[]float64{&f.dg, &f.od, &f.piv, &f.floor, &f.lam, &f.rho, &f.inc, &f.linc, &f.dir, &f.cum} {
+	for _, p := range []*[]float64{&f.dg, &f.od, &f.piv, &f.floor, &f.lam, &f.rho, &f.inc, &f.dir, &f.cum} {
 		*p = take(m)
 	}
-	f.tmp = take(16 * m)
 	f.fac, f.sums = take(m*m), take(m*m)
 	return &f
 }

@@ -60,6 +60,7 @@ func SoftQuantileRowsVJP(x, q, z Mat, opts ...Option) (dx, dq, db Mat, err error
 		g := Gradient{X: dx.Row(i), B: db.Row(i), Q: each.Row(i)}
 		r.rowTotals(g.Q, r.sums)
 		copy(g.B, r.lam)
+		tangent(g.B, r.b)
 		copy(g.X, r.gx)
 		r.squash.backward(g.X, r.xs, r.x)
 		g.scale(sz, sq)

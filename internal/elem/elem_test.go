@@ -173,3 +173,29 @@ func BenchmarkLog(b *testing.B) {
 }
 
 var sink float64
+
+func TestDouble(t *testing.T) {
+	// Σ of 1e5 thirds against a third of 1e5, times one another, in 200 bits.
+	d := Double{}
+	want := new(big.Float).SetPrec(200)
+	third := 1.0 / 3
+	for i := range 100000 {
+		x := third * float64(1+i%7)
+		d = d.Plus(x)
+		want.Add(want, big.NewFloat(x))
+	}
+	sq := d.Times(d)
+	wantSq := new(big.Float).SetPrec(200).Mul(want, want)
+	wantSq.Sub(wantSq, big.NewFloat(sq.hi))
+	wantSq.Sub(wantSq, big.NewFloat(sq.lo))
+	if e, _ := wantSq.Float64(); math.Abs(e) > 1e-29*sq.hi {
+		t.Errorf("square off by %g of %g", e, sq.hi)
+	}
+	near := d.Plus(-1e-12)
+	if got := d.Minus(near); math.Abs(got/1e-12-1) > 1e-9 {
+		t.Errorf("difference %v, want 1e-12", got)
+	}
+	if math.Abs(d.Float64()-d.hi) > 1e-10 {
+		t.Error("Float64")
+	}
+}

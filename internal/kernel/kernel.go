@@ -226,68 +226,41 @@ func Average(t, e, w, z []float64, first float64, d []float64) {
 
 // Covariance fills
 //
-//	out_i = ζ_i Cov_{M_i}(v, y) - a_i Cov_{M_i}(λ, y)
+//	out_i = ζ_i Cov_{M_i}(v, y) - a_i Cov_{M_i}(λ, y) = Cov_{M_i}(u_i, y),  u_ij = ζ_i v_j - a_i λ_j.
 //
-// for levels given by their m-1 increments dv, dl and dy >= 0. The covariance
-// of two sequences over the levels is Σ_J Σ_K dv_J dy_K F_min(J,K) (1-F_max(J,K))
-// (Hoeffding), F the distribution function of M_i; the sums over K are running
-// sums of positive numbers from both ends, so nothing cancels but what cancels
-// in the sum over J itself. tmp has 16m numbers.
-func Covariance(out, e, w, z, zeta, a, dv, dl, dy, tmp []float64) {
+// Levels are taken about the likeliest one of the sample: a plan on one level
+// gives 0 without cancellation, and a level of little weight adds little
+// however large its v. Eight lanes keep their own.
+func Covariance(out, e, w, z, zeta, a, v, lam, y []float64) {
 	m := len(w)
-	dv, dl, dy = dv[:m-1], dl[:m-1], dy[:m-1]
-	up, tail := tmp[:Lanes*m], tmp[Lanes*m:2*Lanes*m]
+	v, lam, y = v[:m], lam[:m], y[:m]
 	for len(out) >= Lanes {
-		for half := 0; half < Lanes; half += 4 {
-			row := e[half : Lanes*m]
-			// From above: tail_J = G_J and up_J = Σ_{K>J} dy_K G_K.
-			var g0, g1, g2, g3, b0, b1, b2, b3 float64
-			for J := m - 2; J >= 0; J-- {
-				r, wj, dj := row[Lanes*(J+1):Lanes*(J+1)+4:Lanes*(J+1)+4], w[J+1], dy[J]
-				g, b := tail[Lanes*J:Lanes*J+4:Lanes*J+4], up[Lanes*J:Lanes*J+4:Lanes*J+4]
-				g0 += float64(r[0] * wj)
-				g1 += float64(r[1] * wj)
-				g2 += float64(r[2] * wj)
-				g3 += float64(r[3] * wj)
-				g[0], g[1], g[2], g[3] = g0, g1, g2, g3
-				b[0], b[1], b[2], b[3] = b0, b1, b2, b3
-				b0 += float64(dj * g0)
-				b1 += float64(dj * g1)
-				b2 += float64(dj * g2)
-				b3 += float64(dj * g3)
+		row := e[:Lanes*m]
+		var best [Lanes]float64
+		var top [Lanes]int
+		for j, wj := range w {
+			r := row[Lanes*j : Lanes*j+Lanes : Lanes*j+Lanes]
+			for l := range best {
+				if p := float64(r[l] * wj); p > best[l] {
+					best[l], top[l] = p, j
+				}
 			}
-			// From below: F_J and Σ_{K<=J} dy_K F_K.
-			var f0, f1, f2, f3, p0, p1, p2, p3, v0, v1, v2, v3, l0, l1, l2, l3 float64
-			for J, dj := range dy {
-				r, wj, vj, lj := row[Lanes*J:Lanes*J+4:Lanes*J+4], w[J], dv[J], dl[J]
-				g, b := tail[Lanes*J:Lanes*J+4:Lanes*J+4], up[Lanes*J:Lanes*J+4:Lanes*J+4]
-				f0 += float64(r[0] * wj)
-				f1 += float64(r[1] * wj)
-				f2 += float64(r[2] * wj)
-				f3 += float64(r[3] * wj)
-				p0 += float64(dj * f0)
-				p1 += float64(dj * f1)
-				p2 += float64(dj * f2)
-				p3 += float64(dj * f3)
-				c := float64(g[0]*p0) + float64(f0*b[0])
-				v0 += float64(vj * c)
-				l0 += float64(lj * c)
-				c = float64(g[1]*p1) + float64(f1*b[1])
-				v1 += float64(vj * c)
-				l1 += float64(lj * c)
-				c = float64(g[2]*p2) + float64(f2*b[2])
-				v2 += float64(vj * c)
-				l2 += float64(lj * c)
-				c = float64(g[3]*p3) + float64(f3*b[3])
-				v3 += float64(vj * c)
-				l3 += float64(lj * c)
+		}
+		for l := range top {
+			t := top[l]
+			vt, lt, yt := v[t], lam[t], y[t]
+			zl, al := zeta[l], a[l]
+			var mu, my, muy float64
+			for j, wj := range w {
+				p := float64(row[Lanes*j+l] * wj)
+				u := float64(zl*(v[j]-vt)) - float64(al*(lam[j]-lt))
+				dy := y[j] - yt
+				pu := float64(p * u)
+				mu += pu
+				my += float64(p * dy)
+				muy += float64(pu * dy)
 			}
-			to, by := out[half:half+4:half+4], z[half:half+4:half+4]
-			q, ai := zeta[half:half+4:half+4], a[half:half+4:half+4]
-			to[0] = (float64(q[0]*v0) - float64(ai[0]*l0)) / float64(by[0]*by[0])
-			to[1] = (float64(q[1]*v1) - float64(ai[1]*l1)) / float64(by[1]*by[1])
-			to[2] = (float64(q[2]*v2) - float64(ai[2]*l2)) / float64(by[2]*by[2])
-			to[3] = (float64(q[3]*v3) - float64(ai[3]*l3)) / float64(by[3]*by[3])
+			out[l] = muy/z[l] - float64(mu/z[l]*(my/z[l]))
 		}
 		out, z, zeta, a, e = out[Lanes:], z[Lanes:], zeta[Lanes:], a[Lanes:], e[Lanes*m:]
 	}

@@ -83,13 +83,6 @@ func TestAgainstDefinitions(t *testing.T) {
 					}
 				}
 			}
-			mean, cov := make([]float64, p.np), make([]float64, p.np)
-			Average(mean, p.e, p.w, p.z, 3, p.inc)
-			dy := make([]float64, m-1)
-			for j := range dy {
-				dy[j] = p.y[j+1] - p.y[j]
-			}
-			Covariance(cov, p.e, p.w, p.z, p.zeta, p.weights, p.inc, p.otherIncrement, dy, make([]float64, 16*m))
 			level := func(first float64, d []float64) []float64 {
 				v := []float64{first}
 				for _, x := range d {
@@ -97,6 +90,9 @@ func TestAgainstDefinitions(t *testing.T) {
 				}
 				return v
 			}
+			mean, cov := make([]float64, p.np), make([]float64, p.np)
+			Average(mean, p.e, p.w, p.z, 3, p.inc)
+			Covariance(cov, p.e, p.w, p.z, p.zeta, p.weights, level(3, p.inc), level(0, p.otherIncrement), p.y)
 			q, l := level(3, p.inc), level(0, p.otherIncrement)
 			for i := range n {
 				mean1 := func(v []float64) (s float64) {
@@ -181,8 +177,10 @@ func BenchmarkKernels(b *testing.B) {
 	p := newProblem(256, 16)
 	m := p.m
 	c, dg, od := make([]float64, m), make([]float64, m), make([]float64, m)
-	t, tmp := make([]float64, p.np), make([]float64, 16*m)
-	dy := make([]float64, m-1)
+	t := make([]float64, p.np)
+	u, v := make([]float64, m), make([]float64, m)
+	copy(u, p.inc)
+	copy(v, p.otherIncrement)
 	for name, f := range map[string]func(){
 		"Build":      func() { Build(p.e, p.s, p.h, p.y) },
 		"BuildPower": func() { BuildPower(p.e, p.s, p.y[0], 1./15, m) },
@@ -190,7 +188,7 @@ func BenchmarkKernels(b *testing.B) {
 		"Moments":    func() { Moments(dg, od, p.e, p.v) },
 		"ColSums":    func() { ColSums(c, p.e, p.v) },
 		"Average":    func() { Average(t, p.e, p.w, p.z, 0, p.inc) },
-		"Covariance": func() { Covariance(t, p.e, p.w, p.z, p.zeta, p.weights, p.inc, p.otherIncrement, dy, tmp) },
+		"Covariance": func() { Covariance(t, p.e, p.w, p.z, p.zeta, p.weights, u, v, p.y) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			for range b.N {
