@@ -10,13 +10,15 @@ import (
 
 // hardPlan is the plan: sample i holds the mass between lo_i and hi_i, that of
 // all samples equal to it, and level j the mass between cum_j and cum_{j+1}.
+// Masses are in units of 1/(nm), and so integers, where a and b are uniform:
+// then ranks and shares are exact.
 type hardPlan struct {
 	x       []float64
 	xs      []float64 // squashed
 	y, a, b []float64
 	perm    []int32
 	lo, hi  []float64
-	cum     []float64 // m+1 numbers from 0 to 1
+	cum     []float64 // m+1 numbers from 0 on
 	cuts    []float64 // m-1 thresholds between levels, in squashed x
 	squash  squashed
 }
@@ -33,13 +35,18 @@ func newHardPlan(x []float64, c *config, m int) *hardPlan {
 	n := len(x)
 	h := &hardPlan{x: r.x[:n], xs: r.xs[:n], y: r.y, a: r.a[:n], b: r.b, perm: r.perm[:n], squash: r.squash,
 		lo: make([]float64, n), hi: make([]float64, n), cum: make([]float64, m+1), cuts: make([]float64, m-1)}
+	whole := 1.0
+	uniform := c.weights == nil && c.targetWeights == nil
+	if uniform {
+		whole = float64(n) * float64(m)
+	}
 	for j, b := range h.b {
 		h.cum[j+1] = h.cum[j] + b
-		if c.targetWeights == nil {
-			h.cum[j+1] = float64(j+1) / float64(m)
+		if uniform {
+			h.cum[j+1] = float64(j+1) * float64(n)
 		}
 	}
-	h.cum[m] = 1
+	h.cum[m] = whole
 	mass, level := 0.0, 0
 	count := 0
 	for p := 0; p < n; {
@@ -49,11 +56,11 @@ func newHardPlan(x []float64, c *config, m int) *hardPlan {
 			mass += h.a[h.perm[end]]
 			count++
 		}
-		if c.weights == nil {
-			mass = float64(count) / float64(n)
+		if uniform {
+			mass = float64(count) * float64(m)
 		}
 		if end == n {
-			mass = 1
+			mass = whole
 		}
 		for h.cum[level] < mass-snap {
 			level++
@@ -66,14 +73,13 @@ func newHardPlan(x []float64, c *config, m int) *hardPlan {
 		}
 		p = end
 	}
-	r.setEpsilon(1) // only shifts thresholds inside a sample shared by two levels
-	r.hardCuts(h)
+	h.thresholds()
 	return h
 }
 
-// hardCuts fills the thresholds: on the sample that two levels share, half way
+// thresholds fills cuts: on the sample that two levels share, half way
 // between the samples that a boundary of mass divides.
-func (r *row) hardCuts(h *hardPlan) {
+func (h *hardPlan) thresholds() {
 	p := 0
 	n := len(h.x)
 	for J := range h.cuts {
@@ -93,9 +99,17 @@ func (r *row) hardCuts(h *hardPlan) {
 	}
 }
 
-// shares calls f for every level that sample i shares mass with, in order. A
-// sample without mass belongs to the level that its place falls into.
+// shares calls f for every level that sample i shares mass with, in order, with
+// the share.
 func (h *hardPlan) shares(i int, f func(j int, share float64)) {
+	whole := h.masses(i, func(int, float64) {})
+	h.masses(i, func(j int, mass float64) { f(j, mass/whole) })
+}
+
+// masses calls f for every level that sample i, or all that equal it, share mass
+// with, and returns the whole of it. A sample without mass belongs to the level
+// that its place falls into.
+func (h *hardPlan) masses(i int, f func(j int, mass float64)) (whole float64) {
 	lo, hi := h.lo[i], h.hi[i]
 	if !(hi > lo) {
 		j := 0
@@ -103,7 +117,7 @@ func (h *hardPlan) shares(i int, f func(j int, share float64)) {
 			j++
 		}
 		f(j, 1)
-		return
+		return 1
 	}
 	// first level that ends above lo
 	a, z := 0, len(h.b)-1
@@ -116,9 +130,10 @@ func (h *hardPlan) shares(i int, f func(j int, share float64)) {
 	}
 	for j := a; j < len(h.b) && h.cum[j] < hi; j++ {
 		if s := min(hi, h.cum[j+1]) - max(lo, h.cum[j]); s > 0 {
-			f(j, s/(hi-lo))
+			f(j, s)
 		}
 	}
+	return hi - lo
 }
 
 // average fills out with each sample's mean of q over its mass.
@@ -136,13 +151,13 @@ func (h *hardPlan) average(out, q []float64) {
 // at returns sample i's mean of q over its mass.
 func (h *hardPlan) at(i int, q []float64) float64 {
 	first, sum := -1, 0.0
-	h.shares(i, func(j int, s float64) {
+	whole := h.masses(i, func(j int, s float64) {
 		if first < 0 {
 			first = j
 		}
 		sum += float64(s * (q[j] - q[first]))
 	})
-	return q[first] + sum
+	return q[first] + sum/whole
 }
 
 // sorted returns each level's mean of x over its mass.

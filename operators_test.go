@@ -604,6 +604,8 @@ func TestHardLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeTo(t, "rank", r, []float64{3.5, 1, 2, 3.5, 5}, 0)
+	r, _ = SoftRank([]float64{0, 1, 1, 1, 1, 5, 6}, hard)
+	closeTo(t, "rank of four ties", r, []float64{1, 3.5, 3.5, 3.5, 3.5, 6, 7}, 0)
 	s, _ := SoftSort(x, hard)
 	closeTo(t, "sort", s, []float64{1, 2, 3, 3, 5}, 0)
 	q, _ := SoftQuantile(x, []float64{10, 20, 30, 40, 50}, hard)
