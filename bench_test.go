@@ -189,3 +189,80 @@ func BenchmarkEpoch(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkCalls times each public call on 256 samples and 16 levels at ε = 0.01.
+// The metric "x/reference" is how many times longer Algorithm 1 takes for the
+// forward alone, run to the same column error of 1e-9 (sinkhorn.go).
+func BenchmarkCalls(b *testing.B) {
+	const n, m = 256, 16
+	x, w, q, z := benchRow(n, m)
+	opts := []Option{WithTargetWeights(w), WithSquash(SquashNone)}
+	iterations := 100
+	for ; ; iterations += 100 {
+		t, err := Solve(x, append(opts, WithIterations(iterations))...)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if t.MarginalError <= 1e-9 {
+			break
+		}
+	}
+	reference := math.Inf(1)
+	for range 3 {
+		start := time.Now()
+		Solve(x, append(opts, WithIterations(iterations))...)
+		reference = min(reference, float64(time.Since(start)))
+	}
+	t, err := Solve(x, opts...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	f, _ := t.Map(q)
+	rows, levels, zs := NewMat(64, n), Mat{Rows: 1, Cols: m, Data: q, Stride: m}, NewMat(64, n)
+	for i := range rows.Rows {
+		copy(rows.Row(i), x)
+		copy(zs.Row(i), z)
+	}
+	steps, err := Solve(x, append(opts, WithIterations(50))...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	one := append(opts, WithWorkers(1))
+	for _, c := range []struct {
+		name string
+		per  int
+		call func() error
+	}{
+		{"Solve", 1, func() error { _, err := Solve(x, opts...); return err }},
+		{"SoftQuantile", 1, func() error { _, err := SoftQuantile(x, q, opts...); return err }},
+		{"SoftRank", 1, func() error { _, err := SoftRank(x, opts...); return err }},
+		{"SoftSort", 1, func() error { _, err := SoftSort(x, opts...); return err }},
+		{"SoftQuantiles,3levels", 1, func() error { _, err := SoftQuantiles(x, []float64{0.25, 0.5, 0.75}); return err }},
+		{"SoftTopK,5", 1, func() error { _, err := SoftTopK(x, 5); return err }},
+		{"SoftQuantileRows", 64, func() error { _, err := SoftQuantileRows(rows, levels, one...); return err }},
+		{"SoftQuantileRowsVJP", 64, func() error { _, _, _, err := SoftQuantileRowsVJP(rows, levels, zs, one...); return err }},
+		{"Rank", 1, func() error { t.Rank(); return nil }},
+		{"Sort", 1, func() error { t.Sort(); return nil }},
+		{"Quantile", 1, func() error { _, err := t.Quantile(q); return err }},
+		{"RankVJP", 1, func() error { _, err := t.RankVJP(z); return err }},
+		{"SortVJP", 1, func() error { _, err := t.SortVJP(z[:m]); return err }},
+		{"QuantileVJP", 1, func() error { _, err := t.QuantileVJP(q, z); return err }},
+		{"QuantileJVP", 1, func() error { _, err := t.QuantileJVP(q, Gradient{X: z}); return err }},
+		{"UnrolledQuantileVJP,50", 1, func() error { _, err := steps.UnrolledQuantileVJP(q, z); return err }},
+		{"Map.At", 1, func() error { f.At(0.3); return nil }},
+		{"Map.Slope", 1, func() error { f.Slope(0.3); return nil }},
+		{"Map.Invert", 1, func() error { _, err := f.Invert(5); return err }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for range b.N {
+				if err := c.call(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			row := float64(b.Elapsed()) / float64(b.N) / float64(c.per)
+			b.ReportMetric(row/1000, "µs/row")
+			b.ReportMetric(reference/row, "x/reference")
+		})
+	}
+}

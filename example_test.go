@@ -141,3 +141,16 @@ func ExampleWithMidpointRanks() {
 	// Output:
 	// [3.5 1.5 1.5 3.5]
 }
+
+// The mean of the three largest, with its gradient.
+func ExampleTopKWeights() {
+	x := []float64{3, 8, 1, 9, 4}
+	b, _ := quantmf.TopKWeights(len(x), 3)
+	t, _ := quantmf.Solve(x, quantmf.WithTargetWeights(b), quantmf.WithEpsilon(0.03))
+	s := t.Sort()
+	z := []float64{0, 1. / 3, 1. / 3, 1. / 3} // the first target collects the rest
+	g, _ := t.SortVJP(z)
+	fmt.Printf("%.2f, gradient %.2f\n", (s[1]+s[2]+s[3])/3, g.X)
+	// Output:
+	// 6.92, gradient [0.01 0.32 -0.01 0.32 0.35]
+}

@@ -32,7 +32,7 @@ func (r *row) checkPlan(out outcome) {
 	for j, b := range r.b {
 		rel = max(rel, math.Abs(c[j]-b)/b)
 	}
-	if out.converged && rel > 2*out.rel+1e-11+r.roundingFloor() {
+	if out.converged && rel > 2*out.rel+1e-11+r.rounding() {
 		panic("quantmf: invariant: columns are off by " + ftoa(rel) + ", not " + ftoa(out.rel))
 	}
 }

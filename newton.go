@@ -220,15 +220,18 @@ func (r *row) setEpsilon(eps float64) {
 	r.built = false
 }
 
-// roundingFloor is the relative error of c that rounding in the logits leaves;
-// at most 1e-6, beyond which a plan is not called converged.
-func (r *row) roundingFloor() float64 {
+// rounding is the relative error of c that rounding in the logits leaves.
+func (r *row) rounding() float64 {
 	top := 0.0
 	for _, v := range r.s {
 		top = max(top, math.Abs(v))
 	}
-	return min(8*unit*(1+float64(2*top*r.edge)), 1e-6)
+	return 8 * unit * (1 + float64(2*top*r.edge))
 }
+
+// roundingFloor is the error at which a plan is called converged whatever the
+// tolerance: that of rounding, but never above 1e-6.
+func (r *row) roundingFloor() float64 { return min(r.rounding(), 1e-6) }
 
 // initial fills tau_J, J = 0..m-2, with the thresholds between targets J and
 // J+1 of the monotone transport, in centred x: where M_i,J+1 = M_iJ. A sample
