@@ -49,12 +49,19 @@
 //
 // Rows are squashed onto [0,1] by a logistic function of their z-score
 // ([SquashLogistic]) and targets are a regular grid there, so ε has one meaning
-// for every row and does not depend on n. Between two neighbouring levels the
-// plan passes over within a width of ε(m-1)/2 in squashed units, from odds 1:1
-// to odds e:1; the levels lie 1/(m-1) apart. So a map is a chain of steps where
-// ε is well below 2/(m-1)², and is smoothed across several levels where it is well above:
-// 0.009 for m = 16, 0.04 for m = 8. The default, 0.01, lets neighbouring levels
-// overlap at m = 16 and keeps corners visible at m = 8.
+// for every row and does not depend on n or on the units of x.
+//
+// With many levels a sample is spread over targets with a standard deviation of
+// about √(ε/2): 0.07 of the range at the default of 0.01. Ranks and sorted
+// values are blurred over that share of the n samples. To blur over a share s,
+// take ε = 2s².
+//
+// With few levels what counts is the boundary between neighbours: the odds
+// between the two levels grow by a factor e every ε(m-1)/2 in squashed x, and
+// the levels lie 1/(m-1) apart. So a map is a chain of steps where ε is well
+// below 2/(m-1)², 0.009 for m = 16 and 0.04 for m = 8, and smooth across several
+// levels where it is well above. The default lets neighbours overlap at m = 16
+// and leaves corners at m = 8.
 //
 // # Convergence
 //
@@ -75,7 +82,15 @@
 //
 // All functions may be called from several goroutines at once, and fitted
 // models and transports are immutable. Goroutines live no longer than the call
-// that starts them. Inputs are neither changed nor kept.
+// that starts them. Inputs are neither changed nor kept. What each call costs is
+// in its documentation and, measured, in docs/cost.md.
+//
+// # NaN
+//
+// A NaN or an infinity in an argument is a [*DataError] that says where, never a
+// value to be sorted. Magnitudes are bounded where a sum could overflow: 1e300
+// for samples and quantile values of operators, 1e150 for matrices to be fitted.
+// A gradient beyond the largest number is given as that number.
 //
 // # Map of files
 //
@@ -83,7 +98,8 @@
 //	squash.go     rows onto [0,1]                 sinkhorn.go Algorithm 1, the reference
 //	newton.go     the semi-dual and its solver: the proof, the pass, the start
 //	quantile.go   R, S, T and Transport           implicit.go their derivatives              hard.go    the limit ε → 0
-//	rows.go       T of many rows                  map.go      T as a function: At, Slope, Invert
+//	rows.go       T of many rows                  topk.go     single quantiles and the k largest
+//	map.go        T as a function: At, Slope, Invert
 //	nmf.go        X ≈ UV                          qmf.go      X ≈ T(UV)
 //	internal/kernel     loops over samples        internal/laplacian  the m × m system
 //	internal/elem       exp, log, normal quantile internal/adam, pool, random

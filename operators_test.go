@@ -484,6 +484,44 @@ func total(v []float64) (s float64) {
 	return s
 }
 
+// TestEpsilonMeaning measures what the documentation says of ε: with many levels
+// a sample is spread with standard deviation √(ε/2), and between two levels the
+// odds grow by e every ε(m-1)/2.
+func TestEpsilonMeaning(t *testing.T) {
+	for _, n := range []int{100, 400} {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = (float64(i) + 0.5) / float64(n)
+		}
+		for _, eps := range []float64{0.003, 0.01, 0.03} {
+			tr, err := Solve(x, WithEpsilon(eps), WithLevels(200), WithSquash(SquashNone))
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := n / 2
+			mean, sq := 0.0, 0.0
+			for j := range 200 {
+				p, y := tr.row.plan(i, j), gridPoint(j, 200)
+				mean += p * y
+				sq += p * y * y
+			}
+			if std := math.Sqrt(sq - mean*mean); math.Abs(std/math.Sqrt(eps/2)-1) > 0.1 {
+				t.Errorf("n=%d, ε=%g: spread %v, √(ε/2) = %v", n, eps, std, math.Sqrt(eps/2))
+			}
+		}
+		tr, err := Solve(x, WithEpsilon(0.01), WithLevels(8), WithSquash(SquashNone))
+		if err != nil {
+			t.Fatal(err)
+		}
+		step := 0.01 * 7 / 2
+		odds := func(i int) float64 { return tr.row.plan(i, 4) / tr.row.plan(i, 3) }
+		i, k := n/2-n/20, n/2+n/20
+		if r, want := odds(k)/odds(i), math.Exp((x[k]-x[i])/step); math.Abs(r/want-1) > 1e-9 {
+			t.Errorf("n=%d: the odds grow by %v over %v, want %v", n, r, x[k]-x[i], want)
+		}
+	}
+}
+
 // TestFirstIterations writes Algorithm 1 out in the plain domain.
 func TestFirstIterations(t *testing.T) {
 	p := randomPoint(1, true, SquashNone, 0.1)

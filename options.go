@@ -208,7 +208,13 @@ func intAtLeast(v, low int, to func(c *config) *int) func(c *config) string {
 // WithEpsilon sets ε, the entropic regularisation, in units of the squared
 // distance between squashed samples and targets, both in [0,1] by default.
 // ε >= 0; default 0.01. Larger is smoother; see "Choosing ε" in the package
-// documentation. 0 is the limit ε → 0: exact sort and ranks, ties averaged.
+// documentation. 0 is the limit ε → 0: exact sort and ranks, ties averaged, and
+// each sample mapped to the mean of q over the levels that its share of the mass
+// covers. With as many values in q as samples that is the usual quantile
+// normalisation, equal samples getting the mean of the targets of their places;
+// with another number nothing is interpolated. There a gradient is that of the
+// limit where it has one: X of a sort and Q are exact, X of ranks and quantiles
+// is 0, and A, B, Y, Epsilon are 0 by convention.
 //
 // Bounds: 0, or from 1e-12 to 1e12. Below about 1e-6 the rounding of the
 // logits, in the order of 1e-16/ε, exceeds the default tolerance;
