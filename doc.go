@@ -96,11 +96,16 @@
 //
 //	mat.go        the matrix                      options.go  every option and its default    errors.go  the typed errors
 //	squash.go     rows onto [0,1]                 sinkhorn.go Algorithm 1, the reference
+//	row.go        the row problem and its workspace
 //	newton.go     the semi-dual and its solver: the proof, the pass, the start
+//	polish.go     the last digits where levels are coupled weakly
 //	quantile.go   R, S, T and Transport           implicit.go their derivatives              hard.go    the limit ε → 0
 //	rows.go       T of many rows                  topk.go     single quantiles and the k largest
 //	map.go        T as a function: At, Slope, Invert
 //	nmf.go        X ≈ UV                          qmf.go      X ≈ T(UV)
 //	internal/kernel     loops over samples        internal/laplacian  the m × m system
 //	internal/elem       exp, log, normal quantile internal/adam, pool, random
+//
+// A build with -tags invariants checks plan, marginals and order after every
+// solve (invariants.go).
 package quantmf

@@ -1,0 +1,132 @@
+package quantmf
+
+// This file holds the last digits of a transport whose levels are coupled
+// weakly. Where a boundary between levels is crossed by a share κ of the mass
+// only, the column sums c_j, which hold whole levels, tell the potential across
+// it no better than u/κ; ranks and maps do not feel that, but the shares of
+// samples that straddle the boundary do, and with them soft sorts and the
+// gradients in a and b.
+
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
+)
+
+// weak is the coupling between neighbouring levels below which polish is worth
+// its while.
+const weak = 1e-4
+
+// coupling returns the least Σ_{j<=J<k} G_jk over the boundaries J: what the
+// levels below a boundary share with those above. A rounding u in the column
+// sums moves the potential across it by u/κ.
+func (r *row) coupling() float64 {
+	m := r.m
+	least := 1.0
+	for J := range m - 1 {
+		s := 0.0
+		for k := J + 1; k < m; k++ {
+			for _, g := range r.gram[k*m : k*m+J+1] {
+				s += g
+			}
+		}
+		least = min(least, s)
+	}
+	return least
+}
+
+// polish takes Newton steps on residuals that are free of cancellation, where
+// levels are coupled weakly. The residual of the cut at boundary J is
+//
+//	R_J = Σ_{j>J} (b_j-c_j) = (A_k-B_J) - a_k G_kJ - Σ_{p<k} a_p G_pJ + Σ_{p>k} a_p F_pJ,
+//
+// samples p in order, k the one that holds the boundary's mass B_J, A_k the mass
+// up to and with it, G_pJ and F_pJ = 1-G_pJ the shares of sample p above and up
+// to the boundary. All terms are of the size of what crosses the boundary, and
+// A_k-B_J is taken from sums of the weights as given, in twice the precision;
+// where c_j sums the whole column, and loses all below u.
+func (r *row) polish(given, targets []float64, out outcome) outcome {
+	m, n := r.m, r.n
+	cut, share, d := r.cum[:m-1], r.tau[:m-1], r.dir
+	holder := make([]int, m-1)
+	weight := func(w []float64, i int) float64 {
+		if w == nil {
+			return 1
+		}
+		return w[i]
+	}
+	var totalA, totalB, sumA, sumB elem.Double
+	for i := range n {
+		totalA = totalA.Plus(weight(given, i))
+	}
+	for j := range m {
+		totalB = totalB.Plus(weight(targets, j))
+	}
+	for J, p := 0, -1; J < m-1; J++ {
+		sumB = sumB.Plus(weight(targets, J))
+		edge := sumB.Times(totalA)
+		for p < 0 || p < n-1 && sumA.Times(totalB).Minus(edge) < 0 {
+			p++
+			sumA = sumA.Plus(weight(given, int(r.perm[p])))
+		}
+		holder[J] = p
+		share[J] = sumA.Times(totalB).Minus(edge) / totalA.Times(totalB).Float64()
+	}
+	position := make([]int, n)
+	for p, i := range r.perm[:n] {
+		position[i] = p
+	}
+	const lanes = kernel.Lanes
+	before := math.Inf(1)
+	for range 4 {
+		copy(cut, share)
+		for i := range n {
+			a := r.a[i]
+			if a == 0 {
+				continue
+			}
+			a /= r.z[i]
+			e := r.e[i/lanes*lanes*m+i%lanes:]
+			p := position[i]
+			up, down := 0.0, 0.0
+			for J := m - 2; J >= 0 && holder[J] >= p; J-- {
+				up += float64(e[(J+1)*lanes] * r.w[J+1])
+				cut[J] -= float64(a * up)
+			}
+			for J := 0; J < m-1 && holder[J] < p; J++ {
+				down += float64(e[J*lanes] * r.w[J])
+				cut[J] += float64(a * down)
+			}
+		}
+		worst := 0.0
+		last := 0.0
+		for J, c := range cut {
+			d[J] = last - c
+			last = c
+			worst = max(worst, math.Abs(c))
+		}
+		d[m-1] = last
+		if !(worst < before/2) {
+			break
+		}
+		before = worst
+		r.newton(d)
+		clip(d)
+		copy(r.best, r.h)
+		for j := range d {
+			r.h[j] += d[j]
+		}
+		r.pass(r.h)
+		out.passes++
+		if rel := r.relative(); rel > max(2*out.rel, r.roundingFloor()) { // no better: as it was
+			copy(r.h, r.best)
+			r.pass(r.h)
+			out.passes++
+			break
+		}
+	}
+	out.rel = r.relative()
+	return out
+}
+

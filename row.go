@@ -1,0 +1,247 @@
+package quantmf
+
+// This file holds the row problem: the workspace that travels through a solve,
+// its derivatives and an epoch, how a row is loaded into it, and the order of
+// its samples.
+
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/kernel"
+)
+
+const unit = 0x1p-53 // u, the unit roundoff
+
+// row is one transport problem with the workspace of its solver, allocated once
+// by resize and used for many rows. Vectors over samples are padded to whole
+// blocks; padding has weight 0.
+type row struct {
+	n, np, m int
+	eps      float64
+
+	x      []float64 // the samples as given, np
+	xs     []float64 // squashed, np
+	squash squashed
+	a, b   []float64 // weights, np and m
+	xc     float64   // centre of xs
+	cx     []float64 // X, np
+	s      []float64 // 2X/ε, np
+
+	y       []float64 // targets as given
+	yc      float64
+	cy, dy  []float64 // Y, m; increments, m-1
+	step    float64   // of the grid where regular
+	regular bool
+	edge    float64 // max|Y|
+
+	perm []int32 // order of the samples by x
+
+	h, href []float64 // potentials now, and those in e
+	built   bool      // e belongs to this row and to href
+	power   bool      // built by BuildPower, href = 0
+	e, w, z []float64 // kernel np×m, level weights, row sums
+	v       []float64 // row weights of a sum, np
+	mid     float64   // log of what w is divided by
+	dg, od  []float64
+	ratio   []float64 // exp(href_j+href_k-href_mid...) of the Hankel expansion, m×m
+	gram    []float64 // Mᵀ diag(a) M, m×m, lower triangle
+	c       []float64 // column sums
+
+	fac, piv, floor, dir, try, logs, best []float64
+	tau, cum                              []float64
+	keys                                  []pair    // 2n, of the sort
+	sums                                  []float64 // m×m, of the backward
+	lam, rho, inc                         []float64
+	gx                                    []float64 // np
+}
+
+// resize makes room for n samples and m targets.
+func (r *row) resize(n, m int) {
+	np := kernel.Pad(n)
+	if cap(r.e) < np*m || cap(r.x) < np || len(r.h) != m {
+		size := []int{np, m, m * m, np * m}
+		samples := make([]float64, 8*size[0])
+		take := func(k int) (v []float64) { v, samples = samples[:k:k], samples[k:]; return v }
+		r.x, r.xs, r.a, r.cx, r.s, r.z, r.v, r.gx = take(np), take(np), take(np), take(np), take(np), take(np), take(np), take(np)
+		r.e = make([]float64, np*m)
+		samples = make([]float64, 24*m+4*m*m)
+		for _, p := range []*[]float64{&r.b, &r.y, &r.cy, &r.dy, &r.h, &r.href, &r.w, &r.dg, &r.od, &r.c, &r.piv, &r.floor,
+			&r.dir, &r.try, &r.logs, &r.best, &r.tau, &r.cum, &r.lam, &r.rho, &r.inc} {
+			*p = take(m)
+		}
+		r.ratio, r.gram, r.fac, r.sums = take(m*m), take(m*m), take(m*m), take(m*m)
+		r.perm = make([]int32, n)
+		r.keys = make([]pair, 2*n)
+	}
+	r.n, r.np, r.m = n, np, m
+	for _, p := range []*[]float64{&r.x, &r.xs, &r.a, &r.cx, &r.s, &r.z, &r.v, &r.gx} {
+		*p = (*p)[:np]
+	}
+	r.e = r.e[:np*m]
+	r.built = false
+}
+
+// setTargets takes y (nil: the regular grid on [0,1]) and finds out whether it
+// is regular.
+func (r *row) setTargets(y []float64) {
+	m := r.m
+	if y == nil {
+		for j := range r.y {
+			r.y[j] = gridPoint(j, m)
+		}
+	} else {
+		copy(r.y, y)
+	}
+	lo, hi := r.y[0], r.y[m-1]
+	r.yc = middle(lo, hi)
+	r.step = 0
+	if m > 1 {
+		r.step = (hi - lo) / float64(m-1)
+	}
+	r.regular = true
+	for j, v := range r.y {
+		r.cy[j] = v - r.yc
+		at := lo + float64(float64(j)*r.step)
+		if math.Abs(v-at) > 8*unit*max(math.Abs(lo), math.Abs(hi)) {
+			r.regular = false
+		}
+	}
+	for j := 1; j < m; j++ {
+		r.dy[j-1] = r.y[j] - r.y[j-1]
+	}
+	r.edge = max(math.Abs(r.cy[0]), math.Abs(r.cy[m-1]))
+}
+
+// gridPoint is target j of the default grid of m: j/(m-1), and 1/2 where m = 1.
+func gridPoint(j, m int) float64 {
+	if m == 1 {
+		return 0.5
+	}
+	return float64(j) / float64(m-1)
+}
+
+// setWeights fills a and b, nil standing for uniform, and brings them to sum 1.
+func (r *row) setWeights(a, b []float64) {
+	normalise(r.a[:r.n], a)
+	clear(r.a[r.n:])
+	normalise(r.b, b)
+}
+
+func normalise(to, from []float64) {
+	if from == nil {
+		v := 1 / float64(len(to))
+		for i := range to {
+			to[i] = v
+		}
+		return
+	}
+	top := 0.0
+	for _, v := range from {
+		top = max(top, v)
+	}
+	sum := 0.0
+	for _, v := range from {
+		sum += v / top
+	}
+	for i, v := range from {
+		to[i] = v / top / sum
+	}
+}
+
+// setSamples takes x, squashes and centres it. The order of the samples is
+// found from scratch, or from the perm that is there when keep is set.
+func (r *row) setSamples(x []float64, s Squash, keep bool) {
+	n := r.n
+	copy(r.x, x)
+	r.squash.kind = s
+	r.squash.apply(r.xs[:n], x)
+	lo, hi := r.xs[0], r.xs[0]
+	for _, v := range r.xs[:n] {
+		lo, hi = min(lo, v), max(hi, v)
+	}
+	r.xc = middle(lo, hi)
+	for i, v := range r.xs[:n] {
+		r.cx[i] = v - r.xc
+	}
+	for i := n; i < r.np; i++ {
+		r.x[i], r.xs[i], r.cx[i] = r.x[0], r.xs[0], r.cx[0]
+	}
+	order(r.perm[:n], x, r.keys[:2*n], keep)
+	r.built = false
+}
+
+// setEpsilon takes ε > 0; it comes after setSamples.
+func (r *row) setEpsilon(eps float64) {
+	r.eps = eps
+	for i, v := range r.cx {
+		r.s[i] = 2 * v / eps
+	}
+	r.built = false
+}
+
+// order fills perm with the indices of x in increasing order, equal values by
+// index. With keep, perm is nearly right and is mended by insertion; when that
+// moves more than 8n entries, it is sorted from scratch.
+func order(perm []int32, x []float64, work []pair, keep bool) {
+	n := len(perm)
+	if keep {
+		moves := 0
+		for i := 1; i < n && moves <= 8*n; i++ {
+			p := perm[i]
+			v := x[p]
+			k := i
+			for k > 0 && (x[perm[k-1]] > v || x[perm[k-1]] == v && perm[k-1] > p) {
+				perm[k] = perm[k-1]
+				k--
+			}
+			perm[k] = p
+			moves += i - k
+		}
+		if moves <= 8*n {
+			return
+		}
+	}
+	from, to := work[:n], work[n:2*n]
+	for i, v := range x {
+		from[i] = pair{v, int32(i)}
+	}
+	const run = 8
+	for lo := 0; lo < n; lo += run {
+		p := from[lo:min(lo+run, n)]
+		for i := 1; i < len(p); i++ {
+			v := p[i]
+			k := i
+			for ; k > 0 && p[k-1].x > v.x; k-- {
+				p[k] = p[k-1]
+			}
+			p[k] = v
+		}
+	}
+	for width := run; width < n; width *= 2 {
+		for lo := 0; lo < n; lo += 2 * width {
+			a, b := from[lo:min(lo+width, n)], from[min(lo+width, n):min(lo+2*width, n)]
+			out := to[lo:]
+			k := 0
+			for len(a) > 0 && len(b) > 0 {
+				if a[0].x <= b[0].x { // stable: equal values keep their order
+					out[k], a = a[0], a[1:]
+				} else {
+					out[k], b = b[0], b[1:]
+				}
+				k++
+			}
+			copy(out[k:], a)
+			copy(out[k+len(a):], b)
+		}
+		from, to = to, from
+	}
+	for i, p := range from {
+		perm[i] = p.i
+	}
+}
+
+// pair is a sample with its index.
+type pair struct {
+	x float64
+	i int32
+}
