@@ -612,4 +612,3 @@ func (r *row) safe(want float64, limit int, out outcome) outcome {
 	}
 	return out
 }
-

@@ -129,4 +129,3 @@ func (r *row) polish(given, targets []float64, out outcome) outcome {
 	out.rel = r.relative()
 	return out
 }
-
