@@ -89,7 +89,7 @@
 //
 // A NaN or an infinity in an argument is a [*DataError] that says where, never a
 // value to be sorted. Magnitudes are bounded where a sum could overflow: 1e300
-// for samples and quantile values of operators, 1e150 for matrices to be fitted.
+// for samples and quantile values of operators, 1e60 for matrices to be fitted.
 // A gradient beyond the largest number is given as that number.
 //
 // # Map of files
@@ -102,7 +102,9 @@
 //	quantile.go   R, S, T and Transport           implicit.go their derivatives              hard.go    the limit ε → 0
 //	rows.go       T of many rows                  topk.go     single quantiles and the k largest
 //	map.go        T as a function: At, Slope, Invert
+//	divergence.go what fits minimise, and which cells they see
 //	nmf.go        X ≈ UV                          qmf.go      X ≈ T(UV)
+//	codec.go      files
 //	internal/kernel     loops over samples        internal/laplacian  the m × m system
 //	internal/elem       exp, log, normal quantile internal/adam, pool, random
 //

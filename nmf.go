@@ -1,11 +1,13 @@
 package quantmf
 
-// This file holds X ≈ UV with U, V >= 0: multiplicative updates under the
-// generalised Kullback-Leibler divergence (Lee and Seung 2001), the baseline of
-// the paper and the start of its models.
+// This file holds X ≈ UV with U, V >= 0 by multiplicative updates (Lee and Seung
+// 2001; other divergences than KL: Févotte and Idier 2011), the baseline of the
+// paper and the start of its models. With W = UV, entrywise powers, and the sums
+// over visible cells,
 //
-//	Δ(x, w) = x log(x/w) - x + w,       W = UV,  R = X/W (entrywise)
-//	V ← V ∘ UᵀR / Uᵀ1,   then with the new V   U ← U ∘ RVᵀ / 1Vᵀ.
+//	V ← V ∘ (Uᵀ(X∘W^{β-2}) / UᵀW^{β-1})^γ,   then with the new V   U likewise;
+//
+// for KL, β = 1, the numerator is UᵀR with R = X/W and the denominator Uᵀ1.
 //
 // An epoch is one sweep over the rows of X. For each row the update of U_i is
 // finished with the new V, and at once the row's share of the next update of V
@@ -16,7 +18,6 @@ import (
 	"context"
 	"math"
 
-	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
@@ -24,47 +25,96 @@ import (
 
 // NMF is a fitted X ≈ UV. It is not changed by its methods.
 type NMF struct {
-	U, V     Mat       // d × k and k × n, non-negative
-	History  []float64 // mean divergence after each epoch, entry 0 before the first; it never rises
-	Best     int       // the epoch returned
-	Warnings []error
-}
+	U, V    Mat       // d × k and k × n, non-negative
+	History []float64 // mean divergence of the visible cells after each epoch, entry 0 before the first; without a penalty it never rises
+	// Validation is the mean divergence of the held-out cells after each epoch, nil
+	// without WithValidation.
+	Validation []float64
+	Best       int // the epoch returned: the last, or the best on the held-out cells
+	Warnings   []error
 
-const tinyDenominator = 1e-30
+	loss    Loss
+	missing bool
+}
 
 // FitNMF factorises x, d features × n samples, finite and non-negative, into
 // U V of the given rank k >= 1, which may exceed d and n.
 //
-// Defaults: 200 epochs, seed 1, factors uniform on sqrt(mean x/k)·[1/2,3/2), no
-// penalty. Errors: [*DataError], [*ShapeError], [*OptionError]; when ctx ends or
-// a progress function fails, the model so far with an error that wraps it.
-// Cost: 8dnk flops an epoch; memory 17kn + dk numbers beside x.
+// Defaults: KL, 200 epochs, seed 1, factors uniform on sqrt(mean x/k)·[1/2,3/2), no
+// penalty, no patience, no validation, one start. Errors: [*DataError],
+// [*ShapeError], [*OptionError]; when ctx ends or a progress function fails, the
+// model so far with an error that wraps it. A component that has died out, all
+// of its U or V zero, is a warning.
+//
+// Cost: 8dnk flops an epoch, 12dnk where cells are missing or the loss is not KL;
+// memory 17kn + dk numbers beside x (33kn then).
 func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, error) {
-	c := config{epochs: 200, seed: 1}
+	c := config{epochs: 200, seed: 1, loss: KL, restarts: 1}
 	if err := parse(forNMF, &c, opts); err != nil {
 		return nil, err
 	}
 	if err := checkFit(x, rank, &c); err != nil {
 		return nil, err
 	}
+	visible, err := newCells(x, &c)
+	if err != nil {
+		return nil, err
+	}
 	p := pool.New(c.workers, nmfChunks)
 	defer p.Close()
-	f := newFactors(x.Rows, x.Cols, rank)
-	if c.given.has(kInit) {
-		f.load(c.initU, c.initV)
-	} else {
-		f.random(x, c.seed)
+	var best *NMF
+	for restart := range c.restarts {
+		f := newFactors(x.Rows, x.Cols, rank)
+		if c.given.has(kInit) {
+			f.load(c.initU, c.initV)
+		} else {
+			f.random(visible.x, c.seed+uint64(restart))
+		}
+		m, err := newNMFFit(ctx, p, f, visible, &c).run(p, &c)
+		m.U, m.V, m.loss, m.missing = f.matU(), f.matV(), c.loss, c.missing
+		if best == nil || m.judged() < best.judged() {
+			best = &m
+		}
+		if err != nil {
+			return best, err
+		}
 	}
-	m := new(NMF)
-	var err error
-	m.History, err = f.multiplicative(ctx, p, x, &c)
-	m.Best = len(m.History) - 1
-	m.U, m.V = f.matU(), f.matV()
-	return m, err
+	best.Warnings = deadComponents(best.U, best.V)
+	return best, nil
+}
+
+// judged is the loss that a fit is chosen by.
+func (m *NMF) judged() float64 { return judged(m.History, m.Validation, m.Best) }
+
+func judged(history, validation []float64, best int) float64 {
+	if len(validation) > 0 {
+		history = validation
+	}
+	if best >= len(history) || best < 0 {
+		return math.Inf(1)
+	}
+	return history[best]
+}
+
+// deadComponents reports the components that take no part any more.
+func deadComponents(u, v Mat) (warnings []error) {
+	for c := range u.Cols {
+		topU, topV := 0.0, 0.0
+		for i := range u.Rows {
+			topU = max(topU, u.At(i, c))
+		}
+		for _, x := range v.Row(c) {
+			topV = max(topV, x)
+		}
+		if topU == 0 || topV == 0 {
+			warnings = append(warnings, &DataError{Row: -1, Col: c, Value: 0, Problem: "this component has died out: fewer would do, or another start"})
+		}
+	}
+	return warnings
 }
 
 // maxValue bounds the entries of x, so that no sum over them overflows.
-const maxValue = 1e150
+const maxValue = 1e60
 
 // checkFit reports what is wrong with the data of a fit.
 func checkFit(x Mat, rank int, c *config) error {
@@ -79,14 +129,8 @@ func checkFit(x Mat, rank int, c *config) error {
 	}
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
-			if v-v != 0 {
-				return &DataError{Row: i, Col: j, Value: v, Problem: "x must be finite"}
-			}
-			if v < 0 {
-				return &DataError{Row: i, Col: j, Value: v, Problem: "x must not be negative under this loss"}
-			}
-			if v > maxValue {
-				return &DataError{Row: i, Col: j, Value: v, Problem: "x must be at most " + ftoa(maxValue) + ", lest sums overflow"}
+			if err := c.checkCell(i, j, v); err != nil {
+				return err
 			}
 		}
 	}
@@ -113,6 +157,26 @@ func checkFit(x Mat, rank int, c *config) error {
 		}
 	}
 	return nil
+}
+
+// checkCell reports a value that a fit cannot have at (i, j).
+func (c *config) checkCell(i, j int, v float64) error {
+	problem := ""
+	switch {
+	case v != v && !c.missing:
+		problem = "x must be finite; WithMissingValues takes NaN as missing"
+	case v-v != 0 && v == v:
+		problem = "x must be finite"
+	case v < 0:
+		problem = "x must not be negative"
+	case v == 0 && c.loss <= 0:
+		problem = "x must be positive under this loss"
+	case v > maxValue:
+		problem = "x must be at most " + ftoa(maxValue) + ", lest sums overflow"
+	default:
+		return nil
+	}
+	return &DataError{Row: i, Col: j, Value: v, Problem: problem}
 }
 
 // factors are U, d × k, and V, k × np: padded to whole blocks.
@@ -152,14 +216,18 @@ func (f *factors) load(u, v Mat) {
 
 // random fills the factors with sqrt(mean/k) times uniform numbers on [1/2,3/2).
 func (f *factors) random(x Mat, seed uint64) {
-	mean := 0.0
+	mean, count := 0.0, 0
 	for i := range x.Rows {
 		s := 0.0
 		for _, v := range x.Row(i) {
-			s += v / float64(x.Rows*x.Cols)
+			if v == v {
+				s += v / float64(x.Rows*x.Cols)
+				count++
+			}
 		}
 		mean += s
 	}
+	mean *= float64(x.Rows*x.Cols) / float64(count)
 	scale := math.Sqrt(mean / float64(f.k))
 	if scale == 0 {
 		scale = 1
@@ -180,122 +248,194 @@ func (f *factors) random(x Mat, seed uint64) {
 // partial sum for V, added in order, so the bits do not depend on the workers.
 const nmfChunks = 16
 
-// multiplicative runs c.epochs updates of V and U and returns the history.
-func (f *factors) multiplicative(ctx context.Context, p *pool.Pool, x Mat, c *config) ([]float64, error) {
+// nmfFit is an NMF under way.
+type nmfFit struct {
+	*factors
+	*cells
+	loss    Loss
+	plain   bool // KL of whole rows: the denominators are sums of factors
+	parts   []nmfPart
+	work    []nmfScratch
+	sumV    []float64
+	addU    float64 // what the penalty adds to the denominators
+	addV    float64
+	updateU bool
+	ctx     context.Context
+}
+
+// nmfPart is what a piece of the rows adds to the update of V and to the losses.
+type nmfPart struct{ num, den, sum, losses []float64 }
+
+type nmfScratch struct {
+	x, w, num, den, g, h []float64
+	observed             []bool
+}
+
+func newNMFFit(ctx context.Context, p *pool.Pool, f *factors, s *cells, c *config) *nmfFit {
 	k, np := f.k, f.np
-	chunks := min(nmfChunks, f.d)
-	type part struct {
-		acc, sum []float64
-		loss     float64
+	fit := &nmfFit{factors: f, cells: s, loss: c.loss, plain: c.loss == KL && !s.partial, ctx: ctx,
+		parts: make([]nmfPart, min(nmfChunks, f.d)), work: make([]nmfScratch, p.Workers()), sumV: make([]float64, k)}
+	for i := range fit.parts {
+		fit.parts[i] = nmfPart{num: make([]float64, k*np), sum: make([]float64, k), losses: make([]float64, 2)}
+		if !fit.plain {
+			fit.parts[i].den = make([]float64, k*np)
+		}
 	}
-	parts := make([]part, chunks)
-	for i := range parts {
-		parts[i] = part{acc: make([]float64, k*np), sum: make([]float64, k)}
+	for i := range fit.work {
+		v := func(n int) []float64 { return make([]float64, n) }
+		fit.work[i] = nmfScratch{v(np), v(np), v(np), v(np), v(k), v(k), make([]bool, f.n)}
 	}
-	type scratch struct{ x, w, r, g []float64 }
-	work := make([]scratch, p.Workers())
-	for i := range work {
-		work[i] = scratch{make([]float64, np), make([]float64, np), make([]float64, np), make([]float64, k)}
+	// (1/N) ΣΔ + λ (mean U + mean V), N the visible cells, has the denominators
+	// of the updates with these added.
+	fit.addU = c.penalty * float64(s.visible) / float64(f.d) / float64(k)
+	fit.addV = c.penalty * float64(s.visible) / float64(f.n) / float64(k)
+	return fit
+}
+
+// shares fills num = x w^{β-2} and den = w^{β-1}, both 0 where a cell is hidden;
+// in the plain case num alone.
+func (f *nmfFit) shares(ws *nmfScratch, observed []bool) {
+	if f.plain {
+		f.loss.parts(ws.num, nil, ws.x, ws.w, tinyDenominator)
+		return
 	}
-	sumV := make([]float64, k)
-	// (1/dn) Σ Δ + λ (mean U + mean V) has the updates' denominators with these added.
-	addV := c.penalty * float64(f.d) / float64(k)
-	addU := c.penalty * float64(f.n) / float64(k)
-	updateU := false
-	sweep := func(worker, chunk int) {
-		ws, pt := &work[worker], &parts[chunk]
-		clear(pt.acc)
-		clear(pt.sum)
-		pt.loss = 0
-		for i := chunk * f.d / chunks; i < (chunk+1)*f.d/chunks; i++ {
-			if ctx.Err() != nil {
-				return
-			}
-			u := f.rowU(i)
-			copy(ws.x, x.Row(i))
-			if updateU {
-				kernel.Combine(ws.w, u, f.v)
-				ratios(ws.r, ws.x, ws.w)
-				kernel.Dots(ws.g, f.v, ws.r)
-				for t := range u {
-					u[t] *= ws.g[t] / max(sumV[t]+addU, tinyDenominator)
-				}
-			}
+	f.loss.parts(ws.num, ws.den, ws.x, ws.w, tinyDenominator)
+	for j, o := range observed {
+		if !o {
+			ws.num[j], ws.den[j] = 0, 0
+		}
+	}
+	clear(ws.num[f.n:]) // padding
+	clear(ws.den[f.n:])
+}
+
+// sweep finishes the update of U in a piece of the rows and sums its part of the
+// next update of V.
+func (f *nmfFit) sweep(worker, piece int) {
+	ws, pt := &f.work[worker], &f.parts[piece]
+	clear(pt.num)
+	clear(pt.den)
+	clear(pt.sum)
+	clear(pt.losses)
+	for i := piece * f.d / len(f.parts); i < (piece+1)*f.d/len(f.parts); i++ {
+		if f.ctx.Err() != nil {
+			return
+		}
+		u := f.rowU(i)
+		observed := f.cells.load(ws.x, ws.observed, i)
+		if f.updateU {
 			kernel.Combine(ws.w, u, f.v)
-			ratios(ws.r, ws.x, ws.w)
-			kernel.Accumulate(pt.acc, u, ws.r)
-			for t, v := range u {
-				pt.sum[t] += v
+			f.shares(ws, observed)
+			kernel.Dots(ws.g, f.v, ws.num)
+			den := f.sumV
+			if !f.plain {
+				den = ws.h
+				kernel.Dots(den, f.v, ws.den)
 			}
-			pt.loss += divergence(ws.x[:f.n], ws.w, ws.r)
-		}
-	}
-	history := make([]float64, 0, min(c.epochs, 1000)+1)
-	total := func() float64 {
-		s := 0.0
-		for i := range parts {
-			s += parts[i].loss
-		}
-		return s / float64(f.n) / float64(f.d)
-	}
-	p.Do(chunks, sweep)
-	if err := ctx.Err(); err != nil {
-		return history, stoppedAt(0, err)
-	}
-	history = append(history, total())
-	updateU = true
-	for epoch := 1; epoch <= c.epochs; epoch++ {
-		for i := range parts[1:] {
-			add(parts[0].acc, parts[i+1].acc)
-			add(parts[0].sum, parts[i+1].sum)
-		}
-		for t := range k {
-			den := max(parts[0].sum[t]+addV, tinyDenominator)
-			row, num := f.v[t*np:(t+1)*np], parts[0].acc[t*np:(t+1)*np]
-			for j := range row {
-				row[j] *= num[j] / den
-			}
-			sumV[t] = kernel.Sum(row)
-		}
-		p.Do(chunks, sweep)
-		if err := ctx.Err(); err != nil {
-			return history, stoppedAt(epoch-1, err)
-		}
-		history = append(history, total())
-		if c.progress != nil {
-			if err := c.progress(Progress{Epoch: epoch, Epochs: c.epochs, Rows: f.d, Loss: history[epoch]}); err != nil {
-				return history, stoppedAt(epoch, err)
+			for t := range u {
+				u[t] *= f.loss.step(ws.g[t], den[t]+f.addU)
 			}
 		}
+		kernel.Combine(ws.w, u, f.v)
+		f.shares(ws, observed)
+		kernel.Accumulate(pt.num, u, ws.num)
+		if f.plain {
+			add(pt.sum, u)
+		} else {
+			kernel.Accumulate(pt.den, u, ws.den)
+		}
+		pt.losses[0] += f.loss.sum(ws.x[:f.n], ws.w, ws.num, observed, tinyDenominator)
+		pt.losses[1] += f.heldLoss(f.loss, ws.w, i, tinyDenominator)
 	}
-	return history, nil
+}
+
+// updateV joins the pieces and updates V.
+func (f *nmfFit) updateV() {
+	first := &f.parts[0]
+	for i := range f.parts[1:] {
+		add(first.num, f.parts[i+1].num)
+		add(first.den, f.parts[i+1].den)
+		add(first.sum, f.parts[i+1].sum)
+	}
+	for t := range f.k {
+		row, num := f.v[t*f.np:(t+1)*f.np], first.num[t*f.np:(t+1)*f.np]
+		for j := range row[:f.n] {
+			den := first.sum[t]
+			if !f.plain {
+				den = first.den[t*f.np+j]
+			}
+			row[j] *= f.loss.step(num[j], den+f.addV)
+		}
+		f.sumV[t] = kernel.Sum(row)
+	}
+}
+
+// losses returns the mean divergences of the visible and the held-out cells.
+func (f *nmfFit) losses() (seen, held float64) {
+	for i := range f.parts {
+		seen += f.parts[i].losses[0]
+		held += f.parts[i].losses[1]
+	}
+	return seen / float64(f.visible), held / float64(max(f.heldOut, 1))
+}
+
+// run makes c.epochs updates of V and U and leaves the best factors.
+func (f *nmfFit) run(p *pool.Pool, c *config) (m NMF, err error) {
+	sweep := f.sweep
+	judge := watch{patience: c.patience}
+	var keep *factors
+	note := func(epoch int) (stop bool) {
+		seen, held := f.losses()
+		m.History = append(m.History, seen)
+		if f.held != nil {
+			m.Validation = append(m.Validation, held)
+			seen = held
+		}
+		better, stop := judge.see(epoch, seen)
+		if better && f.held != nil {
+			if keep == nil {
+				keep = newFactors(f.d, f.n, f.k)
+			}
+			copy(keep.u, f.u)
+			copy(keep.v, f.v)
+		}
+		return stop
+	}
+	m.History = make([]float64, 0, min(c.epochs, 1000)+1)
+	for epoch := 0; epoch <= c.epochs; epoch++ {
+		if epoch > 0 {
+			f.updateV()
+			f.updateU = true
+		}
+		p.Do(len(f.parts), sweep)
+		if err = f.ctx.Err(); err != nil {
+			err = stoppedAt(max(epoch-1, 0), err)
+			break
+		}
+		stop := note(epoch)
+		if epoch > 0 && c.progress != nil {
+			if err = c.progress(Progress{Epoch: epoch, Epochs: c.epochs, Rows: f.d, Loss: m.History[epoch]}); err != nil {
+				err = stoppedAt(epoch, err)
+				break
+			}
+		}
+		if stop {
+			break
+		}
+	}
+	m.Best = len(m.History) - 1
+	if keep != nil {
+		copy(f.u, keep.u)
+		copy(f.v, keep.v)
+		m.Best = judge.bestEpoch
+	}
+	return m, err
 }
 
 func add(to, from []float64) {
 	for i, v := range from {
 		to[i] += v
 	}
-}
-
-// ratios fills r = x/w.
-func ratios(r, x, w []float64) {
-	x, w = x[:len(r)], w[:len(r)]
-	for j := range r {
-		r[j] = x[j] / max(w[j], tinyDenominator)
-	}
-}
-
-// divergence returns Σ x log r - x + w for r = x/w, 0 log 0 = 0.
-func divergence(x, w, r []float64) float64 {
-	s := 0.0
-	for j, v := range x {
-		if v > 0 {
-			s += float64(v*elem.Log(max(r[j], tinyScale))) + (max(w[j], tinyDenominator) - v)
-		} else {
-			s += w[j]
-		}
-	}
-	return max(s, 0) // it is one; rounding may say otherwise of a perfect fit
 }
 
 // stopped wraps what ended a fit early.
@@ -330,28 +470,36 @@ func product(w, u []float64, v Mat) {
 	}
 }
 
-// Loss returns the mean divergence of x, d × n, finite and non-negative, from
-// Reconstruct().
-func (m *NMF) Loss(x Mat) (float64, error) { return meanLoss(x, m.Reconstruct()) }
+// Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
+// loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
+// out.
+func (m *NMF) Loss(x Mat) (float64, error) { return meanLoss(m.loss, m.missing, x, m.Reconstruct()) }
 
-// meanLoss is the mean over all entries of Δ(x, t).
-func meanLoss(x, t Mat) (float64, error) {
+// meanLoss is the mean over the observed entries of Δ(x, t).
+func meanLoss(l Loss, missing bool, x, t Mat) (float64, error) {
 	if err := x.check("x"); err != nil {
 		return 0, err
 	}
 	if x.Rows != t.Rows || x.Cols != t.Cols {
 		return 0, &ShapeError{What: "x", Got: x.size(), Want: t.size()}
 	}
-	total := 0.0
-	r := make([]float64, x.Cols)
+	c := config{missing: missing, loss: l}
+	sum, count := 0.0, 0
+	observed, num, den := make([]bool, x.Cols), make([]float64, x.Cols), make([]float64, x.Cols)
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
-			if v-v != 0 || v < 0 {
-				return 0, &DataError{Row: i, Col: j, Value: v, Problem: "x must be finite and not negative under this loss"}
+			if err := c.checkCell(i, j, v); err != nil {
+				return 0, err
+			}
+			if observed[j] = v == v; v == v {
+				count++
 			}
 		}
-		ratios(r, x.Row(i), t.Row(i))
-		total += divergence(x.Row(i), t.Row(i), r)
+		l.parts(num, den, x.Row(i), t.Row(i), tinyDenominator)
+		sum += l.sum(x.Row(i), t.Row(i), num, observed, tinyDenominator)
 	}
-	return total / float64(x.Cols) / float64(x.Rows), nil
+	if count == 0 {
+		return 0, &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "x has no observed cell"}
+	}
+	return sum / float64(count), nil
 }

@@ -55,6 +55,11 @@ const (
 	kInit
 	kPenalty
 	kShrinkage
+	kLoss
+	kPatience
+	kRestarts
+	kValidation
+	kMissing
 	kinds
 )
 
@@ -62,7 +67,7 @@ var kindNames = [kinds]string{
 	"WithEpsilon", "WithSquash", "WithTolerance", "WithMaxIterations", "WithStrict", "WithWeights", "WithTargets",
 	"WithTargetWeights", "WithIterations", "WithLevels", "WithMidpointRanks", "WithWorkers", "WithEpochs", "WithSeed",
 	"WithProgress", "WithLearningRate", "WithSchedule", "WithBatch", "WithStart", "WithEnds", "WithInit", "WithPenalty",
-	"WithShrinkage",
+	"WithShrinkage", "WithLoss", "WithPatience", "WithRestarts", "WithValidation", "WithMissingValues",
 }
 
 func (k kind) String() string { return kindNames[k] }
@@ -88,7 +93,7 @@ type target struct {
 var (
 	transportKinds = set(kEpsilon, kSquash, kTolerance, kMaxIterations, kStrict, kWorkers)
 	rowKinds       = transportKinds | set(kWeights, kTargets, kTargetWeights, kIterations, kLevels)
-	fitKinds       = set(kWorkers, kEpochs, kSeed, kProgress, kInit, kPenalty)
+	fitKinds       = set(kWorkers, kEpochs, kSeed, kProgress, kInit, kPenalty, kLoss, kPatience, kRestarts, kValidation, kMissing)
 
 	forSolve        = target{"Solve", rowKinds | set(kMidpointRanks)}
 	forRank         = target{"SoftRank", rowKinds | set(kMidpointRanks)}
@@ -130,6 +135,11 @@ type config struct {
 	initU, initV Mat
 	penalty      float64
 	shrinkage    float64
+	loss         Loss
+	patience     int
+	restarts     int
+	validation   float64
+	missing      bool
 }
 
 // parse reads opts over the defaults in c. The last of two settings of one
@@ -169,6 +179,9 @@ func (c *config) contradictions() error {
 	}
 	if c.given.has(kTargets) && c.given.has(kLevels) && c.levels != len(c.targets) {
 		return &OptionError{Option: kLevels.String(), Value: itoa(c.levels), Bound: "WithTargets gives " + itoa(len(c.targets)) + " levels"}
+	}
+	if c.given.has(kInit) && c.restarts > 1 {
+		return against(kRestarts, itoa(c.restarts), kInit)
 	}
 	if c.given.has(kInit) && c.given.has(kStart) {
 		return against(kStart, c.start.String(), kInit)
@@ -462,6 +475,51 @@ func WithPenalty(lambda float64) FitOption {
 // It needs [EndsFree] and has no meaning under [StartUniform].
 func WithShrinkage(lambda float64) FitOption {
 	return fitOption(kShrinkage, ftoa(lambda), finiteAtLeast(lambda, 0, func(c *config) *float64 { return &c.shrinkage }))
+}
+
+// WithLoss sets the divergence that is minimised. Default [KL].
+func WithLoss(l Loss) FitOption {
+	return fitOption(kLoss, ftoa(float64(l)), func(c *config) string {
+		if !(l >= -2 && l <= 4) {
+			return "β must be from -2 to 4"
+		}
+		c.loss = l
+		return ""
+	})
+}
+
+// WithPatience ends a fit when its loss, on the held-out cells under
+// [WithValidation], has not fallen by a ten-thousandth of itself for the given
+// number of epochs. epochs >= 1; default none.
+func WithPatience(epochs int) FitOption {
+	return fitOption(kPatience, itoa(epochs), intAtLeast(epochs, 1, func(c *config) *int { return &c.patience }))
+}
+
+// WithRestarts fits from n seeds, the given one and those that follow it, and
+// returns the model of the lowest loss, on the held-out cells under
+// [WithValidation], which are the same for all. n >= 1; default 1.
+func WithRestarts(n int) FitOption {
+	return fitOption(kRestarts, itoa(n), intAtLeast(n, 1, func(c *config) *int { return &c.restarts }))
+}
+
+// WithValidation holds a share of the observed cells out of a fit, start
+// included, chosen by the seed, and returns the epoch whose model predicts them
+// best. 0 < share <= 1/2; default none. A row or column keeps two visible cells.
+func WithValidation(share float64) FitOption {
+	return fitOption(kValidation, ftoa(share), func(c *config) string {
+		if !(share > 0 && share <= 0.5) {
+			return "must be above 0 and at most 0.5"
+		}
+		c.validation = share
+		return ""
+	})
+}
+
+// WithMissingValues takes NaN cells of x as unobserved: they have no part in the
+// loss, in updates or in a row's measure, and Reconstruct fills them. A row or a
+// column without any observed cell is a [*DataError].
+func WithMissingValues() FitOption {
+	return fitOption(kMissing, "", func(c *config) string { c.missing = true; return "" })
 }
 
 // Schedule says how the learning rate falls over the E epochs of a fit.

@@ -34,7 +34,7 @@ func TestOptionTable(t *testing.T) {
 		{[]FitOption{WithLevels(3)}, "solve rank sort quantile rows qmf"},
 		{[]FitOption{WithMidpointRanks()}, "solve rank"},
 		{[]FitOption{WithWorkers(1)}, "solve rank sort quantile rows nmf qmf"},
-		{[]FitOption{WithEpochs(1), WithSeed(3), WithProgress(func(Progress) error { return nil }), WithInit(u, v), WithPenalty(0.1)}, "nmf qmf"},
+		{[]FitOption{WithEpochs(1), WithSeed(3), WithProgress(func(Progress) error { return nil }), WithInit(u, v), WithPenalty(0.1), WithLoss(Frobenius), WithPatience(3), WithRestarts(1), WithValidation(0.4), WithMissingValues()}, "nmf qmf"},
 		{[]FitOption{WithLearningRate(0.1), WithSchedule(ScheduleConstant), WithBatch(2), WithStart(StartNMF), WithEnds(EndsPinned), WithShrinkage(0)}, "qmf"},
 	}
 	calls := map[string]func(o FitOption) error{
@@ -183,6 +183,13 @@ func TestBadArguments(t *testing.T) {
 		{"init shape", fit(good, 1, WithInit(good, good)), &shape, "initial U"},
 		{"init negative", nmf(good, 1, WithInit(mat([]float64{1}, []float64{-1}), mat(x))), &data, "initial U"},
 		{"progress", fit(good, 1, WithProgress(nil)), &option, "WithProgress"},
+		{"loss", nmf(good, 1, WithLoss(Beta(9))), &option, "WithLoss(9)"},
+		{"zero", nmf(good, 1, WithLoss(0)), &data, "positive"},
+		{"patience", nmf(good, 1, WithPatience(0)), &option, "WithPatience(0)"},
+		{"restarts", nmf(good, 1, WithRestarts(0)), &option, "WithRestarts(0)"},
+		{"restarts, init", nmf(good, 1, WithRestarts(2), WithInit(mat([]float64{1}, []float64{1}), mat(x))), &option, "contradicts WithInit"},
+		{"validation", nmf(good, 1, WithValidation(0.6)), &option, "WithValidation(0.6)"},
+		{"validation of nothing", nmf(good, 1, WithValidation(0.1)), &option, "too small"},
 		{"schedule", fit(good, 1, WithSchedule(9)), &option, "WithSchedule(9)"},
 		{"start", fit(good, 1, WithStart(9)), &option, "WithStart(9)"},
 		{"ends", fit(good, 1, WithEnds(9)), &option, "WithEnds(9)"},

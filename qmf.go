@@ -45,32 +45,39 @@ type QMF struct {
 	// History is the mean divergence after each epoch, entry 0 before the first.
 	// The first and last entries are exact, and all are where the batch is the
 	// whole matrix; the others are means over rows as they were visited.
-	History  []float64
-	Best     int     // the epoch returned
-	Warnings []error // a *ConvergenceError for each row whose transport did not converge
+	// Under WithValidation all are exact.
+	History []float64
+	// Validation is the mean divergence of the held-out cells after each epoch, nil
+	// without WithValidation.
+	Validation []float64
+	Best       int     // the epoch returned: the last, or the best on the held-out cells
+	Warnings   []error // a *ConvergenceError for each row whose transport did not converge
 
 	potentials Mat // h_i of the last solve, about center
 	center     []float64
 	squash     []squashed
 	marginal   []float64
 	epsilon    float64
+	loss       Loss
+	missing    bool
 }
 
 func qmfDefaults() config {
-	return config{epsilon: 0.01, tolerance: 1e-9, maxIterations: 3000, levels: 16, epochs: 100, seed: 1, learningRate: 0.1, batchRows: 32}
+	return config{epsilon: 0.01, tolerance: 1e-9, maxIterations: 3000, levels: 16, epochs: 100, seed: 1, learningRate: 0.1, batchRows: 32, loss: KL, restarts: 1}
 }
 
 // FitQMF fits x, d features × n samples, finite and non-negative, by T(UV) of
 // rank k >= 1, one increasing map T_i a feature.
 //
-// Defaults: ε 0.01, 16 levels, 100 epochs, Adam at 0.1 falling to 0 by cosine,
-// batches of 32 rows, free ends, start from the NMF of normal scores, no
-// penalty, no shrinkage, seed 1. Errors: [*DataError], [*ShapeError],
+// Defaults: KL, ε 0.01, 16 levels, 100 epochs, Adam at 0.1 falling to 0 by
+// cosine, batches of 32 rows, free ends, start from the NMF of normal scores, no
+// penalty, no shrinkage, seed 1, one start, no patience, no validation. Errors: [*DataError], [*ShapeError],
 // [*OptionError]; under [WithStrict] a [*ConvergenceError]; when ctx ends or a
 // progress function fails, the model so far with an error that wraps it.
 //
 // Cost of an epoch: d solves of about 4 passes (8nm flops and m³/3 each), their
-// backward (40nm), and 6dnk flops; memory 3(dk + kn + 2dm) + dn/2 numbers
+// backward (40nm), and 6dnk flops, half as much again under WithValidation,
+// which evaluates the model after every epoch; memory 3(dk + kn + 2dm) + dn/2 numbers
 // beside x.
 func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, error) {
 	c := qmfDefaults()
@@ -83,18 +90,30 @@ func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, erro
 	if err := checkFit(x, rank, &c); err != nil {
 		return nil, err
 	}
+	visible, err := newCells(x, &c)
+	if err != nil {
+		return nil, err
+	}
 	p := pool.New(c.workers, x.Rows)
 	defer p.Close()
-	f := newQMFFit(x, rank, &c, p)
-	err := f.begin(ctx)
-	for epoch := 0; err == nil && epoch < c.epochs; epoch++ {
-		err = f.epoch(ctx, epoch)
+	var best *QMF
+	seed := c.seed
+	for restart := range c.restarts {
+		c.seed = seed + uint64(restart)
+		f := newQMFFit(visible, rank, &c, p)
+		err = f.run(ctx)
+		m := f.model()
+		if best == nil || judged(m.History, m.Validation, m.Best) < judged(best.History, best.Validation, best.Best) {
+			best = m
+		}
+		if err != nil {
+			return best, err
+		}
 	}
-	m := f.model()
-	if err == nil && c.strict && len(m.Warnings) > 0 {
-		return m, m.Warnings[0]
+	if c.strict && len(best.Warnings) > 0 {
+		return best, best.Warnings[0]
 	}
-	return m, err
+	return best, nil
 }
 
 func (c *config) checkQMF() error {
@@ -118,7 +137,7 @@ func (c *config) checkQMF() error {
 // qmfFit is a fit under way.
 type qmfFit struct {
 	*config
-	x    Mat
+	*cells
 	m    int
 	pool *pool.Pool
 	*factors
@@ -131,16 +150,19 @@ type qmfFit struct {
 	momR               moment
 	state              []warm
 	low, high, average []float64 // of each row of x
-	mean               float64   // of x
+	scale              float64   // the mean of average^β: the unit of the whole loss
 	batch              batch
 	stepsV             int
 	source             random.Source
 	order              []int
 	wbar               []float64 // batch × np: the gradients at w of the batch
 	ubatch             []float64 // batch × k: U as those rows saw it, times row mean over mean
-	loss               []float64 // of each row, at its last visit
+	rowLosses, rowHeld []float64 // of each row, at its last visit
 	work               []visitor
 	history            []float64
+	validationHistory  []float64
+	judge              watch
+	keep               *qmfState
 	replace            bool      // the last entry of history is of the model as it stands, to be made exact
 	gradV              []float64 // k × np: the gradient at Ṽ
 }
@@ -152,6 +174,7 @@ type batch struct {
 	rate         float64
 	epoch        int // this one counted
 	visit, stepV func(worker, piece int)
+	evaluate     func(worker, row int)
 }
 
 // moment holds Adam's two moments.
@@ -163,13 +186,17 @@ func newMoment(n int) moment { return moment{make([]float64, n), make([]float64,
 type visitor struct {
 	row         row
 	x, w, t, g  []float64 // np
+	s           []float64 // np
 	q, num, den []float64 // m
+	ones        []float64 // m
+	observed    []bool    // of the row at hand; nil: all
+	mask        []bool
 	gu          []float64 // k
 }
 
-func newQMFFit(x Mat, rank int, c *config, p *pool.Pool) *qmfFit {
-	d, n, m := x.Rows, x.Cols, c.levels
-	f := &qmfFit{config: c, x: x, m: m, pool: p, factors: newFactors(d, n, rank)}
+func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
+	d, n, m := visible.x.Rows, visible.x.Cols, c.levels
+	f := &qmfFit{config: c, cells: visible, m: m, pool: p, factors: newFactors(d, n, rank), judge: watch{patience: c.patience}}
 	size := min(c.batchRows, d)
 	f.logU, f.momU = make([]float64, d*rank), newMoment(d*rank)
 	f.logV, f.momV = make([]float64, rank*f.np), newMoment(rank*f.np)
@@ -184,21 +211,23 @@ func newQMFFit(x Mat, rank int, c *config, p *pool.Pool) *qmfFit {
 	}
 	f.low, f.high, f.average = make([]float64, d), make([]float64, d), make([]float64, d)
 	for i := range d {
-		row := x.Row(i)
-		lo, hi, sum := row[0], row[0], 0.0
-		for _, v := range row {
-			lo, hi = min(lo, v), max(hi, v)
-			sum += v / float64(n)
+		lo, hi, sum := math.Inf(1), math.Inf(-1), 0.0
+		for _, v := range visible.x.Row(i) {
+			if v == v {
+				lo, hi = min(lo, v), max(hi, v)
+				sum += v / float64(visible.rows[i])
+			}
 		}
 		f.low[i], f.high[i], f.average[i] = lo, hi, sum
-		f.mean += sum / float64(d)
+		f.scale += c.loss.scale(max(sum, tinyScale)) / float64(d)
 	}
 	f.order = make([]int, d)
 	for i := range f.order {
 		f.order[i] = i
 	}
 	f.source = random.Split(c.seed, 1)
-	f.wbar, f.ubatch, f.loss = make([]float64, size*f.np), make([]float64, size*rank), make([]float64, d)
+	f.wbar, f.ubatch, f.rowLosses = make([]float64, size*f.np), make([]float64, size*rank), make([]float64, d)
+	f.rowHeld = make([]float64, d)
 	f.gradV = make([]float64, rank*f.np)
 	f.work = make([]visitor, p.Workers())
 	for i := range f.work {
@@ -206,15 +235,15 @@ func newQMFFit(x Mat, rank int, c *config, p *pool.Pool) *qmfFit {
 		v.row.resize(n, m)
 		v.row.setTargets(nil)
 		v.row.setWeights(nil, nil)
-		for _, s := range []*[]float64{&v.x, &v.w, &v.t, &v.g} {
+		for _, s := range []*[]float64{&v.x, &v.w, &v.t, &v.g, &v.s} {
 			*s = make([]float64, f.np)
 		}
-		for _, s := range []*[]float64{&v.q, &v.num, &v.den} {
+		for _, s := range []*[]float64{&v.q, &v.num, &v.den, &v.ones} {
 			*s = make([]float64, m)
 		}
-		v.gu = make([]float64, rank)
+		v.gu, v.mask = make([]float64, rank), make([]bool, n)
 	}
-	f.batch.visit, f.batch.stepV = f.visit, f.stepRowV
+	f.batch.visit, f.batch.stepV, f.batch.evaluate = f.visit, f.stepRowV, f.evaluate
 	return f
 }
 
@@ -227,15 +256,21 @@ const (
 	floorT         = 1e-12
 	floorIncrement = 1e-12
 	floorStart     = 1e-3
-	tinyScale      = 1e-300
 )
 
 // place loads row i into the visitor: w = U_i V, b, and the solved transport.
 func (f *qmfFit) place(v *visitor, i int) outcome {
-	copy(v.x, f.x.Row(i))
+	v.observed = f.cells.load(v.x, v.mask, i)
 	u := f.rowU(i)
 	kernel.Combine(v.w, u, f.v)
 	r := &v.row
+	r.squash.observed = v.observed
+	for j, o := range v.observed { // hidden cells have no part in the measure
+		r.a[j] = 0
+		if o {
+			r.a[j] = 1 / float64(f.cells.rows[i])
+		}
+	}
 	softmax(r.b, f.rowF(i))
 	st := &f.state[i]
 	r.perm = st.perm
@@ -279,33 +314,50 @@ func cumulate(q, inc []float64) {
 	}
 }
 
-// rowLoss fills v.g with x/T and returns the row's sum of divergences.
+// rowLoss fills v.g and v.s with x T^{β-2} and T^{β-1}, 0 where a cell is hidden,
+// and returns the row's sum of divergences.
 func (f *qmfFit) rowLoss(v *visitor, i int) float64 {
 	low := max(floorT*f.average[i], tinyDenominator)
-	for j, x := range v.x[:f.n] {
-		v.g[j] = x / max(v.t[j], low)
+	f.loss.parts(v.g, v.s, v.x, v.t, low)
+	clear(v.g[f.n:])
+	clear(v.s[f.n:])
+	for j, o := range v.observed {
+		if !o {
+			v.g[j], v.s[j] = 0, 0
+		}
 	}
-	return divergence(v.x[:f.n], v.t, v.g)
+	return f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, low)
 }
 
 // prior fills d0 with the increments of the affine map of w that shrinkage
 // pulls towards: T ≈ max(α+βw, 0), β >= 0, by least squares of x on w, taken at
-// each level's mean of w under the plan (whose sum over samples is den).
-func (f *qmfFit) prior(v *visitor, i int, d0, den []float64) {
+// each level's mean of w under the plan. v.ones takes the levels' sums of M.
+func (f *qmfFit) prior(v *visitor, i int, d0 []float64) {
 	r := &v.row
+	sees := func(j int) bool { return v.observed == nil || v.observed[j] }
 	mean, scale := 0.0, 0.0
-	for _, w := range v.w[:f.n] {
-		mean += w / float64(f.n)
+	clear(r.v)
+	for j, w := range v.w[:f.n] {
+		if sees(j) {
+			mean += w / float64(f.cells.rows[i])
+			r.v[j] = 1 / r.z[j]
+		}
 	}
-	for _, w := range v.w[:f.n] {
-		scale = max(scale, math.Abs(w-mean))
+	kernel.ColSums(v.ones, r.e, r.v)
+	den := v.ones
+	for j, w := range v.w[:f.n] {
+		if sees(j) {
+			scale = max(scale, math.Abs(w-mean))
+		}
 	}
 	if scale == 0 {
 		scale = 1
 	}
-	clear(r.v)
 	vw, cov := 0.0, 0.0 // of (w-mean)/scale, which no magnitude of w can overflow
 	for j, w := range v.w[:f.n] {
+		if !sees(j) {
+			continue
+		}
 		w = (w - mean) / scale
 		vw += float64(w * w)
 		cov += float64(w * (v.x[j] - f.average[i]))
@@ -327,23 +379,23 @@ func (f *qmfFit) prior(v *visitor, i int, d0, den []float64) {
 	}
 }
 
-// em makes one EM step on the increments of row i; v.g holds x/T at them.
+// em makes one multiplicative step on the increments of row i; v.g and v.s are
+// those of rowLoss at them.
 func (f *qmfFit) em(v *visitor, i int) {
 	r, m := &v.row, f.m
 	inc := f.rowInc(i)
-	clear(r.v)
-	for j, z := range r.z[:f.n] {
-		r.v[j] = 1 / z
-	}
-	kernel.ColSums(v.den, r.e, r.v)
-	for j := range r.v[:f.n] {
-		r.v[j] *= v.g[j]
-	}
-	kernel.ColSums(v.num, r.e, r.v)
 	d0 := r.rho
 	if f.shrinkage > 0 {
-		f.prior(v, i, d0, v.den)
+		f.prior(v, i, d0)
 	}
+	for j, z := range r.z {
+		r.v[j] = v.s[j] / z
+	}
+	kernel.ColSums(v.den, r.e, r.v)
+	for j, z := range r.z {
+		r.v[j] = v.g[j] / z
+	}
+	kernel.ColSums(v.num, r.e, r.v)
 	num, den := 0.0, 0.0
 	for l := m - 1; l >= 0; l-- {
 		num += float64(v.num[l] * r.w[l])
@@ -353,12 +405,12 @@ func (f *qmfFit) em(v *visitor, i int) {
 	low := floorIncrement * max(f.high[i]-f.low[i], f.average[i]*1e-3)
 	if f.ends == EndsFree {
 		for l := range inc {
-			c := f.shrinkage * v.den[l] / float64(f.n)
-			top, bottom := float64(inc[l]*v.num[l]), v.den[l]+c
-			if c > 0 {
-				top += float64(c * d0[l])
+			if f.shrinkage == 0 {
+				inc[l] = max(inc[l]*f.loss.step(v.num[l], v.den[l]), low)
+				continue
 			}
-			inc[l] = max(top/max(bottom, tinyDenominator), low)
+			c := f.shrinkage * v.den[l] / float64(f.cells.rows[i])
+			inc[l] = max((float64(inc[l]*v.num[l])+float64(c*d0[l]))/max(v.den[l]+c, tinyDenominator), low)
 		}
 		return
 	}
@@ -428,40 +480,38 @@ func (f *qmfFit) visit(worker, slot int) {
 	v := &f.work[worker]
 	i, rate, step := f.batch.rows[slot], f.batch.rate, f.batch.epoch
 	u := f.rowU(i)
+	scale := f.loss.scale(max(f.average[i], tinyScale))
 	for t, v := range u {
-		f.ubatch[slot*f.k+t] = v * (f.average[i] / max(f.mean, tinyScale))
+		f.ubatch[slot*f.k+t] = v * (scale / f.scale)
 	}
 	wbar := f.wbar[slot*f.np : (slot+1)*f.np]
 	if f.constant(i) {
-		f.loss[i] = 0
+		f.rowLosses[i] = 0
 		clear(wbar)
 		return
 	}
 	r := &v.row
 	f.place(v, i)
 	f.fitted(v, i)
-	f.loss[i] = f.rowLoss(v, i)
+	f.rowLosses[i] = f.rowLoss(v, i)
 	if f.r == nil {
 		f.em(v, i)
 		f.fitted(v, i)
 		after := f.rowLoss(v, i)
 		if len(f.batch.rows) < f.d {
-			f.loss[i] = after
+			f.rowLosses[i] = after
 		}
 	}
-	// dΔ/dT = 1 - x/T, a mean over the row. Gradients are taken in units of the
-	// row's mean, by way of q; the row's part in Ṽ̄ in units of the matrix's. So
-	// Adam's 1e-8 means the same for every scale.
+	// ∂Δ/∂T, a mean over the row, in units of what the row's loss grows with; the
+	// row's part in Ṽ̄ is in units of the whole loss. So Adam's 1e-8 means the same
+	// for every scale.
 	unit := 1 / max(f.average[i], tinyScale)
 	for l := range v.q {
 		v.q[l] *= unit
 	}
+	perCell := 1 / (scale * unit) / float64(f.cells.rows[i])
 	for j := range v.g {
-		if j < f.n {
-			v.g[j] = (1 - v.g[j]) / float64(f.n)
-		} else {
-			v.g[j] = 0
-		}
+		v.g[j] = (v.s[j] - v.g[j]) * perCell
 	}
 	r.adjoint(v.g, v.q)
 	if f.r != nil {
@@ -482,7 +532,7 @@ func (f *qmfFit) visit(worker, slot int) {
 	lo, hi = i*f.k, (i+1)*f.k
 	pen := f.penalty * float64(len(f.batch.rows)) / float64(f.d*f.k)
 	for t := range v.gu {
-		v.gu[t] = float64(v.gu[t]*u[t]) + float64(pen*unit*f.logU[lo+t])
+		v.gu[t] = float64(v.gu[t]*u[t]) + float64(pen/scale*f.logU[lo+t])
 	}
 	adam.Step(f.logU[lo:hi], v.gu, f.momU.mu[lo:hi], f.momU.nu[lo:hi], rate, step)
 	for t := range u {
@@ -540,7 +590,7 @@ func (f *qmfFit) incrementsFromR(i int) {
 }
 
 // epoch visits every row once, in a new random order.
-func (f *qmfFit) epoch(ctx context.Context, e int) error {
+func (f *qmfFit) epoch(ctx context.Context, e int) (stop bool, err error) {
 	b := &f.batch
 	b.rate, b.epoch = f.learningRate, e+1
 	if f.schedule == ScheduleCosine {
@@ -551,7 +601,7 @@ func (f *qmfFit) epoch(ctx context.Context, e int) error {
 	f.replace = false
 	for from := 0; from < f.d; from += size {
 		if err := ctx.Err(); err != nil {
-			return stoppedAt(e, err)
+			return true, stoppedAt(e, err)
 		}
 		b.rows = f.order[from:min(from+size, f.d)]
 		f.pool.Do(len(b.rows), b.visit)
@@ -559,18 +609,23 @@ func (f *qmfFit) epoch(ctx context.Context, e int) error {
 		f.pool.Do(f.k, b.stepV)
 	}
 	// As visited: of this epoch with batches; where all rows are one batch, of
-	// the steps of the epoch before, whose loss it is exactly.
+	// the steps of the epoch before, whose loss it is exactly. What judges by
+	// held-out cells is evaluated.
+	if f.held != nil {
+		f.pool.Do(f.d, b.evaluate)
+	}
 	mean := f.meanLoss()
-	if size < f.d || e > 0 {
+	if size < f.d || e > 0 || f.held != nil {
 		f.history = append(f.history, mean)
 	}
-	f.replace = size < f.d
+	f.replace = size < f.d || f.held != nil
+	stop = f.note(e + 1)
 	if f.progress != nil {
 		if err := f.progress(Progress{Epoch: e + 1, Epochs: f.epochs, Rows: f.d, Loss: mean}); err != nil {
-			return stoppedAt(e+1, err)
+			return true, stoppedAt(e+1, err)
 		}
 	}
-	return nil
+	return stop, nil
 }
 
 // cosine returns (1+cos πt)/2 = cos²(πt/2) for t in [0,1], from the series of
@@ -591,7 +646,7 @@ func cosine(t float64) float64 {
 // x in their order.
 func (f *qmfFit) stepRowV(_, t int) {
 	rows := len(f.batch.rows)
-	pen := f.penalty * float64(rows) / float64(f.k*f.n) / max(f.mean, tinyScale)
+	pen := f.penalty * float64(rows) / float64(f.k*f.n) / f.scale
 	lo, hi := t*f.np, (t+1)*f.np
 	g, v, lv := f.gradV[lo:hi], f.v[lo:hi], f.logV[lo:hi]
 	clear(g)
@@ -610,11 +665,11 @@ func (f *qmfFit) stepRowV(_, t int) {
 // begin fills factors and quantiles and takes the loss before the first epoch.
 func (f *qmfFit) begin(ctx context.Context) error {
 	c := *f.config
-	c.epochs, c.penalty, c.progress = startUpdates, 0, nil
+	c.epochs, c.penalty, c.progress, c.patience = startUpdates, 0, nil, 0
 	var err error
 	switch {
 	case f.given.has(kInit):
-		f.load(f.initU, f.initV)
+		f.factors.load(f.initU, f.initV)
 	case f.start == StartUniform:
 		src := random.Split(f.seed, 0)
 		for i := range f.u {
@@ -628,11 +683,12 @@ func (f *qmfFit) begin(ctx context.Context) error {
 		}
 	case f.start == StartNMF:
 		f.random(f.x, f.seed)
-		_, err = f.multiplicative(ctx, f.pool, f.x, &c)
+		_, err = newNMFFit(ctx, f.pool, f.factors, f.seen(f.x), &c).run(f.pool, &c)
 	default:
+		c.loss = KL
 		s := normalScores(f.x)
 		f.random(s, f.seed)
-		_, err = f.multiplicative(ctx, f.pool, s, &c)
+		_, err = newNMFFit(ctx, f.pool, f.factors, f.seen(s), &c).run(f.pool, &c)
 	}
 	logarithms(f.logU, f.u, f.start == StartUniform && !f.given.has(kInit))
 	for t := range f.k {
@@ -647,6 +703,7 @@ func (f *qmfFit) begin(ctx context.Context) error {
 	if err == nil {
 		f.history = append(f.history, f.meanLoss())
 		f.replace = true
+		f.note(0)
 	}
 	return err
 }
@@ -704,20 +761,27 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 		}
 		f.place(v, i)
 		f.fitted(v, i)
-		f.loss[i] = f.rowLoss(v, i)
+		f.rowLosses[i] = f.rowLoss(v, i)
+		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, floorT*f.average[i])
 		return
 	}
 	st := &f.state[i]
-	perm := st.perm // until the first solve
-	order(perm, f.x.Row(i), v.row.keys[:2*f.n], false)
+	// The observed values in order, hidden ones left out.
+	sorted := v.t[:0]
+	for _, x := range f.x.Row(i) {
+		if x == x {
+			sorted = append(sorted, x)
+		}
+	}
+	slices.Sort(sorted)
+	seen := len(sorted)
 	last := 0.0
 	for l := range inc {
-		at := float64((float64(l)+0.5)/float64(m)*float64(f.n)) - 0.5
-		at = min(max(at, 0), float64(f.n-1))
-		p := min(int(at), f.n-1)
-		next := min(p+1, f.n-1)
+		at := float64((float64(l)+0.5)/float64(m)*float64(seen)) - 0.5
+		at = min(max(at, 0), float64(seen-1))
+		p := min(int(at), seen-1)
 		part := at - float64(p)
-		a, b := f.x.At(i, int(perm[p])), f.x.At(i, int(perm[next]))
+		a, b := sorted[p], sorted[min(p+1, seen-1)]
 		q := a + float64(part*(b-a))
 		inc[l] = max(q-last, floorStart*span/float64(m))
 		last = q
@@ -740,27 +804,38 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 		f.em(v, i)
 	}
 	f.fitted(v, i)
-	f.loss[i] = f.rowLoss(v, i)
+	f.rowLosses[i] = f.rowLoss(v, i)
+	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, floorT*f.average[i])
 }
 
-// normalScores returns Φ⁻¹((rank-1/2)/n), ties averaged, lifted to be positive.
+// normalScores returns Φ⁻¹((rank-1/2)/n) among the observed values, ties
+// averaged, lifted to be positive; NaN stays.
 func normalScores(x Mat) Mat {
 	n := x.Cols
 	s := NewMat(x.Rows, n)
 	perm, keys := make([]int32, n), make([]pair, 2*n)
+	values, at := make([]float64, n), make([]int, n)
 	lift := max(3, 0.1-elem.NormalQuantile(0.5/float64(n)))
 	for i := range x.Rows {
-		row, out := x.Row(i), s.Row(i)
-		order(perm, row, keys, false)
-		for p := 0; p < n; {
+		out := s.Row(i)
+		k := 0
+		for j, v := range x.Row(i) {
+			out[j] = v
+			if v == v {
+				values[k], at[k] = v, j
+				k++
+			}
+		}
+		order(perm[:k], values[:k], keys, false)
+		for p := 0; p < k; {
 			end := p
-			for end < n && row[perm[end]] == row[perm[p]] {
+			for end < k && values[perm[end]] == values[perm[p]] {
 				end++
 			}
 			rank := float64(p+end) / 2 // the mean of p+1/2, ..., end-1/2
-			v := elem.NormalQuantile(rank/float64(n)) + lift
+			v := elem.NormalQuantile(rank/float64(k)) + lift
 			for _, j := range perm[p:end] {
-				out[j] = v
+				out[at[j]] = v
 			}
 			p = end
 		}
@@ -768,11 +843,72 @@ func normalScores(x Mat) Mat {
 	return s
 }
 
+// seen returns x with its NaN cells hidden and none held out.
+func (f *qmfFit) seen(x Mat) *cells {
+	return &cells{x: x, full: x, partial: f.partial, visible: f.visible, rows: f.cells.rows}
+}
+
+// qmfState is what a model is made of, kept of the best epoch.
+type qmfState struct{ u, v, f, inc []float64 }
+
+// note takes the losses after an epoch and keeps the state where it is the best
+// on the held-out cells; it tells whether patience has run out.
+func (f *qmfFit) note(epoch int) (stop bool) {
+	loss := f.history[len(f.history)-1]
+	if f.held != nil {
+		loss = 0
+		for _, l := range f.rowHeld {
+			loss += l
+		}
+		loss /= float64(f.heldOut)
+		f.validationHistory = append(f.validationHistory, loss)
+	}
+	better, stop := f.judge.see(epoch, loss)
+	if better && f.held != nil {
+		if f.keep == nil {
+			f.keep = &qmfState{make([]float64, len(f.u)), make([]float64, len(f.v)), make([]float64, len(f.f)), make([]float64, len(f.inc))}
+		}
+		copy(f.keep.u, f.u)
+		copy(f.keep.v, f.v)
+		copy(f.keep.f, f.f)
+		copy(f.keep.inc, f.inc)
+	}
+	return stop
+}
+
+// evaluate takes the losses of row i as the model stands.
+func (f *qmfFit) evaluate(worker, i int) {
+	v := &f.work[worker]
+	f.place(v, i)
+	f.fitted(v, i)
+	f.rowLosses[i] = f.rowLoss(v, i)
+	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, max(floorT*f.average[i], tinyDenominator))
+}
+
+// run begins and makes the epochs.
+func (f *qmfFit) run(ctx context.Context) error {
+	if err := f.begin(ctx); err != nil {
+		return err
+	}
+	for epoch := range f.epochs {
+		if stop, err := f.epoch(ctx, epoch); stop || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // model solves every row once more and hands the fit over.
 func (f *qmfFit) model() *QMF {
 	d, m := f.d, f.m
+	if f.keep != nil {
+		copy(f.u, f.keep.u)
+		copy(f.v, f.keep.v)
+		copy(f.f, f.keep.f)
+		copy(f.inc, f.keep.inc)
+	}
 	q := &QMF{U: f.matU(), V: f.matV(), Quantiles: NewMat(d, m), Weights: NewMat(d, m), potentials: NewMat(d, m),
-		center: make([]float64, d), squash: make([]squashed, d), marginal: make([]float64, d), epsilon: f.epsilon}
+		center: make([]float64, d), squash: make([]squashed, d), marginal: make([]float64, d), epsilon: f.epsilon, loss: f.loss, missing: f.missing}
 	ends := make([]outcome, d)
 	f.pool.Do(d, func(worker, i int) {
 		v := &f.work[worker]
@@ -784,16 +920,23 @@ func (f *qmfFit) model() *QMF {
 		copy(q.Weights.Row(i), v.row.b)
 		copy(q.potentials.Row(i), v.row.h)
 		q.center[i], q.squash[i], q.marginal[i] = v.row.xc, v.row.squash, ends[i].rel
+		q.squash[i].observed = nil
 		q.row(&v.row, v.t, i)
-		ratios(v.g, v.x, v.t)
-		f.loss[i] = divergence(v.x[:f.n], v.t, v.g)
+		f.loss.parts(v.g, v.s, v.x, v.t, tinyDenominator)
+		f.rowLosses[i] = f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, tinyDenominator)
 	})
 	for i, o := range ends {
 		if !o.converged && !f.constant(i) {
 			q.Warnings = append(q.Warnings, o.err(i, f.config))
 		}
 	}
-	// The last entry is of the model returned.
+	// The entry of the model returned is exact.
+	q.Validation = f.validationHistory
+	if f.keep != nil {
+		q.History, q.Best = f.history, f.judge.bestEpoch
+		q.History[q.Best] = f.meanLoss()
+		return q
+	}
 	if f.replace {
 		f.history = f.history[:len(f.history)-1]
 	}
@@ -804,10 +947,10 @@ func (f *qmfFit) model() *QMF {
 
 func (f *qmfFit) meanLoss() float64 {
 	total := 0.0
-	for _, l := range f.loss {
+	for _, l := range f.rowLosses {
 		total += l
 	}
-	return total / float64(f.n) / float64(f.d)
+	return total / float64(f.visible)
 }
 
 // row fills t, padded, with T_i((UV)_i) from the stored potentials.
@@ -844,9 +987,10 @@ func (q *QMF) Reconstruct() Mat {
 	return out
 }
 
-// Loss returns the mean divergence of x, d × n, finite and non-negative, from
-// Reconstruct().
-func (q *QMF) Loss(x Mat) (float64, error) { return meanLoss(x, q.Reconstruct()) }
+// Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
+// loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
+// out.
+func (q *QMF) Loss(x Mat) (float64, error) { return meanLoss(q.loss, q.missing, x, q.Reconstruct()) }
 
 // Map returns T_i, from the scale of (UV)_i to that of feature i.
 func (q *QMF) Map(i int) (*Map, error) {

@@ -45,6 +45,8 @@ type squashed struct {
 	// The mean is ref+shift, ref one of the samples: at an offset of 1e9 the sum
 	// would have lost what the shift holds.
 	ref, shift, std float64 // std is 0 for a constant row
+	// observed marks the entries that count for mean and deviation; nil: all.
+	observed []bool
 }
 
 // z returns the z-score of x.
@@ -53,8 +55,7 @@ func (q *squashed) z(x float64) float64 { return ((x - q.ref) - q.shift) / q.std
 // apply fills to[i] with the squashed from[i].
 func (q *squashed) apply(to, from []float64) {
 	if q.kind != SquashNone {
-		q.ref = from[0]
-		q.shift, q.std = moments(from)
+		q.moments(from)
 	}
 	q.map1(to, from)
 }
@@ -138,39 +139,55 @@ func (q *squashed) center(cut []float64) (mid, width float64) {
 	return middle(lo, hi), max(hi-lo, 1e-3*(math.Abs(lo)+math.Abs(hi)), 1e-300)
 }
 
-// moments returns the mean, less x[0], and the population deviation, 0 for a row
-// constant to rounding. The values are taken about
-// the first one, and scaled, so that no offset or magnitude spoils them.
-func moments(x []float64) (shift, std float64) {
-	ref, scale, top := x[0], 0.0, 0.0
-	for _, v := range x {
-		scale = max(scale, math.Abs(v-ref))
+// sees tells whether entry i counts for mean and deviation.
+func (q *squashed) sees(i int) bool { return q.observed == nil || q.observed[i] }
+
+// moments takes mean and population deviation of the entries that count; the
+// latter is 0 for a row constant to rounding. The values are taken about the
+// first of them, and scaled, so that no offset or magnitude spoils them.
+func (q *squashed) moments(x []float64) {
+	scale, top, n := 0.0, 0.0, 0
+	for i, v := range x {
+		if !q.sees(i) {
+			continue
+		}
+		if n == 0 {
+			q.ref = v
+		}
+		n++
+		scale = max(scale, math.Abs(v-q.ref))
 		top = max(top, math.Abs(v))
 	}
+	q.shift, q.std = 0, 0
 	if scale <= 1e-12*top {
-		return 0, 0
+		return
 	}
 	sum, sq := 0.0, 0.0
-	for _, v := range x {
-		sum += (v - ref) / scale
+	for i, v := range x {
+		if q.sees(i) {
+			sum += (v - q.ref) / scale
+		}
 	}
-	m := sum / float64(len(x))
-	for _, v := range x { // a second sweep: no cancellation
-		d := (v-ref)/scale - m
-		sq += float64(d * d)
+	m := sum / float64(n)
+	for i, v := range x { // a second sweep: no cancellation
+		if q.sees(i) {
+			d := (v-q.ref)/scale - m
+			sq += float64(d * d)
+		}
 	}
-	std = math.Sqrt(sq/float64(len(x))) * scale
+	std := math.Sqrt(sq/float64(n)) * scale
 	if std <= 1e-12*top || std < 1e-290 { // the latter: 1/std would overflow what it meets
-		std = 0
+		return
 	}
-	return m * scale, std
+	q.shift, q.std = m*scale, std
 }
 
 // backward turns the gradient g at x̃ into the gradient at x, in place:
 //
 //	w = g dx̃/dz,   x̄ = (w - mean w - z mean(w z))/std.
 //
-// x̃ is squash(x) as apply returned it. A constant row has gradient 0.
+// x̃ is squash(x) as apply returned it. A constant row has gradient 0, and so has
+// an entry that does not count, since nothing depends on where it goes.
 func (q *squashed) backward(g, sq, x []float64) {
 	if q.kind == SquashNone {
 		return
@@ -179,19 +196,26 @@ func (q *squashed) backward(g, sq, x []float64) {
 		clear(g)
 		return
 	}
-	sum, dot := 0.0, 0.0
+	sum, dot, n := 0.0, 0.0, 0
 	for i := range g {
+		if !q.sees(i) {
+			g[i] = 0
+			continue
+		}
 		z := q.z(x[i])
 		w := float64(g[i] * q.derivative(z, sq[i]))
 		g[i] = w
 		sum += w
 		dot += float64(w * z)
+		n++
 	}
-	sum /= float64(len(g))
-	dot /= float64(len(g))
+	sum /= float64(n)
+	dot /= float64(n)
 	for i := range g {
-		z := q.z(x[i])
-		g[i] = (g[i] - sum - float64(z*dot)) / q.std
+		if q.sees(i) {
+			z := q.z(x[i])
+			g[i] = (g[i] - sum - float64(z*dot)) / q.std
+		}
 	}
 }
 

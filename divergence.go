@@ -1,0 +1,260 @@
+package quantmf
+
+// This file holds the divergences that fits minimise, and which cells count.
+//
+//	Δ_β(x,t) = (x^β + (β-1)t^β - βxt^{β-1}) / (β(β-1)),
+//	Δ_2 = (x-t)²/2,   Δ_1 = x log(x/t) - x + t (0 log 0 = 0),   Δ_0 = x/t - log(x/t) - 1,
+//	∂Δ/∂t = t^{β-2}(t-x).
+//
+// For a model t = Σ_l c_l D_l of parts D >= 0, c >= 0, the multiplicative step
+//
+//	D_l ← D_l (Σ c_l x t^{β-2} / Σ c_l t^{β-1})^γ,   γ = 1/(2-β) for β < 1, 1 up to β = 2, 1/(β-1) beyond,
+//
+// never raises the sum of the divergences (Févotte and Idier 2011). It updates
+// the factors of NMF and the quantiles of QMF alike.
+
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// Loss is a divergence, by its β.
+type Loss float64
+
+const (
+	KL        Loss = 1 // generalised Kullback-Leibler, x log(x/t) - x + t: the default
+	Frobenius Loss = 2 // (x-t)²/2
+)
+
+// Beta returns the divergence of the given β, from -2 to 4: 2 is [Frobenius], 1
+// is [KL], 0 that of Itakura and Saito. β <= 0 needs x > 0.
+func Beta(beta float64) Loss { return Loss(beta) }
+
+// tinyDenominator is the least t that is divided by, in value and gradient alike.
+const tinyDenominator = 1e-30
+
+// power returns t^p for t > 0.
+func power(t, p float64) float64 { return elem.Exp(float64(p * elem.Log(t))) }
+
+// parts fills num = x t^{β-2} and den = t^{β-1}, what a multiplicative step sums;
+// ∂Δ/∂t is den - num. t is not let fall below low. den is 1 under KL, and may be
+// nil there.
+func (l Loss) parts(num, den, x, t []float64, low float64) {
+	x, t = x[:len(num)], t[:len(num)]
+	if l == KL && den == nil {
+		for j := range num {
+			num[j] = x[j] / max(t[j], low)
+		}
+		return
+	}
+	den = den[:len(num)]
+	for j := range num {
+		v := max(t[j], low)
+		switch l {
+		case KL:
+			num[j], den[j] = x[j]/v, 1
+		case Frobenius:
+			num[j], den[j] = x[j], v
+		default:
+			p := power(v, float64(l)-2)
+			num[j], den[j] = float64(x[j]*p), float64(v*p)
+		}
+	}
+}
+
+// scale returns v^β: how the loss grows with the unit of x.
+func (l Loss) scale(v float64) float64 {
+	switch l {
+	case KL:
+		return v
+	case Frobenius:
+		return v * v
+	}
+	return power(v, float64(l))
+}
+
+// gamma is the exponent of the multiplicative step.
+func (l Loss) gamma() float64 {
+	switch b := float64(l); {
+	case b < 1:
+		return 1 / (2 - b)
+	case b > 2:
+		return 1 / (b - 1)
+	}
+	return 1
+}
+
+// step is the factor (num/den)^γ of a multiplicative step.
+func (l Loss) step(num, den float64) float64 {
+	f := num / max(den, tinyDenominator)
+	if l >= 1 && l <= 2 || f == 0 {
+		return f
+	}
+	return power(f, l.gamma())
+}
+
+// value returns Δ(x,t); t is not let fall below low.
+func (l Loss) value(x, t, low float64) float64 {
+	t = max(t, low)
+	var v float64
+	switch b := float64(l); l {
+	case KL:
+		if x == 0 {
+			return t
+		}
+		v = float64(x*elem.Log(max(x/t, tinyScale))) + (t - x)
+	case Frobenius:
+		v = float64((x-t)*(x-t)) / 2
+	case 0:
+		r := x / t
+		v = r - elem.Log(max(r, tinyScale)) - 1
+	default:
+		xb := 0.0
+		if x > 0 {
+			xb = power(x, b)
+		}
+		tb := power(t, b-1)
+		v = (xb + float64((b-1)*float64(t*tb)) - float64(b*float64(x*tb))) / (b * (b - 1))
+	}
+	return max(v, 0) // it is one; rounding may say otherwise of a perfect fit
+}
+
+// sum returns Σ Δ(x_j,t_j) over the observed cells (nil: all). num is what parts
+// made of them: it holds the ratio that KL takes the logarithm of.
+func (l Loss) sum(x, t, num []float64, observed []bool, low float64) float64 {
+	s := 0.0
+	for j, v := range x {
+		switch {
+		case observed != nil && !observed[j]:
+		case l != KL:
+			s += l.value(v, t[j], low)
+		case v > 0:
+			s += float64(v*elem.Log(max(num[j], tinyScale))) + (max(t[j], low) - v)
+		default:
+			s += t[j]
+		}
+	}
+	return max(s, 0) // it is one; rounding may say otherwise of a perfect fit
+}
+
+const tinyScale = 1e-300
+
+// cells is what a fit may look at: x with NaN where a cell is missing or held
+// out, the number of visible cells in all, and the cells held out for validation.
+type cells struct {
+	x       Mat // a copy where cells are hidden, else the caller's
+	full    Mat // the caller's
+	partial bool
+	visible int
+	rows    []int  // visible cells of each row
+	held    []bool // d × n, nil where nothing is held out
+	heldOut int
+}
+
+// newCells hides the validation share of the observed cells, chosen by seed. A
+// row or column keeps at least two visible cells, or what it has.
+func newCells(x Mat, c *config) (*cells, error) {
+	d, n := x.Rows, x.Cols
+	s := &cells{x: x, full: x, rows: make([]int, d)}
+	cols := make([]int, n)
+	for i := range d {
+		for j, v := range x.Row(i) {
+			if v == v {
+				s.rows[i]++
+				cols[j]++
+				s.visible++
+			}
+		}
+	}
+	s.partial = s.visible < d*n
+	for i, k := range s.rows {
+		if k == 0 {
+			return nil, &DataError{Row: i, Col: -1, Value: math.NaN(), Problem: "the row has no observed cell"}
+		}
+	}
+	for j, k := range cols {
+		if k == 0 {
+			return nil, &DataError{Row: -1, Col: j, Value: math.NaN(), Problem: "the column has no observed cell"}
+		}
+	}
+	if c.validation == 0 {
+		return s, nil
+	}
+	s.partial, s.x, s.held = true, x.Clone(), make([]bool, d*n)
+	src := random.Split(c.seed, 2)
+	for i := range d {
+		row := s.x.Row(i)
+		for j, v := range row {
+			if v == v && src.Float64() < c.validation && s.rows[i] > 2 && cols[j] > 2 {
+				row[j] = math.NaN()
+				s.held[i*n+j] = true
+				s.rows[i]--
+				cols[j]--
+				s.visible--
+				s.heldOut++
+			}
+		}
+	}
+	if s.heldOut == 0 {
+		return nil, &OptionError{Option: kValidation.String(), Value: ftoa(c.validation), Bound: "holds out no cell of this matrix; it is too small"}
+	}
+	return s, nil
+}
+
+// load copies row i into x, with 0 where it is hidden, and fills observed; it
+// returns nil for observed where all cells are visible.
+func (s *cells) load(x []float64, observed []bool, i int) []bool {
+	copy(x, s.x.Row(i))
+	if !s.partial {
+		return nil
+	}
+	for j, v := range x[:s.x.Cols] {
+		observed[j] = v == v
+		if v != v {
+			x[j] = 0
+		}
+	}
+	return observed[:s.x.Cols]
+}
+
+// heldLoss returns the sum of divergences of t from the held-out cells of row i.
+func (s *cells) heldLoss(l Loss, t []float64, i int, low float64) float64 {
+	if s.held == nil {
+		return 0
+	}
+	sum := 0.0
+	row := s.full.Row(i)
+	for j, h := range s.held[i*s.full.Cols : (i+1)*s.full.Cols] {
+		if h {
+			sum += l.value(row[j], t[j], low)
+		}
+	}
+	return sum
+}
+
+// watch follows the loss that a fit is judged by, from epoch to epoch: that of
+// the held-out cells where there are any, else that of the visible ones.
+type watch struct {
+	patience  int // 0: none
+	best      float64
+	bestEpoch int
+	last      int // the epoch of the last fall worth the name
+	mark      float64
+}
+
+// worthwhile is the relative fall within the patience below which a fit ends.
+const worthwhile = 1e-4
+
+// see takes the loss after an epoch and tells whether it is the best so far and
+// whether to end.
+func (w *watch) see(epoch int, loss float64) (better, stop bool) {
+	if epoch == 0 || loss < w.best {
+		w.best, w.bestEpoch, better = loss, epoch, true
+	}
+	if epoch == 0 || loss < w.mark*(1-worthwhile) {
+		w.mark, w.last = loss, epoch
+	}
+	return better, w.patience > 0 && epoch-w.last >= w.patience
+}
