@@ -140,6 +140,15 @@ func required(kind uint32) []string {
 }
 
 func decode(b []byte, kind uint32) (*file, error) {
+	f, err := decodeSections(b, kind, required(kind))
+	if err != nil {
+		return nil, err
+	}
+	return f, f.dims(kind)
+}
+
+// decodeSections reads a file of the kind that must have the sections tags.
+func decodeSections(b []byte, kind uint32, tags []string) (*file, error) {
 	if len(b) < headerSize {
 		return nil, damaged(len(b), "the file is cut within its header")
 	}
@@ -156,7 +165,7 @@ func decode(b []byte, kind uint32) (*file, error) {
 		return nil, damaged(12, "a model of kind "+itoa(int(k))+", not "+itoa(int(kind)))
 	}
 	f := &file{sections: map[string][]byte{}, offsets: map[string]int64{}}
-	at, tags := headerSize, required(kind)
+	at := headerSize
 	for range get32(b[16:]) {
 		if len(b)-at < sectionSize {
 			return nil, damaged(len(b), "the file is cut within a section")
@@ -193,7 +202,7 @@ func decode(b []byte, kind uint32) (*file, error) {
 			return nil, damaged(len(b), "section "+tag+" is not there")
 		}
 	}
-	return f, f.dims(kind)
+	return f, nil
 }
 
 // fail reports what is wrong with a section.

@@ -247,6 +247,9 @@ type watch struct {
 // worthwhile is the relative fall within the patience below which a fit ends.
 const worthwhile = 1e-4
 
+// over tells whether patience had run out by an epoch.
+func (w *watch) over(epoch int) bool { return w.patience > 0 && epoch-w.last >= w.patience }
+
 // see takes the loss after an epoch and tells whether it is the best so far and
 // whether to end.
 func (w *watch) see(epoch int, loss float64) (better, stop bool) {
@@ -256,5 +259,5 @@ func (w *watch) see(epoch int, loss float64) (better, stop bool) {
 	if epoch == 0 || loss < w.mark*(1-worthwhile) {
 		w.mark, w.last = loss, epoch
 	}
-	return better, w.patience > 0 && epoch-w.last >= w.patience
+	return better, w.over(epoch)
 }

@@ -104,7 +104,7 @@
 //	map.go        T as a function: At, Slope, Invert
 //	divergence.go what fits minimise, and which cells they see
 //	nmf.go        X ≈ UV                          qmf.go      X ≈ T(UV)
-//	codec.go      files
+//	codec.go      files                           checkpoint.go fits that stop and go on
 //	internal/kernel     loops over samples        internal/laplacian  the m × m system
 //	internal/elem       exp, log, normal quantile internal/adam, pool, random
 //

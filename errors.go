@@ -79,4 +79,5 @@ func (e *ConvergenceError) Error() string {
 }
 
 func itoa(i int) string     { return strconv.Itoa(i) }
+func utoa(i uint64) string  { return strconv.FormatUint(i, 10) }
 func ftoa(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }

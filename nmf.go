@@ -63,17 +63,53 @@ func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, erro
 	p := pool.New(c.workers, nmfChunks)
 	defer p.Close()
 	var best *NMF
+	var from *saved
+	var state *file
+	var bestFile []byte
+	data := uint64(0)
+	if c.save != nil || c.resume != nil {
+		data = fingerprint(x, c.initU, c.initV)
+	}
+	if c.resume != nil {
+		if state, from, err = openCheckpoint(kindNMF, &c, rank, data); err != nil {
+			return nil, err
+		}
+		if bestFile = from.best; len(bestFile) > 0 {
+			best = new(NMF)
+			if err := best.UnmarshalBinary(bestFile); err != nil {
+				return nil, err
+			}
+		}
+	}
 	for restart := range c.restarts {
+		if from != nil && restart < from.restart {
+			continue
+		}
 		f := newFactors(x.Rows, x.Cols, rank)
-		if c.given.has(kInit) {
+		fit := newNMFFit(ctx, p, f, visible, &c)
+		fit.restart, fit.bestSoFar, fit.data = restart, bestFile, data
+		var start *saved
+		switch {
+		case from != nil && restart == from.restart:
+			start = from
+			if visible.held != nil {
+				fit.keep = newFactors(x.Rows, x.Cols, rank)
+			}
+			if _, err := state.restore(fit.parts(fit.keep), 0); err != nil {
+				return nil, err
+			}
+		case c.given.has(kInit):
 			f.load(c.initU, c.initV)
-		} else {
+		default:
 			f.random(visible.x, c.seed+uint64(restart))
 		}
-		m, err := newNMFFit(ctx, p, f, visible, &c).run(p, &c)
+		m, err := fit.run(p, &c, start)
 		m.U, m.V, m.loss, m.missing = f.matU(), f.matV(), c.loss, c.missing
 		if best == nil || m.judged() < best.judged() {
 			best = &m
+			if c.save != nil && c.restarts > 1 {
+				bestFile, _ = m.MarshalBinary()
+			}
 		}
 		if err != nil {
 			return best, err
@@ -254,13 +290,18 @@ type nmfFit struct {
 	*cells
 	loss    Loss
 	plain   bool // KL of whole rows: the denominators are sums of factors
-	parts   []nmfPart
+	pieces  []nmfPart
+	keep    *factors // the best on held-out cells, of a fit that goes on
 	work    []nmfScratch
 	sumV    []float64
 	addU    float64 // what the penalty adds to the denominators
 	addV    float64
 	updateU bool
 	ctx     context.Context
+
+	restart   int
+	bestSoFar []byte // a file of the best of the restarts before
+	data      uint64 // fingerprint of x
 }
 
 // nmfPart is what a piece of the rows adds to the update of V and to the losses.
@@ -274,11 +315,11 @@ type nmfScratch struct {
 func newNMFFit(ctx context.Context, p *pool.Pool, f *factors, s *cells, c *config) *nmfFit {
 	k, np := f.k, f.np
 	fit := &nmfFit{factors: f, cells: s, loss: c.loss, plain: c.loss == KL && !s.partial, ctx: ctx,
-		parts: make([]nmfPart, min(nmfChunks, f.d)), work: make([]nmfScratch, p.Workers()), sumV: make([]float64, k)}
-	for i := range fit.parts {
-		fit.parts[i] = nmfPart{num: make([]float64, k*np), sum: make([]float64, k), losses: make([]float64, 2)}
+		pieces: make([]nmfPart, min(nmfChunks, f.d)), work: make([]nmfScratch, p.Workers()), sumV: make([]float64, k)}
+	for i := range fit.pieces {
+		fit.pieces[i] = nmfPart{num: make([]float64, k*np), sum: make([]float64, k), losses: make([]float64, 2)}
 		if !fit.plain {
-			fit.parts[i].den = make([]float64, k*np)
+			fit.pieces[i].den = make([]float64, k*np)
 		}
 	}
 	for i := range fit.work {
@@ -312,12 +353,12 @@ func (f *nmfFit) shares(ws *nmfScratch, observed []bool) {
 // sweep finishes the update of U in a piece of the rows and sums its part of the
 // next update of V.
 func (f *nmfFit) sweep(worker, piece int) {
-	ws, pt := &f.work[worker], &f.parts[piece]
+	ws, pt := &f.work[worker], &f.pieces[piece]
 	clear(pt.num)
 	clear(pt.den)
 	clear(pt.sum)
 	clear(pt.losses)
-	for i := piece * f.d / len(f.parts); i < (piece+1)*f.d/len(f.parts); i++ {
+	for i := piece * f.d / len(f.pieces); i < (piece+1)*f.d/len(f.pieces); i++ {
 		if f.ctx.Err() != nil {
 			return
 		}
@@ -351,11 +392,11 @@ func (f *nmfFit) sweep(worker, piece int) {
 
 // updateV joins the pieces and updates V.
 func (f *nmfFit) updateV() {
-	first := &f.parts[0]
-	for i := range f.parts[1:] {
-		add(first.num, f.parts[i+1].num)
-		add(first.den, f.parts[i+1].den)
-		add(first.sum, f.parts[i+1].sum)
+	first := &f.pieces[0]
+	for i := range f.pieces[1:] {
+		add(first.num, f.pieces[i+1].num)
+		add(first.den, f.pieces[i+1].den)
+		add(first.sum, f.pieces[i+1].sum)
 	}
 	for t := range f.k {
 		row, num := f.v[t*f.np:(t+1)*f.np], first.num[t*f.np:(t+1)*f.np]
@@ -372,18 +413,28 @@ func (f *nmfFit) updateV() {
 
 // losses returns the mean divergences of the visible and the held-out cells.
 func (f *nmfFit) losses() (seen, held float64) {
-	for i := range f.parts {
-		seen += f.parts[i].losses[0]
-		held += f.parts[i].losses[1]
+	for i := range f.pieces {
+		seen += f.pieces[i].losses[0]
+		held += f.pieces[i].losses[1]
 	}
 	return seen / float64(f.visible), held / float64(max(f.heldOut, 1))
 }
 
-// run makes c.epochs updates of V and U and leaves the best factors.
-func (f *nmfFit) run(p *pool.Pool, c *config) (m NMF, err error) {
+// run makes c.epochs updates of V and U, from the given state on where there is
+// one, and leaves the best factors.
+func (f *nmfFit) run(p *pool.Pool, c *config, from *saved) (m NMF, err error) {
 	sweep := f.sweep
 	judge := watch{patience: c.patience}
-	var keep *factors
+	keep := f.keep
+	first := 0
+	m.History = make([]float64, 0, min(c.epochs, 1000)+1)
+	if from != nil {
+		m.History, m.Validation, judge, first = from.history, from.validation, from.judge, from.epoch+1
+		p.Do(len(f.pieces), sweep) // the sums that the next update of V takes
+		if judge.over(from.epoch) {
+			first = c.epochs + 1
+		}
+	}
 	note := func(epoch int) (stop bool) {
 		seen, held := f.losses()
 		m.History = append(m.History, seen)
@@ -401,13 +452,12 @@ func (f *nmfFit) run(p *pool.Pool, c *config) (m NMF, err error) {
 		}
 		return stop
 	}
-	m.History = make([]float64, 0, min(c.epochs, 1000)+1)
-	for epoch := 0; epoch <= c.epochs; epoch++ {
+	for epoch := first; epoch <= c.epochs; epoch++ {
 		if epoch > 0 {
 			f.updateV()
 			f.updateU = true
 		}
-		p.Do(len(f.parts), sweep)
+		p.Do(len(f.pieces), sweep)
 		if err = f.ctx.Err(); err != nil {
 			err = stoppedAt(max(epoch-1, 0), err)
 			break
@@ -415,6 +465,12 @@ func (f *nmfFit) run(p *pool.Pool, c *config) (m NMF, err error) {
 		stop := note(epoch)
 		if epoch > 0 && c.progress != nil {
 			if err = c.progress(Progress{Epoch: epoch, Epochs: c.epochs, Rows: f.d, Loss: m.History[epoch]}); err != nil {
+				err = stoppedAt(epoch, err)
+				break
+			}
+		}
+		if epoch > 0 && c.due(epoch, stop || epoch == c.epochs) {
+			if err = f.checkpoint(c, &m, judge, epoch, keep); err != nil {
 				err = stoppedAt(epoch, err)
 				break
 			}

@@ -3,8 +3,6 @@ package quantmf
 // This file holds every option with its default and bound, the table of which
 // function takes which, and the checks, which all run before any work starts.
 
-import "strconv"
-
 // FitOption is an option of a fit: [FitNMF] or [FitQMF].
 type FitOption interface{ setting() *choice }
 
@@ -60,6 +58,8 @@ const (
 	kRestarts
 	kValidation
 	kMissing
+	kCheckpoint
+	kResume
 	kinds
 )
 
@@ -67,7 +67,7 @@ var kindNames = [kinds]string{
 	"WithEpsilon", "WithSquash", "WithTolerance", "WithMaxIterations", "WithStrict", "WithWeights", "WithTargets",
 	"WithTargetWeights", "WithIterations", "WithLevels", "WithMidpointRanks", "WithWorkers", "WithEpochs", "WithSeed",
 	"WithProgress", "WithLearningRate", "WithSchedule", "WithBatch", "WithStart", "WithEnds", "WithInit", "WithPenalty",
-	"WithShrinkage", "WithLoss", "WithPatience", "WithRestarts", "WithValidation", "WithMissingValues",
+	"WithShrinkage", "WithLoss", "WithPatience", "WithRestarts", "WithValidation", "WithMissingValues", "WithCheckpoint", "WithResume",
 }
 
 func (k kind) String() string { return kindNames[k] }
@@ -93,7 +93,7 @@ type target struct {
 var (
 	transportKinds = set(kEpsilon, kSquash, kTolerance, kMaxIterations, kStrict, kWorkers)
 	rowKinds       = transportKinds | set(kWeights, kTargets, kTargetWeights, kIterations, kLevels)
-	fitKinds       = set(kWorkers, kEpochs, kSeed, kProgress, kInit, kPenalty, kLoss, kPatience, kRestarts, kValidation, kMissing)
+	fitKinds       = set(kWorkers, kEpochs, kSeed, kProgress, kInit, kPenalty, kLoss, kPatience, kRestarts, kValidation, kMissing, kCheckpoint, kResume)
 
 	forSolve        = target{"Solve", rowKinds | set(kMidpointRanks)}
 	forRank         = target{"SoftRank", rowKinds | set(kMidpointRanks)}
@@ -140,6 +140,9 @@ type config struct {
 	restarts     int
 	validation   float64
 	missing      bool
+	every        int
+	save         func(state []byte) error
+	resume       []byte
 }
 
 // parse reads opts over the defaults in c. The last of two settings of one
@@ -386,7 +389,7 @@ func WithEpochs(n int) FitOption {
 
 // WithSeed sets the seed of everything random in a fit. Default 1.
 func WithSeed(s uint64) FitOption {
-	return fitOption(kSeed, strconv.FormatUint(s, 10), func(c *config) string { c.seed = s; return "" })
+	return fitOption(kSeed, utoa(s), func(c *config) string { c.seed = s; return "" })
 }
 
 // WithProgress calls f after every epoch, on the goroutine of the caller. Its

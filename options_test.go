@@ -34,7 +34,7 @@ func TestOptionTable(t *testing.T) {
 		{[]FitOption{WithLevels(3)}, "solve rank sort quantile rows qmf"},
 		{[]FitOption{WithMidpointRanks()}, "solve rank"},
 		{[]FitOption{WithWorkers(1)}, "solve rank sort quantile rows nmf qmf"},
-		{[]FitOption{WithEpochs(1), WithSeed(3), WithProgress(func(Progress) error { return nil }), WithInit(u, v), WithPenalty(0.1), WithLoss(Frobenius), WithPatience(3), WithRestarts(1), WithValidation(0.4), WithMissingValues()}, "nmf qmf"},
+		{[]FitOption{WithEpochs(1), WithSeed(3), WithProgress(func(Progress) error { return nil }), WithInit(u, v), WithPenalty(0.1), WithLoss(Frobenius), WithPatience(3), WithRestarts(1), WithValidation(0.4), WithMissingValues(), WithCheckpoint(1, func([]byte) error { return nil })}, "nmf qmf"},
 		{[]FitOption{WithLearningRate(0.1), WithSchedule(ScheduleConstant), WithBatch(2), WithStart(StartNMF), WithEnds(EndsPinned), WithShrinkage(0)}, "qmf"},
 	}
 	calls := map[string]func(o FitOption) error{

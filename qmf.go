@@ -97,14 +97,51 @@ func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, erro
 	p := pool.New(c.workers, x.Rows)
 	defer p.Close()
 	var best *QMF
-	seed := c.seed
+	var from *saved
+	var state *file
+	var bestFile []byte
+	data := uint64(0)
+	if c.save != nil || c.resume != nil {
+		data = fingerprint(x, c.initU, c.initV)
+	}
+	if c.resume != nil {
+		if state, from, err = openCheckpoint(kindQMF, &c, rank, data); err != nil {
+			return nil, err
+		}
+		if bestFile = from.best; len(bestFile) > 0 {
+			best = new(QMF)
+			if err := best.UnmarshalBinary(bestFile); err != nil {
+				return nil, err
+			}
+		}
+	}
 	for restart := range c.restarts {
-		c.seed = seed + uint64(restart)
+		if from != nil && restart < from.restart {
+			continue
+		}
 		f := newQMFFit(visible, rank, &c, p)
-		err = f.run(ctx)
+		f.restart, f.bestSoFar, f.data = restart, bestFile, data
+		f.source = random.Split(c.seed+uint64(restart), 1)
+		first := 0
+		if from != nil && restart == from.restart {
+			if err := f.resumeFrom(state, from); err != nil {
+				return nil, err
+			}
+			if first = from.epoch; f.judge.over(first) {
+				first = c.epochs
+			}
+		} else {
+			err = f.begin(ctx)
+		}
+		for epoch, stop := first, false; epoch < c.epochs && !stop && err == nil; epoch++ {
+			stop, err = f.epoch(ctx, epoch)
+		}
 		m := f.model()
 		if best == nil || judged(m.History, m.Validation, m.Best) < judged(best.History, best.Validation, best.Best) {
 			best = m
+			if c.save != nil && c.restarts > 1 {
+				bestFile, _ = m.MarshalBinary()
+			}
 		}
 		if err != nil {
 			return best, err
@@ -161,6 +198,9 @@ type qmfFit struct {
 	work               []visitor
 	history            []float64
 	validationHistory  []float64
+	restart            int
+	bestSoFar          []byte // a file of the best of the restarts before
+	data               uint64 // fingerprint of x
 	judge              watch
 	keep               *qmfState
 	replace            bool      // the last entry of history is of the model as it stands, to be made exact
@@ -225,7 +265,6 @@ func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
 	for i := range f.order {
 		f.order[i] = i
 	}
-	f.source = random.Split(c.seed, 1)
 	f.wbar, f.ubatch, f.rowLosses = make([]float64, size*f.np), make([]float64, size*rank), make([]float64, d)
 	f.rowHeld = make([]float64, d)
 	f.gradV = make([]float64, rank*f.np)
@@ -625,6 +664,11 @@ func (f *qmfFit) epoch(ctx context.Context, e int) (stop bool, err error) {
 			return true, stoppedAt(e+1, err)
 		}
 	}
+	if f.due(e+1, stop || e+1 == f.epochs) {
+		if err := f.checkpoint(e + 1); err != nil {
+			return true, stoppedAt(e+1, err)
+		}
+	}
 	return stop, nil
 }
 
@@ -665,13 +709,13 @@ func (f *qmfFit) stepRowV(_, t int) {
 // begin fills factors and quantiles and takes the loss before the first epoch.
 func (f *qmfFit) begin(ctx context.Context) error {
 	c := *f.config
-	c.epochs, c.penalty, c.progress, c.patience = startUpdates, 0, nil, 0
+	c.epochs, c.penalty, c.progress, c.patience, c.save = startUpdates, 0, nil, 0, nil
 	var err error
 	switch {
 	case f.given.has(kInit):
 		f.factors.load(f.initU, f.initV)
 	case f.start == StartUniform:
-		src := random.Split(f.seed, 0)
+		src := random.Split(f.seed+uint64(f.restart), 0)
 		for i := range f.u {
 			f.u[i] = elem.Exp(src.Float64() - 0.5)
 		}
@@ -682,13 +726,13 @@ func (f *qmfFit) begin(ctx context.Context) error {
 			}
 		}
 	case f.start == StartNMF:
-		f.random(f.x, f.seed)
-		_, err = newNMFFit(ctx, f.pool, f.factors, f.seen(f.x), &c).run(f.pool, &c)
+		f.random(f.x, f.seed+uint64(f.restart))
+		_, err = newNMFFit(ctx, f.pool, f.factors, f.seen(f.x), &c).run(f.pool, &c, nil)
 	default:
 		c.loss = KL
 		s := normalScores(f.x)
-		f.random(s, f.seed)
-		_, err = newNMFFit(ctx, f.pool, f.factors, f.seen(s), &c).run(f.pool, &c)
+		f.random(s, f.seed+uint64(f.restart))
+		_, err = newNMFFit(ctx, f.pool, f.factors, f.seen(s), &c).run(f.pool, &c, nil)
 	}
 	logarithms(f.logU, f.u, f.start == StartUniform && !f.given.has(kInit))
 	for t := range f.k {
@@ -851,6 +895,10 @@ func (f *qmfFit) seen(x Mat) *cells {
 // qmfState is what a model is made of, kept of the best epoch.
 type qmfState struct{ u, v, f, inc []float64 }
 
+func (f *qmfFit) newState() *qmfState {
+	return &qmfState{make([]float64, len(f.u)), make([]float64, len(f.v)), make([]float64, len(f.f)), make([]float64, len(f.inc))}
+}
+
 // note takes the losses after an epoch and keeps the state where it is the best
 // on the held-out cells; it tells whether patience has run out.
 func (f *qmfFit) note(epoch int) (stop bool) {
@@ -866,7 +914,7 @@ func (f *qmfFit) note(epoch int) (stop bool) {
 	better, stop := f.judge.see(epoch, loss)
 	if better && f.held != nil {
 		if f.keep == nil {
-			f.keep = &qmfState{make([]float64, len(f.u)), make([]float64, len(f.v)), make([]float64, len(f.f)), make([]float64, len(f.inc))}
+			f.keep = f.newState()
 		}
 		copy(f.keep.u, f.u)
 		copy(f.keep.v, f.v)
@@ -883,19 +931,6 @@ func (f *qmfFit) evaluate(worker, i int) {
 	f.fitted(v, i)
 	f.rowLosses[i] = f.rowLoss(v, i)
 	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, max(floorT*f.average[i], tinyDenominator))
-}
-
-// run begins and makes the epochs.
-func (f *qmfFit) run(ctx context.Context) error {
-	if err := f.begin(ctx); err != nil {
-		return err
-	}
-	for epoch := range f.epochs {
-		if stop, err := f.epoch(ctx, epoch); stop || err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // model solves every row once more and hands the fit over.

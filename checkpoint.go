@@ -1,0 +1,330 @@
+package quantmf
+
+// This file holds fits that stop and go on. A checkpoint is all that the rest of
+// a fit depends on: parameters, Adam's moments and counts, the order of each
+// row's samples and its offset, the random state, the histories, the best state
+// so far, and, with restarts, the best model so far. A fit that was resumed
+// returns the bits of one that never stopped. It has the layout of a model file
+// (codec.go), of kind 16 plus the model's, with these sections:
+//
+//	OPTS  the options that the result depends on: name, tab, value, a line each
+//	DATA  u fingerprint of x and of given factors
+//	STAT  u restart, epoch, random state, steps of V, best epoch, epoch of the last fall; f best, mark
+//	HIST, VALI  as in a model
+//	BEST  a model file, empty in the first of the restarts
+//	REAL  f the parameters, one after another in the order of their fit's list
+//	IDX0  u the integers of the fit
+
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// kindCheckpoint is added to a model's kind.
+const kindCheckpoint = 16
+
+// WithCheckpoint calls save with the state of the fit after every so many epochs,
+// and after the last, on the goroutine of the caller; the bytes are the
+// function's to keep. Its error stops the fit and comes back wrapped, with the
+// model so far. every >= 1.
+func WithCheckpoint(every int, save func(state []byte) error) FitOption {
+	return fitOption(kCheckpoint, itoa(every), func(c *config) string {
+		if every < 1 {
+			return "must be at least 1"
+		}
+		if save == nil {
+			return "save must not be nil"
+		}
+		c.every, c.save = every, save
+		return ""
+	})
+}
+
+// WithResume goes on from a state that [WithCheckpoint] saved, with the same x
+// and the same options; workers, progress and checkpoints may differ. Another
+// option is an [*OptionError] that names it, other data a [*DataError], a
+// damaged state a [*FormatError].
+func WithResume(state []byte) FitOption {
+	return fitOption(kResume, itoa(len(state))+" bytes", func(c *config) string {
+		if len(state) == 0 {
+			return "must not be empty"
+		}
+		c.resume = state
+		return ""
+	})
+}
+
+// described lists the options that a result depends on, with their values.
+func (c *config) described(rank int) [][2]string {
+	given := func(b bool) string {
+		if b {
+			return "given"
+		}
+		return "not given"
+	}
+	return [][2]string{
+		{"rank", itoa(rank)}, {kEpsilon.String(), ftoa(c.epsilon)}, {kSquash.String(), c.squash.String()},
+		{kTolerance.String(), ftoa(c.tolerance)}, {kMaxIterations.String(), itoa(c.maxIterations)}, {kLevels.String(), itoa(c.levels)},
+		{kEpochs.String(), itoa(c.epochs)}, {kSeed.String(), utoa(c.seed)}, {kLearningRate.String(), ftoa(c.learningRate)},
+		{kSchedule.String(), c.schedule.String()}, {kBatch.String(), itoa(c.batchRows)}, {kStart.String(), c.start.String()},
+		{kEnds.String(), c.ends.String()}, {kPenalty.String(), ftoa(c.penalty)}, {kShrinkage.String(), ftoa(c.shrinkage)},
+		{kLoss.String(), ftoa(float64(c.loss))}, {kPatience.String(), itoa(c.patience)}, {kRestarts.String(), itoa(c.restarts)},
+		{kValidation.String(), ftoa(c.validation)}, {kMissing.String(), given(c.missing)}, {kInit.String(), given(c.given.has(kInit))},
+	}
+}
+
+// fingerprint hashes matrices, sizes and bits (FNV-1a).
+func fingerprint(ms ...Mat) uint64 {
+	h := uint64(14695981039346656037)
+	put := func(v uint64) {
+		for range 8 {
+			h = (h ^ v&255) * 1099511628211
+			v >>= 8
+		}
+	}
+	for _, m := range ms {
+		put(uint64(m.Rows))
+		put(uint64(m.Cols))
+		for i := range m.Rows {
+			for _, v := range m.Row(i) {
+				put(math.Float64bits(v))
+			}
+		}
+	}
+	return h
+}
+
+// saved is a checkpoint: what all fits have, and the parts of the one at hand.
+type saved struct {
+	restart, epoch      int
+	source              uint64
+	steps               int
+	judge               watch
+	history, validation []float64
+	best                []byte
+	real                [][]float64
+	index               []uint64
+}
+
+func words(tag string, v ...uint64) section {
+	b := make([]byte, 0, 8*len(v))
+	for _, x := range v {
+		b = append64(b, x)
+	}
+	return section{tag: tag, payload: b}
+}
+
+func (s *saved) encode(kind uint32, c *config, rank int, data uint64) []byte {
+	var opts []byte
+	for _, o := range c.described(rank) {
+		opts = append(opts, o[0]+"\t"+o[1]+"\n"...)
+	}
+	var real []float64
+	for _, v := range s.real {
+		real = append(real, v...)
+	}
+	return encode(kindCheckpoint+kind, []section{
+		{tag: "OPTS", payload: opts}, words("DATA", data),
+		words("STAT", uint64(s.restart), uint64(s.epoch), s.source, uint64(s.steps), uint64(s.judge.bestEpoch), uint64(s.judge.last),
+			math.Float64bits(s.judge.best), math.Float64bits(s.judge.mark)),
+		floats("HIST", s.history), floats("VALI", s.validation), {tag: "BEST", payload: s.best}, floats("REAL", real), words("IDX0", s.index...),
+	})
+}
+
+// openCheckpoint reads c.resume as far as all fits have it, and holds it against
+// the options and the data.
+func openCheckpoint(kind uint32, c *config, rank int, data uint64) (*file, *saved, error) {
+	f, err := decodeSections(c.resume, kindCheckpoint+kind, []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
+	if err != nil {
+		return nil, nil, err
+	}
+	opts := string(f.sections["OPTS"])
+	for _, o := range c.described(rank) {
+		name, then, rest := line(opts)
+		if name != o[0] {
+			return nil, nil, f.fail("OPTS", "the options are not those of this version")
+		}
+		if then != o[1] {
+			return nil, nil, &OptionError{Option: o[0], Value: o[1], Bound: "the state was saved with " + then}
+		}
+		opts = rest
+	}
+	st, err := f.words("STAT", 8)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := f.words("DATA", 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	if d[0] != data {
+		return nil, nil, &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "the state was saved from another matrix, or other initial factors"}
+	}
+	if st[0] >= uint64(c.restarts) || st[1] > uint64(c.epochs) || st[3] > 1<<60 || st[4] > st[1] || st[5] > st[1] {
+		return nil, nil, f.fail("STAT", "a count is out of range")
+	}
+	s := &saved{restart: int(st[0]), epoch: int(st[1]), source: st[2], steps: int(st[3]), best: f.sections["BEST"],
+		judge: watch{patience: c.patience, bestEpoch: int(st[4]), last: int(st[5]), best: math.Float64frombits(st[6]), mark: math.Float64frombits(st[7])}}
+	if s.history, err = f.vector("HIST", -1); err != nil {
+		return nil, nil, err
+	}
+	if s.validation, err = f.vector("VALI", -1); err != nil {
+		return nil, nil, err
+	}
+	if len(s.history) == 0 || len(s.history) > s.epoch+1 || len(s.validation) > s.epoch+1 {
+		return nil, nil, f.fail("HIST", "wrong length")
+	}
+	return f, s, nil
+}
+
+// restore fills the parts, in their order, and returns count integers.
+func (f *file) restore(parts [][]float64, count int) ([]uint64, error) {
+	total := int64(0)
+	for _, p := range parts {
+		total += int64(len(p))
+	}
+	real, err := f.vector("REAL", total)
+	if err != nil {
+		return nil, err
+	}
+	index, err := f.words("IDX0", count)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range parts {
+		real = real[copy(p, real):]
+	}
+	return index, nil
+}
+
+func (f *file) words(tag string, n int) ([]uint64, error) {
+	b := f.sections[tag]
+	if len(b) != 8*n {
+		return nil, f.fail(tag, "wrong length")
+	}
+	v := make([]uint64, n)
+	for i := range v {
+		v[i] = get64(b[8*i:])
+	}
+	return v, nil
+}
+
+// line splits "name\tvalue\n..." .
+func line(s string) (name, value, rest string) {
+	tab := 0
+	for i := range len(s) {
+		switch s[i] {
+		case '\t':
+			tab = i
+		case '\n':
+			return s[:tab], s[min(tab+1, i):i], s[i+1:]
+		}
+	}
+	return "", "", ""
+}
+
+// due tells whether a checkpoint is due after an epoch.
+func (c *config) due(epoch int, last bool) bool {
+	return c.save != nil && (last || epoch%c.every == 0)
+}
+
+// checkpoint hands the state after an epoch to the caller.
+func (f *qmfFit) checkpoint(epoch int) error {
+	s := &saved{restart: f.restart, epoch: epoch, source: uint64(f.source), steps: f.stepsV, judge: f.judge,
+		history: f.history, validation: f.validationHistory, best: f.bestSoFar, real: f.parts()}
+	n := f.n
+	for _, i := range f.order {
+		s.index = append(s.index, uint64(i))
+	}
+	for i := range f.state {
+		st := &f.state[i]
+		warm := uint64(0)
+		if st.valid {
+			warm = 1
+		}
+		s.index = append(s.index, warm)
+		for _, p := range st.perm[:n] {
+			s.index = append(s.index, uint64(p))
+		}
+	}
+	flags := uint64(0)
+	if f.replace {
+		flags = 1
+	}
+	s.index = append(s.index, flags)
+	return f.save(s.encode(kindQMF, f.config, f.k, f.data))
+}
+
+// parts are the numbers of a QMF under way.
+func (f *qmfFit) parts() [][]float64 {
+	p := [][]float64{f.u, f.v, f.logU, f.logV, f.momU.mu, f.momU.nu, f.momV.mu, f.momV.nu, f.f, f.momF.mu, f.momF.nu, f.inc, f.rowLosses, f.rowHeld}
+	if f.r != nil {
+		p = append(p, f.r, f.momR.mu, f.momR.nu)
+	}
+	if f.held != nil {
+		p = append(p, f.keep.u, f.keep.v, f.keep.f, f.keep.inc)
+	}
+	for i := range f.state {
+		p = append(p, f.state[i].offset)
+	}
+	return p
+}
+
+// resumeFrom takes the state of a checkpoint.
+func (f *qmfFit) resumeFrom(file *file, s *saved) error {
+	if f.held != nil {
+		f.keep = f.newState()
+	}
+	index, err := file.restore(f.parts(), f.d+f.d*(f.n+1)+1)
+	if err != nil {
+		return err
+	}
+	bad := func() error { return file.fail("IDX0", "an index is out of range") }
+	order, rows := index[:f.d], index[f.d:]
+	seen := make([]bool, max(f.d, f.n))
+	for k, i := range order {
+		if i >= uint64(f.d) || seen[i] {
+			return bad()
+		}
+		seen[i], f.order[k] = true, int(i)
+	}
+	for i := range f.state {
+		st := &f.state[i]
+		r := rows[i*(f.n+1) : (i+1)*(f.n+1)]
+		st.valid = r[0] == 1
+		clear(seen)
+		for k, p := range r[1:] {
+			if p >= uint64(f.n) || st.valid && seen[p] {
+				return bad()
+			}
+			seen[p], st.perm[k] = true, int32(p)
+		}
+	}
+	f.replace = index[len(index)-1] == 1
+	for _, v := range [][]float64{f.u, f.v} {
+		for _, x := range v {
+			if x < 0 {
+				return file.fail("REAL", "a factor is negative")
+			}
+		}
+	}
+	f.source, f.stepsV, f.judge = random.Source(s.source), s.steps, s.judge
+	f.history, f.validationHistory = s.history, s.validation
+	return nil
+}
+
+// checkpoint hands the state after an epoch to the caller.
+func (f *nmfFit) checkpoint(c *config, m *NMF, judge watch, epoch int, keep *factors) error {
+	s := &saved{restart: f.restart, epoch: epoch, judge: judge, history: m.History, validation: m.Validation, best: f.bestSoFar, real: f.parts(keep)}
+	return c.save(s.encode(kindNMF, c, f.k, f.data))
+}
+
+// parts are the numbers of an NMF under way.
+func (f *nmfFit) parts(keep *factors) [][]float64 {
+	p := [][]float64{f.u, f.v}
+	if f.held != nil {
+		p = append(p, keep.u, keep.v)
+	}
+	return p
+}
