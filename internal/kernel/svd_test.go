@@ -1,0 +1,157 @@
+package kernel
+
+import (
+	"math"
+	"strconv"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// orthonormal returns c random orthonormal vectors of length r, by Gram-Schmidt
+// done twice.
+func orthonormal(source *random.Source, r, c int) [][]float64 {
+	q := make([][]float64, c)
+	for h := range q {
+		q[h] = make([]float64, r)
+		for i := range q[h] {
+			q[h][i] = source.Float64() - 0.5
+		}
+		for range 2 {
+			for _, p := range q[:h] {
+				s := 0.0
+				for i := range p {
+					s += p[i] * q[h][i]
+				}
+				for i := range p {
+					q[h][i] -= s * p[i]
+				}
+			}
+		}
+		s := 0.0
+		for _, v := range q[h] {
+			s += v * v
+		}
+		for i := range q[h] {
+			q[h][i] /= math.Sqrt(s)
+		}
+	}
+	return q
+}
+
+// checkSVD decomposes a (columns) and holds it to reconstruction, order,
+// orthonormal vectors.
+func checkSVD(t *testing.T, s *SVD, a [][]float64) {
+	t.Helper()
+	for h := range a {
+		copy(s.Column(h), a[h])
+	}
+	s.Factor()
+	for h := range a {
+		s.Left(h)
+	}
+	at := func(v []float64, n, h int) []float64 { return v[h*n : (h+1)*n] }
+	top := s.S[0]
+	for h := range a {
+		if h > 0 && s.S[h] > s.S[h-1] {
+			t.Errorf("S[%d] = %v after %v", h, s.S[h], s.S[h-1])
+		}
+		for i := range s.r {
+			sum := 0.0
+			for q, v := range s.S {
+				sum += v * at(s.left, s.rp, q)[i] * at(s.Right, s.cp, q)[h]
+			}
+			if !(math.Abs(sum-a[h][i]) <= 1e-14*math.Sqrt(float64(s.r))*top) {
+				t.Fatalf("A[%d,%d] = %v, want %v", i, h, sum, a[h][i])
+			}
+		}
+		for q := range h + 1 {
+			want := 0.0
+			if q == h {
+				want = 1
+			}
+			near(t, "left vectors", dot(at(s.left, s.rp, h), at(s.left, s.rp, q)), want, 1)
+			if s.S[h] == 0 {
+				want = 0
+			}
+			near(t, "right vectors", dot(at(s.Right, s.cp, h), at(s.Right, s.cp, q)), want, 1)
+		}
+	}
+}
+
+func TestSVD(t *testing.T) {
+	for _, size := range [][2]int{{1, 1}, {2, 1}, {2, 2}, {9, 8}, {30, 17}, {64, 64}, {150, 33}} {
+		r, c := size[0], size[1]
+		s := NewSVD(r, c)
+		for name, values := range map[string]func(h int) float64{
+			"even":     func(h int) float64 { return float64(c - h) },
+			"graded":   func(h int) float64 { return math.Pow(10, -float64(h)/2) },
+			"twins":    func(h int) float64 { return 1 + float64((c-h)/2) },
+			"near":     func(h int) float64 { return 1 + 1e-13*float64(c-h) },
+			"rank 3":   func(h int) float64 { return float64(max(3-h, 0)) },
+			"large":    func(h int) float64 { return 1e150 / float64(1+h) },
+			"tiny":     func(h int) float64 { return 1e-200 / float64(1+h) },
+			"all zero": func(h int) float64 { return 0 },
+		} {
+			t.Run(strconv.Itoa(r)+"×"+strconv.Itoa(c)+" "+name, func(t *testing.T) {
+				source := random.Split(uint64(r), c)
+				u, v := orthonormal(&source, r, c), orthonormal(&source, c, c)
+				a := make([][]float64, c)
+				for h := range a {
+					a[h] = make([]float64, r)
+					for q := range c {
+						for i := range a[h] {
+							a[h][i] += values(q) * u[q][i] * v[q][h]
+						}
+					}
+				}
+				checkSVD(t, s, a)
+				for h := range c {
+					if got, want := s.S[h], values(h); !(math.Abs(got-want) <= 1e-14*math.Sqrt(float64(r))*values(0)) {
+						t.Errorf("S[%d] = %v, want %v", h, got, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestSVDSmall: a matrix with columns of very different sizes has its small
+// singular values right to their own last digits.
+func TestSVDSmall(t *testing.T) {
+	const r, c = 40, 12
+	source := random.Source(1)
+	u := orthonormal(&source, r, c)
+	s := NewSVD(r, c)
+	for h := range c {
+		for i := range s.Column(h) {
+			s.Column(h)[i] = u[h][i] * math.Pow(10, -float64(h*7%c)*10)
+		}
+	}
+	s.Factor()
+	for h, got := range s.S {
+		if want := math.Pow(10, -float64(h)*10); math.Abs(got/want-1) > 1e-13 {
+			t.Errorf("S[%d] = %v, want %v", h, got, want)
+		}
+	}
+}
+
+func BenchmarkSVD(b *testing.B) {
+	for _, size := range [][2]int{{160, 80}, {500, 256}, {3000, 300}} {
+		b.Run(strconv.Itoa(size[0])+"x"+strconv.Itoa(size[1]), func(b *testing.B) {
+			s := NewSVD(size[0], size[1])
+			source := random.Source(1)
+			for b.Loop() {
+				for h := range s.c {
+					for i := range s.Column(h) {
+						s.Column(h)[i] = source.Float64()
+					}
+				}
+				s.Factor()
+				for h := range s.c {
+					s.Left(h)
+				}
+			}
+		})
+	}
+}
