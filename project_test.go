@@ -51,7 +51,7 @@ func newProjectionProblem(d, n, k int) *projectionProblem {
 	p.y, p.wbar = make([]float64, d*p.np), make([]float64, d*p.np)
 	for i := range d {
 		for j := range n {
-			p.y[i*p.np+j] = 0.2 + 3*r.Float64()
+			p.y[i*p.np+j] = 0.2 + float64(3*r.Float64())
 			p.wbar[i*p.np+j] = r.Float64() - 0.5
 		}
 	}
