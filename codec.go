@@ -5,7 +5,7 @@ package quantmf
 //	offset  size  what
 //	0       8     "quantmf\n"
 //	8       4     version, 1
-//	12      4     kind: 1 NMF, 2 QMF
+//	12      4     kind: 1 NMF, 2 QMF, 3 QMFQ (checkpoint.go has more)
 //	16      4     number of sections
 //	20      4     CRC-32 (IEEE) of bytes 0 to 19
 //	24            the sections, one after another, and nothing behind them
@@ -25,6 +25,9 @@ package quantmf
 //	UFAC  f d×k       VFAC  f k×n       HIST  f one an epoch       VALI  f likewise
 //	QUAN  f d×m       WGHT  f d×m       POTN  f d×m, h about the centre
 //	ROWS  f d×6: centre, squash kind, its reference, shift and deviation, marginal error
+//	DEFQ  f d×m, quantiles of T' (QMFQ only)      DEFC  f d×(m-1), its thresholds, squashed
+//	DEFR  f d×4, its squash: kind, reference, shift, deviation
+//	PROJ  u kind of projection, u updates
 //	WARN  texts of warnings, each u length and bytes (optional)
 //
 // Every length is held against the bytes that are there before memory is taken.
@@ -47,6 +50,7 @@ const (
 const (
 	kindNMF = 1 + iota
 	kindQMF
+	kindQMFQ
 )
 
 // The four ways to a little-endian number (package encoding/binary would bring
@@ -133,8 +137,11 @@ func damaged(at int, problem string) error { return &FormatError{Offset: int64(a
 // that this version knows.
 func required(kind uint32) []string {
 	tags := []string{"DIMS", "UFAC", "VFAC", "HIST", "VALI"}
-	if kind == kindQMF {
+	if kind != kindNMF {
 		tags = append(tags, "QUAN", "WGHT", "POTN", "ROWS")
+	}
+	if kind == kindQMFQ {
+		tags = append(tags, "DEFQ", "DEFC", "DEFR", "PROJ")
 	}
 	return tags
 }
@@ -226,8 +233,8 @@ func (f *file) dims(kind uint32) error {
 	}
 	f.d, f.n, f.k, f.m, f.best, f.missing = int(v[0]), int(v[1]), int(v[2]), int(v[3]), int(v[4]), v[5] == 1
 	f.loss, f.epsilon = Loss(math.Float64frombits(v[6])), math.Float64frombits(v[7])
-	if f.d < 1 || f.n < 1 || f.k < 1 || (kind == kindQMF) != (f.m > 1) || v[5] > 1 || !(f.loss >= -2 && f.loss <= 4) ||
-		kind == kindQMF && !(f.epsilon > 0 && f.epsilon <= 1e12) {
+	if f.d < 1 || f.n < 1 || f.k < 1 || (kind != kindNMF) != (f.m > 1) || v[5] > 1 || !(f.loss >= -2 && f.loss <= 4) ||
+		kind != kindNMF && !(f.epsilon > 0 && f.epsilon <= 1e12) {
 		return f.fail("DIMS", "a value is out of range")
 	}
 	return nil
@@ -272,8 +279,8 @@ func (f *file) warnings() (errs []error, err error) {
 	return errs, nil
 }
 
-// common reads what all models have.
-func (f *file) common(u, v *Mat, history, validation *[]float64, warnings *[]error) (err error) {
+// common reads what all models have; signed: a truncated SVD's factors may be negative.
+func (f *file) common(u, v *Mat, history, validation *[]float64, warnings *[]error, signed bool) (err error) {
 	if *u, err = f.matrix("UFAC", f.d, f.k); err != nil {
 		return err
 	}
@@ -282,7 +289,7 @@ func (f *file) common(u, v *Mat, history, validation *[]float64, warnings *[]err
 	}
 	for _, m := range []Mat{*u, *v} {
 		for _, x := range m.Data {
-			if x < 0 {
+			if x < 0 && !signed {
 				return f.fail("UFAC", "a factor is negative")
 			}
 		}
@@ -331,7 +338,7 @@ func (m *NMF) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	n := NMF{Best: f.best, loss: f.loss, missing: f.missing}
-	if err := f.common(&n.U, &n.V, &n.History, &n.Validation, &n.Warnings); err != nil {
+	if err := f.common(&n.U, &n.V, &n.History, &n.Validation, &n.Warnings, false); err != nil {
 		return err
 	}
 	*m = n
@@ -345,17 +352,19 @@ func (m *NMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, m.MarshalB
 func (m *NMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, m.UnmarshalBinary) }
 
 // MarshalBinary returns the model as a file.
-func (q *QMF) MarshalBinary() ([]byte, error) {
+func (q *QMF) MarshalBinary() ([]byte, error) { return encode(kindQMF, q.sections()), nil }
+
+func (q *QMF) sections() []section {
 	d, m := q.Quantiles.Dims()
 	rows := make([]float64, 0, 6*d)
 	for i, s := range q.squash {
 		rows = append(rows, q.center[i], float64(s.kind), s.ref, s.shift, s.std, q.marginal[i])
 	}
-	return encode(kindQMF, []section{
+	return []section{
 		dimensions(d, q.V.Cols, q.U.Cols, m, q.Best, q.missing, q.loss, q.epsilon),
 		floats("UFAC", flat(q.U)), floats("VFAC", flat(q.V)), floats("HIST", q.History), floats("VALI", q.Validation), texts("WARN", q.Warnings),
 		floats("QUAN", flat(q.Quantiles)), floats("WGHT", flat(q.Weights)), floats("POTN", flat(q.potentials)), floats("ROWS", rows),
-	}), nil
+	}
 }
 
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
@@ -365,42 +374,129 @@ func (q *QMF) UnmarshalBinary(data []byte) error {
 	if err != nil {
 		return err
 	}
-	n := QMF{Best: f.best, epsilon: f.epsilon, loss: f.loss, missing: f.missing}
-	if err := f.common(&n.U, &n.V, &n.History, &n.Validation, &n.Warnings); err != nil {
+	n, err := f.readQMF(false)
+	if err != nil {
 		return err
+	}
+	*q = *n
+	return nil
+}
+
+// readQMF reads the sections of a QMF.
+func (f *file) readQMF(signed bool) (*QMF, error) {
+	n := &QMF{Best: f.best, epsilon: f.epsilon, loss: f.loss, missing: f.missing}
+	err := f.common(&n.U, &n.V, &n.History, &n.Validation, &n.Warnings, signed)
+	if err != nil {
+		return nil, err
 	}
 	for _, part := range []struct {
 		tag string
 		to  *Mat
 	}{{"QUAN", &n.Quantiles}, {"WGHT", &n.Weights}, {"POTN", &n.potentials}} {
 		if *part.to, err = f.matrix(part.tag, f.d, f.m); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	rows, err := f.matrix("ROWS", f.d, 6)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range f.d {
 		r := rows.Row(i)
-		if !(r[1] >= 0 && int(r[1]) < len(squashNames)) || r[4] < 0 {
-			return f.fail("ROWS", "row "+itoa(i)+" has no such squash")
+		s, err := f.squash("ROWS", r[1:5])
+		if err != nil {
+			return nil, err
 		}
 		n.center = append(n.center, r[0])
-		n.squash = append(n.squash, squashed{kind: Squash(r[1]), ref: r[2], shift: r[3], std: r[4]})
+		n.squash = append(n.squash, s)
 		n.marginal = append(n.marginal, r[5])
 		for j, w := range n.Weights.Row(i) {
 			if !(w > 0) {
-				return f.fail("WGHT", "a weight is not positive")
+				return nil, f.fail("WGHT", "a weight is not positive")
 			}
 			if j > 0 && n.Quantiles.At(i, j) < n.Quantiles.At(i, j-1) {
-				return f.fail("QUAN", "the quantiles of row "+itoa(i)+" fall")
+				return nil, f.fail("QUAN", "the quantiles of row "+itoa(i)+" fall")
 			}
 		}
+	}
+	return n, nil
+}
+
+// squash reads kind, reference, shift and deviation.
+func (f *file) squash(tag string, r []float64) (squashed, error) {
+	if !(r[0] >= 0 && int(r[0]) < len(squashNames)) || r[3] < 0 {
+		return squashed{}, f.fail(tag, "there is no such squash")
+	}
+	return squashed{kind: Squash(r[0]), ref: r[1], shift: r[2], std: r[3]}, nil
+}
+
+// MarshalBinary returns the model as a file.
+func (q *QMFQ) MarshalBinary() ([]byte, error) {
+	t := q.inflated
+	t.History, t.Best, t.Warnings = q.History, q.Best, q.Warnings
+	var quantiles, cuts, squashes []float64
+	for _, m := range q.deflate {
+		quantiles = append(quantiles, m.q...)
+		cuts = append(cuts, m.cut...)
+		squashes = append(squashes, float64(m.squash.kind), m.squash.ref, m.squash.shift, m.squash.std)
+	}
+	return encode(kindQMFQ, append(t.sections(), floats("DEFQ", quantiles), floats("DEFC", cuts), floats("DEFR", squashes),
+		words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates)))), nil
+}
+
+// UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
+// leaves q as it was.
+func (q *QMFQ) UnmarshalBinary(data []byte) error {
+	f, err := decode(data, kindQMFQ)
+	if err != nil {
+		return err
+	}
+	p, err := f.words("PROJ", 2)
+	if err != nil {
+		return err
+	}
+	n := QMFQ{projection: Projection{projectionKind(p[0]), int(p[1] & 0x7fffffff)}}
+	if p[0] > 255 || p[1] > 0x7fffffff || n.projection.bound() != "" {
+		return f.fail("PROJ", "there is no such projection")
+	}
+	t, err := f.readQMF(n.projection.kind == projectionSVD)
+	if err != nil {
+		return err
+	}
+	n.inflated = *t
+	n.U, n.V, n.History, n.Best, n.Warnings = t.U, t.V, t.History, t.Best, t.Warnings
+	quantiles, err := f.matrix("DEFQ", f.d, f.m)
+	if err != nil {
+		return err
+	}
+	cuts, err := f.matrix("DEFC", f.d, f.m-1)
+	if err != nil {
+		return err
+	}
+	squashes, err := f.matrix("DEFR", f.d, 4)
+	if err != nil {
+		return err
+	}
+	for i := range f.d {
+		inflate, _ := t.Map(i)
+		deflate := &Map{q: quantiles.Row(i), cut: cuts.Row(i), rate: inflate.rate}
+		if deflate.squash, err = f.squash("DEFR", squashes.Row(i)); err != nil {
+			return err
+		}
+		if !slices.IsSorted(deflate.q) {
+			return f.fail("DEFQ", "the quantiles of row "+itoa(i)+" fall")
+		}
+		n.inflate, n.deflate = append(n.inflate, inflate), append(n.deflate, deflate)
 	}
 	*q = n
 	return nil
 }
+
+// WriteTo writes the model as a file.
+func (q *QMFQ) WriteTo(w io.Writer) (int64, error) { return writeTo(w, q.MarshalBinary) }
+
+// ReadFrom reads a model until the end of r.
+func (q *QMFQ) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, q.UnmarshalBinary) }
 
 // WriteTo writes the model as a file.
 func (q *QMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, q.MarshalBinary) }

@@ -67,6 +67,38 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+func TestQMFQFile(t *testing.T) {
+	x := toy(5)
+	x.Rows, x.Cols = 12, 20
+	for _, projection := range []Projection{KLUpdates(3), TruncatedSVD()} {
+		q, err := FitQMFQ(context.Background(), x, 2, WithEpochs(2), WithLevels(4), WithProjection(projection))
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, _ := q.MarshalBinary()
+		var p QMFQ
+		if err := p.UnmarshalBinary(data); err != nil {
+			t.Fatal(err)
+		}
+		a, _ := q.Normalize(x)
+		b, _ := p.Normalize(x)
+		closeTo(t, "T'(X)", b.Data, a.Data, 0)
+		closeTo(t, "T(UV)", p.Reconstruct().Data, q.Reconstruct().Data, 0)
+		closeTo(t, "History", p.History, q.History, 0)
+		if again, _ := p.MarshalBinary(); !bytes.Equal(again, data) {
+			t.Error("a loaded model is not saved as it was")
+		}
+		var bad *FormatError
+		for i := 0; i < len(data); i += 1 + i/100 {
+			c := bytes.Clone(data)
+			c[i] ^= 16
+			if err := p.UnmarshalBinary(c); !errors.As(err, &bad) {
+				t.Fatalf("byte %d changed: %v", i, err)
+			}
+		}
+	}
+}
+
 // TestDamage: every flipped bit and every cut is a FormatError; nothing panics,
 // and no length that a file claims is taken for memory.
 func TestDamage(t *testing.T) {

@@ -18,6 +18,11 @@
 //
 //	NMF   X ≈ UV                 [FitNMF]
 //	QMF   X ≈ T(UV)              [FitQMF]   paper §3.2
+//	QMFQ  X ≈ T(Π_k(T'(X)))      [FitQMFQ]  paper §3.3
+//
+// In QMFQ the rows are first brought to scales on which a projection Π_k onto rank
+// k does well, and the result is brought back; the two maps of a row are learnt
+// through the projection.
 //
 // # The operator
 //
@@ -104,6 +109,7 @@
 //	map.go        T as a function: At, Slope, Invert
 //	divergence.go what fits minimise, and which cells they see
 //	nmf.go        X ≈ UV                          qmf.go      X ≈ T(UV)
+//	project.go    Π_k and its adjoints            qmfq.go     X ≈ T(Π_k(T'(X)))
 //	codec.go      files                           checkpoint.go fits that stop and go on
 //	internal/kernel     loops over samples        internal/laplacian  the m × m system
 //	internal/elem       exp, log, normal quantile internal/adam, pool, random

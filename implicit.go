@@ -262,13 +262,7 @@ func (r *row) pairs(out, zeta, v []float64) {
 // adjoint fills lam with λ, up to a constant, and gx with the gradient at x̃; sums then holds N.
 // zeta has np numbers, v has m.
 func (r *row) adjoint(zeta, v []float64) {
-	r.factor()
-	r.pairs(r.lam, zeta, v)
-	copy(r.rho, r.lam)
-	laplacian.Solve(r.fac, r.piv, r.lam)
-	if lo, hi := bounds(r.lam); hi-lo > 1e3 {
-		r.regauge()
-	}
+	r.weightAdjoint(zeta, v)
 	kernel.Covariance(r.gx, r.e, r.w, r.z, zeta, r.a, v, r.lam, r.cy)
 	scale := 2 / r.eps
 	for i := range r.gx {
@@ -306,6 +300,17 @@ func (r *row) entropic(zeta, v []float64) float64 {
 		total += mul/z - float64(mu/z*(ml/z))
 	}
 	return total
+}
+
+// weightAdjoint is the part of adjoint that the gradients in b and q need: λ and N.
+func (r *row) weightAdjoint(zeta, v []float64) {
+	r.factor()
+	r.pairs(r.lam, zeta, v)
+	copy(r.rho, r.lam)
+	laplacian.Solve(r.fac, r.piv, r.lam)
+	if lo, hi := bounds(r.lam); hi-lo > 1e3 {
+		r.regauge()
+	}
 }
 
 // regauge takes from λ the value about which most of b lies, and then adds what

@@ -35,20 +35,22 @@ func (t *Transport) Map(q []float64) (*Map, error) {
 	if err := t.checkQ(q); err != nil {
 		return nil, err
 	}
-	f := &Map{q: append([]float64(nil), q...)}
 	if t.hard != nil {
-		f.squash, f.hard, f.cut = t.hard.squash, t.hard, t.hard.cuts
-		return f, nil
+		return &Map{q: append([]float64(nil), q...), squash: t.hard.squash, hard: t.hard, cut: t.hard.cuts}, nil
 	}
-	r := t.row
-	f.squash = r.squash
-	f.cut, f.rate = make([]float64, r.m-1), make([]float64, r.m-1)
+	return t.row.asMap(q), nil
+}
+
+// asMap returns the map of the row's potentials and squash.
+func (r *row) asMap(q []float64) *Map {
+	f := &Map{q: append([]float64(nil), q...), squash: r.squash, cut: make([]float64, r.m-1), rate: make([]float64, r.m-1)}
+	f.squash.observed = nil
 	r.thresholds(f.cut, r.h)
 	for J := range f.cut {
 		f.cut[J] += r.xc
 		f.rate[J] = 2 * r.dy[J] / r.eps
 	}
-	return f, nil
+	return f
 }
 
 // clampLog bounds the logarithm of a ratio of weights: beyond it the ratio

@@ -3,7 +3,7 @@ package quantmf
 // This file holds every option with its default and bound, the table of which
 // function takes which, and the checks, which all run before any work starts.
 
-// FitOption is an option of a fit: [FitNMF] or [FitQMF].
+// FitOption is an option of a fit: [FitNMF], [FitQMF] or [FitQMFQ].
 type FitOption interface{ setting() *choice }
 
 // Option is an option of an operator, such as [SoftRank]. Every one is also a
@@ -60,6 +60,7 @@ const (
 	kMissing
 	kCheckpoint
 	kResume
+	kProjection
 	kinds
 )
 
@@ -67,7 +68,7 @@ var kindNames = [kinds]string{
 	"WithEpsilon", "WithSquash", "WithTolerance", "WithMaxIterations", "WithStrict", "WithWeights", "WithTargets",
 	"WithTargetWeights", "WithIterations", "WithLevels", "WithMidpointRanks", "WithWorkers", "WithEpochs", "WithSeed",
 	"WithProgress", "WithLearningRate", "WithSchedule", "WithBatch", "WithStart", "WithEnds", "WithInit", "WithPenalty",
-	"WithShrinkage", "WithLoss", "WithPatience", "WithRestarts", "WithValidation", "WithMissingValues", "WithCheckpoint", "WithResume",
+	"WithShrinkage", "WithLoss", "WithPatience", "WithRestarts", "WithValidation", "WithMissingValues", "WithCheckpoint", "WithResume", "WithProjection",
 }
 
 func (k kind) String() string { return kindNames[k] }
@@ -104,6 +105,7 @@ var (
 	forQuantileRows = target{"SoftQuantileRows", rowKinds}
 	forNMF          = target{"FitNMF", fitKinds}
 	forQMF          = target{"FitQMF", transportKinds | fitKinds | set(kLevels, kLearningRate, kSchedule, kBatch, kStart, kEnds, kShrinkage)}
+	forQMFQ         = target{"FitQMFQ", transportKinds | set(kLevels, kWorkers, kEpochs, kSeed, kProgress, kInit, kLoss, kPatience, kRestarts, kLearningRate, kSchedule, kStart, kEnds, kProjection)}
 )
 
 // config is what the options come to. A field is meaningful where given has its
@@ -143,6 +145,7 @@ type config struct {
 	every        int
 	save         func(state []byte) error
 	resume       []byte
+	projection   Projection
 }
 
 // parse reads opts over the defaults in c. The last of two settings of one

@@ -519,15 +519,38 @@ func (f *qmfFit) visit(worker, slot int) {
 	v := &f.work[worker]
 	i, rate, step := f.batch.rows[slot], f.batch.rate, f.batch.epoch
 	u := f.rowU(i)
-	scale := f.loss.scale(max(f.average[i], tinyScale))
 	for t, v := range u {
-		f.ubatch[slot*f.k+t] = v * (scale / f.scale)
+		f.ubatch[slot*f.k+t] = v * f.part(i)
 	}
 	wbar := f.wbar[slot*f.np : (slot+1)*f.np]
+	if !f.visitMap(v, i, wbar) {
+		return
+	}
+	// Ũ̄ = U∘(w̄Vᵀ).
+	kernel.Dots(v.gu, f.v, wbar)
+	lo, hi := i*f.k, (i+1)*f.k
+	pen := f.penalty * float64(len(f.batch.rows)) / float64(f.d*f.k) / f.unit(i)
+	for t := range v.gu {
+		v.gu[t] = float64(v.gu[t]*u[t]) + float64(pen*f.logU[lo+t])
+	}
+	adam.Step(f.logU[lo:hi], v.gu, f.momU.mu[lo:hi], f.momU.nu[lo:hi], rate, step)
+	for t := range u {
+		u[t] = elem.Exp(f.logU[lo+t])
+	}
+}
+
+// unit is what the loss of row i grows with; part is its share of the whole.
+func (f *qmfFit) unit(i int) float64 { return f.loss.scale(max(f.average[i], tinyScale)) }
+func (f *qmfFit) part(i int) float64 { return f.unit(i) / f.scale }
+
+// visitMap makes the steps of row i on q and F and fills wbar with the gradient
+// at w = (UV)_i, in units of the row's loss. A constant row has none: false.
+func (f *qmfFit) visitMap(v *visitor, i int, wbar []float64) bool {
+	rate, step := f.batch.rate, f.batch.epoch
 	if f.constant(i) {
 		f.rowLosses[i] = 0
 		clear(wbar)
-		return
+		return false
 	}
 	r := &v.row
 	f.place(v, i)
@@ -548,7 +571,7 @@ func (f *qmfFit) visit(worker, slot int) {
 	for l := range v.q {
 		v.q[l] *= unit
 	}
-	perCell := 1 / (scale * unit) / float64(f.cells.rows[i])
+	perCell := 1 / (f.unit(i) * unit) / float64(f.cells.rows[i])
 	for j := range v.g {
 		v.g[j] = (v.s[j] - v.g[j]) * perCell
 	}
@@ -563,20 +586,10 @@ func (f *qmfFit) visit(worker, slot int) {
 	}
 	lo, hi := i*f.m, (i+1)*f.m
 	adam.Step(f.f[lo:hi], v.num, f.momF.mu[lo:hi], f.momF.nu[lo:hi], rate, step)
-	// w̄ through the squash, then Ũ̄ = U∘(w̄Vᵀ).
 	clear(wbar[f.n:])
 	copy(wbar[:f.n], r.gx)
 	r.squash.backward(wbar[:f.n], r.xs, v.w)
-	kernel.Dots(v.gu, f.v, wbar)
-	lo, hi = i*f.k, (i+1)*f.k
-	pen := f.penalty * float64(len(f.batch.rows)) / float64(f.d*f.k)
-	for t := range v.gu {
-		v.gu[t] = float64(v.gu[t]*u[t]) + float64(pen/scale*f.logU[lo+t])
-	}
-	adam.Step(f.logU[lo:hi], v.gu, f.momU.mu[lo:hi], f.momU.nu[lo:hi], rate, step)
-	for t := range u {
-		u[t] = elem.Exp(f.logU[lo+t])
-	}
+	return true
 }
 
 // stepR makes the paper's step on q: Adam on R, the logarithms of the increments
@@ -1033,17 +1046,12 @@ func (q *QMF) Map(i int) (*Map, error) {
 		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(q.U.Rows-1)}
 	}
 	m := q.Quantiles.Cols
-	f := &Map{squash: q.squash[i], cut: make([]float64, m-1), rate: make([]float64, m-1), q: append([]float64(nil), q.Quantiles.Row(i)...)}
 	var r row
 	r.resize(1, m)
 	r.setTargets(nil)
-	r.eps = q.epsilon
-	r.thresholds(f.cut, q.potentials.Row(i))
-	for J := range f.cut {
-		f.cut[J] += q.center[i]
-		f.rate[J] = 2 * r.dy[J] / r.eps
-	}
-	return f, nil
+	r.squash, r.xc, r.eps = q.squash[i], q.center[i], q.epsilon
+	copy(r.h, q.potentials.Row(i))
+	return r.asMap(q.Quantiles.Row(i)), nil
 }
 
 // MarginalErrors returns, for each feature, the relative column error of its

@@ -1,0 +1,442 @@
+package quantmf
+
+// This file holds the factorisation with quantiles on both sides (paper §3.3,
+// Eq. minPik),
+//
+//	min over F, R, F', R' of  Σ_i Δ(X_i, T_i(Π_k(T'(X))_i)):
+//
+// every row is deflated by an increasing map T'_i, the matrix of the deflated
+// rows is projected onto rank k, and every row is inflated again by T_i. The
+// factors are no parameters: they are what the projection makes of T'(X). An
+// epoch is one pass forward and back:
+//
+//	Y_i = T'_i(X_i) → UV = Π_k(Y) → T_i, its loss, its steps on q_i and F_i (qmf.go) → w̄
+//	→ the projection's adjoint (project.go) → Ȳ → gradients of F'_i and R'_i → Adam.
+//
+// q' = cumsum(exp R') is free, b' = softmax F'. X is a constant, so T' needs its
+// gradients in b and q alone; its plans are not kept but their potentials, and
+// one pass brings them back.
+
+import (
+	"context"
+
+	"github.com/quantmf/quantmf/internal/adam"
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// QMFQ is a fitted X ≈ T(Π_k(T'(X))). It is not changed by its methods and may be
+// used by several goroutines at once.
+type QMFQ struct {
+	U, V     Mat       // d × k and k × n: Π_k(T'(X)) = UV
+	History  []float64 // mean divergence after each epoch, exact; entry 0 before the first
+	Best     int       // the epoch returned: the last
+	Warnings []error   // a *ConvergenceError for each row of which a transport did not converge
+
+	inflate, deflate []*Map
+	inflated         QMF // T as a QMF of U and V
+	projection       Projection
+}
+
+const (
+	startEpochs   = 100 // of the QMF that a fit starts from
+	projectOften  = 20  // updates of the default projection
+	projectPaper  = 100 // and from the paper's start
+	qmfqRate      = 0.05
+	unitDeflation = 1e-12 // floor of the increments of q', in units of their sum
+)
+
+// WithProjection sets Π_k. Default KLUpdates(20), KLUpdates(100) under
+// [StartUniform].
+func WithProjection(p Projection) FitOption {
+	return fitOption(kProjection, p.String(), func(c *config) string {
+		c.projection = p
+		return p.bound()
+	})
+}
+
+// FitQMFQ fits x, d features × n samples, finite and non-negative, by
+// T(Π_k(T'(X))) of rank k >= 1, two increasing maps a feature.
+//
+// Defaults: KL, ε 0.01, 16 levels, 100 epochs, Adam at 0.05 falling to 0 by
+// cosine, free ends. The start is a QMF of 100 epochs, whose factors every
+// epoch's projection starts from and whose maps T starts from; T' is fitted to
+// them. Under StartUniform it is the paper's: factors exp of uniform numbers on
+// [-1/2,1/2], equal quantile steps, 100 updates. All rows are one step. Errors
+// are those of [FitQMF]; a truncated SVD with two equal singular values k and
+// k+1 is a [*DataError], with the model so far.
+//
+// Cost of an epoch: the projection, 28dnk flops an update forward and back (see
+// project.go for memory), and 2d transports with their backward.
+func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, error) {
+	c := qmfDefaults()
+	c.learningRate = qmfqRate
+	if err := parse(forQMFQ, &c, opts); err != nil {
+		return nil, err
+	}
+	if err := c.checkQMF(); err != nil {
+		return nil, err
+	}
+	if err := checkFit(x, rank, &c); err != nil {
+		return nil, err
+	}
+	visible, err := newCells(x, &c)
+	if err != nil {
+		return nil, err
+	}
+	c.batchRows = x.Rows
+	if !c.given.has(kProjection) {
+		c.projection = KLUpdates(projectOften)
+		if c.start == StartUniform {
+			c.projection = KLUpdates(projectPaper)
+		}
+	}
+	p := pool.New(c.workers, x.Rows)
+	defer p.Close()
+	var best *QMFQ
+	for restart := range c.restarts {
+		f := newQMFQFit(visible, rank, &c, p, restart)
+		err := f.run(ctx)
+		m := f.model()
+		if best == nil || judged(m.History, nil, m.Best) < judged(best.History, nil, best.Best) {
+			best = m
+		}
+		if err != nil {
+			return best, err
+		}
+	}
+	if c.strict && len(best.Warnings) > 0 {
+		return best, best.Warnings[0]
+	}
+	return best, nil
+}
+
+// qmfqFit is a fit under way: T is the maps of the QMF fit within, whose factors
+// are the projection's.
+type qmfqFit struct {
+	*qmfFit
+	projector      projector
+	from           *factors // where every projection starts
+	y, ybar        []float64
+	f1             []float64 // F'
+	momF1          moment
+	r1             []float64 // R'
+	momR1          moment
+	h1             []float64 // potentials of T', d × m
+	state1         []warm
+	rel1           []outcome
+	work1          []deflator
+	failed         error // what the projection could not derive
+	deflates, back func(worker, row int)
+	visits         func(worker, row int)
+}
+
+// deflator is what a worker needs for T'.
+type deflator struct {
+	row     row
+	t, z    []float64 // np
+	q, g, e []float64 // m
+}
+
+func newQMFQFit(visible *cells, rank int, c *config, p *pool.Pool, restart int) *qmfqFit {
+	f := &qmfqFit{qmfFit: newQMFFit(visible, rank, c, p)}
+	f.restart = restart
+	d, n, np, m := f.d, f.n, f.np, f.m
+	f.projector = newProjector(c.projection, d, n, rank, p)
+	f.from = newFactors(d, n, rank)
+	f.y, f.ybar = make([]float64, d*np), make([]float64, d*np)
+	f.f1, f.momF1 = make([]float64, d*m), newMoment(d*m)
+	f.r1, f.momR1 = make([]float64, d*m), newMoment(d*m)
+	f.h1, f.rel1 = make([]float64, d*m), make([]outcome, d)
+	f.state1 = make([]warm, d)
+	for i := range f.state1 {
+		f.state1[i] = newWarm(n, m)
+	}
+	f.work1 = make([]deflator, p.Workers())
+	for w := range f.work1 {
+		v := &f.work1[w]
+		v.row.resize(n, m)
+		v.row.setTargets(nil)
+		v.row.setWeights(nil, nil)
+		v.t, v.z = make([]float64, np), make([]float64, np)
+		v.q, v.g, v.e = make([]float64, m), make([]float64, m), make([]float64, m)
+	}
+	f.deflates, f.back, f.visits = f.deflateRow, f.backRow, f.visitRow
+	f.batch.rows = f.order
+	return f
+}
+
+func (f *qmfqFit) rowOf(v []float64, i int) []float64 { return v[i*f.m : (i+1)*f.m] }
+func (f *qmfqFit) rowY(v []float64, i int) []float64  { return v[i*f.np : (i+1)*f.np] }
+
+// quantiles fills q with q' = cumsum(exp R') of row i.
+func (f *qmfqFit) quantiles(q []float64, i int) {
+	s := 0.0
+	for l, r := range f.rowOf(f.r1, i) {
+		s += elem.Exp(r)
+		q[l] = s
+	}
+}
+
+// prepare loads row i of X into the deflator.
+func (f *qmfqFit) prepare(v *deflator, i int) *warm {
+	r, st := &v.row, &f.state1[i]
+	softmax(r.b, f.rowOf(f.f1, i))
+	r.perm = st.perm
+	r.setSamples(f.x.Row(i), f.squash, st.valid)
+	r.setEpsilon(f.epsilon)
+	return st
+}
+
+// deflateRow fills row i of Y with T'_i(X_i).
+func (f *qmfqFit) deflateRow(worker, i int) {
+	v := &f.work1[worker]
+	st := f.prepare(v, i)
+	f.rel1[i] = v.row.solve(f.tolerance, f.maxIterations, st)
+	copy(f.rowOf(f.h1, i), v.row.h)
+	f.quantiles(v.q, i)
+	v.row.quantile(v.t, v.q)
+	copy(f.rowY(f.y, i)[:f.n], v.t)
+}
+
+// backRow makes the steps of F'_i and R'_i from Ȳ_i.
+func (f *qmfqFit) backRow(worker, i int) {
+	v := &f.work1[worker]
+	f.prepare(v, i)
+	r := &v.row
+	r.pass(f.rowOf(f.h1, i))
+	f.quantiles(v.q, i)
+	clear(v.z)
+	copy(v.z[:f.n], f.rowY(f.ybar, i))
+	r.weightAdjoint(v.z, v.q)
+	rate, step := f.batch.rate, f.batch.epoch
+	// F̄' = b'∘(λ - Σb'λ); R̄'_l = e^{R'_l} Σ_{j>=l} q̄'_j.
+	tangent(r.lam, r.b)
+	for j, b := range r.b {
+		v.g[j] = float64(b * r.lam[j])
+	}
+	lo, hi := i*f.m, (i+1)*f.m
+	adam.Step(f.f1[lo:hi], v.g, f.momF1.mu[lo:hi], f.momF1.nu[lo:hi], rate, step)
+	r.rowTotals(v.g, r.sums)
+	tail := 0.0
+	for l := f.m - 1; l >= 0; l-- {
+		tail += v.g[l]
+		v.e[l] = float64(tail * elem.Exp(f.r1[lo+l]))
+	}
+	adam.Step(f.r1[lo:hi], v.e, f.momR1.mu[lo:hi], f.momR1.nu[lo:hi], rate, step)
+}
+
+// visitRow makes the steps of T_i and leaves the gradient at (UV)_i in units of
+// the whole loss.
+func (f *qmfqFit) visitRow(worker, i int) {
+	wbar := f.rowY(f.wbar, i)
+	if !f.visitMap(&f.work[worker], i, wbar) {
+		return
+	}
+	part := f.part(i)
+	for j := range wbar {
+		wbar[j] *= part
+	}
+}
+
+// project deflates all rows and projects them.
+func (f *qmfqFit) project() error {
+	f.pool.Do(f.d, f.deflates)
+	err := f.projector.forward(f.y, f.from)
+	r := f.projector.result()
+	f.u, f.v = r.u, r.v
+	return err
+}
+
+func (f *qmfqFit) run(ctx context.Context) error {
+	if err := f.start(ctx); err != nil {
+		return err
+	}
+	for e := range f.epochs {
+		if err := ctx.Err(); err != nil {
+			return stoppedAt(e, err)
+		}
+		f.batch.rate, f.batch.epoch = f.learningRate, e+1
+		if f.schedule == ScheduleCosine {
+			f.batch.rate *= cosine(float64(e) / float64(f.epochs))
+		}
+		if err := f.project(); err != nil {
+			return stoppedAt(e, err)
+		}
+		f.pool.Do(f.d, f.visits)
+		if e > 0 {
+			f.history = append(f.history, f.meanLoss())
+		}
+		f.projector.backward(f.wbar, f.ybar)
+		f.pool.Do(f.d, f.back)
+		stop := f.note(e)
+		if f.progress != nil {
+			if err := f.progress(Progress{Epoch: e + 1, Epochs: f.epochs, Rows: f.d, Loss: f.history[len(f.history)-1]}); err != nil {
+				return stoppedAt(e+1, err)
+			}
+		}
+		if stop {
+			return nil
+		}
+	}
+	return nil
+}
+
+// start fills the maps and the factors that projections start from.
+func (f *qmfqFit) start(ctx context.Context) error {
+	var err error
+	if f.qmfFit.config.start == StartUniform && !f.given.has(kInit) {
+		err = f.begin(ctx)
+		copy(f.from.u, f.u)
+		copy(f.from.v, f.v)
+		for i := range f.r1 {
+			f.r1[i] = -elem.Log(float64(f.n))
+		}
+	} else {
+		err = f.startFromQMF(ctx)
+	}
+	if err == nil {
+		err = f.project()
+	}
+	if err != nil {
+		f.project()
+		return stoppedAt(0, err)
+	}
+	f.pool.Do(f.d, f.batch.evaluate)
+	f.history = append(make([]float64, 0, min(f.epochs, 1000)+2), f.meanLoss())
+	f.replace = f.epochs == 0
+	return nil
+}
+
+// startFromQMF takes maps and factors of a QMF fit, and fits T'(X) to its UV.
+func (f *qmfqFit) startFromQMF(ctx context.Context) error {
+	c := *f.config
+	c.epochs, c.progress, c.patience, c.batchRows = startEpochs, nil, 0, qmfDefaults().batchRows
+	c.learningRate, c.schedule = qmfDefaults().learningRate, ScheduleCosine
+	q := newQMFFit(f.cells, f.k, &c, f.pool)
+	q.restart = f.restart
+	q.source = random.Split(c.seed+uint64(f.restart), 1)
+	err := q.begin(ctx)
+	for e := 0; err == nil && e < c.epochs; e++ {
+		_, err = q.epoch(ctx, e)
+	}
+	copy(f.f, q.f)
+	copy(f.inc, q.inc)
+	copy(f.from.u, q.u)
+	copy(f.from.v, q.v)
+	f.pool.Do(f.d, func(worker, i int) { f.calibrate(&f.work1[worker], i) })
+	return err
+}
+
+// calibrate fits the increments of q'_i to (UV)_i by EM steps at the plan of X_i
+// onto even weights: T' ≈ UV.
+func (f *qmfqFit) calibrate(v *deflator, i int) {
+	r := &v.row
+	r.solve(f.tolerance, f.maxIterations, f.prepare(v, i))
+	goal := f.rowY(f.y, i) // not yet in use
+	f.from.reconstruct(goal, i)
+	lo, hi := goal[0], goal[0]
+	for _, w := range goal[:f.n] {
+		lo, hi = min(lo, w), max(hi, w)
+	}
+	inc := v.g
+	for l := range inc {
+		inc[l] = (hi - lo) / float64(f.m)
+	}
+	inc[0] = max(lo, floorStart*hi)
+	low := unitDeflation * hi
+	for l := range inc {
+		inc[l] = max(inc[l], low)
+	}
+	num, den := r.rho, v.e
+	clear(r.v)
+	for j, z := range r.z[:f.n] {
+		r.v[j] = 1 / z
+	}
+	kernel.ColSums(den, r.e, r.v)
+	tail := 0.0
+	for l := f.m - 1; l >= 0; l-- {
+		tail += float64(den[l] * r.w[l])
+		den[l] = tail
+	}
+	for range calibration {
+		cumulate(v.q, inc)
+		r.quantile(v.t, v.q)
+		for j, z := range r.z[:f.n] {
+			r.v[j] = goal[j] / max(v.t[j], low) / z
+		}
+		kernel.ColSums(num, r.e, r.v)
+		tail := 0.0
+		for l := f.m - 1; l >= 0; l-- {
+			tail += float64(num[l] * r.w[l])
+			inc[l] = max(inc[l]*(tail/den[l]), low)
+		}
+	}
+	for l, d := range inc {
+		f.r1[i*f.m+l] = elem.Log(d)
+	}
+	clear(goal)
+}
+
+// model projects once more and hands the fit over.
+func (f *qmfqFit) model() *QMFQ {
+	f.project()
+	q := &QMFQ{inflate: make([]*Map, f.d), deflate: make([]*Map, f.d), projection: f.projection}
+	t := f.qmfFit.model()
+	q.inflated = *t
+	q.U, q.V, q.History, q.Best, q.Warnings = t.U, t.V, t.History, t.Best, t.Warnings
+	for i := range f.d {
+		q.inflate[i], _ = t.Map(i)
+		v := &f.work1[0]
+		f.prepare(v, i)
+		f.quantiles(v.q, i)
+		copy(v.row.h, f.rowOf(f.h1, i))
+		q.deflate[i] = v.row.asMap(v.q)
+		if !f.rel1[i].converged {
+			q.Warnings = append(q.Warnings, f.rel1[i].err(i, f.config))
+		}
+	}
+	return q
+}
+
+// Inflate returns T_i, from the scale of (UV)_i to that of feature i.
+func (q *QMFQ) Inflate(i int) (*Map, error) { return pick(q.inflate, i) }
+
+// Deflate returns T'_i, from the scale of feature i to that of (UV)_i.
+func (q *QMFQ) Deflate(i int) (*Map, error) { return pick(q.deflate, i) }
+
+func pick(maps []*Map, i int) (*Map, error) {
+	if uint(i) >= uint(len(maps)) {
+		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(len(maps)-1)}
+	}
+	return maps[i], nil
+}
+
+// Normalize returns T'(x) for new samples x, d × n', finite. Cost: d n' maps.
+func (q *QMFQ) Normalize(x Mat) (Mat, error) {
+	if err := x.check("x"); err != nil {
+		return Mat{}, err
+	}
+	if x.Rows != len(q.deflate) {
+		return Mat{}, &ShapeError{What: "x", Got: x.size(), Want: itoa(len(q.deflate)) + " rows"}
+	}
+	if err := x.checkFinite("x"); err != nil {
+		return Mat{}, err
+	}
+	y := NewMat(x.Rows, x.Cols)
+	for i, t := range q.deflate {
+		for j, v := range x.Row(i) {
+			y.Set(i, j, t.At(v))
+		}
+	}
+	return y, nil
+}
+
+// Reconstruct returns T(UV) = T(Π_k(T'(X))), d × n.
+func (q *QMFQ) Reconstruct() Mat { return q.inflated.Reconstruct() }
+
+// Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
+// loss that was fitted.
+func (q *QMFQ) Loss(x Mat) (float64, error) { return q.inflated.Loss(x) }
