@@ -386,6 +386,14 @@ func fitHash(t *testing.T, x Mat, more ...FitOption) uint64 {
 		t.Fatal(err)
 	}
 	put(m.Reconstruct().Data)
+	for _, p := range []Projection{KLUpdates(4), FrobeniusUpdates(4), TruncatedSVD()} {
+		q, err := FitQMFQ(context.Background(), x, 4, append([]FitOption{WithEpochs(2), WithLevels(5), WithProjection(p)}, more...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(q.Reconstruct().Data)
+		put(q.History)
+	}
 	return h.Sum64()
 }
 

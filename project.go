@@ -119,8 +119,8 @@ func (p Projection) bound() string {
 	switch {
 	case p.kind == 0:
 		return "must be KLUpdates, FrobeniusUpdates or TruncatedSVD"
-	case p.kind != projectionSVD && p.updates < 1:
-		return "must have at least 1 update"
+	case p.kind != projectionSVD && (p.updates < 1 || p.updates > 1<<20):
+		return "must have from 1 to 1048576 updates"
 	}
 	return ""
 }

@@ -1,13 +1,26 @@
 package kernel
 
 // The loops of a low-rank product: a row u of U (k numbers) and V, k rows of np
-// padded numbers one after another. Four components at a time, so that a row of
-// samples is loaded and stored k/4 times.
+// padded numbers one after another. Four or eight components at a time, so that a
+// row of samples is loaded and stored less often; each sum keeps its order.
 
 // Combine fills w_j = Σ_c u_c V_cj.
 func Combine(w, u, v []float64) {
 	np := len(w)
 	clear(w)
+	for ; len(u) >= 8; u = u[8:] {
+		u0, u1, u2, u3, u4, u5, u6, u7 := u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7]
+		a, b, c, d := v[:np], v[np:2*np], v[2*np:3*np], v[3*np:4*np]
+		e, f, g, h := v[4*np:5*np], v[5*np:6*np], v[6*np:7*np], v[7*np:8*np]
+		b, c, d = b[:len(a)], c[:len(a)], d[:len(a)]
+		e, f, g, h = e[:len(a)], f[:len(a)], g[:len(a)], h[:len(a)]
+		w := w[:len(a)]
+		for j := range w {
+			w[j] = w[j] + float64(u0*a[j]) + float64(u1*b[j]) + float64(u2*c[j]) + float64(u3*d[j]) +
+				float64(u4*e[j]) + float64(u5*f[j]) + float64(u6*g[j]) + float64(u7*h[j])
+		}
+		v = v[8*np:]
+	}
 	for ; len(u) >= 4; u = u[4:] {
 		u0, u1, u2, u3 := u[0], u[1], u[2], u[3]
 		a, b, c, d := v[:np], v[np:2*np], v[2*np:3*np], v[3*np:4*np]
@@ -32,19 +45,19 @@ func Dots(g, v, r []float64) {
 	np := len(r)
 	for c := range g {
 		a := v[c*np : c*np+np]
+		r := r[:len(a)]
 		var s0, s1, s2, s3, s4, s5, s6, s7 float64
-		for b := r; len(b) >= Lanes && len(a) >= Lanes; a, b = a[Lanes:], b[Lanes:] {
-			x, y := a[:8:8], b[:8:8]
-			s0 += float64(x[0] * y[0])
-			s1 += float64(x[1] * y[1])
-			s2 += float64(x[2] * y[2])
-			s3 += float64(x[3] * y[3])
-			s4 += float64(x[4] * y[4])
-			s5 += float64(x[5] * y[5])
-			s6 += float64(x[6] * y[6])
-			s7 += float64(x[7] * y[7])
+		for j := 0; j+7 < len(a); j += Lanes {
+			s0 += float64(a[j] * r[j])
+			s1 += float64(a[j+1] * r[j+1])
+			s2 += float64(a[j+2] * r[j+2])
+			s3 += float64(a[j+3] * r[j+3])
+			s4 += float64(a[j+4] * r[j+4])
+			s5 += float64(a[j+5] * r[j+5])
+			s6 += float64(a[j+6] * r[j+6])
+			s7 += float64(a[j+7] * r[j+7])
 		}
-		g[c] = reduce(&[Lanes]float64{s0, s1, s2, s3, s4, s5, s6, s7})
+		g[c] = ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7)) // as reduce does, kept in registers
 	}
 }
 
