@@ -1,0 +1,72 @@
+package quantmf
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// TestHeldOut: on a matrix of rank 3 with Poisson-like noise, three components
+// predict hidden cells best, fewer miss structure and many more fit noise.
+func TestHeldOut(t *testing.T) {
+	r := random.Split(51, 0)
+	u, v := NewMat(60, 3), NewMat(3, 50)
+	for _, m := range []Mat{u, v} {
+		for i := range m.Data {
+			m.Data[i] = math.Exp(normal(&r))
+		}
+	}
+	x := NewMat(60, 50)
+	for i := range x.Rows {
+		product(x.Row(i), u.Row(i), v)
+		for j, w := range x.Row(i) {
+			x.Set(i, j, max(w+math.Sqrt(w)*normal(&r), 0.01))
+		}
+	}
+	x.Set(2, 2, math.NaN())
+	ctx := context.Background()
+	trials := []Trial{{Rank: 1}, {Rank: 3}, {Rank: 12, Options: []FitOption{WithEpochs(300)}}}
+	p, err := HeldOut(ctx, x, FitNMF, trials, 4, 0.1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("rank 1: %.3f±%.3f, 3: %.3f±%.3f, 12: %.3f±%.3f", p[0].Mean, p[0].StdErr, p[1].Mean, p[1].StdErr, p[2].Mean, p[2].StdErr)
+	if p[1].Mean > p[0].Mean || p[1].Mean > p[2].Mean {
+		t.Error("three components are not the best")
+	}
+	for _, q := range p {
+		mean, sq := total(q.Losses)/4, 0.0
+		for _, l := range q.Losses {
+			sq += (l - mean) * (l - mean)
+		}
+		if math.Abs(q.Mean-mean) > 1e-12*mean || math.Abs(q.StdErr-math.Sqrt(sq/3/4)) > 1e-12*mean {
+			t.Errorf("mean %v ± %v of %v", q.Mean, q.StdErr, q.Losses)
+		}
+	}
+	again, err := HeldOut(ctx, x, FitNMF, trials[1:2], 4, 0.1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeTo(t, "again, alone", again[0].Losses, p[1].Losses, 0)
+	if _, err := HeldOut(ctx, x, FitQMF, []Trial{{Rank: 2, Options: []FitOption{WithEpochs(3)}}}, 2, 0.2, 1); err != nil {
+		t.Error(err)
+	}
+	var option *OptionError
+	if _, err := HeldOut(ctx, x, FitNMF, []Trial{{Rank: 0}}, 1, 0.1, 1); !errors.As(err, &option) {
+		t.Errorf("rank 0: %v", err)
+	}
+	if _, err := HeldOut(ctx, x, FitNMF, trials, 0, 0.1, 1); !errors.As(err, &option) {
+		t.Errorf("no repeats: %v", err)
+	}
+	if _, err := HeldOut(ctx, x, FitNMF, trials, 1, 0.9, 1); !errors.As(err, &option) {
+		t.Errorf("share 0.9: %v", err)
+	}
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := HeldOut(gone, x, FitNMF, trials, 1, 0.1, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
