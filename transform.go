@@ -1,0 +1,850 @@
+package quantmf
+
+// This file holds the coordinates of samples that a fit has not seen: what was
+// learnt about the features stays, and a new column x of d values is projected on
+// it (the idea of the paper's §3.3),
+//
+//	NMF   min over v >= 0 of  Σ_i Δ(x_i, (Uv)_i)
+//	QMF   min over v > 0  of  Σ_i Δ(x_i, T_i((Uv)_i)),   T_i as stored: no transport is solved.
+//
+// Columns are independent and each is placed by one worker, so the bits do not
+// depend on their number.
+//
+// # NMF
+//
+// The problem is convex for β from 1 to 2. A step s minimises the quadratic model
+// g·s + sᵀHs/2 under v+s >= 0 exactly, by an active set in k unknowns, and is
+// then halved until the loss falls by a share of g·s: every step is feasible and
+// goes down, and zeros of v are found, not approached. H = Uᵀ diag(ω) U, ω = ∂²Δ/∂t²
+// as in Newton's method; in the first steps ω is that curvature at x = t, which
+// is what it is at a good fit and does not mistake a cell that is far off (x/t²
+// instead of 1/t) for a stiff one. Columns of U are brought to sum 1 and so is x.
+//
+// # QMF
+//
+// In z = log v the signs need no care: damped Gauss-Newton (Levenberg-Marquardt)
+// with the Jacobian T_i'(w_i) U_ic v_c of T_i, w = Uv. A chain of m smooth steps
+// has many local minima, so one start is not enough: from the mean of the
+// training columns alone the columns of real training sets end up to 8 % above
+// their own loss. The starts are that mean and the training columns whose fitted
+// values are nearest to x; every one makes a few steps, and the best goes on to
+// the end. Unseen columns are then within 1 % of the best of 28 nearest starts,
+// each followed to its end, at a tenth of the cost; smoother maps at first (a
+// larger ε) win no more. A training column finds itself among the starts, so it
+// ends at its own loss or below.
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/pool"
+)
+
+const (
+	mostSteps  = 200
+	smallFall  = 1e-10 // relative fall of the loss at which a column is placed
+	expectedAt = 3     // steps of NMF by the expected curvature
+	farOff     = 1000  // x/t from which a cell always has it: Newton's steps would only double t
+	floorShare = 1e-16 // of t in derivatives, x having sum 1
+
+	nearStarts = 7  // training columns that QMF starts from, beside the mean
+	shortSteps = 10 // of each start, before the best goes on
+	longStride = 2  // largest step of a log v
+	reach      = 23 // log v stays within a factor e^23 = 1e10 of what training had
+
+	// The nearest columns are looked for on so many cells of the training matrix:
+	// on all of up to 2^18, then on fewer features, those with most to tell.
+	nearCells = 1 << 18
+	nearRows  = 64
+)
+
+// differentiate returns Δ(x,t) as Loss has it; its derivative in t; its curvature
+// ∂²Δ/∂t²; and the curvature expected at t, which is that at x = t. For the last
+// three t is at least low. Where Δ is not convex in t, β < 1 or β > 2, the
+// expected curvature stands for both: it is positive.
+func differentiate(l Loss, x, t, low float64) (value, slope, curvature, expected float64) {
+	value = l.value(x, t, tinyDenominator)
+	t = max(t, low)
+	r := x / t
+	switch l {
+	case KL:
+		return value, 1 - r, r / t, 1 / t
+	case Frobenius:
+		return value, t - x, 1, 1
+	}
+	b := float64(l)
+	expected = power(t, b-2)
+	curvature = expected
+	if b >= 1 && b <= 2 {
+		curvature *= (b - 1) + float64((2-b)*r)
+	}
+	return value, expected * (t - x), curvature, expected
+}
+
+// Transform returns the coordinates of new samples: for x, d × n', the k × n'
+// matrix V' >= 0 at which the divergence of x from U V' is least.
+//
+// The divergence is the one that was fitted, without penalty. Values of x are
+// bound as in the fit; after [WithMissingValues] NaN cells are left out, and a
+// column needs one that is not. A component of which U is zero has coordinates 0,
+// as has a column of zeros. Where U has dependent columns, as for k > d, V' is
+// one of many; under divergences that are not convex, β < 1 or β > 2, it is a
+// local minimum. There are no options; columns are spread over GOMAXPROCS
+// workers, and the result does not depend on them. Errors: [*ShapeError] for
+// another number of rows, [*DataError]; when ctx ends, one that wraps its error.
+//
+// Cost: about 6 steps a column, at most 200, of dk² + 6dk flops, 4d divisions, 2d
+// logarithms and some k³; memory dk + k n' numbers, and 2d + 2k² a worker.
+func (m *NMF) Transform(ctx context.Context, x Mat) (Mat, error) {
+	v, _, err := m.place(ctx, x)
+	return v, err
+}
+
+// Score returns the mean divergence of the observed cells of x, d × n', from U V'
+// where V' is Transform(x). For the columns of the training matrix it is at most
+// what Loss is, wherever the divergence is convex. Cost and errors are those of
+// Transform.
+func (m *NMF) Score(ctx context.Context, x Mat) (float64, error) {
+	_, score, err := m.place(ctx, x)
+	return score, err
+}
+
+func (m *NMF) place(ctx context.Context, x Mat) (Mat, float64, error) {
+	visible, err := checkColumns(x, m.U.Rows, m.loss, m.missing)
+	if err != nil {
+		return Mat{}, 0, err
+	}
+	b := newNMFBase(m)
+	return placeColumns(ctx, x, m.U.Cols, visible, func() placer { return newNMFPlacer(b) })
+}
+
+// Transform returns the coordinates of new samples: for x, d × n', the k × n'
+// matrix V' > 0 at which the divergence of x from T(U V') is least, with every
+// T_i as it was fitted.
+//
+// The divergence is the one that was fitted, without penalty. Values of x are
+// bound as in the fit; after [WithMissingValues] NaN cells are left out, and a
+// column needs one that is not. The minimum is a local one, the best of several starts. Coordinates
+// stay within a factor of 1e10 of the range of their component in V. There are no
+// options; columns are spread over GOMAXPROCS workers, and the result does not
+// depend on them. Errors: [*ShapeError] for another number of rows,
+// [*DataError]; when ctx ends, one that wraps its error.
+//
+// Cost: about 120 evaluations a column, at most 289, each of d maps of m
+// exponentials and 15m flops, and dk² + 6dk flops; before them min(dn, 2^18)
+// divergences a column to find the nearest training columns (64n for n > 4096),
+// and, once a call, as many maps to have their fitted values. Memory 3dm + k n'
+// numbers and one for each of those cells, and d + n + 6k² a worker.
+func (q *QMF) Transform(ctx context.Context, x Mat) (Mat, error) {
+	v, _, err := q.place(ctx, x)
+	return v, err
+}
+
+// Score returns the mean divergence of the observed cells of x, d × n', from
+// T(U V') where V' is Transform(x). For the columns of the training matrix, up to
+// 2^18 cells, it is at most what Loss is. In a larger one a column looks for
+// itself on fewer features, which may miss; with a twentieth of the cells the
+// score was still below the loss. Cost and errors are those of Transform.
+func (q *QMF) Score(ctx context.Context, x Mat) (float64, error) {
+	_, score, err := q.place(ctx, x)
+	return score, err
+}
+
+func (q *QMF) place(ctx context.Context, x Mat) (Mat, float64, error) {
+	visible, err := checkColumns(x, q.U.Rows, q.loss, q.missing)
+	if err != nil {
+		return Mat{}, 0, err
+	}
+	b, err := newQMFBase(ctx, q)
+	if err != nil {
+		return Mat{}, 0, err
+	}
+	return placeColumns(ctx, x, q.U.Cols, visible, func() placer { return newQMFPlacer(b) })
+}
+
+// checkColumns reports what is wrong with new samples, and counts the observed
+// cells.
+func checkColumns(x Mat, d int, loss Loss, missing bool) (visible int, err error) {
+	if err := x.check("x"); err != nil {
+		return 0, err
+	}
+	if x.Rows != d {
+		return 0, &ShapeError{What: "x", Got: itoa(x.Rows) + " rows", Want: itoa(d) + ", the features of the model"}
+	}
+	c := config{loss: loss, missing: missing}
+	seen := make([]bool, x.Cols)
+	for i := range x.Rows {
+		for j, v := range x.Row(i) {
+			if err := c.checkCell(i, j, v); err != nil {
+				return 0, err
+			}
+			if v == v {
+				seen[j] = true
+				visible++
+			}
+		}
+	}
+	if j := slices.Index(seen, false); j >= 0 {
+		return 0, &DataError{Row: -1, Col: j, Value: math.NaN(), Problem: "the column has no observed cell"}
+	}
+	return visible, nil
+}
+
+// placer finds the coordinates of one column after another.
+type placer interface {
+	// place fills v, k numbers, for the column x, NaN where a cell is missing, and
+	// returns the sum of divergences there. It may stop early where ctx has ended.
+	place(ctx context.Context, v, x []float64) float64
+}
+
+// placeColumns places every column of x and returns the coordinates, k × n', and
+// the mean divergence over the visible cells.
+func placeColumns(ctx context.Context, x Mat, k, visible int, fresh func() placer) (Mat, float64, error) {
+	p := pool.New(0, x.Cols)
+	defer p.Close()
+	type space struct {
+		placer
+		x, v []float64
+	}
+	work := make([]space, p.Workers())
+	out, loss := NewMat(k, x.Cols), make([]float64, x.Cols)
+	p.Do(x.Cols, func(worker, j int) {
+		if ctx.Err() != nil {
+			return
+		}
+		ws := &work[worker]
+		if ws.placer == nil {
+			*ws = space{fresh(), make([]float64, x.Rows), make([]float64, k)}
+		}
+		for i := range ws.x {
+			ws.x[i] = x.Data[i*x.Stride+j]
+		}
+		loss[j] = ws.place(ctx, ws.v, ws.x)
+		for c, v := range ws.v {
+			out.Data[c*out.Stride+j] = v
+		}
+	})
+	if err := ctx.Err(); err != nil {
+		return Mat{}, 0, &interrupted{err}
+	}
+	total := 0.0
+	for _, l := range loss {
+		total += l
+	}
+	return out, total / float64(visible), nil
+}
+
+// interrupted wraps what ended the placing of new samples.
+type interrupted struct{ err error }
+
+func (e *interrupted) Error() string { return "quantmf: new samples: " + e.err.Error() }
+func (e *interrupted) Unwrap() error { return e.err }
+
+// quadratic is g·s + sᵀHs/2 in k unknowns, H by its lower triangle, with the
+// room to minimise it.
+type quadratic struct {
+	k       int
+	g, h    []float64
+	l, s, r []float64
+	fixed   []bool
+}
+
+func newQuadratic(k int) quadratic {
+	return quadratic{k: k, g: make([]float64, k), h: make([]float64, k*k), l: make([]float64, k*k),
+		s: make([]float64, k), r: make([]float64, k), fixed: make([]bool, k)}
+}
+
+// add adds slope·u to g and curvature·uuᵀ to H.
+func (p *quadratic) add(slope, curvature float64, u []float64) {
+	for c, uc := range u {
+		p.g[c] += float64(slope * uc)
+		row := p.h[c*p.k : c*p.k+c+1]
+		wu := curvature * uc
+		for b := range row {
+			row[b] += float64(wu * u[b])
+		}
+	}
+}
+
+// times returns entry c of Hs.
+func (p *quadratic) times(c int, s []float64) float64 {
+	sum := 0.0
+	for b, v := range s {
+		if b <= c {
+			sum += float64(p.h[c*p.k+b] * v)
+		} else {
+			sum += float64(p.h[b*p.k+c] * v)
+		}
+	}
+	return sum
+}
+
+// top returns the largest diagonal entry of H.
+func (p *quadratic) top() float64 {
+	top := 0.0
+	for c := range p.k {
+		top = max(top, p.h[c*p.k+c])
+	}
+	return top
+}
+
+// factor fills l with the Cholesky factor of H + λ diag(max(H_cc, floor)), rows
+// and columns of fixed unknowns replaced by those of the identity; false where a
+// pivot is lost to rounding.
+func (p *quadratic) factor(lambda, floor float64) bool {
+	k, l := p.k, p.l
+	for i := range k {
+		row := l[i*k : i*k+i+1]
+		copy(row, p.h[i*k:i*k+i+1])
+		for j := range row {
+			if p.fixed[i] || p.fixed[j] {
+				row[j] = 0
+			}
+		}
+		if p.fixed[i] {
+			row[i] = 1
+			continue
+		}
+		row[i] += float64(lambda * max(row[i], floor))
+		least := 1e-15 * row[i]
+		for j := range row {
+			s := row[j]
+			for c, v := range l[j*k : j*k+j] {
+				s -= float64(row[c] * v)
+			}
+			if j < i {
+				row[j] = s / l[j*k+j]
+				continue
+			}
+			if !(s > least) || s-s != 0 {
+				return false
+			}
+			row[i] = math.Sqrt(s)
+		}
+	}
+	return true
+}
+
+// solve overwrites b with the solution for the factored matrix.
+func (p *quadratic) solve(b []float64) {
+	k, l := p.k, p.l
+	for i := range k {
+		s := b[i]
+		for c, v := range l[i*k : i*k+i] {
+			s -= float64(v * b[c])
+		}
+		b[i] = s / l[i*k+i]
+	}
+	for i := k - 1; i >= 0; i-- {
+		s := b[i]
+		for c := i + 1; c < k; c++ {
+			s -= float64(l[c*k+i] * b[c])
+		}
+		b[i] = s / l[i*k+i]
+	}
+}
+
+// bounded fills s with the minimum under v+s >= 0, by a primal active set: the
+// model falls with every pivot, so s goes down wherever the loop may end. ridge
+// is a small multiple of the diagonal that dependent columns need.
+func (p *quadratic) bounded(v []float64, ridge float64) {
+	k := p.k
+	floor := p.top()
+	tiny := 0.0
+	for c, x := range v {
+		p.fixed[c] = x == 0
+		tiny = max(tiny, math.Abs(p.g[c]))
+	}
+	tiny *= 1e-12
+	clear(p.s)
+	for range 4*k + 10 {
+		for !p.factor(ridge, 1e-3*floor) {
+			if ridge = max(10*ridge, 1e-15); !(ridge < 1e6) {
+				return
+			}
+		}
+		for c := range k {
+			p.r[c] = -p.g[c] - p.times(c, p.s) // the target is s + H⁻¹(-g-Hs) on the free ones
+			if p.fixed[c] {
+				p.r[c] = 0
+			}
+		}
+		p.solve(p.r)
+		share, hit := 1.0, -1
+		for c, step := range p.r {
+			if room := v[c] + p.s[c]; !p.fixed[c] && room+step < 0 {
+				if a := room / -step; a < share {
+					share, hit = a, c
+				}
+			}
+		}
+		for c, step := range p.r {
+			p.s[c] = max(p.s[c]+float64(share*step), -v[c])
+		}
+		if hit >= 0 {
+			p.s[hit], p.fixed[hit] = -v[hit], true
+			continue
+		}
+		worst, free := -tiny, -1
+		for c := range k {
+			if p.fixed[c] {
+				if y := p.g[c] + p.times(c, p.s); y < worst {
+					worst, free = y, c
+				}
+			}
+		}
+		if free < 0 {
+			return
+		}
+		p.fixed[free] = false
+	}
+}
+
+// nmfBase is what all columns share: U without its zero columns, each brought
+// to sum 1.
+type nmfBase struct {
+	loss  Loss
+	full  Mat
+	u     []float64 // d × k
+	alive []int     // the columns of U that are left, k of them
+	sum   []float64
+}
+
+func newNMFBase(m *NMF) *nmfBase {
+	u := m.U
+	b := &nmfBase{loss: m.loss, full: u}
+	for c := range u.Cols {
+		s := 0.0
+		for i := range u.Rows {
+			s += u.At(i, c)
+		}
+		if s > 0 {
+			b.alive, b.sum = append(b.alive, c), append(b.sum, s)
+		}
+	}
+	for i := range u.Rows {
+		row := u.Row(i)
+		for a, c := range b.alive {
+			b.u = append(b.u, row[c]/b.sum[a])
+		}
+	}
+	return b
+}
+
+type nmfPlacer struct {
+	*nmfBase
+	quadratic
+	x      []float64 // the column, of sum 1
+	v, try []float64
+}
+
+func newNMFPlacer(b *nmfBase) *nmfPlacer {
+	k := len(b.alive)
+	return &nmfPlacer{nmfBase: b, quadratic: newQuadratic(k), x: make([]float64, b.full.Rows), v: make([]float64, k), try: make([]float64, k)}
+}
+
+func (p *nmfPlacer) place(ctx context.Context, v, x []float64) float64 {
+	clear(v)
+	unit := 0.0
+	for _, xi := range x {
+		if xi == xi {
+			unit += xi
+		}
+	}
+	if unit > 0 && p.k > 0 {
+		for i, xi := range x {
+			p.x[i] = xi / unit
+		}
+		p.minimise(ctx)
+		for a, c := range p.alive {
+			v[c] = p.v[a] * (unit / p.sum[a])
+		}
+	}
+	loss := 0.0
+	for i, xi := range x {
+		if xi == xi {
+			loss += p.loss.value(xi, dot(p.full.Row(i), v), tinyDenominator)
+		}
+	}
+	return loss
+}
+
+// minimise finds v for x, from equal parts.
+func (p *nmfPlacer) minimise(ctx context.Context) {
+	for c := range p.v {
+		p.v[c] = 1 / float64(p.k)
+	}
+	f := p.value(p.v)
+	for step := range mostSteps {
+		if ctx.Err() != nil {
+			return
+		}
+		clear(p.g)
+		clear(p.h)
+		noise := 0.0
+		for i, x := range p.x {
+			if x != x {
+				continue
+			}
+			u := p.u[i*p.k : (i+1)*p.k]
+			t := dot(u, p.v)
+			_, slope, curvature, expected := differentiate(p.loss, x, t, floorShare)
+			noise += float64(float64(expected*t) * t)
+			if step < expectedAt || x > farOff*t {
+				curvature = expected
+			}
+			p.add(slope, curvature, u)
+		}
+		p.bounded(p.v, 1e-12)
+		promise := -dot(p.g, p.s)
+		if promise <= float64(1e-12*f)+float64(1e-16*noise) { // nothing is left but rounding
+			return
+		}
+		next := f
+		for share := 1.0; share > 1e-9; share /= 2 {
+			for c, s := range p.s {
+				p.try[c] = max(p.v[c]+float64(share*s), 0)
+			}
+			if next = p.value(p.try); next <= f-float64(1e-4*share*promise) {
+				break
+			}
+			next = f
+		}
+		if next >= f {
+			if step < expectedAt {
+				continue
+			}
+			return
+		}
+		p.v, p.try = p.try, p.v
+		small := f-next <= 1e-2*smallFall*f // the convergence is quadratic: a step later nothing is left
+		f = next
+		if small && step >= expectedAt {
+			return
+		}
+	}
+}
+
+func (p *nmfPlacer) value(v []float64) float64 {
+	f := 0.0
+	for i, x := range p.x {
+		if x == x {
+			f += p.loss.value(x, dot(p.u[i*p.k:(i+1)*p.k], v), tinyDenominator)
+		}
+	}
+	return f
+}
+
+// dot returns Σ a_c b_c.
+func dot(a, b []float64) float64 {
+	s := 0.0
+	b = b[:len(a)]
+	for c, v := range a {
+		s += float64(v * b[c])
+	}
+	return s
+}
+
+// sweep returns T(x) and its slope together, which agree with At and Slope to
+// rounding, for one exponential a level; not for ε = 0. arg takes m-1 numbers.
+//
+// The levels weigh exp L_j, L_{j+1} - L_j = (2Δy_j/ε)(x̃-t_j). All is taken
+// relative to the heaviest level p, so what is added is small where it counts:
+// with e_j = exp(L_j-L_p), c_j = (2/ε)(y_j-y_p), D_j = q_j-q_p and E the mean
+// under weights e, T = q_p + E[D] and dT/dx̃ = E[cD] - E[c]E[D].
+func (f *Map) sweep(x float64, arg []float64) (t, slope float64) {
+	s := f.squash.point(x)
+	q, rate, cut := f.q, f.rate, f.cut[:len(f.rate)]
+	arg = arg[:len(rate)]
+	p, l, top := 0, 0.0, 0.0
+	for J, r := range rate {
+		arg[J] = float64(r * (s - cut[J]))
+		l += arg[J]
+		if l > top {
+			p, top = J+1, l
+		}
+	}
+	const faint = -60 // e^-60 is below the rounding of 1
+	sum, sumD, sumC, sumCD := 1.0, 0.0, 0.0, 0.0
+	l = 0
+	c := 0.0
+	for J := p; J < len(rate); J++ {
+		l += arg[J]
+		c += rate[J]
+		if l > faint {
+			e := elem.Exp(l)
+			ed := float64(e * (q[J+1] - q[p]))
+			sum += e
+			sumD += ed
+			sumC += float64(e * c)
+			sumCD += float64(ed * c)
+		}
+	}
+	l, c = 0, 0
+	for J := p - 1; J >= 0; J-- {
+		l -= arg[J]
+		c -= rate[J]
+		if l > faint {
+			e := elem.Exp(l)
+			ed := float64(e * (q[J] - q[p]))
+			sum += e
+			sumD += ed
+			sumC += float64(e * c)
+			sumCD += float64(ed * c)
+		}
+	}
+	mean := sumD / sum
+	t = min(max(q[p]+mean, q[0]), q[len(q)-1])
+	dx := f.squash.slope(x, s)
+	return t, saturate(max((sumCD-float64(sumC*mean))/sum, 0) * dx)
+}
+
+// qmfBase is what all columns share.
+type qmfBase struct {
+	q         *QMF
+	maps      []*Map
+	rows      []int // features whose map is not constant
+	mean      []float64
+	low, high []float64 // bounds of log v
+	near      []int     // features that the nearest columns are looked for on
+	fitted    Mat       // of those, at the training columns, len(near) × n
+}
+
+func newQMFBase(ctx context.Context, q *QMF) (*qmfBase, error) {
+	d, n, k, m := q.U.Rows, q.V.Cols, q.U.Cols, q.Quantiles.Cols
+	b := &qmfBase{q: q, maps: make([]*Map, d), mean: make([]float64, k), low: make([]float64, k), high: make([]float64, k)}
+	tell := make([]float64, d)
+	for i := range d {
+		f, err := q.Map(i)
+		if err != nil {
+			return nil, err
+		}
+		b.maps[i] = f
+		lo, hi := f.q[0], f.q[m-1]
+		if lo < hi && (f.squash.kind == SquashNone || f.squash.std > 0) {
+			b.rows = append(b.rows, i)
+			tell[i] = q.loss.value(lo, hi, tinyDenominator)
+		}
+	}
+	for c := range k {
+		lo, hi := math.Inf(1), 0.0
+		for _, v := range q.V.Row(c) {
+			v = max(v, tinyScale)
+			lo, hi = min(lo, v), max(hi, v)
+			b.mean[c] += v / float64(n)
+		}
+		b.low[c], b.high[c] = elem.Log(lo)-reach, elem.Log(hi)+reach
+	}
+	b.near = append(b.near, b.rows...)
+	if most := max(nearRows, nearCells/n); len(b.near) > most {
+		slices.SortStableFunc(b.near, func(i, j int) int {
+			switch {
+			case tell[i] > tell[j]:
+				return -1
+			case tell[i] < tell[j]:
+				return 1
+			}
+			return 0
+		})
+		b.near = b.near[:most]
+		slices.Sort(b.near)
+	}
+	b.fitted = NewMat(len(b.near), n)
+	p := pool.New(0, len(b.near))
+	defer p.Close()
+	args := make([]float64, p.Workers()*m)
+	p.Do(len(b.near), func(worker, r int) {
+		if ctx.Err() != nil {
+			return
+		}
+		row, i := b.fitted.Row(r), b.near[r]
+		product(row, q.U.Row(i), q.V)
+		for j, w := range row {
+			row[j], _ = b.maps[i].sweep(w, args[worker*m:(worker+1)*m])
+		}
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, &interrupted{err}
+	}
+	return b, nil
+}
+
+type qmfPlacer struct {
+	*qmfBase
+	x        []float64
+	at, next logPlace
+	s, best  []float64
+	bestLoss float64
+	arg      []float64 // m
+	distance []float64 // n
+}
+
+// logPlace is a place z = log v with the loss and its model there.
+type logPlace struct {
+	z, v []float64
+	loss float64
+	quadratic
+}
+
+func newLogPlace(k int) logPlace {
+	return logPlace{z: make([]float64, k), v: make([]float64, k), quadratic: newQuadratic(k)}
+}
+
+func newQMFPlacer(b *qmfBase) *qmfPlacer {
+	k := b.q.U.Cols
+	return &qmfPlacer{qmfBase: b, at: newLogPlace(k), next: newLogPlace(k), s: make([]float64, k), best: make([]float64, k),
+		arg: make([]float64, b.q.Quantiles.Cols), distance: make([]float64, b.q.V.Cols)}
+}
+
+func (p *qmfPlacer) place(ctx context.Context, v, x []float64) float64 {
+	p.x, p.bestLoss = x, math.Inf(1)
+	p.from(ctx, func(c int) float64 { return p.mean[c] })
+	p.measure()
+	for range min(nearStarts, len(p.distance)) {
+		j := 0
+		for i, d := range p.distance {
+			if d < p.distance[j] {
+				j = i
+			}
+		}
+		p.distance[j] = math.Inf(1)
+		p.from(ctx, func(c int) float64 { return p.q.V.At(c, j) })
+	}
+	p.load(p.best)
+	p.minimise(ctx, mostSteps)
+	for c := range v {
+		v[c] = p.at.v[c]
+	}
+	// The rows that are constant have their part in the loss alone.
+	loss := 0.0
+	for i, f := range p.maps {
+		if x[i] != x[i] {
+			continue
+		}
+		t, _ := f.sweep(dot(p.q.U.Row(i), v), p.arg)
+		loss += p.q.loss.value(x[i], t, tinyDenominator)
+	}
+	return loss
+}
+
+// measure fills distance with the divergences of x from the fitted values of the
+// training columns.
+func (p *qmfPlacer) measure() {
+	clear(p.distance)
+	for r, i := range p.near {
+		if x := p.x[i]; x == x {
+			for j, t := range p.fitted.Row(r) {
+				p.distance[j] += p.q.loss.value(x, t, tinyDenominator)
+			}
+		}
+	}
+}
+
+// from makes the first steps from v and keeps where they lead if it is the best.
+func (p *qmfPlacer) from(ctx context.Context, v func(c int) float64) {
+	for c := range p.s {
+		p.s[c] = elem.Log(max(v(c), tinyScale))
+	}
+	p.load(p.s)
+	p.minimise(ctx, shortSteps)
+	if p.at.loss < p.bestLoss {
+		p.bestLoss = p.at.loss
+		copy(p.best, p.at.z)
+	}
+}
+
+func (p *qmfPlacer) load(z []float64) {
+	copy(p.at.z, z)
+	p.evaluate(&p.at)
+}
+
+// evaluate fills v, the loss over the rows that are not constant, and the
+// Gauss-Newton model at z, in one sweep over the rows.
+func (p *qmfPlacer) evaluate(at *logPlace) {
+	k := at.k
+	for c, z := range at.z {
+		at.v[c] = elem.Exp(z)
+	}
+	clear(at.g)
+	clear(at.h)
+	at.loss = 0
+	for _, i := range p.rows {
+		if p.x[i] != p.x[i] {
+			continue
+		}
+		u, f := p.q.U.Row(i), p.maps[i]
+		t, s := f.sweep(dot(u, at.v), p.arg)
+		value, slope, _, expected := differentiate(p.q.loss, p.x[i], t, max(floorT*f.q[len(f.q)-1], tinyDenominator))
+		at.loss += value
+		if s > 0 {
+			at.add(float64(slope*s), float64(float64(expected*s)*s), u)
+		}
+	}
+	for c, v := range at.v { // from v to log v
+		at.g[c] *= v
+		for b := range c + 1 {
+			at.h[c*k+b] *= float64(v * at.v[b])
+		}
+	}
+}
+
+// minimise takes at most the given number of damped Gauss-Newton steps from at,
+// which has been evaluated. The loss never rises.
+//
+// The damping follows the agreement of model and loss (Nielsen 1999): it falls
+// smoothly, to a third at best, where they agree, and rises ever faster while
+// steps fail. Directions in which the model is flat are damped like those a
+// million times less flat than the steepest.
+func (p *qmfPlacer) minimise(ctx context.Context, steps int) {
+	lambda, raise, idle := 1e-3, 2.0, 0
+	for range steps {
+		at, next := &p.at, &p.next
+		top := at.top()
+		if ctx.Err() != nil || !(top > 0) || top-top != 0 {
+			return
+		}
+		next.loss = math.Inf(1)
+		promise := 0.0
+		if at.factor(lambda, 1e-6*top) {
+			longest := 0.0
+			for c, g := range at.g {
+				p.s[c] = -g
+			}
+			at.solve(p.s)
+			for _, s := range p.s {
+				longest = max(longest, math.Abs(s))
+			}
+			share := min(1, longStride/longest)
+			for c, s := range p.s {
+				z := min(max(at.z[c]+float64(share*s), p.low[c]), p.high[c])
+				p.s[c], next.z[c] = z-at.z[c], z
+			}
+			for c, s := range p.s {
+				promise -= float64(s * (at.g[c] + float64(at.times(c, p.s)/2)))
+			}
+			p.evaluate(next)
+		}
+		fall := at.loss - next.loss
+		if !(fall > 0) {
+			lambda *= raise
+			raise *= 2
+			if lambda > 1e10 {
+				return
+			}
+			continue
+		}
+		agree := float64(2*fall/max(promise, tinyScale)) - 1
+		lambda = max(lambda*max(1.0/3, 1-float64(agree*agree*agree)), 1e-12)
+		raise = 2
+		idle++
+		if fall > smallFall*at.loss {
+			idle = 0
+		}
+		p.at, p.next = p.next, p.at
+		if idle == 2 { // a single small step may be a cautious one
+			return
+		}
+	}
+}
