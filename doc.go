@@ -110,7 +110,7 @@
 //	divergence.go what fits minimise, and which cells they see
 //	nmf.go        X ≈ UV                          qmf.go      X ≈ T(UV)
 //	project.go    Π_k and its adjoints            qmfq.go     X ≈ T(Π_k(T'(X)))
-//	heldout.go    choosing k and m
+//	transform.go  new samples                     heldout.go  choosing k and m
 //	codec.go      files                           checkpoint.go fits that stop and go on
 //	internal/kernel     loops over samples        internal/laplacian  the m × m system
 //	internal/elem       exp, log, normal quantile internal/adam, pool, random

@@ -862,6 +862,41 @@ func TestAwkwardData(t *testing.T) {
 	}
 }
 
+// TestPinned: the step keeps the sum of the increments and never divides by
+// nothing, however little weight a level has.
+func TestPinned(t *testing.T) {
+	x := counts(60, 50)
+	for _, eps := range []float64{1e-2, 1e-4, 1e-6} {
+		q, err := FitQMF(context.Background(), x, 4, WithEpsilon(eps), WithEpochs(10), WithEnds(EndsPinned))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range [][]float64{q.History, q.Quantiles.Data, q.Reconstruct().Data} {
+			if i := notFinite(v); i >= 0 {
+				t.Fatalf("ε=%g: %v", eps, v[i])
+			}
+		}
+	}
+	r := random.Split(61, 0)
+	for range 2000 {
+		m := 1 + r.IntN(8)
+		d, num, den := make([]float64, m), make([]float64, m), make([]float64, m)
+		for l := range d {
+			d[l], num[l], den[l] = math.Exp(10*normal(&r)), math.Exp(20*normal(&r)), math.Exp(5*normal(&r))
+			if r.IntN(3) == 0 {
+				num[l] = 0
+			}
+		}
+		all := total(num)
+		span := math.Exp(5 * normal(&r))
+		before := total(d)
+		pinned(d, num, den, span, 0)
+		if notFinite(d) >= 0 || all > 0 && math.Abs(total(d)-span) > 1e-9*span || all == 0 && total(d) != before {
+			t.Fatalf("num %v, den %v, span %v: %v", num, den, span, d)
+		}
+	}
+}
+
 // TestMapOfFit: the maps of a model take its fitted values at (UV)_i.
 func TestMapOfFit(t *testing.T) {
 	x := toy(4)

@@ -457,56 +457,59 @@ func (f *qmfFit) em(v *visitor, i int) {
 	pinned(inc[1:], v.num[1:], v.den[1:], span, low)
 }
 
-// pinned makes the step D ← D num/(den+μ) with μ such that ΣD = span: the sum
-// falls in μ from +Inf at -min den, so the root is unique.
+// pinned makes the step D ← D num/(den+μ) with μ such that ΣD = span. With
+// ν = μ + min den the sum falls in ν from +Inf at 0 to below span at Σ D num/span,
+// so the root is unique; ν, not μ, is what keeps its digits where the root lies
+// close to its end.
 func pinned(d, num, den []float64, span, low float64) {
-	lowest := math.Inf(1)
+	lowest, width := math.Inf(1), 0.0
 	for l := range d {
-		if d[l]*num[l] > 0 {
+		if t := float64(d[l] * num[l]); t > 0 {
 			lowest = min(lowest, den[l])
+			width += t
 		}
 	}
-	if math.IsInf(lowest, 1) {
+	if !(width/span > 0) {
 		return
 	}
-	sum := func(mu float64) (s, slope float64) {
+	sum := func(nu float64) (s, slope float64) {
 		for l := range d {
 			if t := float64(d[l] * num[l]); t > 0 {
-				u := t / (den[l] + mu)
-				s += u
-				slope -= u / (den[l] + mu)
+				v := (den[l] - lowest) + nu
+				s += t / v
+				slope -= t / v / v
 			}
 		}
 		return s - span, slope
 	}
-	a := -lowest
-	width := 0.0
-	for l := range d {
-		width += float64(d[l] * num[l])
+	a, z := 0.0, width/span
+	nu := min(lowest, z)
+	if nu == 0 {
+		nu = z
 	}
-	z := a + width/span // each term is below d num/(μ-a): the sum is below span here
-	mu := max(middle(a, z), 0)
-	mu = min(mu, z)
 	for range 100 {
-		s, slope := sum(mu)
+		s, slope := sum(nu)
 		if s > 0 {
-			a = mu
+			a = nu
 		} else {
-			z = mu
+			z = nu
 		}
-		next := mu - s/slope
+		next := nu - s/slope
 		if !(next > a && next < z) {
 			next = middle(a, z)
 		}
-		if math.Abs(next-mu) <= 1e-14*math.Abs(mu+lowest) {
-			mu = next
+		if math.Abs(next-nu) <= 1e-14*nu {
 			break
 		}
-		mu = next
+		nu = next
 	}
 	total := 0.0
 	for l := range d {
-		d[l] = max(float64(d[l]*num[l])/(den[l]+mu), low)
+		t := float64(d[l] * num[l])
+		if t > 0 {
+			t /= (den[l] - lowest) + nu
+		}
+		d[l] = max(min(t, span), low)
 		total += d[l]
 	}
 	for l := range d {

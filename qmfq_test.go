@@ -143,3 +143,40 @@ func TestQMFQWorkers(t *testing.T) {
 		}
 	}
 }
+
+// TestQMFQScore: training columns score near their loss (at it where the
+// projection has an end), and what a column is placed at does not depend on the
+// columns beside it.
+func TestQMFQScore(t *testing.T) {
+	ctx := context.Background()
+	x := toy(1)
+	for _, o := range [][]FitOption{nil, {WithProjection(KLUpdates(100))}, {WithProjection(FrobeniusUpdates(100))}, {WithProjection(TruncatedSVD())}} {
+		q, err := FitQMFQ(ctx, x, 8, append(o, WithLevels(8), WithEpochs(40))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loss, _ := q.Loss(x)
+		score, err := q.Score(ctx, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%v: loss %.4f, score of the training columns %.4f", q.projection, loss, score)
+		if most := map[projectionKind]float64{projectionKL: 1.3, projectionFrobenius: 1.2, projectionSVD: 1.001}[q.projection.kind]; score > most*loss {
+			t.Errorf("%v: training columns score %v, their loss is %v", q.projection, score, loss)
+		}
+		one := NewMat(x.Rows, 1)
+		for i := range x.Rows {
+			one.Set(i, 0, x.At(i, 5))
+		}
+		a, err := q.Transform(ctx, one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := q.Transform(ctx, x)
+		for c := range 8 {
+			if a.At(c, 0) != b.At(c, 5) {
+				t.Errorf("component %d: %v alone, %v among others", c, a.At(c, 0), b.At(c, 5))
+			}
+		}
+	}
+}

@@ -86,6 +86,9 @@ func TestRowsAllocations(t *testing.T) {
 			if _, err := SoftQuantileRows(x, q, WithWorkers(1)); err != nil {
 				t.Fatal(err)
 			}
+			if _, _, _, err := SoftQuantileRowsVJP(x, q, x, WithWorkers(1)); err != nil {
+				t.Fatal(err)
+			}
 		})
 	}
 	if a, b := count(3), count(300); a != b {
