@@ -178,6 +178,28 @@ func openCheckpoint(kind uint32, c *config, rank int, data uint64) (*file, *save
 	return f, s, nil
 }
 
+// past is what a fit goes on from: nothing, or the state of a checkpoint.
+type past struct {
+	state *file
+	from  *saved
+	best  []byte // the model file of the best of the restarts before
+	data  uint64 // fingerprint of what is fitted, where states are saved or resumed
+}
+
+// reopen reads the checkpoint that the options give, if any.
+func (c *config) reopen(kind uint32, x Mat, rank int) (p past, err error) {
+	if c.save != nil || c.resume != nil {
+		p.data = fingerprint(x, c.initU, c.initV)
+	}
+	if c.resume == nil {
+		return p, nil
+	}
+	if p.state, p.from, err = openCheckpoint(kind, c, rank, p.data); err == nil {
+		p.best = p.from.best
+	}
+	return p, err
+}
+
 // restore fills the parts, in their order, and returns count integers.
 func (f *file) restore(parts [][]float64, count int) ([]uint64, error) {
 	total := int64(0)

@@ -63,39 +63,31 @@ func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, erro
 	p := pool.New(c.workers, nmfChunks)
 	defer p.Close()
 	var best *NMF
-	var from *saved
-	var state *file
-	var bestFile []byte
-	data := uint64(0)
-	if c.save != nil || c.resume != nil {
-		data = fingerprint(x, c.initU, c.initV)
+	past, err := c.reopen(kindNMF, x, rank)
+	if err != nil {
+		return nil, err
 	}
-	if c.resume != nil {
-		if state, from, err = openCheckpoint(kindNMF, &c, rank, data); err != nil {
+	if len(past.best) > 0 {
+		best = new(NMF)
+		if err := best.UnmarshalBinary(past.best); err != nil {
 			return nil, err
-		}
-		if bestFile = from.best; len(bestFile) > 0 {
-			best = new(NMF)
-			if err := best.UnmarshalBinary(bestFile); err != nil {
-				return nil, err
-			}
 		}
 	}
 	for restart := range c.restarts {
-		if from != nil && restart < from.restart {
+		if past.from != nil && restart < past.from.restart {
 			continue
 		}
 		f := newFactors(x.Rows, x.Cols, rank)
 		fit := newNMFFit(ctx, p, f, visible, &c)
-		fit.restart, fit.bestSoFar, fit.data = restart, bestFile, data
+		fit.restart, fit.bestSoFar, fit.data = restart, past.best, past.data
 		var start *saved
 		switch {
-		case from != nil && restart == from.restart:
-			start = from
+		case past.from != nil && restart == past.from.restart:
+			start = past.from
 			if visible.held != nil {
 				fit.keep = newFactors(x.Rows, x.Cols, rank)
 			}
-			if _, err := state.restore(fit.parts(fit.keep), 0); err != nil {
+			if _, err := past.state.restore(fit.parts(fit.keep), 0); err != nil {
 				return nil, err
 			}
 		case c.given.has(kInit):
@@ -108,7 +100,7 @@ func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, erro
 		if best == nil || m.judged() < best.judged() {
 			best = &m
 			if c.save != nil && c.restarts > 1 {
-				bestFile, _ = m.MarshalBinary()
+				past.best, _ = m.MarshalBinary()
 			}
 		}
 		if err != nil {

@@ -97,37 +97,29 @@ func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, erro
 	p := pool.New(c.workers, x.Rows)
 	defer p.Close()
 	var best *QMF
-	var from *saved
-	var state *file
-	var bestFile []byte
-	data := uint64(0)
-	if c.save != nil || c.resume != nil {
-		data = fingerprint(x, c.initU, c.initV)
+	past, err := c.reopen(kindQMF, x, rank)
+	if err != nil {
+		return nil, err
 	}
-	if c.resume != nil {
-		if state, from, err = openCheckpoint(kindQMF, &c, rank, data); err != nil {
+	if len(past.best) > 0 {
+		best = new(QMF)
+		if err := best.UnmarshalBinary(past.best); err != nil {
 			return nil, err
-		}
-		if bestFile = from.best; len(bestFile) > 0 {
-			best = new(QMF)
-			if err := best.UnmarshalBinary(bestFile); err != nil {
-				return nil, err
-			}
 		}
 	}
 	for restart := range c.restarts {
-		if from != nil && restart < from.restart {
+		if past.from != nil && restart < past.from.restart {
 			continue
 		}
 		f := newQMFFit(visible, rank, &c, p)
-		f.restart, f.bestSoFar, f.data = restart, bestFile, data
+		f.restart, f.bestSoFar, f.data = restart, past.best, past.data
 		f.source = random.Split(c.seed+uint64(restart), 1)
 		first := 0
-		if from != nil && restart == from.restart {
-			if err := f.resumeFrom(state, from); err != nil {
+		if past.from != nil && restart == past.from.restart {
+			if err := f.resumeFrom(past.state, past.from); err != nil {
 				return nil, err
 			}
-			if first = from.epoch; f.judge.over(first) {
+			if first = past.from.epoch; f.judge.over(first) {
 				first = c.epochs
 			}
 		} else {
@@ -140,7 +132,7 @@ func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, erro
 		if best == nil || judged(m.History, m.Validation, m.Best) < judged(best.History, best.Validation, best.Best) {
 			best = m
 			if c.save != nil && c.restarts > 1 {
-				bestFile, _ = m.MarshalBinary()
+				past.best, _ = m.MarshalBinary()
 			}
 		}
 		if err != nil {
