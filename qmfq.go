@@ -128,7 +128,6 @@ type qmfqFit struct {
 	state1         []warm
 	rel1           []outcome
 	work1          []deflator
-	failed         error // what the projection could not derive
 	deflates, back func(worker, row int)
 	visits         func(worker, row int)
 }
