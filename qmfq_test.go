@@ -16,7 +16,7 @@ func TestQMFQToy(t *testing.T) {
 	for _, c := range []struct {
 		epochs int
 		most   float64
-	}{{10, 1}, {30, 0.4}, {100, 0.12}} {
+	}{{10, 1}, {30, 0.4}, {100, 0.12}, {300, 0.1}} {
 		m, err := FitQMFQ(context.Background(), x, 8, WithEpsilon(0.01), WithLevels(8), WithEpochs(c.epochs))
 		if err != nil {
 			t.Fatal(err)
