@@ -315,7 +315,7 @@ func TestQMFGradient(t *testing.T) {
 					p.x[i] += d
 					return loss()
 				}
-				want := (8*(at(h)-at(-h)) - (at(2*h) - at(-2*h))) / (12 * h)
+				want := derivative(at, h)
 				if got := p.mu[i] / 0.1 * unit(i); math.Abs(got-want) > 1e-6*scale {
 					t.Errorf("%v: ∂%s[%d] = %v, differences say %v (scale %v)", ends, p.name, i, got, want, scale)
 				}
@@ -688,7 +688,7 @@ func TestMissingGradient(t *testing.T) {
 					return loss()
 				}
 				unit := l.scale(f.average[i/(len(p.x)/f.d)])
-				want := (8*(at(h)-at(-h)) - (at(2*h) - at(-2*h))) / (12 * h)
+				want := derivative(at, h)
 				if got := p.mu[i] / 0.1 * unit; math.Abs(got-want) > 1e-6*largest(p.mu)*10*unit {
 					t.Errorf("β=%g: ∂%s[%d] = %v, differences say %v", l, p.name, i, got, want)
 				}

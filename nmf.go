@@ -53,10 +53,7 @@ func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, erro
 	if err := parse(forNMF, &c, opts); err != nil {
 		return nil, err
 	}
-	if err := checkFit(x, rank, &c); err != nil {
-		return nil, err
-	}
-	visible, err := newCells(x, &c)
+	visible, err := checkFit(x, rank, &c)
 	if err != nil {
 		return nil, err
 	}
@@ -144,26 +141,26 @@ func deadComponents(u, v Mat) (warnings []error) {
 // maxValue bounds the entries of x, so that no sum over them overflows.
 const maxValue = 1e60
 
-// checkFit reports what is wrong with the data of a fit.
-func checkFit(x Mat, rank int, c *config) error {
+// checkFit returns the cells that a fit sees, or what is wrong with its data.
+func checkFit(x Mat, rank int, c *config) (*cells, error) {
 	if err := x.check("x"); err != nil {
-		return err
+		return nil, err
 	}
 	if rank < 1 {
-		return &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least 1"}
+		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least 1"}
 	}
 	if uint64(rank) > maxCells/uint64(x.Rows+x.Cols) {
-		return &OptionError{Option: "rank", Value: itoa(rank), Bound: "the factors of a " + x.size() + " matrix would need too much memory"}
+		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "the factors of a " + x.size() + " matrix would need too much memory"}
 	}
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
 			if err := c.checkCell(i, j, v); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
 	if !c.given.has(kInit) {
-		return nil
+		return newCells(x, c)
 	}
 	for _, f := range []struct {
 		name       string
@@ -171,20 +168,20 @@ func checkFit(x Mat, rank int, c *config) error {
 		rows, cols int
 	}{{"initial U", c.initU, x.Rows, rank}, {"initial V", c.initV, rank, x.Cols}} {
 		if f.m.Rows != f.rows || f.m.Cols != f.cols {
-			return &ShapeError{What: f.name, Got: f.m.size(), Want: itoa(f.rows) + "×" + itoa(f.cols)}
+			return nil, &ShapeError{What: f.name, Got: f.m.size(), Want: itoa(f.rows) + "×" + itoa(f.cols)}
 		}
 		if err := f.m.check(f.name); err != nil {
-			return err
+			return nil, err
 		}
 		for i := range f.m.Rows {
 			for j, v := range f.m.Row(i) {
 				if v-v != 0 || v < 0 {
-					return &DataError{Row: i, Col: j, Value: v, Problem: f.name + " must be finite and not negative"}
+					return nil, &DataError{Row: i, Col: j, Value: v, Problem: f.name + " must be finite and not negative"}
 				}
 			}
 		}
 	}
-	return nil
+	return newCells(x, c)
 }
 
 // checkCell reports a value that a fit cannot have at (i, j).

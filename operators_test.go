@@ -58,6 +58,11 @@ func operators(t testing.TB) []operator {
 	}
 }
 
+// derivative is the central difference of fourth order of f at 0.
+func derivative(f func(d float64) float64, h float64) float64 {
+	return (8*(f(h)-f(-h)) - (f(2*h) - f(-2*h))) / (12 * h)
+}
+
 func randomPoint(seed int, regular bool, s Squash, eps float64) point {
 	r := random.Split(11, seed)
 	n, m := 5+r.IntN(20), 2+r.IntN(8)
@@ -129,7 +134,6 @@ func TestCentralDifferences(t *testing.T) {
 						sum += v
 					}
 					for i := range want {
-						// Fourth order: (8(f(h)-f(-h)) - (f(2h)-f(-2h)))/12h.
 						h := 2e-4 * eps
 						at := func(d float64) float64 {
 							p := p
@@ -138,7 +142,7 @@ func TestCentralDifferences(t *testing.T) {
 							*arg.get(&p) = v
 							return dot(p)
 						}
-						want[i] = (8*(at(h)-at(-h)) - (at(2*h) - at(-2*h))) / (12 * h)
+						want[i] = derivative(at, h)
 						if arg.w != nil { // given before normalising: d(a/Σa) = (da - a Σda/Σa)/Σa
 							got[i] = arg.grad[i] / sum
 						}
@@ -154,7 +158,7 @@ func TestCentralDifferences(t *testing.T) {
 				}
 				h := 1e-4 * eps
 				at := func(d float64) float64 { p := p; p.eps += d; return dot(p) }
-				want := (8*(at(h)-at(-h)) - (at(2*h) - at(-2*h))) / (12 * h)
+				want := derivative(at, h)
 				if e := math.Abs(g.Epsilon-want) / (math.Abs(want) + 1e-3*largest(z)*largest(op.eval(p))); !(e <= 1e-6) {
 					t.Errorf("case %d, ε=%g, %s: ∂ε = %v, differences say %v", seed, eps, op.name, g.Epsilon, want)
 				}
@@ -448,7 +452,7 @@ func TestUnrolled(t *testing.T) {
 						v[i] += d
 						return loss(p)
 					}
-					want := (8*(at(h)-at(-h)) - (at(2*h) - at(-2*h))) / (12 * h)
+					want := derivative(at, h)
 					if math.Abs(got/arg.sum-want) > 1e-7*(1+largest(arg.grad)) {
 						t.Errorf("seed %d, %d iterations: ∂%s[%d] = %v, differences say %v", seed, l, name, i, got/arg.sum, want)
 					}

@@ -385,7 +385,7 @@ func WithWorkers(n int) Option {
 }
 
 // WithEpochs sets the number of epochs, each a visit of every row. n >= 0;
-// default 100 in FitQMF, 200 in FitNMF.
+// default 100 in FitQMF and FitQMFQ, 200 in FitNMF.
 func WithEpochs(n int) FitOption {
 	return fitOption(kEpochs, itoa(n), intAtLeast(n, 0, func(c *config) *int { return &c.epochs }))
 }
@@ -407,8 +407,8 @@ func WithProgress(f func(Progress) error) FitOption {
 	})
 }
 
-// WithLearningRate sets the step size of Adam. lr > 0; default 0.1 falling to 0
-// by [ScheduleCosine].
+// WithLearningRate sets the step size of Adam. lr > 0; default 0.1 in FitQMF, 0.05
+// in FitQMFQ, falling to 0 by [ScheduleCosine].
 func WithLearningRate(lr float64) FitOption {
 	return fitOption(kLearningRate, ftoa(lr), func(c *config) string {
 		if !(lr > 0) || lr-lr != 0 {
@@ -436,7 +436,8 @@ func WithBatch(rows int) FitOption {
 	return fitOption(kBatch, itoa(rows), intAtLeast(rows, 1, func(c *config) *int { return &c.batchRows }))
 }
 
-// WithStart sets where a fit of QMF starts. Default [StartScores].
+// WithStart sets where a fit of QMF starts, or the QMF that one of QMFQ starts
+// from. Default [StartScores].
 func WithStart(s Start) FitOption {
 	return fitOption(kStart, s.String(), func(c *config) string {
 		if int(s) >= len(startNames) {
@@ -541,7 +542,7 @@ var scheduleNames = []string{"ScheduleCosine", "ScheduleConstant"}
 // String returns the name of the constant.
 func (s Schedule) String() string { return name(scheduleNames, int(s)) }
 
-// Start says where a fit of QMF starts.
+// Start says where a fit of QMF starts, or the QMF that one of QMFQ starts from.
 type Start uint8
 
 const (

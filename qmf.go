@@ -87,10 +87,7 @@ func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, erro
 	if err := c.checkQMF(); err != nil {
 		return nil, err
 	}
-	if err := checkFit(x, rank, &c); err != nil {
-		return nil, err
-	}
-	visible, err := newCells(x, &c)
+	visible, err := checkFit(x, rank, &c)
 	if err != nil {
 		return nil, err
 	}

@@ -79,10 +79,7 @@ func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, er
 	if err := c.checkQMF(); err != nil {
 		return nil, err
 	}
-	if err := checkFit(x, rank, &c); err != nil {
-		return nil, err
-	}
-	visible, err := newCells(x, &c)
+	visible, err := checkFit(x, rank, &c)
 	if err != nil {
 		return nil, err
 	}

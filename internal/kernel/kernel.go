@@ -1,4 +1,6 @@
-// Package kernel holds the loops over samples: lengths and slices, no models.
+// Package kernel holds the loops over samples: lengths and slices, no models. The
+// row's sums are in kernel.go, low-rank products in product.go, the singular
+// value decomposition in svd.go.
 //
 // # Layout
 //
