@@ -388,7 +388,7 @@ func (r *row) solve(tol float64, maxPasses int, ws *warm) outcome {
 	}
 	r.fromThresholds(r.h, tau)
 	want := max(tol, r.roundingFloor())
-	out := r.fast(tol, want, min(maxPasses, 16))
+	out := r.fast(tol, want, min(maxPasses, 16), maxPasses)
 	if !out.converged && out.passes < maxPasses {
 		r.initial(tau)
 		r.fromThresholds(r.h, tau)
@@ -413,8 +413,9 @@ func (r *row) solve(tol float64, maxPasses int, ws *warm) outcome {
 	return out
 }
 
-// fast is Newton with the logarithmic residual and clipped steps.
-func (r *row) fast(tol, want float64, limit int) (out outcome) {
+// fast is Newton with the logarithmic residual and clipped steps. It begins no
+// step after limit passes, and makes no more than most.
+func (r *row) fast(tol, want float64, limit, most int) (out outcome) {
 	r.pass(r.h)
 	out.passes = 1
 	stalled, lowest := 0, math.Inf(1)
@@ -481,6 +482,10 @@ func (r *row) fast(tol, want float64, limit int) (out outcome) {
 			copy(r.h, r.try)
 			continue
 		}
+		if out.passes >= most {
+			copy(r.h, r.try)
+			continue
+		}
 		// Back to h and the damped direction of the proof above.
 		for j := range d {
 			d[j] = r.b[j] - r.best[j]
@@ -502,7 +507,7 @@ func (r *row) fast(tol, want float64, limit int) (out outcome) {
 			r.pass(r.try)
 			out.passes++
 			s1 = r.slope(d)
-			if s1 >= -0.3*s0 || tries == 5 {
+			if s1 >= -0.3*s0 || tries == 5 || out.passes >= most {
 				break
 			}
 			t *= min(max(s0/(s0-s1), 0.1), 0.5)
@@ -540,6 +545,7 @@ func clip(d []float64) {
 }
 
 // safe is the damped method of the proof, for what the fast path did not reach.
+// It keeps one pass of limit for handing back the best.
 func (r *row) safe(want float64, limit int, out outcome) outcome {
 	r.built = false
 	r.pass(r.h)
@@ -557,7 +563,7 @@ func (r *row) safe(want float64, limit int, out outcome) outcome {
 		if out.converged = out.rel <= want; out.converged {
 			return out
 		}
-		if out.passes >= limit || (stalled >= 3 && lowest <= 100*want) || stalled >= 50 {
+		if out.passes >= limit-1 || (stalled >= 3 && lowest <= 100*want) || stalled >= 50 {
 			break
 		}
 		if out.rel > 0.5 {
@@ -588,11 +594,11 @@ func (r *row) safe(want float64, limit int, out outcome) outcome {
 			r.pass(r.try)
 			out.passes++
 			s1 := r.slope(d)
-			if t < 1 && s1 > s0/2 && out.passes < limit {
+			if t < 1 && s1 > s0/2 && out.passes < limit-1 {
 				t = min(1, 2*t)
 				continue
 			}
-			if s1 < 0 && t > 1e-3 && s1 < -0.3*s0 && out.passes < limit {
+			if s1 < 0 && t > 1e-3 && s1 < -0.3*s0 && out.passes < limit-1 {
 				t /= 2
 				for j, v := range r.h {
 					r.try[j] = v + float64(t*d[j])

@@ -46,7 +46,7 @@ func (r *row) coupling() float64 {
 // to the boundary. All terms are of the size of what crosses the boundary, and
 // A_k-B_J is taken from sums of the weights as given, in twice the precision;
 // where c_j sums the whole column, and loses all below u.
-func (r *row) polish(given, targets []float64, out outcome) outcome {
+func (r *row) polish(given, targets []float64, out outcome, most int) outcome {
 	m, n := r.m, r.n
 	cut, share, d := r.cum[:m-1], r.tau[:m-1], r.dir
 	holder := make([]int, m-1)
@@ -107,7 +107,7 @@ func (r *row) polish(given, targets []float64, out outcome) outcome {
 			worst = max(worst, math.Abs(c))
 		}
 		d[m-1] = last
-		if !(worst < before/2) {
+		if !(worst < before/2) || out.passes+2 > most {
 			break
 		}
 		before = worst

@@ -233,7 +233,7 @@ func (c *config) run(r *row, x []float64) outcome {
 	}
 	out := r.solve(c.tolerance, c.maxIterations, nil)
 	if out.converged && r.coupling() < weak {
-		out = r.polish(c.weights, c.targetWeights, out)
+		out = r.polish(c.weights, c.targetWeights, out, c.maxIterations)
 	}
 	return out
 }

@@ -84,6 +84,31 @@ func TestRandomProblems(t *testing.T) {
 	}
 }
 
+// TestMaxIterations: no more passes are made than were allowed, and what comes of
+// too few is whole.
+func TestMaxIterations(t *testing.T) {
+	src := random.Split(5, 0)
+	for p := range 3000 {
+		x, b, eps := randomProblem(&src)
+		if p%3 == 0 {
+			eps = 1e-6
+		}
+		most := 1 + p%25
+		tr, err := Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone), WithMaxIterations(most))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tr.Iterations > most {
+			t.Fatalf("problem %d: %d passes of %d", p, tr.Iterations, most)
+		}
+		for _, v := range [][]float64{tr.F, tr.G, tr.Rank(), tr.Sort(), {tr.MarginalError}} {
+			if notFinite(v) >= 0 {
+				t.Fatalf("problem %d: %v", p, v)
+			}
+		}
+	}
+}
+
 // TestSmallEpsilon goes down to 1e-8: what does not converge must say so, and
 // what says that it converged must have its marginals.
 func TestSmallEpsilon(t *testing.T) {
