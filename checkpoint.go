@@ -274,7 +274,7 @@ func (f *qmfFit) checkpoint(epoch int) error {
 	if f.replace {
 		flags = 1
 	}
-	s.index = append(s.index, flags)
+	s.index = append(s.index, flags, math.Float64bits(f.lambda))
 	return f.save(s.encode(kindQMF, f.config, f.k, f.data))
 }
 
@@ -298,7 +298,7 @@ func (f *qmfFit) resumeFrom(file *file, s *saved) error {
 	if f.held != nil {
 		f.keep = f.newState()
 	}
-	index, err := file.restore(f.parts(), f.d+f.d*(f.n+1)+1)
+	index, err := file.restore(f.parts(), f.d+f.d*(f.n+1)+2)
 	if err != nil {
 		return err
 	}
@@ -323,7 +323,11 @@ func (f *qmfFit) resumeFrom(file *file, s *saved) error {
 			seen[p], st.perm[k] = true, int32(p)
 		}
 	}
-	f.replace = index[len(index)-1] == 1
+	f.replace = index[len(index)-2] == 1
+	f.lambda = math.Float64frombits(index[len(index)-1])
+	if !(f.lambda >= 0) || f.lambda > math.MaxFloat64 {
+		return file.fail("IDX0", "the shrinkage is out of range")
+	}
 	for _, v := range [][]float64{f.u, f.v} {
 		for _, x := range v {
 			if x < 0 {

@@ -65,8 +65,8 @@
 // between the two levels grow by a factor e every ε(m-1)/2 in squashed x, and
 // the levels lie 1/(m-1) apart. So a map is a chain of steps where ε is well
 // below 2/(m-1)², 0.009 for m = 16 and 0.04 for m = 8, and smooth across several
-// levels where it is well above. The default lets neighbours overlap at m = 16
-// and leaves corners at m = 8.
+// levels where it is well above. Models take 0.03 with m = 8, which lets
+// neighbours overlap.
 //
 // # Convergence
 //
@@ -109,6 +109,7 @@
 //	map.go        T as a function: At, Slope, Invert
 //	divergence.go what fits minimise, and which cells they see
 //	nmf.go        X ≈ UV                          qmf.go      X ≈ T(UV)
+//	start.go      where a fit of QMF starts
 //	project.go    Π_k and its adjoints            qmfq.go     X ≈ T(Π_k(T'(X)))
 //	transform.go  new samples                     heldout.go  choosing k and m
 //	codec.go      files                           checkpoint.go fits that stop and go on

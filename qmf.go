@@ -63,17 +63,20 @@ type QMF struct {
 }
 
 func qmfDefaults() config {
-	return config{epsilon: 0.01, tolerance: 1e-9, maxIterations: 3000, levels: 16, epochs: 100, seed: 1, learningRate: 0.1, batchRows: 32, loss: KL, restarts: 1}
+	return config{epsilon: 0.03, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 3000, levels: 8, epochs: 20, seed: 1, learningRate: 0.07, batchRows: 32, loss: KL, restarts: 1, shrinkage: -1}
 }
 
 // FitQMF fits x, d features × n samples, finite and non-negative, by T(UV) of
 // rank k >= 1, one increasing map T_i a feature.
 //
-// Defaults: KL, ε 0.01, 16 levels, 100 epochs, Adam at 0.1 falling to 0 by
-// cosine, batches of 32 rows, free ends, start from the NMF of normal scores, no
-// penalty, no shrinkage, seed 1, one start, no patience, no validation. Errors: [*DataError], [*ShapeError],
-// [*OptionError]; under [WithStrict] a [*ConvergenceError]; when ctx ends or a
-// progress function fails, the model so far with an error that wraps it.
+// Defaults: KL, ε 0.03, 8 levels, [SquashLogisticUnit], 20 epochs, Adam at 0.07
+// falling to 0 by cosine, batches of 32 rows, free ends, start and shrinkage chosen
+// by the data (start.go), no penalty, seed 1, one start, no patience, no
+// validation. They are what predicted unseen cells best over several kinds of
+// data (docs/defaults.md); to fit what is seen more closely, take more epochs, no
+// shrinkage, a smaller ε. Errors: [*DataError], [*ShapeError], [*OptionError]; under
+// [WithStrict] a [*ConvergenceError]; when ctx ends or a progress function fails,
+// the model so far with an error that wraps it.
 //
 // Cost of an epoch: d solves of about 4 passes (8nm flops and m³/3 each), their
 // backward (40nm), and 6dnk flops, half as much again under WithValidation,
@@ -188,8 +191,10 @@ type qmfFit struct {
 	history            []float64
 	validationHistory  []float64
 	restart            int
-	bestSoFar          []byte // a file of the best of the restarts before
-	data               uint64 // fingerprint of x
+	origin             Start   // where this fit starts
+	lambda             float64 // the shrinkage
+	bestSoFar          []byte  // a file of the best of the restarts before
+	data               uint64  // fingerprint of x
 	judge              watch
 	keep               *qmfState
 	replace            bool      // the last entry of history is of the model as it stands, to be made exact
@@ -225,7 +230,7 @@ type visitor struct {
 
 func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
 	d, n, m := visible.x.Rows, visible.x.Cols, c.levels
-	f := &qmfFit{config: c, cells: visible, m: m, pool: p, factors: newFactors(d, n, rank), judge: watch{patience: c.patience}}
+	f := &qmfFit{config: c, cells: visible, m: m, pool: p, factors: newFactors(d, n, rank), judge: watch{patience: c.patience}, origin: c.start, lambda: c.shrinkage}
 	size := min(c.batchRows, d)
 	f.logU, f.momU = make([]float64, d*rank), newMoment(d*rank)
 	f.logV, f.momV = make([]float64, rank*f.np), newMoment(rank*f.np)
@@ -413,7 +418,7 @@ func (f *qmfFit) em(v *visitor, i int) {
 	r, m := &v.row, f.m
 	inc := f.rowInc(i)
 	d0 := r.rho
-	if f.shrinkage > 0 {
+	if f.lambda > 0 {
 		f.prior(v, i, d0)
 	}
 	for j, z := range r.z {
@@ -433,11 +438,11 @@ func (f *qmfFit) em(v *visitor, i int) {
 	low := floorIncrement * max(f.high[i]-f.low[i], f.average[i]*1e-3)
 	if f.ends == EndsFree {
 		for l := range inc {
-			if f.shrinkage == 0 {
+			if f.lambda == 0 {
 				inc[l] = max(inc[l]*f.loss.step(v.num[l], v.den[l]), low)
 				continue
 			}
-			c := f.shrinkage * v.den[l] / float64(f.cells.rows[i])
+			c := f.lambda * v.den[l] / float64(f.cells.rows[i])
 			inc[l] = max((float64(inc[l]*v.num[l])+float64(c*d0[l]))/max(v.den[l]+c, tinyDenominator), low)
 		}
 		return
@@ -711,192 +716,6 @@ func (f *qmfFit) stepRowV(_, t int) {
 	}
 }
 
-// begin fills factors and quantiles and takes the loss before the first epoch.
-func (f *qmfFit) begin(ctx context.Context) error {
-	c := *f.config
-	c.epochs, c.penalty, c.progress, c.patience, c.save = startUpdates, 0, nil, 0, nil
-	var err error
-	switch {
-	case f.given.has(kInit):
-		f.factors.load(f.initU, f.initV)
-	case f.start == StartUniform:
-		src := random.Split(f.seed+uint64(f.restart), 0)
-		for i := range f.u {
-			f.u[i] = elem.Exp(src.Float64() - 0.5)
-		}
-		for t := range f.k {
-			row := f.rowV(t)
-			for j := range row {
-				row[j] = elem.Exp(src.Float64() - 0.5)
-			}
-		}
-	case f.start == StartNMF:
-		f.random(f.x, f.seed+uint64(f.restart))
-		_, err = newNMFFit(ctx, f.pool, f.factors, f.seen(f.x), &c).run(f.pool, &c, nil)
-	default:
-		c.loss = KL
-		s := normalScores(f.x)
-		f.random(s, f.seed+uint64(f.restart))
-		_, err = newNMFFit(ctx, f.pool, f.factors, f.seen(s), &c).run(f.pool, &c, nil)
-	}
-	logarithms(f.logU, f.u, f.start == StartUniform && !f.given.has(kInit))
-	for t := range f.k {
-		logarithms(f.logV[t*f.np:t*f.np+f.n], f.rowV(t), f.start == StartUniform && !f.given.has(kInit))
-	}
-	steps := calibration
-	if err != nil { // stopped: the rest of the start is done without its refinement
-		steps = 0
-	}
-	f.pool.Do(f.d, func(worker, i int) { f.startRow(&f.work[worker], i, steps) })
-	f.history = make([]float64, 0, min(f.epochs, 1000)+2)
-	if err == nil {
-		f.history = append(f.history, f.meanLoss())
-		f.replace = true
-		f.note(0)
-	}
-	return err
-}
-
-// startUpdates is the number of updates of the NMF that a fit starts from, and
-// calibration the number of EM steps on q at its plan.
-const (
-	startUpdates = 200
-	calibration  = 60
-)
-
-// logarithms fills l with log v, v raised to floorStart of its mean first
-// unless exact.
-func logarithms(l, v []float64, exact bool) {
-	mean := 0.0
-	for _, x := range v {
-		mean += x / float64(len(v))
-	}
-	low := floorStart * mean
-	if low == 0 {
-		low = 1
-	}
-	for i, x := range v {
-		if !exact {
-			x = max(x, low)
-			v[i] = x
-		}
-		l[i] = elem.Log(x)
-	}
-}
-
-// startRow gives row i its first quantiles: equal steps between its extremes
-// under StartUniform, else its empirical quantiles at the middles of the levels,
-// fitted to the starting UV by EM steps.
-func (f *qmfFit) startRow(v *visitor, i, steps int) {
-	inc, m := f.rowInc(i), f.m
-	lo, hi := f.low[i], f.high[i]
-	span := hi - lo
-	if f.constant(i) {
-		clear(inc)
-		inc[0] = lo
-		return
-	}
-	if f.r != nil {
-		r := f.r[i*m : (i+1)*m]
-		inc[0] = lo
-		for l := 1; l < m; l++ {
-			inc[l] = span / float64(m-1)
-		}
-		if f.ends == EndsFree {
-			inc[0] = max(lo, floorStart*span/float64(m))
-			for l := range inc {
-				r[l] = elem.Log(inc[l])
-			}
-		}
-		f.place(v, i)
-		f.fitted(v, i)
-		f.rowLosses[i] = f.rowLoss(v, i)
-		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, floorT*f.average[i])
-		return
-	}
-	st := &f.state[i]
-	// The observed values in order, hidden ones left out.
-	sorted := v.t[:0]
-	for _, x := range f.x.Row(i) {
-		if x == x {
-			sorted = append(sorted, x)
-		}
-	}
-	slices.Sort(sorted)
-	seen := len(sorted)
-	last := 0.0
-	for l := range inc {
-		at := float64((float64(l)+0.5)/float64(m)*float64(seen)) - 0.5
-		at = min(max(at, 0), float64(seen-1))
-		p := min(int(at), seen-1)
-		part := at - float64(p)
-		a, b := sorted[p], sorted[min(p+1, seen-1)]
-		q := a + float64(part*(b-a))
-		inc[l] = max(q-last, floorStart*span/float64(m))
-		last = q
-	}
-	if f.ends == EndsPinned {
-		inc[0] = lo
-		sum := 0.0
-		for _, d := range inc[1:] {
-			sum += d
-		}
-		for l := range inc[1:] {
-			inc[1+l] *= span / sum
-		}
-	}
-	st.valid = false
-	f.place(v, i)
-	for range steps {
-		f.fitted(v, i)
-		f.rowLoss(v, i)
-		f.em(v, i)
-	}
-	f.fitted(v, i)
-	f.rowLosses[i] = f.rowLoss(v, i)
-	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, floorT*f.average[i])
-}
-
-// normalScores returns Φ⁻¹((rank-1/2)/n) among the observed values, ties
-// averaged, lifted to be positive; NaN stays.
-func normalScores(x Mat) Mat {
-	n := x.Cols
-	s := NewMat(x.Rows, n)
-	perm, keys := make([]int32, n), make([]pair, 2*n)
-	values, at := make([]float64, n), make([]int, n)
-	lift := max(3, 0.1-elem.NormalQuantile(0.5/float64(n)))
-	for i := range x.Rows {
-		out := s.Row(i)
-		k := 0
-		for j, v := range x.Row(i) {
-			out[j] = v
-			if v == v {
-				values[k], at[k] = v, j
-				k++
-			}
-		}
-		order(perm[:k], values[:k], keys, false)
-		for p := 0; p < k; {
-			end := p
-			for end < k && values[perm[end]] == values[perm[p]] {
-				end++
-			}
-			rank := float64(p+end) / 2 // the mean of p+1/2, ..., end-1/2
-			v := elem.NormalQuantile(rank/float64(k)) + lift
-			for _, j := range perm[p:end] {
-				out[at[j]] = v
-			}
-			p = end
-		}
-	}
-	return s
-}
-
-// seen returns x with its NaN cells hidden and none held out.
-func (f *qmfFit) seen(x Mat) *cells {
-	return &cells{x: x, full: x, partial: f.partial, visible: f.visible, rows: f.cells.rows}
-}
-
 // qmfState is what a model is made of, kept of the best epoch.
 type qmfState struct{ u, v, f, inc []float64 }
 
@@ -933,6 +752,11 @@ func (f *qmfFit) note(epoch int) (stop bool) {
 func (f *qmfFit) evaluate(worker, i int) {
 	v := &f.work[worker]
 	f.place(v, i)
+	f.judgeRow(v, i)
+}
+
+// judgeRow takes the losses of the row that v holds.
+func (f *qmfFit) judgeRow(v *visitor, i int) {
 	f.fitted(v, i)
 	f.rowLosses[i] = f.rowLoss(v, i)
 	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, max(floorT*f.average[i], tinyDenominator))

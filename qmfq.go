@@ -45,6 +45,7 @@ const (
 	projectOften  = 20  // updates of the default projection
 	projectPaper  = 100 // and from the paper's start
 	qmfqRate      = 0.05
+	qmfqEpochs    = 100
 	unitDeflation = 1e-12 // floor of the increments of q', in units of their sum
 )
 
@@ -72,7 +73,7 @@ func WithProjection(p Projection) FitOption {
 // project.go for memory), and 2d transports with their backward.
 func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, error) {
 	c := qmfDefaults()
-	c.learningRate = qmfqRate
+	c.learningRate, c.epochs, c.shrinkage = qmfqRate, qmfqEpochs, 0
 	if err := parse(forQMFQ, &c, opts); err != nil {
 		return nil, err
 	}

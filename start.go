@@ -1,0 +1,347 @@
+package quantmf
+
+// This file holds where a fit of QMF starts: its first factors and quantiles. A
+// start near the end needs fewer epochs, and where there is noise a fit stays
+// near its start, so what it predicts of unseen cells depends on it.
+//
+// # Factors
+//
+// StartNMF takes the NMF of X itself. StartScores takes that of the normal
+// scores of its rows, Φ⁻¹((rank-1/2)/n) lifted above 0, which no increasing map of
+// a row changes: what T will undo does not disturb it. A row of scores is
+// multiplied by the row's mean, so that rows count as they do in the divergence.
+//
+// # Quantiles
+//
+// F: half uniform, half the share of the samples that lie nearest to each target
+// (shared between two neighbours), so that a heavy tail has levels of its own.
+// q: the empirical quantiles at the middles of the levels, then 60 EM steps
+// (qmf.go) at the plan of the starting UV. So every UV becomes a calibrated fit,
+// of about the loss of the NMF itself, before the first epoch.
+//
+// # The choice
+//
+// Which of the two starts suits, and how much the maps should be shrunk, depends
+// on the data: counts with heavy tails want their own NMF and free maps, what has
+// been through a logarithm wants scores and straighter maps. Under StartAuto, and
+// without WithShrinkage, up to 256 rows are fitted for six epochs from each start
+// under each λ of 0, 20 and 100, a tenth of their visible cells hidden, and the
+// pair that predicts those best is taken. No cell that the fit may not see is
+// looked at.
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// begin fills factors and quantiles and takes the loss before the first epoch.
+func (f *qmfFit) begin(ctx context.Context) error {
+	err := f.choose(ctx)
+	if err == nil {
+		err = f.startFactors(ctx, startUpdates)
+	}
+	f.startMaps(err == nil)
+	return err
+}
+
+// choose sets start and shrinkage where they are left to the data.
+func (f *qmfFit) choose(ctx context.Context) error {
+	starts, shrinkages := []Start{f.origin}, []float64{f.lambda}
+	if f.origin == StartAuto {
+		f.origin = StartScores
+		starts = []Start{StartScores, StartNMF}
+	}
+	if f.lambda < 0 {
+		f.lambda = 0
+		if f.ends == EndsFree && f.origin != StartUniform {
+			shrinkages = trialShrinkages[:]
+		}
+	}
+	if len(starts)*len(shrinkages) == 1 || f.given.has(kInit) {
+		return nil
+	}
+	src := random.Split(f.seed+uint64(f.restart), 3)
+	c := *f.config
+	c.epochs, c.validation, c.missing, c.progress, c.save, c.patience, c.seed = trialEpochs, trialShare, true, nil, nil, 0, src.Uint64()
+	hidden, err := newCells(sample(f.x, trialRows, &src), &c)
+	if err != nil { // too few cells to choose by
+		return nil
+	}
+	best := math.Inf(1)
+	for _, start := range starts {
+		from := newQMFFit(hidden, f.k, &c, f.pool)
+		from.origin = start
+		if err := from.startFactors(ctx, trialUpdates); err != nil {
+			return err
+		}
+		for _, lambda := range shrinkages {
+			trial := newQMFFit(hidden, f.k, &c, f.pool)
+			trial.origin, trial.lambda, trial.source = start, lambda, random.Split(c.seed, 1)
+			copy(trial.u, from.u)
+			copy(trial.v, from.v)
+			trial.startMaps(true)
+			for e := range c.epochs {
+				if _, err := trial.epoch(ctx, e); err != nil {
+					return err
+				}
+			}
+			if loss := trial.validationHistory[c.epochs]; loss < best {
+				best, f.origin, f.lambda = loss, start, lambda
+			}
+		}
+	}
+	return nil
+}
+
+// sample returns that many rows of x, in their order, or x where it has no more.
+func sample(x Mat, rows int, src *random.Source) Mat {
+	if x.Rows <= rows {
+		return x
+	}
+	pick := make([]int, x.Rows)
+	for i := range pick {
+		pick[i] = i
+	}
+	src.Shuffle(pick)
+	slices.Sort(pick[:rows])
+	y := NewMat(rows, x.Cols)
+	for r, i := range pick[:rows] {
+		copy(y.Row(r), x.Row(i))
+	}
+	return y
+}
+
+// startFactors fills U and V, those of an NMF after so many updates.
+func (f *qmfFit) startFactors(ctx context.Context, updates int) error {
+	c := *f.config
+	c.epochs, c.penalty, c.progress, c.patience, c.save = updates, 0, nil, 0, nil
+	seed := f.seed + uint64(f.restart)
+	x := f.x
+	switch {
+	case f.given.has(kInit):
+		f.factors.load(f.initU, f.initV)
+		return nil
+	case f.origin == StartUniform:
+		src := random.Split(seed, 0)
+		for i := range f.u {
+			f.u[i] = elem.Exp(src.Float64() - 0.5)
+		}
+		for t := range f.k {
+			row := f.rowV(t)
+			for j := range row {
+				row[j] = elem.Exp(src.Float64() - 0.5)
+			}
+		}
+		return nil
+	case f.origin == StartScores:
+		c.loss = KL
+		x = normalScores(f.x)
+		for i := range x.Rows {
+			row := x.Row(i)
+			for j := range row {
+				row[j] *= max(f.average[i], tinyScale)
+			}
+		}
+	}
+	f.random(x, seed)
+	_, err := newNMFFit(ctx, f.pool, f.factors, f.seen(x), &c).run(f.pool, &c, nil)
+	return err
+}
+
+// startMaps fills F and q for the factors that are there, and takes the loss;
+// calibrated or, where a start was stopped, without.
+func (f *qmfFit) startMaps(calibrated bool) {
+	exact := f.origin == StartUniform && !f.given.has(kInit)
+	logarithms(f.logU, f.u, exact)
+	for t := range f.k {
+		logarithms(f.logV[t*f.np:t*f.np+f.n], f.rowV(t), exact)
+	}
+	steps := 0
+	if calibrated {
+		steps = calibration
+	}
+	f.pool.Do(f.d, func(worker, i int) { f.startRow(&f.work[worker], i, steps) })
+	f.history = make([]float64, 0, min(f.epochs, 1000)+2)
+	if calibrated {
+		f.history = append(f.history, f.meanLoss())
+		f.replace = true
+		f.note(0)
+	}
+}
+
+// startUpdates is the number of updates of the NMF that a fit starts from, and
+// calibration the number of EM steps on q at its plan.
+const (
+	startUpdates = 200
+	calibration  = 60
+)
+
+// What a choice of start and shrinkage is made by: short fits of some of the
+// rows, a share of their visible cells hidden.
+const (
+	trialShare   = 0.1
+	trialRows    = 256
+	trialUpdates = 100
+	trialEpochs  = 6
+)
+
+var trialShrinkages = [...]float64{0, 20, 100}
+
+// logarithms fills l with log v, v raised to floorStart of its mean first
+// unless exact.
+func logarithms(l, v []float64, exact bool) {
+	mean := 0.0
+	for _, x := range v {
+		mean += x / float64(len(v))
+	}
+	low := floorStart * mean
+	if low == 0 {
+		low = 1
+	}
+	for i, x := range v {
+		if !exact {
+			x = max(x, low)
+			v[i] = x
+		}
+		l[i] = elem.Log(x)
+	}
+}
+
+// startRow gives row i its first quantiles: equal steps between its extremes
+// under StartUniform, else its empirical quantiles at the middles of the levels,
+// fitted to the starting UV by EM steps.
+func (f *qmfFit) startRow(v *visitor, i, steps int) {
+	inc, m := f.rowInc(i), f.m
+	lo, hi := f.low[i], f.high[i]
+	span := hi - lo
+	if f.constant(i) {
+		clear(inc)
+		inc[0] = lo
+		v.observed = f.cells.load(v.x, v.mask, i)
+		f.judgeRow(v, i)
+		return
+	}
+	if f.r != nil {
+		r := f.r[i*m : (i+1)*m]
+		inc[0] = lo
+		for l := 1; l < m; l++ {
+			inc[l] = span / float64(m-1)
+		}
+		if f.ends == EndsFree {
+			inc[0] = max(lo, floorStart*span/float64(m))
+			for l := range inc {
+				r[l] = elem.Log(inc[l])
+			}
+		}
+		f.place(v, i)
+		f.judgeRow(v, i)
+		return
+	}
+	st := &f.state[i]
+	// The observed values in order, hidden ones left out.
+	sorted := v.t[:0]
+	for _, x := range f.x.Row(i) {
+		if x == x {
+			sorted = append(sorted, x)
+		}
+	}
+	slices.Sort(sorted)
+	seen := len(sorted)
+	last := 0.0
+	for l := range inc {
+		at := float64((float64(l)+0.5)/float64(m)*float64(seen)) - 0.5
+		at = min(max(at, 0), float64(seen-1))
+		p := min(int(at), seen-1)
+		part := at - float64(p)
+		a, b := sorted[p], sorted[min(p+1, seen-1)]
+		q := a + float64(part*(b-a))
+		inc[l] = max(q-last, floorStart*span/float64(m))
+		last = q
+	}
+	if f.ends == EndsPinned {
+		inc[0] = lo
+		sum := 0.0
+		for _, d := range inc[1:] {
+			sum += d
+		}
+		for l := range inc[1:] {
+			inc[1+l] *= span / sum
+		}
+	}
+	st.valid = false
+	f.place(v, i)
+	f.shareLevels(v, i)
+	f.place(v, i)
+	for range steps {
+		f.fitted(v, i)
+		f.rowLoss(v, i)
+		f.em(v, i)
+	}
+	f.judgeRow(v, i)
+}
+
+// shareLevels sets F_i by where the samples lie among the targets.
+func (f *qmfFit) shareLevels(v *visitor, i int) {
+	share := f.rowF(i)
+	seen := float64(f.cells.rows[i])
+	for l := range share {
+		share[l] = 0.5 / float64(f.m)
+	}
+	for j, s := range v.row.xs[:f.n] {
+		if v.observed != nil && !v.observed[j] {
+			continue
+		}
+		at := min(max(s, 0), 1) * float64(f.m-1)
+		l := min(int(at), f.m-2)
+		part := at - float64(l)
+		share[l] += (1 - part) * 0.5 / seen
+		share[l+1] += part * 0.5 / seen
+	}
+	for l, b := range share {
+		share[l] = elem.Log(b)
+	}
+}
+
+// normalScores returns Φ⁻¹((rank-1/2)/n) among the observed values, ties
+// averaged, lifted to be positive; NaN stays.
+func normalScores(x Mat) Mat {
+	n := x.Cols
+	s := NewMat(x.Rows, n)
+	perm, keys := make([]int32, n), make([]pair, 2*n)
+	values, at := make([]float64, n), make([]int, n)
+	lift := max(3, 0.1-elem.NormalQuantile(0.5/float64(n)))
+	for i := range x.Rows {
+		out := s.Row(i)
+		k := 0
+		for j, v := range x.Row(i) {
+			out[j] = v
+			if v == v {
+				values[k], at[k] = v, j
+				k++
+			}
+		}
+		order(perm[:k], values[:k], keys, false)
+		for p := 0; p < k; {
+			end := p
+			for end < k && values[perm[end]] == values[perm[p]] {
+				end++
+			}
+			rank := float64(p+end) / 2 // the mean of p+1/2, ..., end-1/2
+			v := elem.NormalQuantile(rank/float64(k)) + lift
+			for _, j := range perm[p:end] {
+				out[at[j]] = v
+			}
+			p = end
+		}
+	}
+	return s
+}
+
+// seen returns x with its NaN cells hidden and none held out.
+func (f *qmfFit) seen(x Mat) *cells {
+	return &cells{x: x, full: x, partial: f.partial, visible: f.visible, rows: f.cells.rows}
+}
