@@ -244,19 +244,16 @@ func tangent(g, w []float64) {
 
 // pairs fills sums with N_jk = Σ_i ζ_i M_ij M_ik, and out_j with Σ_k (v_j-v_k) N_jk.
 func (r *row) pairs(out, zeta, v []float64) {
-	m := r.m
-	for i, z := range r.z {
-		r.v[i] = zeta[i] / float64(z*z)
-	}
-	r.expand(r.sums, r.v)
-	clear(out)
-	for j := range m {
-		for k, s := range r.sums[j*m : j*m+j] {
-			t := float64((v[j] - v[k]) * s)
-			out[j] += t
-			out[k] -= t
-		}
-	}
+	kernel.Weigh(r.v, zeta, r.z)
+	r.expand(r.sums, r.total, r.v)
+	r.differences(out, r.sums, v)
+}
+
+// differences fills out_j = Σ_k (v_j-v_k) g_jk for a symmetric g. It uses inc and work.
+func (r *row) differences(out, g, v []float64) {
+	copy(r.inc, v)
+	kernel.Differences(r.work[:r.mp], g, r.inc[:r.mp], r.m)
+	copy(out, r.work)
 }
 
 // adjoint fills lam with λ, up to a constant, and gx with the gradient at x̃; sums then holds N.
@@ -317,14 +314,10 @@ func (r *row) weightAdjoint(zeta, v []float64) {
 // the residual ρ - Lλ says is missing: levels of little weight may have a λ so
 // large that the differences between the others are lost in its last place.
 func (r *row) regauge() {
-	m := r.m
 	res := r.rho
-	for j := range m {
-		for k, g := range r.gram[j*m : j*m+j] {
-			t := float64((r.lam[j] - r.lam[k]) * g)
-			res[j] -= t
-			res[k] += t
-		}
+	r.differences(r.work, r.gram, r.lam)
+	for j, t := range r.work {
+		res[j] -= t
 	}
 	center(res, r.b)
 	laplacian.Solve(r.fac, r.piv, res)
@@ -349,14 +342,12 @@ func (r *row) regauge() {
 	}
 }
 
-// rowTotals fills out_j = Σ_k N_jk of a lower triangle.
+// rowTotals fills out_j = Σ_k N_jk of a symmetric matrix.
 func (r *row) rowTotals(out, sums []float64) {
-	m := r.m
+	out = out[:r.m]
 	clear(out)
-	for j := range m {
-		out[j] += sums[j*m+j]
-		for k, s := range sums[j*m : j*m+j] {
-			out[j] += s
+	for j := range r.m {
+		for k, s := range sums[j*r.mp : j*r.mp+r.m] {
 			out[k] += s
 		}
 	}

@@ -405,9 +405,7 @@ func (r *row) ends() (low, high float64) { return r.x[r.perm[0]], r.x[r.perm[r.n
 func (r *row) sorted(out []float64) {
 	low, high := r.ends()
 	unit := scaleOf([]float64{low, high})
-	for i, z := range r.z {
-		r.v[i] = r.a[i] / z
-	}
+	kernel.Divide(r.v, r.a, r.z)
 	kernel.ColSums(r.lam, r.e, r.v)
 	for i := range r.v {
 		r.v[i] *= r.x[i]/unit - low/unit
@@ -452,12 +450,13 @@ func (r *row) farColumn(j int, low float64) float64 {
 func (r *row) fork() *row {
 	f := *r
 	m := r.m
-	buf := make([]float64, 2*r.np+9*m+2*m*m)
+	buf := make([]float64, 2*r.np+11*r.mp+m+2*m*r.mp)
 	take := func(k int) (v []float64) { v, buf = buf[:k:k], buf[k:]; return v }
 	f.v, f.gx = take(r.np), take(r.np)
-	for _, p := range []*[]float64{&f.dg, &f.od, &f.piv, &f.floor, &f.lam, &f.rho, &f.inc, &f.dir, &f.cum} {
-		*p = take(m)
+	for _, p := range []*[]float64{&f.piv, &f.floor, &f.lam, &f.rho, &f.inc, &f.dir, &f.cum, &f.total, &f.work} {
+		*p = take(r.mp)[:m]
 	}
-	f.fac, f.sums = take(m*m), take(m*m)
+	f.mu = take(m + r.mp)
+	f.fac, f.sums = take(m*r.mp), take(m*r.mp)
 	return &f
 }

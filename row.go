@@ -17,6 +17,7 @@ const unit = 0x1p-53 // u, the unit roundoff
 // blocks; padding has weight 0.
 type row struct {
 	n, np, m int
+	mp       int // m padded: the stride of m × m matrices
 	eps      float64
 
 	x      []float64 // the samples as given, np
@@ -42,38 +43,41 @@ type row struct {
 	e, w, z []float64 // kernel np×m, level weights, row sums
 	v       []float64 // row weights of a sum, np
 	mid     float64   // log of what w is divided by
-	dg, od  []float64
-	ratio   []float64 // exp(href_j+href_k-href_mid...) of the Hankel expansion, m×m
-	gram    []float64 // Mᵀ diag(a) M, m×m, lower triangle
+	mu      []float64 // the 2m-1 sums that hold a Gram matrix on a regular grid, m+mp
+	ratio   []float64 // exp(href_j+href_k-href_mid...) of the Hankel expansion, m×mp, symmetric
+	flat    bool      // ratio is all ones
+	gram    []float64 // Mᵀ diag(a) M, m×mp, symmetric
 	c       []float64 // column sums
 
 	fac, piv, floor, dir, try, logs, best []float64
 	tau, cum                              []float64
 	keys                                  []pair    // 2n, of the sort
-	sums                                  []float64 // m×m, of the backward
-	lam, rho, inc                         []float64
+	sums                                  []float64 // m×mp, of the backward
+	lam, rho, inc, total, work            []float64
 	gx                                    []float64 // np
 }
 
-// resize makes room for n samples and m targets.
+// resize makes room for n samples and m targets. Vectors over levels have a
+// capacity of whole blocks, with zeros there.
 func (r *row) resize(n, m int) {
-	np := kernel.Pad(n)
+	np, mp := kernel.Pad(n), kernel.Pad(m)
 	if cap(r.e) < np*m || cap(r.x) < np || len(r.h) != m {
-		size := []int{np, m, m * m, np * m}
-		samples := make([]float64, 8*size[0])
+		samples := make([]float64, 8*np)
 		take := func(k int) (v []float64) { v, samples = samples[:k:k], samples[k:]; return v }
 		r.x, r.xs, r.a, r.cx, r.s, r.z, r.v, r.gx = take(np), take(np), take(np), take(np), take(np), take(np), take(np), take(np)
 		r.e = make([]float64, np*m)
-		samples = make([]float64, 24*m+4*m*m)
-		for _, p := range []*[]float64{&r.b, &r.y, &r.cy, &r.dy, &r.h, &r.href, &r.w, &r.dg, &r.od, &r.c, &r.piv, &r.floor,
-			&r.dir, &r.try, &r.logs, &r.best, &r.tau, &r.cum, &r.lam, &r.rho, &r.inc} {
-			*p = take(m)
+		samples = make([]float64, 24*mp+4*m*mp)
+		for _, p := range []*[]float64{&r.b, &r.y, &r.cy, &r.dy, &r.h, &r.href, &r.w, &r.c, &r.piv, &r.floor,
+			&r.dir, &r.try, &r.logs, &r.best, &r.tau, &r.cum, &r.lam, &r.rho, &r.inc, &r.total, &r.work} {
+			*p = take(mp)[:m]
 		}
-		r.ratio, r.gram, r.fac, r.sums = take(m*m), take(m*m), take(m*m), take(m*m)
+		r.mu = take(m + mp)
+		r.ratio, r.gram, r.fac, r.sums = take(m*mp), take(m*mp), take(m*mp), take(m*mp)
+		r.flat = false
 		r.perm = make([]int32, n)
 		r.keys = make([]pair, 2*n)
 	}
-	r.n, r.np, r.m = n, np, m
+	r.n, r.np, r.m, r.mp = n, np, m, mp
 	for _, p := range []*[]float64{&r.x, &r.xs, &r.a, &r.cx, &r.s, &r.z, &r.v, &r.gx} {
 		*p = (*p)[:np]
 	}

@@ -16,6 +16,7 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
 )
 
 // Squash says how a row is brought onto [0,1].
@@ -82,10 +83,7 @@ func (q *squashed) map1(to, from []float64) {
 			to[i] = elem.Atan(q.z(v))
 		}
 	default:
-		rate := q.kind.rate()
-		for i, v := range from {
-			to[i] = elem.Logistic(q.z(v) * rate)
-		}
+		kernel.Logistic(to, from, q.ref, q.shift, q.std, q.kind.rate())
 	}
 }
 
