@@ -53,11 +53,7 @@ import (
 
 // rounding is the relative error of c that rounding in the logits leaves.
 func (r *row) rounding() float64 {
-	top := 0.0
-	for _, v := range r.s {
-		top = max(top, math.Abs(v))
-	}
-	return 8 * unit * (1 + float64(2*top*r.edge))
+	return 8 * unit * (1 + float64(2*r.steep*r.edge))
 }
 
 // roundingFloor is the error at which a plan is called converged whatever the
@@ -152,12 +148,8 @@ func (r *row) build(h []float64) {
 	r.built = true
 	r.power = false
 	if r.regular {
-		top := 0.0
-		for _, v := range r.s {
-			top = max(top, math.Abs(v))
-		}
 		lo, hi := bounds(h)
-		if top*r.edge <= maxPower && hi-lo <= maxRange {
+		if r.steep*r.edge <= maxPower && hi-lo <= maxRange {
 			r.power = true
 			clear(r.href)
 			kernel.BuildPower(r.e, r.s, r.cy[0], r.step, r.m)

@@ -389,7 +389,12 @@ func (r *row) quantile(t, q []float64) {
 	kernel.Average(t, r.e, r.w, r.z, q[0], r.inc)
 	run, top := q[0], q[len(q)-1]
 	for _, i := range r.perm[:r.n] {
-		run = max(run, min(t[i], top))
+		if v := t[i]; v > run {
+			run = v
+			if v > top {
+				run = top
+			}
+		}
 		t[i] = run
 	}
 	if invariants {

@@ -27,6 +27,7 @@ type row struct {
 	xc     float64   // centre of xs
 	cx     []float64 // X, np
 	s      []float64 // 2X/ε, np
+	steep  float64   // max|s|
 
 	y       []float64 // targets as given
 	yc      float64
@@ -159,17 +160,13 @@ func (r *row) setSamples(x []float64, s Squash, keep bool) {
 	copy(r.x, x)
 	r.squash.kind = s
 	r.squash.apply(r.xs[:n], x)
-	lo, hi := r.xs[0], r.xs[0]
-	for _, v := range r.xs[:n] {
-		lo, hi = min(lo, v), max(hi, v)
-	}
-	r.xc = middle(lo, hi)
-	for i, v := range r.xs[:n] {
-		r.cx[i] = v - r.xc
-	}
 	for i := n; i < r.np; i++ {
-		r.x[i], r.xs[i], r.cx[i] = r.x[0], r.xs[0], r.cx[0]
+		r.x[i], r.xs[i] = r.x[0], r.xs[0]
 	}
+	var ends [2]float64
+	kernel.Extent(&ends, r.xs)
+	r.xc = middle(ends[0], ends[1])
+	kernel.Shift(r.cx, r.xs, r.xc)
 	order(r.perm[:n], x, r.keys[:2*n], keep)
 	r.built = false
 }
@@ -177,9 +174,7 @@ func (r *row) setSamples(x []float64, s Squash, keep bool) {
 // setEpsilon takes ε > 0; it comes after setSamples.
 func (r *row) setEpsilon(eps float64) {
 	r.eps = eps
-	for i, v := range r.cx {
-		r.s[i] = 2 * v / eps
-	}
+	r.steep = kernel.Slopes(r.s, r.cx, eps)
 	r.built = false
 }
 

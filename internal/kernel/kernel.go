@@ -167,6 +167,39 @@ func Logistic(to, x []float64, ref, shift, std, rate float64) {
 	logistic(to, x[:len(to)], ref, shift, std, rate)
 }
 
+// Extent fills to with the least and the largest of x, whole blocks, at least one.
+func Extent(to *[2]float64, x []float64) {
+	_ = x[Lanes-1]
+	extent(to[:], x)
+}
+
+// Shift fills to_i = x_i - c.
+func Shift(to, x []float64, c float64) { shift(to, x[:len(to)], c) }
+
+// Slopes fills s_i = 2x_i/eps and returns the largest magnitude.
+func Slopes(s, x []float64, eps float64) float64 { return slopes(s, x[:len(s)], eps) }
+
+// Spread fills to with max |x_i-ref| and max |x_i|.
+func Spread(to *[2]float64, x []float64, ref float64) { spread(to[:], x, ref) }
+
+// Deviation returns Σ (x_i-ref)/scale.
+func Deviation(x []float64, ref, scale float64) float64 { return deviation(x, ref, scale) }
+
+// Squares returns Σ ((x_i-ref)/scale - mean)².
+func Squares(x []float64, ref, scale, mean float64) float64 { return squares(x, ref, scale, mean) }
+
+// LogisticBack turns the gradient g at s, what [Logistic] made of x, into
+// w_i = g_i s_i (1-s_i) rate, and fills to with Σ w_i and Σ w_i z_i,
+// z_i = ((x_i-ref)-shift)/std.
+func LogisticBack(to *[2]float64, g, s, x []float64, ref, shift, std, rate float64) {
+	logisticBack(to[:], g, s[:len(g)], x[:len(g)], ref, shift, std, rate)
+}
+
+// ScoreBack replaces g_i by (g_i - mean - z_i dot)/std.
+func ScoreBack(g, x []float64, ref, shift, std, mean, dot float64) {
+	scoreBack(g, x[:len(g)], ref, shift, std, mean, dot)
+}
+
 // Divide fills to_i = a_i / z_i.
 func Divide(to, a, z []float64) { divide(to, a[:len(to)], z[:len(to)]) }
 

@@ -297,6 +297,139 @@ func logisticAVX512(to, x []float64, ref, shift, std, rate float64)
 //go:noescape
 func logisticAVX2(to, x []float64, ref, shift, std, rate float64)
 
+func extent(to, x []float64) {
+	switch level {
+	case cpu.AVX512:
+		extentAVX512(to, x)
+	case cpu.AVX2:
+		extentAVX2(to, x)
+	default:
+		extent_g(to, x)
+	}
+}
+
+//go:noescape
+func extentAVX512(to, x []float64)
+
+//go:noescape
+func extentAVX2(to, x []float64)
+
+func shift(to, x []float64, c float64) {
+	switch level {
+	case cpu.AVX512:
+		shiftAVX512(to, x, c)
+	case cpu.AVX2:
+		shiftAVX2(to, x, c)
+	default:
+		shift_g(to, x, c)
+	}
+}
+
+//go:noescape
+func shiftAVX512(to, x []float64, c float64)
+
+//go:noescape
+func shiftAVX2(to, x []float64, c float64)
+
+func slopes(s, x []float64, eps float64) float64 {
+	switch level {
+	case cpu.AVX512:
+		return slopesAVX512(s, x, eps)
+	case cpu.AVX2:
+		return slopesAVX2(s, x, eps)
+	}
+	return slopes_g(s, x, eps)
+}
+
+//go:noescape
+func slopesAVX512(s, x []float64, eps float64) float64
+
+//go:noescape
+func slopesAVX2(s, x []float64, eps float64) float64
+
+func spread(to, x []float64, ref float64) {
+	switch level {
+	case cpu.AVX512:
+		spreadAVX512(to, x, ref)
+	case cpu.AVX2:
+		spreadAVX2(to, x, ref)
+	default:
+		spread_g(to, x, ref)
+	}
+}
+
+//go:noescape
+func spreadAVX512(to, x []float64, ref float64)
+
+//go:noescape
+func spreadAVX2(to, x []float64, ref float64)
+
+func deviation(x []float64, ref, scale float64) float64 {
+	switch level {
+	case cpu.AVX512:
+		return deviationAVX512(x, ref, scale)
+	case cpu.AVX2:
+		return deviationAVX2(x, ref, scale)
+	}
+	return deviation_g(x, ref, scale)
+}
+
+//go:noescape
+func deviationAVX512(x []float64, ref, scale float64) float64
+
+//go:noescape
+func deviationAVX2(x []float64, ref, scale float64) float64
+
+func squares(x []float64, ref, scale, mean float64) float64 {
+	switch level {
+	case cpu.AVX512:
+		return squaresAVX512(x, ref, scale, mean)
+	case cpu.AVX2:
+		return squaresAVX2(x, ref, scale, mean)
+	}
+	return squares_g(x, ref, scale, mean)
+}
+
+//go:noescape
+func squaresAVX512(x []float64, ref, scale, mean float64) float64
+
+//go:noescape
+func squaresAVX2(x []float64, ref, scale, mean float64) float64
+
+func logisticBack(to, g, s, x []float64, ref, shift, std, rate float64) {
+	switch level {
+	case cpu.AVX512:
+		logisticBackAVX512(to, g, s, x, ref, shift, std, rate)
+	case cpu.AVX2:
+		logisticBackAVX2(to, g, s, x, ref, shift, std, rate)
+	default:
+		logisticBack_g(to, g, s, x, ref, shift, std, rate)
+	}
+}
+
+//go:noescape
+func logisticBackAVX512(to, g, s, x []float64, ref, shift, std, rate float64)
+
+//go:noescape
+func logisticBackAVX2(to, g, s, x []float64, ref, shift, std, rate float64)
+
+func scoreBack(g, x []float64, ref, shift, std, mean, dot float64) {
+	switch level {
+	case cpu.AVX512:
+		scoreBackAVX512(g, x, ref, shift, std, mean, dot)
+	case cpu.AVX2:
+		scoreBackAVX2(g, x, ref, shift, std, mean, dot)
+	default:
+		scoreBack_g(g, x, ref, shift, std, mean, dot)
+	}
+}
+
+//go:noescape
+func scoreBackAVX512(g, x []float64, ref, shift, std, mean, dot float64)
+
+//go:noescape
+func scoreBackAVX2(g, x []float64, ref, shift, std, mean, dot float64)
+
 func divide(to, a, z []float64) {
 	switch level {
 	case cpu.AVX512:

@@ -42,6 +42,26 @@ func logistic(to, x []float64, ref, shift, std, rate float64) {
 	logistic_g(to, x, ref, shift, std, rate)
 }
 
+func extent(to, x []float64) { extent_g(to, x) }
+
+func shift(to, x []float64, c float64) { shift_g(to, x, c) }
+
+func slopes(s, x []float64, eps float64) float64 { return slopes_g(s, x, eps) }
+
+func spread(to, x []float64, ref float64) { spread_g(to, x, ref) }
+
+func deviation(x []float64, ref, scale float64) float64 { return deviation_g(x, ref, scale) }
+
+func squares(x []float64, ref, scale, mean float64) float64 { return squares_g(x, ref, scale, mean) }
+
+func logisticBack(to, g, s, x []float64, ref, shift, std, rate float64) {
+	logisticBack_g(to, g, s, x, ref, shift, std, rate)
+}
+
+func scoreBack(g, x []float64, ref, shift, std, mean, dot float64) {
+	scoreBack_g(g, x, ref, shift, std, mean, dot)
+}
+
 func divide(to, a, z []float64) { divide_g(to, a, z) }
 
 func weigh(to, a, z []float64) { weigh_g(to, a, z) }

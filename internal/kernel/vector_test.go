@@ -236,6 +236,29 @@ func TestVectorElementary(t *testing.T) {
 			compare(t, "weigh", func(v [][]float64) float64 { Weigh(v[0], v[1], v[2]); return 0 }, pos, y, x)
 			compare(t, "divide in place", func(v [][]float64) float64 { Divide(v[0], v[0], v[1]); return 0 }, y, pos)
 			compare(t, "ratio", func(v [][]float64) float64 { Ratio(v[0], v[1], v[2], 1e-3); return 0 }, y, pos, x)
+			compare(t, "shift", func(v [][]float64) float64 { Shift(v[0], v[1], 0.3); return 0 }, y, x)
+			compare(t, "shift in place", func(v [][]float64) float64 { Shift(v[0], v[0], 0.3); return 0 }, y)
+			compare(t, "slopes", func(v [][]float64) float64 { return Slopes(v[0], v[1], 0.3) }, pos, y)
+			compare(t, "spread", func(v [][]float64) float64 {
+				var to [2]float64
+				Spread(&to, v[0], -3)
+				return to[0] + 1e-3*to[1]
+			}, y)
+			compare(t, "deviation", func(v [][]float64) float64 { return Deviation(v[0], -3, 7) }, y)
+			compare(t, "squares", func(v [][]float64) float64 { return Squares(v[0], -3, 7, 0.1) }, y)
+			compare(t, "logisticBack", func(v [][]float64) float64 {
+				var to [2]float64
+				LogisticBack(&to, v[0], v[1], v[2], 0.3, -1, 2.5, 1.8)
+				return to[0] + 1e-3*to[1]
+			}, y, pos, numbers(&r, n, false))
+			compare(t, "scoreBack", func(v [][]float64) float64 { ScoreBack(v[0], v[1], 0.3, -1, 2.5, 0.1, -0.2); return 0 }, y, pos)
+			if n >= 8 {
+				compare(t, "extent", func(v [][]float64) float64 {
+					var to [2]float64
+					Extent(&to, v[0])
+					return to[0] + 1e-3*to[1]
+				}, y[:n&^7])
+			}
 			fit := numbers(&r, n, true)
 			compare(t, "lossKL", func(v [][]float64) float64 {
 				Ratio(v[2], v[0], v[1], 1e-30)

@@ -235,58 +235,22 @@ func lossKL(f *fn) {
 	f.load("x_base", "DI", "t_base", "SI", "r_base", "DX", "x_len", "CX")
 	f.bcast(f.arg("low"), 8)
 	f.clear(9, 10)
-	// term: x log(max(r,1e-300)) + (max(t,low)-x), or t where x is not above 0.
-	term := func(get func(m string, to int), off int, h int) {
-		get(mem(off, "DI"), 0)
-		get(mem(off, "DX"), 1)
+	// x log(max(r,1e-300)) + (max(t,low)-x), or t where x is not above 0.
+	f.blocks([]string{"DI", "SI", "DX"}, func(h int, _ bool, get func(string, int), _ func(int, string)) {
+		get("DI", 0)
+		get("DX", 1)
 		f.get(f.c("tiny", 1e-300), 2)
 		f.op("VMAXPD", 1, 2, 1)
 		f.log(11, 1, 2, 3, 4, 5, 6)
 		f.logTop(11, 1, 2)
 		f.mul(11, 0, 11)
-		get(mem(off, "SI"), 1)
+		get("SI", 1)
 		f.op("VMAXPD", 2, 8, 1)
 		f.sub(2, 2, 0)
 		f.add(11, 11, 2)
 		f.choose0(1, 0, 11, 2)
 		f.add(9+h, 9+h, 1)
-	}
-	loop, tail, done := f.label("loop"), f.label("tail"), f.label("done")
-	f.at(loop)
-	f.i("CMPQ", "CX", "$8")
-	f.i("JLT", tail)
-	f.halves(func(h, off int) { term(f.get, off, h) })
-	for _, r := range []string{"DI", "SI", "DX"} {
-		f.i("ADDQ", "$64", r)
-	}
-	f.i("SUBQ", "$8", "CX")
-	f.i("JMP", loop)
-	f.at(tail)
-	f.i("TESTQ", "CX", "CX")
-	f.i("JEQ", done)
-	if f.wide {
-		f.i("MOVL", "$1", "AX")
-		f.i("SHLL", "CX", "AX")
-		f.i("DECL", "AX")
-		f.i("KMOVB", "AX", "K7")
-	} else {
-		f.i("LEAQ", f.constant("window", window...)+"(SB)", "AX")
-		f.i("NEGQ", "CX")
-		f.i("LEAQ", "64(AX)(CX*8)", "AX")
-	}
-	f.halves(func(h, off int) {
-		if !f.wide {
-			f.i("VMOVUPD", mem(off, "AX"), f.v(15))
-		}
-		term(func(m string, to int) {
-			if f.wide {
-				f.i("VMOVUPD.Z", m, "K7", f.v(to))
-			} else {
-				f.i("VMASKMOVPD", m, f.v(15), f.v(to))
-			}
-		}, off, h)
 	})
-	f.at(done)
 	f.reduce([]int{9, 10}, 0)
 	f.i("VMOVSD", x(9), f.arg("ret"))
 }
@@ -328,5 +292,155 @@ func step(f *fn) {
 		get("DI", 0)
 		f.sub(0, 0, 1)
 		put(0, "DI")
+	})
+}
+
+func extent(f *fn) {
+	f.load("to_base", "DI", "x_base", "SI", "x_len", "CX")
+	f.i("SHRQ", "$3", "CX")
+	f.halves(func(h, off int) {
+		f.get(mem(off, "SI"), 2+h)
+		f.get(mem(off, "SI"), 4+h)
+	})
+	f.groups("CX", []int{1}, func(int) {
+		f.halves(func(h, off int) {
+			f.get(mem(off, "SI"), 0)
+			f.op("VMINPD", 2+h, 2+h, 0)
+			f.op("VMAXPD", 4+h, 4+h, 0)
+		})
+		f.move(64, "SI")
+	})
+	f.reduceWith("VMINPD", "VMINSD", []int{2, 3}, 0)
+	f.reduceWith("VMAXPD", "VMAXSD", []int{4, 5}, 0)
+	f.i("VMOVSD", x(2), "(DI)")
+	f.i("VMOVSD", x(4), "8(DI)")
+}
+
+func shift(f *fn) {
+	f.load("to_base", "DI", "x_base", "SI", "to_len", "CX")
+	f.bcast(f.arg("c"), 8)
+	f.each([]string{"DI", "SI"}, func(get func(string, int), put func(int, string)) {
+		get("SI", 0)
+		f.sub(0, 0, 8)
+		put(0, "DI")
+	})
+}
+
+func slopes(f *fn) {
+	f.load("s_base", "DI", "x_base", "SI", "s_len", "CX")
+	f.bcast(f.arg("eps"), 8)
+	f.clear(9, 10)
+	f.blocks([]string{"DI", "SI"}, func(h int, _ bool, get func(string, int), put func(int, string)) {
+		get("SI", 0)
+		f.add(0, 0, 0)
+		f.div(0, 0, 8)
+		put(0, "DI")
+		f.magnitude(0, 0)
+		f.op("VMAXPD", 9+h, 9+h, 0)
+	})
+	f.reduceWith("VMAXPD", "VMAXSD", []int{9, 10}, 0)
+	f.i("VMOVSD", x(9), f.arg("ret"))
+}
+
+func spread(f *fn) {
+	f.load("to_base", "DI", "x_base", "SI", "x_len", "CX")
+	f.bcast(f.arg("ref"), 8)
+	f.clear(9, 10, 11, 12)
+	f.blocks([]string{"SI"}, func(h int, tail bool, get func(string, int), _ func(int, string)) {
+		get("SI", 0)
+		f.sub(1, 0, 8)
+		f.hold(1, tail)
+		f.magnitude(0, 0)
+		f.magnitude(1, 1)
+		f.op("VMAXPD", 9+h, 9+h, 1)
+		f.op("VMAXPD", 11+h, 11+h, 0)
+	})
+	f.reduceWith("VMAXPD", "VMAXSD", []int{9, 10}, 0)
+	f.reduceWith("VMAXPD", "VMAXSD", []int{11, 12}, 0)
+	f.i("VMOVSD", x(9), "(DI)")
+	f.i("VMOVSD", x(11), "8(DI)")
+}
+
+func deviation(f *fn) {
+	f.load("x_base", "SI", "x_len", "CX")
+	f.bcast(f.arg("ref"), 8)
+	f.bcast(f.arg("scale"), 7)
+	f.clear(9, 10)
+	f.blocks([]string{"SI"}, func(h int, tail bool, get func(string, int), _ func(int, string)) {
+		get("SI", 0)
+		f.sub(0, 0, 8)
+		f.div(0, 0, 7)
+		f.hold(0, tail)
+		f.add(9+h, 9+h, 0)
+	})
+	f.reduce([]int{9, 10}, 0)
+	f.i("VMOVSD", x(9), f.arg("ret"))
+}
+
+func squares(f *fn) {
+	f.load("x_base", "SI", "x_len", "CX")
+	f.bcast(f.arg("ref"), 8)
+	f.bcast(f.arg("scale"), 7)
+	f.bcast(f.arg("mean"), 6)
+	f.clear(9, 10)
+	f.blocks([]string{"SI"}, func(h int, tail bool, get func(string, int), _ func(int, string)) {
+		get("SI", 0)
+		f.sub(0, 0, 8)
+		f.div(0, 0, 7)
+		f.sub(0, 0, 6)
+		f.mul(0, 0, 0)
+		f.hold(0, tail)
+		f.add(9+h, 9+h, 0)
+	})
+	f.reduce([]int{9, 10}, 0)
+	f.i("VMOVSD", x(9), f.arg("ret"))
+}
+
+func logisticBack(f *fn) {
+	f.load("to_base", "BX", "g_base", "DI", "s_base", "DX", "x_base", "SI", "g_len", "CX")
+	for i, name := range []string{"ref", "shift", "std", "rate"} {
+		f.bcast(f.arg(name), 3+i)
+	}
+	f.clear(9, 10, 11, 12)
+	f.blocks([]string{"DI", "DX", "SI"}, func(h int, tail bool, get func(string, int), put func(int, string)) {
+		get("DX", 0)
+		f.get(f.c("one", 1), 1)
+		f.sub(1, 1, 0)
+		f.mul(0, 0, 1)
+		f.mul(0, 0, 6)
+		get("DI", 1)
+		f.mul(0, 1, 0) // w
+		put(0, "DI")
+		f.add(9+h, 9+h, 0)
+		get("SI", 1)
+		f.sub(1, 1, 3)
+		f.sub(1, 1, 4)
+		f.div(1, 1, 5)
+		f.mul(0, 0, 1)
+		f.hold(0, tail)
+		f.add(11+h, 11+h, 0)
+	})
+	f.reduce([]int{9, 10}, 0)
+	f.reduce([]int{11, 12}, 0)
+	f.i("VMOVSD", x(9), "(BX)")
+	f.i("VMOVSD", x(11), "8(BX)")
+}
+
+func scoreBack(f *fn) {
+	f.load("g_base", "DI", "x_base", "SI", "g_len", "CX")
+	for i, name := range []string{"ref", "shift", "std", "mean", "dot"} {
+		f.bcast(f.arg(name), 3+i)
+	}
+	f.each([]string{"DI", "SI"}, func(get func(string, int), put func(int, string)) {
+		get("SI", 0)
+		f.sub(0, 0, 3)
+		f.sub(0, 0, 4)
+		f.div(0, 0, 5)
+		f.mul(0, 0, 7)
+		get("DI", 1)
+		f.sub(1, 1, 6)
+		f.sub(1, 1, 0)
+		f.div(1, 1, 5)
+		put(1, "DI")
 	})
 }

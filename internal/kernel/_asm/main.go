@@ -51,6 +51,14 @@ var packages = []pkg{
 		{"exp", "to, x []float64", "", exp},
 		{"log", "to, x []float64", "", log},
 		{"logistic", "to, x []float64, ref, shift, std, rate float64", "", logistic},
+		{"extent", "to, x []float64", "", extent},
+		{"shift", "to, x []float64, c float64", "", shift},
+		{"slopes", "s, x []float64, eps float64", "float64", slopes},
+		{"spread", "to, x []float64, ref float64", "", spread},
+		{"deviation", "x []float64, ref, scale float64", "float64", deviation},
+		{"squares", "x []float64, ref, scale, mean float64", "float64", squares},
+		{"logisticBack", "to, g, s, x []float64, ref, shift, std, rate float64", "", logisticBack},
+		{"scoreBack", "g, x []float64, ref, shift, std, mean, dot float64", "", scoreBack},
 		{"divide", "to, a, z []float64", "", divide},
 		{"weigh", "to, a, z []float64", "", weigh},
 		{"ratio", "num, x, t []float64, low float64", "", ratio},
@@ -428,4 +436,87 @@ func (f *fn) each(regs []string, body func(get func(reg string, to int), put fun
 			func(from int, reg string) { f.i("VMASKMOVPD", f.v(from), f.v(15), mem(0, reg)) })
 	}
 	f.at(done)
+}
+
+// blocks writes a loop over the n numbers of slices whose bases are in regs, n in
+// CX, block by block, as sums in eight lanes ask for: body is written for each
+// register of a block, and once more for the tail, where get fills with 0. Mask
+// registers: K7, or vector register 15, with AX.
+func (f *fn) blocks(regs []string, body func(h int, tail bool, get func(reg string, to int), put func(from int, reg string))) {
+	loop, tail, done := f.label("loop"), f.label("tail"), f.label("done")
+	f.at(loop)
+	f.i("CMPQ", "CX", "$8")
+	f.i("JLT", tail)
+	f.halves(func(h, off int) {
+		body(h, false, func(reg string, to int) { f.get(mem(off, reg), to) }, func(from int, reg string) { f.put(from, mem(off, reg)) })
+	})
+	for _, r := range regs {
+		f.i("ADDQ", "$64", r)
+	}
+	f.i("SUBQ", "$8", "CX")
+	f.i("JMP", loop)
+	f.at(tail)
+	f.i("TESTQ", "CX", "CX")
+	f.i("JEQ", done)
+	if f.wide {
+		f.i("MOVL", "$1", "AX")
+		f.i("SHLL", "CX", "AX")
+		f.i("DECL", "AX")
+		f.i("KMOVB", "AX", "K7")
+	} else {
+		f.i("LEAQ", f.constant("window", window...)+"(SB)", "AX")
+		f.i("NEGQ", "CX")
+		f.i("LEAQ", "64(AX)(CX*8)", "AX")
+	}
+	f.halves(func(h, off int) {
+		if !f.wide {
+			f.i("VMOVUPD", mem(off, "AX"), f.v(15))
+		}
+		body(h, true, func(reg string, to int) {
+			if f.wide {
+				f.i("VMOVUPD.Z", mem(off, reg), "K7", f.v(to))
+			} else {
+				f.i("VMASKMOVPD", mem(off, reg), f.v(15), f.v(to))
+			}
+		}, func(from int, reg string) {
+			if f.wide {
+				f.i("VMOVUPD", f.v(from), "K7", mem(off, reg))
+			} else {
+				f.i("VMASKMOVPD", f.v(from), f.v(15), mem(off, reg))
+			}
+		})
+	})
+	f.at(done)
+}
+
+// hold zeroes, in a tail, the lanes of r that are not there. It is for sums and
+// maxima of what is not 0 where its arguments are.
+func (f *fn) hold(r int, tail bool) {
+	if !tail {
+		return
+	}
+	if f.wide {
+		f.i("VMOVAPD.Z", f.v(r), "K7", f.v(r))
+	} else {
+		f.op("VANDPD", r, r, 15)
+	}
+}
+
+// magnitude fills dst with |a|.
+func (f *fn) magnitude(dst, a int) {
+	f.opm(pick(f, "VPANDQ", "VANDPD"), dst, a, f.w("magnitude", 1<<63-1))
+}
+
+// reduceWith joins the lanes of a block by an order-free operation (VMAXPD, VMINPD).
+func (f *fn) reduceWith(op, scalar string, r []int, t int) {
+	if f.wide {
+		f.i("VEXTRACTF64X4", "$1", f.v(r[0]), y(t))
+		f.i(op, y(t), y(r[0]), y(t))
+	} else {
+		f.i(op, y(r[1]), y(r[0]), y(t))
+	}
+	f.i("VEXTRACTF128", "$1", y(t), x(r[0]))
+	f.i(op, x(r[0]), x(t), x(r[0]))
+	f.i("VPERMILPD", "$1", x(r[0]), x(t))
+	f.i(scalar, x(t), x(r[0]), x(r[0]))
 }
