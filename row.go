@@ -6,6 +6,7 @@ package quantmf
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/quantmf/quantmf/internal/kernel"
 )
@@ -179,13 +180,15 @@ func (r *row) setEpsilon(eps float64) {
 }
 
 // order fills perm with the indices of x in increasing order, equal values by
-// index. With keep, perm is nearly right and is mended by insertion; when that
-// moves more than 8n entries, it is sorted from scratch.
+// index. With keep, perm may be nearly right and is mended by insertion; when that
+// moves more than 4n entries, it is sorted: runs of four by a network, then merged,
+// without branches, for where the order is not known there is nothing that a
+// processor could foresee. work has twice the length of perm.
 func order(perm []int32, x []float64, work []pair, keep bool) {
 	n := len(perm)
 	if keep {
 		moves := 0
-		for i := 1; i < n && moves <= 8*n; i++ {
+		for i := 1; i < n && moves <= 4*n; i++ {
 			p := perm[i]
 			v := x[p]
 			k := i
@@ -196,51 +199,115 @@ func order(perm []int32, x []float64, work []pair, keep bool) {
 			perm[k] = p
 			moves += i - k
 		}
-		if moves <= 8*n {
+		if moves <= 4*n {
 			return
+		}
+	} else {
+		for i := range perm {
+			perm[i] = int32(i)
 		}
 	}
 	from, to := work[:n], work[n:2*n]
-	for i, v := range x {
-		from[i] = pair{v, int32(i)}
+	for k, i := range perm {
+		from[k] = newPair(x[i], i)
 	}
-	const run = 8
-	for lo := 0; lo < n; lo += run {
-		p := from[lo:min(lo+run, n)]
-		for i := 1; i < len(p); i++ {
-			v := p[i]
-			k := i
-			for ; k > 0 && p[k-1].x > v.x; k-- {
-				p[k] = p[k-1]
-			}
-			p[k] = v
+	k := 0
+	for ; k+4 <= n; k += 4 {
+		network((*[4]pair)(from[k : k+4]))
+	}
+	for i := k + 1; i < n; i++ {
+		for j := i; j > k; j-- {
+			from[j-1], from[j] = inOrder(from[j-1], from[j])
 		}
 	}
-	for width := run; width < n; width *= 2 {
+	for width := 4; width < n; width *= 2 {
 		for lo := 0; lo < n; lo += 2 * width {
-			a, b := from[lo:min(lo+width, n)], from[min(lo+width, n):min(lo+2*width, n)]
-			out := to[lo:]
-			k := 0
-			for len(a) > 0 && len(b) > 0 {
-				if a[0].x <= b[0].x { // stable: equal values keep their order
-					out[k], a = a[0], a[1:]
-				} else {
-					out[k], b = b[0], b[1:]
-				}
-				k++
+			mid, hi := min(lo+width, n), min(lo+2*width, n)
+			switch {
+			case mid == hi || from[mid].less(from[mid-1]) == 0:
+				copy(to[lo:hi], from[lo:hi])
+			case hi-lo == 2*width:
+				mergeEqual(to[lo:hi], from[lo:mid], from[mid:hi])
+			default:
+				merge(to[lo:hi], from[lo:mid], from[mid:hi])
 			}
-			copy(out[k:], a)
-			copy(out[k+len(a):], b)
 		}
 		from, to = to, from
 	}
-	for i, p := range from {
-		perm[i] = p.i
+	for k, p := range from {
+		perm[k] = int32(p.i)
 	}
 }
 
-// pair is a sample with its index.
-type pair struct {
-	x float64
-	i int32
+// pair is a sample, as a number that is ordered as it, with its index.
+type pair struct{ key, i uint64 }
+
+func newPair(x float64, i int32) pair {
+	if x == 0 {
+		x = 0 // and not -0
+	}
+	b := math.Float64bits(x)
+	return pair{b ^ (uint64(int64(b)>>63) | 1<<63), uint64(i)}
+}
+
+// less returns 1 where p comes before q, else 0.
+func (p pair) less(q pair) uint64 {
+	_, c := bits.Sub64(p.i, q.i, 0)
+	_, c = bits.Sub64(p.key, q.key, c)
+	return c
+}
+
+// inOrder returns the first and the second of two.
+func inOrder(p, q pair) (pair, pair) {
+	m := -q.less(p)
+	k, i := (p.key^q.key)&m, (p.i^q.i)&m
+	return pair{p.key ^ k, p.i ^ i}, pair{q.key ^ k, q.i ^ i}
+}
+
+// network sorts four pairs.
+func network(p *[4]pair) {
+	a, b := inOrder(p[0], p[1])
+	c, d := inOrder(p[2], p[3])
+	a, c = inOrder(a, c)
+	b, d = inOrder(b, d)
+	b, c = inOrder(b, c)
+	p[0], p[1], p[2], p[3] = a, b, c, d
+}
+
+// mergeEqual merges two runs of equal length from both ends at once: as many steps
+// as a run is long, in which neither can end.
+func mergeEqual(to, a, b []pair) {
+	h := len(a)
+	b = b[:h]
+	low, high := to[:h], to[h:2*h]
+	i, j, p, q := 0, 0, h-1, h-1
+	for k := range low {
+		x, y := a[i], b[j]
+		c := y.less(x)
+		m := -c
+		low[k] = pair{x.key ^ (x.key^y.key)&m, x.i ^ (x.i^y.i)&m}
+		j += int(c)
+		i += 1 - int(c)
+		x, y = a[p], b[q]
+		c = y.less(x)
+		m = -c
+		high[h-1-k] = pair{y.key ^ (x.key^y.key)&m, y.i ^ (x.i^y.i)&m}
+		p -= int(c)
+		q += int(c) - 1
+	}
+}
+
+// merge merges two runs.
+func merge(to, a, b []pair) {
+	i, j := 0, 0
+	for i < len(a) && j < len(b) {
+		x, y := a[i], b[j]
+		c := y.less(x)
+		m := -c
+		to[i+j] = pair{x.key ^ (x.key^y.key)&m, x.i ^ (x.i^y.i)&m}
+		j += int(c)
+		i += 1 - int(c)
+	}
+	copy(to[i+j:], a[i:])
+	copy(to[j+len(a):], b[j:])
 }
