@@ -88,9 +88,9 @@ func (f *fn) log(out, x, a, b, c, d, e int) {
 	if f.wide {
 		f.i("VGETEXPPD", f.v(x), f.v(a))
 		f.i("VGETMANTPD", "$0", f.v(x), f.v(b))
-		f.i("VCMPPD", ge, f.c("sqrt2", 1.4142135623730951), f.v(b), "K1")
-		f.i("VMULPD", f.c("half", 0.5), f.v(b), "K1", f.v(b))
-		f.i("VADDPD", f.c("one", 1), f.v(a), "K1", f.v(a))
+		f.i("VCMPPD", ge, f.c("sqrt2", 1.4142135623730951), f.v(b), f.k())
+		f.i("VMULPD", f.c("half", 0.5), f.v(b), f.k(), f.v(b))
+		f.i("VADDPD", f.c("one", 1), f.v(a), f.k(), f.v(a))
 	} else {
 		f.i("VCMPPD", lt, f.c("smallest", 0x1p-1022), f.v(x), f.v(c))
 		f.opm("VMULPD", b, x, f.c("lift", 0x1p54))
@@ -146,8 +146,8 @@ func (f *fn) logAll(out, x, a, b, c, d, e int) {
 func (f *fn) logTop(out, x, t int) {
 	const notAtMost = "$0x16"
 	if f.wide {
-		f.i("VCMPPD", notAtMost, f.w("largest", 0x7fefffffffffffff), f.v(x), "K1")
-		f.i("VMOVAPD", f.v(x), "K1", f.v(out))
+		f.i("VCMPPD", notAtMost, f.w("largest", 0x7fefffffffffffff), f.v(x), f.k())
+		f.i("VMOVAPD", f.v(x), f.k(), f.v(out))
 		return
 	}
 	f.i("VCMPPD", notAtMost, f.w("largest", 0x7fefffffffffffff), f.v(x), f.v(t))
@@ -157,7 +157,7 @@ func (f *fn) logTop(out, x, t int) {
 func exp(f *fn) {
 	f.load("to_base", "DI", "x_base", "SI", "to_len", "CX")
 	f.expSetup()
-	f.each([]string{"DI", "SI"}, func(get func(string, int), put func(int, string)) {
+	f.eachWoven([]string{"DI", "SI"}, 7, pick(f, 28, 14), func(get func(string, int), put func(int, string)) {
 		get("SI", 0)
 		f.expAll(1, 0, 2, 3, 4, 5, 6)
 		put(1, "DI")
@@ -166,7 +166,7 @@ func exp(f *fn) {
 
 func log(f *fn) {
 	f.load("to_base", "DI", "x_base", "SI", "to_len", "CX")
-	f.each([]string{"DI", "SI"}, func(get func(string, int), put func(int, string)) {
+	f.eachWoven([]string{"DI", "SI"}, 7, pick(f, 28, 14), func(get func(string, int), put func(int, string)) {
 		get("SI", 0)
 		f.logAll(1, 0, 2, 3, 4, 5, 6)
 		put(1, "DI")
@@ -176,20 +176,13 @@ func log(f *fn) {
 func logistic(f *fn) {
 	f.load("to_base", "DI", "x_base", "SI", "to_len", "CX")
 	f.expSetup()
-	for i, name := range []string{"ref", "shift", "std", "rate"} {
-		f.bcast(f.arg(name), 8+i)
-	}
-	f.each([]string{"DI", "SI"}, func(get func(string, int), put func(int, string)) {
+	f.eachWoven([]string{"DI", "SI"}, 7, pick(f, 28, 14), func(get func(string, int), put func(int, string)) {
 		get("SI", 0)
-		f.sub(0, 0, 8)
-		f.sub(0, 0, 9)
-		f.div(0, 0, 10)
-		f.mul(0, 0, 11)
-		if f.wide {
-			f.opm("VPXORQ", 0, 0, f.w("sign", 1<<63))
-		} else {
-			f.opm("VXORPD", 0, 0, f.w("sign", 1<<63))
+		for i, name := range []string{"ref", "shift", "std", "rate"} {
+			f.bcast(f.arg(name), 1)
+			f.op([]string{"VSUBPD", "VSUBPD", "VDIVPD", "VMULPD"}[i], 0, 0, 1)
 		}
+		f.opm(pick(f, "VPXORQ", "VXORPD"), 0, 0, f.w("sign", 1<<63))
 		f.expAll(1, 0, 2, 3, 4, 5, 6)
 		f.get(f.c("one", 1), 2)
 		f.add(1, 2, 1)
@@ -233,24 +226,46 @@ func ratio(f *fn) {
 
 func lossKL(f *fn) {
 	f.load("x_base", "DI", "t_base", "SI", "r_base", "DX", "x_len", "CX")
-	f.bcast(f.arg("low"), 8)
-	f.clear(9, 10)
-	// x log(max(r,1e-300)) + (max(t,low)-x), or t where x is not above 0.
-	f.blocks([]string{"DI", "SI", "DX"}, func(h int, _ bool, get func(string, int), _ func(int, string)) {
-		get("DI", 0)
+	low, acc := pick(f, 31, 8), pick(f, 30, 9)
+	f.bcast(f.arg("low"), low)
+	f.clear(acc)
+	if !f.wide {
+		f.clear(acc + 1)
+	}
+	// x log(max(r,1e-300)) + (max(t,low)-x), or t where x is not above 0. Registers
+	// 0 to 6 and out.
+	term := func(h, out int, get func(string, int)) {
 		get("DX", 1)
 		f.get(f.c("tiny", 1e-300), 2)
 		f.op("VMAXPD", 1, 2, 1)
-		f.log(11, 1, 2, 3, 4, 5, 6)
-		f.logTop(11, 1, 2)
-		f.mul(11, 0, 11)
+		f.log(out, 1, 2, 3, 4, 5, 6)
+		f.logTop(out, 1, 2)
+		get("DI", 0)
+		f.mul(out, 0, out)
 		get("SI", 1)
-		f.op("VMAXPD", 2, 8, 1)
+		f.op("VMAXPD", 2, low, 1)
 		f.sub(2, 2, 0)
-		f.add(11, 11, 2)
-		f.choose0(1, 0, 11, 2)
-		f.add(9+h, 9+h, 1)
+		f.add(out, out, 2)
+		f.choose0(1, 0, out, 2)
+		f.add(acc+h, acc+h, 1)
+	}
+	if f.wide {
+		many, few := f.label("many"), f.label("few")
+		f.at(many)
+		f.i("CMPQ", "CX", "$24")
+		f.i("JLT", few)
+		f.weave(3, 8, func(u int) { term(0, 7, func(reg string, to int) { f.get(mem(64*u, reg), to) }) })
+		f.move(192, "DI", "SI", "DX")
+		f.i("SUBQ", "$24", "CX")
+		f.i("JMP", many)
+		f.at(few)
+	}
+	f.blocks([]string{"DI", "SI", "DX"}, func(h int, _ bool, get func(string, int), _ func(int, string)) {
+		term(h, pick(f, 7, 11), get)
 	})
+	if f.wide {
+		f.i("VMOVAPD", f.v(acc), f.v(9))
+	}
 	f.reduce([]int{9, 10}, 0)
 	f.i("VMOVSD", x(9), f.arg("ret"))
 }
@@ -258,8 +273,8 @@ func lossKL(f *fn) {
 // choose0 sets dst to b where a > 0; t is scratch.
 func (f *fn) choose0(dst, a, b, t int) {
 	if f.wide {
-		f.i("VCMPPD", gt, f.c("zero", 0), f.v(a), "K1")
-		f.i("VMOVAPD", f.v(b), "K1", f.v(dst))
+		f.i("VCMPPD", gt, f.c("zero", 0), f.v(a), f.k())
+		f.i("VMOVAPD", f.v(b), f.k(), f.v(dst))
 		return
 	}
 	f.i("VCMPPD", gt, f.c("zero", 0), f.v(a), f.v(t))

@@ -172,6 +172,10 @@ type fn struct {
 	name   string
 	offset map[string]int
 	labels int
+	// Of weave: the text of an instance, its number, and the registers each has.
+	captured []string
+	instance int
+	own      int
 }
 
 func newFn(t *text, k kernel, wide bool) *fn {
@@ -215,12 +219,38 @@ func (f *fn) end() {
 
 // i writes an instruction.
 func (f *fn) i(op string, args ...string) {
-	f.b.WriteString("\t" + op)
+	line := "\t" + op
 	if len(args) > 0 {
-		f.b.WriteString(" " + strings.Join(args, ", "))
+		line += " " + strings.Join(args, ", ")
 	}
-	f.b.WriteString("\n")
+	if f.own > 0 {
+		f.captured = append(f.captured, line)
+		return
+	}
+	f.b.WriteString(line + "\n")
 }
+
+// weave writes n instances of a straight text, instruction by instruction in turn:
+// a long chain alone would leave the units idle. Registers below own stand for
+// own·u and on in instance u; the others are shared. Where two instances add to the
+// same register they do so in their order.
+func (f *fn) weave(n, own int, text func(u int)) {
+	lines := make([][]string, n)
+	for u := range n {
+		f.instance, f.own, f.captured = u, own, nil
+		text(u)
+		lines[u] = f.captured
+	}
+	f.instance, f.own, f.captured = 0, 0, nil
+	for k := range lines[0] {
+		for u := range n {
+			f.b.WriteString(lines[u][k] + "\n")
+		}
+	}
+}
+
+// k is the mask register of the instance.
+func (f *fn) k() string { return fmt.Sprintf("K%d", 1+f.instance) }
 
 // arg is the operand of an argument, "x_base", "x_len" or "x".
 func (f *fn) arg(name string) string {
@@ -265,6 +295,9 @@ func (f *fn) halves(g func(h, off int)) {
 
 // v, x, y name vector registers: of the full width, and its parts.
 func (f *fn) v(i int) string {
+	if i < f.own {
+		i += f.instance * f.own
+	}
 	if f.wide {
 		return fmt.Sprintf("Z%d", i)
 	}
@@ -343,8 +376,8 @@ const (
 // is scratch.
 func (f *fn) choose(dst, a int, cmp, c, b string, t int) {
 	if f.wide {
-		f.i("VCMPPD", cmp, c, f.v(a), "K1")
-		f.i("VMOVUPD", b, "K1", f.v(dst))
+		f.i("VCMPPD", cmp, c, f.v(a), f.k())
+		f.i("VMOVUPD", b, f.k(), f.v(dst))
 		return
 	}
 	f.i("VCMPPD", cmp, c, f.v(a), f.v(t))
@@ -354,8 +387,8 @@ func (f *fn) choose(dst, a int, cmp, c, b string, t int) {
 // chooseReg is choose with c and b registers.
 func (f *fn) chooseReg(dst, a int, cmp string, c, b, t int) {
 	if f.wide {
-		f.i("VCMPPD", cmp, f.v(c), f.v(a), "K1")
-		f.i("VMOVAPD", f.v(b), "K1", f.v(dst))
+		f.i("VCMPPD", cmp, f.v(c), f.v(a), f.k())
+		f.i("VMOVAPD", f.v(b), f.k(), f.v(dst))
 		return
 	}
 	f.i("VCMPPD", cmp, f.v(c), f.v(a), f.v(t))
@@ -365,8 +398,8 @@ func (f *fn) chooseReg(dst, a int, cmp string, c, b, t int) {
 // keep zeroes dst where x cmp c does not hold.
 func (f *fn) keep(dst, a int, cmp, c string, t int) {
 	if f.wide {
-		f.i("VCMPPD", cmp, c, f.v(a), "K1")
-		f.i("VMOVAPD.Z", f.v(dst), "K1", f.v(dst))
+		f.i("VCMPPD", cmp, c, f.v(a), f.k())
+		f.i("VMOVAPD.Z", f.v(dst), f.k(), f.v(dst))
 		return
 	}
 	f.i("VCMPPD", cmp, c, f.v(a), f.v(t))
@@ -405,10 +438,32 @@ var single = []uint64{0, 0, 0, 0, 0, 0, 0, 0, ^uint64(0), 0, 0, 0, 0, 0, 0, 0}
 
 // each writes a loop over the n numbers of slices whose bases are in regs, n in CX:
 // body is written for full registers, and once more for the tail, with get and put
-// that take it into account. Mask registers: K7, or vector register 15.
+// that take it into account. Mask registers: K7, or vector register 15. Where own is
+// not 0, body uses only registers below it, and as many instances as there is room
+// for below limit are woven.
 func (f *fn) each(regs []string, body func(get func(reg string, to int), put func(from int, reg string))) {
+	f.eachWoven(regs, 0, 0, body)
+}
+
+func (f *fn) eachWoven(regs []string, own, limit int, body func(get func(reg string, to int), put func(from int, reg string))) {
 	loop, tail, done := f.label("loop"), f.label("tail"), f.label("done")
 	n := f.lanes()
+	if own > 0 {
+		u := limit / own
+		many, few := f.label("many"), f.label("few")
+		f.at(many)
+		f.i("CMPQ", "CX", fmt.Sprintf("$%d", u*n))
+		f.i("JLT", few)
+		f.weave(u, own, func(u int) {
+			body(func(reg string, to int) { f.get(mem(8*n*u, reg), to) }, func(from int, reg string) { f.put(from, mem(8*n*u, reg)) })
+		})
+		for _, r := range regs {
+			f.i("ADDQ", fmt.Sprintf("$%d", 8*n*u), r)
+		}
+		f.i("SUBQ", fmt.Sprintf("$%d", u*n), "CX")
+		f.i("JMP", many)
+		f.at(few)
+	}
 	f.at(loop)
 	f.i("CMPQ", "CX", fmt.Sprintf("$%d", n))
 	f.i("JLT", tail)

@@ -75,14 +75,23 @@ func build(f *fn) {
 		f.i("MOVQ", "BX", "R9")
 		f.i("MOVQ", "R12", "R10")
 		f.i("LEAQ", mem(off, "DI"), "R11")
-		f.loop("R10", func() {
-			value()
-			f.sub(0, 0, 8)
-			f.exp(1, 0, 2, 3, 4, 5, 6)
-			f.choose(1, 0, lt, f.c("flush", -300), f.c("zero", 0), 2)
-			f.put(1, "(R11)")
-			f.move(8, "R8", "R9")
-			f.move(64, "R11")
+		const own = 7
+		shift, top := pick(f, 27, 15), pick(f, 26, 14)
+		f.i("VMOVAPD", f.v(7), f.v(shift))
+		f.i("VMOVAPD", f.v(8), f.v(top))
+		f.groups("R10", pick(f, []int{3, 1}, []int{2, 1}), func(n int) {
+			f.weave(n, own, func(u int) {
+				f.bcast(mem(8*u, "R9"), 1)
+				f.mul(1, shift, 1)
+				f.bcast(mem(8*u, "R8"), 0)
+				f.add(0, 0, 1)
+				f.sub(0, 0, top)
+				f.exp(1, 0, 2, 3, 4, 5, 6)
+				f.choose(1, 0, lt, f.c("flush", -300), f.c("zero", 0), 2)
+				f.put(1, mem(64*u, "R11"))
+			})
+			f.move(8*n, "R8", "R9")
+			f.move(64*n, "R11")
 		})
 	})
 	f.i("MOVQ", "R12", "AX")
@@ -97,24 +106,29 @@ func build(f *fn) {
 func buildPower(f *fn) {
 	f.load("e_base", "DI", "s_base", "SI", "s_len", "CX", "m", "BX")
 	f.expSetup()
-	f.bcast(f.arg("y0"), 8)
-	f.bcast(f.arg("step"), 9)
 	done, block := f.label("done"), f.label("block")
 	f.at(block)
 	f.i("CMPQ", "CX", "$8")
 	f.i("JLT", done)
 	f.halves(func(h, off int) {
-		f.get(mem(off, "SI"), 7)
-		f.mul(0, 7, 8)
-		f.exp(10+2*h, 0, 2, 3, 4, 5, 6)
-		f.mul(0, 7, 9)
-		f.exp(11+2*h, 0, 2, 3, 4, 5, 6)
+		f.weave(2, 7, func(u int) {
+			f.get(mem(off, "SI"), 0)
+			f.bcast(f.arg([]string{"y0", "step"}[u]), 1)
+			f.mul(0, 0, 1)
+			f.exp(1, 0, 2, 3, 4, 5, 6)
+		})
+		if h < f.h()-1 { // kept from the other half, which uses all registers but two
+			f.i("VMOVAPD", f.v(1), f.v(14))
+			f.i("VMOVAPD", f.v(8), f.v(15))
+		}
 	})
+	p := func(h int) int { return pick(f, 1, []int{14, 1}[h]) }
+	r := func(h int) int { return pick(f, 8, []int{15, 8}[h]) }
 	f.i("MOVQ", "BX", "R10")
 	f.loop("R10", func() {
 		f.halves(func(h, off int) {
-			f.put(10+2*h, mem(off, "DI"))
-			f.mul(10+2*h, 10+2*h, 11+2*h)
+			f.put(p(h), mem(off, "DI"))
+			f.mul(p(h), p(h), r(h))
 		})
 		f.move(64, "DI")
 	})
