@@ -53,14 +53,18 @@ func (l Loss) parts(num, den, x, t []float64, low float64) {
 	x, t = x[:len(num)], t[:len(num)]
 	den = den[:len(num)]
 	for j := range num {
-		v := max(t[j], low)
-		switch l {
-		case Frobenius:
-			num[j], den[j] = x[j], v
-		default:
-			p := power(v, float64(l)-2)
-			num[j], den[j] = float64(x[j]*p), float64(v*p)
-		}
+		num[j], den[j] = x[j], max(t[j], low)
+	}
+	if l == Frobenius {
+		return
+	}
+	kernel.Log(num, den) // num is v^{β-2} for a while, see power
+	for j, v := range num {
+		num[j] = float64((float64(l) - 2) * v)
+	}
+	kernel.Exp(num, num)
+	for j, p := range num {
+		num[j], den[j] = float64(x[j]*p), float64(den[j]*p)
 	}
 }
 
@@ -128,14 +132,23 @@ func (l Loss) sum(x, t, num []float64, observed []bool, low float64) float64 {
 		return max(kernel.LossKL(x, t, num, low), 0)
 	}
 	var part [kernel.Lanes]float64
+	const chunk = 8 * kernel.Lanes
+	var logs [chunk]float64
 	for j, v := range x {
 		s := &part[j%kernel.Lanes]
+		if l == KL && j%chunk == 0 {
+			some := logs[:min(chunk, len(x)-j)]
+			for k := range some {
+				some[k] = max(num[j+k], tinyScale)
+			}
+			kernel.Log(some, some)
+		}
 		switch {
 		case observed != nil && !observed[j]:
 		case l != KL:
 			*s += l.value(v, t[j], low)
 		case v > 0:
-			*s += float64(v*elem.Log(max(num[j], tinyScale))) + (max(t[j], low) - v)
+			*s += float64(v*logs[j%chunk]) + (max(t[j], low) - v)
 		default:
 			*s += t[j]
 		}

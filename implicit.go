@@ -267,38 +267,6 @@ func (r *row) adjoint(zeta, v []float64) {
 	}
 }
 
-// entropic returns Σ_i ζ_i Cov_{M_i}(v, log M_i) - a_i Cov_{M_i}(λ, log M_i),
-// about each sample's likeliest level: what does not move adds nothing.
-func (r *row) entropic(zeta, v []float64) float64 {
-	const l = kernel.Lanes
-	total := 0.0
-	for i, z := range r.z[:r.n] {
-		e := r.e[i/l*l*r.m+i%l:]
-		top, best := 0, 0.0
-		for j, w := range r.w {
-			if p := float64(e[j*l] * w); p > best {
-				top, best = j, p
-			}
-		}
-		var mu, ml, mul float64
-		best *= 1e-25 // what is less adds nothing that could be seen
-		zi, ai, si := zeta[i], r.a[i], r.s[i]
-		for j, w := range r.w {
-			p := float64(e[j*l] * w)
-			if p <= best || j == top {
-				continue
-			}
-			u := float64(zi*(v[j]-v[top])) - float64(ai*(r.lam[j]-r.lam[top]))
-			t := (r.h[j] - r.h[top]) + float64(si*(r.cy[j]-r.cy[top]))
-			mu += float64(p * u)
-			ml += float64(p * t)
-			mul += float64(float64(p*u) * t)
-		}
-		total += mul/z - float64(mu/z*(ml/z))
-	}
-	return total
-}
-
 // weightAdjoint is the part of adjoint that the gradients in b and q need: λ and N.
 func (r *row) weightAdjoint(zeta, v []float64) {
 	r.factor()
@@ -355,7 +323,7 @@ func (r *row) rowTotals(out, sums []float64) {
 
 // others fills Y and Epsilon after adjoint. It uses sums.
 func (r *row) others(g *Gradient, zeta, v []float64) {
-	g.Epsilon = -r.entropic(zeta, v) / r.eps
+	g.Epsilon = -kernel.Entropic(r.e, r.w, r.z, zeta, r.a, r.s, v, r.lam, r.h, r.cy) / r.eps
 	weighted := make([]float64, r.np)
 	for i := range weighted {
 		weighted[i] = float64(zeta[i] * r.cx[i])

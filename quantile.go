@@ -253,9 +253,12 @@ func (t *Transport) potentials() {
 	for j := range t.G {
 		t.G[j] -= mean
 	}
+	logA := make([]float64, r.n)
+	kernel.Log(t.F, r.z)
+	kernel.Log(logA, r.a)
 	for i := range t.F {
 		// log Σ_j exp(h_j+s_i Y_j): what e and w leave out of Z is put back.
-		l := -elem.Log(r.z[i]) - r.mid
+		l := -t.F[i] - r.mid
 		if !r.power {
 			top := math.Inf(-1)
 			for j, y := range r.cy {
@@ -264,7 +267,7 @@ func (t *Transport) potentials() {
 			l -= top
 		}
 		if r.a[i] > 0 {
-			l += elem.Log(r.a[i])
+			l += logA[i]
 		}
 		d := r.cx[i] + delta
 		t.F[i] = float64(r.eps*l) + float64(d*d) + mean

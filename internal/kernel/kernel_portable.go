@@ -26,6 +26,10 @@ func covariance(out, e, w, z, zeta, a, v, lam, y []float64) {
 	covariance_g(out, e, w, z, zeta, a, v, lam, y)
 }
 
+func entropic(e, w, z, zeta, a, s, v, lam, h, y []float64) float64 {
+	return entropic_g(e, w, z, zeta, a, s, v, lam, h, y)
+}
+
 func combine(w, u, v []float64) { combine_g(w, u, v) }
 
 func dots(g, v, r []float64) { dots_g(g, v, r) }

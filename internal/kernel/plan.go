@@ -248,3 +248,39 @@ func covariance_g(out, e, w, z, zeta, a, v, lam, y []float64) {
 		out, z, zeta, a, e = out[Lanes:], z[Lanes:], zeta[Lanes:], a[Lanes:], e[Lanes*m:]
 	}
 }
+
+func entropic_g(e, w, z, zeta, a, s, v, lam, h, y []float64) float64 {
+	m := len(w)
+	v, lam, h, y = v[:m], lam[:m], h[:m], y[:m]
+	var total [Lanes]float64
+	for len(z) >= Lanes {
+		for l := range total {
+			row := e[l : Lanes*m]
+			top, best := 0, 0.0
+			for j, wj := range w {
+				if p := float64(row[Lanes*j] * wj); p > best {
+					top, best = j, p
+				}
+			}
+			best *= negligible
+			vt, lt, ht, yt := v[top], lam[top], h[top], y[top]
+			zl, al, sl := zeta[l], a[l], s[l]
+			var mu, ml, mul float64
+			for j, wj := range w {
+				p := float64(row[Lanes*j] * wj)
+				if p <= best {
+					continue
+				}
+				u := float64(zl*(v[j]-vt)) - float64(al*(lam[j]-lt))
+				t := (h[j] - ht) + float64(sl*(y[j]-yt))
+				pu := float64(p * u)
+				mu += pu
+				ml += float64(p * t)
+				mul += float64(pu * t)
+			}
+			total[l] += mul/z[l] - float64(mu/z[l]*(ml/z[l]))
+		}
+		z, zeta, a, s, e = z[Lanes:], zeta[Lanes:], a[Lanes:], s[Lanes:], e[Lanes*m:]
+	}
+	return Reduce(&total)
+}

@@ -540,6 +540,107 @@ func covariance(f *fn) {
 	})
 }
 
+func entropic(f *fn) {
+	// One offset, CX, for all that runs over samples; R12 is one of their bases.
+	f.load("e_base", "SI", "w_base", "DX", "v_base", "R9", "lam_base", "R10", "y_base", "R11", "h_base", "R8")
+	f.i("XORQ", "CX", "CX")
+	const (
+		p, du, dt, t, thr, ht, sums      = 0, 1, 2, 3, 4, 5, 6
+		vt, lt0, yt, zl, al, mu, ml, mul = 8, 9, 10, 11, 12, 13, 14, 15
+	)
+	f.clear(sums, sums+1)
+	next, done := f.label("next"), f.label("done")
+	f.at(next)
+	f.i("LEAQ", "7(CX)", "AX")
+	f.i("CMPQ", "AX", f.arg("z_len"))
+	f.i("JGE", done)
+	f.halves(func(half, off int) {
+		each := func(text func()) {
+			f.i("LEAQ", mem(off, "SI"), "AX")
+			f.i("XORQ", "BX", "BX")
+			l := f.label("level")
+			f.at(l)
+			f.bcast("(DX)(BX*8)", p)
+			f.opm("VMULPD", p, p, "(AX)")
+			text()
+			f.move(64, "AX")
+			f.i("INCQ", "BX")
+			f.i("CMPQ", "BX", f.arg("w_len"))
+			f.i("JLT", l)
+		}
+		sample := func(name string, r int) {
+			f.load(name+"_base", "R12")
+			f.get(mem(off, "R12", "CX*8"), r)
+		}
+		tops := []struct {
+			base string
+			r    int
+		}{{"R9", vt}, {"R10", lt0}, {"R11", yt}, {"R8", ht}}
+		for _, l := range tops {
+			f.bcast("("+l.base+")", l.r)
+		}
+		f.clear(thr)
+		each(func() {
+			if f.wide {
+				f.i("VCMPPD", gt, f.v(thr), f.v(p), "K1")
+				f.op("VMAXPD", thr, thr, p)
+				for _, l := range tops {
+					f.i("VBROADCASTSD", "("+l.base+")(BX*8)", "K1", f.v(l.r))
+				}
+				return
+			}
+			f.i("VCMPPD", gt, f.v(thr), f.v(p), f.v(t))
+			f.op("VMAXPD", thr, thr, p)
+			for _, l := range tops {
+				f.bcast("("+l.base+")(BX*8)", du)
+				f.i("VBLENDVPD", f.v(t), f.v(du), f.v(l.r), f.v(l.r))
+			}
+		})
+		f.opm("VMULPD", thr, thr, f.c("negligible", 1e-25))
+		sample("zeta", zl)
+		sample("a", al)
+		f.load("s_base", "R12")
+		f.clear(mu, ml, mul)
+		each(func() {
+			f.bcast("(R9)(BX*8)", du)
+			f.sub(du, du, vt)
+			f.mul(du, zl, du)
+			f.bcast("(R10)(BX*8)", t)
+			f.sub(t, t, lt0)
+			f.mul(t, al, t)
+			f.sub(du, du, t)
+			f.bcast("(R8)(BX*8)", dt)
+			f.sub(dt, dt, ht)
+			f.bcast("(R11)(BX*8)", t)
+			f.sub(t, t, yt)
+			f.opm("VMULPD", t, t, mem(off, "R12", "CX*8"))
+			f.add(dt, dt, t)
+			f.keep(p, p, gt, f.v(thr), t)
+			f.mul(du, p, du)
+			f.add(mu, mu, du)
+			f.mul(p, p, dt)
+			f.add(ml, ml, p)
+			f.mul(du, du, dt)
+			f.add(mul, mul, du)
+		})
+		sample("z", p)
+		f.div(mul, mul, p)
+		f.div(mu, mu, p)
+		f.div(ml, ml, p)
+		f.mul(mu, mu, ml)
+		f.sub(mul, mul, mu)
+		f.add(sums+half, sums+half, mul)
+	})
+	f.i("MOVQ", f.arg("w_len"), "AX")
+	f.i("SHLQ", "$6", "AX")
+	f.i("ADDQ", "AX", "SI")
+	f.i("ADDQ", "$8", "CX")
+	f.i("JMP", next)
+	f.at(done)
+	f.reduce([]int{sums, sums + 1}, 0)
+	f.i("VMOVSD", x(sums), f.arg("ret"))
+}
+
 func combine(f *fn) {
 	f.load("w_base", "DI", "w_len", "CX", "u_base", "DX", "u_len", "BX", "v_base", "SI")
 	f.i("MOVQ", "CX", "R11")
