@@ -1,5 +1,7 @@
 package main
 
+import "fmt"
+
 // The m × m system. A row of a matrix has a stride of whole blocks.
 
 // below makes the mask of the lanes below CX (< 8) ready, and with it that of lane
@@ -24,10 +26,23 @@ func (f *fn) below() {
 func factor(f *fn) {
 	// SI: row k, DX: k.
 	f.load("w_base", "DI", "d_base", "BX", "d_len", "DX", "floor_base", "R8", "l_base", "R9", "stride", "R11")
-	f.i("SHLQ", "$3", "R11")
 	f.i("MOVQ", "$0x3ff0000000000000", "AX")
 	f.i("MOVQ", "AX", "(BX)")
 	next, done := f.label("next"), f.label("done")
+	if f.wide {
+		small, large := f.label("small"), f.label("large")
+		f.i("CMPQ", "DX", "$2")
+		f.i("JLT", done)
+		f.i("CMPQ", "DX", "$16")
+		f.i("JGT", large)
+		f.i("CMPQ", "DX", "$8")
+		f.i("JLE", small)
+		f.factorInRegisters(16, done)
+		f.at(small)
+		f.factorInRegisters(8, done)
+		f.at(large)
+	}
+	f.i("SHLQ", "$3", "R11")
 	f.at(next)
 	f.i("DECQ", "DX")
 	f.i("CMPQ", "DX", "$1")
@@ -235,4 +250,69 @@ func solve(f *fn) {
 	f.i("ADDQ", "$8", "R12")
 	f.i("JMP", block)
 	f.at(done)
+}
+
+// factorInRegisters is factor for DX <= n vertices, n/8 blocks a row: all rows lie
+// in registers, row i's first block in i, its second, from row 9 on, in 7+i. It
+// jumps to done.
+func (f *fn) factorInRegisters(n int, done string) {
+	const pivot, l = 23, 24
+	second := func(i int) int { return 7 + i }
+	row := func(i int) string { return mem(8*n*i, "DI") }
+	start := make([]string, n)
+	for i := range start {
+		start[i] = f.label("from")
+	}
+	for i := 1; i < 8; i++ { // K_i: the lanes below i
+		f.i("MOVL", imm(1<<i-1), "AX")
+		f.i("KMOVB", "AX", fmt.Sprintf("K%d", i))
+	}
+	for i := 1; i < n; i++ {
+		f.get(row(i), i)
+		if i > 8 {
+			f.get(mem(8*n*i+64, "DI"), second(i))
+		}
+		if i < n-1 {
+			f.i("CMPQ", "DX", imm(i+1))
+			f.i("JEQ", start[i])
+		}
+	}
+	for k := n - 1; k > 0; k-- {
+		f.at(start[k])
+		switch {
+		case k < 8:
+			f.i("VMOVAPD.Z", f.v(k), fmt.Sprintf("K%d", k), f.v(0))
+		case k == 8:
+			f.i("VMOVAPD", f.v(k), f.v(0))
+		default:
+			f.i("VMOVAPD.Z", f.v(second(k)), fmt.Sprintf("K%d", k-8), f.v(0))
+			f.add(0, k, 0)
+		}
+		f.reduce([]int{0}, pivot)
+		f.i("VMOVSD", mem(8*k, "R8"), x(pivot))
+		f.i("VMAXSD", x(0), x(pivot), x(0))
+		f.i("VMOVSD", x(0), mem(8*k, "BX"))
+		f.i("VBROADCASTSD", x(0), f.v(pivot))
+		f.div(l, k, pivot)
+		f.put(l, row(k))
+		if k > 8 {
+			f.div(l, second(k), pivot)
+			f.put(l, mem(8*n*k+64, "DI"))
+		}
+		t := 25
+		update := func(i, to, from int) {
+			f.i("VMULPD.BCST", mem(8*n*k+8*i, "DI"), f.v(from), f.v(t))
+			f.add(to, to, t)
+			if t++; t > 31 {
+				t = 25
+			}
+		}
+		for i := k - 1; i > 0; i-- {
+			update(i, i, k)
+			if i > 8 {
+				update(i, second(i), second(k))
+			}
+		}
+	}
+	f.i("JMP", done)
 }

@@ -408,7 +408,7 @@ func (f *fn) keep(dst, a int, cmp, c string, t int) {
 }
 
 // reduce joins the lanes of a block, in registers r (of f.h() halves), into the
-// low lane of r[0]; t < 16 is scratch.
+// low lane of r[0]; t is scratch.
 func (f *fn) reduce(r []int, t int) {
 	a := r[0]
 	if f.wide {
@@ -417,10 +417,7 @@ func (f *fn) reduce(r []int, t int) {
 	} else {
 		f.i("VADDPD", y(r[1]), y(a), y(t))
 	}
-	f.i("VEXTRACTF128", "$1", y(t), x(r[0]&15))
-	if r[0] > 15 {
-		panic("reduce: " + f.name)
-	}
+	f.i(pick(f, "VEXTRACTF64X2", "VEXTRACTF128"), "$1", y(t), x(a))
 	f.i("VADDPD", x(a), x(t), x(a))
 	f.i("VPERMILPD", "$1", x(a), x(t))
 	f.i("VADDSD", x(t), x(a), x(a))
