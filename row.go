@@ -180,15 +180,16 @@ func (r *row) setEpsilon(eps float64) {
 }
 
 // order fills perm with the indices of x in increasing order, equal values by
-// index. With keep, perm may be nearly right and is mended by insertion; when that
-// moves more than 4n entries, it is sorted: runs of four by a network, then merged,
+// index. With keep, perm may be nearly right and is mended by insertion; where that
+// moves more than eight entries for each, it is sorted: runs of four by a network, then merged,
 // without branches, for where the order is not known there is nothing that a
 // processor could foresee. work has twice the length of perm.
 func order(perm []int32, x []float64, work []pair, keep bool) {
 	n := len(perm)
+	const allowed = 8 // moves of an entry, above which merging is faster
 	if keep {
-		moves := 0
-		for i := 1; i < n && moves <= 4*n; i++ {
+		i, moves := 1, 0
+		for ; i < n && moves <= allowed*(i+8); i++ {
 			p := perm[i]
 			v := x[p]
 			k := i
@@ -199,7 +200,7 @@ func order(perm []int32, x []float64, work []pair, keep bool) {
 			perm[k] = p
 			moves += i - k
 		}
-		if moves <= 4*n {
+		if i >= n {
 			return
 		}
 	} else {
