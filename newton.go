@@ -64,10 +64,11 @@ func (r *row) roundingFloor() float64 { return min(r.rounding(), 1e-6) }
 // J+1 of the monotone transport, in centred x: where M_i,J+1 = M_iJ. A sample
 // that is shared between the two columns in shares l and r puts the threshold
 // where the softmax at it splits the same way; a boundary between two samples
-// goes half way.
+// goes half way. It uses logs, dir and try.
 func (r *row) initial(tau []float64) {
 	const tiny = 1e-10
 	m, n := r.m, r.n
+	shares, least, most := r.logs[:m-1], r.dir, r.try // r/l, and between what tau_J lies
 	at := func(p int) float64 { return r.cx[r.perm[p]] }
 	cumB := 0.0
 	p, below := 0, 0.0 // sample p in order, mass below it
@@ -98,21 +99,26 @@ func (r *row) initial(tau []float64) {
 		}
 		sl := cumB - max(below, prevB)
 		sr := min(above, nextB) - cumB
+		tau[J], shares[J] = at(p), 1
 		switch {
 		case sr <= tiny*ap:
-			tau[J] = right
+			least[J], most[J] = right, right
 		case sl <= tiny*ap:
-			tau[J] = left
+			least[J], most[J] = left, left
 		default:
-			t := at(p) - float64(width*elem.Log(sr/sl))
+			shares[J], least[J], most[J] = sr/sl, math.Inf(-1), math.Inf(1)
 			if bounded[0] {
-				t = max(t, left)
+				least[J] = left
 			}
 			if bounded[1] {
-				t = min(t, right)
+				most[J] = right
 			}
-			tau[J] = t
 		}
+	}
+	kernel.Log(shares, shares)
+	for J, l := range shares {
+		width := r.eps / (2 * r.dy[J])
+		tau[J] = min(max(tau[J]-float64(width*l), least[J]), most[J])
 	}
 }
 
@@ -293,16 +299,20 @@ func (r *row) relative() float64 {
 
 // logResidual fills logs_j = log(b_j/c_j) and returns the largest magnitude.
 func (r *row) logResidual(rel float64) float64 {
-	top := 0.0
-	for j, b := range r.b {
-		c := max(r.c[j], 1e-300)
-		var l float64
-		if e := (b - c) / c; rel < 1e-3 {
-			l = e - float64(float64(e*e)*0.5) + float64(e*e*e)/3
-		} else {
-			l = elem.Log(b / c)
+	if rel < 1e-3 {
+		for j, b := range r.b {
+			c := max(r.c[j], 1e-300)
+			e := (b - c) / c
+			r.logs[j] = e - float64(float64(e*e)*0.5) + float64(e*e*e)/3
 		}
-		r.logs[j] = l
+	} else {
+		for j, b := range r.b {
+			r.logs[j] = b / max(r.c[j], 1e-300)
+		}
+		kernel.Log(r.logs, r.logs)
+	}
+	top := 0.0
+	for _, l := range r.logs {
 		top = max(top, math.Abs(l))
 	}
 	return top
