@@ -17,6 +17,7 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -42,25 +43,28 @@ func power(t, p float64) float64 { return elem.Exp(float64(p * elem.Log(t))) }
 // ∂Δ/∂t is den - num. t is not let fall below low. den is 1 under KL, and may be
 // nil there.
 func (l Loss) parts(num, den, x, t []float64, low float64) {
-	x, t = x[:len(num)], t[:len(num)]
-	if l == KL && den == nil {
-		for j := range num {
-			num[j] = x[j] / max(t[j], low)
+	if l == KL {
+		kernel.Ratio(num, x, t, low)
+		for j := range den {
+			den[j] = 1
 		}
 		return
 	}
+	x, t = x[:len(num)], t[:len(num)]
 	den = den[:len(num)]
 	for j := range num {
-		v := max(t[j], low)
-		switch l {
-		case KL:
-			num[j], den[j] = x[j]/v, 1
-		case Frobenius:
-			num[j], den[j] = x[j], v
-		default:
-			p := power(v, float64(l)-2)
-			num[j], den[j] = float64(x[j]*p), float64(v*p)
-		}
+		num[j], den[j] = x[j], max(t[j], low)
+	}
+	if l == Frobenius {
+		return
+	}
+	kernel.Log(num, den) // num is v^{β-2} for a while, see power
+	for j, v := range num {
+		num[j] = float64((float64(l) - 2) * v)
+	}
+	kernel.Exp(num, num)
+	for j, p := range num {
+		num[j], den[j] = float64(x[j]*p), float64(den[j]*p)
 	}
 }
 
@@ -124,19 +128,32 @@ func (l Loss) value(x, t, low float64) float64 {
 // sum returns Σ Δ(x_j,t_j) over the observed cells (nil: all). num is what parts
 // made of them: it holds the ratio that KL takes the logarithm of.
 func (l Loss) sum(x, t, num []float64, observed []bool, low float64) float64 {
-	s := 0.0
+	if l == KL && observed == nil {
+		return max(kernel.LossKL(x, t, num, low), 0)
+	}
+	var part [kernel.Lanes]float64
+	const chunk = 8 * kernel.Lanes
+	var logs [chunk]float64
 	for j, v := range x {
+		s := &part[j%kernel.Lanes]
+		if l == KL && j%chunk == 0 {
+			some := logs[:min(chunk, len(x)-j)]
+			for k := range some {
+				some[k] = max(num[j+k], tinyScale)
+			}
+			kernel.Log(some, some)
+		}
 		switch {
 		case observed != nil && !observed[j]:
 		case l != KL:
-			s += l.value(v, t[j], low)
+			*s += l.value(v, t[j], low)
 		case v > 0:
-			s += float64(v*elem.Log(max(num[j], tinyScale))) + (max(t[j], low) - v)
+			*s += float64(v*logs[j%chunk]) + (max(t[j], low) - v)
 		default:
-			s += t[j]
+			*s += t[j]
 		}
 	}
-	return max(s, 0) // it is one; rounding may say otherwise of a perfect fit
+	return max(kernel.Reduce(&part), 0) // it is one; rounding may say otherwise of a perfect fit
 }
 
 const tinyScale = 1e-300

@@ -115,6 +115,11 @@
 //	codec.go      files                           checkpoint.go fits that stop and go on
 //	internal/kernel     loops over samples        internal/laplacian  the m × m system
 //	internal/elem       exp, log, normal quantile internal/adam, pool, random
+//	internal/cpu        which assembly may run
+//
+// On amd64 the loops of internal/kernel, laplacian and adam run in assembly for
+// AVX-512 or AVX2, with the bits of the loops in Go. A build with -tags purego
+// leaves it out.
 //
 // A build with -tags invariants checks plan, marginals and order after every
 // solve (invariants.go).

@@ -244,19 +244,16 @@ func tangent(g, w []float64) {
 
 // pairs fills sums with N_jk = Σ_i ζ_i M_ij M_ik, and out_j with Σ_k (v_j-v_k) N_jk.
 func (r *row) pairs(out, zeta, v []float64) {
-	m := r.m
-	for i, z := range r.z {
-		r.v[i] = zeta[i] / float64(z*z)
-	}
-	r.expand(r.sums, r.v)
-	clear(out)
-	for j := range m {
-		for k, s := range r.sums[j*m : j*m+j] {
-			t := float64((v[j] - v[k]) * s)
-			out[j] += t
-			out[k] -= t
-		}
-	}
+	kernel.Weigh(r.v, zeta, r.z)
+	r.expand(r.sums, r.total, r.v)
+	r.differences(out, r.sums, v)
+}
+
+// differences fills out_j = Σ_k (v_j-v_k) g_jk for a symmetric g. It uses inc and work.
+func (r *row) differences(out, g, v []float64) {
+	copy(r.inc, v)
+	kernel.Differences(r.work[:r.mp], g, r.inc[:r.mp], r.m)
+	copy(out, r.work)
 }
 
 // adjoint fills lam with λ, up to a constant, and gx with the gradient at x̃; sums then holds N.
@@ -268,38 +265,6 @@ func (r *row) adjoint(zeta, v []float64) {
 	for i := range r.gx {
 		r.gx[i] *= scale
 	}
-}
-
-// entropic returns Σ_i ζ_i Cov_{M_i}(v, log M_i) - a_i Cov_{M_i}(λ, log M_i),
-// about each sample's likeliest level: what does not move adds nothing.
-func (r *row) entropic(zeta, v []float64) float64 {
-	const l = kernel.Lanes
-	total := 0.0
-	for i, z := range r.z[:r.n] {
-		e := r.e[i/l*l*r.m+i%l:]
-		top, best := 0, 0.0
-		for j, w := range r.w {
-			if p := float64(e[j*l] * w); p > best {
-				top, best = j, p
-			}
-		}
-		var mu, ml, mul float64
-		best *= 1e-25 // what is less adds nothing that could be seen
-		zi, ai, si := zeta[i], r.a[i], r.s[i]
-		for j, w := range r.w {
-			p := float64(e[j*l] * w)
-			if p <= best || j == top {
-				continue
-			}
-			u := float64(zi*(v[j]-v[top])) - float64(ai*(r.lam[j]-r.lam[top]))
-			t := (r.h[j] - r.h[top]) + float64(si*(r.cy[j]-r.cy[top]))
-			mu += float64(p * u)
-			ml += float64(p * t)
-			mul += float64(float64(p*u) * t)
-		}
-		total += mul/z - float64(mu/z*(ml/z))
-	}
-	return total
 }
 
 // weightAdjoint is the part of adjoint that the gradients in b and q need: λ and N.
@@ -317,14 +282,10 @@ func (r *row) weightAdjoint(zeta, v []float64) {
 // the residual ρ - Lλ says is missing: levels of little weight may have a λ so
 // large that the differences between the others are lost in its last place.
 func (r *row) regauge() {
-	m := r.m
 	res := r.rho
-	for j := range m {
-		for k, g := range r.gram[j*m : j*m+j] {
-			t := float64((r.lam[j] - r.lam[k]) * g)
-			res[j] -= t
-			res[k] += t
-		}
+	r.differences(r.work, r.gram, r.lam)
+	for j, t := range r.work {
+		res[j] -= t
 	}
 	center(res, r.b)
 	laplacian.Solve(r.fac, r.piv, res)
@@ -349,14 +310,12 @@ func (r *row) regauge() {
 	}
 }
 
-// rowTotals fills out_j = Σ_k N_jk of a lower triangle.
+// rowTotals fills out_j = Σ_k N_jk of a symmetric matrix.
 func (r *row) rowTotals(out, sums []float64) {
-	m := r.m
+	out = out[:r.m]
 	clear(out)
-	for j := range m {
-		out[j] += sums[j*m+j]
-		for k, s := range sums[j*m : j*m+j] {
-			out[j] += s
+	for j := range r.m {
+		for k, s := range sums[j*r.mp : j*r.mp+r.m] {
 			out[k] += s
 		}
 	}
@@ -364,7 +323,7 @@ func (r *row) rowTotals(out, sums []float64) {
 
 // others fills Y and Epsilon after adjoint. It uses sums.
 func (r *row) others(g *Gradient, zeta, v []float64) {
-	g.Epsilon = -r.entropic(zeta, v) / r.eps
+	g.Epsilon = -kernel.Entropic(r.e, r.w, r.z, zeta, r.a, r.s, v, r.lam, r.h, r.cy) / r.eps
 	weighted := make([]float64, r.np)
 	for i := range weighted {
 		weighted[i] = float64(zeta[i] * r.cx[i])

@@ -53,11 +53,7 @@ import (
 
 // rounding is the relative error of c that rounding in the logits leaves.
 func (r *row) rounding() float64 {
-	top := 0.0
-	for _, v := range r.s {
-		top = max(top, math.Abs(v))
-	}
-	return 8 * unit * (1 + float64(2*top*r.edge))
+	return 8 * unit * (1 + float64(2*r.steep*r.edge))
 }
 
 // roundingFloor is the error at which a plan is called converged whatever the
@@ -68,10 +64,11 @@ func (r *row) roundingFloor() float64 { return min(r.rounding(), 1e-6) }
 // J+1 of the monotone transport, in centred x: where M_i,J+1 = M_iJ. A sample
 // that is shared between the two columns in shares l and r puts the threshold
 // where the softmax at it splits the same way; a boundary between two samples
-// goes half way.
+// goes half way. It uses logs, dir and try.
 func (r *row) initial(tau []float64) {
 	const tiny = 1e-10
 	m, n := r.m, r.n
+	shares, least, most := r.logs[:m-1], r.dir, r.try // r/l, and between what tau_J lies
 	at := func(p int) float64 { return r.cx[r.perm[p]] }
 	cumB := 0.0
 	p, below := 0, 0.0 // sample p in order, mass below it
@@ -102,21 +99,26 @@ func (r *row) initial(tau []float64) {
 		}
 		sl := cumB - max(below, prevB)
 		sr := min(above, nextB) - cumB
+		tau[J], shares[J] = at(p), 1
 		switch {
 		case sr <= tiny*ap:
-			tau[J] = right
+			least[J], most[J] = right, right
 		case sl <= tiny*ap:
-			tau[J] = left
+			least[J], most[J] = left, left
 		default:
-			t := at(p) - float64(width*elem.Log(sr/sl))
+			shares[J], least[J], most[J] = sr/sl, math.Inf(-1), math.Inf(1)
 			if bounded[0] {
-				t = max(t, left)
+				least[J] = left
 			}
 			if bounded[1] {
-				t = min(t, right)
+				most[J] = right
 			}
-			tau[J] = t
 		}
+	}
+	kernel.Log(shares, shares)
+	for J, l := range shares {
+		width := r.eps / (2 * r.dy[J])
+		tau[J] = min(max(tau[J]-float64(width*l), least[J]), most[J])
 	}
 }
 
@@ -152,12 +154,8 @@ func (r *row) build(h []float64) {
 	r.built = true
 	r.power = false
 	if r.regular {
-		top := 0.0
-		for _, v := range r.s {
-			top = max(top, math.Abs(v))
-		}
 		lo, hi := bounds(h)
-		if top*r.edge <= maxPower && hi-lo <= maxRange {
+		if r.steep*r.edge <= maxPower && hi-lo <= maxRange {
 			r.power = true
 			clear(r.href)
 			kernel.BuildPower(r.e, r.s, r.cy[0], r.step, r.m)
@@ -170,27 +168,30 @@ func (r *row) build(h []float64) {
 	r.expansion()
 }
 
-// expansion fills ratio_jk, j >= k, with E_j E_k over the square (or the product
-// of neighbours) in the middle between j and k: exp(href_j+href_k-...).
+// expansion fills ratio_jk with E_j E_k over the square (or the product of
+// neighbours) in the middle between j and k: exp(href_j+href_k-...).
 func (r *row) expansion() {
-	m := r.m
-	if !r.regular {
+	m, mp := r.m, r.mp
+	if !r.regular || r.power && r.flat {
 		return
 	}
-	for j := range m {
-		for k := range j + 1 {
-			mid := (j + k) / 2
-			up := mid
-			if (j+k)%2 == 1 {
-				up = mid + 1
+	clear(r.ratio)
+	if !r.power {
+		for j := range m {
+			for k := range j - 1 {
+				mid := (j + k) / 2
+				up := (j + k + 1) / 2
+				r.ratio[j*mp+k] = min((r.href[j]-r.href[up])+(r.href[k]-r.href[mid]), 700)
 			}
-			v := 1.0
-			if !r.power && j-k > 1 {
-				v = elem.Exp(min((r.href[j]-r.href[up])+(r.href[k]-r.href[mid]), 700))
-			}
-			r.ratio[j*m+k] = v
 		}
 	}
+	kernel.Exp(r.ratio, r.ratio)
+	for j := range m {
+		for k, v := range r.ratio[j*mp : j*mp+j] {
+			r.ratio[k*mp+j] = v
+		}
+	}
+	r.flat = r.power
 }
 
 // middle returns (a+b)/2 without overflow.
@@ -226,25 +227,18 @@ func (r *row) evaluate(h []float64) {
 		}
 	}
 	for j, v := range h {
-		r.w[j] = elem.Exp(v - r.href[j] - r.mid)
+		r.w[j] = v - r.href[j] - r.mid
 	}
+	kernel.Exp(r.w, r.w)
 	kernel.RowSums(r.z, r.e, r.w)
 }
 
 // pass evaluates the row at h, with the Gram matrix and the column sums c.
 func (r *row) pass(h []float64) {
-	m := r.m
 	r.evaluate(h)
-	for i, z := range r.z {
-		r.v[i] = r.a[i] / float64(z*z)
-	}
-	r.expand(r.gram, r.v)
-	for j := range r.c {
-		s := 0.0
-		for k := range m {
-			s += r.gram[max(j, k)*m+min(j, k)]
-		}
-		r.c[j] = s
+	kernel.Weigh(r.v, r.a, r.z)
+	r.expand(r.gram, r.c, r.v)
+	for _, s := range r.c {
 		if s < 1e-100 { // flushed to 0: the Hankel form has lost what lies beside it
 			r.direct()
 			return
@@ -254,54 +248,42 @@ func (r *row) pass(h []float64) {
 
 // direct evaluates Gram matrix and column sums without the Hankel form.
 func (r *row) direct() {
-	m := r.m
-	kernel.Gram(r.gram, r.e, r.v, m)
+	kernel.Gram(r.gram, r.e, r.v, r.m)
 	r.weigh(r.gram)
-	for i, z := range r.z {
-		r.v[i] = r.a[i] / z
-	}
+	kernel.Divide(r.v, r.a, r.z)
 	kernel.ColSums(r.c, r.e, r.v)
 	for j := range r.c {
 		r.c[j] *= r.w[j]
 	}
 }
 
-// expand fills the lower triangle of g_jk = Σ_i v_i Z_i² M_ij M_ik.
-func (r *row) expand(g, v []float64) {
-	m := r.m
-	if !r.regular {
-		kernel.Gram(g, r.e, v, m)
-		r.weigh(g)
+// expand fills g_jk = Σ_i v_i Z_i² M_ij M_ik and its row sums.
+func (r *row) expand(g, total, v []float64) {
+	m, mp := r.m, r.mp
+	if r.regular {
+		kernel.Moments(r.mu[:2*m], r.e, v)
+		kernel.Hankel(g, total[:mp], r.mu, r.ratio, r.w[:mp], m)
 		return
 	}
-	kernel.Moments(r.dg, r.od, r.e, v)
+	kernel.Gram(g, r.e, v, m)
+	r.weigh(g)
+	clear(total)
 	for j := range m {
-		wj := r.w[j]
-		to, by := g[j*m:j*m+j+1], r.ratio[j*m:j*m+j+1]
-		for k := range to {
-			s := r.dg[(j+k)>>1]
-			if (j+k)&1 == 1 {
-				s = r.od[(j+k)>>1]
-			}
-			t := float64(s*by[k]) * float64(wj*r.w[k])
-			if math.Abs(t) < decouple {
-				t = 0
-			}
-			to[k] = t
+		for k, t := range g[j*mp : j*mp+m] {
+			total[k] += t
 		}
 	}
 }
 
-// weigh turns sums over E into sums over E W.
+// weigh turns the lower triangle of sums over E into sums over E W, both triangles.
 func (r *row) weigh(g []float64) {
-	m := r.m
-	for j := range m {
+	for j := range r.m {
 		for k := range j + 1 {
-			t := g[j*m+k] * r.w[j] * r.w[k]
+			t := g[j*r.mp+k] * r.w[j] * r.w[k]
 			if math.Abs(t) < decouple {
 				t = 0
 			}
-			g[j*m+k] = t
+			g[j*r.mp+k], g[k*r.mp+j] = t, t
 		}
 	}
 }
@@ -317,16 +299,20 @@ func (r *row) relative() float64 {
 
 // logResidual fills logs_j = log(b_j/c_j) and returns the largest magnitude.
 func (r *row) logResidual(rel float64) float64 {
-	top := 0.0
-	for j, b := range r.b {
-		c := max(r.c[j], 1e-300)
-		var l float64
-		if e := (b - c) / c; rel < 1e-3 {
-			l = e - float64(float64(e*e)*0.5) + float64(e*e*e)/3
-		} else {
-			l = elem.Log(b / c)
+	if rel < 1e-3 {
+		for j, b := range r.b {
+			c := max(r.c[j], 1e-300)
+			e := (b - c) / c
+			r.logs[j] = e - float64(float64(e*e)*0.5) + float64(e*e*e)/3
 		}
-		r.logs[j] = l
+	} else {
+		for j, b := range r.b {
+			r.logs[j] = b / max(r.c[j], 1e-300)
+		}
+		kernel.Log(r.logs, r.logs)
+	}
+	top := 0.0
+	for _, l := range r.logs {
 		top = max(top, math.Abs(l))
 	}
 	return top
@@ -344,7 +330,7 @@ func (r *row) factor() {
 	for j, c := range r.c {
 		r.floor[j] = max(1e-15*max(c, r.b[j]), 1e-290)
 	}
-	laplacian.Factor(r.fac, r.piv, r.floor)
+	laplacian.Factor(r.fac, r.piv, r.floor, r.work[:r.mp])
 }
 
 // slope returns d·(b-c), the derivative of D along d.
@@ -379,8 +365,9 @@ type outcome struct {
 // stands at the last pass: h, e, w, z, gram and c belong together. ws may be nil.
 func (r *row) solve(tol float64, maxPasses int, ws *warm) outcome {
 	m := r.m
-	tau := r.tau[:m-1]
-	r.initial(tau)
+	tau, start := r.tau[:m-1], r.cum[:m-1]
+	r.initial(start)
+	copy(tau, start)
 	if ws != nil && ws.valid {
 		for J := range tau {
 			tau[J] += ws.offset[J]
@@ -390,8 +377,7 @@ func (r *row) solve(tol float64, maxPasses int, ws *warm) outcome {
 	want := max(tol, r.roundingFloor())
 	out := r.fast(tol, want, min(maxPasses, 16), maxPasses)
 	if !out.converged && out.passes < maxPasses {
-		r.initial(tau)
-		r.fromThresholds(r.h, tau)
+		r.fromThresholds(r.h, start)
 		out = r.safe(want, maxPasses, out)
 	}
 	if invariants {
@@ -400,10 +386,9 @@ func (r *row) solve(tol float64, maxPasses int, ws *warm) outcome {
 	if ws != nil {
 		ws.valid = out.converged && out.passes <= 12
 		if ws.valid {
-			r.initial(r.cum[:m-1])
 			r.thresholds(tau, r.h)
 			for J := range tau {
-				ws.offset[J] = tau[J] - r.cum[J]
+				ws.offset[J] = tau[J] - start[J]
 				if ws.offset[J]-ws.offset[J] != 0 {
 					ws.valid = false
 				}

@@ -27,7 +27,7 @@ func (r *row) coupling() float64 {
 	for J := range m - 1 {
 		s := 0.0
 		for k := J + 1; k < m; k++ {
-			for _, g := range r.gram[k*m : k*m+J+1] {
+			for _, g := range r.gram[k*r.mp : k*r.mp+J+1] {
 				s += g
 			}
 		}

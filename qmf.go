@@ -421,13 +421,9 @@ func (f *qmfFit) em(v *visitor, i int) {
 	if f.lambda > 0 {
 		f.prior(v, i, d0)
 	}
-	for j, z := range r.z {
-		r.v[j] = v.s[j] / z
-	}
+	kernel.Divide(r.v, v.s, r.z)
 	kernel.ColSums(v.den, r.e, r.v)
-	for j, z := range r.z {
-		r.v[j] = v.g[j] / z
-	}
+	kernel.Divide(r.v, v.g, r.z)
 	kernel.ColSums(v.num, r.e, r.v)
 	num, den := 0.0, 0.0
 	for l := m - 1; l >= 0; l-- {
@@ -531,9 +527,7 @@ func (f *qmfFit) visit(worker, slot int) {
 		v.gu[t] = float64(v.gu[t]*u[t]) + float64(pen*f.logU[lo+t])
 	}
 	adam.Step(f.logU[lo:hi], v.gu, f.momU.mu[lo:hi], f.momU.nu[lo:hi], rate, step)
-	for t := range u {
-		u[t] = elem.Exp(f.logU[lo+t])
-	}
+	kernel.Exp(u, f.logU[lo:hi])
 }
 
 // unit is what the loss of row i grows with; part is its share of the whole.
@@ -711,9 +705,7 @@ func (f *qmfFit) stepRowV(_, t int) {
 		g[j] = float64(g[j]*v[j]) + float64(pen*lv[j])
 	}
 	adam.Step(lv[:f.n], g[:f.n], f.momV.mu[lo:hi], f.momV.nu[lo:hi], f.batch.rate, f.stepsV)
-	for j := range lv[:f.n] {
-		v[j] = elem.Exp(lv[j])
-	}
+	kernel.Exp(v[:f.n], lv)
 }
 
 // qmfState is what a model is made of, kept of the best epoch.

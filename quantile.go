@@ -253,9 +253,12 @@ func (t *Transport) potentials() {
 	for j := range t.G {
 		t.G[j] -= mean
 	}
+	logA := make([]float64, r.n)
+	kernel.Log(t.F, r.z)
+	kernel.Log(logA, r.a)
 	for i := range t.F {
 		// log Σ_j exp(h_j+s_i Y_j): what e and w leave out of Z is put back.
-		l := -elem.Log(r.z[i]) - r.mid
+		l := -t.F[i] - r.mid
 		if !r.power {
 			top := math.Inf(-1)
 			for j, y := range r.cy {
@@ -264,7 +267,7 @@ func (t *Transport) potentials() {
 			l -= top
 		}
 		if r.a[i] > 0 {
-			l += elem.Log(r.a[i])
+			l += logA[i]
 		}
 		d := r.cx[i] + delta
 		t.F[i] = float64(r.eps*l) + float64(d*d) + mean
@@ -389,7 +392,12 @@ func (r *row) quantile(t, q []float64) {
 	kernel.Average(t, r.e, r.w, r.z, q[0], r.inc)
 	run, top := q[0], q[len(q)-1]
 	for _, i := range r.perm[:r.n] {
-		run = max(run, min(t[i], top))
+		if v := t[i]; v > run {
+			run = v
+			if v > top {
+				run = top
+			}
+		}
 		t[i] = run
 	}
 	if invariants {
@@ -405,9 +413,7 @@ func (r *row) ends() (low, high float64) { return r.x[r.perm[0]], r.x[r.perm[r.n
 func (r *row) sorted(out []float64) {
 	low, high := r.ends()
 	unit := scaleOf([]float64{low, high})
-	for i, z := range r.z {
-		r.v[i] = r.a[i] / z
-	}
+	kernel.Divide(r.v, r.a, r.z)
 	kernel.ColSums(r.lam, r.e, r.v)
 	for i := range r.v {
 		r.v[i] *= r.x[i]/unit - low/unit
@@ -452,12 +458,13 @@ func (r *row) farColumn(j int, low float64) float64 {
 func (r *row) fork() *row {
 	f := *r
 	m := r.m
-	buf := make([]float64, 2*r.np+9*m+2*m*m)
+	buf := make([]float64, 2*r.np+11*r.mp+m+2*m*r.mp)
 	take := func(k int) (v []float64) { v, buf = buf[:k:k], buf[k:]; return v }
 	f.v, f.gx = take(r.np), take(r.np)
-	for _, p := range []*[]float64{&f.dg, &f.od, &f.piv, &f.floor, &f.lam, &f.rho, &f.inc, &f.dir, &f.cum} {
-		*p = take(m)
+	for _, p := range []*[]float64{&f.piv, &f.floor, &f.lam, &f.rho, &f.inc, &f.dir, &f.cum, &f.total, &f.work} {
+		*p = take(r.mp)[:m]
 	}
-	f.fac, f.sums = take(m*m), take(m*m)
+	f.mu = take(m + r.mp)
+	f.fac, f.sums = take(m*r.mp), take(m*r.mp)
 	return &f
 }

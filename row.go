@@ -6,6 +6,7 @@ package quantmf
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/quantmf/quantmf/internal/kernel"
 )
@@ -17,6 +18,7 @@ const unit = 0x1p-53 // u, the unit roundoff
 // blocks; padding has weight 0.
 type row struct {
 	n, np, m int
+	mp       int // m padded: the stride of m × m matrices
 	eps      float64
 
 	x      []float64 // the samples as given, np
@@ -26,6 +28,7 @@ type row struct {
 	xc     float64   // centre of xs
 	cx     []float64 // X, np
 	s      []float64 // 2X/ε, np
+	steep  float64   // max|s|
 
 	y       []float64 // targets as given
 	yc      float64
@@ -42,38 +45,41 @@ type row struct {
 	e, w, z []float64 // kernel np×m, level weights, row sums
 	v       []float64 // row weights of a sum, np
 	mid     float64   // log of what w is divided by
-	dg, od  []float64
-	ratio   []float64 // exp(href_j+href_k-href_mid...) of the Hankel expansion, m×m
-	gram    []float64 // Mᵀ diag(a) M, m×m, lower triangle
+	mu      []float64 // the 2m-1 sums that hold a Gram matrix on a regular grid, m+mp
+	ratio   []float64 // exp(href_j+href_k-href_mid...) of the Hankel expansion, m×mp, symmetric
+	flat    bool      // ratio is all ones
+	gram    []float64 // Mᵀ diag(a) M, m×mp, symmetric
 	c       []float64 // column sums
 
 	fac, piv, floor, dir, try, logs, best []float64
 	tau, cum                              []float64
 	keys                                  []pair    // 2n, of the sort
-	sums                                  []float64 // m×m, of the backward
-	lam, rho, inc                         []float64
+	sums                                  []float64 // m×mp, of the backward
+	lam, rho, inc, total, work            []float64
 	gx                                    []float64 // np
 }
 
-// resize makes room for n samples and m targets.
+// resize makes room for n samples and m targets. Vectors over levels have a
+// capacity of whole blocks, with zeros there.
 func (r *row) resize(n, m int) {
-	np := kernel.Pad(n)
+	np, mp := kernel.Pad(n), kernel.Pad(m)
 	if cap(r.e) < np*m || cap(r.x) < np || len(r.h) != m {
-		size := []int{np, m, m * m, np * m}
-		samples := make([]float64, 8*size[0])
+		samples := make([]float64, 8*np)
 		take := func(k int) (v []float64) { v, samples = samples[:k:k], samples[k:]; return v }
 		r.x, r.xs, r.a, r.cx, r.s, r.z, r.v, r.gx = take(np), take(np), take(np), take(np), take(np), take(np), take(np), take(np)
 		r.e = make([]float64, np*m)
-		samples = make([]float64, 24*m+4*m*m)
-		for _, p := range []*[]float64{&r.b, &r.y, &r.cy, &r.dy, &r.h, &r.href, &r.w, &r.dg, &r.od, &r.c, &r.piv, &r.floor,
-			&r.dir, &r.try, &r.logs, &r.best, &r.tau, &r.cum, &r.lam, &r.rho, &r.inc} {
-			*p = take(m)
+		samples = make([]float64, 24*mp+4*m*mp)
+		for _, p := range []*[]float64{&r.b, &r.y, &r.cy, &r.dy, &r.h, &r.href, &r.w, &r.c, &r.piv, &r.floor,
+			&r.dir, &r.try, &r.logs, &r.best, &r.tau, &r.cum, &r.lam, &r.rho, &r.inc, &r.total, &r.work} {
+			*p = take(mp)[:m]
 		}
-		r.ratio, r.gram, r.fac, r.sums = take(m*m), take(m*m), take(m*m), take(m*m)
+		r.mu = take(m + mp)
+		r.ratio, r.gram, r.fac, r.sums = take(m*mp), take(m*mp), take(m*mp), take(m*mp)
+		r.flat = false
 		r.perm = make([]int32, n)
 		r.keys = make([]pair, 2*n)
 	}
-	r.n, r.np, r.m = n, np, m
+	r.n, r.np, r.m, r.mp = n, np, m, mp
 	for _, p := range []*[]float64{&r.x, &r.xs, &r.a, &r.cx, &r.s, &r.z, &r.v, &r.gx} {
 		*p = (*p)[:np]
 	}
@@ -155,17 +161,13 @@ func (r *row) setSamples(x []float64, s Squash, keep bool) {
 	copy(r.x, x)
 	r.squash.kind = s
 	r.squash.apply(r.xs[:n], x)
-	lo, hi := r.xs[0], r.xs[0]
-	for _, v := range r.xs[:n] {
-		lo, hi = min(lo, v), max(hi, v)
-	}
-	r.xc = middle(lo, hi)
-	for i, v := range r.xs[:n] {
-		r.cx[i] = v - r.xc
-	}
 	for i := n; i < r.np; i++ {
-		r.x[i], r.xs[i], r.cx[i] = r.x[0], r.xs[0], r.cx[0]
+		r.x[i], r.xs[i] = r.x[0], r.xs[0]
 	}
+	var ends [2]float64
+	kernel.Extent(&ends, r.xs)
+	r.xc = middle(ends[0], ends[1])
+	kernel.Shift(r.cx, r.xs, r.xc)
 	order(r.perm[:n], x, r.keys[:2*n], keep)
 	r.built = false
 }
@@ -173,20 +175,21 @@ func (r *row) setSamples(x []float64, s Squash, keep bool) {
 // setEpsilon takes ε > 0; it comes after setSamples.
 func (r *row) setEpsilon(eps float64) {
 	r.eps = eps
-	for i, v := range r.cx {
-		r.s[i] = 2 * v / eps
-	}
+	r.steep = kernel.Slopes(r.s, r.cx, eps)
 	r.built = false
 }
 
 // order fills perm with the indices of x in increasing order, equal values by
-// index. With keep, perm is nearly right and is mended by insertion; when that
-// moves more than 8n entries, it is sorted from scratch.
+// index. With keep, perm may be nearly right and is mended by insertion; where that
+// moves more than eight entries for each, it is sorted: runs of four by a network, then merged,
+// without branches, for where the order is not known there is nothing that a
+// processor could foresee. work has twice the length of perm.
 func order(perm []int32, x []float64, work []pair, keep bool) {
 	n := len(perm)
+	const allowed = 8 // moves of an entry, above which merging is faster
 	if keep {
-		moves := 0
-		for i := 1; i < n && moves <= 8*n; i++ {
+		i, moves := 1, 0
+		for ; i < n && moves <= allowed*(i+8); i++ {
 			p := perm[i]
 			v := x[p]
 			k := i
@@ -197,51 +200,115 @@ func order(perm []int32, x []float64, work []pair, keep bool) {
 			perm[k] = p
 			moves += i - k
 		}
-		if moves <= 8*n {
+		if i >= n {
 			return
+		}
+	} else {
+		for i := range perm {
+			perm[i] = int32(i)
 		}
 	}
 	from, to := work[:n], work[n:2*n]
-	for i, v := range x {
-		from[i] = pair{v, int32(i)}
+	for k, i := range perm {
+		from[k] = newPair(x[i], i)
 	}
-	const run = 8
-	for lo := 0; lo < n; lo += run {
-		p := from[lo:min(lo+run, n)]
-		for i := 1; i < len(p); i++ {
-			v := p[i]
-			k := i
-			for ; k > 0 && p[k-1].x > v.x; k-- {
-				p[k] = p[k-1]
-			}
-			p[k] = v
+	k := 0
+	for ; k+4 <= n; k += 4 {
+		network((*[4]pair)(from[k : k+4]))
+	}
+	for i := k + 1; i < n; i++ {
+		for j := i; j > k; j-- {
+			from[j-1], from[j] = inOrder(from[j-1], from[j])
 		}
 	}
-	for width := run; width < n; width *= 2 {
+	for width := 4; width < n; width *= 2 {
 		for lo := 0; lo < n; lo += 2 * width {
-			a, b := from[lo:min(lo+width, n)], from[min(lo+width, n):min(lo+2*width, n)]
-			out := to[lo:]
-			k := 0
-			for len(a) > 0 && len(b) > 0 {
-				if a[0].x <= b[0].x { // stable: equal values keep their order
-					out[k], a = a[0], a[1:]
-				} else {
-					out[k], b = b[0], b[1:]
-				}
-				k++
+			mid, hi := min(lo+width, n), min(lo+2*width, n)
+			switch {
+			case mid == hi || from[mid].less(from[mid-1]) == 0:
+				copy(to[lo:hi], from[lo:hi])
+			case hi-lo == 2*width:
+				mergeEqual(to[lo:hi], from[lo:mid], from[mid:hi])
+			default:
+				merge(to[lo:hi], from[lo:mid], from[mid:hi])
 			}
-			copy(out[k:], a)
-			copy(out[k+len(a):], b)
 		}
 		from, to = to, from
 	}
-	for i, p := range from {
-		perm[i] = p.i
+	for k, p := range from {
+		perm[k] = int32(p.i)
 	}
 }
 
-// pair is a sample with its index.
-type pair struct {
-	x float64
-	i int32
+// pair is a sample, as a number that is ordered as it, with its index.
+type pair struct{ key, i uint64 }
+
+func newPair(x float64, i int32) pair {
+	if x == 0 {
+		x = 0 // and not -0
+	}
+	b := math.Float64bits(x)
+	return pair{b ^ (uint64(int64(b)>>63) | 1<<63), uint64(i)}
+}
+
+// less returns 1 where p comes before q, else 0.
+func (p pair) less(q pair) uint64 {
+	_, c := bits.Sub64(p.i, q.i, 0)
+	_, c = bits.Sub64(p.key, q.key, c)
+	return c
+}
+
+// inOrder returns the first and the second of two.
+func inOrder(p, q pair) (pair, pair) {
+	m := -q.less(p)
+	k, i := (p.key^q.key)&m, (p.i^q.i)&m
+	return pair{p.key ^ k, p.i ^ i}, pair{q.key ^ k, q.i ^ i}
+}
+
+// network sorts four pairs.
+func network(p *[4]pair) {
+	a, b := inOrder(p[0], p[1])
+	c, d := inOrder(p[2], p[3])
+	a, c = inOrder(a, c)
+	b, d = inOrder(b, d)
+	b, c = inOrder(b, c)
+	p[0], p[1], p[2], p[3] = a, b, c, d
+}
+
+// mergeEqual merges two runs of equal length from both ends at once: as many steps
+// as a run is long, in which neither can end.
+func mergeEqual(to, a, b []pair) {
+	h := len(a)
+	b = b[:h]
+	low, high := to[:h], to[h:2*h]
+	i, j, p, q := 0, 0, h-1, h-1
+	for k := range low {
+		x, y := a[i], b[j]
+		c := y.less(x)
+		m := -c
+		low[k] = pair{x.key ^ (x.key^y.key)&m, x.i ^ (x.i^y.i)&m}
+		j += int(c)
+		i += 1 - int(c)
+		x, y = a[p], b[q]
+		c = y.less(x)
+		m = -c
+		high[h-1-k] = pair{y.key ^ (x.key^y.key)&m, y.i ^ (x.i^y.i)&m}
+		p -= int(c)
+		q += int(c) - 1
+	}
+}
+
+// merge merges two runs.
+func merge(to, a, b []pair) {
+	i, j := 0, 0
+	for i < len(a) && j < len(b) {
+		x, y := a[i], b[j]
+		c := y.less(x)
+		m := -c
+		to[i+j] = pair{x.key ^ (x.key^y.key)&m, x.i ^ (x.i^y.i)&m}
+		j += int(c)
+		i += 1 - int(c)
+	}
+	copy(to[i+j:], a[i:])
+	copy(to[j+len(a):], b[j:])
 }

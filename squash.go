@@ -16,6 +16,7 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
 )
 
 // Squash says how a row is brought onto [0,1].
@@ -55,7 +56,7 @@ func (q *squashed) z(x float64) float64 { return ((x - q.ref) - q.shift) / q.std
 // apply fills to[i] with the squashed from[i].
 func (q *squashed) apply(to, from []float64) {
 	if q.kind != SquashNone {
-		q.moments(from)
+		q.moments(from, to)
 	}
 	q.map1(to, from)
 }
@@ -82,10 +83,7 @@ func (q *squashed) map1(to, from []float64) {
 			to[i] = elem.Atan(q.z(v))
 		}
 	default:
-		rate := q.kind.rate()
-		for i, v := range from {
-			to[i] = elem.Logistic(q.z(v) * rate)
-		}
+		kernel.Logistic(to, from, q.ref, q.shift, q.std, q.kind.rate())
 	}
 }
 
@@ -144,39 +142,33 @@ func (q *squashed) sees(i int) bool { return q.observed == nil || q.observed[i] 
 
 // moments takes mean and population deviation of the entries that count; the
 // latter is 0 for a row constant to rounding. The values are taken about the
-// first of them, and scaled, so that no offset or magnitude spoils them.
-func (q *squashed) moments(x []float64) {
-	scale, top, n := 0.0, 0.0, 0
-	for i, v := range x {
-		if !q.sees(i) {
-			continue
+// first of them, and scaled, so that no offset or magnitude spoils them. scratch is
+// as long as x.
+func (q *squashed) moments(x, scratch []float64) {
+	if q.observed != nil {
+		seen := scratch[:0]
+		for i, v := range x {
+			if q.observed[i] {
+				seen = append(seen, v)
+			}
 		}
-		if n == 0 {
-			q.ref = v
-		}
-		n++
-		scale = max(scale, math.Abs(v-q.ref))
-		top = max(top, math.Abs(v))
+		x = seen
 	}
-	q.shift, q.std = 0, 0
+	q.ref, q.shift, q.std = 0, 0, 0
+	if len(x) == 0 {
+		return
+	}
+	q.ref = x[0]
+	n := float64(len(x))
+	var ends [2]float64
+	kernel.Spread(&ends, x, q.ref)
+	scale, top := ends[0], ends[1]
 	if scale <= 1e-12*top {
 		return
 	}
-	sum, sq := 0.0, 0.0
-	for i, v := range x {
-		if q.sees(i) {
-			sum += (v - q.ref) / scale
-		}
-	}
-	m := sum / float64(n)
-	for i, v := range x { // a second sweep: no cancellation
-		if q.sees(i) {
-			d := (v-q.ref)/scale - m
-			sq += float64(d * d)
-		}
-	}
-	std := math.Sqrt(sq/float64(n)) * scale
-	if std <= 1e-12*top || std < 1e-290 { // the latter: 1/std would overflow what it meets
+	m := kernel.Deviation(x, q.ref, scale) / n
+	std := math.Sqrt(kernel.Squares(x, q.ref, scale, m)/n) * scale // a second sweep: no cancellation
+	if std <= 1e-12*top || std < 1e-290 {                          // the latter: 1/std would overflow what it meets
 		return
 	}
 	q.shift, q.std = m*scale, std
@@ -196,25 +188,29 @@ func (q *squashed) backward(g, sq, x []float64) {
 		clear(g)
 		return
 	}
-	sum, dot, n := 0.0, 0.0, 0
-	for i := range g {
-		if !q.sees(i) {
+	n := len(g)
+	for i, o := range q.observed {
+		if !o {
 			g[i] = 0
-			continue
+			n--
 		}
-		z := q.z(x[i])
-		w := float64(g[i] * q.derivative(z, sq[i]))
-		g[i] = w
-		sum += w
-		dot += float64(w * z)
-		n++
 	}
-	sum /= float64(n)
-	dot /= float64(n)
-	for i := range g {
-		if q.sees(i) {
+	var sums [2]float64
+	if q.kind == SquashArctan {
+		for i := range g {
 			z := q.z(x[i])
-			g[i] = (g[i] - sum - float64(z*dot)) / q.std
+			w := float64(g[i] * q.derivative(z, sq[i]))
+			g[i] = w
+			sums[0] += w
+			sums[1] += float64(w * z)
+		}
+	} else {
+		kernel.LogisticBack(&sums, g, sq, x, q.ref, q.shift, q.std, q.kind.rate())
+	}
+	kernel.ScoreBack(g, x, q.ref, q.shift, q.std, sums[0]/float64(n), sums[1]/float64(n))
+	for i, o := range q.observed {
+		if !o {
+			g[i] = 0
 		}
 	}
 }

@@ -19,6 +19,10 @@ const (
 func Step(x, g, mu, nu []float64, lr float64, t int) {
 	c1, c2 := correction(t)
 	rate := lr / c1
+	step(x, g[:len(x)], mu[:len(x)], nu[:len(x)], rate, c2)
+}
+
+func step_g(x, g, mu, nu []float64, rate, c2 float64) {
 	g, mu, nu = g[:len(x)], mu[:len(x)], nu[:len(x)]
 	for i := range x {
 		m := float64(beta1*mu[i]) + float64((1-beta1)*g[i])

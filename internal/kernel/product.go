@@ -1,11 +1,10 @@
 package kernel
 
-// The loops of a low-rank product: a row u of U (k numbers) and V, k rows of np
+// The loops of a low-rank product in Go: a row u of U (k numbers) and V, k rows of np
 // padded numbers one after another. Four or eight components at a time, so that a
 // row of samples is loaded and stored less often; each sum keeps its order.
 
-// Combine fills w_j = Σ_c u_c V_cj.
-func Combine(w, u, v []float64) {
+func combine_g(w, u, v []float64) {
 	np := len(w)
 	clear(w)
 	for ; len(u) >= 8; u = u[8:] {
@@ -40,8 +39,7 @@ func Combine(w, u, v []float64) {
 	}
 }
 
-// Dots fills g_c = Σ_j V_cj r_j.
-func Dots(g, v, r []float64) {
+func dots_g(g, v, r []float64) {
 	np := len(r)
 	for c := range g {
 		a := v[c*np : c*np+np]
@@ -57,12 +55,11 @@ func Dots(g, v, r []float64) {
 			s6 += float64(a[j+6] * r[j+6])
 			s7 += float64(a[j+7] * r[j+7])
 		}
-		g[c] = ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7)) // as reduce does, kept in registers
+		g[c] = ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7)) // as Reduce does, kept in registers
 	}
 }
 
-// Sum returns Σ_j r_j over whole blocks.
-func Sum(r []float64) float64 {
+func sum_g(r []float64) float64 {
 	var s [Lanes]float64
 	for ; len(r) >= Lanes; r = r[Lanes:] {
 		b := r[:8:8]
@@ -70,11 +67,10 @@ func Sum(r []float64) float64 {
 			s[l] += b[l]
 		}
 	}
-	return reduce(&s)
+	return Reduce(&s)
 }
 
-// Accumulate adds u_c r_j to acc_cj.
-func Accumulate(acc, u, r []float64) {
+func accumulate_g(acc, u, r []float64) {
 	np := len(r)
 	for ; len(u) >= 4; u = u[4:] {
 		u0, u1, u2, u3 := u[0], u[1], u[2], u[3]

@@ -225,7 +225,7 @@ func dot(a, b []float64) float64 {
 		s6 += float64(x[6] * y[6])
 		s7 += float64(x[7] * y[7])
 	}
-	return reduce(&[Lanes]float64{s0, s1, s2, s3, s4, s5, s6, s7})
+	return Reduce(&[Lanes]float64{s0, s1, s2, s3, s4, s5, s6, s7})
 }
 
 // axpy adds f x to y.

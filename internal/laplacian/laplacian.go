@@ -10,54 +10,66 @@
 // may be added. Cost: m³/6 multiply-adds for [Factor], m² for [Solve].
 package laplacian
 
-// Factor eliminates the vertices m-1, ..., 1 in turn. Of the m×m row-major w it
-// reads the entries below the diagonal and replaces w_kj by w_kj/d_k; the
-// pivots go to d. A pivot is never below floor[k] > 0: a vertex held by less
+import "github.com/quantmf/quantmf/internal/kernel"
+
+// Factor eliminates the vertices m-1, ..., 1 in turn, m = len(d). Of w, m rows of
+// stride = kernel.Pad(m) numbers, it reads the entries below the diagonal and
+// replaces w_kj by w_kj/d_k; what is on and above the diagonal is lost. The pivots
+// go to d. A sum over vertices has eight partial sums. A pivot is never below floor[k] > 0: a vertex held by less
 // is not determined in floating point, and the floor keeps the noise in its
-// direction from being blown up.
-func Factor(w, d, floor []float64) {
-	m := len(d)
-	for k := m - 1; k > 0; k-- {
-		row := w[k*m : k*m+k]
-		s := 0.0
-		for _, v := range row {
-			s += v
+// direction from being blown up. work has stride numbers.
+func Factor(w, d, floor, work []float64) {
+	stride := kernel.Pad(len(d))
+	factor(w[:len(d)*stride], d, floor[:len(d)], work[:stride], stride)
+}
+
+// Solve overwrites r, which sums to zero, with a solution, given what Factor
+// left in w and d. r has a capacity of kernel.Pad(m); what lies there is lost.
+func Solve(w, d, r []float64) {
+	stride := kernel.Pad(len(d))
+	solve(w[:len(d)*stride], d, r[:stride], stride)
+}
+
+func factor_g(w, d, floor, l []float64, stride int) {
+	d[0] = 1
+	for k := len(d) - 1; k > 0; k-- {
+		row := w[k*stride : k*stride+k]
+		var part [kernel.Lanes]float64
+		for j, v := range row {
+			part[j%kernel.Lanes] += v
 		}
-		s = max(s, floor[k])
+		s := max(kernel.Reduce(&part), floor[k])
 		d[k] = s
+		l := l[:len(row)]
+		for j, v := range row {
+			l[j] = v / s
+		}
 		for i := k - 1; i > 0; i-- {
-			f := row[i] / s
-			if f == 0 {
-				continue
-			}
-			to := w[i*m : i*m+i]
+			f := l[i]
+			to := w[i*stride : i*stride+i]
 			from := row[:len(to)]
 			for j, v := range from {
 				to[j] += float64(f * v)
 			}
 		}
-		for j := range row {
-			row[j] /= s
-		}
+		copy(row, l)
 	}
 }
 
-// Solve overwrites r, which sums to zero, with a solution, given what Factor
-// left in w and d.
-func Solve(w, d, r []float64) {
+func solve_g(w, d, r []float64, stride int) {
 	m := len(d)
 	for k := m - 1; k > 0; k-- {
 		rk := r[k]
-		for j, l := range w[k*m : k*m+k] {
+		for j, l := range w[k*stride : k*stride+k] {
 			r[j] += float64(l * rk)
 		}
 	}
 	r[0] = 0
 	for k := 1; k < m; k++ {
-		s := r[k] / d[k]
-		for j, l := range w[k*m : k*m+k] {
-			s += float64(l * r[j])
+		var part [kernel.Lanes]float64
+		for j, l := range w[k*stride : k*stride+k] {
+			part[j%kernel.Lanes] += float64(l * r[j])
 		}
-		r[k] = s
+		r[k] = r[k]/d[k] + kernel.Reduce(&part)
 	}
 }

@@ -1,0 +1,3 @@
+module github.com/quantmf/quantmf/internal/kernel/_asm
+
+go 1.25

@@ -1,0 +1,766 @@
+package main
+
+import "fmt"
+
+// The loops over samples: rows of a plan and low-rank products.
+
+// groups writes text for as many of count (a register) as there are, in groups of
+// the given sizes, largest first. The text moves on the pointers; count falls here.
+func (f *fn) groups(count string, sizes []int, text func(size int)) {
+	for _, size := range sizes {
+		loop, next := f.label("group"), f.label("next")
+		f.at(loop)
+		f.i("CMPQ", count, fmt.Sprintf("$%d", size))
+		f.i("JLT", next)
+		text(size)
+		f.i("SUBQ", fmt.Sprintf("$%d", size), count)
+		f.i("JMP", loop)
+		f.at(next)
+	}
+}
+
+// loop repeats text count times, count > 0 a register that falls to 0.
+func (f *fn) loop(count string, text func()) {
+	l := f.label("inner")
+	f.at(l)
+	text()
+	f.i("DECQ", count)
+	f.i("JNE", l)
+}
+
+func imm(n int) string { return fmt.Sprintf("$%d", n) }
+
+// step moves registers on by n bytes.
+func (f *fn) move(n int, regs ...string) {
+	for _, r := range regs {
+		f.i("ADDQ", imm(n), r)
+	}
+}
+
+// pick returns a when wide, else b.
+func pick[T any](f *fn, a, b T) T {
+	if f.wide {
+		return a
+	}
+	return b
+}
+
+func build(f *fn) {
+	f.load("e_base", "DI", "s_base", "SI", "s_len", "CX", "h_base", "DX", "y_base", "BX", "y_len", "R12")
+	f.expSetup()
+	done := f.label("done")
+	block := f.label("block")
+	f.at(block)
+	f.i("CMPQ", "CX", "$8")
+	f.i("JLT", done)
+	f.halves(func(_, off int) {
+		// The largest exponent of each sample, in 8.
+		f.get(mem(off, "SI"), 7)
+		f.i("MOVQ", "DX", "R8")
+		f.i("MOVQ", "BX", "R9")
+		f.i("MOVQ", "R12", "R10")
+		f.get(f.w("neginf", 0xfff0000000000000), 8)
+		value := func() {
+			f.bcast("(R9)", 1)
+			f.mul(1, 7, 1)
+			f.bcast("(R8)", 0)
+			f.add(0, 0, 1)
+		}
+		f.loop("R10", func() {
+			value()
+			f.op("VMAXPD", 8, 8, 0)
+			f.move(8, "R8", "R9")
+		})
+		f.i("MOVQ", "DX", "R8")
+		f.i("MOVQ", "BX", "R9")
+		f.i("MOVQ", "R12", "R10")
+		f.i("LEAQ", mem(off, "DI"), "R11")
+		const own = 7
+		shift, top := pick(f, 27, 15), pick(f, 26, 14)
+		f.i("VMOVAPD", f.v(7), f.v(shift))
+		f.i("VMOVAPD", f.v(8), f.v(top))
+		f.groups("R10", pick(f, []int{3, 1}, []int{2, 1}), func(n int) {
+			f.weave(n, own, func(u int) {
+				f.bcast(mem(8*u, "R9"), 1)
+				f.mul(1, shift, 1)
+				f.bcast(mem(8*u, "R8"), 0)
+				f.add(0, 0, 1)
+				f.sub(0, 0, top)
+				f.exp(1, 0, 2, 3, 4, 5, 6)
+				f.choose(1, 0, lt, f.c("flush", -300), f.c("zero", 0), 2)
+				f.put(1, mem(64*u, "R11"))
+			})
+			f.move(8*n, "R8", "R9")
+			f.move(64*n, "R11")
+		})
+	})
+	f.i("MOVQ", "R12", "AX")
+	f.i("SHLQ", "$6", "AX")
+	f.i("ADDQ", "AX", "DI")
+	f.move(64, "SI")
+	f.i("SUBQ", "$8", "CX")
+	f.i("JMP", block)
+	f.at(done)
+}
+
+func buildPower(f *fn) {
+	f.load("e_base", "DI", "s_base", "SI", "s_len", "CX", "m", "BX")
+	f.expSetup()
+	done, block := f.label("done"), f.label("block")
+	f.at(block)
+	f.i("CMPQ", "CX", "$8")
+	f.i("JLT", done)
+	f.halves(func(h, off int) {
+		f.weave(2, 7, func(u int) {
+			f.get(mem(off, "SI"), 0)
+			f.bcast(f.arg([]string{"y0", "step"}[u]), 1)
+			f.mul(0, 0, 1)
+			f.exp(1, 0, 2, 3, 4, 5, 6)
+		})
+		if h < f.h()-1 { // kept from the other half, which uses all registers but two
+			f.i("VMOVAPD", f.v(1), f.v(14))
+			f.i("VMOVAPD", f.v(8), f.v(15))
+		}
+	})
+	p := func(h int) int { return pick(f, 1, []int{14, 1}[h]) }
+	r := func(h int) int { return pick(f, 8, []int{15, 8}[h]) }
+	f.i("MOVQ", "BX", "R10")
+	f.loop("R10", func() {
+		f.halves(func(h, off int) {
+			f.put(p(h), mem(off, "DI"))
+			f.mul(p(h), p(h), r(h))
+		})
+		f.move(64, "DI")
+	})
+	f.move(64, "SI")
+	f.i("SUBQ", "$8", "CX")
+	f.i("JMP", block)
+	f.at(done)
+}
+
+func rowSums(f *fn) {
+	f.load("z_base", "DI", "z_len", "CX", "e_base", "SI", "w_base", "DX", "w_len", "BX")
+	f.i("SHRQ", "$3", "CX")
+	f.i("MOVQ", "BX", "R11")
+	f.i("SHLQ", "$6", "R11")
+	f.i("LEAQ", "(R11)(R11*2)", "R12")
+	index := [][]string{nil, {"R11*1"}, {"R11*2"}, {"R12*1"}}
+	f.groups("CX", pick(f, []int{4, 1}, []int{2, 1}), func(n int) {
+		acc := func(u, h int) int { return 4 + u*f.h() + h }
+		for u := range n {
+			f.halves(func(h, _ int) { f.clear(acc(u, h)) })
+		}
+		f.i("MOVQ", "SI", "R10")
+		f.i("MOVQ", "DX", "R8")
+		f.i("MOVQ", "BX", "R9")
+		f.loop("R9", func() {
+			f.bcast("(R8)", 0)
+			for u := range n {
+				f.halves(func(h, off int) {
+					f.opm("VMULPD", 1, 0, mem(off, "R10", index[u]...))
+					f.add(acc(u, h), acc(u, h), 1)
+				})
+			}
+			f.move(64, "R10")
+			f.move(8, "R8")
+		})
+		for u := range n {
+			f.halves(func(h, off int) { f.put(acc(u, h), mem(64*u+off, "DI")) })
+			f.i("ADDQ", "R11", "SI")
+		}
+		f.move(64*n, "DI")
+	})
+}
+
+func moments(f *fn) {
+	f.load("mu_base", "DI", "mu_len", "BX", "e_base", "SI", "v_base", "DX", "v_len", "CX")
+	f.i("SHRQ", "$1", "BX") // levels
+	f.i("SHRQ", "$3", "CX") // blocks
+	f.i("MOVQ", "BX", "R11")
+	f.i("SHLQ", "$6", "R11")
+	f.groups("BX", pick(f, []int{8, 4, 2, 1}, []int{2, 1}), func(n int) {
+		acc := func(g, o, h int) int { // 16 and on where wide: reduce moves them
+			return 5 + (2*g+o)*f.h() + h
+		}
+		for g := range n {
+			for o := range 2 {
+				f.halves(func(h, _ int) { f.clear(acc(g, o, h)) })
+			}
+		}
+		last := f.label("inside")
+		f.i("MOVQ", imm(64*n), "R12") // to the level after the group, or the last again
+		f.i("CMPQ", "BX", imm(n))
+		f.i("JNE", last)
+		f.i("MOVQ", imm(64*(n-1)), "R12")
+		f.at(last)
+		f.i("MOVQ", "SI", "R8")
+		f.i("MOVQ", "DX", "R9")
+		f.i("MOVQ", "CX", "R10")
+		f.loop("R10", func() {
+			f.halves(func(h, off int) {
+				f.get(mem(off, "R9"), 0)
+				a, b := 1, 2
+				f.get(mem(off, "R8"), a)
+				for g := range n {
+					if g < n-1 {
+						f.get(mem(64*(g+1)+off, "R8"), b)
+					} else {
+						f.get(mem(off, "R8", "R12*1"), b)
+					}
+					f.mul(3, 0, a)
+					f.mul(4, 3, a)
+					f.add(acc(g, 0, h), acc(g, 0, h), 4)
+					f.mul(4, 3, b)
+					f.add(acc(g, 1, h), acc(g, 1, h), 4)
+					a, b = b, a
+				}
+			})
+			f.i("ADDQ", "R11", "R8")
+			f.move(64, "R9")
+		})
+		for g := range n {
+			for o := range 2 {
+				f.scalar(acc(g, o, 0), acc(g, o, f.h()-1), mem(16*g+8*o, "DI"))
+			}
+		}
+		f.move(64*n, "SI")
+		f.move(16*n, "DI")
+	})
+	f.i("MOVQ", "$0", "-8(DI)") // the last neighbour was the last level itself
+}
+
+// scalar reduces the block in registers a and b (wide: a) to the number at m; 0 and
+// 1 are scratch.
+func (f *fn) scalar(a, b int, m string) {
+	if f.wide && a > 15 {
+		f.i("VMOVAPD", f.v(a), f.v(0))
+		a = 0
+	}
+	f.reduce([]int{a, b}, 1)
+	f.i("VMOVSD", x(a), m)
+}
+
+func gram(f *fn) {
+	// AX: level j in e; R12: levels up to j.
+	f.load("g_base", "DI", "e_base", "SI", "m", "BX")
+	f.i("MOVQ", "BX", "R11")
+	f.i("SHLQ", "$6", "R11") // a block of e
+	f.i("ADDQ", "$7", "BX")  // bytes of a row of g
+	f.i("ANDQ", "$-8", "BX")
+	f.i("SHLQ", "$3", "BX")
+	f.i("MOVQ", "SI", "AX")
+	f.i("MOVQ", "$1", "R12")
+	row, done := f.label("row"), f.label("done")
+	f.at(row)
+	f.i("CMPQ", "R12", f.arg("m"))
+	f.i("JGT", done)
+	f.i("MOVQ", "R12", "R8") // levels left
+	f.i("MOVQ", "SI", "R9")  // level k
+	f.i("MOVQ", "DI", "R10") // g_jk of row j
+	f.groups("R8", pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
+		acc := func(g, h int) int { return 4 + g*f.h() + h }
+		for g := range n {
+			f.halves(func(h, _ int) { f.clear(acc(g, h)) })
+		}
+		f.i("XORQ", "R13", "R13") // from the first block to this one
+		f.load("v_base", "DX", "v_len", "CX")
+		f.i("SHRQ", "$3", "CX")
+		f.loop("CX", func() {
+			f.halves(func(h, off int) {
+				f.get(mem(off, "DX"), 0)
+				f.opm("VMULPD", 0, 0, mem(off, "AX", "R13*1"))
+				for g := range n {
+					f.opm("VMULPD", 1, 0, mem(64*g+off, "R9", "R13*1"))
+					f.add(acc(g, h), acc(g, h), 1)
+				}
+			})
+			f.i("ADDQ", "R11", "R13")
+			f.move(64, "DX")
+		})
+		for g := range n {
+			f.scalar(acc(g, 0), acc(g, f.h()-1), mem(8*g, "R10"))
+		}
+		f.move(64*n, "R9")
+		f.move(8*n, "R10")
+	})
+	f.i("ADDQ", "BX", "DI")
+	f.move(64, "AX")
+	f.i("INCQ", "R12")
+	f.i("JMP", row)
+	f.at(done)
+}
+
+func hankel(f *fn) {
+	f.load("g_base", "DI", "c_base", "R9", "mu_base", "DX", "ratio_base", "SI", "w_base", "R8", "w_len", "CX")
+	f.i("MOVQ", "CX", "R11")
+	f.i("SHLQ", "$3", "R11") // bytes of a row
+	f.i("SHRQ", "$3", "CX")
+	f.groups("CX", []int{1}, func(int) {
+		f.halves(func(h, off int) {
+			f.get(mem(off, "R8"), 4+h)
+			f.clear(6 + h)
+		})
+		f.i("MOVQ", "DI", "R10")
+		f.i("MOVQ", "SI", "R12")
+		f.i("MOVQ", "DX", "R13")
+		f.load("w_base", "AX", "m", "BX")
+		f.loop("BX", func() {
+			f.bcast("(AX)", 3)
+			f.halves(func(h, off int) {
+				f.get(mem(off, "R13"), 0)
+				f.opm("VMULPD", 0, 0, mem(off, "R12"))
+				f.mul(1, 3, 4+h)
+				f.mul(0, 0, 1)
+				f.flush(0, 1, 2)
+				f.put(0, mem(off, "R10"))
+				f.add(6+h, 6+h, 0)
+			})
+			f.move(8, "AX", "R13")
+			f.i("ADDQ", "R11", "R12")
+			f.i("ADDQ", "R11", "R10")
+		})
+		f.halves(func(h, off int) { f.put(6+h, mem(off, "R9")) })
+		f.move(64, "DI", "SI", "DX", "R8", "R9")
+	})
+}
+
+func differences(f *fn) {
+	f.load("out_base", "R9", "out_len", "CX", "g_base", "DI", "v_base", "R8")
+	f.i("MOVQ", "CX", "R11")
+	f.i("SHLQ", "$3", "R11") // bytes of a row
+	f.i("SHRQ", "$3", "CX")
+	f.groups("CX", []int{1}, func(int) {
+		f.halves(func(h, off int) {
+			f.get(mem(off, "R8"), 4+h)
+			f.clear(6 + h)
+		})
+		f.i("MOVQ", "DI", "R10")
+		f.load("v_base", "AX", "m", "BX")
+		f.loop("BX", func() {
+			f.bcast("(AX)", 3)
+			f.halves(func(h, off int) {
+				f.sub(0, 4+h, 3)
+				f.opm("VMULPD", 0, 0, mem(off, "R10"))
+				f.add(6+h, 6+h, 0)
+			})
+			f.move(8, "AX")
+			f.i("ADDQ", "R11", "R10")
+		})
+		f.halves(func(h, off int) { f.put(6+h, mem(off, "R9")) })
+		f.move(64, "DI", "R8", "R9")
+	})
+}
+
+// flush zeroes r where its magnitude is below 1e-200; s, t are scratch.
+func (f *fn) flush(r, s, t int) {
+	f.opm(pick(f, "VPANDQ", "VANDPD"), s, r, f.w("magnitude", 1<<63-1))
+	f.keep(r, s, nl, f.c("decouple", 1e-200), t)
+}
+
+func colSums(f *fn) {
+	f.load("c_base", "DI", "c_len", "BX", "e_base", "SI", "v_base", "DX", "v_len", "CX")
+	f.i("SHRQ", "$3", "CX")
+	f.i("MOVQ", "BX", "R11")
+	f.i("SHLQ", "$6", "R11")
+	f.groups("BX", pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
+		acc := func(g, h int) int { return 4 + g*f.h() + h }
+		for g := range n {
+			f.halves(func(h, _ int) { f.clear(acc(g, h)) })
+		}
+		f.i("MOVQ", "SI", "R8")
+		f.i("MOVQ", "DX", "R9")
+		f.i("MOVQ", "CX", "R10")
+		f.loop("R10", func() {
+			f.halves(func(h, off int) {
+				f.get(mem(off, "R9"), 0)
+				for g := range n {
+					f.opm("VMULPD", 1, 0, mem(64*g+off, "R8"))
+					f.add(acc(g, h), acc(g, h), 1)
+				}
+			})
+			f.i("ADDQ", "R11", "R8")
+			f.move(64, "R9")
+		})
+		for g := range n {
+			f.scalar(acc(g, 0), acc(g, f.h()-1), mem(8*g, "DI"))
+		}
+		f.move(64*n, "SI")
+		f.move(8*n, "DI")
+	})
+}
+
+func average(f *fn) {
+	f.load("t_base", "DI", "t_len", "CX", "e_base", "SI", "w_base", "DX", "w_len", "BX", "z_base", "R8", "d_base", "R9")
+	f.i("SHRQ", "$3", "CX")
+	f.i("DECQ", "BX") // increments
+	f.i("MOVQ", "BX", "R11")
+	f.i("SHLQ", "$6", "R11")          // from the first level to the last
+	f.i("LEAQ", "64(R11)", "R12")     // a block of e
+	f.i("LEAQ", "(DX)(BX*8)", "DX")   // the last weight
+	f.i("LEAQ", "-8(R9)(BX*8)", "R9") // the last increment
+	f.bcast(f.arg("first"), 3)
+	f.groups("CX", pick(f, []int{4, 1}, []int{2, 1}), func(n int) {
+		acc := func(u, o, h int) int { return 4 + (2*u+o)*f.h() + h }
+		index := [][]string{nil, {"R12*1"}, {"R12*2"}, {"R13*1"}}
+		f.i("LEAQ", "(R12)(R12*2)", "R13")
+		for u := range n {
+			for o := range 2 {
+				f.halves(func(h, _ int) { f.clear(acc(u, o, h)) })
+			}
+		}
+		none := f.label("none")
+		f.i("LEAQ", "(SI)(R11*1)", "R10")
+		f.i("XORQ", "AX", "AX")
+		f.load("w_len", "BX")
+		f.i("DECQ", "BX")
+		f.i("JEQ", none)
+		f.loop("BX", func() {
+			f.bcast("(DX)(AX*1)", 0)
+			f.bcast("(R9)(AX*1)", 1)
+			for u := range n {
+				f.halves(func(h, off int) {
+					f.opm("VMULPD", 2, 0, mem(off, "R10", index[u]...))
+					f.add(acc(u, 0, h), acc(u, 0, h), 2)
+					f.mul(2, 1, acc(u, 0, h))
+					f.add(acc(u, 1, h), acc(u, 1, h), 2)
+				})
+			}
+			f.i("SUBQ", "$64", "R10")
+			f.i("SUBQ", "$8", "AX")
+		})
+		f.at(none)
+		for u := range n {
+			f.halves(func(h, off int) {
+				f.get(mem(64*u+off, "R8"), 0)
+				f.div(2, acc(u, 1, h), 0)
+				f.add(2, 3, 2)
+				f.put(2, mem(64*u+off, "DI"))
+			})
+			f.i("ADDQ", "R12", "SI")
+		}
+		f.move(64*n, "R8", "DI")
+	})
+}
+
+func covariance(f *fn) {
+	f.load("out_base", "DI", "out_len", "CX", "e_base", "SI", "w_base", "DX", "z_base", "R8", "v_base", "R9", "lam_base", "R10", "y_base", "R11")
+	f.load("zeta_base", "R12", "a_base", "R13", "w_len", "R14")
+	f.i("SHRQ", "$3", "CX")
+	f.i("SHLQ", "$6", "R14") // a block of e
+	const (
+		p, du, dy, t, best               = 0, 1, 2, 3, 4
+		vt, lt0, yt, zl, al, mu, my, muy = 8, 9, 10, 11, 12, 13, 14, 15
+	)
+	// Wide, two blocks go side by side, in registers 0 to 15 and 16 to 31; narrow,
+	// one half of a block after the other.
+	part := func(n, off int) {
+		r := func(u, k int) int { return 16*u + k }
+		each := func(text func(u int)) {
+			f.i("LEAQ", mem(off, "SI"), "AX")
+			f.i("XORQ", "BX", "BX")
+			l := f.label("level")
+			f.at(l)
+			for u := range n {
+				f.bcast("(DX)(BX*8)", r(u, p))
+				f.opm("VMULPD", r(u, p), r(u, p), mem(0, "AX", []string{"R14*1"}[:u]...))
+				text(u)
+			}
+			f.move(64, "AX")
+			f.i("INCQ", "BX")
+			f.i("CMPQ", "BX", f.arg("w_len"))
+			f.i("JLT", l)
+		}
+		for u := range n {
+			f.bcast("(R9)", r(u, vt))
+			f.bcast("(R10)", r(u, lt0))
+			f.bcast("(R11)", r(u, yt))
+			f.clear(r(u, best))
+		}
+		each(func(u int) {
+			if f.wide {
+				f.i("VCMPPD", gt, f.v(r(u, best)), f.v(r(u, p)), "K1")
+				f.op("VMAXPD", r(u, best), r(u, best), r(u, p))
+				f.i("VBROADCASTSD", "(R9)(BX*8)", "K1", f.v(r(u, vt)))
+				f.i("VBROADCASTSD", "(R10)(BX*8)", "K1", f.v(r(u, lt0)))
+				f.i("VBROADCASTSD", "(R11)(BX*8)", "K1", f.v(r(u, yt)))
+				return
+			}
+			f.i("VCMPPD", gt, f.v(best), f.v(p), f.v(t))
+			f.op("VMAXPD", best, best, p)
+			for i, base := range []string{"R9", "R10", "R11"} {
+				f.bcast("("+base+")(BX*8)", du)
+				f.i("VBLENDVPD", f.v(t), f.v(du), f.v(vt+i), f.v(vt+i))
+			}
+		})
+		for u := range n {
+			f.get(mem(off+64*u, "R12"), r(u, zl))
+			f.get(mem(off+64*u, "R13"), r(u, al))
+			f.clear(r(u, mu), r(u, my), r(u, muy))
+		}
+		each(func(u int) {
+			p, du, dy, t := r(u, p), r(u, du), r(u, dy), r(u, t)
+			f.bcast("(R9)(BX*8)", du)
+			f.sub(du, du, r(u, vt))
+			f.mul(du, r(u, zl), du)
+			f.bcast("(R10)(BX*8)", t)
+			f.sub(t, t, r(u, lt0))
+			f.mul(t, r(u, al), t)
+			f.sub(du, du, t)
+			f.bcast("(R11)(BX*8)", dy)
+			f.sub(dy, dy, r(u, yt))
+			f.mul(du, p, du)
+			f.add(r(u, mu), r(u, mu), du)
+			f.mul(p, p, dy)
+			f.add(r(u, my), r(u, my), p)
+			f.mul(du, du, dy)
+			f.add(r(u, muy), r(u, muy), du)
+		})
+		for u := range n {
+			mu, my, muy, z := r(u, mu), r(u, my), r(u, muy), r(u, p)
+			f.get(mem(off+64*u, "R8"), z)
+			f.div(muy, muy, z)
+			f.div(mu, mu, z)
+			f.div(my, my, z)
+			f.mul(mu, mu, my)
+			f.sub(muy, muy, mu)
+			f.put(muy, mem(off+64*u, "DI"))
+		}
+	}
+	f.groups("CX", pick(f, []int{2, 1}, []int{1}), func(n int) {
+		if f.wide {
+			part(n, 0)
+		} else {
+			part(1, 0)
+			part(1, 32)
+		}
+		for range n {
+			f.i("ADDQ", "R14", "SI")
+		}
+		f.move(64*n, "DI", "R8", "R12", "R13")
+	})
+}
+
+func entropic(f *fn) {
+	// One offset, CX, for all that runs over samples; R12 is one of their bases.
+	f.load("e_base", "SI", "w_base", "DX", "v_base", "R9", "lam_base", "R10", "y_base", "R11", "h_base", "R8")
+	f.i("XORQ", "CX", "CX")
+	const (
+		p, du, dt, t, thr, ht, sums      = 0, 1, 2, 3, 4, 5, 6
+		vt, lt0, yt, zl, al, mu, ml, mul = 8, 9, 10, 11, 12, 13, 14, 15
+	)
+	f.clear(sums, sums+1)
+	next, done := f.label("next"), f.label("done")
+	f.at(next)
+	f.i("LEAQ", "7(CX)", "AX")
+	f.i("CMPQ", "AX", f.arg("z_len"))
+	f.i("JGE", done)
+	f.halves(func(half, off int) {
+		each := func(text func()) {
+			f.i("LEAQ", mem(off, "SI"), "AX")
+			f.i("XORQ", "BX", "BX")
+			l := f.label("level")
+			f.at(l)
+			f.bcast("(DX)(BX*8)", p)
+			f.opm("VMULPD", p, p, "(AX)")
+			text()
+			f.move(64, "AX")
+			f.i("INCQ", "BX")
+			f.i("CMPQ", "BX", f.arg("w_len"))
+			f.i("JLT", l)
+		}
+		sample := func(name string, r int) {
+			f.load(name+"_base", "R12")
+			f.get(mem(off, "R12", "CX*8"), r)
+		}
+		tops := []struct {
+			base string
+			r    int
+		}{{"R9", vt}, {"R10", lt0}, {"R11", yt}, {"R8", ht}}
+		for _, l := range tops {
+			f.bcast("("+l.base+")", l.r)
+		}
+		f.clear(thr)
+		each(func() {
+			if f.wide {
+				f.i("VCMPPD", gt, f.v(thr), f.v(p), "K1")
+				f.op("VMAXPD", thr, thr, p)
+				for _, l := range tops {
+					f.i("VBROADCASTSD", "("+l.base+")(BX*8)", "K1", f.v(l.r))
+				}
+				return
+			}
+			f.i("VCMPPD", gt, f.v(thr), f.v(p), f.v(t))
+			f.op("VMAXPD", thr, thr, p)
+			for _, l := range tops {
+				f.bcast("("+l.base+")(BX*8)", du)
+				f.i("VBLENDVPD", f.v(t), f.v(du), f.v(l.r), f.v(l.r))
+			}
+		})
+		f.opm("VMULPD", thr, thr, f.c("negligible", 1e-25))
+		sample("zeta", zl)
+		sample("a", al)
+		f.load("s_base", "R12")
+		f.clear(mu, ml, mul)
+		each(func() {
+			f.bcast("(R9)(BX*8)", du)
+			f.sub(du, du, vt)
+			f.mul(du, zl, du)
+			f.bcast("(R10)(BX*8)", t)
+			f.sub(t, t, lt0)
+			f.mul(t, al, t)
+			f.sub(du, du, t)
+			f.bcast("(R8)(BX*8)", dt)
+			f.sub(dt, dt, ht)
+			f.bcast("(R11)(BX*8)", t)
+			f.sub(t, t, yt)
+			f.opm("VMULPD", t, t, mem(off, "R12", "CX*8"))
+			f.add(dt, dt, t)
+			f.keep(p, p, gt, f.v(thr), t)
+			f.mul(du, p, du)
+			f.add(mu, mu, du)
+			f.mul(p, p, dt)
+			f.add(ml, ml, p)
+			f.mul(du, du, dt)
+			f.add(mul, mul, du)
+		})
+		sample("z", p)
+		f.div(mul, mul, p)
+		f.div(mu, mu, p)
+		f.div(ml, ml, p)
+		f.mul(mu, mu, ml)
+		f.sub(mul, mul, mu)
+		f.add(sums+half, sums+half, mul)
+	})
+	f.i("MOVQ", f.arg("w_len"), "AX")
+	f.i("SHLQ", "$6", "AX")
+	f.i("ADDQ", "AX", "SI")
+	f.i("ADDQ", "$8", "CX")
+	f.i("JMP", next)
+	f.at(done)
+	f.reduce([]int{sums, sums + 1}, 0)
+	f.i("VMOVSD", x(sums), f.arg("ret"))
+}
+
+func combine(f *fn) {
+	f.load("w_base", "DI", "w_len", "CX", "u_base", "DX", "u_len", "BX", "v_base", "SI")
+	f.i("MOVQ", "CX", "R11")
+	f.i("SHLQ", "$3", "R11") // bytes of a row
+	f.i("SHRQ", "$3", "CX")
+	f.groups("CX", pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
+		acc := func(u, h int) int { return 4 + u*f.h() + h }
+		for u := range n {
+			f.halves(func(h, _ int) { f.clear(acc(u, h)) })
+		}
+		none := f.label("none")
+		f.i("MOVQ", "SI", "R8")
+		f.i("MOVQ", "DX", "R9")
+		f.i("MOVQ", "BX", "R10")
+		f.i("TESTQ", "BX", "BX")
+		f.i("JEQ", none)
+		f.loop("R10", func() {
+			f.bcast("(R9)", 0)
+			for u := range n {
+				f.halves(func(h, off int) {
+					f.opm("VMULPD", 1, 0, mem(64*u+off, "R8"))
+					f.add(acc(u, h), acc(u, h), 1)
+				})
+			}
+			f.i("ADDQ", "R11", "R8")
+			f.move(8, "R9")
+		})
+		f.at(none)
+		for u := range n {
+			f.halves(func(h, off int) { f.put(acc(u, h), mem(64*u+off, "DI")) })
+		}
+		f.move(64*n, "DI", "SI")
+	})
+}
+
+// rows are the operands of up to eight rows R11 bytes apart, from R8 and R9 = R8 +
+// 4 R11 with R12 = 3 R11.
+func rows(g, off int) string {
+	base := "R8"
+	if g > 3 {
+		base = "R9"
+	}
+	return mem(off, base, [][]string{nil, {"R11*1"}, {"R11*2"}, {"R12*1"}}[g&3]...)
+}
+
+func dots(f *fn) {
+	f.load("g_base", "DI", "g_len", "BX", "v_base", "SI", "r_base", "DX", "r_len", "CX")
+	f.i("MOVQ", "CX", "R11")
+	f.i("SHLQ", "$3", "R11")
+	f.i("LEAQ", "(R11)(R11*2)", "R12")
+	f.i("SHRQ", "$3", "CX")
+	f.groups("BX", pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
+		acc := func(g, h int) int { return 4 + g*f.h() + h }
+		for g := range n {
+			f.halves(func(h, _ int) { f.clear(acc(g, h)) })
+		}
+		f.i("MOVQ", "SI", "R8")
+		f.i("LEAQ", "(SI)(R11*4)", "R9")
+		f.i("MOVQ", "DX", "R10")
+		f.i("MOVQ", "CX", "AX")
+		f.loop("AX", func() {
+			f.halves(func(h, off int) {
+				f.get(mem(off, "R10"), 0)
+				for g := range n {
+					f.opm("VMULPD", 1, 0, rows(g, off))
+					f.add(acc(g, h), acc(g, h), 1)
+				}
+			})
+			f.move(64, "R8", "R9", "R10")
+		})
+		for g := range n {
+			f.scalar(acc(g, 0), acc(g, f.h()-1), mem(8*g, "DI"))
+		}
+		f.move(8*n, "DI")
+		for range n {
+			f.i("ADDQ", "R11", "SI")
+		}
+	})
+}
+
+func sum(f *fn) {
+	f.load("r_base", "SI", "r_len", "CX")
+	f.i("SHRQ", "$3", "CX")
+	f.clear(2, 3)
+	f.groups("CX", []int{1}, func(int) {
+		f.halves(func(h, off int) { f.opm("VADDPD", 2+h, 2+h, mem(off, "SI")) })
+		f.move(64, "SI")
+	})
+	f.reduce([]int{2, 3}, 1)
+	f.i("VMOVSD", x(2), f.arg("ret"))
+}
+
+func accumulate(f *fn) {
+	f.load("acc_base", "SI", "u_base", "DI", "u_len", "BX", "r_base", "DX", "r_len", "CX")
+	f.i("MOVQ", "CX", "R11")
+	f.i("SHLQ", "$3", "R11")
+	f.i("LEAQ", "(R11)(R11*2)", "R12")
+	f.i("SHRQ", "$3", "CX")
+	f.groups("BX", pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
+		for g := range n {
+			f.bcast(mem(8*g, "DI"), 4+g)
+		}
+		f.i("MOVQ", "SI", "R8")
+		f.i("LEAQ", "(SI)(R11*4)", "R9")
+		f.i("MOVQ", "DX", "R10")
+		f.i("MOVQ", "CX", "AX")
+		f.loop("AX", func() {
+			f.halves(func(_, off int) {
+				f.get(mem(off, "R10"), 0)
+				for g := range n {
+					f.mul(1, 0, 4+g)
+					f.opm("VADDPD", 1, 1, rows(g, off))
+					f.put(1, rows(g, off))
+				}
+			})
+			f.move(64, "R8", "R9", "R10")
+		})
+		f.move(8*n, "DI")
+		for range n {
+			f.i("ADDQ", "R11", "SI")
+		}
+	})
+}

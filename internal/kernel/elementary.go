@@ -1,0 +1,146 @@
+package kernel
+
+// What is done number by number, in Go.
+
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/elem"
+)
+
+func exp_g(to, x []float64) {
+	x = x[:len(to)]
+	for i, v := range x {
+		to[i] = elem.Exp(v)
+	}
+}
+
+func log_g(to, x []float64) {
+	x = x[:len(to)]
+	for i, v := range x {
+		to[i] = elem.Log(v)
+	}
+}
+
+func logistic_g(to, x []float64, ref, shift, std, rate float64) {
+	x = x[:len(to)]
+	for i, v := range x {
+		to[i] = elem.Logistic(((v - ref) - shift) / std * rate)
+	}
+}
+
+func divide_g(to, a, z []float64) {
+	a, z = a[:len(to)], z[:len(to)]
+	for i := range to {
+		to[i] = a[i] / z[i]
+	}
+}
+
+func weigh_g(to, a, z []float64) {
+	a, z = a[:len(to)], z[:len(to)]
+	for i := range to {
+		to[i] = a[i] / float64(z[i]*z[i])
+	}
+}
+
+func ratio_g(num, x, t []float64, low float64) {
+	x, t = x[:len(num)], t[:len(num)]
+	for i := range num {
+		num[i] = x[i] / max(t[i], low)
+	}
+}
+
+func lossKL_g(x, t, r []float64, low float64) float64 {
+	t, r = t[:len(x)], r[:len(x)]
+	var s [Lanes]float64
+	for i, v := range x {
+		if v > 0 {
+			s[i%Lanes] += float64(v*elem.Log(max(r[i], tiny))) + (max(t[i], low) - v)
+		} else {
+			s[i%Lanes] += t[i]
+		}
+	}
+	return Reduce(&s)
+}
+
+func extent_g(to, x []float64) {
+	lo, hi := x[0], x[0]
+	for _, v := range x {
+		if v < lo {
+			lo = v
+		}
+		if v > hi {
+			hi = v
+		}
+	}
+	to[0], to[1] = lo, hi
+}
+
+func shift_g(to, x []float64, c float64) {
+	x = x[:len(to)]
+	for i, v := range x {
+		to[i] = v - c
+	}
+}
+
+func slopes_g(s, x []float64, eps float64) float64 {
+	x = x[:len(s)]
+	top := 0.0
+	for i, v := range x {
+		s[i] = 2 * v / eps
+		if a := math.Abs(s[i]); a > top {
+			top = a
+		}
+	}
+	return top
+}
+
+func spread_g(to, x []float64, ref float64) {
+	scale, top := 0.0, 0.0
+	for _, v := range x {
+		if d := math.Abs(v - ref); d > scale {
+			scale = d
+		}
+		if a := math.Abs(v); a > top {
+			top = a
+		}
+	}
+	to[0], to[1] = scale, top
+}
+
+func deviation_g(x []float64, ref, scale float64) float64 {
+	var s [Lanes]float64
+	for i, v := range x {
+		s[i%Lanes] += (v - ref) / scale
+	}
+	return Reduce(&s)
+}
+
+func squares_g(x []float64, ref, scale, mean float64) float64 {
+	var s [Lanes]float64
+	for i, v := range x {
+		d := (v-ref)/scale - mean
+		s[i%Lanes] += float64(d * d)
+	}
+	return Reduce(&s)
+}
+
+func logisticBack_g(to, g, s, x []float64, ref, shift, std, rate float64) {
+	s, x = s[:len(g)], x[:len(g)]
+	var sum, dot [Lanes]float64
+	for i, v := range g {
+		w := float64(v * float64(float64(s[i]*(1-s[i]))*rate))
+		g[i] = w
+		sum[i%Lanes] += w
+		dot[i%Lanes] += float64(w * (((x[i] - ref) - shift) / std))
+	}
+	to[0], to[1] = Reduce(&sum), Reduce(&dot)
+}
+
+func scoreBack_g(g, x []float64, ref, shift, std, mean, dot float64) {
+	x = x[:len(g)]
+	for i, v := range g {
+		z := ((x[i] - ref) - shift) / std
+		g[i] = (v - mean - float64(z*dot)) / std
+	}
+}

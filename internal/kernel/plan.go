@@ -1,0 +1,286 @@
+package kernel
+
+// The loops over a plan in Go: the reference for every other form, and the form
+// where there is no other.
+
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/elem"
+)
+
+func build_g(e, s, h, y []float64) {
+	m := len(y)
+	h = h[:m]
+	for len(s) >= Lanes {
+		top := [Lanes]float64{}
+		for l := range top {
+			t := h[0] + float64(s[l]*y[0])
+			for j := 1; j < m; j++ {
+				t = max(t, h[j]+float64(s[l]*y[j]))
+			}
+			top[l] = t
+		}
+		for j, yj := range y {
+			r := e[Lanes*j : Lanes*j+Lanes : Lanes*j+Lanes]
+			for l := range r {
+				v := h[j] + float64(s[l]*yj) - top[l]
+				if v < flush {
+					r[l] = 0
+				} else {
+					r[l] = elem.Exp(v)
+				}
+			}
+		}
+		s, e = s[Lanes:], e[Lanes*m:]
+	}
+}
+
+func buildPower_g(e, s []float64, y0, step float64, m int) {
+	for len(s) >= Lanes {
+		var p, r [Lanes]float64
+		for l := range p {
+			p[l] = elem.Exp(float64(s[l] * y0))
+			r[l] = elem.Exp(float64(s[l] * step))
+		}
+		to := e[:Lanes*m]
+		for len(to) >= Lanes {
+			for l := range p {
+				to[l] = p[l]
+				p[l] *= r[l]
+			}
+			to = to[Lanes:]
+		}
+		s, e = s[Lanes:], e[Lanes*m:]
+	}
+}
+
+func rowSums_g(z, e, w []float64) {
+	m := len(w)
+	for len(z) >= Lanes {
+		row := e[:Lanes*m]
+		var z0, z1, z2, z3, z4, z5, z6, z7 float64
+		for _, wj := range w {
+			r := row[:8:8]
+			z0 += float64(r[0] * wj)
+			z1 += float64(r[1] * wj)
+			z2 += float64(r[2] * wj)
+			z3 += float64(r[3] * wj)
+			z4 += float64(r[4] * wj)
+			z5 += float64(r[5] * wj)
+			z6 += float64(r[6] * wj)
+			z7 += float64(r[7] * wj)
+			row = row[8:]
+		}
+		to := z[:8:8]
+		to[0], to[1], to[2], to[3], to[4], to[5], to[6], to[7] = z0, z1, z2, z3, z4, z5, z6, z7
+		z, e = z[Lanes:], e[Lanes*m:]
+	}
+}
+
+func moments_g(mu, e, v []float64) {
+	m := len(mu) / 2
+	for j := range m {
+		next := j + 1
+		if next == m {
+			next = j // there is none: the last sum is dg again
+		}
+		var d, o [Lanes]float64
+		for half := 0; half < Lanes; half += 4 {
+			d[half], d[half+1], d[half+2], d[half+3], o[half], o[half+1], o[half+2], o[half+3] =
+				moments4(e[Lanes*j+half:], e[Lanes*next+half:], v[half:], Lanes*m)
+		}
+		mu[2*j], mu[2*j+1] = Reduce(&d), Reduce(&o)
+	}
+	mu[2*m-1] = 0
+}
+
+// moments4 sums v a a and v a b over blocks, four lanes at a time.
+func moments4(a, b, v []float64, stride int) (d0, d1, d2, d3, o0, o1, o2, o3 float64) {
+	for {
+		x, y, u := a[:4:4], b[:4:4], v[:4:4]
+		t0, t1, t2, t3 := float64(u[0]*x[0]), float64(u[1]*x[1]), float64(u[2]*x[2]), float64(u[3]*x[3])
+		d0 += float64(t0 * x[0])
+		d1 += float64(t1 * x[1])
+		d2 += float64(t2 * x[2])
+		d3 += float64(t3 * x[3])
+		o0 += float64(t0 * y[0])
+		o1 += float64(t1 * y[1])
+		o2 += float64(t2 * y[2])
+		o3 += float64(t3 * y[3])
+		if len(v) <= Lanes {
+			return
+		}
+		a, b, v = a[stride:], b[stride:], v[Lanes:]
+	}
+}
+
+func gram_g(g, e, v []float64, m int) {
+	stride := Pad(m)
+	for j := range m {
+		for k := range j + 1 {
+			var d [Lanes]float64
+			for half := 0; half < Lanes; half += 4 {
+				_, _, _, _, d[half], d[half+1], d[half+2], d[half+3] =
+					moments4(e[Lanes*j+half:], e[Lanes*k+half:], v[half:], Lanes*m)
+			}
+			g[j*stride+k] = Reduce(&d)
+		}
+	}
+}
+
+func hankel_g(g, c, mu, ratio, w []float64, m int) {
+	stride := len(w)
+	clear(c)
+	c, w = c[:m], w[:m]
+	for j, wj := range w {
+		to, by, s := g[j*stride:j*stride+m], ratio[j*stride:j*stride+m], mu[j:j+m]
+		by, s, c := by[:len(to)], s[:len(to)], c[:len(to)]
+		for k := range to {
+			t := float64(s[k]*by[k]) * float64(wj*w[k])
+			if math.Abs(t) < decouple {
+				t = 0
+			}
+			to[k] = t
+			c[k] += t
+		}
+	}
+}
+
+func differences_g(out, g, v []float64, m int) {
+	stride := len(out)
+	clear(out)
+	out, v = out[:m], v[:m]
+	for k, vk := range v {
+		row := g[k*stride : k*stride+m]
+		for j, s := range row {
+			out[j] += float64((v[j] - vk) * s)
+		}
+	}
+}
+
+func colSums_g(c, e, v []float64) {
+	m := len(c)
+	for j := range c {
+		a, u := e[Lanes*j:], v
+		var s0, s1, s2, s3, s4, s5, s6, s7 float64
+		for {
+			x, y := a[:8:8], u[:8:8]
+			s0 += float64(x[0] * y[0])
+			s1 += float64(x[1] * y[1])
+			s2 += float64(x[2] * y[2])
+			s3 += float64(x[3] * y[3])
+			s4 += float64(x[4] * y[4])
+			s5 += float64(x[5] * y[5])
+			s6 += float64(x[6] * y[6])
+			s7 += float64(x[7] * y[7])
+			if len(u) <= Lanes {
+				break
+			}
+			a, u = a[Lanes*m:], u[Lanes:]
+		}
+		c[j] = Reduce(&[Lanes]float64{s0, s1, s2, s3, s4, s5, s6, s7})
+	}
+}
+
+func average_g(t, e, w, z []float64, first float64, d []float64) {
+	m := len(w)
+	d = d[:m-1]
+	for len(t) >= Lanes {
+		for half := 0; half < Lanes; half += 4 {
+			var g0, g1, g2, g3, s0, s1, s2, s3 float64
+			row := e[half : Lanes*m]
+			for j := m - 1; j > 0; j-- {
+				r, wj, dj := row[Lanes*j:Lanes*j+4:Lanes*j+4], w[j], d[j-1]
+				g0 += float64(r[0] * wj)
+				g1 += float64(r[1] * wj)
+				g2 += float64(r[2] * wj)
+				g3 += float64(r[3] * wj)
+				s0 += float64(dj * g0)
+				s1 += float64(dj * g1)
+				s2 += float64(dj * g2)
+				s3 += float64(dj * g3)
+			}
+			to, by := t[half:half+4:half+4], z[half:half+4:half+4]
+			to[0] = first + s0/by[0]
+			to[1] = first + s1/by[1]
+			to[2] = first + s2/by[2]
+			to[3] = first + s3/by[3]
+		}
+		t, z, e = t[Lanes:], z[Lanes:], e[Lanes*m:]
+	}
+}
+
+// Covariance fills
+//
+//	out_i = ζ_i Cov_{M_i}(v, y) - a_i Cov_{M_i}(λ, y) = Cov_{M_i}(u_i, y),  u_ij = ζ_i v_j - a_i λ_j.
+func covariance_g(out, e, w, z, zeta, a, v, lam, y []float64) {
+	m := len(w)
+	v, lam, y = v[:m], lam[:m], y[:m]
+	for len(out) >= Lanes {
+		row := e[:Lanes*m]
+		var best [Lanes]float64
+		var top [Lanes]int
+		for j, wj := range w {
+			r := row[Lanes*j : Lanes*j+Lanes : Lanes*j+Lanes]
+			for l := range best {
+				if p := float64(r[l] * wj); p > best[l] {
+					best[l], top[l] = p, j
+				}
+			}
+		}
+		for l := range top {
+			t := top[l]
+			vt, lt, yt := v[t], lam[t], y[t]
+			zl, al := zeta[l], a[l]
+			var mu, my, muy float64
+			for j, wj := range w {
+				p := float64(row[Lanes*j+l] * wj)
+				u := float64(zl*(v[j]-vt)) - float64(al*(lam[j]-lt))
+				dy := y[j] - yt
+				pu := float64(p * u)
+				mu += pu
+				my += float64(p * dy)
+				muy += float64(pu * dy)
+			}
+			out[l] = muy/z[l] - float64(mu/z[l]*(my/z[l]))
+		}
+		out, z, zeta, a, e = out[Lanes:], z[Lanes:], zeta[Lanes:], a[Lanes:], e[Lanes*m:]
+	}
+}
+
+func entropic_g(e, w, z, zeta, a, s, v, lam, h, y []float64) float64 {
+	m := len(w)
+	v, lam, h, y = v[:m], lam[:m], h[:m], y[:m]
+	var total [Lanes]float64
+	for len(z) >= Lanes {
+		for l := range total {
+			row := e[l : Lanes*m]
+			top, best := 0, 0.0
+			for j, wj := range w {
+				if p := float64(row[Lanes*j] * wj); p > best {
+					top, best = j, p
+				}
+			}
+			best *= negligible
+			vt, lt, ht, yt := v[top], lam[top], h[top], y[top]
+			zl, al, sl := zeta[l], a[l], s[l]
+			var mu, ml, mul float64
+			for j, wj := range w {
+				p := float64(row[Lanes*j] * wj)
+				if p <= best {
+					continue
+				}
+				u := float64(zl*(v[j]-vt)) - float64(al*(lam[j]-lt))
+				t := (h[j] - ht) + float64(sl*(y[j]-yt))
+				pu := float64(p * u)
+				mu += pu
+				ml += float64(p * t)
+				mul += float64(pu * t)
+			}
+			total[l] += mul/z[l] - float64(mu/z[l]*(ml/z[l]))
+		}
+		z, zeta, a, s, e = z[Lanes:], zeta[Lanes:], a[Lanes:], s[Lanes:], e[Lanes*m:]
+	}
+	return Reduce(&total)
+}

@@ -1,0 +1,316 @@
+//go:build amd64 && !purego
+
+package kernel
+
+// Assembly against the loops in Go: the same bits, and nothing touched beyond a slice.
+
+import (
+	"math"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/cpu"
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// levels runs f at each level that this processor has, and restores it.
+func levels(t *testing.T, f func(t *testing.T)) {
+	defer func(l int) { level = l }(level)
+	for l, name := range map[int]string{cpu.AVX2: "AVX2", cpu.AVX512: "AVX-512"} {
+		t.Run(name, func(t *testing.T) {
+			if cpu.Level < l {
+				t.Skip("this processor has none")
+			}
+			level = l
+			f(t)
+		})
+	}
+}
+
+const (
+	fence  = 24
+	poison = 0x7ff8dead00000000 // a NaN: what reads beyond a slice shows it
+)
+
+// fenced is a slice with poison around it and in it, at an odd place in memory.
+type fenced struct{ all, v []float64 }
+
+func newFenced(from []float64, shift int) fenced {
+	f := fenced{all: make([]float64, len(from)+2*fence)}
+	for i := range f.all {
+		f.all[i] = math.Float64frombits(poison)
+	}
+	at := fence - shift
+	f.v = f.all[at : at+len(from)]
+	copy(f.v, from)
+	return f
+}
+
+func (f fenced) check(t *testing.T, what string) {
+	t.Helper()
+	start := 0
+	for ; math.Float64bits(f.all[start]) == poison && start < len(f.all)-1 && &f.all[start] != first(f.v); start++ {
+	}
+	for i, v := range f.all {
+		if (i < start || i >= start+len(f.v)) && math.Float64bits(v) != poison {
+			t.Fatalf("%s: written %d places from a slice of %d", what, i-start, len(f.v))
+		}
+	}
+}
+
+func first(v []float64) *float64 {
+	if cap(v) == 0 {
+		return nil
+	}
+	return &v[:1][0]
+}
+
+func sameBits(t *testing.T, what string, got, want []float64) {
+	t.Helper()
+	for i := range want {
+		if math.Float64bits(got[i]) != math.Float64bits(want[i]) && !(math.IsNaN(got[i]) && math.IsNaN(want[i])) {
+			t.Fatalf("%s: entry %d of %d is %v (%x), want %v (%x)", what, i, len(want), got[i], math.Float64bits(got[i]), want[i], math.Float64bits(want[i]))
+		}
+	}
+}
+
+// compare calls f once with the loops in Go and once with assembly, on copies of
+// the slices, and compares all of them.
+func compare(t *testing.T, what string, f func(v [][]float64) float64, slices ...[]float64) {
+	t.Helper()
+	plain := make([][]float64, len(slices))
+	for i, s := range slices {
+		plain[i] = append([]float64{}, s...)
+	}
+	now := level
+	level = cpu.Portable
+	want := f(plain)
+	level = now
+	guarded, given := make([]fenced, len(slices)), make([][]float64, len(slices))
+	for i, s := range slices {
+		guarded[i] = newFenced(s, (i+len(s))%8)
+		given[i] = guarded[i].v
+	}
+	got := f(given)
+	sameBits(t, what, []float64{got}, []float64{want})
+	for i := range slices {
+		sameBits(t, what, given[i], plain[i])
+		guarded[i].check(t, what)
+	}
+}
+
+// numbers are n of magnitudes around one and both signs, or positive ones.
+func numbers(r *random.Source, n int, positive bool) []float64 {
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = math.Ldexp(0.5+r.Float64(), int(8*r.Float64())-4)
+		if !positive && r.Float64() < 0.5 {
+			v[i] = -v[i]
+		}
+		if r.Float64() < 0.05 {
+			v[i] = 0
+		}
+	}
+	return v
+}
+
+func TestVectorPlan(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		for _, m := range []int{1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 33} {
+			for np := 0; np <= 104; np += 8 {
+				r := random.Split(uint64(np), m)
+				pos := func(n int) []float64 { return numbers(&r, n, true) }
+				any := func(n int) []float64 { return numbers(&r, n, false) }
+				if np > 0 {
+					compare(t, "moments", func(v [][]float64) float64 { Moments(v[0], v[1], v[2]); return 0 }, pos(2*m), pos(np*m), any(np))
+					compare(t, "gram", func(v [][]float64) float64 { Gram(v[0], v[1], v[2], m); return 0 }, make([]float64, m*Pad(m)), pos(np*m), any(np))
+					compare(t, "colSums", func(v [][]float64) float64 { ColSums(v[0], v[1], v[2]); return 0 }, pos(m), pos(np*m), any(np))
+				}
+				compare(t, "rowSums", func(v [][]float64) float64 { RowSums(v[0], v[1], v[2]); return 0 }, pos(np), pos(np*m), pos(m))
+				compare(t, "average", func(v [][]float64) float64 { Average(v[0], v[1], v[2], v[3], 0.3, v[4]); return 0 },
+					pos(np), pos(np*m), pos(m), pos(np), any(m-1))
+				compare(t, "covariance", func(v [][]float64) float64 {
+					Covariance(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8])
+					return 0
+				}, pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(m), any(m), any(m))
+				compare(t, "entropic", func(v [][]float64) float64 {
+					return Entropic(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9])
+				}, pos(np*m), pos(m), pos(np), any(np), pos(np), any(np), any(m), any(m), any(m), any(m))
+				compare(t, "build", func(v [][]float64) float64 { Build(v[0], v[1], v[2], v[3]); return 0 }, pos(np*m), any(np), any(m), any(m))
+				wide := any(np)
+				for i := range wide {
+					wide[i] *= 40
+				}
+				compare(t, "build, flushed", func(v [][]float64) float64 { Build(v[0], v[1], v[2], v[3]); return 0 }, pos(np*m), wide, any(m), any(m))
+				compare(t, "buildPower", func(v [][]float64) float64 { BuildPower(v[0], v[1], -0.5, 1/float64(m), m); return 0 }, pos(np*m), wide)
+			}
+		}
+	})
+}
+
+func TestVectorHankel(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		for m := 1; m <= 40; m++ {
+			r := random.Split(7, m)
+			p := Pad(m)
+			mu, ratio, w := numbers(&r, m+p, m%2 == 0), make([]float64, m*p), numbers(&r, p, true)
+			clear(mu[2*m-1:])
+			clear(w[m:])
+			for j := range m {
+				for k := range j + 1 {
+					v := r.Float64()
+					if r.Float64() < 0.1 {
+						v = 1e-200
+					}
+					ratio[j*p+k], ratio[k*p+j] = v, v
+				}
+			}
+			compare(t, "hankel", func(v [][]float64) float64 {
+				Hankel(v[0], v[1], v[2], v[3], v[4], m)
+				for j := range m { // the padding is free
+					for k := m; k < p; k++ {
+						if v[0][j*p+k] != 0 || v[1][k] != 0 {
+							t.Fatal("something in the padding")
+						}
+						v[0][j*p+k], v[1][k] = 0, 0
+					}
+				}
+				for j := range m {
+					for k := range j {
+						if v[0][j*p+k] != v[0][k*p+j] {
+							t.Fatal("not symmetric")
+						}
+					}
+				}
+				return 0
+			}, make([]float64, m*p), make([]float64, p), mu, ratio, w)
+			v := numbers(&r, p, false)
+			clear(v[m:])
+			compare(t, "differences", func(v [][]float64) float64 { Differences(v[0], v[1], v[2], m); clear(v[0][m:]); return 0 }, make([]float64, p), ratio, v)
+		}
+	})
+}
+
+func TestVectorProduct(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		for k := 0; k <= 70; k++ {
+			for np := 0; np <= 136; np++ {
+				if k > 20 && np > 40 || np > 16 && np%8 != 0 {
+					continue
+				}
+				r := random.Split(uint64(np), k)
+				any := func(n int) []float64 { return numbers(&r, n, false) }
+				compare(t, "combine", func(v [][]float64) float64 { Combine(v[0], v[1], v[2]); return 0 }, any(np), any(k), any(k*np))
+				compare(t, "accumulate", func(v [][]float64) float64 { Accumulate(v[0], v[1], v[2]); return 0 }, any(k*np), any(k), any(np))
+				if np < 8 || np%8 != 0 {
+					continue
+				}
+				compare(t, "dots", func(v [][]float64) float64 { Dots(v[0], v[1], v[2]); return 0 }, any(k), any(k*np), any(np))
+				compare(t, "sum", func(v [][]float64) float64 { return Sum(v[0]) }, any(np))
+			}
+		}
+	})
+}
+
+// awkward are numbers at the edges of exp and log.
+var awkward = []float64{
+	0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1), math.NaN(), math.Float64frombits(0x7ff4000000000001), 5e-324, -5e-324, 0x1p-1022, 0x1p-1023,
+	math.Nextafter(0x1p-1022, 0), math.MaxFloat64, -math.MaxFloat64, -708, math.Nextafter(-708, 0), math.Nextafter(-708, -709), -708.5, -709, -745, -1000,
+	709, math.Nextafter(709, 710), 709.7, 709.782712893384, math.Nextafter(709.782712893384, 710), math.Nextafter(709.782712893384, 0), 710, 1e300, -1e300,
+	math.Sqrt2, math.Nextafter(math.Sqrt2, 0), math.Nextafter(math.Sqrt2, 2), 1 - 0x1p-53, 1 + 0x1p-52, 0.5, 2, 1e-300, 1e-310, math.Ln2, -math.Ln2, math.Ln2 / 32,
+}
+
+func TestVectorElementary(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		r := random.Split(3, 3)
+		for n := 0; n <= 99; n++ {
+			x := make([]float64, n)
+			for i := range x {
+				x[i] = awkward[int(r.Float64()*float64(len(awkward)))]
+			}
+			pos, y := numbers(&r, n, true), numbers(&r, n, false)
+			compare(t, "exp", func(v [][]float64) float64 { Exp(v[0], v[1]); return 0 }, y, x)
+			compare(t, "log", func(v [][]float64) float64 { Log(v[0], v[1]); return 0 }, y, x)
+			compare(t, "exp in place", func(v [][]float64) float64 { Exp(v[0], v[0]); return 0 }, x)
+			compare(t, "log in place", func(v [][]float64) float64 { Log(v[0], v[0]); return 0 }, x)
+			compare(t, "logistic", func(v [][]float64) float64 { Logistic(v[0], v[1], 0.3, -1, 2.5, 1.8); return 0 }, pos, x)
+			compare(t, "logistic in place", func(v [][]float64) float64 { Logistic(v[0], v[0], 0.3, -1, 2.5, 1.8); return 0 }, y)
+			compare(t, "divide", func(v [][]float64) float64 { Divide(v[0], v[1], v[2]); return 0 }, pos, y, x)
+			compare(t, "weigh", func(v [][]float64) float64 { Weigh(v[0], v[1], v[2]); return 0 }, pos, y, x)
+			compare(t, "divide in place", func(v [][]float64) float64 { Divide(v[0], v[0], v[1]); return 0 }, y, pos)
+			compare(t, "ratio", func(v [][]float64) float64 { Ratio(v[0], v[1], v[2], 1e-3); return 0 }, y, pos, x)
+			compare(t, "shift", func(v [][]float64) float64 { Shift(v[0], v[1], 0.3); return 0 }, y, x)
+			compare(t, "shift in place", func(v [][]float64) float64 { Shift(v[0], v[0], 0.3); return 0 }, y)
+			compare(t, "slopes", func(v [][]float64) float64 { return Slopes(v[0], v[1], 0.3) }, pos, y)
+			compare(t, "spread", func(v [][]float64) float64 {
+				var to [2]float64
+				Spread(&to, v[0], -3)
+				return to[0] + 1e-3*to[1]
+			}, y)
+			compare(t, "deviation", func(v [][]float64) float64 { return Deviation(v[0], -3, 7) }, y)
+			compare(t, "squares", func(v [][]float64) float64 { return Squares(v[0], -3, 7, 0.1) }, y)
+			compare(t, "logisticBack", func(v [][]float64) float64 {
+				var to [2]float64
+				LogisticBack(&to, v[0], v[1], v[2], 0.3, -1, 2.5, 1.8)
+				return to[0] + 1e-3*to[1]
+			}, y, pos, numbers(&r, n, false))
+			compare(t, "scoreBack", func(v [][]float64) float64 { ScoreBack(v[0], v[1], 0.3, -1, 2.5, 0.1, -0.2); return 0 }, y, pos)
+			if n >= 8 {
+				compare(t, "extent", func(v [][]float64) float64 {
+					var to [2]float64
+					Extent(&to, v[0])
+					return to[0] + 1e-3*to[1]
+				}, y[:n&^7])
+			}
+			fit := numbers(&r, n, true)
+			compare(t, "lossKL", func(v [][]float64) float64 {
+				Ratio(v[2], v[0], v[1], 1e-30)
+				return LossKL(v[0], v[1], v[2], 1e-30)
+			}, pos, fit, make([]float64, n))
+		}
+		// Every kind of bits: uniform bits, and uniform exponents about one.
+		n := 1 << 21
+		if testing.Short() {
+			n = 1 << 17
+		}
+		x, got := make([]float64, 1024), make([]float64, 1024)
+		for range n / len(x) {
+			for i := range x {
+				switch u := r.Uint64(); i % 4 {
+				case 0:
+					x[i] = math.Float64frombits(u)
+				case 1:
+					x[i] = (r.Float64() - 0.5) * 1500
+				case 2:
+					x[i] = math.Float64frombits(u>>12 | uint64(1023-40+u%80)<<52)
+				default:
+					x[i] = (r.Float64() - 0.5) * 4
+				}
+			}
+			Exp(got, x)
+			for i, v := range x {
+				if want := elem.Exp(v); math.Float64bits(got[i]) != math.Float64bits(want) {
+					t.Fatalf("exp(%v) = %v, want %v", v, got[i], want)
+				}
+			}
+			Log(got, x)
+			for i, v := range x {
+				if want := elem.Log(v); math.Float64bits(got[i]) != math.Float64bits(want) {
+					t.Fatalf("log(%v) = %v, want %v", v, got[i], want)
+				}
+			}
+		}
+		Exp(got[:len(awkward)], awkward)
+		for i, v := range awkward {
+			if want := elem.Exp(v); math.Float64bits(got[i]) != math.Float64bits(want) {
+				t.Fatalf("exp(%v) = %x, want %x", v, math.Float64bits(got[i]), math.Float64bits(want))
+			}
+		}
+		Log(got[:len(awkward)], awkward)
+		for i, v := range awkward {
+			if want := elem.Log(v); math.Float64bits(got[i]) != math.Float64bits(want) {
+				t.Fatalf("log(%v) = %x, want %x", v, math.Float64bits(got[i]), math.Float64bits(want))
+			}
+		}
+	})
+}

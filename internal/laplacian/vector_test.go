@@ -1,0 +1,87 @@
+//go:build amd64 && !purego
+
+package laplacian
+
+import (
+	"math"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/cpu"
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// TestVector compares assembly with the loops in Go bit for bit; what is on and
+// above the diagonal, and in the padding, is NaN, which must not get through.
+func TestVector(t *testing.T) {
+	defer func(l int) { level = l }(level)
+	for l := cpu.AVX2; l <= cpu.Level; l++ {
+		for m := 1; m <= 70; m++ {
+			r := random.Split(11, m)
+			p := kernel.Pad(m)
+			w, floor, rhs := make([]float64, m*p), make([]float64, m), make([]float64, m, p)
+			for i := range w {
+				w[i] = math.NaN()
+			}
+			for i := range m {
+				for j := range i {
+					w[i*p+j] = math.Ldexp(r.Float64(), -int(60*r.Float64()))
+					if r.Float64() < 0.2 {
+						w[i*p+j] = 0
+					}
+				}
+				floor[i], rhs[i] = 1e-15, r.Float64()-0.5
+			}
+			for i := m; i < p; i++ {
+				rhs[:p][i] = math.NaN()
+			}
+			run := func(l int) (f, d, x []float64) {
+				level = l
+				f, d, x = append([]float64{}, w...), make([]float64, m), append([]float64{}, rhs[:p]...)[:m]
+				work := make([]float64, p+2)
+				work[p], work[p+1] = 3, 4
+				Factor(f, d, floor, work[:p])
+				Solve(f, d, x)
+				if work[p] != 3 || work[p+1] != 4 {
+					t.Fatal("written beyond the scratch")
+				}
+				return f, d, x
+			}
+			f0, d0, x0 := run(cpu.Portable)
+			f1, d1, x1 := run(l)
+			same := func(what string, a, b float64) {
+				if math.Float64bits(a) != math.Float64bits(b) || a != a {
+					t.Fatalf("level %d, m = %d: %s is %v, want %v", l, m, what, b, a)
+				}
+			}
+			for i := range m {
+				same("d", d0[i], d1[i])
+				same("x", x0[i], x1[i])
+				for j := range i {
+					same("l", f0[i*p+j], f1[i*p+j])
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkSolve(b *testing.B) {
+	defer func(l int) { level = l }(level)
+	const m = 16
+	w, floor, r := make([]float64, m*m), make([]float64, m), make([]float64, m)
+	for i := range w {
+		w[i] = 1 / float64(1+i%m)
+	}
+	f, d, work := make([]float64, m*m), make([]float64, m), make([]float64, m)
+	for l := cpu.Portable; l <= cpu.Level; l++ {
+		level = l
+		b.Run([]string{"Go", "AVX2", "AVX-512"}[l], func(b *testing.B) {
+			for range b.N {
+				copy(f, w)
+				Factor(f, d, floor, work)
+				r[0], r[1] = 1, -1
+				Solve(f, d, r)
+			}
+		})
+	}
+}
