@@ -140,7 +140,7 @@ func newQMFQFit(visible *cells, rank int, c *config, p *pool.Pool, restart int) 
 	f := &qmfqFit{qmfFit: newQMFFit(visible, rank, c, p)}
 	f.restart = restart
 	d, n, np, m := f.d, f.n, f.np, f.m
-	f.projector = newProjector(c.projection, d, n, rank, p)
+	f.projector = newProjector(c.projection, visible, rank, p)
 	f.from = newFactors(d, n, rank)
 	f.y, f.ybar = make([]float64, d*np), make([]float64, d*np)
 	f.f1, f.momF1 = make([]float64, d*m), newMoment(d*m)
