@@ -105,7 +105,7 @@ var (
 	forQuantileRows = target{"SoftQuantileRows", rowKinds}
 	forNMF          = target{"FitNMF", fitKinds}
 	forQMF          = target{"FitQMF", transportKinds | fitKinds | set(kLevels, kLearningRate, kSchedule, kBatch, kStart, kEnds, kShrinkage)}
-	forQMFQ         = target{"FitQMFQ", transportKinds | set(kLevels, kWorkers, kEpochs, kSeed, kProgress, kInit, kLoss, kPatience, kRestarts, kLearningRate, kSchedule, kStart, kEnds, kProjection)}
+	forQMFQ         = target{"FitQMFQ", (transportKinds | fitKinds | set(kLevels, kLearningRate, kSchedule, kStart, kEnds, kProjection)) &^ set(kPenalty)}
 )
 
 // config is what the options come to. A field is meaningful where given has its
@@ -185,6 +185,9 @@ func (c *config) contradictions() error {
 	}
 	if c.given.has(kTargets) && c.given.has(kLevels) && c.levels != len(c.targets) {
 		return &OptionError{Option: kLevels.String(), Value: itoa(c.levels), Bound: "WithTargets gives " + itoa(len(c.targets)) + " levels"}
+	}
+	if c.projection.kind == projectionSVD && (c.missing || c.validation > 0) {
+		return &OptionError{Option: kProjection.String(), Value: c.projection.String(), Bound: "needs every cell: neither WithMissingValues nor WithValidation go with it"}
 	}
 	if c.given.has(kInit) && c.restarts > 1 {
 		return against(kRestarts, itoa(c.restarts), kInit)

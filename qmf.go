@@ -292,19 +292,24 @@ func (f *qmfFit) place(v *visitor, i int) outcome {
 	u := f.rowU(i)
 	kernel.Combine(v.w, u, f.v)
 	r := &v.row
-	r.squash.observed = v.observed
-	for j, o := range v.observed { // hidden cells have no part in the measure
-		r.a[j] = 0
-		if o {
-			r.a[j] = 1 / float64(f.cells.rows[i])
-		}
-	}
+	f.cells.measure(r, v.observed, i)
 	softmax(r.b, f.rowF(i))
 	st := &f.state[i]
 	r.perm = st.perm
 	r.setSamples(v.w[:f.n], f.squash, st.valid)
 	r.setEpsilon(f.epsilon)
 	return r.solve(f.tolerance, f.maxIterations, st)
+}
+
+// measure gives row i its weights: hidden cells have no part in the measure.
+func (s *cells) measure(r *row, observed []bool, i int) {
+	r.squash.observed = observed
+	for j, o := range observed {
+		r.a[j] = 0
+		if o {
+			r.a[j] = 1 / float64(s.rows[i])
+		}
+	}
 }
 
 func softmax(b, f []float64) {
@@ -548,6 +553,7 @@ func (f *qmfFit) visitMap(v *visitor, i int, wbar []float64) bool {
 	f.place(v, i)
 	f.fitted(v, i)
 	f.rowLosses[i] = f.rowLoss(v, i)
+	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, max(floorT*f.average[i], tinyDenominator))
 	if f.r == nil {
 		f.em(v, i)
 		f.fitted(v, i)
@@ -904,9 +910,9 @@ func (f *qmfFit) newState() *qmfState {
 	return &qmfState{make([]float64, len(f.u)), make([]float64, len(f.v)), make([]float64, len(f.f)), make([]float64, len(f.inc))}
 }
 
-// note takes the losses after an epoch and keeps the state where it is the best
-// on the held-out cells; it tells whether patience has run out.
-func (f *qmfFit) note(epoch int) (stop bool) {
+// see takes the losses after an epoch; it tells whether they are the best so far
+// and whether patience has run out.
+func (f *qmfFit) see(epoch int) (better, stop bool) {
 	loss := f.history[len(f.history)-1]
 	if f.held != nil {
 		loss = 0
@@ -916,7 +922,12 @@ func (f *qmfFit) note(epoch int) (stop bool) {
 		loss /= float64(f.heldOut)
 		f.validationHistory = append(f.validationHistory, loss)
 	}
-	better, stop := f.judge.see(epoch, loss)
+	return f.judge.see(epoch, loss)
+}
+
+// note is see, and keeps the state where it is the best on the held-out cells.
+func (f *qmfFit) note(epoch int) (stop bool) {
+	better, stop := f.see(epoch)
 	if better && f.held != nil {
 		if f.keep == nil {
 			f.keep = f.newState()
