@@ -27,7 +27,8 @@ const kindCheckpoint = 16
 // WithCheckpoint calls save with the state of the fit after every so many epochs,
 // and after the last, on the goroutine of the caller; the bytes are the
 // function's to keep. Its error stops the fit and comes back wrapped, with the
-// model so far. every >= 1.
+// model so far. every >= 1. What a fit starts from, in FitQMFQ a QMF of 100
+// epochs, is made before the first epoch counts.
 func WithCheckpoint(every int, save func(state []byte) error) FitOption {
 	return fitOption(kCheckpoint, itoa(every), func(c *config) string {
 		if every < 1 {

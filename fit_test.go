@@ -461,6 +461,32 @@ func TestStops(t *testing.T) {
 	if !errors.Is(err, cause) || n == nil || len(n.History) != 4 {
 		t.Fatalf("NMF: %v", err)
 	}
+	z, err := FitQMFQ(context.Background(), x, 4, stop, WithValidation(0.1))
+	if !errors.Is(err, cause) || z == nil || len(z.History) != 4 || len(z.Validation) != 4 {
+		t.Fatalf("QMFQ: %v", err)
+	}
+	given := WithInit(z.U, z.V) // 500 looks are the QMF of the start
+	for _, after := range []int{0, 3, 250, 500, 505} {
+		for _, o := range [][]FitOption{{given}, {given, WithValidation(0.1)}, {WithStart(StartUniform), WithProjection(TruncatedSVD())}} {
+			ctx := &countdown{Context: context.Background(), left: after}
+			q, err := FitQMFQ(ctx, x, 4, append(o, WithWorkers(1), WithEpochs(9))...)
+			if ctx.left >= 0 && err == nil {
+				continue // it was done before
+			}
+			if !errors.Is(err, context.Canceled) || q == nil {
+				t.Fatalf("QMFQ cancelled after %d looks: %v", after, err)
+			}
+			if i := notFinite(q.Reconstruct().Data); i >= 0 {
+				t.Error("a stopped model reconstructs NaN")
+			}
+			if l, err := q.Loss(x); q.Validation == nil && (err != nil || l != q.History[len(q.History)-1]) {
+				t.Errorf("QMFQ cancelled after %d looks: Loss %v, %v; History %v", after, l, err, q.History)
+			}
+			if most := max(after-500, 0) + 1; len(q.History) > max(most, after+1) || after >= 500 && len(q.History) != most {
+				t.Errorf("QMFQ cancelled after %d looks: History %v", after, q.History)
+			}
+		}
+	}
 	for _, after := range []int{0, 1, 50} {
 		ctx := &countdown{Context: context.Background(), left: after}
 		q, err := FitQMF(ctx, x, 4, WithWorkers(1))

@@ -34,12 +34,18 @@ func TestQMFQToy(t *testing.T) {
 }
 
 // TestQMFQGradient compares what an epoch hands to Adam with central differences
-// of the whole loss, in F, R, F' and R', through each projection.
+// of the whole loss, in F, R, F' and R', through each projection; the same with
+// hidden cells.
 func TestQMFQGradient(t *testing.T) {
-	x := toy(1)
-	x.Rows, x.Cols = 7, 12
-	for _, projection := range []Projection{KLUpdates(100), FrobeniusUpdates(100), TruncatedSVD()} {
+	whole := toy(1)
+	whole.Rows, whole.Cols = 7, 12
+	for _, of := range []struct {
+		x          Mat
+		projection Projection
+	}{{whole, KLUpdates(100)}, {whole, FrobeniusUpdates(100)}, {whole, TruncatedSVD()}, {holed(whole, 0.2), KLUpdates(100)}, {holed(whole, 0.2), FrobeniusUpdates(100)}} {
+		x, projection := of.x, of.projection
 		c := qmfDefaults()
+		c.missing = true
 		c.levels, c.epsilon, c.start, c.batchRows, c.tolerance, c.learningRate, c.projection = 4, 0.05, StartUniform, 7, 1e-13, 1e-300, projection
 		visible, err := newCells(x, &c)
 		if err != nil {
@@ -68,7 +74,7 @@ func TestQMFQGradient(t *testing.T) {
 			sum := 0.0
 			for i := range f.d {
 				f.evaluate(0, i)
-				sum += f.rowLosses[i] / float64(f.n) / f.scale
+				sum += f.rowLosses[i] / float64(f.cells.rows[i]) / f.scale
 			}
 			return sum
 		}
