@@ -149,6 +149,9 @@ func (c *config) checkQMF() error {
 	if !(c.epsilon > 0) {
 		return &OptionError{Option: kEpsilon.String(), Value: ftoa(c.epsilon), Bound: "a model needs a positive one: at 0 nothing has a gradient"}
 	}
+	if c.start == StartSVD {
+		return &OptionError{Option: kStart.String(), Value: c.start.String(), Bound: "only FitNMF starts from it"}
+	}
 	if c.given.has(kShrinkage) && c.shrinkage > 0 {
 		if c.ends == EndsPinned {
 			return &OptionError{Option: kShrinkage.String(), Value: ftoa(c.shrinkage), Bound: "needs EndsFree"}
