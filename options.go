@@ -413,8 +413,8 @@ func WithProgress(f func(Progress) error) FitOption {
 	})
 }
 
-// WithLearningRate sets the step size of Adam. lr > 0; default 0.1 in FitQMF, 0.05
-// in FitQMFQ, falling to 0 by [ScheduleCosine].
+// WithLearningRate sets the step size of Adam. lr > 0; default 0.1, falling to 0 by
+// [ScheduleCosine].
 func WithLearningRate(lr float64) FitOption {
 	return fitOption(kLearningRate, ftoa(lr), func(c *config) string {
 		if !(lr > 0) || lr-lr != 0 {

@@ -943,6 +943,14 @@ func (f *qmfFit) note(epoch int) (stop bool) {
 	return stop
 }
 
+// restore goes back to the state that was kept.
+func (f *qmfFit) restore() {
+	copy(f.u, f.keep.u)
+	copy(f.v, f.keep.v)
+	copy(f.f, f.keep.f)
+	copy(f.inc, f.keep.inc)
+}
+
 // evaluate takes the losses of row i as the model stands.
 func (f *qmfFit) evaluate(worker, i int) {
 	v := &f.work[worker]
@@ -956,10 +964,7 @@ func (f *qmfFit) evaluate(worker, i int) {
 func (f *qmfFit) model() *QMF {
 	d, m := f.d, f.m
 	if f.keep != nil {
-		copy(f.u, f.keep.u)
-		copy(f.v, f.keep.v)
-		copy(f.f, f.keep.f)
-		copy(f.inc, f.keep.inc)
+		f.restore()
 	}
 	q := &QMF{U: f.matU(), V: f.matV(), Quantiles: NewMat(d, m), Weights: NewMat(d, m), potentials: NewMat(d, m),
 		center: make([]float64, d), squash: make([]squashed, d), marginal: make([]float64, d), epsilon: f.epsilon, loss: f.loss, missing: f.missing}
