@@ -424,6 +424,9 @@ func (f *nmfFit) run(p *pool.Pool, c *config, from *saved) (m NMF, err error) {
 	keep := f.keep
 	first := 0
 	m.History = make([]float64, 0, min(c.epochs, 1000)+1)
+	if f.held != nil {
+		m.Validation = make([]float64, 0, min(c.epochs, 1000)+1)
+	}
 	if from != nil {
 		m.History, m.Validation, judge, first = from.history, from.validation, from.judge, from.epoch+1
 		p.Do(len(f.pieces), sweep) // the sums that the next update of V takes

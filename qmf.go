@@ -259,6 +259,9 @@ func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
 	}
 	f.wbar, f.ubatch, f.rowLosses = make([]float64, size*f.np), make([]float64, size*rank), make([]float64, d)
 	f.rowHeld = make([]float64, d)
+	if f.held != nil {
+		f.validationHistory = make([]float64, 0, min(f.epochs, 1000)+2)
+	}
 	f.gradV = make([]float64, rank*f.np)
 	f.work = make([]visitor, p.Workers())
 	for i := range f.work {

@@ -359,7 +359,8 @@ func (f *qmfqFit) start(ctx context.Context) error {
 	var err error
 	if f.qmfFit.config.start == StartUniform && !f.given.has(kInit) {
 		err = f.begin(ctx)
-		f.keep, f.validationHistory, f.replace = nil, nil, false // of a fit without projection
+		f.keep, f.replace = nil, false // of a fit without projection
+		f.validationHistory = f.validationHistory[:0]
 		copy(f.from.u, f.u)
 		copy(f.from.v, f.v)
 		for i := range f.r1 {

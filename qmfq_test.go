@@ -14,34 +14,9 @@ import (
 	"github.com/quantmf/quantmf/internal/random"
 )
 
-// TestQMFQToy holds the fit to what the authors' code reaches on the toy problem:
-// 1.15, 0.69, 0.30 and 0.136 after 10, 30, 100 and 300 epochs, 0.092 after 1000.
+// TestQMFQToy holds fits to the loss curves of the authors' code on the same
+// matrices, and to what they themselves have reached.
 func TestQMFQToy(t *testing.T) {
-	x := load(t, "../shared/data/toy/toy-std1.tsv.gz")
-	for _, c := range []struct {
-		epochs int
-		most   float64
-	}{{10, 1}, {30, 0.4}, {100, 0.12}, {300, 0.1}} {
-		m, err := FitQMFQ(context.Background(), x, 8, WithEpsilon(0.01), WithLevels(8), WithEpochs(c.epochs))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("%d epochs: %.4f at the start, %.4f at the end", c.epochs, m.History[0], m.History[c.epochs])
-		if got := m.History[c.epochs]; got > c.most {
-			t.Errorf("%v after %d epochs, want at most %v", got, c.epochs, c.most)
-		}
-		if l, err := m.Loss(x); err != nil || l != m.History[c.epochs] {
-			t.Errorf("Loss %v, %v; History ends at %v", l, err, m.History[c.epochs])
-		}
-	}
-}
-
-// TestQMFQOfficial holds fits of few epochs to the loss curves of the authors'
-// code on the same matrices.
-func TestQMFQOfficial(t *testing.T) {
-	if testing.Short() {
-		t.Skip("several fits")
-	}
 	const data = "../shared/data/toy/"
 	text, err := os.ReadFile(data + "official.json")
 	if err != nil {
@@ -51,7 +26,7 @@ func TestQMFQOfficial(t *testing.T) {
 	if err := json.Unmarshal(text, &raw); err != nil {
 		t.Fatal(err)
 	}
-	for name, budgets := range map[string][]int{"toy-std1": {10, 30, 100, 300}, "toy-std2": {10, 30, 100, 300}, "larger": {10, 30}} {
+	for name, budgets := range map[string][]int{"toy-std1": {10, 30, 100, 300}, "toy-std2": {10, 100}, "larger": {10}} {
 		x := load(t, data+name+".tsv.gz")
 		var curves struct {
 			K    int
@@ -69,6 +44,12 @@ func TestQMFQOfficial(t *testing.T) {
 			t.Logf("%s, %d epochs: %.4g, the authors' code %.4g", name, epochs, m.History[epochs], theirs)
 			if !(m.History[epochs] < theirs) {
 				t.Errorf("%s: %v after %d epochs, the authors' code has %v", name, m.History[epochs], epochs, theirs)
+			}
+			if most, ok := map[int]float64{100: 0.12, 300: 0.1}[epochs]; ok && name == "toy-std1" && m.History[epochs] > most {
+				t.Errorf("%v after %d epochs, want at most %v", m.History[epochs], epochs, most)
+			}
+			if l, err := m.Loss(x); err != nil || l != m.History[epochs] {
+				t.Errorf("Loss %v, %v; History ends at %v", l, err, m.History[epochs])
 			}
 		}
 	}
@@ -245,12 +226,12 @@ func TestQMFQScoreData(t *testing.T) {
 		path    string
 		rows, k int
 		most    float64 // of the unseen columns' score over the loss of the others
-	}{{"testdata/laml-exp.tsv.gz", 150, 10, 2}, {"../shared/data/toy/toy-std2.tsv.gz", 160, 8, 5}, {"../shared/data/pbmc3k-small/counts.tsv.gz", 100, 5, 2}} {
+	}{{"testdata/laml-exp.tsv.gz", 60, 8, 2}, {"../shared/data/toy/toy-std2.tsv.gz", 160, 8, 5}, {"../shared/data/pbmc3k-small/counts.tsv.gz", 40, 5, 2}} {
 		x := first(load(t, c.path), c.rows)
 		seen := columnsOf(x, func(j int) bool { return j%4 != 3 })
 		unseen := columnsOf(x, func(j int) bool { return j%4 == 3 })
 		for _, p := range []Projection{KLUpdates(20), KLUpdates(100), FrobeniusUpdates(100), TruncatedSVD()} {
-			q, err := FitQMFQ(ctx, seen, c.k, WithProjection(p), WithEpochs(20))
+			q, err := FitQMFQ(ctx, seen, c.k, WithProjection(p), WithEpochs(10))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -492,6 +473,82 @@ func TestQMFQRestarts(t *testing.T) {
 	}
 	if got := m.Validation[m.Best]; got > best*(1+1e-6) {
 		t.Errorf("the best of three seeds has %v, one of them %v", got, best)
+	}
+}
+
+// TestQMFQAwkward: constant and zero rows, ties, few samples, missing cells, more
+// components than rows or columns, values of every magnitude; and new samples of
+// such models.
+func TestQMFQAwkward(t *testing.T) {
+	ctx := context.Background()
+	nan := math.NaN()
+	for _, rows := range [][][]float64{
+		{{0, 0, 0}, {1, 1, 1}, {1, 2, 3}},
+		{{0, 0, 0}},
+		{{5}},
+		{{1}, {2}},
+		{{0, 0, 0, 0, 1e60}, {1e-300, 0, 1e-300, 0, 0}},
+		{{1, 1, 2, 2, 1, 1}, {0, 1, 0, 1, 0, 1}, {3, 1, 4, 1, 5, 9}},
+		{{nan, 1, 1}, {2, nan, 3}, {3, 1, nan}},
+		{{nan, 7, 0, 2}, {4, nan, nan, nan}, {4, 0, 0, nan}},
+	} {
+		x, err := MatOf(rows...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range [][]FitOption{nil, {WithEnds(EndsPinned), WithProjection(FrobeniusUpdates(5))}, {WithStart(StartUniform)}, {WithEpochs(0)}, {WithProjection(TruncatedSVD())}} {
+			o = append([]FitOption{WithEpochs(4), WithLevels(4), WithMissingValues()}, o...)
+			if len(o) == 4 && o[3].setting().kind == kProjection {
+				if notFinite(x.Data) >= 0 {
+					continue
+				}
+				o = append(o[:2], o[3])
+			}
+			q, err := FitQMFQ(ctx, x, 4, o...)
+			var data *DataError
+			if err != nil && !errors.As(err, &data) {
+				t.Fatal(err)
+			}
+			fit := q.Reconstruct()
+			v, err := q.Transform(ctx, x)
+			if err != nil {
+				t.Fatal(rows, err)
+			}
+			score, err := q.Score(ctx, x)
+			if err != nil {
+				t.Fatal(rows, err)
+			}
+			for _, v := range [][]float64{fit.Data, q.U.Data, q.V.Data, q.History, v.Data, {score}} {
+				if i := notFinite(v); i >= 0 {
+					t.Fatalf("%v, %d options: %v", rows, len(o), v)
+				}
+			}
+			if loss, _ := q.Loss(x); q.projection != TruncatedSVD() && score > loss*(1+1e-9)+1e-12*largest(fit.Data)+tinyDenominator {
+				t.Errorf("%v, %d options: score %v, loss %v", rows, len(o), score, loss)
+			}
+		}
+	}
+	x := first(toy(3), 15)
+	q, err := FitQMFQ(ctx, x, 3, WithEpochs(0), WithValidation(0.1))
+	if err != nil || len(q.History) != 1 || len(q.Validation) != 1 || q.Best != 0 {
+		t.Errorf("no epochs: %v, %v, %v", err, q.History, q.Validation)
+	}
+	for _, bad := range []float64{nan, math.Inf(1), -1, 2 * maxValue} {
+		y := x.Clone()
+		y.Set(7, 3, bad)
+		var e *DataError
+		if _, err := q.Transform(ctx, y); !errors.As(err, &e) || e.Row != 7 || e.Col != 3 {
+			t.Errorf("%v gives %v", bad, err)
+		}
+	}
+	var shape *ShapeError
+	if _, err := q.Score(ctx, first(x, 9)); !errors.As(err, &shape) {
+		t.Errorf("too few rows: %v", err)
+	}
+	for _, n := range []int{0, 1, 10, 40} {
+		if v, err := q.Transform(&endsAfter{Context: ctx, n: n}, x); !errors.Is(err, context.Canceled) || v.Data != nil {
+			t.Errorf("ended after %d: %s, %v", n, v.size(), err)
+		}
 	}
 }
 
