@@ -27,7 +27,8 @@ const kindCheckpoint = 16
 // WithCheckpoint calls save with the state of the fit after every so many epochs,
 // and after the last, on the goroutine of the caller; the bytes are the
 // function's to keep. Its error stops the fit and comes back wrapped, with the
-// model so far. every >= 1.
+// model so far. every >= 1. What a fit starts from, in FitQMFQ a QMF of 100
+// epochs, is made before the first epoch counts.
 func WithCheckpoint(every int, save func(state []byte) error) FitOption {
 	return fitOption(kCheckpoint, itoa(every), func(c *config) string {
 		if every < 1 {
@@ -71,6 +72,7 @@ func (c *config) described(rank int) [][2]string {
 		{kEnds.String(), c.ends.String()}, {kPenalty.String(), ftoa(c.penalty)}, {kShrinkage.String(), ftoa(c.shrinkage)},
 		{kLoss.String(), ftoa(float64(c.loss))}, {kPatience.String(), itoa(c.patience)}, {kRestarts.String(), itoa(c.restarts)},
 		{kValidation.String(), ftoa(c.validation)}, {kMissing.String(), given(c.missing)}, {kInit.String(), given(c.given.has(kInit))},
+		{kProjection.String(), c.projection.String()},
 	}
 }
 
@@ -255,27 +257,49 @@ func (c *config) due(epoch int, last bool) bool {
 func (f *qmfFit) checkpoint(epoch int) error {
 	s := &saved{restart: f.restart, epoch: epoch, source: uint64(f.source), steps: f.stepsV, judge: f.judge,
 		history: f.history, validation: f.validationHistory, best: f.bestSoFar, real: f.parts()}
-	n := f.n
 	for _, i := range f.order {
 		s.index = append(s.index, uint64(i))
 	}
-	for i := range f.state {
-		st := &f.state[i]
-		warm := uint64(0)
-		if st.valid {
-			warm = 1
-		}
-		s.index = append(s.index, warm)
-		for _, p := range st.perm[:n] {
-			s.index = append(s.index, uint64(p))
-		}
-	}
+	s.index = appendWarm(s.index, f.state)
 	flags := uint64(0)
 	if f.replace {
 		flags = 1
 	}
 	s.index = append(s.index, flags, math.Float64bits(f.lambda))
 	return f.save(s.encode(kindQMF, f.config, f.k, f.data))
+}
+
+// appendWarm adds the integers of what transports start from: for each row whether
+// it is of use, and the order of its samples.
+func appendWarm(index []uint64, states []warm) []uint64 {
+	for i := range states {
+		valid := uint64(0)
+		if states[i].valid {
+			valid = 1
+		}
+		index = append(index, valid)
+		for _, p := range states[i].perm {
+			index = append(index, uint64(p))
+		}
+	}
+	return index
+}
+
+// warm takes what appendWarm added, n samples a row.
+func (f *file) warm(states []warm, n int, index []uint64) error {
+	seen := make([]bool, n)
+	for i := range states {
+		st, r := &states[i], index[i*(n+1):(i+1)*(n+1)]
+		st.valid = r[0] == 1
+		clear(seen)
+		for k, p := range r[1:] {
+			if p >= uint64(n) || st.valid && seen[p] {
+				return f.fail("IDX0", "an index is out of range")
+			}
+			seen[p], st.perm[k] = true, int32(p)
+		}
+	}
+	return nil
 }
 
 // parts are the numbers of a QMF under way.
@@ -302,26 +326,15 @@ func (f *qmfFit) resumeFrom(file *file, s *saved) error {
 	if err != nil {
 		return err
 	}
-	bad := func() error { return file.fail("IDX0", "an index is out of range") }
-	order, rows := index[:f.d], index[f.d:]
-	seen := make([]bool, max(f.d, f.n))
-	for k, i := range order {
+	seen := make([]bool, f.d)
+	for k, i := range index[:f.d] {
 		if i >= uint64(f.d) || seen[i] {
-			return bad()
+			return file.fail("IDX0", "an index is out of range")
 		}
 		seen[i], f.order[k] = true, int(i)
 	}
-	for i := range f.state {
-		st := &f.state[i]
-		r := rows[i*(f.n+1) : (i+1)*(f.n+1)]
-		st.valid = r[0] == 1
-		clear(seen)
-		for k, p := range r[1:] {
-			if p >= uint64(f.n) || st.valid && seen[p] {
-				return bad()
-			}
-			seen[p], st.perm[k] = true, int32(p)
-		}
+	if err := file.warm(f.state, f.n, index[f.d:]); err != nil {
+		return err
 	}
 	f.replace = index[len(index)-2] == 1
 	f.lambda = math.Float64frombits(index[len(index)-1])
@@ -337,6 +350,53 @@ func (f *qmfFit) resumeFrom(file *file, s *saved) error {
 	}
 	f.source, f.stepsV, f.judge = random.Source(s.source), s.steps, s.judge
 	f.history, f.validationHistory = s.history, s.validation
+	return nil
+}
+
+// checkpoint hands the state after an epoch to the caller.
+func (f *qmfqFit) checkpoint(epoch int) error {
+	s := &saved{restart: f.restart, epoch: epoch, judge: f.judge, history: f.history, validation: f.validationHistory, best: f.bestSoFar,
+		real: f.parts(), index: appendWarm(appendWarm(nil, f.state), f.state1)}
+	return f.save(s.encode(kindQMFQ, f.config, f.k, f.data))
+}
+
+// parts are the numbers of a QMFQ under way. What a projection makes is no part:
+// it is made again.
+func (f *qmfqFit) parts() [][]float64 {
+	p := [][]float64{f.from.u, f.from.v, f.f, f.momF.mu, f.momF.nu, f.inc, f.f1, f.momF1.mu, f.momF1.nu, f.r1, f.momR1.mu, f.momR1.nu, f.rowLosses, f.rowHeld}
+	if f.r != nil {
+		p = append(p, f.r, f.momR.mu, f.momR.nu)
+	}
+	if f.held != nil {
+		p = append(p, f.best...)
+	}
+	for i := range f.state {
+		p = append(p, f.state[i].offset, f.state1[i].offset)
+	}
+	return p
+}
+
+// resumeFrom takes the state of a checkpoint.
+func (f *qmfqFit) resumeFrom(file *file, s *saved) error {
+	rows := f.d * (f.n + 1)
+	index, err := file.restore(f.parts(), 2*rows)
+	if err != nil {
+		return err
+	}
+	if err := file.warm(f.state, f.n, index[:rows]); err != nil {
+		return err
+	}
+	if err := file.warm(f.state1, f.n, index[rows:]); err != nil {
+		return err
+	}
+	for _, v := range [][]float64{f.from.u, f.from.v} {
+		for _, x := range v {
+			if x < 0 {
+				return file.fail("REAL", "a factor is negative")
+			}
+		}
+	}
+	f.done, f.judge, f.history, f.validationHistory = s.epoch, s.judge, s.history, s.validation
 	return nil
 }
 

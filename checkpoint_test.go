@@ -79,6 +79,61 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestResumeQMFQ: the same for QMFQ.
+func TestResumeQMFQ(t *testing.T) {
+	x := toy(2)
+	x.Rows, x.Cols = 40, 30
+	y := holed(x, 0.05)
+	base := []FitOption{WithEpochs(5), WithSeed(4), WithLevels(5)}
+	for name, c := range map[string]struct {
+		x    Mat
+		more []FitOption
+	}{
+		"plain":      {x, []FitOption{WithProjection(KLUpdates(7))}},
+		"svd":        {x, []FitOption{WithProjection(TruncatedSVD()), WithSchedule(ScheduleConstant)}},
+		"uniform":    {y, []FitOption{WithMissingValues(), WithStart(StartUniform), WithProjection(FrobeniusUpdates(9)), WithValidation(0.1)}},
+		"missing":    {y, []FitOption{WithMissingValues(), WithEnds(EndsPinned), WithRestarts(2)}},
+		"validation": {x, []FitOption{WithValidation(0.1), WithRestarts(3), WithLoss(Frobenius), WithLearningRate(0.5)}},
+		"patience":   {y, []FitOption{WithMissingValues(), WithValidation(0.2), WithRestarts(2), WithPatience(1), WithProjection(FrobeniusUpdates(5)), WithLearningRate(1)}},
+	} {
+		opts := append(append([]FitOption{}, base...), c.more...)
+		plain, err := FitQMFQ(context.Background(), c.x, 3, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "patience" && len(plain.History) == 6 {
+			t.Error("patience did not run out: nothing is tested")
+		}
+		want, _ := plain.MarshalBinary()
+		var states [][]byte
+		save := WithCheckpoint(2, func(s []byte) error { states = append(states, s); return nil })
+		m, err := FitQMFQ(context.Background(), c.x, 3, append(opts, save)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := m.MarshalBinary(); !bytes.Equal(got, want) {
+			t.Errorf("%s: saving states changes the fit", name)
+		}
+		if len(states) < 2 {
+			t.Errorf("%s: %d states", name, len(states))
+		}
+		for i, s := range states {
+			m, err := FitQMFQ(context.Background(), c.x, 3, append(opts, WithResume(s), WithWorkers(1+i%3))...)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if got, _ := m.MarshalBinary(); !bytes.Equal(got, want) {
+				t.Errorf("%s: resumed from state %d the fit differs", name, i)
+			}
+		}
+		var p QMFQ
+		if err := p.UnmarshalBinary(want); err != nil {
+			t.Fatal(err)
+		}
+		closeTo(t, "Validation", p.Validation, plain.Validation, 0)
+	}
+}
+
 // TestResumeRefuses: other data, other options and damaged states are errors that
 // say which.
 func TestResumeRefuses(t *testing.T) {
@@ -110,6 +165,26 @@ func TestResumeRefuses(t *testing.T) {
 	}
 	if _, err := FitNMF(ctx, x, 2, WithEpochs(4), resume); !errors.As(err, &format) {
 		t.Errorf("another model: %v", err)
+	}
+	var third []byte
+	if _, err := FitQMFQ(ctx, x, 2, WithEpochs(2), WithCheckpoint(1, func(s []byte) error { third = s; return nil })); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := FitQMFQ(ctx, x, 2, WithEpochs(2), WithProjection(KLUpdates(19)), WithResume(third)); !errors.As(err, &option) || option.Option != "WithProjection" {
+		t.Errorf("another projection: %v", err)
+	}
+	if _, err := FitQMFQ(ctx, y, 2, WithEpochs(2), WithResume(third)); !errors.As(err, &data) {
+		t.Errorf("other data: %v", err)
+	}
+	if _, err := FitQMFQ(ctx, x, 2, WithEpochs(4), resume); !errors.As(err, &format) {
+		t.Errorf("a QMF taken for a QMFQ: %v", err)
+	}
+	for i := 0; i < len(third); i += 1 + i/20 {
+		b := bytes.Clone(third)
+		b[i] ^= 4
+		if _, err := FitQMFQ(ctx, x, 2, WithEpochs(2), WithResume(b)); !errors.As(err, &format) {
+			t.Fatalf("byte %d of a QMFQ changed: %v", i, err)
+		}
 	}
 	for i := 0; i < len(state); i += 1 + i/50 {
 		b := bytes.Clone(state)

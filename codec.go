@@ -433,7 +433,7 @@ func (f *file) squash(tag string, r []float64) (squashed, error) {
 // MarshalBinary returns the model as a file.
 func (q *QMFQ) MarshalBinary() ([]byte, error) {
 	t := q.inflated
-	t.History, t.Best, t.Warnings = q.History, q.Best, q.Warnings
+	t.History, t.Validation, t.Best, t.Warnings = q.History, q.Validation, q.Best, q.Warnings
 	var quantiles, cuts, squashes []float64
 	for _, m := range q.deflate {
 		quantiles = append(quantiles, m.q...)
@@ -464,7 +464,7 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	n.inflated = *t
-	n.U, n.V, n.History, n.Best, n.Warnings = t.U, t.V, t.History, t.Best, t.Warnings
+	n.U, n.V, n.History, n.Validation, n.Best, n.Warnings = t.U, t.V, t.History, t.Validation, t.Best, t.Warnings
 	quantiles, err := f.matrix("DEFQ", f.d, f.m)
 	if err != nil {
 		return err

@@ -397,6 +397,42 @@ func fitHash(t *testing.T, x Mat, more ...FitOption) uint64 {
 	return h.Sum64()
 }
 
+// hiddenHash is fitHash of what that leaves out: hidden cells in QMFQ, new
+// samples, and the start of an NMF from singular vectors.
+func hiddenHash(t *testing.T, x Mat) uint64 {
+	t.Helper()
+	ctx := context.Background()
+	h := fnv.New64a()
+	put := func(m Mat, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b [8]byte
+		for _, v := range m.Data {
+			binary.LittleEndian.PutUint64(b[:], math.Float64bits(v))
+			h.Write(b[:])
+		}
+	}
+	holes := holed(x, 0.1)
+	for _, o := range [][]FitOption{{WithProjection(KLUpdates(4))}, {WithProjection(FrobeniusUpdates(4)), WithValidation(0.1)}} {
+		q, err := FitQMFQ(ctx, holes, 4, append(o, WithEpochs(2), WithLevels(5), WithMissingValues())...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(q.Reconstruct(), nil)
+		put(q.Transform(ctx, holes))
+	}
+	for _, x := range []Mat{x, holes} {
+		m, err := FitNMF(ctx, x, 4, WithEpochs(2), WithStart(StartSVD), WithMissingValues())
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(m.Reconstruct(), nil)
+		put(m.Transform(ctx, x))
+	}
+	return h.Sum64()
+}
+
 var update = flag.Bool("update", false, "rewrite the goldens in testdata")
 
 // TestGolden: the same bits on every platform. The golden is made on amd64.
@@ -406,7 +442,7 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := "fits " + strconv.FormatUint(fitHash(t, x), 16) + "\n"
+	got := "fits " + strconv.FormatUint(fitHash(t, x), 16) + "\nhidden " + strconv.FormatUint(hiddenHash(t, x), 16) + "\n"
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -460,6 +496,32 @@ func TestStops(t *testing.T) {
 	n, err := FitNMF(context.Background(), x, 4, stop)
 	if !errors.Is(err, cause) || n == nil || len(n.History) != 4 {
 		t.Fatalf("NMF: %v", err)
+	}
+	z, err := FitQMFQ(context.Background(), x, 4, stop, WithValidation(0.1))
+	if !errors.Is(err, cause) || z == nil || len(z.History) != 4 || len(z.Validation) != 4 {
+		t.Fatalf("QMFQ: %v", err)
+	}
+	given := WithInit(z.U, z.V) // 500 looks are the QMF of the start
+	for _, after := range []int{0, 3, 250, 500, 505} {
+		for _, o := range [][]FitOption{{given}, {given, WithValidation(0.1)}, {WithStart(StartUniform), WithProjection(TruncatedSVD())}} {
+			ctx := &countdown{Context: context.Background(), left: after}
+			q, err := FitQMFQ(ctx, x, 4, append(o, WithWorkers(1), WithEpochs(9))...)
+			if ctx.left >= 0 && err == nil {
+				continue // it was done before
+			}
+			if !errors.Is(err, context.Canceled) || q == nil {
+				t.Fatalf("QMFQ cancelled after %d looks: %v", after, err)
+			}
+			if i := notFinite(q.Reconstruct().Data); i >= 0 {
+				t.Error("a stopped model reconstructs NaN")
+			}
+			if l, err := q.Loss(x); q.Validation == nil && (err != nil || l != q.History[len(q.History)-1]) {
+				t.Errorf("QMFQ cancelled after %d looks: Loss %v, %v; History %v", after, l, err, q.History)
+			}
+			if most := max(after-500, 0) + 1; len(q.History) > max(most, after+1) || after >= 500 && len(q.History) != most {
+				t.Errorf("QMFQ cancelled after %d looks: History %v", after, q.History)
+			}
+		}
 	}
 	for _, after := range []int{0, 1, 50} {
 		ctx := &countdown{Context: context.Background(), left: after}

@@ -41,8 +41,9 @@ type Prediction struct {
 // HeldOut fits every trial repeats times, each time with another share of the
 // observed cells hidden, and returns what each trial's models make of them. All
 // trials see the same masks, fixed by seed, and differences between them mean
-// more than their standard errors say. fit is FitNMF or FitQMF. Fits run side by
-// side, GOMAXPROCS at a time, one worker each; the result does not depend on it.
+// more than their standard errors say. fit is FitNMF, FitQMF or FitQMFQ, the last
+// not with TruncatedSVD, which needs every cell. Fits run side by side, GOMAXPROCS
+// at a time, one worker each; the result does not depend on it.
 //
 // NaN cells of x are unobserved. 0 < share <= 1/2, repeats >= 1. A row or column
 // keeps two visible cells. Errors: those of fit, of the first trial that has one;

@@ -54,7 +54,18 @@ func TestHeldOut(t *testing.T) {
 	if _, err := HeldOut(ctx, x, FitQMF, []Trial{{Rank: 2, Options: []FitOption{WithEpochs(3)}}}, 2, 0.2, 1); err != nil {
 		t.Error(err)
 	}
+	few, err := HeldOut(ctx, x, FitQMFQ, []Trial{{Rank: 1}, {Rank: 3, Options: []FitOption{WithEpochs(5)}}}, 2, 0.1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("QMFQ, rank 1: %.3f±%.3f, 3: %.3f±%.3f", few[0].Mean, few[0].StdErr, few[1].Mean, few[1].StdErr)
+	if few[1].Mean > few[0].Mean {
+		t.Error("QMFQ of one component predicts better than of three")
+	}
 	var option *OptionError
+	if _, err := HeldOut(ctx, x, FitQMFQ, []Trial{{Rank: 2, Options: []FitOption{WithProjection(TruncatedSVD())}}}, 1, 0.1, 1); !errors.As(err, &option) || option.Option != "WithProjection" {
+		t.Errorf("a truncated SVD without some cells: %v", err)
+	}
 	if _, err := HeldOut(ctx, x, FitNMF, []Trial{{Rank: 0}}, 1, 0.1, 1); !errors.As(err, &option) {
 		t.Errorf("rank 0: %v", err)
 	}

@@ -40,8 +40,9 @@ type NMF struct {
 // FitNMF factorises x, d features × n samples, finite and non-negative, into
 // U V of the given rank k >= 1, which may exceed d and n.
 //
-// Defaults: KL, 200 epochs, seed 1, factors uniform on sqrt(mean x/k)·[1/2,3/2), no
-// penalty, no patience, no validation, one start. Errors: [*DataError],
+// Defaults: KL, 200 epochs, seed 1, StartUniform (factors uniform on
+// sqrt(mean x/k)·[1/2,3/2)), no penalty, no patience, no validation, one start.
+// [WithStart] takes StartUniform and StartSVD. Errors: [*DataError],
 // [*ShapeError], [*OptionError]; when ctx ends or a progress function fails, the
 // model so far with an error that wraps it. A component that has died out, all
 // of its U or V zero, is a warning.
@@ -49,9 +50,12 @@ type NMF struct {
 // Cost: 8dnk flops an epoch, 12dnk where cells are missing or the loss is not KL;
 // memory 17kn + dk numbers beside x (33kn then).
 func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, error) {
-	c := config{epochs: 200, seed: 1, loss: KL, restarts: 1}
+	c := config{epochs: 200, seed: 1, loss: KL, restarts: 1, start: StartUniform}
 	if err := parse(forNMF, &c, opts); err != nil {
 		return nil, err
+	}
+	if c.start != StartUniform && c.start != StartSVD {
+		return nil, &OptionError{Option: kStart.String(), Value: c.start.String(), Bound: "FitNMF starts from StartUniform or StartSVD"}
 	}
 	visible, err := checkFit(x, rank, &c)
 	if err != nil {
@@ -91,6 +95,9 @@ func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, erro
 			f.load(c.initU, c.initV)
 		default:
 			f.random(visible.x, c.seed+uint64(restart))
+			if c.start == StartSVD {
+				f.decompose(visible, p)
+			}
 		}
 		m, err := fit.run(p, &c, start)
 		m.U, m.V, m.loss, m.missing = f.matU(), f.matV(), c.loss, c.missing
@@ -417,6 +424,9 @@ func (f *nmfFit) run(p *pool.Pool, c *config, from *saved) (m NMF, err error) {
 	keep := f.keep
 	first := 0
 	m.History = make([]float64, 0, min(c.epochs, 1000)+1)
+	if f.held != nil {
+		m.Validation = make([]float64, 0, min(c.epochs, 1000)+1)
+	}
 	if from != nil {
 		m.History, m.Validation, judge, first = from.history, from.validation, from.judge, from.epoch+1
 		p.Do(len(f.pieces), sweep) // the sums that the next update of V takes

@@ -26,20 +26,26 @@ func TestOptionTable(t *testing.T) {
 	}
 	type group struct {
 		opts []FitOption
-		in   string // of solve, sort, quantile, rows, nmf, qmf
+		in   string // of solve, sort, quantile, rows, nmf, qmf, qmfq
 	}
 	groups := []group{
-		{[]FitOption{WithEpsilon(0.1), WithSquash(SquashNone), WithTolerance(1e-6), WithMaxIterations(100), WithStrict()}, "solve rank sort quantile rows qmf"},
+		{[]FitOption{WithEpsilon(0.1), WithSquash(SquashNone), WithTolerance(1e-6), WithMaxIterations(100), WithStrict()}, "solve rank sort quantile rows qmf qmfq"},
 		{[]FitOption{WithWeights([]float64{1, 2, 1}), WithTargets([]float64{0, 0.4, 1}), WithTargetWeights([]float64{1, 2, 3}), WithIterations(3)}, "solve rank sort quantile rows"},
-		{[]FitOption{WithLevels(3)}, "solve rank sort quantile rows qmf"},
+		{[]FitOption{WithLevels(3)}, "solve rank sort quantile rows qmf qmfq"},
 		{[]FitOption{WithMidpointRanks()}, "solve rank"},
-		{[]FitOption{WithWorkers(1)}, "solve rank sort quantile rows nmf qmf"},
-		{[]FitOption{WithEpochs(1), WithSeed(3), WithProgress(func(Progress) error { return nil }), WithInit(u, v), WithPenalty(0.1), WithLoss(Frobenius), WithPatience(3), WithRestarts(1), WithValidation(0.4), WithMissingValues(), WithCheckpoint(1, func([]byte) error { return nil })}, "nmf qmf"},
-		{[]FitOption{WithLearningRate(0.1), WithSchedule(ScheduleConstant), WithBatch(2), WithStart(StartNMF), WithEnds(EndsPinned), WithShrinkage(0)}, "qmf"},
+		{[]FitOption{WithWorkers(1)}, "solve rank sort quantile rows nmf qmf qmfq"},
+		{[]FitOption{WithEpochs(1), WithSeed(3), WithProgress(func(Progress) error { return nil }), WithInit(u, v), WithLoss(Frobenius), WithPatience(3), WithRestarts(1), WithValidation(0.4), WithMissingValues(), WithCheckpoint(1, func([]byte) error { return nil })}, "nmf qmf qmfq"},
+		{[]FitOption{WithPenalty(0.1)}, "nmf qmf"},
+		{[]FitOption{WithLearningRate(0.1), WithSchedule(ScheduleConstant), WithStart(StartNMF), WithEnds(EndsPinned)}, "qmf qmfq"},
+		{[]FitOption{WithStart(StartUniform)}, "nmf qmf qmfq"},
+		{[]FitOption{WithStart(StartSVD)}, "nmf"},
+		{[]FitOption{WithBatch(2), WithShrinkage(0)}, "qmf"},
+		{[]FitOption{WithProjection(FrobeniusUpdates(2))}, "qmfq"},
 	}
 	calls := map[string]func(o FitOption) error{
-		"nmf": func(o FitOption) error { _, err := FitNMF(ctx, m, 2, WithEpochs(1), o); return err },
-		"qmf": func(o FitOption) error { _, err := FitQMF(ctx, m, 2, WithEpochs(1), o); return err },
+		"nmf":  func(o FitOption) error { _, err := FitNMF(ctx, m, 2, WithEpochs(1), o); return err },
+		"qmf":  func(o FitOption) error { _, err := FitQMF(ctx, m, 2, WithEpochs(1), o); return err },
+		"qmfq": func(o FitOption) error { _, err := FitQMFQ(ctx, m, 2, WithEpochs(1), o); return err },
 	}
 	operator := func(f func(o Option) error) func(o FitOption) error {
 		return func(o FitOption) error {

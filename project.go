@@ -31,6 +31,21 @@ package quantmf
 // a denominator is at its floor the derivative takes it for a constant; a zero
 // of a factor stays one, and what is derived with respect to it is not used.
 //
+// # Hidden cells
+//
+// Where cells are missing or held out, all sums run over the visible ones. With
+// Ω 1 at those and 0 elsewhere, and R = Y/W, S = 1 of the first kind, R = Y,
+// S = W of the second, either update is
+//
+//	V ← V ∘ Uᵀ(Ω∘R)/Uᵀ(Ω∘S),   then with the new V   U ← U ∘ (Ω∘R)Vᵀ/(Ω∘S)Vᵀ,
+//
+// and its way back, with R̄ = Ω∘UN̄ and S̄ = Ω∘UD̄,
+//
+//	Ū += (Ω∘R)N̄ᵀ + (Ω∘S)D̄ᵀ + W̄Vᵀ,   V̄ += UᵀW̄,
+//
+// where Ȳ += R̄/W, W̄ = -R̄∘R/W of the first kind, and Ȳ += R̄, W̄ = S̄ of the
+// second. No denominator is a sum of factors any more.
+//
 // # One sweep an update
 //
 // State t is (U_t, V_t). Forward, a sweep over the rows makes U_t and at once
@@ -38,12 +53,14 @@ package quantmf
 // the update of V_t+1 to Ū_t, which is then complete, and on through that of
 // U_t: both meet V_t and the same V̄_t. No d × n matrix is formed but Y, Ȳ and
 // W̄, and W is computed anew. Flops an update, forward and backward: 8dnk and
-// 20dnk of the first kind, with 2dn divisions each; 4dnk and 8dnk of the second.
+// 20dnk of the first kind, with 2dn divisions each; 4dnk and 8dnk of the second;
+// 12dnk and 30dnk of either where cells are hidden.
 //
 // # Memory
 //
 // The way back needs all states. Every c-th is kept, and those of one stretch of
-// c between: n/c + c states of (d+n)k numbers. c = n, nothing computed twice, as
+// c between: n/c + c states of (d+n)k numbers, (d+2n)k where cells are hidden.
+// c = n, nothing computed twice, as
 // long as that takes at most 2^23 numbers (64 MiB); else c = ⌈√n⌉, and the way
 // back makes all stretches but the last once more, for another 8dnk (4dnk) flops
 // an update.
@@ -98,7 +115,8 @@ func FrobeniusUpdates(n int) Projection { return Projection{projectionFrobenius,
 
 // TruncatedSVD projects onto the first k singular vectors. Factors may be
 // negative. It has no derivative where the singular values k and k+1 are equal,
-// which ends a fit with a [*DataError].
+// which ends a fit with a [*DataError]. It needs every cell: with
+// [WithMissingValues] or [WithValidation] it is an [*OptionError].
 func TruncatedSVD() Projection { return Projection{kind: projectionSVD} }
 
 // String returns the call that makes the projection.
@@ -128,23 +146,30 @@ func (p Projection) bound() string {
 // projector is Π_k for d × n matrices, with its workspace. Matrices are d rows
 // of np = kernel.Pad(n) numbers, the padding zero.
 type projector interface {
-	// forward projects y from the factors in start, which stay as they are and
-	// which a truncated SVD does without. It keeps y, and needs it unchanged
-	// until the last backward. An error says that Π_k has no derivative at y;
+	// forward projects y, 0 in hidden cells, from the factors in start, which stay
+	// as they are and which a truncated SVD does without. It keeps y, and needs it
+	// unchanged until the last backward. An error says that Π_k has no derivative at y;
 	// the factors are good nonetheless.
 	forward(y []float64, start *factors) error
 	// result returns U and V, to be read until the next forward.
 	result() *factors
-	// backward fills ybar with the gradient at y for the gradient wbar at UV.
+	// backward fills ybar, 0 in hidden cells, with the gradient at y for the
+	// gradient wbar at UV.
 	backward(wbar, ybar []float64)
 }
 
-// newProjector returns a projector of a valid kind. No call on it allocates.
-func newProjector(kind Projection, d, n, k int, workers *pool.Pool) projector {
+// newProjector returns a projector of a valid kind for the visible cells. No call
+// on it allocates.
+func newProjector(kind Projection, visible *cells, k int, workers *pool.Pool) projector {
+	d, n := visible.x.Rows, visible.x.Cols
 	if kind.kind == projectionSVD {
 		return newTruncated(d, n, k, workers)
 	}
-	return newUnrolled(kind, d, n, k, spacing(kind.updates, (d+n)*k), workers)
+	size := (d + n) * k
+	if visible.partial {
+		size += n * k
+	}
+	return newUnrolled(kind, visible, k, spacing(kind.updates, size), workers)
 }
 
 // reconstruct fills w, np numbers, with row i of UV.
@@ -163,6 +188,7 @@ type unrolled struct {
 	updates        int // ≥ 1
 	spacing        int // c
 	frobenius      bool
+	cells          *cells // nil: all are visible
 	pool           *pool.Pool
 	chunks         int
 	y              []float64
@@ -182,7 +208,8 @@ type unrolled struct {
 }
 
 // state is U_t and V_t with the sums that their denominators are made of: Uᵀ1
-// and V1, or UᵀU and VVᵀ.
+// and V1, or UᵀU and VVᵀ. Where cells are hidden sumU is the denominator of
+// V_t+1 itself, and a row makes its own of U.
 type state struct{ u, v, sumU, sumV []float64 }
 
 // sweep says what a sweep has to do at state t.
@@ -193,21 +220,28 @@ type sweep struct {
 
 type unrolledPart struct {
 	acc   []float64 // k × np
-	small []float64 // the sums that go with it, of U or back to V
+	small []float64 // the sums that go with it, of U or back to V; or the denominator
 }
 
-type unrolledWork struct{ w, r, g, p []float64 }
+type unrolledWork struct {
+	w, r, g, p       []float64
+	o, s, rbar, sbar []float64 // where cells are hidden: the row of Ω, Ω∘S, R̄, S̄
+}
 
-func newUnrolled(kind Projection, d, n, k, spacing int, workers *pool.Pool) *unrolled {
+func newUnrolled(kind Projection, visible *cells, k, spacing int, workers *pool.Pool) *unrolled {
+	d, n := visible.x.Rows, visible.x.Cols
 	np := kernel.Pad(n)
 	p := &unrolled{d: d, np: np, k: k, updates: kind.updates, spacing: spacing, frobenius: kind.kind == projectionFrobenius,
 		pool: workers, chunks: min(projectionChunks, d), held: -1}
-	sums := k
+	sums, sumsV := k, k
 	if p.frobenius {
-		sums = k * k
+		sums, sumsV = k*k, k*k
+	}
+	if visible.partial {
+		p.cells, sums, sumsV = visible, k*np, 0
 	}
 	newState := func() state {
-		return state{make([]float64, d*k), make([]float64, k*np), make([]float64, sums), make([]float64, sums)}
+		return state{make([]float64, d*k), make([]float64, k*np), make([]float64, sums), make([]float64, sumsV)}
 	}
 	p.kept = make([]state, (p.updates+spacing-1)/spacing)
 	for i := range p.kept {
@@ -225,14 +259,22 @@ func newUnrolled(kind Projection, d, n, k, spacing int, workers *pool.Pool) *unr
 	}
 	p.work = make([]unrolledWork, workers.Workers())
 	for i := range p.work {
-		p.work[i] = unrolledWork{make([]float64, np), make([]float64, np), make([]float64, k), make([]float64, k)}
+		ws := &p.work[i]
+		ws.w, ws.r, ws.g, ws.p = make([]float64, np), make([]float64, np), make([]float64, k), make([]float64, k)
+		if visible.partial {
+			ws.o, ws.s, ws.rbar, ws.sbar = make([]float64, np), make([]float64, np), make([]float64, np), make([]float64, np)
+		}
 	}
 	p.ubar = make([]float64, d*k)
 	p.vbar, p.num, p.den = make([]float64, k*np), make([]float64, k*np), make([]float64, k*np)
 	p.small = make([]float64, sums)
-	p.forth, p.back = p.forwardKL, p.backwardKL
-	if p.frobenius {
+	switch {
+	case visible.partial:
+		p.forth, p.back = p.forwardHidden, p.backwardHidden
+	case p.frobenius:
 		p.forth, p.back = p.forwardFrobenius, p.backwardFrobenius
+	default:
+		p.forth, p.back = p.forwardKL, p.backwardKL
 	}
 	return p
 }
@@ -307,6 +349,12 @@ func (p *unrolled) stepV(t int) {
 	from, to := p.at(t), p.at(t+1)
 	num, sums := p.join()
 	copy(from.sumU, sums)
+	if p.cells != nil {
+		for i := range num {
+			to.v[i] = from.v[i] * (num[i] / max(sums[i], tinyDenominator))
+		}
+		return
+	}
 	if p.frobenius {
 		p.denominators(from)
 	}
@@ -351,6 +399,18 @@ func (p *unrolled) backV(t int, first bool) {
 		clear(p.vbar)
 	}
 	add(p.vbar, acc)
+	if p.cells != nil {
+		for i, b := range p.vbar {
+			v, next, den := before.v[i], s.v[i], before.sumU[i]
+			p.num[i] = b * v / max(den, tinyDenominator)
+			p.den[i] = 0
+			if den > tinyDenominator {
+				p.den[i] = -b * next / den
+			}
+			p.vbar[i] = float64(b * quotient(next, v))
+		}
+		return
+	}
 	if p.frobenius {
 		p.denominators(before)
 		symmetrise(sums, k)
@@ -607,6 +667,135 @@ func (p *unrolled) backwardFrobenius(worker, chunk int) {
 				sums[e] += float64(b * old[e])
 			}
 		}
+	}
+}
+
+// sees fills ws.o with row i of Ω.
+func (p *unrolled) sees(ws *unrolledWork, i int) {
+	for j, x := range p.cells.x.Row(i) {
+		ws.o[j] = 0
+		if x == x {
+			ws.o[j] = 1
+		}
+	}
+}
+
+// shares fills ws.r and ws.s with Ω∘R and Ω∘S of the row y and of W in ws.w.
+func (p *unrolled) shares(ws *unrolledWork, y []float64) {
+	if !p.frobenius {
+		overProduct(ws.r, y, ws.w)
+		copy(ws.s, ws.o)
+		return
+	}
+	copy(ws.r, y)
+	for j, o := range ws.o {
+		ws.s[j] = float64(o * ws.w[j])
+	}
+}
+
+// throughShares takes R̄ and S̄ through R and S: it adds to ybar and leaves W̄ in
+// ws.w.
+func (p *unrolled) throughShares(ws *unrolledWork, ybar []float64) {
+	for j, o := range ws.o {
+		switch {
+		case o == 0:
+			ws.w[j] = 0
+		case p.frobenius:
+			ybar[j] += ws.rbar[j]
+			ws.w[j] = ws.sbar[j]
+		default:
+			w := ws.w[j]
+			over := ws.rbar[j] / max(w, tinyDenominator)
+			ybar[j] += over
+			ws.w[j] = 0
+			if w > tinyDenominator {
+				ws.w[j] = -float64(over * ws.r[j])
+			}
+		}
+	}
+}
+
+// forwardHidden is a chunk of a sweep forward where cells are hidden.
+func (p *unrolled) forwardHidden(worker, chunk int) {
+	k, np, s := p.k, p.np, p.at(p.sweep.t)
+	ws := &p.work[worker]
+	from, to, part := p.rows(chunk)
+	for i := from; i < to; i++ {
+		y, u := p.y[i*np:(i+1)*np], s.u[i*k:(i+1)*k]
+		p.sees(ws, i)
+		if p.sweep.move {
+			old := p.at(p.sweep.t - 1).u[i*k : (i+1)*k]
+			kernel.Combine(ws.w, old, s.v)
+			p.shares(ws, y)
+			kernel.Dots(ws.g, s.v, ws.r)
+			kernel.Dots(ws.p, s.v, ws.s)
+			for c := range u {
+				u[c] = old[c] * (ws.g[c] / max(ws.p[c], tinyDenominator))
+			}
+		}
+		if p.sweep.share {
+			kernel.Combine(ws.w, u, s.v)
+			p.shares(ws, y)
+			kernel.Accumulate(part.acc, u, ws.r)
+			kernel.Accumulate(part.small, u, ws.s)
+		}
+	}
+}
+
+// backwardHidden is a chunk of a sweep back, as backwardKL.
+func (p *unrolled) backwardHidden(worker, chunk int) {
+	k, np, t := p.k, p.np, p.sweep.t
+	s := p.at(t)
+	ws := &p.work[worker]
+	from, to, part := p.rows(chunk)
+	for i := from; i < to; i++ {
+		y, u := p.y[i*np:(i+1)*np], s.u[i*k:(i+1)*k]
+		ybar, ubar := p.ybar[i*np:(i+1)*np], p.ubar[i*k:(i+1)*k]
+		p.sees(ws, i)
+		if t == p.updates {
+			wbar := p.wbar[i*np : (i+1)*np]
+			clear(ybar)
+			kernel.Dots(ubar, s.v, wbar)
+			kernel.Accumulate(part.acc, u, wbar)
+		} else {
+			kernel.Combine(ws.w, u, s.v)
+			p.shares(ws, y)
+			kernel.Dots(ws.g, p.num, ws.r)
+			kernel.Dots(ws.p, p.den, ws.s)
+			add(ubar, ws.g)
+			add(ubar, ws.p)
+			kernel.Combine(ws.rbar, u, p.num)
+			kernel.Combine(ws.sbar, u, p.den)
+			p.throughShares(ws, ybar)
+			if t == 0 { // the start is a constant
+				continue
+			}
+			kernel.Dots(ws.p, s.v, ws.w)
+			add(ubar, ws.p)
+			kernel.Accumulate(part.acc, u, ws.w)
+		}
+		old := p.at(t - 1).u[i*k : (i+1)*k]
+		kernel.Combine(ws.w, old, s.v)
+		p.shares(ws, y)
+		kernel.Dots(ws.p, s.v, ws.s)
+		for c, b := range ubar {
+			over := b / max(ws.p[c], tinyDenominator)
+			ws.g[c] = float64(over * old[c])
+			if ws.p[c] > tinyDenominator {
+				ws.p[c] = -float64(over * u[c])
+			} else {
+				ws.p[c] = 0
+			}
+			ubar[c] = float64(b * quotient(u[c], old[c]))
+		}
+		kernel.Accumulate(part.acc, ws.g, ws.r)
+		kernel.Accumulate(part.acc, ws.p, ws.s)
+		kernel.Combine(ws.rbar, ws.g, s.v)
+		kernel.Combine(ws.sbar, ws.p, s.v)
+		p.throughShares(ws, ybar)
+		kernel.Accumulate(part.acc, old, ws.w)
+		kernel.Dots(ws.p, s.v, ws.w)
+		add(ubar, ws.p)
 	}
 }
 

@@ -43,10 +43,12 @@ type projectionProblem struct {
 	d, n, np, k int
 	y, wbar     []float64
 	start       *factors
+	visible     *cells
 }
 
 func newProjectionProblem(d, n, k int) *projectionProblem {
 	p := &projectionProblem{d: d, n: n, np: kernel.Pad(n), k: k, start: newFactors(d, n, k)}
+	p.hide(0)
 	r := random.Split(uint64(d), 100*n+k)
 	p.y, p.wbar = make([]float64, d*p.np), make([]float64, d*p.np)
 	for i := range d {
@@ -64,6 +66,21 @@ func newProjectionProblem(d, n, k int) *projectionProblem {
 		}
 	}
 	return p
+}
+
+// hide hides about a share of the cells, none where share is 0.
+func (p *projectionProblem) hide(share float64) {
+	x := NewMat(p.d, p.n)
+	p.visible = &cells{x: x, partial: share > 0}
+	r := random.Split(uint64(p.n), p.d)
+	for i := range p.d {
+		for j := range p.n {
+			if r.Float64() < share {
+				x.Set(i, j, math.NaN())
+				p.y[i*p.np+j] = 0
+			}
+		}
+	}
 }
 
 // value is the functional at y.
@@ -110,15 +127,22 @@ func allProjections(updates ...int) (all []Projection) {
 func TestProjectionGradients(t *testing.T) {
 	one := pool.New(1, 1)
 	defer one.Close()
-	for _, size := range [][3]int{{7, 10, 3}, {11, 6, 2}, {20, 5, 1}, {3, 4, 6}} {
+	for _, size := range [][4]int{{7, 10, 3, 0}, {11, 6, 2, 0}, {20, 5, 1, 0}, {3, 4, 6, 0}, {7, 10, 3, 25}, {12, 9, 2, 40}, {5, 6, 7, 10}} {
 		for _, kind := range allProjections(1, 2, 7, 100) {
-			t.Run(strconv.Itoa(size[0])+"×"+strconv.Itoa(size[1])+" "+kind.String(), func(t *testing.T) {
+			if size[3] > 0 && kind == TruncatedSVD() {
+				continue
+			}
+			t.Run(strconv.Itoa(size[0])+"×"+strconv.Itoa(size[1])+", "+strconv.Itoa(size[3])+" % hidden, "+kind.String(), func(t *testing.T) {
 				p := newProjectionProblem(size[0], size[1], size[2])
-				by := newProjector(kind, p.d, p.n, p.k, one)
+				p.hide(float64(size[3]) / 100)
+				by := newProjector(kind, p.visible, p.k, one)
 				got := p.gradient(t, by)
 				want := make([]float64, len(got))
 				for i := range p.d {
-					for j := range p.n {
+					for j, x := range p.visible.x.Row(i) {
+						if x != x {
+							continue
+						}
 						y := &p.y[i*p.np+j]
 						at, h := *y, 2e-5
 						*y = at + h
@@ -182,47 +206,56 @@ func (p *projectionProblem) updateByUpdate(kind Projection) []float64 {
 	plus := func(x ...float64) float64 { return x[0] + x[1] }
 	over := func(x ...float64) float64 { return x[0] / x[1] }
 
+	product := func(x ...float64) float64 { return x[0] * x[1] }
+	omega := zeros(d, n)
+	for i := range d {
+		for j, x := range p.visible.x.Row(i) {
+			if x == x {
+				omega[i][j] = 1
+			}
+		}
+	}
+	// Ω as it lies for y: turned with it.
+	seen := func(y matrix) matrix {
+		if len(y) == d {
+			return omega
+		}
+		return turn(omega)
+	}
+	// The denominator of the update of v.
+	below := func(y, u, v matrix) matrix {
+		if kind.kind == projectionFrobenius {
+			return times(turn(u), each(product, seen(y), times(u, v)))
+		}
+		return times(turn(u), seen(y))
+	}
 	// One update of v for y ~ uv; that of u is the same for the transposes.
 	update := func(y, u, v matrix) matrix {
-		if kind.kind == projectionFrobenius {
-			num, den := times(turn(u), y), times(times(turn(u), u), v)
-			return each(func(x ...float64) float64 { return x[0] * x[1] / x[2] }, v, num, den)
+		r := y
+		if kind.kind != projectionFrobenius {
+			r = each(over, y, times(u, v))
 		}
-		num := times(turn(u), each(over, y, times(u, v)))
-		den := times(turn(u), each(func(...float64) float64 { return 1 }, y))
-		return each(func(x ...float64) float64 { return x[0] * x[1] / x[2] }, v, num, den)
+		return each(func(x ...float64) float64 { return x[0] * x[1] / x[2] }, v, times(turn(u), each(product, seen(y), r)), below(y, u, v))
 	}
 	// Its reverse: from the gradient at the new v to those at y, u and v.
 	reverse := func(y, u, v, next, bar matrix) (yb, ub, vb matrix) {
-		w := times(u, v)
-		var den matrix
-		if kind.kind == projectionFrobenius {
-			den = times(times(turn(u), u), v)
-		} else {
-			den = times(turn(u), each(func(...float64) float64 { return 1 }, y))
-		}
+		w, den := times(u, v), below(y, u, v)
 		nb := each(func(x ...float64) float64 { return x[0] * x[1] / x[2] }, bar, v, den)
 		db := each(func(x ...float64) float64 { return -x[0] * x[1] / x[2] }, bar, next, den)
 		vb = each(func(x ...float64) float64 { return x[0] * x[1] / x[2] }, bar, next, v)
+		o := seen(y)
 		if kind.kind == projectionFrobenius {
-			yb = times(u, nb)
-			hb := times(db, turn(v))
-			ub = each(plus, times(y, turn(nb)), times(u, each(plus, hb, turn(hb))))
-			vb = each(plus, vb, times(times(turn(u), u), db))
+			yb = each(product, o, times(u, nb))
+			wb := each(product, o, times(u, db))
+			ub = each(plus, each(plus, times(each(product, o, y), turn(nb)), times(each(product, o, w), turn(db))), times(wb, turn(v)))
+			vb = each(plus, vb, times(turn(u), wb))
 			return yb, ub, vb
 		}
-		r, rb := each(over, y, w), times(u, nb)
+		r, rb := each(over, y, w), each(product, o, times(u, nb))
 		yb = each(over, rb, w)
 		wb := each(func(x ...float64) float64 { return -x[0] * x[1] / x[2] }, rb, r, w)
-		ub = each(plus, times(r, turn(nb)), times(wb, turn(v)))
+		ub = each(plus, each(plus, times(each(product, o, r), turn(nb)), times(o, turn(db))), times(wb, turn(v)))
 		vb = each(plus, vb, times(turn(u), wb))
-		for i := range ub {
-			for c := range ub[i] {
-				for _, s := range db[c] {
-					ub[i][c] += s
-				}
-			}
-		}
 		return yb, ub, vb
 	}
 	y, wbar, u, v := zeros(d, n), zeros(d, n), zeros(d, k), zeros(k, n)
@@ -259,13 +292,17 @@ func TestCheckpoints(t *testing.T) {
 	one := pool.New(1, 1)
 	defer one.Close()
 	for _, make := range []func(int) Projection{KLUpdates, FrobeniusUpdates} {
-		for _, updates := range []int{1, 2, 3, 7, 30} {
+		for _, updates := range []int{1, 2, 3, 7, 30, -1, -2, -7, -30} {
 			p := newProjectionProblem(19, 13, 5)
+			if updates < 0 {
+				updates = -updates
+				p.hide(0.2)
+			}
 			kind := make(updates)
 			want := p.updateByUpdate(kind)
 			var first []float64
 			for c := updates; c > 0; c-- {
-				by := newUnrolled(kind, p.d, p.n, p.k, c, one)
+				by := newUnrolled(kind, p.visible, p.k, c, one)
 				got := p.gradient(t, by)
 				again := slices.Clone(got)
 				by.backward(p.wbar, again)
@@ -286,15 +323,43 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
+// TestHiddenNone: the formulas for hidden cells are the others where none is, and
+// do not look at what a hidden cell holds.
+func TestHiddenNone(t *testing.T) {
+	one := pool.New(1, 1)
+	defer one.Close()
+	for _, kind := range allProjections(10)[:2] {
+		p := newProjectionProblem(23, 14, 4)
+		by := newProjector(kind, p.visible, p.k, one)
+		value, want := p.value(t, by), p.gradient(t, by)
+		p.visible = &cells{x: p.visible.x, partial: true}
+		by = newProjector(kind, p.visible, p.k, one)
+		closeTo(t, "value", []float64{p.value(t, by)}, []float64{value}, 1e-12*math.Abs(value))
+		closeTo(t, "gradient", p.gradient(t, by), want, 1e-12*largest(want))
+		p.hide(0.3)
+		got := p.gradient(t, newProjector(kind, p.visible, p.k, one))
+		for i := range p.d {
+			for j, x := range p.visible.x.Row(i) {
+				if x != x && got[i*p.np+j] != 0 {
+					t.Errorf("%v: a hidden cell has gradient %v", kind, got[i*p.np+j])
+				}
+			}
+		}
+	}
+}
+
 func TestProjectionBits(t *testing.T) {
-	for _, kind := range allProjections(9) {
+	for _, kind := range allProjections(9, 8) {
 		for _, size := range [][3]int{{40, 21, 5}, {18, 50, 4}, {3, 3, 2}, {5, 1, 1}, {1, 5, 1}} {
 			p := newProjectionProblem(size[0], size[1], size[2])
+			if kind.updates == 8 {
+				p.hide(0.2)
+			}
 			var value float64
 			var first []float64
 			for _, workers := range []int{1, 2, 7} {
 				w := pool.New(workers, 100)
-				by := newProjector(kind, p.d, p.n, p.k, w)
+				by := newProjector(kind, p.visible, p.k, w)
 				v, g := p.value(t, by), p.gradient(t, by)
 				if first == nil {
 					value, first = v, g
@@ -312,8 +377,12 @@ func TestProjectionAllocations(t *testing.T) {
 	defer w.Close()
 	p := newProjectionProblem(40, 21, 5)
 	ybar := make([]float64, len(p.y))
-	for _, kind := range allProjections(9) {
-		by := newProjector(kind, p.d, p.n, p.k, w)
+	for _, kind := range allProjections(9, 8) {
+		p.hide(0)
+		if kind.updates == 8 {
+			p.hide(0.2)
+		}
+		by := newProjector(kind, p.visible, p.k, w)
 		if n := testing.AllocsPerRun(5, func() {
 			if err := by.forward(p.y, p.start); err != nil {
 				t.Error(err)
@@ -330,13 +399,16 @@ func TestProjectionAllocations(t *testing.T) {
 func TestProjectionZeros(t *testing.T) {
 	one := pool.New(1, 1)
 	defer one.Close()
-	for _, kind := range allProjections(1, 30) {
+	for _, kind := range allProjections(1, 30, 29) {
 		for _, scale := range []float64{1, 1e150, 1e-150} {
 			p := newProjectionProblem(12, 9, 3)
 			for i := range p.d {
 				p.y[i*p.np+4] = 0
 			}
 			clear(p.y[2*p.np : 3*p.np])
+			if kind.updates == 29 {
+				p.hide(0.3)
+			}
 			for i := range p.y {
 				p.y[i] *= scale
 			}
@@ -347,7 +419,7 @@ func TestProjectionZeros(t *testing.T) {
 					f[i] *= math.Sqrt(scale)
 				}
 			}
-			g := p.gradient(t, newProjector(kind, p.d, p.n, p.k, one))
+			g := p.gradient(t, newProjector(kind, p.visible, p.k, one))
 			if i := notFinite(g); i >= 0 {
 				t.Errorf("%v of zeros, scale %v: gradient %v", kind, scale, g[i])
 			}
@@ -368,7 +440,7 @@ func TestProjectionConverges(t *testing.T) {
 	}
 	w := make([]float64, p.np)
 	for kind, tol := range map[Projection]float64{KLUpdates(3000): 0.02, FrobeniusUpdates(3000): 0.02, TruncatedSVD(): 1e-13} {
-		by := newProjector(kind, p.d, p.n, p.k, one)
+		by := newProjector(kind, p.visible, p.k, one)
 		if err := by.forward(p.y, p.start); err != nil {
 			t.Fatal(err)
 		}
@@ -408,7 +480,7 @@ func TestTruncatedSVD(t *testing.T) {
 			s[c] = 10 / float64(1+c)
 		}
 		set(p, s)
-		by := newProjector(TruncatedSVD(), p.d, p.n, p.k, one)
+		by := newProjector(TruncatedSVD(), p.visible, p.k, one)
 		g := p.gradient(t, by)
 		f := by.result()
 		for c := range p.k {
@@ -459,7 +531,7 @@ func TestTruncatedSVD(t *testing.T) {
 	} {
 		p := newProjectionProblem(8, 11, 3)
 		set(p, s)
-		err := newProjector(TruncatedSVD(), p.d, p.n, p.k, one).forward(p.y, nil)
+		err := newProjector(TruncatedSVD(), p.visible, p.k, one).forward(p.y, nil)
 		var data *DataError
 		if !errors.As(err, &data) || data.Row != -1 || data.Col != -1 || !strings.Contains(err.Error(), "singular values 3 and 4") {
 			t.Errorf("%s: %v", name, err)
@@ -468,7 +540,7 @@ func TestTruncatedSVD(t *testing.T) {
 	for name, s := range map[string][]float64{"a small gap": {5, 4, 3, 3 - 1e-6, 1}, "a small value": {5, 4, 1e-9}, "rank k": {5, 4, 3}} {
 		p := newProjectionProblem(8, 11, 3)
 		set(p, s)
-		g := p.gradient(t, newProjector(TruncatedSVD(), p.d, p.n, p.k, one))
+		g := p.gradient(t, newProjector(TruncatedSVD(), p.visible, p.k, one))
 		if i := notFinite(g); i >= 0 {
 			t.Errorf("%s: gradient %v", name, g[i])
 		}
@@ -481,7 +553,7 @@ func TestTruncatedSVDWide(t *testing.T) {
 	one := pool.New(1, 1)
 	defer one.Close()
 	p := newProjectionProblem(14, 9, 4)
-	by := newProjector(TruncatedSVD(), p.d, p.n, p.k, one).(*truncated)
+	by := newProjector(TruncatedSVD(), p.visible, p.k, one).(*truncated)
 	p.value(t, by)
 	// The same vectors, s_c = 10^-c.
 	for i := range p.d {
@@ -526,7 +598,7 @@ func BenchmarkProjection(b *testing.B) {
 		p := newProjectionProblem(size[0], size[1], size[2])
 		ybar := make([]float64, len(p.y))
 		for _, kind := range allProjections(20, 100) {
-			by := newProjector(kind, p.d, p.n, p.k, one)
+			by := newProjector(kind, p.visible, p.k, one)
 			name := strconv.Itoa(p.d) + "x" + strconv.Itoa(p.n) + "x" + strconv.Itoa(p.k) + "/" + kind.String()
 			b.Run(name+"/forward", func(b *testing.B) {
 				for b.Loop() {

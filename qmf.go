@@ -152,6 +152,9 @@ func (c *config) checkQMF() error {
 	if !(c.epsilon > 0) {
 		return &OptionError{Option: kEpsilon.String(), Value: ftoa(c.epsilon), Bound: "a model needs a positive one: at 0 nothing has a gradient"}
 	}
+	if c.start == StartSVD {
+		return &OptionError{Option: kStart.String(), Value: c.start.String(), Bound: "only FitNMF starts from it"}
+	}
 	if c.given.has(kShrinkage) && c.shrinkage > 0 {
 		if c.ends == EndsPinned {
 			return &OptionError{Option: kShrinkage.String(), Value: ftoa(c.shrinkage), Bound: "needs EndsFree"}
@@ -261,6 +264,9 @@ func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
 	}
 	f.wbar, f.ubatch, f.rowLosses = make([]float64, size*f.np), make([]float64, size*rank), make([]float64, d)
 	f.rowHeld = make([]float64, d)
+	if f.held != nil {
+		f.validationHistory = make([]float64, 0, min(f.epochs, 1000)+2)
+	}
 	f.gradV = make([]float64, rank*f.np)
 	f.work = make([]visitor, p.Workers())
 	for i := range f.work {
@@ -297,19 +303,24 @@ func (f *qmfFit) place(v *visitor, i int) outcome {
 	u := f.rowU(i)
 	kernel.Combine(v.w, u, f.v)
 	r := &v.row
-	r.squash.observed = v.observed
-	for j, o := range v.observed { // hidden cells have no part in the measure
-		r.a[j] = 0
-		if o {
-			r.a[j] = 1 / float64(f.cells.rows[i])
-		}
-	}
+	f.cells.measure(r, v.observed, i)
 	softmax(r.b, f.rowF(i))
 	st := &f.state[i]
 	r.perm = st.perm
 	r.setSamples(v.w[:f.n], f.squash, st.valid)
 	r.setEpsilon(f.epsilon)
 	return r.solve(f.tolerance, f.maxIterations, st)
+}
+
+// measure gives row i its weights: hidden cells have no part in the measure.
+func (s *cells) measure(r *row, observed []bool, i int) {
+	r.squash.observed = observed
+	for j, o := range observed {
+		r.a[j] = 0
+		if o {
+			r.a[j] = 1 / float64(s.rows[i])
+		}
+	}
 }
 
 func softmax(b, f []float64) {
@@ -547,6 +558,7 @@ func (f *qmfFit) visitMap(v *visitor, i int, wbar []float64) bool {
 	f.place(v, i)
 	f.fitted(v, i)
 	f.rowLosses[i] = f.rowLoss(v, i)
+	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, max(floorT*f.average[i], tinyDenominator))
 	if f.r == nil {
 		f.em(v, i)
 		f.fitted(v, i)
@@ -715,9 +727,9 @@ func (f *qmfFit) newState() *qmfState {
 	return &qmfState{make([]float64, len(f.u)), make([]float64, len(f.v)), make([]float64, len(f.f)), make([]float64, len(f.inc))}
 }
 
-// note takes the losses after an epoch and keeps the state where it is the best
-// on the held-out cells; it tells whether patience has run out.
-func (f *qmfFit) note(epoch int) (stop bool) {
+// see takes the losses after an epoch; it tells whether they are the best so far
+// and whether patience has run out.
+func (f *qmfFit) see(epoch int) (better, stop bool) {
 	loss := f.history[len(f.history)-1]
 	if f.held != nil {
 		loss = 0
@@ -727,7 +739,12 @@ func (f *qmfFit) note(epoch int) (stop bool) {
 		loss /= float64(f.heldOut)
 		f.validationHistory = append(f.validationHistory, loss)
 	}
-	better, stop := f.judge.see(epoch, loss)
+	return f.judge.see(epoch, loss)
+}
+
+// note is see, and keeps the state where it is the best on the held-out cells.
+func (f *qmfFit) note(epoch int) (stop bool) {
+	better, stop := f.see(epoch)
 	if better && f.held != nil {
 		if f.keep == nil {
 			f.keep = f.newState()
@@ -738,6 +755,14 @@ func (f *qmfFit) note(epoch int) (stop bool) {
 		copy(f.keep.inc, f.inc)
 	}
 	return stop
+}
+
+// restore goes back to the state that was kept.
+func (f *qmfFit) restore() {
+	copy(f.u, f.keep.u)
+	copy(f.v, f.keep.v)
+	copy(f.f, f.keep.f)
+	copy(f.inc, f.keep.inc)
 }
 
 // evaluate takes the losses of row i as the model stands.
@@ -758,10 +783,7 @@ func (f *qmfFit) judgeRow(v *visitor, i int) {
 func (f *qmfFit) model() *QMF {
 	d, m := f.d, f.m
 	if f.keep != nil {
-		copy(f.u, f.keep.u)
-		copy(f.v, f.keep.v)
-		copy(f.f, f.keep.f)
-		copy(f.inc, f.keep.inc)
+		f.restore()
 	}
 	q := &QMF{U: f.matU(), V: f.matV(), Quantiles: NewMat(d, m), Weights: NewMat(d, m), potentials: NewMat(d, m),
 		center: make([]float64, d), squash: make([]squashed, d), marginal: make([]float64, d), epsilon: f.epsilon, loss: f.loss, missing: f.missing}

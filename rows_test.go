@@ -101,10 +101,11 @@ func TestFitAllocations(t *testing.T) {
 	if invariants {
 		t.Skip("the checks allocate")
 	}
-	x := toy(0)
+	x := first(toy(0), 40)
 	for _, f := range []func(epochs int){
 		func(e int) { FitQMF(t.Context(), x, 4, WithEpochs(e), WithWorkers(1)) },
-		func(e int) { FitNMF(t.Context(), x, 4, WithEpochs(e), WithWorkers(1)) },
+		func(e int) { FitNMF(t.Context(), x, 4, WithEpochs(e), WithWorkers(1), WithValidation(0.1)) },
+		func(e int) { FitQMFQ(t.Context(), x, 4, WithEpochs(e), WithWorkers(1), WithValidation(0.1)) },
 	} {
 		few, many := testing.AllocsPerRun(2, func() { f(2) }), testing.AllocsPerRun(2, func() { f(22) })
 		if many > few {

@@ -676,6 +676,7 @@ type qmfPlacer struct {
 	x        []float64
 	at, next logPlace
 	s, best  []float64
+	own      []float64 // a start beside the others, of QMFQ; nil: none
 	bestLoss float64
 	arg      []float64 // m
 	distance []float64 // n
@@ -701,6 +702,9 @@ func newQMFPlacer(b *qmfBase) *qmfPlacer {
 func (p *qmfPlacer) place(ctx context.Context, v, x []float64) float64 {
 	p.x, p.bestLoss = x, math.Inf(1)
 	p.from(ctx, func(c int) float64 { return p.mean[c] })
+	if p.own != nil {
+		p.from(ctx, func(c int) float64 { return p.own[c] })
+	}
 	p.measure()
 	for range min(nearStarts, len(p.distance)) {
 		j := 0
