@@ -115,7 +115,7 @@ func shares(u, v Mat) Mat {
 			continue
 		}
 		for c, x := range u.Row(i) { // factors of at most 1: no magnitude overflows
-			row[c] = math.Abs(x) / top * (mass[c] / most)
+			row[c] = float64(math.Abs(x) / top * (mass[c] / most))
 			sum += row[c]
 		}
 		for c := range row {
