@@ -42,9 +42,9 @@ type Top struct {
 // Goodness says how well a model fits one feature.
 type Goodness struct {
 	Divergence float64 // mean of Δ(x_ij, fit_ij) over the observed cells, under the loss that was fitted
-	// Explained is e_i = 1 - Σ Δ(x_ij, fit_ij)/Σ Δ(x_ij, mean x_i): 1 for a perfect
-	// fit, 0 for one that is no better than the feature's mean, below 0 for a worse
-	// one; 0 where all observed values are equal: there is nothing to explain.
+	Spread     float64 // mean of Δ(x_ij, mean x_i) over them: what there is to explain; 0 where all are equal
+	// Explained is e_i = 1 - Divergence/Spread: 1 for a perfect fit, 0 for one that is
+	// no better than the feature's mean, below 0 for a worse one; 0 where Spread is.
 	Explained float64
 }
 
@@ -186,6 +186,7 @@ func goodness(l Loss, missing bool, x, fit Mat) ([]Goodness, error) {
 		}
 		out[i].Divergence = left / count
 		if low < high && total > 0 {
+			out[i].Spread = total / count
 			out[i].Explained = max(1-left/total, -math.MaxFloat64)
 		}
 	}

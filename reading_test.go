@@ -224,6 +224,15 @@ func TestGoodness(t *testing.T) {
 				if i == 2 || i == 5 {
 					want = 0
 				}
+				if i == 2 || i == 5 {
+					all = 0
+				}
+				if math.Abs(g[i].Spread-all) > 1e-12*(1+all) {
+					t.Errorf("%s, %v: feature %d: spread %v, want %v", name, l, i, g[i].Spread, all)
+				}
+				if all == 0 {
+					all = 1
+				}
 				if math.Abs(g[i].Divergence-left) > 1e-12*(1+left) || math.Abs(g[i].Explained-want) > 1e-12*(1+left/all) && want != 0 || want == 0 && g[i].Explained != 0 {
 					t.Errorf("%s, %v: feature %d: %v, want %v, %v", name, l, i, g[i], left, want)
 				}
