@@ -47,6 +47,7 @@ const topShown = 8
 type readings struct {
 	goodness []quantmf.Goodness
 	features [][]quantmf.Top
+	seen     []float64 // observed cells of each feature
 }
 
 // readings reads the model against the matrix that was fitted.
@@ -56,6 +57,14 @@ func (m *model) readings(t *table.Table) (r readings, err error) {
 	}
 	if err != nil {
 		return r, explain(err, t, nil)
+	}
+	r.seen = make([]float64, t.X.Rows)
+	for i := range r.seen {
+		for _, v := range t.X.Row(i) {
+			if v == v {
+				r.seen[i]++
+			}
+		}
 	}
 	return r, nil
 }
@@ -131,8 +140,8 @@ func (m *model) tell(r readings) string {
 		least, count := 0, 0
 		left, spread := 0.0, 0.0
 		for i, g := range r.goodness {
-			left += g.Divergence
-			spread += g.Spread
+			left += g.Divergence * r.seen[i]
+			spread += g.Spread * r.seen[i]
 			if g.Explained >= 0.5 {
 				count++
 			}

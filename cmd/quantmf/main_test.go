@@ -304,14 +304,15 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-// interrupting sends an interrupt to this process when the fit first reports.
+// interrupting sends an interrupt to this process when the fit first reports, as
+// JSON.
 type interrupting struct {
 	bytes.Buffer
 	sent bool
 }
 
 func (w *interrupting) Write(b []byte) (int, error) {
-	if !w.sent {
+	if !w.sent && bytes.HasPrefix(b, []byte("{")) {
 		w.sent = true
 		self, _ := os.FindProcess(os.Getpid())
 		if err := self.Signal(os.Interrupt); err != nil {

@@ -181,6 +181,9 @@ func unmarshal(data []byte) (*model, error) {
 		}
 		*part.to = read
 	}
+	if len(names) > 0 {
+		return nil, &inputError{errNames}
+	}
 	text, _, err := quantmf.Section(data, "made")
 	if err != nil {
 		return nil, err
