@@ -474,6 +474,11 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q: %v", names, err)
 		}
 	}
+	fitted.History, fitted.Best = nil, 0
+	empty, _ := fitted.MarshalBinary()
+	if _, err := unmarshal(empty); exitCode(err) != exitBadInput {
+		t.Errorf("a model without a history: %v", err)
+	}
 	// A matrix without names is taken by its number of features alone.
 	unnamed := &table.Table{Features: numbered("f", 3), X: x}
 	got.log1p, got.top = false, false

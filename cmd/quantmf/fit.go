@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -205,7 +206,7 @@ func parseFit(args []string) (*fitFlags, error) {
 
 // read reads the matrix and brings it to what is fitted.
 func (f *fitFlags) read(stdin io.Reader) (*table.Table, os.FileInfo, error) {
-	t, input, err := readTable(f.matrix, stdin, table.Options{Missing: f.missing, MaxCells: int(max(f.maxMemory/8, 1))})
+	t, input, err := readTable(f.matrix, stdin, table.Options{Missing: f.missing, MaxCells: int(min(max(f.maxMemory/8, 1), math.MaxInt))})
 	if err != nil {
 		return nil, nil, err
 	}

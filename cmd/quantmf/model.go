@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -162,6 +163,9 @@ func unmarshal(data []byte) (*model, error) {
 		return nil, err
 	}
 	m := modelOf(opened)
+	if len(m.history) == 0 {
+		return nil, &inputError{errors.New("model file: its fit was stopped before it began")}
+	}
 	names, _, err := quantmf.Section(data, "name")
 	if err != nil {
 		return nil, err
@@ -207,7 +211,7 @@ func cutNames(b []byte, count int) (names []string, rest []byte, err error) {
 		}
 		v := binary.LittleEndian.Uint64(b)
 		b = b[8:]
-		return int(min(v, 1<<40)), true
+		return int(min(v, math.MaxInt32)), true
 	}
 	if len(b) == 0 {
 		return nil, nil, nil
