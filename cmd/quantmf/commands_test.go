@@ -398,7 +398,7 @@ func TestResume(t *testing.T) {
 			if _, e := quiet(t, 2, "fit", "-method", method, "-k", "2", "-epochs", "3001", "-checkpoint", "state", "-resume", "matrix.tsv"); !strings.Contains(e, "-epochs 3001: the state was saved with 3000") {
 				t.Error(e)
 			}
-			if _, e := quiet(t, 3, append(args[:len(args)-1:len(args)-1], "-top", "9", "-checkpoint", "state", "-resume", "matrix.tsv")...); !strings.Contains(e, "matrix.tsv: the state was saved from another matrix") {
+			if _, e := quiet(t, 3, append(args[:len(args)-1:len(args)-1], "-log1p", "-checkpoint", "state", "-resume", "matrix.tsv")...); !strings.Contains(e, "matrix.tsv: the state was saved from another matrix") {
 				t.Error(e)
 			}
 			_, e := quiet(t, 0, with...)
