@@ -30,6 +30,12 @@ package quantmf
 //	PROJ  u kind of projection, u updates
 //	WARN  texts of warnings, each u length and bytes (optional)
 //
+// A tag in lower case is of the program that wrote the file, optional always
+// (AppendSection, Section); the package skips it. Those of cmd/quantmf:
+//
+//	name  u d, d names of features, u n, n names of samples, each u length and bytes
+//	made  lines of key, tab, value: how the command came to the matrix and the model
+//
 // Every length is held against the bytes that are there before memory is taken.
 
 import (
@@ -154,8 +160,9 @@ func decode(b []byte, kind uint32) (*file, error) {
 	return f, f.dims(kind)
 }
 
-// decodeSections reads a file of the kind that must have the sections tags.
-func decodeSections(b []byte, kind uint32, tags []string) (*file, error) {
+// decodeSections reads a file of the kind that must have the sections tags and
+// may have WARN and more.
+func decodeSections(b []byte, kind uint32, tags []string, more ...string) (*file, error) {
 	if len(b) < headerSize {
 		return nil, damaged(len(b), "the file is cut within its header")
 	}
@@ -191,7 +198,7 @@ func decodeSections(b []byte, kind uint32, tags []string) (*file, error) {
 		if crc32.ChecksumIEEE(payload) != get32(b[end:]) {
 			return nil, damaged(at+sectionSize, "section "+tag+" is damaged")
 		}
-		if tag == "WARN" || slices.Contains(tags, tag) {
+		if tag == "WARN" || slices.Contains(tags, tag) || slices.Contains(more, tag) {
 			if _, twice := f.sections[tag]; twice {
 				return nil, damaged(at, "section "+tag+" comes twice")
 			}
@@ -519,4 +526,84 @@ func readFrom(r io.Reader, unmarshal func([]byte) error) (int64, error) {
 		err = unmarshal(b)
 	}
 	return int64(len(b)), err
+}
+
+// UnmarshalModel reads a model of any kind: a [*NMF], [*QMF] or [*QMFQ], or a
+// [*FormatError].
+func UnmarshalModel(data []byte) (Model, error) {
+	kind, err := modelKind(data)
+	if err != nil {
+		return nil, err
+	}
+	var m interface {
+		Model
+		UnmarshalBinary(data []byte) error
+	}
+	switch kind {
+	case kindNMF:
+		m = new(NMF)
+	case kindQMF:
+		m = new(QMF)
+	default:
+		m = new(QMFQ)
+	}
+	if err := m.UnmarshalBinary(data); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// modelKind returns the kind of a model file.
+func modelKind(data []byte) (uint32, error) {
+	if len(data) < headerSize {
+		return 0, damaged(len(data), "the file is cut within its header")
+	}
+	kind := get32(data[12:])
+	if string(data[:8]) == magic && kind-kindCheckpoint-kindNMF <= kindQMFQ-kindNMF {
+		return 0, damaged(12, "this is a checkpoint of a fit, not a model")
+	}
+	if kind < kindNMF || kind > kindQMFQ {
+		kind = kindQMF // magic, sum or kind are wrong: let the reader say which
+	}
+	return kind, nil
+}
+
+// AppendSection returns the model file data with a section of the caller's behind
+// it, such as the names of features: every reader of models skips it, and
+// [Section] finds it. Models do not keep it: what MarshalBinary returns is without.
+// tag is four letters in lower case, and not there yet. Errors: [*FormatError],
+// [*OptionError].
+func AppendSection(data []byte, tag string, payload []byte) ([]byte, error) {
+	_, has, err := Section(data, tag)
+	if err != nil {
+		return nil, err
+	}
+	if has {
+		return nil, &OptionError{Option: "tag", Value: tag, Bound: "the file has it already"}
+	}
+	kind := get32(data[12:])
+	b := append([]byte(nil), data[:16]...)
+	b = append32(b, get32(data[16:])+1)
+	b = append32(b, crc32.ChecksumIEEE(b))
+	b = append(b, data[headerSize:]...)
+	return append(b, encode(kind, []section{{tag, optional, payload}})[headerSize:]...), nil
+}
+
+// Section returns what [AppendSection] put into a model file under the tag, and
+// whether it is there. Errors: [*FormatError], [*OptionError] for a tag that is
+// not four letters in lower case.
+func Section(data []byte, tag string) (payload []byte, has bool, err error) {
+	if len(tag) != 4 || slices.ContainsFunc([]byte(tag), func(c byte) bool { return c < 'a' || c > 'z' }) {
+		return nil, false, &OptionError{Option: "tag", Value: tag, Bound: "must be four letters in lower case"}
+	}
+	kind, err := modelKind(data)
+	if err != nil {
+		return nil, false, err
+	}
+	f, err := decodeSections(data, kind, required(kind), tag)
+	if err != nil {
+		return nil, false, err
+	}
+	payload, has = f.sections[tag]
+	return payload, has, nil
 }

@@ -180,6 +180,65 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// TestSections: a section of the caller's is found again, readers of models skip
+// it, and a model of any kind is read as what it is.
+func TestSections(t *testing.T) {
+	x := toy(5)
+	x.Rows, x.Cols = 6, 9
+	for name, m := range threeModels(t, x, 2) {
+		plain, _ := m.MarshalBinary()
+		if p, has, err := Section(plain, "name"); p != nil || has || err != nil {
+			t.Errorf("%s: %v, %v, %v", name, p, has, err)
+		}
+		data, err := AppendSection(plain, "name", []byte("abc"))
+		if err == nil {
+			data, err = AppendSection(data, "made", nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, has, err := Section(data, "name"); string(p) != "abc" || !has || err != nil {
+			t.Errorf("%s: %q, %v, %v", name, p, has, err)
+		}
+		if p, has, err := Section(data, "made"); len(p) != 0 || !has || err != nil {
+			t.Errorf("%s: %q, %v, %v", name, p, has, err)
+		}
+		again, err := UnmarshalModel(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, _ := again.MarshalBinary(); !bytes.Equal(b, plain) {
+			t.Errorf("%s: another model was read", name)
+		}
+		var option *OptionError
+		var bad *FormatError
+		for _, tag := range []string{"name", "WARN", "abc", "abcde", "a1bc"} {
+			if _, err := AppendSection(data, tag, nil); !errors.As(err, &option) {
+				t.Errorf("%s: tag %q: %v", name, tag, err)
+			}
+		}
+		for i := range data {
+			cut, flipped := data[:i], bytes.Clone(data)
+			flipped[i] ^= 4
+			for _, b := range [][]byte{cut, flipped} {
+				if m, err := UnmarshalModel(b); !errors.As(err, &bad) || m != nil {
+					t.Fatalf("%s: cut or flipped at %d: %v, %v", name, i, m, err)
+				}
+				if p, has, err := Section(b, "name"); !errors.As(err, &bad) || has || p != nil {
+					t.Fatalf("%s: cut or flipped at %d: %v", name, i, err)
+				}
+			}
+		}
+	}
+	var state []byte
+	if _, err := FitNMF(context.Background(), x, 1, WithEpochs(1), WithCheckpoint(1, func(b []byte) error { state = b; return nil })); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := UnmarshalModel(state); err == nil || err.Error() != "quantmf: model file, byte 12: this is a checkpoint of a fit, not a model" {
+		t.Error(err)
+	}
+}
+
 func FuzzFile(f *testing.F) {
 	x := toy(5)
 	x.Rows, x.Cols = 2, 5

@@ -18,6 +18,13 @@ import (
 type Model interface {
 	Reconstruct() Mat
 	Loss(x Mat) (float64, error)
+	Transform(ctx context.Context, x Mat) (Mat, error)
+	Score(ctx context.Context, x Mat) (float64, error)
+	Shares() Mat
+	Goodness(x Mat) ([]Goodness, error)
+	TopFeatures(x Mat, count int) ([][]Top, error)
+	TopSamples(count int) [][]Top
+	MarshalBinary() ([]byte, error)
 	divergence() Loss
 }
 

@@ -9,17 +9,16 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
+	"math"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/cmd/quantmf/internal/report"
 	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
 )
 
@@ -29,43 +28,50 @@ Learns an increasing map T for every feature (a row of MATRIX) together with
 factors U and V, so that MATRIX is close to T(UV): UV is of low rank, and T
 takes each feature from the scale of UV to its own.
 
-MATRIX is a file of tab-, comma- or semicolon-separated text, plain or gzipped;
-what it is is known by its content, and "-" is standard input. Features are in
-rows, samples in columns; the first row and the first column are names. Without
-names it is s1, s2, ... and f1, f2, ... instead. Values are finite and at least
-0. There is no way to leave out missing ones.
-
+` + matrixHelp + `
 What is fitted
-  -method qmf|nmf   qmf: X = T(UV); nmf: X = UV, no scales (default qmf)
+  -method qmf|qmfq|nmf
+                    qmf: X = T(UV); qmfq: X = T(P(T'(X))), a map on either side
+                    of a projection P onto the components; nmf: X = UV, no
+                    scales (default qmf)
   -k N              rank, the number of components (default 10)
+  -missing          empty cells, NA and NaN are missing: left out of the fit, and
+                    filled by "quantmf reconstruct" (default: they are errors)
   -log1p            take log(1+x) of every value first (natural logarithm)
   -top N            keep the N features of largest standard deviation, after
                     -log1p (default: all)
 
 How (defaults are those of the package)
   -m N              levels, the quantiles learned per feature, at least 2
-                    (qmf; default 16)
+                    (qmf, qmfq; default 16)
   -eps X            entropic regularisation of the scales, above 0; larger is
-                    smoother (qmf; default 0.01)
-  -epochs N         visits of every feature (default 100 for qmf, 200 for nmf)
-  -lr X             learning rate of Adam, above 0 (qmf; default 0.1)
+                    smoother (qmf, qmfq; default 0.01)
+  -epochs N         visits of every feature (default 100 for qmf and qmfq, 200
+                    for nmf)
+  -lr X             learning rate of Adam, above 0 (default 0.1 for qmf, 0.05 for
+                    qmfq)
   -schedule cosine|constant
-                    how the learning rate falls (qmf; default cosine)
+                    how the learning rate falls (qmf, qmfq; default cosine)
   -batch N          features visited between two steps of V (qmf; default 32)
   -start scores|nmf|uniform
                     start from an NMF of normal scores, from an NMF of the
-                    matrix, or at random as in the paper (qmf; default scores)
+                    matrix, or at random as in the paper (qmf, qmfq; default
+                    scores)
   -ends free|pinned learn each feature's lowest and highest quantile, or keep
-                    them at its minimum and maximum (qmf; default free)
-  -penalty X        weight of the penalty on the factors (default 0)
+                    them at its minimum and maximum (qmf, qmfq; default free)
+  -penalty X        weight of the penalty on the factors (qmf, nmf; default 0)
   -shrinkage X      pull of every map towards a straight line, in pseudo-samples
                     (qmf; default 0)
+  -strict           fail, with exit code 4, where a map has not converged
+                    (qmf, qmfq; default: warn)
   -seed N           seed of everything random (default 1)
   -workers N        features worked on at the same time, 0 for one per
                     processor; the result does not depend on it (default 0)
+  -max-memory SIZE  refuse a matrix or a fit that needs more, such as 500MB
+                    (default 8GiB)
 
-What is written ("-" is standard output; a name that ends in .csv gets commas,
-others tabs; .gz behind it compresses)
+What is written ("-" is standard output; the end of a name says the format)
+  -o FILE           the model, for the other commands
   -u FILE           U, features × components
   -v FILE           V, components × samples
   -q FILE           per feature the quantiles q1, q2, ... and their weights
@@ -76,17 +82,39 @@ others tabs; .gz behind it compresses)
                     plain elsewhere; plain: up to ten lines a fit; json: an
                     object per epoch; none: nothing (default auto)
 
-At the end standard error has a summary in words. For qmf it compares the loss,
-the mean Kullback-Leibler divergence per entry, with that of an NMF of the same
-rank after 1000 updates. With -progress json it is an object like the others.
+A fit that can stop and go on
+  -checkpoint FILE  keep the state of the fit here: at an interrupt, at the end,
+                    and every ten seconds or so
+  -resume           go on from the state in the -checkpoint file, if it is there,
+                    with the same matrix and flags; the result has the bits of a
+                    fit that never stopped
+
+At the end standard error has a summary in words. For qmf and qmfq it compares the
+loss, the mean Kullback-Leibler divergence per entry, with that of an NMF of the
+same rank after 1000 updates. With -progress json it is an object like the others.
 
 Either all files are written or none. An interrupt (Ctrl-C, SIGTERM) stops the
-fit and writes none.
+fit and writes none but the checkpoint.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad input, 130 interrupted.
+` + exitHelp
+
+// What several commands say alike.
+const (
+	matrixHelp = `MATRIX is tab-, comma- or semicolon-separated text, GCT, Matrix Market, npy or
+npz, plain or gzipped; what it is is known by its content, and "-" is standard
+input. Features are in rows, samples in columns; the first row and the first
+column of text are names. Without names it is s1, s2, ... and f1, f2, ... instead.
+Values are finite and at least 0.
 `
+	writeHelp = `The end of FILE says its format: .csv, .gct, .mtx, .npy or .npz, tab-separated
+text otherwise, with .gz behind it compressed. "-" is standard output.
+`
+	exitHelp = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad input or model file, 4 not
+converged where -strict wants it, 130 interrupted.
+`
+)
 
-// comparisonUpdates is how long the NMF runs that a QMF is compared with.
+// comparisonUpdates is how long the NMF runs that a fit is compared with.
 const comparisonUpdates = 1000
 
 // fitFlags are the flags of a fit.
@@ -94,10 +122,15 @@ type fitFlags struct {
 	method    string
 	rank, top int
 	log1p     bool
+	missing   bool
+	maxMemory memory
 	matrix    string
 	progress  string
 
-	uFile, vFile, qFile, page string // to write, "" for none
+	modelFile, uFile, vFile, qFile, page string // to write, "" for none
+
+	checkpoint string
+	resume     bool
 
 	options []quantmf.FitOption // of flags that were given alone: the defaults are the package's
 	shared  []quantmf.FitOption // those of them that hold for the NMF to compare with
@@ -105,145 +138,55 @@ type fitFlags struct {
 	given   []string            // the flags given that the result depends on, as words of a command line
 }
 
-// optionFlag is a flag that becomes an option of the package.
-type optionFlag struct {
-	name, option string
-	parse        func(s string) (quantmf.FitOption, error)
-	text         string
-	value        quantmf.FitOption
-}
-
-func (o *optionFlag) String() string { return o.text }
-
-func (o *optionFlag) Set(s string) (err error) {
-	o.text = s
-	o.value, err = o.parse(s)
-	return err
-}
-
-func optionFlags() []*optionFlag {
-	return []*optionFlag{
-		{name: "m", option: "WithLevels", parse: whole(quantmf.WithLevels)},
-		{name: "eps", option: "WithEpsilon", parse: decimal(quantmf.WithEpsilon)},
-		{name: "epochs", option: "WithEpochs", parse: whole(quantmf.WithEpochs)},
-		{name: "lr", option: "WithLearningRate", parse: decimal(quantmf.WithLearningRate)},
-		{name: "schedule", option: "WithSchedule", parse: choice(quantmf.WithSchedule,
-			[]string{"cosine", "constant"}, quantmf.ScheduleCosine, quantmf.ScheduleConstant)},
-		{name: "batch", option: "WithBatch", parse: whole(quantmf.WithBatch)},
-		{name: "start", option: "WithStart", parse: choice(quantmf.WithStart,
-			[]string{"scores", "nmf", "uniform"}, quantmf.StartScores, quantmf.StartNMF, quantmf.StartUniform)},
-		{name: "ends", option: "WithEnds", parse: choice(quantmf.WithEnds,
-			[]string{"free", "pinned"}, quantmf.EndsFree, quantmf.EndsPinned)},
-		{name: "penalty", option: "WithPenalty", parse: decimal(quantmf.WithPenalty)},
-		{name: "shrinkage", option: "WithShrinkage", parse: decimal(quantmf.WithShrinkage)},
-		{name: "seed", option: "WithSeed", parse: seed},
-		{name: "workers", option: "WithWorkers", parse: whole(quantmf.WithWorkers)},
-	}
-}
-
-func whole[O quantmf.FitOption](with func(int) O) func(string) (quantmf.FitOption, error) {
-	return func(s string) (quantmf.FitOption, error) {
-		v, err := strconv.Atoi(s)
-		if err != nil {
-			return nil, errors.New("not a whole number")
-		}
-		return with(v), nil
-	}
-}
-
-func decimal[O quantmf.FitOption](with func(float64) O) func(string) (quantmf.FitOption, error) {
-	return func(s string) (quantmf.FitOption, error) {
-		v, err := strconv.ParseFloat(s, 64)
-		if err != nil {
-			return nil, errors.New("not a number")
-		}
-		return with(v), nil
-	}
-}
-
-func choice[T any](with func(T) quantmf.FitOption, words []string, values ...T) func(string) (quantmf.FitOption, error) {
-	return func(s string) (quantmf.FitOption, error) {
-		i := slices.Index(words, s)
-		if i < 0 {
-			return nil, mustBeOneOf(words)
-		}
-		return with(values[i]), nil
-	}
-}
-
-func mustBeOneOf(words []string) error {
-	return errors.New("must be one of " + strings.Join(words, ", "))
-}
-
-func seed(s string) (quantmf.FitOption, error) {
-	v, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		return nil, errors.New("not a whole number from 0 to 2^64-1")
-	}
-	return quantmf.WithSeed(v), nil
-}
+var methods = []string{"qmf", "qmfq", "nmf"}
 
 func parseFit(args []string) (*fitFlags, error) {
-	f := &fitFlags{flagOf: map[string]string{"rank": "k"}}
-	set := flag.NewFlagSet("fit", flag.ContinueOnError)
-	set.SetOutput(io.Discard)
+	options := optionFlags()
+	f := &fitFlags{flagOf: flagOf(options), maxMemory: 8 << 30}
+	set := newFlags("fit")
 	set.StringVar(&f.method, "method", "qmf", "")
 	set.IntVar(&f.rank, "k", 10, "")
 	set.BoolVar(&f.log1p, "log1p", false, "")
 	set.IntVar(&f.top, "top", 0, "")
+	set.Var(&f.maxMemory, "max-memory", "")
+	set.StringVar(&f.modelFile, "o", "", "")
 	set.StringVar(&f.uFile, "u", "", "")
 	set.StringVar(&f.vFile, "v", "", "")
 	set.StringVar(&f.qFile, "q", "", "")
 	set.StringVar(&f.page, "report", "", "")
 	set.StringVar(&f.progress, "progress", "auto", "")
-	options := optionFlags()
+	set.StringVar(&f.checkpoint, "checkpoint", "", "")
+	set.BoolVar(&f.resume, "resume", false, "")
 	for _, o := range options {
-		f.flagOf[o.option] = o.name
 		set.Var(o, o.name, "")
 	}
-
-	// Flags may stand behind the matrix, too.
-	var matrices []string
-	for len(args) > 0 {
-		if err := set.Parse(args); err != nil {
-			if errors.Is(err, flag.ErrHelp) {
-				return nil, err
-			}
-			return nil, usageError(err.Error())
-		}
-		args = set.Args()
-		if len(args) > 0 {
-			matrices, args = append(matrices, args[0]), args[1:]
-		}
+	words, err := arguments(set, args, "MATRIX")
+	if err != nil {
+		return nil, err
 	}
-	switch {
-	case len(matrices) == 0:
-		return nil, usageError("no matrix given")
-	case len(matrices) > 1:
-		return nil, usageError("more than one matrix given: " + strings.Join(matrices, ", "))
-	}
-	f.matrix = matrices[0]
+	f.matrix = words[0]
 	given := map[string]bool{}
 	set.Visit(func(g *flag.Flag) {
 		given[g.Name] = true
 		switch g.Name {
-		case "u", "v", "q", "report", "progress", "workers":
-		case "log1p":
-			f.given = append(f.given, "-log1p="+g.Value.String())
+		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "max-memory":
+		case "log1p", "missing", "strict":
+			f.given = append(f.given, "-"+g.Name+"="+g.Value.String())
 		default:
 			f.given = append(f.given, "-"+g.Name, g.Value.String())
 		}
 	})
 	for _, o := range options {
-		if !given[o.name] {
+		if !given[o.name] || o.value == nil {
 			continue
 		}
 		f.options = append(f.options, o.value)
-		if o.name == "seed" || o.name == "workers" {
+		if o.shared {
 			f.shared = append(f.shared, o.value)
 		}
+		f.missing = f.missing || o.name == "missing"
 	}
-	methods, modes := []string{"qmf", "nmf"}, []string{"auto", "plain", "json", "none"}
+	modes := []string{"auto", "plain", "json", "none"}
 	switch {
 	case !slices.Contains(methods, f.method):
 		return nil, usageError(fmt.Sprintf("-method %s: %v", f.method, mustBeOneOf(methods)))
@@ -251,10 +194,52 @@ func parseFit(args []string) (*fitFlags, error) {
 		return nil, usageError(fmt.Sprintf("-progress %s: %v", f.progress, mustBeOneOf(modes)))
 	case given["top"] && f.top < 1:
 		return nil, usageError(fmt.Sprintf("-top %d: must be at least 1", f.top))
-	case f.qFile != "" && f.method == "nmf":
-		return nil, usageError("-q: an NMF has no scales to write")
+	case f.qFile != "" && f.method != "qmf":
+		return nil, usageError("-q: only a QMF has quantiles to write")
+	case f.resume && f.checkpoint == "":
+		return nil, usageError("-resume: needs the -checkpoint FILE to go on from")
+	case f.checkpoint == "-":
+		return nil, usageError("-checkpoint -: must be a file")
 	}
 	return f, nil
+}
+
+// read reads the matrix and brings it to what is fitted.
+func (f *fitFlags) read(stdin io.Reader) (*table.Table, os.FileInfo, error) {
+	t, input, err := readTable(f.matrix, stdin, table.Options{Missing: f.missing, MaxCells: int(min(max(f.maxMemory/8, 1), math.MaxInt))})
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.log1p {
+		t.Log1p()
+	}
+	if f.top > 0 {
+		t = t.MostVariable(f.top)
+	}
+	return t, input, nil
+}
+
+// affordable reports a fit that would take more memory than it may.
+func (f *fitFlags) affordable(x quantmf.Mat) error {
+	// As the package says it of every fit, beside the matrix; of QMFQ, whose
+	// projection keeps up to 2^23 numbers, and its second maps.
+	d, n, k, m := float64(x.Rows), float64(x.Cols), float64(max(f.rank, 1)), 16.0
+	need := d * n
+	switch f.method {
+	case "nmf":
+		need += 33*k*n + d*k
+	case "qmfq":
+		need += 6*(d*k+k*n+2*d*m) + 4*d*n + 1<<23
+	default:
+		need += 3*(d*k+k*n+2*d*m) + d*n/2
+	}
+	if f.page != "" {
+		need += 3 * d * n
+	}
+	if need *= 8; need > float64(f.maxMemory) {
+		return fmt.Errorf("this fit needs about %.2g GiB of memory, -max-memory allows %.2g: use fewer features (-top) or components, or allow more", need/(1<<30), float64(f.maxMemory)/(1<<30))
+	}
+	return nil
 }
 
 func fit(args []string, s streams) error {
@@ -263,26 +248,18 @@ func fit(args []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	t, input, err := readTable(f.matrix, s.in)
+	t, input, err := f.read(s.in)
 	if err != nil {
 		return err
 	}
-	if f.log1p {
-		t.Log1p()
+	if err := f.affordable(t.X); err != nil {
+		return err
 	}
-	if f.top > 0 {
-		t = t.MostVariable(f.top)
-	}
-
-	// From here on there are files to be cleaned up: an interrupt ends the fit,
-	// not the process; a second one does end it.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible()
 	defer stop()
-	context.AfterFunc(ctx, stop)
-	outlivePipes()
 	out := &outputs{stdout: s.out}
 	defer out.discard()
-	for _, path := range []string{f.uFile, f.vFile, f.qFile, f.page} {
+	for _, path := range []string{f.modelFile, f.uFile, f.vFile, f.qFile, f.page} {
 		if path == "" {
 			continue
 		}
@@ -293,6 +270,9 @@ func fit(args []string, s streams) error {
 
 	tell := newProgress(f.progress, s.err)
 	r := &result{fitFlags: f, table: t}
+	if err := r.prepareCheckpoint(input, s.err); err != nil {
+		return err
+	}
 	err = r.fit(ctx, tell)
 	tell.end()
 	if err != nil {
@@ -310,91 +290,210 @@ func fit(args []string, s streams) error {
 	return tell.summary(r.summary(time.Since(began).Seconds()))
 }
 
-// readTable also says which file it read, nil for standard input.
-func readTable(path string, stdin io.Reader) (*table.Table, os.FileInfo, error) {
+// open opens an input; it also says which file that is, nil for standard input.
+func open(path string, stdin io.Reader, what string) (io.ReadCloser, os.FileInfo, error) {
 	if path == "-" {
-		t, err := table.Read(stdin, "stdin")
-		return t, nil, err
+		return io.NopCloser(stdin), nil, nil
 	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, nil, &inputError{err}
 	}
-	defer file.Close()
 	info, err := file.Stat()
+	if err == nil && info.IsDir() {
+		err = errors.New(path + ": is a folder, not a " + what)
+	}
 	if err != nil {
+		file.Close()
 		return nil, nil, &inputError{err}
 	}
-	if info.IsDir() {
-		return nil, nil, &inputError{errors.New(path + ": is a folder, not a matrix")}
+	return file, info, nil
+}
+
+// readTable also says which file it read, nil for standard input.
+func readTable(path string, stdin io.Reader, o table.Options) (*table.Table, os.FileInfo, error) {
+	in, info, err := open(path, stdin, "matrix")
+	if err != nil {
+		return nil, nil, err
 	}
-	t, err := table.Read(file, path)
+	defer in.Close()
+	if path == "-" {
+		path = "stdin"
+	}
+	t, err := table.Read(in, path, o)
 	return t, info, err
+}
+
+// checkpoint keeps the state of a fit in a file.
+type checkpoint struct {
+	path    string
+	state   []byte // the newest
+	written time.Time
+	stale   bool // the file is older than the state
+}
+
+// checkpointEvery is how often the file is written while a fit runs.
+const checkpointEvery = 10 * time.Second
+
+// save takes a state; the file follows now and then.
+func (c *checkpoint) save(state []byte) error {
+	c.state, c.stale = state, true
+	if time.Since(c.written) < checkpointEvery {
+		return nil
+	}
+	return c.flush()
+}
+
+// flush brings the file up to date.
+func (c *checkpoint) flush() error {
+	if !c.stale {
+		return nil
+	}
+	out := &outputs{}
+	defer out.discard()
+	if err := out.open(c.path, nil); err != nil {
+		return err
+	}
+	if err := out.write(c.path, func(w io.Writer) error { _, err := w.Write(c.state); return err }); err != nil {
+		return err
+	}
+	c.written, c.stale = time.Now(), false
+	return out.commit()
 }
 
 // result is a fit done, with what is told of it.
 type result struct {
 	*fitFlags
 	table *table.Table
+	keep  *checkpoint // nil for none
+	m     *model
+}
 
-	u, v     quantmf.Mat
-	history  []float64
-	warnings []error
-	qmf      *quantmf.QMF // nil where the method is nmf
-	nmf      *quantmf.NMF // the fit, or what the QMF is compared with
+// prepareCheckpoint makes sure that the file can be written, and takes the state
+// to go on from.
+func (r *result) prepareCheckpoint(input os.FileInfo, messages io.Writer) error {
+	if r.checkpoint == "" {
+		return nil
+	}
+	for _, path := range []string{r.modelFile, r.uFile, r.vFile, r.qFile, r.page} {
+		if path != "" && filepath.Clean(path) == filepath.Clean(r.checkpoint) {
+			return usageError("two outputs to the same place: " + path)
+		}
+	}
+	out := &outputs{}
+	defer out.discard()
+	if err := out.open(r.checkpoint, input); err != nil {
+		return err
+	}
+	r.keep = &checkpoint{path: r.checkpoint, written: time.Now()}
+	r.options = append(r.options, quantmf.WithCheckpoint(1, r.keep.save))
+	if !r.resume {
+		return nil
+	}
+	state, err := os.ReadFile(r.checkpoint)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		_, err := fmt.Fprintf(messages, "There is no %s to go on from yet: the fit starts at the beginning.\n", r.checkpoint)
+		return err
+	case err != nil:
+		return &inputError{err}
+	}
+	r.options = append(r.options, quantmf.WithResume(state))
+	return nil
+}
+
+// fitWith runs the fit of a method.
+func fitWith(ctx context.Context, method string, x quantmf.Mat, rank int, options []quantmf.FitOption) (quantmf.Model, error) {
+	switch method {
+	case "nmf":
+		return quantmf.FitNMF(ctx, x, rank, options...)
+	case "qmfq":
+		return quantmf.FitQMFQ(ctx, x, rank, options...)
+	}
+	return quantmf.FitQMF(ctx, x, rank, options...)
 }
 
 func (r *result) fit(ctx context.Context, tell *progress) error {
 	x, observe := r.table.X, quantmf.WithProgress(tell.report)
 	stopped := func(err error) error {
-		if ctx.Err() != nil && tell.last.Epoch == 0 {
-			return interrupted("interrupted at the start of the " + tell.model + "; no file was written")
-		}
-		if ctx.Err() != nil {
-			return interrupted(fmt.Sprintf("interrupted after %d of %d epochs of the %s, at a loss of %.4g; no file was written",
-				tell.last.Epoch, tell.last.Epochs, tell.model, tell.last.Loss))
+		var bad *quantmf.FormatError
+		switch {
+		case ctx.Err() != nil:
+			return r.interrupted(tell)
+		case errors.As(err, &bad):
+			return fmt.Errorf("%s: %w", r.checkpoint, err)
 		}
 		return explain(err, r.table, r.flagOf)
 	}
-	var err error
-	if r.method == "nmf" {
-		tell.begin("NMF")
-		if r.nmf, err = quantmf.FitNMF(ctx, x, r.rank, append(r.options, observe)...); err != nil {
+	tell.begin(strings.ToUpper(r.method))
+	fitted, err := fitWith(ctx, r.method, x, r.rank, append(r.options, observe))
+	if err != nil {
+		return stopped(err)
+	}
+	if r.keep != nil {
+		if err := r.keep.flush(); err != nil {
+			return err
+		}
+	}
+	m := modelOf(fitted)
+	m.named(r.table)
+	if r.method != "nmf" {
+		tell.begin("NMF to compare with")
+		nmf, err := quantmf.FitNMF(ctx, x, r.rank, append(r.shared, quantmf.WithEpochs(comparisonUpdates), observe)...)
+		if err != nil {
 			return stopped(err)
 		}
-		r.u, r.v, r.history, r.warnings = r.nmf.U, r.nmf.V, r.nmf.History, r.nmf.Warnings
-		return nil
+		m.nmf, m.nmfUpdates = last(nmf.History), comparisonUpdates
 	}
-	tell.begin("QMF")
-	if r.qmf, err = quantmf.FitQMF(ctx, x, r.rank, append(r.options, observe)...); err != nil {
-		return stopped(err)
-	}
-	r.u, r.v, r.history, r.warnings = r.qmf.U, r.qmf.V, r.qmf.History, r.qmf.Warnings
-	tell.begin("NMF to compare with")
-	if r.nmf, err = quantmf.FitNMF(ctx, x, r.rank, append(r.shared, quantmf.WithEpochs(comparisonUpdates), observe)...); err != nil {
-		return stopped(err)
-	}
+	m.matrix, m.log1p, m.top = r.name(), r.log1p, r.top > 0
+	m.words, m.unconverged = warningsInWords(m.warnings, m.features)
+	r.m = m
+	m.command = r.commandLine()
 	return nil
+}
+
+// interrupted says how far the fit came and what is left of it.
+func (r *result) interrupted(tell *progress) error {
+	left := "no file was written"
+	if r.keep != nil && r.keep.state != nil {
+		if err := r.keep.flush(); err != nil {
+			return err
+		}
+		left = "the state is in " + r.checkpoint + ": the same command with -resume goes on"
+	}
+	if tell.last.Epoch == 0 {
+		return interrupted("interrupted at the start of the " + tell.model + "; " + left)
+	}
+	return interrupted(fmt.Sprintf("interrupted after %d of %d epochs of the %s, at a loss of %.4g; %s",
+		tell.last.Epoch, tell.last.Epochs, tell.model, tell.last.Loss, left))
 }
 
 // write fills every output.
 func (r *result) write(out *outputs) error {
-	t, components := r.table, numbered("c", r.rank)
+	m, components := r.m, numbered("c", r.rank)
 	for _, f := range []struct {
 		path string
 		fill func(w io.Writer) error
 	}{
+		{r.modelFile, func(w io.Writer) error {
+			data, err := m.marshal()
+			if err == nil {
+				_, err = w.Write(data)
+			}
+			return err
+		}},
 		{r.uFile, func(w io.Writer) error {
-			return table.Write(w, r.uFile, "feature", t.Features, components, r.u)
+			return table.Write(w, r.uFile, "feature", m.features, components, m.u)
 		}},
 		{r.vFile, func(w io.Writer) error {
-			return table.Write(w, r.vFile, "component", components, t.Samples, r.v)
+			return table.Write(w, r.vFile, "component", components, m.samples, m.v)
 		}},
 		{r.qFile, func(w io.Writer) error {
-			m := r.qmf.Quantiles.Cols
-			return table.Write(w, r.qFile, "feature", t.Features, append(numbered("q", m), numbered("w", m)...), beside(r.qmf.Quantiles, r.qmf.Weights))
+			q := m.Model.(*quantmf.QMF)
+			levels := q.Quantiles.Cols
+			return table.Write(w, r.qFile, "feature", m.features, append(numbered("q", levels), numbered("w", levels)...), beside(q.Quantiles, q.Weights))
 		}},
-		{r.page, r.report},
+		{r.page, func(w io.Writer) error { return m.report(w, r.table) }},
 	} {
 		if f.path == "" {
 			continue
@@ -406,14 +505,6 @@ func (r *result) write(out *outputs) error {
 	return nil
 }
 
-func numbered(prefix string, n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = prefix + strconv.Itoa(i+1)
-	}
-	return names
-}
-
 // beside returns [a b].
 func beside(a, b quantmf.Mat) quantmf.Mat {
 	m := quantmf.NewMat(a.Rows, a.Cols+b.Cols)
@@ -422,37 +513,6 @@ func beside(a, b quantmf.Mat) quantmf.Mat {
 		copy(m.Row(i)[a.Cols:], b.Row(i))
 	}
 	return m
-}
-
-func (r *result) report(w io.Writer) error {
-	f := report.Fit{
-		Matrix:   r.name(),
-		Method:   strings.ToUpper(r.method),
-		Command:  r.commandLine(),
-		Version:  version(),
-		Features: r.table.Features,
-		Samples:  r.table.Samples,
-		X:        r.table.X,
-		U:        r.u,
-		V:        r.v,
-		Loss:     r.history,
-		Warnings: r.warningsInWords(),
-	}
-	if r.qmf == nil {
-		f.Fitted = r.nmf.Reconstruct()
-		return report.Write(w, f)
-	}
-	f.Fitted, f.Bend, f.Unconverged = r.qmf.Reconstruct(), r.qmf.Bend(), r.unconverged()
-	f.Compared, f.ComparedUpdates = last(r.nmf.History), comparisonUpdates
-	f.Maps = make([]func(float64) float64, len(f.Features))
-	for i := range f.Maps {
-		m, err := r.qmf.Map(i)
-		if err != nil {
-			return err
-		}
-		f.Maps[i] = m.At
-	}
-	return report.Write(w, f)
 }
 
 func last(v []float64) float64 { return v[len(v)-1] }
@@ -476,10 +536,10 @@ func (r *result) commandLine() string {
 	}
 	say("-method", r.method)
 	say("-k", strconv.Itoa(r.rank))
-	if r.qmf != nil {
-		say("-m", strconv.Itoa(r.qmf.Quantiles.Cols))
+	if q, is := r.m.Model.(*quantmf.QMF); is {
+		say("-m", strconv.Itoa(q.Quantiles.Cols))
 	}
-	say("-epochs", strconv.Itoa(len(r.history)-1))
+	say("-epochs", strconv.Itoa(len(r.m.history)-1))
 	say("-seed", "1")
 	if r.matrix == "-" {
 		words = append(words, "-")

@@ -13,6 +13,8 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
@@ -26,6 +28,7 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitBadInput    = 3
+	exitUnconverged = 4
 	exitInterrupted = 130
 )
 
@@ -42,7 +45,14 @@ type command struct {
 }
 
 var commands = []command{
-	{"fit", "fit a matrix; write the factors, the learned scales and a report", fitUsage, fit},
+	{"fit", "fit a matrix; write the model, its factors and scales, a report", fitUsage, fit},
+	{"transform", "place new samples in a model's components", transformUsage, transform},
+	{"reconstruct", "write what a model makes of its matrix, missing values filled", reconstructUsage, reconstruct},
+	{"normalize", "bring samples to the scales of a qmfq model", normalizeUsage, normalize},
+	{"inspect", "say what is in a model: scales, features and samples of components", inspectUsage, inspect},
+	{"report", "draw a model and its matrix as a page of figures", reportUsage, writeReport},
+	{"rank", "compare numbers of components on cells that fits do not see", rankUsage, rank},
+	{"convert", "rewrite a matrix in another format", convertUsage, convert},
 	{"version", "print the version", versionUsage, printVersion},
 }
 
@@ -73,7 +83,7 @@ func version() string {
 func overview() string {
 	s := "quantmf learns how to bend the scale of every feature of a matrix so that few components explain it.\n\nusage:\n"
 	for _, c := range commands {
-		s += fmt.Sprintf("  quantmf %-8s  %s\n", c.name, c.does)
+		s += fmt.Sprintf("  quantmf %-11s  %s\n", c.name, c.does)
 	}
 	return s + "\n\"quantmf COMMAND -h\" says all about one.\n"
 }
@@ -133,6 +143,8 @@ func exitCode(err error) int {
 	var stopped interrupted
 	var fault *table.Error
 	var unread *inputError
+	var damaged *quantmf.FormatError
+	var unconverged *quantmf.ConvergenceError
 	switch {
 	case err == nil:
 		return exitDone
@@ -140,8 +152,10 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.As(err, &usage):
 		return exitUsage
-	case errors.As(err, &fault), errors.As(err, &unread):
+	case errors.As(err, &fault), errors.As(err, &unread), errors.As(err, &damaged):
 		return exitBadInput
+	case errors.As(err, &unconverged):
+		return exitUnconverged
 	}
 	return exitFailed
 }
@@ -157,15 +171,25 @@ func (e *inputError) Unwrap() error { return e.err }
 func explain(err error, t *table.Table, flags map[string]string) error {
 	var option *quantmf.OptionError
 	var data *quantmf.DataError
+	var unconverged *quantmf.ConvergenceError
 	switch {
 	case errors.As(err, &option):
 		name, ok := flags[option.Option]
-		if !ok {
+		switch {
+		case !ok:
 			return usageError(err.Error())
+		case slices.Contains([]string{"missing", "strict", "checkpoint", "resume"}, name): // which have no value to speak of
+			return usageError(fmt.Sprintf("-%s: %s", name, option.Bound))
 		}
 		return usageError(fmt.Sprintf("-%s %s: %s", name, option.Value, option.Bound))
 	case errors.As(err, &data):
-		return t.Error(data.Row, data.Col, fmt.Sprintf("%g: %s", data.Value, data.Problem))
+		problem := strings.ReplaceAll(data.Problem, "WithMissingValues", "-missing of fit")
+		if data.Value == data.Value {
+			problem = fmt.Sprintf("%g: %s", data.Value, problem)
+		}
+		return t.Error(data.Row, data.Col, problem)
+	case errors.As(err, &unconverged) && unconverged.Row >= 0:
+		return fmt.Errorf("feature %q: %w", t.Features[unconverged.Row], err)
 	}
 	return err
 }

@@ -91,13 +91,13 @@ func TestExitCodes(t *testing.T) {
 		{"nmf", "fit -method nmf -k 2 matrix.tsv", "", 0, `^$`, `Model +NMF of 2 components`},
 		{"seed beyond int64", "fit -method nmf -k 2 -seed 18446744073709551615 matrix.tsv", "", 0, `^$`, `NMF of 2`},
 		{"every option", "fit -k 2 -m 4 -eps .02 -lr .05 -epochs 2 -batch 5 -seed 3 -workers 2 -start nmf -ends pinned -schedule constant -penalty .1 -shrinkage 0 matrix.tsv", "", 0, `^$`, `QMF of 2`},
-		{"no matrix", "fit -k 2", "", 2, `^$`, `no matrix given\n"quantmf fit -h" says how to use it`},
-		{"two matrices", "fit matrix.tsv other.tsv", "", 2, `^$`, `more than one matrix given: matrix.tsv, other.tsv`},
-		{"no such flag", "fit -o x matrix.tsv", "", 2, `^$`, `flag provided but not defined: -o`},
+		{"no matrix", "fit -k 2", "", 2, `^$`, `no MATRIX given\n"quantmf fit -h" says how to use it`},
+		{"two matrices", "fit matrix.tsv other.tsv", "", 2, `^$`, `other.tsv is too much: wanted MATRIX`},
+		{"no such flag", "fit -x x matrix.tsv", "", 2, `^$`, `flag provided but not defined: -x`},
 		{"no number", "fit -m x matrix.tsv", "", 2, `^$`, `-m: not a whole number`},
 		{"negative seed", "fit -seed -1 matrix.tsv", "", 2, `^$`, `-seed: not a whole number from 0`},
 		{"no such word", "fit -start here matrix.tsv", "", 2, `^$`, `-start: must be one of scores, nmf, uniform`},
-		{"no such method", "fit -method pca matrix.tsv", "", 2, `^$`, `-method pca: must be one of qmf, nmf`},
+		{"no such method", "fit -method pca matrix.tsv", "", 2, `^$`, `-method pca: must be one of qmf, qmfq, nmf`},
 		{"no such progress", "fit -progress loud matrix.tsv", "", 2, `^$`, `-progress loud: must be one of auto, plain, json, none`},
 		{"top 0", "fit -top 0 matrix.tsv", "", 2, `^$`, `-top 0: must be at least 1`},
 		{"rank 0", "fit -k 0 matrix.tsv", "", 2, `^$`, `fit: -k 0: must be at least 1\n`},
@@ -105,13 +105,13 @@ func TestExitCodes(t *testing.T) {
 		{"negative eps", "fit -eps -1 matrix.tsv", "", 2, `^$`, `fit: -eps -1: `},
 		{"levels of nmf", "fit -method nmf -m 4 matrix.tsv", "", 2, `^$`, `fit: -m 4: `},
 		{"contradiction", "fit -shrinkage 1 -ends pinned matrix.tsv", "", 2, `^$`, `fit: -shrinkage 1: needs EndsFree`},
-		{"scales of nmf", "fit -method nmf -q q.tsv matrix.tsv", "", 2, `^$`, `-q: an NMF has no scales to write`},
+		{"scales of nmf", "fit -method nmf -q q.tsv matrix.tsv", "", 2, `^$`, `-q: only a QMF has quantiles to write`},
 		{"one output twice", "fit -u a -v ./a matrix.tsv", "", 2, `^$`, `two outputs to the same place: ./a`},
 		{"standard output twice", "fit -u - -v - matrix.tsv", "", 2, `^$`, `two outputs to the same place: -`},
-		{"over the matrix", "fit -u ./matrix.tsv matrix.tsv", "", 2, `^$`, `is the matrix itself`},
+		{"over the matrix", "fit -u ./matrix.tsv matrix.tsv", "", 2, `^$`, `is read itself`},
 		{"no such file", "fit nothing.tsv", "", 3, `^$`, `nothing.tsv: `},
 		{"a folder", "fit .", "", 3, `^$`, `\.: `},
-		{"a missing value", "fit -", "x\ta\tb\ng1\t1\t2\ng2\t3\tNA\n", 3, `^$`, `^quantmf fit: stdin:3:3: feature "g2", sample "b": "NA" is a missing value: fill in`},
+		{"a missing value", "fit -", "x\ta\tb\ng1\t1\t2\ng2\t3\tNA\n", 3, `^$`, `^quantmf fit: stdin:3:3: feature "g2", sample "b": "NA" is a missing value: give -missing, fill in`},
 		{"a value too large for the model", "fit -", "x\ta\tb\ng1\t1\t2\ng2\t3\t1e200\n", 3, `^$`, `^quantmf fit: stdin:3:3: feature "g2", sample "b": 1e\+200: `},
 		{"the same after -top", "fit -top 1 -", "x\ta\tb\ng1\t1\t2\ng2\t3\t1e200\n", 3, `^$`, `^quantmf fit: stdin:3:3: feature "g2", sample "b": 1e\+200: `},
 		{"an output in no folder", "fit -u no/u.tsv matrix.tsv", "", 1, `^$`, `^quantmf fit: cannot write no/u.tsv: `},
@@ -141,7 +141,7 @@ func TestUsageNamesEveryFlag(t *testing.T) {
 			t.Errorf("fit -h does not say -%s", o.name)
 		}
 	}
-	for _, m := range regexp.MustCompile(`(?m)^  -(\w+)( \S+)?`).FindAllStringSubmatch(fitUsage, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^  -([\w-]+)( \S+)?`).FindAllStringSubmatch(fitUsage, -1) {
 		args := []string{"-" + m[1], "matrix"}
 		if _, err := parseFit(args); err != nil && strings.Contains(err.Error(), "not defined") {
 			t.Errorf("fit -h says -%s: %v", m[1], err)
@@ -161,7 +161,7 @@ func read(t *testing.T, path string) *table.Table {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	got, err := table.Read(f, path)
+	got, err := table.Read(f, path, table.Options{Missing: true, Negative: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,14 +304,15 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-// interrupting sends an interrupt to this process when the fit first reports.
+// interrupting sends an interrupt to this process when the fit first reports, as
+// JSON.
 type interrupting struct {
 	bytes.Buffer
 	sent bool
 }
 
 func (w *interrupting) Write(b []byte) (int, error) {
-	if !w.sent {
+	if !w.sent && bytes.HasPrefix(b, []byte("{")) {
 		w.sent = true
 		self, _ := os.FindProcess(os.Getpid())
 		if err := self.Signal(os.Interrupt); err != nil {
@@ -371,7 +372,7 @@ func writeOne(t *testing.T, path, s string) {
 	t.Helper()
 	o := &outputs{}
 	defer o.discard()
-	for _, err := range []error{o.open(path, nil), o.write(path, fill(s)), o.commit()} {
+	for _, err := range []error{o.open(path), o.write(path, fill(s)), o.commit()} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -410,7 +411,7 @@ func TestOutputs(t *testing.T) {
 
 	// A failure while writing leaves all as it was.
 	o := &outputs{}
-	if err := errors.Join(o.open("a", nil), o.open("b", nil)); err != nil {
+	if err := errors.Join(o.open("a"), o.open("b")); err != nil {
 		t.Fatal(err)
 	}
 	before := content("a")
@@ -451,21 +452,22 @@ func TestReport(t *testing.T) {
 }
 
 func TestCommandLineIsQuoted(t *testing.T) {
-	r := &result{fitFlags: &fitFlags{method: "nmf", rank: 3, matrix: "dir/it's $x.tsv", given: []string{"-k", "3", "-log1p"}}, history: make([]float64, 11)}
+	r := &result{fitFlags: &fitFlags{method: "nmf", rank: 3, matrix: "dir/it's $x.tsv", given: []string{"-k", "3", "-log1p"}}, m: &model{history: make([]float64, 11)}}
 	if got, want := r.commandLine(), `quantmf fit -k 3 -log1p -method nmf -epochs 10 -seed 1 'it'\''s $x.tsv'`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
 func TestWarningsInWords(t *testing.T) {
-	r := &result{table: &table.Table{Features: []string{"a", "b", "c", "d", "e"}}}
+	var warnings []error
 	for i := range 5 {
-		r.warnings = append(r.warnings, &quantmf.ConvergenceError{Row: i})
+		warnings = append(warnings, &quantmf.ConvergenceError{Row: i}, &quantmf.ConvergenceError{Row: i})
 	}
-	r.warnings = append(r.warnings, errors.New("other"))
+	warnings = append(warnings, errors.New("other"))
+	words, unconverged := warningsInWords(warnings, []string{"a", "b", "c", "d", "e"})
 	want := "other; the map of a, b, c and 2 more is less exact than asked for: a larger -eps helps"
-	if got := strings.Join(r.warningsInWords(), "; "); got != want || r.unconverged() != 5 {
-		t.Errorf("got %s; %d", got, r.unconverged())
+	if got := strings.Join(words, "; "); got != want || unconverged != 5 {
+		t.Errorf("got %s; %d", got, unconverged)
 	}
 }
 
@@ -479,7 +481,7 @@ func TestCompared(t *testing.T) {
 		{0.1, 0.23, "QMF leaves 2.3 times less"}, {0.3, 0.1, "QMF leaves 3 times more"}, {0.1, 0.101, "about equally"},
 		{-1e-20, 1, "QMF explains the matrix exactly"}, {1, 0, "NMF explains the matrix exactly"}, {1e-15, 0, "both explain"},
 	} {
-		if got := compared(c.qmf, c.nmf, x); !strings.Contains(got, c.want) {
+		if got := compared("QMF", c.qmf, c.nmf, x); !strings.Contains(got, c.want) {
 			t.Errorf("%v, %v: %s", c.qmf, c.nmf, got)
 		}
 	}

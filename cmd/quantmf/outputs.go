@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // outputs are the files of one run. Always discard them: after commit that does
@@ -29,9 +30,9 @@ type output struct {
 	held   bytes.Buffer // instead of temp, where there is nothing to rename: standard output, pipes, devices
 }
 
-// open makes sure that path can be written, before any work is done. input is
-// the file read, which must not be lost, nil for none.
-func (o *outputs) open(path string, input os.FileInfo) error {
+// open makes sure that path can be written, before any work is done. inputs are
+// the files read, which must not be lost, nil for standard input.
+func (o *outputs) open(path string, inputs ...os.FileInfo) error {
 	f := &output{path: path, target: path}
 	if path != "-" {
 		if at, err := filepath.EvalSymlinks(path); err == nil {
@@ -54,8 +55,8 @@ func (o *outputs) open(path string, input os.FileInfo) error {
 	switch old, err := os.Stat(f.target); {
 	case err == nil && old.IsDir():
 		return fmt.Errorf("cannot write %s: it is a folder", path)
-	case err == nil && input != nil && os.SameFile(old, input):
-		return usageError(fmt.Sprintf("%s is the matrix itself: write to another file", path))
+	case err == nil && slices.ContainsFunc(inputs, func(in os.FileInfo) bool { return in != nil && os.SameFile(old, in) }):
+		return usageError(fmt.Sprintf("%s is read itself: write to another file", path))
 	case err == nil && !old.Mode().IsRegular():
 		return nil
 	case err == nil:

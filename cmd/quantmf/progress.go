@@ -52,10 +52,14 @@ func (p *progress) begin(model string) {
 
 // report is the fit's progress function.
 func (p *progress) report(q quantmf.Progress) error {
+	first := p.last.Epoch == 0
+	if first {
+		p.since = q.Epoch - 1 // more than 0 where the fit goes on from a checkpoint
+	}
 	elapsed := max(time.Since(p.start).Seconds(), 1e-9)
 	rate := float64(q.Epoch-p.since) * float64(q.Rows) / elapsed
 	left := float64(q.Epochs-q.Epoch) * float64(q.Rows) / rate
-	if p.since == 0 { // the way to the first epoch also held the start of the fit
+	if first { // the way to the first epoch also held the start of the fit
 		p.start, p.since = time.Now(), q.Epoch
 	}
 	before := p.last

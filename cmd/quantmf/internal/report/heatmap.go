@@ -60,7 +60,7 @@ func arrange(x, fit quantmf.Mat) shown {
 }
 
 // standardised returns v in standard deviations of by from its mean, 0 where by
-// is constant.
+// is constant or v is missing.
 func standardised(v, by []float64) []float64 {
 	z := make([]float64, len(v))
 	m, s := mean(by), deviation(by)
@@ -68,7 +68,9 @@ func standardised(v, by []float64) []float64 {
 		return z
 	}
 	for j, x := range v {
-		z[j] = (x - m) / s
+		if x == x {
+			z[j] = (x - m) / s
+		}
 	}
 	return z
 }

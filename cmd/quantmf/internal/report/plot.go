@@ -128,7 +128,7 @@ func lossPlot(f Fit) plot {
 		epochs[e] = float64(e)
 		low, high = min(low, l), max(high, l)
 	}
-	compared := f.Maps != nil && f.Compared > 0
+	compared := f.ComparedUpdates > 0 && f.Compared > 0
 	if compared {
 		low, high = min(low, f.Compared), max(high, f.Compared)
 	}
@@ -182,7 +182,9 @@ func mapPlot(name string, t func(float64) float64, x, w, fitted []float64) plot 
 	}
 	low, high := curveY[0], curveY[steps]
 	for _, v := range x {
-		low, high = min(low, v), max(high, v)
+		if v == v {
+			low, high = min(low, v), max(high, v)
+		}
 	}
 	p.y = widened(low, high, p.Bottom, p.Top, 0.06, false)
 	p.YTicks = p.y.ticks(4)
@@ -193,7 +195,9 @@ func mapPlot(name string, t func(float64) float64, x, w, fitted []float64) plot 
 	step := (len(x) + mostDots - 1) / mostDots
 	var dotX, dotY []float64
 	for j := 0; j < len(x); j += step {
-		dotX, dotY = append(dotX, w[j]), append(dotY, x[j])
+		if x[j] == x[j] {
+			dotX, dotY = append(dotX, w[j]), append(dotY, x[j])
+		}
 	}
 	slope, offset := line(w, fitted)
 	p.Series = []series{
@@ -218,7 +222,8 @@ func line(x, y []float64) (slope, offset float64) {
 	return slope, my - slope*mx
 }
 
-// strip draws v as a filled profile, from 0 up to its largest value.
+// strip draws v as a filled profile, from 0, which stands for what is below it,
+// up to its largest value.
 func strip(v []float64) string {
 	const width, height = 300.0, 40.0
 	high := 0.0
@@ -231,7 +236,7 @@ func strip(v []float64) string {
 	var s strings.Builder
 	s.WriteString("M0 " + coordinate(height))
 	for j, a := range v {
-		y := coordinate(height * (1 - a/high))
+		y := coordinate(height * (1 - max(a, 0)/high))
 		s.WriteString("L" + coordinate(width*float64(j)/float64(len(v))) + " " + y + "H" + coordinate(width*float64(j+1)/float64(len(v))))
 	}
 	s.WriteString("V" + coordinate(height) + "Z")

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 
 	"github.com/quantmf/quantmf"
 )
@@ -17,23 +18,29 @@ import (
 // Fit is what the page shows.
 type Fit struct {
 	Matrix   string // the name of the file
-	Method   string // "QMF" or "NMF"
-	Command  string // the command line that repeats the fit
+	Method   string // "QMF", "QMFQ" or "NMF"
+	Command  string // the command line that repeats the fit, "" where it is not known
 	Version  string // of quantmf
 	Features []string
 	Samples  []string
-	X        quantmf.Mat
+	X        quantmf.Mat // NaN where a value is missing
 	U, V     quantmf.Mat
 	Fitted   quantmf.Mat // T(UV), or UV
 	Loss     []float64   // after each epoch, entry 0 before the first
 	Warnings []string
 
-	// Of QMF alone; Maps is nil for NMF.
+	// What the model says (reading.go of the package).
+	Goodness    []quantmf.Goodness // of each feature
+	Shares      quantmf.Mat        // features × components
+	TopFeatures [][]quantmf.Top    // of each component
+	TopSamples  [][]quantmf.Top
+
+	// Not of NMF; Maps is nil there.
 	Maps            []func(w float64) float64 // T_i, from the scale of (UV)_i to that of feature i
 	Bend            []float64                 // 0 where the map of a feature is a line, towards 1 the farther it is from any
 	Unconverged     int                       // features whose transport did not converge
 	Compared        float64                   // the final loss of an NMF of the same rank
-	ComparedUpdates int
+	ComparedUpdates int                       // after so many; 0 where there is none
 }
 
 //go:embed page.html
@@ -44,10 +51,11 @@ var pageTemplate = template.Must(template.New("page").Parse(pageSource))
 // page is what the template fills in.
 type page struct {
 	Fit
-	QMF        bool
+	Maps       []mapPanel
+	Scales     bool // there are maps
+	Missing    bool // there are missing values
 	Numbers    []number
 	LossPlot   plot
-	Maps       []mapPanel
 	Heatmaps   []heatmap
 	Scale      template.URL
 	Reach      float64
@@ -81,43 +89,40 @@ type feature struct {
 	BendText       string
 	Explained      float64
 	ExplainedText  string
+	Left           string // the mean divergence
 	Component      string
 	ComponentShare string
 }
 
 const (
-	mapsShown     = 12
-	tableShown    = 40
-	featuresShown = 8
-	samplesShown  = 8
+	mapsShown  = 12
+	tableShown = 40
 )
 
 // Write writes the page. The same fit gives the same bytes.
 func Write(w io.Writer, f Fit) error {
 	uv := product(f.U, f.V)
-	total, left := deviance(f.X, f.Fitted)
-	parts := shares(f.U, f.V)
-	p := page{Fit: f, QMF: f.Maps != nil, LossPlot: lossPlot(f), Reach: reach, Scale: scale()}
-	p.Numbers = numbers(f, total, left)
+	p := page{Fit: f, Scales: f.Maps != nil, LossPlot: lossPlot(f), Reach: reach, Scale: scale()}
+	p.Numbers = numbers(f)
+	p.Missing = slices.ContainsFunc(f.X.Data, func(v float64) bool { return v != v })
 	p.heatmaps(uv)
 
-	fits := make([]float64, len(total)) // the explained part of each feature
-	for i := range fits {
-		fits[i] = explained(total[i], left[i])
-	}
-	rank := fits
-	if p.QMF {
-		rank = f.Bend
+	rank := f.Bend
+	if p.Scales {
 		for _, i := range largest(f.Bend, mapsShown) {
-			p.Maps = append(p.Maps, mapPanel{f.Features[i], fmt.Sprintf("%.2f", f.Bend[i]), percent(fits[i]),
+			p.Maps = append(p.Maps, mapPanel{f.Features[i], fmt.Sprintf("%.2f", f.Bend[i]), f.explainedText(i),
 				mapPlot(f.Features[i], f.Maps[i], f.X.Row(i), uv.Row(i), f.Fitted.Row(i))})
+		}
+	} else {
+		for _, g := range f.Goodness {
+			rank = append(rank, g.Explained)
 		}
 	}
 	for _, i := range largest(rank, tableShown) {
-		c := largest(parts.Row(i), 1)[0]
-		row := feature{Name: f.Features[i], Explained: max(fits[i], 0) * 100, ExplainedText: percent(fits[i]),
-			Component: name(c), ComponentShare: percent(parts.At(i, c))}
-		if p.QMF {
+		c := largest(f.Shares.Row(i), 1)[0]
+		row := feature{Name: f.Features[i], Explained: max(f.Goodness[i].Explained, 0) * 100, ExplainedText: f.explainedText(i), Left: short(f.Goodness[i].Divergence),
+			Component: name(c), ComponentShare: percent(f.Shares.At(i, c))}
+		if p.Scales {
 			row.Bend, row.BendText = f.Bend[i]*100, fmt.Sprintf("%.2f", f.Bend[i])
 		}
 		p.Table = append(p.Table, row)
@@ -125,33 +130,37 @@ func Write(w io.Writer, f Fit) error {
 	return pageTemplate.Execute(w, p)
 }
 
+// explainedText says what the model explains of feature i, if there is anything.
+func (f *Fit) explainedText(i int) string {
+	if f.Goodness[i].Spread == 0 {
+		return "constant"
+	}
+	return percent(f.Goodness[i].Explained)
+}
+
 func name(c int) string { return fmt.Sprintf("c%d", c+1) }
 
 func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
 
 // numbers are the key numbers at the top.
-func numbers(f Fit, total, left []float64) []number {
-	sum, rest := 0.0, 0.0
-	for i := range total {
-		sum += total[i]
-		rest += left[i]
-	}
+func numbers(f Fit) []number {
+	own, nmf := f.explained(f.Compared)
 	final := f.Loss[len(f.Loss)-1]
-	out := []number{{percent(explained(sum, rest)), "of the differences between samples explained"}}
-	if f.Maps == nil {
-		return append(out, number{short(final), "loss: mean divergence per entry"})
-	}
-	if sum > 0 {
-		nmf := explained(sum, f.Compared*float64(f.X.Rows)*float64(f.X.Cols))
+	out := []number{{percent(own), "of the differences between samples explained"}}
+	loss := "loss: mean divergence per entry"
+	if f.ComparedUpdates > 0 {
 		out = append(out, number{percent(nmf), "explained by plain NMF with as many components"})
+		loss = "loss of " + f.Method + "; that of NMF is " + short(f.Compared)
+		if final > 1e-9*f.Compared {
+			loss += fmt.Sprintf(", %.3g times as much", f.Compared/final)
+		}
 	}
-	loss := "loss of QMF; that of NMF is " + short(f.Compared)
-	if rest > 1e-9*sum {
-		loss += fmt.Sprintf(", %.3g times as much", f.Compared/final)
+	out = append(out, number{short(final), loss})
+	if f.Maps == nil {
+		return out
 	}
 	middle := largest(f.Bend, len(f.Bend))[len(f.Bend)/2]
-	return append(out, number{short(final), loss},
-		number{fmt.Sprintf("%.2f", f.Bend[middle]), "median bend of the scales: 0 is kept, 1 beyond any line"},
+	return append(out, number{fmt.Sprintf("%.2f", f.Bend[middle]), "median bend of the scales: 0 is kept, 1 beyond any line"},
 		number{fmt.Sprintf("%d of %d", f.X.Rows-f.Unconverged, f.X.Rows), "maps converged"})
 }
 
@@ -160,7 +169,7 @@ func (p *page) heatmaps(uv quantmf.Mat) {
 	s := arrange(p.X, p.Fitted)
 	alt := fmt.Sprintf(", %d features by %d samples, each feature in standard deviations from its mean", len(s.rows), len(s.columns))
 	p.Heatmaps = []heatmap{{"X, the data", "Heatmap of the data" + alt, s.draw(p.X, p.X)}}
-	if p.QMF {
+	if p.Scales {
 		p.Heatmaps = append(p.Heatmaps, heatmap{"UV, the components", "Heatmap of UV, the mixture of components before the maps" + alt, s.draw(uv, uv)},
 			heatmap{"T(UV), the reconstruction", "Heatmap of the reconstruction" + alt, s.draw(p.Fitted, p.X)})
 	} else {
@@ -175,24 +184,17 @@ func (p *page) heatmaps(uv quantmf.Mat) {
 	p.Height = min(max(len(s.rows)*3/2, 260), 640)
 	p.Fine = len(s.columns) > 320
 
-	parts := shares(p.U, p.V)
-	total, left := deviance(p.X, p.Fitted)
 	for c := range p.V.Rows {
-		v, m := p.V.Row(c), mean(p.V.Row(c))
-		k := component{Name: name(c), Strip: strip(at(v, s.columns))}
-		brought := make([]float64, p.X.Rows)
-		for i := range brought {
-			brought[i] = parts.At(i, c) * max(explained(total[i], left[i]), 0)
-		}
-		for _, i := range largest(brought, featuresShown) {
-			k.Features = append(k.Features, part{p.Features[i], percent(parts.At(i, c))})
-		}
-		for _, j := range largest(v, samplesShown) {
-			size := "0"
-			if m > 0 {
-				size = fmt.Sprintf("%.1f×", v[j]/m)
+		k := component{Name: name(c), Strip: strip(at(p.V.Row(c), s.columns))}
+		for _, t := range p.TopFeatures[c] {
+			if t.Value > 0 {
+				k.Features = append(k.Features, part{p.Features[t.Index], fmt.Sprintf("%.2f", t.Value)})
 			}
-			k.Samples = append(k.Samples, part{p.Samples[j], size})
+		}
+		for _, t := range p.TopSamples[c] {
+			if t.Value > 0 {
+				k.Samples = append(k.Samples, part{p.Samples[t.Index], fmt.Sprintf("%.1f×", t.Value)})
+			}
 		}
 		p.Components = append(p.Components, k)
 	}

@@ -25,7 +25,8 @@ import (
 func example(features, samples int) Fit {
 	f := Fit{Matrix: `<b>"m"</b>.tsv`, Method: "QMF", Command: "quantmf fit '<m>'", Version: "v1", Loss: []float64{9, 3, 1, 0.5},
 		X: quantmf.NewMat(features, samples), U: quantmf.NewMat(features, 2), V: quantmf.NewMat(2, samples), Fitted: quantmf.NewMat(features, samples),
-		Warnings: []string{"<w>"}, Compared: 2, ComparedUpdates: 1000}
+		Warnings: []string{"<w>"}, Compared: 2, ComparedUpdates: 1000,
+		Shares: quantmf.NewMat(features, 2), Goodness: make([]quantmf.Goodness, features), TopFeatures: make([][]quantmf.Top, 2), TopSamples: make([][]quantmf.Top, 2)}
 	for j := range samples {
 		f.Samples = append(f.Samples, fmt.Sprintf("<s%d>&\"'", j))
 		f.V.Set(0, j, float64(j))
@@ -41,6 +42,14 @@ func example(features, samples int) Fit {
 			w := f.V.At(0, j) + float64(i%3)*f.V.At(1, j)
 			f.Fitted.Set(i, j, w*w)
 			f.X.Set(i, j, w*w+float64((i+j)%2))
+		}
+		f.Shares.Set(i, i%2, 1)
+		f.Goodness[i] = quantmf.Goodness{Divergence: 0.5, Spread: 2, Explained: 0.75}
+		f.TopFeatures[i%2] = append(f.TopFeatures[i%2], quantmf.Top{Index: i, Value: 0.75})
+	}
+	for c := range 2 {
+		for j := range samples {
+			f.TopSamples[c] = append(f.TopSamples[c], quantmf.Top{Index: j, Value: float64(j + 1)})
 		}
 	}
 	return f
@@ -151,13 +160,20 @@ func TestPageOfLittle(t *testing.T) {
 	for _, m := range []quantmf.Mat{zero.X, zero.U, zero.V, zero.Fitted} {
 		clear(m.Data)
 	}
+	clear(zero.Goodness)
 	zero.Loss, zero.Compared = []float64{0}, 0
 	zero.Maps[0] = func(float64) float64 { return 0 }
 	nmf := example(3, 4)
 	nmf.Method, nmf.Maps, nmf.Bend, nmf.Fitted = "NMF", nil, nil, product(nmf.U, nmf.V)
+	nmf.ComparedUpdates, nmf.Command = 0, ""
+	holes := example(3, 4)
+	holes.X.Set(1, 2, math.NaN())
+	for j := range 4 {
+		holes.X.Set(2, j, math.NaN())
+	}
 	rounding := example(3, 4)
 	rounding.Loss = []float64{1, 1e-17, -1e-20}
-	for name, f := range map[string]Fit{"one feature": example(1, 9), "one sample": example(3, 1), "one number": example(1, 1), "zeros": zero, "nmf": nmf, "rounding": rounding} {
+	for name, f := range map[string]Fit{"one feature": example(1, 9), "one sample": example(3, 1), "one number": example(1, 1), "zeros": zero, "nmf": nmf, "rounding": rounding, "holes": holes} {
 		page := withoutImages(render(t, f))
 		wellFormed(t, page)
 		for _, bad := range []string{"NaN", "Inf", "ZgotmplZ", "%!"} {
@@ -306,21 +322,18 @@ func TestTicks(t *testing.T) {
 }
 
 func TestStatistics(t *testing.T) {
-	x, _ := quantmf.MatOf([]float64{1, 3}, []float64{2, 2}, []float64{0, 4})
-	perfect, left := deviance(x, x)
-	want := []float64{math.Log(0.5) + 3*math.Log(1.5), 0, 4 * math.Log(2)}
-	for i := range want {
-		if math.Abs(perfect[i]-want[i]) > 1e-12 || math.Abs(left[i]) > 1e-11 {
-			t.Errorf("row %d: deviance %v, want %v; left %v of a perfect fit", i, perfect[i], want[i], left[i])
-		}
+	f := example(2, 4)
+	f.X.Set(0, 0, math.NaN())
+	f.Goodness = []quantmf.Goodness{{Divergence: 1, Spread: 4}, {Divergence: 0.5, Spread: 3}}
+	if own, nmf := f.explained(1.5); math.Abs(own-19./24) > 1e-15 || math.Abs(nmf-(1-10.5/24)) > 1e-15 { // 3 cells and 4
+		t.Errorf("explained %v, %v", own, nmf)
 	}
-	if explained(4, 1) != 0.75 || explained(0, 0) != 1 {
-		t.Error("explained")
+	clear(f.Goodness)
+	if own, nmf := f.explained(0); own != 1 || nmf != 1 {
+		t.Errorf("of nothing %v, %v are explained", own, nmf)
 	}
-	u, _ := quantmf.MatOf([]float64{1, 1, 5}, []float64{0, 0, 1})
-	v, _ := quantmf.MatOf([]float64{1, 3}, []float64{3, 9}, []float64{2, 2})
-	if s := shares(u, v); s.At(0, 0) != 0.25 || s.At(0, 1) != 0.75 || s.At(0, 2) != 0 || s.At(1, 2) != 0 {
-		t.Errorf("shares %v", s.Data)
+	if m, s := mean([]float64{1, math.NaN(), 5}), deviation([]float64{1, math.NaN(), 5}); m != 3 || s != 2 {
+		t.Errorf("mean %v, deviation %v", m, s)
 	}
 	if got := largest([]float64{1, 5, 5, 0}, 3); !slices.Equal(got, []int{1, 2, 0}) {
 		t.Errorf("largest %v", got)

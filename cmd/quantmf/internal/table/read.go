@@ -1,8 +1,8 @@
 package table
 
-// This file holds the reader. What a file is, compressed or not, which character
-// separates its cells, whether it has a header and a column of names, is known
-// by its content, never by its name.
+// This file holds the reader of text, and the choice between readers. What a file
+// is, compressed or not, which character separates its cells, whether it has a
+// header and a column of names, is known by its content, never by its name.
 
 import (
 	"bufio"
@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,9 +20,20 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// Read reads a table of finite numbers of at least 0. A fault in the content is
-// an [*Error]; file is what it calls the file.
-func Read(r io.Reader, file string) (*Table, error) {
+// Options say what a matrix may hold beside finite numbers of at least 0, and
+// how much.
+type Options struct {
+	Missing  bool // missing values, which become NaN
+	Negative bool
+	MaxCells int // most numbers, 0 for 2^30: 8 GiB
+}
+
+// Read reads a matrix in any of the formats. A fault in the content is an
+// [*Error]; file is what it calls the file.
+func Read(r io.Reader, file string, o Options) (*Table, error) {
+	if o.MaxCells == 0 {
+		o.MaxCells = 1 << 30
+	}
 	in := bufio.NewReaderSize(r, sniffed)
 	zipped := false
 	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
@@ -35,17 +47,50 @@ func Read(r io.Reader, file string) (*Table, error) {
 		in.Discard(3)
 	}
 	head, headErr := in.Peek(sniffed)
+	s := source{Reader: in, Options: o, file: file, zipped: zipped}
+	for _, format := range []struct {
+		magic string
+		read  func(source) (*Table, error)
+	}{{npyMagic, readNPY}, {zipMagic, readNPZ}, {mtxMagic, readMTX}, {"#1.2", readGCT}, {"#1.3", readGCT}} {
+		if bytes.HasPrefix(head, []byte(format.magic)) {
+			return format.read(s)
+		}
+	}
 	if problem := foreign(head); problem != "" {
 		return nil, &Error{File: file, Problem: problem}
 	}
 
-	t := &reading{file: file, line: 1, zipped: zipped}
+	t := &reading{source: s, line: 1}
 	t.csv = csv.NewReader(in)
 	t.csv.Comma = separator(head, headErr != nil)
 	t.csv.LazyQuotes = t.csv.Comma == '\t' // in tab-separated text a quotation mark is most often just one
 	t.csv.FieldsPerRecord = -1
 	t.csv.ReuseRecord = true
 	return t.read()
+}
+
+// source is what a reader of one format reads from.
+type source struct {
+	*bufio.Reader
+	Options
+	file   string
+	zipped bool
+}
+
+// failed says what an error of reading, not of content, means.
+func (s source) failed(err error, line int) error {
+	if s.zipped {
+		return &Error{File: s.file, Line: line, Problem: damaged(err)}
+	}
+	return fmt.Errorf("%s: %w", s.file, err)
+}
+
+// tooMany reports a matrix with more numbers than there may be.
+func (s source) tooMany(rows, cols uint64) string {
+	if cols == 0 || rows <= uint64(s.MaxCells)/cols {
+		return ""
+	}
+	return fmt.Sprintf("%d × %d numbers would take more than the %.3g GiB of memory that a matrix may have", rows, cols, float64(s.MaxCells)/(1<<27))
 }
 
 // sniffed is how many bytes are looked at before reading starts.
@@ -59,12 +104,10 @@ func damaged(err error) string {
 func foreign(head []byte) string {
 	has := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
 	switch {
-	case has("PK\x03\x04"):
-		return "this is a zip archive or an Excel workbook: save the sheet as CSV or tab-separated text"
 	case has("\xff\xfe"), has("\xfe\xff"):
 		return "this is text in UTF-16: save it as UTF-8 (in Excel: \"CSV UTF-8\")"
 	case bytes.IndexByte(head, 0) >= 0:
-		return "this is a binary file: give the matrix as CSV or tab-separated text"
+		return "this is a binary file of a kind not known here: give the matrix as CSV, tab-separated text, GCT, Matrix Market, npy or npz"
 	}
 	return ""
 }
@@ -124,10 +167,9 @@ func separators(line []byte, sep byte) int {
 
 // reading is a table half read.
 type reading struct {
-	file   string
-	csv    *csv.Reader
-	zipped bool
-	line   int // of the record read last
+	source
+	csv  *csv.Reader
+	line int // of the record read last
 
 	header   []string // one name per field; nil without a header
 	width    int      // fields in a row
@@ -194,10 +236,8 @@ func (t *reading) next() ([]string, error) {
 		case errors.As(err, &syntax):
 			return nil, &Error{File: t.file, Line: syntax.Line, Column: len(row) + 1,
 				Problem: `a quotation mark that is out of place or never closed: put a cell that holds one in quotation marks and double those inside`}
-		case err != nil && t.zipped:
-			return nil, &Error{File: t.file, Line: t.line, Problem: damaged(err)}
 		case err != nil:
-			return nil, fmt.Errorf("%s: %w", t.file, err)
+			return nil, t.failed(err, t.line)
 		}
 		for i, cell := range row {
 			if strings.ContainsAny(cell, "\r\n") {
@@ -234,8 +274,11 @@ func (t *reading) add(row []string, line int) error {
 		}
 		return fault(min(len(row), t.width), fmt.Sprintf("this line has %d cells, %s: %s", len(row), before, todo))
 	}
+	if problem := t.tooMany(uint64(len(t.first)+1), uint64(t.width)); problem != "" {
+		return &Error{File: t.file, Line: line, Problem: problem}
+	}
 	for f, cell := range row {
-		v, problem := number(cell)
+		v, problem := t.number(cell)
 		if problem != "" {
 			e := fault(f, problem)
 			if f > 0 {
@@ -282,6 +325,15 @@ func (t *reading) table() (*Table, error) {
 		out.Samples[j] = t.sampleName(skip + j)
 	}
 	return out, nil
+}
+
+// numbered returns prefix1, prefix2, ...: names where a file has none.
+func numbered(prefix string, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = prefix + strconv.Itoa(i+1)
+	}
+	return names
 }
 
 func featureName(first string, i int, named bool) string {
@@ -354,24 +406,44 @@ func isMissing(cell string) bool {
 }
 
 // number parses a cell, or says what is wrong with it and what to do.
-func number(cell string) (v float64, problem string) {
+func (o Options) number(cell string) (v float64, problem string) {
 	text := strings.TrimSpace(cell)
+	if isMissing(text) {
+		if o.Missing {
+			return math.NaN(), ""
+		}
+		if text == "" {
+			return 0, "this cell is empty: " + fillIn
+		}
+		return 0, fmt.Sprintf("%q is a missing value: %s", text, fillIn)
+	}
 	v, err := strconv.ParseFloat(text, 64)
 	switch {
-	case text == "":
-		return 0, "this cell is empty: fill in a number, or remove the feature or the sample"
-	case isMissing(text):
-		return 0, fmt.Sprintf("%q is a missing value: fill in a number, or remove the feature or the sample", text)
 	case errors.Is(err, strconv.ErrRange), err == nil && v-v != 0:
 		return 0, fmt.Sprintf("%q is not finite: fill in a finite number, or remove the feature or the sample", text)
 	case err != nil && strings.Count(text, ",") == 1 && isNumber(strings.Replace(text, ",", ".", 1)):
 		return 0, fmt.Sprintf("%q has a decimal comma: write decimals with a point", text)
 	case err != nil:
 		return 0, fmt.Sprintf("%q is not a number: write a number here; names belong into the first line and the first column", text)
-	case v < 0:
-		return 0, fmt.Sprintf("%s is negative: the loss (Kullback-Leibler divergence) needs values of at least 0, such as counts or log2(1+x), not centred values or log ratios", text)
 	}
-	return v, ""
+	return v, o.check(v)
+}
+
+const fillIn = "give -missing, fill in a number, or remove the feature or the sample"
+
+// check says what is wrong with a number.
+func (o Options) check(v float64) (problem string) {
+	switch {
+	case v != v && !o.Missing:
+		return "NaN is a missing value: " + fillIn
+	case v != v:
+		return ""
+	case v-v != 0:
+		return fmt.Sprintf("%g is not finite: fill in a finite number, or remove the feature or the sample", v)
+	case v < 0 && !o.Negative:
+		return fmt.Sprintf("%g is negative: the loss (Kullback-Leibler divergence) needs values of at least 0, such as counts or log2(1+x), not centred values or log ratios", v)
+	}
+	return ""
 }
 
 func isNumber(text string) bool {

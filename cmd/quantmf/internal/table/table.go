@@ -1,5 +1,5 @@
 // Package table reads and writes matrices of numbers with names, features in
-// rows and samples in columns, as text.
+// rows and samples in columns: text, GCT, Matrix Market, npy and npz.
 package table
 
 // This file holds the table itself and the error that points into a file.
@@ -27,7 +27,7 @@ type Table struct {
 	// f1, f2, ... or s1, s2, ... stand instead.
 	NamedFeatures, NamedSamples bool
 
-	lines []int // the line of each row
+	lines []int // the line of each row, nil where rows are no lines
 	field int   // the field number, from 1, of the first sample
 }
 
@@ -36,11 +36,13 @@ type Table struct {
 func (t *Table) Select(rows []int) *Table {
 	s := *t
 	s.Features = make([]string, len(rows))
-	s.lines = make([]int, len(rows))
+	s.lines = nil
 	s.X = quantmf.NewMat(len(rows), t.X.Cols)
 	for to, from := range rows {
 		s.Features[to] = t.Features[from]
-		s.lines[to] = t.lines[from]
+		if t.lines != nil {
+			s.lines = append(s.lines, t.lines[from])
+		}
 		copy(s.X.Row(to), t.X.Row(from))
 	}
 	return &s
@@ -57,21 +59,27 @@ func (t *Table) Log1p() {
 }
 
 // MostVariable returns the table of the count features of largest standard
-// deviation, in the order of t, or t where it has no more.
+// deviation over the values that are there, in the order of t, or t where it has
+// no more.
 func (t *Table) MostVariable(count int) *Table {
 	if count >= t.X.Rows {
 		return t
 	}
-	spread := make([]float64, t.X.Rows) // n times the variance
+	spread := make([]float64, t.X.Rows) // the variance
 	rows := make([]int, t.X.Rows)
 	for i := range rows {
 		rows[i] = i
-		mean := 0.0
+		mean, seen := 0.0, 0.0
 		for _, v := range t.X.Row(i) {
-			mean += v / float64(t.X.Cols)
+			if v == v {
+				seen++
+				mean += (v - mean) / seen
+			}
 		}
 		for _, v := range t.X.Row(i) {
-			spread[i] += (v - mean) * (v - mean)
+			if v == v {
+				spread[i] += (v - mean) * (v - mean) / seen
+			}
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(spread[b], spread[a]) })
@@ -85,11 +93,14 @@ func (t *Table) MostVariable(count int) *Table {
 func (t *Table) Error(i, j int, problem string) *Error {
 	e := &Error{File: t.File, Problem: problem}
 	if i >= 0 {
-		e.Line, e.Feature = t.lines[i], t.Features[i]
+		e.Feature = t.Features[i]
 	}
 	if j >= 0 {
 		e.Sample = t.Samples[j]
-		if i >= 0 {
+	}
+	if i >= 0 && t.lines != nil {
+		e.Line = t.lines[i]
+		if j >= 0 {
 			e.Column = t.field + j
 		}
 	}
@@ -100,7 +111,8 @@ func (t *Table) Error(i, j int, problem string) *Error {
 // about it.
 type Error struct {
 	File            string
-	Line, Column    int // from 1; 0 where there is none. Column is the number of the cell in its line.
+	Line, Column    int   // from 1; 0 where there is none. Column is the number of the cell in its line.
+	Byte            int64 // from the start of a file that has no lines; 0 where there is none
 	Feature, Sample string
 	Problem         string
 }
@@ -113,6 +125,9 @@ func (e *Error) Error() string {
 	}
 	if e.Column > 0 {
 		fmt.Fprintf(&s, ":%d", e.Column)
+	}
+	if e.Byte > 0 {
+		fmt.Fprintf(&s, ": byte %d", e.Byte)
 	}
 	s.WriteString(": ")
 	if e.Feature != "" {

@@ -1,0 +1,507 @@
+package main
+
+// This file tests the commands that take a model, and fits that stop and go on,
+// as a user runs them.
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
+)
+
+// quiet runs the program where a test stands, and wants an exit code.
+func quiet(t *testing.T, want int, args ...string) (out, errOut string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	if code := run(args, strings.NewReader(""), &o, &e); code != want {
+		t.Fatalf("quantmf %s: exit code %d, want %d: %s", strings.Join(args, " "), code, want, e.String())
+	}
+	return o.String(), e.String()
+}
+
+// workshop is a folder with matrix.tsv and a model of every kind of it.
+func workshop(t *testing.T) {
+	t.Helper()
+	runWith(t, "", "version")
+	for _, method := range methods {
+		quiet(t, 0, "fit", "-method", method, "-k", "2", "-epochs", "4", "-o", method+".qmf", "matrix.tsv")
+	}
+}
+
+func writeText(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestModelFiles: what the commands make of a model file is what the package
+// makes of the model that was fitted.
+func TestModelFiles(t *testing.T) {
+	workshop(t)
+	in := read(t, "matrix.tsv")
+	ctx := context.Background()
+	for _, method := range methods {
+		options := []quantmf.FitOption{quantmf.WithEpochs(4)}
+		want, err := fitWith(ctx, method, in.X, 2, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := method + ".qmf"
+		quiet(t, 0, "transform", file, "matrix.tsv", "-o", "V.csv")
+		v, err := want.Transform(ctx, in.X)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, "V.csv"); !same(got.X, v) || strings.Join(got.Features, " ") != "c1 c2" || strings.Join(got.Samples, " ") != strings.Join(in.Samples, " ") {
+			t.Errorf("%s: transform gave %v, %v", method, got.Features, got.Samples)
+		}
+		quiet(t, 0, "reconstruct", file, "-o", "fit.npz")
+		if got := read(t, "fit.npz"); !same(got.X, want.Reconstruct()) || strings.Join(got.Features, " ") != strings.Join(in.Features, " ") {
+			t.Errorf("%s: reconstruct gave %v", method, got.Features)
+		}
+		one, _ := quiet(t, 0, "report", file, "matrix.tsv", "-o", "-")
+		quiet(t, 0, "fit", "-method", method, "-k", "2", "-epochs", "4", "-report", "page.html", "matrix.tsv")
+		if two, _ := os.ReadFile("page.html"); one != string(two) {
+			t.Errorf("%s: the page of the model is not that of the fit", method)
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, err := quantmf.UnmarshalModel(data); err != nil || !same(m.Reconstruct(), want.Reconstruct()) {
+			t.Errorf("%s: the package reads another model: %v", method, err)
+		}
+	}
+	q, err := quantmf.FitQMFQ(ctx, in.X, 2, quantmf.WithEpochs(4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := q.Normalize(in.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet(t, 0, "normalize", "qmfq.qmf", "matrix.tsv", "-o", "y.gct")
+	if got := read(t, "y.gct"); !same(got.X, y) {
+		t.Error("normalize gave other numbers")
+	}
+	if _, e := quiet(t, 2, "normalize", "nmf.qmf", "matrix.tsv", "-o", "-"); !strings.Contains(e, "nmf.qmf is a model of kind NMF, which has no map from a feature's scale") {
+		t.Error(e)
+	}
+}
+
+func TestInspect(t *testing.T) {
+	workshop(t)
+	in := read(t, "matrix.tsv")
+	ctx := context.Background()
+	for _, method := range methods {
+		file := method + ".qmf"
+		m, err := fitWith(ctx, method, in.X, 2, []quantmf.FitOption{quantmf.WithEpochs(4)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tops, err := m.TopFeatures(in.X, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sample := m.TopSamples(1)[1][0]
+		words, _ := quiet(t, 0, "inspect", file, "matrix.tsv")
+		for _, want := range []string{
+			strings.ToUpper(method) + " of 2 components", "Fitted to     matrix.tsv: 14 features × 9 samples", "after 4 epochs",
+			fmt.Sprintf("Component c2  features %s %.2f, ", in.Features[tops[1][0].Index], tops[1][0].Value),
+			fmt.Sprintf("samples  %s %.1f×, ", in.Samples[sample.Index], sample.Value), "Command       quantmf fit -epochs 4",
+		} {
+			if !strings.Contains(words, want) {
+				t.Errorf("%s: lacks %q:\n%s", method, want, words)
+			}
+		}
+		if bent := strings.Contains(words, "Bent scales"); bent != (method != "nmf") {
+			t.Errorf("%s: bent scales: %v", method, bent)
+		}
+		alone, _ := quiet(t, 0, "inspect", file)
+		if strings.Contains(alone, "features g") || !strings.Contains(alone, "samples  ") {
+			t.Errorf("%s: without a matrix: %s", method, alone)
+		}
+		text, _ := quiet(t, 0, "inspect", file, "matrix.tsv", "-json")
+		var o modelObject
+		if err := json.Unmarshal([]byte(text), &o); err != nil {
+			t.Fatal(err)
+		}
+		goodness, _ := m.Goodness(in.X)
+		if o.Method != method || len(o.Loss) != 5 || len(o.Features) != 14 || len(o.Samples) != 9 || len(o.Components) != 2 ||
+			o.Components[0].Features[7].Value != tops[0][7].Value || *o.Features[3].Explained != goodness[3].Explained || len(o.Features[3].Shares) != 2 || (o.NMF == nil) != (method == "nmf") {
+			t.Errorf("%s: %s", method, text)
+		}
+	}
+}
+
+// TestModelAndMatrix: a matrix that is not the model's is refused, in words that
+// say what differs first.
+func TestModelAndMatrix(t *testing.T) {
+	workshop(t)
+	lines := strings.Split(strings.TrimSpace(small()), "\n")
+	join := func(lines []string) string { return strings.Join(lines, "\n") + "\n" }
+	writeText(t, "renamed.tsv", strings.Replace(small(), "\ng4\t", "\nother\t", 1))
+	writeText(t, "short.tsv", join(lines[:12]))
+	writeText(t, "long.tsv", small()+strings.Replace(lines[1], "g0", "more", 1)+"\n")
+	writeText(t, "hole.tsv", strings.Replace(small(), lines[3], lines[3][:strings.LastIndex(lines[3], "\t")]+"\tNA", 1))
+	writeText(t, "samples.tsv", strings.Replace(small(), "\tp3", "\tq3", 1))
+	var narrow []string
+	for _, l := range lines {
+		narrow = append(narrow, l[:strings.LastIndex(l, "\t")])
+	}
+	writeText(t, "narrow.tsv", join(narrow))
+	writeText(t, "foreign.qmf", "quantmf, but no model")
+	model, _ := os.ReadFile("qmf.qmf")
+	writeText(t, "cut.qmf", string(model[:len(model)/2]))
+	flipped := bytes.Clone(model)
+	flipped[len(flipped)/3] ^= 8
+	writeText(t, "flipped.qmf", string(flipped))
+	writeText(t, "state", "")
+	for _, c := range []struct {
+		args string
+		code int
+		err  string
+	}{
+		{"transform qmf.qmf renamed.tsv -o -", 3, `^quantmf transform: renamed.tsv:6: feature "other": the model has "g4" in this place: give its 14 features in its order`},
+		{"transform qmf.qmf short.tsv -o -", 3, `short.tsv: the matrix has 11 features, the model 14: the first that is missing is "g11"`},
+		{"transform qmf.qmf long.tsv -o -", 3, `long.tsv:16: feature "more": this feature is one more than the 14 of the model`},
+		{"transform qmf.qmf hole.tsv -o -", 3, `hole.tsv:4:10: feature "g2", sample "p8": x must be finite; -missing of fit takes NaN as missing`},
+		{"normalize qmfq.qmf renamed.tsv -o -", 3, `the model has "g4"`},
+		{"inspect qmf.qmf narrow.tsv", 3, `narrow.tsv: the matrix has 8 samples, the model 9: give the matrix that was fitted`},
+		{"report qmf.qmf samples.tsv -o -", 3, `samples.tsv: sample "q3": the model has "p3" in this place: give the matrix that was fitted`},
+		{"inspect foreign.qmf", 3, `foreign.qmf: quantmf: model file, byte 21: the file is cut within its header`},
+		{"inspect matrix.tsv", 3, `matrix.tsv: quantmf: model file, byte 0: this is no quantmf model`},
+		{"inspect cut.qmf", 3, `cut.qmf: quantmf: model file, byte \d+: the file is cut`},
+		{"reconstruct flipped.qmf -o -", 3, `flipped.qmf: quantmf: model file, byte \d+: section .... is damaged`},
+		{"inspect none.qmf", 3, `none.qmf: `},
+		{"inspect .", 3, `\.: is a folder, not a model`},
+		{"transform qmf.qmf matrix.tsv", 2, `say where to write: -o FILE`},
+		{"transform qmf.qmf -o x", 2, `no MATRIX given`},
+		{"transform - - -o x", 2, `standard input can be read only once`},
+		{"reconstruct -o x", 2, `no MODEL given`},
+		{"reconstruct qmf.qmf -o qmf.qmf", 2, `qmf.qmf is read itself`},
+		{"report qmf.qmf matrix.tsv -o matrix.tsv", 2, `matrix.tsv is read itself`},
+		{"inspect qmf.qmf matrix.tsv more", 2, `more is too much: wanted MODEL \[MATRIX\]`},
+		{"convert matrix.tsv", 2, `no OUT given`},
+		{"convert none.tsv -", 3, `none.tsv`},
+		{"convert matrix.tsv no/x.csv", 1, `cannot write no/x.csv`},
+		{"rank matrix.tsv -k 2,x", 2, `-k: not whole numbers between commas`},
+		{"rank matrix.tsv -k 0", 2, `rank: -k 0: must be at least 1`},
+		{"rank matrix.tsv -share 0.9", 2, `-share 0.9: must be above 0 and at most 0.5`},
+		{"rank matrix.tsv -repeats 0", 2, `-repeats 0: must be at least 1`},
+		{"rank matrix.tsv -method nmf -m 4", 2, `-m 4: FitNMF has no use for it`},
+		{"rank hole.tsv", 3, `"NA" is a missing value: give -missing`},
+		{"fit -resume matrix.tsv", 2, `-resume: needs the -checkpoint FILE`},
+		{"fit -checkpoint - matrix.tsv", 2, `-checkpoint -: must be a file`},
+		{"fit -checkpoint x -o ./x matrix.tsv", 2, `two outputs to the same place: ./x`},
+		{"fit -checkpoint matrix.tsv matrix.tsv", 2, `matrix.tsv is read itself`},
+		{"fit -checkpoint state -resume -k 2 matrix.tsv", 2, `-resume: must not be empty`},
+		{"fit -checkpoint qmf.qmf -resume -k 2 matrix.tsv", 3, `fit: qmf.qmf: quantmf: model file, byte 12: `},
+		{"fit -max-memory 1kB matrix.tsv", 3, `numbers would take more than the 9.31e-07 GiB`},
+		{"fit -max-memory 20kB -k 30 matrix.tsv", 1, `this fit needs about \S+ GiB of memory, -max-memory allows`},
+		{"fit -max-memory lots matrix.tsv", 2, `-max-memory: not a size such as 8GiB`},
+	} {
+		if _, e := quiet(t, c.code, strings.Fields(c.args)...); !regexp.MustCompile(c.err).MatchString(e) {
+			t.Errorf("%s: %s", c.args, e)
+		}
+	}
+}
+
+// TestTopAndLogarithmOfModel: a model remembers what was done to its matrix, and
+// finds its features among others.
+func TestTopAndLogarithmOfModel(t *testing.T) {
+	runWith(t, "", "version")
+	quiet(t, 0, "fit", "-k", "2", "-epochs", "3", "-top", "6", "-log1p", "-o", "m.qmf", "matrix.tsv")
+	out, _ := quiet(t, 0, "inspect", "m.qmf", "matrix.tsv")
+	if !strings.Contains(out, "6 features × 9 samples, log(1+x) taken, those features of largest standard deviation") {
+		t.Error(out)
+	}
+	in := read(t, "matrix.tsv")
+	in.Log1p()
+	in = in.MostVariable(6)
+	m, err := quantmf.FitQMF(t.Context(), in.X, 2, quantmf.WithEpochs(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := m.Transform(t.Context(), in.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet(t, 0, "transform", "m.qmf", "matrix.tsv", "-o", "v.tsv")
+	if got := read(t, "v.tsv"); !same(got.X, want) {
+		t.Error("another matrix was transformed")
+	}
+	lines := strings.Split(small(), "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, in.Features[2]+"\t") {
+			lines[i] = "other" + strings.TrimPrefix(l, in.Features[2])
+		}
+	}
+	writeText(t, "renamed.tsv", strings.Join(lines, "\n"))
+	if _, e := quiet(t, 3, "transform", "m.qmf", "renamed.tsv", "-o", "-"); !strings.Contains(e, fmt.Sprintf("renamed.tsv: the model's feature %q is not there", in.Features[2])) {
+		t.Error(e)
+	}
+}
+
+// TestMissingValues: cells that are empty, NA or NaN are left out of a fit and
+// filled by reconstruct; new samples may have holes, too.
+func TestMissingValues(t *testing.T) {
+	runWith(t, "", "version")
+	lines := strings.Split(small(), "\n")
+	for i, with := range map[int]string{2: "", 5: "NA", 9: "nan"} {
+		cells := strings.Split(lines[i], "\t")
+		cells[i-1] = with
+		lines[i] = strings.Join(cells, "\t")
+	}
+	writeText(t, "holes.tsv", strings.Join(lines, "\n"))
+	in := read(t, "holes.tsv")
+	if missing(in.X) != 3 {
+		t.Fatal("holes")
+	}
+	for _, method := range []string{"qmf", "nmf"} {
+		_, e := quiet(t, 0, "fit", "-method", method, "-missing", "-k", "2", "-epochs", "5", "-o", "m.qmf", "-report", "r.html", "holes.tsv")
+		if !strings.Contains(e, "14 features × 9 samples (3 missing values)") {
+			t.Error(e)
+		}
+		want, err := fitWith(t.Context(), method, in.X, 2, []quantmf.FitOption{quantmf.WithEpochs(5), quantmf.WithMissingValues()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		quiet(t, 0, "reconstruct", "m.qmf", "-o", "full.tsv")
+		if full := read(t, "full.tsv"); missing(full.X) != 0 || !same(full.X, want.Reconstruct()) {
+			t.Errorf("%s: not what the package fills in", method)
+		}
+		quiet(t, 0, "transform", "m.qmf", "holes.tsv", "-o", "v.npy")
+		if v, err := want.Transform(t.Context(), in.X); err != nil || !same(read(t, "v.npy").X, v) {
+			t.Errorf("%s: not where the package places them: %v", method, err)
+		}
+		quiet(t, 0, "inspect", "m.qmf", "holes.tsv")
+		page, _ := os.ReadFile("r.html")
+		if !strings.Contains(string(page), "Missing values have the colour of the mean") || strings.Contains(string(page), "NaN") {
+			t.Errorf("%s: the page", method)
+		}
+	}
+	out, _ := quiet(t, 0, "rank", "-missing", "-k", "1,2", "-repeats", "2", "-epochs", "3", "holes.tsv")
+	if !regexp.MustCompile(`^k\tmean\tstderr\n1\t\S+\t\S+\n2\t\S+\t\S+\n$`).MatchString(out) {
+		t.Error(out)
+	}
+}
+
+func TestRank(t *testing.T) {
+	runWith(t, "", "version")
+	in := read(t, "matrix.tsv")
+	for _, m := range []string{"", "4,6"} {
+		args := []string{"rank", "-k", "1,3", "-repeats", "3", "-share", "0.2", "-seed", "5", "-epochs", "6", "matrix.tsv"}
+		var trials []quantmf.Trial
+		options := []quantmf.FitOption{quantmf.WithEpochs(6), quantmf.WithSeed(5)}
+		want := "k\tmean\tstderr\n"
+		levels := []int{16}
+		if m != "" {
+			args = append(args, "-m", m)
+			want = "k\tm\tmean\tstderr\n"
+			levels = []int{4, 6}
+		}
+		for _, k := range []int{1, 3} {
+			for _, l := range levels {
+				trials = append(trials, quantmf.Trial{Rank: k, Options: append(options[:2:2], quantmf.WithLevels(l))})
+			}
+		}
+		got, err := quantmf.HeldOut(t.Context(), in.X, quantmf.FitQMF, trials, 3, 0.2, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range got {
+			level := ""
+			if m != "" {
+				level = fmt.Sprintf("%d\t", levels[i%2])
+			}
+			want += fmt.Sprintf("%d\t%s%.6g\t%.3g\n", trials[i].Rank, level, p.Mean, p.StdErr)
+		}
+		out, e := quiet(t, 0, args...)
+		if out != want || !strings.Contains(e, "predicts hidden cells best") {
+			t.Errorf("got %s%s, want %s", out, e, want)
+		}
+	}
+	for _, c := range []struct {
+		got  []quantmf.Prediction
+		want string
+	}{
+		{[]quantmf.Prediction{{Mean: 3}, {Mean: 1.05}, {Mean: 1, StdErr: 0.1}}, "c predicts hidden cells best; b is within a standard error of it"},
+		{[]quantmf.Prediction{{Mean: 1, StdErr: 0.1}, {Mean: 1.05}, {Mean: 3}}, "a predicts hidden cells best"},
+	} {
+		if got := verdict([]string{"a", "b", "c"}, c.got); got != c.want {
+			t.Error(got)
+		}
+	}
+}
+
+// TestConvert: a matrix goes through every format and comes back the same.
+func TestConvert(t *testing.T) {
+	runWith(t, "", "version")
+	in := "feature\ta\tb \"x\"\tc\ng1\t0\t-1.5\t3e-300\ng,2\tNA\t0\t0.1\n"
+	writeText(t, "in.tsv", in)
+	from := "in.tsv"
+	for _, to := range []string{"a.csv", "b.gct.gz", "c.npz", "d.tsv.gz", "e.csv.gz"} {
+		quiet(t, 0, "convert", from, to)
+		from = to
+	}
+	out, _ := quiet(t, 0, "convert", from, "-")
+	if want := strings.Replace(strings.Replace(in, "b \"x\"", "\"b \"\"x\"\"\"", 1), "NA", "NaN", 1); out != want {
+		t.Errorf("got %q, want %q", out, want)
+	}
+	quiet(t, 0, "convert", from, "f.mtx")
+	quiet(t, 0, "convert", "f.mtx", "g.npy.gz")
+	g := read(t, "g.npy.gz")
+	if w := read(t, "in.tsv"); g.X.At(0, 1) != -1.5 || !math.IsNaN(g.X.At(1, 0)) || g.X.At(1, 2) != w.X.At(1, 2) || g.Features[1] != "f2" {
+		t.Errorf("%v, %v", g.X, g.Features)
+	}
+	_, code, out, _ := runWith(t, "1,2\n3,4\n", "convert", "-", "-")
+	if code != 0 || out != "feature\ts1\ts2\nf1\t1\t2\nf2\t3\t4\n" {
+		t.Errorf("%d: %q", code, out)
+	}
+}
+
+// TestResume: a fit that was interrupted and goes on writes the bytes of one that
+// never stopped.
+func TestResume(t *testing.T) {
+	if runtime.GOOS == "windows" || runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
+		t.Skip("no process here can interrupt itself")
+	}
+	for _, method := range []string{"qmf", "nmf"} {
+		t.Run(method, func(t *testing.T) {
+			dir, _, _, _ := runWith(t, "", "version")
+			args := []string{"fit", "-method", method, "-k", "2", "-epochs", "3000", "matrix.tsv"}
+			quiet(t, 0, append(args, "-o", "whole.qmf")...)
+			with := append(args, "-o", "model.qmf", "-checkpoint", "state", "-resume", "-progress", "json")
+			var w interrupting
+			code := run(with, nil, io.Discard, &w)
+			if code != exitInterrupted || !regexp.MustCompile(`interrupted after \d+ of 3000 epochs of the \w+, at a loss of \S+; the state is in state: the same command with -resume goes on\n$`).MatchString(w.String()) ||
+				!strings.HasPrefix(w.String(), "There is no state to go on from yet") {
+				t.Fatalf("exit code %d: ...%s", code, w.String()[max(0, w.Len()-300):])
+			}
+			if got := files(t, dir); got != "state whole.qmf" {
+				t.Fatalf("files: %s", got)
+			}
+			// Flags that would change the result are refused, other data too.
+			if _, e := quiet(t, 2, "fit", "-method", method, "-k", "2", "-epochs", "3001", "-checkpoint", "state", "-resume", "matrix.tsv"); !strings.Contains(e, "-epochs 3001: the state was saved with 3000") {
+				t.Error(e)
+			}
+			if _, e := quiet(t, 3, append(args[:len(args)-1:len(args)-1], "-log1p", "-checkpoint", "state", "-resume", "matrix.tsv")...); !strings.Contains(e, "matrix.tsv: the state was saved from another matrix") {
+				t.Error(e)
+			}
+			_, e := quiet(t, 0, with...)
+			if first := regexp.MustCompile(`"epoch":(\d+)`).FindStringSubmatch(e); first == nil || first[1] == "1" {
+				t.Errorf("the fit began anew: %.200s", e)
+			}
+			whole, _ := os.ReadFile("whole.qmf")
+			if model, _ := os.ReadFile("model.qmf"); !bytes.Equal(whole, model) {
+				t.Error("the resumed fit is another")
+			}
+			quiet(t, 0, with...) // what is done stays done
+			if model, _ := os.ReadFile("model.qmf"); !bytes.Equal(whole, model) {
+				t.Error("the fit resumed at its end is another")
+			}
+			state, _ := os.ReadFile("state")
+			writeText(t, "state", string(state[:len(state)/2]))
+			if _, e := quiet(t, 3, with...); !strings.Contains(e, "fit: state: quantmf: model file, byte ") {
+				t.Error(e)
+			}
+		})
+	}
+}
+
+// TestNotConverged: -strict makes what is a warning otherwise exit code 4, and no
+// file is written.
+func TestNotConverged(t *testing.T) {
+	err := explain(fmt.Errorf("wrapped: %w", &quantmf.ConvergenceError{Row: 1, MarginalError: 1, Tolerance: 0.5}), &table.Table{Features: []string{"a", "b"}}, nil)
+	if exitCode(err) != exitUnconverged || !strings.HasPrefix(err.Error(), `feature "b": `) {
+		t.Errorf("%d: %v", exitCode(err), err)
+	}
+	runWith(t, "", "version")
+	quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-strict", "matrix.tsv")
+	quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-strict=false", "matrix.tsv")
+	if _, e := quiet(t, 2, "fit", "-method", "nmf", "-strict", "matrix.tsv"); !strings.Contains(e, "-strict: FitNMF has no use for it") {
+		t.Error(e)
+	}
+}
+
+// TestNames: a model file keeps any names, damage to them is found, and a model
+// of the package alone gets names of its own.
+func TestNames(t *testing.T) {
+	x := quantmf.NewMat(3, 2)
+	copy(x.Data, []float64{1, 2, 3, 4, 5, 7})
+	fitted, err := quantmf.FitNMF(t.Context(), x, 1, quantmf.WithEpochs(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, _ := fitted.MarshalBinary()
+	m, err := unmarshal(plain)
+	if err != nil || strings.Join(m.features, " ") != "f1 f2 f3" || strings.Join(m.samples, " ") != "s1 s2" || m.namedFeatures || m.matrix != "" {
+		t.Fatalf("%v: %v", err, m)
+	}
+	m.features, m.namedFeatures = []string{"", "g\xe9\n", "a\tb"}, true
+	m.made = made{matrix: "x y\n.tsv", command: "quantmf fit", log1p: true, top: true, words: []string{"one", "two"}, unconverged: 3, nmf: 1.0 / 3, nmfUpdates: 7}
+	data, err := m.marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := unmarshal(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.made.matrix = "x y .tsv"
+	if strings.Join(got.features, "|") != strings.Join(m.features, "|") || !got.namedFeatures || got.namedSamples || fmt.Sprint(got.made) != fmt.Sprint(m.made) {
+		t.Errorf("%q, %v", got.features, got.made)
+	}
+	for _, names := range []string{"short", strings.Repeat("\x00", 16) + "more", strings.Repeat("\xff", 8), "\x03" + strings.Repeat("\x00", 7) + strings.Repeat("\xff", 8), "\x02" + strings.Repeat("\x00", 31)} {
+		bad, err := quantmf.AppendSection(plain, "name", []byte(names))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := unmarshal(bad); exitCode(err) != exitBadInput {
+			t.Errorf("%q: %v", names, err)
+		}
+	}
+	fitted.History, fitted.Best = nil, 0
+	empty, _ := fitted.MarshalBinary()
+	if _, err := unmarshal(empty); exitCode(err) != exitBadInput {
+		t.Errorf("a model without a history: %v", err)
+	}
+	// A matrix without names is taken by its number of features alone.
+	unnamed := &table.Table{Features: numbered("f", 3), X: x}
+	got.log1p, got.top = false, false
+	if _, err := got.fitting(unnamed); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHelpOfAll: the help of a command names every flag that it has.
+func TestHelpOfAll(t *testing.T) {
+	for _, c := range commands {
+		if out, _ := quiet(t, 0, c.name, "-h"); out != c.usage || !strings.HasPrefix(out, "usage: quantmf "+c.name) {
+			t.Errorf("%s -h: %s", c.name, out)
+		}
+		for i, line := range strings.Split(c.usage, "\n") {
+			if n := len([]rune(line)); n > 84 {
+				t.Errorf("%s -h: line %d has %d characters", c.name, i+1, n)
+			}
+		}
+	}
+	for _, o := range optionFlags() {
+		if o.name != "workers" && !strings.Contains(rankUsage, "-"+o.name) {
+			t.Errorf("rank -h does not say -%s", o.name)
+		}
+	}
+}

@@ -1,0 +1,319 @@
+package main
+
+// This file holds "quantmf inspect" and "quantmf report": what a model says, in
+// words, as JSON, and as a page.
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/cmd/quantmf/internal/report"
+	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
+)
+
+const inspectUsage = `usage: quantmf inspect [flags] MODEL [MATRIX]
+
+Says on standard output what is in MODEL, a file of "quantmf fit -o": what was
+fitted and how well, the features whose scales were bent most, and for every
+component the samples that have most of it, in multiples of the mean sample.
+
+With MATRIX, the matrix that was fitted, it also says how well each feature is
+fitted, and which features each component stands for: by the component's share in
+the feature, times what the model explains of the feature (1 less its divergence
+from the fit over that from its own mean). What is read as MATRIX "quantmf fit -h"
+says.
+
+  -json             everything, of all features, as one JSON object
+
+` + exitHelp
+
+const reportUsage = `usage: quantmf report MODEL MATRIX -o FILE
+
+Draws MODEL, a file of "quantmf fit -o", and MATRIX, the matrix that was fitted, as
+a page of figures in one HTML file, as fit does with -report. What is read as
+MATRIX "quantmf fit -h" says.
+
+  -o FILE           where to write (required; "-" is standard output)
+
+` + exitHelp
+
+// topShown is how many features or samples of a component are named.
+const topShown = 8
+
+// readings are what a model and its matrix say together.
+type readings struct {
+	goodness []quantmf.Goodness
+	features [][]quantmf.Top
+	seen     []float64 // observed cells of each feature
+}
+
+// readings reads the model against the matrix that was fitted.
+func (m *model) readings(t *table.Table) (r readings, err error) {
+	if r.goodness, err = m.Goodness(t.X); err == nil {
+		r.features, err = m.TopFeatures(t.X, topShown)
+	}
+	if err != nil {
+		return r, explain(err, t, nil)
+	}
+	r.seen = make([]float64, t.X.Rows)
+	for i := range r.seen {
+		for _, v := range t.X.Row(i) {
+			if v == v {
+				r.seen[i]++
+			}
+		}
+	}
+	return r, nil
+}
+
+func inspect(args []string, s streams) error {
+	set := newFlags("inspect")
+	asJSON := set.Bool("json", false, "")
+	words, err := arguments(set, args, "MODEL", "[MATRIX]")
+	if err != nil {
+		return err
+	}
+	m, _, err := readModel(words[0], s.in)
+	if err != nil {
+		return err
+	}
+	var r readings
+	if words[1] != "" {
+		t, _, err := readTable(words[1], s.in, table.Options{Missing: true})
+		if err != nil {
+			return err
+		}
+		if t, err = m.fitted(t); err != nil {
+			return err
+		}
+		if r, err = m.readings(t); err != nil {
+			return err
+		}
+	}
+	if *asJSON {
+		e := json.NewEncoder(s.out)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", " ")
+		return e.Encode(m.object(r))
+	}
+	_, err = io.WriteString(s.out, m.tell(r))
+	return err
+}
+
+// tell says what is in the model in words.
+func (m *model) tell(r readings) string {
+	var s strings.Builder
+	line := func(head, format string, args ...any) {
+		fmt.Fprintf(&s, "%-13s %s\n", head, fmt.Sprintf(format, args...))
+	}
+	name, formula := m.title()
+	line("Model", "%s of %s (%s)", name, counted(m.u.Cols, "component"), formula)
+	of := ""
+	if m.matrix != "" {
+		of = m.matrix + ": "
+	}
+	how := ""
+	if m.log1p {
+		how = ", log(1+x) taken"
+	}
+	if m.top {
+		how += ", those features of largest standard deviation"
+	}
+	line("Fitted to", "%s%s × %s%s", of, counted(len(m.features), "feature"), counted(len(m.samples), "sample"), how)
+	line("Fit", "a loss of %.4g (mean divergence per entry) after %s, %.4g before the first", m.history[m.best], counted(m.best, "epoch"), m.history[0])
+	if len(m.validation) > m.best {
+		line("", "%.4g on the cells held out", m.validation[m.best])
+	}
+	if m.nmfUpdates > 0 {
+		line("", "plain NMF of the same rank ends at %.4g after %d updates", m.nmf, m.nmfUpdates)
+	}
+	if m.bend != nil {
+		line("Bent scales", "%s", m.bentScales())
+	}
+	for _, w := range m.words {
+		line("Warning", "%s", w)
+	}
+	if r.goodness != nil {
+		least, count := 0, 0
+		left, spread := 0.0, 0.0
+		for i, g := range r.goodness {
+			left += g.Divergence * r.seen[i]
+			spread += g.Spread * r.seen[i]
+			if g.Explained >= 0.5 {
+				count++
+			}
+			if g.Spread > 0 && (r.goodness[least].Spread == 0 || g.Explained < r.goodness[least].Explained) {
+				least = i
+			}
+		}
+		if spread > 0 {
+			line("Explained", "%.0f %% of the differences between samples; half or more in %d of %d features; least in %s (%.0f %%)",
+				100*(1-left/spread), count, len(r.goodness), m.features[least], 100*r.goodness[least].Explained)
+		}
+	}
+	samples := m.TopSamples(topShown)
+	for c := range samples {
+		head := fmt.Sprintf("Component c%d", c+1)
+		if r.features != nil {
+			line(head, "features %s", listed(r.features[c], m.features, "%.2f"))
+			head = ""
+		}
+		line(head, "samples  %s", listed(samples[c], m.samples, "%.1f×"))
+	}
+	if m.command != "" {
+		line("Command", "%s", m.command)
+	}
+	return s.String()
+}
+
+// listed names what stands at the top, but for what has nothing.
+func listed(tops []quantmf.Top, names []string, format string) string {
+	var words []string
+	for _, t := range tops {
+		if t.Value > 0 {
+			words = append(words, names[t.Index]+" "+fmt.Sprintf(format, t.Value))
+		}
+	}
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, ", ")
+}
+
+// What inspect -json says. Bend is not there for an NMF; what the matrix is needed
+// for not without one.
+type (
+	modelObject struct {
+		Method     string            `json:"method"`
+		Matrix     string            `json:"matrix,omitempty"`
+		Command    string            `json:"command,omitempty"`
+		Log1p      bool              `json:"log1p"`
+		Epoch      int               `json:"epoch"`
+		Loss       []float64         `json:"loss"`
+		Validation []float64         `json:"validation,omitempty"`
+		NMF        *comparedObject   `json:"nmf,omitempty"`
+		Warnings   []string          `json:"warnings"`
+		Components []componentObject `json:"components"`
+		Features   []featureObject   `json:"features"`
+		Samples    []string          `json:"samples"`
+	}
+	comparedObject struct {
+		Loss    float64 `json:"loss"`
+		Updates int     `json:"updates"`
+	}
+	componentObject struct {
+		Name     string      `json:"name"`
+		Features []topObject `json:"features,omitempty"`
+		Samples  []topObject `json:"samples"`
+	}
+	topObject struct {
+		Name  string  `json:"name"`
+		Value float64 `json:"value"`
+	}
+	featureObject struct {
+		Name       string    `json:"name"`
+		Bend       *float64  `json:"bend,omitempty"`
+		Divergence *float64  `json:"divergence,omitempty"`
+		Explained  *float64  `json:"explained,omitempty"`
+		Shares     []float64 `json:"shares"`
+	}
+)
+
+func (m *model) object(r readings) modelObject {
+	o := modelObject{Method: m.method, Matrix: m.matrix, Command: m.command, Log1p: m.log1p, Epoch: m.best, Loss: m.history,
+		Validation: m.validation, Warnings: append([]string{}, m.words...), Samples: m.samples}
+	if m.nmfUpdates > 0 {
+		o.NMF = &comparedObject{m.nmf, m.nmfUpdates}
+	}
+	objects := func(tops []quantmf.Top, names []string) (out []topObject) {
+		for _, t := range tops {
+			out = append(out, topObject{names[t.Index], t.Value})
+		}
+		return out
+	}
+	for c, samples := range m.TopSamples(topShown) {
+		k := componentObject{Name: fmt.Sprintf("c%d", c+1), Samples: objects(samples, m.samples)}
+		if r.features != nil {
+			k.Features = objects(r.features[c], m.features)
+		}
+		o.Components = append(o.Components, k)
+	}
+	var bend []float64
+	if m.bend != nil {
+		bend = m.bend()
+	}
+	shares := m.Shares()
+	for i, name := range m.features {
+		f := featureObject{Name: name, Shares: shares.Row(i)}
+		if bend != nil {
+			f.Bend = &bend[i]
+		}
+		if r.goodness != nil {
+			f.Divergence, f.Explained = &r.goodness[i].Divergence, &r.goodness[i].Explained
+		}
+		o.Features = append(o.Features, f)
+	}
+	return o
+}
+
+func writeReport(args []string, s streams) error {
+	words, out, err := outFlags("report", args, "MODEL", "MATRIX")
+	if err != nil {
+		return err
+	}
+	m, t, inputs, err := readBoth(words[0], words[1], s)
+	if err != nil {
+		return err
+	}
+	if t, err = m.fitted(t); err != nil {
+		return err
+	}
+	return writeOnly(s, out, inputs, func(w io.Writer) error { return m.report(w, t) })
+}
+
+// report draws the model and the matrix that was fitted.
+func (m *model) report(w io.Writer, t *table.Table) error {
+	r, err := m.readings(t)
+	if err != nil {
+		return err
+	}
+	name, _ := m.title()
+	f := report.Fit{
+		Matrix:      m.matrix,
+		Method:      name,
+		Command:     m.command,
+		Version:     version(),
+		Features:    m.features,
+		Samples:     m.samples,
+		X:           t.X,
+		U:           m.u,
+		V:           m.v,
+		Fitted:      m.Reconstruct(),
+		Loss:        m.history[:m.best+1],
+		Warnings:    m.words,
+		Goodness:    r.goodness,
+		Shares:      m.Shares(),
+		TopFeatures: r.features,
+		TopSamples:  m.TopSamples(topShown),
+		Unconverged: m.unconverged,
+		Compared:    m.nmf, ComparedUpdates: m.nmfUpdates,
+	}
+	if f.Matrix == "" {
+		f.Matrix = "A matrix"
+	}
+	if m.bend != nil {
+		f.Bend = m.bend()
+		f.Maps = make([]func(float64) float64, len(f.Features))
+		for i := range f.Maps {
+			scale, err := m.scale(i)
+			if err != nil {
+				return err
+			}
+			f.Maps[i] = scale.At
+		}
+	}
+	return report.Write(w, f)
+}
