@@ -27,7 +27,6 @@ package quantmf
 import (
 	"context"
 	"math"
-	"slices"
 
 	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/elem"
