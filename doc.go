@@ -65,7 +65,7 @@
 // between the two levels grow by a factor e every ε(m-1)/2 in squashed x, and
 // the levels lie 1/(m-1) apart. So a map is a chain of steps where ε is well
 // below 2/(m-1)², 0.009 for m = 16 and 0.04 for m = 8, and smooth across several
-// levels where it is well above. Models take 0.03 with m = 8, which lets
+// levels where it is well above. Models take 0.02 with m = 8, which lets
 // neighbours overlap.
 //
 // # Convergence

@@ -7,9 +7,11 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"flag"
 	"hash/fnv"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -133,6 +135,82 @@ func TestToy(t *testing.T) {
 	t.Run("std1", func(t *testing.T) {
 		check(t, load(t, "../shared/data/toy/toy-std1.tsv.gz"), map[int]float64{100: 0.12, 300: 0.085})
 	})
+}
+
+// TestAuthorsCurves holds fits to the loss curves of the authors' code on the same
+// matrices, from three seeds, at their ε and m and without shrinkage: below them
+// at every number of epochs that is given there; and as low as they are after
+// 1000 and 300 epochs in 150 and 30.
+func TestAuthorsCurves(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fits for long")
+	}
+	const data = "../shared/data/toy/"
+	text, err := os.ReadFile(data + "official.json")
+	if err != nil {
+		t.Skip("the curves are not here")
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	fits := map[string]func(x Mat, k int, opts ...FitOption) ([]float64, error){
+		"QMF": func(x Mat, k int, opts ...FitOption) ([]float64, error) {
+			m, err := FitQMF(context.Background(), x, k, append(opts, WithShrinkage(0))...)
+			return m.History, err
+		},
+		"QMFQ": func(x Mat, k int, opts ...FitOption) ([]float64, error) {
+			m, err := FitQMFQ(context.Background(), x, k, opts...)
+			return m.History, err
+		},
+	}
+	for _, name := range []string{"toy-std1", "toy-std2", "larger"} {
+		x := load(t, data+name+".tsv.gz")
+		var curves map[string]json.RawMessage
+		if err := json.Unmarshal(all[name], &curves); err != nil {
+			t.Fatal(err)
+		}
+		k := 0
+		if err := json.Unmarshal(curves["k"], &k); err != nil {
+			t.Fatal(err)
+		}
+		for model, fit := range fits {
+			theirs := map[int]float64{}
+			if err := json.Unmarshal(curves[model], &theirs); err != nil {
+				t.Fatal(err)
+			}
+			goals := map[int][]float64{} // ours by epochs
+			for epochs, loss := range theirs {
+				goals[epochs] = append(goals[epochs], loss)
+			}
+			if model == "QMF" && name != "larger" {
+				goals[30] = append(goals[30], theirs[300])
+				goals[150] = append(goals[150], theirs[1000])
+			}
+			if model == "QMFQ" && name == "toy-std1" {
+				goals[100] = append(goals[100], 0.12)
+				goals[300] = append(goals[300], 0.1)
+			}
+			t.Run(name+"/"+model, func(t *testing.T) {
+				t.Parallel()
+				for _, epochs := range slices.Sorted(maps.Keys(goals)) {
+					var got [3]float64
+					for seed := range got {
+						history, err := fit(x, k, WithEpsilon(0.01), WithLevels(8), WithEpochs(epochs), WithSeed(uint64(seed+1)))
+						if err != nil {
+							t.Fatal(err)
+						}
+						got[seed] = history[epochs]
+					}
+					goal := slices.Min(goals[epochs])
+					t.Logf("%4d epochs: %.4g, to be below %.4g", epochs, got, goal)
+					if !(slices.Max(got[:]) < goal) {
+						t.Errorf("%d epochs: %v, want below %v", epochs, got, goal)
+					}
+				}
+			})
+		}
+	}
 }
 
 // TestRealData holds QMF to be below NMF after 1000 updates on whole matrices.
@@ -592,7 +670,7 @@ func TestLosses(t *testing.T) {
 			t.Errorf("β=%g: Loss %v, History %v, the formula %v", l, got, n.History[60], want)
 		}
 		for _, ends := range []Ends{EndsFree, EndsPinned} {
-			q, err := FitQMF(context.Background(), x, 5, WithLoss(l), WithEpochs(60), WithEnds(ends))
+			q, err := FitQMF(context.Background(), x, 5, WithLoss(l), WithEpochs(60), WithEnds(ends), WithShrinkage(0))
 			if err != nil {
 				t.Fatal(err)
 			}

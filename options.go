@@ -232,7 +232,7 @@ func intAtLeast(v, low int, to func(c *config) *int) func(c *config) string {
 
 // WithEpsilon sets ε, the entropic regularisation, in units of the squared
 // distance between squashed samples and targets, both in [0,1] by default.
-// ε >= 0; default 0.01, in models 0.03. Larger is smoother; see "Choosing ε" in the package
+// ε >= 0; default 0.01, in models 0.02. Larger is smoother; see "Choosing ε" in the package
 // documentation. 0 is the limit ε → 0: exact sort and ranks, ties averaged, and
 // each sample mapped to the mean of q over the levels that its share of the mass
 // covers. With as many values in q as samples that is the usual quantile
@@ -413,7 +413,7 @@ func WithProgress(f func(Progress) error) FitOption {
 	})
 }
 
-// WithLearningRate sets the step size of Adam. lr > 0; default 0.07 in FitQMF, 0.1
+// WithLearningRate sets the step size of Adam. lr > 0; default 0.06 in FitQMF, 0.1
 // in FitQMFQ, falling to 0 by [ScheduleCosine].
 func WithLearningRate(lr float64) FitOption {
 	return fitOption(kLearningRate, ftoa(lr), func(c *config) string {

@@ -62,13 +62,13 @@ type QMF struct {
 }
 
 func qmfDefaults() config {
-	return config{epsilon: 0.03, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 3000, levels: 8, epochs: 20, seed: 1, learningRate: 0.07, batchRows: 32, loss: KL, restarts: 1, shrinkage: -1}
+	return config{epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 3000, levels: 8, epochs: 20, seed: 1, learningRate: 0.06, batchRows: 32, loss: KL, restarts: 1, shrinkage: -1}
 }
 
 // FitQMF fits x, d features × n samples, finite and non-negative, by T(UV) of
 // rank k >= 1, one increasing map T_i a feature.
 //
-// Defaults: KL, ε 0.03, 8 levels, [SquashLogisticUnit], 20 epochs, Adam at 0.07
+// Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 20 epochs, Adam at 0.06
 // falling to 0 by cosine, batches of 32 rows, free ends, start and shrinkage chosen
 // by the data (start.go), no penalty, seed 1, one start, no patience, no
 // validation. They are what predicted unseen cells best over several kinds of

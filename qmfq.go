@@ -95,7 +95,7 @@ func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, er
 	if err != nil {
 		return nil, err
 	}
-	c.batchRows = x.Rows
+	c.batchRows = math.MaxInt32 // all rows are one step
 	if !c.given.has(kProjection) {
 		c.projection = KLUpdates(projectOften)
 		if c.start == StartUniform {

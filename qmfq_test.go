@@ -2,10 +2,8 @@ package quantmf
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"math"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -13,47 +11,6 @@ import (
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 )
-
-// TestQMFQToy holds fits to the loss curves of the authors' code on the same
-// matrices, and to what they themselves have reached.
-func TestQMFQToy(t *testing.T) {
-	const data = "../shared/data/toy/"
-	text, err := os.ReadFile(data + "official.json")
-	if err != nil {
-		t.Skip("the curves are not here")
-	}
-	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(text, &raw); err != nil {
-		t.Fatal(err)
-	}
-	for name, budgets := range map[string][]int{"toy-std1": {10, 30, 100, 300}, "toy-std2": {10, 100}, "larger": {10}} {
-		x := load(t, data+name+".tsv.gz")
-		var curves struct {
-			K    int
-			QMFQ map[string]float64
-		}
-		if err := json.Unmarshal(raw[name], &curves); err != nil {
-			t.Fatal(err)
-		}
-		for _, epochs := range budgets {
-			theirs := curves.QMFQ[itoa(epochs)]
-			m, err := FitQMFQ(context.Background(), x, curves.K, WithLevels(8), WithEpochs(epochs))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("%s, %d epochs: %.4g, the authors' code %.4g", name, epochs, m.History[epochs], theirs)
-			if !(m.History[epochs] < theirs) {
-				t.Errorf("%s: %v after %d epochs, the authors' code has %v", name, m.History[epochs], epochs, theirs)
-			}
-			if most, ok := map[int]float64{100: 0.12, 300: 0.1}[epochs]; ok && name == "toy-std1" && m.History[epochs] > most {
-				t.Errorf("%v after %d epochs, want at most %v", m.History[epochs], epochs, most)
-			}
-			if l, err := m.Loss(x); err != nil || l != m.History[epochs] {
-				t.Errorf("Loss %v, %v; History ends at %v", l, err, m.History[epochs])
-			}
-		}
-	}
-}
 
 // TestQMFQGradient compares what an epoch hands to Adam with central differences
 // of the whole loss, in F, R, F' and R', through each projection; the same with

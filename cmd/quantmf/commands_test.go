@@ -270,7 +270,7 @@ func TestMissingValues(t *testing.T) {
 	if missing(in.X) != 3 {
 		t.Fatal("holes")
 	}
-	for _, method := range []string{"qmf", "nmf"} {
+	for _, method := range methods {
 		_, e := quiet(t, 0, "fit", "-method", method, "-missing", "-k", "2", "-epochs", "5", "-o", "m.qmf", "-report", "r.html", "holes.tsv")
 		if !strings.Contains(e, "14 features × 9 samples (3 missing values)") {
 			t.Error(e)
@@ -307,7 +307,7 @@ func TestRank(t *testing.T) {
 		var trials []quantmf.Trial
 		options := []quantmf.FitOption{quantmf.WithEpochs(6), quantmf.WithSeed(5)}
 		want := "k\tmean\tstderr\n"
-		levels := []int{16}
+		levels := []int{8}
 		if m != "" {
 			args = append(args, "-m", m)
 			want = "k\tm\tmean\tstderr\n"
@@ -379,7 +379,7 @@ func TestResume(t *testing.T) {
 	if runtime.GOOS == "windows" || runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
 		t.Skip("no process here can interrupt itself")
 	}
-	for _, method := range []string{"qmf", "nmf"} {
+	for _, method := range methods {
 		t.Run(method, func(t *testing.T) {
 			dir, _, _, _ := runWith(t, "", "version")
 			args := []string{"fit", "-method", method, "-k", "2", "-epochs", "3000", "matrix.tsv"}

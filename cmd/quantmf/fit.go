@@ -43,25 +43,27 @@ What is fitted
 
 How (defaults are those of the package)
   -m N              levels, the quantiles learned per feature, at least 2
-                    (qmf, qmfq; default 16)
+                    (qmf, qmfq; default 8)
   -eps X            entropic regularisation of the scales, above 0; larger is
-                    smoother (qmf, qmfq; default 0.01)
-  -epochs N         visits of every feature (default 100 for qmf and qmfq, 200
-                    for nmf)
-  -lr X             learning rate of Adam, above 0 (default 0.1 for qmf, 0.05 for
+                    smoother (qmf, qmfq; default 0.02)
+  -epochs N         visits of every feature (default 20 for qmf, 100 for qmfq,
+                    200 for nmf)
+  -lr X             learning rate of Adam, above 0 (default 0.06 for qmf, 0.1 for
                     qmfq)
   -schedule cosine|constant
                     how the learning rate falls (qmf, qmfq; default cosine)
   -batch N          features visited between two steps of V (qmf; default 32)
-  -start scores|nmf|uniform
-                    start from an NMF of normal scores, from an NMF of the
-                    matrix, or at random as in the paper (qmf, qmfq; default
-                    scores)
+  -start auto|scores|nmf|uniform|svd
+                    start from an NMF of normal scores, from one of the matrix,
+                    or from the one of the two that predicts hidden cells better
+                    (qmf, qmfq; their default: auto), at random (all; default of
+                    nmf), or from singular vectors (nmf)
   -ends free|pinned learn each feature's lowest and highest quantile, or keep
                     them at its minimum and maximum (qmf, qmfq; default free)
   -penalty X        weight of the penalty on the factors (qmf, nmf; default 0)
   -shrinkage X      pull of every map towards a straight line, in pseudo-samples
-                    (qmf; default 0)
+                    (qmf; default: of 0, 20 and 100 the one that predicts
+                    hidden cells best)
   -strict           fail, with exit code 4, where a map has not converged
                     (qmf, qmfq; default: warn)
   -seed N           seed of everything random (default 1)

@@ -99,7 +99,7 @@ func optionFlags() []*optionFlag {
 			[]string{"cosine", "constant"}, quantmf.ScheduleCosine, quantmf.ScheduleConstant)},
 		{name: "batch", option: "WithBatch", parse: whole(quantmf.WithBatch)},
 		{name: "start", option: "WithStart", parse: choice(quantmf.WithStart,
-			[]string{"scores", "nmf", "uniform"}, quantmf.StartScores, quantmf.StartNMF, quantmf.StartUniform)},
+			[]string{"auto", "scores", "nmf", "uniform", "svd"}, quantmf.StartAuto, quantmf.StartScores, quantmf.StartNMF, quantmf.StartUniform, quantmf.StartSVD)},
 		{name: "ends", option: "WithEnds", parse: choice(quantmf.WithEnds,
 			[]string{"free", "pinned"}, quantmf.EndsFree, quantmf.EndsPinned)},
 		{name: "penalty", option: "WithPenalty", parse: decimal(quantmf.WithPenalty)},

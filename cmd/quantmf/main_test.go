@@ -96,7 +96,7 @@ func TestExitCodes(t *testing.T) {
 		{"no such flag", "fit -x x matrix.tsv", "", 2, `^$`, `flag provided but not defined: -x`},
 		{"no number", "fit -m x matrix.tsv", "", 2, `^$`, `-m: not a whole number`},
 		{"negative seed", "fit -seed -1 matrix.tsv", "", 2, `^$`, `-seed: not a whole number from 0`},
-		{"no such word", "fit -start here matrix.tsv", "", 2, `^$`, `-start: must be one of scores, nmf, uniform`},
+		{"no such word", "fit -start here matrix.tsv", "", 2, `^$`, `-start: must be one of auto, scores, nmf, uniform, svd`},
 		{"no such method", "fit -method pca matrix.tsv", "", 2, `^$`, `-method pca: must be one of qmf, qmfq, nmf`},
 		{"no such progress", "fit -progress loud matrix.tsv", "", 2, `^$`, `-progress loud: must be one of auto, plain, json, none`},
 		{"top 0", "fit -top 0 matrix.tsv", "", 2, `^$`, `-top 0: must be at least 1`},
@@ -184,7 +184,7 @@ func same(a, b quantmf.Mat) bool {
 
 // What is written is what the package gives, with the names of the file.
 func TestFitWritesTheModel(t *testing.T) {
-	dir, code, _, errOut := runWith(t, "", "fit", "-k", "3", "-m", "5", "-epochs", "4", "-seed", "7", "-u", "U.tsv", "-v", "V.csv.gz", "-q", "Q.csv", "matrix.tsv")
+	dir, code, _, errOut := runWith(t, "", "fit", "-k", "3", "-m", "5", "-epochs", "4", "-seed", "7", "-shrinkage", "0", "-u", "U.tsv", "-v", "V.csv.gz", "-q", "Q.csv", "matrix.tsv")
 	if code != 0 {
 		t.Fatal(errOut)
 	}
@@ -192,7 +192,7 @@ func TestFitWritesTheModel(t *testing.T) {
 		t.Fatalf("files: %s", got)
 	}
 	in := read(t, "matrix.tsv")
-	m, err := quantmf.FitQMF(t.Context(), in.X, 3, quantmf.WithLevels(5), quantmf.WithEpochs(4), quantmf.WithSeed(7))
+	m, err := quantmf.FitQMF(t.Context(), in.X, 3, quantmf.WithLevels(5), quantmf.WithEpochs(4), quantmf.WithSeed(7), quantmf.WithShrinkage(0))
 	if err != nil {
 		t.Fatal(err)
 	}

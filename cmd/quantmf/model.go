@@ -56,7 +56,7 @@ func modelOf(m quantmf.Model) *model {
 		return &model{Model: m, method: "qmf", u: m.U, v: m.V, history: m.History, validation: m.Validation, best: m.Best, warnings: m.Warnings,
 			bend: m.Bend, scale: m.Map}
 	case *quantmf.QMFQ:
-		return &model{Model: m, method: "qmfq", u: m.U, v: m.V, history: m.History, best: m.Best, warnings: m.Warnings,
+		return &model{Model: m, method: "qmfq", u: m.U, v: m.V, history: m.History, validation: m.Validation, best: m.Best, warnings: m.Warnings,
 			bend: m.Bend, scale: m.Inflate}
 	}
 	panic("a model of no kind")
