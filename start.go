@@ -24,7 +24,7 @@ package quantmf
 // Which of the two starts suits, and how much the maps should be shrunk, depends
 // on the data: counts with heavy tails want their own NMF and free maps, what has
 // been through a logarithm wants scores and straighter maps. Under StartAuto, and
-// without WithShrinkage, up to 256 rows are fitted for six epochs from each start
+// without WithShrinkage, up to 512 rows are fitted for six epochs from each start
 // under each λ of 0, 20 and 100, a tenth of their visible cells hidden, and the
 // pair that predicts those best is taken. No cell that the fit may not see is
 // looked at.
@@ -42,7 +42,7 @@ import (
 func (f *qmfFit) begin(ctx context.Context) error {
 	err := f.choose(ctx)
 	if err == nil {
-		err = f.startFactors(ctx, startUpdates)
+		err = f.startFactors(ctx)
 	}
 	f.startMaps(err == nil)
 	return err
@@ -75,7 +75,7 @@ func (f *qmfFit) choose(ctx context.Context) error {
 	for _, start := range starts {
 		from := newQMFFit(hidden, f.k, &c, f.pool)
 		from.origin = start
-		if err := from.startFactors(ctx, trialUpdates); err != nil {
+		if err := from.startFactors(ctx); err != nil {
 			return err
 		}
 		for _, lambda := range shrinkages {
@@ -115,10 +115,10 @@ func sample(x Mat, rows int, src *random.Source) Mat {
 	return y
 }
 
-// startFactors fills U and V, those of an NMF after so many updates.
-func (f *qmfFit) startFactors(ctx context.Context, updates int) error {
+// startFactors fills U and V.
+func (f *qmfFit) startFactors(ctx context.Context) error {
 	c := *f.config
-	c.epochs, c.penalty, c.progress, c.patience, c.save = updates, 0, nil, 0, nil
+	c.epochs, c.penalty, c.progress, c.patience, c.save = startUpdates, 0, nil, 0, nil
 	seed := f.seed + uint64(f.restart)
 	x := f.x
 	switch {
@@ -183,10 +183,9 @@ const (
 // What a choice of start and shrinkage is made by: short fits of some of the
 // rows, a share of their visible cells hidden.
 const (
-	trialShare   = 0.1
-	trialRows    = 256
-	trialUpdates = 100
-	trialEpochs  = 6
+	trialShare  = 0.1
+	trialRows   = 512
+	trialEpochs = 6
 )
 
 var trialShrinkages = [...]float64{0, 20, 100}

@@ -1,0 +1,406 @@
+// Command study measures what the defaults of quantmf were chosen by: how well
+// fits predict cells that they have not seen, and whether their components find
+// classes that they were not told. docs/defaults.md holds its tables.
+//
+//	go run . -data FOLDER heldout|labels|losses
+//
+// FOLDER has a folder for each set, features in rows, gzip'd tab-separated text
+// with names in the first row and column.
+package main
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/quantmf/quantmf"
+)
+
+var (
+	data  = flag.String("data", "../../shared/data", "folder of the data")
+	rows  = flag.Int("rows", 0, "at most so many features, evenly spread; 0: all")
+	draws = flag.Int("draws", 3, "masks (heldout) or seeds (labels)")
+)
+
+// sets are matrices of several kinds: logarithms of counts, shares, counts.
+var sets = []string{"tcga-laml/exp", "tcga-laml/mirna", "tcga-kirc/mirna", "tcga-cesc/methy", "sotu-wordcounts/counts", "pbmc3k-small/counts"}
+
+var ranks = []int{2, 3, 5, 8, 12}
+
+func main() {
+	log.SetFlags(0)
+	flag.Parse()
+	switch flag.Arg(0) {
+	case "heldout":
+		heldOut()
+	case "labels":
+		labels()
+	case "losses":
+		losses()
+	default:
+		flag.Usage()
+		os.Exit(2)
+	}
+}
+
+func read(set string) quantmf.Mat {
+	f, err := os.Open(filepath.Join(*data, set+".tsv.gz"))
+	check(err)
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	check(err)
+	var m [][]float64
+	s := bufio.NewScanner(z)
+	s.Buffer(nil, 1<<24)
+	s.Scan()
+	for s.Scan() {
+		var row []float64
+		for _, field := range strings.Split(s.Text(), "\t")[1:] {
+			v, err := strconv.ParseFloat(field, 64)
+			check(err)
+			row = append(row, v)
+		}
+		m = append(m, row)
+	}
+	check(s.Err())
+	if *rows > 0 && len(m) > *rows {
+		some := make([][]float64, *rows)
+		for i := range some {
+			some[i] = m[i*len(m)/len(some)]
+		}
+		m = some
+	}
+	x, err := quantmf.MatOf(m...)
+	check(err)
+	return x
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// heldOut hides a tenth of the cells from every fit, start included, and gives the
+// mean divergence of those cells, and of the visible ones, for each rank. NMF is
+// stopped at the epoch that predicts the hidden cells themselves best, of 600: a
+// help that QMF, at its last epoch, does not have. Under a validation share QMF
+// is at the epoch that is best on a further tenth.
+func heldOut() {
+	ctx := context.Background()
+	fmt.Println("| set | model | " + strings.ReplaceAll(strings.Trim(fmt.Sprint(ranks), "[]"), " ", " | ") + " | best | visible there |")
+	fmt.Println("|---|---|" + strings.Repeat("---|", len(ranks)+2))
+	for _, set := range sets {
+		x := read(set)
+		names := []string{"row means", "NMF at its best", "QMF", "QMF, validation"}
+		var hidden, seen [4][][]float64
+		for model := range names {
+			hidden[model], seen[model] = make([][]float64, len(ranks)), make([][]float64, len(ranks))
+		}
+		for draw := range *draws {
+			holes, full := hide(x, uint64(draw))
+			add := func(model, r int, fit quantmf.Mat) {
+				h, s := split(full, holes, fit)
+				hidden[model][r], seen[model][r] = append(hidden[model][r], h), append(seen[model][r], s)
+			}
+			for r, k := range ranks {
+				add(0, r, rowMeans(holes))
+				best, at := quantmf.Mat{}, math.Inf(1)
+				opts := []quantmf.FitOption{quantmf.WithMissingValues(), quantmf.WithSeed(uint64(draw + 1))}
+				var from []quantmf.FitOption
+				for _, epochs := range []int{15, 10, 15, 20, 40, 50, 100, 150, 200} { // 15, 25, ..., 600 in all
+					m, err := quantmf.FitNMF(ctx, holes, k, append(append(from, opts...), quantmf.WithEpochs(epochs))...)
+					check(err)
+					from = []quantmf.FitOption{quantmf.WithInit(m.U, m.V)}
+					fit := m.Reconstruct()
+					if h, _ := split(full, holes, fit); h < at {
+						best, at = fit, h
+					}
+				}
+				add(1, r, best)
+				q, err := quantmf.FitQMF(ctx, holes, k, opts...)
+				check(err)
+				add(2, r, q.Reconstruct())
+				q, err = quantmf.FitQMF(ctx, holes, k, append(opts, quantmf.WithValidation(0.1))...)
+				check(err)
+				add(3, r, q.Reconstruct())
+			}
+		}
+		for model, name := range names {
+			line := "| " + set + " | " + name + " |"
+			best := 0
+			for r := range ranks {
+				line += fmt.Sprintf(" %.4g ± %.2g |", mean(hidden[model][r]), deviation(hidden[model][r]))
+				if mean(hidden[model][r]) < mean(hidden[model][best]) {
+					best = r
+				}
+			}
+			fmt.Printf("%s %.4g at %d | %.4g |\n", line, mean(hidden[model][best]), ranks[best], mean(seen[model][best]))
+		}
+	}
+}
+
+// hide returns x with NaN in a tenth of its cells, and x. A row or column keeps
+// two cells.
+func hide(x quantmf.Mat, seed uint64) (holes, full quantmf.Mat) {
+	r := rand.New(rand.NewPCG(seed, 7))
+	holes = x.Clone()
+	left := make([]int, x.Cols)
+	for j := range left {
+		left[j] = x.Rows
+	}
+	for i := range x.Rows {
+		kept := x.Cols
+		for j := range x.Cols {
+			if r.Float64() < 0.1 && kept > 2 && left[j] > 2 {
+				holes.Set(i, j, math.NaN())
+				kept--
+				left[j]--
+			}
+		}
+	}
+	return holes, x
+}
+
+// split returns the mean divergences of hidden and of visible cells.
+func split(x, holes, fit quantmf.Mat) (hidden, seen float64) {
+	var h, s int
+	for i := range x.Rows {
+		for j, v := range x.Row(i) {
+			t := max(fit.At(i, j), 1e-30)
+			d := t - v
+			if v > 0 {
+				d += v * math.Log(v/t)
+			}
+			if w := holes.At(i, j); w != w {
+				hidden += d
+				h++
+			} else {
+				seen += d
+				s++
+			}
+		}
+	}
+	return hidden / float64(h), seen / float64(s)
+}
+
+func rowMeans(x quantmf.Mat) quantmf.Mat {
+	fit := quantmf.NewMat(x.Rows, x.Cols)
+	for i := range x.Rows {
+		sum, n := 0.0, 0.0
+		for _, v := range x.Row(i) {
+			if v == v {
+				sum += v
+				n++
+			}
+		}
+		for j := range x.Cols {
+			fit.Set(i, j, sum/n)
+		}
+	}
+	return fit
+}
+
+func mean(v []float64) (m float64) {
+	for _, x := range v {
+		m += x / float64(len(v))
+	}
+	return m
+}
+
+func deviation(v []float64) float64 {
+	m, s := mean(v), 0.0
+	for _, x := range v {
+		s += (x - m) * (x - m)
+	}
+	return math.Sqrt(s / float64(max(len(v)-1, 1)))
+}
+
+// labels gives the adjusted Rand index of golub's three classes with k-means on
+// the sample profiles of three components, over seeds.
+func labels() {
+	x := read("golub-leukemia/exp")
+	text, err := os.ReadFile(filepath.Join(*data, "golub-leukemia/labels.tsv"))
+	check(err)
+	var class []int
+	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n")[1:] {
+		switch f := strings.Split(line, "\t"); {
+		case f[1] == "AML":
+			class = append(class, 0)
+		case strings.HasPrefix(f[2], "T"):
+			class = append(class, 1)
+		default:
+			class = append(class, 2)
+		}
+	}
+	ctx := context.Background()
+	fmt.Printf("| golub, %d seeds | mean | deviation | lowest |\n|---|---|---|---|\n", *draws)
+	for _, c := range []struct {
+		name string
+		fit  func(seed uint64) quantmf.Mat
+	}{
+		{"NMF", func(s uint64) quantmf.Mat {
+			m, err := quantmf.FitNMF(ctx, x, 3, quantmf.WithSeed(s))
+			check(err)
+			return m.V
+		}},
+		{"QMF", func(s uint64) quantmf.Mat {
+			m, err := quantmf.FitQMF(ctx, x, 3, quantmf.WithSeed(s))
+			check(err)
+			return m.V
+		}},
+		{"QMF, StartScores", func(s uint64) quantmf.Mat {
+			m, err := quantmf.FitQMF(ctx, x, 3, quantmf.WithSeed(s), quantmf.WithStart(quantmf.StartScores))
+			check(err)
+			return m.V
+		}},
+		{"QMF, StartNMF", func(s uint64) quantmf.Mat {
+			m, err := quantmf.FitQMF(ctx, x, 3, quantmf.WithSeed(s), quantmf.WithStart(quantmf.StartNMF))
+			check(err)
+			return m.V
+		}},
+	} {
+		var got []float64
+		for s := range *draws {
+			got = append(got, agreement(cluster(profiles(c.fit(uint64(s+1))), 3), class))
+		}
+		fmt.Printf("| %s | %.3f | %.3f | %.3f |\n", c.name, mean(got), deviation(got), slices.Min(got))
+	}
+}
+
+// profiles are the columns of v, every component brought to mean 1 and then every
+// column to sum 1.
+func profiles(v quantmf.Mat) [][]float64 {
+	p := make([][]float64, v.Cols)
+	for j := range p {
+		p[j] = make([]float64, v.Rows)
+		sum := 0.0
+		for c := range v.Rows {
+			p[j][c] = v.At(c, j) / mean(v.Row(c))
+			sum += p[j][c]
+		}
+		for c := range p[j] {
+			p[j][c] /= sum
+		}
+	}
+	return p
+}
+
+// cluster is k-means, the best of 50 starts by k-means++.
+func cluster(p [][]float64, k int) []int {
+	r := rand.New(rand.NewPCG(1, 1))
+	distance := func(a, b []float64) (s float64) {
+		for i := range a {
+			s += (a[i] - b[i]) * (a[i] - b[i])
+		}
+		return s
+	}
+	lowest := math.Inf(1)
+	var best []int
+	for range 50 {
+		centers := [][]float64{p[r.IntN(len(p))]}
+		for len(centers) < k {
+			weight, total := make([]float64, len(p)), 0.0
+			for i, x := range p {
+				w := math.Inf(1)
+				for _, c := range centers {
+					w = min(w, distance(x, c))
+				}
+				weight[i] = w
+				total += w
+			}
+			at, pick := r.Float64()*total, len(p)-1
+			for i, w := range weight {
+				if at -= w; at <= 0 {
+					pick = i
+					break
+				}
+			}
+			centers = append(centers, p[pick])
+		}
+		in, cost := make([]int, len(p)), 0.0
+		for range 100 {
+			cost = 0
+			for i, x := range p {
+				d := math.Inf(1)
+				for c, y := range centers {
+					if e := distance(x, y); e < d {
+						d, in[i] = e, c
+					}
+				}
+				cost += d
+			}
+			for c := range centers {
+				sum, n := make([]float64, len(p[0])), 0.0
+				for i, x := range p {
+					if in[i] == c {
+						n++
+						for t := range x {
+							sum[t] += x[t]
+						}
+					}
+				}
+				if n > 0 {
+					for t := range sum {
+						sum[t] /= n
+					}
+					centers[c] = sum
+				}
+			}
+		}
+		if cost < lowest {
+			lowest, best = cost, slices.Clone(in)
+		}
+	}
+	return best
+}
+
+// agreement is the adjusted Rand index (Hubert and Arabie 1985).
+func agreement(a, b []int) float64 {
+	pairs := func(n float64) float64 { return n * (n - 1) / 2 }
+	both, inA, inB := map[[2]int]float64{}, map[int]float64{}, map[int]float64{}
+	for i := range a {
+		both[[2]int{a[i], b[i]}]++
+		inA[a[i]]++
+		inB[b[i]]++
+	}
+	s, sa, sb := 0.0, 0.0, 0.0
+	for _, n := range both {
+		s += pairs(n)
+	}
+	for _, n := range inA {
+		sa += pairs(n)
+	}
+	for _, n := range inB {
+		sb += pairs(n)
+	}
+	expected := sa * sb / pairs(float64(len(a)))
+	return (s - expected) / ((sa+sb)/2 - expected)
+}
+
+// losses gives the training loss of defaults beside NMF's after 1000 updates.
+func losses() {
+	ctx := context.Background()
+	fmt.Println("| set, k = 10 | NMF, 1000 updates | QMF, before the first epoch | after 20 | shrinkage 0, after 100 |")
+	fmt.Println("|---|---|---|---|---|")
+	for _, set := range append(sets, "golub-leukemia/exp") {
+		x := read(set)
+		n, err := quantmf.FitNMF(ctx, x, 10, quantmf.WithEpochs(1000))
+		check(err)
+		q, err := quantmf.FitQMF(ctx, x, 10)
+		check(err)
+		l, err := quantmf.FitQMF(ctx, x, 10, quantmf.WithShrinkage(0), quantmf.WithEpochs(100))
+		check(err)
+		fmt.Printf("| %s | %.4g | %.4g | %.4g | %.4g |\n", set, n.History[1000], q.History[0], q.History[len(q.History)-1], l.History[100])
+	}
+}
