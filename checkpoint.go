@@ -265,7 +265,7 @@ func (f *qmfFit) checkpoint(epoch int) error {
 	if f.replace {
 		flags = 1
 	}
-	s.index = append(s.index, flags, math.Float64bits(f.lambda))
+	s.index = append(s.index, flags, uint64(f.origin), math.Float64bits(f.lambda))
 	return f.save(s.encode(kindQMF, f.config, f.k, f.data))
 }
 
@@ -322,7 +322,7 @@ func (f *qmfFit) resumeFrom(file *file, s *saved) error {
 	if f.held != nil {
 		f.keep = f.newState()
 	}
-	index, err := file.restore(f.parts(), f.d+f.d*(f.n+1)+2)
+	index, err := file.restore(f.parts(), f.d+f.d*(f.n+1)+3)
 	if err != nil {
 		return err
 	}
@@ -336,10 +336,10 @@ func (f *qmfFit) resumeFrom(file *file, s *saved) error {
 	if err := file.warm(f.state, f.n, index[f.d:]); err != nil {
 		return err
 	}
-	f.replace = index[len(index)-2] == 1
-	f.lambda = math.Float64frombits(index[len(index)-1])
-	if !(f.lambda >= 0) || f.lambda > math.MaxFloat64 {
-		return file.fail("IDX0", "the shrinkage is out of range")
+	last := index[len(index)-3:]
+	f.replace, f.origin, f.lambda = last[0] == 1, Start(last[1]&255), math.Float64frombits(last[2])
+	if last[1] >= uint64(len(startNames)) || !(f.lambda >= 0) || f.lambda > math.MaxFloat64 {
+		return file.fail("IDX0", "start or shrinkage is out of range")
 	}
 	for _, v := range [][]float64{f.u, f.v} {
 		for _, x := range v {

@@ -24,6 +24,7 @@ package quantmf
 //	DIMS  u d, n, k, m (0 in an NMF); u best; u 1 where NaN cells are missing; f loss β; f ε
 //	UFAC  f d×k       VFAC  f k×n       HIST  f one an epoch       VALI  f likewise
 //	QUAN  f d×m       WGHT  f d×m       POTN  f d×m, h about the centre
+//	TOOK  u start, f shrinkage (QMF and QMFQ)
 //	ROWS  f d×6: centre, squash kind, its reference, shift and deviation, marginal error
 //	DEFQ  f d×m, quantiles of T' (QMFQ only)      DEFC  f d×(m-1), its thresholds, squashed
 //	DEFR  f d×4, its squash: kind, reference, shift, deviation
@@ -144,7 +145,7 @@ func damaged(at int, problem string) error { return &FormatError{Offset: int64(a
 func required(kind uint32) []string {
 	tags := []string{"DIMS", "UFAC", "VFAC", "HIST", "VALI"}
 	if kind != kindNMF {
-		tags = append(tags, "QUAN", "WGHT", "POTN", "ROWS")
+		tags = append(tags, "QUAN", "WGHT", "POTN", "ROWS", "TOOK")
 	}
 	if kind == kindQMFQ {
 		tags = append(tags, "DEFQ", "DEFC", "DEFR", "PROJ")
@@ -370,7 +371,7 @@ func (q *QMF) sections() []section {
 	return []section{
 		dimensions(d, q.V.Cols, q.U.Cols, m, q.Best, q.missing, q.loss, q.epsilon),
 		floats("UFAC", flat(q.U)), floats("VFAC", flat(q.V)), floats("HIST", q.History), floats("VALI", q.Validation), texts("WARN", q.Warnings),
-		floats("QUAN", flat(q.Quantiles)), floats("WGHT", flat(q.Weights)), floats("POTN", flat(q.potentials)), floats("ROWS", rows),
+		floats("QUAN", flat(q.Quantiles)), floats("WGHT", flat(q.Weights)), floats("POTN", flat(q.potentials)), floats("ROWS", rows), words("TOOK", uint64(q.Start), math.Float64bits(q.Shrinkage)),
 	}
 }
 
@@ -403,6 +404,14 @@ func (f *file) readQMF(signed bool) (*QMF, error) {
 		if *part.to, err = f.matrix(part.tag, f.d, f.m); err != nil {
 			return nil, err
 		}
+	}
+	took, err := f.words("TOOK", 2)
+	if err != nil {
+		return nil, err
+	}
+	n.Start, n.Shrinkage = Start(took[0]&255), math.Float64frombits(took[1])
+	if took[0] >= uint64(len(startNames)) || !(n.Shrinkage >= 0) || n.Shrinkage-n.Shrinkage != 0 {
+		return nil, f.fail("TOOK", "there is no such start or shrinkage")
 	}
 	rows, err := f.matrix("ROWS", f.d, 6)
 	if err != nil {

@@ -4,6 +4,7 @@ package quantmf
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/binary"
@@ -210,6 +211,88 @@ func TestAuthorsCurves(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestChoice: a fit that chooses start and shrinkage has the bits of one that is
+// told them; it takes scores and free maps where curves are all that is wrong with
+// a product, and shrinks maps where there is nothing but a product and noise.
+func TestChoice(t *testing.T) {
+	ctx := context.Background()
+	r := random.Split(8, 8)
+	const d, n, k = 60, 40, 2
+	noisy, u, v := NewMat(d, n), NewMat(d, k), NewMat(k, n)
+	for _, m := range []Mat{u, v} {
+		for i := range m.Data {
+			m.Data[i] = 5 * r.Float64()
+		}
+	}
+	for i := range d {
+		product(noisy.Row(i), u.Row(i), v)
+		for j := range n {
+			noisy.Row(i)[j] = max(noisy.At(i, j)+5*normal(&r), 0)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		x    Mat
+		k    int
+		want func(m *QMF) bool
+	}{
+		{"curves", toy(1), 8, func(m *QMF) bool { return m.Start == StartScores && m.Shrinkage == 0 }},
+		{"noise", noisy, k, func(m *QMF) bool { return m.Shrinkage > 0 }},
+	} {
+		m, err := FitQMF(ctx, c.x, c.k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !c.want(m) {
+			t.Errorf("%s: took %v and %v", c.name, m.Start, m.Shrinkage)
+		}
+		told, err := FitQMF(ctx, c.x, c.k, WithStart(m.Start), WithShrinkage(m.Shrinkage))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, _ := m.MarshalBinary()
+		b, _ := told.MarshalBinary()
+		if !bytes.Equal(a, b) {
+			t.Errorf("%s: told what was chosen, the fit is another", c.name)
+		}
+		given, err := FitQMF(ctx, c.x, c.k, WithInit(m.U, m.V), WithEpochs(1))
+		if err != nil || given.Start != StartAuto || given.Shrinkage != 0 {
+			t.Errorf("%s: from given factors %v, %v, %v", c.name, given.Start, given.Shrinkage, err)
+		}
+	}
+}
+
+// TestValidationOfConstants: a row that is constant but for hidden cells counts
+// among the held-out cells before the first epoch as after it.
+func TestValidationOfConstants(t *testing.T) {
+	x := toy(4)
+	for i := range 20 {
+		clear(x.Row(i))
+		x.Set(i, i, 3)
+	}
+	m, err := FitQMF(context.Background(), x, 4, WithValidation(0.3), WithEpochs(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := qmfDefaults()
+	c.validation = 0.3
+	hidden, err := newCells(x, &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, alone := 0.0, 0
+	fit := m.Reconstruct()
+	for i := range x.Rows {
+		want += hidden.heldLoss(KL, fit.Row(i), i, tinyDenominator)
+		if i < 20 && hidden.held[i*x.Cols+i] {
+			alone++
+		}
+	}
+	if want /= float64(hidden.heldOut); alone == 0 || math.Abs(m.Validation[0]-want) > 1e-9*want {
+		t.Errorf("%d such rows; Validation %v, the model's own loss %v", alone, m.Validation[0], want)
 	}
 }
 

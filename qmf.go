@@ -51,6 +51,8 @@ type QMF struct {
 	Validation []float64
 	Best       int     // the epoch returned: the last, or the best on the held-out cells
 	Warnings   []error // a *ConvergenceError for each row whose transport did not converge
+	Start      Start   // where the fit started, StartAuto after WithInit
+	Shrinkage  float64 // what it was told, or what it chose (start.go)
 
 	potentials Mat // h_i of the last solve, about center
 	center     []float64
@@ -785,7 +787,7 @@ func (f *qmfFit) model() *QMF {
 		f.restore()
 	}
 	q := &QMF{U: f.matU(), V: f.matV(), Quantiles: NewMat(d, m), Weights: NewMat(d, m), potentials: NewMat(d, m),
-		center: make([]float64, d), squash: make([]squashed, d), marginal: make([]float64, d), epsilon: f.epsilon, loss: f.loss, missing: f.missing}
+		center: make([]float64, d), squash: make([]squashed, d), marginal: make([]float64, d), epsilon: f.epsilon, loss: f.loss, missing: f.missing, Start: f.origin, Shrinkage: f.lambda}
 	ends := make([]outcome, d)
 	f.pool.Do(d, func(worker, i int) {
 		v := &f.work[worker]

@@ -50,18 +50,20 @@ func (f *qmfFit) begin(ctx context.Context) error {
 
 // choose sets start and shrinkage where they are left to the data.
 func (f *qmfFit) choose(ctx context.Context) error {
+	chooseMaps := f.lambda < 0 && f.ends == EndsFree && f.origin != StartUniform
+	f.lambda = max(f.lambda, 0)
+	if f.given.has(kInit) {
+		return nil
+	}
 	starts, shrinkages := []Start{f.origin}, []float64{f.lambda}
 	if f.origin == StartAuto {
 		f.origin = StartScores
 		starts = []Start{StartScores, StartNMF}
 	}
-	if f.lambda < 0 {
-		f.lambda = 0
-		if f.ends == EndsFree && f.origin != StartUniform {
-			shrinkages = trialShrinkages[:]
-		}
+	if chooseMaps {
+		shrinkages = trialShrinkages[:]
 	}
-	if len(starts)*len(shrinkages) == 1 || f.given.has(kInit) {
+	if len(starts)*len(shrinkages) == 1 {
 		return nil
 	}
 	src := random.Split(f.seed+uint64(f.restart), 3)

@@ -124,6 +124,9 @@ func (m *model) tell(r readings) string {
 	}
 	line("Fitted to", "%s%s × %s%s", of, counted(len(m.features), "feature"), counted(len(m.samples), "sample"), how)
 	line("Fit", "a loss of %.4g (mean divergence per entry) after %s, %.4g before the first", m.history[m.best], counted(m.best, "epoch"), m.history[0])
+	if q, ok := m.Model.(*quantmf.QMF); ok {
+		line("Start", "%s", begun(q))
+	}
 	if len(m.validation) > m.best {
 		line("", "%.4g on the cells held out", m.validation[m.best])
 	}

@@ -37,6 +37,9 @@ func (r *result) summary(seconds float64) string {
 		line("", "plain NMF of the same rank ends at %.4g after %d updates", m.nmf, m.nmfUpdates)
 		line("", "%s", compared(name, loss, m.nmf, x))
 	}
+	if q, ok := m.Model.(*quantmf.QMF); ok {
+		line("Start", "%s", begun(q))
+	}
 	if m.bend != nil {
 		line("Bent scales", "%s", m.bentScales())
 		line("Transport", "%s", m.transports())
@@ -57,6 +60,16 @@ func (r *result) summary(seconds float64) string {
 		}
 	}
 	return s.String()
+}
+
+// begun says where a fit started and how much its maps were shrunk.
+func begun(q *quantmf.QMF) string {
+	from := map[quantmf.Start]string{quantmf.StartAuto: "from given factors", quantmf.StartScores: "from an NMF of normal scores",
+		quantmf.StartNMF: "from an NMF of the matrix", quantmf.StartUniform: "at random"}[q.Start]
+	if q.Shrinkage == 0 {
+		return from + "; maps are free"
+	}
+	return fmt.Sprintf("%s; maps are pulled towards straight lines by %g pseudo-samples", from, q.Shrinkage)
 }
 
 // summary tells it the way progress was told.
