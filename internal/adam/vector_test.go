@@ -1,4 +1,4 @@
-//go:build amd64 && !purego
+//go:build (amd64 || arm64) && !purego
 
 package adam
 
@@ -14,7 +14,7 @@ import (
 // with a number after each slice that must stay.
 func TestVector(t *testing.T) {
 	defer func(l int) { level = l }(level)
-	for l := cpu.AVX2; l <= cpu.Level; l++ {
+	for l := cpu.Portable + 1; l <= cpu.Level; l++ {
 		for n := 0; n < 100; n++ {
 			src := random.Split(5, n)
 			var want, got [4][]float64

@@ -2,6 +2,15 @@
 
 package cpu
 
+// Levels of vector instructions.
+const (
+	AVX2   = 1
+	AVX512 = 2 // F, DQ and VL
+)
+
+// Names are those of the levels.
+var Names = []string{"Go", "AVX2", "AVX-512"}
+
 // Level is the highest level that the processor has and the system keeps the
 // registers of.
 var Level = detect()

@@ -1,4 +1,4 @@
-//go:build amd64 && !purego
+//go:build (amd64 || arm64) && !purego
 
 package kernel
 
@@ -16,8 +16,8 @@ import (
 // levels runs f at each level that this processor has, and restores it.
 func levels(t *testing.T, f func(t *testing.T)) {
 	defer func(l int) { level = l }(level)
-	for l, name := range map[int]string{cpu.AVX2: "AVX2", cpu.AVX512: "AVX-512"} {
-		t.Run(name, func(t *testing.T) {
+	for l := cpu.Portable + 1; l < len(cpu.Names); l++ {
+		t.Run(cpu.Names[l], func(t *testing.T) {
 			if cpu.Level < l {
 				t.Skip("this processor has none")
 			}

@@ -1,4 +1,4 @@
-//go:build amd64 && !purego
+//go:build (amd64 || arm64) && !purego
 
 package laplacian
 
@@ -15,7 +15,7 @@ import (
 // above the diagonal, and in the padding, is NaN, which must not get through.
 func TestVector(t *testing.T) {
 	defer func(l int) { level = l }(level)
-	for l := cpu.AVX2; l <= cpu.Level; l++ {
+	for l := cpu.Portable + 1; l <= cpu.Level; l++ {
 		for m := 1; m <= 70; m++ {
 			r := random.Split(11, m)
 			p := kernel.Pad(m)
@@ -75,7 +75,7 @@ func BenchmarkSolve(b *testing.B) {
 	f, d, work := make([]float64, m*m), make([]float64, m), make([]float64, m)
 	for l := cpu.Portable; l <= cpu.Level; l++ {
 		level = l
-		b.Run([]string{"Go", "AVX2", "AVX-512"}[l], func(b *testing.B) {
+		b.Run(cpu.Names[l], func(b *testing.B) {
 			for range b.N {
 				copy(f, w)
 				Factor(f, d, floor, work)

@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 // Exponential and logarithm, operation for operation those of internal/elem,
 // and what is made of them number by number.
 
@@ -20,8 +22,12 @@ var pow16lo = []float64{
 // expSetup makes the tables ready: in Z28 to Z31, or at R13.
 func (f *fn) expSetup() {
 	words := append([]uint64(nil), pow16...)
-	for _, v := range pow16lo {
-		words = append(words, bits(v))
+	for i, v := range pow16lo {
+		if f.neon { // in pairs
+			words = slices.Insert(words, 2*i+1, bits(v))
+		} else {
+			words = append(words, bits(v))
+		}
 	}
 	f.i("LEAQ", f.constant("pow16", words...)+"(SB)", "R13")
 	if f.wide {
@@ -55,7 +61,9 @@ func (f *fn) exp(out, x, a, b, c, d, e int) {
 	f.opm("VADDPD", out, out, f.c("exp2", 0.5000000000000006))
 	f.mul(out, b, out)
 	f.add(out, c, out) // p
-	if f.wide {
+	if f.neon {
+		f.gatherPairs(a, b, c)
+	} else if f.wide {
 		f.i("VMOVAPD", f.v(a), f.v(b))
 		f.i("VMOVAPD", f.v(a), f.v(c))
 		f.i("VPERMI2PD", f.v(29), f.v(28), f.v(b))
@@ -144,7 +152,6 @@ func (f *fn) logAll(out, x, a, b, c, d, e int) {
 
 // logTop sets out to x where x is NaN or +Inf.
 func (f *fn) logTop(out, x, t int) {
-	const notAtMost = "$0x16"
 	if f.wide {
 		f.i("VCMPPD", notAtMost, f.w("largest", 0x7fefffffffffffff), f.v(x), f.k())
 		f.i("VMOVAPD", f.v(x), f.k(), f.v(out))
@@ -157,7 +164,7 @@ func (f *fn) logTop(out, x, t int) {
 func exp(f *fn) {
 	f.load("to_base", "DI", "x_base", "SI", "to_len", "CX")
 	f.expSetup()
-	f.eachWoven([]string{"DI", "SI"}, 7, pick(f, 28, 14), func(get func(string, int), put func(int, string)) {
+	f.eachWoven([]string{"DI", "SI"}, 7, pick(f, 28, 14, 28), func(get func(string, int), put func(int, string)) {
 		get("SI", 0)
 		f.expAll(1, 0, 2, 3, 4, 5, 6)
 		put(1, "DI")
@@ -166,7 +173,7 @@ func exp(f *fn) {
 
 func log(f *fn) {
 	f.load("to_base", "DI", "x_base", "SI", "to_len", "CX")
-	f.eachWoven([]string{"DI", "SI"}, 7, pick(f, 28, 14), func(get func(string, int), put func(int, string)) {
+	f.eachWoven([]string{"DI", "SI"}, 7, pick(f, 28, 14, 28), func(get func(string, int), put func(int, string)) {
 		get("SI", 0)
 		f.logAll(1, 0, 2, 3, 4, 5, 6)
 		put(1, "DI")
@@ -176,7 +183,7 @@ func log(f *fn) {
 func logistic(f *fn) {
 	f.load("to_base", "DI", "x_base", "SI", "to_len", "CX")
 	f.expSetup()
-	f.eachWoven([]string{"DI", "SI"}, 7, pick(f, 28, 14), func(get func(string, int), put func(int, string)) {
+	f.eachWoven([]string{"DI", "SI"}, 7, pick(f, 28, 14, 28), func(get func(string, int), put func(int, string)) {
 		get("SI", 0)
 		for i, name := range []string{"ref", "shift", "std", "rate"} {
 			f.bcast(f.arg(name), 1)
@@ -214,11 +221,11 @@ func weigh(f *fn) {
 
 func ratio(f *fn) {
 	f.load("num_base", "DI", "x_base", "SI", "t_base", "DX", "num_len", "CX")
-	f.bcast(f.arg("low"), 8)
+	f.bcast(f.arg("low"), f.shared(8))
 	f.each([]string{"DI", "SI", "DX"}, func(get func(string, int), put func(int, string)) {
 		get("SI", 0)
 		get("DX", 1)
-		f.op("VMAXPD", 1, 8, 1)
+		f.op("VMAXPD", 1, f.shared(8), 1)
 		f.div(0, 0, 1)
 		put(0, "DI")
 	})
@@ -226,11 +233,10 @@ func ratio(f *fn) {
 
 func lossKL(f *fn) {
 	f.load("x_base", "DI", "t_base", "SI", "r_base", "DX", "x_len", "CX")
-	low, acc := pick(f, 31, 8), pick(f, 30, 9)
+	low, acc := pick(f, 31, 8, 16), pick(f, 30, 9, 17)
 	f.bcast(f.arg("low"), low)
-	f.clear(acc)
-	if !f.wide {
-		f.clear(acc + 1)
+	for h := range f.h() {
+		f.clear(acc + h)
 	}
 	// x log(max(r,1e-300)) + (max(t,low)-x), or t where x is not above 0. Registers
 	// 0 to 6 and out.
@@ -260,14 +266,28 @@ func lossKL(f *fn) {
 		f.i("JMP", many)
 		f.at(few)
 	}
+	if f.neon {
+		many, few := f.label("many"), f.label("few")
+		f.at(many)
+		f.i("CMPQ", "CX", "$8")
+		f.i("JLT", few)
+		for _, h := range []int{0, 2} {
+			f.weave(2, 8, func(u int) { term(h+u, 7, func(reg string, to int) { f.get(mem(16*(h+u), reg), to) }) })
+		}
+		f.move(64, "DI", "SI", "DX")
+		f.i("SUBQ", "$8", "CX")
+		f.i("JMP", many)
+		f.at(few)
+	}
 	f.blocks([]string{"DI", "SI", "DX"}, func(h int, _ bool, get func(string, int), _ func(int, string)) {
-		term(h, pick(f, 7, 11), get)
+		term(h, pick(f, 7, 11, 7), get)
 	})
 	if f.wide {
 		f.i("VMOVAPD", f.v(acc), f.v(9))
+		acc = 9
 	}
-	f.reduce([]int{9, 10}, 0)
-	f.i("VMOVSD", x(9), f.arg("ret"))
+	f.reduce(f.block(acc), 0)
+	f.i("VMOVSD", x(acc), f.arg("ret"))
 }
 
 // choose0 sets dst to b where a > 0; t is scratch.
@@ -284,8 +304,8 @@ func (f *fn) choose0(dst, a, b, t int) {
 // step is that of Adam, with β1 = 0.9 and β2 = 0.999.
 func step(f *fn) {
 	f.load("x_base", "DI", "g_base", "SI", "mu_base", "DX", "nu_base", "BX", "x_len", "CX")
-	f.bcast(f.arg("rate"), 8)
-	f.bcast(f.arg("c2"), 9)
+	f.bcast(f.arg("rate"), f.shared(8))
+	f.bcast(f.arg("c2"), f.shared(9))
 	f.each([]string{"DI", "SI", "DX", "BX"}, func(get func(string, int), put func(int, string)) {
 		get("SI", 0)
 		get("DX", 1)
@@ -299,10 +319,10 @@ func step(f *fn) {
 		f.opm("VMULPD", 3, 0, f.c("rest2", 1-0.999))
 		f.add(2, 2, 3)
 		put(2, "BX")
-		f.div(2, 2, 9)
+		f.div(2, 2, f.shared(9))
 		f.i("VSQRTPD", f.v(2), f.v(2))
 		f.opm("VADDPD", 2, 2, f.c("eps", 1e-8))
-		f.mul(1, 8, 1)
+		f.mul(1, f.shared(8), 1)
 		f.div(1, 1, 2)
 		get("DI", 0)
 		f.sub(0, 0, 1)
@@ -313,30 +333,32 @@ func step(f *fn) {
 func extent(f *fn) {
 	f.load("to_base", "DI", "x_base", "SI", "x_len", "CX")
 	f.i("SHRQ", "$3", "CX")
+	lo := 2
+	hi := f.after(lo)
 	f.halves(func(h, off int) {
-		f.get(mem(off, "SI"), 2+h)
-		f.get(mem(off, "SI"), 4+h)
+		f.get(mem(off, "SI"), lo+h)
+		f.get(mem(off, "SI"), hi+h)
 	})
 	f.groups("CX", []int{1}, func(int) {
 		f.halves(func(h, off int) {
 			f.get(mem(off, "SI"), 0)
-			f.op("VMINPD", 2+h, 2+h, 0)
-			f.op("VMAXPD", 4+h, 4+h, 0)
+			f.op("VMINPD", lo+h, lo+h, 0)
+			f.op("VMAXPD", hi+h, hi+h, 0)
 		})
 		f.move(64, "SI")
 	})
-	f.reduceWith("VMINPD", "VMINSD", []int{2, 3}, 0)
-	f.reduceWith("VMAXPD", "VMAXSD", []int{4, 5}, 0)
-	f.i("VMOVSD", x(2), "(DI)")
-	f.i("VMOVSD", x(4), "8(DI)")
+	f.reduceWith("VMINPD", "VMINSD", f.block(lo), 0)
+	f.reduceWith("VMAXPD", "VMAXSD", f.block(hi), 0)
+	f.i("VMOVSD", x(lo), "(DI)")
+	f.i("VMOVSD", x(hi), "8(DI)")
 }
 
 func shift(f *fn) {
 	f.load("to_base", "DI", "x_base", "SI", "to_len", "CX")
-	f.bcast(f.arg("c"), 8)
+	f.bcast(f.arg("c"), f.shared(8))
 	f.each([]string{"DI", "SI"}, func(get func(string, int), put func(int, string)) {
 		get("SI", 0)
-		f.sub(0, 0, 8)
+		f.sub(0, 0, f.shared(8))
 		put(0, "DI")
 	})
 }
@@ -344,7 +366,7 @@ func shift(f *fn) {
 func slopes(f *fn) {
 	f.load("s_base", "DI", "x_base", "SI", "s_len", "CX")
 	f.bcast(f.arg("eps"), 8)
-	f.clear(9, 10)
+	f.clear(f.block(9)...)
 	f.blocks([]string{"DI", "SI"}, func(h int, _ bool, get func(string, int), put func(int, string)) {
 		get("SI", 0)
 		f.add(0, 0, 0)
@@ -353,14 +375,15 @@ func slopes(f *fn) {
 		f.magnitude(0, 0)
 		f.op("VMAXPD", 9+h, 9+h, 0)
 	})
-	f.reduceWith("VMAXPD", "VMAXSD", []int{9, 10}, 0)
+	f.reduceWith("VMAXPD", "VMAXSD", f.block(9), 0)
 	f.i("VMOVSD", x(9), f.arg("ret"))
 }
 
 func spread(f *fn) {
 	f.load("to_base", "DI", "x_base", "SI", "x_len", "CX")
 	f.bcast(f.arg("ref"), 8)
-	f.clear(9, 10, 11, 12)
+	second := f.after(9)
+	f.clear(append(f.block(9), f.block(second)...)...)
 	f.blocks([]string{"SI"}, func(h int, tail bool, get func(string, int), _ func(int, string)) {
 		get("SI", 0)
 		f.sub(1, 0, 8)
@@ -368,19 +391,19 @@ func spread(f *fn) {
 		f.magnitude(0, 0)
 		f.magnitude(1, 1)
 		f.op("VMAXPD", 9+h, 9+h, 1)
-		f.op("VMAXPD", 11+h, 11+h, 0)
+		f.op("VMAXPD", second+h, second+h, 0)
 	})
-	f.reduceWith("VMAXPD", "VMAXSD", []int{9, 10}, 0)
-	f.reduceWith("VMAXPD", "VMAXSD", []int{11, 12}, 0)
+	f.reduceWith("VMAXPD", "VMAXSD", f.block(9), 0)
+	f.reduceWith("VMAXPD", "VMAXSD", f.block(second), 0)
 	f.i("VMOVSD", x(9), "(DI)")
-	f.i("VMOVSD", x(11), "8(DI)")
+	f.i("VMOVSD", x(second), "8(DI)")
 }
 
 func deviation(f *fn) {
 	f.load("x_base", "SI", "x_len", "CX")
 	f.bcast(f.arg("ref"), 8)
 	f.bcast(f.arg("scale"), 7)
-	f.clear(9, 10)
+	f.clear(f.block(9)...)
 	f.blocks([]string{"SI"}, func(h int, tail bool, get func(string, int), _ func(int, string)) {
 		get("SI", 0)
 		f.sub(0, 0, 8)
@@ -388,7 +411,7 @@ func deviation(f *fn) {
 		f.hold(0, tail)
 		f.add(9+h, 9+h, 0)
 	})
-	f.reduce([]int{9, 10}, 0)
+	f.reduce(f.block(9), 0)
 	f.i("VMOVSD", x(9), f.arg("ret"))
 }
 
@@ -397,7 +420,7 @@ func squares(f *fn) {
 	f.bcast(f.arg("ref"), 8)
 	f.bcast(f.arg("scale"), 7)
 	f.bcast(f.arg("mean"), 6)
-	f.clear(9, 10)
+	f.clear(f.block(9)...)
 	f.blocks([]string{"SI"}, func(h int, tail bool, get func(string, int), _ func(int, string)) {
 		get("SI", 0)
 		f.sub(0, 0, 8)
@@ -407,7 +430,7 @@ func squares(f *fn) {
 		f.hold(0, tail)
 		f.add(9+h, 9+h, 0)
 	})
-	f.reduce([]int{9, 10}, 0)
+	f.reduce(f.block(9), 0)
 	f.i("VMOVSD", x(9), f.arg("ret"))
 }
 
@@ -416,7 +439,8 @@ func logisticBack(f *fn) {
 	for i, name := range []string{"ref", "shift", "std", "rate"} {
 		f.bcast(f.arg(name), 3+i)
 	}
-	f.clear(9, 10, 11, 12)
+	second := f.after(9)
+	f.clear(append(f.block(9), f.block(second)...)...)
 	f.blocks([]string{"DI", "DX", "SI"}, func(h int, tail bool, get func(string, int), put func(int, string)) {
 		get("DX", 0)
 		f.get(f.c("one", 1), 1)
@@ -433,29 +457,29 @@ func logisticBack(f *fn) {
 		f.div(1, 1, 5)
 		f.mul(0, 0, 1)
 		f.hold(0, tail)
-		f.add(11+h, 11+h, 0)
+		f.add(second+h, second+h, 0)
 	})
-	f.reduce([]int{9, 10}, 0)
-	f.reduce([]int{11, 12}, 0)
+	f.reduce(f.block(9), 0)
+	f.reduce(f.block(second), 0)
 	f.i("VMOVSD", x(9), "(BX)")
-	f.i("VMOVSD", x(11), "8(BX)")
+	f.i("VMOVSD", x(second), "8(BX)")
 }
 
 func scoreBack(f *fn) {
 	f.load("g_base", "DI", "x_base", "SI", "g_len", "CX")
 	for i, name := range []string{"ref", "shift", "std", "mean", "dot"} {
-		f.bcast(f.arg(name), 3+i)
+		f.bcast(f.arg(name), f.shared(3+i))
 	}
 	f.each([]string{"DI", "SI"}, func(get func(string, int), put func(int, string)) {
 		get("SI", 0)
-		f.sub(0, 0, 3)
-		f.sub(0, 0, 4)
-		f.div(0, 0, 5)
-		f.mul(0, 0, 7)
+		f.sub(0, 0, f.shared(3))
+		f.sub(0, 0, f.shared(4))
+		f.div(0, 0, f.shared(5))
+		f.mul(0, 0, f.shared(7))
 		get("DI", 1)
-		f.sub(1, 1, 6)
+		f.sub(1, 1, f.shared(6))
 		f.sub(1, 1, 0)
-		f.div(1, 1, 5)
+		f.div(1, 1, f.shared(5))
 		put(1, "DI")
 	})
 }

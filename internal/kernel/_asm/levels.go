@@ -74,7 +74,7 @@ func factor(f *fn) {
 		f.add(8+h, 8+h, 0)
 	})
 	f.at(whole)
-	f.reduce([]int{8, 9}, 1)
+	f.reduce(f.block(8), 1)
 	f.i("VMOVSD", "(R8)(DX*8)", x(1))
 	f.i("VMAXSD", x(8), x(1), x(8))
 	f.i("VMOVSD", x(8), "(BX)(DX*8)")
@@ -168,8 +168,9 @@ func solve(f *fn) {
 	})
 	f.i("JMP", next)
 
-	// Forward, a block of unknowns at a time in 10 (and 11). SI: row k, DX: k, R12: 8b.
+	// Forward, a block of unknowns at a time in registers b. SI: row k, DX: k, R12: 8b.
 	f.at(forward)
+	b := f.after(8)
 	f.i("MOVQ", "$0", "(BX)")
 	f.i("MOVQ", "DI", "SI")
 	f.i("XORQ", "DX", "DX")
@@ -184,23 +185,28 @@ func solve(f *fn) {
 	f.i("JGE", full)
 	f.below()
 	f.halves(func(h, off int) {
-		f.get(mem(off, "BX", "R12*8"), 10+h)
-		if f.wide {
+		f.get(mem(off, "BX", "R12*8"), b+h)
+		if f.neon {
+			f.getBelow(mem(off, "R8", "R12*8"), h, 0)
+			f.get(mem(off, "AX"), 1)
+			f.div(b+h, b+h, 0)
+			f.op("VANDPD", b+h, b+h, 1)
+		} else if f.wide {
 			f.i("VMOVUPD.Z", mem(off, "R8", "R12*8"), "K1", f.v(0))
-			f.i("VDIVPD.Z", f.v(0), f.v(10), "K1", f.v(10))
+			f.i("VDIVPD.Z", f.v(0), f.v(b), "K1", f.v(b))
 		} else {
 			f.get(mem(off, "AX"), 1)
 			f.i("VMASKMOVPD", mem(off, "R8", "R12*8"), f.v(1), f.v(0))
-			f.div(10+h, 10+h, 0)
-			f.op("VANDPD", 10+h, 10+h, 1)
+			f.div(b+h, b+h, 0)
+			f.op("VANDPD", b+h, b+h, 1)
 		}
 	})
 	f.i("JMP", divided)
 	f.at(full)
 	f.i("MOVQ", "$8", "CX")
 	f.halves(func(h, off int) {
-		f.get(mem(off, "BX", "R12*8"), 10+h)
-		f.opm("VDIVPD", 10+h, 10+h, mem(off, "R8", "R12*8"))
+		f.get(mem(off, "BX", "R12*8"), b+h)
+		f.opm("VDIVPD", b+h, b+h, mem(off, "R8", "R12*8"))
 	})
 	f.at(divided)
 	f.i("MOVQ", "CX", "R9") // rows of this block
@@ -224,29 +230,29 @@ func solve(f *fn) {
 	f.below()
 	f.halves(func(h, off int) {
 		if f.wide {
-			f.i("VMULPD.Z", mem(off, "SI", "R12*8"), f.v(10), "K1", f.v(0))
+			f.i("VMULPD.Z", mem(off, "SI", "R12*8"), f.v(b), "K1", f.v(0))
 		} else {
-			f.opm("VMULPD", 0, 10+h, mem(off, "SI", "R12*8"))
+			f.opm("VMULPD", 0, b+h, mem(off, "SI", "R12*8"))
 			f.opm("VANDPD", 0, 0, mem(off, "AX"))
 		}
 		f.add(8+h, 8+h, 0)
 	})
-	f.reduce([]int{8, 9}, 1)
+	f.reduce(f.block(8), 1)
 	f.i("VBROADCASTSD", x(8), f.v(8))
 	f.halves(func(h, off int) {
 		if f.wide {
-			f.i("VADDPD", f.v(8), f.v(10), "K2", f.v(10))
+			f.i("VADDPD", f.v(8), f.v(b), "K2", f.v(b))
 		} else {
-			f.add(0, 10+h, 8)
+			f.add(0, b+h, 8)
 			f.get(mem(off, "R13"), 1)
-			f.i("VBLENDVPD", f.v(1), f.v(0), f.v(10+h), f.v(10+h))
+			f.i("VBLENDVPD", f.v(1), f.v(0), f.v(b+h), f.v(b+h))
 		}
 	})
 	f.i("ADDQ", "R11", "SI")
 	f.i("INCQ", "CX")
 	f.i("CMPQ", "CX", "R9")
 	f.i("JLT", row)
-	f.halves(func(h, off int) { f.put(10+h, mem(off, "BX", "R12*8")) })
+	f.halves(func(h, off int) { f.put(b+h, mem(off, "BX", "R12*8")) })
 	f.i("ADDQ", "$8", "R12")
 	f.i("JMP", block)
 	f.at(done)

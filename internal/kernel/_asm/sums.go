@@ -28,6 +28,14 @@ func (f *fn) loop(count string, text func()) {
 	f.i("JNE", l)
 }
 
+// pick2 returns a where c holds, else b.
+func pick2[T any](c bool, a, b T) T {
+	if c {
+		return a
+	}
+	return b
+}
+
 func imm(n int) string { return fmt.Sprintf("$%d", n) }
 
 // step moves registers on by n bytes.
@@ -37,10 +45,14 @@ func (f *fn) move(n int, regs ...string) {
 	}
 }
 
-// pick returns a when wide, else b.
-func pick[T any](f *fn, a, b T) T {
-	if f.wide {
+// pick returns a for AVX-512, b for AVX2, and for NEON b too or, where it is not
+// the same, c.
+func pick[T any](f *fn, a, b T, c ...T) T {
+	switch {
+	case f.wide:
 		return a
+	case f.neon && len(c) > 0:
+		return c[0]
 	}
 	return b
 }
@@ -76,10 +88,10 @@ func build(f *fn) {
 		f.i("MOVQ", "R12", "R10")
 		f.i("LEAQ", mem(off, "DI"), "R11")
 		const own = 7
-		shift, top := pick(f, 27, 15), pick(f, 26, 14)
+		shift, top := pick(f, 27, 15, 27), pick(f, 26, 14, 26)
 		f.i("VMOVAPD", f.v(7), f.v(shift))
 		f.i("VMOVAPD", f.v(8), f.v(top))
-		f.groups("R10", pick(f, []int{3, 1}, []int{2, 1}), func(n int) {
+		f.groups("R10", pick(f, []int{3, 1}, []int{2, 1}, []int{3, 1}), func(n int) {
 			f.weave(n, own, func(u int) {
 				f.bcast(mem(8*u, "R9"), 1)
 				f.mul(1, shift, 1)
@@ -117,13 +129,13 @@ func buildPower(f *fn) {
 			f.mul(0, 0, 1)
 			f.exp(1, 0, 2, 3, 4, 5, 6)
 		})
-		if h < f.h()-1 { // kept from the other half, which uses all registers but two
-			f.i("VMOVAPD", f.v(1), f.v(14))
-			f.i("VMOVAPD", f.v(8), f.v(15))
+		if h < f.h()-1 { // kept from the next, which uses the first 14 registers
+			f.i("VMOVAPD", f.v(1), f.v(14+2*h))
+			f.i("VMOVAPD", f.v(8), f.v(15+2*h))
 		}
 	})
-	p := func(h int) int { return pick(f, 1, []int{14, 1}[h]) }
-	r := func(h int) int { return pick(f, 8, []int{15, 8}[h]) }
+	p := func(h int) int { return pick2(h < f.h()-1, 14+2*h, 1) }
+	r := func(h int) int { return pick2(h < f.h()-1, 15+2*h, 8) }
 	f.i("MOVQ", "BX", "R10")
 	f.loop("R10", func() {
 		f.halves(func(h, off int) {
@@ -220,7 +232,7 @@ func moments(f *fn) {
 		})
 		for g := range n {
 			for o := range 2 {
-				f.scalar(acc(g, o, 0), acc(g, o, f.h()-1), mem(16*g+8*o, "DI"))
+				f.scalar(acc(g, o, 0), mem(16*g+8*o, "DI"))
 			}
 		}
 		f.move(64*n, "SI")
@@ -229,14 +241,14 @@ func moments(f *fn) {
 	f.i("MOVQ", "$0", "-8(DI)") // the last neighbour was the last level itself
 }
 
-// scalar reduces the block in registers a and b (wide: a) to the number at m; 0 and
-// 1 are scratch.
-func (f *fn) scalar(a, b int, m string) {
+// scalar reduces the block in registers a and on to the number at m; 0 and 1 are
+// scratch.
+func (f *fn) scalar(a int, m string) {
 	if f.wide && a > 15 {
 		f.i("VMOVAPD", f.v(a), f.v(0))
 		a = 0
 	}
-	f.reduce([]int{a, b}, 1)
+	f.reduce(f.block(a), 1)
 	f.i("VMOVSD", x(a), m)
 }
 
@@ -278,7 +290,7 @@ func gram(f *fn) {
 			f.move(64, "DX")
 		})
 		for g := range n {
-			f.scalar(acc(g, 0), acc(g, f.h()-1), mem(8*g, "R10"))
+			f.scalar(acc(g, 0), mem(8*g, "R10"))
 		}
 		f.move(64*n, "R9")
 		f.move(8*n, "R10")
@@ -295,10 +307,11 @@ func hankel(f *fn) {
 	f.i("MOVQ", "CX", "R11")
 	f.i("SHLQ", "$3", "R11") // bytes of a row
 	f.i("SHRQ", "$3", "CX")
+	sums := f.after(4)
 	f.groups("CX", []int{1}, func(int) {
 		f.halves(func(h, off int) {
 			f.get(mem(off, "R8"), 4+h)
-			f.clear(6 + h)
+			f.clear(sums + h)
 		})
 		f.i("MOVQ", "DI", "R10")
 		f.i("MOVQ", "SI", "R12")
@@ -313,13 +326,13 @@ func hankel(f *fn) {
 				f.mul(0, 0, 1)
 				f.flush(0, 1, 2)
 				f.put(0, mem(off, "R10"))
-				f.add(6+h, 6+h, 0)
+				f.add(sums+h, sums+h, 0)
 			})
 			f.move(8, "AX", "R13")
 			f.i("ADDQ", "R11", "R12")
 			f.i("ADDQ", "R11", "R10")
 		})
-		f.halves(func(h, off int) { f.put(6+h, mem(off, "R9")) })
+		f.halves(func(h, off int) { f.put(sums+h, mem(off, "R9")) })
 		f.move(64, "DI", "SI", "DX", "R8", "R9")
 	})
 }
@@ -329,10 +342,11 @@ func differences(f *fn) {
 	f.i("MOVQ", "CX", "R11")
 	f.i("SHLQ", "$3", "R11") // bytes of a row
 	f.i("SHRQ", "$3", "CX")
+	sums := f.after(4)
 	f.groups("CX", []int{1}, func(int) {
 		f.halves(func(h, off int) {
 			f.get(mem(off, "R8"), 4+h)
-			f.clear(6 + h)
+			f.clear(sums + h)
 		})
 		f.i("MOVQ", "DI", "R10")
 		f.load("v_base", "AX", "m", "BX")
@@ -341,12 +355,12 @@ func differences(f *fn) {
 			f.halves(func(h, off int) {
 				f.sub(0, 4+h, 3)
 				f.opm("VMULPD", 0, 0, mem(off, "R10"))
-				f.add(6+h, 6+h, 0)
+				f.add(sums+h, sums+h, 0)
 			})
 			f.move(8, "AX")
 			f.i("ADDQ", "R11", "R10")
 		})
-		f.halves(func(h, off int) { f.put(6+h, mem(off, "R9")) })
+		f.halves(func(h, off int) { f.put(sums+h, mem(off, "R9")) })
 		f.move(64, "DI", "R8", "R9")
 	})
 }
@@ -382,7 +396,7 @@ func colSums(f *fn) {
 			f.move(64, "R9")
 		})
 		for g := range n {
-			f.scalar(acc(g, 0), acc(g, f.h()-1), mem(8*g, "DI"))
+			f.scalar(acc(g, 0), mem(8*g, "DI"))
 		}
 		f.move(64*n, "SI")
 		f.move(8*n, "DI")
@@ -449,12 +463,14 @@ func covariance(f *fn) {
 	f.i("SHLQ", "$6", "R14") // a block of e
 	const (
 		p, du, dy, t, best               = 0, 1, 2, 3, 4
-		vt, lt0, yt, zl, al, mu, my, muy = 8, 9, 10, 11, 12, 13, 14, 15
+		vt, lt0, yt, zl, al, mu, my, muy = 5, 6, 7, 8, 9, 10, 11, 12
+		own                              = 13
 	)
-	// Wide, two blocks go side by side, in registers 0 to 15 and 16 to 31; narrow,
-	// one half of a block after the other.
+	// Several registers of samples go side by side: wide two blocks, narrow one half of
+	// a block after the other, two of the four registers of NEON.
 	part := func(n, off int) {
-		r := func(u, k int) int { return 16*u + k }
+		r := func(u, k int) int { return own*u + k }
+		at := func(u int, base string) string { return mem(off+pick(f, 64, 0, 16)*u, base) }
 		each := func(text func(u int)) {
 			f.i("LEAQ", mem(off, "SI"), "AX")
 			f.i("XORQ", "BX", "BX")
@@ -462,7 +478,7 @@ func covariance(f *fn) {
 			f.at(l)
 			for u := range n {
 				f.bcast("(DX)(BX*8)", r(u, p))
-				f.opm("VMULPD", r(u, p), r(u, p), mem(0, "AX", []string{"R14*1"}[:u]...))
+				f.opm("VMULPD", r(u, p), r(u, p), pick(f, mem(0, "AX", []string{"R14*1"}[:min(u, 1)]...), "(AX)", mem(16*u, "AX")))
 				text(u)
 			}
 			f.move(64, "AX")
@@ -485,16 +501,16 @@ func covariance(f *fn) {
 				f.i("VBROADCASTSD", "(R11)(BX*8)", "K1", f.v(r(u, yt)))
 				return
 			}
-			f.i("VCMPPD", gt, f.v(best), f.v(p), f.v(t))
-			f.op("VMAXPD", best, best, p)
+			f.i("VCMPPD", gt, f.v(r(u, best)), f.v(r(u, p)), f.v(r(u, t)))
+			f.op("VMAXPD", r(u, best), r(u, best), r(u, p))
 			for i, base := range []string{"R9", "R10", "R11"} {
-				f.bcast("("+base+")(BX*8)", du)
-				f.i("VBLENDVPD", f.v(t), f.v(du), f.v(vt+i), f.v(vt+i))
+				f.bcast("("+base+")(BX*8)", r(u, du))
+				f.i("VBLENDVPD", f.v(r(u, t)), f.v(r(u, du)), f.v(r(u, vt+i)), f.v(r(u, vt+i)))
 			}
 		})
 		for u := range n {
-			f.get(mem(off+64*u, "R12"), r(u, zl))
-			f.get(mem(off+64*u, "R13"), r(u, al))
+			f.get(at(u, "R12"), r(u, zl))
+			f.get(at(u, "R13"), r(u, al))
 			f.clear(r(u, mu), r(u, my), r(u, muy))
 		}
 		each(func(u int) {
@@ -517,21 +533,21 @@ func covariance(f *fn) {
 		})
 		for u := range n {
 			mu, my, muy, z := r(u, mu), r(u, my), r(u, muy), r(u, p)
-			f.get(mem(off+64*u, "R8"), z)
+			f.get(at(u, "R8"), z)
 			f.div(muy, muy, z)
 			f.div(mu, mu, z)
 			f.div(my, my, z)
 			f.mul(mu, mu, my)
 			f.sub(muy, muy, mu)
-			f.put(muy, mem(off+64*u, "DI"))
+			f.put(muy, at(u, "DI"))
 		}
 	}
 	f.groups("CX", pick(f, []int{2, 1}, []int{1}), func(n int) {
 		if f.wide {
 			part(n, 0)
 		} else {
-			part(1, 0)
-			part(1, 32)
+			part(pick(f, 0, 1, 2), 0)
+			part(pick(f, 0, 1, 2), 32)
 		}
 		for range n {
 			f.i("ADDQ", "R14", "SI")
@@ -545,10 +561,11 @@ func entropic(f *fn) {
 	f.load("e_base", "SI", "w_base", "DX", "v_base", "R9", "lam_base", "R10", "y_base", "R11", "h_base", "R8")
 	f.i("XORQ", "CX", "CX")
 	const (
-		p, du, dt, t, thr, ht, sums      = 0, 1, 2, 3, 4, 5, 6
+		p, du, dt, t, thr, ht            = 0, 1, 2, 3, 4, 5
 		vt, lt0, yt, zl, al, mu, ml, mul = 8, 9, 10, 11, 12, 13, 14, 15
 	)
-	f.clear(sums, sums+1)
+	sums := pick(f, 6, 6, 16)
+	f.clear(f.block(sums)...)
 	next, done := f.label("next"), f.label("done")
 	f.at(next)
 	f.i("LEAQ", "7(CX)", "AX")
@@ -637,7 +654,7 @@ func entropic(f *fn) {
 	f.i("ADDQ", "$8", "CX")
 	f.i("JMP", next)
 	f.at(done)
-	f.reduce([]int{sums, sums + 1}, 0)
+	f.reduce(f.block(sums), 0)
 	f.i("VMOVSD", x(sums), f.arg("ret"))
 }
 
@@ -712,7 +729,7 @@ func dots(f *fn) {
 			f.move(64, "R8", "R9", "R10")
 		})
 		for g := range n {
-			f.scalar(acc(g, 0), acc(g, f.h()-1), mem(8*g, "DI"))
+			f.scalar(acc(g, 0), mem(8*g, "DI"))
 		}
 		f.move(8*n, "DI")
 		for range n {
@@ -724,12 +741,12 @@ func dots(f *fn) {
 func sum(f *fn) {
 	f.load("r_base", "SI", "r_len", "CX")
 	f.i("SHRQ", "$3", "CX")
-	f.clear(2, 3)
+	f.clear(f.block(2)...)
 	f.groups("CX", []int{1}, func(int) {
 		f.halves(func(h, off int) { f.opm("VADDPD", 2+h, 2+h, mem(off, "SI")) })
 		f.move(64, "SI")
 	})
-	f.reduce([]int{2, 3}, 1)
+	f.reduce(f.block(2), 1)
 	f.i("VMOVSD", x(2), f.arg("ret"))
 }
 
