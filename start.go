@@ -296,7 +296,7 @@ func (f *qmfFit) shareLevels(v *visitor, i int) {
 		if v.observed != nil && !v.observed[j] {
 			continue
 		}
-		at := min(max(s, 0), 1) * float64(f.m-1)
+		at := float64(min(max(s, 0), 1) * float64(f.m-1))
 		l := min(int(at), f.m-2)
 		part := at - float64(l)
 		share[l] += (1 - part) * 0.5 / seen
