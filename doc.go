@@ -118,9 +118,9 @@
 //	internal/elem       exp, log, normal quantile internal/adam, pool, random
 //	internal/cpu        which assembly may run
 //
-// On amd64 the loops of internal/kernel, laplacian and adam run in assembly for
-// AVX-512 or AVX2, with the bits of the loops in Go. A build with -tags purego
-// leaves it out.
+// The loops of internal/kernel, laplacian and adam run in assembly, on amd64 for
+// AVX-512 or AVX2 and on arm64 for NEON, with the bits of the loops in Go. A build
+// with -tags purego leaves it out.
 //
 // A build with -tags invariants checks plan, marginals and order after every
 // solve (invariants.go).
