@@ -310,16 +310,15 @@ block5:
 	FMOVQ (R15), F12
 	VEOR V0.B16, V0.B16, V0.B16
 	CMP $1, R2
-	BLT have11
+	BLT have10
 	BEQ one9
-two10:
 	ADD R10<<3, R6, R16
 	FMOVQ (R16), F0
-	B have11
+	B have10
 one9:
 	ADD R10<<3, R6, R17
 	FMOVD (R17), F0
-have11:
+have10:
 	FMOVQ (R0), F1
 	WORD $0x6e60fd8c // FDIV V12.2D, V12.2D, V0.2D
 	VAND V1.B16, V12.B16, V12.B16
@@ -327,16 +326,15 @@ have11:
 	FMOVQ 16(R13), F13
 	VEOR V0.B16, V0.B16, V0.B16
 	CMP $3, R2
-	BLT have14
-	BEQ one12
-two13:
+	BLT have12
+	BEQ one11
 	ADD R10<<3, R6, R15
 	FMOVQ 16(R15), F0
-	B have14
-one12:
+	B have12
+one11:
 	ADD R10<<3, R6, R16
 	FMOVD 16(R16), F0
-have14:
+have12:
 	FMOVQ 16(R0), F1
 	WORD $0x6e60fdad // FDIV V13.2D, V13.2D, V0.2D
 	VAND V1.B16, V13.B16, V13.B16
@@ -344,16 +342,15 @@ have14:
 	FMOVQ 32(R17), F14
 	VEOR V0.B16, V0.B16, V0.B16
 	CMP $5, R2
-	BLT have17
-	BEQ one15
-two16:
+	BLT have14
+	BEQ one13
 	ADD R10<<3, R6, R13
 	FMOVQ 32(R13), F0
-	B have17
-one15:
+	B have14
+one13:
 	ADD R10<<3, R6, R15
 	FMOVD 32(R15), F0
-have17:
+have14:
 	FMOVQ 32(R0), F1
 	WORD $0x6e60fdce // FDIV V14.2D, V14.2D, V0.2D
 	VAND V1.B16, V14.B16, V14.B16
@@ -361,16 +358,15 @@ have17:
 	FMOVQ 48(R16), F15
 	VEOR V0.B16, V0.B16, V0.B16
 	CMP $7, R2
-	BLT have20
-	BEQ one18
-two19:
+	BLT have16
+	BEQ one15
 	ADD R10<<3, R6, R17
 	FMOVQ 48(R17), F0
-	B have20
-one18:
+	B have16
+one15:
 	ADD R10<<3, R6, R13
 	FMOVD 48(R13), F0
-have20:
+have16:
 	FMOVQ 48(R0), F1
 	WORD $0x6e60fdef // FDIV V15.2D, V15.2D, V0.2D
 	VAND V1.B16, V15.B16, V15.B16
@@ -394,15 +390,15 @@ full7:
 divided8:
 	MOVD R2, R7
 	MOVD ZR, R2
-row21:
+row17:
 	VEOR V8.B16, V8.B16, V8.B16
 	VEOR V9.B16, V9.B16, V9.B16
 	VEOR V10.B16, V10.B16, V10.B16
 	VEOR V11.B16, V11.B16, V11.B16
 	MOVD ZR, R8
-before22:
+before18:
 	CMP R10, R8
-	BGE own23
+	BGE own19
 	ADD R8<<3, R1, R17
 	FMOVQ (R17), F0
 	ADD R8<<3, R4, R13
@@ -422,8 +418,8 @@ before22:
 	WORD $0x6e7cdc00 // FMUL V0.2D, V0.2D, V28.2D
 	WORD $0x4e60d56b // FADD V11.2D, V11.2D, V0.2D
 	ADD $8, R8, R8
-	B before22
-own23:
+	B before18
+own19:
 	NEG R2, R2
 	MOVD $window<>(SB), R0
 	ADD R2<<3, R0, R0
@@ -473,7 +469,7 @@ own23:
 	ADD R9, R4, R4
 	ADD $1, R2, R2
 	CMP R7, R2
-	BLT row21
+	BLT row17
 	ADD R10<<3, R1, R16
 	FMOVQ F12, (R16)
 	FMOVQ F13, 16(R16)

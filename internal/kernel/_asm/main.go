@@ -532,7 +532,8 @@ var single = []uint64{0, 0, 0, 0, 0, 0, 0, 0, ^uint64(0), 0, 0, 0, 0, 0, 0, 0}
 // body is written for full registers, and once more for the tail, with get and put
 // that take it into account. Mask registers: K7, or vector register 15. Where own is
 // not 0, body uses only registers below it, and as many instances as there is room
-// for below limit are woven.
+// for below limit are woven. NEON weaves four of each; there, body uses registers
+// below 4 and those that [fn.shared] names.
 func (f *fn) each(regs []string, body func(get func(reg string, to int), put func(from int, reg string))) {
 	f.eachWoven(regs, pick(f, 0, 0, 4), 16, body)
 }

@@ -1,19 +1,19 @@
 package main
 
-// The same texts for arm64. A kernel is written in the instructions of amd64, and
-// what it writes for AVX2 stands here, one by one, for instructions of NEON on
-// registers of two lanes: four registers are a block. Registers V0 to V27 are the
-// kernel's; V28 holds an operand of memory, V29 a constant, V30 and V31 are scratch.
-// No operand of another instruction is in memory, no address has both an index and
-// an offset, and there are no masked loads: the last number of an odd count is
-// loaded into a register whose other lane is 0.
+// The same texts for arm64. A kernel is written in instructions of amd64, and what it
+// writes for AVX2 is turned here, one by one, into instructions of NEON on registers
+// of two lanes: four registers are a block. V0 to V27 are the kernel's; V28 holds an
+// operand of memory, V29 a constant, V30 and V31 are scratch. On arm64 arithmetic has
+// no operands in memory, an address has not both an index and an offset, and there
+// are no masked loads: the last number of an odd count goes into the low lane, the
+// other being 0.
 //
-// FMUL and FADD stay apart (FMLA would keep bits that the loops in Go round away).
-// FMAX and FMIN return the larger and the smaller of two numbers as the loops do,
-// +0 above -0, and NaN for NaN. The assembler of Go has no vectors of doubles: what
-// it lacks is written as a word, with its name beside it.
+// FMUL and FADD stay apart: FMLA would keep bits that the loops in Go round away.
+// FMAX and FMIN are max and min of Go, NaN for NaN; a 0 found by [extent] may have the
+// other sign than that of its loop, as on amd64. The assembler of Go lacks arithmetic
+// on vectors of doubles: such an instruction is a word with its name beside it.
 //
-// All kernels have this form.
+// Every kernel of the list has this form; none is left to the loop in Go.
 
 import (
 	"fmt"
@@ -22,13 +22,14 @@ import (
 	"strings"
 )
 
-// general is the register of arm64 for one of amd64. R16 to R20 are scratch (the
-// first four for addresses); R14 has the base of the constants.
+// general is the register of arm64 for one of amd64. R14 has the base of the
+// constants, R19 and R20 are scratch.
 var general = map[string]string{
 	"AX": "R0", "BX": "R1", "CX": "R2", "DX": "R3", "SI": "R4", "DI": "R5", "R8": "R6", "R9": "R7",
 	"R10": "R8", "R11": "R9", "R12": "R10", "R13": "R11", "R14": "R12",
 }
 
+// addresses are the registers for sums of a base, an index and an offset.
 var addresses = []string{"R13", "R15", "R16", "R17"}
 
 const (
@@ -222,7 +223,7 @@ var branches = map[string]string{"JMP": "B", "JEQ": "BEQ", "JNE": "BNE", "JLT": 
 func (f *fn) translate(op string, a []string) *translation {
 	t := &translation{}
 	argument := func(s string) bool { return strings.HasSuffix(s, "(FP)") }
-	// A number of arithmetic on general registers: flags are set where a jump may ask.
+	// Arithmetic on general registers; it sets flags where a jump may follow.
 	count := func(name, by string, to string) {
 		t.add("%s %s, %s, %s", name, by, general[to], general[to])
 		f.written(general[to])
@@ -473,18 +474,18 @@ func (f *fn) fold(op, pair string, r int) {
 	f.emit(t)
 }
 
-// first moves the low lane of a register from and to memory; loaded, the other is 0.
+// getFirst and putFirst move the low lane of a register from and to memory; loaded,
+// the other is 0.
 func (f *fn) getFirst(m string, r int) { f.i("VMOVSD", m, f.v(r)) }
 func (f *fn) putFirst(r int, m string) { f.i("VMOVSD", f.v(r), m) }
 
 // getBelow loads the lanes below CX of the register h of a block, the rest 0.
 func (f *fn) getBelow(m string, h, r int) {
-	one, two, done := f.label("one"), f.label("two"), f.label("have")
+	one, done := f.label("one"), f.label("have")
 	f.clear(r)
 	f.i("CMPQ", "CX", imm(2*h+1))
 	f.i("JLT", done)
 	f.i("JEQ", one)
-	f.at(two)
 	f.get(m, r)
 	f.i("JMP", done)
 	f.at(one)

@@ -28,14 +28,6 @@ func (f *fn) loop(count string, text func()) {
 	f.i("JNE", l)
 }
 
-// pick2 returns a where c holds, else b.
-func pick2[T any](c bool, a, b T) T {
-	if c {
-		return a
-	}
-	return b
-}
-
 func imm(n int) string { return fmt.Sprintf("$%d", n) }
 
 // step moves registers on by n bytes.
@@ -134,13 +126,13 @@ func buildPower(f *fn) {
 			f.i("VMOVAPD", f.v(8), f.v(15+2*h))
 		}
 	})
-	p := func(h int) int { return pick2(h < f.h()-1, 14+2*h, 1) }
-	r := func(h int) int { return pick2(h < f.h()-1, 15+2*h, 8) }
+	p, r := []int{14, 16, 18, 20}, []int{15, 17, 19, 21}
+	p[f.h()-1], r[f.h()-1] = 1, 8
 	f.i("MOVQ", "BX", "R10")
 	f.loop("R10", func() {
 		f.halves(func(h, off int) {
-			f.put(p(h), mem(off, "DI"))
-			f.mul(p(h), p(h), r(h))
+			f.put(p[h], mem(off, "DI"))
+			f.mul(p[h], p[h], r[h])
 		})
 		f.move(64, "DI")
 	})
@@ -462,23 +454,34 @@ func covariance(f *fn) {
 	f.i("SHRQ", "$3", "CX")
 	f.i("SHLQ", "$6", "R14") // a block of e
 	const (
-		p, du, dy, t, best               = 0, 1, 2, 3, 4
-		vt, lt0, yt, zl, al, mu, my, muy = 5, 6, 7, 8, 9, 10, 11, 12
-		own                              = 13
+		p, du, t, best                   = 0, 1, 2, 3
+		dy                               = best
+		vt, lt0, yt, zl, al, mu, my, muy = 4, 5, 6, 7, 8, 9, 10, 11
+		own                              = 12
 	)
 	// Several registers of samples go side by side: wide two blocks, narrow one half of
 	// a block after the other, two of the four registers of NEON.
 	part := func(n, off int) {
 		r := func(u, k int) int { return own*u + k }
 		at := func(u int, base string) string { return mem(off+pick(f, 64, 0, 16)*u, base) }
+		// number is a register with that of the level in a list: to or, as NEON has no
+		// operands of memory, one for all.
+		number := func(u int, base string, to int) int {
+			if f.neon {
+				to = map[string]int{"DX": 24, "R9": 25, "R10": 26, "R11": 27}[base]
+			}
+			if !f.neon || u == 0 {
+				f.bcast("("+base+")(BX*8)", to)
+			}
+			return to
+		}
 		each := func(text func(u int)) {
 			f.i("LEAQ", mem(off, "SI"), "AX")
 			f.i("XORQ", "BX", "BX")
 			l := f.label("level")
 			f.at(l)
 			for u := range n {
-				f.bcast("(DX)(BX*8)", r(u, p))
-				f.opm("VMULPD", r(u, p), r(u, p), pick(f, mem(0, "AX", []string{"R14*1"}[:min(u, 1)]...), "(AX)", mem(16*u, "AX")))
+				f.opm("VMULPD", r(u, p), number(u, "DX", r(u, p)), pick(f, mem(0, "AX", []string{"R14*1"}[:min(u, 1)]...), "(AX)", mem(16*u, "AX")))
 				text(u)
 			}
 			f.move(64, "AX")
@@ -504,8 +507,7 @@ func covariance(f *fn) {
 			f.i("VCMPPD", gt, f.v(r(u, best)), f.v(r(u, p)), f.v(r(u, t)))
 			f.op("VMAXPD", r(u, best), r(u, best), r(u, p))
 			for i, base := range []string{"R9", "R10", "R11"} {
-				f.bcast("("+base+")(BX*8)", r(u, du))
-				f.i("VBLENDVPD", f.v(r(u, t)), f.v(r(u, du)), f.v(r(u, vt+i)), f.v(r(u, vt+i)))
+				f.i("VBLENDVPD", f.v(r(u, t)), f.v(number(u, base, r(u, du))), f.v(r(u, vt+i)), f.v(r(u, vt+i)))
 			}
 		})
 		for u := range n {
@@ -515,15 +517,12 @@ func covariance(f *fn) {
 		}
 		each(func(u int) {
 			p, du, dy, t := r(u, p), r(u, du), r(u, dy), r(u, t)
-			f.bcast("(R9)(BX*8)", du)
-			f.sub(du, du, r(u, vt))
+			f.sub(du, number(u, "R9", du), r(u, vt))
 			f.mul(du, r(u, zl), du)
-			f.bcast("(R10)(BX*8)", t)
-			f.sub(t, t, r(u, lt0))
+			f.sub(t, number(u, "R10", t), r(u, lt0))
 			f.mul(t, r(u, al), t)
 			f.sub(du, du, t)
-			f.bcast("(R11)(BX*8)", dy)
-			f.sub(dy, dy, r(u, yt))
+			f.sub(dy, number(u, "R11", dy), r(u, yt))
 			f.mul(du, p, du)
 			f.add(r(u, mu), r(u, mu), du)
 			f.mul(p, p, dy)
