@@ -65,9 +65,10 @@ func WithProjection(p Projection) FitOption {
 // FitQMFQ fits x, d features × n samples, finite and non-negative, by
 // T(Π_k(T'(X))) of rank k >= 1, two increasing maps a feature.
 //
-// Defaults: KL, ε 0.01, 16 levels, 100 epochs, Adam at 0.1 falling to 0 by
-// cosine, free ends. The start is a QMF of 100 epochs, whose factors every
-// epoch's projection starts from and whose maps T starts from; T' is fitted to
+// Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 100 epochs, Adam at 0.1
+// falling to 0 by cosine, free ends. The start is a QMF of 100 epochs without
+// shrinkage, from the start that the data choose, whose factors every epoch's
+// projection starts from and whose maps T starts from; T' is fitted to
 // them. Under StartUniform it is the paper's: factors exp of uniform numbers on
 // [-1/2,1/2], equal quantile steps, 100 updates. All rows are one step. Errors
 // are those of [FitQMF]; a truncated SVD with two equal singular values k and
