@@ -507,7 +507,7 @@ func (p *unrolled) forwardKL(worker, chunk int) {
 		if p.sweep.move {
 			old := p.at(p.sweep.t - 1).u[i*k : (i+1)*k]
 			kernel.Combine(ws.w, old, s.v)
-			overProduct(ws.r, y, ws.w)
+			kernel.Ratio(ws.r, y, ws.w, tinyDenominator)
 			kernel.Dots(ws.g, s.v, ws.r)
 			for c := range u {
 				u[c] = old[c] * (ws.g[c] / max(s.sumV[c], tinyDenominator))
@@ -515,7 +515,7 @@ func (p *unrolled) forwardKL(worker, chunk int) {
 		}
 		if p.sweep.share {
 			kernel.Combine(ws.w, u, s.v)
-			overProduct(ws.r, y, ws.w)
+			kernel.Ratio(ws.r, y, ws.w, tinyDenominator)
 			kernel.Accumulate(part.acc, u, ws.r)
 			add(part.small, u)
 		}
@@ -540,7 +540,7 @@ func (p *unrolled) backwardKL(worker, chunk int) {
 		} else {
 			kernel.Combine(ws.w, u, s.v)
 			kernel.Combine(ws.r, u, p.num)
-			throughRatios(ws.w, ws.r, ybar, y)
+			kernel.RatioBack(ws.w, ws.r, ybar, y, tinyDenominator)
 			if t == 0 { // the start is a constant
 				continue
 			}
@@ -562,36 +562,11 @@ func (p *unrolled) backwardKL(worker, chunk int) {
 		}
 		kernel.Combine(ws.w, old, s.v)
 		kernel.Combine(ws.r, ws.g, s.v)
-		throughRatios(ws.w, ws.r, ybar, y)
+		kernel.RatioBack(ws.w, ws.r, ybar, y, tinyDenominator)
 		kernel.Accumulate(part.acc, ws.g, ws.r)
 		kernel.Accumulate(part.acc, old, ws.w)
 		kernel.Dots(ws.p, s.v, ws.w)
 		add(ubar, ws.p)
-	}
-}
-
-// overProduct fills r = y/w.
-func overProduct(r, y, w []float64) {
-	y, w = y[:len(r)], w[:len(r)]
-	for j := range r {
-		r[j] = y[j] / max(w[j], tinyDenominator)
-	}
-}
-
-// throughRatios takes R̄ through R = Y/W: from W in w and R̄ in r it adds R̄/W to
-// ybar and leaves W̄ = -R̄∘R/W in w and R in r.
-func throughRatios(w, r, ybar, y []float64) {
-	r, ybar, y = r[:len(w)], ybar[:len(w)], y[:len(w)]
-	for j, v := range w {
-		inverse := 1 / max(v, tinyDenominator)
-		over := float64(r[j] * inverse)
-		ratio := float64(y[j] * inverse)
-		ybar[j] += over
-		r[j] = ratio
-		w[j] = 0
-		if v > tinyDenominator {
-			w[j] = -float64(over * ratio)
-		}
 	}
 }
 
@@ -683,7 +658,7 @@ func (p *unrolled) sees(ws *unrolledWork, i int) {
 // shares fills ws.r and ws.s with Ω∘R and Ω∘S of the row y and of W in ws.w.
 func (p *unrolled) shares(ws *unrolledWork, y []float64) {
 	if !p.frobenius {
-		overProduct(ws.r, y, ws.w)
+		kernel.Ratio(ws.r, y, ws.w, tinyDenominator)
 		copy(ws.s, ws.o)
 		return
 	}

@@ -50,6 +50,21 @@ func ratio_g(num, x, t []float64, low float64) {
 	}
 }
 
+func ratioBack_g(w, r, ybar, y []float64, low float64) {
+	r, ybar, y = r[:len(w)], ybar[:len(w)], y[:len(w)]
+	for i, v := range w {
+		inverse := 1 / max(v, low)
+		over := float64(r[i] * inverse)
+		ratio := float64(y[i] * inverse)
+		ybar[i] += over
+		r[i] = ratio
+		w[i] = 0
+		if v > low {
+			w[i] = -float64(over * ratio)
+		}
+	}
+}
+
 func lossKL_g(x, t, r []float64, low float64) float64 {
 	t, r = t[:len(x)], r[:len(x)]
 	var s [Lanes]float64

@@ -221,6 +221,12 @@ func Weigh(to, a, z []float64) { weigh(to, a[:len(to)], z[:len(to)]) }
 // Ratio fills num_i = x_i / max(t_i, low).
 func Ratio(num, x, t []float64, low float64) { ratio(num, x[:len(num)], t[:len(num)], low) }
 
+// RatioBack takes the gradient r at R = y/max(w, low) back: it adds the gradient at y
+// to ybar, and leaves R in r and the gradient at w, -r R/w and 0 up to low, in w.
+func RatioBack(w, r, ybar, y []float64, low float64) {
+	ratioBack(w, r[:len(w)], ybar[:len(w)], y[:len(w)], low)
+}
+
 // LossKL returns Σ_i x_i log r_i + max(t_i, low) - x_i, where x_i = 0: t_i, for
 // finite x, t >= 0 and r = x/max(t, low) as [Ratio] left it.
 func LossKL(x, t, r []float64, low float64) float64 {

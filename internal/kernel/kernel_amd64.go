@@ -497,6 +497,23 @@ func ratioAVX512(num, x, t []float64, low float64)
 //go:noescape
 func ratioAVX2(num, x, t []float64, low float64)
 
+func ratioBack(w, r, ybar, y []float64, low float64) {
+	switch level {
+	case cpu.AVX512:
+		ratioBackAVX512(w, r, ybar, y, low)
+	case cpu.AVX2:
+		ratioBackAVX2(w, r, ybar, y, low)
+	default:
+		ratioBack_g(w, r, ybar, y, low)
+	}
+}
+
+//go:noescape
+func ratioBackAVX512(w, r, ybar, y []float64, low float64)
+
+//go:noescape
+func ratioBackAVX2(w, r, ybar, y []float64, low float64)
+
 func lossKL(x, t, r []float64, low float64) float64 {
 	switch level {
 	case cpu.AVX512:

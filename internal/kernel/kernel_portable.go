@@ -72,4 +72,6 @@ func weigh(to, a, z []float64) { weigh_g(to, a, z) }
 
 func ratio(num, x, t []float64, low float64) { ratio_g(num, x, t, low) }
 
+func ratioBack(w, r, ybar, y []float64, low float64) { ratioBack_g(w, r, ybar, y, low) }
+
 func lossKL(x, t, r []float64, low float64) float64 { return lossKL_g(x, t, r, low) }

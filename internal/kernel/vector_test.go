@@ -262,6 +262,7 @@ func TestVectorElementary(t *testing.T) {
 					return to[0] + 1e-3*to[1]
 				}, y[:n&^7])
 			}
+			compare(t, "ratioBack", func(v [][]float64) float64 { RatioBack(v[0], v[1], v[2], v[3], 1e-3); return 0 }, x, y, numbers(&r, n, false), pos)
 			fit := numbers(&r, n, true)
 			compare(t, "lossKL", func(v [][]float64) float64 {
 				Ratio(v[2], v[0], v[1], 1e-30)

@@ -231,6 +231,29 @@ func ratio(f *fn) {
 	})
 }
 
+func ratioBack(f *fn) {
+	f.load("w_base", "DI", "r_base", "SI", "ybar_base", "DX", "y_base", "BX", "w_len", "CX")
+	f.bcast(f.arg("low"), 8)
+	f.get(f.c("one", 1), 9)
+	f.each([]string{"DI", "SI", "DX", "BX"}, func(get func(string, int), put func(int, string)) {
+		get("DI", 0)
+		f.op("VMAXPD", 1, 8, 0)
+		f.div(1, 9, 1) // inverse
+		get("SI", 2)
+		f.mul(2, 2, 1) // over
+		get("BX", 3)
+		f.mul(3, 3, 1) // ratio
+		get("DX", 4)
+		f.add(4, 4, 2)
+		put(4, "DX")
+		put(3, "SI")
+		f.mul(2, 2, 3)
+		f.opm(pick(f, "VPXORQ", "VXORPD"), 2, 2, f.w("sign", 1<<63))
+		f.keep(2, 0, gt, f.v(8), 5)
+		put(2, "DI")
+	})
+}
+
 func lossKL(f *fn) {
 	f.load("x_base", "DI", "t_base", "SI", "r_base", "DX", "x_len", "CX")
 	low, acc := pick(f, 31, 8, 16), pick(f, 30, 9, 17)

@@ -64,6 +64,7 @@ var packages = []pkg{
 		{"divide", "to, a, z []float64", "", divide},
 		{"weigh", "to, a, z []float64", "", weigh},
 		{"ratio", "num, x, t []float64, low float64", "", ratio},
+		{"ratioBack", "w, r, ybar, y []float64, low float64", "", ratioBack},
 		{"lossKL", "x, t, r []float64, low float64", "float64", lossKL},
 	}},
 	{"../../laplacian", "laplacian", "laplacian", []kernel{
