@@ -183,11 +183,26 @@ func BenchmarkEpoch(b *testing.B) {
 			b.Fatal(err)
 		}
 	})
-	b.Run("QMF", func(b *testing.B) {
-		if _, err := FitQMF(b.Context(), x, 10, WithEpochs(b.N), WithWorkers(1), WithStart(StartUniform)); err != nil {
-			b.Fatal(err)
-		}
-	})
+	for _, c := range []struct {
+		name string
+		opts []FitOption
+	}{
+		{"QMF,uniform", []FitOption{WithStart(StartUniform)}},
+		{"QMF,uniform,all rows", []FitOption{WithStart(StartUniform), WithBatch(500)}},
+		{"QMF", []FitOption{WithStart(StartNMF), WithShrinkage(20)}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			opts := append(c.opts, WithLevels(16), WithEpochs(b.N), WithWorkers(1))
+			stamps := make([]time.Time, 0, b.N)
+			opts = append(opts, WithProgress(func(Progress) error { stamps = append(stamps, time.Now()); return nil }))
+			if _, err := FitQMF(b.Context(), x, 10, opts...); err != nil {
+				b.Fatal(err)
+			}
+			if len(stamps) > 1 {
+				b.ReportMetric(float64(stamps[len(stamps)-1].Sub(stamps[0]))/float64(len(stamps)-1)/1e6, "ms/epoch")
+			}
+		})
+	}
 }
 
 // BenchmarkCalls times each public call on 256 samples and 16 levels at ε = 0.01.

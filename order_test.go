@@ -42,6 +42,14 @@ func TestOrder(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Fatalf("n = %d: from nothing %v, want %v", n, got, want)
 		}
+		if n > 0 {
+			lo, hi := bounds(x)
+			bucket(got, x, [2]float64{lo, hi}, make([]int32, 2*n))
+			order(got, x, work, true)
+			if !slices.Equal(got, want) {
+				t.Fatalf("n = %d: from buckets %v, want %v", n, got, want)
+			}
+		}
 		for range min(n, 20) { // a few swaps away
 			a, b := r.IntN(n), r.IntN(n)
 			got[a], got[b] = got[b], got[a]
@@ -60,7 +68,7 @@ func BenchmarkOrder(b *testing.B) {
 	for i := range x {
 		x[i] = make([]float64, n)
 	}
-	perm, work := make([]int32, n), make([]pair, 2*n)
+	perm, work, bins := make([]int32, n), make([]pair, 2*n), make([]int32, 2*n)
 	for _, c := range []struct {
 		name string
 		move float64
@@ -71,6 +79,13 @@ func BenchmarkOrder(b *testing.B) {
 				x[i][j] = v + c.move*normal(&r)
 			}
 		}
+		b.Run(c.name+"/buckets", func(b *testing.B) {
+			for k := range b.N {
+				lo, hi := bounds(x[k%sets])
+				bucket(perm, x[k%sets], [2]float64{lo, hi}, bins)
+				order(perm, x[k%sets], work, true)
+			}
+		})
 		b.Run(c.name, func(b *testing.B) {
 			order(perm, x[0], work, false)
 			for k := range b.N {

@@ -54,6 +54,7 @@ type row struct {
 	fac, piv, floor, dir, try, logs, best []float64
 	tau, cum                              []float64
 	keys                                  []pair    // 2n, of the sort
+	bins                                  []int32   // 2n, likewise
 	sums                                  []float64 // m×mp, of the backward
 	lam, rho, inc, total, work            []float64
 	gx                                    []float64 // np
@@ -78,6 +79,7 @@ func (r *row) resize(n, m int) {
 		r.flat = false
 		r.perm = make([]int32, n)
 		r.keys = make([]pair, 2*n)
+		r.bins = make([]int32, 2*n)
 	}
 	r.n, r.np, r.m, r.mp = n, np, m, mp
 	for _, p := range []*[]float64{&r.x, &r.xs, &r.a, &r.cx, &r.s, &r.z, &r.v, &r.gx} {
@@ -168,7 +170,10 @@ func (r *row) setSamples(x []float64, s Squash, keep bool) {
 	kernel.Extent(&ends, r.xs)
 	r.xc = middle(ends[0], ends[1])
 	kernel.Shift(r.cx, r.xs, r.xc)
-	order(r.perm[:n], x, r.keys[:2*n], keep)
+	if !keep || !mend(r.perm[:n], x, 1) {
+		bucket(r.perm[:n], r.xs, ends, r.bins)
+		order(r.perm[:n], x, r.keys[:2*n], true)
+	}
 	r.built = false
 }
 
@@ -180,27 +185,14 @@ func (r *row) setEpsilon(eps float64) {
 }
 
 // order fills perm with the indices of x in increasing order, equal values by
-// index. With keep, perm may be nearly right and is mended by insertion; where that
-// moves more than eight entries for each, it is sorted: runs of four by a network, then merged,
+// index. With keep, perm may be nearly right and is mended by insertion. Where that
+// would move much, it is sorted: runs of four by a network, then merged,
 // without branches, for where the order is not known there is nothing that a
 // processor could foresee. work has twice the length of perm.
 func order(perm []int32, x []float64, work []pair, keep bool) {
 	n := len(perm)
-	const allowed = 8 // moves of an entry, above which merging is faster
 	if keep {
-		i, moves := 1, 0
-		for ; i < n && moves <= allowed*(i+8); i++ {
-			p := perm[i]
-			v := x[p]
-			k := i
-			for k > 0 && (x[perm[k-1]] > v || x[perm[k-1]] == v && perm[k-1] > p) {
-				perm[k] = perm[k-1]
-				k--
-			}
-			perm[k] = p
-			moves += i - k
-		}
-		if i >= n {
+		if mend(perm, x, 8) { // more moves of an entry than that, and merging is faster
 			return
 		}
 	} else {
@@ -237,6 +229,51 @@ func order(perm []int32, x []float64, work []pair, keep bool) {
 	}
 	for k, p := range from {
 		perm[k] = int32(p.i)
+	}
+}
+
+// mend sorts perm by insertion, or gives up where it moves more than so many
+// entries for each.
+func mend(perm []int32, x []float64, allowed int) bool {
+	i, moves := 1, 0
+	for ; i < len(perm) && moves <= allowed*(i+8); i++ {
+		p := perm[i]
+		v := x[p]
+		k := i
+		for k > 0 && (x[perm[k-1]] > v || x[perm[k-1]] == v && perm[k-1] > p) {
+			perm[k] = perm[k-1]
+			k--
+		}
+		perm[k] = p
+		moves += i - k
+	}
+	return i >= len(perm)
+}
+
+// bucket fills perm with the indices of x in nearly increasing order: by n equal
+// pieces of the range between the ends, and by index in each. Squashed samples lie
+// about evenly, so that insertion ends the work. bins is twice as long as perm.
+func bucket(perm []int32, x []float64, ends [2]float64, bins []int32) {
+	n := len(perm)
+	lo, scale := ends[0], float64(n)/(ends[1]-ends[0])
+	at, count, x := bins[:n], bins[n:2*n], x[:n]
+	clear(count)
+	for i, v := range x {
+		p := uint32((v - lo) * scale)
+		if p >= uint32(n) { // the last; or anything, where all are equal
+			p = uint32(n) - 1
+		}
+		at[i] = int32(p)
+		count[p]++
+	}
+	sum := int32(0)
+	for p, c := range count {
+		count[p] = sum
+		sum += c
+	}
+	for i, p := range at {
+		perm[count[p]] = int32(i)
+		count[p]++
 	}
 }
 
