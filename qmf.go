@@ -29,7 +29,6 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/adam"
-	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
@@ -224,9 +223,8 @@ func newMoment(n int) moment { return moment{make([]float64, n), make([]float64,
 type visitor struct {
 	row         row
 	x, w, t, g  []float64 // np
-	s           []float64 // np
+	s, about    []float64 // np; s is 1 as it is made, for ratios
 	q, num, den []float64 // m
-	ones        []float64 // m
 	observed    []bool    // of the row at hand; nil: all
 	mask        []bool
 	gu          []float64 // k
@@ -275,11 +273,14 @@ func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
 		v.row.resize(n, m)
 		v.row.setTargets(nil)
 		v.row.setWeights(nil, nil)
-		for _, s := range []*[]float64{&v.x, &v.w, &v.t, &v.g, &v.s} {
+		for _, s := range []*[]float64{&v.x, &v.w, &v.t, &v.g, &v.s, &v.about} {
 			*s = make([]float64, f.np)
 		}
-		for _, s := range []*[]float64{&v.q, &v.num, &v.den, &v.ones} {
+		for _, s := range []*[]float64{&v.q, &v.num, &v.den} {
 			*s = make([]float64, m)
+		}
+		for j := range v.s[:n] {
+			v.s[j] = 1
 		}
 		v.gu, v.mask = make([]float64, rank), make([]bool, n)
 	}
@@ -329,9 +330,11 @@ func softmax(b, f []float64) {
 	for _, v := range f {
 		top = max(top, v)
 	}
+	kernel.Shift(b, f, top)
+	kernel.Exp(b, b)
 	sum := 0.0
-	for j, v := range f {
-		b[j] = max(elem.Exp(v-top), 1e-300)
+	for j, v := range b {
+		b[j] = max(v, 1e-300)
 		sum += b[j]
 	}
 	for j := range b {
@@ -359,60 +362,66 @@ func cumulate(q, inc []float64) {
 	}
 }
 
-// rowLoss fills v.g and v.s with x T^{β-2} and T^{β-1}, 0 where a cell is hidden,
-// and returns the row's sum of divergences.
-func (f *qmfFit) rowLoss(v *visitor, i int) float64 {
-	low := max(floorT*f.average[i], tinyDenominator)
-	f.loss.parts(v.g, v.s, v.x, v.t, low)
-	clear(v.g[f.n:])
-	clear(v.s[f.n:])
+// lowest is what T of row i does not fall below where it divides.
+func (f *qmfFit) lowest(i int) float64 { return max(floorT*f.average[i], tinyDenominator) }
+
+// ratios fills v.g and v.s with x T^{β-2} and T^{β-1}, 0 where a cell is hidden. Where
+// v.s is 1 for every row it stays as it was made.
+func (f *qmfFit) ratios(v *visitor, i int) {
+	den := v.s[:f.n]
+	if f.loss == KL && v.observed == nil {
+		den = nil
+	}
+	f.loss.parts(v.g[:f.n], den, v.x, v.t, f.lowest(i))
 	for j, o := range v.observed {
 		if !o {
 			v.g[j], v.s[j] = 0, 0
 		}
 	}
-	return f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, low)
+}
+
+// rowLoss is ratios, and returns the row's sum of divergences.
+func (f *qmfFit) rowLoss(v *visitor, i int) float64 {
+	f.ratios(v, i)
+	return f.ratiosLoss(v, i)
+}
+
+// ratiosLoss is the row's sum of divergences after ratios.
+func (f *qmfFit) ratiosLoss(v *visitor, i int) float64 {
+	return f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, f.lowest(i))
 }
 
 // prior fills d0 with the increments of the affine map of w that shrinkage
 // pulls towards: T ≈ max(α+βw, 0), β >= 0, by least squares of x on w, taken at
-// each level's mean of w under the plan. v.ones takes the levels' sums of M.
-func (f *qmfFit) prior(v *visitor, i int, d0 []float64) {
+// each level's mean of w under the plan. den holds Σ_j E_jl/Z_j of the visible cells.
+func (f *qmfFit) prior(v *visitor, i int, d0, den []float64) {
 	r := &v.row
-	sees := func(j int) bool { return v.observed == nil || v.observed[j] }
-	mean, scale := 0.0, 0.0
-	clear(r.v)
-	for j, w := range v.w[:f.n] {
-		if sees(j) {
-			mean += w / float64(f.cells.rows[i])
-			r.v[j] = 1 / r.z[j]
-		}
+	at := r.squash
+	if at.kind == SquashNone {
+		at.moments(v.w[:f.n], r.v)
 	}
-	kernel.ColSums(v.ones, r.e, r.v)
-	den := v.ones
-	for j, w := range v.w[:f.n] {
-		if sees(j) {
-			scale = max(scale, math.Abs(w-mean))
-		}
-	}
-	if scale == 0 {
-		scale = 1
-	}
-	vw, cov := 0.0, 0.0 // of (w-mean)/scale, which no magnitude of w can overflow
-	for j, w := range v.w[:f.n] {
-		if !sees(j) {
-			continue
-		}
-		w = (w - mean) / scale
-		vw += float64(w * w)
-		cov += float64(w * (v.x[j] - f.average[i]))
-		r.v[j] = w / r.z[j]
-	}
+	clear(d0)
 	beta := 0.0
-	if vw > 0 {
-		beta = max(cov/vw, 0)
+	if at.std > 0 {
+		// z-scores of w, which no magnitude of w can overflow, and x about its mean.
+		z, x := r.gx, v.about
+		kernel.Shift(x, v.w, at.ref)
+		kernel.Shift(x, x, at.shift)
+		clear(x[f.n:])
+		for j, o := range v.observed {
+			if !o {
+				x[j] = 0
+			}
+		}
+		kernel.Combine(z, []float64{1 / at.std}, x)
+		kernel.Shift(x, v.x, f.average[i])
+		var cov, vw [1]float64
+		kernel.Dots(cov[:], z, x)
+		kernel.Dots(vw[:], z, z)
+		beta = max(cov[0]/vw[0], 0)
+		kernel.Divide(r.v, z, r.z)
+		kernel.ColSums(d0, r.e, r.v)
 	}
-	kernel.ColSums(d0, r.e, r.v)
 	last := 0.0
 	for l := range d0 {
 		at := 0.0
@@ -429,12 +438,23 @@ func (f *qmfFit) prior(v *visitor, i int, d0 []float64) {
 func (f *qmfFit) em(v *visitor, i int) {
 	r, m := &v.row, f.m
 	inc := f.rowInc(i)
-	d0 := r.rho
-	if f.lambda > 0 {
-		f.prior(v, i, d0)
-	}
 	kernel.Divide(r.v, v.s, r.z)
 	kernel.ColSums(v.den, r.e, r.v)
+	d0 := r.rho
+	if f.lambda > 0 {
+		shares := v.den
+		if f.loss != KL {
+			shares = v.num
+			clear(r.v)
+			for j, z := range r.z[:f.n] {
+				if v.observed == nil || v.observed[j] {
+					r.v[j] = 1 / z
+				}
+			}
+			kernel.ColSums(shares, r.e, r.v)
+		}
+		f.prior(v, i, d0, shares)
+	}
 	kernel.Divide(r.v, v.g, r.z)
 	kernel.ColSums(v.num, r.e, r.v)
 	num, den := 0.0, 0.0
@@ -558,15 +578,20 @@ func (f *qmfFit) visitMap(v *visitor, i int, wbar []float64) bool {
 	r := &v.row
 	f.place(v, i)
 	f.fitted(v, i)
-	f.rowLosses[i] = f.rowLoss(v, i)
-	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, max(floorT*f.average[i], tinyDenominator))
+	f.ratios(v, i)
+	// Where all rows are one batch the loss before the steps is that of the model.
+	whole := len(f.batch.rows) == f.d
+	if whole {
+		f.rowLosses[i] = f.ratiosLoss(v, i)
+		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i))
+	}
 	if f.r == nil {
 		f.em(v, i)
 		f.fitted(v, i)
-		after := f.rowLoss(v, i)
-		if len(f.batch.rows) < f.d {
-			f.rowLosses[i] = after
-		}
+		f.ratios(v, i)
+	}
+	if !whole && f.held == nil { // else the epoch ends with all losses
+		f.rowLosses[i] = f.ratiosLoss(v, i)
 	}
 	// ∂Δ/∂T, a mean over the row, in units of what the row's loss grows with; the
 	// row's part in Ṽ̄ is in units of the whole loss. So Adam's 1e-8 means the same
@@ -633,9 +658,7 @@ func (f *qmfFit) incrementsFromR(i int) {
 	inc, m := f.rowInc(i), f.m
 	r := f.r[i*m : (i+1)*m]
 	if f.ends == EndsFree {
-		for l := range inc {
-			inc[l] = elem.Exp(r[l])
-		}
+		kernel.Exp(inc, r)
 		return
 	}
 	softmax(inc[1:], r[1:])
@@ -777,7 +800,7 @@ func (f *qmfFit) evaluate(worker, i int) {
 func (f *qmfFit) judgeRow(v *visitor, i int) {
 	f.fitted(v, i)
 	f.rowLosses[i] = f.rowLoss(v, i)
-	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, max(floorT*f.average[i], tinyDenominator))
+	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i))
 }
 
 // model solves every row once more and hands the fit over.
@@ -801,7 +824,7 @@ func (f *qmfFit) model() *QMF {
 		q.center[i], q.squash[i], q.marginal[i] = v.row.xc, v.row.squash, ends[i].rel
 		q.squash[i].observed = nil
 		q.row(&v.row, v.t, i)
-		f.loss.parts(v.g, v.s, v.x, v.t, tinyDenominator)
+		f.loss.parts(v.g[:f.n], v.s[:f.n], v.x, v.t, tinyDenominator)
 		f.rowLosses[i] = f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, tinyDenominator)
 	})
 	for i, o := range ends {
