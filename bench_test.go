@@ -4,7 +4,10 @@ package quantmf
 // cancels.
 
 import (
+	"context"
 	"math"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -279,5 +282,102 @@ func BenchmarkCalls(b *testing.B) {
 			b.ReportMetric(row/1000, "µs/row")
 			b.ReportMetric(reference/row, "x/reference")
 		})
+	}
+}
+
+// BenchmarkWorkers times an epoch of each model with one worker and two, d=500,
+// n=256, k=10, m=16, one after the other, so that what else runs meets both alike.
+func BenchmarkWorkers(b *testing.B) {
+	r := random.Split(22, 0)
+	x := NewMat(500, 256)
+	for i := range x.Data {
+		x.Data[i] = math.Exp(normal(&r))
+	}
+	for _, c := range []struct {
+		name string
+		fit  func(opts ...FitOption) error
+	}{
+		{"NMF", func(opts ...FitOption) error {
+			_, err := FitNMF(context.Background(), x, 10, append(opts, WithEpochs(200))...)
+			return err
+		}},
+		{"QMF", func(opts ...FitOption) error {
+			_, err := FitQMF(context.Background(), x, 10, append(opts, WithLevels(16), WithEpochs(15), WithStart(StartUniform))...)
+			return err
+		}},
+		{"QMF,EM", func(opts ...FitOption) error {
+			_, err := FitQMF(context.Background(), x, 10, append(opts, WithLevels(16), WithEpochs(15), WithStart(StartNMF), WithShrinkage(20))...)
+			return err
+		}},
+		{"QMFQ", func(opts ...FitOption) error {
+			_, err := FitQMFQ(context.Background(), x, 10, append(opts, WithLevels(16), WithEpochs(6), WithStart(StartUniform), WithProjection(KLUpdates(20)))...)
+			return err
+		}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			best := [3]float64{0, math.Inf(1), math.Inf(1)}
+			for range b.N {
+				for w := 1; w <= 2; w++ {
+					var stamps []time.Time
+					err := c.fit(WithWorkers(w), WithProgress(func(Progress) error { stamps = append(stamps, time.Now()); return nil }))
+					if err != nil {
+						b.Fatal(err)
+					}
+					// The median epoch: a pause of the machine is no part of it.
+					var spans []float64
+					for i := range stamps[1:] {
+						spans = append(spans, float64(stamps[i+1].Sub(stamps[i]))/1e6)
+					}
+					best[w] = min(best[w], median(spans))
+				}
+			}
+			for w := 1; w <= 2; w++ {
+				b.ReportMetric(best[w], "ms/epoch,"+strconv.Itoa(w))
+			}
+			b.ReportMetric(best[1]/best[2], "x")
+		})
+	}
+}
+
+func median(v []float64) float64 {
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
+// BenchmarkLarge times rows of many samples, squashed: solved anew with T and
+// gradients, and as a fit visits them; ns a sample and level tell whether time grows
+// as they do.
+func BenchmarkLarge(b *testing.B) {
+	for _, c := range []struct {
+		n, m int
+		eps  float64
+	}{{1000, 16, 1e-2}, {3000, 16, 1e-2}, {10000, 16, 1e-2}, {30000, 16, 1e-2}, {100000, 16, 1e-2}, {100000, 16, 1e-3}, {5000, 32, 1e-2}, {5000, 32, 1e-3}} {
+		x, w, q, z := benchRow(c.n, c.m)
+		var r row
+		r.resize(c.n, c.m)
+		r.setTargets(nil)
+		r.setWeights(nil, w)
+		t, zeta := make([]float64, r.np), make([]float64, r.np)
+		copy(zeta, z)
+		st := newWarm(c.n, c.m)
+		r.perm = st.perm
+		for _, warm := range []*warm{nil, &st} {
+			name := strconv.Itoa(c.n) + "x" + strconv.Itoa(c.m) + ",eps=" + ftoa(c.eps) + "/cold"
+			if warm != nil {
+				name = name[:len(name)-4] + "warm"
+			}
+			b.Run(name, func(b *testing.B) {
+				passes := 0
+				for b.Loop() {
+					r.setSamples(x, SquashLogistic, warm != nil && warm.valid)
+					r.setEpsilon(c.eps)
+					passes = r.solve(1e-9, 3000, warm).passes
+					r.quantile(t, q)
+					r.adjoint(zeta, q)
+				}
+				b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(c.n*c.m), "ns/cell")
+				b.ReportMetric(float64(passes), "passes")
+			})
+		}
 	}
 }

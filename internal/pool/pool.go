@@ -4,6 +4,13 @@
 // Which worker takes which piece is left to chance, so a piece must write only
 // what is its own; sums are added afterwards, in the order of the pieces. Then
 // no result depends on the number of workers.
+//
+// # Rounds
+//
+// A fit runs thousands of loops of some ten to hundred microseconds, less than
+// it takes to wake a sleeping thread. So whoever waits looks again for about as long
+// before it sleeps, and a loop ends when its pieces are done: a worker that
+// wakes too late for a round is not waited for.
 package pool
 
 import (
@@ -15,15 +22,52 @@ import (
 // Pool is a set of workers. With one worker it holds no goroutine at all.
 type Pool struct {
 	workers int
-	jobs    []chan *job
-	one     job
+	// state is the number of the round, the bit open while pieces may be left, and
+	// in the bits below the number of workers that have joined it. n and f are
+	// written while it is closed and nobody is in.
+	state   atomic.Uint64
+	next    atomic.Int64 // piece
+	n       int
+	f       func(worker, piece int)
+	closed  atomic.Bool
+	sleeper []sleeper // worker 0, the caller, among them
+	exits   sync.WaitGroup
 }
 
-type job struct {
-	next atomic.Int64
-	n    int
-	f    func(worker, piece int)
-	done sync.WaitGroup
+const (
+	open    = 1 << 31
+	joined  = open - 1
+	round   = 1 << 32
+	glances = 500 // how often one looks before one sleeps
+)
+
+// sleeper is where a worker sleeps.
+type sleeper struct {
+	asleep atomic.Bool
+	wake   chan struct{}
+	_      [48]byte // one a cache line
+}
+
+// wait returns when ready does, or earlier.
+func (s *sleeper) wait(ready func() bool) {
+	for range glances {
+		if ready() {
+			return
+		}
+		runtime.Gosched()
+	}
+	s.asleep.Store(true)
+	if ready() && s.asleep.CompareAndSwap(true, false) {
+		return
+	}
+	<-s.wake
+}
+
+// rouse ends a sleep, if it is one.
+func (s *sleeper) rouse() {
+	if s.asleep.CompareAndSwap(true, false) {
+		s.wake <- struct{}{}
+	}
 }
 
 // New starts the workers: want of them, or GOMAXPROCS for 0, and no more than
@@ -33,15 +77,13 @@ func New(want, most int) *Pool {
 		want = runtime.GOMAXPROCS(0)
 	}
 	p := &Pool{workers: max(1, min(want, most))}
+	p.sleeper = make([]sleeper, p.workers)
+	for w := range p.sleeper {
+		p.sleeper[w].wake = make(chan struct{}, 1)
+	}
+	p.exits.Add(p.workers - 1)
 	for w := 1; w < p.workers; w++ {
-		c := make(chan *job, 1)
-		p.jobs = append(p.jobs, c)
-		go func() {
-			for j := range c {
-				j.run(w)
-				j.done.Done()
-			}
-		}()
+		go p.work(w)
 	}
 	return p
 }
@@ -58,32 +100,61 @@ func (p *Pool) Do(n int, f func(worker, piece int)) {
 		}
 		return
 	}
-	j := &p.one
-	j.n, j.f = n, f
-	j.next.Store(0)
-	j.done.Add(len(p.jobs))
-	for _, c := range p.jobs {
-		c <- j
+	p.n, p.f = n, f
+	p.next.Store(0)
+	p.state.Store(p.state.Load()&^(round-1) + round + open)
+	for w := 1; w < min(p.workers, n); w++ {
+		p.sleeper[w].rouse()
 	}
-	j.run(0)
-	j.done.Wait()
-	j.f = nil
+	p.run(0)
+	for s := p.state.Load(); !p.state.CompareAndSwap(s, s&^open); s = p.state.Load() {
+	}
+	for p.state.Load()&joined > 0 {
+		p.sleeper[0].wait(func() bool { return p.state.Load()&joined == 0 })
+	}
+	p.f = nil
 }
 
-func (j *job) run(worker int) {
+// run takes pieces until none is left.
+func (p *Pool) run(worker int) {
 	for {
-		i := int(j.next.Add(1)) - 1
-		if i >= j.n {
+		i := int(p.next.Add(1)) - 1
+		if i >= p.n {
 			return
 		}
-		j.f(worker, i)
+		p.f(worker, i)
 	}
 }
 
-// Close ends the workers. The pool must not be used afterwards.
-func (p *Pool) Close() {
-	for _, c := range p.jobs {
-		close(c)
+// work joins round after round.
+func (p *Pool) work(worker int) {
+	defer p.exits.Done()
+	last := uint64(0) // the round before
+	for !p.closed.Load() {
+		s := p.state.Load()
+		if s&open == 0 || s/round == last {
+			p.sleeper[worker].wait(func() bool {
+				s := p.state.Load()
+				return s&open != 0 && s/round != last || p.closed.Load()
+			})
+			continue
+		}
+		if !p.state.CompareAndSwap(s, s+1) {
+			continue
+		}
+		last = s / round
+		p.run(worker)
+		if p.state.Add(^uint64(0))&(open|joined) == 0 {
+			p.sleeper[0].rouse()
+		}
 	}
-	p.jobs = nil
+}
+
+// Close ends the workers and waits for them. The pool must not be used afterwards.
+func (p *Pool) Close() {
+	p.closed.Store(true)
+	for w := range p.sleeper {
+		p.sleeper[w].rouse()
+	}
+	p.exits.Wait()
 }

@@ -38,3 +38,35 @@ func TestDo(t *testing.T) {
 		w.Close()
 	}
 }
+
+// TestRounds: thousands of short loops, with pauses in which workers fall
+// asleep, each piece once a round.
+func TestRounds(t *testing.T) {
+	p := New(4, 100)
+	defer p.Close()
+	const n = 9
+	var hits [n]int
+	for round := range 20000 {
+		p.Do(n, func(_, i int) { hits[i]++ })
+		if round%1000 == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		for i, h := range hits {
+			if h != round+1 {
+				t.Fatalf("round %d: piece %d ran %d times", round, i, h)
+			}
+		}
+	}
+	piece := func(_, i int) { hits[i]++ }
+	if a := testing.AllocsPerRun(100, func() { p.Do(n, piece) }); a > 0 {
+		t.Errorf("%v allocations a loop", a)
+	}
+}
+
+func BenchmarkDo(b *testing.B) {
+	p := New(2, 2)
+	defer p.Close()
+	for b.Loop() {
+		p.Do(2, func(_, i int) {})
+	}
+}
