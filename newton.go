@@ -23,8 +23,9 @@ package quantmf
 //
 // On a regular grid E_ij E_ik depends on j+k only, up to a factor that does not
 // depend on i: the Gram matrix Mᵀdiag(a)M is known from 2m-1 sums, and a pass
-// costs 8nm flops plus m³/3 for the elimination. Otherwise the whole triangle
-// is summed, 3/2 nm² more.
+// costs 8nm flops plus m³/3 for the elimination. It goes over the samples once, tile
+// by tile: what is built or read of E is summed over rows and columns while it is in
+// the cache. Otherwise the whole triangle is summed, 3/2 nm² more.
 //
 // # Why it converges
 //
@@ -149,23 +150,40 @@ const (
 	decouple = 1e-200
 )
 
-// build fills e for the potentials h.
-func (r *row) build(h []float64) {
-	r.built = true
+// tile is the number of entries of E that a pass takes through all its sums before it
+// goes on, so that they are in the cache.
+const tile = 1 << 15
+
+// tiles calls f with the bounds of each tile of samples.
+func (r *row) tiles(f func(lo, hi int)) {
+	size := max(tile/r.m&^(kernel.Lanes-1), kernel.Lanes)
+	for lo := 0; lo < r.np; lo += size {
+		f(lo, min(lo+size, r.np))
+	}
+}
+
+// reference decides on the form of E and on href for the potentials h.
+func (r *row) reference(h []float64) {
 	r.power = false
 	if r.regular {
 		lo, hi := bounds(h)
-		if r.steep*r.edge <= maxPower && hi-lo <= maxRange {
-			r.power = true
-			clear(r.href)
-			kernel.BuildPower(r.e, r.s, r.cy[0], r.step, r.m)
-		}
+		r.power = r.steep*r.edge <= maxPower && hi-lo <= maxRange
 	}
-	if !r.power {
+	if r.power {
+		clear(r.href)
+	} else {
 		copy(r.href, h)
-		kernel.Build(r.e, r.s, r.href, r.cy)
 	}
 	r.expansion()
+}
+
+// build fills a tile of e.
+func (r *row) build(lo, hi int) {
+	if e := r.e[lo*r.m : hi*r.m]; r.power {
+		kernel.BuildPower(e, r.s[lo:hi], r.cy[0], r.step, r.m)
+	} else {
+		kernel.Build(e, r.s[lo:hi], r.href, r.cy)
+	}
 }
 
 // expansion fills ratio_jk with E_j E_k over the square (or the product of
@@ -205,39 +223,65 @@ func bounds(h []float64) (lo, hi float64) {
 	return lo, hi
 }
 
-// evaluate makes M that of the potentials h: kernel, level weights, row sums.
-func (r *row) evaluate(h []float64) {
+// aim fills the level weights of the potentials h; where e does not serve them,
+// built is false and href what it is to be built for.
+func (r *row) aim(h []float64) {
+	lo, hi := math.Inf(1), math.Inf(-1)
 	if r.built {
-		lo, hi := math.Inf(1), math.Inf(-1)
 		for j, v := range h {
 			lo, hi = min(lo, v-r.href[j]), max(hi, v-r.href[j])
 		}
-		if hi-lo > maxRange {
-			r.built = false
-		} else {
-			r.mid = middle(lo, hi)
-		}
+		r.built = hi-lo <= maxRange
 	}
 	if !r.built {
-		r.build(h)
-		r.mid = 0
+		r.reference(h)
+		lo, hi = 0, 0
 		if r.power {
-			lo, hi := bounds(h)
-			r.mid = middle(lo, hi)
+			lo, hi = bounds(h)
 		}
 	}
+	r.mid = middle(lo, hi)
 	for j, v := range h {
 		r.w[j] = v - r.href[j] - r.mid
 	}
 	kernel.Exp(r.w, r.w)
-	kernel.RowSums(r.z, r.e, r.w)
+}
+
+// evaluate makes M that of the potentials h: kernel, level weights, row sums.
+func (r *row) evaluate(h []float64) {
+	r.aim(h)
+	r.tiles(func(lo, hi int) {
+		if !r.built {
+			r.build(lo, hi)
+		}
+		kernel.RowSums(r.z[lo:hi], r.e[lo*r.m:hi*r.m], r.w)
+	})
+	r.built = true
 }
 
 // pass evaluates the row at h, with the Gram matrix and the column sums c.
 func (r *row) pass(h []float64) {
-	r.evaluate(h)
-	kernel.Weigh(r.v, r.a, r.z)
-	r.expand(r.gram, r.c, r.v)
+	if !r.regular {
+		r.evaluate(h)
+		kernel.Weigh(r.v, r.a, r.z)
+		r.expand(r.gram, r.c, r.v)
+	} else {
+		r.aim(h)
+		mu, part := r.mu[:2*r.m], r.part[:2*r.m]
+		clear(mu)
+		r.tiles(func(lo, hi int) {
+			e, z, v := r.e[lo*r.m:hi*r.m], r.z[lo:hi], r.v[lo:hi]
+			if !r.built {
+				r.build(lo, hi)
+			}
+			kernel.RowSums(z, e, r.w)
+			kernel.Weigh(v, r.a[lo:hi], z)
+			kernel.Moments(part, e, v)
+			add(mu, part)
+		})
+		r.built = true
+		kernel.Hankel(r.gram, r.c[:r.mp], r.mu, r.ratio, r.w[:r.mp], r.m)
+	}
 	for _, s := range r.c {
 		if s < 1e-100 { // flushed to 0: the Hankel form has lost what lies beside it
 			r.direct()

@@ -46,6 +46,7 @@ type row struct {
 	v       []float64 // row weights of a sum, np
 	mid     float64   // log of what w is divided by
 	mu      []float64 // the 2m-1 sums that hold a Gram matrix on a regular grid, m+mp
+	part    []float64 // of a tile, 2m
 	ratio   []float64 // exp(href_j+href_k-href_mid...) of the Hankel expansion, m×mp, symmetric
 	flat    bool      // ratio is all ones
 	gram    []float64 // Mᵀ diag(a) M, m×mp, symmetric
@@ -69,12 +70,12 @@ func (r *row) resize(n, m int) {
 		take := func(k int) (v []float64) { v, samples = samples[:k:k], samples[k:]; return v }
 		r.x, r.xs, r.a, r.cx, r.s, r.z, r.v, r.gx = take(np), take(np), take(np), take(np), take(np), take(np), take(np), take(np)
 		r.e = make([]float64, np*m)
-		samples = make([]float64, 24*mp+4*m*mp)
+		samples = make([]float64, 26*mp+4*m*mp)
 		for _, p := range []*[]float64{&r.b, &r.y, &r.cy, &r.dy, &r.h, &r.href, &r.w, &r.c, &r.piv, &r.floor,
 			&r.dir, &r.try, &r.logs, &r.best, &r.tau, &r.cum, &r.lam, &r.rho, &r.inc, &r.total, &r.work} {
 			*p = take(mp)[:m]
 		}
-		r.mu = take(m + mp)
+		r.mu, r.part = take(m+mp), take(2*mp)
 		r.ratio, r.gram, r.fac, r.sums = take(m*mp), take(m*mp), take(m*mp), take(m*mp)
 		r.flat = false
 		r.perm = make([]int32, n)
