@@ -167,6 +167,47 @@ func Accumulate(acc, u, r []float64) {
 	accumulate(acc, u, r)
 }
 
+// CombineRows is [Combine] for the rows of W = UV, DotsRows [Dots] for those of
+// G = R Vᵀ, AccumulateRows adds UᵀR: rows of padded samples, at least one block, each
+// with the bits it has alone and in their order. They read V for four rows at once.
+func CombineRows(w, u, v []float64, rows int) {
+	k, np := len(u)/rows, len(w)/rows
+	for ; rows >= 4; rows -= 4 {
+		combine4(w[:4*np], u[:4*k], v[:k*np])
+		w, u = w[4*np:], u[4*k:]
+	}
+	for ; rows > 0; rows-- {
+		Combine(w[:np], u[:k], v)
+		w, u = w[np:], u[k:]
+	}
+}
+
+// DotsRows fills G = R Vᵀ; see [CombineRows].
+func DotsRows(g, v, r []float64, rows int) {
+	k, np := len(g)/rows, len(r)/rows
+	for ; rows >= 4; rows -= 4 {
+		dots4(g[:4*k], v[:k*np], r[:4*np])
+		g, r = g[4*k:], r[4*np:]
+	}
+	for ; rows > 0; rows-- {
+		Dots(g[:k], v, r[:np])
+		g, r = g[k:], r[np:]
+	}
+}
+
+// AccumulateRows adds UᵀR to acc; see [CombineRows].
+func AccumulateRows(acc, u, r []float64, rows int) {
+	k, np := len(u)/rows, len(r)/rows
+	for ; rows >= 4; rows -= 4 {
+		accumulate4(acc[:k*np], u[:4*k], r[:4*np])
+		u, r = u[4*k:], r[4*np:]
+	}
+	for ; rows > 0; rows-- {
+		Accumulate(acc, u[:k], r[:np])
+		u, r = u[k:], r[np:]
+	}
+}
+
 // Exp fills to_i = exp x_i, with the bits of elem.Exp. Here and below slices have
 // any length and to may be one of the others.
 func Exp(to, x []float64) { exp(to, x[:len(to)]) }

@@ -262,6 +262,57 @@ func accumulateAVX512(acc, u, r []float64)
 //go:noescape
 func accumulateAVX2(acc, u, r []float64)
 
+func combine4(w, u, v []float64) {
+	switch level {
+	case cpu.AVX512:
+		combine4AVX512(w, u, v)
+	case cpu.AVX2:
+		combine4AVX2(w, u, v)
+	default:
+		combine4_g(w, u, v)
+	}
+}
+
+//go:noescape
+func combine4AVX512(w, u, v []float64)
+
+//go:noescape
+func combine4AVX2(w, u, v []float64)
+
+func dots4(g, v, r []float64) {
+	switch level {
+	case cpu.AVX512:
+		dots4AVX512(g, v, r)
+	case cpu.AVX2:
+		dots4AVX2(g, v, r)
+	default:
+		dots4_g(g, v, r)
+	}
+}
+
+//go:noescape
+func dots4AVX512(g, v, r []float64)
+
+//go:noescape
+func dots4AVX2(g, v, r []float64)
+
+func accumulate4(acc, u, r []float64) {
+	switch level {
+	case cpu.AVX512:
+		accumulate4AVX512(acc, u, r)
+	case cpu.AVX2:
+		accumulate4AVX2(acc, u, r)
+	default:
+		accumulate4_g(acc, u, r)
+	}
+}
+
+//go:noescape
+func accumulate4AVX512(acc, u, r []float64)
+
+//go:noescape
+func accumulate4AVX2(acc, u, r []float64)
+
 func exp(to, x []float64) {
 	switch level {
 	case cpu.AVX512:

@@ -38,6 +38,12 @@ func sum(r []float64) float64 { return sum_g(r) }
 
 func accumulate(acc, u, r []float64) { accumulate_g(acc, u, r) }
 
+func combine4(w, u, v []float64) { combine4_g(w, u, v) }
+
+func dots4(g, v, r []float64) { dots4_g(g, v, r) }
+
+func accumulate4(acc, u, r []float64) { accumulate4_g(acc, u, r) }
+
 func exp(to, x []float64) { exp_g(to, x) }
 
 func log(to, x []float64) { log_g(to, x) }

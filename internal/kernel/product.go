@@ -93,3 +93,26 @@ func accumulate_g(acc, u, r []float64) {
 		acc = acc[np:]
 	}
 }
+
+// Four rows of U and of samples.
+
+func combine4_g(w, u, v []float64) {
+	k, np := len(u)/4, len(w)/4
+	for i := range 4 {
+		combine_g(w[i*np:(i+1)*np], u[i*k:(i+1)*k], v)
+	}
+}
+
+func dots4_g(g, v, r []float64) {
+	k, np := len(g)/4, len(r)/4
+	for i := range 4 {
+		dots_g(g[i*k:(i+1)*k], v, r[i*np:(i+1)*np])
+	}
+}
+
+func accumulate4_g(acc, u, r []float64) {
+	k, np := len(u)/4, len(r)/4
+	for i := range 4 {
+		accumulate_g(acc, u[i*k:(i+1)*k], r[i*np:(i+1)*np])
+	}
+}

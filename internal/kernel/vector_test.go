@@ -206,6 +206,14 @@ func TestVectorProduct(t *testing.T) {
 					continue
 				}
 				compare(t, "dots", func(v [][]float64) float64 { Dots(v[0], v[1], v[2]); return 0 }, any(k), any(k*np), any(np))
+				for rows := range 10 {
+					if k == 0 || rows == 0 || rows > 5 && np > 40 {
+						continue
+					}
+					compare(t, "combineRows", func(v [][]float64) float64 { CombineRows(v[0], v[1], v[2], rows); return 0 }, any(rows*np), any(rows*k), any(k*np))
+					compare(t, "dotsRows", func(v [][]float64) float64 { DotsRows(v[0], v[1], v[2], rows); return 0 }, any(rows*k), any(k*np), any(rows*np))
+					compare(t, "accumulateRows", func(v [][]float64) float64 { AccumulateRows(v[0], v[1], v[2], rows); return 0 }, any(k*np), any(rows*k), any(rows*np))
+				}
 				compare(t, "sum", func(v [][]float64) float64 { return Sum(v[0]) }, any(np))
 			}
 		}

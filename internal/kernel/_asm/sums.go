@@ -780,3 +780,150 @@ func accumulate(f *fn) {
 		}
 	})
 }
+
+// Four rows at a time of the three loops above, so that V is read once for them;
+// narrow, two and two where registers are short. Each row has the bits of its own loop.
+
+// fourth returns the operand off(base) of row i of four that lie step bytes apart, triple
+// three times that.
+func fourth(i, off int, base, step, triple string) string {
+	return mem(off, base, [][]string{nil, {step + "*1"}, {step + "*2"}, {triple + "*1"}}[i]...)
+}
+
+func combine4(f *fn) {
+	f.load("w_base", "DI", "w_len", "CX", "u_base", "DX", "u_len", "BX", "v_base", "SI")
+	f.i("SHRQ", "$2", "BX") // k
+	f.i("MOVQ", "BX", "R12")
+	f.i("SHLQ", "$3", "R12") // bytes of a row of u
+	f.i("LEAQ", "(R12)(R12*2)", "R13")
+	f.i("MOVQ", "CX", "R11")
+	f.i("SHLQ", "$1", "R11") // bytes of a row of w and v
+	f.i("LEAQ", "(R11)(R11*2)", "AX")
+	f.i("SHRQ", "$5", "CX")
+	f.groups("CX", pick(f, []int{4, 1}, []int{1}), func(n int) {
+		acc := func(r, b, h int) int { return pick(f, 8+r*n+b, 6+2*r+h) }
+		for r := range 4 {
+			for b := range n {
+				f.halves(func(h, _ int) { f.clear(acc(r, b, h)) })
+			}
+		}
+		f.i("MOVQ", "SI", "R8")
+		f.i("MOVQ", "DX", "R9")
+		f.i("MOVQ", "BX", "R10")
+		f.loop("R10", func() {
+			for b := range n {
+				f.halves(func(h, off int) { f.get(mem(64*b+off, "R8"), 2+b+h) })
+			}
+			for r := range 4 {
+				f.bcast(fourth(r, 0, "R9", "R12", "R13"), 0)
+				for b := range n {
+					f.halves(func(h, _ int) {
+						f.mul(1, 0, 2+b+h)
+						f.add(acc(r, b, h), acc(r, b, h), 1)
+					})
+				}
+			}
+			f.i("ADDQ", "R11", "R8")
+			f.move(8, "R9")
+		})
+		for r := range 4 {
+			for b := range n {
+				f.halves(func(h, off int) { f.put(acc(r, b, h), fourth(r, 64*b+off, "DI", "R11", "AX")) })
+			}
+		}
+		f.move(64*n, "DI", "SI")
+	})
+}
+
+func dots4(f *fn) {
+	f.load("g_base", "DI", "g_len", "BX", "v_base", "SI", "r_base", "DX", "r_len", "CX")
+	f.i("MOVQ", "CX", "R11")
+	f.i("SHLQ", "$1", "R11") // bytes of a row of r and v
+	f.i("LEAQ", "(R11)(R11*2)", "R12")
+	f.i("SHRQ", "$5", "CX")
+	f.i("MOVQ", "BX", "R13")
+	f.i("SHLQ", "$1", "R13") // bytes of a row of g
+	f.i("SHRQ", "$2", "BX")
+	f.groups("BX", pick(f, []int{4, 2, 1}, []int{2, 1}), func(n int) {
+		some := pick(f, 4, 2) // rows at a time
+		for first := 0; first < 4; first += some {
+			acc := func(r, g, h int) int { return pick(f, 8+r*n+g, 5+(r*n+g)*2+h) }
+			for r := range some {
+				for g := range n {
+					f.halves(func(h, _ int) { f.clear(acc(r, g, h)) })
+				}
+			}
+			f.i("MOVQ", "SI", "R8")
+			f.i("LEAQ", fourth(first, 0, "DX", "R11", "R12"), "R10")
+			f.i("MOVQ", "CX", "AX")
+			f.loop("AX", func() {
+				f.halves(func(h, off int) {
+					for r := range some {
+						f.get(fourth(r, off, "R10", "R11", "R12"), 2+r)
+					}
+					for g := range n {
+						f.get(fourth(g, off, "R8", "R11", "R12"), 0)
+						for r := range some {
+							f.mul(1, 0, 2+r)
+							f.add(acc(r, g, h), acc(r, g, h), 1)
+						}
+					}
+				})
+				f.move(64, "R8", "R10")
+			})
+			f.i("LEAQ", "(R13)(R13*2)", "R9")
+			for r := range some {
+				for g := range n {
+					f.scalar(acc(r, g, 0), acc(r, g, f.h()-1), fourth(first+r, 8*g, "DI", "R13", "R9"))
+				}
+			}
+		}
+		f.move(8*n, "DI")
+		for range n {
+			f.i("ADDQ", "R11", "SI")
+		}
+	})
+}
+
+func accumulate4(f *fn) {
+	f.load("acc_base", "SI", "u_base", "DI", "u_len", "BX", "r_base", "DX", "r_len", "CX")
+	f.i("SHRQ", "$2", "BX") // k
+	f.i("MOVQ", "BX", "R13")
+	f.i("SHLQ", "$3", "R13") // bytes of a row of u
+	f.i("MOVQ", "CX", "R11")
+	f.i("SHLQ", "$1", "R11") // bytes of a row of r and acc
+	f.i("LEAQ", "(R11)(R11*2)", "R12")
+	f.i("SHRQ", "$5", "CX")
+	f.groups("BX", pick(f, []int{4, 1}, []int{2, 1}), func(n int) {
+		by := func(r, g int) int { return 6 + r*n + g }
+		f.i("LEAQ", "(R13)(R13*2)", "R9")
+		for r := range 4 {
+			for g := range n {
+				f.bcast(fourth(r, 8*g, "DI", "R13", "R9"), by(r, g))
+			}
+		}
+		f.i("MOVQ", "SI", "R8")
+		f.i("MOVQ", "DX", "R10")
+		f.i("MOVQ", "CX", "AX")
+		f.loop("AX", func() {
+			f.halves(func(_, off int) {
+				for r := range 4 {
+					f.get(fourth(r, off, "R10", "R11", "R12"), 2+r)
+				}
+				for g := range n {
+					f.get(fourth(g, off, "R8", "R11", "R12"), 0)
+					for r := range 4 {
+						f.mul(1, 2+r, by(r, g))
+						f.add(0, 0, 1)
+					}
+					f.put(0, fourth(g, off, "R8", "R11", "R12"))
+				}
+			})
+			f.move(64, "R8", "R10")
+		})
+		f.move(8*n, "DI")
+		for range n {
+			f.i("ADDQ", "R11", "SI")
+		}
+	})
+}
