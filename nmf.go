@@ -303,9 +303,14 @@ type nmfFit struct {
 // nmfPart is what a piece of the rows adds to the update of V and to the losses.
 type nmfPart struct{ num, den, sum, losses []float64 }
 
+// sweepRows is the number of rows that are taken through V together.
+const sweepRows = 4
+
+// nmfScratch has room for sweepRows rows.
 type nmfScratch struct {
 	x, w, num, den, g, h []float64
 	observed             []bool
+	seen                 [sweepRows][]bool // of each row; nil: all
 }
 
 func newNMFFit(ctx context.Context, p *pool.Pool, f *factors, s *cells, c *config) *nmfFit {
@@ -319,8 +324,8 @@ func newNMFFit(ctx context.Context, p *pool.Pool, f *factors, s *cells, c *confi
 		}
 	}
 	for i := range fit.work {
-		v := func(n int) []float64 { return make([]float64, n) }
-		fit.work[i] = nmfScratch{v(np), v(np), v(np), v(np), v(k), v(k), make([]bool, f.n)}
+		v := func(n int) []float64 { return make([]float64, sweepRows*n) }
+		fit.work[i] = nmfScratch{x: v(np), w: v(np), num: v(np), den: v(np), g: v(k), h: v(k), observed: make([]bool, sweepRows*f.n)}
 	}
 	// (1/N) ΣΔ + λ (mean U + mean V), N the visible cells, has the denominators
 	// of the updates with these added.
@@ -329,21 +334,25 @@ func newNMFFit(ctx context.Context, p *pool.Pool, f *factors, s *cells, c *confi
 	return fit
 }
 
-// shares fills num = x w^{β-2} and den = w^{β-1}, both 0 where a cell is hidden;
-// in the plain case num alone.
-func (f *nmfFit) shares(ws *nmfScratch, observed []bool) {
+// shares fills num = x w^{β-2} and den = w^{β-1} of some rows, both 0 where a cell is
+// hidden; in the plain case num alone.
+func (f *nmfFit) shares(ws *nmfScratch, rows int) {
 	if f.plain {
-		f.loss.parts(ws.num, nil, ws.x, ws.w, tinyDenominator)
+		f.loss.parts(ws.num[:rows*f.np], nil, ws.x, ws.w, tinyDenominator)
 		return
 	}
-	f.loss.parts(ws.num, ws.den, ws.x, ws.w, tinyDenominator)
-	for j, o := range observed {
-		if !o {
-			ws.num[j], ws.den[j] = 0, 0
+	for r := range rows {
+		lo, hi := r*f.np, (r+1)*f.np
+		num, den := ws.num[lo:hi], ws.den[lo:hi]
+		f.loss.parts(num, den, ws.x[lo:hi], ws.w[lo:hi], tinyDenominator)
+		for j, o := range ws.seen[r] {
+			if !o {
+				num[j], den[j] = 0, 0
+			}
 		}
+		clear(num[f.n:]) // padding
+		clear(den[f.n:])
 	}
-	clear(ws.num[f.n:]) // padding
-	clear(ws.den[f.n:])
 }
 
 // sweep finishes the update of U in a piece of the rows and sums its part of the
@@ -354,35 +363,48 @@ func (f *nmfFit) sweep(worker, piece int) {
 	clear(pt.den)
 	clear(pt.sum)
 	clear(pt.losses)
-	for i := piece * f.d / len(f.pieces); i < (piece+1)*f.d/len(f.pieces); i++ {
+	k, np := f.k, f.np
+	end := (piece + 1) * f.d / len(f.pieces)
+	for i := piece * f.d / len(f.pieces); i < end; i += sweepRows {
 		if f.ctx.Err() != nil {
 			return
 		}
-		u := f.rowU(i)
-		observed := f.cells.load(ws.x, ws.observed, i)
+		rows := min(sweepRows, end-i)
+		u, w, num, den := f.u[i*k:(i+rows)*k], ws.w[:rows*np], ws.num[:rows*np], ws.den[:rows*np]
+		for r := range rows {
+			ws.seen[r] = f.cells.load(ws.x[r*np:(r+1)*np], ws.observed[r*f.n:(r+1)*f.n], i+r)
+		}
 		if f.updateU {
-			kernel.Combine(ws.w, u, f.v)
-			f.shares(ws, observed)
-			kernel.Dots(ws.g, f.v, ws.num)
-			den := f.sumV
-			if !f.plain {
-				den = ws.h
-				kernel.Dots(den, f.v, ws.den)
-			}
-			for t := range u {
-				u[t] *= f.loss.step(ws.g[t], den[t]+f.addU)
+			kernel.CombineRows(w, u, f.v, rows)
+			f.shares(ws, rows)
+			g := ws.g[:rows*k]
+			kernel.DotsRows(g, f.v, num, rows)
+			if f.plain {
+				for t := range u {
+					u[t] *= f.loss.step(g[t], f.sumV[t%k]+f.addU)
+				}
+			} else {
+				h := ws.h[:rows*k]
+				kernel.DotsRows(h, f.v, den, rows)
+				for t := range u {
+					u[t] *= f.loss.step(g[t], h[t]+f.addU)
+				}
 			}
 		}
-		kernel.Combine(ws.w, u, f.v)
-		f.shares(ws, observed)
-		kernel.Accumulate(pt.num, u, ws.num)
-		if f.plain {
-			add(pt.sum, u)
-		} else {
-			kernel.Accumulate(pt.den, u, ws.den)
+		kernel.CombineRows(w, u, f.v, rows)
+		f.shares(ws, rows)
+		kernel.AccumulateRows(pt.num, u, num, rows)
+		if !f.plain {
+			kernel.AccumulateRows(pt.den, u, den, rows)
 		}
-		pt.losses[0] += f.loss.sum(ws.x[:f.n], ws.w, ws.num, observed, tinyDenominator)
-		pt.losses[1] += f.heldLoss(f.loss, ws.w, i, tinyDenominator)
+		for r := range rows {
+			if f.plain {
+				add(pt.sum, u[r*k:(r+1)*k])
+			}
+			lo, hi := r*np, r*np+f.n
+			pt.losses[0] += f.loss.sum(ws.x[lo:hi], w[lo:hi], num[lo:hi], ws.seen[r], tinyDenominator)
+			pt.losses[1] += f.heldLoss(f.loss, w[lo:hi], i+r, tinyDenominator)
+		}
 	}
 }
 
