@@ -187,6 +187,42 @@ func accumulate(acc, u, r []float64) {
 //go:noescape
 func accumulateNEON(acc, u, r []float64)
 
+func combine4(w, u, v []float64) {
+	switch level {
+	case cpu.NEON:
+		combine4NEON(w, u, v)
+	default:
+		combine4_g(w, u, v)
+	}
+}
+
+//go:noescape
+func combine4NEON(w, u, v []float64)
+
+func dots4(g, v, r []float64) {
+	switch level {
+	case cpu.NEON:
+		dots4NEON(g, v, r)
+	default:
+		dots4_g(g, v, r)
+	}
+}
+
+//go:noescape
+func dots4NEON(g, v, r []float64)
+
+func accumulate4(acc, u, r []float64) {
+	switch level {
+	case cpu.NEON:
+		accumulate4NEON(acc, u, r)
+	default:
+		accumulate4_g(acc, u, r)
+	}
+}
+
+//go:noescape
+func accumulate4NEON(acc, u, r []float64)
+
 func exp(to, x []float64) {
 	switch level {
 	case cpu.NEON:
@@ -351,6 +387,18 @@ func ratio(num, x, t []float64, low float64) {
 
 //go:noescape
 func ratioNEON(num, x, t []float64, low float64)
+
+func ratioBack(w, r, ybar, y []float64, low float64) {
+	switch level {
+	case cpu.NEON:
+		ratioBackNEON(w, r, ybar, y, low)
+	default:
+		ratioBack_g(w, r, ybar, y, low)
+	}
+}
+
+//go:noescape
+func ratioBackNEON(w, r, ybar, y []float64, low float64)
 
 func lossKL(x, t, r []float64, low float64) float64 {
 	switch level {

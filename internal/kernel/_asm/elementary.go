@@ -233,23 +233,24 @@ func ratio(f *fn) {
 
 func ratioBack(f *fn) {
 	f.load("w_base", "DI", "r_base", "SI", "ybar_base", "DX", "y_base", "BX", "w_len", "CX")
-	f.bcast(f.arg("low"), 8)
-	f.get(f.c("one", 1), 9)
+	low, one := f.shared(8), f.shared(9)
+	f.bcast(f.arg("low"), low)
+	f.get(f.c("one", 1), one)
 	f.each([]string{"DI", "SI", "DX", "BX"}, func(get func(string, int), put func(int, string)) {
 		get("DI", 0)
-		f.op("VMAXPD", 1, 8, 0)
-		f.div(1, 9, 1) // inverse
+		f.op("VMAXPD", 1, low, 0)
+		f.div(1, one, 1) // 1/w
 		get("SI", 2)
-		f.mul(2, 2, 1) // over
+		f.mul(2, 2, 1) // the gradient at y
+		get("DX", 3)
+		f.add(3, 3, 2)
+		put(3, "DX")
 		get("BX", 3)
-		f.mul(3, 3, 1) // ratio
-		get("DX", 4)
-		f.add(4, 4, 2)
-		put(4, "DX")
+		f.mul(3, 3, 1) // R
 		put(3, "SI")
 		f.mul(2, 2, 3)
 		f.opm(pick(f, "VPXORQ", "VXORPD"), 2, 2, f.w("sign", 1<<63))
-		f.keep(2, 0, gt, f.v(8), 5)
+		f.keep(2, 0, gt, f.v(low), 1)
 		put(2, "DI")
 	})
 }

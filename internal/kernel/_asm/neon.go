@@ -108,8 +108,9 @@ func (f *fn) sum(t *translation, base, index string, shift, off int) string {
 	}
 	i := f.turn % len(addresses)
 	f.turn++
-	f.addressed[i] = key
 	r := addresses[i]
+	f.written(r) // sums of what it held
+	f.addressed[i] = key
 	switch {
 	case index == "" && off < 0:
 		t.add("SUB $%d, %s, %s", -off, base, r)

@@ -801,7 +801,7 @@ func combine4(f *fn) {
 	f.i("LEAQ", "(R11)(R11*2)", "AX")
 	f.i("SHRQ", "$5", "CX")
 	f.groups("CX", pick(f, []int{4, 1}, []int{1}), func(n int) {
-		acc := func(r, b, h int) int { return pick(f, 8+r*n+b, 6+2*r+h) }
+		acc := func(r, b, h int) int { return pick(f, 8+r*n+b, 6+2*r+h, 6+4*r+h) }
 		for r := range 4 {
 			for b := range n {
 				f.halves(func(h, _ int) { f.clear(acc(r, b, h)) })
@@ -847,7 +847,7 @@ func dots4(f *fn) {
 	f.groups("BX", pick(f, []int{4, 2, 1}, []int{2, 1}), func(n int) {
 		some := pick(f, 4, 2) // rows at a time
 		for first := 0; first < 4; first += some {
-			acc := func(r, g, h int) int { return pick(f, 8+r*n+g, 5+(r*n+g)*2+h) }
+			acc := func(r, g, h int) int { return pick(f, 8+r*n+g, 5+(r*n+g)*2+h, 5+(r*n+g)*4+h) }
 			for r := range some {
 				for g := range n {
 					f.halves(func(h, _ int) { f.clear(acc(r, g, h)) })
@@ -874,7 +874,7 @@ func dots4(f *fn) {
 			f.i("LEAQ", "(R13)(R13*2)", "R9")
 			for r := range some {
 				for g := range n {
-					f.scalar(acc(r, g, 0), acc(r, g, f.h()-1), fourth(first+r, 8*g, "DI", "R13", "R9"))
+					f.scalar(acc(r, g, 0), fourth(first+r, 8*g, "DI", "R13", "R9"))
 				}
 			}
 		}
