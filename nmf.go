@@ -509,11 +509,8 @@ func (f *nmfFit) run(p *pool.Pool, c *config, from *saved) (m NMF, err error) {
 	return m, err
 }
 
-func add(to, from []float64) {
-	for i, v := range from {
-		to[i] += v
-	}
-}
+// add adds from to to.
+func add(to, from []float64) { kernel.Accumulate(to[:len(from)], []float64{1}, from) }
 
 // stopped wraps what ended a fit early.
 type stopped struct {

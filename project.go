@@ -224,7 +224,7 @@ type unrolledPart struct {
 }
 
 type unrolledWork struct {
-	w, r, g, p       []float64
+	w, r, g, p       []float64 // for as many rows as go together
 	o, s, rbar, sbar []float64 // where cells are hidden: the row of Ω, Ω∘S, R̄, S̄
 }
 
@@ -258,9 +258,13 @@ func newUnrolled(kind Projection, visible *cells, k, spacing int, workers *pool.
 		p.parts[i] = unrolledPart{make([]float64, k*np), make([]float64, sums)}
 	}
 	p.work = make([]unrolledWork, workers.Workers())
+	rows := 1
+	if !p.frobenius && !visible.partial {
+		rows = sweepRows
+	}
 	for i := range p.work {
 		ws := &p.work[i]
-		ws.w, ws.r, ws.g, ws.p = make([]float64, np), make([]float64, np), make([]float64, k), make([]float64, k)
+		ws.w, ws.r, ws.g, ws.p = make([]float64, rows*np), make([]float64, rows*np), make([]float64, rows*k), make([]float64, rows*k)
 		if visible.partial {
 			ws.o, ws.s, ws.rbar, ws.sbar = make([]float64, np), make([]float64, np), make([]float64, np), make([]float64, np)
 		}
@@ -497,27 +501,33 @@ func (p *unrolled) rows(chunk int) (from, to int, part *unrolledPart) {
 	return chunk * p.d / p.chunks, (chunk + 1) * p.d / p.chunks, part
 }
 
-// forwardKL is a chunk of a sweep forward.
+// forwardKL is a chunk of a sweep forward, sweepRows rows at a time.
 func (p *unrolled) forwardKL(worker, chunk int) {
 	k, np, s := p.k, p.np, p.at(p.sweep.t)
 	ws := &p.work[worker]
 	from, to, part := p.rows(chunk)
-	for i := from; i < to; i++ {
-		y, u := p.y[i*np:(i+1)*np], s.u[i*k:(i+1)*k]
+	for i := from; i < to; i += sweepRows {
+		rows := min(sweepRows, to-i)
+		y, u := p.y[i*np:(i+rows)*np], s.u[i*k:(i+rows)*k]
+		w, r, g := ws.w[:rows*np], ws.r[:rows*np], ws.g[:rows*k]
 		if p.sweep.move {
-			old := p.at(p.sweep.t - 1).u[i*k : (i+1)*k]
-			kernel.Combine(ws.w, old, s.v)
-			kernel.Ratio(ws.r, y, ws.w, tinyDenominator)
-			kernel.Dots(ws.g, s.v, ws.r)
-			for c := range u {
-				u[c] = old[c] * (ws.g[c] / max(s.sumV[c], tinyDenominator))
+			old := p.at(p.sweep.t - 1).u[i*k : (i+rows)*k]
+			kernel.CombineRows(w, old, s.v, rows)
+			kernel.Ratio(r, y, w, tinyDenominator)
+			kernel.DotsRows(g, s.v, r, rows)
+			for at := 0; at < len(u); at += k {
+				for c, sum := range s.sumV {
+					u[at+c] = old[at+c] * (g[at+c] / max(sum, tinyDenominator))
+				}
 			}
 		}
 		if p.sweep.share {
-			kernel.Combine(ws.w, u, s.v)
-			kernel.Ratio(ws.r, y, ws.w, tinyDenominator)
-			kernel.Accumulate(part.acc, u, ws.r)
-			add(part.small, u)
+			kernel.CombineRows(w, u, s.v, rows)
+			kernel.Ratio(r, y, w, tinyDenominator)
+			kernel.AccumulateRows(part.acc, u, r, rows)
+			for at := 0; at < len(u); at += k {
+				add(part.small, u[at:at+k])
+			}
 		}
 	}
 }
@@ -529,44 +539,53 @@ func (p *unrolled) backwardKL(worker, chunk int) {
 	s := p.at(t)
 	ws := &p.work[worker]
 	from, to, part := p.rows(chunk)
-	for i := from; i < to; i++ {
-		y, u := p.y[i*np:(i+1)*np], s.u[i*k:(i+1)*k]
-		ybar, ubar := p.ybar[i*np:(i+1)*np], p.ubar[i*k:(i+1)*k]
+	for i := from; i < to; i += sweepRows {
+		rows := min(sweepRows, to-i)
+		y, u := p.y[i*np:(i+rows)*np], s.u[i*k:(i+rows)*k]
+		ybar, ubar := p.ybar[i*np:(i+rows)*np], p.ubar[i*k:(i+rows)*k]
+		w, r, g, h := ws.w[:rows*np], ws.r[:rows*np], ws.g[:rows*k], ws.p[:rows*k]
 		if t == p.updates {
-			wbar := p.wbar[i*np : (i+1)*np]
+			wbar := p.wbar[i*np : (i+rows)*np]
 			clear(ybar)
-			kernel.Dots(ubar, s.v, wbar)
-			kernel.Accumulate(part.acc, u, wbar)
+			kernel.DotsRows(ubar, s.v, wbar, rows)
+			kernel.AccumulateRows(part.acc, u, wbar, rows)
 		} else {
-			kernel.Combine(ws.w, u, s.v)
-			kernel.Combine(ws.r, u, p.num)
-			kernel.RatioBack(ws.w, ws.r, ybar, y, tinyDenominator)
+			kernel.CombineRows(w, u, s.v, rows)
+			kernel.CombineRows(r, u, p.num, rows)
+			kernel.RatioBack(w, r, ybar, y, tinyDenominator)
 			if t == 0 { // the start is a constant
 				continue
 			}
-			kernel.Dots(ws.g, p.num, ws.r)
-			kernel.Dots(ws.p, s.v, ws.w)
-			for c := range ubar {
-				ubar[c] += ws.g[c] + ws.p[c] + p.small[c]
+			kernel.DotsRows(g, p.num, r, rows)
+			kernel.DotsRows(h, s.v, w, rows)
+			for at := 0; at < len(u); at += k {
+				for c, sum := range p.small {
+					ubar[at+c] += g[at+c] + h[at+c] + sum
+				}
 			}
-			kernel.Accumulate(part.acc, u, ws.w)
+			kernel.AccumulateRows(part.acc, u, w, rows)
 		}
-		old := p.at(t - 1).u[i*k : (i+1)*k]
-		for c, b := range ubar {
-			over := b / max(s.sumV[c], tinyDenominator)
-			if s.sumV[c] > tinyDenominator {
-				part.small[c] -= float64(over * u[c])
+		old := p.at(t - 1).u[i*k : (i+rows)*k]
+		for at := 0; at < len(u); at += k {
+			for c, sum := range s.sumV {
+				b, before := ubar[at+c], old[at+c]
+				over := b / max(sum, tinyDenominator)
+				if sum > tinyDenominator {
+					part.small[c] -= float64(over * u[at+c])
+				}
+				g[at+c] = float64(over * before)
+				ubar[at+c] = float64(b * quotient(u[at+c], before))
 			}
-			ws.g[c] = float64(over * old[c])
-			ubar[c] = float64(b * quotient(u[c], old[c]))
 		}
-		kernel.Combine(ws.w, old, s.v)
-		kernel.Combine(ws.r, ws.g, s.v)
-		kernel.RatioBack(ws.w, ws.r, ybar, y, tinyDenominator)
-		kernel.Accumulate(part.acc, ws.g, ws.r)
-		kernel.Accumulate(part.acc, old, ws.w)
-		kernel.Dots(ws.p, s.v, ws.w)
-		add(ubar, ws.p)
+		kernel.CombineRows(w, old, s.v, rows)
+		kernel.CombineRows(r, g, s.v, rows)
+		kernel.RatioBack(w, r, ybar, y, tinyDenominator)
+		kernel.AccumulateRows(part.acc, g, r, rows)
+		kernel.AccumulateRows(part.acc, old, w, rows)
+		kernel.DotsRows(h, s.v, w, rows)
+		for j, b := range h {
+			ubar[j] += b
+		}
 	}
 }
 
