@@ -381,3 +381,44 @@ func BenchmarkLarge(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkFeatures times an epoch of QMF and NMF, n=256, k=10, m=16, one worker, for
+// growing d: ns a row tells whether time grows as d does.
+func BenchmarkFeatures(b *testing.B) {
+	for _, d := range []int{100, 300, 1000, 3000, 10000} {
+		r := random.Split(22, d)
+		x := NewMat(d, 256)
+		for i := range x.Data {
+			x.Data[i] = math.Exp(normal(&r))
+		}
+		for _, c := range []struct {
+			name string
+			fit  func(opts ...FitOption) error
+		}{
+			{"NMF", func(opts ...FitOption) error { _, err := FitNMF(context.Background(), x, 10, opts...); return err }},
+			{"QMF", func(opts ...FitOption) error {
+				_, err := FitQMF(context.Background(), x, 10, append(opts, WithLevels(16), WithStart(StartUniform))...)
+				return err
+			}},
+		} {
+			b.Run(c.name+"/"+strconv.Itoa(d), func(b *testing.B) {
+				least, last := math.Inf(1), time.Time{}
+				see := func(Progress) error {
+					now := time.Now()
+					if !last.IsZero() {
+						least = min(least, float64(now.Sub(last)))
+					}
+					last = now
+					return nil
+				}
+				for range b.N {
+					last = time.Time{}
+					if err := c.fit(WithEpochs(6), WithWorkers(1), WithProgress(see)); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(least/float64(d)/1000, "µs/row")
+			})
+		}
+	}
+}
