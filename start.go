@@ -279,7 +279,7 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 	f.place(v, i)
 	for range steps {
 		f.fitted(v, i)
-		f.rowLoss(v, i)
+		f.ratios(v, i)
 		f.em(v, i)
 	}
 	f.judgeRow(v, i)
