@@ -1,3 +1,5 @@
+//go:build !purego
+
 package bench
 
 // The price of the same bits: the half of a multiplicative update of an NMF that

@@ -1,3 +1,5 @@
+//go:build !purego
+
 #include "textflag.h"
 
 // UPDATE takes 64 samples at a time (offset R9), as many as it takes to hide the time

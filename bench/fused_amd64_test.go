@@ -1,3 +1,5 @@
+//go:build !purego
+
 package bench
 
 import (
@@ -9,10 +11,12 @@ import (
 	"github.com/quantmf/quantmf/internal/cpu"
 )
 
+var level = cpu.Level
+
 const fusedSamples, fusedRank = 256, 10
 
 func fusedProblem(tb testing.TB) (acc, v, x, u []float64) {
-	if cpu.Level < cpu.AVX512 {
+	if level < cpu.AVX512 {
 		tb.Skip("this processor has no AVX-512")
 	}
 	fill := func(n int) []float64 {

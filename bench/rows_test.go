@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/cpu"
 )
 
 var rowsFile = flag.String("rows", "", "a JSON object of named settings, each a list of rows {x, b, q, zt, eps}; without it a few are made up")
@@ -67,7 +66,7 @@ func BenchmarkCold(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric(float64(cpu.Level), "level")
+			b.ReportMetric(float64(level), "level")
 		})
 	}
 }
