@@ -160,7 +160,7 @@ def epochs(m):
 
 TEXT = """# Speed beside other software
 
-Written by `bench/run`, which runs all of this in one go on one core: each contender once a round, in turn, {rounds} (the slowest settings of ott-jax every other round), after a call to warm up. Tables give medians over rounds, the extremes in brackets, and the medians of ratios within a round. Times of compiling, of the first call and of making the input are left out.
+Written by `bench/run`, which runs all of this in one go on one core: each contender once a round, in turn, {rounds} (the slowest settings of ott-jax every third), after a call to warm up. Tables give medians over rounds, the extremes in brackets, and the medians of ratios within a round. Times of compiling, of the first call and of making the input are left out.
 
 {machine}.
 
@@ -235,7 +235,7 @@ def plot(m, file):
     import matplotlib.pyplot as plt
 
     fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), gridspec_kw={"width_ratios": [1.25, 1]})
-    greys, blues = ["#8a8a8a", "#5a5a5a", "#b8b8b8", "#d0a060"], ["#9ecae1", "#4292c6", "#08519c"]
+    greys, blues = ["#8a8a8a", "#5a5a5a", "#b8b8b8"], ["#9ecae1", "#4292c6", "#08519c"]
 
     def bars(axes, groups, names, series):
         wide = 0.8 / len(series)
@@ -247,7 +247,7 @@ def plot(m, file):
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize=8, ncols=2, loc="upper left")
         low, high = axes.get_ylim()
-        axes.set_ylim(low, high * 12)
+        axes.set_ylim(low / 3, high * 12)
 
     def median(name):
         return lambda g: m.median(g, name) * 1e6 if m.has(g, name) else None
