@@ -1,6 +1,6 @@
 """Times this package and its peers in turn, and writes docs/speed.md and its plot.
 
-Called by bench/run, which has built the Go tests into bench/bin and keeps
+Called by bench/run, which has built the Go tests into bench/.work/bin and keeps
 everything on one core. A round measures every contender once, in the same
 order; a ratio is the median over rounds of ratios within a round.
 """
@@ -30,7 +30,7 @@ from ott.solvers.linear import sinkhorn
 import compare  # in float64, unless the arguments have "float32"
 
 # What jax compiles is kept, for it takes longer than most of what is timed.
-jax.config.update("jax_compilation_cache_dir", str(here / "env" / "compiled"))
+jax.config.update("jax_compilation_cache_dir", str(here / ".work" / "compiled"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 
 QUICK = "quick" in sys.argv
@@ -176,7 +176,7 @@ class Program:
         self.group, self.name = group, name
         self.benchtime = "2x" if QUICK else benchtime
         pattern = "/".join("^%s$" % re.escape(p) for p in bench.split("/"))
-        self.command = [str(here / "bin" / binary), "-test.run=^$", "-test.bench=" + pattern, "-test.cpu=1", *flags]
+        self.command = [str(here / ".work" / "bin" / binary), "-test.run=^$", "-test.bench=" + pattern, "-test.cpu=1", *flags]
         if binary.endswith(".wasm"):
             goroot = subprocess.run(["go", "env", "GOROOT"], capture_output=True, text=True, check=True).stdout.strip()
             self.command = ["node", "--stack-size=8192", goroot + "/lib/wasm/wasm_exec_node.js"] + self.command
