@@ -6,6 +6,7 @@ package quantmf
 import (
 	"context"
 	"math"
+	"runtime"
 	"slices"
 	"strconv"
 	"testing"
@@ -13,6 +14,13 @@ import (
 
 	"github.com/quantmf/quantmf/internal/random"
 )
+
+// rowSettings are the rows that are timed.
+var rowSettings = []struct {
+	name string
+	n, m int
+	eps  float64
+}{{"80x8,eps=1e-2", 80, 8, 1e-2}, {"256x16,eps=1e-1", 256, 16, 1e-1}, {"256x16,eps=1e-2", 256, 16, 1e-2}, {"256x16,eps=1e-3", 256, 16, 1e-3}, {"500x16,eps=1e-2", 500, 16, 1e-2}}
 
 // benchRow is a row of n samples on [0,1] with m weights and quantiles.
 func benchRow(n, m int) (x, b, q, z []float64) {
@@ -89,11 +97,7 @@ func practice(x, b []float64, eps float64, f, g []float64) int {
 // a, y, ε besides). The metric "x/practice" is how many times longer twice the
 // forward of [practice] takes: its reverse mode costs what its forward does.
 func BenchmarkRow(b *testing.B) {
-	for _, c := range []struct {
-		name string
-		n, m int
-		eps  float64
-	}{{"80x8,eps=1e-2", 80, 8, 1e-2}, {"256x16,eps=1e-1", 256, 16, 1e-1}, {"256x16,eps=1e-2", 256, 16, 1e-2}, {"256x16,eps=1e-3", 256, 16, 1e-3}, {"500x16,eps=1e-2", 500, 16, 1e-2}} {
+	for _, c := range rowSettings {
 		x, w, q, z := benchRow(c.n, c.m)
 		wn := make([]float64, c.m)
 		normalise(wn, w)
@@ -145,67 +149,104 @@ func BenchmarkRow(b *testing.B) {
 	}
 }
 
-// BenchmarkWarmRow times a row as a fit visits it: kept order, warm start.
+// BenchmarkWarmRow times a row as a fit visits it: kept order, warm start, T and
+// its gradients in x, b and q.
 func BenchmarkWarmRow(b *testing.B) {
-	x, w, q, z := benchRow(256, 16)
-	var r row
-	r.resize(256, 16)
-	r.setTargets(nil)
-	r.setWeights(nil, w)
-	st := newWarm(256, 16)
-	r.perm = st.perm
-	src := random.Split(1, 1)
-	near := make([][]float64, 64)
-	for k := range near {
-		near[k] = append([]float64(nil), x...)
-		for i := range near[k] {
-			near[k][i] += 0.003 * normal(&src)
-		}
-	}
-	t := make([]float64, 256)
-	passes := 0
-	for k := range b.N {
-		r.setSamples(near[k%64], SquashNone, st.valid)
-		r.setEpsilon(0.01)
-		passes += r.solve(1e-9, 3000, &st).passes
-		r.quantile(t, q)
-		r.adjoint(z, q)
-	}
-	b.ReportMetric(float64(passes)/float64(b.N), "passes/op")
-}
-
-// BenchmarkEpoch times epochs of the models on d=500, n=256, k=10, m=16, one worker.
-func BenchmarkEpoch(b *testing.B) {
-	r := random.Split(22, 0)
-	x := NewMat(500, 256)
-	for i := range x.Data {
-		x.Data[i] = math.Exp(normal(&r))
-	}
-	b.Run("NMF", func(b *testing.B) {
-		if _, err := FitNMF(b.Context(), x, 10, WithEpochs(b.N), WithWorkers(1)); err != nil {
-			b.Fatal(err)
-		}
-	})
-	for _, c := range []struct {
-		name string
-		opts []FitOption
-	}{
-		{"QMF,uniform", []FitOption{WithStart(StartUniform)}},
-		{"QMF,uniform,all rows", []FitOption{WithStart(StartUniform), WithBatch(500)}},
-		{"QMF", []FitOption{WithStart(StartNMF), WithShrinkage(20)}},
-	} {
+	for _, c := range rowSettings {
 		b.Run(c.name, func(b *testing.B) {
-			opts := append(c.opts, WithLevels(16), WithEpochs(b.N), WithWorkers(1))
-			stamps := make([]time.Time, 0, b.N)
-			opts = append(opts, WithProgress(func(Progress) error { stamps = append(stamps, time.Now()); return nil }))
-			if _, err := FitQMF(b.Context(), x, 10, opts...); err != nil {
-				b.Fatal(err)
+			x, w, q, z := benchRow(c.n, c.m)
+			var r row
+			r.resize(c.n, c.m)
+			r.setTargets(nil)
+			r.setWeights(nil, w)
+			st := newWarm(c.n, c.m)
+			r.perm = st.perm
+			src := random.Split(1, 1)
+			near := make([][]float64, 64)
+			for k := range near {
+				near[k] = append([]float64(nil), x...)
+				for i := range near[k] {
+					near[k][i] += 0.003 * normal(&src)
+				}
 			}
-			if len(stamps) > 1 {
-				b.ReportMetric(float64(stamps[len(stamps)-1].Sub(stamps[0]))/float64(len(stamps)-1)/1e6, "ms/epoch")
+			t, zeta := make([]float64, r.np), make([]float64, r.np)
+			copy(zeta, z)
+			passes := 0
+			b.ReportAllocs()
+			for k := range b.N {
+				r.setSamples(near[k%64], SquashNone, st.valid)
+				r.setEpsilon(c.eps)
+				passes += r.solve(1e-9, 3000, &st).passes
+				r.quantile(t, q)
+				r.adjoint(zeta, q)
+				r.rowTotals(r.rho, r.sums)
 			}
+			b.ReportMetric(float64(passes)/float64(b.N), "passes/op")
 		})
 	}
+}
+
+// BenchmarkEpoch times epochs of fits with one worker. The metric "allocs/epoch"
+// is what an epoch after the first allocates.
+func BenchmarkEpoch(b *testing.B) {
+	paper := func(opts ...FitOption) []FitOption { // its start and step: Adam alone, all rows at once
+		return append(opts, WithStart(StartUniform), WithEnds(EndsPinned), WithEpsilon(0.01), WithLearningRate(0.01), WithSchedule(ScheduleConstant))
+	}
+	for _, c := range []struct {
+		name    string
+		d, n, k int
+		opts    []FitOption
+		fit     func(ctx context.Context, x Mat, k int, opts ...FitOption) error
+	}{
+		{"NMF,500x256x10", 500, 256, 10, nil, fitNMF},
+		{"NMF,6000x304x10", 6000, 304, 10, nil, fitNMF},
+		{"NMF,2000x2000x20", 2000, 2000, 20, nil, fitNMF},
+		{"QMF,500x256x10,m=16", 500, 256, 10, paper(WithLevels(16), WithBatch(500)), fitQMF},
+		{"QMFQ,160x80x8,m=8,100updates", 160, 80, 8, paper(WithLevels(8), WithProjection(KLUpdates(100))), fitQMFQ},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			r := random.Split(22, c.d)
+			x := NewMat(c.d, c.n)
+			for i := range x.Data {
+				x.Data[i] = math.Exp(normal(&r))
+			}
+			b.ResetTimer()
+			if err := c.fit(b.Context(), x, c.k, append(c.opts, WithEpochs(b.N), WithWorkers(1))...); err != nil {
+				b.Fatal(err)
+			}
+			b.StopTimer()
+			const epochs = 5
+			var first, last runtime.MemStats
+			err := c.fit(b.Context(), x, c.k, append(c.opts, WithEpochs(epochs), WithWorkers(1), WithProgress(func(p Progress) error {
+				switch p.Epoch {
+				case 1:
+					runtime.ReadMemStats(&first)
+				case epochs:
+					runtime.ReadMemStats(&last)
+				}
+				return nil
+			}))...)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(last.Mallocs-first.Mallocs)/(epochs-1), "allocs/epoch")
+		})
+	}
+}
+
+func fitNMF(ctx context.Context, x Mat, k int, opts ...FitOption) error {
+	_, err := FitNMF(ctx, x, k, opts...)
+	return err
+}
+
+func fitQMF(ctx context.Context, x Mat, k int, opts ...FitOption) error {
+	_, err := FitQMF(ctx, x, k, opts...)
+	return err
+}
+
+func fitQMFQ(ctx context.Context, x Mat, k int, opts ...FitOption) error {
+	_, err := FitQMFQ(ctx, x, k, opts...)
+	return err
 }
 
 // BenchmarkCalls times each public call on 256 samples and 16 levels at ε = 0.01.

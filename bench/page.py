@@ -1,0 +1,270 @@
+"""What docs/speed.md and its plot say of what speed.py has measured."""
+
+import importlib.metadata
+import os
+import pathlib
+import platform
+import re
+import subprocess
+import tempfile
+
+from compare import table
+from speed import BATCH, BUILDS, MAIN, NAMES, QUICK, ROUNDS, SETTINGS, SHAPES, label, toy_seconds
+
+COLD = {"native": (220, 1000), "avx2": (150, 650), "purego": (100, 450)}
+NMF = {"native": (2.8, 4, 2.5), "avx2": (2, 2, 2), "purego": (0.8, 0.8, 0.8)}
+
+
+def figure(v):
+    """Three digits."""
+    if v >= 100:
+        return "%.0f" % v
+    return "%.3g" % v
+
+
+def times(r):
+    return (figure(r) if r >= 10 else "%.2f" % r) + "×"
+
+
+def spread(c, unit):
+    t = sorted(v / unit for v in c.times.values())
+    middle = t[len(t) // 2] if len(t) % 2 else (t[len(t) // 2 - 1] + t[len(t) // 2]) / 2
+    return "%s (%s–%s)" % (figure(middle), figure(t[0]), figure(t[-1]))
+
+
+def targets(m):
+    """Rows of the table of targets: what, target, measured, whether it is met, and the contender to profile."""
+    out = []
+
+    def most(what, limit, value, show, ours):
+        out.append((what, "≤ " + show(limit), show(value), value <= limit, ours))
+
+    def least(what, limit, value, ours):
+        out.append((what, "≥ %g×" % limit, times(value), value >= limit, ours))
+
+    main = label(MAIN)
+    sort = m.fastest(main, "torchsort")
+    most("warm row, forward and gradients, of torchsort's forward and backward", 0.7, 1 / m.ratio(main, sort, "warm native"), lambda v: "%.2f" % v, (main, "warm native"))
+    for build in BUILDS:
+        for threshold, limit in zip(("1e-3", "1e-9"), COLD[build]):
+            least("cold row, ε = 1e-2, %s, faster than ott-jax at %s" % (NAMES[build], threshold), limit,
+                  m.ratio(main, m.fastest(main, "ott-jax " + threshold), "cold " + build), (main, "cold " + build))
+    small = label((256, 16, 1e-3))
+    if (256, 16, 1e-3) in SETTINGS:
+        for threshold, limit in (("1e-3", 1500), ("1e-9", 8000)):
+            least("cold row, ε = 1e-3, AVX-512, faster than ott-jax at %s" % threshold, limit,
+                  m.ratio(small, m.fastest(small, "ott-jax " + threshold), "cold native"), (small, "cold native"))
+    for i, shape in enumerate(SHAPES):
+        group = "NMF %dx%dx%d" % shape
+        for build in BUILDS:
+            least("update of %s, %s, faster than scikit-learn" % (group, NAMES[build]), NMF[build][i], m.ratio(group, m.fastest(group, "scikit-learn"), build), (group, build))
+        least("update of %s, AVX-512, faster than torch float64" % group, 1, m.ratio(group, "torch float64", "native"), (group, "native"))
+    milliseconds = lambda v: "%s ms" % figure(1000 * v)
+    most("epoch of QMF, 500×256, k=10, m=16, AVX-512", 8e-3, m.median("QMF", "native"), milliseconds, ("QMF", "native"))
+    most("epoch of QMFQ, 160×80, k=8, m=8, 100 updates, AVX-512", 12e-3, m.median("QMFQ", "native"), milliseconds, ("QMFQ", "native"))
+    seconds = toy_seconds()
+    if seconds:
+        for name, key, limit in (("compiled", "compiled graph", 100), ("as published", "as published (eager)", 500)):
+            least("to the authors' loss, than their code %s" % name, limit, 1000 * seconds["toy QMF"][key] / m.median("loss", "native"), ("loss", "native"))
+    for group in ["NMF %dx%dx%d" % s for s in SHAPES] + ["QMF", "QMFQ"]:
+        most("allocations of an epoch after the first, " + group.split()[0] + (" " + group.split()[1] if " " in group else ""), 0,
+             m.metric(group, "native", "allocs/epoch"), lambda v: "%g" % v, (group, "native"))
+    for group, what in (("wasm row", "warm row"), ("wasm NMF", "epoch of NMF 500x256x10")):
+        most("%s, wasm in node, of native purego" % what, 3.3, 1 / m.ratio(group, "native", "wasm"), lambda v: "%.2f" % v, (group, "wasm"))
+    return out
+
+
+def profile(m, key):
+    """The top of a profile of one contender, None where it cannot be taken."""
+    c = m.by[key]
+    if c.name == "wasm":
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "cpu")
+        m.by[key].run("-test.cpuprofile=" + file, "-test.benchtime=1s")
+        text = subprocess.run(["go", "tool", "pprof", "-top", "-nodecount=8", c.command[0], file], capture_output=True, text=True).stdout
+    lines = [l.replace("github.com/quantmf/quantmf", "quantmf") for l in text.splitlines()]
+    at = next(i for i, l in enumerate(lines) if "flat%" in l)
+    return "\n".join(lines[at:])
+
+
+def machine():
+    text = pathlib.Path("/proc/cpuinfo").read_text()
+    model = re.search(r"^model name\s*:\s*(.*)$", text, re.M).group(1)
+    known = re.search(r"^cpu family\s*:\s*(.*)$", text, re.M), re.search(r"^model\s*:\s*(.*)$", text, re.M)
+    sizes = dict(l.split(":", 1) for l in subprocess.run(["lscpu"], capture_output=True, text=True).stdout.splitlines() if ":" in l)
+    caches = ", ".join("%s %s" % (k, sizes[k + " cache"].strip()) for k in ("L1d", "L2", "L3") if k + " cache" in sizes)
+    virtual = ", a virtual machine" if "Hypervisor vendor" in sizes else ""
+    return "%s (family %s, model %s, AVX-512), %d cores of which one is used; all cores' caches: %s%s. %s, %s" % (
+        model, known[0].group(1), known[1].group(1), os.cpu_count(), caches, virtual, platform.system(), platform.machine())
+
+
+def versions():
+    names = ["ott-jax", "jax", "jaxlib", "POT", "torch", "torchsort", "scikit-learn", "numpy", "scipy"]
+    go = subprocess.run(["go", "env", "GOVERSION"], capture_output=True, text=True).stdout.strip()
+    node = subprocess.run(["node", "--version"], capture_output=True, text=True).stdout.strip()
+    return "%s, node %s, Python %s, %s" % (go, node, platform.python_version(), ", ".join("%s %s" % (n, importlib.metadata.version(n)) for n in names))
+
+
+def rows(m, setting):
+    group = label(setting)
+    fast = {t: m.fastest(group, "ott-jax " + t) for t in ("1e-3", "1e-9")}
+    lines = []
+    for c in (c for c in m.all if c.group == group):
+        ours = c.name.split()[0] in ("cold", "warm")
+        name, note = c.name, m.notes.get((group, c.name), "")
+        if ours:
+            kind, build = c.name.split()
+            name = "**quantmf, %s, %s**" % (kind, NAMES[build])
+            note = m.notes[group, "cold"] if kind == "cold" else "%.2f passes" % c.metric("passes/op")
+        if c.name in fast.values():
+            name += " †"
+        if c.name.startswith("torchsort"):
+            note = "another operator"
+        if not c.times:
+            lines.append([name, "–", "", "", note])
+            continue
+        lines.append([name, spread(c, 1e-6)] + ([times(m.ratio(group, fast[t], c.name)) for t in fast] if ours else ["", ""]) + [note])
+    return table(["%d samples, %d levels, ε = %g" % setting, "µs a row", "faster than ott-jax at 1e-3", "at 1e-9", "error; remarks"], lines)
+
+
+def updates(m):
+    lines = []
+    for shape in SHAPES:
+        group = "NMF %dx%dx%d" % shape
+        best = m.fastest(group, "scikit-learn")
+        for c in (c for c in m.all if c.group == group):
+            name = "**quantmf, %s**" % NAMES[c.name] if c.name in NAMES else c.name
+            own = c.name in NAMES
+            lines.append([group[4:], name, spread(c, 1e-3), times(m.ratio(group, best, c.name)) if own else "", times(m.ratio(group, "NumPy", c.name)) if own else "",
+                          times(m.ratio(group, "torch float64", c.name)) if own else ""])
+    return table(["shape", "", "ms an update of V and U", "faster than scikit-learn", "NumPy", "torch"], lines)
+
+
+def epochs(m):
+    lines = []
+    for group, what in (("QMF", "epoch of QMF, 500×256, k=10, m=16, all rows a step"), ("QMFQ", "epoch of QMFQ, 160×80, k=8, m=8, 100 updates")):
+        for build in BUILDS:
+            lines.append([what, NAMES[build], spread(m.by[group, build], 1e-3)])
+    seconds = toy_seconds()
+    if seconds:
+        for build in BUILDS:
+            c = m.by["loss", build]
+            lines.append(["fit of toy-std1 to %.4f in %d epochs (theirs: 0.0854 after 1000)" % (c.metric("loss"), c.metric("epochs")), NAMES[build], spread(c, 1e-3)])
+        for name, key in (("compiled", "compiled graph"), ("as published", "as published (eager)")):
+            lines.append(["1000 epochs of the authors' code on it, " + name, "not run here", "%.0f" % (1e6 * seconds["toy QMF"][key])])
+            key = key.split(" (")[0]
+            lines.append(["an epoch of the authors' QMFQ on it, " + name, "not run here", "%.0f" % (1e3 * seconds["toy QMFQ"][key])])
+    return table(["", "", "ms"], lines)
+
+
+TEXT = """# Speed beside other software
+
+Written by `bench/run`, which runs all of this in one go on one core: each contender once a round, in turn, {rounds} (the slowest settings of ott-jax every third), after a call to warm up. Tables give medians over rounds, the extremes in brackets, and the medians of ratios within a round. Times of compiling, of the first call and of making the input are left out.
+
+{machine}.
+
+{versions}. One thread each (`taskset`, `OMP_NUM_THREADS=1`, one worker); float64 unless said.
+
+Builds of this package: with its assembly (AVX-512 here), held to AVX2, and `-tags purego`, the loops in Go that other processors run. All give the same bits.
+
+![Times beside other software](speed.png)
+
+## Targets
+
+{targets}
+
+## A row: forward, and gradients in x, b and q
+
+{batch} random rows of a setting (`reference/peers/compare.py` says which), the same for all. ott-jax is its Sinkhorn solver on these rows with implicit differentiation, jit, at its default threshold of 1e-3 and at 1e-9, in log and in kernel mode, the rows either in lock step (`vmap`) or one after the other in one compiled loop (`lax.map`), and † marks the fastest, to which ratios refer. "Cold" is `Solve`, `Quantile` and `QuantileVJP`, which gives the gradients in a, y and ε besides; "warm" is a row as a fit visits it, its order and solution nearly known. Both stop at 1e-9, always. Errors are against this package at 1e-13 on the first eight rows: the largest in T (of a range of about m/2) and the largest in a gradient relative to its largest entry. torchsort is another operator, without targets or weights: it is there because it is the fastest soft rank there is.
+
+{rows}
+
+## NMF under KL
+
+Random positive matrices, multiplicative updates; scikit-learn is `non_negative_factorization(solver="mu", beta_loss="kullback-leibler")` without checks of the loss, on the matrix and on its transpose, the faster of which ratios refer to; NumPy and torch are the textbook formulas with buffers kept. An update of quantmf includes the loss of its `History`, which the others do not compute.
+
+{updates}
+
+## Epochs and fits
+
+Losses and times of the authors' code are those of `official.json` beside the data: it was run once, on one core, its times good to a factor of 2. The fit is `FitQMF` at their ε = 0.01 and m = 8, `StartScores`, no shrinkage, with the fewest epochs of a list that reach their loss; its time is that of the whole call.
+
+{epochs}
+
+## wasm
+
+{wasm}
+
+{fused}{profiles}"""
+
+
+def text(m):
+    goals = targets(m)
+    wasm = table(["", "native, purego, µs", "wasm in node, µs", "wasm of native"],
+                 [[what, spread(m.by[g, "native"], 1e-6), spread(m.by[g, "wasm"], 1e-6), "%.2f" % (1 / m.ratio(g, "native", "wasm"))]
+                  for g, what in (("wasm row", "warm row, 256 × 16, ε = 1e-2"), ("wasm NMF", "epoch of NMF 500x256x10"))])
+    fused = ""
+    if m.has("fused", "fused"):
+        f = m.by["fused", "fused"].metric
+        fused = """## The price of the same bits
+
+Products are rounded before they are added, never fused, so that every processor gives the same bits. Half an update of an NMF in AVX-512 (256 samples, k = 10; `bench/fused_amd64.s`), written both ways and timed in turn: %.0f ns a row with separate multiplications and additions, %.0f ns fused, **%.2f×**.
+
+""" % (f("rounded-ns"), f("fused-ns"), f("rounded/fused"))
+    missed, profiles = [g for g in goals if not g[3]], ""
+    widest = {}  # of each thing that is slow, the build with the widest assembly
+    for g in missed:
+        group, name = g[4]
+        widest[group, name.split()[0] if " " in name else ""] = g[4]
+    for key in widest.values() if not QUICK else ():
+        whats = "; ".join(g[0] for g in missed if g[4] == key)
+        top = profile(m, key)
+        profiles += "\n**%s**\n\n%s\n" % (whats, "```\n%s\n```" % top if top else "No profile is taken in wasm.")
+    if profiles:
+        profiles = "## Targets missed, and where the time goes\n" + profiles
+    return TEXT.format(rounds="%d round" % ROUNDS + ("s" if ROUNDS > 1 else ""), machine=machine(), versions=versions(), batch=BATCH,
+                       targets=table(["", "target", "measured", "met"], [[w, t, v, "yes" if ok else "**no**"] for w, t, v, ok, _ in goals]),
+                       rows="\n\n".join(rows(m, s) for s in SETTINGS), updates=updates(m), epochs=epochs(m), wasm=wasm, fused=fused, profiles=profiles).rstrip() + "\n"
+
+
+def plot(m, file):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), gridspec_kw={"width_ratios": [1.25, 1]})
+    greys, blues = ["#8a8a8a", "#5a5a5a", "#b8b8b8"], ["#9ecae1", "#4292c6", "#08519c"]
+
+    def bars(axes, groups, names, series):
+        wide = 0.8 / len(series)
+        for s, (name, colour, value) in enumerate(series):
+            at = [g + (s - (len(series) - 1) / 2) * wide for g in range(len(groups))]
+            axes.bar(at, [value(g) or 0 for g in groups], wide * 0.92, color=colour, label=name)
+        axes.set_yscale("log")
+        axes.set_xticks(range(len(groups)), names)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize=8, ncols=2, loc="upper left")
+        low, high = axes.get_ylim()
+        axes.set_ylim(low / 3, high * 12)
+
+    def median(name):
+        return lambda g: m.median(g, name) * 1e6 if m.has(g, name) else None
+
+    settings = [label((256, 16, e)) for e in (1e-1, 1e-2, 1e-3)]
+    bars(left, settings, ["ε = 1e-1", "ε = 1e-2", "ε = 1e-3"],
+         [("ott-jax, 1e-3", greys[0], lambda g: m.median(g, m.fastest(g, "ott-jax 1e-3")) * 1e6),
+          ("ott-jax, 1e-9", greys[1], lambda g: m.median(g, m.fastest(g, "ott-jax 1e-9")) * 1e6),
+          ("POT, 1e-9, forward alone", greys[2], median("POT 1e-9, forward alone"))]
+         + [("quantmf cold, " + NAMES[b], c, median("cold " + b)) for b, c in zip(BUILDS, blues)])
+    left.set_title("256 samples onto 16 levels, with gradients: µs a row", fontsize=10, loc="left")
+    groups = ["NMF %dx%dx%d" % s for s in SHAPES]
+    milli = lambda f: lambda g: f(g) * 1e3
+    bars(right, groups, [g[4:].replace("x", "×") for g in groups],
+         [("scikit-learn", greys[0], milli(lambda g: m.median(g, m.fastest(g, "scikit-learn")))), ("NumPy", greys[2], milli(lambda g: m.median(g, "NumPy"))),
+          ("torch", greys[1], milli(lambda g: m.median(g, "torch float64")))]
+         + [("quantmf, " + NAMES[b], c, milli(lambda g, b=b: m.median(g, b))) for b, c in zip(BUILDS, blues)])
+    right.set_title("NMF under KL: ms an update", fontsize=10, loc="left")
+    fig.tight_layout()
+    fig.savefig(file, dpi=110, metadata={"Software": None})
