@@ -35,7 +35,7 @@ func BenchmarkPower(b *testing.B) {
 			const builds = 50
 			start := time.Now()
 			for range builds {
-				r.build(r.h)
+				r.build(0, r.np)
 			}
 			b.ReportMetric(float64(time.Since(start))/builds, "build-ns")
 			worst := 0.0
