@@ -8,7 +8,7 @@ package quantmf
 // (codec.go), of kind 16 plus the model's, with these sections:
 //
 //	OPTS  the options that the result depends on: name, tab, value, a line each
-//	DATA  u fingerprint of x and of given factors
+//	DATA  u fingerprint of x, of given factors
 //	STAT  u restart, epoch, random state, steps of V, best epoch, epoch of the last fall; f best, mark
 //	HIST, VALI  as in a model
 //	BEST  a model file, empty in the first of the restarts
@@ -44,8 +44,8 @@ func WithCheckpoint(every int, save func(state []byte) error) FitOption {
 
 // WithResume goes on from a state that [WithCheckpoint] saved, with the same x
 // and the same options; workers, progress and checkpoints may differ. Another
-// option is an [*OptionError] that names it, other data a [*DataError], a
-// damaged state a [*FormatError].
+// option or initial factor is an [*OptionError] that names it, another x a
+// [*DataError], a damaged state a [*FormatError].
 func WithResume(state []byte) FitOption {
 	return fitOption(kResume, itoa(len(state))+" bytes", func(c *config) string {
 		if len(state) == 0 {
@@ -117,7 +117,7 @@ func words(tag string, v ...uint64) section {
 	return section{tag: tag, payload: b}
 }
 
-func (s *saved) encode(kind uint32, c *config, rank int, data uint64) []byte {
+func (s *saved) encode(kind uint32, c *config, rank int, data [2]uint64) []byte {
 	var opts []byte
 	for _, o := range c.described(rank) {
 		opts = append(opts, o[0]+"\t"+o[1]+"\n"...)
@@ -127,7 +127,7 @@ func (s *saved) encode(kind uint32, c *config, rank int, data uint64) []byte {
 		real = append(real, v...)
 	}
 	return encode(kindCheckpoint+kind, []section{
-		{tag: "OPTS", payload: opts}, words("DATA", data),
+		{tag: "OPTS", payload: opts}, words("DATA", data[:]...),
 		words("STAT", uint64(s.restart), uint64(s.epoch), s.source, uint64(s.steps), uint64(s.judge.bestEpoch), uint64(s.judge.last),
 			math.Float64bits(s.judge.best), math.Float64bits(s.judge.mark)),
 		floats("HIST", s.history), floats("VALI", s.validation), {tag: "BEST", payload: s.best}, floats("REAL", real), words("IDX0", s.index...),
@@ -135,8 +135,8 @@ func (s *saved) encode(kind uint32, c *config, rank int, data uint64) []byte {
 }
 
 // openCheckpoint reads c.resume as far as all fits have it, and holds it against
-// the options and the data.
-func openCheckpoint(kind uint32, c *config, rank int, data uint64) (*file, *saved, error) {
+// the options and the data. lag is by how many epochs the histories are behind.
+func openCheckpoint(kind uint32, c *config, rank, lag int, data [2]uint64) (*file, *saved, error) {
 	f, err := decodeSections(c.resume, kindCheckpoint+kind, []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
 	if err != nil {
 		return nil, nil, err
@@ -156,12 +156,15 @@ func openCheckpoint(kind uint32, c *config, rank int, data uint64) (*file, *save
 	if err != nil {
 		return nil, nil, err
 	}
-	d, err := f.words("DATA", 1)
+	d, err := f.words("DATA", 2)
 	if err != nil {
 		return nil, nil, err
 	}
-	if d[0] != data {
-		return nil, nil, &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "the state was saved from another matrix, or other initial factors"}
+	if d[0] != data[0] {
+		return nil, nil, &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "the state was saved from another x"}
+	}
+	if d[1] != data[1] {
+		return nil, nil, &OptionError{Option: kInit.String(), Value: c.initU.size() + ", " + c.initV.size(), Bound: "the state was saved with other initial factors"}
 	}
 	if st[0] >= uint64(c.restarts) || st[1] > uint64(c.epochs) || st[3] > 1<<60 || st[4] > st[1] || st[5] > st[1] {
 		return nil, nil, f.fail("STAT", "a count is out of range")
@@ -174,8 +177,15 @@ func openCheckpoint(kind uint32, c *config, rank int, data uint64) (*file, *save
 	if s.validation, err = f.vector("VALI", -1); err != nil {
 		return nil, nil, err
 	}
-	if len(s.history) == 0 || len(s.history) > s.epoch+1 || len(s.validation) > s.epoch+1 {
+	held := 0
+	if c.validation > 0 {
+		held = s.epoch + 1 - lag
+	}
+	if s.epoch < 1 || len(s.history) != s.epoch+1-lag {
 		return nil, nil, f.fail("HIST", "wrong length")
+	}
+	if len(s.validation) != held {
+		return nil, nil, f.fail("VALI", "wrong length")
 	}
 	return f, s, nil
 }
@@ -184,19 +194,23 @@ func openCheckpoint(kind uint32, c *config, rank int, data uint64) (*file, *save
 type past struct {
 	state *file
 	from  *saved
-	best  []byte // the model file of the best of the restarts before
-	data  uint64 // fingerprint of what is fitted, where states are saved or resumed
+	best  []byte    // the model file of the best of the restarts before
+	data  [2]uint64 // fingerprints of what is fitted, where states are saved or resumed
 }
 
 // reopen reads the checkpoint that the options give, if any.
 func (c *config) reopen(kind uint32, x Mat, rank int) (p past, err error) {
 	if c.save != nil || c.resume != nil {
-		p.data = fingerprint(x, c.initU, c.initV)
+		p.data = [2]uint64{fingerprint(x), fingerprint(c.initU, c.initV)}
 	}
 	if c.resume == nil {
 		return p, nil
 	}
-	if p.state, p.from, err = openCheckpoint(kind, c, rank, p.data); err == nil {
+	lag := 0
+	if kind == kindQMFQ || kind == kindQMF && c.lagging(x.Rows) {
+		lag = 1
+	}
+	if p.state, p.from, err = openCheckpoint(kind, c, rank, lag, p.data); err == nil {
 		p.best = p.from.best
 	}
 	return p, err
@@ -220,6 +234,18 @@ func (f *file) restore(parts [][]float64, count int) ([]uint64, error) {
 		real = real[copy(p, real):]
 	}
 	return index, nil
+}
+
+// positive reports negative factors.
+func (f *file) positive(of *factors) error {
+	for _, v := range [][]float64{of.u, of.v} {
+		for _, x := range v {
+			if x < 0 {
+				return f.fail("REAL", "a factor is negative")
+			}
+		}
+	}
+	return nil
 }
 
 func (f *file) words(tag string, n int) ([]uint64, error) {
@@ -341,12 +367,8 @@ func (f *qmfFit) resumeFrom(file *file, s *saved) error {
 	if last[1] >= uint64(len(startNames)) || !(f.lambda >= 0) || f.lambda > math.MaxFloat64 {
 		return file.fail("IDX0", "start or shrinkage is out of range")
 	}
-	for _, v := range [][]float64{f.u, f.v} {
-		for _, x := range v {
-			if x < 0 {
-				return file.fail("REAL", "a factor is negative")
-			}
-		}
+	if err := file.positive(f.factors); err != nil {
+		return err
 	}
 	f.source, f.stepsV, f.judge = random.Source(s.source), s.steps, s.judge
 	f.history, f.validationHistory = s.history, s.validation
@@ -389,12 +411,8 @@ func (f *qmfqFit) resumeFrom(file *file, s *saved) error {
 	if err := file.warm(f.state1, f.n, index[rows:]); err != nil {
 		return err
 	}
-	for _, v := range [][]float64{f.from.u, f.from.v} {
-		for _, x := range v {
-			if x < 0 {
-				return file.fail("REAL", "a factor is negative")
-			}
-		}
+	if err := file.positive(f.from); err != nil {
+		return err
 	}
 	f.done, f.judge, f.history, f.validationHistory = s.epoch, s.judge, s.history, s.validation
 	return nil

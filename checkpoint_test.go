@@ -163,8 +163,46 @@ func TestResumeRefuses(t *testing.T) {
 	if _, err := FitQMF(ctx, y, 2, WithEpochs(4), resume); !errors.As(err, &data) {
 		t.Errorf("other data: %v", err)
 	}
-	if _, err := FitNMF(ctx, x, 2, WithEpochs(4), resume); !errors.As(err, &format) {
+	if _, err := FitNMF(ctx, x, 2, WithEpochs(4), resume); !errors.As(err, &format) || format.Problem != "this is a state of a fit of QMF, not a state of a fit of NMF" {
 		t.Errorf("another model: %v", err)
+	}
+	u, v := NewMat(20, 2), NewMat(2, x.Cols)
+	for _, f := range []Mat{u, v} {
+		for i := range f.Data {
+			f.Data[i] = 1 + float64(i%3)
+		}
+	}
+	var given []byte
+	for name, fit := range map[string]func(...FitOption) error{
+		"NMF":  func(o ...FitOption) error { _, err := FitNMF(ctx, x, 2, o...); return err },
+		"QMF":  func(o ...FitOption) error { _, err := FitQMF(ctx, x, 2, o...); return err },
+		"QMFQ": func(o ...FitOption) error { _, err := FitQMFQ(ctx, x, 2, o...); return err },
+	} {
+		opts := []FitOption{WithEpochs(3), WithInit(u, v)}
+		if err := fit(append(opts, WithCheckpoint(2, func(s []byte) error { given = s; return nil }))...); err != nil {
+			t.Fatal(err)
+		}
+		v.Set(0, 0, v.At(0, 0)+1)
+		if err := fit(append(opts, WithResume(given))...); !errors.As(err, &option) || option.Option != "WithInit" {
+			t.Errorf("%s, other factors: %v", name, err)
+		}
+		v.Set(0, 0, v.At(0, 0)-1)
+		// A history that is too short.
+		kind := get32(given[12:])
+		f, err := decodeSections(given, kind, []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sections []section
+		for tag, payload := range f.sections {
+			if tag == "HIST" {
+				payload = payload[:len(payload)-8]
+			}
+			sections = append(sections, section{tag: tag, payload: payload})
+		}
+		if err := fit(append(opts, WithResume(encode(kind, sections)))...); !errors.As(err, &format) {
+			t.Errorf("%s, a history that is cut: %v", name, err)
+		}
 	}
 	var third []byte
 	if _, err := FitQMFQ(ctx, x, 2, WithEpochs(2), WithCheckpoint(1, func(s []byte) error { third = s; return nil })); err != nil {

@@ -177,7 +177,7 @@ func decodeSections(b []byte, kind uint32, tags []string, more ...string) (*file
 		return nil, damaged(8, "version "+itoa(int(v))+", this reader knows "+itoa(fileVersion))
 	}
 	if k := get32(b[12:]); k != kind {
-		return nil, damaged(12, "a model of kind "+itoa(int(k))+", not "+itoa(int(kind)))
+		return nil, damaged(12, "this is "+kindName(k)+", not "+kindName(kind))
 	}
 	f := &file{sections: map[string][]byte{}, offsets: map[string]int64{}}
 	at := headerSize
@@ -218,6 +218,17 @@ func decodeSections(b []byte, kind uint32, tags []string, more ...string) (*file
 		}
 	}
 	return f, nil
+}
+
+func kindName(kind uint32) string {
+	names := map[uint32]string{kindNMF: "NMF", kindQMF: "QMF", kindQMFQ: "QMFQ"}
+	if name, known := names[kind]; known {
+		return "a model of " + name
+	}
+	if name, known := names[kind-kindCheckpoint]; known {
+		return "a state of a fit of " + name
+	}
+	return "of unknown kind"
 }
 
 // fail reports what is wrong with a section.

@@ -18,7 +18,8 @@ func (e *OptionError) Error() string {
 }
 
 // DataError reports a number in the data that cannot be used. Row and Col are
-// -1 where they do not apply; both count from 0.
+// -1 where they do not apply; both count from 0. Value is NaN too where no one
+// number is to blame.
 type DataError struct {
 	Row, Col int
 	Value    float64
@@ -32,6 +33,9 @@ func (e *DataError) Error() string {
 	}
 	if e.Col >= 0 {
 		s += "column " + itoa(e.Col) + ", "
+	}
+	if e.Row < 0 && e.Col < 0 && e.Value != e.Value {
+		return s + e.Problem
 	}
 	if e.Row >= 0 || e.Col >= 0 {
 		s += "value "

@@ -1145,3 +1145,161 @@ func TestMapOfFit(t *testing.T) {
 		t.Error("a feature beyond the last has a map")
 	}
 }
+
+// TestReckless: rates and penalties beyond reason give bad fits, no overflow.
+func TestReckless(t *testing.T) {
+	x := toy(3)
+	x.Rows, x.Cols = 40, 30
+	ctx := context.Background()
+	finite := func(name string, history []float64, ms ...Mat) {
+		t.Helper()
+		for _, m := range append(ms, Mat{Rows: 1, Cols: len(history), Stride: len(history), Data: history}) {
+			if i := notFinite(m.Data); i >= 0 {
+				t.Errorf("%s: %v", name, m.Data[i])
+				return
+			}
+		}
+	}
+	for name, opts := range map[string][]FitOption{
+		"rate 100":           {WithLearningRate(100)},
+		"rate 100, uniform":  {WithLearningRate(100), WithStart(StartUniform)},
+		"rate 100, pinned":   {WithLearningRate(100), WithStart(StartUniform), WithEnds(EndsPinned)},
+		"rate 100, raw":      {WithLearningRate(100), WithSquash(SquashNone)},
+		"rate 100, beta 4":   {WithLearningRate(100), WithLoss(Beta(4))},
+		"rate 100, beta -2":  {WithLearningRate(100), WithLoss(Beta(-2)), WithStart(StartUniform)},
+		"rate 100, constant": {WithLearningRate(100), WithSchedule(ScheduleConstant), WithEpochs(60)},
+		"penalty 1e30":       {WithPenalty(1e30)},
+		"shrinkage 1e30":     {WithShrinkage(1e30)},
+	} {
+		q, err := FitQMF(ctx, x, 4, append([]FitOption{WithEpochs(12)}, opts...)...)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		finite(name, q.History, q.U, q.V, q.Quantiles, q.Weights, q.Reconstruct())
+		b, _ := q.MarshalBinary()
+		if err := new(QMF).UnmarshalBinary(b); err != nil {
+			t.Errorf("%s: the file cannot be read: %v", name, err)
+		}
+		var taken []FitOption
+		for _, o := range opts {
+			if forQMFQ.takes.has(o.setting().kind) {
+				taken = append(taken, o)
+			}
+		}
+		if len(taken) < len(opts) {
+			continue
+		}
+		for _, p := range []Projection{KLUpdates(5), FrobeniusUpdates(5), TruncatedSVD()} {
+			two, err := FitQMFQ(ctx, x, 4, append([]FitOption{WithEpochs(12), WithProjection(p)}, taken...)...)
+			var data *DataError
+			if err != nil && !(p == TruncatedSVD() && errors.As(err, &data)) { // singular values may meet
+				t.Errorf("QMFQ, %s, %v: %v", name, p, err)
+				continue
+			}
+			finite("QMFQ, "+name+", "+p.String(), two.History, two.U, two.V, two.Reconstruct())
+		}
+	}
+}
+
+// TestFirstPatience: a fit is not ended by the loss it starts from being seen twice,
+// nor by rows seen in passing; and what is judged has its penalty.
+func TestFirstPatience(t *testing.T) {
+	x := toy(5)
+	x.Rows = 30
+	ctx := context.Background()
+	for name, opts := range map[string][]FitOption{
+		"one batch": {WithStart(StartUniform)},
+		"batches":   {WithBatch(8)},
+	} {
+		q, err := FitQMF(ctx, x, 4, append(opts, WithPatience(1), WithEpochs(60))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for e := 1; e < len(q.History)-2; e++ {
+			if q.History[e] > q.History[e-1]*(1-worthwhile) {
+				t.Errorf("%s: epoch %d gained nothing and %d more followed", name, e, len(q.History)-1-e)
+			}
+		}
+		if len(q.History) < 5 {
+			t.Errorf("%s: ended after %v", name, q.History)
+		}
+		if loss, _ := q.Loss(x); math.Abs(loss-q.History[len(q.History)-1]) > 1e-12*loss {
+			t.Errorf("%s: the last entry is %v, the loss %v", name, q.History[len(q.History)-1], loss)
+		}
+	}
+	const penalty = 5
+	whole := func(opts ...FitOption) float64 {
+		m, err := FitNMF(ctx, x, 4, append(opts, WithPenalty(penalty))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.objective(penalty)
+	}
+	if patient, full := whole(WithPatience(3), WithEpochs(2000)), whole(WithEpochs(2000)); patient > 1.01*full {
+		t.Errorf("ended by patience at %v, where %v is within reach", patient, full)
+	}
+}
+
+// TestSparseColumns: a column that few rows see does not keep the start from being
+// chosen.
+func TestSparseColumns(t *testing.T) {
+	x := NewMat(1500, 40)
+	for i := range x.Rows {
+		for j := range x.Row(i) {
+			x.Set(i, j, 1+float64(i*j%7))
+		}
+		if i != 700 {
+			x.Set(i, 5, math.NaN())
+		}
+	}
+	c := qmfDefaults()
+	visible, err := newCells(x, &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &qmfFit{cells: visible}
+	for seed := range uint64(10) {
+		src := random.Split(seed, 3)
+		y := f.sample(100, &src)
+		if _, err := newCells(y, &c); err != nil || y.Rows > 101 {
+			t.Errorf("seed %d: %d rows, %v", seed, y.Rows, err)
+		}
+	}
+}
+
+// TestStopsEarly: fits that ctx ended before their first epoch hand back a model,
+// and say that none was done.
+func TestStopsEarly(t *testing.T) {
+	x := toy(3)
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	want := "quantmf: stopped after epoch 0: context canceled"
+	n, err := FitNMF(gone, x, 4)
+	if n == nil || n.Best != 0 || err == nil || err.Error() != want {
+		t.Errorf("NMF: %v", err)
+	}
+	q, err := FitQMF(gone, x, 4)
+	if q == nil || q.Best >= len(q.History) || err == nil || err.Error() != want {
+		t.Errorf("QMF: %v", err)
+	}
+	two, err := FitQMFQ(gone, x, 4)
+	if two == nil || two.Best >= len(two.History) || err == nil || err.Error() != want {
+		t.Errorf("QMFQ: %v", err)
+	}
+	dead := func(opts ...FitOption) *NMF {
+		u, v := NewMat(x.Rows, 2), NewMat(2, x.Cols)
+		for i := range u.Rows {
+			u.Set(i, 0, 1)
+		}
+		for j := range v.Data {
+			v.Data[j] = 1
+		}
+		m, _ := FitNMF(context.Background(), x, 2, append(opts, WithInit(u, v))...)
+		return m
+	}
+	m := dead(WithProgress(func(Progress) error { return errors.New("enough") }))
+	if len(m.Warnings) != 1 {
+		t.Errorf("a stopped fit with a dead component warns of %v", m.Warnings)
+	}
+}

@@ -53,9 +53,11 @@ type Prediction struct {
 // at a time, one worker each; the result does not depend on it.
 //
 // NaN cells of x are unobserved. 0 < share <= 1/2, repeats >= 1. A row or column
-// keeps two visible cells. Errors: those of fit, of the first trial that has one;
-// [*OptionError]; when ctx ends, an error that wraps its own. Cost: repeats ×
-// trials fits, in memory one a processor.
+// keeps two visible cells. All trials have one loss. A progress function among their
+// options is called by several goroutines at once. Errors: those of fit, of the
+// first trial that has one; [*DataError] for a cell that no fit could have, hidden
+// or not; [*OptionError]; when ctx ends, an error that wraps its own. Cost: repeats ×
+// trials fits; memory repeats copies of x, and one fit a processor.
 //
 //	trials := []quantmf.Trial{{Rank: 2}, {Rank: 4}, {Rank: 8}}
 //	p, err := quantmf.HeldOut(ctx, x, quantmf.FitQMF, trials, 5, 0.1, 1)
@@ -69,11 +71,22 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 	if err := x.check("x"); err != nil {
 		return nil, err
 	}
+	// What a mask hides is checked too, under the loss as soon as that is known.
+	check := func(l Loss) error {
+		c := config{missing: true, loss: l}
+		return c.checkCells(x)
+	}
+	if err := check(KL); err != nil {
+		return nil, err
+	}
 	masks := make([]*cells, repeats)
 	for r := range masks {
 		c := config{validation: share, seed: uint64(random.Split(seed, r)), missing: true}
 		var err error
 		if masks[r], err = newCells(x, &c); err != nil {
+			if o, ok := err.(*OptionError); ok {
+				o.Option = "share"
+			}
 			return nil, err
 		}
 	}
@@ -81,7 +94,7 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 	for i := range out {
 		out[i].Losses = make([]float64, repeats)
 	}
-	errs := make([]error, len(trials)*repeats)
+	errs, losses := make([]error, len(trials)*repeats), make([]Loss, len(trials)*repeats)
 	p := pool.New(0, len(errs))
 	defer p.Close()
 	p.Do(len(errs), func(_, job int) {
@@ -95,15 +108,22 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 		if errs[job] = err; err != nil {
 			return
 		}
+		losses[job] = m.divergence()
+		if errs[job] = check(losses[job]); errs[job] != nil {
+			return
+		}
 		t, sum := m.Reconstruct(), 0.0
 		for i := range t.Rows {
 			sum += masks[r].heldLoss(m.divergence(), t.Row(i), i, tinyDenominator)
 		}
 		out[trial].Losses[r] = sum / float64(masks[r].heldOut)
 	})
-	for _, err := range errs {
+	for job, err := range errs {
 		if err != nil {
 			return nil, err
+		}
+		if losses[job] != losses[0] {
+			return nil, &OptionError{Option: kLoss.String(), Value: ftoa(float64(losses[job])), Bound: "trial 0 has " + ftoa(float64(losses[0])) + ", and no two losses can be compared"}
 		}
 	}
 	for i := range out {

@@ -75,6 +75,31 @@ func TestHeldOut(t *testing.T) {
 	if _, err := HeldOut(ctx, x, FitNMF, trials, 1, 0.9, 1); !errors.As(err, &option) {
 		t.Errorf("share 0.9: %v", err)
 	}
+	for _, bad := range []float64{math.Inf(1), -1} { // hidden or not
+		y := x.Clone()
+		y.Set(3, 4, bad)
+		var data *DataError
+		for seed := range uint64(10) {
+			if _, err := HeldOut(ctx, y, FitNMF, trials[:1], 1, 0.5, seed); !errors.As(err, &data) || data.Row != 3 || data.Col != 4 {
+				t.Errorf("%v under a mask: %v", bad, err)
+			}
+		}
+		y.Set(3, 4, 0)
+		itakura := []Trial{{Rank: 1, Options: []FitOption{WithLoss(Beta(0)), WithEpochs(1)}}}
+		for seed := range uint64(10) {
+			if _, err := HeldOut(ctx, y, FitNMF, itakura, 1, 0.5, seed); !errors.As(err, &data) || data.Row != 3 || data.Col != 4 {
+				t.Errorf("0 under a mask, where the loss has none: %v", err)
+			}
+		}
+	}
+	mixed := []Trial{{Rank: 1, Options: []FitOption{WithEpochs(1)}}, {Rank: 1, Options: []FitOption{WithEpochs(1), WithLoss(Frobenius)}}}
+	if _, err := HeldOut(ctx, x, FitNMF, mixed, 1, 0.1, 1); !errors.As(err, &option) || option.Option != "WithLoss" {
+		t.Errorf("two losses: %v", err)
+	}
+	tiny, _ := MatOf([]float64{1, 2}, []float64{3, 4})
+	if _, err := HeldOut(ctx, tiny, FitNMF, trials[:1], 1, 0.1, 1); !errors.As(err, &option) || option.Option != "share" {
+		t.Errorf("two by two: %v", err)
+	}
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
 	if _, err := HeldOut(gone, x, FitNMF, trials, 1, 0.1, 1); !errors.Is(err, context.Canceled) {

@@ -30,8 +30,11 @@ type NMF struct {
 	// Validation is the mean divergence of the held-out cells after each epoch, nil
 	// without WithValidation.
 	Validation []float64
-	Best       int // the epoch returned: the last, or the best on the held-out cells
-	Warnings   []error
+	// Best is the epoch returned: the last, or the best on the held-out cells. A fit
+	// that was stopped within an epoch is further than that, and lower; one stopped
+	// before the first has no History.
+	Best     int
+	Warnings []error
 
 	loss    Loss
 	missing bool
@@ -91,6 +94,9 @@ func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, erro
 			if _, err := past.state.restore(fit.parts(fit.keep), 0); err != nil {
 				return nil, err
 			}
+			if err := past.state.positive(f); err != nil {
+				return nil, err
+			}
 		case c.given.has(kInit):
 			f.load(c.initU, c.initV)
 		default:
@@ -101,13 +107,14 @@ func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, erro
 		}
 		m, err := fit.run(p, &c, start)
 		m.U, m.V, m.loss, m.missing = f.matU(), f.matV(), c.loss, c.missing
-		if best == nil || m.judged() < best.judged() {
+		if best == nil || m.objective(c.penalty) < best.objective(c.penalty) {
 			best = &m
 			if c.save != nil && c.restarts > 1 {
 				past.best, _ = m.MarshalBinary()
 			}
 		}
 		if err != nil {
+			best.Warnings = deadComponents(best.U, best.V)
 			return best, err
 		}
 	}
@@ -115,8 +122,24 @@ func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, erro
 	return best, nil
 }
 
-// judged is the loss that a fit is chosen by.
-func (m *NMF) judged() float64 { return judged(m.History, m.Validation, m.Best) }
+// objective is what a fit is chosen by: its loss on held-out cells, else that on
+// the visible ones with the penalty.
+func (m *NMF) objective(penalty float64) float64 {
+	if m.Validation == nil && penalty > 0 {
+		penalty *= meanOf(m.U.Data) + meanOf(m.V.Data)
+	} else {
+		penalty = 0
+	}
+	return judged(m.History, m.Validation, m.Best) + penalty
+}
+
+func meanOf(v []float64) float64 {
+	s := 0.0
+	for _, x := range v {
+		s += x / float64(len(v))
+	}
+	return s
+}
 
 func judged(history, validation []float64, best int) float64 {
 	if len(validation) > 0 {
@@ -159,12 +182,8 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 	if uint64(rank) > maxCells/uint64(x.Rows+x.Cols) {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "the factors of a " + x.size() + " matrix would need too much memory"}
 	}
-	for i := range x.Rows {
-		for j, v := range x.Row(i) {
-			if err := c.checkCell(i, j, v); err != nil {
-				return nil, err
-			}
-		}
+	if err := c.checkCells(x); err != nil {
+		return nil, err
 	}
 	if !c.given.has(kInit) {
 		return newCells(x, c)
@@ -188,7 +207,32 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 			}
 		}
 	}
+	bound := 0.0 // of U V
+	for l := range rank {
+		topU, topV := 0.0, 0.0
+		for i := range x.Rows {
+			topU = max(topU, c.initU.At(i, l))
+		}
+		for _, v := range c.initV.Row(l) {
+			topV = max(topV, v)
+		}
+		if bound += float64(topU * topV); !(bound <= maxValue) {
+			return nil, &DataError{Row: -1, Col: l, Value: topU, Problem: "the product of the initial factors must be at most " + ftoa(maxValue) + ": the largest of this column of U, by that of the row of V, is too much"}
+		}
+	}
 	return newCells(x, c)
+}
+
+// checkCells reports the first value that a fit cannot have.
+func (c *config) checkCells(x Mat) error {
+	for i := range x.Rows {
+		for j, v := range x.Row(i) {
+			if err := c.checkCell(i, j, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // checkCell reports a value that a fit cannot have at (i, j).
@@ -296,8 +340,8 @@ type nmfFit struct {
 	ctx     context.Context
 
 	restart   int
-	bestSoFar []byte // a file of the best of the restarts before
-	data      uint64 // fingerprint of x
+	bestSoFar []byte    // a file of the best of the restarts before
+	data      [2]uint64 // fingerprints of x and given factors
 }
 
 // nmfPart is what a piece of the rows adds to the update of V and to the losses.
@@ -462,6 +506,9 @@ func (f *nmfFit) run(p *pool.Pool, c *config, from *saved) (m NMF, err error) {
 		if f.held != nil {
 			m.Validation = append(m.Validation, held)
 			seen = held
+		} else if c.penalty > 0 {
+			// The padding of V is 0.
+			seen += float64(c.penalty * (meanOf(f.u) + float64(meanOf(f.v)*float64(f.np)/float64(f.n))))
 		}
 		better, stop := judge.see(epoch, seen)
 		if better && f.held != nil {
@@ -500,7 +547,7 @@ func (f *nmfFit) run(p *pool.Pool, c *config, from *saved) (m NMF, err error) {
 			break
 		}
 	}
-	m.Best = len(m.History) - 1
+	m.Best = max(len(m.History)-1, 0)
 	if keep != nil {
 		copy(f.u, keep.u)
 		copy(f.v, keep.v)

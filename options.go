@@ -209,11 +209,11 @@ func fitOption(k kind, value string, check func(c *config) string) FitOption {
 	return &choice{k, value, check}
 }
 
-// finiteAtLeast checks v and stores it.
-func finiteAtLeast(v, low float64, to func(c *config) *float64) func(c *config) string {
+// upTo1e30 checks v and stores it.
+func upTo1e30(v float64, to func(c *config) *float64) func(c *config) string {
 	return func(c *config) string {
-		if !(v >= low) || v-v != 0 {
-			return "must be finite and at least " + ftoa(low)
+		if !(v >= 0 && v <= 1e30) {
+			return "must be from 0 to 1e30"
 		}
 		*to(c) = v
 		return ""
@@ -413,12 +413,12 @@ func WithProgress(f func(Progress) error) FitOption {
 	})
 }
 
-// WithLearningRate sets the step size of Adam. lr > 0; default 0.06 in FitQMF, 0.1
-// in FitQMFQ, falling to 0 by [ScheduleCosine].
+// WithLearningRate sets the step size of Adam on logarithms. 0 < lr <= 100, beyond 1
+// of no use; default 0.06 in FitQMF, 0.1 in FitQMFQ, falling to 0 by [ScheduleCosine].
 func WithLearningRate(lr float64) FitOption {
 	return fitOption(kLearningRate, ftoa(lr), func(c *config) string {
-		if !(lr > 0) || lr-lr != 0 {
-			return "must be finite and above 0"
+		if !(lr > 0 && lr <= 100) {
+			return "must be above 0 and at most 100"
 		}
 		c.learningRate = lr
 		return ""
@@ -478,18 +478,18 @@ func WithInit(u, v Mat) FitOption {
 
 // WithPenalty sets λ, the weight of the penalty: in FitQMF λ/2 (mean Ũ² + mean
 // Ṽ²) of the log factors, in FitNMF λ (mean U + mean V), each added to the mean
-// loss. λ >= 0; default 0.
+// loss. 0 <= λ <= 1e30; default 0.
 func WithPenalty(lambda float64) FitOption {
-	return fitOption(kPenalty, ftoa(lambda), finiteAtLeast(lambda, 0, func(c *config) *float64 { return &c.penalty }))
+	return fitOption(kPenalty, ftoa(lambda), upTo1e30(lambda, func(c *config) *float64 { return &c.penalty }))
 }
 
 // WithShrinkage pulls the quantiles of each row of QMF towards an affine map of
-// (UV)_i, with the weight of lambda further samples. lambda >= 0; default: the one
+// (UV)_i, with the weight of lambda further samples. 0 <= lambda <= 1e30; default: the one
 // of 0, 20 and 100 that predicts a hidden tenth of the cells best (start.go), 0
 // with [EndsPinned], [StartUniform] or [WithInit]. A positive one needs
 // [EndsFree] and has no meaning under [StartUniform].
 func WithShrinkage(lambda float64) FitOption {
-	return fitOption(kShrinkage, ftoa(lambda), finiteAtLeast(lambda, 0, func(c *config) *float64 { return &c.shrinkage }))
+	return fitOption(kShrinkage, ftoa(lambda), upTo1e30(lambda, func(c *config) *float64 { return &c.shrinkage }))
 }
 
 // WithLoss sets the divergence that is minimised. Default [KL].
@@ -505,13 +505,14 @@ func WithLoss(l Loss) FitOption {
 
 // WithPatience ends a fit when its loss, on the held-out cells under
 // [WithValidation], has not fallen by a ten-thousandth of itself for the given
-// number of epochs. epochs >= 1; default none.
+// number of epochs; a penalty counts where no cells are held out. epochs >= 1;
+// default none.
 func WithPatience(epochs int) FitOption {
 	return fitOption(kPatience, itoa(epochs), intAtLeast(epochs, 1, func(c *config) *int { return &c.patience }))
 }
 
 // WithRestarts fits from n seeds, the given one and those that follow it, and
-// returns the model of the lowest loss, on the held-out cells under
+// returns the model of the lowest loss with its penalty, on the held-out cells under
 // [WithValidation], which are the same for all. n >= 1; default 1.
 func WithRestarts(n int) FitOption {
 	return fitOption(kRestarts, itoa(n), intAtLeast(n, 1, func(c *config) *int { return &c.restarts }))

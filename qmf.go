@@ -29,6 +29,7 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/adam"
+	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
@@ -43,7 +44,7 @@ type QMF struct {
 	// History is the mean divergence after each epoch, entry 0 before the first.
 	// The first and last entries are exact, and all are where the batch is the
 	// whole matrix; the others are means over rows as they were visited.
-	// Under WithValidation all are exact.
+	// Under WithValidation and WithPatience all are exact.
 	History []float64
 	// Validation is the mean divergence of the held-out cells after each epoch, nil
 	// without WithValidation.
@@ -79,21 +80,22 @@ func qmfDefaults() config {
 // the model so far with an error that wraps it.
 //
 // Cost of an epoch: d solves of about 4 passes (8nm flops and m³/3 each), their
-// backward (40nm), and 6dnk flops, half as much again under WithValidation,
-// which evaluates the model after every epoch; memory 3(dk + kn + 2dm) + dn/2 numbers
-// beside x.
-// The choice of start and shrinkage takes two NMFs and 36 epochs of up to 512 rows,
-// and the memory of a fit of so many; told both, a fit has none of it.
+// backward (40nm), and 6dnk flops, half as much again under WithValidation and
+// WithPatience, which evaluate the model after every epoch. Memory beside x:
+// 5(dk + kn + dm) + dn/2 numbers and the model; while it starts 17kn, and dn for
+// normal scores; under WithValidation a copy of x, its mask and one of the best
+// epoch. The choice of start and shrinkage takes two NMFs and 36 epochs of up to
+// 512 rows, and the memory of two fits of so many; told both, a fit has none of it.
 func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, error) {
 	c := qmfDefaults()
 	if err := parse(forQMF, &c, opts); err != nil {
 		return nil, err
 	}
-	if err := c.checkQMF(); err != nil {
-		return nil, err
-	}
 	visible, err := checkFit(x, rank, &c)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.checkQMF(x.Rows, x.Cols); err != nil {
 		return nil, err
 	}
 	p := pool.New(c.workers, x.Rows)
@@ -121,7 +123,7 @@ func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, erro
 			if err := f.resumeFrom(past.state, past.from); err != nil {
 				return nil, err
 			}
-			if first = past.from.epoch; f.judge.over(first) {
+			if first = past.from.epoch; f.judge.over(first - f.lag) {
 				first = c.epochs
 			}
 		} else {
@@ -131,7 +133,7 @@ func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, erro
 			stop, err = f.epoch(ctx, epoch)
 		}
 		m := f.model()
-		if best == nil || judged(m.History, m.Validation, m.Best) < judged(best.History, best.Validation, best.Best) {
+		if best == nil || m.objective(c.penalty) < best.objective(c.penalty) {
 			best = m
 			if c.save != nil && c.restarts > 1 {
 				past.best, _ = m.MarshalBinary()
@@ -142,12 +144,53 @@ func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, erro
 		}
 	}
 	if c.strict && len(best.Warnings) > 0 {
-		return best, best.Warnings[0]
+		return best, c.notConverged(best.Warnings, best.marginal)
 	}
 	return best, nil
 }
 
-func (c *config) checkQMF() error {
+// objective is what a fit is chosen by: its loss on held-out cells, else that on
+// the visible ones with the penalty.
+func (q *QMF) objective(penalty float64) float64 {
+	loss := judged(q.History, q.Validation, q.Best)
+	if q.Validation == nil && penalty > 0 {
+		for _, f := range []Mat{q.U, q.V} {
+			logs := make([]float64, len(f.Data))
+			kernel.Log(logs, f.Data)
+			loss += float64(penalty / 2 * meanSquare(logs))
+		}
+	}
+	return loss
+}
+
+func meanSquare(v []float64) float64 {
+	s := 0.0
+	for _, x := range v {
+		s += float64(x*x) / float64(len(v))
+	}
+	return s
+}
+
+// notConverged is the error of the first warning. Of a model from a file, which
+// keeps warnings as text, it is that of the worst row.
+func (c *config) notConverged(warnings []error, marginal []float64) error {
+	if e, ok := warnings[0].(*ConvergenceError); ok {
+		return e
+	}
+	worst := 0
+	for i, rel := range marginal {
+		if rel > marginal[worst] {
+			worst = i
+		}
+	}
+	return outcome{passes: c.maxIterations, rel: marginal[worst]}.err(worst, c)
+}
+
+// checkQMF reports options that make no model of d × n.
+func (c *config) checkQMF(d, n int) error {
+	if m := uint64(c.levels); m > maxCells/uint64(max(d, n, c.levels)) {
+		return &OptionError{Option: kLevels.String(), Value: itoa(c.levels), Bound: "the maps of a " + itoa(d) + "×" + itoa(n) + " matrix would need too much memory"}
+	}
 	if c.levels < 2 {
 		return &OptionError{Option: kLevels.String(), Value: itoa(c.levels), Bound: "a model needs at least 2"}
 	}
@@ -196,11 +239,14 @@ type qmfFit struct {
 	history            []float64
 	validationHistory  []float64
 	restart            int
-	origin             Start   // where this fit starts
-	lambda             float64 // the shrinkage
-	bestSoFar          []byte  // a file of the best of the restarts before
-	data               uint64  // fingerprint of x
+	origin             Start     // where this fit starts
+	lambda             float64   // the shrinkage
+	bestSoFar          []byte    // a file of the best of the restarts before
+	data               [2]uint64 // fingerprints of x and given factors
 	judge              watch
+	farthest           float64 // bound of log factors
+	lag                int     // epochs by which the histories are behind the fit
+	exact              bool    // every epoch ends with all losses of the model as it stands
 	keep               *qmfState
 	replace            bool      // the last entry of history is of the model as it stands, to be made exact
 	gradV              []float64 // k × np: the gradient at Ṽ
@@ -236,6 +282,14 @@ func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
 	d, n, m := visible.x.Rows, visible.x.Cols, c.levels
 	f := &qmfFit{config: c, cells: visible, m: m, pool: p, factors: newFactors(d, n, rank), judge: watch{patience: c.patience}, origin: c.start, lambda: c.shrinkage}
 	size := min(c.batchRows, d)
+	if c.lagging(d) {
+		f.lag = 1
+	}
+	f.farthest = farthestFactor
+	if c.squash == SquashNone { // what is transported is UV itself
+		f.farthest = elem.Log(maxPlace/float64(rank)) / 2
+	}
+	f.exact = f.held != nil || f.lag == 0 && c.patience > 0
 	f.logU, f.momU = make([]float64, d*rank), newMoment(d*rank)
 	f.logV, f.momV = make([]float64, rank*f.np), newMoment(rank*f.np)
 	f.f, f.momF = make([]float64, d*m), newMoment(d*m)
@@ -561,6 +615,7 @@ func (f *qmfFit) visit(worker, slot int) {
 		v.gu[t] = float64(v.gu[t]*u[t]) + float64(pen*f.logU[lo+t])
 	}
 	adam.Step(f.logU[lo:hi], v.gu, f.momU.mu[lo:hi], f.momU.nu[lo:hi], rate, step)
+	confine(f.logU[lo:hi], -f.farthest, f.farthest)
 	kernel.Exp(u, f.logU[lo:hi])
 }
 
@@ -592,7 +647,7 @@ func (f *qmfFit) visitMap(v *visitor, i int, wbar []float64) bool {
 		f.fitted(v, i)
 		f.ratios(v, i)
 	}
-	if !whole && f.held == nil { // else the epoch ends with all losses
+	if !whole && !f.exact {
 		f.rowLosses[i] = f.ratiosLoss(v, i)
 	}
 	// ∂Δ/∂T, a mean over the row, in units of what the row's loss grows with; the
@@ -653,7 +708,26 @@ func (f *qmfFit) stepR(v *visitor, i int, unit float64) {
 		}
 		adam.Step(f.r[lo:hi], v.den, f.momR.mu[lo:hi], f.momR.nu[lo:hi], rate, step)
 	}
+	confine(f.r[lo:hi], shortest, longest)
 	f.incrementsFromR(i)
+}
+
+// What logarithms are held to, so that a rate beyond reason gives a bad fit and no
+// overflow: those of increments of quantiles, and of factors.
+const (
+	shortest, longest = -690, 138
+	farthestFactor    = 300
+)
+
+// lagging tells whether all rows are one batch and nothing else asks for the losses
+// after an epoch: then they are those that the next one starts from.
+func (c *config) lagging(d int) bool { return c.batchRows >= d && c.validation == 0 }
+
+// confine holds l within bounds.
+func confine(l []float64, low, high float64) {
+	for i, v := range l {
+		l[i] = min(max(v, low), high)
+	}
 }
 
 func (f *qmfFit) incrementsFromR(i int) {
@@ -680,6 +754,7 @@ func (f *qmfFit) epoch(ctx context.Context, e int) (stop bool, err error) {
 	f.source.Shuffle(f.order)
 	size := min(f.batchRows, f.d)
 	f.replace = false
+	penalty := f.regularity()
 	for from := 0; from < f.d; from += size {
 		if err := ctx.Err(); err != nil {
 			return true, stoppedAt(e, err)
@@ -690,17 +765,18 @@ func (f *qmfFit) epoch(ctx context.Context, e int) (stop bool, err error) {
 		f.pool.Do(f.k, b.stepV)
 	}
 	// As visited: of this epoch with batches; where all rows are one batch, of
-	// the steps of the epoch before, whose loss it is exactly. What judges by
-	// held-out cells is evaluated.
-	if f.held != nil {
+	// the steps of the epoch before, whose loss it is exactly. What is judged, by
+	// held-out cells or for patience, is evaluated.
+	if f.exact {
 		f.pool.Do(f.d, b.evaluate)
+		penalty = f.regularity()
 	}
 	mean := f.meanLoss()
-	if size < f.d || e > 0 || f.held != nil {
+	f.replace = f.lag == 0
+	if e >= f.lag {
 		f.history = append(f.history, mean)
+		stop = f.note(e+1-f.lag, penalty)
 	}
-	f.replace = size < f.d || f.held != nil
-	stop = f.note(e + 1)
 	if f.progress != nil {
 		if err := f.progress(Progress{Epoch: e + 1, Epochs: f.epochs, Rows: f.d, Loss: mean}); err != nil {
 			return true, stoppedAt(e+1, err)
@@ -743,6 +819,7 @@ func (f *qmfFit) stepRowV(_, t int) {
 		g[j] = float64(g[j]*v[j]) + float64(pen*lv[j])
 	}
 	adam.Step(lv[:f.n], g[:f.n], f.momV.mu[lo:hi], f.momV.nu[lo:hi], f.batch.rate, f.stepsV)
+	confine(lv[:f.n], -f.farthest, f.farthest)
 	kernel.Exp(v[:f.n], lv)
 }
 
@@ -755,8 +832,8 @@ func (f *qmfFit) newState() *qmfState {
 
 // see takes the losses after an epoch; it tells whether they are the best so far
 // and whether patience has run out.
-func (f *qmfFit) see(epoch int) (better, stop bool) {
-	loss := f.history[len(f.history)-1]
+func (f *qmfFit) see(epoch int, penalty float64) (better, stop bool) {
+	loss := f.history[len(f.history)-1] + penalty
 	if f.held != nil {
 		loss = 0
 		for _, l := range f.rowHeld {
@@ -768,9 +845,19 @@ func (f *qmfFit) see(epoch int) (better, stop bool) {
 	return f.judge.see(epoch, loss)
 }
 
+// regularity is what the penalty adds to the loss of the factors as they stand,
+// where it is judged.
+func (f *qmfFit) regularity() float64 {
+	if f.penalty == 0 || f.patience == 0 {
+		return 0
+	}
+	// The padding of Ṽ is 0.
+	return float64(f.penalty / 2 * (meanSquare(f.logU) + float64(meanSquare(f.logV)*float64(f.np)/float64(f.n))))
+}
+
 // note is see, and keeps the state where it is the best on the held-out cells.
-func (f *qmfFit) note(epoch int) (stop bool) {
-	better, stop := f.see(epoch)
+func (f *qmfFit) note(epoch int, penalty float64) (stop bool) {
+	better, stop := f.see(epoch, penalty)
 	if better && f.held != nil {
 		if f.keep == nil {
 			f.keep = f.newState()
@@ -818,7 +905,11 @@ func (f *qmfFit) model() *QMF {
 		v := &f.work[worker]
 		cumulate(q.Quantiles.Row(i), f.rowInc(i))
 		if f.ends == EndsPinned {
-			q.Quantiles.Set(i, m-1, f.high[i]) // not left to the sum
+			row := q.Quantiles.Row(i) // the last is not left to the sum
+			row[m-1] = f.high[i]
+			for l := range row {
+				row[l] = min(row[l], f.high[i])
+			}
 		}
 		ends[i] = f.place(v, i)
 		copy(q.Weights.Row(i), v.row.b)

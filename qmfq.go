@@ -20,6 +20,7 @@ package quantmf
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/elem"
@@ -51,6 +52,10 @@ const (
 	qmfqRate      = 0.1
 	qmfqEpochs    = 100
 	unitDeflation = 1e-12 // floor of the increments of q', in units of their sum
+
+	// What R' is held to, beside the logarithm of x's scale: a rate beyond reason gives
+	// a bad fit, and no overflow in a projection's squares.
+	farthestDeflated = 60
 )
 
 // WithProjection sets Π_k. Default KLUpdates(20), KLUpdates(100) under
@@ -89,11 +94,11 @@ func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, er
 	if err := parse(forQMFQ, &c, opts); err != nil {
 		return nil, err
 	}
-	if err := c.checkQMF(); err != nil {
-		return nil, err
-	}
 	visible, err := checkFit(x, rank, &c)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.checkQMF(x.Rows, x.Cols); err != nil {
 		return nil, err
 	}
 	c.batchRows = math.MaxInt32 // all rows are one step
@@ -144,7 +149,7 @@ func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, er
 		}
 	}
 	if c.strict && len(best.Warnings) > 0 {
-		return best, best.Warnings[0]
+		return best, c.notConverged(best.Warnings, best.inflated.marginal)
 	}
 	return best, nil
 }
@@ -159,6 +164,8 @@ type qmfqFit struct {
 	f1             []float64 // F'
 	momF1          moment
 	r1             []float64 // R'
+	shortest1      float64   // its bounds
+	longest1       float64
 	momR1          moment
 	h1             []float64 // potentials of T', d × m
 	state1         []warm
@@ -188,6 +195,11 @@ func newQMFQFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfqFit {
 	f.y, f.ybar = make([]float64, d*np), make([]float64, d*np)
 	f.f1, f.momF1 = make([]float64, d*m), newMoment(d*m)
 	f.r1, f.momR1 = make([]float64, d*m), newMoment(d*m)
+	scale := elem.Log(max(slices.Max(f.average), tinyScale))
+	f.shortest1, f.longest1 = min(0, scale)-farthestDeflated, max(0, scale)+farthestDeflated
+	if c.squash == SquashNone { // what is transported next is about T'(X) itself
+		f.longest1 = elem.Log(maxPlace / float64(m))
+	}
 	f.h1, f.rel1 = make([]float64, d*m), make([]outcome, d)
 	f.state1 = make([]warm, d)
 	for i := range f.state1 {
@@ -279,6 +291,7 @@ func (f *qmfqFit) backRow(worker, i int) {
 		v.e[l] = float64(tail * elem.Exp(f.r1[lo+l]))
 	}
 	adam.Step(f.r1[lo:hi], v.e, f.momR1.mu[lo:hi], f.momR1.nu[lo:hi], rate, step)
+	confine(f.r1[lo:hi], f.shortest1, f.longest1)
 }
 
 // visitRow makes the steps of T_i and leaves the gradient at (UV)_i in units of
@@ -343,7 +356,7 @@ func (f *qmfqFit) run(ctx context.Context) error {
 // note takes the losses after an epoch, whose state is in before, and keeps it
 // where it is the best on the held-out cells.
 func (f *qmfqFit) note(epoch int) (stop bool) {
-	better, stop := f.see(epoch)
+	better, stop := f.see(epoch, 0)
 	if better {
 		f.best, f.before = f.before, f.best
 	}
@@ -375,7 +388,6 @@ func (f *qmfqFit) start(ctx context.Context) error {
 		err = f.project()
 	}
 	if err != nil {
-		f.project()
 		return stoppedAt(0, err)
 	}
 	f.pool.Do(f.d, f.batch.evaluate)
@@ -396,6 +408,9 @@ func (f *qmfqFit) startFromQMF(ctx context.Context) error {
 	for e := 0; err == nil && e < c.epochs; e++ {
 		_, err = q.epoch(ctx, e)
 	}
+	if s, ok := err.(*stopped); ok {
+		err = s.err
+	}
 	if q.keep != nil {
 		q.restore()
 	}
@@ -403,7 +418,9 @@ func (f *qmfqFit) startFromQMF(ctx context.Context) error {
 	copy(f.inc, q.inc)
 	copy(f.from.u, q.u)
 	copy(f.from.v, q.v)
-	f.pool.Do(f.d, func(worker, i int) { f.calibrate(&f.work1[worker], i) })
+	if err == nil {
+		f.pool.Do(f.d, func(worker, i int) { f.calibrate(&f.work1[worker], i) })
+	}
 	return err
 }
 

@@ -24,7 +24,7 @@ package quantmf
 // Which of the two starts suits, and how much the maps should be shrunk, depends
 // on the data: counts with heavy tails want their own NMF and free maps, what has
 // been through a logarithm wants scores and straighter maps. Under StartAuto, and
-// without WithShrinkage, up to 512 rows are fitted for six epochs from each start
+// without WithShrinkage, up to 512 rows (and what else columns need to be seen) are fitted for six epochs from each start
 // under each λ of 0, 20 and 100, a tenth of their visible cells hidden, and the
 // pair that predicts those best is taken. No cell that the fit may not see is
 // looked at.
@@ -45,6 +45,15 @@ func (f *qmfFit) begin(ctx context.Context) error {
 		err = f.startFactors(ctx)
 	}
 	f.startMaps(err == nil)
+	return beforeFirst(err)
+}
+
+// beforeFirst says of a start that was stopped that no epoch was done, for those
+// that the error counts are not those of the fit.
+func beforeFirst(err error) error {
+	if s, ok := err.(*stopped); ok {
+		return stoppedAt(0, s.err)
+	}
 	return err
 }
 
@@ -69,7 +78,7 @@ func (f *qmfFit) choose(ctx context.Context) error {
 	src := random.Split(f.seed+uint64(f.restart), 3)
 	c := *f.config
 	c.epochs, c.validation, c.missing, c.progress, c.save, c.patience, c.seed = trialEpochs, trialShare, true, nil, nil, 0, src.Uint64()
-	hidden, err := newCells(sample(f.x, trialRows, &src), &c)
+	hidden, err := newCells(f.sample(trialRows, &src), &c)
 	if err != nil { // too few cells to choose by
 		return nil
 	}
@@ -99,8 +108,10 @@ func (f *qmfFit) choose(ctx context.Context) error {
 	return nil
 }
 
-// sample returns that many rows of x, in their order, or x where it has no more.
-func sample(x Mat, rows int, src *random.Source) Mat {
+// sample returns that many rows of x, in their order, or x where it has no more. Of
+// a column that none of them sees it takes one more row.
+func (f *qmfFit) sample(rows int, src *random.Source) Mat {
+	x := f.x
 	if x.Rows <= rows {
 		return x
 	}
@@ -109,6 +120,27 @@ func sample(x Mat, rows int, src *random.Source) Mat {
 		pick[i] = i
 	}
 	src.Shuffle(pick)
+	if f.partial {
+		seen, unseen := make([]bool, x.Cols), x.Cols
+		sees := func(i int) (fresh bool) {
+			for j, v := range x.Row(i) {
+				if v == v && !seen[j] {
+					seen[j], fresh = true, true
+					unseen--
+				}
+			}
+			return fresh
+		}
+		for _, i := range pick[:rows] {
+			sees(i)
+		}
+		for k := rows; k < len(pick) && unseen > 0; k++ {
+			if sees(pick[k]) {
+				pick[rows], pick[k] = pick[k], pick[rows]
+				rows++
+			}
+		}
+	}
 	slices.Sort(pick[:rows])
 	y := NewMat(rows, x.Cols)
 	for r, i := range pick[:rows] {
@@ -158,9 +190,9 @@ func (f *qmfFit) startFactors(ctx context.Context) error {
 // calibrated or, where a start was stopped, without.
 func (f *qmfFit) startMaps(calibrated bool) {
 	exact := f.origin == StartUniform && !f.given.has(kInit)
-	logarithms(f.logU, f.u, exact)
+	logarithms(f.logU, f.u, exact, f.farthest)
 	for t := range f.k {
-		logarithms(f.logV[t*f.np:t*f.np+f.n], f.rowV(t), exact)
+		logarithms(f.logV[t*f.np:t*f.np+f.n], f.rowV(t), exact, f.farthest)
 	}
 	steps := 0
 	if calibrated {
@@ -171,7 +203,7 @@ func (f *qmfFit) startMaps(calibrated bool) {
 	if calibrated {
 		f.history = append(f.history, f.meanLoss())
 		f.replace = true
-		f.note(0)
+		f.note(0, f.regularity())
 	}
 }
 
@@ -193,8 +225,8 @@ const (
 var trialShrinkages = [...]float64{0, 20, 100}
 
 // logarithms fills l with log v, v raised to floorStart of its mean first
-// unless exact.
-func logarithms(l, v []float64, exact bool) {
+// unless exact, and held within e^±farthest.
+func logarithms(l, v []float64, exact bool, farthest float64) {
 	mean := 0.0
 	for _, x := range v {
 		mean += x / float64(len(v))
@@ -209,6 +241,10 @@ func logarithms(l, v []float64, exact bool) {
 			v[i] = x
 		}
 		l[i] = elem.Log(x)
+		if math.Abs(l[i]) > farthest {
+			l[i] = min(max(l[i], -farthest), farthest)
+			v[i] = elem.Exp(l[i])
+		}
 	}
 }
 
