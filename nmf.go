@@ -333,8 +333,8 @@ type nmfFit struct {
 	pieces  []nmfPart
 	keep    *factors // the best on held-out cells, of a fit that goes on
 	work    []nmfScratch
-	sumV    []float64
-	addU    float64 // what the penalty adds to the denominators
+	denU    []float64 // the denominators of U in the plain case, sums over V, for as many rows
+	addU    float64   // what the penalty adds to the denominators
 	addV    float64
 	updateU bool
 	ctx     context.Context
@@ -360,7 +360,7 @@ type nmfScratch struct {
 func newNMFFit(ctx context.Context, p *pool.Pool, f *factors, s *cells, c *config) *nmfFit {
 	k, np := f.k, f.np
 	fit := &nmfFit{factors: f, cells: s, loss: c.loss, plain: c.loss == KL && !s.partial, ctx: ctx,
-		pieces: make([]nmfPart, min(nmfChunks, f.d)), work: make([]nmfScratch, p.Workers()), sumV: make([]float64, k)}
+		pieces: make([]nmfPart, min(nmfChunks, (f.d+sweepRows-1)/sweepRows)), work: make([]nmfScratch, p.Workers()), denU: make([]float64, sweepRows*k)}
 	for i := range fit.pieces {
 		fit.pieces[i] = nmfPart{num: make([]float64, k*np), sum: make([]float64, k), losses: make([]float64, 2)}
 		if !fit.plain {
@@ -379,12 +379,8 @@ func newNMFFit(ctx context.Context, p *pool.Pool, f *factors, s *cells, c *confi
 }
 
 // shares fills num = x w^{β-2} and den = w^{β-1} of some rows, both 0 where a cell is
-// hidden; in the plain case num alone.
+// hidden.
 func (f *nmfFit) shares(ws *nmfScratch, rows int) {
-	if f.plain {
-		f.loss.parts(ws.num[:rows*f.np], nil, ws.x, ws.w, tinyDenominator)
-		return
-	}
 	for r := range rows {
 		lo, hi := r*f.np, (r+1)*f.np
 		num, den := ws.num[lo:hi], ws.den[lo:hi]
@@ -408,47 +404,69 @@ func (f *nmfFit) sweep(worker, piece int) {
 	clear(pt.sum)
 	clear(pt.losses)
 	k, np := f.k, f.np
-	end := (piece + 1) * f.d / len(f.pieces)
-	for i := piece * f.d / len(f.pieces); i < end; i += sweepRows {
+	groups := (f.d + sweepRows - 1) / sweepRows
+	end := min((piece+1)*groups/len(f.pieces)*sweepRows, f.d)
+	for i := piece * groups / len(f.pieces) * sweepRows; i < end; i += sweepRows {
 		if f.ctx.Err() != nil {
 			return
 		}
 		rows := min(sweepRows, end-i)
 		u, w, num, den := f.u[i*k:(i+rows)*k], ws.w[:rows*np], ws.num[:rows*np], ws.den[:rows*np]
+		if f.plain {
+			f.sweepPlain(ws, pt, i, rows)
+			continue
+		}
 		for r := range rows {
 			ws.seen[r] = f.cells.load(ws.x[r*np:(r+1)*np], ws.observed[r*f.n:(r+1)*f.n], i+r)
 		}
 		if f.updateU {
 			kernel.CombineRows(w, u, f.v, rows)
 			f.shares(ws, rows)
-			g := ws.g[:rows*k]
+			g, h := ws.g[:rows*k], ws.h[:rows*k]
 			kernel.DotsRows(g, f.v, num, rows)
-			if f.plain {
-				for t := range u {
-					u[t] *= f.loss.step(g[t], f.sumV[t%k]+f.addU)
-				}
-			} else {
-				h := ws.h[:rows*k]
-				kernel.DotsRows(h, f.v, den, rows)
-				for t := range u {
-					u[t] *= f.loss.step(g[t], h[t]+f.addU)
-				}
+			kernel.DotsRows(h, f.v, den, rows)
+			for t := range u {
+				u[t] *= f.loss.step(g[t], h[t]+f.addU)
 			}
 		}
 		kernel.CombineRows(w, u, f.v, rows)
 		f.shares(ws, rows)
 		kernel.AccumulateRows(pt.num, u, num, rows)
-		if !f.plain {
-			kernel.AccumulateRows(pt.den, u, den, rows)
-		}
+		kernel.AccumulateRows(pt.den, u, den, rows)
 		for r := range rows {
-			if f.plain {
-				add(pt.sum, u[r*k:(r+1)*k])
-			}
 			lo, hi := r*np, r*np+f.n
 			pt.losses[0] += f.loss.sum(ws.x[lo:hi], w[lo:hi], num[lo:hi], ws.seen[r], tinyDenominator)
 			pt.losses[1] += f.heldLoss(f.loss, w[lo:hi], i+r, tinyDenominator)
 		}
+	}
+}
+
+// sweepPlain takes up to sweepRows rows through a sweep in the plain case. X is read
+// where it lies, but where its rows end within a block.
+func (f *nmfFit) sweepPlain(ws *nmfScratch, pt *nmfPart, i, rows int) {
+	k, np := f.k, f.np
+	u, num := f.u[i*k:(i+rows)*k], ws.num[:rows*np]
+	x, stride := f.x.Data[i*f.x.Stride:], f.x.Stride
+	if np > f.n {
+		for r := range rows {
+			copy(ws.x[r*np:(r+1)*np], f.x.Row(i+r))
+		}
+		x, stride = ws.x, np
+	}
+	if f.updateU {
+		g := ws.g[:rows*k]
+		kernel.QuotientRows(num, u, f.v, x, stride, rows, tinyDenominator)
+		kernel.DotsRows(g, f.v, num, rows)
+		kernel.Ratio(g, g, f.denU[:rows*k], tinyDenominator)
+		for t := range u {
+			u[t] *= g[t]
+		}
+	}
+	loss := kernel.DivergenceRows(num, u, f.v, x, stride, rows, tinyDenominator)
+	pt.losses[0] += max(loss, 0) // it is one; rounding may say otherwise of a perfect fit
+	kernel.AccumulateRows(pt.num, u, num, rows)
+	for t := range u {
+		pt.sum[t%k] += u[t]
 	}
 }
 
@@ -469,7 +487,9 @@ func (f *nmfFit) updateV() {
 			}
 			row[j] *= f.loss.step(num[j], den+f.addV)
 		}
-		f.sumV[t] = kernel.Sum(row)
+		for r := range sweepRows {
+			f.denU[r*f.k+t] = kernel.Sum(row) + f.addU
+		}
 	}
 }
 

@@ -78,6 +78,7 @@ func Exp(x float64) float64 {
 }
 
 const (
+	ln2   = 0.6931471805599453
 	ln2hi = 0.6931471804855391 // ln2 in 33 bits
 	ln2lo = 7.440617110012397e-11
 	sqrt2 = 1.4142135623730951
@@ -122,6 +123,41 @@ func Log(x float64) float64 {
 	hf := float64(0.5 * float64(f*f))
 	kf := float64(k)
 	return float64(kf*ln2hi) - ((hf - (float64(s*(hf+p)) + float64(kf*ln2lo))) - f)
+}
+
+// rough has, for each eighth of a binade from 23/24 on, the inverse of its middle
+// in 20 bits and the logarithm of that, negated.
+var rough = [8]struct{ inverse, log float64 }{
+	{1, 0},
+	{0.9056611061096191, 0.09909009798185017},
+	{0.8135595321655273, 0.20633617471106785},
+	{0.738461971282959, 0.3031856728755776},
+	{0.6760568618774414, 0.3914780912733426},
+	{0.6233768463134766, 0.4726040533179882},
+	{0.5783133506774902, 0.5476394280088944},
+	{0.5393261909484863, 0.6174347131074723},
+}
+
+const roughEdge = 0x3feeaaaa00000000 // bits of 23/24
+
+// RoughLog returns the natural logarithm of a normal number x > 0 within 4e-15, and
+// within 1e-13 of its own size: for sums of many, at two thirds of the time of [Log].
+//
+// x = 2^k m with m in [23/24, 23/12), and with f = m·inverse - 1 of m's eighth, |f| <
+// 0.0567, log(1+f) = f + f²Q(f), Q a minimax polynomial (3.9e-15). About 1, k and
+// the logarithm of the table are 0.
+func RoughLog(x float64) float64 {
+	const bits = 1<<52 - 1
+	t := math.Float64bits(x) + (1023<<52 - roughEdge)
+	e := &rough[t>>49&7]
+	f := float64(math.Float64frombits(t&bits+roughEdge)*e.inverse) - 1
+	q := 0.14358973090971297 + float64(f*-0.125834912959635)
+	q = -0.16666427106744514 + float64(f*q)
+	q = 0.19999850237695418 + float64(f*q)
+	q = -0.25000000267895883 + float64(f*q)
+	q = 0.3333333342540451 + float64(f*q)
+	q = -0.49999999999911393 + float64(f*q)
+	return (f + float64(float64(f*f)*q)) + (float64(float64(int64(t>>52)-1023)*ln2) + e.log)
 }
 
 // Log1p returns log(1+x) for x > -1, accurate near 0.

@@ -208,6 +208,38 @@ func AccumulateRows(acc, u, r []float64, rows int) {
 	}
 }
 
+// QuotientRows fills R = X / max(UV, low), rows of padded samples as in [CombineRows].
+// Those of X lie stride numbers apart.
+func QuotientRows(r, u, v, x []float64, stride, rows int, low float64) {
+	k, np := len(u)/rows, len(r)/rows
+	_ = x[(rows-1)*stride+np-1]
+	for ; rows >= 4; rows -= 4 {
+		quotient4(r[:4*np], u[:4*k], v[:k*np], x, stride, low)
+		r, u, x = r[4*np:], u[4*k:], x[min(4*stride, len(x)):]
+	}
+	for ; rows > 0; rows-- {
+		quotient(r[:np], u[:k], v[:k*np], x, stride, low)
+		r, u, x = r[np:], u[k:], x[min(stride, len(x)):]
+	}
+}
+
+// DivergenceRows is [QuotientRows], and returns Σ x log(r) + UV - x, the divergence
+// of Kullback and Leibler within 4e-15 Σ x.
+func DivergenceRows(r, u, v, x []float64, stride, rows int, low float64) float64 {
+	k, np := len(u)/rows, len(r)/rows
+	_ = x[(rows-1)*stride+np-1]
+	s := 0.0
+	for ; rows >= 4; rows -= 4 {
+		s += divergence4(r[:4*np], u[:4*k], v[:k*np], x, stride, low)
+		r, u, x = r[4*np:], u[4*k:], x[min(4*stride, len(x)):]
+	}
+	for ; rows > 0; rows-- {
+		s += divergence(r[:np], u[:k], v[:k*np], x, stride, low)
+		r, u, x = r[np:], u[k:], x[min(stride, len(x)):]
+	}
+	return s
+}
+
 // Exp fills to_i = exp x_i, with the bits of elem.Exp. Here and below slices have
 // any length and to may be one of the others.
 func Exp(to, x []float64) { exp(to, x[:len(to)]) }

@@ -223,6 +223,52 @@ func accumulate4(acc, u, r []float64) {
 //go:noescape
 func accumulate4NEON(acc, u, r []float64)
 
+func quotient(r, u, v, x []float64, stride int, low float64) {
+	switch level {
+	case cpu.NEON:
+		quotientNEON(r, u, v, x, stride, low)
+	default:
+		quotient_g(r, u, v, x, stride, low)
+	}
+}
+
+//go:noescape
+func quotientNEON(r, u, v, x []float64, stride int, low float64)
+
+func quotient4(r, u, v, x []float64, stride int, low float64) {
+	switch level {
+	case cpu.NEON:
+		quotient4NEON(r, u, v, x, stride, low)
+	default:
+		quotient4_g(r, u, v, x, stride, low)
+	}
+}
+
+//go:noescape
+func quotient4NEON(r, u, v, x []float64, stride int, low float64)
+
+func divergence(r, u, v, x []float64, stride int, low float64) float64 {
+	switch level {
+	case cpu.NEON:
+		return divergenceNEON(r, u, v, x, stride, low)
+	}
+	return divergence_g(r, u, v, x, stride, low)
+}
+
+//go:noescape
+func divergenceNEON(r, u, v, x []float64, stride int, low float64) float64
+
+func divergence4(r, u, v, x []float64, stride int, low float64) float64 {
+	switch level {
+	case cpu.NEON:
+		return divergence4NEON(r, u, v, x, stride, low)
+	}
+	return divergence4_g(r, u, v, x, stride, low)
+}
+
+//go:noescape
+func divergence4NEON(r, u, v, x []float64, stride int, low float64) float64
+
 func exp(to, x []float64) {
 	switch level {
 	case cpu.NEON:

@@ -1,5 +1,7 @@
 package kernel
 
+import "github.com/quantmf/quantmf/internal/elem"
+
 // The loops of a low-rank product in Go: a row u of U (k numbers) and V, k rows of np
 // padded numbers one after another. Four or eight components at a time, so that a
 // row of samples is loaded and stored less often; each sum keeps its order.
@@ -114,5 +116,50 @@ func accumulate4_g(acc, u, r []float64) {
 	k, np := len(u)/4, len(r)/4
 	for i := range 4 {
 		accumulate_g(acc, u[i*k:(i+1)*k], r[i*np:(i+1)*np])
+	}
+}
+
+// The ratio of x to a product, and their divergence with it, see [QuotientRows].
+
+func quotient_g(r, u, v, x []float64, stride int, low float64) {
+	combine_g(r, u, v)
+	ratio_g(r, x, r, low)
+}
+
+func quotient4_g(r, u, v, x []float64, stride int, low float64) {
+	k, np := len(u)/4, len(r)/4
+	for i := range 4 {
+		quotient_g(r[i*np:(i+1)*np], u[i*k:(i+1)*k], v, x[i*stride:], stride, low)
+	}
+}
+
+func divergence_g(r, u, v, x []float64, stride int, low float64) float64 {
+	var s [Lanes]float64
+	combine_g(r, u, v)
+	for j := 0; j < len(r); j += Lanes {
+		diverge(&s, r[j:], x[j:], low)
+	}
+	return Reduce(&s)
+}
+
+func divergence4_g(r, u, v, x []float64, stride int, low float64) float64 {
+	var s [Lanes]float64
+	combine4_g(r, u, v)
+	np := len(r) / 4
+	for j := 0; j < np; j += Lanes {
+		for i := range 4 {
+			diverge(&s, r[i*np+j:], x[i*stride+j:], low)
+		}
+	}
+	return Reduce(&s)
+}
+
+// diverge makes the ratios of a block of products r, and adds its divergences to s.
+func diverge(s *[Lanes]float64, r, x []float64, low float64) {
+	r, x = r[:Lanes:Lanes], x[:Lanes:Lanes]
+	for l := range s {
+		t := r[l]
+		r[l] = x[l] / max(t, low)
+		s[l] += float64(x[l]*elem.RoughLog(max(r[l], tiny))) + (t - x[l])
 	}
 }

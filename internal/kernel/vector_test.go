@@ -214,6 +214,20 @@ func TestVectorProduct(t *testing.T) {
 					compare(t, "dotsRows", func(v [][]float64) float64 { DotsRows(v[0], v[1], v[2], rows); return 0 }, any(rows*k), any(k*np), any(rows*np))
 					compare(t, "accumulateRows", func(v [][]float64) float64 { AccumulateRows(v[0], v[1], v[2], rows); return 0 }, any(k*np), any(rows*k), any(rows*np))
 				}
+				for rows := 1; rows < 10 && k > 0 && np <= 40; rows++ {
+					stride := np + rows%3
+					x := numbers(&r, rows*stride, true)
+					for _, sign := range []bool{true, false} { // products below low too
+						u, v := numbers(&r, rows*k, sign), numbers(&r, k*np, true)
+						compare(t, "quotientRows", func(v [][]float64) float64 {
+							QuotientRows(v[0], v[1], v[2], v[3], stride, rows, 1e-3)
+							return 0
+						}, any(rows*np), u, v, x)
+						compare(t, "divergenceRows", func(v [][]float64) float64 {
+							return DivergenceRows(v[0], v[1], v[2], v[3], stride, rows, 1e-3)
+						}, any(rows*np), u, v, x)
+					}
+				}
 				compare(t, "sum", func(v [][]float64) float64 { return Sum(v[0]) }, any(np))
 			}
 		}

@@ -62,7 +62,7 @@ func (f *fn) exp(out, x, a, b, c, d, e int) {
 	f.mul(out, b, out)
 	f.add(out, c, out) // p
 	if f.neon {
-		f.gatherPairs(a, b, c)
+		f.gatherPairs("R13", 15, a, b, c)
 	} else if f.wide {
 		f.i("VMOVAPD", f.v(a), f.v(b))
 		f.i("VMOVAPD", f.v(a), f.v(c))

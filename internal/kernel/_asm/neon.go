@@ -327,7 +327,7 @@ func (f *fn) translate(op string, a []string) *translation {
 		to, _ := vector(a[2])
 		t.add("%s %s, V%d.D2, V%d.D2", map[string]string{"VPSRLQ": "VUSHR", "VPSLLQ": "VSHL"}[op], a[0], from, to)
 	case "VPADDQ":
-		b, _ := vector(a[0])
+		b := f.operand(t, a[0])
 		x, _ := vector(a[1])
 		to, _ := vector(a[2])
 		t.add("VADD V%d.D2, V%d.D2, V%d.D2", b, x, to)
@@ -449,15 +449,15 @@ func (f *fn) weaveTranslated(n int, text func(u int)) {
 	}
 }
 
-// gatherPairs fills hi and lo with the numbers of the table at R13 of amd64 that the
-// lowest four bits of k ask for: it has them in pairs.
-func (f *fn) gatherPairs(k, hi, lo int) {
+// gatherPairs fills hi and lo with the numbers of a table, at a register of amd64, that
+// the bits of k below a mask ask for: it has them in pairs.
+func (f *fn) gatherPairs(at string, mask, k, hi, lo int) {
 	num := func(r int) int { n, _ := vector(f.v(r)); return n }
 	t := &translation{}
 	for i, to := range []int{scratch, other} {
 		t.add("VMOV V%d.D[%d], R%d", num(k), i, 19+i)
-		t.add("AND $15, R%d, R%d", 19+i, 19+i)
-		table, _ := strconv.Atoi(general["R13"][1:])
+		t.add("AND $%d, R%d, R%d", mask, 19+i, 19+i)
+		table, _ := strconv.Atoi(general[at][1:])
 		t.word("LDR", to, table, 19+i)
 	}
 	t.add("VZIP1 V%d.D2, V%d.D2, V%d.D2", other, scratch, num(hi))
