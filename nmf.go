@@ -462,7 +462,7 @@ func (f *nmfFit) sweepPlain(ws *nmfScratch, pt *nmfPart, i, rows int) {
 			u[t] *= g[t]
 		}
 	}
-	loss := kernel.DivergenceRows(num, u, f.v, x, stride, rows, tinyDenominator)
+	loss := kernel.QuotientRows(num, u, f.v, x, stride, rows, tinyDenominator) + kernel.LogSumRows(num, x, stride, rows)
 	pt.losses[0] += max(loss, 0) // it is one; rounding may say otherwise of a perfect fit
 	kernel.AccumulateRows(pt.num, u, num, rows)
 	for t := range u {

@@ -140,8 +140,9 @@ var rough = [8]struct{ inverse, log float64 }{
 
 const roughEdge = 0x3feeaaaa00000000 // bits of 23/24
 
-// RoughLog returns the natural logarithm of a normal number x > 0 within 4e-15, and
-// within 1e-13 of its own size: for sums of many, at two thirds of the time of [Log].
+// RoughLog returns the natural logarithm of a normal number x > 0 within 4e-15 and
+// two units in the last place, and within 2e-13 of its own size: for sums of many, at
+// half the time of [Log].
 //
 // x = 2^k m with m in [23/24, 23/12), and with f = m·inverse - 1 of m's eighth, |f| <
 // 0.0567, log(1+f) = f + f²Q(f), Q a minimax polynomial (3.9e-15). About 1, k and
@@ -151,13 +152,12 @@ func RoughLog(x float64) float64 {
 	t := math.Float64bits(x) + (1023<<52 - roughEdge)
 	e := &rough[t>>49&7]
 	f := float64(math.Float64frombits(t&bits+roughEdge)*e.inverse) - 1
-	q := 0.14358973090971297 + float64(f*-0.125834912959635)
-	q = -0.16666427106744514 + float64(f*q)
-	q = 0.19999850237695418 + float64(f*q)
-	q = -0.25000000267895883 + float64(f*q)
-	q = 0.3333333342540451 + float64(f*q)
-	q = -0.49999999999911393 + float64(f*q)
-	return (f + float64(float64(f*f)*q)) + (float64(float64(int64(t>>52)-1023)*ln2) + e.log)
+	f2 := float64(f * f)
+	q := (float64(f2*-0.125834912959635) + float64(f*0.14358973090971297)) - 0.16666427106744514
+	q = float64(q*float64(f2*f2)) + float64((float64(f*0.19999850237695418)-0.25000000267895883)*f2)
+	q += float64(f*0.3333333342540451) - 0.49999999999911393
+	k := float64(int64(t>>52) - 1023)
+	return float64(q*f2) + ((float64(k*ln2) + e.log) + f)
 }
 
 // Log1p returns log(1+x) for x > -1, accurate near 0.

@@ -93,6 +93,39 @@ func TestLog(t *testing.T) {
 	}
 }
 
+// Against Log, which is held to a unit in the last place above.
+func TestRoughLog(t *testing.T) {
+	worst, relative := 0.0, 0.0
+	see := func(x float64) {
+		want := Log(x)
+		err := math.Abs(RoughLog(x) - want)
+		worst = max(worst, err-0x1p-51*math.Abs(want)) // less what sums of k ln2 round
+		if want != 0 {
+			relative = max(relative, err/math.Abs(want))
+		} else if err != 0 {
+			t.Errorf("RoughLog(1) = %v", err)
+		}
+	}
+	for i := range 1 << 18 {
+		see(0.5 + 2*float64(i)/(1<<18))
+		see(1 + (float64(i)-1<<17)*0x1p-52)
+		see(math.Ldexp(1+float64(i)/(1<<18), i%2000-1000))
+	}
+	for e := 1.0; e > 1e-16; e /= 1.5 { // both sides of 1, from afar
+		see(1 - 0.9*e)
+		see(1 + e)
+	}
+	for i := range 8 { // seams
+		for d := range 9 {
+			see(math.Float64frombits(roughEdge + uint64(i)<<49 + uint64(d) - 4))
+		}
+	}
+	t.Logf("RoughLog: %.3g, %.3g of the logarithm", worst, relative)
+	if worst > 4e-15 || relative > 2e-13 {
+		t.Errorf("RoughLog errs by %v and %v of the logarithm, want at most 4e-15 and 2e-13", worst, relative)
+	}
+}
+
 func TestNormalQuantile(t *testing.T) {
 	// scipy 1.17.1 norm.ppf, 17 digits.
 	for _, c := range [][2]float64{

@@ -313,71 +313,69 @@ func accumulate4AVX512(acc, u, r []float64)
 //go:noescape
 func accumulate4AVX2(acc, u, r []float64)
 
-func quotient(r, u, v, x []float64, stride int, low float64) {
+func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
 	case cpu.AVX512:
-		quotientAVX512(r, u, v, x, stride, low)
+		return quotientAVX512(r, u, v, x, stride, low)
 	case cpu.AVX2:
-		quotientAVX2(r, u, v, x, stride, low)
-	default:
-		quotient_g(r, u, v, x, stride, low)
+		return quotientAVX2(r, u, v, x, stride, low)
 	}
+	return quotient_g(r, u, v, x, stride, low)
 }
 
 //go:noescape
-func quotientAVX512(r, u, v, x []float64, stride int, low float64)
+func quotientAVX512(r, u, v, x []float64, stride int, low float64) float64
 
 //go:noescape
-func quotientAVX2(r, u, v, x []float64, stride int, low float64)
+func quotientAVX2(r, u, v, x []float64, stride int, low float64) float64
 
-func quotient4(r, u, v, x []float64, stride int, low float64) {
+func quotient4(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
 	case cpu.AVX512:
-		quotient4AVX512(r, u, v, x, stride, low)
+		return quotient4AVX512(r, u, v, x, stride, low)
 	case cpu.AVX2:
-		quotient4AVX2(r, u, v, x, stride, low)
-	default:
-		quotient4_g(r, u, v, x, stride, low)
+		return quotient4AVX2(r, u, v, x, stride, low)
 	}
+	return quotient4_g(r, u, v, x, stride, low)
 }
 
 //go:noescape
-func quotient4AVX512(r, u, v, x []float64, stride int, low float64)
+func quotient4AVX512(r, u, v, x []float64, stride int, low float64) float64
 
 //go:noescape
-func quotient4AVX2(r, u, v, x []float64, stride int, low float64)
+func quotient4AVX2(r, u, v, x []float64, stride int, low float64) float64
 
-func divergence(r, u, v, x []float64, stride int, low float64) float64 {
+func logSum(r, x []float64, stride int) float64 {
 	switch level {
 	case cpu.AVX512:
-		return divergenceAVX512(r, u, v, x, stride, low)
+		return logSumAVX512(r, x, stride)
 	case cpu.AVX2:
-		return divergenceAVX2(r, u, v, x, stride, low)
+		return logSumAVX2(r, x, stride)
 	}
-	return divergence_g(r, u, v, x, stride, low)
+	return logSum_g(r, x, stride)
 }
 
 //go:noescape
-func divergenceAVX512(r, u, v, x []float64, stride int, low float64) float64
+func logSumAVX512(r, x []float64, stride int) float64
 
 //go:noescape
-func divergenceAVX2(r, u, v, x []float64, stride int, low float64) float64
+func logSumAVX2(r, x []float64, stride int) float64
 
-func divergence4(r, u, v, x []float64, stride int, low float64) float64 {
+func logSum4(r, x []float64, stride int) float64 {
 	switch level {
 	case cpu.AVX512:
-		return divergence4AVX512(r, u, v, x, stride, low)
+		return logSum4AVX512(r, x, stride)
 	case cpu.AVX2:
-		return divergence4AVX2(r, u, v, x, stride, low)
+		return logSum4AVX2(r, x, stride)
 	}
-	return divergence4_g(r, u, v, x, stride, low)
+	return logSum4_g(r, x, stride)
 }
 
 //go:noescape
-func divergence4AVX512(r, u, v, x []float64, stride int, low float64) float64
+func logSum4AVX512(r, x []float64, stride int) float64
 
 //go:noescape
-func divergence4AVX2(r, u, v, x []float64, stride int, low float64) float64
+func logSum4AVX2(r, x []float64, stride int) float64
 
 func exp(to, x []float64) {
 	switch level {

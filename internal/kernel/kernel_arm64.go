@@ -223,51 +223,49 @@ func accumulate4(acc, u, r []float64) {
 //go:noescape
 func accumulate4NEON(acc, u, r []float64)
 
-func quotient(r, u, v, x []float64, stride int, low float64) {
+func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
 	case cpu.NEON:
-		quotientNEON(r, u, v, x, stride, low)
-	default:
-		quotient_g(r, u, v, x, stride, low)
+		return quotientNEON(r, u, v, x, stride, low)
 	}
+	return quotient_g(r, u, v, x, stride, low)
 }
 
 //go:noescape
-func quotientNEON(r, u, v, x []float64, stride int, low float64)
+func quotientNEON(r, u, v, x []float64, stride int, low float64) float64
 
-func quotient4(r, u, v, x []float64, stride int, low float64) {
+func quotient4(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
 	case cpu.NEON:
-		quotient4NEON(r, u, v, x, stride, low)
-	default:
-		quotient4_g(r, u, v, x, stride, low)
+		return quotient4NEON(r, u, v, x, stride, low)
 	}
+	return quotient4_g(r, u, v, x, stride, low)
 }
 
 //go:noescape
-func quotient4NEON(r, u, v, x []float64, stride int, low float64)
+func quotient4NEON(r, u, v, x []float64, stride int, low float64) float64
 
-func divergence(r, u, v, x []float64, stride int, low float64) float64 {
+func logSum(r, x []float64, stride int) float64 {
 	switch level {
 	case cpu.NEON:
-		return divergenceNEON(r, u, v, x, stride, low)
+		return logSumNEON(r, x, stride)
 	}
-	return divergence_g(r, u, v, x, stride, low)
+	return logSum_g(r, x, stride)
 }
 
 //go:noescape
-func divergenceNEON(r, u, v, x []float64, stride int, low float64) float64
+func logSumNEON(r, x []float64, stride int) float64
 
-func divergence4(r, u, v, x []float64, stride int, low float64) float64 {
+func logSum4(r, x []float64, stride int) float64 {
 	switch level {
 	case cpu.NEON:
-		return divergence4NEON(r, u, v, x, stride, low)
+		return logSum4NEON(r, x, stride)
 	}
-	return divergence4_g(r, u, v, x, stride, low)
+	return logSum4_g(r, x, stride)
 }
 
 //go:noescape
-func divergence4NEON(r, u, v, x []float64, stride int, low float64) float64
+func logSum4NEON(r, x []float64, stride int) float64
 
 func exp(to, x []float64) {
 	switch level {

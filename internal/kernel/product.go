@@ -119,47 +119,63 @@ func accumulate4_g(acc, u, r []float64) {
 	}
 }
 
-// The ratio of x to a product, and their divergence with it, see [QuotientRows].
+// The ratio of x to a product, and their divergence, see [QuotientRows]. Sums go block
+// by block, and row by row in each.
 
-func quotient_g(r, u, v, x []float64, stride int, low float64) {
-	combine_g(r, u, v)
-	ratio_g(r, x, r, low)
-}
-
-func quotient4_g(r, u, v, x []float64, stride int, low float64) {
-	k, np := len(u)/4, len(r)/4
-	for i := range 4 {
-		quotient_g(r[i*np:(i+1)*np], u[i*k:(i+1)*k], v, x[i*stride:], stride, low)
-	}
-}
-
-func divergence_g(r, u, v, x []float64, stride int, low float64) float64 {
+func quotient_g(r, u, v, x []float64, stride int, low float64) float64 {
 	var s [Lanes]float64
 	combine_g(r, u, v)
-	for j := 0; j < len(r); j += Lanes {
-		diverge(&s, r[j:], x[j:], low)
+	for ; len(r) > 0; r, x = r[Lanes:], x[Lanes:] {
+		divideBlock(&s, r, x, low)
 	}
 	return Reduce(&s)
 }
 
-func divergence4_g(r, u, v, x []float64, stride int, low float64) float64 {
+func quotient4_g(r, u, v, x []float64, stride int, low float64) float64 {
 	var s [Lanes]float64
 	combine4_g(r, u, v)
 	np := len(r) / 4
 	for j := 0; j < np; j += Lanes {
 		for i := range 4 {
-			diverge(&s, r[i*np+j:], x[i*stride+j:], low)
+			divideBlock(&s, r[i*np+j:], x[i*stride+j:], low)
 		}
 	}
 	return Reduce(&s)
 }
 
-// diverge makes the ratios of a block of products r, and adds its divergences to s.
-func diverge(s *[Lanes]float64, r, x []float64, low float64) {
+// divideBlock makes ratios of a block of products r, and adds these less x to s.
+func divideBlock(s *[Lanes]float64, r, x []float64, low float64) {
 	r, x = r[:Lanes:Lanes], x[:Lanes:Lanes]
 	for l := range s {
-		t := r[l]
-		r[l] = x[l] / max(t, low)
-		s[l] += float64(x[l]*elem.RoughLog(max(r[l], tiny))) + (t - x[l])
+		w := r[l]
+		r[l] = x[l] / max(w, low)
+		s[l] += w - x[l]
+	}
+}
+
+func logSum_g(r, x []float64, stride int) float64 {
+	var s [Lanes]float64
+	for ; len(r) > 0; r, x = r[Lanes:], x[Lanes:] {
+		logBlock(&s, r, x)
+	}
+	return Reduce(&s)
+}
+
+func logSum4_g(r, x []float64, stride int) float64 {
+	var s [Lanes]float64
+	np := len(r) / 4
+	for j := 0; j < np; j += Lanes {
+		for i := range 4 {
+			logBlock(&s, r[i*np+j:], x[i*stride+j:])
+		}
+	}
+	return Reduce(&s)
+}
+
+// logBlock adds x log r of a block to s.
+func logBlock(s *[Lanes]float64, r, x []float64) {
+	r, x = r[:Lanes:Lanes], x[:Lanes:Lanes]
+	for l := range s {
+		s[l] += float64(x[l] * elem.RoughLog(max(r[l], tiny)))
 	}
 }

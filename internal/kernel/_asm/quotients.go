@@ -3,8 +3,6 @@ package main
 // The ratio of x to a low-rank product, and their divergence: W = UV never leaves the
 // registers.
 
-import "slices"
-
 // roughTable has the inverses and logarithms of elem.RoughLog. AVX2 has no table of
 // eight numbers in registers, but one of eight halves of them: there the words are the
 // upper halves of the logarithms, their lower ones, and the upper ones of the inverses,
@@ -36,11 +34,11 @@ func (f *fn) roughPart(name string, word func(e [2]uint64) uint64, half bool) st
 
 // Registers of roughLog that hold the same all the time, with AVX-512.
 const (
-	roughInverse, roughLogs = 18, 19
-	roughTop                = 22 // the coefficients from the highest down, then ln2 and 1
+	roughInverse, roughLogs = 20, 21
+	roughFirst              = 23 // the coefficients from the lowest on, then ln2 and 1
 )
 
-var roughCoefficients = []float64{-0.125834912959635, 0.14358973090971297, -0.16666427106744514, 0.19999850237695418, -0.25000000267895883, 0.3333333342540451, -0.49999999999911393}
+var roughCoefficients = []float64{-0.49999999999911393, 0.3333333342540451, -0.25000000267895883, 0.19999850237695418, -0.16666427106744514, 0.14358973090971297, -0.125834912959635}
 
 // roughSetup makes the table ready: in registers with AVX-512, at table with NEON.
 func (f *fn) roughSetup(table string) {
@@ -55,7 +53,7 @@ func (f *fn) roughSetup(table string) {
 		f.get(f.roughPart("roughInverse", func(e [2]uint64) uint64 { return e[0] }, false), roughInverse)
 		f.get(f.roughPart("roughLogs", func(e [2]uint64) uint64 { return e[1] }, false), roughLogs)
 		for i, name := range f.roughNames() {
-			f.get(name, roughTop+i)
+			f.get(name, roughFirst+i)
 		}
 	}
 }
@@ -63,19 +61,19 @@ func (f *fn) roughSetup(table string) {
 // roughNames are the operands of what AVX-512 keeps in registers.
 func (f *fn) roughNames() (names []string) {
 	for i, c := range roughCoefficients {
-		names = append(names, f.c("rough"+string(rune('8'-i)), c))
+		names = append(names, f.c("rough"+string(rune('2'+i)), c))
 	}
 	return append(names, f.c("ln2", 0.6931471805599453), f.c("one", 1))
 }
 
-// roughLog fills out with elem.RoughLog of a, which goes; c and d are scratch.
-func (f *fn) roughLog(out, a, c, d int, table string) {
+// roughLog fills out with elem.RoughLog of a, which goes; c, d and e are scratch.
+func (f *fn) roughLog(out, a, c, d, e int, table string) {
 	names := f.roughNames()
-	with := func(op string, r, i int) { // r = r op constant i
+	with := func(op string, dst, r, i int) { // dst = r op constant i
 		if f.wide {
-			f.op(op, r, r, roughTop+i)
+			f.op(op, dst, r, roughFirst+i)
 		} else {
-			f.opm(op, r, r, names[i])
+			f.opm(op, dst, r, names[i])
 		}
 	}
 	const ln2, one = 7, 8
@@ -98,57 +96,49 @@ func (f *fn) roughLog(out, a, c, d int, table string) {
 	f.i("VPSRLQ", "$52", f.v(a), f.v(d))
 	f.opm(pick(f, "VPORQ", "VPOR"), d, d, f.c("two52", 0x1p52))
 	f.opm("VSUBPD", d, d, f.c("bias", 0x1p52+1023))
-	with("VMULPD", d, ln2)
+	with("VMULPD", d, d, ln2)
 	f.add(c, d, c)
 	f.opm(pick(f, "VPANDQ", "VPAND"), a, a, f.w("mantissa", 1<<52-1))
 	f.opm("VPADDQ", a, a, f.w("roughEdge", 0x3feeaaaa00000000))
 	f.mul(a, a, out)
-	with("VSUBPD", a, one) // f
-	f.mul(d, a, a)
-	if f.wide {
-		f.mul(out, a, roughTop)
-	} else {
-		f.opm("VMULPD", out, a, names[0])
-	}
-	for i := 1; i < len(roughCoefficients); i++ {
-		with("VADDPD", out, i)
-		if i < len(roughCoefficients)-1 {
-			f.mul(out, a, out)
-		}
-	}
-	f.mul(out, d, out)
-	f.add(out, a, out)
+	with("VSUBPD", a, a, one) // f
+	f.mul(d, a, a)            // f²
+	f.add(c, c, a)
+	with("VMULPD", out, d, 6)
+	with("VMULPD", e, a, 5)
+	f.add(out, out, e)
+	with("VADDPD", out, out, 4)
+	f.mul(e, d, d)
+	f.mul(out, out, e)
+	with("VMULPD", e, a, 3)
+	with("VADDPD", e, e, 2)
+	f.mul(e, e, d)
+	f.add(out, out, e)
+	with("VMULPD", e, a, 1)
+	with("VADDPD", e, e, 0)
+	f.add(out, out, e)
+	f.mul(out, out, d)
 	f.add(out, out, c)
 }
 
-// quotients is the text for 1 or 4 rows, with the divergence or without.
-func quotients(rows int, loss bool) func(f *fn) {
+// quotients is the text for 1 or 4 rows.
+func quotients(rows int) func(f *fn) {
 	return func(f *fn) {
 		f.load("r_base", "DI", "r_len", "CX", "u_base", "DX", "u_len", "BX", "v_base", "SI", "x_base", "R14")
 		f.i("MOVQ", "CX", "R11") // bytes of a row of r and v
-		if rows == 4 {
-			f.i("SHLQ", "$1", "R11")
-			f.i("SHRQ", "$5", "CX")
-			f.i("SHRQ", "$2", "BX") // k
-		} else {
-			f.i("SHLQ", "$3", "R11")
-			f.i("SHRQ", "$3", "CX")
-		}
+		f.i("SHLQ", imm(pickRows(rows, 3, 1)), "R11")
+		f.i("SHRQ", imm(pickRows(rows, 3, 5)), "CX")
+		f.i("SHRQ", imm(pickRows(rows, 0, 2)), "BX") // k
 		f.i("MOVQ", "BX", "R12")
 		f.i("SHLQ", "$3", "R12") // bytes of a row of u
 		f.i("LEAQ", "(R12)(R12*2)", "R13")
 		f.i("LEAQ", "(R11)(R11*2)", "AX")
-		low, first, total := pick(f, 21, 15, 26), pick(f, 10, 4, 6), pick(f, 20, 13, 22)
+		low, total, first := pick(f, 14, 14, 26), pick(f, 15, 12, 22), pick(f, 16, 4, 6)
 		f.bcast(f.arg("low"), low)
-		if loss {
-			if f.wide {
-				f.roughSetup("")
-			}
-			for h := range f.h() {
-				f.clear(total + h)
-			}
+		for h := range f.h() {
+			f.clear(total + h)
 		}
-		f.groups("CX", pick(f, []int{2, 1}, []int{1}), func(n int) {
+		f.groups("CX", pick(f, []int{4, 2, 1}, []int{1}), func(n int) {
 			acc := func(r, b, h int) int { return first + (r*n+b)*f.h() + h }
 			for r := range rows {
 				for b := range n {
@@ -177,48 +167,78 @@ func quotients(rows int, loss bool) func(f *fn) {
 			f.load("stride", "R8")
 			f.i("SHLQ", "$3", "R8")
 			f.i("LEAQ", "(R8)(R8*2)", "R9")
-			if f.neon && loss {
-				f.roughSetup("R10")
-			}
-			// x in b, the ratio in a; what is left of a product is w - x.
-			one := func(r, b, h, off int) {
-				w, q, x, c, d, e := acc(r, b, h), 0, 1, 2, 3, pick(f, 4, 12, 4)
-				f.op("VMAXPD", q, low, w)
-				f.get(fourth(r, 64*b+off, "R14", "R8", "R9"), x)
-				f.div(q, x, q)
-				f.put(q, fourth(r, 64*b+off, "DI", "R11", "AX"))
-				if !loss {
-					return
-				}
-				f.sub(w, w, x)
-				f.get(f.c("tiny", 1e-300), e)
-				f.op("VMAXPD", q, e, q)
-				f.roughLog(e, q, c, d, "R10")
-				f.mul(e, x, e)
-				f.add(e, e, w)
-				f.add(total+h, total+h, e)
-			}
 			for b := range n {
-				all := []int{0, 1, 2, 3}[:rows]
-				if !f.wide {
-					for r := range all {
-						f.halves(func(h, off int) { one(r, b, h, off) })
-					}
-					continue
-				}
-				for some := range slices.Chunk(all, 2) {
-					f.weave(len(some), 5, func(u int) { one(some[u], b, 0, 0) })
+				for r := range rows {
+					f.halves(func(h, off int) {
+						w := acc(r, b, h)
+						f.get(fourth(r, 64*b+off, "R14", "R8", "R9"), 0)
+						f.op("VMAXPD", 1, low, w)
+						f.div(1, 0, 1)
+						f.put(1, fourth(r, 64*b+off, "DI", "R11", "AX"))
+						f.sub(w, w, 0)
+						f.add(total+h, total+h, w)
+					})
 				}
 			}
 			f.move(64*n, "DI", "SI", "R14")
 		})
-		if loss {
-			if f.wide {
-				f.i("VMOVAPD", f.v(total), f.v(9))
-				total = 9
-			}
-			f.reduce(f.block(total), 0)
-			f.i("VMOVSD", x(total), f.arg("ret"))
+		f.total(total)
+	}
+}
+
+// pickRows returns what is for one row, or for four.
+func pickRows(rows, one, four int) int {
+	if rows == 4 {
+		return four
+	}
+	return one
+}
+
+// total returns the sum of the lanes of the block at r.
+func (f *fn) total(r int) {
+	if f.wide {
+		f.i("VMOVAPD", f.v(r), f.v(9))
+		r = 9
+	}
+	f.reduce(f.block(r), 0)
+	f.i("VMOVSD", x(r), f.arg("ret"))
+}
+
+// logSums is the text for 1 or 4 rows. The rows of a block are woven.
+func logSums(rows int) func(f *fn) {
+	return func(f *fn) {
+		f.load("r_base", "DI", "r_len", "CX", "x_base", "R14", "stride", "R8")
+		f.i("MOVQ", "CX", "R11") // bytes of a row of r
+		f.i("SHLQ", imm(pickRows(rows, 3, 1)), "R11")
+		f.i("SHRQ", imm(pickRows(rows, 3, 5)), "CX")
+		f.i("LEAQ", "(R11)(R11*2)", "AX")
+		f.i("SHLQ", "$3", "R8")
+		f.i("LEAQ", "(R8)(R8*2)", "R9")
+		total := pick(f, 22, 14, 14)
+		f.roughSetup("R10")
+		for h := range f.h() {
+			f.clear(total + h)
 		}
+		term := func(r, h, off int) {
+			f.get(fourth(r, off, "DI", "R11", "AX"), 0)
+			f.get(f.c("tiny", 1e-300), 1)
+			f.op("VMAXPD", 0, 1, 0)
+			f.roughLog(1, 0, 2, 3, 4, "R10")
+			f.opm("VMULPD", 1, 1, fourth(r, off, "R14", "R8", "R9"))
+			f.add(total+h, total+h, 1)
+		}
+		f.groups("CX", []int{1}, func(int) {
+			if f.wide {
+				f.weave(rows, 5, func(r int) { term(r, 0, 0) })
+			} else {
+				for r := range rows {
+					for h := 0; h < f.h(); h += 2 {
+						f.weave(2, 5, func(u int) { term(r, h+u, 8*f.lanes()*(h+u)) })
+					}
+				}
+			}
+			f.move(64, "DI", "R14")
+		})
+		f.total(total)
 	}
 }
