@@ -470,26 +470,34 @@ func (f *nmfFit) sweepPlain(ws *nmfScratch, pt *nmfPart, i, rows int) {
 	}
 }
 
-// updateV joins the pieces and updates V.
-func (f *nmfFit) updateV() {
-	first := &f.pieces[0]
+// updateV joins the pieces and updates row t of V.
+func (f *nmfFit) updateV(worker, t int) {
+	lo, hi := t*f.np, (t+1)*f.np
+	row, num, sum := f.v[lo:hi], f.pieces[0].num[lo:hi], f.pieces[0].sum[t]
 	for i := range f.pieces[1:] {
-		add(first.num, f.pieces[i+1].num)
-		add(first.den, f.pieces[i+1].den)
-		add(first.sum, f.pieces[i+1].sum)
+		add(num, f.pieces[i+1].num[lo:hi])
+		sum += f.pieces[i+1].sum[t]
 	}
-	for t := range f.k {
-		row, num := f.v[t*f.np:(t+1)*f.np], first.num[t*f.np:(t+1)*f.np]
-		for j := range row[:f.n] {
-			den := first.sum[t]
-			if !f.plain {
-				den = first.den[t*f.np+j]
-			}
-			row[j] *= f.loss.step(num[j], den+f.addV)
+	if f.plain {
+		den := f.work[worker].w[:f.np]
+		for j := range den {
+			den[j] = sum + f.addV
+		}
+		kernel.Ratio(num, num, den, tinyDenominator)
+		for j, r := range num {
+			row[j] *= r
 		}
 		for r := range sweepRows {
 			f.denU[r*f.k+t] = kernel.Sum(row) + f.addU
 		}
+		return
+	}
+	den := f.pieces[0].den[lo:hi]
+	for i := range f.pieces[1:] {
+		add(den, f.pieces[i+1].den[lo:hi])
+	}
+	for j := range row[:f.n] {
+		row[j] *= f.loss.step(num[j], den[j]+f.addV)
 	}
 }
 
@@ -505,7 +513,7 @@ func (f *nmfFit) losses() (seen, held float64) {
 // run makes c.epochs updates of V and U, from the given state on where there is
 // one, and leaves the best factors.
 func (f *nmfFit) run(p *pool.Pool, c *config, from *saved) (m NMF, err error) {
-	sweep := f.sweep
+	sweep, updateV := f.sweep, f.updateV
 	judge := watch{patience: c.patience}
 	keep := f.keep
 	first := 0
@@ -542,7 +550,7 @@ func (f *nmfFit) run(p *pool.Pool, c *config, from *saved) (m NMF, err error) {
 	}
 	for epoch := first; epoch <= c.epochs; epoch++ {
 		if epoch > 0 {
-			f.updateV()
+			p.Do(f.k, updateV)
 			f.updateU = true
 		}
 		p.Do(len(f.pieces), sweep)
