@@ -465,8 +465,10 @@ func (f *nmfFit) sweepPlain(ws *nmfScratch, pt *nmfPart, i, rows int) {
 	loss := kernel.QuotientRows(num, u, f.v, x, stride, rows, tinyDenominator) + kernel.LogSumRows(num, x, stride, rows)
 	pt.losses[0] += max(loss, 0) // it is one; rounding may say otherwise of a perfect fit
 	kernel.AccumulateRows(pt.num, u, num, rows)
-	for t := range u {
-		pt.sum[t%k] += u[t]
+	for ; len(u) > 0; u = u[k:] {
+		for c := range pt.sum {
+			pt.sum[c] += u[c]
+		}
 	}
 }
 

@@ -126,16 +126,16 @@ func Log(x float64) float64 {
 }
 
 // rough has, for each eighth of a binade from 23/24 on, the inverse of its middle
-// in 20 bits and the logarithm of that, negated.
+// in 20 bits and the logarithm of that, negated, less ln2.
 var rough = [8]struct{ inverse, log float64 }{
-	{1, 0},
-	{0.9056611061096191, 0.09909009798185017},
-	{0.8135595321655273, 0.20633617471106785},
-	{0.738461971282959, 0.3031856728755776},
-	{0.6760568618774414, 0.3914780912733426},
-	{0.6233768463134766, 0.4726040533179882},
-	{0.5783133506774902, 0.5476394280088944},
-	{0.5393261909484863, 0.6174347131074723},
+	{1, -ln2},
+	{0.9056611061096191, -0.5940570825780951},
+	{0.8135595321655273, -0.48681100584887743},
+	{0.738461971282959, -0.38996150768436766},
+	{0.6760568618774414, -0.3016690892866027},
+	{0.6233768463134766, -0.22054312724195707},
+	{0.5783133506774902, -0.1455077525510509},
+	{0.5393261909484863, -0.07571246745247297},
 }
 
 const roughEdge = 0x3feeaaaa00000000 // bits of 23/24
@@ -145,11 +145,12 @@ const roughEdge = 0x3feeaaaa00000000 // bits of 23/24
 // half the time of [Log].
 //
 // x = 2^k m with m in [23/24, 23/12), and with f = m·inverse - 1 of m's eighth, |f| <
-// 0.0567, log(1+f) = f + f²Q(f), Q a minimax polynomial (3.9e-15). About 1, k and
-// the logarithm of the table are 0.
+// 0.0567, log(1+f) = f + f²Q(f), Q a minimax polynomial (3.9e-15). Kept is k+1, so
+// that no word on the way is a subnormal number; about 1 what the table has cancels
+// it. Of 0 and subnormal numbers it is some number below -700.
 func RoughLog(x float64) float64 {
 	const bits = 1<<52 - 1
-	t := math.Float64bits(x) + (1023<<52 - roughEdge)
+	t := math.Float64bits(x) + (1024<<52 - roughEdge)
 	e := &rough[t>>49&7]
 	f := float64(math.Float64frombits(t&bits+roughEdge)*e.inverse) - 1
 	f2 := float64(f * f)

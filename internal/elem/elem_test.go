@@ -120,6 +120,11 @@ func TestRoughLog(t *testing.T) {
 			see(math.Float64frombits(roughEdge + uint64(i)<<49 + uint64(d) - 4))
 		}
 	}
+	for _, x := range []float64{0, 5e-324, 0x1p-1023} {
+		if got := RoughLog(x); !(got < -700 && got > -800) {
+			t.Errorf("RoughLog(%v) = %v", x, got)
+		}
+	}
 	t.Logf("RoughLog: %.3g, %.3g of the logarithm", worst, relative)
 	if worst > 4e-15 || relative > 2e-13 {
 		t.Errorf("RoughLog errs by %v and %v of the logarithm, want at most 4e-15 and 2e-13", worst, relative)

@@ -208,14 +208,14 @@ DATA roughInverse<>+48(SB)/8, $0x3fe2818b00000000
 DATA roughInverse<>+56(SB)/8, $0x3fe1422900000000
 GLOBL roughInverse<>(SB), RODATA|NOPTR, $64
 
-DATA roughLogs<>+0(SB)/8, $0x0000000000000000
-DATA roughLogs<>+8(SB)/8, $0x3fb95df7fa3081e6
-DATA roughLogs<>+16(SB)/8, $0x3fca6939492ed1d6
-DATA roughLogs<>+24(SB)/8, $0x3fd36764e1677272
-DATA roughLogs<>+32(SB)/8, $0x3fd90dfa1fc7a60b
-DATA roughLogs<>+40(SB)/8, $0x3fde3f25123d4c97
-DATA roughLogs<>+48(SB)/8, $0x3fe186431f298c11
-DATA roughLogs<>+56(SB)/8, $0x3fe3c2067186c68b
+DATA roughLogs<>+0(SB)/8, $0xbfe62e42fefa39ef
+DATA roughLogs<>+8(SB)/8, $0xbfe30283ffb429b2
+DATA roughLogs<>+16(SB)/8, $0xbfdf27e9595d0af3
+DATA roughLogs<>+24(SB)/8, $0xbfd8f5211c8d016c
+DATA roughLogs<>+32(SB)/8, $0xbfd34e8bde2ccdd3
+DATA roughLogs<>+40(SB)/8, $0xbfcc3ac1d76e4e8e
+DATA roughLogs<>+48(SB)/8, $0xbfc29fff7f42b779
+DATA roughLogs<>+56(SB)/8, $0xbfb361e46b9b9b21
 GLOBL roughLogs<>(SB), RODATA|NOPTR, $64
 
 DATA rough2<>+0(SB)/8, $0xbfdfffffffffc1a6
@@ -308,45 +308,15 @@ DATA one<>+48(SB)/8, $0x3ff0000000000000
 DATA one<>+56(SB)/8, $0x3ff0000000000000
 GLOBL one<>(SB), RODATA|NOPTR, $64
 
-DATA tiny<>+0(SB)/8, $0x01a56e1fc2f8f359
-DATA tiny<>+8(SB)/8, $0x01a56e1fc2f8f359
-DATA tiny<>+16(SB)/8, $0x01a56e1fc2f8f359
-DATA tiny<>+24(SB)/8, $0x01a56e1fc2f8f359
-DATA tiny<>+32(SB)/8, $0x01a56e1fc2f8f359
-DATA tiny<>+40(SB)/8, $0x01a56e1fc2f8f359
-DATA tiny<>+48(SB)/8, $0x01a56e1fc2f8f359
-DATA tiny<>+56(SB)/8, $0x01a56e1fc2f8f359
-GLOBL tiny<>(SB), RODATA|NOPTR, $64
-
-DATA roughShift<>+0(SB)/8, $0x0001555600000000
-DATA roughShift<>+8(SB)/8, $0x0001555600000000
-DATA roughShift<>+16(SB)/8, $0x0001555600000000
-DATA roughShift<>+24(SB)/8, $0x0001555600000000
-DATA roughShift<>+32(SB)/8, $0x0001555600000000
-DATA roughShift<>+40(SB)/8, $0x0001555600000000
-DATA roughShift<>+48(SB)/8, $0x0001555600000000
-DATA roughShift<>+56(SB)/8, $0x0001555600000000
+DATA roughShift<>+0(SB)/8, $0x0011555600000000
+DATA roughShift<>+8(SB)/8, $0x0011555600000000
+DATA roughShift<>+16(SB)/8, $0x0011555600000000
+DATA roughShift<>+24(SB)/8, $0x0011555600000000
+DATA roughShift<>+32(SB)/8, $0x0011555600000000
+DATA roughShift<>+40(SB)/8, $0x0011555600000000
+DATA roughShift<>+48(SB)/8, $0x0011555600000000
+DATA roughShift<>+56(SB)/8, $0x0011555600000000
 GLOBL roughShift<>(SB), RODATA|NOPTR, $64
-
-DATA two52<>+0(SB)/8, $0x4330000000000000
-DATA two52<>+8(SB)/8, $0x4330000000000000
-DATA two52<>+16(SB)/8, $0x4330000000000000
-DATA two52<>+24(SB)/8, $0x4330000000000000
-DATA two52<>+32(SB)/8, $0x4330000000000000
-DATA two52<>+40(SB)/8, $0x4330000000000000
-DATA two52<>+48(SB)/8, $0x4330000000000000
-DATA two52<>+56(SB)/8, $0x4330000000000000
-GLOBL two52<>(SB), RODATA|NOPTR, $64
-
-DATA bias<>+0(SB)/8, $0x43300000000003ff
-DATA bias<>+8(SB)/8, $0x43300000000003ff
-DATA bias<>+16(SB)/8, $0x43300000000003ff
-DATA bias<>+24(SB)/8, $0x43300000000003ff
-DATA bias<>+32(SB)/8, $0x43300000000003ff
-DATA bias<>+40(SB)/8, $0x43300000000003ff
-DATA bias<>+48(SB)/8, $0x43300000000003ff
-DATA bias<>+56(SB)/8, $0x43300000000003ff
-GLOBL bias<>(SB), RODATA|NOPTR, $64
 
 DATA mantissa<>+0(SB)/8, $0x000fffffffffffff
 DATA mantissa<>+8(SB)/8, $0x000fffffffffffff
@@ -368,23 +338,43 @@ DATA roughEdge<>+48(SB)/8, $0x3feeaaaa00000000
 DATA roughEdge<>+56(SB)/8, $0x3feeaaaa00000000
 GLOBL roughEdge<>(SB), RODATA|NOPTR, $64
 
-DATA roughUpper<>+0(SB)/8, $0x3fb95df700000000
-DATA roughUpper<>+8(SB)/8, $0x3fd367643fca6939
-DATA roughUpper<>+16(SB)/8, $0x3fde3f253fd90dfa
-DATA roughUpper<>+24(SB)/8, $0x3fe3c2063fe18643
-GLOBL roughUpper<>(SB), RODATA|NOPTR, $32
-
-DATA roughLower<>+0(SB)/8, $0xfa3081e600000000
-DATA roughLower<>+8(SB)/8, $0xe1677272492ed1d6
-DATA roughLower<>+16(SB)/8, $0x123d4c971fc7a60b
-DATA roughLower<>+24(SB)/8, $0x7186c68b1f298c11
+DATA roughLower<>+0(SB)/8, $0xffb429b2fefa39ef
+DATA roughLower<>+8(SB)/8, $0x1c8d016c595d0af3
+DATA roughLower<>+16(SB)/8, $0xd76e4e8ede2ccdd3
+DATA roughLower<>+24(SB)/8, $0x6b9b9b217f42b779
 GLOBL roughLower<>(SB), RODATA|NOPTR, $32
+
+DATA roughUpper<>+0(SB)/8, $0xbfe30283bfe62e42
+DATA roughUpper<>+8(SB)/8, $0xbfd8f521bfdf27e9
+DATA roughUpper<>+16(SB)/8, $0xbfcc3ac1bfd34e8b
+DATA roughUpper<>+24(SB)/8, $0xbfb361e4bfc29fff
+GLOBL roughUpper<>(SB), RODATA|NOPTR, $32
 
 DATA roughInverses<>+0(SB)/8, $0x3fecfb2d3ff00000
 DATA roughInverses<>+8(SB)/8, $0x3fe7a17b3fea08ae
 DATA roughInverses<>+16(SB)/8, $0x3fe3f2b43fe5a242
 DATA roughInverses<>+24(SB)/8, $0x3fe142293fe2818b
 GLOBL roughInverses<>(SB), RODATA|NOPTR, $32
+
+DATA two52<>+0(SB)/8, $0x4330000000000000
+DATA two52<>+8(SB)/8, $0x4330000000000000
+DATA two52<>+16(SB)/8, $0x4330000000000000
+DATA two52<>+24(SB)/8, $0x4330000000000000
+DATA two52<>+32(SB)/8, $0x4330000000000000
+DATA two52<>+40(SB)/8, $0x4330000000000000
+DATA two52<>+48(SB)/8, $0x4330000000000000
+DATA two52<>+56(SB)/8, $0x4330000000000000
+GLOBL two52<>(SB), RODATA|NOPTR, $64
+
+DATA bias<>+0(SB)/8, $0x43300000000003ff
+DATA bias<>+8(SB)/8, $0x43300000000003ff
+DATA bias<>+16(SB)/8, $0x43300000000003ff
+DATA bias<>+24(SB)/8, $0x43300000000003ff
+DATA bias<>+32(SB)/8, $0x43300000000003ff
+DATA bias<>+40(SB)/8, $0x43300000000003ff
+DATA bias<>+48(SB)/8, $0x43300000000003ff
+DATA bias<>+56(SB)/8, $0x43300000000003ff
+GLOBL bias<>(SB), RODATA|NOPTR, $64
 
 DATA underflow<>+0(SB)/8, $0xc086200000000000
 DATA underflow<>+8(SB)/8, $0xc086200000000000
@@ -613,6 +603,16 @@ DATA sign<>+40(SB)/8, $0x8000000000000000
 DATA sign<>+48(SB)/8, $0x8000000000000000
 DATA sign<>+56(SB)/8, $0x8000000000000000
 GLOBL sign<>(SB), RODATA|NOPTR, $64
+
+DATA tiny<>+0(SB)/8, $0x01a56e1fc2f8f359
+DATA tiny<>+8(SB)/8, $0x01a56e1fc2f8f359
+DATA tiny<>+16(SB)/8, $0x01a56e1fc2f8f359
+DATA tiny<>+24(SB)/8, $0x01a56e1fc2f8f359
+DATA tiny<>+32(SB)/8, $0x01a56e1fc2f8f359
+DATA tiny<>+40(SB)/8, $0x01a56e1fc2f8f359
+DATA tiny<>+48(SB)/8, $0x01a56e1fc2f8f359
+DATA tiny<>+56(SB)/8, $0x01a56e1fc2f8f359
+GLOBL tiny<>(SB), RODATA|NOPTR, $64
 
 // func buildAVX512(e, s, h, y []float64)
 // Requires: AVX512F, AVX512DQ, AVX512VL
@@ -6898,15 +6898,11 @@ group1:
 	CMPQ CX, $1
 	JLT next2
 	VMOVUPD (DI), Z0
-	VMOVUPD tiny<>(SB), Z1
-	VMAXPD Z0, Z1, Z0
 	VPADDQ roughShift<>(SB), Z0, Z0
 	VPSRLQ $49, Z0, Z3
 	VPERMPD Z21, Z3, Z2
 	VPERMPD Z20, Z3, Z1
-	VPSRLQ $52, Z0, Z3
-	VPORQ two52<>(SB), Z3, Z3
-	VSUBPD bias<>(SB), Z3, Z3
+	VGETEXPPD Z0, Z3
 	VMULPD Z30, Z3, Z3
 	VADDPD Z2, Z3, Z2
 	VPANDQ mantissa<>(SB), Z0, Z0
@@ -6968,22 +6964,18 @@ group1:
 	JLT next2
 	VMOVUPD (DI), Y0
 	VMOVUPD 32(DI), Y5
-	VMOVUPD tiny<>(SB), Y1
-	VMOVUPD tiny<>(SB), Y6
-	VMAXPD Y0, Y1, Y0
-	VMAXPD Y5, Y6, Y5
 	VPADDQ roughShift<>(SB), Y0, Y0
 	VPADDQ roughShift<>(SB), Y5, Y5
 	VPSRLQ $49, Y0, Y3
 	VPSRLQ $49, Y5, Y8
-	VPERMD roughUpper<>(SB), Y3, Y2
-	VPERMD roughUpper<>(SB), Y8, Y7
-	VPERMD roughLower<>(SB), Y3, Y1
-	VPERMD roughLower<>(SB), Y8, Y6
-	VPSLLQ $32, Y2, Y2
-	VPSLLQ $32, Y7, Y7
-	VPOR Y1, Y2, Y2
-	VPOR Y6, Y7, Y7
+	VPSLLQ $32, Y3, Y4
+	VPSLLQ $32, Y8, Y9
+	VPERMD roughLower<>(SB), Y3, Y2
+	VPERMD roughLower<>(SB), Y8, Y7
+	VPERMD roughUpper<>(SB), Y4, Y4
+	VPERMD roughUpper<>(SB), Y9, Y9
+	VPBLENDD $0xaa, Y4, Y2, Y2
+	VPBLENDD $0xaa, Y9, Y7, Y7
 	VPERMD roughInverses<>(SB), Y3, Y1
 	VPERMD roughInverses<>(SB), Y8, Y6
 	VPSLLQ $32, Y1, Y1
@@ -7090,14 +7082,6 @@ group1:
 	VMOVUPD (DI)(R11*1), Z5
 	VMOVUPD (DI)(R11*2), Z10
 	VMOVUPD (DI)(AX*1), Z15
-	VMOVUPD tiny<>(SB), Z1
-	VMOVUPD tiny<>(SB), Z6
-	VMOVUPD tiny<>(SB), Z11
-	VMOVUPD tiny<>(SB), Z16
-	VMAXPD Z0, Z1, Z0
-	VMAXPD Z5, Z6, Z5
-	VMAXPD Z10, Z11, Z10
-	VMAXPD Z15, Z16, Z15
 	VPADDQ roughShift<>(SB), Z0, Z0
 	VPADDQ roughShift<>(SB), Z5, Z5
 	VPADDQ roughShift<>(SB), Z10, Z10
@@ -7114,18 +7098,10 @@ group1:
 	VPERMPD Z20, Z8, Z6
 	VPERMPD Z20, Z13, Z11
 	VPERMPD Z20, Z18, Z16
-	VPSRLQ $52, Z0, Z3
-	VPSRLQ $52, Z5, Z8
-	VPSRLQ $52, Z10, Z13
-	VPSRLQ $52, Z15, Z18
-	VPORQ two52<>(SB), Z3, Z3
-	VPORQ two52<>(SB), Z8, Z8
-	VPORQ two52<>(SB), Z13, Z13
-	VPORQ two52<>(SB), Z18, Z18
-	VSUBPD bias<>(SB), Z3, Z3
-	VSUBPD bias<>(SB), Z8, Z8
-	VSUBPD bias<>(SB), Z13, Z13
-	VSUBPD bias<>(SB), Z18, Z18
+	VGETEXPPD Z0, Z3
+	VGETEXPPD Z5, Z8
+	VGETEXPPD Z10, Z13
+	VGETEXPPD Z15, Z18
 	VMULPD Z30, Z3, Z3
 	VMULPD Z30, Z8, Z8
 	VMULPD Z30, Z13, Z13
@@ -7262,22 +7238,18 @@ group1:
 	JLT next2
 	VMOVUPD (DI), Y0
 	VMOVUPD 32(DI), Y5
-	VMOVUPD tiny<>(SB), Y1
-	VMOVUPD tiny<>(SB), Y6
-	VMAXPD Y0, Y1, Y0
-	VMAXPD Y5, Y6, Y5
 	VPADDQ roughShift<>(SB), Y0, Y0
 	VPADDQ roughShift<>(SB), Y5, Y5
 	VPSRLQ $49, Y0, Y3
 	VPSRLQ $49, Y5, Y8
-	VPERMD roughUpper<>(SB), Y3, Y2
-	VPERMD roughUpper<>(SB), Y8, Y7
-	VPERMD roughLower<>(SB), Y3, Y1
-	VPERMD roughLower<>(SB), Y8, Y6
-	VPSLLQ $32, Y2, Y2
-	VPSLLQ $32, Y7, Y7
-	VPOR Y1, Y2, Y2
-	VPOR Y6, Y7, Y7
+	VPSLLQ $32, Y3, Y4
+	VPSLLQ $32, Y8, Y9
+	VPERMD roughLower<>(SB), Y3, Y2
+	VPERMD roughLower<>(SB), Y8, Y7
+	VPERMD roughUpper<>(SB), Y4, Y4
+	VPERMD roughUpper<>(SB), Y9, Y9
+	VPBLENDD $0xaa, Y4, Y2, Y2
+	VPBLENDD $0xaa, Y9, Y7, Y7
 	VPERMD roughInverses<>(SB), Y3, Y1
 	VPERMD roughInverses<>(SB), Y8, Y6
 	VPSLLQ $32, Y1, Y1
@@ -7340,22 +7312,18 @@ group1:
 	VADDPD Y6, Y15, Y15
 	VMOVUPD (DI)(R11*1), Y0
 	VMOVUPD 32(DI)(R11*1), Y5
-	VMOVUPD tiny<>(SB), Y1
-	VMOVUPD tiny<>(SB), Y6
-	VMAXPD Y0, Y1, Y0
-	VMAXPD Y5, Y6, Y5
 	VPADDQ roughShift<>(SB), Y0, Y0
 	VPADDQ roughShift<>(SB), Y5, Y5
 	VPSRLQ $49, Y0, Y3
 	VPSRLQ $49, Y5, Y8
-	VPERMD roughUpper<>(SB), Y3, Y2
-	VPERMD roughUpper<>(SB), Y8, Y7
-	VPERMD roughLower<>(SB), Y3, Y1
-	VPERMD roughLower<>(SB), Y8, Y6
-	VPSLLQ $32, Y2, Y2
-	VPSLLQ $32, Y7, Y7
-	VPOR Y1, Y2, Y2
-	VPOR Y6, Y7, Y7
+	VPSLLQ $32, Y3, Y4
+	VPSLLQ $32, Y8, Y9
+	VPERMD roughLower<>(SB), Y3, Y2
+	VPERMD roughLower<>(SB), Y8, Y7
+	VPERMD roughUpper<>(SB), Y4, Y4
+	VPERMD roughUpper<>(SB), Y9, Y9
+	VPBLENDD $0xaa, Y4, Y2, Y2
+	VPBLENDD $0xaa, Y9, Y7, Y7
 	VPERMD roughInverses<>(SB), Y3, Y1
 	VPERMD roughInverses<>(SB), Y8, Y6
 	VPSLLQ $32, Y1, Y1
@@ -7418,22 +7386,18 @@ group1:
 	VADDPD Y6, Y15, Y15
 	VMOVUPD (DI)(R11*2), Y0
 	VMOVUPD 32(DI)(R11*2), Y5
-	VMOVUPD tiny<>(SB), Y1
-	VMOVUPD tiny<>(SB), Y6
-	VMAXPD Y0, Y1, Y0
-	VMAXPD Y5, Y6, Y5
 	VPADDQ roughShift<>(SB), Y0, Y0
 	VPADDQ roughShift<>(SB), Y5, Y5
 	VPSRLQ $49, Y0, Y3
 	VPSRLQ $49, Y5, Y8
-	VPERMD roughUpper<>(SB), Y3, Y2
-	VPERMD roughUpper<>(SB), Y8, Y7
-	VPERMD roughLower<>(SB), Y3, Y1
-	VPERMD roughLower<>(SB), Y8, Y6
-	VPSLLQ $32, Y2, Y2
-	VPSLLQ $32, Y7, Y7
-	VPOR Y1, Y2, Y2
-	VPOR Y6, Y7, Y7
+	VPSLLQ $32, Y3, Y4
+	VPSLLQ $32, Y8, Y9
+	VPERMD roughLower<>(SB), Y3, Y2
+	VPERMD roughLower<>(SB), Y8, Y7
+	VPERMD roughUpper<>(SB), Y4, Y4
+	VPERMD roughUpper<>(SB), Y9, Y9
+	VPBLENDD $0xaa, Y4, Y2, Y2
+	VPBLENDD $0xaa, Y9, Y7, Y7
 	VPERMD roughInverses<>(SB), Y3, Y1
 	VPERMD roughInverses<>(SB), Y8, Y6
 	VPSLLQ $32, Y1, Y1
@@ -7496,22 +7460,18 @@ group1:
 	VADDPD Y6, Y15, Y15
 	VMOVUPD (DI)(AX*1), Y0
 	VMOVUPD 32(DI)(AX*1), Y5
-	VMOVUPD tiny<>(SB), Y1
-	VMOVUPD tiny<>(SB), Y6
-	VMAXPD Y0, Y1, Y0
-	VMAXPD Y5, Y6, Y5
 	VPADDQ roughShift<>(SB), Y0, Y0
 	VPADDQ roughShift<>(SB), Y5, Y5
 	VPSRLQ $49, Y0, Y3
 	VPSRLQ $49, Y5, Y8
-	VPERMD roughUpper<>(SB), Y3, Y2
-	VPERMD roughUpper<>(SB), Y8, Y7
-	VPERMD roughLower<>(SB), Y3, Y1
-	VPERMD roughLower<>(SB), Y8, Y6
-	VPSLLQ $32, Y2, Y2
-	VPSLLQ $32, Y7, Y7
-	VPOR Y1, Y2, Y2
-	VPOR Y6, Y7, Y7
+	VPSLLQ $32, Y3, Y4
+	VPSLLQ $32, Y8, Y9
+	VPERMD roughLower<>(SB), Y3, Y2
+	VPERMD roughLower<>(SB), Y8, Y7
+	VPERMD roughUpper<>(SB), Y4, Y4
+	VPERMD roughUpper<>(SB), Y9, Y9
+	VPBLENDD $0xaa, Y4, Y2, Y2
+	VPBLENDD $0xaa, Y9, Y7, Y7
 	VPERMD roughInverses<>(SB), Y3, Y1
 	VPERMD roughInverses<>(SB), Y8, Y6
 	VPSLLQ $32, Y1, Y1

@@ -176,6 +176,6 @@ func logSum4_g(r, x []float64, stride int) float64 {
 func logBlock(s *[Lanes]float64, r, x []float64) {
 	r, x = r[:Lanes:Lanes], x[:Lanes:Lanes]
 	for l := range s {
-		s[l] += float64(x[l] * elem.RoughLog(max(r[l], tiny)))
+		s[l] += float64(x[l] * elem.RoughLog(r[l]))
 	}
 }

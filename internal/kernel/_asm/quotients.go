@@ -3,19 +3,19 @@ package main
 // The ratio of x to a low-rank product, and their divergence: W = UV never leaves the
 // registers.
 
-// roughTable has the inverses and logarithms of elem.RoughLog. AVX2 has no table of
-// eight numbers in registers, but one of eight halves of them: there the words are the
-// upper halves of the logarithms, their lower ones, and the upper ones of the inverses,
-// which have no others. NEON has pairs.
+// roughTable has the inverses and logarithms of elem.RoughLog. AVX2 has no choice from
+// eight numbers, but one from eight halves of them: there is a table of the upper and
+// one of the lower halves of the logarithms, and one of the upper halves of the
+// inverses, which have no lower ones. NEON has pairs.
 var roughTable = [8][2]uint64{
-	{0x3ff0000000000000, 0},
-	{0x3fecfb2d00000000, 0x3fb95df7fa3081e6},
-	{0x3fea08ae00000000, 0x3fca6939492ed1d6},
-	{0x3fe7a17b00000000, 0x3fd36764e1677272},
-	{0x3fe5a24200000000, 0x3fd90dfa1fc7a60b},
-	{0x3fe3f2b400000000, 0x3fde3f25123d4c97},
-	{0x3fe2818b00000000, 0x3fe186431f298c11},
-	{0x3fe1422900000000, 0x3fe3c2067186c68b},
+	{0x3ff0000000000000, 0xbfe62e42fefa39ef},
+	{0x3fecfb2d00000000, 0xbfe30283ffb429b2},
+	{0x3fea08ae00000000, 0xbfdf27e9595d0af3},
+	{0x3fe7a17b00000000, 0xbfd8f5211c8d016c},
+	{0x3fe5a24200000000, 0xbfd34e8bde2ccdd3},
+	{0x3fe3f2b400000000, 0xbfcc3ac1d76e4e8e},
+	{0x3fe2818b00000000, 0xbfc29fff7f42b779},
+	{0x3fe1422900000000, 0xbfb361e46b9b9b21},
 }
 
 // roughPart is a part of the table, a word of each entry, or a half of one.
@@ -77,7 +77,7 @@ func (f *fn) roughLog(out, a, c, d, e int, table string) {
 		}
 	}
 	const ln2, one = 7, 8
-	f.opm("VPADDQ", a, a, f.w("roughShift", 0x3ff0000000000000-0x3feeaaaa00000000))
+	f.opm("VPADDQ", a, a, f.w("roughShift", 0x4000000000000000-0x3feeaaaa00000000))
 	f.i("VPSRLQ", "$49", f.v(a), f.v(d))
 	switch {
 	case f.wide:
@@ -85,17 +85,21 @@ func (f *fn) roughLog(out, a, c, d, e int, table string) {
 		f.i("VPERMPD", f.v(roughInverse), f.v(d), f.v(out))
 	case f.neon:
 		f.gatherPairs(table, 7, d, out, c)
-	default: // an odd half takes entry 0 of the table, whose lower half is 0
-		f.i("VPERMD", f.roughPart("roughUpper", func(e [2]uint64) uint64 { return e[1] >> 32 }, true), f.v(d), f.v(c))
-		f.i("VPERMD", f.roughPart("roughLower", func(e [2]uint64) uint64 { return e[1] & (1<<32 - 1) }, true), f.v(d), f.v(out))
-		f.i("VPSLLQ", "$32", f.v(c), f.v(c))
-		f.op("VPOR", c, c, out)
+	default: // d has its number in lower halves, e in upper ones
+		f.i("VPSLLQ", "$32", f.v(d), f.v(e))
+		f.i("VPERMD", f.roughPart("roughLower", func(e [2]uint64) uint64 { return e[1] & (1<<32 - 1) }, true), f.v(d), f.v(c))
+		f.i("VPERMD", f.roughPart("roughUpper", func(e [2]uint64) uint64 { return e[1] >> 32 }, true), f.v(e), f.v(e))
+		f.i("VPBLENDD", "$0xaa", f.v(e), f.v(c), f.v(c))
 		f.i("VPERMD", f.roughPart("roughInverses", func(e [2]uint64) uint64 { return e[0] >> 32 }, true), f.v(d), f.v(out))
 		f.i("VPSLLQ", "$32", f.v(out), f.v(out))
 	}
-	f.i("VPSRLQ", "$52", f.v(a), f.v(d))
-	f.opm(pick(f, "VPORQ", "VPOR"), d, d, f.c("two52", 0x1p52))
-	f.opm("VSUBPD", d, d, f.c("bias", 0x1p52+1023))
+	if f.wide {
+		f.i("VGETEXPPD", f.v(a), f.v(d))
+	} else {
+		f.i("VPSRLQ", "$52", f.v(a), f.v(d))
+		f.opm("VPOR", d, d, f.c("two52", 0x1p52))
+		f.opm("VSUBPD", d, d, f.c("bias", 0x1p52+1023))
+	}
 	with("VMULPD", d, d, ln2)
 	f.add(c, d, c)
 	f.opm(pick(f, "VPANDQ", "VPAND"), a, a, f.w("mantissa", 1<<52-1))
@@ -221,8 +225,6 @@ func logSums(rows int) func(f *fn) {
 		}
 		term := func(r, h, off int) {
 			f.get(fourth(r, off, "DI", "R11", "AX"), 0)
-			f.get(f.c("tiny", 1e-300), 1)
-			f.op("VMAXPD", 0, 1, 0)
 			f.roughLog(1, 0, 2, 3, 4, "R10")
 			f.opm("VMULPD", 1, 1, fourth(r, off, "R14", "R8", "R9"))
 			f.add(total+h, total+h, 1)
