@@ -9,10 +9,11 @@ package quantmf
 //
 // for KL, β = 1, the numerator is UᵀR with R = X/W and the denominator Uᵀ1.
 //
-// An epoch is one sweep over the rows of X. For each row the update of U_i is
-// finished with the new V, and at once the row's share of the next update of V
-// and its loss are taken, so X is read once an epoch and no d × n matrix is
-// ever formed: 8dnk flops, 2dn divisions, dn logarithms.
+// An epoch is one sweep over the rows of X. For some rows the update of U is
+// finished with the new V, and at once their share of the next update of V
+// and their loss are taken, so X is read once an epoch and no d × n matrix is
+// ever formed: 8dnk flops, 2dn divisions, dn logarithms. W is made and divided
+// by in registers (kernel.QuotientRows).
 
 import (
 	"context"
@@ -51,7 +52,7 @@ type NMF struct {
 // of its U or V zero, is a warning.
 //
 // Cost: 8dnk flops an epoch, 12dnk where cells are missing or the loss is not KL;
-// memory 17kn + dk numbers beside x (33kn then).
+// memory 18kn + dk numbers beside x (33kn then).
 func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, error) {
 	c := config{epochs: 200, seed: 1, loss: KL, restarts: 1, start: StartUniform}
 	if err := parse(forNMF, &c, opts); err != nil {
@@ -328,13 +329,18 @@ const nmfChunks = 16
 type nmfFit struct {
 	*factors
 	*cells
-	loss    Loss
-	plain   bool // KL of whole rows: the denominators are sums of factors
-	pieces  []nmfPart
-	keep    *factors // the best on held-out cells, of a fit that goes on
-	work    []nmfScratch
-	denU    []float64 // the denominators of U in the plain case, sums over V, for as many rows
-	addU    float64   // what the penalty adds to the denominators
+	loss   Loss
+	plain  bool // KL of whole rows: the denominators are sums of factors
+	pieces []nmfPart
+	keep   *factors // the best on held-out cells, of a fit that goes on
+	work   []nmfScratch
+	// In the plain case: V and its numerators lie in tiles of some samples, k rows of
+	// each; denU has the denominators of U, sums over V, for as many rows as go together.
+	tiles   int
+	width   int // of the widest
+	tiled   []float64
+	denU    []float64
+	addU    float64 // what the penalty adds to the denominators
 	addV    float64
 	updateU bool
 	ctx     context.Context
@@ -347,10 +353,16 @@ type nmfFit struct {
 // nmfPart is what a piece of the rows adds to the update of V and to the losses.
 type nmfPart struct{ num, den, sum, losses []float64 }
 
-// sweepRows is the number of rows that are taken through V together.
-const sweepRows = 4
+// sweepRows is the number of rows that are taken through V together, plainRows that in
+// the plain case, tileNumbers about the size of a tile of V there.
+const (
+	sweepRows   = 4
+	plainRows   = 16
+	tileNumbers = 3072
+)
 
-// nmfScratch has room for sweepRows rows.
+// nmfScratch has room for sweepRows rows; in the plain case for plainRows of x, and of
+// a tile.
 type nmfScratch struct {
 	x, w, num, den, g, h []float64
 	observed             []bool
@@ -360,7 +372,10 @@ type nmfScratch struct {
 func newNMFFit(ctx context.Context, p *pool.Pool, f *factors, s *cells, c *config) *nmfFit {
 	k, np := f.k, f.np
 	fit := &nmfFit{factors: f, cells: s, loss: c.loss, plain: c.loss == KL && !s.partial, ctx: ctx,
-		pieces: make([]nmfPart, min(nmfChunks, (f.d+sweepRows-1)/sweepRows)), work: make([]nmfScratch, p.Workers()), denU: make([]float64, sweepRows*k)}
+		pieces: make([]nmfPart, min(nmfChunks, (f.d+plainRows-1)/plainRows)), work: make([]nmfScratch, p.Workers()), denU: make([]float64, plainRows*k),
+		tiles: (np*k + tileNumbers - 1) / tileNumbers}
+	fit.tiles = min(fit.tiles, np/kernel.Lanes)
+	fit.width = (np/kernel.Lanes + fit.tiles - 1) / fit.tiles * kernel.Lanes
 	for i := range fit.pieces {
 		fit.pieces[i] = nmfPart{num: make([]float64, k*np), sum: make([]float64, k), losses: make([]float64, 2)}
 		if !fit.plain {
@@ -368,8 +383,16 @@ func newNMFFit(ctx context.Context, p *pool.Pool, f *factors, s *cells, c *confi
 		}
 	}
 	for i := range fit.work {
+		if fit.plain {
+			v := func(n int) []float64 { return make([]float64, plainRows*n) }
+			fit.work[i] = nmfScratch{x: v(np), num: v(fit.width), g: v(k), h: v(k)}
+			continue
+		}
 		v := func(n int) []float64 { return make([]float64, sweepRows*n) }
 		fit.work[i] = nmfScratch{x: v(np), w: v(np), num: v(np), den: v(np), g: v(k), h: v(k), observed: make([]bool, sweepRows*f.n)}
+	}
+	if fit.plain {
+		fit.tiled = make([]float64, k*np)
 	}
 	// (1/N) ΣΔ + λ (mean U + mean V), N the visible cells, has the denominators
 	// of the updates with these added.
@@ -404,18 +427,20 @@ func (f *nmfFit) sweep(worker, piece int) {
 	clear(pt.sum)
 	clear(pt.losses)
 	k, np := f.k, f.np
-	groups := (f.d + sweepRows - 1) / sweepRows
-	end := min((piece+1)*groups/len(f.pieces)*sweepRows, f.d)
-	for i := piece * groups / len(f.pieces) * sweepRows; i < end; i += sweepRows {
+	groups := (f.d + plainRows - 1) / plainRows
+	begin, end := piece*groups/len(f.pieces)*plainRows, min((piece+1)*groups/len(f.pieces)*plainRows, f.d)
+	for i := begin; i < end && f.plain; i += plainRows {
+		if f.ctx.Err() != nil {
+			return
+		}
+		f.sweepPlain(ws, pt, i, min(plainRows, end-i))
+	}
+	for i := begin; i < end && !f.plain; i += sweepRows {
 		if f.ctx.Err() != nil {
 			return
 		}
 		rows := min(sweepRows, end-i)
 		u, w, num, den := f.u[i*k:(i+rows)*k], ws.w[:rows*np], ws.num[:rows*np], ws.den[:rows*np]
-		if f.plain {
-			f.sweepPlain(ws, pt, i, rows)
-			continue
-		}
 		for r := range rows {
 			ws.seen[r] = f.cells.load(ws.x[r*np:(r+1)*np], ws.observed[r*f.n:(r+1)*f.n], i+r)
 		}
@@ -441,11 +466,18 @@ func (f *nmfFit) sweep(worker, piece int) {
 	}
 }
 
-// sweepPlain takes up to sweepRows rows through a sweep in the plain case. X is read
+// tile returns the samples of tile t.
+func (f *nmfFit) tile(t int) (lo, hi int) {
+	blocks := f.np / kernel.Lanes
+	return t * blocks / f.tiles * kernel.Lanes, (t + 1) * blocks / f.tiles * kernel.Lanes
+}
+
+// sweepPlain takes up to plainRows rows through a sweep in the plain case, tile by
+// tile, so that a ratio never leaves the first cache and V comes to it once. X is read
 // where it lies, but where its rows end within a block.
 func (f *nmfFit) sweepPlain(ws *nmfScratch, pt *nmfPart, i, rows int) {
 	k, np := f.k, f.np
-	u, num := f.u[i*k:(i+rows)*k], ws.num[:rows*np]
+	u := f.u[i*k : (i+rows)*k]
 	x, stride := f.x.Data[i*f.x.Stride:], f.x.Stride
 	if np > f.n {
 		for r := range rows {
@@ -454,17 +486,34 @@ func (f *nmfFit) sweepPlain(ws *nmfScratch, pt *nmfPart, i, rows int) {
 		x, stride = ws.x, np
 	}
 	if f.updateU {
-		g := ws.g[:rows*k]
-		kernel.QuotientRows(num, u, f.v, x, stride, rows, tinyDenominator)
-		kernel.DotsRows(g, f.v, num, rows)
+		g, h := ws.g[:rows*k], ws.h[:rows*k]
+		for t := range f.tiles {
+			lo, hi := f.tile(t)
+			r, v := ws.num[:rows*(hi-lo)], f.tiled[k*lo:k*hi]
+			kernel.QuotientRows(r, u, v, x[lo:], stride, rows, tinyDenominator)
+			if t == 0 {
+				kernel.DotsRows(g, v, r, rows)
+				continue
+			}
+			kernel.DotsRows(h, v, r, rows)
+			for t := range g {
+				g[t] += h[t]
+			}
+		}
 		kernel.Ratio(g, g, f.denU[:rows*k], tinyDenominator)
 		for t := range u {
 			u[t] *= g[t]
 		}
 	}
-	loss := kernel.QuotientRows(num, u, f.v, x, stride, rows, tinyDenominator) + kernel.LogSumRows(num, x, stride, rows)
+	loss := 0.0
+	for t := range f.tiles {
+		lo, hi := f.tile(t)
+		r := ws.num[:rows*(hi-lo)]
+		loss += kernel.QuotientRows(r, u, f.tiled[k*lo:k*hi], x[lo:], stride, rows, tinyDenominator)
+		loss += kernel.LogSumRows(r, x[lo:], stride, rows)
+		kernel.AccumulateRows(pt.num[k*lo:k*hi], u, r, rows)
+	}
 	pt.losses[0] += max(loss, 0) // it is one; rounding may say otherwise of a perfect fit
-	kernel.AccumulateRows(pt.num, u, num, rows)
 	for ; len(u) > 0; u = u[k:] {
 		for c := range pt.sum {
 			pt.sum[c] += u[c]
@@ -472,34 +521,58 @@ func (f *nmfFit) sweepPlain(ws *nmfScratch, pt *nmfPart, i, rows int) {
 	}
 }
 
-// updateV joins the pieces and updates row t of V.
-func (f *nmfFit) updateV(worker, t int) {
-	lo, hi := t*f.np, (t+1)*f.np
-	row, num, sum := f.v[lo:hi], f.pieces[0].num[lo:hi], f.pieces[0].sum[t]
-	for i := range f.pieces[1:] {
-		add(num, f.pieces[i+1].num[lo:hi])
-		sum += f.pieces[i+1].sum[t]
-	}
+// updateV joins the pieces and updates row c of V.
+func (f *nmfFit) updateV(worker, c int) {
 	if f.plain {
-		den := f.work[worker].w[:f.np]
-		for j := range den {
-			den[j] = sum + f.addV
-		}
-		kernel.Ratio(num, num, den, tinyDenominator)
-		for j, r := range num {
-			row[j] *= r
-		}
-		for r := range sweepRows {
-			f.denU[r*f.k+t] = kernel.Sum(row) + f.addU
-		}
+		f.updatePlain(&f.work[worker], c)
 		return
 	}
-	den := f.pieces[0].den[lo:hi]
+	lo, hi := c*f.np, (c+1)*f.np
+	row, num, den := f.v[lo:hi], f.pieces[0].num[lo:hi], f.pieces[0].den[lo:hi]
 	for i := range f.pieces[1:] {
+		add(num, f.pieces[i+1].num[lo:hi])
 		add(den, f.pieces[i+1].den[lo:hi])
 	}
 	for j := range row[:f.n] {
 		row[j] *= f.loss.step(num[j], den[j]+f.addV)
+	}
+}
+
+// updatePlain is updateV in the plain case, where num and V have tiles.
+func (f *nmfFit) updatePlain(ws *nmfScratch, c int) {
+	sum := 0.0
+	for i := range f.pieces {
+		sum += f.pieces[i].sum[c]
+	}
+	row, den := f.v[c*f.np:(c+1)*f.np], ws.num[:f.width]
+	for j := range den {
+		den[j] = sum + f.addV
+	}
+	for t := range f.tiles {
+		lo, hi := f.tile(t)
+		from, to := f.k*lo+c*(hi-lo), f.k*lo+(c+1)*(hi-lo)
+		num, some := f.pieces[0].num[from:to], row[lo:hi]
+		for i := range f.pieces[1:] {
+			add(num, f.pieces[i+1].num[from:to])
+		}
+		kernel.Ratio(num, num, den[:hi-lo], tinyDenominator)
+		for j, r := range num {
+			some[j] *= r
+		}
+	}
+	f.layTiles(c)
+}
+
+// layTiles takes row c of V over to where the plain case reads it.
+func (f *nmfFit) layTiles(c int) {
+	row := f.v[c*f.np : (c+1)*f.np]
+	for t := range f.tiles {
+		lo, hi := f.tile(t)
+		copy(f.tiled[f.k*lo+c*(hi-lo):f.k*lo+(c+1)*(hi-lo)], row[lo:hi])
+	}
+	den := kernel.Sum(row) + f.addU
+	for r := range plainRows {
+		f.denU[r*f.k+c] = den
 	}
 }
 
@@ -525,7 +598,6 @@ func (f *nmfFit) run(p *pool.Pool, c *config, from *saved) (m NMF, err error) {
 	}
 	if from != nil {
 		m.History, m.Validation, judge, first = from.history, from.validation, from.judge, from.epoch+1
-		p.Do(len(f.pieces), sweep) // the sums that the next update of V takes
 		if judge.over(from.epoch) {
 			first = c.epochs + 1
 		}
@@ -549,6 +621,14 @@ func (f *nmfFit) run(p *pool.Pool, c *config, from *saved) (m NMF, err error) {
 			copy(keep.v, f.v)
 		}
 		return stop
+	}
+	if f.plain {
+		for c := range f.k {
+			f.layTiles(c)
+		}
+	}
+	if from != nil {
+		p.Do(len(f.pieces), sweep) // the sums that the next update of V takes
 	}
 	for epoch := first; epoch <= c.epochs; epoch++ {
 		if epoch > 0 {

@@ -274,6 +274,9 @@ func (f *fn) translate(op string, a []string) *translation {
 			}
 			t.add("FMOVQ %s, F%d", at, to)
 		}
+	case "PREFETCHT1":
+		at := f.address(t, a[0], false)
+		t.add("PRFM %s, PLDL2KEEP", at)
 	case "VMOVSD":
 		move := func(s string) string {
 			if r, ok := vector(s); ok {

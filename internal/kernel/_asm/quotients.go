@@ -208,7 +208,8 @@ func (f *fn) total(r int) {
 	f.i("VMOVSD", x(r), f.arg("ret"))
 }
 
-// logSums is the text for 1 or 4 rows. The rows of a block are woven.
+// logSums is the text for 1 or 4 rows. The rows of a block are woven; four ask for the
+// rows of x 16 further, which come next (nmf.go).
 func logSums(rows int) func(f *fn) {
 	return func(f *fn) {
 		f.load("r_base", "DI", "r_len", "CX", "x_base", "R14", "stride", "R8")
@@ -218,6 +219,10 @@ func logSums(rows int) func(f *fn) {
 		f.i("LEAQ", "(R11)(R11*2)", "AX")
 		f.i("SHLQ", "$3", "R8")
 		f.i("LEAQ", "(R8)(R8*2)", "R9")
+		if rows == 4 {
+			f.i("LEAQ", "(R14)(R8*8)", "R12")
+			f.i("LEAQ", "(R12)(R8*8)", "R12")
+		}
 		total := pick(f, 22, 14, 14)
 		f.roughSetup("R10")
 		for h := range f.h() {
@@ -230,6 +235,11 @@ func logSums(rows int) func(f *fn) {
 			f.add(total+h, total+h, 1)
 		}
 		f.groups("CX", []int{1}, func(int) {
+			if rows == 4 {
+				for r := range rows {
+					f.i("PREFETCHT1", fourth(r, 0, "R12", "R8", "R9"))
+				}
+			}
 			if f.wide {
 				f.weave(rows, 5, func(r int) { term(r, 0, 0) })
 			} else {
@@ -239,7 +249,7 @@ func logSums(rows int) func(f *fn) {
 					}
 				}
 			}
-			f.move(64, "DI", "R14")
+			f.move(64, "DI", "R14", "R12")
 		})
 		f.total(total)
 	}
