@@ -205,6 +205,9 @@ type unrolled struct {
 	vbar, num, den []float64 // k × np: V̄; N̄ (forward: the numerator); D or D̄
 	small          []float64 // s̄ of Uᵀ1, or H̄+H̄ᵀ
 	forth, back    func(worker, chunk int)
+	rowV, gramV    func(worker, c int)
+	backV          func(worker, c int)
+	backGram       func(worker, c int)
 }
 
 // state is U_t and V_t with the sums that their denominators are made of: Uᵀ1
@@ -232,7 +235,7 @@ func newUnrolled(kind Projection, visible *cells, k, spacing int, workers *pool.
 	d, n := visible.x.Rows, visible.x.Cols
 	np := kernel.Pad(n)
 	p := &unrolled{d: d, np: np, k: k, updates: kind.updates, spacing: spacing, frobenius: kind.kind == projectionFrobenius,
-		pool: workers, chunks: min(projectionChunks, d), held: -1}
+		pool: workers, chunks: min(projectionChunks, (d+sweepRows-1)/sweepRows), held: -1}
 	sums, sumsV := k, k
 	if p.frobenius {
 		sums, sumsV = k*k, k*k
@@ -272,6 +275,7 @@ func newUnrolled(kind Projection, visible *cells, k, spacing int, workers *pool.
 	p.ubar = make([]float64, d*k)
 	p.vbar, p.num, p.den = make([]float64, k*np), make([]float64, k*np), make([]float64, k*np)
 	p.small = make([]float64, sums)
+	p.rowV, p.gramV, p.backV, p.backGram = p.forwardV, p.forwardGram, p.backwardV, p.backwardGram
 	switch {
 	case visible.partial:
 		p.forth, p.back = p.forwardHidden, p.backwardHidden
@@ -338,126 +342,157 @@ func (p *unrolled) hold(t int) {
 	}
 }
 
-// join adds the parts of all chunks up in the first.
-func (p *unrolled) join() (acc, small []float64) {
+// joinRow adds row c of the parts of all chunks up in the first.
+func (p *unrolled) joinRow(c int) []float64 {
+	lo, hi := c*p.np, (c+1)*p.np
 	for i := range p.parts[1:] {
-		add(p.parts[0].acc, p.parts[i+1].acc)
-		add(p.parts[0].small, p.parts[i+1].small)
+		add(p.parts[0].acc[lo:hi], p.parts[i+1].acc[lo:hi])
 	}
-	return p.parts[0].acc, p.parts[0].small
+	if p.cells != nil {
+		for i := range p.parts[1:] {
+			add(p.parts[0].small[lo:hi], p.parts[i+1].small[lo:hi])
+		}
+	}
+	return p.parts[0].acc[lo:hi]
+}
+
+// joinSmall does so with the sums that go with them; where cells are hidden joinRow has
+// them.
+func (p *unrolled) joinSmall() []float64 {
+	if p.cells == nil {
+		for i := range p.parts[1:] {
+			add(p.parts[0].small, p.parts[i+1].small)
+		}
+	}
+	return p.parts[0].small
 }
 
 // stepV makes V_t+1 of state t and its numerator, which lies in the parts.
 func (p *unrolled) stepV(t int) {
-	k, np := p.k, p.np
-	from, to := p.at(t), p.at(t+1)
-	num, sums := p.join()
-	copy(from.sumU, sums)
-	if p.cells != nil {
-		for i := range num {
-			to.v[i] = from.v[i] * (num[i] / max(sums[i], tinyDenominator))
-		}
-		return
+	sums := p.joinSmall()
+	if p.cells == nil {
+		copy(p.at(t).sumU, sums)
 	}
-	if p.frobenius {
-		p.denominators(from)
-	}
-	for c := range k {
-		v, next, n := from.v[c*np:(c+1)*np], to.v[c*np:(c+1)*np], num[c*np:(c+1)*np]
-		if p.frobenius {
-			den := p.den[c*np : (c+1)*np]
-			for j := range next {
-				next[j] = v[j] * (n[j] / max(den[j], tinyDenominator))
-			}
-		} else {
-			s := 1 / max(from.sumU[c], tinyDenominator)
-			for j := range next {
-				next[j] = v[j] * float64(n[j]*s)
-			}
-			to.sumV[c] = kernel.Sum(next)
-		}
-	}
-	if p.frobenius {
-		for c := range k {
-			kernel.Dots(to.sumV[c*k:(c+1)*k], to.v, to.v[c*np:(c+1)*np])
-		}
+	p.pool.Do(p.k, p.rowV)
+	if p.frobenius && p.cells == nil {
+		p.pool.Do(p.k, p.gramV)
 	}
 }
 
-// denominators fills den with (UᵀU)V.
-func (p *unrolled) denominators(s *state) {
-	for c := range p.k {
-		kernel.Combine(p.den[c*p.np:(c+1)*p.np], s.sumU[c*p.k:(c+1)*p.k], s.v)
+// forwardV is row c of stepV.
+func (p *unrolled) forwardV(_, c int) {
+	lo, hi := c*p.np, (c+1)*p.np
+	from, to := p.at(p.sweep.t), p.at(p.sweep.t+1)
+	num := p.joinRow(c)
+	v, next := from.v[lo:hi], to.v[lo:hi]
+	switch {
+	case p.cells != nil:
+		den := from.sumU[lo:hi]
+		copy(den, p.parts[0].small[lo:hi])
+		for j := range next {
+			next[j] = v[j] * (num[j] / max(den[j], tinyDenominator))
+		}
+	case p.frobenius:
+		den := p.denominator(from, c)
+		for j := range next {
+			next[j] = v[j] * (num[j] / max(den[j], tinyDenominator))
+		}
+	default:
+		s := 1 / max(from.sumU[c], tinyDenominator)
+		for j := range next {
+			next[j] = v[j] * float64(num[j]*s)
+		}
+		to.sumV[c] = kernel.Sum(next)
 	}
 }
 
-// backV takes V̄_t, which is what flowed through the denominators of U_t and the
+// forwardGram makes row c of VVᵀ of state t+1.
+func (p *unrolled) forwardGram(_, c int) {
+	to := p.at(p.sweep.t + 1)
+	kernel.Dots(to.sumV[c*p.k:(c+1)*p.k], to.v, to.v[c*p.np:(c+1)*p.np])
+}
+
+// denominator fills row c of den with that of (UᵀU)V.
+func (p *unrolled) denominator(s *state, c int) []float64 {
+	den := p.den[c*p.np : (c+1)*p.np]
+	kernel.Combine(den, s.sumU[c*p.k:(c+1)*p.k], s.v)
+	return den
+}
+
+// stepBack takes V̄_t, which is what flowed through the denominators of U_t and the
 // parts of the last sweep, through the update of V_t: N̄ to num, what it means
 // for UᵀU or Uᵀ1 to small, and the share of V̄_t-1 that is no sum over rows to
 // vbar.
-func (p *unrolled) backV(t int, first bool) {
+func (p *unrolled) stepBack() {
+	sums := p.joinSmall()
+	if p.frobenius && p.cells == nil {
+		symmetrise(sums, p.k)
+	}
+	p.pool.Do(p.k, p.backV)
+	if p.frobenius && p.cells == nil {
+		p.pool.Do(p.k, p.backGram)
+		symmetrise(p.small, p.k)
+	}
+}
+
+// backwardV is row c of stepBack.
+func (p *unrolled) backwardV(_, c int) {
+	k, lo, hi := p.k, c*p.np, (c+1)*p.np
+	before, s := p.at(p.sweep.t-1), p.at(p.sweep.t)
+	vbar, v, next := p.vbar[lo:hi], before.v[lo:hi], s.v[lo:hi]
+	num, den, sums := p.num[lo:hi], p.den[lo:hi], p.parts[0].small
+	acc := p.joinRow(c)
+	if p.sweep.t == p.updates { // nothing is in vbar yet
+		clear(vbar)
+	}
+	add(vbar, acc)
+	switch {
+	case p.cells != nil:
+		sumU := before.sumU[lo:hi]
+		for j, b := range vbar {
+			num[j] = b * v[j] / max(sumU[j], tinyDenominator)
+			den[j] = 0
+			if sumU[j] > tinyDenominator {
+				den[j] = -b * next[j] / sumU[j]
+			}
+			vbar[j] = float64(b * quotient(next[j], v[j]))
+		}
+	case p.frobenius:
+		p.denominator(before, c)
+		kernel.Combine(num, sums[c*k:(c+1)*k], s.v)
+		for j, b := range vbar {
+			b += num[j]
+			over := 0.0
+			if den[j] > tinyDenominator {
+				over = -b * next[j] / den[j]
+			}
+			num[j] = b * v[j] / max(den[j], tinyDenominator)
+			den[j] = over
+			vbar[j] = float64(b * quotient(next[j], v[j]))
+		}
+	default:
+		inverse := 1 / max(before.sumU[c], tinyDenominator)
+		for j, b := range vbar {
+			b += sums[c]
+			num[j] = float64(b*v[j]) * inverse
+			den[j] = float64(b * next[j])
+			vbar[j] = float64(b * quotient(next[j], v[j]))
+		}
+		p.small[c] = 0
+		if before.sumU[c] > tinyDenominator {
+			p.small[c] = -kernel.Sum(den) * inverse
+		}
+	}
+}
+
+// backwardGram makes row c of H̄ = D̄Vᵀ, and adds that of HD̄ to V̄, H symmetric.
+func (p *unrolled) backwardGram(_, c int) {
 	k, np := p.k, p.np
-	before, s := p.at(t-1), p.at(t)
-	acc, sums := p.join()
-	if first { // nothing is in vbar yet
-		clear(p.vbar)
+	before := p.at(p.sweep.t - 1)
+	kernel.Dots(p.small[c*k:(c+1)*k], before.v, p.den[c*np:(c+1)*np])
+	for e := range k {
+		kernel.Accumulate(p.vbar[c*np:(c+1)*np], before.sumU[e*k+c:e*k+c+1], p.den[e*np:(e+1)*np])
 	}
-	add(p.vbar, acc)
-	if p.cells != nil {
-		for i, b := range p.vbar {
-			v, next, den := before.v[i], s.v[i], before.sumU[i]
-			p.num[i] = b * v / max(den, tinyDenominator)
-			p.den[i] = 0
-			if den > tinyDenominator {
-				p.den[i] = -b * next / den
-			}
-			p.vbar[i] = float64(b * quotient(next, v))
-		}
-		return
-	}
-	if p.frobenius {
-		p.denominators(before)
-		symmetrise(sums, k)
-	}
-	for c := range k {
-		lo, hi := c*np, (c+1)*np
-		vbar, v, next := p.vbar[lo:hi], before.v[lo:hi], s.v[lo:hi]
-		num, den := p.num[lo:hi], p.den[lo:hi]
-		if p.frobenius {
-			kernel.Combine(num, sums[c*k:(c+1)*k], s.v)
-			for j, b := range vbar {
-				b += num[j]
-				over := 0.0
-				if den[j] > tinyDenominator {
-					over = -b * next[j] / den[j]
-				}
-				num[j] = b * v[j] / max(den[j], tinyDenominator)
-				den[j] = over
-				vbar[j] = float64(b * quotient(next[j], v[j]))
-			}
-		} else {
-			inverse := 1 / max(before.sumU[c], tinyDenominator)
-			for j, b := range vbar {
-				b += sums[c]
-				num[j] = float64(b*v[j]) * inverse
-				den[j] = float64(b * next[j])
-				vbar[j] = float64(b * quotient(next[j], v[j]))
-			}
-			p.small[c] = 0
-			if before.sumU[c] > tinyDenominator {
-				p.small[c] = -kernel.Sum(den) * inverse
-			}
-		}
-	}
-	if !p.frobenius {
-		return
-	}
-	for c := range k {
-		// H̄ = D̄Vᵀ, and V̄ += HD̄ with H symmetric.
-		kernel.Dots(p.small[c*k:(c+1)*k], before.v, p.den[c*np:(c+1)*np])
-		kernel.Accumulate(p.vbar, before.sumU[c*k:(c+1)*k], p.den[c*np:(c+1)*np])
-	}
-	symmetrise(p.small, k)
 }
 
 // quotient returns the factor a/b of an update, 0 for a zero that stays one.
@@ -487,18 +522,20 @@ func (p *unrolled) backward(wbar, ybar []float64) {
 		p.sweep.t = t
 		p.pool.Do(p.chunks, p.back)
 		if t > 0 {
-			p.backV(t, t == p.updates)
+			p.stepBack()
 		}
 	}
 	p.wbar, p.ybar = nil, nil
 }
 
-// rows returns the rows of a chunk, and clears its part.
+// rows returns the rows of a chunk, whole groups of those that go together, and clears
+// its part.
 func (p *unrolled) rows(chunk int) (from, to int, part *unrolledPart) {
 	part = &p.parts[chunk]
 	clear(part.acc)
 	clear(part.small)
-	return chunk * p.d / p.chunks, (chunk + 1) * p.d / p.chunks, part
+	groups := (p.d + sweepRows - 1) / sweepRows
+	return chunk * groups / p.chunks * sweepRows, min((chunk+1)*groups/p.chunks*sweepRows, p.d), part
 }
 
 // forwardKL is a chunk of a sweep forward, sweepRows rows at a time.
@@ -509,11 +546,10 @@ func (p *unrolled) forwardKL(worker, chunk int) {
 	for i := from; i < to; i += sweepRows {
 		rows := min(sweepRows, to-i)
 		y, u := p.y[i*np:(i+rows)*np], s.u[i*k:(i+rows)*k]
-		w, r, g := ws.w[:rows*np], ws.r[:rows*np], ws.g[:rows*k]
+		r, g := ws.r[:rows*np], ws.g[:rows*k]
 		if p.sweep.move {
 			old := p.at(p.sweep.t - 1).u[i*k : (i+rows)*k]
-			kernel.CombineRows(w, old, s.v, rows)
-			kernel.Ratio(r, y, w, tinyDenominator)
+			kernel.QuotientRows(r, old, s.v, y, np, rows, tinyDenominator)
 			kernel.DotsRows(g, s.v, r, rows)
 			for at := 0; at < len(u); at += k {
 				for c, sum := range s.sumV {
@@ -522,11 +558,12 @@ func (p *unrolled) forwardKL(worker, chunk int) {
 			}
 		}
 		if p.sweep.share {
-			kernel.CombineRows(w, u, s.v, rows)
-			kernel.Ratio(r, y, w, tinyDenominator)
+			kernel.QuotientRows(r, u, s.v, y, np, rows, tinyDenominator)
 			kernel.AccumulateRows(part.acc, u, r, rows)
 			for at := 0; at < len(u); at += k {
-				add(part.small, u[at:at+k])
+				for c := range part.small {
+					part.small[c] += u[at+c]
+				}
 			}
 		}
 	}
