@@ -1,9 +1,11 @@
 // Package pool runs loops over a fixed number of pieces on several goroutines
 // that live no longer than the call which made them.
 //
-// Which worker takes which piece is left to chance, so a piece must write only
-// what is its own; sums are added afterwards, in the order of the pieces. Then
-// no result depends on the number of workers.
+// Each worker takes the pieces of its share, the same in every loop of as many, so that
+// what they work on stays in its caches; whoever is done takes from the shares of
+// others, from the far end. So which worker takes which piece is left to chance, and a
+// piece must write only what is its own; sums are added afterwards, in the order of the
+// pieces. Then no result depends on the number of workers.
 //
 // # Rounds
 //
@@ -23,12 +25,11 @@ import (
 type Pool struct {
 	workers int
 	// state is the number of the round, the bit open while pieces may be left, and
-	// in the bits below the number of workers that have joined it. n and f are
+	// in the bits below the number of workers that have joined it. f and the shares are
 	// written while it is closed and nobody is in.
 	state   atomic.Uint64
-	next    atomic.Int64 // piece
-	n       int
 	f       func(worker, piece int)
+	shares  []share
 	closed  atomic.Bool
 	sleeper []sleeper // worker 0, the caller, among them
 	exits   sync.WaitGroup
@@ -40,6 +41,13 @@ const (
 	round   = 1 << 32
 	glances = 500 // how often one looks before one sleeps
 )
+
+// share is what is left of a worker's pieces: the first in the upper half, the end in
+// the lower.
+type share struct {
+	left atomic.Uint64
+	_    [56]byte // one a cache line
+}
 
 // sleeper is where a worker sleeps.
 type sleeper struct {
@@ -77,7 +85,7 @@ func New(want, most int) *Pool {
 		want = runtime.GOMAXPROCS(0)
 	}
 	p := &Pool{workers: max(1, min(want, most))}
-	p.sleeper = make([]sleeper, p.workers)
+	p.sleeper, p.shares = make([]sleeper, p.workers), make([]share, p.workers)
 	for w := range p.sleeper {
 		p.sleeper[w].wake = make(chan struct{}, 1)
 	}
@@ -100,8 +108,10 @@ func (p *Pool) Do(n int, f func(worker, piece int)) {
 		}
 		return
 	}
-	p.n, p.f = n, f
-	p.next.Store(0)
+	p.f = f
+	for w := range p.shares {
+		p.shares[w].left.Store(uint64(w*n/p.workers)<<32 | uint64((w+1)*n/p.workers))
+	}
 	p.state.Store(p.state.Load()&^(round-1) + round + open)
 	for w := 1; w < min(p.workers, n); w++ {
 		p.sleeper[w].rouse()
@@ -117,12 +127,26 @@ func (p *Pool) Do(n int, f func(worker, piece int)) {
 
 // run takes pieces until none is left.
 func (p *Pool) run(worker int) {
-	for {
-		i := int(p.next.Add(1)) - 1
-		if i >= p.n {
-			return
+	for i := range p.shares {
+		of := worker + i
+		if of >= p.workers {
+			of -= p.workers
 		}
-		p.f(worker, i)
+		left := &p.shares[of].left
+		for {
+			s := left.Load()
+			first, end := s>>32, s&(1<<32-1)
+			if first >= end {
+				break
+			}
+			next, piece := s+1<<32, first
+			if i > 0 {
+				next, piece = s-1, end-1
+			}
+			if left.CompareAndSwap(s, next) {
+				p.f(worker, int(piece))
+			}
+		}
 	}
 }
 
