@@ -218,7 +218,7 @@ func TestDouble(t *testing.T) {
 	want := new(big.Float).SetPrec(200)
 	third := 1.0 / 3
 	for i := range 100000 {
-		x := third * float64(1+i%7)
+		x := float64(third * float64(1+i%7)) // not to be fused with a sum
 		d = d.Plus(x)
 		want.Add(want, big.NewFloat(x))
 	}

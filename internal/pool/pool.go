@@ -110,7 +110,8 @@ func (p *Pool) Do(n int, f func(worker, piece int)) {
 	}
 	p.f = f
 	for w := range p.shares {
-		p.shares[w].left.Store(uint64(w*n/p.workers)<<32 | uint64((w+1)*n/p.workers))
+		begin, end := uint64(w)*uint64(n)/uint64(p.workers), uint64(w+1)*uint64(n)/uint64(p.workers)
+		p.shares[w].left.Store(begin<<32 | end)
 	}
 	p.state.Store(p.state.Load()&^(round-1) + round + open)
 	for w := 1; w < min(p.workers, n); w++ {
