@@ -190,7 +190,7 @@ func TestBadArguments(t *testing.T) {
 		{"init negative", nmf(good, 1, WithInit(mat([]float64{1}, []float64{-1}), mat(x))), &data, "initial U"},
 		{"init too large", nmf(good, 1, WithInit(mat([]float64{1}, []float64{1e200}), mat([]float64{1e200, 1, 1}))), &data, "the product"},
 		{"init too large", fit(good, 1, WithInit(mat([]float64{1}, []float64{1e200}), mat([]float64{1e200, 1, 1}))), &data, "the product"},
-		{"absurd levels", fit(good, 1, WithLevels(1<<50)), &option, "memory"},
+		{"absurd levels", fit(good, 1, WithLevels(math.MaxInt32)), &option, "memory"},
 		{"absurd rate", fit(good, 1, WithLearningRate(1e9)), &option, "at most 100"},
 		{"absurd shrinkage", fit(good, 1, WithShrinkage(1e300)), &option, "1e30"},
 		{"progress", fit(good, 1, WithProgress(nil)), &option, "WithProgress"},
