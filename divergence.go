@@ -33,8 +33,21 @@ const (
 // is [KL], 0 that of Itakura and Saito. β <= 0 needs x > 0.
 func Beta(beta float64) Loss { return Loss(beta) }
 
-// tinyDenominator is the least t that is divided by, in value and gradient alike.
-const tinyDenominator = 1e-30
+// What is divided by is not let fall below these, in value and gradient alike: t, and
+// the sums that updates divide by, which go as powers of it. They lie so far down
+// that x may be in any unit.
+const (
+	leastT   = 1e-100
+	leastSum = 1e-300
+)
+
+// least is leastT, higher where t^{β-2} would be more than can be summed.
+func (l Loss) least() float64 {
+	if l < 0 {
+		return 1e-50
+	}
+	return leastT
+}
 
 // power returns t^p for t > 0.
 func power(t, p float64) float64 { return elem.Exp(float64(p * elem.Log(t))) }
@@ -92,7 +105,7 @@ func (l Loss) gamma() float64 {
 
 // step is the factor (num/den)^γ of a multiplicative step.
 func (l Loss) step(num, den float64) float64 {
-	f := num / max(den, tinyDenominator)
+	f := num / max(den, leastSum)
 	if l >= 1 && l <= 2 || f == 0 {
 		return f
 	}

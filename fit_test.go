@@ -286,7 +286,7 @@ func TestValidationOfConstants(t *testing.T) {
 	want, alone := 0.0, 0
 	fit := m.Reconstruct()
 	for i := range x.Rows {
-		want += hidden.heldLoss(KL, fit.Row(i), i, tinyDenominator)
+		want += hidden.heldLoss(KL, fit.Row(i), i, leastT)
 		if i < 20 && hidden.held[i*x.Cols+i] {
 			alone++
 		}
@@ -957,7 +957,7 @@ func TestValidation(t *testing.T) {
 		seen, held := 0.0, 0.0
 		for i := range x.Rows {
 			for j, v := range x.Row(i) {
-				d := KL.value(v, m.fit.At(i, j), tinyDenominator)
+				d := KL.value(v, m.fit.At(i, j), leastT)
 				if hidden.held[i*x.Cols+j] {
 					held += d / float64(hidden.heldOut)
 				} else {
@@ -1301,5 +1301,65 @@ func TestStopsEarly(t *testing.T) {
 	m := dead(WithProgress(func(Progress) error { return errors.New("enough") }))
 	if len(m.Warnings) != 1 {
 		t.Errorf("a stopped fit with a dead component warns of %v", m.Warnings)
+	}
+}
+
+// TestUnits: x in another unit, a power of 4, gives the same fit in that unit.
+func TestUnits(t *testing.T) {
+	x := toy(3)
+	x.Rows, x.Cols = 40, 30
+	for i := range x.Rows {
+		for j, v := range x.Row(i) {
+			x.Set(i, j, v+0.01) // zeros have no place under all losses
+		}
+	}
+	ctx := context.Background()
+	for _, beta := range []float64{-2, -1, 0, 0.5, 1, 1.5, 2, 3, 4} {
+		opts := []FitOption{WithLoss(Beta(beta)), WithEpochs(8), WithValidation(0.1)}
+		n, err := FitNMF(ctx, x, 4, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := FitQMF(ctx, x, 4, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		two, err := FitQMFQ(ctx, x, 4, append(opts, WithProjection(KLUpdates(5)), WithEpochs(3))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range []int{-150, -40, 40, 190} {
+			unit := math.Ldexp(1, e)
+			y := x.Clone()
+			for i := range y.Data {
+				y.Data[i] *= unit
+			}
+			for _, m := range []struct {
+				name string
+				want Model
+				fit  func() (Model, error)
+			}{
+				{"NMF", n, func() (Model, error) { return FitNMF(ctx, y, 4, opts...) }},
+				{"QMF", q, func() (Model, error) { return FitQMF(ctx, y, 4, opts...) }},
+				{"QMFQ", two, func() (Model, error) {
+					return FitQMFQ(ctx, y, 4, append(opts, WithProjection(KLUpdates(5)), WithEpochs(3))...)
+				}},
+			} {
+				got, err := m.fit()
+				if err != nil {
+					t.Errorf("%s, β %v, 2^%d: %v", m.name, beta, e, err)
+					continue
+				}
+				compare := func(what string, of func(Model, Mat) (float64, error)) {
+					a, err1 := of(m.want, x)
+					b, err2 := of(got, y)
+					if b /= math.Pow(unit, beta); err1 != nil || err2 != nil || !(math.Abs(b-a) <= 1e-6*a) {
+						t.Errorf("%s, β %v, 2^%d: %s %v, want %v; %v %v", m.name, beta, e, what, b, a, err1, err2)
+					}
+				}
+				compare("loss", func(m Model, x Mat) (float64, error) { return m.Loss(x) })
+				compare("score", func(m Model, x Mat) (float64, error) { return m.Score(ctx, x) })
+			}
+		}
 	}
 }

@@ -114,7 +114,7 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 		}
 		t, sum := m.Reconstruct(), 0.0
 		for i := range t.Rows {
-			sum += masks[r].heldLoss(m.divergence(), t.Row(i), i, tinyDenominator)
+			sum += masks[r].heldLoss(m.divergence(), t.Row(i), i, losses[job].least())
 		}
 		out[trial].Losses[r] = sum / float64(masks[r].heldOut)
 	})

@@ -407,7 +407,7 @@ func (f *nmfFit) shares(ws *nmfScratch, rows int) {
 	for r := range rows {
 		lo, hi := r*f.np, (r+1)*f.np
 		num, den := ws.num[lo:hi], ws.den[lo:hi]
-		f.loss.parts(num, den, ws.x[lo:hi], ws.w[lo:hi], tinyDenominator)
+		f.loss.parts(num, den, ws.x[lo:hi], ws.w[lo:hi], f.loss.least())
 		for j, o := range ws.seen[r] {
 			if !o {
 				num[j], den[j] = 0, 0
@@ -460,8 +460,8 @@ func (f *nmfFit) sweep(worker, piece int) {
 		kernel.AccumulateRows(pt.den, u, den, rows)
 		for r := range rows {
 			lo, hi := r*np, r*np+f.n
-			pt.losses[0] += f.loss.sum(ws.x[lo:hi], w[lo:hi], num[lo:hi], ws.seen[r], tinyDenominator)
-			pt.losses[1] += f.heldLoss(f.loss, w[lo:hi], i+r, tinyDenominator)
+			pt.losses[0] += f.loss.sum(ws.x[lo:hi], w[lo:hi], num[lo:hi], ws.seen[r], f.loss.least())
+			pt.losses[1] += f.heldLoss(f.loss, w[lo:hi], i+r, f.loss.least())
 		}
 	}
 }
@@ -490,7 +490,7 @@ func (f *nmfFit) sweepPlain(ws *nmfScratch, pt *nmfPart, i, rows int) {
 		for t := range f.tiles {
 			lo, hi := f.tile(t)
 			r, v := ws.num[:rows*(hi-lo)], f.tiled[k*lo:k*hi]
-			kernel.QuotientRows(r, u, v, x[lo:], stride, rows, tinyDenominator)
+			kernel.QuotientRows(r, u, v, x[lo:], stride, rows, leastT)
 			if t == 0 {
 				kernel.DotsRows(g, v, r, rows)
 				continue
@@ -500,7 +500,7 @@ func (f *nmfFit) sweepPlain(ws *nmfScratch, pt *nmfPart, i, rows int) {
 				g[t] += h[t]
 			}
 		}
-		kernel.Ratio(g, g, f.denU[:rows*k], tinyDenominator)
+		kernel.Ratio(g, g, f.denU[:rows*k], leastSum)
 		for t := range u {
 			u[t] *= g[t]
 		}
@@ -509,7 +509,7 @@ func (f *nmfFit) sweepPlain(ws *nmfScratch, pt *nmfPart, i, rows int) {
 	for t := range f.tiles {
 		lo, hi := f.tile(t)
 		r := ws.num[:rows*(hi-lo)]
-		loss += kernel.QuotientRows(r, u, f.tiled[k*lo:k*hi], x[lo:], stride, rows, tinyDenominator)
+		loss += kernel.QuotientRows(r, u, f.tiled[k*lo:k*hi], x[lo:], stride, rows, leastT)
 		loss += kernel.LogSumRows(r, x[lo:], stride, rows)
 		kernel.AccumulateRows(pt.num[k*lo:k*hi], u, r, rows)
 	}
@@ -555,7 +555,7 @@ func (f *nmfFit) updatePlain(ws *nmfScratch, c int) {
 		for i := range f.pieces[1:] {
 			add(num, f.pieces[i+1].num[from:to])
 		}
-		kernel.Ratio(num, num, den[:hi-lo], tinyDenominator)
+		kernel.Ratio(num, num, den[:hi-lo], leastSum)
 		for j, r := range num {
 			some[j] *= r
 		}
@@ -726,8 +726,8 @@ func meanLoss(l Loss, missing bool, x, t Mat) (float64, error) {
 				count++
 			}
 		}
-		l.parts(num, den, x.Row(i), t.Row(i), tinyDenominator)
-		sum += l.sum(x.Row(i), t.Row(i), num, observed, tinyDenominator)
+		l.parts(num, den, x.Row(i), t.Row(i), l.least())
+		sum += l.sum(x.Row(i), t.Row(i), num, observed, l.least())
 	}
 	if count == 0 {
 		return 0, &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "x has no observed cell"}

@@ -88,6 +88,10 @@ import (
 	"github.com/quantmf/quantmf/internal/pool"
 )
 
+// leastUV is what is not fallen below where a projection divides: by UV, and by the
+// sums of its updates. Their ways back divide twice more, so that it is not leastT.
+const leastUV = 1e-60
+
 // Projection is the way in which a QMFQ projects a matrix onto those of rank k:
 // [KLUpdates], [FrobeniusUpdates] or [TruncatedSVD]. Projections are equal when
 // they are of one kind and number of updates. The zero value is none of them.
@@ -390,15 +394,15 @@ func (p *unrolled) forwardV(_, c int) {
 		den := from.sumU[lo:hi]
 		copy(den, p.parts[0].small[lo:hi])
 		for j := range next {
-			next[j] = v[j] * (num[j] / max(den[j], tinyDenominator))
+			next[j] = v[j] * (num[j] / max(den[j], leastUV))
 		}
 	case p.frobenius:
 		den := p.denominator(from, c)
 		for j := range next {
-			next[j] = v[j] * (num[j] / max(den[j], tinyDenominator))
+			next[j] = v[j] * (num[j] / max(den[j], leastUV))
 		}
 	default:
-		s := 1 / max(from.sumU[c], tinyDenominator)
+		s := 1 / max(from.sumU[c], leastUV)
 		for j := range next {
 			next[j] = v[j] * float64(num[j]*s)
 		}
@@ -450,9 +454,9 @@ func (p *unrolled) backwardV(_, c int) {
 	case p.cells != nil:
 		sumU := before.sumU[lo:hi]
 		for j, b := range vbar {
-			num[j] = b * v[j] / max(sumU[j], tinyDenominator)
+			num[j] = b * v[j] / max(sumU[j], leastUV)
 			den[j] = 0
-			if sumU[j] > tinyDenominator {
+			if sumU[j] > leastUV {
 				den[j] = -b * next[j] / sumU[j]
 			}
 			vbar[j] = float64(b * quotient(next[j], v[j]))
@@ -463,15 +467,15 @@ func (p *unrolled) backwardV(_, c int) {
 		for j, b := range vbar {
 			b += num[j]
 			over := 0.0
-			if den[j] > tinyDenominator {
+			if den[j] > leastUV {
 				over = -b * next[j] / den[j]
 			}
-			num[j] = b * v[j] / max(den[j], tinyDenominator)
+			num[j] = b * v[j] / max(den[j], leastUV)
 			den[j] = over
 			vbar[j] = float64(b * quotient(next[j], v[j]))
 		}
 	default:
-		inverse := 1 / max(before.sumU[c], tinyDenominator)
+		inverse := 1 / max(before.sumU[c], leastUV)
 		for j, b := range vbar {
 			b += sums[c]
 			num[j] = float64(b*v[j]) * inverse
@@ -479,7 +483,7 @@ func (p *unrolled) backwardV(_, c int) {
 			vbar[j] = float64(b * quotient(next[j], v[j]))
 		}
 		p.small[c] = 0
-		if before.sumU[c] > tinyDenominator {
+		if before.sumU[c] > leastUV {
 			p.small[c] = -kernel.Sum(den) * inverse
 		}
 	}
@@ -549,16 +553,16 @@ func (p *unrolled) forwardKL(worker, chunk int) {
 		r, g := ws.r[:rows*np], ws.g[:rows*k]
 		if p.sweep.move {
 			old := p.at(p.sweep.t - 1).u[i*k : (i+rows)*k]
-			kernel.QuotientRows(r, old, s.v, y, np, rows, tinyDenominator)
+			kernel.QuotientRows(r, old, s.v, y, np, rows, leastUV)
 			kernel.DotsRows(g, s.v, r, rows)
 			for at := 0; at < len(u); at += k {
 				for c, sum := range s.sumV {
-					u[at+c] = old[at+c] * (g[at+c] / max(sum, tinyDenominator))
+					u[at+c] = old[at+c] * (g[at+c] / max(sum, leastUV))
 				}
 			}
 		}
 		if p.sweep.share {
-			kernel.QuotientRows(r, u, s.v, y, np, rows, tinyDenominator)
+			kernel.QuotientRows(r, u, s.v, y, np, rows, leastUV)
 			kernel.AccumulateRows(part.acc, u, r, rows)
 			for at := 0; at < len(u); at += k {
 				for c := range part.small {
@@ -589,7 +593,7 @@ func (p *unrolled) backwardKL(worker, chunk int) {
 		} else {
 			kernel.CombineRows(w, u, s.v, rows)
 			kernel.CombineRows(r, u, p.num, rows)
-			kernel.RatioBack(w, r, ybar, y, tinyDenominator)
+			kernel.RatioBack(w, r, ybar, y, leastUV)
 			if t == 0 { // the start is a constant
 				continue
 			}
@@ -606,8 +610,8 @@ func (p *unrolled) backwardKL(worker, chunk int) {
 		for at := 0; at < len(u); at += k {
 			for c, sum := range s.sumV {
 				b, before := ubar[at+c], old[at+c]
-				over := b / max(sum, tinyDenominator)
-				if sum > tinyDenominator {
+				over := b / max(sum, leastUV)
+				if sum > leastUV {
 					part.small[c] -= float64(over * u[at+c])
 				}
 				g[at+c] = float64(over * before)
@@ -616,7 +620,7 @@ func (p *unrolled) backwardKL(worker, chunk int) {
 		}
 		kernel.CombineRows(w, old, s.v, rows)
 		kernel.CombineRows(r, g, s.v, rows)
-		kernel.RatioBack(w, r, ybar, y, tinyDenominator)
+		kernel.RatioBack(w, r, ybar, y, leastUV)
 		kernel.AccumulateRows(part.acc, g, r, rows)
 		kernel.AccumulateRows(part.acc, old, w, rows)
 		kernel.DotsRows(h, s.v, w, rows)
@@ -638,7 +642,7 @@ func (p *unrolled) forwardFrobenius(worker, chunk int) {
 			kernel.Dots(ws.g, s.v, y)
 			kernel.Combine(ws.p, old, s.sumV)
 			for c := range u {
-				u[c] = old[c] * (ws.g[c] / max(ws.p[c], tinyDenominator))
+				u[c] = old[c] * (ws.g[c] / max(ws.p[c], leastUV))
 			}
 		}
 		if p.sweep.share {
@@ -678,9 +682,9 @@ func (p *unrolled) backwardFrobenius(worker, chunk int) {
 		old := p.at(t - 1).u[i*k : (i+1)*k]
 		kernel.Combine(ws.p, old, s.sumV)
 		for c, b := range ubar {
-			over := b / max(ws.p[c], tinyDenominator)
+			over := b / max(ws.p[c], leastUV)
 			ws.g[c] = float64(over * old[c])
-			if ws.p[c] > tinyDenominator {
+			if ws.p[c] > leastUV {
 				ws.p[c] = -float64(over * u[c])
 			} else {
 				ws.p[c] = 0
@@ -714,7 +718,7 @@ func (p *unrolled) sees(ws *unrolledWork, i int) {
 // shares fills ws.r and ws.s with Ω∘R and Ω∘S of the row y and of W in ws.w.
 func (p *unrolled) shares(ws *unrolledWork, y []float64) {
 	if !p.frobenius {
-		kernel.Ratio(ws.r, y, ws.w, tinyDenominator)
+		kernel.Ratio(ws.r, y, ws.w, leastUV)
 		copy(ws.s, ws.o)
 		return
 	}
@@ -736,10 +740,10 @@ func (p *unrolled) throughShares(ws *unrolledWork, ybar []float64) {
 			ws.w[j] = ws.sbar[j]
 		default:
 			w := ws.w[j]
-			over := ws.rbar[j] / max(w, tinyDenominator)
+			over := ws.rbar[j] / max(w, leastUV)
 			ybar[j] += over
 			ws.w[j] = 0
-			if w > tinyDenominator {
+			if w > leastUV {
 				ws.w[j] = -float64(over * ws.r[j])
 			}
 		}
@@ -761,7 +765,7 @@ func (p *unrolled) forwardHidden(worker, chunk int) {
 			kernel.Dots(ws.g, s.v, ws.r)
 			kernel.Dots(ws.p, s.v, ws.s)
 			for c := range u {
-				u[c] = old[c] * (ws.g[c] / max(ws.p[c], tinyDenominator))
+				u[c] = old[c] * (ws.g[c] / max(ws.p[c], leastUV))
 			}
 		}
 		if p.sweep.share {
@@ -810,9 +814,9 @@ func (p *unrolled) backwardHidden(worker, chunk int) {
 		p.shares(ws, y)
 		kernel.Dots(ws.p, s.v, ws.s)
 		for c, b := range ubar {
-			over := b / max(ws.p[c], tinyDenominator)
+			over := b / max(ws.p[c], leastUV)
 			ws.g[c] = float64(over * old[c])
-			if ws.p[c] > tinyDenominator {
+			if ws.p[c] > leastUV {
 				ws.p[c] = -float64(over * u[c])
 			} else {
 				ws.p[c] = 0

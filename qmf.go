@@ -419,7 +419,7 @@ func cumulate(q, inc []float64) {
 }
 
 // lowest is what T of row i does not fall below where it divides.
-func (f *qmfFit) lowest(i int) float64 { return max(floorT*f.average[i], tinyDenominator) }
+func (f *qmfFit) lowest(i int) float64 { return max(floorT*f.average[i], f.loss.least()) }
 
 // ratios fills v.g and v.s with x T^{β-2} and T^{β-1}, 0 where a cell is hidden. Where
 // v.s is 1 for every row it stays as it was made.
@@ -527,7 +527,7 @@ func (f *qmfFit) em(v *visitor, i int) {
 				continue
 			}
 			c := f.lambda * v.den[l] / float64(f.cells.rows[i])
-			inc[l] = max((float64(inc[l]*v.num[l])+float64(c*d0[l]))/max(v.den[l]+c, tinyDenominator), low)
+			inc[l] = max((float64(inc[l]*v.num[l])+float64(c*d0[l]))/max(v.den[l]+c, leastSum), low)
 		}
 		return
 	}
@@ -917,8 +917,8 @@ func (f *qmfFit) model() *QMF {
 		q.center[i], q.squash[i], q.marginal[i] = v.row.xc, v.row.squash, ends[i].rel
 		q.squash[i].observed = nil
 		q.row(&v.row, v.t, i)
-		f.loss.parts(v.g[:f.n], v.s[:f.n], v.x, v.t, tinyDenominator)
-		f.rowLosses[i] = f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, tinyDenominator)
+		f.loss.parts(v.g[:f.n], v.s[:f.n], v.x, v.t, f.loss.least())
+		f.rowLosses[i] = f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, f.loss.least())
 	})
 	for i, o := range ends {
 		if !o.converged && !f.constant(i) {

@@ -364,7 +364,7 @@ func TestQMFQValidation(t *testing.T) {
 		seen, held := 0.0, 0.0
 		for i := range x.Rows {
 			for j, v := range x.Row(i) {
-				if d := l.value(v, fit.At(i, j), tinyDenominator); hidden.held[i*x.Cols+j] {
+				if d := l.value(v, fit.At(i, j), leastT); hidden.held[i*x.Cols+j] {
 					held += d / float64(hidden.heldOut)
 				} else {
 					seen += d / float64(hidden.visible)
@@ -423,7 +423,7 @@ func TestQMFQRestarts(t *testing.T) {
 		}
 		fit, held := one.Reconstruct(), 0.0
 		for i := range x.Rows {
-			held += hidden.heldLoss(KL, fit.Row(i), i, tinyDenominator) / float64(hidden.heldOut)
+			held += hidden.heldLoss(KL, fit.Row(i), i, leastT) / float64(hidden.heldOut)
 		}
 		t.Logf("seed %d: %v held out", 3+seed, held)
 		best = min(best, held)
@@ -480,7 +480,7 @@ func TestQMFQAwkward(t *testing.T) {
 					t.Fatalf("%v, %d options: %v", rows, len(o), v)
 				}
 			}
-			if loss, _ := q.Loss(x); q.projection != TruncatedSVD() && score > loss*(1+1e-9)+1e-12*largest(fit.Data)+tinyDenominator {
+			if loss, _ := q.Loss(x); q.projection != TruncatedSVD() && score > loss*(1+1e-9)+1e-12*largest(fit.Data)+leastT {
 				t.Errorf("%v, %d options: score %v, loss %v", rows, len(o), score, loss)
 			}
 		}

@@ -180,8 +180,8 @@ func goodness(l Loss, missing bool, x, fit Mat) ([]Goodness, error) {
 		left, total := 0.0, 0.0
 		for j, v := range x.Row(i) {
 			if v == v {
-				left += l.value(v, fit.At(i, j), tinyDenominator)
-				total += l.value(v, mean, tinyDenominator)
+				left += l.value(v, fit.At(i, j), l.least())
+				total += l.value(v, mean, l.least())
 			}
 		}
 		out[i].Divergence = left / count

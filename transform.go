@@ -65,7 +65,7 @@ const (
 // three t is at least low. Where Δ is not convex in t, β < 1 or β > 2, the
 // expected curvature stands for both: it is positive.
 func differentiate(l Loss, x, t, low float64) (value, slope, curvature, expected float64) {
-	value = l.value(x, t, tinyDenominator)
+	value = l.value(x, t, l.least())
 	t = max(t, low)
 	r := x / t
 	switch l {
@@ -465,7 +465,7 @@ func (p *nmfPlacer) place(ctx context.Context, v, x []float64) float64 {
 	loss := 0.0
 	for i, xi := range x {
 		if xi == xi {
-			loss += p.loss.value(xi, dot(p.full.Row(i), v), tinyDenominator)
+			loss += p.loss.value(xi, dot(p.full.Row(i), v), p.loss.least())
 		}
 	}
 	return loss
@@ -531,7 +531,7 @@ func (p *nmfPlacer) value(v []float64) float64 {
 	f := 0.0
 	for i, x := range p.x {
 		if x == x {
-			f += p.loss.value(x, dot(p.u[i*p.k:(i+1)*p.k], v), tinyDenominator)
+			f += p.loss.value(x, dot(p.u[i*p.k:(i+1)*p.k], v), p.loss.least())
 		}
 	}
 	return f
@@ -625,7 +625,7 @@ func newQMFBase(ctx context.Context, q *QMF) (*qmfBase, error) {
 		lo, hi := f.q[0], f.q[m-1]
 		if lo < hi && (f.squash.kind == SquashNone || f.squash.std > 0) {
 			b.rows = append(b.rows, i)
-			tell[i] = q.loss.value(lo, hi, tinyDenominator)
+			tell[i] = q.loss.value(lo, hi, q.loss.least())
 		}
 	}
 	for c := range k {
@@ -728,7 +728,7 @@ func (p *qmfPlacer) place(ctx context.Context, v, x []float64) float64 {
 			continue
 		}
 		t, _ := f.sweep(dot(p.q.U.Row(i), v), p.arg)
-		loss += p.q.loss.value(x[i], t, tinyDenominator)
+		loss += p.q.loss.value(x[i], t, p.q.loss.least())
 	}
 	return loss
 }
@@ -740,7 +740,7 @@ func (p *qmfPlacer) measure() {
 	for r, i := range p.near {
 		if x := p.x[i]; x == x {
 			for j, t := range p.fitted.Row(r) {
-				p.distance[j] += p.q.loss.value(x, t, tinyDenominator)
+				p.distance[j] += p.q.loss.value(x, t, p.q.loss.least())
 			}
 		}
 	}
@@ -780,7 +780,7 @@ func (p *qmfPlacer) evaluate(at *logPlace) {
 		}
 		u, f := p.q.U.Row(i), p.maps[i]
 		t, s := f.sweep(dot(u, at.v), p.arg)
-		value, slope, _, expected := differentiate(p.q.loss, p.x[i], t, max(floorT*f.q[len(f.q)-1], tinyDenominator))
+		value, slope, _, expected := differentiate(p.q.loss, p.x[i], t, max(floorT*f.q[len(f.q)-1], p.q.loss.least()))
 		at.loss += value
 		if s > 0 {
 			at.add(float64(slope*s), float64(float64(expected*s)*s), u)

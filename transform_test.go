@@ -203,7 +203,7 @@ func TestTransformOptimal(t *testing.T) {
 					total += xi
 					loss += w
 					if xi > 0 {
-						loss += xi*math.Log(xi/max(w, tinyDenominator)) - xi
+						loss += xi*math.Log(xi/max(w, leastT)) - xi
 					}
 					for c, u := range m.U.Row(i) {
 						sum[c] += u
@@ -286,11 +286,11 @@ func TestDifferentiate(t *testing.T) {
 			}
 			for _, at := range []float64{0.1, 1, 2, 40} {
 				h := 1e-4 * at
-				up, slopeUp, _, _ := differentiate(l, x, at+h, tinyDenominator)
-				down, slopeDown, _, _ := differentiate(l, x, at-h, tinyDenominator)
-				_, slope, curvature, expected := differentiate(l, x, at, tinyDenominator)
-				_, up0, _, _ := differentiate(l, at, at+h, tinyDenominator)
-				_, down0, _, _ := differentiate(l, at, at-h, tinyDenominator)
+				up, slopeUp, _, _ := differentiate(l, x, at+h, l.least())
+				down, slopeDown, _, _ := differentiate(l, x, at-h, l.least())
+				_, slope, curvature, expected := differentiate(l, x, at, l.least())
+				_, up0, _, _ := differentiate(l, at, at+h, l.least())
+				_, down0, _, _ := differentiate(l, at, at-h, l.least())
 				scale := expected * (1 + x/at)
 				closeTo(t, "slope", []float64{slope}, []float64{(up - down) / (2 * h)}, 1e-6*scale*at)
 				closeTo(t, "expected", []float64{expected}, []float64{(up0 - down0) / (2 * h)}, 1e-6*scale)
