@@ -95,7 +95,8 @@ func (t *Transport) QuantileVJP(q, z []float64) (*Gradient, error) {
 		g.scale(sz, sq)
 		return g, nil
 	}
-	r := t.row.fork()
+	r := t.row()
+	defer rows.Put(r)
 	zeta, levels := make([]float64, r.np), scaled(q, sq)
 	copy(zeta, scaled(z, sz))
 	r.adjoint(zeta, levels)
@@ -175,7 +176,8 @@ func (t *Transport) SortVJP(z []float64) (*Gradient, error) {
 		g.scale(sz, 1)
 		return g, nil
 	}
-	r := t.row.fork()
+	r := t.row()
+	defer rows.Put(r)
 	// x enters about a constant, which moves S and no gradient: the S_j of the
 	// level with the largest z_j/b_j, where λ_j ≈ x z_j/b_j would cancel most.
 	s := make([]float64, len(b)) // S less the smallest sample
@@ -244,8 +246,7 @@ func tangent(g, w []float64) {
 
 // pairs fills sums with N_jk = Σ_i ζ_i M_ij M_ik, and out_j with Σ_k (v_j-v_k) N_jk.
 func (r *row) pairs(out, zeta, v []float64) {
-	kernel.Weigh(r.v, zeta, r.z)
-	r.expand(r.sums, r.total, r.v)
+	r.expand(r.sums, r.total, func(lo, hi int, _ []float64) { kernel.Weigh(r.v[lo:hi], zeta[lo:hi], r.z[lo:hi]) })
 	r.differences(out, r.sums, v)
 }
 
@@ -260,7 +261,9 @@ func (r *row) differences(out, g, v []float64) {
 // zeta has np numbers, v has m.
 func (r *row) adjoint(zeta, v []float64) {
 	r.weightAdjoint(zeta, v)
-	kernel.Covariance(r.gx, r.e, r.w, r.z, zeta, r.a, v, r.lam, r.cy)
+	r.tiles(func(lo, hi int, e []float64) {
+		kernel.Covariance(r.gx[lo:hi], e, r.w, r.z[lo:hi], zeta[lo:hi], r.a[lo:hi], v, r.lam, r.cy)
+	})
 	scale := 2 / r.eps
 	for i := range r.gx {
 		r.gx[i] *= scale
@@ -323,7 +326,10 @@ func (r *row) rowTotals(out, sums []float64) {
 
 // others fills Y and Epsilon after adjoint. It uses sums.
 func (r *row) others(g *Gradient, zeta, v []float64) {
-	g.Epsilon = -kernel.Entropic(r.e, r.w, r.z, zeta, r.a, r.s, v, r.lam, r.h, r.cy) / r.eps
+	g.Epsilon = 0
+	r.tiles(func(lo, hi int, e []float64) {
+		g.Epsilon -= kernel.Entropic(e, r.w, r.z[lo:hi], zeta[lo:hi], r.a[lo:hi], r.s[lo:hi], v, r.lam, r.h, r.cy) / r.eps
+	})
 	weighted := make([]float64, r.np)
 	for i := range weighted {
 		weighted[i] = float64(zeta[i] * r.cx[i])
@@ -343,9 +349,8 @@ func (r *row) mean(out, v []float64) {
 	for j := range v[1:] {
 		r.inc[j] = v[j+1] - v[j]
 	}
-	to := r.v
-	kernel.Average(to, r.e, r.w, r.z, v[0], r.inc)
-	copy(out, to)
+	r.tiles(func(lo, hi int, e []float64) { kernel.Average(r.v[lo:hi], e, r.w, r.z[lo:hi], v[0], r.inc) })
+	copy(out, r.v)
 }
 
 // QuantileJVP returns the forward derivative of [Transport.Quantile] at q along
@@ -383,7 +388,8 @@ func (t *Transport) QuantileJVP(q []float64, dir Gradient) ([]float64, error) {
 		}
 		return out, nil
 	}
-	r := t.row.fork()
+	r := t.row()
+	defer rows.Put(r)
 	// Everything in units of powers of two, so that nothing overflows on the way.
 	sd, sq := max(scaleOf(dir.X), scaleOf(dir.A), scaleOf(dir.B), scaleOf(dir.Y), scaleOf(dir.Q), scaleOf([]float64{dir.Epsilon})), scaleOf(q)
 	dx, da, db, dy, dq := scaled(dir.X, sd), scaled(dir.A, sd), scaled(dir.B, sd), scaled(dir.Y, sd), scaled(dir.Q, sd)
@@ -404,28 +410,27 @@ func (t *Transport) QuantileJVP(q []float64, dir Gradient) ([]float64, error) {
 	for j := range dh {
 		dh[j] = db[j] - float64(r.b[j]*sumB)
 	}
-	kappa, plan := make([]float64, m), make([]float64, m)
-	move := func(i int) (mean float64) {
+	kappa := make([]float64, m)
+	move := func(i int, plan []float64) (mean float64) {
 		alpha := 2*dx[i]/r.eps - r.s[i]*deps/r.eps
 		for j := range kappa {
 			kappa[j] = float64(alpha*r.cy[j]) + float64(r.s[i]*dy[j])
-			plan[j] = r.plan(i, j)
 			mean += float64(plan[j] * kappa[j])
 		}
 		return mean
 	}
-	for i := range n {
-		mean := move(i)
+	r.eachSample(func(i int, plan []float64) {
+		mean := move(i, plan)
 		part := da[i] - float64(r.a[i]*sumA)
 		for j, p := range plan {
 			dh[j] -= float64(p * (part + float64(r.a[i]*(kappa[j]-mean))))
 		}
-	}
+	})
 	center(dh, r.b)
 	r.factor()
 	laplacian.Solve(r.fac, r.piv, dh)
-	for i := range n {
-		move(i)
+	r.eachSample(func(i int, plan []float64) {
+		move(i, plan)
 		// dT_i = M_i·dq + Cov_{M_i}(q, dh + κ_i), about the likeliest level.
 		top := 0
 		for j, p := range plan {
@@ -442,6 +447,6 @@ func (t *Transport) QuantileJVP(q []float64, dir Gradient) ([]float64, error) {
 			s += float64(p * dq[j])
 		}
 		out[i] = saturate(float64(s*sd) + float64((mqu-float64(mq*mu))*sq*sd))
-	}
+	})
 	return out, nil
 }

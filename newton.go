@@ -150,16 +150,37 @@ const (
 	decouple = 1e-200
 )
 
-// tile is the number of entries of E that a pass takes through all its sums before it
-// goes on, so that they are in the cache.
-const tile = 1 << 15
+// E goes through the sums tile by tile, so that it is in the cache from when it is
+// built or read to the last of them. Rows of more than whole entries have E only
+// so: it is built anew each time, with the same bits, and their memory is O(n).
+const (
+	tile  = 1 << 15
+	whole = 1 << 18
+)
 
-// tiles calls f with the bounds of each tile of samples.
-func (r *row) tiles(f func(lo, hi int)) {
-	size := max(tile/r.m&^(kernel.Lanes-1), kernel.Lanes)
-	for lo := 0; lo < r.np; lo += size {
-		f(lo, min(lo+size, r.np))
+// tiles calls f with the bounds of each tile of samples and its part of E.
+func (r *row) tiles(f func(lo, hi int, e []float64)) {
+	m := r.m
+	size := min(max(tile/m&^(kernel.Lanes-1), kernel.Lanes), r.np)
+	keep, room := r.np*m <= whole, size*m
+	if keep {
+		room = r.np * m
 	}
+	if cap(r.e) < room {
+		r.e = make([]float64, room)
+	}
+	for lo := 0; lo < r.np; lo += size {
+		hi := min(lo+size, r.np)
+		e := r.e[:(hi-lo)*m]
+		if keep {
+			e = r.e[lo*m : hi*m]
+		}
+		if !r.built {
+			r.build(e, lo, hi)
+		}
+		f(lo, hi, e)
+	}
+	r.built = keep
 }
 
 // reference decides on the form of E and on href for the potentials h.
@@ -177,9 +198,9 @@ func (r *row) reference(h []float64) {
 	r.expansion()
 }
 
-// build fills a tile of e.
-func (r *row) build(lo, hi int) {
-	if e := r.e[lo*r.m : hi*r.m]; r.power {
+// build fills e with a tile of E.
+func (r *row) build(e []float64, lo, hi int) {
+	if r.power {
 		kernel.BuildPower(e, r.s[lo:hi], r.cy[0], r.step, r.m)
 	} else {
 		kernel.Build(e, r.s[lo:hi], r.href, r.cy)
@@ -223,18 +244,19 @@ func bounds(h []float64) (lo, hi float64) {
 	return lo, hi
 }
 
-// aim fills the level weights of the potentials h; where e does not serve them,
-// built is false and href what it is to be built for.
+// aim fills the level weights of the potentials h, and href anew where e does not
+// serve them.
 func (r *row) aim(h []float64) {
 	lo, hi := math.Inf(1), math.Inf(-1)
-	if r.built {
+	if r.aimed {
 		for j, v := range h {
 			lo, hi = min(lo, v-r.href[j]), max(hi, v-r.href[j])
 		}
-		r.built = hi-lo <= maxRange
+		r.aimed = hi-lo <= maxRange
 	}
-	if !r.built {
+	if !r.aimed {
 		r.reference(h)
+		r.aimed, r.built = true, false
 		lo, hi = 0, 0
 		if r.power {
 			lo, hi = bounds(h)
@@ -250,38 +272,16 @@ func (r *row) aim(h []float64) {
 // evaluate makes M that of the potentials h: kernel, level weights, row sums.
 func (r *row) evaluate(h []float64) {
 	r.aim(h)
-	r.tiles(func(lo, hi int) {
-		if !r.built {
-			r.build(lo, hi)
-		}
-		kernel.RowSums(r.z[lo:hi], r.e[lo*r.m:hi*r.m], r.w)
-	})
-	r.built = true
+	r.tiles(func(lo, hi int, e []float64) { kernel.RowSums(r.z[lo:hi], e, r.w) })
 }
 
 // pass evaluates the row at h, with the Gram matrix and the column sums c.
 func (r *row) pass(h []float64) {
-	if !r.regular {
-		r.evaluate(h)
-		kernel.Weigh(r.v, r.a, r.z)
-		r.expand(r.gram, r.c, r.v)
-	} else {
-		r.aim(h)
-		mu, part := r.mu[:2*r.m], r.part[:2*r.m]
-		clear(mu)
-		r.tiles(func(lo, hi int) {
-			e, z, v := r.e[lo*r.m:hi*r.m], r.z[lo:hi], r.v[lo:hi]
-			if !r.built {
-				r.build(lo, hi)
-			}
-			kernel.RowSums(z, e, r.w)
-			kernel.Weigh(v, r.a[lo:hi], z)
-			kernel.Moments(part, e, v)
-			add(mu, part)
-		})
-		r.built = true
-		kernel.Hankel(r.gram, r.c[:r.mp], r.mu, r.ratio, r.w[:r.mp], r.m)
-	}
+	r.aim(h)
+	r.expand(r.gram, r.c, func(lo, hi int, e []float64) {
+		kernel.RowSums(r.z[lo:hi], e, r.w)
+		kernel.Weigh(r.v[lo:hi], r.a[lo:hi], r.z[lo:hi])
+	})
 	for _, s := range r.c {
 		if s < 1e-100 { // flushed to 0: the Hankel form has lost what lies beside it
 			r.direct()
@@ -292,30 +292,68 @@ func (r *row) pass(h []float64) {
 
 // direct evaluates Gram matrix and column sums without the Hankel form.
 func (r *row) direct() {
-	kernel.Gram(r.gram, r.e, r.v, r.m)
+	r.tiles(func(lo, hi int, e []float64) { r.triangle(r.gram, lo, hi, e) })
 	r.weigh(r.gram)
-	kernel.Divide(r.v, r.a, r.z)
-	kernel.ColSums(r.c, r.e, r.v)
+	r.columns(r.c, r.a)
 	for j := range r.c {
 		r.c[j] *= r.w[j]
 	}
 }
 
-// expand fills g_jk = Σ_i v_i Z_i² M_ij M_ik and its row sums.
-func (r *row) expand(g, total, v []float64) {
+// columns fills out_j = Σ_i ζ_i E_ij/Z_i: the column sums of diag(ζ) M over w. ζ has np
+// numbers, 0 in the padding. It uses v.
+func (r *row) columns(out, zeta []float64) {
+	part := r.part[:r.m]
+	r.tiles(func(lo, hi int, e []float64) {
+		kernel.Divide(r.v[lo:hi], zeta[lo:hi], r.z[lo:hi])
+		if lo == 0 {
+			kernel.ColSums(out, e, r.v[:hi])
+			return
+		}
+		kernel.ColSums(part, e, r.v[lo:hi])
+		add(out, part)
+	})
+}
+
+// expand fills g_jk = Σ_i v_i Z_i² M_ij M_ik and its row sums. weights fills v, a
+// tile at a time.
+func (r *row) expand(g, total []float64, weights func(lo, hi int, e []float64)) {
 	m, mp := r.m, r.mp
 	if r.regular {
-		kernel.Moments(r.mu[:2*m], r.e, v)
+		r.tiles(func(lo, hi int, e []float64) {
+			weights(lo, hi, e)
+			if lo == 0 {
+				kernel.Moments(r.mu[:2*m], e, r.v[:hi])
+				return
+			}
+			kernel.Moments(r.part[:2*m], e, r.v[lo:hi])
+			add(r.mu, r.part[:2*m])
+		})
 		kernel.Hankel(g, total[:mp], r.mu, r.ratio, r.w[:mp], m)
 		return
 	}
-	kernel.Gram(g, r.e, v, m)
+	r.tiles(func(lo, hi int, e []float64) {
+		weights(lo, hi, e)
+		r.triangle(g, lo, hi, e)
+	})
 	r.weigh(g)
 	clear(total)
 	for j := range m {
 		for k, t := range g[j*mp : j*mp+m] {
 			total[k] += t
 		}
+	}
+}
+
+// triangle adds a tile to the lower triangle of g_jk = Σ_i v_i E_ij E_ik. It uses fac.
+func (r *row) triangle(g []float64, lo, hi int, e []float64) {
+	if lo == 0 {
+		kernel.Gram(g, e, r.v[:hi], r.m)
+		return
+	}
+	kernel.Gram(r.fac, e, r.v[lo:hi], r.m)
+	for j := range r.m {
+		add(g[j*r.mp:], r.fac[j*r.mp:j*r.mp+j+1])
 	}
 }
 
@@ -576,7 +614,7 @@ func clip(d []float64) {
 // safe is the damped method of the proof, for what the fast path did not reach.
 // It keeps one pass of limit for handing back the best.
 func (r *row) safe(want float64, limit int, out outcome) outcome {
-	r.built = false
+	r.aimed = false
 	r.pass(r.h)
 	out.passes++
 	lowest := math.Inf(1)

@@ -56,6 +56,12 @@ func Build(e, s, h, y []float64) {
 	build(e[:len(s)*len(y)], s, h[:len(y)], y)
 }
 
+// Tops fills t_i = max_j h_j + s_i y_j: what [Build] takes away.
+func Tops(t, s, h, y []float64) {
+	_ = y[0]
+	tops(t, s[:len(t)], h[:len(y)], y)
+}
+
 // BuildPower fills E_ij = exp(s_i y_j) for the grid y_j = y0 + j·step of m
 // levels by repeated multiplication: two exps a row. The caller keeps |s_i y_j|
 // below 700, and small enough for squares not to overflow.

@@ -43,6 +43,23 @@ func buildPowerAVX512(e, s []float64, y0, step float64, m int)
 //go:noescape
 func buildPowerAVX2(e, s []float64, y0, step float64, m int)
 
+func tops(t, s, h, y []float64) {
+	switch level {
+	case cpu.AVX512:
+		topsAVX512(t, s, h, y)
+	case cpu.AVX2:
+		topsAVX2(t, s, h, y)
+	default:
+		tops_g(t, s, h, y)
+	}
+}
+
+//go:noescape
+func topsAVX512(t, s, h, y []float64)
+
+//go:noescape
+func topsAVX2(t, s, h, y []float64)
+
 func rowSums(z, e, w []float64) {
 	switch level {
 	case cpu.AVX512:

@@ -33,6 +33,18 @@ func buildPower(e, s []float64, y0, step float64, m int) {
 //go:noescape
 func buildPowerNEON(e, s []float64, y0, step float64, m int)
 
+func tops(t, s, h, y []float64) {
+	switch level {
+	case cpu.NEON:
+		topsNEON(t, s, h, y)
+	default:
+		tops_g(t, s, h, y)
+	}
+}
+
+//go:noescape
+func topsNEON(t, s, h, y []float64)
+
 func rowSums(z, e, w []float64) {
 	switch level {
 	case cpu.NEON:

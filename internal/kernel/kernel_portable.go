@@ -8,6 +8,8 @@ func build(e, s, h, y []float64) { build_g(e, s, h, y) }
 
 func buildPower(e, s []float64, y0, step float64, m int) { buildPower_g(e, s, y0, step, m) }
 
+func tops(t, s, h, y []float64) { tops_g(t, s, h, y) }
+
 func rowSums(z, e, w []float64) { rowSums_g(z, e, w) }
 
 func moments(mu, e, v []float64) { moments_g(mu, e, v) }

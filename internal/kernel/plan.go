@@ -13,14 +13,8 @@ func build_g(e, s, h, y []float64) {
 	m := len(y)
 	h = h[:m]
 	for len(s) >= Lanes {
-		top := [Lanes]float64{}
-		for l := range top {
-			t := h[0] + float64(s[l]*y[0])
-			for j := 1; j < m; j++ {
-				t = max(t, h[j]+float64(s[l]*y[j]))
-			}
-			top[l] = t
-		}
+		var top [Lanes]float64
+		tops_g(top[:], s[:Lanes], h, y)
 		for j, yj := range y {
 			r := e[Lanes*j : Lanes*j+Lanes : Lanes*j+Lanes]
 			for l := range r {
@@ -33,6 +27,32 @@ func build_g(e, s, h, y []float64) {
 			}
 		}
 		s, e = s[Lanes:], e[Lanes*m:]
+	}
+}
+
+func tops_g(t, s, h, y []float64) {
+	h = h[:len(y)]
+	s = s[:len(t)]
+	for len(s) >= 4 && len(t) >= 4 {
+		s0, s1, s2, s3 := s[0], s[1], s[2], s[3]
+		t0, t1, t2, t3 := math.Inf(-1), math.Inf(-1), math.Inf(-1), math.Inf(-1)
+		for j, yj := range y {
+			hj := h[j]
+			if v := hj + float64(s0*yj); v > t0 {
+				t0 = v
+			}
+			if v := hj + float64(s1*yj); v > t1 {
+				t1 = v
+			}
+			if v := hj + float64(s2*yj); v > t2 {
+				t2 = v
+			}
+			if v := hj + float64(s3*yj); v > t3 {
+				t3 = v
+			}
+		}
+		t[0], t[1], t[2], t[3] = t0, t1, t2, t3
+		s, t = s[4:], t[4:]
 	}
 }
 

@@ -107,6 +107,39 @@ func build(f *fn) {
 	f.at(done)
 }
 
+func tops(f *fn) {
+	f.load("t_base", "DI", "t_len", "CX", "s_base", "SI", "h_base", "DX", "y_base", "BX", "y_len", "R12")
+	f.i("SHRQ", "$3", "CX")
+	f.groups("CX", pick(f, []int{4, 1}, []int{2, 1}), func(n int) {
+		s := func(u, h int) int { return 4 + 2*(u*f.h()+h) }
+		for u := range n {
+			f.halves(func(h, off int) {
+				f.get(mem(64*u+off, "SI"), s(u, h))
+				f.get(f.w("neginf", 0xfff0000000000000), s(u, h)+1)
+			})
+		}
+		f.i("MOVQ", "DX", "R8")
+		f.i("MOVQ", "BX", "R9")
+		f.i("MOVQ", "R12", "R10")
+		f.loop("R10", func() {
+			f.bcast("(R8)", 0)
+			f.bcast("(R9)", 1)
+			for u := range n {
+				f.halves(func(h, _ int) {
+					f.mul(2, s(u, h), 1)
+					f.add(2, 0, 2)
+					f.op("VMAXPD", s(u, h)+1, s(u, h)+1, 2)
+				})
+			}
+			f.move(8, "R8", "R9")
+		})
+		for u := range n {
+			f.halves(func(h, off int) { f.put(s(u, h)+1, mem(64*u+off, "DI")) })
+		}
+		f.move(64*n, "DI", "SI")
+	})
+}
+
 func buildPower(f *fn) {
 	f.load("e_base", "DI", "s_base", "SI", "s_len", "CX", "m", "BX")
 	f.expSetup()
