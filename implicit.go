@@ -97,45 +97,54 @@ func (t *Transport) QuantileVJP(q, z []float64) (*Gradient, error) {
 	}
 	r := t.row()
 	defer rows.Put(r)
-	zeta, levels := make([]float64, r.np), scaled(q, sq)
-	copy(zeta, scaled(z, sz))
-	r.adjoint(zeta, levels)
-	r.rowTotals(g.Q, r.sums)
-	copy(g.B, r.lam)
+	zeta, levels := r.zeta, r.cum
+	divide(zeta[:n], z, sz)
+	clear(zeta[n:])
+	divide(levels, q, sq)
+	r.fullAdjoint(g, zeta, levels)
 	tangent(g.B, r.b)
-	copy(g.X, r.gx)
-	r.others(g, zeta, levels)
-	r.mean(g.A, r.lam)
-	for i := range g.A {
-		g.A[i] = -g.A[i]
+	r.mean(r.lam)
+	mean := inner(r.v, r.a)
+	for i, v := range r.v[:n] {
+		g.A[i] = mean - v
 	}
-	tangent(g.A, r.a)
 	r.squash.backward(g.X, r.xs, r.x)
 	g.scale(sz, sq)
 	return g, nil
 }
 
+// inner returns Σ v_i w_i over whole blocks.
+func inner(v, w []float64) float64 {
+	var s [1]float64
+	kernel.Dots(s[:], v, w)
+	return s[0]
+}
+
 // scaleOf returns the power of two by which v is divided lest sums overflow: the
 // bits of ordinary numbers do not feel it.
 func scaleOf(v []float64) float64 {
-	top := 0.0
-	for _, x := range v {
-		top = max(top, math.Abs(x))
-	}
-	if top == 0 {
+	var ends [2]float64
+	kernel.Spread(&ends, v, 0)
+	if ends[1] == 0 {
 		return 1
 	}
-	_, e := math.Frexp(top)
+	_, e := math.Frexp(ends[1])
 	return math.Ldexp(1, min(max(e, -1000), 1000))
 }
 
 // scaled returns v/s.
 func scaled(v []float64, s float64) []float64 {
 	to := make([]float64, len(v))
-	for i, x := range v {
-		to[i] = x / s
-	}
+	divide(to, v, s)
 	return to
+}
+
+// divide fills to with v/s, s a power of two whose inverse is one.
+func divide(to, v []float64, s float64) {
+	to = to[:len(v)]
+	for i, x := range v {
+		to[i] = x * (1 / s)
+	}
 }
 
 // scale multiplies Q by s and the rest by s and t. What exceeds the largest
@@ -144,7 +153,7 @@ func (g *Gradient) scale(s, t float64) {
 	for j, v := range g.Q {
 		g.Q[j] = saturate(v * s)
 	}
-	for _, v := range [][]float64{g.X, g.A, g.B, g.Y} {
+	for _, v := range [...][]float64{g.X, g.A, g.B, g.Y} {
 		for i, x := range v {
 			v[i] = saturate(x * s * t)
 		}
@@ -152,7 +161,15 @@ func (g *Gradient) scale(s, t float64) {
 	g.Epsilon = saturate(g.Epsilon * s * t)
 }
 
-func saturate(v float64) float64 { return min(max(v, -math.MaxFloat64), math.MaxFloat64) }
+func saturate(v float64) float64 {
+	if v > math.MaxFloat64 {
+		return math.MaxFloat64
+	}
+	if v < -math.MaxFloat64 {
+		return -math.MaxFloat64
+	}
+	return v
+}
 
 // SortVJP returns the transposed Jacobian of [Transport.Sort] applied to z, m
 // numbers. Cost and memory as RankVJP. At ε = 0, X is that of the exact sort,
@@ -196,15 +213,13 @@ func (t *Transport) SortVJP(z []float64) (*Gradient, error) {
 	for i, a := range r.a {
 		zeta[i] = float64(a * xi(i))
 	}
-	r.adjoint(zeta, v)
-	copy(g.X, r.gx)
-	copy(g.B, r.lam)
-	r.others(g, zeta, v)
-	direct, lam := make([]float64, n), make([]float64, n)
-	r.mean(direct, v)
-	r.mean(lam, r.lam)
-	for i := range lam {
-		g.A[i] = float64(xi(i)*direct[i]) - lam[i]
+	r.fullAdjoint(g, zeta, v)
+	direct := make([]float64, n)
+	r.mean(v)
+	copy(direct, r.v)
+	r.mean(r.lam)
+	for i, d := range direct {
+		g.A[i] = float64(xi(i)*d) - r.v[i]
 	}
 	tangent(g.A, r.a)
 	for j := range s {
@@ -220,7 +235,9 @@ func (t *Transport) SortVJP(z []float64) (*Gradient, error) {
 }
 
 func newGradient(n, m int) *Gradient {
-	return &Gradient{X: make([]float64, n), A: make([]float64, n), B: make([]float64, m), Y: make([]float64, m), Q: make([]float64, m)}
+	all := make([]float64, 2*n+3*m)
+	take := func(k int) (v []float64) { v, all = all[:k:k], all[k:]; return v }
+	return &Gradient{X: take(n), A: take(n), B: take(m), Y: take(m), Q: take(m)}
 }
 
 func checkCotangent(z []float64, n int) error {
@@ -244,9 +261,10 @@ func tangent(g, w []float64) {
 	}
 }
 
-// pairs fills sums with N_jk = Σ_i ζ_i M_ij M_ik, and out_j with Σ_k (v_j-v_k) N_jk.
-func (r *row) pairs(out, zeta, v []float64) {
-	r.expand(r.sums, r.total, func(lo, hi int, _ []float64) { kernel.Weigh(r.v[lo:hi], zeta[lo:hi], r.z[lo:hi]) })
+// pairs fills sums with N of the weights over Z² that [row.expand] is to have, and
+// out_j with Σ_k (v_j-v_k) N_jk.
+func (r *row) pairs(out []float64, weights func(lo, hi int, e []float64), v []float64) {
+	r.expand(r.sums, r.total, weights)
 	r.differences(out, r.sums, v)
 }
 
@@ -270,10 +288,41 @@ func (r *row) adjoint(zeta, v []float64) {
 	}
 }
 
+// fullAdjoint is adjoint, and fills X, B (up to a constant), Y, Q and Epsilon.
+func (r *row) fullAdjoint(g *Gradient, zeta, v []float64) {
+	r.weightAdjoint(zeta, v)
+	copy(g.B, r.lam)
+	if g.Q != nil {
+		r.rowTotals(g.Q, r.sums)
+	}
+	r.tiles(func(lo, hi int, e []float64) {
+		kernel.Covariances(r.gx[lo:hi], r.v[lo:hi], e, r.w, r.z[lo:hi], zeta[lo:hi], r.a[lo:hi], r.s[lo:hi], v, r.lam, r.h, r.cy)
+	})
+	g.Epsilon = -kernel.Sum(r.v) / r.eps
+	scale := 2 / r.eps
+	for i, d := range r.gx[:r.n] {
+		g.X[i] = d * scale
+	}
+	moved := func(out, by, v []float64) { // with the row weights by X
+		r.pairs(out, func(lo, hi int, _ []float64) {
+			w, x := r.v[lo:hi], r.cx[lo:hi]
+			for i, b := range by[lo:hi] {
+				w[i] = float64(b * x[i])
+			}
+			kernel.Weigh(w, w, r.z[lo:hi])
+		}, v)
+	}
+	moved(g.Y, zeta, v)
+	moved(r.rho, r.a, r.lam)
+	for j := range g.Y {
+		g.Y[j] = scale * (g.Y[j] - r.rho[j])
+	}
+}
+
 // weightAdjoint is the part of adjoint that the gradients in b and q need: λ and N.
 func (r *row) weightAdjoint(zeta, v []float64) {
 	r.factor()
-	r.pairs(r.lam, zeta, v)
+	r.pairs(r.lam, func(lo, hi int, _ []float64) { kernel.Weigh(r.v[lo:hi], zeta[lo:hi], r.z[lo:hi]) }, v)
 	copy(r.rho, r.lam)
 	laplacian.Solve(r.fac, r.piv, r.lam)
 	if lo, hi := bounds(r.lam); hi-lo > 1e3 {
@@ -324,33 +373,12 @@ func (r *row) rowTotals(out, sums []float64) {
 	}
 }
 
-// others fills Y and Epsilon after adjoint. It uses sums.
-func (r *row) others(g *Gradient, zeta, v []float64) {
-	g.Epsilon = 0
-	r.tiles(func(lo, hi int, e []float64) {
-		g.Epsilon -= kernel.Entropic(e, r.w, r.z[lo:hi], zeta[lo:hi], r.a[lo:hi], r.s[lo:hi], v, r.lam, r.h, r.cy) / r.eps
-	})
-	weighted := make([]float64, r.np)
-	for i := range weighted {
-		weighted[i] = float64(zeta[i] * r.cx[i])
-	}
-	r.pairs(g.Y, weighted, v)
-	for i := range weighted {
-		weighted[i] = float64(r.a[i] * r.cx[i])
-	}
-	r.pairs(r.rho, weighted, r.lam)
-	for j := range g.Y {
-		g.Y[j] = 2 / r.eps * (g.Y[j] - r.rho[j])
-	}
-}
-
-// mean fills out (n numbers) with M v for any v.
-func (r *row) mean(out, v []float64) {
+// mean fills r.v with M v for any v.
+func (r *row) mean(v []float64) {
 	for j := range v[1:] {
 		r.inc[j] = v[j+1] - v[j]
 	}
 	r.tiles(func(lo, hi int, e []float64) { kernel.Average(r.v[lo:hi], e, r.w, r.z[lo:hi], v[0], r.inc) })
-	copy(out, r.v)
 }
 
 // QuantileJVP returns the forward derivative of [Transport.Quantile] at q along

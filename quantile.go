@@ -46,13 +46,13 @@ type Transport struct {
 
 // solution is what puts a row where a solve left it, bit for bit.
 type solution struct {
-	id            uint64
-	x, a          []float64 // n; a is nil where uniform
-	b, y, h, href []float64 // m
-	perm          []int32
-	eps, xc       float64
-	squash        squashed
-	power         bool
+	id       uint64
+	n, m     int
+	weighted bool
+	kept     []float64 // b, y, h, href; x; where weighted, a
+	eps, xc  float64
+	squash   squashed
+	power    bool
 }
 
 // rows are the workspaces of calls on transports. Each stands where its last call
@@ -62,24 +62,34 @@ var rows = sync.Pool{New: func() any { return new(row) }}
 // solutions counts the solutions kept so far: their numbers.
 var solutions atomic.Uint64
 
-// keep copies the solution where the row stands into t, with room for F and G.
+// levels returns those of the four vectors over levels.
+func (s *solution) levels(which int) []float64 {
+	return s.kept[which*s.m : (which+1)*s.m : (which+1)*s.m]
+}
+
+func (s *solution) samples() (x, a []float64) {
+	x = s.kept[4*s.m:]
+	return x[:s.n], x[s.n:]
+}
+
+// keep copies the solution where the row stands into t, and makes room for F and G.
 func (r *row) keep(t *Transport, weighted bool) {
 	n, m := r.n, r.m
 	size := 2*n + 5*m
 	if weighted {
 		size += n
 	}
-	from := make([]float64, size)
-	take := func(k int) (v []float64) { v, from = from[:k:k], from[k:]; return v }
-	with := func(v []float64) []float64 { to := take(len(v)); copy(to, v); return to }
-	t.F, t.G = take(n), take(m)
+	all := make([]float64, size)
+	t.F, t.G, all = all[:n:n], all[n:n+m:n+m], all[n+m:]
 	r.of = solutions.Add(1)
 	s := &t.solution
-	*s = solution{id: r.of, x: with(r.x[:n]), b: with(r.b), y: with(r.y), h: with(r.h), href: with(r.href),
-		perm: append([]int32(nil), r.perm...), eps: r.eps, xc: r.xc, squash: r.squash, power: r.power}
-	if weighted {
-		s.a = with(r.a[:n])
+	*s = solution{id: r.of, n: n, m: m, weighted: weighted, kept: all, eps: r.eps, xc: r.xc, squash: r.squash, power: r.power}
+	for i, v := range [...][]float64{r.b, r.y, r.h, r.href} {
+		copy(s.levels(i), v)
 	}
+	x, a := s.samples()
+	copy(x, r.x)
+	copy(a, r.a)
 }
 
 // row returns a workspace that stands at the solution; it goes back to rows.
@@ -88,17 +98,17 @@ func (t *Transport) row() *row {
 	if r.of == s.id {
 		return r
 	}
-	r.resize(len(s.x), len(s.b))
-	r.setTargets(s.y)
-	r.setWeights(s.a, nil)
-	copy(r.a, s.a) // as they were, without another rounding
-	copy(r.b, s.b)
+	x, a := s.samples()
+	r.resize(s.n, s.m)
+	r.setTargets(s.levels(1))
+	r.setWeights(nil, nil)
+	copy(r.a, a)
+	copy(r.b, s.levels(0))
 	r.squash = s.squash
-	r.place(s.x)
-	copy(r.perm, s.perm)
+	r.sort(r.place(x))
 	r.setEpsilon(s.eps)
-	copy(r.h, s.h)
-	copy(r.href, s.href)
+	copy(r.h, s.levels(2))
+	copy(r.href, s.levels(3))
 	r.power = s.power
 	r.expansion()
 	r.aimed, r.built = true, false
@@ -231,7 +241,8 @@ func (c *config) checkSamples(x []float64, row int) error {
 	if i := tooLarge(x); i >= 0 {
 		return &DataError{Row: row, Col: i, Value: x[i], Problem: "x" + bounded}
 	}
-	if c.squash == SquashNone {
+	var ends [2]float64
+	if kernel.Spread(&ends, x, 0); c.squash == SquashNone && ends[1] > maxPlace {
 		for i, v := range x {
 			if !(v >= -maxPlace && v <= maxPlace) {
 				return &DataError{Row: row, Col: i, Value: v, Problem: "without a squash x must be of magnitude at most " + ftoa(maxPlace)}
@@ -278,7 +289,7 @@ func solve(t target, x []float64, m0 int, b []float64, opts []Option) (*Transpor
 		return nil, out.err(-1, &c)
 	}
 	r.keep(tr, c.weights != nil)
-	r.potentials(tr.F, tr.G)
+	r.potentials(tr.F, tr.G, c.weights != nil)
 	return tr, nil
 }
 
@@ -306,7 +317,7 @@ func (c *config) run(r *row, x []float64) outcome {
 
 // potentials fills F and G from h: g_j = ε h_j + Y_j² - 2δY_j and
 // f_i = ε(log a_i - log Z_i) + (X_i+δ)², with the gauge Σ b_j g_j = 0.
-func (r *row) potentials(f, g []float64) {
+func (r *row) potentials(f, g []float64, weighted bool) {
 	delta := r.xc - r.yc
 	mean := 0.0
 	for j, y := range r.cy {
@@ -324,7 +335,15 @@ func (r *row) potentials(f, g []float64) {
 		kernel.Tops(top, r.s, r.href, r.cy)
 	}
 	kernel.Log(f, r.z)
-	kernel.Log(logA, r.a)
+	if weighted {
+		kernel.Log(logA, r.a)
+	} else {
+		one := elem.Log(r.a[0])
+		for i := range logA {
+			logA[i] = one
+		}
+	}
+	top, logA = top[:len(f)], logA[:len(f)]
 	for i := range f {
 		l := -f[i] - r.mid - top[i]
 		if r.a[i] > 0 {
@@ -380,7 +399,7 @@ func (t *Transport) size() (n int, b []float64) {
 	if t.hard != nil {
 		return len(t.hard.x), t.hard.b
 	}
-	return len(t.solution.x), t.solution.b
+	return t.solution.n, t.solution.levels(0)
 }
 
 // rankLevels fills q = n cumsum(b), or n(cumsum(b)-b/2)+1/2, exactly where b is
@@ -465,13 +484,14 @@ func (r *row) quantile(t, q []float64) {
 	r.tiles(func(lo, hi int, e []float64) { kernel.Average(t[lo:hi], e, r.w, r.z[lo:hi], q[0], r.inc) })
 	run, top := q[0], q[len(q)-1]
 	for _, i := range r.perm[:r.n] {
-		if v := t[i]; v > run {
+		switch v := t[i]; {
+		case v < run:
+			t[i] = run
+		case v > top:
+			t[i], run = top, top
+		default:
 			run = v
-			if v > top {
-				run = top
-			}
 		}
-		t[i] = run
 	}
 	if invariants {
 		r.checkOrder(t, q)

@@ -62,7 +62,7 @@ type row struct {
 	bins                                  []int32   // 2n, likewise
 	sums                                  []float64 // m×mp, of the backward
 	lam, rho, inc, total, work            []float64
-	gx                                    []float64 // np
+	gx, zeta                              []float64 // np
 
 	samples, levels []float64 // what the vectors are cut from
 }
@@ -75,8 +75,8 @@ func (r *row) resize(n, m int) {
 	var from []float64
 	take := func(k int) (v []float64) { v, from = from[:k:k], from[k:]; return v }
 	if n != r.n {
-		if cap(r.samples) < 8*np {
-			r.samples = make([]float64, 8*np)
+		if cap(r.samples) < 9*np {
+			r.samples = make([]float64, 9*np)
 		}
 		if cap(r.bins) < 2*n {
 			r.bins, r.keys = make([]int32, 2*n), make([]pair, 2*n)
@@ -84,8 +84,8 @@ func (r *row) resize(n, m int) {
 		if cap(r.perm) < n {
 			r.perm = make([]int32, n)
 		}
-		from = r.samples[:8*np]
-		for _, p := range []*[]float64{&r.x, &r.xs, &r.a, &r.cx, &r.s, &r.z, &r.v, &r.gx} {
+		from = r.samples[:9*np]
+		for _, p := range []*[]float64{&r.x, &r.xs, &r.a, &r.cx, &r.s, &r.z, &r.v, &r.gx, &r.zeta} {
 			*p = take(np)
 		}
 		r.bins, r.keys, r.perm = r.bins[:2*n], r.keys[:2*n], r.perm[:n]
@@ -185,9 +185,15 @@ func (r *row) setSamples(x []float64, s Squash, keep bool) {
 	}
 	ends := r.place(x)
 	if !keep || !mend(r.perm[:n], x, 1) {
-		bucket(r.perm[:n], r.xs, ends, r.bins)
-		order(r.perm[:n], x, r.keys[:2*n], true)
+		r.sort(ends)
 	}
+}
+
+// sort finds the order of the samples, the ends of which are given.
+func (r *row) sort(ends [2]float64) {
+	n := r.n
+	bucket(r.perm[:n], r.xs, ends, r.bins)
+	order(r.perm[:n], r.x[:n], r.keys[:2*n], true)
 }
 
 // place takes x, squashed by the mean and deviation that are there, and returns

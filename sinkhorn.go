@@ -94,7 +94,7 @@ func (t *Transport) UnrolledQuantileVJP(q, z []float64) (*Gradient, error) {
 	if t.iterations == 0 {
 		return nil, &OptionError{Option: "UnrolledQuantileVJP", Bound: "needs a transport solved WithIterations"}
 	}
-	if err := checkCotangent(z, len(t.solution.x)); err != nil {
+	if err := checkCotangent(z, t.solution.n); err != nil {
 		return nil, err
 	}
 	r := t.row()

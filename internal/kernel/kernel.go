@@ -43,8 +43,6 @@ const (
 	flush = -300
 	// decouple is the magnitude below which an entry of a Gram matrix is zero.
 	decouple = 1e-200
-	// negligible times the likeliest level is what [Entropic] leaves out.
-	negligible = 1e-25
 	// tiny is the least ratio that a logarithm is taken of.
 	tiny = 1e-300
 )
@@ -134,14 +132,12 @@ func Covariance(out, e, w, z, zeta, a, v, lam, y []float64) {
 	covariance(out, e[:n*m], w, z[:n], zeta[:n], a[:n], v[:m], lam[:m], y[:m])
 }
 
-// Entropic returns Σ_i ζ_i Cov_{M_i}(v, log M_i) - a_i Cov_{M_i}(λ, log M_i) of
-// log M_ij = h_j + s_i y_j + ..., about each sample's likeliest level, as
-// [Covariance] does: what does not move adds nothing. A level below 1e-25 of the
-// likeliest is left out. In the padding zeta and a are 0.
-func Entropic(e, w, z, zeta, a, s, v, lam, h, y []float64) float64 {
-	n, m := len(z), len(w)
+// Covariances is [Covariance], and fills logs_i with the same for log M_ij in place of
+// y_j, which is h_j + s_i y_j and what does not depend on j.
+func Covariances(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
+	n, m := len(out), len(w)
 	_ = w[0]
-	return entropic(e[:n*m], w, z, zeta[:n], a[:n], s[:n], v[:m], lam[:m], h[:m], y[:m])
+	covariances(out, logs[:n], e[:n*m], w, z[:n], zeta[:n], a[:n], s[:n], v[:m], lam[:m], h[:m], y[:m])
 }
 
 // Combine fills w_j = Σ_c u_c V_cj for V of len(u) rows as long as w.

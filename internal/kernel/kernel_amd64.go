@@ -196,21 +196,22 @@ func covarianceAVX512(out, e, w, z, zeta, a, v, lam, y []float64)
 //go:noescape
 func covarianceAVX2(out, e, w, z, zeta, a, v, lam, y []float64)
 
-func entropic(e, w, z, zeta, a, s, v, lam, h, y []float64) float64 {
+func covariances(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
 	switch level {
 	case cpu.AVX512:
-		return entropicAVX512(e, w, z, zeta, a, s, v, lam, h, y)
+		covariancesAVX512(out, logs, e, w, z, zeta, a, s, v, lam, h, y)
 	case cpu.AVX2:
-		return entropicAVX2(e, w, z, zeta, a, s, v, lam, h, y)
+		covariancesAVX2(out, logs, e, w, z, zeta, a, s, v, lam, h, y)
+	default:
+		covariances_g(out, logs, e, w, z, zeta, a, s, v, lam, h, y)
 	}
-	return entropic_g(e, w, z, zeta, a, s, v, lam, h, y)
 }
 
 //go:noescape
-func entropicAVX512(e, w, z, zeta, a, s, v, lam, h, y []float64) float64
+func covariancesAVX512(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64)
 
 //go:noescape
-func entropicAVX2(e, w, z, zeta, a, s, v, lam, h, y []float64) float64
+func covariancesAVX2(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64)
 
 func combine(w, u, v []float64) {
 	switch level {

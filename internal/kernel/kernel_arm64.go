@@ -141,16 +141,17 @@ func covariance(out, e, w, z, zeta, a, v, lam, y []float64) {
 //go:noescape
 func covarianceNEON(out, e, w, z, zeta, a, v, lam, y []float64)
 
-func entropic(e, w, z, zeta, a, s, v, lam, h, y []float64) float64 {
+func covariances(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
 	switch level {
 	case cpu.NEON:
-		return entropicNEON(e, w, z, zeta, a, s, v, lam, h, y)
+		covariancesNEON(out, logs, e, w, z, zeta, a, s, v, lam, h, y)
+	default:
+		covariances_g(out, logs, e, w, z, zeta, a, s, v, lam, h, y)
 	}
-	return entropic_g(e, w, z, zeta, a, s, v, lam, h, y)
 }
 
 //go:noescape
-func entropicNEON(e, w, z, zeta, a, s, v, lam, h, y []float64) float64
+func covariancesNEON(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64)
 
 func combine(w, u, v []float64) {
 	switch level {

@@ -28,8 +28,8 @@ func covariance(out, e, w, z, zeta, a, v, lam, y []float64) {
 	covariance_g(out, e, w, z, zeta, a, v, lam, y)
 }
 
-func entropic(e, w, z, zeta, a, s, v, lam, h, y []float64) float64 {
-	return entropic_g(e, w, z, zeta, a, s, v, lam, h, y)
+func covariances(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
+	covariances_g(out, logs, e, w, z, zeta, a, s, v, lam, h, y)
 }
 
 func combine(w, u, v []float64) { combine_g(w, u, v) }

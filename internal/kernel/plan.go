@@ -269,12 +269,11 @@ func covariance_g(out, e, w, z, zeta, a, v, lam, y []float64) {
 	}
 }
 
-func entropic_g(e, w, z, zeta, a, s, v, lam, h, y []float64) float64 {
+func covariances_g(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
 	m := len(w)
 	v, lam, h, y = v[:m], lam[:m], h[:m], y[:m]
-	var total [Lanes]float64
 	for len(z) >= Lanes {
-		for l := range total {
+		for l := range Lanes {
 			row := e[l : Lanes*m]
 			top, best := 0, 0.0
 			for j, wj := range w {
@@ -282,25 +281,24 @@ func entropic_g(e, w, z, zeta, a, s, v, lam, h, y []float64) float64 {
 					top, best = j, p
 				}
 			}
-			best *= negligible
 			vt, lt, ht, yt := v[top], lam[top], h[top], y[top]
 			zl, al, sl := zeta[l], a[l], s[l]
-			var mu, ml, mul float64
+			var mu, my, muy, ml, mul float64
 			for j, wj := range w {
 				p := float64(row[Lanes*j] * wj)
-				if p <= best {
-					continue
-				}
-				u := float64(zl*(v[j]-vt)) - float64(al*(lam[j]-lt))
-				t := (h[j] - ht) + float64(sl*(y[j]-yt))
-				pu := float64(p * u)
+				pu := float64(p * (float64(zl*(v[j]-vt)) - float64(al*(lam[j]-lt))))
+				dy := y[j] - yt
+				t := (h[j] - ht) + float64(sl*dy)
 				mu += pu
+				my += float64(p * dy)
+				muy += float64(pu * dy)
 				ml += float64(p * t)
 				mul += float64(pu * t)
 			}
-			total[l] += mul/z[l] - float64(mu/z[l]*(ml/z[l]))
+			mu /= z[l]
+			out[l] = muy/z[l] - float64(mu*(my/z[l]))
+			logs[l] = mul/z[l] - float64(mu*(ml/z[l]))
 		}
-		z, zeta, a, s, e = z[Lanes:], zeta[Lanes:], a[Lanes:], s[Lanes:], e[Lanes*m:]
+		out, logs, z, zeta, a, s, e = out[Lanes:], logs[Lanes:], z[Lanes:], zeta[Lanes:], a[Lanes:], s[Lanes:], e[Lanes*m:]
 	}
-	return Reduce(&total)
 }

@@ -133,9 +133,10 @@ func TestVectorPlan(t *testing.T) {
 					Covariance(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8])
 					return 0
 				}, pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(m), any(m), any(m))
-				compare(t, "entropic", func(v [][]float64) float64 {
-					return Entropic(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9])
-				}, pos(np*m), pos(m), pos(np), any(np), pos(np), any(np), any(m), any(m), any(m), any(m))
+				compare(t, "covariances", func(v [][]float64) float64 {
+					Covariances(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11])
+					return 0
+				}, pos(np), pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(np), any(m), any(m), any(m), any(m))
 				compare(t, "tops", func(v [][]float64) float64 { Tops(v[0], v[1], v[2], v[3]); return 0 }, pos(np), any(np), any(m), any(m))
 				compare(t, "build", func(v [][]float64) float64 { Build(v[0], v[1], v[2], v[3]); return 0 }, pos(np*m), any(np), any(m), any(m))
 				wide := any(np)

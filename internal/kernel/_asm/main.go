@@ -46,7 +46,7 @@ var packages = []pkg{
 		{"colSums", "c, e, v []float64", "", colSums},
 		{"average", "t, e, w, z []float64, first float64, d []float64", "", average},
 		{"covariance", "out, e, w, z, zeta, a, v, lam, y []float64", "", covariance},
-		{"entropic", "e, w, z, zeta, a, s, v, lam, h, y []float64", "float64", entropic},
+		{"covariances", "out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64", "", covariances},
 		{"combine", "w, u, v []float64", "", combine},
 		{"dots", "g, v, r []float64", "", dots},
 		{"sum", "r []float64", "float64", sum},
