@@ -121,7 +121,7 @@ func inner(v, w []float64) float64 {
 }
 
 // scaleOf returns the power of two by which v is divided lest sums overflow: the
-// bits of ordinary numbers do not feel it.
+// bits of ordinary numbers do not feel it. It is 1 for magnitudes near that.
 func scaleOf(v []float64) float64 {
 	var ends [2]float64
 	kernel.Spread(&ends, v, 0)
@@ -129,6 +129,9 @@ func scaleOf(v []float64) float64 {
 		return 1
 	}
 	_, e := math.Frexp(ends[1])
+	if e >= -8 && e <= 8 {
+		return 1
+	}
 	return math.Ldexp(1, min(max(e, -1000), 1000))
 }
 
@@ -141,6 +144,10 @@ func scaled(v []float64, s float64) []float64 {
 
 // divide fills to with v/s, s a power of two whose inverse is one.
 func divide(to, v []float64, s float64) {
+	if s == 1 {
+		copy(to, v)
+		return
+	}
 	to = to[:len(v)]
 	for i, x := range v {
 		to[i] = x * (1 / s)
@@ -150,15 +157,23 @@ func divide(to, v []float64, s float64) {
 // scale multiplies Q by s and the rest by s and t. What exceeds the largest
 // number is given as that.
 func (g *Gradient) scale(s, t float64) {
-	for j, v := range g.Q {
-		g.Q[j] = saturate(v * s)
-	}
-	for _, v := range [...][]float64{g.X, g.A, g.B, g.Y} {
-		for i, x := range v {
-			v[i] = saturate(x * s * t)
-		}
-	}
+	rescale(g.Q, s, 1)
+	rescale(g.X, s, t)
+	rescale(g.A, s, t)
+	rescale(g.B, s, t)
+	rescale(g.Y, s, t)
 	g.Epsilon = saturate(g.Epsilon * s * t)
+}
+
+// rescale multiplies v by s and t.
+func rescale(v []float64, s, t float64) {
+	var ends [2]float64
+	if kernel.Spread(&ends, v, 0); s == 1 && t == 1 && ends[1] <= math.MaxFloat64 {
+		return
+	}
+	for i, x := range v {
+		v[i] = saturate(x * s * t)
+	}
 }
 
 func saturate(v float64) float64 {

@@ -372,9 +372,14 @@ func (r *row) weigh(g []float64) {
 
 // relative returns max_j |c_j-b_j|/b_j.
 func (r *row) relative() float64 {
-	e := 0.0
+	e, c := 0.0, r.c[:len(r.b)]
 	for j, b := range r.b {
-		e = max(e, math.Abs(r.c[j]-b)/b)
+		if v := math.Abs(c[j]-b) / b; !(v <= e) {
+			if v != v {
+				return v
+			}
+			e = v
+		}
 	}
 	return e
 }

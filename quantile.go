@@ -180,7 +180,7 @@ const (
 // tooLarge returns the index of the first number out of these bounds, -1 for none.
 func tooLarge(x []float64) int {
 	for j, v := range x {
-		if !(v >= -maxMagnitude && v <= maxMagnitude) {
+		if !(math.Abs(v) <= maxMagnitude) {
 			return j
 		}
 	}
