@@ -42,7 +42,7 @@ package quantmf
 //
 // The potentials of the monotone (north-west corner) transport of the sorted
 // samples, exact as ε → 0; within a fit, plus what the row's last solution
-// differed from its own start.
+// differed from its own start; else of long rows, those of group means.
 
 import (
 	"math"
@@ -120,6 +120,54 @@ func (r *row) initial(tau []float64) {
 	for J, l := range shares {
 		width := r.eps / (2 * r.dy[J])
 		tau[J] = min(max(tau[J]-float64(width*l), least[J]), most[J])
+	}
+}
+
+// coarse replaces the thresholds of the start, where samples are many, by the solution
+// for the means of groups of successive samples: off by the square of a group's width
+// over that of the blur between levels, ε/2Δy, so not where that is the narrower. It
+// leaves two or three passes of five.
+func (r *row) coarse(tau []float64) {
+	n, m := r.n, r.m
+	groups := min(max(n/16, 256), 512)
+	widest := 0.0
+	for _, d := range r.dy[:m-1] {
+		widest = max(widest, d)
+	}
+	if n < 4*groups || float64(2*widest*r.steep) > float64(groups) {
+		return
+	}
+	if r.few == nil {
+		r.few = new(row)
+	}
+	f := r.few
+	f.resize(groups, m)
+	f.setTargets(r.y)
+	copy(f.b, r.b)
+	p := 0
+	for g := range groups {
+		from, mass, sum, even := p, 0.0, 0.0, 0.0
+		for ; p < (g+1)*n/groups; p++ {
+			a, x := r.a[r.perm[p]], r.cx[r.perm[p]]
+			mass += a
+			sum += float64(a * x)
+			even += x
+		}
+		f.a[g], f.xs[g] = mass, even/float64(p-from)
+		if mass > 0 {
+			f.xs[g] = sum / mass
+		}
+	}
+	f.center()
+	f.setEpsilon(r.eps)
+	for J, t := range tau {
+		tau[J] = t - f.xc
+	}
+	f.fromThresholds(f.h, tau)
+	f.fast(1e-6, 1e-6, 16, 16)
+	f.thresholds(tau, f.h)
+	for J := range tau {
+		tau[J] += f.xc
 	}
 }
 
@@ -459,6 +507,9 @@ func (r *row) solve(tol float64, maxPasses int, ws *warm) outcome {
 		for J := range tau {
 			tau[J] += ws.offset[J]
 		}
+	}
+	if ws == nil || !ws.valid {
+		r.coarse(tau)
 	}
 	r.fromThresholds(r.h, tau)
 	want := max(tol, r.roundingFloor())

@@ -65,6 +65,7 @@ type row struct {
 	gx, zeta                              []float64 // np
 
 	samples, levels []float64 // what the vectors are cut from
+	few             *row      // of group means; see coarse
 }
 
 // resize makes room for n samples and m targets. Vectors over levels have a
@@ -205,6 +206,11 @@ func (r *row) place(x []float64) (ends [2]float64) {
 	for i := n; i < r.np; i++ {
 		r.x[i], r.xs[i] = r.x[0], r.xs[0]
 	}
+	return r.center()
+}
+
+// center fills X, and returns the ends of the squashed samples.
+func (r *row) center() (ends [2]float64) {
 	kernel.Extent(&ends, r.xs)
 	r.xc = middle(ends[0], ends[1])
 	kernel.Shift(r.cx, r.xs, r.xc)
