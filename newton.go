@@ -194,17 +194,18 @@ func (r *row) thresholds(tau, h []float64) {
 
 const (
 	maxPower = 150 // largest |s Y| of a kernel built by multiplication
+	maxLift  = 680 // of that and h-href, whose sum no row's largest exponent exceeds: it is 0 at least
 	maxRange = 60  // of h-href: beyond it the kernel is built anew
 	decouple = 1e-200
 )
 
-// E goes through the sums tile by tile, so that it is in the cache from when it is
-// built or read to the last of them. Rows of more than whole entries have E only
-// so: it is built anew each time, with the same bits, and their memory is O(n).
-const (
-	tile  = 1 << 15
-	whole = 1 << 18
-)
+// tile is the number of entries of E that go through all sums of a sweep before the
+// next do, so that they are in the cache from when they are built or read.
+const tile = 1 << 15
+
+// whole is the number of entries up to which E is kept. Longer rows have a tile of it
+// at a time, built anew in each sweep, with the same bits: their memory is O(n+m²).
+const whole = 1 << 18
 
 // tiles calls f with the bounds of each tile of samples and its part of E.
 func (r *row) tiles(f func(lo, hi int, e []float64)) {
@@ -243,15 +244,31 @@ func (r *row) reference(h []float64) {
 	} else {
 		copy(r.href, h)
 	}
+	r.refer()
+}
+
+// refer makes what the form of E and href entail.
+func (r *row) refer() {
+	lo, hi := bounds(r.href)
+	if r.lifted = r.regular && !r.power && r.steep*max(r.edge, r.step)+(hi-lo)/2 <= maxLift; r.lifted {
+		mid := middle(lo, hi)
+		for j, h := range r.href {
+			r.boost[j] = h - mid
+		}
+		kernel.Exp(r.boost, r.boost)
+	}
 	r.expansion()
 }
 
 // build fills e with a tile of E.
 func (r *row) build(e []float64, lo, hi int) {
-	if r.power {
-		kernel.BuildPower(e, r.s[lo:hi], r.cy[0], r.step, r.m)
-	} else {
+	if !r.power && !r.lifted {
 		kernel.Build(e, r.s[lo:hi], r.href, r.cy)
+		return
+	}
+	kernel.BuildPower(e, r.s[lo:hi], r.cy[0], r.step, r.m)
+	if r.lifted {
+		kernel.Lift(e, r.boost, hi-lo)
 	}
 }
 

@@ -110,7 +110,7 @@ func (t *Transport) row() *row {
 	copy(r.h, s.levels(2))
 	copy(r.href, s.levels(3))
 	r.power = s.power
-	r.expansion()
+	r.refer()
 	r.aimed, r.built = true, false
 	r.pass(r.h)
 	r.of = s.id

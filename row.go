@@ -45,6 +45,8 @@ type row struct {
 	aimed   bool      // href belongs to this row
 	built   bool      // and all of e is there
 	power   bool      // built by BuildPower, href = 0
+	lifted  bool      // by BuildPower and Lift
+	boost   []float64 // exp href, about its middle
 	e       []float64 // kernel, np×m, or a tile of it; see tiles
 	w, z    []float64 // level weights, row sums
 	v       []float64 // row weights of a sum, np
@@ -99,7 +101,7 @@ func (r *row) resize(n, m int) {
 		from = r.levels[:size]
 		clear(from)
 		for _, p := range []*[]float64{&r.b, &r.y, &r.cy, &r.dy, &r.h, &r.href, &r.w, &r.c, &r.piv, &r.floor,
-			&r.dir, &r.try, &r.logs, &r.best, &r.tau, &r.cum, &r.lam, &r.rho, &r.inc, &r.total, &r.work} {
+			&r.dir, &r.try, &r.logs, &r.best, &r.tau, &r.cum, &r.lam, &r.rho, &r.inc, &r.total, &r.work, &r.boost} {
 			*p = take(mp)[:m]
 		}
 		r.mu, r.part = take(m+mp), take(2*mp)

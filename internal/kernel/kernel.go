@@ -40,7 +40,8 @@ func Reduce(a *[Lanes]float64) float64 {
 const (
 	// flush is the exponent below which an entry of E is zero: its square would
 	// come near the denormals, which are many times slower.
-	flush = -300
+	flush   = -300
+	flushed = 5.148200222412013e-131 // its exponential
 	// decouple is the magnitude below which an entry of a Gram matrix is zero.
 	decouple = 1e-200
 	// tiny is the least ratio that a logarithm is taken of.
@@ -54,6 +55,14 @@ func Build(e, s, h, y []float64) {
 	build(e[:len(s)*len(y)], s, h[:len(y)], y)
 }
 
+// Lift makes of [BuildPower]'s E for n samples what [Build] fills, given exp h: each
+// level is multiplied by its own, and each row divided by the largest, which the caller
+// keeps between 1 and 1e300.
+func Lift(e, h []float64, n int) {
+	_ = h[0]
+	lift(e[:n*len(h)], h, n)
+}
+
 // Tops fills t_i = max_j h_j + s_i y_j: what [Build] takes away.
 func Tops(t, s, h, y []float64) {
 	_ = y[0]
@@ -62,7 +71,7 @@ func Tops(t, s, h, y []float64) {
 
 // BuildPower fills E_ij = exp(s_i y_j) for the grid y_j = y0 + j·step of m
 // levels by repeated multiplication: two exps a row. The caller keeps |s_i y_j|
-// below 700, and small enough for squares not to overflow.
+// below 700, and small enough for squares not to overflow or has them from [Lift].
 func BuildPower(e, s []float64, y0, step float64, m int) {
 	if m < 1 {
 		return

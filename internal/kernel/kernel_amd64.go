@@ -43,6 +43,23 @@ func buildPowerAVX512(e, s []float64, y0, step float64, m int)
 //go:noescape
 func buildPowerAVX2(e, s []float64, y0, step float64, m int)
 
+func lift(e, h []float64, n int) {
+	switch level {
+	case cpu.AVX512:
+		liftAVX512(e, h, n)
+	case cpu.AVX2:
+		liftAVX2(e, h, n)
+	default:
+		lift_g(e, h, n)
+	}
+}
+
+//go:noescape
+func liftAVX512(e, h []float64, n int)
+
+//go:noescape
+func liftAVX2(e, h []float64, n int)
+
 func tops(t, s, h, y []float64) {
 	switch level {
 	case cpu.AVX512:

@@ -33,6 +33,18 @@ func buildPower(e, s []float64, y0, step float64, m int) {
 //go:noescape
 func buildPowerNEON(e, s []float64, y0, step float64, m int)
 
+func lift(e, h []float64, n int) {
+	switch level {
+	case cpu.NEON:
+		liftNEON(e, h, n)
+	default:
+		lift_g(e, h, n)
+	}
+}
+
+//go:noescape
+func liftNEON(e, h []float64, n int)
+
 func tops(t, s, h, y []float64) {
 	switch level {
 	case cpu.NEON:

@@ -8,6 +8,8 @@ func build(e, s, h, y []float64) { build_g(e, s, h, y) }
 
 func buildPower(e, s []float64, y0, step float64, m int) { buildPower_g(e, s, y0, step, m) }
 
+func lift(e, h []float64, n int) { lift_g(e, h, n) }
+
 func tops(t, s, h, y []float64) { tops_g(t, s, h, y) }
 
 func rowSums(z, e, w []float64) { rowSums_g(z, e, w) }

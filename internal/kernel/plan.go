@@ -75,6 +75,53 @@ func buildPower_g(e, s []float64, y0, step float64, m int) {
 	}
 }
 
+func lift_g(e, h []float64, n int) {
+	for ; n >= Lanes; n -= Lanes {
+		row := e[:Lanes*len(h)]
+		for half := 0; half < Lanes; half += 4 {
+			var t0, t1, t2, t3 float64
+			to := row[half:]
+			for j, hj := range h {
+				r := to[Lanes*j : Lanes*j+4 : Lanes*j+4]
+				p0, p1, p2, p3 := r[0]*hj, r[1]*hj, r[2]*hj, r[3]*hj
+				r[0], r[1], r[2], r[3] = p0, p1, p2, p3
+				if p0 > t0 {
+					t0 = p0
+				}
+				if p1 > t1 {
+					t1 = p1
+				}
+				if p2 > t2 {
+					t2 = p2
+				}
+				if p3 > t3 {
+					t3 = p3
+				}
+			}
+			f0, f1, f2, f3 := t0*flushed, t1*flushed, t2*flushed, t3*flushed
+			t0, t1, t2, t3 = 1/t0, 1/t1, 1/t2, 1/t3
+			for j := range h {
+				r := to[Lanes*j : Lanes*j+4 : Lanes*j+4]
+				p0, p1, p2, p3 := r[0], r[1], r[2], r[3]
+				if p0 < f0 {
+					p0 = 0
+				}
+				if p1 < f1 {
+					p1 = 0
+				}
+				if p2 < f2 {
+					p2 = 0
+				}
+				if p3 < f3 {
+					p3 = 0
+				}
+				r[0], r[1], r[2], r[3] = p0*t0, p1*t1, p2*t2, p3*t3
+			}
+		}
+		e = e[len(row):]
+	}
+}
+
 func rowSums_g(z, e, w []float64) {
 	m := len(w)
 	for len(z) >= Lanes {

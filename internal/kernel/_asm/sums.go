@@ -107,6 +107,55 @@ func build(f *fn) {
 	f.at(done)
 }
 
+func lift(f *fn) {
+	f.load("e_base", "DI", "h_base", "DX", "h_len", "BX", "n", "CX")
+	f.i("SHRQ", "$3", "CX")
+	f.i("MOVQ", "BX", "R12")
+	f.i("SHLQ", "$6", "R12") // a block of e
+	f.i("LEAQ", "(R12)(R12*2)", "R13")
+	index := [][]string{nil, {"R12*1"}, {"R12*2"}, {"R13*1"}}
+	f.groups("CX", pick(f, []int{4, 1}, []int{1}), func(n int) {
+		top := func(u, h int) int { return 4 + 2*(u*f.h()+h) }
+		each := func(text func(u, h int, at string)) {
+			f.i("MOVQ", "DI", "R8")
+			f.i("MOVQ", "DX", "R9")
+			f.i("MOVQ", "BX", "R10")
+			f.loop("R10", func() {
+				f.bcast("(R9)", 0)
+				for u := range n {
+					f.halves(func(h, off int) { text(u, h, mem(off, "R8", index[u]...)) })
+				}
+				f.move(64, "R8")
+				f.move(8, "R9")
+			})
+		}
+		for u := range n {
+			f.halves(func(h, _ int) { f.clear(top(u, h)) })
+		}
+		each(func(u, h int, at string) {
+			f.opm("VMULPD", 1, 0, at)
+			f.put(1, at)
+			f.op("VMAXPD", top(u, h), top(u, h), 1)
+		})
+		f.get(f.c("one", 1), 1)
+		for u := range n {
+			f.halves(func(h, _ int) {
+				f.opm("VMULPD", top(u, h)+1, top(u, h), f.c("flushed", 5.148200222412013e-131))
+				f.div(top(u, h), 1, top(u, h))
+			})
+		}
+		each(func(u, h int, at string) {
+			f.get(at, 1)
+			f.keep(1, 1, nl, f.v(top(u, h)+1), 2)
+			f.mul(1, 1, top(u, h))
+			f.put(1, at)
+		})
+		for range n {
+			f.i("ADDQ", "R12", "DI")
+		}
+	})
+}
+
 func tops(f *fn) {
 	f.load("t_base", "DI", "t_len", "CX", "s_base", "SI", "h_base", "DX", "y_base", "BX", "y_len", "R12")
 	f.i("SHRQ", "$3", "CX")
