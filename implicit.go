@@ -336,10 +336,9 @@ func (r *row) fullAdjoint(g *Gradient, zeta, v []float64) {
 
 // weightAdjoint is the part of adjoint that the gradients in b and q need: λ and N.
 func (r *row) weightAdjoint(zeta, v []float64) {
-	r.factor()
 	r.pairs(r.lam, func(lo, hi int, _ []float64) { kernel.Weigh(r.v[lo:hi], zeta[lo:hi], r.z[lo:hi]) }, v)
 	copy(r.rho, r.lam)
-	laplacian.Solve(r.fac, r.piv, r.lam)
+	r.newton(r.lam)
 	if lo, hi := bounds(r.lam); hi-lo > 1e3 {
 		r.regauge()
 	}

@@ -205,7 +205,7 @@ const tile = 1 << 15
 
 // whole is the number of entries up to which E is kept. Longer rows have a tile of it
 // at a time, built anew in each sweep, with the same bits: their memory is O(n+m²).
-const whole = 1 << 18
+const whole = 1 << 19
 
 // tiles calls f with the bounds of each tile of samples and its part of E.
 func (r *row) tiles(f func(lo, hi int, e []float64)) {
