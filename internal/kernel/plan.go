@@ -164,22 +164,24 @@ func moments_g(mu, e, v []float64) {
 
 // moments4 sums v a a and v a b over blocks, four lanes at a time.
 func moments4(a, b, v []float64, stride int) (d0, d1, d2, d3, o0, o1, o2, o3 float64) {
-	for {
-		x, y, u := a[:4:4], b[:4:4], v[:4:4]
-		t0, t1, t2, t3 := float64(u[0]*x[0]), float64(u[1]*x[1]), float64(u[2]*x[2]), float64(u[3]*x[3])
-		d0 += float64(t0 * x[0])
-		d1 += float64(t1 * x[1])
-		d2 += float64(t2 * x[2])
-		d3 += float64(t3 * x[3])
-		o0 += float64(t0 * y[0])
-		o1 += float64(t1 * y[1])
-		o2 += float64(t2 * y[2])
-		o3 += float64(t3 * y[3])
-		if len(v) <= Lanes {
-			return
-		}
-		a, b, v = a[stride:], b[stride:], v[Lanes:]
+	k := 0
+	for i := 0; i < len(v); i += Lanes {
+		x, y, u := a[k:k+4:k+4], b[k:k+4:k+4], v[i:i+4:i+4]
+		t := float64(u[0] * x[0])
+		d0 += float64(t * x[0])
+		o0 += float64(t * y[0])
+		t = float64(u[1] * x[1])
+		d1 += float64(t * x[1])
+		o1 += float64(t * y[1])
+		t = float64(u[2] * x[2])
+		d2 += float64(t * x[2])
+		o2 += float64(t * y[2])
+		t = float64(u[3] * x[3])
+		d3 += float64(t * x[3])
+		o3 += float64(t * y[3])
+		k += stride
 	}
+	return
 }
 
 func gram_g(g, e, v []float64, m int) {
@@ -286,23 +288,14 @@ func covariance_g(out, e, w, z, zeta, a, v, lam, y []float64) {
 	v, lam, y = v[:m], lam[:m], y[:m]
 	for len(out) >= Lanes {
 		row := e[:Lanes*m]
-		var best [Lanes]float64
-		var top [Lanes]int
-		for j, wj := range w {
-			r := row[Lanes*j : Lanes*j+Lanes : Lanes*j+Lanes]
-			for l := range best {
-				if p := float64(r[l] * wj); p > best[l] {
-					best[l], top[l] = p, j
-				}
-			}
-		}
-		for l := range top {
-			t := top[l]
+		for l := range Lanes {
+			t, k := likeliest(row, w, l), l
 			vt, lt, yt := v[t], lam[t], y[t]
 			zl, al := zeta[l], a[l]
 			var mu, my, muy float64
 			for j, wj := range w {
-				p := float64(row[Lanes*j+l] * wj)
+				p := float64(row[k] * wj)
+				k += Lanes
 				u := float64(zl*(v[j]-vt)) - float64(al*(lam[j]-lt))
 				dy := y[j] - yt
 				pu := float64(p * u)
@@ -316,23 +309,32 @@ func covariance_g(out, e, w, z, zeta, a, v, lam, y []float64) {
 	}
 }
 
+// likeliest returns the first level with the largest e w of lane l. Numbers that are
+// not negative have the order of their bits, which are compared without a branch.
+func likeliest(e, w []float64, l int) int {
+	top, best := 0, uint64(0)
+	for j, wj := range w {
+		if p := math.Float64bits(float64(e[l] * wj)); p > best {
+			top, best = j, p
+		}
+		l += Lanes
+	}
+	return top
+}
+
 func covariances_g(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
 	m := len(w)
 	v, lam, h, y = v[:m], lam[:m], h[:m], y[:m]
 	for len(z) >= Lanes {
+		row := e[:Lanes*m]
 		for l := range Lanes {
-			row := e[l : Lanes*m]
-			top, best := 0, 0.0
-			for j, wj := range w {
-				if p := float64(row[Lanes*j] * wj); p > best {
-					top, best = j, p
-				}
-			}
+			top, k := likeliest(row, w, l), l
 			vt, lt, ht, yt := v[top], lam[top], h[top], y[top]
 			zl, al, sl := zeta[l], a[l], s[l]
 			var mu, my, muy, ml, mul float64
 			for j, wj := range w {
-				p := float64(row[Lanes*j] * wj)
+				p := float64(row[k] * wj)
+				k += Lanes
 				pu := float64(p * (float64(zl*(v[j]-vt)) - float64(al*(lam[j]-lt))))
 				dy := y[j] - yt
 				t := (h[j] - ht) + float64(sl*dy)
