@@ -250,7 +250,7 @@ func (r *row) reference(h []float64) {
 // refer makes what the form of E and href entail.
 func (r *row) refer() {
 	lo, hi := bounds(r.href)
-	if r.lifted = r.regular && !r.power && float64(r.steep*max(r.edge, r.step))+(hi-lo)/2 <= maxLift; r.lifted {
+	if r.lifted = r.regular && !r.power && float64(r.steep*max(r.edge, r.step))+float64((hi-lo)*0.5) <= maxLift; r.lifted {
 		mid := middle(lo, hi)
 		for j, h := range r.href {
 			r.boost[j] = h - mid
