@@ -209,17 +209,12 @@ const whole = 1 << 19
 
 // tiles calls f with the bounds of each tile of samples and its part of E.
 func (r *row) tiles(f func(lo, hi int, e []float64)) {
-	m := r.m
-	size := min(max(tile/m&^(kernel.Lanes-1), kernel.Lanes), r.np)
-	keep, room := r.np*m <= whole, size*m
-	if keep {
-		room = r.np * m
+	m, keep := r.m, r.room > r.size*r.m
+	if cap(r.e) < r.room {
+		r.e = make([]float64, r.room)
 	}
-	if cap(r.e) < room {
-		r.e = make([]float64, room)
-	}
-	for lo := 0; lo < r.np; lo += size {
-		hi := min(lo+size, r.np)
+	for lo := 0; lo < r.np; lo += r.size {
+		hi := min(lo+r.size, r.np)
 		e := r.e[:(hi-lo)*m]
 		if keep {
 			e = r.e[lo*m : hi*m]
@@ -229,7 +224,16 @@ func (r *row) tiles(f func(lo, hi int, e []float64)) {
 		}
 		f(lo, hi, e)
 	}
-	r.built = keep
+	r.built = keep || r.size == r.np
+}
+
+// setTiles finds how many samples are in a tile, and what room E takes.
+func (r *row) setTiles() {
+	r.size = min(max(tile/r.m&^(kernel.Lanes-1), kernel.Lanes), r.np)
+	r.room = r.size * r.m
+	if all := r.np * r.m; all <= whole {
+		r.room = all
+	}
 }
 
 // reference decides on the form of E and on href for the potentials h.
@@ -249,8 +253,13 @@ func (r *row) reference(h []float64) {
 
 // refer makes what the form of E and href entail.
 func (r *row) refer() {
+	r.lifted = false
+	if r.power || !r.regular {
+		r.expansion()
+		return
+	}
 	lo, hi := bounds(r.href)
-	if r.lifted = r.regular && !r.power && float64(r.steep*max(r.edge, r.step))+float64((hi-lo)*0.5) <= maxLift; r.lifted {
+	if r.lifted = float64(r.steep*max(r.edge, r.step))+float64((hi-lo)*0.5) <= maxLift; r.lifted {
 		mid := middle(lo, hi)
 		for j, h := range r.href {
 			r.boost[j] = h - mid

@@ -20,6 +20,8 @@ type row struct {
 	of uint64 // the Transport whose solution this is; 0: none
 
 	n, np, m int
+	size     int // samples in a tile
+	room     int // entries of E that are held: all, or a tile's
 	mp       int // m padded: the stride of m × m matrices
 	eps      float64
 
@@ -109,6 +111,7 @@ func (r *row) resize(n, m int) {
 		r.flat = false
 	}
 	r.n, r.np, r.m, r.mp = n, np, m, mp
+	r.setTiles()
 }
 
 // setTargets takes y (nil: the regular grid on [0,1]) and finds out whether it
