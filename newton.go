@@ -194,7 +194,7 @@ func (r *row) thresholds(tau, h []float64) {
 
 const (
 	maxPower = 150 // largest |s Y| of a kernel built by multiplication
-	maxLift  = 680 // of that and h-href, whose sum no row's largest exponent exceeds: it is 0 at least
+	maxLift  = 680 // largest max|s Y| and half the range of h, together, of one that is lifted: its entries reach e to that
 	maxRange = 60  // of h-href: beyond it the kernel is built anew
 	decouple = 1e-200
 )
