@@ -35,7 +35,7 @@ func BenchmarkPower(b *testing.B) {
 			const builds = 50
 			start := time.Now()
 			for range builds {
-				r.build(0, r.np)
+				r.build(r.e, 0, r.np)
 			}
 			b.ReportMetric(float64(time.Since(start))/builds, "build-ns")
 			worst := 0.0
@@ -76,7 +76,7 @@ func BenchmarkGram(b *testing.B) {
 					start := time.Now()
 					for range 20 {
 						r.regular = i == 0
-						r.expand(r.gram, r.c, r.v)
+						r.expand(r.gram, r.c, func(int, int, []float64) {})
 					}
 					times[i] += time.Since(start)
 				}

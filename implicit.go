@@ -43,7 +43,7 @@ type Gradient struct {
 
 // RankVJP returns the transposed Jacobian of [Transport.Rank] applied to z, n
 // numbers. Cost: two passes over the plan and the moments of four sets of
-// weights, 50nm flops, m³/3 once; memory O(n+m²). At ε = 0 all are zero.
+// weights, 50nm flops, m³/3 once; memory 8(2n+3m) bytes, the result. At ε = 0 all are zero.
 func (t *Transport) RankVJP(z []float64) (*Gradient, error) {
 	n, b := t.size()
 	q := make([]float64, len(b))
@@ -95,63 +95,96 @@ func (t *Transport) QuantileVJP(q, z []float64) (*Gradient, error) {
 		g.scale(sz, sq)
 		return g, nil
 	}
-	r := t.row.fork()
-	zeta, levels := make([]float64, r.np), scaled(q, sq)
-	copy(zeta, scaled(z, sz))
-	r.adjoint(zeta, levels)
-	r.rowTotals(g.Q, r.sums)
-	copy(g.B, r.lam)
+	r := t.row()
+	defer rows.Put(r)
+	zeta, levels := r.zeta, r.cum
+	divide(zeta[:n], z, sz)
+	clear(zeta[n:])
+	divide(levels, q, sq)
+	r.fullAdjoint(g, zeta, levels)
 	tangent(g.B, r.b)
-	copy(g.X, r.gx)
-	r.others(g, zeta, levels)
-	r.mean(g.A, r.lam)
-	for i := range g.A {
-		g.A[i] = -g.A[i]
+	r.mean(r.lam)
+	mean := inner(r.v, r.a)
+	for i, v := range r.v[:n] {
+		g.A[i] = mean - v
 	}
-	tangent(g.A, r.a)
 	r.squash.backward(g.X, r.xs, r.x)
 	g.scale(sz, sq)
 	return g, nil
 }
 
+// inner returns Σ v_i w_i over whole blocks.
+func inner(v, w []float64) float64 {
+	var s [1]float64
+	kernel.Dots(s[:], v, w)
+	return s[0]
+}
+
 // scaleOf returns the power of two by which v is divided lest sums overflow: the
-// bits of ordinary numbers do not feel it.
+// bits of ordinary numbers do not feel it. It is 1 for magnitudes near that.
 func scaleOf(v []float64) float64 {
-	top := 0.0
-	for _, x := range v {
-		top = max(top, math.Abs(x))
-	}
-	if top == 0 {
+	var ends [2]float64
+	kernel.Spread(&ends, v, 0)
+	if ends[1] == 0 {
 		return 1
 	}
-	_, e := math.Frexp(top)
+	_, e := math.Frexp(ends[1])
+	if e >= -8 && e <= 8 {
+		return 1
+	}
 	return math.Ldexp(1, min(max(e, -1000), 1000))
 }
 
 // scaled returns v/s.
 func scaled(v []float64, s float64) []float64 {
 	to := make([]float64, len(v))
-	for i, x := range v {
-		to[i] = x / s
-	}
+	divide(to, v, s)
 	return to
+}
+
+// divide fills to with v/s, s a power of two whose inverse is one.
+func divide(to, v []float64, s float64) {
+	if s == 1 {
+		copy(to, v)
+		return
+	}
+	to = to[:len(v)]
+	for i, x := range v {
+		to[i] = x * (1 / s)
+	}
 }
 
 // scale multiplies Q by s and the rest by s and t. What exceeds the largest
 // number is given as that.
 func (g *Gradient) scale(s, t float64) {
-	for j, v := range g.Q {
-		g.Q[j] = saturate(v * s)
-	}
-	for _, v := range [][]float64{g.X, g.A, g.B, g.Y} {
-		for i, x := range v {
-			v[i] = saturate(x * s * t)
-		}
-	}
+	rescale(g.Q, s, 1)
+	rescale(g.X, s, t)
+	rescale(g.A, s, t)
+	rescale(g.B, s, t)
+	rescale(g.Y, s, t)
 	g.Epsilon = saturate(g.Epsilon * s * t)
 }
 
-func saturate(v float64) float64 { return min(max(v, -math.MaxFloat64), math.MaxFloat64) }
+// rescale multiplies v by s and t.
+func rescale(v []float64, s, t float64) {
+	var ends [2]float64
+	if kernel.Spread(&ends, v, 0); s == 1 && t == 1 && ends[1] <= math.MaxFloat64 {
+		return
+	}
+	for i, x := range v {
+		v[i] = saturate(x * s * t)
+	}
+}
+
+func saturate(v float64) float64 {
+	if v > math.MaxFloat64 {
+		return math.MaxFloat64
+	}
+	if v < -math.MaxFloat64 {
+		return -math.MaxFloat64
+	}
+	return v
+}
 
 // SortVJP returns the transposed Jacobian of [Transport.Sort] applied to z, m
 // numbers. Cost and memory as RankVJP. At ε = 0, X is that of the exact sort,
@@ -175,7 +208,8 @@ func (t *Transport) SortVJP(z []float64) (*Gradient, error) {
 		g.scale(sz, 1)
 		return g, nil
 	}
-	r := t.row.fork()
+	r := t.row()
+	defer rows.Put(r)
 	// x enters about a constant, which moves S and no gradient: the S_j of the
 	// level with the largest z_j/b_j, where λ_j ≈ x z_j/b_j would cancel most.
 	s := make([]float64, len(b)) // S less the smallest sample
@@ -194,15 +228,13 @@ func (t *Transport) SortVJP(z []float64) (*Gradient, error) {
 	for i, a := range r.a {
 		zeta[i] = float64(a * xi(i))
 	}
-	r.adjoint(zeta, v)
-	copy(g.X, r.gx)
-	copy(g.B, r.lam)
-	r.others(g, zeta, v)
-	direct, lam := make([]float64, n), make([]float64, n)
-	r.mean(direct, v)
-	r.mean(lam, r.lam)
-	for i := range lam {
-		g.A[i] = float64(xi(i)*direct[i]) - lam[i]
+	r.fullAdjoint(g, zeta, v)
+	direct := make([]float64, n)
+	r.mean(v)
+	copy(direct, r.v)
+	r.mean(r.lam)
+	for i, d := range direct {
+		g.A[i] = float64(xi(i)*d) - r.v[i]
 	}
 	tangent(g.A, r.a)
 	for j := range s {
@@ -218,7 +250,9 @@ func (t *Transport) SortVJP(z []float64) (*Gradient, error) {
 }
 
 func newGradient(n, m int) *Gradient {
-	return &Gradient{X: make([]float64, n), A: make([]float64, n), B: make([]float64, m), Y: make([]float64, m), Q: make([]float64, m)}
+	all := make([]float64, 2*n+3*m)
+	take := func(k int) (v []float64) { v, all = all[:k:k], all[k:]; return v }
+	return &Gradient{X: take(n), A: take(n), B: take(m), Y: take(m), Q: take(m)}
 }
 
 func checkCotangent(z []float64, n int) error {
@@ -242,10 +276,10 @@ func tangent(g, w []float64) {
 	}
 }
 
-// pairs fills sums with N_jk = Σ_i ζ_i M_ij M_ik, and out_j with Σ_k (v_j-v_k) N_jk.
-func (r *row) pairs(out, zeta, v []float64) {
-	kernel.Weigh(r.v, zeta, r.z)
-	r.expand(r.sums, r.total, r.v)
+// pairs fills sums with N of the weights over Z² that [row.expand] is to have, and
+// out_j with Σ_k (v_j-v_k) N_jk.
+func (r *row) pairs(out []float64, weights func(lo, hi int, e []float64), v []float64) {
+	r.expand(r.sums, r.total, weights)
 	r.differences(out, r.sums, v)
 }
 
@@ -260,19 +294,51 @@ func (r *row) differences(out, g, v []float64) {
 // zeta has np numbers, v has m.
 func (r *row) adjoint(zeta, v []float64) {
 	r.weightAdjoint(zeta, v)
-	kernel.Covariance(r.gx, r.e, r.w, r.z, zeta, r.a, v, r.lam, r.cy)
+	r.tiles(func(lo, hi int, e []float64) {
+		kernel.Covariance(r.gx[lo:hi], e, r.w, r.z[lo:hi], zeta[lo:hi], r.a[lo:hi], v, r.lam, r.cy)
+	})
 	scale := 2 / r.eps
 	for i := range r.gx {
 		r.gx[i] *= scale
 	}
 }
 
+// fullAdjoint is adjoint, and fills X, B (up to a constant), Y, Q and Epsilon.
+func (r *row) fullAdjoint(g *Gradient, zeta, v []float64) {
+	r.weightAdjoint(zeta, v)
+	copy(g.B, r.lam)
+	if g.Q != nil {
+		r.rowTotals(g.Q, r.sums)
+	}
+	r.tiles(func(lo, hi int, e []float64) {
+		kernel.Covariances(r.gx[lo:hi], r.v[lo:hi], e, r.w, r.z[lo:hi], zeta[lo:hi], r.a[lo:hi], r.s[lo:hi], v, r.lam, r.h, r.cy)
+	})
+	g.Epsilon = -kernel.Sum(r.v) / r.eps
+	scale := 2 / r.eps
+	for i, d := range r.gx[:r.n] {
+		g.X[i] = d * scale
+	}
+	moved := func(out, by, v []float64) { // with the row weights by X
+		r.pairs(out, func(lo, hi int, _ []float64) {
+			w, x := r.v[lo:hi], r.cx[lo:hi]
+			for i, b := range by[lo:hi] {
+				w[i] = float64(b * x[i])
+			}
+			kernel.Weigh(w, w, r.z[lo:hi])
+		}, v)
+	}
+	moved(g.Y, zeta, v)
+	moved(r.rho, r.a, r.lam)
+	for j := range g.Y {
+		g.Y[j] = scale * (g.Y[j] - r.rho[j])
+	}
+}
+
 // weightAdjoint is the part of adjoint that the gradients in b and q need: λ and N.
 func (r *row) weightAdjoint(zeta, v []float64) {
-	r.factor()
-	r.pairs(r.lam, zeta, v)
+	r.pairs(r.lam, func(lo, hi int, _ []float64) { kernel.Weigh(r.v[lo:hi], zeta[lo:hi], r.z[lo:hi]) }, v)
 	copy(r.rho, r.lam)
-	laplacian.Solve(r.fac, r.piv, r.lam)
+	r.newton(r.lam)
 	if lo, hi := bounds(r.lam); hi-lo > 1e3 {
 		r.regauge()
 	}
@@ -321,31 +387,12 @@ func (r *row) rowTotals(out, sums []float64) {
 	}
 }
 
-// others fills Y and Epsilon after adjoint. It uses sums.
-func (r *row) others(g *Gradient, zeta, v []float64) {
-	g.Epsilon = -kernel.Entropic(r.e, r.w, r.z, zeta, r.a, r.s, v, r.lam, r.h, r.cy) / r.eps
-	weighted := make([]float64, r.np)
-	for i := range weighted {
-		weighted[i] = float64(zeta[i] * r.cx[i])
-	}
-	r.pairs(g.Y, weighted, v)
-	for i := range weighted {
-		weighted[i] = float64(r.a[i] * r.cx[i])
-	}
-	r.pairs(r.rho, weighted, r.lam)
-	for j := range g.Y {
-		g.Y[j] = 2 / r.eps * (g.Y[j] - r.rho[j])
-	}
-}
-
-// mean fills out (n numbers) with M v for any v.
-func (r *row) mean(out, v []float64) {
+// mean fills r.v with M v for any v.
+func (r *row) mean(v []float64) {
 	for j := range v[1:] {
 		r.inc[j] = v[j+1] - v[j]
 	}
-	to := r.v
-	kernel.Average(to, r.e, r.w, r.z, v[0], r.inc)
-	copy(out, to)
+	r.tiles(func(lo, hi int, e []float64) { kernel.Average(r.v[lo:hi], e, r.w, r.z[lo:hi], v[0], r.inc) })
 }
 
 // QuantileJVP returns the forward derivative of [Transport.Quantile] at q along
@@ -383,7 +430,8 @@ func (t *Transport) QuantileJVP(q []float64, dir Gradient) ([]float64, error) {
 		}
 		return out, nil
 	}
-	r := t.row.fork()
+	r := t.row()
+	defer rows.Put(r)
 	// Everything in units of powers of two, so that nothing overflows on the way.
 	sd, sq := max(scaleOf(dir.X), scaleOf(dir.A), scaleOf(dir.B), scaleOf(dir.Y), scaleOf(dir.Q), scaleOf([]float64{dir.Epsilon})), scaleOf(q)
 	dx, da, db, dy, dq := scaled(dir.X, sd), scaled(dir.A, sd), scaled(dir.B, sd), scaled(dir.Y, sd), scaled(dir.Q, sd)
@@ -404,28 +452,27 @@ func (t *Transport) QuantileJVP(q []float64, dir Gradient) ([]float64, error) {
 	for j := range dh {
 		dh[j] = db[j] - float64(r.b[j]*sumB)
 	}
-	kappa, plan := make([]float64, m), make([]float64, m)
-	move := func(i int) (mean float64) {
+	kappa := make([]float64, m)
+	move := func(i int, plan []float64) (mean float64) {
 		alpha := 2*dx[i]/r.eps - r.s[i]*deps/r.eps
 		for j := range kappa {
 			kappa[j] = float64(alpha*r.cy[j]) + float64(r.s[i]*dy[j])
-			plan[j] = r.plan(i, j)
 			mean += float64(plan[j] * kappa[j])
 		}
 		return mean
 	}
-	for i := range n {
-		mean := move(i)
+	r.eachSample(func(i int, plan []float64) {
+		mean := move(i, plan)
 		part := da[i] - float64(r.a[i]*sumA)
 		for j, p := range plan {
 			dh[j] -= float64(p * (part + float64(r.a[i]*(kappa[j]-mean))))
 		}
-	}
+	})
 	center(dh, r.b)
 	r.factor()
 	laplacian.Solve(r.fac, r.piv, dh)
-	for i := range n {
-		move(i)
+	r.eachSample(func(i int, plan []float64) {
+		move(i, plan)
 		// dT_i = M_i·dq + Cov_{M_i}(q, dh + κ_i), about the likeliest level.
 		top := 0
 		for j, p := range plan {
@@ -442,6 +489,6 @@ func (t *Transport) QuantileJVP(q []float64, dir Gradient) ([]float64, error) {
 			s += float64(p * dq[j])
 		}
 		out[i] = saturate(float64(s*sd) + float64((mqu-float64(mq*mu))*sq*sd))
-	}
+	})
 	return out, nil
 }

@@ -14,10 +14,9 @@ const invariants = true
 // outcome says.
 func (r *row) checkPlan(out outcome) {
 	c := make([]float64, r.m)
-	for i := range r.n {
+	r.eachSample(func(i int, plan []float64) {
 		sum := 0.0
-		for j := range r.m {
-			p := r.plan(i, j)
+		for j, p := range plan {
 			if !(p >= 0) {
 				panic("quantmf: invariant: plan entry " + ftoa(p))
 			}
@@ -27,7 +26,7 @@ func (r *row) checkPlan(out outcome) {
 		if math.Abs(sum-1) > 1e-12 {
 			panic("quantmf: invariant: a row of M sums to " + ftoa(sum))
 		}
-	}
+	})
 	rel := 0.0
 	for j, b := range r.b {
 		rel = max(rel, math.Abs(c[j]-b)/b)

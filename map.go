@@ -38,7 +38,9 @@ func (t *Transport) Map(q []float64) (*Map, error) {
 	if t.hard != nil {
 		return &Map{q: append([]float64(nil), q...), squash: t.hard.squash, hard: t.hard, cut: t.hard.cuts}, nil
 	}
-	return t.row.asMap(q), nil
+	r := t.row()
+	defer rows.Put(r)
+	return r.asMap(q), nil
 }
 
 // asMap returns the map of the row's potentials and squash.

@@ -42,7 +42,7 @@ package quantmf
 //
 // The potentials of the monotone (north-west corner) transport of the sorted
 // samples, exact as ε → 0; within a fit, plus what the row's last solution
-// differed from its own start.
+// differed from its own start; else of long rows, those of group means.
 
 import (
 	"math"
@@ -123,6 +123,54 @@ func (r *row) initial(tau []float64) {
 	}
 }
 
+// coarse replaces the thresholds of the start, where samples are many, by the solution
+// for the means of groups of successive samples: off by the square of a group's width
+// over that of the blur between levels, ε/2Δy, so not where that is the narrower. It
+// leaves two or three passes of five.
+func (r *row) coarse(tau []float64) {
+	n, m := r.n, r.m
+	groups := min(max(n/16, 256), 512)
+	widest := 0.0
+	for _, d := range r.dy[:m-1] {
+		widest = max(widest, d)
+	}
+	if n < 4*groups || float64(2*widest*r.steep) > float64(groups) {
+		return
+	}
+	if r.few == nil {
+		r.few = new(row)
+	}
+	f := r.few
+	f.resize(groups, m)
+	f.setTargets(r.y)
+	copy(f.b, r.b)
+	p := 0
+	for g := range groups {
+		from, mass, sum, even := p, 0.0, 0.0, 0.0
+		for ; p < (g+1)*n/groups; p++ {
+			a, x := r.a[r.perm[p]], r.cx[r.perm[p]]
+			mass += a
+			sum += float64(a * x)
+			even += x
+		}
+		f.a[g], f.xs[g] = mass, even/float64(p-from)
+		if mass > 0 {
+			f.xs[g] = sum / mass
+		}
+	}
+	f.center()
+	f.setEpsilon(r.eps)
+	for J, t := range tau {
+		tau[J] = t - f.xc
+	}
+	f.fromThresholds(f.h, tau)
+	f.fast(1e-6, 1e-6, 16, 16)
+	f.thresholds(tau, f.h)
+	for J := range tau {
+		tau[J] += f.xc
+	}
+}
+
 // fromThresholds sets h_{J+1}-h_J = -2 dy_J tau_J/ε, the middle of h at 0.
 func (r *row) fromThresholds(h, tau []float64) {
 	h[0] = 0
@@ -146,19 +194,45 @@ func (r *row) thresholds(tau, h []float64) {
 
 const (
 	maxPower = 150 // largest |s Y| of a kernel built by multiplication
+	maxLift  = 680 // largest max|s Y| and half the range of h, together, of one that is lifted: its entries reach e to that
 	maxRange = 60  // of h-href: beyond it the kernel is built anew
 	decouple = 1e-200
 )
 
-// tile is the number of entries of E that a pass takes through all its sums before it
-// goes on, so that they are in the cache.
+// tile is the number of entries of E that go through all sums of a sweep before the
+// next do, so that they are in the cache from when they are built or read.
 const tile = 1 << 15
 
-// tiles calls f with the bounds of each tile of samples.
-func (r *row) tiles(f func(lo, hi int)) {
-	size := max(tile/r.m&^(kernel.Lanes-1), kernel.Lanes)
-	for lo := 0; lo < r.np; lo += size {
-		f(lo, min(lo+size, r.np))
+// whole is the number of entries up to which E is kept. Longer rows have a tile of it
+// at a time, built anew in each sweep, with the same bits: their memory is O(n+m²).
+const whole = 1 << 19
+
+// tiles calls f with the bounds of each tile of samples and its part of E.
+func (r *row) tiles(f func(lo, hi int, e []float64)) {
+	m, keep := r.m, r.room > r.size*r.m
+	if cap(r.e) < r.room {
+		r.e = make([]float64, r.room)
+	}
+	for lo := 0; lo < r.np; lo += r.size {
+		hi := min(lo+r.size, r.np)
+		e := r.e[:(hi-lo)*m]
+		if keep {
+			e = r.e[lo*m : hi*m]
+		}
+		if !r.built {
+			r.build(e, lo, hi)
+		}
+		f(lo, hi, e)
+	}
+	r.built = keep || r.size == r.np
+}
+
+// setTiles finds how many samples are in a tile, and what room E takes.
+func (r *row) setTiles() {
+	r.size = min(max(tile/r.m&^(kernel.Lanes-1), kernel.Lanes), r.np)
+	r.room = r.size * r.m
+	if all := r.np * r.m; all <= whole {
+		r.room = all
 	}
 }
 
@@ -174,15 +248,36 @@ func (r *row) reference(h []float64) {
 	} else {
 		copy(r.href, h)
 	}
+	r.refer()
+}
+
+// refer makes what the form of E and href entail.
+func (r *row) refer() {
+	r.lifted = false
+	if r.power || !r.regular {
+		r.expansion()
+		return
+	}
+	lo, hi := bounds(r.href)
+	if r.lifted = float64(r.steep*max(r.edge, r.step))+float64((hi-lo)*0.5) <= maxLift; r.lifted {
+		mid := middle(lo, hi)
+		for j, h := range r.href {
+			r.boost[j] = h - mid
+		}
+		kernel.Exp(r.boost, r.boost)
+	}
 	r.expansion()
 }
 
-// build fills a tile of e.
-func (r *row) build(lo, hi int) {
-	if e := r.e[lo*r.m : hi*r.m]; r.power {
-		kernel.BuildPower(e, r.s[lo:hi], r.cy[0], r.step, r.m)
-	} else {
+// build fills e with a tile of E.
+func (r *row) build(e []float64, lo, hi int) {
+	if !r.power && !r.lifted {
 		kernel.Build(e, r.s[lo:hi], r.href, r.cy)
+		return
+	}
+	kernel.BuildPower(e, r.s[lo:hi], r.cy[0], r.step, r.m)
+	if r.lifted {
+		kernel.Lift(e, r.boost, hi-lo)
 	}
 }
 
@@ -223,18 +318,19 @@ func bounds(h []float64) (lo, hi float64) {
 	return lo, hi
 }
 
-// aim fills the level weights of the potentials h; where e does not serve them,
-// built is false and href what it is to be built for.
+// aim fills the level weights of the potentials h, and href anew where e does not
+// serve them.
 func (r *row) aim(h []float64) {
 	lo, hi := math.Inf(1), math.Inf(-1)
-	if r.built {
+	if r.aimed {
 		for j, v := range h {
 			lo, hi = min(lo, v-r.href[j]), max(hi, v-r.href[j])
 		}
-		r.built = hi-lo <= maxRange
+		r.aimed = hi-lo <= maxRange
 	}
-	if !r.built {
+	if !r.aimed {
 		r.reference(h)
+		r.aimed, r.built = true, false
 		lo, hi = 0, 0
 		if r.power {
 			lo, hi = bounds(h)
@@ -250,38 +346,16 @@ func (r *row) aim(h []float64) {
 // evaluate makes M that of the potentials h: kernel, level weights, row sums.
 func (r *row) evaluate(h []float64) {
 	r.aim(h)
-	r.tiles(func(lo, hi int) {
-		if !r.built {
-			r.build(lo, hi)
-		}
-		kernel.RowSums(r.z[lo:hi], r.e[lo*r.m:hi*r.m], r.w)
-	})
-	r.built = true
+	r.tiles(func(lo, hi int, e []float64) { kernel.RowSums(r.z[lo:hi], e, r.w) })
 }
 
 // pass evaluates the row at h, with the Gram matrix and the column sums c.
 func (r *row) pass(h []float64) {
-	if !r.regular {
-		r.evaluate(h)
-		kernel.Weigh(r.v, r.a, r.z)
-		r.expand(r.gram, r.c, r.v)
-	} else {
-		r.aim(h)
-		mu, part := r.mu[:2*r.m], r.part[:2*r.m]
-		clear(mu)
-		r.tiles(func(lo, hi int) {
-			e, z, v := r.e[lo*r.m:hi*r.m], r.z[lo:hi], r.v[lo:hi]
-			if !r.built {
-				r.build(lo, hi)
-			}
-			kernel.RowSums(z, e, r.w)
-			kernel.Weigh(v, r.a[lo:hi], z)
-			kernel.Moments(part, e, v)
-			add(mu, part)
-		})
-		r.built = true
-		kernel.Hankel(r.gram, r.c[:r.mp], r.mu, r.ratio, r.w[:r.mp], r.m)
-	}
+	r.aim(h)
+	r.expand(r.gram, r.c, func(lo, hi int, e []float64) {
+		kernel.RowSums(r.z[lo:hi], e, r.w)
+		kernel.Weigh(r.v[lo:hi], r.a[lo:hi], r.z[lo:hi])
+	})
 	for _, s := range r.c {
 		if s < 1e-100 { // flushed to 0: the Hankel form has lost what lies beside it
 			r.direct()
@@ -292,30 +366,68 @@ func (r *row) pass(h []float64) {
 
 // direct evaluates Gram matrix and column sums without the Hankel form.
 func (r *row) direct() {
-	kernel.Gram(r.gram, r.e, r.v, r.m)
+	r.tiles(func(lo, hi int, e []float64) { r.triangle(r.gram, lo, hi, e) })
 	r.weigh(r.gram)
-	kernel.Divide(r.v, r.a, r.z)
-	kernel.ColSums(r.c, r.e, r.v)
+	r.columns(r.c, r.a)
 	for j := range r.c {
 		r.c[j] *= r.w[j]
 	}
 }
 
-// expand fills g_jk = Σ_i v_i Z_i² M_ij M_ik and its row sums.
-func (r *row) expand(g, total, v []float64) {
+// columns fills out_j = Σ_i ζ_i E_ij/Z_i: the column sums of diag(ζ) M over w. ζ has np
+// numbers, 0 in the padding. It uses v.
+func (r *row) columns(out, zeta []float64) {
+	part := r.part[:r.m]
+	r.tiles(func(lo, hi int, e []float64) {
+		kernel.Divide(r.v[lo:hi], zeta[lo:hi], r.z[lo:hi])
+		if lo == 0 {
+			kernel.ColSums(out, e, r.v[:hi])
+			return
+		}
+		kernel.ColSums(part, e, r.v[lo:hi])
+		add(out, part)
+	})
+}
+
+// expand fills g_jk = Σ_i v_i Z_i² M_ij M_ik and its row sums. weights fills v, a
+// tile at a time.
+func (r *row) expand(g, total []float64, weights func(lo, hi int, e []float64)) {
 	m, mp := r.m, r.mp
 	if r.regular {
-		kernel.Moments(r.mu[:2*m], r.e, v)
+		r.tiles(func(lo, hi int, e []float64) {
+			weights(lo, hi, e)
+			if lo == 0 {
+				kernel.Moments(r.mu[:2*m], e, r.v[:hi])
+				return
+			}
+			kernel.Moments(r.part[:2*m], e, r.v[lo:hi])
+			add(r.mu, r.part[:2*m])
+		})
 		kernel.Hankel(g, total[:mp], r.mu, r.ratio, r.w[:mp], m)
 		return
 	}
-	kernel.Gram(g, r.e, v, m)
+	r.tiles(func(lo, hi int, e []float64) {
+		weights(lo, hi, e)
+		r.triangle(g, lo, hi, e)
+	})
 	r.weigh(g)
 	clear(total)
 	for j := range m {
 		for k, t := range g[j*mp : j*mp+m] {
 			total[k] += t
 		}
+	}
+}
+
+// triangle adds a tile to the lower triangle of g_jk = Σ_i v_i E_ij E_ik. It uses fac.
+func (r *row) triangle(g []float64, lo, hi int, e []float64) {
+	if lo == 0 {
+		kernel.Gram(g, e, r.v[:hi], r.m)
+		return
+	}
+	kernel.Gram(r.fac, e, r.v[lo:hi], r.m)
+	for j := range r.m {
+		add(g[j*r.mp:], r.fac[j*r.mp:j*r.mp+j+1])
 	}
 }
 
@@ -334,9 +446,14 @@ func (r *row) weigh(g []float64) {
 
 // relative returns max_j |c_j-b_j|/b_j.
 func (r *row) relative() float64 {
-	e := 0.0
+	e, c := 0.0, r.c[:len(r.b)]
 	for j, b := range r.b {
-		e = max(e, math.Abs(r.c[j]-b)/b)
+		if v := math.Abs(c[j]-b) / b; !(v <= e) {
+			if v != v {
+				return v
+			}
+			e = v
+		}
 	}
 	return e
 }
@@ -416,6 +533,9 @@ func (r *row) solve(tol float64, maxPasses int, ws *warm) outcome {
 		for J := range tau {
 			tau[J] += ws.offset[J]
 		}
+	}
+	if ws == nil || !ws.valid {
+		r.coarse(tau)
 	}
 	r.fromThresholds(r.h, tau)
 	want := max(tol, r.roundingFloor())
@@ -576,7 +696,7 @@ func clip(d []float64) {
 // safe is the damped method of the proof, for what the fast path did not reach.
 // It keeps one pass of limit for handing back the best.
 func (r *row) safe(want float64, limit int, out outcome) outcome {
-	r.built = false
+	r.aimed = false
 	r.pass(r.h)
 	out.passes++
 	lowest := math.Inf(1)

@@ -504,8 +504,8 @@ func TestEpsilonMeaning(t *testing.T) {
 			}
 			i := n / 2
 			mean, sq := 0.0, 0.0
-			for j := range 200 {
-				p, y := tr.row.plan(i, j), gridPoint(j, 200)
+			for j, p := range tr.Plan().Row(i) {
+				p, y := p*float64(n), gridPoint(j, 200)
 				mean += p * y
 				sq += p * y * y
 			}
@@ -518,7 +518,8 @@ func TestEpsilonMeaning(t *testing.T) {
 			t.Fatal(err)
 		}
 		step := 0.01 * 7 / 2
-		odds := func(i int) float64 { return tr.row.plan(i, 4) / tr.row.plan(i, 3) }
+		plan := tr.Plan()
+		odds := func(i int) float64 { return plan.At(i, 4) / plan.At(i, 3) }
 		i, k := n/2-n/20, n/2+n/20
 		if r, want := odds(k)/odds(i), math.Exp((x[k]-x[i])/step); math.Abs(r/want-1) > 1e-9 {
 			t.Errorf("n=%d: the odds grow by %v over %v, want %v", n, r, x[k]-x[i], want)

@@ -23,14 +23,17 @@ const weak = 1e-4
 // sums moves the potential across it by u/κ.
 func (r *row) coupling() float64 {
 	m := r.m
-	least := 1.0
-	for J := range m - 1 {
-		s := 0.0
-		for k := J + 1; k < m; k++ {
-			for _, g := range r.gram[k*r.mp : k*r.mp+J+1] {
-				s += g
-			}
+	across := r.work[:m]
+	clear(across)
+	for j := range m {
+		s, g := 0.0, r.gram[j*r.mp:j*r.mp+m]
+		for k := m - 1; k > j; k-- { // what level j shares with those above k-1
+			s += g[k]
+			across[k-1] += s
 		}
+	}
+	least := 1.0
+	for _, s := range across[:m-1] {
 		least = min(least, s)
 	}
 	return least
@@ -81,24 +84,26 @@ func (r *row) polish(given, targets []float64, out outcome, most int) outcome {
 	before := math.Inf(1)
 	for range 4 {
 		copy(cut, share)
-		for i := range n {
-			a := r.a[i]
-			if a == 0 {
-				continue
+		r.tiles(func(lo, hi int, tile []float64) {
+			for i := lo; i < min(hi, n); i++ {
+				a := r.a[i]
+				if a == 0 {
+					continue
+				}
+				a /= r.z[i]
+				e := tile[(i-lo)/lanes*lanes*m+i%lanes:]
+				p := position[i]
+				up, down := 0.0, 0.0
+				for J := m - 2; J >= 0 && holder[J] >= p; J-- {
+					up += float64(e[(J+1)*lanes] * r.w[J+1])
+					cut[J] -= float64(a * up)
+				}
+				for J := 0; J < m-1 && holder[J] < p; J++ {
+					down += float64(e[J*lanes] * r.w[J])
+					cut[J] += float64(a * down)
+				}
 			}
-			a /= r.z[i]
-			e := r.e[i/lanes*lanes*m+i%lanes:]
-			p := position[i]
-			up, down := 0.0, 0.0
-			for J := m - 2; J >= 0 && holder[J] >= p; J-- {
-				up += float64(e[(J+1)*lanes] * r.w[J+1])
-				cut[J] -= float64(a * up)
-			}
-			for J := 0; J < m-1 && holder[J] < p; J++ {
-				down += float64(e[J*lanes] * r.w[J])
-				cut[J] += float64(a * down)
-			}
-		}
+		})
 		worst := 0.0
 		last := 0.0
 		for J, c := range cut {

@@ -475,8 +475,7 @@ func (f *qmfFit) prior(v *visitor, i int, d0, den []float64) {
 		kernel.Dots(cov[:], z, x)
 		kernel.Dots(vw[:], z, z)
 		beta = max(cov[0]/vw[0], 0)
-		kernel.Divide(r.v, z, r.z)
-		kernel.ColSums(d0, r.e, r.v)
+		r.columns(d0, z)
 	}
 	last := 0.0
 	for l := range d0 {
@@ -494,25 +493,23 @@ func (f *qmfFit) prior(v *visitor, i int, d0, den []float64) {
 func (f *qmfFit) em(v *visitor, i int) {
 	r, m := &v.row, f.m
 	inc := f.rowInc(i)
-	kernel.Divide(r.v, v.s, r.z)
-	kernel.ColSums(v.den, r.e, r.v)
+	r.columns(v.den, v.s)
 	d0 := r.rho
 	if f.lambda > 0 {
 		shares := v.den
 		if f.loss != KL {
 			shares = v.num
-			clear(r.v)
-			for j, z := range r.z[:f.n] {
+			clear(r.gx)
+			for j := range r.gx[:f.n] {
 				if v.observed == nil || v.observed[j] {
-					r.v[j] = 1 / z
+					r.gx[j] = 1
 				}
 			}
-			kernel.ColSums(shares, r.e, r.v)
+			r.columns(shares, r.gx)
 		}
 		f.prior(v, i, d0, shares)
 	}
-	kernel.Divide(r.v, v.g, r.z)
-	kernel.ColSums(v.num, r.e, r.v)
+	r.columns(v.num, v.g)
 	num, den := 0.0, 0.0
 	for l := m - 1; l >= 0; l-- {
 		num += float64(v.num[l] * r.w[l])

@@ -24,7 +24,6 @@ import (
 
 	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/elem"
-	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 )
@@ -448,13 +447,13 @@ func (f *qmfqFit) calibrate(v *deflator, i int) {
 		inc[l] = max(inc[l], low)
 	}
 	num, den := r.rho, v.e
-	clear(r.v)
-	for j, z := range r.z[:f.n] {
+	clear(r.gx)
+	for j := range r.gx[:f.n] {
 		if sees(j) {
-			r.v[j] = 1 / z
+			r.gx[j] = 1
 		}
 	}
-	kernel.ColSums(den, r.e, r.v)
+	r.columns(den, r.gx)
 	tail := 0.0
 	for l := f.m - 1; l >= 0; l-- {
 		tail += float64(den[l] * r.w[l])
@@ -463,12 +462,12 @@ func (f *qmfqFit) calibrate(v *deflator, i int) {
 	for range calibration {
 		cumulate(v.q, inc)
 		r.quantile(v.t, v.q)
-		for j, z := range r.z[:f.n] {
+		for j := range r.gx[:f.n] {
 			if sees(j) {
-				r.v[j] = goal[j] / max(v.t[j], low) / z
+				r.gx[j] = goal[j] / max(v.t[j], low)
 			}
 		}
-		kernel.ColSums(num, r.e, r.v)
+		r.columns(num, r.gx)
 		tail := 0.0
 		for l := f.m - 1; l >= 0; l-- {
 			tail += float64(num[l] * r.w[l])

@@ -14,13 +14,17 @@ package quantmf
 
 import (
 	"math"
+	"sync"
+	"sync/atomic"
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 )
 
 // Transport is the solved transport of n samples onto m targets. It is not
-// changed by its methods and may be used by several goroutines at once.
+// changed by its methods and may be used by several goroutines at once. A method
+// called after those of another Transport first makes one pass of nm exponentials or
+// products and 8nm flops, to put a workspace where the solve left it.
 type Transport struct {
 	// F (n) and G (m) are the potentials: P_ij = exp((F_i+G_j-(x̃_i-y_j)²)/ε),
 	// where x̃ is the squashed x and Σ b_j G_j = 0. A sample of weight 0 has its F
@@ -35,11 +39,84 @@ type Transport struct {
 	// unless the plan happens to be there.
 	Converged bool
 
-	row        *row
+	solution   solution
 	iterations int  // of WithIterations
 	uniformB   bool // b was not given
 	midpoint   bool
-	hard       *hardPlan // at ε = 0, in place of the solved row
+	hard       *hardPlan // at ε = 0, in place of the solution
+}
+
+// solution is what puts a row where a solve left it, bit for bit.
+type solution struct {
+	id       uint64
+	n, m     int
+	weighted bool
+	kept     []float64 // b, y, h, href; x; where weighted, a
+	eps, xc  float64
+	squash   squashed
+	power    bool
+}
+
+// rows are the workspaces of calls on transports. Each stands where its last call
+// left it, which as a rule is where the next wants it.
+var rows = sync.Pool{New: func() any { return new(row) }}
+
+// solutions counts the solutions kept so far: their numbers.
+var solutions atomic.Uint64
+
+// levels returns those of the four vectors over levels.
+func (s *solution) levels(which int) []float64 {
+	return s.kept[which*s.m : (which+1)*s.m : (which+1)*s.m]
+}
+
+func (s *solution) samples() (x, a []float64) {
+	x = s.kept[4*s.m:]
+	return x[:s.n], x[s.n:]
+}
+
+// keep copies the solution where the row stands into t, and makes room for F and G.
+func (r *row) keep(t *Transport, weighted bool) {
+	n, m := r.n, r.m
+	size := 2*n + 5*m
+	if weighted {
+		size += n
+	}
+	all := make([]float64, size)
+	t.F, t.G, all = all[:n:n], all[n:n+m:n+m], all[n+m:]
+	r.of = solutions.Add(1)
+	s := &t.solution
+	*s = solution{id: r.of, n: n, m: m, weighted: weighted, kept: all, eps: r.eps, xc: r.xc, squash: r.squash, power: r.power}
+	for i, v := range [...][]float64{r.b, r.y, r.h, r.href} {
+		copy(s.levels(i), v)
+	}
+	x, a := s.samples()
+	copy(x, r.x)
+	copy(a, r.a)
+}
+
+// row returns a workspace that stands at the solution; it goes back to rows.
+func (t *Transport) row() *row {
+	r, s := rows.Get().(*row), &t.solution
+	if r.of == s.id {
+		return r
+	}
+	x, a := s.samples()
+	r.resize(s.n, s.m)
+	r.setTargets(s.levels(1))
+	r.setWeights(nil, nil)
+	copy(r.a, a)
+	copy(r.b, s.levels(0))
+	r.squash = s.squash
+	r.sort(r.place(x))
+	r.setEpsilon(s.eps)
+	copy(r.h, s.levels(2))
+	copy(r.href, s.levels(3))
+	r.power = s.power
+	r.refer()
+	r.aimed, r.built = true, false
+	r.pass(r.h)
+	r.of = s.id
+	return r
 }
 
 // operatorDefaults are the defaults of all operators.
@@ -51,8 +128,9 @@ func operatorDefaults() config {
 //
 // Errors: [*DataError] for a NaN or an infinity in x, [*ShapeError] for an empty
 // x or weights of another length, [*OptionError]; under [WithStrict] a
-// [*ConvergenceError]. Cost: 4 to 5 passes of 8nm flops and m³/3 each; memory
-// 8nm bytes, kept by the Transport.
+// [*ConvergenceError]. Cost: 4 to 5 passes of 8nm flops and m³/3 each, 2 to 3 where n
+// is above 1000; memory 8(2n+5m) bytes, kept by the Transport, and a workspace of
+// 8(15n+4m²) bytes and 8nm up to 4 MB, that the next call takes over.
 func Solve(x []float64, opts ...Option) (*Transport, error) {
 	return solve(forSolve, x, 0, nil, opts)
 }
@@ -105,7 +183,7 @@ const (
 // tooLarge returns the index of the first number out of these bounds, -1 for none.
 func tooLarge(x []float64) int {
 	for j, v := range x {
-		if !(v >= -maxMagnitude && v <= maxMagnitude) {
+		if !(math.Abs(v) <= maxMagnitude) {
 			return j
 		}
 	}
@@ -166,7 +244,8 @@ func (c *config) checkSamples(x []float64, row int) error {
 	if i := tooLarge(x); i >= 0 {
 		return &DataError{Row: row, Col: i, Value: x[i], Problem: "x" + bounded}
 	}
-	if c.squash == SquashNone {
+	var ends [2]float64
+	if kernel.Spread(&ends, x, 0); c.squash == SquashNone && ends[1] > maxPlace {
 		for i, v := range x {
 			if !(v >= -maxPlace && v <= maxPlace) {
 				return &DataError{Row: row, Col: i, Value: v, Problem: "without a squash x must be of magnitude at most " + ftoa(maxPlace)}
@@ -204,15 +283,16 @@ func solve(t target, x []float64, m0 int, b []float64, opts []Option) (*Transpor
 		tr.Converged = true
 		return tr, nil
 	}
-	r := new(row)
+	r := rows.Get().(*row)
+	defer rows.Put(r)
 	r.resize(len(x), m)
-	tr.row = r
 	out := c.run(r, x)
 	tr.Iterations, tr.MarginalError, tr.Converged = out.passes, out.rel, out.converged
 	if c.strict && !out.converged {
 		return nil, out.err(-1, &c)
 	}
-	tr.potentials()
+	r.keep(tr, c.weights != nil)
+	r.potentials(tr.F, tr.G, c.weights != nil)
 	return tr, nil
 }
 
@@ -240,37 +320,40 @@ func (c *config) run(r *row, x []float64) outcome {
 
 // potentials fills F and G from h: g_j = ε h_j + Y_j² - 2δY_j and
 // f_i = ε(log a_i - log Z_i) + (X_i+δ)², with the gauge Σ b_j g_j = 0.
-func (t *Transport) potentials() {
-	r := t.row
+func (r *row) potentials(f, g []float64, weighted bool) {
 	delta := r.xc - r.yc
-	t.F, t.G = make([]float64, r.n), make([]float64, r.m)
 	mean := 0.0
 	for j, y := range r.cy {
-		g := float64(r.eps*r.h[j]) + float64(y*(y-2*delta))
-		t.G[j] = g
-		mean += float64(r.b[j] * g)
+		g[j] = float64(r.eps*r.h[j]) + float64(y*(y-2*delta))
+		mean += float64(r.b[j] * g[j])
 	}
-	for j := range t.G {
-		t.G[j] -= mean
+	for j := range g {
+		g[j] -= mean
 	}
-	logA := make([]float64, r.n)
-	kernel.Log(t.F, r.z)
-	kernel.Log(logA, r.a)
-	for i := range t.F {
-		// log Σ_j exp(h_j+s_i Y_j): what e and w leave out of Z is put back.
-		l := -t.F[i] - r.mid
-		if !r.power {
-			top := math.Inf(-1)
-			for j, y := range r.cy {
-				top = max(top, r.href[j]+float64(r.s[i]*y))
-			}
-			l -= top
+	// log Σ_j exp(h_j+s_i Y_j): what e and w leave out of Z is put back.
+	top, logA := r.v, r.gx
+	if r.power {
+		clear(top)
+	} else {
+		kernel.Tops(top, r.s, r.href, r.cy)
+	}
+	kernel.Log(f, r.z)
+	if weighted {
+		kernel.Log(logA, r.a)
+	} else {
+		one := elem.Log(r.a[0])
+		for i := range logA {
+			logA[i] = one
 		}
+	}
+	top, logA = top[:len(f)], logA[:len(f)]
+	for i := range f {
+		l := -f[i] - r.mid - top[i]
 		if r.a[i] > 0 {
 			l += logA[i]
 		}
 		d := r.cx[i] + delta
-		t.F[i] = float64(r.eps*l) + float64(d*d) + mean
+		f[i] = float64(r.eps*l) + float64(d*d) + mean
 	}
 }
 
@@ -280,19 +363,29 @@ func (t *Transport) Plan() Mat {
 	if t.hard != nil {
 		return t.hard.plan()
 	}
-	r := t.row
+	r := t.row()
+	defer rows.Put(r)
 	p := NewMat(r.n, r.m)
-	for i := range r.n {
-		for j := range r.m {
-			p.Set(i, j, float64(r.a[i]*r.plan(i, j)))
+	r.eachSample(func(i int, to []float64) {
+		for j, v := range to {
+			p.Set(i, j, float64(r.a[i]*v))
 		}
-	}
+	})
 	return p
 }
 
-// plan returns M_ij.
-func (r *row) plan(i, j int) float64 {
-	return float64(r.e[(i/kernel.Lanes*r.m+j)*kernel.Lanes+i%kernel.Lanes]*r.w[j]) / r.z[i]
+// eachSample calls f with every sample and its M_i, which is lost after it. It uses lam.
+func (r *row) eachSample(f func(i int, plan []float64)) {
+	const lanes = kernel.Lanes
+	r.tiles(func(lo, hi int, e []float64) {
+		for i := lo; i < min(hi, r.n); i++ {
+			from := e[(i-lo)/lanes*lanes*r.m+i%lanes:]
+			for j, w := range r.w {
+				r.lam[j] = float64(from[j*lanes]*w) / r.z[i]
+			}
+			f(i, r.lam)
+		}
+	})
 }
 
 // Rank returns the n soft ranks.
@@ -309,7 +402,7 @@ func (t *Transport) size() (n int, b []float64) {
 	if t.hard != nil {
 		return len(t.hard.x), t.hard.b
 	}
-	return t.row.n, t.row.b
+	return t.solution.n, t.solution.levels(0)
 }
 
 // rankLevels fills q = n cumsum(b), or n(cumsum(b)-b/2)+1/2, exactly where b is
@@ -341,8 +434,9 @@ func (t *Transport) Sort() []float64 {
 	if t.hard != nil {
 		return t.hard.sorted()
 	}
-	out := make([]float64, t.row.m)
-	r := t.row.fork()
+	r := t.row()
+	defer rows.Put(r)
+	out := make([]float64, r.m)
 	r.sorted(out)
 	low, high := r.ends()
 	run := low
@@ -379,7 +473,8 @@ func (t *Transport) average(out, q []float64) {
 		t.hard.average(out, q)
 		return
 	}
-	r := t.row.fork()
+	r := t.row()
+	defer rows.Put(r)
 	r.quantile(r.gx, q)
 	copy(out, r.gx)
 }
@@ -389,16 +484,17 @@ func (r *row) quantile(t, q []float64) {
 	for j := range q[1:] {
 		r.inc[j] = q[j+1] - q[j]
 	}
-	kernel.Average(t, r.e, r.w, r.z, q[0], r.inc)
+	r.tiles(func(lo, hi int, e []float64) { kernel.Average(t[lo:hi], e, r.w, r.z[lo:hi], q[0], r.inc) })
 	run, top := q[0], q[len(q)-1]
 	for _, i := range r.perm[:r.n] {
-		if v := t[i]; v > run {
+		switch v := t[i]; {
+		case v < run:
+			t[i] = run
+		case v > top:
+			t[i], run = top, top
+		default:
 			run = v
-			if v > top {
-				run = top
-			}
 		}
-		t[i] = run
 	}
 	if invariants {
 		r.checkOrder(t, q)
@@ -413,12 +509,11 @@ func (r *row) ends() (low, high float64) { return r.x[r.perm[0]], r.x[r.perm[r.n
 func (r *row) sorted(out []float64) {
 	low, high := r.ends()
 	unit := scaleOf([]float64{low, high})
-	kernel.Divide(r.v, r.a, r.z)
-	kernel.ColSums(r.lam, r.e, r.v)
-	for i := range r.v {
-		r.v[i] *= r.x[i]/unit - low/unit
+	r.columns(r.lam, r.a)
+	for i, a := range r.a {
+		r.gx[i] = float64(a * (r.x[i]/unit - low/unit))
 	}
-	kernel.ColSums(r.rho, r.e, r.v)
+	r.columns(r.rho, r.gx)
 	for j := range out {
 		if r.lam[j]*r.w[j] > 1e-100 {
 			out[j] = r.rho[j] / r.lam[j] * unit
@@ -452,19 +547,4 @@ func (r *row) farColumn(j int, low float64) float64 {
 		dot += float64(w * (r.x[i] - low))
 	}
 	return dot / sum
-}
-
-// fork returns a row that shares the solution with r and has scratch of its own.
-func (r *row) fork() *row {
-	f := *r
-	m := r.m
-	buf := make([]float64, 2*r.np+11*r.mp+m+2*m*r.mp)
-	take := func(k int) (v []float64) { v, buf = buf[:k:k], buf[k:]; return v }
-	f.v, f.gx = take(r.np), take(r.np)
-	for _, p := range []*[]float64{&f.piv, &f.floor, &f.lam, &f.rho, &f.inc, &f.dir, &f.cum, &f.total, &f.work} {
-		*p = take(r.mp)[:m]
-	}
-	f.mu = take(m + r.mp)
-	f.fac, f.sums = take(m*r.mp), take(m*r.mp)
-	return &f
 }

@@ -17,7 +17,11 @@ const unit = 0x1p-53 // u, the unit roundoff
 // by resize and used for many rows. Vectors over samples are padded to whole
 // blocks; padding has weight 0.
 type row struct {
+	of uint64 // the Transport whose solution this is; 0: none
+
 	n, np, m int
+	size     int // samples in a tile
+	room     int // entries of E that are held: all, or a tile's
 	mp       int // m padded: the stride of m × m matrices
 	eps      float64
 
@@ -40,13 +44,17 @@ type row struct {
 	perm []int32 // order of the samples by x
 
 	h, href []float64 // potentials now, and those in e
-	built   bool      // e belongs to this row and to href
+	aimed   bool      // href belongs to this row
+	built   bool      // and all of e is there
 	power   bool      // built by BuildPower, href = 0
-	e, w, z []float64 // kernel np×m, level weights, row sums
+	lifted  bool      // by BuildPower and Lift
+	boost   []float64 // exp href, about its middle
+	e       []float64 // kernel, np×m, or a tile of it; see tiles
+	w, z    []float64 // level weights, row sums
 	v       []float64 // row weights of a sum, np
 	mid     float64   // log of what w is divided by
 	mu      []float64 // the 2m-1 sums that hold a Gram matrix on a regular grid, m+mp
-	part    []float64 // of a tile, 2m
+	part    []float64 // the same of a tile, 2m
 	ratio   []float64 // exp(href_j+href_k-href_mid...) of the Hankel expansion, m×mp, symmetric
 	flat    bool      // ratio is all ones
 	gram    []float64 // Mᵀ diag(a) M, m×mp, symmetric
@@ -58,36 +66,52 @@ type row struct {
 	bins                                  []int32   // 2n, likewise
 	sums                                  []float64 // m×mp, of the backward
 	lam, rho, inc, total, work            []float64
-	gx                                    []float64 // np
+	gx, zeta                              []float64 // np
+
+	samples, levels []float64 // what the vectors are cut from
+	few             *row      // of group means; see coarse
 }
 
 // resize makes room for n samples and m targets. Vectors over levels have a
 // capacity of whole blocks, with zeros there.
 func (r *row) resize(n, m int) {
+	r.of, r.aimed = 0, false
 	np, mp := kernel.Pad(n), kernel.Pad(m)
-	if cap(r.e) < np*m || cap(r.x) < np || len(r.h) != m {
-		samples := make([]float64, 8*np)
-		take := func(k int) (v []float64) { v, samples = samples[:k:k], samples[k:]; return v }
-		r.x, r.xs, r.a, r.cx, r.s, r.z, r.v, r.gx = take(np), take(np), take(np), take(np), take(np), take(np), take(np), take(np)
-		r.e = make([]float64, np*m)
-		samples = make([]float64, 26*mp+4*m*mp)
+	var from []float64
+	take := func(k int) (v []float64) { v, from = from[:k:k], from[k:]; return v }
+	if n != r.n {
+		if cap(r.samples) < 9*np {
+			r.samples = make([]float64, 9*np)
+		}
+		if cap(r.bins) < 2*n {
+			r.bins, r.keys = make([]int32, 2*n), make([]pair, 2*n)
+		}
+		if cap(r.perm) < n {
+			r.perm = make([]int32, n)
+		}
+		from = r.samples[:9*np]
+		for _, p := range []*[]float64{&r.x, &r.xs, &r.a, &r.cx, &r.s, &r.z, &r.v, &r.gx, &r.zeta} {
+			*p = take(np)
+		}
+		r.bins, r.keys, r.perm = r.bins[:2*n], r.keys[:2*n], r.perm[:n]
+	}
+	if m != r.m {
+		size := 26*mp + 4*m*mp
+		if cap(r.levels) < size {
+			r.levels = make([]float64, size)
+		}
+		from = r.levels[:size]
+		clear(from)
 		for _, p := range []*[]float64{&r.b, &r.y, &r.cy, &r.dy, &r.h, &r.href, &r.w, &r.c, &r.piv, &r.floor,
-			&r.dir, &r.try, &r.logs, &r.best, &r.tau, &r.cum, &r.lam, &r.rho, &r.inc, &r.total, &r.work} {
+			&r.dir, &r.try, &r.logs, &r.best, &r.tau, &r.cum, &r.lam, &r.rho, &r.inc, &r.total, &r.work, &r.boost} {
 			*p = take(mp)[:m]
 		}
 		r.mu, r.part = take(m+mp), take(2*mp)
 		r.ratio, r.gram, r.fac, r.sums = take(m*mp), take(m*mp), take(m*mp), take(m*mp)
 		r.flat = false
-		r.perm = make([]int32, n)
-		r.keys = make([]pair, 2*n)
-		r.bins = make([]int32, 2*n)
 	}
 	r.n, r.np, r.m, r.mp = n, np, m, mp
-	for _, p := range []*[]float64{&r.x, &r.xs, &r.a, &r.cx, &r.s, &r.z, &r.v, &r.gx} {
-		*p = (*p)[:np]
-	}
-	r.e = r.e[:np*m]
-	r.built = false
+	r.setTiles()
 }
 
 // setTargets takes y (nil: the regular grid on [0,1]) and finds out whether it
@@ -161,28 +185,49 @@ func normalise(to, from []float64) {
 // found from scratch, or from the perm that is there when keep is set.
 func (r *row) setSamples(x []float64, s Squash, keep bool) {
 	n := r.n
+	r.squash = squashed{kind: s, observed: r.squash.observed}
+	if s != SquashNone {
+		r.squash.moments(x, r.xs[:n])
+	}
+	ends := r.place(x)
+	if !keep || !mend(r.perm[:n], x, 1) {
+		r.sort(ends)
+	}
+}
+
+// sort finds the order of the samples, the ends of which are given.
+func (r *row) sort(ends [2]float64) {
+	n := r.n
+	bucket(r.perm[:n], r.xs, ends, r.bins)
+	order(r.perm[:n], r.x[:n], r.keys[:2*n], true)
+}
+
+// place takes x, squashed by the mean and deviation that are there, and returns
+// the ends of what it is squashed to.
+func (r *row) place(x []float64) (ends [2]float64) {
+	n := r.n
 	copy(r.x, x)
-	r.squash.kind = s
-	r.squash.apply(r.xs[:n], x)
+	r.squash.map1(r.xs[:n], x)
 	for i := n; i < r.np; i++ {
 		r.x[i], r.xs[i] = r.x[0], r.xs[0]
 	}
-	var ends [2]float64
+	return r.center()
+}
+
+// center fills X, and returns the ends of the squashed samples.
+func (r *row) center() (ends [2]float64) {
 	kernel.Extent(&ends, r.xs)
 	r.xc = middle(ends[0], ends[1])
 	kernel.Shift(r.cx, r.xs, r.xc)
-	if !keep || !mend(r.perm[:n], x, 1) {
-		bucket(r.perm[:n], r.xs, ends, r.bins)
-		order(r.perm[:n], x, r.keys[:2*n], true)
-	}
-	r.built = false
+	r.aimed = false
+	return ends
 }
 
 // setEpsilon takes ε > 0; it comes after setSamples.
 func (r *row) setEpsilon(eps float64) {
 	r.eps = eps
 	r.steep = kernel.Slopes(r.s, r.cx, eps)
-	r.built = false
+	r.aimed = false
 }
 
 // order fills perm with the indices of x in increasing order, equal values by

@@ -7,7 +7,7 @@ import "github.com/quantmf/quantmf/internal/pool"
 
 // SoftQuantileRows maps each row of x (d × n) onto the quantile values in the
 // same row of q (d × m), or in its one row (1 × m), as [SoftQuantile] does. It
-// allocates its result and one workspace of 8nm bytes a worker. Errors are those
+// allocates its result and, a worker, one workspace as [Solve] has. Errors are those
 // of SoftQuantile with the row; under [WithStrict] a [*ConvergenceError] of the
 // first row that did not converge.
 func SoftQuantileRows(x, q Mat, opts ...Option) (Mat, error) {

@@ -94,11 +94,12 @@ func (t *Transport) UnrolledQuantileVJP(q, z []float64) (*Gradient, error) {
 	if t.iterations == 0 {
 		return nil, &OptionError{Option: "UnrolledQuantileVJP", Bound: "needs a transport solved WithIterations"}
 	}
-	r := t.row
-	n, m, eps := r.n, r.m, r.eps
-	if err := checkCotangent(z, n); err != nil {
+	if err := checkCotangent(z, t.solution.n); err != nil {
 		return nil, err
 	}
+	r := t.row()
+	defer rows.Put(r)
+	n, m, eps := r.n, r.m, r.eps
 	x, a, y, b := r.xs[:n], r.a[:n], r.y, r.b
 	sz, sq := scaleOf(z), scaleOf(q)
 	z, q = scaled(z, sz), scaled(q, sq)

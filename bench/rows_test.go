@@ -5,14 +5,18 @@ package bench
 import (
 	"encoding/json"
 	"flag"
+	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/quantmf/quantmf"
 )
 
-var rowsFile = flag.String("rows", "", "a JSON object of named settings, each a list of rows {x, b, q, zt, eps}; without it a few are made up")
+var rowsFile = flag.String("rows", "", "a JSON object of named settings, each a list of rows {x, b, q, zt, eps}; without it some are made up, like those of speed.py")
 
 // problem is a row that stands where its squash has put it, on a regular grid of targets.
 type problem struct {
@@ -23,15 +27,22 @@ type problem struct {
 
 func problems(tb testing.TB) map[string][]problem {
 	if *rowsFile == "" {
-		var p problem
-		for range 256 {
-			p.X, p.ZT = append(p.X, rand.Float64()), append(p.ZT, rand.NormFloat64())
+		all := map[string][]problem{}
+		src := rand.New(rand.NewPCG(1, 1))
+		for _, eps := range []float64{1e-1, 1e-2, 1e-3} {
+			name := "256x16,eps=" + strconv.FormatFloat(eps, 'g', -1, 64)
+			for range 64 {
+				p := problem{Eps: eps}
+				for range 256 {
+					p.X, p.ZT = append(p.X, 1/(1+math.Exp(-math.Pi/math.Sqrt(3)*src.NormFloat64()))), append(p.ZT, src.NormFloat64())
+				}
+				for j := range 16 {
+					p.B, p.Q = append(p.B, math.Exp(0.5*src.NormFloat64())), append(p.Q, float64(j))
+				}
+				all[name] = append(all[name], p)
+			}
 		}
-		for j := range 16 {
-			p.B, p.Q = append(p.B, 0.5+rand.Float64()), append(p.Q, float64(j))
-		}
-		p.Eps = 0.01
-		return map[string][]problem{"made up": {p}}
+		return all
 	}
 	text, err := os.ReadFile(*rowsFile)
 	if err != nil {
@@ -48,7 +59,9 @@ func problems(tb testing.TB) map[string][]problem {
 // q (and a, y, ε, which come with them): Solve, Quantile and QuantileVJP. The
 // metric "level" tells which assembly ran (internal/cpu).
 func BenchmarkCold(b *testing.B) {
-	for name, rows := range problems(b) {
+	all := problems(b)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		rows := all[name]
 		b.Run(name, func(b *testing.B) {
 			for i := range b.N {
 				p := &rows[i%len(rows)]

@@ -40,11 +40,10 @@ func Reduce(a *[Lanes]float64) float64 {
 const (
 	// flush is the exponent below which an entry of E is zero: its square would
 	// come near the denormals, which are many times slower.
-	flush = -300
+	flush   = -300
+	flushed = 5.148200222412013e-131 // its exponential
 	// decouple is the magnitude below which an entry of a Gram matrix is zero.
 	decouple = 1e-200
-	// negligible times the likeliest level is what [Entropic] leaves out.
-	negligible = 1e-25
 	// tiny is the least ratio that a logarithm is taken of.
 	tiny = 1e-300
 )
@@ -56,9 +55,23 @@ func Build(e, s, h, y []float64) {
 	build(e[:len(s)*len(y)], s, h[:len(y)], y)
 }
 
+// Lift makes of [BuildPower]'s E for n samples what [Build] fills, given exp h: each
+// level is multiplied by its own, and each row divided by the largest, which the caller
+// keeps between 1 and 1e300.
+func Lift(e, h []float64, n int) {
+	_ = h[0]
+	lift(e[:n*len(h)], h, n)
+}
+
+// Tops fills t_i = max_j h_j + s_i y_j: what [Build] takes away.
+func Tops(t, s, h, y []float64) {
+	_ = y[0]
+	tops(t, s[:len(t)], h[:len(y)], y)
+}
+
 // BuildPower fills E_ij = exp(s_i y_j) for the grid y_j = y0 + j·step of m
 // levels by repeated multiplication: two exps a row. The caller keeps |s_i y_j|
-// below 700, and small enough for squares not to overflow.
+// below 700, and small enough for squares not to overflow or has them from [Lift].
 func BuildPower(e, s []float64, y0, step float64, m int) {
 	if m < 1 {
 		return
@@ -128,14 +141,12 @@ func Covariance(out, e, w, z, zeta, a, v, lam, y []float64) {
 	covariance(out, e[:n*m], w, z[:n], zeta[:n], a[:n], v[:m], lam[:m], y[:m])
 }
 
-// Entropic returns Σ_i ζ_i Cov_{M_i}(v, log M_i) - a_i Cov_{M_i}(λ, log M_i) of
-// log M_ij = h_j + s_i y_j + ..., about each sample's likeliest level, as
-// [Covariance] does: what does not move adds nothing. A level below 1e-25 of the
-// likeliest is left out. In the padding zeta and a are 0.
-func Entropic(e, w, z, zeta, a, s, v, lam, h, y []float64) float64 {
-	n, m := len(z), len(w)
+// Covariances is [Covariance], and fills logs_i with the same for log M_ij in place of
+// y_j, which is h_j + s_i y_j and what does not depend on j.
+func Covariances(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
+	n, m := len(out), len(w)
 	_ = w[0]
-	return entropic(e[:n*m], w, z, zeta[:n], a[:n], s[:n], v[:m], lam[:m], h[:m], y[:m])
+	covariances(out, logs[:n], e[:n*m], w, z[:n], zeta[:n], a[:n], s[:n], v[:m], lam[:m], h[:m], y[:m])
 }
 
 // Combine fills w_j = Σ_c u_c V_cj for V of len(u) rows as long as w.

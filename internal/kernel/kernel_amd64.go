@@ -43,6 +43,40 @@ func buildPowerAVX512(e, s []float64, y0, step float64, m int)
 //go:noescape
 func buildPowerAVX2(e, s []float64, y0, step float64, m int)
 
+func lift(e, h []float64, n int) {
+	switch level {
+	case cpu.AVX512:
+		liftAVX512(e, h, n)
+	case cpu.AVX2:
+		liftAVX2(e, h, n)
+	default:
+		lift_g(e, h, n)
+	}
+}
+
+//go:noescape
+func liftAVX512(e, h []float64, n int)
+
+//go:noescape
+func liftAVX2(e, h []float64, n int)
+
+func tops(t, s, h, y []float64) {
+	switch level {
+	case cpu.AVX512:
+		topsAVX512(t, s, h, y)
+	case cpu.AVX2:
+		topsAVX2(t, s, h, y)
+	default:
+		tops_g(t, s, h, y)
+	}
+}
+
+//go:noescape
+func topsAVX512(t, s, h, y []float64)
+
+//go:noescape
+func topsAVX2(t, s, h, y []float64)
+
 func rowSums(z, e, w []float64) {
 	switch level {
 	case cpu.AVX512:
@@ -179,21 +213,22 @@ func covarianceAVX512(out, e, w, z, zeta, a, v, lam, y []float64)
 //go:noescape
 func covarianceAVX2(out, e, w, z, zeta, a, v, lam, y []float64)
 
-func entropic(e, w, z, zeta, a, s, v, lam, h, y []float64) float64 {
+func covariances(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
 	switch level {
 	case cpu.AVX512:
-		return entropicAVX512(e, w, z, zeta, a, s, v, lam, h, y)
+		covariancesAVX512(out, logs, e, w, z, zeta, a, s, v, lam, h, y)
 	case cpu.AVX2:
-		return entropicAVX2(e, w, z, zeta, a, s, v, lam, h, y)
+		covariancesAVX2(out, logs, e, w, z, zeta, a, s, v, lam, h, y)
+	default:
+		covariances_g(out, logs, e, w, z, zeta, a, s, v, lam, h, y)
 	}
-	return entropic_g(e, w, z, zeta, a, s, v, lam, h, y)
 }
 
 //go:noescape
-func entropicAVX512(e, w, z, zeta, a, s, v, lam, h, y []float64) float64
+func covariancesAVX512(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64)
 
 //go:noescape
-func entropicAVX2(e, w, z, zeta, a, s, v, lam, h, y []float64) float64
+func covariancesAVX2(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64)
 
 func combine(w, u, v []float64) {
 	switch level {

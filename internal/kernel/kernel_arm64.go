@@ -33,6 +33,30 @@ func buildPower(e, s []float64, y0, step float64, m int) {
 //go:noescape
 func buildPowerNEON(e, s []float64, y0, step float64, m int)
 
+func lift(e, h []float64, n int) {
+	switch level {
+	case cpu.NEON:
+		liftNEON(e, h, n)
+	default:
+		lift_g(e, h, n)
+	}
+}
+
+//go:noescape
+func liftNEON(e, h []float64, n int)
+
+func tops(t, s, h, y []float64) {
+	switch level {
+	case cpu.NEON:
+		topsNEON(t, s, h, y)
+	default:
+		tops_g(t, s, h, y)
+	}
+}
+
+//go:noescape
+func topsNEON(t, s, h, y []float64)
+
 func rowSums(z, e, w []float64) {
 	switch level {
 	case cpu.NEON:
@@ -129,16 +153,17 @@ func covariance(out, e, w, z, zeta, a, v, lam, y []float64) {
 //go:noescape
 func covarianceNEON(out, e, w, z, zeta, a, v, lam, y []float64)
 
-func entropic(e, w, z, zeta, a, s, v, lam, h, y []float64) float64 {
+func covariances(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
 	switch level {
 	case cpu.NEON:
-		return entropicNEON(e, w, z, zeta, a, s, v, lam, h, y)
+		covariancesNEON(out, logs, e, w, z, zeta, a, s, v, lam, h, y)
+	default:
+		covariances_g(out, logs, e, w, z, zeta, a, s, v, lam, h, y)
 	}
-	return entropic_g(e, w, z, zeta, a, s, v, lam, h, y)
 }
 
 //go:noescape
-func entropicNEON(e, w, z, zeta, a, s, v, lam, h, y []float64) float64
+func covariancesNEON(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64)
 
 func combine(w, u, v []float64) {
 	switch level {

@@ -8,6 +8,10 @@ func build(e, s, h, y []float64) { build_g(e, s, h, y) }
 
 func buildPower(e, s []float64, y0, step float64, m int) { buildPower_g(e, s, y0, step, m) }
 
+func lift(e, h []float64, n int) { lift_g(e, h, n) }
+
+func tops(t, s, h, y []float64) { tops_g(t, s, h, y) }
+
 func rowSums(z, e, w []float64) { rowSums_g(z, e, w) }
 
 func moments(mu, e, v []float64) { moments_g(mu, e, v) }
@@ -26,8 +30,8 @@ func covariance(out, e, w, z, zeta, a, v, lam, y []float64) {
 	covariance_g(out, e, w, z, zeta, a, v, lam, y)
 }
 
-func entropic(e, w, z, zeta, a, s, v, lam, h, y []float64) float64 {
-	return entropic_g(e, w, z, zeta, a, s, v, lam, h, y)
+func covariances(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
+	covariances_g(out, logs, e, w, z, zeta, a, s, v, lam, h, y)
 }
 
 func combine(w, u, v []float64) { combine_g(w, u, v) }

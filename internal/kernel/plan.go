@@ -13,14 +13,8 @@ func build_g(e, s, h, y []float64) {
 	m := len(y)
 	h = h[:m]
 	for len(s) >= Lanes {
-		top := [Lanes]float64{}
-		for l := range top {
-			t := h[0] + float64(s[l]*y[0])
-			for j := 1; j < m; j++ {
-				t = max(t, h[j]+float64(s[l]*y[j]))
-			}
-			top[l] = t
-		}
+		var top [Lanes]float64
+		tops_g(top[:], s[:Lanes], h, y)
 		for j, yj := range y {
 			r := e[Lanes*j : Lanes*j+Lanes : Lanes*j+Lanes]
 			for l := range r {
@@ -33,6 +27,32 @@ func build_g(e, s, h, y []float64) {
 			}
 		}
 		s, e = s[Lanes:], e[Lanes*m:]
+	}
+}
+
+func tops_g(t, s, h, y []float64) {
+	h = h[:len(y)]
+	s = s[:len(t)]
+	for len(s) >= 4 && len(t) >= 4 {
+		s0, s1, s2, s3 := s[0], s[1], s[2], s[3]
+		t0, t1, t2, t3 := math.Inf(-1), math.Inf(-1), math.Inf(-1), math.Inf(-1)
+		for j, yj := range y {
+			hj := h[j]
+			if v := hj + float64(s0*yj); v > t0 {
+				t0 = v
+			}
+			if v := hj + float64(s1*yj); v > t1 {
+				t1 = v
+			}
+			if v := hj + float64(s2*yj); v > t2 {
+				t2 = v
+			}
+			if v := hj + float64(s3*yj); v > t3 {
+				t3 = v
+			}
+		}
+		t[0], t[1], t[2], t[3] = t0, t1, t2, t3
+		s, t = s[4:], t[4:]
 	}
 }
 
@@ -52,6 +72,53 @@ func buildPower_g(e, s []float64, y0, step float64, m int) {
 			to = to[Lanes:]
 		}
 		s, e = s[Lanes:], e[Lanes*m:]
+	}
+}
+
+func lift_g(e, h []float64, n int) {
+	for ; n >= Lanes; n -= Lanes {
+		row := e[:Lanes*len(h)]
+		for half := 0; half < Lanes; half += 4 {
+			var t0, t1, t2, t3 float64
+			to := row[half:]
+			for j, hj := range h {
+				r := to[Lanes*j : Lanes*j+4 : Lanes*j+4]
+				p0, p1, p2, p3 := r[0]*hj, r[1]*hj, r[2]*hj, r[3]*hj
+				r[0], r[1], r[2], r[3] = p0, p1, p2, p3
+				if p0 > t0 {
+					t0 = p0
+				}
+				if p1 > t1 {
+					t1 = p1
+				}
+				if p2 > t2 {
+					t2 = p2
+				}
+				if p3 > t3 {
+					t3 = p3
+				}
+			}
+			f0, f1, f2, f3 := t0*flushed, t1*flushed, t2*flushed, t3*flushed
+			t0, t1, t2, t3 = 1/t0, 1/t1, 1/t2, 1/t3
+			for j := range h {
+				r := to[Lanes*j : Lanes*j+4 : Lanes*j+4]
+				p0, p1, p2, p3 := r[0], r[1], r[2], r[3]
+				if p0 < f0 {
+					p0 = 0
+				}
+				if p1 < f1 {
+					p1 = 0
+				}
+				if p2 < f2 {
+					p2 = 0
+				}
+				if p3 < f3 {
+					p3 = 0
+				}
+				r[0], r[1], r[2], r[3] = p0*t0, p1*t1, p2*t2, p3*t3
+			}
+		}
+		e = e[len(row):]
 	}
 }
 
@@ -97,22 +164,24 @@ func moments_g(mu, e, v []float64) {
 
 // moments4 sums v a a and v a b over blocks, four lanes at a time.
 func moments4(a, b, v []float64, stride int) (d0, d1, d2, d3, o0, o1, o2, o3 float64) {
-	for {
-		x, y, u := a[:4:4], b[:4:4], v[:4:4]
-		t0, t1, t2, t3 := float64(u[0]*x[0]), float64(u[1]*x[1]), float64(u[2]*x[2]), float64(u[3]*x[3])
-		d0 += float64(t0 * x[0])
-		d1 += float64(t1 * x[1])
-		d2 += float64(t2 * x[2])
-		d3 += float64(t3 * x[3])
-		o0 += float64(t0 * y[0])
-		o1 += float64(t1 * y[1])
-		o2 += float64(t2 * y[2])
-		o3 += float64(t3 * y[3])
-		if len(v) <= Lanes {
-			return
-		}
-		a, b, v = a[stride:], b[stride:], v[Lanes:]
+	k := 0
+	for i := 0; i < len(v); i += Lanes {
+		x, y, u := a[k:k+4:k+4], b[k:k+4:k+4], v[i:i+4:i+4]
+		t := float64(u[0] * x[0])
+		d0 += float64(t * x[0])
+		o0 += float64(t * y[0])
+		t = float64(u[1] * x[1])
+		d1 += float64(t * x[1])
+		o1 += float64(t * y[1])
+		t = float64(u[2] * x[2])
+		d2 += float64(t * x[2])
+		o2 += float64(t * y[2])
+		t = float64(u[3] * x[3])
+		d3 += float64(t * x[3])
+		o3 += float64(t * y[3])
+		k += stride
 	}
+	return
 }
 
 func gram_g(g, e, v []float64, m int) {
@@ -219,23 +288,14 @@ func covariance_g(out, e, w, z, zeta, a, v, lam, y []float64) {
 	v, lam, y = v[:m], lam[:m], y[:m]
 	for len(out) >= Lanes {
 		row := e[:Lanes*m]
-		var best [Lanes]float64
-		var top [Lanes]int
-		for j, wj := range w {
-			r := row[Lanes*j : Lanes*j+Lanes : Lanes*j+Lanes]
-			for l := range best {
-				if p := float64(r[l] * wj); p > best[l] {
-					best[l], top[l] = p, j
-				}
-			}
-		}
-		for l := range top {
-			t := top[l]
+		for l := range Lanes {
+			t, k := likeliest(row, w, l), l
 			vt, lt, yt := v[t], lam[t], y[t]
 			zl, al := zeta[l], a[l]
 			var mu, my, muy float64
 			for j, wj := range w {
-				p := float64(row[Lanes*j+l] * wj)
+				p := float64(row[k] * wj)
+				k += Lanes
 				u := float64(zl*(v[j]-vt)) - float64(al*(lam[j]-lt))
 				dy := y[j] - yt
 				pu := float64(p * u)
@@ -249,38 +309,45 @@ func covariance_g(out, e, w, z, zeta, a, v, lam, y []float64) {
 	}
 }
 
-func entropic_g(e, w, z, zeta, a, s, v, lam, h, y []float64) float64 {
+// likeliest returns the first level with the largest e w of lane l. Numbers that are
+// not negative have the order of their bits, which are compared without a branch.
+func likeliest(e, w []float64, l int) int {
+	top, best := 0, uint64(0)
+	for j, wj := range w {
+		if p := math.Float64bits(float64(e[l] * wj)); p > best {
+			top, best = j, p
+		}
+		l += Lanes
+	}
+	return top
+}
+
+func covariances_g(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
 	m := len(w)
 	v, lam, h, y = v[:m], lam[:m], h[:m], y[:m]
-	var total [Lanes]float64
 	for len(z) >= Lanes {
-		for l := range total {
-			row := e[l : Lanes*m]
-			top, best := 0, 0.0
-			for j, wj := range w {
-				if p := float64(row[Lanes*j] * wj); p > best {
-					top, best = j, p
-				}
-			}
-			best *= negligible
+		row := e[:Lanes*m]
+		for l := range Lanes {
+			top, k := likeliest(row, w, l), l
 			vt, lt, ht, yt := v[top], lam[top], h[top], y[top]
 			zl, al, sl := zeta[l], a[l], s[l]
-			var mu, ml, mul float64
+			var mu, my, muy, ml, mul float64
 			for j, wj := range w {
-				p := float64(row[Lanes*j] * wj)
-				if p <= best {
-					continue
-				}
-				u := float64(zl*(v[j]-vt)) - float64(al*(lam[j]-lt))
-				t := (h[j] - ht) + float64(sl*(y[j]-yt))
-				pu := float64(p * u)
+				p := float64(row[k] * wj)
+				k += Lanes
+				pu := float64(p * (float64(zl*(v[j]-vt)) - float64(al*(lam[j]-lt))))
+				dy := y[j] - yt
+				t := (h[j] - ht) + float64(sl*dy)
 				mu += pu
+				my += float64(p * dy)
+				muy += float64(pu * dy)
 				ml += float64(p * t)
 				mul += float64(pu * t)
 			}
-			total[l] += mul/z[l] - float64(mu/z[l]*(ml/z[l]))
+			mu /= z[l]
+			out[l] = muy/z[l] - float64(mu*(my/z[l]))
+			logs[l] = mul/z[l] - float64(mu*(ml/z[l]))
 		}
-		z, zeta, a, s, e = z[Lanes:], zeta[Lanes:], a[Lanes:], s[Lanes:], e[Lanes*m:]
+		out, logs, z, zeta, a, s, e = out[Lanes:], logs[Lanes:], z[Lanes:], zeta[Lanes:], a[Lanes:], s[Lanes:], e[Lanes*m:]
 	}
-	return Reduce(&total)
 }

@@ -37,6 +37,8 @@ var packages = []pkg{
 	{"..", "kernel", "kernel", []kernel{
 		{"build", "e, s, h, y []float64", "", build},
 		{"buildPower", "e, s []float64, y0, step float64, m int", "", buildPower},
+		{"lift", "e, h []float64, n int", "", lift},
+		{"tops", "t, s, h, y []float64", "", tops},
 		{"rowSums", "z, e, w []float64", "", rowSums},
 		{"moments", "mu, e, v []float64", "", moments},
 		{"gram", "g, e, v []float64, m int", "", gram},
@@ -45,7 +47,7 @@ var packages = []pkg{
 		{"colSums", "c, e, v []float64", "", colSums},
 		{"average", "t, e, w, z []float64, first float64, d []float64", "", average},
 		{"covariance", "out, e, w, z, zeta, a, v, lam, y []float64", "", covariance},
-		{"entropic", "e, w, z, zeta, a, s, v, lam, h, y []float64", "float64", entropic},
+		{"covariances", "out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64", "", covariances},
 		{"combine", "w, u, v []float64", "", combine},
 		{"dots", "g, v, r []float64", "", dots},
 		{"sum", "r []float64", "float64", sum},

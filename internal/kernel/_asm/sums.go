@@ -107,6 +107,88 @@ func build(f *fn) {
 	f.at(done)
 }
 
+func lift(f *fn) {
+	f.load("e_base", "DI", "h_base", "DX", "h_len", "BX", "n", "CX")
+	f.i("SHRQ", "$3", "CX")
+	f.i("MOVQ", "BX", "R12")
+	f.i("SHLQ", "$6", "R12") // a block of e
+	f.i("LEAQ", "(R12)(R12*2)", "R13")
+	index := [][]string{nil, {"R12*1"}, {"R12*2"}, {"R13*1"}}
+	f.groups("CX", pick(f, []int{4, 1}, []int{1}), func(n int) {
+		top := func(u, h int) int { return 4 + 2*(u*f.h()+h) }
+		each := func(text func(u, h int, at string)) {
+			f.i("MOVQ", "DI", "R8")
+			f.i("MOVQ", "DX", "R9")
+			f.i("MOVQ", "BX", "R10")
+			f.loop("R10", func() {
+				f.bcast("(R9)", 0)
+				for u := range n {
+					f.halves(func(h, off int) { text(u, h, mem(off, "R8", index[u]...)) })
+				}
+				f.move(64, "R8")
+				f.move(8, "R9")
+			})
+		}
+		for u := range n {
+			f.halves(func(h, _ int) { f.clear(top(u, h)) })
+		}
+		each(func(u, h int, at string) {
+			f.opm("VMULPD", 1, 0, at)
+			f.put(1, at)
+			f.op("VMAXPD", top(u, h), top(u, h), 1)
+		})
+		f.get(f.c("one", 1), 1)
+		for u := range n {
+			f.halves(func(h, _ int) {
+				f.opm("VMULPD", top(u, h)+1, top(u, h), f.c("flushed", 5.148200222412013e-131))
+				f.div(top(u, h), 1, top(u, h))
+			})
+		}
+		each(func(u, h int, at string) {
+			f.get(at, 1)
+			f.keep(1, 1, nl, f.v(top(u, h)+1), 2)
+			f.mul(1, 1, top(u, h))
+			f.put(1, at)
+		})
+		for range n {
+			f.i("ADDQ", "R12", "DI")
+		}
+	})
+}
+
+func tops(f *fn) {
+	f.load("t_base", "DI", "t_len", "CX", "s_base", "SI", "h_base", "DX", "y_base", "BX", "y_len", "R12")
+	f.i("SHRQ", "$3", "CX")
+	f.groups("CX", pick(f, []int{4, 1}, []int{2, 1}), func(n int) {
+		s := func(u, h int) int { return 4 + 2*(u*f.h()+h) }
+		for u := range n {
+			f.halves(func(h, off int) {
+				f.get(mem(64*u+off, "SI"), s(u, h))
+				f.get(f.w("neginf", 0xfff0000000000000), s(u, h)+1)
+			})
+		}
+		f.i("MOVQ", "DX", "R8")
+		f.i("MOVQ", "BX", "R9")
+		f.i("MOVQ", "R12", "R10")
+		f.loop("R10", func() {
+			f.bcast("(R8)", 0)
+			f.bcast("(R9)", 1)
+			for u := range n {
+				f.halves(func(h, _ int) {
+					f.mul(2, s(u, h), 1)
+					f.add(2, 0, 2)
+					f.op("VMAXPD", s(u, h)+1, s(u, h)+1, 2)
+				})
+			}
+			f.move(8, "R8", "R9")
+		})
+		for u := range n {
+			f.halves(func(h, off int) { f.put(s(u, h)+1, mem(64*u+off, "DI")) })
+		}
+		f.move(64*n, "DI", "SI")
+	})
+}
+
 func buildPower(f *fn) {
 	f.load("e_base", "DI", "s_base", "SI", "s_len", "CX", "m", "BX")
 	f.expSetup()
@@ -555,16 +637,15 @@ func covariance(f *fn) {
 	})
 }
 
-func entropic(f *fn) {
+func covariances(f *fn) {
 	// One offset, CX, for all that runs over samples; R12 is one of their bases.
 	f.load("e_base", "SI", "w_base", "DX", "v_base", "R9", "lam_base", "R10", "y_base", "R11", "h_base", "R8")
 	f.i("XORQ", "CX", "CX")
 	const (
-		p, du, dt, t, thr, ht            = 0, 1, 2, 3, 4, 5
+		p, du, dt, t, my, ht, muy        = 0, 1, 2, 3, 4, 5, 6
 		vt, lt0, yt, zl, al, mu, ml, mul = 8, 9, 10, 11, 12, 13, 14, 15
+		best                             = my
 	)
-	sums := pick(f, 6, 6, 16)
-	f.clear(f.block(sums)...)
 	next, done := f.label("next"), f.label("done")
 	f.at(next)
 	f.i("LEAQ", "7(CX)", "AX")
@@ -595,28 +676,27 @@ func entropic(f *fn) {
 		for _, l := range tops {
 			f.bcast("("+l.base+")", l.r)
 		}
-		f.clear(thr)
+		f.clear(best)
 		each(func() {
 			if f.wide {
-				f.i("VCMPPD", gt, f.v(thr), f.v(p), "K1")
-				f.op("VMAXPD", thr, thr, p)
+				f.i("VCMPPD", gt, f.v(best), f.v(p), "K1")
+				f.op("VMAXPD", best, best, p)
 				for _, l := range tops {
 					f.i("VBROADCASTSD", "("+l.base+")(BX*8)", "K1", f.v(l.r))
 				}
 				return
 			}
-			f.i("VCMPPD", gt, f.v(thr), f.v(p), f.v(t))
-			f.op("VMAXPD", thr, thr, p)
+			f.i("VCMPPD", gt, f.v(best), f.v(p), f.v(t))
+			f.op("VMAXPD", best, best, p)
 			for _, l := range tops {
 				f.bcast("("+l.base+")(BX*8)", du)
 				f.i("VBLENDVPD", f.v(t), f.v(du), f.v(l.r), f.v(l.r))
 			}
 		})
-		f.opm("VMULPD", thr, thr, f.c("negligible", 1e-25))
 		sample("zeta", zl)
 		sample("a", al)
 		f.load("s_base", "R12")
-		f.clear(mu, ml, mul)
+		f.clear(mu, my, muy, ml, mul)
 		each(func() {
 			f.bcast("(R9)(BX*8)", du)
 			f.sub(du, du, vt)
@@ -625,27 +705,36 @@ func entropic(f *fn) {
 			f.sub(t, t, lt0)
 			f.mul(t, al, t)
 			f.sub(du, du, t)
-			f.bcast("(R8)(BX*8)", dt)
-			f.sub(dt, dt, ht)
-			f.bcast("(R11)(BX*8)", t)
-			f.sub(t, t, yt)
-			f.opm("VMULPD", t, t, mem(off, "R12", "CX*8"))
-			f.add(dt, dt, t)
-			f.keep(p, p, gt, f.v(thr), t)
 			f.mul(du, p, du)
 			f.add(mu, mu, du)
+			f.bcast("(R11)(BX*8)", t)
+			f.sub(t, t, yt)
+			f.mul(dt, p, t)
+			f.add(my, my, dt)
+			f.mul(dt, du, t)
+			f.add(muy, muy, dt)
+			f.opm("VMULPD", t, t, mem(off, "R12", "CX*8"))
+			f.bcast("(R8)(BX*8)", dt)
+			f.sub(dt, dt, ht)
+			f.add(dt, dt, t)
 			f.mul(p, p, dt)
 			f.add(ml, ml, p)
 			f.mul(du, du, dt)
 			f.add(mul, mul, du)
 		})
 		sample("z", p)
-		f.div(mul, mul, p)
 		f.div(mu, mu, p)
-		f.div(ml, ml, p)
-		f.mul(mu, mu, ml)
-		f.sub(mul, mul, mu)
-		f.add(sums+half, sums+half, mul)
+		for _, to := range []struct {
+			name     string
+			one, two int
+		}{{"out", my, muy}, {"logs", ml, mul}} {
+			f.div(to.two, to.two, p)
+			f.div(to.one, to.one, p)
+			f.mul(to.one, mu, to.one)
+			f.sub(to.two, to.two, to.one)
+			f.load(to.name+"_base", "R12")
+			f.put(to.two, mem(off, "R12", "CX*8"))
+		}
 	})
 	f.i("MOVQ", f.arg("w_len"), "AX")
 	f.i("SHLQ", "$6", "AX")
@@ -653,8 +742,6 @@ func entropic(f *fn) {
 	f.i("ADDQ", "$8", "CX")
 	f.i("JMP", next)
 	f.at(done)
-	f.reduce(f.block(sums), 0)
-	f.i("VMOVSD", x(sums), f.arg("ret"))
 }
 
 func combine(f *fn) {

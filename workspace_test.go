@@ -1,0 +1,205 @@
+package quantmf
+
+// Tests of what a Transport keeps: a shared workspace put back where the solve left
+// it, and rows too long for their kernel to be kept.
+
+import (
+	"math"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// TestWorkspaces: a call gives the same bits where the workspace still stands at the
+// transport, where it must be put there after others, and from several goroutines.
+func TestWorkspaces(t *testing.T) {
+	type problem struct {
+		tr   *Transport
+		q, z []float64
+		want [][]float64
+	}
+	calls := func(p *problem) [][]float64 {
+		v, err := p.tr.Quantile(p.q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := p.tr.QuantileVJP(p.q, p.z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := p.tr.SortVJP(p.q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := p.tr.QuantileJVP(p.q, *g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return [][]float64{v, g.X, g.A, g.B, g.Y, g.Q, {g.Epsilon}, s.X, s.A, s.B, s.Y, f, p.tr.Sort(), p.tr.Plan().Data}
+	}
+	same := func(k int, got, want [][]float64) {
+		for i := range want {
+			for j, v := range want[i] {
+				if math.Float64bits(got[i][j]) != math.Float64bits(v) {
+					t.Errorf("problem %d, result %d: entry %d is %v, was %v", k, i, j, got[i][j], v)
+					return
+				}
+			}
+		}
+	}
+	problems := make([]problem, 24)
+	for k := range problems {
+		r := random.Split(71, k)
+		n, m := []int{30, 30, 75, 40000}[k%4], []int{6, 6, 9, 16}[k%4]
+		if k%4 == 3 && k > 8 {
+			n = 30
+		}
+		x, w, q, z := benchRow(n, m)
+		y := make([]float64, m)
+		for j := range y {
+			y[j] = float64(j)/float64(m) + 0.5*r.Float64()/float64(m)
+		}
+		opts := []Option{WithEpsilon([]float64{1e-1, 1e-2, 1e-3, 1e-5, 1e-3}[k%5]), WithTargetWeights(w), WithSquash(Squash(k % 3))}
+		if k%2 == 0 {
+			opts = append(opts, WithTargets(y))
+		}
+		if k%3 == 0 {
+			opts = append(opts, WithWeights(append([]float64{0}, x[1:]...)))
+		}
+		if k%7 == 0 {
+			opts = append(opts, WithIterations(3))
+		}
+		tr, err := Solve(x, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &problems[k]
+		*p = problem{tr: tr, q: q, z: z}
+		p.want = calls(p)
+	}
+	for k := range problems {
+		same(k, calls(&problems[k]), problems[k].want)
+	}
+	var group sync.WaitGroup
+	for g := range 3 {
+		group.Go(func() {
+			for k := range problems {
+				k = (k + 7*g) % len(problems)
+				same(k, calls(&problems[k]), problems[k].want)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// TestLongRow: a row whose kernel is built tile by tile has the map that its potentials
+// say, marginals that are met, and forward and reverse derivatives that agree.
+func TestLongRow(t *testing.T) {
+	const n, m = 70000, 12
+	for _, c := range []struct {
+		eps     float64
+		regular bool
+	}{{1e-2, true}, {1e-3, true}, {1e-2, false}, {1e-4, true}} {
+		x, w, q, z := benchRow(n, m)
+		y := make([]float64, m)
+		for j := range y {
+			y[j] = gridPoint(j, m)
+		}
+		opts := []Option{WithEpsilon(c.eps), WithTargetWeights(w), WithSquash(SquashNone)}
+		if !c.regular {
+			y[3] += 0.02
+			opts = append(opts, WithTargets(y))
+		}
+		tr, err := Solve(x, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !tr.Converged {
+			t.Fatalf("%+v: not converged: %v", c, tr.MarginalError)
+		}
+		got, err := tr.Quantile(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := make([]float64, m)
+		plan := tr.Plan()
+		for i := range n {
+			mean := 0.0
+			for j, p := range plan.Row(i) {
+				d := x[i] - y[j]
+				if want := math.Exp((tr.F[i] + tr.G[j] - d*d) / c.eps); math.Abs(p-want) > 1e-10/n {
+					t.Fatalf("%+v: P[%d,%d] = %v, the potentials say %v", c, i, j, p, want)
+				}
+				sum[j] += p
+				mean += p * n * q[j]
+			}
+			if math.Abs(got[i]-mean) > 1e-12*q[m-1] {
+				t.Fatalf("%+v: T of sample %d is %v, the plan says %v", c, i, got[i], mean)
+			}
+		}
+		b := make([]float64, m)
+		normalise(b, w)
+		closeTo(t, "column sums", sum, b, 1e-9)
+		src := random.Split(72, 0)
+		d := Gradient{X: make([]float64, n), Y: make([]float64, m), Q: make([]float64, m), Epsilon: 0.3 * c.eps}
+		for i := range d.X {
+			d.X[i] = normal(&src)
+		}
+		for j := range d.Y {
+			d.Y[j], d.Q[j] = normal(&src), normal(&src)
+		}
+		jd, err := tr.QuantileJVP(q, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := tr.QuantileVJP(q, z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left, right, scale := 0.0, g.Epsilon*d.Epsilon, 0.0
+		for i := range z {
+			left += z[i] * jd[i]
+		}
+		for _, p := range [][2][]float64{{g.X, d.X}, {g.Y, d.Y}, {g.Q, d.Q}} {
+			for i := range p[0] {
+				right += p[0][i] * p[1][i]
+				scale += math.Abs(p[0][i] * p[1][i])
+			}
+		}
+		if math.Abs(left-right) > 1e-11*scale {
+			t.Errorf("%+v: %v forward, %v backward", c, left, right)
+		}
+	}
+}
+
+// TestMemory: what calls on a long row allocate grows as n, not as nm.
+func TestMemory(t *testing.T) {
+	if invariants {
+		t.Skip("the checks allocate")
+	}
+	const n, m = 200000, 64
+	x, w, q, z := benchRow(n, m)
+	var tr *Transport
+	for _, c := range []struct {
+		name string
+		call func() (err error)
+	}{
+		{"Solve", func() (err error) { tr, err = Solve(x, WithTargetWeights(w)); return err }},
+		{"Quantile", func() error { _, err := tr.Quantile(q); return err }},
+		{"QuantileVJP", func() error { _, err := tr.QuantileVJP(q, z); return err }},
+	} {
+		var start, end runtime.MemStats
+		runtime.ReadMemStats(&start)
+		if err := c.call(); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&end)
+		// A workspace has 9 numbers and the sort's 44 bytes a sample, where it is not there
+		// from the last call; 2 numbers are kept or handed out; 2 MB do not depend on n.
+		if got := end.TotalAlloc - start.TotalAlloc; got > 140*n+2<<20 {
+			t.Errorf("%s: %d bytes for %d×%d", c.name, got, n, m)
+		}
+	}
+}
