@@ -262,7 +262,7 @@ func (f *file) dims(kind uint32) error {
 // vector returns a section of count finite numbers, -1 for any count.
 func (f *file) vector(tag string, count int64) ([]float64, error) {
 	b := f.sections[tag]
-	if len(b)%8 != 0 || count >= 0 && int64(len(b)) != 8*count {
+	if len(b)%8 != 0 || count >= 0 && int64(len(b)/8) != count { // 8*count could overflow
 		return nil, f.fail(tag, "wrong length")
 	}
 	v := make([]float64, len(b)/8)

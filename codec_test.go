@@ -180,6 +180,22 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// TestHugeSizes: sizes of 2^61 numbers and 8 more, which are 64 bytes modulo 2^64,
+// are not those of a section of 64 bytes.
+func TestHugeSizes(t *testing.T) {
+	const d, k = 1073807362, 2147352580
+	if d*k != 1<<61+8 {
+		t.Fatal("another product")
+	}
+	eight := make([]float64, 8)
+	data := encode(kindNMF, []section{dimensions(d, d, k, 0, 0, false, KL, 0),
+		floats("UFAC", eight), floats("VFAC", eight), floats("HIST", eight[:1]), floats("VALI", nil)})
+	var bad *FormatError
+	if m, err := UnmarshalModel(data); !errors.As(err, &bad) {
+		t.Errorf("%T, %v", m, err)
+	}
+}
+
 // TestSections: a section of the caller's is found again, readers of models skip
 // it, and a model of any kind is read as what it is.
 func TestSections(t *testing.T) {
