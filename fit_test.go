@@ -324,6 +324,59 @@ func TestRealData(t *testing.T) {
 	}
 }
 
+// TestUnseenCells: NMF and QMF as they come predict a hidden tenth of the cells
+// better than the mean of the row does, on logarithms and on counts.
+func TestUnseenCells(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fits whole data sets")
+	}
+	ctx := context.Background()
+	for _, path := range []string{"../shared/data/tcga-kirc/mirna.tsv.gz", "../shared/data/sotu-wordcounts/counts.tsv.gz"} {
+		t.Run(path, func(t *testing.T) {
+			x := load(t, path)
+			seen := holed(x, 0.1)
+			unseen := func(fit Mat) float64 {
+				sum, count := 0.0, 0
+				for i := range x.Rows {
+					for j, v := range seen.Row(i) {
+						if v != v {
+							sum += KL.value(x.At(i, j), fit.At(i, j), tinyDenominator)
+							count++
+						}
+					}
+				}
+				return sum / float64(count)
+			}
+			means := NewMat(x.Rows, x.Cols)
+			for i := range x.Rows {
+				sum, count := 0.0, 0.0
+				for _, v := range seen.Row(i) {
+					if v == v {
+						sum += v
+						count++
+					}
+				}
+				for j := range x.Cols {
+					means.Set(i, j, sum/count)
+				}
+			}
+			nmf, err := FitNMF(ctx, seen, 5, WithMissingValues())
+			if err != nil {
+				t.Fatal(err)
+			}
+			qmf, err := FitQMF(ctx, seen, 5, WithMissingValues())
+			if err != nil {
+				t.Fatal(err)
+			}
+			base, a, b := unseen(means), unseen(nmf.Reconstruct()), unseen(qmf.Reconstruct())
+			t.Logf("row means %.4g, NMF %.4g, QMF %.4g", base, a, b)
+			if !(a < base) || !(b < base) {
+				t.Errorf("unseen cells: row means %v, NMF %v, QMF %v", base, a, b)
+			}
+		})
+	}
+}
+
 // TestNMFTextbook compares with the update as Lee and Seung print it, V first.
 func TestNMFTextbook(t *testing.T) {
 	r := random.Split(4, 4)
