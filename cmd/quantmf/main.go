@@ -124,7 +124,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		}
 		return code
 	}
-	fmt.Fprintf(errOut, "quantmf: there is no command %q\n\n%s", args[0], overview())
+	fmt.Fprintf(errOut, "quantmf: there is no command %q: \"quantmf -h\" lists them\n", args[0])
 	return exitUsage
 }
 
