@@ -117,7 +117,8 @@ func (p footprint) maps(d, batch float64) float64 {
 }
 
 // start is what a fit of maps starts from beside itself: the NMF of scores, and,
-// before that, two short fits of up to 512 rows and their start, with hidden cells.
+// before that, short fits of up to 512 rows with hidden cells: their start, one of
+// them, and the one before.
 func (p footprint) start() float64 {
 	if p.uniform {
 		return 0
@@ -125,7 +126,7 @@ func (p footprint) start() float64 {
 	most := p.d*p.n + p.update(p.missing)
 	if p.choose {
 		few := min(p.d, 512)
-		most = max(most, 2*p.maps(few, p.batch)+3.2*few*p.n+p.update(true))
+		most = max(most, 3*p.maps(few, p.batch)+3.2*few*p.n+p.update(true))
 	}
 	return most
 }
