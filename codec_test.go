@@ -194,6 +194,17 @@ func TestHugeSizes(t *testing.T) {
 	if m, err := UnmarshalModel(data); !errors.As(err, &bad) {
 		t.Errorf("%T, %v", m, err)
 	}
+	// Nor are a row of 2^16 samples and 2^16 levels, whose plan is 2^32 numbers.
+	const n = 1 << 16
+	ones := make([]float64, n)
+	for i := range ones {
+		ones[i] = 1
+	}
+	data = encode(kindQMF, []section{dimensions(1, n, 1, n, 0, false, KL, 0.02), floats("UFAC", ones[:1]), floats("VFAC", ones), floats("HIST", ones[:1]), floats("VALI", nil),
+		floats("QUAN", ones), floats("WGHT", ones), floats("POTN", ones), floats("ROWS", make([]float64, 6)), words("TOOK", 0, 0)})
+	if m, err := UnmarshalModel(data); !errors.As(err, &bad) {
+		t.Errorf("%T, %v", m, err)
+	}
 }
 
 // TestSections: a section of the caller's is found again, readers of models skip
