@@ -26,6 +26,9 @@ const readShare = 18
 // margin is for sizes that the allocator rounds up, and small things.
 const margin = 1.25
 
+// buffers are those of reading and writing.
+const buffers = 1 << 19
+
 // programSize is what the program takes by itself.
 const programSize = 12 << 20
 
@@ -91,7 +94,7 @@ func (p footprint) bytes() float64 {
 		most = max(most, model+2*d*n+2*shown*shown+2*shownRows*shownColumns+d*(5*m+k)+1<<19)
 	}
 	most += model // as a file
-	return margin*max(8*(x+most), readShare*d*n) + 64*(d+n) + programSize
+	return margin*max(8*(x+most), readShare*d*n) + 64*(d+n) + buffers + programSize
 }
 
 // update is what the updates of an NMF take beside its factors: the sums of 16
