@@ -256,13 +256,16 @@ func (f *file) dims(kind uint32) error {
 		kind != kindNMF && !(f.epsilon > 0 && f.epsilon <= 1e12) {
 		return f.fail("DIMS", "a value is out of range")
 	}
+	if uint64(f.m) > maxCells/uint64(max(f.d, f.n, f.m)) { // as in a fit
+		return f.fail("DIMS", "the maps would need too much memory")
+	}
 	return nil
 }
 
 // vector returns a section of count finite numbers, -1 for any count.
 func (f *file) vector(tag string, count int64) ([]float64, error) {
 	b := f.sections[tag]
-	if len(b)%8 != 0 || count >= 0 && int64(len(b)) != 8*count {
+	if len(b)%8 != 0 || count >= 0 && int64(len(b)/8) != count { // 8*count could overflow
 		return nil, f.fail(tag, "wrong length")
 	}
 	v := make([]float64, len(b)/8)

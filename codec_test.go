@@ -180,6 +180,33 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// TestHugeSizes: sizes of 2^61 numbers and 8 more, which are 64 bytes modulo 2^64,
+// are not those of a section of 64 bytes.
+func TestHugeSizes(t *testing.T) {
+	const d, k = 1073807362, 2147352580
+	if d*k != 1<<61+8 {
+		t.Fatal("another product")
+	}
+	eight := make([]float64, 8)
+	data := encode(kindNMF, []section{dimensions(d, d, k, 0, 0, false, KL, 0),
+		floats("UFAC", eight), floats("VFAC", eight), floats("HIST", eight[:1]), floats("VALI", nil)})
+	var bad *FormatError
+	if m, err := UnmarshalModel(data); !errors.As(err, &bad) {
+		t.Errorf("%T, %v", m, err)
+	}
+	// Nor are a row of 2^16 samples and 2^16 levels, whose plan is 2^32 numbers.
+	const n = 1 << 16
+	ones := make([]float64, n)
+	for i := range ones {
+		ones[i] = 1
+	}
+	data = encode(kindQMF, []section{dimensions(1, n, 1, n, 0, false, KL, 0.02), floats("UFAC", ones[:1]), floats("VFAC", ones), floats("HIST", ones[:1]), floats("VALI", nil),
+		floats("QUAN", ones), floats("WGHT", ones), floats("POTN", ones), floats("ROWS", make([]float64, 6)), words("TOOK", 0, 0)})
+	if m, err := UnmarshalModel(data); !errors.As(err, &bad) {
+		t.Errorf("%T, %v", m, err)
+	}
+}
+
 // TestSections: a section of the caller's is found again, readers of models skip
 // it, and a model of any kind is read as what it is.
 func TestSections(t *testing.T) {

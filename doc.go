@@ -52,9 +52,10 @@
 //
 // # Choosing ε
 //
-// Rows are squashed onto [0,1] by a logistic function of their z-score
-// ([SquashLogistic]) and targets are a regular grid there, so ε has one meaning
-// for every row and does not depend on n or on the units of x.
+// Rows are squashed onto [0,1] by a logistic function of their z-score, of slope
+// π/√3 by operators ([SquashLogistic]) and 1 by models ([SquashLogisticUnit]), and
+// targets are a regular grid there, so ε has one meaning for every row and does
+// not depend on n or on the units of x.
 //
 // With many levels a sample is spread over targets with a standard deviation of
 // about √(ε/2): 0.07 of the range at the default of 0.01. Ranks and sorted

@@ -607,7 +607,7 @@ func (f *qmfFit) visit(worker, slot int) {
 	// Ũ̄ = U∘(w̄Vᵀ).
 	kernel.Dots(v.gu, f.v, wbar)
 	lo, hi := i*f.k, (i+1)*f.k
-	pen := f.penalty * float64(len(f.batch.rows)) / float64(f.d*f.k) / f.unit(i)
+	pen := f.penalty / float64(f.k) / f.unit(i)
 	for t := range v.gu {
 		v.gu[t] = float64(v.gu[t]*u[t]) + float64(pen*f.logU[lo+t])
 	}

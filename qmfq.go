@@ -591,20 +591,13 @@ func (q *QMFQ) place(ctx context.Context, x Mat) (Mat, float64, error) {
 		return Mat{}, 0, err
 	}
 	if q.projection.kind == projectionSVD {
-		y, err := q.Normalize(x)
-		if err != nil {
-			return Mat{}, 0, err
-		}
-		v := leastSquares(q.U, y)
-		fit, w := NewMat(x.Rows, x.Cols), make([]float64, x.Cols)
-		for i, f := range q.inflate {
-			product(w, q.U.Row(i), v)
-			for j, s := range w {
-				fit.Set(i, j, f.At(s))
+		norm := make([]float64, q.U.Cols)
+		for i := range q.U.Rows {
+			for c, w := range q.U.Row(i) {
+				norm[c] += float64(w * w)
 			}
 		}
-		score, err := meanLoss(t.loss, t.missing, x, fit)
-		return v, score, err
+		return placeColumns(ctx, x, q.U.Cols, visible, func() placer { return &svdPlacer{q, norm} })
 	}
 	base, err := newQMFBase(ctx, t)
 	if err != nil {
@@ -638,27 +631,31 @@ func (p *qmfqPlacer) place(ctx context.Context, v, x []float64) float64 {
 	return p.qmfPlacer.place(ctx, v, x)
 }
 
-// leastSquares returns v of least |y - Uv|² for U of orthogonal columns: a
-// component without weight has none.
-func leastSquares(u, y Mat) Mat {
-	v := NewMat(u.Cols, y.Cols)
-	for c := range u.Cols {
-		norm := 0.0
-		to := v.Row(c)
-		for i := range u.Rows {
-			w := u.At(i, c)
-			norm += float64(w * w)
-			for j, x := range y.Row(i) {
-				to[j] += float64(w * x)
-			}
-		}
-		for j := range to {
-			if norm > 0 {
-				to[j] /= norm
-			}
+// svdPlacer projects a deflated column on U, whose columns are orthogonal, by
+// least squares: v = diag(norm)⁻¹ Uᵀ y, 0 for a component without weight.
+type svdPlacer struct {
+	*QMFQ
+	norm []float64 // of the columns of U, squared
+}
+
+func (p *svdPlacer) place(_ context.Context, v, x []float64) float64 {
+	clear(v)
+	for i, f := range p.deflate {
+		y := f.At(x[i])
+		for c, w := range p.U.Row(i) {
+			v[c] += float64(w * y)
 		}
 	}
-	return v
+	for c, norm := range p.norm {
+		if norm > 0 {
+			v[c] /= norm
+		}
+	}
+	loss := 0.0
+	for i, f := range p.inflate {
+		loss += p.inflated.loss.value(x[i], f.At(dot(p.U.Row(i), v)), p.inflated.loss.least())
+	}
+	return loss
 }
 
 // Reconstruct returns T(UV) = T(Π_k(T'(X))), d × n.

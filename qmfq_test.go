@@ -164,6 +164,13 @@ func TestQMFQScore(t *testing.T) {
 			t.Fatal(err)
 		}
 		b, _ := q.Transform(ctx, x)
+		if q.projection == TruncatedSVD() {
+			y, err := q.Normalize(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeTo(t, "least squares", b.Data, leastSquares(q.U, y).Data, 0)
+		}
 		for c := range 8 {
 			if a.At(c, 0) != b.At(c, 5) {
 				t.Errorf("component %d: %v alone, %v among others", c, a.At(c, 0), b.At(c, 5))
@@ -242,6 +249,29 @@ func (q *QMFQ) projectedScore(t *testing.T, x Mat) float64 {
 		t.Fatal(err)
 	}
 	return score
+}
+
+// leastSquares returns v of least |y - Uv|² for U of orthogonal columns: a
+// component without weight has none.
+func leastSquares(u, y Mat) Mat {
+	v := NewMat(u.Cols, y.Cols)
+	for c := range u.Cols {
+		norm := 0.0
+		to := v.Row(c)
+		for i := range u.Rows {
+			w := u.At(i, c)
+			norm += float64(w * w)
+			for j, x := range y.Row(i) {
+				to[j] += float64(w * x)
+			}
+		}
+		for j := range to {
+			if norm > 0 {
+				to[j] /= norm
+			}
+		}
+	}
+	return v
 }
 
 // TestQMFQMissing: what a hidden cell holds is not asked for, and it is filled

@@ -86,7 +86,8 @@ func (q *QMF) Bend() []float64 {
 	return out
 }
 
-// Bend returns the bend of every T_i, as [QMF.Bend] has it.
+// Bend returns the bend of every T_i, as [QMF.Bend] has it. How far T'_i bends is
+// not part of it: [QMFQ.Deflate] has that curve.
 func (q *QMFQ) Bend() []float64 { return q.inflated.Bend() }
 
 // Shares returns s, d × k: the share of each component in each feature of UV, of

@@ -43,7 +43,7 @@ const normalizeUsage = `usage: quantmf normalize MODEL MATRIX -o FILE
 
 Brings the samples of MATRIX to the scales on which the components of MODEL add
 up: T'(x), features × samples, by the maps that a fit with -method qmfq learned.
-MATRIX is as in "quantmf transform -h"; values must not be missing.
+MATRIX is as in "quantmf transform -h"; what is missing stays so.
 
   -o FILE           where to write (required)
 

@@ -209,8 +209,11 @@ func TestModelAndMatrix(t *testing.T) {
 		{"fit -checkpoint matrix.tsv matrix.tsv", 2, `matrix.tsv is read itself`},
 		{"fit -checkpoint state -resume -k 2 matrix.tsv", 2, `-resume: must not be empty`},
 		{"fit -checkpoint qmf.qmf -resume -k 2 matrix.tsv", 3, `fit: qmf.qmf: quantmf: model file, byte 12: `},
-		{"fit -max-memory 1kB matrix.tsv", 3, `numbers would take more than the 9.31e-07 GiB`},
-		{"fit -max-memory 20kB -k 30 matrix.tsv", 1, `this fit needs about \S+ GiB of memory, -max-memory allows`},
+		{"fit -max-memory 1kB matrix.tsv", 3, `numbers would take more than the \S+ GiB`},
+		{"fit -max-memory 20kB -k 30 matrix.tsv", 3, `this fit needs about \S+ MiB of memory, -max-memory allows 0.0191 MiB`},
+		{"fit -m 1000000000 matrix.tsv", 3, `this fit needs about \S+ GiB of memory, -max-memory allows 8 GiB`},
+		{"fit -method qmfq -m 1000000 matrix.tsv", 3, `this fit needs about \S+ GiB of memory`},
+		{"fit -method nmf -k 100000000 matrix.tsv", 3, `this fit needs about \S+ GiB of memory`},
 		{"fit -max-memory lots matrix.tsv", 2, `-max-memory: not a size such as 8GiB`},
 	} {
 		if _, e := quiet(t, c.code, strings.Fields(c.args)...); !regexp.MustCompile(c.err).MatchString(e) {

@@ -13,6 +13,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,14 +64,14 @@ How (defaults are those of the package)
   -penalty X        weight of the penalty on the factors (qmf, nmf; default 0)
   -shrinkage X      pull of every map towards a straight line, in pseudo-samples
                     (qmf; default: of 0, 20 and 100 the one that predicts
-                    hidden cells best)
+                    hidden cells best, 0 with -ends pinned or -start uniform)
   -strict           fail, with exit code 4, where a map has not converged
                     (qmf, qmfq; default: warn)
   -seed N           seed of everything random (default 1)
   -workers N        features worked on at the same time, 0 for one per
                     processor; the result does not depend on it (default 0)
-  -max-memory SIZE  refuse a matrix or a fit that needs more, such as 500MB
-                    (default 8GiB)
+  -max-memory SIZE  refuse a matrix or a fit that needs more, such as 500MB, with
+                    exit code 3 (default 8GiB)
 
 What is written ("-" is standard output; the end of a name says the format)
   -o FILE           the model, for the other commands
@@ -137,6 +138,7 @@ type fitFlags struct {
 	options []quantmf.FitOption // of flags that were given alone: the defaults are the package's
 	shared  []quantmf.FitOption // those of them that hold for the NMF to compare with
 	flagOf  map[string]string   // the flag of each option of the package
+	told    map[string]string   // the values of the flags given
 	given   []string            // the flags given that the result depends on, as words of a command line
 }
 
@@ -144,7 +146,7 @@ var methods = []string{"qmf", "qmfq", "nmf"}
 
 func parseFit(args []string) (*fitFlags, error) {
 	options := optionFlags()
-	f := &fitFlags{flagOf: flagOf(options), maxMemory: 8 << 30}
+	f := &fitFlags{flagOf: flagOf(options), told: map[string]string{}, maxMemory: 8 << 30}
 	set := newFlags("fit")
 	set.StringVar(&f.method, "method", "qmf", "")
 	set.IntVar(&f.rank, "k", 10, "")
@@ -169,7 +171,7 @@ func parseFit(args []string) (*fitFlags, error) {
 	f.matrix = words[0]
 	given := map[string]bool{}
 	set.Visit(func(g *flag.Flag) {
-		given[g.Name] = true
+		given[g.Name], f.told[g.Name] = true, g.Value.String()
 		switch g.Name {
 		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "max-memory":
 		case "log1p", "missing", "strict":
@@ -208,7 +210,7 @@ func parseFit(args []string) (*fitFlags, error) {
 
 // read reads the matrix and brings it to what is fitted.
 func (f *fitFlags) read(stdin io.Reader) (*table.Table, os.FileInfo, error) {
-	t, input, err := readTable(f.matrix, stdin, table.Options{Missing: f.missing, MaxCells: int(min(max(f.maxMemory/8, 1), math.MaxInt))})
+	t, input, err := readTable(f.matrix, stdin, table.Options{Missing: f.missing, MaxCells: int(min(max(f.maxMemory/readShare, 1), math.MaxInt))})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -221,40 +223,18 @@ func (f *fitFlags) read(stdin io.Reader) (*table.Table, os.FileInfo, error) {
 	return t, input, nil
 }
 
-// affordable reports a fit that would take more memory than it may.
-func (f *fitFlags) affordable(x quantmf.Mat) error {
-	// As the package says it of every fit, beside the matrix; of QMFQ, whose
-	// projection keeps up to 2^23 numbers, and its second maps.
-	d, n, k, m := float64(x.Rows), float64(x.Cols), float64(max(f.rank, 1)), 16.0
-	need := d * n
-	switch f.method {
-	case "nmf":
-		need += 33*k*n + d*k
-	case "qmfq":
-		need += 6*(d*k+k*n+2*d*m) + 4*d*n + 1<<23
-	default:
-		need += 3*(d*k+k*n+2*d*m) + d*n/2
-	}
-	if f.page != "" {
-		need += 3 * d * n
-	}
-	if need *= 8; need > float64(f.maxMemory) {
-		return fmt.Errorf("this fit needs about %.2g GiB of memory, -max-memory allows %.2g: use fewer features (-top) or components, or allow more", need/(1<<30), float64(f.maxMemory)/(1<<30))
-	}
-	return nil
-}
-
 func fit(args []string, s streams) error {
 	began := time.Now()
 	f, err := parseFit(args)
 	if err != nil {
 		return err
 	}
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), int64(f.maxMemory))))
 	t, input, err := f.read(s.in)
 	if err != nil {
 		return err
 	}
-	if err := f.affordable(t.X); err != nil {
+	if err := f.affordable(t.X.Rows, t.X.Cols); err != nil {
 		return err
 	}
 	ctx, stop := interruptible()

@@ -124,7 +124,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		}
 		return code
 	}
-	fmt.Fprintf(errOut, "quantmf: there is no command %q\n\n%s", args[0], overview())
+	fmt.Fprintf(errOut, "quantmf: there is no command %q: \"quantmf -h\" lists them\n", args[0])
 	return exitUsage
 }
 
@@ -166,6 +166,9 @@ type inputError struct{ err error }
 func (e *inputError) Error() string { return e.err.Error() }
 func (e *inputError) Unwrap() error { return e.err }
 
+// inFlags says in the words of the command what the package says of its own.
+var inFlags = strings.NewReplacer("WithMissingValues", "-missing of fit", "another x", "another matrix")
+
 // explain puts an error of the package into the words of the command: its
 // options are flags, its rows and columns are features and samples of t.
 func explain(err error, t *table.Table, flags map[string]string) error {
@@ -183,7 +186,7 @@ func explain(err error, t *table.Table, flags map[string]string) error {
 		}
 		return usageError(fmt.Sprintf("-%s %s: %s", name, option.Value, option.Bound))
 	case errors.As(err, &data):
-		problem := strings.ReplaceAll(data.Problem, "WithMissingValues", "-missing of fit")
+		problem := inFlags.Replace(data.Problem)
 		if data.Value == data.Value {
 			problem = fmt.Sprintf("%g: %s", data.Value, problem)
 		}

@@ -79,7 +79,7 @@ func TestExitCodes(t *testing.T) {
 		{"nothing", "", "", 2, `^$`, `usage:\n  quantmf fit `},
 		{"help", "-h", "", 0, `quantmf version`, `^$`},
 		{"help as a word", "help", "", 0, `quantmf version`, `^$`},
-		{"no such command", "fix", "", 2, `^$`, `there is no command "fix"`},
+		{"no such command", "fix", "", 2, `^$`, `^quantmf: there is no command "fix": "quantmf -h" lists them\n$`},
 		{"version", "version", "", 0, `^quantmf \S+ go1\S* \w+/\w+\n$`, `^$`},
 		{"version with more", "version x", "", 2, `^$`, `no arguments`},
 		{"help of version", "version -h", "", 0, `^usage: quantmf version`, `^$`},
@@ -463,9 +463,9 @@ func TestWarningsInWords(t *testing.T) {
 	for i := range 5 {
 		warnings = append(warnings, &quantmf.ConvergenceError{Row: i}, &quantmf.ConvergenceError{Row: i})
 	}
-	warnings = append(warnings, errors.New("other"))
+	warnings = append(warnings, errors.New("other"), &quantmf.DataError{Row: -1, Col: 1, Problem: "this component has died out"})
 	words, unconverged := warningsInWords(warnings, []string{"a", "b", "c", "d", "e"})
-	want := "other; the map of a, b, c and 2 more is less exact than asked for: a larger -eps helps"
+	want := "other; c2: this component has died out; the map of a, b, c and 2 more is less exact than asked for: a larger -eps helps"
 	if got := strings.Join(words, "; "); got != want || unconverged != 5 {
 		t.Errorf("got %s; %d", got, unconverged)
 	}

@@ -187,14 +187,18 @@ func (m *model) transports() string {
 	return "converged for every feature" + worst
 }
 
-// warningsInWords names features instead of rows, and counts those of which a
-// transport did not converge: they are one warning together.
+// warningsInWords names features instead of rows and components as the factors
+// do, and counts the features of which a transport did not converge: they are one
+// warning together.
 func warningsInWords(warnings []error, features []string) (words []string, unconverged int) {
 	var names []string
 	seen := map[int]bool{}
 	for _, w := range warnings {
 		var c *quantmf.ConvergenceError
+		var dead *quantmf.DataError
 		switch {
+		case errors.As(w, &dead) && dead.Row < 0 && dead.Col >= 0:
+			words = append(words, fmt.Sprintf("c%d: %s", dead.Col+1, dead.Problem))
 		case !errors.As(w, &c) || c.Row < 0:
 			words = append(words, w.Error())
 		case !seen[c.Row]: // of QMFQ both maps may have one

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestFootprint: what is told of memory is at least what a fit has alive at its
+// most, and at most two and a half times that.
+func TestFootprint(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fits for long, looking at the memory all the while")
+	}
+	const d, n = 600, 150
+	r := rand.New(rand.NewPCG(1, 2))
+	var plain, holes strings.Builder
+	for range d {
+		for j := range n {
+			sep := "\t"
+			if j == n-1 {
+				sep = "\n"
+			}
+			v := fmt.Sprintf("%.3f", r.ExpFloat64()*(1+r.Float64()*float64(j%7)))
+			plain.WriteString(v + sep)
+			if r.Float64() < 0.05 {
+				v = "NA"
+			}
+			holes.WriteString(v + sep)
+		}
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"plain.tsv": plain.String(), "holes.tsv": holes.String()} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	for _, args := range []string{
+		"-k 20 -epochs 2 plain.tsv",
+		"-k 20 -epochs 2 -missing holes.tsv",
+		"-k 5 -m 64 -epochs 2 -start nmf -shrinkage 0 plain.tsv",
+		"-k 5 -m 300 -epochs 1 -start uniform -workers 3 plain.tsv",
+		"-k 20 -epochs 2 -start uniform -batch 600 plain.tsv",
+		"-k 5 -epochs 2 -start uniform -report r.html plain.tsv",
+		"-k 20 -epochs 2 -start scores -shrinkage 0 -checkpoint state plain.tsv",
+		"-k 20 -epochs 2 -method qmfq -start uniform plain.tsv",
+		"-k 20 -epochs 1 -method qmfq -missing -start scores holes.tsv",
+		"-k 20 -epochs 20 -method nmf -missing holes.tsv",
+		"-k 20 -epochs 5 -method nmf -start svd plain.tsv",
+		"-k 100 -epochs 5 -method nmf -o m.qmf plain.tsv",
+	} {
+		words := append([]string{"fit", "-progress", "none"}, strings.Fields(args)...)
+		f, err := parseFit(words[1:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := f.footprint(d, n).bytes() - programSize
+		got := math.Inf(1)
+		for try := 0; try < 4 && got > told; try++ { // a look may find garbage that was made while it looked
+			got = min(got, aliveAtMost(func() {
+				var out, errOut bytes.Buffer
+				if code := run(words, strings.NewReader(""), &out, &errOut); code != 0 {
+					t.Errorf("%s: %s", args, errOut.String())
+				}
+			}))
+		}
+		t.Logf("%5.1f MiB alive, %5.1f told: %s", got/(1<<20), told/(1<<20), args)
+		if !(told >= got && told <= 2.5*got) {
+			t.Errorf("%s: %.3g bytes were alive at most, %.3g told", args, got, told)
+		}
+	}
+}
+
+// aliveAtMost returns the most bytes that were alive while do ran, by collecting
+// and looking all the while.
+func aliveAtMost(do func()) float64 {
+	alive := func() uint64 {
+		var s runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&s)
+		return s.HeapAlloc
+	}
+	before := alive()
+	most := before
+	done := make(chan struct{})
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				most = max(most, alive())
+			}
+		}
+	})
+	do()
+	close(done)
+	wait.Wait()
+	return float64(most - before)
+}
