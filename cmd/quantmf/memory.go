@@ -20,8 +20,8 @@ const (
 )
 
 // readShare is how many bytes reading takes for a number: a slice that grows by a
-// quarter, and what it is copied from.
-const readShare = 18
+// quarter, what it is copied from, and what that was copied from, still uncollected.
+const readShare = 26
 
 // margin is for sizes that the allocator rounds up, and small things.
 const margin = 1.25

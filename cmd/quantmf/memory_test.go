@@ -53,9 +53,9 @@ func TestFootprint(t *testing.T) {
 		"-k 20 -epochs 2 -start scores -shrinkage 0 -checkpoint state plain.tsv",
 		"-k 20 -epochs 2 -method qmfq -start uniform plain.tsv",
 		"-k 20 -epochs 1 -method qmfq -missing -start scores holes.tsv",
-		"-k 20 -epochs 20 -method nmf -missing holes.tsv",
-		"-k 20 -epochs 5 -method nmf -start svd plain.tsv",
-		"-k 100 -epochs 5 -method nmf -o m.qmf plain.tsv",
+		"-k 20 -epochs 300 -method nmf -missing holes.tsv",
+		"-k 20 -epochs 300 -method nmf -start svd plain.tsv",
+		"-k 100 -epochs 300 -method nmf -o m.qmf plain.tsv",
 	} {
 		words := append([]string{"fit", "-progress", "none"}, strings.Fields(args)...)
 		f, err := parseFit(words[1:])
