@@ -85,7 +85,7 @@ func (p footprint) bytes() float64 {
 		state = 4*factors + d*(14*m+2*n)
 	}
 	if p.checkpoints {
-		fitting += 3 * state // the last one, a new one, its sections
+		fitting += 5 * state // the last one, a new one, what it is put together from
 	}
 	most := max(fitting, model+nmf)
 	if p.report {
