@@ -322,8 +322,15 @@ func (f *factors) random(x Mat, seed uint64) {
 }
 
 // nmfChunks is the number of pieces that the rows are cut into: each has a
-// partial sum for V, added in order, so the bits do not depend on the workers.
+// partial sum for V, added in order, so the bits do not depend on the workers. Where
+// an update takes less than a millisecond there are fewer, for sums cost time too.
 const nmfChunks = 16
+
+// nmfPieces is their number for a matrix of so many rows in groups, and so many
+// products UV.
+func nmfPieces(groups int, products float64) int {
+	return min(nmfChunks, groups, max(int(min(products/(1<<18), nmfChunks)), nmfChunks/4))
+}
 
 // nmfFit is an NMF under way.
 type nmfFit struct {
@@ -372,7 +379,7 @@ type nmfScratch struct {
 func newNMFFit(ctx context.Context, p *pool.Pool, f *factors, s *cells, c *config) *nmfFit {
 	k, np := f.k, f.np
 	fit := &nmfFit{factors: f, cells: s, loss: c.loss, plain: c.loss == KL && !s.partial, ctx: ctx,
-		pieces: make([]nmfPart, min(nmfChunks, (f.d+plainRows-1)/plainRows)), work: make([]nmfScratch, p.Workers()), denU: make([]float64, plainRows*k),
+		pieces: make([]nmfPart, nmfPieces((f.d+plainRows-1)/plainRows, float64(f.d)*float64(f.n)*float64(f.k))), work: make([]nmfScratch, p.Workers()), denU: make([]float64, plainRows*k),
 		tiles: (np*k + tileNumbers - 1) / tileNumbers}
 	fit.tiles = min(fit.tiles, np/kernel.Lanes)
 	fit.width = (np/kernel.Lanes + fit.tiles - 1) / fit.tiles * kernel.Lanes

@@ -871,10 +871,10 @@ func accumulate(f *fn) {
 // Four rows at a time of the three loops above, so that V is read once for them;
 // narrow, two and two where registers are short. Each row has the bits of its own loop.
 
-// fourth returns the operand off(base) of row i of four that lie step bytes apart, triple
-// three times that.
+// fourth returns the operand off(base) of row i of up to five that lie step bytes apart,
+// triple three times that.
 func fourth(i, off int, base, step, triple string) string {
-	return mem(off, base, [][]string{nil, {step + "*1"}, {step + "*2"}, {triple + "*1"}}[i]...)
+	return mem(off, base, [][]string{nil, {step + "*1"}, {step + "*2"}, {triple + "*1"}, {step + "*4"}}[i]...)
 }
 
 func combine4(f *fn) {
@@ -931,7 +931,7 @@ func dots4(f *fn) {
 	f.i("MOVQ", "BX", "R13")
 	f.i("SHLQ", "$1", "R13") // bytes of a row of g
 	f.i("SHRQ", "$2", "BX")
-	f.groups("BX", pick(f, []int{4, 2, 1}, []int{2, 1}), func(n int) {
+	f.groups("BX", pick(f, []int{5, 4, 3, 2, 1}, []int{2, 1}), func(n int) {
 		some := pick(f, 4, 2) // rows at a time
 		for first := 0; first < 4; first += some {
 			acc := func(r, g, h int) int { return pick(f, 8+r*n+g, 5+(r*n+g)*2+h, 5+(r*n+g)*4+h) }
@@ -981,7 +981,7 @@ func accumulate4(f *fn) {
 	f.i("SHLQ", "$1", "R11") // bytes of a row of r and acc
 	f.i("LEAQ", "(R11)(R11*2)", "R12")
 	f.i("SHRQ", "$5", "CX")
-	f.groups("BX", pick(f, []int{4, 1}, []int{2, 1}), func(n int) {
+	f.groups("BX", pick(f, []int{5, 4, 3, 2, 1}, []int{2, 1}), func(n int) {
 		by := func(r, g int) int { return 6 + r*n + g }
 		f.i("LEAQ", "(R13)(R13*2)", "R9")
 		for r := range 4 {
