@@ -562,46 +562,69 @@ func (r *row) solve(tol float64, maxPasses int, ws *warm) outcome {
 	return out
 }
 
-// fast is Newton with the logarithmic residual and clipped steps. It begins no
-// step after limit passes, and makes no more than most.
-func (r *row) fast(tol, want float64, limit, most int) (out outcome) {
+// descent is where Newton's method with the logarithmic residual and clipped steps
+// stands. It begins no step after limit passes, and makes no more than most.
+type descent struct {
+	outcome
+	tol, want   float64
+	limit, most int
+	stalled     int
+	lowest, le  float64
+	refined     bool
+}
+
+// fast runs Newton's method on one row.
+func (r *row) fast(tol, want float64, limit, most int) outcome {
+	s := r.descend(tol, want, limit, most)
+	for s.ahead(r) {
+		r.newton(r.dir)
+		s.step(r)
+	}
+	return s.outcome
+}
+
+// descend makes the first pass.
+func (r *row) descend(tol, want float64, limit, most int) descent {
 	r.pass(r.h)
-	out.passes = 1
-	stalled, lowest := 0, math.Inf(1)
-	refined := false
+	return descent{outcome: outcome{passes: 1}, tol: tol, want: want, limit: limit, most: most, lowest: math.Inf(1)}
+}
+
+// ahead judges the pass at h, and fills dir with the right side of the equations of
+// the next step, or returns false at the end.
+func (s *descent) ahead(r *row) bool {
 	for {
-		out.rel = r.relative()
-		if out.converged = out.rel <= want; out.converged {
+		s.rel = r.relative()
+		if s.converged = s.rel <= s.want; s.converged {
 			// Where less than rounding allows was asked for, one pass more: it costs
 			// little and gains the digits that are there.
-			if out.rel <= tol || refined || out.passes >= limit {
-				return out
+			if s.rel <= s.tol || s.refined || s.passes >= s.limit {
+				return false
 			}
-			refined = true
+			s.refined = true
 		}
-		if out.rel < lowest {
-			lowest, stalled = out.rel, 0
-		} else if stalled++; stalled >= 3 && out.rel <= 100*want {
-			return out
+		if s.rel < s.lowest {
+			s.lowest, s.stalled = s.rel, 0
+		} else if s.stalled++; s.stalled >= 3 && s.rel <= 100*s.want {
+			return false
 		}
-		if out.passes >= limit {
-			return out
+		if s.passes >= s.limit {
+			return false
 		}
-		le := r.logResidual(out.rel)
-		if le > 1.5 { // a Sinkhorn step always ascends, and lifts tiny b_j at once
+		s.le = r.logResidual(s.rel)
+		if s.le > 1.5 { // a Sinkhorn step always ascends, and lifts tiny b_j at once
 			for j := range r.h {
 				r.h[j] += r.logs[j]
 			}
 			r.pass(r.h)
-			out.passes++
-			if out.passes >= limit {
+			s.passes++
+			if s.passes >= s.limit {
 				continue
 			}
-			out.rel = r.relative()
-			if out.rel <= want {
+			s.rel = r.relative()
+			if s.rel <= s.want {
 				continue
 			}
-			le = r.logResidual(out.rel)
+			s.le = r.logResidual(s.rel)
 		}
 		d, sumC, sumR := r.dir, 0.0, 0.0
 		for j, c := range r.c {
@@ -612,57 +635,58 @@ func (r *row) fast(tol, want float64, limit, most int) (out outcome) {
 		for j, c := range r.c {
 			d[j] -= float64(sumR / sumC * c)
 		}
-		r.newton(d)
-		clip(d)
-		s0 := r.slope(d)
-		if !(s0 > 0) {
-			copy(d, r.logs)
-			s0 = r.slope(d)
-		}
-		for j, v := range r.h {
-			r.try[j] = v + d[j]
-		}
-		copy(r.best, r.c) // c at h, in case the step is taken back
-		copy(r.sums, r.gram)
-		r.pass(r.try)
-		out.passes++
-		s1 := r.slope(d)
-		if s1 >= -0.3*s0 || r.logResidual(1) < max(le/2, 1e-6) {
-			copy(r.h, r.try)
-			continue
-		}
-		if out.passes >= most {
-			copy(r.h, r.try)
-			continue
-		}
-		// Back to h and the damped direction of the proof above.
-		for j := range d {
-			d[j] = r.b[j] - r.best[j]
-		}
-		copy(r.c, r.best)
-		copy(r.gram, r.sums)
-		center(d, r.c)
-		r.newton(d)
-		s0 = r.slope(d)
-		lo, hi := bounds(d)
-		t := 1.0
-		if R := hi - lo; R > 1 {
-			t = elem.Log1p(R) / R
-		}
-		for tries := 0; ; tries++ {
-			for j, v := range r.h {
-				r.try[j] = v + float64(t*d[j])
-			}
-			r.pass(r.try)
-			out.passes++
-			s1 = r.slope(d)
-			if s1 >= -0.3*s0 || tries == 5 || out.passes >= most {
-				break
-			}
-			t *= min(max(s0/(s0-s1), 0.1), 0.5)
-		}
-		copy(r.h, r.try)
+		return true
 	}
+}
+
+// step moves h along the direction dir, and makes the pass there.
+func (s *descent) step(r *row) {
+	d := r.dir
+	clip(d)
+	s0 := r.slope(d)
+	if !(s0 > 0) {
+		copy(d, r.logs)
+		s0 = r.slope(d)
+	}
+	for j, v := range r.h {
+		r.try[j] = v + d[j]
+	}
+	copy(r.best, r.c) // c at h, in case the step is taken back
+	copy(r.sums, r.gram)
+	r.pass(r.try)
+	s.passes++
+	s1 := r.slope(d)
+	if s1 >= -0.3*s0 || r.logResidual(1) < max(s.le/2, 1e-6) || s.passes >= s.most {
+		copy(r.h, r.try)
+		return
+	}
+	// Back to h and the damped direction of the proof above.
+	for j := range d {
+		d[j] = r.b[j] - r.best[j]
+	}
+	copy(r.c, r.best)
+	copy(r.gram, r.sums)
+	center(d, r.c)
+	r.newton(d)
+	s0 = r.slope(d)
+	lo, hi := bounds(d)
+	t := 1.0
+	if R := hi - lo; R > 1 {
+		t = elem.Log1p(R) / R
+	}
+	for tries := 0; ; tries++ {
+		for j, v := range r.h {
+			r.try[j] = v + float64(t*d[j])
+		}
+		r.pass(r.try)
+		s.passes++
+		s1 = r.slope(d)
+		if s1 >= -0.3*s0 || tries == 5 || s.passes >= s.most {
+			break
+		}
+		t *= min(max(s0/(s0-s1), 0.1), 0.5)
+	}
+	copy(r.h, r.try)
 }
 
 // center takes from v its sum in proportion to c, so that it sums to 0.

@@ -108,6 +108,18 @@ func Hankel(g, c, mu, ratio, w []float64, m int) {
 	hankel(g[:m*len(w)], c[:len(w)], mu[:m+len(w)], ratio[:m*len(w)], w, m)
 }
 
+// HankelLanes is [Hankel] for as many systems as there are lanes in use, at most
+// Lanes: entry i of a vector of system l lies at i·Lanes + l, and of a matrix there is
+// what lies below the diagonal, row after row. An empty ratio stands for ones.
+func HankelLanes(g, c, mu, ratio, w []float64, lanes int) {
+	m := len(w) / Lanes
+	size := m * (m - 1) / 2 * Lanes
+	if len(ratio) > 0 {
+		ratio = ratio[:size]
+	}
+	hankelLanes(g[:size], c[:len(w)], mu[:(2*m-1)*Lanes], ratio, w, lanes)
+}
+
 // Differences fills out_j = Σ_k (v_j-v_k) g_jk for the symmetric m × m g. out and v
 // have Pad(m) numbers, finite in the padding.
 func Differences(out, g, v []float64, m int) {

@@ -145,6 +145,23 @@ func hankelAVX512(g, c, mu, ratio, w []float64, m int)
 //go:noescape
 func hankelAVX2(g, c, mu, ratio, w []float64, m int)
 
+func hankelLanes(g, c, mu, ratio, w []float64, lanes int) {
+	switch level {
+	case cpu.AVX512:
+		hankelLanesAVX512(g, c, mu, ratio, w, lanes)
+	case cpu.AVX2:
+		hankelLanesAVX2(g, c, mu, ratio, w, lanes)
+	default:
+		hankelLanes_g(g, c, mu, ratio, w, lanes)
+	}
+}
+
+//go:noescape
+func hankelLanesAVX512(g, c, mu, ratio, w []float64, lanes int)
+
+//go:noescape
+func hankelLanesAVX2(g, c, mu, ratio, w []float64, lanes int)
+
 func differences(out, g, v []float64, m int) {
 	switch level {
 	case cpu.AVX512:

@@ -3025,6 +3025,204 @@ next2:
 	VZEROUPPER
 	RET
 
+// func hankelLanesAVX512(g, c, mu, ratio, w []float64, lanes int)
+// Requires: AVX512F, AVX512DQ, AVX512VL
+TEXT ·hankelLanesAVX512(SB), NOSPLIT, $0-128
+	XORQ R14, R14
+part1:
+	MOVQ g_base+0(FP), DI
+	MOVQ c_base+24(FP), R11
+	MOVQ mu_base+48(FP), R8
+	MOVQ ratio_base+72(FP), SI
+	MOVQ w_base+96(FP), R9
+	ADDQ R14, DI
+	ADDQ R14, R11
+	ADDQ R14, R8
+	ADDQ R14, SI
+	ADDQ R14, R9
+	MOVQ R9, BX
+	XORQ DX, DX
+row3:
+	MOVQ w_len+104(FP), CX
+	SHRQ $3, CX
+	CMPQ DX, CX
+	JGE done4
+	VMOVUPD (BX), Z2
+	VPXORQ Z3, Z3, Z3
+	MOVQ R8, R10
+	MOVQ R9, R12
+	MOVQ R11, R13
+	MOVQ ratio_len+80(FP), CX
+	TESTQ CX, CX
+	JEQ flat5
+	MOVQ DX, CX
+group7:
+	CMPQ CX, $1
+	JLT next8
+	VMOVUPD (R10), Z0
+	VMULPD (SI), Z0, Z0
+	VMULPD (R12), Z2, Z1
+	VMULPD Z1, Z0, Z0
+	VPANDQ magnitude<>(SB), Z0, Z1
+	VCMPPD $0x15, decouple<>(SB), Z1, K1
+	VMOVAPD.Z Z0, K1, Z0
+	VADDPD Z0, Z3, Z3
+	VMOVUPD Z0, (DI)
+	VADDPD (R13), Z0, Z0
+	VMOVUPD Z0, (R13)
+	ADDQ $64, R10
+	ADDQ $64, R12
+	ADDQ $64, R13
+	ADDQ $64, DI
+	ADDQ $64, SI
+	SUBQ $1, CX
+	JMP group7
+next8:
+	JMP diagonal6
+flat5:
+	MOVQ DX, CX
+group9:
+	CMPQ CX, $1
+	JLT next10
+	VMOVUPD (R10), Z0
+	VMULPD (R12), Z2, Z1
+	VMULPD Z1, Z0, Z0
+	VPANDQ magnitude<>(SB), Z0, Z1
+	VCMPPD $0x15, decouple<>(SB), Z1, K1
+	VMOVAPD.Z Z0, K1, Z0
+	VADDPD Z0, Z3, Z3
+	VMOVUPD Z0, (DI)
+	VADDPD (R13), Z0, Z0
+	VMOVUPD Z0, (R13)
+	ADDQ $64, R10
+	ADDQ $64, R12
+	ADDQ $64, R13
+	ADDQ $64, DI
+	SUBQ $1, CX
+	JMP group9
+next10:
+diagonal6:
+	VMOVUPD (R10), Z0
+	VMULPD (R12), Z2, Z1
+	VMULPD Z1, Z0, Z0
+	VPANDQ magnitude<>(SB), Z0, Z1
+	VCMPPD $0x15, decouple<>(SB), Z1, K1
+	VMOVAPD.Z Z0, K1, Z0
+	VADDPD Z0, Z3, Z3
+	VMOVUPD Z3, (R13)
+	ADDQ $64, R8
+	ADDQ $64, BX
+	INCQ DX
+	JMP row3
+done4:
+next2:
+	ADDQ $64, R14
+	MOVQ lanes+120(FP), AX
+	SHLQ $3, AX
+	CMPQ R14, AX
+	JLT part1
+	VZEROUPPER
+	RET
+
+// func hankelLanesAVX2(g, c, mu, ratio, w []float64, lanes int)
+// Requires: AVX2
+TEXT ·hankelLanesAVX2(SB), NOSPLIT, $0-128
+	XORQ R14, R14
+part1:
+	MOVQ g_base+0(FP), DI
+	MOVQ c_base+24(FP), R11
+	MOVQ mu_base+48(FP), R8
+	MOVQ ratio_base+72(FP), SI
+	MOVQ w_base+96(FP), R9
+	ADDQ R14, DI
+	ADDQ R14, R11
+	ADDQ R14, R8
+	ADDQ R14, SI
+	ADDQ R14, R9
+	MOVQ R9, BX
+	XORQ DX, DX
+row3:
+	MOVQ w_len+104(FP), CX
+	SHRQ $3, CX
+	CMPQ DX, CX
+	JGE done4
+	VMOVUPD (BX), Y2
+	VXORPD Y3, Y3, Y3
+	MOVQ R8, R10
+	MOVQ R9, R12
+	MOVQ R11, R13
+	MOVQ ratio_len+80(FP), CX
+	TESTQ CX, CX
+	JEQ flat5
+	MOVQ DX, CX
+group7:
+	CMPQ CX, $1
+	JLT next8
+	VMOVUPD (R10), Y0
+	VMULPD (SI), Y0, Y0
+	VMULPD (R12), Y2, Y1
+	VMULPD Y1, Y0, Y0
+	VANDPD magnitude<>(SB), Y0, Y1
+	VCMPPD $0x15, decouple<>(SB), Y1, Y4
+	VANDPD Y4, Y0, Y0
+	VADDPD Y0, Y3, Y3
+	VMOVUPD Y0, (DI)
+	VADDPD (R13), Y0, Y0
+	VMOVUPD Y0, (R13)
+	ADDQ $64, R10
+	ADDQ $64, R12
+	ADDQ $64, R13
+	ADDQ $64, DI
+	ADDQ $64, SI
+	SUBQ $1, CX
+	JMP group7
+next8:
+	JMP diagonal6
+flat5:
+	MOVQ DX, CX
+group9:
+	CMPQ CX, $1
+	JLT next10
+	VMOVUPD (R10), Y0
+	VMULPD (R12), Y2, Y1
+	VMULPD Y1, Y0, Y0
+	VANDPD magnitude<>(SB), Y0, Y1
+	VCMPPD $0x15, decouple<>(SB), Y1, Y4
+	VANDPD Y4, Y0, Y0
+	VADDPD Y0, Y3, Y3
+	VMOVUPD Y0, (DI)
+	VADDPD (R13), Y0, Y0
+	VMOVUPD Y0, (R13)
+	ADDQ $64, R10
+	ADDQ $64, R12
+	ADDQ $64, R13
+	ADDQ $64, DI
+	SUBQ $1, CX
+	JMP group9
+next10:
+diagonal6:
+	VMOVUPD (R10), Y0
+	VMULPD (R12), Y2, Y1
+	VMULPD Y1, Y0, Y0
+	VANDPD magnitude<>(SB), Y0, Y1
+	VCMPPD $0x15, decouple<>(SB), Y1, Y4
+	VANDPD Y4, Y0, Y0
+	VADDPD Y0, Y3, Y3
+	VMOVUPD Y3, (R13)
+	ADDQ $64, R8
+	ADDQ $64, BX
+	INCQ DX
+	JMP row3
+done4:
+next2:
+	ADDQ $32, R14
+	MOVQ lanes+120(FP), AX
+	SHLQ $3, AX
+	CMPQ R14, AX
+	JLT part1
+	VZEROUPPER
+	RET
+
 // func differencesAVX512(out, g, v []float64, m int)
 // Requires: AVX512F, AVX512DQ, AVX512VL
 TEXT ·differencesAVX512(SB), NOSPLIT, $0-80

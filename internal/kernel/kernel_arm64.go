@@ -105,6 +105,18 @@ func hankel(g, c, mu, ratio, w []float64, m int) {
 //go:noescape
 func hankelNEON(g, c, mu, ratio, w []float64, m int)
 
+func hankelLanes(g, c, mu, ratio, w []float64, lanes int) {
+	switch level {
+	case cpu.NEON:
+		hankelLanesNEON(g, c, mu, ratio, w, lanes)
+	default:
+		hankelLanes_g(g, c, mu, ratio, w, lanes)
+	}
+}
+
+//go:noescape
+func hankelLanesNEON(g, c, mu, ratio, w []float64, lanes int)
+
 func differences(out, g, v []float64, m int) {
 	switch level {
 	case cpu.NEON:

@@ -2346,6 +2346,119 @@ inner3:
 next2:
 	RET
 
+// func hankelLanesNEON(g, c, mu, ratio, w []float64, lanes int)
+TEXT ·hankelLanesNEON(SB), NOSPLIT, $0-128
+	MOVD $constants<>(SB), R14
+	MOVD ZR, R12
+part1:
+	MOVD g_base+0(FP), R5
+	MOVD c_base+24(FP), R9
+	MOVD mu_base+48(FP), R6
+	MOVD ratio_base+72(FP), R4
+	MOVD w_base+96(FP), R7
+	ADD R12, R5, R5
+	ADD R12, R9, R9
+	ADD R12, R6, R6
+	ADD R12, R4, R4
+	ADD R12, R7, R7
+	MOVD R7, R1
+	MOVD ZR, R3
+row3:
+	MOVD w_len+104(FP), R2
+	LSR $3, R2, R2
+	CMP R2, R3
+	BGE done4
+	FMOVQ (R1), F2
+	VEOR V3.B16, V3.B16, V3.B16
+	MOVD R6, R8
+	MOVD R7, R10
+	MOVD R9, R11
+	MOVD ratio_len+80(FP), R2
+	CMP $0, R2
+	BEQ flat5
+	MOVD R3, R2
+group7:
+	CMP $1, R2
+	BLT next8
+	FMOVQ (R8), F0
+	FMOVQ (R4), F28
+	WORD $0x6e7cdc00 // FMUL V0.2D, V0.2D, V28.2D
+	FMOVQ (R10), F28
+	WORD $0x6e7cdc41 // FMUL V1.2D, V2.2D, V28.2D
+	WORD $0x6e61dc00 // FMUL V0.2D, V0.2D, V1.2D
+	FMOVQ 224(R14), F29
+	VAND V29.B16, V0.B16, V1.B16
+	FMOVQ 240(R14), F29
+	WORD $0x6ee1e7a4 // FCMGT V4.2D, V29.2D, V1.2D
+	WORD $0x6e205884 // MVN V4.16B, V4.16B
+	VAND V4.B16, V0.B16, V0.B16
+	WORD $0x4e60d463 // FADD V3.2D, V3.2D, V0.2D
+	FMOVQ F0, (R5)
+	FMOVQ (R11), F28
+	WORD $0x4e7cd400 // FADD V0.2D, V0.2D, V28.2D
+	FMOVQ F0, (R11)
+	ADD $64, R8, R8
+	ADD $64, R10, R10
+	ADD $64, R11, R11
+	ADD $64, R5, R5
+	ADD $64, R4, R4
+	SUBS $1, R2, R2
+	B group7
+next8:
+	B diagonal6
+flat5:
+	MOVD R3, R2
+group9:
+	CMP $1, R2
+	BLT next10
+	FMOVQ (R8), F0
+	FMOVQ (R10), F28
+	WORD $0x6e7cdc41 // FMUL V1.2D, V2.2D, V28.2D
+	WORD $0x6e61dc00 // FMUL V0.2D, V0.2D, V1.2D
+	FMOVQ 224(R14), F29
+	VAND V29.B16, V0.B16, V1.B16
+	FMOVQ 240(R14), F29
+	WORD $0x6ee1e7a4 // FCMGT V4.2D, V29.2D, V1.2D
+	WORD $0x6e205884 // MVN V4.16B, V4.16B
+	VAND V4.B16, V0.B16, V0.B16
+	WORD $0x4e60d463 // FADD V3.2D, V3.2D, V0.2D
+	FMOVQ F0, (R5)
+	FMOVQ (R11), F28
+	WORD $0x4e7cd400 // FADD V0.2D, V0.2D, V28.2D
+	FMOVQ F0, (R11)
+	ADD $64, R8, R8
+	ADD $64, R10, R10
+	ADD $64, R11, R11
+	ADD $64, R5, R5
+	SUBS $1, R2, R2
+	B group9
+next10:
+diagonal6:
+	FMOVQ (R8), F0
+	FMOVQ (R10), F28
+	WORD $0x6e7cdc41 // FMUL V1.2D, V2.2D, V28.2D
+	WORD $0x6e61dc00 // FMUL V0.2D, V0.2D, V1.2D
+	FMOVQ 224(R14), F29
+	VAND V29.B16, V0.B16, V1.B16
+	FMOVQ 240(R14), F29
+	WORD $0x6ee1e7a4 // FCMGT V4.2D, V29.2D, V1.2D
+	WORD $0x6e205884 // MVN V4.16B, V4.16B
+	VAND V4.B16, V0.B16, V0.B16
+	WORD $0x4e60d463 // FADD V3.2D, V3.2D, V0.2D
+	FMOVQ F3, (R11)
+	ADD $64, R6, R6
+	ADD $64, R1, R1
+	ADD $1, R3, R3
+	B row3
+done4:
+next2:
+	ADD $16, R12, R12
+	MOVD lanes+120(FP), R0
+	LSL $3, R0, R0
+	CMP R0, R12
+	BLT part1
+	RET
+
 // func differencesNEON(out, g, v []float64, m int)
 TEXT ·differencesNEON(SB), NOSPLIT, $0-80
 	MOVD out_base+0(FP), R7

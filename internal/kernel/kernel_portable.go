@@ -20,6 +20,8 @@ func gram(g, e, v []float64, m int) { gram_g(g, e, v, m) }
 
 func hankel(g, c, mu, ratio, w []float64, m int) { hankel_g(g, c, mu, ratio, w, m) }
 
+func hankelLanes(g, c, mu, ratio, w []float64, lanes int) { hankelLanes_g(g, c, mu, ratio, w, lanes) }
+
 func differences(out, g, v []float64, m int) { differences_g(out, g, v, m) }
 
 func colSums(c, e, v []float64) { colSums_g(c, e, v) }

@@ -343,3 +343,78 @@ func TestVectorElementary(t *testing.T) {
 		}
 	})
 }
+
+// TestHankelLanes asks every lane for the bits of its system alone.
+func TestHankelLanes(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		for m := 1; m <= 40; m++ {
+			for lanes := 1; lanes <= Lanes; lanes++ {
+				for _, flat := range []bool{true, false} {
+					r := random.Split(14, 100*m+lanes)
+					p := Pad(m)
+					spread := func(k int) []float64 {
+						v := make([]float64, k)
+						for i := range v {
+							v[i] = math.Float64frombits(poison)
+						}
+						return v
+					}
+					size := m * (m - 1) / 2 * Lanes
+					g, c, mu, ratio, w := spread(size), spread(m*Lanes), spread((2*m-1)*Lanes), spread(size), spread(m*Lanes)
+					type system struct{ g, c, mu, ratio, w []float64 }
+					alone := make([]system, lanes)
+					for lane := range alone {
+						s := system{make([]float64, m*p), make([]float64, p), make([]float64, m+p), make([]float64, m*p), make([]float64, p)}
+						for i, v := range numbers(&r, 2*m-1, true) {
+							v *= math.Ldexp(1, -int(700*r.Float64()))
+							s.mu[i], mu[i*Lanes+lane] = v, v
+						}
+						for i, v := range numbers(&r, m, true) {
+							s.w[i], w[i*Lanes+lane] = v, v
+						}
+						for j := range m {
+							s.ratio[j*p+j] = 1
+							for k := range j {
+								v := 1.0
+								if !flat {
+									v = r.Float64()
+								}
+								s.ratio[j*p+k], s.ratio[k*p+j] = v, v
+								ratio[(j*(j-1)/2+k)*Lanes+lane] = v
+							}
+						}
+						now := level
+						level = cpu.Portable
+						Hankel(s.g, s.c, s.mu, s.ratio, s.w, m)
+						level = now
+						alone[lane] = s
+					}
+					if flat {
+						ratio = nil
+					}
+					compare(t, "hankelLanes", func(v [][]float64) float64 {
+						HankelLanes(v[0], v[1], v[2], v[3], v[4], lanes)
+						if level == cpu.Portable {
+							for lane, s := range alone {
+								for j := range m {
+									sameBits(t, "c", v[1][j*Lanes+lane:][:1], s.c[j:][:1])
+									for k := range j {
+										sameBits(t, "g", v[0][(j*(j-1)/2+k)*Lanes+lane:][:1], s.g[j*p+k:][:1])
+									}
+								}
+							}
+						}
+						for _, i := range []int{0, 1} { // lanes not in use are nobody's business
+							for at := range v[i] {
+								if at%Lanes >= lanes {
+									v[i][at] = 0
+								}
+							}
+						}
+						return 0
+					}, g, c, mu, ratio, w)
+				}
+			}
+		}
+	})
+}

@@ -30,6 +30,20 @@ func Solve(w, d, r []float64) {
 	solve(w[:len(d)*stride], d, r[:stride], stride)
 }
 
+// FactorLanes is [Factor] for as many systems as there are lanes in use, at most
+// kernel.Lanes, in the layout of [kernel.HankelLanes]: w has m(m-1)/2 entries of that
+// many lanes, d, floor and the scratch l have m.
+func FactorLanes(w, d, floor, l []float64, lanes int) {
+	m := len(d) / kernel.Lanes
+	factorLanes(w[:m*(m-1)/2*kernel.Lanes], d, floor[:len(d)], l[:len(d)], lanes)
+}
+
+// SolveLanes is [Solve] for what FactorLanes left.
+func SolveLanes(w, d, r []float64, lanes int) {
+	m := len(d) / kernel.Lanes
+	solveLanes(w[:m*(m-1)/2*kernel.Lanes], d, r[:len(d)], lanes)
+}
+
 func factor_g(w, d, floor, l []float64, stride int) {
 	d[0] = 1
 	for k := len(d) - 1; k > 0; k-- {
@@ -71,5 +85,56 @@ func solve_g(w, d, r []float64, stride int) {
 			part[j%kernel.Lanes] += float64(l * r[j])
 		}
 		r[k] = r[k]/d[k] + kernel.Reduce(&part)
+	}
+}
+
+func factorLanes_g(w, d, floor, l []float64, lanes int) {
+	const n = kernel.Lanes
+	m := len(d) / n
+	row := func(k int) []float64 { return w[k*(k-1)/2*n:][:k*n] }
+	for k := m - 1; k > 0; k-- {
+		from := row(k)
+		for lane := range lanes {
+			var part [n]float64
+			for j := range k {
+				part[j%n] += from[j*n+lane]
+			}
+			s := max(kernel.Reduce(&part), floor[k*n+lane])
+			d[k*n+lane] = s
+			for j := range k {
+				l[j*n+lane] = from[j*n+lane] / s
+			}
+			for i := range k {
+				to := row(i)
+				for j := range i {
+					to[j*n+lane] += float64(l[i*n+lane] * from[j*n+lane])
+				}
+			}
+		}
+		copy(from, l)
+	}
+	for lane := range lanes {
+		d[lane] = 1
+	}
+}
+
+func solveLanes_g(w, d, r []float64, lanes int) {
+	const n = kernel.Lanes
+	m := len(d) / n
+	row := func(k int) []float64 { return w[k*(k-1)/2*n:][:k*n] }
+	for lane := range lanes {
+		for k := m - 1; k > 0; k-- {
+			for j := range k {
+				r[j*n+lane] += float64(row(k)[j*n+lane] * r[k*n+lane])
+			}
+		}
+		r[lane] = 0
+		for k := 1; k < m; k++ {
+			var part [n]float64
+			for j := range k {
+				part[j%n] += float64(row(k)[j*n+lane] * r[j*n+lane])
+			}
+			r[k*n+lane] = r[k*n+lane]/d[k*n+lane] + kernel.Reduce(&part)
+		}
 	}
 }

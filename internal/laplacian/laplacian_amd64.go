@@ -42,3 +42,37 @@ func solveAVX512(w, d, r []float64, stride int)
 
 //go:noescape
 func solveAVX2(w, d, r []float64, stride int)
+
+func factorLanes(w, d, floor, l []float64, lanes int) {
+	switch level {
+	case cpu.AVX512:
+		factorLanesAVX512(w, d, floor, l, lanes)
+	case cpu.AVX2:
+		factorLanesAVX2(w, d, floor, l, lanes)
+	default:
+		factorLanes_g(w, d, floor, l, lanes)
+	}
+}
+
+//go:noescape
+func factorLanesAVX512(w, d, floor, l []float64, lanes int)
+
+//go:noescape
+func factorLanesAVX2(w, d, floor, l []float64, lanes int)
+
+func solveLanes(w, d, r []float64, lanes int) {
+	switch level {
+	case cpu.AVX512:
+		solveLanesAVX512(w, d, r, lanes)
+	case cpu.AVX2:
+		solveLanesAVX2(w, d, r, lanes)
+	default:
+		solveLanes_g(w, d, r, lanes)
+	}
+}
+
+//go:noescape
+func solveLanesAVX512(w, d, r []float64, lanes int)
+
+//go:noescape
+func solveLanesAVX2(w, d, r []float64, lanes int)

@@ -32,3 +32,27 @@ func solve(w, d, r []float64, stride int) {
 
 //go:noescape
 func solveNEON(w, d, r []float64, stride int)
+
+func factorLanes(w, d, floor, l []float64, lanes int) {
+	switch level {
+	case cpu.NEON:
+		factorLanesNEON(w, d, floor, l, lanes)
+	default:
+		factorLanes_g(w, d, floor, l, lanes)
+	}
+}
+
+//go:noescape
+func factorLanesNEON(w, d, floor, l []float64, lanes int)
+
+func solveLanes(w, d, r []float64, lanes int) {
+	switch level {
+	case cpu.NEON:
+		solveLanesNEON(w, d, r, lanes)
+	default:
+		solveLanes_g(w, d, r, lanes)
+	}
+}
+
+//go:noescape
+func solveLanesNEON(w, d, r []float64, lanes int)

@@ -7,3 +7,7 @@ package laplacian
 func factor(w, d, floor, l []float64, stride int) { factor_g(w, d, floor, l, stride) }
 
 func solve(w, d, r []float64, stride int) { solve_g(w, d, r, stride) }
+
+func factorLanes(w, d, floor, l []float64, lanes int) { factorLanes_g(w, d, floor, l, lanes) }
+
+func solveLanes(w, d, r []float64, lanes int) { solveLanes_g(w, d, r, lanes) }

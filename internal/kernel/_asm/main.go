@@ -43,6 +43,7 @@ var packages = []pkg{
 		{"moments", "mu, e, v []float64", "", moments},
 		{"gram", "g, e, v []float64, m int", "", gram},
 		{"hankel", "g, c, mu, ratio, w []float64, m int", "", hankel},
+		{"hankelLanes", "g, c, mu, ratio, w []float64, lanes int", "", hankelLanes},
 		{"differences", "out, g, v []float64, m int", "", differences},
 		{"colSums", "c, e, v []float64", "", colSums},
 		{"average", "t, e, w, z []float64, first float64, d []float64", "", average},
@@ -79,6 +80,8 @@ var packages = []pkg{
 	{"../../laplacian", "laplacian", "laplacian", []kernel{
 		{"factor", "w, d, floor, l []float64, stride int", "", factor},
 		{"solve", "w, d, r []float64, stride int", "", solve},
+		{"factorLanes", "w, d, floor, l []float64, lanes int", "", factorLanes},
+		{"solveLanes", "w, d, r []float64, lanes int", "", solveLanes},
 	}},
 	{"../../adam", "adam", "adam", []kernel{
 		{"step", "x, g, mu, nu []float64, rate, c2 float64", "", step},
