@@ -276,10 +276,15 @@ func tangent(g, w []float64) {
 	}
 }
 
-// pairs fills sums with N of the weights over Z² that [row.expand] is to have, and
+// pairs fills sums with N of the weights over Z² that [row.moments] is to have, and
 // out_j with Σ_k (v_j-v_k) N_jk.
 func (r *row) pairs(out []float64, weights func(lo, hi int, e []float64), v []float64) {
-	r.expand(r.sums, r.total, weights)
+	if r.regular {
+		r.moments(r.nu, weights)
+		kernel.Hankel(r.sums, r.total[:r.mp], r.nu, r.ratio, r.w[:r.mp], r.m)
+	} else {
+		r.triangles(r.sums, r.total, weights)
+	}
 	r.differences(out, r.sums, v)
 }
 
@@ -349,6 +354,7 @@ func (r *row) weightAdjoint(zeta, v []float64) {
 // large that the differences between the others are lost in its last place.
 func (r *row) regauge() {
 	res := r.rho
+	r.expand()
 	r.differences(r.work, r.gram, r.lam)
 	for j, t := range r.work {
 		res[j] -= t

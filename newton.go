@@ -164,7 +164,8 @@ func (r *row) coarse(tau []float64) {
 		tau[J] = t - f.xc
 	}
 	f.fromThresholds(f.h, tau)
-	f.fast(1e-6, 1e-6, 16, 16)
+	s := f.descend(1e-6, 1e-6, 16, 16)
+	s.run(f)
 	f.thresholds(tau, f.h)
 	for J := range tau {
 		tau[J] += f.xc
@@ -349,15 +350,42 @@ func (r *row) evaluate(h []float64) {
 	r.tiles(func(lo, hi int, e []float64) { kernel.RowSums(r.z[lo:hi], e, r.w) })
 }
 
-// pass evaluates the row at h, with the Gram matrix and the column sums c.
-func (r *row) pass(h []float64) {
+// sweep evaluates the row at h, up to the sums that hold the Gram matrix; where the
+// targets are not regular, up to that.
+func (r *row) sweep(h []float64) {
 	r.aim(h)
-	r.expand(r.gram, r.c, func(lo, hi int, e []float64) {
+	weights := func(lo, hi int, e []float64) {
 		kernel.RowSums(r.z[lo:hi], e, r.w)
 		kernel.Weigh(r.v[lo:hi], r.a[lo:hi], r.z[lo:hi])
-	})
+	}
+	if r.expanded = !r.regular; r.expanded {
+		r.triangles(r.gram, r.c, weights)
+		r.settle()
+		return
+	}
+	r.moments(r.mu, weights)
+}
+
+// expand makes the Gram matrix and the column sums c of the last sweep.
+func (r *row) expand() {
+	if !r.expanded {
+		kernel.Hankel(r.gram, r.c[:r.mp], r.mu, r.ratio, r.w[:r.mp], r.m)
+		r.expanded = true
+		r.settle()
+	}
+}
+
+// pass is a sweep with the Gram matrix.
+func (r *row) pass(h []float64) {
+	r.sweep(h)
+	r.expand()
+}
+
+// settle makes the Gram matrix anew without the Hankel form where that has lost
+// what lies beside a column that was flushed to 0.
+func (r *row) settle() {
 	for _, s := range r.c {
-		if s < 1e-100 { // flushed to 0: the Hankel form has lost what lies beside it
+		if s < 1e-100 {
 			r.direct()
 			return
 		}
@@ -372,6 +400,7 @@ func (r *row) direct() {
 	for j := range r.c {
 		r.c[j] *= r.w[j]
 	}
+	r.expanded = true
 }
 
 // columns fills out_j = Σ_i ζ_i E_ij/Z_i: the column sums of diag(ζ) M over w. ζ has np
@@ -389,23 +418,26 @@ func (r *row) columns(out, zeta []float64) {
 	})
 }
 
-// expand fills g_jk = Σ_i v_i Z_i² M_ij M_ik and its row sums. weights fills v, a
-// tile at a time.
-func (r *row) expand(g, total []float64, weights func(lo, hi int, e []float64)) {
+// moments fills mu with the 2m-1 sums that hold Σ_i v_i Z_i² M_ij M_ik. weights fills
+// v, a tile at a time.
+func (r *row) moments(mu []float64, weights func(lo, hi int, e []float64)) {
+	mu = mu[:2*r.m]
+	r.tiles(func(lo, hi int, e []float64) {
+		weights(lo, hi, e)
+		if lo == 0 {
+			kernel.Moments(mu, e, r.v[:hi])
+			return
+		}
+		part := r.part[:2*r.m]
+		kernel.Moments(part, e, r.v[lo:hi])
+		add(mu, part)
+	})
+}
+
+// triangles fills g with that Gram matrix where the targets are not regular, and
+// total with its column sums.
+func (r *row) triangles(g, total []float64, weights func(lo, hi int, e []float64)) {
 	m, mp := r.m, r.mp
-	if r.regular {
-		r.tiles(func(lo, hi int, e []float64) {
-			weights(lo, hi, e)
-			if lo == 0 {
-				kernel.Moments(r.mu[:2*m], e, r.v[:hi])
-				return
-			}
-			kernel.Moments(r.part[:2*m], e, r.v[lo:hi])
-			add(r.mu, r.part[:2*m])
-		})
-		kernel.Hankel(g, total[:mp], r.mu, r.ratio, r.w[:mp], m)
-		return
-	}
 	r.tiles(func(lo, hi int, e []float64) {
 		weights(lo, hi, e)
 		r.triangle(g, lo, hi, e)
@@ -487,11 +519,17 @@ func (r *row) newton(res []float64) {
 
 // factor eliminates the Laplacian of the pass last made.
 func (r *row) factor() {
+	r.expand()
 	copy(r.fac, r.gram)
+	r.setFloor()
+	laplacian.Factor(r.fac, r.piv, r.floor, r.work[:r.mp])
+}
+
+// setFloor fills floor with what pivots are not let fall below.
+func (r *row) setFloor() {
 	for j, c := range r.c {
 		r.floor[j] = max(1e-15*max(c, r.b[j]), 1e-290)
 	}
-	laplacian.Factor(r.fac, r.piv, r.floor, r.work[:r.mp])
 }
 
 // slope returns d·(b-c), the derivative of D along d.
@@ -525,6 +563,13 @@ type outcome struct {
 // solve maximises the semi-dual to a relative column error of tol. The row then
 // stands at the last pass: h, e, w, z, gram and c belong together. ws may be nil.
 func (r *row) solve(tol float64, maxPasses int, ws *warm) outcome {
+	s := r.begin(tol, maxPasses, ws)
+	s.run(r)
+	return r.finish(s, ws)
+}
+
+// begin sets the start of a solve and makes its first sweep.
+func (r *row) begin(tol float64, maxPasses int, ws *warm) descent {
 	m := r.m
 	tau, start := r.tau[:m-1], r.cum[:m-1]
 	r.initial(start)
@@ -538,16 +583,21 @@ func (r *row) solve(tol float64, maxPasses int, ws *warm) outcome {
 		r.coarse(tau)
 	}
 	r.fromThresholds(r.h, tau)
-	want := max(tol, r.roundingFloor())
-	out := r.fast(tol, want, min(maxPasses, 16), maxPasses)
-	if !out.converged && out.passes < maxPasses {
+	return r.descend(tol, max(tol, r.roundingFloor()), min(maxPasses, 16), maxPasses)
+}
+
+// finish ends a solve, by the damped method where s did not get there.
+func (r *row) finish(s descent, ws *warm) outcome {
+	out, start := s.outcome, r.cum[:r.m-1]
+	if !out.converged && out.passes < s.most {
 		r.fromThresholds(r.h, start)
-		out = r.safe(want, maxPasses, out)
+		out = r.safe(s.want, s.most, out)
 	}
 	if invariants {
 		r.checkPlan(out)
 	}
 	if ws != nil {
+		tau := r.tau[:r.m-1]
 		ws.valid = out.converged && out.passes <= 12
 		if ws.valid {
 			r.thresholds(tau, r.h)
@@ -566,32 +616,36 @@ func (r *row) solve(tol float64, maxPasses int, ws *warm) outcome {
 // stands. It begins no step after limit passes, and makes no more than most.
 type descent struct {
 	outcome
-	tol, want   float64
-	limit, most int
-	stalled     int
-	lowest, le  float64
-	refined     bool
+	tol, want    float64
+	limit, most  int
+	stalled      int
+	lowest       float64
+	error, slope float64 // before the step that was made last: max|log b/c|, and d·(b-c)
+	moved        bool    // there is such a step, to try, not judged yet
+	refined      bool
 }
 
-// fast runs Newton's method on one row.
-func (r *row) fast(tol, want float64, limit, most int) outcome {
-	s := r.descend(tol, want, limit, most)
-	for s.ahead(r) {
-		r.newton(r.dir)
-		s.step(r)
-	}
-	return s.outcome
-}
-
-// descend makes the first pass.
+// descend begins at h.
 func (r *row) descend(tol, want float64, limit, most int) descent {
-	r.pass(r.h)
+	r.sweep(r.h)
 	return descent{outcome: outcome{passes: 1}, tol: tol, want: want, limit: limit, most: most, lowest: math.Inf(1)}
 }
 
-// ahead judges the pass at h, and fills dir with the right side of the equations of
+// run goes on to the end.
+func (s *descent) run(r *row) {
+	for s.ahead(r) {
+		r.newton(r.dir)
+		s.move(r)
+	}
+}
+
+// ahead judges the last sweep, and fills dir with the right side of the equations of
 // the next step, or returns false at the end.
 func (s *descent) ahead(r *row) bool {
+	r.expand()
+	if s.moved {
+		s.judge(r)
+	}
 	for {
 		s.rel = r.relative()
 		if s.converged = s.rel <= s.want; s.converged {
@@ -610,8 +664,8 @@ func (s *descent) ahead(r *row) bool {
 		if s.passes >= s.limit {
 			return false
 		}
-		s.le = r.logResidual(s.rel)
-		if s.le > 1.5 { // a Sinkhorn step always ascends, and lifts tiny b_j at once
+		s.error = r.logResidual(s.rel)
+		if s.error > 1.5 { // a Sinkhorn step always ascends, and lifts tiny b_j at once
 			for j := range r.h {
 				r.h[j] += r.logs[j]
 			}
@@ -624,7 +678,7 @@ func (s *descent) ahead(r *row) bool {
 			if s.rel <= s.want {
 				continue
 			}
-			s.le = r.logResidual(s.rel)
+			s.error = r.logResidual(s.rel)
 		}
 		d, sumC, sumR := r.dir, 0.0, 0.0
 		for j, c := range r.c {
@@ -639,36 +693,38 @@ func (s *descent) ahead(r *row) bool {
 	}
 }
 
-// step moves h along the direction dir, and makes the pass there.
-func (s *descent) step(r *row) {
+// move makes a step along dir, the solution of those equations, and the sweep there.
+func (s *descent) move(r *row) {
 	d := r.dir
 	clip(d)
-	s0 := r.slope(d)
-	if !(s0 > 0) {
+	if s.slope = r.slope(d); !(s.slope > 0) {
 		copy(d, r.logs)
-		s0 = r.slope(d)
+		s.slope = r.slope(d)
 	}
 	for j, v := range r.h {
 		r.try[j] = v + d[j]
 	}
-	copy(r.best, r.c) // c at h, in case the step is taken back
-	copy(r.sums, r.gram)
-	r.pass(r.try)
+	r.sweep(r.try)
 	s.passes++
-	s1 := r.slope(d)
-	if s1 >= -0.3*s0 || r.logResidual(1) < max(s.le/2, 1e-6) || s.passes >= s.most {
+	s.moved = true
+}
+
+// judge keeps the step, or goes back and makes a damped one, that of the proof above.
+func (s *descent) judge(r *row) {
+	s.moved = false
+	d := r.dir
+	if r.slope(d) >= -0.3*s.slope || r.logResidual(1) < max(s.error/2, 1e-6) || s.passes+2 > s.most {
 		copy(r.h, r.try)
 		return
 	}
-	// Back to h and the damped direction of the proof above.
+	r.pass(r.h)
+	s.passes++
 	for j := range d {
-		d[j] = r.b[j] - r.best[j]
+		d[j] = r.b[j] - r.c[j]
 	}
-	copy(r.c, r.best)
-	copy(r.gram, r.sums)
 	center(d, r.c)
 	r.newton(d)
-	s0 = r.slope(d)
+	slope := r.slope(d)
 	lo, hi := bounds(d)
 	t := 1.0
 	if R := hi - lo; R > 1 {
@@ -680,11 +736,11 @@ func (s *descent) step(r *row) {
 		}
 		r.pass(r.try)
 		s.passes++
-		s1 = r.slope(d)
-		if s1 >= -0.3*s0 || tries == 5 || s.passes >= s.most {
+		s1 := r.slope(d)
+		if s1 >= -0.3*slope || tries == 5 || s.passes >= s.most {
 			break
 		}
-		t *= min(max(s0/(s0-s1), 0.1), 0.5)
+		t *= min(max(slope/(slope-s1), 0.1), 0.5)
 	}
 	copy(r.h, r.try)
 }

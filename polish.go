@@ -23,6 +23,7 @@ const weak = 1e-4
 // sums moves the potential across it by u/κ.
 func (r *row) coupling() float64 {
 	m := r.m
+	r.expand()
 	across := r.work[:m]
 	clear(across)
 	for j := range m {

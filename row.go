@@ -43,22 +43,24 @@ type row struct {
 
 	perm []int32 // order of the samples by x
 
-	h, href []float64 // potentials now, and those in e
-	aimed   bool      // href belongs to this row
-	built   bool      // and all of e is there
-	power   bool      // built by BuildPower, href = 0
-	lifted  bool      // by BuildPower and Lift
-	boost   []float64 // exp href, about its middle
-	e       []float64 // kernel, np×m, or a tile of it; see tiles
-	w, z    []float64 // level weights, row sums
-	v       []float64 // row weights of a sum, np
-	mid     float64   // log of what w is divided by
-	mu      []float64 // the 2m-1 sums that hold a Gram matrix on a regular grid, m+mp
-	part    []float64 // the same of a tile, 2m
-	ratio   []float64 // exp(href_j+href_k-href_mid...) of the Hankel expansion, m×mp, symmetric
-	flat    bool      // ratio is all ones
-	gram    []float64 // Mᵀ diag(a) M, m×mp, symmetric
-	c       []float64 // column sums
+	h, href  []float64 // potentials now, and those in e
+	aimed    bool      // href belongs to this row
+	built    bool      // and all of e is there
+	power    bool      // built by BuildPower, href = 0
+	lifted   bool      // by BuildPower and Lift
+	boost    []float64 // exp href, about its middle
+	e        []float64 // kernel, np×m, or a tile of it; see tiles
+	w, z     []float64 // level weights, row sums
+	v        []float64 // row weights of a sum, np
+	mid      float64   // log of what w is divided by
+	mu       []float64 // the 2m-1 sums that hold a Gram matrix on a regular grid, m+mp
+	nu       []float64 // the same of another sum
+	part     []float64 // the same of a tile, 2m
+	ratio    []float64 // exp(href_j+href_k-href_mid...) of the Hankel expansion, m×mp, symmetric
+	flat     bool      // ratio is all ones
+	gram     []float64 // Mᵀ diag(a) M, m×mp, symmetric
+	c        []float64 // column sums
+	expanded bool      // gram and c are those of the last sweep
 
 	fac, piv, floor, dir, try, logs, best []float64
 	tau, cum                              []float64
@@ -96,7 +98,7 @@ func (r *row) resize(n, m int) {
 		r.bins, r.keys, r.perm = r.bins[:2*n], r.keys[:2*n], r.perm[:n]
 	}
 	if m != r.m {
-		size := 26*mp + 4*m*mp
+		size := 28*mp + 4*m*mp
 		if cap(r.levels) < size {
 			r.levels = make([]float64, size)
 		}
@@ -106,7 +108,7 @@ func (r *row) resize(n, m int) {
 			&r.dir, &r.try, &r.logs, &r.best, &r.tau, &r.cum, &r.lam, &r.rho, &r.inc, &r.total, &r.work, &r.boost} {
 			*p = take(mp)[:m]
 		}
-		r.mu, r.part = take(m+mp), take(2*mp)
+		r.mu, r.nu, r.part = take(m+mp), take(m+mp), take(2*mp)
 		r.ratio, r.gram, r.fac, r.sums = take(m*mp), take(m*mp), take(m*mp), take(m*mp)
 		r.flat = false
 	}
