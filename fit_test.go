@@ -516,7 +516,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 			}
 		}
 		for i := range f.d {
-			v := &f.work[0]
+			v := &f.work[0].visitors[0]
 			f.incrementsFromR(i)
 			f.state[i].valid = false
 			f.place(v, i)
@@ -532,8 +532,8 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	gradV := make([]float64, len(f.gradV))
 	for from := 0; from < f.d; from += batch {
 		f.batch.rows = f.order[from:min(from+batch, f.d)]
-		for slot := range f.batch.rows {
-			f.visit(0, slot)
+		for piece := range f.pieces(len(f.batch.rows)) {
+			f.visit(0, piece)
 		}
 		for t := range f.k {
 			f.stepRowV(0, t)

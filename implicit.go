@@ -299,6 +299,11 @@ func (r *row) differences(out, g, v []float64) {
 // zeta has np numbers, v has m.
 func (r *row) adjoint(zeta, v []float64) {
 	r.weightAdjoint(zeta, v)
+	r.sampleAdjoint(zeta, v)
+}
+
+// sampleAdjoint is the part of adjoint that comes after λ.
+func (r *row) sampleAdjoint(zeta, v []float64) {
 	r.tiles(func(lo, hi int, e []float64) {
 		kernel.Covariance(r.gx[lo:hi], e, r.w, r.z[lo:hi], zeta[lo:hi], r.a[lo:hi], v, r.lam, r.cy)
 	})
@@ -341,10 +346,21 @@ func (r *row) fullAdjoint(g *Gradient, zeta, v []float64) {
 
 // weightAdjoint is the part of adjoint that the gradients in b and q need: λ and N.
 func (r *row) weightAdjoint(zeta, v []float64) {
+	r.load(zeta, v)
+	r.newton(r.lam)
+	r.gauge()
+}
+
+// load fills sums with N, and lam and rho with ρ.
+func (r *row) load(zeta, v []float64) {
 	r.pairs(r.lam, func(lo, hi int, _ []float64) { kernel.Weigh(r.v[lo:hi], zeta[lo:hi], r.z[lo:hi]) }, v)
 	copy(r.rho, r.lam)
-	r.newton(r.lam)
+}
+
+// gauge sees to it that λ, which is known up to a constant, keeps its digits.
+func (r *row) gauge() {
 	if lo, hi := bounds(r.lam); hi-lo > 1e3 {
+		r.factor()
 		r.regauge()
 	}
 }
@@ -354,7 +370,6 @@ func (r *row) weightAdjoint(zeta, v []float64) {
 // large that the differences between the others are lost in its last place.
 func (r *row) regauge() {
 	res := r.rho
-	r.expand()
 	r.differences(r.work, r.gram, r.lam)
 	for j, t := range r.work {
 		res[j] -= t

@@ -358,7 +358,8 @@ func (r *row) sweep(h []float64) {
 		kernel.RowSums(r.z[lo:hi], e, r.w)
 		kernel.Weigh(r.v[lo:hi], r.a[lo:hi], r.z[lo:hi])
 	}
-	if r.expanded = !r.regular; r.expanded {
+	r.expanded, r.summed = !r.regular, !r.regular
+	if !r.regular {
 		r.triangles(r.gram, r.c, weights)
 		r.settle()
 		return
@@ -370,7 +371,7 @@ func (r *row) sweep(h []float64) {
 func (r *row) expand() {
 	if !r.expanded {
 		kernel.Hankel(r.gram, r.c[:r.mp], r.mu, r.ratio, r.w[:r.mp], r.m)
-		r.expanded = true
+		r.expanded, r.summed = true, true
 		r.settle()
 	}
 }
@@ -400,7 +401,7 @@ func (r *row) direct() {
 	for j := range r.c {
 		r.c[j] *= r.w[j]
 	}
-	r.expanded = true
+	r.expanded, r.summed = true, true
 }
 
 // columns fills out_j = Σ_i ζ_i E_ij/Z_i: the column sums of diag(ζ) M over w. ζ has np
@@ -642,7 +643,9 @@ func (s *descent) run(r *row) {
 // ahead judges the last sweep, and fills dir with the right side of the equations of
 // the next step, or returns false at the end.
 func (s *descent) ahead(r *row) bool {
-	r.expand()
+	if !r.summed {
+		r.expand()
+	}
 	if s.moved {
 		s.judge(r)
 	}

@@ -235,7 +235,7 @@ type qmfFit struct {
 	wbar               []float64 // batch × np: the gradients at w of the batch
 	ubatch             []float64 // batch × k: U as those rows saw it, times row mean over mean
 	rowLosses, rowHeld []float64 // of each row, at its last visit
-	work               []visitor
+	work               []crew
 	history            []float64
 	validationHistory  []float64
 	restart            int
@@ -259,7 +259,7 @@ type batch struct {
 	rate         float64
 	epoch        int // this one counted
 	visit, stepV func(worker, piece int)
-	evaluate     func(worker, row int)
+	evaluate     func(worker, piece int)
 }
 
 // moment holds Adam's two moments.
@@ -267,7 +267,15 @@ type moment struct{ mu, nu []float64 }
 
 func newMoment(n int) moment { return moment{make([]float64, n), make([]float64, n)} }
 
-// visitor is the workspace of one worker.
+// crew is the workspace of one worker: a visitor for each of the rows that it works
+// at abreast.
+type crew struct {
+	visitors []visitor
+	slots    []int // in the batch, of the rows at hand
+	abreast
+}
+
+// visitor is the workspace of one row at work.
 type visitor struct {
 	row         row
 	x, w, t, g  []float64 // np
@@ -323,25 +331,49 @@ func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
 		f.validationHistory = make([]float64, 0, min(f.epochs, 1000)+2)
 	}
 	f.gradV = make([]float64, rank*f.np)
-	f.work = make([]visitor, p.Workers())
-	for i := range f.work {
-		v := &f.work[i]
-		v.row.resize(n, m)
+	f.work = make([]crew, p.Workers())
+	for w := range f.work {
+		f.work[w] = f.newCrew()
+	}
+	f.batch.visit, f.batch.stepV, f.batch.evaluate = f.visit, f.stepRowV, f.evaluate
+	return f
+}
+
+func (f *qmfFit) newCrew() crew {
+	c := crew{visitors: make([]visitor, min(rowsAbreast(f.n, f.m), f.d)), abreast: newAbreast(f.m)}
+	c.slots = make([]int, 0, len(c.visitors))
+	for i := range c.visitors {
+		v := &c.visitors[i]
+		v.row.resize(f.n, f.m)
 		v.row.setTargets(nil)
 		v.row.setWeights(nil, nil)
 		for _, s := range []*[]float64{&v.x, &v.w, &v.t, &v.g, &v.s, &v.about} {
 			*s = make([]float64, f.np)
 		}
 		for _, s := range []*[]float64{&v.q, &v.num, &v.den} {
-			*s = make([]float64, m)
+			*s = make([]float64, f.m)
 		}
-		for j := range v.s[:n] {
+		for j := range v.s[:f.n] {
 			v.s[j] = 1
 		}
-		v.gu, v.mask = make([]float64, rank), make([]bool, n)
+		v.gu, v.mask = make([]float64, f.k), make([]bool, f.n)
 	}
-	f.batch.visit, f.batch.stepV, f.batch.evaluate = f.visit, f.stepRowV, f.evaluate
-	return f
+	return c
+}
+
+// pieces is into how many pieces a batch of so many rows is cut: rows abreast, and as
+// many pieces for one worker as for another.
+func (f *qmfFit) pieces(rows int) int {
+	size, workers := len(f.work[0].visitors), f.pool.Workers()
+	n := (rows + size - 1) / size
+	return min((n+workers-1)/workers*workers, rows)
+}
+
+// piece returns the slots of a piece of the batch.
+func (f *qmfFit) piece(p int) (from, to int) {
+	rows := len(f.batch.rows)
+	n := f.pieces(rows)
+	return p * rows / n, (p + 1) * rows / n
 }
 
 func (f *qmfFit) rowF(i int) []float64   { return f.f[i*f.m : (i+1)*f.m] }
@@ -355,11 +387,16 @@ const (
 	floorStart     = 1e-3
 )
 
-// place loads row i into the visitor: w = U_i V, b, and the solved transport.
+// place loads row i into the visitor, and solves its transport.
 func (f *qmfFit) place(v *visitor, i int) outcome {
+	f.load(v, i)
+	return v.row.solve(f.tolerance, f.maxIterations, &f.state[i])
+}
+
+// load loads row i into the visitor: w = U_i V, and b.
+func (f *qmfFit) load(v *visitor, i int) {
 	v.observed = f.cells.load(v.x, v.mask, i)
-	u := f.rowU(i)
-	kernel.Combine(v.w, u, f.v)
+	kernel.Combine(v.w, f.rowU(i), f.v)
 	r := &v.row
 	f.cells.measure(r, v.observed, i)
 	softmax(r.b, f.rowF(i))
@@ -367,7 +404,21 @@ func (f *qmfFit) place(v *visitor, i int) outcome {
 	r.perm = st.perm
 	r.setSamples(v.w[:f.n], f.squash, st.valid)
 	r.setEpsilon(f.epsilon)
-	return r.solve(f.tolerance, f.maxIterations, st)
+}
+
+// placeAll is place for the rows of the slots, but for constant ones.
+func (f *qmfFit) placeAll(c *crew, from, to int) {
+	c.clear()
+	c.slots = c.slots[:0]
+	for slot := from; slot < to; slot++ {
+		if i := f.batch.rows[slot]; !f.constant(i) {
+			v := &c.visitors[len(c.slots)]
+			f.load(v, i)
+			c.take(&v.row, &f.state[i])
+			c.slots = append(c.slots, slot)
+		}
+	}
+	c.solve(f.tolerance, f.maxIterations)
 }
 
 // measure gives row i its weights: hidden cells have no part in the measure.
@@ -592,45 +643,71 @@ func pinned(d, num, den []float64, span, low float64) {
 	}
 }
 
-// visit works the row in the given slot of the batch through.
-func (f *qmfFit) visit(worker, slot int) {
-	v := &f.work[worker]
-	i, rate, step := f.batch.rows[slot], f.batch.rate, f.batch.epoch
-	u := f.rowU(i)
-	for t, v := range u {
-		f.ubatch[slot*f.k+t] = v * f.part(i)
+// visit works a piece of the batch through.
+func (f *qmfFit) visit(worker, piece int) {
+	c := &f.work[worker]
+	from, to := f.piece(piece)
+	for slot := from; slot < to; slot++ {
+		i := f.batch.rows[slot]
+		part := f.part(i)
+		for t, v := range f.rowU(i) {
+			f.ubatch[slot*f.k+t] = v * part
+		}
 	}
-	wbar := f.wbar[slot*f.np : (slot+1)*f.np]
-	if !f.visitMap(v, i, wbar) {
-		return
+	f.visitMaps(c, from, to)
+	rate, step := f.batch.rate, f.batch.epoch
+	for k, slot := range c.slots {
+		// Ũ̄ = U∘(w̄Vᵀ).
+		i, gu := f.batch.rows[slot], c.visitors[k].gu
+		u := f.rowU(i)
+		kernel.Dots(gu, f.v, f.rowWbar(slot))
+		lo, hi := i*f.k, (i+1)*f.k
+		pen := f.penalty / float64(f.k) / f.unit(i)
+		for t := range gu {
+			gu[t] = float64(gu[t]*u[t]) + float64(pen*f.logU[lo+t])
+		}
+		adam.Step(f.logU[lo:hi], gu, f.momU.mu[lo:hi], f.momU.nu[lo:hi], rate, step)
+		confine(f.logU[lo:hi], -f.farthest, f.farthest)
+		kernel.Exp(u, f.logU[lo:hi])
 	}
-	// Ũ̄ = U∘(w̄Vᵀ).
-	kernel.Dots(v.gu, f.v, wbar)
-	lo, hi := i*f.k, (i+1)*f.k
-	pen := f.penalty / float64(f.k) / f.unit(i)
-	for t := range v.gu {
-		v.gu[t] = float64(v.gu[t]*u[t]) + float64(pen*f.logU[lo+t])
-	}
-	adam.Step(f.logU[lo:hi], v.gu, f.momU.mu[lo:hi], f.momU.nu[lo:hi], rate, step)
-	confine(f.logU[lo:hi], -f.farthest, f.farthest)
-	kernel.Exp(u, f.logU[lo:hi])
 }
+
+func (f *qmfFit) rowWbar(slot int) []float64 { return f.wbar[slot*f.np : (slot+1)*f.np] }
 
 // unit is what the loss of row i grows with; part is its share of the whole.
 func (f *qmfFit) unit(i int) float64 { return f.loss.scale(max(f.average[i], tinyScale)) }
 func (f *qmfFit) part(i int) float64 { return f.unit(i) / f.scale }
 
-// visitMap makes the steps of row i on q and F and fills wbar with the gradient
-// at w = (UV)_i, in units of the row's loss. A constant row has none: false.
-func (f *qmfFit) visitMap(v *visitor, i int, wbar []float64) bool {
-	rate, step := f.batch.rate, f.batch.epoch
-	if f.constant(i) {
-		f.rowLosses[i] = 0
-		clear(wbar)
-		return false
+// visitMaps makes the steps of the rows of some slots on q and F, and fills their w̄
+// with the gradient at w = (UV)_i, in units of the row's loss. Constant rows have none.
+func (f *qmfFit) visitMaps(c *crew, from, to int) {
+	for slot := from; slot < to; slot++ {
+		if i := f.batch.rows[slot]; f.constant(i) {
+			f.rowLosses[i] = 0
+			clear(f.rowWbar(slot))
+		}
 	}
-	r := &v.row
-	f.place(v, i)
+	f.placeAll(c, from, to)
+	c.hold()
+	for k, slot := range c.slots {
+		v := &c.visitors[k]
+		f.fitMap(v, f.batch.rows[slot])
+		v.row.load(v.g, v.q)
+	}
+	c.adjoint()
+	for k, slot := range c.slots {
+		v, wbar := &c.visitors[k], f.rowWbar(slot)
+		v.row.sampleAdjoint(v.g, v.q)
+		f.stepMap(v, f.batch.rows[slot])
+		clear(wbar[f.n:])
+		copy(wbar[:f.n], v.row.gx)
+		v.row.squash.backward(wbar[:f.n], v.row.xs, v.w)
+	}
+}
+
+// fitMap takes T of row i, makes the EM step on q, and fills v.g with ∂Δ/∂T and v.q
+// with the q that it belongs to.
+func (f *qmfFit) fitMap(v *visitor, i int) {
 	f.fitted(v, i)
 	f.ratios(v, i)
 	// Where all rows are one batch the loss before the steps is that of the model.
@@ -650,7 +727,7 @@ func (f *qmfFit) visitMap(v *visitor, i int, wbar []float64) bool {
 	// ∂Δ/∂T, a mean over the row, in units of what the row's loss grows with; the
 	// row's part in Ṽ̄ is in units of the whole loss. So Adam's 1e-8 means the same
 	// for every scale.
-	unit := 1 / max(f.average[i], tinyScale)
+	unit := f.cellUnit(i)
 	for l := range v.q {
 		v.q[l] *= unit
 	}
@@ -658,9 +735,16 @@ func (f *qmfFit) visitMap(v *visitor, i int, wbar []float64) bool {
 	for j := range v.g {
 		v.g[j] = (v.s[j] - v.g[j]) * perCell
 	}
-	r.adjoint(v.g, v.q)
+}
+
+// cellUnit is what q of row i is multiplied by while gradients are taken.
+func (f *qmfFit) cellUnit(i int) float64 { return 1 / max(f.average[i], tinyScale) }
+
+// stepMap makes the steps of F_i, and of R_i.
+func (f *qmfFit) stepMap(v *visitor, i int) {
+	r := &v.row
 	if f.r != nil {
-		f.stepR(v, i, unit)
+		f.stepR(v, i, f.cellUnit(i))
 	}
 	// F̄ = b∘(λ - Σbλ).
 	tangent(r.lam, r.b)
@@ -668,11 +752,7 @@ func (f *qmfFit) visitMap(v *visitor, i int, wbar []float64) bool {
 		v.num[j] = float64(b * r.lam[j])
 	}
 	lo, hi := i*f.m, (i+1)*f.m
-	adam.Step(f.f[lo:hi], v.num, f.momF.mu[lo:hi], f.momF.nu[lo:hi], rate, step)
-	clear(wbar[f.n:])
-	copy(wbar[:f.n], r.gx)
-	r.squash.backward(wbar[:f.n], r.xs, v.w)
-	return true
+	adam.Step(f.f[lo:hi], v.num, f.momF.mu[lo:hi], f.momF.nu[lo:hi], f.batch.rate, f.batch.epoch)
 }
 
 // stepR makes the paper's step on q: Adam on R, the logarithms of the increments
@@ -757,7 +837,7 @@ func (f *qmfFit) epoch(ctx context.Context, e int) (stop bool, err error) {
 			return true, stoppedAt(e, err)
 		}
 		b.rows = f.order[from:min(from+size, f.d)]
-		f.pool.Do(len(b.rows), b.visit)
+		f.pool.Do(f.pieces(len(b.rows)), b.visit)
 		f.stepsV++
 		f.pool.Do(f.k, b.stepV)
 	}
@@ -765,7 +845,7 @@ func (f *qmfFit) epoch(ctx context.Context, e int) (stop bool, err error) {
 	// the steps of the epoch before, whose loss it is exactly. What is judged, by
 	// held-out cells or for patience, is evaluated.
 	if f.exact {
-		f.pool.Do(f.d, b.evaluate)
+		f.evaluateAll()
 		penalty = f.regularity()
 	}
 	mean := f.meanLoss()
@@ -875,11 +955,27 @@ func (f *qmfFit) restore() {
 	copy(f.inc, f.keep.inc)
 }
 
-// evaluate takes the losses of row i as the model stands.
-func (f *qmfFit) evaluate(worker, i int) {
-	v := &f.work[worker]
-	f.place(v, i)
-	f.judgeRow(v, i)
+// evaluateAll takes the losses of all rows as the model stands.
+func (f *qmfFit) evaluateAll() {
+	f.batch.rows = f.order
+	f.pool.Do(f.pieces(f.d), f.batch.evaluate)
+}
+
+// evaluate takes the losses of a piece of the batch.
+func (f *qmfFit) evaluate(worker, piece int) {
+	c := &f.work[worker]
+	from, to := f.piece(piece)
+	f.placeAll(c, from, to)
+	for k, slot := range c.slots {
+		f.judgeRow(&c.visitors[k], f.batch.rows[slot])
+	}
+	for _, i := range f.batch.rows[from:to] {
+		if f.constant(i) {
+			v := &c.visitors[0]
+			v.observed = f.cells.load(v.x, v.mask, i)
+			f.judgeRow(v, i)
+		}
+	}
 }
 
 // judgeRow takes the losses of the row that v holds.
@@ -899,7 +995,7 @@ func (f *qmfFit) model() *QMF {
 		center: make([]float64, d), squash: make([]squashed, d), marginal: make([]float64, d), epsilon: f.epsilon, loss: f.loss, missing: f.missing, Start: f.origin, Shrinkage: f.lambda}
 	ends := make([]outcome, d)
 	f.pool.Do(d, func(worker, i int) {
-		v := &f.work[worker]
+		v := &f.work[worker].visitors[0]
 		cumulate(q.Quantiles.Row(i), f.rowInc(i))
 		if f.ends == EndsPinned {
 			row := q.Quantiles.Row(i) // the last is not left to the sum

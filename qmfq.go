@@ -169,15 +169,22 @@ type qmfqFit struct {
 	h1             []float64 // potentials of T', d × m
 	state1         []warm
 	rel1           []outcome
-	work1          []deflator
+	work1          []deflators
 	done           int         // epochs
 	now            [][]float64 // what the model is made of: F, the increments of q, F', R'
 	best, before   [][]float64 // the same at the best epoch on held-out cells, and before the last steps
-	deflates, back func(worker, row int)
-	visits         func(worker, row int)
+	deflates, back func(worker, piece int)
+	visits         func(worker, piece int)
 }
 
-// deflator is what a worker needs for T'.
+// deflators are what a worker needs for T', for each of the rows that it works at
+// abreast.
+type deflators struct {
+	each []deflator
+	abreast
+}
+
+// deflator is what a row at work needs for T'.
 type deflator struct {
 	row      row
 	x, t, z  []float64 // np
@@ -204,16 +211,20 @@ func newQMFQFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfqFit {
 	for i := range f.state1 {
 		f.state1[i] = newWarm(n, m)
 	}
-	f.work1 = make([]deflator, p.Workers())
+	f.work1 = make([]deflators, p.Workers())
 	for w := range f.work1 {
-		v := &f.work1[w]
-		v.row.resize(n, m)
-		v.row.setTargets(nil)
-		v.row.setWeights(nil, nil)
-		v.x, v.t, v.z, v.mask = make([]float64, np), make([]float64, np), make([]float64, np), make([]bool, n)
-		v.q, v.g, v.e = make([]float64, m), make([]float64, m), make([]float64, m)
+		c := &f.work1[w]
+		c.each, c.abreast = make([]deflator, len(f.work[w].visitors)), newAbreast(m)
+		for i := range c.each {
+			v := &c.each[i]
+			v.row.resize(n, m)
+			v.row.setTargets(nil)
+			v.row.setWeights(nil, nil)
+			v.x, v.t, v.z, v.mask = make([]float64, np), make([]float64, np), make([]float64, np), make([]bool, n)
+			v.q, v.g, v.e = make([]float64, m), make([]float64, m), make([]float64, m)
+		}
 	}
-	f.deflates, f.back, f.visits = f.deflateRow, f.backRow, f.visitRow
+	f.deflates, f.back, f.visits = f.deflate, f.deflateBack, f.visitRows
 	f.batch.rows = f.order
 	f.now = [][]float64{f.f, f.inc, f.f1, f.r1}
 	if f.held != nil {
@@ -248,67 +259,89 @@ func (f *qmfqFit) prepare(v *deflator, i int) *warm {
 	return st
 }
 
-// deflateRow fills row i of Y with T'_i(X_i), 0 in hidden cells.
-func (f *qmfqFit) deflateRow(worker, i int) {
-	v := &f.work1[worker]
-	st := f.prepare(v, i)
-	f.rel1[i] = v.row.solve(f.tolerance, f.maxIterations, st)
-	copy(f.rowOf(f.h1, i), v.row.h)
-	f.quantiles(v.q, i)
-	v.row.quantile(v.t, v.q)
-	y := f.rowY(f.y, i)[:f.n]
-	copy(y, v.t)
-	for j, o := range v.observed {
-		if !o {
-			y[j] = 0
+// deflate fills the rows of a piece of Y with T'_i(X_i), 0 in hidden cells.
+func (f *qmfqFit) deflate(worker, piece int) {
+	c := &f.work1[worker]
+	from, to := f.piece(piece)
+	c.clear()
+	for i := from; i < to; i++ {
+		v := &c.each[i-from]
+		c.take(&v.row, f.prepare(v, i))
+	}
+	c.solve(f.tolerance, f.maxIterations)
+	for i := from; i < to; i++ {
+		v := &c.each[i-from]
+		f.rel1[i] = c.ends[i-from]
+		copy(f.rowOf(f.h1, i), v.row.h)
+		f.quantiles(v.q, i)
+		v.row.quantile(v.t, v.q)
+		y := f.rowY(f.y, i)[:f.n]
+		copy(y, v.t)
+		for j, o := range v.observed {
+			if !o {
+				y[j] = 0
+			}
 		}
 	}
 }
 
-// backRow makes the steps of F'_i and R'_i from Ȳ_i.
-func (f *qmfqFit) backRow(worker, i int) {
-	v := &f.work1[worker]
-	f.prepare(v, i)
-	r := &v.row
-	r.pass(f.rowOf(f.h1, i))
-	f.quantiles(v.q, i)
-	clear(v.z)
-	copy(v.z[:f.n], f.rowY(f.ybar, i))
-	r.weightAdjoint(v.z, v.q)
+// deflateBack makes the steps of F'_i and R'_i from Ȳ_i for the rows of a piece.
+func (f *qmfqFit) deflateBack(worker, piece int) {
+	c := &f.work1[worker]
+	from, to := f.piece(piece)
+	c.clear()
+	for i := from; i < to; i++ {
+		v := &c.each[i-from]
+		c.take(&v.row, f.prepare(v, i))
+		v.row.sweep(f.rowOf(f.h1, i))
+	}
+	c.hold()
+	for i := from; i < to; i++ {
+		v := &c.each[i-from]
+		f.quantiles(v.q, i)
+		clear(v.z)
+		copy(v.z[:f.n], f.rowY(f.ybar, i))
+		v.row.load(v.z, v.q)
+	}
+	c.adjoint()
 	rate, step := f.batch.rate, f.batch.epoch
-	// F̄' = b'∘(λ - Σb'λ); R̄'_l = e^{R'_l} Σ_{j>=l} q̄'_j.
-	tangent(r.lam, r.b)
-	for j, b := range r.b {
-		v.g[j] = float64(b * r.lam[j])
+	for i := from; i < to; i++ {
+		v := &c.each[i-from]
+		r := &v.row
+		// F̄' = b'∘(λ - Σb'λ); R̄'_l = e^{R'_l} Σ_{j>=l} q̄'_j.
+		tangent(r.lam, r.b)
+		for j, b := range r.b {
+			v.g[j] = float64(b * r.lam[j])
+		}
+		lo, hi := i*f.m, (i+1)*f.m
+		adam.Step(f.f1[lo:hi], v.g, f.momF1.mu[lo:hi], f.momF1.nu[lo:hi], rate, step)
+		r.rowTotals(v.g, r.sums)
+		tail := 0.0
+		for l := f.m - 1; l >= 0; l-- {
+			tail += v.g[l]
+			v.e[l] = float64(tail * elem.Exp(f.r1[lo+l]))
+		}
+		adam.Step(f.r1[lo:hi], v.e, f.momR1.mu[lo:hi], f.momR1.nu[lo:hi], rate, step)
+		confine(f.r1[lo:hi], f.shortest1, f.longest1)
 	}
-	lo, hi := i*f.m, (i+1)*f.m
-	adam.Step(f.f1[lo:hi], v.g, f.momF1.mu[lo:hi], f.momF1.nu[lo:hi], rate, step)
-	r.rowTotals(v.g, r.sums)
-	tail := 0.0
-	for l := f.m - 1; l >= 0; l-- {
-		tail += v.g[l]
-		v.e[l] = float64(tail * elem.Exp(f.r1[lo+l]))
-	}
-	adam.Step(f.r1[lo:hi], v.e, f.momR1.mu[lo:hi], f.momR1.nu[lo:hi], rate, step)
-	confine(f.r1[lo:hi], f.shortest1, f.longest1)
 }
 
-// visitRow makes the steps of T_i and leaves the gradient at (UV)_i in units of
-// the whole loss.
-func (f *qmfqFit) visitRow(worker, i int) {
-	wbar := f.rowY(f.wbar, i)
-	if !f.visitMap(&f.work[worker], i, wbar) {
-		return
-	}
-	part := f.part(i)
-	for j := range wbar {
-		wbar[j] *= part
+// visitRows makes the steps of T_i for the rows of a piece, and leaves the gradient at
+// (UV)_i in units of the whole loss.
+func (f *qmfqFit) visitRows(worker, piece int) {
+	from, to := f.piece(piece)
+	f.visitMaps(&f.work[worker], from, to)
+	for i := from; i < to; i++ {
+		part, wbar := f.part(i), f.rowWbar(i)
+		for j := range wbar {
+			wbar[j] *= part
+		}
 	}
 }
 
 // project deflates all rows and projects them.
 func (f *qmfqFit) project() error {
-	f.pool.Do(f.d, f.deflates)
+	f.pool.Do(f.pieces(f.d), f.deflates)
 	err := f.projector.forward(f.y, f.from)
 	r := f.projector.result()
 	f.u, f.v = r.u, r.v
@@ -330,12 +363,12 @@ func (f *qmfqFit) run(ctx context.Context) error {
 			return stoppedAt(e, err)
 		}
 		copyAll(f.before, f.now)
-		f.pool.Do(f.d, f.visits)
+		f.pool.Do(f.pieces(f.d), f.visits)
 		if e > 0 {
 			f.history = append(f.history, f.meanLoss())
 		}
 		f.projector.backward(f.wbar, f.ybar)
-		f.pool.Do(f.d, f.back)
+		f.pool.Do(f.pieces(f.d), f.back)
 		stop := f.note(e)
 		f.done = e + 1
 		if f.progress != nil {
@@ -389,7 +422,7 @@ func (f *qmfqFit) start(ctx context.Context) error {
 	if err != nil {
 		return stoppedAt(0, err)
 	}
-	f.pool.Do(f.d, f.batch.evaluate)
+	f.evaluateAll()
 	f.history = append(make([]float64, 0, min(f.epochs, 1000)+2), f.meanLoss())
 	return nil
 }
@@ -418,7 +451,7 @@ func (f *qmfqFit) startFromQMF(ctx context.Context) error {
 	copy(f.from.u, q.u)
 	copy(f.from.v, q.v)
 	if err == nil {
-		f.pool.Do(f.d, func(worker, i int) { f.calibrate(&f.work1[worker], i) })
+		f.pool.Do(f.d, func(worker, i int) { f.calibrate(&f.work1[worker].each[0], i) })
 	}
 	return err
 }
@@ -485,7 +518,7 @@ func (f *qmfqFit) model() *QMFQ {
 	f.project()
 	f.history = f.history[:f.done]
 	if f.held != nil {
-		f.pool.Do(f.d, f.batch.evaluate)
+		f.evaluateAll()
 		f.history = append(f.history, f.meanLoss())
 		copyAll(f.before, f.now)
 		f.note(f.done)
@@ -504,7 +537,7 @@ func (f *qmfqFit) model() *QMFQ {
 	q.U, q.V, q.History, q.Validation, q.Best, q.Warnings = t.U, t.V, t.History, t.Validation, t.Best, t.Warnings
 	for i := range f.d {
 		q.inflate[i], _ = t.Map(i)
-		v := &f.work1[0]
+		v := &f.work1[0].each[0]
 		f.prepare(v, i)
 		f.quantiles(v.q, i)
 		copy(v.row.h, f.rowOf(f.h1, i))

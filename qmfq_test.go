@@ -51,20 +51,20 @@ func TestQMFQGradient(t *testing.T) {
 				t.Fatal(err)
 			}
 			sum := 0.0
+			f.evaluateAll()
 			for i := range f.d {
-				f.evaluate(0, i)
 				sum += f.rowLosses[i] / float64(f.cells.rows[i]) / f.scale
 			}
 			return sum
 		}
 		loss()
 		f.batch.rate, f.batch.epoch = f.learningRate, 1
-		for i := range f.d {
-			f.visitRow(0, i)
+		for piece := range f.pieces(f.d) {
+			f.visitRows(0, piece)
 		}
 		f.projector.backward(f.wbar, f.ybar)
-		for i := range f.d {
-			f.backRow(0, i)
+		for piece := range f.pieces(f.d) {
+			f.deflateBack(0, piece)
 		}
 		for _, p := range []struct {
 			name  string
@@ -567,16 +567,16 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 				for b.Loop() {
 					f.batch.epoch++
 					for i, step := range []func(){
-						func() { f.pool.Do(f.d, f.deflates) },
+						func() { f.pool.Do(f.pieces(f.d), f.deflates) },
 						func() {
 							if err := f.projector.forward(f.y, f.from); err != nil {
 								b.Fatal(err)
 							}
 							f.u, f.v = f.projector.result().u, f.projector.result().v
 						},
-						func() { f.pool.Do(f.d, f.visits) },
+						func() { f.pool.Do(f.pieces(f.d), f.visits) },
 						func() { f.projector.backward(f.wbar, f.ybar) },
-						func() { f.pool.Do(f.d, f.back) },
+						func() { f.pool.Do(f.pieces(f.d), f.back) },
 					} {
 						began := time.Now()
 						step()

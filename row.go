@@ -60,7 +60,8 @@ type row struct {
 	flat     bool      // ratio is all ones
 	gram     []float64 // Mᵀ diag(a) M, m×mp, symmetric
 	c        []float64 // column sums
-	expanded bool      // gram and c are those of the last sweep
+	expanded bool      // gram is that of the last sweep
+	summed   bool      // and c
 
 	fac, piv, floor, dir, try, logs, best []float64
 	tau, cum                              []float64

@@ -198,7 +198,7 @@ func (f *qmfFit) startMaps(calibrated bool) {
 	if calibrated {
 		steps = calibration
 	}
-	f.pool.Do(f.d, func(worker, i int) { f.startRow(&f.work[worker], i, steps) })
+	f.pool.Do(f.d, func(worker, i int) { f.startRow(&f.work[worker].visitors[0], i, steps) })
 	f.history = make([]float64, 0, min(f.epochs, 1000)+2)
 	if calibrated {
 		f.history = append(f.history, f.meanLoss())
