@@ -410,9 +410,7 @@ func (r *row) rowTotals(out, sums []float64) {
 
 // mean fills r.v with M v for any v.
 func (r *row) mean(v []float64) {
-	for j := range v[1:] {
-		r.inc[j] = v[j+1] - v[j]
-	}
+	r.increments(v)
 	r.tiles(func(lo, hi int, e []float64) { kernel.Average(r.v[lo:hi], e, r.w, r.z[lo:hi], v[0], r.inc) })
 }
 

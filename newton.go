@@ -322,6 +322,7 @@ func bounds(h []float64) (lo, hi float64) {
 // aim fills the level weights of the potentials h, and href anew where e does not
 // serve them.
 func (r *row) aim(h []float64) {
+	r.averaged = false
 	lo, hi := math.Inf(1), math.Inf(-1)
 	if r.aimed {
 		for j, v := range h {
@@ -351,11 +352,17 @@ func (r *row) evaluate(h []float64) {
 }
 
 // sweep evaluates the row at h, up to the sums that hold the Gram matrix; where the
-// targets are not regular, up to that.
-func (r *row) sweep(h []float64) {
+// targets are not regular, up to that. Of what it asks for it takes T as well, when
+// that is thought to be wanted at this h.
+func (r *row) sweep(h []float64, last bool) {
 	r.aim(h)
+	r.averaged = last && r.goal != nil
 	weights := func(lo, hi int, e []float64) {
-		kernel.RowSums(r.z[lo:hi], e, r.w)
+		if r.averaged {
+			kernel.Average(r.goal[lo:hi], e, r.w, r.z[lo:hi], r.first, r.inc)
+		} else {
+			kernel.RowSums(r.z[lo:hi], e, r.w)
+		}
 		kernel.Weigh(r.v[lo:hi], r.a[lo:hi], r.z[lo:hi])
 	}
 	r.expanded, r.summed = !r.regular, !r.regular
@@ -378,7 +385,7 @@ func (r *row) expand() {
 
 // pass is a sweep with the Gram matrix.
 func (r *row) pass(h []float64) {
-	r.sweep(h)
+	r.sweep(h, false)
 	r.expand()
 }
 
@@ -594,6 +601,7 @@ func (r *row) finish(s descent, ws *warm) outcome {
 		r.fromThresholds(r.h, start)
 		out = r.safe(s.want, s.most, out)
 	}
+	r.goal = nil
 	if invariants {
 		r.checkPlan(out)
 	}
@@ -628,7 +636,7 @@ type descent struct {
 
 // descend begins at h.
 func (r *row) descend(tol, want float64, limit, most int) descent {
-	r.sweep(r.h)
+	r.sweep(r.h, false)
 	return descent{outcome: outcome{passes: 1}, tol: tol, want: want, limit: limit, most: most, lowest: math.Inf(1)}
 }
 
@@ -707,7 +715,8 @@ func (s *descent) move(r *row) {
 	for j, v := range r.h {
 		r.try[j] = v + d[j]
 	}
-	r.sweep(r.try)
+	// The error falls with its square: what comes next is likely to be the last sweep.
+	r.sweep(r.try, s.rel*s.rel <= s.want)
 	s.passes++
 	s.moved = true
 }

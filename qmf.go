@@ -414,6 +414,8 @@ func (f *qmfFit) placeAll(c *crew, from, to int) {
 		if i := f.batch.rows[slot]; !f.constant(i) {
 			v := &c.visitors[len(c.slots)]
 			f.load(v, i)
+			cumulate(v.q, f.rowInc(i))
+			v.row.ask(v.t, v.q)
 			c.take(&v.row, &f.state[i])
 			c.slots = append(c.slots, slot)
 		}

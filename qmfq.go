@@ -267,13 +267,14 @@ func (f *qmfqFit) deflate(worker, piece int) {
 	for i := from; i < to; i++ {
 		v := &c.each[i-from]
 		c.take(&v.row, f.prepare(v, i))
+		f.quantiles(v.q, i)
+		v.row.ask(v.t, v.q)
 	}
 	c.solve(f.tolerance, f.maxIterations)
 	for i := from; i < to; i++ {
 		v := &c.each[i-from]
 		f.rel1[i] = c.ends[i-from]
 		copy(f.rowOf(f.h1, i), v.row.h)
-		f.quantiles(v.q, i)
 		v.row.quantile(v.t, v.q)
 		y := f.rowY(f.y, i)[:f.n]
 		copy(y, v.t)
@@ -293,7 +294,7 @@ func (f *qmfqFit) deflateBack(worker, piece int) {
 	for i := from; i < to; i++ {
 		v := &c.each[i-from]
 		c.take(&v.row, f.prepare(v, i))
-		v.row.sweep(f.rowOf(f.h1, i))
+		v.row.sweep(f.rowOf(f.h1, i), false)
 	}
 	c.hold()
 	for i := from; i < to; i++ {

@@ -479,12 +479,27 @@ func (t *Transport) average(out, q []float64) {
 	copy(out, r.gx)
 }
 
+// ask has the next solve take M q for t, which quantile is then to be called with, in
+// its last sweep: E is read once less.
+func (r *row) ask(t, q []float64) {
+	r.goal, r.first = t, q[0]
+	r.increments(q)
+}
+
+// increments fills inc with those of levels.
+func (r *row) increments(v []float64) {
+	for j := range v[1:] {
+		r.inc[j] = v[j+1] - v[j]
+	}
+}
+
 // quantile fills t (np numbers) with M q, in order and in range.
 func (r *row) quantile(t, q []float64) {
-	for j := range q[1:] {
-		r.inc[j] = q[j+1] - q[j]
+	if !r.averaged {
+		r.increments(q)
+		r.tiles(func(lo, hi int, e []float64) { kernel.Average(t[lo:hi], e, r.w, r.z[lo:hi], q[0], r.inc) })
 	}
-	r.tiles(func(lo, hi int, e []float64) { kernel.Average(t[lo:hi], e, r.w, r.z[lo:hi], q[0], r.inc) })
+	r.averaged = false
 	run, top := q[0], q[len(q)-1]
 	for _, i := range r.perm[:r.n] {
 		switch v := t[i]; {

@@ -62,6 +62,9 @@ type row struct {
 	c        []float64 // column sums
 	expanded bool      // gram is that of the last sweep
 	summed   bool      // and c
+	goal     []float64 // where the next solve leaves T in passing; see ask
+	first    float64   // its first level
+	averaged bool      // that is done
 
 	fac, piv, floor, dir, try, logs, best []float64
 	tau, cum                              []float64

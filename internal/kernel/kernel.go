@@ -79,7 +79,7 @@ func BuildPower(e, s []float64, y0, step float64, m int) {
 	buildPower(e[:len(s)*m], s, y0, step, m)
 }
 
-// RowSums fills z_i = Σ_j E_ij w_j.
+// RowSums fills z_i = Σ_j E_ij w_j, the last level first.
 func RowSums(z, e, w []float64) {
 	_ = w[0]
 	rowSums(z, e[:len(z)*len(w)], w)
@@ -133,9 +133,9 @@ func ColSums(c, e, v []float64) {
 	colSums(c, e[:len(c)*len(v)], v)
 }
 
-// Average fills t_i = first + Σ_J d_J G_iJ / z_i, with G_iJ = Σ_{j>J} E_ij w_j:
-// the mean under M_i of the levels whose first value is first and whose m-1
-// increments are d. Where d >= 0 only positive numbers are added.
+// Average fills z as [RowSums] does, and t_i = first + Σ_J d_J G_iJ / z_i, with
+// G_iJ = Σ_{j>J} E_ij w_j: the mean under M_i of the levels whose first value is first
+// and whose m-1 increments are d. Where d >= 0 only positive numbers are added.
 func Average(t, e, w, z []float64, first float64, d []float64) {
 	average(t, e[:len(t)*len(w)], w, z[:len(t)], first, d[:len(w)-1])
 }

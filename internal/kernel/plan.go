@@ -127,8 +127,8 @@ func rowSums_g(z, e, w []float64) {
 	for len(z) >= Lanes {
 		row := e[:Lanes*m]
 		var z0, z1, z2, z3, z4, z5, z6, z7 float64
-		for _, wj := range w {
-			r := row[:8:8]
+		for j := m - 1; j >= 0; j-- {
+			r, wj := row[Lanes*j:Lanes*j+8:Lanes*j+8], w[j]
 			z0 += float64(r[0] * wj)
 			z1 += float64(r[1] * wj)
 			z2 += float64(r[2] * wj)
@@ -137,7 +137,6 @@ func rowSums_g(z, e, w []float64) {
 			z5 += float64(r[5] * wj)
 			z6 += float64(r[6] * wj)
 			z7 += float64(r[7] * wj)
-			row = row[8:]
 		}
 		to := z[:8:8]
 		to[0], to[1], to[2], to[3], to[4], to[5], to[6], to[7] = z0, z1, z2, z3, z4, z5, z6, z7
@@ -294,11 +293,17 @@ func average_g(t, e, w, z []float64, first float64, d []float64) {
 				s2 += float64(dj * g2)
 				s3 += float64(dj * g3)
 			}
-			to, by := t[half:half+4:half+4], z[half:half+4:half+4]
-			to[0] = first + s0/by[0]
-			to[1] = first + s1/by[1]
-			to[2] = first + s2/by[2]
-			to[3] = first + s3/by[3]
+			r, wj := row[:4:4], w[0]
+			g0 += float64(r[0] * wj)
+			g1 += float64(r[1] * wj)
+			g2 += float64(r[2] * wj)
+			g3 += float64(r[3] * wj)
+			to, sum := t[half:half+4:half+4], z[half:half+4:half+4]
+			sum[0], sum[1], sum[2], sum[3] = g0, g1, g2, g3
+			to[0] = first + s0/g0
+			to[1] = first + s1/g1
+			to[2] = first + s2/g2
+			to[3] = first + s3/g3
 		}
 		t, z, e = t[Lanes:], z[Lanes:], e[Lanes*m:]
 	}

@@ -230,13 +230,14 @@ func rowSums(f *fn) {
 	f.i("MOVQ", "BX", "R11")
 	f.i("SHLQ", "$6", "R11")
 	f.i("LEAQ", "(R11)(R11*2)", "R12")
+	f.i("LEAQ", "-8(DX)(BX*8)", "DX") // the last weight
 	index := [][]string{nil, {"R11*1"}, {"R11*2"}, {"R12*1"}}
 	f.groups("CX", pick(f, []int{4, 1}, []int{2, 1}), func(n int) {
 		acc := func(u, h int) int { return 4 + u*f.h() + h }
 		for u := range n {
 			f.halves(func(h, _ int) { f.clear(acc(u, h)) })
 		}
-		f.i("MOVQ", "SI", "R10")
+		f.i("LEAQ", "-64(SI)(R11*1)", "R10") // the last level
 		f.i("MOVQ", "DX", "R8")
 		f.i("MOVQ", "BX", "R9")
 		f.loop("R9", func() {
@@ -247,8 +248,8 @@ func rowSums(f *fn) {
 					f.add(acc(u, h), acc(u, h), 1)
 				})
 			}
-			f.move(64, "R10")
-			f.move(8, "R8")
+			f.i("SUBQ", "$64", "R10")
+			f.i("SUBQ", "$8", "R8")
 		})
 		for u := range n {
 			f.halves(func(h, off int) { f.put(acc(u, h), mem(64*u+off, "DI")) })
@@ -517,10 +518,13 @@ func average(f *fn) {
 			f.i("SUBQ", "$8", "AX")
 		})
 		f.at(none)
+		f.bcast("(DX)(AX*1)", 0)
 		for u := range n {
 			f.halves(func(h, off int) {
-				f.get(mem(64*u+off, "R8"), 0)
-				f.div(2, acc(u, 1, h), 0)
+				f.opm("VMULPD", 2, 0, mem(off, "R10", index[u]...))
+				f.add(1, acc(u, 0, h), 2)
+				f.put(1, mem(64*u+off, "R8"))
+				f.div(2, acc(u, 1, h), 1)
 				f.add(2, 3, 2)
 				f.put(2, mem(64*u+off, "DI"))
 			})
