@@ -14,9 +14,9 @@ import (
 const (
 	// fewest is the number of rows that are worth it: two are as fast one by one.
 	fewest = 3
-	// together is the number of entries of E that are held for rows abreast, 1 MB: what
+	// together is the number of entries of E that are held for rows abreast, half a megabyte: what
 	// is left in the cache from one sweep to the next.
-	together = 1 << 17
+	together = 1 << 16
 )
 
 // rowsAbreast is how many rows of n samples and m levels are solved abreast: one

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -89,6 +90,68 @@ func BenchmarkGram(b *testing.B) {
 			}
 			b.ReportMetric(float64(times[0])/float64(20*b.N), "moments-ns")
 			b.ReportMetric(float64(times[1])/float64(20*b.N), "triangle-ns")
+		})
+	}
+}
+
+// BenchmarkAbreast times a row as a fit visits it, as many abreast as there may be, or
+// as the name says.
+func BenchmarkAbreast(b *testing.B) {
+	for _, c := range []struct{ n, m, rows int }{{80, 8, 8}, {256, 16, 8}, {500, 16, 8}, {1000, 16, 8}, {1000, 32, 8}, {2000, 16, 8}, {4000, 16, 8},
+		{256, 8, 2}, {256, 16, 2}, {256, 8, 3}, {256, 16, 3}, {256, 8, 4}, {256, 16, 4}} {
+		name := itoa(c.n) + "x" + itoa(c.m)
+		if c.rows < kernel.Lanes {
+			name += ",rows=" + itoa(c.rows)
+		}
+		b.Run(name, func(b *testing.B) {
+			x, w, q, z := benchRow(c.n, c.m)
+			count := min(c.rows, max(rowsAbreast(c.n, c.m), 1))
+			group, work, states := newAbreast(c.m), make([]row, count), make([]warm, count)
+			t := make([][]float64, count)
+			for i := range work {
+				r := &work[i]
+				r.resize(c.n, c.m)
+				r.setTargets(nil)
+				r.setWeights(nil, w)
+				states[i] = newWarm(c.n, c.m)
+				r.perm = states[i].perm
+				t[i] = make([]float64, r.np)
+			}
+			src := random.Split(1, 1)
+			near := make([][]float64, 64)
+			for k := range near {
+				near[k] = append([]float64(nil), x...)
+				for i := range near[k] {
+					near[k][i] += 0.003 * normal(&src)
+				}
+			}
+			zeta := make([]float64, work[0].np)
+			copy(zeta, z)
+			visit := func(k int) {
+				group.clear()
+				for i := range work {
+					r := &work[i]
+					r.setSamples(near[(k+i)%64], SquashNone, states[i].valid)
+					r.setEpsilon(0.01)
+					r.ask(t[i], q)
+					group.take(r, &states[i])
+				}
+				group.solve(1e-9, 3000)
+				group.hold()
+				for i := range work {
+					work[i].quantile(t[i], q)
+					work[i].load(zeta, q)
+				}
+				group.adjoint()
+				for i := range work {
+					work[i].sampleAdjoint(zeta, q)
+				}
+			}
+			visit(0)
+			b.ResetTimer()
+			for k := 0; k < b.N; k += count {
+				visit(k)
+			}
 		})
 	}
 }

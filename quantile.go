@@ -302,16 +302,43 @@ func (o outcome) err(row int, c *config) error {
 
 // run sets the row up for x and solves it.
 func (c *config) run(r *row, x []float64) outcome {
+	c.set(r, x)
+	if c.iterations > 0 {
+		return c.iterated(r)
+	}
+	return c.polished(r, r.solve(c.tolerance, c.maxIterations, nil))
+}
+
+// runAll is run for rows abreast that are set up.
+func (c *config) runAll(a *abreast) {
+	if c.iterations == 0 {
+		a.solve(c.tolerance, c.maxIterations)
+	}
+	for i, r := range a.rows {
+		if c.iterations > 0 {
+			a.ends[i] = c.iterated(r)
+		} else {
+			a.ends[i] = c.polished(r, a.ends[i])
+		}
+	}
+}
+
+func (c *config) iterated(r *row) outcome {
+	out := r.iterate(c.iterations)
+	out.converged = out.rel <= max(c.tolerance, r.roundingFloor())
+	return out
+}
+
+// set sets the row up for x.
+func (c *config) set(r *row, x []float64) {
 	r.setTargets(c.targets)
 	r.setWeights(c.weights, c.targetWeights)
 	r.setSamples(x, c.squash, false)
 	r.setEpsilon(c.epsilon)
-	if c.iterations > 0 {
-		out := r.iterate(c.iterations)
-		out.converged = out.rel <= max(c.tolerance, r.roundingFloor())
-		return out
-	}
-	out := r.solve(c.tolerance, c.maxIterations, nil)
+}
+
+// polished ends a solve of weakly coupled levels.
+func (c *config) polished(r *row, out outcome) outcome {
 	if out.converged && r.coupling() < weak {
 		out = r.polish(c.weights, c.targetWeights, out, c.maxIterations)
 	}

@@ -7,7 +7,7 @@ import "github.com/quantmf/quantmf/internal/pool"
 
 // SoftQuantileRows maps each row of x (d × n) onto the quantile values in the
 // same row of q (d × m), or in its one row (1 × m), as [SoftQuantile] does. It
-// allocates its result and, a worker, one workspace as [Solve] has. Errors are those
+// allocates its result and, a worker, up to eight workspaces as [Solve] has one. Errors are those
 // of SoftQuantile with the row; under [WithStrict] a [*ConvergenceError] of the
 // first row that did not converge.
 func SoftQuantileRows(x, q Mat, opts ...Option) (Mat, error) {
@@ -16,7 +16,7 @@ func SoftQuantileRows(x, q Mat, opts ...Option) (Mat, error) {
 		return Mat{}, err
 	}
 	out := NewMat(x.Rows, x.Cols)
-	err = b.do(func(r *row, t []float64, i int) {
+	err = b.do(func(r *row, t []float64, i int) { r.ask(t, b.q(i)) }, func(r *row, t []float64, i int) {
 		r.quantile(t, b.q(i))
 		copy(out.Row(i), t)
 	}, func(h *hardPlan, i int) { h.average(out.Row(i), b.q(i)) })
@@ -46,7 +46,7 @@ func SoftQuantileRowsVJP(x, q, z Mat, opts ...Option) (dx, dq, db Mat, err error
 	}
 	dx, db = NewMat(x.Rows, x.Cols), NewMat(x.Rows, q.Cols)
 	each := NewMat(x.Rows, q.Cols)
-	err = b.do(func(r *row, zeta []float64, i int) {
+	err = b.do(func(*row, []float64, int) {}, func(r *row, zeta []float64, i int) {
 		sz, sq := scaleOf(z.Row(i)), scaleOf(b.q(i))
 		clear(zeta)
 		for s, v := range z.Row(i) {
@@ -129,32 +129,53 @@ func newRowBatch(x, q Mat, opts []Option) (*rowBatch, error) {
 	return b, err
 }
 
-// do solves every row and calls soft with it and np numbers of scratch, or hard
-// with its plan at ε = 0.
-func (b *rowBatch) do(soft func(r *row, t []float64, i int), hard func(h *hardPlan, i int)) error {
-	p := pool.New(b.workers, b.x.Rows)
+// do solves every row, between calls of before and soft with it and np numbers of
+// scratch; at ε = 0 it calls hard with its plan.
+func (b *rowBatch) do(before, soft func(r *row, t []float64, i int), hard func(h *hardPlan, i int)) error {
+	n, m, rows := b.x.Cols, b.levels.Cols, 1
+	if b.epsilon > 0 {
+		rows = min(rowsAbreast(n, m), b.x.Rows)
+	}
+	pieces := (b.x.Rows + rows - 1) / rows
+	p := pool.New(b.workers, pieces)
 	defer p.Close()
 	type space struct {
-		row row
-		t   []float64
+		rows []row
+		t    [][]float64
+		abreast
 		bad *ConvergenceError // the first row of this worker that did not converge
 	}
 	work := make([]space, p.Workers())
-	p.Do(b.x.Rows, func(worker, i int) {
+	p.Do(pieces, func(worker, piece int) {
+		from, to := piece*b.x.Rows/pieces, (piece+1)*b.x.Rows/pieces
 		if b.epsilon == 0 {
-			hard(newHardPlan(b.x.Row(i), &b.config, b.levels.Cols), i)
+			hard(newHardPlan(b.x.Row(from), &b.config, m), from)
 			return
 		}
 		ws := &work[worker]
 		if ws.t == nil {
-			ws.row.resize(b.x.Cols, b.levels.Cols)
-			ws.t = make([]float64, ws.row.np)
+			ws.rows, ws.t, ws.abreast = make([]row, rows), make([][]float64, rows), newAbreast(m)
+			for k := range ws.rows {
+				r := &ws.rows[k]
+				r.resize(n, m)
+				ws.t[k] = make([]float64, r.np)
+			}
 		}
-		out := b.run(&ws.row, b.x.Row(i))
-		if !out.converged && (ws.bad == nil || i < ws.bad.Row) {
-			ws.bad = &ConvergenceError{Row: i, Iterations: out.passes, MarginalError: out.rel, Tolerance: b.tolerance}
+		ws.clear()
+		for k := range to - from {
+			r := &ws.rows[k]
+			b.set(r, b.x.Row(from+k))
+			before(r, ws.t[k], from+k)
+			ws.take(r, nil)
 		}
-		soft(&ws.row, ws.t, i)
+		b.runAll(&ws.abreast)
+		for k, r := range ws.abreast.rows {
+			i, out := from+k, ws.ends[k]
+			if !out.converged && (ws.bad == nil || i < ws.bad.Row) {
+				ws.bad = &ConvergenceError{Row: i, Iterations: out.passes, MarginalError: out.rel, Tolerance: b.tolerance}
+			}
+			soft(r, ws.t[k], i)
+		}
 	})
 	if !b.strict {
 		return nil
