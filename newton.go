@@ -211,9 +211,7 @@ const whole = 1 << 19
 // tiles calls f with the bounds of each tile of samples and its part of E.
 func (r *row) tiles(f func(lo, hi int, e []float64)) {
 	m, keep := r.m, r.room > r.size*r.m
-	if cap(r.e) < r.room {
-		r.e = make([]float64, r.room)
-	}
+	r.reserve()
 	for lo := 0; lo < r.np; lo += r.size {
 		hi := min(lo+r.size, r.np)
 		e := r.e[:(hi-lo)*m]
@@ -226,6 +224,13 @@ func (r *row) tiles(f func(lo, hi int, e []float64)) {
 		f(lo, hi, e)
 	}
 	r.built = keep || r.size == r.np
+}
+
+// reserve makes the room for E.
+func (r *row) reserve() {
+	if cap(r.e) < r.room {
+		r.e = make([]float64, r.room)
+	}
 }
 
 // setTiles finds how many samples are in a tile, and what room E takes.

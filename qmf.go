@@ -345,6 +345,7 @@ func (f *qmfFit) newCrew() crew {
 	for i := range c.visitors {
 		v := &c.visitors[i]
 		v.row.resize(f.n, f.m)
+		v.row.reserve()
 		v.row.setTargets(nil)
 		v.row.setWeights(nil, nil)
 		for _, s := range []*[]float64{&v.x, &v.w, &v.t, &v.g, &v.s, &v.about} {

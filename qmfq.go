@@ -218,6 +218,7 @@ func newQMFQFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfqFit {
 		for i := range c.each {
 			v := &c.each[i]
 			v.row.resize(n, m)
+			v.row.reserve()
 			v.row.setTargets(nil)
 			v.row.setWeights(nil, nil)
 			v.x, v.t, v.z, v.mask = make([]float64, np), make([]float64, np), make([]float64, np), make([]bool, n)
