@@ -17,13 +17,16 @@ const (
 	// together is the number of entries of E that are held for rows abreast, half a megabyte: what
 	// is left in the cache from one sweep to the next.
 	together = 1 << 16
+	// widest is the number of levels up to which lanes are faster than one system after
+	// the other: those of larger ones leave the cache, and keep vectors busy alone.
+	widest = 64
 )
 
 // rowsAbreast is how many rows of n samples and m levels are solved abreast: one
 // where there are no vectors, or where they would not stay in the cache.
 func rowsAbreast(n, m int) int {
 	rows := min(kernel.Lanes, together/(kernel.Pad(n)*m))
-	if rows < fewest || cpu.Level == cpu.Portable {
+	if rows < fewest || m > widest || cpu.Level == cpu.Portable {
 		return 1
 	}
 	return rows
@@ -41,8 +44,12 @@ type abreast struct {
 	mu, w, ratio, g, c, d, floor, rhs, work []float64
 }
 
-func newAbreast(m int) abreast {
+// newAbreast makes room for some rows of m levels.
+func newAbreast(rows, m int) abreast {
 	const n = kernel.Lanes
+	if rows < fewest {
+		return abreast{rows: make([]*row, 0, rows), states: make([]*warm, 0, rows), ends: make([]outcome, rows)}
+	}
 	size := m * (m - 1) / 2
 	all := make([]float64, (2*m-1+6*m+2*size)*n)
 	take := func(k int) (v []float64) { v, all = all[:k*n:k*n], all[k*n:]; return v }

@@ -16,7 +16,7 @@ func TestAbreast(t *testing.T) {
 	for trial := range 300 {
 		n, m := 1+int(60*src.Float64()), 2+int(20*src.Float64())
 		count := 1 + trial%kernel.Lanes
-		group := newAbreast(m)
+		group := newAbreast(count, m)
 		alone := make([]row, count)
 		together := make([]row, count)
 		states := make([]warm, 2*count)

@@ -106,7 +106,7 @@ func BenchmarkAbreast(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			x, w, q, z := benchRow(c.n, c.m)
 			count := min(c.rows, max(rowsAbreast(c.n, c.m), 1))
-			group, work, states := newAbreast(c.m), make([]row, count), make([]warm, count)
+			group, work, states := newAbreast(count, c.m), make([]row, count), make([]warm, count)
 			t := make([][]float64, count)
 			for i := range work {
 				r := &work[i]

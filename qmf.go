@@ -340,8 +340,8 @@ func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
 }
 
 func (f *qmfFit) newCrew() crew {
-	c := crew{visitors: make([]visitor, min(rowsAbreast(f.n, f.m), f.d)), abreast: newAbreast(f.m)}
-	c.slots = make([]int, 0, len(c.visitors))
+	rows := min(rowsAbreast(f.n, f.m), f.d)
+	c := crew{visitors: make([]visitor, rows), slots: make([]int, 0, rows), abreast: newAbreast(rows, f.m)}
 	for i := range c.visitors {
 		v := &c.visitors[i]
 		v.row.resize(f.n, f.m)

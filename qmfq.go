@@ -214,7 +214,7 @@ func newQMFQFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfqFit {
 	f.work1 = make([]deflators, p.Workers())
 	for w := range f.work1 {
 		c := &f.work1[w]
-		c.each, c.abreast = make([]deflator, len(f.work[w].visitors)), newAbreast(m)
+		c.each, c.abreast = make([]deflator, len(f.work[w].visitors)), newAbreast(len(f.work[w].visitors), m)
 		for i := range c.each {
 			v := &c.each[i]
 			v.row.resize(n, m)

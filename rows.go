@@ -154,7 +154,7 @@ func (b *rowBatch) do(before, soft func(r *row, t []float64, i int), hard func(h
 		}
 		ws := &work[worker]
 		if ws.t == nil {
-			ws.rows, ws.t, ws.abreast = make([]row, rows), make([][]float64, rows), newAbreast(m)
+			ws.rows, ws.t, ws.abreast = make([]row, rows), make([][]float64, rows), newAbreast(rows, m)
 			for k := range ws.rows {
 				r := &ws.rows[k]
 				r.resize(n, m)

@@ -107,8 +107,15 @@ func (p footprint) update(hidden bool) float64 {
 	return sums + p.workers*18*p.n
 }
 
-// row is a worker's room for one row of n samples and m levels.
-func (p footprint) row() float64 { return p.n*(p.m+20) + 4*p.m*(p.m+8) + 32*p.m }
+// row is a worker's room for rows of n samples and m levels, up to eight of which it
+// works at abreast.
+func (p footprint) row() float64 {
+	rows := min(8, p.d, math.Floor(1<<16/(p.n*p.m)))
+	if rows < 3 || p.m > 64 {
+		rows = 1
+	}
+	return rows * (p.n*(p.m+20) + 5*p.m*(p.m+8) + 48*p.m)
+}
 
 // maps is a fit of maps to d rows: factors, Adam's moments, orders of samples.
 func (p footprint) maps(d, batch float64) float64 {

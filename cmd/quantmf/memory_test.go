@@ -65,7 +65,7 @@ func TestFootprint(t *testing.T) {
 		// A look may count garbage that was made meanwhile, or miss the peak: then
 		// there are more.
 		got, fits := 0.0, false
-		for look := 0; look < 5 && !fits; look++ {
+		for look := 0; look < 12 && !fits; look++ {
 			got = aliveAtMost(func() {
 				var out, errOut bytes.Buffer
 				if code := run(words, strings.NewReader(""), &out, &errOut); code != 0 {
