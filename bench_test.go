@@ -119,7 +119,7 @@ func BenchmarkRow(b *testing.B) {
 			copy(zeta, z)
 			for range b.N {
 				r.setWeights(nil, w)
-				r.setSamples(x, SquashNone, false)
+				r.setSamples(x, SquashNone)
 				r.setEpsilon(c.eps)
 				if !r.solve(1e-9, 3000, nil).converged {
 					b.Fatal("not converged")
@@ -149,41 +149,70 @@ func BenchmarkRow(b *testing.B) {
 	}
 }
 
-// BenchmarkWarmRow times a row as a fit visits it: kept order, warm start, T and
+// BenchmarkWarmRow times a row as a fit visits it, eight abreast: warm start, T and
 // its gradients in x, b and q.
 func BenchmarkWarmRow(b *testing.B) {
 	for _, c := range rowSettings {
-		b.Run(c.name, func(b *testing.B) {
-			x, w, q, z := benchRow(c.n, c.m)
-			var r row
-			r.resize(c.n, c.m)
-			r.setTargets(nil)
-			r.setWeights(nil, w)
-			st := newWarm(c.n, c.m)
-			r.perm = st.perm
-			src := random.Split(1, 1)
-			near := make([][]float64, 64)
-			for k := range near {
-				near[k] = append([]float64(nil), x...)
-				for i := range near[k] {
-					near[k][i] += 0.003 * normal(&src)
-				}
-			}
-			t, zeta := make([]float64, r.np), make([]float64, r.np)
-			copy(zeta, z)
-			passes := 0
-			b.ReportAllocs()
-			for k := range b.N {
-				r.setSamples(near[k%64], SquashNone, st.valid)
-				r.setEpsilon(c.eps)
-				passes += r.solve(1e-9, 3000, &st).passes
-				r.quantile(t, q)
-				r.adjoint(zeta, q)
-				r.rowTotals(r.rho, r.sums)
-			}
-			b.ReportMetric(float64(passes)/float64(b.N), "passes/op")
-		})
+		b.Run(c.name, func(b *testing.B) { benchWarm(b, c.n, c.m, rowsAbreast(c.n, c.m), c.eps) })
 	}
+}
+
+// benchWarm visits so many rows at a time whose samples move by 0.003 or so between
+// visits.
+func benchWarm(b *testing.B, n, m, count int, eps float64) {
+	x, w, q, z := benchRow(n, m)
+	group, work, states := newAbreast(count, m), make([]row, count), make([]warm, count)
+	t := make([][]float64, count)
+	for i := range work {
+		r := &work[i]
+		r.resize(n, m)
+		r.setTargets(nil)
+		r.setWeights(nil, w)
+		states[i] = newWarm(m)
+		t[i] = make([]float64, r.np)
+	}
+	src := random.Split(1, 1)
+	near := make([][]float64, 64)
+	for k := range near {
+		near[k] = append([]float64(nil), x...)
+		for i := range near[k] {
+			near[k][i] += 0.003 * normal(&src)
+		}
+	}
+	zeta := make([]float64, work[0].np)
+	copy(zeta, z)
+	passes := 0
+	visit := func(k int) {
+		group.clear()
+		for i := range work {
+			r := &work[i]
+			r.setSamples(near[(k+i)%64], SquashNone)
+			r.setEpsilon(eps)
+			r.ask(t[i], q)
+			group.take(r, &states[i])
+		}
+		group.solve(1e-9, 3000)
+		group.hold()
+		for i := range work {
+			work[i].average(t[i], q)
+			work[i].load(zeta, q)
+			passes += group.ends[i].passes
+		}
+		group.adjoint()
+		for i := range work {
+			work[i].sampleAdjoint(zeta, q)
+			work[i].rowTotals(work[i].rho, work[i].sums)
+		}
+	}
+	visit(0)
+	passes = 0
+	b.ReportAllocs()
+	b.ResetTimer()
+	done := 0
+	for ; done < b.N; done += count {
+		visit(done)
+	}
+	b.ReportMetric(float64(passes)/float64(done), "passes/op")
 }
 
 // BenchmarkEpoch times epochs of fits with one worker. The metric "allocs/epoch"
@@ -408,8 +437,7 @@ func BenchmarkLarge(b *testing.B) {
 		r.setWeights(nil, w)
 		t, zeta := make([]float64, r.np), make([]float64, r.np)
 		copy(zeta, z)
-		st := newWarm(c.n, c.m)
-		r.perm = st.perm
+		st := newWarm(c.m)
 		for _, warm := range []*warm{nil, &st} {
 			name := strconv.Itoa(c.n) + "x" + strconv.Itoa(c.m) + ",eps=" + ftoa(c.eps) + "/cold"
 			if warm != nil {
@@ -418,10 +446,14 @@ func BenchmarkLarge(b *testing.B) {
 			b.Run(name, func(b *testing.B) {
 				passes := 0
 				for b.Loop() {
-					r.setSamples(x, SquashLogistic, warm != nil && warm.valid)
+					r.setSamples(x, SquashLogistic)
 					r.setEpsilon(c.eps)
 					passes = r.solve(1e-9, 3000, warm).passes
-					r.quantile(t, q)
+					if warm == nil {
+						r.quantile(t, q)
+					} else {
+						r.average(t, q)
+					}
 					r.adjoint(zeta, q)
 				}
 				b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(c.n*c.m), "ns/cell")

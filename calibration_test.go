@@ -27,7 +27,7 @@ func BenchmarkPower(b *testing.B) {
 			r.setWeights(nil, w)
 			t := make([]float64, r.np)
 			for range b.N {
-				r.setSamples(x, SquashNone, false)
+				r.setSamples(x, SquashNone)
 				r.setEpsilon(1)
 				r.setEpsilon(r.steep * r.edge / exponent)
 				r.solve(1e-9, 3000, nil)
@@ -68,7 +68,7 @@ func BenchmarkGram(b *testing.B) {
 			r.resize(n, m)
 			r.setTargets(nil)
 			r.setWeights(nil, w)
-			r.setSamples(x, SquashNone, false)
+			r.setSamples(x, SquashNone)
 			r.setEpsilon(0.01)
 			r.solve(1e-9, 3000, nil)
 			var times [2]time.Duration
@@ -103,56 +103,7 @@ func BenchmarkAbreast(b *testing.B) {
 		if c.rows < kernel.Lanes {
 			name += ",rows=" + itoa(c.rows)
 		}
-		b.Run(name, func(b *testing.B) {
-			x, w, q, z := benchRow(c.n, c.m)
-			count := min(c.rows, max(rowsAbreast(c.n, c.m), 1))
-			group, work, states := newAbreast(count, c.m), make([]row, count), make([]warm, count)
-			t := make([][]float64, count)
-			for i := range work {
-				r := &work[i]
-				r.resize(c.n, c.m)
-				r.setTargets(nil)
-				r.setWeights(nil, w)
-				states[i] = newWarm(c.n, c.m)
-				r.perm = states[i].perm
-				t[i] = make([]float64, r.np)
-			}
-			src := random.Split(1, 1)
-			near := make([][]float64, 64)
-			for k := range near {
-				near[k] = append([]float64(nil), x...)
-				for i := range near[k] {
-					near[k][i] += 0.003 * normal(&src)
-				}
-			}
-			zeta := make([]float64, work[0].np)
-			copy(zeta, z)
-			visit := func(k int) {
-				group.clear()
-				for i := range work {
-					r := &work[i]
-					r.setSamples(near[(k+i)%64], SquashNone, states[i].valid)
-					r.setEpsilon(0.01)
-					r.ask(t[i], q)
-					group.take(r, &states[i])
-				}
-				group.solve(1e-9, 3000)
-				group.hold()
-				for i := range work {
-					work[i].quantile(t[i], q)
-					work[i].load(zeta, q)
-				}
-				group.adjoint()
-				for i := range work {
-					work[i].sampleAdjoint(zeta, q)
-				}
-			}
-			visit(0)
-			b.ResetTimer()
-			for k := 0; k < b.N; k += count {
-				visit(k)
-			}
-		})
+		b.Run(name, func(b *testing.B) { benchWarm(b, c.n, c.m, min(c.rows, rowsAbreast(c.n, c.m)), 0.01) })
 	}
 }
 
@@ -200,7 +151,7 @@ func BenchmarkPasses(b *testing.B) {
 		for k := range all {
 			p := &all[k]
 			r := &p.row
-			r.setSamples(p.x, SquashNone, false)
+			r.setSamples(p.x, SquashNone)
 			r.setEpsilon(p.eps)
 			out := r.solve(1e-9, 3000, nil)
 			if !out.converged {

@@ -295,8 +295,7 @@ func (f *qmfFit) checkpoint(epoch int) error {
 	return f.save(s.encode(kindQMF, f.config, f.k, f.data))
 }
 
-// appendWarm adds the integers of what transports start from: for each row whether
-// it is of use, and the order of its samples.
+// appendWarm adds, for each row, whether what its transport starts from is of use.
 func appendWarm(index []uint64, states []warm) []uint64 {
 	for i := range states {
 		valid := uint64(0)
@@ -304,28 +303,15 @@ func appendWarm(index []uint64, states []warm) []uint64 {
 			valid = 1
 		}
 		index = append(index, valid)
-		for _, p := range states[i].perm {
-			index = append(index, uint64(p))
-		}
 	}
 	return index
 }
 
-// warm takes what appendWarm added, n samples a row.
-func (f *file) warm(states []warm, n int, index []uint64) error {
-	seen := make([]bool, n)
+// takeWarm takes what appendWarm added.
+func takeWarm(states []warm, index []uint64) {
 	for i := range states {
-		st, r := &states[i], index[i*(n+1):(i+1)*(n+1)]
-		st.valid = r[0] == 1
-		clear(seen)
-		for k, p := range r[1:] {
-			if p >= uint64(n) || st.valid && seen[p] {
-				return f.fail("IDX0", "an index is out of range")
-			}
-			seen[p], st.perm[k] = true, int32(p)
-		}
+		states[i].valid = index[i] == 1
 	}
-	return nil
 }
 
 // parts are the numbers of a QMF under way.
@@ -348,7 +334,7 @@ func (f *qmfFit) resumeFrom(file *file, s *saved) error {
 	if f.held != nil {
 		f.keep = f.newState()
 	}
-	index, err := file.restore(f.parts(), f.d+f.d*(f.n+1)+3)
+	index, err := file.restore(f.parts(), 2*f.d+3)
 	if err != nil {
 		return err
 	}
@@ -359,9 +345,7 @@ func (f *qmfFit) resumeFrom(file *file, s *saved) error {
 		}
 		seen[i], f.order[k] = true, int(i)
 	}
-	if err := file.warm(f.state, f.n, index[f.d:]); err != nil {
-		return err
-	}
+	takeWarm(f.state, index[f.d:])
 	last := index[len(index)-3:]
 	f.replace, f.origin, f.lambda = last[0] == 1, Start(last[1]&255), math.Float64frombits(last[2])
 	if last[1] >= uint64(len(startNames)) || !(f.lambda >= 0) || f.lambda > math.MaxFloat64 {
@@ -400,17 +384,12 @@ func (f *qmfqFit) parts() [][]float64 {
 
 // resumeFrom takes the state of a checkpoint.
 func (f *qmfqFit) resumeFrom(file *file, s *saved) error {
-	rows := f.d * (f.n + 1)
-	index, err := file.restore(f.parts(), 2*rows)
+	index, err := file.restore(f.parts(), 2*f.d)
 	if err != nil {
 		return err
 	}
-	if err := file.warm(f.state, f.n, index[:rows]); err != nil {
-		return err
-	}
-	if err := file.warm(f.state1, f.n, index[rows:]); err != nil {
-		return err
-	}
+	takeWarm(f.state, index)
+	takeWarm(f.state1, index[f.d:])
 	if err := file.positive(f.from); err != nil {
 		return err
 	}

@@ -31,7 +31,8 @@ func newHardPlan(x []float64, c *config, m int) *hardPlan {
 	r.resize(len(x), m)
 	r.setTargets(c.targets)
 	r.setWeights(c.weights, c.targetWeights)
-	r.setSamples(x, c.squash, false)
+	r.setSamples(x, c.squash)
+	r.arrange()
 	n := len(x)
 	h := &hardPlan{x: r.x[:n], xs: r.xs[:n], y: r.y, a: r.a[:n], b: r.b, perm: r.perm[:n], squash: r.squash,
 		lo: make([]float64, n), hi: make([]float64, n), cum: make([]float64, m+1), cuts: make([]float64, m-1)}

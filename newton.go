@@ -61,12 +61,87 @@ func (r *row) rounding() float64 {
 // tolerance: that of rounding, but never above 1e-6.
 func (r *row) roundingFloor() float64 { return min(r.rounding(), 1e-6) }
 
-// initial fills tau_J, J = 0..m-2, with the thresholds between targets J and
-// J+1 of the monotone transport, in centred x: where M_i,J+1 = M_iJ. A sample
+// initial fills tau_J, J = 0..m-2, with the thresholds between targets J and J+1 of
+// the monotone transport, in centred x: where M_i,J+1 = M_iJ.
+func (r *row) initial(tau []float64) {
+	if r.blurred() {
+		r.histogram()
+		r.quantiles(tau)
+	} else {
+		r.corner(tau)
+	}
+}
+
+// A histogram serves for a start where the blur between two levels, ε/2Δy, is at least
+// finest of its bins wide, and has scarcest samples were they even: then it does not
+// matter where in a bin a sample lies, nor in what order.
+const finest, scarcest = 4, 2
+
+// blurred tells whether that is so.
+func (r *row) blurred() bool {
+	widest := 0.0
+	for _, d := range r.dy[:r.m-1] {
+		widest = max(widest, d)
+	}
+	spread, bins := r.extent[1]-r.extent[0], float64(len(r.mass))
+	return spread > 1e-300 && float64(2*widest*spread)/r.eps <= min(bins/finest, float64(r.n)/scarcest)
+}
+
+// setBins makes room for a histogram: about as many equal pieces of the range of the
+// samples as there are samples.
+func (r *row) setBins() {
+	bins := 256
+	for bins < r.n && bins < 1024 {
+		bins *= 2
+	}
+	if cap(r.mass) < bins {
+		r.mass = make([]float64, bins)
+	}
+	r.mass = r.mass[:bins]
+}
+
+// histogram fills mass with the share of the samples in each bin.
+func (r *row) histogram() {
+	mass := r.mass
+	clear(mass)
+	first, scale, last := r.extent[0]-r.xc, float64(len(mass))/(r.extent[1]-r.extent[0]), uint(len(mass)-1)
+	a := r.a[:r.n]
+	for i, x := range r.cx[:len(a)] {
+		mass[min(uint((x-first)*scale), last)] += a[i]
+	}
+}
+
+// quantiles fills tau with the thresholds of the histogram, on lines through its bins.
+func (r *row) quantiles(tau []float64) {
+	const block = 8 // bins that are passed over at once where no threshold lies
+	first, width := r.extent[0]-r.xc, (r.extent[1]-r.extent[0])/float64(len(r.mass))
+	J, below, goal := 0, 0.0, r.b[0]
+	for p := 0; p < len(r.mass) && J < len(tau); p += block {
+		m := (*[block]float64)(r.mass[p:])
+		if all := ((m[0] + m[1]) + (m[2] + m[3])) + ((m[4] + m[5]) + (m[6] + m[7])); below+all < goal {
+			below += all
+			continue
+		}
+		for k, mass := range m {
+			for ; J < len(tau) && mass > 0 && below+mass >= goal; J++ {
+				at := float64(p+k) + max(goal-below, 0)/mass
+				tau[J] = first + float64(at*width)
+				goal += r.b[J+1]
+			}
+			below += mass
+		}
+	}
+	for ; J < len(tau); J++ {
+		tau[J] = r.extent[1] - r.xc
+	}
+}
+
+// corner fills tau with the thresholds of the monotone transport exactly. A sample
 // that is shared between the two columns in shares l and r puts the threshold
 // where the softmax at it splits the same way; a boundary between two samples
 // goes half way. It uses logs, dir and try.
-func (r *row) initial(tau []float64) {
+func (r *row) corner(tau []float64) {
+	r.arrange()
 	const tiny = 1e-10
 	m, n := r.m, r.n
 	shares, least, most := r.logs[:m-1], r.dir, r.try // r/l, and between what tau_J lies
@@ -123,39 +198,34 @@ func (r *row) initial(tau []float64) {
 	}
 }
 
-// coarse replaces the thresholds of the start, where samples are many, by the solution
-// for the means of groups of successive samples: off by the square of a group's width
-// over that of the blur between levels, ε/2Δy, so not where that is the narrower. It
-// leaves two or three passes of five.
+// coarse replaces the thresholds of a histogram, where samples are many, by the
+// solution for the means of its bins, two by two: off by the square of their width over
+// that of the blur. It leaves two or three passes of five.
 func (r *row) coarse(tau []float64) {
-	n, m := r.n, r.m
-	groups := min(max(n/16, 256), 512)
-	widest := 0.0
-	for _, d := range r.dy[:m-1] {
-		widest = max(widest, d)
-	}
-	if n < 4*groups || float64(2*widest*r.steep) > float64(groups) {
+	groups := len(r.mass) / 2
+	if r.n < 4*groups || !r.blurred() {
 		return
 	}
 	if r.few == nil {
 		r.few = new(row)
 	}
 	f := r.few
-	f.resize(groups, m)
+	f.resize(groups, r.m)
 	f.setTargets(r.y)
 	copy(f.b, r.b)
-	p := 0
-	for g := range groups {
-		from, mass, sum, even := p, 0.0, 0.0, 0.0
-		for ; p < (g+1)*n/groups; p++ {
-			a, x := r.a[r.perm[p]], r.cx[r.perm[p]]
-			mass += a
-			sum += float64(a * x)
-			even += x
-		}
-		f.a[g], f.xs[g] = mass, even/float64(p-from)
-		if mass > 0 {
-			f.xs[g] = sum / mass
+	first, scale := r.extent[0]-r.xc, float64(groups)/(r.extent[1]-r.extent[0])
+	clear(f.a)
+	clear(f.xs)
+	for i, x := range r.cx[:r.n] {
+		p := min(uint((x-first)*scale), uint(groups-1))
+		f.a[p] += r.a[i]
+		f.xs[p] += float64(r.a[i] * x)
+	}
+	for p, a := range f.a[:groups] {
+		if a > 0 {
+			f.xs[p] /= a
+		} else {
+			f.xs[p] = first + (float64(p)+0.5)/scale
 		}
 	}
 	f.center()
@@ -554,17 +624,14 @@ func (r *row) slope(d []float64) float64 {
 	return s
 }
 
-// warm is what a row keeps from one solve to the next: the order of its samples
-// and how far its solution lay from its start, in thresholds.
+// warm is what a row keeps from one solve to the next: how far its solution lay from
+// its start, in thresholds.
 type warm struct {
-	perm   []int32
 	offset []float64
 	valid  bool
 }
 
-func newWarm(n, m int) warm {
-	return warm{perm: make([]int32, n), offset: make([]float64, max(m-1, 0))}
-}
+func newWarm(m int) warm { return warm{offset: make([]float64, max(m-1, 0))} }
 
 // outcome says how a solve ended.
 type outcome struct {

@@ -60,6 +60,7 @@ func (r *row) polish(given, targets []float64, out outcome, most int) outcome {
 		}
 		return w[i]
 	}
+	r.arrange()
 	var totalA, totalB, sumA, sumB elem.Double
 	for i := range n {
 		totalA = totalA.Plus(weight(given, i))

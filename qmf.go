@@ -307,7 +307,7 @@ func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
 	}
 	f.state = make([]warm, d)
 	for i := range f.state {
-		f.state[i] = newWarm(n, m)
+		f.state[i] = newWarm(m)
 	}
 	f.low, f.high, f.average = make([]float64, d), make([]float64, d), make([]float64, d)
 	for i := range d {
@@ -401,9 +401,7 @@ func (f *qmfFit) load(v *visitor, i int) {
 	r := &v.row
 	f.cells.measure(r, v.observed, i)
 	softmax(r.b, f.rowF(i))
-	st := &f.state[i]
-	r.perm = st.perm
-	r.setSamples(v.w[:f.n], f.squash, st.valid)
+	r.setSamples(v.w[:f.n], f.squash)
 	r.setEpsilon(f.epsilon)
 }
 
@@ -461,7 +459,7 @@ func (f *qmfFit) fitted(v *visitor, i int) {
 		}
 		return
 	}
-	v.row.quantile(v.t, v.q)
+	v.row.average(v.t, v.q)
 }
 
 func cumulate(q, inc []float64) {
@@ -1059,6 +1057,7 @@ func (q *QMF) row(r *row, t []float64, i int) {
 		r.cx[j] = s - q.center[i]
 	}
 	order(r.perm[:n], w, r.keys[:2*n], false)
+	r.ordered = true
 	r.setEpsilon(q.epsilon)
 	r.evaluate(q.potentials.Row(i))
 	r.quantile(t, q.Quantiles.Row(i))

@@ -209,7 +209,7 @@ func newQMFQFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfqFit {
 	f.h1, f.rel1 = make([]float64, d*m), make([]outcome, d)
 	f.state1 = make([]warm, d)
 	for i := range f.state1 {
-		f.state1[i] = newWarm(n, m)
+		f.state1[i] = newWarm(m)
 	}
 	f.work1 = make([]deflators, p.Workers())
 	for w := range f.work1 {
@@ -254,8 +254,7 @@ func (f *qmfqFit) prepare(v *deflator, i int) *warm {
 	v.observed = f.cells.load(v.x, v.mask, i)
 	f.cells.measure(r, v.observed, i)
 	softmax(r.b, f.rowOf(f.f1, i))
-	r.perm = st.perm
-	r.setSamples(v.x[:f.n], f.squash, st.valid)
+	r.setSamples(v.x[:f.n], f.squash)
 	r.setEpsilon(f.epsilon)
 	return st
 }
@@ -276,7 +275,7 @@ func (f *qmfqFit) deflate(worker, piece int) {
 		v := &c.each[i-from]
 		f.rel1[i] = c.ends[i-from]
 		copy(f.rowOf(f.h1, i), v.row.h)
-		v.row.quantile(v.t, v.q)
+		v.row.average(v.t, v.q)
 		y := f.rowY(f.y, i)[:f.n]
 		copy(y, v.t)
 		for j, o := range v.observed {
@@ -496,7 +495,7 @@ func (f *qmfqFit) calibrate(v *deflator, i int) {
 	}
 	for range calibration {
 		cumulate(v.q, inc)
-		r.quantile(v.t, v.q)
+		r.average(v.t, v.q)
 		for j := range r.gx[:f.n] {
 			if sees(j) {
 				r.gx[j] = goal[j] / max(v.t[j], low)

@@ -107,7 +107,7 @@ func (t *Transport) row() *row {
 	copy(r.a, a)
 	copy(r.b, s.levels(0))
 	r.squash = s.squash
-	r.sort(r.place(x))
+	r.place(x)
 	r.setEpsilon(s.eps)
 	copy(r.h, s.levels(2))
 	copy(r.href, s.levels(3))
@@ -333,7 +333,7 @@ func (c *config) iterated(r *row) outcome {
 func (c *config) set(r *row, x []float64) {
 	r.setTargets(c.targets)
 	r.setWeights(c.weights, c.targetWeights)
-	r.setSamples(x, c.squash, false)
+	r.setSamples(x, c.squash)
 	r.setEpsilon(c.epsilon)
 }
 
@@ -506,7 +506,7 @@ func (t *Transport) average(out, q []float64) {
 	copy(out, r.gx)
 }
 
-// ask has the next solve take M q for t, which quantile is then to be called with, in
+// ask has the next solve take M q for t, which average is then to be called with, in
 // its last sweep: E is read once less.
 func (r *row) ask(t, q []float64) {
 	r.goal, r.first = t, q[0]
@@ -520,13 +520,19 @@ func (r *row) increments(v []float64) {
 	}
 }
 
-// quantile fills t (np numbers) with M q, in order and in range.
-func (r *row) quantile(t, q []float64) {
+// average fills t (np numbers) with M q.
+func (r *row) average(t, q []float64) {
 	if !r.averaged {
 		r.increments(q)
 		r.tiles(func(lo, hi int, e []float64) { kernel.Average(t[lo:hi], e, r.w, r.z[lo:hi], q[0], r.inc) })
 	}
 	r.averaged = false
+}
+
+// quantile is average, in order and in range to the last bit.
+func (r *row) quantile(t, q []float64) {
+	r.average(t, q)
+	r.arrange()
 	run, top := q[0], q[len(q)-1]
 	for _, i := range r.perm[:r.n] {
 		switch v := t[i]; {
@@ -544,7 +550,10 @@ func (r *row) quantile(t, q []float64) {
 }
 
 // ends returns the smallest and the largest sample.
-func (r *row) ends() (low, high float64) { return r.x[r.perm[0]], r.x[r.perm[r.n-1]] }
+func (r *row) ends() (low, high float64) {
+	r.arrange()
+	return r.x[r.perm[0]], r.x[r.perm[r.n-1]]
+}
 
 // sorted fills S_j - min x = Σ_i a_i M_ij (x_i - min x) / c_j: only positive
 // numbers are added, and an offset of x costs no digits.

@@ -41,7 +41,9 @@ type row struct {
 	regular bool
 	edge    float64 // max|Y|
 
-	perm []int32 // order of the samples by x
+	extent  [2]float64 // ends of xs
+	perm    []int32    // order of the samples by x, after arrange
+	ordered bool
 
 	h, href  []float64 // potentials now, and those in e
 	aimed    bool      // href belongs to this row
@@ -74,6 +76,7 @@ type row struct {
 	lam, rho, inc, total, work            []float64
 	gx, zeta                              []float64 // np
 
+	mass            []float64 // of the bins of a histogram
 	samples, levels []float64 // what the vectors are cut from
 	few             *row      // of group means; see coarse
 }
@@ -81,7 +84,7 @@ type row struct {
 // resize makes room for n samples and m targets. Vectors over levels have a
 // capacity of whole blocks, with zeros there.
 func (r *row) resize(n, m int) {
-	r.of, r.aimed = 0, false
+	r.of, r.aimed, r.ordered = 0, false, false
 	np, mp := kernel.Pad(n), kernel.Pad(m)
 	var from []float64
 	take := func(k int) (v []float64) { v, from = from[:k:k], from[k:]; return v }
@@ -118,6 +121,7 @@ func (r *row) resize(n, m int) {
 	}
 	r.n, r.np, r.m, r.mp = n, np, m, mp
 	r.setTiles()
+	r.setBins()
 }
 
 // setTargets takes y (nil: the regular grid on [0,1]) and finds out whether it
@@ -187,46 +191,41 @@ func normalise(to, from []float64) {
 	}
 }
 
-// setSamples takes x, squashes and centres it. The order of the samples is
-// found from scratch, or from the perm that is there when keep is set.
-func (r *row) setSamples(x []float64, s Squash, keep bool) {
-	n := r.n
+// setSamples takes x, squashes and centres it.
+func (r *row) setSamples(x []float64, s Squash) {
 	r.squash = squashed{kind: s, observed: r.squash.observed}
 	if s != SquashNone {
-		r.squash.moments(x, r.xs[:n])
+		r.squash.moments(x, r.xs[:r.n])
 	}
-	ends := r.place(x)
-	if !keep || !mend(r.perm[:n], x, 1) {
-		r.sort(ends)
+	r.place(x)
+}
+
+// arrange finds the order of the samples, where it is not known yet.
+func (r *row) arrange() {
+	if n := r.n; !r.ordered {
+		bucket(r.perm[:n], r.xs, r.extent, r.bins)
+		order(r.perm[:n], r.x[:n], r.keys[:2*n], true)
+		r.ordered = true
 	}
 }
 
-// sort finds the order of the samples, the ends of which are given.
-func (r *row) sort(ends [2]float64) {
-	n := r.n
-	bucket(r.perm[:n], r.xs, ends, r.bins)
-	order(r.perm[:n], r.x[:n], r.keys[:2*n], true)
-}
-
-// place takes x, squashed by the mean and deviation that are there, and returns
-// the ends of what it is squashed to.
-func (r *row) place(x []float64) (ends [2]float64) {
+// place takes x, squashed by the mean and deviation that are there.
+func (r *row) place(x []float64) {
 	n := r.n
 	copy(r.x, x)
 	r.squash.map1(r.xs[:n], x)
 	for i := n; i < r.np; i++ {
 		r.x[i], r.xs[i] = r.x[0], r.xs[0]
 	}
-	return r.center()
+	r.center()
 }
 
-// center fills X, and returns the ends of the squashed samples.
-func (r *row) center() (ends [2]float64) {
-	kernel.Extent(&ends, r.xs)
-	r.xc = middle(ends[0], ends[1])
+// center fills X.
+func (r *row) center() {
+	kernel.Extent(&r.extent, r.xs)
+	r.xc = middle(r.extent[0], r.extent[1])
 	kernel.Shift(r.cx, r.xs, r.xc)
-	r.aimed = false
-	return ends
+	r.aimed, r.ordered = false, false
 }
 
 // setEpsilon takes ε > 0; it comes after setSamples.

@@ -117,9 +117,9 @@ func (p footprint) row() float64 {
 	return rows * (p.n*(p.m+20) + 5*p.m*(p.m+8) + 48*p.m)
 }
 
-// maps is a fit of maps to d rows: factors, Adam's moments, orders of samples.
+// maps is a fit of maps to d rows: factors, Adam's moments, what transports start from.
 func (p footprint) maps(d, batch float64) float64 {
-	perRow := 5*p.m + p.n/2 + 24
+	perRow := 5*p.m + 24
 	if p.uniform {
 		perRow += 3 * p.m
 	}
