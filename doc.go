@@ -103,7 +103,8 @@
 //	mat.go        the matrix                      options.go  every option and its default    errors.go  the typed errors
 //	squash.go     rows onto [0,1]                 sinkhorn.go Algorithm 1, the reference
 //	row.go        the row problem and its workspace
-//	newton.go     the semi-dual and its solver: the proof, the pass, the start
+//	newton.go     the semi-dual and its solver: the proof, the pass
+//	thresholds.go where a solve starts            abreast.go  several rows at once
 //	polish.go     the last digits where levels are coupled weakly
 //	quantile.go   R, S, T and Transport           implicit.go their derivatives              hard.go    the limit ε → 0
 //	rows.go       T of many rows                  topk.go     single quantiles and the k largest

@@ -1,0 +1,233 @@
+package quantmf
+
+// This file holds where a solve starts. Potentials are given as thresholds, the places
+// where a sample would be shared evenly between two neighbouring targets:
+//
+//	M_i,J+1 = M_iJ  at  X = τ_J = -ε (h_J+1 - h_J) / 2(y_J+1 - y_J).
+//
+// As ε → 0 they are those of the monotone (north-west corner) transport, which gives
+// the samples in their order to the targets in theirs: the quantiles of x at the
+// cumulated b. With ε > 0 they lie elsewhere, by an offset that changes little from one
+// visit of a row to the next, and is added in a fit. So what moves all samples of a row
+// moves its start along; the last potentials by themselves would be worse than none.
+//
+// Where the blur between two targets, ε/2Δy, is wide, quantiles are read off a
+// histogram: no order of the samples is needed then, nor found. Rows of many samples
+// that have no last visit are first solved for the means of bins.
+
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/kernel"
+)
+
+// warm is what a row keeps from one solve to the next: how far its solution lay from
+// its start, in thresholds.
+type warm struct {
+	offset []float64
+	valid  bool
+}
+
+func newWarm(m int) warm { return warm{offset: make([]float64, max(m-1, 0))} }
+
+// initial fills tau_J, J = 0..m-2, with the thresholds between targets J and J+1 of
+// the monotone transport, in centred x: where M_i,J+1 = M_iJ.
+func (r *row) initial(tau []float64) {
+	if r.blurred() {
+		r.histogram()
+		r.quantiles(tau)
+	} else {
+		r.corner(tau)
+	}
+}
+
+// A histogram serves for a start where the blur between two levels, ε/2Δy, is at least
+// finest of its bins wide, and has scarcest samples were they even: then it does not
+// matter where in a bin a sample lies, nor in what order.
+const finest, scarcest = 4, 2
+
+// blurred tells whether that is so.
+func (r *row) blurred() bool {
+	widest := 0.0
+	for _, d := range r.dy[:r.m-1] {
+		widest = max(widest, d)
+	}
+	spread, bins := r.extent[1]-r.extent[0], float64(len(r.mass))
+	return spread > 1e-300 && float64(2*widest*spread)/r.eps <= min(bins/finest, float64(r.n)/scarcest)
+}
+
+// setBins makes room for a histogram: about as many equal pieces of the range of the
+// samples as there are samples.
+func (r *row) setBins() {
+	bins := 256
+	for bins < r.n && bins < 1024 {
+		bins *= 2
+	}
+	if cap(r.mass) < bins {
+		r.mass = make([]float64, bins)
+	}
+	r.mass = r.mass[:bins]
+}
+
+// histogram fills mass with the share of the samples in each bin.
+func (r *row) histogram() {
+	mass := r.mass
+	clear(mass)
+	first, scale, last := r.extent[0]-r.xc, float64(len(mass))/(r.extent[1]-r.extent[0]), uint(len(mass)-1)
+	a := r.a[:r.n]
+	for i, x := range r.cx[:len(a)] {
+		mass[min(uint((x-first)*scale), last)] += a[i]
+	}
+}
+
+// quantiles fills tau with the thresholds of the histogram, on lines through its bins.
+func (r *row) quantiles(tau []float64) {
+	const block = 8 // bins that are passed over at once where no threshold lies
+	first, width := r.extent[0]-r.xc, (r.extent[1]-r.extent[0])/float64(len(r.mass))
+	J, below, goal := 0, 0.0, r.b[0]
+	for p := 0; p < len(r.mass) && J < len(tau); p += block {
+		m := (*[block]float64)(r.mass[p:])
+		if all := ((m[0] + m[1]) + (m[2] + m[3])) + ((m[4] + m[5]) + (m[6] + m[7])); below+all < goal {
+			below += all
+			continue
+		}
+		for k, mass := range m {
+			for ; J < len(tau) && mass > 0 && below+mass >= goal; J++ {
+				at := float64(p+k) + max(goal-below, 0)/mass
+				tau[J] = first + float64(at*width)
+				goal += r.b[J+1]
+			}
+			below += mass
+		}
+	}
+	for ; J < len(tau); J++ {
+		tau[J] = r.extent[1] - r.xc
+	}
+}
+
+// corner fills tau with the thresholds of the monotone transport exactly. A sample
+// that is shared between the two columns in shares l and r puts the threshold
+// where the softmax at it splits the same way; a boundary between two samples
+// goes half way. It uses logs, dir and try.
+func (r *row) corner(tau []float64) {
+	r.arrange()
+	const tiny = 1e-10
+	m, n := r.m, r.n
+	shares, least, most := r.logs[:m-1], r.dir, r.try // r/l, and between what tau_J lies
+	at := func(p int) float64 { return r.cx[r.perm[p]] }
+	cumB := 0.0
+	p, below := 0, 0.0 // sample p in order, mass below it
+	for J := 0; J < m-1; J++ {
+		prevB := cumB
+		cumB += r.b[J]
+		nextB := cumB + r.b[J+1]
+		if J == m-2 {
+			nextB = 1
+		}
+		for p < n-1 && below+r.a[r.perm[p]] < cumB {
+			below += r.a[r.perm[p]]
+			p++
+		}
+		ap := r.a[r.perm[p]]
+		above := below + ap
+		if p == n-1 {
+			above = 1
+		}
+		width := r.eps / (2 * r.dy[J])
+		left, right := at(p)-float64(30*width), at(p)+float64(30*width)
+		bounded := [2]bool{p > 0, p < n-1}
+		if bounded[0] {
+			left = middle(at(p), at(p-1))
+		}
+		if bounded[1] {
+			right = middle(at(p), at(p+1))
+		}
+		sl := cumB - max(below, prevB)
+		sr := min(above, nextB) - cumB
+		tau[J], shares[J] = at(p), 1
+		switch {
+		case sr <= tiny*ap:
+			least[J], most[J] = right, right
+		case sl <= tiny*ap:
+			least[J], most[J] = left, left
+		default:
+			shares[J], least[J], most[J] = sr/sl, math.Inf(-1), math.Inf(1)
+			if bounded[0] {
+				least[J] = left
+			}
+			if bounded[1] {
+				most[J] = right
+			}
+		}
+	}
+	kernel.Log(shares, shares)
+	for J, l := range shares {
+		width := r.eps / (2 * r.dy[J])
+		tau[J] = min(max(tau[J]-float64(width*l), least[J]), most[J])
+	}
+}
+
+// coarse replaces the thresholds of a histogram, where samples are many, by the
+// solution for the means of its bins, two by two: off by the square of their width over
+// that of the blur. It leaves two or three passes of five.
+func (r *row) coarse(tau []float64) {
+	groups := len(r.mass) / 2
+	if r.n < 4*groups || !r.blurred() {
+		return
+	}
+	if r.few == nil {
+		r.few = new(row)
+	}
+	f := r.few
+	f.resize(groups, r.m)
+	f.setTargets(r.y)
+	copy(f.b, r.b)
+	first, scale := r.extent[0]-r.xc, float64(groups)/(r.extent[1]-r.extent[0])
+	clear(f.a)
+	clear(f.xs)
+	for i, x := range r.cx[:r.n] {
+		p := min(uint((x-first)*scale), uint(groups-1))
+		f.a[p] += r.a[i]
+		f.xs[p] += float64(r.a[i] * x)
+	}
+	for p, a := range f.a[:groups] {
+		if a > 0 {
+			f.xs[p] /= a
+		} else {
+			f.xs[p] = first + (float64(p)+0.5)/scale
+		}
+	}
+	f.center()
+	f.setEpsilon(r.eps)
+	for J, t := range tau {
+		tau[J] = t - f.xc
+	}
+	f.fromThresholds(f.h, tau)
+	s := f.descend(1e-6, 1e-6, 16, 16)
+	s.run(f)
+	f.thresholds(tau, f.h)
+	for J := range tau {
+		tau[J] += f.xc
+	}
+}
+
+// fromThresholds sets h_{J+1}-h_J = -2 dy_J tau_J/ε, the middle of h at 0.
+func (r *row) fromThresholds(h, tau []float64) {
+	h[0] = 0
+	lo, hi := 0.0, 0.0
+	for J, d := range r.dy[:r.m-1] {
+		h[J+1] = h[J] - float64(2*d*tau[J])/r.eps
+		lo, hi = min(lo, h[J+1]), max(hi, h[J+1])
+	}
+	mid := middle(lo, hi)
+	for j := range h {
+		h[j] -= mid
+	}
+}
+
+// thresholds is the inverse of fromThresholds.
+func (r *row) thresholds(tau, h []float64) {
+	for J, d := range r.dy[:r.m-1] {
+		tau[J] = -(h[J+1] - h[J]) * r.eps / (2 * d)
+	}
+}
