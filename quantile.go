@@ -241,11 +241,12 @@ func (c *config) checkSamples(x []float64, row int) error {
 	if len(x) == 0 {
 		return &ShapeError{What: "x", Got: "no samples", Want: "at least one"}
 	}
-	if i := tooLarge(x); i >= 0 {
+	top := largestOf(x)
+	if !(top <= maxMagnitude) {
+		i := tooLarge(x)
 		return &DataError{Row: row, Col: i, Value: x[i], Problem: "x" + bounded}
 	}
-	var ends [2]float64
-	if kernel.Spread(&ends, x, 0); c.squash == SquashNone && ends[1] > maxPlace {
+	if c.squash == SquashNone && top > maxPlace {
 		for i, v := range x {
 			if !(v >= -maxPlace && v <= maxPlace) {
 				return &DataError{Row: row, Col: i, Value: v, Problem: "without a squash x must be of magnitude at most " + ftoa(maxPlace)}
@@ -330,31 +331,30 @@ func (r *row) potentials(f, g []float64, weighted bool) {
 	for j := range g {
 		g[j] -= mean
 	}
-	// log Σ_j exp(h_j+s_i Y_j): what e and w leave out of Z is put back.
-	top, logA := r.v, r.gx
+	// log Z_i is that of Σ_j exp(h_j+s_i Y_j): what e and w leave out is put back.
+	rest := r.v
 	if r.power {
-		clear(top)
+		clear(rest)
 	} else {
-		kernel.Tops(top, r.s, r.href, r.cy)
+		kernel.Tops(rest, r.s, r.href, r.cy)
+	}
+	if weighted {
+		kernel.Log(r.gx, r.a)
+		for i, top := range rest {
+			logA := r.gx[i]
+			if r.a[i] == 0 {
+				logA = 0
+			}
+			rest[i] = logA - top - r.mid
+		}
+	} else {
+		logA := elem.Log(r.a[0])
+		for i, top := range rest {
+			rest[i] = logA - top - r.mid
+		}
 	}
 	kernel.Log(f, r.z)
-	if weighted {
-		kernel.Log(logA, r.a)
-	} else {
-		one := elem.Log(r.a[0])
-		for i := range logA {
-			logA[i] = one
-		}
-	}
-	top, logA = top[:len(f)], logA[:len(f)]
-	for i := range f {
-		l := -f[i] - r.mid - top[i]
-		if r.a[i] > 0 {
-			l += logA[i]
-		}
-		d := r.cx[i] + delta
-		f[i] = float64(r.eps*l) + float64(d*d) + mean
-	}
+	kernel.Potential(f, rest, r.cx, r.eps, delta, mean)
 }
 
 // Plan returns the n × m plan P: rows sum to a, columns to b within
