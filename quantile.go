@@ -119,6 +119,9 @@ func (t *Transport) row() *row {
 	return r
 }
 
+// configs are what the options of calls are read into.
+var configs = sync.Pool{New: func() any { return new(config) }}
+
 // operatorDefaults are the defaults of all operators.
 func operatorDefaults() config {
 	return config{epsilon: 0.01, tolerance: 1e-9, maxIterations: 3000}
@@ -262,9 +265,14 @@ func (c *config) checkSamples(x []float64, row int) error {
 // solve is [Solve] for the function t, whose quantile values fix the number of
 // levels to m0 (0: nothing does) or which has target weights b of its own.
 func solve(t target, x []float64, m0 int, b []float64, opts []Option) (*Transport, error) {
-	c := operatorDefaults()
+	c := configs.Get().(*config)
+	defer func() {
+		*c = config{}
+		configs.Put(c)
+	}()
+	*c = operatorDefaults()
 	c.targetWeights = b
-	if err := parse(t, &c, opts); err != nil {
+	if err := parse(t, c, opts); err != nil {
 		return nil, err
 	}
 	if err := c.checkSamples(x, -1); err != nil {
@@ -279,7 +287,7 @@ func solve(t target, x []float64, m0 int, b []float64, opts []Option) (*Transpor
 	}
 	tr := &Transport{uniformB: c.targetWeights == nil, midpoint: c.midpoint, iterations: c.iterations}
 	if c.epsilon == 0 {
-		tr.hard = newHardPlan(x, &c, m)
+		tr.hard = newHardPlan(x, c, m)
 		tr.F, tr.G = tr.hard.potentials()
 		tr.Converged = true
 		return tr, nil
@@ -290,7 +298,7 @@ func solve(t target, x []float64, m0 int, b []float64, opts []Option) (*Transpor
 	out := c.run(r, x)
 	tr.Iterations, tr.MarginalError, tr.Converged = out.passes, out.rel, out.converged
 	if c.strict && !out.converged {
-		return nil, out.err(-1, &c)
+		return nil, out.err(-1, c)
 	}
 	r.keep(tr, c.weights != nil)
 	r.potentials(tr.F, tr.G, c.weights != nil)
