@@ -40,6 +40,7 @@ type Transport struct {
 	Converged bool
 
 	solution   solution
+	lent       *row // where nothing is kept: the row that stands at the solution, for one method
 	iterations int  // of WithIterations
 	uniformB   bool // b was not given
 	midpoint   bool
@@ -96,6 +97,9 @@ func (r *row) keep(t *Transport, weighted bool) {
 
 // row returns a workspace that stands at the solution; it goes back to rows.
 func (t *Transport) row() *row {
+	if t.lent != nil {
+		return t.lent
+	}
 	r, s := rows.Get().(*row), &t.solution
 	if r.of == s.id {
 		return r
@@ -135,7 +139,7 @@ func operatorDefaults() config {
 // is above 1000; memory 8(2n+5m) bytes, kept by the Transport, and a workspace of
 // 8(15n+4m²) bytes and 8nm up to 4 MB, that the next call takes over.
 func Solve(x []float64, opts ...Option) (*Transport, error) {
-	return solve(forSolve, x, 0, nil, opts)
+	return solve(forSolve, x, 0, nil, opts, true)
 }
 
 // SoftRank returns the n soft ranks of x, in [0,n] and ordered as x: the
@@ -143,7 +147,7 @@ func Solve(x []float64, opts ...Option) (*Transport, error) {
 // levels, time and memory O(n²); at the default ε a few dozen levels give the
 // same within a fraction of a rank. Errors and cost are those of [Solve].
 func SoftRank(x []float64, opts ...Option) ([]float64, error) {
-	t, err := solve(forRank, x, 0, nil, opts)
+	t, err := solve(forRank, x, 0, nil, opts, false)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +159,7 @@ func SoftRank(x []float64, opts ...Option) ([]float64, error) {
 // and in [min x, max x]. Default: n levels, time and memory O(n²). Errors and
 // cost are those of [Solve].
 func SoftSort(x []float64, opts ...Option) ([]float64, error) {
-	t, err := solve(forSort, x, 0, nil, opts)
+	t, err := solve(forSort, x, 0, nil, opts, false)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +173,7 @@ func SoftQuantile(x, q []float64, opts ...Option) ([]float64, error) {
 	if err := checkLevels(q, -1); err != nil {
 		return nil, err
 	}
-	t, err := solve(forQuantile, x, len(q), nil, opts)
+	t, err := solve(forQuantile, x, len(q), nil, opts, false)
 	if err != nil {
 		return nil, err
 	}
@@ -263,8 +267,9 @@ func (c *config) checkSamples(x []float64, row int) error {
 }
 
 // solve is [Solve] for the function t, whose quantile values fix the number of
-// levels to m0 (0: nothing does) or which has target weights b of its own.
-func solve(t target, x []float64, m0 int, b []float64, opts []Option) (*Transport, error) {
+// levels to m0 (0: nothing does) or which has target weights b of its own. Where the
+// solution is not kept, the Transport serves one method, once, and has no potentials.
+func solve(t target, x []float64, m0 int, b []float64, opts []Option, keep bool) (*Transport, error) {
 	c := configs.Get().(*config)
 	defer func() {
 		*c = config{}
@@ -288,18 +293,25 @@ func solve(t target, x []float64, m0 int, b []float64, opts []Option) (*Transpor
 	tr := &Transport{uniformB: c.targetWeights == nil, midpoint: c.midpoint, iterations: c.iterations}
 	if c.epsilon == 0 {
 		tr.hard = newHardPlan(x, c, m)
-		tr.F, tr.G = tr.hard.potentials()
+		if keep {
+			tr.F, tr.G = tr.hard.potentials()
+		}
 		tr.Converged = true
 		return tr, nil
 	}
 	r := rows.Get().(*row)
-	defer rows.Put(r)
 	r.resize(len(x), m)
 	out := c.run(r, x)
 	tr.Iterations, tr.MarginalError, tr.Converged = out.passes, out.rel, out.converged
 	if c.strict && !out.converged {
+		rows.Put(r)
 		return nil, out.err(-1, c)
 	}
+	if !keep {
+		tr.lent = r
+		return tr, nil
+	}
+	defer rows.Put(r)
 	r.keep(tr, c.weights != nil)
 	r.potentials(tr.F, tr.G, c.weights != nil)
 	return tr, nil
@@ -409,6 +421,9 @@ func (t *Transport) Rank() []float64 {
 func (t *Transport) size() (n int, b []float64) {
 	if t.hard != nil {
 		return len(t.hard.x), t.hard.b
+	}
+	if t.lent != nil {
+		return t.lent.n, t.lent.b
 	}
 	return t.solution.n, t.solution.levels(0)
 }
