@@ -42,7 +42,7 @@ type Gradient struct {
 }
 
 // RankVJP returns the transposed Jacobian of [Transport.Rank] applied to z, n
-// numbers. Cost: two passes over the plan and the moments of four sets of
+// numbers. Cost: a pass over the plan and the moments of three sets of
 // weights, 50nm flops, m³/3 once; memory 8(2n+3m) bytes, the result. At ε = 0 all are zero.
 func (t *Transport) RankVJP(z []float64) (*Gradient, error) {
 	n, b := t.size()
