@@ -20,10 +20,18 @@ const weak = 1e-4
 
 // coupling returns the least Σ_{j<=J<k} G_jk over the boundaries J: what the
 // levels below a boundary share with those above. A rounding u in the column
-// sums moves the potential across it by u/κ.
+// sums moves the potential across it by u/κ. Where what neighbours share, a part of it,
+// is not weak, that is returned.
 func (r *row) coupling() float64 {
 	m := r.m
 	r.expand()
+	near := 1.0
+	for j := range m - 1 {
+		near = min(near, r.gram[j*r.mp+j+1])
+	}
+	if near >= weak {
+		return near
+	}
 	across := r.work[:m]
 	clear(across)
 	for j := range m {

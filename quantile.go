@@ -40,6 +40,7 @@ type Transport struct {
 	Converged bool
 
 	solution   solution
+	lent       *row // where nothing is kept: the row that stands at the solution, for one method
 	iterations int  // of WithIterations
 	uniformB   bool // b was not given
 	midpoint   bool
@@ -96,6 +97,9 @@ func (r *row) keep(t *Transport, weighted bool) {
 
 // row returns a workspace that stands at the solution; it goes back to rows.
 func (t *Transport) row() *row {
+	if t.lent != nil {
+		return t.lent
+	}
 	r, s := rows.Get().(*row), &t.solution
 	if r.of == s.id {
 		return r
@@ -119,6 +123,9 @@ func (t *Transport) row() *row {
 	return r
 }
 
+// configs are what the options of calls are read into.
+var configs = sync.Pool{New: func() any { return new(config) }}
+
 // operatorDefaults are the defaults of all operators.
 func operatorDefaults() config {
 	return config{epsilon: 0.01, tolerance: 1e-9, maxIterations: 3000}
@@ -132,7 +139,7 @@ func operatorDefaults() config {
 // is above 1000; memory 8(2n+5m) bytes, kept by the Transport, and a workspace of
 // 8(15n+4m²) bytes and 8nm up to 4 MB, that the next call takes over.
 func Solve(x []float64, opts ...Option) (*Transport, error) {
-	return solve(forSolve, x, 0, nil, opts)
+	return solve(forSolve, x, 0, nil, opts, true)
 }
 
 // SoftRank returns the n soft ranks of x, in [0,n] and ordered as x: the
@@ -140,7 +147,7 @@ func Solve(x []float64, opts ...Option) (*Transport, error) {
 // levels, time and memory O(n²); at the default ε a few dozen levels give the
 // same within a fraction of a rank. Errors and cost are those of [Solve].
 func SoftRank(x []float64, opts ...Option) ([]float64, error) {
-	t, err := solve(forRank, x, 0, nil, opts)
+	t, err := solve(forRank, x, 0, nil, opts, false)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +159,7 @@ func SoftRank(x []float64, opts ...Option) ([]float64, error) {
 // and in [min x, max x]. Default: n levels, time and memory O(n²). Errors and
 // cost are those of [Solve].
 func SoftSort(x []float64, opts ...Option) ([]float64, error) {
-	t, err := solve(forSort, x, 0, nil, opts)
+	t, err := solve(forSort, x, 0, nil, opts, false)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +173,7 @@ func SoftQuantile(x, q []float64, opts ...Option) ([]float64, error) {
 	if err := checkLevels(q, -1); err != nil {
 		return nil, err
 	}
-	t, err := solve(forQuantile, x, len(q), nil, opts)
+	t, err := solve(forQuantile, x, len(q), nil, opts, false)
 	if err != nil {
 		return nil, err
 	}
@@ -241,11 +248,12 @@ func (c *config) checkSamples(x []float64, row int) error {
 	if len(x) == 0 {
 		return &ShapeError{What: "x", Got: "no samples", Want: "at least one"}
 	}
-	if i := tooLarge(x); i >= 0 {
+	top := largestOf(x)
+	if !(top <= maxMagnitude) {
+		i := tooLarge(x)
 		return &DataError{Row: row, Col: i, Value: x[i], Problem: "x" + bounded}
 	}
-	var ends [2]float64
-	if kernel.Spread(&ends, x, 0); c.squash == SquashNone && ends[1] > maxPlace {
+	if c.squash == SquashNone && top > maxPlace {
 		for i, v := range x {
 			if !(v >= -maxPlace && v <= maxPlace) {
 				return &DataError{Row: row, Col: i, Value: v, Problem: "without a squash x must be of magnitude at most " + ftoa(maxPlace)}
@@ -259,11 +267,17 @@ func (c *config) checkSamples(x []float64, row int) error {
 }
 
 // solve is [Solve] for the function t, whose quantile values fix the number of
-// levels to m0 (0: nothing does) or which has target weights b of its own.
-func solve(t target, x []float64, m0 int, b []float64, opts []Option) (*Transport, error) {
-	c := operatorDefaults()
+// levels to m0 (0: nothing does) or which has target weights b of its own. Where the
+// solution is not kept, the Transport serves one method, once, and has no potentials.
+func solve(t target, x []float64, m0 int, b []float64, opts []Option, keep bool) (*Transport, error) {
+	c := configs.Get().(*config)
+	defer func() {
+		*c = config{}
+		configs.Put(c)
+	}()
+	*c = operatorDefaults()
 	c.targetWeights = b
-	if err := parse(t, &c, opts); err != nil {
+	if err := parse(t, c, opts); err != nil {
 		return nil, err
 	}
 	if err := c.checkSamples(x, -1); err != nil {
@@ -278,19 +292,26 @@ func solve(t target, x []float64, m0 int, b []float64, opts []Option) (*Transpor
 	}
 	tr := &Transport{uniformB: c.targetWeights == nil, midpoint: c.midpoint, iterations: c.iterations}
 	if c.epsilon == 0 {
-		tr.hard = newHardPlan(x, &c, m)
-		tr.F, tr.G = tr.hard.potentials()
+		tr.hard = newHardPlan(x, c, m)
+		if keep {
+			tr.F, tr.G = tr.hard.potentials()
+		}
 		tr.Converged = true
 		return tr, nil
 	}
 	r := rows.Get().(*row)
-	defer rows.Put(r)
 	r.resize(len(x), m)
 	out := c.run(r, x)
 	tr.Iterations, tr.MarginalError, tr.Converged = out.passes, out.rel, out.converged
 	if c.strict && !out.converged {
-		return nil, out.err(-1, &c)
+		rows.Put(r)
+		return nil, out.err(-1, c)
 	}
+	if !keep {
+		tr.lent = r
+		return tr, nil
+	}
+	defer rows.Put(r)
 	r.keep(tr, c.weights != nil)
 	r.potentials(tr.F, tr.G, c.weights != nil)
 	return tr, nil
@@ -357,31 +378,30 @@ func (r *row) potentials(f, g []float64, weighted bool) {
 	for j := range g {
 		g[j] -= mean
 	}
-	// log Σ_j exp(h_j+s_i Y_j): what e and w leave out of Z is put back.
-	top, logA := r.v, r.gx
+	// log Z_i is that of Σ_j exp(h_j+s_i Y_j): what e and w leave out is put back.
+	rest := r.v
 	if r.power {
-		clear(top)
+		clear(rest)
 	} else {
-		kernel.Tops(top, r.s, r.href, r.cy)
+		kernel.Tops(rest, r.s, r.href, r.cy)
+	}
+	if weighted {
+		kernel.Log(r.gx, r.a)
+		for i, top := range rest {
+			logA := r.gx[i]
+			if r.a[i] == 0 {
+				logA = 0
+			}
+			rest[i] = logA - top - r.mid
+		}
+	} else {
+		logA := elem.Log(r.a[0])
+		for i, top := range rest {
+			rest[i] = logA - top - r.mid
+		}
 	}
 	kernel.Log(f, r.z)
-	if weighted {
-		kernel.Log(logA, r.a)
-	} else {
-		one := elem.Log(r.a[0])
-		for i := range logA {
-			logA[i] = one
-		}
-	}
-	top, logA = top[:len(f)], logA[:len(f)]
-	for i := range f {
-		l := -f[i] - r.mid - top[i]
-		if r.a[i] > 0 {
-			l += logA[i]
-		}
-		d := r.cx[i] + delta
-		f[i] = float64(r.eps*l) + float64(d*d) + mean
-	}
+	kernel.Potential(f, rest, r.cx, r.eps, delta, mean)
 }
 
 // Plan returns the n × m plan P: rows sum to a, columns to b within
@@ -428,6 +448,9 @@ func (t *Transport) Rank() []float64 {
 func (t *Transport) size() (n int, b []float64) {
 	if t.hard != nil {
 		return len(t.hard.x), t.hard.b
+	}
+	if t.lent != nil {
+		return t.lent.n, t.lent.b
 	}
 	return t.solution.n, t.solution.levels(0)
 }

@@ -286,10 +286,16 @@ func order(perm []int32, x []float64, work []pair, keep bool) {
 // mend sorts perm by insertion, or gives up where it moves more than so many
 // entries for each.
 func mend(perm []int32, x []float64, allowed int) bool {
-	i, moves := 1, 0
-	for ; i < len(perm) && moves <= allowed*(i+8); i++ {
-		p := perm[i]
+	if len(perm) == 0 {
+		return true
+	}
+	moves, last := 0, x[perm[0]] // the largest so far
+	for i, p := range perm {
 		v := x[p]
+		if v > last {
+			last = v
+			continue
+		}
 		k := i
 		for k > 0 && (x[perm[k-1]] > v || x[perm[k-1]] == v && perm[k-1] > p) {
 			perm[k] = perm[k-1]
@@ -297,8 +303,11 @@ func mend(perm []int32, x []float64, allowed int) bool {
 		}
 		perm[k] = p
 		moves += i - k
+		if moves > allowed*(i+9) && i < len(perm)-1 {
+			return false
+		}
 	}
-	return i >= len(perm)
+	return true
 }
 
 // bucket fills perm with the indices of x in nearly increasing order: by n equal
@@ -323,8 +332,9 @@ func bucket(perm []int32, x []float64, ends [2]float64, bins []int32) {
 		sum += c
 	}
 	for i, p := range at {
-		perm[count[p]] = int32(i)
-		count[p]++
+		c := count[p]
+		perm[c] = int32(i)
+		count[p] = c + 1
 	}
 }
 

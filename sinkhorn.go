@@ -94,14 +94,15 @@ func (t *Transport) UnrolledQuantileVJP(q, z []float64) (*Gradient, error) {
 	if t.iterations == 0 {
 		return nil, &OptionError{Option: "UnrolledQuantileVJP", Bound: "needs a transport solved WithIterations"}
 	}
-	if err := checkCotangent(z, t.solution.n); err != nil {
+	sz, err := checkCotangent(z, t.solution.n)
+	if err != nil {
 		return nil, err
 	}
 	r := t.row()
 	defer rows.Put(r)
 	n, m, eps := r.n, r.m, r.eps
 	x, a, y, b := r.xs[:n], r.a[:n], r.y, r.b
-	sz, sq := scaleOf(z), scaleOf(q)
+	sq := scaleOf(q)
 	z, q = scaled(z, sz), scaled(q, sq)
 	cost := func(i, j int) float64 { d := x[i] - y[j]; return float64(d * d) }
 	// fs[l], gs[l]: the potentials after l iterations; fs[0] = 0.

@@ -117,6 +117,9 @@ func (r *row) corner(tau []float64) {
 	at := func(p int) float64 { return r.cx[r.perm[p]] }
 	cumB := 0.0
 	p, below := 0, 0.0 // sample p in order, mass below it
+	a, perm := r.a, r.perm[:n]
+	ap := a[perm[0]]
+	upTo := ap
 	for J := 0; J < m-1; J++ {
 		prevB := cumB
 		cumB += r.b[J]
@@ -124,12 +127,12 @@ func (r *row) corner(tau []float64) {
 		if J == m-2 {
 			nextB = 1
 		}
-		for p < n-1 && below+r.a[r.perm[p]] < cumB {
-			below += r.a[r.perm[p]]
+		for p < n-1 && upTo < cumB {
 			p++
+			below, ap = upTo, a[perm[p]]
+			upTo += ap
 		}
-		ap := r.a[r.perm[p]]
-		above := below + ap
+		above := upTo
 		if p == n-1 {
 			above = 1
 		}

@@ -129,7 +129,7 @@ func SoftTopK(x []float64, k int, opts ...Option) ([]float64, error) {
 }
 
 func sortOnto(t target, x, b []float64, opts []Option) ([]float64, error) {
-	tr, err := solve(t, x, 0, b, opts)
+	tr, err := solve(t, x, 0, b, opts, false)
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,20 @@ func divide_g(to, a, z []float64) {
 	}
 }
 
+func scale_g(to, x []float64, c float64) {
+	x = x[:len(to)]
+	for i, v := range x {
+		to[i] = v * c
+	}
+}
+
+func multiply_g(to, a, b []float64) {
+	a, b = a[:len(to)], b[:len(to)]
+	for i := range to {
+		to[i] = a[i] * b[i]
+	}
+}
+
 func weigh_g(to, a, z []float64) {
 	a, z = a[:len(to)], z[:len(to)]
 	for i := range to {
@@ -111,8 +125,9 @@ func slopes_g(s, x []float64, eps float64) float64 {
 }
 
 func spread_g(to, x []float64, ref float64) {
-	scale, top := 0.0, 0.0
+	scale, top, nan := 0.0, 0.0, 0.0
 	for _, v := range x {
+		nan += v - v
 		if d := math.Abs(v - ref); d > scale {
 			scale = d
 		}
@@ -120,7 +135,7 @@ func spread_g(to, x []float64, ref float64) {
 			top = a
 		}
 	}
-	to[0], to[1] = scale, top
+	to[0], to[1] = scale, top+nan
 }
 
 func deviation_g(x []float64, ref, scale float64) float64 {
@@ -138,6 +153,14 @@ func squares_g(x []float64, ref, scale, mean float64) float64 {
 		s[i%Lanes] += float64(d * d)
 	}
 	return Reduce(&s)
+}
+
+func potential_g(l, u, x []float64, eps, delta, mean float64) {
+	u, x = u[:len(l)], x[:len(l)]
+	for i := range l {
+		d := x[i] + delta
+		l[i] = float64(eps*(u[i]-l[i])) + float64(d*d) + mean
+	}
 }
 
 func logisticBack_g(to, g, s, x []float64, ref, shift, std, rate float64) {

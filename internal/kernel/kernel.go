@@ -154,11 +154,11 @@ func Covariance(out, e, w, z, zeta, a, v, lam, y []float64) {
 }
 
 // Covariances is [Covariance], and fills logs_i with the same for log M_ij in place of
-// y_j, which is h_j + s_i y_j and what does not depend on j.
-func Covariances(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
+// y_j, which is h_j + s_i y_j and what does not depend on j, and mean_i with M_i·λ.
+func Covariances(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
 	n, m := len(out), len(w)
 	_ = w[0]
-	covariances(out, logs[:n], e[:n*m], w, z[:n], zeta[:n], a[:n], s[:n], v[:m], lam[:m], h[:m], y[:m])
+	covariances(out, mean[:n], logs[:n], e[:n*m], w, z[:n], zeta[:n], a[:n], s[:n], v[:m], lam[:m], h[:m], y[:m])
 }
 
 // Combine fills w_j = Σ_c u_c V_cj for V of len(u) rows as long as w.
@@ -290,7 +290,8 @@ func Shift(to, x []float64, c float64) { shift(to, x[:len(to)], c) }
 // Slopes fills s_i = 2x_i/eps and returns the largest magnitude.
 func Slopes(s, x []float64, eps float64) float64 { return slopes(s, x[:len(s)], eps) }
 
-// Spread fills to with max |x_i-ref| and max |x_i|.
+// Spread fills to with max |x_i-ref| and max |x_i|. Where an x_i is not finite, the
+// second is NaN and the first anything.
 func Spread(to *[2]float64, x []float64, ref float64) { spread(to[:], x, ref) }
 
 // Deviation returns Σ (x_i-ref)/scale.
@@ -298,6 +299,11 @@ func Deviation(x []float64, ref, scale float64) float64 { return deviation(x, re
 
 // Squares returns Σ ((x_i-ref)/scale - mean)².
 func Squares(x []float64, ref, scale, mean float64) float64 { return squares(x, ref, scale, mean) }
+
+// Potential turns the logarithms l into ε(u_i - l_i) + (x_i+δ)² + mean.
+func Potential(l, u, x []float64, eps, delta, mean float64) {
+	potential(l, u[:len(l)], x[:len(l)], eps, delta, mean)
+}
 
 // LogisticBack turns the gradient g at s, what [Logistic] made of x, into
 // w_i = g_i s_i (1-s_i) rate, and fills to with Σ w_i and Σ w_i z_i,
@@ -313,6 +319,12 @@ func ScoreBack(g, x []float64, ref, shift, std, mean, dot float64) {
 
 // Divide fills to_i = a_i / z_i.
 func Divide(to, a, z []float64) { divide(to, a[:len(to)], z[:len(to)]) }
+
+// Scale fills to_i = x_i c.
+func Scale(to, x []float64, c float64) { scale(to, x[:len(to)], c) }
+
+// Multiply fills to_i = a_i b_i.
+func Multiply(to, a, b []float64) { multiply(to, a[:len(to)], b[:len(to)]) }
 
 // Weigh fills to_i = a_i / z_i²: the weights of a Gram matrix.
 func Weigh(to, a, z []float64) { weigh(to, a[:len(to)], z[:len(to)]) }

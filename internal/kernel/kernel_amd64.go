@@ -230,22 +230,22 @@ func covarianceAVX512(out, e, w, z, zeta, a, v, lam, y []float64)
 //go:noescape
 func covarianceAVX2(out, e, w, z, zeta, a, v, lam, y []float64)
 
-func covariances(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
+func covariances(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
 	switch level {
 	case cpu.AVX512:
-		covariancesAVX512(out, logs, e, w, z, zeta, a, s, v, lam, h, y)
+		covariancesAVX512(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y)
 	case cpu.AVX2:
-		covariancesAVX2(out, logs, e, w, z, zeta, a, s, v, lam, h, y)
+		covariancesAVX2(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y)
 	default:
-		covariances_g(out, logs, e, w, z, zeta, a, s, v, lam, h, y)
+		covariances_g(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y)
 	}
 }
 
 //go:noescape
-func covariancesAVX512(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64)
+func covariancesAVX512(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64)
 
 //go:noescape
-func covariancesAVX2(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64)
+func covariancesAVX2(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64)
 
 func combine(w, u, v []float64) {
 	switch level {
@@ -579,6 +579,23 @@ func squaresAVX512(x []float64, ref, scale, mean float64) float64
 //go:noescape
 func squaresAVX2(x []float64, ref, scale, mean float64) float64
 
+func potential(l, u, x []float64, eps, delta, mean float64) {
+	switch level {
+	case cpu.AVX512:
+		potentialAVX512(l, u, x, eps, delta, mean)
+	case cpu.AVX2:
+		potentialAVX2(l, u, x, eps, delta, mean)
+	default:
+		potential_g(l, u, x, eps, delta, mean)
+	}
+}
+
+//go:noescape
+func potentialAVX512(l, u, x []float64, eps, delta, mean float64)
+
+//go:noescape
+func potentialAVX2(l, u, x []float64, eps, delta, mean float64)
+
 func logisticBack(to, g, s, x []float64, ref, shift, std, rate float64) {
 	switch level {
 	case cpu.AVX512:
@@ -629,6 +646,40 @@ func divideAVX512(to, a, z []float64)
 
 //go:noescape
 func divideAVX2(to, a, z []float64)
+
+func scale(to, x []float64, c float64) {
+	switch level {
+	case cpu.AVX512:
+		scaleAVX512(to, x, c)
+	case cpu.AVX2:
+		scaleAVX2(to, x, c)
+	default:
+		scale_g(to, x, c)
+	}
+}
+
+//go:noescape
+func scaleAVX512(to, x []float64, c float64)
+
+//go:noescape
+func scaleAVX2(to, x []float64, c float64)
+
+func multiply(to, a, b []float64) {
+	switch level {
+	case cpu.AVX512:
+		multiplyAVX512(to, a, b)
+	case cpu.AVX2:
+		multiplyAVX2(to, a, b)
+	default:
+		multiply_g(to, a, b)
+	}
+}
+
+//go:noescape
+func multiplyAVX512(to, a, b []float64)
+
+//go:noescape
+func multiplyAVX2(to, a, b []float64)
 
 func weigh(to, a, z []float64) {
 	switch level {

@@ -165,17 +165,17 @@ func covariance(out, e, w, z, zeta, a, v, lam, y []float64) {
 //go:noescape
 func covarianceNEON(out, e, w, z, zeta, a, v, lam, y []float64)
 
-func covariances(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
+func covariances(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
 	switch level {
 	case cpu.NEON:
-		covariancesNEON(out, logs, e, w, z, zeta, a, s, v, lam, h, y)
+		covariancesNEON(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y)
 	default:
-		covariances_g(out, logs, e, w, z, zeta, a, s, v, lam, h, y)
+		covariances_g(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y)
 	}
 }
 
 //go:noescape
-func covariancesNEON(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64)
+func covariancesNEON(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64)
 
 func combine(w, u, v []float64) {
 	switch level {
@@ -409,6 +409,18 @@ func squares(x []float64, ref, scale, mean float64) float64 {
 //go:noescape
 func squaresNEON(x []float64, ref, scale, mean float64) float64
 
+func potential(l, u, x []float64, eps, delta, mean float64) {
+	switch level {
+	case cpu.NEON:
+		potentialNEON(l, u, x, eps, delta, mean)
+	default:
+		potential_g(l, u, x, eps, delta, mean)
+	}
+}
+
+//go:noescape
+func potentialNEON(l, u, x []float64, eps, delta, mean float64)
+
 func logisticBack(to, g, s, x []float64, ref, shift, std, rate float64) {
 	switch level {
 	case cpu.NEON:
@@ -444,6 +456,30 @@ func divide(to, a, z []float64) {
 
 //go:noescape
 func divideNEON(to, a, z []float64)
+
+func scale(to, x []float64, c float64) {
+	switch level {
+	case cpu.NEON:
+		scaleNEON(to, x, c)
+	default:
+		scale_g(to, x, c)
+	}
+}
+
+//go:noescape
+func scaleNEON(to, x []float64, c float64)
+
+func multiply(to, a, b []float64) {
+	switch level {
+	case cpu.NEON:
+		multiplyNEON(to, a, b)
+	default:
+		multiply_g(to, a, b)
+	}
+}
+
+//go:noescape
+func multiplyNEON(to, a, b []float64)
 
 func weigh(to, a, z []float64) {
 	switch level {

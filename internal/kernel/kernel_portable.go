@@ -32,8 +32,8 @@ func covariance(out, e, w, z, zeta, a, v, lam, y []float64) {
 	covariance_g(out, e, w, z, zeta, a, v, lam, y)
 }
 
-func covariances(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
-	covariances_g(out, logs, e, w, z, zeta, a, s, v, lam, h, y)
+func covariances(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
+	covariances_g(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y)
 }
 
 func combine(w, u, v []float64) { combine_g(w, u, v) }
@@ -82,6 +82,8 @@ func deviation(x []float64, ref, scale float64) float64 { return deviation_g(x, 
 
 func squares(x []float64, ref, scale, mean float64) float64 { return squares_g(x, ref, scale, mean) }
 
+func potential(l, u, x []float64, eps, delta, mean float64) { potential_g(l, u, x, eps, delta, mean) }
+
 func logisticBack(to, g, s, x []float64, ref, shift, std, rate float64) {
 	logisticBack_g(to, g, s, x, ref, shift, std, rate)
 }
@@ -91,6 +93,10 @@ func scoreBack(g, x []float64, ref, shift, std, mean, dot float64) {
 }
 
 func divide(to, a, z []float64) { divide_g(to, a, z) }
+
+func scale(to, x []float64, c float64) { scale_g(to, x, c) }
+
+func multiply(to, a, b []float64) { multiply_g(to, a, b) }
 
 func weigh(to, a, z []float64) { weigh_g(to, a, z) }
 

@@ -351,7 +351,7 @@ func likeliest(e, w []float64, l int) int {
 	return top
 }
 
-func covariances_g(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
+func covariances_g(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
 	m := len(w)
 	v, lam, h, y = v[:m], lam[:m], h[:m], y[:m]
 	for len(z) >= Lanes {
@@ -360,14 +360,16 @@ func covariances_g(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
 			top, k := likeliest(row, w, l), l
 			vt, lt, ht, yt := v[top], lam[top], h[top], y[top]
 			zl, al, sl := zeta[l], a[l], s[l]
-			var mu, my, muy, ml, mul float64
+			var mu, mlam, my, muy, ml, mul float64
 			for j, wj := range w {
 				p := float64(row[k] * wj)
 				k += Lanes
-				pu := float64(p * (float64(zl*(v[j]-vt)) - float64(al*(lam[j]-lt))))
-				dy := y[j] - yt
-				t := (h[j] - ht) + float64(sl*dy)
+				dl := lt - lam[j] // all differences are the other way round here
+				pu := float64(p * (float64(zl*(vt-v[j])) - float64(al*dl)))
+				dy := yt - y[j]
+				t := (ht - h[j]) + float64(sl*dy)
 				mu += pu
+				mlam += float64(p * dl)
 				my += float64(p * dy)
 				muy += float64(pu * dy)
 				ml += float64(p * t)
@@ -375,8 +377,9 @@ func covariances_g(out, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
 			}
 			mu /= z[l]
 			out[l] = muy/z[l] - float64(mu*(my/z[l]))
+			mean[l] = lt - mlam/z[l]
 			logs[l] = mul/z[l] - float64(mu*(ml/z[l]))
 		}
-		out, logs, z, zeta, a, s, e = out[Lanes:], logs[Lanes:], z[Lanes:], zeta[Lanes:], a[Lanes:], s[Lanes:], e[Lanes*m:]
+		out, mean, logs, z, zeta, a, s, e = out[Lanes:], mean[Lanes:], logs[Lanes:], z[Lanes:], zeta[Lanes:], a[Lanes:], s[Lanes:], e[Lanes*m:]
 	}
 }

@@ -140,9 +140,9 @@ func TestVectorPlan(t *testing.T) {
 					return 0
 				}, pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(m), any(m), any(m))
 				compare(t, "covariances", func(v [][]float64) float64 {
-					Covariances(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11])
+					Covariances(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11], v[12])
 					return 0
-				}, pos(np), pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(np), any(m), any(m), any(m), any(m))
+				}, pos(np), pos(np), pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(np), any(m), any(m), any(m), any(m))
 				compare(t, "lift", func(v [][]float64) float64 { Lift(v[0], v[1], np); return 0 }, steep(pos(np*m)), steep(pos(m)))
 				compare(t, "tops", func(v [][]float64) float64 { Tops(v[0], v[1], v[2], v[3]); return 0 }, pos(np), any(np), any(m), any(m))
 				compare(t, "build", func(v [][]float64) float64 { Build(v[0], v[1], v[2], v[3]); return 0 }, pos(np*m), any(np), any(m), any(m))
@@ -265,6 +265,10 @@ func TestVectorElementary(t *testing.T) {
 			compare(t, "logistic in place", func(v [][]float64) float64 { Logistic(v[0], v[0], 0.3, -1, 2.5, 1.8); return 0 }, y)
 			compare(t, "divide", func(v [][]float64) float64 { Divide(v[0], v[1], v[2]); return 0 }, pos, y, x)
 			compare(t, "weigh", func(v [][]float64) float64 { Weigh(v[0], v[1], v[2]); return 0 }, pos, y, x)
+			compare(t, "scale", func(v [][]float64) float64 { Scale(v[0], v[1], -0.3); return 0 }, y, x)
+			compare(t, "scale in place", func(v [][]float64) float64 { Scale(v[0], v[0], -0.3); return 0 }, y)
+			compare(t, "multiply", func(v [][]float64) float64 { Multiply(v[0], v[1], v[2]); return 0 }, pos, y, x)
+			compare(t, "potential", func(v [][]float64) float64 { Potential(v[0], v[1], v[2], 0.3, -0.1, 7); return 0 }, y, x, pos)
 			compare(t, "divide in place", func(v [][]float64) float64 { Divide(v[0], v[0], v[1]); return 0 }, y, pos)
 			compare(t, "ratio", func(v [][]float64) float64 { Ratio(v[0], v[1], v[2], 1e-3); return 0 }, y, pos, x)
 			compare(t, "shift", func(v [][]float64) float64 { Shift(v[0], v[1], 0.3); return 0 }, y, x)
@@ -275,6 +279,11 @@ func TestVectorElementary(t *testing.T) {
 				Spread(&to, v[0], -3)
 				return to[0] + 1e-3*to[1]
 			}, y)
+			compare(t, "spread, not finite", func(v [][]float64) float64 {
+				var to [2]float64
+				Spread(&to, v[0], -3)
+				return to[1]
+			}, x)
 			compare(t, "deviation", func(v [][]float64) float64 { return Deviation(v[0], -3, 7) }, y)
 			compare(t, "squares", func(v [][]float64) float64 { return Squares(v[0], -3, 7, 0.1) }, y)
 			compare(t, "logisticBack", func(v [][]float64) float64 {

@@ -208,6 +208,26 @@ func divide(f *fn) {
 	})
 }
 
+func scale(f *fn) {
+	f.load("to_base", "DI", "x_base", "SI", "to_len", "CX")
+	f.bcast(f.arg("c"), f.shared(8))
+	f.each([]string{"DI", "SI"}, func(get func(string, int), put func(int, string)) {
+		get("SI", 0)
+		f.mul(0, 0, f.shared(8))
+		put(0, "DI")
+	})
+}
+
+func multiply(f *fn) {
+	f.load("to_base", "DI", "a_base", "SI", "b_base", "DX", "to_len", "CX")
+	f.each([]string{"DI", "SI", "DX"}, func(get func(string, int), put func(int, string)) {
+		get("SI", 0)
+		get("DX", 1)
+		f.mul(0, 0, 1)
+		put(0, "DI")
+	})
+}
+
 func weigh(f *fn) {
 	f.load("to_base", "DI", "a_base", "SI", "z_base", "DX", "to_len", "CX")
 	f.each([]string{"DI", "SI", "DX"}, func(get func(string, int), put func(int, string)) {
@@ -406,10 +426,12 @@ func slopes(f *fn) {
 func spread(f *fn) {
 	f.load("to_base", "DI", "x_base", "SI", "x_len", "CX")
 	f.bcast(f.arg("ref"), 8)
-	second := f.after(9)
-	f.clear(append(f.block(9), f.block(second)...)...)
-	f.blocks([]string{"SI"}, func(h int, tail bool, get func(string, int), _ func(int, string)) {
+	second, nan := f.after(9), f.after(f.after(9))
+	f.clear(slices.Concat(f.block(9), f.block(second), f.block(nan))...)
+	f.blocks([]string{"SI"}, func(h int, tail bool, get func(reg string, to int), _ func(int, string)) {
 		get("SI", 0)
+		f.sub(1, 0, 0)
+		f.add(nan+h, nan+h, 1)
 		f.sub(1, 0, 8)
 		f.hold(1, tail)
 		f.magnitude(0, 0)
@@ -419,6 +441,8 @@ func spread(f *fn) {
 	})
 	f.reduceWith("VMAXPD", "VMAXSD", f.block(9), 0)
 	f.reduceWith("VMAXPD", "VMAXSD", f.block(second), 0)
+	f.reduce(f.block(nan), 0)
+	f.i("VADDSD", x(nan), x(second), x(second))
 	f.i("VMOVSD", x(9), "(DI)")
 	f.i("VMOVSD", x(second), "8(DI)")
 }
@@ -456,6 +480,25 @@ func squares(f *fn) {
 	})
 	f.reduce(f.block(9), 0)
 	f.i("VMOVSD", x(9), f.arg("ret"))
+}
+
+func potential(f *fn) {
+	f.load("l_base", "DI", "u_base", "SI", "x_base", "DX", "l_len", "CX")
+	for i, name := range []string{"eps", "delta", "mean"} {
+		f.bcast(f.arg(name), f.shared(3+i))
+	}
+	f.each([]string{"DI", "SI", "DX"}, func(get func(string, int), put func(int, string)) {
+		get("SI", 0)
+		get("DI", 1)
+		f.sub(0, 0, 1)
+		f.mul(0, f.shared(3), 0)
+		get("DX", 1)
+		f.add(1, 1, f.shared(4))
+		f.mul(1, 1, 1)
+		f.add(0, 0, 1)
+		f.add(0, 0, f.shared(5))
+		put(0, "DI")
+	})
 }
 
 func logisticBack(f *fn) {

@@ -644,52 +644,65 @@ func covariance(f *fn) {
 func covariances(f *fn) {
 	// One offset, CX, for all that runs over samples; R12 is one of their bases.
 	f.load("e_base", "SI", "w_base", "DX", "v_base", "R9", "lam_base", "R10", "y_base", "R11", "h_base", "R8")
+	f.load("w_len", "R13")
+	f.i("SHLQ", "$6", "R13") // a block of e
 	f.i("XORQ", "CX", "CX")
+	// Two blocks side by side where wide; of a sample's numbers only ζ has a register
+	// where not.
 	const (
-		p, du, dt, t, my, ht, muy        = 0, 1, 2, 3, 4, 5, 6
-		vt, lt0, yt, zl, al, mu, ml, mul = 8, 9, 10, 11, 12, 13, 14, 15
-		best                             = my
+		p, du, dt, t, mu, my, muy, ml, mul, mlam = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+		vt, lt0, yt, ht, zl, al                  = 10, 11, 12, 13, 14, 15
+		best                                     = my
+		own                                      = 16
 	)
-	next, done := f.label("next"), f.label("done")
-	f.at(next)
-	f.i("LEAQ", "7(CX)", "AX")
-	f.i("CMPQ", "AX", f.arg("z_len"))
-	f.i("JGE", done)
-	f.halves(func(half, off int) {
+	tops := []struct {
+		base string
+		r    int
+	}{{"R9", vt}, {"R10", lt0}, {"R11", yt}, {"R8", ht}}
+	part := func(n, off int) {
+		r := func(u, k int) int { return own*u + k }
+		e := func(u int) string { return mem(0, "AX", []string{"R13*1"}[:u]...) }
 		each := func(text func()) {
 			f.i("LEAQ", mem(off, "SI"), "AX")
 			f.i("XORQ", "BX", "BX")
 			l := f.label("level")
 			f.at(l)
-			f.bcast("(DX)(BX*8)", p)
-			f.opm("VMULPD", p, p, "(AX)")
 			text()
 			f.move(64, "AX")
 			f.i("INCQ", "BX")
 			f.i("CMPQ", "BX", f.arg("w_len"))
 			f.i("JLT", l)
 		}
-		sample := func(name string, r int) {
+		sample := func(name string, number int) {
 			f.load(name+"_base", "R12")
-			f.get(mem(off, "R12", "CX*8"), r)
+			for u := range n {
+				f.get(mem(off+64*u, "R12", "CX*8"), r(u, number))
+			}
 		}
-		tops := []struct {
-			base string
-			r    int
-		}{{"R9", vt}, {"R10", lt0}, {"R11", yt}, {"R8", ht}}
-		for _, l := range tops {
-			f.bcast("("+l.base+")", l.r)
+		for u := range n {
+			for _, l := range tops {
+				f.bcast("("+l.base+")", r(u, l.r))
+			}
+			f.clear(r(u, best))
 		}
-		f.clear(best)
 		each(func() {
+			f.bcast("(DX)(BX*8)", dt)
 			if f.wide {
-				f.i("VCMPPD", gt, f.v(best), f.v(p), "K1")
-				f.op("VMAXPD", best, best, p)
-				for _, l := range tops {
-					f.i("VBROADCASTSD", "("+l.base+")(BX*8)", "K1", f.v(l.r))
+				for i, l := range tops {
+					f.bcast("("+l.base+")(BX*8)", []int{mu, muy, ml, mul}[i])
+				}
+				for u := range n {
+					f.opm("VMULPD", r(u, p), dt, e(u))
+					k := fmt.Sprintf("K%d", 1+u)
+					f.i("VCMPPD", gt, f.v(r(u, best)), f.v(r(u, p)), k)
+					f.op("VMAXPD", r(u, best), r(u, best), r(u, p))
+					for i, l := range tops {
+						f.i("VMOVAPD", f.v([]int{mu, muy, ml, mul}[i]), k, f.v(r(u, l.r)))
+					}
 				}
 				return
 			}
+			f.opm("VMULPD", p, dt, e(0))
 			f.i("VCMPPD", gt, f.v(best), f.v(p), f.v(t))
 			f.op("VMAXPD", best, best, p)
 			for _, l := range tops {
@@ -700,52 +713,83 @@ func covariances(f *fn) {
 		sample("zeta", zl)
 		sample("a", al)
 		f.load("s_base", "R12")
-		f.clear(mu, my, muy, ml, mul)
+		for u := range n {
+			for k := mu; k <= mlam; k++ {
+				f.clear(r(u, k))
+			}
+		}
 		each(func() {
-			f.bcast("(R9)(BX*8)", du)
-			f.sub(du, du, vt)
-			f.mul(du, zl, du)
-			f.bcast("(R10)(BX*8)", t)
-			f.sub(t, t, lt0)
-			f.mul(t, al, t)
-			f.sub(du, du, t)
-			f.mul(du, p, du)
-			f.add(mu, mu, du)
-			f.bcast("(R11)(BX*8)", t)
-			f.sub(t, t, yt)
-			f.mul(dt, p, t)
-			f.add(my, my, dt)
-			f.mul(dt, du, t)
-			f.add(muy, muy, dt)
-			f.opm("VMULPD", t, t, mem(off, "R12", "CX*8"))
-			f.bcast("(R8)(BX*8)", dt)
-			f.sub(dt, dt, ht)
-			f.add(dt, dt, t)
-			f.mul(p, p, dt)
-			f.add(ml, ml, p)
-			f.mul(du, du, dt)
-			f.add(mul, mul, du)
+			// number is top less that of the level.
+			number := func(base string, top, to int) {
+				if f.wide {
+					f.i("VSUBPD.BCST", "("+base+")(BX*8)", f.v(top), f.v(to))
+					return
+				}
+				f.bcast("("+base+")(BX*8)", to)
+				f.sub(to, top, to)
+			}
+			for u := range n {
+				p, du, dt, t := r(u, p), r(u, du), r(u, dt), r(u, t)
+				f.bcast("(DX)(BX*8)", p)
+				f.opm("VMULPD", p, p, e(u))
+				number("R9", r(u, vt), du)
+				f.mul(du, r(u, zl), du)
+				number("R10", r(u, lt0), t)
+				f.mul(dt, p, t)
+				f.add(r(u, mlam), r(u, mlam), dt)
+				f.mul(t, r(u, al), t)
+				f.sub(du, du, t)
+				f.mul(du, p, du)
+				f.add(r(u, mu), r(u, mu), du)
+				number("R11", r(u, yt), t)
+				f.mul(dt, p, t)
+				f.add(r(u, my), r(u, my), dt)
+				f.mul(dt, du, t)
+				f.add(r(u, muy), r(u, muy), dt)
+				f.opm("VMULPD", t, t, mem(off+64*u, "R12", "CX*8"))
+				number("R8", r(u, ht), dt)
+				f.add(dt, dt, t)
+				f.mul(p, p, dt)
+				f.add(r(u, ml), r(u, ml), p)
+				f.mul(du, du, dt)
+				f.add(r(u, mul), r(u, mul), du)
+			}
 		})
 		sample("z", p)
-		f.div(mu, mu, p)
-		for _, to := range []struct {
-			name     string
-			one, two int
-		}{{"out", my, muy}, {"logs", ml, mul}} {
-			f.div(to.two, to.two, p)
-			f.div(to.one, to.one, p)
-			f.mul(to.one, mu, to.one)
-			f.sub(to.two, to.two, to.one)
-			f.load(to.name+"_base", "R12")
-			f.put(to.two, mem(off, "R12", "CX*8"))
+		for u := range n {
+			for k := mu; k <= mlam; k++ {
+				f.div(r(u, k), r(u, k), r(u, p))
+			}
+			f.sub(r(u, mlam), r(u, lt0), r(u, mlam))
+			for _, k := range []int{my, ml} {
+				f.mul(r(u, k), r(u, mu), r(u, k))
+				f.sub(r(u, k+1), r(u, k+1), r(u, k))
+			}
 		}
-	})
-	f.i("MOVQ", f.arg("w_len"), "AX")
-	f.i("SHLQ", "$6", "AX")
-	f.i("ADDQ", "AX", "SI")
-	f.i("ADDQ", "$8", "CX")
-	f.i("JMP", next)
-	f.at(done)
+		for _, to := range []struct {
+			name   string
+			number int
+		}{{"out", muy}, {"logs", mul}, {"mean", mlam}} {
+			f.load(to.name+"_base", "R12")
+			for u := range n {
+				f.put(r(u, to.number), mem(off+64*u, "R12", "CX*8"))
+			}
+		}
+	}
+	for _, n := range pick(f, []int{2, 1}, []int{1}) {
+		next, done := f.label("next"), f.label("done")
+		f.at(next)
+		f.i("LEAQ", mem(8*n-1, "CX"), "AX")
+		f.i("CMPQ", "AX", f.arg("z_len"))
+		f.i("JGE", done)
+		f.halves(func(_, off int) { part(n, off) })
+		for range n {
+			f.i("ADDQ", "R13", "SI")
+		}
+		f.i("ADDQ", imm(8*n), "CX")
+		f.i("JMP", next)
+		f.at(done)
+	}
 }
 
 func combine(f *fn) {
