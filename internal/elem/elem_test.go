@@ -115,10 +115,9 @@ func TestRoughLog(t *testing.T) {
 		see(1 - 0.9*e)
 		see(1 + e)
 	}
-	for i := range 8 { // seams
-		for d := range 9 {
-			see(math.Float64frombits(roughEdge + uint64(i)<<49 + uint64(d) - 4))
-		}
+	for d := range 9 { // the seam
+		see(math.Float64frombits(rootHalf + uint64(d) - 4))
+		see(math.Float64frombits(rootHalf + 1<<52 + uint64(d) - 4))
 	}
 	for _, x := range []float64{0, 5e-324, 0x1p-1023} {
 		if got := RoughLog(x); !(got < -700 && got > -800) {
@@ -126,8 +125,8 @@ func TestRoughLog(t *testing.T) {
 		}
 	}
 	t.Logf("RoughLog: %.3g, %.3g of the logarithm", worst, relative)
-	if worst > 4e-15 || relative > 2e-13 {
-		t.Errorf("RoughLog errs by %v and %v of the logarithm, want at most 4e-15 and 2e-13", worst, relative)
+	if worst > 7e-15 || relative > 1e-13 {
+		t.Errorf("RoughLog errs by %v and %v of the logarithm, want at most 7e-15 and 1e-13", worst, relative)
 	}
 }
 

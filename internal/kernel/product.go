@@ -167,42 +167,35 @@ func accumulate4_g(acc, u, r []float64) {
 	}
 }
 
-// The ratio of x to a product, and their divergence, see [QuotientRows]. Sums go block
-// by block, and row by row in each.
+// The ratio of x to a product, see [QuotientRows].
 
-func quotient_g(r, u, v, x []float64, stride int, low float64) float64 {
-	var s [Lanes]float64
+func quotient_g(r, u, v, x []float64, stride int, low float64) {
 	combine_g(r, u, v)
-	for ; len(r) > 0; r, x = r[Lanes:], x[Lanes:] {
-		divideBlock(&s, r, x, low)
-	}
-	return Reduce(&s)
-}
-
-func quotient4_g(r, u, v, x []float64, stride int, low float64) float64 {
-	var s [Lanes]float64
-	combine4_g(r, u, v)
-	np := len(r) / 4
-	for j := 0; j < np; j += Lanes {
-		for i := range 4 {
-			divideBlock(&s, r[i*np+j:], x[i*stride+j:], low)
-		}
-	}
-	return Reduce(&s)
-}
-
-// divideBlock makes ratios of a block of products r, and adds these less x to s.
-func divideBlock(s *[Lanes]float64, r, x []float64, low float64) {
-	r, x = r[:Lanes:Lanes], x[:Lanes:Lanes]
-	for l := range s {
-		w := r[l]
-		s[l] += w - x[l]
+	x = x[:len(r)]
+	for j, w := range r {
 		if w < low {
 			w = low
 		}
-		r[l] = x[l] / w
+		r[j] = x[j] / w
 	}
 }
+
+func quotient4_g(r, u, v, x []float64, stride int, low float64) {
+	combine4_g(r, u, v)
+	np := len(r) / 4
+	for i := range 4 {
+		r, x := r[i*np:(i+1)*np], x[i*stride:i*stride+np]
+		for j, w := range r {
+			if w < low {
+				w = low
+			}
+			r[j] = x[j] / w
+		}
+	}
+}
+
+// The divergence of x from what it is r times, less the difference of their sums, see
+// [LogSumRows]. Sums go block by block, and row by row in each.
 
 func logSum_g(r, x []float64, stride int) float64 {
 	var s [Lanes]float64
