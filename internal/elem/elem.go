@@ -134,16 +134,23 @@ const rootHalf = 0x3fe6a09e667f3bcd // bits of the root of a half
 // x = 2^k m with m in [√½, √2), and with s = (m-1)/(m+1) log m = 2 atanh s = s P(s²),
 // P a minimax polynomial (6.1e-15). Of 0 and subnormal numbers it is some number below
 // -700.
-func RoughLog(x float64) float64 {
+func RoughLog(x float64) float64 { return RoughJoin(RoughSplit(x)) }
+
+// RoughSplit returns k and s of [RoughLog], RoughJoin makes the logarithm of them: the
+// compiler puts halves in line.
+func RoughSplit(x float64) (k, s float64) {
 	const bits = 1<<52 - 1
 	t := math.Float64bits(x) + (1023<<52 - rootHalf)
 	m := math.Float64frombits(t&bits + rootHalf)
-	s := (m - 1) / (m + 1)
+	return float64(int64(t>>52) - 1023), (m - 1) / (m + 1)
+}
+
+// RoughJoin is described at [RoughSplit].
+func RoughJoin(k, s float64) float64 {
 	z := float64(s * s)
 	z2 := float64(z * z)
 	p := float64((float64(z*0.19665847820882335)+0.22169952458423134)*z2) + (float64(z*0.2857227680107585) + 0.3999999378182457)
 	p = float64(p*z2) + (float64(z*0.6666666668250782) + 2)
-	k := float64(int64(t>>52) - 1023)
 	return float64(k*ln2) + float64(s*p)
 }
 
