@@ -365,11 +365,13 @@ type nmfFit struct {
 type nmfPart struct{ num, den, sum, losses []float64 }
 
 // sweepRows is the number of rows that are taken through V together, plainRows that in
-// the plain case, tileNumbers about the size of a tile of V there.
+// the plain case, tileNumbers about the size of a tile of V there, tileSamples its least
+// width: shorter sums would cost more to join than V to fetch.
 const (
 	sweepRows   = 4
 	plainRows   = 16
 	tileNumbers = 3072
+	tileSamples = 128
 )
 
 // nmfScratch has room for sweepRows rows; in the plain case for plainRows of x, and of
@@ -385,7 +387,7 @@ func newNMFFit(ctx context.Context, p *pool.Pool, f *factors, s *cells, c *confi
 	fit := &nmfFit{factors: f, cells: s, loss: c.loss, plain: c.loss == KL && !s.partial, ctx: ctx,
 		pieces: make([]nmfPart, nmfPieces((f.d+plainRows-1)/plainRows, float64(f.d)*float64(f.n)*float64(f.k))), work: make([]nmfScratch, p.Workers()), denU: make([]float64, plainRows*k),
 		tiles: (np*k + tileNumbers - 1) / tileNumbers}
-	fit.tiles = min(fit.tiles, np/kernel.Lanes)
+	fit.tiles = min(fit.tiles, max(np/tileSamples, 1))
 	fit.width = (np/kernel.Lanes + fit.tiles - 1) / fit.tiles * kernel.Lanes
 	for i := range fit.pieces {
 		fit.pieces[i] = nmfPart{num: make([]float64, k*np), sum: make([]float64, k), losses: make([]float64, 2)}
