@@ -46,6 +46,7 @@ const (
 	decouple = 1e-200
 	// tiny is the least ratio that a logarithm is taken of.
 	tiny = 1e-300
+	ln2  = 0.6931471805599453
 )
 
 // Build fills E_ij = exp(h_j + s_i y_j - max_j), each row's largest entry 1.
@@ -235,7 +236,7 @@ func QuotientRows(r, u, v, x []float64, stride, rows int, low float64) {
 }
 
 // LogSumRows returns Σ x log(r), R and X as [QuotientRows] has them, with the logarithm
-// of elem.RoughLog: with Σ UV - X it is the divergence of Kullback and Leibler.
+// of elem.RoughLog2: with Σ UV - X it is the divergence of Kullback and Leibler.
 func LogSumRows(r, x []float64, stride, rows int) float64 {
 	np := len(r) / rows
 	x = x[:(rows-1)*stride+np]
@@ -248,7 +249,7 @@ func LogSumRows(r, x []float64, stride, rows int) float64 {
 		s += logSum(r[:np], x, stride)
 		r, x = r[np:], x[min(stride, len(x)):]
 	}
-	return s
+	return s * ln2
 }
 
 // Exp fills to_i = exp x_i, with the bits of elem.Exp. Here and below slices have

@@ -238,74 +238,64 @@ DATA roughEdge<>+48(SB)/8, $0x3fe6a09e667f3bcd
 DATA roughEdge<>+56(SB)/8, $0x3fe6a09e667f3bcd
 GLOBL roughEdge<>(SB), RODATA|NOPTR, $64
 
-DATA ln2<>+0(SB)/8, $0x3fe62e42fefa39ef
-DATA ln2<>+8(SB)/8, $0x3fe62e42fefa39ef
-DATA ln2<>+16(SB)/8, $0x3fe62e42fefa39ef
-DATA ln2<>+24(SB)/8, $0x3fe62e42fefa39ef
-DATA ln2<>+32(SB)/8, $0x3fe62e42fefa39ef
-DATA ln2<>+40(SB)/8, $0x3fe62e42fefa39ef
-DATA ln2<>+48(SB)/8, $0x3fe62e42fefa39ef
-DATA ln2<>+56(SB)/8, $0x3fe62e42fefa39ef
-GLOBL ln2<>(SB), RODATA|NOPTR, $64
-
-DATA rough0<>+0(SB)/8, $0x4000000000000000
-DATA rough0<>+8(SB)/8, $0x4000000000000000
-DATA rough0<>+16(SB)/8, $0x4000000000000000
-DATA rough0<>+24(SB)/8, $0x4000000000000000
-DATA rough0<>+32(SB)/8, $0x4000000000000000
-DATA rough0<>+40(SB)/8, $0x4000000000000000
-DATA rough0<>+48(SB)/8, $0x4000000000000000
-DATA rough0<>+56(SB)/8, $0x4000000000000000
+DATA rough0<>+0(SB)/8, $0x40071547652b82fe
+DATA rough0<>+8(SB)/8, $0x40071547652b82fe
+DATA rough0<>+16(SB)/8, $0x40071547652b82fe
+DATA rough0<>+24(SB)/8, $0x40071547652b82fe
+DATA rough0<>+32(SB)/8, $0x40071547652b82fe
+DATA rough0<>+40(SB)/8, $0x40071547652b82fe
+DATA rough0<>+48(SB)/8, $0x40071547652b82fe
+DATA rough0<>+56(SB)/8, $0x40071547652b82fe
 GLOBL rough0<>(SB), RODATA|NOPTR, $64
 
-DATA rough1<>+0(SB)/8, $0x3fe55555556b1af2
-DATA rough1<>+8(SB)/8, $0x3fe55555556b1af2
-DATA rough1<>+16(SB)/8, $0x3fe55555556b1af2
-DATA rough1<>+24(SB)/8, $0x3fe55555556b1af2
-DATA rough1<>+32(SB)/8, $0x3fe55555556b1af2
-DATA rough1<>+40(SB)/8, $0x3fe55555556b1af2
-DATA rough1<>+48(SB)/8, $0x3fe55555556b1af2
-DATA rough1<>+56(SB)/8, $0x3fe55555556b1af2
+DATA rough1<>+0(SB)/8, $0x3feec709dc596d03
+DATA rough1<>+8(SB)/8, $0x3feec709dc596d03
+DATA rough1<>+16(SB)/8, $0x3feec709dc596d03
+DATA rough1<>+24(SB)/8, $0x3feec709dc596d03
+DATA rough1<>+32(SB)/8, $0x3feec709dc596d03
+DATA rough1<>+40(SB)/8, $0x3feec709dc596d03
+DATA rough1<>+48(SB)/8, $0x3feec709dc596d03
+DATA rough1<>+56(SB)/8, $0x3feec709dc596d03
 GLOBL rough1<>(SB), RODATA|NOPTR, $64
 
-DATA rough2<>+0(SB)/8, $0x3fd9999956d535a4
-DATA rough2<>+8(SB)/8, $0x3fd9999956d535a4
-DATA rough2<>+16(SB)/8, $0x3fd9999956d535a4
-DATA rough2<>+24(SB)/8, $0x3fd9999956d535a4
-DATA rough2<>+32(SB)/8, $0x3fd9999956d535a4
-DATA rough2<>+40(SB)/8, $0x3fd9999956d535a4
-DATA rough2<>+48(SB)/8, $0x3fd9999956d535a4
-DATA rough2<>+56(SB)/8, $0x3fd9999956d535a4
+DATA rough2<>+0(SB)/8, $0x3fe2776c20c60e4e
+DATA rough2<>+8(SB)/8, $0x3fe2776c20c60e4e
+DATA rough2<>+16(SB)/8, $0x3fe2776c20c60e4e
+DATA rough2<>+24(SB)/8, $0x3fe2776c20c60e4e
+DATA rough2<>+32(SB)/8, $0x3fe2776c20c60e4e
+DATA rough2<>+40(SB)/8, $0x3fe2776c20c60e4e
+DATA rough2<>+48(SB)/8, $0x3fe2776c20c60e4e
+DATA rough2<>+56(SB)/8, $0x3fe2776c20c60e4e
 GLOBL rough2<>(SB), RODATA|NOPTR, $64
 
-DATA rough3<>+0(SB)/8, $0x3fd2494826150b1b
-DATA rough3<>+8(SB)/8, $0x3fd2494826150b1b
-DATA rough3<>+16(SB)/8, $0x3fd2494826150b1b
-DATA rough3<>+24(SB)/8, $0x3fd2494826150b1b
-DATA rough3<>+32(SB)/8, $0x3fd2494826150b1b
-DATA rough3<>+40(SB)/8, $0x3fd2494826150b1b
-DATA rough3<>+48(SB)/8, $0x3fd2494826150b1b
-DATA rough3<>+56(SB)/8, $0x3fd2494826150b1b
+DATA rough3<>+0(SB)/8, $0x3fda61a97e40b6ab
+DATA rough3<>+8(SB)/8, $0x3fda61a97e40b6ab
+DATA rough3<>+16(SB)/8, $0x3fda61a97e40b6ab
+DATA rough3<>+24(SB)/8, $0x3fda61a97e40b6ab
+DATA rough3<>+32(SB)/8, $0x3fda61a97e40b6ab
+DATA rough3<>+40(SB)/8, $0x3fda61a97e40b6ab
+DATA rough3<>+48(SB)/8, $0x3fda61a97e40b6ab
+DATA rough3<>+56(SB)/8, $0x3fda61a97e40b6ab
 GLOBL rough3<>(SB), RODATA|NOPTR, $64
 
-DATA rough4<>+0(SB)/8, $0x3fcc60a667d06303
-DATA rough4<>+8(SB)/8, $0x3fcc60a667d06303
-DATA rough4<>+16(SB)/8, $0x3fcc60a667d06303
-DATA rough4<>+24(SB)/8, $0x3fcc60a667d06303
-DATA rough4<>+32(SB)/8, $0x3fcc60a667d06303
-DATA rough4<>+40(SB)/8, $0x3fcc60a667d06303
-DATA rough4<>+48(SB)/8, $0x3fcc60a667d06303
-DATA rough4<>+56(SB)/8, $0x3fcc60a667d06303
+DATA rough4<>+0(SB)/8, $0x3fd4785657fac183
+DATA rough4<>+8(SB)/8, $0x3fd4785657fac183
+DATA rough4<>+16(SB)/8, $0x3fd4785657fac183
+DATA rough4<>+24(SB)/8, $0x3fd4785657fac183
+DATA rough4<>+32(SB)/8, $0x3fd4785657fac183
+DATA rough4<>+40(SB)/8, $0x3fd4785657fac183
+DATA rough4<>+48(SB)/8, $0x3fd4785657fac183
+DATA rough4<>+56(SB)/8, $0x3fd4785657fac183
 GLOBL rough4<>(SB), RODATA|NOPTR, $64
 
-DATA rough5<>+0(SB)/8, $0x3fc92c1ae231aacd
-DATA rough5<>+8(SB)/8, $0x3fc92c1ae231aacd
-DATA rough5<>+16(SB)/8, $0x3fc92c1ae231aacd
-DATA rough5<>+24(SB)/8, $0x3fc92c1ae231aacd
-DATA rough5<>+32(SB)/8, $0x3fc92c1ae231aacd
-DATA rough5<>+40(SB)/8, $0x3fc92c1ae231aacd
-DATA rough5<>+48(SB)/8, $0x3fc92c1ae231aacd
-DATA rough5<>+56(SB)/8, $0x3fc92c1ae231aacd
+DATA rough5<>+0(SB)/8, $0x3fd228706da93863
+DATA rough5<>+8(SB)/8, $0x3fd228706da93863
+DATA rough5<>+16(SB)/8, $0x3fd228706da93863
+DATA rough5<>+24(SB)/8, $0x3fd228706da93863
+DATA rough5<>+32(SB)/8, $0x3fd228706da93863
+DATA rough5<>+40(SB)/8, $0x3fd228706da93863
+DATA rough5<>+48(SB)/8, $0x3fd228706da93863
+DATA rough5<>+56(SB)/8, $0x3fd228706da93863
 GLOBL rough5<>(SB), RODATA|NOPTR, $64
 
 DATA two52<>+0(SB)/8, $0x4330000000000000
@@ -7541,9 +7531,9 @@ TEXT ·logSumAVX512(SB), NOSPLIT, $0-64
 	VMOVUPD roughShift<>(SB), Z25
 	VMOVUPD mantissa<>(SB), Z26
 	VMOVUPD roughEdge<>(SB), Z27
-	VMOVUPD ln2<>(SB), Z28
-	VMOVUPD rough0<>(SB), Z29
-	VMOVUPD rough1<>(SB), Z30
+	VMOVUPD rough0<>(SB), Z28
+	VMOVUPD rough1<>(SB), Z29
+	VMOVUPD rough2<>(SB), Z30
 	VPXORQ Z31, Z31, Z31
 group1:
 	CMPQ CX, $1
@@ -7556,18 +7546,17 @@ group1:
 	VSUBPD Z24, Z1, Z1
 	VDIVPD Z2, Z1, Z1
 	VGETEXPPD Z0, Z0
-	VMULPD Z28, Z0, Z0
 	VMULPD Z1, Z1, Z2
 	VMULPD rough5<>(SB), Z2, Z3
 	VMULPD rough3<>(SB), Z2, Z4
 	VMULPD Z2, Z2, Z5
 	VADDPD rough4<>(SB), Z3, Z3
-	VADDPD rough2<>(SB), Z4, Z4
+	VADDPD Z30, Z4, Z4
 	VMULPD Z5, Z3, Z3
-	VMULPD Z30, Z2, Z2
+	VMULPD Z29, Z2, Z2
 	VADDPD Z4, Z3, Z3
 	VMULPD Z5, Z3, Z3
-	VADDPD Z29, Z2, Z2
+	VADDPD Z28, Z2, Z2
 	VADDPD Z2, Z3, Z3
 	VMULPD Z3, Z1, Z1
 	VADDPD Z1, Z0, Z0
@@ -7630,8 +7619,6 @@ group1:
 	VPOR two52<>(SB), Y6, Y6
 	VSUBPD bias<>(SB), Y0, Y0
 	VSUBPD bias<>(SB), Y6, Y6
-	VMULPD ln2<>(SB), Y0, Y0
-	VMULPD ln2<>(SB), Y6, Y6
 	VMULPD Y1, Y1, Y2
 	VMULPD Y7, Y7, Y8
 	VMULPD rough5<>(SB), Y2, Y3
@@ -7698,9 +7685,9 @@ TEXT ·logSum4AVX512(SB), NOSPLIT, $0-64
 	VMOVUPD roughShift<>(SB), Z25
 	VMOVUPD mantissa<>(SB), Z26
 	VMOVUPD roughEdge<>(SB), Z27
-	VMOVUPD ln2<>(SB), Z28
-	VMOVUPD rough0<>(SB), Z29
-	VMOVUPD rough1<>(SB), Z30
+	VMOVUPD rough0<>(SB), Z28
+	VMOVUPD rough1<>(SB), Z29
+	VMOVUPD rough2<>(SB), Z30
 	VPXORQ Z31, Z31, Z31
 group1:
 	CMPQ CX, $1
@@ -7741,10 +7728,6 @@ group1:
 	VGETEXPPD Z6, Z6
 	VGETEXPPD Z12, Z12
 	VGETEXPPD Z18, Z18
-	VMULPD Z28, Z0, Z0
-	VMULPD Z28, Z6, Z6
-	VMULPD Z28, Z12, Z12
-	VMULPD Z28, Z18, Z18
 	VMULPD Z1, Z1, Z2
 	VMULPD Z7, Z7, Z8
 	VMULPD Z13, Z13, Z14
@@ -7765,18 +7748,18 @@ group1:
 	VADDPD rough4<>(SB), Z9, Z9
 	VADDPD rough4<>(SB), Z15, Z15
 	VADDPD rough4<>(SB), Z21, Z21
-	VADDPD rough2<>(SB), Z4, Z4
-	VADDPD rough2<>(SB), Z10, Z10
-	VADDPD rough2<>(SB), Z16, Z16
-	VADDPD rough2<>(SB), Z22, Z22
+	VADDPD Z30, Z4, Z4
+	VADDPD Z30, Z10, Z10
+	VADDPD Z30, Z16, Z16
+	VADDPD Z30, Z22, Z22
 	VMULPD Z5, Z3, Z3
 	VMULPD Z11, Z9, Z9
 	VMULPD Z17, Z15, Z15
 	VMULPD Z23, Z21, Z21
-	VMULPD Z30, Z2, Z2
-	VMULPD Z30, Z8, Z8
-	VMULPD Z30, Z14, Z14
-	VMULPD Z30, Z20, Z20
+	VMULPD Z29, Z2, Z2
+	VMULPD Z29, Z8, Z8
+	VMULPD Z29, Z14, Z14
+	VMULPD Z29, Z20, Z20
 	VADDPD Z4, Z3, Z3
 	VADDPD Z10, Z9, Z9
 	VADDPD Z16, Z15, Z15
@@ -7785,10 +7768,10 @@ group1:
 	VMULPD Z11, Z9, Z9
 	VMULPD Z17, Z15, Z15
 	VMULPD Z23, Z21, Z21
-	VADDPD Z29, Z2, Z2
-	VADDPD Z29, Z8, Z8
-	VADDPD Z29, Z14, Z14
-	VADDPD Z29, Z20, Z20
+	VADDPD Z28, Z2, Z2
+	VADDPD Z28, Z8, Z8
+	VADDPD Z28, Z14, Z14
+	VADDPD Z28, Z20, Z20
 	VADDPD Z2, Z3, Z3
 	VADDPD Z8, Z9, Z9
 	VADDPD Z14, Z15, Z15
@@ -7872,8 +7855,6 @@ group1:
 	VPOR two52<>(SB), Y6, Y6
 	VSUBPD bias<>(SB), Y0, Y0
 	VSUBPD bias<>(SB), Y6, Y6
-	VMULPD ln2<>(SB), Y0, Y0
-	VMULPD ln2<>(SB), Y6, Y6
 	VMULPD Y1, Y1, Y2
 	VMULPD Y7, Y7, Y8
 	VMULPD rough5<>(SB), Y2, Y3
@@ -7926,8 +7907,6 @@ group1:
 	VPOR two52<>(SB), Y6, Y6
 	VSUBPD bias<>(SB), Y0, Y0
 	VSUBPD bias<>(SB), Y6, Y6
-	VMULPD ln2<>(SB), Y0, Y0
-	VMULPD ln2<>(SB), Y6, Y6
 	VMULPD Y1, Y1, Y2
 	VMULPD Y7, Y7, Y8
 	VMULPD rough5<>(SB), Y2, Y3
@@ -7980,8 +7959,6 @@ group1:
 	VPOR two52<>(SB), Y6, Y6
 	VSUBPD bias<>(SB), Y0, Y0
 	VSUBPD bias<>(SB), Y6, Y6
-	VMULPD ln2<>(SB), Y0, Y0
-	VMULPD ln2<>(SB), Y6, Y6
 	VMULPD Y1, Y1, Y2
 	VMULPD Y7, Y7, Y8
 	VMULPD rough5<>(SB), Y2, Y3
@@ -8034,8 +8011,6 @@ group1:
 	VPOR two52<>(SB), Y6, Y6
 	VSUBPD bias<>(SB), Y0, Y0
 	VSUBPD bias<>(SB), Y6, Y6
-	VMULPD ln2<>(SB), Y0, Y0
-	VMULPD ln2<>(SB), Y6, Y6
 	VMULPD Y1, Y1, Y2
 	VMULPD Y7, Y7, Y8
 	VMULPD rough5<>(SB), Y2, Y3

@@ -232,7 +232,7 @@ func logSum4_g(r, x []float64, stride int) float64 {
 	return Reduce(&s)
 }
 
-// logBlock adds x log r of a block to s. The two halves of a logarithm take turns: all
+// logBlock adds x log2 r of a block to s. The two halves of a logarithm take turns: all
 // of it for one number after another would have processors wait.
 func logBlock(s *[Lanes]float64, r, x []float64) {
 	var e, q [Lanes]float64

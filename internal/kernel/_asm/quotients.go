@@ -3,12 +3,12 @@ package main
 // The ratio of x to a low-rank product W = UV, which never leaves the registers, and
 // the sum of logarithms of a divergence.
 
-// roughCoefficients are those of elem.RoughLog, from the lowest on.
-var roughCoefficients = []float64{2, 0.6666666668250782, 0.3999999378182457, 0.2857227680107585, 0.22169952458423134, 0.19665847820882335}
+// roughCoefficients are those of elem.RoughLog2, from the lowest on.
+var roughCoefficients = []float64{2.8853900817779268, 0.9617966941545152, 0.5770779266462769, 0.4122108204781891, 0.3198448046851114, 0.28371821126063973}
 
 // roughNames are the operands of roughLog, the most wanted first.
 func (f *fn) roughNames() []string {
-	names := []string{f.c("one", 1), f.w("roughShift", 1023<<52-roughEdge), f.w("mantissa", 1<<52-1), f.w("roughEdge", roughEdge), f.c("ln2", 0.6931471805599453)}
+	names := []string{f.c("one", 1), f.w("roughShift", 1023<<52-roughEdge), f.w("mantissa", 1<<52-1), f.w("roughEdge", roughEdge)}
 	for i, c := range roughCoefficients {
 		names = append(names, f.c("rough"+string(rune('0'+i)), c))
 	}
@@ -19,7 +19,7 @@ func (f *fn) roughNames() []string {
 const roughEdge = 0x3fe6a09e667f3bcd
 
 // roughHeld says how many of them stay in registers, and from which on.
-func (f *fn) roughHeld() (first, held int) { return pick(f, 24, 14, 16), pick(f, 7, 2, 11) }
+func (f *fn) roughHeld() (first, held int) { return pick(f, 24, 14, 16), pick(f, 7, 2, 10) }
 
 // roughSetup brings operands into registers.
 func (f *fn) roughSetup() {
@@ -29,7 +29,7 @@ func (f *fn) roughSetup() {
 	}
 }
 
-// roughLog fills a with elem.RoughLog of it; b to g are scratch.
+// roughLog fills a with elem.RoughLog2 of it; b to g are scratch.
 func (f *fn) roughLog(a, b, c, d, e, g int) {
 	names := f.roughNames()
 	first, held := f.roughHeld()
@@ -40,7 +40,7 @@ func (f *fn) roughLog(a, b, c, d, e, g int) {
 			f.opm(op, dst, r, names[i])
 		}
 	}
-	const one, shift, mantissa, edge, ln2, lowest = 0, 1, 2, 3, 4, 5
+	const one, shift, mantissa, edge, lowest = 0, 1, 2, 3, 4
 	with("VPADDQ", a, a, shift)
 	with(pick(f, "VPANDQ", "VPAND"), b, a, mantissa)
 	with("VPADDQ", b, b, edge)
@@ -54,7 +54,6 @@ func (f *fn) roughLog(a, b, c, d, e, g int) {
 		f.opm("VPOR", a, a, f.c("two52", 0x1p52))
 		f.opm("VSUBPD", a, a, f.c("bias", 0x1p52+1023))
 	}
-	with("VMULPD", a, a, ln2)
 	f.mul(c, b, b) // s²
 	with("VMULPD", d, c, lowest+5)
 	with("VMULPD", e, c, lowest+3)
