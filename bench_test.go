@@ -228,6 +228,11 @@ func BenchmarkEpoch(b *testing.B) {
 		fit     func(ctx context.Context, x Mat, k int, opts ...FitOption) error
 	}{
 		{"NMF,500x256x10", 500, 256, 10, nil, fitNMF},
+		{"NMF,500x256x1", 500, 256, 1, nil, fitNMF},
+		{"NMF,500x256x3", 500, 256, 3, nil, fitNMF},
+		{"NMF,500x256x5", 500, 256, 5, nil, fitNMF},
+		{"NMF,500x256x32", 500, 256, 32, nil, fitNMF},
+		{"NMF,500x256x64", 500, 256, 64, nil, fitNMF},
 		{"NMF,6000x304x10", 6000, 304, 10, nil, fitNMF},
 		{"NMF,2000x2000x20", 2000, 2000, 20, nil, fitNMF},
 		{"QMF,500x256x10,m=16", 500, 256, 10, paper(WithLevels(16), WithBatch(500)), fitQMF},

@@ -13,7 +13,7 @@ package quantmf
 // finished with the new V, and at once their share of the next update of V
 // and their loss are taken, so X is read once an epoch and no d × n matrix is
 // ever formed: 8dnk flops, 2dn divisions, dn logarithms. W is made and divided
-// by in registers (kernel.QuotientRows).
+// by in registers (kernel.QuotientRows), and its sum is that of the factors.
 
 import (
 	"context"
@@ -343,10 +343,14 @@ type nmfFit struct {
 	work   []nmfScratch
 	// In the plain case: V and its numerators lie in tiles of some samples, k rows of
 	// each; denU has the denominators of U, sums over V, for as many rows as go together.
+	// The loss of such rows is Σ W - X + X log(X/W), where Σ W is theirs of U by sumV and
+	// Σ X stays in sumX.
 	tiles   int
 	width   int // of the widest
 	tiled   []float64
 	denU    []float64
+	sumV    []float64
+	sumX    []float64
 	addU    float64 // what the penalty adds to the denominators
 	addV    float64
 	updateU bool
@@ -361,11 +365,13 @@ type nmfFit struct {
 type nmfPart struct{ num, den, sum, losses []float64 }
 
 // sweepRows is the number of rows that are taken through V together, plainRows that in
-// the plain case, tileNumbers about the size of a tile of V there.
+// the plain case, tileNumbers about the size of a tile of V there, tileSamples its least
+// width: shorter sums would cost more to join than V to fetch.
 const (
 	sweepRows   = 4
 	plainRows   = 16
 	tileNumbers = 3072
+	tileSamples = 128
 )
 
 // nmfScratch has room for sweepRows rows; in the plain case for plainRows of x, and of
@@ -381,7 +387,7 @@ func newNMFFit(ctx context.Context, p *pool.Pool, f *factors, s *cells, c *confi
 	fit := &nmfFit{factors: f, cells: s, loss: c.loss, plain: c.loss == KL && !s.partial, ctx: ctx,
 		pieces: make([]nmfPart, nmfPieces((f.d+plainRows-1)/plainRows, float64(f.d)*float64(f.n)*float64(f.k))), work: make([]nmfScratch, p.Workers()), denU: make([]float64, plainRows*k),
 		tiles: (np*k + tileNumbers - 1) / tileNumbers}
-	fit.tiles = min(fit.tiles, np/kernel.Lanes)
+	fit.tiles = min(fit.tiles, max(np/tileSamples, 1))
 	fit.width = (np/kernel.Lanes + fit.tiles - 1) / fit.tiles * kernel.Lanes
 	for i := range fit.pieces {
 		fit.pieces[i] = nmfPart{num: make([]float64, k*np), sum: make([]float64, k), losses: make([]float64, 2)}
@@ -399,7 +405,7 @@ func newNMFFit(ctx context.Context, p *pool.Pool, f *factors, s *cells, c *confi
 		fit.work[i] = nmfScratch{x: v(np), w: v(np), num: v(np), den: v(np), g: v(k), h: v(k), observed: make([]bool, sweepRows*f.n)}
 	}
 	if fit.plain {
-		fit.tiled = make([]float64, k*np)
+		fit.tiled, fit.sumV, fit.sumX = make([]float64, k*np), make([]float64, k), make([]float64, (f.d+plainRows-1)/plainRows)
 	}
 	// (1/N) ΣΔ + λ (mean U + mean V), N the visible cells, has the denominators
 	// of the updates with these added.
@@ -512,20 +518,28 @@ func (f *nmfFit) sweepPlain(ws *nmfScratch, pt *nmfPart, i, rows int) {
 			u[t] *= g[t]
 		}
 	}
-	loss := 0.0
+	group := i / plainRows
+	if !f.updateU { // the first sweep
+		f.sumX[group] = 0
+		for r := range rows {
+			f.sumX[group] += f.sum(x[r*stride : r*stride+np])
+		}
+	}
+	loss := -f.sumX[group]
 	for t := range f.tiles {
 		lo, hi := f.tile(t)
 		r := ws.num[:rows*(hi-lo)]
-		loss += kernel.QuotientRows(r, u, f.tiled[k*lo:k*hi], x[lo:], stride, rows, leastT)
+		kernel.QuotientRows(r, u, f.tiled[k*lo:k*hi], x[lo:], stride, rows, leastT)
 		loss += kernel.LogSumRows(r, x[lo:], stride, rows)
 		kernel.AccumulateRows(pt.num[k*lo:k*hi], u, r, rows)
 	}
-	pt.losses[0] += max(loss, 0) // it is one; rounding may say otherwise of a perfect fit
 	for ; len(u) > 0; u = u[k:] {
 		for c := range pt.sum {
 			pt.sum[c] += u[c]
+			loss += float64(u[c] * f.sumV[c])
 		}
 	}
+	pt.losses[0] += max(loss, 0) // it is one; rounding may say otherwise of a perfect fit
 }
 
 // updateV joins the pieces and updates row c of V.
@@ -577,10 +591,19 @@ func (f *nmfFit) layTiles(c int) {
 		lo, hi := f.tile(t)
 		copy(f.tiled[f.k*lo+c*(hi-lo):f.k*lo+(c+1)*(hi-lo)], row[lo:hi])
 	}
-	den := kernel.Sum(row) + f.addU
+	f.sumV[c] = f.sum(row)
 	for r := range plainRows {
-		f.denU[r*f.k+c] = den
+		f.denU[r*f.k+c] = f.sumV[c] + f.addU
 	}
+}
+
+// sum returns the sum of a padded row, tile by tile.
+func (f *nmfFit) sum(row []float64) (s float64) {
+	for t := range f.tiles {
+		lo, hi := f.tile(t)
+		s += kernel.Sum(row[lo:hi])
+	}
+	return s
 }
 
 // losses returns the mean divergences of the visible and the held-out cells.

@@ -39,8 +39,9 @@ ROUNDS = 1 if QUICK else 3
 SETTINGS = [(256, 16, 1e-1), (256, 16, 1e-2), (256, 16, 1e-3), (80, 8, 1e-2), (500, 16, 1e-2)]
 MAIN = (256, 16, 1e-2)
 SHAPES = [(500, 256, 10), (6000, 304, 10), (2000, 2000, 20)]
+RANKS = [(500, 256, k) for k in (1, 3, 5, 32, 64)]
 if QUICK:
-    SETTINGS, SHAPES = SETTINGS[:2], SHAPES[:1]
+    SETTINGS, SHAPES, RANKS = SETTINGS[:2], SHAPES[:1], RANKS[-1:]
 BUILDS = ["purego", "avx2", "native"]
 NAMES = {"purego": "purego", "avx2": "AVX2", "native": "AVX-512"}
 THRESHOLDS = [(1e-3, 2000), (1e-9, 200000)]
@@ -327,7 +328,11 @@ def contenders(file):
 
         out.append(Contender(label(MAIN), "torchsort soft_rank %s" % name, both, BATCH))
 
-    for shape, updates, benchtime in zip(SHAPES, (150, 12, 6), ("200x", "30x", "8x")):
+    for shape in SHAPES + RANKS:
+        # An update is about so many steps of a cell and a component; other work of a cell counts for eight.
+        d, n, k = shape
+        updates = max(6, round(3.5e8 / (d * n * (k + 8))))
+        benchtime = "%dx" % max(8, round(1e9 / (d * n * (k + 8))))
         size = "%dx%dx%d" % shape
         X, U, V = nmf_start(shape)
         Xt, Ut, Vt = np.ascontiguousarray(X.T), np.ascontiguousarray(U.T), np.ascontiguousarray(V.T)

@@ -46,6 +46,7 @@ const (
 	decouple = 1e-200
 	// tiny is the least ratio that a logarithm is taken of.
 	tiny = 1e-300
+	ln2  = 0.6931471805599453
 )
 
 // Build fills E_ij = exp(h_j + s_i y_j - max_j), each row's largest entry 1.
@@ -231,26 +232,23 @@ func AccumulateRows(acc, u, r []float64, rows int) {
 	}
 }
 
-// QuotientRows fills R = X / max(UV, low), rows of padded samples as in [CombineRows],
-// and returns Σ UV - X. Rows of X lie stride numbers apart.
-func QuotientRows(r, u, v, x []float64, stride, rows int, low float64) float64 {
+// QuotientRows fills R = X / max(UV, low), rows of padded samples as in [CombineRows].
+// Rows of X lie stride numbers apart.
+func QuotientRows(r, u, v, x []float64, stride, rows int, low float64) {
 	k, np := len(u)/rows, len(r)/rows
-	x = x[:(rows-1)*stride+np]
-	s := 0.0
+	_, x = u[0], x[:(rows-1)*stride+np]
 	for ; rows >= 4; rows -= 4 {
-		s += quotient4(r[:4*np], u[:4*k], v[:k*np], x, stride, low)
+		quotient4(r[:4*np], u[:4*k], v[:k*np], x, stride, low)
 		r, u, x = r[4*np:], u[4*k:], x[min(4*stride, len(x)):]
 	}
 	for ; rows > 0; rows-- {
-		s += quotient(r[:np], u[:k], v[:k*np], x, stride, low)
+		quotient(r[:np], u[:k], v[:k*np], x, stride, low)
 		r, u, x = r[np:], u[k:], x[min(stride, len(x)):]
 	}
-	return s
 }
 
 // LogSumRows returns Σ x log(r), R and X as [QuotientRows] has them, with the logarithm
-// of elem.RoughLog: with what that returns it is the divergence of Kullback and
-// Leibler, within 4e-15 Σ x.
+// of elem.RoughLog2: with Σ UV - X it is the divergence of Kullback and Leibler.
 func LogSumRows(r, x []float64, stride, rows int) float64 {
 	np := len(r) / rows
 	x = x[:(rows-1)*stride+np]
@@ -263,7 +261,7 @@ func LogSumRows(r, x []float64, stride, rows int) float64 {
 		s += logSum(r[:np], x, stride)
 		r, x = r[np:], x[min(stride, len(x)):]
 	}
-	return s
+	return s * ln2
 }
 
 // Exp fills to_i = exp x_i, with the bits of elem.Exp. Here and below slices have

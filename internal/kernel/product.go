@@ -167,42 +167,51 @@ func accumulate4_g(acc, u, r []float64) {
 	}
 }
 
-// The ratio of x to a product, and their divergence, see [QuotientRows]. Sums go block
-// by block, and row by row in each.
+// The ratio of x to a product, see [QuotientRows]. The last eight components are added
+// where it is divided by, for a division takes as long as they do.
 
-func quotient_g(r, u, v, x []float64, stride int, low float64) float64 {
-	var s [Lanes]float64
-	combine_g(r, u, v)
-	for ; len(r) > 0; r, x = r[Lanes:], x[Lanes:] {
-		divideBlock(&s, r, x, low)
-	}
-	return Reduce(&s)
-}
-
-func quotient4_g(r, u, v, x []float64, stride int, low float64) float64 {
-	var s [Lanes]float64
-	combine4_g(r, u, v)
-	np := len(r) / 4
-	for j := 0; j < np; j += Lanes {
-		for i := range 4 {
-			divideBlock(&s, r[i*np+j:], x[i*stride+j:], low)
+func quotient_g(r, u, v, x []float64, stride int, low float64) {
+	np, rest := len(r), max(len(u)-8, 0)
+	x = x[:np]
+	if len(u) < 8 {
+		combine_g(r, u, v)
+		for j, w := range r {
+			r[j] = x[j] / atLeast(w, low)
 		}
+		return
 	}
-	return Reduce(&s)
+	combine_g(r, u[:rest], v)
+	u, v = u[rest:][:8:8], v[rest*np:]
+	u0, u1, u2, u3, u4, u5, u6, u7 := u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7]
+	a, b, c, d := v[:np], v[np:2*np], v[2*np:3*np], v[3*np:4*np]
+	e, f, g, h := v[4*np:5*np], v[5*np:6*np], v[6*np:7*np], v[7*np:8*np]
+	b, c, d = b[:len(a)], c[:len(a)], d[:len(a)]
+	e, f, g, h = e[:len(a)], f[:len(a)], g[:len(a)], h[:len(a)]
+	r, x = r[:len(a)], x[:len(a)]
+	for j := range r {
+		w := r[j] + float64(u0*a[j]) + float64(u1*b[j]) + float64(u2*c[j]) + float64(u3*d[j]) +
+			float64(u4*e[j]) + float64(u5*f[j]) + float64(u6*g[j]) + float64(u7*h[j])
+		r[j] = x[j] / atLeast(w, low)
+	}
 }
 
-// divideBlock makes ratios of a block of products r, and adds these less x to s.
-func divideBlock(s *[Lanes]float64, r, x []float64, low float64) {
-	r, x = r[:Lanes:Lanes], x[:Lanes:Lanes]
-	for l := range s {
-		w := r[l]
-		s[l] += w - x[l]
-		if w < low {
-			w = low
-		}
-		r[l] = x[l] / w
+func quotient4_g(r, u, v, x []float64, stride int, low float64) {
+	k, np := len(u)/4, len(r)/4
+	for i := range 4 {
+		quotient_g(r[i*np:(i+1)*np], u[i*k:(i+1)*k], v, x[i*stride:], stride, low)
 	}
 }
+
+// atLeast is max for numbers, NaN being kept.
+func atLeast(w, low float64) float64 {
+	if w < low {
+		return low
+	}
+	return w
+}
+
+// The divergence of x from what it is r times, less the difference of their sums, see
+// [LogSumRows]. Sums go block by block, and row by row in each.
 
 func logSum_g(r, x []float64, stride int) float64 {
 	var s [Lanes]float64
@@ -223,10 +232,15 @@ func logSum4_g(r, x []float64, stride int) float64 {
 	return Reduce(&s)
 }
 
-// logBlock adds x log r of a block to s.
+// logBlock adds x log2 r of a block to s. The two halves of a logarithm take turns: all
+// of it for one number after another would have processors wait.
 func logBlock(s *[Lanes]float64, r, x []float64) {
+	var e, q [Lanes]float64
 	r, x = r[:Lanes:Lanes], x[:Lanes:Lanes]
+	for l := range e {
+		e[l], q[l] = elem.RoughSplit(r[l])
+	}
 	for l := range s {
-		s[l] += float64(x[l] * elem.RoughLog(r[l]))
+		s[l] += float64(x[l] * elem.RoughJoin(e[l], q[l]))
 	}
 }
