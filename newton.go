@@ -272,7 +272,10 @@ func (r *row) settle() {
 
 // direct evaluates Gram matrix and column sums without the Hankel form.
 func (r *row) direct() {
-	r.tiles(func(lo, hi int, e []float64) { r.triangle(r.gram, lo, hi, e) })
+	r.tiles(func(lo, hi int, e []float64) {
+		kernel.Weigh(r.v[lo:hi], r.a[lo:hi], r.z[lo:hi])
+		r.triangle(r.gram, lo, hi, e)
+	})
 	r.weigh(r.gram)
 	r.columns(r.c, r.a)
 	for j := range r.c {
