@@ -115,6 +115,10 @@ func (a *abreast) hold() {
 	if len(a.rows) >= fewest {
 		a.expand(a.rows)
 		a.factor(a.rows)
+		return
+	}
+	for _, r := range a.rows {
+		r.expand()
 	}
 }
 

@@ -290,7 +290,7 @@ func tangent(g, w []float64) {
 // pairs fills sums with N of the weights over Z² that [row.moments] is to have, and
 // out_j with Σ_k (v_j-v_k) N_jk.
 func (r *row) pairs(out []float64, weights func(lo, hi int, e []float64), v []float64) {
-	if r.regular {
+	if r.regular && !r.lost {
 		r.moments(r.nu, weights)
 		kernel.Hankel(r.sums, r.total[:r.mp], r.nu, r.ratio, r.w[:r.mp], r.m)
 	} else {

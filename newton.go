@@ -235,7 +235,7 @@ func (r *row) sweep(h []float64, last bool) {
 		}
 		kernel.Weigh(r.v[lo:hi], r.a[lo:hi], r.z[lo:hi])
 	}
-	r.expanded, r.summed = !r.regular, !r.regular
+	r.expanded, r.summed, r.lost = !r.regular, !r.regular, false
 	if !r.regular {
 		r.triangles(r.gram, r.c, weights)
 		r.settle()
@@ -260,7 +260,7 @@ func (r *row) pass(h []float64) {
 }
 
 // settle makes the Gram matrix anew without the Hankel form where that has lost
-// what lies beside a column that was flushed to 0.
+// what lies beside a column that was flushed to 0, and remembers it for other sums.
 func (r *row) settle() {
 	for _, s := range r.c {
 		if s < 1e-100 {
@@ -281,7 +281,7 @@ func (r *row) direct() {
 	for j := range r.c {
 		r.c[j] *= r.w[j]
 	}
-	r.expanded, r.summed = true, true
+	r.expanded, r.summed, r.lost = true, true, true
 }
 
 // columns fills out_j = Σ_i ζ_i E_ij/Z_i: the column sums of diag(ζ) M over w. ζ has np

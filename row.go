@@ -64,6 +64,7 @@ type row struct {
 	c        []float64 // column sums
 	expanded bool      // gram is that of the last sweep
 	summed   bool      // and c
+	lost     bool      // a column was flushed to 0: no Hankel form
 	goal     []float64 // where the next solve leaves T in passing; see ask
 	first    float64   // its first level
 	averaged bool      // that is done
