@@ -340,7 +340,12 @@ func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
 }
 
 func (f *qmfFit) newCrew() crew {
-	rows := min(rowsAbreast(f.n, f.m), f.d)
+	// As many as a batch has for each worker; it may be less than are worth it.
+	share := (min(f.batchRows, f.d) + f.pool.Workers() - 1) / f.pool.Workers()
+	rows := min(rowsAbreast(f.n, f.m), share)
+	if rows < fewest {
+		rows = 1
+	}
 	c := crew{visitors: make([]visitor, rows), slots: make([]int, 0, rows), abreast: newAbreast(rows, f.m)}
 	for i := range c.visitors {
 		v := &c.visitors[i]
@@ -362,19 +367,13 @@ func (f *qmfFit) newCrew() crew {
 	return c
 }
 
-// pieces is into how many pieces a batch of so many rows is cut: rows abreast, and as
-// many pieces for one worker as for another.
-func (f *qmfFit) pieces(rows int) int {
-	size, workers := len(f.work[0].visitors), f.pool.Workers()
-	n := (rows + size - 1) / size
-	return min((n+workers-1)/workers*workers, rows)
-}
+// pieces is into how many pieces a batch of so many rows is cut.
+func (f *qmfFit) pieces(rows int) int { return f.pool.Pieces(rows, len(f.work[0].visitors)) }
 
 // piece returns the slots of a piece of the batch.
 func (f *qmfFit) piece(p int) (from, to int) {
 	rows := len(f.batch.rows)
-	n := f.pieces(rows)
-	return p * rows / n, (p + 1) * rows / n
+	return pool.Cut(rows, f.pieces(rows), p)
 }
 
 func (f *qmfFit) rowF(i int) []float64   { return f.f[i*f.m : (i+1)*f.m] }

@@ -85,7 +85,7 @@ type row struct {
 // resize makes room for n samples and m targets. Vectors over levels have a
 // capacity of whole blocks, with zeros there.
 func (r *row) resize(n, m int) {
-	r.of, r.aimed, r.ordered = 0, false, false
+	r.of, r.aimed, r.ordered, r.goal, r.averaged = 0, false, false, nil, false
 	np, mp := kernel.Pad(n), kernel.Pad(m)
 	var from []float64
 	take := func(k int) (v []float64) { v, from = from[:k:k], from[k:]; return v }

@@ -1,15 +1,18 @@
 package quantmf
 
 // This file holds the soft quantile map of many rows at once, and its transposed
-// Jacobian: one workspace a worker, rows in parallel.
+// Jacobian: rows in parallel, and on each worker abreast.
 
-import "github.com/quantmf/quantmf/internal/pool"
+import (
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
+)
 
 // SoftQuantileRows maps each row of x (d × n) onto the quantile values in the
 // same row of q (d × m), or in its one row (1 × m), as [SoftQuantile] does. It
-// allocates its result and, a worker, up to eight workspaces as [Solve] has one. Errors are those
-// of SoftQuantile with the row; under [WithStrict] a [*ConvergenceError] of the
-// first row that did not converge.
+// allocates its result; workers take up to eight workspaces each, that of [Solve], over
+// from earlier calls. Errors are those of SoftQuantile with the row; under [WithStrict] a
+// [*ConvergenceError] of the first row that did not converge.
 func SoftQuantileRows(x, q Mat, opts ...Option) (Mat, error) {
 	b, err := newRowBatch(x, q, opts)
 	if err != nil {
@@ -132,40 +135,41 @@ func newRowBatch(x, q Mat, opts []Option) (*rowBatch, error) {
 // do solves every row, between calls of before and soft with it and np numbers of
 // scratch; at ε = 0 it calls hard with its plan.
 func (b *rowBatch) do(before, soft func(r *row, t []float64, i int), hard func(h *hardPlan, i int)) error {
-	n, m, rows := b.x.Cols, b.levels.Cols, 1
+	n, m, size := b.x.Cols, b.levels.Cols, 1
 	if b.epsilon > 0 {
-		rows = min(rowsAbreast(n, m), b.x.Rows)
+		size = min(rowsAbreast(n, m), b.x.Rows)
 	}
-	pieces := (b.x.Rows + rows - 1) / rows
-	p := pool.New(b.workers, pieces)
+	p := pool.New(b.workers, b.x.Rows)
 	defer p.Close()
+	pieces := p.Pieces(b.x.Rows, size)
 	type space struct {
-		rows []row
-		t    [][]float64
+		rows []*row
+		t    []float64
 		abreast
 		bad *ConvergenceError // the first row of this worker that did not converge
 	}
 	work := make([]space, p.Workers())
 	p.Do(pieces, func(worker, piece int) {
-		from, to := piece*b.x.Rows/pieces, (piece+1)*b.x.Rows/pieces
+		from, to := pool.Cut(b.x.Rows, pieces, piece)
 		if b.epsilon == 0 {
-			hard(newHardPlan(b.x.Row(from), &b.config, m), from)
+			for i := from; i < to; i++ {
+				hard(newHardPlan(b.x.Row(i), &b.config, m), i)
+			}
 			return
 		}
-		ws := &work[worker]
+		ws, np := &work[worker], kernel.Pad(n)
 		if ws.t == nil {
-			ws.rows, ws.t, ws.abreast = make([]row, rows), make([][]float64, rows), newAbreast(rows, m)
-			for k := range ws.rows {
-				r := &ws.rows[k]
-				r.resize(n, m)
-				ws.t[k] = make([]float64, r.np)
-			}
+			ws.t, ws.abreast = make([]float64, size*np), newAbreast(size, m)
 		}
 		ws.clear()
 		for k := range to - from {
-			r := &ws.rows[k]
+			if k == len(ws.rows) {
+				ws.rows = append(ws.rows, rows.Get().(*row))
+				ws.rows[k].resize(n, m)
+			}
+			r := ws.rows[k]
 			b.set(r, b.x.Row(from+k))
-			before(r, ws.t[k], from+k)
+			before(r, ws.t[k*np:(k+1)*np], from+k)
 			ws.take(r, nil)
 		}
 		b.runAll(&ws.abreast)
@@ -174,9 +178,14 @@ func (b *rowBatch) do(before, soft func(r *row, t []float64, i int), hard func(h
 			if !out.converged && (ws.bad == nil || i < ws.bad.Row) {
 				ws.bad = &ConvergenceError{Row: i, Iterations: out.passes, MarginalError: out.rel, Tolerance: b.tolerance}
 			}
-			soft(r, ws.t[k], i)
+			soft(r, ws.t[k*np:(k+1)*np], i)
 		}
 	})
+	for i := range work {
+		for _, r := range work[i].rows {
+			rows.Put(r)
+		}
+	}
 	if !b.strict {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package quantmf
 
 import (
+	"math"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
@@ -66,6 +67,162 @@ func TestRows(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestRowsAlone: a row has the bits that it has alone, T and gradients, whichever rows
+// it is with, for options of every kind.
+func TestRowsAlone(t *testing.T) {
+	src := random.Split(43, 0)
+	for trial := range 400 {
+		d, n, m := 1+src.IntN(20), 1+src.IntN(60), 1+src.IntN(20)
+		switch trial % 20 {
+		case 0:
+			n = 1 + src.IntN(3)
+		case 1:
+			m = 1 + src.IntN(2)
+		case 2:
+			n, m = 1000+src.IntN(2000), 1+src.IntN(16)
+		case 3:
+			n, m = 100, 40+src.IntN(40)
+		}
+		eps := []float64{0.01, 0.1, 1, 1e-3, 1e-5, 1e-9, 0}[src.IntN(7)]
+		opts := []Option{WithEpsilon(eps)}
+		positive := func(n int) []float64 {
+			w := make([]float64, n)
+			for i := range w {
+				w[i] = math.Exp(4 * normal(&src))
+			}
+			return w
+		}
+		if src.IntN(3) == 0 {
+			a := positive(n)
+			for i := 1; i < n; i += 3 {
+				a[i] = 0
+			}
+			opts = append(opts, WithWeights(a))
+		}
+		if src.IntN(3) == 0 {
+			opts = append(opts, WithTargetWeights(positive(m)))
+		}
+		if src.IntN(3) == 0 {
+			y := positive(m)
+			for j := 1; j < m; j++ {
+				y[j] += y[j-1]
+			}
+			opts = append(opts, WithTargets(y))
+		}
+		if eps > 0 && src.IntN(4) == 0 {
+			opts = append(opts, WithIterations(1+src.IntN(5)))
+		}
+		if src.IntN(3) == 0 {
+			opts = append(opts, WithSquash(SquashNone))
+		}
+		x, z, q := NewMat(d, n), NewMat(d, n), NewMat(d, m)
+		for i := range d {
+			spread, kind := math.Exp(3*normal(&src)), src.IntN(4)
+			for j := range n {
+				v := normal(&src)
+				switch kind {
+				case 0:
+					v = math.Round(v)
+				case 1:
+					v = 1
+				}
+				x.Row(i)[j], z.Row(i)[j] = spread*v, normal(&src)
+			}
+			copy(q.Row(i), positive(m))
+			for j := 1; j < m; j++ {
+				q.Row(i)[j] += q.Row(i)[j-1]
+			}
+		}
+		workers := append(opts[:len(opts):len(opts)], WithWorkers(1+src.IntN(4)))
+		got, err := SoftQuantileRows(x, q, workers...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dx, dq, db, err := SoftQuantileRowsVJP(x, q, z, workers...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range d {
+			want, err := SoftQuantile(x.Row(i), q.Row(i), opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tr, err := Solve(x.Row(i), append(opts[:len(opts):len(opts)], WithLevels(m))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := tr.QuantileVJP(q.Row(i), z.Row(i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range []struct {
+				what      string
+				got, want []float64
+			}{{"T", got.Row(i), want}, {"∂x", dx.Row(i), g.X}, {"∂q", dq.Row(i), g.Q}, {"∂b", db.Row(i), g.B}} {
+				for j := range v.want {
+					if math.Float64bits(v.got[j]) != math.Float64bits(v.want[j]) || v.got[j]-v.got[j] != 0 {
+						t.Fatalf("trial %d, ε %g, %d×%d, %d levels, row %d: %s_%d is %v, alone %v", trial, eps, d, n, m, i, v.what, j, v.got[j], v.want[j])
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestFlushedColumns: what a plan of levels of next to no weight gives back for q is its
+// transpose, to the digits of its largest entries.
+func TestFlushedColumns(t *testing.T) {
+	src := random.Split(44, 0)
+	flushed := 0
+	for range 2000 {
+		n, m := 1+src.IntN(60), 2+src.IntN(20)
+		b, q, x, z := make([]float64, m), make([]float64, m), make([]float64, n), make([]float64, n)
+		for j := range b {
+			b[j] = math.Exp(min(max(100*normal(&src), -500), 100))
+			q[j] = float64(j) + src.Float64()
+		}
+		scale := 0.0
+		for i := range x {
+			x[i], z[i] = normal(&src), normal(&src)
+			scale += math.Abs(z[i])
+		}
+		tr, err := Solve(x, WithTargetWeights(b), WithEpsilon(math.Pow(10, -4*src.Float64())))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := tr.QuantileVJP(q, z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := make([]float64, m)
+		r := tr.row()
+		if r.lost {
+			flushed++
+		}
+		r.eachSample(func(i int, plan []float64) {
+			for j, p := range plan {
+				want[j] += z[i] * p
+			}
+		})
+		rows.Put(r)
+		closeTo(t, "∂q", g.Q, want, 1e-12*scale)
+		forward, err := tr.QuantileJVP(q, Gradient{X: z, A: z, B: b, Y: q, Epsilon: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range [][]float64{g.X, g.A, g.B, g.Y, forward} {
+			for _, w := range v {
+				if w-w != 0 {
+					t.Fatal("not finite")
+				}
+			}
+		}
+	}
+	if flushed < 100 {
+		t.Errorf("only %d plans have a flushed column", flushed)
 	}
 }
 

@@ -110,8 +110,8 @@ func (p *Pool) Do(n int, f func(worker, piece int)) {
 	}
 	p.f = f
 	for w := range p.shares {
-		begin, end := uint64(w)*uint64(n)/uint64(p.workers), uint64(w+1)*uint64(n)/uint64(p.workers)
-		p.shares[w].left.Store(begin<<32 | end)
+		begin, end := Cut(n, p.workers, w)
+		p.shares[w].left.Store(uint64(begin)<<32 | uint64(end))
 	}
 	p.state.Store(p.state.Load()&^(round-1) + round + open)
 	for w := 1; w < min(p.workers, n); w++ {
@@ -173,6 +173,19 @@ func (p *Pool) work(worker int) {
 			p.sleeper[0].rouse()
 		}
 	}
+}
+
+// Pieces returns into how many pieces n are cut of at most so many each: as many for one
+// worker as for another, where there are that many.
+func (p *Pool) Pieces(n, size int) int {
+	pieces := (n + size - 1) / size
+	return min((pieces+p.workers-1)/p.workers*p.workers, n)
+}
+
+// Cut returns the bounds of a piece of n, cut into so many about equal ones.
+func Cut(n, pieces, piece int) (from, to int) {
+	cut := func(piece int) int { return int(int64(piece) * int64(n) / int64(pieces)) }
+	return cut(piece), cut(piece + 1)
 }
 
 // Close ends the workers and waits for them. The pool must not be used afterwards.
