@@ -14,9 +14,9 @@ import (
 const (
 	// fewest is the number of rows that are worth it: two are as fast one by one.
 	fewest = 3
-	// together is the number of entries of E that are held for rows abreast, half a megabyte: what
+	// together is the number of entries of E that are held for rows abreast, a quarter of a megabyte: what
 	// is left in the cache from one sweep to the next.
-	together = 1 << 16
+	together = 1 << 15
 	// widest is the number of levels up to which lanes are faster than one system after
 	// the other: those of larger ones leave the cache, and keep vectors busy alone.
 	widest = 64

@@ -107,6 +107,35 @@ func BenchmarkAbreast(b *testing.B) {
 	}
 }
 
+// BenchmarkWide times rows of few samples and many levels as a fit visits them.
+func BenchmarkWide(b *testing.B) {
+	for _, m := range []int{24, 32, 48, 64, 96, 120} {
+		b.Run("32x"+itoa(m), func(b *testing.B) { benchWarm(b, 32, m, rowsAbreast(32, m), 0.1) })
+	}
+}
+
+// BenchmarkRowsAbreast times a row of SoftQuantileRows, 64 together, on one worker.
+func BenchmarkRowsAbreast(b *testing.B) {
+	for _, c := range []struct{ n, m int }{{80, 8}, {256, 8}, {256, 16}, {500, 16}, {1000, 8}, {1000, 16}} {
+		b.Run(itoa(c.n)+"x"+itoa(c.m), func(b *testing.B) {
+			const d = 64
+			src := random.Split(2, 2)
+			x, q := NewMat(d, c.n), NewMat(1, c.m)
+			for i := range x.Data {
+				x.Data[i] = normal(&src)
+			}
+			for j := range q.Data {
+				q.Data[j] = float64(j)
+			}
+			for k := 0; k < b.N; k += d {
+				if _, err := SoftQuantileRows(x, q, WithWorkers(1)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkPasses solves random rows of every kind: sizes, ε, spread, clusters and
 // ties of samples, and weights far from even.
 func BenchmarkPasses(b *testing.B) {

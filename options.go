@@ -384,8 +384,8 @@ func WithMidpointRanks() Option {
 	return operatorOption(kMidpointRanks, "", func(c *config) string { c.midpoint = true; return "" })
 }
 
-// WithWorkers sets how many rows are worked on at the same time. n >= 0;
-// default 0, which is GOMAXPROCS. The result does not depend on it.
+// WithWorkers sets how many goroutines work on rows at the same time. n >= 0; default
+// 0, which is GOMAXPROCS. The result does not depend on it.
 func WithWorkers(n int) Option {
 	return operatorOption(kWorkers, itoa(n), intAtLeast(n, 0, func(c *config) *int { return &c.workers }))
 }

@@ -171,13 +171,13 @@ func (r *row) corner(tau []float64) {
 }
 
 // coarse replaces the thresholds of a histogram, where samples are many, by the
-// solution for the means of its bins, two by two: off by the square of their width over
-// that of the blur. It leaves two or three passes of five.
+// solution for the means of a quarter as many groups, at most 512: off by the square of
+// their width over that of the blur. It leaves two or three passes of five.
 func (r *row) coarse(tau []float64) {
-	groups := len(r.mass) / 2
-	if r.n < 4*groups || !r.blurred() {
+	if r.n < 1024 || !r.blurred() {
 		return
 	}
+	groups := min(r.n/4, 512)
 	if r.few == nil {
 		r.few = new(row)
 	}

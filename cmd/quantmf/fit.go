@@ -68,7 +68,7 @@ How (defaults are those of the package)
   -strict           fail, with exit code 4, where a map has not converged
                     (qmf, qmfq; default: warn)
   -seed N           seed of everything random (default 1)
-  -workers N        features worked on at the same time, 0 for one per
+  -workers N        threads that work on features, 0 for one per
                     processor; the result does not depend on it (default 0)
   -max-memory SIZE  refuse a matrix or a fit that needs more, such as 500MB, with
                     exit code 3 (default 8GiB)

@@ -110,7 +110,7 @@ func (p footprint) update(hidden bool) float64 {
 // row is a worker's room for rows of n samples and m levels, up to eight of which it
 // works at abreast.
 func (p footprint) row() float64 {
-	rows := min(8, p.d, math.Floor(1<<16/(p.n*p.m)))
+	rows := min(8, p.d, math.Floor(1<<15/(p.n*p.m)))
 	if rows < 3 || p.m > 64 {
 		rows = 1
 	}
@@ -157,7 +157,7 @@ func (p footprint) projection() float64 {
 	if often*size > 1<<23 {
 		states = 2 * math.Ceil(math.Sqrt(often))
 	}
-	return states*size + sums + 2*(p.d+2*p.n)*p.k + p.d*(2.5*p.n+9*p.m) + p.workers*p.row()
+	return states*size + sums + 2*(p.d+2*p.n)*p.k + p.d*(2*p.n+9*p.m) + p.workers*p.row()
 }
 
 // affordable reports a fit that would take more memory than it may.
