@@ -104,14 +104,15 @@ def remark(m, key):
     if name.startswith("cold"):
         warm = name.replace("cold", "warm")
         peer = {t: m.fastest(group, "ott-jax " + t) for t in ("1e-3", "1e-9")}
-        return ("The targets were set where ott-jax under vmap took twice to three times as long as here. Five passes are a third of a row, the gradient in all "
-                "six arguments another; the rest is spread thin: order, start, potentials, and what is returned, an eighth of it for the allocator. If a cold row "
-                "cost no more than a warm one (%s of ott-jax at 1e-3, %s at 1e-9) most of these targets would still be missed. Fewer passes would bring more than faster ones: a "
+        return ("The targets were set where ott-jax under vmap took twice to three times as long as here. Half of a row is five sweeps, each with its m × m system, "
+                "a third the gradient in all six arguments; the rest is spread thin: start, order, potentials, and what is returned, an eighth of it for the allocator. "
+                "A warm row, eight of which share the vectors of their systems, is %s as fast as ott-jax at 1e-3 and %s at 1e-9. Fewer sweeps would bring more than faster ones: a "
                 "start that is right to a few per cent saves two of five. Without assembly the same loops take four to five times as long, because Go's compiler emits no vector "
                 "instructions." % (times(m.ratio(group, peer["1e-3"], warm)), times(m.ratio(group, peer["1e-9"], warm))))
     if group.startswith("NMF"):
         return ("quotient4 is UV and one IEEE division a cell, twice an update; logSum4 is the logarithm a cell of the loss in `History`, which no other computes here: the share of "
-                "it above is what leaving it out would bring. AVX2 has half the width and half the registers: a division and a logarithm cost twice as much there. With many components products are nearly all, and the others have theirs fused, twice as many a cycle. Without "
+                "it above is what leaving it out would bring. AVX2 has half the width and half the registers: a division and a logarithm cost twice as much there. "
+                "With many components products are nearly all, and the others have theirs fused, twice as many a cycle. Without "
                 "assembly some 80 multiplications and additions, two divisions and a logarithm a cell, one after another, cannot go below about 1.1 ms at 500x256x10: only vector "
                 "instructions from the compiler would bring more.")
     return ""
