@@ -104,8 +104,8 @@ def remark(m, key):
     if name.startswith("cold"):
         warm = name.replace("cold", "warm")
         peer = {t: m.fastest(group, "ott-jax " + t) for t in ("1e-3", "1e-9")}
-        return ("The targets were set where ott-jax under vmap took twice to three times as long as here. Half of a row is five sweeps, each with its m × m system, "
-                "a third the gradient in all six arguments; the rest is spread thin: start, order, potentials, and what is returned, an eighth of it for the allocator. "
+        return ("The targets were set where ott-jax under vmap took twice to three times as long as here. A third of a row is five sweeps with the m × m system "
+                "after each, another third the gradient in all six arguments, a fifth T with the order that it takes; of all, an eighth is the allocator's. "
                 "A warm row, eight of which share the vectors of their systems, is %s as fast as ott-jax at 1e-3 and %s at 1e-9. Fewer sweeps would bring more than faster ones: a "
                 "start that is right to a few per cent saves two of five. Without assembly the same loops take four to five times as long, because Go's compiler emits no vector "
                 "instructions." % (times(m.ratio(group, peer["1e-3"], warm)), times(m.ratio(group, peer["1e-9"], warm))))
