@@ -12,8 +12,9 @@ package quantmf
 // An epoch is one sweep over the rows of X. For some rows the update of U is
 // finished with the new V, and at once their share of the next update of V
 // and their loss are taken, so X is read once an epoch and no d × n matrix is
-// ever formed: 8dnk flops, 2dn divisions, dn logarithms. W is made and divided
-// by in registers (kernel.QuotientRows), and its sum is that of the factors.
+// ever formed: 8dnk flops, 2dn divisions, dn logarithms. W is made, divided
+// by and compared with X in registers (kernel.QuotientRows): the rounding of W hardly
+// changes X log(X/W) + W - X of a cell, but would change sums of it taken apart.
 
 import (
 	"context"
@@ -343,14 +344,10 @@ type nmfFit struct {
 	work   []nmfScratch
 	// In the plain case: V and its numerators lie in tiles of some samples, k rows of
 	// each; denU has the denominators of U, sums over V, for as many rows as go together.
-	// The loss of such rows is Σ W - X + X log(X/W), where Σ W is theirs of U by sumV and
-	// Σ X stays in sumX.
 	tiles   int
 	width   int // of the widest
 	tiled   []float64
 	denU    []float64
-	sumV    []float64
-	sumX    []float64
 	addU    float64 // what the penalty adds to the denominators
 	addV    float64
 	updateU bool
@@ -405,7 +402,7 @@ func newNMFFit(ctx context.Context, p *pool.Pool, f *factors, s *cells, c *confi
 		fit.work[i] = nmfScratch{x: v(np), w: v(np), num: v(np), den: v(np), g: v(k), h: v(k), observed: make([]bool, sweepRows*f.n)}
 	}
 	if fit.plain {
-		fit.tiled, fit.sumV, fit.sumX = make([]float64, k*np), make([]float64, k), make([]float64, (f.d+plainRows-1)/plainRows)
+		fit.tiled = make([]float64, k*np)
 	}
 	// (1/N) ΣΔ + λ (mean U + mean V), N the visible cells, has the denominators
 	// of the updates with these added.
@@ -518,28 +515,20 @@ func (f *nmfFit) sweepPlain(ws *nmfScratch, pt *nmfPart, i, rows int) {
 			u[t] *= g[t]
 		}
 	}
-	group := i / plainRows
-	if !f.updateU { // the first sweep
-		f.sumX[group] = 0
-		for r := range rows {
-			f.sumX[group] += f.sum(x[r*stride : r*stride+np])
-		}
-	}
-	loss := -f.sumX[group]
+	loss := 0.0
 	for t := range f.tiles {
 		lo, hi := f.tile(t)
 		r := ws.num[:rows*(hi-lo)]
-		kernel.QuotientRows(r, u, f.tiled[k*lo:k*hi], x[lo:], stride, rows, leastT)
+		loss += kernel.QuotientRows(r, u, f.tiled[k*lo:k*hi], x[lo:], stride, rows, leastT)
 		loss += kernel.LogSumRows(r, x[lo:], stride, rows)
 		kernel.AccumulateRows(pt.num[k*lo:k*hi], u, r, rows)
 	}
+	pt.losses[0] += max(loss, 0) // it is one; rounding may say otherwise of a perfect fit
 	for ; len(u) > 0; u = u[k:] {
 		for c := range pt.sum {
 			pt.sum[c] += u[c]
-			loss += float64(u[c] * f.sumV[c])
 		}
 	}
-	pt.losses[0] += max(loss, 0) // it is one; rounding may say otherwise of a perfect fit
 }
 
 // updateV joins the pieces and updates row c of V.
@@ -591,19 +580,10 @@ func (f *nmfFit) layTiles(c int) {
 		lo, hi := f.tile(t)
 		copy(f.tiled[f.k*lo+c*(hi-lo):f.k*lo+(c+1)*(hi-lo)], row[lo:hi])
 	}
-	f.sumV[c] = f.sum(row)
+	den := kernel.Sum(row) + f.addU
 	for r := range plainRows {
-		f.denU[r*f.k+c] = f.sumV[c] + f.addU
+		f.denU[r*f.k+c] = den
 	}
-}
-
-// sum returns the sum of a padded row, tile by tile.
-func (f *nmfFit) sum(row []float64) (s float64) {
-	for t := range f.tiles {
-		lo, hi := f.tile(t)
-		s += kernel.Sum(row[lo:hi])
-	}
-	return s
 }
 
 // losses returns the mean divergences of the visible and the held-out cells.

@@ -386,3 +386,49 @@ func BenchmarkStartSVD(b *testing.B) {
 		}
 	})
 }
+
+// TestHistoryOfScales: an entry of History is the loss of that state, also where a row
+// of x is so much larger than others that the rounding of its W is more than their
+// loss. What is left is the rounding of x/w, at most 2^-53 x in a cell: it cancels too
+// where w has come within some units of the last place of x, as it mostly has.
+func TestHistoryOfScales(t *testing.T) {
+	const d, n = 40, 150
+	x := NewMat(d, n)
+	src := random.Split(5, 0)
+	u, v := NewMat(d, 5), NewMat(5, n)
+	for _, m := range []Mat{u, v} {
+		for i := range m.Data {
+			m.Data[i] = src.Float64()
+		}
+	}
+	for i := range d {
+		product(x.Row(i), u.Row(i), v)
+		for j := range n {
+			x.Row(i)[j] *= 0.8 + float64(0.4*src.Float64())
+		}
+	}
+	row := append([]float64(nil), x.Row(7)...)
+	mean := meanOf(row) / d
+	for _, c := range []float64{1, 1e8, 1e14} {
+		for j, v := range row {
+			x.Row(7)[j] = v * c
+		}
+		for _, rank := range []int{5, 12} {
+			for _, epochs := range []int{1, 300} {
+				m, err := FitNMF(context.Background(), x, rank, WithEpochs(epochs))
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, err := m.Loss(x)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := m.History[epochs]
+				t.Logf("row ×%g, rank %d, %d epochs: %v, off by %.2g", c, rank, epochs, got, got/want-1)
+				if !(math.Abs(got-want) <= 1e-11*want+0x1p-53*c*mean) {
+					t.Errorf("row ×%g, rank %d, %d epochs: History ends with %v, the loss is %v", c, rank, epochs, got, want)
+				}
+			}
+		}
+	}
+}

@@ -232,23 +232,26 @@ func AccumulateRows(acc, u, r []float64, rows int) {
 	}
 }
 
-// QuotientRows fills R = X / max(UV, low), rows of padded samples as in [CombineRows].
-// Rows of X lie stride numbers apart.
-func QuotientRows(r, u, v, x []float64, stride, rows int, low float64) {
+// QuotientRows fills R = X / max(UV, low), rows of padded samples as in [CombineRows],
+// and returns Σ UV - X, cell by cell. Rows of X lie stride numbers apart.
+func QuotientRows(r, u, v, x []float64, stride, rows int, low float64) float64 {
 	k, np := len(u)/rows, len(r)/rows
 	_, x = u[0], x[:(rows-1)*stride+np]
+	s := 0.0
 	for ; rows >= 4; rows -= 4 {
-		quotient4(r[:4*np], u[:4*k], v[:k*np], x, stride, low)
+		s += quotient4(r[:4*np], u[:4*k], v[:k*np], x, stride, low)
 		r, u, x = r[4*np:], u[4*k:], x[min(4*stride, len(x)):]
 	}
 	for ; rows > 0; rows-- {
-		quotient(r[:np], u[:k], v[:k*np], x, stride, low)
+		s += quotient(r[:np], u[:k], v[:k*np], x, stride, low)
 		r, u, x = r[np:], u[k:], x[min(stride, len(x)):]
 	}
+	return s
 }
 
 // LogSumRows returns Σ x log(r), R and X as [QuotientRows] has them, with the logarithm
-// of elem.RoughLog2: with Σ UV - X it is the divergence of Kullback and Leibler.
+// of elem.RoughLog2: with what that returns it is the divergence of Kullback and
+// Leibler, and the rounding of UV, the same in both, hardly changes it.
 func LogSumRows(r, x []float64, stride, rows int) float64 {
 	np := len(r) / rows
 	x = x[:(rows-1)*stride+np]

@@ -365,39 +365,37 @@ func accumulate4AVX512(acc, u, r []float64)
 //go:noescape
 func accumulate4AVX2(acc, u, r []float64)
 
-func quotient(r, u, v, x []float64, stride int, low float64) {
+func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
 	case cpu.AVX512:
-		quotientAVX512(r, u, v, x, stride, low)
+		return quotientAVX512(r, u, v, x, stride, low)
 	case cpu.AVX2:
-		quotientAVX2(r, u, v, x, stride, low)
-	default:
-		quotient_g(r, u, v, x, stride, low)
+		return quotientAVX2(r, u, v, x, stride, low)
 	}
+	return quotient_g(r, u, v, x, stride, low)
 }
 
 //go:noescape
-func quotientAVX512(r, u, v, x []float64, stride int, low float64)
+func quotientAVX512(r, u, v, x []float64, stride int, low float64) float64
 
 //go:noescape
-func quotientAVX2(r, u, v, x []float64, stride int, low float64)
+func quotientAVX2(r, u, v, x []float64, stride int, low float64) float64
 
-func quotient4(r, u, v, x []float64, stride int, low float64) {
+func quotient4(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
 	case cpu.AVX512:
-		quotient4AVX512(r, u, v, x, stride, low)
+		return quotient4AVX512(r, u, v, x, stride, low)
 	case cpu.AVX2:
-		quotient4AVX2(r, u, v, x, stride, low)
-	default:
-		quotient4_g(r, u, v, x, stride, low)
+		return quotient4AVX2(r, u, v, x, stride, low)
 	}
+	return quotient4_g(r, u, v, x, stride, low)
 }
 
 //go:noescape
-func quotient4AVX512(r, u, v, x []float64, stride int, low float64)
+func quotient4AVX512(r, u, v, x []float64, stride int, low float64) float64
 
 //go:noescape
-func quotient4AVX2(r, u, v, x []float64, stride int, low float64)
+func quotient4AVX2(r, u, v, x []float64, stride int, low float64) float64
 
 func logSum(r, x []float64, stride int) float64 {
 	switch level {

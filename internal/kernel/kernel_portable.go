@@ -50,9 +50,13 @@ func dots4(g, v, r []float64) { dots4_g(g, v, r) }
 
 func accumulate4(acc, u, r []float64) { accumulate4_g(acc, u, r) }
 
-func quotient(r, u, v, x []float64, stride int, low float64) { quotient_g(r, u, v, x, stride, low) }
+func quotient(r, u, v, x []float64, stride int, low float64) float64 {
+	return quotient_g(r, u, v, x, stride, low)
+}
 
-func quotient4(r, u, v, x []float64, stride int, low float64) { quotient4_g(r, u, v, x, stride, low) }
+func quotient4(r, u, v, x []float64, stride int, low float64) float64 {
+	return quotient4_g(r, u, v, x, stride, low)
+}
 
 func logSum(r, x []float64, stride int) float64 { return logSum_g(r, x, stride) }
 

@@ -167,38 +167,66 @@ func accumulate4_g(acc, u, r []float64) {
 	}
 }
 
-// The ratio of x to a product, see [QuotientRows]. The last eight components are added
-// where it is divided by, for a division takes as long as they do.
+// The ratio of x to a product and their divergence, see [QuotientRows]. Differences of
+// a sample's rows are added first, then these block by block.
 
-func quotient_g(r, u, v, x []float64, stride int, low float64) {
-	np, rest := len(r), max(len(u)-8, 0)
-	x = x[:np]
-	if len(u) < 8 {
-		combine_g(r, u, v)
+func quotient_g(r, u, v, x []float64, stride int, low float64) float64 {
+	return quotients_g(r, u, v, x, stride, 1, low)
+}
+
+func quotient4_g(r, u, v, x []float64, stride int, low float64) float64 {
+	return quotients_g(r, u, v, x, stride, 4, low)
+}
+
+// quotients_g takes some samples at a time; d has their differences.
+func quotients_g(r, u, v, x []float64, stride, rows int, low float64) float64 {
+	var s [Lanes]float64
+	var d [16 * Lanes]float64
+	k, np := len(u)/rows, len(r)/rows
+	before := k - 8 // what divideRow adds
+	if before < 0 {
+		before = k
+	}
+	for i := range rows {
+		combine_g(r[i*np:(i+1)*np], u[i*k:i*k+before], v)
+	}
+	for j := 0; j < np; j += len(d) {
+		n := min(np-j, len(d))
+		clear(d[:n])
+		for i := range rows {
+			divideRow(d[:n], r[i*np+j:], x[i*stride+j:], u[i*k+before:(i+1)*k], v[before*np:], np, j, low)
+		}
+		for t := 0; t < n; t += Lanes {
+			for l := range s {
+				s[l] += d[t+l]
+			}
+		}
+	}
+	return Reduce(&s)
+}
+
+// divideRow adds to products r of samples from j on the eight components that are
+// left, if any, adds them less x to diff, and makes them ratios. A division takes as long
+// as eight components do, beside it.
+func divideRow(diff, r, x, u, v []float64, np, j int, low float64) {
+	r, x = r[:len(diff)], x[:len(diff)]
+	if len(u) == 0 {
 		for j, w := range r {
 			r[j] = x[j] / atLeast(w, low)
+			diff[j] += w - x[j]
 		}
 		return
 	}
-	combine_g(r, u[:rest], v)
-	u, v = u[rest:][:8:8], v[rest*np:]
 	u0, u1, u2, u3, u4, u5, u6, u7 := u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7]
-	a, b, c, d := v[:np], v[np:2*np], v[2*np:3*np], v[3*np:4*np]
-	e, f, g, h := v[4*np:5*np], v[5*np:6*np], v[6*np:7*np], v[7*np:8*np]
-	b, c, d = b[:len(a)], c[:len(a)], d[:len(a)]
-	e, f, g, h = e[:len(a)], f[:len(a)], g[:len(a)], h[:len(a)]
-	r, x = r[:len(a)], x[:len(a)]
-	for j := range r {
+	a, b, c, d := v[j:], v[np+j:], v[2*np+j:], v[3*np+j:]
+	e, f, g, h := v[4*np+j:], v[5*np+j:], v[6*np+j:], v[7*np+j:]
+	a, b, c, d = a[:len(diff)], b[:len(diff)], c[:len(diff)], d[:len(diff)]
+	e, f, g, h = e[:len(diff)], f[:len(diff)], g[:len(diff)], h[:len(diff)]
+	for j := range diff {
 		w := r[j] + float64(u0*a[j]) + float64(u1*b[j]) + float64(u2*c[j]) + float64(u3*d[j]) +
 			float64(u4*e[j]) + float64(u5*f[j]) + float64(u6*g[j]) + float64(u7*h[j])
 		r[j] = x[j] / atLeast(w, low)
-	}
-}
-
-func quotient4_g(r, u, v, x []float64, stride int, low float64) {
-	k, np := len(u)/4, len(r)/4
-	for i := range 4 {
-		quotient_g(r[i*np:(i+1)*np], u[i*k:(i+1)*k], v, x[i*stride:], stride, low)
+		diff[j] += w - x[j]
 	}
 }
 
@@ -210,8 +238,8 @@ func atLeast(w, low float64) float64 {
 	return w
 }
 
-// The divergence of x from what it is r times, less the difference of their sums, see
-// [LogSumRows]. Sums go block by block, and row by row in each.
+// The sum of logarithms of a divergence, see [LogSumRows]. It goes block by block, and
+// row by row in each.
 
 func logSum_g(r, x []float64, stride int) float64 {
 	var s [Lanes]float64

@@ -1,7 +1,7 @@
 package main
 
 // The ratio of x to a low-rank product W = UV, which never leaves the registers, and
-// the sum of logarithms of a divergence.
+// the two sums of their divergence.
 
 // roughCoefficients are those of elem.RoughLog2, from the lowest on.
 var roughCoefficients = []float64{2.8853900817779268, 0.9617966941545152, 0.5770779266462769, 0.4122108204781891, 0.3198448046851114, 0.28371821126063973}
@@ -82,8 +82,11 @@ func quotients(rows int) func(f *fn) {
 		f.i("SHLQ", "$3", "R12") // bytes of a row of u
 		f.i("LEAQ", "(R12)(R12*2)", "R13")
 		f.i("LEAQ", "(R11)(R11*2)", "AX")
-		low, first := pick(f, 22, 14, 22), 6
+		low, total, first := pick(f, 22, 14, 22), pick(f, 23, 4, 23), 6
 		f.bcast(f.arg("low"), low)
+		for h := range f.h() {
+			f.clear(total + h)
+		}
 		f.groups("CX", pick(f, []int{2, 1}, []int{1}), func(n int) {
 			acc := func(r, b, h int) int { return first + (r*n+b)*f.h() + h }
 			products := func(sum bool) {
@@ -121,16 +124,26 @@ func quotients(rows int) func(f *fn) {
 			for b := range n {
 				for r := range rows {
 					f.halves(func(h, off int) {
-						w := acc(r, b, h)
+						w, diff := acc(r, b, h), 2+h
 						f.get(fourth(r, 64*b+off, "R14", "R8", "R9"), 0)
+						if r == 0 {
+							f.sub(diff, w, 0)
+						} else {
+							f.sub(1, w, 0)
+							f.add(diff, diff, 1)
+						}
 						f.op("VMAXPD", w, low, w)
 						f.div(w, 0, w)
 						f.put(w, fourth(r, 64*b+off, "DI", "R11", "AX"))
 					})
 				}
+				for h := range f.h() {
+					f.add(total+h, total+h, 2+h)
+				}
 			}
 			f.move(64*n, "DI", "SI", "R14")
 		})
+		f.total(total)
 	}
 }
 
