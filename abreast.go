@@ -14,8 +14,8 @@ import (
 const (
 	// fewest is the number of rows that are worth it: two are as fast one by one.
 	fewest = 3
-	// together is the number of entries of E that are held for rows abreast, a quarter of a megabyte: what
-	// is left in the cache from one sweep to the next.
+	// together is the number of entries of E that are held for rows abreast, a quarter
+	// of a megabyte: what is left in the cache from one sweep to the next.
 	together = 1 << 15
 	// widest is the number of levels up to which lanes are faster than one system after
 	// the other: those of larger ones leave the cache, and keep vectors busy alone.
@@ -25,7 +25,7 @@ const (
 // rowsAbreast is how many rows of n samples and m levels are solved abreast: one
 // where there are no vectors, or where they would not stay in the cache.
 func rowsAbreast(n, m int) int {
-	rows := min(kernel.Lanes, together/(kernel.Pad(n)*m))
+	rows := int(min(kernel.Lanes, together/(int64(kernel.Pad(n))*int64(m))))
 	if rows < fewest || m > widest || cpu.Level == cpu.Portable {
 		return 1
 	}
