@@ -248,7 +248,9 @@ func TestRowsAllocations(t *testing.T) {
 			}
 		})
 	}
-	if a, b := count(8), count(300); a != b { // eight are solved at once
+	// Eight are solved at once, in workspaces that the pool may have forgotten: at most
+	// eight allocations each, in two calls. One a row would be 292 more.
+	if a, b := count(8), count(300); b > a+128 {
 		t.Errorf("%v allocations for 8 rows, %v for 300", a, b)
 	}
 }
