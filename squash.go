@@ -53,14 +53,6 @@ type squashed struct {
 // z returns the z-score of x.
 func (q *squashed) z(x float64) float64 { return ((x - q.ref) - q.shift) / q.std }
 
-// apply fills to[i] with the squashed from[i].
-func (q *squashed) apply(to, from []float64) {
-	if q.kind != SquashNone {
-		q.moments(from, to)
-	}
-	q.map1(to, from)
-}
-
 // map1 squashes by the stored mean and deviation.
 func (q *squashed) map1(to, from []float64) {
 	if q.kind == SquashNone {
@@ -136,9 +128,6 @@ func (q *squashed) center(cut []float64) (mid, width float64) {
 	}
 	return middle(lo, hi), max(hi-lo, 1e-3*(math.Abs(lo)+math.Abs(hi)), 1e-300)
 }
-
-// sees tells whether entry i counts for mean and deviation.
-func (q *squashed) sees(i int) bool { return q.observed == nil || q.observed[i] }
 
 // moments takes mean and population deviation of the entries that count; the
 // latter is 0 for a row constant to rounding. The values are taken about the
