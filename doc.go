@@ -72,7 +72,7 @@
 // # Convergence
 //
 // Rows are solved to a relative column error of 1e-9 by a Newton method that
-// provably converges (newton.go), in 4 to 5 passes over the row on random
+// provably converges (newton.go), in 5 passes over the row, the mean on random
 // problems of every kind. [Transport.Converged], Warnings of a model and
 // [WithStrict] tell when one did not. Non-convergence is no error by itself.
 //

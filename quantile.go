@@ -135,7 +135,7 @@ func operatorDefaults() config {
 //
 // Errors: [*DataError] for a NaN or an infinity in x, [*ShapeError] for an empty
 // x or weights of another length, [*OptionError]; under [WithStrict] a
-// [*ConvergenceError]. Cost: 4 to 5 passes of 8nm flops and m³/3 each, 2 to 3 where n
+// [*ConvergenceError]. Cost: about 5 passes of 8nm flops and m³/3 each, 2 to 3 where n
 // is at least 1024; memory 8(2n+5m) bytes, kept by the Transport, and a workspace of
 // 8(15n+4m²) bytes and 8nm up to 4 MB, that the next call takes over.
 func Solve(x []float64, opts ...Option) (*Transport, error) {

@@ -13,7 +13,7 @@ package quantmf
 //
 // Where the blur between two targets, ε/2Δy, is wide, quantiles are read off a
 // histogram: no order of the samples is needed then, nor found. Rows of many samples
-// that have no last visit are first solved for the means of bins.
+// that have no last visit are first solved for the means of some groups of them.
 
 import (
 	"math"
