@@ -1299,7 +1299,7 @@ func TestSparseColumns(t *testing.T) {
 	f := &qmfFit{cells: visible}
 	for seed := range uint64(10) {
 		src := random.Split(seed, 3)
-		y := f.sample(100, &src)
+		y, _ := f.sample(100, &src)
 		if _, err := newCells(y, &c); err != nil || y.Rows > 101 {
 			t.Errorf("seed %d: %d rows, %v", seed, y.Rows, err)
 		}

@@ -25,12 +25,13 @@ type Model interface {
 	TopFeatures(x Mat, count int) ([][]Top, error)
 	TopSamples(count int) [][]Top
 	MarshalBinary() ([]byte, error)
-	divergence() Loss
+	bounds() *config
 }
 
-func (m *NMF) divergence() Loss  { return m.loss }
-func (q *QMF) divergence() Loss  { return q.loss }
-func (q *QMFQ) divergence() Loss { return q.inflated.loss }
+// bounds returns the options that say which values a matrix may have.
+func (m *NMF) bounds() *config  { return &config{loss: m.loss, missing: m.missing} }
+func (q *QMF) bounds() *config  { return &config{loss: q.loss, missing: q.missing, maps: true} }
+func (q *QMFQ) bounds() *config { return q.inflated.bounds() }
 
 // Trial is one way to fit.
 type Trial struct {
@@ -71,12 +72,9 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 	if err := x.check("x"); err != nil {
 		return nil, err
 	}
-	// What a mask hides is checked too, under the loss as soon as that is known.
-	check := func(l Loss) error {
-		c := config{missing: true, loss: l}
-		return c.checkCells(x)
-	}
-	if err := check(KL); err != nil {
+	// What a mask hides is checked too: what no fit could have at once, and what this one
+	// could not when its loss is known.
+	if err := (&config{missing: true, loss: Frobenius, maps: true}).checkCells(x); err != nil {
 		return nil, err
 	}
 	masks := make([]*cells, repeats)
@@ -108,13 +106,23 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 		if errs[job] = err; err != nil {
 			return
 		}
-		losses[job] = m.divergence()
-		if errs[job] = check(losses[job]); errs[job] != nil {
+		is := m.bounds()
+		losses[job] = is.loss
+		if errs[job] = is.checkCells(x); errs[job] != nil {
 			return
 		}
 		t, sum := m.Reconstruct(), 0.0
 		for i := range t.Rows {
-			sum += masks[r].heldLoss(m.divergence(), t.Row(i), i, losses[job].least())
+			row, held := t.Row(i), masks[r].held[i*x.Cols:(i+1)*x.Cols]
+			for j, v := range x.Row(i) {
+				if held[j] {
+					sum += is.loss.divergence(v, row[j])
+				}
+			}
+		}
+		if sum-sum != 0 {
+			errs[job] = &DataError{Row: -1, Col: -1, Value: sum, Problem: "the loss of the hidden cells under trial " + itoa(trial) + " is not finite"}
+			return
 		}
 		out[trial].Losses[r] = sum / float64(masks[r].heldOut)
 	})

@@ -146,6 +146,8 @@ type config struct {
 	save         func(state []byte) error
 	resume       []byte
 	projection   Projection
+
+	maps bool // not an option: the model has maps, which take values of either sign under Frobenius
 }
 
 // parse reads opts over the defaults in c. The last of two settings of one

@@ -143,25 +143,24 @@ func meanSize(v []float64) float64 {
 // a row without an observed cell is one. Cost: that of Reconstruct and 2dn
 // divergences.
 func (m *NMF) Goodness(x Mat) ([]Goodness, error) {
-	return goodness(m.loss, m.missing, x, m.Reconstruct())
+	return m.bounds().goodness(x, m.Reconstruct())
 }
 
 // Goodness is that of [NMF.Goodness].
 func (q *QMF) Goodness(x Mat) ([]Goodness, error) {
-	return goodness(q.loss, q.missing, x, q.Reconstruct())
+	return q.bounds().goodness(x, q.Reconstruct())
 }
 
 // Goodness is that of [NMF.Goodness].
 func (q *QMFQ) Goodness(x Mat) ([]Goodness, error) { return q.inflated.Goodness(x) }
 
-func goodness(l Loss, missing bool, x, fit Mat) ([]Goodness, error) {
+func (c *config) goodness(x, fit Mat) ([]Goodness, error) {
 	if err := x.check("x"); err != nil {
 		return nil, err
 	}
 	if x.Rows != fit.Rows || x.Cols != fit.Cols {
 		return nil, &ShapeError{What: "x", Got: x.size(), Want: fit.size()}
 	}
-	c := config{missing: missing, loss: l}
 	out := make([]Goodness, x.Rows)
 	for i := range out {
 		low, high, mean, count := math.Inf(1), math.Inf(-1), 0.0, 0.0
@@ -178,16 +177,22 @@ func goodness(l Loss, missing bool, x, fit Mat) ([]Goodness, error) {
 		if count == 0 {
 			return nil, &DataError{Row: i, Col: -1, Value: math.NaN(), Problem: "the row has no observed cell"}
 		}
-		left, total := 0.0, 0.0
+		// Squares of a row far out have no number, their ratio has.
+		e := 0
+		if top := max(math.Abs(low), math.Abs(high)); distant(top) {
+			e = exponentOf(top)
+		}
+		left, total, unit := 0.0, 0.0, c.loss.unit(e)
 		for j, v := range x.Row(i) {
 			if v == v {
-				left += l.value(v, fit.At(i, j), l.least())
-				total += l.value(v, mean, l.least())
+				v = math.Ldexp(v, -e)
+				left += c.loss.divergence(v, math.Ldexp(fit.At(i, j), -e))
+				total += c.loss.divergence(v, math.Ldexp(mean, -e))
 			}
 		}
-		out[i].Divergence = left / count
+		out[i].Divergence = left / count * unit
 		if low < high && total > 0 {
-			out[i].Spread = total / count
+			out[i].Spread = total / count * unit
 			out[i].Explained = max(1-left/total, -math.MaxFloat64)
 		}
 	}
