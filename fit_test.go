@@ -470,15 +470,28 @@ func TestQMFGradient(t *testing.T) {
 		{"hidden, pinned, batches", 0.2, KL, 0, EndsPinned, 4},
 		{"hidden, penalty, batches, squares", 0.2, Frobenius, 3, EndsFree, 4},
 		{"hidden, penalty, β = 0.5", 0.2, 0.5, 3, EndsFree, 6},
+		{"β nearly 1", 0, 1 - 0x1p-50, 0, EndsFree, 6},
+		{"signed", 0, Frobenius, 0, EndsFree, 6},
+		{"signed, hidden, penalty, batches", 0.2, Frobenius, 3, EndsFree, 4},
+		{"signed, pinned", 0, Frobenius, 0, EndsPinned, 6},
 	} {
-		t.Run(c.name, func(t *testing.T) { checkQMFGradient(t, c.hidden, c.loss, c.penalty, c.ends, c.batch) })
+		t.Run(c.name, func(t *testing.T) {
+			checkQMFGradient(t, c.hidden, c.loss, c.penalty, c.ends, c.batch, strings.HasPrefix(c.name, "signed"))
+		})
 	}
 }
 
-func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, ends Ends, batch int) {
+func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, ends Ends, batch int, signed bool) {
 	x := toy(1)
 	x.Rows = 6
 	x.Data = x.Data[:6*x.Stride]
+	if signed {
+		for i := range x.Rows {
+			for j, v := range x.Row(i) {
+				x.Set(i, j, v-7*float64(i%3))
+			}
+		}
+	}
 	c := qmfDefaults()
 	c.levels, c.epsilon, c.start, c.ends, c.batchRows, c.tolerance, c.learningRate = 5, 0.05, StartUniform, ends, batch, 1e-13, 1e-300
 	c.loss, c.penalty, c.given = l, penalty, set(kStart)
@@ -490,6 +503,10 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	visible, err := newCells(x, &c)
 	if err != nil {
 		t.Fatal(err)
+	}
+	visible.enter(l, true)
+	if visible.signed != signed {
+		t.Fatalf("signed: %v", visible.signed)
 	}
 	f := newQMFFit(visible, 3, &c, p)
 	if err := f.begin(context.Background()); err != nil {
