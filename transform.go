@@ -632,7 +632,7 @@ func newQMFBase(ctx context.Context, q *QMF, x Mat) (*qmfBase, Mat, error) {
 			}
 		}
 	}
-	u := unitsOf(q.loss, nil, top, false, true)
+	u := unitsOf(q.loss, top, true)
 	if x = u.inward(x); !u.plain() {
 		in := *q
 		in.Quantiles = u.inward(q.Quantiles)

@@ -27,6 +27,7 @@ package quantmf
 
 import (
 	"math"
+	"slices"
 
 	"github.com/quantmf/quantmf/internal/elem"
 )
@@ -54,20 +55,9 @@ type units struct {
 	weight []float64 // 2^{β(e_i-e)}
 }
 
-// unitsOf returns the units for rows that reach from low to high.
-func unitsOf(l Loss, low, high []float64, signed, byRow bool) (u units) {
-	top := make([]float64, len(high))
-	whole := 0.0
-	for i := range top {
-		top[i] = high[i]
-		if signed {
-			top[i] -= low[i]
-		}
-		whole = max(whole, top[i])
-	}
-	if signed {
-		u.signed, u.shift = true, low
-	}
+// unitsOf returns the units for rows of the given largest values, without a shift.
+func unitsOf(l Loss, top []float64, byRow bool) (u units) {
+	whole := slices.Max(top)
 	u.all = exponentOf(whole)
 	if !byRow {
 		return u
@@ -206,18 +196,31 @@ func (l Loss) unit(e int) float64 {
 // enter makes the cells those of x', for a fit under the loss whose maps give every
 // row a scale of its own, and an offset where x is signed; or of neither.
 func (s *cells) enter(l Loss, maps bool) {
-	low, high := make([]float64, s.x.Rows), make([]float64, s.x.Rows)
+	low, top := make([]float64, s.x.Rows), make([]float64, s.x.Rows)
 	signed := false
 	for i := range low {
-		low[i], high[i] = math.Inf(1), math.Inf(-1)
+		low[i] = math.Inf(1)
 		for _, v := range s.x.Row(i) {
 			if v == v {
-				low[i], high[i] = min(low[i], v), max(high[i], v)
+				low[i] = min(low[i], v)
 			}
 		}
 		signed = signed || low[i] < 0
 	}
-	s.units = unitsOf(l, low, high, signed, maps)
+	for i := range top { // held-out cells too: none of them may overflow
+		for _, v := range s.full.Row(i) {
+			if signed {
+				v -= low[i]
+			}
+			if v == v {
+				top[i] = max(top[i], math.Abs(v))
+			}
+		}
+	}
+	s.units = unitsOf(l, top, maps)
+	if signed {
+		s.signed, s.shift = true, low
+	}
 	same := s.held == nil
 	s.x = s.units.inward(s.x)
 	if s.full = s.units.inward(s.full); same {
