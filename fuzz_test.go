@@ -69,78 +69,81 @@ func FuzzFits(f *testing.F) {
 	f.Add([]byte{1, 3, 4, 1, 1, 14, 1, 2, 15, 4, 16, 66, 1, 0, 70, 50, 90, 0, 1})
 	f.Add([]byte{2, 4, 4, 2, 4, 0x18, 0, 9, 9, 9, 9, 1, 2, 3, 4, 66, 67, 68, 69})
 	f.Add([]byte{0, 4, 4, 2, 9, 4, 8, 10, 10, 1, 66, 65, 0, 3, 4, 9, 9, 10, 1})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		r := reader(data)
-		model, d, n, rank := r.byte()%3, 1+r.byte()%6, 1+r.byte()%7, 1+r.byte()%4
-		losses := [...]Loss{KL, Frobenius, Frobenius, 0, -1, -2, 0.5, 1.5, 3, 4, 1 - 0x1p-53, 1e-12, -5e-324}
-		var loss Loss
-		if k := r.byte(); k < 200 {
-			loss = losses[k%len(losses)]
-		} else {
-			loss = Loss(r.number())
+	f.Fuzz(fitBytes)
+}
+
+// fitBytes fits what the bytes say.
+func fitBytes(t *testing.T, data []byte) {
+	r := reader(data)
+	model, d, n, rank := r.byte()%3, 1+r.byte()%6, 1+r.byte()%7, 1+r.byte()%4
+	losses := [...]Loss{KL, Frobenius, Frobenius, 0, -1, -2, 0.5, 1.5, 3, 4, 1 - 0x1p-53, 1e-12, -5e-324}
+	var loss Loss
+	if k := r.byte(); k < 200 {
+		loss = losses[k%len(losses)]
+	} else {
+		loss = Loss(r.number())
+	}
+	opts := []FitOption{WithLoss(loss), WithEpochs(r.byte() % 5)}
+	more := []func(){
+		func() { opts = append(opts, WithMissingValues()) },
+		func() { opts = append(opts, WithValidation(0.3)) },
+		func() { opts = append(opts, WithStart(Start(r.byte()%5))) },
+		func() { opts = append(opts, WithPenalty(r.number())) },
+		func() { opts = append(opts, WithInit(r.matrix(d, rank), r.matrix(rank, n))) },
+		func() { opts = append(opts, WithPatience(1+r.byte()%3), WithRestarts(1+r.byte()%2)) },
+		func() { opts = append(opts, WithEnds(Ends(r.byte()%2))) },
+		func() { opts = append(opts, WithSquash(Squash(r.byte()%4))) },
+		func() { opts = append(opts, WithEpsilon(r.number())) },
+		func() { opts = append(opts, WithLevels(2+r.byte()%6)) },
+		func() { opts = append(opts, WithLearningRate(r.number())) },
+		func() { opts = append(opts, WithShrinkage(r.number())) },
+		func() { opts = append(opts, WithBatch(1+r.byte()%4)) },
+		func() {
+			opts = append(opts, []FitOption{WithProjection(KLUpdates(2)), WithProjection(FrobeniusUpdates(3)), WithProjection(TruncatedSVD())}[r.byte()%3])
+		},
+	}
+	if model == 2 {
+		opts = append(opts, WithProjection(KLUpdates(3)))
+	}
+	for bits, k := r.byte()|r.byte()<<8, 0; k < len(more); k++ {
+		if bits>>k&1 == 1 {
+			more[k]()
 		}
-		opts := []FitOption{WithLoss(loss), WithEpochs(r.byte() % 5)}
-		more := []func(){
-			func() { opts = append(opts, WithMissingValues()) },
-			func() { opts = append(opts, WithValidation(0.3)) },
-			func() { opts = append(opts, WithStart(Start(r.byte()%5))) },
-			func() { opts = append(opts, WithPenalty(r.number())) },
-			func() { opts = append(opts, WithInit(r.matrix(d, rank), r.matrix(rank, n))) },
-			func() { opts = append(opts, WithPatience(1+r.byte()%3), WithRestarts(1+r.byte()%2)) },
-			func() { opts = append(opts, WithEnds(Ends(r.byte()%2))) },
-			func() { opts = append(opts, WithSquash(Squash(r.byte()%4))) },
-			func() { opts = append(opts, WithEpsilon(r.number())) },
-			func() { opts = append(opts, WithLevels(2+r.byte()%6)) },
-			func() { opts = append(opts, WithLearningRate(r.number())) },
-			func() { opts = append(opts, WithShrinkage(r.number())) },
-			func() { opts = append(opts, WithBatch(1+r.byte()%4)) },
-			func() {
-				opts = append(opts, []FitOption{WithProjection(KLUpdates(2)), WithProjection(FrobeniusUpdates(3)), WithProjection(TruncatedSVD())}[r.byte()%3])
-			},
+	}
+	if model > 0 {
+		opts = append(opts, WithMaxIterations(100))
+	}
+	x := r.matrix(d, n)
+	t.Logf("model %d, %d × %d, rank %d, x %v", model, d, n, rank, x.Data)
+	for _, o := range opts {
+		t.Log(o.setting().kind, o.setting().value)
+	}
+	before := slices.Clone(x.Data)
+	ctx := context.Background()
+	var m Model
+	var err error
+	switch model {
+	case 0:
+		m, err = FitNMF(ctx, x, rank, opts...)
+	case 1:
+		m, err = FitQMF(ctx, x, rank, opts...)
+	default:
+		m, err = FitQMFQ(ctx, x, rank, opts...)
+	}
+	for i, v := range x.Data {
+		if math.Float64bits(v) != math.Float64bits(before[i]) {
+			t.Fatalf("x changed from %v to %v", before[i], v)
 		}
-		if model == 2 {
-			opts = append(opts, WithProjection(KLUpdates(3)))
+	}
+	if err != nil {
+		if !typed(err) {
+			t.Fatalf("an error of another type: %v", err)
 		}
-		for bits, k := r.byte()|r.byte()<<8, 0; k < len(more); k++ {
-			if bits>>k&1 == 1 {
-				more[k]()
-			}
+		return
+	}
+	for i, v := range numbers(t, m, x) {
+		if j := notFinite(v); j >= 0 && !(i == 6 && model == 2 && v[j] != v[j] && x.Data[j] != x.Data[j]) {
+			t.Fatalf("model %d of %v, loss %v: numbers %d: entry %d is %v", model, x, loss, i, j, v[j])
 		}
-		if model > 0 {
-			opts = append(opts, WithMaxIterations(100))
-		}
-		x := r.matrix(d, n)
-		t.Logf("model %d, %d × %d, rank %d, x %v", model, d, n, rank, x.Data)
-		for _, o := range opts {
-			t.Log(o.setting().kind, o.setting().value)
-		}
-		before := slices.Clone(x.Data)
-		ctx := context.Background()
-		var m Model
-		var err error
-		switch model {
-		case 0:
-			m, err = FitNMF(ctx, x, rank, opts...)
-		case 1:
-			m, err = FitQMF(ctx, x, rank, opts...)
-		default:
-			m, err = FitQMFQ(ctx, x, rank, opts...)
-		}
-		for i, v := range x.Data {
-			if math.Float64bits(v) != math.Float64bits(before[i]) {
-				t.Fatalf("x changed from %v to %v", before[i], v)
-			}
-		}
-		if err != nil {
-			if !typed(err) {
-				t.Fatalf("an error of another type: %v", err)
-			}
-			return
-		}
-		for i, v := range numbers(t, m, x) {
-			if j := notFinite(v); j >= 0 && !(i == 6 && model == 2 && v[j] != v[j] && x.Data[j] != x.Data[j]) {
-				t.Fatalf("model %d of %v, loss %v: numbers %d: entry %d is %v", model, x, loss, i, j, v[j])
-			}
-		}
-	})
+	}
 }

@@ -408,11 +408,14 @@ func (f *qmfFit) rowF(i int) []float64   { return f.f[i*f.m : (i+1)*f.m] }
 func (f *qmfFit) rowInc(i int) []float64 { return f.inc[i*f.m : (i+1)*f.m] }
 func (f *qmfFit) constant(i int) bool    { return f.low[i] == f.high[i] }
 
-// floors: of T in x/T, and of the increments, in units of the row.
+// floors: of T in x/T, and of the increments, in units of the row. Those of signed data
+// also have a ceiling: where a level has hardly a share of the row left, no length of
+// its increment is too long for the squares.
 const (
 	floorT         = 1e-12
 	floorIncrement = 1e-12
 	floorStart     = 1e-3
+	mostIncrement  = 1e12
 )
 
 // place loads row i into the visitor, and solves its transport.
@@ -627,8 +630,9 @@ func (f *qmfFit) em(v *visitor, i int) {
 			inc[l] = max((float64(inc[l]*v.num[l])+float64(c*d0[l]))/max(v.den[l]+c, leastSum), low)
 		}
 		if first == 1 {
-			q := f.average[i]
+			q, high := f.average[i], mostIncrement*(f.high[i]-f.low[i])
 			for l := 1; l < m; l++ {
+				inc[l] = min(inc[l], high)
 				q -= float64(inc[l] * (shares[l] / seen))
 			}
 			if f.lambda > 0 {

@@ -178,8 +178,11 @@ func (c *config) goodness(x, fit Mat) ([]Goodness, error) {
 			return nil, &DataError{Row: i, Col: -1, Value: math.NaN(), Problem: "the row has no observed cell"}
 		}
 		// Squares of a row far out have no number, their ratio has.
-		e := 0
-		if top := max(math.Abs(low), math.Abs(high)); distant(top) {
+		e, top := 0, max(math.Abs(low), math.Abs(high))
+		for _, v := range fit.Row(i) {
+			top = max(top, math.Abs(v))
+		}
+		if distant(top) {
 			e = exponentOf(top)
 		}
 		left, total, unit := 0.0, 0.0, c.loss.unit(e)
