@@ -39,8 +39,8 @@ What is fitted
   -loss kl|frobenius|BETA
                     what is minimised: the Kullback-Leibler divergence, half the
                     squared differences, or the β-divergence of a β from -2 to 4;
-                    frobenius takes values of any sign, log ratios and z-scores
-                    (qmf, qmfq; default kl)
+                    under frobenius qmf and qmfq take values of any sign, such as
+                    log ratios and z-scores (default kl)
   -missing          empty cells, NA and NaN are missing: left out of the fit, and
                     filled by "quantmf reconstruct" (default: they are errors)
   -log1p            take log(1+x) of every value first (natural logarithm)
@@ -99,7 +99,8 @@ A fit that can stop and go on
 
 At the end standard error has a summary in words. For qmf and qmfq it compares the
 loss, the mean divergence per entry, with that of an NMF of the same rank after
-1000 updates, unless values are negative. With -progress json it is an object like the others.
+1000 updates, unless values are negative. With -progress json it is an object like
+the others.
 
 Either all files are written or none. An interrupt (Ctrl-C, SIGTERM) stops the
 fit and writes none but the checkpoint.
@@ -112,7 +113,7 @@ const (
 npz, plain or gzipped; what it is is known by its content, and "-" is standard
 input. Features are in rows, samples in columns; the first row and the first
 column of text are names. Without names it is s1, s2, ... and f1, f2, ... instead.
-Values are finite and at least 0; with -loss frobenius qmf and qmfq take any sign.
+Values are finite and at least 0; under -loss frobenius qmf and qmfq take any.
 `
 	writeHelp = `The end of FILE says its format: .csv, .gct, .mtx, .npy or .npz, tab-separated
 text otherwise, with .gz behind it compressed. "-" is standard output.

@@ -29,8 +29,8 @@ always fit better what is there.
   -repeats N        times that cells are hidden (default 5)
   -share X          of the cells hidden each time, at most 0.5 (default 0.1)
   -seed N           seed of the hidden cells and of the fits (default 1)
-  -method, -loss, -missing, -log1p, -top, -eps, -epochs, -lr, -schedule, -batch, -start,
-  -ends, -penalty, -shrinkage, -strict
+  -method, -loss, -missing, -log1p, -top, -eps, -epochs, -lr, -schedule, -batch,
+  -start, -ends, -penalty, -shrinkage, -strict
                     as in "quantmf fit -h"
 
 Standard output gets a line for each: k, m where it was given, the mean over the
