@@ -361,6 +361,25 @@ func TestSignedErrors(t *testing.T) {
 	}
 }
 
+// TestSignedFiles: a file with a negative quantile is read under the Frobenius norm, and
+// under no other loss.
+func TestSignedFiles(t *testing.T) {
+	m, err := FitQMF(context.Background(), scores(6, 5, 8), 2, WithLoss(Frobenius), WithEpochs(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := m.MarshalBinary()
+	if err := new(QMF).UnmarshalBinary(b); err != nil {
+		t.Fatal(err)
+	}
+	m.loss = KL
+	b, _ = m.MarshalBinary()
+	var format *FormatError
+	if err := new(QMF).UnmarshalBinary(b); !errors.As(err, &format) {
+		t.Errorf("negative quantiles of KL: %v", err)
+	}
+}
+
 // TestSignedUnseenCells: on protein arrays and log ratios hidden cells are predicted
 // better than by the means of their rows.
 func TestSignedUnseenCells(t *testing.T) {
