@@ -214,7 +214,7 @@ func checkLevels(q []float64, row int) error {
 	return nil
 }
 
-// levels finds m: from the targets, the target weights, m0 (the length of q, 0
+// countLevels finds m: from the targets, the target weights, m0 (the length of q, 0
 // where there is none), WithLevels, or n; all that are given must agree.
 func (c *config) countLevels(n, m0 int) (int, error) {
 	m := n
@@ -241,8 +241,52 @@ func (c *config) countLevels(n, m0 int) (int, error) {
 	return m, nil
 }
 
-// maxCells bounds n·m of one plan: 2^31 numbers are 16 GiB.
-const maxCells = 1 << 31
+// maxCells bounds the numbers that one problem of n samples and m levels takes, nm + 4m²:
+// those of a plan and of the m × m systems. 2^31 are 16 GiB; where addresses have 32 bits
+// 2^27 are 1 GiB.
+const maxCells = 1 << (27 + 4*(^uint(0)>>63))
+
+// tooManyCells tells whether n samples and m levels take more. It divides, since products
+// could overflow.
+func tooManyCells(n, m int) bool {
+	return uint64(m) > maxCells || m > 0 && uint64(n)+4*uint64(m) > maxCells/uint64(m)
+}
+
+// mostLevels returns the largest m that n samples allow, 0 for none.
+func mostLevels(n int) int {
+	lo, hi := 0, maxCells/4
+	for lo < hi {
+		if mid := lo + (hi-lo+1)/2; tooManyCells(n, mid) {
+			hi = mid - 1
+		} else {
+			lo = mid
+		}
+	}
+	return lo
+}
+
+// checkSize reports a problem that takes too much memory, by what gave its m. At ε = 0 no
+// system is solved, and n and m bound each other only where the plan can be asked for.
+func (c *config) checkSize(t target, n, m int, plan bool) error {
+	if c.epsilon == 0 && !plan && m <= maxCells/16 || !tooManyCells(n, m) {
+		return nil
+	}
+	most := itoa(mostLevels(n))
+	bound := "must be at most " + most + " levels for " + itoa(n) + " samples: more need too much memory"
+	switch {
+	case t.sizes == "k":
+		return &OptionError{Option: t.sizes, Value: itoa(m), Bound: bound}
+	case t.sizes != "":
+		return &ShapeError{What: t.sizes, Got: itoa(m) + " levels", Want: "at most " + most + " for " + itoa(n) + " samples: more need too much memory"}
+	case c.given.has(kTargets):
+		return &OptionError{Option: kTargets.String(), Value: "len " + itoa(m), Bound: bound}
+	case c.given.has(kTargetWeights):
+		return &OptionError{Option: kTargetWeights.String(), Value: "len " + itoa(m), Bound: bound}
+	case !c.given.has(kLevels):
+		return &OptionError{Option: kLevels.String(), Value: itoa(m), Bound: "the default of one level a sample needs too much memory here; give at most " + most}
+	}
+	return &OptionError{Option: kLevels.String(), Value: itoa(m), Bound: bound}
+}
 
 func (c *config) checkSamples(x []float64, row int) error {
 	if len(x) == 0 {
@@ -287,8 +331,8 @@ func solve(t target, x []float64, m0 int, b []float64, opts []Option, keep bool)
 	if err != nil {
 		return nil, err
 	}
-	if uint64(len(x))*uint64(m) > maxCells {
-		return nil, &OptionError{Option: kLevels.String(), Value: itoa(m), Bound: "a plan of " + itoa(len(x)) + "×" + itoa(m) + " needs too much memory; ask for fewer levels"}
+	if err := c.checkSize(t, len(x), m, keep); err != nil {
+		return nil, err
 	}
 	tr := &Transport{uniformB: c.targetWeights == nil, midpoint: c.midpoint, iterations: c.iterations}
 	if c.epsilon == 0 {

@@ -98,6 +98,11 @@ func (t *Transport) UnrolledQuantileVJP(q, z []float64) (*Gradient, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Two vectors an iteration, each of three words and its numbers.
+	if below := maxCells / uint64(t.solution.n+t.solution.m+6); uint64(t.iterations) >= below {
+		return nil, &OptionError{Option: kIterations.String(), Value: itoa(t.iterations), Bound: "must be below " + utoa(below) +
+			" here: the potentials of more need too much memory"}
+	}
 	r := t.row()
 	defer rows.Put(r)
 	n, m, eps := r.n, r.m, r.eps

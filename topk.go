@@ -13,8 +13,9 @@ package quantmf
 // the given levels, in [0,1] and in any order: the quantile at levels[i] is
 // SoftSort's value at[i]. width is the share of the samples that each is
 // averaged over, centred on its level and kept within [0,1]; where these shares
-// would overlap, width is narrowed for all until they do not.
-// 0 < width <= 1.
+// would overlap, width is narrowed for all until they do not. Levels nearer to each other
+// than a millionth of width count as the lowest of them, lest rounding decide how far that
+// goes. 0 < width <= 1.
 func QuantileWeights(levels []float64, width float64) (b []float64, at []int, err error) {
 	if len(levels) == 0 {
 		return nil, nil, &ShapeError{What: "levels", Got: "none", Want: "at least one"}
@@ -31,9 +32,9 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 	order(perm, levels, make([]pair, 2*len(levels)), false)
 	// The centres, equal levels once.
 	var centers []float64
-	slot := make([]int, len(levels))
+	slot, near := make([]int, len(levels)), 1e-6*width
 	for _, i := range perm {
-		if k := len(centers); k == 0 || centers[k-1] < levels[i] {
+		if k := len(centers); k == 0 || levels[i]-centers[k-1] > near {
 			if k > 0 {
 				width = min(width, levels[i]-centers[k-1])
 			}
@@ -42,11 +43,15 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 		slot[i] = len(centers) - 1
 	}
 	if k := len(centers); k > 1 { // the outer shares may have been moved inwards by half a width
-		if centers[0] < width/2 {
+		low, high := centers[0] < width/2, 1-centers[k-1] < width/2
+		if low {
 			width = min(width, centers[1]/1.5)
 		}
-		if 1-centers[k-1] < width/2 {
+		if high {
 			width = min(width, (1-centers[k-2])/1.5)
+		}
+		if k == 2 && low && high { // each is moved by the other's wall
+			width = min(width, 0.5)
 		}
 	}
 	end, place := 0.0, make([]int, len(centers))
