@@ -182,7 +182,12 @@ const narrow = 600
 // with the same rounding where both can be used, so that T does not fall between them.
 func (f *Map) atFar(logs, odds []float64) float64 {
 	m := len(f.q)
-	ratio, up := make([]wide, m-1), make([]wide, m-1)
+	var localRatio, localUp [64]wide
+	ratio, up := localRatio[:], localUp[:]
+	if m > len(up) {
+		ratio, up = make([]wide, m), make([]wide, m)
+	}
+	ratio = ratio[:m-1]
 	one := wide{1, 0}
 	b := one
 	for J := m - 2; J >= 0; J-- {
@@ -305,12 +310,12 @@ func (f *Map) Invert(v float64) (float64, error) {
 	if v != v {
 		return fail(0, "the value to invert must be a number")
 	}
-	lo, hi := math.Inf(-1), math.Inf(1)
-	if f.At(lo) == f.At(hi) {
+	low, high := f.At(math.Inf(-1)), f.At(math.Inf(1))
+	if low == high {
 		return fail(0, "the map is flat")
 	}
-	if v < f.At(lo) || v > f.At(hi) {
-		return fail(0, "the map takes values from "+ftoa(f.At(lo))+" to "+ftoa(f.At(hi)))
+	if v < low || v > high {
+		return fail(0, "the map takes values from "+ftoa(low)+" to "+ftoa(high))
 	}
 	if f.places != nil {
 		x := f.invertStaircase(v)
@@ -321,7 +326,7 @@ func (f *Map) Invert(v float64) (float64, error) {
 	}
 	// Bracket between finite numbers, doubling from the middle of the row.
 	center, width := f.squash.center(f.cut)
-	lo, hi = center-width, center+width
+	lo, hi := center-width, center+width
 	for f.At(lo) > v && !math.IsInf(lo, 0) {
 		lo -= hi - lo
 	}

@@ -381,8 +381,10 @@ func WithIterations(l int) Option {
 }
 
 // WithLevels sets m, the number of targets, where nothing else gives it.
-// m >= 1, in models m >= 2. Default: n in SoftRank, SoftSort and Solve, whose
-// time and memory grow with n·m; 8 in models.
+// m >= 1, in models m >= 2, and at most what 4m² + nm <= 2^31 allows (2^27 where addresses
+// have 32 bits), wherever m comes from: beyond 16 GiB a call is an error. Default: n in
+// SoftRank, SoftSort and Solve, whose time then grows with n³ and memory with n², and which
+// is an error from n = 20725 on; 8 in models. At ε = 0 there is no such growth.
 func WithLevels(m int) Option {
 	return operatorOption(kLevels, itoa(m), intAtLeast(m, 1, func(c *config) *int { return &c.levels }))
 }

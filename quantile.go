@@ -134,7 +134,8 @@ func operatorDefaults() config {
 // Solve transports x onto the targets. Default: n targets; see [WithLevels].
 //
 // Errors: [*DataError] for a NaN or an infinity in x, [*ShapeError] for an empty
-// x or weights of another length, [*OptionError]; under [WithStrict] a
+// x or weights of another length, [*OptionError], also for more levels than [WithLevels]
+// allows, by the name of what gave their number; under [WithStrict] a
 // [*ConvergenceError]. Cost: about 5 passes of 8nm flops and m³/3 each, 2 to 3 where n
 // is at least 1024; memory 8(2n+5m) bytes, kept by the Transport, and a workspace of
 // 8(15n+4m²) bytes and 8nm up to 4 MB, that the next call takes over.
@@ -144,8 +145,10 @@ func Solve(x []float64, opts ...Option) (*Transport, error) {
 
 // SoftRank returns the n soft ranks of x, in [0,n] and ordered as x: the
 // paper's formula, see [WithMidpointRanks] for the unbiased form. Default: n
-// levels, time and memory O(n²); at the default ε a few dozen levels give the
-// same within a fraction of a rank. Errors and cost are those of [Solve].
+// levels, time O(n³) and memory O(n²): 0.6 s for 1024 samples and 5 s for 2048 on one
+// core, an error from 20725 on. [WithLevels](64) with WithMidpointRanks gives the midpoint
+// ranks of n levels within n/3000 at the default ε, n/1000 at a tenth of it, and takes 0.3 ms
+// there. Errors and cost are those of [Solve].
 func SoftRank(x []float64, opts ...Option) ([]float64, error) {
 	t, err := solve(forRank, x, 0, nil, opts, false)
 	if err != nil {
@@ -156,8 +159,8 @@ func SoftRank(x []float64, opts ...Option) ([]float64, error) {
 
 // SoftSort returns m soft order statistics of x, in the units of x: raw x is
 // averaged under the plan, which alone sees the squash. They are non-decreasing
-// and in [min x, max x]. Default: n levels, time and memory O(n²). Errors and
-// cost are those of [Solve].
+// and in [min x, max x]. Default: n levels, time O(n³) and memory O(n²), an error from
+// n = 20725 on. Errors and cost are those of [Solve].
 func SoftSort(x []float64, opts ...Option) ([]float64, error) {
 	t, err := solve(forSort, x, 0, nil, opts, false)
 	if err != nil {
@@ -283,7 +286,7 @@ func (c *config) checkSize(t target, n, m int, plan bool) error {
 	case c.given.has(kTargetWeights):
 		return &OptionError{Option: kTargetWeights.String(), Value: "len " + itoa(m), Bound: bound}
 	case !c.given.has(kLevels):
-		return &OptionError{Option: kLevels.String(), Value: itoa(m), Bound: "the default of one level a sample needs too much memory here; give at most " + most}
+		return &OptionError{Option: kLevels.String(), Value: itoa(m), Bound: "the default of one level a sample needs too much memory here: give at most " + most + ", of which a few hundred are plenty"}
 	}
 	return &OptionError{Option: kLevels.String(), Value: itoa(m), Bound: bound}
 }

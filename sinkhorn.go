@@ -86,7 +86,8 @@ func (r *row) iterate(l int) outcome {
 // differentiation would: the comparator of the paper's §2.4, and the exact
 // gradient of what l iterations compute, where QuantileVJP gives the implicit
 // formula at that plan. It needs WithIterations. Cost: 4l·nm exponentials, with
-// the l(n+m) potentials of all iterations kept.
+// the potentials of all iterations kept: l(n+m+6) numbers, more than 2^31 of which (2^27
+// where addresses have 32 bits) are an [*OptionError].
 func (t *Transport) UnrolledQuantileVJP(q, z []float64) (*Gradient, error) {
 	if err := t.checkQ(q); err != nil {
 		return nil, err
