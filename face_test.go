@@ -447,3 +447,128 @@ func TestSlopeBothSides(t *testing.T) {
 		}
 	}
 }
+
+// TestPeerRanks: the documented way to ott-jax's ranks, n P j(n-1)/(m-1) of a plan by plain
+// Sinkhorn, with its squash, the logistic function of the z-score. SoftRank less 1 is that only
+// where m = n.
+func TestPeerRanks(t *testing.T) {
+	for _, c := range []struct {
+		x   []float64
+		m   int
+		eps float64
+	}{{[]float64{3, 1, 2, 10}, 6, 0.01}, {[]float64{3, 1, 2, 10}, 4, 0.1}, {[]float64{0.3, -2, 5, 5, 1, 0.2, 0.1}, 7, 0.02}, {[]float64{1, 2, 4, 8, 16}, 9, 0.05}} {
+		n := len(c.x)
+		mean, dev := total(c.x)/float64(n), 0.0
+		for _, v := range c.x {
+			dev += (v - mean) * (v - mean) / float64(n)
+		}
+		kern, u, v := NewMat(n, c.m), make([]float64, n), make([]float64, c.m)
+		for i, x := range c.x {
+			u[i] = 1
+			s := 1 / (1 + math.Exp(-(x-mean)/math.Sqrt(dev)))
+			for j := range v {
+				d := s - float64(j)/float64(c.m-1)
+				kern.Set(i, j, math.Exp(-d*d/c.eps))
+			}
+		}
+		for range 20000 {
+			for j := range v {
+				sum := 0.0
+				for i := range u {
+					sum += u[i] * kern.At(i, j)
+				}
+				v[j] = 1 / float64(c.m) / sum
+			}
+			for i := range u {
+				sum := 0.0
+				for j := range v {
+					sum += kern.At(i, j) * v[j]
+				}
+				u[i] = 1 / float64(n) / sum
+			}
+		}
+		want := make([]float64, n)
+		for i := range want {
+			for j := range v {
+				want[i] += float64(n) * u[i] * kern.At(i, j) * v[j] * float64(j*(n-1)) / float64(c.m-1)
+			}
+		}
+		tr, err := Solve(c.x, WithLevels(c.m), WithSquash(SquashLogisticUnit), WithEpsilon(c.eps))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := make([]float64, c.m)
+		for j := range q {
+			q[j] = float64(j*(n-1)) / float64(c.m-1)
+		}
+		got, _ := tr.Quantile(q)
+		closeTo(t, "ranks", got, want, 1e-8)
+		off := 0.0
+		for i, r := range tr.Rank() {
+			off = max(off, math.Abs(r-1-want[i]))
+		}
+		if same := off <= 1e-8; same != (c.m == n) {
+			t.Errorf("%d samples, %d levels: SoftRank less 1 is off by %v", n, c.m, off)
+		}
+	}
+}
+
+// TestPeerQuantiles: Hazen's rule at ε = 0, and the documented way to the default of numpy and
+// R, each against its formula on sorted x; and close to it at a small ε.
+func TestPeerQuantiles(t *testing.T) {
+	place := func(sorted []float64, at float64) float64 {
+		at = min(max(at, 0), float64(len(sorted)-1))
+		k := min(int(at), len(sorted)-1)
+		return sorted[k] + (at-float64(k))*(sorted[min(k+1, len(sorted)-1)]-sorted[k])
+	}
+	for seed := range 300 {
+		r := random.Split(73, seed)
+		x := make([]float64, 1+r.IntN(40))
+		for i := range x {
+			x[i] = normal(&r)
+		}
+		sorted, n := slices.Clone(x), float64(len(x))
+		slices.Sort(sorted)
+		for _, p := range []float64{0, 0.05, 0.1, 0.25, 1.0 / 3, 0.5, 0.75, 0.9, 0.99, 1, r.Float64()} {
+			hazen, err := SoftQuantiles(x, []float64{p}, WithEpsilon(0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeTo(t, "Hazen", hazen, []float64{place(sorted, p*n-0.5)}, 1e-11)
+			level := []float64{(p*(n-1) + 0.5) / n}
+			numpy, _ := SoftQuantiles(x, level, WithEpsilon(0))
+			closeTo(t, "numpy", numpy, []float64{place(sorted, p*(n-1))}, 1e-11)
+			soft, _ := SoftQuantiles(x, level, WithEpsilon(1e-7))
+			closeTo(t, "numpy, nearly", soft, numpy, 2e-3)
+		}
+	}
+}
+
+// TestSteps: from which ε on a map of few levels is smooth and below which a chain of steps, as
+// "Choosing ε" has it: the least over the greatest slope of the middle half.
+func TestSteps(t *testing.T) {
+	x := make([]float64, 4000)
+	for i := range x {
+		x[i] = (float64(i) + 0.5) / float64(len(x))
+	}
+	for _, m := range []int{8, 16, 64} {
+		for _, c := range []struct{ of, low, high float64 }{{1, 0.96, 1}, {0.5, 0.76, 0.85}, {0.25, 0.14, 0.25}, {0.125, 0, 0.01}} {
+			q := make([]float64, m)
+			for j := range q {
+				q[j] = float64(j)
+			}
+			tr, err := Solve(x, WithLevels(m), WithSquash(SquashNone), WithEpsilon(c.of/float64((m-1)*(m-1))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, _ := tr.Map(q)
+			least, most := math.Inf(1), 0.0
+			for _, v := range x[len(x)/4 : 3*len(x)/4] {
+				least, most = min(least, f.Slope(v)), max(most, f.Slope(v))
+			}
+			if ratio := least / most; !(ratio >= c.low && ratio <= c.high) {
+				t.Errorf("m = %d, ε = %v/(m-1)²: slopes from %v to %v, a ratio of %v", m, c.of, least, most, ratio)
+			}
+		}
+	}
+}

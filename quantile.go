@@ -149,6 +149,10 @@ func Solve(x []float64, opts ...Option) (*Transport, error) {
 // core, an error from 20725 on. [WithLevels](64) with WithMidpointRanks gives the midpoint
 // ranks of n levels within n/3000 at the default ε, n/1000 at a tenth of it, and takes 0.3 ms
 // there. Errors and cost are those of [Solve].
+//
+// The ranks of ott-jax, from 0 to n-1, are [Transport.Quantile] at q_j = j(n-1)/(m-1), j = 0,
+// ..., m-1, under [SquashLogisticUnit] (see the example of Quantile): these less 1 where m = n
+// and nowhere else.
 func SoftRank(x []float64, opts ...Option) ([]float64, error) {
 	t, err := solve(forRank, x, 0, nil, opts, false)
 	if err != nil {
@@ -544,7 +548,8 @@ func (t *Transport) Sort() []float64 {
 	return out
 }
 
-// Quantile returns T = M q for m non-decreasing values q.
+// Quantile returns T = M q for m non-decreasing values q: n values in [q_1,q_m], ordered
+// as x.
 func (t *Transport) Quantile(q []float64) ([]float64, error) {
 	if err := t.checkQ(q); err != nil {
 		return nil, err

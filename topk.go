@@ -79,8 +79,11 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 // SoftQuantiles returns soft quantiles of x at the given levels, in [0,1] and in
 // any order, each the average of x over a share 1/n of the samples about its
 // level (see [QuantileWeights] for another share). At ε = 0 they are averages
-// of neighbouring order statistics: the median is the usual one. Errors are
-// those of [SoftSort]; cost that of 2p+1 targets for p levels.
+// of neighbouring order statistics, sorted x at the place pn - 1/2, counted from 0 and
+// interpolated (Hazen's rule): the median is the usual one. The rule of numpy's and R's
+// defaults, the place p(n-1), is had by asking for the level (p(n-1) + 1/2)/n instead; levels
+// nearer than 1/n to each other then go into calls of their own, for here their shares would
+// be narrowed. Errors are those of [SoftSort]; cost that of 2p+1 targets for p levels.
 func SoftQuantiles(x, levels []float64, opts ...Option) ([]float64, error) {
 	b, at, err := QuantileWeights(levels, 1/float64(max(len(x), 1)))
 	if err != nil {
