@@ -118,7 +118,7 @@
 //	codec.go      files                           checkpoint.go fits that stop and go on
 //	internal/kernel     loops over samples        internal/laplacian  the m × m system
 //	internal/elem       exp, log, normal quantile internal/adam, pool, random
-//	internal/cpu        which assembly may run
+//	internal/cpu        which assembly may run    internal/svd, quadratic  singular vectors; steps in k unknowns
 //
 // The loops of internal/kernel, laplacian and adam run in assembly, on amd64 for
 // AVX-512 or AVX2 and on arm64 for NEON, with the bits of the loops in Go. A build

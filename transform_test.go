@@ -403,7 +403,7 @@ func TestTransformGradient(t *testing.T) {
 			want[c] = (up - p.next.loss) / (2 * h)
 			z[c] = at
 		}
-		closeTo(t, "gradient", p.at.g, want, 1e-6*largest(want))
+		closeTo(t, "gradient", p.at.G, want, 1e-6*largest(want))
 		last := p.at.loss
 		for range 20 {
 			p.minimise(context.Background(), 1)
