@@ -42,6 +42,10 @@ type NMF struct {
 	missing bool
 }
 
+func nmfDefaults() config {
+	return config{epochs: 200, seed: 1, loss: KL, restarts: 1, start: StartUniform}
+}
+
 // FitNMF factorises x, d features × n samples, finite and non-negative, into
 // U V of the given rank k >= 1, which may exceed d and n.
 //
@@ -55,7 +59,7 @@ type NMF struct {
 // Cost: 8dnk flops an epoch, 12dnk where cells are missing or the loss is not KL;
 // memory 18kn + dk numbers beside x (33kn then).
 func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, error) {
-	c := config{epochs: 200, seed: 1, loss: KL, restarts: 1, start: StartUniform}
+	c := nmfDefaults()
 	if err := parse(forNMF, &c, opts); err != nil {
 		return nil, err
 	}

@@ -292,10 +292,12 @@ func newUnrolled(kind Projection, visible *cells, k, spacing int, workers *pool.
 	return p
 }
 
+// mostStates bounds the numbers of states that are all kept.
+const mostStates = 1 << 23
+
 // spacing returns how far kept states of the given size lie apart.
 func spacing(updates, size int) int {
-	const most = 1 << 23
-	if updates <= most/size {
+	if updates <= mostStates/size {
 		return updates
 	}
 	c := int(math.Sqrt(float64(updates)))

@@ -66,6 +66,23 @@ func WithProjection(p Projection) FitOption {
 	})
 }
 
+func qmfqDefaults() config {
+	c := qmfDefaults()
+	c.learningRate, c.epochs, c.shrinkage = qmfqRate, qmfqEpochs, 0
+	return c
+}
+
+// settleQMFQ sets what depends on other options.
+func (c *config) settleQMFQ() {
+	c.batchRows = math.MaxInt32 // all rows are one step
+	if !c.given.has(kProjection) {
+		c.projection = KLUpdates(projectOften)
+		if c.start == StartUniform {
+			c.projection = KLUpdates(projectPaper)
+		}
+	}
+}
+
 // FitQMFQ fits x, d features × n samples, finite and non-negative, by
 // T(Π_k(T'(X))) of rank k >= 1, two increasing maps a feature.
 //
@@ -88,8 +105,7 @@ func WithProjection(p Projection) FitOption {
 // where cells are hidden (see project.go for memory), and 2d transports with
 // their backward.
 func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, error) {
-	c := qmfDefaults()
-	c.learningRate, c.epochs, c.shrinkage = qmfqRate, qmfqEpochs, 0
+	c := qmfqDefaults()
 	if err := parse(forQMFQ, &c, opts); err != nil {
 		return nil, err
 	}
@@ -100,13 +116,7 @@ func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, er
 	if err := c.checkQMF(x.Rows, x.Cols); err != nil {
 		return nil, err
 	}
-	c.batchRows = math.MaxInt32 // all rows are one step
-	if !c.given.has(kProjection) {
-		c.projection = KLUpdates(projectOften)
-		if c.start == StartUniform {
-			c.projection = KLUpdates(projectPaper)
-		}
-	}
+	c.settleQMFQ()
 	p := pool.New(c.workers, x.Rows)
 	defer p.Close()
 	var best *QMFQ
