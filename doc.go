@@ -89,7 +89,7 @@
 // All functions may be called from several goroutines at once, and fitted
 // models and transports are immutable. Goroutines live no longer than the call
 // that starts them. Inputs are neither changed nor kept. What each call costs is
-// in its documentation and, measured, in docs/cost.md.
+// in its documentation and, measured, in docs/measurements/cost.md.
 //
 // # NaN
 //

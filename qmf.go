@@ -74,7 +74,7 @@ func qmfDefaults() config {
 // falling to 0 by cosine, batches of 32 rows, free ends, start and shrinkage chosen
 // by the data (start.go), no penalty, seed 1, one start, no patience, no
 // validation. They are what predicted unseen cells best over several kinds of
-// data (docs/defaults.md); to fit what is seen more closely, take more epochs, no
+// data (docs/measurements/defaults.md); to fit what is seen more closely, take more epochs, no
 // shrinkage, a smaller ε. Errors: [*DataError], [*ShapeError], [*OptionError]; under
 // [WithStrict] a [*ConvergenceError]; when ctx ends or a progress function fails,
 // the model so far with an error that wraps it.

@@ -609,7 +609,7 @@ func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 // a column projected by itself reaches. Mapped back from their projections the
 // training columns of four sets score up to a fifth above their loss; placed by
 // T, a tenth below it and more. Columns that were held out gain from a sixth to a
-// half (docs/qmfq.md).
+// half (docs/measurements/qmfq.md).
 //
 // Under TruncatedSVD the two projections are one, and there is no such step: the
 // deflated column is projected on U by least squares.
