@@ -114,7 +114,7 @@
 //	qmf.go        X ≈ T(UV)                       start.go    where a fit of it starts
 //	project.go    Π_k and its adjoints            qmfq.go     X ≈ T(Π_k(T'(X)))
 //	transform.go  new samples                     heldout.go  choosing k and m
-//	reading.go    what a model says of features, samples, components
+//	model.go      what every model is and says of features, samples, components
 //	codec.go      files                           checkpoint.go fits that stop and go on
 //	internal/kernel     loops over samples        internal/laplacian  the m × m system
 //	internal/elem       exp, log, normal quantile internal/adam, pool, random

@@ -31,13 +31,7 @@ import (
 // QMFQ is a fitted X ≈ T(Π_k(T'(X))). It is not changed by its methods and may be
 // used by several goroutines at once.
 type QMFQ struct {
-	U, V    Mat       // d × k and k × n: Π_k(T'(X)) = UV
-	History []float64 // mean divergence of the visible cells after each epoch, exact; entry 0 before the first
-	// Validation is the mean divergence of the held-out cells after each epoch, nil
-	// without WithValidation.
-	Validation []float64
-	Best       int     // the epoch returned: the last, or the best on the held-out cells
-	Warnings   []error // a *ConvergenceError for each row of which a transport did not converge
+	Factorisation // Π_k(T'(X)) = UV
 
 	inflate, deflate []*Map
 	inflated         QMF // T as a QMF of U and V
@@ -545,7 +539,7 @@ func (f *qmfqFit) model() *QMFQ {
 		t.History = t.History[:last]
 	}
 	q.inflated = *t
-	q.U, q.V, q.History, q.Validation, q.Best, q.Warnings = t.U, t.V, t.History, t.Validation, t.Best, t.Warnings
+	q.Factorisation = t.Factorisation
 	for i := range f.d {
 		q.inflate[i], _ = t.Map(i)
 		v := &f.work1[0].each[0]
@@ -651,7 +645,7 @@ func (q *QMFQ) place(ctx context.Context, x Mat) (Mat, float64, error) {
 	if q.projection.kind == projectionFrobenius {
 		loss = Frobenius
 	}
-	projection := newNMFBase(&NMF{U: q.U, V: q.V, loss: loss})
+	projection := newNMFBase(&NMF{Factorisation{U: q.U, V: q.V, loss: loss}})
 	return placeColumns(ctx, x, q.U.Cols, visible, func() placer {
 		p := &qmfqPlacer{qmfPlacer: newQMFPlacer(base), projection: newNMFPlacer(projection), deflate: q.deflate, y: make([]float64, x.Rows)}
 		p.own = make([]float64, q.U.Cols)

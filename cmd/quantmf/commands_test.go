@@ -321,7 +321,7 @@ func TestRank(t *testing.T) {
 				trials = append(trials, quantmf.Trial{Rank: k, Options: append(options[:2:2], quantmf.WithLevels(l))})
 			}
 		}
-		got, err := quantmf.HeldOut(t.Context(), in.X, quantmf.FitQMF, trials, 3, 0.2, 5)
+		got, err := quantmf.HeldOut(t.Context(), in.X, quantmf.FitQMF, trials, quantmf.Masks{Repeats: 3, Share: 0.2, Seed: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
