@@ -67,21 +67,21 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 		workers: float64(pool.Count(c.workers, d)), hidden: c.missing || c.validation > 0, uniform: c.start == StartUniform}
 	f.choose = c.start == StartAuto || c.shrinkage < 0 && c.ends == EndsFree && !f.uniform
 	var fit, model, state float64
-	factors := (f.d + f.n) * f.k
+	factors := size(f.d+f.n, f.k)
 	switch method {
 	case MethodNMF:
 		model, state = factors, factors
 		fit = factors + f.update(f.hidden)
 		if c.start == StartSVD {
-			fit += (18*f.n + 3*(f.d+f.n)) * (f.k + 2*svdMore)
+			fit += size(18, f.n, f.k+2*svdMore) + size(3, f.d+f.n, f.k+2*svdMore)
 		}
 	case MethodQMF:
-		model = factors + f.d*(3*f.m+12)
-		state = 3*factors + f.d*(6*f.m+f.n)
+		model = factors + size(3, f.d, f.m+4)
+		state = size(3, factors) + size(6, f.d, f.m) + size(f.d, f.n)
 		fit = f.maps(f.d, f.batch) + max(f.start(), model)
 	case MethodQMFQ:
-		model = factors + f.d*(8*f.m+30)
-		state = 4*factors + f.d*(14*f.m+2*f.n)
+		model = factors + size(8, f.d, f.m+4)
+		state = size(4, factors) + size(14, f.d, f.m) + size(2, f.d, f.n)
 		before := 0.0 // the QMF that it starts from
 		if !f.uniform {
 			before = f.maps(f.d, float64(min(qmfDefaults().batchRows, d))) + f.start()
@@ -89,10 +89,19 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 		fit = f.maps(f.d, f.d) + f.projection(c.projection) + max(before, model+f.row())
 	}
 	if c.validation > 0 { // a copy of x, its mask, and the best epoch
-		fit += 1.125*f.d*f.n + model
+		fit += size(1.125, f.d, f.n) + model
 	}
 	bytes := func(numbers float64) int64 { return int64(min(8*numbers, math.MaxInt64/2)) }
 	return Memory{Fit: bytes(fit), Model: bytes(model), State: bytes(state)}, nil
+}
+
+// size is the product of some sizes, which no sum is fused with.
+func size(of ...float64) float64 {
+	p := 1.0
+	for _, v := range of {
+		p *= v
+	}
+	return p
 }
 
 // footprint is what decides how much memory a fit takes; its methods count
@@ -107,28 +116,28 @@ type footprint struct {
 // update is what the updates of an NMF take beside its factors: the sums of the
 // pieces of the rows, and where cells are hidden their denominators, too.
 func (p footprint) update(hidden bool) float64 {
-	sums := (nmfChunks + 1) * p.k * p.n
+	sums := size(nmfChunks+1, p.k, p.n)
 	if hidden {
-		sums += nmfChunks * p.k * p.n
+		sums += size(nmfChunks, p.k, p.n)
 	}
-	return sums + p.workers*(plainRows+2)*p.n
+	return sums + size(p.workers, plainRows+2, p.n)
 }
 
 // row is a worker's room for rows of n samples and m levels, as many as it works at
 // abreast.
 func (p footprint) row() float64 {
 	rows := float64(min(rowsAbreast(int(p.n), int(p.m)), int(p.d)))
-	return rows * (p.n*(p.m+20) + 5*p.m*(p.m+8) + 48*p.m)
+	return size(rows, p.n, p.m+20) + size(5, rows, p.m, p.m+18)
 }
 
 // maps is a fit of maps to d rows: factors, Adam's moments, what transports start
 // from.
 func (p footprint) maps(d, batch float64) float64 {
-	perRow := 5*p.m + 24
+	perRow := size(5, p.m) + 24
 	if p.uniform {
-		perRow += 3 * p.m
+		perRow += size(3, p.m)
 	}
-	return 4*d*p.k + 5*p.k*p.n + d*perRow + min(batch, d)*(p.n+p.k) + p.workers*p.row()
+	return size(4, d, p.k) + size(5, p.k, p.n) + size(d, perRow) + size(min(batch, d), p.n+p.k) + size(p.workers, p.row())
 }
 
 // start is what a fit of maps starts from beside itself: the NMF of scores, and,
@@ -138,10 +147,10 @@ func (p footprint) start() float64 {
 	if p.uniform {
 		return 0
 	}
-	most := p.d*p.n + p.update(p.hidden)
+	most := size(p.d, p.n) + p.update(p.hidden)
 	if p.choose {
 		few := min(p.d, trialRows)
-		most = max(most, 3*p.maps(few, p.batch)+3.2*few*p.n+p.update(true))
+		most = max(most, size(3, p.maps(few, p.batch))+size(3.2, few, p.n)+p.update(true))
 	}
 	return most
 }
@@ -149,20 +158,19 @@ func (p footprint) start() float64 {
 // projection is what QMFQ has beside the maps back: the maps T', Y and its
 // gradient, and the states of the updates.
 func (p footprint) projection(kind Projection) float64 {
-	deflation := p.d*(2*p.n+9*p.m) + p.workers*p.row()
+	deflation := size(p.d, 2, p.n) + size(9, p.d, p.m) + size(p.workers, p.row())
 	if kind.kind == projectionSVD {
-		least := min(p.d, p.n)
-		return deflation + least*(2*max(p.d, p.n)+2*least) + 20*p.k*(p.d+p.n)
+		least, most := min(p.d, p.n), max(p.d, p.n)
+		return deflation + size(2, least, most+least) + size(20, p.k, p.d+p.n)
 	}
-	size, sums := (p.d+p.n)*p.k, projectionChunks*p.k*p.n
+	state, sums := size(p.d+p.n, p.k), size(projectionChunks, p.k, p.n)
 	if p.hidden {
-		size += p.n * p.k
+		state += size(p.n, p.k)
 		sums *= 2
 	}
-	often := float64(kind.updates)
-	states := often + 1
-	if often*size > mostStates {
-		states = 2 * math.Ceil(math.Sqrt(often))
+	states := float64(kind.updates) + 1
+	if size(float64(kind.updates), state) > mostStates {
+		states = size(2, math.Ceil(math.Sqrt(float64(kind.updates))))
 	}
-	return deflation + states*size + sums + 2*(p.d+2*p.n)*p.k
+	return deflation + size(states, state) + sums + size(2, p.d+2*p.n, p.k)
 }

@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // quiet runs the program where a test stands, and wants an exit code.

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 const fitUsage = `usage: quantmf fit [flags] MATRIX

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 const rankUsage = `usage: quantmf rank [flags] MATRIX
