@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
@@ -42,9 +43,10 @@ func TestMemoryBound(t *testing.T) {
 		"WithLevels":        func() error { _, err := SoftRank(many); return err }(),
 		"WithTargets":       func() error { _, err := SoftSort(x, WithTargets(many)); return err }(),
 		"WithTargetWeights": func() error { _, err := Solve(x, WithTargetWeights(ones)); return err }(),
-		"k":                 func() error { _, err := SoftTopK(many, len(many)); return err }(),
+		"k":                 func() error { _, err := TopKWeights(math.MaxInt, math.MaxInt-1); return err }(),
+		"k ":                func() error { _, err := SoftTopK(many, len(many)); return err }(),
 	} {
-		if !errors.As(err, &option) || option.Option != name {
+		if !errors.As(err, &option) || option.Option != strings.TrimSpace(name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -568,6 +570,24 @@ func TestSteps(t *testing.T) {
 			}
 			if ratio := least / most; !(ratio >= c.low && ratio <= c.high) {
 				t.Errorf("m = %d, ε = %v/(m-1)²: slopes from %v to %v, a ratio of %v", m, c.of, least, most, ratio)
+			}
+		}
+	}
+}
+
+// TestMemoryOfAbsurd: what no fit could hold is counted, too.
+func TestMemoryOfAbsurd(t *testing.T) {
+	for _, method := range []Method{MethodQMF, MethodQMFQ} {
+		small, err := MemoryOf(method, 10, 10, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range []int{1 << 20, 1 << 29, math.MaxInt/2 + 1, math.MaxInt} {
+			if got, err := MemoryOf(method, 10, 10, 2, WithLevels(m)); err != nil || got.Fit <= small.Fit {
+				t.Errorf("%v of %d levels: %v, %v", method, m, got, err)
+			}
+			if got, err := MemoryOf(method, 10, m, 2); err != nil || got.Fit <= small.Fit {
+				t.Errorf("%v of %d samples: %v, %v", method, m, got, err)
 			}
 		}
 	}

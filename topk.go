@@ -106,6 +106,9 @@ func TopKWeights(n, k int) ([]float64, error) {
 	if k < 1 || k > n {
 		return nil, &OptionError{Option: "k", Value: itoa(k), Bound: "must be from 1 to the number of samples, " + itoa(n)}
 	}
+	if uint64(k) > maxCells {
+		return nil, &OptionError{Option: "k", Value: itoa(k), Bound: "as many targets need too much memory"}
+	}
 	var b []float64
 	if n > k {
 		b = append(b, float64(n-k))
