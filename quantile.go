@@ -519,11 +519,11 @@ func (t *Transport) rankLevels(q []float64, n int, b []float64) {
 		}
 		switch {
 		case t.midpoint && t.uniformB:
-			q[j] = float64(n*(2*j+1))/float64(2*m) + 0.5
+			q[j] = float64(n)*float64(2*j+1)/(2*m) + 0.5
 		case t.midpoint:
 			q[j] = float64(float64(n)*middle(lo, sum)) + 0.5
 		case t.uniformB:
-			q[j] = float64(n*(j+1)) / m
+			q[j] = float64(n) * float64(j+1) / m // as integers they may exceed 32 bits
 		default:
 			q[j] = min(float64(float64(n)*sum), float64(n))
 		}
