@@ -69,6 +69,70 @@
 // levels where it is well above. Models take 0.02 with m = 8, which lets
 // neighbours overlap.
 //
+// # Options
+//
+// Which function takes which; one that has no use for an option returns an
+// [*OptionError], as it does for two options that contradict each other. A fit
+// takes an operator's options too.
+//
+//	                     Solve     SoftSort  SoftQuantile      SoftQuantiles  FitNMF  FitQMF  FitQMFQ
+//	                     SoftRank            SoftQuantileRows  SoftTopK
+//	WithEpsilon          x         x         x                 x              -       x       x
+//	WithSquash           x         x         x                 x              -       x       x
+//	WithTolerance        x         x         x                 x              -       x       x
+//	WithMaxIterations    x         x         x                 x              -       x       x
+//	WithStrict           x         x         x                 x              -       x       x
+//	WithWorkers          x         x         x                 x              x       x       x
+//	WithWeights          x         x         x                 x              -       -       -
+//	WithIterations       x         x         x                 x              -       -       -
+//	WithTargets          x         x         x                 -              -       -       -
+//	WithTargetWeights    x         x         x                 -              -       -       -
+//	WithLevels           x         x         as len(q)         -              -       x       x
+//	WithMidpointRanks    x         -         -                 -              -       -       -
+//	WithEpochs           -         -         -                 -              x       x       x
+//	WithSeed             -         -         -                 -              x       x       x
+//	WithLoss             -         -         -                 -              x       x       x
+//	WithPatience         -         -         -                 -              x       x       x
+//	WithRestarts         -         -         -                 -              x       x       x
+//	WithValidation       -         -         -                 -              x       x       x
+//	WithMissingValues    -         -         -                 -              x       x       x
+//	WithProgress         -         -         -                 -              x       x       x
+//	WithCheckpoint       -         -         -                 -              x       x       x
+//	WithResume           -         -         -                 -              x       x       x
+//	WithInit             -         -         -                 -              x       x       x
+//	WithStart            -         -         -                 -              x       x       x
+//	WithPenalty          -         -         -                 -              x       x       -
+//	WithLearningRate     -         -         -                 -              -       x       x
+//	WithSchedule         -         -         -                 -              -       x       x
+//	WithEnds             -         -         -                 -              -       x       x
+//	WithBatch            -         -         -                 -              -       x       -
+//	WithShrinkage        -         -         -                 -              -       x       -
+//	WithProjection       -         -         -                 -              -       -       x
+//
+// # Defaults of models
+//
+//	                     FitNMF        FitQMF                FitQMFQ
+//	WithLoss             KL            KL                    KL
+//	WithEpochs           200           20                    100
+//	WithLevels           -             8                     8
+//	WithEpsilon          -             0.02                  0.02
+//	WithSquash           -             SquashLogisticUnit    SquashLogisticUnit
+//	WithTolerance        -             1e-09                 1e-09
+//	WithMaxIterations    -             3000                  3000
+//	WithLearningRate     -             0.06                  0.1
+//	WithSchedule         -             ScheduleCosine        ScheduleCosine
+//	WithBatch            -             32                    all
+//	WithStart            StartUniform  StartAuto             StartAuto
+//	WithEnds             -             EndsFree              EndsFree
+//	WithShrinkage        -             by hidden cells       0
+//	WithProjection       -             -                     KLUpdates(20)
+//	WithPenalty          0             0                     -
+//	WithSeed             1             1                     1
+//	WithRestarts         1             1                     1
+//
+// Without options there is no validation share, no patience and no checkpoint, NaN is an
+// error, and GOMAXPROCS goroutines work.
+//
 // # Convergence
 //
 // Rows are solved to a relative column error of 1e-9 by a Newton method that
@@ -89,7 +153,7 @@
 // All functions may be called from several goroutines at once, and fitted
 // models and transports are immutable. Goroutines live no longer than the call
 // that starts them. Inputs are neither changed nor kept. What each call costs is
-// in its documentation and, measured, in docs/cost.md.
+// in its documentation and, measured, in docs/measurements/cost.md.
 //
 // # NaN
 //
@@ -114,11 +178,11 @@
 //	qmf.go        X ≈ T(UV)                       start.go    where a fit of it starts
 //	project.go    Π_k and its adjoints            qmfq.go     X ≈ T(Π_k(T'(X)))
 //	transform.go  new samples                     heldout.go  choosing k and m
-//	reading.go    what a model says of features, samples, components
+//	model.go      what every model is and says of features, samples, components
 //	codec.go      files                           checkpoint.go fits that stop and go on
 //	internal/kernel     loops over samples        internal/laplacian  the m × m system
 //	internal/elem       exp, log, normal quantile internal/adam, pool, random
-//	internal/cpu        which assembly may run
+//	internal/cpu        which assembly may run    internal/svd, quadratic  singular vectors; steps in k unknowns
 //
 // The loops of internal/kernel, laplacian and adam run in assembly, on amd64 for
 // AVX-512 or AVX2 and on arm64 for NEON, with the bits of the loops in Go. A build

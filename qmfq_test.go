@@ -233,7 +233,7 @@ func (q *QMFQ) projectedScore(t *testing.T, x Mat) float64 {
 		if q.projection.kind == projectionFrobenius {
 			loss = Frobenius
 		}
-		if v, err = (&NMF{U: q.U, V: q.V, loss: loss}).Transform(context.Background(), y); err != nil {
+		if v, err = (&NMF{Factorisation{U: q.U, V: q.V, loss: loss}}).Transform(context.Background(), y); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -244,7 +244,7 @@ func (q *QMFQ) projectedScore(t *testing.T, x Mat) float64 {
 			fit.Set(i, j, q.inflate[i].At(w))
 		}
 	}
-	score, err := meanLoss(q.inflated.loss, false, x, fit)
+	score, err := q.meanLoss(x, fit)
 	if err != nil {
 		t.Fatal(err)
 	}

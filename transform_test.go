@@ -178,7 +178,7 @@ func TestScoreIsLoss(t *testing.T) {
 				}
 			}
 		}
-		want, err := meanLoss(KL, false, x, fit)
+		want, err := (&Factorisation{loss: KL}).meanLoss(x, fit)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -403,7 +403,7 @@ func TestTransformGradient(t *testing.T) {
 			want[c] = (up - p.next.loss) / (2 * h)
 			z[c] = at
 		}
-		closeTo(t, "gradient", p.at.g, want, 1e-6*largest(want))
+		closeTo(t, "gradient", p.at.G, want, 1e-6*largest(want))
 		last := p.at.loss
 		for range 20 {
 			p.minimise(context.Background(), 1)
@@ -511,11 +511,11 @@ func TestTransformCorners(t *testing.T) {
 	for i := range u.Rows {
 		u.Set(i, 1, 0)
 	}
-	got := check("dead component", &NMF{U: u, V: v, loss: KL}, first(toy(5), 6))
+	got := check("dead component", &NMF{Factorisation{U: u, V: v, loss: KL}}, first(toy(5), 6))
 	if largest(got.Row(1)) != 0 || largest(got.Row(0)) == 0 {
 		t.Errorf("a component without features has coordinates %v, one with them %v", got.Row(1), got.Row(0))
 	}
-	check("nothing alive", &NMF{U: NewMat(6, 3), V: v, loss: KL}, first(toy(5), 6))
+	check("nothing alive", &NMF{Factorisation{U: NewMat(6, 3), V: v, loss: KL}}, first(toy(5), 6))
 }
 
 // TestTransformErrors: what is wrong is typed and says where.

@@ -1,6 +1,6 @@
 // Command study measures what the defaults of quantmf were chosen by: how well
 // fits predict cells that they have not seen, and whether their components find
-// classes that they were not told. docs/defaults.md holds its tables.
+// classes that they were not told. docs/measurements/defaults.md holds its tables.
 //
 //	go run . -data FOLDER heldout|labels|losses [SET ...]
 //

@@ -68,7 +68,11 @@ func TestFootprint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told := f.footprint(d, n).bytes() - programSize
+		told, err := f.footprint(d, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told -= programSize
 		// A look may count garbage that was made meanwhile, or miss the peak: then
 		// there are more.
 		got, fits := 0.0, false
