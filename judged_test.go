@@ -138,7 +138,7 @@ func TestHeldOutFormula(t *testing.T) {
 			return m, err
 		}
 		const repeats = 2
-		p, err := HeldOut(ctx, x, fit, []Trial{{Rank: 2}}, repeats, 0.5, seed)
+		p, err := HeldOut(ctx, x, fit, []Trial{{Rank: 2}}, Masks{Repeats: repeats, Share: 0.5, Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}
