@@ -9,30 +9,30 @@ import (
 	"testing"
 )
 
-func wide(x float64) *big.Float { return new(big.Float).SetPrec(1500).SetFloat64(x) }
+func exact(x float64) *big.Float { return new(big.Float).SetPrec(1500).SetFloat64(x) }
 
-// wideLog returns log x: the root of order 2^64, then 2 atanh((r-1)/(r+1)).
-func wideLog(x *big.Float) *big.Float {
+// exactLog returns log x: the root of order 2^64, then 2 atanh((r-1)/(r+1)).
+func exactLog(x *big.Float) *big.Float {
 	r := new(big.Float).Copy(x)
 	for range 64 {
 		r.Sqrt(r)
 	}
-	one := wide(1)
+	one := exact(1)
 	z := new(big.Float).Quo(new(big.Float).Sub(r, one), new(big.Float).Add(r, one))
-	z2, sum, power := new(big.Float).Mul(z, z), wide(0), new(big.Float).Copy(z)
+	z2, sum, power := new(big.Float).Mul(z, z), exact(0), new(big.Float).Copy(z)
 	for k := 1; k < 41; k += 2 {
-		sum.Add(sum, new(big.Float).Quo(power, wide(float64(k))))
+		sum.Add(sum, new(big.Float).Quo(power, exact(float64(k))))
 		power.Mul(power, z2)
 	}
 	return sum.Mul(sum, new(big.Float).SetMantExp(one, 65))
 }
 
-// wideExp returns e^x, from the series at x/2^64.
-func wideExp(x *big.Float) *big.Float {
+// exactExp returns e^x, from the series at x/2^64.
+func exactExp(x *big.Float) *big.Float {
 	r := new(big.Float).SetMantExp(x, -64)
-	sum, term := wide(1), wide(1)
+	sum, term := exact(1), exact(1)
 	for k := 1; k < 40; k++ {
-		term.Quo(term.Mul(term, r), wide(float64(k)))
+		term.Quo(term.Mul(term, r), exact(float64(k)))
 		sum.Add(sum, term)
 	}
 	for range 64 {
@@ -41,22 +41,22 @@ func wideExp(x *big.Float) *big.Float {
 	return sum
 }
 
-// wideDivergence is Δ_β(x,t) as the definition has it, and ∂Δ/∂t.
-func wideDivergence(beta, x, t float64) (value, slope float64) {
-	b, X, T := wide(beta), wide(x), wide(t)
-	log := wideLog(T)
+// exactDivergence is Δ_β(x,t) as the definition has it, and ∂Δ/∂t.
+func exactDivergence(beta, x, t float64) (value, slope float64) {
+	b, X, T := exact(beta), exact(x), exact(t)
+	log := exactLog(T)
 	power := func(base *big.Float, p *big.Float) *big.Float {
-		return wideExp(new(big.Float).Mul(wideLog(base), p))
+		return exactExp(new(big.Float).Mul(exactLog(base), p))
 	}
-	one := wide(1)
+	one := exact(1)
 	bm1 := new(big.Float).Sub(b, one)
-	v := wide(0)
+	v := exact(0)
 	switch beta {
 	case 0:
 		r := new(big.Float).Quo(X, T)
-		v.Sub(v.Sub(r, wideLog(r)), one)
+		v.Sub(v.Sub(r, exactLog(r)), one)
 	case 1:
-		v.Mul(X, new(big.Float).Sub(wideLog(X), log))
+		v.Mul(X, new(big.Float).Sub(exactLog(X), log))
 		v.Add(v.Sub(v, X), T)
 	default:
 		tb := power(T, bm1)
@@ -85,7 +85,7 @@ func TestBetaNearby(t *testing.T) {
 		l := Beta(beta)
 		for _, x := range []float64{1e-20, 0.3, 1, 1.7, 40} {
 			for _, at := range []float64{1e-12, 0.299, 1, 1.0001, 2.5, 1e9} {
-				want, slope := wideDivergence(beta, x, at)
+				want, slope := exactDivergence(beta, x, at)
 				got := l.value(x, at, l.least())
 				// What cancels is of the size of its terms, in units of t^β.
 				size := math.Pow(at, beta) * (1 + x/at*math.Max(1, math.Abs(math.Log(x/at)))) * 16

@@ -27,20 +27,10 @@ import (
 )
 
 // NMF is a fitted X ≈ UV. It is not changed by its methods.
-type NMF struct {
-	U, V    Mat       // d × k and k × n, non-negative
-	History []float64 // mean divergence of the visible cells after each epoch, entry 0 before the first; without a penalty it never rises
-	// Validation is the mean divergence of the held-out cells after each epoch, nil
-	// without WithValidation.
-	Validation []float64
-	// Best is the epoch returned: the last, or the best on the held-out cells. A fit
-	// that was stopped within an epoch is further than that, and lower; one stopped
-	// before the first has no History.
-	Best     int
-	Warnings []error
+type NMF struct{ Factorisation }
 
-	loss    Loss
-	missing bool
+func nmfDefaults() config {
+	return config{epochs: 200, seed: 1, loss: KL, restarts: 1, start: StartUniform}
 }
 
 // FitNMF factorises x, d features × n samples, finite, non-negative and at most 1e60,
@@ -57,7 +47,7 @@ type NMF struct {
 // Cost: 8dnk flops an epoch, 12dnk where cells are missing or the loss is not KL;
 // memory 18kn + dk numbers beside x (33kn then).
 func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, error) {
-	c := config{epochs: 200, seed: 1, loss: KL, restarts: 1, start: StartUniform}
+	c := nmfDefaults()
 	if err := parse(forNMF, &c, opts); err != nil {
 		return nil, err
 	}
@@ -783,45 +773,3 @@ func product(w, u []float64, v Mat) {
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
 // out.
 func (m *NMF) Loss(x Mat) (float64, error) { return m.bounds().meanLoss(x, m.Reconstruct()) }
-
-// meanLoss is the mean over the observed entries of Δ(x, t).
-func (c *config) meanLoss(x, t Mat) (float64, error) {
-	if err := x.check("x"); err != nil {
-		return 0, err
-	}
-	if x.Rows != t.Rows || x.Cols != t.Cols {
-		return 0, &ShapeError{What: "x", Got: x.size(), Want: t.size()}
-	}
-	sum, count := 0.0, 0
-	observed, num, den := make([]bool, x.Cols), make([]float64, x.Cols), make([]float64, x.Cols)
-	for i := range x.Rows {
-		top := 0.0
-		for j, v := range x.Row(i) {
-			if err := c.checkCell(i, j, v); err != nil {
-				return 0, err
-			}
-			if observed[j] = v == v; v == v {
-				top = max(top, v, t.At(i, j))
-				count++
-			}
-		}
-		if c.loss != Frobenius && distant(top) {
-			for j, o := range observed {
-				if o {
-					sum += c.loss.divergence(x.At(i, j), t.At(i, j))
-				}
-			}
-			continue
-		}
-		low := c.loss.least()
-		if c.loss == Frobenius {
-			low = math.Inf(-1)
-		}
-		c.loss.parts(num, den, x.Row(i), t.Row(i), low)
-		sum += c.loss.sum(x.Row(i), t.Row(i), num, observed, low)
-	}
-	if count == 0 {
-		return 0, &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "x has no observed cell"}
-	}
-	return sum / float64(count), nil
-}

@@ -350,7 +350,7 @@ func TestSignedErrors(t *testing.T) {
 		{"QMF, 1.5", func() error { _, err := FitQMF(ctx, x, 2, WithLoss(1.5)); return err }, "WithLoss(Frobenius)"},
 		{"QMFQ", func() error { _, err := FitQMFQ(ctx, x, 2); return err }, "WithLoss(Frobenius)"},
 		{"HeldOut", func() error {
-			_, err := HeldOut(ctx, x, FitNMF, []Trial{{Rank: 1}}, 1, 0.2, 1)
+			_, err := HeldOut(ctx, x, FitNMF, []Trial{{Rank: 1}}, Masks{Repeats: 1, Share: 0.2, Seed: 1})
 			return err
 		}, "WithLoss(Frobenius)"},
 	} {
@@ -401,7 +401,7 @@ func TestSignedUnseenCells(t *testing.T) {
 			}
 			ctx := context.Background()
 			trials := []Trial{{Rank: 5, Options: []FitOption{WithLoss(Frobenius)}}}
-			p, err := HeldOut(ctx, x, FitQMF, trials, 1, 0.1, 1)
+			p, err := HeldOut(ctx, x, FitQMF, trials, Masks{Repeats: 1, Share: 0.1, Seed: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -175,7 +175,7 @@ func TestRowsApart(t *testing.T) {
 				t.Errorf("β %v, %s: the small row is explained to %v, among its like to %v", c.l, name, g[3].Explained, h[3].Explained)
 			}
 			rest := Mat{Rows: 3, Cols: y.Cols, Stride: y.Stride, Data: y.Data}
-			if _, err := HeldOut(ctx, rest, FitQMF, []Trial{{Rank: 2, Options: []FitOption{WithLoss(c.l), WithEpochs(2)}}}, 1, 0.1, 1); err != nil {
+			if _, err := HeldOut(ctx, rest, FitQMF, []Trial{{Rank: 2, Options: []FitOption{WithLoss(c.l), WithEpochs(2)}}}, Masks{Repeats: 1, Share: 0.1, Seed: 1}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -189,9 +189,15 @@ func TestHeldOutIsFinite(t *testing.T) {
 		for _, x := range []Mat{NewMat(6, 9), timesPower(near1(2, 6, 9), -560)} {
 			trials := []Trial{{Rank: 2, Options: []FitOption{WithLoss(l), WithEpochs(3)}}}
 			for name, held := range map[string]func() ([]Prediction, error){
-				"NMF":  func() ([]Prediction, error) { return HeldOut(ctx, x, FitNMF, trials, 2, 0.2, 1) },
-				"QMF":  func() ([]Prediction, error) { return HeldOut(ctx, x, FitQMF, trials, 2, 0.2, 1) },
-				"QMFQ": func() ([]Prediction, error) { return HeldOut(ctx, x, FitQMFQ, trials, 2, 0.2, 1) },
+				"NMF": func() ([]Prediction, error) {
+					return HeldOut(ctx, x, FitNMF, trials, Masks{Repeats: 2, Share: 0.2, Seed: 1})
+				},
+				"QMF": func() ([]Prediction, error) {
+					return HeldOut(ctx, x, FitQMF, trials, Masks{Repeats: 2, Share: 0.2, Seed: 1})
+				},
+				"QMFQ": func() ([]Prediction, error) {
+					return HeldOut(ctx, x, FitQMFQ, trials, Masks{Repeats: 2, Share: 0.2, Seed: 1})
+				},
 			} {
 				p, err := held()
 				if err != nil || p[0].Mean-p[0].Mean != 0 || notFinite(p[0].Losses) >= 0 {

@@ -1,6 +1,7 @@
 package quantmf
 
-// This file holds what a fitted model says of features, samples and components.
+// This file holds what every fitted model is, and what it says of features,
+// samples and components.
 //
 // # Comparing rows of U
 //
@@ -21,16 +22,62 @@ package quantmf
 // four planted groups of 40 features, 40 features of noise, and a scale and a
 // power of each feature's own, the top 20 of a component belong to one group for
 // 0.94 (NMF), 0.86 (QMF) and 0.88 (QMFQ) of the features; 0.79, 0.67 and 0.74
-// by the share alone, and 0.47, 0.59 and 0.69 by u_ic (reading_test.go).
+// by the share alone, and 0.47, 0.59 and 0.69 by u_ic (model_test.go).
 //
 // Samples have no hidden scale: those of a component compare by v_cj, given in
 // multiples of the component's mean.
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 )
+
+// Model is what fits return: [*NMF], [*QMF] or [*QMFQ].
+type Model interface {
+	Reconstruct() Mat
+	Loss(x Mat) (float64, error)
+	Transform(ctx context.Context, x Mat) (Mat, error)
+	Score(ctx context.Context, x Mat) (float64, error)
+	Shares() Mat
+	Goodness(x Mat) ([]Goodness, error)
+	TopFeatures(x Mat, count int) ([][]Top, error)
+	TopSamples(count int) [][]Top
+	MarshalBinary() ([]byte, error)
+	bounds() *config
+}
+
+// Factorisation is what all models have.
+type Factorisation struct {
+	// U (d × k) and V (k × n) are the factors: non-negative in an NMF, positive in a
+	// QMF, and what the projection makes of T'(X) in a QMFQ, of either sign under
+	// [TruncatedSVD].
+	U, V Mat
+	// History is the mean divergence of the visible cells after each epoch, entry 0
+	// before the first, without a penalty. All entries are exact but those that
+	// [FitQMF] names.
+	History []float64
+	// Validation is the mean divergence of the held-out cells after each epoch, nil
+	// without [WithValidation].
+	Validation []float64
+	// Best is the epoch returned: the last, or the best on the held-out cells. A fit
+	// that was stopped within an epoch may be further than that, and lower; one stopped
+	// before the first has no History.
+	Best int
+	// Warnings has a *[ConvergenceError] for each row of which a transport did not
+	// converge, and a *[DataError] for each component of an NMF that has died out. A
+	// model that was read from a file has their texts.
+	Warnings []error
+
+	loss    Loss
+	missing bool // NaN cells are unobserved
+}
+
+// bounds returns the options that say which values a matrix may have.
+func (m *NMF) bounds() *config  { return &config{loss: m.loss, missing: m.missing} }
+func (q *QMF) bounds() *config  { return &config{loss: q.loss, missing: q.missing, maps: true} }
+func (q *QMFQ) bounds() *config { return q.inflated.bounds() }
 
 // Top is a place in a ranking: the index of a feature or a sample, from 0, and
 // the value it is ranked by.
@@ -90,15 +137,53 @@ func (q *QMF) Bend() []float64 {
 // not part of it: [QMFQ.Deflate] has that curve.
 func (q *QMFQ) Bend() []float64 { return q.inflated.Bend() }
 
+// meanLoss is the mean over the observed entries of Δ(x, t) under the loss that was
+// fitted.
+func (c *config) meanLoss(x, t Mat) (float64, error) {
+	if err := x.check("x"); err != nil {
+		return 0, err
+	}
+	if x.Rows != t.Rows || x.Cols != t.Cols {
+		return 0, &ShapeError{What: "x", Got: x.size(), Want: t.size()}
+	}
+	sum, count := 0.0, 0
+	observed, num, den := make([]bool, x.Cols), make([]float64, x.Cols), make([]float64, x.Cols)
+	for i := range x.Rows {
+		top := 0.0
+		for j, v := range x.Row(i) {
+			if err := c.checkCell(i, j, v); err != nil {
+				return 0, err
+			}
+			if observed[j] = v == v; v == v {
+				top = max(top, v, t.At(i, j))
+				count++
+			}
+		}
+		if c.loss != Frobenius && distant(top) {
+			for j, o := range observed {
+				if o {
+					sum += c.loss.divergence(x.At(i, j), t.At(i, j))
+				}
+			}
+			continue
+		}
+		low := c.loss.least()
+		if c.loss == Frobenius {
+			low = math.Inf(-1)
+		}
+		c.loss.parts(num, den, x.Row(i), t.Row(i), low)
+		sum += c.loss.sum(x.Row(i), t.Row(i), num, observed, low)
+	}
+	if count == 0 {
+		return 0, &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "x has no observed cell"}
+	}
+	return sum / float64(count), nil
+}
+
 // Shares returns s, d × k: the share of each component in each feature of UV, of
-// sum 1 over the components; 0 throughout for a feature of which UV is 0.
-func (m *NMF) Shares() Mat { return shares(m.U, m.V) }
-
-// Shares is that of [NMF.Shares].
-func (q *QMF) Shares() Mat { return shares(q.U, q.V) }
-
-// Shares is that of [NMF.Shares]; signs of a [TruncatedSVD] have no part in it.
-func (q *QMFQ) Shares() Mat { return shares(q.U, q.V) }
+// sum 1 over the components; 0 throughout for a feature of which UV is 0. Signs of a
+// [TruncatedSVD] have no part in it.
+func (m *Factorisation) Shares() Mat { return shares(m.U, m.V) }
 
 func shares(u, v Mat) Mat {
 	mass, most := make([]float64, v.Rows), 0.0
@@ -152,7 +237,9 @@ func (q *QMF) Goodness(x Mat) ([]Goodness, error) {
 }
 
 // Goodness is that of [NMF.Goodness].
-func (q *QMFQ) Goodness(x Mat) ([]Goodness, error) { return q.inflated.Goodness(x) }
+func (q *QMFQ) Goodness(x Mat) ([]Goodness, error) {
+	return q.bounds().goodness(x, q.Reconstruct())
+}
 
 func (c *config) goodness(x, fit Mat) ([]Goodness, error) {
 	if err := x.check("x"); err != nil {
@@ -206,28 +293,28 @@ func (c *config) goodness(x, fit Mat) ([]Goodness, error) {
 // stands for most, the first of equal ones first. A feature's value is s_ic e_i,
 // its share times what the model explains of it ([NMF.Shares], [Goodness]), 0
 // where that is negative: from 0 to 1, whatever scale the feature has. x and
-// errors are those of [NMF.Goodness]; count is at least 0, and more than d are d.
-func (m *NMF) TopFeatures(x Mat, count int) ([][]Top, error) {
+// errors are those of [NMF.Goodness]; a count below 0 is an [*OptionError], and more than d
+// are d.
+func (m *NMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(m, x, count) }
+
+// TopFeatures is that of [NMF.TopFeatures].
+func (q *QMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(q, x, count) }
+
+// TopFeatures is that of [NMF.TopFeatures].
+func (q *QMFQ) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(q, x, count) }
+
+func featuresOf(m Model, x Mat, count int) ([][]Top, error) {
+	if count < 0 {
+		return nil, &OptionError{Option: "count", Value: itoa(count), Bound: "must be at least 0"}
+	}
 	g, err := m.Goodness(x)
-	return topFeatures(m.Shares(), g, count), err
-}
-
-// TopFeatures is that of [NMF.TopFeatures].
-func (q *QMF) TopFeatures(x Mat, count int) ([][]Top, error) {
-	g, err := q.Goodness(x)
-	return topFeatures(q.Shares(), g, count), err
-}
-
-// TopFeatures is that of [NMF.TopFeatures].
-func (q *QMFQ) TopFeatures(x Mat, count int) ([][]Top, error) {
-	g, err := q.Goodness(x)
-	return topFeatures(q.Shares(), g, count), err
+	if err != nil {
+		return nil, err
+	}
+	return topFeatures(m.Shares(), g, count), nil
 }
 
 func topFeatures(s Mat, g []Goodness, count int) [][]Top {
-	if g == nil {
-		return nil
-	}
 	out := make([][]Top, s.Cols)
 	for c := range out {
 		out[c] = ranked(s.Rows, count, func(i int) float64 { return s.At(i, c) * max(g[i].Explained, 0) })
@@ -238,19 +325,11 @@ func topFeatures(s Mat, g []Goodness, count int) [][]Top {
 // TopSamples returns, for each of the k components, the count samples that have
 // most of it, the first of equal ones first. A sample's value is v_cj in
 // multiples of the mean of v_c (of |v_c| under a [TruncatedSVD]); 0 where that is
-// 0. count is at least 0, and more than n are n.
-func (m *NMF) TopSamples(count int) [][]Top { return topSamples(m.V, count) }
-
-// TopSamples is that of [NMF.TopSamples].
-func (q *QMF) TopSamples(count int) [][]Top { return topSamples(q.V, count) }
-
-// TopSamples is that of [NMF.TopSamples].
-func (q *QMFQ) TopSamples(count int) [][]Top { return topSamples(q.V, count) }
-
-func topSamples(v Mat, count int) [][]Top {
-	out := make([][]Top, v.Rows)
+// 0. A count below 0 is 0, and more than n are n.
+func (m *Factorisation) TopSamples(count int) [][]Top {
+	out := make([][]Top, m.V.Rows)
 	for c := range out {
-		row, mean := v.Row(c), meanSize(v.Row(c))
+		row, mean := m.V.Row(c), meanSize(m.V.Row(c))
 		out[c] = ranked(len(row), count, func(j int) float64 {
 			if mean == 0 {
 				return 0
