@@ -88,7 +88,8 @@ func qmfDefaults() config {
 // WithPatience, which evaluate the model after every epoch. Memory beside x:
 // 5(dk + kn + dm) numbers, up to eight rows at work a worker, n(m+20) each, and the
 // model; while it starts 18kn, and dn for normal scores; under WithValidation a copy
-// of x, its mask and one of the best epoch. The choice of start and shrinkage takes two NMFs and 36 epochs of up to
+// of x, its mask and one of the best epoch; where x is signed or beyond 2^±100 another
+// copy of it. The choice of start and shrinkage takes two NMFs and 36 epochs of up to
 // 512 rows, and the memory of two fits of so many; told both, a fit has none of it.
 func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, error) {
 	c := qmfDefaults()

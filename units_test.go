@@ -133,6 +133,57 @@ func TestFarUnits(t *testing.T) {
 	}
 }
 
+// TestFarLosses: what a fit tells of its loss and takes as a penalty is in the units of x.
+func TestFarLosses(t *testing.T) {
+	x := near1(4, 10, 15)
+	const e = -266
+	y := timesPower(x, e)
+	for _, l := range []Loss{KL, Frobenius, 0.5, 3} {
+		unit := math.Exp2(float64(l) * e)
+		for name, fit := range fits(context.Background(), 2) {
+			told := 0.0
+			opts := func(lambda float64) []FitOption {
+				o := []FitOption{WithLoss(l), WithEpochs(5), WithProgress(func(p Progress) error { told = p.Loss; return nil })}
+				if name != "QMFQ" {
+					o = append(o, WithPenalty(lambda))
+				}
+				return o
+			}
+			want, err := fit(x, opts(0.5)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, lambda := told, 0.5*unit
+			if name == "NMF" { // of the factors themselves, whose unit is the root
+				lambda *= math.Ldexp(1, -e/2)
+			}
+			got, err := fit(y, opts(lambda)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if math.Abs(told-before*unit) > 1e-9*told {
+				t.Errorf("β %v, %s: progress tells of %v, want %v", l, name, told, before*unit)
+			}
+			if d := largestDifference(timesPower(got.Reconstruct(), -e).Data, want.Reconstruct().Data); d > 1e-6 {
+				t.Errorf("β %v, %s: the penalty has another weight: the fit differs by %v", l, name, d)
+			}
+			loss, _ := got.Loss(y)
+			var history []float64
+			switch m := got.(type) {
+			case *NMF:
+				history = m.History
+			case *QMF:
+				history = m.History
+			case *QMFQ:
+				history = m.History
+			}
+			if end := history[len(history)-1]; math.Abs(end-loss) > 1e-9*loss || math.Abs(history[0]) > 1e3*loss {
+				t.Errorf("β %v, %s: History %v, Loss %v", l, name, history, loss)
+			}
+		}
+	}
+}
+
 func largestDifference(a, b []float64) float64 {
 	top := 0.0
 	for i := range a {
