@@ -181,7 +181,7 @@ const (
 	maxValue  = 1e60
 	mostRatio = 1e30
 
-	farthestInit = 1e50 // of initial factors, in units of the root of x's
+	leastInit, mostInit = 1e-50, 1e50 // of initial factors, in units of the root of x's
 
 	leastBeta = 1e-9
 )
@@ -258,7 +258,7 @@ func (c *config) reach(rank int, root float64) (least, most float64) {
 		most = elem.Exp(farthest(c.squash, rank))
 		return 1 / most, most
 	}
-	return root / farthestInit, root * farthestInit
+	return root * leastInit, root * mostInit
 }
 
 // checkCells reports the first value that a fit cannot have.
