@@ -1,0 +1,737 @@
+package main
+
+// The kernels over a plan; see internal/kernel/plan.go for their loops in Go.
+
+func build(f *Func) {
+	e, s, count, h, y, yLen := f.base("e", R5), f.base("s", R4), f.length("s", R2), f.base("h", R3), f.base("y", R1), f.length("y", R10)
+	f.expReady()
+	done := f.label("done")
+	block := f.label("block")
+	f.at(block)
+	f.branch(count, LT, Imm(8), done)
+	f.halves(func(_ Vec, off int) {
+		// The largest exponent of each sample, in 8.
+		f.load(V7, mem(off, s))
+		f.moveR(R6, h)
+		f.moveR(R7, y)
+		f.moveR(R8, yLen)
+		f.load(V8, f.w("neginf", 0xfff0000000000000))
+		value := func() {
+			f.broadcast(V1, mem(0, R7))
+			f.mul(V1, V7, V1)
+			f.broadcast(V0, mem(0, R6))
+			f.add(V0, V0, V1)
+		}
+		f.loop(R8, func() {
+			value()
+			f.max(V8, V8, V0)
+			f.advance(8, R6, R7)
+		})
+		f.moveR(R6, h)
+		f.moveR(R7, y)
+		f.moveR(R8, yLen)
+		f.addressR(R9, mem(off, e))
+		const own = 7
+		shift, top := pick(f, Vec(27), 15, 27), pick(f, Vec(26), 14, 26)
+		f.copy(shift, V7)
+		f.copy(top, V8)
+		f.groups(R8, pick(f, []int{3, 1}, []int{2, 1}, []int{3, 1}), func(n int) {
+			f.weave(n, own, func(u int) {
+				f.broadcast(V1, mem(8*u, R7))
+				f.mul(V1, shift, V1)
+				f.broadcast(V0, mem(8*u, R6))
+				f.add(V0, V0, V1)
+				f.sub(V0, V0, top)
+				f.exp(V1, V0, V2, V3, V4, V5, V6)
+				f.chooseIf(V1, V0, less, f.c("flush", -300), f.c("zero", 0), V2)
+				f.store(mem(64*u, R9), V1)
+			})
+			f.advance(8*n, R6, R7)
+			f.advance(64*n, R9)
+		})
+	})
+	f.moveR(R0, yLen)
+	f.shlR(R0, Imm(6))
+	f.addR(e, R0)
+	f.advance(64, s)
+	f.subR(count, Imm(8))
+	f.jump(block)
+	f.at(done)
+}
+
+func lift(f *Func) {
+	e, hAt, hLen, nAt := f.base("e", R5), f.base("h", R3), f.length("h", R1), f.value("n", R2)
+	f.shrR(nAt, Imm(3))
+	f.moveR(R10, hLen)
+	f.shlR(R10, Imm(6)) // a block of e
+	f.addressR(R11, mem(0, R10, R10.times(2)))
+	index := [][]Index{nil, {R10.times(1)}, {R10.times(2)}, {R11.times(1)}}
+	f.groups(nAt, pick(f, []int{4, 1}, []int{1}), func(n int) {
+		top := func(u int, h Vec) Vec { return 4 + 2*(Vec(u*f.h())+h) }
+		each := func(text func(u int, h Vec, at Mem)) {
+			f.moveR(R6, e)
+			f.moveR(R7, hAt)
+			f.moveR(R8, hLen)
+			f.loop(R8, func() {
+				f.broadcast(V0, mem(0, R7))
+				for u := range n {
+					f.halves(func(h Vec, off int) { text(u, h, mem(off, R6, index[u]...)) })
+				}
+				f.advance(64, R6)
+				f.advance(8, R7)
+			})
+		}
+		for u := range n {
+			f.halves(func(h Vec, _ int) { f.clear(top(u, h)) })
+		}
+		each(func(u int, h Vec, at Mem) {
+			f.mul(V1, V0, at)
+			f.store(at, V1)
+			f.max(top(u, h), top(u, h), V1)
+		})
+		f.load(V1, f.c("one", 1))
+		for u := range n {
+			f.halves(func(h Vec, _ int) {
+				f.mul(top(u, h)+1, top(u, h), f.c("flushed", 5.148200222412013e-131))
+				f.div(top(u, h), V1, top(u, h))
+			})
+		}
+		each(func(u int, h Vec, at Mem) {
+			f.load(V1, at)
+			f.keepIf(V1, V1, notLess, top(u, h)+1, V2)
+			f.mul(V1, V1, top(u, h))
+			f.store(at, V1)
+		})
+		for range n {
+			f.addR(e, R10)
+		}
+	})
+}
+
+func tops(f *Func) {
+	t, count, sAt, hAt, y, yLen := f.base("t", R5), f.length("t", R2), f.base("s", R4), f.base("h", R3), f.base("y", R1), f.length("y", R10)
+	f.shrR(count, Imm(3))
+	f.groups(count, pick(f, []int{4, 1}, []int{2, 1}), func(n int) {
+		s := func(u int, h Vec) Vec { return 4 + 2*(Vec(u*f.h())+h) }
+		for u := range n {
+			f.halves(func(h Vec, off int) {
+				f.load(s(u, h), mem(64*u+off, sAt))
+				f.load(s(u, h)+1, f.w("neginf", 0xfff0000000000000))
+			})
+		}
+		f.moveR(R6, hAt)
+		f.moveR(R7, y)
+		f.moveR(R8, yLen)
+		f.loop(R8, func() {
+			f.broadcast(V0, mem(0, R6))
+			f.broadcast(V1, mem(0, R7))
+			for u := range n {
+				f.halves(func(h Vec, _ int) {
+					f.mul(V2, s(u, h), V1)
+					f.add(V2, V0, V2)
+					f.max(s(u, h)+1, s(u, h)+1, V2)
+				})
+			}
+			f.advance(8, R6, R7)
+		})
+		for u := range n {
+			f.halves(func(h Vec, off int) { f.store(mem(64*u+off, t), s(u, h)+1) })
+		}
+		f.advance(64*n, t, sAt)
+	})
+}
+
+func buildPower(f *Func) {
+	e, s, count, m := f.base("e", R5), f.base("s", R4), f.length("s", R2), f.value("m", R1)
+	f.expReady()
+	done, block := f.label("done"), f.label("block")
+	f.at(block)
+	f.branch(count, LT, Imm(8), done)
+	f.halves(func(h Vec, off int) {
+		f.weave(2, 7, func(u int) {
+			f.load(V0, mem(off, s))
+			f.broadcast(V1, f.arg([]string{"y0", "step"}[u]))
+			f.mul(V0, V0, V1)
+			f.exp(V1, V0, V2, V3, V4, V5, V6)
+		})
+		if int(h) < f.h()-1 { // kept from the next, which uses the first 14 registers
+			f.copy(14+2*h, V1)
+			f.copy(15+2*h, V8)
+		}
+	})
+	p, r := []Vec{14, 16, 18, 20}, []Vec{15, 17, 19, 21}
+	p[f.h()-1], r[f.h()-1] = 1, 8
+	f.moveR(R8, m)
+	f.loop(R8, func() {
+		f.halves(func(h Vec, off int) {
+			f.store(mem(off, e), p[h])
+			f.mul(p[h], p[h], r[h])
+		})
+		f.advance(64, e)
+	})
+	f.advance(64, s)
+	f.subR(count, Imm(8))
+	f.jump(block)
+	f.at(done)
+}
+
+func rowSums(f *Func) {
+	z, count, e, w, wLen := f.base("z", R5), f.length("z", R2), f.base("e", R4), f.base("w", R3), f.length("w", R1)
+	f.shrR(count, Imm(3))
+	f.moveR(R9, wLen)
+	f.shlR(R9, Imm(6))
+	f.addressR(R10, mem(0, R9, R9.times(2)))
+	f.addressR(w, mem(-8, w, wLen.times(8))) // the last weight
+	index := [][]Index{nil, {R9.times(1)}, {R9.times(2)}, {R10.times(1)}}
+	f.groups(count, pick(f, []int{4, 1}, []int{2, 1}), func(n int) {
+		acc := func(u int, h Vec) Vec { return f.nth(V4, u, h) }
+		for u := range n {
+			f.halves(func(h Vec, _ int) { f.clear(acc(u, h)) })
+		}
+		f.addressR(R8, mem(-64, e, R9.times(1))) // the last level
+		f.moveR(R6, w)
+		f.moveR(R7, wLen)
+		f.loop(R7, func() {
+			f.broadcast(V0, mem(0, R6))
+			for u := range n {
+				f.halves(func(h Vec, off int) {
+					f.mul(V1, V0, mem(off, R8, index[u]...))
+					f.add(acc(u, h), acc(u, h), V1)
+				})
+			}
+			f.subR(R8, Imm(64))
+			f.subR(R6, Imm(8))
+		})
+		for u := range n {
+			f.halves(func(h Vec, off int) { f.store(mem(64*u+off, z), acc(u, h)) })
+			f.addR(e, R9)
+		}
+		f.advance(64*n, z)
+	})
+}
+
+func moments(f *Func) {
+	mu, muLen, e, v, count := f.base("mu", R5), f.length("mu", R1), f.base("e", R4), f.base("v", R3), f.length("v", R2)
+	f.shrR(muLen, Imm(1)) // levels
+	f.shrR(count, Imm(3)) // blocks
+	f.moveR(R9, muLen)
+	f.shlR(R9, Imm(6))
+	f.groups(muLen, pick(f, []int{8, 4, 2, 1}, []int{2, 1}), func(n int) {
+		acc := func(g, o int, h Vec) Vec { return f.nth(V5, 2*g+o, h) }
+		for g := range n {
+			for o := range 2 {
+				f.halves(func(h Vec, _ int) { f.clear(acc(g, o, h)) })
+			}
+		}
+		last := f.label("inside")
+		f.moveR(R10, Imm(64*n)) // to the level after the group, or the last again
+		f.branch(muLen, NE, Imm(n), last)
+		f.moveR(R10, Imm(64*(n-1)))
+		f.at(last)
+		f.moveR(R6, e)
+		f.moveR(R7, v)
+		f.moveR(R8, count)
+		f.loop(R8, func() {
+			f.halves(func(h Vec, off int) {
+				f.load(V0, mem(off, R7))
+				a, b := V1, V2
+				f.load(a, mem(off, R6))
+				for g := range n {
+					if g < n-1 {
+						f.load(b, mem(64*(g+1)+off, R6))
+					} else {
+						f.load(b, mem(off, R6, R10.times(1)))
+					}
+					f.mul(V3, V0, a)
+					f.mul(V4, V3, a)
+					f.add(acc(g, 0, h), acc(g, 0, h), V4)
+					f.mul(V4, V3, b)
+					f.add(acc(g, 1, h), acc(g, 1, h), V4)
+					a, b = b, a
+				}
+			})
+			f.addR(R6, R9)
+			f.advance(64, R7)
+		})
+		for g := range n {
+			for o := range 2 {
+				f.scalar(acc(g, o, 0), mem(16*g+8*o, mu))
+			}
+		}
+		f.advance(64*n, e)
+		f.advance(16*n, mu)
+	})
+	f.storeR(mem(-8, mu), Imm(0)) // the last neighbour was the last level itself
+}
+
+// scalar reduces the block in registers a and on to the number at m; 0 and 1 are
+// scratch.
+func (f *Func) scalar(a Vec, m Mem) {
+	if f.masked && a > 15 {
+		f.copy(V0, a)
+		a = 0
+	}
+	f.reduce(f.block(a), V1)
+	f.storeFirst(m, a)
+}
+
+func gram(f *Func) {
+	// AX: level j in e; R12: levels up to j.
+	gAt, e, m := f.base("g", R5), f.base("e", R4), f.value("m", R1)
+	f.moveR(R9, m)
+	f.shlR(R9, Imm(6)) // a block of e
+	f.addR(m, Imm(7))  // bytes of a row of g
+	f.andR(m, Imm(-8))
+	f.shlR(m, Imm(3))
+	f.moveR(R0, e)
+	f.moveR(R10, Imm(1))
+	row, done := f.label("row"), f.label("done")
+	f.at(row)
+	f.branch(R10, GT, f.arg("m"), done)
+	f.moveR(R6, R10) // levels left
+	f.moveR(R7, e)   // level k
+	f.moveR(R8, gAt) // g_jk of row j
+	f.groups(R6, pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
+		acc := func(g int, h Vec) Vec { return f.nth(V4, g, h) }
+		for g := range n {
+			f.halves(func(h Vec, _ int) { f.clear(acc(g, h)) })
+		}
+		f.zeroR(R11) // from the first block to this one
+		f.base("v", R3)
+		f.length("v", R2)
+		f.shrR(R2, Imm(3))
+		f.loop(R2, func() {
+			f.halves(func(h Vec, off int) {
+				f.load(V0, mem(off, R3))
+				f.mul(V0, V0, mem(off, R0, R11.times(1)))
+				for g := range n {
+					f.mul(V1, V0, mem(64*g+off, R7, R11.times(1)))
+					f.add(acc(g, h), acc(g, h), V1)
+				}
+			})
+			f.addR(R11, R9)
+			f.advance(64, R3)
+		})
+		for g := range n {
+			f.scalar(acc(g, 0), mem(8*g, R8))
+		}
+		f.advance(64*n, R7)
+		f.advance(8*n, R8)
+	})
+	f.addR(gAt, m)
+	f.advance(64, R0)
+	f.incR(R10)
+	f.jump(row)
+	f.at(done)
+}
+
+func hankel(f *Func) {
+	g, c, mu, ratio, w, count := f.base("g", R5), f.base("c", R7), f.base("mu", R3), f.base("ratio", R4), f.base("w", R6), f.length("w", R2)
+	f.moveR(R9, count)
+	f.shlR(R9, Imm(3)) // bytes of a row
+	f.shrR(count, Imm(3))
+	sums := f.after(V4)
+	f.groups(count, []int{1}, func(int) {
+		f.halves(func(h Vec, off int) {
+			f.load(4+h, mem(off, w))
+			f.clear(sums + h)
+		})
+		f.moveR(R8, g)
+		f.moveR(R10, ratio)
+		f.moveR(R11, mu)
+		f.base("w", R0)
+		f.value("m", R1)
+		f.loop(R1, func() {
+			f.broadcast(V3, mem(0, R0))
+			f.halves(func(h Vec, off int) {
+				f.load(V0, mem(off, R11))
+				f.mul(V0, V0, mem(off, R10))
+				f.mul(V1, V3, 4+h)
+				f.mul(V0, V0, V1)
+				f.flush(V0, V1, V2)
+				f.store(mem(off, R8), V0)
+				f.add(sums+h, sums+h, V0)
+			})
+			f.advance(8, R0, R11)
+			f.addR(R10, R9)
+			f.addR(R8, R9)
+		})
+		f.halves(func(h Vec, off int) { f.store(mem(off, c), sums+h) })
+		f.advance(64, g, ratio, mu, w, c)
+	})
+}
+
+func differences(f *Func) {
+	out, count, g, v := f.base("out", R7), f.length("out", R2), f.base("g", R5), f.base("v", R6)
+	f.moveR(R9, count)
+	f.shlR(R9, Imm(3)) // bytes of a row
+	f.shrR(count, Imm(3))
+	sums := f.after(V4)
+	f.groups(count, []int{1}, func(int) {
+		f.halves(func(h Vec, off int) {
+			f.load(4+h, mem(off, v))
+			f.clear(sums + h)
+		})
+		f.moveR(R8, g)
+		f.base("v", R0)
+		f.value("m", R1)
+		f.loop(R1, func() {
+			f.broadcast(V3, mem(0, R0))
+			f.halves(func(h Vec, off int) {
+				f.sub(V0, 4+h, V3)
+				f.mul(V0, V0, mem(off, R8))
+				f.add(sums+h, sums+h, V0)
+			})
+			f.advance(8, R0)
+			f.addR(R8, R9)
+		})
+		f.halves(func(h Vec, off int) { f.store(mem(off, out), sums+h) })
+		f.advance(64, g, v, out)
+	})
+}
+
+// flush zeroes r where its magnitude is below 1e-200; s, t are scratch.
+func (f *Func) flush(r, s, t Vec) {
+	f.magnitude(s, r)
+	f.keepIf(r, s, notLess, f.c("decouple", 1e-200), t)
+}
+
+func colSums(f *Func) {
+	c, cLen, e, v, count := f.base("c", R5), f.length("c", R1), f.base("e", R4), f.base("v", R3), f.length("v", R2)
+	f.shrR(count, Imm(3))
+	f.moveR(R9, cLen)
+	f.shlR(R9, Imm(6))
+	f.groups(cLen, pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
+		acc := func(g int, h Vec) Vec { return f.nth(V4, g, h) }
+		for g := range n {
+			f.halves(func(h Vec, _ int) { f.clear(acc(g, h)) })
+		}
+		f.moveR(R6, e)
+		f.moveR(R7, v)
+		f.moveR(R8, count)
+		f.loop(R8, func() {
+			f.halves(func(h Vec, off int) {
+				f.load(V0, mem(off, R7))
+				for g := range n {
+					f.mul(V1, V0, mem(64*g+off, R6))
+					f.add(acc(g, h), acc(g, h), V1)
+				}
+			})
+			f.addR(R6, R9)
+			f.advance(64, R7)
+		})
+		for g := range n {
+			f.scalar(acc(g, 0), mem(8*g, c))
+		}
+		f.advance(64*n, e)
+		f.advance(8*n, c)
+	})
+}
+
+func average(f *Func) {
+	t, count, e, w, _, z, d := f.base("t", R5), f.length("t", R2), f.base("e", R4), f.base("w", R3), f.length("w", R1), f.base("z", R6), f.base("d", R7)
+	f.shrR(count, Imm(3))
+	f.decR(R1) // increments
+	f.moveR(R9, R1)
+	f.shlR(R9, Imm(6))                     // from the first level to the last
+	f.addressR(R10, mem(64, R9))           // a block of e
+	f.addressR(w, mem(0, w, R1.times(8)))  // the last weight
+	f.addressR(d, mem(-8, d, R1.times(8))) // the last increment
+	f.broadcast(V3, f.arg("first"))
+	f.groups(count, pick(f, []int{4, 1}, []int{2, 1}), func(n int) {
+		acc := func(u, o int, h Vec) Vec { return f.nth(V4, 2*u+o, h) }
+		index := [][]Index{nil, {R10.times(1)}, {R10.times(2)}, {R11.times(1)}}
+		f.addressR(R11, mem(0, R10, R10.times(2)))
+		for u := range n {
+			for o := range 2 {
+				f.halves(func(h Vec, _ int) { f.clear(acc(u, o, h)) })
+			}
+		}
+		none := f.label("none")
+		f.addressR(R8, mem(0, e, R9.times(1)))
+		f.zeroR(R0)
+		f.length("w", R1)
+		f.decR(R1)
+		f.jumpIf(EQ, none)
+		f.loop(R1, func() {
+			f.broadcast(V0, mem(0, w, R0.times(1)))
+			f.broadcast(V1, mem(0, d, R0.times(1)))
+			for u := range n {
+				f.halves(func(h Vec, off int) {
+					f.mul(V2, V0, mem(off, R8, index[u]...))
+					f.add(acc(u, 0, h), acc(u, 0, h), V2)
+					f.mul(V2, V1, acc(u, 0, h))
+					f.add(acc(u, 1, h), acc(u, 1, h), V2)
+				})
+			}
+			f.subR(R8, Imm(64))
+			f.subR(R0, Imm(8))
+		})
+		f.at(none)
+		f.broadcast(V0, mem(0, w, R0.times(1)))
+		for u := range n {
+			f.halves(func(h Vec, off int) {
+				f.mul(V2, V0, mem(off, R8, index[u]...))
+				f.add(V1, acc(u, 0, h), V2)
+				f.store(mem(64*u+off, z), V1)
+				f.div(V2, acc(u, 1, h), V1)
+				f.add(V2, V3, V2)
+				f.store(mem(64*u+off, t), V2)
+			})
+			f.addR(e, R10)
+		}
+		f.advance(64*n, z, t)
+	})
+}
+
+func covariance(f *Func) {
+	out, count, e, w, zAt, vAt, lam, y := f.base("out", R5), f.length("out", R2), f.base("e", R4), f.base("w", R3), f.base("z", R6), f.base("v", R7), f.base("lam", R8), f.base("y", R9)
+	zeta, a, wLen := f.base("zeta", R10), f.base("a", R11), f.length("w", R12)
+	const row, level = R0, R1
+	f.shrR(count, Imm(3))
+	f.shlR(wLen, Imm(6)) // a block of e
+	const (
+		p, du, t, best                   Vec = 0, 1, 2, 3
+		dy                                   = best
+		vt, lt0, yt, zl, al, mu, my, muy Vec = 4, 5, 6, 7, 8, 9, 10, 11
+		own                                  = 12
+	)
+	// Several registers of samples go side by side: wide two blocks, narrow one half of
+	// a block after the other, two of the four registers of NEON.
+	part := func(n, off int) {
+		r := func(u int, k Vec) Vec { return Vec(own*u) + k }
+		at := func(u int, base Reg) Mem { return mem(off+pick(f, 64, 0, 16)*u, base) }
+		// number is a register with that of the level in a list: to or, as NEON has no
+		// operands of memory, one for all.
+		number := func(u int, list Reg, to Vec) Vec {
+			if f.Lanes == 2 {
+				to = map[Reg]Vec{w: 24, vAt: 25, lam: 26, y: 27}[list]
+			}
+			if f.Lanes > 2 || u == 0 {
+				f.broadcast(to, mem(0, list, level.times(8)))
+			}
+			return to
+		}
+		each := func(text func(u int)) {
+			f.addressR(row, mem(off, e))
+			f.zeroR(level)
+			l := f.label("level")
+			f.at(l)
+			for u := range n {
+				f.mul(r(u, p), number(u, w, r(u, p)), pick(f, mem(0, row, []Index{wLen.times(1)}[:min(u, 1)]...), mem(0, row), mem(16*u, row)))
+				text(u)
+			}
+			f.advance(64, row)
+			f.incR(level)
+			f.branch(level, LT, f.arg("w_len"), l)
+		}
+		for u := range n {
+			f.broadcast(r(u, vt), mem(0, vAt))
+			f.broadcast(r(u, lt0), mem(0, lam))
+			f.broadcast(r(u, yt), mem(0, y))
+			f.clear(r(u, best))
+		}
+		each(func(u int) {
+			top := Mask{1, r(u, t)}
+			f.compare(top, r(u, p), greater, r(u, best))
+			f.max(r(u, best), r(u, best), r(u, p))
+			for i, list := range []Reg{vAt, lam, y} {
+				to := r(u, vt+Vec(i))
+				if f.masked {
+					f.choose(top, to, Repeat{mem(0, list, level.times(8))}, to)
+				} else {
+					f.choose(top, to, number(u, list, r(u, du)), to)
+				}
+			}
+		})
+		for u := range n {
+			f.load(r(u, zl), at(u, zeta))
+			f.load(r(u, al), at(u, a))
+			f.clear(r(u, mu), r(u, my), r(u, muy))
+		}
+		each(func(u int) {
+			p, du, dy, t := r(u, p), r(u, du), r(u, dy), r(u, t)
+			f.sub(du, number(u, vAt, du), r(u, vt))
+			f.mul(du, r(u, zl), du)
+			f.sub(t, number(u, lam, t), r(u, lt0))
+			f.mul(t, r(u, al), t)
+			f.sub(du, du, t)
+			f.sub(dy, number(u, y, dy), r(u, yt))
+			f.mul(du, p, du)
+			f.add(r(u, mu), r(u, mu), du)
+			f.mul(p, p, dy)
+			f.add(r(u, my), r(u, my), p)
+			f.mul(du, du, dy)
+			f.add(r(u, muy), r(u, muy), du)
+		})
+		for u := range n {
+			mu, my, muy, z := r(u, mu), r(u, my), r(u, muy), r(u, p)
+			f.load(z, at(u, zAt))
+			f.div(muy, muy, z)
+			f.div(mu, mu, z)
+			f.div(my, my, z)
+			f.mul(mu, mu, my)
+			f.sub(muy, muy, mu)
+			f.store(at(u, out), muy)
+		}
+	}
+	f.groups(count, pick(f, []int{2, 1}, []int{1}), func(n int) {
+		if f.masked {
+			part(n, 0)
+		} else {
+			part(pick(f, 0, 1, 2), 0)
+			part(pick(f, 0, 1, 2), 32)
+		}
+		for range n {
+			f.addR(e, wLen)
+		}
+		f.advance(64*n, out, zAt, zeta, a)
+	})
+}
+
+func covariances(f *Func) {
+	eAt, w, vAt, lam, y, h := f.base("e", R4), f.base("w", R3), f.base("v", R7), f.base("lam", R8), f.base("y", R9), f.base("h", R6)
+	wLen := f.length("w", R11)
+	f.shlR(wLen, Imm(6)) // a block of e
+	// One offset for all that runs over samples; list is one of their addresses.
+	const at, level, sampleAt, list = R0, R1, R2, R10
+	f.zeroR(sampleAt)
+	// Two blocks side by side where wide; of a sample's numbers only ζ has a register
+	// where not.
+	const (
+		p, du, dt, t, mu, my, muy, ml, mul, mlam Vec = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+		vt, lt0, yt, ht, zl, al                  Vec = 10, 11, 12, 13, 14, 15
+		best                                         = my
+		own                                          = 16
+	)
+	tops := []struct {
+		list Reg
+		r, t Vec // of the top, and scratch
+	}{{vAt, vt, mu}, {lam, lt0, muy}, {y, yt, ml}, {h, ht, mul}}
+	part := func(n, off int) {
+		r := func(u int, k Vec) Vec { return Vec(own*u) + k }
+		e := func(u int) Mem { return mem(0, at, []Index{wLen.times(1)}[:u]...) }
+		each := func(text func()) {
+			f.addressR(at, mem(off, eAt))
+			f.zeroR(level)
+			l := f.label("level")
+			f.at(l)
+			text()
+			f.advance(64, at)
+			f.incR(level)
+			f.branch(level, LT, f.arg("w_len"), l)
+		}
+		sample := func(name string, number Vec) {
+			f.value(name+"_base", list)
+			for u := range n {
+				f.load(r(u, number), mem(off+64*u, list, sampleAt.times(8)))
+			}
+		}
+		for u := range n {
+			for _, l := range tops {
+				f.broadcast(r(u, l.r), mem(0, l.list))
+			}
+			f.clear(r(u, best))
+		}
+		each(func() {
+			f.broadcast(dt, mem(0, w, level.times(8)))
+			if f.masked {
+				for _, l := range tops {
+					f.broadcast(l.t, mem(0, l.list, level.times(8)))
+				}
+			}
+			for u := range n {
+				f.mul(r(u, p), dt, e(u))
+				top := Mask{1 + u, t}
+				f.compare(top, r(u, p), greater, r(u, best))
+				f.max(r(u, best), r(u, best), r(u, p))
+				for _, l := range tops {
+					if !f.masked {
+						l.t = du
+						f.broadcast(l.t, mem(0, l.list, level.times(8)))
+					}
+					f.choose(top, r(u, l.r), l.t, r(u, l.r))
+				}
+			}
+		})
+		sample("zeta", zl)
+		sample("a", al)
+		f.base("s", list) // stays there
+		for u := range n {
+			for k := mu; k <= mlam; k++ {
+				f.clear(r(u, k))
+			}
+		}
+		each(func() {
+			// number is top less that of the level.
+			number := func(list Reg, top, to Vec) {
+				at := mem(0, list, level.times(8))
+				if f.masked {
+					f.sub(to, top, Repeat{at})
+					return
+				}
+				f.broadcast(to, at)
+				f.sub(to, top, to)
+			}
+			for u := range n {
+				p, du, dt, t := r(u, p), r(u, du), r(u, dt), r(u, t)
+				f.broadcast(p, mem(0, w, level.times(8)))
+				f.mul(p, p, e(u))
+				number(vAt, r(u, vt), du)
+				f.mul(du, r(u, zl), du)
+				number(lam, r(u, lt0), t)
+				f.mul(dt, p, t)
+				f.add(r(u, mlam), r(u, mlam), dt)
+				f.mul(t, r(u, al), t)
+				f.sub(du, du, t)
+				f.mul(du, p, du)
+				f.add(r(u, mu), r(u, mu), du)
+				number(y, r(u, yt), t)
+				f.mul(dt, p, t)
+				f.add(r(u, my), r(u, my), dt)
+				f.mul(dt, du, t)
+				f.add(r(u, muy), r(u, muy), dt)
+				f.mul(t, t, mem(off+64*u, list, sampleAt.times(8)))
+				number(h, r(u, ht), dt)
+				f.add(dt, dt, t)
+				f.mul(p, p, dt)
+				f.add(r(u, ml), r(u, ml), p)
+				f.mul(du, du, dt)
+				f.add(r(u, mul), r(u, mul), du)
+			}
+		})
+		sample("z", p)
+		for u := range n {
+			for k := mu; k <= mlam; k++ {
+				f.div(r(u, k), r(u, k), r(u, p))
+			}
+			f.sub(r(u, mlam), r(u, lt0), r(u, mlam))
+			for _, k := range []Vec{my, ml} {
+				f.mul(r(u, k), r(u, mu), r(u, k))
+				f.sub(r(u, k+1), r(u, k+1), r(u, k))
+			}
+		}
+		for _, to := range []struct {
+			name   string
+			number Vec
+		}{{"out", muy}, {"logs", mul}, {"mean", mlam}} {
+			f.value(to.name+"_base", list)
+			for u := range n {
+				f.store(mem(off+64*u, list, sampleAt.times(8)), r(u, to.number))
+			}
+		}
+	}
+	for _, n := range pick(f, []int{2, 1}, []int{1}) {
+		next, done := f.label("next"), f.label("done")
+		f.at(next)
+		f.addressR(at, mem(8*n-1, sampleAt))
+		f.branch(at, GE, f.arg("z_len"), done)
+		f.halves(func(_ Vec, off int) { part(n, off) })
+		for range n {
+			f.addR(eAt, wLen)
+		}
+		f.addR(sampleAt, Imm(8*n))
+		f.jump(next)
+		f.at(done)
+	}
+}
