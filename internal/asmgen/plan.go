@@ -4,6 +4,7 @@ package main
 
 func build(f *Func) {
 	e, s, count, h, y, yLen := f.base("e", R5), f.base("s", R4), f.length("s", R2), f.base("h", R3), f.base("y", R1), f.length("y", R10)
+	const hj, yj, left, to, bytes = R6, R7, R8, R9, R0
 	f.expReady()
 	done := f.label("done")
 	block := f.label("block")
@@ -12,47 +13,47 @@ func build(f *Func) {
 	f.halves(func(_ Vec, off int) {
 		// The largest exponent of each sample, in 8.
 		f.load(V7, mem(off, s))
-		f.moveR(R6, h)
-		f.moveR(R7, y)
-		f.moveR(R8, yLen)
+		f.moveR(hj, h)
+		f.moveR(yj, y)
+		f.moveR(left, yLen)
 		f.load(V8, f.w("neginf", 0xfff0000000000000))
 		value := func() {
-			f.broadcast(V1, mem(0, R7))
+			f.broadcast(V1, mem(0, yj))
 			f.mul(V1, V7, V1)
-			f.broadcast(V0, mem(0, R6))
+			f.broadcast(V0, mem(0, hj))
 			f.add(V0, V0, V1)
 		}
-		f.loop(R8, func() {
+		f.loop(left, func() {
 			value()
 			f.max(V8, V8, V0)
-			f.advance(8, R6, R7)
+			f.advance(8, hj, yj)
 		})
-		f.moveR(R6, h)
-		f.moveR(R7, y)
-		f.moveR(R8, yLen)
-		f.addressR(R9, mem(off, e))
+		f.moveR(hj, h)
+		f.moveR(yj, y)
+		f.moveR(left, yLen)
+		f.addressR(to, mem(off, e))
 		const own = 7
 		shift, top := pick(f, Vec(27), 15, 27), pick(f, Vec(26), 14, 26)
 		f.copy(shift, V7)
 		f.copy(top, V8)
-		f.groups(R8, pick(f, []int{3, 1}, []int{2, 1}, []int{3, 1}), func(n int) {
+		f.groups(left, pick(f, []int{3, 1}, []int{2, 1}, []int{3, 1}), func(n int) {
 			f.weave(n, own, func(u int) {
-				f.broadcast(V1, mem(8*u, R7))
+				f.broadcast(V1, mem(8*u, yj))
 				f.mul(V1, shift, V1)
-				f.broadcast(V0, mem(8*u, R6))
+				f.broadcast(V0, mem(8*u, hj))
 				f.add(V0, V0, V1)
 				f.sub(V0, V0, top)
 				f.exp(V1, V0, V2, V3, V4, V5, V6)
 				f.chooseIf(V1, V0, less, f.c("flush", -300), f.c("zero", 0), V2)
-				f.store(mem(64*u, R9), V1)
+				f.store(mem(64*u, to), V1)
 			})
-			f.advance(8*n, R6, R7)
-			f.advance(64*n, R9)
+			f.advance(8*n, hj, yj)
+			f.advance(64*n, to)
 		})
 	})
-	f.moveR(R0, yLen)
-	f.shlR(R0, Imm(6))
-	f.addR(e, R0)
+	f.moveR(bytes, yLen)
+	f.shlR(bytes, Imm(6))
+	f.addR(e, bytes)
 	f.advance(64, s)
 	f.subR(count, Imm(8))
 	f.jump(block)
@@ -60,25 +61,26 @@ func build(f *Func) {
 }
 
 func lift(f *Func) {
-	e, hAt, hLen, nAt := f.base("e", R5), f.base("h", R3), f.length("h", R1), f.value("n", R2)
-	f.shrR(nAt, Imm(3))
-	f.moveR(R10, hLen)
-	f.shlR(R10, Imm(6)) // a block of e
-	f.addressR(R11, mem(0, R10, R10.times(2)))
-	index := [][]Index{nil, {R10.times(1)}, {R10.times(2)}, {R11.times(1)}}
-	f.groups(nAt, pick(f, []int{4, 1}, []int{1}), func(n int) {
+	e, hAt, m, blocks := f.base("e", R5), f.base("h", R3), f.length("h", R1), f.value("n", R2)
+	const entry, hj, left, eBlock, threeBlocks = R6, R7, R8, R10, R11
+	f.shrR(blocks, Imm(3))
+	f.moveR(eBlock, m)
+	f.shlR(eBlock, Imm(6)) // a block of e
+	f.addressR(threeBlocks, mem(0, eBlock, eBlock.times(2)))
+	index := [][]Index{nil, {eBlock.times(1)}, {eBlock.times(2)}, {threeBlocks.times(1)}}
+	f.groups(blocks, pick(f, []int{4, 1}, []int{1}), func(n int) {
 		top := func(u int, h Vec) Vec { return 4 + 2*(Vec(u*f.h())+h) }
 		each := func(text func(u int, h Vec, at Mem)) {
-			f.moveR(R6, e)
-			f.moveR(R7, hAt)
-			f.moveR(R8, hLen)
-			f.loop(R8, func() {
-				f.broadcast(V0, mem(0, R7))
+			f.moveR(entry, e)
+			f.moveR(hj, hAt)
+			f.moveR(left, m)
+			f.loop(left, func() {
+				f.broadcast(V0, mem(0, hj))
 				for u := range n {
-					f.halves(func(h Vec, off int) { text(u, h, mem(off, R6, index[u]...)) })
+					f.halves(func(h Vec, off int) { text(u, h, mem(off, entry, index[u]...)) })
 				}
-				f.advance(64, R6)
-				f.advance(8, R7)
+				f.advance(64, entry)
+				f.advance(8, hj)
 			})
 		}
 		for u := range n {
@@ -103,13 +105,14 @@ func lift(f *Func) {
 			f.store(at, V1)
 		})
 		for range n {
-			f.addR(e, R10)
+			f.addR(e, eBlock)
 		}
 	})
 }
 
 func tops(f *Func) {
-	t, count, sAt, hAt, y, yLen := f.base("t", R5), f.length("t", R2), f.base("s", R4), f.base("h", R3), f.base("y", R1), f.length("y", R10)
+	t, count, sAt, hAt, y, m := f.base("t", R5), f.length("t", R2), f.base("s", R4), f.base("h", R3), f.base("y", R1), f.length("y", R10)
+	const hj, yj, left = R6, R7, R8
 	f.shrR(count, Imm(3))
 	f.groups(count, pick(f, []int{4, 1}, []int{2, 1}), func(n int) {
 		s := func(u int, h Vec) Vec { return 4 + 2*(Vec(u*f.h())+h) }
@@ -119,12 +122,12 @@ func tops(f *Func) {
 				f.load(s(u, h)+1, f.w("neginf", 0xfff0000000000000))
 			})
 		}
-		f.moveR(R6, hAt)
-		f.moveR(R7, y)
-		f.moveR(R8, yLen)
-		f.loop(R8, func() {
-			f.broadcast(V0, mem(0, R6))
-			f.broadcast(V1, mem(0, R7))
+		f.moveR(hj, hAt)
+		f.moveR(yj, y)
+		f.moveR(left, m)
+		f.loop(left, func() {
+			f.broadcast(V0, mem(0, hj))
+			f.broadcast(V1, mem(0, yj))
 			for u := range n {
 				f.halves(func(h Vec, _ int) {
 					f.mul(V2, s(u, h), V1)
@@ -132,7 +135,7 @@ func tops(f *Func) {
 					f.max(s(u, h)+1, s(u, h)+1, V2)
 				})
 			}
-			f.advance(8, R6, R7)
+			f.advance(8, hj, yj)
 		})
 		for u := range n {
 			f.halves(func(h Vec, off int) { f.store(mem(64*u+off, t), s(u, h)+1) })
@@ -143,6 +146,7 @@ func tops(f *Func) {
 
 func buildPower(f *Func) {
 	e, s, count, m := f.base("e", R5), f.base("s", R4), f.length("s", R2), f.value("m", R1)
+	const left = R8
 	f.expReady()
 	done, block := f.label("done"), f.label("block")
 	f.at(block)
@@ -161,8 +165,8 @@ func buildPower(f *Func) {
 	})
 	p, r := []Vec{14, 16, 18, 20}, []Vec{15, 17, 19, 21}
 	p[f.h()-1], r[f.h()-1] = 1, 8
-	f.moveR(R8, m)
-	f.loop(R8, func() {
+	f.moveR(left, m)
+	f.loop(left, func() {
 		f.halves(func(h Vec, off int) {
 			f.store(mem(off, e), p[h])
 			f.mul(p[h], p[h], r[h])
@@ -176,47 +180,49 @@ func buildPower(f *Func) {
 }
 
 func rowSums(f *Func) {
-	z, count, e, w, wLen := f.base("z", R5), f.length("z", R2), f.base("e", R4), f.base("w", R3), f.length("w", R1)
+	z, count, e, w, m := f.base("z", R5), f.length("z", R2), f.base("e", R4), f.base("w", R3), f.length("w", R1)
+	const eBlock, threeBlocks, entry, wj, left = R9, R10, R8, R6, R7
 	f.shrR(count, Imm(3))
-	f.moveR(R9, wLen)
-	f.shlR(R9, Imm(6))
-	f.addressR(R10, mem(0, R9, R9.times(2)))
-	f.addressR(w, mem(-8, w, wLen.times(8))) // the last weight
-	index := [][]Index{nil, {R9.times(1)}, {R9.times(2)}, {R10.times(1)}}
+	f.moveR(eBlock, m)
+	f.shlR(eBlock, Imm(6))
+	f.addressR(threeBlocks, mem(0, eBlock, eBlock.times(2)))
+	f.addressR(w, mem(-8, w, m.times(8))) // the last weight
+	index := [][]Index{nil, {eBlock.times(1)}, {eBlock.times(2)}, {threeBlocks.times(1)}}
 	f.groups(count, pick(f, []int{4, 1}, []int{2, 1}), func(n int) {
 		acc := func(u int, h Vec) Vec { return f.nth(V4, u, h) }
 		for u := range n {
 			f.halves(func(h Vec, _ int) { f.clear(acc(u, h)) })
 		}
-		f.addressR(R8, mem(-64, e, R9.times(1))) // the last level
-		f.moveR(R6, w)
-		f.moveR(R7, wLen)
-		f.loop(R7, func() {
-			f.broadcast(V0, mem(0, R6))
+		f.addressR(entry, mem(-64, e, eBlock.times(1))) // the last level
+		f.moveR(wj, w)
+		f.moveR(left, m)
+		f.loop(left, func() {
+			f.broadcast(V0, mem(0, wj))
 			for u := range n {
 				f.halves(func(h Vec, off int) {
-					f.mul(V1, V0, mem(off, R8, index[u]...))
+					f.mul(V1, V0, mem(off, entry, index[u]...))
 					f.add(acc(u, h), acc(u, h), V1)
 				})
 			}
-			f.subR(R8, Imm(64))
-			f.subR(R6, Imm(8))
+			f.subR(entry, Imm(64))
+			f.subR(wj, Imm(8))
 		})
 		for u := range n {
 			f.halves(func(h Vec, off int) { f.store(mem(64*u+off, z), acc(u, h)) })
-			f.addR(e, R9)
+			f.addR(e, eBlock)
 		}
 		f.advance(64*n, z)
 	})
 }
 
 func moments(f *Func) {
-	mu, muLen, e, v, count := f.base("mu", R5), f.length("mu", R1), f.base("e", R4), f.base("v", R3), f.length("v", R2)
-	f.shrR(muLen, Imm(1)) // levels
-	f.shrR(count, Imm(3)) // blocks
-	f.moveR(R9, muLen)
-	f.shlR(R9, Imm(6))
-	f.groups(muLen, pick(f, []int{8, 4, 2, 1}, []int{2, 1}), func(n int) {
+	mu, levels, e, v, blocks := f.base("mu", R5), f.length("mu", R1), f.base("e", R4), f.base("v", R3), f.length("v", R2)
+	const eBlock, next, entry, vi, left = R9, R10, R6, R7, R8
+	f.shrR(levels, Imm(1)) // levels
+	f.shrR(blocks, Imm(3)) // blocks
+	f.moveR(eBlock, levels)
+	f.shlR(eBlock, Imm(6))
+	f.groups(levels, pick(f, []int{8, 4, 2, 1}, []int{2, 1}), func(n int) {
 		acc := func(g, o int, h Vec) Vec { return f.nth(V5, 2*g+o, h) }
 		for g := range n {
 			for o := range 2 {
@@ -224,23 +230,23 @@ func moments(f *Func) {
 			}
 		}
 		last := f.label("inside")
-		f.moveR(R10, Imm(64*n)) // to the level after the group, or the last again
-		f.branch(muLen, NE, Imm(n), last)
-		f.moveR(R10, Imm(64*(n-1)))
+		f.moveR(next, Imm(64*n)) // to the level after the group, or the last again
+		f.branch(levels, NE, Imm(n), last)
+		f.moveR(next, Imm(64*(n-1)))
 		f.at(last)
-		f.moveR(R6, e)
-		f.moveR(R7, v)
-		f.moveR(R8, count)
-		f.loop(R8, func() {
+		f.moveR(entry, e)
+		f.moveR(vi, v)
+		f.moveR(left, blocks)
+		f.loop(left, func() {
 			f.halves(func(h Vec, off int) {
-				f.load(V0, mem(off, R7))
+				f.load(V0, mem(off, vi))
 				a, b := V1, V2
-				f.load(a, mem(off, R6))
+				f.load(a, mem(off, entry))
 				for g := range n {
 					if g < n-1 {
-						f.load(b, mem(64*(g+1)+off, R6))
+						f.load(b, mem(64*(g+1)+off, entry))
 					} else {
-						f.load(b, mem(off, R6, R10.times(1)))
+						f.load(b, mem(off, entry, next.times(1)))
 					}
 					f.mul(V3, V0, a)
 					f.mul(V4, V3, a)
@@ -250,8 +256,8 @@ func moments(f *Func) {
 					a, b = b, a
 				}
 			})
-			f.addR(R6, R9)
-			f.advance(64, R7)
+			f.addR(entry, eBlock)
+			f.advance(64, vi)
 		})
 		for g := range n {
 			for o := range 2 {
@@ -276,59 +282,59 @@ func (f *Func) scalar(a Vec, m Mem) {
 }
 
 func gram(f *Func) {
-	// AX: level j in e; R12: levels up to j.
-	gAt, e, m := f.base("g", R5), f.base("e", R4), f.value("m", R1)
-	f.moveR(R9, m)
-	f.shlR(R9, Imm(6)) // a block of e
-	f.addR(m, Imm(7))  // bytes of a row of g
-	f.andR(m, Imm(-8))
-	f.shlR(m, Imm(3))
-	f.moveR(R0, e)
-	f.moveR(R10, Imm(1))
+	gAt, e, rowBytes := f.base("g", R5), f.base("e", R4), f.value("m", R1)
+	const eBlock, levelJ, upToJ, left, levelK, to, block = R9, R0, R10, R6, R7, R8, R11
+	f.moveR(eBlock, rowBytes)
+	f.shlR(eBlock, Imm(6))   // a block of e
+	f.addR(rowBytes, Imm(7)) // bytes of a row of g
+	f.andR(rowBytes, Imm(-8))
+	f.shlR(rowBytes, Imm(3))
+	f.moveR(levelJ, e)
+	f.moveR(upToJ, Imm(1))
 	row, done := f.label("row"), f.label("done")
 	f.at(row)
-	f.branch(R10, GT, f.arg("m"), done)
-	f.moveR(R6, R10) // levels left
-	f.moveR(R7, e)   // level k
-	f.moveR(R8, gAt) // g_jk of row j
-	f.groups(R6, pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
+	f.branch(upToJ, GT, f.arg("m"), done)
+	f.moveR(left, upToJ) // levels left
+	f.moveR(levelK, e)   // level k
+	f.moveR(to, gAt)     // g_jk of row j
+	f.groups(left, pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
 		acc := func(g int, h Vec) Vec { return f.nth(V4, g, h) }
 		for g := range n {
 			f.halves(func(h Vec, _ int) { f.clear(acc(g, h)) })
 		}
-		f.zeroR(R11) // from the first block to this one
-		f.base("v", R3)
-		f.length("v", R2)
-		f.shrR(R2, Imm(3))
-		f.loop(R2, func() {
+		f.zeroR(block) // from the first block to this one
+		vi, blocks := f.base("v", R3), f.length("v", R2)
+		f.shrR(blocks, Imm(3))
+		f.loop(blocks, func() {
 			f.halves(func(h Vec, off int) {
-				f.load(V0, mem(off, R3))
-				f.mul(V0, V0, mem(off, R0, R11.times(1)))
+				f.load(V0, mem(off, vi))
+				f.mul(V0, V0, mem(off, levelJ, block.times(1)))
 				for g := range n {
-					f.mul(V1, V0, mem(64*g+off, R7, R11.times(1)))
+					f.mul(V1, V0, mem(64*g+off, levelK, block.times(1)))
 					f.add(acc(g, h), acc(g, h), V1)
 				}
 			})
-			f.addR(R11, R9)
-			f.advance(64, R3)
+			f.addR(block, eBlock)
+			f.advance(64, vi)
 		})
 		for g := range n {
-			f.scalar(acc(g, 0), mem(8*g, R8))
+			f.scalar(acc(g, 0), mem(8*g, to))
 		}
-		f.advance(64*n, R7)
-		f.advance(8*n, R8)
+		f.advance(64*n, levelK)
+		f.advance(8*n, to)
 	})
-	f.addR(gAt, m)
-	f.advance(64, R0)
-	f.incR(R10)
+	f.addR(gAt, rowBytes)
+	f.advance(64, levelJ)
+	f.incR(upToJ)
 	f.jump(row)
 	f.at(done)
 }
 
 func hankel(f *Func) {
 	g, c, mu, ratio, w, count := f.base("g", R5), f.base("c", R7), f.base("mu", R3), f.base("ratio", R4), f.base("w", R6), f.length("w", R2)
-	f.moveR(R9, count)
-	f.shlR(R9, Imm(3)) // bytes of a row
+	const rowBytes, to, by, sum, wj, left = R9, R8, R10, R11, R0, R1
+	f.moveR(rowBytes, count)
+	f.shlR(rowBytes, Imm(3)) // bytes of a row
 	f.shrR(count, Imm(3))
 	sums := f.after(V4)
 	f.groups(count, []int{1}, func(int) {
@@ -336,25 +342,25 @@ func hankel(f *Func) {
 			f.load(4+h, mem(off, w))
 			f.clear(sums + h)
 		})
-		f.moveR(R8, g)
-		f.moveR(R10, ratio)
-		f.moveR(R11, mu)
-		f.base("w", R0)
-		f.value("m", R1)
-		f.loop(R1, func() {
-			f.broadcast(V3, mem(0, R0))
+		f.moveR(to, g)
+		f.moveR(by, ratio)
+		f.moveR(sum, mu)
+		f.base("w", wj)
+		f.value("m", left)
+		f.loop(left, func() {
+			f.broadcast(V3, mem(0, wj))
 			f.halves(func(h Vec, off int) {
-				f.load(V0, mem(off, R11))
-				f.mul(V0, V0, mem(off, R10))
+				f.load(V0, mem(off, sum))
+				f.mul(V0, V0, mem(off, by))
 				f.mul(V1, V3, 4+h)
 				f.mul(V0, V0, V1)
 				f.flush(V0, V1, V2)
-				f.store(mem(off, R8), V0)
+				f.store(mem(off, to), V0)
 				f.add(sums+h, sums+h, V0)
 			})
-			f.advance(8, R0, R11)
-			f.addR(R10, R9)
-			f.addR(R8, R9)
+			f.advance(8, wj, sum)
+			f.addR(by, rowBytes)
+			f.addR(to, rowBytes)
 		})
 		f.halves(func(h Vec, off int) { f.store(mem(off, c), sums+h) })
 		f.advance(64, g, ratio, mu, w, c)
@@ -363,8 +369,9 @@ func hankel(f *Func) {
 
 func differences(f *Func) {
 	out, count, g, v := f.base("out", R7), f.length("out", R2), f.base("g", R5), f.base("v", R6)
-	f.moveR(R9, count)
-	f.shlR(R9, Imm(3)) // bytes of a row
+	const rowBytes, gj, vk, left = R9, R8, R0, R1
+	f.moveR(rowBytes, count)
+	f.shlR(rowBytes, Imm(3)) // bytes of a row
 	f.shrR(count, Imm(3))
 	sums := f.after(V4)
 	f.groups(count, []int{1}, func(int) {
@@ -372,18 +379,18 @@ func differences(f *Func) {
 			f.load(4+h, mem(off, v))
 			f.clear(sums + h)
 		})
-		f.moveR(R8, g)
-		f.base("v", R0)
-		f.value("m", R1)
-		f.loop(R1, func() {
-			f.broadcast(V3, mem(0, R0))
+		f.moveR(gj, g)
+		f.base("v", vk)
+		f.value("m", left)
+		f.loop(left, func() {
+			f.broadcast(V3, mem(0, vk))
 			f.halves(func(h Vec, off int) {
 				f.sub(V0, 4+h, V3)
-				f.mul(V0, V0, mem(off, R8))
+				f.mul(V0, V0, mem(off, gj))
 				f.add(sums+h, sums+h, V0)
 			})
-			f.advance(8, R0)
-			f.addR(R8, R9)
+			f.advance(8, vk)
+			f.addR(gj, rowBytes)
 		})
 		f.halves(func(h Vec, off int) { f.store(mem(off, out), sums+h) })
 		f.advance(64, g, v, out)
@@ -397,28 +404,29 @@ func (f *Func) flush(r, s, t Vec) {
 }
 
 func colSums(f *Func) {
-	c, cLen, e, v, count := f.base("c", R5), f.length("c", R1), f.base("e", R4), f.base("v", R3), f.length("v", R2)
-	f.shrR(count, Imm(3))
-	f.moveR(R9, cLen)
-	f.shlR(R9, Imm(6))
-	f.groups(cLen, pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
+	c, levels, e, v, blocks := f.base("c", R5), f.length("c", R1), f.base("e", R4), f.base("v", R3), f.length("v", R2)
+	const eBlock, entry, vi, left = R9, R6, R7, R8
+	f.shrR(blocks, Imm(3))
+	f.moveR(eBlock, levels)
+	f.shlR(eBlock, Imm(6))
+	f.groups(levels, pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
 		acc := func(g int, h Vec) Vec { return f.nth(V4, g, h) }
 		for g := range n {
 			f.halves(func(h Vec, _ int) { f.clear(acc(g, h)) })
 		}
-		f.moveR(R6, e)
-		f.moveR(R7, v)
-		f.moveR(R8, count)
-		f.loop(R8, func() {
+		f.moveR(entry, e)
+		f.moveR(vi, v)
+		f.moveR(left, blocks)
+		f.loop(left, func() {
 			f.halves(func(h Vec, off int) {
-				f.load(V0, mem(off, R7))
+				f.load(V0, mem(off, vi))
 				for g := range n {
-					f.mul(V1, V0, mem(64*g+off, R6))
+					f.mul(V1, V0, mem(64*g+off, entry))
 					f.add(acc(g, h), acc(g, h), V1)
 				}
 			})
-			f.addR(R6, R9)
-			f.advance(64, R7)
+			f.addR(entry, eBlock)
+			f.advance(64, vi)
 		})
 		for g := range n {
 			f.scalar(acc(g, 0), mem(8*g, c))
@@ -429,56 +437,57 @@ func colSums(f *Func) {
 }
 
 func average(f *Func) {
-	t, count, e, w, _, z, d := f.base("t", R5), f.length("t", R2), f.base("e", R4), f.base("w", R3), f.length("w", R1), f.base("z", R6), f.base("d", R7)
+	t, count, e, w, increments, z, d := f.base("t", R5), f.length("t", R2), f.base("e", R4), f.base("w", R3), f.length("w", R1), f.base("z", R6), f.base("d", R7)
+	const last, eBlock, threeBlocks, entry, at = R9, R10, R11, R8, R0
 	f.shrR(count, Imm(3))
-	f.decR(R1) // increments
-	f.moveR(R9, R1)
-	f.shlR(R9, Imm(6))                     // from the first level to the last
-	f.addressR(R10, mem(64, R9))           // a block of e
-	f.addressR(w, mem(0, w, R1.times(8)))  // the last weight
-	f.addressR(d, mem(-8, d, R1.times(8))) // the last increment
+	f.decR(increments) // increments
+	f.moveR(last, increments)
+	f.shlR(last, Imm(6))                           // from the first level to the last
+	f.addressR(eBlock, mem(64, last))              // a block of e
+	f.addressR(w, mem(0, w, increments.times(8)))  // the last weight
+	f.addressR(d, mem(-8, d, increments.times(8))) // the last increment
 	f.broadcast(V3, f.arg("first"))
 	f.groups(count, pick(f, []int{4, 1}, []int{2, 1}), func(n int) {
 		acc := func(u, o int, h Vec) Vec { return f.nth(V4, 2*u+o, h) }
-		index := [][]Index{nil, {R10.times(1)}, {R10.times(2)}, {R11.times(1)}}
-		f.addressR(R11, mem(0, R10, R10.times(2)))
+		index := [][]Index{nil, {eBlock.times(1)}, {eBlock.times(2)}, {threeBlocks.times(1)}}
+		f.addressR(threeBlocks, mem(0, eBlock, eBlock.times(2)))
 		for u := range n {
 			for o := range 2 {
 				f.halves(func(h Vec, _ int) { f.clear(acc(u, o, h)) })
 			}
 		}
 		none := f.label("none")
-		f.addressR(R8, mem(0, e, R9.times(1)))
-		f.zeroR(R0)
-		f.length("w", R1)
-		f.decR(R1)
+		f.addressR(entry, mem(0, e, last.times(1)))
+		f.zeroR(at)
+		f.length("w", increments)
+		f.decR(increments)
 		f.jumpIf(EQ, none)
-		f.loop(R1, func() {
-			f.broadcast(V0, mem(0, w, R0.times(1)))
-			f.broadcast(V1, mem(0, d, R0.times(1)))
+		f.loop(increments, func() {
+			f.broadcast(V0, mem(0, w, at.times(1)))
+			f.broadcast(V1, mem(0, d, at.times(1)))
 			for u := range n {
 				f.halves(func(h Vec, off int) {
-					f.mul(V2, V0, mem(off, R8, index[u]...))
+					f.mul(V2, V0, mem(off, entry, index[u]...))
 					f.add(acc(u, 0, h), acc(u, 0, h), V2)
 					f.mul(V2, V1, acc(u, 0, h))
 					f.add(acc(u, 1, h), acc(u, 1, h), V2)
 				})
 			}
-			f.subR(R8, Imm(64))
-			f.subR(R0, Imm(8))
+			f.subR(entry, Imm(64))
+			f.subR(at, Imm(8))
 		})
 		f.at(none)
-		f.broadcast(V0, mem(0, w, R0.times(1)))
+		f.broadcast(V0, mem(0, w, at.times(1)))
 		for u := range n {
 			f.halves(func(h Vec, off int) {
-				f.mul(V2, V0, mem(off, R8, index[u]...))
+				f.mul(V2, V0, mem(off, entry, index[u]...))
 				f.add(V1, acc(u, 0, h), V2)
 				f.store(mem(64*u+off, z), V1)
 				f.div(V2, acc(u, 1, h), V1)
 				f.add(V2, V3, V2)
 				f.store(mem(64*u+off, t), V2)
 			})
-			f.addR(e, R10)
+			f.addR(e, eBlock)
 		}
 		f.advance(64*n, z, t)
 	})

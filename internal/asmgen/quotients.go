@@ -74,14 +74,15 @@ func (f *Func) roughLog(a, b, c, d, e, g Vec) {
 func quotients(rows int) func(f *Func) {
 	return func(f *Func) {
 		to, count, u, k, v, x := f.base("r", R5), f.length("r", R2), f.base("u", R3), f.length("u", R1), f.base("v", R4), f.base("x", R12)
-		f.moveR(R9, count) // bytes of a row of r and v
-		f.shlR(R9, Imm(pickRows(rows, 3, 1)))
+		const row, uRow, threeU, threeRows, vc, uc, left = R9, R10, R11, R0, R6, R7, R8
+		f.moveR(row, count) // bytes of a row of r and v
+		f.shlR(row, Imm(pickRows(rows, 3, 1)))
 		f.shrR(count, Imm(pickRows(rows, 3, 5)))
 		f.shrR(k, Imm(pickRows(rows, 0, 2)))
-		f.moveR(R10, k)
-		f.shlR(R10, Imm(3)) // bytes of a row of u
-		f.addressR(R11, mem(0, R10, R10.times(2)))
-		f.addressR(R0, mem(0, R9, R9.times(2)))
+		f.moveR(uRow, k)
+		f.shlR(uRow, Imm(3)) // bytes of a row of u
+		f.addressR(threeU, mem(0, uRow, uRow.times(2)))
+		f.addressR(threeRows, mem(0, row, row.times(2)))
 		low, total := pick(f, Vec(22), 14, 22), pick(f, Vec(23), 4, 23)
 		f.broadcast(low, f.arg("low"))
 		f.halves(func(h Vec, _ int) { f.clear(total + h) })
@@ -89,10 +90,10 @@ func quotients(rows int) func(f *Func) {
 			acc := func(r, b int, h Vec) Vec { return f.nth(V6, r*n+b, h) }
 			products := func(sum bool) {
 				for b := range n {
-					f.halves(func(h Vec, off int) { f.load(f.nth(V2, b, h), mem(64*b+off, R6)) })
+					f.halves(func(h Vec, off int) { f.load(f.nth(V2, b, h), mem(64*b+off, vc)) })
 				}
 				for r := range rows {
-					f.broadcast(V0, fourth(r, 0, R7, R10, R11))
+					f.broadcast(V0, fourth(r, 0, uc, uRow, threeU))
 					for b := range n {
 						f.halves(func(h Vec, _ int) {
 							if !sum {
@@ -104,26 +105,27 @@ func quotients(rows int) func(f *Func) {
 						})
 					}
 				}
-				f.addR(R6, R9)
-				f.advance(8, R7)
+				f.addR(vc, row)
+				f.advance(8, uc)
 			}
-			f.moveR(R6, v)
-			f.moveR(R7, u)
-			f.moveR(R8, k)
+			f.moveR(vc, v)
+			f.moveR(uc, u)
+			f.moveR(left, k)
 			products(false)
 			whole := f.label("whole")
-			f.decR(R8)
+			f.decR(left)
 			f.jumpIf(EQ, whole)
-			f.loop(R8, func() { products(true) })
+			f.loop(left, func() { products(true) })
 			f.at(whole)
-			f.value("stride", R6)
-			f.shlR(R6, Imm(3))
-			f.addressR(R7, mem(0, R6, R6.times(2)))
+			stride := f.value("stride", vc)
+			const threeStrides = uc
+			f.shlR(stride, Imm(3))
+			f.addressR(threeStrides, mem(0, stride, stride.times(2)))
 			for b := range n {
 				for r := range rows {
 					f.halves(func(h Vec, off int) {
 						w, diff := acc(r, b, h), 2+h
-						f.load(V0, fourth(r, 64*b+off, x, R6, R7))
+						f.load(V0, fourth(r, 64*b+off, x, stride, threeStrides))
 						if r == 0 {
 							f.sub(diff, w, V0)
 						} else {
@@ -132,7 +134,7 @@ func quotients(rows int) func(f *Func) {
 						}
 						f.max(w, low, w)
 						f.div(w, V0, w)
-						f.store(fourth(r, 64*b+off, to, R9, R0), w)
+						f.store(fourth(r, 64*b+off, to, row, threeRows), w)
 					})
 				}
 				f.halves(func(h Vec, _ int) { f.add(total+h, total+h, 2+h) })
@@ -166,15 +168,16 @@ func (f *Func) total(r Vec) {
 func logSums(rows int) func(f *Func) {
 	return func(f *Func) {
 		ratios, count, x, stride := f.base("r", R5), f.length("r", R2), f.base("x", R12), f.value("stride", R6)
-		f.moveR(R9, count) // bytes of a row of r
-		f.shlR(R9, Imm(pickRows(rows, 3, 1)))
+		const row, threeRows, threeStrides, ahead = R9, R0, R7, R10
+		f.moveR(row, count) // bytes of a row of r
+		f.shlR(row, Imm(pickRows(rows, 3, 1)))
 		f.shrR(count, Imm(pickRows(rows, 3, 5)))
-		f.addressR(R0, mem(0, R9, R9.times(2)))
+		f.addressR(threeRows, mem(0, row, row.times(2)))
 		f.shlR(stride, Imm(3))
-		f.addressR(R7, mem(0, stride, stride.times(2)))
+		f.addressR(threeStrides, mem(0, stride, stride.times(2)))
 		if rows == 4 {
-			f.addressR(R10, mem(0, x, stride.times(8)))
-			f.addressR(R10, mem(0, R10, stride.times(8)))
+			f.addressR(ahead, mem(0, x, stride.times(8)))
+			f.addressR(ahead, mem(0, ahead, stride.times(8)))
 		}
 		total := pick(f, Vec(31), 12, 12)
 		f.roughReady()
@@ -183,20 +186,20 @@ func logSums(rows int) func(f *Func) {
 		f.groups(count, []int{1}, func(int) {
 			if rows == 4 {
 				for r := range rows {
-					f.prefetch(fourth(r, 0, R10, stride, R7))
+					f.prefetch(fourth(r, 0, ahead, stride, threeStrides))
 				}
 			}
 			for first := 0; first < rows*f.h(); first += units {
 				f.weave(min(units, rows*f.h()), 6, func(u int) {
 					r, h := (first+u)/f.h(), (first+u)%f.h()
 					off := 8 * f.Lanes * h
-					f.load(V0, fourth(r, off, ratios, R9, R0))
+					f.load(V0, fourth(r, off, ratios, row, threeRows))
 					f.roughLog(V0, V1, V2, V3, V4, V5)
-					f.mul(V0, V0, fourth(r, off, x, stride, R7))
+					f.mul(V0, V0, fourth(r, off, x, stride, threeStrides))
 					f.add(total+Vec(h), total+Vec(h), V0)
 				})
 			}
-			f.advance(64, ratios, x, R10)
+			f.advance(64, ratios, x, ahead)
 		})
 		f.total(total)
 	}
