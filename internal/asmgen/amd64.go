@@ -9,6 +9,7 @@ import "fmt"
 // amd64 is the part of a table that both sets have; letter is that of the vector
 // registers.
 func amd64(letter string, a Arch) *Arch {
+	a.memoryOperands = true
 	a.regs = []string{"AX", "BX", "CX", "DX", "SI", "DI", "R8", "R9", "R10", "R11", "R12", "R13", "R14"}
 	for op, mnemonic := range map[Op]string{
 		opAddR: "ADDQ", opSubR: "SUBQ", opIncR: "INCQ", opDecR: "DECQ", opAndR: "ANDQ",

@@ -166,11 +166,13 @@ const (
 // file with such a table and an entry in [targets]. A field that may be nil says so;
 // [Func] has the method of the same name, whose comment says what the operation does.
 type Arch struct {
-	Name     string // the suffix of its kernels, and its constant in internal/cpu
-	masked   bool   // comparisons go to mask registers, by which lanes can be operated on
-	Requires string // a line in the comment of each kernel, or ""
-	Lanes    int    // doubles in a vector register
-	Vectors  int    // vector registers that a kernel may use
+	Name           string // the suffix of its kernels, and its constant in internal/cpu
+	pooled         bool   // constants lie together in memory, see arm64.go
+	memoryOperands bool   // arithmetic takes operands in memory
+	masked         bool   // comparisons go to mask registers, by which lanes can be operated on
+	Requires       string // a line in the comment of each kernel, or ""
+	Lanes          int    // doubles in a vector register
+	Vectors        int    // vector registers that a kernel may use
 
 	regs  []string // R0, R1, ...
 	op    [ops]string

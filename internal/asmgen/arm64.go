@@ -26,6 +26,7 @@ var neon = &Arch{
 	Name:    "NEON",
 	Lanes:   2,
 	Vectors: memory,
+	pooled:  true,
 	regs:    []string{"R0", "R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R9", "R10", "R11", "R12"},
 	op: [ops]string{
 		opAddR: "ADD", opSubR: "SUBS", opIncR: "ADD", opDecR: "SUBS", opAndR: "ANDS",
@@ -472,7 +473,7 @@ func (f *Func) constantAt(c Const) string {
 
 // pooled gives a constant its place.
 func (t *File) pooled(set *Arch, name string) {
-	if set.Lanes == 2 && !slices.Contains(t.pool, name) {
+	if set.pooled && !slices.Contains(t.pool, name) {
 		t.pool = append(t.pool, name)
 	}
 }

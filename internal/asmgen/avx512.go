@@ -37,11 +37,7 @@ var avx512 = amd64("Z", Arch{
 		a, t4 := f.vec(block[0]), f.vec(t)
 		f.line("VEXTRACTF64X4 $1, Z%d, Y%d", a, t4)
 		f.line("%s Y%d, Y%d, Y%[2]d", f.op[op], t4, a)
-		extract := "VEXTRACTF64X2"
-		if op != opAdd {
-			extract = "VEXTRACTF128"
-		}
-		f.lowHalf(extract, op, a, t4)
+		f.lowHalf("VEXTRACTF64X2", op, a, t4)
 	},
 	exponent: func(f *Func, dst, a Vec) { f.line("VGETEXPPD Z%d, Z%d", f.vec(a), f.vec(dst)) },
 	mantissa: func(f *Func, dst, a Vec) { f.line("VGETMANTPD $0, Z%d, Z%d", f.vec(a), f.vec(dst)) },

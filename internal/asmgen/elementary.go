@@ -302,12 +302,7 @@ func lossKL(f *Func) {
 	f.blocks([]Reg{xAt, t, r}, count, func(h Vec, _ bool, get get, _ put) {
 		term(h, pick(f, V7, V11, V7), get)
 	})
-	if f.masked {
-		f.copy(V9, acc)
-		acc = 9
-	}
-	f.reduce(f.block(acc), V0)
-	f.storeFirst(f.arg("ret"), acc)
+	f.sumTo(f.result(), acc)
 }
 
 // step is that of Adam, with β1 = 0.9 and β2 = 0.999.
@@ -356,8 +351,8 @@ func extent(f *Func) {
 		})
 		f.advance(64, xAt)
 	})
-	f.reduceMin(f.block(lo), V0)
-	f.reduceMax(f.block(hi), V0)
+	f.reduceMin(f.block(lo), V1)
+	f.reduceMax(f.block(hi), V1)
 	f.storeFirst(mem(0, to), lo)
 	f.storeFirst(mem(8, to), hi)
 }
@@ -384,8 +379,8 @@ func slopes(f *Func) {
 		f.magnitude(V0, V0)
 		f.max(9+h, 9+h, V0)
 	})
-	f.reduceMax(f.block(V9), V0)
-	f.storeFirst(f.arg("ret"), V9)
+	f.reduceMax(f.block(V9), V1)
+	f.storeFirst(f.result(), V9)
 }
 
 func spread(f *Func) {
@@ -404,9 +399,9 @@ func spread(f *Func) {
 		f.max(9+h, 9+h, V1)
 		f.max(second+h, second+h, V0)
 	})
-	f.reduceMax(f.block(V9), V0)
-	f.reduceMax(f.block(second), V0)
-	f.reduce(f.block(nan), V0)
+	f.reduceMax(f.block(V9), V1)
+	f.reduceMax(f.block(second), V1)
+	f.reduce(f.block(nan), V1)
 	f.addFirst(second, second, nan)
 	f.storeFirst(mem(0, toAt), V9)
 	f.storeFirst(mem(8, toAt), second)
@@ -424,8 +419,7 @@ func deviation(f *Func) {
 		f.hold(V0, tail)
 		f.add(9+h, 9+h, V0)
 	})
-	f.reduce(f.block(V9), V0)
-	f.storeFirst(f.arg("ret"), V9)
+	f.sumTo(f.result(), V9)
 }
 
 func squares(f *Func) {
@@ -443,8 +437,7 @@ func squares(f *Func) {
 		f.hold(V0, tail)
 		f.add(9+h, 9+h, V0)
 	})
-	f.reduce(f.block(V9), V0)
-	f.storeFirst(f.arg("ret"), V9)
+	f.sumTo(f.result(), V9)
 }
 
 func potential(f *Func) {
@@ -491,10 +484,8 @@ func logisticBack(f *Func) {
 		f.hold(V0, tail)
 		f.add(second+h, second+h, V0)
 	})
-	f.reduce(f.block(V9), V0)
-	f.reduce(f.block(second), V0)
-	f.storeFirst(mem(0, to), V9)
-	f.storeFirst(mem(8, to), second)
+	f.sumTo(mem(0, to), V9)
+	f.sumTo(mem(8, to), second)
 }
 
 func scoreBack(f *Func) {

@@ -317,6 +317,13 @@ func (f *Func) keepIf(dst, a Vec, cmp Cmp, b Operand, t Vec) {
 // joins them; t is scratch.
 func (f *Func) reduce(block []Vec, t Vec) { f.Arch.reduce(f, opAdd, block, t) }
 
+// sumTo sets to, a Mem or Arg, to the sum of the lanes of the block at r, as kernel.Reduce
+// adds them. The block and V1 are scratch.
+func (f *Func) sumTo(to Operand, r Vec) {
+	f.reduce(f.block(r), V1)
+	f.storeFirst(to, r)
+}
+
 // reduceMax and reduceMin do so with the largest and the least.
 func (f *Func) reduceMax(block []Vec, t Vec) { f.Arch.reduce(f, opMax, block, t) }
 func (f *Func) reduceMin(block []Vec, t Vec) { f.Arch.reduce(f, opMin, block, t) }

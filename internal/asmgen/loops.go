@@ -3,8 +3,9 @@ package main
 // Loops over slices. A block of eight lanes is one register of AVX-512, two of AVX2 or
 // four of NEON.
 
-// pick returns a for AVX-512, b for AVX2, and for NEON b too or, where it is not
-// the same, c: the registers that a text uses and how much it does side by side.
+// pick returns a for sets of eight lanes (AVX-512), b for those of four (AVX2), and for
+// those of two (NEON) b too or, where it is not the same, c: the registers that a text
+// uses and how much it does side by side.
 func pick[T any](f *Func, a, b T, c ...T) T {
 	switch {
 	case f.Lanes == 8:

@@ -261,24 +261,13 @@ func moments(f *Func) {
 		})
 		for g := range n {
 			for o := range 2 {
-				f.scalar(acc(g, o, 0), mem(16*g+8*o, mu))
+				f.sumTo(mem(16*g+8*o, mu), acc(g, o, 0))
 			}
 		}
 		f.advance(64*n, e)
 		f.advance(16*n, mu)
 	})
 	f.storeR(mem(-8, mu), Imm(0)) // the last neighbour was the last level itself
-}
-
-// scalar reduces the block in registers a and on to the number at m; 0 and 1 are
-// scratch.
-func (f *Func) scalar(a Vec, m Mem) {
-	if f.masked && a > 15 {
-		f.copy(V0, a)
-		a = 0
-	}
-	f.reduce(f.block(a), V1)
-	f.storeFirst(m, a)
 }
 
 func gram(f *Func) {
@@ -318,7 +307,7 @@ func gram(f *Func) {
 			f.advance(64, vi)
 		})
 		for g := range n {
-			f.scalar(acc(g, 0), mem(8*g, to))
+			f.sumTo(mem(8*g, to), acc(g, 0))
 		}
 		f.advance(64*n, levelK)
 		f.advance(8*n, to)
@@ -429,7 +418,7 @@ func colSums(f *Func) {
 			f.advance(64, vi)
 		})
 		for g := range n {
-			f.scalar(acc(g, 0), mem(8*g, c))
+			f.sumTo(mem(8*g, c), acc(g, 0))
 		}
 		f.advance(64*n, e)
 		f.advance(8*n, c)
@@ -513,10 +502,10 @@ func covariance(f *Func) {
 		// number is a register with that of the level in a list: to or, as NEON has no
 		// operands of memory, one for all.
 		number := func(u int, list Reg, to Vec) Vec {
-			if f.Lanes == 2 {
+			if !f.memoryOperands {
 				to = map[Reg]Vec{w: 24, vAt: 25, lam: 26, y: 27}[list]
 			}
-			if f.Lanes > 2 || u == 0 {
+			if f.memoryOperands || u == 0 {
 				f.broadcast(to, mem(0, list, level.times(8)))
 			}
 			return to

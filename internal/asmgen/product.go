@@ -74,7 +74,7 @@ func dots(f *Func) {
 			f.advance(64, R6, R7, ri)
 		})
 		for g := range n {
-			f.scalar(acc(g, 0), mem(8*g, gAt))
+			f.sumTo(mem(8*g, gAt), acc(g, 0))
 		}
 		f.advance(8*n, gAt)
 		for range n {
@@ -91,8 +91,7 @@ func sum(f *Func) {
 		f.halves(func(h Vec, off int) { f.add(2+h, 2+h, mem(off, r)) })
 		f.advance(64, r)
 	})
-	f.reduce(f.block(V2), V1)
-	f.storeFirst(f.arg("ret"), V2)
+	f.sumTo(f.result(), V2)
 }
 
 func accumulate(f *Func) {
@@ -223,7 +222,7 @@ func dots4(f *Func) {
 			f.addressR(threeG, mem(0, gRow, gRow.times(2)))
 			for r := range some {
 				for g := range n {
-					f.scalar(acc(r, g, 0), fourth(first+r, 8*g, gAt, gRow, threeG))
+					f.sumTo(fourth(first+r, 8*g, gAt, gRow, threeG), acc(r, g, 0))
 				}
 			}
 		}

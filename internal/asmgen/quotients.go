@@ -141,7 +141,7 @@ func quotients(rows int) func(f *Func) {
 			}
 			f.advance(64*n, to, v, x)
 		})
-		f.total(total)
+		f.sumTo(f.result(), total)
 	}
 }
 
@@ -151,16 +151,6 @@ func pickRows(rows, one, four int) int {
 		return four
 	}
 	return one
-}
-
-// total returns the sum of the lanes of the block at r.
-func (f *Func) total(r Vec) {
-	if f.masked {
-		f.copy(V9, r)
-		r = 9
-	}
-	f.reduce(f.block(r), V0)
-	f.storeFirst(f.arg("ret"), r)
 }
 
 // logSums is the text for 1 or 4 rows. The rows of a block are woven; four ask for the
@@ -201,6 +191,6 @@ func logSums(rows int) func(f *Func) {
 			}
 			f.advance(64, ratios, x, ahead)
 		})
-		f.total(total)
+		f.sumTo(f.result(), total)
 	}
 }
