@@ -228,10 +228,10 @@ type Arch struct {
 	// The lanes below the count n < 8 of a block, and lane n itself; see levels.go.
 	below       func(f *Func, n Reg)
 	loadBelow   func(f *Func, n Reg, dst Vec, m Mem, h Vec)
-	addBelow    func(f *Func, h Vec, dst, a, t Vec)
-	divideBelow func(f *Func, n Reg, h Vec, dst Vec, m Mem, t, u Vec)
-	mulBelow    func(f *Func, h Vec, dst, a Vec, m Mem)
-	addAt       func(f *Func, h Vec, dst, a, t, u Vec)
+	addBelow    func(f *Func, h, dst, a, t Vec)
+	divideBelow func(f *Func, n Reg, h, dst Vec, m Mem, t, u Vec)
+	mulBelow    func(f *Func, h, dst, a Vec, m Mem)
+	addAt       func(f *Func, h, dst, a, t, u Vec)
 }
 
 // Target is an architecture of Go with its sets of instructions, the best first.

@@ -284,7 +284,7 @@ var neon = &Arch{
 	below:     belowInMemory,
 	loadBelow: loadAndClear,
 	addBelow:  addAndBlend,
-	divideBelow: func(f *Func, n Reg, h Vec, dst Vec, m Mem, t, u Vec) {
+	divideBelow: func(f *Func, n Reg, h, dst Vec, m Mem, t, u Vec) {
 		one, done := f.label("one"), f.label("have")
 		f.clear(t)
 		f.branch(n, LT, Imm(2*h+1), done)

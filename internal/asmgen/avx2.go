@@ -56,7 +56,7 @@ var avx2 = amd64("Y", Arch{
 	below:     belowInMemory,
 	loadBelow: loadAndClear,
 	addBelow:  addAndBlend,
-	divideBelow: func(f *Func, n Reg, h Vec, dst Vec, m Mem, t, u Vec) {
+	divideBelow: func(f *Func, n Reg, h, dst Vec, m Mem, t, u Vec) {
 		f.load(u, f.onesOf(R0, h))
 		f.line("VMASKMOVPD %s, Y%d, Y%d", f.amd64(m), f.vec(u), f.vec(t))
 		f.div(dst, dst, t)

@@ -65,7 +65,7 @@ var avx512 = amd64("Z", Arch{
 		get, put := f.maskedMoves()
 		body(0, true, get, put)
 	},
-	hold: func(f *Func, r Vec) { f.keep(f, Mask{k: 7}, r) },
+	hold: func(f *Func, r Vec) { f.keep(Mask{k: 7}, r) },
 
 	// K1 has the lanes below n, K2 lane n.
 	below: func(f *Func, n Reg) {
@@ -75,15 +75,15 @@ var avx512 = amd64("Z", Arch{
 		f.line("KMOVB AX, K1")
 	},
 	loadBelow: func(f *Func, n Reg, dst Vec, m Mem, h Vec) { f.line("VMOVUPD.Z %s, K1, Z%d", f.amd64(m), f.vec(dst)) },
-	addBelow:  func(f *Func, h Vec, dst, a, _ Vec) { f.where(f, Mask{k: 1}, opAdd, dst, a) },
-	divideBelow: func(f *Func, n Reg, h Vec, dst Vec, m Mem, t, u Vec) {
-		f.loadBelow(f, n, t, m, h)
+	addBelow:  func(f *Func, h, dst, a, _ Vec) { f.where(Mask{k: 1}, opAdd, dst, a) },
+	divideBelow: func(f *Func, n Reg, h, dst Vec, m Mem, t, u Vec) {
+		f.loadBelow(n, t, m, h)
 		f.line("VDIVPD.Z Z%d, Z%d, K1, Z%[2]d", f.vec(t), f.vec(dst))
 	},
-	mulBelow: func(f *Func, h Vec, dst, a Vec, m Mem) {
+	mulBelow: func(f *Func, h, dst, a Vec, m Mem) {
 		f.line("VMULPD.Z %s, Z%d, K1, Z%d", f.amd64(m), f.vec(a), f.vec(dst))
 	},
-	addAt: func(f *Func, h Vec, dst, a, _, _ Vec) { f.where(f, Mask{k: 2}, opAdd, dst, a) },
+	addAt: func(f *Func, h, dst, a, _, _ Vec) { f.where(Mask{k: 2}, opAdd, dst, a) },
 })
 
 // zmm is an operand, registers being of eight lanes.

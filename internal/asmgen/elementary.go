@@ -26,7 +26,7 @@ func (f *Func) expReady() {
 		lo[i] = bits(v)
 	}
 	f.tableR(R11, "pow16", f.powers(pow16, lo))
-	f.powersReady(f, R11)
+	f.Arch.powersReady(f, R11)
 }
 
 // exp fills out with e^x for -708 <= x <= 709.78, and with anything elsewhere. x
@@ -52,8 +52,8 @@ func (f *Func) exp(out, x, a, b, c, d, e Vec) {
 	f.mul(out, c, out)
 	f.add(out, out, f.c("exp2", 0.5000000000000006))
 	f.mul(out, b, out)
-	f.add(out, c, out)                    // p
-	f.powersLookUp(f, R11, a, b, c, d, e) // b, c: 2^(j/16)
+	f.add(out, c, out)                         // p
+	f.Arch.powersLookUp(f, R11, a, b, c, d, e) // b, c: 2^(j/16)
 	f.mul(out, b, out)
 	f.add(out, c, out)
 	f.add(out, b, out)
@@ -73,12 +73,12 @@ func (f *Func) expAll(out, x, a, b, c, d, e Vec) {
 // log fills out with the logarithm of x > 0; x stays, a to e are scratch.
 func (f *Func) log(out, x, a, b, c, d, e Vec) {
 	// x = 2^a b with b from √½ on.
-	if f.exponent != nil {
-		f.exponent(f, a, x)
-		f.mantissa(f, b, x)
+	if f.Arch.exponent != nil {
+		f.exponent(a, x)
+		f.mantissa(b, x)
 		f.compare(f.mask(c), b, atLeast, f.c("sqrt2", 1.4142135623730951))
-		f.where(f, f.mask(c), opMul, b, f.c("half", 0.5))
-		f.where(f, f.mask(c), opAdd, a, f.c("one", 1))
+		f.where(f.mask(c), opMul, b, f.c("half", 0.5))
+		f.where(f.mask(c), opAdd, a, f.c("one", 1))
 	} else {
 		f.compare(f.mask(c), x, less, f.c("smallest", 0x1p-1022))
 		f.mul(b, x, f.c("lift", 0x1p54))
@@ -226,12 +226,12 @@ func ratio(f *Func) {
 }
 
 func ratioBack(f *Func) {
-	wAt, r, ybar, y, count := f.base("w", R5), f.base("r", R4), f.base("ybar", R3), f.base("y", R1), f.length("w", R2)
+	w, r, ybar, y, count := f.base("w", R5), f.base("r", R4), f.base("ybar", R3), f.base("y", R1), f.length("w", R2)
 	low, one := f.common(V8), f.common(V9)
 	f.broadcast(low, f.arg("low"))
 	f.load(one, f.c("one", 1))
-	f.each([]Reg{wAt, r, ybar, y}, count, func(get get, put put) {
-		get(V0, wAt)
+	f.each([]Reg{w, r, ybar, y}, count, func(get get, put put) {
+		get(V0, w)
 		f.max(V1, low, V0)
 		f.div(V1, one, V1) // 1/w
 		get(V2, r)
@@ -245,12 +245,12 @@ func ratioBack(f *Func) {
 		f.mul(V2, V2, V3)
 		f.negate(V2, V2)
 		f.keepIf(V2, V0, greater, low, V1)
-		put(wAt, V2)
+		put(w, V2)
 	})
 }
 
 func lossKL(f *Func) {
-	xAt, t, r, count := f.base("x", R5), f.base("t", R4), f.base("r", R3), f.length("x", R2)
+	x, t, r, count := f.base("x", R5), f.base("t", R4), f.base("r", R3), f.length("x", R2)
 	low, acc := pick(f, Vec(31), 8, 16), pick(f, Vec(30), 9, 17)
 	f.broadcast(low, f.arg("low"))
 	f.halves(func(h Vec, _ int) { f.clear(acc + h) })
@@ -262,7 +262,7 @@ func lossKL(f *Func) {
 		f.max(V1, V2, V1)
 		f.log(out, V1, V2, V3, V4, V5, V6)
 		f.logTop(out, V1, V2)
-		get(V0, xAt)
+		get(V0, x)
 		f.mul(out, V0, out)
 		get(V1, t)
 		f.max(V2, low, V1)
@@ -279,7 +279,7 @@ func lossKL(f *Func) {
 			get, _ := f.whole(64 * u)
 			term(0, 7, get)
 		})
-		f.advance(192, xAt, t, r)
+		f.advance(192, x, t, r)
 		f.subR(count, Imm(24))
 		f.jump(many)
 		f.at(few)
@@ -294,12 +294,12 @@ func lossKL(f *Func) {
 				term(Vec(h+u), 7, get)
 			})
 		}
-		f.advance(64, xAt, t, r)
+		f.advance(64, x, t, r)
 		f.subR(count, Imm(8))
 		f.jump(many)
 		f.at(few)
 	}
-	f.blocks([]Reg{xAt, t, r}, count, func(h Vec, _ bool, get get, _ put) {
+	f.blocks([]Reg{x, t, r}, count, func(h Vec, _ bool, get get, _ put) {
 		term(h, pick(f, V7, V11, V7), get)
 	})
 	f.sumTo(f.result(), acc)
@@ -335,21 +335,21 @@ func step(f *Func) {
 }
 
 func extent(f *Func) {
-	to, xAt, count := f.base("to", R5), f.base("x", R4), f.length("x", R2)
+	to, x, count := f.base("to", R5), f.base("x", R4), f.length("x", R2)
 	f.shrR(count, Imm(3))
 	lo := V2
 	hi := f.after(lo)
 	f.halves(func(h Vec, off int) {
-		f.load(lo+h, mem(off, xAt))
-		f.load(hi+h, mem(off, xAt))
+		f.load(lo+h, mem(off, x))
+		f.load(hi+h, mem(off, x))
 	})
 	f.groups(count, []int{1}, func(int) {
 		f.halves(func(h Vec, off int) {
-			f.load(V0, mem(off, xAt))
+			f.load(V0, mem(off, x))
 			f.min(lo+h, lo+h, V0)
 			f.max(hi+h, hi+h, V0)
 		})
-		f.advance(64, xAt)
+		f.advance(64, x)
 	})
 	f.reduceMin(f.block(lo), V1)
 	f.reduceMax(f.block(hi), V1)
@@ -368,11 +368,11 @@ func shift(f *Func) {
 }
 
 func slopes(f *Func) {
-	s, xAt, count := f.base("s", R5), f.base("x", R4), f.length("s", R2)
+	s, x, count := f.base("s", R5), f.base("x", R4), f.length("s", R2)
 	f.broadcast(V8, f.arg("eps"))
 	f.clear(f.block(V9)...)
-	f.blocks([]Reg{s, xAt}, count, func(h Vec, _ bool, get get, put put) {
-		get(V0, xAt)
+	f.blocks([]Reg{s, x}, count, func(h Vec, _ bool, get get, put put) {
+		get(V0, x)
 		f.add(V0, V0, V0)
 		f.div(V0, V0, V8)
 		put(s, V0)
@@ -384,12 +384,12 @@ func slopes(f *Func) {
 }
 
 func spread(f *Func) {
-	toAt, xAt, count := f.base("to", R5), f.base("x", R4), f.length("x", R2)
+	to, x, count := f.base("to", R5), f.base("x", R4), f.length("x", R2)
 	f.broadcast(V8, f.arg("ref"))
 	second, nan := f.after(V9), f.after(f.after(V9))
 	f.clear(slices.Concat(f.block(V9), f.block(second), f.block(nan))...)
-	f.blocks([]Reg{xAt}, count, func(h Vec, tail bool, get get, _ put) {
-		get(V0, xAt)
+	f.blocks([]Reg{x}, count, func(h Vec, tail bool, get get, _ put) {
+		get(V0, x)
 		f.sub(V1, V0, V0)
 		f.add(nan+h, nan+h, V1)
 		f.sub(V1, V0, V8)
@@ -403,17 +403,17 @@ func spread(f *Func) {
 	f.reduceMax(f.block(second), V1)
 	f.reduce(f.block(nan), V1)
 	f.addFirst(second, second, nan)
-	f.storeFirst(mem(0, toAt), V9)
-	f.storeFirst(mem(8, toAt), second)
+	f.storeFirst(mem(0, to), V9)
+	f.storeFirst(mem(8, to), second)
 }
 
 func deviation(f *Func) {
-	xAt, count := f.base("x", R4), f.length("x", R2)
+	x, count := f.base("x", R4), f.length("x", R2)
 	f.broadcast(V8, f.arg("ref"))
 	f.broadcast(V7, f.arg("scale"))
 	f.clear(f.block(V9)...)
-	f.blocks([]Reg{xAt}, count, func(h Vec, tail bool, get get, _ put) {
-		get(V0, xAt)
+	f.blocks([]Reg{x}, count, func(h Vec, tail bool, get get, _ put) {
+		get(V0, x)
 		f.sub(V0, V0, V8)
 		f.div(V0, V0, V7)
 		f.hold(V0, tail)
@@ -423,13 +423,13 @@ func deviation(f *Func) {
 }
 
 func squares(f *Func) {
-	xAt, count := f.base("x", R4), f.length("x", R2)
+	x, count := f.base("x", R4), f.length("x", R2)
 	f.broadcast(V8, f.arg("ref"))
 	f.broadcast(V7, f.arg("scale"))
 	f.broadcast(V6, f.arg("mean"))
 	f.clear(f.block(V9)...)
-	f.blocks([]Reg{xAt}, count, func(h Vec, tail bool, get get, _ put) {
-		get(V0, xAt)
+	f.blocks([]Reg{x}, count, func(h Vec, tail bool, get get, _ put) {
+		get(V0, x)
 		f.sub(V0, V0, V8)
 		f.div(V0, V0, V7)
 		f.sub(V0, V0, V6)
@@ -460,13 +460,13 @@ func potential(f *Func) {
 }
 
 func logisticBack(f *Func) {
-	to, g, s, xAt, count := f.base("to", R1), f.base("g", R5), f.base("s", R3), f.base("x", R4), f.length("g", R2)
+	to, g, s, x, count := f.base("to", R1), f.base("g", R5), f.base("s", R3), f.base("x", R4), f.length("g", R2)
 	for i, name := range []string{"ref", "shift", "std", "rate"} {
 		f.broadcast(V3+Vec(i), f.arg(name))
 	}
 	second := f.after(V9)
 	f.clear(append(f.block(V9), f.block(second)...)...)
-	f.blocks([]Reg{g, s, xAt}, count, func(h Vec, tail bool, get get, put put) {
+	f.blocks([]Reg{g, s, x}, count, func(h Vec, tail bool, get get, put put) {
 		get(V0, s)
 		f.load(V1, f.c("one", 1))
 		f.sub(V1, V1, V0)
@@ -476,7 +476,7 @@ func logisticBack(f *Func) {
 		f.mul(V0, V1, V0) // w
 		put(g, V0)
 		f.add(9+h, 9+h, V0)
-		get(V1, xAt)
+		get(V1, x)
 		f.sub(V1, V1, V3)
 		f.sub(V1, V1, V4)
 		f.div(V1, V1, V5)

@@ -307,10 +307,21 @@ func (f *Func) chooseIf(dst, a Vec, cmp Cmp, b, yes Operand, t Vec) {
 	f.choose(f.mask(t), dst, yes, dst)
 }
 
+// keep zeroes dst where the mask does not hold.
+func (f *Func) keep(m Mask, dst Vec) { f.Arch.keep(f, m, dst) }
+
+// where sets dst to dst op b where the mask holds, in sets that are masked.
+func (f *Func) where(m Mask, op Op, dst Vec, b Operand) { f.Arch.where(f, m, op, dst, b) }
+
+// exponent is the e and mantissa the m of |a| = m 2^e with 1 <= m < 2, where the set has
+// them.
+func (f *Func) exponent(dst, a Vec) { f.Arch.exponent(f, dst, a) }
+func (f *Func) mantissa(dst, a Vec) { f.Arch.mantissa(f, dst, a) }
+
 // keepIf zeroes dst where a does not compare so to b; t is scratch.
 func (f *Func) keepIf(dst, a Vec, cmp Cmp, b Operand, t Vec) {
 	f.compare(f.mask(t), a, cmp, b)
-	f.keep(f, f.mask(t), dst)
+	f.keep(f.mask(t), dst)
 }
 
 // reduce joins the lanes of a block into lane 0 of its first register, as kernel.Reduce

@@ -29,22 +29,44 @@ func loadAndClear(f *Func, _ Reg, dst Vec, m Mem, h Vec) {
 	f.and(dst, dst, f.onesOf(R0, h))
 }
 
-func mulAndClear(f *Func, h Vec, dst, a Vec, m Mem) {
+func mulAndClear(f *Func, h, dst, a Vec, m Mem) {
 	f.mul(dst, a, m)
 	f.and(dst, dst, f.onesOf(R0, h))
 }
 
-func addAndBlend(f *Func, h Vec, dst, a, t Vec) {
+func addAndBlend(f *Func, h, dst, a, t Vec) {
 	f.add(a, dst, a)
 	f.load(t, f.onesOf(R0, h))
 	f.choose(Mask{v: t}, dst, a, dst)
 }
 
-func addAndBlendAt(f *Func, h Vec, dst, a, t, u Vec) {
+func addAndBlendAt(f *Func, h, dst, a, t, u Vec) {
 	f.add(t, dst, a)
 	f.load(u, f.onesOf(R11, h))
 	f.choose(Mask{v: u}, dst, t, dst)
 }
+
+// The count n < 8 is in a register. below makes its mask ready for the others, which work
+// on register h of a block.
+
+func (f *Func) below(n Reg) { f.Arch.below(f, n) }
+
+// loadBelow is the lanes of m below n, and 0 in the others.
+func (f *Func) loadBelow(n Reg, dst Vec, m Mem, h Vec) { f.Arch.loadBelow(f, n, dst, m, h) }
+
+// addBelow is dst + a in the lanes below n, dst in the others; a and t are scratch.
+func (f *Func) addBelow(h, dst, a, t Vec) { f.Arch.addBelow(f, h, dst, a, t) }
+
+// divideBelow is dst / m in the lanes below n, and 0 in the others; t and u are scratch.
+func (f *Func) divideBelow(n Reg, h, dst Vec, m Mem, t, u Vec) {
+	f.Arch.divideBelow(f, n, h, dst, m, t, u)
+}
+
+// mulBelow is a m in the lanes below n, and 0 in the others.
+func (f *Func) mulBelow(h, dst, a Vec, m Mem) { f.Arch.mulBelow(f, h, dst, a, m) }
+
+// addAt is dst + a in lane n, dst in the others; t and u are scratch.
+func (f *Func) addAt(h, dst, a, t, u Vec) { f.Arch.addAt(f, h, dst, a, t, u) }
 
 // onesOf is register h of the block at r.
 func (f *Func) onesOf(r Reg, h Vec) Mem { return mem(8*f.Lanes*int(h), r) }
@@ -85,9 +107,9 @@ func factor(f *Func) {
 	f.moveR(n, k)
 	f.andR(n, Imm(7))
 	f.jumpIf(EQ, whole)
-	f.below(f, n)
+	f.below(n)
 	f.halves(func(h Vec, off int) {
-		f.loadBelow(f, n, V0, mem(off, at), h)
+		f.loadBelow(n, V0, mem(off, at), h)
 		f.add(8+h, 8+h, V0)
 	})
 	f.at(whole)
@@ -167,11 +189,11 @@ func solve(f *Func) {
 	f.moveR(n, k)
 	f.andR(n, Imm(7))
 	f.jumpIf(EQ, next)
-	f.below(f, n)
+	f.below(n)
 	f.halves(func(h Vec, off int) {
 		f.mul(V0, V4, mem(off, rowK, at.times(1)))
 		f.load(V1, mem(off, r, at.times(1)))
-		f.addBelow(f, h, V1, V0, V2)
+		f.addBelow(h, V1, V0, V2)
 		f.store(mem(off, r, at.times(1)), V1)
 	})
 	f.jump(next)
@@ -190,10 +212,10 @@ func solve(f *Func) {
 	f.jumpIf(LE, done)
 	full, divided := f.label("full"), f.label("divided")
 	f.branch(n, GE, Imm(8), full)
-	f.below(f, n)
+	f.below(n)
 	f.halves(func(h Vec, off int) {
 		f.load(b+h, mem(off, r, blocks.times(8)))
-		f.divideBelow(f, n, h, b+h, mem(off, d, blocks.times(8)), V0, V1)
+		f.divideBelow(n, h, b+h, mem(off, d, blocks.times(8)), V0, V1)
 	})
 	f.jump(divided)
 	f.at(full)
@@ -220,15 +242,15 @@ func solve(f *Func) {
 	f.addR(at, Imm(8))
 	f.jump(before)
 	f.at(own)
-	f.below(f, n)
+	f.below(n)
 	f.halves(func(h Vec, off int) {
-		f.mulBelow(f, h, V0, b+h, mem(off, rowK, blocks.times(8)))
+		f.mulBelow(h, V0, b+h, mem(off, rowK, blocks.times(8)))
 		f.add(8+h, 8+h, V0)
 	})
 	f.reduce(f.block(V8), V1)
 	f.broadcast(V8, V8)
 	f.halves(func(h Vec, off int) {
-		f.addAt(f, h, b+h, V8, V0, V1)
+		f.addAt(h, b+h, V8, V0, V1)
 	})
 	f.addR(rowK, stride)
 	f.incR(n)

@@ -113,7 +113,7 @@ func (f *Func) eachWoven(slices []Reg, count Reg, own, limit int, body func(get 
 	f.jump(loop)
 	f.at(tail)
 	f.branch(count, EQ, Imm(0), done)
-	f.eachTail(f, count, body)
+	f.Arch.eachTail(f, count, body)
 	f.at(done)
 }
 
@@ -133,7 +133,7 @@ func (f *Func) blocks(slices []Reg, count Reg, body func(h Vec, tail bool, get g
 	f.jump(loop)
 	f.at(tail)
 	f.branch(count, EQ, Imm(0), done)
-	f.blockTail(f, count, done, body)
+	f.Arch.blockTail(f, count, done, body)
 	f.at(done)
 }
 

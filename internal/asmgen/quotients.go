@@ -47,8 +47,8 @@ func (f *Func) roughLog(a, b, c, d, e, g Vec) {
 	f.add(c, b, one)
 	f.sub(b, b, one)
 	f.div(b, b, c) // s
-	if f.exponent != nil {
-		f.exponent(f, a, a)
+	if f.Arch.exponent != nil {
+		f.exponent(a, a)
 	} else {
 		f.shr(a, a, 52)
 		f.or(a, a, f.c("two52", 0x1p52))
