@@ -1,10 +1,12 @@
 package main
 
+// Exponential and logarithm, operation for operation those of internal/elem, and the
+// kernels that go number by number; see internal/kernel/elementary.go for their loops in
+// Go, internal/adam for step.
+
 import "slices"
 
-// Exponential and logarithm, operation for operation those of internal/elem,
-// and what is made of them number by number.
-
+// pow16 and pow16lo are 2^(j/16), rounded and the rest.
 var pow16 = []uint64{
 	0x3ff0000000000000, 0x3ff0b5586cf9890f, 0x3ff172b83c7d517b, 0x3ff2387a6e756238,
 	0x3ff306fe0a31b715, 0x3ff3dea64c123422, 0x3ff4bfdad5362a27, 0x3ff5ab07dd485429,
@@ -359,10 +361,11 @@ func extent(f *Func) {
 
 func shift(f *Func) {
 	to, x, count := f.base("to", R5), f.base("x", R4), f.length("to", R2)
-	f.broadcast(f.common(V8), f.arg("c"))
+	c := f.common(V8)
+	f.broadcast(c, f.arg("c"))
 	f.each([]Reg{to, x}, count, func(get get, put put) {
 		get(V0, x)
-		f.sub(V0, V0, f.common(V8))
+		f.sub(V0, V0, c)
 		put(to, V0)
 	})
 }

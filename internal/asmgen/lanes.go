@@ -1,8 +1,10 @@
 package main
 
-// The m × m systems of several rows at once, a lane each. One register of lanes runs
-// through a whole system before the next does; element i of a vector lies 64 i bytes
-// on, and row k of a lower triangle has k elements, after those of the rows before.
+// The m × m systems of several rows at once, a lane each; their loops in Go are in
+// internal/laplacian, but for hankelLanes in internal/kernel/plan.go. One register of
+// lanes runs through a whole system before the next does; element i of a vector lies
+// 64 i bytes on, and row k of a lower triangle has k elements, after those of the rows
+// before.
 
 // part is the offset of the register of lanes that a text is for.
 const part = R12

@@ -1,6 +1,7 @@
 package main
 
-// The m × m system. A row of a matrix has a stride of whole blocks.
+// The m × m system of internal/laplacian: its factors, and what they solve. A row of a
+// matrix has a stride of whole blocks.
 
 // window has eight words of ones and eight of zeros: loaded n words before the middle,
 // a block of it has ones in the lanes below n.

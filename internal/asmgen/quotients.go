@@ -1,7 +1,8 @@
 package main
 
 // The ratio of x to a low-rank product W = UV, which never leaves the registers, and
-// the two sums of their divergence.
+// the two sums of their divergence; see the end of internal/kernel/product.go for the
+// loops in Go.
 
 // roughCoefficients are those of elem.RoughLog2, from the lowest on.
 var roughCoefficients = []float64{2.8853900817779268, 0.9617966941545152, 0.5770779266462769, 0.4122108204781891, 0.3198448046851114, 0.28371821126063973}
