@@ -58,11 +58,18 @@ var neon = &Arch{
 		f.written(r)
 	},
 	moveR: func(f *Func, to Reg, from Operand) {
-		if a, ok := from.(Arg); ok {
-			f.line("MOVD %s, %s", a.text(), f.regs[to])
-		} else {
-			f.line("MOVD %s, %s", f.integer(from), f.regs[to])
+		var in instruction
+		what := ""
+		switch from := from.(type) {
+		case Arg:
+			what = from.text()
+		case Mem:
+			what = f.address(&in, from, false)
+		default:
+			what = f.integer(from)
 		}
+		in.add("MOVD %s, %s", what, f.regs[to])
+		f.emit(in)
 		f.written(f.regs[to])
 	},
 	numberR: func(f *Func, to Reg, v float64) {
@@ -172,6 +179,11 @@ var neon = &Arch{
 			in.shared = []string{fmt.Sprintf("MOVD %s, R19", from.text())}
 			in.add("VDUP R19, V%d.D2", f.vec(dst))
 		case Mem:
+			if from.Field != "" {
+				in.shared = []string{fmt.Sprintf("MOVD %s, R19", f.address(&in, from, false))}
+				in.add("VDUP R19, V%d.D2", f.vec(dst))
+				break
+			}
 			at := f.address(&in, from, true)
 			in.add("VLD1R %s, [V%d.D2]", at, f.vec(dst))
 		}

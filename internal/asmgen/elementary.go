@@ -157,14 +157,18 @@ func log(f *Func) {
 }
 
 func logistic(f *Func) {
-	to, x, count := f.base("to", R5), f.base("x", R4), f.length("to", R2)
+	to, x, z, count := f.base("to", R5), f.base("x", R4), f.value("z", R3), f.length("to", R2)
 	f.expReady()
 	f.eachWoven([]Reg{to, x}, count, 7, pick(f, 28, 14, 28), func(get get, put put) {
 		get(V0, x)
-		for i, name := range []string{"ref", "shift", "std", "rate"} {
-			f.broadcast(V1, f.arg(name))
-			[]func(dst, a Vec, b Operand){f.sub, f.sub, f.div, f.mul}[i](V0, V0, V1)
-		}
+		f.broadcast(V1, f.field(z, "z.Ref"))
+		f.sub(V0, V0, V1)
+		f.broadcast(V1, f.field(z, "z.Shift"))
+		f.sub(V0, V0, V1)
+		f.broadcast(V1, f.field(z, "z.Std"))
+		f.div(V0, V0, V1)
+		f.broadcast(V1, f.arg("rate"))
+		f.mul(V0, V0, V1)
 		f.negate(V0, V0)
 		f.expAll(V1, V0, V2, V3, V4, V5, V6)
 		f.load(V2, f.c("one", 1))
@@ -463,10 +467,11 @@ func potential(f *Func) {
 }
 
 func logisticBack(f *Func) {
-	to, g, s, x, count := f.base("to", R1), f.base("g", R5), f.base("s", R3), f.base("x", R4), f.length("g", R2)
-	for i, name := range []string{"ref", "shift", "std", "rate"} {
-		f.broadcast(V3+Vec(i), f.arg(name))
-	}
+	to, g, s, x, z, count := f.base("to", R1), f.base("g", R5), f.base("s", R3), f.base("x", R4), f.value("z", R6), f.length("g", R2)
+	f.broadcast(V3, f.field(z, "z.Ref"))
+	f.broadcast(V4, f.field(z, "z.Shift"))
+	f.broadcast(V5, f.field(z, "z.Std"))
+	f.broadcast(V6, f.arg("rate"))
 	second := f.after(V9)
 	f.clear(append(f.block(V9), f.block(second)...)...)
 	f.blocks([]Reg{g, s, x}, count, func(h Vec, tail bool, get get, put put) {
@@ -492,20 +497,23 @@ func logisticBack(f *Func) {
 }
 
 func scoreBack(f *Func) {
-	g, x, count := f.base("g", R5), f.base("x", R4), f.length("g", R2)
-	for i, name := range []string{"ref", "shift", "std", "mean", "dot"} {
-		f.broadcast(f.common(V3+Vec(i)), f.arg(name))
-	}
+	g, x, z, count := f.base("g", R5), f.base("x", R4), f.value("z", R6), f.length("g", R2)
+	ref, shift, std, mean, dot := f.common(V3), f.common(V4), f.common(V5), f.common(V6), f.common(V7)
+	f.broadcast(ref, f.field(z, "z.Ref"))
+	f.broadcast(shift, f.field(z, "z.Shift"))
+	f.broadcast(std, f.field(z, "z.Std"))
+	f.broadcast(mean, f.arg("mean"))
+	f.broadcast(dot, f.arg("dot"))
 	f.each([]Reg{g, x}, count, func(get get, put put) {
 		get(V0, x)
-		f.sub(V0, V0, f.common(V3))
-		f.sub(V0, V0, f.common(V4))
-		f.div(V0, V0, f.common(V5))
-		f.mul(V0, V0, f.common(V7))
+		f.sub(V0, V0, ref)
+		f.sub(V0, V0, shift)
+		f.div(V0, V0, std)
+		f.mul(V0, V0, dot)
 		get(V1, g)
-		f.sub(V1, V1, f.common(V6))
+		f.sub(V1, V1, mean)
 		f.sub(V1, V1, V0)
-		f.div(V1, V1, f.common(V5))
+		f.div(V1, V1, std)
 		put(g, V1)
 	})
 }

@@ -16,7 +16,8 @@ type Func struct {
 	file   *File
 	name   string
 	head   string
-	offset map[string]int // of arguments
+	offset map[string]int    // of arguments
+	types  map[string]string // of the structs that arguments point to
 	out    strings.Builder
 	labels int
 	// Of weave: the number of registers that each instance has for its own, or 0, the
@@ -44,7 +45,7 @@ type Label string
 
 // newFunc starts kernel k.
 func newFunc(file *File, k kernel, set *Arch) *Func {
-	f := &Func{Arch: set, file: file, name: k.name + set.Name, offset: map[string]int{}}
+	f := &Func{Arch: set, file: file, name: k.name + set.Name, offset: map[string]int{}, types: k.structs()}
 	size := k.layout(f.offset)
 	requires := ""
 	if set.Requires != "" {
@@ -127,7 +128,8 @@ func (f *Func) vec(r Vec) int {
 // mask is the mask of this instance: v where the set has no mask registers.
 func (f *Func) mask(v Vec) Mask { return Mask{1 + f.instance, v} }
 
-// Arguments. A slice has two words, "x_base" and "x_len".
+// Arguments. A slice has two words, "x_base" and "x_len". An argument that points to a
+// struct stands for its fields, "c.X".
 
 // arg is the operand of an argument, "x_base", "x_len" or "x".
 func (f *Func) arg(name string) Arg {
@@ -138,16 +140,34 @@ func (f *Func) arg(name string) Arg {
 	return Arg{name, at}
 }
 
-// base brings the address of a slice into a register and returns that.
-func (f *Func) base(slice string, in Reg) Reg { return f.value(slice+"_base", in) }
+// base brings the address of a slice, an argument or a field, into a register and
+// returns that.
+func (f *Func) base(slice string, in Reg) Reg {
+	if pointer, _, ok := strings.Cut(slice, "."); ok {
+		f.moveR(in, f.field(f.value(pointer, in), slice))
+		return in
+	}
+	return f.value(slice+"_base", in)
+}
 
-// length brings the length of a slice into a register and returns that.
+// length brings the length of a slice, an argument, into a register and returns that.
 func (f *Func) length(slice string, in Reg) Reg { return f.value(slice+"_len", in) }
 
 // value brings an argument of one word into a register and returns that.
 func (f *Func) value(name string, in Reg) Reg {
 	f.moveR(in, f.arg(name))
 	return in
+}
+
+// field is the place of a field "c.X" of the struct at address at, to which argument c
+// points. go_asm.h, which the compiler writes, defines its offset.
+func (f *Func) field(at Reg, name string) Mem {
+	pointer, field, _ := strings.Cut(name, ".")
+	typ, ok := f.types[pointer]
+	if !ok {
+		f.fail("no struct at %s", pointer)
+	}
+	return Mem{Base: at, Field: typ + "_" + field}
 }
 
 // result is the operand of the kernel's result.
@@ -227,7 +247,7 @@ func (f *Func) branch(a Reg, c Cond, b Operand, l Label) {
 
 // General registers. Their operations end in R.
 
-func (f *Func) moveR(to Reg, from Operand) { f.Arch.moveR(f, to, from) }   // from: Reg, Imm or Arg
+func (f *Func) moveR(to Reg, from Operand) { f.Arch.moveR(f, to, from) }   // from: Reg, Imm, Arg or Mem
 func (f *Func) zeroR(r Reg)                { f.Arch.zeroR(f, r) }          // r = 0
 func (f *Func) storeR(m Mem, from Operand) { f.Arch.storeR(f, m, from) }   // from: Reg or Imm(0)
 func (f *Func) addressR(to Reg, m Mem)     { f.Arch.addressR(f, to, m) }   // to = the address of m

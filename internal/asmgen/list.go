@@ -35,8 +35,8 @@ var packages = []pkg{
 		{"differences", "out, g, v []float64, m int", "", differences},
 		{"colSums", "c, e, v []float64", "", colSums},
 		{"average", "t, e, w, z []float64, first float64, d []float64", "", average},
-		{"covariance", "out, e, w, z, zeta, a, v, lam, y []float64", "", covariance},
-		{"covariances", "out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64", "", covariances},
+		{"covariance", "c *Cov, n, m int", "", covariance},
+		{"covariances", "c *Cov, n, m int", "", covariances},
 		{"combine", "w, u, v []float64", "", combine},
 		{"dots", "g, v, r []float64", "", dots},
 		{"sum", "r []float64", "float64", sum},
@@ -50,7 +50,7 @@ var packages = []pkg{
 		{"logSum4", "r, x []float64, stride int", "float64", logSums(4)},
 		{"exp", "to, x []float64", "", exp},
 		{"log", "to, x []float64", "", log},
-		{"logistic", "to, x []float64, ref, shift, std, rate float64", "", logistic},
+		{"logistic", "to, x []float64, z *Score, rate float64", "", logistic},
 		{"extent", "to, x []float64", "", extent},
 		{"shift", "to, x []float64, c float64", "", shift},
 		{"slopes", "s, x []float64, eps float64", "float64", slopes},
@@ -58,8 +58,8 @@ var packages = []pkg{
 		{"deviation", "x []float64, ref, scale float64", "float64", deviation},
 		{"squares", "x []float64, ref, scale, mean float64", "float64", squares},
 		{"potential", "l, u, x []float64, eps, delta, mean float64", "", potential},
-		{"logisticBack", "to, g, s, x []float64, ref, shift, std, rate float64", "", logisticBack},
-		{"scoreBack", "g, x []float64, ref, shift, std, mean, dot float64", "", scoreBack},
+		{"logisticBack", "to, g, s, x []float64, z *Score, rate float64", "", logisticBack},
+		{"scoreBack", "g, x []float64, z *Score, mean, dot float64", "", scoreBack},
 		{"divide", "to, a, z []float64", "", divide},
 		{"scale", "to, x []float64, c float64", "", scale},
 		{"multiply", "to, a, b []float64", "", multiply},
@@ -110,6 +110,19 @@ func (k kernel) fields() []*ast.Field {
 		panic(fmt.Sprintf("%s: %v", k.name, err))
 	}
 	return e.(*ast.FuncType).Params.List
+}
+
+// structs are the types that the pointers among the parameters point to.
+func (k kernel) structs() map[string]string {
+	types := map[string]string{}
+	for _, field := range k.fields() {
+		if p, ok := field.Type.(*ast.StarExpr); ok {
+			for _, name := range field.Names {
+				types[name.Name] = p.X.(*ast.Ident).Name
+			}
+		}
+	}
+	return types
 }
 
 // layout fills offset with the places of the arguments on the stack, a slice's being

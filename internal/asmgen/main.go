@@ -8,6 +8,7 @@ import (
 	"go/format"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -83,7 +84,16 @@ func (p pkg) assembly(t Target) string {
 			f.end()
 		}
 	}
-	return notice + "//go:build !purego\n\n#include \"textflag.h\"\n" + file.data() + file.body.String()
+	include := "#include \"textflag.h\"\n"
+	if p.structs() {
+		include = "#include \"go_asm.h\"\n" + include // offsets of fields
+	}
+	return notice + "//go:build !purego\n\n" + include + file.data() + file.body.String()
+}
+
+// structs says whether a kernel of the package takes one.
+func (p pkg) structs() bool {
+	return slices.ContainsFunc(p.kernels, func(k kernel) bool { return len(k.structs()) > 0 })
 }
 
 func gofmt(text string) string {

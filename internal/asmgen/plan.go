@@ -483,11 +483,11 @@ func average(f *Func) {
 }
 
 func covariance(f *Func) {
-	out, count, e, w, zAt, vAt, lam, y := f.base("out", R5), f.length("out", R2), f.base("e", R4), f.base("w", R3), f.base("z", R6), f.base("v", R7), f.base("lam", R8), f.base("y", R9)
-	zeta, a, wLen := f.base("zeta", R10), f.base("a", R11), f.length("w", R12)
+	out, e, w, zAt, vAt, lam, y := f.base("c.Out", R5), f.base("c.E", R4), f.base("c.W", R3), f.base("c.Z", R6), f.base("c.V", R7), f.base("c.Lam", R8), f.base("c.Y", R9)
+	zeta, a, count, eBlock := f.base("c.Zeta", R10), f.base("c.A", R11), f.value("n", R2), f.value("m", R12)
 	const row, level = R0, R1
 	f.shrR(count, Imm(3))
-	f.shlR(wLen, Imm(6)) // a block of e
+	f.shlR(eBlock, Imm(6)) // bytes of a block of e
 	const (
 		p, du, t, best                   Vec = 0, 1, 2, 3
 		dy                                   = best
@@ -516,12 +516,12 @@ func covariance(f *Func) {
 			l := f.label("level")
 			f.at(l)
 			for u := range n {
-				f.mul(r(u, p), number(u, w, r(u, p)), pick(f, mem(0, row, []Index{wLen.times(1)}[:min(u, 1)]...), mem(0, row), mem(16*u, row)))
+				f.mul(r(u, p), number(u, w, r(u, p)), pick(f, mem(0, row, []Index{eBlock.times(1)}[:min(u, 1)]...), mem(0, row), mem(16*u, row)))
 				text(u)
 			}
 			f.advance(64, row)
 			f.incR(level)
-			f.branch(level, LT, f.arg("w_len"), l)
+			f.branch(level, LT, f.arg("m"), l)
 		}
 		for u := range n {
 			f.broadcast(r(u, vt), mem(0, vAt))
@@ -581,16 +581,16 @@ func covariance(f *Func) {
 			part(pick(f, 0, 1, 2), 32)
 		}
 		for range n {
-			f.addR(e, wLen)
+			f.addR(e, eBlock)
 		}
 		f.advance(64*n, out, zAt, zeta, a)
 	})
 }
 
 func covariances(f *Func) {
-	eAt, w, vAt, lam, y, h := f.base("e", R4), f.base("w", R3), f.base("v", R7), f.base("lam", R8), f.base("y", R9), f.base("h", R6)
-	wLen := f.length("w", R11)
-	f.shlR(wLen, Imm(6)) // a block of e
+	eAt, w, vAt, lam, y, h := f.base("c.E", R4), f.base("c.W", R3), f.base("c.V", R7), f.base("c.Lam", R8), f.base("c.Y", R9), f.base("c.H", R6)
+	eBlock := f.value("m", R11)
+	f.shlR(eBlock, Imm(6)) // its bytes
 	// One offset for all that runs over samples; list is one of their addresses.
 	const at, level, sampleAt, list = R0, R1, R2, R10
 	f.zeroR(sampleAt)
@@ -608,7 +608,7 @@ func covariances(f *Func) {
 	}{{vAt, vt, mu}, {lam, lt0, muy}, {y, yt, ml}, {h, ht, mul}}
 	part := func(n, off int) {
 		r := func(u int, k Vec) Vec { return Vec(own*u) + k }
-		e := func(u int) Mem { return mem(0, at, []Index{wLen.times(1)}[:u]...) }
+		e := func(u int) Mem { return mem(0, at, []Index{eBlock.times(1)}[:u]...) }
 		each := func(text func()) {
 			f.addressR(at, mem(off, eAt))
 			f.zeroR(level)
@@ -617,10 +617,10 @@ func covariances(f *Func) {
 			text()
 			f.advance(64, at)
 			f.incR(level)
-			f.branch(level, LT, f.arg("w_len"), l)
+			f.branch(level, LT, f.arg("m"), l)
 		}
 		sample := func(name string, number Vec) {
-			f.value(name+"_base", list)
+			f.base(name, list)
 			for u := range n {
 				f.load(r(u, number), mem(off+64*u, list, sampleAt.times(8)))
 			}
@@ -652,9 +652,9 @@ func covariances(f *Func) {
 				}
 			}
 		})
-		sample("zeta", zl)
-		sample("a", al)
-		f.base("s", list) // stays there
+		sample("c.Zeta", zl)
+		sample("c.A", al)
+		f.base("c.S", list) // stays there
 		for u := range n {
 			for k := mu; k <= mlam; k++ {
 				f.clear(r(u, k))
@@ -698,7 +698,7 @@ func covariances(f *Func) {
 				f.add(r(u, mul), r(u, mul), du)
 			}
 		})
-		sample("z", p)
+		sample("c.Z", p)
 		for u := range n {
 			for k := mu; k <= mlam; k++ {
 				f.div(r(u, k), r(u, k), r(u, p))
@@ -712,8 +712,8 @@ func covariances(f *Func) {
 		for _, to := range []struct {
 			name   string
 			number Vec
-		}{{"out", muy}, {"logs", mul}, {"mean", mlam}} {
-			f.value(to.name+"_base", list)
+		}{{"c.Out", muy}, {"c.Logs", mul}, {"c.Mean", mlam}} {
+			f.base(to.name, list)
 			for u := range n {
 				f.store(mem(off+64*u, list, sampleAt.times(8)), r(u, to.number))
 			}
@@ -723,10 +723,10 @@ func covariances(f *Func) {
 		next, done := f.label("next"), f.label("done")
 		f.at(next)
 		f.addressR(at, mem(8*n-1, sampleAt))
-		f.branch(at, GE, f.arg("z_len"), done)
+		f.branch(at, GE, f.arg("n"), done)
 		f.halves(func(_ Vec, off int) { part(n, off) })
 		for range n {
-			f.addR(eAt, wLen)
+			f.addR(eAt, eBlock)
 		}
 		f.addR(sampleAt, Imm(8*n))
 		f.jump(next)

@@ -141,6 +141,30 @@ func Average(t, e, w, z []float64, first float64, d []float64) {
 	average(t, e[:len(t)*len(w)], w, z[:len(t)], first, d[:len(w)-1])
 }
 
+// Cov is what [Covariance] and [Covariances] read and fill, for n = len(Out) samples,
+// whole blocks, and m = len(W) levels, at least one. What only Covariances uses may be nil
+// for the other.
+type Cov struct {
+	Out        []float64 // n: to fill
+	Mean, Logs []float64 // n: to fill, Covariances only
+	E          []float64 // n × m: the stored kernel
+	W          []float64 // m: the weights of the levels
+	Z          []float64 // n: the row sums
+	Zeta, A    []float64 // n: ζ and a
+	S          []float64 // n: the slopes of log M in y, Covariances only
+	V, Lam, Y  []float64 // m: v, λ and y
+	H          []float64 // m: log M at a slope of 0, Covariances only
+}
+
+// check panics where a slice is shorter than it has to be, and returns n and m.
+func (c *Cov) check() (n, m int) {
+	n, m = len(c.Out), len(c.W)
+	_ = c.W[0]
+	_, _, _, _ = c.E[:n*m], c.Z[:n], c.Zeta[:n], c.A[:n]
+	_, _, _ = c.V[:m], c.Lam[:m], c.Y[:m]
+	return n, m
+}
+
 // Covariance fills
 //
 //	out_i = ζ_i Cov_{M_i}(v, y) - a_i Cov_{M_i}(λ, y) = Cov_{M_i}(u_i, y),  u_ij = ζ_i v_j - a_i λ_j.
@@ -148,18 +172,17 @@ func Average(t, e, w, z []float64, first float64, d []float64) {
 // Levels are taken about the likeliest one of the sample: a plan on one level
 // gives 0 without cancellation, and a level of little weight adds little
 // however large its v. Eight lanes keep their own.
-func Covariance(out, e, w, z, zeta, a, v, lam, y []float64) {
-	n, m := len(out), len(w)
-	_ = w[0]
-	covariance(out, e[:n*m], w, z[:n], zeta[:n], a[:n], v[:m], lam[:m], y[:m])
+func Covariance(c *Cov) {
+	n, m := c.check()
+	covariance(c, n, m)
 }
 
 // Covariances is [Covariance], and fills logs_i with the same for log M_ij in place of
 // y_j, which is h_j + s_i y_j and what does not depend on j, and mean_i with M_i·λ.
-func Covariances(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
-	n, m := len(out), len(w)
-	_ = w[0]
-	covariances(out, mean[:n], logs[:n], e[:n*m], w, z[:n], zeta[:n], a[:n], s[:n], v[:m], lam[:m], h[:m], y[:m])
+func Covariances(c *Cov) {
+	n, m := c.check()
+	_, _, _, _ = c.Mean[:n], c.Logs[:n], c.S[:n], c.H[:m]
+	covariances(c, n, m)
 }
 
 // Combine fills w_j = Σ_c u_c V_cj for V of len(u) rows as long as w.
@@ -274,10 +297,16 @@ func Exp(to, x []float64) { exp(to, x[:len(to)]) }
 // Log fills to_i = log x_i, with the bits of elem.Log.
 func Log(to, x []float64) { log(to, x[:len(to)]) }
 
-// Logistic fills to_i with elem.Logistic of ((x_i-ref)-shift)/std·rate.
-func Logistic(to, x []float64, ref, shift, std, rate float64) {
-	logistic(to, x[:len(to)], ref, shift, std, rate)
-}
+// Score is how a number x of a row is standardised: z = ((x-Ref)-Shift)/Std. The mean is
+// Ref + Shift; Ref, a number of the row, goes first, so that a mean far from 0 costs no
+// digits.
+type Score struct{ Ref, Shift, Std float64 }
+
+// of is z.
+func (z *Score) of(x float64) float64 { return ((x - z.Ref) - z.Shift) / z.Std }
+
+// Logistic fills to_i with elem.Logistic of z_i·rate.
+func Logistic(to, x []float64, z *Score, rate float64) { logistic(to, x[:len(to)], z, rate) }
 
 // Extent fills to with the least and the largest of x, whole blocks, at least one.
 func Extent(to *[2]float64, x []float64) {
@@ -307,16 +336,13 @@ func Potential(l, u, x []float64, eps, delta, mean float64) {
 }
 
 // LogisticBack turns the gradient g at s, what [Logistic] made of x, into
-// w_i = g_i s_i (1-s_i) rate, and fills to with Σ w_i and Σ w_i z_i,
-// z_i = ((x_i-ref)-shift)/std.
-func LogisticBack(to *[2]float64, g, s, x []float64, ref, shift, std, rate float64) {
-	logisticBack(to[:], g, s[:len(g)], x[:len(g)], ref, shift, std, rate)
+// w_i = g_i s_i (1-s_i) rate, and fills to with Σ w_i and Σ w_i z_i.
+func LogisticBack(to *[2]float64, g, s, x []float64, z *Score, rate float64) {
+	logisticBack(to[:], g, s[:len(g)], x[:len(g)], z, rate)
 }
 
 // ScoreBack replaces g_i by (g_i - mean - z_i dot)/std.
-func ScoreBack(g, x []float64, ref, shift, std, mean, dot float64) {
-	scoreBack(g, x[:len(g)], ref, shift, std, mean, dot)
-}
+func ScoreBack(g, x []float64, z *Score, mean, dot float64) { scoreBack(g, x[:len(g)], z, mean, dot) }
 
 // Divide fills to_i = a_i / z_i.
 func Divide(to, a, z []float64) { divide(to, a[:len(to)], z[:len(to)]) }

@@ -213,39 +213,39 @@ func averageAVX512(t, e, w, z []float64, first float64, d []float64)
 //go:noescape
 func averageAVX2(t, e, w, z []float64, first float64, d []float64)
 
-func covariance(out, e, w, z, zeta, a, v, lam, y []float64) {
+func covariance(c *Cov, n, m int) {
 	switch level {
 	case cpu.AVX512:
-		covarianceAVX512(out, e, w, z, zeta, a, v, lam, y)
+		covarianceAVX512(c, n, m)
 	case cpu.AVX2:
-		covarianceAVX2(out, e, w, z, zeta, a, v, lam, y)
+		covarianceAVX2(c, n, m)
 	default:
-		covariance_g(out, e, w, z, zeta, a, v, lam, y)
+		covariance_g(c, n, m)
 	}
 }
 
 //go:noescape
-func covarianceAVX512(out, e, w, z, zeta, a, v, lam, y []float64)
+func covarianceAVX512(c *Cov, n, m int)
 
 //go:noescape
-func covarianceAVX2(out, e, w, z, zeta, a, v, lam, y []float64)
+func covarianceAVX2(c *Cov, n, m int)
 
-func covariances(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
+func covariances(c *Cov, n, m int) {
 	switch level {
 	case cpu.AVX512:
-		covariancesAVX512(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y)
+		covariancesAVX512(c, n, m)
 	case cpu.AVX2:
-		covariancesAVX2(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y)
+		covariancesAVX2(c, n, m)
 	default:
-		covariances_g(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y)
+		covariances_g(c, n, m)
 	}
 }
 
 //go:noescape
-func covariancesAVX512(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64)
+func covariancesAVX512(c *Cov, n, m int)
 
 //go:noescape
-func covariancesAVX2(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64)
+func covariancesAVX2(c *Cov, n, m int)
 
 func combine(w, u, v []float64) {
 	switch level {
@@ -463,22 +463,22 @@ func logAVX512(to, x []float64)
 //go:noescape
 func logAVX2(to, x []float64)
 
-func logistic(to, x []float64, ref, shift, std, rate float64) {
+func logistic(to, x []float64, z *Score, rate float64) {
 	switch level {
 	case cpu.AVX512:
-		logisticAVX512(to, x, ref, shift, std, rate)
+		logisticAVX512(to, x, z, rate)
 	case cpu.AVX2:
-		logisticAVX2(to, x, ref, shift, std, rate)
+		logisticAVX2(to, x, z, rate)
 	default:
-		logistic_g(to, x, ref, shift, std, rate)
+		logistic_g(to, x, z, rate)
 	}
 }
 
 //go:noescape
-func logisticAVX512(to, x []float64, ref, shift, std, rate float64)
+func logisticAVX512(to, x []float64, z *Score, rate float64)
 
 //go:noescape
-func logisticAVX2(to, x []float64, ref, shift, std, rate float64)
+func logisticAVX2(to, x []float64, z *Score, rate float64)
 
 func extent(to, x []float64) {
 	switch level {
@@ -596,39 +596,39 @@ func potentialAVX512(l, u, x []float64, eps, delta, mean float64)
 //go:noescape
 func potentialAVX2(l, u, x []float64, eps, delta, mean float64)
 
-func logisticBack(to, g, s, x []float64, ref, shift, std, rate float64) {
+func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 	switch level {
 	case cpu.AVX512:
-		logisticBackAVX512(to, g, s, x, ref, shift, std, rate)
+		logisticBackAVX512(to, g, s, x, z, rate)
 	case cpu.AVX2:
-		logisticBackAVX2(to, g, s, x, ref, shift, std, rate)
+		logisticBackAVX2(to, g, s, x, z, rate)
 	default:
-		logisticBack_g(to, g, s, x, ref, shift, std, rate)
+		logisticBack_g(to, g, s, x, z, rate)
 	}
 }
 
 //go:noescape
-func logisticBackAVX512(to, g, s, x []float64, ref, shift, std, rate float64)
+func logisticBackAVX512(to, g, s, x []float64, z *Score, rate float64)
 
 //go:noescape
-func logisticBackAVX2(to, g, s, x []float64, ref, shift, std, rate float64)
+func logisticBackAVX2(to, g, s, x []float64, z *Score, rate float64)
 
-func scoreBack(g, x []float64, ref, shift, std, mean, dot float64) {
+func scoreBack(g, x []float64, z *Score, mean, dot float64) {
 	switch level {
 	case cpu.AVX512:
-		scoreBackAVX512(g, x, ref, shift, std, mean, dot)
+		scoreBackAVX512(g, x, z, mean, dot)
 	case cpu.AVX2:
-		scoreBackAVX2(g, x, ref, shift, std, mean, dot)
+		scoreBackAVX2(g, x, z, mean, dot)
 	default:
-		scoreBack_g(g, x, ref, shift, std, mean, dot)
+		scoreBack_g(g, x, z, mean, dot)
 	}
 }
 
 //go:noescape
-func scoreBackAVX512(g, x []float64, ref, shift, std, mean, dot float64)
+func scoreBackAVX512(g, x []float64, z *Score, mean, dot float64)
 
 //go:noescape
-func scoreBackAVX2(g, x []float64, ref, shift, std, mean, dot float64)
+func scoreBackAVX2(g, x []float64, z *Score, mean, dot float64)
 
 func divide(to, a, z []float64) {
 	switch level {

@@ -2,6 +2,7 @@
 
 //go:build !purego
 
+#include "go_asm.h"
 #include "textflag.h"
 
 DATA pow16<>+0(SB)/8, $0x3ff0000000000000
@@ -3900,20 +3901,29 @@ next6:
 	VZEROUPPER
 	RET
 
-// func covarianceAVX512(out, e, w, z, zeta, a, v, lam, y []float64)
+// func covarianceAVX512(c *Cov, n, m int)
 // Requires: AVX512F, AVX512DQ, AVX512VL
-TEXT ·covarianceAVX512(SB), NOSPLIT, $0-216
-	MOVQ out_base+0(FP), DI
-	MOVQ out_len+8(FP), CX
-	MOVQ e_base+24(FP), SI
-	MOVQ w_base+48(FP), DX
-	MOVQ z_base+72(FP), R8
-	MOVQ v_base+144(FP), R9
-	MOVQ lam_base+168(FP), R10
-	MOVQ y_base+192(FP), R11
-	MOVQ zeta_base+96(FP), R12
-	MOVQ a_base+120(FP), R13
-	MOVQ w_len+56(FP), R14
+TEXT ·covarianceAVX512(SB), NOSPLIT, $0-24
+	MOVQ c+0(FP), DI
+	MOVQ Cov_Out(DI), DI
+	MOVQ c+0(FP), SI
+	MOVQ Cov_E(SI), SI
+	MOVQ c+0(FP), DX
+	MOVQ Cov_W(DX), DX
+	MOVQ c+0(FP), R8
+	MOVQ Cov_Z(R8), R8
+	MOVQ c+0(FP), R9
+	MOVQ Cov_V(R9), R9
+	MOVQ c+0(FP), R10
+	MOVQ Cov_Lam(R10), R10
+	MOVQ c+0(FP), R11
+	MOVQ Cov_Y(R11), R11
+	MOVQ c+0(FP), R12
+	MOVQ Cov_Zeta(R12), R12
+	MOVQ c+0(FP), R13
+	MOVQ Cov_A(R13), R13
+	MOVQ n+8(FP), CX
+	MOVQ m+16(FP), R14
 	SHRQ $3, CX
 	SHLQ $6, R14
 group1:
@@ -3946,7 +3956,7 @@ level3:
 	VBROADCASTSD (R11)(BX*8), K1, Z18
 	ADDQ $64, AX
 	INCQ BX
-	CMPQ BX, w_len+56(FP)
+	CMPQ BX, m+16(FP)
 	JLT level3
 	VMOVUPD (R12), Z7
 	VMOVUPD (R13), Z8
@@ -3997,7 +4007,7 @@ level4:
 	VADDPD Z13, Z23, Z23
 	ADDQ $64, AX
 	INCQ BX
-	CMPQ BX, w_len+56(FP)
+	CMPQ BX, m+16(FP)
 	JLT level4
 	VMOVUPD (R8), Z0
 	VDIVPD Z0, Z11, Z11
@@ -4041,7 +4051,7 @@ level7:
 	VBROADCASTSD (R11)(BX*8), K1, Z6
 	ADDQ $64, AX
 	INCQ BX
-	CMPQ BX, w_len+56(FP)
+	CMPQ BX, m+16(FP)
 	JLT level7
 	VMOVUPD (R12), Z7
 	VMOVUPD (R13), Z8
@@ -4070,7 +4080,7 @@ level8:
 	VADDPD Z1, Z11, Z11
 	ADDQ $64, AX
 	INCQ BX
-	CMPQ BX, w_len+56(FP)
+	CMPQ BX, m+16(FP)
 	JLT level8
 	VMOVUPD (R8), Z0
 	VDIVPD Z0, Z11, Z11
@@ -4090,20 +4100,29 @@ next6:
 	VZEROUPPER
 	RET
 
-// func covarianceAVX2(out, e, w, z, zeta, a, v, lam, y []float64)
+// func covarianceAVX2(c *Cov, n, m int)
 // Requires: AVX2
-TEXT ·covarianceAVX2(SB), NOSPLIT, $0-216
-	MOVQ out_base+0(FP), DI
-	MOVQ out_len+8(FP), CX
-	MOVQ e_base+24(FP), SI
-	MOVQ w_base+48(FP), DX
-	MOVQ z_base+72(FP), R8
-	MOVQ v_base+144(FP), R9
-	MOVQ lam_base+168(FP), R10
-	MOVQ y_base+192(FP), R11
-	MOVQ zeta_base+96(FP), R12
-	MOVQ a_base+120(FP), R13
-	MOVQ w_len+56(FP), R14
+TEXT ·covarianceAVX2(SB), NOSPLIT, $0-24
+	MOVQ c+0(FP), DI
+	MOVQ Cov_Out(DI), DI
+	MOVQ c+0(FP), SI
+	MOVQ Cov_E(SI), SI
+	MOVQ c+0(FP), DX
+	MOVQ Cov_W(DX), DX
+	MOVQ c+0(FP), R8
+	MOVQ Cov_Z(R8), R8
+	MOVQ c+0(FP), R9
+	MOVQ Cov_V(R9), R9
+	MOVQ c+0(FP), R10
+	MOVQ Cov_Lam(R10), R10
+	MOVQ c+0(FP), R11
+	MOVQ Cov_Y(R11), R11
+	MOVQ c+0(FP), R12
+	MOVQ Cov_Zeta(R12), R12
+	MOVQ c+0(FP), R13
+	MOVQ Cov_A(R13), R13
+	MOVQ n+8(FP), CX
+	MOVQ m+16(FP), R14
 	SHRQ $3, CX
 	SHLQ $6, R14
 group1:
@@ -4128,7 +4147,7 @@ level3:
 	VBLENDVPD Y2, Y1, Y6, Y6
 	ADDQ $64, AX
 	INCQ BX
-	CMPQ BX, w_len+56(FP)
+	CMPQ BX, m+16(FP)
 	JLT level3
 	VMOVUPD (R12), Y7
 	VMOVUPD (R13), Y8
@@ -4157,7 +4176,7 @@ level4:
 	VADDPD Y1, Y11, Y11
 	ADDQ $64, AX
 	INCQ BX
-	CMPQ BX, w_len+56(FP)
+	CMPQ BX, m+16(FP)
 	JLT level4
 	VMOVUPD (R8), Y0
 	VDIVPD Y0, Y11, Y11
@@ -4185,7 +4204,7 @@ level5:
 	VBLENDVPD Y2, Y1, Y6, Y6
 	ADDQ $64, AX
 	INCQ BX
-	CMPQ BX, w_len+56(FP)
+	CMPQ BX, m+16(FP)
 	JLT level5
 	VMOVUPD 32(R12), Y7
 	VMOVUPD 32(R13), Y8
@@ -4214,7 +4233,7 @@ level6:
 	VADDPD Y1, Y11, Y11
 	ADDQ $64, AX
 	INCQ BX
-	CMPQ BX, w_len+56(FP)
+	CMPQ BX, m+16(FP)
 	JLT level6
 	VMOVUPD 32(R8), Y0
 	VDIVPD Y0, Y11, Y11
@@ -4234,21 +4253,27 @@ next2:
 	VZEROUPPER
 	RET
 
-// func covariancesAVX512(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64)
+// func covariancesAVX512(c *Cov, n, m int)
 // Requires: AVX512F, AVX512DQ, AVX512VL
-TEXT ·covariancesAVX512(SB), NOSPLIT, $0-312
-	MOVQ e_base+72(FP), SI
-	MOVQ w_base+96(FP), DX
-	MOVQ v_base+216(FP), R9
-	MOVQ lam_base+240(FP), R10
-	MOVQ y_base+288(FP), R11
-	MOVQ h_base+264(FP), R8
-	MOVQ w_len+104(FP), R13
+TEXT ·covariancesAVX512(SB), NOSPLIT, $0-24
+	MOVQ c+0(FP), SI
+	MOVQ Cov_E(SI), SI
+	MOVQ c+0(FP), DX
+	MOVQ Cov_W(DX), DX
+	MOVQ c+0(FP), R9
+	MOVQ Cov_V(R9), R9
+	MOVQ c+0(FP), R10
+	MOVQ Cov_Lam(R10), R10
+	MOVQ c+0(FP), R11
+	MOVQ Cov_Y(R11), R11
+	MOVQ c+0(FP), R8
+	MOVQ Cov_H(R8), R8
+	MOVQ m+16(FP), R13
 	SHLQ $6, R13
 	XORQ CX, CX
 next1:
 	LEAQ 15(CX), AX
-	CMPQ AX, z_len+128(FP)
+	CMPQ AX, n+8(FP)
 	JGE done2
 	VBROADCASTSD (R9), Z10
 	VBROADCASTSD (R10), Z11
@@ -4284,15 +4309,18 @@ level3:
 	VMOVAPD Z8, K2, Z29
 	ADDQ $64, AX
 	INCQ BX
-	CMPQ BX, w_len+104(FP)
+	CMPQ BX, m+16(FP)
 	JLT level3
-	MOVQ zeta_base+144(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_Zeta(R12), R12
 	VMOVUPD (R12)(CX*8), Z14
 	VMOVUPD 64(R12)(CX*8), Z30
-	MOVQ a_base+168(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_A(R12), R12
 	VMOVUPD (R12)(CX*8), Z15
 	VMOVUPD 64(R12)(CX*8), Z31
-	MOVQ s_base+192(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_S(R12), R12
 	VPXORQ Z4, Z4, Z4
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
@@ -4356,9 +4384,10 @@ level4:
 	VADDPD Z17, Z24, Z24
 	ADDQ $64, AX
 	INCQ BX
-	CMPQ BX, w_len+104(FP)
+	CMPQ BX, m+16(FP)
 	JLT level4
-	MOVQ z_base+120(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_Z(R12), R12
 	VMOVUPD (R12)(CX*8), Z0
 	VMOVUPD 64(R12)(CX*8), Z16
 	VDIVPD Z0, Z4, Z4
@@ -4383,13 +4412,16 @@ level4:
 	VSUBPD Z21, Z22, Z22
 	VMULPD Z23, Z20, Z23
 	VSUBPD Z23, Z24, Z24
-	MOVQ out_base+0(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_Out(R12), R12
 	VMOVUPD Z6, (R12)(CX*8)
 	VMOVUPD Z22, 64(R12)(CX*8)
-	MOVQ logs_base+48(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_Logs(R12), R12
 	VMOVUPD Z8, (R12)(CX*8)
 	VMOVUPD Z24, 64(R12)(CX*8)
-	MOVQ mean_base+24(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_Mean(R12), R12
 	VMOVUPD Z9, (R12)(CX*8)
 	VMOVUPD Z25, 64(R12)(CX*8)
 	ADDQ R13, SI
@@ -4399,7 +4431,7 @@ level4:
 done2:
 next5:
 	LEAQ 7(CX), AX
-	CMPQ AX, z_len+128(FP)
+	CMPQ AX, n+8(FP)
 	JGE done6
 	VBROADCASTSD (R9), Z10
 	VBROADCASTSD (R10), Z11
@@ -4423,13 +4455,16 @@ level7:
 	VMOVAPD Z8, K1, Z13
 	ADDQ $64, AX
 	INCQ BX
-	CMPQ BX, w_len+104(FP)
+	CMPQ BX, m+16(FP)
 	JLT level7
-	MOVQ zeta_base+144(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_Zeta(R12), R12
 	VMOVUPD (R12)(CX*8), Z14
-	MOVQ a_base+168(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_A(R12), R12
 	VMOVUPD (R12)(CX*8), Z15
-	MOVQ s_base+192(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_S(R12), R12
 	VPXORQ Z4, Z4, Z4
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
@@ -4464,9 +4499,10 @@ level8:
 	VADDPD Z1, Z8, Z8
 	ADDQ $64, AX
 	INCQ BX
-	CMPQ BX, w_len+104(FP)
+	CMPQ BX, m+16(FP)
 	JLT level8
-	MOVQ z_base+120(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_Z(R12), R12
 	VMOVUPD (R12)(CX*8), Z0
 	VDIVPD Z0, Z4, Z4
 	VDIVPD Z0, Z5, Z5
@@ -4479,11 +4515,14 @@ level8:
 	VSUBPD Z5, Z6, Z6
 	VMULPD Z7, Z4, Z7
 	VSUBPD Z7, Z8, Z8
-	MOVQ out_base+0(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_Out(R12), R12
 	VMOVUPD Z6, (R12)(CX*8)
-	MOVQ logs_base+48(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_Logs(R12), R12
 	VMOVUPD Z8, (R12)(CX*8)
-	MOVQ mean_base+24(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_Mean(R12), R12
 	VMOVUPD Z9, (R12)(CX*8)
 	ADDQ R13, SI
 	ADDQ $8, CX
@@ -4492,21 +4531,27 @@ done6:
 	VZEROUPPER
 	RET
 
-// func covariancesAVX2(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64)
+// func covariancesAVX2(c *Cov, n, m int)
 // Requires: AVX2
-TEXT ·covariancesAVX2(SB), NOSPLIT, $0-312
-	MOVQ e_base+72(FP), SI
-	MOVQ w_base+96(FP), DX
-	MOVQ v_base+216(FP), R9
-	MOVQ lam_base+240(FP), R10
-	MOVQ y_base+288(FP), R11
-	MOVQ h_base+264(FP), R8
-	MOVQ w_len+104(FP), R13
+TEXT ·covariancesAVX2(SB), NOSPLIT, $0-24
+	MOVQ c+0(FP), SI
+	MOVQ Cov_E(SI), SI
+	MOVQ c+0(FP), DX
+	MOVQ Cov_W(DX), DX
+	MOVQ c+0(FP), R9
+	MOVQ Cov_V(R9), R9
+	MOVQ c+0(FP), R10
+	MOVQ Cov_Lam(R10), R10
+	MOVQ c+0(FP), R11
+	MOVQ Cov_Y(R11), R11
+	MOVQ c+0(FP), R8
+	MOVQ Cov_H(R8), R8
+	MOVQ m+16(FP), R13
 	SHLQ $6, R13
 	XORQ CX, CX
 next1:
 	LEAQ 7(CX), AX
-	CMPQ AX, z_len+128(FP)
+	CMPQ AX, n+8(FP)
 	JGE done2
 	VBROADCASTSD (R9), Y10
 	VBROADCASTSD (R10), Y11
@@ -4530,13 +4575,16 @@ level3:
 	VBLENDVPD Y3, Y1, Y13, Y13
 	ADDQ $64, AX
 	INCQ BX
-	CMPQ BX, w_len+104(FP)
+	CMPQ BX, m+16(FP)
 	JLT level3
-	MOVQ zeta_base+144(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_Zeta(R12), R12
 	VMOVUPD (R12)(CX*8), Y14
-	MOVQ a_base+168(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_A(R12), R12
 	VMOVUPD (R12)(CX*8), Y15
-	MOVQ s_base+192(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_S(R12), R12
 	VXORPD Y4, Y4, Y4
 	VXORPD Y5, Y5, Y5
 	VXORPD Y6, Y6, Y6
@@ -4575,9 +4623,10 @@ level4:
 	VADDPD Y1, Y8, Y8
 	ADDQ $64, AX
 	INCQ BX
-	CMPQ BX, w_len+104(FP)
+	CMPQ BX, m+16(FP)
 	JLT level4
-	MOVQ z_base+120(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_Z(R12), R12
 	VMOVUPD (R12)(CX*8), Y0
 	VDIVPD Y0, Y4, Y4
 	VDIVPD Y0, Y5, Y5
@@ -4590,11 +4639,14 @@ level4:
 	VSUBPD Y5, Y6, Y6
 	VMULPD Y7, Y4, Y7
 	VSUBPD Y7, Y8, Y8
-	MOVQ out_base+0(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_Out(R12), R12
 	VMOVUPD Y6, (R12)(CX*8)
-	MOVQ logs_base+48(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_Logs(R12), R12
 	VMOVUPD Y8, (R12)(CX*8)
-	MOVQ mean_base+24(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_Mean(R12), R12
 	VMOVUPD Y9, (R12)(CX*8)
 	VBROADCASTSD (R9), Y10
 	VBROADCASTSD (R10), Y11
@@ -4618,13 +4670,16 @@ level5:
 	VBLENDVPD Y3, Y1, Y13, Y13
 	ADDQ $64, AX
 	INCQ BX
-	CMPQ BX, w_len+104(FP)
+	CMPQ BX, m+16(FP)
 	JLT level5
-	MOVQ zeta_base+144(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_Zeta(R12), R12
 	VMOVUPD 32(R12)(CX*8), Y14
-	MOVQ a_base+168(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_A(R12), R12
 	VMOVUPD 32(R12)(CX*8), Y15
-	MOVQ s_base+192(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_S(R12), R12
 	VXORPD Y4, Y4, Y4
 	VXORPD Y5, Y5, Y5
 	VXORPD Y6, Y6, Y6
@@ -4663,9 +4718,10 @@ level6:
 	VADDPD Y1, Y8, Y8
 	ADDQ $64, AX
 	INCQ BX
-	CMPQ BX, w_len+104(FP)
+	CMPQ BX, m+16(FP)
 	JLT level6
-	MOVQ z_base+120(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_Z(R12), R12
 	VMOVUPD 32(R12)(CX*8), Y0
 	VDIVPD Y0, Y4, Y4
 	VDIVPD Y0, Y5, Y5
@@ -4678,11 +4734,14 @@ level6:
 	VSUBPD Y5, Y6, Y6
 	VMULPD Y7, Y4, Y7
 	VSUBPD Y7, Y8, Y8
-	MOVQ out_base+0(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_Out(R12), R12
 	VMOVUPD Y6, 32(R12)(CX*8)
-	MOVQ logs_base+48(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_Logs(R12), R12
 	VMOVUPD Y8, 32(R12)(CX*8)
-	MOVQ mean_base+24(FP), R12
+	MOVQ c+0(FP), R12
+	MOVQ Cov_Mean(R12), R12
 	VMOVUPD Y9, 32(R12)(CX*8)
 	ADDQ R13, SI
 	ADDQ $8, CX
@@ -9443,11 +9502,12 @@ done3:
 	VZEROUPPER
 	RET
 
-// func logisticAVX512(to, x []float64, ref, shift, std, rate float64)
+// func logisticAVX512(to, x []float64, z *Score, rate float64)
 // Requires: AVX512F, AVX512DQ, AVX512VL
-TEXT ·logisticAVX512(SB), NOSPLIT, $0-80
+TEXT ·logisticAVX512(SB), NOSPLIT, $0-64
 	MOVQ to_base+0(FP), DI
 	MOVQ x_base+24(FP), SI
+	MOVQ z+48(FP), DX
 	MOVQ to_len+8(FP), CX
 	LEAQ pow16<>(SB), R13
 	VMOVUPD (R13), Z28
@@ -9461,34 +9521,34 @@ many4:
 	VMOVUPD 64(SI), Z7
 	VMOVUPD 128(SI), Z14
 	VMOVUPD 192(SI), Z21
-	VBROADCASTSD ref+48(FP), Z1
-	VBROADCASTSD ref+48(FP), Z8
-	VBROADCASTSD ref+48(FP), Z15
-	VBROADCASTSD ref+48(FP), Z22
+	VBROADCASTSD Score_Ref(DX), Z1
+	VBROADCASTSD Score_Ref(DX), Z8
+	VBROADCASTSD Score_Ref(DX), Z15
+	VBROADCASTSD Score_Ref(DX), Z22
 	VSUBPD Z1, Z0, Z0
 	VSUBPD Z8, Z7, Z7
 	VSUBPD Z15, Z14, Z14
 	VSUBPD Z22, Z21, Z21
-	VBROADCASTSD shift+56(FP), Z1
-	VBROADCASTSD shift+56(FP), Z8
-	VBROADCASTSD shift+56(FP), Z15
-	VBROADCASTSD shift+56(FP), Z22
+	VBROADCASTSD Score_Shift(DX), Z1
+	VBROADCASTSD Score_Shift(DX), Z8
+	VBROADCASTSD Score_Shift(DX), Z15
+	VBROADCASTSD Score_Shift(DX), Z22
 	VSUBPD Z1, Z0, Z0
 	VSUBPD Z8, Z7, Z7
 	VSUBPD Z15, Z14, Z14
 	VSUBPD Z22, Z21, Z21
-	VBROADCASTSD std+64(FP), Z1
-	VBROADCASTSD std+64(FP), Z8
-	VBROADCASTSD std+64(FP), Z15
-	VBROADCASTSD std+64(FP), Z22
+	VBROADCASTSD Score_Std(DX), Z1
+	VBROADCASTSD Score_Std(DX), Z8
+	VBROADCASTSD Score_Std(DX), Z15
+	VBROADCASTSD Score_Std(DX), Z22
 	VDIVPD Z1, Z0, Z0
 	VDIVPD Z8, Z7, Z7
 	VDIVPD Z15, Z14, Z14
 	VDIVPD Z22, Z21, Z21
-	VBROADCASTSD rate+72(FP), Z1
-	VBROADCASTSD rate+72(FP), Z8
-	VBROADCASTSD rate+72(FP), Z15
-	VBROADCASTSD rate+72(FP), Z22
+	VBROADCASTSD rate+56(FP), Z1
+	VBROADCASTSD rate+56(FP), Z8
+	VBROADCASTSD rate+56(FP), Z15
+	VBROADCASTSD rate+56(FP), Z22
 	VMULPD Z1, Z0, Z0
 	VMULPD Z8, Z7, Z7
 	VMULPD Z15, Z14, Z14
@@ -9658,13 +9718,13 @@ loop1:
 	CMPQ CX, $8
 	JLT tail2
 	VMOVUPD (SI), Z0
-	VBROADCASTSD ref+48(FP), Z1
+	VBROADCASTSD Score_Ref(DX), Z1
 	VSUBPD Z1, Z0, Z0
-	VBROADCASTSD shift+56(FP), Z1
+	VBROADCASTSD Score_Shift(DX), Z1
 	VSUBPD Z1, Z0, Z0
-	VBROADCASTSD std+64(FP), Z1
+	VBROADCASTSD Score_Std(DX), Z1
 	VDIVPD Z1, Z0, Z0
-	VBROADCASTSD rate+72(FP), Z1
+	VBROADCASTSD rate+56(FP), Z1
 	VMULPD Z1, Z0, Z0
 	VPXORQ sign<>(SB), Z0, Z0
 	VMULPD inv16<>(SB), Z0, Z2
@@ -9717,13 +9777,13 @@ tail2:
 	DECL AX
 	KMOVB AX, K7
 	VMOVUPD.Z (SI), K7, Z0
-	VBROADCASTSD ref+48(FP), Z1
+	VBROADCASTSD Score_Ref(DX), Z1
 	VSUBPD Z1, Z0, Z0
-	VBROADCASTSD shift+56(FP), Z1
+	VBROADCASTSD Score_Shift(DX), Z1
 	VSUBPD Z1, Z0, Z0
-	VBROADCASTSD std+64(FP), Z1
+	VBROADCASTSD Score_Std(DX), Z1
 	VDIVPD Z1, Z0, Z0
-	VBROADCASTSD rate+72(FP), Z1
+	VBROADCASTSD rate+56(FP), Z1
 	VMULPD Z1, Z0, Z0
 	VPXORQ sign<>(SB), Z0, Z0
 	VMULPD inv16<>(SB), Z0, Z2
@@ -9768,11 +9828,12 @@ done3:
 	VZEROUPPER
 	RET
 
-// func logisticAVX2(to, x []float64, ref, shift, std, rate float64)
+// func logisticAVX2(to, x []float64, z *Score, rate float64)
 // Requires: AVX2
-TEXT ·logisticAVX2(SB), NOSPLIT, $0-80
+TEXT ·logisticAVX2(SB), NOSPLIT, $0-64
 	MOVQ to_base+0(FP), DI
 	MOVQ x_base+24(FP), SI
+	MOVQ z+48(FP), DX
 	MOVQ to_len+8(FP), CX
 	LEAQ pow16<>(SB), R13
 many4:
@@ -9780,20 +9841,20 @@ many4:
 	JLT few5
 	VMOVUPD (SI), Y0
 	VMOVUPD 32(SI), Y7
-	VBROADCASTSD ref+48(FP), Y1
-	VBROADCASTSD ref+48(FP), Y8
+	VBROADCASTSD Score_Ref(DX), Y1
+	VBROADCASTSD Score_Ref(DX), Y8
 	VSUBPD Y1, Y0, Y0
 	VSUBPD Y8, Y7, Y7
-	VBROADCASTSD shift+56(FP), Y1
-	VBROADCASTSD shift+56(FP), Y8
+	VBROADCASTSD Score_Shift(DX), Y1
+	VBROADCASTSD Score_Shift(DX), Y8
 	VSUBPD Y1, Y0, Y0
 	VSUBPD Y8, Y7, Y7
-	VBROADCASTSD std+64(FP), Y1
-	VBROADCASTSD std+64(FP), Y8
+	VBROADCASTSD Score_Std(DX), Y1
+	VBROADCASTSD Score_Std(DX), Y8
 	VDIVPD Y1, Y0, Y0
 	VDIVPD Y8, Y7, Y7
-	VBROADCASTSD rate+72(FP), Y1
-	VBROADCASTSD rate+72(FP), Y8
+	VBROADCASTSD rate+56(FP), Y1
+	VBROADCASTSD rate+56(FP), Y8
 	VMULPD Y1, Y0, Y0
 	VMULPD Y8, Y7, Y7
 	VXORPD sign<>(SB), Y0, Y0
@@ -9885,13 +9946,13 @@ loop1:
 	CMPQ CX, $4
 	JLT tail2
 	VMOVUPD (SI), Y0
-	VBROADCASTSD ref+48(FP), Y1
+	VBROADCASTSD Score_Ref(DX), Y1
 	VSUBPD Y1, Y0, Y0
-	VBROADCASTSD shift+56(FP), Y1
+	VBROADCASTSD Score_Shift(DX), Y1
 	VSUBPD Y1, Y0, Y0
-	VBROADCASTSD std+64(FP), Y1
+	VBROADCASTSD Score_Std(DX), Y1
 	VDIVPD Y1, Y0, Y0
-	VBROADCASTSD rate+72(FP), Y1
+	VBROADCASTSD rate+56(FP), Y1
 	VMULPD Y1, Y0, Y0
 	VXORPD sign<>(SB), Y0, Y0
 	VMULPD inv16<>(SB), Y0, Y2
@@ -9944,13 +10005,13 @@ tail2:
 	NEGQ CX
 	VMOVUPD 64(AX)(CX*8), Y15
 	VMASKMOVPD (SI), Y15, Y0
-	VBROADCASTSD ref+48(FP), Y1
+	VBROADCASTSD Score_Ref(DX), Y1
 	VSUBPD Y1, Y0, Y0
-	VBROADCASTSD shift+56(FP), Y1
+	VBROADCASTSD Score_Shift(DX), Y1
 	VSUBPD Y1, Y0, Y0
-	VBROADCASTSD std+64(FP), Y1
+	VBROADCASTSD Score_Std(DX), Y1
 	VDIVPD Y1, Y0, Y0
-	VBROADCASTSD rate+72(FP), Y1
+	VBROADCASTSD rate+56(FP), Y1
 	VMULPD Y1, Y0, Y0
 	VXORPD sign<>(SB), Y0, Y0
 	VMULPD inv16<>(SB), Y0, Y2
@@ -10684,18 +10745,19 @@ done3:
 	VZEROUPPER
 	RET
 
-// func logisticBackAVX512(to, g, s, x []float64, ref, shift, std, rate float64)
+// func logisticBackAVX512(to, g, s, x []float64, z *Score, rate float64)
 // Requires: AVX512F, AVX512DQ, AVX512VL
-TEXT ·logisticBackAVX512(SB), NOSPLIT, $0-128
+TEXT ·logisticBackAVX512(SB), NOSPLIT, $0-112
 	MOVQ to_base+0(FP), BX
 	MOVQ g_base+24(FP), DI
 	MOVQ s_base+48(FP), DX
 	MOVQ x_base+72(FP), SI
+	MOVQ z+96(FP), R8
 	MOVQ g_len+32(FP), CX
-	VBROADCASTSD ref+96(FP), Z3
-	VBROADCASTSD shift+104(FP), Z4
-	VBROADCASTSD std+112(FP), Z5
-	VBROADCASTSD rate+120(FP), Z6
+	VBROADCASTSD Score_Ref(R8), Z3
+	VBROADCASTSD Score_Shift(R8), Z4
+	VBROADCASTSD Score_Std(R8), Z5
+	VBROADCASTSD rate+104(FP), Z6
 	VPXORQ Z9, Z9, Z9
 	VPXORQ Z10, Z10, Z10
 	VPXORQ Z11, Z11, Z11
@@ -10764,18 +10826,19 @@ done3:
 	VZEROUPPER
 	RET
 
-// func logisticBackAVX2(to, g, s, x []float64, ref, shift, std, rate float64)
+// func logisticBackAVX2(to, g, s, x []float64, z *Score, rate float64)
 // Requires: AVX2
-TEXT ·logisticBackAVX2(SB), NOSPLIT, $0-128
+TEXT ·logisticBackAVX2(SB), NOSPLIT, $0-112
 	MOVQ to_base+0(FP), BX
 	MOVQ g_base+24(FP), DI
 	MOVQ s_base+48(FP), DX
 	MOVQ x_base+72(FP), SI
+	MOVQ z+96(FP), R8
 	MOVQ g_len+32(FP), CX
-	VBROADCASTSD ref+96(FP), Y3
-	VBROADCASTSD shift+104(FP), Y4
-	VBROADCASTSD std+112(FP), Y5
-	VBROADCASTSD rate+120(FP), Y6
+	VBROADCASTSD Score_Ref(R8), Y3
+	VBROADCASTSD Score_Shift(R8), Y4
+	VBROADCASTSD Score_Std(R8), Y5
+	VBROADCASTSD rate+104(FP), Y6
 	VXORPD Y9, Y9, Y9
 	VXORPD Y10, Y10, Y10
 	VXORPD Y11, Y11, Y11
@@ -10874,17 +10937,18 @@ done3:
 	VZEROUPPER
 	RET
 
-// func scoreBackAVX512(g, x []float64, ref, shift, std, mean, dot float64)
+// func scoreBackAVX512(g, x []float64, z *Score, mean, dot float64)
 // Requires: AVX512F, AVX512DQ, AVX512VL
-TEXT ·scoreBackAVX512(SB), NOSPLIT, $0-88
+TEXT ·scoreBackAVX512(SB), NOSPLIT, $0-72
 	MOVQ g_base+0(FP), DI
 	MOVQ x_base+24(FP), SI
+	MOVQ z+48(FP), R8
 	MOVQ g_len+8(FP), CX
-	VBROADCASTSD ref+48(FP), Z3
-	VBROADCASTSD shift+56(FP), Z4
-	VBROADCASTSD std+64(FP), Z5
-	VBROADCASTSD mean+72(FP), Z6
-	VBROADCASTSD dot+80(FP), Z7
+	VBROADCASTSD Score_Ref(R8), Z3
+	VBROADCASTSD Score_Shift(R8), Z4
+	VBROADCASTSD Score_Std(R8), Z5
+	VBROADCASTSD mean+56(FP), Z6
+	VBROADCASTSD dot+64(FP), Z7
 loop1:
 	CMPQ CX, $8
 	JLT tail2
@@ -10923,17 +10987,18 @@ done3:
 	VZEROUPPER
 	RET
 
-// func scoreBackAVX2(g, x []float64, ref, shift, std, mean, dot float64)
+// func scoreBackAVX2(g, x []float64, z *Score, mean, dot float64)
 // Requires: AVX2
-TEXT ·scoreBackAVX2(SB), NOSPLIT, $0-88
+TEXT ·scoreBackAVX2(SB), NOSPLIT, $0-72
 	MOVQ g_base+0(FP), DI
 	MOVQ x_base+24(FP), SI
+	MOVQ z+48(FP), R8
 	MOVQ g_len+8(FP), CX
-	VBROADCASTSD ref+48(FP), Y3
-	VBROADCASTSD shift+56(FP), Y4
-	VBROADCASTSD std+64(FP), Y5
-	VBROADCASTSD mean+72(FP), Y6
-	VBROADCASTSD dot+80(FP), Y7
+	VBROADCASTSD Score_Ref(R8), Y3
+	VBROADCASTSD Score_Shift(R8), Y4
+	VBROADCASTSD Score_Std(R8), Y5
+	VBROADCASTSD mean+56(FP), Y6
+	VBROADCASTSD dot+64(FP), Y7
 loop1:
 	CMPQ CX, $4
 	JLT tail2

@@ -153,29 +153,29 @@ func average(t, e, w, z []float64, first float64, d []float64) {
 //go:noescape
 func averageNEON(t, e, w, z []float64, first float64, d []float64)
 
-func covariance(out, e, w, z, zeta, a, v, lam, y []float64) {
+func covariance(c *Cov, n, m int) {
 	switch level {
 	case cpu.NEON:
-		covarianceNEON(out, e, w, z, zeta, a, v, lam, y)
+		covarianceNEON(c, n, m)
 	default:
-		covariance_g(out, e, w, z, zeta, a, v, lam, y)
+		covariance_g(c, n, m)
 	}
 }
 
 //go:noescape
-func covarianceNEON(out, e, w, z, zeta, a, v, lam, y []float64)
+func covarianceNEON(c *Cov, n, m int)
 
-func covariances(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
+func covariances(c *Cov, n, m int) {
 	switch level {
 	case cpu.NEON:
-		covariancesNEON(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y)
+		covariancesNEON(c, n, m)
 	default:
-		covariances_g(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y)
+		covariances_g(c, n, m)
 	}
 }
 
 //go:noescape
-func covariancesNEON(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64)
+func covariancesNEON(c *Cov, n, m int)
 
 func combine(w, u, v []float64) {
 	switch level {
@@ -328,17 +328,17 @@ func log(to, x []float64) {
 //go:noescape
 func logNEON(to, x []float64)
 
-func logistic(to, x []float64, ref, shift, std, rate float64) {
+func logistic(to, x []float64, z *Score, rate float64) {
 	switch level {
 	case cpu.NEON:
-		logisticNEON(to, x, ref, shift, std, rate)
+		logisticNEON(to, x, z, rate)
 	default:
-		logistic_g(to, x, ref, shift, std, rate)
+		logistic_g(to, x, z, rate)
 	}
 }
 
 //go:noescape
-func logisticNEON(to, x []float64, ref, shift, std, rate float64)
+func logisticNEON(to, x []float64, z *Score, rate float64)
 
 func extent(to, x []float64) {
 	switch level {
@@ -421,29 +421,29 @@ func potential(l, u, x []float64, eps, delta, mean float64) {
 //go:noescape
 func potentialNEON(l, u, x []float64, eps, delta, mean float64)
 
-func logisticBack(to, g, s, x []float64, ref, shift, std, rate float64) {
+func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 	switch level {
 	case cpu.NEON:
-		logisticBackNEON(to, g, s, x, ref, shift, std, rate)
+		logisticBackNEON(to, g, s, x, z, rate)
 	default:
-		logisticBack_g(to, g, s, x, ref, shift, std, rate)
+		logisticBack_g(to, g, s, x, z, rate)
 	}
 }
 
 //go:noescape
-func logisticBackNEON(to, g, s, x []float64, ref, shift, std, rate float64)
+func logisticBackNEON(to, g, s, x []float64, z *Score, rate float64)
 
-func scoreBack(g, x []float64, ref, shift, std, mean, dot float64) {
+func scoreBack(g, x []float64, z *Score, mean, dot float64) {
 	switch level {
 	case cpu.NEON:
-		scoreBackNEON(g, x, ref, shift, std, mean, dot)
+		scoreBackNEON(g, x, z, mean, dot)
 	default:
-		scoreBack_g(g, x, ref, shift, std, mean, dot)
+		scoreBack_g(g, x, z, mean, dot)
 	}
 }
 
 //go:noescape
-func scoreBackNEON(g, x []float64, ref, shift, std, mean, dot float64)
+func scoreBackNEON(g, x []float64, z *Score, mean, dot float64)
 
 func divide(to, a, z []float64) {
 	switch level {

@@ -2,6 +2,7 @@
 
 //go:build !purego
 
+#include "go_asm.h"
 #include "textflag.h"
 
 DATA constants<>+0(SB)/8, $0xfff0000000000000 // neginf
@@ -2963,19 +2964,28 @@ none7:
 next6:
 	RET
 
-// func covarianceNEON(out, e, w, z, zeta, a, v, lam, y []float64)
-TEXT ·covarianceNEON(SB), NOSPLIT, $0-216
-	MOVD out_base+0(FP), R5
-	MOVD out_len+8(FP), R2
-	MOVD e_base+24(FP), R4
-	MOVD w_base+48(FP), R3
-	MOVD z_base+72(FP), R6
-	MOVD v_base+144(FP), R7
-	MOVD lam_base+168(FP), R8
-	MOVD y_base+192(FP), R9
-	MOVD zeta_base+96(FP), R10
-	MOVD a_base+120(FP), R11
-	MOVD w_len+56(FP), R12
+// func covarianceNEON(c *Cov, n, m int)
+TEXT ·covarianceNEON(SB), NOSPLIT, $0-24
+	MOVD c+0(FP), R5
+	MOVD Cov_Out(R5), R5
+	MOVD c+0(FP), R4
+	MOVD Cov_E(R4), R4
+	MOVD c+0(FP), R3
+	MOVD Cov_W(R3), R3
+	MOVD c+0(FP), R6
+	MOVD Cov_Z(R6), R6
+	MOVD c+0(FP), R7
+	MOVD Cov_V(R7), R7
+	MOVD c+0(FP), R8
+	MOVD Cov_Lam(R8), R8
+	MOVD c+0(FP), R9
+	MOVD Cov_Y(R9), R9
+	MOVD c+0(FP), R10
+	MOVD Cov_Zeta(R10), R10
+	MOVD c+0(FP), R11
+	MOVD Cov_A(R11), R11
+	MOVD n+8(FP), R2
+	MOVD m+16(FP), R12
 	LSR $3, R2, R2
 	LSL $6, R12, R12
 group1:
@@ -3016,7 +3026,7 @@ level3:
 	VBIT V14.B16, V27.B16, V18.B16
 	ADD $64, R0, R0
 	ADD $1, R1, R1
-	MOVD w_len+56(FP), R19
+	MOVD m+16(FP), R19
 	CMP R19, R1
 	BLT level3
 	FMOVQ (R10), F7
@@ -3070,7 +3080,7 @@ level4:
 	WORD $0x4e6dd6f7 // FADD V23.2D, V23.2D, V13.2D
 	ADD $64, R0, R0
 	ADD $1, R1, R1
-	MOVD w_len+56(FP), R19
+	MOVD m+16(FP), R19
 	CMP R19, R1
 	BLT level4
 	FMOVQ (R6), F0
@@ -3122,7 +3132,7 @@ level5:
 	VBIT V14.B16, V27.B16, V18.B16
 	ADD $64, R0, R0
 	ADD $1, R1, R1
-	MOVD w_len+56(FP), R19
+	MOVD m+16(FP), R19
 	CMP R19, R1
 	BLT level5
 	FMOVQ 32(R10), F7
@@ -3176,7 +3186,7 @@ level6:
 	WORD $0x4e6dd6f7 // FADD V23.2D, V23.2D, V13.2D
 	ADD $64, R0, R0
 	ADD $1, R1, R1
-	MOVD w_len+56(FP), R19
+	MOVD m+16(FP), R19
 	CMP R19, R1
 	BLT level6
 	FMOVQ 32(R6), F0
@@ -3203,20 +3213,26 @@ level6:
 next2:
 	RET
 
-// func covariancesNEON(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64)
-TEXT ·covariancesNEON(SB), NOSPLIT, $0-312
-	MOVD e_base+72(FP), R4
-	MOVD w_base+96(FP), R3
-	MOVD v_base+216(FP), R7
-	MOVD lam_base+240(FP), R8
-	MOVD y_base+288(FP), R9
-	MOVD h_base+264(FP), R6
-	MOVD w_len+104(FP), R11
+// func covariancesNEON(c *Cov, n, m int)
+TEXT ·covariancesNEON(SB), NOSPLIT, $0-24
+	MOVD c+0(FP), R4
+	MOVD Cov_E(R4), R4
+	MOVD c+0(FP), R3
+	MOVD Cov_W(R3), R3
+	MOVD c+0(FP), R7
+	MOVD Cov_V(R7), R7
+	MOVD c+0(FP), R8
+	MOVD Cov_Lam(R8), R8
+	MOVD c+0(FP), R9
+	MOVD Cov_Y(R9), R9
+	MOVD c+0(FP), R6
+	MOVD Cov_H(R6), R6
+	MOVD m+16(FP), R11
 	LSL $6, R11, R11
 	MOVD ZR, R2
 next1:
 	ADD $7, R2, R0
-	MOVD z_len+128(FP), R19
+	MOVD n+8(FP), R19
 	CMP R19, R0
 	BGE done2
 	VLD1R (R7), [V10.D2]
@@ -3247,16 +3263,19 @@ level3:
 	VBIT V3.B16, V1.B16, V13.B16
 	ADD $64, R0, R0
 	ADD $1, R1, R1
-	MOVD w_len+104(FP), R19
+	MOVD m+16(FP), R19
 	CMP R19, R1
 	BLT level3
-	MOVD zeta_base+144(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_Zeta(R10), R10
 	ADD R2<<3, R10, R15
 	FMOVQ (R15), F14
-	MOVD a_base+168(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_A(R10), R10
 	ADD R2<<3, R10, R16
 	FMOVQ (R16), F15
-	MOVD s_base+192(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_S(R10), R10
 	VEOR V4.B16, V4.B16, V4.B16
 	VEOR V5.B16, V5.B16, V5.B16
 	VEOR V6.B16, V6.B16, V6.B16
@@ -3303,10 +3322,11 @@ level4:
 	WORD $0x4e61d508 // FADD V8.2D, V8.2D, V1.2D
 	ADD $64, R0, R0
 	ADD $1, R1, R1
-	MOVD w_len+104(FP), R19
+	MOVD m+16(FP), R19
 	CMP R19, R1
 	BLT level4
-	MOVD z_base+120(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_Z(R10), R10
 	ADD R2<<3, R10, R15
 	FMOVQ (R15), F0
 	WORD $0x6e60fc84 // FDIV V4.2D, V4.2D, V0.2D
@@ -3320,13 +3340,16 @@ level4:
 	WORD $0x4ee5d4c6 // FSUB V6.2D, V6.2D, V5.2D
 	WORD $0x6e67dc87 // FMUL V7.2D, V4.2D, V7.2D
 	WORD $0x4ee7d508 // FSUB V8.2D, V8.2D, V7.2D
-	MOVD out_base+0(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_Out(R10), R10
 	ADD R2<<3, R10, R16
 	FMOVQ F6, (R16)
-	MOVD logs_base+48(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_Logs(R10), R10
 	ADD R2<<3, R10, R17
 	FMOVQ F8, (R17)
-	MOVD mean_base+24(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_Mean(R10), R10
 	ADD R2<<3, R10, R13
 	FMOVQ F9, (R13)
 	VLD1R (R7), [V10.D2]
@@ -3357,16 +3380,19 @@ level5:
 	VBIT V3.B16, V1.B16, V13.B16
 	ADD $64, R0, R0
 	ADD $1, R1, R1
-	MOVD w_len+104(FP), R19
+	MOVD m+16(FP), R19
 	CMP R19, R1
 	BLT level5
-	MOVD zeta_base+144(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_Zeta(R10), R10
 	ADD R2<<3, R10, R16
 	FMOVQ 16(R16), F14
-	MOVD a_base+168(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_A(R10), R10
 	ADD R2<<3, R10, R17
 	FMOVQ 16(R17), F15
-	MOVD s_base+192(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_S(R10), R10
 	VEOR V4.B16, V4.B16, V4.B16
 	VEOR V5.B16, V5.B16, V5.B16
 	VEOR V6.B16, V6.B16, V6.B16
@@ -3413,10 +3439,11 @@ level6:
 	WORD $0x4e61d508 // FADD V8.2D, V8.2D, V1.2D
 	ADD $64, R0, R0
 	ADD $1, R1, R1
-	MOVD w_len+104(FP), R19
+	MOVD m+16(FP), R19
 	CMP R19, R1
 	BLT level6
-	MOVD z_base+120(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_Z(R10), R10
 	ADD R2<<3, R10, R16
 	FMOVQ 16(R16), F0
 	WORD $0x6e60fc84 // FDIV V4.2D, V4.2D, V0.2D
@@ -3430,13 +3457,16 @@ level6:
 	WORD $0x4ee5d4c6 // FSUB V6.2D, V6.2D, V5.2D
 	WORD $0x6e67dc87 // FMUL V7.2D, V4.2D, V7.2D
 	WORD $0x4ee7d508 // FSUB V8.2D, V8.2D, V7.2D
-	MOVD out_base+0(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_Out(R10), R10
 	ADD R2<<3, R10, R17
 	FMOVQ F6, 16(R17)
-	MOVD logs_base+48(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_Logs(R10), R10
 	ADD R2<<3, R10, R13
 	FMOVQ F8, 16(R13)
-	MOVD mean_base+24(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_Mean(R10), R10
 	ADD R2<<3, R10, R15
 	FMOVQ F9, 16(R15)
 	VLD1R (R7), [V10.D2]
@@ -3467,16 +3497,19 @@ level7:
 	VBIT V3.B16, V1.B16, V13.B16
 	ADD $64, R0, R0
 	ADD $1, R1, R1
-	MOVD w_len+104(FP), R19
+	MOVD m+16(FP), R19
 	CMP R19, R1
 	BLT level7
-	MOVD zeta_base+144(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_Zeta(R10), R10
 	ADD R2<<3, R10, R17
 	FMOVQ 32(R17), F14
-	MOVD a_base+168(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_A(R10), R10
 	ADD R2<<3, R10, R13
 	FMOVQ 32(R13), F15
-	MOVD s_base+192(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_S(R10), R10
 	VEOR V4.B16, V4.B16, V4.B16
 	VEOR V5.B16, V5.B16, V5.B16
 	VEOR V6.B16, V6.B16, V6.B16
@@ -3523,10 +3556,11 @@ level8:
 	WORD $0x4e61d508 // FADD V8.2D, V8.2D, V1.2D
 	ADD $64, R0, R0
 	ADD $1, R1, R1
-	MOVD w_len+104(FP), R19
+	MOVD m+16(FP), R19
 	CMP R19, R1
 	BLT level8
-	MOVD z_base+120(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_Z(R10), R10
 	ADD R2<<3, R10, R17
 	FMOVQ 32(R17), F0
 	WORD $0x6e60fc84 // FDIV V4.2D, V4.2D, V0.2D
@@ -3540,13 +3574,16 @@ level8:
 	WORD $0x4ee5d4c6 // FSUB V6.2D, V6.2D, V5.2D
 	WORD $0x6e67dc87 // FMUL V7.2D, V4.2D, V7.2D
 	WORD $0x4ee7d508 // FSUB V8.2D, V8.2D, V7.2D
-	MOVD out_base+0(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_Out(R10), R10
 	ADD R2<<3, R10, R13
 	FMOVQ F6, 32(R13)
-	MOVD logs_base+48(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_Logs(R10), R10
 	ADD R2<<3, R10, R15
 	FMOVQ F8, 32(R15)
-	MOVD mean_base+24(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_Mean(R10), R10
 	ADD R2<<3, R10, R16
 	FMOVQ F9, 32(R16)
 	VLD1R (R7), [V10.D2]
@@ -3577,16 +3614,19 @@ level9:
 	VBIT V3.B16, V1.B16, V13.B16
 	ADD $64, R0, R0
 	ADD $1, R1, R1
-	MOVD w_len+104(FP), R19
+	MOVD m+16(FP), R19
 	CMP R19, R1
 	BLT level9
-	MOVD zeta_base+144(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_Zeta(R10), R10
 	ADD R2<<3, R10, R13
 	FMOVQ 48(R13), F14
-	MOVD a_base+168(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_A(R10), R10
 	ADD R2<<3, R10, R15
 	FMOVQ 48(R15), F15
-	MOVD s_base+192(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_S(R10), R10
 	VEOR V4.B16, V4.B16, V4.B16
 	VEOR V5.B16, V5.B16, V5.B16
 	VEOR V6.B16, V6.B16, V6.B16
@@ -3633,10 +3673,11 @@ level10:
 	WORD $0x4e61d508 // FADD V8.2D, V8.2D, V1.2D
 	ADD $64, R0, R0
 	ADD $1, R1, R1
-	MOVD w_len+104(FP), R19
+	MOVD m+16(FP), R19
 	CMP R19, R1
 	BLT level10
-	MOVD z_base+120(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_Z(R10), R10
 	ADD R2<<3, R10, R13
 	FMOVQ 48(R13), F0
 	WORD $0x6e60fc84 // FDIV V4.2D, V4.2D, V0.2D
@@ -3650,13 +3691,16 @@ level10:
 	WORD $0x4ee5d4c6 // FSUB V6.2D, V6.2D, V5.2D
 	WORD $0x6e67dc87 // FMUL V7.2D, V4.2D, V7.2D
 	WORD $0x4ee7d508 // FSUB V8.2D, V8.2D, V7.2D
-	MOVD out_base+0(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_Out(R10), R10
 	ADD R2<<3, R10, R15
 	FMOVQ F6, 48(R15)
-	MOVD logs_base+48(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_Logs(R10), R10
 	ADD R2<<3, R10, R16
 	FMOVQ F8, 48(R16)
-	MOVD mean_base+24(FP), R10
+	MOVD c+0(FP), R10
+	MOVD Cov_Mean(R10), R10
 	ADD R2<<3, R10, R17
 	FMOVQ F9, 48(R17)
 	ADD R11, R4, R4
@@ -6771,11 +6815,12 @@ tail2:
 done3:
 	RET
 
-// func logisticNEON(to, x []float64, ref, shift, std, rate float64)
-TEXT ·logisticNEON(SB), NOSPLIT, $0-80
+// func logisticNEON(to, x []float64, z *Score, rate float64)
+TEXT ·logisticNEON(SB), NOSPLIT, $0-64
 	MOVD $constants<>(SB), R14
 	MOVD to_base+0(FP), R5
 	MOVD x_base+24(FP), R4
+	MOVD z+48(FP), R3
 	MOVD to_len+8(FP), R2
 	MOVD $pow16<>(SB), R11
 many4:
@@ -6785,7 +6830,7 @@ many4:
 	FMOVQ 16(R4), F7
 	FMOVQ 32(R4), F14
 	FMOVQ 48(R4), F21
-	MOVD ref+48(FP), R19
+	MOVD Score_Ref(R3), R19
 	VDUP R19, V1.D2
 	VDUP R19, V8.D2
 	VDUP R19, V15.D2
@@ -6794,7 +6839,7 @@ many4:
 	WORD $0x4ee8d4e7 // FSUB V7.2D, V7.2D, V8.2D
 	WORD $0x4eefd5ce // FSUB V14.2D, V14.2D, V15.2D
 	WORD $0x4ef6d6b5 // FSUB V21.2D, V21.2D, V22.2D
-	MOVD shift+56(FP), R19
+	MOVD Score_Shift(R3), R19
 	VDUP R19, V1.D2
 	VDUP R19, V8.D2
 	VDUP R19, V15.D2
@@ -6803,7 +6848,7 @@ many4:
 	WORD $0x4ee8d4e7 // FSUB V7.2D, V7.2D, V8.2D
 	WORD $0x4eefd5ce // FSUB V14.2D, V14.2D, V15.2D
 	WORD $0x4ef6d6b5 // FSUB V21.2D, V21.2D, V22.2D
-	MOVD std+64(FP), R19
+	MOVD Score_Std(R3), R19
 	VDUP R19, V1.D2
 	VDUP R19, V8.D2
 	VDUP R19, V15.D2
@@ -6812,7 +6857,7 @@ many4:
 	WORD $0x6e68fce7 // FDIV V7.2D, V7.2D, V8.2D
 	WORD $0x6e6ffdce // FDIV V14.2D, V14.2D, V15.2D
 	WORD $0x6e76feb5 // FDIV V21.2D, V21.2D, V22.2D
-	MOVD rate+72(FP), R19
+	MOVD rate+56(FP), R19
 	VDUP R19, V1.D2
 	VDUP R19, V8.D2
 	VDUP R19, V15.D2
@@ -7021,16 +7066,16 @@ loop1:
 	CMP $2, R2
 	BLT tail2
 	FMOVQ (R4), F0
-	MOVD ref+48(FP), R19
+	MOVD Score_Ref(R3), R19
 	VDUP R19, V1.D2
 	WORD $0x4ee1d400 // FSUB V0.2D, V0.2D, V1.2D
-	MOVD shift+56(FP), R19
+	MOVD Score_Shift(R3), R19
 	VDUP R19, V1.D2
 	WORD $0x4ee1d400 // FSUB V0.2D, V0.2D, V1.2D
-	MOVD std+64(FP), R19
+	MOVD Score_Std(R3), R19
 	VDUP R19, V1.D2
 	WORD $0x6e61fc00 // FDIV V0.2D, V0.2D, V1.2D
-	MOVD rate+72(FP), R19
+	MOVD rate+56(FP), R19
 	VDUP R19, V1.D2
 	WORD $0x6e61dc00 // FMUL V0.2D, V0.2D, V1.2D
 	FMOVQ 752(R14), F29
@@ -7100,16 +7145,16 @@ tail2:
 	CMP $0, R2
 	BEQ done3
 	FMOVD (R4), F0
-	MOVD ref+48(FP), R19
+	MOVD Score_Ref(R3), R19
 	VDUP R19, V1.D2
 	WORD $0x4ee1d400 // FSUB V0.2D, V0.2D, V1.2D
-	MOVD shift+56(FP), R19
+	MOVD Score_Shift(R3), R19
 	VDUP R19, V1.D2
 	WORD $0x4ee1d400 // FSUB V0.2D, V0.2D, V1.2D
-	MOVD std+64(FP), R19
+	MOVD Score_Std(R3), R19
 	VDUP R19, V1.D2
 	WORD $0x6e61fc00 // FDIV V0.2D, V0.2D, V1.2D
-	MOVD rate+72(FP), R19
+	MOVD rate+56(FP), R19
 	VDUP R19, V1.D2
 	WORD $0x6e61dc00 // FMUL V0.2D, V0.2D, V1.2D
 	FMOVQ 752(R14), F29
@@ -7961,21 +8006,22 @@ tail2:
 done3:
 	RET
 
-// func logisticBackNEON(to, g, s, x []float64, ref, shift, std, rate float64)
-TEXT ·logisticBackNEON(SB), NOSPLIT, $0-128
+// func logisticBackNEON(to, g, s, x []float64, z *Score, rate float64)
+TEXT ·logisticBackNEON(SB), NOSPLIT, $0-112
 	MOVD $constants<>(SB), R14
 	MOVD to_base+0(FP), R1
 	MOVD g_base+24(FP), R5
 	MOVD s_base+48(FP), R3
 	MOVD x_base+72(FP), R4
+	MOVD z+96(FP), R6
 	MOVD g_len+32(FP), R2
-	MOVD ref+96(FP), R19
+	MOVD Score_Ref(R6), R19
 	VDUP R19, V3.D2
-	MOVD shift+104(FP), R19
+	MOVD Score_Shift(R6), R19
 	VDUP R19, V4.D2
-	MOVD std+112(FP), R19
+	MOVD Score_Std(R6), R19
 	VDUP R19, V5.D2
-	MOVD rate+120(FP), R19
+	MOVD rate+104(FP), R19
 	VDUP R19, V6.D2
 	VEOR V9.B16, V9.B16, V9.B16
 	VEOR V10.B16, V10.B16, V10.B16
@@ -8225,20 +8271,21 @@ done3:
 	FMOVD F13, 8(R1)
 	RET
 
-// func scoreBackNEON(g, x []float64, ref, shift, std, mean, dot float64)
-TEXT ·scoreBackNEON(SB), NOSPLIT, $0-88
+// func scoreBackNEON(g, x []float64, z *Score, mean, dot float64)
+TEXT ·scoreBackNEON(SB), NOSPLIT, $0-72
 	MOVD g_base+0(FP), R5
 	MOVD x_base+24(FP), R4
+	MOVD z+48(FP), R6
 	MOVD g_len+8(FP), R2
-	MOVD ref+48(FP), R19
+	MOVD Score_Ref(R6), R19
 	VDUP R19, V19.D2
-	MOVD shift+56(FP), R19
+	MOVD Score_Shift(R6), R19
 	VDUP R19, V20.D2
-	MOVD std+64(FP), R19
+	MOVD Score_Std(R6), R19
 	VDUP R19, V21.D2
-	MOVD mean+72(FP), R19
+	MOVD mean+56(FP), R19
 	VDUP R19, V22.D2
-	MOVD dot+80(FP), R19
+	MOVD dot+64(FP), R19
 	VDUP R19, V23.D2
 many4:
 	CMP $8, R2

@@ -28,13 +28,9 @@ func colSums(c, e, v []float64) { colSums_g(c, e, v) }
 
 func average(t, e, w, z []float64, first float64, d []float64) { average_g(t, e, w, z, first, d) }
 
-func covariance(out, e, w, z, zeta, a, v, lam, y []float64) {
-	covariance_g(out, e, w, z, zeta, a, v, lam, y)
-}
+func covariance(c *Cov, n, m int) { covariance_g(c, n, m) }
 
-func covariances(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
-	covariances_g(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y)
-}
+func covariances(c *Cov, n, m int) { covariances_g(c, n, m) }
 
 func combine(w, u, v []float64) { combine_g(w, u, v) }
 
@@ -66,9 +62,7 @@ func exp(to, x []float64) { exp_g(to, x) }
 
 func log(to, x []float64) { log_g(to, x) }
 
-func logistic(to, x []float64, ref, shift, std, rate float64) {
-	logistic_g(to, x, ref, shift, std, rate)
-}
+func logistic(to, x []float64, z *Score, rate float64) { logistic_g(to, x, z, rate) }
 
 func extent(to, x []float64) { extent_g(to, x) }
 
@@ -84,13 +78,11 @@ func squares(x []float64, ref, scale, mean float64) float64 { return squares_g(x
 
 func potential(l, u, x []float64, eps, delta, mean float64) { potential_g(l, u, x, eps, delta, mean) }
 
-func logisticBack(to, g, s, x []float64, ref, shift, std, rate float64) {
-	logisticBack_g(to, g, s, x, ref, shift, std, rate)
+func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
+	logisticBack_g(to, g, s, x, z, rate)
 }
 
-func scoreBack(g, x []float64, ref, shift, std, mean, dot float64) {
-	scoreBack_g(g, x, ref, shift, std, mean, dot)
-}
+func scoreBack(g, x []float64, z *Score, mean, dot float64) { scoreBack_g(g, x, z, mean, dot) }
 
 func divide(to, a, z []float64) { divide_g(to, a, z) }
 
