@@ -309,6 +309,9 @@ func average_g(t, e, w, z []float64, first float64, d []float64) {
 	}
 }
 
+// covariance_g fills
+//
+//	out_i = ζ_i Cov_{M_i}(v, y) - a_i Cov_{M_i}(λ, y) = Cov_{M_i}(u_i, y),  u_ij = ζ_i v_j - a_i λ_j.
 func covariance_g(c *Cov, n, m int) {
 	w, v, lam, y := c.W[:m], c.V[:m], c.Lam[:m], c.Y[:m]
 	for i := 0; i < n; i += Lanes {
