@@ -167,12 +167,12 @@ const (
 // [Func] has the method of the same name, whose comment says what the operation does.
 type Arch struct {
 	Name           string // the suffix of its kernels, and its constant in internal/cpu
-	pooled         bool   // constants lie together in memory, see arm64.go
-	memoryOperands bool   // arithmetic takes operands in memory
-	masked         bool   // comparisons go to mask registers, by which lanes can be operated on
-	Requires       string // a line in the comment of each kernel, or ""
+	Requires       string // for a line in the comment of each kernel, or ""
 	Lanes          int    // doubles in a vector register
 	Vectors        int    // vector registers that a kernel may use
+	masked         bool   // comparisons go to mask registers, and operations to masked lanes
+	memoryOperands bool   // arithmetic takes operands in memory
+	pooled         bool   // constants lie together in memory, see arm64.go
 
 	regs  []string // R0, R1, ...
 	op    [ops]string
@@ -189,7 +189,7 @@ type Arch struct {
 	tableR   func(f *Func, to Reg, symbol string)
 	compareR func(f *Func, a Reg, b Operand)
 	prefetch func(f *Func, m Mem)
-	enter    func(f *Func) []string // the first lines of a kernel; nil: none
+	enter    func(f *Func) []string // the first lines of a kernel; may be nil
 	leave    func(f *Func)          // the last instructions
 
 	// On vectors.
@@ -207,9 +207,9 @@ type Arch struct {
 	compare    func(f *Func, to Mask, a Vec, cmp Cmp, b Operand)
 	choose     func(f *Func, m Mask, dst Vec, yes Operand, no Vec)
 	keep       func(f *Func, m Mask, dst Vec)
-	where      func(f *Func, m Mask, op Op, dst Vec, b Operand) // dst op= b there; nil: not masked
+	where      func(f *Func, m Mask, op Op, dst Vec, b Operand) // nil unless masked
 	reduce     func(f *Func, op Op, block []Vec, t Vec)
-	exponent   func(f *Func, dst, a Vec) // nil: kernels take the bits apart
+	exponent   func(f *Func, dst, a Vec) // may be nil: texts take the bits apart
 	mantissa   func(f *Func, dst, a Vec) // nil with exponent
 
 	// The table of 2^(j/16) that [Func.exp] looks up: how it lies in memory, what makes

@@ -39,6 +39,9 @@
 //	halves      the registers of one block of eight numbers
 //	sumTo       the sum over the lanes of a block
 //
+// In elementary.go, weigh is an example of each, log of eachWoven, deviation of a sum.
+// In product.go, combine is one of groups.
+//
 // # Registers
 //
 // General registers are R0 to R12, named anew on each processor. By custom the addresses

@@ -102,6 +102,11 @@ func (f *Func) weave(n, own int, text func(u int)) {
 		all[u] = f.woven
 	}
 	f.own, f.instance, f.woven = 0, 0, nil
+	for u := range n {
+		if len(all[u]) != len(all[0]) {
+			f.fail("instances that are woven differ")
+		}
+	}
 	for k, first := range all[0] {
 		for u := range n {
 			in := all[u][k]
@@ -228,6 +233,9 @@ func (f *Func) label(hint string) Label {
 
 // at puts a label here.
 func (f *Func) at(l Label) {
+	if f.own > 0 {
+		f.fail("a label in a text that is woven")
+	}
 	fmt.Fprintf(&f.out, "%s:\n", l)
 	f.sums.forget()
 }

@@ -494,8 +494,8 @@ func covariance(f *Func) {
 		vt, lt0, yt, zl, al, mu, my, muy Vec = 4, 5, 6, 7, 8, 9, 10, 11
 		own                                  = 12
 	)
-	// Several registers of samples go side by side: wide two blocks, narrow one half of
-	// a block after the other, two of the four registers of NEON.
+	// Several registers of samples go side by side: of AVX-512 two blocks, of NEON two of
+	// the four registers of a block; of AVX2 one half of a block goes after the other.
 	part := func(n, off int) {
 		r := func(u int, k Vec) Vec { return Vec(own*u) + k }
 		at := func(u int, base Reg) Mem { return mem(off+pick(f, 64, 0, 16)*u, base) }
@@ -594,8 +594,8 @@ func covariances(f *Func) {
 	// One offset for all that runs over samples; list is one of their addresses.
 	const at, level, sampleAt, list = R0, R1, R2, R10
 	f.zeroR(sampleAt)
-	// Two blocks side by side where wide; of a sample's numbers only ζ has a register
-	// where not.
+	// Two blocks go side by side in AVX-512, one register of a block after the other
+	// elsewhere.
 	const (
 		p, du, dt, t, mu, my, muy, ml, mul, mlam Vec = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 		vt, lt0, yt, ht, zl, al                  Vec = 10, 11, 12, 13, 14, 15
