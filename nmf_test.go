@@ -203,14 +203,20 @@ func TestNNDSVD(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sub := newSubspace(visible, 5, one)
+	way := newCourse(context.Background(), &config{}, 0)
+	sub, err := newSubspace(&way, visible, 5, one)
+	if err != nil {
+		t.Fatal(err)
+	}
 	closeTo(t, "singular values", sub.r.S[:5], s.S[:5], 0.01*s.S[4])
 	// The vectors: orthonormal, X v = s u where the subspace is all there is.
 	visible, err = newCells(few, &config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sub = newSubspace(visible, 5, one)
+	if sub, err = newSubspace(&way, visible, 5, one); err != nil {
+		t.Fatal(err)
+	}
 	left, right := make([]float64, few.Rows), make([]float64, few.Cols)
 	for h := range 12 {
 		size := sub.vectors(left, right, h)
@@ -359,9 +365,10 @@ func BenchmarkStartSVD(b *testing.B) {
 	}
 	one := pool.New(1, 1)
 	defer one.Close()
+	way := newCourse(context.Background(), &config{}, 0)
 	b.Run("start", func(b *testing.B) {
 		for b.Loop() {
-			newFactors(6000, 304, 10).decompose(visible, one)
+			newFactors(6000, 304, 10).decompose(&way, visible, one)
 		}
 	})
 	b.Run("10 epochs", func(b *testing.B) {

@@ -50,11 +50,14 @@ type subspaceWork struct {
 	observed []bool
 }
 
-func newSubspace(visible *cells, k int, p *pool.Pool) *subspace {
+// newSubspace goes over X until the vectors are found, or the course ends.
+func newSubspace(way *course, visible *cells, k int, p *pool.Pool) (*subspace, error) {
 	d, n := visible.x.Rows, visible.x.Cols
 	l := min(k+svdMore, d, n)
 	s := &subspace{cells: visible, l: l, np: kernel.Pad(n), dp: kernel.Pad(d), pool: p, q: kernel.NewSVD(d, l), r: kernel.NewSVD(n, l),
 		acc: make([][]float64, min(nmfChunks, d)), work: make([]subspaceWork, p.Workers())}
+	stop := func() bool { return p.Err() != nil }
+	s.q.Stop, s.r.Stop = stop, stop
 	for i := range s.acc {
 		s.acc[i] = make([]float64, l*s.np)
 	}
@@ -68,11 +71,16 @@ func newSubspace(visible *cells, k int, p *pool.Pool) *subspace {
 			directions[h*s.np+j] = src.Float64() - 0.5
 		}
 	}
-	for range svdPasses {
-		s.pass(directions)
+	for pass := range svdPasses {
+		if err := s.pass(directions); err != nil {
+			return nil, err
+		}
+		if err := way.reach(float64(pass+1) / svdPasses); err != nil {
+			return nil, err
+		}
 		directions = s.r.Lefts()
 	}
-	return s
+	return s, nil
 }
 
 // row returns row i of X, hidden cells at the mean of the others.
@@ -94,7 +102,7 @@ func (s *subspace) row(ws *subspaceWork, i int) []float64 {
 }
 
 // pass goes from directions, l × np, to those in r.
-func (s *subspace) pass(directions []float64) {
+func (s *subspace) pass(directions []float64) error {
 	d, n, l := s.x.Rows, s.x.Cols, s.l
 	chunk := func(c int) (from, to int) { return c * d / len(s.acc), (c + 1) * d / len(s.acc) }
 	s.pool.Do(len(s.acc), func(worker, c int) {
@@ -107,7 +115,9 @@ func (s *subspace) pass(directions []float64) {
 			}
 		}
 	})
-	s.q.Factor()
+	if !s.q.Factor() {
+		return s.pool.Err()
+	}
 	s.pool.Do(l, func(_, h int) { s.q.Left(h) })
 	s.pool.Do(len(s.acc), func(worker, c int) {
 		ws := &s.work[worker]
@@ -126,8 +136,11 @@ func (s *subspace) pass(directions []float64) {
 	for h := range l {
 		copy(s.r.Column(h), s.acc[0][h*s.np:h*s.np+n])
 	}
-	s.r.Factor()
+	if !s.r.Factor() {
+		return s.pool.Err()
+	}
 	s.pool.Do(l, func(_, h int) { s.r.Left(h) })
+	return s.pool.Err()
 }
 
 // vectors fills u, d numbers, and v, n numbers, with the vectors h, the entry of v
@@ -159,14 +172,17 @@ func (s *subspace) vectors(u, v []float64, h int) float64 {
 }
 
 // decompose fills the factors from the singular vectors of the visible cells;
-// components beyond the rank of X stay as they are.
-func (f *factors) decompose(visible *cells, p *pool.Pool) {
-	s := newSubspace(visible, f.k, p)
+// components beyond the rank of X stay as they are, and all where the course ends.
+func (f *factors) decompose(way *course, visible *cells, p *pool.Pool) error {
+	s, err := newSubspace(way, visible, f.k, p)
+	if err != nil {
+		return err
+	}
 	u, v := make([]float64, f.d), make([]float64, f.n)
 	for c := range min(f.k, s.l) {
 		size := s.vectors(u, v, c)
 		if !(size > svdNoise*s.r.S[0]) {
-			return
+			return nil
 		}
 		var up, un, vp, vn float64 // the squared norms of the parts
 		for _, x := range u {
@@ -198,6 +214,7 @@ func (f *factors) decompose(visible *cells, p *pool.Pool) {
 		raise(f.u[c:], f.k, f.d)
 		raise(row, 1, f.n)
 	}
+	return nil
 }
 
 // raise lets none of n entries, step apart, be below a share of their mean.

@@ -16,14 +16,17 @@ import "math"
 // Cost: 3rc² flops for QR, 7c³ a sweep, 4rc² for all of Left.
 type SVD struct {
 	r, c, rp, cp int
-	S            []float64 // c
-	Right        []float64 // c × Pad(c); a row of zeros where S is zero
-	left         []float64 // c × Pad(r)
-	a            []float64 // c × Pad(r): the columns of A, then the reflectors
-	x, j         []float64 // c × Pad(c): the rows of R and of Jᵀ
+	S            []float64   // c
+	Right        []float64   // c × Pad(c); a row of zeros where S is zero
+	Stop         func() bool // asked before each column whether to end; nil: never
+	left         []float64   // c × Pad(r)
+	a            []float64   // c × Pad(r): the columns of A, then the reflectors
+	x, j         []float64   // c × Pad(c): the rows of R and of Jᵀ
 	tau, norm    []float64
 	perm         []int
 }
+
+func (s *SVD) stopped() bool { return s.Stop != nil && s.Stop() }
 
 // NewSVD returns a workspace for matrices of r rows and c columns, r >= c >= 1.
 func NewSVD(r, c int) *SVD {
@@ -37,8 +40,9 @@ func NewSVD(r, c int) *SVD {
 // overwrites it.
 func (s *SVD) Column(h int) []float64 { return s.a[h*s.rp : h*s.rp+s.r] }
 
-// Factor decomposes the matrix in the columns. A must be finite.
-func (s *SVD) Factor() {
+// Factor decomposes the matrix in the columns. A must be finite. It returns false, with
+// nothing decomposed, where Stop told it to end.
+func (s *SVD) Factor() bool {
 	for h := range s.c {
 		clear(s.a[h*s.rp+s.r : (h+1)*s.rp])
 	}
@@ -52,8 +56,9 @@ func (s *SVD) Factor() {
 	for i, v := range s.a {
 		s.a[i] = math.Ldexp(v, -exponent)
 	}
-	s.triangle()
-	s.rotate()
+	if !s.triangle() || !s.rotate() {
+		return false
+	}
 	// Rows in falling order of their norms, equal ones as they stand.
 	for h := range s.c {
 		row := s.x[h*s.cp : (h+1)*s.cp]
@@ -76,11 +81,12 @@ func (s *SVD) Factor() {
 			}
 		}
 	}
+	return true
 }
 
 // triangle makes A = QR: R goes to x with its columns in the order of A's, the
 // reflectors I - τvvᵀ stay in a, each zero above its diagonal.
-func (s *SVD) triangle() {
+func (s *SVD) triangle() bool {
 	clear(s.x)
 	for h := range s.c {
 		col := s.a[h*s.rp : (h+1)*s.rp]
@@ -88,6 +94,9 @@ func (s *SVD) triangle() {
 		s.perm[h] = h
 	}
 	for h := range s.c {
+		if s.stopped() {
+			return false
+		}
 		pivot := h
 		for q := h + 1; q < s.c; q++ {
 			if s.norm[q] > s.norm[pivot] {
@@ -136,6 +145,7 @@ func (s *SVD) triangle() {
 			row[at] = s.norm[q]
 		}
 	}
+	return true
 }
 
 // sweeps bounds the sweeps of Jacobi. It converges quadratically, in fewer than
@@ -143,7 +153,7 @@ func (s *SVD) triangle() {
 const sweeps = 30
 
 // rotate makes the rows of x orthogonal; j holds the rotations.
-func (s *SVD) rotate() {
+func (s *SVD) rotate() bool {
 	clear(s.j)
 	for h := range s.c {
 		s.j[h*s.cp+h] = 1
@@ -156,6 +166,9 @@ func (s *SVD) rotate() {
 			s.norm[h] = dot(row, row)
 		}
 		for p := range s.c {
+			if s.stopped() {
+				return false
+			}
 			xp, jp := s.x[p*s.cp:(p+1)*s.cp], s.j[p*s.cp:(p+1)*s.cp]
 			for q := p + 1; q < s.c; q++ {
 				xq, jq := s.x[q*s.cp:(q+1)*s.cp], s.j[q*s.cp:(q+1)*s.cp]
@@ -187,9 +200,10 @@ func (s *SVD) rotate() {
 			}
 		}
 		if done {
-			return
+			break
 		}
 	}
+	return true
 }
 
 // Left fills and returns the left vector h, Pad(r) numbers. Calls for different
