@@ -26,6 +26,7 @@ type Model interface {
 	TopSamples(count int) [][]Top
 	MarshalBinary() ([]byte, error)
 	divergence() Loss
+	reconstruct(ctx context.Context) (Mat, error)
 }
 
 func (m *NMF) divergence() Loss  { return m.loss }
@@ -81,6 +82,9 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 	}
 	masks := make([]*cells, repeats)
 	for r := range masks {
+		if err := ctx.Err(); err != nil {
+			return nil, stoppedAt(0, err)
+		}
 		c := config{validation: share, seed: uint64(random.Split(seed, r)), missing: true}
 		var err error
 		if masks[r], err = newCells(x, &c); err != nil {
@@ -103,7 +107,8 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 			errs[job] = stoppedAt(0, errs[job])
 			return
 		}
-		opts := append(append([]FitOption{}, trials[trial].Options...), WithMissingValues(), WithWorkers(1))
+		alone := fitOption(kWorkers, "1", func(c *config) string { c.workers, c.discard = 1, true; return "" })
+		opts := append(append([]FitOption{}, trials[trial].Options...), WithMissingValues(), alone)
 		m, err := fit(ctx, masks[r].x, trials[trial].Rank, opts...)
 		if errs[job] = err; err != nil {
 			return
@@ -112,7 +117,11 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 		if errs[job] = check(losses[job]); errs[job] != nil {
 			return
 		}
-		t, sum := m.Reconstruct(), 0.0
+		t, err := m.reconstruct(ctx)
+		if errs[job] = err; err != nil {
+			return
+		}
+		sum := 0.0
 		for i := range t.Rows {
 			sum += masks[r].heldLoss(m.divergence(), t.Row(i), i, losses[job].least())
 		}

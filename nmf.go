@@ -110,10 +110,6 @@ func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, erro
 				err = f.decompose(&fit.course, visible, p)
 			}
 		}
-		if err != nil && best != nil {
-			best.Warnings = deadComponents(best.U, best.V)
-			return best, stoppedAt(0, err)
-		}
 		var m NMF
 		if err == nil {
 			m, err = fit.run(p, &c, start)
@@ -697,11 +693,19 @@ func add(to, from []float64) { kernel.Accumulate(to[:len(from)], []float64{1}, f
 
 // Reconstruct returns UV, d × n.
 func (m *NMF) Reconstruct() Mat {
+	out, _ := m.reconstruct(context.Background())
+	return out
+}
+
+func (m *NMF) reconstruct(ctx context.Context) (Mat, error) {
 	out := NewMat(m.U.Rows, m.V.Cols)
 	for i := range out.Rows {
+		if err := ctx.Err(); err != nil {
+			return Mat{}, stoppedAt(0, err)
+		}
 		product(out.Row(i), m.U.Row(i), m.V)
 	}
-	return out
+	return out, nil
 }
 
 // product fills w = u V.

@@ -125,6 +125,7 @@ type config struct {
 	levels        int
 	midpoint      bool
 	workers       int
+	discard       bool // no model is wanted of a fit that was stopped
 
 	epochs       int
 	seed         uint64

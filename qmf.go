@@ -135,6 +135,9 @@ func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, erro
 		for epoch := f.done; epoch < c.epochs && !stop && err == nil; epoch++ {
 			stop, err = f.epoch(epoch)
 		}
+		if err != nil && c.discard {
+			return nil, err
+		}
 		m := f.model()
 		if best == nil || m.objective(c.penalty) < best.objective(c.penalty) {
 			best = m
@@ -1092,16 +1095,24 @@ func (q *QMF) row(r *row, t []float64, i int) {
 
 // Reconstruct returns T(UV), d × n. Cost: d rows of nm exponentials or products.
 func (q *QMF) Reconstruct() Mat {
+	out, _ := q.reconstruct(context.Background())
+	return out
+}
+
+func (q *QMF) reconstruct(ctx context.Context) (Mat, error) {
 	out := NewMat(q.U.Rows, q.V.Cols)
 	var r row
 	r.resize(q.V.Cols, q.Quantiles.Cols)
 	r.setTargets(nil)
 	t := make([]float64, r.np)
 	for i := range out.Rows {
+		if err := ctx.Err(); err != nil {
+			return Mat{}, stoppedAt(0, err)
+		}
 		q.row(&r, t, i)
 		copy(out.Row(i), t)
 	}
-	return out
+	return out, nil
 }
 
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the

@@ -138,6 +138,9 @@ func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, er
 		if err == nil {
 			err = f.run()
 		}
+		if err != nil && c.discard {
+			return nil, err
+		}
 		m := f.model()
 		if best == nil || judged(m.History, m.Validation, m.Best) < judged(best.History, best.Validation, best.Best) {
 			best = m
@@ -736,6 +739,8 @@ func (p *svdPlacer) place(_ context.Context, v, x []float64) float64 {
 
 // Reconstruct returns T(UV) = T(Π_k(T'(X))), d × n.
 func (q *QMFQ) Reconstruct() Mat { return q.inflated.Reconstruct() }
+
+func (q *QMFQ) reconstruct(ctx context.Context) (Mat, error) { return q.inflated.reconstruct(ctx) }
 
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
