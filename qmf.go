@@ -139,6 +139,9 @@ func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, erro
 			return nil, err
 		}
 		m := f.model()
+		if end := p.Err(); end != nil && c.discard {
+			return nil, stoppedAt(f.done, end)
+		}
 		if best == nil || m.objective(c.penalty) < best.objective(c.penalty) {
 			best = m
 			if c.save != nil && c.restarts > 1 {
@@ -1001,10 +1004,12 @@ func (f *qmfFit) model() *QMF {
 
 // maps solves every row once more and returns the model as it stands, without its
 // histories, and the mean divergence of the held-out cells. Row losses are exact then.
-// No end of the context keeps it from that. A row without a map yet gets its mean.
+// No end of the context keeps it from that, unless nobody wants the model then. A row without a map yet gets its mean.
 func (f *qmfFit) maps() (*QMF, float64) {
-	f.pool.Bind(nil)
-	defer f.pool.Bind(f.course.ctx)
+	if !f.discard {
+		f.pool.Bind(nil)
+		defer f.pool.Bind(f.course.ctx)
+	}
 	d, m := f.d, f.m
 	q := &QMF{U: f.matU(), V: f.matV(), Quantiles: NewMat(d, m), Weights: NewMat(d, m), potentials: NewMat(d, m),
 		center: make([]float64, d), squash: make([]squashed, d), marginal: make([]float64, d), epsilon: f.epsilon, loss: f.loss, missing: f.missing, Start: f.origin, Shrinkage: f.lambda}
@@ -1042,7 +1047,7 @@ func (f *qmfFit) maps() (*QMF, float64) {
 				v.t[j] = f.rowInc(i)[0]
 			}
 		} else {
-			q.row(&v.row, v.t, i)
+			q.fill(&v.row, v.t, v.w[:f.n], i)
 		}
 		f.loss.parts(v.g[:f.n], v.s[:f.n], v.x, v.t, f.loss.least())
 		f.rowLosses[i] = f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, f.loss.least())
@@ -1076,9 +1081,14 @@ func (f *qmfFit) meanLoss() float64 {
 
 // row fills t, padded, with T_i((UV)_i) from the stored potentials.
 func (q *QMF) row(r *row, t []float64, i int) {
-	n := q.V.Cols
-	w := r.gx[:n]
+	w := r.gx[:q.V.Cols]
 	product(w, q.U.Row(i), q.V)
+	q.fill(r, t, w, i)
+}
+
+// fill is row where w = (UV)_i is known.
+func (q *QMF) fill(r *row, t, w []float64, i int) {
+	n := len(w)
 	copy(r.x, w)
 	r.squash = q.squash[i]
 	r.squash.map1(r.xs[:n], w)

@@ -142,6 +142,9 @@ func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, er
 			return nil, err
 		}
 		m := f.model()
+		if end := p.Err(); end != nil && err == nil {
+			err = stoppedAt(f.done, end)
+		}
 		if best == nil || judged(m.History, m.Validation, m.Best) < judged(best.History, best.Validation, best.Best) {
 			best = m
 			if c.save != nil && c.restarts > 1 {
@@ -540,27 +543,26 @@ func (f *qmfqFit) calibrate(v *deflator, i int) {
 	clear(goal)
 }
 
-// model projects once more and hands the fit over. Where the context has ended that would
-// take too long: UV is that of the last projection then, and under validation the state
-// after the last epoch, which no projection has judged, is left out.
+// model projects once more and hands the fit over. Where the context has ended, before
+// that or while it does, that takes too long: UV is that of the last projection then, and
+// under validation the state after the last epoch, which no projection has judged, is
+// left out.
 func (f *qmfqFit) model() *QMFQ {
-	ended := f.pool.Err() != nil
-	f.pool.Bind(nil)
-	defer f.pool.Bind(f.course.ctx)
-	if !ended {
+	on := func() bool { return f.pool.Err() == nil }
+	if on() {
 		f.project()
 	}
 	f.history = f.history[:min(len(f.history), f.done)]
-	judged := f.held != nil && (!ended || len(f.validationHistory) > 0)
-	if judged {
-		if !ended {
-			f.evaluateAll()
+	if f.held != nil && on() {
+		if f.evaluateAll(); on() {
 			f.history = append(f.history, f.meanLoss())
 			copyAll(f.before, f.now)
 			f.note(f.done)
 		}
-		copyAll(f.now, f.best)
-		if !ended {
+	}
+	judged := len(f.validationHistory) > 0
+	if judged {
+		if copyAll(f.now, f.best); on() {
 			f.project()
 		}
 	}
@@ -577,6 +579,8 @@ func (f *qmfqFit) model() *QMFQ {
 		}
 	}
 	q.U, q.V, q.History, q.Validation, q.Best, q.Warnings = t.U, t.V, t.History, t.Validation, t.Best, t.Warnings
+	f.pool.Bind(nil)
+	defer f.pool.Bind(f.course.ctx)
 	f.pool.Do(f.d, func(worker, i int) {
 		v := &f.work1[worker].each[0]
 		f.prepare(v, i)
