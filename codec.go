@@ -279,7 +279,7 @@ func (f *file) dims(kind uint32) error {
 	if kind == kindNMF && v[7] != 0 || kind != kindNMF && !(f.epsilon >= 1e-12 && f.epsilon <= 1e12) {
 		return f.failAt("DIMS", 7, "ε is "+ftoa(f.epsilon))
 	}
-	if uint64(f.m) > maxCells/uint64(max(f.d, f.n, f.m)) { // as in a fit
+	if tooManyCells(max(f.d, f.n), f.m) { // as in a fit
 		return f.failAt("DIMS", 3, "the maps would need too much memory")
 	}
 	if uint64(f.k) > maxCells/uint64(f.d+f.n) {
@@ -351,20 +351,21 @@ func (f *file) warnings() (errs []error, err error) {
 const maxProduct = 1e290
 
 // common reads what all models have; no factor is below low.
-func (f *file) common(u, v *Mat, history, validation *[]float64, warnings *[]error, low float64) (err error) {
-	if *u, err = f.matrixIn("UFAC", f.d, f.k, low, math.MaxFloat64); err != nil {
+func (f *file) common(m *Factorisation, low float64) (err error) {
+	m.Best, m.loss, m.missing = f.best, f.loss, f.missing
+	if m.U, err = f.matrixIn("UFAC", f.d, f.k, low, math.MaxFloat64); err != nil {
 		return err
 	}
-	if *v, err = f.matrixIn("VFAC", f.k, f.n, low, math.MaxFloat64); err != nil {
+	if m.V, err = f.matrixIn("VFAC", f.k, f.n, low, math.MaxFloat64); err != nil {
 		return err
 	}
 	total := 0.0
 	for c := range f.k {
 		top, at, topU := 0.0, 0, 0.0
 		for i := range f.d {
-			topU = max(topU, math.Abs(u.At(i, c)))
+			topU = max(topU, math.Abs(m.U.At(i, c)))
 		}
-		for j, x := range v.Row(c) {
+		for j, x := range m.V.Row(c) {
 			if math.Abs(x) > top {
 				top, at = math.Abs(x), j
 			}
@@ -373,42 +374,39 @@ func (f *file) common(u, v *Mat, history, validation *[]float64, warnings *[]err
 			return f.failAt("VFAC", c*f.n+at, "the product of the factors overflows")
 		}
 	}
-	if *history, err = f.vectorIn("HIST", -1, 0, math.MaxFloat64); err != nil {
+	if m.History, err = f.vectorIn("HIST", -1, 0, math.MaxFloat64); err != nil {
 		return err
 	}
-	if *validation, err = f.vectorIn("VALI", -1, 0, math.MaxFloat64); err != nil {
+	if m.Validation, err = f.vectorIn("VALI", -1, 0, math.MaxFloat64); err != nil {
 		return err
 	}
-	if len(*validation) == 0 {
-		*validation = nil
-	} else if len(*validation) != len(*history) {
+	if len(m.Validation) == 0 {
+		m.Validation = nil
+	} else if len(m.Validation) != len(m.History) {
 		return f.fail("VALI", "wrong length")
 	}
-	if f.best >= max(len(*history), 1) {
+	if f.best >= max(len(m.History), 1) {
 		return f.failAt("DIMS", 4, "the best epoch is not in the history")
 	}
-	*warnings, err = f.warnings()
+	m.Warnings, err = f.warnings()
 	return err
 }
 
-func dimensions(d, n, k, m, best int, missing bool, loss Loss, eps float64) section {
-	v := []uint64{uint64(d), uint64(n), uint64(k), uint64(m), uint64(max(best, 0)), 0, math.Float64bits(float64(loss)), math.Float64bits(eps)}
-	if missing {
-		v[5] = 1
+// sections are those that all models have; m and ε are 0 in an NMF.
+func (f *Factorisation) sections(m int, eps float64) []section {
+	missing := uint64(0)
+	if f.missing {
+		missing = 1
 	}
-	var b []byte
-	for _, x := range v {
-		b = append64(b, x)
-	}
-	return section{tag: "DIMS", payload: b}
+	return append([]section{
+		words("DIMS", uint64(f.U.Rows), uint64(f.V.Cols), uint64(f.U.Cols), uint64(m), uint64(max(f.Best, 0)), missing, math.Float64bits(float64(f.loss)), math.Float64bits(eps)),
+		floats("UFAC", flat(f.U)), floats("VFAC", flat(f.V)), floats("HIST", f.History), floats("VALI", f.Validation),
+	}, warned(f.Warnings)...)
 }
 
 // MarshalBinary returns the model as a file.
 func (m *NMF) MarshalBinary() ([]byte, error) {
-	return encode(kindNMF, append([]section{
-		dimensions(m.U.Rows, m.V.Cols, m.U.Cols, 0, m.Best, m.missing, m.loss, 0),
-		floats("UFAC", flat(m.U)), floats("VFAC", flat(m.V)), floats("HIST", m.History), floats("VALI", m.Validation),
-	}, warned(m.Warnings)...)), nil
+	return encode(kindNMF, m.sections(0, 0)), nil
 }
 
 // UnmarshalBinary makes m the model in data, or returns a [*FormatError] and
@@ -418,8 +416,8 @@ func (m *NMF) UnmarshalBinary(data []byte) error {
 	if err != nil {
 		return err
 	}
-	n := NMF{Best: f.best, loss: f.loss, missing: f.missing}
-	if err := f.common(&n.U, &n.V, &n.History, &n.Validation, &n.Warnings, 0); err != nil {
+	var n NMF
+	if err := f.common(&n.Factorisation, 0); err != nil {
 		return err
 	}
 	*m = n
@@ -441,11 +439,8 @@ func (q *QMF) sections() []section {
 	for i, s := range q.squash {
 		rows = append(rows, q.center[i], float64(s.kind), s.ref, s.shift, s.std, q.marginal[i])
 	}
-	return append([]section{
-		dimensions(d, q.V.Cols, q.U.Cols, m, q.Best, q.missing, q.loss, q.epsilon),
-		floats("UFAC", flat(q.U)), floats("VFAC", flat(q.V)), floats("HIST", q.History), floats("VALI", q.Validation),
-		floats("QUAN", flat(q.Quantiles)), floats("WGHT", flat(q.Weights)), floats("POTN", flat(q.potentials)), floats("ROWS", rows), words("TOOK", uint64(q.Start), math.Float64bits(q.Shrinkage)),
-	}, warned(q.Warnings)...)
+	return append(q.Factorisation.sections(m, q.epsilon),
+		floats("QUAN", flat(q.Quantiles)), floats("WGHT", flat(q.Weights)), floats("POTN", flat(q.potentials)), floats("ROWS", rows), words("TOOK", uint64(q.Start), math.Float64bits(q.Shrinkage)))
 }
 
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
@@ -473,8 +468,8 @@ const (
 
 // readQMF reads the sections of a QMF, whose factors are not below low.
 func (f *file) readQMF(low float64) (*QMF, error) {
-	n := &QMF{Best: f.best, epsilon: f.epsilon, loss: f.loss, missing: f.missing}
-	err := f.common(&n.U, &n.V, &n.History, &n.Validation, &n.Warnings, low)
+	n := &QMF{epsilon: f.epsilon}
+	err := f.common(&n.Factorisation, low)
 	if err != nil {
 		return nil, err
 	}
@@ -564,7 +559,7 @@ func (f *file) squash(tag string, at int, r []float64) (squashed, error) {
 // MarshalBinary returns the model as a file.
 func (q *QMFQ) MarshalBinary() ([]byte, error) {
 	t := q.inflated
-	t.History, t.Validation, t.Best, t.Warnings = q.History, q.Validation, q.Best, q.Warnings
+	t.Factorisation = q.Factorisation
 	var quantiles, cuts, squashes []float64
 	for _, m := range q.deflate {
 		quantiles = append(quantiles, m.q...)
@@ -602,7 +597,7 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	n.inflated = *t
-	n.U, n.V, n.History, n.Validation, n.Best, n.Warnings = t.U, t.V, t.History, t.Validation, t.Best, t.Warnings
+	n.Factorisation = t.Factorisation
 	quantiles, err := f.matrixIn("DEFQ", f.d, f.m, 0, maxQuantile)
 	if err != nil {
 		return err
