@@ -160,7 +160,7 @@ func (q *squashed) moments(x, scratch []float64) {
 	}
 	m := kernel.Deviation(x, q.ref, scale) / n
 	std := math.Sqrt(kernel.Squares(x, q.ref, scale, m)/n) * scale // a second sweep: no cancellation
-	if std <= 1e-12*top || std < leastDeviation {                          // the latter: 1/std would overflow what it meets
+	if std <= 1e-12*top || std < leastDeviation {                  // the latter: 1/std would overflow what it meets
 		return
 	}
 	q.shift, q.std = m*scale, std
