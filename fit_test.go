@@ -536,7 +536,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 		t.Fatalf("signed: %v", visible.signed)
 	}
 	f := newQMFFit(visible, 3, &c, p)
-	if err := f.begin(context.Background()); err != nil {
+	if err := f.begin(); err != nil {
 		t.Fatal(err)
 	}
 	src := random.Split(2, 2)
@@ -804,8 +804,8 @@ func TestStops(t *testing.T) {
 	if !errors.Is(err, cause) || z == nil || len(z.History) != 4 || len(z.Validation) != 4 {
 		t.Fatalf("QMFQ: %v", err)
 	}
-	given := WithInit(z.U, z.V) // 500 looks are the QMF of the start
-	for _, after := range []int{0, 3, 250, 500, 505} {
+	given := WithInit(z.U, z.V)
+	for _, after := range []int{0, 3, 250, 2500, 12000, 15000, 20000} {
 		for _, o := range [][]FitOption{{given}, {given, WithValidation(0.1)}, {WithStart(StartUniform), WithProjection(TruncatedSVD())}} {
 			ctx := &countdown{Context: context.Background(), left: after}
 			q, err := FitQMFQ(ctx, x, 4, append(o, WithWorkers(1), WithEpochs(9))...)
@@ -821,8 +821,9 @@ func TestStops(t *testing.T) {
 			if l, err := q.Loss(x); q.Validation == nil && (err != nil || l != q.History[len(q.History)-1]) {
 				t.Errorf("QMFQ cancelled after %d looks: Loss %v, %v; History %v", after, l, err, q.History)
 			}
-			if most := max(after-500, 0) + 1; len(q.History) > max(most, after+1) || after >= 500 && len(q.History) != most {
-				t.Errorf("QMFQ cancelled after %d looks: History %v", after, q.History)
+			done := err.(*stopped).epoch
+			if want := done + 1; len(q.History) != want && (q.Validation == nil || len(q.History) != done) || q.Validation != nil && len(q.Validation) != len(q.History) {
+				t.Errorf("QMFQ cancelled after %d looks, in epoch %d: History %v", after, done, q.History)
 			}
 		}
 	}

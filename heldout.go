@@ -73,6 +73,9 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 	}
 	hidden := make([]*cells, repeats)
 	for r := range hidden {
+		if err := ctx.Err(); err != nil {
+			return nil, stoppedAt(0, err)
+		}
 		c := config{validation: share, seed: uint64(random.Split(masks.Seed, r)), missing: true}
 		var err error
 		if hidden[r], err = newCells(x, &c); err != nil {
@@ -95,7 +98,8 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 			errs[job] = stoppedAt(0, errs[job])
 			return
 		}
-		opts := append(append([]FitOption{}, trials[trial].Options...), WithMissingValues(), WithWorkers(1))
+		alone := fitOption(kWorkers, "1", func(c *config) string { c.workers, c.discard = 1, true; return "" })
+		opts := append(append([]FitOption{}, trials[trial].Options...), WithMissingValues(), alone)
 		m, err := fit(ctx, hidden[r].x, trials[trial].Rank, opts...)
 		if errs[job] = err; err != nil {
 			return
@@ -105,7 +109,11 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 		if errs[job] = is.checkCells(x); errs[job] != nil {
 			return
 		}
-		t, sum := m.Reconstruct(), 0.0
+		t, err := m.reconstruct(ctx)
+		if errs[job] = err; err != nil {
+			return
+		}
+		sum := 0.0
 		for i := range t.Rows {
 			row, held := t.Row(i), hidden[r].held[i*x.Cols:(i+1)*x.Cols]
 			for j, v := range x.Row(i) {

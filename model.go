@@ -46,6 +46,7 @@ type Model interface {
 	TopSamples(count int) [][]Top
 	MarshalBinary() ([]byte, error)
 	bounds() *config
+	reconstruct(ctx context.Context) (Mat, error)
 }
 
 // Factorisation is what all models have.
@@ -56,18 +57,20 @@ type Factorisation struct {
 	U, V Mat
 	// History is the mean divergence of the visible cells after each epoch, entry 0
 	// before the first, without a penalty. All entries are exact but those that
-	// [FitQMF] names.
+	// [FitQMF] names. A fit that was stopped has an entry for each epoch done, a QMFQ under
+	// [WithValidation] whose context ended all but the last.
 	History []float64
 	// Validation is the mean divergence of the held-out cells after each epoch, nil
 	// without [WithValidation].
 	Validation []float64
 	// Best is the epoch returned: the last, or the best on the held-out cells. A fit
-	// that was stopped within an epoch may be further than that, and lower; one stopped
-	// before the first has no History.
+	// that was stopped within an epoch is further than that: of a QMF and a QMFQ the last
+	// entry is that of the model as it is, an NMF may be lower. An NMF stopped before the
+	// first has no History.
 	Best int
 	// Warnings has a *[ConvergenceError] for each row of which a transport did not
-	// converge, and a *[DataError] for each component of an NMF that has died out. A
-	// model that was read from a file has their texts.
+	// converge, and a *[DataError] for each component of an NMF that has died out. Of the
+	// latter a model that was read from a file has their texts.
 	Warnings []error
 
 	loss    Loss

@@ -60,23 +60,25 @@ func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, erro
 	}
 	p := pool.New(c.workers, nmfChunks)
 	defer p.Close()
+	p.Bind(ctx)
 	var best *NMF
 	past, err := c.reopen(kindNMF, x, rank)
 	if err != nil {
 		return nil, err
 	}
-	if len(past.best) > 0 {
-		best = new(NMF)
-		if err := best.UnmarshalBinary(past.best); err != nil {
+	if m := new(NMF); len(past.best) > 0 {
+		if err := past.bestModel(m, kindNMF, &c, x, rank); err != nil {
 			return nil, err
 		}
+		best = m
 	}
 	for restart := range c.restarts {
 		if past.from != nil && restart < past.from.restart {
 			continue
 		}
+		var err error
 		f := newFactors(x.Rows, x.Cols, rank)
-		fit := newNMFFit(ctx, p, f, visible, &c)
+		fit := newNMFFit(newCourse(ctx, &c, x.Rows), p, f, visible, &c)
 		fit.restart, fit.bestSoFar, fit.data = restart, past.best, past.data
 		var start *saved
 		switch {
@@ -88,19 +90,25 @@ func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, erro
 			if _, err := past.state.restore(fit.parts(fit.keep), 0); err != nil {
 				return nil, err
 			}
-			if err := past.state.positive(f); err != nil {
-				return nil, err
+			if start.steps != 0 {
+				return nil, past.state.failAt("STAT", 3, "there are no steps of V")
 			}
 		case c.given.has(kInit):
 			f.load(c.initU, c.initV)
 			f.multiply(1 / visible.root())
+			err = fit.course.enter(PhaseFactors)
 		default:
 			f.random(visible.x, c.seed+uint64(restart))
-			if c.start == StartSVD {
-				f.decompose(visible, p)
+			if err = fit.course.enter(PhaseFactors); err == nil && c.start == StartSVD {
+				err = f.decompose(visible, p)
 			}
 		}
-		m, err := fit.run(p, &c, start)
+		var m NMF
+		if err == nil {
+			m, err = fit.run(p, &c, start)
+		} else {
+			err = stoppedAt(0, err)
+		}
 		m.U, m.V, m.loss, m.missing = f.matU(), f.matV(), c.loss, c.missing
 		if best == nil || m.objective(c.penalty) < best.objective(c.penalty) {
 			best = &m
@@ -409,7 +417,8 @@ type nmfFit struct {
 	addU    float64 // what the penalty adds to the denominators
 	addV    float64
 	updateU bool
-	ctx     context.Context
+	course  course
+	pool    *pool.Pool
 
 	restart   int
 	bestSoFar []byte    // a file of the best of the restarts before
@@ -437,9 +446,9 @@ type nmfScratch struct {
 	seen                 [sweepRows][]bool // of each row; nil: all
 }
 
-func newNMFFit(ctx context.Context, p *pool.Pool, f *factors, s *cells, c *config) *nmfFit {
+func newNMFFit(way course, p *pool.Pool, f *factors, s *cells, c *config) *nmfFit {
 	k, np := f.k, f.np
-	fit := &nmfFit{factors: f, cells: s, loss: c.loss, plain: c.loss == KL && !s.partial, ctx: ctx,
+	fit := &nmfFit{factors: f, cells: s, loss: c.loss, plain: c.loss == KL && !s.partial, course: way, pool: p,
 		pieces: make([]nmfPart, nmfPieces((f.d+plainRows-1)/plainRows, float64(f.d)*float64(f.n)*float64(f.k))), work: make([]nmfScratch, p.Workers()), denU: make([]float64, plainRows*k),
 		tiles: (np*k + tileNumbers - 1) / tileNumbers}
 	fit.tiles = min(fit.tiles, max(np/tileSamples, 1))
@@ -498,13 +507,13 @@ func (f *nmfFit) sweep(worker, piece int) {
 	groups := (f.d + plainRows - 1) / plainRows
 	begin, end := piece*groups/len(f.pieces)*plainRows, min((piece+1)*groups/len(f.pieces)*plainRows, f.d)
 	for i := begin; i < end && f.plain; i += plainRows {
-		if f.ctx.Err() != nil {
+		if f.pool.Err() != nil {
 			return
 		}
 		f.sweepPlain(ws, pt, i, min(plainRows, end-i))
 	}
 	for i := begin; i < end && !f.plain; i += sweepRows {
-		if f.ctx.Err() != nil {
+		if f.pool.Err() != nil {
 			return
 		}
 		rows := min(sweepRows, end-i)
@@ -695,22 +704,25 @@ func (f *nmfFit) run(p *pool.Pool, c *config, from *saved) (m NMF, err error) {
 			f.layTiles(c)
 		}
 	}
-	if from != nil {
+	if from != nil && first <= c.epochs {
 		p.Do(len(f.pieces), sweep) // the sums that the next update of V takes
 	}
 	for epoch := first; epoch <= c.epochs; epoch++ {
-		if epoch > 0 {
-			p.Do(f.k, updateV)
-			f.updateU = true
+		if err = p.Err(); err == nil { // before V moves: the factors are those of the last entry
+			if epoch > 0 {
+				p.Do(f.k, updateV)
+				f.updateU = true
+			}
+			p.Do(len(f.pieces), sweep)
+			err = p.Err()
 		}
-		p.Do(len(f.pieces), sweep)
-		if err = f.ctx.Err(); err != nil {
+		if err != nil {
 			err = stoppedAt(max(epoch-1, 0), err)
 			break
 		}
 		stop := note(epoch)
-		if epoch > 0 && c.progress != nil {
-			if err = c.progress(Progress{Epoch: epoch, Epochs: c.epochs, Rows: f.d, Loss: m.History[epoch]}); err != nil {
+		if epoch > 0 {
+			if err = f.course.epoch(epoch, c.epochs, m.History[epoch]); err != nil {
 				err = stoppedAt(epoch, err)
 				break
 			}
@@ -737,26 +749,21 @@ func (f *nmfFit) run(p *pool.Pool, c *config, from *saved) (m NMF, err error) {
 // add adds from to to.
 func add(to, from []float64) { kernel.Accumulate(to[:len(from)], []float64{1}, from) }
 
-// stopped wraps what ended a fit early.
-type stopped struct {
-	epoch int
-	err   error
-}
-
-func (s *stopped) Error() string {
-	return "quantmf: stopped after epoch " + itoa(s.epoch) + ": " + s.err.Error()
-}
-func (s *stopped) Unwrap() error { return s.err }
-
-func stoppedAt(epoch int, err error) error { return &stopped{epoch, err} }
-
 // Reconstruct returns UV, d × n.
 func (m *NMF) Reconstruct() Mat {
+	out, _ := m.reconstruct(context.Background())
+	return out
+}
+
+func (m *NMF) reconstruct(ctx context.Context) (Mat, error) {
 	out := NewMat(m.U.Rows, m.V.Cols)
 	for i := range out.Rows {
+		if err := ctx.Err(); err != nil {
+			return Mat{}, stoppedAt(0, err)
+		}
 		product(out.Row(i), m.U.Row(i), m.V)
 	}
-	return out
+	return out, nil
 }
 
 // product fills w = u V.

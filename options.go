@@ -126,6 +126,7 @@ type config struct {
 	levels        int
 	midpoint      bool
 	workers       int
+	discard       bool // no model is wanted of a fit that was stopped
 
 	epochs       int
 	seed         uint64
@@ -415,18 +416,6 @@ func WithSeed(s uint64) FitOption {
 	return fitOption(kSeed, utoa(s), func(c *config) string { c.seed = s; return "" })
 }
 
-// WithProgress calls f after every epoch, on the goroutine of the caller. Its
-// error stops the fit and comes back wrapped, with the model so far.
-func WithProgress(f func(Progress) error) FitOption {
-	return fitOption(kProgress, "func", func(c *config) string {
-		if f == nil {
-			return "must not be nil"
-		}
-		c.progress = f
-		return ""
-	})
-}
-
 // WithLearningRate sets the step size of Adam on logarithms. 0 < lr <= 100, beyond 1
 // of no use; default 0.06 in FitQMF, 0.1 in FitQMFQ, falling to 0 by [ScheduleCosine].
 func WithLearningRate(lr float64) FitOption {
@@ -620,12 +609,4 @@ func name(names []string, i int) string {
 		return names[i]
 	}
 	return itoa(i)
-}
-
-// Progress is what a fit tells after an epoch.
-type Progress struct {
-	Epoch  int     // epochs done
-	Epochs int     // epochs in all
-	Rows   int     // rows visited in an epoch
-	Loss   float64 // the newest entry of History
 }

@@ -35,6 +35,7 @@ package quantmf
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/elem"
@@ -105,16 +106,17 @@ func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, erro
 	}
 	p := pool.New(c.workers, x.Rows)
 	defer p.Close()
+	p.Bind(ctx)
 	var best *QMF
 	past, err := c.reopen(kindQMF, x, rank)
 	if err != nil {
 		return nil, err
 	}
-	if len(past.best) > 0 {
-		best = new(QMF)
-		if err := best.UnmarshalBinary(past.best); err != nil {
+	if m := new(QMF); len(past.best) > 0 {
+		if err := past.bestModel(m, kindQMF, &c, x, rank); err != nil {
 			return nil, err
 		}
+		best = m
 	}
 	for restart := range c.restarts {
 		if past.from != nil && restart < past.from.restart {
@@ -122,22 +124,27 @@ func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, erro
 		}
 		f := newQMFFit(visible, rank, &c, p)
 		f.restart, f.bestSoFar, f.data = restart, past.best, past.data
+		f.course = newCourse(ctx, &c, x.Rows)
 		f.source = random.Split(c.seed+uint64(restart), 1)
-		first := 0
+		stop := false
 		if past.from != nil && restart == past.from.restart {
 			if err := f.resumeFrom(past.state, past.from); err != nil {
 				return nil, err
 			}
-			if first = past.from.epoch; f.judge.over(first - f.lag) {
-				first = c.epochs
-			}
-		} else {
-			err = f.begin(ctx)
+			stop = f.judge.over(f.done - f.lag)
+		} else if err = f.begin(); err != nil && best != nil {
+			return best, err
 		}
-		for epoch, stop := first, false; epoch < c.epochs && !stop && err == nil; epoch++ {
-			stop, err = f.epoch(ctx, epoch)
+		for epoch := f.done; epoch < c.epochs && !stop && err == nil; epoch++ {
+			stop, err = f.epoch(epoch)
+		}
+		if err != nil && c.discard {
+			return nil, err
 		}
 		m := f.model()
+		if end := p.Err(); end != nil && c.discard {
+			return nil, stoppedAt(f.done, end)
+		}
 		if best == nil || m.objective(c.penalty) < best.objective(c.penalty) {
 			best = m
 			if c.save != nil && c.restarts > 1 {
@@ -150,7 +157,7 @@ func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, erro
 	}
 	best.outward(&visible.units)
 	if c.strict && len(best.Warnings) > 0 {
-		return best, c.notConverged(best.Warnings, best.marginal)
+		return best, best.Warnings[0]
 	}
 	return best, nil
 }
@@ -183,21 +190,6 @@ func meanSquare(v []float64) float64 {
 		s += float64(x*x) / float64(len(v))
 	}
 	return s
-}
-
-// notConverged is the error of the first warning. Of a model from a file, which
-// keeps warnings as text, it is that of the worst row.
-func (c *config) notConverged(warnings []error, marginal []float64) error {
-	if e, ok := warnings[0].(*ConvergenceError); ok {
-		return e
-	}
-	worst := 0
-	for i, rel := range marginal {
-		if rel > marginal[worst] {
-			worst = i
-		}
-	}
-	return outcome{passes: c.maxIterations, rel: marginal[worst]}.err(worst, c)
 }
 
 // checkQMF reports options that make no model of d × n.
@@ -262,7 +254,8 @@ type qmfFit struct {
 	lag                int     // epochs by which the histories are behind the fit
 	exact              bool    // every epoch ends with all losses of the model as it stands
 	keep               *qmfState
-	replace            bool      // the last entry of history is of the model as it stands, to be made exact
+	done               int // epochs
+	course             course
 	gradV              []float64 // k × np: the gradient at Ṽ
 }
 
@@ -302,7 +295,8 @@ type visitor struct {
 
 func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
 	d, n, m := visible.x.Rows, visible.x.Cols, c.levels
-	f := &qmfFit{config: c, cells: visible, m: m, pool: p, factors: newFactors(d, n, rank), judge: watch{patience: c.patience}, origin: c.start, lambda: c.shrinkage}
+	f := &qmfFit{config: c, cells: visible, m: m, pool: p, factors: newFactors(d, n, rank), judge: watch{patience: c.patience}, origin: c.start, lambda: c.shrinkage,
+		course: newCourse(context.Background(), c, d)}
 	size := min(c.batchRows, d)
 	if c.lagging(d) {
 		f.lag = 1
@@ -889,7 +883,10 @@ func (f *qmfFit) incrementsFromR(i int) {
 }
 
 // epoch visits every row once, in a new random order.
-func (f *qmfFit) epoch(ctx context.Context, e int) (stop bool, err error) {
+func (f *qmfFit) epoch(e int) (stop bool, err error) {
+	if err := f.pool.Err(); err != nil {
+		return true, stoppedAt(e, err)
+	}
 	b := &f.batch
 	b.rate, b.epoch = f.learningRate, e+1
 	if f.schedule == ScheduleCosine {
@@ -897,34 +894,34 @@ func (f *qmfFit) epoch(ctx context.Context, e int) (stop bool, err error) {
 	}
 	f.source.Shuffle(f.order)
 	size := min(f.batchRows, f.d)
-	f.replace = false
 	penalty := f.regularity()
 	for from := 0; from < f.d; from += size {
-		if err := ctx.Err(); err != nil {
-			return true, stoppedAt(e, err)
-		}
 		b.rows = f.order[from:min(from+size, f.d)]
 		f.pool.Do(f.pieces(len(b.rows)), b.visit)
 		f.stepsV++
 		f.pool.Do(f.k, b.stepV)
+		if err := f.pool.Err(); err != nil {
+			return true, stoppedAt(e, err)
+		}
 	}
 	// As visited: of this epoch with batches; where all rows are one batch, of
 	// the steps of the epoch before, whose loss it is exactly. What is judged, by
 	// held-out cells or for patience, is evaluated.
 	if f.exact {
 		f.evaluateAll()
+		if err := f.pool.Err(); err != nil {
+			return true, stoppedAt(e, err)
+		}
 		penalty = f.regularity()
 	}
 	mean := f.meanLoss()
-	f.replace = f.lag == 0
+	f.done = e + 1
 	if e >= f.lag {
 		f.history = append(f.history, mean)
 		stop = f.note(e+1-f.lag, penalty)
 	}
-	if f.progress != nil {
-		if err := f.progress(Progress{Epoch: e + 1, Epochs: f.epochs, Rows: f.d, Loss: mean}); err != nil {
-			return true, stoppedAt(e+1, err)
-		}
+	if err := f.course.epoch(e+1, f.epochs, mean); err != nil {
+		return true, stoppedAt(e+1, err)
 	}
 	if f.due(e+1, stop || e+1 == f.epochs) {
 		if err := f.checkpoint(e + 1); err != nil {
@@ -979,11 +976,7 @@ func (f *qmfFit) newState() *qmfState {
 func (f *qmfFit) see(epoch int, penalty float64) (better, stop bool) {
 	loss := f.history[len(f.history)-1] + penalty
 	if f.held != nil {
-		loss = 0
-		for i, l := range f.rowHeld {
-			loss += f.share(i) * l
-		}
-		loss /= float64(f.heldOut)
+		loss = f.meanHeld()
 		f.validationHistory = append(f.validationHistory, loss)
 	}
 	return f.judge.see(epoch, loss)
@@ -1052,53 +1045,97 @@ func (f *qmfFit) judgeRow(v *visitor, i int) {
 	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i))
 }
 
-// model solves every row once more and hands the fit over.
+// model hands the fit over, where it stands or at the best epoch on held-out cells.
 func (f *qmfFit) model() *QMF {
-	d, m := f.d, f.m
 	if f.keep != nil {
 		f.restore()
 	}
+	q, held := f.maps()
+	loss := f.meanLoss()
+	// The entry of the model returned is exact.
+	q.History, q.Validation = f.history, f.validationHistory
+	if f.keep != nil {
+		q.Best = f.judge.bestEpoch
+		q.History[q.Best] = loss
+		return q
+	}
+	if f.held != nil { // stopped before its first epoch
+		q.Validation = append(q.Validation, held)
+	}
+	q.History = append(f.history[:min(len(f.history), f.done)], loss)
+	q.Best = len(q.History) - 1
+	return q
+}
+
+// maps solves every row once more and returns the model as it stands, without its
+// histories, and the mean divergence of the held-out cells. Row losses are exact then.
+// No end of the context keeps it from that, unless nobody wants the model then. A row
+// without a map yet gets its mean.
+func (f *qmfFit) maps() (*QMF, float64) {
+	if !f.discard {
+		f.pool.Bind(nil)
+		defer f.pool.Bind(f.course.ctx)
+	}
+	d, m := f.d, f.m
 	q := &QMF{Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: f.loss, missing: f.missing}, Quantiles: NewMat(d, m), Weights: NewMat(d, m), potentials: NewMat(d, m),
 		center: make([]float64, d), squash: make([]squashed, d), marginal: make([]float64, d), epsilon: f.epsilon, Start: f.origin, Shrinkage: f.lambda}
 	ends := make([]outcome, d)
 	f.pool.Do(d, func(worker, i int) {
 		v := &f.work[worker].visitors[0]
+		none := !slices.ContainsFunc(f.rowInc(i), func(d float64) bool { return d != 0 })
+		if none {
+			f.rowInc(i)[0] = f.average[i]
+			if f.constant(i) {
+				f.rowInc(i)[0] = f.low[i]
+			}
+		}
 		cumulate(q.Quantiles.Row(i), f.rowInc(i))
-		if f.ends == EndsPinned {
+		if f.ends == EndsPinned && !none {
 			row := q.Quantiles.Row(i) // the last is not left to the sum
 			row[m-1] = f.high[i]
 			for l := range row {
 				row[l] = min(row[l], f.high[i])
 			}
 		}
-		ends[i] = f.place(v, i)
+		if none {
+			f.load(v, i)
+			clear(v.row.h)
+			ends[i].converged = true
+		} else {
+			ends[i] = f.place(v, i)
+		}
 		copy(q.Weights.Row(i), v.row.b)
 		copy(q.potentials.Row(i), v.row.h)
 		q.center[i], q.squash[i], q.marginal[i] = v.row.xc, v.row.squash, ends[i].rel
 		q.squash[i].observed = nil
-		q.row(&v.row, v.t, i)
+		if none {
+			for j := range v.t {
+				v.t[j] = f.rowInc(i)[0]
+			}
+		} else {
+			q.fill(&v.row, v.t, v.w[:f.n], i)
+		}
 		low := min(f.loss.least(), f.lowest(i))
 		f.loss.parts(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
 		f.rowLosses[i] = f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, low)
+		if f.keep == nil {
+			f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, low)
+		}
 	})
 	for i, o := range ends {
 		if !o.converged && !f.constant(i) {
 			q.Warnings = append(q.Warnings, o.err(i, f.config))
 		}
 	}
-	// The entry of the model returned is exact.
-	q.Validation = f.validationHistory
-	if f.keep != nil {
-		q.History, q.Best = f.history, f.judge.bestEpoch
-		q.History[q.Best] = f.meanLoss()
-		return q
+	return q, f.meanHeld()
+}
+
+func (f *qmfFit) meanHeld() float64 {
+	total := 0.0
+	for i, l := range f.rowHeld {
+		total += f.share(i) * l
 	}
-	if f.replace {
-		f.history = f.history[:len(f.history)-1]
-	}
-	q.History = append(f.history, f.meanLoss())
-	q.Best = len(q.History) - 1
-	return q
+	return total / float64(max(f.heldOut, 1))
 }
 
 func (f *qmfFit) meanLoss() float64 {
@@ -1111,20 +1148,23 @@ func (f *qmfFit) meanLoss() float64 {
 
 // row fills t, padded, with T_i((UV)_i) from the stored potentials.
 func (q *QMF) row(r *row, t []float64, i int) {
-	n := q.V.Cols
-	w := r.gx[:n]
+	w := r.gx[:q.V.Cols]
 	product(w, q.U.Row(i), q.V)
+	q.fill(r, t, w, i)
+}
+
+// fill is row where w = (UV)_i is known.
+func (q *QMF) fill(r *row, t, w []float64, i int) {
+	n := len(w)
 	copy(r.x, w)
 	r.squash = q.squash[i]
 	r.squash.map1(r.xs[:n], w)
-	for j, s := range r.xs {
-		if j >= n {
-			s = r.xs[0]
-		}
-		r.cx[j] = s - q.center[i]
+	for j := n; j < r.np; j++ {
+		r.x[j], r.xs[j] = r.x[0], r.xs[0]
 	}
-	order(r.perm[:n], w, r.keys[:2*n], false)
-	r.ordered = true
+	kernel.Extent(&r.extent, r.xs)
+	kernel.Shift(r.cx, r.xs, q.center[i])
+	r.ordered = false
 	r.setEpsilon(q.epsilon)
 	r.evaluate(q.potentials.Row(i))
 	r.quantile(t, q.Quantiles.Row(i))
@@ -1132,16 +1172,24 @@ func (q *QMF) row(r *row, t []float64, i int) {
 
 // Reconstruct returns T(UV), d × n. Cost: d rows of nm exponentials or products.
 func (q *QMF) Reconstruct() Mat {
+	out, _ := q.reconstruct(context.Background())
+	return out
+}
+
+func (q *QMF) reconstruct(ctx context.Context) (Mat, error) {
 	out := NewMat(q.U.Rows, q.V.Cols)
 	var r row
 	r.resize(q.V.Cols, q.Quantiles.Cols)
 	r.setTargets(nil)
 	t := make([]float64, r.np)
 	for i := range out.Rows {
+		if err := ctx.Err(); err != nil {
+			return Mat{}, stoppedAt(0, err)
+		}
 		q.row(&r, t, i)
 		copy(out.Row(i), t)
 	}
-	return out
+	return out, nil
 }
 
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
@@ -1154,11 +1202,15 @@ func (q *QMF) Map(i int) (*Map, error) {
 	if uint(i) >= uint(q.U.Rows) {
 		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(q.U.Rows-1)}
 	}
-	m := q.Quantiles.Cols
 	var r row
-	r.resize(1, m)
+	r.resize(1, q.Quantiles.Cols)
 	r.setTargets(nil)
+	return q.mapOf(&r, i), nil
+}
+
+// mapOf returns T_i, by way of a row that has the levels and targets of the model.
+func (q *QMF) mapOf(r *row, i int) *Map {
 	r.squash, r.xc, r.eps = q.squash[i], q.center[i], q.epsilon
 	copy(r.h, q.potentials.Row(i))
-	return r.asMap(q.Quantiles.Row(i)), nil
+	return r.asMap(q.Quantiles.Row(i))
 }

@@ -217,7 +217,7 @@ func TestSignedStep(t *testing.T) {
 		}
 		visible.enter(Frobenius, true)
 		f := newQMFFit(visible, 2, &c, p)
-		if err := f.begin(context.Background()); err != nil {
+		if err := f.begin(); err != nil {
 			t.Fatal(err)
 		}
 		negative := false
@@ -298,7 +298,7 @@ func TestSignedPrior(t *testing.T) {
 	}
 	visible.enter(Frobenius, true)
 	f := newQMFFit(visible, 2, &c, p)
-	if err := f.begin(context.Background()); err != nil {
+	if err := f.begin(); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 2 {

@@ -37,6 +37,9 @@ var squashNames = []string{"SquashLogistic", "SquashNone", "SquashLogisticUnit",
 // String returns the name of the constant.
 func (s Squash) String() string { return name(squashNames, int(s)) }
 
+// leastDeviation is below what a row counts as constant in any unit.
+const leastDeviation = 1e-290
+
 // logisticSlope is π/√3: the logistic distribution of this scale has variance 1.
 const logisticSlope = 1.8137993642342178
 
@@ -157,7 +160,7 @@ func (q *squashed) moments(x, scratch []float64) {
 	}
 	m := kernel.Deviation(x, q.ref, scale) / n
 	std := math.Sqrt(kernel.Squares(x, q.ref, scale, m)/n) * scale // a second sweep: no cancellation
-	if std <= 1e-12*top || std < 1e-290 {                          // the latter: 1/std would overflow what it meets
+	if std <= 1e-12*top || std < leastDeviation {                  // the latter: 1/std would overflow what it meets
 		return
 	}
 	q.shift, q.std = m*scale, std
