@@ -550,7 +550,7 @@ func (f *file) squash(tag string, at int, r []float64) (squashed, error) {
 			return squashed{}, f.failAt(tag, at+1+i, "a mean is "+ftoa(v))
 		}
 	}
-	if v := r[3]; v != 0 && !(v >= leastDeviation && v <= maxProduct) {
+	if v := r[3]; !(v >= 0 && v <= maxProduct) {
 		return squashed{}, f.failAt(tag, at+3, "a deviation is "+ftoa(v))
 	}
 	return squashed{kind: Squash(r[0]), ref: r[1], shift: r[2], std: r[3]}, nil
