@@ -80,7 +80,7 @@ func TestFilesOutOfRange(t *testing.T) {
 		{"POTN", nil, append(real(1e151, -1e151), noNumber...)},
 		{"TOOK", is(0), []uint64{5, math.MaxUint64}}, {"TOOK", is(1), append(real(1.1e30), negative...)},
 		{"ROWS", nil, noNumber}, {"ROWS", column(6, 1), real(-1, 0.5, 4, 1e300)}, {"ROWS", column(6, 0), real(1e151)},
-		{"ROWS", column(6, 2, 3), real(1e300)}, {"ROWS", column(6, 4), real(-1, 1e-300, 1e300)}, {"ROWS", column(6, 5), real(-1)},
+		{"ROWS", column(6, 2, 3), real(1e300)}, {"ROWS", column(6, 4), real(-1, -1e-300, 1e300)}, {"ROWS", column(6, 5), real(-1)},
 		{"CONV", nil, negative}, {"CONV", column(4, 0), real(3, 0.5, 1e300)}, {"CONV", column(4, 1), real(0.5, 1e300)}, {"CONV", column(4, 3), real(0)},
 	}
 	signed := []rule{{"UFAC", nil, append(real(1e300), noNumber...)}, {"VFAC", nil, append(real(1e300), noNumber...)}}
@@ -110,7 +110,7 @@ func TestFilesOutOfRange(t *testing.T) {
 	deflated := append(append([]rule{
 		{"DEFQ", nil, append(real(-1, 1e151), noNumber...)}, {"DEFQ", column(3, 1, 2), real(0)}, {"DEFQ", column(3, 0, 1), real(1e100)},
 		{"DEFC", nil, append(real(1e151), noNumber...)},
-		{"DEFR", nil, noNumber}, {"DEFR", column(4, 0), real(-1, 0.5, 4)}, {"DEFR", column(4, 1, 2), real(1e300)}, {"DEFR", column(4, 3), real(-1, 1e-300, 1e300)},
+		{"DEFR", nil, noNumber}, {"DEFR", column(4, 0), real(-1, 0.5, 4)}, {"DEFR", column(4, 1, 2), real(1e300)}, {"DEFR", column(4, 3), real(-1, -1e-300, 1e300)},
 		{"PROJ", is(0), []uint64{0, 4, 257, math.MaxUint64}}, {"PROJ", is(1), []uint64{1<<20 + 1, 1 << 32, math.MaxUint64}},
 	}, common...), maps...)
 	for name, o := range map[string][]FitOption{
