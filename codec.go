@@ -256,7 +256,7 @@ func (f *file) dims(kind uint32) error {
 		kind != kindNMF && !(f.epsilon > 0 && f.epsilon <= 1e12) {
 		return f.fail("DIMS", "a value is out of range")
 	}
-	if uint64(f.m) > maxCells/uint64(max(f.d, f.n, f.m)) { // as in a fit
+	if tooManyCells(max(f.d, f.n), f.m) { // as in a fit
 		return f.fail("DIMS", "the maps would need too much memory")
 	}
 	return nil

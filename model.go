@@ -267,28 +267,28 @@ func (m *Factorisation) goodness(x, fit Mat) ([]Goodness, error) {
 // stands for most, the first of equal ones first. A feature's value is s_ic e_i,
 // its share times what the model explains of it ([NMF.Shares], [Goodness]), 0
 // where that is negative: from 0 to 1, whatever scale the feature has. x and
-// errors are those of [NMF.Goodness]; count is at least 0, and more than d are d.
-func (m *NMF) TopFeatures(x Mat, count int) ([][]Top, error) {
+// errors are those of [NMF.Goodness]; a count below 0 is an [*OptionError], and more than d
+// are d.
+func (m *NMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(m, x, count) }
+
+// TopFeatures is that of [NMF.TopFeatures].
+func (q *QMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(q, x, count) }
+
+// TopFeatures is that of [NMF.TopFeatures].
+func (q *QMFQ) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(q, x, count) }
+
+func featuresOf(m Model, x Mat, count int) ([][]Top, error) {
+	if count < 0 {
+		return nil, &OptionError{Option: "count", Value: itoa(count), Bound: "must be at least 0"}
+	}
 	g, err := m.Goodness(x)
-	return topFeatures(m.Shares(), g, count), err
-}
-
-// TopFeatures is that of [NMF.TopFeatures].
-func (q *QMF) TopFeatures(x Mat, count int) ([][]Top, error) {
-	g, err := q.Goodness(x)
-	return topFeatures(q.Shares(), g, count), err
-}
-
-// TopFeatures is that of [NMF.TopFeatures].
-func (q *QMFQ) TopFeatures(x Mat, count int) ([][]Top, error) {
-	g, err := q.Goodness(x)
-	return topFeatures(q.Shares(), g, count), err
+	if err != nil {
+		return nil, err
+	}
+	return topFeatures(m.Shares(), g, count), nil
 }
 
 func topFeatures(s Mat, g []Goodness, count int) [][]Top {
-	if g == nil {
-		return nil
-	}
 	out := make([][]Top, s.Cols)
 	for c := range out {
 		out[c] = ranked(s.Rows, count, func(i int) float64 { return s.At(i, c) * max(g[i].Explained, 0) })
@@ -299,7 +299,7 @@ func topFeatures(s Mat, g []Goodness, count int) [][]Top {
 // TopSamples returns, for each of the k components, the count samples that have
 // most of it, the first of equal ones first. A sample's value is v_cj in
 // multiples of the mean of v_c (of |v_c| under a [TruncatedSVD]); 0 where that is
-// 0. count is at least 0, and more than n are n.
+// 0. A count below 0 is 0, and more than n are n.
 func (m *Factorisation) TopSamples(count int) [][]Top {
 	out := make([][]Top, m.V.Rows)
 	for c := range out {

@@ -178,7 +178,7 @@ func (c *config) notConverged(warnings []error, marginal []float64) error {
 
 // checkQMF reports options that make no model of d × n.
 func (c *config) checkQMF(d, n int) error {
-	if m := uint64(c.levels); m > maxCells/uint64(max(d, n, c.levels)) {
+	if tooManyCells(max(d, n), c.levels) {
 		return &OptionError{Option: kLevels.String(), Value: itoa(c.levels), Bound: "the maps of a " + itoa(d) + "×" + itoa(n) + " matrix would need too much memory"}
 	}
 	if c.levels < 2 {
