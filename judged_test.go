@@ -293,10 +293,10 @@ func TestResumeNamesOptions(t *testing.T) {
 }
 
 // TestFilesOutOfOrder: files with right checksums whose quantiles fall, or whose
-// weights are not positive, are refused; so are thresholds out of order.
+// weights or deviations are negative, are refused.
 func TestFilesOutOfOrder(t *testing.T) {
 	models := threeModels(t, first(toy(2), 5), 2)
-	for name, tags := range map[string][]string{"QMF": {"QUAN", "WGHT"}, "QMFQ": {"QUAN", "WGHT", "DEFQ"}} {
+	for name, tags := range map[string][]string{"QMF": {"QUAN", "WGHT", "ROWS"}, "QMFQ": {"QUAN", "WGHT", "DEFQ", "ROWS", "DEFR"}} {
 		data, err := models[name].MarshalBinary()
 		if err != nil {
 			t.Fatal(err)
@@ -312,11 +312,15 @@ func TestFilesOutOfOrder(t *testing.T) {
 			for _, row := range []int{0, 4} {
 				b := rewritten(t, data, tag, func(v []float64) {
 					m := len(v) / 5
-					if tag == "WGHT" {
+					switch tag {
+					case "WGHT":
 						v[row*m+1] = -v[row*m+1]
-						return
+					case "ROWS", "DEFR": // the deviation comes last but one, and last
+						at := row*m + map[string]int{"ROWS": 4, "DEFR": 3}[tag]
+						v[at] = -v[at]
+					default:
+						v[row*m+1], v[row*m+2] = v[row*m+2], v[row*m+1]
 					}
-					v[row*m+1], v[row*m+2] = v[row*m+2], v[row*m+1]
 				})
 				err := read(b)
 				var format *FormatError
@@ -694,4 +698,37 @@ func stateOf(t *testing.T, state []byte) map[string][]byte {
 		t.Fatal(err)
 	}
 	return f.sections
+}
+
+// TestDeadFactors: a component is dead where either of its factors is zero.
+func TestDeadFactors(t *testing.T) {
+	x := first(toy(2), 6)
+	for name, zero := range map[string]func(u, v Mat){
+		"U": func(u, v Mat) {
+			for i := range u.Rows {
+				u.Set(i, 1, 0)
+			}
+		},
+		"V":       func(u, v Mat) { clear(v.Row(1)) },
+		"neither": func(u, v Mat) { u.Set(0, 1, 0); v.Set(1, 0, 0) },
+	} {
+		u, v := NewMat(6, 3), NewMat(3, x.Cols)
+		for _, m := range []Mat{u, v} {
+			for i := range m.Data {
+				m.Data[i] = 1
+			}
+		}
+		zero(u, v)
+		m, err := FitNMF(context.Background(), x, 3, WithInit(u, v), WithEpochs(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var dead *DataError
+		if name == "neither" && len(m.Warnings) > 0 {
+			t.Errorf("%v", m.Warnings)
+		}
+		if name != "neither" && (len(m.Warnings) != 1 || !errors.As(m.Warnings[0], &dead) || dead.Col != 1) {
+			t.Errorf("zero %s: warnings %v", name, m.Warnings)
+		}
+	}
 }
