@@ -732,3 +732,67 @@ func TestDeadFactors(t *testing.T) {
 		}
 	}
 }
+
+// TestTopFeaturesOfAnother: by a matrix that the model was not fitted to, features that
+// it explains worse than their mean does have the value 0, and the others their share
+// times what is explained.
+func TestTopFeaturesOfAnother(t *testing.T) {
+	const d, k = 12, 2
+	x := first(toy(2), d)
+	y := NewMat(d, x.Cols)
+	for i := range d { // every other row turned round
+		for j := range x.Cols {
+			from := j
+			if i%2 == 1 {
+				from = x.Cols - 1 - j
+			}
+			y.Set(i, j, x.At(i, from)+0.01)
+		}
+	}
+	for name, m := range threeModels(t, x, k) {
+		fit := m.Reconstruct()
+		u, v := factorsOf(m)
+		worse := 0
+		explained, share := make([]float64, d), NewMat(d, k)
+		for i := range d {
+			own, constant := NewMat(1, y.Cols), NewMat(1, y.Cols)
+			for j := range y.Cols {
+				own.Set(0, j, fit.At(i, j))
+				constant.Set(0, j, mean(y.Row(i)))
+			}
+			row := Mat{Rows: 1, Cols: y.Cols, Stride: y.Cols, Data: y.Row(i)}
+			explained[i] = 1 - meanOver(1, row, own, everyCell)/meanOver(1, row, constant, everyCell)
+			if explained[i] < 0 {
+				worse++
+			}
+			sum := 0.0
+			for c := range k {
+				share.Set(i, c, u.At(i, c)*total(v.Row(c)))
+				sum += share.At(i, c)
+			}
+			for c := range k {
+				share.Set(i, c, share.At(i, c)/sum)
+			}
+		}
+		if worse == 0 || worse == d {
+			t.Errorf("%s: explained %v: nothing is tested", name, explained)
+		}
+		tops, err := m.TopFeatures(y, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c, top := range tops {
+			if len(top) != d {
+				t.Fatalf("%s: %d features", name, len(top))
+			}
+			for at, p := range top {
+				if want := share.At(p.Index, c) * max(explained[p.Index], 0); math.Abs(p.Value-want) > 1e-9 {
+					t.Errorf("%s, component %d: feature %d has %v, want %v", name, c, p.Index, p.Value, want)
+				}
+				if at > 0 && (p.Value > top[at-1].Value || p.Value == top[at-1].Value && p.Index < top[at-1].Index) {
+					t.Errorf("%s, component %d: %v after %v", name, c, p, top[at-1])
+				}
+			}
+		}
+	}
+}
