@@ -439,6 +439,9 @@ func (f *file) readQMF(signed bool) (*QMF, error) {
 			if !(w > 0) {
 				return nil, f.fail("WGHT", "a weight is not positive")
 			}
+			if n.Quantiles.At(i, j) < 0 && n.loss != Frobenius {
+				return nil, f.fail("QUAN", "row "+itoa(i)+" has a negative quantile, which its loss does not take")
+			}
 			if j > 0 && n.Quantiles.At(i, j) < n.Quantiles.At(i, j-1) {
 				return nil, f.fail("QUAN", "the quantiles of row "+itoa(i)+" fall")
 			}

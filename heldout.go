@@ -66,12 +66,9 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 	if err := x.check("x"); err != nil {
 		return nil, err
 	}
-	// What a mask hides is checked too, under the loss as soon as that is known.
-	check := func(l Loss) error {
-		c := config{missing: true, loss: l}
-		return c.checkCells(x)
-	}
-	if err := check(KL); err != nil {
+	// What a mask hides is checked too: what no fit could have at once, and what this one
+	// could not when its loss is known.
+	if err := (&config{missing: true, loss: Frobenius, maps: true}).checkCells(x); err != nil {
 		return nil, err
 	}
 	hidden := make([]*cells, repeats)
@@ -103,13 +100,23 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 		if errs[job] = err; err != nil {
 			return
 		}
-		losses[job] = m.divergence()
-		if errs[job] = check(losses[job]); errs[job] != nil {
+		is := m.bounds()
+		losses[job] = is.loss
+		if errs[job] = is.checkCells(x); errs[job] != nil {
 			return
 		}
 		t, sum := m.Reconstruct(), 0.0
 		for i := range t.Rows {
-			sum += hidden[r].heldLoss(m.divergence(), t.Row(i), i, losses[job].least())
+			row, held := t.Row(i), hidden[r].held[i*x.Cols:(i+1)*x.Cols]
+			for j, v := range x.Row(i) {
+				if held[j] {
+					sum += is.loss.divergence(v, row[j])
+				}
+			}
+		}
+		if sum-sum != 0 {
+			errs[job] = &DataError{Row: -1, Col: -1, Value: sum, Problem: "the loss of the hidden cells under trial " + itoa(trial) + " is not finite"}
+			return
 		}
 		out[trial].Losses[r] = sum / float64(hidden[r].heldOut)
 	})

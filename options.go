@@ -147,6 +147,8 @@ type config struct {
 	save         func(state []byte) error
 	resume       []byte
 	projection   Projection
+
+	maps bool // not an option: the model has maps, which take values of either sign under Frobenius
 }
 
 // parse reads opts over the defaults in c. The last of two settings of one
@@ -480,7 +482,10 @@ func WithEnds(e Ends) FitOption {
 
 // WithInit starts from the given factors, u d × k and v k × n, finite and
 // non-negative (in FitQMF an entry below 1e-3 of the factor's mean is raised to
-// it, since factors are kept by their logarithms). They are copied.
+// it, since factors are kept by their logarithms). They are copied. An entry other
+// than 0 that a fit cannot hold is a [*DataError]: in FitNMF below 1e-50 or above 1e50
+// (times the root of x's unit where that is beyond 2^±100), in FitQMF and FitQMFQ beyond
+// e^±300, under [SquashNone], which transports UV as it is, beyond (1e12/k)^±½.
 func WithInit(u, v Mat) FitOption {
 	return fitOption(kInit, u.size()+", "+v.size(), func(c *config) string {
 		c.initU, c.initV = u, v
@@ -504,7 +509,9 @@ func WithShrinkage(lambda float64) FitOption {
 	return fitOption(kShrinkage, ftoa(lambda), upTo1e30(lambda, func(c *config) *float64 { return &c.shrinkage }))
 }
 
-// WithLoss sets the divergence that is minimised. Default [KL].
+// WithLoss sets the divergence that is minimised. Default [KL]. x must not be negative
+// but in FitQMF and FitQMFQ under [Frobenius], which take any finite x: log ratios,
+// z-scores. See [Beta] for what β <= 0 asks of x.
 func WithLoss(l Loss) FitOption {
 	return fitOption(kLoss, ftoa(float64(l)), func(c *config) string {
 		if !(l >= -2 && l <= 4) {

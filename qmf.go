@@ -23,6 +23,14 @@ package quantmf
 // shrinkage towards the increments D⁰ of an affine map of w (WithShrinkage).
 // Under StartUniform q takes Adam steps on the logarithms instead, as in the
 // paper.
+//
+// Of signed data, which only the Frobenius norm takes, a row is seen about its lowest
+// value (units.go), and q_1 is free in sign. With c = min(q_1, min x) all of x - c,
+// T - c and D_l, l > 0, are non-negative, so the step on these is the one above of
+// x - c and T - c; then q_1 goes where the squares are least, to the mean of
+// x_j - Σ_{l>0} tail_jl D_l, with shrinkage to the mean of this and of λ/n of the affine
+// map's. Neither raises the loss without shrinkage, and nothing depends on where the
+// row lies. Among Adam's steps that of q_1 is on q_1 itself.
 
 import (
 	"context"
@@ -52,11 +60,17 @@ type QMF struct {
 }
 
 func qmfDefaults() config {
-	return config{epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 3000, levels: 8, epochs: 20, seed: 1, learningRate: 0.06, batchRows: 32, loss: KL, restarts: 1, shrinkage: -1}
+	return config{maps: true, epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 3000, levels: 8, epochs: 20, seed: 1, learningRate: 0.06, batchRows: 32, loss: KL, restarts: 1, shrinkage: -1}
 }
 
-// FitQMF fits x, d features × n samples, finite and non-negative, by T(UV) of
-// rank k >= 1, one increasing map T_i a feature.
+// FitQMF fits x, d features × n samples, by T(UV) of rank k >= 1, one increasing
+// map T_i a feature. x is finite, of magnitude at most 1e60, and non-negative; under
+// [WithLoss]([Frobenius]) it may have any sign.
+//
+// x may be in any unit: where its largest value is beyond 2^±100 it is fitted in units
+// of a power of two, to which factors then belong, and a row that lies more than 2^100
+// below the largest in one of its own. A constant added to a row of a signed x is added to
+// its quantiles, and changes no more.
 //
 // Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 20 epochs, Adam at 0.06
 // falling to 0 by cosine, batches of 32 rows, free ends, start and shrinkage chosen
@@ -74,7 +88,8 @@ func qmfDefaults() config {
 // WithPatience, which evaluate the model after every epoch. Memory beside x:
 // 5(dk + kn + dm) numbers, up to eight rows at work a worker, n(m+20) each, and the
 // model; while it starts 18kn, and dn for normal scores; under WithValidation a copy
-// of x, its mask and one of the best epoch. The choice of start and shrinkage takes two NMFs and 36 epochs of up to
+// of x, its mask and one of the best epoch; where x is signed or beyond 2^±100 another
+// copy of it. The choice of start and shrinkage takes two NMFs and 36 epochs of up to
 // 512 rows, and the memory of two fits of so many; told both, a fit has none of it.
 func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, error) {
 	c := qmfDefaults()
@@ -130,13 +145,22 @@ func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, erro
 			}
 		}
 		if err != nil {
-			return best, err
+			return best.outward(&visible.units), err
 		}
 	}
+	best.outward(&visible.units)
 	if c.strict && len(best.Warnings) > 0 {
 		return best, c.notConverged(best.Warnings, best.marginal)
 	}
 	return best, nil
+}
+
+// outward brings a model of x' to the units of x.
+func (q *QMF) outward(u *units) *QMF {
+	u.outward(q.Quantiles)
+	u.losses(q.loss, q.History)
+	u.losses(q.loss, q.Validation)
+	return q
 }
 
 // objective is what a fit is chosen by: its loss on held-out cells, else that on
@@ -283,10 +307,7 @@ func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
 	if c.lagging(d) {
 		f.lag = 1
 	}
-	f.farthest = farthestFactor
-	if c.squash == SquashNone { // what is transported is UV itself
-		f.farthest = elem.Log(maxPlace/float64(rank)) / 2
-	}
+	f.farthest = farthest(c.squash, rank)
 	f.exact = f.held != nil || f.lag == 0 && c.patience > 0
 	f.logU, f.momU = make([]float64, d*rank), newMoment(d*rank)
 	f.logV, f.momV = make([]float64, rank*f.np), newMoment(rank*f.np)
@@ -309,7 +330,7 @@ func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
 			}
 		}
 		f.low[i], f.high[i], f.average[i] = lo, hi, sum
-		f.scale += c.loss.scale(max(sum, tinyScale)) / float64(d)
+		f.scale += f.share(i) * f.unit(i) / float64(d)
 	}
 	f.order = make([]int, d)
 	for i := range f.order {
@@ -327,6 +348,14 @@ func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
 	}
 	f.batch.visit, f.batch.stepV, f.batch.evaluate = f.visit, f.stepRowV, f.evaluate
 	return f
+}
+
+// farthest bounds the logarithms of factors.
+func farthest(s Squash, rank int) float64 {
+	if s == SquashNone { // what is transported is UV itself
+		return elem.Log(maxPlace/float64(rank)) / 2
+	}
+	return farthestFactor
 }
 
 func (f *qmfFit) newCrew() crew {
@@ -370,11 +399,14 @@ func (f *qmfFit) rowF(i int) []float64   { return f.f[i*f.m : (i+1)*f.m] }
 func (f *qmfFit) rowInc(i int) []float64 { return f.inc[i*f.m : (i+1)*f.m] }
 func (f *qmfFit) constant(i int) bool    { return f.low[i] == f.high[i] }
 
-// floors: of T in x/T, and of the increments, in units of the row.
+// floors: of T in x/T, and of the increments, in units of the row. Those of signed data
+// also have a ceiling: where a level has hardly a share of the row left, no length of
+// its increment is too long for the squares.
 const (
 	floorT         = 1e-12
 	floorIncrement = 1e-12
 	floorStart     = 1e-3
+	mostIncrement  = 1e12
 )
 
 // place loads row i into the visitor, and solves its transport.
@@ -459,8 +491,14 @@ func cumulate(q, inc []float64) {
 	}
 }
 
-// lowest is what T of row i does not fall below where it divides.
-func (f *qmfFit) lowest(i int) float64 { return max(floorT*f.average[i], f.loss.least()) }
+// lowest is what T of row i does not fall below where it divides: of signed data, under
+// the Frobenius norm, nothing is divided by it.
+func (f *qmfFit) lowest(i int) float64 {
+	if f.signed {
+		return math.Inf(-1)
+	}
+	return max(floorT*f.average[i], f.loss.least())
+}
 
 // ratios fills v.g and v.s with x T^{β-2} and T^{β-1}, 0 where a cell is hidden. Where
 // v.s is 1 for every row it stays as it was made.
@@ -489,7 +527,7 @@ func (f *qmfFit) ratiosLoss(v *visitor, i int) float64 {
 }
 
 // prior fills d0 with the increments of the affine map of w that shrinkage
-// pulls towards: T ≈ max(α+βw, 0), β >= 0, by least squares of x on w, taken at
+// pulls towards: T ≈ max(α+βw, 0), of signed data α+βw, β >= 0, by least squares of x on w, taken at
 // each level's mean of w under the plan. den holds Σ_j E_jl/Z_j of the visible cells.
 func (f *qmfFit) prior(v *visitor, i int, d0, den []float64) {
 	r := &v.row
@@ -524,7 +562,10 @@ func (f *qmfFit) prior(v *visitor, i int, d0, den []float64) {
 		if den[l] > 0 {
 			at = d0[l] / den[l]
 		}
-		q := max(f.average[i]+float64(beta*at), last)
+		q := f.average[i] + float64(beta*at)
+		if l > 0 || !f.signed {
+			q = max(q, last)
+		}
 		d0[l], last = q-last, q
 	}
 }
@@ -535,11 +576,10 @@ func (f *qmfFit) em(v *visitor, i int) {
 	r, m := &v.row, f.m
 	inc := f.rowInc(i)
 	r.columns(v.den, v.s)
-	d0 := r.rho
-	if f.lambda > 0 {
-		shares := v.den
+	d0, shares := r.rho, v.den
+	if f.lambda > 0 || f.signed {
 		if f.loss != KL {
-			shares = v.num
+			shares = v.q
 			clear(r.gx)
 			for j := range r.gx[:f.n] {
 				if v.observed == nil || v.observed[j] {
@@ -548,7 +588,9 @@ func (f *qmfFit) em(v *visitor, i int) {
 			}
 			r.columns(shares, r.gx)
 		}
-		f.prior(v, i, d0, shares)
+		if f.lambda > 0 {
+			f.prior(v, i, d0, shares)
+		}
 	}
 	r.columns(v.num, v.g)
 	num, den := 0.0, 0.0
@@ -557,15 +599,38 @@ func (f *qmfFit) em(v *visitor, i int) {
 		den += float64(v.den[l] * r.w[l])
 		v.num[l], v.den[l] = num, den
 	}
+	seen, first := float64(f.cells.rows[i]), 0
+	if f.signed && f.ends == EndsFree {
+		first = 1
+		c := min(inc[0], f.low[i])
+		tail := 0.0
+		for l := m - 1; l >= 0; l-- {
+			tail += float64(shares[l] * r.w[l])
+			shares[l] = tail
+			v.num[l], v.den[l] = max(v.num[l]-float64(c*tail), 0), max(v.den[l]-float64(c*tail), 0)
+		}
+	}
 	low := floorIncrement * max(f.high[i]-f.low[i], f.average[i]*1e-3)
 	if f.ends == EndsFree {
-		for l := range inc {
+		for l := first; l < m; l++ {
 			if f.lambda == 0 {
 				inc[l] = max(inc[l]*f.loss.step(v.num[l], v.den[l]), low)
 				continue
 			}
-			c := f.lambda * v.den[l] / float64(f.cells.rows[i])
+			c := f.lambda * v.den[l] / seen
 			inc[l] = max((float64(inc[l]*v.num[l])+float64(c*d0[l]))/max(v.den[l]+c, leastSum), low)
+		}
+		if first == 1 {
+			q, high := f.average[i], mostIncrement*(f.high[i]-f.low[i])
+			for l := 1; l < m; l++ {
+				inc[l] = min(inc[l], high)
+				q -= float64(inc[l] * (shares[l] / seen))
+			}
+			if f.lambda > 0 {
+				more := f.lambda / seen
+				q = (q + float64(more*d0[0])) / (1 + more)
+			}
+			inc[0] = q
 		}
 		return
 	}
@@ -652,7 +717,7 @@ func (f *qmfFit) visit(worker, piece int) {
 		u := f.rowU(i)
 		kernel.Dots(gu, f.v, f.rowWbar(slot))
 		lo, hi := i*f.k, (i+1)*f.k
-		pen := f.penalty / float64(f.k) / f.unit(i)
+		pen := min(f.penalty/float64(f.k)/f.unit(i)/max(f.share(i), tinyScale), mostPenalty)
 		for t := range gu {
 			gu[t] = float64(gu[t]*u[t]) + float64(pen*f.logU[lo+t])
 		}
@@ -665,8 +730,10 @@ func (f *qmfFit) visit(worker, piece int) {
 func (f *qmfFit) rowWbar(slot int) []float64 { return f.wbar[slot*f.np : (slot+1)*f.np] }
 
 // unit is what the loss of row i grows with; part is its share of the whole.
-func (f *qmfFit) unit(i int) float64 { return f.loss.scale(max(f.average[i], tinyScale)) }
-func (f *qmfFit) part(i int) float64 { return f.unit(i) / f.scale }
+func (f *qmfFit) unit(i int) float64 {
+	return max(f.loss.scale(max(f.average[i], tinyScale)), tinyScale)
+}
+func (f *qmfFit) part(i int) float64 { return f.share(i) * f.unit(i) / f.scale }
 
 // visitMaps makes the steps of the rows of some slots on q and F, and fills their w̄
 // with the gradient at w = (UV)_i, in units of the row's loss. Constant rows have none.
@@ -745,8 +812,8 @@ func (f *qmfFit) stepMap(v *visitor, i int) {
 	adam.Step(f.f[lo:hi], v.num, f.momF.mu[lo:hi], f.momF.nu[lo:hi], f.batch.rate, f.batch.epoch)
 }
 
-// stepR makes the paper's step on q: Adam on R, the logarithms of the increments
-// (pinned: of their shares of the row's range, by softmax). r.sums holds N.
+// stepR makes the paper's step on q: Adam on R, the logarithms of the increments (of
+// signed data R_1 is q_1 over the row's mean; pinned: of their shares of the row's range, by softmax). r.sums holds N.
 func (f *qmfFit) stepR(v *visitor, i int, unit float64) {
 	r, m := &v.row, f.m
 	rate, step := f.batch.rate, f.batch.epoch
@@ -760,7 +827,11 @@ func (f *qmfFit) stepR(v *visitor, i int, unit float64) {
 	lo, hi := i*m, (i+1)*m
 	if f.ends == EndsFree {
 		for l := range inc {
-			v.den[l] *= inc[l] * unit
+			d := inc[l]
+			if l == 0 && f.signed {
+				d = f.average[i]
+			}
+			v.den[l] *= d * unit
 		}
 		adam.Step(f.r[lo:hi], v.den, f.momR.mu[lo:hi], f.momR.nu[lo:hi], rate, step)
 	} else {
@@ -781,9 +852,12 @@ func (f *qmfFit) stepR(v *visitor, i int, unit float64) {
 
 // What logarithms are held to, so that a rate beyond reason gives a bad fit and no
 // overflow: those of increments of quantiles, and of factors.
+// mostPenalty is the weight of a penalty, in units of the loss, beyond which nothing
+// else counts and squares of it overflow.
 const (
 	shortest, longest = -690, 138
 	farthestFactor    = 300
+	mostPenalty       = 1e120
 )
 
 // lagging tells whether all rows are one batch and nothing else asks for the losses
@@ -802,6 +876,9 @@ func (f *qmfFit) incrementsFromR(i int) {
 	r := f.r[i*m : (i+1)*m]
 	if f.ends == EndsFree {
 		kernel.Exp(inc, r)
+		if f.signed {
+			inc[0] = r[0] * f.average[i]
+		}
 		return
 	}
 	softmax(inc[1:], r[1:])
@@ -875,7 +952,7 @@ func cosine(t float64) float64 {
 // x in their order.
 func (f *qmfFit) stepRowV(_, t int) {
 	rows := len(f.batch.rows)
-	pen := f.penalty * float64(rows) / float64(f.k*f.n) / f.scale
+	pen := min(f.penalty*float64(rows)/float64(f.k*f.n)/f.scale, mostPenalty)
 	lo, hi := t*f.np, (t+1)*f.np
 	g, v, lv := f.gradV[lo:hi], f.v[lo:hi], f.logV[lo:hi]
 	clear(g)
@@ -903,8 +980,8 @@ func (f *qmfFit) see(epoch int, penalty float64) (better, stop bool) {
 	loss := f.history[len(f.history)-1] + penalty
 	if f.held != nil {
 		loss = 0
-		for _, l := range f.rowHeld {
-			loss += l
+		for i, l := range f.rowHeld {
+			loss += f.share(i) * l
 		}
 		loss /= float64(f.heldOut)
 		f.validationHistory = append(f.validationHistory, loss)
@@ -1000,8 +1077,9 @@ func (f *qmfFit) model() *QMF {
 		q.center[i], q.squash[i], q.marginal[i] = v.row.xc, v.row.squash, ends[i].rel
 		q.squash[i].observed = nil
 		q.row(&v.row, v.t, i)
-		f.loss.parts(v.g[:f.n], v.s[:f.n], v.x, v.t, f.loss.least())
-		f.rowLosses[i] = f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, f.loss.least())
+		low := min(f.loss.least(), f.lowest(i))
+		f.loss.parts(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
+		f.rowLosses[i] = f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, low)
 	})
 	for i, o := range ends {
 		if !o.converged && !f.constant(i) {
@@ -1025,8 +1103,8 @@ func (f *qmfFit) model() *QMF {
 
 func (f *qmfFit) meanLoss() float64 {
 	total := 0.0
-	for _, l := range f.rowLosses {
-		total += l
+	for i, l := range f.rowLosses {
+		total += f.share(i) * l
 	}
 	return total / float64(f.visible)
 }
@@ -1069,7 +1147,7 @@ func (q *QMF) Reconstruct() Mat {
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
 // out.
-func (q *QMF) Loss(x Mat) (float64, error) { return q.meanLoss(x, q.Reconstruct()) }
+func (q *QMF) Loss(x Mat) (float64, error) { return q.bounds().meanLoss(x, q.Reconstruct()) }
 
 // Map returns T_i, from the scale of (UV)_i to that of feature i.
 func (q *QMF) Map(i int) (*Map, error) {

@@ -77,8 +77,9 @@ func (c *config) settleQMFQ() {
 	}
 }
 
-// FitQMFQ fits x, d features × n samples, finite and non-negative, by
-// T(Π_k(T'(X))) of rank k >= 1, two increasing maps a feature.
+// FitQMFQ fits x, d features × n samples, by T(Π_k(T'(X))) of rank k >= 1, two
+// increasing maps a feature. The values of x, and their units, are those of [FitQMF];
+// under [SquashNone] T' transports x as it is, at most 1e12 in magnitude.
 //
 // Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 100 epochs, Adam at 0.1
 // falling to 0 by cosine, free ends. The start is a QMF of 100 epochs without
@@ -109,6 +110,11 @@ func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, er
 	}
 	if err := c.checkQMF(x.Rows, x.Cols); err != nil {
 		return nil, err
+	}
+	if c.squash == SquashNone {
+		if err := checkPlaces(x, &visible.units); err != nil {
+			return nil, err
+		}
 	}
 	c.settleQMFQ()
 	p := pool.New(c.workers, x.Rows)
@@ -148,13 +154,49 @@ func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, er
 			}
 		}
 		if err != nil {
-			return best, err
+			return best.outward(&visible.units), err
 		}
 	}
+	best.outward(&visible.units)
 	if c.strict && len(best.Warnings) > 0 {
 		return best, c.notConverged(best.Warnings, best.inflated.marginal)
 	}
 	return best, nil
+}
+
+// checkPlaces reports values that T' cannot transport as they are.
+func checkPlaces(x Mat, u *units) error {
+	for i := range x.Rows {
+		for j, v := range x.Row(i) {
+			if math.Abs(v) > maxPlace {
+				return &DataError{Row: i, Col: j, Value: v, Problem: "x must be at most " + ftoa(maxPlace) + " in magnitude under SquashNone, which transports it as it is"}
+			}
+		}
+	}
+	for i := range x.Rows {
+		if u.exponent(i) != 0 {
+			return &DataError{Row: i, Col: -1, Value: math.Ldexp(1, u.exponent(i)), Problem: "the row is too small to be transported as it is by SquashNone"}
+		}
+	}
+	return nil
+}
+
+// outward brings a model of x' to the units of x.
+func (q *QMFQ) outward(u *units) *QMFQ {
+	q.inflated.outward(u)
+	if u.plain() {
+		return q
+	}
+	for i, m := range q.deflate {
+		s, e := &m.squash, u.exponent(i)
+		s.ref, s.shift, s.std = math.Ldexp(s.ref, e)+u.offset(i), math.Ldexp(s.shift, e), math.Ldexp(s.std, e)
+		for j := range m.cut {
+			if s.kind == SquashNone {
+				m.cut[j] += u.offset(i)
+			}
+		}
+	}
+	return q
 }
 
 // qmfqFit is a fit under way: T is the maps of the QMF fit within, whose factors
@@ -600,10 +642,8 @@ func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 //
 // The projection is not the end of it, because it is not what the fit does: there
 // a number of updates of both factors stops short of the least divergence, which
-// a column projected by itself reaches. Mapped back from their projections the
-// training columns of four sets score up to a fifth above their loss; placed by
-// T, a tenth below it and more. Columns that were held out gain from a sixth to a
-// half (docs/measurements/qmfq.md).
+// a column projected by itself reaches. Placed by T, training columns score a few
+// hundredths below their loss (docs/measurements/qmfq.md).
 //
 // Under TruncatedSVD the two projections are one, and there is no such step: the
 // deflated column is projected on U by least squares.
@@ -624,7 +664,7 @@ func (q *QMFQ) Score(ctx context.Context, x Mat) (float64, error) {
 
 func (q *QMFQ) place(ctx context.Context, x Mat) (Mat, float64, error) {
 	t := &q.inflated
-	visible, err := checkColumns(x, q.U.Rows, t.loss, t.missing)
+	visible, err := q.bounds().checkColumns(x, q.U.Rows)
 	if err != nil {
 		return Mat{}, 0, err
 	}
@@ -637,7 +677,7 @@ func (q *QMFQ) place(ctx context.Context, x Mat) (Mat, float64, error) {
 		}
 		return placeColumns(ctx, x, q.U.Cols, visible, func() placer { return &svdPlacer{q, norm} })
 	}
-	base, err := newQMFBase(ctx, t)
+	base, x, err := newQMFBase(ctx, t, x)
 	if err != nil {
 		return Mat{}, 0, err
 	}
@@ -646,7 +686,7 @@ func (q *QMFQ) place(ctx context.Context, x Mat) (Mat, float64, error) {
 		loss = Frobenius
 	}
 	projection := newNMFBase(&NMF{Factorisation{U: q.U, V: q.V, loss: loss}})
-	return placeColumns(ctx, x, q.U.Cols, visible, func() placer {
+	return base.placeAll(ctx, x, visible, func() placer {
 		p := &qmfqPlacer{qmfPlacer: newQMFPlacer(base), projection: newNMFPlacer(projection), deflate: q.deflate, y: make([]float64, x.Rows)}
 		p.own = make([]float64, q.U.Cols)
 		return p
@@ -663,7 +703,7 @@ type qmfqPlacer struct {
 
 func (p *qmfqPlacer) place(ctx context.Context, v, x []float64) float64 {
 	for i, f := range p.deflate {
-		p.y[i] = f.At(x[i])
+		p.y[i] = f.At(math.Ldexp(x[i], p.exponent(i)))
 	}
 	p.projection.place(ctx, p.own, p.y)
 	return p.qmfPlacer.place(ctx, v, x)
@@ -691,7 +731,7 @@ func (p *svdPlacer) place(_ context.Context, v, x []float64) float64 {
 	}
 	loss := 0.0
 	for i, f := range p.inflate {
-		loss += p.inflated.loss.value(x[i], f.At(dot(p.U.Row(i), v)), p.inflated.loss.least())
+		loss += p.inflated.loss.divergence(x[i], f.At(dot(p.U.Row(i), v)))
 	}
 	return loss
 }

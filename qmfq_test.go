@@ -244,7 +244,7 @@ func (q *QMFQ) projectedScore(t *testing.T, x Mat) float64 {
 			fit.Set(i, j, q.inflate[i].At(w))
 		}
 	}
-	score, err := q.meanLoss(x, fit)
+	score, err := q.bounds().meanLoss(x, fit)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func (q *squashed) map1(to, from []float64) {
 			to[i] = elem.Atan(q.z(v))
 		}
 	default:
-		kernel.Logistic(to, from, q.ref, q.shift, q.std, q.kind.rate())
+		kernel.Logistic(to, from, &kernel.Score{Ref: q.ref, Shift: q.shift, Std: q.std}, q.kind.rate())
 	}
 }
 
@@ -185,6 +185,7 @@ func (q *squashed) backward(g, sq, x []float64) {
 		}
 	}
 	var sums [2]float64
+	score := kernel.Score{Ref: q.ref, Shift: q.shift, Std: q.std}
 	if q.kind == SquashArctan {
 		for i := range g {
 			z := q.z(x[i])
@@ -194,9 +195,9 @@ func (q *squashed) backward(g, sq, x []float64) {
 			sums[1] += float64(w * z)
 		}
 	} else {
-		kernel.LogisticBack(&sums, g, sq, x, q.ref, q.shift, q.std, q.kind.rate())
+		kernel.LogisticBack(&sums, g, sq, x, &score, q.kind.rate())
 	}
-	kernel.ScoreBack(g, x, q.ref, q.shift, q.std, sums[0]/float64(n), sums[1]/float64(n))
+	kernel.ScoreBack(g, x, &score, sums[0]/float64(n), sums[1]/float64(n))
 	for i, o := range q.observed {
 		if !o {
 			g[i] = 0

@@ -6,7 +6,8 @@ package quantmf
 //
 // # Factors
 //
-// StartNMF takes the NMF of X itself. StartScores takes that of the normal
+// StartNMF takes the NMF of X itself, where it has negative values that of every row
+// less its lowest. StartScores takes that of the normal
 // scores of its rows, Φ⁻¹((rank-1/2)/n) lifted above 0, which no increasing map of
 // a row changes: what T will undo does not disturb it. A row of scores is
 // multiplied by the row's mean, so that rows count as they do in the divergence.
@@ -78,9 +79,14 @@ func (f *qmfFit) choose(ctx context.Context) error {
 	src := random.Split(f.seed+uint64(f.restart), 3)
 	c := *f.config
 	c.epochs, c.validation, c.missing, c.progress, c.save, c.patience, c.seed = trialEpochs, trialShare, true, nil, nil, 0, src.Uint64()
-	hidden, err := newCells(f.sample(trialRows, &src), &c)
+	x, rows := f.sample(trialRows, &src)
+	hidden, err := newCells(x, &c)
 	if err != nil { // too few cells to choose by
 		return nil
+	}
+	hidden.units = f.units
+	if rows != nil {
+		hidden.units = f.pick(rows)
 	}
 	best := math.Inf(1)
 	for _, start := range starts {
@@ -108,12 +114,12 @@ func (f *qmfFit) choose(ctx context.Context) error {
 	return nil
 }
 
-// sample returns that many rows of x, in their order, or x where it has no more. Of
-// a column that none of them sees it takes one more row.
-func (f *qmfFit) sample(rows int, src *random.Source) Mat {
+// sample returns that many rows of x, in their order, and which they are; or x where it
+// has no more. Of a column that none of them sees it takes one more row.
+func (f *qmfFit) sample(rows int, src *random.Source) (Mat, []int) {
 	x := f.x
 	if x.Rows <= rows {
-		return x
+		return x, nil
 	}
 	pick := make([]int, x.Rows)
 	for i := range pick {
@@ -146,7 +152,7 @@ func (f *qmfFit) sample(rows int, src *random.Source) Mat {
 	for r, i := range pick[:rows] {
 		copy(y.Row(r), x.Row(i))
 	}
-	return y
+	return y, pick[:rows]
 }
 
 // startFactors fills U and V.
@@ -272,6 +278,9 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 			inc[0] = max(lo, floorStart*span/float64(m))
 			for l := range inc {
 				r[l] = elem.Log(inc[l])
+			}
+			if f.signed {
+				r[0] = inc[0] / f.average[i]
 			}
 		}
 		f.place(v, i)
