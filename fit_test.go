@@ -630,6 +630,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 // TestWorkers: the bits do not depend on the number of workers.
 func TestWorkers(t *testing.T) {
 	x := first(toy(3), 36)
+	x.Cols = 50
 	var want uint64
 	for _, workers := range []int{1, 2, 7} {
 		if got := fitHash(t, x, WithWorkers(workers)); want == 0 {

@@ -105,7 +105,7 @@ func TestScoreSeen(t *testing.T) {
 		opts []FitOption
 	}{
 		{"toy", first(toy(1), 50), 8, []FitOption{WithLevels(8), WithEpochs(40)}},
-		{"laml", first(load(t, "testdata/laml-exp.tsv.gz"), 50), 5, []FitOption{WithEpochs(40)}},
+		{"laml", first(load(t, "testdata/laml-exp.tsv.gz"), 30), 5, []FitOption{WithEpochs(40)}},
 		{"counts", counts(60, 50), 4, []FitOption{WithLevels(8)}},
 		{"rough", counts(60, 50), 4, []FitOption{WithEpsilon(1e-4), WithEpochs(10)}},
 		{"pinned", counts(60, 50), 4, []FitOption{WithEpochs(10), WithEnds(EndsPinned)}},

@@ -513,6 +513,24 @@ func TestHelpOfAll(t *testing.T) {
 	}
 }
 
+// TestBentScales: the summary names the features that are bent, the most bent first,
+// five at most, and counts them; none of those that are nearly straight.
+func TestBentScales(t *testing.T) {
+	bend := []float64{0.01, 0.2, 0.0499, 0.05, 0.9, 0}
+	m := &model{bend: func() []float64 { return bend }, features: []string{"a", "b", "c", "d", "e", "f"}}
+	if got, want := m.bentScales(), "e 0.90, b 0.20, d 0.05 (0 keeps the scale, 1 is beyond any line; 3 of 6 features are at 0.05 or above)"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	bend = []float64{0.5, 0.6, 0.7, 0.8, 0.9, 0.4}
+	if got, want := m.bentScales(), "e 0.90, d 0.80, c 0.70, b 0.60, a 0.50 (0 keeps the scale, 1 is beyond any line; 6 of 6 features are at 0.05 or above)"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	bend = []float64{0.01, 0, 0.049, 0, 0, 0}
+	if got, want := m.bentScales(), "none: every feature kept its scale, nearly"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // TestLoss: -loss is that of the package, is recorded, and frobenius takes log ratios
 // all the way through; what does not take them says which does.
 func TestLoss(t *testing.T) {
