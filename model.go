@@ -183,6 +183,19 @@ func (c *config) meanLoss(x, t Mat) (float64, error) {
 	return sum / float64(count), nil
 }
 
+// judged is the loss that a model is chosen by: that of the held-out cells, where there are
+// any, at the best epoch.
+func (m *Factorisation) judged() float64 {
+	losses := m.History
+	if len(m.Validation) > 0 {
+		losses = m.Validation
+	}
+	if m.Best >= len(losses) || m.Best < 0 {
+		return math.Inf(1)
+	}
+	return losses[m.Best]
+}
+
 // Shares returns s, d × k: the share of each component in each feature of UV, of
 // sum 1 over the components; 0 throughout for a feature of which UV is 0. Signs of a
 // [TruncatedSVD] have no part in it.
