@@ -19,6 +19,7 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // kindCheckpoint is added to a model's kind.
@@ -296,10 +297,10 @@ func (f *qmfFit) checkpoint(epoch int) error {
 }
 
 // appendWarm adds, for each row, whether what its transport starts from is of use.
-func appendWarm(index []uint64, states []warm) []uint64 {
+func appendWarm(index []uint64, states []transport.Warm) []uint64 {
 	for i := range states {
 		valid := uint64(0)
-		if states[i].valid {
+		if states[i].Valid {
 			valid = 1
 		}
 		index = append(index, valid)
@@ -308,9 +309,9 @@ func appendWarm(index []uint64, states []warm) []uint64 {
 }
 
 // takeWarm takes what appendWarm added.
-func takeWarm(states []warm, index []uint64) {
+func takeWarm(states []transport.Warm, index []uint64) {
 	for i := range states {
-		states[i].valid = index[i] == 1
+		states[i].Valid = index[i] == 1
 	}
 }
 
@@ -324,7 +325,7 @@ func (f *qmfFit) parts() [][]float64 {
 		p = append(p, f.keep.u, f.keep.v, f.keep.f, f.keep.inc)
 	}
 	for i := range f.state {
-		p = append(p, f.state[i].offset)
+		p = append(p, f.state[i].Offset)
 	}
 	return p
 }
@@ -377,7 +378,7 @@ func (f *qmfqFit) parts() [][]float64 {
 		p = append(p, f.best...)
 	}
 	for i := range f.state {
-		p = append(p, f.state[i].offset, f.state1[i].offset)
+		p = append(p, f.state[i].Offset, f.state1[i].Offset)
 	}
 	return p
 }

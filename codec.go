@@ -44,6 +44,8 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 const (
@@ -380,7 +382,7 @@ func (q *QMF) sections() []section {
 	d, m := q.Quantiles.Dims()
 	rows := make([]float64, 0, 6*d)
 	for i, s := range q.squash {
-		rows = append(rows, q.center[i], float64(s.kind), s.ref, s.shift, s.std, q.marginal[i])
+		rows = append(rows, q.center[i], float64(s.Kind), s.Ref, s.Shift, s.Std, q.marginal[i])
 	}
 	return []section{
 		dimensions(d, q.V.Cols, q.U.Cols, m, q.Best, q.missing, q.loss, q.epsilon),
@@ -453,11 +455,11 @@ func (f *file) readQMF(signed bool) (*QMF, error) {
 }
 
 // squash reads kind, reference, shift and deviation.
-func (f *file) squash(tag string, r []float64) (squashed, error) {
+func (f *file) squash(tag string, r []float64) (transport.Squash, error) {
 	if !(r[0] >= 0 && int(r[0]) < len(squashNames)) || r[3] < 0 {
-		return squashed{}, f.fail(tag, "there is no such squash")
+		return transport.Squash{}, f.fail(tag, "there is no such squash")
 	}
-	return squashed{kind: Squash(r[0]), ref: r[1], shift: r[2], std: r[3]}, nil
+	return transport.Squash{Kind: transport.Kind(r[0]), Ref: r[1], Shift: r[2], Std: r[3]}, nil
 }
 
 // MarshalBinary returns the model as a file.
@@ -468,7 +470,7 @@ func (q *QMFQ) MarshalBinary() ([]byte, error) {
 	for _, m := range q.deflate {
 		quantiles = append(quantiles, m.q...)
 		cuts = append(cuts, m.cut...)
-		squashes = append(squashes, float64(m.squash.kind), m.squash.ref, m.squash.shift, m.squash.std)
+		squashes = append(squashes, float64(m.squash.Kind), m.squash.Ref, m.squash.Shift, m.squash.Std)
 	}
 	return encode(kindQMFQ, append(t.sections(), floats("DEFQ", quantiles), floats("DEFC", cuts), floats("DEFR", squashes),
 		words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates)))), nil

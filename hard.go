@@ -6,6 +6,10 @@ package quantmf
 
 import (
 	"math"
+
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/order"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // hardPlan is the plan: sample i holds the mass between lo_i and hi_i, that of
@@ -20,22 +24,29 @@ type hardPlan struct {
 	lo, hi  []float64
 	cum     []float64 // m+1 numbers from 0 on
 	cuts    []float64 // m-1 thresholds between levels, in squashed x
-	squash  squashed
+	squash  transport.Squash
 }
 
 // snap is the difference below which a sample's mass ends where a level's does.
 const snap = 1e-13
 
 func newHardPlan(x []float64, c *config, m int) *hardPlan {
-	r := new(row)
-	r.resize(len(x), m)
-	r.setTargets(c.targets)
-	r.setWeights(c.weights, c.targetWeights)
-	r.setSamples(x, c.squash)
-	r.arrange()
 	n := len(x)
-	h := &hardPlan{x: r.x[:n], xs: r.xs[:n], y: r.y, a: r.a[:n], b: r.b, perm: r.perm[:n], squash: r.squash,
+	h := &hardPlan{x: append([]float64(nil), x...), xs: make([]float64, n), y: make([]float64, m), a: make([]float64, n), b: make([]float64, m), perm: make([]int32, n),
 		lo: make([]float64, n), hi: make([]float64, n), cum: make([]float64, m+1), cuts: make([]float64, m-1)}
+	transport.Normalise(h.a, c.weights)
+	transport.Normalise(h.b, c.targetWeights)
+	copy(h.y, c.targets)
+	if c.targets == nil {
+		for j := range h.y {
+			h.y[j] = transport.Grid(j, m)
+		}
+	}
+	h.squash = transport.NewSquash(transport.Kind(c.squash), x, nil, nil)
+	h.squash.Apply(h.xs, x)
+	var sorter order.Sorter
+	sorter.Resize(n)
+	sorter.Sort(h.perm, x)
 	whole := 1.0
 	uniform := c.weights == nil && c.targetWeights == nil
 	if uniform {
@@ -92,7 +103,7 @@ func (h *hardPlan) thresholds() {
 		if h.hi[h.perm[p]] == h.cum[J+1] {
 			for next := p + 1; next < n; next++ {
 				if v := h.xs[h.perm[next]]; h.lo[h.perm[next]] >= h.cum[J+1] && v > at {
-					h.cuts[J] = middle(at, v)
+					h.cuts[J] = elem.Middle(at, v)
 					break
 				}
 			}

@@ -17,12 +17,13 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // Map is a fitted increasing function, from the units of x to those of q. It is
 // constant, with slope 0, for a constant row. It is not changed by its methods.
 type Map struct {
-	squash squashed
+	squash transport.Squash
 	cut    []float64 // t_J in squashed x
 	rate   []float64 // 2Δy_J/ε
 	q      []float64
@@ -40,18 +41,14 @@ func (t *Transport) Map(q []float64) (*Map, error) {
 	}
 	r := t.row()
 	defer rows.Put(r)
-	return r.asMap(q), nil
+	return newMap(r.Potentials(), q, r.Targets(), r.Epsilon()), nil
 }
 
-// asMap returns the map of the row's potentials and squash.
-func (r *row) asMap(q []float64) *Map {
-	f := &Map{q: append([]float64(nil), q...), squash: r.squash, cut: make([]float64, r.m-1), rate: make([]float64, r.m-1)}
-	f.squash.observed = nil
-	r.thresholds(f.cut, r.h)
-	for J := range f.cut {
-		f.cut[J] += r.xc
-		f.rate[J] = 2 * r.dy[J] / r.eps
-	}
+// newMap returns the map of potentials onto q. y nil stands for the grid on [0,1].
+func newMap(p transport.Potentials, q, y []float64, eps float64) *Map {
+	m := len(q)
+	f := &Map{q: append([]float64(nil), q...), squash: p.Squash, cut: make([]float64, m-1), rate: make([]float64, m-1)}
+	p.Curve(f.cut, f.rate, y, eps)
 	return f
 }
 
@@ -71,7 +68,7 @@ func (f *Map) At(x float64) float64 {
 	if f.hard != nil {
 		return f.staircase(x)
 	}
-	return f.at(f.squash.point(x), nil)
+	return f.at(f.squash.At(x), nil)
 }
 
 // at evaluates T at the squashed s. Where tails is not nil it takes 1/(1+A_J/B_J).
@@ -117,7 +114,7 @@ func (f *Map) staircase(x float64) float64 {
 	if lo < len(h.perm) && h.x[h.perm[lo]] == x {
 		return h.at(int(h.perm[lo]), f.q)
 	}
-	s := f.squash.point(x)
+	s := f.squash.At(x)
 	j := 0
 	for j < len(f.cut) && f.cut[j] < s {
 		j++
@@ -133,8 +130,8 @@ func (f *Map) Slope(x float64) float64 {
 	if f.hard != nil || len(f.q) == 1 {
 		return 0
 	}
-	s := f.squash.point(x)
-	slope := f.squash.slope(x, s)
+	s := f.squash.At(x)
+	slope := f.squash.Slope(x, s)
 	if slope == 0 {
 		return 0
 	}
@@ -150,7 +147,7 @@ func (f *Map) Slope(x float64) float64 {
 		below += float64(f.rate[J] * (1 - t))
 		sum += float64((f.q[J+1] - f.q[J]) * (float64(t*below) + float64((1-t)*above)))
 	}
-	return saturate(sum * slope)
+	return transport.Saturate(sum * slope)
 }
 
 // Invert returns an x with T(x) = v to rounding. A v outside the values that T
@@ -171,7 +168,7 @@ func (f *Map) Invert(v float64) (float64, error) {
 		return fail("the map takes values from " + ftoa(f.At(lo)) + " to " + ftoa(f.At(hi)))
 	}
 	// Bracket between finite numbers, doubling from the middle of the row.
-	center, width := f.squash.center(f.cut)
+	center, width := f.squash.Span(f.cut)
 	lo, hi = center-width, center+width
 	for f.At(lo) > v && !math.IsInf(lo, 0) {
 		lo -= hi - lo
@@ -181,7 +178,7 @@ func (f *Map) Invert(v float64) (float64, error) {
 	}
 	lo, hi = max(lo, -math.MaxFloat64), min(hi, math.MaxFloat64)
 	// Newton where it stays inside and helps, else halving: at most 200 steps.
-	x := middle(lo, hi)
+	x := elem.Middle(lo, hi)
 	for range 200 {
 		t := f.At(x)
 		if t == v {
@@ -192,7 +189,7 @@ func (f *Map) Invert(v float64) (float64, error) {
 		} else {
 			hi = x
 		}
-		next := middle(lo, hi)
+		next := elem.Middle(lo, hi)
 		if s := f.Slope(x); s > 0 {
 			if n := x - (t-v)/s; n > lo && n < hi && math.Abs(n-x) < (hi-lo)/4 {
 				next = n

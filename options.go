@@ -3,6 +3,8 @@ package quantmf
 // This file holds every option with its default and bound, the table of which
 // function takes which, and the checks, which all run before any work starts.
 
+import "github.com/quantmf/quantmf/internal/transport"
+
 // FitOption is an option of a fit: [FitNMF], [FitQMF] or [FitQMFQ].
 type FitOption interface{ setting() *choice }
 
@@ -537,6 +539,25 @@ func WithValidation(share float64) FitOption {
 func WithMissingValues() FitOption {
 	return fitOption(kMissing, "", func(c *config) string { c.missing = true; return "" })
 }
+
+// Squash says how a row is brought onto [0,1]: with z = (x - mean x)/std x, the population
+// standard deviation, by an increasing function of z.
+type Squash uint8
+
+const (
+	SquashLogistic Squash = Squash(transport.Logistic) // the logistic function with the slope of matched variance, π/√3: the authors' default
+	SquashNone     Squash = Squash(transport.None)     // x itself; the targets must then fit its range
+	// SquashLogisticUnit is the logistic function with slope 1: the default of ott-jax.
+	SquashLogisticUnit Squash = Squash(transport.LogisticUnit)
+	// SquashArctan is the arc tangent, the other choice of the authors' code. Its
+	// values lie in (-π/2,π/2) while targets default to [0,1], as they do there.
+	SquashArctan Squash = Squash(transport.Arctan)
+)
+
+var squashNames = []string{"SquashLogistic", "SquashNone", "SquashLogisticUnit", "SquashArctan"}
+
+// String returns the name of the constant.
+func (s Squash) String() string { return name(squashNames, int(s)) }
 
 // Schedule says how the learning rate falls over the E epochs of a fit.
 type Schedule uint8

@@ -33,6 +33,7 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // QMF is a fitted X ≈ T(UV). It is not changed by its methods and may be used by
@@ -56,7 +57,7 @@ type QMF struct {
 
 	potentials Mat // h_i of the last solve, about center
 	center     []float64
-	squash     []squashed
+	squash     []transport.Squash
 	marginal   []float64
 	epsilon    float64
 	loss       Loss
@@ -183,7 +184,7 @@ func (c *config) notConverged(warnings []error, marginal []float64) error {
 			worst = i
 		}
 	}
-	return outcome{passes: c.maxIterations, rel: marginal[worst]}.err(worst, c)
+	return notConverged(transport.Outcome{Passes: c.maxIterations, Error: marginal[worst]}, worst, c)
 }
 
 // checkQMF reports options that make no model of d × n.
@@ -225,7 +226,7 @@ type qmfFit struct {
 	inc                []float64 // d × m increments of q, the first q_1
 	r                  []float64 // their logarithms, under Adam
 	momR               moment
-	state              []warm
+	state              []transport.Warm
 	low, high, average []float64 // of each row of x
 	scale              float64   // the mean of average^β: the unit of the whole loss
 	batch              batch
@@ -272,16 +273,19 @@ func newMoment(n int) moment { return moment{make([]float64, n), make([]float64,
 type crew struct {
 	visitors []visitor
 	slots    []int // in the batch, of the rows at hand
-	abreast
+	group    *transport.Group
+	back     []transport.Cotangent // dΔ/dT of the rows at hand
 }
 
 // visitor is the workspace of one row at work.
 type visitor struct {
-	row         row
-	x, w, t, g  []float64 // np
-	s, about    []float64 // np; s is 1 as it is made, for ratios
-	q, num, den []float64 // m
-	observed    []bool    // of the row at hand; nil: all
+	row         *transport.Row // of the crew's group
+	x, w, t, g  []float64      // np
+	s           []float64      // np; 1 as it is made, for ratios
+	about, z    []float64      // scratch, np
+	q, num, den []float64      // m
+	d0          []float64      // increments of the affine map, m
+	observed    []bool         // of the row at hand; nil: all
 	mask        []bool
 	gu          []float64 // k
 }
@@ -305,9 +309,9 @@ func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
 	if c.start == StartUniform {
 		f.r, f.momR = make([]float64, d*m), newMoment(d*m)
 	}
-	f.state = make([]warm, d)
+	f.state = make([]transport.Warm, d)
 	for i := range f.state {
-		f.state[i] = newWarm(m)
+		f.state[i] = transport.NewWarm(m)
 	}
 	f.low, f.high, f.average = make([]float64, d), make([]float64, d), make([]float64, d)
 	for i := range d {
@@ -342,21 +346,15 @@ func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
 func (f *qmfFit) newCrew() crew {
 	// As many as a batch has for each worker; it may be less than are worth it.
 	share := (min(f.batchRows, f.d) + f.pool.Workers() - 1) / f.pool.Workers()
-	rows := min(rowsAbreast(f.n, f.m), share)
-	if rows < fewest {
-		rows = 1
-	}
-	c := crew{visitors: make([]visitor, rows), slots: make([]int, 0, rows), abreast: newAbreast(rows, f.m)}
+	rows := transport.NewRows(transport.Abreast(f.n, f.m, share), f.n, f.m)
+	c := crew{visitors: make([]visitor, len(rows)), slots: make([]int, 0, len(rows)), group: transport.NewGroup(rows), back: make([]transport.Cotangent, len(rows))}
 	for i := range c.visitors {
 		v := &c.visitors[i]
-		v.row.resize(f.n, f.m)
-		v.row.reserve()
-		v.row.setTargets(nil)
-		v.row.setWeights(nil, nil)
-		for _, s := range []*[]float64{&v.x, &v.w, &v.t, &v.g, &v.s, &v.about} {
+		v.row = rows[i]
+		for _, s := range []*[]float64{&v.x, &v.w, &v.t, &v.g, &v.s, &v.about, &v.z} {
 			*s = make([]float64, f.np)
 		}
-		for _, s := range []*[]float64{&v.q, &v.num, &v.den} {
+		for _, s := range []*[]float64{&v.q, &v.num, &v.den, &v.d0} {
 			*s = make([]float64, f.m)
 		}
 		for j := range v.s[:f.n] {
@@ -388,65 +386,32 @@ const (
 )
 
 // place loads row i into the visitor, and solves its transport.
-func (f *qmfFit) place(v *visitor, i int) outcome {
-	f.load(v, i)
-	return v.row.solve(f.tolerance, f.maxIterations, &f.state[i])
+func (f *qmfFit) place(v *visitor, i int) transport.Outcome {
+	v.row.Load(f.problem(v, i))
+	return v.row.Solve(f.tolerance, f.maxIterations, &f.state[i])
 }
 
-// load loads row i into the visitor: w = U_i V, and b.
-func (f *qmfFit) load(v *visitor, i int) {
+// problem is that of row i, w = U_i V onto b_i: hidden cells have no part in the measure.
+func (f *qmfFit) problem(v *visitor, i int) transport.Problem {
 	v.observed = f.cells.load(v.x, v.mask, i)
 	kernel.Combine(v.w, f.rowU(i), f.v)
-	r := &v.row
-	f.cells.measure(r, v.observed, i)
-	softmax(r.b, f.rowF(i))
-	r.setSamples(v.w[:f.n], f.squash)
-	r.setEpsilon(f.epsilon)
+	return transport.Problem{X: v.w[:f.n], Observed: v.observed, Logits: f.rowF(i), Squash: transport.Kind(f.squash), Epsilon: f.epsilon}
 }
 
-// placeAll is place for the rows of the slots, but for constant ones.
+// placeAll is place for the rows of the slots, but for constant ones; it fills their v.q and
+// v.t as well, as fitted does.
 func (f *qmfFit) placeAll(c *crew, from, to int) {
-	c.clear()
+	c.group.Clear()
 	c.slots = c.slots[:0]
 	for slot := from; slot < to; slot++ {
 		if i := f.batch.rows[slot]; !f.constant(i) {
 			v := &c.visitors[len(c.slots)]
-			f.load(v, i)
 			cumulate(v.q, f.rowInc(i))
-			v.row.ask(v.t, v.q)
-			c.take(&v.row, &f.state[i])
+			v.row = c.group.Add(f.problem(v, i), &f.state[i], v.t, v.q)
 			c.slots = append(c.slots, slot)
 		}
 	}
-	c.solve(f.tolerance, f.maxIterations)
-}
-
-// measure gives row i its weights: hidden cells have no part in the measure.
-func (s *cells) measure(r *row, observed []bool, i int) {
-	r.squash.observed = observed
-	for j, o := range observed {
-		r.a[j] = 0
-		if o {
-			r.a[j] = 1 / float64(s.rows[i])
-		}
-	}
-}
-
-func softmax(b, f []float64) {
-	top := f[0]
-	for _, v := range f {
-		top = max(top, v)
-	}
-	kernel.Shift(b, f, top)
-	kernel.Exp(b, b)
-	sum := 0.0
-	for j, v := range b {
-		b[j] = max(v, 1e-300)
-		sum += b[j]
-	}
-	for j := range b {
-		b[j] /= sum
-	}
+	c.group.Solve(f.tolerance, f.maxIterations)
 }
 
 // fitted fills v.t with T = M q for the increments of row i.
@@ -458,7 +423,7 @@ func (f *qmfFit) fitted(v *visitor, i int) {
 		}
 		return
 	}
-	v.row.average(v.t, v.q)
+	v.row.Average(v.t, v.q)
 }
 
 func cumulate(q, inc []float64) {
@@ -500,33 +465,32 @@ func (f *qmfFit) ratiosLoss(v *visitor, i int) float64 {
 
 // prior fills d0 with the increments of the affine map of w that shrinkage
 // pulls towards: T ≈ max(α+βw, 0), β >= 0, by least squares of x on w, taken at
-// each level's mean of w under the plan. den holds Σ_j E_jl/Z_j of the visible cells.
+// each level's mean of w under the plan. den holds the columns of the visible cells.
 func (f *qmfFit) prior(v *visitor, i int, d0, den []float64) {
-	r := &v.row
-	at := r.squash
-	if at.kind == SquashNone {
-		at.moments(v.w[:f.n], r.v)
+	at := v.row.Squash()
+	if at.Kind == transport.None { // the moments alone are wanted
+		at = transport.NewSquash(transport.LogisticUnit, v.w[:f.n], v.observed, v.z)
 	}
 	clear(d0)
 	beta := 0.0
-	if at.std > 0 {
+	if at.Std > 0 {
 		// z-scores of w, which no magnitude of w can overflow, and x about its mean.
-		z, x := r.gx, v.about
-		kernel.Shift(x, v.w, at.ref)
-		kernel.Shift(x, x, at.shift)
+		z, x := v.z, v.about
+		kernel.Shift(x, v.w, at.Ref)
+		kernel.Shift(x, x, at.Shift)
 		clear(x[f.n:])
 		for j, o := range v.observed {
 			if !o {
 				x[j] = 0
 			}
 		}
-		kernel.Combine(z, []float64{1 / at.std}, x)
+		kernel.Combine(z, []float64{1 / at.Std}, x)
 		kernel.Shift(x, v.x, f.average[i])
 		var cov, vw [1]float64
 		kernel.Dots(cov[:], z, x)
 		kernel.Dots(vw[:], z, z)
 		beta = max(cov[0]/vw[0], 0)
-		r.columns(d0, z)
+		v.row.Columns(d0, z)
 	}
 	last := 0.0
 	for l := range d0 {
@@ -542,31 +506,25 @@ func (f *qmfFit) prior(v *visitor, i int, d0, den []float64) {
 // em makes one multiplicative step on the increments of row i; v.g and v.s are
 // those of rowLoss at them.
 func (f *qmfFit) em(v *visitor, i int) {
-	r, m := &v.row, f.m
-	inc := f.rowInc(i)
-	r.columns(v.den, v.s)
-	d0 := r.rho
+	inc, d0 := f.rowInc(i), v.d0
+	v.row.Columns(v.den, v.s)
 	if f.lambda > 0 {
 		shares := v.den
 		if f.loss != KL {
 			shares = v.num
-			clear(r.gx)
-			for j := range r.gx[:f.n] {
+			clear(v.z)
+			for j := range v.z[:f.n] {
 				if v.observed == nil || v.observed[j] {
-					r.gx[j] = 1
+					v.z[j] = 1
 				}
 			}
-			r.columns(shares, r.gx)
+			v.row.Columns(shares, v.z)
 		}
 		f.prior(v, i, d0, shares)
 	}
-	r.columns(v.num, v.g)
-	num, den := 0.0, 0.0
-	for l := m - 1; l >= 0; l-- {
-		num += float64(v.num[l] * r.w[l])
-		den += float64(v.den[l] * r.w[l])
-		v.num[l], v.den[l] = num, den
-	}
+	v.row.Columns(v.num, v.g)
+	v.row.Tails(v.num)
+	v.row.Tails(v.den)
 	low := floorIncrement * max(f.high[i]-f.low[i], f.average[i]*1e-3)
 	if f.ends == EndsFree {
 		for l := range inc {
@@ -622,7 +580,7 @@ func pinned(d, num, den []float64, span, low float64) {
 		}
 		next := nu - s/slope
 		if !(next > a && next < z) {
-			next = middle(a, z)
+			next = elem.Middle(a, z)
 		}
 		if math.Abs(next-nu) <= 1e-14*nu {
 			break
@@ -688,27 +646,23 @@ func (f *qmfFit) visitMaps(c *crew, from, to int) {
 		}
 	}
 	f.placeAll(c, from, to)
-	c.hold()
 	for k, slot := range c.slots {
 		v := &c.visitors[k]
 		f.fitMap(v, f.batch.rows[slot])
-		v.row.load(v.g, v.q)
+		c.back[k] = transport.Cotangent{Z: v.g, Q: v.q}
 	}
-	c.adjoint()
+	c.group.Adjoint(c.back[:len(c.slots)])
 	for k, slot := range c.slots {
 		v, wbar := &c.visitors[k], f.rowWbar(slot)
-		v.row.sampleAdjoint(v.g, v.q)
-		f.stepMap(v, f.batch.rows[slot])
+		v.row.GradX(wbar[:f.n])
 		clear(wbar[f.n:])
-		copy(wbar[:f.n], v.row.gx)
-		v.row.squash.backward(wbar[:f.n], v.row.xs, v.w)
+		f.stepMap(v, f.batch.rows[slot])
 	}
 }
 
-// fitMap takes T of row i, makes the EM step on q, and fills v.g with ∂Δ/∂T and v.q
-// with the q that it belongs to.
+// fitMap makes the EM step on q of row i, whose T is there, and fills v.g with ∂Δ/∂T and
+// v.q with the q that it belongs to.
 func (f *qmfFit) fitMap(v *visitor, i int) {
-	f.fitted(v, i)
 	f.ratios(v, i)
 	// Where all rows are one batch the loss before the steps is that of the model.
 	whole := len(f.batch.rows) == f.d
@@ -742,25 +696,20 @@ func (f *qmfFit) cellUnit(i int) float64 { return 1 / max(f.average[i], tinyScal
 
 // stepMap makes the steps of F_i, and of R_i.
 func (f *qmfFit) stepMap(v *visitor, i int) {
-	r := &v.row
 	if f.r != nil {
 		f.stepR(v, i, f.cellUnit(i))
 	}
-	// F̄ = b∘(λ - Σbλ).
-	tangent(r.lam, r.b)
-	for j, b := range r.b {
-		v.num[j] = float64(b * r.lam[j])
-	}
+	v.row.GradLogits(v.num)
 	lo, hi := i*f.m, (i+1)*f.m
 	adam.Step(f.f[lo:hi], v.num, f.momF.mu[lo:hi], f.momF.nu[lo:hi], f.batch.rate, f.batch.epoch)
 }
 
 // stepR makes the paper's step on q: Adam on R, the logarithms of the increments
-// (pinned: of their shares of the row's range, by softmax). r.sums holds N.
+// (pinned: of their shares of the row's range, by softmax).
 func (f *qmfFit) stepR(v *visitor, i int, unit float64) {
-	r, m := &v.row, f.m
+	m := f.m
 	rate, step := f.batch.rate, f.batch.epoch
-	r.rowTotals(v.den, r.sums) // ∂q
+	v.row.GradQ(v.den)
 	tail := 0.0
 	for l := m - 1; l >= 0; l-- { // backward of the cumulative sum
 		tail += v.den[l]
@@ -814,7 +763,7 @@ func (f *qmfFit) incrementsFromR(i int) {
 		kernel.Exp(inc, r)
 		return
 	}
-	softmax(inc[1:], r[1:])
+	transport.Softmax(inc[1:], r[1:])
 	for l := 1; l < m; l++ {
 		inc[l] *= f.high[i] - f.low[i]
 	}
@@ -973,14 +922,14 @@ func (f *qmfFit) evaluate(worker, piece int) {
 		if f.constant(i) {
 			v := &c.visitors[0]
 			v.observed = f.cells.load(v.x, v.mask, i)
+			f.fitted(v, i)
 			f.judgeRow(v, i)
 		}
 	}
 }
 
-// judgeRow takes the losses of the row that v holds.
+// judgeRow takes the losses of row i, whose T is in v.
 func (f *qmfFit) judgeRow(v *visitor, i int) {
-	f.fitted(v, i)
 	f.rowLosses[i] = f.rowLoss(v, i)
 	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i))
 }
@@ -992,8 +941,8 @@ func (f *qmfFit) model() *QMF {
 		f.restore()
 	}
 	q := &QMF{U: f.matU(), V: f.matV(), Quantiles: NewMat(d, m), Weights: NewMat(d, m), potentials: NewMat(d, m),
-		center: make([]float64, d), squash: make([]squashed, d), marginal: make([]float64, d), epsilon: f.epsilon, loss: f.loss, missing: f.missing, Start: f.origin, Shrinkage: f.lambda}
-	ends := make([]outcome, d)
+		center: make([]float64, d), squash: make([]transport.Squash, d), marginal: make([]float64, d), epsilon: f.epsilon, loss: f.loss, missing: f.missing, Start: f.origin, Shrinkage: f.lambda}
+	ends := make([]transport.Outcome, d)
 	f.pool.Do(d, func(worker, i int) {
 		v := &f.work[worker].visitors[0]
 		cumulate(q.Quantiles.Row(i), f.rowInc(i))
@@ -1005,17 +954,18 @@ func (f *qmfFit) model() *QMF {
 			}
 		}
 		ends[i] = f.place(v, i)
-		copy(q.Weights.Row(i), v.row.b)
-		copy(q.potentials.Row(i), v.row.h)
-		q.center[i], q.squash[i], q.marginal[i] = v.row.xc, v.row.squash, ends[i].rel
-		q.squash[i].observed = nil
-		q.row(&v.row, v.t, i)
+		_, b := v.row.Weights()
+		at := v.row.Potentials()
+		copy(q.Weights.Row(i), b)
+		copy(q.potentials.Row(i), at.H)
+		q.center[i], q.squash[i], q.marginal[i] = at.Center, at.Squash, ends[i].Error
+		q.row(v.row, v.z[:f.n], v.t, i)
 		f.loss.parts(v.g[:f.n], v.s[:f.n], v.x, v.t, f.loss.least())
 		f.rowLosses[i] = f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, f.loss.least())
 	})
 	for i, o := range ends {
-		if !o.converged && !f.constant(i) {
-			q.Warnings = append(q.Warnings, o.err(i, f.config))
+		if !o.Converged && !f.constant(i) {
+			q.Warnings = append(q.Warnings, notConverged(o, i, f.config))
 		}
 	}
 	// The entry of the model returned is exact.
@@ -1041,36 +991,28 @@ func (f *qmfFit) meanLoss() float64 {
 	return total / float64(f.visible)
 }
 
-// row fills t, padded, with T_i((UV)_i) from the stored potentials.
-func (q *QMF) row(r *row, t []float64, i int) {
-	n := q.V.Cols
-	w := r.gx[:n]
+// solved are the potentials of T_i.
+func (q *QMF) solved(i int) transport.Potentials {
+	return transport.Potentials{H: q.potentials.Row(i), Center: q.center[i], Squash: q.squash[i]}
+}
+
+// row fills t, padded, with T_i((UV)_i) from the stored potentials, and w with (UV)_i.
+func (q *QMF) row(r *transport.Row, w, t []float64, i int) {
 	product(w, q.U.Row(i), q.V)
-	copy(r.x, w)
-	r.squash = q.squash[i]
-	r.squash.map1(r.xs[:n], w)
-	for j, s := range r.xs {
-		if j >= n {
-			s = r.xs[0]
-		}
-		r.cx[j] = s - q.center[i]
-	}
-	order(r.perm[:n], w, r.keys[:2*n], false)
-	r.ordered = true
-	r.setEpsilon(q.epsilon)
-	r.evaluate(q.potentials.Row(i))
-	r.quantile(t, q.Quantiles.Row(i))
+	r.Evaluate(w, q.solved(i), q.epsilon)
+	r.Average(t, q.Quantiles.Row(i))
+	r.Order(t, q.Quantiles.Row(i))
 }
 
 // Reconstruct returns T(UV), d × n. Cost: d rows of nm exponentials or products.
 func (q *QMF) Reconstruct() Mat {
-	out := NewMat(q.U.Rows, q.V.Cols)
-	var r row
-	r.resize(q.V.Cols, q.Quantiles.Cols)
-	r.setTargets(nil)
-	t := make([]float64, r.np)
+	n := q.V.Cols
+	out := NewMat(q.U.Rows, n)
+	var r transport.Row
+	r.Resize(n, q.Quantiles.Cols)
+	w, t := make([]float64, n), make([]float64, kernel.Pad(n))
 	for i := range out.Rows {
-		q.row(&r, t, i)
+		q.row(&r, w, t, i)
 		copy(out.Row(i), t)
 	}
 	return out
@@ -1086,11 +1028,5 @@ func (q *QMF) Map(i int) (*Map, error) {
 	if uint(i) >= uint(q.U.Rows) {
 		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(q.U.Rows-1)}
 	}
-	m := q.Quantiles.Cols
-	var r row
-	r.resize(1, m)
-	r.setTargets(nil)
-	r.squash, r.xc, r.eps = q.squash[i], q.center[i], q.epsilon
-	copy(r.h, q.potentials.Row(i))
-	return r.asMap(q.Quantiles.Row(i)), nil
+	return newMap(q.solved(i), q.Quantiles.Row(i), nil, q.epsilon), nil
 }

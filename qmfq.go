@@ -26,6 +26,7 @@ import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // QMFQ is a fitted X ≈ T(Π_k(T'(X))). It is not changed by its methods and may be
@@ -167,8 +168,8 @@ type qmfqFit struct {
 	longest1       float64
 	momR1          moment
 	h1             []float64 // potentials of T', d × m
-	state1         []warm
-	rel1           []outcome
+	state1         []transport.Warm
+	rel1           []transport.Outcome
 	work1          []deflators
 	done           int         // epochs
 	now            [][]float64 // what the model is made of: F, the increments of q, F', R'
@@ -180,17 +181,18 @@ type qmfqFit struct {
 // deflators are what a worker needs for T', for each of the rows that it works at
 // abreast.
 type deflators struct {
-	each []deflator
-	abreast
+	each  []deflator
+	group *transport.Group
+	back  []transport.Cotangent // dℓ/dT' of the rows at hand
 }
 
 // deflator is what a row at work needs for T'.
 type deflator struct {
-	row      row
-	x, t, z  []float64 // np
-	q, g, e  []float64 // m
-	mask     []bool
-	observed []bool // of the row at hand; nil: all
+	row          *transport.Row // of the group
+	x, t, z      []float64      // np
+	q, g, e, num []float64      // m
+	mask         []bool
+	observed     []bool // of the row at hand; nil: all
 }
 
 func newQMFQFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfqFit {
@@ -206,23 +208,21 @@ func newQMFQFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfqFit {
 	if c.squash == SquashNone { // what is transported next is about T'(X) itself
 		f.longest1 = elem.Log(maxPlace / float64(m))
 	}
-	f.h1, f.rel1 = make([]float64, d*m), make([]outcome, d)
-	f.state1 = make([]warm, d)
+	f.h1, f.rel1 = make([]float64, d*m), make([]transport.Outcome, d)
+	f.state1 = make([]transport.Warm, d)
 	for i := range f.state1 {
-		f.state1[i] = newWarm(m)
+		f.state1[i] = transport.NewWarm(m)
 	}
 	f.work1 = make([]deflators, p.Workers())
 	for w := range f.work1 {
 		c := &f.work1[w]
-		c.each, c.abreast = make([]deflator, len(f.work[w].visitors)), newAbreast(len(f.work[w].visitors), m)
+		rows := transport.NewRows(len(f.work[w].visitors), n, m)
+		c.each, c.group, c.back = make([]deflator, len(rows)), transport.NewGroup(rows), make([]transport.Cotangent, len(rows))
 		for i := range c.each {
 			v := &c.each[i]
-			v.row.resize(n, m)
-			v.row.reserve()
-			v.row.setTargets(nil)
-			v.row.setWeights(nil, nil)
+			v.row = rows[i]
 			v.x, v.t, v.z, v.mask = make([]float64, np), make([]float64, np), make([]float64, np), make([]bool, n)
-			v.q, v.g, v.e = make([]float64, m), make([]float64, m), make([]float64, m)
+			v.q, v.g, v.e, v.num = make([]float64, m), make([]float64, m), make([]float64, m), make([]float64, m)
 		}
 	}
 	f.deflates, f.back, f.visits = f.deflate, f.deflateBack, f.visitRows
@@ -248,34 +248,27 @@ func (f *qmfqFit) quantiles(q []float64, i int) {
 	}
 }
 
-// prepare loads row i of X into the deflator.
-func (f *qmfqFit) prepare(v *deflator, i int) *warm {
-	r, st := &v.row, &f.state1[i]
+// problem1 is that of row i of X, onto b'_i.
+func (f *qmfqFit) problem1(v *deflator, i int) transport.Problem {
 	v.observed = f.cells.load(v.x, v.mask, i)
-	f.cells.measure(r, v.observed, i)
-	softmax(r.b, f.rowOf(f.f1, i))
-	r.setSamples(v.x[:f.n], f.squash)
-	r.setEpsilon(f.epsilon)
-	return st
+	return transport.Problem{X: v.x[:f.n], Observed: v.observed, Logits: f.rowOf(f.f1, i), Squash: transport.Kind(f.squash), Epsilon: f.epsilon}
 }
 
 // deflate fills the rows of a piece of Y with T'_i(X_i), 0 in hidden cells.
 func (f *qmfqFit) deflate(worker, piece int) {
 	c := &f.work1[worker]
 	from, to := f.piece(piece)
-	c.clear()
+	c.group.Clear()
 	for i := from; i < to; i++ {
 		v := &c.each[i-from]
-		c.take(&v.row, f.prepare(v, i))
 		f.quantiles(v.q, i)
-		v.row.ask(v.t, v.q)
+		v.row = c.group.Add(f.problem1(v, i), &f.state1[i], v.t, v.q)
 	}
-	c.solve(f.tolerance, f.maxIterations)
+	c.group.Solve(f.tolerance, f.maxIterations)
 	for i := from; i < to; i++ {
 		v := &c.each[i-from]
-		f.rel1[i] = c.ends[i-from]
-		copy(f.rowOf(f.h1, i), v.row.h)
-		v.row.average(v.t, v.q)
+		f.rel1[i] = c.group.End(i - from)
+		copy(f.rowOf(f.h1, i), v.row.Potentials().H)
 		y := f.rowY(f.y, i)[:f.n]
 		copy(y, v.t)
 		for j, o := range v.observed {
@@ -290,33 +283,25 @@ func (f *qmfqFit) deflate(worker, piece int) {
 func (f *qmfqFit) deflateBack(worker, piece int) {
 	c := &f.work1[worker]
 	from, to := f.piece(piece)
-	c.clear()
+	c.group.Clear()
 	for i := from; i < to; i++ {
 		v := &c.each[i-from]
-		c.take(&v.row, f.prepare(v, i))
-		v.row.sweep(f.rowOf(f.h1, i), false)
-	}
-	c.hold()
-	for i := from; i < to; i++ {
-		v := &c.each[i-from]
+		v.row = c.group.Add(f.problem1(v, i), nil, nil, nil)
+		v.row.Return(f.rowOf(f.h1, i))
 		f.quantiles(v.q, i)
 		clear(v.z)
 		copy(v.z[:f.n], f.rowY(f.ybar, i))
-		v.row.load(v.z, v.q)
+		c.back[i-from] = transport.Cotangent{Z: v.z, Q: v.q}
 	}
-	c.adjoint()
+	c.group.Adjoint(c.back[:to-from])
 	rate, step := f.batch.rate, f.batch.epoch
 	for i := from; i < to; i++ {
 		v := &c.each[i-from]
-		r := &v.row
-		// F̄' = b'∘(λ - Σb'λ); R̄'_l = e^{R'_l} Σ_{j>=l} q̄'_j.
-		tangent(r.lam, r.b)
-		for j, b := range r.b {
-			v.g[j] = float64(b * r.lam[j])
-		}
 		lo, hi := i*f.m, (i+1)*f.m
+		v.row.GradLogits(v.g)
 		adam.Step(f.f1[lo:hi], v.g, f.momF1.mu[lo:hi], f.momF1.nu[lo:hi], rate, step)
-		r.rowTotals(v.g, r.sums)
+		// R̄'_l = e^{R'_l} Σ_{j>=l} q̄'_j.
+		v.row.GradQ(v.g)
 		tail := 0.0
 		for l := f.m - 1; l >= 0; l-- {
 			tail += v.g[l]
@@ -460,8 +445,9 @@ func (f *qmfqFit) startFromQMF(ctx context.Context) error {
 // calibrate fits the increments of q'_i to (UV)_i by EM steps at the plan of X_i
 // onto even weights: T' ≈ UV.
 func (f *qmfqFit) calibrate(v *deflator, i int) {
-	r := &v.row
-	r.solve(f.tolerance, f.maxIterations, f.prepare(v, i))
+	r := v.row
+	r.Load(f.problem1(v, i))
+	r.Solve(f.tolerance, f.maxIterations, &f.state1[i])
 	goal := f.rowY(f.y, i) // not yet in use
 	f.from.reconstruct(goal, i)
 	sees := func(j int) bool { return v.observed == nil || v.observed[j] }
@@ -480,31 +466,26 @@ func (f *qmfqFit) calibrate(v *deflator, i int) {
 	for l := range inc {
 		inc[l] = max(inc[l], low)
 	}
-	num, den := r.rho, v.e
-	clear(r.gx)
-	for j := range r.gx[:f.n] {
+	num, den := v.num, v.e
+	clear(v.z)
+	for j := range v.z[:f.n] {
 		if sees(j) {
-			r.gx[j] = 1
+			v.z[j] = 1
 		}
 	}
-	r.columns(den, r.gx)
-	tail := 0.0
-	for l := f.m - 1; l >= 0; l-- {
-		tail += float64(den[l] * r.w[l])
-		den[l] = tail
-	}
+	r.Columns(den, v.z)
+	r.Tails(den)
 	for range calibration {
 		cumulate(v.q, inc)
-		r.average(v.t, v.q)
-		for j := range r.gx[:f.n] {
+		r.Average(v.t, v.q)
+		for j := range v.z[:f.n] {
 			if sees(j) {
-				r.gx[j] = goal[j] / max(v.t[j], low)
+				v.z[j] = goal[j] / max(v.t[j], low)
 			}
 		}
-		r.columns(num, r.gx)
-		tail := 0.0
-		for l := f.m - 1; l >= 0; l-- {
-			tail += float64(num[l] * r.w[l])
+		r.Columns(num, v.z)
+		r.Tails(num)
+		for l, tail := range num {
 			inc[l] = max(inc[l]*(tail/den[l]), low)
 		}
 	}
@@ -539,12 +520,13 @@ func (f *qmfqFit) model() *QMFQ {
 	for i := range f.d {
 		q.inflate[i], _ = t.Map(i)
 		v := &f.work1[0].each[0]
-		f.prepare(v, i)
+		v.row.Load(f.problem1(v, i))
 		f.quantiles(v.q, i)
-		copy(v.row.h, f.rowOf(f.h1, i))
-		q.deflate[i] = v.row.asMap(v.q)
-		if !f.rel1[i].converged {
-			q.Warnings = append(q.Warnings, f.rel1[i].err(i, f.config))
+		at := v.row.Potentials()
+		at.H = f.rowOf(f.h1, i)
+		q.deflate[i] = newMap(at, v.q, nil, f.epsilon)
+		if !f.rel1[i].Converged {
+			q.Warnings = append(q.Warnings, notConverged(f.rel1[i], i, f.config))
 		}
 	}
 	return q

@@ -44,7 +44,7 @@ func TestQMFQGradient(t *testing.T) {
 		}
 		loss := func() float64 {
 			for i := range f.d {
-				f.state[i].valid, f.state1[i].valid = false, false
+				f.state[i].Valid, f.state1[i].Valid = false, false
 				f.incrementsFromR(i)
 			}
 			if err := f.project(); err != nil {

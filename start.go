@@ -35,6 +35,7 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -259,6 +260,7 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 		clear(inc)
 		inc[0] = lo
 		v.observed = f.cells.load(v.x, v.mask, i)
+		f.fitted(v, i)
 		f.judgeRow(v, i)
 		return
 	}
@@ -275,6 +277,7 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 			}
 		}
 		f.place(v, i)
+		f.fitted(v, i)
 		f.judgeRow(v, i)
 		return
 	}
@@ -309,7 +312,7 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 			inc[1+l] *= span / sum
 		}
 	}
-	st.valid = false
+	st.Valid = false
 	f.place(v, i)
 	f.shareLevels(v, i)
 	f.place(v, i)
@@ -318,6 +321,7 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 		f.ratios(v, i)
 		f.em(v, i)
 	}
+	f.fitted(v, i)
 	f.judgeRow(v, i)
 }
 
@@ -328,7 +332,7 @@ func (f *qmfFit) shareLevels(v *visitor, i int) {
 	for l := range share {
 		share[l] = 0.5 / float64(f.m)
 	}
-	for j, s := range v.row.xs[:f.n] {
+	for j, s := range v.row.Squashed() {
 		if v.observed != nil && !v.observed[j] {
 			continue
 		}
@@ -348,7 +352,9 @@ func (f *qmfFit) shareLevels(v *visitor, i int) {
 func normalScores(x Mat) Mat {
 	n := x.Cols
 	s := NewMat(x.Rows, n)
-	perm, keys := make([]int32, n), make([]pair, 2*n)
+	perm := make([]int32, n)
+	var sorter order.Sorter
+	sorter.Resize(n)
 	values, at := make([]float64, n), make([]int, n)
 	lift := max(3, 0.1-elem.NormalQuantile(0.5/float64(n)))
 	for i := range x.Rows {
@@ -361,7 +367,7 @@ func normalScores(x Mat) Mat {
 				k++
 			}
 		}
-		order(perm[:k], values[:k], keys, false)
+		sorter.Sort(perm[:k], values[:k])
 		for p := 0; p < k; {
 			end := p
 			for end < k && values[perm[end]] == values[perm[p]] {

@@ -163,6 +163,9 @@ func Log1p(x float64) float64 {
 	return Log(u) * (x / (u - 1)) // the rounding of u cancels to first order (Kahan)
 }
 
+// Middle returns (a+b)/2 without overflow.
+func Middle(a, b float64) float64 { return float64(a*0.5) + float64(b*0.5) }
+
 // Logistic returns 1/(1+e^-x), in [0,1], non-decreasing at every pair of
 // numbers as [Exp] is: each operation is.
 func Logistic(x float64) float64 { return 1 / (1 + Exp(-x)) }

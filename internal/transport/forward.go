@@ -1,0 +1,105 @@
+package transport
+
+// This file holds the forward derivative of T along a direction of all arguments,
+//
+//	dT_i = Cov_{M_i}(q, dh + κ_i) + M_i·dq,   κ_ij = α_i Y_j + s_i dY_j,   α_i = 2 dX_i/ε - s_i dε/ε:
+//
+// the logits h_j + 2X_i Y_j/ε move by dh_j + κ_ij, M by M(κ - M·κ) and the like of dh, which
+// keeps the column sums:
+//
+//	L dh = dc,   dc_j = db_j - Σ_i da_i M_ij - Σ_k (Y_j-Y_k) N^{aα}_jk - Σ_k (dY_j-dY_k) N^{as}_jk.
+
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/kernel"
+)
+
+// QuantileForward fills out, n numbers with a capacity of whole blocks, with the derivative
+// of T at q along dir.
+func (r *Row) QuantileForward(out, q []float64, dir *Gradient) {
+	r.need(solved)
+	// Everything in units of powers of two, so that nothing overflows on the way.
+	top := math.Abs(dir.Epsilon)
+	for _, d := range [...][]float64{dir.X, dir.A, dir.B, dir.Y, dir.Q} {
+		top = max(top, Largest(d))
+	}
+	sd, sq := ScaleFor(top), ScaleOf(q)
+	r.forward(out[:r.np], Scaled(q, sq), sd, dir)
+	for i, v := range r.v[:r.n] {
+		out[i] = Saturate(float64(v*sd) + float64(out[i]*sq*sd))
+	}
+}
+
+// forward fills out (np numbers) and v with the two parts of the derivative along dir/s.
+func (r *Row) forward(out, q []float64, s float64, dir *Gradient) {
+	m := r.m
+	r.phase = solved // what follows takes λ and N away
+	alpha, by, dc, dy := r.zeta, r.gx, r.dir, r.levels
+	clear(alpha)
+	if dir.X != nil {
+		divide(alpha, dir.X, s)
+		r.squash.forward(alpha[:r.n], r.xs, r.x)
+	}
+	deps := dir.Epsilon / s
+	for i, d := range alpha[:r.n] {
+		alpha[i] = 2*d/r.eps - r.s[i]*deps/r.eps
+	}
+	clear(dc)
+	if dir.B != nil {
+		divide(dc, dir.B, s)
+		total := 0.0
+		for _, d := range dc {
+			total += d
+		}
+		for j, b := range r.b {
+			dc[j] -= float64(b * total)
+		}
+	}
+	if dir.A != nil {
+		clear(by)
+		divide(by, dir.A, s)
+		total := kernel.Sum(by)
+		for i, a := range r.a {
+			by[i] -= float64(a * total)
+		}
+		r.columns(r.rho, by)
+		for j, c := range r.rho {
+			dc[j] -= float64(c * r.w[j])
+		}
+	}
+	moved := func(by, rate, v []float64) { // by the level values v, of which a sample takes its rate
+		kernel.Multiply(by, r.a, rate)
+		r.differentiate(r.rho, func(lo, hi int, _ []float64) { kernel.Weigh(r.v[lo:hi], by[lo:hi], r.z[lo:hi]) }, v)
+		for j, c := range r.rho {
+			dc[j] -= c
+		}
+	}
+	moved(by, alpha, r.cy)
+	if dir.Y != nil {
+		divide(dy, dir.Y, s)
+		moved(by, r.s, dy)
+	}
+	balance(dc, r.b)
+	r.newton(dc)
+	kernel.Scale(alpha, alpha, -1)
+	for i := range by {
+		by[i] = 1
+	}
+	r.tiles(func(lo, hi int, e []float64) {
+		kernel.Covariance(out[lo:hi], e, r.w, r.z[lo:hi], by[lo:hi], alpha[lo:hi], dc, r.cy, q)
+	})
+	if dir.Y != nil {
+		clear(by)
+		r.tiles(func(lo, hi int, e []float64) {
+			kernel.Covariance(r.v[lo:hi], e, r.w, r.z[lo:hi], r.s[lo:hi], by[lo:hi], dy, dy, q)
+		})
+		add(out, r.v)
+	}
+	if dir.Q == nil {
+		clear(r.v)
+		return
+	}
+	divide(r.rho, dir.Q, s)
+	r.average(r.v, r.rho[:m])
+}
