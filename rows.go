@@ -133,8 +133,11 @@ func newRowBatch(x, q Mat, opts []Option) (*rowBatch, error) {
 			return nil, err
 		}
 	}
-	_, err := b.countLevels(x.Cols, q.Cols)
-	return b, err
+	m, err := b.countLevels(x.Cols, q.Cols)
+	if err != nil {
+		return nil, err
+	}
+	return b, b.checkSize(forQuantileRows, x.Cols, m, false)
 }
 
 // do solves every row and calls soft with it and np numbers, T where average says so, else

@@ -14,7 +14,7 @@ import (
 // are so many: one where there are no vectors, where the rows would not stay in the cache,
 // or where they are too few to be worth it.
 func Abreast(n, m, rows int) int {
-	rows = int(min(int64(rows), kernel.Lanes, groupEntries/(int64(kernel.Pad(n))*int64(m))))
+	rows = min(rows, kernel.Lanes, groupEntries/kernel.Pad(n)/m) // not by a product, which could overflow
 	if rows < fewestRows || m > widestGroup || !kernel.Vectors() {
 		return 1
 	}
