@@ -582,10 +582,8 @@ func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 //
 // The projection is not the end of it, because it is not what the fit does: there
 // a number of updates of both factors stops short of the least divergence, which
-// a column projected by itself reaches. Mapped back from their projections the
-// training columns of four sets score up to a fifth above their loss; placed by
-// T, a tenth below it and more. Columns that were held out gain from a sixth to a
-// half (docs/measurements/qmfq.md).
+// a column projected by itself reaches. Placed by T, training columns score a few
+// hundredths below their loss (docs/measurements/qmfq.md).
 //
 // Under TruncatedSVD the two projections are one, and there is no such step: the
 // deflated column is projected on U by least squares.

@@ -61,7 +61,7 @@ func (r *Row) GradX(to []float64) {
 	r.need(pulled)
 	zeta, v := r.back.Z, r.back.Q
 	r.tiles(func(lo, hi int, e []float64) {
-		kernel.Covariance(r.gx[lo:hi], e, r.w, r.z[lo:hi], zeta[lo:hi], r.a[lo:hi], v, r.lam, r.cy)
+		kernel.Covariance(&kernel.Cov{Out: r.gx[lo:hi], E: e, W: r.w, Z: r.z[lo:hi], Zeta: zeta[lo:hi], A: r.a[lo:hi], V: v, Lam: r.lam, Y: r.cy})
 	})
 	kernel.Scale(r.gx, r.gx, 2/r.eps)
 	copy(to, r.gx)
@@ -164,7 +164,10 @@ func (r *Row) fullAdjoint(g *Gradient, back Cotangent) {
 	}
 	gx, means, scale := g.X[:r.np], g.A[:r.np], 2/r.eps
 	r.tiles(func(lo, hi int, e []float64) {
-		kernel.Covariances(gx[lo:hi], means[lo:hi], r.v[lo:hi], e, r.w, r.z[lo:hi], zeta[lo:hi], r.a[lo:hi], r.s[lo:hi], v, r.lam, r.h, r.cy)
+		kernel.Covariances(&kernel.Cov{
+			Out: gx[lo:hi], Mean: means[lo:hi], Logs: r.v[lo:hi], E: e, W: r.w, Z: r.z[lo:hi],
+			Zeta: zeta[lo:hi], A: r.a[lo:hi], S: r.s[lo:hi], V: v, Lam: r.lam, Y: r.cy, H: r.h,
+		})
 	})
 	g.Epsilon = -kernel.Sum(r.v) / r.eps
 	kernel.Scale(gx, gx, scale)

@@ -87,12 +87,12 @@ func (r *Row) forward(out, q []float64, s float64, dir *Gradient) {
 		by[i] = 1
 	}
 	r.tiles(func(lo, hi int, e []float64) {
-		kernel.Covariance(out[lo:hi], e, r.w, r.z[lo:hi], by[lo:hi], alpha[lo:hi], dc, r.cy, q)
+		kernel.Covariance(&kernel.Cov{Out: out[lo:hi], E: e, W: r.w, Z: r.z[lo:hi], Zeta: by[lo:hi], A: alpha[lo:hi], V: dc, Lam: r.cy, Y: q})
 	})
 	if dir.Y != nil {
 		clear(by)
 		r.tiles(func(lo, hi int, e []float64) {
-			kernel.Covariance(r.v[lo:hi], e, r.w, r.z[lo:hi], r.s[lo:hi], by[lo:hi], dy, dy, q)
+			kernel.Covariance(&kernel.Cov{Out: r.v[lo:hi], E: e, W: r.w, Z: r.z[lo:hi], Zeta: r.s[lo:hi], A: by[lo:hi], V: dy, Lam: dy, Y: q})
 		})
 		add(out, r.v)
 	}

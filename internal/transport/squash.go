@@ -111,7 +111,7 @@ func (q *Squash) Apply(to, x []float64) {
 			to[i] = elem.Atan(q.z(v))
 		}
 	default:
-		kernel.Logistic(to, x, q.Ref, q.Shift, q.Std, q.Kind.rate())
+		kernel.Logistic(to, x, &kernel.Score{Ref: q.Ref, Shift: q.Shift, Std: q.Std}, q.Kind.rate())
 	}
 }
 
@@ -179,6 +179,7 @@ func (q *Squash) backward(g, sq, x []float64, observed []bool) {
 		}
 	}
 	var sums [2]float64
+	score := kernel.Score{Ref: q.Ref, Shift: q.Shift, Std: q.Std}
 	if q.Kind == Arctan {
 		for i := range g {
 			z := q.z(x[i])
@@ -188,9 +189,9 @@ func (q *Squash) backward(g, sq, x []float64, observed []bool) {
 			sums[1] += float64(w * z)
 		}
 	} else {
-		kernel.LogisticBack(&sums, g, sq, x, q.Ref, q.Shift, q.Std, q.Kind.rate())
+		kernel.LogisticBack(&sums, g, sq, x, &score, q.Kind.rate())
 	}
-	kernel.ScoreBack(g, x, q.Ref, q.Shift, q.Std, sums[0]/float64(n), sums[1]/float64(n))
+	kernel.ScoreBack(g, x, &score, sums[0]/float64(n), sums[1]/float64(n))
 	for i, o := range observed {
 		if !o {
 			g[i] = 0
