@@ -63,6 +63,9 @@ const (
 	maxLift  = 680 // largest max|s Y| and half the range of h, together, of one that is lifted: its entries reach e to that
 	maxRange = 60  // of h-href: beyond it the kernel is built anew
 	decouple = 1e-200
+	flushed  = 1e-150 // column sums below it are taken in logarithms
+	stall    = 300    // steps of the damped method without a gain
+	far      = 0.01   // relative errors that ascend mends
 )
 
 // tile is the number of entries of E that go through all sums of a sweep before the
@@ -371,7 +374,8 @@ func (r *row) relative() float64 {
 	return e
 }
 
-// logResidual fills logs_j = log(b_j/c_j) and returns the largest magnitude.
+// logResidual fills logs_j = log(b_j/c_j) and returns the largest magnitude. Where c_j was
+// flushed it is taken anew in logarithms: one Sinkhorn step then brings the level back.
 func (r *row) logResidual(rel float64) float64 {
 	if rel < 1e-3 {
 		for j, b := range r.b {
@@ -384,6 +388,12 @@ func (r *row) logResidual(rel float64) float64 {
 			r.logs[j] = b / max(r.c[j], 1e-300)
 		}
 		kernel.Log(r.logs, r.logs)
+		for j, c := range r.c {
+			if c < flushed {
+				logs, _ := r.logColumn(j)
+				r.logs[j] = elem.Log(r.b[j]) - logSum(logs)
+			}
+		}
 	}
 	top := 0.0
 	for _, l := range r.logs {
@@ -646,8 +656,123 @@ func clip(d []float64) {
 	}
 }
 
-// safe is the damped method of the proof, for what the fast path did not reach.
-// It keeps one pass of limit for handing back the best.
+// safe is the damped method of the proof, for what the fast path did not reach. Where a
+// column is far from its weight a Sinkhorn step comes first, which alone would be
+// slow: it is Newton's step that moves levels of little weight against each other.
+// One pass of limit is kept for handing back the best.
+// balance brings the middle of potentials, which are known up to a constant, to 0, where
+// they have the most digits.
+func balance(h []float64) {
+	lo, hi := bounds(h)
+	mid := middle(lo, hi)
+	for j := range h {
+		h[j] -= mid
+	}
+}
+
+// ascend maximises D over one potential after the other, and over the sum of those up
+// to a boundary or from it on, where that is far from its maximum, and returns the passes
+// that this is worth, at most most. A sample that wholly belongs to a level says nothing of how far the next
+// is off, so that Newton's step across such a gap is of any length; this one finds
+// the place by halving.
+func (r *row) ascend(most int) (passes int) {
+	n, m := r.n, r.m
+	odds, logA, terms := make([]float64, n), make([]float64, n), make([]float64, m)
+	kernel.Log(logA, r.a[:n])
+	evaluations := 0
+	// move shifts the potentials from lo up to hi so that these levels have the weight b.
+	move := func(lo, hi int, b float64) {
+		if evaluations+m+bisections > most*m {
+			return
+		}
+		for i, s := range r.s[:n] {
+			for j, y := range r.cy {
+				terms[j] = r.h[j] + float64(s*y)
+			}
+			in, out := logSum(terms[lo:hi]), math.Inf(-1)
+			for _, rest := range [...][]float64{terms[:lo], terms[hi:]} {
+				if len(rest) > 0 {
+					out = logAdd(out, logSum(rest))
+				}
+			}
+			odds[i] = in - out
+		}
+		t, count := shift(odds, logA, b)
+		for j := lo; j < hi; j++ {
+			r.h[j] += t
+		}
+		evaluations += m + count
+	}
+	r.logResidual(1)
+	copy(r.try, r.logs)
+	below, has, above := 0.0, 0.0, 0.0
+	for j, l := range r.try {
+		if math.Abs(l) > far {
+			move(j, j+1, r.b[j])
+		}
+		below += r.b[j]
+		has += r.c[j]
+		if below <= 0.5 && j < m-1 && math.Abs(has-below) > far*below {
+			move(0, j+1, below)
+		}
+	}
+	has = 0
+	for j := m - 1; j > 0; j-- {
+		above += r.b[j]
+		has += r.c[j]
+		if above < 0.5 && math.Abs(has-above) > far*above {
+			move(j, m, above)
+		}
+	}
+	return (evaluations + m - 1) / m
+}
+
+// logAdd returns log(exp a + exp b), a or b above -Inf.
+func logAdd(a, b float64) float64 {
+	if a < b {
+		a, b = b, a
+	}
+	return a + elem.Log1p(elem.Exp(b-a))
+}
+
+// bisections bounds the evaluations of shift.
+const bisections = 200
+
+// shift returns the t at which Σ a_i σ(odds_i+t) = b < Σ a_i, and how often it evaluated
+// that. Where samples have the weight -Inf in logarithms they count for nothing.
+func shift(odds, logA []float64, b float64) (t float64, count int) {
+	logs := make([]float64, len(odds))
+	least, goal := math.Inf(1), elem.Log(b)
+	for i, o := range odds {
+		logs[i] = logA[i] + o
+		if logA[i] > math.Inf(-1) {
+			least = min(least, o)
+		}
+	}
+	// σ(u) <= exp u, so the root is not below lo; at hi every sample has a share of b.
+	lo, hi := goal-logSum(logs), goal-elem.Log1p(-b)-least
+	for t = lo; count < bisections; count++ {
+		for i, o := range odds {
+			logs[i] = logA[i] - logAdd(0, -(o+t))
+		}
+		f := logSum(logs) - goal
+		if math.Abs(f) < 1e-12 {
+			break
+		}
+		if f < 0 {
+			lo = t
+		} else {
+			hi = t
+		}
+		next := middle(lo, hi)
+		if !(next > lo && next < hi) {
+			break
+		}
+		t = next
+	}
+	return t, count
+}
+
 func (r *row) safe(want float64, limit int, out outcome) outcome {
 	r.aimed = false
 	r.pass(r.h)
@@ -665,17 +790,24 @@ func (r *row) safe(want float64, limit int, out outcome) outcome {
 		if out.converged = out.rel <= want; out.converged {
 			return out
 		}
-		if out.passes >= limit-1 || (stalled >= 3 && lowest <= 100*want) || stalled >= 50 {
+		if out.passes >= limit-1 || (stalled >= 30 && lowest <= 100*want) || stalled >= stall {
 			break
 		}
-		if out.rel > 0.5 {
-			r.logResidual(1)
-			for j := range r.h {
-				r.h[j] += r.logs[j]
+		if stuck := stalled%8 == 7; stuck || out.rel > 0.5 {
+			if stuck && out.rel > far {
+				out.passes += r.ascend(limit - 2 - out.passes)
+			} else {
+				r.logResidual(1)
+				for j := range r.h {
+					r.h[j] += r.logs[j]
+				}
 			}
+			balance(r.h)
 			r.pass(r.h)
 			out.passes++
-			continue
+			if out.passes >= limit-1 || r.relative() <= want {
+				continue
+			}
 		}
 		d := r.dir
 		for j := range d {
@@ -693,6 +825,7 @@ func (r *row) safe(want float64, limit int, out outcome) outcome {
 			for j, v := range r.h {
 				r.try[j] = v + float64(t*d[j])
 			}
+			balance(r.try)
 			r.pass(r.try)
 			out.passes++
 			s1 := r.slope(d)
@@ -705,6 +838,7 @@ func (r *row) safe(want float64, limit int, out outcome) outcome {
 				for j, v := range r.h {
 					r.try[j] = v + float64(t*d[j])
 				}
+				balance(r.try)
 				r.pass(r.try)
 				out.passes++
 			}

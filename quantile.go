@@ -600,9 +600,21 @@ func (r *row) sorted(out []float64) {
 // farColumn averages x-low over a column whose entries are all flushed: only
 // their ratios count, taken in logarithms.
 func (r *row) farColumn(j int, low float64) float64 {
+	logs, top := r.logColumn(j)
+	sum, dot := 0.0, 0.0
+	for i, l := range logs {
+		w := elem.Exp(l - top)
+		sum += w
+		dot += float64(w * (r.x[i] - low))
+	}
+	return dot / sum
+}
+
+// logColumn returns log a_i M_ij for all i, and the largest.
+func (r *row) logColumn(j int) (logs []float64, top float64) {
 	terms := make([]float64, r.m)
-	logs := make([]float64, r.n)
-	top := math.Inf(-1)
+	logs = make([]float64, r.n)
+	top = math.Inf(-1)
 	for i := range logs {
 		if r.a[i] == 0 {
 			logs[i] = math.Inf(-1)
@@ -614,11 +626,5 @@ func (r *row) farColumn(j int, low float64) float64 {
 		logs[i] = terms[j] - logSum(terms) + elem.Log(r.a[i])
 		top = max(top, logs[i])
 	}
-	sum, dot := 0.0, 0.0
-	for i, l := range logs {
-		w := elem.Exp(l - top)
-		sum += w
-		dot += float64(w * (r.x[i] - low))
-	}
-	return dot / sum
+	return logs, top
 }

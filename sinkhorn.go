@@ -72,11 +72,7 @@ func (r *row) iterate(l int) outcome {
 	for j, y := range r.cy {
 		r.h[j] = (g[j] - float64(y*y) + float64(float64(2*delta)*y)) / r.eps
 	}
-	lo, hi := bounds(r.h)
-	mid := middle(lo, hi)
-	for j := range r.h {
-		r.h[j] -= mid
-	}
+	balance(r.h)
 	r.pass(r.h)
 	return outcome{passes: l, rel: r.relative()}
 }

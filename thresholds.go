@@ -217,15 +217,10 @@ func (r *row) coarse(tau []float64) {
 // fromThresholds sets h_{J+1}-h_J = -2 dy_J tau_J/ε, the middle of h at 0.
 func (r *row) fromThresholds(h, tau []float64) {
 	h[0] = 0
-	lo, hi := 0.0, 0.0
 	for J, d := range r.dy[:r.m-1] {
 		h[J+1] = h[J] - float64(2*d*tau[J])/r.eps
-		lo, hi = min(lo, h[J+1]), max(hi, h[J+1])
 	}
-	mid := middle(lo, hi)
-	for j := range h {
-		h[j] -= mid
-	}
+	balance(h)
 }
 
 // thresholds is the inverse of fromThresholds.
