@@ -3,6 +3,7 @@ package quantmf
 // Tests of the solver where weights differ by many orders of magnitude.
 
 import (
+	"errors"
 	"math"
 	"testing"
 
@@ -94,7 +95,7 @@ func TestExtremeWeights(t *testing.T) {
 // gives the same share to the middle one, however far that is at this ε.
 func TestLightLevelBetween(t *testing.T) {
 	for _, eps := range []float64{1e-2, 1e-3, 1e-5, 1e-7} {
-		for _, b := range []float64{1e-3, 1e-10, 1e-14, 1e-40, 1e-100} {
+		for _, b := range []float64{1e-3, 1e-10, 1e-14, 1e-40, 1e-99} {
 			tr, err := Solve([]float64{0, 1}, WithTargetWeights([]float64{1, b, 1}), WithEpsilon(eps), WithSquash(SquashNone))
 			if err != nil {
 				t.Fatal(err)
@@ -104,6 +105,87 @@ func TestLightLevelBetween(t *testing.T) {
 			plan := tr.Plan()
 			if want := beta / 2; !tr.Converged || math.Abs(plan.At(0, 1)-want) > 1e-8*want || math.Abs(plan.At(1, 1)-want) > 1e-8*want {
 				t.Errorf("ε=%g, b=%g: plan %g, %g, want %g, after %d passes at %g", eps, b, plan.At(0, 1), plan.At(1, 1), want, tr.Iterations, tr.MarginalError)
+			}
+		}
+	}
+}
+
+// TestWeightBounds: target weights that vanish beside the others are refused with their
+// place; a sample whose weight does counts as one of weight 0.
+func TestWeightBounds(t *testing.T) {
+	x := []float64{0, 1, 0.25}
+	for _, b := range [][]float64{{1e-300, 1e300}, {1, 1e308, 1}, {1, 1, 1e-101}} {
+		for _, eps := range []float64{0, 1e-2} {
+			_, err := Solve(x, WithTargetWeights(b), WithEpsilon(eps))
+			var bad *OptionError
+			if !errors.As(err, &bad) || bad.Option != "WithTargetWeights" {
+				t.Errorf("b %v: %v", b, err)
+			}
+		}
+	}
+	want, err := Solve(x, WithWeights([]float64{1, 0, 2}), WithLevels(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, light := range []float64{5e-324, 1e-308, 1e-210} {
+		tr, err := Solve(x, WithWeights([]float64{1, light, 2}), WithLevels(3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		closeTo(t, "ranks", tr.Rank(), want.Rank(), 1e-14)
+		g, err := tr.SortVJP([]float64{1, 2, -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, _ := want.SortVJP([]float64{1, 2, -1})
+		closeTo(t, "∂a", g.A, w.A, 1e-12)
+	}
+	var bad *OptionError
+	if _, err := Solve(x, WithTargets([]float64{0, 5e-324, 1})); !errors.As(err, &bad) {
+		t.Errorf("targets that no threshold separates: %v", err)
+	}
+}
+
+// TestFiniteGiveUp: where rounding in the logits leaves nothing to converge to, what
+// comes out is finite all the same.
+func TestFiniteGiveUp(t *testing.T) {
+	for k, c := range []struct {
+		x, a []float64
+		m    int
+		opts []Option
+	}{
+		{[]float64{1e-17, 1.609375, 1.0000000000000566, 0.9999999999999999, 1.1875, 0.328125, 0.001, 0.03125, 1e-12, 1e+12, 1.265625},
+			[]float64{3.875, 1e-17, 0.15625, 1.390625, 1, 0.484375, 0.25, 1.7e+15, 0.59375, 0, 1}, 6, []Option{WithEpsilon(1e-8), WithMaxIterations(71)}},
+		{[]float64{1.734375, 1.9375, 1e+10, 1.234375, 0.5625, 0.25, 0.109375, 1.5625, 1e-08},
+			[]float64{1.140625, 0.296875, 0.609375, 1, 1.7e+15, 0.875, 1, 1e+308, 0}, 4, []Option{WithEpsilon(1e-12)}},
+		{[]float64{1.46875, 0.001, 0.40625, 1e+10, 0.921875, 1.515625, 1.515625},
+			[]float64{0.2, 1e+10, 1.3e-213, 2e-308, 1.5, 0.2, 10.9}, 10, []Option{WithEpsilon(1.67), WithIterations(5)}},
+	} {
+		q, z := make([]float64, c.m), make([]float64, len(c.x))
+		for j := range q {
+			q[j] = float64(j)
+		}
+		for i := range z {
+			z[i] = 1 - float64(i%3)
+		}
+		tr, err := Solve(c.x, append(c.opts, WithSquash(SquashNone), WithLevels(c.m), WithWeights(c.a))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		T, err := tr.Quantile(q)
+		gq, err1 := tr.QuantileVJP(q, z)
+		gs, err2 := tr.SortVJP(q)
+		d, err3 := tr.QuantileJVP(q, Gradient{X: z, A: z, B: q, Y: q, Q: q, Epsilon: 1})
+		if err := errors.Join(err, err1, err2, err3); err != nil {
+			t.Fatal(err)
+		}
+		g, err := tr.UnrolledQuantileVJP(q, z)
+		if err != nil {
+			g = gq
+		}
+		for _, v := range [][]float64{tr.F, tr.G, {tr.MarginalError, gq.Epsilon, gs.Epsilon}, T, gq.X, gq.A, gq.B, gq.Y, gq.Q, gs.X, gs.A, gs.B, gs.Y, d, g.X, g.A, g.B, g.Y} {
+			if notFinite(v) >= 0 {
+				t.Errorf("case %d: %v", k, v)
 			}
 		}
 	}

@@ -54,6 +54,9 @@ func (r *row) rounding() float64 {
 	return 8 * unit * (1 + float64(2*r.steep*r.edge))
 }
 
+// lostLogits tells whether rounding in the logits has left no digit of c.
+func (r *row) lostLogits() bool { return !(r.rounding() < 0.1) }
+
 // roundingFloor is the error at which a plan is called converged whatever the
 // tolerance: that of rounding, but never above 1e-6.
 func (r *row) roundingFloor() float64 { return min(r.rounding(), 1e-6) }
@@ -264,12 +267,15 @@ func (r *row) pass(h []float64) {
 
 // settle makes the Gram matrix anew without the Hankel form where that has lost
 // what lies beside a column that was flushed to 0, and remembers it for other sums.
+// So it does where the potentials are so large that their rounding decides: the
+// differences of them in the Hankel form would be anything.
 func (r *row) settle() {
+	lost := r.lostLogits()
 	for _, s := range r.c {
-		if s < 1e-100 {
-			r.direct()
-			return
-		}
+		lost = lost || s < 1e-100
+	}
+	if lost {
+		r.direct()
 	}
 }
 

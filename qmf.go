@@ -441,7 +441,7 @@ func softmax(b, f []float64) {
 	kernel.Exp(b, b)
 	sum := 0.0
 	for j, v := range b {
-		b[j] = max(v, 1e-300)
+		b[j] = max(v, leastWeight)
 		sum += b[j]
 	}
 	for j := range b {

@@ -164,6 +164,9 @@ func gridPoint(j, m int) float64 {
 	return float64(j) / float64(m-1)
 }
 
+// noWeight is the share below which a sample counts as one without weight.
+const noWeight = 1e-200
+
 // setWeights fills a and b, nil standing for uniform, and brings them to sum 1.
 func (r *row) setWeights(a, b []float64) {
 	normalise(r.a[:r.n], a)
@@ -189,6 +192,9 @@ func normalise(to, from []float64) {
 	}
 	for i, v := range from {
 		to[i] = v / top / sum
+		if to[i] < noWeight {
+			to[i] = 0
+		}
 	}
 }
 
