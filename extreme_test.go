@@ -5,6 +5,7 @@ package quantmf
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/elem"
@@ -95,7 +96,7 @@ func TestExtremeWeights(t *testing.T) {
 // gives the same share to the middle one, however far that is at this ε.
 func TestLightLevelBetween(t *testing.T) {
 	for _, eps := range []float64{1e-2, 1e-3, 1e-5, 1e-7} {
-		for _, b := range []float64{1e-3, 1e-10, 1e-14, 1e-40, 1e-99} {
+		for _, b := range []float64{1e-3, 1e-10, 1e-14, 1e-40, 1e-110} {
 			tr, err := Solve([]float64{0, 1}, WithTargetWeights([]float64{1, b, 1}), WithEpsilon(eps), WithSquash(SquashNone))
 			if err != nil {
 				t.Fatal(err)
@@ -114,7 +115,7 @@ func TestLightLevelBetween(t *testing.T) {
 // place; a sample whose weight does counts as one of weight 0.
 func TestWeightBounds(t *testing.T) {
 	x := []float64{0, 1, 0.25}
-	for _, b := range [][]float64{{1e-300, 1e300}, {1, 1e308, 1}, {1, 1, 1e-101}} {
+	for _, b := range [][]float64{{1e-300, 1e300}, {1, 1e308, 1}, {1, 1, 1e-291}} {
 		for _, eps := range []float64{0, 1e-2} {
 			_, err := Solve(x, WithTargetWeights(b), WithEpsilon(eps))
 			var bad *OptionError
@@ -188,5 +189,51 @@ func TestFiniteGiveUp(t *testing.T) {
 				t.Errorf("case %d: %v", k, v)
 			}
 		}
+	}
+}
+
+// TestTimeStamps: exact numbers of a spread far below their size, such as times since an
+// epoch, are told apart as their differences are; neighbouring floats are not, in any
+// order and at any scale.
+func TestTimeStamps(t *testing.T) {
+	for _, c := range []struct{ offset, step float64 }{{1.7e15, 100}, {1.7e15, 1}, {1.7e18, 1024}, {-1.7e15, 100}, {0x1p-800, 0x1p-846}} {
+		small, large := make([]float64, 8), make([]float64, 8)
+		for i := range small {
+			k := float64((5 * i) % 8)
+			small[i], large[i] = k*k, c.offset+k*k*c.step
+		}
+		for _, s := range []Squash{SquashLogistic, SquashLogisticUnit, SquashArctan} {
+			want, err := SoftRank(small, WithSquash(s))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := SoftRank(large, WithSquash(s))
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeTo(t, "ranks of "+ftoa(c.offset), got, want, 1e-12*8)
+		}
+	}
+	for _, scale := range []float64{0x1p-900, 1, 1.7e15, -1e300} {
+		up := math.Nextafter(scale, math.Inf(1))
+		for _, x := range [][]float64{{scale, up, scale}, {up, scale, scale}, {scale, up, math.Nextafter(up, math.Inf(1))}} {
+			r, err := SoftRank(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r[0] != r[1] || r[1] != r[2] {
+				t.Errorf("ranks %v of neighbours of %g", r, scale)
+			}
+		}
+	}
+	// A single one that differs, among many.
+	x := slices.Repeat([]float64{1.7e15}, 100000)
+	x[77] += 300
+	r, err := SoftRank(x, WithLevels(16))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(r[77] > r[78]+1) {
+		t.Errorf("ranks %v, %v", r[77], r[78])
 	}
 }

@@ -342,11 +342,12 @@ func WithTargets(y []float64) Option {
 	})
 }
 
-// leastWeight bounds the share of a target: plans below 1e-130 are flushed to 0.
-const leastWeight = 1e-100
+// leastWeight bounds the share of a target, so that nothing divided by it overflows.
+const leastWeight = 1e-290
 
-// WithTargetWeights sets b, the weights of the m targets: finite, each at least 1e-100 of
-// their sum, which is finite and brought to 1. Default uniform.
+// WithTargetWeights sets b, the weights of the m targets: finite, each at least 1e-290 of
+// their sum, which is finite and brought to 1. Default uniform. What is below 1e-120 of the
+// sum is as a rule not transported to the tolerance; [Transport.Converged] tells.
 func WithTargetWeights(b []float64) Option {
 	return operatorOption(kTargetWeights, "len "+itoa(len(b)), func(c *config) string {
 		if len(b) == 0 {

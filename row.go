@@ -171,6 +171,13 @@ const noWeight = 1e-200
 func (r *row) setWeights(a, b []float64) {
 	normalise(r.a[:r.n], a)
 	clear(r.a[r.n:])
+	if a != nil {
+		for i, v := range r.a {
+			if v < noWeight {
+				r.a[i] = 0
+			}
+		}
+	}
 	normalise(r.b, b)
 }
 
@@ -192,9 +199,6 @@ func normalise(to, from []float64) {
 	}
 	for i, v := range from {
 		to[i] = v / top / sum
-		if to[i] < noWeight {
-			to[i] = 0
-		}
 	}
 }
 

@@ -130,7 +130,8 @@ func (q *squashed) center(cut []float64) (mid, width float64) {
 }
 
 // moments takes mean and population deviation of the entries that count; the
-// latter is 0 for a row constant to rounding. The values are taken about the
+// latter is 0 for a row constant to rounding: one whose range is at most 8u of its
+// largest magnitude, four units in the last place. The values are taken about the
 // first of them, and scaled, so that no offset or magnitude spoils them. scratch is
 // as long as x.
 func (q *squashed) moments(x, scratch []float64) {
@@ -152,12 +153,15 @@ func (q *squashed) moments(x, scratch []float64) {
 	var ends [2]float64
 	kernel.Spread(&ends, x, q.ref)
 	scale, top := ends[0], ends[1]
-	if scale <= 1e-12*top {
-		return
+	if scale <= 8*unit*top {
+		// The range, which no order of the samples changes, is up to twice that.
+		if lo, hi := bounds(x); hi-lo <= 8*unit*top {
+			return
+		}
 	}
 	m := kernel.Deviation(x, q.ref, scale) / n
 	std := math.Sqrt(kernel.Squares(x, q.ref, scale, m)/n) * scale // a second sweep: no cancellation
-	if std <= 1e-12*top || std < 1e-290 {                          // the latter: 1/std would overflow what it meets
+	if std < 1e-290 {                                              // 1/std would overflow what it meets
 		return
 	}
 	q.shift, q.std = m*scale, std
