@@ -237,3 +237,34 @@ func TestTimeStamps(t *testing.T) {
 		t.Errorf("ranks %v, %v", r[77], r[78])
 	}
 }
+
+// TestSortShift: the plan does not change where all samples move together, and sorted
+// values move with them, so that ∂S/∂x sums to Σz; also where z/b is large.
+func TestSortShift(t *testing.T) {
+	src := random.Split(22, 0)
+	for p := range 300 {
+		x, a, b, _ := extremeProblem(&src, 12)
+		opts := []Option{WithEpsilon(0.1), WithTargetWeights(b), WithSquash(SquashNone), WithTolerance(1e-13)}
+		if a != nil {
+			opts = append(opts, WithWeights(a))
+		}
+		tr, err := Solve(x, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := make([]float64, len(b))
+		z[src.IntN(len(b))] = 1
+		g, err := tr.SortVJP(z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, size := 0.0, 1.0
+		for _, v := range g.X {
+			sum += v
+			size += math.Abs(v)
+		}
+		if !(math.Abs(sum-1) <= 1e-11*size) {
+			t.Errorf("problem %d: ∂S/∂x sums to %v, of size %g", p, sum, size)
+		}
+	}
+}

@@ -411,10 +411,20 @@ func (r *row) rowTotals(out, sums []float64) {
 	}
 }
 
-// mean fills r.v with M v for any v.
+// mean fills r.v with M v for any v, term by term: by increments, as a mean of levels in
+// order is taken, one large v_j of little weight would cancel. It uses inc.
 func (r *row) mean(v []float64) {
-	r.increments(v)
-	r.tiles(func(lo, hi int, e []float64) { kernel.Average(r.v[lo:hi], e, r.w, r.z[lo:hi], v[0], r.inc) })
+	const lanes = kernel.Lanes
+	u := r.inc
+	for j, w := range r.w {
+		u[j] = float64(w * v[j])
+	}
+	r.tiles(func(lo, hi int, e []float64) {
+		for i := lo; i < hi; i += lanes {
+			kernel.Combine(r.v[i:i+lanes], u, e[(i-lo)*r.m:(i-lo+lanes)*r.m])
+		}
+	})
+	kernel.Divide(r.v, r.v, r.z)
 }
 
 // QuantileJVP returns the forward derivative of [Transport.Quantile] at q along
