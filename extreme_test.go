@@ -268,3 +268,31 @@ func TestSortShift(t *testing.T) {
 		}
 	}
 }
+
+// TestSlopeSymmetry: the map of a row that is its own mirror image has the slopes of one
+// side on the other, as far out as they are above 0.
+func TestSlopeSymmetry(t *testing.T) {
+	x := []float64{-4, -3, -1, -0.5, 0.5, 1, 3, 4}
+	for _, s := range []Squash{SquashNone, SquashLogistic, SquashLogisticUnit} {
+		y := []float64{-4, -2, 2, 4}
+		if s != SquashNone {
+			y = []float64{0, 0.25, 0.75, 1}
+		}
+		for _, eps := range []float64{0.01, 0.1, 1} {
+			tr, err := Solve(x, WithEpsilon(eps), WithTargets(y), WithSquash(s), WithTolerance(1e-13))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := tr.Map([]float64{-5, -1, 1, 5})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for at := 0.0; at < 80; at += 0.25 {
+				low, high := f.Slope(-at), f.Slope(at)
+				if low > 1e-200 && !(math.Abs(high-low) <= 1e-8*low) {
+					t.Errorf("%v, ε=%g: slope %g at %g, %g at %g", s, eps, high, at, low, -at)
+				}
+			}
+		}
+	}
+}

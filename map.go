@@ -71,11 +71,12 @@ func (f *Map) At(x float64) float64 {
 	if f.hard != nil {
 		return f.staircase(x)
 	}
-	return f.at(f.squash.point(x), nil)
+	return f.at(f.squash.point(x), nil, nil)
 }
 
-// at evaluates T at the squashed s. Where tails is not nil it takes 1/(1+A_J/B_J).
-func (f *Map) at(s float64, tails []float64) float64 {
+// at evaluates T at the squashed s. Where tails is not nil it takes 1/(1+A_J/B_J), and
+// heads 1/(1+B_J/A_J).
+func (f *Map) at(s float64, tails, heads []float64) float64 {
 	var local [64]float64
 	up := local[:]
 	m := len(f.q)
@@ -95,7 +96,7 @@ func (f *Map) at(s float64, tails []float64) float64 {
 		r := ratio(J)
 		share := 1 / (1 + a/up[J]/r)
 		if tails != nil {
-			tails[J] = share
+			tails[J], heads[J] = share, 1/(1+up[J]/a*r)
 		}
 		t += float64((f.q[J+1] - f.q[J]) * share)
 		a = min(1+a/r, clampSum)
@@ -135,20 +136,23 @@ func (f *Map) Slope(x float64) float64 {
 	}
 	s := f.squash.point(x)
 	slope := f.squash.slope(x, s)
+	if k := f.squash.kind; s > 1-0x1p-10 && (k == SquashLogistic || k == SquashLogisticUnit) && f.squash.std > 0 {
+		slope = f.squash.farSlope(x, s)
+	}
 	if slope == 0 {
 		return 0
 	}
-	tail := make([]float64, len(f.q)-1)
-	f.at(s, tail)
-	// Σ_J Σ_K Δq_J rate_K tail_max(J,K) (1-tail_min(J,K)), rate = 2Δy/ε.
+	tail, head := make([]float64, len(f.q)-1), make([]float64, len(f.q)-1)
+	f.at(s, tail, head)
+	// Σ_J Σ_K Δq_J rate_K tail_max(J,K) head_min(J,K), rate = 2Δy/ε.
 	sum, below := 0.0, 0.0
 	for J, t := range tail {
 		above := 0.0
 		for K := J + 1; K < len(tail); K++ {
 			above += float64(f.rate[K] * tail[K])
 		}
-		below += float64(f.rate[J] * (1 - t))
-		sum += float64((f.q[J+1] - f.q[J]) * (float64(t*below) + float64((1-t)*above)))
+		below += float64(f.rate[J] * head[J])
+		sum += float64((f.q[J+1] - f.q[J]) * (float64(t*below) + float64(head[J]*above)))
 	}
 	return saturate(sum * slope)
 }

@@ -116,6 +116,12 @@ func (q *squashed) slope(x, s float64) float64 {
 	return q.derivative(q.z(x), s) / q.std
 }
 
+// farSlope is slope for a logistic s near 1, where 1-s has lost its digits.
+func (q *squashed) farSlope(x, s float64) float64 {
+	rate := q.kind.rate()
+	return float64(s*elem.Logistic(-q.z(x)*rate)) * rate / q.std
+}
+
 // center returns the middle and the width, in x, of where a map with the given
 // thresholds moves.
 func (q *squashed) center(cut []float64) (mid, width float64) {
