@@ -296,3 +296,50 @@ func TestSlopeSymmetry(t *testing.T) {
 		}
 	}
 }
+
+// TestFarOutliers: a sample far off is transported to the last level whether it lies at 10
+// or at 1e12, and the others do not feel where, to their last digits.
+func TestFarOutliers(t *testing.T) {
+	src := random.Split(23, 0)
+	for p := range 200 {
+		n := 5 + src.IntN(30)
+		m := [...]int{3, 4, n}[p%3]
+		x, z, q := make([]float64, n), make([]float64, n), make([]float64, m)
+		for i := range x {
+			x[i], z[i] = src.Float64(), normal(&src)
+		}
+		for j := range q {
+			q[j] = float64(j)
+		}
+		sign := 1.0
+		if p%2 == 1 {
+			sign = -1
+		}
+		solved := func(far float64) (T, dx []float64, tr *Transport) {
+			x := slices.Clone(x)
+			x[0] = sign * far
+			tr, err := Solve(x, WithSquash(SquashNone), WithLevels(m), WithTolerance(1e-12))
+			if err != nil {
+				t.Fatal(err)
+			}
+			T, err = tr.Quantile(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := tr.QuantileVJP(q, z)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return T, g.X, tr
+		}
+		T, dx, _ := solved(10)
+		for _, far := range []float64{1e4, 1e6, 1e9, 1e12} {
+			U, dy, tr := solved(far)
+			if !tr.Converged || tr.MarginalError > 1e-11 {
+				t.Errorf("problem %d, outlier at %g: error %g after %d", p, far, tr.MarginalError, tr.Iterations)
+			}
+			closeTo(t, "T", U, T, 1e-11*float64(m))
+			closeTo(t, "∂x", dy, dx, 1e-10*largest(dx))
+		}
+	}
+}

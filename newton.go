@@ -51,7 +51,7 @@ import (
 
 // rounding is the relative error of c that rounding in the logits leaves.
 func (r *row) rounding() float64 {
-	return 8 * unit * (1 + float64(2*r.steep*r.edge))
+	return 8 * unit * (1 + float64(2*r.reach*r.edge))
 }
 
 // lostLogits tells whether rounding in the logits has left no digit of c.
@@ -666,13 +666,18 @@ func clip(d []float64) {
 // column is far from its weight a Sinkhorn step comes first, which alone would be
 // slow: it is Newton's step that moves levels of little weight against each other.
 // One pass of limit is kept for handing back the best.
-// balance brings the middle of potentials, which are known up to a constant, to 0, where
-// they have the most digits.
-func balance(h []float64) {
-	lo, hi := bounds(h)
-	mid := middle(lo, hi)
+// balance brings the middle of potentials, which are known up to a constant, to 0, or
+// that of the anchor: there they have the most digits.
+func (r *row) balance(h []float64) {
+	at := 0.0
+	if r.anchor >= 0 {
+		at = h[r.anchor]
+	} else {
+		lo, hi := bounds(h)
+		at = middle(lo, hi)
+	}
 	for j := range h {
-		h[j] -= mid
+		h[j] -= at
 	}
 }
 
@@ -808,7 +813,7 @@ func (r *row) safe(want float64, limit int, out outcome) outcome {
 					r.h[j] += r.logs[j]
 				}
 			}
-			balance(r.h)
+			r.balance(r.h)
 			r.pass(r.h)
 			out.passes++
 			if out.passes >= limit-1 || r.relative() <= want {
@@ -831,7 +836,7 @@ func (r *row) safe(want float64, limit int, out outcome) outcome {
 			for j, v := range r.h {
 				r.try[j] = v + float64(t*d[j])
 			}
-			balance(r.try)
+			r.balance(r.try)
 			r.pass(r.try)
 			out.passes++
 			s1 := r.slope(d)
@@ -844,7 +849,7 @@ func (r *row) safe(want float64, limit int, out outcome) outcome {
 				for j, v := range r.h {
 					r.try[j] = v + float64(t*d[j])
 				}
-				balance(r.try)
+				r.balance(r.try)
 				r.pass(r.try)
 				out.passes++
 			}

@@ -268,7 +268,8 @@ func WithSquash(s Squash) Option {
 
 // WithTolerance sets ρ, the relative column error max_j |c_j-b_j|/b_j at which a
 // transport has converged. ρ > 0; default 1e-9. An error below the rounding of
-// the logits, 9e-16·(1+2 max|x-x̄|·max|y-ȳ|/ε), cannot be asked for: there the rounding counts.
+// the logits, 9e-16·(1+2 max|x-x̄|·max|y-ȳ|/ε), cannot be asked for: there the rounding
+// counts. Samples that wholly belong to the first or the last target have no part in it.
 func WithTolerance(rho float64) Option {
 	return operatorOption(kTolerance, ftoa(rho), func(c *config) string {
 		if !(rho > 0) || rho-rho != 0 {

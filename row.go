@@ -33,6 +33,8 @@ type row struct {
 	cx     []float64 // X, np
 	s      []float64 // 2X/ε, np
 	steep  float64   // max|s|
+	reach  float64   // the same of the samples that may lie at a boundary between levels
+	anchor int       // the level whose potential is kept at 0; -1: the middle of them is; see recenter
 
 	y       []float64 // targets as given
 	yc      float64
@@ -243,7 +245,45 @@ func (r *row) center() {
 func (r *row) setEpsilon(eps float64) {
 	r.eps = eps
 	r.steep = kernel.Slopes(r.s, r.cx, eps)
-	r.aimed = false
+	r.reach, r.anchor, r.aimed = r.steep, -1, false
+	if r.squash.kind == SquashNone && r.rounding() > 1e-11 {
+		r.recenter()
+	}
+}
+
+// recenter moves the centre of far-flung samples to where the mass is, the median, and
+// the potentials about that of the level there: an outlier that wholly belongs to an end level
+// then has no part in the rounding of the logits of the others, nor in reach. It comes
+// after the weights.
+func (r *row) recenter() {
+	r.arrange()
+	perm := r.perm[:r.n]
+	below, median := 0.0, perm[r.n-1]
+	for _, i := range perm {
+		if below += r.a[i]; below >= 0.5 {
+			median = i
+			break
+		}
+	}
+	r.xc = r.xs[median]
+	kernel.Shift(r.cx, r.xs, r.xc)
+	r.steep = kernel.Slopes(r.s, r.cx, r.eps)
+	below, r.anchor = 0, r.m-1
+	for j, b := range r.b {
+		if below += b; below >= 0.5 {
+			r.anchor = j
+			break
+		}
+	}
+	const whole = 1 + 1e-10
+	first, last, mass := 0, r.n-1, 0.0
+	for ; first < last && mass+r.a[perm[first]] <= r.b[0]*whole; first++ {
+		mass += r.a[perm[first]]
+	}
+	for mass = 0; last > first && mass+r.a[perm[last]] <= r.b[r.m-1]*whole; last-- {
+		mass += r.a[perm[last]]
+	}
+	r.reach = max(math.Abs(r.s[perm[first]]), math.Abs(r.s[perm[last]]))
 }
 
 // order fills perm with the indices of x in increasing order, equal values by

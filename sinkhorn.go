@@ -72,7 +72,7 @@ func (r *row) iterate(l int) outcome {
 	for j, y := range r.cy {
 		r.h[j] = (g[j] - float64(y*y) + float64(float64(2*delta)*y)) / r.eps
 	}
-	balance(r.h)
+	r.balance(r.h)
 	r.pass(r.h)
 	return outcome{passes: l, rel: r.relative()}
 }

@@ -214,13 +214,17 @@ func (r *row) coarse(tau []float64) {
 	}
 }
 
-// fromThresholds sets h_{J+1}-h_J = -2 dy_J tau_J/ε, the middle of h at 0.
+// fromThresholds sets h_{J+1}-h_J = -2 dy_J tau_J/ε, the middle of h at 0, or the anchor.
 func (r *row) fromThresholds(h, tau []float64) {
-	h[0] = 0
-	for J, d := range r.dy[:r.m-1] {
-		h[J+1] = h[J] - float64(2*d*tau[J])/r.eps
+	first := max(r.anchor, 0)
+	h[first] = 0
+	for J := first; J < r.m-1; J++ {
+		h[J+1] = h[J] - float64(2*r.dy[J]*tau[J])/r.eps
 	}
-	balance(h)
+	for J := first - 1; J >= 0; J-- {
+		h[J] = h[J+1] + float64(2*r.dy[J]*tau[J])/r.eps
+	}
+	r.balance(h)
 }
 
 // thresholds is the inverse of fromThresholds.
