@@ -5,6 +5,7 @@ package quantmf
 import (
 	"errors"
 	"math"
+	"math/big"
 	"slices"
 	"testing"
 
@@ -144,6 +145,24 @@ func TestWeightBounds(t *testing.T) {
 	var bad *OptionError
 	if _, err := Solve(x, WithTargets([]float64{0, 5e-324, 1})); !errors.As(err, &bad) {
 		t.Errorf("targets that no threshold separates: %v", err)
+	}
+}
+
+// TestSortLightLevels: z/b near the largest number gives finite gradients.
+func TestSortLightLevels(t *testing.T) {
+	tr, err := Solve([]float64{1.84375, -15.5, 1.7e15}, WithEpsilon(0.6875), WithSquash(SquashLogisticUnit),
+		WithTargetWeights([]float64{0.484375, 1.625, 1.1571939442805013e+282, 1.96875}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := tr.SortVJP([]float64{1.140625, 0.84375, 1, 1e-10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range [][]float64{g.X, g.A, g.B, g.Y, {g.Epsilon}} {
+		if notFinite(v) >= 0 {
+			t.Errorf("%v", v)
+		}
 	}
 }
 
@@ -342,4 +361,139 @@ func TestFarOutliers(t *testing.T) {
 			closeTo(t, "∂x", dy, dx, 1e-10*largest(dx))
 		}
 	}
+}
+
+// TestForwardWeakCoupling: two clusters that each fill two levels, and a sample without
+// weight in the gap, which feels the potential between them though next to nothing crosses.
+// What is wanted is worked out from the plan in 300 bits.
+func TestForwardWeakCoupling(t *testing.T) {
+	src := random.Split(24, 0)
+	worst := 0.0
+	for p := range 300 {
+		n, m := 13, 4
+		x, a, d, q, dy := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, m), make([]float64, m)
+		for i := range x {
+			x[i], d[i], a[i] = 0.3*src.Float64(), normal(&src), 1
+			if i%2 == 1 {
+				x[i] += 0.7
+			}
+		}
+		x[0], a[0] = 0.45+0.1*src.Float64(), 0
+		for j := range q {
+			q[j], dy[j] = float64(j)+src.Float64(), 0.3*normal(&src)
+		}
+		eps := []float64{0.1, 0.03, 0.01, 7e-3, 5e-3, 4e-3}[p%6]
+		tr, err := Solve(x, WithEpsilon(eps), WithSquash(SquashNone), WithLevels(m), WithTolerance(1e-14), WithWeights(a))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := tr.row()
+		coupling := r.coupling()
+		var plan [][]float64
+		r.eachSample(func(_ int, row []float64) { plan = append(plan, slices.Clone(row)) })
+		rows.Put(r)
+		for _, dir := range []Gradient{{X: d}, {Y: dy}} {
+			got, err := tr.QuantileJVP(q, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, size := bigForward(plan, x, a, q, eps, dir)
+			if coupling < 1e-14 { // the floor of the pivots
+				continue
+			}
+			e := math.Abs(got[0]-want[0]) / size
+			worst = max(worst, e)
+			if !(e <= 1e-14) {
+				t.Errorf("problem %d, ε=%g: %v, want %v, relative %.1e, coupling %.1e", p, eps, got[0], want[0], e, coupling)
+			}
+		}
+	}
+	t.Logf("worst %.1e", worst)
+}
+
+// bigForward is the derivative of T along x and y of the plan M, by its definition: the
+// logits h_j - (x_i-y_j)²/ε move by dh_j + κ_ij such that the column sums do not. size is that
+// of the logits' move.
+func bigForward(plan [][]float64, x, a, q []float64, eps float64, dir Gradient) (out []float64, size float64) {
+	n, m := len(x), len(q)
+	num := func(v float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(v) }
+	add := func(a, b *big.Float) *big.Float { return num(0).Add(a, b) }
+	sub := func(a, b *big.Float) *big.Float { return num(0).Sub(a, b) }
+	mul := func(a, b *big.Float) *big.Float { return num(0).Mul(a, b) }
+	quo := func(a, b *big.Float) *big.Float { return num(0).Quo(a, b) }
+	kappa, M := make([][]*big.Float, n), make([][]*big.Float, n)
+	for i := range x {
+		sum := num(0)
+		for j := range m {
+			dx, dy := 0.0, 0.0
+			if dir.X != nil {
+				dx = dir.X[i]
+			}
+			if dir.Y != nil {
+				dy = dir.Y[j]
+			}
+			y := gridPoint(j, m)
+			// d of -(x-y)²/ε, without what does not depend on j, about the middle.
+			move := add(mul(num(2*dx), sub(num(y), num(0.5))), mul(num(2*dy), sub(num(x[i]), num(y))))
+			kappa[i] = append(kappa[i], quo(move, num(eps)))
+			v, _ := kappa[i][j].Float64()
+			size = max(size, math.Abs(v))
+			M[i] = append(M[i], num(plan[i][j]))
+			sum = add(sum, M[i][j])
+		}
+		for j := range m {
+			M[i][j] = quo(M[i][j], sum)
+		}
+	}
+	// Σ_k L_jk dh_k = -Σ_i a_i M_ij (κ_ij - κ̄_i), dh_0 = 0, by elimination.
+	L := make([][]*big.Float, m)
+	for j := range L {
+		L[j] = make([]*big.Float, m+1)
+		for k := range L[j] {
+			L[j][k] = num(0)
+		}
+	}
+	for i := range x {
+		mean := num(0)
+		for j := range m {
+			mean = add(mean, mul(M[i][j], kappa[i][j]))
+		}
+		for j := range m {
+			w := mul(num(a[i]), M[i][j])
+			L[j][m] = sub(L[j][m], mul(w, sub(kappa[i][j], mean)))
+			for k := range m {
+				L[j][k] = sub(L[j][k], mul(w, M[i][k]))
+			}
+			L[j][j] = add(L[j][j], w)
+		}
+	}
+	dh := make([]*big.Float, m)
+	dh[0] = num(0)
+	for k := m - 1; k > 0; k-- {
+		for j := range k {
+			f := quo(L[j][k], L[k][k])
+			for c := range L[j] {
+				L[j][c] = sub(L[j][c], mul(f, L[k][c]))
+			}
+		}
+	}
+	for k := 1; k < m; k++ {
+		v := L[k][m]
+		for j := range k {
+			v = sub(v, mul(L[k][j], dh[j]))
+		}
+		dh[k] = quo(v, L[k][k])
+	}
+	for i := range x {
+		mean, mq, sum := num(0), num(0), num(0)
+		for j := range m {
+			u := add(dh[j], kappa[i][j])
+			mean = add(mean, mul(M[i][j], u))
+			mq = add(mq, mul(M[i][j], num(q[j])))
+			sum = add(sum, mul(M[i][j], mul(u, num(q[j]))))
+		}
+		v, _ := sub(sum, mul(mean, mq)).Float64()
+		out = append(out, v)
+	}
+	return out, size * (q[m-1] - q[0])
 }

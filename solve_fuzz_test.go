@@ -226,6 +226,14 @@ func FuzzSolve(f *testing.F) {
 	f.Add([]byte{2, 3, 4, 4, 1, 64, 135, 64, 0, 64, 0, 1, 2})
 	f.Add([]byte{5, 4, 15, 5, 1, 0, 1, 2, 3, 4, 64, 64, 64, 64, 64, 140, 1, 2, 3, 9, 8, 7, 6, 5})
 	f.Add([]byte{6, 2, 16, 3, 2, 3, 4, 200, 33, 215, 1, 215, 2, 139, 140, 141, 142})
+	for k := range 8 {
+		r := random.Split(32, k)
+		data := make([]byte, 120)
+		for i := range data {
+			data[i] = byte(r.IntN(128))
+		}
+		f.Add(data)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 400 {
 			t.Skip()
