@@ -256,7 +256,7 @@ func (f *file) dims(kind uint32) error {
 		kind != kindNMF && !(f.epsilon > 0 && f.epsilon <= 1e12) {
 		return f.fail("DIMS", "a value is out of range")
 	}
-	if uint64(f.m) > maxCells/uint64(max(f.d, f.n, f.m)) { // as in a fit
+	if tooManyCells(max(f.d, f.n), f.m) { // as in a fit
 		return f.fail("DIMS", "the maps would need too much memory")
 	}
 	return nil
@@ -302,54 +302,52 @@ func (f *file) warnings() (errs []error, err error) {
 }
 
 // common reads what all models have; signed: a truncated SVD's factors may be negative.
-func (f *file) common(u, v *Mat, history, validation *[]float64, warnings *[]error, signed bool) (err error) {
-	if *u, err = f.matrix("UFAC", f.d, f.k); err != nil {
+func (f *file) common(m *Factorisation, signed bool) (err error) {
+	m.Best, m.loss, m.missing = f.best, f.loss, f.missing
+	if m.U, err = f.matrix("UFAC", f.d, f.k); err != nil {
 		return err
 	}
-	if *v, err = f.matrix("VFAC", f.k, f.n); err != nil {
+	if m.V, err = f.matrix("VFAC", f.k, f.n); err != nil {
 		return err
 	}
-	for _, m := range []Mat{*u, *v} {
-		for _, x := range m.Data {
+	for _, factor := range []Mat{m.U, m.V} {
+		for _, x := range factor.Data {
 			if x < 0 && !signed {
 				return f.fail("UFAC", "a factor is negative")
 			}
 		}
 	}
-	if *history, err = f.vector("HIST", -1); err != nil {
+	if m.History, err = f.vector("HIST", -1); err != nil {
 		return err
 	}
-	if *validation, err = f.vector("VALI", -1); err != nil {
+	if m.Validation, err = f.vector("VALI", -1); err != nil {
 		return err
 	}
-	if len(*validation) == 0 {
-		*validation = nil
+	if len(m.Validation) == 0 {
+		m.Validation = nil
 	}
-	if f.best >= max(len(*history), 1) {
+	if f.best >= max(len(m.History), 1) {
 		return f.fail("DIMS", "the best epoch is not in the history")
 	}
-	*warnings, err = f.warnings()
+	m.Warnings, err = f.warnings()
 	return err
 }
 
-func dimensions(d, n, k, m, best int, missing bool, loss Loss, eps float64) section {
-	v := []uint64{uint64(d), uint64(n), uint64(k), uint64(m), uint64(max(best, 0)), 0, math.Float64bits(float64(loss)), math.Float64bits(eps)}
-	if missing {
-		v[5] = 1
+// sections are those that all models have; m and ε are 0 in an NMF.
+func (f *Factorisation) sections(m int, eps float64) []section {
+	missing := uint64(0)
+	if f.missing {
+		missing = 1
 	}
-	var b []byte
-	for _, x := range v {
-		b = append64(b, x)
+	return []section{
+		words("DIMS", uint64(f.U.Rows), uint64(f.V.Cols), uint64(f.U.Cols), uint64(m), uint64(max(f.Best, 0)), missing, math.Float64bits(float64(f.loss)), math.Float64bits(eps)),
+		floats("UFAC", flat(f.U)), floats("VFAC", flat(f.V)), floats("HIST", f.History), floats("VALI", f.Validation), texts("WARN", f.Warnings),
 	}
-	return section{tag: "DIMS", payload: b}
 }
 
 // MarshalBinary returns the model as a file.
 func (m *NMF) MarshalBinary() ([]byte, error) {
-	return encode(kindNMF, []section{
-		dimensions(m.U.Rows, m.V.Cols, m.U.Cols, 0, m.Best, m.missing, m.loss, 0),
-		floats("UFAC", flat(m.U)), floats("VFAC", flat(m.V)), floats("HIST", m.History), floats("VALI", m.Validation), texts("WARN", m.Warnings),
-	}), nil
+	return encode(kindNMF, m.sections(0, 0)), nil
 }
 
 // UnmarshalBinary makes m the model in data, or returns a [*FormatError] and
@@ -359,8 +357,8 @@ func (m *NMF) UnmarshalBinary(data []byte) error {
 	if err != nil {
 		return err
 	}
-	n := NMF{Best: f.best, loss: f.loss, missing: f.missing}
-	if err := f.common(&n.U, &n.V, &n.History, &n.Validation, &n.Warnings, false); err != nil {
+	var n NMF
+	if err := f.common(&n.Factorisation, false); err != nil {
 		return err
 	}
 	*m = n
@@ -382,11 +380,8 @@ func (q *QMF) sections() []section {
 	for i, s := range q.squash {
 		rows = append(rows, q.center[i], float64(s.kind), s.ref, s.shift, s.std, q.marginal[i])
 	}
-	return []section{
-		dimensions(d, q.V.Cols, q.U.Cols, m, q.Best, q.missing, q.loss, q.epsilon),
-		floats("UFAC", flat(q.U)), floats("VFAC", flat(q.V)), floats("HIST", q.History), floats("VALI", q.Validation), texts("WARN", q.Warnings),
-		floats("QUAN", flat(q.Quantiles)), floats("WGHT", flat(q.Weights)), floats("POTN", flat(q.potentials)), floats("ROWS", rows), words("TOOK", uint64(q.Start), math.Float64bits(q.Shrinkage)),
-	}
+	return append(q.Factorisation.sections(m, q.epsilon),
+		floats("QUAN", flat(q.Quantiles)), floats("WGHT", flat(q.Weights)), floats("POTN", flat(q.potentials)), floats("ROWS", rows), words("TOOK", uint64(q.Start), math.Float64bits(q.Shrinkage)))
 }
 
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
@@ -406,8 +401,8 @@ func (q *QMF) UnmarshalBinary(data []byte) error {
 
 // readQMF reads the sections of a QMF.
 func (f *file) readQMF(signed bool) (*QMF, error) {
-	n := &QMF{Best: f.best, epsilon: f.epsilon, loss: f.loss, missing: f.missing}
-	err := f.common(&n.U, &n.V, &n.History, &n.Validation, &n.Warnings, signed)
+	n := &QMF{epsilon: f.epsilon}
+	err := f.common(&n.Factorisation, signed)
 	if err != nil {
 		return nil, err
 	}
@@ -463,7 +458,7 @@ func (f *file) squash(tag string, r []float64) (squashed, error) {
 // MarshalBinary returns the model as a file.
 func (q *QMFQ) MarshalBinary() ([]byte, error) {
 	t := q.inflated
-	t.History, t.Validation, t.Best, t.Warnings = q.History, q.Validation, q.Best, q.Warnings
+	t.Factorisation = q.Factorisation
 	var quantiles, cuts, squashes []float64
 	for _, m := range q.deflate {
 		quantiles = append(quantiles, m.q...)
@@ -494,7 +489,7 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	n.inflated = *t
-	n.U, n.V, n.History, n.Validation, n.Best, n.Warnings = t.U, t.V, t.History, t.Validation, t.Best, t.Warnings
+	n.Factorisation = t.Factorisation
 	quantiles, err := f.matrix("DEFQ", f.d, f.m)
 	if err != nil {
 		return err

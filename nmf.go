@@ -26,20 +26,10 @@ import (
 )
 
 // NMF is a fitted X ≈ UV. It is not changed by its methods.
-type NMF struct {
-	U, V    Mat       // d × k and k × n, non-negative
-	History []float64 // mean divergence of the visible cells after each epoch, entry 0 before the first; without a penalty it never rises
-	// Validation is the mean divergence of the held-out cells after each epoch, nil
-	// without WithValidation.
-	Validation []float64
-	// Best is the epoch returned: the last, or the best on the held-out cells. A fit
-	// that was stopped within an epoch is further than that, and lower; one stopped
-	// before the first has no History.
-	Best     int
-	Warnings []error
+type NMF struct{ Factorisation }
 
-	loss    Loss
-	missing bool
+func nmfDefaults() config {
+	return config{epochs: 200, seed: 1, loss: KL, restarts: 1, start: StartUniform}
 }
 
 // FitNMF factorises x, d features × n samples, finite and non-negative, into
@@ -55,7 +45,7 @@ type NMF struct {
 // Cost: 8dnk flops an epoch, 12dnk where cells are missing or the loss is not KL;
 // memory 18kn + dk numbers beside x (33kn then).
 func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, error) {
-	c := config{epochs: 200, seed: 1, loss: KL, restarts: 1, start: StartUniform}
+	c := nmfDefaults()
 	if err := parse(forNMF, &c, opts); err != nil {
 		return nil, err
 	}
@@ -714,33 +704,4 @@ func product(w, u []float64, v Mat) {
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
 // out.
-func (m *NMF) Loss(x Mat) (float64, error) { return meanLoss(m.loss, m.missing, x, m.Reconstruct()) }
-
-// meanLoss is the mean over the observed entries of Δ(x, t).
-func meanLoss(l Loss, missing bool, x, t Mat) (float64, error) {
-	if err := x.check("x"); err != nil {
-		return 0, err
-	}
-	if x.Rows != t.Rows || x.Cols != t.Cols {
-		return 0, &ShapeError{What: "x", Got: x.size(), Want: t.size()}
-	}
-	c := config{missing: missing, loss: l}
-	sum, count := 0.0, 0
-	observed, num, den := make([]bool, x.Cols), make([]float64, x.Cols), make([]float64, x.Cols)
-	for i := range x.Rows {
-		for j, v := range x.Row(i) {
-			if err := c.checkCell(i, j, v); err != nil {
-				return 0, err
-			}
-			if observed[j] = v == v; v == v {
-				count++
-			}
-		}
-		l.parts(num, den, x.Row(i), t.Row(i), l.least())
-		sum += l.sum(x.Row(i), t.Row(i), num, observed, l.least())
-	}
-	if count == 0 {
-		return 0, &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "x has no observed cell"}
-	}
-	return sum / float64(count), nil
-}
+func (m *NMF) Loss(x Mat) (float64, error) { return m.meanLoss(x, m.Reconstruct()) }

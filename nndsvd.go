@@ -10,21 +10,15 @@ package quantmf
 // Multiplicative updates never leave a zero, so no entry is left below a share of
 // the mean of its column of U or row of V.
 //
-// The vectors come of subspace iteration (Halko, Martinsson and Tropp 2011): from
-// l = k+8 random directions P, and as often as svdPasses says,
-//
-//	G = XPᵀ,  Q an orthonormal basis of its columns,  QᵀX = Σ s_h r_h p_hᵀ,  P = (p_h);
-//
-// then v_h = p_h and u_h = Qr_h. Where l is min(d,n) that is the decomposition
-// itself. 8dnl flops a pass, about twice those of an epoch of NMF of rank l, and
-// 7(d+n)l² for the bases.
+// The vectors come of subspace iteration with l = k+8 directions
+// (internal/svd), at about twice the cost of an epoch of NMF of rank l a pass.
 
 import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
-	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/svd"
 )
 
 const (
@@ -35,137 +29,14 @@ const (
 
 )
 
-// subspace is X ≈ Σ_h s_h u_h v_hᵀ, h < l.
-type subspace struct {
-	*cells
-	l, np, dp int
-	pool      *pool.Pool
-	q, r      *kernel.SVD // of G, d × l, and of (QᵀX)ᵀ, n × l
-	acc       [][]float64 // l × np of each chunk of rows
-	work      []subspaceWork
-}
-
-type subspaceWork struct {
-	x, g     []float64 // np, l
-	observed []bool
-}
-
-func newSubspace(visible *cells, k int, p *pool.Pool) *subspace {
-	d, n := visible.x.Rows, visible.x.Cols
-	l := min(k+svdMore, d, n)
-	s := &subspace{cells: visible, l: l, np: kernel.Pad(n), dp: kernel.Pad(d), pool: p, q: kernel.NewSVD(d, l), r: kernel.NewSVD(n, l),
-		acc: make([][]float64, min(nmfChunks, d)), work: make([]subspaceWork, p.Workers())}
-	for i := range s.acc {
-		s.acc[i] = make([]float64, l*s.np)
-	}
-	for i := range s.work {
-		s.work[i] = subspaceWork{make([]float64, s.np), make([]float64, l), make([]bool, n)}
-	}
-	directions := make([]float64, l*s.np)
-	src := random.Split(0, 3)
-	for h := range l {
-		for j := range n {
-			directions[h*s.np+j] = src.Float64() - 0.5
-		}
-	}
-	for range svdPasses {
-		s.pass(directions)
-		directions = s.r.Lefts()
-	}
-	return s
-}
-
-// row returns row i of X, hidden cells at the mean of the others.
-func (s *subspace) row(ws *subspaceWork, i int) []float64 {
-	observed := s.cells.load(ws.x, ws.observed, i)
-	if observed == nil {
-		return ws.x
-	}
-	mean := 0.0
-	for _, x := range ws.x[:s.x.Cols] {
-		mean += x / float64(s.rows[i])
-	}
-	for j, o := range observed {
-		if !o {
-			ws.x[j] = mean
-		}
-	}
-	return ws.x
-}
-
-// pass goes from directions, l × np, to those in r.
-func (s *subspace) pass(directions []float64) {
-	d, n, l := s.x.Rows, s.x.Cols, s.l
-	chunk := func(c int) (from, to int) { return c * d / len(s.acc), (c + 1) * d / len(s.acc) }
-	s.pool.Do(len(s.acc), func(worker, c int) {
-		ws := &s.work[worker]
-		from, to := chunk(c)
-		for i := from; i < to; i++ {
-			kernel.Dots(ws.g, directions, s.row(ws, i))
-			for h, v := range ws.g {
-				s.q.Column(h)[i] = v
-			}
-		}
-	})
-	s.q.Factor()
-	s.pool.Do(l, func(_, h int) { s.q.Left(h) })
-	s.pool.Do(len(s.acc), func(worker, c int) {
-		ws := &s.work[worker]
-		clear(s.acc[c])
-		from, to := chunk(c)
-		for i := from; i < to; i++ {
-			for h := range ws.g {
-				ws.g[h] = s.q.Lefts()[h*s.dp+i]
-			}
-			kernel.Accumulate(s.acc[c], ws.g, s.row(ws, i))
-		}
-	})
-	for _, more := range s.acc[1:] {
-		add(s.acc[0], more)
-	}
-	for h := range l {
-		copy(s.r.Column(h), s.acc[0][h*s.np:h*s.np+n])
-	}
-	s.r.Factor()
-	s.pool.Do(l, func(_, h int) { s.r.Left(h) })
-}
-
-// vectors fills u, d numbers, and v, n numbers, with the vectors h, the entry of v
-// that is largest in magnitude positive, and returns s_h.
-func (s *subspace) vectors(u, v []float64, h int) float64 {
-	cp := kernel.Pad(s.l)
-	clear(u)
-	for e, share := range s.r.Right[h*cp : h*cp+s.l] {
-		for i, q := range s.q.Lefts()[e*s.dp : e*s.dp+len(u)] {
-			u[i] += float64(share * q)
-		}
-	}
-	copy(v, s.r.Lefts()[h*s.np:])
-	top := 0.0
-	for _, x := range v {
-		if math.Abs(x) > math.Abs(top) {
-			top = x
-		}
-	}
-	if top < 0 {
-		for i := range u {
-			u[i] = -u[i]
-		}
-		for j := range v {
-			v[j] = -v[j]
-		}
-	}
-	return s.r.S[h]
-}
-
 // decompose fills the factors from the singular vectors of the visible cells;
 // components beyond the rank of X stay as they are.
 func (f *factors) decompose(visible *cells, p *pool.Pool) {
-	s := newSubspace(visible, f.k, p)
+	s := visible.subspace(f.k, p)
 	u, v := make([]float64, f.d), make([]float64, f.n)
-	for c := range min(f.k, s.l) {
-		size := s.vectors(u, v, c)
-		if !(size > svdNoise*s.r.S[0]) {
+	for c := range min(f.k, s.L) {
+		size := s.Vectors(u, v, c)
+		if !(size > svdNoise*s.Values()[0]) {
 			return
 		}
 		var up, un, vp, vn float64 // the squared norms of the parts
@@ -209,5 +80,41 @@ func raise(v []float64, step, n int) {
 	low := svdFill * mean
 	for i := range n {
 		v[i*step] = max(v[i*step], low)
+	}
+}
+
+// subspace takes the first k singular vectors, and some more, of the visible cells,
+// hidden ones at the mean of their row.
+func (s *cells) subspace(k int, p *pool.Pool) *svd.Subspace {
+	d, n := s.x.Rows, s.x.Cols
+	type space struct {
+		x        []float64
+		observed []bool
+	}
+	work := make([]space, p.Workers())
+	for i := range work {
+		work[i] = space{make([]float64, kernel.Pad(n)), make([]bool, n)}
+	}
+	return svd.NewSubspace(d, n, k+svdMore, svdPasses, nmfChunks, func(worker, i int) []float64 {
+		ws := &work[worker]
+		s.loadFilled(ws.x, ws.observed, i)
+		return ws.x
+	}, p)
+}
+
+// loadFilled is load with hidden cells at the mean of the others.
+func (s *cells) loadFilled(x []float64, observed []bool, i int) {
+	seen := s.load(x, observed, i)
+	if seen == nil {
+		return
+	}
+	mean := 0.0
+	for _, v := range x[:s.x.Cols] {
+		mean += v / float64(s.rows[i])
+	}
+	for j, o := range seen {
+		if !o {
+			x[j] = mean
+		}
 	}
 }

@@ -88,6 +88,7 @@ func (s kindSet) has(k kind) bool { return s>>k&1 == 1 }
 type target struct {
 	name  string
 	takes kindSet
+	sizes string // the argument that gives m, where an argument does
 }
 
 // The table of options by function.
@@ -96,16 +97,16 @@ var (
 	rowKinds       = transportKinds | set(kWeights, kTargets, kTargetWeights, kIterations, kLevels)
 	fitKinds       = set(kWorkers, kEpochs, kSeed, kProgress, kInit, kPenalty, kLoss, kPatience, kRestarts, kValidation, kMissing, kCheckpoint, kResume)
 
-	forSolve        = target{"Solve", rowKinds | set(kMidpointRanks)}
-	forRank         = target{"SoftRank", rowKinds | set(kMidpointRanks)}
-	forSort         = target{"SoftSort", rowKinds}
-	forQuantiles    = target{"SoftQuantiles", rowKinds &^ set(kTargets, kTargetWeights, kLevels)}
-	forTopK         = target{"SoftTopK", rowKinds &^ set(kTargets, kTargetWeights, kLevels)}
-	forQuantile     = target{"SoftQuantile", rowKinds}
-	forQuantileRows = target{"SoftQuantileRows", rowKinds}
-	forNMF          = target{"FitNMF", fitKinds | set(kStart)}
-	forQMF          = target{"FitQMF", transportKinds | fitKinds | set(kLevels, kLearningRate, kSchedule, kBatch, kStart, kEnds, kShrinkage)}
-	forQMFQ         = target{"FitQMFQ", (transportKinds | fitKinds | set(kLevels, kLearningRate, kSchedule, kStart, kEnds, kProjection)) &^ set(kPenalty)}
+	forSolve        = target{"Solve", rowKinds | set(kMidpointRanks), ""}
+	forRank         = target{"SoftRank", rowKinds | set(kMidpointRanks), ""}
+	forSort         = target{"SoftSort", rowKinds, ""}
+	forQuantiles    = target{"SoftQuantiles", rowKinds &^ set(kTargets, kTargetWeights, kLevels), "levels"}
+	forTopK         = target{"SoftTopK", rowKinds &^ set(kTargets, kTargetWeights, kLevels), "k"}
+	forQuantile     = target{"SoftQuantile", rowKinds, "q"}
+	forQuantileRows = target{"SoftQuantileRows", rowKinds, "q"}
+	forNMF          = target{"FitNMF", fitKinds | set(kStart), ""}
+	forQMF          = target{"FitQMF", transportKinds | fitKinds | set(kLevels, kLearningRate, kSchedule, kBatch, kStart, kEnds, kShrinkage), ""}
+	forQMFQ         = target{"FitQMFQ", (transportKinds | fitKinds | set(kLevels, kLearningRate, kSchedule, kStart, kEnds, kProjection)) &^ set(kPenalty), ""}
 )
 
 // config is what the options come to. A field is meaningful where given has its
@@ -179,8 +180,15 @@ func (c *config) contradictions() error {
 		if c.given.has(kMaxIterations) {
 			return against(kMaxIterations, itoa(c.maxIterations), kIterations)
 		}
-		if c.epsilon == 0 {
-			return &OptionError{Option: kIterations.String(), Value: itoa(c.iterations), Bound: "there is nothing to iterate at epsilon 0"}
+	}
+	if c.given.has(kEpsilon) && c.epsilon == 0 {
+		for _, o := range [...]struct {
+			kind
+			value string
+		}{{kIterations, itoa(c.iterations)}, {kTolerance, ftoa(c.tolerance)}, {kMaxIterations, itoa(c.maxIterations)}, {kStrict, ""}} {
+			if c.given.has(o.kind) {
+				return &OptionError{Option: o.kind.String(), Value: o.value, Bound: "there is nothing to iterate at epsilon 0"}
+			}
 		}
 	}
 	if c.given.has(kTargets) && c.given.has(kLevels) && c.levels != len(c.targets) {
@@ -239,7 +247,9 @@ func intAtLeast(v, low int, to func(c *config) *int) func(c *config) string {
 // normalisation, equal samples getting the mean of the targets of their places;
 // with another number nothing is interpolated. There a gradient is that of the
 // limit where it has one: X of a sort and Q are exact, X of ranks and quantiles
-// is 0, and A, B, Y, Epsilon are 0 by convention.
+// is 0, and A, B, Y, Epsilon are 0 by convention. Nothing is iterated there, and an option
+// of iterations is an error: [WithTolerance], [WithMaxIterations], [WithIterations],
+// [WithStrict].
 //
 // Bounds: 0, or from 1e-12 to 1e12. Below about 1e-6 the rounding of the
 // logits, in the order of 1e-16/ε, exceeds the default tolerance;
@@ -384,8 +394,10 @@ func WithIterations(l int) Option {
 }
 
 // WithLevels sets m, the number of targets, where nothing else gives it.
-// m >= 1, in models m >= 2. Default: n in SoftRank, SoftSort and Solve, whose
-// time and memory grow with n·m; 8 in models.
+// m >= 1, in models m >= 2, and at most what 4m² + nm <= 2^31 allows (2^27 where addresses
+// have 32 bits), wherever m comes from: beyond 16 GiB a call is an error. Default: n in
+// SoftRank, SoftSort and Solve, whose time then grows with n³ and memory with n², and which
+// is an error from n = 20725 on; 8 in models. At ε = 0 there is no such growth.
 func WithLevels(m int) Option {
 	return operatorOption(kLevels, itoa(m), intAtLeast(m, 1, func(c *config) *int { return &c.levels }))
 }

@@ -86,6 +86,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/svd"
 )
 
 // leastUV is what is not fallen below where a projection divides: by UV, and by the
@@ -291,10 +292,12 @@ func newUnrolled(kind Projection, visible *cells, k, spacing int, workers *pool.
 	return p
 }
 
+// mostStates bounds the numbers of states that are all kept.
+const mostStates = 1 << 23
+
 // spacing returns how far kept states of the given size lie apart.
 func spacing(updates, size int) int {
-	const most = 1 << 23
-	if updates <= most/size {
+	if updates <= mostStates/size {
 		return updates
 	}
 	c := int(math.Sqrt(float64(updates)))
@@ -840,7 +843,7 @@ type truncated struct {
 	rank            int // min(d,n)
 	pool            *pool.Pool
 	chunks          int
-	svd             *kernel.SVD
+	svd             *svd.Decomposition
 	tall            bool      // d >= n: the right vectors are V's
 	left            []float64 // d × k: the first k left vectors
 	final           factors
@@ -858,7 +861,7 @@ type truncatedWork struct{ w, g []float64 }
 
 func newTruncated(d, n, k int, workers *pool.Pool) *truncated {
 	p := &truncated{d: d, n: n, dp: kernel.Pad(d), np: kernel.Pad(n), k: k, rank: min(d, n), pool: workers, tall: d >= n, chunks: min(projectionChunks, d)}
-	p.svd = kernel.NewSVD(max(d, n), p.rank)
+	p.svd = svd.New(max(d, n), p.rank)
 	p.left = make([]float64, d*k)
 	p.final = *newFactors(d, n, k)
 	p.a, p.b = make([]float64, k*p.np), make([]float64, k*p.dp)

@@ -38,29 +38,17 @@ import (
 // QMF is a fitted X ≈ T(UV). It is not changed by its methods and may be used by
 // several goroutines at once.
 type QMF struct {
-	U, V Mat // d × k and k × n, positive
+	Factorisation
 	// Quantiles and Weights (d × m) hold q_i, non-decreasing, and b_i, of sum 1.
 	Quantiles, Weights Mat
-	// History is the mean divergence after each epoch, entry 0 before the first.
-	// The first and last entries are exact, and all are where the batch is the
-	// whole matrix; the others are means over rows as they were visited.
-	// Under WithValidation and WithPatience all are exact.
-	History []float64
-	// Validation is the mean divergence of the held-out cells after each epoch, nil
-	// without WithValidation.
-	Validation []float64
-	Best       int     // the epoch returned: the last, or the best on the held-out cells
-	Warnings   []error // a *ConvergenceError for each row whose transport did not converge
-	Start      Start   // where the fit started, StartAuto after WithInit
-	Shrinkage  float64 // what it was told, or what it chose (start.go)
+	Start              Start   // where the fit started, StartAuto after WithInit
+	Shrinkage          float64 // what it was told, or what it chose (start.go)
 
 	potentials Mat // h_i of the last solve, about center
 	center     []float64
 	squash     []squashed
 	marginal   []float64
 	epsilon    float64
-	loss       Loss
-	missing    bool
 }
 
 func qmfDefaults() config {
@@ -73,8 +61,10 @@ func qmfDefaults() config {
 // Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 20 epochs, Adam at 0.06
 // falling to 0 by cosine, batches of 32 rows, free ends, start and shrinkage chosen
 // by the data (start.go), no penalty, seed 1, one start, no patience, no
-// validation. They are what predicted unseen cells best over several kinds of
-// data (docs/defaults.md); to fit what is seen more closely, take more epochs, no
+// validation. The first and last entries of History are exact, and all are where
+// the batch is the whole matrix or under WithValidation and WithPatience; the others
+// are means over rows as they were visited. They are what predicted unseen cells best over several kinds of
+// data (docs/measurements/defaults.md); to fit what is seen more closely, take more epochs, no
 // shrinkage, a smaller ε. Errors: [*DataError], [*ShapeError], [*OptionError]; under
 // [WithStrict] a [*ConvergenceError]; when ctx ends or a progress function fails,
 // the model so far with an error that wraps it.
@@ -188,7 +178,7 @@ func (c *config) notConverged(warnings []error, marginal []float64) error {
 
 // checkQMF reports options that make no model of d × n.
 func (c *config) checkQMF(d, n int) error {
-	if m := uint64(c.levels); m > maxCells/uint64(max(d, n, c.levels)) {
+	if tooManyCells(max(d, n), c.levels) {
 		return &OptionError{Option: kLevels.String(), Value: itoa(c.levels), Bound: "the maps of a " + itoa(d) + "×" + itoa(n) + " matrix would need too much memory"}
 	}
 	if c.levels < 2 {
@@ -991,8 +981,8 @@ func (f *qmfFit) model() *QMF {
 	if f.keep != nil {
 		f.restore()
 	}
-	q := &QMF{U: f.matU(), V: f.matV(), Quantiles: NewMat(d, m), Weights: NewMat(d, m), potentials: NewMat(d, m),
-		center: make([]float64, d), squash: make([]squashed, d), marginal: make([]float64, d), epsilon: f.epsilon, loss: f.loss, missing: f.missing, Start: f.origin, Shrinkage: f.lambda}
+	q := &QMF{Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: f.loss, missing: f.missing}, Quantiles: NewMat(d, m), Weights: NewMat(d, m), potentials: NewMat(d, m),
+		center: make([]float64, d), squash: make([]squashed, d), marginal: make([]float64, d), epsilon: f.epsilon, Start: f.origin, Shrinkage: f.lambda}
 	ends := make([]outcome, d)
 	f.pool.Do(d, func(worker, i int) {
 		v := &f.work[worker].visitors[0]
@@ -1079,7 +1069,7 @@ func (q *QMF) Reconstruct() Mat {
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
 // out.
-func (q *QMF) Loss(x Mat) (float64, error) { return meanLoss(q.loss, q.missing, x, q.Reconstruct()) }
+func (q *QMF) Loss(x Mat) (float64, error) { return q.meanLoss(x, q.Reconstruct()) }
 
 // Map returns T_i, from the scale of (UV)_i to that of feature i.
 func (q *QMF) Map(i int) (*Map, error) {

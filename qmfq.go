@@ -31,13 +31,7 @@ import (
 // QMFQ is a fitted X ≈ T(Π_k(T'(X))). It is not changed by its methods and may be
 // used by several goroutines at once.
 type QMFQ struct {
-	U, V    Mat       // d × k and k × n: Π_k(T'(X)) = UV
-	History []float64 // mean divergence of the visible cells after each epoch, exact; entry 0 before the first
-	// Validation is the mean divergence of the held-out cells after each epoch, nil
-	// without WithValidation.
-	Validation []float64
-	Best       int     // the epoch returned: the last, or the best on the held-out cells
-	Warnings   []error // a *ConvergenceError for each row of which a transport did not converge
+	Factorisation // Π_k(T'(X)) = UV
 
 	inflate, deflate []*Map
 	inflated         QMF // T as a QMF of U and V
@@ -66,6 +60,23 @@ func WithProjection(p Projection) FitOption {
 	})
 }
 
+func qmfqDefaults() config {
+	c := qmfDefaults()
+	c.learningRate, c.epochs, c.shrinkage = qmfqRate, qmfqEpochs, 0
+	return c
+}
+
+// settleQMFQ sets what depends on other options.
+func (c *config) settleQMFQ() {
+	c.batchRows = math.MaxInt32 // all rows are one step
+	if !c.given.has(kProjection) {
+		c.projection = KLUpdates(projectOften)
+		if c.start == StartUniform {
+			c.projection = KLUpdates(projectPaper)
+		}
+	}
+}
+
 // FitQMFQ fits x, d features × n samples, finite and non-negative, by
 // T(Π_k(T'(X))) of rank k >= 1, two increasing maps a feature.
 //
@@ -88,8 +99,7 @@ func WithProjection(p Projection) FitOption {
 // where cells are hidden (see project.go for memory), and 2d transports with
 // their backward.
 func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, error) {
-	c := qmfDefaults()
-	c.learningRate, c.epochs, c.shrinkage = qmfqRate, qmfqEpochs, 0
+	c := qmfqDefaults()
 	if err := parse(forQMFQ, &c, opts); err != nil {
 		return nil, err
 	}
@@ -100,13 +110,7 @@ func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, er
 	if err := c.checkQMF(x.Rows, x.Cols); err != nil {
 		return nil, err
 	}
-	c.batchRows = math.MaxInt32 // all rows are one step
-	if !c.given.has(kProjection) {
-		c.projection = KLUpdates(projectOften)
-		if c.start == StartUniform {
-			c.projection = KLUpdates(projectPaper)
-		}
-	}
+	c.settleQMFQ()
 	p := pool.New(c.workers, x.Rows)
 	defer p.Close()
 	var best *QMFQ
@@ -535,7 +539,7 @@ func (f *qmfqFit) model() *QMFQ {
 		t.History = t.History[:last]
 	}
 	q.inflated = *t
-	q.U, q.V, q.History, q.Validation, q.Best, q.Warnings = t.U, t.V, t.History, t.Validation, t.Best, t.Warnings
+	q.Factorisation = t.Factorisation
 	for i := range f.d {
 		q.inflate[i], _ = t.Map(i)
 		v := &f.work1[0].each[0]
@@ -599,7 +603,7 @@ func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 // a column projected by itself reaches. Mapped back from their projections the
 // training columns of four sets score up to a fifth above their loss; placed by
 // T, a tenth below it and more. Columns that were held out gain from a sixth to a
-// half (docs/qmfq.md).
+// half (docs/measurements/qmfq.md).
 //
 // Under TruncatedSVD the two projections are one, and there is no such step: the
 // deflated column is projected on U by least squares.
@@ -641,7 +645,7 @@ func (q *QMFQ) place(ctx context.Context, x Mat) (Mat, float64, error) {
 	if q.projection.kind == projectionFrobenius {
 		loss = Frobenius
 	}
-	projection := newNMFBase(&NMF{U: q.U, V: q.V, loss: loss})
+	projection := newNMFBase(&NMF{Factorisation{U: q.U, V: q.V, loss: loss}})
 	return placeColumns(ctx, x, q.U.Cols, visible, func() placer {
 		p := &qmfqPlacer{qmfPlacer: newQMFPlacer(base), projection: newNMFPlacer(projection), deflate: q.deflate, y: make([]float64, x.Rows)}
 		p.own = make([]float64, q.U.Cols)

@@ -40,6 +40,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/quadratic"
 )
 
 const (
@@ -242,166 +243,6 @@ type interrupted struct{ err error }
 func (e *interrupted) Error() string { return "quantmf: new samples: " + e.err.Error() }
 func (e *interrupted) Unwrap() error { return e.err }
 
-// quadratic is g·s + sᵀHs/2 in k unknowns, H by its lower triangle, with the
-// room to minimise it.
-type quadratic struct {
-	k       int
-	g, h    []float64
-	l, s, r []float64
-	fixed   []bool
-}
-
-func newQuadratic(k int) quadratic {
-	return quadratic{k: k, g: make([]float64, k), h: make([]float64, k*k), l: make([]float64, k*k),
-		s: make([]float64, k), r: make([]float64, k), fixed: make([]bool, k)}
-}
-
-// add adds slope·u to g and curvature·uuᵀ to H.
-func (p *quadratic) add(slope, curvature float64, u []float64) {
-	for c, uc := range u {
-		p.g[c] += float64(slope * uc)
-		row := p.h[c*p.k : c*p.k+c+1]
-		wu := curvature * uc
-		for b := range row {
-			row[b] += float64(wu * u[b])
-		}
-	}
-}
-
-// times returns entry c of Hs.
-func (p *quadratic) times(c int, s []float64) float64 {
-	sum := 0.0
-	for b, v := range s {
-		if b <= c {
-			sum += float64(p.h[c*p.k+b] * v)
-		} else {
-			sum += float64(p.h[b*p.k+c] * v)
-		}
-	}
-	return sum
-}
-
-// top returns the largest diagonal entry of H.
-func (p *quadratic) top() float64 {
-	top := 0.0
-	for c := range p.k {
-		top = max(top, p.h[c*p.k+c])
-	}
-	return top
-}
-
-// factor fills l with the Cholesky factor of H + λ diag(max(H_cc, floor)), rows
-// and columns of fixed unknowns replaced by those of the identity; false where a
-// pivot is lost to rounding.
-func (p *quadratic) factor(lambda, floor float64) bool {
-	k, l := p.k, p.l
-	for i := range k {
-		row := l[i*k : i*k+i+1]
-		copy(row, p.h[i*k:i*k+i+1])
-		for j := range row {
-			if p.fixed[i] || p.fixed[j] {
-				row[j] = 0
-			}
-		}
-		if p.fixed[i] {
-			row[i] = 1
-			continue
-		}
-		row[i] += float64(lambda * max(row[i], floor))
-		least := 1e-15 * row[i]
-		for j := range row {
-			s := row[j]
-			for c, v := range l[j*k : j*k+j] {
-				s -= float64(row[c] * v)
-			}
-			if j < i {
-				row[j] = s / l[j*k+j]
-				continue
-			}
-			if !(s > least) || s-s != 0 {
-				return false
-			}
-			row[i] = math.Sqrt(s)
-		}
-	}
-	return true
-}
-
-// solve overwrites b with the solution for the factored matrix.
-func (p *quadratic) solve(b []float64) {
-	k, l := p.k, p.l
-	for i := range k {
-		s := b[i]
-		for c, v := range l[i*k : i*k+i] {
-			s -= float64(v * b[c])
-		}
-		b[i] = s / l[i*k+i]
-	}
-	for i := k - 1; i >= 0; i-- {
-		s := b[i]
-		for c := i + 1; c < k; c++ {
-			s -= float64(l[c*k+i] * b[c])
-		}
-		b[i] = s / l[i*k+i]
-	}
-}
-
-// bounded fills s with the minimum under v+s >= 0, by a primal active set: the
-// model falls with every pivot, so s goes down wherever the loop may end. ridge
-// is a small multiple of the diagonal that dependent columns need.
-func (p *quadratic) bounded(v []float64, ridge float64) {
-	k := p.k
-	floor := p.top()
-	tiny := 0.0
-	for c, x := range v {
-		p.fixed[c] = x == 0
-		tiny = max(tiny, math.Abs(p.g[c]))
-	}
-	tiny *= 1e-12
-	clear(p.s)
-	for range 4*k + 10 {
-		for !p.factor(ridge, 1e-3*floor) {
-			if ridge = max(10*ridge, 1e-15); !(ridge < 1e6) {
-				return
-			}
-		}
-		for c := range k {
-			p.r[c] = -p.g[c] - p.times(c, p.s) // the target is s + H⁻¹(-g-Hs) on the free ones
-			if p.fixed[c] {
-				p.r[c] = 0
-			}
-		}
-		p.solve(p.r)
-		share, hit := 1.0, -1
-		for c, step := range p.r {
-			if room := v[c] + p.s[c]; !p.fixed[c] && room+step < 0 {
-				if a := room / -step; a < share {
-					share, hit = a, c
-				}
-			}
-		}
-		for c, step := range p.r {
-			p.s[c] = max(p.s[c]+float64(share*step), -v[c])
-		}
-		if hit >= 0 {
-			p.s[hit], p.fixed[hit] = -v[hit], true
-			continue
-		}
-		worst, free := -tiny, -1
-		for c := range k {
-			if p.fixed[c] {
-				if y := p.g[c] + p.times(c, p.s); y < worst {
-					worst, free = y, c
-				}
-			}
-		}
-		if free < 0 {
-			return
-		}
-		p.fixed[free] = false
-	}
-}
-
 // nmfBase is what all columns share: U without its zero columns, each brought
 // to sum 1.
 type nmfBase struct {
@@ -435,14 +276,14 @@ func newNMFBase(m *NMF) *nmfBase {
 
 type nmfPlacer struct {
 	*nmfBase
-	quadratic
+	quadratic.Form
 	x      []float64 // the column, of sum 1
 	v, try []float64
 }
 
 func newNMFPlacer(b *nmfBase) *nmfPlacer {
 	k := len(b.alive)
-	return &nmfPlacer{nmfBase: b, quadratic: newQuadratic(k), x: make([]float64, b.full.Rows), v: make([]float64, k), try: make([]float64, k)}
+	return &nmfPlacer{nmfBase: b, Form: quadratic.New(k), x: make([]float64, b.full.Rows), v: make([]float64, k), try: make([]float64, k)}
 }
 
 func (p *nmfPlacer) place(ctx context.Context, v, x []float64) float64 {
@@ -453,7 +294,7 @@ func (p *nmfPlacer) place(ctx context.Context, v, x []float64) float64 {
 			unit += xi
 		}
 	}
-	if unit > 0 && p.k > 0 {
+	if unit > 0 && p.K > 0 {
 		for i, xi := range x {
 			p.x[i] = xi / unit
 		}
@@ -474,37 +315,36 @@ func (p *nmfPlacer) place(ctx context.Context, v, x []float64) float64 {
 // minimise finds v for x, from equal parts.
 func (p *nmfPlacer) minimise(ctx context.Context) {
 	for c := range p.v {
-		p.v[c] = 1 / float64(p.k)
+		p.v[c] = 1 / float64(p.K)
 	}
 	f := p.value(p.v)
 	for step := range mostSteps {
 		if ctx.Err() != nil {
 			return
 		}
-		clear(p.g)
-		clear(p.h)
+		p.Clear()
 		noise := 0.0
 		for i, x := range p.x {
 			if x != x {
 				continue
 			}
-			u := p.u[i*p.k : (i+1)*p.k]
+			u := p.u[i*p.K : (i+1)*p.K]
 			t := dot(u, p.v)
 			_, slope, curvature, expected := differentiate(p.loss, x, t, floorShare)
 			noise += float64(float64(expected*t) * t)
 			if step < expectedAt || x > farOff*t {
 				curvature = expected
 			}
-			p.add(slope, curvature, u)
+			p.Add(slope, curvature, u)
 		}
-		p.bounded(p.v, 1e-12)
-		promise := -dot(p.g, p.s)
+		p.Bounded(p.v, 1e-12)
+		promise := -dot(p.G, p.S)
 		if promise <= float64(1e-12*f)+float64(1e-16*noise) { // nothing is left but rounding
 			return
 		}
 		next := f
 		for share := 1.0; share > 1e-9; share /= 2 {
-			for c, s := range p.s {
+			for c, s := range p.S {
 				p.try[c] = max(p.v[c]+float64(share*s), 0)
 			}
 			if next = p.value(p.try); next <= f-float64(1e-4*share*promise) {
@@ -531,7 +371,7 @@ func (p *nmfPlacer) value(v []float64) float64 {
 	f := 0.0
 	for i, x := range p.x {
 		if x == x {
-			f += p.loss.value(x, dot(p.u[i*p.k:(i+1)*p.k], v), p.loss.least())
+			f += p.loss.value(x, dot(p.u[i*p.K:(i+1)*p.K], v), p.loss.least())
 		}
 	}
 	return f
@@ -686,11 +526,11 @@ type qmfPlacer struct {
 type logPlace struct {
 	z, v []float64
 	loss float64
-	quadratic
+	quadratic.Form
 }
 
 func newLogPlace(k int) logPlace {
-	return logPlace{z: make([]float64, k), v: make([]float64, k), quadratic: newQuadratic(k)}
+	return logPlace{z: make([]float64, k), v: make([]float64, k), Form: quadratic.New(k)}
 }
 
 func newQMFPlacer(b *qmfBase) *qmfPlacer {
@@ -767,12 +607,11 @@ func (p *qmfPlacer) load(z []float64) {
 // evaluate fills v, the loss over the rows that are not constant, and the
 // Gauss-Newton model at z, in one sweep over the rows.
 func (p *qmfPlacer) evaluate(at *logPlace) {
-	k := at.k
+	k := at.K
 	for c, z := range at.z {
 		at.v[c] = elem.Exp(z)
 	}
-	clear(at.g)
-	clear(at.h)
+	at.Clear()
 	at.loss = 0
 	for _, i := range p.rows {
 		if p.x[i] != p.x[i] {
@@ -783,13 +622,13 @@ func (p *qmfPlacer) evaluate(at *logPlace) {
 		value, slope, _, expected := differentiate(p.q.loss, p.x[i], t, max(floorT*f.q[len(f.q)-1], p.q.loss.least()))
 		at.loss += value
 		if s > 0 {
-			at.add(float64(slope*s), float64(float64(expected*s)*s), u)
+			at.Add(float64(slope*s), float64(float64(expected*s)*s), u)
 		}
 	}
 	for c, v := range at.v { // from v to log v
-		at.g[c] *= v
+		at.G[c] *= v
 		for b := range c + 1 {
-			at.h[c*k+b] *= float64(v * at.v[b])
+			at.H[c*k+b] *= float64(v * at.v[b])
 		}
 	}
 }
@@ -805,18 +644,18 @@ func (p *qmfPlacer) minimise(ctx context.Context, steps int) {
 	lambda, raise, idle := 1e-3, 2.0, 0
 	for range steps {
 		at, next := &p.at, &p.next
-		top := at.top()
+		top := at.Top()
 		if ctx.Err() != nil || !(top > 0) || top-top != 0 {
 			return
 		}
 		next.loss = math.Inf(1)
 		promise := 0.0
-		if at.factor(lambda, 1e-6*top) {
+		if at.Factor(lambda, 1e-6*top) {
 			longest := 0.0
-			for c, g := range at.g {
+			for c, g := range at.G {
 				p.s[c] = -g
 			}
-			at.solve(p.s)
+			at.Solve(p.s)
 			for _, s := range p.s {
 				longest = max(longest, math.Abs(s))
 			}
@@ -826,7 +665,7 @@ func (p *qmfPlacer) minimise(ctx context.Context, steps int) {
 				p.s[c], next.z[c] = z-at.z[c], z
 			}
 			for c, s := range p.s {
-				promise -= float64(s * (at.g[c] + float64(at.times(c, p.s)/2)))
+				promise -= float64(s * (at.G[c] + float64(at.Times(c, p.s)/2)))
 			}
 			p.evaluate(next)
 		}

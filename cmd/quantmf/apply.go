@@ -9,7 +9,7 @@ import (
 	"os"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 const transformUsage = `usage: quantmf transform [flags] MODEL MATRIX -o FILE

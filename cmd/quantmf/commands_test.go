@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // quiet runs the program where a test stands, and wants an exit code.
@@ -321,7 +321,7 @@ func TestRank(t *testing.T) {
 				trials = append(trials, quantmf.Trial{Rank: k, Options: append(options[:2:2], quantmf.WithLevels(l))})
 			}
 		}
-		got, err := quantmf.HeldOut(t.Context(), in.X, quantmf.FitQMF, trials, 3, 0.2, 5)
+		got, err := quantmf.HeldOut(t.Context(), in.X, quantmf.FitQMF, trials, quantmf.Masks{Repeats: 3, Share: 0.2, Seed: 5})
 		if err != nil {
 			t.Fatal(err)
 		}

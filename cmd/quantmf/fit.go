@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 const fitUsage = `usage: quantmf fit [flags] MATRIX
@@ -138,7 +138,6 @@ type fitFlags struct {
 	options []quantmf.FitOption // of flags that were given alone: the defaults are the package's
 	shared  []quantmf.FitOption // those of them that hold for the NMF to compare with
 	flagOf  map[string]string   // the flag of each option of the package
-	told    map[string]string   // the values of the flags given
 	given   []string            // the flags given that the result depends on, as words of a command line
 }
 
@@ -146,7 +145,7 @@ var methods = []string{"qmf", "qmfq", "nmf"}
 
 func parseFit(args []string) (*fitFlags, error) {
 	options := optionFlags()
-	f := &fitFlags{flagOf: flagOf(options), told: map[string]string{}, maxMemory: 8 << 30}
+	f := &fitFlags{flagOf: flagOf(options), maxMemory: 8 << 30}
 	set := newFlags("fit")
 	set.StringVar(&f.method, "method", "qmf", "")
 	set.IntVar(&f.rank, "k", 10, "")
@@ -171,7 +170,7 @@ func parseFit(args []string) (*fitFlags, error) {
 	f.matrix = words[0]
 	given := map[string]bool{}
 	set.Visit(func(g *flag.Flag) {
-		given[g.Name], f.told[g.Name] = true, g.Value.String()
+		given[g.Name] = true
 		switch g.Name {
 		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "max-memory":
 		case "log1p", "missing", "strict":
@@ -235,7 +234,7 @@ func fit(args []string, s streams) error {
 		return err
 	}
 	if err := f.affordable(t.X.Rows, t.X.Cols); err != nil {
-		return err
+		return explain(err, t, f.flagOf)
 	}
 	ctx, stop := interruptible()
 	defer stop()

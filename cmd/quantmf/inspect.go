@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/cmd/quantmf/internal/report"
-	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
+	"github.com/quantmf/quantmf/internal/report"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 const inspectUsage = `usage: quantmf inspect [flags] MODEL [MATRIX]

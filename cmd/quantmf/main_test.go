@@ -20,7 +20,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // small is a matrix of 14 features and 9 samples on bent scales, as text.

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 const rankUsage = `usage: quantmf rank [flags] MATRIX
@@ -90,6 +90,10 @@ func parseRank(args []string) (*rankFlags, error) {
 	switch {
 	case !slices.Contains(methods, f.method):
 		return nil, usageError(fmt.Sprintf("-method %s: %v", f.method, mustBeOneOf(methods)))
+	case f.repeats < 1:
+		return nil, usageError(fmt.Sprintf("-repeats %d: must be at least 1", f.repeats))
+	case f.share == 0:
+		return nil, usageError("-share 0: must be above 0 and at most 0.5")
 	case f.top < 0:
 		return nil, usageError(fmt.Sprintf("-top %d: must be at least 1", f.top))
 	}
@@ -140,7 +144,7 @@ func rank(args []string, s streams) error {
 func heldOut(ctx context.Context, t *table.Table, f *rankFlags, trials []quantmf.Trial) ([]quantmf.Prediction, error) {
 	return quantmf.HeldOut(ctx, t.X, func(ctx context.Context, x quantmf.Mat, rank int, options ...quantmf.FitOption) (quantmf.Model, error) {
 		return fitWith(ctx, f.method, x, rank, options)
-	}, trials, f.repeats, f.share, f.seed)
+	}, trials, quantmf.Masks{Repeats: f.repeats, Share: f.share, Seed: f.seed})
 }
 
 // table prints the results, a line a trial.

@@ -309,7 +309,7 @@ func average_g(t, e, w, z []float64, first float64, d []float64) {
 	}
 }
 
-// Covariance fills
+// covariance_g fills
 //
 //	out_i = ζ_i Cov_{M_i}(v, y) - a_i Cov_{M_i}(λ, y) = Cov_{M_i}(u_i, y),  u_ij = ζ_i v_j - a_i λ_j.
 func covariance_g(out, e, w, z, zeta, a, v, lam, y []float64) {

@@ -81,10 +81,7 @@ func (s *sleeper) rouse() {
 // New starts the workers: want of them, or GOMAXPROCS for 0, and no more than
 // most. Close ends them.
 func New(want, most int) *Pool {
-	if want == 0 {
-		want = runtime.GOMAXPROCS(0)
-	}
-	p := &Pool{workers: max(1, min(want, most))}
+	p := &Pool{workers: Count(want, most)}
 	p.sleeper, p.shares = make([]sleeper, p.workers), make([]share, p.workers)
 	for w := range p.sleeper {
 		p.sleeper[w].wake = make(chan struct{}, 1)
@@ -94,6 +91,14 @@ func New(want, most int) *Pool {
 		go p.work(w)
 	}
 	return p
+}
+
+// Count is the number of workers that New starts.
+func Count(want, most int) int {
+	if want == 0 {
+		want = runtime.GOMAXPROCS(0)
+	}
+	return max(1, min(want, most))
 }
 
 // Workers returns the number of workers, the caller's goroutine included.

@@ -1,6 +1,7 @@
 package quantmf
 
-// This file holds what a fitted model says of features, samples and components.
+// This file holds what every fitted model is, and what it says of features,
+// samples and components.
 //
 // # Comparing rows of U
 //
@@ -21,16 +22,59 @@ package quantmf
 // four planted groups of 40 features, 40 features of noise, and a scale and a
 // power of each feature's own, the top 20 of a component belong to one group for
 // 0.94 (NMF), 0.86 (QMF) and 0.88 (QMFQ) of the features; 0.79, 0.67 and 0.74
-// by the share alone, and 0.47, 0.59 and 0.69 by u_ic (reading_test.go).
+// by the share alone, and 0.47, 0.59 and 0.69 by u_ic (model_test.go).
 //
 // Samples have no hidden scale: those of a component compare by v_cj, given in
 // multiples of the component's mean.
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 )
+
+// Model is what fits return: [*NMF], [*QMF] or [*QMFQ].
+type Model interface {
+	Reconstruct() Mat
+	Loss(x Mat) (float64, error)
+	Transform(ctx context.Context, x Mat) (Mat, error)
+	Score(ctx context.Context, x Mat) (float64, error)
+	Shares() Mat
+	Goodness(x Mat) ([]Goodness, error)
+	TopFeatures(x Mat, count int) ([][]Top, error)
+	TopSamples(count int) [][]Top
+	MarshalBinary() ([]byte, error)
+	divergence() Loss
+}
+
+// Factorisation is what all models have.
+type Factorisation struct {
+	// U (d × k) and V (k × n) are the factors: non-negative in an NMF, positive in a
+	// QMF, and what the projection makes of T'(X) in a QMFQ, of either sign under
+	// [TruncatedSVD].
+	U, V Mat
+	// History is the mean divergence of the visible cells after each epoch, entry 0
+	// before the first, without a penalty. All entries are exact but those that
+	// [FitQMF] names.
+	History []float64
+	// Validation is the mean divergence of the held-out cells after each epoch, nil
+	// without [WithValidation].
+	Validation []float64
+	// Best is the epoch returned: the last, or the best on the held-out cells. A fit
+	// that was stopped within an epoch may be further than that, and lower; one stopped
+	// before the first has no History.
+	Best int
+	// Warnings has a *[ConvergenceError] for each row of which a transport did not
+	// converge, and a *[DataError] for each component of an NMF that has died out. A
+	// model that was read from a file has their texts.
+	Warnings []error
+
+	loss    Loss
+	missing bool // NaN cells are unobserved
+}
+
+func (m *Factorisation) divergence() Loss { return m.loss }
 
 // Top is a place in a ranking: the index of a feature or a sample, from 0, and
 // the value it is ranked by.
@@ -90,15 +134,41 @@ func (q *QMF) Bend() []float64 {
 // not part of it: [QMFQ.Deflate] has that curve.
 func (q *QMFQ) Bend() []float64 { return q.inflated.Bend() }
 
+// meanLoss is the mean over the observed entries of Δ(x, t) under the loss that was
+// fitted.
+func (m *Factorisation) meanLoss(x, t Mat) (float64, error) {
+	if err := x.check("x"); err != nil {
+		return 0, err
+	}
+	if x.Rows != t.Rows || x.Cols != t.Cols {
+		return 0, &ShapeError{What: "x", Got: x.size(), Want: t.size()}
+	}
+	l := m.loss
+	c := config{missing: m.missing, loss: l}
+	sum, count := 0.0, 0
+	observed, num, den := make([]bool, x.Cols), make([]float64, x.Cols), make([]float64, x.Cols)
+	for i := range x.Rows {
+		for j, v := range x.Row(i) {
+			if err := c.checkCell(i, j, v); err != nil {
+				return 0, err
+			}
+			if observed[j] = v == v; v == v {
+				count++
+			}
+		}
+		l.parts(num, den, x.Row(i), t.Row(i), l.least())
+		sum += l.sum(x.Row(i), t.Row(i), num, observed, l.least())
+	}
+	if count == 0 {
+		return 0, &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "x has no observed cell"}
+	}
+	return sum / float64(count), nil
+}
+
 // Shares returns s, d × k: the share of each component in each feature of UV, of
-// sum 1 over the components; 0 throughout for a feature of which UV is 0.
-func (m *NMF) Shares() Mat { return shares(m.U, m.V) }
-
-// Shares is that of [NMF.Shares].
-func (q *QMF) Shares() Mat { return shares(q.U, q.V) }
-
-// Shares is that of [NMF.Shares]; signs of a [TruncatedSVD] have no part in it.
-func (q *QMFQ) Shares() Mat { return shares(q.U, q.V) }
+// sum 1 over the components; 0 throughout for a feature of which UV is 0. Signs of a
+// [TruncatedSVD] have no part in it.
+func (m *Factorisation) Shares() Mat { return shares(m.U, m.V) }
 
 func shares(u, v Mat) Mat {
 	mass, most := make([]float64, v.Rows), 0.0
@@ -143,25 +213,24 @@ func meanSize(v []float64) float64 {
 // a row without an observed cell is one. Cost: that of Reconstruct and 2dn
 // divergences.
 func (m *NMF) Goodness(x Mat) ([]Goodness, error) {
-	return goodness(m.loss, m.missing, x, m.Reconstruct())
+	return m.goodness(x, m.Reconstruct())
 }
 
 // Goodness is that of [NMF.Goodness].
-func (q *QMF) Goodness(x Mat) ([]Goodness, error) {
-	return goodness(q.loss, q.missing, x, q.Reconstruct())
-}
+func (q *QMF) Goodness(x Mat) ([]Goodness, error) { return q.goodness(x, q.Reconstruct()) }
 
 // Goodness is that of [NMF.Goodness].
-func (q *QMFQ) Goodness(x Mat) ([]Goodness, error) { return q.inflated.Goodness(x) }
+func (q *QMFQ) Goodness(x Mat) ([]Goodness, error) { return q.goodness(x, q.Reconstruct()) }
 
-func goodness(l Loss, missing bool, x, fit Mat) ([]Goodness, error) {
+func (m *Factorisation) goodness(x, fit Mat) ([]Goodness, error) {
+	l := m.loss
 	if err := x.check("x"); err != nil {
 		return nil, err
 	}
 	if x.Rows != fit.Rows || x.Cols != fit.Cols {
 		return nil, &ShapeError{What: "x", Got: x.size(), Want: fit.size()}
 	}
-	c := config{missing: missing, loss: l}
+	c := config{missing: m.missing, loss: l}
 	out := make([]Goodness, x.Rows)
 	for i := range out {
 		low, high, mean, count := math.Inf(1), math.Inf(-1), 0.0, 0.0
@@ -198,28 +267,28 @@ func goodness(l Loss, missing bool, x, fit Mat) ([]Goodness, error) {
 // stands for most, the first of equal ones first. A feature's value is s_ic e_i,
 // its share times what the model explains of it ([NMF.Shares], [Goodness]), 0
 // where that is negative: from 0 to 1, whatever scale the feature has. x and
-// errors are those of [NMF.Goodness]; count is at least 0, and more than d are d.
-func (m *NMF) TopFeatures(x Mat, count int) ([][]Top, error) {
+// errors are those of [NMF.Goodness]; a count below 0 is an [*OptionError], and more than d
+// are d.
+func (m *NMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(m, x, count) }
+
+// TopFeatures is that of [NMF.TopFeatures].
+func (q *QMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(q, x, count) }
+
+// TopFeatures is that of [NMF.TopFeatures].
+func (q *QMFQ) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(q, x, count) }
+
+func featuresOf(m Model, x Mat, count int) ([][]Top, error) {
+	if count < 0 {
+		return nil, &OptionError{Option: "count", Value: itoa(count), Bound: "must be at least 0"}
+	}
 	g, err := m.Goodness(x)
-	return topFeatures(m.Shares(), g, count), err
-}
-
-// TopFeatures is that of [NMF.TopFeatures].
-func (q *QMF) TopFeatures(x Mat, count int) ([][]Top, error) {
-	g, err := q.Goodness(x)
-	return topFeatures(q.Shares(), g, count), err
-}
-
-// TopFeatures is that of [NMF.TopFeatures].
-func (q *QMFQ) TopFeatures(x Mat, count int) ([][]Top, error) {
-	g, err := q.Goodness(x)
-	return topFeatures(q.Shares(), g, count), err
+	if err != nil {
+		return nil, err
+	}
+	return topFeatures(m.Shares(), g, count), nil
 }
 
 func topFeatures(s Mat, g []Goodness, count int) [][]Top {
-	if g == nil {
-		return nil
-	}
 	out := make([][]Top, s.Cols)
 	for c := range out {
 		out[c] = ranked(s.Rows, count, func(i int) float64 { return s.At(i, c) * max(g[i].Explained, 0) })
@@ -230,19 +299,11 @@ func topFeatures(s Mat, g []Goodness, count int) [][]Top {
 // TopSamples returns, for each of the k components, the count samples that have
 // most of it, the first of equal ones first. A sample's value is v_cj in
 // multiples of the mean of v_c (of |v_c| under a [TruncatedSVD]); 0 where that is
-// 0. count is at least 0, and more than n are n.
-func (m *NMF) TopSamples(count int) [][]Top { return topSamples(m.V, count) }
-
-// TopSamples is that of [NMF.TopSamples].
-func (q *QMF) TopSamples(count int) [][]Top { return topSamples(q.V, count) }
-
-// TopSamples is that of [NMF.TopSamples].
-func (q *QMFQ) TopSamples(count int) [][]Top { return topSamples(q.V, count) }
-
-func topSamples(v Mat, count int) [][]Top {
-	out := make([][]Top, v.Rows)
+// 0. A count below 0 is 0, and more than n are n.
+func (m *Factorisation) TopSamples(count int) [][]Top {
+	out := make([][]Top, m.V.Rows)
 	for c := range out {
-		row, mean := v.Row(c), meanSize(v.Row(c))
+		row, mean := m.V.Row(c), meanSize(m.V.Row(c))
 		out[c] = ranked(len(row), count, func(j int) float64 {
 			if mean == 0 {
 				return 0

@@ -1,8 +1,17 @@
-package kernel
+// Package svd holds the singular value decomposition of small and of large
+// matrices: of one that is held whole, by Jacobi rotations (svd.go), and of the
+// first directions of one that is read row by row (subspace.go).
+package svd
 
-import "math"
+// This file holds the decomposition of a matrix that is held whole.
 
-// SVD is the workspace and the result of the decomposition of a matrix A of r
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/kernel"
+)
+
+// Decomposition is the workspace and the result for a matrix A of r
 // rows and c <= r columns, A = Σ_h S_h Left_h Right_hᵀ with S falling. Vectors
 // are rows of padded numbers, one after another.
 //
@@ -14,7 +23,7 @@ import "math"
 // and vectors are orthogonal whatever the gaps.
 //
 // Cost: 3rc² flops for QR, 7c³ a sweep, 4rc² for all of Left.
-type SVD struct {
+type Decomposition struct {
 	r, c, rp, cp int
 	S            []float64 // c
 	Right        []float64 // c × Pad(c); a row of zeros where S is zero
@@ -25,20 +34,20 @@ type SVD struct {
 	perm         []int
 }
 
-// NewSVD returns a workspace for matrices of r rows and c columns, r >= c >= 1.
-func NewSVD(r, c int) *SVD {
-	rp, cp := Pad(r), Pad(c)
+// New returns a workspace for matrices of r rows and c columns, r >= c >= 1.
+func New(r, c int) *Decomposition {
+	rp, cp := kernel.Pad(r), kernel.Pad(c)
 	f := func(n int) []float64 { return make([]float64, n) }
-	return &SVD{r: r, c: c, rp: rp, cp: cp, S: f(c), Right: f(c * cp), left: f(c * rp), a: f(c * rp),
+	return &Decomposition{r: r, c: c, rp: rp, cp: cp, S: f(c), Right: f(c * cp), left: f(c * rp), a: f(c * rp),
 		x: f(c * cp), j: f(c * cp), tau: f(c), norm: f(c), perm: make([]int, c)}
 }
 
-// Column returns column h of A, to be filled before [SVD.Factor], which
+// Column returns column h of A, to be filled before [Decomposition.Factor], which
 // overwrites it.
-func (s *SVD) Column(h int) []float64 { return s.a[h*s.rp : h*s.rp+s.r] }
+func (s *Decomposition) Column(h int) []float64 { return s.a[h*s.rp : h*s.rp+s.r] }
 
 // Factor decomposes the matrix in the columns. A must be finite.
-func (s *SVD) Factor() {
+func (s *Decomposition) Factor() {
 	for h := range s.c {
 		clear(s.a[h*s.rp+s.r : (h+1)*s.rp])
 	}
@@ -80,7 +89,7 @@ func (s *SVD) Factor() {
 
 // triangle makes A = QR: R goes to x with its columns in the order of A's, the
 // reflectors I - τvvᵀ stay in a, each zero above its diagonal.
-func (s *SVD) triangle() {
+func (s *Decomposition) triangle() {
 	clear(s.x)
 	for h := range s.c {
 		col := s.a[h*s.rp : (h+1)*s.rp]
@@ -107,7 +116,7 @@ func (s *SVD) triangle() {
 			s.perm[h], s.perm[pivot] = s.perm[pivot], s.perm[h]
 			s.norm[h], s.norm[pivot] = s.norm[pivot], s.norm[h]
 		}
-		from := h &^ (Lanes - 1)
+		from := h &^ (kernel.Lanes - 1)
 		v = v[from:]
 		row := s.x[h*s.cp : (h+1)*s.cp]
 		norm := math.Sqrt(s.norm[h])
@@ -143,7 +152,7 @@ func (s *SVD) triangle() {
 const sweeps = 30
 
 // rotate makes the rows of x orthogonal; j holds the rotations.
-func (s *SVD) rotate() {
+func (s *Decomposition) rotate() {
 	clear(s.j)
 	for h := range s.c {
 		s.j[h*s.cp+h] = 1
@@ -194,13 +203,13 @@ func (s *SVD) rotate() {
 
 // Left fills and returns the left vector h, Pad(r) numbers. Calls for different
 // h may overlap.
-func (s *SVD) Left(h int) []float64 {
+func (s *Decomposition) Left(h int) []float64 {
 	row := s.left[h*s.rp : (h+1)*s.rp]
 	clear(row)
 	copy(row[:s.c], s.j[s.perm[h]*s.cp:])
 	for q := s.c - 1; q >= 0; q-- {
 		if s.tau[q] != 0 {
-			from := q &^ (Lanes - 1)
+			from := q &^ (kernel.Lanes - 1)
 			v, w := s.a[q*s.rp+from:(q+1)*s.rp], row[from:]
 			axpy(w, v, -float64(s.tau[q]*dot(v, w)))
 		}
@@ -209,12 +218,12 @@ func (s *SVD) Left(h int) []float64 {
 }
 
 // Lefts returns the c left vectors, as far as they have been filled.
-func (s *SVD) Lefts() []float64 { return s.left }
+func (s *Decomposition) Lefts() []float64 { return s.left }
 
 // dot returns Σ a_i b_i over whole blocks.
 func dot(a, b []float64) float64 {
 	var s0, s1, s2, s3, s4, s5, s6, s7 float64
-	for ; len(a) >= Lanes && len(b) >= Lanes; a, b = a[Lanes:], b[Lanes:] {
+	for ; len(a) >= kernel.Lanes && len(b) >= kernel.Lanes; a, b = a[kernel.Lanes:], b[kernel.Lanes:] {
 		x, y := a[:8:8], b[:8:8]
 		s0 += float64(x[0] * y[0])
 		s1 += float64(x[1] * y[1])
@@ -225,7 +234,7 @@ func dot(a, b []float64) float64 {
 		s6 += float64(x[6] * y[6])
 		s7 += float64(x[7] * y[7])
 	}
-	return Reduce(&[Lanes]float64{s0, s1, s2, s3, s4, s5, s6, s7})
+	return kernel.Reduce(&[kernel.Lanes]float64{s0, s1, s2, s3, s4, s5, s6, s7})
 }
 
 // axpy adds f x to y.

@@ -195,7 +195,7 @@ func TestTopsWithHoles(t *testing.T) {
 
 // TestGoodness holds it against the formulas, written down once more.
 func TestGoodness(t *testing.T) {
-	x := toy(4)
+	x := first(toy(4), 50)
 	for j := range x.Cols {
 		x.Set(2, j, 0)
 		x.Set(5, j, 7)
@@ -342,10 +342,10 @@ func TestShares(t *testing.T) {
 	if got := topFeatures(s, g, -1); len(got) != 2 || len(got[0]) != 0 {
 		t.Errorf("count -1: %v", got)
 	}
-	if got := topSamples(NewMat(2, 3), 2); got[1][0] != (Top{0, 0}) || got[1][1] != (Top{1, 0}) {
+	if got := (&Factorisation{V: NewMat(2, 3)}).TopSamples(2); got[1][0] != (Top{0, 0}) || got[1][1] != (Top{1, 0}) {
 		t.Errorf("samples of nothing: %v", got)
 	}
-	if got := topSamples(v, 1); got[1][0] != (Top{1, 1}) || got[0][0] != (Top{2, 1.5}) {
+	if got := (&Factorisation{V: v}).TopSamples(1); got[1][0] != (Top{1, 1}) || got[0][0] != (Top{2, 1.5}) {
 		t.Errorf("samples %v", got)
 	}
 }

@@ -1,7 +1,7 @@
-# Draws docs/large.svg from the output of
+# Draws docs/measurements/large.svg from the output of
 #   go test -run XXX -bench 'Large|Features' -benchtime 10x -count 4 .
 # time over size on logarithmic axes, the least of several runs.
-#   ... | awk -f docs/large.awk > docs/large.svg
+#   ... | awk -f docs/measurements/large.awk > docs/measurements/large.svg
 function see(series, size, time,    key) {
 	key = series SUBSEP size
 	if (!(key in best)) { sizes[series] = sizes[series] " " size; best[key] = time }

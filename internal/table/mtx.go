@@ -140,7 +140,7 @@ func (r *mtxReader) entries(rows, cols int, entries uint64) (quantmf.Mat, error)
 		i, j := at[0], at[1]
 		x.Set(i, j, x.At(i, j)+v)
 		if r.mirror && i != j {
-			x.Set(j, i, x.At(j, i)+r.sign*v)
+			x.Set(j, i, x.At(j, i)+float64(r.sign*v))
 		}
 	}
 	return x, r.end()

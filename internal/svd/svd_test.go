@@ -1,4 +1,4 @@
-package kernel
+package svd
 
 import (
 	"math"
@@ -7,6 +7,13 @@ import (
 
 	"github.com/quantmf/quantmf/internal/random"
 )
+
+func near(t *testing.T, what string, got, want, scale float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= 1e-13*scale) {
+		t.Errorf("%s = %v, want %v", what, got, want)
+	}
+}
 
 // orthonormal returns c random orthonormal vectors of length r, by Gram-Schmidt
 // done twice.
@@ -41,7 +48,7 @@ func orthonormal(source *random.Source, r, c int) [][]float64 {
 
 // checkSVD decomposes a (columns) and holds it to reconstruction, order,
 // orthonormal vectors.
-func checkSVD(t *testing.T, s *SVD, a [][]float64) {
+func checkSVD(t *testing.T, s *Decomposition, a [][]float64) {
 	t.Helper()
 	for h := range a {
 		copy(s.Column(h), a[h])
@@ -82,7 +89,7 @@ func checkSVD(t *testing.T, s *SVD, a [][]float64) {
 func TestSVD(t *testing.T) {
 	for _, size := range [][2]int{{1, 1}, {2, 1}, {2, 2}, {9, 8}, {30, 17}, {64, 64}, {150, 33}} {
 		r, c := size[0], size[1]
-		s := NewSVD(r, c)
+		s := New(r, c)
 		for name, values := range map[string]func(h int) float64{
 			"even":     func(h int) float64 { return float64(c - h) },
 			"graded":   func(h int) float64 { return math.Pow(10, -float64(h)/2) },
@@ -122,7 +129,7 @@ func TestSVDSmall(t *testing.T) {
 	const r, c = 40, 12
 	source := random.Source(1)
 	u := orthonormal(&source, r, c)
-	s := NewSVD(r, c)
+	s := New(r, c)
 	for h := range c {
 		for i := range s.Column(h) {
 			s.Column(h)[i] = u[h][i] * math.Pow(10, -float64(h*7%c)*10)
@@ -139,7 +146,7 @@ func TestSVDSmall(t *testing.T) {
 func BenchmarkSVD(b *testing.B) {
 	for _, size := range [][2]int{{160, 80}, {500, 256}, {3000, 300}} {
 		b.Run(strconv.Itoa(size[0])+"x"+strconv.Itoa(size[1]), func(b *testing.B) {
-			s := NewSVD(size[0], size[1])
+			s := New(size[0], size[1])
 			source := random.Source(1)
 			for b.Loop() {
 				for h := range s.c {

@@ -1,0 +1,174 @@
+// Package quadratic holds the problem that a step in few unknowns leads to: the
+// least value of g·s + sᵀHs/2, free, or with v+s >= 0.
+package quadratic
+
+import "math"
+
+// Form is g·s + sᵀHs/2 in k unknowns, H by its lower triangle, with the
+// room to minimise it.
+type Form struct {
+	K     int
+	G, H  []float64 // k, and k × k row by row, of which the lower triangle is read
+	S     []float64 // k: the last minimum, see Bounded
+	l     []float64 // k × k: the Cholesky factor, see Factor
+	r     []float64 // k: a step of Bounded
+	fixed []bool    // k: unknowns that stay at their bound; none but within Bounded
+}
+
+// New returns the form that is 0 everywhere, in k unknowns.
+func New(k int) Form {
+	return Form{K: k, G: make([]float64, k), H: make([]float64, k*k), S: make([]float64, k),
+		l: make([]float64, k*k), r: make([]float64, k), fixed: make([]bool, k)}
+}
+
+// Clear makes g and H zero.
+func (p *Form) Clear() {
+	clear(p.G)
+	clear(p.H)
+}
+
+// Add adds slope·u to g and curvature·uuᵀ to H.
+func (p *Form) Add(slope, curvature float64, u []float64) {
+	for c, uc := range u {
+		p.G[c] += float64(slope * uc)
+		row := p.H[c*p.K : c*p.K+c+1]
+		wu := curvature * uc
+		for b := range row {
+			row[b] += float64(wu * u[b])
+		}
+	}
+}
+
+// Times returns entry c of Hs.
+func (p *Form) Times(c int, s []float64) float64 {
+	sum := 0.0
+	for b, v := range s {
+		if b <= c {
+			sum += float64(p.H[c*p.K+b] * v)
+		} else {
+			sum += float64(p.H[b*p.K+c] * v)
+		}
+	}
+	return sum
+}
+
+// Top returns the largest diagonal entry of H.
+func (p *Form) Top() float64 {
+	top := 0.0
+	for c := range p.K {
+		top = max(top, p.H[c*p.K+c])
+	}
+	return top
+}
+
+// Factor fills l with the Cholesky factor of H + λ diag(max(H_cc, floor)), rows
+// and columns of fixed unknowns replaced by those of the identity; false where a
+// pivot is lost to rounding.
+func (p *Form) Factor(lambda, floor float64) bool {
+	k, l := p.K, p.l
+	for i := range k {
+		row := l[i*k : i*k+i+1]
+		copy(row, p.H[i*k:i*k+i+1])
+		for j := range row {
+			if p.fixed[i] || p.fixed[j] {
+				row[j] = 0
+			}
+		}
+		if p.fixed[i] {
+			row[i] = 1
+			continue
+		}
+		row[i] += float64(lambda * max(row[i], floor))
+		least := 1e-15 * row[i]
+		for j := range row {
+			s := row[j]
+			for c, v := range l[j*k : j*k+j] {
+				s -= float64(row[c] * v)
+			}
+			if j < i {
+				row[j] = s / l[j*k+j]
+				continue
+			}
+			if !(s > least) || s-s != 0 {
+				return false
+			}
+			row[i] = math.Sqrt(s)
+		}
+	}
+	return true
+}
+
+// Solve overwrites b with the solution for the factored matrix.
+func (p *Form) Solve(b []float64) {
+	k, l := p.K, p.l
+	for i := range k {
+		s := b[i]
+		for c, v := range l[i*k : i*k+i] {
+			s -= float64(v * b[c])
+		}
+		b[i] = s / l[i*k+i]
+	}
+	for i := k - 1; i >= 0; i-- {
+		s := b[i]
+		for c := i + 1; c < k; c++ {
+			s -= float64(l[c*k+i] * b[c])
+		}
+		b[i] = s / l[i*k+i]
+	}
+}
+
+// Bounded fills S with the minimum under v+s >= 0, by a primal active set: the
+// model falls with every pivot, so s goes down wherever the loop may end. ridge
+// is a small multiple of the diagonal that dependent columns need.
+func (p *Form) Bounded(v []float64, ridge float64) {
+	k := p.K
+	floor := p.Top()
+	tiny := 0.0
+	for c, x := range v {
+		p.fixed[c] = x == 0
+		tiny = max(tiny, math.Abs(p.G[c]))
+	}
+	tiny *= 1e-12
+	clear(p.S)
+	for range 4*k + 10 {
+		for !p.Factor(ridge, 1e-3*floor) {
+			if ridge = max(10*ridge, 1e-15); !(ridge < 1e6) {
+				return
+			}
+		}
+		for c := range k {
+			p.r[c] = -p.G[c] - p.Times(c, p.S) // the target is s + H⁻¹(-g-Hs) on the free ones
+			if p.fixed[c] {
+				p.r[c] = 0
+			}
+		}
+		p.Solve(p.r)
+		share, hit := 1.0, -1
+		for c, step := range p.r {
+			if room := v[c] + p.S[c]; !p.fixed[c] && room+step < 0 {
+				if a := room / -step; a < share {
+					share, hit = a, c
+				}
+			}
+		}
+		for c, step := range p.r {
+			p.S[c] = max(p.S[c]+float64(share*step), -v[c])
+		}
+		if hit >= 0 {
+			p.S[hit], p.fixed[hit] = -v[hit], true
+			continue
+		}
+		worst, free := -tiny, -1
+		for c := range k {
+			if p.fixed[c] {
+				if y := p.G[c] + p.Times(c, p.S); y < worst {
+					worst, free = y, c
+				}
+			}
+		}
+		if free < 0 {
+			return
+		}
+		p.fixed[free] = false
+	}
+}

@@ -1,0 +1,128 @@
+package svd
+
+// This file holds the first singular vectors of a matrix that is read row by
+// row, by subspace iteration (Halko, Martinsson and Tropp 2011): from random
+// directions P, l × n, and several times over,
+//
+//	G = XPᵀ,  Q an orthonormal basis of its columns,  QᵀX = Σ s_h r_h p_hᵀ,  P = (p_h);
+//
+// then v_h = p_h and u_h = Qr_h. Where l is min(d,n) that is the decomposition
+// itself. 8dnl flops a pass, and 7(d+n)l² for the bases.
+
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// Subspace is X ≈ Σ_h s_h u_h v_hᵀ, h < L.
+type Subspace struct {
+	L            int
+	d, n, dp, np int
+	row          func(worker, i int) []float64
+	pool         *pool.Pool
+	q, r         *Decomposition // of G, d × L, and of (QᵀX)ᵀ, n × L
+	acc          [][]float64    // of each chunk of rows, its part of QᵀX, L × np
+	g            [][]float64    // of each worker, L
+}
+
+// NewSubspace makes the passes for a d × n matrix and l directions, at most
+// min(d,n) of them. row returns row i, padded with zeros to whole blocks; it is
+// called by several workers at once, and what it returns is read before the same
+// worker calls it again. The sums over rows are cut into the given number of chunks,
+// on which the bits depend.
+func NewSubspace(d, n, l, passes, chunks int, row func(worker, i int) []float64, p *pool.Pool) *Subspace {
+	l = min(l, d, n)
+	s := &Subspace{L: l, d: d, n: n, dp: kernel.Pad(d), np: kernel.Pad(n), row: row, pool: p, q: New(d, l), r: New(n, l),
+		acc: make([][]float64, min(chunks, d)), g: make([][]float64, p.Workers())}
+	for i := range s.acc {
+		s.acc[i] = make([]float64, l*s.np)
+	}
+	for i := range s.g {
+		s.g[i] = make([]float64, l)
+	}
+	directions := make([]float64, l*s.np)
+	src := random.Split(0, 3)
+	for h := range l {
+		for j := range n {
+			directions[h*s.np+j] = src.Float64() - 0.5
+		}
+	}
+	for range passes {
+		s.pass(directions)
+		directions = s.r.Lefts()
+	}
+	return s
+}
+
+// pass goes from directions, L × np, to those in r.
+func (s *Subspace) pass(directions []float64) {
+	l := s.L
+	chunk := func(c int) (from, to int) { return c * s.d / len(s.acc), (c + 1) * s.d / len(s.acc) }
+	s.pool.Do(len(s.acc), func(worker, c int) {
+		g := s.g[worker]
+		from, to := chunk(c)
+		for i := from; i < to; i++ {
+			kernel.Dots(g, directions, s.row(worker, i))
+			for h, v := range g {
+				s.q.Column(h)[i] = v
+			}
+		}
+	})
+	s.q.Factor()
+	s.pool.Do(l, func(_, h int) { s.q.Left(h) })
+	s.pool.Do(len(s.acc), func(worker, c int) {
+		g := s.g[worker]
+		clear(s.acc[c])
+		from, to := chunk(c)
+		for i := from; i < to; i++ {
+			for h := range g {
+				g[h] = s.q.Lefts()[h*s.dp+i]
+			}
+			kernel.Accumulate(s.acc[c], g, s.row(worker, i))
+		}
+	})
+	for _, more := range s.acc[1:] {
+		for t, v := range more {
+			s.acc[0][t] += v
+		}
+	}
+	for h := range l {
+		copy(s.r.Column(h), s.acc[0][h*s.np:h*s.np+s.n])
+	}
+	s.r.Factor()
+	s.pool.Do(l, func(_, h int) { s.r.Left(h) })
+}
+
+// Values returns s, falling.
+func (s *Subspace) Values() []float64 { return s.r.S }
+
+// Vectors fills u, d numbers, and v, n numbers, with the vectors h, the entry of v
+// that is largest in magnitude positive, and returns s_h.
+func (s *Subspace) Vectors(u, v []float64, h int) float64 {
+	cp := kernel.Pad(s.L)
+	clear(u)
+	for e, share := range s.r.Right[h*cp : h*cp+s.L] {
+		for i, q := range s.q.Lefts()[e*s.dp : e*s.dp+len(u)] {
+			u[i] += float64(share * q)
+		}
+	}
+	copy(v, s.r.Lefts()[h*s.np:])
+	top := 0.0
+	for _, x := range v {
+		if math.Abs(x) > math.Abs(top) {
+			top = x
+		}
+	}
+	if top < 0 {
+		for i := range u {
+			u[i] = -u[i]
+		}
+		for j := range v {
+			v[j] = -v[j]
+		}
+	}
+	return s.r.S[h]
+}
