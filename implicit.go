@@ -482,7 +482,7 @@ func (t *Transport) QuantileJVP(q []float64, dir Gradient) ([]float64, error) {
 	sd, sq := scaleFor(top), scaleOf(q)
 	r.forward(out, scaled(q, sq), sd, &dir)
 	for i, v := range r.v[:n] {
-		out[i] = saturate(float64(v*sd) + float64(out[i]*sq*sd))
+		out[i] = saturate((v + float64(out[i]*sq)) * sd) // two infinities would have no sum
 	}
 	return out[:n:n], nil
 }
