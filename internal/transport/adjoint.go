@@ -123,6 +123,11 @@ func (r *Row) SortAdjoint(g *Gradient, z []float64) {
 			heavy = j
 		}
 	}
+	sv := 1.0
+	if top := math.Abs(v[heavy]); top > 1e150 { // its products would overflow
+		sv = ScaleFor(top)
+		divide(v, v, sv)
+	}
 	// x enters about a constant, which moves S and no gradient: the S_j of the
 	// level with the largest z_j/b_j, where λ_j ≈ x z_j/b_j would cancel most.
 	s := r.sorted // S less the smallest sample
@@ -136,7 +141,7 @@ func (r *Row) SortAdjoint(g *Gradient, z []float64) {
 	}
 	kernel.Multiply(r.zeta, r.a, xi)
 	r.fullAdjoint(g, Cotangent{r.zeta, v})
-	r.average(r.v, v)
+	r.mean(v)
 	direct, toA := r.v[:r.n], g.A[:r.np]
 	for i, d := range direct {
 		toA[i] = float64(xi[i]*d) - toA[i]
@@ -147,9 +152,10 @@ func (r *Row) SortAdjoint(g *Gradient, z []float64) {
 	}
 	Tangent(g.B, r.b)
 	r.SquashBack(g.X)
-	g.Rescale(sz, sx)
+	g.Rescale(sv, sx)
+	g.Rescale(sz, 1)
 	for i := range g.X {
-		g.X[i] = Saturate(g.X[i] + float64(float64(r.a[i]*direct[i])*sz))
+		g.X[i] = Saturate(g.X[i] + Saturate(float64(float64(r.a[i]*direct[i])*sv)*sz))
 	}
 }
 
@@ -213,6 +219,22 @@ func (r *Row) pairTotals(out []float64) {
 			out[k] += s
 		}
 	}
+}
+
+// mean fills r.v with M v for any v, term by term: by increments, as a mean of levels in
+// order is taken, one large v_j of little weight would cancel. It uses inc.
+func (r *Row) mean(v []float64) {
+	const lanes = kernel.Lanes
+	u := r.inc
+	for j, w := range r.w {
+		u[j] = float64(w * v[j])
+	}
+	r.tiles(func(lo, hi int, e []float64) {
+		for i := lo; i < hi; i += lanes {
+			kernel.Combine(r.v[i:i+lanes], u, e[(i-lo)*r.m:(i-lo+lanes)*r.m])
+		}
+	})
+	kernel.Divide(r.v, r.v, r.z)
 }
 
 // gauge sees to it that λ, which is known up to a constant, keeps its digits.

@@ -11,8 +11,6 @@ package transport
 // the sorted samples.
 
 import (
-	"math"
-
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 )
@@ -108,20 +106,7 @@ func (r *Row) sort(out []float64) {
 // farColumn averages x-low over a column whose entries are all flushed: only
 // their ratios count, taken in logarithms.
 func (r *Row) farColumn(j int, low float64) float64 {
-	terms := make([]float64, r.m)
-	logs := make([]float64, r.n)
-	top := math.Inf(-1)
-	for i := range logs {
-		if r.a[i] == 0 {
-			logs[i] = math.Inf(-1)
-			continue
-		}
-		for k, y := range r.cy {
-			terms[k] = r.h[k] + float64(r.s[i]*y)
-		}
-		logs[i] = terms[j] - LogSum(terms) + elem.Log(r.a[i])
-		top = max(top, logs[i])
-	}
+	logs, top := r.logColumn(j)
 	sum, dot := 0.0, 0.0
 	for i, l := range logs {
 		w := elem.Exp(l - top)
@@ -129,22 +114,6 @@ func (r *Row) farColumn(j int, low float64) float64 {
 		dot += float64(w * (r.x[i] - low))
 	}
 	return dot / sum
-}
-
-// LogSum returns log Σ exp t.
-func LogSum(t []float64) float64 {
-	top := t[0]
-	for _, v := range t {
-		top = max(top, v)
-	}
-	if math.IsInf(top, 0) {
-		return top
-	}
-	s := 0.0
-	for _, v := range t {
-		s += elem.Exp(v - top)
-	}
-	return top + elem.Log(s)
 }
 
 // Duals fills f (n) and g (m) from h: g_j = ε h_j + Y_j² - 2δY_j and

@@ -5,7 +5,12 @@ package transport
 // there, for what the first did not reach. A descent is a state that goes on between two
 // sweeps, so that several rows can share the systems of a step (group.go).
 
-import "math"
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
+)
 
 // Outcome says how a solve ended.
 type Outcome struct {
@@ -146,8 +151,17 @@ func (s *descent) judge(r *dual) {
 	copy(r.h, r.try)
 }
 
-// safe is the damped method of the proof, for what the fast path did not reach.
-// It keeps one pass of limit for handing back the best.
+// stall is the number of steps of the damped method without a gain at which it ends, and
+// far the relative error that ascend mends.
+const (
+	stall = 300
+	far   = 0.01
+)
+
+// safe is the damped method of the proof, for what the fast path did not reach. Where a
+// column is far from its weight a Sinkhorn step comes first, which alone would be
+// slow: it is Newton's step that moves levels of little weight against each other.
+// One pass of limit is kept for handing back the best.
 func (r *dual) safe(goal float64, limit int, out Outcome) Outcome {
 	r.stands = stale
 	r.pass(r.h)
@@ -165,17 +179,24 @@ func (r *dual) safe(goal float64, limit int, out Outcome) Outcome {
 		if out.Converged = out.Error <= goal; out.Converged {
 			return out
 		}
-		if out.Passes >= limit-1 || (stalled >= 3 && lowest <= 100*goal) || stalled >= 50 {
+		if out.Passes >= limit-1 || (stalled >= 30 && lowest <= 100*goal) || stalled >= stall {
 			break
 		}
-		if out.Error > 0.5 {
-			r.logResidual(1)
-			for j := range r.h {
-				r.h[j] += r.logs[j]
+		if stuck := stalled%8 == 7; stuck || out.Error > 0.5 {
+			if stuck && out.Error > far {
+				out.Passes += r.ascend(limit - 2 - out.Passes)
+			} else {
+				r.logResidual(1)
+				for j := range r.h {
+					r.h[j] += r.logs[j]
+				}
 			}
+			r.ground(r.h)
 			r.pass(r.h)
 			out.Passes++
-			continue
+			if out.Passes >= limit-1 || r.relative() <= goal {
+				continue
+			}
 		}
 		d := r.dir
 		for j := range d {
@@ -189,6 +210,7 @@ func (r *dual) safe(goal float64, limit int, out Outcome) Outcome {
 			for j, v := range r.h {
 				r.try[j] = v + float64(t*d[j])
 			}
+			r.ground(r.try)
 			r.pass(r.try)
 			out.Passes++
 			s1 := r.slope(d)
@@ -201,6 +223,7 @@ func (r *dual) safe(goal float64, limit int, out Outcome) Outcome {
 				for j, v := range r.h {
 					r.try[j] = v + float64(t*d[j])
 				}
+				r.ground(r.try)
 				r.pass(r.try)
 				out.Passes++
 			}
@@ -215,4 +238,107 @@ func (r *dual) safe(goal float64, limit int, out Outcome) Outcome {
 		out.Error = r.relative()
 	}
 	return out
+}
+
+// ascend maximises D over one potential after the other, and over the sum of those up
+// to a boundary or from it on, where that is far from its maximum, and returns the passes
+// that this is worth, at most most. A sample that wholly belongs to a level says nothing of how far the next
+// is off, so that Newton's step across such a gap is of any length; this one finds
+// the place by halving.
+func (r *dual) ascend(most int) (passes int) {
+	n, m := r.n, r.m
+	odds, logA, terms := make([]float64, n), make([]float64, n), make([]float64, m)
+	kernel.Log(logA, r.a[:n])
+	evaluations := 0
+	// move shifts the potentials from lo up to hi so that these levels have the weight b.
+	move := func(lo, hi int, b float64) {
+		if evaluations+m+bisections > most*m {
+			return
+		}
+		for i, s := range r.s[:n] {
+			for j, y := range r.cy {
+				terms[j] = r.h[j] + float64(s*y)
+			}
+			in, out := LogSum(terms[lo:hi]), math.Inf(-1)
+			for _, rest := range [...][]float64{terms[:lo], terms[hi:]} {
+				if len(rest) > 0 {
+					out = logAdd(out, LogSum(rest))
+				}
+			}
+			odds[i] = in - out
+		}
+		t, count := shift(odds, logA, b)
+		for j := lo; j < hi; j++ {
+			r.h[j] += t
+		}
+		evaluations += m + count
+	}
+	r.logResidual(1)
+	copy(r.try, r.logs)
+	below, has, above := 0.0, 0.0, 0.0
+	for j, l := range r.try {
+		if math.Abs(l) > far {
+			move(j, j+1, r.b[j])
+		}
+		below += r.b[j]
+		has += r.c[j]
+		if below <= 0.5 && j < m-1 && math.Abs(has-below) > far*below {
+			move(0, j+1, below)
+		}
+	}
+	has = 0
+	for j := m - 1; j > 0; j-- {
+		above += r.b[j]
+		has += r.c[j]
+		if above < 0.5 && math.Abs(has-above) > far*above {
+			move(j, m, above)
+		}
+	}
+	return (evaluations + m - 1) / m
+}
+
+// logAdd returns log(exp a + exp b), a or b above -Inf.
+func logAdd(a, b float64) float64 {
+	if a < b {
+		a, b = b, a
+	}
+	return a + elem.Log1p(elem.Exp(b-a))
+}
+
+// bisections bounds the evaluations of shift.
+const bisections = 200
+
+// shift returns the t at which Σ a_i σ(odds_i+t) = b < Σ a_i, and how often it evaluated
+// that. Where samples have the weight -Inf in logarithms they count for nothing.
+func shift(odds, logA []float64, b float64) (t float64, count int) {
+	logs := make([]float64, len(odds))
+	least, goal := math.Inf(1), elem.Log(b)
+	for i, o := range odds {
+		logs[i] = logA[i] + o
+		if logA[i] > math.Inf(-1) {
+			least = min(least, o)
+		}
+	}
+	// σ(u) <= exp u, so the root is not below lo; at hi every sample has a share of b.
+	lo, hi := goal-LogSum(logs), goal-elem.Log1p(-b)-least
+	for t = lo; count < bisections; count++ {
+		for i, o := range odds {
+			logs[i] = logA[i] - logAdd(0, -(o+t))
+		}
+		f := LogSum(logs) - goal
+		if math.Abs(f) < 1e-12 {
+			break
+		}
+		if f < 0 {
+			lo = t
+		} else {
+			hi = t
+		}
+		next := elem.Middle(lo, hi)
+		if !(next > lo && next < hi) {
+			break
+		}
+		t = next
+	}
+	return t, count
 }

@@ -53,15 +53,6 @@ type dual struct {
 	ofSamples, ofLevels []float64 // what the vectors here and in the types within are cut from
 }
 
-// rounding is the relative error of c that rounding in the logits leaves.
-func (r *dual) rounding() float64 {
-	return 8 * unit * (1 + float64(2*r.steep*r.edge))
-}
-
-// roundingFloor is the error at which a plan is called converged whatever the
-// tolerance: that of rounding, but never above 1e-6.
-func (r *dual) roundingFloor() float64 { return min(r.rounding(), 1e-6) }
-
 // relative returns max_j |c_j-b_j|/b_j.
 func (r *dual) relative() float64 {
 	e, c := 0.0, r.c[:len(r.b)]
@@ -76,7 +67,8 @@ func (r *dual) relative() float64 {
 	return e
 }
 
-// logResidual fills logs_j = log(b_j/c_j) and returns the largest magnitude.
+// logResidual fills logs_j = log(b_j/c_j) and returns the largest magnitude. Where c_j was
+// flushed it is taken anew in logarithms: one Sinkhorn step then brings the level back.
 func (r *dual) logResidual(rel float64) float64 {
 	if rel < 1e-3 {
 		for j, b := range r.b {
@@ -89,6 +81,13 @@ func (r *dual) logResidual(rel float64) float64 {
 			r.logs[j] = b / max(r.c[j], 1e-300)
 		}
 		kernel.Log(r.logs, r.logs)
+		const flushed = 1e-150
+		for j, c := range r.c {
+			if c < flushed {
+				logs, _ := r.logColumn(j)
+				r.logs[j] = elem.Log(r.b[j]) - LogSum(logs)
+			}
+		}
 	}
 	top := 0.0
 	for _, l := range r.logs {

@@ -7,7 +7,11 @@ package transport
 // the logits h_j + 2X_i Y_j/ε move by dh_j + κ_ij, M by M(κ - M·κ) and the like of dh, which
 // keeps the column sums:
 //
-//	L dh = dc,   dc_j = db_j - Σ_i da_i M_ij - Σ_k (Y_j-Y_k) N^{aα}_jk - Σ_k (dY_j-dY_k) N^{as}_jk.
+//	L dh = dc - Σ_k F_jk,   dc_j = db_j - Σ_i da_i M_ij,   F_jk = (Y_j-Y_k) N^{aα}_jk + (dY_j-dY_k) N^{as}_jk.
+//
+// F is what moves between two levels, and as small as their coupling: it is eliminated
+// pair by pair, see carry. Its sums over k would leave u of the strong couplings to the
+// weak ones.
 
 import (
 	"math"
@@ -27,7 +31,7 @@ func (r *Row) QuantileForward(out, q []float64, dir *Gradient) {
 	sd, sq := ScaleFor(top), ScaleOf(q)
 	r.forward(out[:r.np], Scaled(q, sq), sd, dir)
 	for i, v := range r.v[:r.n] {
-		out[i] = Saturate(float64(v*sd) + float64(out[i]*sq*sd))
+		out[i] = Saturate((v + float64(out[i]*sq)) * sd) // two infinities would have no sum
 	}
 }
 
@@ -68,11 +72,14 @@ func (r *Row) forward(out, q []float64, s float64, dir *Gradient) {
 			dc[j] -= float64(c * r.w[j])
 		}
 	}
+	flow := make([]float64, m*r.mp)
 	moved := func(by, rate, v []float64) { // by the level values v, of which a sample takes its rate
 		kernel.Multiply(by, r.a, rate)
 		r.differentiate(r.rho, func(lo, hi int, _ []float64) { kernel.Weigh(r.v[lo:hi], by[lo:hi], r.z[lo:hi]) }, v)
-		for j, c := range r.rho {
-			dc[j] -= c
+		for j := range m {
+			for k := range m {
+				flow[j*r.mp+k] += float64((v[j] - v[k]) * r.pairs[j*r.mp+k])
+			}
 		}
 	}
 	moved(by, alpha, r.cy)
@@ -81,7 +88,7 @@ func (r *Row) forward(out, q []float64, s float64, dir *Gradient) {
 		moved(by, r.s, dy)
 	}
 	balance(dc, r.b)
-	r.newton(dc)
+	r.carry(dc, flow)
 	kernel.Scale(alpha, alpha, -1)
 	for i := range by {
 		by[i] = 1
@@ -101,5 +108,48 @@ func (r *Row) forward(out, q []float64, s float64, dir *Gradient) {
 		return
 	}
 	divide(r.rho, dir.Q, s)
-	r.average(r.v, r.rho[:m])
+	r.mean(r.rho[:m])
+}
+
+// carry overwrites d, which sums to zero, with a solution of Σ_k L_jk d_k = d_j - Σ_k f_jk for
+// antisymmetric f, whose entries are small where those of L are. A level k is eliminated by
+//
+//	W_ij += W_ik W_kj/p_k,   f_ij += (W_ik f_kj + W_kj f_ik)/p_k,   d_j += W_kj d_k/p_k,   p_k = Σ_{j<k} W_kj,
+//
+// so that only what passes through k is added to what passes between i and j. f is
+// lost. Cost: m³.
+func (r *Row) carry(d, f []float64) {
+	m, mp, w := r.m, r.mp, r.fac
+	copy(w, r.g)
+	r.setFloor()
+	for k := m - 1; k > 0; k-- {
+		row, from := w[k*mp:k*mp+k], f[k*mp:k*mp+k]
+		p := 0.0
+		for j, v := range row {
+			p += v
+			if v == 0 {
+				from[j] = 0
+			}
+		}
+		p = max(p, r.floor[k])
+		for j := range row {
+			row[j] /= p
+			from[j] /= p
+			d[j] += float64(row[j] * d[k])
+		}
+		d[k] /= p
+		for i := range k {
+			l, g := row[i], -float64(from[i]*p) // W_ik/p_k, f_ik
+			for j := range i {
+				w[i*mp+j] += float64(l * float64(row[j]*p))
+				f[i*mp+j] += float64(l*float64(from[j]*p)) + float64(row[j]*g)
+			}
+		}
+	}
+	d[0] = 0
+	for k := 1; k < m; k++ {
+		for j, l := range w[k*mp : k*mp+k] {
+			d[k] += float64(l*d[j]) - f[k*mp+j]
+		}
+	}
 }

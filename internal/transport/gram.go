@@ -81,13 +81,15 @@ func (r *gram) pass(h []float64) {
 }
 
 // settle makes the Gram matrix anew from its triangle where the Hankel form has lost what
-// lies beside a column that was flushed to 0.
+// lies beside a column that was flushed to 0. So it does where the potentials are so large that
+// their rounding decides: the differences of them in the Hankel form would be anything.
 func (r *gram) settle() {
+	lost := r.lostLogits()
 	for _, s := range r.c {
-		if s < 1e-100 {
-			r.direct()
-			return
-		}
+		lost = lost || s < 1e-100
+	}
+	if lost {
+		r.direct()
 	}
 }
 

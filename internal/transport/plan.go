@@ -117,3 +117,38 @@ func (r *plan) eachSample(f func(i int, plan []float64)) {
 		}
 	})
 }
+
+// logColumn returns log a_i M_ij at h for all i, and the largest.
+func (r *plan) logColumn(j int) (logs []float64, top float64) {
+	terms := make([]float64, r.m)
+	logs = make([]float64, r.n)
+	top = math.Inf(-1)
+	for i := range logs {
+		if r.a[i] == 0 {
+			logs[i] = math.Inf(-1)
+			continue
+		}
+		for k, y := range r.cy {
+			terms[k] = r.h[k] + float64(r.s[i]*y)
+		}
+		logs[i] = terms[j] - LogSum(terms) + elem.Log(r.a[i])
+		top = max(top, logs[i])
+	}
+	return logs, top
+}
+
+// LogSum returns log Σ exp t.
+func LogSum(t []float64) float64 {
+	top := t[0]
+	for _, v := range t {
+		top = max(top, v)
+	}
+	if math.IsInf(top, 0) {
+		return top
+	}
+	s := 0.0
+	for _, v := range t {
+		s += elem.Exp(v - top)
+	}
+	return top + elem.Log(s)
+}

@@ -5,7 +5,8 @@ package transport
 //
 //	X_i = x̃_i - x̄,   Y_j = y_j - ȳ,   s_i = 2X_i/ε,
 //
-// x̄ and ȳ the middles of their ranges, so that an offset of x costs no digits. Vectors
+// x̄ and ȳ the middles of their ranges, so that an offset of x costs no digits (of samples that lie far
+// apart x̄ is the median: recenter). Vectors
 // over samples are padded to whole blocks; padding has weight 0. Vectors over levels have
 // a capacity of whole blocks.
 
@@ -41,6 +42,10 @@ type problem struct {
 	eps   float64
 	s     []float64 // s_i, np
 	steep float64   // max|s|
+	reach float64   // the same of the samples that may lie at a boundary between levels
+	// anchor is the level whose potential is kept at 0; -1: the middle of them is. See
+	// recenter.
+	anchor int
 }
 
 // samples are x, its weights and its order.
@@ -84,7 +89,7 @@ func (r *problem) load(p *Problem) {
 	}
 	r.squash = NewSquash(p.Squash, p.X, p.Observed, r.xs[:r.n])
 	r.setSamples(p.X)
-	r.setEpsilon(p.Epsilon)
+	r.place(p.Epsilon)
 }
 
 // setTargets takes y and finds out whether it is regular.
@@ -149,7 +154,13 @@ func (r *samples) setWeights(a []float64, observed []bool) {
 		}
 		r.even = false
 	case a != nil:
+		const noWeight = 1e-200 // a smaller share counts as none
 		Normalise(r.a[:r.n], a)
+		for i, v := range r.a {
+			if v < noWeight {
+				r.a[i] = 0
+			}
+		}
 		r.even = false
 	case !r.even:
 		Normalise(r.a[:r.n], nil)
@@ -180,6 +191,77 @@ func (r *samples) center() {
 func (r *problem) setEpsilon(eps float64) {
 	r.eps = eps
 	r.steep = kernel.Slopes(r.s, r.cx, eps)
+	r.reach, r.anchor = r.steep, -1
+}
+
+// place takes ε > 0 for samples that are still centred on the middle of their range.
+func (r *problem) place(eps float64) {
+	r.setEpsilon(eps)
+	if r.squash.Kind == None && r.rounding() > 1e-11 {
+		r.recenter()
+	}
+}
+
+// recenter moves the centre of far-flung samples to where the mass is, the median, and
+// the potentials about that of the level there: an outlier that wholly belongs to an end level
+// then has no part in the rounding of the logits of the others, nor in reach. It comes
+// after the weights.
+func (r *problem) recenter() {
+	r.arrange()
+	perm := r.perm[:r.n]
+	below, median := 0.0, perm[r.n-1]
+	for _, i := range perm {
+		if below += r.a[i]; below >= 0.5 {
+			median = i
+			break
+		}
+	}
+	r.xc = r.xs[median]
+	kernel.Shift(r.cx, r.xs, r.xc)
+	r.steep = kernel.Slopes(r.s, r.cx, r.eps)
+	below, r.anchor = 0, r.m-1
+	for j, b := range r.b {
+		if below += b; below >= 0.5 {
+			r.anchor = j
+			break
+		}
+	}
+	const whole = 1 + 1e-10
+	first, last, mass := 0, r.n-1, 0.0
+	for ; first < last && mass+r.a[perm[first]] <= r.b[0]*whole; first++ {
+		mass += r.a[perm[first]]
+	}
+	for mass = 0; last > first && mass+r.a[perm[last]] <= r.b[r.m-1]*whole; last-- {
+		mass += r.a[perm[last]]
+	}
+	r.reach = max(math.Abs(r.s[perm[first]]), math.Abs(r.s[perm[last]]))
+}
+
+// rounding is the relative error of c that rounding in the logits leaves.
+func (r *problem) rounding() float64 {
+	return 8 * unit * (1 + float64(2*r.reach*r.edge))
+}
+
+// lostLogits tells whether rounding in the logits has left no digit of c.
+func (r *problem) lostLogits() bool { return !(r.rounding() < 0.1) }
+
+// roundingFloor is the error at which a plan is called converged whatever the
+// tolerance: that of rounding, but never above 1e-6.
+func (r *problem) roundingFloor() float64 { return min(r.rounding(), 1e-6) }
+
+// ground brings the middle of potentials, which are known up to a constant, to 0, or
+// that of the anchor: there they have the most digits.
+func (r *problem) ground(h []float64) {
+	at := 0.0
+	if r.anchor >= 0 {
+		at = h[r.anchor]
+	} else {
+		lo, hi := bounds(h)
+		at = elem.Middle(lo, hi)
+	}
+	for j := range h {
+		h[j] -= at
+	}
 }
 
 // arrange finds the order of the samples, where it is not known yet.
@@ -218,7 +300,10 @@ func Normalise(to, weights []float64) {
 	}
 }
 
-// Softmax fills b_j = exp f_j / Σ exp f, none of which is 0.
+// LeastWeight bounds the share of a target, so that nothing divided by it overflows.
+const LeastWeight = 1e-290
+
+// Softmax fills b_j = exp f_j / Σ exp f, none of which is below [LeastWeight].
 func Softmax(b, f []float64) {
 	top := f[0]
 	for _, v := range f {
@@ -228,7 +313,7 @@ func Softmax(b, f []float64) {
 	kernel.Exp(b, b)
 	sum := 0.0
 	for j, v := range b {
-		b[j] = max(v, 1e-300)
+		b[j] = max(v, LeastWeight)
 		sum += b[j]
 	}
 	for j := range b {

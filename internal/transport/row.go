@@ -12,10 +12,7 @@ package transport
 // the sums of solved. Grad methods need the adjoint that they are parts of. A method that
 // is called too early panics: that is a fault of the package, never of the data.
 
-import (
-	"github.com/quantmf/quantmf/internal/elem"
-	"github.com/quantmf/quantmf/internal/kernel"
-)
+import "github.com/quantmf/quantmf/internal/kernel"
 
 // phase is how far a row has come.
 type phase uint8
@@ -110,11 +107,7 @@ func (r *Row) Stand(g []float64, tol float64) Outcome {
 	for j, y := range r.cy {
 		r.h[j] = (g[j] - float64(y*y) + float64(float64(2*delta)*y)) / r.eps
 	}
-	lo, hi := bounds(r.h)
-	mid := elem.Middle(lo, hi)
-	for j := range r.h {
-		r.h[j] -= mid
-	}
+	r.ground(r.h)
 	r.pass(r.h)
 	r.grant()
 	r.phase = solved

@@ -76,7 +76,7 @@ func (r *Row) Restore(s *Solution) {
 	copy(r.b, s.levels(0))
 	r.squash = s.squash
 	r.setSamples(x)
-	r.setEpsilon(s.eps)
+	r.place(s.eps)
 	copy(r.h, s.levels(2))
 	copy(r.href, s.levels(3))
 	r.form = s.form

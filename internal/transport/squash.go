@@ -44,8 +44,9 @@ func (k Kind) rate() float64 {
 type Squash struct {
 	Kind Kind
 	// The mean is Ref+Shift, Ref one of the samples: at an offset of 1e9 the sum
-	// would have lost what Shift holds. Std is 0 for a row that is constant to rounding, or
-	// without observed entries, and all are 0 for None.
+	// would have lost what Shift holds. Std is 0 for a row that is constant to rounding (its
+	// range at most 8u of its largest magnitude, four units in the last place), or without
+	// observed entries, and all are 0 for None.
 	Ref, Shift, Std float64
 }
 
@@ -74,12 +75,15 @@ func NewSquash(kind Kind, x []float64, observed []bool, scratch []float64) Squas
 	var ends [2]float64
 	kernel.Spread(&ends, x, q.Ref)
 	scale, top := ends[0], ends[1]
-	if scale <= 1e-12*top {
-		return q
+	if scale <= 8*unit*top {
+		// The range, which no order of the samples changes, is up to twice that.
+		if lo, hi := bounds(x); hi-lo <= 8*unit*top {
+			return q
+		}
 	}
 	m := kernel.Deviation(x, q.Ref, scale) / n
 	std := math.Sqrt(kernel.Squares(x, q.Ref, scale, m)/n) * scale // a second sweep: no cancellation
-	if std <= 1e-12*top || std < 1e-290 {                          // the latter: 1/std would overflow what it meets
+	if std < 1e-290 {                                              // 1/std would overflow what it meets
 		return q
 	}
 	q.Shift, q.Std = m*scale, std
@@ -142,6 +146,15 @@ func (q *Squash) Slope(x, s float64) float64 {
 		return 0
 	}
 	return q.derivative(q.z(x), s) / q.Std
+}
+
+// SlopeToTop is Slope, but for a logistic s near 1, where 1-s has lost its digits, has them.
+func (q *Squash) SlopeToTop(x, s float64) float64 {
+	if s > 1-0x1p-10 && (q.Kind == Logistic || q.Kind == LogisticUnit) && q.Std > 0 {
+		rate := q.Kind.rate()
+		return float64(s*elem.Logistic(-q.z(x)*rate)) * rate / q.Std
+	}
+	return q.Slope(x, s)
 }
 
 // Constant tells whether the squash maps every x to one value.

@@ -253,18 +253,17 @@ func (r *dual) coarse(tau []float64) {
 	}
 }
 
-// fromThresholds sets h_{J+1}-h_J = -2 dy_J tau_J/ε, the middle of h at 0.
+// fromThresholds sets h_{J+1}-h_J = -2 dy_J tau_J/ε, and grounds h.
 func (r *dual) fromThresholds(h, tau []float64) {
-	h[0] = 0
-	lo, hi := 0.0, 0.0
-	for J, d := range r.dy[:r.m-1] {
-		h[J+1] = h[J] - float64(2*d*tau[J])/r.eps
-		lo, hi = min(lo, h[J+1]), max(hi, h[J+1])
+	first := max(r.anchor, 0)
+	h[first] = 0
+	for J := first; J < r.m-1; J++ {
+		h[J+1] = h[J] - float64(2*r.dy[J]*tau[J])/r.eps
 	}
-	mid := elem.Middle(lo, hi)
-	for j := range h {
-		h[j] -= mid
+	for J := first - 1; J >= 0; J-- {
+		h[J] = h[J+1] + float64(2*r.dy[J]*tau[J])/r.eps
 	}
+	r.ground(h)
 }
 
 // thresholds is the inverse of fromThresholds.
