@@ -506,3 +506,26 @@ func bigForward(plan [][]float64, x, a, q []float64, eps float64, dir Gradient) 
 	}
 	return out, size * (q[m-1] - q[0])
 }
+
+// TestFarRowsReconstruct: without a squash a row of UV whose samples lie far apart is mapped
+// by its stored potentials as it was when the fit ended, about the centre that they belong to.
+func TestFarRowsReconstruct(t *testing.T) {
+	x := NewMat(12, 60)
+	for i := range x.Data {
+		x.Data[i] = float64(1+i*7%101) * 0.01
+	}
+	for i := range x.Rows {
+		x.Set(i, (i*7)%60, 3e7)
+	}
+	q, err := FitQMF(t.Context(), x, 3, WithSquash(SquashNone), WithEpochs(3), WithStart(StartNMF), WithShrinkage(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := q.Loss(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := q.History[q.Best]; !(math.Abs(l-want) <= 1e-12*want) {
+		t.Errorf("Loss is %v, History ends at %v", l, want)
+	}
+}

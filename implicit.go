@@ -10,21 +10,13 @@ package quantmf
 // With N_jk = Σ_i ζ_i M_ij M_ik and the Laplacian L of the solver,
 //
 //	ρ_j = Σ_k (v_j-v_k) N_jk,   L λ = ρ,   Σ b_j λ_j = 0,
-//	∂x̃_i = (2/ε)(ζ_i Cov_{M_i}(v,y) - a_i Cov_{M_i}(λ,y)),
-//	∂b = λ,   ∂a_i = (ζ_i/a_i) M_i·v - M_i·λ,
-//	∂y_j = (2/ε)(Σ_k (v_j-v_k) N^{ζX}_jk - Σ_k (λ_j-λ_k) N^{aX}_jk),
-//	∂ε = -(1/ε) Σ_i (ζ_i Cov_{M_i}(v, log M_i) - a_i Cov_{M_i}(λ, log M_i)),   ∂q_j = Σ_k N_jk,
+//	∂x̃_i = (2/ε)(ζ_i Cov_{M_i}(v,y) - a_i Cov_{M_i}(λ,y)),   ∂b = λ,   ∂q_j = Σ_k N_jk,
 //
-// and what v and the output owe to b and x directly. N^{w} is N with row
-// weights w; X are the centred x̃. Differences of levels are summed, never
-// ρ = Σ z M (q-T), so that a plan that falls apart into blocks keeps its digits;
-// on a regular grid each N is 2m-1 sums. A gradient in a or b is given on the
-// simplex: Σ a_i A_i = 0, Σ b_j B_j = 0.
+// and what v and the output owe to b and x directly. How these and those in a, y and ε are
+// taken, and to what accuracy, is in internal/transport, adjoint.go and forward.go. A
+// gradient in a or b is given on the simplex: Σ a_i A_i = 0, Σ b_j B_j = 0.
 //
 // After WithIterations these are the same formulas at the plan that is there.
-// The pivots of L are not let fall below 1e-15 of their column: between levels
-// that no sample shares the potential, and with it A and B, is not determined
-// in double precision; they are finite, and X and Q do not feel it.
 
 import (
 	"github.com/quantmf/quantmf/internal/kernel"
