@@ -83,7 +83,9 @@ func TestReuse(t *testing.T) {
 		}
 		dir := Gradient{X: back.Z[:n], Y: back.Q, Q: q, Epsilon: 0.1}
 		calls := func(r *Row) [][]float64 {
-			r.Resize(n, m)
+			if n != r.n || m != r.m {
+				r.Resize(n, m)
+			}
 			r.Load(p)
 			out := r.Solve(1e-9, 300, nil)
 			v := [][]float64{{float64(out.Passes), out.Error}}
@@ -105,7 +107,6 @@ func TestReuse(t *testing.T) {
 			if p.Y == nil {
 				r.Evaluate(p.X, at, p.Epsilon)
 				r.Quantile(take(n), q)
-				r.Resize(n, m)
 				r.Load(p)
 				r.Return(at.H)
 				r.Quantile(take(n), q)
@@ -124,7 +125,11 @@ func TestReuse(t *testing.T) {
 		used.Solve(1e-9, 300, nil)
 		earlier = append(earlier, used.Keep(make([]float64, used.Room(true)), true))
 		if trial%5 == 0 {
-			s := &earlier[src.IntN(len(earlier))]
+			s := &earlier[len(earlier)-1-src.IntN(min(2, len(earlier)))]
+			p.X = append([]float64(nil), p.X...)
+			p.X[0]++
+			used.Load(p)
+			used.Solve(1e-9, 300, nil)
 			var fresh Row
 			used.Restore(s)
 			fresh.Restore(s)
