@@ -172,6 +172,7 @@
 //	rows.go       T of many rows                  topk.go     single quantiles and the k largest
 //	map.go        T as a function: At, Slope, Invert
 //	divergence.go what fits minimise, and which cells they see
+//	units.go      the units and offsets in which they see x
 //	nmf.go        X ≈ UV                          nndsvd.go   its start from singular vectors
 //	qmf.go        X ≈ T(UV)                       start.go    where a fit of it starts
 //	project.go    Π_k and its adjoints            qmfq.go     X ≈ T(Π_k(T'(X)))

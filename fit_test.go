@@ -500,15 +500,28 @@ func TestQMFGradient(t *testing.T) {
 		{"hidden, pinned, batches", 0.2, KL, 0, EndsPinned, 4},
 		{"hidden, penalty, batches, squares", 0.2, Frobenius, 3, EndsFree, 4},
 		{"hidden, penalty, β = 0.5", 0.2, 0.5, 3, EndsFree, 6},
+		{"β nearly 1", 0, 1 - 0x1p-50, 0, EndsFree, 6},
+		{"signed", 0, Frobenius, 0, EndsFree, 6},
+		{"signed, hidden, penalty, batches", 0.2, Frobenius, 3, EndsFree, 4},
+		{"signed, pinned", 0, Frobenius, 0, EndsPinned, 6},
 	} {
-		t.Run(c.name, func(t *testing.T) { checkQMFGradient(t, c.hidden, c.loss, c.penalty, c.ends, c.batch) })
+		t.Run(c.name, func(t *testing.T) {
+			checkQMFGradient(t, c.hidden, c.loss, c.penalty, c.ends, c.batch, strings.HasPrefix(c.name, "signed"))
+		})
 	}
 }
 
-func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, ends Ends, batch int) {
+func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, ends Ends, batch int, signed bool) {
 	x := toy(1)
 	x.Rows = 6
 	x.Data = x.Data[:6*x.Stride]
+	if signed {
+		for i := range x.Rows {
+			for j, v := range x.Row(i) {
+				x.Set(i, j, v-7*float64(i%3))
+			}
+		}
+	}
 	c := qmfDefaults()
 	c.levels, c.epsilon, c.start, c.ends, c.batchRows, c.tolerance, c.learningRate = 5, 0.05, StartUniform, ends, batch, 1e-13, 1e-300
 	c.loss, c.penalty, c.given = l, penalty, set(kStart)
@@ -521,8 +534,12 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	if err != nil {
 		t.Fatal(err)
 	}
+	visible.enter(l, true)
+	if visible.signed != signed {
+		t.Fatalf("signed: %v", visible.signed)
+	}
 	f := newQMFFit(visible, 3, &c, p)
-	if err := f.begin(context.Background()); err != nil {
+	if err := f.begin(); err != nil {
 		t.Fatal(err)
 	}
 	src := random.Split(2, 2)
@@ -616,6 +633,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 // TestWorkers: the bits do not depend on the number of workers.
 func TestWorkers(t *testing.T) {
 	x := first(toy(3), 36)
+	x.Cols = 50
 	var want uint64
 	for _, workers := range []int{1, 2, 7} {
 		if got := fitHash(t, x, WithWorkers(workers)); want == 0 {
@@ -790,8 +808,8 @@ func TestStops(t *testing.T) {
 	if !errors.Is(err, cause) || z == nil || len(z.History) != 4 || len(z.Validation) != 4 {
 		t.Fatalf("QMFQ: %v", err)
 	}
-	given := WithInit(z.U, z.V) // 500 looks are the QMF of the start
-	for _, after := range []int{0, 3, 250, 500, 505} {
+	given := WithInit(z.U, z.V)
+	for _, after := range []int{0, 3, 250, 2500, 12000, 15000, 20000} {
 		for _, o := range [][]FitOption{{given}, {given, WithValidation(0.1)}, {WithStart(StartUniform), WithProjection(TruncatedSVD())}} {
 			ctx := &countdown{Context: context.Background(), left: after}
 			q, err := FitQMFQ(ctx, x, 4, append(o, WithWorkers(1), WithEpochs(9))...)
@@ -807,8 +825,9 @@ func TestStops(t *testing.T) {
 			if l, err := q.Loss(x); q.Validation == nil && (err != nil || l != q.History[len(q.History)-1]) {
 				t.Errorf("QMFQ cancelled after %d looks: Loss %v, %v; History %v", after, l, err, q.History)
 			}
-			if most := max(after-500, 0) + 1; len(q.History) > max(most, after+1) || after >= 500 && len(q.History) != most {
-				t.Errorf("QMFQ cancelled after %d looks: History %v", after, q.History)
+			done := err.(*stopped).epoch
+			if want := done + 1; len(q.History) != want && (q.Validation == nil || len(q.History) != done) || q.Validation != nil && len(q.Validation) != len(q.History) {
+				t.Errorf("QMFQ cancelled after %d looks, in epoch %d: History %v", after, done, q.History)
 			}
 		}
 	}
@@ -1141,15 +1160,77 @@ func TestAwkwardData(t *testing.T) {
 				}
 			}
 		}
-		n, err := FitNMF(context.Background(), x, 4, WithEpochs(5))
+	}
+}
+
+// TestAwkwardLosses: the same, all zeros, units far out, of the whole and of a row, and
+// signed data, under every loss, of every model: every number that a model has, also of
+// new samples and after a file, is finite, and rows without a spread are met exactly.
+func TestAwkwardLosses(t *testing.T) {
+	ctx := context.Background()
+	sets := map[string][][]float64{
+		"zeros":            {{0, 0, 0}, {0, 0, 0}},
+		"constant":         {{3, 3, 3}, {3, 3, 3}},
+		"constant rows":    {{0, 0, 0}, {1, 1, 1}, {1, 2, 3}},
+		"a row":            {{1, 2, 0, 4, 0.5}},
+		"a column":         {{1}, {2}, {0}},
+		"a cell":           {{5}},
+		"ties":             {{1, 1, 2, 2, 1, 1}, {0, 1, 0, 1, 0, 1}, {3, 1, 4, 1, 5, 9}},
+		"tiny":             {{1e-300, 2e-300, 4e-300}, {3e-300, 1e-300, 0}},
+		"least":            {{5e-324, 0, 1e-323}, {0, 5e-324, 5e-324}},
+		"huge":             {{1e60, 2e59, 0}, {3e58, 1e60, 1e57}},
+		"both":             {{0, 0, 0, 0, 1e60}, {1e-300, 0, 1e-300, 0, 0}},
+		"rows apart":       {{1e-170, 3e-170, 2e-170, 1e-170}, {1, 2, 3, 5}, {2, 1, 2, 1}},
+		"rows apart, 1e80": {{1e-80, 3e-80, 2e-80, 1e-80}, {1, 2, 3, 5}, {2, 1, 2, 1}},
+		"columns apart":    {{1, 1e-200, 2, 3}, {2, 3e-200, 1, 1}},
+		"positive":         {{1, 2, 3, 5}, {2, 1, 2, 1}, {7, 7, 7, 7}},
+		"signed":           {{-1, 2, 0.5, -3}, {0, 1, -1, 4}, {-2, -2, -2, -2}},
+		"negative":         {{-1, -2, -0.5, -3}, {-5, -4, -4, -4.5}},
+		"signed, tiny":     {{-1e-170, 2e-170, 1e-171}, {1, -1, 3}},
+		"signed, huge":     {{-1e60, 1e60, 0}, {1, -1, 3}},
+		"signed, offset":   {{1e15, 1e15 + 1, 1e15 + 2}, {-1e15, -1e15 - 3, -1e15}},
+	}
+	refused := 0
+	for set, rows := range sets {
+		x, err := MatOf(rows...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range [][]float64{n.U.Data, n.V.Data, n.History, n.Reconstruct().Data} {
-			if i := notFinite(v); i >= 0 {
-				t.Fatalf("NMF of %v: %v", rows, v)
+		low := slices.Min(x.Data)
+		for _, l := range []Loss{KL, Frobenius, 0, -1, -2, 0.5, 1.5, 3, 4, 1 - 0x1p-53, 1 + 1e-10, 1e-7, -1e-10} {
+			for name, fit := range fits(ctx, 2) {
+				for k, o := range [][]FitOption{nil, {WithStart(StartUniform)}, {WithMissingValues(), WithEpochs(0)}} {
+					if k > 0 && testing.Short() {
+						continue
+					}
+					m, err := fit(x, append([]FitOption{WithLoss(l), WithEpochs(3)}, o...)...)
+					if low < 0 && (l != Frobenius || name == "NMF") || low >= 0 && low < 1e-60 && l <= 0 {
+						var data *DataError
+						if refused++; !errors.As(err, &data) {
+							t.Errorf("%s, β %v, %s: %v", set, l, name, err)
+						}
+						continue
+					}
+					if err != nil {
+						t.Errorf("%s, β %v, %s: %v", set, l, name, err)
+						continue
+					}
+					allFinite(t, set+", β "+ftoa(float64(l))+", "+name+", options "+itoa(k), m, x)
+					if name == "NMF" {
+						continue
+					}
+					fitted := m.Reconstruct()
+					for i, row := range rows {
+						if slices.Min(row) == slices.Max(row) {
+							closeTo(t, "constant row", fitted.Row(i), row, 1e-12*largest(row))
+						}
+					}
+				}
 			}
 		}
+	}
+	if refused == 0 {
+		t.Error("nothing was refused")
 	}
 }
 
@@ -1329,7 +1410,7 @@ func TestSparseColumns(t *testing.T) {
 	f := &qmfFit{cells: visible}
 	for seed := range uint64(10) {
 		src := random.Split(seed, 3)
-		y := f.sample(100, &src)
+		y, _ := f.sample(100, &src)
 		if _, err := newCells(y, &c); err != nil || y.Rows > 101 {
 			t.Errorf("seed %d: %d rows, %v", seed, y.Rows, err)
 		}

@@ -66,16 +66,16 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 	if err := x.check("x"); err != nil {
 		return nil, err
 	}
-	// What a mask hides is checked too, under the loss as soon as that is known.
-	check := func(l Loss) error {
-		c := config{missing: true, loss: l}
-		return c.checkCells(x)
-	}
-	if err := check(KL); err != nil {
+	// What a mask hides is checked too: what no fit could have at once, and what this one
+	// could not when its loss is known.
+	if err := (&config{missing: true, loss: Frobenius, maps: true}).checkCells(x); err != nil {
 		return nil, err
 	}
 	hidden := make([]*cells, repeats)
 	for r := range hidden {
+		if err := ctx.Err(); err != nil {
+			return nil, stoppedAt(0, err)
+		}
 		c := config{validation: share, seed: uint64(random.Split(masks.Seed, r)), missing: true}
 		var err error
 		if hidden[r], err = newCells(x, &c); err != nil {
@@ -98,18 +98,33 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 			errs[job] = stoppedAt(0, errs[job])
 			return
 		}
-		opts := append(append([]FitOption{}, trials[trial].Options...), WithMissingValues(), WithWorkers(1))
+		alone := fitOption(kWorkers, "1", func(c *config) string { c.workers, c.discard = 1, true; return "" })
+		opts := append(append([]FitOption{}, trials[trial].Options...), WithMissingValues(), alone)
 		m, err := fit(ctx, hidden[r].x, trials[trial].Rank, opts...)
 		if errs[job] = err; err != nil {
 			return
 		}
-		losses[job] = m.divergence()
-		if errs[job] = check(losses[job]); errs[job] != nil {
+		is := m.bounds()
+		losses[job] = is.loss
+		if errs[job] = is.checkCells(x); errs[job] != nil {
 			return
 		}
-		t, sum := m.Reconstruct(), 0.0
+		t, err := m.reconstruct(ctx)
+		if errs[job] = err; err != nil {
+			return
+		}
+		sum := 0.0
 		for i := range t.Rows {
-			sum += hidden[r].heldLoss(m.divergence(), t.Row(i), i, losses[job].least())
+			row, held := t.Row(i), hidden[r].held[i*x.Cols:(i+1)*x.Cols]
+			for j, v := range x.Row(i) {
+				if held[j] {
+					sum += is.loss.divergence(v, row[j])
+				}
+			}
+		}
+		if sum-sum != 0 {
+			errs[job] = &DataError{Row: -1, Col: -1, Value: sum, Problem: "the loss of the hidden cells under trial " + itoa(trial) + " is not finite"}
+			return
 		}
 		out[trial].Losses[r] = sum / float64(hidden[r].heldOut)
 	})

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -125,6 +126,7 @@ func TestHeldOutFormula(t *testing.T) {
 		}
 	}
 	type fitted struct{ seen, fit Mat }
+	masks := map[string]int{} // how often
 	for seed := range uint64(20) {
 		var mu sync.Mutex
 		var all []fitted
@@ -147,6 +149,13 @@ func TestHeldOutFormula(t *testing.T) {
 		}
 		var want []float64
 		for _, f := range all {
+			var hidden strings.Builder
+			for i, v := range f.seen.Data {
+				if v != v {
+					hidden.WriteString(itoa(i) + " ")
+				}
+			}
+			masks[hidden.String()]++
 			want = append(want, meanOver(1, x, f.fit, func(i, j int) bool { return x.At(i, j) == x.At(i, j) && f.seen.At(i, j) != f.seen.At(i, j) }))
 			count := func(line, length int, at func(m Mat, line, k int) float64) {
 				seen, had := 0, 0
@@ -173,6 +182,9 @@ func TestHeldOutFormula(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		closeTo(t, "losses", got, want, 1e-12*want[1])
+	}
+	if len(masks) != 40 {
+		t.Errorf("%d masks of 20 seeds, 2 repeats each", len(masks))
 	}
 }
 
@@ -281,10 +293,10 @@ func TestResumeNamesOptions(t *testing.T) {
 }
 
 // TestFilesOutOfOrder: files with right checksums whose quantiles fall, or whose
-// weights are not positive, are refused; so are thresholds out of order.
+// weights or deviations are negative, are refused.
 func TestFilesOutOfOrder(t *testing.T) {
 	models := threeModels(t, first(toy(2), 5), 2)
-	for name, tags := range map[string][]string{"QMF": {"QUAN", "WGHT"}, "QMFQ": {"QUAN", "WGHT", "DEFQ"}} {
+	for name, tags := range map[string][]string{"QMF": {"QUAN", "WGHT", "ROWS"}, "QMFQ": {"QUAN", "WGHT", "DEFQ", "ROWS", "DEFR"}} {
 		data, err := models[name].MarshalBinary()
 		if err != nil {
 			t.Fatal(err)
@@ -300,11 +312,15 @@ func TestFilesOutOfOrder(t *testing.T) {
 			for _, row := range []int{0, 4} {
 				b := rewritten(t, data, tag, func(v []float64) {
 					m := len(v) / 5
-					if tag == "WGHT" {
+					switch tag {
+					case "WGHT":
 						v[row*m+1] = -v[row*m+1]
-						return
+					case "ROWS", "DEFR": // the deviation comes last but one, and last
+						at := row*m + map[string]int{"ROWS": 4, "DEFR": 3}[tag]
+						v[at] = -v[at]
+					default:
+						v[row*m+1], v[row*m+2] = v[row*m+2], v[row*m+1]
 					}
-					v[row*m+1], v[row*m+2] = v[row*m+2], v[row*m+1]
 				})
 				err := read(b)
 				var format *FormatError
@@ -542,6 +558,240 @@ func TestTransformFromProjection(t *testing.T) {
 			}
 			if a, b := loss(placed), loss(projected); !(a <= b*(1+1e-6)) {
 				t.Errorf("n=%d, k=%d, sample %d: placed at a loss of %v, its projection has %v", c.n, c.k, j, a, b)
+			}
+		}
+	}
+}
+
+// TestTransformAtItsLeast: where the divergence is smooth, no coordinate of a new
+// sample moves by a thousandth and lowers its loss; and the sample that a model makes of
+// the mean of its training columns is found again, however steep its maps.
+func TestTransformAtItsLeast(t *testing.T) {
+	ctx := context.Background()
+	const d, columns = 30, 20
+	for _, c := range []struct {
+		n, k   int
+		eps    float64
+		smooth bool
+	}{{20, 2, 0.02, true}, {20, 4, 0.02, true}, {40, 4, 0.02, true}, {5, 8, 0.0005, false}} {
+		q, err := FitQMF(ctx, columnsOf(first(toy(1), d), func(j int) bool { return j < c.n }), c.k,
+			WithEpochs(5), WithEpsilon(c.eps), WithShrinkage(0), WithStart(StartScores))
+		if err != nil {
+			t.Fatal(err)
+		}
+		maps := make([]*Map, d)
+		for i := range maps {
+			if maps[i], err = q.Map(i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fit := func(i int, v []float64) float64 {
+			w := 0.0
+			for c, u := range q.U.Row(i) {
+				w += u * v[c]
+			}
+			return maps[i].At(w)
+		}
+		v, own := make([]float64, c.k), NewMat(d, 1)
+		for l := range v {
+			v[l] = mean(q.V.Row(l))
+		}
+		for i := range d {
+			own.Set(i, 0, fit(i, v))
+		}
+		if score, err := q.Score(ctx, own); err != nil || !(score < 1e-9) {
+			t.Errorf("%v: the mean of the columns scores %v, %v", c, score, err)
+		}
+		if !c.smooth {
+			continue
+		}
+		x := columnsOf(first(toy(1), d), func(j int) bool { return j >= 40 && j < 40+columns })
+		placed, err := q.Transform(ctx, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j := range columns {
+			for l := range v {
+				v[l] = placed.At(l, j)
+			}
+			loss := func() float64 {
+				sum := 0.0
+				for i := range d {
+					sum += textbook(1, x.At(i, j), fit(i, v))
+				}
+				return sum
+			}
+			least := loss()
+			for l, at := range v {
+				for _, by := range []float64{0.999, 1.001} {
+					v[l] = at * by
+					if moved := loss(); moved < least*(1-1e-8) {
+						t.Errorf("%v, sample %d: coordinate %d times %v lowers the loss from %v to %v", c, j, l, by, least, moved)
+					}
+				}
+				v[l] = at
+			}
+		}
+	}
+}
+
+// TestResumeRanges: states with right checksums and numbers that no fit could have
+// are refused.
+func TestResumeRanges(t *testing.T) {
+	ctx := context.Background()
+	x := first(toy(2), 12)
+	fits := map[string]func(o ...FitOption) error{
+		"NMF":  func(o ...FitOption) error { _, err := FitNMF(ctx, x, 2, append(o, WithEpochs(4))...); return err },
+		"QMF":  func(o ...FitOption) error { _, err := FitQMF(ctx, x, 2, append(o, WithEpochs(4))...); return err },
+		"QMFQ": func(o ...FitOption) error { _, err := FitQMFQ(ctx, x, 2, append(o, WithEpochs(4))...); return err },
+	}
+	for name, fit := range fits {
+		var state []byte
+		if err := fit(WithCheckpoint(2, func(s []byte) error {
+			if state == nil {
+				state = s
+			}
+			return nil
+		})); err != nil {
+			t.Fatal(err)
+		}
+		changed := func(tag string, at int, to uint64) []byte {
+			var sections []section
+			for name, payload := range stateOf(t, state) {
+				if name == tag {
+					payload = slices.Concat(payload[:8*at], append64(nil, to), payload[8*at+8:])
+				}
+				sections = append(sections, section{tag: name, payload: payload})
+			}
+			return encode(get32(state[12:]), sections)
+		}
+		if err := fit(WithResume(changed("", 0, 0))); err != nil {
+			t.Errorf("%s: as it was: %v", name, err)
+		}
+		type change struct {
+			what, tag string
+			at        int
+			to        uint64
+		}
+		changes := []change{{"a restart beyond the last", "STAT", 0, 1}, {"an epoch beyond the last", "STAT", 1, 5}, {"a best epoch to come", "STAT", 4, 3},
+			{"a fall to come", "STAT", 5, 3}, {"a negative factor", "REAL", 0, math.Float64bits(-1)}, {"a factor that is NaN", "REAL", 1, math.Float64bits(math.NaN())}}
+		if name == "QMF" {
+			changes = append(changes, change{"a row beyond the last", "IDX0", 0, 12})
+			for at := range 2 {
+				changes = append(changes, change{"a row twice", "IDX0", at, get64(stateOf(t, state)["IDX0"][8*(1-at):])})
+			}
+		}
+		for _, c := range changes {
+			var format *FormatError
+			if err := fit(WithResume(changed(c.tag, c.at, c.to))); !errors.As(err, &format) {
+				t.Errorf("%s: %s: %v", name, c.what, err)
+			}
+		}
+	}
+}
+
+// stateOf returns the sections of a state.
+func stateOf(t *testing.T, state []byte) map[string][]byte {
+	t.Helper()
+	f, err := decodeSections(state, get32(state[12:]), []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.sections
+}
+
+// TestDeadFactors: a component is dead where either of its factors is zero.
+func TestDeadFactors(t *testing.T) {
+	x := first(toy(2), 6)
+	for name, zero := range map[string]func(u, v Mat){
+		"U": func(u, v Mat) {
+			for i := range u.Rows {
+				u.Set(i, 1, 0)
+			}
+		},
+		"V":       func(u, v Mat) { clear(v.Row(1)) },
+		"neither": func(u, v Mat) { u.Set(0, 1, 0); v.Set(1, 0, 0) },
+	} {
+		u, v := NewMat(6, 3), NewMat(3, x.Cols)
+		for _, m := range []Mat{u, v} {
+			for i := range m.Data {
+				m.Data[i] = 1
+			}
+		}
+		zero(u, v)
+		m, err := FitNMF(context.Background(), x, 3, WithInit(u, v), WithEpochs(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var dead *DataError
+		if name == "neither" && len(m.Warnings) > 0 {
+			t.Errorf("%v", m.Warnings)
+		}
+		if name != "neither" && (len(m.Warnings) != 1 || !errors.As(m.Warnings[0], &dead) || dead.Col != 1) {
+			t.Errorf("zero %s: warnings %v", name, m.Warnings)
+		}
+	}
+}
+
+// TestTopFeaturesOfAnother: by a matrix that the model was not fitted to, features that
+// it explains worse than their mean does have the value 0, and the others their share
+// times what is explained.
+func TestTopFeaturesOfAnother(t *testing.T) {
+	const d, k = 12, 2
+	x := first(toy(2), d)
+	y := NewMat(d, x.Cols)
+	for i := range d { // every other row turned round
+		for j := range x.Cols {
+			from := j
+			if i%2 == 1 {
+				from = x.Cols - 1 - j
+			}
+			y.Set(i, j, x.At(i, from)+0.01)
+		}
+	}
+	for name, m := range threeModels(t, x, k) {
+		fit := m.Reconstruct()
+		u, v := factorsOf(m)
+		worse := 0
+		explained, share := make([]float64, d), NewMat(d, k)
+		for i := range d {
+			own, constant := NewMat(1, y.Cols), NewMat(1, y.Cols)
+			for j := range y.Cols {
+				own.Set(0, j, fit.At(i, j))
+				constant.Set(0, j, mean(y.Row(i)))
+			}
+			row := Mat{Rows: 1, Cols: y.Cols, Stride: y.Cols, Data: y.Row(i)}
+			explained[i] = 1 - meanOver(1, row, own, everyCell)/meanOver(1, row, constant, everyCell)
+			if explained[i] < 0 {
+				worse++
+			}
+			sum := 0.0
+			for c := range k {
+				share.Set(i, c, u.At(i, c)*total(v.Row(c)))
+				sum += share.At(i, c)
+			}
+			for c := range k {
+				share.Set(i, c, share.At(i, c)/sum)
+			}
+		}
+		if worse == 0 || worse == d {
+			t.Errorf("%s: explained %v: nothing is tested", name, explained)
+		}
+		tops, err := m.TopFeatures(y, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c, top := range tops {
+			if len(top) != d {
+				t.Fatalf("%s: %d features", name, len(top))
+			}
+			for at, p := range top {
+				if want := share.At(p.Index, c) * max(explained[p.Index], 0); math.Abs(p.Value-want) > 1e-9 {
+					t.Errorf("%s, component %d: feature %d has %v, want %v", name, c, p.Index, p.Value, want)
+				}
+				if at > 0 && (p.Value > top[at-1].Value || p.Value == top[at-1].Value && p.Index < top[at-1].Index) {
+					t.Errorf("%s, component %d: %v after %v", name, c, p, top[at-1])
+				}
 			}
 		}
 	}

@@ -92,6 +92,12 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	if c.validation > 0 { // a copy of x, its mask, and the best epoch
 		fit += size(1.125, f.d, f.n) + model
 	}
+	if c.maps && c.loss == Frobenius { // a signed x about its rows' lowest values
+		fit += size(f.d, f.n)
+		if c.validation > 0 {
+			fit += size(f.d, f.n)
+		}
+	}
 	bytes := func(numbers float64) int64 { return int64(min(8*numbers, math.MaxInt64/2)) }
 	return Memory{Fit: bytes(fit), Model: bytes(model), State: bytes(state)}, nil
 }

@@ -45,7 +45,8 @@ type Model interface {
 	TopFeatures(x Mat, count int) ([][]Top, error)
 	TopSamples(count int) [][]Top
 	MarshalBinary() ([]byte, error)
-	divergence() Loss
+	bounds() *config
+	reconstruct(ctx context.Context) (Mat, error)
 }
 
 // Factorisation is what all models have.
@@ -56,25 +57,30 @@ type Factorisation struct {
 	U, V Mat
 	// History is the mean divergence of the visible cells after each epoch, entry 0
 	// before the first, without a penalty. All entries are exact but those that
-	// [FitQMF] names.
+	// [FitQMF] names. A fit that was stopped has an entry for each epoch done, a QMFQ under
+	// [WithValidation] whose context ended all but the last.
 	History []float64
 	// Validation is the mean divergence of the held-out cells after each epoch, nil
 	// without [WithValidation].
 	Validation []float64
 	// Best is the epoch returned: the last, or the best on the held-out cells. A fit
-	// that was stopped within an epoch may be further than that, and lower; one stopped
-	// before the first has no History.
+	// that was stopped within an epoch is further than that: of a QMF and a QMFQ the last
+	// entry is that of the model as it is, an NMF may be lower. An NMF stopped before the
+	// first has no History.
 	Best int
 	// Warnings has a *[ConvergenceError] for each row of which a transport did not
-	// converge, and a *[DataError] for each component of an NMF that has died out. A
-	// model that was read from a file has their texts.
+	// converge, and a *[DataError] for each component of an NMF that has died out. Of the
+	// latter a model that was read from a file has their texts.
 	Warnings []error
 
 	loss    Loss
 	missing bool // NaN cells are unobserved
 }
 
-func (m *Factorisation) divergence() Loss { return m.loss }
+// bounds returns the options that say which values a matrix may have.
+func (m *NMF) bounds() *config  { return &config{loss: m.loss, missing: m.missing} }
+func (q *QMF) bounds() *config  { return &config{loss: q.loss, missing: q.missing, maps: true} }
+func (q *QMFQ) bounds() *config { return q.inflated.bounds() }
 
 // Top is a place in a ranking: the index of a feature or a sample, from 0, and
 // the value it is ranked by.
@@ -136,28 +142,40 @@ func (q *QMFQ) Bend() []float64 { return q.inflated.Bend() }
 
 // meanLoss is the mean over the observed entries of Δ(x, t) under the loss that was
 // fitted.
-func (m *Factorisation) meanLoss(x, t Mat) (float64, error) {
+func (c *config) meanLoss(x, t Mat) (float64, error) {
 	if err := x.check("x"); err != nil {
 		return 0, err
 	}
 	if x.Rows != t.Rows || x.Cols != t.Cols {
 		return 0, &ShapeError{What: "x", Got: x.size(), Want: t.size()}
 	}
-	l := m.loss
-	c := config{missing: m.missing, loss: l}
 	sum, count := 0.0, 0
 	observed, num, den := make([]bool, x.Cols), make([]float64, x.Cols), make([]float64, x.Cols)
 	for i := range x.Rows {
+		top := 0.0
 		for j, v := range x.Row(i) {
 			if err := c.checkCell(i, j, v); err != nil {
 				return 0, err
 			}
 			if observed[j] = v == v; v == v {
+				top = max(top, v, t.At(i, j))
 				count++
 			}
 		}
-		l.parts(num, den, x.Row(i), t.Row(i), l.least())
-		sum += l.sum(x.Row(i), t.Row(i), num, observed, l.least())
+		if c.loss != Frobenius && distant(top) {
+			for j, o := range observed {
+				if o {
+					sum += c.loss.divergence(x.At(i, j), t.At(i, j))
+				}
+			}
+			continue
+		}
+		low := c.loss.least()
+		if c.loss == Frobenius {
+			low = math.Inf(-1)
+		}
+		c.loss.parts(num, den, x.Row(i), t.Row(i), low)
+		sum += c.loss.sum(x.Row(i), t.Row(i), num, observed, low)
 	}
 	if count == 0 {
 		return 0, &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "x has no observed cell"}
@@ -213,24 +231,26 @@ func meanSize(v []float64) float64 {
 // a row without an observed cell is one. Cost: that of Reconstruct and 2dn
 // divergences.
 func (m *NMF) Goodness(x Mat) ([]Goodness, error) {
-	return m.goodness(x, m.Reconstruct())
+	return m.bounds().goodness(x, m.Reconstruct())
 }
 
 // Goodness is that of [NMF.Goodness].
-func (q *QMF) Goodness(x Mat) ([]Goodness, error) { return q.goodness(x, q.Reconstruct()) }
+func (q *QMF) Goodness(x Mat) ([]Goodness, error) {
+	return q.bounds().goodness(x, q.Reconstruct())
+}
 
 // Goodness is that of [NMF.Goodness].
-func (q *QMFQ) Goodness(x Mat) ([]Goodness, error) { return q.goodness(x, q.Reconstruct()) }
+func (q *QMFQ) Goodness(x Mat) ([]Goodness, error) {
+	return q.bounds().goodness(x, q.Reconstruct())
+}
 
-func (m *Factorisation) goodness(x, fit Mat) ([]Goodness, error) {
-	l := m.loss
+func (c *config) goodness(x, fit Mat) ([]Goodness, error) {
 	if err := x.check("x"); err != nil {
 		return nil, err
 	}
 	if x.Rows != fit.Rows || x.Cols != fit.Cols {
 		return nil, &ShapeError{What: "x", Got: x.size(), Want: fit.size()}
 	}
-	c := config{missing: m.missing, loss: l}
 	out := make([]Goodness, x.Rows)
 	for i := range out {
 		low, high, mean, count := math.Inf(1), math.Inf(-1), 0.0, 0.0
@@ -247,16 +267,25 @@ func (m *Factorisation) goodness(x, fit Mat) ([]Goodness, error) {
 		if count == 0 {
 			return nil, &DataError{Row: i, Col: -1, Value: math.NaN(), Problem: "the row has no observed cell"}
 		}
-		left, total := 0.0, 0.0
+		// Squares of a row far out have no number, their ratio has.
+		e, top := 0, max(math.Abs(low), math.Abs(high))
+		for _, v := range fit.Row(i) {
+			top = max(top, math.Abs(v))
+		}
+		if distant(top) {
+			e = exponentOf(top)
+		}
+		left, total, unit := 0.0, 0.0, c.loss.unit(e)
 		for j, v := range x.Row(i) {
 			if v == v {
-				left += l.value(v, fit.At(i, j), l.least())
-				total += l.value(v, mean, l.least())
+				v = math.Ldexp(v, -e)
+				left += c.loss.divergence(v, math.Ldexp(fit.At(i, j), -e))
+				total += c.loss.divergence(v, math.Ldexp(mean, -e))
 			}
 		}
-		out[i].Divergence = left / count
+		out[i].Divergence = left / count * unit
 		if low < high && total > 0 {
-			out[i].Spread = total / count
+			out[i].Spread = total / count * unit
 			out[i].Explained = max(1-left/total, -math.MaxFloat64)
 		}
 	}

@@ -128,6 +128,7 @@ type config struct {
 	levels        int
 	midpoint      bool
 	workers       int
+	discard       bool // no model is wanted of a fit that was stopped
 
 	epochs       int
 	seed         uint64
@@ -149,6 +150,8 @@ type config struct {
 	save         func(state []byte) error
 	resume       []byte
 	projection   Projection
+
+	maps bool // not an option: the model has maps, which take values of either sign under Frobenius
 }
 
 // parse reads opts over the defaults in c. The last of two settings of one
@@ -428,18 +431,6 @@ func WithSeed(s uint64) FitOption {
 	return fitOption(kSeed, utoa(s), func(c *config) string { c.seed = s; return "" })
 }
 
-// WithProgress calls f after every epoch, on the goroutine of the caller. Its
-// error stops the fit and comes back wrapped, with the model so far.
-func WithProgress(f func(Progress) error) FitOption {
-	return fitOption(kProgress, "func", func(c *config) string {
-		if f == nil {
-			return "must not be nil"
-		}
-		c.progress = f
-		return ""
-	})
-}
-
 // WithLearningRate sets the step size of Adam on logarithms. 0 < lr <= 100, beyond 1
 // of no use; default 0.06 in FitQMF, 0.1 in FitQMFQ, falling to 0 by [ScheduleCosine].
 func WithLearningRate(lr float64) FitOption {
@@ -495,7 +486,10 @@ func WithEnds(e Ends) FitOption {
 
 // WithInit starts from the given factors, u d × k and v k × n, finite and
 // non-negative (in FitQMF an entry below 1e-3 of the factor's mean is raised to
-// it, since factors are kept by their logarithms). They are copied.
+// it, since factors are kept by their logarithms). They are copied. An entry other
+// than 0 that a fit cannot hold is a [*DataError]: in FitNMF below 1e-50 or above 1e50
+// (times the root of x's unit where that is beyond 2^±100), in FitQMF and FitQMFQ beyond
+// e^±300, under [SquashNone], which transports UV as it is, beyond (1e12/k)^±½.
 func WithInit(u, v Mat) FitOption {
 	return fitOption(kInit, u.size()+", "+v.size(), func(c *config) string {
 		c.initU, c.initV = u, v
@@ -519,7 +513,9 @@ func WithShrinkage(lambda float64) FitOption {
 	return fitOption(kShrinkage, ftoa(lambda), upTo1e30(lambda, func(c *config) *float64 { return &c.shrinkage }))
 }
 
-// WithLoss sets the divergence that is minimised. Default [KL].
+// WithLoss sets the divergence that is minimised. Default [KL]. x must not be negative
+// but in FitQMF and FitQMFQ under [Frobenius], which take any finite x: log ratios,
+// z-scores. See [Beta] for what β <= 0 asks of x.
 func WithLoss(l Loss) FitOption {
 	return fitOption(kLoss, ftoa(float64(l)), func(c *config) string {
 		if !(l >= -2 && l <= 4) {
@@ -647,12 +643,4 @@ func name(names []string, i int) string {
 		return names[i]
 	}
 	return itoa(i)
-}
-
-// Progress is what a fit tells after an epoch.
-type Progress struct {
-	Epoch  int     // epochs done
-	Epochs int     // epochs in all
-	Rows   int     // rows visited in an epoch
-	Loss   float64 // the newest entry of History
 }

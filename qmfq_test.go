@@ -33,7 +33,7 @@ func TestQMFQGradient(t *testing.T) {
 		p := pool.New(1, 1)
 		defer p.Close()
 		f := newQMFQFit(visible, 3, &c, p)
-		if err := f.start(context.Background()); err != nil {
+		if err := f.start(); err != nil {
 			t.Fatal(err)
 		}
 		src := random.Split(2, 2)
@@ -244,7 +244,7 @@ func (q *QMFQ) projectedScore(t *testing.T, x Mat) float64 {
 			fit.Set(i, j, q.inflate[i].At(w))
 		}
 	}
-	score, err := q.meanLoss(x, fit)
+	score, err := q.bounds().meanLoss(x, fit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -559,7 +559,7 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 				one := pool.New(1, 1)
 				defer one.Close()
 				f := newQMFQFit(visible, size[2], &c, one)
-				if err := f.start(context.Background()); err != nil {
+				if err := f.start(); err != nil {
 					b.Fatal(err)
 				}
 				f.batch.rate = qmfqRate

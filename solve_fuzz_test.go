@@ -4,7 +4,6 @@ package quantmf
 
 import (
 	"encoding/binary"
-	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -105,17 +104,6 @@ func anyProblem(data []byte) (x, q []float64, opts []Option, rest *anyBytes) {
 		opts = append(opts, WithIterations(b.byte()%12), WithMidpointRanks())
 	}
 	return b.floats(n), b.sorted(m), opts, b
-}
-
-// typed tells whether err is one of the errors that bad input may have.
-func typed(err error) bool {
-	var (
-		option *OptionError
-		data   *DataError
-		shape  *ShapeError
-		solve  *ConvergenceError
-	)
-	return errors.As(err, &option) || errors.As(err, &data) || errors.As(err, &shape) || errors.As(err, &solve)
 }
 
 // checkAny transports what the bytes say. It returns whether that had no error.

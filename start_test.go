@@ -86,7 +86,7 @@ func TestStartScores(t *testing.T) {
 func TestChoiceByPrediction(t *testing.T) {
 	ctx := context.Background()
 	late := 0
-	for seed := range uint64(6) {
+	for seed := range uint64(3) {
 		x := first(toy(int(seed)), 24)
 		src := random.Split(seed, 3)
 		trial := src.Uint64()

@@ -105,7 +105,7 @@ func TestScoreSeen(t *testing.T) {
 		opts []FitOption
 	}{
 		{"toy", first(toy(1), 50), 8, []FitOption{WithLevels(8), WithEpochs(40)}},
-		{"laml", first(load(t, "testdata/laml-exp.tsv.gz"), 50), 5, []FitOption{WithEpochs(40)}},
+		{"laml", first(load(t, "testdata/laml-exp.tsv.gz"), 30), 5, []FitOption{WithEpochs(40)}},
 		{"counts", counts(60, 50), 4, []FitOption{WithLevels(8)}},
 		{"rough", counts(60, 50), 4, []FitOption{WithEpsilon(1e-4), WithEpochs(10)}},
 		{"pinned", counts(60, 50), 4, []FitOption{WithEpochs(10), WithEnds(EndsPinned)}},
@@ -178,7 +178,7 @@ func TestScoreIsLoss(t *testing.T) {
 				}
 			}
 		}
-		want, err := (&Factorisation{loss: KL}).meanLoss(x, fit)
+		want, err := (&config{loss: KL}).meanLoss(x, fit)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -373,7 +373,7 @@ func TestTransformGradient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := newQMFBase(context.Background(), m)
+	b, _, err := newQMFBase(context.Background(), m, x)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -589,7 +589,7 @@ func TestTransformAllocs(t *testing.T) {
 	x := counts(30, 20)
 	ctx := context.Background()
 	models := bothModels(t, x, 3, WithEpochs(5))
-	b, err := newQMFBase(ctx, models["QMF"].(*QMF))
+	b, _, err := newQMFBase(ctx, models["QMF"].(*QMF), x)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func readBoth(modelFile, matrix string, s streams) (*model, *table.Table, []os.F
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	t, also, err := readTable(matrix, s.in, table.Options{Missing: true})
+	t, also, err := readTable(matrix, s.in, table.Options{Missing: true, Negative: m.signed()})
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -36,6 +36,11 @@ What is fitted
                     of a projection P onto the components; nmf: X = UV, no
                     scales (default qmf)
   -k N              rank, the number of components (default 10)
+  -loss kl|frobenius|BETA
+                    what is minimised: the Kullback-Leibler divergence, half the
+                    squared differences, or the β-divergence of a β from -2 to 4;
+                    under frobenius qmf and qmfq take values of any sign, such as
+                    log ratios and z-scores (default kl)
   -missing          empty cells, NA and NaN are missing: left out of the fit, and
                     filled by "quantmf reconstruct" (default: they are errors)
   -log1p            take log(1+x) of every value first (natural logarithm)
@@ -93,8 +98,9 @@ A fit that can stop and go on
                     fit that never stopped
 
 At the end standard error has a summary in words. For qmf and qmfq it compares the
-loss, the mean Kullback-Leibler divergence per entry, with that of an NMF of the
-same rank after 1000 updates. With -progress json it is an object like the others.
+loss, the mean divergence per entry, with that of an NMF of the same rank after
+1000 updates, unless values are negative. With -progress json it is an object like
+the others.
 
 Either all files are written or none. An interrupt (Ctrl-C, SIGTERM) stops the
 fit and writes none but the checkpoint.
@@ -107,7 +113,7 @@ const (
 npz, plain or gzipped; what it is is known by its content, and "-" is standard
 input. Features are in rows, samples in columns; the first row and the first
 column of text are names. Without names it is s1, s2, ... and f1, f2, ... instead.
-Values are finite and at least 0.
+Values are finite and at least 0; under -loss frobenius qmf and qmfq take any.
 `
 	writeHelp = `The end of FILE says its format: .csv, .gct, .mtx, .npy or .npz, tab-separated
 text otherwise, with .gz behind it compressed. "-" is standard output.
@@ -126,6 +132,7 @@ type fitFlags struct {
 	rank, top int
 	log1p     bool
 	missing   bool
+	loss      quantmf.Loss
 	maxMemory memory
 	matrix    string
 	progress  string
@@ -145,7 +152,7 @@ var methods = []string{"qmf", "qmfq", "nmf"}
 
 func parseFit(args []string) (*fitFlags, error) {
 	options := optionFlags()
-	f := &fitFlags{flagOf: flagOf(options), maxMemory: 8 << 30}
+	f := &fitFlags{flagOf: flagOf(options), maxMemory: 8 << 30, loss: quantmf.KL}
 	set := newFlags("fit")
 	set.StringVar(&f.method, "method", "qmf", "")
 	set.IntVar(&f.rank, "k", 10, "")
@@ -188,6 +195,9 @@ func parseFit(args []string) (*fitFlags, error) {
 			f.shared = append(f.shared, o.value)
 		}
 		f.missing = f.missing || o.name == "missing"
+		if o.name == "loss" {
+			f.loss, _ = parseLoss(o.text)
+		}
 	}
 	modes := []string{"auto", "plain", "json", "none"}
 	switch {
@@ -207,9 +217,14 @@ func parseFit(args []string) (*fitFlags, error) {
 	return f, nil
 }
 
+// signed tells whether values may be negative.
+func (f *fitFlags) signed() bool {
+	return f.loss == quantmf.Frobenius && f.method != "nmf" && !f.log1p
+}
+
 // read reads the matrix and brings it to what is fitted.
 func (f *fitFlags) read(stdin io.Reader) (*table.Table, os.FileInfo, error) {
-	t, input, err := readTable(f.matrix, stdin, table.Options{Missing: f.missing, MaxCells: int(min(max(f.maxMemory/readShare, 1), math.MaxInt))})
+	t, input, err := readTable(f.matrix, stdin, table.Options{Missing: f.missing, Negative: f.signed(), MaxCells: int(min(max(f.maxMemory/readShare, 1), math.MaxInt))})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -418,7 +433,7 @@ func (r *result) fit(ctx context.Context, tell *progress) error {
 	}
 	m := modelOf(fitted)
 	m.named(r.table)
-	if r.method != "nmf" {
+	if r.method != "nmf" && !negative(x) {
 		tell.begin("NMF to compare with")
 		nmf, err := quantmf.FitNMF(ctx, x, r.rank, append(r.shared, quantmf.WithEpochs(comparisonUpdates), observe)...)
 		if err != nil {
@@ -431,6 +446,18 @@ func (r *result) fit(ctx context.Context, tell *progress) error {
 	r.m = m
 	m.command = r.commandLine()
 	return nil
+}
+
+// negative tells whether a value is.
+func negative(x quantmf.Mat) bool {
+	for i := range x.Rows {
+		for _, v := range x.Row(i) {
+			if v < 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // interrupted says how far the fit came and what is left of it.

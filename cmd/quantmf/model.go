@@ -73,6 +73,10 @@ func (m *model) title() (name, formula string) {
 	return "QMFQ", "X = T(P(T'(X))), two increasing maps per feature and P a projection onto the components"
 }
 
+// signed tells whether values may be negative; whether they may under the loss that was
+// fitted is for the package to say.
+func (m *model) signed() bool { return m.method != "nmf" && !m.log1p }
+
 // named gives the model the names of the matrix that was fitted.
 func (m *model) named(t *table.Table) {
 	m.features, m.samples, m.namedFeatures, m.namedSamples = t.Features, t.Samples, t.NamedFeatures, t.NamedSamples

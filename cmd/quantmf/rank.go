@@ -29,8 +29,8 @@ always fit better what is there.
   -repeats N        times that cells are hidden (default 5)
   -share X          of the cells hidden each time, at most 0.5 (default 0.1)
   -seed N           seed of the hidden cells and of the fits (default 1)
-  -method, -missing, -log1p, -top, -eps, -epochs, -lr, -schedule, -batch, -start,
-  -ends, -penalty, -shrinkage, -strict
+  -method, -loss, -missing, -log1p, -top, -eps, -epochs, -lr, -schedule, -batch,
+  -start, -ends, -penalty, -shrinkage, -strict
                     as in "quantmf fit -h"
 
 Standard output gets a line for each: k, m where it was given, the mean over the
@@ -53,7 +53,7 @@ type rankFlags struct {
 func parseRank(args []string) (*rankFlags, error) {
 	options := optionFlags()
 	f := &rankFlags{ks: wholeList{2, 4, 8}, seed: 1}
-	f.flagOf = flagOf(options)
+	f.flagOf, f.loss = flagOf(options), quantmf.KL
 	f.flagOf["repeats"], f.flagOf["share"] = "repeats", "share"
 	f.maxMemory = 8 << 30
 	set := newFlags("rank")
@@ -83,8 +83,11 @@ func parseRank(args []string) (*rankFlags, error) {
 		default:
 			f.options = append(f.options, o.value)
 		}
-		if g.Name == "seed" {
+		switch g.Name {
+		case "seed":
 			f.seed, _ = parseSeed(o.text)
+		case "loss":
+			f.loss, _ = parseLoss(o.text)
 		}
 	})
 	switch {

@@ -30,6 +30,9 @@ const (
 	Kinds // how many there are
 )
 
+// leastDeviation is below what a row counts as constant in any unit.
+const leastDeviation = 1e-290
+
 const logisticSlope = 1.8137993642342178 // π/√3
 
 // rate is the slope of the logistic kinds in z.
@@ -83,7 +86,7 @@ func NewSquash(kind Kind, x []float64, observed []bool, scratch []float64) Squas
 	}
 	m := kernel.Deviation(x, q.Ref, scale) / n
 	std := math.Sqrt(kernel.Squares(x, q.Ref, scale, m)/n) * scale // a second sweep: no cancellation
-	if std < 1e-290 {                                              // 1/std would overflow what it meets
+	if std < leastDeviation {                                      // 1/std would overflow what it meets
 		return q
 	}
 	q.Shift, q.Std = m*scale, std
