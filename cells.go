@@ -12,8 +12,8 @@ import (
 // cells is what a fit may look at: x with NaN where a cell is missing or held
 // out, the number of visible cells in all, and the cells held out for validation.
 type cells struct {
-	x       Mat // a copy where cells are hidden, else the caller's
-	full    Mat // the caller's
+	x       Mat  // a copy where cells are hidden, else the caller's
+	full    Mat  // the caller's
 	missing bool // NaN cells of full are unobserved
 	partial bool // some are hidden
 	visible int

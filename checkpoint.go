@@ -18,7 +18,7 @@ package quantmf
 import (
 	"math"
 
-	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // kindCheckpoint is added to a model's kind.
@@ -132,7 +132,7 @@ func words(tag string, v ...uint64) section {
 
 // checkpoint returns the state of a fit after an epoch, as a file.
 func (t *task) checkpoint(a algorithm, j *journal, restart int, past *past) []byte {
-	part := a.state()
+	part := a.snapshot()
 	s := &saved{restart: restart, epoch: j.done, source: part.source, steps: part.steps, judge: j.watch,
 		history: j.history, validation: j.validation, best: past.best, real: part.real, index: part.index}
 	return s.encode(t.kind, t.config, t.rank, past.data)
@@ -351,10 +351,10 @@ func line(s string) (name, value, rest string) {
 }
 
 // appendWarm adds, for each row, whether what its transport starts from is of use.
-func appendWarm(index []uint64, states []warm) []uint64 {
+func appendWarm(index []uint64, states []transport.Warm) []uint64 {
 	for i := range states {
 		valid := uint64(0)
-		if states[i].valid {
+		if states[i].Valid {
 			valid = 1
 		}
 		index = append(index, valid)
@@ -363,12 +363,12 @@ func appendWarm(index []uint64, states []warm) []uint64 {
 }
 
 // takeWarm takes what appendWarm added, from so many integers on.
-func (f *file) takeWarm(states []warm, index []uint64, from int) error {
+func (f *file) takeWarm(states []transport.Warm, index []uint64, from int) error {
 	for i := range states {
 		if index[from+i] > 1 {
 			return f.failAt("IDX0", from+i, "is neither 0 nor 1")
 		}
-		states[i].valid = index[from+i] == 1
+		states[i].Valid = index[from+i] == 1
 	}
 	return nil
 }

@@ -47,6 +47,8 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 const (
@@ -437,7 +439,7 @@ func (q *QMF) sections() []section {
 	d, m := q.Quantiles.Dims()
 	rows := make([]float64, 0, 6*d)
 	for i, s := range q.squash {
-		rows = append(rows, q.center[i], float64(s.kind), s.ref, s.shift, s.std, q.marginal[i])
+		rows = append(rows, q.center[i], float64(s.Kind), s.Ref, s.Shift, s.Std, q.marginal[i])
 	}
 	return append(q.Factorisation.sections(m, q.epsilon),
 		floats("QUAN", flat(q.Quantiles)), floats("WGHT", flat(q.Weights)), floats("POTN", flat(q.potentials)), floats("ROWS", rows), words("TOOK", uint64(q.Start), math.Float64bits(q.Shrinkage)))
@@ -541,19 +543,19 @@ func (f *file) rising(tag string, q Mat, i int) error {
 }
 
 // squash reads kind, reference, shift and deviation, from number at of the section on.
-func (f *file) squash(tag string, at int, r []float64) (squashed, error) {
+func (f *file) squash(tag string, at int, r []float64) (transport.Squash, error) {
 	if k := r[0]; !(k >= 0 && k < float64(len(squashNames))) || k != math.Trunc(k) {
-		return squashed{}, f.failAt(tag, at, "there is no squash "+ftoa(k))
+		return transport.Squash{}, f.failAt(tag, at, "there is no squash "+ftoa(k))
 	}
 	for i, v := range r[1:3] {
 		if !(math.Abs(v) <= maxProduct) {
-			return squashed{}, f.failAt(tag, at+1+i, "a mean is "+ftoa(v))
+			return transport.Squash{}, f.failAt(tag, at+1+i, "a mean is "+ftoa(v))
 		}
 	}
 	if v := r[3]; !(v >= 0 && v <= maxProduct) {
-		return squashed{}, f.failAt(tag, at+3, "a deviation is "+ftoa(v))
+		return transport.Squash{}, f.failAt(tag, at+3, "a deviation is "+ftoa(v))
 	}
-	return squashed{kind: Squash(r[0]), ref: r[1], shift: r[2], std: r[3]}, nil
+	return transport.Squash{Kind: transport.Kind(r[0]), Ref: r[1], Shift: r[2], Std: r[3]}, nil
 }
 
 // MarshalBinary returns the model as a file.
@@ -564,7 +566,7 @@ func (q *QMFQ) MarshalBinary() ([]byte, error) {
 	for _, m := range q.deflate {
 		quantiles = append(quantiles, m.q...)
 		cuts = append(cuts, m.cut...)
-		squashes = append(squashes, float64(m.squash.kind), m.squash.ref, m.squash.shift, m.squash.std)
+		squashes = append(squashes, float64(m.squash.Kind), m.squash.Ref, m.squash.Shift, m.squash.Std)
 	}
 	return encode(kindQMFQ, append(t.sections(), floats("DEFQ", quantiles), floats("DEFC", cuts), floats("DEFR", squashes),
 		words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates)))), nil

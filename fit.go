@@ -41,14 +41,14 @@ type algorithm interface {
 	// model hands the fit over, at the state that was kept, where there is one, and
 	// closes the journal: its entry of the model is exact.
 	model(j *journal) (fitted, error)
-	// state is what the rest of the fit depends on, beside the journal; resume fills it from
+	// snapshot is what the rest of the fit depends on, beside the journal; resume fills it from
 	// a checkpoint, of which the numbers have been read into the parts.
-	state() state
+	snapshot() snapshot
 	resume(f *file, s *saved) error
 }
 
-// state is an algorithm's part of a checkpoint.
-type state struct {
+// snapshot is an algorithm's part of a checkpoint.
+type snapshot struct {
 	real   []part
 	index  []uint64
 	source uint64 // of random numbers
@@ -217,13 +217,13 @@ func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(se
 				return t.save(t.checkpoint(a, j, restart, &past))
 			})
 		}
-		if err != nil && t.discard {
-			return nil, err
+		if err != nil && (t.discard || best != nil && len(j.history) == 0) {
+			break // of a start nothing is wanted, where there is a model
 		}
 		m, late := a.model(j)
 		if err == nil && late != nil {
 			if err = stoppedAt(j.done, late); t.discard {
-				return nil, err
+				break
 			}
 		}
 		if best == nil || m.objective(t.penalty) < best.objective(t.penalty) {
@@ -235,6 +235,9 @@ func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(se
 		if err != nil {
 			break
 		}
+	}
+	if err != nil && t.discard {
+		return nil, err
 	}
 	best.outward(&t.cells.units)
 	if f := best.common(); err == nil && t.strict && len(f.Warnings) > 0 {

@@ -20,6 +20,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 )
@@ -87,10 +88,12 @@ func toy(seed int) Mat {
 		}
 	}
 	x := NewMat(d, n)
-	perm, keys := make([]int32, n), make([]pair, 2*n)
+	perm := make([]int32, n)
+	var sorter order.Sorter
+	sorter.Resize(n)
 	for i := range d {
 		product(x.Row(i), u.Row(i), v)
-		order(perm, x.Row(i), keys, false)
+		sorter.Sort(perm, x.Row(i))
 		q := 0.0
 		for _, j := range perm {
 			q += math.Exp(normal(&r))
@@ -535,8 +538,8 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	if visible.signed != signed {
 		t.Fatalf("signed: %v", visible.signed)
 	}
-	f := newQMFFit(visible, 3, &c, p)
-	if err := f.begin(); err != nil {
+	f := newQMFFit(visible, 3, &c, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
+	if _, err := f.begin(); err != nil {
 		t.Fatal(err)
 	}
 	src := random.Split(2, 2)
@@ -562,7 +565,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 		for i := range f.d {
 			v := &f.work[0].visitors[0]
 			f.incrementsFromR(i)
-			f.state[i].valid = false
+			f.warm[i].Valid = false
 			f.place(v, i)
 			f.fitted(v, i)
 			total += f.rowLoss(v, i) / float64(f.cells.rows[i])

@@ -396,7 +396,7 @@ func TestStepOnQ(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := newQMFFit(visible, k, &c, p)
+		f := newQMFFit(visible, k, &c, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
 		f.factors.load(u, v)
 		for i := range d {
 			vis := &f.work[0].visitors[0]

@@ -337,8 +337,8 @@ type nmfFit struct {
 	*cells
 	loss    Loss
 	penalty float64
-	plain   bool // KL of whole rows: the denominators are sums of factors
-	start   func() error
+	plain   bool         // KL of whole rows: the denominators are sums of factors
+	start   func() error // fills the factors; nil: they are there
 	course  course
 	pool    *pool.Pool
 	best    *factors // on held-out cells; nil: there are none
@@ -600,11 +600,11 @@ func (f *nmfFit) layTiles(c int) {
 // startFactors fills U and V.
 func (f *nmfFit) startFactors(c *config, seed uint64) error {
 	if c.given.has(kInit) {
-		f.load(c.initU, c.initV)
+		f.factors.load(c.initU, c.initV)
 		f.multiply(1 / f.root())
 		return f.course.enter(PhaseFactors)
 	}
-	f.random(f.x, seed)
+	f.random(f.cells.x, seed)
 	err := f.course.enter(PhaseFactors)
 	if err == nil && c.start == StartSVD {
 		err = f.decompose(f.cells, f.pool)
@@ -614,8 +614,10 @@ func (f *nmfFit) startFactors(c *config, seed uint64) error {
 
 // begin makes the first sweep over the factors of the start.
 func (f *nmfFit) begin() (losses, error) {
-	if err := f.start(); err != nil {
-		return losses{}, err
+	if f.start != nil { // else the factors are there
+		if err := f.start(); err != nil {
+			return losses{}, err
+		}
 	}
 	f.layAll()
 	f.pool.Do(len(f.pieces), f.sweeps)
@@ -668,12 +670,12 @@ func (f *nmfFit) model(j *journal) (fitted, error) {
 	return &NMF{Factorisation{U: f.matU(), V: f.matV(), History: j.history, Validation: j.validation, Best: best, loss: f.loss, missing: f.cells.missing}}, nil
 }
 
-func (f *nmfFit) state() state {
+func (f *nmfFit) snapshot() snapshot {
 	real := []part{positive(f.u), positive(f.v)}
 	if f.best != nil {
 		real = append(real, positive(f.best.u), positive(f.best.v))
 	}
-	return state{real: real}
+	return snapshot{real: real}
 }
 
 // resume takes the factors of a checkpoint, and makes the sums that the next update of V
@@ -682,7 +684,7 @@ func (f *nmfFit) resume(file *file, s *saved) error {
 	if f.held != nil {
 		f.best = newFactors(f.d, f.n, f.k)
 	}
-	if _, err := file.restore(f.state().real, 0); err != nil {
+	if _, err := file.restore(f.snapshot().real, 0); err != nil {
 		return err
 	}
 	if s.steps != 0 {

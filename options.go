@@ -3,6 +3,8 @@ package quantmf
 // This file holds every option with its default and bound, the table of which
 // function takes which, and the checks, which all run before any work starts.
 
+import "github.com/quantmf/quantmf/internal/transport"
+
 // FitOption is an option of a fit: [FitNMF], [FitQMF] or [FitQMFQ].
 type FitOption interface{ setting() *choice }
 
@@ -281,7 +283,8 @@ func WithSquash(s Squash) Option {
 
 // WithTolerance sets ρ, the relative column error max_j |c_j-b_j|/b_j at which a
 // transport has converged. ρ > 0; default 1e-9. An error below the rounding of
-// the logits, 9e-16·(1+2 max|x-x̄|·max|y-ȳ|/ε), cannot be asked for: there the rounding counts.
+// the logits, 9e-16·(1+2 max|x-x̄|·max|y-ȳ|/ε), cannot be asked for: there the rounding
+// counts. Samples that wholly belong to the first or the last target have no part in it.
 func WithTolerance(rho float64) Option {
 	return operatorOption(kTolerance, ftoa(rho), func(c *config) string {
 		if !(rho > 0) || rho-rho != 0 {
@@ -304,9 +307,9 @@ func WithStrict() Option {
 }
 
 // WithWeights sets a, the weights of the n samples: finite, non-negative, of a
-// positive sum, which is brought to 1. Default uniform. A sample of weight 0
-// takes no part in the transport and is still mapped. In SoftQuantileRows every
-// row has these weights.
+// positive sum, which is brought to 1. Default uniform. A sample of weight 0, or of less
+// than 1e-200 of the sum, takes no part in the transport and is still mapped. In
+// SoftQuantileRows every row has these weights.
 func WithWeights(a []float64) Option {
 	return operatorOption(kWeights, "len "+itoa(len(a)), func(c *config) string {
 		if len(a) == 0 {
@@ -330,8 +333,11 @@ func WithWeights(a []float64) Option {
 // maxPlace bounds what is transported and what to, so that no cost overflows.
 const maxPlace = 1e12
 
+// leastGap bounds how near each other targets may lie, so that no threshold overflows.
+const leastGap = 1e-200
+
 // WithTargets sets y, the m places that samples are transported to: of magnitude
-// at most 1e12, strictly increasing. Default a regular grid on [0,1].
+// at most 1e12, increasing by at least 1e-200. Default a regular grid on [0,1].
 func WithTargets(y []float64) Option {
 	return operatorOption(kTargets, "len "+itoa(len(y)), func(c *config) string {
 		if len(y) == 0 {
@@ -343,8 +349,8 @@ func WithTargets(y []float64) Option {
 			}
 		}
 		for j := 1; j < len(y); j++ {
-			if !(y[j-1] < y[j]) {
-				return "target " + itoa(j) + " must be above the one before it"
+			if !(y[j]-y[j-1] >= leastGap) {
+				return "target " + itoa(j) + " must be above the one before it, by at least " + ftoa(leastGap)
 			}
 		}
 		c.targets = y
@@ -352,8 +358,12 @@ func WithTargets(y []float64) Option {
 	})
 }
 
-// WithTargetWeights sets b, the weights of the m targets: finite, positive,
-// brought to sum 1. Default uniform.
+// leastWeight bounds the share of a target, so that nothing divided by it overflows.
+const leastWeight = transport.LeastWeight
+
+// WithTargetWeights sets b, the weights of the m targets: finite, each at least 1e-290 of
+// their sum, which is finite and brought to 1. Default uniform. What is below 1e-120 of the
+// sum is as a rule not transported to the tolerance; [Transport.Converged] tells.
 func WithTargetWeights(b []float64) Option {
 	return operatorOption(kTargetWeights, "len "+itoa(len(b)), func(c *config) string {
 		if len(b) == 0 {
@@ -368,6 +378,11 @@ func WithTargetWeights(b []float64) Option {
 		}
 		if sum-sum != 0 {
 			return "the sum must be finite"
+		}
+		for j, v := range b {
+			if v/sum < leastWeight {
+				return "weight " + itoa(j) + " is " + ftoa(v) + ", must be at least " + ftoa(leastWeight) + " of the sum, " + ftoa(sum)
+			}
 		}
 		c.targetWeights = b
 		return ""
@@ -545,6 +560,25 @@ func WithValidation(share float64) FitOption {
 func WithMissingValues() FitOption {
 	return fitOption(kMissing, "", func(c *config) string { c.missing = true; return "" })
 }
+
+// Squash says how a row is brought onto [0,1]: with z = (x - mean x)/std x, the population
+// standard deviation, by an increasing function of z.
+type Squash uint8
+
+const (
+	SquashLogistic Squash = Squash(transport.Logistic) // the logistic function with the slope of matched variance, π/√3: the authors' default
+	SquashNone     Squash = Squash(transport.None)     // x itself; the targets must then fit its range
+	// SquashLogisticUnit is the logistic function with slope 1: the default of ott-jax.
+	SquashLogisticUnit Squash = Squash(transport.LogisticUnit)
+	// SquashArctan is the arc tangent, the other choice of the authors' code. Its
+	// values lie in (-π/2,π/2) while targets default to [0,1], as they do there.
+	SquashArctan Squash = Squash(transport.Arctan)
+)
+
+var squashNames = []string{"SquashLogistic", "SquashNone", "SquashLogisticUnit", "SquashArctan"}
+
+// String returns the name of the constant.
+func (s Squash) String() string { return name(squashNames, int(s)) }
 
 // Schedule says how the learning rate falls over the E epochs of a fit.
 type Schedule uint8

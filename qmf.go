@@ -42,6 +42,7 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // QMF is a fitted X ≈ T(UV). It is not changed by its methods and may be used by
@@ -55,7 +56,7 @@ type QMF struct {
 
 	potentials Mat // h_i of the last solve, about center
 	center     []float64
-	squash     []squashed
+	squash     []transport.Squash
 	marginal   []float64
 	epsilon    float64
 }
@@ -87,93 +88,40 @@ func qmfDefaults() config {
 // Cost of an epoch: d solves of about 4 passes (8nm flops and m³/3 each), their
 // backward (40nm), and 6dnk flops, half as much again under WithValidation and
 // WithPatience, which evaluate the model after every epoch. Memory beside x:
-// 5(dk + kn + dm) numbers, up to eight rows at work a worker, n(m+20) each, and the
+// 5(dk + kn + dm) numbers, up to eight rows at work a worker, n(m+21) each, and the
 // model; while it starts 18kn, and dn for normal scores; under WithValidation a copy
 // of x, its mask and one of the best epoch; where x is signed or beyond 2^±100 another
 // copy of it. The choice of start and shrinkage takes two NMFs and 36 epochs of up to
 // 512 rows, and the memory of two fits of so many; told both, a fit has none of it.
 func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, error) {
 	c := qmfDefaults()
-	if err := parse(forQMF, &c, opts); err != nil {
-		return nil, err
-	}
-	visible, err := checkFit(x, rank, &c)
+	t, err := open(kindQMF, forQMF, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.checkQMF(x.Rows, x.Cols); err != nil {
 		return nil, err
 	}
-	p := pool.New(c.workers, x.Rows)
-	defer p.Close()
-	p.Bind(ctx)
-	var best *QMF
-	past, err := c.reopen(kindQMF, x, rank)
-	if err != nil {
-		return nil, err
-	}
-	if m := new(QMF); len(past.best) > 0 {
-		if err := past.bestModel(m, kindQMF, &c, x, rank); err != nil {
-			return nil, err
-		}
-		best = m
-	}
-	for restart := range c.restarts {
-		if past.from != nil && restart < past.from.restart {
-			continue
-		}
-		f := newQMFFit(visible, rank, &c, p)
-		f.restart, f.bestSoFar, f.data = restart, past.best, past.data
-		f.course = newCourse(ctx, &c, x.Rows)
-		f.source = random.Split(c.seed+uint64(restart), 1)
-		stop := false
-		if past.from != nil && restart == past.from.restart {
-			if err := f.resumeFrom(past.state, past.from); err != nil {
-				return nil, err
-			}
-			stop = f.judge.over(f.done - f.lag)
-		} else if err = f.begin(); err != nil && best != nil {
-			return best, err
-		}
-		for epoch := f.done; epoch < c.epochs && !stop && err == nil; epoch++ {
-			stop, err = f.epoch(epoch)
-		}
-		if err != nil && c.discard {
-			return nil, err
-		}
-		m := f.model()
-		if end := p.Err(); end != nil && c.discard {
-			return nil, stoppedAt(f.done, end)
-		}
-		if best == nil || m.objective(c.penalty) < best.objective(c.penalty) {
-			best = m
-			if c.save != nil && c.restarts > 1 {
-				past.best, _ = m.MarshalBinary()
-			}
-		}
-		if err != nil {
-			return best.outward(&visible.units), err
-		}
-	}
-	best.outward(&visible.units)
-	if c.strict && len(best.Warnings) > 0 {
-		return best, best.Warnings[0]
-	}
-	return best, nil
+	m, err := t.drive(ctx, x.Rows, new(QMF), func(seed uint64, way course) algorithm {
+		return newQMFFit(t.cells, rank, &c, t.pool, seed, way)
+	})
+	q, _ := m.(*QMF)
+	return q, err
 }
 
+func (q *QMF) common() *Factorisation { return &q.Factorisation }
+
 // outward brings a model of x' to the units of x.
-func (q *QMF) outward(u *units) *QMF {
+func (q *QMF) outward(u *units) {
 	u.outward(q.Quantiles)
 	u.losses(q.loss, q.History)
 	u.losses(q.loss, q.Validation)
-	return q
 }
 
 // objective is what a fit is chosen by: its loss on held-out cells, else that on
 // the visible ones with the penalty.
 func (q *QMF) objective(penalty float64) float64 {
-	loss := judged(q.History, q.Validation, q.Best)
+	loss := q.judged()
 	if q.Validation == nil && penalty > 0 {
 		for _, f := range []Mat{q.U, q.V} {
 			logs := make([]float64, len(f.Data))
@@ -231,7 +179,7 @@ type qmfFit struct {
 	inc                []float64 // d × m increments of q, the first q_1
 	r                  []float64 // their logarithms, under Adam
 	momR               moment
-	state              []warm
+	warm               []transport.Warm
 	low, high, average []float64 // of each row of x
 	scale              float64   // the mean of average^β: the unit of the whole loss
 	batch              batch
@@ -242,19 +190,13 @@ type qmfFit struct {
 	ubatch             []float64 // batch × k: U as those rows saw it, times row mean over mean
 	rowLosses, rowHeld []float64 // of each row, at its last visit
 	work               []crew
-	history            []float64
-	validationHistory  []float64
-	restart            int
-	origin             Start     // where this fit starts
-	lambda             float64   // the shrinkage
-	bestSoFar          []byte    // a file of the best of the restarts before
-	data               [2]uint64 // fingerprints of x and given factors
-	judge              watch
+	seed               uint64  // of all that is random
+	origin             Start   // where this fit starts
+	lambda             float64 // the shrinkage
 	farthest           float64 // bound of log factors
-	lag                int     // epochs by which the histories are behind the fit
+	lag                int     // epochs by which the losses of a visit are behind the fit
 	exact              bool    // every epoch ends with all losses of the model as it stands
-	keep               *qmfState
-	done               int // epochs
+	best               *qmfState
 	course             course
 	gradV              []float64 // k × np: the gradient at Ṽ
 }
@@ -279,24 +221,26 @@ func newMoment(n int) moment { return moment{make([]float64, n), make([]float64,
 type crew struct {
 	visitors []visitor
 	slots    []int // in the batch, of the rows at hand
-	abreast
+	group    *transport.Group
+	back     []transport.Cotangent // dΔ/dT of the rows at hand
 }
 
 // visitor is the workspace of one row at work.
 type visitor struct {
-	row         row
-	x, w, t, g  []float64 // np
-	s, about    []float64 // np; s is 1 as it is made, for ratios
-	q, num, den []float64 // m
-	observed    []bool    // of the row at hand; nil: all
+	row         *transport.Row // of the crew's group
+	x, w, t, g  []float64      // np
+	s           []float64      // np; 1 as it is made, for ratios
+	about, z    []float64      // scratch, np
+	q, num, den []float64      // m
+	d0          []float64      // increments of the affine map, m
+	observed    []bool         // of the row at hand; nil: all
 	mask        []bool
 	gu          []float64 // k
 }
 
-func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
+func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool, seed uint64, way course) *qmfFit {
 	d, n, m := visible.x.Rows, visible.x.Cols, c.levels
-	f := &qmfFit{config: c, cells: visible, m: m, pool: p, factors: newFactors(d, n, rank), judge: watch{patience: c.patience}, origin: c.start, lambda: c.shrinkage,
-		course: newCourse(context.Background(), c, d)}
+	f := &qmfFit{config: c, cells: visible, m: m, pool: p, factors: newFactors(d, n, rank), seed: seed, source: random.Split(seed, 1), origin: c.start, lambda: c.shrinkage, course: way}
 	size := min(c.batchRows, d)
 	if c.lagging(d) {
 		f.lag = 1
@@ -310,9 +254,9 @@ func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
 	if c.start == StartUniform {
 		f.r, f.momR = make([]float64, d*m), newMoment(d*m)
 	}
-	f.state = make([]warm, d)
-	for i := range f.state {
-		f.state[i] = newWarm(m)
+	f.warm = make([]transport.Warm, d)
+	for i := range f.warm {
+		f.warm[i] = transport.NewWarm(m)
 	}
 	f.low, f.high, f.average = make([]float64, d), make([]float64, d), make([]float64, d)
 	for i := range d {
@@ -332,9 +276,6 @@ func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
 	}
 	f.wbar, f.ubatch, f.rowLosses = make([]float64, size*f.np), make([]float64, size*rank), make([]float64, d)
 	f.rowHeld = make([]float64, d)
-	if f.held != nil {
-		f.validationHistory = make([]float64, 0, min(f.epochs, 1000)+2)
-	}
 	f.gradV = make([]float64, rank*f.np)
 	f.work = make([]crew, p.Workers())
 	for w := range f.work {
@@ -355,21 +296,15 @@ func farthest(s Squash, rank int) float64 {
 func (f *qmfFit) newCrew() crew {
 	// As many as a batch has for each worker; it may be less than are worth it.
 	share := (min(f.batchRows, f.d) + f.pool.Workers() - 1) / f.pool.Workers()
-	rows := min(rowsAbreast(f.n, f.m), share)
-	if rows < fewest {
-		rows = 1
-	}
-	c := crew{visitors: make([]visitor, rows), slots: make([]int, 0, rows), abreast: newAbreast(rows, f.m)}
+	rows := transport.NewRows(transport.Abreast(f.n, f.m, share), f.n, f.m)
+	c := crew{visitors: make([]visitor, len(rows)), slots: make([]int, 0, len(rows)), group: transport.NewGroup(rows), back: make([]transport.Cotangent, len(rows))}
 	for i := range c.visitors {
 		v := &c.visitors[i]
-		v.row.resize(f.n, f.m)
-		v.row.reserve()
-		v.row.setTargets(nil)
-		v.row.setWeights(nil, nil)
-		for _, s := range []*[]float64{&v.x, &v.w, &v.t, &v.g, &v.s, &v.about} {
+		v.row = rows[i]
+		for _, s := range []*[]float64{&v.x, &v.w, &v.t, &v.g, &v.s, &v.about, &v.z} {
 			*s = make([]float64, f.np)
 		}
-		for _, s := range []*[]float64{&v.q, &v.num, &v.den} {
+		for _, s := range []*[]float64{&v.q, &v.num, &v.den, &v.d0} {
 			*s = make([]float64, f.m)
 		}
 		for j := range v.s[:f.n] {
@@ -404,65 +339,32 @@ const (
 )
 
 // place loads row i into the visitor, and solves its transport.
-func (f *qmfFit) place(v *visitor, i int) outcome {
-	f.load(v, i)
-	return v.row.solve(f.tolerance, f.maxIterations, &f.state[i])
+func (f *qmfFit) place(v *visitor, i int) transport.Outcome {
+	v.row.Load(f.problem(v, i))
+	return v.row.Solve(f.tolerance, f.maxIterations, &f.warm[i])
 }
 
-// load loads row i into the visitor: w = U_i V, and b.
-func (f *qmfFit) load(v *visitor, i int) {
+// problem is that of row i, w = U_i V onto b_i: hidden cells have no part in the measure.
+func (f *qmfFit) problem(v *visitor, i int) transport.Problem {
 	v.observed = f.cells.load(v.x, v.mask, i)
 	kernel.Combine(v.w, f.rowU(i), f.v)
-	r := &v.row
-	f.cells.measure(r, v.observed, i)
-	softmax(r.b, f.rowF(i))
-	r.setSamples(v.w[:f.n], f.squash)
-	r.setEpsilon(f.epsilon)
+	return transport.Problem{X: v.w[:f.n], Observed: v.observed, Logits: f.rowF(i), Squash: transport.Kind(f.squash), Epsilon: f.epsilon}
 }
 
-// placeAll is place for the rows of the slots, but for constant ones.
+// placeAll is place for the rows of the slots, but for constant ones; it fills their v.q and
+// v.t as well, as fitted does.
 func (f *qmfFit) placeAll(c *crew, from, to int) {
-	c.clear()
+	c.group.Clear()
 	c.slots = c.slots[:0]
 	for slot := from; slot < to; slot++ {
 		if i := f.batch.rows[slot]; !f.constant(i) {
 			v := &c.visitors[len(c.slots)]
-			f.load(v, i)
 			cumulate(v.q, f.rowInc(i))
-			v.row.ask(v.t, v.q)
-			c.take(&v.row, &f.state[i])
+			v.row = c.group.Add(f.problem(v, i), &f.warm[i], v.t, v.q)
 			c.slots = append(c.slots, slot)
 		}
 	}
-	c.solve(f.tolerance, f.maxIterations)
-}
-
-// measure gives row i its weights: hidden cells have no part in the measure.
-func (s *cells) measure(r *row, observed []bool, i int) {
-	r.squash.observed = observed
-	for j, o := range observed {
-		r.a[j] = 0
-		if o {
-			r.a[j] = 1 / float64(s.rows[i])
-		}
-	}
-}
-
-func softmax(b, f []float64) {
-	top := f[0]
-	for _, v := range f {
-		top = max(top, v)
-	}
-	kernel.Shift(b, f, top)
-	kernel.Exp(b, b)
-	sum := 0.0
-	for j, v := range b {
-		b[j] = max(v, 1e-300)
-		sum += b[j]
-	}
-	for j := range b {
-		b[j] /= sum
-	}
+	c.group.Solve(f.tolerance, f.maxIterations)
 }
 
 // fitted fills v.t with T = M q for the increments of row i.
@@ -474,7 +376,7 @@ func (f *qmfFit) fitted(v *visitor, i int) {
 		}
 		return
 	}
-	v.row.average(v.t, v.q)
+	v.row.Average(v.t, v.q)
 }
 
 func cumulate(q, inc []float64) {
@@ -522,33 +424,32 @@ func (f *qmfFit) ratiosLoss(v *visitor, i int) float64 {
 
 // prior fills d0 with the increments of the affine map of w that shrinkage
 // pulls towards: T ≈ max(α+βw, 0), of signed data α+βw, β >= 0, by least squares of x on w, taken at
-// each level's mean of w under the plan. den holds Σ_j E_jl/Z_j of the visible cells.
+// each level's mean of w under the plan. den holds the columns of the visible cells.
 func (f *qmfFit) prior(v *visitor, i int, d0, den []float64) {
-	r := &v.row
-	at := r.squash
-	if at.kind == SquashNone {
-		at.moments(v.w[:f.n], r.v)
+	at := v.row.Squash()
+	if at.Kind == transport.None { // the moments alone are wanted
+		at = transport.NewSquash(transport.LogisticUnit, v.w[:f.n], v.observed, v.z)
 	}
 	clear(d0)
 	beta := 0.0
-	if at.std > 0 {
+	if at.Std > 0 {
 		// z-scores of w, which no magnitude of w can overflow, and x about its mean.
-		z, x := r.gx, v.about
-		kernel.Shift(x, v.w, at.ref)
-		kernel.Shift(x, x, at.shift)
+		z, x := v.z, v.about
+		kernel.Shift(x, v.w, at.Ref)
+		kernel.Shift(x, x, at.Shift)
 		clear(x[f.n:])
 		for j, o := range v.observed {
 			if !o {
 				x[j] = 0
 			}
 		}
-		kernel.Combine(z, []float64{1 / at.std}, x)
+		kernel.Combine(z, []float64{1 / at.Std}, x)
 		kernel.Shift(x, v.x, f.average[i])
 		var cov, vw [1]float64
 		kernel.Dots(cov[:], z, x)
 		kernel.Dots(vw[:], z, z)
 		beta = max(cov[0]/vw[0], 0)
-		r.columns(d0, z)
+		v.row.Columns(d0, z)
 	}
 	last := 0.0
 	for l := range d0 {
@@ -567,40 +468,32 @@ func (f *qmfFit) prior(v *visitor, i int, d0, den []float64) {
 // em makes one multiplicative step on the increments of row i; v.g and v.s are
 // those of rowLoss at them.
 func (f *qmfFit) em(v *visitor, i int) {
-	r, m := &v.row, f.m
-	inc := f.rowInc(i)
-	r.columns(v.den, v.s)
-	d0, shares := r.rho, v.den
+	m, inc, d0, shares := f.m, f.rowInc(i), v.d0, v.den
+	v.row.Columns(v.den, v.s)
 	if f.lambda > 0 || f.signed {
 		if f.loss != KL {
 			shares = v.q
-			clear(r.gx)
-			for j := range r.gx[:f.n] {
+			clear(v.z)
+			for j := range v.z[:f.n] {
 				if v.observed == nil || v.observed[j] {
-					r.gx[j] = 1
+					v.z[j] = 1
 				}
 			}
-			r.columns(shares, r.gx)
+			v.row.Columns(shares, v.z)
 		}
 		if f.lambda > 0 {
 			f.prior(v, i, d0, shares)
 		}
 	}
-	r.columns(v.num, v.g)
-	num, den := 0.0, 0.0
-	for l := m - 1; l >= 0; l-- {
-		num += float64(v.num[l] * r.w[l])
-		den += float64(v.den[l] * r.w[l])
-		v.num[l], v.den[l] = num, den
-	}
+	v.row.Columns(v.num, v.g)
+	v.row.Tails(v.num)
+	v.row.Tails(v.den)
 	seen, first := float64(f.cells.rows[i]), 0
 	if f.signed && f.ends == EndsFree {
 		first = 1
 		c := min(inc[0], f.low[i])
-		tail := 0.0
-		for l := m - 1; l >= 0; l-- {
-			tail += float64(shares[l] * r.w[l])
-			shares[l] = tail
+		v.row.Tails(shares)
+		for l, tail := range shares {
 			v.num[l], v.den[l] = max(v.num[l]-float64(c*tail), 0), max(v.den[l]-float64(c*tail), 0)
 		}
 	}
@@ -671,7 +564,7 @@ func pinned(d, num, den []float64, span, low float64) {
 		}
 		next := nu - s/slope
 		if !(next > a && next < z) {
-			next = middle(a, z)
+			next = elem.Middle(a, z)
 		}
 		if math.Abs(next-nu) <= 1e-14*nu {
 			break
@@ -739,27 +632,23 @@ func (f *qmfFit) visitMaps(c *crew, from, to int) {
 		}
 	}
 	f.placeAll(c, from, to)
-	c.hold()
 	for k, slot := range c.slots {
 		v := &c.visitors[k]
 		f.fitMap(v, f.batch.rows[slot])
-		v.row.load(v.g, v.q)
+		c.back[k] = transport.Cotangent{Z: v.g, Q: v.q}
 	}
-	c.adjoint()
+	c.group.Adjoint(c.back[:len(c.slots)])
 	for k, slot := range c.slots {
 		v, wbar := &c.visitors[k], f.rowWbar(slot)
-		v.row.sampleAdjoint(v.g, v.q)
-		f.stepMap(v, f.batch.rows[slot])
+		v.row.GradX(wbar[:f.n])
 		clear(wbar[f.n:])
-		copy(wbar[:f.n], v.row.gx)
-		v.row.squash.backward(wbar[:f.n], v.row.xs, v.w)
+		f.stepMap(v, f.batch.rows[slot])
 	}
 }
 
-// fitMap takes T of row i, makes the EM step on q, and fills v.g with ∂Δ/∂T and v.q
-// with the q that it belongs to.
+// fitMap makes the EM step on q of row i, whose T is there, and fills v.g with ∂Δ/∂T and
+// v.q with the q that it belongs to.
 func (f *qmfFit) fitMap(v *visitor, i int) {
-	f.fitted(v, i)
 	f.ratios(v, i)
 	// Where all rows are one batch the loss before the steps is that of the model.
 	whole := len(f.batch.rows) == f.d
@@ -793,25 +682,20 @@ func (f *qmfFit) cellUnit(i int) float64 { return 1 / max(f.average[i], tinyScal
 
 // stepMap makes the steps of F_i, and of R_i.
 func (f *qmfFit) stepMap(v *visitor, i int) {
-	r := &v.row
 	if f.r != nil {
 		f.stepR(v, i, f.cellUnit(i))
 	}
-	// F̄ = b∘(λ - Σbλ).
-	tangent(r.lam, r.b)
-	for j, b := range r.b {
-		v.num[j] = float64(b * r.lam[j])
-	}
+	v.row.GradLogits(v.num)
 	lo, hi := i*f.m, (i+1)*f.m
 	adam.Step(f.f[lo:hi], v.num, f.momF.mu[lo:hi], f.momF.nu[lo:hi], f.batch.rate, f.batch.epoch)
 }
 
 // stepR makes the paper's step on q: Adam on R, the logarithms of the increments (of
-// signed data R_1 is q_1 over the row's mean; pinned: of their shares of the row's range, by softmax). r.sums holds N.
+// signed data R_1 is q_1 over the row's mean; pinned: of their shares of the row's range, by softmax).
 func (f *qmfFit) stepR(v *visitor, i int, unit float64) {
-	r, m := &v.row, f.m
+	m := f.m
 	rate, step := f.batch.rate, f.batch.epoch
-	r.rowTotals(v.den, r.sums) // ∂q
+	v.row.GradQ(v.den)
 	tail := 0.0
 	for l := m - 1; l >= 0; l-- { // backward of the cumulative sum
 		tail += v.den[l]
@@ -875,7 +759,7 @@ func (f *qmfFit) incrementsFromR(i int) {
 		}
 		return
 	}
-	softmax(inc[1:], r[1:])
+	transport.Softmax(inc[1:], r[1:])
 	for l := 1; l < m; l++ {
 		inc[l] *= f.high[i] - f.low[i]
 	}
@@ -883,9 +767,9 @@ func (f *qmfFit) incrementsFromR(i int) {
 }
 
 // epoch visits every row once, in a new random order.
-func (f *qmfFit) epoch(e int) (stop bool, err error) {
+func (f *qmfFit) epoch(e int) (losses, error) {
 	if err := f.pool.Err(); err != nil {
-		return true, stoppedAt(e, err)
+		return losses{}, err
 	}
 	b := &f.batch
 	b.rate, b.epoch = f.learningRate, e+1
@@ -901,7 +785,7 @@ func (f *qmfFit) epoch(e int) (stop bool, err error) {
 		f.stepsV++
 		f.pool.Do(f.k, b.stepV)
 		if err := f.pool.Err(); err != nil {
-			return true, stoppedAt(e, err)
+			return losses{}, err
 		}
 	}
 	// As visited: of this epoch with batches; where all rows are one batch, of
@@ -910,25 +794,11 @@ func (f *qmfFit) epoch(e int) (stop bool, err error) {
 	if f.exact {
 		f.evaluateAll()
 		if err := f.pool.Err(); err != nil {
-			return true, stoppedAt(e, err)
+			return losses{}, err
 		}
 		penalty = f.regularity()
 	}
-	mean := f.meanLoss()
-	f.done = e + 1
-	if e >= f.lag {
-		f.history = append(f.history, mean)
-		stop = f.note(e+1-f.lag, penalty)
-	}
-	if err := f.course.epoch(e+1, f.epochs, mean); err != nil {
-		return true, stoppedAt(e+1, err)
-	}
-	if f.due(e+1, stop || e+1 == f.epochs) {
-		if err := f.checkpoint(e + 1); err != nil {
-			return true, stoppedAt(e+1, err)
-		}
-	}
-	return stop, nil
+	return losses{of: e + 1 - f.lag, visible: f.meanLoss(), held: f.meanHeld(), penalty: penalty}, nil
 }
 
 // cosine returns (1+cos πt)/2 = cos²(πt/2) for t in [0,1], from the series of
@@ -971,17 +841,6 @@ func (f *qmfFit) newState() *qmfState {
 	return &qmfState{make([]float64, len(f.u)), make([]float64, len(f.v)), make([]float64, len(f.f)), make([]float64, len(f.inc))}
 }
 
-// see takes the losses after an epoch; it tells whether they are the best so far
-// and whether patience has run out.
-func (f *qmfFit) see(epoch int, penalty float64) (better, stop bool) {
-	loss := f.history[len(f.history)-1] + penalty
-	if f.held != nil {
-		loss = f.meanHeld()
-		f.validationHistory = append(f.validationHistory, loss)
-	}
-	return f.judge.see(epoch, loss)
-}
-
 // regularity is what the penalty adds to the loss of the factors as they stand,
 // where it is judged.
 func (f *qmfFit) regularity() float64 {
@@ -992,27 +851,23 @@ func (f *qmfFit) regularity() float64 {
 	return float64(f.penalty / 2 * (meanSquare(f.logU) + float64(meanSquare(f.logV)*float64(f.np)/float64(f.n))))
 }
 
-// note is see, and keeps the state where it is the best on the held-out cells.
-func (f *qmfFit) note(epoch int, penalty float64) (stop bool) {
-	better, stop := f.see(epoch, penalty)
-	if better && f.held != nil {
-		if f.keep == nil {
-			f.keep = f.newState()
-		}
-		copy(f.keep.u, f.u)
-		copy(f.keep.v, f.v)
-		copy(f.keep.f, f.f)
-		copy(f.keep.inc, f.inc)
+// keep copies what the model is made of.
+func (f *qmfFit) keep() {
+	if f.best == nil {
+		f.best = f.newState()
 	}
-	return stop
+	copy(f.best.u, f.u)
+	copy(f.best.v, f.v)
+	copy(f.best.f, f.f)
+	copy(f.best.inc, f.inc)
 }
 
 // restore goes back to the state that was kept.
 func (f *qmfFit) restore() {
-	copy(f.u, f.keep.u)
-	copy(f.v, f.keep.v)
-	copy(f.f, f.keep.f)
-	copy(f.inc, f.keep.inc)
+	copy(f.u, f.best.u)
+	copy(f.v, f.best.v)
+	copy(f.f, f.best.f)
+	copy(f.inc, f.best.inc)
 }
 
 // evaluateAll takes the losses of all rows as the model stands.
@@ -1033,38 +888,30 @@ func (f *qmfFit) evaluate(worker, piece int) {
 		if f.constant(i) {
 			v := &c.visitors[0]
 			v.observed = f.cells.load(v.x, v.mask, i)
+			f.fitted(v, i)
 			f.judgeRow(v, i)
 		}
 	}
 }
 
-// judgeRow takes the losses of the row that v holds.
+// judgeRow takes the losses of row i, whose T is in v.
 func (f *qmfFit) judgeRow(v *visitor, i int) {
-	f.fitted(v, i)
 	f.rowLosses[i] = f.rowLoss(v, i)
 	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i))
 }
 
 // model hands the fit over, where it stands or at the best epoch on held-out cells.
-func (f *qmfFit) model() *QMF {
-	if f.keep != nil {
+func (f *qmfFit) model(j *journal) (fitted, error) {
+	if f.best != nil {
 		f.restore()
 	}
 	q, held := f.maps()
-	loss := f.meanLoss()
-	// The entry of the model returned is exact.
-	q.History, q.Validation = f.history, f.validationHistory
-	if f.keep != nil {
-		q.Best = f.judge.bestEpoch
-		q.History[q.Best] = loss
-		return q
+	q.Best = j.exact(f.meanLoss(), held)
+	q.History, q.Validation = j.history, j.validation
+	if f.discard {
+		return q, f.pool.Err()
 	}
-	if f.held != nil { // stopped before its first epoch
-		q.Validation = append(q.Validation, held)
-	}
-	q.History = append(f.history[:min(len(f.history), f.done)], loss)
-	q.Best = len(q.History) - 1
-	return q
+	return q, nil
 }
 
 // maps solves every row once more and returns the model as it stands, without its
@@ -1077,9 +924,9 @@ func (f *qmfFit) maps() (*QMF, float64) {
 		defer f.pool.Bind(f.course.ctx)
 	}
 	d, m := f.d, f.m
-	q := &QMF{Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: f.loss, missing: f.missing}, Quantiles: NewMat(d, m), Weights: NewMat(d, m), potentials: NewMat(d, m),
-		center: make([]float64, d), squash: make([]squashed, d), marginal: make([]float64, d), epsilon: f.epsilon, Start: f.origin, Shrinkage: f.lambda}
-	ends := make([]outcome, d)
+	q := &QMF{Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: f.loss, missing: f.cells.missing}, Quantiles: NewMat(d, m), Weights: NewMat(d, m), potentials: NewMat(d, m),
+		center: make([]float64, d), squash: make([]transport.Squash, d), marginal: make([]float64, d), epsilon: f.epsilon, Start: f.origin, Shrinkage: f.lambda}
+	ends := make([]transport.Outcome, d)
 	f.pool.Do(d, func(worker, i int) {
 		v := &f.work[worker].visitors[0]
 		none := !slices.ContainsFunc(f.rowInc(i), func(d float64) bool { return d != 0 })
@@ -1098,36 +945,114 @@ func (f *qmfFit) maps() (*QMF, float64) {
 			}
 		}
 		if none {
-			f.load(v, i)
-			clear(v.row.h)
-			ends[i].converged = true
+			v.row.Load(f.problem(v, i))
+			ends[i].Converged = true
 		} else {
 			ends[i] = f.place(v, i)
+			copy(q.potentials.Row(i), v.row.Potentials().H)
 		}
-		copy(q.Weights.Row(i), v.row.b)
-		copy(q.potentials.Row(i), v.row.h)
-		q.center[i], q.squash[i], q.marginal[i] = v.row.xc, v.row.squash, ends[i].rel
-		q.squash[i].observed = nil
+		_, b := v.row.Weights()
+		at := v.row.Potentials()
+		copy(q.Weights.Row(i), b)
+		q.center[i], q.squash[i], q.marginal[i] = at.Center, at.Squash, ends[i].Error
 		if none {
 			for j := range v.t {
 				v.t[j] = f.rowInc(i)[0]
 			}
 		} else {
-			q.fill(&v.row, v.t, v.w[:f.n], i)
+			q.fill(v.row, v.t, v.w[:f.n], i)
 		}
 		low := min(f.loss.least(), f.lowest(i))
 		f.loss.parts(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
 		f.rowLosses[i] = f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, low)
-		if f.keep == nil {
+		if f.best == nil {
 			f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, low)
 		}
 	})
 	for i, o := range ends {
-		if !o.converged && !f.constant(i) {
-			q.Warnings = append(q.Warnings, o.err(i, f.config))
+		if !o.Converged && !f.constant(i) {
+			q.Warnings = append(q.Warnings, notConverged(o, i, f.config))
 		}
 	}
 	return q, f.meanHeld()
+}
+
+// snapshot is what the rest of the fit depends on.
+func (f *qmfFit) snapshot() snapshot {
+	s := snapshot{real: f.parts(), source: uint64(f.source), steps: f.stepsV}
+	for _, i := range f.order {
+		s.index = append(s.index, uint64(i))
+	}
+	s.index = append(appendWarm(s.index, f.warm), uint64(f.origin), math.Float64bits(f.lambda))
+	return s
+}
+
+// parts are the numbers of a QMF under way.
+func (f *qmfFit) parts() []part {
+	log := func(v []float64) part { return part{v, -f.farthest, f.farthest} }
+	p := []part{positive(f.u), positive(f.v), log(f.logU), log(f.logV), finite(f.f), positive(f.rowLosses), positive(f.rowHeld)}
+	for _, m := range []moment{f.momU, f.momV, f.momF} {
+		p = append(p, m.parts()...)
+	}
+	p = append(p, f.increments(f.inc)...)
+	if f.r != nil {
+		p = append(append(p, part{f.r, shortest, longest}), f.momR.parts()...)
+	}
+	if f.held != nil {
+		p = append(append(p, positive(f.best.u), positive(f.best.v), finite(f.best.f)), f.increments(f.best.inc)...)
+	}
+	return appendOffsets(p, f.warm)
+}
+
+// increments are parts: but for the first of a row, q_1, none is negative.
+func (f *qmfFit) increments(inc []float64) (p []part) {
+	for i := range f.d {
+		row := inc[i*f.m : (i+1)*f.m]
+		p = append(p, finite(row[:1]), positive(row[1:]))
+	}
+	return p
+}
+
+func appendOffsets(p []part, states []transport.Warm) []part {
+	for i := range states {
+		p = append(p, finite(states[i].Offset))
+	}
+	return p
+}
+
+// resume takes the state of a checkpoint.
+func (f *qmfFit) resume(file *file, s *saved) error {
+	if f.held != nil {
+		f.best = f.newState()
+	}
+	index, err := file.restore(f.parts(), 2*f.d+2)
+	if err != nil {
+		return err
+	}
+	seen := make([]bool, f.d)
+	for k, i := range index[:f.d] {
+		if i >= uint64(f.d) || seen[i] {
+			return file.failAt("IDX0", k, "an index is out of range")
+		}
+		seen[i], f.order[k] = true, int(i)
+	}
+	if err := file.takeWarm(f.warm, index, f.d); err != nil {
+		return err
+	}
+	origin, lambda := index[2*f.d], math.Float64frombits(index[2*f.d+1])
+	if origin >= uint64(len(startNames)) {
+		return file.failAt("IDX0", 2*f.d, "there is no such start")
+	}
+	if !(lambda >= 0 && lambda <= 1e30) {
+		return file.failAt("IDX0", 2*f.d+1, "the shrinkage is "+ftoa(lambda))
+	}
+	size := min(f.batchRows, f.d)
+	if s.steps != s.epoch*((f.d+size-1)/size) {
+		return file.failAt("STAT", 3, "the steps of V are not those of so many epochs")
+	}
+	f.origin, f.lambda = Start(origin), lambda
+	f.source, f.stepsV = random.Source(s.source), s.steps
+	return nil
 }
 
 func (f *qmfFit) meanHeld() float64 {
@@ -1146,28 +1071,16 @@ func (f *qmfFit) meanLoss() float64 {
 	return total / float64(f.visible)
 }
 
-// row fills t, padded, with T_i((UV)_i) from the stored potentials.
-func (q *QMF) row(r *row, t []float64, i int) {
-	w := r.gx[:q.V.Cols]
-	product(w, q.U.Row(i), q.V)
-	q.fill(r, t, w, i)
+// solved are the potentials of T_i.
+func (q *QMF) solved(i int) transport.Potentials {
+	return transport.Potentials{H: q.potentials.Row(i), Center: q.center[i], Squash: q.squash[i]}
 }
 
-// fill is row where w = (UV)_i is known.
-func (q *QMF) fill(r *row, t, w []float64, i int) {
-	n := len(w)
-	copy(r.x, w)
-	r.squash = q.squash[i]
-	r.squash.map1(r.xs[:n], w)
-	for j := n; j < r.np; j++ {
-		r.x[j], r.xs[j] = r.x[0], r.xs[0]
-	}
-	kernel.Extent(&r.extent, r.xs)
-	kernel.Shift(r.cx, r.xs, q.center[i])
-	r.ordered = false
-	r.setEpsilon(q.epsilon)
-	r.evaluate(q.potentials.Row(i))
-	r.quantile(t, q.Quantiles.Row(i))
+// fill fills t, padded, with T_i of w = (UV)_i from the stored potentials.
+func (q *QMF) fill(r *transport.Row, t, w []float64, i int) {
+	r.Evaluate(w, q.solved(i), q.epsilon)
+	r.Average(t, q.Quantiles.Row(i))
+	r.Order(t, q.Quantiles.Row(i))
 }
 
 // Reconstruct returns T(UV), d × n. Cost: d rows of nm exponentials or products.
@@ -1177,16 +1090,17 @@ func (q *QMF) Reconstruct() Mat {
 }
 
 func (q *QMF) reconstruct(ctx context.Context) (Mat, error) {
-	out := NewMat(q.U.Rows, q.V.Cols)
-	var r row
-	r.resize(q.V.Cols, q.Quantiles.Cols)
-	r.setTargets(nil)
-	t := make([]float64, r.np)
+	n := q.V.Cols
+	out := NewMat(q.U.Rows, n)
+	var r transport.Row
+	r.Resize(n, q.Quantiles.Cols)
+	w, t := make([]float64, n), make([]float64, kernel.Pad(n))
 	for i := range out.Rows {
 		if err := ctx.Err(); err != nil {
 			return Mat{}, stoppedAt(0, err)
 		}
-		q.row(&r, t, i)
+		product(w, q.U.Row(i), q.V)
+		q.fill(&r, t, w, i)
 		copy(out.Row(i), t)
 	}
 	return out, nil
@@ -1202,15 +1116,10 @@ func (q *QMF) Map(i int) (*Map, error) {
 	if uint(i) >= uint(q.U.Rows) {
 		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(q.U.Rows-1)}
 	}
-	var r row
-	r.resize(1, q.Quantiles.Cols)
-	r.setTargets(nil)
-	return q.mapOf(&r, i), nil
+	return q.mapOf(i), nil
 }
 
-// mapOf returns T_i, by way of a row that has the levels and targets of the model.
-func (q *QMF) mapOf(r *row, i int) *Map {
-	r.squash, r.xc, r.eps = q.squash[i], q.center[i], q.epsilon
-	copy(r.h, q.potentials.Row(i))
-	return r.asMap(q.Quantiles.Row(i))
+// mapOf returns T_i.
+func (q *QMF) mapOf(i int) *Map {
+	return newMap(q.solved(i), q.Quantiles.Row(i), nil, q.epsilon)
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/pool"
-	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // QMFQ is a fitted X ≈ T(Π_k(T'(X))). It is not changed by its methods and may be
@@ -101,10 +101,7 @@ func (c *config) settleQMFQ() {
 // their backward.
 func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, error) {
 	c := qmfqDefaults()
-	if err := parse(forQMFQ, &c, opts); err != nil {
-		return nil, err
-	}
-	visible, err := checkFit(x, rank, &c)
+	t, err := open(kindQMFQ, forQMFQ, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -112,65 +109,22 @@ func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, er
 		return nil, err
 	}
 	if c.squash == SquashNone {
-		if err := checkPlaces(x, &visible.units); err != nil {
+		if err := checkPlaces(x, &t.cells.units); err != nil {
 			return nil, err
 		}
 	}
 	c.settleQMFQ()
-	p := pool.New(c.workers, x.Rows)
-	defer p.Close()
-	p.Bind(ctx)
-	var best *QMFQ
-	past, err := c.reopen(kindQMFQ, x, rank)
-	if err != nil {
-		return nil, err
-	}
-	if m := new(QMFQ); len(past.best) > 0 {
-		if err := past.bestModel(m, kindQMFQ, &c, x, rank); err != nil {
-			return nil, err
-		}
-		best = m
-	}
-	for restart := range c.restarts {
-		if past.from != nil && restart < past.from.restart {
-			continue
-		}
-		f := newQMFQFit(visible, rank, &c, p)
-		f.restart, f.bestSoFar, f.data = restart, past.best, past.data
-		f.course = newCourse(ctx, &c, x.Rows)
-		if past.from != nil && restart == past.from.restart {
-			if err := f.resumeFrom(past.state, past.from); err != nil {
-				return nil, err
-			}
-		} else if err = f.start(); err != nil && best != nil {
-			return best, err
-		}
-		if err == nil {
-			err = f.run()
-		}
-		if err != nil && c.discard {
-			return nil, err
-		}
-		m := f.model()
-		if end := p.Err(); end != nil && err == nil {
-			err = stoppedAt(f.done, end)
-		}
-		if best == nil || judged(m.History, m.Validation, m.Best) < judged(best.History, best.Validation, best.Best) {
-			best = m
-			if c.save != nil && c.restarts > 1 {
-				past.best, _ = m.MarshalBinary()
-			}
-		}
-		if err != nil {
-			return best.outward(&visible.units), err
-		}
-	}
-	best.outward(&visible.units)
-	if c.strict && len(best.Warnings) > 0 {
-		return best, best.Warnings[0]
-	}
-	return best, nil
+	m, err := t.drive(ctx, x.Rows, new(QMFQ), func(seed uint64, way course) algorithm {
+		return newQMFQFit(t.cells, rank, &c, t.pool, seed, way)
+	})
+	q, _ := m.(*QMFQ)
+	return q, err
 }
+
+func (q *QMFQ) common() *Factorisation { return &q.Factorisation }
+
+// objective is what a fit is chosen by.
+func (q *QMFQ) objective(float64) float64 { return q.judged() }
 
 // checkPlaces reports values that T' cannot transport as they are.
 func checkPlaces(x Mat, u *units) error {
@@ -190,65 +144,65 @@ func checkPlaces(x Mat, u *units) error {
 }
 
 // outward brings a model of x' to the units of x.
-func (q *QMFQ) outward(u *units) *QMFQ {
+func (q *QMFQ) outward(u *units) {
 	q.inflated.outward(u)
 	if u.plain() {
-		return q
+		return
 	}
 	for i, m := range q.deflate {
 		s, e := &m.squash, u.exponent(i)
-		s.ref, s.shift, s.std = math.Ldexp(s.ref, e)+u.offset(i), math.Ldexp(s.shift, e), math.Ldexp(s.std, e)
+		s.Ref, s.Shift, s.Std = math.Ldexp(s.Ref, e)+u.offset(i), math.Ldexp(s.Shift, e), math.Ldexp(s.Std, e)
 		for j := range m.cut {
-			if s.kind == SquashNone {
+			if s.Kind == transport.None {
 				m.cut[j] += u.offset(i)
 			}
 		}
 	}
-	return q
 }
 
 // qmfqFit is a fit under way: T is the maps of the QMF fit within, whose factors
 // are the projection's.
 type qmfqFit struct {
 	*qmfFit
-	projector      projector
-	from           *factors // where every projection starts
-	y, ybar        []float64
-	f1             []float64 // F'
-	momF1          moment
-	r1             []float64 // R'
-	shortest1      float64   // its bounds
-	longest1       float64
-	momR1          moment
-	h1             []float64 // potentials of T', d × m
-	state1         []warm
-	rel1           []outcome
-	work1          []deflators
-	whole          *factors    // those of the last projection that was not interrupted
-	now            [][]float64 // what the model is made of: F, the increments of q, F', R', the potentials of T', U, V
-	best, before   [][]float64 // the same at the best epoch on held-out cells, and before the last steps
-	deflates, back func(worker, piece int)
-	visits         func(worker, piece int)
+	projector       projector
+	from            *factors // where every projection starts
+	y, ybar         []float64
+	f1              []float64 // F'
+	momF1           moment
+	r1              []float64 // R'
+	shortest1       float64   // its bounds
+	longest1        float64
+	momR1           moment
+	h1              []float64 // potentials of T', d × m
+	state1          []transport.Warm
+	rel1            []transport.Outcome
+	work1           []deflators
+	whole           *factors    // those of the last projection that was not interrupted
+	now             [][]float64 // what the model is made of: F, the increments of q, F', R', the potentials of T', U, V
+	bestNow, before [][]float64 // the same at the best epoch on held-out cells, and before the last steps
+	deflates, back  func(worker, piece int)
+	visits          func(worker, piece int)
 }
 
 // deflators are what a worker needs for T', for each of the rows that it works at
 // abreast.
 type deflators struct {
-	each []deflator
-	abreast
+	each  []deflator
+	group *transport.Group
+	back  []transport.Cotangent // dℓ/dT' of the rows at hand
 }
 
 // deflator is what a row at work needs for T'.
 type deflator struct {
-	row      row
-	x, t, z  []float64 // np
-	q, g, e  []float64 // m
-	mask     []bool
-	observed []bool // of the row at hand; nil: all
+	row          *transport.Row // of the group
+	x, t, z      []float64      // np
+	q, g, e, num []float64      // m
+	mask         []bool
+	observed     []bool // of the row at hand; nil: all
 }
 
-func newQMFQFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfqFit {
-	f := &qmfqFit{qmfFit: newQMFFit(visible, rank, c, p)}
+func newQMFQFit(visible *cells, rank int, c *config, p *pool.Pool, seed uint64, way course) *qmfqFit {
+	f := &qmfqFit{qmfFit: newQMFFit(visible, rank, c, p, seed, way)}
 	d, n, np, m := f.d, f.n, f.np, f.m
 	f.projector = newProjector(c.projection, visible, rank, p)
 	f.from, f.whole = newFactors(d, n, rank), newFactors(d, n, rank)
@@ -260,23 +214,21 @@ func newQMFQFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfqFit {
 	if c.squash == SquashNone { // what is transported next is about T'(X) itself
 		f.longest1 = elem.Log(maxPlace / float64(m))
 	}
-	f.h1, f.rel1 = make([]float64, d*m), make([]outcome, d)
-	f.state1 = make([]warm, d)
+	f.h1, f.rel1 = make([]float64, d*m), make([]transport.Outcome, d)
+	f.state1 = make([]transport.Warm, d)
 	for i := range f.state1 {
-		f.state1[i] = newWarm(m)
+		f.state1[i] = transport.NewWarm(m)
 	}
 	f.work1 = make([]deflators, p.Workers())
 	for w := range f.work1 {
 		c := &f.work1[w]
-		c.each, c.abreast = make([]deflator, len(f.work[w].visitors)), newAbreast(len(f.work[w].visitors), m)
+		rows := transport.NewRows(len(f.work[w].visitors), n, m)
+		c.each, c.group, c.back = make([]deflator, len(rows)), transport.NewGroup(rows), make([]transport.Cotangent, len(rows))
 		for i := range c.each {
 			v := &c.each[i]
-			v.row.resize(n, m)
-			v.row.reserve()
-			v.row.setTargets(nil)
-			v.row.setWeights(nil, nil)
+			v.row = rows[i]
 			v.x, v.t, v.z, v.mask = make([]float64, np), make([]float64, np), make([]float64, np), make([]bool, n)
-			v.q, v.g, v.e = make([]float64, m), make([]float64, m), make([]float64, m)
+			v.q, v.g, v.e, v.num = make([]float64, m), make([]float64, m), make([]float64, m), make([]float64, m)
 		}
 	}
 	f.deflates, f.back, f.visits = f.deflate, f.deflateBack, f.visitRows
@@ -284,7 +236,7 @@ func newQMFQFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfqFit {
 	f.now = [][]float64{f.f, f.inc, f.f1, f.r1, f.h1, f.whole.u, f.whole.v}
 	if f.held != nil {
 		for _, v := range f.now {
-			f.best, f.before = append(f.best, make([]float64, len(v))), append(f.before, make([]float64, len(v)))
+			f.bestNow, f.before = append(f.bestNow, make([]float64, len(v))), append(f.before, make([]float64, len(v)))
 		}
 	}
 	return f
@@ -302,34 +254,27 @@ func (f *qmfqFit) quantiles(q []float64, i int) {
 	}
 }
 
-// prepare loads row i of X into the deflator.
-func (f *qmfqFit) prepare(v *deflator, i int) *warm {
-	r, st := &v.row, &f.state1[i]
+// problem1 is that of row i of X, onto b'_i.
+func (f *qmfqFit) problem1(v *deflator, i int) transport.Problem {
 	v.observed = f.cells.load(v.x, v.mask, i)
-	f.cells.measure(r, v.observed, i)
-	softmax(r.b, f.rowOf(f.f1, i))
-	r.setSamples(v.x[:f.n], f.squash)
-	r.setEpsilon(f.epsilon)
-	return st
+	return transport.Problem{X: v.x[:f.n], Observed: v.observed, Logits: f.rowOf(f.f1, i), Squash: transport.Kind(f.squash), Epsilon: f.epsilon}
 }
 
 // deflate fills the rows of a piece of Y with T'_i(X_i), 0 in hidden cells.
 func (f *qmfqFit) deflate(worker, piece int) {
 	c := &f.work1[worker]
 	from, to := f.piece(piece)
-	c.clear()
+	c.group.Clear()
 	for i := from; i < to; i++ {
 		v := &c.each[i-from]
-		c.take(&v.row, f.prepare(v, i))
 		f.quantiles(v.q, i)
-		v.row.ask(v.t, v.q)
+		v.row = c.group.Add(f.problem1(v, i), &f.state1[i], v.t, v.q)
 	}
-	c.solve(f.tolerance, f.maxIterations)
+	c.group.Solve(f.tolerance, f.maxIterations)
 	for i := from; i < to; i++ {
 		v := &c.each[i-from]
-		f.rel1[i] = c.ends[i-from]
-		copy(f.rowOf(f.h1, i), v.row.h)
-		v.row.average(v.t, v.q)
+		f.rel1[i] = c.group.End(i - from)
+		copy(f.rowOf(f.h1, i), v.row.Potentials().H)
 		y := f.rowY(f.y, i)[:f.n]
 		copy(y, v.t)
 		for j, o := range v.observed {
@@ -344,33 +289,25 @@ func (f *qmfqFit) deflate(worker, piece int) {
 func (f *qmfqFit) deflateBack(worker, piece int) {
 	c := &f.work1[worker]
 	from, to := f.piece(piece)
-	c.clear()
+	c.group.Clear()
 	for i := from; i < to; i++ {
 		v := &c.each[i-from]
-		c.take(&v.row, f.prepare(v, i))
-		v.row.sweep(f.rowOf(f.h1, i), false)
-	}
-	c.hold()
-	for i := from; i < to; i++ {
-		v := &c.each[i-from]
+		v.row = c.group.Add(f.problem1(v, i), nil, nil, nil)
+		v.row.Return(f.rowOf(f.h1, i))
 		f.quantiles(v.q, i)
 		clear(v.z)
 		copy(v.z[:f.n], f.rowY(f.ybar, i))
-		v.row.load(v.z, v.q)
+		c.back[i-from] = transport.Cotangent{Z: v.z, Q: v.q}
 	}
-	c.adjoint()
+	c.group.Adjoint(c.back[:to-from])
 	rate, step := f.batch.rate, f.batch.epoch
 	for i := from; i < to; i++ {
 		v := &c.each[i-from]
-		r := &v.row
-		// F̄' = b'∘(λ - Σb'λ); R̄'_l = e^{R'_l} Σ_{j>=l} q̄'_j.
-		tangent(r.lam, r.b)
-		for j, b := range r.b {
-			v.g[j] = float64(b * r.lam[j])
-		}
 		lo, hi := i*f.m, (i+1)*f.m
+		v.row.GradLogits(v.g)
 		adam.Step(f.f1[lo:hi], v.g, f.momF1.mu[lo:hi], f.momF1.nu[lo:hi], rate, step)
-		r.rowTotals(v.g, r.sums)
+		// R̄'_l = e^{R'_l} Σ_{j>=l} q̄'_j.
+		v.row.GradQ(v.g)
 		tail := 0.0
 		for l := f.m - 1; l >= 0; l-- {
 			tail += v.g[l]
@@ -412,53 +349,33 @@ func (f *qmfqFit) project() error {
 	return err
 }
 
-// run makes the epochs that are not done. A pass sees the loss of the state that
-// its steps start from, so entry e of the histories is taken in epoch e+1.
-func (f *qmfqFit) run() error {
-	for e := f.done; e < f.epochs && !f.judge.over(e-1); e++ {
-		if err := f.pool.Err(); err != nil {
-			return stoppedAt(e, err)
-		}
-		f.batch.rate, f.batch.epoch = f.learningRate, e+1
-		if f.schedule == ScheduleCosine {
-			f.batch.rate *= cosine(float64(e) / float64(f.epochs))
-		}
-		if err := f.project(); err != nil {
-			return stoppedAt(e, err)
-		}
-		copyAll(f.before, f.now)
-		f.pool.Do(f.pieces(f.d), f.visits)
-		f.projector.backward(f.wbar, f.ybar)
-		f.pool.Do(f.pieces(f.d), f.back)
-		if err := f.pool.Err(); err != nil {
-			return stoppedAt(e, err)
-		}
-		if e > 0 {
-			f.history = append(f.history, f.meanLoss())
-		}
-		stop := f.note(e)
-		f.done = e + 1
-		if err := f.course.epoch(e+1, f.epochs, f.history[len(f.history)-1]); err != nil {
-			return stoppedAt(e+1, err)
-		}
-		if f.due(e+1, stop || e+1 == f.epochs) {
-			if err := f.checkpoint(e + 1); err != nil {
-				return stoppedAt(e+1, err)
-			}
-		}
+// epoch is a pass forward and back. It meets the losses of the state that its steps start
+// from, those after the epoch before.
+func (f *qmfqFit) epoch(e int) (losses, error) {
+	if err := f.pool.Err(); err != nil {
+		return losses{}, err
 	}
-	return nil
+	f.batch.rate, f.batch.epoch = f.learningRate, e+1
+	if f.schedule == ScheduleCosine {
+		f.batch.rate *= cosine(float64(e) / float64(f.epochs))
+	}
+	if err := f.project(); err != nil {
+		return losses{}, err
+	}
+	copyAll(f.before, f.now)
+	f.pool.Do(f.pieces(f.d), f.visits)
+	f.projector.backward(f.wbar, f.ybar)
+	f.pool.Do(f.pieces(f.d), f.back)
+	return f.losses(e), f.pool.Err()
 }
 
-// note takes the losses after an epoch, whose state is in before, and keeps it
-// where it is the best on the held-out cells.
-func (f *qmfqFit) note(epoch int) (stop bool) {
-	better, stop := f.see(epoch, 0)
-	if better {
-		f.best, f.before = f.before, f.best
-	}
-	return stop
+// losses returns those of the last visit or evaluation.
+func (f *qmfqFit) losses(of int) losses {
+	return losses{of: of, visible: f.meanLoss(), held: f.meanHeld()}
 }
+
+// keep takes the state in before as the best.
+func (f *qmfqFit) keep() { f.bestNow, f.before = f.before, f.bestNow }
 
 func copyAll(to, from [][]float64) {
 	for i := range to {
@@ -466,13 +383,11 @@ func copyAll(to, from [][]float64) {
 	}
 }
 
-// start fills the maps and the factors that projections start from.
-func (f *qmfqFit) start() error {
+// begin fills the maps and the factors that projections start from, and takes the loss.
+func (f *qmfqFit) begin() (losses, error) {
 	var err error
 	if f.qmfFit.config.start == StartUniform && !f.given.has(kInit) {
-		err = f.begin()
-		f.keep = nil // of a fit without projection
-		f.validationHistory = f.validationHistory[:0]
+		_, err = f.qmfFit.begin()
 		copy(f.from.u, f.u)
 		copy(f.from.v, f.v)
 		for i := range f.r1 {
@@ -489,13 +404,10 @@ func (f *qmfqFit) start() error {
 	}
 	if err == nil {
 		f.evaluateAll()
+		copyAll(f.before, f.now)
 		err = f.pool.Err()
 	}
-	if err != nil {
-		return stoppedAt(0, err)
-	}
-	f.history = append(make([]float64, 0, min(f.epochs, 1000)+2), f.meanLoss())
-	return nil
+	return f.losses(0), err
 }
 
 // startFromQMF takes maps and factors of a QMF fit, at its best epoch on held-out
@@ -504,19 +416,16 @@ func (f *qmfqFit) startFromQMF() error {
 	c := *f.config
 	c.epochs, c.save, c.patience, c.batchRows = startEpochs, nil, 0, qmfDefaults().batchRows
 	c.learningRate, c.schedule = qmfDefaults().learningRate, ScheduleCosine
-	q := newQMFFit(f.cells, f.k, &c, f.pool)
-	q.restart = f.restart
-	q.source = random.Split(c.seed+uint64(f.restart), 1)
-	q.course = f.course
-	err := q.begin()
+	q, j := newQMFFit(f.cells, f.k, &c, f.pool, f.seed, f.course), newJournal(&c, f.held != nil)
+	err := j.start(q)
 	if err == nil {
 		err = f.course.enter(PhaseQMF)
-		q.course = f.course.within(0, 1)
 	}
-	for e := 0; err == nil && e < c.epochs; e++ {
-		_, err = q.epoch(e)
+	if err == nil {
+		way := f.course.within(0, 1)
+		err = j.run(q, c.epochs, &way, nil)
 	}
-	if q.keep != nil {
+	if q.best != nil {
 		q.restore()
 	}
 	copy(f.f, q.f)
@@ -535,8 +444,9 @@ func (f *qmfqFit) startFromQMF() error {
 // calibrate fits the increments of q'_i to (UV)_i by EM steps at the plan of X_i
 // onto even weights: T' ≈ UV.
 func (f *qmfqFit) calibrate(v *deflator, i int) {
-	r := &v.row
-	r.solve(f.tolerance, f.maxIterations, f.prepare(v, i))
+	r := v.row
+	r.Load(f.problem1(v, i))
+	r.Solve(f.tolerance, f.maxIterations, &f.state1[i])
 	goal := f.rowY(f.y, i) // not yet in use
 	f.from.reconstruct(goal, i)
 	sees := func(j int) bool { return v.observed == nil || v.observed[j] }
@@ -555,31 +465,26 @@ func (f *qmfqFit) calibrate(v *deflator, i int) {
 	for l := range inc {
 		inc[l] = max(inc[l], low)
 	}
-	num, den := r.rho, v.e
-	clear(r.gx)
-	for j := range r.gx[:f.n] {
+	num, den := v.num, v.e
+	clear(v.z)
+	for j := range v.z[:f.n] {
 		if sees(j) {
-			r.gx[j] = 1
+			v.z[j] = 1
 		}
 	}
-	r.columns(den, r.gx)
-	tail := 0.0
-	for l := f.m - 1; l >= 0; l-- {
-		tail += float64(den[l] * r.w[l])
-		den[l] = tail
-	}
+	r.Columns(den, v.z)
+	r.Tails(den)
 	for range calibration {
 		cumulate(v.q, inc)
-		r.average(v.t, v.q)
-		for j := range r.gx[:f.n] {
+		r.Average(v.t, v.q)
+		for j := range v.z[:f.n] {
 			if sees(j) {
-				r.gx[j] = goal[j] / max(v.t[j], low)
+				v.z[j] = goal[j] / max(v.t[j], low)
 			}
 		}
-		r.columns(num, r.gx)
-		tail := 0.0
-		for l := f.m - 1; l >= 0; l-- {
-			tail += float64(num[l] * r.w[l])
+		r.Columns(num, v.z)
+		r.Tails(num)
+		for l, tail := range num {
 			inc[l] = max(inc[l]*(tail/den[l]), low)
 		}
 	}
@@ -593,56 +498,98 @@ func (f *qmfqFit) calibrate(v *deflator, i int) {
 // that or while it does, that takes too long: UV is that of the last projection then, and
 // under validation the state after the last epoch, which no projection has judged, is
 // left out.
-func (f *qmfqFit) model() *QMFQ {
+func (f *qmfqFit) model(j *journal) (fitted, error) {
 	on := func() bool { return f.pool.Err() == nil }
 	if on() {
 		f.project()
 	}
-	f.history = f.history[:min(len(f.history), f.done)]
 	if f.held != nil && on() {
 		if f.evaluateAll(); on() {
-			f.history = append(f.history, f.meanLoss())
 			copyAll(f.before, f.now)
-			f.note(f.done)
+			if better, _ := j.note(f.losses(j.done)); better {
+				f.keep()
+			}
 		}
 	}
-	judged := len(f.validationHistory) > 0
-	if judged {
-		if copyAll(f.now, f.best); on() {
+	if j.kept {
+		if copyAll(f.now, f.bestNow); on() {
 			f.project()
 		}
 	}
 	q := &QMFQ{inflate: make([]*Map, f.d), deflate: make([]*Map, f.d), projection: f.projection}
 	t, held := f.maps()
-	t.History, t.Validation = f.history, f.validationHistory
-	if judged {
-		t.Best = f.judge.bestEpoch
-		t.History[t.Best] = f.meanLoss()
-	} else {
-		t.History, t.Best = append(t.History, f.meanLoss()), f.done
-		if f.held != nil {
-			t.Validation = append(t.Validation, held)
-		}
-	}
+	t.Best = j.exact(f.meanLoss(), held)
+	t.History, t.Validation = j.history, j.validation
 	q.Factorisation = t.Factorisation
+	end := f.pool.Err()
 	f.pool.Bind(nil)
 	defer f.pool.Bind(f.course.ctx)
 	f.pool.Do(f.d, func(worker, i int) {
 		v := &f.work1[worker].each[0]
-		f.prepare(v, i)
+		v.row.Load(f.problem1(v, i))
 		f.quantiles(v.q, i)
-		copy(v.row.h, f.rowOf(f.h1, i))
-		q.deflate[i] = v.row.asMap(v.q)
-		q.inflate[i] = t.mapOf(&v.row, i)
+		at := v.row.Potentials()
+		at.H = f.rowOf(f.h1, i)
+		q.deflate[i], q.inflate[i] = newMap(at, v.q, nil, f.epsilon), t.mapOf(i)
 	})
 	for i := range f.d {
-		if o := f.rel1[i]; o.passes > 0 && !o.converged {
-			q.Warnings = append(q.Warnings, o.err(i, f.config))
+		if o := f.rel1[i]; o.Passes > 0 && !o.Converged {
+			q.Warnings = append(q.Warnings, notConverged(o, i, f.config))
 		}
 	}
 	t.Warnings = q.Warnings
 	q.inflated = *t
-	return q
+	return q, end
+}
+
+// snapshot is what the rest of the fit depends on.
+func (f *qmfqFit) snapshot() snapshot {
+	return snapshot{real: f.parts(), index: appendWarm(appendWarm(nil, f.warm), f.state1)}
+}
+
+// parts are the numbers of a QMFQ under way. What the last projection made is for a fit
+// that is stopped before the next.
+func (f *qmfqFit) parts() []part {
+	p := append([]part{positive(f.from.u), positive(f.from.v), positive(f.rowLosses), positive(f.rowHeld)}, f.made(f.now)...)
+	for _, m := range []moment{f.momF, f.momF1, f.momR1} {
+		p = append(p, m.parts()...)
+	}
+	if f.r != nil {
+		p = append(append(p, part{f.r, shortest, longest}), f.momR.parts()...)
+	}
+	if f.held != nil {
+		p = append(p, f.made(f.bestNow)...)
+	}
+	return appendOffsets(appendOffsets(p, f.warm), f.state1)
+}
+
+// made are the parts of what a model is made of, as now has it.
+func (f *qmfqFit) made(v [][]float64) []part {
+	factor := positive
+	if f.projection.kind == projectionSVD {
+		factor = finite
+	}
+	p := append([]part{finite(v[0])}, f.increments(v[1])...)
+	return append(p, finite(v[2]), part{v[3], f.shortest1, f.longest1}, finite(v[4]), factor(v[5]), factor(v[6]))
+}
+
+// resume takes the state of a checkpoint.
+func (f *qmfqFit) resume(file *file, s *saved) error {
+	index, err := file.restore(f.parts(), 2*f.d)
+	if err != nil {
+		return err
+	}
+	if err := file.takeWarm(f.warm, index, 0); err != nil {
+		return err
+	}
+	if err := file.takeWarm(f.state1, index, f.d); err != nil {
+		return err
+	}
+	if s.steps != 0 {
+		return file.failAt("STAT", 3, "there are no steps of V")
+	}
+	f.u, f.v = f.whole.u, f.whole.v
+	return nil
 }
 
 // Inflate returns T_i, from the scale of (UV)_i to that of feature i.

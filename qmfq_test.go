@@ -32,8 +32,8 @@ func TestQMFQGradient(t *testing.T) {
 		}
 		p := pool.New(1, 1)
 		defer p.Close()
-		f := newQMFQFit(visible, 3, &c, p)
-		if err := f.start(); err != nil {
+		f := newQMFQFit(visible, 3, &c, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
+		if _, err := f.begin(); err != nil {
 			t.Fatal(err)
 		}
 		src := random.Split(2, 2)
@@ -44,7 +44,7 @@ func TestQMFQGradient(t *testing.T) {
 		}
 		loss := func() float64 {
 			for i := range f.d {
-				f.state[i].valid, f.state1[i].valid = false, false
+				f.warm[i].Valid, f.state1[i].Valid = false, false
 				f.incrementsFromR(i)
 			}
 			if err := f.project(); err != nil {
@@ -558,8 +558,8 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 				}
 				one := pool.New(1, 1)
 				defer one.Close()
-				f := newQMFQFit(visible, size[2], &c, one)
-				if err := f.start(); err != nil {
+				f := newQMFQFit(visible, size[2], &c, one, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
+				if _, err := f.begin(); err != nil {
 					b.Fatal(err)
 				}
 				f.batch.rate = qmfqRate

@@ -6,6 +6,7 @@ package quantmf
 import (
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // SoftQuantileRows maps each row of x (d × n) onto the quantile values in the
@@ -19,8 +20,8 @@ func SoftQuantileRows(x, q Mat, opts ...Option) (Mat, error) {
 		return Mat{}, err
 	}
 	out := NewMat(x.Rows, x.Cols)
-	err = b.do(func(r *row, t []float64, i int) { r.ask(t, b.q(i)) }, func(r *row, t []float64, i int) {
-		r.quantile(t, b.q(i))
+	err = b.do(true, func(r *transport.Row, t []float64, i int) {
+		r.Order(t, b.q(i))
 		copy(out.Row(i), t)
 	}, func(h *hardPlan, i int) { h.average(out.Row(i), b.q(i)) })
 	if err != nil {
@@ -49,31 +50,32 @@ func SoftQuantileRowsVJP(x, q, z Mat, opts ...Option) (dx, dq, db Mat, err error
 	}
 	dx, db = NewMat(x.Rows, x.Cols), NewMat(x.Rows, q.Cols)
 	each := NewMat(x.Rows, q.Cols)
-	err = b.do(func(*row, []float64, int) {}, func(r *row, zeta []float64, i int) {
-		sz, sq := scaleOf(z.Row(i)), scaleOf(b.q(i))
+	levels, scales := NewMat(q.Rows, q.Cols), make([]float64, q.Rows) // q in units of powers of two
+	for i := range scales {
+		scales[i] = transport.ScaleOf(q.Row(i))
+		for j, v := range q.Row(i) {
+			levels.Set(i, j, v/scales[i])
+		}
+	}
+	err = b.do(false, func(r *transport.Row, zeta []float64, i int) {
+		sz, k := transport.ScaleOf(z.Row(i)), b.shared(i)
 		clear(zeta)
 		for s, v := range z.Row(i) {
 			zeta[s] = v / sz
 		}
-		levels := r.cum
-		for j, v := range b.q(i) {
-			levels[j] = v / sq
-		}
-		r.adjoint(zeta, levels)
-		g := Gradient{X: dx.Row(i), B: db.Row(i), Q: each.Row(i)}
-		r.rowTotals(g.Q, r.sums)
-		copy(g.B, r.lam)
-		tangent(g.B, r.b)
-		copy(g.X, r.gx)
-		r.squash.backward(g.X, r.xs, r.x)
-		g.scale(sz, sq)
+		r.Adjoint(transport.Cotangent{Z: zeta, Q: levels.Row(k)})
+		g := transport.Gradient{X: dx.Row(i), B: db.Row(i), Q: each.Row(i)}
+		r.GradQ(g.Q)
+		r.GradB(g.B)
+		r.GradX(g.X)
+		g.Rescale(sz, scales[k])
 	}, func(h *hardPlan, i int) {
-		g := Gradient{Q: each.Row(i)}
-		sz := scaleOf(z.Row(i))
+		g := transport.Gradient{Q: each.Row(i)}
+		sz := transport.ScaleOf(z.Row(i))
 		for s, v := range z.Row(i) {
 			h.shares(s, func(j int, share float64) { g.Q[j] += float64(v / sz * share) })
 		}
-		g.scale(sz, 1)
+		g.Rescale(sz, 1)
 	})
 	if err != nil {
 		return Mat{}, Mat{}, Mat{}, err
@@ -86,7 +88,7 @@ func SoftQuantileRowsVJP(x, q, z Mat, opts ...Option) (dx, dq, db Mat, err error
 		add(dq.Data, each.Row(i))
 	}
 	for j, v := range dq.Data {
-		dq.Data[j] = saturate(v)
+		dq.Data[j] = transport.Saturate(v)
 	}
 	return dx, dq, db, nil
 }
@@ -97,12 +99,15 @@ type rowBatch struct {
 	x, levels Mat
 }
 
-func (b *rowBatch) q(i int) []float64 {
+// shared is the row of q that row i of x is mapped onto.
+func (b *rowBatch) shared(i int) int {
 	if b.levels.Rows == 1 {
-		i = 0
+		return 0
 	}
-	return b.levels.Row(i)
+	return i
 }
+
+func (b *rowBatch) q(i int) []float64 { return b.levels.Row(b.shared(i)) }
 
 func newRowBatch(x, q Mat, opts []Option) (*rowBatch, error) {
 	b := &rowBatch{config: operatorDefaults(), x: x, levels: q}
@@ -135,21 +140,21 @@ func newRowBatch(x, q Mat, opts []Option) (*rowBatch, error) {
 	return b, b.checkSize(forQuantileRows, x.Cols, m, false)
 }
 
-// do solves every row, between calls of before and soft with it and np numbers of
+// do solves every row and calls soft with it and np numbers, T where average says so, else
 // scratch; at ε = 0 it calls hard with its plan.
-func (b *rowBatch) do(before, soft func(r *row, t []float64, i int), hard func(h *hardPlan, i int)) error {
+func (b *rowBatch) do(average bool, soft func(r *transport.Row, t []float64, i int), hard func(h *hardPlan, i int)) error {
 	n, m, size := b.x.Cols, b.levels.Cols, 1
 	if b.epsilon > 0 {
-		size = min(rowsAbreast(n, m), b.x.Rows)
+		size = transport.Abreast(n, m, b.x.Rows)
 	}
 	p := pool.New(b.workers, b.x.Rows)
 	defer p.Close()
 	pieces := p.Pieces(b.x.Rows, size)
 	type space struct {
-		rows []*row
-		t    []float64
-		abreast
-		bad *ConvergenceError // the first row of this worker that did not converge
+		rows  []*transport.Row
+		group *transport.Group
+		t     []float64
+		bad   *ConvergenceError // the first row of this worker that did not converge
 	}
 	work := make([]space, p.Workers())
 	p.Do(pieces, func(worker, piece int) {
@@ -161,25 +166,36 @@ func (b *rowBatch) do(before, soft func(r *row, t []float64, i int), hard func(h
 			return
 		}
 		ws, np := &work[worker], kernel.Pad(n)
-		if ws.t == nil {
-			ws.t, ws.abreast = make([]float64, size*np), newAbreast(size, m)
-		}
-		ws.clear()
-		for k := range to - from {
-			if k == len(ws.rows) {
-				ws.rows = append(ws.rows, rows.Get().(*row))
-				ws.rows[k].resize(n, m)
+		if ws.group == nil {
+			ws.rows = make([]*transport.Row, size)
+			for k := range ws.rows {
+				ws.rows[k] = rows.Get().(*transport.Row)
+				ws.rows[k].Resize(n, m)
 			}
-			r := ws.rows[k]
-			b.set(r, b.x.Row(from+k))
-			before(r, ws.t[k*np:(k+1)*np], from+k)
-			ws.take(r, nil)
+			ws.group, ws.t = transport.NewGroup(ws.rows), make([]float64, size*np)
 		}
-		b.runAll(&ws.abreast)
-		for k, r := range ws.abreast.rows {
-			i, out := from+k, ws.ends[k]
-			if !out.converged && (ws.bad == nil || i < ws.bad.Row) {
-				ws.bad = &ConvergenceError{Row: i, Iterations: out.passes, MarginalError: out.rel, Tolerance: b.tolerance}
+		g := ws.group
+		g.Clear()
+		for i := from; i < to; i++ {
+			k := i - from
+			if average {
+				g.Add(b.problem(b.x.Row(i)), nil, ws.t[k*np:(k+1)*np], b.q(i))
+			} else {
+				g.Add(b.problem(b.x.Row(i)), nil, nil, nil)
+			}
+		}
+		if b.iterations == 0 {
+			g.Solve(b.tolerance, b.maxIterations)
+		}
+		for k, r := range g.Rows {
+			i, out := from+k, g.End(k)
+			if b.iterations > 0 {
+				out = b.iterate(r)
+			} else {
+				out = b.polish(r, out)
+			}
+			if !out.Converged && (ws.bad == nil || i < ws.bad.Row) {
+				ws.bad = &ConvergenceError{Row: i, Iterations: out.Passes, MarginalError: out.Error, Tolerance: b.tolerance}
 			}
 			soft(r, ws.t[k*np:(k+1)*np], i)
 		}

@@ -216,8 +216,8 @@ func TestSignedStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		visible.enter(Frobenius, true)
-		f := newQMFFit(visible, 2, &c, p)
-		if err := f.begin(); err != nil {
+		f := newQMFFit(visible, 2, &c, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
+		if _, err := f.begin(); err != nil {
 			t.Fatal(err)
 		}
 		negative := false
@@ -245,7 +245,7 @@ func TestSignedStep(t *testing.T) {
 					q[k] = 1
 				}
 				tail[l] = make([]float64, f.np)
-				v.row.average(tail[l], q)
+				v.row.Average(tail[l], q)
 			}
 			d := make([]float64, m)
 			rest := append([]float64(nil), v.x[:f.n]...)
@@ -297,8 +297,8 @@ func TestSignedPrior(t *testing.T) {
 		t.Fatal(err)
 	}
 	visible.enter(Frobenius, true)
-	f := newQMFFit(visible, 2, &c, p)
-	if err := f.begin(); err != nil {
+	f := newQMFFit(visible, 2, &c, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
+	if _, err := f.begin(); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 2 {
@@ -322,7 +322,7 @@ func TestSignedPrior(t *testing.T) {
 			one, mass, sum := make([]float64, f.m), 0.0, 0.0
 			one[l] = 1
 			shares := make([]float64, f.np)
-			v.row.average(shares, one)
+			v.row.Average(shares, one)
 			for j := range w {
 				mass += shares[j]
 				sum += shares[j] * w[j]

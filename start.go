@@ -35,23 +35,21 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
 // begin fills factors and quantiles and takes the loss before the first epoch.
-func (f *qmfFit) begin() error {
+func (f *qmfFit) begin() (losses, error) {
 	err := f.choose()
 	if err == nil {
 		err = f.startFactors()
 	}
 	f.startLogarithms()
-	if err == nil {
-		err = f.startMaps()
-	}
 	if err != nil {
-		return stoppedAt(0, err)
+		return losses{}, err
 	}
-	return nil
+	return f.startMaps()
 }
 
 // choose sets start and shrinkage where they are left to the data.
@@ -75,7 +73,7 @@ func (f *qmfFit) choose() error {
 	if err := f.course.enter(PhaseChoice); err != nil {
 		return err
 	}
-	src := random.Split(f.seed+uint64(f.restart), 3)
+	src := random.Split(f.seed, 3)
 	c := *f.config
 	c.epochs, c.validation, c.missing, c.save, c.patience, c.seed = trialEpochs, trialShare, true, nil, 0, src.Uint64()
 	x, rows := f.sample(trialRows, &src)
@@ -94,28 +92,28 @@ func (f *qmfFit) choose() error {
 		return f.course.within((done-1)/parts, done/parts)
 	}
 	for _, start := range starts {
-		from := newQMFFit(hidden, f.k, &c, f.pool)
-		from.origin, from.course = start, next()
+		from := newQMFFit(hidden, f.k, &c, f.pool, c.seed, next())
+		from.origin = start
 		if err := from.startFactors(); err != nil {
 			return err
 		}
 		for _, lambda := range shrinkages {
-			trial := newQMFFit(hidden, f.k, &c, f.pool)
 			way := next()
-			trial.origin, trial.lambda, trial.source, trial.course = start, lambda, random.Split(c.seed, 1), way.within(0, 0.5)
+			trial, j := newQMFFit(hidden, f.k, &c, f.pool, c.seed, way.within(0, 0.5)), newJournal(&c, true)
+			trial.origin, trial.lambda = start, lambda
 			copy(trial.u, from.u)
 			copy(trial.v, from.v)
 			trial.startLogarithms()
-			if err := trial.startMaps(); err != nil {
+			l, err := trial.startMaps()
+			if err == nil {
+				j.note(l)
+				way = way.within(0.5, 1)
+				err = j.run(trial, c.epochs, &way, nil)
+			}
+			if err != nil {
 				return err
 			}
-			trial.course = way.within(0.5, 1)
-			for e := range c.epochs {
-				if _, err := trial.epoch(e); err != nil {
-					return err
-				}
-			}
-			if loss := trial.validationHistory[c.epochs]; loss < best {
+			if loss := j.validation[c.epochs]; loss < best {
 				best, f.origin, f.lambda = loss, start, lambda
 			}
 		}
@@ -169,16 +167,13 @@ func (f *qmfFit) startFactors() error {
 	if err := f.course.enter(PhaseFactors); err != nil {
 		return err
 	}
-	c := *f.config
-	c.epochs, c.penalty, c.patience, c.save = startUpdates, 0, 0, nil
-	seed := f.seed + uint64(f.restart)
-	x := f.x
+	x, loss := f.x, f.loss
 	switch {
 	case f.given.has(kInit):
 		f.factors.load(f.initU, f.initV)
 		return nil
 	case f.origin == StartUniform:
-		src := random.Split(seed, 0)
+		src := random.Split(f.seed, 0)
 		for i := range f.u {
 			f.u[i] = elem.Exp(src.Float64() - 0.5)
 		}
@@ -190,8 +185,7 @@ func (f *qmfFit) startFactors() error {
 		}
 		return nil
 	case f.origin == StartScores:
-		c.loss = KL
-		x = f.normalScores()
+		x, loss = f.normalScores(), KL
 		for i := range x.Rows {
 			row := x.Row(i)
 			for j := range row {
@@ -202,9 +196,13 @@ func (f *qmfFit) startFactors() error {
 			return err
 		}
 	}
-	f.random(x, seed)
-	_, err := newNMFFit(f.course.within(0, 1), f.pool, f.factors, f.seen(x), &c).run(f.pool, &c, nil)
-	return err
+	f.random(x, f.seed)
+	way := f.course.within(0, 1)
+	nmf, j := newNMFFit(way, f.pool, f.factors, f.seen(x), loss, 0), new(journal)
+	if err := j.start(nmf); err != nil {
+		return err
+	}
+	return j.run(nmf, startUpdates, &way, nil)
 }
 
 // startLogarithms takes the logarithms of the factors that are there.
@@ -217,17 +215,12 @@ func (f *qmfFit) startLogarithms() {
 }
 
 // startMaps fills F and q for the factors that are there, and takes the loss.
-func (f *qmfFit) startMaps() error {
-	if err := f.course.enter(PhaseMaps); err != nil {
-		return err
+func (f *qmfFit) startMaps() (losses, error) {
+	err := f.course.enter(PhaseMaps)
+	if err == nil {
+		err = f.course.rows(f.pool, f.d, func(worker, i int) { f.startRow(&f.work[worker].visitors[0], i, calibration) })
 	}
-	err := f.course.rows(f.pool, f.d, func(worker, i int) { f.startRow(&f.work[worker].visitors[0], i, calibration) })
-	if err != nil {
-		return err
-	}
-	f.history = append(make([]float64, 0, min(f.epochs, 1000)+2), f.meanLoss())
-	f.note(0, f.regularity())
-	return nil
+	return losses{visible: f.meanLoss(), held: f.meanHeld(), penalty: f.regularity()}, err
 }
 
 // startUpdates is the number of updates of the NMF that a fit starts from, and
@@ -282,6 +275,7 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 		clear(inc)
 		inc[0] = lo
 		v.observed = f.cells.load(v.x, v.mask, i)
+		f.fitted(v, i)
 		f.judgeRow(v, i)
 		return
 	}
@@ -301,10 +295,11 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 			}
 		}
 		f.place(v, i)
+		f.fitted(v, i)
 		f.judgeRow(v, i)
 		return
 	}
-	st := &f.state[i]
+	st := &f.warm[i]
 	// The observed values in order, hidden ones left out.
 	sorted := v.t[:0]
 	for _, x := range f.x.Row(i) {
@@ -335,7 +330,7 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 			inc[1+l] *= span / sum
 		}
 	}
-	st.valid = false
+	st.Valid = false
 	f.place(v, i)
 	f.shareLevels(v, i)
 	f.place(v, i)
@@ -344,6 +339,7 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 		f.ratios(v, i)
 		f.em(v, i)
 	}
+	f.fitted(v, i)
 	f.judgeRow(v, i)
 }
 
@@ -354,7 +350,7 @@ func (f *qmfFit) shareLevels(v *visitor, i int) {
 	for l := range share {
 		share[l] = 0.5 / float64(f.m)
 	}
-	for j, s := range v.row.xs[:f.n] {
+	for j, s := range v.row.Squashed() {
 		if v.observed != nil && !v.observed[j] {
 			continue
 		}
@@ -376,17 +372,19 @@ func (f *qmfFit) normalScores() Mat {
 	s := NewMat(x.Rows, n)
 	type space struct {
 		perm   []int32
-		keys   []pair
+		sorter order.Sorter
 		values []float64
 		at     []int
 	}
 	work := make([]space, f.pool.Workers())
 	for w := range work {
-		work[w] = space{make([]int32, n), make([]pair, 2*n), make([]float64, n), make([]int, n)}
+		work[w] = space{perm: make([]int32, n), values: make([]float64, n), at: make([]int, n)}
+		work[w].sorter.Resize(n)
 	}
 	lift := max(3, 0.1-elem.NormalQuantile(0.5/float64(n)))
 	f.pool.Do(x.Rows, func(worker, i int) {
-		perm, keys, values, at := work[worker].perm, work[worker].keys, work[worker].values, work[worker].at
+		ws := &work[worker]
+		perm, values, at := ws.perm, ws.values, ws.at
 		out := s.Row(i)
 		k := 0
 		for j, v := range x.Row(i) {
@@ -396,7 +394,7 @@ func (f *qmfFit) normalScores() Mat {
 				k++
 			}
 		}
-		order(perm[:k], values[:k], keys, false)
+		ws.sorter.Sort(perm[:k], values[:k])
 		for p := 0; p < k; {
 			end := p
 			for end < k && values[perm[end]] == values[perm[p]] {
