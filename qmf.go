@@ -1080,7 +1080,7 @@ func (f *qmfFit) maps() (*QMF, float64) {
 func (f *qmfFit) meanHeld() float64 {
 	total := 0.0
 	for i, l := range f.rowHeld {
-		total += f.share(i) * l
+		total += float64(f.share(i) * l)
 	}
 	return total / float64(max(f.heldOut, 1))
 }
@@ -1088,7 +1088,7 @@ func (f *qmfFit) meanHeld() float64 {
 func (f *qmfFit) meanLoss() float64 {
 	total := 0.0
 	for i, l := range f.rowLosses {
-		total += f.share(i) * l
+		total += float64(f.share(i) * l)
 	}
 	return total / float64(f.visible)
 }
