@@ -1058,7 +1058,7 @@ func (f *qmfFit) resume(file *file, s *saved) error {
 func (f *qmfFit) meanHeld() float64 {
 	total := 0.0
 	for i, l := range f.rowHeld {
-		total += f.share(i) * l
+		total += float64(f.share(i) * l)
 	}
 	return total / float64(max(f.heldOut, 1))
 }
@@ -1066,7 +1066,7 @@ func (f *qmfFit) meanHeld() float64 {
 func (f *qmfFit) meanLoss() float64 {
 	total := 0.0
 	for i, l := range f.rowLosses {
-		total += f.share(i) * l
+		total += float64(f.share(i) * l)
 	}
 	return total / float64(f.visible)
 }

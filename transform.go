@@ -602,7 +602,7 @@ func (p *qmfPlacer) place(ctx context.Context, v, x []float64) float64 {
 			continue
 		}
 		t, _ := f.sweep(dot(p.q.U.Row(i), v), p.arg)
-		loss += p.share(i) * p.q.loss.value(x[i], t, p.lowest(f))
+		loss += float64(p.share(i) * p.q.loss.value(x[i], t, p.lowest(f)))
 	}
 	return loss
 }
@@ -614,7 +614,7 @@ func (p *qmfPlacer) measure() {
 	for r, i := range p.near {
 		if x := p.x[i]; x == x {
 			for j, t := range p.fitted.Row(r) {
-				p.distance[j] += p.share(i) * p.q.loss.value(x, t, p.lowest(p.maps[i]))
+				p.distance[j] += float64(p.share(i) * p.q.loss.value(x, t, p.lowest(p.maps[i])))
 			}
 		}
 	}
@@ -659,7 +659,7 @@ func (p *qmfPlacer) evaluate(at *logPlace) {
 		}
 		value, slope, _, expected := differentiate(p.q.loss, p.x[i], t, low)
 		share := p.share(i)
-		at.loss += share * value
+		at.loss += float64(share * value)
 		if s > 0 {
 			at.Add(float64(float64(share*slope)*s), float64(float64(float64(share*expected)*s)*s), u)
 		}
