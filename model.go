@@ -78,8 +78,10 @@ type Factorisation struct {
 }
 
 // bounds returns the options that say which values a matrix may have.
-func (m *NMF) bounds() *config  { return &config{loss: m.loss, missing: m.missing} }
-func (q *QMF) bounds() *config  { return &config{loss: q.loss, missing: q.missing, maps: true} }
+func (m *NMF) bounds() *config { return &config{settings: settings{loss: m.loss, missing: m.missing}} }
+func (q *QMF) bounds() *config {
+	return &config{settings: settings{loss: q.loss, missing: q.missing, maps: true}}
+}
 func (q *QMFQ) bounds() *config { return q.inflated.bounds() }
 
 // Top is a place in a ranking: the index of a feature or a sample, from 0, and

@@ -30,7 +30,7 @@ import (
 type NMF struct{ Factorisation }
 
 func nmfDefaults() config {
-	return config{epochs: 200, seed: 1, loss: KL, restarts: 1, start: StartUniform}
+	return config{settings: settings{epochs: 200, seed: 1, loss: KL, start: StartUniform}, restarts: 1}
 }
 
 // FitNMF factorises x, d features × n samples, finite, non-negative and at most 1e60,

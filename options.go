@@ -115,43 +115,51 @@ var (
 // kind, or the function has filled in its default.
 type config struct {
 	given kindSet
+	settings
 
-	epsilon       float64
-	squash        Squash
-	tolerance     float64
-	maxIterations int
-	strict        bool
+	// Of operators alone.
 	weights       []float64
 	targets       []float64
 	targetWeights []float64
 	iterations    int
-	levels        int
 	midpoint      bool
-	workers       int
-	discard       bool // no model is wanted of a fit that was stopped
 
-	epochs       int
-	seed         uint64
-	progress     func(Progress) error
-	learningRate float64
-	schedule     Schedule
-	batchRows    int
-	start        Start
-	ends         Ends
-	initU, initV Mat
-	penalty      float64
-	shrinkage    float64
-	loss         Loss
-	patience     int
-	restarts     int
-	validation   float64
-	missing      bool
-	every        int
-	save         func(state []byte) error
-	resume       []byte
-	projection   Projection
+	// How a call goes, which no number depends on.
+	workers  int
+	strict   bool
+	restarts int
+	progress func(Progress) error
+	every    int
+	save     func(state []byte) error
+	resume   []byte
+	discard  bool // no model is wanted of a fit that was stopped
+}
 
-	maps bool // not an option: the model has maps, which take values of either sign under Frobenius
+// settings are what the numbers of a fit depend on beside the data: a running fit has
+// them, and a fit within another has a copy with changes.
+type settings struct {
+	epsilon       float64
+	squash        Squash
+	tolerance     float64
+	maxIterations int
+	levels        int
+	epochs        int
+	seed          uint64
+	learningRate  float64
+	schedule      Schedule
+	batchRows     int
+	start         Start
+	ends          Ends
+	init          bool // initU and initV are given
+	initU, initV  Mat
+	penalty       float64
+	shrinkage     float64
+	loss          Loss
+	patience      int
+	validation    float64
+	missing       bool
+	projection    Projection
+	maps          bool // not an option: the model has maps, which take values of either sign under Frobenius
 }
 
 // parse reads opts over the defaults in c. The last of two settings of one
@@ -492,7 +500,7 @@ func WithEnds(e Ends) FitOption {
 // e^±300, under [SquashNone], which transports UV as it is, beyond (1e12/k)^±½.
 func WithInit(u, v Mat) FitOption {
 	return fitOption(kInit, u.size()+", "+v.size(), func(c *config) string {
-		c.initU, c.initV = u, v
+		c.init, c.initU, c.initV = true, u, v
 		return ""
 	})
 }

@@ -65,7 +65,7 @@ var configs = sync.Pool{New: func() any { return new(config) }}
 
 // operatorDefaults are the defaults of all operators.
 func operatorDefaults() config {
-	return config{epsilon: 0.01, tolerance: 1e-9, maxIterations: 3000}
+	return config{settings: settings{epsilon: 0.01, tolerance: 1e-9, maxIterations: 3000}}
 }
 
 // Solve transports x onto the targets. Default: n targets; see [WithLevels].

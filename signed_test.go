@@ -406,7 +406,7 @@ func TestSignedUnseenCells(t *testing.T) {
 				t.Fatal(err)
 			}
 			// The same cells by the means of what is visible of their rows.
-			mask, err := newCells(x, &config{validation: 0.1, seed: uint64(random.Split(1, 0)), missing: true})
+			mask, err := newCells(x, &config{settings: settings{validation: 0.1, seed: uint64(random.Split(1, 0)), missing: true}})
 			if err != nil {
 				t.Fatal(err)
 			}
