@@ -25,7 +25,7 @@ type cells struct {
 
 // newCells hides the validation share of the observed cells, chosen by seed. A
 // row or column keeps at least two visible cells, or what it has.
-func newCells(x Mat, c *config) (*cells, error) {
+func newCells(x Mat, c *settings) (*cells, error) {
 	d, n := x.Rows, x.Cols
 	s := &cells{x: x, full: x, missing: c.missing, rows: make([]int, d)}
 	cols := make([]int, n)

@@ -80,7 +80,7 @@ type journal struct {
 	holds bool // cells are held out
 }
 
-func newJournal(c *config, holds bool) *journal {
+func newJournal(c *settings, holds bool) *journal {
 	j := &journal{watch: watch{patience: c.patience}, holds: holds, history: make([]float64, 0, min(c.epochs, 1000)+2)}
 	if holds {
 		j.validation = make([]float64, 0, min(c.epochs, 1000)+2)
@@ -201,7 +201,7 @@ func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(se
 			continue
 		}
 		way := newCourse(ctx, t.config, t.x.Rows)
-		a, j := fresh(t.seed+uint64(restart), way), newJournal(t.config, t.cells.held != nil)
+		a, j := fresh(t.seed+uint64(restart), way), newJournal(&t.settings, t.cells.held != nil)
 		if past.from != nil && restart == past.from.restart {
 			if err := past.resume(a, j); err != nil {
 				return nil, err
@@ -336,10 +336,11 @@ type course struct {
 	now      Progress
 	from, to float64 // the share of the phase that this course goes through
 	part     bool    // the phase is the other's
+	discard  bool    // nobody wants the model of a fit that was stopped
 }
 
 func newCourse(ctx context.Context, c *config, rows int) course {
-	return course{ctx: ctx, tell: c.progress, now: Progress{Epochs: c.epochs, Rows: rows}, to: 1}
+	return course{ctx: ctx, tell: c.progress, now: Progress{Epochs: c.epochs, Rows: rows}, to: 1, discard: c.discard}
 }
 
 // enter begins a phase, unless this course is within one, and reports that.
@@ -390,6 +391,16 @@ func (c *course) rows(p *pool.Pool, d int, f func(worker, i int)) error {
 		}
 	}
 	return nil
+}
+
+// finish lets workers go on after the context has ended, for the model of a fit that was
+// stopped, where one is wanted; what it returns ends that.
+func (c *course) finish(p *pool.Pool) (done func()) {
+	if c.discard {
+		return func() {}
+	}
+	p.Bind(nil)
+	return func() { p.Bind(c.ctx) }
 }
 
 // within returns the course of a fit within this one's phase, which it takes from one

@@ -92,7 +92,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	if c.validation > 0 { // a copy of x, its mask, and the best epoch
 		fit += size(1.125, f.d, f.n) + model
 	}
-	if c.maps && c.loss == Frobenius { // a signed x about its rows' lowest values
+	if c.mapped && c.loss == Frobenius { // a signed x about its rows' lowest values
 		fit += size(f.d, f.n)
 		if c.validation > 0 {
 			fit += size(f.d, f.n)

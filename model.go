@@ -80,7 +80,7 @@ type Factorisation struct {
 // bounds returns the options that say which values a matrix may have.
 func (m *NMF) bounds() *config { return &config{settings: settings{loss: m.loss, missing: m.missing}} }
 func (q *QMF) bounds() *config {
-	return &config{settings: settings{loss: q.loss, missing: q.missing, maps: true}}
+	return &config{settings: settings{loss: q.loss, missing: q.missing, mapped: true}}
 }
 func (q *QMFQ) bounds() *config { return q.inflated.bounds() }
 

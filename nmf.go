@@ -140,11 +140,11 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 	if err := c.checkCells(x); err != nil {
 		return nil, err
 	}
-	s, err := newCells(x, c)
+	s, err := newCells(x, &c.settings)
 	if err != nil {
 		return nil, err
 	}
-	s.enter(c.loss, c.maps)
+	s.enter(c.loss, c.mapped)
 	c.enter(&s.units)
 	if !c.given.has(kInit) {
 		return s, nil
@@ -173,7 +173,7 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 		}
 	}
 	bound, limit := 0.0, maxValue // of U V
-	if !c.maps {
+	if !c.mapped {
 		limit *= s.root() * s.root()
 	}
 	for l := range rank {
@@ -194,7 +194,7 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 // reach returns the least and the largest entry other than 0 that initial factors may
 // have: those which a fit can hold, and from which sums over them keep their range.
 func (c *config) reach(rank int, root float64) (least, most float64) {
-	if c.maps {
+	if c.mapped {
 		most = elem.Exp(farthest(c.squash, rank))
 		return 1 / most, most
 	}
@@ -230,7 +230,7 @@ func (c *config) checkCell(i, j int, v float64) error {
 		problem = "x must be finite; WithMissingValues takes NaN as missing"
 	case v-v != 0 && v == v:
 		problem = "x must be finite"
-	case v < 0 && !c.maps:
+	case v < 0 && !c.mapped:
 		problem = "x must not be negative in an NMF; FitQMF and FitQMFQ take any finite x WithLoss(Frobenius)"
 	case v < 0 && c.loss != Frobenius:
 		problem = "x must not be negative under this loss; WithLoss(Frobenius) takes any finite x"

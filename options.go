@@ -159,7 +159,7 @@ type settings struct {
 	validation    float64
 	missing       bool
 	projection    Projection
-	maps          bool // not an option: the model has maps, which take values of either sign under Frobenius
+	mapped        bool // not an option: the model has maps, which take values of either sign under Frobenius
 }
 
 // parse reads opts over the defaults in c. The last of two settings of one

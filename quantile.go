@@ -294,7 +294,7 @@ func solve(t target, x []float64, m0 int, b []float64, opts []Option, keep bool)
 	tr.Iterations, tr.MarginalError, tr.Converged = out.Passes, out.Error, out.Converged
 	if c.strict && !out.Converged {
 		rows.Put(r)
-		return nil, notConverged(out, -1, c)
+		return nil, notConverged(out, -1, c.tolerance)
 	}
 	if !keep {
 		tr.lent = r
@@ -310,8 +310,8 @@ func solve(t target, x []float64, m0 int, b []float64, opts []Option, keep bool)
 }
 
 // notConverged is the error of a row that ended as o says.
-func notConverged(o transport.Outcome, row int, c *config) error {
-	return &ConvergenceError{Row: row, Iterations: o.Passes, MarginalError: o.Error, Tolerance: c.tolerance}
+func notConverged(o transport.Outcome, row int, tolerance float64) error {
+	return &ConvergenceError{Row: row, Iterations: o.Passes, MarginalError: o.Error, Tolerance: tolerance}
 }
 
 // problem is that of the samples x.

@@ -147,7 +147,7 @@ func (c *config) enter(u *units) {
 	unit := c.loss.unit(u.all)
 	if c.penalty > 0 {
 		grows := 1.0
-		if !c.maps { // with the factors
+		if !c.mapped { // with the factors
 			grows = u.root()
 		}
 		c.penalty = min(c.penalty*grows/unit, mostPenalty)
