@@ -1,15 +1,5 @@
 package quantmf
 
-import (
-	"math"
-
-	"github.com/quantmf/quantmf/internal/elem"
-	"github.com/quantmf/quantmf/internal/kernel"
-	"github.com/quantmf/quantmf/internal/pool"
-	"github.com/quantmf/quantmf/internal/random"
-	"github.com/quantmf/quantmf/internal/svd"
-)
-
 // This file holds the factors U and V while a fit is under way, and the starts of them
 // that need no other fit: uniform numbers, and singular vectors (NNDSVD; Boutsidis
 // and Gallopoulos 2008). In X ≈ Σ_c s_c u_c v_cᵀ split every vector into its
@@ -22,6 +12,16 @@ import (
 // the mean of its column of U or row of V. The vectors come of subspace iteration with
 // k+8 directions (internal/svd), at about twice the cost of an epoch of NMF of that rank a
 // pass.
+
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/svd"
+)
 
 // factors are U, d × k, and V, k × np: padded to whole blocks.
 type factors struct {

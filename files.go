@@ -1,12 +1,12 @@
 package quantmf
 
+// This file holds model files as a program meets them: of a kind that it does not know
+// beforehand, and with sections of its own. Their layout is in codec.go.
+
 import (
 	"hash/crc32"
 	"slices"
 )
-
-// This file holds model files as a program meets them: of a kind that it does not know
-// beforehand, and with sections of its own. Their layout is in codec.go.
 
 // UnmarshalModel reads a model of any kind: a [*NMF], [*QMF] or [*QMFQ], or a
 // [*FormatError].
