@@ -48,11 +48,11 @@ func modelKind(data []byte) (uint32, error) {
 	return kind, nil
 }
 
-// AppendSection returns the model file data with a section of the caller's behind
-// it, such as the names of features: every reader of models skips it, and
-// [Section] finds it. Models do not keep it: what MarshalBinary returns is without.
-// tag is four letters in lower case, and not there yet. Errors: [*FormatError],
-// [*OptionError].
+// AppendSection returns the model file data with a section appended for the caller's own
+// use, such as the names of features. Every reader of models skips the section, and
+// [Section] finds it. A model read from the file does not keep it: MarshalBinary writes
+// files without. tag is four lower-case letters that the file does not have yet. Errors:
+// [*FormatError] for the file, [*OptionError] for the tag.
 func AppendSection(data []byte, tag string, payload []byte) ([]byte, error) {
 	_, has, err := Section(data, tag)
 	if err != nil {
@@ -69,9 +69,9 @@ func AppendSection(data []byte, tag string, payload []byte) ([]byte, error) {
 	return append(b, encode(kind, []section{{tag, optional, payload}})[headerSize:]...), nil
 }
 
-// Section returns what [AppendSection] put into a model file under the tag, and
-// whether it is there. Errors: [*FormatError], [*OptionError] for a tag that is
-// not four letters in lower case.
+// Section returns the payload that [AppendSection] put into a model file under the tag,
+// and whether there is one. Errors: [*FormatError] for the file, [*OptionError] for a tag
+// that is not four lower-case letters.
 func Section(data []byte, tag string) (payload []byte, has bool, err error) {
 	if len(tag) != 4 || slices.ContainsFunc([]byte(tag), func(c byte) bool { return c < 'a' || c > 'z' }) {
 		return nil, false, &OptionError{Option: "tag", Value: tag, Bound: "must be four letters in lower case"}

@@ -14,38 +14,40 @@ import (
 	"github.com/quantmf/quantmf/internal/random"
 )
 
-// Trial is one way to fit.
+// Trial is one way to fit, for [HeldOut].
 type Trial struct {
 	Rank    int
-	Options []FitOption // beside the missing cells and the workers, which [HeldOut] sets
+	Options []FitOption // without WithMissingValues and WithWorkers, which HeldOut sets
 }
 
-// Prediction is how well the models of a trial predict cells they have not seen.
+// Prediction is how well the models of a trial predict cells that they have not seen.
 type Prediction struct {
-	Mean   float64   // of the losses
-	StdErr float64   // of the mean: deviation/√repeats, with repeats-1 in the deviation; 0 for one repeat
-	Losses []float64 // mean divergence of the hidden cells, one a repeat
+	Mean   float64   // the mean of Losses
+	StdErr float64   // the standard error of Mean: sample deviation (by repeats-1)/√repeats; 0 for one repeat
+	Losses []float64 // the mean divergence of the hidden cells, one value a repeat
 }
 
-// Masks says which cells are hidden.
+// Masks says which cells [HeldOut] hides.
 type Masks struct {
-	Repeats int     // masks in all; 0: 5
-	Share   float64 // of the observed cells that each hides, at most 1/2; 0: 0.1
-	Seed    uint64
+	Repeats int     // the number of masks, at least 1; 0 is taken as 5
+	Share   float64 // the share of the observed cells that a mask hides, at most 1/2; 0 is taken as 0.1
+	Seed    uint64  // of the random choice of cells
 }
 
 // HeldOut fits every trial masks.Repeats times, each time with another share of the
-// observed cells hidden, and returns what each trial's models make of them. All
-// trials see the same masks, and differences between them mean
-// more than their standard errors say. fit is FitNMF, FitQMF or FitQMFQ, the last
-// not with TruncatedSVD, which needs every cell. Fits run side by side, GOMAXPROCS
-// at a time, one worker each; the result does not depend on it.
+// observed cells of x hidden, and returns for each trial how well its models predict the
+// hidden cells. All trials see the same masks, so a difference between two trials is more
+// certain than their standard errors suggest. fit is FitNMF, FitQMF or FitQMFQ, the last
+// not with [TruncatedSVD], which needs every cell. GOMAXPROCS fits run at a time, one
+// worker each; the result does not depend on their number.
 //
-// NaN cells of x are unobserved. A row or column keeps two visible cells. All trials have one loss. A progress function among their
-// options is called by several goroutines at once. Errors: those of fit, of the
-// first trial that has one; [*DataError] for a cell that no fit could have, hidden
-// or not; [*OptionError]; when ctx ends, an error that wraps its own. Cost: repeats ×
-// trials fits; memory repeats copies of x, and one fit a processor.
+// NaN cells of x are unobserved. Every row and column keeps at least two visible cells.
+// All trials must have the same loss. A progress function among their options is called
+// by several goroutines at once.
+//
+// Errors: those of fit, of the first trial that has one; [*DataError] for a cell that no
+// fit takes, hidden or not; [*OptionError]; when ctx ends, an error that wraps its error.
+// Cost: repeats × trials fits. Memory: repeats copies of x, and GOMAXPROCS fits.
 //
 //	trials := []quantmf.Trial{{Rank: 2}, {Rank: 4}, {Rank: 8}}
 //	p, err := quantmf.HeldOut(ctx, x, quantmf.FitQMF, trials, quantmf.Masks{Seed: 1})

@@ -23,9 +23,9 @@ import (
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
-// Gradient holds derivatives with respect to the arguments of an operator: x,
-// a, b, y, q (nil where it has none) and ε. As the direction of a forward
-// derivative, nil stands for zeros.
+// Gradient holds derivatives with respect to the arguments of an operator: X and A (n
+// numbers), B, Y and Q (m numbers, Q nil where the operator has no q) and Epsilon. In a
+// direction of [Transport.QuantileJVP] nil stands for zeros.
 type Gradient struct {
 	X, A, B, Y, Q []float64
 	Epsilon       float64

@@ -12,7 +12,7 @@ import (
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
-// Method names what a fit function fits.
+// Method names one of the three fit functions.
 type Method uint8
 
 const (
@@ -28,17 +28,17 @@ func (m Method) String() string { return name(methodNames, int(m)) }
 
 // Memory is what a fit takes, in bytes.
 type Memory struct {
-	Fit   int64 // the most that is alive at once beside x, the model counted in
-	Model int64 // what the model returned holds, and about the size of its file
-	State int64 // the size of a checkpoint of it
+	Fit   int64 // the peak during the fit: everything alive at once but x itself, the model included
+	Model int64 // the model returned; its file is of about this size
+	State int64 // a checkpoint, as WithCheckpoint hands it over
 }
 
-// MemoryOf returns what the fit of a d × n matrix of the given rank takes with these
-// options, before any of it is taken. What fits leave to the garbage collector
-// on the way is not counted, nor what [WithCheckpoint] takes while it puts a state
-// together, which is about five times State. It is within a factor of 2.5 above what
-// was measured. Errors are those of the options, and of sizes below 1; what no fit could
-// hold is counted all the same.
+// MemoryOf estimates what a fit of a d × n matrix of the given rank takes with these
+// options, before the fit is made. The estimate is up to 2.5 times what was measured. Not
+// counted are x, garbage that has not been collected yet, and what [WithCheckpoint] takes
+// while it assembles a state, about five times State. Errors: [*OptionError] and
+// [*ShapeError], for the options and for sizes below 1; a fit too large for any machine
+// is no error here.
 func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) {
 	var c config
 	var t target

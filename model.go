@@ -37,20 +37,29 @@ import (
 
 // Model is what fits return: [*NMF], [*QMF] or [*QMFQ].
 type Model interface {
+	// Reconstruct returns the fitted matrix, d × n.
 	Reconstruct() Mat
+	// Loss returns the mean divergence of x, d × n, from Reconstruct().
 	Loss(x Mat) (float64, error)
+	// Transform returns the coordinates, k × n', of n' new samples x, d × n'.
 	Transform(ctx context.Context, x Mat) (Mat, error)
+	// Score returns the mean divergence of new samples from the model at Transform(x).
 	Score(ctx context.Context, x Mat) (float64, error)
+	// Shares returns the share of each component in each feature, d × k.
 	Shares() Mat
+	// Goodness says for each of the d features how well the model fits x, d × n.
 	Goodness(x Mat) ([]Goodness, error)
+	// TopFeatures ranks, for each of the k components, the features it stands for.
 	TopFeatures(x Mat, count int) ([][]Top, error)
+	// TopSamples ranks, for each of the k components, the samples that have most of it.
 	TopSamples(count int) [][]Top
+	// MarshalBinary returns the model as a file, for [UnmarshalModel].
 	MarshalBinary() ([]byte, error)
 	bounds() *config
 	reconstruct(ctx context.Context) (Mat, error)
 }
 
-// Factorisation is what all models have.
+// Factorisation is what all models have: the factors and the course of the fit.
 type Factorisation struct {
 	// U (d × k) and V (k × n) are the factors: non-negative in an NMF, positive in a
 	// QMF, and what the projection makes of T'(X) in a QMFQ, of either sign under
@@ -58,28 +67,29 @@ type Factorisation struct {
 	U, V Mat
 	// History is the mean divergence of the visible cells after each epoch, entry 0
 	// before the first, without a penalty. All entries are exact but those that
-	// [FitQMF] names. A fit that was stopped has an entry for each epoch done, a QMFQ under
-	// [WithValidation] whose context ended all but the last.
+	// [FitQMF] names. A fit that was stopped has an entry for each epoch done; a QMFQ under
+	// [WithValidation] whose context ended lacks that of the last.
 	History []float64
 	// Validation is the mean divergence of the held-out cells after each epoch, nil
 	// without [WithValidation].
 	Validation []float64
-	// Best is the epoch returned: the last, or the best on the held-out cells. A fit
-	// that was stopped within an epoch is further than that: of a QMF and a QMFQ the last
-	// entry is that of the model as it is, an NMF may be lower. An NMF stopped before the
-	// first has no History.
+	// Best is the epoch whose model this is, an index into History: the last, or under
+	// [WithValidation] the one of the lowest loss on the held-out cells. A fit stopped
+	// within an epoch has made a part of the next one, too: the last entry of History is
+	// still exact for a QMF and a QMFQ, while the loss of an NMF may be lower. An NMF
+	// stopped before its first epoch has no History.
 	Best int
 	// Warnings has a *[ConvergenceError] for each row of which a transport did not
-	// converge, and a *[DataError] for each component of an NMF that has died out. Of the
-	// latter a model that was read from a file has their texts.
+	// converge, and a *[DataError] for each component of an NMF that has died out. In a
+	// model read from a file the latter are errors of another type, with the same text.
 	Warnings []error
 
 	loss    Loss
 	missing bool // NaN cells are unobserved
 }
 
-// Top is a place in a ranking: the index of a feature or a sample, from 0, and
-// the value it is ranked by.
+// Top is an entry of a ranking: the index of a feature or a sample, from 0, and the value
+// it is ranked by.
 type Top struct {
 	Index int
 	Value float64
@@ -150,9 +160,9 @@ func (m *Factorisation) judged() float64 {
 	return losses[m.Best]
 }
 
-// Shares returns s, d × k: the share of each component in each feature of UV, of
-// sum 1 over the components; 0 throughout for a feature of which UV is 0. Signs of a
-// [TruncatedSVD] have no part in it.
+// Shares returns s, d × k: s_ic is the share of component c in feature i of UV, in [0,1].
+// The shares of a feature sum to 1; they are all 0 where UV is 0 for every sample. Under
+// [TruncatedSVD] magnitudes are compared.
 func (m *Factorisation) Shares() Mat { return shares(m.U, m.V) }
 
 func shares(u, v Mat) Mat {
@@ -259,10 +269,10 @@ func topFeatures(s Mat, g []Goodness, count int) [][]Top {
 	return out
 }
 
-// TopSamples returns, for each of the k components, the count samples that have
-// most of it, the first of equal ones first. A sample's value is v_cj in
-// multiples of the mean of v_c (of |v_c| under a [TruncatedSVD]); 0 where that is
-// 0. A count below 0 is 0, and more than n are n.
+// TopSamples returns, for each of the k components, the count samples that have most of
+// it, largest first, equal ones in the order of their indices. A sample's value is v_cj
+// divided by the mean of v_c (of |v_c| under a [TruncatedSVD]); 0 where that mean is 0. A
+// count below 0 is taken as 0, one above n as n.
 func (m *Factorisation) TopSamples(count int) [][]Top {
 	out := make([][]Top, m.V.Rows)
 	for c := range out {

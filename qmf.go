@@ -29,8 +29,8 @@ type QMF struct {
 	Factorisation
 	// Quantiles and Weights (d × m) hold q_i, non-decreasing, and b_i, of sum 1.
 	Quantiles, Weights Mat
-	Start              Start   // where the fit started, StartAuto after WithInit
-	Shrinkage          float64 // what it was told, or what it chose (start.go)
+	Start              Start   // where the fit started; StartAuto after WithInit
+	Shrinkage          float64 // λ of WithShrinkage: as given, or as chosen by the data
 
 	potentials Mat // h_i of the last solve, about center
 	center     []float64
@@ -43,34 +43,41 @@ func qmfDefaults() config {
 	return config{settings: settings{mapped: true, epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 3000, levels: 8, epochs: 20, seed: 1, learningRate: 0.06, batchRows: 32, loss: KL, shrinkage: -1}, restarts: 1}
 }
 
-// FitQMF fits x, d features × n samples, by T(UV) of rank k >= 1, one increasing
-// map T_i a feature. x is finite, of magnitude at most 1e60, and non-negative; under
+// FitQMF fits x, d features × n samples, by T(UV) of rank k >= 1, one increasing map T_i
+// a feature. x is finite, of magnitude at most 1e60, and non-negative; under
 // [WithLoss]([Frobenius]) it may have any sign.
 //
-// x may be in any unit: where its largest value is beyond 2^±100 it is fitted in units
-// of a power of two, to which factors then belong, and a row that lies more than 2^100
-// below the largest in one of its own. A constant added to a row of a signed x is added to
-// its quantiles, and changes no more.
+// x may be in any unit. Where its largest value is beyond 2^±100, x is divided by a power
+// of two before it is fitted, and the factors belong to the divided x; a row whose
+// largest value is more than 2^100 times smaller than that of x is divided by a power of
+// its own. Quantiles and losses are always in the units of x. A constant added to a row
+// of a signed x is added to the row's quantiles, and changes nothing else.
 //
-// Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 20 epochs, Adam at 0.06
-// falling to 0 by cosine, batches of 32 rows, free ends, start and shrinkage chosen
-// by the data (start.go), no penalty, seed 1, one start, no patience, no
-// validation. The first and last entries of History are exact, and all are where
-// the batch is the whole matrix or under WithValidation and WithPatience; the others
-// are means over rows as they were visited. They are what predicted unseen cells best over several kinds of
-// data (docs/measurements/defaults.md); to fit what is seen more closely, take more epochs, no
-// shrinkage, a smaller ε. Errors: [*DataError], [*ShapeError], [*OptionError]; under
-// [WithStrict] a [*ConvergenceError]; when ctx ends or a progress function fails,
-// the model so far with an error that wraps it.
+// Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 20 epochs, Adam at 0.06 falling
+// to 0 by cosine, batches of 32 rows, free ends, start and shrinkage chosen by the data
+// (see [WithStart], [WithShrinkage]), no penalty, seed 1, one start, no patience, no
+// validation. These defaults predicted unseen cells best over several kinds of data
+// (docs/measurements/defaults.md); to fit the seen cells more closely, take more epochs,
+// no shrinkage, a smaller ε.
 //
-// Cost of an epoch: d solves of about 4 passes (8nm flops and m³/3 each), their
-// backward (40nm), and 6dnk flops, half as much again under WithValidation and
-// WithPatience, which evaluate the model after every epoch. Memory beside x:
-// 5(dk + kn + dm) numbers, up to eight rows at work a worker, n(m+21) each, and the
-// model; while it starts 18kn, and dn for normal scores; under WithValidation a copy
-// of x, its mask and one of the best epoch; where x is signed or beyond 2^±100 another
-// copy of it. The choice of start and shrinkage takes two NMFs and 36 epochs of up to
-// 512 rows, and the memory of two fits of so many; told both, a fit has none of it.
+// The first and the last entry of History are exact; the others are exact where the batch
+// is the whole matrix and under WithValidation and WithPatience, and otherwise means over
+// the rows, each at its visit.
+//
+// Errors: [*DataError], [*ShapeError], [*OptionError]; under [WithStrict] a
+// [*ConvergenceError]; when ctx ends or a progress function fails, the model so far with
+// an error that wraps it.
+//
+// Cost of an epoch: d solves of about 4 passes (8nm flops and m³/3 each), their backward
+// (40nm), and 6dnk flops, half as much again under WithValidation and WithPatience, which
+// evaluate the model after every epoch. The choice of start and shrinkage takes two NMFs
+// and 36 epochs of up to 512 rows, and the memory of two fits of as many rows; a fit with
+// WithStart and WithShrinkage makes no such choice.
+//
+// Memory beside x, in numbers of 8 bytes: 5(dk + kn + dm), n(m+21) for each of up to
+// eight rows a worker, and the model; 18kn during the start, and dn for normal scores;
+// under WithValidation a copy of x, a mask and the parameters at the best epoch; where x
+// is signed or beyond 2^±100 another copy of x. [MemoryOf] adds it up.
 func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, error) {
 	c := qmfDefaults()
 	t, err := open(kindQMF, forQMF, &c, x, rank, opts)
@@ -413,7 +420,8 @@ func (q *QMF) reconstruct(ctx context.Context) (Mat, error) {
 // out.
 func (q *QMF) Loss(x Mat) (float64, error) { return q.bounds().meanLoss(x, q.Reconstruct()) }
 
-// Map returns T_i, from the scale of (UV)_i to that of feature i.
+// Map returns T_i, from the scale of (UV)_i to that of feature i, 0 <= i < d; another i
+// is a [*ShapeError].
 func (q *QMF) Map(i int) (*Map, error) {
 	if uint(i) >= uint(q.U.Rows) {
 		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(q.U.Rows-1)}
@@ -544,10 +552,11 @@ func (q *QMF) Goodness(x Mat) ([]Goodness, error) {
 // TopFeatures is that of [NMF.TopFeatures].
 func (q *QMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(q, x, count) }
 
-// Bend returns, for each feature, how far its scale was bent: 1-R² of the best
-// straight line through the fitted values as a function of (UV)_i, over the
-// samples. 0: the scale was kept up to a shift and a factor, or is constant.
-// Near 1: no line comes close.
+// Bend returns, for each of the d features, how far T_i is from a straight line over the
+// samples: 1-R² of the best straight line through the fitted values as a function of
+// (UV)_i, in [0,1]. 0: the scale of the feature was kept up to a shift and a factor, or
+// the fitted row is constant. Near 1: no straight line comes close. Cost: that of
+// Reconstruct.
 func (q *QMF) Bend() []float64 {
 	fit := q.Reconstruct()
 	out := make([]float64, fit.Rows)

@@ -78,28 +78,28 @@ func (c *config) settleQMFQ() {
 	}
 }
 
-// FitQMFQ fits x, d features × n samples, by T(Π_k(T'(X))) of rank k >= 1, two
-// increasing maps a feature. The values of x, and their units, are those of [FitQMF];
-// under [SquashNone] T' transports x as it is, at most 1e12 in magnitude.
+// FitQMFQ fits x, d features × n samples, by T(Π_k(T'(X))) of rank k >= 1, two increasing
+// maps a feature. The values of x, and their units, are those of [FitQMF]; under
+// [SquashNone] T' transports x as it is, and x must be at most 1e12 in magnitude.
 //
-// Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 100 epochs, Adam at 0.1
-// falling to 0 by cosine, free ends. The start is a QMF of 100 epochs without
-// shrinkage, from the start that the data choose, whose factors every epoch's
-// projection starts from and whose maps T starts from; T' is fitted to
-// them. Under StartUniform it is the paper's: factors exp of uniform numbers on
-// [-1/2,1/2], equal quantile steps, 100 updates. All rows are one step. Errors
-// are those of [FitQMF]; a truncated SVD with two equal singular values k and
-// k+1 is a [*DataError], with the model so far.
+// Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 100 epochs, Adam at 0.1 falling
+// to 0 by cosine, free ends, [KLUpdates](20). All rows are one step. A fit starts from a
+// QMF of 100 epochs without shrinkage, whose own start the data choose: T starts from its
+// maps, every projection starts from its factors, and T' starts as the maps that bring X
+// to its UV. Under [StartUniform] the start is the paper's: factors exp of uniform
+// numbers on [-1/2,1/2], equal quantile steps, and 100 updates a projection.
 //
-// Hidden cells, missing or held out, have no part in the measures that T and T'
-// transport nor in the projection. Under WithValidation the QMF that a fit starts
-// from is at its best epoch on the held-out cells: real data overfit in the first
-// tens. A checkpoint is first due after an epoch of the fit itself: a start that
-// is interrupted begins anew.
+// Hidden cells, missing or held out, take no part in the measures that T and T' transport
+// nor in the projection. Under WithValidation the fit starts from the QMF at its best
+// epoch on the held-out cells, since real data overfit within tens of epochs.
+// [WithCheckpoint] saves from the first epoch of the fit itself on: a fit interrupted
+// during its start begins anew.
 //
-// Cost of an epoch: the projection, 28dnk flops an update forward and back, 42dnk
-// where cells are hidden (see project.go for memory), and 2d transports with
-// their backward.
+// Errors are those of [FitQMF]; a [TruncatedSVD] with equal singular values k and k+1 is
+// a [*DataError], with the model so far.
+//
+// Cost of an epoch: the projection, 28dnk flops an update forward and back, 42dnk where
+// cells are hidden, and 2d transports with their backward. Memory: see [MemoryOf].
 func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, error) {
 	c := qmfqDefaults()
 	t, err := open(kindQMFQ, forQMFQ, &c, x, rank, opts)
@@ -613,10 +613,12 @@ func (f *qmfqFit) resume(file *file, s *saved) error {
 	return nil
 }
 
-// Inflate returns T_i, from the scale of (UV)_i to that of feature i.
+// Inflate returns T_i, from the scale of (UV)_i to that of feature i, 0 <= i < d; another
+// i is a [*ShapeError].
 func (q *QMFQ) Inflate(i int) (*Map, error) { return pick(q.inflate, i) }
 
-// Deflate returns T'_i, from the scale of feature i to that of (UV)_i.
+// Deflate returns T'_i, from the scale of feature i to that of (UV)_i, 0 <= i < d;
+// another i is a [*ShapeError].
 func (q *QMFQ) Deflate(i int) (*Map, error) { return pick(q.deflate, i) }
 
 func pick(maps []*Map, i int) (*Map, error) {
@@ -626,8 +628,9 @@ func pick(maps []*Map, i int) (*Map, error) {
 	return maps[i], nil
 }
 
-// Normalize returns T'(x) for new samples x, d × n', finite; after
-// [WithMissingValues] a NaN cell is missing and stays so. Cost: d n' maps.
+// Normalize returns T'(x), d × n', for new samples x, d × n', finite; after
+// [WithMissingValues] a NaN cell is missing and stays NaN. Errors: [*ShapeError],
+// [*DataError]. Cost: d n' maps.
 func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 	if err := x.check("x"); err != nil {
 		return Mat{}, err
@@ -651,19 +654,18 @@ func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 	return y, nil
 }
 
-// Transform returns the coordinates of new samples: for x, d × n', the k × n'
-// matrix V' at which the divergence of x from T(U V') is least. A column is
-// deflated and projected on U, and from there placed by T: as in
-// [QMF.Transform], of whose starts the projection is one more. Values, missing
-// cells and errors are as there.
+// Transform returns the coordinates of new samples: for x, d × n', the k × n' matrix V'
+// at which the divergence of x from T(U V') is least. It searches as [QMF.Transform]
+// does, from one more start: the projection of T'(x) on U. Values, missing cells and
+// errors are those of QMF.Transform.
 //
-// The projection is not the end of it, because it is not what the fit does: there
-// a number of updates of both factors stops short of the least divergence, which
-// a column projected by itself reaches. Placed by T, training columns score a few
-// hundredths below their loss (docs/measurements/qmfq.md).
+// The projection by itself is not returned, because the coordinates of the fit are no
+// such projections: a fit makes a number of updates of both factors, which stop short of
+// the least divergence. At V' training columns have a loss a few hundredths below that of
+// the fit (docs/measurements/qmfq.md).
 //
-// Under TruncatedSVD the two projections are one, and there is no such step: the
-// deflated column is projected on U by least squares.
+// Under [TruncatedSVD] the two projections are the same, and V' is the least-squares
+// projection of T'(x) on U.
 //
 // Cost: that of [QMF.Transform], d n' maps and that of [NMF.Transform].
 func (q *QMFQ) Transform(ctx context.Context, x Mat) (Mat, error) {
@@ -848,6 +850,6 @@ func (q *QMFQ) Goodness(x Mat) ([]Goodness, error) {
 // TopFeatures is that of [NMF.TopFeatures].
 func (q *QMFQ) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(q, x, count) }
 
-// Bend returns the bend of every T_i, as [QMF.Bend] has it. How far T'_i bends is
-// not part of it: [QMFQ.Deflate] has that curve.
+// Bend returns the bend of every T_i, as [QMF.Bend] defines it. T' does not count; see
+// [QMFQ.Deflate] for its curves.
 func (q *QMFQ) Bend() []float64 { return q.inflated.Bend() }

@@ -22,22 +22,22 @@ import (
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
-// Transport is the solved transport of n samples onto m targets. It is not
-// changed by its methods and may be used by several goroutines at once. A method
-// called after those of another Transport first makes one pass of nm exponentials or
-// products and 8nm flops, to put a workspace where the solve left it.
+// Transport is the solved transport of n samples onto m targets. It is not changed by its
+// methods and may be used by several goroutines at once. Where a method follows one of
+// another Transport, it first recomputes the plan, at the cost of nm exponentials or
+// products and 8nm flops.
 type Transport struct {
 	// F (n) and G (m) are the potentials: P_ij = exp((F_i+G_j-(x̃_i-y_j)²)/ε),
 	// where x̃ is the squashed x and Σ b_j G_j = 0. A sample of weight 0 has its F
 	// without the term ε log a_i.
 	F, G []float64
-	// Iterations is the number of passes over x; l under WithIterations(l), 0 at ε = 0.
+	// Iterations is the number of passes over x: l under WithIterations(l), 0 at ε = 0.
 	Iterations int
 	// MarginalError is max_j |c_j-b_j|/b_j of the row-exact plan.
 	MarginalError float64
 	// Converged tells whether MarginalError reached the tolerance (or the
-	// rounding of the logits, where that is larger). False under WithIterations
-	// unless the plan happens to be there.
+	// rounding of the logits, where that is larger). Under WithIterations it is
+	// false unless l iterations happened to reach it.
 	Converged bool
 
 	solution   transport.Solution
@@ -70,28 +70,33 @@ func operatorDefaults() config {
 	return config{settings: settings{epsilon: 0.01, tolerance: 1e-9, maxIterations: 3000}}
 }
 
-// Solve transports x onto the targets. Default: n targets; see [WithLevels].
+// Solve transports the samples x onto m targets, for [Transport.Rank], [Transport.Sort],
+// [Transport.Quantile] and their derivatives. Default: m = n; see [WithLevels].
 //
-// Errors: [*DataError] for a NaN or an infinity in x, [*ShapeError] for an empty
-// x or weights of another length, [*OptionError], also for more levels than [WithLevels]
-// allows, by the name of what gave their number; under [WithStrict] a
-// [*ConvergenceError]. Cost: about 5 passes of 8nm flops and m³/3 each, 2 to 3 where n
-// is at least 1024; memory 8(2n+5m) bytes, kept by the Transport, and a workspace of
-// 8(15n+4m²) bytes and 8nm up to 4 MB, that the next call takes over.
+// Errors: [*DataError] for a NaN, an infinity or a magnitude above 1e300 in x,
+// [*ShapeError] for an empty x or weights of another length, [*OptionError], which names
+// the option that gave m where there are more levels than [WithLevels] allows; under
+// [WithStrict] a [*ConvergenceError].
+//
+// Cost: about 5 passes of 8nm flops and m³/3 each, 2 to 3 where n is at least 1024.
+// Memory: 8(2n+5m) bytes in the Transport, and a workspace of 8(15n+4m²) bytes and 8nm up
+// to 4 MB that later calls reuse.
 func Solve(x []float64, opts ...Option) (*Transport, error) {
 	return solve(forSolve, x, 0, nil, opts, true)
 }
 
-// SoftRank returns the n soft ranks of x, in [0,n] and ordered as x: the
-// paper's formula, see [WithMidpointRanks] for the unbiased form. Default: n
-// levels, time O(n³) and memory O(n²): 0.6 s for 1024 samples and 5 s for 2048 on one
-// core, an error from 20725 on. [WithLevels](64) with WithMidpointRanks gives the midpoint
-// ranks of n levels within n/3000 at the default ε, n/1000 at a tenth of it, and takes 0.3 ms
-// there. Errors and cost are those of [Solve].
+// SoftRank returns the n soft ranks of x, in [0,n] and ordered as x: R = n M cumsum(b),
+// the paper's formula; see [WithMidpointRanks] for the unbiased form. Errors and cost are
+// those of [Solve].
 //
-// The ranks of ott-jax, from 0 to n-1, are [Transport.Quantile] at q_j = j(n-1)/(m-1), j = 0,
-// ..., m-1, under [SquashLogisticUnit] (see the example of Quantile): these less 1 where m = n
-// and nowhere else.
+// Default: n levels, time O(n³) and memory O(n²): 0.6 s for 1024 samples and 5 s for 2048
+// on one core, an error from 20725 on. [WithLevels](64) with WithMidpointRanks takes 0.3
+// ms for 1024 samples and differs from the midpoint ranks of n levels by at most n/3000
+// at the default ε, n/1000 at a tenth of it.
+//
+// The ranks of ott-jax, from 0 to n-1, are [Transport.Quantile] at q_j = j(n-1)/(m-1), j
+// = 0, ..., m-1, under [SquashLogisticUnit] (see the example of Quantile). They equal
+// SoftRank less 1 only where m = n.
 func SoftRank(x []float64, opts ...Option) ([]float64, error) {
 	t, err := solve(forRank, x, 0, nil, opts, false)
 	if err != nil {
@@ -100,10 +105,10 @@ func SoftRank(x []float64, opts ...Option) ([]float64, error) {
 	return t.Rank(), nil
 }
 
-// SoftSort returns m soft order statistics of x, in the units of x: raw x is
-// averaged under the plan, which alone sees the squash. They are non-decreasing
-// and in [min x, max x]. Default: n levels, time O(n³) and memory O(n²), an error from
-// n = 20725 on. Errors and cost are those of [Solve].
+// SoftSort returns m soft order statistics of x: S = diag(1/c) Mᵀ diag(a) x,
+// non-decreasing, in [min x, max x] and in the units of x. The squash affects the plan
+// alone; the values averaged are those of x. Default: n levels, time O(n³) and memory
+// O(n²), an error from n = 20725 on. Errors and cost are those of [Solve].
 func SoftSort(x []float64, opts ...Option) ([]float64, error) {
 	t, err := solve(forSort, x, 0, nil, opts, false)
 	if err != nil {
@@ -112,9 +117,13 @@ func SoftSort(x []float64, opts ...Option) ([]float64, error) {
 	return t.Sort(), nil
 }
 
-// SoftQuantile maps x, n samples, onto the quantile values q, m = len(q)
-// non-decreasing numbers: n values in [q_1,q_m], ordered as x. Errors and cost
-// are those of [Solve]; an unsorted q is a [*DataError].
+// SoftQuantile maps samples onto given quantile values: it returns T = M q, one value for
+// each of the n samples x, in [q_1,q_m] and ordered as x. The values of the result are
+// distributed as q says: of the samples a share b_j (1/m by default) is brought near q_j.
+// q holds m = len(q) non-decreasing numbers, in any unit; the result is in that unit. To
+// read quantiles of x instead, see [SoftQuantiles].
+//
+// Errors and cost are those of [Solve]; an unsorted q is a [*DataError].
 func SoftQuantile(x, q []float64, opts ...Option) ([]float64, error) {
 	if err := checkLevels(q, -1); err != nil {
 		return nil, err
@@ -432,11 +441,12 @@ func (t *Transport) average(out, q []float64) {
 	r.Quantile(out, q)
 }
 
-// SoftQuantileRows maps each row of x (d × n) onto the quantile values in the
-// same row of q (d × m), or in its one row (1 × m), as [SoftQuantile] does. It
-// allocates its result; workers take up to eight workspaces each, that of [Solve], over
-// from earlier calls. Errors are those of SoftQuantile with the row; under [WithStrict] a
-// [*ConvergenceError] of the first row that did not converge.
+// SoftQuantileRows maps each row of x (d × n) onto the quantile values in the same row of
+// q (d × m), or in its only row (1 × m), as [SoftQuantile] does; the result is d × n.
+// Errors are those of SoftQuantile, with the row; under [WithStrict] a
+// [*ConvergenceError] of the first row that did not converge. Cost: d times that of
+// SoftQuantile, spread over [WithWorkers]. Memory: the result, and up to eight workspaces
+// of [Solve] a worker, which later calls reuse.
 func SoftQuantileRows(x, q Mat, opts ...Option) (Mat, error) {
 	b, err := newRowBatch(x, q, opts)
 	if err != nil {

@@ -146,11 +146,12 @@ func (q *QMF) Transform(ctx context.Context, x Mat) (Mat, error) {
 	return v, err
 }
 
-// Score returns the mean divergence of the observed cells of x, d × n', from
-// T(U V') where V' is Transform(x). For the columns of the training matrix, up to
-// 2^18 cells, it is at most what Loss is. In a larger one a column looks for
-// itself on fewer features, which may miss; with a twentieth of the cells the
-// score was still below the loss. Cost and errors are those of Transform.
+// Score returns the mean divergence of the observed cells of x, d × n', from T(U V')
+// where V' is Transform(x). For columns of a training matrix of up to 2^18 cells it is at
+// most Loss, because a training column is found among the starts of its own search. In a
+// larger matrix the nearest training columns are sought on a part of the features, and a
+// column may miss itself; with a twentieth of the cells the score was still below the
+// loss. Cost and errors are those of Transform.
 func (q *QMF) Score(ctx context.Context, x Mat) (float64, error) {
 	_, score, err := q.place(ctx, x)
 	return score, err
