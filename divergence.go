@@ -25,7 +25,8 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 )
 
-// Loss is a divergence, by its β.
+// Loss is a β divergence Δ(x,t) of a fitted value t from an observed one x, named by its
+// β.
 type Loss float64
 
 const (
@@ -33,15 +34,15 @@ const (
 	Frobenius Loss = 2 // (x-t)²/2
 )
 
-// Beta returns the divergence of the given β, from -2 to 4: 2 is [Frobenius], 1
-// is [KL], 0 that of Itakura and Saito. It is continuous in β. Below 1e-9 x must be
-// positive, since the divergence from 0 grows as 1/β; at β <= 0 it must be from 1e-60
-// on, and within a factor of 1e30 of its largest value.
+// Beta returns the divergence of the given β, from -2 to 4: 2 is [Frobenius], 1 is [KL],
+// 0 that of Itakura and Saito. It is continuous in β. For β < 1e-9 x must be positive,
+// since the divergence from 0 grows as 1/β; for β <= 0 x must be at least 1e-60, and
+// within a factor of 1e30 of its largest value.
 func Beta(beta float64) Loss { return Loss(beta) }
 
 // What is divided by is not let fall below these, in value and gradient alike: t, and
 // the sums that updates divide by, which go as powers of it. They lie far below any x
-// in the units of a fit (units.go).
+// in the units of a fit (cells.go).
 const (
 	leastT   = 1e-100
 	leastSum = 1e-300

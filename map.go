@@ -101,8 +101,8 @@ func (f *Map) crossing(lo, hi, s float64) float64 {
 	return lo
 }
 
-// At returns T(x), in [q_1,q_m] and non-decreasing in x; NaN for NaN, and the
-// limits at ±Inf. Cost: m exponentials, 2m divisions; at ε = 0 two binary searches.
+// At returns T(x), in [q_1,q_m] and non-decreasing in x; NaN at NaN, and the limits of T
+// at ±Inf. Cost: m exponentials and 2m divisions; at ε = 0 two binary searches.
 func (f *Map) At(x float64) float64 {
 	if x != x {
 		return x
@@ -296,10 +296,10 @@ func (f *Map) Slope(x float64) float64 {
 	return transport.Saturate(sum * slope)
 }
 
-// Invert returns an x with T(x) = v, to the rounding of either. Where T has a plateau at
-// v, an x on it is returned. A v outside the values that T takes, or a flat T, is a
-// [*DataError] with Row = Col = -1. So is, at ε = 0, a v that T jumps over; the x that
-// comes with that error is where it does.
+// Invert returns an x with T(x) = v, to the rounding of either; where T has a plateau at
+// v, some x on it. A v outside the values that T takes, or a T of a single value, is a
+// [*DataError] with Row = Col = -1. At ε = 0 so is a v that T jumps over; the x returned
+// with that error is where T jumps.
 func (f *Map) Invert(v float64) (float64, error) {
 	fail := func(x float64, problem string) (float64, error) {
 		return x, &DataError{Row: -1, Col: -1, Value: v, Problem: problem}

@@ -52,8 +52,8 @@ const (
 	farthestDeflated = 60
 )
 
-// WithProjection sets Π_k. Default KLUpdates(20), KLUpdates(100) under
-// [StartUniform].
+// WithProjection sets Π_k, the projection onto rank k. Default [KLUpdates](20),
+// KLUpdates(100) under [StartUniform].
 func WithProjection(p Projection) FitOption {
 	return fitOption(kProjection, p.String(), func(c *config) string {
 		c.projection = p
