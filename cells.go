@@ -104,7 +104,7 @@ func newCells(x Mat, c *settings) (*cells, error) {
 
 // load copies row i into x, with 0 where it is hidden, and fills observed; it
 // returns nil for observed where all cells are visible.
-func (s *cells) load(x []float64, observed []bool, i int) []bool {
+func (s *cells) readRow(x []float64, observed []bool, i int) []bool {
 	copy(x, s.x.Row(i))
 	if !s.partial {
 		return nil
@@ -151,8 +151,8 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.enter(c.loss, c.mapped)
-	c.enter(&s.units)
+	s.setUnits(c.loss, c.mapped)
+	c.inward(&s.units)
 	if !c.given.has(kInit) {
 		return s, nil
 	}
@@ -320,7 +320,7 @@ func (u *units) offset(i int) float64 {
 }
 
 // share returns what the loss of row i of x' counts in that of the matrix.
-func (u *units) share(i int) float64 {
+func (u *units) lossWeight(i int) float64 {
 	if u.weight == nil {
 		return 1
 	}
@@ -359,7 +359,7 @@ func (u *units) outward(m Mat) {
 func (u *units) root() float64 { return math.Ldexp(1, u.all/2) }
 
 // enter brings the options that are in the units of x to those of x'.
-func (c *config) enter(u *units) {
+func (c *config) inward(u *units) {
 	if u.all == 0 {
 		return
 	}
@@ -406,7 +406,7 @@ func (u *units) pick(rows []int) units {
 
 // enter makes the cells those of x', for a fit under the loss whose maps give every
 // row a scale of its own, and an offset where x is signed; or of neither.
-func (s *cells) enter(l Loss, maps bool) {
+func (s *cells) setUnits(l Loss, mapped bool) {
 	low, top := make([]float64, s.x.Rows), make([]float64, s.x.Rows)
 	signed := false
 	for i := range low {
@@ -428,7 +428,7 @@ func (s *cells) enter(l Loss, maps bool) {
 			}
 		}
 	}
-	s.units = unitsOf(l, top, maps)
+	s.units = unitsOf(l, top, mapped)
 	if signed {
 		s.signed, s.shift = true, low
 	}
@@ -450,7 +450,7 @@ const (
 // farthest bounds the logarithms of factors.
 func farthest(s Squash, rank int) float64 {
 	if s == SquashNone { // what is transported is UV itself
-		return elem.Log(maxPlace/float64(rank)) / 2
+		return elem.Log(maxPoint/float64(rank)) / 2
 	}
 	return farthestFactor
 }

@@ -62,7 +62,7 @@ func power(t, p float64) float64 { return elem.Exp(float64(p * elem.Log(t))) }
 // parts fills num = x t^{β-2} and den = t^{β-1}, what a multiplicative step sums;
 // ∂Δ/∂t is den - num. t is not let fall below low. den is 1 under KL, and may be
 // nil there.
-func (l Loss) parts(num, den, x, t []float64, low float64) {
+func (l Loss) terms(num, den, x, t []float64, low float64) {
 	if l == KL {
 		kernel.Ratio(num, x, t, low)
 		for j := range den {

@@ -96,7 +96,7 @@ func TestBetaNearby(t *testing.T) {
 					t.Errorf("β %v, Δ(%v, %v) = %v, want %v", beta, x, at, got, want)
 				}
 				num, den := make([]float64, 1), make([]float64, 1)
-				l.parts(num, den, []float64{x}, []float64{at}, l.least())
+				l.terms(num, den, []float64{x}, []float64{at}, l.least())
 				if d := den[0] - num[0]; math.Abs(d-slope) > 1e-13*(num[0]+den[0]) {
 					t.Errorf("β %v, ∂Δ(%v, %v) = %v, want %v", beta, x, at, d, slope)
 				}

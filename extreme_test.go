@@ -400,7 +400,7 @@ func TestForwardWeakCoupling(t *testing.T) {
 			}
 			coupling = min(coupling, across)
 		}
-		rows.Put(r)
+		workspaces.Put(r)
 		for _, dir := range []Gradient{{X: d}, {Y: dy}} {
 			got, err := tr.QuantileJVP(q, dir)
 			if err != nil {

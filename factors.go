@@ -50,7 +50,7 @@ func (f *factors) matV() Mat {
 	return m
 }
 
-func (f *factors) load(u, v Mat) {
+func (f *factors) copyFrom(u, v Mat) {
 	for i := range f.d {
 		copy(f.rowU(i), u.Row(i))
 	}
@@ -198,14 +198,14 @@ func (s *cells) subspace(k int, p *pool.Pool) *svd.Subspace {
 	}
 	return svd.NewSubspace(d, n, k+svdMore, svdPasses, nmfChunks, func(worker, i int) []float64 {
 		ws := &work[worker]
-		s.loadFilled(ws.x, ws.observed, i)
+		s.readRowFilled(ws.x, ws.observed, i)
 		return ws.x
 	}, p)
 }
 
-// loadFilled is load with hidden cells at the mean of the others.
-func (s *cells) loadFilled(x []float64, observed []bool, i int) {
-	seen := s.load(x, observed, i)
+// readRowFilled is load with hidden cells at the mean of the others.
+func (s *cells) readRowFilled(x []float64, observed []bool, i int) {
+	seen := s.readRow(x, observed, i)
 	if seen == nil {
 		return
 	}

@@ -122,7 +122,7 @@ func (j *journal) exact(visible, held float64) (best int) {
 
 // run makes epochs until there are so many, patience has run out or something stops it;
 // after each it calls after, which may be nil.
-func (j *journal) run(a algorithm, epochs int, way *course, after func(last bool) error) error {
+func (j *journal) advance(a algorithm, epochs int, way *course, after func(last bool) error) error {
 	stop := len(j.history) > 0 && j.over(len(j.history)-1)
 	for !stop && j.done < epochs {
 		l, err := a.epoch(j.done)
@@ -210,7 +210,7 @@ func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(se
 			err = j.start(a)
 		}
 		if err == nil {
-			err = j.run(a, t.epochs, &way, func(last bool) error {
+			err = j.advance(a, t.epochs, &way, func(last bool) error {
 				if t.save == nil || !last && j.done%t.every != 0 {
 					return nil
 				}

@@ -534,7 +534,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	if err != nil {
 		t.Fatal(err)
 	}
-	visible.enter(l, true)
+	visible.setUnits(l, true)
 	if visible.signed != signed {
 		t.Fatalf("signed: %v", visible.signed)
 	}
@@ -566,7 +566,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 			v := &f.work[0].visitors[0]
 			f.fromR(i)
 			f.warm[i].Valid = false
-			f.place(v, i)
+			f.solveRow(v, i)
 			f.fitted(v, i)
 			total += f.rowLoss(v, i) / float64(f.cells.rows[i])
 		}

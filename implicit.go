@@ -61,7 +61,7 @@ func (t *Transport) RankVJP(z []float64) (*Gradient, error) {
 	}
 	transport.Tangent(g.B, b)
 	g.Q = nil
-	g.parts().Rescale(sz, 1)
+	g.inner().Rescale(sz, 1)
 	return g, nil
 }
 
@@ -80,14 +80,14 @@ func (t *Transport) QuantileVJP(q, z []float64) (*Gradient, error) {
 	g := newGradient(n, len(b))
 	if t.hard != nil {
 		for i, v := range transport.Scaled(z, sz) {
-			t.hard.shares(i, func(j int, s float64) { g.Q[j] += float64(v * s) })
+			t.hard.eachShare(i, func(j int, s float64) { g.Q[j] += float64(v * s) })
 		}
-		g.parts().Rescale(sz, transport.ScaleOf(q))
+		g.inner().Rescale(sz, transport.ScaleOf(q))
 		return g, nil
 	}
 	r := t.row()
-	defer rows.Put(r)
-	r.QuantileAdjoint(g.parts(), q, z)
+	defer workspaces.Put(r)
+	r.QuantileAdjoint(g.inner(), q, z)
 	return g, nil
 }
 
@@ -104,14 +104,14 @@ func (t *Transport) SortVJP(z []float64) (*Gradient, error) {
 	g.Q = nil
 	if t.hard != nil {
 		for i, a := range t.hard.a {
-			t.hard.shares(i, func(j int, s float64) { g.X[i] += float64(float64(a*s) * (z[j] / sz / b[j])) })
+			t.hard.eachShare(i, func(j int, s float64) { g.X[i] += float64(float64(a*s) * (z[j] / sz / b[j])) })
 		}
-		g.parts().Rescale(sz, 1)
+		g.inner().Rescale(sz, 1)
 		return g, nil
 	}
 	r := t.row()
-	defer rows.Put(r)
-	r.SortAdjoint(g.parts(), z)
+	defer workspaces.Put(r)
+	r.SortAdjoint(g.inner(), z)
 	return g, nil
 }
 
@@ -122,7 +122,7 @@ func newGradient(n, m int) *Gradient {
 }
 
 // parts are those of g, as the problem of a row has them.
-func (g *Gradient) parts() *transport.Gradient { return (*transport.Gradient)(g) }
+func (g *Gradient) inner() *transport.Gradient { return (*transport.Gradient)(g) }
 
 // checkCotangent returns the scale of z, n finite numbers.
 func checkCotangent(z []float64, n int) (scale float64, err error) {
@@ -172,13 +172,13 @@ func (t *Transport) QuantileJVP(q []float64, dir Gradient) ([]float64, error) {
 	if t.hard != nil {
 		for i := range out[:n] {
 			if dir.Q != nil {
-				t.hard.shares(i, func(j int, s float64) { out[i] += float64(s * dir.Q[j]) })
+				t.hard.eachShare(i, func(j int, s float64) { out[i] += float64(s * dir.Q[j]) })
 			}
 		}
 		return out[:n:n], nil
 	}
 	r := t.row()
-	defer rows.Put(r)
-	r.QuantileForward(out, q, dir.parts())
+	defer workspaces.Put(r)
+	r.QuantileForward(out, q, dir.inner())
 	return out[:n:n], nil
 }

@@ -6,8 +6,8 @@ package quantmf
 //
 //	w = U_i V → T_i(w), its loss → the step on q_i → ∂Δ/∂T → w̄, and the step of F_i,
 //
-// one call forward and one back (internal/transport), for some rows abreast. What w̄ is
-// for is the caller's affair.
+// one call forward and one back (internal/transport), for some rows abreast. qmf.go and
+// qmfq.go take w̄ on to their factors.
 
 import (
 	"math"
@@ -17,7 +17,7 @@ import (
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
-// inflation is T under way.
+// inflation is T during a fit.
 type inflation struct {
 	*settings
 	*cells
@@ -26,11 +26,12 @@ type inflation struct {
 	maps
 	pool   *pool.Pool
 	lambda float64 // the shrinkage
-	scale  float64 // the mean of average^β: the unit of the whole loss
-	batch  []int   // the rows that are visited next, their places the slots of wbar
+	scale  float64 // the weighted mean of unit(i): the unit of the whole loss
+	batch  []int   // the rows that are visited next; an index into it is a slot
 	at     pace    // of Adam's steps
-	// Losses of a visit are those before its steps where all rows are one batch, after
-	// them otherwise, and are not taken at all where they are evaluated anyway.
+	// A visit records the loss of a row before its steps where all rows are one batch,
+	// otherwise after the step on q. evaluated: the losses of an epoch are those of
+	// evaluateAll, and visits of several batches record none.
 	evaluated          bool
 	rowLosses, rowHeld []float64 // of each row, as last visited or evaluated
 	wbar               []float64 // batch × np: the gradients at w, in units of the rows' losses
@@ -38,20 +39,19 @@ type inflation struct {
 	evaluates          func(worker, piece int)
 }
 
-// crew is the workspace of one worker: a visitor for each of the rows that it works
-// at abreast.
+// crew is the workspace of one worker: a visitor for each row of a group.
 type crew struct {
 	visitors []visitor
-	slots    []int // in the batch, of the rows at hand
+	slots    []int // of the rows that the visitors hold
 	group    *transport.Group
-	back     []transport.Cotangent // dΔ/dT of the rows at hand
+	back     []transport.Cotangent // ∂Δ/∂T of those rows
 }
 
-// visitor is the workspace of one row at work.
+// visitor is the workspace of one row.
 type visitor struct {
 	row         *transport.Row // of the crew's group
 	x, w, t, g  []float64      // np
-	s           []float64      // np; 1 as it is made, for ratios
+	s           []float64      // np, T^{β-1}; 1 at first, see ratios
 	about, z    []float64      // scratch, np
 	q, num, den []float64      // m
 	d0          []float64      // increments of the affine map, m
@@ -60,19 +60,19 @@ type visitor struct {
 	gu          []float64 // k
 }
 
-// newInflation makes maps for the visible cells, visited in batches of at most so many
-// rows. The factors may be replaced by others of their size.
+// newInflation makes maps for the visible cells, visited in batches of up to batch rows.
+// Its factors may be replaced by others of the same size.
 func newInflation(s *settings, visible *cells, f *factors, p *pool.Pool, batch int) *inflation {
 	d, of := visible.x.Rows, newSpans(visible)
 	t := &inflation{settings: s, cells: visible, factors: f, spans: of, maps: newMaps(d, s.levels, s.start == StartUniform, s.ends, of), pool: p,
 		lambda: s.shrinkage, rowLosses: make([]float64, d), rowHeld: make([]float64, d)}
 	for i := range d {
-		t.scale += float64(t.share(i)*t.unit(i)) / float64(d)
+		t.scale += float64(t.lossWeight(i)*t.unit(i)) / float64(d)
 	}
 	batch = min(batch, d)
 	t.wbar = make([]float64, batch*t.np)
 	t.work = make([]crew, p.Workers())
-	share := (batch + p.Workers() - 1) / p.Workers() // as many as a batch has for each worker; it may be less than are worth it
+	share := (batch + p.Workers() - 1) / p.Workers() // rows of a batch for each worker
 	for w := range t.work {
 		t.work[w] = t.newCrew(transport.Abreast(t.n, t.m, share))
 	}
@@ -100,31 +100,31 @@ func (f *inflation) newCrew(abreast int) crew {
 	return c
 }
 
-// pieces is into how many pieces a batch of so many rows is cut.
+// pieces returns the number of pieces that a batch of so many rows is cut into.
 func (f *inflation) pieces(rows int) int { return f.pool.Pieces(rows, len(f.work[0].visitors)) }
 
-// piece returns the slots of a piece of the batch.
+// piece returns the slots from, ..., to-1 of a piece of the batch.
 func (f *inflation) piece(p int) (from, to int) {
 	rows := len(f.batch)
 	return pool.Cut(rows, f.pieces(rows), p)
 }
 
-// place loads row i into the visitor, and solves its transport.
-func (f *inflation) place(v *visitor, i int) transport.Outcome {
+// solveRow solves the transport of row i in the visitor.
+func (f *inflation) solveRow(v *visitor, i int) transport.Outcome {
 	v.row.Load(f.problem(v, i))
 	return v.row.Solve(f.tolerance, f.maxIterations, &f.warm[i])
 }
 
-// problem is that of row i, w = U_i V onto b_i: hidden cells have no part in the measure.
+// problem is the transport of row i: of w = U_i V, its hidden cells left out, onto b_i.
 func (f *inflation) problem(v *visitor, i int) transport.Problem {
-	v.observed = f.cells.load(v.x, v.mask, i)
+	v.observed = f.cells.readRow(v.x, v.mask, i)
 	kernel.Combine(v.w, f.rowU(i), f.v)
 	return transport.Problem{X: v.w[:f.n], Observed: v.observed, Logits: f.logits(i), Squash: transport.Kind(f.squash), Epsilon: f.epsilon}
 }
 
-// placeAll is place for the rows of the slots, but for constant ones; it fills their v.q and
-// v.t as well, as fitted does.
-func (f *inflation) placeAll(c *crew, from, to int) {
+// solveRows solves the transports of the rows of some slots, except constant ones, side
+// by side, and fills v.q with q_i and v.t with T_i of each.
+func (f *inflation) solveRows(c *crew, from, to int) {
 	c.group.Clear()
 	c.slots = c.slots[:0]
 	for slot := from; slot < to; slot++ {
@@ -138,7 +138,7 @@ func (f *inflation) placeAll(c *crew, from, to int) {
 	c.group.Solve(f.tolerance, f.maxIterations)
 }
 
-// fitted fills v.t with T = M q for the increments of row i.
+// fitted fills v.t with T_i(w) = M q_i at the solved transport.
 func (f *inflation) fitted(v *visitor, i int) {
 	f.quantiles(v.q, i)
 	if f.constant(i) {
@@ -150,8 +150,8 @@ func (f *inflation) fitted(v *visitor, i int) {
 	v.row.Average(v.t, v.q)
 }
 
-// lowest is what T of row i does not fall below where it divides: of signed data, under
-// the Frobenius norm, nothing is divided by it.
+// lowest is the least value of T_i where T_i is divided by. Under Frobenius nothing is
+// divided by it, and T_i of signed data may be negative.
 func (f *inflation) lowest(i int) float64 {
 	if f.spans.signed {
 		return math.Inf(-1)
@@ -159,14 +159,14 @@ func (f *inflation) lowest(i int) float64 {
 	return max(floorT*f.average[i], f.loss.least())
 }
 
-// ratios fills v.g and v.s with x T^{β-2} and T^{β-1}, 0 where a cell is hidden. Where
-// v.s is 1 for every row it stays as it was made.
+// ratios fills v.g with x T^{β-2} and v.s with T^{β-1}, both 0 in hidden cells. Under KL
+// without hidden cells v.s is 1 from newCrew on and is not written.
 func (f *inflation) ratios(v *visitor, i int) {
 	den := v.s[:f.n]
 	if f.loss == KL && v.observed == nil {
 		den = nil
 	}
-	f.loss.parts(v.g[:f.n], den, v.x, v.t, f.lowest(i))
+	f.loss.terms(v.g[:f.n], den, v.x, v.t, f.lowest(i))
 	for j, o := range v.observed {
 		if !o {
 			v.g[j], v.s[j] = 0, 0
@@ -174,20 +174,20 @@ func (f *inflation) ratios(v *visitor, i int) {
 	}
 }
 
-// rowLoss is ratios, and returns the row's sum of divergences.
+// rowLoss fills the ratios and returns the sum of divergences of the row.
 func (f *inflation) rowLoss(v *visitor, i int) float64 {
 	f.ratios(v, i)
 	return f.ratiosLoss(v, i)
 }
 
-// ratiosLoss is the row's sum of divergences after ratios.
+// ratiosLoss returns the sum of divergences of the row, whose ratios are there.
 func (f *inflation) ratiosLoss(v *visitor, i int) float64 {
 	return f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, f.lowest(i))
 }
 
-// prior fills d0 with the increments of the affine map of w that shrinkage
-// pulls towards: T ≈ max(α+βw, 0), of signed data α+βw, β >= 0, by least squares of x on w, taken at
-// each level's mean of w under the plan. den holds the columns of the visible cells.
+// prior fills d0 with the increments of the map that shrinkage pulls q_i towards: α+βw, β
+// >= 0, by least squares of x on w, averaged over each level under the plan, and not
+// below 0 where the data are not signed. den holds the column sums of the visible cells.
 func (f *inflation) prior(v *visitor, i int, d0, den []float64) {
 	at := v.row.Squash()
 	if at.Kind == transport.None { // the moments alone are wanted
@@ -228,9 +228,9 @@ func (f *inflation) prior(v *visitor, i int, d0, den []float64) {
 	}
 }
 
-// stepQ makes the EM step on q of row i; v.g and v.s are those of ratios at it.
+// stepQ makes the EM step on q_i from the ratios in v.g and v.s.
 func (f *inflation) stepQ(v *visitor, i int) {
-	s := sums{num: v.num, den: v.den, shares: v.den, prior: v.d0}
+	s := emSums{num: v.num, den: v.den, shares: v.den, prior: v.d0}
 	v.row.Columns(s.den, v.s)
 	if f.lambda > 0 || f.spans.signed {
 		if f.loss != KL {
@@ -259,14 +259,16 @@ func (f *inflation) stepQ(v *visitor, i int) {
 // rowWbar is the gradient at w of the row in a slot.
 func (f *inflation) rowWbar(slot int) []float64 { return f.wbar[slot*f.np : (slot+1)*f.np] }
 
-// unit is what the loss of row i grows with; part is its share of the whole.
+// unit is the size of the loss of row i: (mean x_i)^β. relativeUnit is the same weighted
+// as in the loss of the matrix, over the mean of all rows.
 func (f *inflation) unit(i int) float64 {
 	return max(f.loss.scale(max(f.average[i], tinyScale)), tinyScale)
 }
-func (f *inflation) part(i int) float64 { return f.share(i) * f.unit(i) / f.scale }
+func (f *inflation) relativeUnit(i int) float64 { return f.lossWeight(i) * f.unit(i) / f.scale }
 
-// visitMaps makes the steps of the rows of some slots on q and F, and fills their w̄
-// with the gradient at w = (UV)_i, in units of the row's loss. Constant rows have none.
+// visitMaps makes the steps on q and F for the rows of some slots, and fills their w̄
+// with the gradient at w = (UV)_i, in units of the row's loss. For constant rows w̄ is 0
+// and nothing is stepped.
 func (f *inflation) visitMaps(c *crew, from, to int) {
 	for slot := from; slot < to; slot++ {
 		if i := f.batch[slot]; f.constant(i) {
@@ -274,7 +276,7 @@ func (f *inflation) visitMaps(c *crew, from, to int) {
 			clear(f.rowWbar(slot))
 		}
 	}
-	f.placeAll(c, from, to)
+	f.solveRows(c, from, to)
 	for k, slot := range c.slots {
 		v := &c.visitors[k]
 		f.fitMap(v, f.batch[slot])
@@ -289,8 +291,8 @@ func (f *inflation) visitMaps(c *crew, from, to int) {
 	}
 }
 
-// fitMap makes the EM step on q of row i, whose T is there, and fills v.g with ∂Δ/∂T and
-// v.q with the q that it belongs to.
+// fitMap makes the EM step on q_i. v.t holds T_i before the step. It leaves ∂Δ/∂T after
+// the step in v.g, and in v.q the q_i of the adjoint, in its units.
 func (f *inflation) fitMap(v *visitor, i int) {
 	f.ratios(v, i)
 	// Where all rows are one batch the loss before the steps is that of the model.
@@ -307,9 +309,8 @@ func (f *inflation) fitMap(v *visitor, i int) {
 	if !whole && !f.evaluated {
 		f.rowLosses[i] = f.ratiosLoss(v, i)
 	}
-	// ∂Δ/∂T, a mean over the row, in units of what the row's loss grows with; the
-	// row's part in Ṽ̄ is in units of the whole loss. So Adam's 1e-8 means the same
-	// for every scale.
+	// ∂Δ/∂T of the row's mean divergence, in units of f.unit(i). Ṽ̄ is in units of the
+	// whole loss (relativeUnit). So Adam's constant of 1e-8 means the same at every scale.
 	unit := f.cellUnit(i)
 	for l := range v.q {
 		v.q[l] *= unit
@@ -320,10 +321,10 @@ func (f *inflation) fitMap(v *visitor, i int) {
 	}
 }
 
-// cellUnit is what q of row i is multiplied by while gradients are taken.
+// cellUnit is the factor that brings q_i to units of the mean of x_i for its adjoint.
 func (f *inflation) cellUnit(i int) float64 { return 1 / max(f.average[i], tinyScale) }
 
-// stepMap makes the steps of F_i, and of R_i.
+// stepMap makes the steps of F_i and, where q is stepped by Adam, of R_i.
 func (f *inflation) stepMap(v *visitor, i int) {
 	if f.r != nil {
 		v.row.GradQ(v.den)
@@ -333,31 +334,31 @@ func (f *inflation) stepMap(v *visitor, i int) {
 	f.stepF(i, v.num, f.at)
 }
 
-// evaluateAll takes the losses of all rows, in any order, as the model stands.
+// evaluateAll computes the losses of the rows in all, at the current parameters.
 func (f *inflation) evaluateAll(all []int) {
 	f.batch = all
 	f.pool.Do(f.pieces(len(all)), f.evaluates)
 }
 
-// evaluate takes the losses of a piece of the batch.
+// evaluate computes the losses of the rows of a piece of the batch.
 func (f *inflation) evaluate(worker, piece int) {
 	c := &f.work[worker]
 	from, to := f.piece(piece)
-	f.placeAll(c, from, to)
+	f.solveRows(c, from, to)
 	for k, slot := range c.slots {
 		f.judgeRow(&c.visitors[k], f.batch[slot])
 	}
 	for _, i := range f.batch[from:to] {
 		if f.constant(i) {
 			v := &c.visitors[0]
-			v.observed = f.cells.load(v.x, v.mask, i)
+			v.observed = f.cells.readRow(v.x, v.mask, i)
 			f.fitted(v, i)
 			f.judgeRow(v, i)
 		}
 	}
 }
 
-// judgeRow takes the losses of row i, whose T is in v.
+// judgeRow computes the losses of row i from T_i in v.t.
 func (f *inflation) judgeRow(v *visitor, i int) {
 	f.rowLosses[i] = f.rowLoss(v, i)
 	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i))
@@ -366,7 +367,7 @@ func (f *inflation) judgeRow(v *visitor, i int) {
 func (f *inflation) meanHeld() float64 {
 	total := 0.0
 	for i, l := range f.rowHeld {
-		total += float64(f.share(i) * l)
+		total += float64(f.lossWeight(i) * l)
 	}
 	return total / float64(max(f.heldOut, 1))
 }
@@ -374,7 +375,7 @@ func (f *inflation) meanHeld() float64 {
 func (f *inflation) meanLoss() float64 {
 	total := 0.0
 	for i, l := range f.rowLosses {
-		total += float64(f.share(i) * l)
+		total += float64(f.lossWeight(i) * l)
 	}
 	return total / float64(f.visible)
 }

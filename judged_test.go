@@ -240,7 +240,7 @@ func TestResumeNamesOptions(t *testing.T) {
 	ctx := context.Background()
 	x := first(toy(2), 12)
 	x.Cols = 10
-	other := map[kind]FitOption{
+	other := map[optionKind]FitOption{
 		kEpsilon: WithEpsilon(0.03), kSquash: WithSquash(SquashArctan), kTolerance: WithTolerance(1e-8), kMaxIterations: WithMaxIterations(2000),
 		kLevels: WithLevels(7), kEpochs: WithEpochs(4), kSeed: WithSeed(9), kLearningRate: WithLearningRate(0.01), kSchedule: WithSchedule(ScheduleConstant),
 		kBatch: WithBatch(5), kStart: WithStart(StartUniform), kEnds: WithEnds(EndsPinned), kPenalty: WithPenalty(0.1), kShrinkage: WithShrinkage(3),
@@ -268,7 +268,7 @@ func TestResumeNamesOptions(t *testing.T) {
 		if err := c.fit(WithEpochs(2), WithCheckpoint(2, func(s []byte) error { state = s; return nil })); err != nil {
 			t.Fatal(c.target.name, err)
 		}
-		for k := range kind(len(kindNames)) {
+		for k := range optionKind(len(optionNames)) {
 			if !c.target.takes.has(k) || free.has(k) {
 				continue
 			}
@@ -397,7 +397,7 @@ func TestStepOnQ(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := newQMFFit(visible, k, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
-		f.factors.load(u, v)
+		f.factors.copyFrom(u, v)
 		for i := range d {
 			vis := &f.work[0].visitors[0]
 			var seenX, seenW []float64
@@ -407,7 +407,7 @@ func TestStepOnQ(t *testing.T) {
 				}
 			}
 			count := float64(len(seenX))
-			f.place(vis, i)
+			f.solveRow(vis, i)
 			// Weights of levels: half even, half by where the squashed samples lie.
 			mean, variance := 0.0, 0.0
 			for _, v := range seenW {
@@ -433,7 +433,7 @@ func TestStepOnQ(t *testing.T) {
 			}
 			closeTo(t, "weights of levels", got, want, 1e-12)
 
-			f.place(vis, i)
+			f.solveRow(vis, i)
 			inc := f.increments(i)
 			for l := range inc {
 				inc[l] = 0.2 + r.Float64()

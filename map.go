@@ -32,7 +32,7 @@ type Map struct {
 	cut    []float64 // t_J in squashed x; at ε = 0 in x
 	rate   []float64 // 2Δy_J/ε
 	q      []float64
-	places []float64 // ε = 0: the samples in order,
+	points []float64 // ε = 0: the samples in order,
 	values []float64 // and T at them
 }
 
@@ -46,7 +46,7 @@ func (t *Transport) Map(q []float64) (*Map, error) {
 		return t.hard.asMap(q), nil
 	}
 	r := t.row()
-	defer rows.Put(r)
+	defer workspaces.Put(r)
 	return newMap(r.Potentials(), q, r.Targets(), r.Epsilon()), nil
 }
 
@@ -62,17 +62,17 @@ func newMap(p transport.Potentials, q, y []float64, eps float64) *Map {
 func (h *hardPlan) asMap(q []float64) *Map {
 	n := len(h.x)
 	f := &Map{q: append([]float64(nil), q...), squash: h.squash, cut: make([]float64, len(h.cuts)),
-		places: make([]float64, n), values: make([]float64, n)}
+		points: make([]float64, n), values: make([]float64, n)}
 	t := make([]float64, n)
 	h.average(t, q)
 	for k, i := range h.perm {
-		f.places[k], f.values[k] = h.x[i], t[i]
+		f.points[k], f.values[k] = h.x[i], t[i]
 	}
-	if f.squash.Kind != transport.None && f.places[0] == f.places[n-1] {
+	if f.squash.Kind != transport.None && f.points[0] == f.points[n-1] {
 		f.q, f.cut = []float64{t[0]}, nil
 		return f
 	}
-	h.boundaries(func(J, left, right int) {
+	h.eachBoundary(func(J, left, right int) {
 		f.cut[J] = f.crossing(h.x[left], h.x[right], h.cuts[J])
 		if J > 0 {
 			f.cut[J] = max(f.cut[J], f.cut[J-1])
@@ -107,7 +107,7 @@ func (f *Map) At(x float64) float64 {
 	if x != x {
 		return x
 	}
-	if f.places != nil {
+	if f.points != nil {
 		return f.staircase(x)
 	}
 	return f.at(f.squash.At(x), nil)
@@ -115,13 +115,13 @@ func (f *Map) At(x float64) float64 {
 
 // staircase is T at ε = 0.
 func (f *Map) staircase(x float64) float64 {
-	p, sample := slices.BinarySearch(f.places, x)
+	p, sample := slices.BinarySearch(f.points, x)
 	if sample {
 		return f.values[p]
 	}
 	j, _ := slices.BinarySearch(f.cut, x)
 	v := f.q[j]
-	if p < len(f.places) {
+	if p < len(f.points) {
 		v = min(v, f.values[p])
 	}
 	if p > 0 {
@@ -270,7 +270,7 @@ func (f *Map) Slope(x float64) float64 {
 	if x != x {
 		return x
 	}
-	if f.places != nil || len(f.q) == 1 {
+	if f.points != nil || len(f.q) == 1 {
 		return 0
 	}
 	s := f.squash.At(x)
@@ -314,7 +314,7 @@ func (f *Map) Invert(v float64) (float64, error) {
 	if v < low || v > high {
 		return fail(0, "the map takes values from "+ftoa(low)+" to "+ftoa(high))
 	}
-	if f.places != nil {
+	if f.points != nil {
 		x := f.invertStaircase(v)
 		if f.At(x) != v {
 			return fail(x, "the map jumps over it at "+ftoa(x))
@@ -368,15 +368,15 @@ func (f *Map) Invert(v float64) (float64, error) {
 func (f *Map) invertStaircase(v float64) float64 {
 	p, sample := slices.BinarySearch(f.values, v)
 	if sample {
-		return f.places[p]
+		return f.points[p]
 	}
 	// Between samples p-1 and p, or beyond the ends, T is q_j from one cut to the next.
 	lo, hi := math.Inf(-1), math.Inf(1)
 	if p > 0 {
-		lo = f.places[p-1]
+		lo = f.points[p-1]
 	}
-	if p < len(f.places) {
-		hi = f.places[p]
+	if p < len(f.points) {
+		hi = f.points[p]
 	}
 	first, _ := slices.BinarySearch(f.q, v)
 	last := first
@@ -389,7 +389,7 @@ func (f *Map) invertStaircase(v float64) float64 {
 	if last < len(f.cut) {
 		hi = min(hi, f.cut[last])
 	}
-	spread := f.places[len(f.places)-1] - f.places[0]
+	spread := f.points[len(f.points)-1] - f.points[0]
 	for _, x := range [...]float64{elem.Middle(lo, hi), hi - spread, lo + spread, math.Nextafter(lo, math.Inf(1)), math.Nextafter(hi, math.Inf(-1)), hi} {
 		if x-x == 0 && f.At(x) == v {
 			return x

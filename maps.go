@@ -201,14 +201,14 @@ func (p *maps) fromR(i int) {
 	inc[0] = p.of.low[i]
 }
 
-// sums are what the EM step of a row takes: of tail_jl over its visible samples, with
+// emSums are what the EM step of a row takes: of tail_jl over its visible samples, with
 // weights x T^{β-2} (num), T^{β-1} (den) and 1 (shares, wanted of signed data alone), and
 // the increments of the map that shrinkage pulls to (prior).
-type sums struct{ num, den, shares, prior []float64 }
+type emSums struct{ num, den, shares, prior []float64 }
 
 // em makes one multiplicative step on the increments of row i. num and den are
 // overwritten of signed data.
-func (p *maps) em(i int, s sums, loss Loss, lambda float64) {
+func (p *maps) em(i int, s emSums, loss Loss, lambda float64) {
 	inc, low, high := p.increments(i), p.of.low[i], p.of.high[i]
 	seen, first := float64(p.of.seen[i]), 0
 	if p.of.signed && p.ends == EndsFree {

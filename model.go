@@ -138,7 +138,7 @@ func (c *config) meanLoss(x, t Mat) (float64, error) {
 		if c.loss == Frobenius {
 			low = math.Inf(-1)
 		}
-		c.loss.parts(num, den, x.Row(i), t.Row(i), low)
+		c.loss.terms(num, den, x.Row(i), t.Row(i), low)
 		sum += c.loss.sum(x.Row(i), t.Row(i), num, observed, low)
 	}
 	if count == 0 {

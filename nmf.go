@@ -196,7 +196,7 @@ func (f *nmfFit) shares(ws *nmfScratch, rows int) {
 	for r := range rows {
 		lo, hi := r*f.np, (r+1)*f.np
 		num, den := ws.num[lo:hi], ws.den[lo:hi]
-		f.loss.parts(num, den, ws.x[lo:hi], ws.w[lo:hi], f.loss.least())
+		f.loss.terms(num, den, ws.x[lo:hi], ws.w[lo:hi], f.loss.least())
 		for j, o := range ws.seen[r] {
 			if !o {
 				num[j], den[j] = 0, 0
@@ -231,7 +231,7 @@ func (f *nmfFit) sweep(worker, piece int) {
 		rows := min(sweepRows, end-i)
 		u, w, num, den := f.u[i*k:(i+rows)*k], ws.w[:rows*np], ws.num[:rows*np], ws.den[:rows*np]
 		for r := range rows {
-			ws.seen[r] = f.cells.load(ws.x[r*np:(r+1)*np], ws.observed[r*f.n:(r+1)*f.n], i+r)
+			ws.seen[r] = f.cells.readRow(ws.x[r*np:(r+1)*np], ws.observed[r*f.n:(r+1)*f.n], i+r)
 		}
 		if f.updateU {
 			kernel.CombineRows(w, u, f.v, rows)
@@ -377,7 +377,7 @@ func (f *nmfFit) layTiles(c int) {
 // startFactors fills U and V.
 func (f *nmfFit) startFactors(c *config, seed uint64) error {
 	if c.given.has(kInit) {
-		f.factors.load(c.initU, c.initV)
+		f.factors.copyFrom(c.initU, c.initV)
 		f.multiply(1 / f.root())
 		return f.course.enter(PhaseFactors)
 	}

@@ -710,7 +710,7 @@ func TestFinite(t *testing.T) {
 						}
 						tr, err := Solve(x, opts...)
 						if err != nil {
-							if s == SquashNone && largest(x) > maxPlace || eps == 0 && l > 0 {
+							if s == SquashNone && largest(x) > maxPoint || eps == 0 && l > 0 {
 								continue
 							}
 							t.Fatal(err)

@@ -19,7 +19,7 @@ type Option interface {
 
 // choice is the one implementation of FitOption; operatorSetting of Option.
 type choice struct {
-	kind  kind
+	kind  optionKind
 	value string                 // for errors
 	check func(c *config) string // "" or the bound that the value breaks
 }
@@ -30,11 +30,11 @@ type operatorSetting struct{ choice }
 
 func (*operatorSetting) operator() {}
 
-// kind numbers the options; a set of them is a bit mask.
-type kind uint
+// optionKind numbers the options; a set of them is a bit mask.
+type optionKind uint
 
 const (
-	kEpsilon kind = iota
+	kEpsilon optionKind = iota
 	kSquash
 	kTolerance
 	kMaxIterations
@@ -65,33 +65,33 @@ const (
 	kCheckpoint
 	kResume
 	kProjection
-	kinds
+	optionKinds
 )
 
-var kindNames = [kinds]string{
+var optionNames = [optionKinds]string{
 	"WithEpsilon", "WithSquash", "WithTolerance", "WithMaxIterations", "WithStrict", "WithWeights", "WithTargets",
 	"WithTargetWeights", "WithIterations", "WithLevels", "WithMidpointRanks", "WithWorkers", "WithEpochs", "WithSeed",
 	"WithProgress", "WithLearningRate", "WithSchedule", "WithBatch", "WithStart", "WithEnds", "WithInit", "WithPenalty",
 	"WithShrinkage", "WithLoss", "WithPatience", "WithRestarts", "WithValidation", "WithMissingValues", "WithCheckpoint", "WithResume", "WithProjection",
 }
 
-func (k kind) String() string { return kindNames[k] }
+func (k optionKind) String() string { return optionNames[k] }
 
-type kindSet uint
+type optionSet uint
 
-func set(ks ...kind) (s kindSet) {
+func set(ks ...optionKind) (s optionSet) {
 	for _, k := range ks {
 		s |= 1 << k
 	}
 	return s
 }
 
-func (s kindSet) has(k kind) bool { return s>>k&1 == 1 }
+func (s optionSet) has(k optionKind) bool { return s>>k&1 == 1 }
 
 // target is a function that takes options: its name and the ones it takes.
 type target struct {
 	name  string
-	takes kindSet
+	takes optionSet
 	sizes string // the argument that gives m, where an argument does
 }
 
@@ -116,7 +116,7 @@ var (
 // config is what the options come to. A field is meaningful where given has its
 // kind, or the function has filled in its default.
 type config struct {
-	given kindSet
+	given optionSet
 	settings
 
 	// Of operators alone.
@@ -185,7 +185,7 @@ func parse[O FitOption](t target, c *config, opts []O) error {
 }
 
 func (c *config) contradictions() error {
-	against := func(a kind, value string, b kind) error {
+	against := func(a optionKind, value string, b optionKind) error {
 		return &OptionError{Option: a.String(), Value: value, Bound: "contradicts " + b.String()}
 	}
 	if c.given.has(kIterations) {
@@ -198,7 +198,7 @@ func (c *config) contradictions() error {
 	}
 	if c.given.has(kEpsilon) && c.epsilon == 0 {
 		for _, o := range [...]struct {
-			kind
+			kind  optionKind
 			value string
 		}{{kIterations, itoa(c.iterations)}, {kTolerance, ftoa(c.tolerance)}, {kMaxIterations, itoa(c.maxIterations)}, {kStrict, ""}} {
 			if c.given.has(o.kind) {
@@ -224,11 +224,11 @@ func (c *config) contradictions() error {
 	return nil
 }
 
-func operatorOption(k kind, value string, check func(c *config) string) Option {
+func operatorOption(k optionKind, value string, check func(c *config) string) Option {
 	return &operatorSetting{choice{k, value, check}}
 }
 
-func fitOption(k kind, value string, check func(c *config) string) FitOption {
+func fitOption(k optionKind, value string, check func(c *config) string) FitOption {
 	return &choice{k, value, check}
 }
 
@@ -339,10 +339,10 @@ func WithWeights(a []float64) Option {
 	})
 }
 
-// maxPlace bounds what is transported and what to, so that no cost overflows.
-const maxPlace = 1e12
+// maxPoint bounds what is transported and what to, so that no cost overflows.
+const maxPoint = 1e12
 
-// leastGap bounds how near each other targets may lie, so that no threshold overflows.
+// leastGap is the least distance between neighbouring targets, so that no threshold overflows.
 const leastGap = 1e-200
 
 // WithTargets sets y, the m targets that samples are transported to, on the scale of the
@@ -354,8 +354,8 @@ func WithTargets(y []float64) Option {
 			return "must not be empty"
 		}
 		for j, v := range y {
-			if !(v >= -maxPlace && v <= maxPlace) {
-				return "target " + itoa(j) + " is " + ftoa(v) + ", must be of magnitude at most " + ftoa(maxPlace)
+			if !(v >= -maxPoint && v <= maxPoint) {
+				return "target " + itoa(j) + " is " + ftoa(v) + ", must be of magnitude at most " + ftoa(maxPoint)
 			}
 		}
 		for j := 1; j < len(y); j++ {

@@ -292,7 +292,7 @@ func TestDocumentedOptions(t *testing.T) {
 		return m
 	}
 	taken := rows(options)
-	for k := range kinds {
+	for k := range optionKinds {
 		row := taken[k.String()]
 		if len(row) != len(columns) {
 			t.Errorf("%v: the table has %q", k, row)
@@ -306,8 +306,8 @@ func TestDocumentedOptions(t *testing.T) {
 			}
 		}
 	}
-	if len(taken) != int(kinds) {
-		t.Errorf("%d options in the table, there are %d", len(taken), kinds)
+	if len(taken) != int(optionKinds) {
+		t.Errorf("%d options in the table, there are %d", len(taken), optionKinds)
 	}
 	models := []config{nmfDefaults(), qmfDefaults(), qmfqDefaults()}
 	models[2].settleQMFQ()

@@ -201,7 +201,7 @@ func (f *qmfFit) visit(worker, piece int) {
 	from, to := f.piece(piece)
 	for slot := from; slot < to; slot++ {
 		i := f.batch[slot]
-		part := f.part(i)
+		part := f.relativeUnit(i)
 		for t, v := range f.rowU(i) {
 			f.ubatch[slot*f.k+t] = v * part
 		}
@@ -213,7 +213,7 @@ func (f *qmfFit) visit(worker, piece int) {
 		u := f.rowU(i)
 		kernel.Dots(gu, f.v, f.rowWbar(slot))
 		lo, hi := i*f.k, (i+1)*f.k
-		pen := min(f.penalty/float64(f.k)/f.unit(i)/max(f.share(i), tinyScale), mostPenalty)
+		pen := min(f.penalty/float64(f.k)/f.unit(i)/max(f.lossWeight(i), tinyScale), mostPenalty)
 		for t := range gu {
 			gu[t] = float64(gu[t]*u[t]) + float64(pen*f.logU[lo+t])
 		}
@@ -526,8 +526,8 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 	return n, nil
 }
 
-// What numbers of a model do not exceed: quantiles, potentials, and places of samples, as
-// squashed or as they are.
+// Bounds of the magnitudes of a model's quantiles, potentials, and centres and thresholds of
+// rows.
 const (
 	maxQuantile  = 1e150
 	maxPotential = 1e150
@@ -619,7 +619,7 @@ func (f *inflation) hand() *QMF {
 			v.row.Load(f.problem(v, i))
 			ends[i].Converged = true
 		} else {
-			ends[i] = f.place(v, i)
+			ends[i] = f.solveRow(v, i)
 			copy(q.potentials.Row(i), v.row.Potentials().H)
 		}
 		_, b := v.row.Weights()
@@ -634,7 +634,7 @@ func (f *inflation) hand() *QMF {
 			q.fill(v.row, v.t, v.w[:f.n], i)
 		}
 		low := min(f.loss.least(), f.lowest(i))
-		f.loss.parts(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
+		f.loss.terms(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
 		f.rowLosses[i] = f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, low)
 		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, low)
 	})

@@ -10,12 +10,10 @@ package quantmf
 // factors are no parameters: they are what the projection makes of T'(X). An
 // epoch is one pass forward and back:
 //
-//	Y_i = T'_i(X_i) → UV = Π_k(Y) → T_i, its loss, its steps on q_i and F_i (qmf.go) → w̄
+//	Y_i = T'_i(X_i) → UV = Π_k(Y) → T_i, its loss, its steps on q_i and F_i (inflate.go) → w̄
 //	→ the projection's adjoint (project.go) → Ȳ → gradients of F'_i and R'_i → Adam.
 //
-// q' = cumsum(exp R') is free, b' = softmax F'. X is a constant, so T' needs its
-// gradients in b and q alone; its plans are not kept but their potentials, and
-// one pass brings them back.
+// q' = cumsum(exp R') is free, b' = softmax F'.
 
 import (
 	"context"
@@ -40,9 +38,9 @@ type QMFQ struct {
 }
 
 const (
-	startEpochs   = 100 // of the QMF that a fit starts from
+	startEpochs   = 100 // epochs of the QMF that a fit starts from
 	projectOften  = 20  // updates of the default projection
-	projectPaper  = 100 // and from the paper's start
+	projectPaper  = 100 // updates of the default projection under StartUniform
 	qmfqRate      = 0.1
 	qmfqEpochs    = 100
 	unitDeflation = 1e-12 // floor of the increments of q', in units of their sum
@@ -110,7 +108,7 @@ func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, er
 		return nil, err
 	}
 	if c.squash == SquashNone {
-		if err := checkPlaces(x, &t.cells.units); err != nil {
+		if err := checkPoints(x, &t.cells.units); err != nil {
 			return nil, err
 		}
 	}
@@ -127,12 +125,12 @@ func (q *QMFQ) common() *Factorisation { return &q.Factorisation }
 // objective is what a fit is chosen by.
 func (q *QMFQ) objective(float64) float64 { return q.judged() }
 
-// checkPlaces reports values that T' cannot transport as they are.
-func checkPlaces(x Mat, u *units) error {
+// checkPoints reports values that T' cannot transport as they are.
+func checkPoints(x Mat, u *units) error {
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
-			if math.Abs(v) > maxPlace {
-				return &DataError{Row: i, Col: j, Value: v, Problem: "x must be at most " + ftoa(maxPlace) + " in magnitude under SquashNone, which transports it as it is"}
+			if math.Abs(v) > maxPoint {
+				return &DataError{Row: i, Col: j, Value: v, Problem: "x must be at most " + ftoa(maxPoint) + " in magnitude under SquashNone, which transports it as it is"}
 			}
 		}
 	}
@@ -161,7 +159,7 @@ func (q *QMFQ) outward(u *units) {
 	}
 }
 
-// qmfqFit is a QMFQ under way.
+// qmfqFit is a QMFQ during its fit.
 type qmfqFit struct {
 	*settings
 	*cells
@@ -170,7 +168,7 @@ type qmfqFit struct {
 	deflation *deflation // T'
 	projector projector
 	from      *factors // where every projection starts
-	whole     *factors // those of the last projection that was not interrupted: the ones that are inflated
+	whole     *factors // UV: the last projection that was not interrupted
 	all       []int    // the rows
 	seed      uint64
 	course    course
@@ -197,14 +195,14 @@ func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 	return f
 }
 
-// deflation is T' under way: Y = T'(X), and its way back. X is a constant, so T' takes
-// gradients in F' and R' alone; its plans are not kept but their potentials, and one
-// pass brings them back.
+// deflation is T' during a fit: Y = T'(X), and its adjoint. X is a constant, so T' takes
+// gradients in F' and R' alone. Between forward and adjoint only the potentials of the
+// plans are kept; the adjoint recomputes the plans in one pass.
 type deflation struct {
 	*settings
 	*cells
 	maps
-	np, block       int // numbers of a padded row; rows that are worked at abreast
+	np, block       int // numbers of a padded row; rows of a group
 	pool            *pool.Pool
 	at              pace      // of Adam's steps
 	y, ybar         []float64 // d × np: Y, 0 in hidden cells, and its gradient
@@ -214,24 +212,23 @@ type deflation struct {
 	forth, backward func(worker, piece int) // deflate and deflateBack, made once
 }
 
-// deflators are what a worker needs for T', for each of the rows that it works at
-// abreast.
+// deflators are the workspace of one worker for T': a deflator for each row of a group.
 type deflators struct {
 	each  []deflator
 	group *transport.Group
-	back  []transport.Cotangent // dℓ/dT' of the rows at hand
+	back  []transport.Cotangent // ∂Δ/∂T' of those rows
 }
 
-// deflator is what a row at work needs for T'.
+// deflator is the workspace of one row for T'.
 type deflator struct {
 	row       *transport.Row // of the group
 	x, t, z   []float64      // np
 	q, g, num []float64      // m
 	mask      []bool
-	observed  []bool // of the row at hand; nil: all
+	observed  []bool // of the row; nil: all
 }
 
-// newDeflation makes T' for the visible cells, whose rows have means up to the given one.
+// newDeflation makes T' for the visible cells; mean is the largest of the means of rows.
 func newDeflation(s *settings, visible *cells, mean float64, abreast int, p *pool.Pool) *deflation {
 	d, n, m := visible.x.Rows, visible.x.Cols, s.levels
 	np := kernel.Pad(n)
@@ -239,8 +236,8 @@ func newDeflation(s *settings, visible *cells, mean float64, abreast int, p *poo
 		y: make([]float64, d*np), ybar: make([]float64, d*np), h: make([]float64, d*m), ends: make([]transport.Outcome, d)}
 	scale := elem.Log(max(mean, tinyScale))
 	f.shortest, f.longest = min(0, scale)-farthestDeflated, max(0, scale)+farthestDeflated
-	if s.squash == SquashNone { // what is transported next is about T'(X) itself
-		f.longest = elem.Log(maxPlace / float64(m))
+	if s.squash == SquashNone { // T transports the projection of T'(X) as it is
+		f.longest = elem.Log(maxPoint / float64(m))
 	}
 	f.work = make([]deflators, p.Workers())
 	for w := range f.work {
@@ -261,20 +258,20 @@ func newDeflation(s *settings, visible *cells, mean float64, abreast int, p *poo
 func (f *deflation) rowOf(v []float64, i int) []float64 { return v[i*f.m : (i+1)*f.m] }
 func (f *deflation) rowY(v []float64, i int) []float64  { return v[i*f.np : (i+1)*f.np] }
 
-// run calls do for all pieces of the rows.
-func (f *deflation) run(do func(worker, piece int)) {
+// eachPiece calls do for every piece of the rows.
+func (f *deflation) eachPiece(do func(worker, piece int)) {
 	f.pool.Do(f.pool.Pieces(len(f.ends), f.block), do)
 }
 
-// piece returns the rows of a piece.
+// piece returns the rows from, ..., to-1 of a piece.
 func (f *deflation) piece(p int) (from, to int) {
 	d := len(f.ends)
 	return pool.Cut(d, f.pool.Pieces(d, f.block), p)
 }
 
-// problem is that of row i of X, onto b'_i.
+// problem is the transport of row i of X, its hidden cells left out, onto b'_i.
 func (f *deflation) problem(v *deflator, i int) transport.Problem {
-	v.observed = f.load(v.x, v.mask, i)
+	v.observed = f.readRow(v.x, v.mask, i)
 	return transport.Problem{X: v.x[:f.x.Cols], Observed: v.observed, Logits: f.logits(i), Squash: transport.Kind(f.squash), Epsilon: f.epsilon}
 }
 
@@ -333,7 +330,7 @@ func (f *deflation) calibrate(v *deflator, i int, to *factors) {
 	r := v.row
 	r.Load(f.problem(v, i))
 	r.Solve(f.tolerance, f.maxIterations, &f.warm[i])
-	goal := f.rowY(f.y, i) // not yet in use
+	goal := f.rowY(f.y, i) // scratch: Y is not in use yet
 	to.reconstruct(goal, i)
 	sees := func(j int) bool { return v.observed == nil || v.observed[j] }
 	lo, hi := math.Inf(1), math.Inf(-1)
@@ -388,7 +385,7 @@ func (f *qmfqFit) visit(worker, piece int) {
 	from, to := t.piece(piece)
 	t.visitMaps(&t.work[worker], from, to)
 	for i := from; i < to; i++ {
-		part, wbar := t.part(i), t.rowWbar(i)
+		part, wbar := t.relativeUnit(i), t.rowWbar(i)
 		for j := range wbar {
 			wbar[j] *= part
 		}
@@ -398,7 +395,7 @@ func (f *qmfqFit) visit(worker, piece int) {
 // project deflates all rows and projects them. Where it is interrupted the factors stay
 // as they were.
 func (f *qmfqFit) project() error {
-	f.deflation.run(f.deflation.forth)
+	f.deflation.eachPiece(f.deflation.forth)
 	if err := f.pool.Err(); err != nil {
 		return err
 	}
@@ -412,8 +409,8 @@ func (f *qmfqFit) project() error {
 	return err
 }
 
-// epoch is a pass forward and back. It meets the losses of the state that its steps start
-// from, those after the epoch before.
+// epoch is a pass forward and back. Its losses are those of the state that its steps start
+// from, the state after the epoch before.
 func (f *qmfqFit) epoch(e int) (losses, error) {
 	if err := f.pool.Err(); err != nil {
 		return losses{}, err
@@ -425,7 +422,7 @@ func (f *qmfqFit) epoch(e int) (losses, error) {
 	copyAll(f.before, f.now)
 	f.pool.Do(f.inflation.pieces(len(f.all)), f.visits)
 	f.projector.backward(f.inflation.wbar, f.deflation.ybar)
-	f.deflation.run(f.deflation.backward)
+	f.deflation.eachPiece(f.deflation.backward)
 	return f.losses(e), f.pool.Err()
 }
 
@@ -434,7 +431,7 @@ func (f *qmfqFit) losses(of int) losses {
 	return losses{of: of, visible: f.inflation.meanLoss(), held: f.inflation.meanHeld()}
 }
 
-// keep takes the state in before as the best.
+// keep makes before, the state that the last losses are of, the best.
 func (f *qmfqFit) keep() { f.best, f.before = f.before, f.best }
 
 func copyAll(to, from [][]float64) {
@@ -504,7 +501,7 @@ func (f *qmfqFit) startFromQMF() error {
 	}
 	if err == nil {
 		way := f.course.within(0, 1)
-		err = j.run(q, s.epochs, &way, nil)
+		err = j.advance(q, s.epochs, &way, nil)
 	}
 	if q.best != nil {
 		q.restore()
@@ -669,7 +666,7 @@ func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 //
 // Cost: that of [QMF.Transform], d n' maps and that of [NMF.Transform].
 func (q *QMFQ) Transform(ctx context.Context, x Mat) (Mat, error) {
-	v, _, err := q.place(ctx, x)
+	v, _, err := q.coordinates(ctx, x)
 	return v, err
 }
 
@@ -677,11 +674,11 @@ func (q *QMFQ) Transform(ctx context.Context, x Mat) (Mat, error) {
 // T(U V') where V' is Transform(x). For the columns of the training matrix it is
 // at most what Loss is, as in [QMF.Score]. Cost and errors are those of Transform.
 func (q *QMFQ) Score(ctx context.Context, x Mat) (float64, error) {
-	_, score, err := q.place(ctx, x)
+	_, score, err := q.coordinates(ctx, x)
 	return score, err
 }
 
-func (q *QMFQ) place(ctx context.Context, x Mat) (Mat, float64, error) {
+func (q *QMFQ) coordinates(ctx context.Context, x Mat) (Mat, float64, error) {
 	t := &q.inflated
 	visible, err := q.bounds().checkColumns(x, q.U.Rows)
 	if err != nil {
@@ -694,7 +691,7 @@ func (q *QMFQ) place(ctx context.Context, x Mat) (Mat, float64, error) {
 				norm[c] += float64(w * w)
 			}
 		}
-		return placeColumns(ctx, x, q.U.Cols, visible, func() placer { return &svdPlacer{q, norm} })
+		return locateColumns(ctx, x, q.U.Cols, visible, func() locator { return &svdLocator{q, norm} })
 	}
 	base, x, err := newQMFBase(ctx, t, x)
 	if err != nil {
@@ -705,37 +702,37 @@ func (q *QMFQ) place(ctx context.Context, x Mat) (Mat, float64, error) {
 		loss = Frobenius
 	}
 	projection := newNMFBase(&NMF{Factorisation{U: q.U, V: q.V, loss: loss}})
-	return base.placeAll(ctx, x, visible, func() placer {
-		p := &qmfqPlacer{qmfPlacer: newQMFPlacer(base), projection: newNMFPlacer(projection), deflate: q.deflate, y: make([]float64, x.Rows)}
+	return base.coordinates(ctx, x, visible, func() locator {
+		p := &qmfqLocator{qmfLocator: newQMFLocator(base), projection: newNMFLocator(projection), deflate: q.deflate, y: make([]float64, x.Rows)}
 		p.own = make([]float64, q.U.Cols)
 		return p
 	})
 }
 
-// qmfqPlacer places a column as a QMF does, from its projection too.
-type qmfqPlacer struct {
-	*qmfPlacer
-	projection *nmfPlacer
+// qmfqLocator locates a column as a QMF does, with its projection as one more start.
+type qmfqLocator struct {
+	*qmfLocator
+	projection *nmfLocator
 	deflate    []*Map
 	y          []float64 // the column, deflated
 }
 
-func (p *qmfqPlacer) place(ctx context.Context, v, x []float64) float64 {
+func (p *qmfqLocator) locate(ctx context.Context, v, x []float64) float64 {
 	for i, f := range p.deflate {
 		p.y[i] = f.At(math.Ldexp(x[i], p.exponent(i)))
 	}
-	p.projection.place(ctx, p.own, p.y)
-	return p.qmfPlacer.place(ctx, v, x)
+	p.projection.locate(ctx, p.own, p.y)
+	return p.qmfLocator.locate(ctx, v, x)
 }
 
-// svdPlacer projects a deflated column on U, whose columns are orthogonal, by
+// svdLocator projects a deflated column on U, whose columns are orthogonal, by
 // least squares: v = diag(norm)⁻¹ Uᵀ y, 0 for a component without weight.
-type svdPlacer struct {
+type svdLocator struct {
 	*QMFQ
 	norm []float64 // of the columns of U, squared
 }
 
-func (p *svdPlacer) place(_ context.Context, v, x []float64) float64 {
+func (p *svdLocator) locate(_ context.Context, v, x []float64) float64 {
 	clear(v)
 	for i, f := range p.deflate {
 		y := f.At(x[i])

@@ -76,7 +76,7 @@ func TestQMFQGradient(t *testing.T) {
 			top := 0.0
 			for i, v := range p.mu {
 				if p.own {
-					v *= up.part(i / up.m)
+					v *= up.relativeUnit(i / up.m)
 				}
 				top = max(top, math.Abs(v)/0.1)
 			}
@@ -91,7 +91,7 @@ func TestQMFQGradient(t *testing.T) {
 				want := derivative(at, h)
 				got := p.mu[i] / 0.1
 				if p.own {
-					got *= up.part(i / up.m)
+					got *= up.relativeUnit(i / up.m)
 				}
 				if math.Abs(got-want) > 1e-6*top {
 					t.Errorf("%v: ∂%s[%d] = %v, differences say %v (largest %v)", projection, p.name, i, got, want, top)
@@ -569,7 +569,7 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 				for epoch := 1; b.Loop(); epoch++ {
 					up.at, down.at = pace{qmfqRate, epoch}, pace{qmfqRate, epoch}
 					for i, step := range []func(){
-						func() { down.run(down.forth) },
+						func() { down.eachPiece(down.forth) },
 						func() {
 							if err := f.projector.forward(down.y, f.from); err != nil {
 								b.Fatal(err)
@@ -579,7 +579,7 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 						},
 						func() { f.pool.Do(up.pieces(len(f.all)), f.visits) },
 						func() { f.projector.backward(up.wbar, down.ybar) },
-						func() { down.run(down.backward) },
+						func() { down.eachPiece(down.backward) },
 					} {
 						began := time.Now()
 						step()

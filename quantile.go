@@ -50,14 +50,14 @@ type Transport struct {
 
 // rows are the workspaces of calls on transports. A call that is followed by another on the
 // same transport, as a rule, gets a workspace that still stands at its solution.
-var rows = sync.Pool{New: func() any { return new(transport.Row) }}
+var workspaces = sync.Pool{New: func() any { return new(transport.Row) }}
 
-// row returns a workspace that stands at the solution; it goes back to rows.
+// row returns a workspace that stands at the solution; it goes back to workspaces.
 func (t *Transport) row() *transport.Row {
 	if t.lent != nil {
 		return t.lent
 	}
-	r := rows.Get().(*transport.Row)
+	r := workspaces.Get().(*transport.Row)
 	r.Restore(&t.solution)
 	return r
 }
@@ -241,10 +241,10 @@ func (c *config) checkSamples(x []float64, row int) error {
 		i := tooLarge(x)
 		return &DataError{Row: row, Col: i, Value: x[i], Problem: "x" + bounded}
 	}
-	if c.squash == SquashNone && top > maxPlace {
+	if c.squash == SquashNone && top > maxPoint {
 		for i, v := range x {
-			if !(v >= -maxPlace && v <= maxPlace) {
-				return &DataError{Row: row, Col: i, Value: v, Problem: "without a squash x must be of magnitude at most " + ftoa(maxPlace)}
+			if !(v >= -maxPoint && v <= maxPoint) {
+				return &DataError{Row: row, Col: i, Value: v, Problem: "without a squash x must be of magnitude at most " + ftoa(maxPoint)}
 			}
 		}
 	}
@@ -287,20 +287,20 @@ func solve(t target, x []float64, m0 int, b []float64, opts []Option, keep bool)
 		tr.Converged = true
 		return tr, nil
 	}
-	r := rows.Get().(*transport.Row)
+	r := workspaces.Get().(*transport.Row)
 	r.Resize(len(x), m)
 	r.Load(c.problem(x))
 	out := c.solve(r)
 	tr.Iterations, tr.MarginalError, tr.Converged = out.Passes, out.Error, out.Converged
 	if c.strict && !out.Converged {
-		rows.Put(r)
+		workspaces.Put(r)
 		return nil, notConverged(out, -1, c.tolerance)
 	}
 	if !keep {
 		tr.lent = r
 		return tr, nil
 	}
-	defer rows.Put(r)
+	defer workspaces.Put(r)
 	n, weighted := len(x), c.weights != nil
 	all := make([]float64, n+m+r.Room(weighted))
 	tr.F, tr.G = all[:n:n], all[n:n+m:n+m]
@@ -339,7 +339,7 @@ func (t *Transport) Plan() Mat {
 		return t.hard.plan()
 	}
 	r := t.row()
-	defer rows.Put(r)
+	defer workspaces.Put(r)
 	a, b := r.Weights()
 	p := NewMat(len(a), len(b))
 	r.EachSample(func(i int, to []float64) {
@@ -402,7 +402,7 @@ func (t *Transport) Sort() []float64 {
 		return t.hard.sorted()
 	}
 	r := t.row()
-	defer rows.Put(r)
+	defer workspaces.Put(r)
 	_, b := r.Weights()
 	out := make([]float64, len(b))
 	r.Sort(out)
@@ -437,7 +437,7 @@ func (t *Transport) average(out, q []float64) {
 		return
 	}
 	r := t.row()
-	defer rows.Put(r)
+	defer workspaces.Put(r)
 	r.Quantile(out, q)
 }
 
@@ -506,7 +506,7 @@ func SoftQuantileRowsVJP(x, q, z Mat, opts ...Option) (dx, dq, db Mat, err error
 		g := transport.Gradient{Q: each.Row(i)}
 		sz := transport.ScaleOf(z.Row(i))
 		for s, v := range z.Row(i) {
-			h.shares(s, func(j int, share float64) { g.Q[j] += float64(v / sz * share) })
+			h.eachShare(s, func(j int, share float64) { g.Q[j] += float64(v / sz * share) })
 		}
 		g.Rescale(sz, 1)
 	})
@@ -602,7 +602,7 @@ func (b *rowBatch) do(average bool, soft func(r *transport.Row, t []float64, i i
 		if ws.group == nil {
 			ws.rows = make([]*transport.Row, size)
 			for k := range ws.rows {
-				ws.rows[k] = rows.Get().(*transport.Row)
+				ws.rows[k] = workspaces.Get().(*transport.Row)
 				ws.rows[k].Resize(n, m)
 			}
 			ws.group, ws.t = transport.NewGroup(ws.rows), make([]float64, size*np)
@@ -635,7 +635,7 @@ func (b *rowBatch) do(average bool, soft func(r *transport.Row, t []float64, i i
 	})
 	for i := range work {
 		for _, r := range work[i].rows {
-			rows.Put(r)
+			workspaces.Put(r)
 		}
 	}
 	if !b.strict {

@@ -207,7 +207,7 @@ func TestFlushedColumns(t *testing.T) {
 				mass[j] += p / float64(n)
 			}
 		})
-		rows.Put(r)
+		workspaces.Put(r)
 		if slices.Min(mass) < 1e-100 {
 			flushed++
 		}

@@ -215,7 +215,7 @@ func TestSignedStep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		visible.enter(Frobenius, true)
+		visible.setUnits(Frobenius, true)
 		f := newQMFFit(visible, 2, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
 		if _, err := f.begin(); err != nil {
 			t.Fatal(err)
@@ -223,7 +223,7 @@ func TestSignedStep(t *testing.T) {
 		negative := false
 		for i := range 3 { // the last is constant
 			v := &f.work[0].visitors[0]
-			f.place(v, i)
+			f.solveRow(v, i)
 			f.fitted(v, i)
 			last := f.rowLoss(v, i)
 			for range 20000 {
@@ -296,14 +296,14 @@ func TestSignedPrior(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	visible.enter(Frobenius, true)
+	visible.setUnits(Frobenius, true)
 	f := newQMFFit(visible, 2, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
 	if _, err := f.begin(); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 2 {
 		v := &f.work[0].visitors[0]
-		f.place(v, i)
+		f.solveRow(v, i)
 		f.fitted(v, i)
 		f.ratios(v, i)
 		f.stepQ(v, i)

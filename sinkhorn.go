@@ -83,7 +83,7 @@ func (t *Transport) UnrolledQuantileVJP(q, z []float64) (*Gradient, error) {
 			" here: the potentials of more need too much memory"}
 	}
 	r := t.row()
-	defer rows.Put(r)
+	defer workspaces.Put(r)
 	m, eps, x, y := len(w), r.Epsilon(), r.Squashed(), r.Targets()
 	a, b := r.Weights()
 	sq := transport.ScaleOf(q)
@@ -184,6 +184,6 @@ func (t *Transport) UnrolledQuantileVJP(q, z []float64) (*Gradient, error) {
 	transport.Tangent(grad.A, a)
 	transport.Tangent(grad.B, b)
 	r.SquashBack(grad.X)
-	grad.parts().Rescale(sz, sq)
+	grad.inner().Rescale(sz, sq)
 	return grad, nil
 }

@@ -114,7 +114,7 @@ func (f *qmfFit) choose() error {
 			if err == nil {
 				j.note(trial.losses())
 				way = way.within(0.5, 1)
-				err = j.run(trial, c.epochs, &way, nil)
+				err = j.advance(trial, c.epochs, &way, nil)
 			}
 			if err != nil {
 				return err
@@ -176,7 +176,7 @@ func (f *qmfFit) startFactors() error {
 	x, loss := f.x, f.loss
 	switch {
 	case f.init:
-		f.factors.load(f.initU, f.initV)
+		f.factors.copyFrom(f.initU, f.initV)
 		return nil
 	case f.origin == StartUniform:
 		f.uniform(f.seed)
@@ -199,7 +199,7 @@ func (f *qmfFit) startFactors() error {
 	if err := j.start(nmf); err != nil {
 		return err
 	}
-	return j.run(nmf, startUpdates, &way, nil)
+	return j.advance(nmf, startUpdates, &way, nil)
 }
 
 // startLogarithms takes the logarithms of the factors that are there.
@@ -271,7 +271,7 @@ func (f *inflation) startRow(v *visitor, i, steps int) {
 	if f.constant(i) {
 		clear(inc)
 		inc[0] = lo
-		v.observed = f.cells.load(v.x, v.mask, i)
+		v.observed = f.cells.readRow(v.x, v.mask, i)
 		f.fitted(v, i)
 		f.judgeRow(v, i)
 		return
@@ -291,7 +291,7 @@ func (f *inflation) startRow(v *visitor, i, steps int) {
 				r[0] = inc[0] / f.average[i]
 			}
 		}
-		f.place(v, i)
+		f.solveRow(v, i)
 		f.fitted(v, i)
 		f.judgeRow(v, i)
 		return
@@ -328,9 +328,9 @@ func (f *inflation) startRow(v *visitor, i, steps int) {
 		}
 	}
 	st.Valid = false
-	f.place(v, i)
+	f.solveRow(v, i)
 	f.shareLevels(v, i)
-	f.place(v, i)
+	f.solveRow(v, i)
 	for range steps {
 		f.fitted(v, i)
 		f.ratios(v, i)

@@ -36,9 +36,9 @@ func bothModels(t *testing.T, x Mat, k int, opts ...FitOption) map[string]scorer
 	return map[string]scorer{"NMF": nmf, "QMF": qmf}
 }
 
-// allPlacers is bothModels and a QMFQ under TruncatedSVD, which has a placer of
+// allLocators is bothModels and a QMFQ under TruncatedSVD, which has a locator of
 // its own.
-func allPlacers(t *testing.T, x Mat, k int, opts ...FitOption) map[string]scorer {
+func allLocators(t *testing.T, x Mat, k int, opts ...FitOption) map[string]scorer {
 	t.Helper()
 	models := bothModels(t, x, k, opts...)
 	svd, err := FitQMFQ(context.Background(), x, k, append(opts, WithProjection(TruncatedSVD()))...)
@@ -275,14 +275,14 @@ func TestSweep(t *testing.T) {
 					if i == 349 {
 						at = 1e12
 					}
-					v, s := f.sweep(at, arg)
+					v, s := f.valueAndSlope(at, arg)
 					values, slopes = append(values, v), append(slopes, s)
 					wantValues, wantSlopes = append(wantValues, f.At(at)), append(wantSlopes, f.Slope(at))
 				}
 				closeTo(t, "T", values, wantValues, 1e-12*largest(q))
 				// Slope rounds the share 1-t of what is below a level near its top.
 				closeTo(t, "slope", slopes, wantSlopes, 1e-10*largest(wantSlopes)+1e-14/eps*largest(q))
-				if allocs := testing.AllocsPerRun(10, func() { f.sweep(2, arg) }); allocs > 0 {
+				if allocs := testing.AllocsPerRun(10, func() { f.valueAndSlope(2, arg) }); allocs > 0 {
 					t.Errorf("%v allocations", allocs)
 				}
 			}
@@ -377,7 +377,7 @@ func TestTransformGradient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newQMFPlacer(b)
+	p := newQMFLocator(b)
 	p.x = make([]float64, x.Rows)
 	r := random.Split(3, 3)
 	for j := range 5 {
@@ -388,7 +388,7 @@ func TestTransformGradient(t *testing.T) {
 		for c := range z {
 			z[c] = math.Log(p.mean[c]) + normal(&r)/2
 		}
-		p.load(z)
+		p.moveTo(z)
 		want := make([]float64, 5)
 		for c := range z {
 			const h = 1e-5
@@ -421,7 +421,7 @@ func TestTransformBits(t *testing.T) {
 	ctx := context.Background()
 	x := counts(40, 20)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	for name, m := range allPlacers(t, x, 4, WithEpochs(20)) {
+	for name, m := range allLocators(t, x, 4, WithEpochs(20)) {
 		runtime.GOMAXPROCS(1)
 		one, err := m.Transform(ctx, x)
 		if err != nil {
@@ -562,7 +562,7 @@ func (c *endsAfter) Err() error {
 func TestTransformCancel(t *testing.T) {
 	x := counts(30, 20)
 	before := runtime.NumGoroutine()
-	for name, m := range allPlacers(t, x, 3, WithEpochs(5)) {
+	for name, m := range allLocators(t, x, 3, WithEpochs(5)) {
 		for _, n := range []int{0, 1, 10, 100} {
 			if n > x.Cols && name == "TruncatedSVD" { // which looks once a column
 				continue
@@ -594,13 +594,13 @@ func TestTransformAllocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	column, v := make([]float64, 30), make([]float64, 3)
-	for name, p := range map[string]placer{"NMF": newNMFPlacer(newNMFBase(models["NMF"].(*NMF))), "QMF": newQMFPlacer(b)} {
+	for name, p := range map[string]locator{"NMF": newNMFLocator(newNMFBase(models["NMF"].(*NMF))), "QMF": newQMFLocator(b)} {
 		j := 0
 		if allocs := testing.AllocsPerRun(15, func() {
 			for i := range column {
 				column[i] = x.At(i, j%x.Cols)
 			}
-			p.place(ctx, v, column)
+			p.locate(ctx, v, column)
 			j++
 		}); allocs > 0 {
 			t.Errorf("%s: %v allocations a column", name, allocs)
