@@ -5,30 +5,29 @@ package quantmf
 //
 // # Units
 //
-// Sums
-// of powers of x leave the range of numbers where its unit is far from 1, so a fit
+// Sums of powers of x overflow or underflow where the unit of x is far from 1, so a fit
 // works on
 //
 //	x'_ij = (x_ij - shift_i) 2^{-e_i},
 //
-// and hands its model over in the units of x. A power of two is exact, and even
-// exponents keep the roots of it exact. All of it is 0, and x' is x itself, where the
-// largest |x| lies within 2^±100 and x is not negative.
+// and converts its model to the units of x at the end. Multiplication by 2^{-e_i} is
+// exact, and e_i is even, so that 2^{e_i/2} is exact, too. Where the largest |x| lies
+// within 2^±100 and x is not negative, x' is x itself.
 //
 // # Scale
 //
-// All rows have the exponent e of the largest of them, which comes to [1,4); the loss
-// of x is then 2^{βe} times that of x'. An NMF has no other. The maps of QMF and QMFQ
+// Every e_i is the exponent e that brings the largest |x| to [1,4); the loss of x is
+// then 2^{βe} times that of x'. An NMF has no other exponent. The maps of QMF and QMFQ
 // are free to give every row a scale of its own, so a row that lies more than 2^100
-// below the largest is raised to there, and its loss counts 2^{β(e_i-e)} times what it
-// is of x'.
+// below the largest gets a smaller e_i, which brings it to 2^-100 of the largest, and
+// its loss in x' is weighted by 2^{β(e_i-e)}.
 //
 // # Shift
 //
 // Under Frobenius those maps are free to give every row an offset, too. Where x has a
-// negative value a row is taken about its lowest visible one: x' is not negative, all
-// starts and floors are relative to what a row spreads, and q_1 alone may be of either
-// sign (qmf.go).
+// negative value the shift of a row is its lowest visible value: x' is not negative,
+// starts and floors are relative to the range of the row, and q_1 alone may be of either
+// sign (maps.go).
 
 import (
 	"math"
@@ -49,7 +48,7 @@ type cells struct {
 	rows    []int  // visible cells of each row
 	held    []bool // d × n, nil where nothing is held out
 	heldOut int
-	units   // those of x and full, which are not the caller's then
+	units   // of x and full, which are copies where the units are not the caller's
 }
 
 // newCells hides the validation share of the observed cells, chosen by seed. A
@@ -102,8 +101,8 @@ func newCells(x Mat, c *settings) (*cells, error) {
 	return s, nil
 }
 
-// load copies row i into x, with 0 where it is hidden, and fills observed; it
-// returns nil for observed where all cells are visible.
+// readRow copies row i into x, with 0 in hidden cells, and fills observed. It returns
+// observed, or nil where all cells of the matrix are visible.
 func (s *cells) readRow(x []float64, observed []bool, i int) []bool {
 	copy(x, s.x.Row(i))
 	if !s.partial {
@@ -133,7 +132,7 @@ func (s *cells) heldLoss(l Loss, t []float64, i int, low float64) float64 {
 	return sum
 }
 
-// checkFit returns the cells that a fit sees, or what is wrong with its data.
+// checkFit returns the cells that a fit sees, or the error of its data.
 func checkFit(x Mat, rank int, c *config) (*cells, error) {
 	if err := x.check("x"); err != nil {
 		return nil, err
@@ -199,7 +198,7 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 }
 
 // reach returns the least and the largest entry other than 0 that initial factors may
-// have: those which a fit can hold, and from which sums over them keep their range.
+// have, so that neither they nor sums over them overflow or underflow.
 func (c *config) reach(rank int, root float64) (least, most float64) {
 	if c.mapped {
 		most = elem.Exp(farthest(c.squash, rank))
@@ -253,9 +252,9 @@ func (c *config) checkCell(i, j int, v float64) error {
 	return &DataError{Row: i, Col: j, Value: v, Problem: problem}
 }
 
-// Bounds of the entries of x: maxValue so that no sum over them overflows; under β <= 0,
-// whose divergence is that of ratios, mostRatio from the largest to the least of them, and
-// leastBeta below which 0, whose divergence goes as 1/β, is not taken.
+// Bounds of the entries of x. maxValue: no sum over entries overflows. mostRatio: of the
+// largest entry to the least under β <= 0, where the divergence is that of ratios.
+// leastBeta: below it no entry may be 0, since the divergence from 0 grows as 1/β.
 const (
 	maxValue  = 1e60
 	mostRatio = 1e30
@@ -265,7 +264,8 @@ const (
 	leastBeta = 1e-9
 )
 
-// units are those of one matrix. Slices are nil where all of their entries say nothing.
+// units are the units of one matrix. shift is nil where all are 0, each and weight where all
+// rows have the exponent all.
 type units struct {
 	signed bool      // rows are taken about their lowest value
 	shift  []float64 // of each row
@@ -304,7 +304,7 @@ func unitsOf(l Loss, top []float64, byRow bool) (u units) {
 // plain tells whether x' is x.
 func (u *units) plain() bool { return !u.signed && u.all == 0 && u.each == nil }
 
-// exponent returns e_i, and offset what row i is taken about.
+// exponent returns e_i, and offset the shift of row i.
 func (u *units) exponent(i int) int {
 	if u.each == nil {
 		return u.all
@@ -319,7 +319,7 @@ func (u *units) offset(i int) float64 {
 	return u.shift[i]
 }
 
-// share returns what the loss of row i of x' counts in that of the matrix.
+// lossWeight returns the weight of the loss of row i of x' in that of the matrix.
 func (u *units) lossWeight(i int) float64 {
 	if u.weight == nil {
 		return 1
@@ -358,7 +358,7 @@ func (u *units) outward(m Mat) {
 // root returns 2^{e/2}, the unit of the factors of an NMF.
 func (u *units) root() float64 { return math.Ldexp(1, u.all/2) }
 
-// enter brings the options that are in the units of x to those of x'.
+// inward brings the options that are in the units of x to those of x'.
 func (c *config) inward(u *units) {
 	if u.all == 0 {
 		return
@@ -404,8 +404,8 @@ func (u *units) pick(rows []int) units {
 	return p
 }
 
-// enter makes the cells those of x', for a fit under the loss whose maps give every
-// row a scale of its own, and an offset where x is signed; or of neither.
+// setUnits chooses the units of the cells and brings the cells to them. mapped: the fit
+// has maps, which may give every row a scale of its own, and where x is signed a shift.
 func (s *cells) setUnits(l Loss, mapped bool) {
 	low, top := make([]float64, s.x.Rows), make([]float64, s.x.Rows)
 	signed := false
@@ -439,9 +439,9 @@ func (s *cells) setUnits(l Loss, mapped bool) {
 	}
 }
 
-// What logarithms of factors are held to, so that a rate beyond reason gives a bad fit
-// and no overflow; and mostPenalty, the weight of a penalty, in units of the loss, beyond
-// which nothing else counts and squares of it overflow.
+// farthestFactor bounds the logarithms of factors, so that a learning rate too large gives
+// a bad fit and no overflow. mostPenalty bounds the weight of a penalty in units of the
+// loss, so that its square does not overflow; beyond it nothing but the penalty counts.
 const (
 	farthestFactor = 300
 	mostPenalty    = 1e120

@@ -60,7 +60,7 @@ func fingerprint(ms ...Mat) uint64 {
 	return h
 }
 
-// part is some numbers of a fit under way, and the range that they are in.
+// part is some numbers of a checkpoint, and the range that they must be in.
 type part struct {
 	v         []float64
 	low, high float64
@@ -72,7 +72,7 @@ type part struct {
 func finite(v []float64) part   { return part{v, -math.MaxFloat64, math.MaxFloat64} }
 func positive(v []float64) part { return part{v, 0, math.MaxFloat64} }
 
-// saved is a checkpoint: what all fits have, and the parts of the one at hand.
+// saved is a checkpoint: what all fits have, and the snapshot of one algorithm.
 type saved struct {
 	restart, epoch      int
 	source              uint64
@@ -85,11 +85,11 @@ type saved struct {
 }
 
 // checkpoint returns the state of a fit after an epoch, as a file.
-func (t *task) checkpoint(a algorithm, j *journal, restart int, past *past) []byte {
-	part := a.snapshot()
-	s := &saved{restart: restart, epoch: j.done, source: part.source, steps: part.steps, judge: j.watch,
-		history: j.history, validation: j.validation, best: past.best, real: part.real, index: part.index}
-	return s.encode(t.kind, t.config, t.rank, past.data)
+func (t *task) checkpoint(a algorithm, j *journal, restart int, before *past) []byte {
+	own := a.snapshot()
+	s := &saved{restart: restart, epoch: j.done, source: own.source, steps: own.steps, judge: j.watch,
+		history: j.history, validation: j.validation, best: before.best, real: own.real, index: own.index}
+	return s.encode(t.kind, t.config, t.rank, before.data)
 }
 
 func (s *saved) encode(kind uint32, c *config, rank int, data [2]uint64) []byte {
@@ -109,7 +109,7 @@ func (s *saved) encode(kind uint32, c *config, rank int, data [2]uint64) []byte 
 	})
 }
 
-// openCheckpoint reads c.resume as far as all fits have it, and holds it against
+// openCheckpoint reads the sections of c.resume that all fits have, and compares them with
 // the options and the data.
 func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 	c, lag := t.config, t.lag()
@@ -180,7 +180,7 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 	return f, s, nil
 }
 
-// past is what a fit goes on from: nothing, or the state of a checkpoint.
+// past is the checkpoint that a fit resumes from, if any.
 type past struct {
 	state *file
 	from  *saved
@@ -202,7 +202,7 @@ func (t *task) reopen() (p past, err error) {
 	return p, err
 }
 
-// lag is by how many epochs the journal of a fit is behind it (see losses).
+// lag is the number of epochs that the journal of a fit is behind the fit (see losses).
 func (t *task) lag() int {
 	if t.kind == kindQMFQ || t.kind == kindQMF && t.lagging(t.x.Rows) {
 		return 1
@@ -210,7 +210,7 @@ func (t *task) lag() int {
 	return 0
 }
 
-// resume takes an algorithm and its journal to the state that was saved.
+// resume brings an algorithm and its journal to the state that was saved.
 func (p *past) resume(a algorithm, j *journal) error {
 	if err := a.resume(p.state, p.from); err != nil {
 		return err
@@ -220,8 +220,8 @@ func (p *past) resume(a algorithm, j *journal) error {
 	return nil
 }
 
-// bestModel reads the best model of the restarts before into m, and holds it against
-// the fit.
+// bestModel reads the best model of the restarts before into m, and checks that it is of
+// this fit.
 func (p *past) bestModel(m fitted, t *task) error {
 	kind, c := t.kind, t.config
 	inside := func(err error) error { // a file within a file: its offsets count from its own start
@@ -250,7 +250,8 @@ func (p *past) bestModel(m fitted, t *task) error {
 	return nil
 }
 
-// restore fills the parts, in their order, and returns count integers.
+// restore fills the parts from section REAL, in their order, and returns the count integers
+// of IDX0.
 func (f *file) restore(parts []part, count int) ([]uint64, error) {
 	b := f.sections["REAL"]
 	total := int64(0)

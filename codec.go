@@ -152,8 +152,8 @@ type file struct {
 
 func damaged(at int, problem string) error { return &FormatError{Offset: int64(at), Problem: problem} }
 
-// required returns the tags that a file of the kind must have, besides CONV and WARN those
-// that this version knows.
+// required returns the tags that a file of the kind must have. CONV and WARN are the only
+// other ones that this version knows.
 func required(kind uint32) []string {
 	tags := []string{"DIMS", "UFAC", "VFAC", "HIST", "VALI"}
 	if kind != kindNMF {

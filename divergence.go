@@ -40,9 +40,9 @@ const (
 // within a factor of 1e30 of its largest value.
 func Beta(beta float64) Loss { return Loss(beta) }
 
-// What is divided by is not let fall below these, in value and gradient alike: t, and
-// the sums that updates divide by, which go as powers of it. They lie far below any x
-// in the units of a fit (cells.go).
+// Floors of divisors, in value and gradient alike: leastT of t, and leastSum of the sums that
+// updates divide by, which are sums of powers of t. They lie far below any x in the units
+// of a fit (cells.go).
 const (
 	leastT   = 1e-100
 	leastSum = 1e-300
@@ -59,9 +59,8 @@ func (l Loss) least() float64 {
 // power returns t^p for t > 0.
 func power(t, p float64) float64 { return elem.Exp(float64(p * elem.Log(t))) }
 
-// parts fills num = x t^{β-2} and den = t^{β-1}, what a multiplicative step sums;
-// ∂Δ/∂t is den - num. t is not let fall below low. den is 1 under KL, and may be
-// nil there.
+// terms fills num = x t^{β-2} and den = t^{β-1}, with t at least low: the terms that a
+// multiplicative step sums. ∂Δ/∂t is den - num. Under KL den is 1, and may be nil.
 func (l Loss) terms(num, den, x, t []float64, low float64) {
 	if l == KL {
 		kernel.Ratio(num, x, t, low)
@@ -146,7 +145,7 @@ func (l Loss) value(x, t, low float64) float64 {
 		tb := power(t, b-1)
 		v = (xb + float64((b-1)*float64(t*tb)) - float64(b*float64(x*tb))) / (b * (b - 1))
 	}
-	return max(v, 0) // it is one; rounding may say otherwise of a perfect fit
+	return max(v, 0) // a divergence is not negative; rounding may make that of a perfect fit so
 }
 
 // nearby is how close to 0 or 1 β is where [bridge] holds. At its edge the general
@@ -165,17 +164,17 @@ func bridge(b, r float64) float64 {
 	return (float64(r*float64(log*elem.ExpSlope(float64((b-1)*log)))) + (1 - r)) / b
 }
 
-// sum returns Σ Δ(x_j,t_j) over the observed cells (nil: all). num is what parts
-// made of them: it holds the ratio that KL takes the logarithm of.
+// sum returns Σ Δ(x_j,t_j) over the observed cells (nil: all). num is that of terms: under
+// KL the ratio x/t, whose logarithm is taken.
 func (l Loss) sum(x, t, num []float64, observed []bool, low float64) float64 {
 	if l == KL && observed == nil {
 		return max(kernel.LossKL(x, t, num, low), 0)
 	}
-	var part [kernel.Lanes]float64
+	var lanes [kernel.Lanes]float64
 	const chunk = 8 * kernel.Lanes
 	var logs [chunk]float64
 	for j, v := range x {
-		s := &part[j%kernel.Lanes]
+		s := &lanes[j%kernel.Lanes]
 		if l == KL && j%chunk == 0 {
 			some := logs[:min(chunk, len(x)-j)]
 			for k := range some {
@@ -193,14 +192,13 @@ func (l Loss) sum(x, t, num []float64, observed []bool, low float64) float64 {
 			*s += t[j]
 		}
 	}
-	return max(kernel.Reduce(&part), 0) // it is one; rounding may say otherwise of a perfect fit
+	return max(kernel.Reduce(&lanes), 0) // a divergence is not negative; rounding may make that of a perfect fit so
 }
 
 const tinyScale = 1e-300
 
-// divergence returns Δ(x,t) in whatever units the two are. t is kept from 0 as value
-// has it, in their units; under Frobenius nothing is divided by, and it may be
-// negative.
+// divergence returns Δ(x,t) for x and t in any unit, with t at least least() in that unit;
+// under Frobenius t may be negative.
 func (l Loss) divergence(x, t float64) float64 {
 	if l == Frobenius {
 		return l.value(x, t, math.Inf(-1))
@@ -237,6 +235,6 @@ func (l Loss) unit(e int) float64 {
 	return elem.Exp(float64(float64(l)*float64(e)) * math.Ln2)
 }
 
-// ordinary is the binary exponent within which a largest value is left as it is, and
-// how far below the largest row another one may lie.
+// ordinary is the binary exponent up to which a largest value is left as it is, and by
+// which the largest value of a row may lie below that of the matrix.
 const ordinary = 100

@@ -38,7 +38,8 @@
 // T carries the distribution of x to the one with quantile values q at the
 // levels cumsum(b): a differentiable quantile normalisation, increasing in x,
 // within [q_1,q_m]. [Solve] does the work once for all three and for their
-// derivatives; [Transport.Map] gives T at values it has not seen.
+// derivatives; [Transport.Map] gives T at values other than the samples. Single quantiles of
+// x, such as its median, are [SoftQuantiles].
 //
 // # Notation
 //
@@ -64,18 +65,19 @@
 //
 // With few levels what counts is the boundary between neighbours: the odds
 // between the two levels grow by a factor e every ε(m-1)/2 in squashed x, and
-// the levels lie 1/(m-1) apart. Where samples lie evenly a map is smooth from ε =
-// 1/2(m-1)² on, 0.0022 for m = 16 and 0.010 for m = 8: there its slope varies by 10 to 15 %
-// from a level to the middle between two, at twice as much by 2 % at most. At 1/4(m-1)² it is
-// four to seven times as steep between levels as at them, and at 1/8(m-1)² and below, 0.00056
-// and 0.0026, a chain of steps: more than a hundred times as steep. Models take 0.02 with
-// m = 8, twice what is smooth.
+// the levels lie 1/(m-1) apart. For evenly spaced samples a map is smooth from ε =
+// 1/(2(m-1)²) on, 0.0022 for m = 16 and 0.010 for m = 8: at this ε its slope varies by 10 to
+// 15 % from a level to the middle between two levels, at twice this ε by 2 % at most. At
+// 1/(4(m-1)²) a map is four to seven times as steep between levels as at them. At
+// 1/(8(m-1)²) and below, 0.00056 for m = 16 and 0.0026 for m = 8, it is a chain of steps,
+// more than a hundred times as steep between levels as at them. Models take 0.02 with m = 8,
+// twice the ε from which their maps are smooth.
 //
 // # Options
 //
-// Which function takes which; one that has no use for an option returns an
-// [*OptionError], as it does for two options that contradict each other, or one of
-// iterations at ε = 0. A fit takes an operator's options too.
+// The table says which function takes which option. A function returns an [*OptionError] for
+// an option that it has no use for, for two options that contradict each other, and at ε = 0
+// for an option that concerns iterations.
 //
 //	                     Solve     SoftSort  SoftQuantile      SoftQuantiles  FitNMF  FitQMF  FitQMFQ
 //	                     SoftRank            SoftQuantileRows  SoftTopK
@@ -159,10 +161,11 @@
 //
 // # NaN
 //
-// A NaN or an infinity in an argument is a [*DataError] that says where, never a
-// value to be sorted. Magnitudes are bounded where a sum could overflow: 1e300
-// for samples and quantile values of operators, 1e60 for matrices to be fitted.
-// A gradient beyond the largest number is given as that number.
+// A NaN or an infinity in the data is a [*DataError] that says where, never a value to be
+// sorted; [WithMissingValues] lets fits take NaN for a cell that was not observed.
+// Magnitudes are bounded where a sum could overflow: 1e300 for samples and quantile values
+// of operators, 1e60 for matrices to be fitted. A derivative too large for a float64 is
+// returned as the largest float64 of its sign.
 //
 // # Map of files
 //

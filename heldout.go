@@ -91,7 +91,7 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 	for i := range out {
 		out[i].Losses = make([]float64, repeats)
 	}
-	errs, losses := make([]error, len(trials)*repeats), make([]Loss, len(trials)*repeats)
+	errs, lossOf := make([]error, len(trials)*repeats), make([]Loss, len(trials)*repeats)
 	p := pool.New(0, len(errs))
 	defer p.Close()
 	p.Do(len(errs), func(_, job int) {
@@ -107,7 +107,7 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 			return
 		}
 		is := m.bounds()
-		losses[job] = is.loss
+		lossOf[job] = is.loss
 		if errs[job] = is.checkCells(x); errs[job] != nil {
 			return
 		}
@@ -134,8 +134,8 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 		if err != nil {
 			return nil, err
 		}
-		if losses[job] != losses[0] {
-			return nil, &OptionError{Option: kLoss.String(), Value: ftoa(float64(losses[job])), Bound: "trial 0 has " + ftoa(float64(losses[0])) + ", and no two losses can be compared"}
+		if lossOf[job] != lossOf[0] {
+			return nil, &OptionError{Option: kLoss.String(), Value: ftoa(float64(lossOf[job])), Bound: "trial 0 has " + ftoa(float64(lossOf[0])) + ", and no two losses can be compared"}
 		}
 	}
 	for i := range out {

@@ -115,13 +115,13 @@ func (t *Transport) SortVJP(z []float64) (*Gradient, error) {
 	return g, nil
 }
 
-// newGradient makes zeros.
+// newGradient returns a gradient of zeros.
 func newGradient(n, m int) *Gradient {
 	g := Gradient(transport.NewGradient(n, m))
 	return &g
 }
 
-// parts are those of g, as the problem of a row has them.
+// inner is g as the problem of a row has it.
 func (g *Gradient) inner() *transport.Gradient { return (*transport.Gradient)(g) }
 
 // checkCotangent returns the scale of z, n finite numbers.
@@ -137,12 +137,13 @@ func checkCotangent(z []float64, n int) (scale float64, err error) {
 	return transport.ScaleFor(top), nil
 }
 
-// QuantileJVP returns the forward derivative of [Transport.Quantile] at q along
-// dir, whose weights count by their part on the simplex. Along X, Y and Epsilon it is right to
-// about 1e-15 times the largest move of a logit, (2/ε) max|dX| max|y-ȳ| and the like, times
-// q_m-q_1; so along A and B, divided by κ where a share κ of the mass is all that crosses a
-// boundary between levels. Cost: 30nm flops and m³; memory 8(n+m²) bytes. At ε = 0 only
-// the direction of q counts.
+// QuantileJVP returns the derivative of [Transport.Quantile] at q along dir, n numbers.
+// Of dir.A and dir.B only the part along the simplex counts. Cost: 30nm flops and m³;
+// memory 8(n+m²) bytes. At ε = 0 only dir.Q counts.
+//
+// The error along X, Y and Epsilon is about 1e-15 times the largest move of a logit,
+// (2/ε) max|dX| max|y-ȳ| and the like, times q_m-q_1. Along A and B it is that divided by
+// κ, where κ is the least share of the mass that crosses a boundary between levels.
 func (t *Transport) QuantileJVP(q []float64, dir Gradient) ([]float64, error) {
 	if err := t.checkQ(q); err != nil {
 		return nil, err

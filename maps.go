@@ -53,8 +53,7 @@ type maps struct {
 	shortest, longest float64 // bounds of R
 }
 
-// spans are what rows of x are known by: the extremes and the mean of their visible
-// cells.
+// spans are the extremes and the mean of the visible cells of every row.
 type spans struct {
 	low, high, average []float64
 	seen               []int // visible cells
@@ -79,25 +78,26 @@ func newSpans(s *cells) *spans {
 
 func (p *spans) constant(i int) bool { return p.low[i] == p.high[i] }
 
-// moment holds Adam's two moments.
+// moment holds Adam's two moments of some parameters.
 type moment struct{ mu, nu []float64 }
 
 func newMoment(n int) moment { return moment{make([]float64, n), make([]float64, n)} }
 
-// step makes a step of parameters lo to hi along their gradient.
+// step makes Adam's step of parameters lo to hi-1 along their gradient.
 func (m moment) step(param, grad []float64, lo, hi int, at pace) {
 	adam.Step(param[lo:hi], grad, m.mu[lo:hi], m.nu[lo:hi], at.rate, at.count)
 }
 
-// pace is the rate of Adam's steps now, and their number, this one counted.
+// pace is the learning rate of a step of Adam, and the number of the step, from 1.
 type pace struct {
 	rate  float64
 	count int
 }
 
-// floors: of T in x/T, and of the increments, in units of the row. Those of signed data
-// also have a ceiling: where a level has hardly a share of the row left, no length of
-// its increment is too long for the squares.
+// Floors, in units of the row: floorT of T in x/T, floorIncrement of increments,
+// floorStart of increments and factors at the start. mostIncrement is a ceiling for signed
+// data: least squares do not bound the increment of a level that has almost no share of
+// the row.
 const (
 	floorT         = 1e-12
 	floorIncrement = 1e-12
@@ -105,12 +105,12 @@ const (
 	mostIncrement  = 1e12
 )
 
-// shortest and longest are what logarithms of increments are held to, so that a rate
-// beyond reason gives a bad fit and no overflow.
+// shortest and longest bound the logarithms of increments, so that a learning rate too large
+// gives a bad fit and no overflow.
 const shortest, longest = -690, 138
 
-// newMaps makes d maps of m levels, flat and of even weights. byAdam: their q is
-// stepped by its logarithms.
+// newMaps makes d maps of m levels, flat and of uniform weights. byAdam: their q is
+// stepped by Adam on R.
 func newMaps(d, m int, byAdam bool, ends Ends, of *spans) maps {
 	p := maps{m: m, f: make([]float64, d*m), inc: make([]float64, d*m), momF: newMoment(d * m), warm: make([]transport.Warm, d),
 		ends: ends, of: of, shortest: shortest, longest: longest}
@@ -177,7 +177,7 @@ func (p *maps) stepR(i int, grad []float64, unit float64, at pace) {
 	p.fromR(i)
 }
 
-// confine holds l within bounds.
+// confine clamps l to [low,high].
 func confine(l []float64, low, high float64) {
 	for i, v := range l {
 		l[i] = min(max(v, low), high)
@@ -247,8 +247,8 @@ func (p *maps) em(i int, s emSums, loss Loss, lambda float64) {
 
 // pinned makes the step D ← D num/(den+μ) with μ such that ΣD = span. With
 // ν = μ + min den the sum falls in ν from +Inf at 0 to below span at Σ D num/span,
-// so the root is unique; ν, not μ, is what keeps its digits where the root lies
-// close to its end.
+// so the root is unique. It is found in ν, which keeps its digits near 0, where μ would
+// cancel.
 func pinned(d, num, den []float64, span, low float64) {
 	lowest, width := math.Inf(1), 0.0
 	for l := range d {
@@ -305,8 +305,7 @@ func pinned(d, num, den []float64, span, low float64) {
 	}
 }
 
-// parts are the numbers that the rest of a fit depends on, moments and starts of
-// transports included.
+// parts are the numbers of the maps in a checkpoint: parameters, moments and warm starts.
 func (p *maps) parts() []part {
 	all := append([]part{finite(p.f)}, p.rising(p.inc)...)
 	all = append(all, p.momF.parts()...)
@@ -319,7 +318,8 @@ func (p *maps) parts() []part {
 	return all
 }
 
-// rising are increments as parts: but for the first of a row, q_1, none is negative.
+// rising are increments as parts of a checkpoint: only the first of a row, q_1, may be
+// negative.
 func (p *maps) rising(inc []float64) (all []part) {
 	for lo := 0; lo < len(inc); lo += p.m {
 		all = append(all, finite(inc[lo:lo+1]), positive(inc[lo+1:lo+p.m]))
@@ -329,7 +329,7 @@ func (p *maps) rising(inc []float64) (all []part) {
 
 func (m moment) parts() []part { return []part{finite(m.mu), {m.nu, 0, math.Inf(1)}} }
 
-// appendWarm adds, for each row, whether what its transport starts from is of use.
+// appendWarm appends, for each row, 1 where its warm start is valid, else 0.
 func appendWarm(index []uint64, states []transport.Warm) []uint64 {
 	for i := range states {
 		valid := uint64(0)
@@ -341,7 +341,7 @@ func appendWarm(index []uint64, states []transport.Warm) []uint64 {
 	return index
 }
 
-// takeWarm takes what appendWarm added, from so many integers on.
+// takeWarm reads what appendWarm appended, from the given index on.
 func (f *file) takeWarm(states []transport.Warm, index []uint64, from int) error {
 	for i := range states {
 		if index[from+i] > 1 {
@@ -352,7 +352,7 @@ func (f *file) takeWarm(states []transport.Warm, index []uint64, from int) error
 	return nil
 }
 
-// pace returns that of Adam in epoch e.
+// pace returns the pace of Adam in epoch e, counted from 0.
 func (s *settings) pace(e int) pace {
 	rate := s.learningRate
 	if s.schedule == ScheduleCosine {

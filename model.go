@@ -150,14 +150,14 @@ func (c *config) meanLoss(x, t Mat) (float64, error) {
 // judged is the loss that a model is chosen by: that of the held-out cells, where there are
 // any, at the best epoch.
 func (m *Factorisation) judged() float64 {
-	losses := m.History
+	entries := m.History
 	if len(m.Validation) > 0 {
-		losses = m.Validation
+		entries = m.Validation
 	}
-	if m.Best >= len(losses) || m.Best < 0 {
+	if m.Best >= len(entries) || m.Best < 0 {
 		return math.Inf(1)
 	}
-	return losses[m.Best]
+	return entries[m.Best]
 }
 
 // Shares returns s, d × k: s_ic is the share of component c in feature i of UV, in [0,1].

@@ -103,8 +103,8 @@ func (q *QMF) outward(u *units) {
 	u.losses(q.loss, q.Validation)
 }
 
-// objective is what a fit is chosen by: its loss on held-out cells, else that on
-// the visible ones with the penalty.
+// objective is the loss that restarts are compared by: that on held-out cells, otherwise
+// that on the visible cells with the penalty.
 func (q *QMF) objective(penalty float64) float64 {
 	loss := q.judged()
 	if q.Validation == nil && penalty > 0 {
@@ -150,21 +150,21 @@ func (c *config) checkQMF(d, n int) error {
 	return nil
 }
 
-// qmfFit is a QMF under way.
+// qmfFit is a QMF during its fit.
 type qmfFit struct {
 	*settings
 	*inflation
 	logU, logV   []float64 // Ũ, Ṽ; u and v hold their exponentials
 	momU, momV   moment
 	gradV        []float64 // k × np: the gradient at Ṽ
-	ubatch       []float64 // batch × k: U as those rows saw it, times row mean over mean
+	ubatch       []float64 // batch × k: rows of U before their steps, times relativeUnit
 	order        []int     // of the rows in the next epoch
 	source       random.Source
 	stepsV       int
-	seed         uint64  // of all that is random
+	seed         uint64  // of everything random
 	origin       Start   // where this fit starts
 	farthest     float64 // bound of log factors
-	lag          int     // epochs by which the losses of a visit are behind the fit
+	lag          int     // 1 where the losses of an epoch are those of its start, else 0
 	best         *qmfState
 	course       course
 	visits, vees func(worker, piece int) // visit and stepRowV, made once
@@ -195,15 +195,15 @@ func inOrder(d int) []int {
 	return order
 }
 
-// visit works a piece of the batch through.
+// visit makes the steps of T_i and Ũ_i for the rows of a piece of the batch.
 func (f *qmfFit) visit(worker, piece int) {
 	c := &f.work[worker]
 	from, to := f.piece(piece)
 	for slot := from; slot < to; slot++ {
 		i := f.batch[slot]
-		part := f.relativeUnit(i)
+		unit := f.relativeUnit(i)
 		for t, v := range f.rowU(i) {
-			f.ubatch[slot*f.k+t] = v * part
+			f.ubatch[slot*f.k+t] = v * unit
 		}
 	}
 	f.visitMaps(c, from, to)
@@ -241,9 +241,8 @@ func (f *qmfFit) epoch(e int) (losses, error) {
 			return losses{}, err
 		}
 	}
-	// As visited: of this epoch with batches; where all rows are one batch, of
-	// the steps of the epoch before, whose loss it is exactly. What is judged, by
-	// held-out cells or for patience, is evaluated.
+	// The losses are those recorded by the visits, unless validation or patience judge
+	// the model: then they are evaluated after the epoch.
 	if f.evaluated {
 		f.evaluateAll(f.order)
 		if err := f.pool.Err(); err != nil {
@@ -254,8 +253,8 @@ func (f *qmfFit) epoch(e int) (losses, error) {
 	return losses{of: e + 1 - f.lag, visible: f.meanLoss(), held: f.meanHeld(), penalty: penalty}, nil
 }
 
-// stepRowV makes the batch's step of row t of Ṽ: Ṽ̄ = V∘Σ_i U_iᵀw̄_i, the rows of
-// x in their order.
+// stepRowV makes the batch's step of row t of Ṽ: Ṽ̄ = V∘Σ_i U_iᵀw̄_i, summed in the order of
+// the batch.
 func (f *qmfFit) stepRowV(_, t int) {
 	rows := len(f.batch)
 	pen := min(f.penalty*float64(rows)/float64(f.k*f.n)/f.scale, mostPenalty)
@@ -273,15 +272,15 @@ func (f *qmfFit) stepRowV(_, t int) {
 	kernel.Exp(v[:f.n], lv)
 }
 
-// qmfState is what a model is made of, kept of the best epoch.
+// qmfState is the parameters that a model is made of, at the best epoch.
 type qmfState struct{ u, v, f, inc []float64 }
 
 func (f *qmfFit) newState() *qmfState {
 	return &qmfState{make([]float64, len(f.u)), make([]float64, len(f.v)), make([]float64, len(f.f)), make([]float64, len(f.inc))}
 }
 
-// regularity is what the penalty adds to the loss of the factors as they stand,
-// where it is judged.
+// regularity is the penalty of the current factors; 0 without patience, which alone counts
+// it during a fit.
 func (f *qmfFit) regularity() float64 {
 	if f.penalty == 0 || f.patience == 0 {
 		return 0
@@ -290,7 +289,7 @@ func (f *qmfFit) regularity() float64 {
 	return float64(f.penalty / 2 * (meanSquare(f.logU) + float64(meanSquare(f.logV)*float64(f.np)/float64(f.n))))
 }
 
-// keep copies what the model is made of.
+// keep copies the current state as the best.
 func (f *qmfFit) keep() {
 	if f.best == nil {
 		f.best = f.newState()
@@ -309,7 +308,8 @@ func (f *qmfFit) restore() {
 	copy(f.inc, f.best.inc)
 }
 
-// model hands the fit over, where it stands or at the best epoch on held-out cells.
+// model returns the model at the best epoch on held-out cells, otherwise at the current
+// state.
 func (f *qmfFit) model(j *journal) (fitted, error) {
 	if f.best != nil {
 		f.restore()
@@ -321,7 +321,7 @@ func (f *qmfFit) model(j *journal) (fitted, error) {
 	return q, f.pool.Err()
 }
 
-// snapshot is what the rest of the fit depends on.
+// snapshot returns what the rest of the fit depends on.
 func (f *qmfFit) snapshot() snapshot {
 	s := snapshot{real: f.parts(), source: uint64(f.source), steps: f.stepsV}
 	for _, i := range f.order {
@@ -331,7 +331,7 @@ func (f *qmfFit) snapshot() snapshot {
 	return s
 }
 
-// parts are the numbers of a QMF under way.
+// parts are the numbers of a QMF in a checkpoint.
 func (f *qmfFit) parts() []part {
 	log := func(v []float64) part { return part{v, -f.farthest, f.farthest} }
 	p := []part{positive(f.u), positive(f.v), log(f.logU), log(f.logV), positive(f.rowLosses), positive(f.rowHeld)}
@@ -346,41 +346,41 @@ func (f *qmfFit) parts() []part {
 }
 
 // resume takes the state of a checkpoint.
-func (f *qmfFit) resume(file *file, s *saved) error {
+func (f *qmfFit) resume(from *file, s *saved) error {
 	if f.held != nil {
 		f.best = f.newState()
 	}
-	index, err := file.restore(f.parts(), 2*f.d+2)
+	index, err := from.restore(f.parts(), 2*f.d+2)
 	if err != nil {
 		return err
 	}
 	seen := make([]bool, f.d)
 	for k, i := range index[:f.d] {
 		if i >= uint64(f.d) || seen[i] {
-			return file.failAt("IDX0", k, "an index is out of range")
+			return from.failAt("IDX0", k, "an index is out of range")
 		}
 		seen[i], f.order[k] = true, int(i)
 	}
-	if err := file.takeWarm(f.warm, index, f.d); err != nil {
+	if err := from.takeWarm(f.warm, index, f.d); err != nil {
 		return err
 	}
 	origin, lambda := index[2*f.d], math.Float64frombits(index[2*f.d+1])
 	if origin >= uint64(len(startNames)) {
-		return file.failAt("IDX0", 2*f.d, "there is no such start")
+		return from.failAt("IDX0", 2*f.d, "there is no such start")
 	}
 	if !(lambda >= 0 && lambda <= 1e30) {
-		return file.failAt("IDX0", 2*f.d+1, "the shrinkage is "+ftoa(lambda))
+		return from.failAt("IDX0", 2*f.d+1, "the shrinkage is "+ftoa(lambda))
 	}
 	size := min(f.batchRows, f.d)
 	if s.steps != s.epoch*((f.d+size-1)/size) {
-		return file.failAt("STAT", 3, "the steps of V are not those of so many epochs")
+		return from.failAt("STAT", 3, "the steps of V are not those of so many epochs")
 	}
 	f.origin, f.lambda = Start(origin), lambda
 	f.source, f.stepsV = random.Source(s.source), s.steps
 	return nil
 }
 
-// solved are the potentials of T_i.
+// solved returns the potentials of T_i.
 func (q *QMF) solved(i int) transport.Potentials {
 	return transport.Potentials{H: q.potentials.Row(i), Center: q.center[i], Squash: q.squash[i]}
 }
@@ -473,12 +473,12 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 	if f.loss == Frobenius { // which alone takes any x
 		lowest = -maxQuantile
 	}
-	for _, part := range []struct {
+	for _, sec := range []struct {
 		tag       string
 		to        *Mat
 		low, high float64
 	}{{"QUAN", &n.Quantiles, lowest, maxQuantile}, {"WGHT", &n.Weights, math.SmallestNonzeroFloat64, 1}, {"POTN", &n.potentials, -maxPotential, maxPotential}} {
-		if *part.to, err = f.matrixIn(part.tag, f.d, f.m, part.low, part.high); err != nil {
+		if *sec.to, err = f.matrixIn(sec.tag, f.d, f.m, sec.low, sec.high); err != nil {
 			return nil, err
 		}
 	}

@@ -122,7 +122,7 @@ func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, er
 
 func (q *QMFQ) common() *Factorisation { return &q.Factorisation }
 
-// objective is what a fit is chosen by.
+// objective is the loss that restarts are compared by.
 func (q *QMFQ) objective(float64) float64 { return q.judged() }
 
 // checkPoints reports values that T' cannot transport as they are.
@@ -385,15 +385,14 @@ func (f *qmfqFit) visit(worker, piece int) {
 	from, to := t.piece(piece)
 	t.visitMaps(&t.work[worker], from, to)
 	for i := from; i < to; i++ {
-		part, wbar := t.relativeUnit(i), t.rowWbar(i)
+		unit, wbar := t.relativeUnit(i), t.rowWbar(i)
 		for j := range wbar {
-			wbar[j] *= part
+			wbar[j] *= unit
 		}
 	}
 }
 
-// project deflates all rows and projects them. Where it is interrupted the factors stay
-// as they were.
+// project deflates all rows and projects them. Where it is interrupted UV stays as it was.
 func (f *qmfqFit) project() error {
 	f.deflation.eachPiece(f.deflation.forth)
 	if err := f.pool.Err(); err != nil {
@@ -426,7 +425,7 @@ func (f *qmfqFit) epoch(e int) (losses, error) {
 	return f.losses(e), f.pool.Err()
 }
 
-// losses returns those of the last visit or evaluation.
+// losses returns the losses of the last visit or evaluation.
 func (f *qmfqFit) losses(of int) losses {
 	return losses{of: of, visible: f.inflation.meanLoss(), held: f.inflation.meanHeld()}
 }
@@ -440,7 +439,7 @@ func copyAll(to, from [][]float64) {
 	}
 }
 
-// restore goes back to the state that was kept.
+// restore goes back to the best state.
 func (f *qmfqFit) restore() {
 	copyAll(f.now, f.best)
 	for i := range f.all {
@@ -448,7 +447,7 @@ func (f *qmfqFit) restore() {
 	}
 }
 
-// begin fills the maps and the factors that projections start from, and takes the loss.
+// begin fills the maps and the factors that projections start from, and returns the losses.
 func (f *qmfqFit) begin() (losses, error) {
 	var err error
 	if f.start == StartUniform && !f.init {
@@ -520,10 +519,9 @@ func (f *qmfqFit) startFromQMF() error {
 	return err
 }
 
-// model projects once more and hands the fit over. Where the context has ended, before
-// that or while it does, that takes too long: UV is that of the last projection then, and
-// under validation the state after the last epoch, which no projection has judged, is
-// left out.
+// model projects once more and returns the model. Where the context ends before that
+// projection is done, UV is that of the projection before, and under validation the state
+// after the last epoch has no losses and is left out.
 func (f *qmfqFit) model(j *journal) (fitted, error) {
 	on := func() bool { return f.pool.Err() == nil }
 	if on() {
@@ -568,8 +566,8 @@ func (f *qmfqFit) model(j *journal) (fitted, error) {
 	return q, end
 }
 
-// snapshot is what the rest of the fit depends on. What the last projection made is for a
-// fit that is stopped before the next.
+// snapshot returns what the rest of the fit depends on. The last projection is in it for a
+// fit that is stopped before the next one.
 func (f *qmfqFit) snapshot() snapshot {
 	t, s := f.inflation, f.deflation
 	p := []part{positive(f.from.u), positive(f.from.v), positive(t.rowLosses), positive(t.rowHeld)}
@@ -583,7 +581,7 @@ func (f *qmfqFit) snapshot() snapshot {
 	return snapshot{real: p, index: appendWarm(appendWarm(nil, t.warm), s.warm)}
 }
 
-// product is U and V as parts, of either sign under a truncated SVD.
+// product is U and V as parts of a checkpoint, of either sign under a truncated SVD.
 func (f *qmfqFit) product(u, v []float64) []part {
 	if f.projection.kind == projectionSVD {
 		return []part{finite(u), finite(v)}
@@ -592,20 +590,20 @@ func (f *qmfqFit) product(u, v []float64) []part {
 }
 
 // resume takes the state of a checkpoint.
-func (f *qmfqFit) resume(file *file, s *saved) error {
+func (f *qmfqFit) resume(from *file, s *saved) error {
 	d := len(f.all)
-	index, err := file.restore(f.snapshot().real, 2*d)
+	index, err := from.restore(f.snapshot().real, 2*d)
 	if err != nil {
 		return err
 	}
-	if err := file.takeWarm(f.inflation.warm, index, 0); err != nil {
+	if err := from.takeWarm(f.inflation.warm, index, 0); err != nil {
 		return err
 	}
-	if err := file.takeWarm(f.deflation.warm, index, d); err != nil {
+	if err := from.takeWarm(f.deflation.warm, index, d); err != nil {
 		return err
 	}
 	if s.steps != 0 {
-		return file.failAt("STAT", 3, "there are no steps of V")
+		return from.failAt("STAT", 3, "there are no steps of V")
 	}
 	return nil
 }
@@ -618,11 +616,11 @@ func (q *QMFQ) Inflate(i int) (*Map, error) { return pick(q.inflate, i) }
 // another i is a [*ShapeError].
 func (q *QMFQ) Deflate(i int) (*Map, error) { return pick(q.deflate, i) }
 
-func pick(maps []*Map, i int) (*Map, error) {
-	if uint(i) >= uint(len(maps)) {
-		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(len(maps)-1)}
+func pick(all []*Map, i int) (*Map, error) {
+	if uint(i) >= uint(len(all)) {
+		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(len(all)-1)}
 	}
-	return maps[i], nil
+	return all[i], nil
 }
 
 // Normalize returns T'(x), d × n', for new samples x, d × n', finite; after

@@ -41,18 +41,19 @@ type Transport struct {
 	Converged bool
 
 	solution   transport.Solution
-	lent       *transport.Row // where nothing is kept: the row that stands at the solution, for one method
+	lent       *transport.Row // of solve without keep: the row that holds the plan, for one method
 	iterations int            // of WithIterations
 	uniformB   bool           // b was not given
 	midpoint   bool
 	hard       *hardPlan // at ε = 0, in place of the solution
 }
 
-// rows are the workspaces of calls on transports. A call that is followed by another on the
-// same transport, as a rule, gets a workspace that still stands at its solution.
+// workspaces are reused from call to call. A call on the same transport as the one before
+// usually gets the workspace that still holds its plan.
 var workspaces = sync.Pool{New: func() any { return new(transport.Row) }}
 
-// row returns a workspace that stands at the solution; it goes back to workspaces.
+// row returns a workspace that holds the plan of the solution. The caller puts it back
+// into workspaces.
 func (t *Transport) row() *transport.Row {
 	if t.lent != nil {
 		return t.lent
@@ -62,7 +63,7 @@ func (t *Transport) row() *transport.Row {
 	return r
 }
 
-// configs are what the options of calls are read into.
+// configs are reused for the options of calls.
 var configs = sync.Pool{New: func() any { return new(config) }}
 
 // operatorDefaults are the defaults of all operators.

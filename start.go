@@ -6,29 +6,29 @@ package quantmf
 //
 // # Factors
 //
-// StartNMF takes the NMF of X itself, where it has negative values that of every row
-// less its lowest. StartScores takes that of the normal
-// scores of its rows, Φ⁻¹((rank-1/2)/n) lifted above 0, which no increasing map of
-// a row changes: what T will undo does not disturb it. A row of scores is
-// multiplied by the row's mean, so that rows count as they do in the divergence.
+// StartNMF takes the NMF of X itself; where X has negative values, of X less the lowest
+// value of each row. StartScores takes the NMF of the normal scores of the rows,
+// Φ⁻¹((rank-1/2)/n) lifted above 0. An increasing map of a row does not change its scores,
+// so the maps that T has to learn do not disturb this start. A row of scores is multiplied
+// by the row's mean, so that rows weigh as they do in the divergence.
 //
 // # Quantiles
 //
 // F: half uniform, half the share of the samples that lie nearest to each target
 // (shared between two neighbours), so that a heavy tail has levels of its own.
 // q: the empirical quantiles at the middles of the levels, then 60 EM steps
-// (qmf.go) at the plan of the starting UV. So every UV becomes a calibrated fit,
-// of about the loss of the NMF itself, before the first epoch.
+// (maps.go) at the plan of the starting UV. Before the first epoch the fit then has about
+// the loss of the NMF itself.
 //
 // # The choice
 //
 // Which of the two starts suits, and how much the maps should be shrunk, depends
-// on the data: counts with heavy tails want their own NMF and free maps, what has
-// been through a logarithm wants scores and straighter maps. Under StartAuto, and
-// without WithShrinkage, up to 512 rows (and what else columns need to be seen) are fitted for six epochs from each start
-// under each λ of 0, 20 and 100, a tenth of their visible cells hidden, and the
-// pair that predicts those best is taken. No cell that the fit may not see is
-// looked at.
+// on the data: counts with heavy tails are best fitted from their own NMF by free maps,
+// logarithms from scores by straighter maps. Under StartAuto, and without WithShrinkage, up
+// to 512 rows (and one more for each column that none of them has observed) are fitted for
+// six epochs from each start under each λ of 0, 20 and 100, a tenth of their visible cells
+// hidden, and the pair that predicts the hidden cells best is taken. Cells hidden from the
+// fit itself are not looked at.
 
 import (
 	"math"
@@ -39,7 +39,7 @@ import (
 	"github.com/quantmf/quantmf/internal/random"
 )
 
-// begin fills factors and quantiles and takes the loss before the first epoch.
+// begin fills factors and quantiles, and returns the losses before the first epoch.
 func (f *qmfFit) begin() (losses, error) {
 	err := f.choose()
 	if err == nil {
@@ -53,7 +53,7 @@ func (f *qmfFit) begin() (losses, error) {
 	return f.losses(), err
 }
 
-// losses returns those of the start.
+// losses returns the losses of the start.
 func (f *qmfFit) losses() losses {
 	return losses{visible: f.meanLoss(), held: f.meanHeld(), penalty: f.regularity()}
 }
@@ -92,10 +92,10 @@ func (f *qmfFit) choose() error {
 		hidden.units = f.pick(rows)
 	}
 	best := math.Inf(1)
-	done, parts := 0.0, float64(len(starts)*(1+len(shrinkages))) // an NMF and the fits from it: of about the same cost
+	done, pieces := 0.0, float64(len(starts)*(1+len(shrinkages))) // NMFs and fits, of about the same cost each
 	next := func() course {
 		done++
-		return f.course.within((done-1)/parts, done/parts)
+		return f.course.within((done-1)/pieces, done/pieces)
 	}
 	for _, start := range starts {
 		from := newQMFFit(hidden, f.k, &c, f.pool, c.seed, next())
@@ -127,8 +127,9 @@ func (f *qmfFit) choose() error {
 	return nil
 }
 
-// sample returns that many rows of x, in their order, and which they are; or x where it
-// has no more. Of a column that none of them sees it takes one more row.
+// sample returns so many random rows of x, in their order, and their indices; x itself and
+// nil where x has no more rows. For a column that no sampled row has observed it takes one
+// more row.
 func (s *cells) sample(rows int, src *random.Source) (Mat, []int) {
 	x := s.x
 	if x.Rows <= rows {
@@ -202,7 +203,7 @@ func (f *qmfFit) startFactors() error {
 	return j.advance(nmf, startUpdates, &way, nil)
 }
 
-// startLogarithms takes the logarithms of the factors that are there.
+// startLogarithms fills Ũ and Ṽ from U and V.
 func (f *qmfFit) startLogarithms() {
 	exact := f.origin == StartUniform && !f.init
 	logarithms(f.logU, f.u, exact, f.farthest)
@@ -211,7 +212,7 @@ func (f *qmfFit) startLogarithms() {
 	}
 }
 
-// startMaps fills F and q for the factors that are there, and takes the losses.
+// startMaps fills F and q for the factors, and computes the losses.
 func (f *inflation) startMaps(way *course) error {
 	err := way.enter(PhaseMaps)
 	if err == nil {
@@ -227,8 +228,8 @@ const (
 	calibration  = 60
 )
 
-// What a choice of start and shrinkage is made by: short fits of some of the
-// rows, a share of their visible cells hidden.
+// The choice of start and shrinkage: trialShare of the visible cells of trialRows rows is
+// hidden from fits of trialEpochs epochs.
 const (
 	trialShare  = 0.1
 	trialRows   = 512
@@ -311,9 +312,9 @@ func (f *inflation) startRow(v *visitor, i, steps int) {
 		at := float64((float64(l)+0.5)/float64(m)*float64(seen)) - 0.5
 		at = min(max(at, 0), float64(seen-1))
 		p := min(int(at), seen-1)
-		part := at - float64(p)
+		frac := at - float64(p)
 		a, b := sorted[p], sorted[min(p+1, seen-1)]
-		q := a + float64(part*(b-a))
+		q := a + float64(frac*(b-a))
 		inc[l] = max(q-last, floorStart*span/float64(m))
 		last = q
 	}
@@ -353,9 +354,9 @@ func (f *inflation) shareLevels(v *visitor, i int) {
 		}
 		at := float64(min(max(s, 0), 1) * float64(f.m-1))
 		l := min(int(at), f.m-2)
-		part := at - float64(l)
-		share[l] += (1 - part) * 0.5 / seen
-		share[l+1] += part * 0.5 / seen
+		frac := at - float64(l)
+		share[l] += (1 - frac) * 0.5 / seen
+		share[l+1] += frac * 0.5 / seen
 	}
 	for l, b := range share {
 		share[l] = elem.Log(b)

@@ -60,7 +60,7 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 			width = min(width, 0.5)
 		}
 	}
-	end, place := 0.0, make([]int, len(centers))
+	end, index := 0.0, make([]int, len(centers))
 	for c, l := range centers {
 		from := min(max(l-float64(width*0.5), end), 1-width)
 		if from-end > snap { // the samples between
@@ -68,7 +68,7 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 		} else {
 			from = end
 		}
-		place[c] = len(b)
+		index[c] = len(b)
 		b = append(b, width)
 		end = from + width
 	}
@@ -77,7 +77,7 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 	}
 	at = make([]int, len(levels))
 	for i := range at {
-		at[i] = place[slot[i]]
+		at[i] = index[slot[i]]
 	}
 	return b, at, nil
 }
