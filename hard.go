@@ -27,7 +27,7 @@ type hardPlan struct {
 	squash  transport.Squash
 }
 
-// snap is the difference below which a sample's mass ends where a level's does.
+// snap is the difference of mass below which two boundaries count as one.
 const snap = 1e-13
 
 func newHardPlan(x []float64, c *config, m int) *hardPlan {
@@ -88,8 +88,8 @@ func newHardPlan(x []float64, c *config, m int) *hardPlan {
 	return h
 }
 
-// thresholds fills cuts: on the sample that two levels share, half way
-// between the samples that a boundary of mass divides.
+// thresholds fills cuts: the sample that two levels share, otherwise the middle between
+// the last sample of one and the first of the next.
 func (h *hardPlan) thresholds() {
 	h.eachBoundary(func(J, left, right int) {
 		h.cuts[J] = h.xs[left]
@@ -99,8 +99,8 @@ func (h *hardPlan) thresholds() {
 	})
 }
 
-// eachBoundary calls f for every J with the samples that levels J and J+1 meet between, or
-// twice the one that they share. A sample without mass is neither.
+// eachBoundary calls f for every J with the last sample of level J and the first of level
+// J+1, the same one twice where the levels share it. Samples without mass do not count.
 func (h *hardPlan) eachBoundary(f func(J, left, right int)) {
 	p := 0
 	n := len(h.x)
@@ -129,9 +129,9 @@ func (h *hardPlan) eachShare(i int, f func(j int, share float64)) {
 	h.eachMass(i, func(j int, mass float64) { f(j, mass/whole) })
 }
 
-// eachMass calls f for every level that sample i, or all that equal it, share mass
-// with, and returns the whole of it. A sample without mass belongs to the level
-// whose thresholds it lies between.
+// eachMass calls f for every level that sample i and its equals share mass with, with that
+// mass, and returns the sum. A sample without mass belongs to the level whose thresholds it
+// lies between, with a mass of 1.
 func (h *hardPlan) eachMass(i int, f func(j int, mass float64)) (whole float64) {
 	lo, hi := h.lo[i], h.hi[i]
 	if !(hi > lo) {

@@ -8,10 +8,13 @@ package quantmf
 //
 //	T(x) = q_1 + Σ_J Δq_J / (1 + A_J/B_J),
 //
-// A_J and B_J the weights up to J and above it. A_J over the weight of level J
-// is 1 + (A_{J-1} likewise)/ρ_{J-1}, B_J over that of level J+1 is 1 + ρ_{J+1}·(B_{J+1}
-// likewise): nothing but increasing operations on positive numbers, so T is
-// non-decreasing at every representable pair, not merely to rounding.
+// A_J and B_J the sums of the weights up to level J and above it. With A'_J = A_J over the
+// weight of level J and B'_J = B_J over that of level J+1,
+//
+//	A'_J = 1 + A'_{J-1}/ρ_{J-1},   B'_J = 1 + ρ_{J+1} B'_{J+1}.
+//
+// All operations are on positive numbers and increase with x or 1/x, so T is
+// non-decreasing at every pair of floating-point numbers, not merely to rounding.
 //
 // At ε = 0 it is a staircase that takes the samples' own values at the samples. The cuts
 // between them are kept in units of x, since no squash is monotone to the last bit.
@@ -24,9 +27,9 @@ import (
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
-// Map is a fitted increasing function, from the units of x to those of q. It is
-// constant, with slope 0, for a row that is constant and squashed. It is not changed by
-// its methods.
+// Map is a fitted increasing function T, from the units of x to those of q. For a row of
+// equal samples it is constant, with slope 0, unless [SquashNone] was given. It is not
+// changed by its methods and may be used by several goroutines at once.
 type Map struct {
 	squash transport.Squash
 	cut    []float64 // t_J in squashed x; at ε = 0 in x
@@ -81,8 +84,8 @@ func (h *hardPlan) asMap(q []float64) *Map {
 	return f
 }
 
-// crossing returns where between lo and hi, two samples, the squashed x passes s; the
-// middle where squashing makes one of both.
+// crossing returns the x between the samples lo and hi whose squashed value is s; their
+// middle where both have the same squashed value.
 func (f *Map) crossing(lo, hi, s float64) float64 {
 	if f.squash.At(lo) == f.squash.At(hi) {
 		return elem.Middle(lo, hi)
@@ -172,11 +175,11 @@ func (f *Map) at(s float64, odds []float64) float64 {
 	return min(t, f.q[m-1])
 }
 
-// narrow bounds Σ_J |log ρ_J| where no weight over another leaves the range of float64.
+// narrow bounds Σ_J |log ρ_J|: up to it no ratio of two weights leaves the range of float64.
 const narrow = 600
 
 // atFar is at for weights of any ratio, given by their logarithms: the same operations,
-// with the same rounding where both can be used, so that T does not fall between them.
+// with the same rounding where both apply, so that T does not fall from one to the other.
 func (f *Map) atFar(logs, odds []float64) float64 {
 	m := len(f.q)
 	var localRatio, localUp [64]wide
@@ -248,9 +251,10 @@ func (w wide) float() float64 {
 	return math.Ldexp(w.f, 512*w.e)
 }
 
-// wideExp returns e^v, for v held within ±farthest: beyond it a weight counts beside no
-// other. It never falls: [elem.Exp] does not, products with a constant do not, and where
-// one more piece is taken out both ways give the same number.
+// wideExp returns e^v, with v clamped to ±farthest: a weight beyond that is too small or too
+// large to change any sum. It never falls as v rises: [elem.Exp] does not, products with a
+// constant do not, and where one more factor e^±piece is split off, the result with it and
+// without it is the same number.
 func wideExp(v float64) wide {
 	const piece, farthest = 512, 1 << 14
 	v = min(max(v, -farthest), farthest)
@@ -280,8 +284,9 @@ func (f *Map) Slope(x float64) float64 {
 	}
 	odds := make([]float64, len(f.q)-1)
 	f.at(s, odds)
-	// Σ_J Σ_K Δq_J rate_K tail_max(J,K) head_min(J,K), rate = 2Δy/ε, with the shares of what
-	// lies above J and of the rest, each from the odds: their sum of 1 would cancel.
+	// Σ_J Σ_K Δq_J rate_K tail_max(J,K) head_min(J,K), rate = 2Δy/ε. tail_J and head_J are
+	// the shares of the weight above J and up to J, each from the odds: 1 less the other
+	// would cancel.
 	tail := func(J int) float64 { return 1 / (1 + odds[J]) }
 	head := func(J int) float64 { return 1 / (1 + 1/odds[J]) }
 	sum, below := 0.0, 0.0
@@ -363,8 +368,8 @@ func (f *Map) Invert(v float64) (float64, error) {
 	return best, nil
 }
 
-// invertStaircase returns an x where T is v, which is within its values; where it takes v
-// nowhere, an end of the jump over it.
+// invertStaircase returns an x with T(x) = v, for v within the range of T; where T takes v
+// nowhere, an end of the jump over v.
 func (f *Map) invertStaircase(v float64) float64 {
 	p, sample := slices.BinarySearch(f.values, v)
 	if sample {

@@ -21,13 +21,15 @@ package quantmf
 // Under StartUniform q takes Adam steps on the logarithms instead, as in the
 // paper.
 //
-// Of signed data, which only the Frobenius norm takes, a row is seen about its lowest
-// value (units.go), and q_1 is free in sign. With c = min(q_1, min x) all of x - c,
-// T - c and D_l, l > 0, are non-negative, so the step on these is the one above of
-// x - c and T - c; then q_1 goes where the squares are least, to the mean of
-// x_j - Σ_{l>0} tail_jl D_l, with shrinkage to the mean of this and of λ/n of the affine
-// map's. Neither raises the loss without shrinkage, and nothing depends on where the
-// row lies. Among Adam's steps that of q_1 is on q_1 itself.
+// # Signed data
+//
+// Data of either sign, which Frobenius alone takes, have each row shifted by its lowest
+// value (cells.go), and q_1 may be of either sign. With c = min(q_1, min x) all of x - c,
+// T - c and D_l, l > 0, are non-negative, so D_l, l > 0, take the step above for x - c and
+// T - c. Then q_1 takes its least-squares value, the mean of x_j - Σ_{l>0} tail_jl D_l;
+// with shrinkage, the mean of it and, with the weight λ/n, of the affine map's q_1. Without
+// shrinkage neither step raises the loss, and both are invariant to a constant added to the
+// row. Where Adam steps q, it steps q_1 itself and the logarithms of the other increments.
 
 import (
 	"math"
@@ -38,18 +40,18 @@ import (
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
-// maps are d increasing maps under way. Slices have d rows of m numbers.
+// maps are d increasing maps during a fit. Slices have d rows of m numbers.
 type maps struct {
 	m    int
 	f    []float64 // F
-	inc  []float64 // D, the first of a row q_1; where r is there, always what it makes of r
+	inc  []float64 // D, the first of a row q_1; where r is not nil, computed from it (fromR)
 	r    []float64 // R: the logarithms of D, where Adam makes the steps on q; nil: EM does
 	momF moment
 	momR moment
-	warm []transport.Warm // where the transport of a row starts
+	warm []transport.Warm // the warm starts of the transports
 
 	ends              Ends
-	of                *spans  // of the rows of x that T_i ends at; nil: ends are free and positive
+	of                *spans  // of the rows of x that T_i maps to; nil: ends are free and positive
 	shortest, longest float64 // bounds of R
 }
 
