@@ -1,7 +1,7 @@
 package quantmf
 
-// This file holds the factors U and V while a fit is under way, and the starts of them
-// that need no other fit: uniform numbers, and singular vectors (NNDSVD; Boutsidis
+// This file holds the factors U and V during a fit, and those starts of them that need no
+// other fit: uniform numbers, and singular vectors (NNDSVD; Boutsidis
 // and Gallopoulos 2008). In X ≈ Σ_c s_c u_c v_cᵀ split every vector into its
 // positive and negative part. The non-negative matrix of rank one nearest to
 // s u vᵀ is s u⁺v⁺ᵀ or s u⁻v⁻ᵀ, of the larger |u±||v±|, and
@@ -10,8 +10,7 @@ package quantmf
 //
 // Multiplicative updates never leave a zero, so no entry is left below a share of
 // the mean of its column of U or row of V. The vectors come of subspace iteration with
-// k+8 directions (internal/svd), at about twice the cost of an epoch of NMF of that rank a
-// pass.
+// k+8 directions (internal/svd). A pass costs about twice an epoch of NMF of that rank.
 
 import (
 	"math"
@@ -23,7 +22,7 @@ import (
 	"github.com/quantmf/quantmf/internal/svd"
 )
 
-// factors are U, d × k, and V, k × np: padded to whole blocks.
+// factors are U, d × k, and V, k × np: its rows padded to whole blocks of samples.
 type factors struct {
 	d, n, np, k int
 	u, v        []float64
@@ -119,15 +118,15 @@ func (f *factors) random(x Mat, seed uint64) {
 
 const (
 	svdPasses = 4
-	svdMore   = 8     // directions beside the k that are wanted
-	svdNoise  = 1e-10 // of the first singular value: what lies below has no direction
+	svdMore   = 8     // directions beyond k
+	svdNoise  = 1e-10 // singular values below this share of the first are rounding
 	svdFill   = 0.3   // least entry, in units of the mean of its column of U or row of V
 
 )
 
-// decompose fills the factors from the singular vectors of the visible cells;
-// components beyond the rank of X stay as they are, and all where the context ends that p
-// is bound to.
+// decompose fills the factors from the singular vectors of the visible cells. Components
+// beyond the rank of X are not written, and none is where the context that p is bound to
+// has ended.
 func (f *factors) decompose(visible *cells, p *pool.Pool) error {
 	s := visible.subspace(f.k, p)
 	if err := p.Err(); err != nil {
@@ -172,7 +171,7 @@ func (f *factors) decompose(visible *cells, p *pool.Pool) error {
 	return nil
 }
 
-// raise lets none of n entries, step apart, be below a share of their mean.
+// raise brings n entries, step apart, up to svdFill of their mean.
 func raise(v []float64, step, n int) {
 	mean := 0.0
 	for i := range n {
@@ -184,8 +183,8 @@ func raise(v []float64, step, n int) {
 	}
 }
 
-// subspace takes the first k singular vectors, and some more, of the visible cells,
-// hidden ones at the mean of their row.
+// subspace computes the first k+svdMore singular vectors of x, hidden cells at the mean of
+// their row.
 func (s *cells) subspace(k int, p *pool.Pool) *svd.Subspace {
 	d, n := s.x.Rows, s.x.Cols
 	type space struct {
@@ -203,7 +202,7 @@ func (s *cells) subspace(k int, p *pool.Pool) *svd.Subspace {
 	}, p)
 }
 
-// readRowFilled is load with hidden cells at the mean of the others.
+// readRowFilled is readRow with hidden cells at the mean of the visible ones of the row.
 func (s *cells) readRowFilled(x []float64, observed []bool, i int) {
 	seen := s.readRow(x, observed, i)
 	if seen == nil {
@@ -228,9 +227,9 @@ const nmfChunks = 16
 // add adds from to to.
 func add(to, from []float64) { kernel.Accumulate(to[:len(from)], []float64{1}, from) }
 
-// sweepRows is the number of rows that are taken through V together, plainRows that in
-// the plain case, tileNumbers about the size of a tile of V there, tileSamples its least
-// width: shorter sums would cost more to join than V to fetch.
+// sweepRows is the number of rows that pass over V together, plainRows the same in the
+// plain case. There V is cut into tiles of about tileNumbers numbers, at least tileSamples
+// samples wide: adding up shorter sums would cost more than fetching V again.
 const (
 	sweepRows   = 4
 	plainRows   = 16

@@ -28,8 +28,8 @@ import (
 // products and 8nm flops.
 type Transport struct {
 	// F (n) and G (m) are the potentials: P_ij = exp((F_i+G_j-(x̃_i-y_j)²)/ε),
-	// where x̃ is the squashed x and Σ b_j G_j = 0. A sample of weight 0 has its F
-	// without the term ε log a_i.
+	// where x̃ is the squashed x and Σ b_j G_j = 0. The F of a sample of weight 0 lacks
+	// its term ε log a_i, which is infinite.
 	F, G []float64
 	// Iterations is the number of passes over x: l under WithIterations(l), 0 at ε = 0.
 	Iterations int
@@ -170,8 +170,8 @@ func checkLevels(q []float64, row int) error {
 	return nil
 }
 
-// countLevels finds m: from the targets, the target weights, m0 (the length of q, 0
-// where there is none), WithLevels, or n; all that are given must agree.
+// countLevels returns m: the number of targets or target weights, m0 (the length of q, 0
+// where there is none) or WithLevels, which must agree where given; otherwise n.
 func (c *config) countLevels(n, m0 int) (int, error) {
 	m := n
 	if c.given.has(kLevels) {
@@ -210,8 +210,8 @@ func mostLevels(n int) int {
 	return lo
 }
 
-// checkSize reports a problem that takes too much memory, by what gave its m. At ε = 0 no
-// system is solved, and n and m bound each other only where the plan can be asked for.
+// checkSize reports a problem that takes too much memory; the error names what gave m. At
+// ε = 0 no system is solved, and only the plan, where it can be asked for, takes nm numbers.
 func (c *config) checkSize(t target, n, m int, plan bool) error {
 	if c.epsilon == 0 && !plan && m <= maxCells/16 || !tooManyCells(n, m) {
 		return nil
@@ -255,9 +255,9 @@ func (c *config) checkSamples(x []float64, row int) error {
 	return nil
 }
 
-// solve is [Solve] for the function t, whose quantile values fix the number of
-// levels to m0 (0: nothing does) or which has target weights b of its own. Where the
-// solution is not kept, the Transport serves one method, once, and has no potentials.
+// solve is [Solve] for the function t, which has m0 quantile values (0: none) or target
+// weights b of its own. Without keep the Transport serves one call of one method and has no
+// potentials.
 func solve(t target, x []float64, m0 int, b []float64, opts []Option, keep bool) (*Transport, error) {
 	c := configs.Get().(*config)
 	defer func() {
@@ -310,17 +310,17 @@ func solve(t target, x []float64, m0 int, b []float64, opts []Option, keep bool)
 	return tr, nil
 }
 
-// notConverged is the error of a row that ended as o says.
+// notConverged is the error of a row with the outcome o.
 func notConverged(o transport.Outcome, row int, tolerance float64) error {
 	return &ConvergenceError{Row: row, Iterations: o.Passes, MarginalError: o.Error, Tolerance: tolerance}
 }
 
-// problem is that of the samples x.
+// problem is the transport of the samples x.
 func (c *config) problem(x []float64) transport.Problem {
 	return transport.Problem{X: x, A: c.weights, Y: c.targets, B: c.targetWeights, Squash: transport.Kind(c.squash), Epsilon: c.epsilon}
 }
 
-// solve solves the problem that is loaded.
+// solve solves the problem loaded in r.
 func (c *config) solve(r *transport.Row) transport.Outcome {
 	if c.iterations > 0 {
 		return c.iterate(r)
@@ -328,7 +328,7 @@ func (c *config) solve(r *transport.Row) transport.Outcome {
 	return c.polish(r, r.Solve(c.tolerance, c.maxIterations, nil))
 }
 
-// polish ends a solve of weakly coupled levels.
+// polish finishes a solve whose levels are weakly coupled.
 func (c *config) polish(r *transport.Row, out transport.Outcome) transport.Outcome {
 	return r.Polish(c.weights, c.targetWeights, out, c.maxIterations)
 }
@@ -464,10 +464,11 @@ func SoftQuantileRows(x, q Mat, opts ...Option) (Mat, error) {
 	return out, nil
 }
 
-// SoftQuantileRowsVJP returns the transposed Jacobians of [SoftQuantileRows]
-// applied to z (d × n): dx (d × n), dq in the shape of q (a shared row's
-// gradients are summed), and db (d × m), each row's gradient in the target
-// weights, on the simplex. Cost: the forward and, a row, 25nm flops and m³/3.
+// SoftQuantileRowsVJP returns the transposed Jacobians of [SoftQuantileRows] applied to z
+// (d × n): dx (d × n), dq in the shape of q (for the 1 × m q the gradients of all rows
+// are summed), and db (d × m), each row's gradient in the target weights, on the simplex:
+// Σ_j b_j db_ij = 0. Errors are those of SoftQuantileRows, and a [*ShapeError] or
+// [*DataError] for z. Cost: the forward and, a row, 25nm flops and m³/3.
 func SoftQuantileRowsVJP(x, q, z Mat, opts ...Option) (dx, dq, db Mat, err error) {
 	b, err := newRowBatch(x, q, opts)
 	if err != nil {
@@ -564,7 +565,7 @@ func newRowBatch(x, q Mat, opts []Option) (*rowBatch, error) {
 	return b, b.checkSize(forQuantileRows, x.Cols, m, false)
 }
 
-// shared is the row of q that row i of x is mapped onto.
+// shared returns the index of the row of q that row i of x is mapped onto.
 func (b *rowBatch) shared(i int) int {
 	if b.levels.Rows == 1 {
 		return 0
@@ -574,8 +575,8 @@ func (b *rowBatch) shared(i int) int {
 
 func (b *rowBatch) q(i int) []float64 { return b.levels.Row(b.shared(i)) }
 
-// do solves every row and calls soft with it and np numbers, T where average says so, else
-// scratch; at ε = 0 it calls hard with its plan.
+// do solves every row and calls soft with the row and np numbers: T with average, scratch
+// without. At ε = 0 it calls hard with the plan instead.
 func (b *rowBatch) do(average bool, soft func(r *transport.Row, t []float64, i int), hard func(h *hardPlan, i int)) error {
 	n, m, size := b.x.Cols, b.levels.Cols, 1
 	if b.epsilon > 0 {
