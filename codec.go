@@ -5,7 +5,7 @@ package quantmf
 //	offset  size  what
 //	0       8     "quantmf\n"
 //	8       4     version, 1
-//	12      4     kind: 1 NMF, 2 QMF, 3 QMFQ (checkpoint.go has more)
+//	12      4     kind: 1 NMF, 2 QMF, 3 QMFQ, 4 BQMF (checkpoint.go has more)
 //	16      4     number of sections
 //	20      4     CRC-32 (IEEE) of bytes 0 to 19
 //	24            the sections, one after another, and nothing behind them
@@ -21,7 +21,7 @@ package quantmf
 //
 // Payloads, uint64 as u, float64 as f:
 //
-//	DIMS  u d, n, k, m (0 in an NMF); u best; u 1 where NaN cells are missing; f loss β; f ε
+//	DIMS  u d, n, k, m (0 in an NMF and a BQMF); u best; u 1 where NaN cells are missing; f loss β; f ε (0 there)
 //	UFAC  f d×k       VFAC  f k×n       HIST  f one an epoch       VALI  f likewise
 //	QUAN  f d×m       WGHT  f d×m       POTN  f d×m, h about the centre
 //	TOOK  u start, f shrinkage (QMF and QMFQ)
@@ -29,6 +29,12 @@ package quantmf
 //	DEFQ  f d×m, quantiles of T' (QMFQ only)      DEFC  f d×(m-1), its thresholds, squashed
 //	DEFR  f d×4, its squash: kind, reference, shift, deviation
 //	PROJ  u kind of projection, u updates
+//	BQMF only, packed matrices of k(k+1)/2 as in internal/posterior, factors signed:
+//	MOMU  f d×k(k+1)/2, E u uᵀ      MOMV  f n×k(k+1)/2, E v vᵀ
+//	NOIS  f d: τ; n: ρ; the mean that ρ was divided by; strength; leave-one-out loss
+//	CURV  u d×2: knots of g_i, steps of T_i
+//	CURR  f d×5: spread, floor, mean of x, mean of leave-one-out p, slope
+//	KNOT  f of each row: y of its knots, x of them, places of its steps, their values
 //	WARN  texts of warnings, each u length and bytes (optional)
 //
 // A tag in lower case is of the program that wrote the file, optional always
@@ -58,6 +64,7 @@ const (
 	kindNMF = 1 + iota
 	kindQMF
 	kindQMFQ
+	kindBQMF
 )
 
 // The four ways to a little-endian number (package encoding/binary would bring
@@ -144,6 +151,9 @@ func damaged(at int, problem string) error { return &FormatError{Offset: int64(a
 // that this version knows.
 func required(kind uint32) []string {
 	tags := []string{"DIMS", "UFAC", "VFAC", "HIST", "VALI"}
+	if kind == kindBQMF {
+		return append(tags, "MOMU", "MOMV", "NOIS", "CURV", "CURR", "KNOT")
+	}
 	if kind != kindNMF {
 		tags = append(tags, "QUAN", "WGHT", "POTN", "ROWS", "TOOK")
 	}
@@ -221,7 +231,7 @@ func decodeSections(b []byte, kind uint32, tags []string, more ...string) (*file
 }
 
 func kindName(kind uint32) string {
-	names := map[uint32]string{kindNMF: "NMF", kindQMF: "QMF", kindQMFQ: "QMFQ"}
+	names := map[uint32]string{kindNMF: "NMF", kindQMF: "QMF", kindQMFQ: "QMFQ", kindBQMF: "BQMF"}
 	if name, known := names[kind]; known {
 		return "a model of " + name
 	}
@@ -252,8 +262,9 @@ func (f *file) dims(kind uint32) error {
 	}
 	f.d, f.n, f.k, f.m, f.best, f.missing = int(v[0]), int(v[1]), int(v[2]), int(v[3]), int(v[4]), v[5] == 1
 	f.loss, f.epsilon = Loss(math.Float64frombits(v[6])), math.Float64frombits(v[7])
-	if f.d < 1 || f.n < 1 || f.k < 1 || (kind != kindNMF) != (f.m > 1) || v[5] > 1 || !(f.loss >= -2 && f.loss <= 4) ||
-		kind != kindNMF && !(f.epsilon > 0 && f.epsilon <= 1e12) {
+	maps := kind == kindQMF || kind == kindQMFQ
+	if f.d < 1 || f.n < 1 || f.k < 1 || maps != (f.m > 1) || v[5] > 1 || !(f.loss >= -2 && f.loss <= 4) ||
+		maps && !(f.epsilon > 0 && f.epsilon <= 1e12) {
 		return f.fail("DIMS", "a value is out of range")
 	}
 	if uint64(f.m) > maxCells/uint64(max(f.d, f.n, f.m)) { // as in a fit

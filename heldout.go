@@ -14,7 +14,7 @@ import (
 	"github.com/quantmf/quantmf/internal/random"
 )
 
-// Model is what fits return: [*NMF], [*QMF] or [*QMFQ].
+// Model is what fits return: [*NMF], [*QMF], [*QMFQ] or [*BQMF].
 type Model interface {
 	Reconstruct() Mat
 	Loss(x Mat) (float64, error)
@@ -31,6 +31,7 @@ type Model interface {
 func (m *NMF) divergence() Loss  { return m.loss }
 func (q *QMF) divergence() Loss  { return q.loss }
 func (q *QMFQ) divergence() Loss { return q.inflated.loss }
+func (m *BQMF) divergence() Loss { return m.loss }
 
 // Trial is one way to fit.
 type Trial struct {
@@ -48,8 +49,8 @@ type Prediction struct {
 // HeldOut fits every trial repeats times, each time with another share of the
 // observed cells hidden, and returns what each trial's models make of them. All
 // trials see the same masks, fixed by seed, and differences between them mean
-// more than their standard errors say. fit is FitNMF, FitQMF or FitQMFQ, the last
-// not with TruncatedSVD, which needs every cell. Fits run side by side, GOMAXPROCS
+// more than their standard errors say. fit is FitNMF, FitQMF, FitBQMF or FitQMFQ,
+// the last not with TruncatedSVD, which needs every cell. Fits run side by side, GOMAXPROCS
 // at a time, one worker each; the result does not depend on it.
 //
 // NaN cells of x are unobserved. 0 < share <= 1/2, repeats >= 1. A row or column
@@ -73,10 +74,10 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 	}
 	// What a mask hides is checked too, under the loss as soon as that is known.
 	check := func(l Loss) error {
-		c := config{missing: true, loss: l}
+		c := config{missing: true, loss: l, signed: l == Frobenius}
 		return c.checkCells(x)
 	}
-	if err := check(KL); err != nil {
+	if err := check(Frobenius); err != nil {
 		return nil, err
 	}
 	masks := make([]*cells, repeats)

@@ -245,11 +245,11 @@ func (c *config) checkCell(i, j int, v float64) error {
 		problem = "x must be finite; WithMissingValues takes NaN as missing"
 	case v-v != 0 && v == v:
 		problem = "x must be finite"
-	case v < 0:
+	case v < 0 && !c.signed:
 		problem = "x must not be negative"
 	case v == 0 && c.loss <= 0:
 		problem = "x must be positive under this loss"
-	case v > maxValue:
+	case math.Abs(v) > maxValue:
 		problem = "x must be at most " + ftoa(maxValue) + ", lest sums overflow"
 	default:
 		return nil
@@ -718,13 +718,18 @@ func (m *NMF) Loss(x Mat) (float64, error) { return meanLoss(m.loss, m.missing, 
 
 // meanLoss is the mean over the observed entries of Δ(x, t).
 func meanLoss(l Loss, missing bool, x, t Mat) (float64, error) {
+	return (&config{missing: missing, loss: l}).meanLoss(x, t)
+}
+
+// meanLoss is the mean over the observed entries of Δ(x, t).
+func (c *config) meanLoss(x, t Mat) (float64, error) {
+	l := c.loss
 	if err := x.check("x"); err != nil {
 		return 0, err
 	}
 	if x.Rows != t.Rows || x.Cols != t.Cols {
 		return 0, &ShapeError{What: "x", Got: x.size(), Want: t.size()}
 	}
-	c := config{missing: missing, loss: l}
 	sum, count := 0.0, 0
 	observed, num, den := make([]bool, x.Cols), make([]float64, x.Cols), make([]float64, x.Cols)
 	for i := range x.Rows {

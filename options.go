@@ -3,7 +3,7 @@ package quantmf
 // This file holds every option with its default and bound, the table of which
 // function takes which, and the checks, which all run before any work starts.
 
-// FitOption is an option of a fit: [FitNMF], [FitQMF] or [FitQMFQ].
+// FitOption is an option of a fit: [FitNMF], [FitQMF], [FitQMFQ] or [FitBQMF].
 type FitOption interface{ setting() *choice }
 
 // Option is an option of an operator, such as [SoftRank]. Every one is also a
@@ -105,6 +105,7 @@ var (
 	forQuantileRows = target{"SoftQuantileRows", rowKinds}
 	forNMF          = target{"FitNMF", fitKinds | set(kStart)}
 	forQMF          = target{"FitQMF", transportKinds | fitKinds | set(kLevels, kLearningRate, kSchedule, kBatch, kStart, kEnds, kShrinkage)}
+	forBQMF         = target{"FitBQMF", set(kTolerance, kWorkers, kEpochs, kSeed, kLoss, kMissing, kValidation, kProgress, kCheckpoint, kResume)}
 	forQMFQ         = target{"FitQMFQ", (transportKinds | fitKinds | set(kLevels, kLearningRate, kSchedule, kStart, kEnds, kProjection)) &^ set(kPenalty)}
 )
 
@@ -142,6 +143,7 @@ type config struct {
 	restarts     int
 	validation   float64
 	missing      bool
+	signed       bool // no option: whether x may be negative
 	every        int
 	save         func(state []byte) error
 	resume       []byte
@@ -269,6 +271,7 @@ func WithSquash(s Squash) Option {
 // WithTolerance sets ρ, the relative column error max_j |c_j-b_j|/b_j at which a
 // transport has converged. ρ > 0; default 1e-9. An error below the rounding of
 // the logits, 9e-16·(1+2 max|x-x̄|·max|y-ȳ|/ε), cannot be asked for: there the rounding counts.
+// Of FitBQMF it is the share of UV by which an epoch may still move it; default 3e-3.
 func WithTolerance(rho float64) Option {
 	return operatorOption(kTolerance, ftoa(rho), func(c *config) string {
 		if !(rho > 0) || rho-rho != 0 {
@@ -391,7 +394,8 @@ func WithWorkers(n int) Option {
 }
 
 // WithEpochs sets the number of epochs, each a visit of every row. n >= 0;
-// default 20 in FitQMF, 100 in FitQMFQ, 200 in FitNMF.
+// default 20 in FitQMF, 100 in FitQMFQ, 200 in FitNMF; in FitBQMF the most for
+// either strength, 60.
 func WithEpochs(n int) FitOption {
 	return fitOption(kEpochs, itoa(n), intAtLeast(n, 0, func(c *config) *int { return &c.epochs }))
 }

@@ -155,13 +155,17 @@ func (q *QMF) Goodness(x Mat) ([]Goodness, error) {
 func (q *QMFQ) Goodness(x Mat) ([]Goodness, error) { return q.inflated.Goodness(x) }
 
 func goodness(l Loss, missing bool, x, fit Mat) ([]Goodness, error) {
+	return (&config{missing: missing, loss: l}).goodness(x, fit)
+}
+
+func (c *config) goodness(x, fit Mat) ([]Goodness, error) {
+	l := c.loss
 	if err := x.check("x"); err != nil {
 		return nil, err
 	}
 	if x.Rows != fit.Rows || x.Cols != fit.Cols {
 		return nil, &ShapeError{What: "x", Got: x.size(), Want: fit.size()}
 	}
-	c := config{missing: missing, loss: l}
 	out := make([]Goodness, x.Rows)
 	for i := range out {
 		low, high, mean, count := math.Inf(1), math.Inf(-1), 0.0, 0.0

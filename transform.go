@@ -168,13 +168,16 @@ func (q *QMF) place(ctx context.Context, x Mat) (Mat, float64, error) {
 // checkColumns reports what is wrong with new samples, and counts the observed
 // cells.
 func checkColumns(x Mat, d int, loss Loss, missing bool) (visible int, err error) {
+	return (&config{loss: loss, missing: missing}).checkColumns(x, d)
+}
+
+func (c *config) checkColumns(x Mat, d int) (visible int, err error) {
 	if err := x.check("x"); err != nil {
 		return 0, err
 	}
 	if x.Rows != d {
 		return 0, &ShapeError{What: "x", Got: itoa(x.Rows) + " rows", Want: itoa(d) + ", the features of the model"}
 	}
-	c := config{loss: loss, missing: missing}
 	seen := make([]bool, x.Cols)
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
