@@ -259,6 +259,10 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 			validation = []float64{f.heldMean(m)}
 			judge.see(0, validation[0])
 			best = m
+			best.History, best.Validation = history, validation
+			if f.better(m) {
+				f.best = m
+			}
 		}
 	}
 	var err error
@@ -280,6 +284,7 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 			validation = append(validation, f.heldMean(m))
 			if better, _ := judge.see(epoch, validation[epoch]); better {
 				m.Best, best = epoch, m
+				best.History, best.Validation = history, validation
 				if f.better(m) {
 					f.best = m
 				}
@@ -596,6 +601,9 @@ func (m *BQMF) Deviation() Mat {
 	return m.each(func(t *table, mean, dev float64) float64 {
 		about := t.back(mean)
 		unit := max(math.Abs(t.c.x[0]), math.Abs(t.c.x[len(t.c.x)-1]))
+		if len(t.c.x) == 1 {
+			return 0
+		}
 		first, second := 0.0, 0.0
 		for k, e := range hermiteNodes {
 			v := (t.back(mean+float64(dev*e)) - about) / unit
