@@ -200,7 +200,7 @@ func (f *bqmfFit) begin(rank int) {
 		}
 		f.units[i] = unitOf(top)
 		if f.ctx.Err() != nil {
-			f.curves[i] = Curve{x: []float64{mean}, y: []float64{0}}
+			f.curves[i] = Curve{x: []float64{mean}, y: []float64{0}, at: []float64{0}, to: []float64{mean}}
 			return
 		}
 		work[w].scale(&f.curves[i], y[i*np:i*np+n], f.x.Row(i), !f.rooted)
@@ -357,6 +357,7 @@ func (f *bqmfFit) model(fit *posterior.Fit, run int) *BQMF {
 	m := &BQMF{Strength: strengths[run], curves: slices.Clone(f.curves), loss: f.loss, missing: f.missing, LeaveOneOut: math.MaxFloat64}
 	for i := range m.curves {
 		m.curves[i].slope = 1
+		m.curves[i].levels = levelsAt
 	}
 	if fit == nil {
 		k := f.rank
@@ -449,8 +450,8 @@ func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
 			for r := range end - at {
 				i := f.active[at+r]
 				c := &m.curves[i]
-				ws.table.load(c)
-				ws.x, ws.p = ws.x[:0], ws.p[:0]
+				ws.table.load(c, false)
+				ws.x, ws.p, ws.z = ws.x[:0], ws.p[:0], ws.z[:0]
 				y, tau := f.data.Y[(at+r)*np:], m.post.Tau[i]
 				spread := 0.0
 				for j, x := range f.x.Row(i) {
@@ -459,9 +460,11 @@ func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
 					if x == x {
 						without := ws.cells.Without(r, j, y[j], float64(tau*m.post.Rho[j]))
 						ws.x, ws.p = append(ws.x, x), append(ws.p, ws.table.mean(without, s))
+						ws.residual(c, x, without, s)
 					}
 				}
 				c.spread = math.Sqrt(spread)
+				quantiles(&c.levels, ws.z)
 				ws.learn(c, f.units[i])
 				o := &out[at+r]
 				o.cov, o.vr, o.spreadX = ws.cov, ws.vr, ws.spreadX
@@ -485,7 +488,7 @@ func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
 	if f.ctx.Err() != nil {
 		for i := range m.curves {
 			c := &m.curves[i]
-			c.slope, c.meanX, c.meanP, c.stepAt, c.stepTo = 1, 0, 0, nil, nil
+			c.slope, c.meanX, c.meanP, c.stepAt, c.stepTo, c.levels = 1, 0, 0, nil, nil, levelsAt
 		}
 		return m
 	}
@@ -511,8 +514,20 @@ func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
 		}
 	}
 	m.LeaveOneOut = min(losses[least]*f.loss.scale(whole), math.MaxFloat64)
+	var levels [len(levelsAt)]float64 // means over the rows
+	for k, i := range f.active {
+		for h, l := range m.curves[i].levels {
+			levels[h] += float64(l*float64(f.data.Rows[k].Count)) / float64(f.data.Cells())
+		}
+	}
 	for k, i := range f.active {
 		c, o, n := &m.curves[i], &out[k], float64(f.data.Rows[k].Count)
+		for h, l := range levels {
+			c.levels[h] = residualWiden * ((float64(n*c.levels[h]) + float64(levelCells*l)) / (n + levelCells))
+			if h > 0 {
+				c.levels[h] = max(c.levels[h], c.levels[h-1]+1e-6)
+			}
+		}
 		mean := c.meanP / f.units[i]
 		c.slope = pooled
 		if o.vr > 1e-9*max(float64(mean*mean), 1e-12) {
@@ -538,7 +553,7 @@ func (m *BQMF) Map(i int) (*Curve, error) {
 
 // eachRow calls g for every row with the reader that has it as its r-th, or with none
 // where the row is constant.
-func (m *BQMF) eachRow(p *pool.Pool, g func(t *table, c *posterior.Cells, r, i int)) {
+func (m *BQMF) eachRow(p *pool.Pool, mass bool, g func(t *table, c *posterior.Cells, r, i int)) {
 	type room struct {
 		cells *posterior.Cells
 		table table
@@ -555,7 +570,7 @@ func (m *BQMF) eachRow(p *pool.Pool, g func(t *table, c *posterior.Cells, r, i i
 		rows := min(posterior.Together, d-from)
 		ws.cells.Rows(from, rows)
 		for r := range rows {
-			ws.table.load(&m.curves[from+r])
+			ws.table.load(&m.curves[from+r], mass)
 			c := ws.cells
 			if len(m.curves[from+r].x) == 1 {
 				c = nil
@@ -576,7 +591,7 @@ func (m *BQMF) Reconstruct() Mat {
 
 func (m *BQMF) reconstruct(p *pool.Pool) Mat {
 	out := NewMat(m.post.D, m.post.N)
-	m.eachRow(p, func(t *table, c *posterior.Cells, r, i int) {
+	m.eachRow(p, false, func(t *table, c *posterior.Cells, r, i int) {
 		row := out.Row(i)
 		np := kernel.Pad(m.post.N)
 		for j := range row {
@@ -593,7 +608,7 @@ func (m *BQMF) reconstruct(p *pool.Pool) Mat {
 // Median returns the conditional median of every cell, d × n: what to take where
 // absolute errors count.
 func (m *BQMF) Median() Mat {
-	return m.each(func(t *table, mean, dev float64) float64 { return t.back(mean) })
+	return m.each(func(t *table, mean, dev float64) float64 { return t.back(mean + float64(dev*t.c.bend(0))) })
 }
 
 // Deviation returns the standard deviation of every cell, d × n, in the units of x.
@@ -606,7 +621,7 @@ func (m *BQMF) Deviation() Mat {
 		}
 		first, second := 0.0, 0.0
 		for k, e := range hermiteNodes {
-			v := (t.back(mean+float64(dev*e)) - about) / unit
+			v := (t.back(mean+float64(dev*t.c.bend(e))) - about) / unit
 			first += float64(hermiteWeights[k] * v)
 			second += float64(hermiteWeights[k] * float64(v*v))
 		}
@@ -621,9 +636,51 @@ func (m *BQMF) Interval(p float64) (lo, hi Mat, err error) {
 		return Mat{}, Mat{}, &OptionError{Option: "p", Value: ftoa(p), Bound: "must be above 0 and below 1"}
 	}
 	z := elem.NormalQuantile(0.5 + p/2)
-	lo = m.each(func(t *table, mean, dev float64) float64 { return t.back(mean - float64(z*dev)) })
-	hi = m.each(func(t *table, mean, dev float64) float64 { return t.back(mean + float64(z*dev)) })
+	lo = m.each(func(t *table, mean, dev float64) float64 { return t.back(mean + float64(dev*t.c.bend(-z))) })
+	hi = m.each(func(t *table, mean, dev float64) float64 { return t.back(mean + float64(dev*t.c.bend(z))) })
 	return lo, hi, nil
+}
+
+// Probability returns, for every cell of x, d × n, the probability of a value below
+// it, and of one that is at most it. They differ where single values have mass,
+// as in counts. NaN where x is. Errors: [*ShapeError], [*DataError].
+func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
+	if err := x.check("x"); err != nil {
+		return Mat{}, Mat{}, err
+	}
+	if d, n := m.post.D, m.post.N; x.Rows != d || x.Cols != n {
+		return Mat{}, Mat{}, &ShapeError{What: "x", Got: x.size(), Want: itoa(d) + "×" + itoa(n)}
+	}
+	rules := m.rules()
+	rules.missing = true
+	if err := rules.checkCells(x); err != nil {
+		return Mat{}, Mat{}, err
+	}
+	p := pool.New(0, len(m.curves))
+	defer p.Close()
+	below, upTo = NewMat(x.Rows, x.Cols), NewMat(x.Rows, x.Cols)
+	np := kernel.Pad(m.post.N)
+	m.eachRow(p, true, func(t *table, c *posterior.Cells, r, i int) {
+		for j, v := range x.Row(i) {
+			lo, hi := t.c.places(v)
+			if v == t.c.to[0] {
+				lo = math.Inf(-1)
+			}
+			if v == t.c.to[len(t.c.to)-1] {
+				hi = math.Inf(1)
+			}
+			if c != nil {
+				mean, dev := c.Mean[r*np+j], c.Deviation(r, i, j)
+				lo, hi = t.c.unbend((lo-mean)/dev), t.c.unbend((hi-mean)/dev)
+			}
+			if v != v {
+				lo, hi = v, v
+			}
+			below.Set(i, j, phi(lo))
+			upTo.Set(i, j, phi(hi))
+		}
+	})
+	return below, upTo, nil
 }
 
 // each fills a matrix from the mean and the deviation of each cell on the scale of UV.
@@ -632,7 +689,7 @@ func (m *BQMF) each(g func(t *table, mean, dev float64) float64) Mat {
 	defer p.Close()
 	out := NewMat(m.post.D, m.post.N)
 	np := kernel.Pad(m.post.N)
-	m.eachRow(p, func(t *table, c *posterior.Cells, r, i int) {
+	m.eachRow(p, true, func(t *table, c *posterior.Cells, r, i int) {
 		row := out.Row(i)
 		for j := range row {
 			if c == nil {
@@ -709,7 +766,7 @@ func (m *BQMF) place(ctx context.Context, x Mat, score bool) (Mat, float64, erro
 	if score {
 		tables = make([]table, d)
 		for i := range tables {
-			tables[i].load(&m.curves[i])
+			tables[i].load(&m.curves[i], false)
 		}
 	}
 	type room struct {

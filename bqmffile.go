@@ -26,9 +26,13 @@ func (m *BQMF) MarshalBinary() ([]byte, error) {
 	var rows, knots []float64
 	for i := range m.curves {
 		c := &m.curves[i]
-		counts = append(counts, uint64(len(c.x)), uint64(len(c.stepAt)))
-		rows = append(rows, c.spread, c.floor, c.meanX, c.meanP, c.slope)
-		for _, part := range [][]float64{c.y, c.x, c.stepAt, c.stepTo} {
+		at, to := c.at, c.to
+		if &at[0] == &c.y[0] {
+			at, to = nil, nil
+		}
+		counts = append(counts, uint64(len(c.x)), uint64(len(at)), uint64(len(c.stepAt)))
+		rows = append(append(rows, c.spread, c.floor, c.meanX, c.meanP, c.slope), c.levels[:]...)
+		for _, part := range [][]float64{c.y, c.x, at, to, c.stepAt, c.stepTo} {
 			knots = append(knots, part...)
 		}
 	}
@@ -136,14 +140,11 @@ func (m *BQMF) UnmarshalBinary(data []byte) error {
 
 // readCurves reads the maps.
 func (f *file) readCurves(b *BQMF) error {
-	if int64(len(f.sections["CURV"])) != 16*int64(f.d) {
-		return f.fail("CURV", "wrong length")
-	}
-	counts, err := f.words("CURV", 2*f.d)
+	counts, err := f.words("CURV", 3*f.d)
 	if err != nil {
 		return err
 	}
-	rows, err := f.matrix("CURR", f.d, 5)
+	rows, err := f.matrix("CURR", f.d, 5+len(levelsAt))
 	if err != nil {
 		return err
 	}
@@ -154,8 +155,8 @@ func (f *file) readCurves(b *BQMF) error {
 	b.curves = make([]Curve, f.d)
 	for i := range b.curves {
 		c, r := &b.curves[i], rows.Row(i)
-		n, steps := counts[2*i], counts[2*i+1]
-		if n < 1 || n > uint64(len(knots))/2 || steps > uint64(len(knots))/2 || 2*(n+steps) > uint64(len(knots)) {
+		n, mass, steps, most := counts[3*i], counts[3*i+1], counts[3*i+2], uint64(len(knots))/2
+		if n < 1 || n > most || mass > most || steps > most || n+mass+steps > most {
 			return f.fail("CURV", "a number of knots is out of range")
 		}
 		take := func(n uint64) []float64 {
@@ -163,7 +164,11 @@ func (f *file) readCurves(b *BQMF) error {
 			knots = knots[n:]
 			return v
 		}
-		c.y, c.x, c.stepAt, c.stepTo = take(n), take(n), take(steps), take(steps)
+		c.y, c.x, c.at, c.to, c.stepAt, c.stepTo = take(n), take(n), take(mass), take(mass), take(steps), take(steps)
+		if mass == 0 {
+			c.at, c.to = c.y, c.x
+		}
+		copy(c.levels[:], r[5:])
 		c.spread, c.floor, c.meanX, c.meanP, c.slope = r[0], r[1], r[2], r[3], r[4]
 		if !(c.spread >= 0 && c.spread <= mostMoment) || !(c.floor >= 0 && c.floor <= maxValue) || !(c.slope >= 0 && c.slope <= mostMoment) ||
 			!(math.Abs(c.meanX) <= maxValue) || !(math.Abs(c.meanP) <= maxValue) {
@@ -173,6 +178,17 @@ func (f *file) readCurves(b *BQMF) error {
 			if !(math.Abs(c.y[k]) <= mostMoment && math.Abs(c.x[k]) <= maxValue) || k > 0 && !(c.y[k] > c.y[k-1] && c.x[k] > c.x[k-1]) ||
 				f.loss == KL && c.x[k] < 0 {
 				return f.fail("KNOT", "the scale of row "+itoa(i)+" does not rise")
+			}
+		}
+		for k := range c.at {
+			if !(math.Abs(c.at[k]) <= mostMoment && math.Abs(c.to[k]) <= maxValue) || k > 0 && !(c.at[k] > c.at[k-1] && c.to[k] >= c.to[k-1]) ||
+				f.loss == KL && c.to[k] < 0 {
+				return f.fail("KNOT", "the masses of row "+itoa(i)+" fall")
+			}
+		}
+		for k, l := range c.levels {
+			if !(math.Abs(l) <= mostMoment) || k > 0 && !(l > c.levels[k-1]) {
+				return f.fail("CURR", "the levels of row "+itoa(i)+" do not rise")
 			}
 		}
 		for k := range c.stepAt {

@@ -32,9 +32,9 @@ package quantmf
 //	BQMF only, packed matrices of k(k+1)/2 as in internal/posterior, factors signed:
 //	MOMU  f d×k(k+1)/2, E u uᵀ      MOMV  f n×k(k+1)/2, E v vᵀ
 //	NOIS  f d: τ; n: ρ; the mean that ρ was divided by; strength; leave-one-out loss
-//	CURV  u d×2: knots of g_i, steps of T_i
-//	CURR  f d×5: spread, floor, mean of x, mean of leave-one-out p, slope
-//	KNOT  f of each row: y of its knots, x of them, places of its steps, their values
+//	CURV  u d×3: knots of g_i, of g_i⁻¹ with mass (0: the same), steps of T_i
+//	CURR  f d×20: spread, floor, mean of x, mean of leave-one-out p, slope, 15 levels
+//	KNOT  f of each row: y of its knots, x of them; those with mass; places of its steps, their values
 //	WARN  texts of warnings, each u length and bytes (optional)
 //
 // A tag in lower case is of the program that wrote the file, optional always

@@ -15,7 +15,9 @@ package quantmf
 //	p(w) = E g_i⁻¹(w + s e),  e ~ N(0,1), by nine nodes,
 //
 // and T_i the mean of p, of its affine correction a + b p and of a monotone step
-// function of it, linear between steps. Both corrections are learnt from what
+// function of it, linear between steps. Where a value comes more than once, quantiles
+// and probabilities take it to have the mass of all places between the scores of its
+// first and its last rank; for the mean the line between values is better. Both corrections are learnt from what
 // the model says of each visible cell without it (leave-one-out), so that no
 // cell corrects its own prediction. Every operation is non-decreasing in w, so T_i
 // is at every pair of representable numbers.
@@ -31,12 +33,14 @@ import (
 // units of x, for a cell about which the model is as sure as it is on average of
 // the row. It is constant for a constant row. It is not changed by its methods.
 type Curve struct {
-	y, x           []float64 // g_i at the row's distinct values, both rising
-	spread         float64   // s of At
-	floor          float64   // what T_i is not let fall below
-	meanX, meanP   float64   // over the visible cells: x, and leave-one-out p
-	slope          float64   // b
-	stepAt, stepTo []float64 // the monotone correction, both non-decreasing
+	y, x           []float64              // g_i at the row's distinct values, both rising
+	at, to         []float64              // g_i⁻¹: at rises, to does not fall and stays where a value has mass
+	levels         [len(levelsAt)]float64 // deviations from the mean at levelsAt
+	spread         float64                // s of At
+	floor          float64                // what T_i is not let fall below
+	meanX, meanP   float64                // over the visible cells: x, and leave-one-out p
+	slope          float64                // b
+	stepAt, stepTo []float64              // the monotone correction, both non-decreasing
 }
 
 // hermite are nodes and weights of E f(e), e ~ N(0,1), exact up to degree 17.
@@ -49,6 +53,7 @@ var (
 // g_i by the bucket that w falls into.
 type table struct {
 	c     *Curve
+	y, x  []float64
 	low   float64
 	scale float64
 	start [tableSize + 1]int32 // the last knot of the buckets before
@@ -56,16 +61,20 @@ type table struct {
 
 const tableSize = 256
 
-func (t *table) load(c *Curve) {
-	t.c = c
-	k := len(c.y)
-	t.low, t.scale = c.y[0], 0
+// load takes g_i⁻¹ as y and x have it, or as at and to.
+func (t *table) load(c *Curve, mass bool) {
+	t.c, t.y, t.x = c, c.y, c.x
+	if mass {
+		t.y, t.x = c.at, c.to
+	}
+	k := len(t.y)
+	t.low, t.scale = t.y[0], 0
 	if k > 1 {
-		t.scale = tableSize / (c.y[k-1] - c.y[0])
+		t.scale = tableSize / (t.y[k-1] - t.y[0])
 	}
 	at := 0
 	for b := range t.start {
-		for at < k && t.bucket(c.y[at]) < b {
+		for at < k && t.bucket(t.y[at]) < b {
 			at++
 		}
 		t.start[b] = int32(max(at-1, 0))
@@ -86,7 +95,7 @@ func (t *table) bucket(w float64) int {
 
 // back is g_i⁻¹.
 func (t *table) back(w float64) float64 {
-	y, x := t.c.y, t.c.x
+	y, x := t.y, t.x
 	last := len(y) - 1
 	if !(w > y[0]) {
 		return x[0]
@@ -281,11 +290,35 @@ func (s *scaler) scale(c *Curve, y, x []float64, signed bool) {
 		below += m
 	}
 	s.standardise(root, n)
-	s.standardise(score, n)
+	scoreMean, scoreDev := s.standardise(score, n)
 	for h := range root {
 		root[h] += score[h]
 	}
-	s.standardise(root, n)
+	plain := slices.Clone(root)
+	mean, dev := s.standardise(root, n)
+	// Where the lowest and the highest of equal values would lie.
+	c.at, c.to = make([]float64, 0, k), make([]float64, 0, k)
+	put := func(y, x float64) {
+		if last := len(c.at) - 1; last < 0 || y > c.at[last] {
+			c.at, c.to = append(c.at, y), append(c.to, x)
+		}
+	}
+	below = 0
+	for h, v := range c.x {
+		m := float64(s.count[h])
+		if m == 1 {
+			put(root[h], v)
+		} else {
+			for _, edge := range [2]float64{below + 0.5, below + m - 0.5} {
+				e := (elem.NormalQuantile(edge/n) - scoreMean) / scoreDev
+				put((plain[h]-score[h]+e-mean)/dev, v)
+			}
+		}
+		below += m
+	}
+	if len(c.at) == k {
+		c.at, c.to = nil, nil // no value comes twice: they are y and x
+	}
 	// Values so close that the scale does not tell them apart become one.
 	c.y = root[:0]
 	kept := 0
@@ -298,6 +331,9 @@ func (s *scaler) scale(c *Curve, y, x []float64, signed bool) {
 		kept++
 	}
 	c.x = c.x[:kept]
+	if c.at == nil {
+		c.at, c.to = c.y, c.x
+	}
 	for j, v := range x {
 		y[j] = 0
 		if v == v {
@@ -306,9 +342,10 @@ func (s *scaler) scale(c *Curve, y, x []float64, signed bool) {
 	}
 }
 
-// standardise brings v, each of its count, to mean 0 and deviation 1.
-func (s *scaler) standardise(v []float64, n float64) {
-	mean, sq := 0.0, 0.0
+// standardise brings v, each of its count, to mean 0 and deviation 1, and returns what
+// those were; a deviation of 0 counts as 1.
+func (s *scaler) standardise(v []float64, n float64) (mean, dev float64) {
+	sq := 0.0
 	for h, t := range v {
 		mean += float64(float64(s.count[h])*t) / n
 	}
@@ -316,22 +353,152 @@ func (s *scaler) standardise(v []float64, n float64) {
 		v[h] = t - mean
 		sq += float64(float64(s.count[h])*float64(v[h]*v[h])) / n
 	}
+	dev = 1
 	if sq > 0 {
-		dev := math.Sqrt(sq)
-		for h := range v {
-			v[h] /= dev
-		}
+		dev = math.Sqrt(sq)
 	}
+	for h := range v {
+		v[h] /= dev
+	}
+	return mean, dev
+}
+
+// levelsAt are the normal quantiles at which a row keeps its own, of leave-one-out
+// residuals over their deviation: those of 1/200, 1/40, 1/20, 1/10, 7/40, 1/4, 3/8, 1/2 and so on.
+var levelsAt = [...]float64{-2.5758293035489004, -1.9599639845400545, -1.6448536269514722, -1.2815515655446004, -0.9345892910734801, -0.6744897501960817, -0.31863936396437514, 0,
+	0.31863936396437514, 0.6744897501960817, 0.9345892910734801, 1.2815515655446004, 1.6448536269514722, 1.9599639845400545, 2.5758293035489004}
+
+// bend takes a quantile of the normal distribution to that of the row's residuals: it
+// is linear between the levels, of slope 1 beyond them.
+func (c *Curve) bend(z float64) float64 {
+	last := len(levelsAt) - 1
+	if z <= levelsAt[0] {
+		return c.levels[0] + (z - levelsAt[0])
+	}
+	if z >= levelsAt[last] {
+		return c.levels[last] + (z - levelsAt[last])
+	}
+	k := 1
+	for levelsAt[k] <= z {
+		k++
+	}
+	return between(z, levelsAt[k-1], levelsAt[k], c.levels[k-1], c.levels[k])
+}
+
+// unbend is the inverse of bend.
+func (c *Curve) unbend(r float64) float64 {
+	last := len(levelsAt) - 1
+	if r <= c.levels[0] {
+		return levelsAt[0] + (r - c.levels[0])
+	}
+	if r >= c.levels[last] {
+		return levelsAt[last] + (r - c.levels[last])
+	}
+	k := 1
+	for c.levels[k] <= r {
+		k++
+	}
+	return between(r, c.levels[k-1], c.levels[k], levelsAt[k-1], levelsAt[k])
+}
+
+// places returns the lowest and the highest w that g_i⁻¹ takes to x.
+func (c *Curve) places(x float64) (lo, hi float64) {
+	last := len(c.to) - 1
+	k, exact := slices.BinarySearch(c.to, x)
+	switch {
+	case exact:
+		lo, hi = c.at[k], c.at[k]
+		if k < last && c.to[k+1] == x {
+			hi = c.at[k+1]
+		}
+		return lo, hi
+	case k == 0:
+		return math.Inf(-1), math.Inf(-1)
+	case k > last:
+		return math.Inf(1), math.Inf(1)
+	}
+	lo = between(x, c.to[k-1], c.to[k], c.at[k-1], c.at[k])
+	return lo, lo
+}
+
+// phi returns the standard normal distribution function, within 1e-15, by the series
+// φ(z)(z + z³/3 + z⁵/15 + ...).
+func phi(z float64) float64 {
+	if z <= -8 {
+		return 0
+	}
+	if z >= 8 {
+		return 1
+	}
+	sum, term, sq := z, z, float64(z*z)
+	for k := 3.0; k < 300; k += 2 {
+		term *= sq / k
+		next := sum + term
+		if next == sum {
+			break
+		}
+		sum = next
+	}
+	return min(max(0.5+float64(sum*float64(elem.Exp(-sq/2)*0.3989422804014327)), 0), 1)
 }
 
 // learner makes the corrections of a row from leave-one-out predictions.
 type learner struct {
+	z        []float64 // residuals, parts of each
 	p, x     []float64
 	order    []int
 	cov, vr  float64
 	spreadX  float64
 	mass, to []float64
 	from     []int
+}
+
+// residual adds what a visible cell of the row says of the levels, given the mean and
+// the deviation that the model has of it without it. A value that has mass is
+// spread over it.
+func (l *learner) residual(c *Curve, x, mean, dev float64) {
+	lo, hi := c.places(x)
+	lo, hi = (lo-mean)/dev, (hi-mean)/dev
+	if lo == hi {
+		for range residualParts {
+			l.z = append(l.z, lo)
+		}
+		return
+	}
+	below, upTo := phi(lo), phi(hi)
+	if x == c.to[0] {
+		below = 0
+	}
+	if x == c.to[len(c.to)-1] {
+		upTo = 1
+	}
+	for k := range residualParts {
+		p := below + float64((upTo-below)*((float64(k)+0.5)/residualParts))
+		l.z = append(l.z, elem.NormalQuantile(min(max(p, 1e-12), 1-1e-12)))
+	}
+}
+
+const (
+	residualParts = 4
+	// Leave-one-out residuals are narrower than those of cells that no part of the fit has
+	// seen, by 3 % in the middle of twelve tables.
+	residualWiden = 1.03
+	levelCells    = 20 // pseudo-cells that hold the levels of a row at the pooled ones
+)
+
+// quantiles fills to with the quantiles of z, which it sorts, at levelsAt.
+func quantiles(to *[len(levelsAt)]float64, z []float64) {
+	slices.Sort(z)
+	n := float64(len(z)) / residualParts
+	for k, at := range levelsAt {
+		place := float64(phi(at)*(n+1)*residualParts) - residualParts/2 - 0.5
+		place = min(max(place, 0), float64(len(z)-1))
+		h := int(place)
+		to[k] = z[h]
+		if h+1 < len(z) {
+			to[k] += float64((z[h+1] - z[h]) * (place - float64(h)))
+		}
+	}
 }
 
 // learn takes the visible x of a row and the leave-one-out p of each.

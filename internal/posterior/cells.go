@@ -8,7 +8,10 @@ package posterior
 // A seen cell pulls its own mean; without it, to first order in what the two
 // posteriors hold of it, with A = τ_i ρ_j (leave-one-out),
 //
-//	m⁻ = m - A ((Y-m)(vᵀSv+uᵀCu) - 2 vᵀSCu) / max(0.1, 1 - A(vᵀSv+uᵀCu)).
+//	m⁻ = m - A ((Y-m)(vᵀSv+uᵀCu) - 2 vᵀSCu) / max(0.4, 1 - A(vᵀSv+uᵀCu)).
+//
+// The first order says too much where a cell weighs nearly as much as all others of
+// its row and column together: hence the bound.
 
 import (
 	"cmp"
@@ -204,12 +207,15 @@ func (c *Cells) Rows(i, rows int) {
 	}
 }
 
+// slack is the least share of a cell's mean that is left to the others.
+const slack = 0.4
+
 // Without returns the mean of a cell of row r of the last Rows, whose value is y
 // and whose weight τρ is a, had it not been seen.
 func (c *Cells) Without(r, j int, y, a float64) float64 {
 	at := r*c.np + j
 	m, own := c.Mean[at], c.Own[at]
-	return m - float64(a*(float64((y-m)*own)-2*c.Both[at]))/max(0.1, 1-float64(a*own))
+	return m - float64(a*(float64((y-m)*own)-2*c.Both[at]))/max(slack, 1-float64(a*own))
 }
 
 // Deviation returns that of Y of a cell of row i, row r of the last Rows.

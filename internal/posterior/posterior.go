@@ -113,6 +113,15 @@ func NewData(d, n int, y []float64, seen func(i, j int) bool) *Data {
 	return x
 }
 
+// Cells returns the number of seen cells.
+func (x *Data) Cells() int {
+	sum := 0
+	for _, l := range x.Rows {
+		sum += l.Count
+	}
+	return sum
+}
+
 // Packed is the length of a packed K × K matrix, whole blocks.
 func Packed(k int) int { return kernel.Pad(k * (k + 1) / 2) }
 
