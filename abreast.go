@@ -25,7 +25,7 @@ const (
 // rowsAbreast is how many rows of n samples and m levels are solved abreast: one
 // where there are no vectors, or where they would not stay in the cache.
 func rowsAbreast(n, m int) int {
-	rows := int(min(kernel.Lanes, together/(int64(kernel.Pad(n))*int64(m))))
+	rows := min(kernel.Lanes, together/kernel.Pad(n)/m) // not by a product, which could overflow
 	if rows < fewest || m > widest || cpu.Level == cpu.Portable {
 		return 1
 	}

@@ -26,10 +26,14 @@ import (
 // BQMF is a fitted X ≈ T(UV) with its uncertainty. It is not changed by its methods
 // and may be used by several goroutines at once.
 type BQMF struct {
-	// U (d × k) and V (k × n) are means of the posterior, signed, components by
-	// falling Relevance, the entry of each row of V that is largest in magnitude
-	// positive. UV is on the scale of the rows' g_i, of mean 0 and deviation 1.
-	U, V Mat
+	// U and V are means of the posterior, of either sign, components by falling
+	// Relevance, the entry of each row of V that is largest in magnitude positive. UV is
+	// on the scale of the rows' g_i, of mean 0 and deviation 1. History is no loss: the
+	// negative lower bound of the evidence of the visible cells on the scale of UV, given
+	// the noise and the relevance, in nats a cell; entry 0 is that of no component at all.
+	// Steps of U and V never raise it; those of noise and relevance may, by little.
+	// Warnings has one entry where UV still moved when the epochs ended.
+	Factorisation
 	// Relevance is the mean over all cells of the square of a component's part of UV:
 	// its share of the variance of a row.
 	Relevance []float64
@@ -42,21 +46,9 @@ type BQMF struct {
 	// LeaveOneOut is the mean divergence of the visible cells from what the model says
 	// of each without it: an estimate of the loss on cells that nobody has seen.
 	LeaveOneOut float64
-	// History is the negative lower bound of the evidence of the visible cells on the
-	// scale of UV, given the noise and the relevance, in nats a cell, after each epoch;
-	// entry 0 is that of no component at all.
-	// Steps of U and V never raise it; those of noise and relevance may, by little.
-	History []float64
-	// Validation is the mean divergence of the held-out cells after each epoch, nil
-	// without WithValidation.
-	Validation []float64
-	Best       int     // the epoch returned: the last, or the best on the held-out cells
-	Warnings   []error // one where the fit had not come to rest when its epochs ended
 
-	curves  []Curve
-	post    *posterior.Posterior
-	loss    Loss
-	missing bool
+	curves []Curve
+	post   *posterior.Posterior
 }
 
 // strengths are the values of γ.
@@ -102,7 +94,10 @@ func FitBQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*BQMF, er
 	if len(past.best) > 0 {
 		f.best = new(BQMF)
 		if err := f.best.UnmarshalBinary(past.best); err != nil {
-			return nil, err
+			return nil, past.inside(err)
+		}
+		if b := f.best; b.U.Rows != x.Rows || b.V.Cols != x.Cols || b.loss != c.loss || b.missing != c.missing || (b.Validation != nil) != (c.validation > 0) {
+			return nil, past.state.fail("BEST", "the best model is not of this fit")
 		}
 	}
 	f.begin(rank)
@@ -136,8 +131,11 @@ func (c *config) checkBQMF(x Mat, rank int) (*cells, error) {
 	if rank < 0 {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least 0"}
 	}
-	c.signed = !c.given.has(kLoss) || c.loss == Frobenius
-	if err := c.checkCells(x); err != nil {
+	rules := config{missing: c.missing, loss: c.loss, maps: true}
+	if !c.given.has(kLoss) {
+		rules.loss = Frobenius // which takes any finite x
+	}
+	if err := rules.checkCells(x); err != nil {
 		return nil, err
 	}
 	negative := false
@@ -291,7 +289,8 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 			}
 		}
 		if f.progress != nil {
-			if perr := f.progress(Progress{Epoch: before + epoch, Epochs: len(strengths) * f.epochs, Rows: f.d(), Loss: fit.Bound}); perr != nil {
+			of := len(strengths) * f.epochs
+			if perr := f.progress(Progress{Phase: PhaseEpochs, Done: float64(before+epoch) / float64(of), Epoch: before + epoch, Epochs: of, Rows: f.d(), Loss: fit.Bound}); perr != nil {
 				err = stoppedAt(before+epoch, perr)
 			}
 		}
@@ -344,9 +343,13 @@ func (f *bqmfFit) better(m *BQMF) bool {
 
 // heldMean is the mean divergence of the held-out cells.
 func (f *bqmfFit) heldMean(m *BQMF) float64 {
-	t, sum := m.reconstruct(f.pool), 0.0
+	t, sum := m.conditional(f.pool), 0.0
 	for i := range t.Rows {
-		sum += f.heldLoss(f.loss, t.Row(i), i, f.loss.least())
+		for j, v := range f.full.Row(i) {
+			if f.held[i*t.Cols+j] {
+				sum += f.loss.divergence(v, t.At(i, j))
+			}
+		}
 	}
 	return sum / float64(f.heldOut)
 }
@@ -354,7 +357,8 @@ func (f *bqmfFit) heldMean(m *BQMF) float64 {
 // model returns the model of a posterior, its maps without corrections.
 func (f *bqmfFit) model(fit *posterior.Fit, run int) *BQMF {
 	d, n := f.x.Rows, f.x.Cols
-	m := &BQMF{Strength: strengths[run], curves: slices.Clone(f.curves), loss: f.loss, missing: f.missing, LeaveOneOut: math.MaxFloat64}
+	m := &BQMF{Strength: strengths[run], curves: slices.Clone(f.curves), LeaveOneOut: math.MaxFloat64}
+	m.loss, m.missing = f.loss, f.missing
 	for i := range m.curves {
 		m.curves[i].slope = 1
 		m.curves[i].levels = levelsAt
@@ -584,12 +588,22 @@ func (m *BQMF) eachRow(p *pool.Pool, mass bool, g func(t *table, c *posterior.Ce
 // was fitted: T_i of (UV)_ij and of what is not known of it. Cost: 6k² flops a
 // cell, spread over GOMAXPROCS workers.
 func (m *BQMF) Reconstruct() Mat {
-	p := pool.New(0, len(m.curves))
-	defer p.Close()
-	return m.reconstruct(p)
+	out, _ := m.reconstruct(context.Background())
+	return out
 }
 
-func (m *BQMF) reconstruct(p *pool.Pool) Mat {
+func (m *BQMF) reconstruct(ctx context.Context) (Mat, error) {
+	p := pool.New(0, len(m.curves))
+	defer p.Close()
+	p.Bind(ctx)
+	out := m.conditional(p)
+	if err := p.Err(); err != nil {
+		return Mat{}, stoppedAt(0, err)
+	}
+	return out, nil
+}
+
+func (m *BQMF) conditional(p *pool.Pool) Mat {
 	out := NewMat(m.post.D, m.post.N)
 	m.eachRow(p, false, func(t *table, c *posterior.Cells, r, i int) {
 		row := out.Row(i)
@@ -651,7 +665,7 @@ func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
 	if d, n := m.post.D, m.post.N; x.Rows != d || x.Cols != n {
 		return Mat{}, Mat{}, &ShapeError{What: "x", Got: x.size(), Want: itoa(d) + "×" + itoa(n)}
 	}
-	rules := m.rules()
+	rules := m.bounds()
 	rules.missing = true
 	if err := rules.checkCells(x); err != nil {
 		return Mat{}, Mat{}, err
@@ -703,20 +717,17 @@ func (m *BQMF) each(g func(t *table, mean, dev float64) float64) Mat {
 	return out
 }
 
-// rules says which values x may have.
-func (m *BQMF) rules() *config {
-	return &config{missing: m.missing, loss: m.loss, signed: m.loss == Frobenius}
-}
+func (m *BQMF) bounds() *config { return &config{loss: m.loss, missing: m.missing, maps: true} }
 
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the loss
 // that was fitted. Where the fit was WithMissingValues, NaN cells are left out.
 func (m *BQMF) Loss(x Mat) (float64, error) {
-	return m.rules().meanLoss(x, m.Reconstruct())
+	return m.bounds().meanLoss(x, m.Reconstruct())
 }
 
 // Goodness is that of [NMF.Goodness].
 func (m *BQMF) Goodness(x Mat) ([]Goodness, error) {
-	return m.rules().goodness(x, m.Reconstruct())
+	return m.bounds().goodness(x, m.Reconstruct())
 }
 
 // Shares is that of [NMF.Shares], signs of U and V having no part in it.
@@ -727,9 +738,6 @@ func (m *BQMF) TopFeatures(x Mat, count int) ([][]Top, error) {
 	g, err := m.Goodness(x)
 	return topFeatures(m.Shares(), g, count), err
 }
-
-// TopSamples is that of [NMF.TopSamples]: by v_cj in multiples of the mean of |v_c|.
-func (m *BQMF) TopSamples(count int) [][]Top { return topSamples(m.V, count) }
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n' means
 // of the posterior of V' with all else as it was fitted, values beyond those of a
@@ -752,7 +760,7 @@ func (m *BQMF) Score(ctx context.Context, x Mat) (float64, error) {
 }
 
 func (m *BQMF) place(ctx context.Context, x Mat, score bool) (Mat, float64, error) {
-	visible, err := m.rules().checkColumns(x, len(m.curves))
+	visible, err := m.bounds().checkColumns(x, len(m.curves))
 	if err != nil {
 		return Mat{}, 0, err
 	}
@@ -805,7 +813,7 @@ func (m *BQMF) place(ctx context.Context, x Mat, score bool) (Mat, float64, erro
 				mean := dot(m.post.U[i*m.post.K:(i+1)*m.post.K], at)
 				t = tables[i].c.correct(tables[i].mean(mean, math.Sqrt(ws.variance[i]+1/(tau*rho))))
 			}
-			losses[j] += m.loss.value(value, t, m.loss.least())
+			losses[j] += m.loss.divergence(value, t)
 		}
 	})
 	if err := ctx.Err(); err != nil {

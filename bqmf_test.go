@@ -261,14 +261,14 @@ func TestBQMFSigned(t *testing.T) {
 	}
 	m := fitBQMF(t, given, 0, WithMissingValues())
 	finiteBQMF(t, m)
-	if m.divergence() != Frobenius {
+	if m.loss != Frobenius {
 		t.Error("not Frobenius")
 	}
 	var de *DataError
 	if _, err := FitBQMF(context.Background(), given, 0, WithMissingValues(), WithLoss(KL)); !errors.As(err, &de) {
 		t.Errorf("KL of negative values: %v", err)
 	}
-	p, err := HeldOut(context.Background(), x, FitBQMF, []Trial{{Rank: 0}, {Rank: 1}}, 2, 0.1, 1)
+	p, err := HeldOut(context.Background(), x, FitBQMF, []Trial{{Rank: 0}, {Rank: 1}}, Masks{Repeats: 2, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,12 +36,10 @@ func (m *BQMF) MarshalBinary() ([]byte, error) {
 			knots = append(knots, part...)
 		}
 	}
-	return encode(kindBQMF, []section{
-		dimensions(p.D, p.N, p.K, 0, m.Best, m.missing, m.loss, 0),
-		floats("UFAC", flat(m.U)), floats("VFAC", flat(m.V)), floats("HIST", m.History), floats("VALI", m.Validation), texts("WARN", m.Warnings),
+	return encode(kindBQMF, append(m.sections(0, 0), []section{
 		floats("MOMU", tight(p.BU, p.D)), floats("MOMV", tight(p.BV, p.N)), floats("NOIS", noise),
 		words("CURV", counts...), floats("CURR", rows), floats("KNOT", knots),
-	}), nil
+	}...)), nil
 }
 
 // mostMoment bounds the numbers of a file that are on the scale of UV, lest their
@@ -55,11 +53,11 @@ func (m *BQMF) UnmarshalBinary(data []byte) error {
 	if err != nil {
 		return err
 	}
-	b := &BQMF{Best: f.best, loss: f.loss, missing: f.missing}
+	b := new(BQMF)
 	if f.loss != KL && f.loss != Frobenius {
 		return f.fail("DIMS", "a BQMF has no such loss")
 	}
-	if err := f.common(&b.U, &b.V, &b.History, &b.Validation, &b.Warnings, true); err != nil {
+	if err := f.common(&b.Factorisation, -math.MaxFloat64); err != nil {
 		return err
 	}
 	size := int64(f.k) * int64(f.k+1) / 2
@@ -85,11 +83,8 @@ func (m *BQMF) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	moments := func(tag string, lines int) ([]float64, error) {
-		v, err := f.vector(tag, int64(lines)*size)
+		v, err := f.vectorIn(tag, int64(lines)*size, -mostMoment, mostMoment)
 		if err != nil {
-			return nil, err
-		}
-		if err := small(tag, v); err != nil {
 			return nil, err
 		}
 		out := make([]float64, lines*posterior.Packed(f.k))
@@ -104,7 +99,7 @@ func (m *BQMF) UnmarshalBinary(data []byte) error {
 	if p.BV, err = moments("MOMV", f.n); err != nil {
 		return err
 	}
-	noise, err := f.vector("NOIS", int64(f.d)+int64(f.n)+3)
+	noise, err := f.vectorIn("NOIS", int64(f.d)+int64(f.n)+3, 0, math.MaxFloat64)
 	if err != nil {
 		return err
 	}
@@ -144,11 +139,11 @@ func (f *file) readCurves(b *BQMF) error {
 	if err != nil {
 		return err
 	}
-	rows, err := f.matrix("CURR", f.d, 5+len(levelsAt))
+	rows, err := f.matrixIn("CURR", f.d, 5+len(levelsAt), -maxValue, maxValue)
 	if err != nil {
 		return err
 	}
-	knots, err := f.vector("KNOT", -1)
+	knots, err := f.vectorIn("KNOT", -1, -maxValue, maxValue)
 	if err != nil {
 		return err
 	}
@@ -210,9 +205,21 @@ func (m *BQMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, m.Marshal
 // ReadFrom reads a model until the end of r.
 func (m *BQMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, m.UnmarshalBinary) }
 
+// parts are the numbers of a fit under way: those of the posterior, and the unit of ρ
+// and the last movement.
+func (f *bqmfFit) parts(fit *posterior.Fit, last []float64) []part {
+	ranges := [...]part{
+		{fit.U, -mostMoment, mostMoment}, {fit.V, -mostMoment, mostMoment}, {fit.BU, -mostMoment, mostMoment}, {fit.BV, -mostMoment, mostMoment},
+		{fit.Tau, 1 / mostMoment, mostMoment}, {fit.Rho, 1 / mostMoment, mostMoment}, {fit.Alpha, 1 / mostMoment, mostMoment},
+		{last, 0, mostMoment},
+	}
+	u, v := fit.Last()
+	return append(ranges[:], part{u, -mostMoment, mostMoment}, part{v, -mostMoment, mostMoment})
+}
+
 // checkpoint hands the state after an epoch of a run to the caller.
 func (f *bqmfFit) checkpoint(fit *posterior.Fit, run, epoch int, done bool, judge watch, history, validation []float64) error {
-	s := &saved{restart: run, epoch: epoch, judge: judge, history: history, validation: validation, real: append(fit.Parts(), []float64{fit.Unit, fit.Moved}), index: []uint64{uint64(fit.K)}}
+	s := &saved{restart: run, epoch: epoch, judge: judge, history: history, validation: validation, real: f.parts(fit, []float64{fit.Unit, fit.Moved}), index: []uint64{uint64(fit.K)}}
 	if done {
 		s.steps = 1
 	}
@@ -224,6 +231,9 @@ func (f *bqmfFit) checkpoint(fit *posterior.Fit, run, epoch int, done bool, judg
 
 // resumeFrom takes the state of a checkpoint.
 func (f *bqmfFit) resumeFrom(fit *posterior.Fit, file *file, s *saved) error {
+	if s.steps > 1 {
+		return file.failAt("STAT", 3, "there are no steps of V")
+	}
 	k, err := file.words("IDX0", 1)
 	if err != nil {
 		return err
@@ -235,27 +245,11 @@ func (f *bqmfFit) resumeFrom(fit *posterior.Fit, file *file, s *saved) error {
 		fit.Resize(int(k[0]))
 	}
 	last := make([]float64, 2)
-	if _, err := file.restore(append(fit.Parts(), last), 1); err != nil {
+	if _, err := file.restore(f.parts(fit, last), 1); err != nil {
 		return err
 	}
-	for _, part := range fit.Parts() {
-		for _, v := range part {
-			if !(math.Abs(v) <= mostMoment) {
-				return file.fail("REAL", "a number is out of range")
-			}
-		}
-	}
-	for _, part := range [][]float64{fit.Tau, fit.Rho, last[:1]} {
-		for _, v := range part {
-			if !(v >= 1/mostMoment) {
-				return file.fail("REAL", "a noise is out of range")
-			}
-		}
-	}
-	for _, v := range fit.Alpha {
-		if !(v > 0) {
-			return file.fail("REAL", "a relevance is out of range")
-		}
+	if !(last[0] >= 1/mostMoment) {
+		return file.fail("REAL", "the unit of the samples' noise is out of range")
 	}
 	fit.Unit, fit.Moved = last[0], last[1]
 	return nil

@@ -97,6 +97,19 @@ func fingerprint(ms ...Mat) uint64 {
 	return h
 }
 
+// part is some numbers of a fit under way, and the range that they are in.
+type part struct {
+	v         []float64
+	low, high float64
+}
+
+// The ranges of parts: anything finite, what is not negative, and Adam's second moments.
+// The square of a large gradient overflows: a moment is +Inf from then on, and its
+// parameter stands still.
+func finite(v []float64) part   { return part{v, -math.MaxFloat64, math.MaxFloat64} }
+func positive(v []float64) part { return part{v, 0, math.MaxFloat64} }
+func (m moment) parts() []part  { return []part{finite(m.mu), {m.nu, 0, math.Inf(1)}} }
+
 // saved is a checkpoint: what all fits have, and the parts of the one at hand.
 type saved struct {
 	restart, epoch      int
@@ -105,7 +118,7 @@ type saved struct {
 	judge               watch
 	history, validation []float64
 	best                []byte
-	real                [][]float64
+	real                []part
 	index               []uint64
 }
 
@@ -124,7 +137,7 @@ func (s *saved) encode(kind uint32, c *config, rank int, data [2]uint64) []byte 
 	}
 	var real []float64
 	for _, v := range s.real {
-		real = append(real, v...)
+		real = append(real, v.v...)
 	}
 	return encode(kindCheckpoint+kind, []section{
 		{tag: "OPTS", payload: opts}, words("DATA", data[:]...),
@@ -166,26 +179,41 @@ func openCheckpoint(kind uint32, c *config, rank, lag int, data [2]uint64) (*fil
 	if d[1] != data[1] {
 		return nil, nil, &OptionError{Option: kInit.String(), Value: c.initU.size() + ", " + c.initV.size(), Bound: "the state was saved with other initial factors"}
 	}
-	if st[0] >= uint64(c.restarts) || st[1] > uint64(c.epochs) || st[3] > 1<<60 || st[4] > st[1] || st[5] > st[1] {
-		return nil, nil, f.fail("STAT", "a count is out of range")
+	for i, most := range []uint64{uint64(c.restarts) - 1, uint64(c.epochs), math.MaxUint64, math.MaxInt64, st[1], st[1]} {
+		if st[i] > most || i == 1 && st[i] < 1 {
+			return nil, nil, f.failAt("STAT", i, "a count is out of range")
+		}
+	}
+	for i := 6; i < 8; i++ {
+		if v := math.Float64frombits(st[i]); !(v >= 0 && v <= math.MaxFloat64) {
+			return nil, nil, f.failAt("STAT", i, "a loss is "+ftoa(v))
+		}
 	}
 	s := &saved{restart: int(st[0]), epoch: int(st[1]), source: st[2], steps: int(st[3]), best: f.sections["BEST"],
 		judge: watch{patience: c.patience, bestEpoch: int(st[4]), last: int(st[5]), best: math.Float64frombits(st[6]), mark: math.Float64frombits(st[7])}}
-	if s.history, err = f.vector("HIST", -1); err != nil {
-		return nil, nil, err
-	}
-	if s.validation, err = f.vector("VALI", -1); err != nil {
+	entries := s.epoch + 1 - lag
+	if s.history, err = f.vectorIn("HIST", int64(entries), leastHistory(kind), math.MaxFloat64); err != nil {
 		return nil, nil, err
 	}
 	held := 0
 	if c.validation > 0 {
-		held = s.epoch + 1 - lag
+		held = entries
 	}
-	if s.epoch < 1 || len(s.history) != s.epoch+1-lag {
-		return nil, nil, f.fail("HIST", "wrong length")
+	if s.validation, err = f.vectorIn("VALI", int64(held), 0, math.MaxFloat64); err != nil {
+		return nil, nil, err
 	}
-	if len(s.validation) != held {
-		return nil, nil, f.fail("VALI", "wrong length")
+	if held == 0 {
+		s.validation = nil // as in a fit that never stopped
+	}
+	if s.judge.bestEpoch >= entries {
+		return nil, nil, f.failAt("STAT", 4, "the best epoch is not in the history")
+	}
+	if s.judge.last >= entries {
+		return nil, nil, f.failAt("STAT", 5, "the epoch of the last fall is not in the history")
+	}
+	// A BQMF has the best of its epochs so far there too.
+	if kind != kindBQMF && (len(s.best) > 0) != (s.restart > 0) {
+		return nil, nil, f.fail("BEST", "there is a best model from the second of the restarts on")
 	}
 	return f, s, nil
 }
@@ -216,36 +244,64 @@ func (c *config) reopen(kind uint32, x Mat, rank int) (p past, err error) {
 	return p, err
 }
 
+// inside places an error in the best model, a file within a file whose offsets count
+// from its own start.
+func (p *past) inside(err error) error {
+	if e, ok := err.(*FormatError); ok {
+		return &FormatError{Offset: p.state.offsets["BEST"] + e.Offset, Problem: "section BEST: " + e.Problem}
+	}
+	return err
+}
+
+// bestModel reads the best model of the restarts before into m, and holds it against
+// the fit.
+func (p *past) bestModel(m interface{ UnmarshalBinary([]byte) error }, kind uint32, c *config, x Mat, rank int) error {
+	f, err := decode(p.best, kind)
+	if err == nil {
+		err = m.UnmarshalBinary(p.best)
+	}
+	if err != nil {
+		return p.inside(err)
+	}
+	levels, eps := c.levels, c.epsilon
+	if kind == kindNMF {
+		levels, eps = 0, 0
+	}
+	if f.d != x.Rows || f.n != x.Cols || f.k != rank || f.m != levels || f.loss != c.loss || f.missing != c.missing || f.epsilon != eps {
+		return p.state.fail("BEST", "the best model is not of this fit")
+	}
+	if (c.validation > 0) != (len(f.sections["VALI"]) > 0) {
+		return p.state.fail("BEST", "the best model has other histories than this fit")
+	}
+	return nil
+}
+
 // restore fills the parts, in their order, and returns count integers.
-func (f *file) restore(parts [][]float64, count int) ([]uint64, error) {
+func (f *file) restore(parts []part, count int) ([]uint64, error) {
+	b := f.sections["REAL"]
 	total := int64(0)
 	for _, p := range parts {
-		total += int64(len(p))
+		total += int64(len(p.v))
 	}
-	real, err := f.vector("REAL", total)
-	if err != nil {
-		return nil, err
+	if len(b)%8 != 0 || int64(len(b)/8) != total {
+		return nil, f.fail("REAL", "wrong length")
 	}
 	index, err := f.words("IDX0", count)
 	if err != nil {
 		return nil, err
 	}
+	at := 0
 	for _, p := range parts {
-		real = real[copy(p, real):]
-	}
-	return index, nil
-}
-
-// positive reports negative factors.
-func (f *file) positive(of *factors) error {
-	for _, v := range [][]float64{of.u, of.v} {
-		for _, x := range v {
-			if x < 0 {
-				return f.fail("REAL", "a factor is negative")
+		for i := range p.v {
+			x := math.Float64frombits(get64(b[8*at:]))
+			if !(x >= p.low && x <= p.high) {
+				return nil, f.failAt("REAL", at, "number "+itoa(at)+" is "+ftoa(x))
 			}
+			p.v[i] = x
+			at++
 		}
 	}
-	return nil
+	return index, nil
 }
 
 func (f *file) words(tag string, n int) ([]uint64, error) {
@@ -287,11 +343,7 @@ func (f *qmfFit) checkpoint(epoch int) error {
 		s.index = append(s.index, uint64(i))
 	}
 	s.index = appendWarm(s.index, f.state)
-	flags := uint64(0)
-	if f.replace {
-		flags = 1
-	}
-	s.index = append(s.index, flags, uint64(f.origin), math.Float64bits(f.lambda))
+	s.index = append(s.index, uint64(f.origin), math.Float64bits(f.lambda))
 	return f.save(s.encode(kindQMF, f.config, f.k, f.data))
 }
 
@@ -307,24 +359,46 @@ func appendWarm(index []uint64, states []warm) []uint64 {
 	return index
 }
 
-// takeWarm takes what appendWarm added.
-func takeWarm(states []warm, index []uint64) {
+// takeWarm takes what appendWarm added, from so many integers on.
+func (f *file) takeWarm(states []warm, index []uint64, from int) error {
 	for i := range states {
-		states[i].valid = index[i] == 1
+		if index[from+i] > 1 {
+			return f.failAt("IDX0", from+i, "is neither 0 nor 1")
+		}
+		states[i].valid = index[from+i] == 1
 	}
+	return nil
 }
 
 // parts are the numbers of a QMF under way.
-func (f *qmfFit) parts() [][]float64 {
-	p := [][]float64{f.u, f.v, f.logU, f.logV, f.momU.mu, f.momU.nu, f.momV.mu, f.momV.nu, f.f, f.momF.mu, f.momF.nu, f.inc, f.rowLosses, f.rowHeld}
+func (f *qmfFit) parts() []part {
+	log := func(v []float64) part { return part{v, -f.farthest, f.farthest} }
+	p := []part{positive(f.u), positive(f.v), log(f.logU), log(f.logV), finite(f.f), positive(f.rowLosses), positive(f.rowHeld)}
+	for _, m := range []moment{f.momU, f.momV, f.momF} {
+		p = append(p, m.parts()...)
+	}
+	p = append(p, f.increments(f.inc)...)
 	if f.r != nil {
-		p = append(p, f.r, f.momR.mu, f.momR.nu)
+		p = append(append(p, part{f.r, shortest, longest}), f.momR.parts()...)
 	}
 	if f.held != nil {
-		p = append(p, f.keep.u, f.keep.v, f.keep.f, f.keep.inc)
+		p = append(append(p, positive(f.keep.u), positive(f.keep.v), finite(f.keep.f)), f.increments(f.keep.inc)...)
 	}
-	for i := range f.state {
-		p = append(p, f.state[i].offset)
+	return appendOffsets(p, f.state)
+}
+
+// increments are parts: but for the first of a row, q_1, none is negative.
+func (f *qmfFit) increments(inc []float64) (p []part) {
+	for i := range f.d {
+		row := inc[i*f.m : (i+1)*f.m]
+		p = append(p, finite(row[:1]), positive(row[1:]))
+	}
+	return p
+}
+
+func appendOffsets(p []part, states []warm) []part {
+	for i := range states {
+		p = append(p, finite(states[i].offset))
 	}
 	return p
 }
@@ -334,27 +408,33 @@ func (f *qmfFit) resumeFrom(file *file, s *saved) error {
 	if f.held != nil {
 		f.keep = f.newState()
 	}
-	index, err := file.restore(f.parts(), 2*f.d+3)
+	index, err := file.restore(f.parts(), 2*f.d+2)
 	if err != nil {
 		return err
 	}
 	seen := make([]bool, f.d)
 	for k, i := range index[:f.d] {
 		if i >= uint64(f.d) || seen[i] {
-			return file.fail("IDX0", "an index is out of range")
+			return file.failAt("IDX0", k, "an index is out of range")
 		}
 		seen[i], f.order[k] = true, int(i)
 	}
-	takeWarm(f.state, index[f.d:])
-	last := index[len(index)-3:]
-	f.replace, f.origin, f.lambda = last[0] == 1, Start(last[1]&255), math.Float64frombits(last[2])
-	if last[1] >= uint64(len(startNames)) || !(f.lambda >= 0) || f.lambda > math.MaxFloat64 {
-		return file.fail("IDX0", "start or shrinkage is out of range")
-	}
-	if err := file.positive(f.factors); err != nil {
+	if err := file.takeWarm(f.state, index, f.d); err != nil {
 		return err
 	}
-	f.source, f.stepsV, f.judge = random.Source(s.source), s.steps, s.judge
+	origin, lambda := index[2*f.d], math.Float64frombits(index[2*f.d+1])
+	if origin >= uint64(len(startNames)) {
+		return file.failAt("IDX0", 2*f.d, "there is no such start")
+	}
+	if !(lambda >= 0 && lambda <= 1e30) {
+		return file.failAt("IDX0", 2*f.d+1, "the shrinkage is "+ftoa(lambda))
+	}
+	size := min(f.batchRows, f.d)
+	if s.steps != s.epoch*((f.d+size-1)/size) {
+		return file.failAt("STAT", 3, "the steps of V are not those of so many epochs")
+	}
+	f.origin, f.lambda = Start(origin), lambda
+	f.source, f.stepsV, f.judge, f.done = random.Source(s.source), s.steps, s.judge, s.epoch
 	f.history, f.validationHistory = s.history, s.validation
 	return nil
 }
@@ -366,20 +446,30 @@ func (f *qmfqFit) checkpoint(epoch int) error {
 	return f.save(s.encode(kindQMFQ, f.config, f.k, f.data))
 }
 
-// parts are the numbers of a QMFQ under way. What a projection makes is no part:
-// it is made again.
-func (f *qmfqFit) parts() [][]float64 {
-	p := [][]float64{f.from.u, f.from.v, f.f, f.momF.mu, f.momF.nu, f.inc, f.f1, f.momF1.mu, f.momF1.nu, f.r1, f.momR1.mu, f.momR1.nu, f.rowLosses, f.rowHeld}
+// parts are the numbers of a QMFQ under way. What the last projection made is for a fit
+// that is stopped before the next.
+func (f *qmfqFit) parts() []part {
+	p := append([]part{positive(f.from.u), positive(f.from.v), positive(f.rowLosses), positive(f.rowHeld)}, f.made(f.now)...)
+	for _, m := range []moment{f.momF, f.momF1, f.momR1} {
+		p = append(p, m.parts()...)
+	}
 	if f.r != nil {
-		p = append(p, f.r, f.momR.mu, f.momR.nu)
+		p = append(append(p, part{f.r, shortest, longest}), f.momR.parts()...)
 	}
 	if f.held != nil {
-		p = append(p, f.best...)
+		p = append(p, f.made(f.best)...)
 	}
-	for i := range f.state {
-		p = append(p, f.state[i].offset, f.state1[i].offset)
+	return appendOffsets(appendOffsets(p, f.state), f.state1)
+}
+
+// made are the parts of what a model is made of, as now has it.
+func (f *qmfqFit) made(v [][]float64) []part {
+	factor := positive
+	if f.projection.kind == projectionSVD {
+		factor = finite
 	}
-	return p
+	p := append([]part{finite(v[0])}, f.increments(v[1])...)
+	return append(p, finite(v[2]), part{v[3], f.shortest1, f.longest1}, finite(v[4]), factor(v[5]), factor(v[6]))
 }
 
 // resumeFrom takes the state of a checkpoint.
@@ -388,11 +478,16 @@ func (f *qmfqFit) resumeFrom(file *file, s *saved) error {
 	if err != nil {
 		return err
 	}
-	takeWarm(f.state, index)
-	takeWarm(f.state1, index[f.d:])
-	if err := file.positive(f.from); err != nil {
+	if err := file.takeWarm(f.state, index, 0); err != nil {
 		return err
 	}
+	if err := file.takeWarm(f.state1, index, f.d); err != nil {
+		return err
+	}
+	if s.steps != 0 {
+		return file.failAt("STAT", 3, "there are no steps of V")
+	}
+	f.u, f.v = f.whole.u, f.whole.v
 	f.done, f.judge, f.history, f.validationHistory = s.epoch, s.judge, s.history, s.validation
 	return nil
 }
@@ -404,10 +499,10 @@ func (f *nmfFit) checkpoint(c *config, m *NMF, judge watch, epoch int, keep *fac
 }
 
 // parts are the numbers of an NMF under way.
-func (f *nmfFit) parts(keep *factors) [][]float64 {
-	p := [][]float64{f.u, f.v}
+func (f *nmfFit) parts(keep *factors) []part {
+	p := []part{positive(f.u), positive(f.v)}
 	if f.held != nil {
-		p = append(p, keep.u, keep.v)
+		p = append(p, positive(keep.u), positive(keep.v))
 	}
 	return p
 }

@@ -11,7 +11,7 @@ import (
 // of it gives the bits of the fit that never stopped.
 func TestResume(t *testing.T) {
 	x := holed(toy(2), 0.05)
-	x.Rows, x.Cols = 50, 40
+	x.Rows, x.Cols = 34, 25
 	base := []FitOption{WithMissingValues(), WithEpochs(6), WithSeed(4)}
 	for name, extra := range map[string][]FitOption{
 		"plain":      {WithLevels(5)},
@@ -82,7 +82,7 @@ func TestResume(t *testing.T) {
 // TestResumeQMFQ: the same for QMFQ.
 func TestResumeQMFQ(t *testing.T) {
 	x := toy(2)
-	x.Rows, x.Cols = 40, 30
+	x.Rows, x.Cols = 34, 20
 	y := holed(x, 0.05)
 	base := []FitOption{WithEpochs(5), WithSeed(4), WithLevels(5)}
 	for name, c := range map[string]struct {

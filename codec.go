@@ -21,7 +21,7 @@ package quantmf
 //
 // Payloads, uint64 as u, float64 as f:
 //
-//	DIMS  u d, n, k, m (0 in an NMF and a BQMF); u best; u 1 where NaN cells are missing; f loss β; f ε (0 there)
+//	DIMS  u d, n, k, m (0 in an NMF); u best; u 1 where NaN cells are missing; f loss β; f ε
 //	UFAC  f d×k       VFAC  f k×n       HIST  f one an epoch       VALI  f likewise
 //	QUAN  f d×m       WGHT  f d×m       POTN  f d×m, h about the centre
 //	TOOK  u start, f shrinkage (QMF and QMFQ)
@@ -35,6 +35,8 @@ package quantmf
 //	CURV  u d×3: knots of g_i, of g_i⁻¹ with mass (0: the same), steps of T_i
 //	CURR  f d×20: spread, floor, mean of x, mean of leave-one-out p, slope, 15 levels
 //	KNOT  f of each row: y of its knots, x of them; those with mass; places of its steps, their values
+//	CONV  f w×4, a warning each: row, passes, marginal error, tolerance of a transport that
+//	      did not converge (QMF and QMFQ, optional)
 //	WARN  texts of warnings, each u length and bytes (optional)
 //
 // A tag in lower case is of the program that wrote the file, optional always
@@ -43,7 +45,8 @@ package quantmf
 //	name  u d, d names of features, u n, n names of samples, each u length and bytes
 //	made  lines of key, tab, value: how the command came to the matrix and the model
 //
-// Every length is held against the bytes that are there before memory is taken.
+// Every length is held against the bytes that are there before memory is taken, and every
+// number against the range that it has in a model.
 
 import (
 	"hash/crc32"
@@ -100,14 +103,22 @@ func floats(tag string, v []float64) section {
 // flat returns the entries of m row by row.
 func flat(m Mat) []float64 { return m.Clone().Data }
 
-func texts(tag string, errs []error) section {
-	var b []byte
+// warned returns the sections of warnings.
+func warned(errs []error) []section {
+	var texts []byte
+	var numbers []float64
 	for _, e := range errs {
+		if c, ok := e.(*ConvergenceError); ok {
+			numbers = append(numbers, float64(c.Row), float64(c.Iterations), c.MarginalError, c.Tolerance)
+			continue
+		}
 		s := e.Error()
-		b = append64(b, uint64(len(s)))
-		b = append(b, s...)
+		texts = append64(texts, uint64(len(s)))
+		texts = append(texts, s...)
 	}
-	return section{tag: tag, flags: optional, payload: b}
+	conv := floats("CONV", numbers)
+	conv.flags = optional
+	return []section{conv, {tag: "WARN", flags: optional, payload: texts}}
 }
 
 func encode(kind uint32, sections []section) []byte {
@@ -135,19 +146,20 @@ func encode(kind uint32, sections []section) []byte {
 
 // file is a decoded file: the sections this version knows, by tag.
 type file struct {
-	sections map[string][]byte
-	offsets  map[string]int64
-	d, n, k  int
-	m        int
-	best     int
-	missing  bool
-	loss     Loss
-	epsilon  float64
+	leastHistory float64
+	sections     map[string][]byte
+	offsets      map[string]int64
+	d, n, k      int
+	m            int
+	best         int
+	missing      bool
+	loss         Loss
+	epsilon      float64
 }
 
 func damaged(at int, problem string) error { return &FormatError{Offset: int64(at), Problem: problem} }
 
-// required returns the tags that a file of the kind must have, besides WARN those
+// required returns the tags that a file of the kind must have, besides CONV and WARN those
 // that this version knows.
 func required(kind uint32) []string {
 	tags := []string{"DIMS", "UFAC", "VFAC", "HIST", "VALI"}
@@ -168,11 +180,21 @@ func decode(b []byte, kind uint32) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.leastHistory = leastHistory(kind)
 	return f, f.dims(kind)
 }
 
+// leastHistory is the least entry of a History: losses are not negative, bounds of the
+// evidence may be.
+func leastHistory(kind uint32) float64 {
+	if kind == kindBQMF {
+		return -math.MaxFloat64
+	}
+	return 0
+}
+
 // decodeSections reads a file of the kind that must have the sections tags and
-// may have WARN and more.
+// may have CONV, WARN and more.
 func decodeSections(b []byte, kind uint32, tags []string, more ...string) (*file, error) {
 	if len(b) < headerSize {
 		return nil, damaged(len(b), "the file is cut within its header")
@@ -209,7 +231,7 @@ func decodeSections(b []byte, kind uint32, tags []string, more ...string) (*file
 		if crc32.ChecksumIEEE(payload) != get32(b[end:]) {
 			return nil, damaged(at+sectionSize, "section "+tag+" is damaged")
 		}
-		if tag == "WARN" || slices.Contains(tags, tag) || slices.Contains(more, tag) {
+		if tag == "CONV" || tag == "WARN" || slices.Contains(tags, tag) || slices.Contains(more, tag) {
 			if _, twice := f.sections[tag]; twice {
 				return nil, damaged(at, "section "+tag+" comes twice")
 			}
@@ -246,6 +268,11 @@ func (f *file) fail(tag, problem string) error {
 	return &FormatError{Offset: f.offsets[tag], Problem: "section " + tag + ": " + problem}
 }
 
+// failAt reports what is wrong with number i of a section.
+func (f *file) failAt(tag string, i int, problem string) error {
+	return &FormatError{Offset: f.offsets[tag] + 8*int64(i), Problem: "section " + tag + ": " + problem}
+}
+
 func (f *file) dims(kind uint32) error {
 	b := f.sections["DIMS"]
 	if len(b) != 64 {
@@ -255,26 +282,37 @@ func (f *file) dims(kind uint32) error {
 	for i := range v {
 		v[i] = get64(b[8*i:])
 	}
-	for i := range 5 {
-		if v[i] > 1<<31-1 {
-			return f.fail("DIMS", "a size is out of range")
+	low := [6]uint64{1, 1, 1, 2, 0, 0}
+	most := [6]uint64{1<<31 - 1, 1<<31 - 1, 1<<31 - 1, 1<<31 - 1, 1<<31 - 1, 1}
+	maps := kind == kindQMF || kind == kindQMFQ // of levels
+	if !maps {
+		low[3], most[3] = 0, 0
+	}
+	for i := range low {
+		if v[i] < low[i] || v[i] > most[i] {
+			return f.failAt("DIMS", i, "a size is out of range")
 		}
 	}
 	f.d, f.n, f.k, f.m, f.best, f.missing = int(v[0]), int(v[1]), int(v[2]), int(v[3]), int(v[4]), v[5] == 1
 	f.loss, f.epsilon = Loss(math.Float64frombits(v[6])), math.Float64frombits(v[7])
-	maps := kind == kindQMF || kind == kindQMFQ
-	if f.d < 1 || f.n < 1 || f.k < 1 || maps != (f.m > 1) || v[5] > 1 || !(f.loss >= -2 && f.loss <= 4) ||
-		maps && !(f.epsilon > 0 && f.epsilon <= 1e12) {
-		return f.fail("DIMS", "a value is out of range")
+	if !(f.loss >= -2 && f.loss <= 4) {
+		return f.failAt("DIMS", 6, "β is "+ftoa(float64(f.loss)))
 	}
-	if uint64(f.m) > maxCells/uint64(max(f.d, f.n, f.m)) { // as in a fit
-		return f.fail("DIMS", "the maps would need too much memory")
+	if !maps && v[7] != 0 || maps && !(f.epsilon >= 1e-12 && f.epsilon <= 1e12) {
+		return f.failAt("DIMS", 7, "ε is "+ftoa(f.epsilon))
+	}
+	if tooManyCells(max(f.d, f.n), f.m) { // as in a fit
+		return f.failAt("DIMS", 3, "the maps would need too much memory")
+	}
+	if uint64(f.k) > maxCells/uint64(f.d+f.n) {
+		return f.failAt("DIMS", 2, "the factors would need too much memory")
 	}
 	return nil
 }
 
-// vector returns a section of count finite numbers, -1 for any count.
-func (f *file) vector(tag string, count int64) ([]float64, error) {
+// vectorIn returns a section of count numbers from low to high, both finite; -1 for any
+// count.
+func (f *file) vectorIn(tag string, count int64, low, high float64) ([]float64, error) {
 	b := f.sections[tag]
 	if len(b)%8 != 0 || count >= 0 && int64(len(b)/8) != count { // 8*count could overflow
 		return nil, f.fail(tag, "wrong length")
@@ -282,24 +320,43 @@ func (f *file) vector(tag string, count int64) ([]float64, error) {
 	v := make([]float64, len(b)/8)
 	for i := range v {
 		v[i] = math.Float64frombits(get64(b[8*i:]))
-	}
-	if i := notFinite(v); i >= 0 {
-		return nil, f.fail(tag, "number "+itoa(i)+" is "+ftoa(v[i]))
+		if !(v[i] >= low && v[i] <= high) {
+			return nil, f.failAt(tag, i, "number "+itoa(i)+" is "+ftoa(v[i]))
+		}
 	}
 	return v, nil
 }
 
-func (f *file) matrix(tag string, rows, cols int) (Mat, error) {
-	v, err := f.vector(tag, int64(rows)*int64(cols))
+func (f *file) matrixIn(tag string, rows, cols int, low, high float64) (Mat, error) {
+	v, err := f.vectorIn(tag, int64(rows)*int64(cols), low, high)
 	return Mat{Rows: rows, Cols: cols, Data: v, Stride: cols}, err
 }
 
-// savedWarning is a warning of a model that came from a file.
+// savedWarning is a warning of a model that came from a file and is kept as text.
 type savedWarning string
 
 func (w savedWarning) Error() string { return string(w) }
 
 func (f *file) warnings() (errs []error, err error) {
+	v, err := f.vectorIn("CONV", -1, 0, math.MaxFloat64)
+	if err == nil && len(v)%4 != 0 {
+		err = f.fail("CONV", "wrong length")
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := 0; i < len(v); i += 4 {
+		row, passes := int(min(v[i], 1<<31)), int(min(v[i+1], 1<<53))
+		switch {
+		case row >= f.d || float64(row) != v[i]:
+			return nil, f.failAt("CONV", i, "there is no row "+ftoa(v[i]))
+		case float64(passes) != v[i+1]:
+			return nil, f.failAt("CONV", i+1, "a number of passes is "+ftoa(v[i+1]))
+		case !(v[i+3] > 0):
+			return nil, f.failAt("CONV", i+3, "a tolerance is 0")
+		}
+		errs = append(errs, &ConvergenceError{Row: row, Iterations: passes, MarginalError: v[i+2], Tolerance: v[i+3]})
+	}
 	b := f.sections["WARN"]
 	for len(b) > 0 {
 		if len(b) < 8 || get64(b) > uint64(len(b)-8) {
@@ -312,55 +369,66 @@ func (f *file) warnings() (errs []error, err error) {
 	return errs, nil
 }
 
-// common reads what all models have; signed: a truncated SVD's factors may be negative.
-func (f *file) common(u, v *Mat, history, validation *[]float64, warnings *[]error, signed bool) (err error) {
-	if *u, err = f.matrix("UFAC", f.d, f.k); err != nil {
+// maxProduct bounds the entries of UV, so that neither they nor sums of them overflow.
+const maxProduct = 1e290
+
+// common reads what all models have; no factor is below low.
+func (f *file) common(m *Factorisation, low float64) (err error) {
+	m.Best, m.loss, m.missing = f.best, f.loss, f.missing
+	if m.U, err = f.matrixIn("UFAC", f.d, f.k, low, math.MaxFloat64); err != nil {
 		return err
 	}
-	if *v, err = f.matrix("VFAC", f.k, f.n); err != nil {
+	if m.V, err = f.matrixIn("VFAC", f.k, f.n, low, math.MaxFloat64); err != nil {
 		return err
 	}
-	for _, m := range []Mat{*u, *v} {
-		for _, x := range m.Data {
-			if x < 0 && !signed {
-				return f.fail("UFAC", "a factor is negative")
+	total := 0.0
+	for c := range f.k {
+		top, at, topU := 0.0, 0, 0.0
+		for i := range f.d {
+			topU = max(topU, math.Abs(m.U.At(i, c)))
+		}
+		for j, x := range m.V.Row(c) {
+			if math.Abs(x) > top {
+				top, at = math.Abs(x), j
 			}
 		}
+		if total += float64(topU * top); !(total <= maxProduct) {
+			return f.failAt("VFAC", c*f.n+at, "the product of the factors overflows")
+		}
 	}
-	if *history, err = f.vector("HIST", -1); err != nil {
+	if m.History, err = f.vectorIn("HIST", -1, f.leastHistory, math.MaxFloat64); err != nil {
 		return err
 	}
-	if *validation, err = f.vector("VALI", -1); err != nil {
+	if m.Validation, err = f.vectorIn("VALI", -1, 0, math.MaxFloat64); err != nil {
 		return err
 	}
-	if len(*validation) == 0 {
-		*validation = nil
+	if len(m.Validation) == 0 {
+		m.Validation = nil
+	} else if len(m.Validation) != len(m.History) {
+		return f.fail("VALI", "wrong length")
 	}
-	if f.best >= max(len(*history), 1) {
-		return f.fail("DIMS", "the best epoch is not in the history")
+	if f.best >= max(len(m.History), 1) {
+		return f.failAt("DIMS", 4, "the best epoch is not in the history")
 	}
-	*warnings, err = f.warnings()
+	m.Warnings, err = f.warnings()
 	return err
 }
 
-func dimensions(d, n, k, m, best int, missing bool, loss Loss, eps float64) section {
-	v := []uint64{uint64(d), uint64(n), uint64(k), uint64(m), uint64(max(best, 0)), 0, math.Float64bits(float64(loss)), math.Float64bits(eps)}
-	if missing {
-		v[5] = 1
+// sections are those that all models have; m and ε are 0 in an NMF.
+func (f *Factorisation) sections(m int, eps float64) []section {
+	missing := uint64(0)
+	if f.missing {
+		missing = 1
 	}
-	var b []byte
-	for _, x := range v {
-		b = append64(b, x)
-	}
-	return section{tag: "DIMS", payload: b}
+	return append([]section{
+		words("DIMS", uint64(f.U.Rows), uint64(f.V.Cols), uint64(f.U.Cols), uint64(m), uint64(max(f.Best, 0)), missing, math.Float64bits(float64(f.loss)), math.Float64bits(eps)),
+		floats("UFAC", flat(f.U)), floats("VFAC", flat(f.V)), floats("HIST", f.History), floats("VALI", f.Validation),
+	}, warned(f.Warnings)...)
 }
 
 // MarshalBinary returns the model as a file.
 func (m *NMF) MarshalBinary() ([]byte, error) {
-	return encode(kindNMF, []section{
-		dimensions(m.U.Rows, m.V.Cols, m.U.Cols, 0, m.Best, m.missing, m.loss, 0),
-		floats("UFAC", flat(m.U)), floats("VFAC", flat(m.V)), floats("HIST", m.History), floats("VALI", m.Validation), texts("WARN", m.Warnings),
-	}), nil
+	return encode(kindNMF, m.sections(0, 0)), nil
 }
 
 // UnmarshalBinary makes m the model in data, or returns a [*FormatError] and
@@ -370,8 +438,8 @@ func (m *NMF) UnmarshalBinary(data []byte) error {
 	if err != nil {
 		return err
 	}
-	n := NMF{Best: f.best, loss: f.loss, missing: f.missing}
-	if err := f.common(&n.U, &n.V, &n.History, &n.Validation, &n.Warnings, false); err != nil {
+	var n NMF
+	if err := f.common(&n.Factorisation, 0); err != nil {
 		return err
 	}
 	*m = n
@@ -393,11 +461,8 @@ func (q *QMF) sections() []section {
 	for i, s := range q.squash {
 		rows = append(rows, q.center[i], float64(s.kind), s.ref, s.shift, s.std, q.marginal[i])
 	}
-	return []section{
-		dimensions(d, q.V.Cols, q.U.Cols, m, q.Best, q.missing, q.loss, q.epsilon),
-		floats("UFAC", flat(q.U)), floats("VFAC", flat(q.V)), floats("HIST", q.History), floats("VALI", q.Validation), texts("WARN", q.Warnings),
-		floats("QUAN", flat(q.Quantiles)), floats("WGHT", flat(q.Weights)), floats("POTN", flat(q.potentials)), floats("ROWS", rows), words("TOOK", uint64(q.Start), math.Float64bits(q.Shrinkage)),
-	}
+	return append(q.Factorisation.sections(m, q.epsilon),
+		floats("QUAN", flat(q.Quantiles)), floats("WGHT", flat(q.Weights)), floats("POTN", flat(q.potentials)), floats("ROWS", rows), words("TOOK", uint64(q.Start), math.Float64bits(q.Shrinkage)))
 }
 
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
@@ -407,7 +472,7 @@ func (q *QMF) UnmarshalBinary(data []byte) error {
 	if err != nil {
 		return err
 	}
-	n, err := f.readQMF(false)
+	n, err := f.readQMF(math.SmallestNonzeroFloat64)
 	if err != nil {
 		return err
 	}
@@ -415,18 +480,31 @@ func (q *QMF) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// readQMF reads the sections of a QMF.
-func (f *file) readQMF(signed bool) (*QMF, error) {
-	n := &QMF{Best: f.best, epsilon: f.epsilon, loss: f.loss, missing: f.missing}
-	err := f.common(&n.U, &n.V, &n.History, &n.Validation, &n.Warnings, signed)
+// What numbers of a model do not exceed: quantiles, potentials, and places of samples, as
+// squashed or as they are.
+const (
+	maxQuantile  = 1e150
+	maxPotential = 1e150
+	maxCentre    = 1e150
+)
+
+// readQMF reads the sections of a QMF, whose factors are not below low.
+func (f *file) readQMF(low float64) (*QMF, error) {
+	n := &QMF{epsilon: f.epsilon}
+	err := f.common(&n.Factorisation, low)
 	if err != nil {
 		return nil, err
 	}
+	lowest := 0.0
+	if f.loss == Frobenius { // which alone takes any x
+		lowest = -maxQuantile
+	}
 	for _, part := range []struct {
-		tag string
-		to  *Mat
-	}{{"QUAN", &n.Quantiles}, {"WGHT", &n.Weights}, {"POTN", &n.potentials}} {
-		if *part.to, err = f.matrix(part.tag, f.d, f.m); err != nil {
+		tag       string
+		to        *Mat
+		low, high float64
+	}{{"QUAN", &n.Quantiles, lowest, maxQuantile}, {"WGHT", &n.Weights, math.SmallestNonzeroFloat64, 1}, {"POTN", &n.potentials, -maxPotential, maxPotential}} {
+		if *part.to, err = f.matrixIn(part.tag, f.d, f.m, part.low, part.high); err != nil {
 			return nil, err
 		}
 	}
@@ -435,38 +513,67 @@ func (f *file) readQMF(signed bool) (*QMF, error) {
 		return nil, err
 	}
 	n.Start, n.Shrinkage = Start(took[0]&255), math.Float64frombits(took[1])
-	if took[0] >= uint64(len(startNames)) || !(n.Shrinkage >= 0) || n.Shrinkage-n.Shrinkage != 0 {
-		return nil, f.fail("TOOK", "there is no such start or shrinkage")
+	if took[0] >= uint64(len(startNames)) {
+		return nil, f.failAt("TOOK", 0, "there is no such start")
 	}
-	rows, err := f.matrix("ROWS", f.d, 6)
+	if !(n.Shrinkage >= 0 && n.Shrinkage <= 1e30) {
+		return nil, f.failAt("TOOK", 1, "the shrinkage is "+ftoa(n.Shrinkage))
+	}
+	rows, err := f.matrixIn("ROWS", f.d, 6, -math.MaxFloat64, math.MaxFloat64)
 	if err != nil {
 		return nil, err
 	}
 	for i := range f.d {
 		r := rows.Row(i)
-		s, err := f.squash("ROWS", r[1:5])
+		if !(math.Abs(r[0]) <= maxCentre) {
+			return nil, f.failAt("ROWS", 6*i, "the centre of row "+itoa(i)+" is "+ftoa(r[0]))
+		}
+		if r[5] < 0 {
+			return nil, f.failAt("ROWS", 6*i+5, "the marginal error of row "+itoa(i)+" is "+ftoa(r[5]))
+		}
+		s, err := f.squash("ROWS", 6*i+1, r[1:5])
 		if err != nil {
 			return nil, err
 		}
 		n.center = append(n.center, r[0])
 		n.squash = append(n.squash, s)
 		n.marginal = append(n.marginal, r[5])
-		for j, w := range n.Weights.Row(i) {
-			if !(w > 0) {
-				return nil, f.fail("WGHT", "a weight is not positive")
-			}
-			if j > 0 && n.Quantiles.At(i, j) < n.Quantiles.At(i, j-1) {
-				return nil, f.fail("QUAN", "the quantiles of row "+itoa(i)+" fall")
-			}
+		sum := 0.0
+		for _, w := range n.Weights.Row(i) {
+			sum += w
+		}
+		if math.Abs(sum-1) > 1e-9 {
+			return nil, f.failAt("WGHT", i*f.m, "the weights of row "+itoa(i)+" sum to "+ftoa(sum))
+		}
+		if err := f.rising("QUAN", n.Quantiles, i); err != nil {
+			return nil, err
 		}
 	}
 	return n, nil
 }
 
-// squash reads kind, reference, shift and deviation.
-func (f *file) squash(tag string, r []float64) (squashed, error) {
-	if !(r[0] >= 0 && int(r[0]) < len(squashNames)) || r[3] < 0 {
-		return squashed{}, f.fail(tag, "there is no such squash")
+// rising reports quantiles of row i that fall.
+func (f *file) rising(tag string, q Mat, i int) error {
+	for j := 1; j < q.Cols; j++ {
+		if q.At(i, j) < q.At(i, j-1) {
+			return f.failAt(tag, i*q.Cols+j, "the quantiles of row "+itoa(i)+" fall")
+		}
+	}
+	return nil
+}
+
+// squash reads kind, reference, shift and deviation, from number at of the section on.
+func (f *file) squash(tag string, at int, r []float64) (squashed, error) {
+	if k := r[0]; !(k >= 0 && k < float64(len(squashNames))) || k != math.Trunc(k) {
+		return squashed{}, f.failAt(tag, at, "there is no squash "+ftoa(k))
+	}
+	for i, v := range r[1:3] {
+		if !(math.Abs(v) <= maxProduct) {
+			return squashed{}, f.failAt(tag, at+1+i, "a mean is "+ftoa(v))
+		}
+	}
+	if v := r[3]; !(v >= 0 && v <= maxProduct) {
+		return squashed{}, f.failAt(tag, at+3, "a deviation is "+ftoa(v))
 	}
 	return squashed{kind: Squash(r[0]), ref: r[1], shift: r[2], std: r[3]}, nil
 }
@@ -474,7 +581,7 @@ func (f *file) squash(tag string, r []float64) (squashed, error) {
 // MarshalBinary returns the model as a file.
 func (q *QMFQ) MarshalBinary() ([]byte, error) {
 	t := q.inflated
-	t.History, t.Validation, t.Best, t.Warnings = q.History, q.Validation, q.Best, q.Warnings
+	t.Factorisation = q.Factorisation
 	var quantiles, cuts, squashes []float64
 	for _, m := range q.deflate {
 		quantiles = append(quantiles, m.q...)
@@ -497,35 +604,42 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	n := QMFQ{projection: Projection{projectionKind(p[0]), int(p[1] & 0x7fffffff)}}
-	if p[0] > 255 || p[1] > 0x7fffffff || n.projection.bound() != "" {
-		return f.fail("PROJ", "there is no such projection")
+	low := 0.0
+	if n.projection.kind == projectionSVD {
+		low = -math.MaxFloat64
 	}
-	t, err := f.readQMF(n.projection.kind == projectionSVD)
+	switch {
+	case p[0] < uint64(projectionKL) || p[0] > uint64(projectionSVD):
+		return f.failAt("PROJ", 0, "there is no such projection")
+	case n.projection.kind == projectionSVD && p[1] != 0 || p[1] > 0x7fffffff || n.projection.bound() != "":
+		return f.failAt("PROJ", 1, "the projection has no such number of updates")
+	}
+	t, err := f.readQMF(low)
 	if err != nil {
 		return err
 	}
 	n.inflated = *t
-	n.U, n.V, n.History, n.Validation, n.Best, n.Warnings = t.U, t.V, t.History, t.Validation, t.Best, t.Warnings
-	quantiles, err := f.matrix("DEFQ", f.d, f.m)
+	n.Factorisation = t.Factorisation
+	quantiles, err := f.matrixIn("DEFQ", f.d, f.m, 0, maxQuantile)
 	if err != nil {
 		return err
 	}
-	cuts, err := f.matrix("DEFC", f.d, f.m-1)
+	cuts, err := f.matrixIn("DEFC", f.d, f.m-1, -maxCentre, maxCentre)
 	if err != nil {
 		return err
 	}
-	squashes, err := f.matrix("DEFR", f.d, 4)
+	squashes, err := f.matrixIn("DEFR", f.d, 4, -math.MaxFloat64, math.MaxFloat64)
 	if err != nil {
 		return err
 	}
 	for i := range f.d {
 		inflate, _ := t.Map(i)
 		deflate := &Map{q: quantiles.Row(i), cut: cuts.Row(i), rate: inflate.rate}
-		if deflate.squash, err = f.squash("DEFR", squashes.Row(i)); err != nil {
+		if deflate.squash, err = f.squash("DEFR", 4*i, squashes.Row(i)); err != nil {
 			return err
 		}
-		if !slices.IsSorted(deflate.q) {
-			return f.fail("DEFQ", "the quantiles of row "+itoa(i)+" fall")
+		if err := f.rising("DEFQ", quantiles, i); err != nil {
+			return err
 		}
 		n.inflate, n.deflate = append(n.inflate, inflate), append(n.deflate, deflate)
 	}

@@ -188,7 +188,7 @@ func TestHugeSizes(t *testing.T) {
 		t.Fatal("another product")
 	}
 	eight := make([]float64, 8)
-	data := encode(kindNMF, []section{dimensions(d, d, k, 0, 0, false, KL, 0),
+	data := encode(kindNMF, []section{words("DIMS", d, d, k, 0, 0, 0, math.Float64bits(float64(KL)), 0),
 		floats("UFAC", eight), floats("VFAC", eight), floats("HIST", eight[:1]), floats("VALI", nil)})
 	var bad *FormatError
 	if m, err := UnmarshalModel(data); !errors.As(err, &bad) {
@@ -200,7 +200,7 @@ func TestHugeSizes(t *testing.T) {
 	for i := range ones {
 		ones[i] = 1
 	}
-	data = encode(kindQMF, []section{dimensions(1, n, 1, n, 0, false, KL, 0.02), floats("UFAC", ones[:1]), floats("VFAC", ones), floats("HIST", ones[:1]), floats("VALI", nil),
+	data = encode(kindQMF, []section{words("DIMS", 1, n, 1, n, 0, 0, math.Float64bits(float64(KL)), math.Float64bits(0.02)), floats("UFAC", ones[:1]), floats("VFAC", ones), floats("HIST", ones[:1]), floats("VALI", nil),
 		floats("QUAN", ones), floats("WGHT", ones), floats("POTN", ones), floats("ROWS", make([]float64, 6)), words("TOOK", 0, 0)})
 	if m, err := UnmarshalModel(data); !errors.As(err, &bad) {
 		t.Errorf("%T, %v", m, err)

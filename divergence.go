@@ -6,6 +6,11 @@ package quantmf
 //	Δ_2 = (x-t)²/2,   Δ_1 = x log(x/t) - x + t (0 log 0 = 0),   Δ_0 = x/t - log(x/t) - 1,
 //	∂Δ/∂t = t^{β-2}(t-x).
 //
+// Near β = 1 and β = 0 the first form would divide what is left of a cancellation by
+// β(β-1). With L = log(x/t) and g(z) = (e^z-1)/z it is, in full precision,
+//
+//	Δ_β = t^β (x/t L g((β-1)L) + 1 - x/t)/β = t^β (x/t - 1 - L g(βL))/(1-β).
+//
 // For a model t = Σ_l c_l D_l of parts D >= 0, c >= 0, the multiplicative step
 //
 //	D_l ← D_l (Σ c_l x t^{β-2} / Σ c_l t^{β-1})^γ,   γ = 1/(2-β) for β < 1, 1 up to β = 2, 1/(β-1) beyond,
@@ -30,12 +35,14 @@ const (
 )
 
 // Beta returns the divergence of the given β, from -2 to 4: 2 is [Frobenius], 1
-// is [KL], 0 that of Itakura and Saito. β <= 0 needs x > 0.
+// is [KL], 0 that of Itakura and Saito. It is continuous in β. Below 1e-9 x must be
+// positive, since the divergence from 0 grows as 1/β; at β <= 0 it must be from 1e-60
+// on, and within a factor of 1e30 of its largest value.
 func Beta(beta float64) Loss { return Loss(beta) }
 
 // What is divided by is not let fall below these, in value and gradient alike: t, and
-// the sums that updates divide by, which go as powers of it. They lie so far down
-// that x may be in any unit.
+// the sums that updates divide by, which go as powers of it. They lie far below any x
+// in the units of a fit (units.go).
 const (
 	leastT   = 1e-100
 	leastSum = 1e-300
@@ -130,6 +137,10 @@ func (l Loss) value(x, t, low float64) float64 {
 		r := x / t
 		v = r - elem.Log(max(r, tinyScale)) - 1
 	default:
+		if math.Abs(b) < nearby || math.Abs(b-1) < nearby {
+			v = float64(power(t, b) * bridge(b, x/t))
+			break
+		}
 		xb := 0.0
 		if x > 0 {
 			xb = power(x, b)
@@ -138,6 +149,22 @@ func (l Loss) value(x, t, low float64) float64 {
 		v = (xb + float64((b-1)*float64(t*tb)) - float64(b*float64(x*tb))) / (b * (b - 1))
 	}
 	return max(v, 0) // it is one; rounding may say otherwise of a perfect fit
+}
+
+// nearby is how close to 0 or 1 β is where [bridge] holds. At its edge the general
+// form has lost one digit.
+const nearby = 1.0 / 16
+
+// bridge returns Δ_β(r,1) for β near 0 or near 1.
+func bridge(b, r float64) float64 {
+	if r == 0 {
+		return 1 / b
+	}
+	log := elem.Log(max(r, tinyScale))
+	if b < 0.5 {
+		return (r - 1 - float64(log*elem.ExpSlope(float64(b*log)))) / (1 - b)
+	}
+	return (float64(r*float64(log*elem.ExpSlope(float64((b-1)*log)))) + (1 - r)) / b
 }
 
 // sum returns Σ Δ(x_j,t_j) over the observed cells (nil: all). num is what parts
@@ -183,6 +210,7 @@ type cells struct {
 	rows    []int  // visible cells of each row
 	held    []bool // d × n, nil where nothing is held out
 	heldOut int
+	units   // those of x and full, which are not the caller's then
 }
 
 // newCells hides the validation share of the observed cells, chosen by seed. A

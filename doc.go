@@ -64,10 +64,76 @@
 //
 // With few levels what counts is the boundary between neighbours: the odds
 // between the two levels grow by a factor e every ε(m-1)/2 in squashed x, and
-// the levels lie 1/(m-1) apart. So a map is a chain of steps where ε is well
-// below 2/(m-1)², 0.009 for m = 16 and 0.04 for m = 8, and smooth across several
-// levels where it is well above. Models take 0.02 with m = 8, which lets
-// neighbours overlap.
+// the levels lie 1/(m-1) apart. Where samples lie evenly a map is smooth from ε =
+// 1/2(m-1)² on, 0.0022 for m = 16 and 0.010 for m = 8: there its slope varies by 10 to 15 %
+// from a level to the middle between two, at twice as much by 2 % at most. At 1/4(m-1)² it is
+// four to seven times as steep between levels as at them, and at 1/8(m-1)² and below, 0.00056
+// and 0.0026, a chain of steps: more than a hundred times as steep. Models take 0.02 with
+// m = 8, twice what is smooth.
+//
+// # Options
+//
+// Which function takes which; one that has no use for an option returns an
+// [*OptionError], as it does for two options that contradict each other, or one of
+// iterations at ε = 0. A fit takes an operator's options too.
+//
+//	                     Solve     SoftSort  SoftQuantile      SoftQuantiles  FitNMF  FitQMF  FitQMFQ
+//	                     SoftRank            SoftQuantileRows  SoftTopK
+//	WithEpsilon          x         x         x                 x              -       x       x
+//	WithSquash           x         x         x                 x              -       x       x
+//	WithTolerance        x         x         x                 x              -       x       x
+//	WithMaxIterations    x         x         x                 x              -       x       x
+//	WithStrict           x         x         x                 x              -       x       x
+//	WithWorkers          x         x         x                 x              x       x       x
+//	WithWeights          x         x         x                 x              -       -       -
+//	WithIterations       x         x         x                 x              -       -       -
+//	WithTargets          x         x         x                 -              -       -       -
+//	WithTargetWeights    x         x         x                 -              -       -       -
+//	WithLevels           x         x         as len(q)         -              -       x       x
+//	WithMidpointRanks    x         -         -                 -              -       -       -
+//	WithEpochs           -         -         -                 -              x       x       x
+//	WithSeed             -         -         -                 -              x       x       x
+//	WithLoss             -         -         -                 -              x       x       x
+//	WithPatience         -         -         -                 -              x       x       x
+//	WithRestarts         -         -         -                 -              x       x       x
+//	WithValidation       -         -         -                 -              x       x       x
+//	WithMissingValues    -         -         -                 -              x       x       x
+//	WithProgress         -         -         -                 -              x       x       x
+//	WithCheckpoint       -         -         -                 -              x       x       x
+//	WithResume           -         -         -                 -              x       x       x
+//	WithInit             -         -         -                 -              x       x       x
+//	WithStart            -         -         -                 -              x       x       x
+//	WithPenalty          -         -         -                 -              x       x       -
+//	WithLearningRate     -         -         -                 -              -       x       x
+//	WithSchedule         -         -         -                 -              -       x       x
+//	WithEnds             -         -         -                 -              -       x       x
+//	WithBatch            -         -         -                 -              -       x       -
+//	WithShrinkage        -         -         -                 -              -       x       -
+//	WithProjection       -         -         -                 -              -       -       x
+//
+// # Defaults of models
+//
+//	                     FitNMF        FitQMF                FitQMFQ
+//	WithLoss             KL            KL                    KL
+//	WithEpochs           200           20                    100
+//	WithLevels           -             8                     8
+//	WithEpsilon          -             0.02                  0.02
+//	WithSquash           -             SquashLogisticUnit    SquashLogisticUnit
+//	WithTolerance        -             1e-09                 1e-09
+//	WithMaxIterations    -             3000                  3000
+//	WithLearningRate     -             0.06                  0.1
+//	WithSchedule         -             ScheduleCosine        ScheduleCosine
+//	WithBatch            -             32                    all
+//	WithStart            StartUniform  StartAuto             StartAuto
+//	WithEnds             -             EndsFree              EndsFree
+//	WithShrinkage        -             by hidden cells       0
+//	WithProjection       -             -                     KLUpdates(20)
+//	WithPenalty          0             0                     -
+//	WithSeed             1             1                     1
+//	WithRestarts         1             1                     1
+//
+// Without options there is no validation share, no patience and no checkpoint, NaN is an
+// error, and GOMAXPROCS goroutines work.
 //
 // # Convergence
 //
@@ -89,7 +155,7 @@
 // All functions may be called from several goroutines at once, and fitted
 // models and transports are immutable. Goroutines live no longer than the call
 // that starts them. Inputs are neither changed nor kept. What each call costs is
-// in its documentation and, measured, in docs/cost.md.
+// in its documentation and, measured, in docs/measurements/cost.md.
 //
 // # NaN
 //
@@ -110,11 +176,12 @@
 //	rows.go       T of many rows                  topk.go     single quantiles and the k largest
 //	map.go        T as a function: At, Slope, Invert
 //	divergence.go what fits minimise, and which cells they see
+//	units.go      the units and offsets in which they see x
 //	nmf.go        X ≈ UV                          nndsvd.go   its start from singular vectors
 //	qmf.go        X ≈ T(UV)                       start.go    where a fit of it starts
 //	project.go    Π_k and its adjoints            qmfq.go     X ≈ T(Π_k(T'(X)))
 //	transform.go  new samples                     heldout.go  choosing k and m
-//	reading.go    what a model says of features, samples, components
+//	model.go      what every model is and says of features, samples, components
 //	codec.go      files                           checkpoint.go fits that stop and go on
 //	internal/kernel     loops over samples        internal/laplacian  the m × m system
 //	internal/elem       exp, log, normal quantile internal/adam, pool, random

@@ -154,3 +154,33 @@ func ExampleTopKWeights() {
 	// Output:
 	// 6.92, gradient [0.01 0.32 -0.01 0.32 0.35]
 }
+
+// The ranks of ott-jax, from 0 to n-1: its squash, and quantile values from 0 to n-1 whatever
+// the number of levels.
+func ExampleTransport_Quantile_ranks() {
+	x := []float64{3, 1, 2, 10}
+	const levels = 6
+	t, _ := quantmf.Solve(x, quantmf.WithLevels(levels), quantmf.WithSquash(quantmf.SquashLogisticUnit), quantmf.WithEpsilon(0.01))
+	q := make([]float64, levels)
+	for j := range q {
+		q[j] = float64(j*(len(x)-1)) / (levels - 1)
+	}
+	r, _ := t.Quantile(q)
+	fmt.Printf("%.4f\n", r)
+	// Output:
+	// [1.9099 0.2556 1.0346 2.8000]
+}
+
+// The quantiles of numpy and R by their default rule, here at 0.1, 0.5 and 0.9.
+func ExampleSoftQuantiles_numpy() {
+	x := []float64{9, 1, 5, 3, 7, 20}
+	n := float64(len(x))
+	levels := []float64{0.1, 0.5, 0.9}
+	for i, p := range levels {
+		levels[i] = (p*(n-1) + 0.5) / n
+	}
+	v, _ := quantmf.SoftQuantiles(x, levels, quantmf.WithEpsilon(0))
+	fmt.Printf("%.4g\n", v)
+	// Output:
+	// [2 6 14.5]
+}

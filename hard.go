@@ -28,14 +28,19 @@ const snap = 1e-13
 
 func newHardPlan(x []float64, c *config, m int) *hardPlan {
 	r := new(row)
-	r.resize(len(x), m)
-	r.setTargets(c.targets)
-	r.setWeights(c.weights, c.targetWeights)
+	r.resize(len(x), 1) // of the row only what belongs to samples: nothing here takes m² numbers
+	r.setWeights(c.weights, nil)
 	r.setSamples(x, c.squash)
 	r.arrange()
 	n := len(x)
-	h := &hardPlan{x: r.x[:n], xs: r.xs[:n], y: r.y, a: r.a[:n], b: r.b, perm: r.perm[:n], squash: r.squash,
+	h := &hardPlan{x: r.x[:n], xs: r.xs[:n], y: make([]float64, m), a: r.a[:n], b: make([]float64, m), perm: r.perm[:n], squash: r.squash,
 		lo: make([]float64, n), hi: make([]float64, n), cum: make([]float64, m+1), cuts: make([]float64, m-1)}
+	normalise(h.b, c.targetWeights)
+	if copy(h.y, c.targets) == 0 {
+		for j := range h.y {
+			h.y[j] = gridPoint(j, m)
+		}
+	}
 	whole := 1.0
 	uniform := c.weights == nil && c.targetWeights == nil
 	if uniform {
@@ -81,22 +86,34 @@ func newHardPlan(x []float64, c *config, m int) *hardPlan {
 // thresholds fills cuts: on the sample that two levels share, half way
 // between the samples that a boundary of mass divides.
 func (h *hardPlan) thresholds() {
+	h.boundaries(func(J, left, right int) {
+		h.cuts[J] = h.xs[left]
+		if right != left {
+			h.cuts[J] = middle(h.xs[left], h.xs[right])
+		}
+	})
+}
+
+// boundaries calls f for every J with the samples that levels J and J+1 meet between, or
+// twice the one that they share. A sample without mass is neither.
+func (h *hardPlan) boundaries(f func(J, left, right int)) {
 	p := 0
 	n := len(h.x)
 	for J := range h.cuts {
 		for p < n-1 && h.hi[h.perm[p]] < h.cum[J+1] {
 			p++
 		}
-		at := h.xs[h.perm[p]]
-		h.cuts[J] = at
-		if h.hi[h.perm[p]] == h.cum[J+1] {
+		left := int(h.perm[p])
+		right := left
+		if h.hi[left] == h.cum[J+1] {
 			for next := p + 1; next < n; next++ {
-				if v := h.xs[h.perm[next]]; h.lo[h.perm[next]] >= h.cum[J+1] && v > at {
-					h.cuts[J] = middle(at, v)
+				if i := h.perm[next]; h.hi[i] > h.lo[i] && h.x[i] > h.x[left] {
+					right = int(i)
 					break
 				}
 			}
 		}
+		f(J, left, right)
 	}
 }
 

@@ -14,25 +14,6 @@ import (
 	"github.com/quantmf/quantmf/internal/random"
 )
 
-// Model is what fits return: [*NMF], [*QMF], [*QMFQ] or [*BQMF].
-type Model interface {
-	Reconstruct() Mat
-	Loss(x Mat) (float64, error)
-	Transform(ctx context.Context, x Mat) (Mat, error)
-	Score(ctx context.Context, x Mat) (float64, error)
-	Shares() Mat
-	Goodness(x Mat) ([]Goodness, error)
-	TopFeatures(x Mat, count int) ([][]Top, error)
-	TopSamples(count int) [][]Top
-	MarshalBinary() ([]byte, error)
-	divergence() Loss
-}
-
-func (m *NMF) divergence() Loss  { return m.loss }
-func (q *QMF) divergence() Loss  { return q.loss }
-func (q *QMFQ) divergence() Loss { return q.inflated.loss }
-func (m *BQMF) divergence() Loss { return m.loss }
-
 // Trial is one way to fit.
 type Trial struct {
 	Rank    int
@@ -46,23 +27,36 @@ type Prediction struct {
 	Losses []float64 // mean divergence of the hidden cells, one a repeat
 }
 
-// HeldOut fits every trial repeats times, each time with another share of the
+// Masks says which cells are hidden.
+type Masks struct {
+	Repeats int     // masks in all; 0: 5
+	Share   float64 // of the observed cells that each hides, at most 1/2; 0: 0.1
+	Seed    uint64
+}
+
+// HeldOut fits every trial masks.Repeats times, each time with another share of the
 // observed cells hidden, and returns what each trial's models make of them. All
-// trials see the same masks, fixed by seed, and differences between them mean
-// more than their standard errors say. fit is FitNMF, FitQMF, FitBQMF or FitQMFQ,
-// the last not with TruncatedSVD, which needs every cell. Fits run side by side, GOMAXPROCS
+// trials see the same masks, and differences between them mean
+// more than their standard errors say. fit is FitNMF, FitQMF, FitBQMF or FitQMFQ, the last
+// not with TruncatedSVD, which needs every cell. Fits run side by side, GOMAXPROCS
 // at a time, one worker each; the result does not depend on it.
 //
-// NaN cells of x are unobserved. 0 < share <= 1/2, repeats >= 1. A row or column
-// keeps two visible cells. All trials have one loss. A progress function among their
+// NaN cells of x are unobserved. A row or column keeps two visible cells. All trials have one loss. A progress function among their
 // options is called by several goroutines at once. Errors: those of fit, of the
 // first trial that has one; [*DataError] for a cell that no fit could have, hidden
 // or not; [*OptionError]; when ctx ends, an error that wraps its own. Cost: repeats ×
 // trials fits; memory repeats copies of x, and one fit a processor.
 //
 //	trials := []quantmf.Trial{{Rank: 2}, {Rank: 4}, {Rank: 8}}
-//	p, err := quantmf.HeldOut(ctx, x, quantmf.FitQMF, trials, 5, 0.1, 1)
-func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat, int, ...FitOption) (M, error), trials []Trial, repeats int, share float64, seed uint64) ([]Prediction, error) {
+//	p, err := quantmf.HeldOut(ctx, x, quantmf.FitQMF, trials, quantmf.Masks{Seed: 1})
+func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat, int, ...FitOption) (M, error), trials []Trial, masks Masks) ([]Prediction, error) {
+	repeats, share := masks.Repeats, masks.Share
+	if repeats == 0 {
+		repeats = 5
+	}
+	if share == 0 {
+		share = 0.1
+	}
 	if repeats < 1 {
 		return nil, &OptionError{Option: "repeats", Value: itoa(repeats), Bound: "must be at least 1"}
 	}
@@ -72,19 +66,19 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 	if err := x.check("x"); err != nil {
 		return nil, err
 	}
-	// What a mask hides is checked too, under the loss as soon as that is known.
-	check := func(l Loss) error {
-		c := config{missing: true, loss: l, signed: l == Frobenius}
-		return c.checkCells(x)
-	}
-	if err := check(Frobenius); err != nil {
+	// What a mask hides is checked too: what no fit could have at once, and what this one
+	// could not when its loss is known.
+	if err := (&config{missing: true, loss: Frobenius, maps: true}).checkCells(x); err != nil {
 		return nil, err
 	}
-	masks := make([]*cells, repeats)
-	for r := range masks {
-		c := config{validation: share, seed: uint64(random.Split(seed, r)), missing: true}
+	hidden := make([]*cells, repeats)
+	for r := range hidden {
+		if err := ctx.Err(); err != nil {
+			return nil, stoppedAt(0, err)
+		}
+		c := config{validation: share, seed: uint64(random.Split(masks.Seed, r)), missing: true}
 		var err error
-		if masks[r], err = newCells(x, &c); err != nil {
+		if hidden[r], err = newCells(x, &c); err != nil {
 			if o, ok := err.(*OptionError); ok {
 				o.Option = "share"
 			}
@@ -104,20 +98,35 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 			errs[job] = stoppedAt(0, errs[job])
 			return
 		}
-		opts := append(append([]FitOption{}, trials[trial].Options...), WithMissingValues(), WithWorkers(1))
-		m, err := fit(ctx, masks[r].x, trials[trial].Rank, opts...)
+		alone := fitOption(kWorkers, "1", func(c *config) string { c.workers, c.discard = 1, true; return "" })
+		opts := append(append([]FitOption{}, trials[trial].Options...), WithMissingValues(), alone)
+		m, err := fit(ctx, hidden[r].x, trials[trial].Rank, opts...)
 		if errs[job] = err; err != nil {
 			return
 		}
-		losses[job] = m.divergence()
-		if errs[job] = check(losses[job]); errs[job] != nil {
+		is := m.bounds()
+		losses[job] = is.loss
+		if errs[job] = is.checkCells(x); errs[job] != nil {
 			return
 		}
-		t, sum := m.Reconstruct(), 0.0
-		for i := range t.Rows {
-			sum += masks[r].heldLoss(m.divergence(), t.Row(i), i, losses[job].least())
+		t, err := m.reconstruct(ctx)
+		if errs[job] = err; err != nil {
+			return
 		}
-		out[trial].Losses[r] = sum / float64(masks[r].heldOut)
+		sum := 0.0
+		for i := range t.Rows {
+			row, held := t.Row(i), hidden[r].held[i*x.Cols:(i+1)*x.Cols]
+			for j, v := range x.Row(i) {
+				if held[j] {
+					sum += is.loss.divergence(v, row[j])
+				}
+			}
+		}
+		if sum-sum != 0 {
+			errs[job] = &DataError{Row: -1, Col: -1, Value: sum, Problem: "the loss of the hidden cells under trial " + itoa(trial) + " is not finite"}
+			return
+		}
+		out[trial].Losses[r] = sum / float64(hidden[r].heldOut)
 	})
 	for job, err := range errs {
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
@@ -29,7 +30,7 @@ func TestHeldOut(t *testing.T) {
 	x.Set(2, 2, math.NaN())
 	ctx := context.Background()
 	trials := []Trial{{Rank: 1}, {Rank: 3}, {Rank: 12, Options: []FitOption{WithEpochs(300)}}}
-	p, err := HeldOut(ctx, x, FitNMF, trials, 4, 0.1, 1)
+	p, err := HeldOut(ctx, x, FitNMF, trials, Masks{4, 0.1, 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,15 +47,15 @@ func TestHeldOut(t *testing.T) {
 			t.Errorf("mean %v ± %v of %v", q.Mean, q.StdErr, q.Losses)
 		}
 	}
-	again, err := HeldOut(ctx, x, FitNMF, trials[1:2], 4, 0.1, 1)
+	again, err := HeldOut(ctx, x, FitNMF, trials[1:2], Masks{4, 0.1, 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	closeTo(t, "again, alone", again[0].Losses, p[1].Losses, 0)
-	if _, err := HeldOut(ctx, x, FitQMF, []Trial{{Rank: 2, Options: []FitOption{WithEpochs(3)}}}, 2, 0.2, 1); err != nil {
+	if _, err := HeldOut(ctx, x, FitQMF, []Trial{{Rank: 2, Options: []FitOption{WithEpochs(3)}}}, Masks{2, 0.2, 1}); err != nil {
 		t.Error(err)
 	}
-	few, err := HeldOut(ctx, x, FitQMFQ, []Trial{{Rank: 1}, {Rank: 3, Options: []FitOption{WithEpochs(5)}}}, 2, 0.1, 1)
+	few, err := HeldOut(ctx, x, FitQMFQ, []Trial{{Rank: 1}, {Rank: 3, Options: []FitOption{WithEpochs(5)}}}, Masks{2, 0.1, 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,16 +64,24 @@ func TestHeldOut(t *testing.T) {
 		t.Error("QMFQ of one component predicts better than of three")
 	}
 	var option *OptionError
-	if _, err := HeldOut(ctx, x, FitQMFQ, []Trial{{Rank: 2, Options: []FitOption{WithProjection(TruncatedSVD())}}}, 1, 0.1, 1); !errors.As(err, &option) || option.Option != "WithProjection" {
+	if _, err := HeldOut(ctx, x, FitQMFQ, []Trial{{Rank: 2, Options: []FitOption{WithProjection(TruncatedSVD())}}}, Masks{1, 0.1, 1}); !errors.As(err, &option) || option.Option != "WithProjection" {
 		t.Errorf("a truncated SVD without some cells: %v", err)
 	}
-	if _, err := HeldOut(ctx, x, FitNMF, []Trial{{Rank: 0}}, 1, 0.1, 1); !errors.As(err, &option) {
+	if _, err := HeldOut(ctx, x, FitNMF, []Trial{{Rank: 0}}, Masks{1, 0.1, 1}); !errors.As(err, &option) {
 		t.Errorf("rank 0: %v", err)
 	}
-	if _, err := HeldOut(ctx, x, FitNMF, trials, 0, 0.1, 1); !errors.As(err, &option) {
-		t.Errorf("no repeats: %v", err)
+	if _, err := HeldOut(ctx, x, FitNMF, trials, Masks{-1, 0.1, 1}); !errors.As(err, &option) {
+		t.Errorf("fewer than no repeats: %v", err)
 	}
-	if _, err := HeldOut(ctx, x, FitNMF, trials, 1, 0.9, 1); !errors.As(err, &option) {
+	usual, err := HeldOut(ctx, x, FitNMF, trials[:1], Masks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, err := HeldOut(ctx, x, FitNMF, trials[:1], Masks{Repeats: 5, Share: 0.1})
+	if err != nil || len(usual[0].Losses) != 5 || !slices.Equal(usual[0].Losses, same[0].Losses) {
+		t.Errorf("the masks that nobody chose: %v, %v, %v", usual, same, err)
+	}
+	if _, err := HeldOut(ctx, x, FitNMF, trials, Masks{1, 0.9, 1}); !errors.As(err, &option) {
 		t.Errorf("share 0.9: %v", err)
 	}
 	for _, bad := range []float64{math.Inf(1), -1} { // hidden or not
@@ -80,29 +89,29 @@ func TestHeldOut(t *testing.T) {
 		y.Set(3, 4, bad)
 		var data *DataError
 		for seed := range uint64(10) {
-			if _, err := HeldOut(ctx, y, FitNMF, trials[:1], 1, 0.5, seed); !errors.As(err, &data) || data.Row != 3 || data.Col != 4 {
+			if _, err := HeldOut(ctx, y, FitNMF, trials[:1], Masks{1, 0.5, seed}); !errors.As(err, &data) || data.Row != 3 || data.Col != 4 {
 				t.Errorf("%v under a mask: %v", bad, err)
 			}
 		}
 		y.Set(3, 4, 0)
 		itakura := []Trial{{Rank: 1, Options: []FitOption{WithLoss(Beta(0)), WithEpochs(1)}}}
 		for seed := range uint64(10) {
-			if _, err := HeldOut(ctx, y, FitNMF, itakura, 1, 0.5, seed); !errors.As(err, &data) || data.Row != 3 || data.Col != 4 {
+			if _, err := HeldOut(ctx, y, FitNMF, itakura, Masks{1, 0.5, seed}); !errors.As(err, &data) || data.Row != 3 || data.Col != 4 {
 				t.Errorf("0 under a mask, where the loss has none: %v", err)
 			}
 		}
 	}
 	mixed := []Trial{{Rank: 1, Options: []FitOption{WithEpochs(1)}}, {Rank: 1, Options: []FitOption{WithEpochs(1), WithLoss(Frobenius)}}}
-	if _, err := HeldOut(ctx, x, FitNMF, mixed, 1, 0.1, 1); !errors.As(err, &option) || option.Option != "WithLoss" {
+	if _, err := HeldOut(ctx, x, FitNMF, mixed, Masks{1, 0.1, 1}); !errors.As(err, &option) || option.Option != "WithLoss" {
 		t.Errorf("two losses: %v", err)
 	}
 	tiny, _ := MatOf([]float64{1, 2}, []float64{3, 4})
-	if _, err := HeldOut(ctx, tiny, FitNMF, trials[:1], 1, 0.1, 1); !errors.As(err, &option) || option.Option != "share" {
+	if _, err := HeldOut(ctx, tiny, FitNMF, trials[:1], Masks{1, 0.1, 1}); !errors.As(err, &option) || option.Option != "share" {
 		t.Errorf("two by two: %v", err)
 	}
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := HeldOut(gone, x, FitNMF, trials, 1, 0.1, 1); !errors.Is(err, context.Canceled) {
+	if _, err := HeldOut(gone, x, FitNMF, trials, Masks{1, 0.1, 1}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -316,7 +316,7 @@ func (r *row) adjoint(zeta, v []float64) {
 // sampleAdjoint is the part of adjoint that comes after λ.
 func (r *row) sampleAdjoint(zeta, v []float64) {
 	r.tiles(func(lo, hi int, e []float64) {
-		kernel.Covariance(r.gx[lo:hi], e, r.w, r.z[lo:hi], zeta[lo:hi], r.a[lo:hi], v, r.lam, r.cy)
+		kernel.Covariance(&kernel.Cov{Out: r.gx[lo:hi], E: e, W: r.w, Z: r.z[lo:hi], Zeta: zeta[lo:hi], A: r.a[lo:hi], V: v, Lam: r.lam, Y: r.cy})
 	})
 	kernel.Scale(r.gx, r.gx, 2/r.eps)
 }
@@ -330,7 +330,10 @@ func (r *row) fullAdjoint(g *Gradient, zeta, v []float64) {
 	}
 	gx, means, scale := g.X[:r.np], g.A[:r.np], 2/r.eps
 	r.tiles(func(lo, hi int, e []float64) {
-		kernel.Covariances(gx[lo:hi], means[lo:hi], r.v[lo:hi], e, r.w, r.z[lo:hi], zeta[lo:hi], r.a[lo:hi], r.s[lo:hi], v, r.lam, r.h, r.cy)
+		kernel.Covariances(&kernel.Cov{
+			Out: gx[lo:hi], Mean: means[lo:hi], Logs: r.v[lo:hi], E: e, W: r.w, Z: r.z[lo:hi],
+			Zeta: zeta[lo:hi], A: r.a[lo:hi], S: r.s[lo:hi], V: v, Lam: r.lam, Y: r.cy, H: r.h,
+		})
 	})
 	g.Epsilon = -kernel.Sum(r.v) / r.eps
 	kernel.Scale(gx, gx, scale)
@@ -531,12 +534,12 @@ func (r *row) forward(out, q []float64, s float64, dir *Gradient) {
 		by[i] = 1
 	}
 	r.tiles(func(lo, hi int, e []float64) {
-		kernel.Covariance(out[lo:hi], e, r.w, r.z[lo:hi], by[lo:hi], alpha[lo:hi], dc, r.cy, q)
+		kernel.Covariance(&kernel.Cov{Out: out[lo:hi], E: e, W: r.w, Z: r.z[lo:hi], Zeta: by[lo:hi], A: alpha[lo:hi], V: dc, Lam: r.cy, Y: q})
 	})
 	if dir.Y != nil {
 		clear(by)
 		r.tiles(func(lo, hi int, e []float64) {
-			kernel.Covariance(r.v[lo:hi], e, r.w, r.z[lo:hi], r.s[lo:hi], by[lo:hi], dy, dy, q)
+			kernel.Covariance(&kernel.Cov{Out: r.v[lo:hi], E: e, W: r.w, Z: r.z[lo:hi], Zeta: r.s[lo:hi], A: by[lo:hi], V: dy, Lam: dy, Y: q})
 		})
 		add(out, r.v)
 	}

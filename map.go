@@ -12,31 +12,37 @@ package quantmf
 // is 1 + (A_{J-1} likewise)/ρ_{J-1}, B_J over that of level J+1 is 1 + ρ_{J+1}·(B_{J+1}
 // likewise): nothing but increasing operations on positive numbers, so T is
 // non-decreasing at every representable pair, not merely to rounding.
+//
+// At ε = 0 it is a staircase that takes the samples' own values at the samples. The cuts
+// between them are kept in units of x, since no squash is monotone to the last bit.
 
 import (
 	"math"
+	"slices"
 
 	"github.com/quantmf/quantmf/internal/elem"
 )
 
 // Map is a fitted increasing function, from the units of x to those of q. It is
-// constant, with slope 0, for a constant row. It is not changed by its methods.
+// constant, with slope 0, for a row that is constant and squashed. It is not changed by
+// its methods.
 type Map struct {
 	squash squashed
-	cut    []float64 // t_J in squashed x
+	cut    []float64 // t_J in squashed x; at ε = 0 in x
 	rate   []float64 // 2Δy_J/ε
 	q      []float64
-	hard   *hardPlan // ε = 0: a staircase that takes the samples' own values at the samples
+	places []float64 // ε = 0: the samples in order,
+	values []float64 // and T at them
 }
 
 // Map returns the function that [Transport.Quantile] takes at the samples, for
-// any x. It agrees with Quantile to rounding.
+// any x. It agrees with Quantile to rounding, at ε = 0 to the bit.
 func (t *Transport) Map(q []float64) (*Map, error) {
 	if err := t.checkQ(q); err != nil {
 		return nil, err
 	}
 	if t.hard != nil {
-		return &Map{q: append([]float64(nil), q...), squash: t.hard.squash, hard: t.hard, cut: t.hard.cuts}, nil
+		return t.hard.asMap(q), nil
 	}
 	r := t.row()
 	defer rows.Put(r)
@@ -55,74 +61,211 @@ func (r *row) asMap(q []float64) *Map {
 	return f
 }
 
-// clampLog bounds the logarithm of a ratio of weights: beyond it the ratio
-// decides alone. clampSum keeps running sums of such ratios finite.
-const (
-	clampLog = 300
-	clampSum = 1e250
-)
+// asMap returns the staircase of the plan.
+func (h *hardPlan) asMap(q []float64) *Map {
+	n := len(h.x)
+	f := &Map{q: append([]float64(nil), q...), squash: h.squash, cut: make([]float64, len(h.cuts)),
+		places: make([]float64, n), values: make([]float64, n)}
+	t := make([]float64, n)
+	h.average(t, q)
+	for k, i := range h.perm {
+		f.places[k], f.values[k] = h.x[i], t[i]
+	}
+	if f.squash.kind != SquashNone && f.places[0] == f.places[n-1] {
+		f.q, f.cut = []float64{t[0]}, nil
+		return f
+	}
+	h.boundaries(func(J, left, right int) {
+		f.cut[J] = f.crossing(h.x[left], h.x[right], h.cuts[J])
+		if J > 0 {
+			f.cut[J] = max(f.cut[J], f.cut[J-1])
+		}
+	})
+	return f
+}
+
+// crossing returns where between lo and hi, two samples, the squashed x passes s; the
+// middle where squashing makes one of both.
+func (f *Map) crossing(lo, hi, s float64) float64 {
+	if f.squash.point(lo) == f.squash.point(hi) {
+		return middle(lo, hi)
+	}
+	for range 100 {
+		x := middle(lo, hi)
+		if x <= lo || x >= hi {
+			break
+		}
+		if f.squash.point(x) <= s {
+			lo = x
+		} else {
+			hi = x
+		}
+	}
+	return lo
+}
 
 // At returns T(x), in [q_1,q_m] and non-decreasing in x; NaN for NaN, and the
-// limits at ±Inf. Cost: m exponentials, 2m divisions.
+// limits at ±Inf. Cost: m exponentials, 2m divisions; at ε = 0 two binary searches.
 func (f *Map) At(x float64) float64 {
 	if x != x {
 		return x
 	}
-	if f.hard != nil {
+	if f.places != nil {
 		return f.staircase(x)
 	}
 	return f.at(f.squash.point(x), nil)
 }
 
-// at evaluates T at the squashed s. Where tails is not nil it takes 1/(1+A_J/B_J).
-func (f *Map) at(s float64, tails []float64) float64 {
+// staircase is T at ε = 0.
+func (f *Map) staircase(x float64) float64 {
+	p, sample := slices.BinarySearch(f.places, x)
+	if sample {
+		return f.values[p]
+	}
+	j, _ := slices.BinarySearch(f.cut, x)
+	v := f.q[j]
+	if p < len(f.places) {
+		v = min(v, f.values[p])
+	}
+	if p > 0 {
+		v = max(v, f.values[p-1])
+	}
+	return v
+}
+
+// at evaluates T at the squashed s. Where odds is not nil it takes A_J/B_J.
+func (f *Map) at(s float64, odds []float64) float64 {
 	var local [64]float64
-	up := local[:]
+	logs := local[:]
 	m := len(f.q)
+	if m > len(logs) {
+		logs = make([]float64, m)
+	}
+	logs = logs[:m-1]
+	sum := 0.0
+	for J := range logs {
+		logs[J] = f.rate[J] * (s - f.cut[J])
+		sum += math.Abs(logs[J])
+	}
+	if !(sum <= narrow) {
+		return f.atFar(logs, odds)
+	}
+	for J, l := range logs {
+		logs[J] = elem.Exp(l)
+	}
+	var localUp [64]float64
+	up := localUp[:]
 	if m > len(up) {
 		up = make([]float64, m)
-	}
-	ratio := func(J int) float64 {
-		return elem.Exp(min(max(f.rate[J]*(s-f.cut[J]), -clampLog), clampLog))
 	}
 	b := 1.0
 	for J := m - 2; J >= 0; J-- {
 		up[J] = b
-		b = min(1+float64(b*ratio(J)), clampSum)
+		b = 1 + float64(b*logs[J])
 	}
 	t, a := f.q[0], 1.0
-	for J := range m - 1 {
-		r := ratio(J)
-		share := 1 / (1 + a/up[J]/r)
-		if tails != nil {
-			tails[J] = share
+	for J, r := range logs {
+		o := a / up[J] / r
+		if odds != nil {
+			odds[J] = o
 		}
-		t += float64((f.q[J+1] - f.q[J]) * share)
-		a = min(1+a/r, clampSum)
+		t += float64((f.q[J+1] - f.q[J]) * (1 / (1 + o)))
+		a = 1 + a/r
 	}
 	return min(t, f.q[m-1])
 }
 
-// staircase is T at ε = 0.
-func (f *Map) staircase(x float64) float64 {
-	h := f.hard
-	lo, hi := 0, len(h.perm)
-	for lo < hi {
-		if mid := (lo + hi) / 2; h.x[h.perm[mid]] < x {
-			lo = mid + 1
-		} else {
-			hi = mid
+// narrow bounds Σ_J |log ρ_J| where no weight over another leaves the range of float64.
+const narrow = 600
+
+// atFar is at for weights of any ratio, given by their logarithms: the same operations,
+// with the same rounding where both can be used, so that T does not fall between them.
+func (f *Map) atFar(logs, odds []float64) float64 {
+	m := len(f.q)
+	var localRatio, localUp [64]wide
+	ratio, up := localRatio[:], localUp[:]
+	if m > len(up) {
+		ratio, up = make([]wide, m), make([]wide, m)
+	}
+	ratio = ratio[:m-1]
+	one := wide{1, 0}
+	b := one
+	for J := m - 2; J >= 0; J-- {
+		ratio[J] = wideExp(logs[J])
+		up[J] = b
+		b = one.plus(b.times(ratio[J]))
+	}
+	t, a := f.q[0], one
+	for J, r := range ratio {
+		o := a.over(up[J]).over(r)
+		if odds != nil {
+			odds[J] = o.float()
+		}
+		t += float64((f.q[J+1] - f.q[J]) * one.over(one.plus(o)).float())
+		a = one.plus(a.over(r))
+	}
+	return min(t, f.q[m-1])
+}
+
+// wide is the positive number f·2^(512 e), f in [2^-256, 2^256): float64 with a larger
+// range. Operations round as those of float64 do.
+type wide struct {
+	f float64
+	e int
+}
+
+func (w wide) normal() wide {
+	switch {
+	case w.f >= 0x1p256:
+		return wide{w.f * 0x1p-512, w.e + 1}
+	case w.f < 0x1p-256:
+		return wide{w.f * 0x1p512, w.e - 1}
+	}
+	return w
+}
+
+func (w wide) times(v wide) wide { return wide{w.f * v.f, w.e + v.e}.normal() }
+func (w wide) over(v wide) wide  { return wide{w.f / v.f, w.e - v.e}.normal() }
+
+func (w wide) plus(v wide) wide {
+	if w.e < v.e {
+		w, v = v, w
+	}
+	switch w.e - v.e {
+	case 0:
+		return wide{w.f + v.f, w.e}.normal()
+	case 1:
+		return wide{w.f + float64(v.f*0x1p-512), w.e}.normal()
+	}
+	return w // by more than 2^512
+}
+
+// float returns w, 0 or +Inf where it is out of range.
+func (w wide) float() float64 {
+	switch {
+	case w.e > 1:
+		return math.Inf(1)
+	case w.e < -3:
+		return 0
+	}
+	return math.Ldexp(w.f, 512*w.e)
+}
+
+// wideExp returns e^v, for v held within ±farthest: beyond it a weight counts beside no
+// other. It never falls: [elem.Exp] does not, products with a constant do not, and where
+// one more piece is taken out both ways give the same number.
+func wideExp(v float64) wide {
+	const piece, farthest = 512, 1 << 14
+	v = min(max(v, -farthest), farthest)
+	w, step := wide{1, 0}, math.Copysign(piece, v)
+	if math.Abs(v) >= piece {
+		by := wide{elem.Exp(step), 0}.normal()
+		for math.Abs(v) >= piece {
+			v -= step
+			w = w.times(by)
 		}
 	}
-	if lo < len(h.perm) && h.x[h.perm[lo]] == x {
-		return h.at(int(h.perm[lo]), f.q)
-	}
-	s := f.squash.point(x)
-	j := 0
-	for j < len(f.cut) && f.cut[j] < s {
-		j++
-	}
-	return f.q[j]
+	return w.times(wide{elem.Exp(v), 0}.normal())
 }
 
 // Slope returns dT/dx >= 0: (2/ε) Cov_M(q, y) dx̃/dx; 0 at ε = 0 and at ±Inf.
@@ -130,7 +273,7 @@ func (f *Map) Slope(x float64) float64 {
 	if x != x {
 		return x
 	}
-	if f.hard != nil || len(f.q) == 1 {
+	if f.places != nil || len(f.q) == 1 {
 		return 0
 	}
 	s := f.squash.point(x)
@@ -138,41 +281,52 @@ func (f *Map) Slope(x float64) float64 {
 	if slope == 0 {
 		return 0
 	}
-	tail := make([]float64, len(f.q)-1)
-	f.at(s, tail)
-	// Σ_J Σ_K Δq_J rate_K tail_max(J,K) (1-tail_min(J,K)), rate = 2Δy/ε.
+	odds := make([]float64, len(f.q)-1)
+	f.at(s, odds)
+	// Σ_J Σ_K Δq_J rate_K tail_max(J,K) head_min(J,K), rate = 2Δy/ε, with the shares of what
+	// lies above J and of the rest, each from the odds: their sum of 1 would cancel.
+	tail := func(J int) float64 { return 1 / (1 + odds[J]) }
+	head := func(J int) float64 { return 1 / (1 + 1/odds[J]) }
 	sum, below := 0.0, 0.0
-	for J, t := range tail {
+	for J := range odds {
 		above := 0.0
-		for K := J + 1; K < len(tail); K++ {
-			above += float64(f.rate[K] * tail[K])
+		for K := J + 1; K < len(odds); K++ {
+			above += float64(f.rate[K] * tail(K))
 		}
-		below += float64(f.rate[J] * (1 - t))
-		sum += float64((f.q[J+1] - f.q[J]) * (float64(t*below) + float64((1-t)*above)))
+		below += float64(f.rate[J] * head(J))
+		sum += float64((f.q[J+1] - f.q[J]) * (float64(tail(J)*below) + float64(head(J)*above)))
 	}
 	return saturate(sum * slope)
 }
 
-// Invert returns an x with T(x) = v to rounding. A v outside the values that T
-// takes, or a flat T, is a [*DataError] with Row = Col = -1. Where T has a
-// plateau at v, an x on it is returned.
+// Invert returns an x with T(x) = v, to the rounding of either. Where T has a plateau at
+// v, an x on it is returned. A v outside the values that T takes, or a flat T, is a
+// [*DataError] with Row = Col = -1. So is, at ε = 0, a v that T jumps over; the x that
+// comes with that error is where it does.
 func (f *Map) Invert(v float64) (float64, error) {
-	fail := func(problem string) (float64, error) {
-		return 0, &DataError{Row: -1, Col: -1, Value: v, Problem: problem}
+	fail := func(x float64, problem string) (float64, error) {
+		return x, &DataError{Row: -1, Col: -1, Value: v, Problem: problem}
 	}
 	if v != v {
-		return fail("the value to invert must be a number")
+		return fail(0, "the value to invert must be a number")
 	}
-	lo, hi := math.Inf(-1), math.Inf(1)
-	if f.At(lo) == f.At(hi) {
-		return fail("the map is flat")
+	low, high := f.At(math.Inf(-1)), f.At(math.Inf(1))
+	if low == high {
+		return fail(0, "the map is flat")
 	}
-	if v < f.At(lo) || v > f.At(hi) {
-		return fail("the map takes values from " + ftoa(f.At(lo)) + " to " + ftoa(f.At(hi)))
+	if v < low || v > high {
+		return fail(0, "the map takes values from "+ftoa(low)+" to "+ftoa(high))
+	}
+	if f.places != nil {
+		x := f.invertStaircase(v)
+		if f.At(x) != v {
+			return fail(x, "the map jumps over it at "+ftoa(x))
+		}
+		return x, nil
 	}
 	// Bracket between finite numbers, doubling from the middle of the row.
 	center, width := f.squash.center(f.cut)
-	lo, hi = center-width, center+width
+	lo, hi := center-width, center+width
 	for f.At(lo) > v && !math.IsInf(lo, 0) {
 		lo -= hi - lo
 	}
@@ -210,4 +364,39 @@ func (f *Map) Invert(v float64) (float64, error) {
 		}
 	}
 	return best, nil
+}
+
+// invertStaircase returns an x where T is v, which is within its values; where it takes v
+// nowhere, an end of the jump over it.
+func (f *Map) invertStaircase(v float64) float64 {
+	p, sample := slices.BinarySearch(f.values, v)
+	if sample {
+		return f.places[p]
+	}
+	// Between samples p-1 and p, or beyond the ends, T is q_j from one cut to the next.
+	lo, hi := math.Inf(-1), math.Inf(1)
+	if p > 0 {
+		lo = f.places[p-1]
+	}
+	if p < len(f.places) {
+		hi = f.places[p]
+	}
+	first, _ := slices.BinarySearch(f.q, v)
+	last := first
+	for last < len(f.q)-1 && f.q[last+1] == v {
+		last++
+	}
+	if first > 0 {
+		lo = max(lo, f.cut[first-1])
+	}
+	if last < len(f.cut) {
+		hi = min(hi, f.cut[last])
+	}
+	spread := f.places[len(f.places)-1] - f.places[0]
+	for _, x := range [...]float64{middle(lo, hi), hi - spread, lo + spread, math.Nextafter(lo, math.Inf(1)), math.Nextafter(hi, math.Inf(-1)), hi} {
+		if x-x == 0 && f.At(x) == v {
+			return x
+		}
+	}
+	return min(lo, hi)
 }

@@ -21,18 +21,20 @@ func NewMat(rows, cols int) Mat {
 	return Mat{Rows: rows, Cols: cols, Data: make([]float64, rows*cols), Stride: cols}
 }
 
-// MatOf returns a matrix with copies of the given rows. Rows of different
-// lengths are a [*ShapeError].
+// MatOf returns a matrix with copies of the given rows, the empty matrix for none or
+// empty ones. Rows of different lengths are a [*ShapeError].
 func MatOf(rows ...[]float64) (Mat, error) {
-	if len(rows) == 0 {
-		return Mat{}, nil
-	}
-	m := NewMat(len(rows), len(rows[0]))
 	for i, r := range rows {
 		if len(r) != len(rows[0]) {
 			return Mat{}, &ShapeError{What: "row " + itoa(i), Got: itoa(len(r)) + " values", Want: itoa(len(rows[0]))}
 		}
-		copy(m.Row(i), r)
+	}
+	if len(rows) == 0 {
+		return Mat{}, nil
+	}
+	m := NewMat(len(rows), len(rows[0]))
+	for i := range m.Rows {
+		copy(m.Row(i), rows[i])
 	}
 	return m, nil
 }

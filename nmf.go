@@ -20,30 +20,22 @@ import (
 	"context"
 	"math"
 
+	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
 // NMF is a fitted X ≈ UV. It is not changed by its methods.
-type NMF struct {
-	U, V    Mat       // d × k and k × n, non-negative
-	History []float64 // mean divergence of the visible cells after each epoch, entry 0 before the first; without a penalty it never rises
-	// Validation is the mean divergence of the held-out cells after each epoch, nil
-	// without WithValidation.
-	Validation []float64
-	// Best is the epoch returned: the last, or the best on the held-out cells. A fit
-	// that was stopped within an epoch is further than that, and lower; one stopped
-	// before the first has no History.
-	Best     int
-	Warnings []error
+type NMF struct{ Factorisation }
 
-	loss    Loss
-	missing bool
+func nmfDefaults() config {
+	return config{epochs: 200, seed: 1, loss: KL, restarts: 1, start: StartUniform}
 }
 
-// FitNMF factorises x, d features × n samples, finite and non-negative, into
-// U V of the given rank k >= 1, which may exceed d and n.
+// FitNMF factorises x, d features × n samples, finite, non-negative and at most 1e60,
+// into U V of the given rank k >= 1, which may exceed d and n. x may be in any unit;
+// negative values need a [FitQMF] or [FitQMFQ] under [WithLoss]([Frobenius]).
 //
 // Defaults: KL, 200 epochs, seed 1, StartUniform (factors uniform on
 // sqrt(mean x/k)·[1/2,3/2)), no penalty, no patience, no validation, one start.
@@ -55,7 +47,7 @@ type NMF struct {
 // Cost: 8dnk flops an epoch, 12dnk where cells are missing or the loss is not KL;
 // memory 18kn + dk numbers beside x (33kn then).
 func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, error) {
-	c := config{epochs: 200, seed: 1, loss: KL, restarts: 1, start: StartUniform}
+	c := nmfDefaults()
 	if err := parse(forNMF, &c, opts); err != nil {
 		return nil, err
 	}
@@ -68,23 +60,25 @@ func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, erro
 	}
 	p := pool.New(c.workers, nmfChunks)
 	defer p.Close()
+	p.Bind(ctx)
 	var best *NMF
 	past, err := c.reopen(kindNMF, x, rank)
 	if err != nil {
 		return nil, err
 	}
-	if len(past.best) > 0 {
-		best = new(NMF)
-		if err := best.UnmarshalBinary(past.best); err != nil {
+	if m := new(NMF); len(past.best) > 0 {
+		if err := past.bestModel(m, kindNMF, &c, x, rank); err != nil {
 			return nil, err
 		}
+		best = m
 	}
 	for restart := range c.restarts {
 		if past.from != nil && restart < past.from.restart {
 			continue
 		}
+		var err error
 		f := newFactors(x.Rows, x.Cols, rank)
-		fit := newNMFFit(ctx, p, f, visible, &c)
+		fit := newNMFFit(newCourse(ctx, &c, x.Rows), p, f, visible, &c)
 		fit.restart, fit.bestSoFar, fit.data = restart, past.best, past.data
 		var start *saved
 		switch {
@@ -96,18 +90,25 @@ func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, erro
 			if _, err := past.state.restore(fit.parts(fit.keep), 0); err != nil {
 				return nil, err
 			}
-			if err := past.state.positive(f); err != nil {
-				return nil, err
+			if start.steps != 0 {
+				return nil, past.state.failAt("STAT", 3, "there are no steps of V")
 			}
 		case c.given.has(kInit):
 			f.load(c.initU, c.initV)
+			f.multiply(1 / visible.root())
+			err = fit.course.enter(PhaseFactors)
 		default:
 			f.random(visible.x, c.seed+uint64(restart))
-			if c.start == StartSVD {
-				f.decompose(visible, p)
+			if err = fit.course.enter(PhaseFactors); err == nil && c.start == StartSVD {
+				err = f.decompose(visible, p)
 			}
 		}
-		m, err := fit.run(p, &c, start)
+		var m NMF
+		if err == nil {
+			m, err = fit.run(p, &c, start)
+		} else {
+			err = stoppedAt(0, err)
+		}
 		m.U, m.V, m.loss, m.missing = f.matU(), f.matV(), c.loss, c.missing
 		if best == nil || m.objective(c.penalty) < best.objective(c.penalty) {
 			best = &m
@@ -116,12 +117,23 @@ func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, erro
 			}
 		}
 		if err != nil {
-			best.Warnings = deadComponents(best.U, best.V)
-			return best, err
+			return best.outward(&visible.units), err
 		}
 	}
-	best.Warnings = deadComponents(best.U, best.V)
-	return best, nil
+	return best.outward(&visible.units), nil
+}
+
+// outward brings a model of x' to the units of x, and says what is to be warned of.
+func (m *NMF) outward(u *units) *NMF {
+	m.Warnings = deadComponents(m.U, m.V)
+	for _, f := range []Mat{m.U, m.V} {
+		for i := range f.Data {
+			f.Data[i] *= u.root()
+		}
+	}
+	u.losses(m.loss, m.History)
+	u.losses(m.loss, m.Validation)
+	return m
 }
 
 // objective is what a fit is chosen by: its loss on held-out cells, else that on
@@ -170,8 +182,17 @@ func deadComponents(u, v Mat) (warnings []error) {
 	return warnings
 }
 
-// maxValue bounds the entries of x, so that no sum over them overflows.
-const maxValue = 1e60
+// Bounds of the entries of x: maxValue so that no sum over them overflows; under β <= 0,
+// whose divergence is that of ratios, mostRatio from the largest to the least of them, and
+// leastBeta below which 0, whose divergence goes as 1/β, is not taken.
+const (
+	maxValue  = 1e60
+	mostRatio = 1e30
+
+	leastInit, mostInit = 1e-50, 1e50 // of initial factors, in units of the root of x's
+
+	leastBeta = 1e-9
+)
 
 // checkFit returns the cells that a fit sees, or what is wrong with its data.
 func checkFit(x Mat, rank int, c *config) (*cells, error) {
@@ -187,9 +208,16 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 	if err := c.checkCells(x); err != nil {
 		return nil, err
 	}
-	if !c.given.has(kInit) {
-		return newCells(x, c)
+	s, err := newCells(x, c)
+	if err != nil {
+		return nil, err
 	}
+	s.enter(c.loss, c.maps)
+	c.enter(&s.units)
+	if !c.given.has(kInit) {
+		return s, nil
+	}
+	least, most := c.reach(rank, s.root())
 	for _, f := range []struct {
 		name       string
 		m          Mat
@@ -206,10 +234,16 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 				if v-v != 0 || v < 0 {
 					return nil, &DataError{Row: i, Col: j, Value: v, Problem: f.name + " must be finite and not negative"}
 				}
+				if v != 0 && (v < least || v > most) {
+					return nil, &DataError{Row: i, Col: j, Value: v, Problem: f.name + " must be 0 or from " + ftoa(least) + " to " + ftoa(most)}
+				}
 			}
 		}
 	}
-	bound := 0.0 // of U V
+	bound, limit := 0.0, maxValue // of U V
+	if !c.maps {
+		limit *= s.root() * s.root()
+	}
 	for l := range rank {
 		topU, topV := 0.0, 0.0
 		for i := range x.Rows {
@@ -218,19 +252,38 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 		for _, v := range c.initV.Row(l) {
 			topV = max(topV, v)
 		}
-		if bound += float64(topU * topV); !(bound <= maxValue) {
-			return nil, &DataError{Row: -1, Col: l, Value: topU, Problem: "the product of the initial factors must be at most " + ftoa(maxValue) + ": the largest of this column of U, by that of the row of V, is too much"}
+		if bound += float64(topU * topV); !(bound <= limit) {
+			return nil, &DataError{Row: -1, Col: l, Value: topU, Problem: "the product of the initial factors must be at most " + ftoa(limit) + ": the largest of this column of U, by that of the row of V, is too much"}
 		}
 	}
-	return newCells(x, c)
+	return s, nil
+}
+
+// reach returns the least and the largest entry other than 0 that initial factors may
+// have: those which a fit can hold, and from which sums over them keep their range.
+func (c *config) reach(rank int, root float64) (least, most float64) {
+	if c.maps {
+		most = elem.Exp(farthest(c.squash, rank))
+		return 1 / most, most
+	}
+	return root * leastInit, root * mostInit
 }
 
 // checkCells reports the first value that a fit cannot have.
 func (c *config) checkCells(x Mat) error {
+	top := 0.0
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
 			if err := c.checkCell(i, j, v); err != nil {
 				return err
+			}
+			top = max(top, math.Abs(v))
+		}
+	}
+	for i := 0; i < x.Rows && c.loss <= 0; i++ {
+		for j, v := range x.Row(i) {
+			if v < top/mostRatio {
+				return &DataError{Row: i, Col: j, Value: v, Problem: "under this loss x must be within a factor of " + ftoa(mostRatio) + " of its largest value, " + ftoa(top)}
 			}
 		}
 	}
@@ -245,12 +298,16 @@ func (c *config) checkCell(i, j int, v float64) error {
 		problem = "x must be finite; WithMissingValues takes NaN as missing"
 	case v-v != 0 && v == v:
 		problem = "x must be finite"
-	case v < 0 && !c.signed:
-		problem = "x must not be negative"
-	case v == 0 && c.loss <= 0:
+	case v < 0 && !c.maps:
+		problem = "x must not be negative in an NMF; FitQMF and FitQMFQ take any finite x WithLoss(Frobenius)"
+	case v < 0 && c.loss != Frobenius:
+		problem = "x must not be negative under this loss; WithLoss(Frobenius) takes any finite x"
+	case v == 0 && c.loss < leastBeta:
 		problem = "x must be positive under this loss"
+	case v < 1/maxValue && c.loss <= 0:
+		problem = "x must be at least " + ftoa(1/maxValue) + " under this loss, lest sums overflow"
 	case math.Abs(v) > maxValue:
-		problem = "x must be at most " + ftoa(maxValue) + ", lest sums overflow"
+		problem = "x must be at most " + ftoa(maxValue) + " in magnitude, lest sums overflow"
 	default:
 		return nil
 	}
@@ -289,6 +346,15 @@ func (f *factors) load(u, v Mat) {
 	}
 	for c := range f.k {
 		copy(f.rowV(c), v.Row(c))
+	}
+}
+
+// multiply multiplies both factors.
+func (f *factors) multiply(by float64) {
+	for _, v := range [][]float64{f.u, f.v} {
+		for i := range v {
+			v[i] *= by
+		}
 	}
 }
 
@@ -351,7 +417,8 @@ type nmfFit struct {
 	addU    float64 // what the penalty adds to the denominators
 	addV    float64
 	updateU bool
-	ctx     context.Context
+	course  course
+	pool    *pool.Pool
 
 	restart   int
 	bestSoFar []byte    // a file of the best of the restarts before
@@ -379,9 +446,9 @@ type nmfScratch struct {
 	seen                 [sweepRows][]bool // of each row; nil: all
 }
 
-func newNMFFit(ctx context.Context, p *pool.Pool, f *factors, s *cells, c *config) *nmfFit {
+func newNMFFit(way course, p *pool.Pool, f *factors, s *cells, c *config) *nmfFit {
 	k, np := f.k, f.np
-	fit := &nmfFit{factors: f, cells: s, loss: c.loss, plain: c.loss == KL && !s.partial, ctx: ctx,
+	fit := &nmfFit{factors: f, cells: s, loss: c.loss, plain: c.loss == KL && !s.partial, course: way, pool: p,
 		pieces: make([]nmfPart, nmfPieces((f.d+plainRows-1)/plainRows, float64(f.d)*float64(f.n)*float64(f.k))), work: make([]nmfScratch, p.Workers()), denU: make([]float64, plainRows*k),
 		tiles: (np*k + tileNumbers - 1) / tileNumbers}
 	fit.tiles = min(fit.tiles, max(np/tileSamples, 1))
@@ -440,13 +507,13 @@ func (f *nmfFit) sweep(worker, piece int) {
 	groups := (f.d + plainRows - 1) / plainRows
 	begin, end := piece*groups/len(f.pieces)*plainRows, min((piece+1)*groups/len(f.pieces)*plainRows, f.d)
 	for i := begin; i < end && f.plain; i += plainRows {
-		if f.ctx.Err() != nil {
+		if f.pool.Err() != nil {
 			return
 		}
 		f.sweepPlain(ws, pt, i, min(plainRows, end-i))
 	}
 	for i := begin; i < end && !f.plain; i += sweepRows {
-		if f.ctx.Err() != nil {
+		if f.pool.Err() != nil {
 			return
 		}
 		rows := min(sweepRows, end-i)
@@ -637,22 +704,25 @@ func (f *nmfFit) run(p *pool.Pool, c *config, from *saved) (m NMF, err error) {
 			f.layTiles(c)
 		}
 	}
-	if from != nil {
+	if from != nil && first <= c.epochs {
 		p.Do(len(f.pieces), sweep) // the sums that the next update of V takes
 	}
 	for epoch := first; epoch <= c.epochs; epoch++ {
-		if epoch > 0 {
-			p.Do(f.k, updateV)
-			f.updateU = true
+		if err = p.Err(); err == nil { // before V moves: the factors are those of the last entry
+			if epoch > 0 {
+				p.Do(f.k, updateV)
+				f.updateU = true
+			}
+			p.Do(len(f.pieces), sweep)
+			err = p.Err()
 		}
-		p.Do(len(f.pieces), sweep)
-		if err = f.ctx.Err(); err != nil {
+		if err != nil {
 			err = stoppedAt(max(epoch-1, 0), err)
 			break
 		}
 		stop := note(epoch)
-		if epoch > 0 && c.progress != nil {
-			if err = c.progress(Progress{Epoch: epoch, Epochs: c.epochs, Rows: f.d, Loss: m.History[epoch]}); err != nil {
+		if epoch > 0 {
+			if err = f.course.epoch(epoch, c.epochs, m.History[epoch]); err != nil {
 				err = stoppedAt(epoch, err)
 				break
 			}
@@ -679,26 +749,21 @@ func (f *nmfFit) run(p *pool.Pool, c *config, from *saved) (m NMF, err error) {
 // add adds from to to.
 func add(to, from []float64) { kernel.Accumulate(to[:len(from)], []float64{1}, from) }
 
-// stopped wraps what ended a fit early.
-type stopped struct {
-	epoch int
-	err   error
-}
-
-func (s *stopped) Error() string {
-	return "quantmf: stopped after epoch " + itoa(s.epoch) + ": " + s.err.Error()
-}
-func (s *stopped) Unwrap() error { return s.err }
-
-func stoppedAt(epoch int, err error) error { return &stopped{epoch, err} }
-
 // Reconstruct returns UV, d × n.
 func (m *NMF) Reconstruct() Mat {
+	out, _ := m.reconstruct(context.Background())
+	return out
+}
+
+func (m *NMF) reconstruct(ctx context.Context) (Mat, error) {
 	out := NewMat(m.U.Rows, m.V.Cols)
 	for i := range out.Rows {
+		if err := ctx.Err(); err != nil {
+			return Mat{}, stoppedAt(0, err)
+		}
 		product(out.Row(i), m.U.Row(i), m.V)
 	}
-	return out
+	return out, nil
 }
 
 // product fills w = u V.
@@ -714,38 +779,4 @@ func product(w, u []float64, v Mat) {
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
 // out.
-func (m *NMF) Loss(x Mat) (float64, error) { return meanLoss(m.loss, m.missing, x, m.Reconstruct()) }
-
-// meanLoss is the mean over the observed entries of Δ(x, t).
-func meanLoss(l Loss, missing bool, x, t Mat) (float64, error) {
-	return (&config{missing: missing, loss: l}).meanLoss(x, t)
-}
-
-// meanLoss is the mean over the observed entries of Δ(x, t).
-func (c *config) meanLoss(x, t Mat) (float64, error) {
-	l := c.loss
-	if err := x.check("x"); err != nil {
-		return 0, err
-	}
-	if x.Rows != t.Rows || x.Cols != t.Cols {
-		return 0, &ShapeError{What: "x", Got: x.size(), Want: t.size()}
-	}
-	sum, count := 0.0, 0
-	observed, num, den := make([]bool, x.Cols), make([]float64, x.Cols), make([]float64, x.Cols)
-	for i := range x.Rows {
-		for j, v := range x.Row(i) {
-			if err := c.checkCell(i, j, v); err != nil {
-				return 0, err
-			}
-			if observed[j] = v == v; v == v {
-				count++
-			}
-		}
-		l.parts(num, den, x.Row(i), t.Row(i), l.least())
-		sum += l.sum(x.Row(i), t.Row(i), num, observed, l.least())
-	}
-	if count == 0 {
-		return 0, &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "x has no observed cell"}
-	}
-	return sum / float64(count), nil
-}
+func (m *NMF) Loss(x Mat) (float64, error) { return m.bounds().meanLoss(x, m.Reconstruct()) }

@@ -30,14 +30,18 @@ const (
 )
 
 // decompose fills the factors from the singular vectors of the visible cells;
-// components beyond the rank of X stay as they are.
-func (f *factors) decompose(visible *cells, p *pool.Pool) {
+// components beyond the rank of X stay as they are, and all where the context ends that p
+// is bound to.
+func (f *factors) decompose(visible *cells, p *pool.Pool) error {
 	s := visible.subspace(f.k, p)
+	if err := p.Err(); err != nil {
+		return err
+	}
 	u, v := make([]float64, f.d), make([]float64, f.n)
 	for c := range min(f.k, s.L) {
 		size := s.Vectors(u, v, c)
 		if !(size > svdNoise*s.Values()[0]) {
-			return
+			return nil
 		}
 		var up, un, vp, vn float64 // the squared norms of the parts
 		for _, x := range u {
@@ -69,6 +73,7 @@ func (f *factors) decompose(visible *cells, p *pool.Pool) {
 		raise(f.u[c:], f.k, f.d)
 		raise(row, 1, f.n)
 	}
+	return nil
 }
 
 // raise lets none of n entries, step apart, be below a share of their mean.

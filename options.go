@@ -88,6 +88,7 @@ func (s kindSet) has(k kind) bool { return s>>k&1 == 1 }
 type target struct {
 	name  string
 	takes kindSet
+	sizes string // the argument that gives m, where an argument does
 }
 
 // The table of options by function.
@@ -96,17 +97,17 @@ var (
 	rowKinds       = transportKinds | set(kWeights, kTargets, kTargetWeights, kIterations, kLevels)
 	fitKinds       = set(kWorkers, kEpochs, kSeed, kProgress, kInit, kPenalty, kLoss, kPatience, kRestarts, kValidation, kMissing, kCheckpoint, kResume)
 
-	forSolve        = target{"Solve", rowKinds | set(kMidpointRanks)}
-	forRank         = target{"SoftRank", rowKinds | set(kMidpointRanks)}
-	forSort         = target{"SoftSort", rowKinds}
-	forQuantiles    = target{"SoftQuantiles", rowKinds &^ set(kTargets, kTargetWeights, kLevels)}
-	forTopK         = target{"SoftTopK", rowKinds &^ set(kTargets, kTargetWeights, kLevels)}
-	forQuantile     = target{"SoftQuantile", rowKinds}
-	forQuantileRows = target{"SoftQuantileRows", rowKinds}
-	forNMF          = target{"FitNMF", fitKinds | set(kStart)}
-	forQMF          = target{"FitQMF", transportKinds | fitKinds | set(kLevels, kLearningRate, kSchedule, kBatch, kStart, kEnds, kShrinkage)}
-	forBQMF         = target{"FitBQMF", set(kTolerance, kWorkers, kEpochs, kSeed, kLoss, kMissing, kValidation, kProgress, kCheckpoint, kResume)}
-	forQMFQ         = target{"FitQMFQ", (transportKinds | fitKinds | set(kLevels, kLearningRate, kSchedule, kStart, kEnds, kProjection)) &^ set(kPenalty)}
+	forSolve        = target{"Solve", rowKinds | set(kMidpointRanks), ""}
+	forRank         = target{"SoftRank", rowKinds | set(kMidpointRanks), ""}
+	forSort         = target{"SoftSort", rowKinds, ""}
+	forQuantiles    = target{"SoftQuantiles", rowKinds &^ set(kTargets, kTargetWeights, kLevels), "levels"}
+	forTopK         = target{"SoftTopK", rowKinds &^ set(kTargets, kTargetWeights, kLevels), "k"}
+	forQuantile     = target{"SoftQuantile", rowKinds, "q"}
+	forQuantileRows = target{"SoftQuantileRows", rowKinds, "q"}
+	forNMF          = target{"FitNMF", fitKinds | set(kStart), ""}
+	forQMF          = target{"FitQMF", transportKinds | fitKinds | set(kLevels, kLearningRate, kSchedule, kBatch, kStart, kEnds, kShrinkage), ""}
+	forBQMF         = target{"FitBQMF", set(kTolerance, kWorkers, kEpochs, kSeed, kLoss, kMissing, kValidation, kProgress, kCheckpoint, kResume), ""}
+	forQMFQ         = target{"FitQMFQ", (transportKinds | fitKinds | set(kLevels, kLearningRate, kSchedule, kStart, kEnds, kProjection)) &^ set(kPenalty), ""}
 )
 
 // config is what the options come to. A field is meaningful where given has its
@@ -126,6 +127,7 @@ type config struct {
 	levels        int
 	midpoint      bool
 	workers       int
+	discard       bool // no model is wanted of a fit that was stopped
 
 	epochs       int
 	seed         uint64
@@ -143,11 +145,12 @@ type config struct {
 	restarts     int
 	validation   float64
 	missing      bool
-	signed       bool // no option: whether x may be negative
 	every        int
 	save         func(state []byte) error
 	resume       []byte
 	projection   Projection
+
+	maps bool // not an option: the model has maps, which take values of either sign under Frobenius
 }
 
 // parse reads opts over the defaults in c. The last of two settings of one
@@ -181,8 +184,15 @@ func (c *config) contradictions() error {
 		if c.given.has(kMaxIterations) {
 			return against(kMaxIterations, itoa(c.maxIterations), kIterations)
 		}
-		if c.epsilon == 0 {
-			return &OptionError{Option: kIterations.String(), Value: itoa(c.iterations), Bound: "there is nothing to iterate at epsilon 0"}
+	}
+	if c.given.has(kEpsilon) && c.epsilon == 0 {
+		for _, o := range [...]struct {
+			kind
+			value string
+		}{{kIterations, itoa(c.iterations)}, {kTolerance, ftoa(c.tolerance)}, {kMaxIterations, itoa(c.maxIterations)}, {kStrict, ""}} {
+			if c.given.has(o.kind) {
+				return &OptionError{Option: o.kind.String(), Value: o.value, Bound: "there is nothing to iterate at epsilon 0"}
+			}
 		}
 	}
 	if c.given.has(kTargets) && c.given.has(kLevels) && c.levels != len(c.targets) {
@@ -241,7 +251,9 @@ func intAtLeast(v, low int, to func(c *config) *int) func(c *config) string {
 // normalisation, equal samples getting the mean of the targets of their places;
 // with another number nothing is interpolated. There a gradient is that of the
 // limit where it has one: X of a sort and Q are exact, X of ranks and quantiles
-// is 0, and A, B, Y, Epsilon are 0 by convention.
+// is 0, and A, B, Y, Epsilon are 0 by convention. Nothing is iterated there, and an option
+// of iterations is an error: [WithTolerance], [WithMaxIterations], [WithIterations],
+// [WithStrict].
 //
 // Bounds: 0, or from 1e-12 to 1e12. Below about 1e-6 the rounding of the
 // logits, in the order of 1e-16/ε, exceeds the default tolerance;
@@ -271,7 +283,7 @@ func WithSquash(s Squash) Option {
 // WithTolerance sets ρ, the relative column error max_j |c_j-b_j|/b_j at which a
 // transport has converged. ρ > 0; default 1e-9. An error below the rounding of
 // the logits, 9e-16·(1+2 max|x-x̄|·max|y-ȳ|/ε), cannot be asked for: there the rounding counts.
-// Of FitBQMF it is the share of UV by which an epoch may still move it; default 3e-3.
+// Of FitBQMF it is the share of UV by which its last epoch may move it; default 3e-3.
 func WithTolerance(rho float64) Option {
 	return operatorOption(kTolerance, ftoa(rho), func(c *config) string {
 		if !(rho > 0) || rho-rho != 0 {
@@ -374,8 +386,10 @@ func WithIterations(l int) Option {
 }
 
 // WithLevels sets m, the number of targets, where nothing else gives it.
-// m >= 1, in models m >= 2. Default: n in SoftRank, SoftSort and Solve, whose
-// time and memory grow with n·m; 8 in models.
+// m >= 1, in models m >= 2, and at most what 4m² + nm <= 2^31 allows (2^27 where addresses
+// have 32 bits), wherever m comes from: beyond 16 GiB a call is an error. Default: n in
+// SoftRank, SoftSort and Solve, whose time then grows with n³ and memory with n², and which
+// is an error from n = 20725 on; 8 in models. At ε = 0 there is no such growth.
 func WithLevels(m int) Option {
 	return operatorOption(kLevels, itoa(m), intAtLeast(m, 1, func(c *config) *int { return &c.levels }))
 }
@@ -394,8 +408,8 @@ func WithWorkers(n int) Option {
 }
 
 // WithEpochs sets the number of epochs, each a visit of every row. n >= 0;
-// default 20 in FitQMF, 100 in FitQMFQ, 200 in FitNMF; in FitBQMF the most for
-// either strength, 60.
+// default 20 in FitQMF, 100 in FitQMFQ, 200 in FitNMF, 60 in FitBQMF, where it is the
+// most for each of two strengths.
 func WithEpochs(n int) FitOption {
 	return fitOption(kEpochs, itoa(n), intAtLeast(n, 0, func(c *config) *int { return &c.epochs }))
 }
@@ -403,18 +417,6 @@ func WithEpochs(n int) FitOption {
 // WithSeed sets the seed of everything random in a fit. Default 1.
 func WithSeed(s uint64) FitOption {
 	return fitOption(kSeed, utoa(s), func(c *config) string { c.seed = s; return "" })
-}
-
-// WithProgress calls f after every epoch, on the goroutine of the caller. Its
-// error stops the fit and comes back wrapped, with the model so far.
-func WithProgress(f func(Progress) error) FitOption {
-	return fitOption(kProgress, "func", func(c *config) string {
-		if f == nil {
-			return "must not be nil"
-		}
-		c.progress = f
-		return ""
-	})
 }
 
 // WithLearningRate sets the step size of Adam on logarithms. 0 < lr <= 100, beyond 1
@@ -472,7 +474,10 @@ func WithEnds(e Ends) FitOption {
 
 // WithInit starts from the given factors, u d × k and v k × n, finite and
 // non-negative (in FitQMF an entry below 1e-3 of the factor's mean is raised to
-// it, since factors are kept by their logarithms). They are copied.
+// it, since factors are kept by their logarithms). They are copied. An entry other
+// than 0 that a fit cannot hold is a [*DataError]: in FitNMF below 1e-50 or above 1e50
+// (times the root of x's unit where that is beyond 2^±100), in FitQMF and FitQMFQ beyond
+// e^±300, under [SquashNone], which transports UV as it is, beyond (1e12/k)^±½.
 func WithInit(u, v Mat) FitOption {
 	return fitOption(kInit, u.size()+", "+v.size(), func(c *config) string {
 		c.initU, c.initV = u, v
@@ -496,7 +501,9 @@ func WithShrinkage(lambda float64) FitOption {
 	return fitOption(kShrinkage, ftoa(lambda), upTo1e30(lambda, func(c *config) *float64 { return &c.shrinkage }))
 }
 
-// WithLoss sets the divergence that is minimised. Default [KL].
+// WithLoss sets the divergence that is minimised. Default [KL]. x must not be negative
+// but in FitQMF and FitQMFQ under [Frobenius], which take any finite x: log ratios,
+// z-scores. See [Beta] for what β <= 0 asks of x.
 func WithLoss(l Loss) FitOption {
 	return fitOption(kLoss, ftoa(float64(l)), func(c *config) string {
 		if !(l >= -2 && l <= 4) {
@@ -605,12 +612,4 @@ func name(names []string, i int) string {
 		return names[i]
 	}
 	return itoa(i)
-}
-
-// Progress is what a fit tells after an epoch.
-type Progress struct {
-	Epoch  int     // epochs done
-	Epochs int     // epochs in all
-	Rows   int     // rows visited in an epoch
-	Loss   float64 // the newest entry of History
 }

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -188,8 +190,10 @@ func TestBadArguments(t *testing.T) {
 		{"start, init", fit(good, 1, WithStart(StartNMF), WithInit(mat([]float64{1}, []float64{1}), mat(x))), &option, "contradicts WithInit"},
 		{"init shape", fit(good, 1, WithInit(good, good)), &shape, "initial U"},
 		{"init negative", nmf(good, 1, WithInit(mat([]float64{1}, []float64{-1}), mat(x))), &data, "initial U"},
-		{"init too large", nmf(good, 1, WithInit(mat([]float64{1}, []float64{1e200}), mat([]float64{1e200, 1, 1}))), &data, "the product"},
-		{"init too large", fit(good, 1, WithInit(mat([]float64{1}, []float64{1e200}), mat([]float64{1e200, 1, 1}))), &data, "the product"},
+		{"init too large", nmf(good, 1, WithInit(mat([]float64{1}, []float64{1e40}), mat([]float64{1e40, 1, 1}))), &data, "the product"},
+		{"init out of reach", nmf(good, 1, WithInit(mat([]float64{1}, []float64{1e200}), mat([]float64{1, 1, 1}))), &data, "row 1, column 0"},
+		{"init too large", fit(good, 1, WithInit(mat([]float64{1}, []float64{1e40}), mat([]float64{1e40, 1, 1}))), &data, "the product"},
+		{"init out of reach", fit(good, 1, WithInit(mat([]float64{1}, []float64{1e200}), mat([]float64{1, 1, 1}))), &data, "row 1, column 0"},
 		{"absurd levels", fit(good, 1, WithLevels(math.MaxInt32)), &option, "memory"},
 		{"absurd rate", fit(good, 1, WithLearningRate(1e9)), &option, "at most 100"},
 		{"absurd shrinkage", fit(good, 1, WithShrinkage(1e300)), &option, "1e30"},
@@ -264,4 +268,88 @@ func TestInputsKept(t *testing.T) {
 		}
 	}
 	closeTo(t, "rank", tr.Rank(), before, 0)
+}
+
+// TestDocumentedOptions holds the tables of options and defaults in doc.go against
+// the code.
+func TestDocumentedOptions(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(doc), "// # Options\n")
+	options, text, _ := strings.Cut(text, "// # Defaults of models\n")
+	defaults, _, _ := strings.Cut(text, "// Without options")
+	columns := [][]target{{forSolve, forRank}, {forSort}, {forQuantile, forQuantileRows}, {forQuantiles, forTopK}, {forNMF}, {forQMF}, {forQMFQ}}
+	rows := func(section string) map[string][]string {
+		m := map[string][]string{}
+		for _, line := range strings.Split(section, "\n") {
+			if rest, is := strings.CutPrefix(line, "//\tWith"); is {
+				cells := regexp.MustCompile(`\s{2,}`).Split("With"+rest, -1)
+				m[cells[0]] = cells[1:]
+			}
+		}
+		return m
+	}
+	taken := rows(options)
+	for k := range kinds {
+		row := taken[k.String()]
+		if len(row) != len(columns) {
+			t.Errorf("%v: the table has %q", k, row)
+			continue
+		}
+		for c, targets := range columns {
+			for _, f := range targets {
+				if takes := row[c] != "-"; takes != f.takes.has(k) {
+					t.Errorf("%v of %s: the table says %q", k, f.name, row[c])
+				}
+			}
+		}
+	}
+	if len(taken) != int(kinds) {
+		t.Errorf("%d options in the table, there are %d", len(taken), kinds)
+	}
+	models := []config{nmfDefaults(), qmfDefaults(), qmfqDefaults()}
+	models[2].settleQMFQ()
+	value := map[string]func(c *config) string{
+		"WithLoss":          func(c *config) string { return map[Loss]string{KL: "KL", Frobenius: "Frobenius"}[c.loss] },
+		"WithEpochs":        func(c *config) string { return itoa(c.epochs) },
+		"WithLevels":        func(c *config) string { return itoa(c.levels) },
+		"WithEpsilon":       func(c *config) string { return ftoa(c.epsilon) },
+		"WithSquash":        func(c *config) string { return c.squash.String() },
+		"WithTolerance":     func(c *config) string { return ftoa(c.tolerance) },
+		"WithMaxIterations": func(c *config) string { return itoa(c.maxIterations) },
+		"WithLearningRate":  func(c *config) string { return ftoa(c.learningRate) },
+		"WithSchedule":      func(c *config) string { return c.schedule.String() },
+		"WithBatch": func(c *config) string {
+			if c.batchRows == math.MaxInt32 {
+				return "all"
+			}
+			return itoa(c.batchRows)
+		},
+		"WithStart": func(c *config) string { return c.start.String() },
+		"WithEnds":  func(c *config) string { return c.ends.String() },
+		"WithShrinkage": func(c *config) string {
+			if c.shrinkage < 0 {
+				return "by hidden cells"
+			}
+			return ftoa(c.shrinkage)
+		},
+		"WithProjection": func(c *config) string { return c.projection.String() },
+		"WithPenalty":    func(c *config) string { return ftoa(c.penalty) },
+		"WithSeed":       func(c *config) string { return utoa(c.seed) },
+		"WithRestarts":   func(c *config) string { return itoa(c.restarts) },
+	}
+	told := rows(defaults)
+	for name, of := range value {
+		for m := range models {
+			want := "-"
+			if taken[name][4+m] == "x" || m == 2 && (name == "WithBatch" || name == "WithShrinkage") { // fixed there
+				want = of(&models[m])
+			}
+			if len(told[name]) != len(models) || told[name][m] != want {
+				t.Errorf("%s, model %d: the table says %q, the code %s", name, m, told[name], want)
+			}
+		}
+	}
 }

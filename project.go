@@ -292,10 +292,12 @@ func newUnrolled(kind Projection, visible *cells, k, spacing int, workers *pool.
 	return p
 }
 
+// mostStates bounds the numbers of states that are all kept.
+const mostStates = 1 << 23
+
 // spacing returns how far kept states of the given size lie apart.
 func spacing(updates, size int) int {
-	const most = 1 << 23
-	if updates <= most/size {
+	if updates <= mostStates/size {
 		return updates
 	}
 	c := int(math.Sqrt(float64(updates)))
@@ -860,6 +862,7 @@ type truncatedWork struct{ w, g []float64 }
 func newTruncated(d, n, k int, workers *pool.Pool) *truncated {
 	p := &truncated{d: d, n: n, dp: kernel.Pad(d), np: kernel.Pad(n), k: k, rank: min(d, n), pool: workers, tall: d >= n, chunks: min(projectionChunks, d)}
 	p.svd = svd.New(max(d, n), p.rank)
+	p.svd.Stop = func() bool { return workers.Err() != nil }
 	p.left = make([]float64, d*k)
 	p.final = *newFactors(d, n, k)
 	p.a, p.b = make([]float64, k*p.np), make([]float64, k*p.dp)
@@ -913,7 +916,9 @@ func (p *truncated) forward(y []float64, _ *factors) error {
 			copy(col, y[h*p.np:])
 		}
 	}
-	p.svd.Factor()
+	if !p.svd.Factor() {
+		return p.pool.Err()
+	}
 	p.pool.Do(p.rank, p.vector)
 	s := p.svd.S
 	clear(p.final.u)

@@ -23,10 +23,19 @@ package quantmf
 // shrinkage towards the increments D⁰ of an affine map of w (WithShrinkage).
 // Under StartUniform q takes Adam steps on the logarithms instead, as in the
 // paper.
+//
+// Of signed data, which only the Frobenius norm takes, a row is seen about its lowest
+// value (units.go), and q_1 is free in sign. With c = min(q_1, min x) all of x - c,
+// T - c and D_l, l > 0, are non-negative, so the step on these is the one above of
+// x - c and T - c; then q_1 goes where the squares are least, to the mean of
+// x_j - Σ_{l>0} tail_jl D_l, with shrinkage to the mean of this and of λ/n of the affine
+// map's. Neither raises the loss without shrinkage, and nothing depends on where the
+// row lies. Among Adam's steps that of q_1 is on q_1 itself.
 
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/elem"
@@ -38,43 +47,39 @@ import (
 // QMF is a fitted X ≈ T(UV). It is not changed by its methods and may be used by
 // several goroutines at once.
 type QMF struct {
-	U, V Mat // d × k and k × n, positive
+	Factorisation
 	// Quantiles and Weights (d × m) hold q_i, non-decreasing, and b_i, of sum 1.
 	Quantiles, Weights Mat
-	// History is the mean divergence after each epoch, entry 0 before the first.
-	// The first and last entries are exact, and all are where the batch is the
-	// whole matrix; the others are means over rows as they were visited.
-	// Under WithValidation and WithPatience all are exact.
-	History []float64
-	// Validation is the mean divergence of the held-out cells after each epoch, nil
-	// without WithValidation.
-	Validation []float64
-	Best       int     // the epoch returned: the last, or the best on the held-out cells
-	Warnings   []error // a *ConvergenceError for each row whose transport did not converge
-	Start      Start   // where the fit started, StartAuto after WithInit
-	Shrinkage  float64 // what it was told, or what it chose (start.go)
+	Start              Start   // where the fit started, StartAuto after WithInit
+	Shrinkage          float64 // what it was told, or what it chose (start.go)
 
 	potentials Mat // h_i of the last solve, about center
 	center     []float64
 	squash     []squashed
 	marginal   []float64
 	epsilon    float64
-	loss       Loss
-	missing    bool
 }
 
 func qmfDefaults() config {
-	return config{epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 3000, levels: 8, epochs: 20, seed: 1, learningRate: 0.06, batchRows: 32, loss: KL, restarts: 1, shrinkage: -1}
+	return config{maps: true, epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 3000, levels: 8, epochs: 20, seed: 1, learningRate: 0.06, batchRows: 32, loss: KL, restarts: 1, shrinkage: -1}
 }
 
-// FitQMF fits x, d features × n samples, finite and non-negative, by T(UV) of
-// rank k >= 1, one increasing map T_i a feature.
+// FitQMF fits x, d features × n samples, by T(UV) of rank k >= 1, one increasing
+// map T_i a feature. x is finite, of magnitude at most 1e60, and non-negative; under
+// [WithLoss]([Frobenius]) it may have any sign.
+//
+// x may be in any unit: where its largest value is beyond 2^±100 it is fitted in units
+// of a power of two, to which factors then belong, and a row that lies more than 2^100
+// below the largest in one of its own. A constant added to a row of a signed x is added to
+// its quantiles, and changes no more.
 //
 // Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 20 epochs, Adam at 0.06
 // falling to 0 by cosine, batches of 32 rows, free ends, start and shrinkage chosen
 // by the data (start.go), no penalty, seed 1, one start, no patience, no
-// validation. They are what predicted unseen cells best over several kinds of
-// data (docs/defaults.md); to fit what is seen more closely, take more epochs, no
+// validation. The first and last entries of History are exact, and all are where
+// the batch is the whole matrix or under WithValidation and WithPatience; the others
+// are means over rows as they were visited. They are what predicted unseen cells best over several kinds of
+// data (docs/measurements/defaults.md); to fit what is seen more closely, take more epochs, no
 // shrinkage, a smaller ε. Errors: [*DataError], [*ShapeError], [*OptionError]; under
 // [WithStrict] a [*ConvergenceError]; when ctx ends or a progress function fails,
 // the model so far with an error that wraps it.
@@ -84,7 +89,8 @@ func qmfDefaults() config {
 // WithPatience, which evaluate the model after every epoch. Memory beside x:
 // 5(dk + kn + dm) numbers, up to eight rows at work a worker, n(m+20) each, and the
 // model; while it starts 18kn, and dn for normal scores; under WithValidation a copy
-// of x, its mask and one of the best epoch. The choice of start and shrinkage takes two NMFs and 36 epochs of up to
+// of x, its mask and one of the best epoch; where x is signed or beyond 2^±100 another
+// copy of it. The choice of start and shrinkage takes two NMFs and 36 epochs of up to
 // 512 rows, and the memory of two fits of so many; told both, a fit has none of it.
 func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, error) {
 	c := qmfDefaults()
@@ -100,16 +106,17 @@ func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, erro
 	}
 	p := pool.New(c.workers, x.Rows)
 	defer p.Close()
+	p.Bind(ctx)
 	var best *QMF
 	past, err := c.reopen(kindQMF, x, rank)
 	if err != nil {
 		return nil, err
 	}
-	if len(past.best) > 0 {
-		best = new(QMF)
-		if err := best.UnmarshalBinary(past.best); err != nil {
+	if m := new(QMF); len(past.best) > 0 {
+		if err := past.bestModel(m, kindQMF, &c, x, rank); err != nil {
 			return nil, err
 		}
+		best = m
 	}
 	for restart := range c.restarts {
 		if past.from != nil && restart < past.from.restart {
@@ -117,22 +124,27 @@ func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, erro
 		}
 		f := newQMFFit(visible, rank, &c, p)
 		f.restart, f.bestSoFar, f.data = restart, past.best, past.data
+		f.course = newCourse(ctx, &c, x.Rows)
 		f.source = random.Split(c.seed+uint64(restart), 1)
-		first := 0
+		stop := false
 		if past.from != nil && restart == past.from.restart {
 			if err := f.resumeFrom(past.state, past.from); err != nil {
 				return nil, err
 			}
-			if first = past.from.epoch; f.judge.over(first - f.lag) {
-				first = c.epochs
-			}
-		} else {
-			err = f.begin(ctx)
+			stop = f.judge.over(f.done - f.lag)
+		} else if err = f.begin(); err != nil && best != nil {
+			return best, err
 		}
-		for epoch, stop := first, false; epoch < c.epochs && !stop && err == nil; epoch++ {
-			stop, err = f.epoch(ctx, epoch)
+		for epoch := f.done; epoch < c.epochs && !stop && err == nil; epoch++ {
+			stop, err = f.epoch(epoch)
+		}
+		if err != nil && c.discard {
+			return nil, err
 		}
 		m := f.model()
+		if end := p.Err(); end != nil && c.discard {
+			return nil, stoppedAt(f.done, end)
+		}
 		if best == nil || m.objective(c.penalty) < best.objective(c.penalty) {
 			best = m
 			if c.save != nil && c.restarts > 1 {
@@ -140,13 +152,22 @@ func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, erro
 			}
 		}
 		if err != nil {
-			return best, err
+			return best.outward(&visible.units), err
 		}
 	}
+	best.outward(&visible.units)
 	if c.strict && len(best.Warnings) > 0 {
-		return best, c.notConverged(best.Warnings, best.marginal)
+		return best, best.Warnings[0]
 	}
 	return best, nil
+}
+
+// outward brings a model of x' to the units of x.
+func (q *QMF) outward(u *units) *QMF {
+	u.outward(q.Quantiles)
+	u.losses(q.loss, q.History)
+	u.losses(q.loss, q.Validation)
+	return q
 }
 
 // objective is what a fit is chosen by: its loss on held-out cells, else that on
@@ -171,24 +192,9 @@ func meanSquare(v []float64) float64 {
 	return s
 }
 
-// notConverged is the error of the first warning. Of a model from a file, which
-// keeps warnings as text, it is that of the worst row.
-func (c *config) notConverged(warnings []error, marginal []float64) error {
-	if e, ok := warnings[0].(*ConvergenceError); ok {
-		return e
-	}
-	worst := 0
-	for i, rel := range marginal {
-		if rel > marginal[worst] {
-			worst = i
-		}
-	}
-	return outcome{passes: c.maxIterations, rel: marginal[worst]}.err(worst, c)
-}
-
 // checkQMF reports options that make no model of d × n.
 func (c *config) checkQMF(d, n int) error {
-	if m := uint64(c.levels); m > maxCells/uint64(max(d, n, c.levels)) {
+	if tooManyCells(max(d, n), c.levels) {
 		return &OptionError{Option: kLevels.String(), Value: itoa(c.levels), Bound: "the maps of a " + itoa(d) + "×" + itoa(n) + " matrix would need too much memory"}
 	}
 	if c.levels < 2 {
@@ -248,7 +254,8 @@ type qmfFit struct {
 	lag                int     // epochs by which the histories are behind the fit
 	exact              bool    // every epoch ends with all losses of the model as it stands
 	keep               *qmfState
-	replace            bool      // the last entry of history is of the model as it stands, to be made exact
+	done               int // epochs
+	course             course
 	gradV              []float64 // k × np: the gradient at Ṽ
 }
 
@@ -288,15 +295,13 @@ type visitor struct {
 
 func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
 	d, n, m := visible.x.Rows, visible.x.Cols, c.levels
-	f := &qmfFit{config: c, cells: visible, m: m, pool: p, factors: newFactors(d, n, rank), judge: watch{patience: c.patience}, origin: c.start, lambda: c.shrinkage}
+	f := &qmfFit{config: c, cells: visible, m: m, pool: p, factors: newFactors(d, n, rank), judge: watch{patience: c.patience}, origin: c.start, lambda: c.shrinkage,
+		course: newCourse(context.Background(), c, d)}
 	size := min(c.batchRows, d)
 	if c.lagging(d) {
 		f.lag = 1
 	}
-	f.farthest = farthestFactor
-	if c.squash == SquashNone { // what is transported is UV itself
-		f.farthest = elem.Log(maxPlace/float64(rank)) / 2
-	}
+	f.farthest = farthest(c.squash, rank)
 	f.exact = f.held != nil || f.lag == 0 && c.patience > 0
 	f.logU, f.momU = make([]float64, d*rank), newMoment(d*rank)
 	f.logV, f.momV = make([]float64, rank*f.np), newMoment(rank*f.np)
@@ -319,7 +324,7 @@ func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
 			}
 		}
 		f.low[i], f.high[i], f.average[i] = lo, hi, sum
-		f.scale += c.loss.scale(max(sum, tinyScale)) / float64(d)
+		f.scale += f.share(i) * f.unit(i) / float64(d)
 	}
 	f.order = make([]int, d)
 	for i := range f.order {
@@ -337,6 +342,14 @@ func newQMFFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfFit {
 	}
 	f.batch.visit, f.batch.stepV, f.batch.evaluate = f.visit, f.stepRowV, f.evaluate
 	return f
+}
+
+// farthest bounds the logarithms of factors.
+func farthest(s Squash, rank int) float64 {
+	if s == SquashNone { // what is transported is UV itself
+		return elem.Log(maxPlace/float64(rank)) / 2
+	}
+	return farthestFactor
 }
 
 func (f *qmfFit) newCrew() crew {
@@ -380,11 +393,14 @@ func (f *qmfFit) rowF(i int) []float64   { return f.f[i*f.m : (i+1)*f.m] }
 func (f *qmfFit) rowInc(i int) []float64 { return f.inc[i*f.m : (i+1)*f.m] }
 func (f *qmfFit) constant(i int) bool    { return f.low[i] == f.high[i] }
 
-// floors: of T in x/T, and of the increments, in units of the row.
+// floors: of T in x/T, and of the increments, in units of the row. Those of signed data
+// also have a ceiling: where a level has hardly a share of the row left, no length of
+// its increment is too long for the squares.
 const (
 	floorT         = 1e-12
 	floorIncrement = 1e-12
 	floorStart     = 1e-3
+	mostIncrement  = 1e12
 )
 
 // place loads row i into the visitor, and solves its transport.
@@ -469,8 +485,14 @@ func cumulate(q, inc []float64) {
 	}
 }
 
-// lowest is what T of row i does not fall below where it divides.
-func (f *qmfFit) lowest(i int) float64 { return max(floorT*f.average[i], f.loss.least()) }
+// lowest is what T of row i does not fall below where it divides: of signed data, under
+// the Frobenius norm, nothing is divided by it.
+func (f *qmfFit) lowest(i int) float64 {
+	if f.signed {
+		return math.Inf(-1)
+	}
+	return max(floorT*f.average[i], f.loss.least())
+}
 
 // ratios fills v.g and v.s with x T^{β-2} and T^{β-1}, 0 where a cell is hidden. Where
 // v.s is 1 for every row it stays as it was made.
@@ -499,7 +521,7 @@ func (f *qmfFit) ratiosLoss(v *visitor, i int) float64 {
 }
 
 // prior fills d0 with the increments of the affine map of w that shrinkage
-// pulls towards: T ≈ max(α+βw, 0), β >= 0, by least squares of x on w, taken at
+// pulls towards: T ≈ max(α+βw, 0), of signed data α+βw, β >= 0, by least squares of x on w, taken at
 // each level's mean of w under the plan. den holds Σ_j E_jl/Z_j of the visible cells.
 func (f *qmfFit) prior(v *visitor, i int, d0, den []float64) {
 	r := &v.row
@@ -534,7 +556,10 @@ func (f *qmfFit) prior(v *visitor, i int, d0, den []float64) {
 		if den[l] > 0 {
 			at = d0[l] / den[l]
 		}
-		q := max(f.average[i]+float64(beta*at), last)
+		q := f.average[i] + float64(beta*at)
+		if l > 0 || !f.signed {
+			q = max(q, last)
+		}
 		d0[l], last = q-last, q
 	}
 }
@@ -545,11 +570,10 @@ func (f *qmfFit) em(v *visitor, i int) {
 	r, m := &v.row, f.m
 	inc := f.rowInc(i)
 	r.columns(v.den, v.s)
-	d0 := r.rho
-	if f.lambda > 0 {
-		shares := v.den
+	d0, shares := r.rho, v.den
+	if f.lambda > 0 || f.signed {
 		if f.loss != KL {
-			shares = v.num
+			shares = v.q
 			clear(r.gx)
 			for j := range r.gx[:f.n] {
 				if v.observed == nil || v.observed[j] {
@@ -558,7 +582,9 @@ func (f *qmfFit) em(v *visitor, i int) {
 			}
 			r.columns(shares, r.gx)
 		}
-		f.prior(v, i, d0, shares)
+		if f.lambda > 0 {
+			f.prior(v, i, d0, shares)
+		}
 	}
 	r.columns(v.num, v.g)
 	num, den := 0.0, 0.0
@@ -567,15 +593,38 @@ func (f *qmfFit) em(v *visitor, i int) {
 		den += float64(v.den[l] * r.w[l])
 		v.num[l], v.den[l] = num, den
 	}
+	seen, first := float64(f.cells.rows[i]), 0
+	if f.signed && f.ends == EndsFree {
+		first = 1
+		c := min(inc[0], f.low[i])
+		tail := 0.0
+		for l := m - 1; l >= 0; l-- {
+			tail += float64(shares[l] * r.w[l])
+			shares[l] = tail
+			v.num[l], v.den[l] = max(v.num[l]-float64(c*tail), 0), max(v.den[l]-float64(c*tail), 0)
+		}
+	}
 	low := floorIncrement * max(f.high[i]-f.low[i], f.average[i]*1e-3)
 	if f.ends == EndsFree {
-		for l := range inc {
+		for l := first; l < m; l++ {
 			if f.lambda == 0 {
 				inc[l] = max(inc[l]*f.loss.step(v.num[l], v.den[l]), low)
 				continue
 			}
-			c := f.lambda * v.den[l] / float64(f.cells.rows[i])
+			c := f.lambda * v.den[l] / seen
 			inc[l] = max((float64(inc[l]*v.num[l])+float64(c*d0[l]))/max(v.den[l]+c, leastSum), low)
+		}
+		if first == 1 {
+			q, high := f.average[i], mostIncrement*(f.high[i]-f.low[i])
+			for l := 1; l < m; l++ {
+				inc[l] = min(inc[l], high)
+				q -= float64(inc[l] * (shares[l] / seen))
+			}
+			if f.lambda > 0 {
+				more := f.lambda / seen
+				q = (q + float64(more*d0[0])) / (1 + more)
+			}
+			inc[0] = q
 		}
 		return
 	}
@@ -662,7 +711,7 @@ func (f *qmfFit) visit(worker, piece int) {
 		u := f.rowU(i)
 		kernel.Dots(gu, f.v, f.rowWbar(slot))
 		lo, hi := i*f.k, (i+1)*f.k
-		pen := f.penalty / float64(f.k) / f.unit(i)
+		pen := min(f.penalty/float64(f.k)/f.unit(i)/max(f.share(i), tinyScale), mostPenalty)
 		for t := range gu {
 			gu[t] = float64(gu[t]*u[t]) + float64(pen*f.logU[lo+t])
 		}
@@ -675,8 +724,10 @@ func (f *qmfFit) visit(worker, piece int) {
 func (f *qmfFit) rowWbar(slot int) []float64 { return f.wbar[slot*f.np : (slot+1)*f.np] }
 
 // unit is what the loss of row i grows with; part is its share of the whole.
-func (f *qmfFit) unit(i int) float64 { return f.loss.scale(max(f.average[i], tinyScale)) }
-func (f *qmfFit) part(i int) float64 { return f.unit(i) / f.scale }
+func (f *qmfFit) unit(i int) float64 {
+	return max(f.loss.scale(max(f.average[i], tinyScale)), tinyScale)
+}
+func (f *qmfFit) part(i int) float64 { return f.share(i) * f.unit(i) / f.scale }
 
 // visitMaps makes the steps of the rows of some slots on q and F, and fills their w̄
 // with the gradient at w = (UV)_i, in units of the row's loss. Constant rows have none.
@@ -755,8 +806,8 @@ func (f *qmfFit) stepMap(v *visitor, i int) {
 	adam.Step(f.f[lo:hi], v.num, f.momF.mu[lo:hi], f.momF.nu[lo:hi], f.batch.rate, f.batch.epoch)
 }
 
-// stepR makes the paper's step on q: Adam on R, the logarithms of the increments
-// (pinned: of their shares of the row's range, by softmax). r.sums holds N.
+// stepR makes the paper's step on q: Adam on R, the logarithms of the increments (of
+// signed data R_1 is q_1 over the row's mean; pinned: of their shares of the row's range, by softmax). r.sums holds N.
 func (f *qmfFit) stepR(v *visitor, i int, unit float64) {
 	r, m := &v.row, f.m
 	rate, step := f.batch.rate, f.batch.epoch
@@ -770,7 +821,11 @@ func (f *qmfFit) stepR(v *visitor, i int, unit float64) {
 	lo, hi := i*m, (i+1)*m
 	if f.ends == EndsFree {
 		for l := range inc {
-			v.den[l] *= inc[l] * unit
+			d := inc[l]
+			if l == 0 && f.signed {
+				d = f.average[i]
+			}
+			v.den[l] *= d * unit
 		}
 		adam.Step(f.r[lo:hi], v.den, f.momR.mu[lo:hi], f.momR.nu[lo:hi], rate, step)
 	} else {
@@ -791,9 +846,12 @@ func (f *qmfFit) stepR(v *visitor, i int, unit float64) {
 
 // What logarithms are held to, so that a rate beyond reason gives a bad fit and no
 // overflow: those of increments of quantiles, and of factors.
+// mostPenalty is the weight of a penalty, in units of the loss, beyond which nothing
+// else counts and squares of it overflow.
 const (
 	shortest, longest = -690, 138
 	farthestFactor    = 300
+	mostPenalty       = 1e120
 )
 
 // lagging tells whether all rows are one batch and nothing else asks for the losses
@@ -812,6 +870,9 @@ func (f *qmfFit) incrementsFromR(i int) {
 	r := f.r[i*m : (i+1)*m]
 	if f.ends == EndsFree {
 		kernel.Exp(inc, r)
+		if f.signed {
+			inc[0] = r[0] * f.average[i]
+		}
 		return
 	}
 	softmax(inc[1:], r[1:])
@@ -822,7 +883,10 @@ func (f *qmfFit) incrementsFromR(i int) {
 }
 
 // epoch visits every row once, in a new random order.
-func (f *qmfFit) epoch(ctx context.Context, e int) (stop bool, err error) {
+func (f *qmfFit) epoch(e int) (stop bool, err error) {
+	if err := f.pool.Err(); err != nil {
+		return true, stoppedAt(e, err)
+	}
 	b := &f.batch
 	b.rate, b.epoch = f.learningRate, e+1
 	if f.schedule == ScheduleCosine {
@@ -830,34 +894,34 @@ func (f *qmfFit) epoch(ctx context.Context, e int) (stop bool, err error) {
 	}
 	f.source.Shuffle(f.order)
 	size := min(f.batchRows, f.d)
-	f.replace = false
 	penalty := f.regularity()
 	for from := 0; from < f.d; from += size {
-		if err := ctx.Err(); err != nil {
-			return true, stoppedAt(e, err)
-		}
 		b.rows = f.order[from:min(from+size, f.d)]
 		f.pool.Do(f.pieces(len(b.rows)), b.visit)
 		f.stepsV++
 		f.pool.Do(f.k, b.stepV)
+		if err := f.pool.Err(); err != nil {
+			return true, stoppedAt(e, err)
+		}
 	}
 	// As visited: of this epoch with batches; where all rows are one batch, of
 	// the steps of the epoch before, whose loss it is exactly. What is judged, by
 	// held-out cells or for patience, is evaluated.
 	if f.exact {
 		f.evaluateAll()
+		if err := f.pool.Err(); err != nil {
+			return true, stoppedAt(e, err)
+		}
 		penalty = f.regularity()
 	}
 	mean := f.meanLoss()
-	f.replace = f.lag == 0
+	f.done = e + 1
 	if e >= f.lag {
 		f.history = append(f.history, mean)
 		stop = f.note(e+1-f.lag, penalty)
 	}
-	if f.progress != nil {
-		if err := f.progress(Progress{Epoch: e + 1, Epochs: f.epochs, Rows: f.d, Loss: mean}); err != nil {
-			return true, stoppedAt(e+1, err)
-		}
+	if err := f.course.epoch(e+1, f.epochs, mean); err != nil {
+		return true, stoppedAt(e+1, err)
 	}
 	if f.due(e+1, stop || e+1 == f.epochs) {
 		if err := f.checkpoint(e + 1); err != nil {
@@ -885,7 +949,7 @@ func cosine(t float64) float64 {
 // x in their order.
 func (f *qmfFit) stepRowV(_, t int) {
 	rows := len(f.batch.rows)
-	pen := f.penalty * float64(rows) / float64(f.k*f.n) / f.scale
+	pen := min(f.penalty*float64(rows)/float64(f.k*f.n)/f.scale, mostPenalty)
 	lo, hi := t*f.np, (t+1)*f.np
 	g, v, lv := f.gradV[lo:hi], f.v[lo:hi], f.logV[lo:hi]
 	clear(g)
@@ -912,11 +976,7 @@ func (f *qmfFit) newState() *qmfState {
 func (f *qmfFit) see(epoch int, penalty float64) (better, stop bool) {
 	loss := f.history[len(f.history)-1] + penalty
 	if f.held != nil {
-		loss = 0
-		for _, l := range f.rowHeld {
-			loss += l
-		}
-		loss /= float64(f.heldOut)
+		loss = f.meanHeld()
 		f.validationHistory = append(f.validationHistory, loss)
 	}
 	return f.judge.see(epoch, loss)
@@ -985,78 +1045,126 @@ func (f *qmfFit) judgeRow(v *visitor, i int) {
 	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i))
 }
 
-// model solves every row once more and hands the fit over.
+// model hands the fit over, where it stands or at the best epoch on held-out cells.
 func (f *qmfFit) model() *QMF {
-	d, m := f.d, f.m
 	if f.keep != nil {
 		f.restore()
 	}
-	q := &QMF{U: f.matU(), V: f.matV(), Quantiles: NewMat(d, m), Weights: NewMat(d, m), potentials: NewMat(d, m),
-		center: make([]float64, d), squash: make([]squashed, d), marginal: make([]float64, d), epsilon: f.epsilon, loss: f.loss, missing: f.missing, Start: f.origin, Shrinkage: f.lambda}
+	q, held := f.maps()
+	loss := f.meanLoss()
+	// The entry of the model returned is exact.
+	q.History, q.Validation = f.history, f.validationHistory
+	if f.keep != nil {
+		q.Best = f.judge.bestEpoch
+		q.History[q.Best] = loss
+		return q
+	}
+	if f.held != nil { // stopped before its first epoch
+		q.Validation = append(q.Validation, held)
+	}
+	q.History = append(f.history[:min(len(f.history), f.done)], loss)
+	q.Best = len(q.History) - 1
+	return q
+}
+
+// maps solves every row once more and returns the model as it stands, without its
+// histories, and the mean divergence of the held-out cells. Row losses are exact then.
+// No end of the context keeps it from that, unless nobody wants the model then. A row
+// without a map yet gets its mean.
+func (f *qmfFit) maps() (*QMF, float64) {
+	if !f.discard {
+		f.pool.Bind(nil)
+		defer f.pool.Bind(f.course.ctx)
+	}
+	d, m := f.d, f.m
+	q := &QMF{Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: f.loss, missing: f.missing}, Quantiles: NewMat(d, m), Weights: NewMat(d, m), potentials: NewMat(d, m),
+		center: make([]float64, d), squash: make([]squashed, d), marginal: make([]float64, d), epsilon: f.epsilon, Start: f.origin, Shrinkage: f.lambda}
 	ends := make([]outcome, d)
 	f.pool.Do(d, func(worker, i int) {
 		v := &f.work[worker].visitors[0]
+		none := !slices.ContainsFunc(f.rowInc(i), func(d float64) bool { return d != 0 })
+		if none {
+			f.rowInc(i)[0] = f.average[i]
+			if f.constant(i) {
+				f.rowInc(i)[0] = f.low[i]
+			}
+		}
 		cumulate(q.Quantiles.Row(i), f.rowInc(i))
-		if f.ends == EndsPinned {
+		if f.ends == EndsPinned && !none {
 			row := q.Quantiles.Row(i) // the last is not left to the sum
 			row[m-1] = f.high[i]
 			for l := range row {
 				row[l] = min(row[l], f.high[i])
 			}
 		}
-		ends[i] = f.place(v, i)
+		if none {
+			f.load(v, i)
+			clear(v.row.h)
+			ends[i].converged = true
+		} else {
+			ends[i] = f.place(v, i)
+		}
 		copy(q.Weights.Row(i), v.row.b)
 		copy(q.potentials.Row(i), v.row.h)
 		q.center[i], q.squash[i], q.marginal[i] = v.row.xc, v.row.squash, ends[i].rel
 		q.squash[i].observed = nil
-		q.row(&v.row, v.t, i)
-		f.loss.parts(v.g[:f.n], v.s[:f.n], v.x, v.t, f.loss.least())
-		f.rowLosses[i] = f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, f.loss.least())
+		if none {
+			for j := range v.t {
+				v.t[j] = f.rowInc(i)[0]
+			}
+		} else {
+			q.fill(&v.row, v.t, v.w[:f.n], i)
+		}
+		low := min(f.loss.least(), f.lowest(i))
+		f.loss.parts(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
+		f.rowLosses[i] = f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, low)
+		if f.keep == nil {
+			f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, low)
+		}
 	})
 	for i, o := range ends {
 		if !o.converged && !f.constant(i) {
 			q.Warnings = append(q.Warnings, o.err(i, f.config))
 		}
 	}
-	// The entry of the model returned is exact.
-	q.Validation = f.validationHistory
-	if f.keep != nil {
-		q.History, q.Best = f.history, f.judge.bestEpoch
-		q.History[q.Best] = f.meanLoss()
-		return q
+	return q, f.meanHeld()
+}
+
+func (f *qmfFit) meanHeld() float64 {
+	total := 0.0
+	for i, l := range f.rowHeld {
+		total += f.share(i) * l
 	}
-	if f.replace {
-		f.history = f.history[:len(f.history)-1]
-	}
-	q.History = append(f.history, f.meanLoss())
-	q.Best = len(q.History) - 1
-	return q
+	return total / float64(max(f.heldOut, 1))
 }
 
 func (f *qmfFit) meanLoss() float64 {
 	total := 0.0
-	for _, l := range f.rowLosses {
-		total += l
+	for i, l := range f.rowLosses {
+		total += f.share(i) * l
 	}
 	return total / float64(f.visible)
 }
 
 // row fills t, padded, with T_i((UV)_i) from the stored potentials.
 func (q *QMF) row(r *row, t []float64, i int) {
-	n := q.V.Cols
-	w := r.gx[:n]
+	w := r.gx[:q.V.Cols]
 	product(w, q.U.Row(i), q.V)
+	q.fill(r, t, w, i)
+}
+
+// fill is row where w = (UV)_i is known.
+func (q *QMF) fill(r *row, t, w []float64, i int) {
+	n := len(w)
 	copy(r.x, w)
 	r.squash = q.squash[i]
 	r.squash.map1(r.xs[:n], w)
-	for j, s := range r.xs {
-		if j >= n {
-			s = r.xs[0]
-		}
-		r.cx[j] = s - q.center[i]
+	for j := n; j < r.np; j++ {
+		r.x[j], r.xs[j] = r.x[0], r.xs[0]
 	}
-	order(r.perm[:n], w, r.keys[:2*n], false)
-	r.ordered = true
+	kernel.Extent(&r.extent, r.xs)
+	kernel.Shift(r.cx, r.xs, q.center[i])
+	r.ordered = false
 	r.setEpsilon(q.epsilon)
 	r.evaluate(q.potentials.Row(i))
 	r.quantile(t, q.Quantiles.Row(i))
@@ -1064,33 +1172,45 @@ func (q *QMF) row(r *row, t []float64, i int) {
 
 // Reconstruct returns T(UV), d × n. Cost: d rows of nm exponentials or products.
 func (q *QMF) Reconstruct() Mat {
+	out, _ := q.reconstruct(context.Background())
+	return out
+}
+
+func (q *QMF) reconstruct(ctx context.Context) (Mat, error) {
 	out := NewMat(q.U.Rows, q.V.Cols)
 	var r row
 	r.resize(q.V.Cols, q.Quantiles.Cols)
 	r.setTargets(nil)
 	t := make([]float64, r.np)
 	for i := range out.Rows {
+		if err := ctx.Err(); err != nil {
+			return Mat{}, stoppedAt(0, err)
+		}
 		q.row(&r, t, i)
 		copy(out.Row(i), t)
 	}
-	return out
+	return out, nil
 }
 
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
 // out.
-func (q *QMF) Loss(x Mat) (float64, error) { return meanLoss(q.loss, q.missing, x, q.Reconstruct()) }
+func (q *QMF) Loss(x Mat) (float64, error) { return q.bounds().meanLoss(x, q.Reconstruct()) }
 
 // Map returns T_i, from the scale of (UV)_i to that of feature i.
 func (q *QMF) Map(i int) (*Map, error) {
 	if uint(i) >= uint(q.U.Rows) {
 		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(q.U.Rows-1)}
 	}
-	m := q.Quantiles.Cols
 	var r row
-	r.resize(1, m)
+	r.resize(1, q.Quantiles.Cols)
 	r.setTargets(nil)
+	return q.mapOf(&r, i), nil
+}
+
+// mapOf returns T_i, by way of a row that has the levels and targets of the model.
+func (q *QMF) mapOf(r *row, i int) *Map {
 	r.squash, r.xc, r.eps = q.squash[i], q.center[i], q.epsilon
 	copy(r.h, q.potentials.Row(i))
-	return r.asMap(q.Quantiles.Row(i)), nil
+	return r.asMap(q.Quantiles.Row(i))
 }

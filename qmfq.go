@@ -31,13 +31,7 @@ import (
 // QMFQ is a fitted X ≈ T(Π_k(T'(X))). It is not changed by its methods and may be
 // used by several goroutines at once.
 type QMFQ struct {
-	U, V    Mat       // d × k and k × n: Π_k(T'(X)) = UV
-	History []float64 // mean divergence of the visible cells after each epoch, exact; entry 0 before the first
-	// Validation is the mean divergence of the held-out cells after each epoch, nil
-	// without WithValidation.
-	Validation []float64
-	Best       int     // the epoch returned: the last, or the best on the held-out cells
-	Warnings   []error // a *ConvergenceError for each row of which a transport did not converge
+	Factorisation // Π_k(T'(X)) = UV
 
 	inflate, deflate []*Map
 	inflated         QMF // T as a QMF of U and V
@@ -66,8 +60,26 @@ func WithProjection(p Projection) FitOption {
 	})
 }
 
-// FitQMFQ fits x, d features × n samples, finite and non-negative, by
-// T(Π_k(T'(X))) of rank k >= 1, two increasing maps a feature.
+func qmfqDefaults() config {
+	c := qmfDefaults()
+	c.learningRate, c.epochs, c.shrinkage = qmfqRate, qmfqEpochs, 0
+	return c
+}
+
+// settleQMFQ sets what depends on other options.
+func (c *config) settleQMFQ() {
+	c.batchRows = math.MaxInt32 // all rows are one step
+	if !c.given.has(kProjection) {
+		c.projection = KLUpdates(projectOften)
+		if c.start == StartUniform {
+			c.projection = KLUpdates(projectPaper)
+		}
+	}
+}
+
+// FitQMFQ fits x, d features × n samples, by T(Π_k(T'(X))) of rank k >= 1, two
+// increasing maps a feature. The values of x, and their units, are those of [FitQMF];
+// under [SquashNone] T' transports x as it is, at most 1e12 in magnitude.
 //
 // Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 100 epochs, Adam at 0.1
 // falling to 0 by cosine, free ends. The start is a QMF of 100 epochs without
@@ -88,8 +100,7 @@ func WithProjection(p Projection) FitOption {
 // where cells are hidden (see project.go for memory), and 2d transports with
 // their backward.
 func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, error) {
-	c := qmfDefaults()
-	c.learningRate, c.epochs, c.shrinkage = qmfqRate, qmfqEpochs, 0
+	c := qmfqDefaults()
 	if err := parse(forQMFQ, &c, opts); err != nil {
 		return nil, err
 	}
@@ -100,25 +111,25 @@ func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, er
 	if err := c.checkQMF(x.Rows, x.Cols); err != nil {
 		return nil, err
 	}
-	c.batchRows = math.MaxInt32 // all rows are one step
-	if !c.given.has(kProjection) {
-		c.projection = KLUpdates(projectOften)
-		if c.start == StartUniform {
-			c.projection = KLUpdates(projectPaper)
+	if c.squash == SquashNone {
+		if err := checkPlaces(x, &visible.units); err != nil {
+			return nil, err
 		}
 	}
+	c.settleQMFQ()
 	p := pool.New(c.workers, x.Rows)
 	defer p.Close()
+	p.Bind(ctx)
 	var best *QMFQ
 	past, err := c.reopen(kindQMFQ, x, rank)
 	if err != nil {
 		return nil, err
 	}
-	if len(past.best) > 0 {
-		best = new(QMFQ)
-		if err := best.UnmarshalBinary(past.best); err != nil {
+	if m := new(QMFQ); len(past.best) > 0 {
+		if err := past.bestModel(m, kindQMFQ, &c, x, rank); err != nil {
 			return nil, err
 		}
+		best = m
 	}
 	for restart := range c.restarts {
 		if past.from != nil && restart < past.from.restart {
@@ -126,17 +137,24 @@ func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, er
 		}
 		f := newQMFQFit(visible, rank, &c, p)
 		f.restart, f.bestSoFar, f.data = restart, past.best, past.data
+		f.course = newCourse(ctx, &c, x.Rows)
 		if past.from != nil && restart == past.from.restart {
 			if err := f.resumeFrom(past.state, past.from); err != nil {
 				return nil, err
 			}
-		} else {
-			err = f.start(ctx)
+		} else if err = f.start(); err != nil && best != nil {
+			return best, err
 		}
 		if err == nil {
-			err = f.run(ctx)
+			err = f.run()
+		}
+		if err != nil && c.discard {
+			return nil, err
 		}
 		m := f.model()
+		if end := p.Err(); end != nil && err == nil {
+			err = stoppedAt(f.done, end)
+		}
 		if best == nil || judged(m.History, m.Validation, m.Best) < judged(best.History, best.Validation, best.Best) {
 			best = m
 			if c.save != nil && c.restarts > 1 {
@@ -144,13 +162,49 @@ func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, er
 			}
 		}
 		if err != nil {
-			return best, err
+			return best.outward(&visible.units), err
 		}
 	}
+	best.outward(&visible.units)
 	if c.strict && len(best.Warnings) > 0 {
-		return best, c.notConverged(best.Warnings, best.inflated.marginal)
+		return best, best.Warnings[0]
 	}
 	return best, nil
+}
+
+// checkPlaces reports values that T' cannot transport as they are.
+func checkPlaces(x Mat, u *units) error {
+	for i := range x.Rows {
+		for j, v := range x.Row(i) {
+			if math.Abs(v) > maxPlace {
+				return &DataError{Row: i, Col: j, Value: v, Problem: "x must be at most " + ftoa(maxPlace) + " in magnitude under SquashNone, which transports it as it is"}
+			}
+		}
+	}
+	for i := range x.Rows {
+		if u.exponent(i) != 0 {
+			return &DataError{Row: i, Col: -1, Value: math.Ldexp(1, u.exponent(i)), Problem: "the row is too small to be transported as it is by SquashNone"}
+		}
+	}
+	return nil
+}
+
+// outward brings a model of x' to the units of x.
+func (q *QMFQ) outward(u *units) *QMFQ {
+	q.inflated.outward(u)
+	if u.plain() {
+		return q
+	}
+	for i, m := range q.deflate {
+		s, e := &m.squash, u.exponent(i)
+		s.ref, s.shift, s.std = math.Ldexp(s.ref, e)+u.offset(i), math.Ldexp(s.shift, e), math.Ldexp(s.std, e)
+		for j := range m.cut {
+			if s.kind == SquashNone {
+				m.cut[j] += u.offset(i)
+			}
+		}
+	}
+	return q
 }
 
 // qmfqFit is a fit under way: T is the maps of the QMF fit within, whose factors
@@ -170,8 +224,8 @@ type qmfqFit struct {
 	state1         []warm
 	rel1           []outcome
 	work1          []deflators
-	done           int         // epochs
-	now            [][]float64 // what the model is made of: F, the increments of q, F', R'
+	whole          *factors    // those of the last projection that was not interrupted
+	now            [][]float64 // what the model is made of: F, the increments of q, F', R', the potentials of T', U, V
 	best, before   [][]float64 // the same at the best epoch on held-out cells, and before the last steps
 	deflates, back func(worker, piece int)
 	visits         func(worker, piece int)
@@ -197,7 +251,7 @@ func newQMFQFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfqFit {
 	f := &qmfqFit{qmfFit: newQMFFit(visible, rank, c, p)}
 	d, n, np, m := f.d, f.n, f.np, f.m
 	f.projector = newProjector(c.projection, visible, rank, p)
-	f.from = newFactors(d, n, rank)
+	f.from, f.whole = newFactors(d, n, rank), newFactors(d, n, rank)
 	f.y, f.ybar = make([]float64, d*np), make([]float64, d*np)
 	f.f1, f.momF1 = make([]float64, d*m), newMoment(d*m)
 	f.r1, f.momR1 = make([]float64, d*m), newMoment(d*m)
@@ -227,7 +281,7 @@ func newQMFQFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfqFit {
 	}
 	f.deflates, f.back, f.visits = f.deflate, f.deflateBack, f.visitRows
 	f.batch.rows = f.order
-	f.now = [][]float64{f.f, f.inc, f.f1, f.r1}
+	f.now = [][]float64{f.f, f.inc, f.f1, f.r1, f.h1, f.whole.u, f.whole.v}
 	if f.held != nil {
 		for _, v := range f.now {
 			f.best, f.before = append(f.best, make([]float64, len(v))), append(f.before, make([]float64, len(v)))
@@ -340,20 +394,29 @@ func (f *qmfqFit) visitRows(worker, piece int) {
 	}
 }
 
-// project deflates all rows and projects them.
+// project deflates all rows and projects them. Where it is interrupted the factors stay
+// as they were.
 func (f *qmfqFit) project() error {
 	f.pool.Do(f.pieces(f.d), f.deflates)
+	if err := f.pool.Err(); err != nil {
+		return err
+	}
 	err := f.projector.forward(f.y, f.from)
+	if end := f.pool.Err(); end != nil {
+		return end
+	}
 	r := f.projector.result()
-	f.u, f.v = r.u, r.v
+	copy(f.whole.u, r.u)
+	copy(f.whole.v, r.v)
+	f.u, f.v = f.whole.u, f.whole.v
 	return err
 }
 
 // run makes the epochs that are not done. A pass sees the loss of the state that
 // its steps start from, so entry e of the histories is taken in epoch e+1.
-func (f *qmfqFit) run(ctx context.Context) error {
+func (f *qmfqFit) run() error {
 	for e := f.done; e < f.epochs && !f.judge.over(e-1); e++ {
-		if err := ctx.Err(); err != nil {
+		if err := f.pool.Err(); err != nil {
 			return stoppedAt(e, err)
 		}
 		f.batch.rate, f.batch.epoch = f.learningRate, e+1
@@ -365,17 +428,18 @@ func (f *qmfqFit) run(ctx context.Context) error {
 		}
 		copyAll(f.before, f.now)
 		f.pool.Do(f.pieces(f.d), f.visits)
+		f.projector.backward(f.wbar, f.ybar)
+		f.pool.Do(f.pieces(f.d), f.back)
+		if err := f.pool.Err(); err != nil {
+			return stoppedAt(e, err)
+		}
 		if e > 0 {
 			f.history = append(f.history, f.meanLoss())
 		}
-		f.projector.backward(f.wbar, f.ybar)
-		f.pool.Do(f.pieces(f.d), f.back)
 		stop := f.note(e)
 		f.done = e + 1
-		if f.progress != nil {
-			if err := f.progress(Progress{Epoch: e + 1, Epochs: f.epochs, Rows: f.d, Loss: f.history[len(f.history)-1]}); err != nil {
-				return stoppedAt(e+1, err)
-			}
+		if err := f.course.epoch(e+1, f.epochs, f.history[len(f.history)-1]); err != nil {
+			return stoppedAt(e+1, err)
 		}
 		if f.due(e+1, stop || e+1 == f.epochs) {
 			if err := f.checkpoint(e + 1); err != nil {
@@ -403,11 +467,11 @@ func copyAll(to, from [][]float64) {
 }
 
 // start fills the maps and the factors that projections start from.
-func (f *qmfqFit) start(ctx context.Context) error {
+func (f *qmfqFit) start() error {
 	var err error
 	if f.qmfFit.config.start == StartUniform && !f.given.has(kInit) {
-		err = f.begin(ctx)
-		f.keep, f.replace = nil, false // of a fit without projection
+		err = f.begin()
+		f.keep = nil // of a fit without projection
 		f.validationHistory = f.validationHistory[:0]
 		copy(f.from.u, f.u)
 		copy(f.from.v, f.v)
@@ -415,34 +479,42 @@ func (f *qmfqFit) start(ctx context.Context) error {
 			f.r1[i] = -elem.Log(float64(f.n))
 		}
 	} else {
-		err = f.startFromQMF(ctx)
+		err = f.startFromQMF()
 	}
+	copy(f.whole.u, f.from.u)
+	copy(f.whole.v, f.from.v)
+	f.u, f.v = f.whole.u, f.whole.v
 	if err == nil {
 		err = f.project()
+	}
+	if err == nil {
+		f.evaluateAll()
+		err = f.pool.Err()
 	}
 	if err != nil {
 		return stoppedAt(0, err)
 	}
-	f.evaluateAll()
 	f.history = append(make([]float64, 0, min(f.epochs, 1000)+2), f.meanLoss())
 	return nil
 }
 
 // startFromQMF takes maps and factors of a QMF fit, at its best epoch on held-out
 // cells, and fits T'(X) to its UV.
-func (f *qmfqFit) startFromQMF(ctx context.Context) error {
+func (f *qmfqFit) startFromQMF() error {
 	c := *f.config
-	c.epochs, c.progress, c.save, c.patience, c.batchRows = startEpochs, nil, nil, 0, qmfDefaults().batchRows
+	c.epochs, c.save, c.patience, c.batchRows = startEpochs, nil, 0, qmfDefaults().batchRows
 	c.learningRate, c.schedule = qmfDefaults().learningRate, ScheduleCosine
 	q := newQMFFit(f.cells, f.k, &c, f.pool)
 	q.restart = f.restart
 	q.source = random.Split(c.seed+uint64(f.restart), 1)
-	err := q.begin(ctx)
-	for e := 0; err == nil && e < c.epochs; e++ {
-		_, err = q.epoch(ctx, e)
+	q.course = f.course
+	err := q.begin()
+	if err == nil {
+		err = f.course.enter(PhaseQMF)
+		q.course = f.course.within(0, 1)
 	}
-	if s, ok := err.(*stopped); ok {
-		err = s.err
+	for e := 0; err == nil && e < c.epochs; e++ {
+		_, err = q.epoch(e)
 	}
 	if q.keep != nil {
 		q.restore()
@@ -452,7 +524,10 @@ func (f *qmfqFit) startFromQMF(ctx context.Context) error {
 	copy(f.from.u, q.u)
 	copy(f.from.v, q.v)
 	if err == nil {
-		f.pool.Do(f.d, func(worker, i int) { f.calibrate(&f.work1[worker].each[0], i) })
+		err = f.course.enter(PhaseMaps)
+	}
+	if err == nil {
+		err = f.course.rows(f.pool, f.d, func(worker, i int) { f.calibrate(&f.work1[worker].each[0], i) })
 	}
 	return err
 }
@@ -514,39 +589,59 @@ func (f *qmfqFit) calibrate(v *deflator, i int) {
 	clear(goal)
 }
 
-// model projects once more and hands the fit over.
+// model projects once more and hands the fit over. Where the context has ended, before
+// that or while it does, that takes too long: UV is that of the last projection then, and
+// under validation the state after the last epoch, which no projection has judged, is
+// left out.
 func (f *qmfqFit) model() *QMFQ {
-	f.project()
-	f.history = f.history[:f.done]
-	if f.held != nil {
-		f.evaluateAll()
-		f.history = append(f.history, f.meanLoss())
-		copyAll(f.before, f.now)
-		f.note(f.done)
-		copyAll(f.now, f.best)
+	on := func() bool { return f.pool.Err() == nil }
+	if on() {
 		f.project()
 	}
-	q := &QMFQ{inflate: make([]*Map, f.d), deflate: make([]*Map, f.d), projection: f.projection}
-	t := f.qmfFit.model()
-	if f.held != nil {
-		last := f.done + 1
-		t.Best = f.judge.bestEpoch
-		t.History[t.Best] = t.History[last]
-		t.History = t.History[:last]
+	f.history = f.history[:min(len(f.history), f.done)]
+	if f.held != nil && on() {
+		if f.evaluateAll(); on() {
+			f.history = append(f.history, f.meanLoss())
+			copyAll(f.before, f.now)
+			f.note(f.done)
+		}
 	}
-	q.inflated = *t
-	q.U, q.V, q.History, q.Validation, q.Best, q.Warnings = t.U, t.V, t.History, t.Validation, t.Best, t.Warnings
-	for i := range f.d {
-		q.inflate[i], _ = t.Map(i)
-		v := &f.work1[0].each[0]
+	judged := len(f.validationHistory) > 0
+	if judged {
+		if copyAll(f.now, f.best); on() {
+			f.project()
+		}
+	}
+	q := &QMFQ{inflate: make([]*Map, f.d), deflate: make([]*Map, f.d), projection: f.projection}
+	t, held := f.maps()
+	t.History, t.Validation = f.history, f.validationHistory
+	if judged {
+		t.Best = f.judge.bestEpoch
+		t.History[t.Best] = f.meanLoss()
+	} else {
+		t.History, t.Best = append(t.History, f.meanLoss()), f.done
+		if f.held != nil {
+			t.Validation = append(t.Validation, held)
+		}
+	}
+	q.Factorisation = t.Factorisation
+	f.pool.Bind(nil)
+	defer f.pool.Bind(f.course.ctx)
+	f.pool.Do(f.d, func(worker, i int) {
+		v := &f.work1[worker].each[0]
 		f.prepare(v, i)
 		f.quantiles(v.q, i)
 		copy(v.row.h, f.rowOf(f.h1, i))
 		q.deflate[i] = v.row.asMap(v.q)
-		if !f.rel1[i].converged {
-			q.Warnings = append(q.Warnings, f.rel1[i].err(i, f.config))
+		q.inflate[i] = t.mapOf(&v.row, i)
+	})
+	for i := range f.d {
+		if o := f.rel1[i]; o.passes > 0 && !o.converged {
+			q.Warnings = append(q.Warnings, o.err(i, f.config))
 		}
 	}
+	t.Warnings = q.Warnings
+	q.inflated = *t
 	return q
 }
 
@@ -596,10 +691,8 @@ func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 //
 // The projection is not the end of it, because it is not what the fit does: there
 // a number of updates of both factors stops short of the least divergence, which
-// a column projected by itself reaches. Mapped back from their projections the
-// training columns of four sets score up to a fifth above their loss; placed by
-// T, a tenth below it and more. Columns that were held out gain from a sixth to a
-// half (docs/qmfq.md).
+// a column projected by itself reaches. Placed by T, training columns score a few
+// hundredths below their loss (docs/measurements/qmfq.md).
 //
 // Under TruncatedSVD the two projections are one, and there is no such step: the
 // deflated column is projected on U by least squares.
@@ -620,7 +713,7 @@ func (q *QMFQ) Score(ctx context.Context, x Mat) (float64, error) {
 
 func (q *QMFQ) place(ctx context.Context, x Mat) (Mat, float64, error) {
 	t := &q.inflated
-	visible, err := checkColumns(x, q.U.Rows, t.loss, t.missing)
+	visible, err := q.bounds().checkColumns(x, q.U.Rows)
 	if err != nil {
 		return Mat{}, 0, err
 	}
@@ -633,7 +726,7 @@ func (q *QMFQ) place(ctx context.Context, x Mat) (Mat, float64, error) {
 		}
 		return placeColumns(ctx, x, q.U.Cols, visible, func() placer { return &svdPlacer{q, norm} })
 	}
-	base, err := newQMFBase(ctx, t)
+	base, x, err := newQMFBase(ctx, t, x)
 	if err != nil {
 		return Mat{}, 0, err
 	}
@@ -641,8 +734,8 @@ func (q *QMFQ) place(ctx context.Context, x Mat) (Mat, float64, error) {
 	if q.projection.kind == projectionFrobenius {
 		loss = Frobenius
 	}
-	projection := newNMFBase(&NMF{U: q.U, V: q.V, loss: loss})
-	return placeColumns(ctx, x, q.U.Cols, visible, func() placer {
+	projection := newNMFBase(&NMF{Factorisation{U: q.U, V: q.V, loss: loss}})
+	return base.placeAll(ctx, x, visible, func() placer {
 		p := &qmfqPlacer{qmfPlacer: newQMFPlacer(base), projection: newNMFPlacer(projection), deflate: q.deflate, y: make([]float64, x.Rows)}
 		p.own = make([]float64, q.U.Cols)
 		return p
@@ -659,7 +752,7 @@ type qmfqPlacer struct {
 
 func (p *qmfqPlacer) place(ctx context.Context, v, x []float64) float64 {
 	for i, f := range p.deflate {
-		p.y[i] = f.At(x[i])
+		p.y[i] = f.At(math.Ldexp(x[i], p.exponent(i)))
 	}
 	p.projection.place(ctx, p.own, p.y)
 	return p.qmfPlacer.place(ctx, v, x)
@@ -687,13 +780,15 @@ func (p *svdPlacer) place(_ context.Context, v, x []float64) float64 {
 	}
 	loss := 0.0
 	for i, f := range p.inflate {
-		loss += p.inflated.loss.value(x[i], f.At(dot(p.U.Row(i), v)), p.inflated.loss.least())
+		loss += p.inflated.loss.divergence(x[i], f.At(dot(p.U.Row(i), v)))
 	}
 	return loss
 }
 
 // Reconstruct returns T(UV) = T(Π_k(T'(X))), d × n.
 func (q *QMFQ) Reconstruct() Mat { return q.inflated.Reconstruct() }
+
+func (q *QMFQ) reconstruct(ctx context.Context) (Mat, error) { return q.inflated.reconstruct(ctx) }
 
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left

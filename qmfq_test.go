@@ -33,7 +33,7 @@ func TestQMFQGradient(t *testing.T) {
 		p := pool.New(1, 1)
 		defer p.Close()
 		f := newQMFQFit(visible, 3, &c, p)
-		if err := f.start(context.Background()); err != nil {
+		if err := f.start(); err != nil {
 			t.Fatal(err)
 		}
 		src := random.Split(2, 2)
@@ -136,9 +136,9 @@ func TestQMFQWorkers(t *testing.T) {
 // column is placed at does not depend on the columns beside it.
 func TestQMFQScore(t *testing.T) {
 	ctx := context.Background()
-	x := toy(1)
+	x := first(toy(1), 40)
 	for _, o := range [][]FitOption{nil, {WithProjection(KLUpdates(100))}, {WithProjection(FrobeniusUpdates(100))}, {WithProjection(TruncatedSVD())}} {
-		q, err := FitQMFQ(ctx, x, 8, append(o, WithLevels(8), WithEpochs(40))...)
+		q, err := FitQMFQ(ctx, x, 8, append(o, WithLevels(8), WithEpochs(20))...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestQMFQScoreData(t *testing.T) {
 		path    string
 		rows, k int
 		most    float64 // of the unseen columns' score over the loss of the others
-	}{{"testdata/laml-exp.tsv.gz", 60, 8, 2}, {"../shared/data/toy/toy-std2.tsv.gz", 160, 8, 5}, {"../shared/data/pbmc3k-small/counts.tsv.gz", 40, 5, 2}} {
+	}{{"testdata/laml-exp.tsv.gz", 40, 8, 2}, {"../shared/data/toy/toy-std2.tsv.gz", 80, 8, 5}, {"../shared/data/pbmc3k-small/counts.tsv.gz", 30, 5, 2}} {
 		x := first(load(t, c.path), c.rows)
 		seen := columnsOf(x, func(j int) bool { return j%4 != 3 })
 		unseen := columnsOf(x, func(j int) bool { return j%4 == 3 })
@@ -233,7 +233,7 @@ func (q *QMFQ) projectedScore(t *testing.T, x Mat) float64 {
 		if q.projection.kind == projectionFrobenius {
 			loss = Frobenius
 		}
-		if v, err = (&NMF{U: q.U, V: q.V, loss: loss}).Transform(context.Background(), y); err != nil {
+		if v, err = (&NMF{Factorisation{U: q.U, V: q.V, loss: loss}}).Transform(context.Background(), y); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -244,7 +244,7 @@ func (q *QMFQ) projectedScore(t *testing.T, x Mat) float64 {
 			fit.Set(i, j, q.inflate[i].At(w))
 		}
 	}
-	score, err := meanLoss(q.inflated.loss, false, x, fit)
+	score, err := q.bounds().meanLoss(x, fit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,13 +278,13 @@ func leastSquares(u, y Mat) Mat {
 // better than by the mean of its row.
 func TestQMFQMissing(t *testing.T) {
 	ctx := context.Background()
-	x := toy(5)
+	x := first(toy(5), 50)
 	y := holed(x, 0.1)
 	if _, err := FitQMFQ(ctx, y, 5); err == nil {
 		t.Error("NaN was taken without being told so")
 	}
 	for _, o := range [][]FitOption{nil, {WithProjection(FrobeniusUpdates(30))}, {WithStart(StartUniform)}} {
-		q, err := FitQMFQ(ctx, y, 5, append(o, WithMissingValues(), WithEpochs(60), WithLevels(8))...)
+		q, err := FitQMFQ(ctx, y, 5, append(o, WithMissingValues(), WithEpochs(30), WithLevels(8))...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -367,7 +367,7 @@ func TestQMFQMissing(t *testing.T) {
 // by them it is the fit of the matrix that lacks them.
 func TestQMFQValidation(t *testing.T) {
 	ctx := context.Background()
-	x := first(load(t, "testdata/laml-exp.tsv.gz"), 60)
+	x := first(load(t, "testdata/laml-exp.tsv.gz"), 24)
 	c := qmfDefaults()
 	c.validation, c.seed = 0.1, 3
 	hidden, err := newCells(x, &c)
@@ -559,7 +559,7 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 				one := pool.New(1, 1)
 				defer one.Close()
 				f := newQMFQFit(visible, size[2], &c, one)
-				if err := f.start(context.Background()); err != nil {
+				if err := f.start(); err != nil {
 					b.Fatal(err)
 				}
 				f.batch.rate = qmfqRate

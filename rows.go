@@ -128,8 +128,11 @@ func newRowBatch(x, q Mat, opts []Option) (*rowBatch, error) {
 			return nil, err
 		}
 	}
-	_, err := b.countLevels(x.Cols, q.Cols)
-	return b, err
+	m, err := b.countLevels(x.Cols, q.Cols)
+	if err != nil {
+		return nil, err
+	}
+	return b, b.checkSize(forQuantileRows, x.Cols, m, false)
 }
 
 // do solves every row, between calls of before and soft with it and np numbers of

@@ -260,7 +260,7 @@ func TestFitAllocations(t *testing.T) {
 	if invariants {
 		t.Skip("the checks allocate")
 	}
-	x := first(toy(0), 40)
+	x := first(toy(0), 24)
 	for _, f := range []func(epochs, workers int){
 		func(e, w int) { FitQMF(t.Context(), x, 4, WithEpochs(e), WithWorkers(w)) },
 		func(e, w int) { FitNMF(t.Context(), x, 4, WithEpochs(e), WithWorkers(w), WithValidation(0.1)) },

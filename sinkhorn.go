@@ -86,7 +86,8 @@ func (r *row) iterate(l int) outcome {
 // differentiation would: the comparator of the paper's §2.4, and the exact
 // gradient of what l iterations compute, where QuantileVJP gives the implicit
 // formula at that plan. It needs WithIterations. Cost: 4l·nm exponentials, with
-// the l(n+m) potentials of all iterations kept.
+// the potentials of all iterations kept: l(n+m+6) numbers, more than 2^31 of which (2^27
+// where addresses have 32 bits) are an [*OptionError].
 func (t *Transport) UnrolledQuantileVJP(q, z []float64) (*Gradient, error) {
 	if err := t.checkQ(q); err != nil {
 		return nil, err
@@ -97,6 +98,11 @@ func (t *Transport) UnrolledQuantileVJP(q, z []float64) (*Gradient, error) {
 	sz, err := checkCotangent(z, t.solution.n)
 	if err != nil {
 		return nil, err
+	}
+	// Two vectors an iteration, each of three words and its numbers.
+	if below := maxCells / uint64(t.solution.n+t.solution.m+6); uint64(t.iterations) >= below {
+		return nil, &OptionError{Option: kIterations.String(), Value: itoa(t.iterations), Bound: "must be below " + utoa(below) +
+			" here: the potentials of more need too much memory"}
 	}
 	r := t.row()
 	defer rows.Put(r)

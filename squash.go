@@ -37,6 +37,9 @@ var squashNames = []string{"SquashLogistic", "SquashNone", "SquashLogisticUnit",
 // String returns the name of the constant.
 func (s Squash) String() string { return name(squashNames, int(s)) }
 
+// leastDeviation is below what a row counts as constant in any unit.
+const leastDeviation = 1e-290
+
 // logisticSlope is π/√3: the logistic distribution of this scale has variance 1.
 const logisticSlope = 1.8137993642342178
 
@@ -75,7 +78,7 @@ func (q *squashed) map1(to, from []float64) {
 			to[i] = elem.Atan(q.z(v))
 		}
 	default:
-		kernel.Logistic(to, from, q.ref, q.shift, q.std, q.kind.rate())
+		kernel.Logistic(to, from, &kernel.Score{Ref: q.ref, Shift: q.shift, Std: q.std}, q.kind.rate())
 	}
 }
 
@@ -157,7 +160,7 @@ func (q *squashed) moments(x, scratch []float64) {
 	}
 	m := kernel.Deviation(x, q.ref, scale) / n
 	std := math.Sqrt(kernel.Squares(x, q.ref, scale, m)/n) * scale // a second sweep: no cancellation
-	if std <= 1e-12*top || std < 1e-290 {                          // the latter: 1/std would overflow what it meets
+	if std <= 1e-12*top || std < leastDeviation {                  // the latter: 1/std would overflow what it meets
 		return
 	}
 	q.shift, q.std = m*scale, std
@@ -185,6 +188,7 @@ func (q *squashed) backward(g, sq, x []float64) {
 		}
 	}
 	var sums [2]float64
+	score := kernel.Score{Ref: q.ref, Shift: q.shift, Std: q.std}
 	if q.kind == SquashArctan {
 		for i := range g {
 			z := q.z(x[i])
@@ -194,9 +198,9 @@ func (q *squashed) backward(g, sq, x []float64) {
 			sums[1] += float64(w * z)
 		}
 	} else {
-		kernel.LogisticBack(&sums, g, sq, x, q.ref, q.shift, q.std, q.kind.rate())
+		kernel.LogisticBack(&sums, g, sq, x, &score, q.kind.rate())
 	}
-	kernel.ScoreBack(g, x, q.ref, q.shift, q.std, sums[0]/float64(n), sums[1]/float64(n))
+	kernel.ScoreBack(g, x, &score, sums[0]/float64(n), sums[1]/float64(n))
 	for i, o := range q.observed {
 		if !o {
 			g[i] = 0

@@ -6,7 +6,8 @@ package quantmf
 //
 // # Factors
 //
-// StartNMF takes the NMF of X itself. StartScores takes that of the normal
+// StartNMF takes the NMF of X itself, where it has negative values that of every row
+// less its lowest. StartScores takes that of the normal
 // scores of its rows, Φ⁻¹((rank-1/2)/n) lifted above 0, which no increasing map of
 // a row changes: what T will undo does not disturb it. A row of scores is
 // multiplied by the row's mean, so that rows count as they do in the divergence.
@@ -30,7 +31,6 @@ package quantmf
 // looked at.
 
 import (
-	"context"
 	"math"
 	"slices"
 
@@ -39,26 +39,23 @@ import (
 )
 
 // begin fills factors and quantiles and takes the loss before the first epoch.
-func (f *qmfFit) begin(ctx context.Context) error {
-	err := f.choose(ctx)
+func (f *qmfFit) begin() error {
+	err := f.choose()
 	if err == nil {
-		err = f.startFactors(ctx)
+		err = f.startFactors()
 	}
-	f.startMaps(err == nil)
-	return beforeFirst(err)
-}
-
-// beforeFirst says of a start that was stopped that no epoch was done, for those
-// that the error counts are not those of the fit.
-func beforeFirst(err error) error {
-	if s, ok := err.(*stopped); ok {
-		return stoppedAt(0, s.err)
+	f.startLogarithms()
+	if err == nil {
+		err = f.startMaps()
 	}
-	return err
+	if err != nil {
+		return stoppedAt(0, err)
+	}
+	return nil
 }
 
 // choose sets start and shrinkage where they are left to the data.
-func (f *qmfFit) choose(ctx context.Context) error {
+func (f *qmfFit) choose() error {
 	chooseMaps := f.lambda < 0 && f.ends == EndsFree && f.origin != StartUniform
 	f.lambda = max(f.lambda, 0)
 	if f.given.has(kInit) {
@@ -75,28 +72,46 @@ func (f *qmfFit) choose(ctx context.Context) error {
 	if len(starts)*len(shrinkages) == 1 {
 		return nil
 	}
+	if err := f.course.enter(PhaseChoice); err != nil {
+		return err
+	}
 	src := random.Split(f.seed+uint64(f.restart), 3)
 	c := *f.config
-	c.epochs, c.validation, c.missing, c.progress, c.save, c.patience, c.seed = trialEpochs, trialShare, true, nil, nil, 0, src.Uint64()
-	hidden, err := newCells(f.sample(trialRows, &src), &c)
+	c.epochs, c.validation, c.missing, c.save, c.patience, c.seed = trialEpochs, trialShare, true, nil, 0, src.Uint64()
+	x, rows := f.sample(trialRows, &src)
+	hidden, err := newCells(x, &c)
 	if err != nil { // too few cells to choose by
 		return nil
 	}
+	hidden.units = f.units
+	if rows != nil {
+		hidden.units = f.pick(rows)
+	}
 	best := math.Inf(1)
+	done, parts := 0.0, float64(len(starts)*(1+len(shrinkages))) // an NMF and the fits from it: of about the same cost
+	next := func() course {
+		done++
+		return f.course.within((done-1)/parts, done/parts)
+	}
 	for _, start := range starts {
 		from := newQMFFit(hidden, f.k, &c, f.pool)
-		from.origin = start
-		if err := from.startFactors(ctx); err != nil {
+		from.origin, from.course = start, next()
+		if err := from.startFactors(); err != nil {
 			return err
 		}
 		for _, lambda := range shrinkages {
 			trial := newQMFFit(hidden, f.k, &c, f.pool)
-			trial.origin, trial.lambda, trial.source = start, lambda, random.Split(c.seed, 1)
+			way := next()
+			trial.origin, trial.lambda, trial.source, trial.course = start, lambda, random.Split(c.seed, 1), way.within(0, 0.5)
 			copy(trial.u, from.u)
 			copy(trial.v, from.v)
-			trial.startMaps(true)
+			trial.startLogarithms()
+			if err := trial.startMaps(); err != nil {
+				return err
+			}
+			trial.course = way.within(0.5, 1)
 			for e := range c.epochs {
-				if _, err := trial.epoch(ctx, e); err != nil {
+				if _, err := trial.epoch(e); err != nil {
 					return err
 				}
 			}
@@ -108,12 +123,12 @@ func (f *qmfFit) choose(ctx context.Context) error {
 	return nil
 }
 
-// sample returns that many rows of x, in their order, or x where it has no more. Of
-// a column that none of them sees it takes one more row.
-func (f *qmfFit) sample(rows int, src *random.Source) Mat {
+// sample returns that many rows of x, in their order, and which they are; or x where it
+// has no more. Of a column that none of them sees it takes one more row.
+func (f *qmfFit) sample(rows int, src *random.Source) (Mat, []int) {
 	x := f.x
 	if x.Rows <= rows {
-		return x
+		return x, nil
 	}
 	pick := make([]int, x.Rows)
 	for i := range pick {
@@ -146,13 +161,16 @@ func (f *qmfFit) sample(rows int, src *random.Source) Mat {
 	for r, i := range pick[:rows] {
 		copy(y.Row(r), x.Row(i))
 	}
-	return y
+	return y, pick[:rows]
 }
 
 // startFactors fills U and V.
-func (f *qmfFit) startFactors(ctx context.Context) error {
+func (f *qmfFit) startFactors() error {
+	if err := f.course.enter(PhaseFactors); err != nil {
+		return err
+	}
 	c := *f.config
-	c.epochs, c.penalty, c.progress, c.patience, c.save = startUpdates, 0, nil, 0, nil
+	c.epochs, c.penalty, c.patience, c.save = startUpdates, 0, 0, nil
 	seed := f.seed + uint64(f.restart)
 	x := f.x
 	switch {
@@ -173,38 +191,43 @@ func (f *qmfFit) startFactors(ctx context.Context) error {
 		return nil
 	case f.origin == StartScores:
 		c.loss = KL
-		x = normalScores(f.x)
+		x = f.normalScores()
 		for i := range x.Rows {
 			row := x.Row(i)
 			for j := range row {
 				row[j] *= max(f.average[i], tinyScale)
 			}
 		}
+		if err := f.pool.Err(); err != nil { // rows may be without scores
+			return err
+		}
 	}
 	f.random(x, seed)
-	_, err := newNMFFit(ctx, f.pool, f.factors, f.seen(x), &c).run(f.pool, &c, nil)
+	_, err := newNMFFit(f.course.within(0, 1), f.pool, f.factors, f.seen(x), &c).run(f.pool, &c, nil)
 	return err
 }
 
-// startMaps fills F and q for the factors that are there, and takes the loss;
-// calibrated or, where a start was stopped, without.
-func (f *qmfFit) startMaps(calibrated bool) {
+// startLogarithms takes the logarithms of the factors that are there.
+func (f *qmfFit) startLogarithms() {
 	exact := f.origin == StartUniform && !f.given.has(kInit)
 	logarithms(f.logU, f.u, exact, f.farthest)
 	for t := range f.k {
 		logarithms(f.logV[t*f.np:t*f.np+f.n], f.rowV(t), exact, f.farthest)
 	}
-	steps := 0
-	if calibrated {
-		steps = calibration
+}
+
+// startMaps fills F and q for the factors that are there, and takes the loss.
+func (f *qmfFit) startMaps() error {
+	if err := f.course.enter(PhaseMaps); err != nil {
+		return err
 	}
-	f.pool.Do(f.d, func(worker, i int) { f.startRow(&f.work[worker].visitors[0], i, steps) })
-	f.history = make([]float64, 0, min(f.epochs, 1000)+2)
-	if calibrated {
-		f.history = append(f.history, f.meanLoss())
-		f.replace = true
-		f.note(0, f.regularity())
+	err := f.course.rows(f.pool, f.d, func(worker, i int) { f.startRow(&f.work[worker].visitors[0], i, calibration) })
+	if err != nil {
+		return err
 	}
+	f.history = append(make([]float64, 0, min(f.epochs, 1000)+2), f.meanLoss())
+	f.note(0, f.regularity())
+	return nil
 }
 
 // startUpdates is the number of updates of the NMF that a fit starts from, and
@@ -272,6 +295,9 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 			inc[0] = max(lo, floorStart*span/float64(m))
 			for l := range inc {
 				r[l] = elem.Log(inc[l])
+			}
+			if f.signed {
+				r[0] = inc[0] / f.average[i]
 			}
 		}
 		f.place(v, i)
@@ -345,13 +371,22 @@ func (f *qmfFit) shareLevels(v *visitor, i int) {
 
 // normalScores returns Φ⁻¹((rank-1/2)/n) among the observed values, ties
 // averaged, lifted to be positive; NaN stays.
-func normalScores(x Mat) Mat {
-	n := x.Cols
+func (f *qmfFit) normalScores() Mat {
+	x, n := f.x, f.n
 	s := NewMat(x.Rows, n)
-	perm, keys := make([]int32, n), make([]pair, 2*n)
-	values, at := make([]float64, n), make([]int, n)
+	type space struct {
+		perm   []int32
+		keys   []pair
+		values []float64
+		at     []int
+	}
+	work := make([]space, f.pool.Workers())
+	for w := range work {
+		work[w] = space{make([]int32, n), make([]pair, 2*n), make([]float64, n), make([]int, n)}
+	}
 	lift := max(3, 0.1-elem.NormalQuantile(0.5/float64(n)))
-	for i := range x.Rows {
+	f.pool.Do(x.Rows, func(worker, i int) {
+		perm, keys, values, at := work[worker].perm, work[worker].keys, work[worker].values, work[worker].at
 		out := s.Row(i)
 		k := 0
 		for j, v := range x.Row(i) {
@@ -374,7 +409,7 @@ func normalScores(x Mat) Mat {
 			}
 			p = end
 		}
-	}
+	})
 	return s
 }
 

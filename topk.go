@@ -13,8 +13,9 @@ package quantmf
 // the given levels, in [0,1] and in any order: the quantile at levels[i] is
 // SoftSort's value at[i]. width is the share of the samples that each is
 // averaged over, centred on its level and kept within [0,1]; where these shares
-// would overlap, width is narrowed for all until they do not.
-// 0 < width <= 1.
+// would overlap, width is narrowed for all until they do not. Levels nearer to each other
+// than a millionth of width count as the lowest of them, lest rounding decide how far that
+// goes. 0 < width <= 1.
 func QuantileWeights(levels []float64, width float64) (b []float64, at []int, err error) {
 	if len(levels) == 0 {
 		return nil, nil, &ShapeError{What: "levels", Got: "none", Want: "at least one"}
@@ -31,9 +32,9 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 	order(perm, levels, make([]pair, 2*len(levels)), false)
 	// The centres, equal levels once.
 	var centers []float64
-	slot := make([]int, len(levels))
+	slot, near := make([]int, len(levels)), 1e-6*width
 	for _, i := range perm {
-		if k := len(centers); k == 0 || centers[k-1] < levels[i] {
+		if k := len(centers); k == 0 || levels[i]-centers[k-1] > near {
 			if k > 0 {
 				width = min(width, levels[i]-centers[k-1])
 			}
@@ -42,11 +43,15 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 		slot[i] = len(centers) - 1
 	}
 	if k := len(centers); k > 1 { // the outer shares may have been moved inwards by half a width
-		if centers[0] < width/2 {
+		low, high := centers[0] < width/2, 1-centers[k-1] < width/2
+		if low {
 			width = min(width, centers[1]/1.5)
 		}
-		if 1-centers[k-1] < width/2 {
+		if high {
 			width = min(width, (1-centers[k-2])/1.5)
+		}
+		if k == 2 && low && high { // each is moved by the other's wall
+			width = min(width, 0.5)
 		}
 	}
 	end, place := 0.0, make([]int, len(centers))
@@ -74,8 +79,11 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 // SoftQuantiles returns soft quantiles of x at the given levels, in [0,1] and in
 // any order, each the average of x over a share 1/n of the samples about its
 // level (see [QuantileWeights] for another share). At ε = 0 they are averages
-// of neighbouring order statistics: the median is the usual one. Errors are
-// those of [SoftSort]; cost that of 2p+1 targets for p levels.
+// of neighbouring order statistics, sorted x at the place pn - 1/2, counted from 0 and
+// interpolated (Hazen's rule): the median is the usual one. The rule of numpy's and R's
+// defaults, the place p(n-1), is had by asking for the level (p(n-1) + 1/2)/n instead; levels
+// nearer than 1/n to each other then go into calls of their own, for here their shares would
+// be narrowed. Errors are those of [SoftSort]; cost that of 2p+1 targets for p levels.
 func SoftQuantiles(x, levels []float64, opts ...Option) ([]float64, error) {
 	b, at, err := QuantileWeights(levels, 1/float64(max(len(x), 1)))
 	if err != nil {
@@ -97,6 +105,9 @@ func SoftQuantiles(x, levels []float64, opts ...Option) ([]float64, error) {
 func TopKWeights(n, k int) ([]float64, error) {
 	if k < 1 || k > n {
 		return nil, &OptionError{Option: "k", Value: itoa(k), Bound: "must be from 1 to the number of samples, " + itoa(n)}
+	}
+	if uint64(k) > maxCells {
+		return nil, &OptionError{Option: "k", Value: itoa(k), Bound: "as many targets need too much memory"}
 	}
 	var b []float64
 	if n > k {

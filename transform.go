@@ -50,6 +50,8 @@ const (
 	farOff     = 1000  // x/t from which a cell always has it: Newton's steps would only double t
 	floorShare = 1e-16 // of t in derivatives, x having sum 1
 
+	leastColumn = 1e-230 // sum of a column of U below which its coordinates could overflow: it counts as 0
+
 	nearStarts = 7  // training columns that QMF starts from, beside the mean
 	shortSteps = 10 // of each start, before the best goes on
 	longStride = 2  // largest step of a log v
@@ -66,7 +68,7 @@ const (
 // three t is at least low. Where Δ is not convex in t, β < 1 or β > 2, the
 // expected curvature stands for both: it is positive.
 func differentiate(l Loss, x, t, low float64) (value, slope, curvature, expected float64) {
-	value = l.value(x, t, l.least())
+	value = l.value(x, t, min(l.least(), low))
 	t = max(t, low)
 	r := x / t
 	switch l {
@@ -113,7 +115,7 @@ func (m *NMF) Score(ctx context.Context, x Mat) (float64, error) {
 }
 
 func (m *NMF) place(ctx context.Context, x Mat) (Mat, float64, error) {
-	visible, err := checkColumns(x, m.U.Rows, m.loss, m.missing)
+	visible, err := m.bounds().checkColumns(x, m.U.Rows)
 	if err != nil {
 		return Mat{}, 0, err
 	}
@@ -154,23 +156,25 @@ func (q *QMF) Score(ctx context.Context, x Mat) (float64, error) {
 }
 
 func (q *QMF) place(ctx context.Context, x Mat) (Mat, float64, error) {
-	visible, err := checkColumns(x, q.U.Rows, q.loss, q.missing)
+	visible, err := q.bounds().checkColumns(x, q.U.Rows)
 	if err != nil {
 		return Mat{}, 0, err
 	}
-	b, err := newQMFBase(ctx, q)
+	b, x, err := newQMFBase(ctx, q, x)
 	if err != nil {
 		return Mat{}, 0, err
 	}
-	return placeColumns(ctx, x, q.U.Cols, visible, func() placer { return newQMFPlacer(b) })
+	return b.placeAll(ctx, x, visible, func() placer { return newQMFPlacer(b) })
+}
+
+// placeAll is placeColumns of x', with the loss of x.
+func (b *qmfBase) placeAll(ctx context.Context, x Mat, visible int, fresh func() placer) (Mat, float64, error) {
+	v, loss, err := placeColumns(ctx, x, b.q.U.Cols, visible, fresh)
+	return v, loss * b.q.loss.unit(b.all), err
 }
 
 // checkColumns reports what is wrong with new samples, and counts the observed
 // cells.
-func checkColumns(x Mat, d int, loss Loss, missing bool) (visible int, err error) {
-	return (&config{loss: loss, missing: missing}).checkColumns(x, d)
-}
-
 func (c *config) checkColumns(x Mat, d int) (visible int, err error) {
 	if err := x.check("x"); err != nil {
 		return 0, err
@@ -264,7 +268,7 @@ func newNMFBase(m *NMF) *nmfBase {
 		for i := range u.Rows {
 			s += u.At(i, c)
 		}
-		if s > 0 {
+		if s > leastColumn {
 			b.alive, b.sum = append(b.alive, c), append(b.sum, s)
 		}
 	}
@@ -309,7 +313,7 @@ func (p *nmfPlacer) place(ctx context.Context, v, x []float64) float64 {
 	loss := 0.0
 	for i, xi := range x {
 		if xi == xi {
-			loss += p.loss.value(xi, dot(p.full.Row(i), v), p.loss.least())
+			loss += p.loss.divergence(xi, dot(p.full.Row(i), v))
 		}
 	}
 	return loss
@@ -444,8 +448,9 @@ func (f *Map) sweep(x float64, arg []float64) (t, slope float64) {
 	return t, saturate(max((sumCD-float64(sumC*mean))/sum, 0) * dx)
 }
 
-// qmfBase is what all columns share.
+// qmfBase is what all columns share. Quantiles are in the units of x'.
 type qmfBase struct {
+	units
 	q         *QMF
 	maps      []*Map
 	rows      []int // features whose map is not constant
@@ -455,20 +460,36 @@ type qmfBase struct {
 	fitted    Mat       // of those, at the training columns, len(near) × n
 }
 
-func newQMFBase(ctx context.Context, q *QMF) (*qmfBase, error) {
+// newQMFBase also returns x', the new samples in units of their own and the model's.
+func newQMFBase(ctx context.Context, q *QMF, x Mat) (*qmfBase, Mat, error) {
 	d, n, k, m := q.U.Rows, q.V.Cols, q.U.Cols, q.Quantiles.Cols
-	b := &qmfBase{q: q, maps: make([]*Map, d), mean: make([]float64, k), low: make([]float64, k), high: make([]float64, k)}
+	top := make([]float64, d)
+	for i := range top {
+		top[i] = max(math.Abs(q.Quantiles.At(i, 0)), math.Abs(q.Quantiles.At(i, m-1)))
+		for _, v := range x.Row(i) {
+			if v == v {
+				top[i] = max(top[i], math.Abs(v))
+			}
+		}
+	}
+	u := unitsOf(q.loss, top, true)
+	if x = u.inward(x); !u.plain() {
+		in := *q
+		in.Quantiles = u.inward(q.Quantiles)
+		q = &in
+	}
+	b := &qmfBase{units: u, q: q, maps: make([]*Map, d), mean: make([]float64, k), low: make([]float64, k), high: make([]float64, k)}
 	tell := make([]float64, d)
 	for i := range d {
 		f, err := q.Map(i)
 		if err != nil {
-			return nil, err
+			return nil, Mat{}, err
 		}
 		b.maps[i] = f
 		lo, hi := f.q[0], f.q[m-1]
 		if lo < hi && (f.squash.kind == SquashNone || f.squash.std > 0) {
 			b.rows = append(b.rows, i)
-			tell[i] = q.loss.value(lo, hi, q.loss.least())
+			tell[i] = b.share(i) * q.loss.value(lo, hi, b.lowest(f))
 		}
 	}
 	for c := range k {
@@ -509,9 +530,18 @@ func newQMFBase(ctx context.Context, q *QMF) (*qmfBase, error) {
 		}
 	})
 	if err := ctx.Err(); err != nil {
-		return nil, &interrupted{err}
+		return nil, Mat{}, &interrupted{err}
 	}
-	return b, nil
+	return b, x, nil
+}
+
+// lowest is what T is not let fall below where it is divided by: nothing is where it is
+// negative.
+func (b *qmfBase) lowest(f *Map) float64 {
+	if b.q.loss == Frobenius && f.q[0] < 0 {
+		return math.Inf(-1)
+	}
+	return b.q.loss.least()
 }
 
 type qmfPlacer struct {
@@ -571,7 +601,7 @@ func (p *qmfPlacer) place(ctx context.Context, v, x []float64) float64 {
 			continue
 		}
 		t, _ := f.sweep(dot(p.q.U.Row(i), v), p.arg)
-		loss += p.q.loss.value(x[i], t, p.q.loss.least())
+		loss += p.share(i) * p.q.loss.value(x[i], t, p.lowest(f))
 	}
 	return loss
 }
@@ -583,7 +613,7 @@ func (p *qmfPlacer) measure() {
 	for r, i := range p.near {
 		if x := p.x[i]; x == x {
 			for j, t := range p.fitted.Row(r) {
-				p.distance[j] += p.q.loss.value(x, t, p.q.loss.least())
+				p.distance[j] += p.share(i) * p.q.loss.value(x, t, p.lowest(p.maps[i]))
 			}
 		}
 	}
@@ -622,10 +652,15 @@ func (p *qmfPlacer) evaluate(at *logPlace) {
 		}
 		u, f := p.q.U.Row(i), p.maps[i]
 		t, s := f.sweep(dot(u, at.v), p.arg)
-		value, slope, _, expected := differentiate(p.q.loss, p.x[i], t, max(floorT*f.q[len(f.q)-1], p.q.loss.least()))
-		at.loss += value
+		low := p.lowest(f)
+		if low > 0 {
+			low = max(floorT*f.q[len(f.q)-1], low)
+		}
+		value, slope, _, expected := differentiate(p.q.loss, p.x[i], t, low)
+		share := p.share(i)
+		at.loss += share * value
 		if s > 0 {
-			at.Add(float64(slope*s), float64(float64(expected*s)*s), u)
+			at.Add(float64(float64(share*slope)*s), float64(float64(float64(share*expected)*s)*s), u)
 		}
 	}
 	for c, v := range at.v { // from v to log v

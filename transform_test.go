@@ -104,8 +104,8 @@ func TestScoreSeen(t *testing.T) {
 		k    int
 		opts []FitOption
 	}{
-		{"toy", toy(1), 8, []FitOption{WithLevels(8), WithEpochs(40)}},
-		{"laml", first(load(t, "testdata/laml-exp.tsv.gz"), 200), 5, []FitOption{WithEpochs(40)}},
+		{"toy", first(toy(1), 50), 8, []FitOption{WithLevels(8), WithEpochs(40)}},
+		{"laml", first(load(t, "testdata/laml-exp.tsv.gz"), 30), 5, []FitOption{WithEpochs(40)}},
 		{"counts", counts(60, 50), 4, []FitOption{WithLevels(8)}},
 		{"rough", counts(60, 50), 4, []FitOption{WithEpsilon(1e-4), WithEpochs(10)}},
 		{"pinned", counts(60, 50), 4, []FitOption{WithEpochs(10), WithEnds(EndsPinned)}},
@@ -134,7 +134,7 @@ func TestScoreUnseen(t *testing.T) {
 	if _, err := os.Stat(path); err != nil {
 		t.Skip(path + " is not here")
 	}
-	x := first(load(t, path), 200)
+	x := first(load(t, path), 60)
 	seen := columnsOf(x, func(j int) bool { return j%4 != 3 })
 	unseen := columnsOf(x, func(j int) bool { return j%4 == 3 })
 	for name, m := range bothModels(t, seen, 5, WithEpochs(40)) {
@@ -178,7 +178,7 @@ func TestScoreIsLoss(t *testing.T) {
 				}
 			}
 		}
-		want, err := meanLoss(KL, false, x, fit)
+		want, err := (&config{loss: KL}).meanLoss(x, fit)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -319,7 +319,7 @@ func TestDifferentiate(t *testing.T) {
 // missing cells, whose values do not matter.
 func TestScoreLosses(t *testing.T) {
 	ctx := context.Background()
-	x := first(toy(6), 50)
+	x := first(toy(6), 20)
 	holes := x.Clone()
 	r := random.Split(9, 9)
 	for i := range holes.Data {
@@ -329,7 +329,7 @@ func TestScoreLosses(t *testing.T) {
 	}
 	for _, l := range []Loss{KL, Frobenius, Beta(1.5), Beta(0.5), Beta(0), Beta(3)} {
 		for _, x := range []Mat{x, holes} {
-			opts := []FitOption{WithLoss(l), WithEpochs(15), WithMissingValues()}
+			opts := []FitOption{WithLoss(l), WithEpochs(8), WithMissingValues()}
 			nmf, err := FitNMF(ctx, x, 4, opts...)
 			if err != nil {
 				t.Fatal(err)
@@ -373,7 +373,7 @@ func TestTransformGradient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := newQMFBase(context.Background(), m)
+	b, _, err := newQMFBase(context.Background(), m, x)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -511,11 +511,11 @@ func TestTransformCorners(t *testing.T) {
 	for i := range u.Rows {
 		u.Set(i, 1, 0)
 	}
-	got := check("dead component", &NMF{U: u, V: v, loss: KL}, first(toy(5), 6))
+	got := check("dead component", &NMF{Factorisation{U: u, V: v, loss: KL}}, first(toy(5), 6))
 	if largest(got.Row(1)) != 0 || largest(got.Row(0)) == 0 {
 		t.Errorf("a component without features has coordinates %v, one with them %v", got.Row(1), got.Row(0))
 	}
-	check("nothing alive", &NMF{U: NewMat(6, 3), V: v, loss: KL}, first(toy(5), 6))
+	check("nothing alive", &NMF{Factorisation{U: NewMat(6, 3), V: v, loss: KL}}, first(toy(5), 6))
 }
 
 // TestTransformErrors: what is wrong is typed and says where.
@@ -589,7 +589,7 @@ func TestTransformAllocs(t *testing.T) {
 	x := counts(30, 20)
 	ctx := context.Background()
 	models := bothModels(t, x, 3, WithEpochs(5))
-	b, err := newQMFBase(ctx, models["QMF"].(*QMF))
+	b, _, err := newQMFBase(ctx, models["QMF"].(*QMF), x)
 	if err != nil {
 		t.Fatal(err)
 	}

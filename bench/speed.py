@@ -1,4 +1,4 @@
-"""Times this package and its peers in turn, and writes docs/speed.md and its plot.
+"""Times this package and its peers in turn, and writes docs/measurements/speed.md and its plot.
 
 Called by bench/run, which has built the Go tests into bench/.work/bin and keeps
 everything on one core. A round measures every contender once, in the same
@@ -271,7 +271,7 @@ def contenders(file):
         rows = rows_of(setting)
         problems[group] = [{k: np.asarray(p[k]).tolist() for k in ("x", "b", "q", "zt", "eps")} for p in rows]
         some = rows[:8]
-        # Within 1e-12 of 160 digits on such rows, see docs/peers.md.
+        # Within 1e-12 of 160 digits on such rows, see docs/measurements/peers.md.
         truth = compare.ours([dict(p, tolerance=1e-13) for p in some])
         want = [{"T": a["T"], "Tx": a["GradT"]["X"], "Tb": a["GradT"]["B"], "Tq": a["GradT"]["Q"]} for a in truth]
 
@@ -386,8 +386,8 @@ def main():
         if QUICK:
             print(page.text(measured))
         else:
-            (root / "docs" / "speed.md").write_text(page.text(measured))
-            page.plot(measured, root / "docs" / "speed.png")
+            (root / "docs" / "measurements" / "speed.md").write_text(page.text(measured))
+            page.plot(measured, root / "docs" / "measurements" / "speed.png")
 
 
 class Measured:

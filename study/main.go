@@ -1,12 +1,13 @@
 // Command study measures what the defaults of quantmf were chosen by: how well
 // fits predict cells that they have not seen, and whether their components find
-// classes that they were not told. docs/defaults.md holds its tables.
+// classes that they were not told. docs/measurements/defaults.md and qmfq.md hold its tables.
 //
-//	go run . -data FOLDER heldout|labels|losses [SET ...]
+//	go run . [-data FOLDER] heldout|labels|losses|qmfq [SET ...]
 //
-// FOLDER has a folder for each set, features in rows, gzip'd tab-separated text
-// with names in the first row and column. Named sets are
-// read instead of the usual ones (heldout, losses).
+// Without -data it reads the one matrix of this repository, testdata/laml-exp.tsv.gz, which
+// labels cannot do with. FOLDER has the others, which are public: a folder for each set,
+// features in rows, gzip'd tab-separated text with names in the first row and column. Named
+// sets are read instead of the usual ones.
 package main
 
 import (
@@ -28,21 +29,27 @@ import (
 )
 
 var (
-	data  = flag.String("data", "../../shared/data", "folder of the data")
+	data  = flag.String("data", "", "folder of the data; without it testdata/laml-exp.tsv.gz of this repository is read")
 	rows  = flag.Int("rows", 0, "at most so many features, evenly spread; 0: all")
-	draws = flag.Int("draws", 3, "masks (heldout) or seeds (labels)")
+	draws = flag.Int("draws", 3, "masks (heldout, qmfq) or seeds (labels)")
 )
 
 // sets are matrices of several kinds: logarithms of counts, shares, counts.
 var sets = []string{"tcga-laml/exp", "tcga-laml/mirna", "tcga-kirc/mirna", "tcga-cesc/methy", "sotu-wordcounts/counts", "pbmc3k-small/counts"}
+
+// small is a set of few samples: losses are given for it too.
+var small = []string{"golub-leukemia/exp"}
 
 var ranks = []int{2, 3, 5, 8, 12}
 
 func main() {
 	log.SetFlags(0)
 	flag.Parse()
+	if *data == "" {
+		*data, sets, small = "../testdata", []string{"laml-exp"}, nil
+	}
 	if flag.NArg() > 1 {
-		sets = flag.Args()[1:]
+		sets, small = flag.Args()[1:], nil
 	}
 	switch flag.Arg(0) {
 	case "heldout":
@@ -51,6 +58,8 @@ func main() {
 		labels()
 	case "losses":
 		losses()
+	case "qmfq":
+		qmfq()
 	default:
 		flag.Usage()
 		os.Exit(2)
@@ -408,7 +417,7 @@ func losses() {
 	ctx := context.Background()
 	fmt.Println("| set, k = 10 | NMF, 1000 updates | QMF, before the first epoch | after 20 | shrinkage 0, after 100 |")
 	fmt.Println("|---|---|---|---|---|")
-	for _, set := range append(sets, "golub-leukemia/exp") {
+	for _, set := range append(sets, small...) {
 		x := read(set)
 		n, err := quantmf.FitNMF(ctx, x, 10, quantmf.WithEpochs(1000))
 		check(err)

@@ -9,7 +9,7 @@ import (
 	"os"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 const transformUsage = `usage: quantmf transform [flags] MODEL MATRIX -o FILE
@@ -95,7 +95,7 @@ func readBoth(modelFile, matrix string, s streams) (*model, *table.Table, []os.F
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	t, also, err := readTable(matrix, s.in, table.Options{Missing: true})
+	t, also, err := readTable(matrix, s.in, table.Options{Missing: true, Negative: m.signed()})
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // quiet runs the program where a test stands, and wants an exit code.
@@ -321,7 +321,7 @@ func TestRank(t *testing.T) {
 				trials = append(trials, quantmf.Trial{Rank: k, Options: append(options[:2:2], quantmf.WithLevels(l))})
 			}
 		}
-		got, err := quantmf.HeldOut(t.Context(), in.X, quantmf.FitQMF, trials, 3, 0.2, 5)
+		got, err := quantmf.HeldOut(t.Context(), in.X, quantmf.FitQMF, trials, quantmf.Masks{Repeats: 3, Share: 0.2, Seed: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -510,5 +510,89 @@ func TestHelpOfAll(t *testing.T) {
 		if o.name != "workers" && !strings.Contains(rankUsage, "-"+o.name) {
 			t.Errorf("rank -h does not say -%s", o.name)
 		}
+	}
+}
+
+// TestBentScales: the summary names the features that are bent, the most bent first,
+// five at most, and counts them; none of those that are nearly straight.
+func TestBentScales(t *testing.T) {
+	bend := []float64{0.01, 0.2, 0.0499, 0.05, 0.9, 0}
+	m := &model{bend: func() []float64 { return bend }, features: []string{"a", "b", "c", "d", "e", "f"}}
+	if got, want := m.bentScales(), "e 0.90, b 0.20, d 0.05 (0 keeps the scale, 1 is beyond any line; 3 of 6 features are at 0.05 or above)"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	bend = []float64{0.5, 0.6, 0.7, 0.8, 0.9, 0.4}
+	if got, want := m.bentScales(), "e 0.90, d 0.80, c 0.70, b 0.60, a 0.50 (0 keeps the scale, 1 is beyond any line; 6 of 6 features are at 0.05 or above)"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	bend = []float64{0.01, 0, 0.049, 0, 0, 0}
+	if got, want := m.bentScales(), "none: every feature kept its scale, nearly"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestLoss: -loss is that of the package, is recorded, and frobenius takes log ratios
+// all the way through; what does not take them says which does.
+func TestLoss(t *testing.T) {
+	runWith(t, "", "version")
+	var s strings.Builder
+	for _, line := range strings.SplitAfter(small(), "\n") {
+		if strings.HasPrefix(line, "g") && !strings.HasPrefix(line, "gene") {
+			line = regexp.MustCompile(`\t0\.`).ReplaceAllString(line, "\t-0.")
+		}
+		s.WriteString(line)
+	}
+	writeText(t, "ratios.tsv", s.String())
+	for _, method := range []string{"qmf", "qmfq"} {
+		_, said := quiet(t, 0, "fit", "-method", method, "-loss", "frobenius", "-k", "2", "-epochs", "4", "-o", "m.qmf", "-report", "r.html", "ratios.tsv")
+		for _, want := range []string{"mean half squared difference per entry", "converged for every feature"} {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s: no %q in %s", method, want, said)
+			}
+		}
+		if strings.Contains(said, "NMF of the same rank") {
+			t.Errorf("compared with an NMF: %s", said)
+		}
+		m, err := table.Read(strings.NewReader(s.String()), "ratios.tsv", table.Options{Negative: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := fitWith(context.Background(), method, m.X, 2, []quantmf.FitOption{quantmf.WithEpochs(4), quantmf.WithLoss(quantmf.Frobenius)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		quiet(t, 0, "reconstruct", "-o", "fit.tsv", "m.qmf")
+		fitted := read(t, "fit.tsv")
+		if !same(fitted.X, want.Reconstruct()) {
+			t.Errorf("%s: another model than the package's", method)
+		}
+		quiet(t, 0, "transform", "-o", "v.tsv", "m.qmf", "ratios.tsv")
+		if out, _ := quiet(t, 0, "inspect", "m.qmf", "ratios.tsv"); !strings.Contains(out, "-loss frobenius") {
+			t.Errorf("the loss is not told of: %s", out)
+		}
+	}
+	if out, _ := quiet(t, 0, "rank", "-loss", "frobenius", "-k", "1,2", "-epochs", "2", "-repeats", "1", "ratios.tsv"); strings.Count(out, "\n") < 2 {
+		t.Errorf("rank: %s", out)
+	}
+	for _, c := range []struct {
+		args, says string
+		code       int
+	}{
+		{"fit ratios.tsv", "-loss frobenius", 3},
+		{"fit -method nmf -loss frobenius ratios.tsv", "-method qmf or qmfq", 3},
+		{"fit -loss frobenius -log1p ratios.tsv", "without -log1p", 3},
+		{"fit -loss squares matrix.tsv", "must be kl, frobenius or the β", 2},
+		{"fit -loss 7 matrix.tsv", "-loss 7: β must be from -2 to 4", 2},
+	} {
+		if _, said := quiet(t, c.code, strings.Fields(c.args)...); !strings.Contains(said, c.says) {
+			t.Errorf("%s: %s", c.args, said)
+		}
+	}
+	quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-o", "kl.qmf", "matrix.tsv")
+	if _, said := quiet(t, 3, "transform", "-o", "v.tsv", "kl.qmf", "ratios.tsv"); !strings.Contains(said, "-loss frobenius of fit") {
+		t.Errorf("transform: %s", said)
+	}
+	if _, said := quiet(t, 0, "fit", "-loss", "1.5", "-method", "nmf", "-k", "2", "-epochs", "2", "matrix.tsv"); !strings.Contains(said, "β = 1.5") {
+		t.Error(said)
 	}
 }

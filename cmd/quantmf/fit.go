@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 const fitUsage = `usage: quantmf fit [flags] MATRIX
@@ -36,6 +36,11 @@ What is fitted
                     of a projection P onto the components; nmf: X = UV, no
                     scales (default qmf)
   -k N              rank, the number of components (default 10)
+  -loss kl|frobenius|BETA
+                    what is minimised: the Kullback-Leibler divergence, half the
+                    squared differences, or the β-divergence of a β from -2 to 4;
+                    under frobenius qmf and qmfq take values of any sign, such as
+                    log ratios and z-scores (default kl)
   -missing          empty cells, NA and NaN are missing: left out of the fit, and
                     filled by "quantmf reconstruct" (default: they are errors)
   -log1p            take log(1+x) of every value first (natural logarithm)
@@ -93,8 +98,9 @@ A fit that can stop and go on
                     fit that never stopped
 
 At the end standard error has a summary in words. For qmf and qmfq it compares the
-loss, the mean Kullback-Leibler divergence per entry, with that of an NMF of the
-same rank after 1000 updates. With -progress json it is an object like the others.
+loss, the mean divergence per entry, with that of an NMF of the same rank after
+1000 updates, unless values are negative. With -progress json it is an object like
+the others.
 
 Either all files are written or none. An interrupt (Ctrl-C, SIGTERM) stops the
 fit and writes none but the checkpoint.
@@ -107,7 +113,7 @@ const (
 npz, plain or gzipped; what it is is known by its content, and "-" is standard
 input. Features are in rows, samples in columns; the first row and the first
 column of text are names. Without names it is s1, s2, ... and f1, f2, ... instead.
-Values are finite and at least 0.
+Values are finite and at least 0; under -loss frobenius qmf and qmfq take any.
 `
 	writeHelp = `The end of FILE says its format: .csv, .gct, .mtx, .npy or .npz, tab-separated
 text otherwise, with .gz behind it compressed. "-" is standard output.
@@ -126,6 +132,7 @@ type fitFlags struct {
 	rank, top int
 	log1p     bool
 	missing   bool
+	loss      quantmf.Loss
 	maxMemory memory
 	matrix    string
 	progress  string
@@ -138,7 +145,6 @@ type fitFlags struct {
 	options []quantmf.FitOption // of flags that were given alone: the defaults are the package's
 	shared  []quantmf.FitOption // those of them that hold for the NMF to compare with
 	flagOf  map[string]string   // the flag of each option of the package
-	told    map[string]string   // the values of the flags given
 	given   []string            // the flags given that the result depends on, as words of a command line
 }
 
@@ -146,7 +152,7 @@ var methods = []string{"qmf", "qmfq", "nmf"}
 
 func parseFit(args []string) (*fitFlags, error) {
 	options := optionFlags()
-	f := &fitFlags{flagOf: flagOf(options), told: map[string]string{}, maxMemory: 8 << 30}
+	f := &fitFlags{flagOf: flagOf(options), maxMemory: 8 << 30, loss: quantmf.KL}
 	set := newFlags("fit")
 	set.StringVar(&f.method, "method", "qmf", "")
 	set.IntVar(&f.rank, "k", 10, "")
@@ -171,7 +177,7 @@ func parseFit(args []string) (*fitFlags, error) {
 	f.matrix = words[0]
 	given := map[string]bool{}
 	set.Visit(func(g *flag.Flag) {
-		given[g.Name], f.told[g.Name] = true, g.Value.String()
+		given[g.Name] = true
 		switch g.Name {
 		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "max-memory":
 		case "log1p", "missing", "strict":
@@ -189,6 +195,9 @@ func parseFit(args []string) (*fitFlags, error) {
 			f.shared = append(f.shared, o.value)
 		}
 		f.missing = f.missing || o.name == "missing"
+		if o.name == "loss" {
+			f.loss, _ = parseLoss(o.text)
+		}
 	}
 	modes := []string{"auto", "plain", "json", "none"}
 	switch {
@@ -208,9 +217,14 @@ func parseFit(args []string) (*fitFlags, error) {
 	return f, nil
 }
 
+// signed tells whether values may be negative.
+func (f *fitFlags) signed() bool {
+	return f.loss == quantmf.Frobenius && f.method != "nmf" && !f.log1p
+}
+
 // read reads the matrix and brings it to what is fitted.
 func (f *fitFlags) read(stdin io.Reader) (*table.Table, os.FileInfo, error) {
-	t, input, err := readTable(f.matrix, stdin, table.Options{Missing: f.missing, MaxCells: int(min(max(f.maxMemory/readShare, 1), math.MaxInt))})
+	t, input, err := readTable(f.matrix, stdin, table.Options{Missing: f.missing, Negative: f.signed(), MaxCells: int(min(max(f.maxMemory/readShare, 1), math.MaxInt))})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -235,7 +249,7 @@ func fit(args []string, s streams) error {
 		return err
 	}
 	if err := f.affordable(t.X.Rows, t.X.Cols); err != nil {
-		return err
+		return explain(err, t, f.flagOf)
 	}
 	ctx, stop := interruptible()
 	defer stop()
@@ -419,7 +433,7 @@ func (r *result) fit(ctx context.Context, tell *progress) error {
 	}
 	m := modelOf(fitted)
 	m.named(r.table)
-	if r.method != "nmf" {
+	if r.method != "nmf" && !negative(x) {
 		tell.begin("NMF to compare with")
 		nmf, err := quantmf.FitNMF(ctx, x, r.rank, append(r.shared, quantmf.WithEpochs(comparisonUpdates), observe)...)
 		if err != nil {
@@ -432,6 +446,18 @@ func (r *result) fit(ctx context.Context, tell *progress) error {
 	r.m = m
 	m.command = r.commandLine()
 	return nil
+}
+
+// negative tells whether a value is.
+func negative(x quantmf.Mat) bool {
+	for i := range x.Rows {
+		for _, v := range x.Row(i) {
+			if v < 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // interrupted says how far the fit came and what is left of it.

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/cmd/quantmf/internal/report"
-	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
+	"github.com/quantmf/quantmf/internal/report"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 const inspectUsage = `usage: quantmf inspect [flags] MODEL [MATRIX]
@@ -82,7 +82,7 @@ func inspect(args []string, s streams) error {
 	}
 	var r readings
 	if words[1] != "" {
-		t, _, err := readTable(words[1], s.in, table.Options{Missing: true})
+		t, _, err := readTable(words[1], s.in, table.Options{Missing: true, Negative: m.signed()})
 		if err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -167,7 +167,7 @@ func (e *inputError) Error() string { return e.err.Error() }
 func (e *inputError) Unwrap() error { return e.err }
 
 // inFlags says in the words of the command what the package says of its own.
-var inFlags = strings.NewReplacer("WithMissingValues", "-missing of fit", "another x", "another matrix")
+var inFlags = strings.NewReplacer("WithMissingValues", "-missing of fit", "WithLoss(Frobenius)", "-loss frobenius of fit", "another x", "another matrix")
 
 // explain puts an error of the package into the words of the command: its
 // options are flags, its rows and columns are features and samples of t.

@@ -20,7 +20,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // small is a matrix of 14 features and 9 samples on bent scales, as text.
@@ -481,7 +481,7 @@ func TestCompared(t *testing.T) {
 		{0.1, 0.23, "QMF leaves 2.3 times less"}, {0.3, 0.1, "QMF leaves 3 times more"}, {0.1, 0.101, "about equally"},
 		{-1e-20, 1, "QMF explains the matrix exactly"}, {1, 0, "NMF explains the matrix exactly"}, {1e-15, 0, "both explain"},
 	} {
-		if got := compared("QMF", c.qmf, c.nmf, x); !strings.Contains(got, c.want) {
+		if got := compared("QMF", quantmf.KL, c.qmf, c.nmf, x); !strings.Contains(got, c.want) {
 			t.Errorf("%v, %v: %s", c.qmf, c.nmf, got)
 		}
 	}

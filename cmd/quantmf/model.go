@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // model is a fitted model of any kind.
@@ -72,6 +72,10 @@ func (m *model) title() (name, formula string) {
 	}
 	return "QMFQ", "X = T(P(T'(X))), two increasing maps per feature and P a projection onto the components"
 }
+
+// signed tells whether values may be negative; whether they may under the loss that was
+// fitted is for the package to say.
+func (m *model) signed() bool { return m.method != "nmf" && !m.log1p }
 
 // named gives the model the names of the matrix that was fitted.
 func (m *model) named(t *table.Table) {

@@ -18,9 +18,10 @@ type progress struct {
 	mode string // line, plain, json or none
 
 	model     string
-	start     time.Time // of the fit, from its first report on of the epochs after that one
-	since     int       // the epochs done then
-	shown     time.Time // when a line was last shown
+	phase     quantmf.Phase // that a line was last shown of, before the epochs
+	start     time.Time     // of the fit, from its first report on of the epochs after that one
+	since     int           // the epochs done then
+	shown     time.Time     // when a line was last shown
 	last      quantmf.Progress
 	lineShown bool
 }
@@ -47,11 +48,63 @@ func isTerminal(w io.Writer) bool {
 // begin announces the fit that the next reports are of.
 func (p *progress) begin(model string) {
 	p.model, p.start, p.since, p.last = model, time.Now(), 0, quantmf.Progress{}
-	p.shown = p.start
+	p.shown, p.phase = p.start, quantmf.PhaseEpochs
+}
+
+// phases are what a fit is at before its epochs, in words.
+var phases = map[quantmf.Phase]string{
+	quantmf.PhaseChoice:  "choosing a start",
+	quantmf.PhaseFactors: "first factors",
+	quantmf.PhaseMaps:    "first maps",
+	quantmf.PhaseQMF:     "the QMF to start from",
+}
+
+// record is a line of -progress json. What there is not before the first epoch is left out.
+type record struct {
+	Model   string   `json:"model"`
+	Phase   string   `json:"phase"`
+	Done    float64  `json:"done"` // of the phase, from 0 to 1
+	Epochs  int      `json:"epochs"`
+	Epoch   int      `json:"epoch,omitempty"`
+	Loss    *float64 `json:"loss,omitempty"`
+	Rate    float64  `json:"rows_per_second,omitempty"`
+	Seconds *float64 `json:"seconds_left,omitempty"`
+}
+
+// starting reports a phase before the epochs; nothing of starts that take a moment.
+func (p *progress) starting(q quantmf.Progress) error {
+	pause := 100 * time.Millisecond
+	if p.mode == "plain" { // once a phase
+		if pause *= 2; q.Phase == p.phase {
+			return nil
+		}
+	}
+	if p.mode == "none" || time.Since(p.shown) < pause {
+		return nil
+	}
+	p.shown, p.phase = time.Now(), q.Phase
+	if p.mode == "json" {
+		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: phases[q.Phase], Done: q.Done, Epochs: q.Epochs})
+	}
+	return p.show(fmt.Sprintf("%s: %s, %.0f %%", p.model, phases[q.Phase], 100*q.Done))
+}
+
+// show writes a line, or writes it over the one before.
+func (p *progress) show(text string) error {
+	if p.mode == "plain" {
+		_, err := fmt.Fprintln(p.w, text)
+		return err
+	}
+	p.lineShown = true
+	_, err := fmt.Fprint(p.w, "\r\x1b[K"+text)
+	return err
 }
 
 // report is the fit's progress function.
 func (p *progress) report(q quantmf.Progress) error {
+	if q.Epoch == 0 {
+		return p.starting(q)
+	}
 	first := p.last.Epoch == 0
 	if first {
 		p.since = q.Epoch - 1 // more than 0 where the fit goes on from a checkpoint
@@ -66,14 +119,7 @@ func (p *progress) report(q quantmf.Progress) error {
 	p.last = q
 	switch p.mode {
 	case "json":
-		return json.NewEncoder(p.w).Encode(struct {
-			Model   string  `json:"model"`
-			Epoch   int     `json:"epoch"`
-			Epochs  int     `json:"epochs"`
-			Loss    float64 `json:"loss"`
-			Rate    float64 `json:"rows_per_second"`
-			Seconds float64 `json:"seconds_left"`
-		}{p.model, q.Epoch, q.Epochs, q.Loss, rate, left})
+		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: "epochs", Done: q.Done, Epochs: q.Epochs, Epoch: q.Epoch, Loss: &q.Loss, Rate: rate, Seconds: &left})
 	case "plain":
 		// A line every tenth of the way, fewer where that is a moment.
 		if q.Epoch < q.Epochs && (q.Epoch*10/q.Epochs == before.Epoch*10/q.Epochs || time.Since(p.shown) < 200*time.Millisecond) {
@@ -88,13 +134,7 @@ func (p *progress) report(q quantmf.Progress) error {
 	}
 	p.shown = time.Now()
 	text := fmt.Sprintf("%s: epoch %d of %d, loss %.4g, %.0f rows/s, %s left", p.model, q.Epoch, q.Epochs, q.Loss, rate, duration(left))
-	if p.mode == "plain" {
-		_, err := fmt.Fprintln(p.w, text)
-		return err
-	}
-	p.lineShown = true
-	_, err := fmt.Fprint(p.w, "\r\x1b[K"+text)
-	return err
+	return p.show(text)
 }
 
 // end wipes the line, so that what follows starts on a clean one.

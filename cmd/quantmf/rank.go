@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/cmd/quantmf/internal/table"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 const rankUsage = `usage: quantmf rank [flags] MATRIX
@@ -29,8 +29,8 @@ always fit better what is there.
   -repeats N        times that cells are hidden (default 5)
   -share X          of the cells hidden each time, at most 0.5 (default 0.1)
   -seed N           seed of the hidden cells and of the fits (default 1)
-  -method, -missing, -log1p, -top, -eps, -epochs, -lr, -schedule, -batch, -start,
-  -ends, -penalty, -shrinkage, -strict
+  -method, -loss, -missing, -log1p, -top, -eps, -epochs, -lr, -schedule, -batch,
+  -start, -ends, -penalty, -shrinkage, -strict
                     as in "quantmf fit -h"
 
 Standard output gets a line for each: k, m where it was given, the mean over the
@@ -53,7 +53,7 @@ type rankFlags struct {
 func parseRank(args []string) (*rankFlags, error) {
 	options := optionFlags()
 	f := &rankFlags{ks: wholeList{2, 4, 8}, seed: 1}
-	f.flagOf = flagOf(options)
+	f.flagOf, f.loss = flagOf(options), quantmf.KL
 	f.flagOf["repeats"], f.flagOf["share"] = "repeats", "share"
 	f.maxMemory = 8 << 30
 	set := newFlags("rank")
@@ -83,13 +83,20 @@ func parseRank(args []string) (*rankFlags, error) {
 		default:
 			f.options = append(f.options, o.value)
 		}
-		if g.Name == "seed" {
+		switch g.Name {
+		case "seed":
 			f.seed, _ = parseSeed(o.text)
+		case "loss":
+			f.loss, _ = parseLoss(o.text)
 		}
 	})
 	switch {
 	case !slices.Contains(methods, f.method):
 		return nil, usageError(fmt.Sprintf("-method %s: %v", f.method, mustBeOneOf(methods)))
+	case f.repeats < 1:
+		return nil, usageError(fmt.Sprintf("-repeats %d: must be at least 1", f.repeats))
+	case f.share == 0:
+		return nil, usageError("-share 0: must be above 0 and at most 0.5")
 	case f.top < 0:
 		return nil, usageError(fmt.Sprintf("-top %d: must be at least 1", f.top))
 	}
@@ -140,7 +147,7 @@ func rank(args []string, s streams) error {
 func heldOut(ctx context.Context, t *table.Table, f *rankFlags, trials []quantmf.Trial) ([]quantmf.Prediction, error) {
 	return quantmf.HeldOut(ctx, t.X, func(ctx context.Context, x quantmf.Mat, rank int, options ...quantmf.FitOption) (quantmf.Model, error) {
 		return fitWith(ctx, f.method, x, rank, options)
-	}, trials, f.repeats, f.share, f.seed)
+	}, trials, quantmf.Masks{Repeats: f.repeats, Share: f.share, Seed: f.seed})
 }
 
 // table prints the results, a line a trial.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -32,10 +33,10 @@ func (r *result) summary(seconds float64) string {
 	if m.nmfUpdates > 0 {
 		end = ";"
 	}
-	line("Fit", "a loss of %.4g (mean Kullback-Leibler divergence per entry) after %s%s", loss, counted(m.best, "epoch"), end)
+	line("Fit", "a loss of %.4g (mean %s per entry) after %s%s", loss, lossName(r.loss), counted(m.best, "epoch"), end)
 	if m.nmfUpdates > 0 {
 		line("", "plain NMF of the same rank ends at %.4g after %d updates", m.nmf, m.nmfUpdates)
-		line("", "%s", compared(name, loss, m.nmf, x))
+		line("", "%s", compared(name, r.loss, loss, m.nmf, x))
 	}
 	if q, ok := m.Model.(*quantmf.QMF); ok {
 		line("Start", "%s", begun(q))
@@ -126,8 +127,8 @@ func missing(x quantmf.Mat) int {
 }
 
 // compared puts the two losses in relation. A loss is nothing where it is so
-// beside the numbers of x themselves.
-func compared(name string, loss, nmf float64, x quantmf.Mat) string {
+// beside the numbers of x themselves, of whose unit it is a power.
+func compared(name string, of quantmf.Loss, loss, nmf float64, x quantmf.Mat) string {
 	mean, seen := 0.0, 0.0
 	for i := range x.Rows {
 		for _, v := range x.Row(i) {
@@ -137,7 +138,7 @@ func compared(name string, loss, nmf float64, x quantmf.Mat) string {
 			}
 		}
 	}
-	nothing := 1e-9 * mean
+	nothing := 1e-9 * math.Pow(mean, float64(of))
 	switch {
 	case loss <= nothing && nmf <= nothing:
 		return "both explain the matrix exactly: bending the scales gains nothing"

@@ -163,6 +163,18 @@ func Log1p(x float64) float64 {
 	return Log(u) * (x / (u - 1)) // the rounding of u cancels to first order (Kahan)
 }
 
+// ExpSlope returns (e^x-1)/x, 1 at 0, to a few units in the last place.
+func ExpSlope(x float64) float64 {
+	u := Exp(x)
+	switch u {
+	case 1:
+		return 1
+	case 0:
+		return -1 / x
+	}
+	return (u - 1) / Log(u) // the rounding of u cancels to first order (Kahan)
+}
+
 // Logistic returns 1/(1+e^-x), in [0,1], non-decreasing at every pair of
 // numbers as [Exp] is: each operation is.
 func Logistic(x float64) float64 { return 1 / (1 + Exp(-x)) }

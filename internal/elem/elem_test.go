@@ -236,3 +236,25 @@ func TestDouble(t *testing.T) {
 		t.Error("Float64")
 	}
 }
+
+// TestExpSlope: (e^x-1)/x against its series and, far from 0, its definition.
+func TestExpSlope(t *testing.T) {
+	for _, size := range []float64{0, 5e-324, 1e-300, 1e-17, 1e-12, 1e-8, 1e-4, 0.01, 0.3, 1, 5, 40, 700} {
+		for _, x := range []float64{size, -size} {
+			want := 0.0
+			if math.Abs(x) < 0.5 {
+				for k := 20; k > 0; k-- {
+					want = (1 + want*x) / float64(k)
+				}
+			} else {
+				want = math.Expm1(x) / x
+			}
+			if got := ExpSlope(x); math.Abs(got-want) > 1e-15*want {
+				t.Errorf("ExpSlope(%v) = %v, want %v", x, got, want)
+			}
+		}
+	}
+	if got := ExpSlope(-800); got != 1.0/800 {
+		t.Errorf("ExpSlope(-800) = %v", got)
+	}
+}

@@ -22,10 +22,10 @@ func log_g(to, x []float64) {
 	}
 }
 
-func logistic_g(to, x []float64, ref, shift, std, rate float64) {
+func logistic_g(to, x []float64, z *Score, rate float64) {
 	x = x[:len(to)]
 	for i, v := range x {
-		to[i] = elem.Logistic(((v - ref) - shift) / std * rate)
+		to[i] = elem.Logistic(z.of(v) * rate)
 	}
 }
 
@@ -163,22 +163,21 @@ func potential_g(l, u, x []float64, eps, delta, mean float64) {
 	}
 }
 
-func logisticBack_g(to, g, s, x []float64, ref, shift, std, rate float64) {
+func logisticBack_g(to, g, s, x []float64, z *Score, rate float64) {
 	s, x = s[:len(g)], x[:len(g)]
 	var sum, dot [Lanes]float64
 	for i, v := range g {
 		w := float64(v * float64(float64(s[i]*(1-s[i]))*rate))
 		g[i] = w
 		sum[i%Lanes] += w
-		dot[i%Lanes] += float64(w * (((x[i] - ref) - shift) / std))
+		dot[i%Lanes] += float64(w * z.of(x[i]))
 	}
 	to[0], to[1] = Reduce(&sum), Reduce(&dot)
 }
 
-func scoreBack_g(g, x []float64, ref, shift, std, mean, dot float64) {
+func scoreBack_g(g, x []float64, z *Score, mean, dot float64) {
 	x = x[:len(g)]
 	for i, v := range g {
-		z := ((x[i] - ref) - shift) / std
-		g[i] = (v - mean - float64(z*dot)) / std
+		g[i] = (v - mean - float64(z.of(x[i])*dot)) / z.Std
 	}
 }

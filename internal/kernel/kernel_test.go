@@ -92,7 +92,7 @@ func TestAgainstDefinitions(t *testing.T) {
 			}
 			mean, cov := make([]float64, p.np), make([]float64, p.np)
 			Average(mean, p.e, p.w, p.z, 3, p.inc)
-			Covariance(cov, p.e, p.w, p.z, p.zeta, p.weights, level(3, p.inc), level(0, p.otherIncrement), p.y)
+			Covariance(&Cov{Out: cov, E: p.e, W: p.w, Z: p.z, Zeta: p.zeta, A: p.weights, V: level(3, p.inc), Lam: level(0, p.otherIncrement), Y: p.y})
 			q, l := level(3, p.inc), level(0, p.otherIncrement)
 			for i := range n {
 				mean1 := func(v []float64) (s float64) {
@@ -188,7 +188,9 @@ func BenchmarkKernels(b *testing.B) {
 		"Moments":    func() { Moments(mu, p.e, p.v) },
 		"ColSums":    func() { ColSums(c, p.e, p.v) },
 		"Average":    func() { Average(t, p.e, p.w, p.z, 0, p.inc) },
-		"Covariance": func() { Covariance(t, p.e, p.w, p.z, p.zeta, p.weights, u, v, p.y) },
+		"Covariance": func() {
+			Covariance(&Cov{Out: t, E: p.e, W: p.w, Z: p.z, Zeta: p.zeta, A: p.weights, V: u, Lam: v, Y: p.y})
+		},
 	} {
 		b.Run(name, func(b *testing.B) {
 			for range b.N {

@@ -309,15 +309,15 @@ func average_g(t, e, w, z []float64, first float64, d []float64) {
 	}
 }
 
-// Covariance fills
+// covariance_g fills
 //
 //	out_i = ζ_i Cov_{M_i}(v, y) - a_i Cov_{M_i}(λ, y) = Cov_{M_i}(u_i, y),  u_ij = ζ_i v_j - a_i λ_j.
-func covariance_g(out, e, w, z, zeta, a, v, lam, y []float64) {
-	m := len(w)
-	v, lam, y = v[:m], lam[:m], y[:m]
-	for len(out) >= Lanes {
-		row := e[:Lanes*m]
-		for l := range Lanes {
+func covariance_g(c *Cov, n, m int) {
+	w, v, lam, y := c.W[:m], c.V[:m], c.Lam[:m], c.Y[:m]
+	for i := 0; i < n; i += Lanes {
+		row := c.E[i*m : (i+Lanes)*m]
+		out, z, zeta, a := c.Out[i:i+Lanes], c.Z[i:i+Lanes], c.Zeta[i:i+Lanes], c.A[i:i+Lanes]
+		for l := range out {
 			t, k := likeliest(row, w, l), l
 			vt, lt, yt := v[t], lam[t], y[t]
 			zl, al := zeta[l], a[l]
@@ -334,7 +334,6 @@ func covariance_g(out, e, w, z, zeta, a, v, lam, y []float64) {
 			}
 			out[l] = muy/z[l] - float64(mu/z[l]*(my/z[l]))
 		}
-		out, z, zeta, a, e = out[Lanes:], z[Lanes:], zeta[Lanes:], a[Lanes:], e[Lanes*m:]
 	}
 }
 
@@ -351,12 +350,13 @@ func likeliest(e, w []float64, l int) int {
 	return top
 }
 
-func covariances_g(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
-	m := len(w)
-	v, lam, h, y = v[:m], lam[:m], h[:m], y[:m]
-	for len(z) >= Lanes {
-		row := e[:Lanes*m]
-		for l := range Lanes {
+func covariances_g(c *Cov, n, m int) {
+	w, v, lam, h, y := c.W[:m], c.V[:m], c.Lam[:m], c.H[:m], c.Y[:m]
+	for i := 0; i < n; i += Lanes {
+		row := c.E[i*m : (i+Lanes)*m]
+		out, mean, logs := c.Out[i:i+Lanes], c.Mean[i:i+Lanes], c.Logs[i:i+Lanes]
+		z, zeta, a, s := c.Z[i:i+Lanes], c.Zeta[i:i+Lanes], c.A[i:i+Lanes], c.S[i:i+Lanes]
+		for l := range out {
 			top, k := likeliest(row, w, l), l
 			vt, lt, ht, yt := v[top], lam[top], h[top], y[top]
 			zl, al, sl := zeta[l], a[l], s[l]
@@ -380,6 +380,5 @@ func covariances_g(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64)
 			mean[l] = lt - mlam/z[l]
 			logs[l] = mul/z[l] - float64(mu*(ml/z[l]))
 		}
-		out, mean, logs, z, zeta, a, s, e = out[Lanes:], mean[Lanes:], logs[Lanes:], z[Lanes:], zeta[Lanes:], a[Lanes:], s[Lanes:], e[Lanes*m:]
 	}
 }

@@ -136,11 +136,12 @@ func TestVectorPlan(t *testing.T) {
 				compare(t, "average", func(v [][]float64) float64 { Average(v[0], v[1], v[2], v[3], 0.3, v[4]); return 0 },
 					pos(np), pos(np*m), pos(m), pos(np), any(m-1))
 				compare(t, "covariance", func(v [][]float64) float64 {
-					Covariance(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8])
+					Covariance(&Cov{Out: v[0], E: v[1], W: v[2], Z: v[3], Zeta: v[4], A: v[5], V: v[6], Lam: v[7], Y: v[8]})
 					return 0
 				}, pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(m), any(m), any(m))
 				compare(t, "covariances", func(v [][]float64) float64 {
-					Covariances(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11], v[12])
+					Covariances(&Cov{Out: v[0], Mean: v[1], Logs: v[2], E: v[3], W: v[4], Z: v[5], Zeta: v[6], A: v[7], S: v[8],
+						V: v[9], Lam: v[10], H: v[11], Y: v[12]})
 					return 0
 				}, pos(np), pos(np), pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(np), any(m), any(m), any(m), any(m))
 				compare(t, "lift", func(v [][]float64) float64 { Lift(v[0], v[1], np); return 0 }, steep(pos(np*m)), steep(pos(m)))
@@ -264,8 +265,8 @@ func TestVectorElementary(t *testing.T) {
 			compare(t, "log", func(v [][]float64) float64 { Log(v[0], v[1]); return 0 }, y, x)
 			compare(t, "exp in place", func(v [][]float64) float64 { Exp(v[0], v[0]); return 0 }, x)
 			compare(t, "log in place", func(v [][]float64) float64 { Log(v[0], v[0]); return 0 }, x)
-			compare(t, "logistic", func(v [][]float64) float64 { Logistic(v[0], v[1], 0.3, -1, 2.5, 1.8); return 0 }, pos, x)
-			compare(t, "logistic in place", func(v [][]float64) float64 { Logistic(v[0], v[0], 0.3, -1, 2.5, 1.8); return 0 }, y)
+			compare(t, "logistic", func(v [][]float64) float64 { Logistic(v[0], v[1], &Score{0.3, -1, 2.5}, 1.8); return 0 }, pos, x)
+			compare(t, "logistic in place", func(v [][]float64) float64 { Logistic(v[0], v[0], &Score{0.3, -1, 2.5}, 1.8); return 0 }, y)
 			compare(t, "divide", func(v [][]float64) float64 { Divide(v[0], v[1], v[2]); return 0 }, pos, y, x)
 			compare(t, "weigh", func(v [][]float64) float64 { Weigh(v[0], v[1], v[2]); return 0 }, pos, y, x)
 			compare(t, "scale", func(v [][]float64) float64 { Scale(v[0], v[1], -0.3); return 0 }, y, x)
@@ -291,10 +292,10 @@ func TestVectorElementary(t *testing.T) {
 			compare(t, "squares", func(v [][]float64) float64 { return Squares(v[0], -3, 7, 0.1) }, y)
 			compare(t, "logisticBack", func(v [][]float64) float64 {
 				var to [2]float64
-				LogisticBack(&to, v[0], v[1], v[2], 0.3, -1, 2.5, 1.8)
+				LogisticBack(&to, v[0], v[1], v[2], &Score{0.3, -1, 2.5}, 1.8)
 				return to[0] + 1e-3*to[1]
 			}, y, pos, numbers(&r, n, false))
-			compare(t, "scoreBack", func(v [][]float64) float64 { ScoreBack(v[0], v[1], 0.3, -1, 2.5, 0.1, -0.2); return 0 }, y, pos)
+			compare(t, "scoreBack", func(v [][]float64) float64 { ScoreBack(v[0], v[1], &Score{0.3, -1, 2.5}, 0.1, -0.2); return 0 }, y, pos)
 			if n >= 8 {
 				compare(t, "extent", func(v [][]float64) float64 {
 					var to [2]float64

@@ -13,9 +13,16 @@
 // it takes to wake a sleeping thread. So whoever waits looks again for about as long
 // before it sleeps, and a loop ends when its pieces are done: a worker that
 // wakes too late for a round is not waited for.
+//
+// # Ends
+//
+// A pool that is bound to a context looks at it before every piece, and leaves out those
+// that are left once it has ended. So whoever cuts work into pieces decides how long an
+// end may take to be noticed; a look costs some nanoseconds.
 package pool
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -29,6 +36,7 @@ type Pool struct {
 	// written while it is closed and nobody is in.
 	state   atomic.Uint64
 	f       func(worker, piece int)
+	ctx     context.Context // what ends loops early; nil: nothing does
 	shares  []share
 	closed  atomic.Bool
 	sleeper []sleeper // worker 0, the caller, among them
@@ -81,10 +89,7 @@ func (s *sleeper) rouse() {
 // New starts the workers: want of them, or GOMAXPROCS for 0, and no more than
 // most. Close ends them.
 func New(want, most int) *Pool {
-	if want == 0 {
-		want = runtime.GOMAXPROCS(0)
-	}
-	p := &Pool{workers: max(1, min(want, most))}
+	p := &Pool{workers: Count(want, most)}
 	p.sleeper, p.shares = make([]sleeper, p.workers), make([]share, p.workers)
 	for w := range p.sleeper {
 		p.sleeper[w].wake = make(chan struct{}, 1)
@@ -96,14 +101,25 @@ func New(want, most int) *Pool {
 	return p
 }
 
+// Count is the number of workers that New starts.
+func Count(want, most int) int {
+	if want == 0 {
+		want = runtime.GOMAXPROCS(0)
+	}
+	return max(1, min(want, most))
+}
+
 // Workers returns the number of workers, the caller's goroutine included.
 func (p *Pool) Workers() int { return p.workers }
 
-// Do calls f(worker, piece) once for every piece in [0,n) and returns when all
+// Do calls f(worker, piece) once for every piece in [0,n), see Bind, and returns when all
 // are done. The caller is worker 0. Calls of Do must not overlap.
 func (p *Pool) Do(n int, f func(worker, piece int)) {
 	if p.workers == 1 || n == 1 {
 		for i := range n {
+			if p.Err() != nil {
+				return
+			}
 			f(0, i)
 		}
 		return
@@ -126,6 +142,19 @@ func (p *Pool) Do(n int, f func(worker, piece int)) {
 	p.f = nil
 }
 
+// Bind makes every Do from now on begin no piece after ctx has ended; nil: all pieces are
+// done again.
+func (p *Pool) Bind(ctx context.Context) { p.ctx = ctx }
+
+// Err returns the error of the context that the pool is bound to: where there is one, some
+// pieces of the last Do may have been left out.
+func (p *Pool) Err() error {
+	if p.ctx == nil {
+		return nil
+	}
+	return p.ctx.Err()
+}
+
 // run takes pieces until none is left.
 func (p *Pool) run(worker int) {
 	for i := range p.shares {
@@ -145,6 +174,10 @@ func (p *Pool) run(worker int) {
 				next, piece = s-1, end-1
 			}
 			if left.CompareAndSwap(s, next) {
+				if p.Err() != nil {
+					left.Store(0)
+					break
+				}
 				p.f(worker, int(piece))
 			}
 		}

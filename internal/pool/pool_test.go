@@ -1,7 +1,9 @@
 package pool
 
 import (
+	"context"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -68,5 +70,36 @@ func BenchmarkDo(b *testing.B) {
 	defer p.Close()
 	for b.Loop() {
 		p.Do(2, func(_, i int) {})
+	}
+}
+
+// TestBind: a pool that is bound to a context begins no piece once it has ended, and all
+// of them when it is bound no more.
+func TestBind(t *testing.T) {
+	for _, workers := range []int{1, 3} {
+		p := New(workers, 100)
+		ctx, cancel := context.WithCancel(context.Background())
+		p.Bind(ctx)
+		var done atomic.Int32
+		p.Do(100, func(_, _ int) { done.Add(1) })
+		if p.Err() != nil || done.Load() != 100 {
+			t.Errorf("%d workers: %d pieces, %v", workers, done.Load(), p.Err())
+		}
+		done.Store(0)
+		p.Do(1000, func(_, _ int) {
+			if done.Add(1) == 10 {
+				cancel()
+			}
+		})
+		if n := int(done.Load()); p.Err() == nil || n < 10 || n >= 10+workers {
+			t.Errorf("%d workers: %d pieces after the end, %v", workers, n, p.Err())
+		}
+		p.Bind(nil)
+		done.Store(0)
+		p.Do(100, func(_, _ int) { done.Add(1) })
+		if p.Err() != nil || done.Load() != 100 {
+			t.Errorf("%d workers, bound no more: %d pieces, %v", workers, done.Load(), p.Err())
+		}
+		p.Close()
 	}
 }

@@ -646,11 +646,9 @@ func (f *Fit) Nothing() float64 {
 	return b/2/f.seen + logTwoPi/2
 }
 
-// Parts are the numbers of the state, in their order, beside K: a fit that was made
-// like another one and filled with its parts goes on like it.
-func (f *Fit) Parts() [][]float64 {
-	return [][]float64{f.U, f.V, f.BU, f.BV, f.Tau, f.Rho, f.Alpha, f.lastU, f.lastV}
-}
+// Last returns U and V of the epoch before, which are state too: a fit that was made
+// like another one and given its state goes on like it.
+func (f *Fit) Last() (u, v []float64) { return f.lastU, f.lastV }
 
 // Resize gives the fit k components, their numbers to be filled in.
 func (f *Fit) Resize(k int) {

@@ -32,7 +32,8 @@ type Subspace struct {
 // min(d,n) of them. row returns row i, padded with zeros to whole blocks; it is
 // called by several workers at once, and what it returns is read before the same
 // worker calls it again. The sums over rows are cut into the given number of chunks,
-// on which the bits depend.
+// on which the bits depend. Where the context ends that p is bound to, the passes do, and
+// nothing has been found.
 func NewSubspace(d, n, l, passes, chunks int, row func(worker, i int) []float64, p *pool.Pool) *Subspace {
 	l = min(l, d, n)
 	s := &Subspace{L: l, d: d, n: n, dp: kernel.Pad(d), np: kernel.Pad(n), row: row, pool: p, q: New(d, l), r: New(n, l),
@@ -43,6 +44,8 @@ func NewSubspace(d, n, l, passes, chunks int, row func(worker, i int) []float64,
 	for i := range s.g {
 		s.g[i] = make([]float64, l)
 	}
+	stop := func() bool { return p.Err() != nil }
+	s.q.Stop, s.r.Stop = stop, stop
 	directions := make([]float64, l*s.np)
 	src := random.Split(0, 3)
 	for h := range l {
@@ -51,14 +54,16 @@ func NewSubspace(d, n, l, passes, chunks int, row func(worker, i int) []float64,
 		}
 	}
 	for range passes {
-		s.pass(directions)
+		if !s.pass(directions) {
+			break
+		}
 		directions = s.r.Lefts()
 	}
 	return s
 }
 
-// pass goes from directions, L × np, to those in r.
-func (s *Subspace) pass(directions []float64) {
+// pass goes from directions, L × np, to those in r; false where it was ended.
+func (s *Subspace) pass(directions []float64) bool {
 	l := s.L
 	chunk := func(c int) (from, to int) { return c * s.d / len(s.acc), (c + 1) * s.d / len(s.acc) }
 	s.pool.Do(len(s.acc), func(worker, c int) {
@@ -71,7 +76,9 @@ func (s *Subspace) pass(directions []float64) {
 			}
 		}
 	})
-	s.q.Factor()
+	if !s.q.Factor() {
+		return false
+	}
 	s.pool.Do(l, func(_, h int) { s.q.Left(h) })
 	s.pool.Do(len(s.acc), func(worker, c int) {
 		g := s.g[worker]
@@ -92,8 +99,11 @@ func (s *Subspace) pass(directions []float64) {
 	for h := range l {
 		copy(s.r.Column(h), s.acc[0][h*s.np:h*s.np+s.n])
 	}
-	s.r.Factor()
+	if !s.r.Factor() {
+		return false
+	}
 	s.pool.Do(l, func(_, h int) { s.r.Left(h) })
+	return s.pool.Err() == nil
 }
 
 // Values returns s, falling.

@@ -25,14 +25,17 @@ import (
 // Cost: 3rc² flops for QR, 7c³ a sweep, 4rc² for all of Left.
 type Decomposition struct {
 	r, c, rp, cp int
-	S            []float64 // c
-	Right        []float64 // c × Pad(c); a row of zeros where S is zero
-	left         []float64 // c × Pad(r)
-	a            []float64 // c × Pad(r): the columns of A, then the reflectors
-	x, j         []float64 // c × Pad(c): the rows of R and of Jᵀ
+	S            []float64   // c
+	Right        []float64   // c × Pad(c); a row of zeros where S is zero
+	Stop         func() bool // asked before each column whether to end; nil: never
+	left         []float64   // c × Pad(r)
+	a            []float64   // c × Pad(r): the columns of A, then the reflectors
+	x, j         []float64   // c × Pad(c): the rows of R and of Jᵀ
 	tau, norm    []float64
 	perm         []int
 }
+
+func (s *Decomposition) stopped() bool { return s.Stop != nil && s.Stop() }
 
 // New returns a workspace for matrices of r rows and c columns, r >= c >= 1.
 func New(r, c int) *Decomposition {
@@ -46,8 +49,9 @@ func New(r, c int) *Decomposition {
 // overwrites it.
 func (s *Decomposition) Column(h int) []float64 { return s.a[h*s.rp : h*s.rp+s.r] }
 
-// Factor decomposes the matrix in the columns. A must be finite.
-func (s *Decomposition) Factor() {
+// Factor decomposes the matrix in the columns. A must be finite. It returns false, with
+// nothing decomposed, where Stop told it to end.
+func (s *Decomposition) Factor() bool {
 	for h := range s.c {
 		clear(s.a[h*s.rp+s.r : (h+1)*s.rp])
 	}
@@ -61,8 +65,9 @@ func (s *Decomposition) Factor() {
 	for i, v := range s.a {
 		s.a[i] = math.Ldexp(v, -exponent)
 	}
-	s.triangle()
-	s.rotate()
+	if !s.triangle() || !s.rotate() {
+		return false
+	}
 	// Rows in falling order of their norms, equal ones as they stand.
 	for h := range s.c {
 		row := s.x[h*s.cp : (h+1)*s.cp]
@@ -85,11 +90,12 @@ func (s *Decomposition) Factor() {
 			}
 		}
 	}
+	return true
 }
 
 // triangle makes A = QR: R goes to x with its columns in the order of A's, the
 // reflectors I - τvvᵀ stay in a, each zero above its diagonal.
-func (s *Decomposition) triangle() {
+func (s *Decomposition) triangle() bool {
 	clear(s.x)
 	for h := range s.c {
 		col := s.a[h*s.rp : (h+1)*s.rp]
@@ -97,6 +103,9 @@ func (s *Decomposition) triangle() {
 		s.perm[h] = h
 	}
 	for h := range s.c {
+		if s.stopped() {
+			return false
+		}
 		pivot := h
 		for q := h + 1; q < s.c; q++ {
 			if s.norm[q] > s.norm[pivot] {
@@ -145,6 +154,7 @@ func (s *Decomposition) triangle() {
 			row[at] = s.norm[q]
 		}
 	}
+	return true
 }
 
 // sweeps bounds the sweeps of Jacobi. It converges quadratically, in fewer than
@@ -152,7 +162,7 @@ func (s *Decomposition) triangle() {
 const sweeps = 30
 
 // rotate makes the rows of x orthogonal; j holds the rotations.
-func (s *Decomposition) rotate() {
+func (s *Decomposition) rotate() bool {
 	clear(s.j)
 	for h := range s.c {
 		s.j[h*s.cp+h] = 1
@@ -165,6 +175,9 @@ func (s *Decomposition) rotate() {
 			s.norm[h] = dot(row, row)
 		}
 		for p := range s.c {
+			if s.stopped() {
+				return false
+			}
 			xp, jp := s.x[p*s.cp:(p+1)*s.cp], s.j[p*s.cp:(p+1)*s.cp]
 			for q := p + 1; q < s.c; q++ {
 				xq, jq := s.x[q*s.cp:(q+1)*s.cp], s.j[q*s.cp:(q+1)*s.cp]
@@ -196,9 +209,10 @@ func (s *Decomposition) rotate() {
 			}
 		}
 		if done {
-			return
+			break
 		}
 	}
+	return true
 }
 
 // Left fills and returns the left vector h, Pad(r) numbers. Calls for different

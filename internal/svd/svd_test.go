@@ -162,3 +162,31 @@ func BenchmarkSVD(b *testing.B) {
 		})
 	}
 }
+
+// TestStop: a decomposition asks before every column whether to end, those of each sweep
+// of rotations too, and ends there.
+func TestStop(t *testing.T) {
+	const r, c = 40, 12
+	fill := func() *Decomposition {
+		s := New(r, c)
+		for h := range c {
+			for i, col := 0, s.Column(h); i < r; i++ {
+				col[i] = float64((i*i+7*h*i+h)%23) - 11
+			}
+		}
+		return s
+	}
+	asked := 0
+	s := fill()
+	s.Stop = func() bool { asked++; return false }
+	if !s.Factor() || asked < 3*c {
+		t.Fatalf("asked %d times", asked)
+	}
+	for at := 1; at <= asked; at++ {
+		s, count := fill(), 0
+		s.Stop = func() bool { count++; return count == at }
+		if s.Factor() || count != at {
+			t.Fatalf("told to end at question %d: asked %d times", at, count)
+		}
+	}
+}

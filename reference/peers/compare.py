@@ -1,4 +1,4 @@
-"""Measures this package and its peers on the same problems and writes docs/peers.md.
+"""Measures this package and its peers on the same problems and writes docs/measurements/peers.md.
 
     compare.py [-r qn.json] [-o FILE]
 
@@ -402,8 +402,8 @@ What this package and its peers give on the same problems, each at its defaults 
 
 ```
 python3 -m venv env && env/bin/pip install -r reference/peers/requirements.txt
-env/bin/python reference/peers/compare.py -o docs/peers.md          # a few minutes
-env/bin/python reference/peers/compare.py -r qn.json -o docs/peers.md
+env/bin/python reference/peers/compare.py -o docs/measurements/peers.md          # a few minutes
+env/bin/python reference/peers/compare.py -r qn.json -o docs/measurements/peers.md
 ```
 
 It calls the small Go program beside it (a module of its own, so that this package needs nothing). `qn.json` holds results of R 4.2.2, preprocessCore 1.69.0 and limma 3.54.1 on made-up columns; an excerpt is part of this package's tests. Versions: {versions}. Machine: {machine}. Speed is no subject here.

@@ -1,0 +1,149 @@
+package quantmf
+
+// The fuzz target of fits: small matrices of any numbers, any options.
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+)
+
+// typed tells whether an error is one of the package's.
+func typed(err error) bool {
+	var (
+		option  *OptionError
+		data    *DataError
+		shape   *ShapeError
+		format  *FormatError
+		working *ConvergenceError
+	)
+	return errors.As(err, &option) || errors.As(err, &data) || errors.As(err, &shape) || errors.As(err, &format) || errors.As(err, &working)
+}
+
+// reader takes numbers from bytes, zeros behind their end.
+type reader []byte
+
+func (r *reader) byte() int {
+	if len(*r) == 0 {
+		return 0
+	}
+	b := (*r)[0]
+	*r = (*r)[1:]
+	return int(b)
+}
+
+// number takes one of few values that meet the limits of something, or any bits.
+func (r *reader) number() float64 {
+	some := [...]float64{0, 1, 2, 3, 0.5, 1e-3, 10, 1e60, 1e-60, 1e-170, 5e-324, 1e-300, 1e-100, 1e30, -1, -1e-170, -1e60, 1e12, 1e13,
+		1 + 0x1p-52, math.NaN(), math.Inf(1), 1e-30, 1e-9, 7}
+	switch k := r.byte(); {
+	case k < len(some):
+		return some[k]
+	case k < 128:
+		return float64(k) - 64
+	case k < 200:
+		return math.Ldexp(float64(k), r.byte()*8-1074)
+	}
+	var b [8]byte
+	copy(b[:], *r)
+	*r = (*r)[min(8, len(*r)):]
+	return math.Float64frombits(binary.LittleEndian.Uint64(b[:]))
+}
+
+func (r *reader) matrix(d, n int) Mat {
+	x := NewMat(d, n)
+	for i := range x.Data {
+		x.Data[i] = r.number()
+	}
+	return x
+}
+
+// FuzzFits: a fit of finite numbers has finite numbers, what cannot be fitted is a typed
+// error, nothing panics, and nothing given is changed.
+func FuzzFits(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte{1, 2, 3, 1, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})
+	f.Add([]byte{1, 3, 4, 1, 1, 14, 1, 2, 15, 4, 16, 66, 1, 0, 70, 50, 90, 0, 1})
+	f.Add([]byte{2, 4, 4, 2, 4, 0x18, 0, 9, 9, 9, 9, 1, 2, 3, 4, 66, 67, 68, 69})
+	f.Add([]byte{0, 4, 4, 2, 9, 4, 8, 10, 10, 1, 66, 65, 0, 3, 4, 9, 9, 10, 1})
+	f.Fuzz(fitBytes)
+}
+
+// fitBytes fits what the bytes say.
+func fitBytes(t *testing.T, data []byte) {
+	r := reader(data)
+	model, d, n, rank := r.byte()%3, 1+r.byte()%6, 1+r.byte()%7, 1+r.byte()%4
+	losses := [...]Loss{KL, Frobenius, Frobenius, 0, -1, -2, 0.5, 1.5, 3, 4, 1 - 0x1p-53, 1e-12, -5e-324}
+	var loss Loss
+	if k := r.byte(); k < 200 {
+		loss = losses[k%len(losses)]
+	} else {
+		loss = Loss(r.number())
+	}
+	opts := []FitOption{WithLoss(loss), WithEpochs(r.byte() % 5)}
+	more := []func(){
+		func() { opts = append(opts, WithMissingValues()) },
+		func() { opts = append(opts, WithValidation(0.3)) },
+		func() { opts = append(opts, WithStart(Start(r.byte()%5))) },
+		func() { opts = append(opts, WithPenalty(r.number())) },
+		func() { opts = append(opts, WithInit(r.matrix(d, rank), r.matrix(rank, n))) },
+		func() { opts = append(opts, WithPatience(1+r.byte()%3), WithRestarts(1+r.byte()%2)) },
+		func() { opts = append(opts, WithEnds(Ends(r.byte()%2))) },
+		func() { opts = append(opts, WithSquash(Squash(r.byte()%4))) },
+		func() { opts = append(opts, WithEpsilon(r.number())) },
+		func() { opts = append(opts, WithLevels(2+r.byte()%6)) },
+		func() { opts = append(opts, WithLearningRate(r.number())) },
+		func() { opts = append(opts, WithShrinkage(r.number())) },
+		func() { opts = append(opts, WithBatch(1+r.byte()%4)) },
+		func() {
+			opts = append(opts, []FitOption{WithProjection(KLUpdates(2)), WithProjection(FrobeniusUpdates(3)), WithProjection(TruncatedSVD())}[r.byte()%3])
+		},
+	}
+	if model == 2 {
+		opts = append(opts, WithProjection(KLUpdates(3)))
+	}
+	for bits, k := r.byte()|r.byte()<<8, 0; k < len(more); k++ {
+		if bits>>k&1 == 1 {
+			more[k]()
+		}
+	}
+	if model > 0 {
+		opts = append(opts, WithMaxIterations(100))
+	}
+	x := r.matrix(d, n)
+	t.Logf("model %d, %d × %d, rank %d, x %v", model, d, n, rank, x.Data)
+	for _, o := range opts {
+		t.Log(o.setting().kind, o.setting().value)
+	}
+	before := slices.Clone(x.Data)
+	ctx := context.Background()
+	var m Model
+	var err error
+	switch model {
+	case 0:
+		m, err = FitNMF(ctx, x, rank, opts...)
+	case 1:
+		m, err = FitQMF(ctx, x, rank, opts...)
+	default:
+		m, err = FitQMFQ(ctx, x, rank, opts...)
+	}
+	for i, v := range x.Data {
+		if math.Float64bits(v) != math.Float64bits(before[i]) {
+			t.Fatalf("x changed from %v to %v", before[i], v)
+		}
+	}
+	if err != nil {
+		if !typed(err) {
+			t.Fatalf("an error of another type: %v", err)
+		}
+		return
+	}
+	for i, v := range numbers(t, m, x) {
+		if j := notFinite(v); j >= 0 && !(i == 6 && model == 2 && v[j] != v[j] && x.Data[j] != x.Data[j]) {
+			t.Fatalf("model %d of %v, loss %v: numbers %d: entry %d is %v", model, x, loss, i, j, v[j])
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package main
+
+// AVX2: sixteen registers of four lanes. A mask is a register of ones and zeros.
+
+import "fmt"
+
+var avx2 = amd64("Y", Arch{
+	Name:     "AVX2",
+	Requires: "AVX2",
+	Lanes:    4,
+	Vectors:  16,
+	op:       [ops]string{opAnd: "VANDPD", opAndInt: "VPAND", opOr: "VPOR", opXor: "VXORPD"},
+
+	compare: func(f *Func, to Mask, a Vec, cmp Cmp, b Operand) {
+		f.line("VCMPPD $0x%02x, %s, Y%d, Y%d", predicates[cmp], f.ymm(b), f.vec(a), f.vec(to.v))
+	},
+	choose: func(f *Func, m Mask, dst Vec, yes Operand, no Vec) {
+		f.line("VBLENDVPD Y%d, %s, Y%d, Y%d", f.vec(m.v), f.ymm(yes), f.vec(no), f.vec(dst))
+	},
+	keep: func(f *Func, m Mask, dst Vec) { f.and(dst, dst, m.v) },
+	reduce: func(f *Func, op Op, block []Vec, t Vec) {
+		a, b := f.vec(block[0]), f.vec(block[1])
+		f.line("%s Y%d, Y%d, Y%d", f.op[op], b, a, f.vec(t))
+		f.lowHalf("VEXTRACTF128", op, a, f.vec(t))
+	},
+
+	powers:      oneAfterTheOther,
+	powersReady: func(*Func, Reg) {},
+	powersLookUp: func(f *Func, at Reg, k, hi, lo, t, u Vec) {
+		f.andInt(t, k, f.w("fifteen", 15))
+		for i, to := range []Vec{hi, lo} {
+			f.line("VPCMPEQQ Y%d, Y%[1]d, Y%[1]d", f.vec(u))
+			table := f.amd64(mem(128*i, at))
+			f.line("VGATHERQPD Y%d, %s(Y%d*8), Y%d", f.vec(u), table, f.vec(t), f.vec(to))
+		}
+	},
+
+	eachTail: func(f *Func, n Reg, body func(get get, put put)) {
+		f.tableR(R0, "window", window)
+		f.negR(n)
+		f.load(V15, mem(64, R0, n.times(8)))
+		body(f.maskMoves(0))
+	},
+	blockTail: func(f *Func, n Reg, done Label, body func(h Vec, tail bool, get get, put put)) {
+		f.tableR(R0, "window", window)
+		f.negR(n)
+		f.addressR(R0, mem(64, R0, n.times(8)))
+		f.halves(func(h Vec, off int) {
+			f.load(V15, mem(off, R0))
+			get, put := f.maskMoves(off)
+			body(h, true, get, put)
+		})
+	},
+	hold: func(f *Func, r Vec) { f.and(r, r, V15) },
+
+	below:     belowInMemory,
+	loadBelow: loadAndClear,
+	addBelow:  addAndBlend,
+	divideBelow: func(f *Func, n Reg, h, dst Vec, m Mem, t, u Vec) {
+		f.load(u, f.onesOf(R0, h))
+		f.line("VMASKMOVPD %s, Y%d, Y%d", f.amd64(m), f.vec(u), f.vec(t))
+		f.div(dst, dst, t)
+		f.and(dst, dst, u)
+	},
+	mulBelow: mulAndClear,
+	addAt:    addAndBlendAt,
+})
+
+// ymm is an operand, registers being of four lanes.
+func (f *Func) ymm(o Operand) string {
+	if r, ok := o.(Vec); ok {
+		return fmt.Sprint("Y", f.vec(r))
+	}
+	return f.amd64(o)
+}
+
+// maskMoves are get and put for the lanes that register 15 names.
+func (f *Func) maskMoves(off int) (get, put) {
+	return func(to Vec, at Reg) { f.line("VMASKMOVPD %s, Y15, Y%d", f.amd64(mem(off, at)), f.vec(to)) },
+		func(at Reg, from Vec) { f.line("VMASKMOVPD Y%d, Y15, %s", f.vec(from), f.amd64(mem(off, at))) }
+}

@@ -1,0 +1,101 @@
+// Asmgen writes the kernels of quantmf: the inner loops, in assembly for amd64 (AVX2 and
+// AVX-512) and arm64 (NEON). Of internal/kernel, internal/laplacian and internal/adam it
+// writes the files x_amd64.go, x_arm64.go (the choice at run time and the declarations),
+// x_portable.go (the loops in Go, where there is no assembly) and x_amd64.s, x_arm64.s.
+// Run it in the root of the repository:
+//
+//	go run ./internal/asmgen
+//
+// # A kernel
+//
+// A kernel is written once, in Go, as calls that write one instruction each; every set
+// of instructions has a table of how. This one fills to_i = x_i - c:
+//
+//	func shift(f *Func) {
+//		to, x, count := f.base("to", R5), f.base("x", R4), f.length("to", R2)
+//		c := f.common(V8)
+//		f.broadcast(c, f.arg("c"))
+//		f.each([]Reg{to, x}, count, func(get get, put put) {
+//			get(V0, x)
+//			f.sub(V0, V0, c)
+//			put(to, V0)
+//		})
+//	}
+//
+// The first line brings arguments into general registers: the addresses of two slices
+// and a length. f.each writes a loop over count numbers of the slices, its tail
+// included; the body says what happens to one register of them. Its output for AVX2 is
+// a loop of four numbers at a time and a masked rest, for NEON four times two at a time.
+//
+// The order of results is that of an assignment: f.sub(dst, a, b) is dst = a - b,
+// f.load(dst, from), f.store(to, a). The operations are in func.go, the loops in loops.go:
+//
+//	each        numbers one by one, slices of any length
+//	eachWoven   the same, for long chains: instances take turns, instruction by
+//	            instruction
+//	blocks      numbers one by one with sums in eight lanes, slices of any length
+//	groups      blocks or levels, some at a time, with what is left one at a time
+//	loop        a count that falls to 0
+//	halves      the registers of one block of eight numbers
+//	sumTo       the sum over the lanes of a block
+//
+// In elementary.go, weigh is an example of each, log of eachWoven, deviation of a sum.
+// In product.go, combine is one of groups.
+//
+// # Registers
+//
+// General registers are R0 to R12, named anew on each processor. By custom the addresses
+// of slices are in R5, R4, R3, R1 in the order of the parameters, and R2 is the count.
+// R0 is scratch of tails; R6 to R12 are for what else a kernel counts. Vector registers
+// are V0 and on: 16 in AVX2, 28 in NEON, 32 in AVX-512, with those taken out that a
+// loop's comment names. A text that asks for more than there are stops the generator.
+// A text that uses one register for two things is not noticed: the tests see to that.
+//
+// # Bits
+//
+// A kernel has the bits of the loop in Go that bears its name with _g, on all
+// processors. Products are never fused with sums; division and root are those of IEEE
+// 754; a sum over samples has eight lanes and ends in f.sumTo, which adds them in the
+// order of kernel.Reduce. Exp and log are those of internal/elem, operation for
+// operation.
+//
+// # To add a kernel
+//
+// CONTRIBUTING.md has the steps, with one kernel from end to end.
+//
+//  1. The loop in Go, name_g, in the package: it says what the kernel computes.
+//  2. The exported function in the package, which slices its arguments to their lengths
+//     (assembly checks no bounds) and calls name.
+//  3. An entry in list.go: name, parameters, result and text.
+//  4. The text, in the file here of the loop in Go: plan.go, product.go, quotients.go,
+//     elementary.go; levels.go and lanes.go for internal/laplacian.
+//  5. go run ./internal/asmgen
+//  6. A test in vector_test.go of the package: equal bits at every length, with poison
+//     around every slice.
+//
+// Parameters are slices of float64, numbers of float64 and int, and one pointer to a
+// struct of such fields where they would be many: its fields are then "c.X", and the
+// assembler takes their offsets from go_asm.h, that is from the compiler.
+//
+// # To add a set of instructions
+//
+// A new file has its table, an [Arch], and [targets] its name; internal/cpu needs the
+// level. avx2.go shows the shortest one. A field whose comment says so may be nil. Texts
+// ask for the number of lanes ([pick]), and for what a table says of itself: masked,
+// memoryOperands, exponent.
+//
+// # Files
+//
+//	list.go        the kernels
+//	main.go        writing the files of a package
+//	func.go        a kernel while it is written: arguments, constants, operations
+//	loops.go       loops and tails
+//	arch.go        the table of a set of instructions, and the kinds of operand
+//	amd64.go       what the tables of amd64 share
+//	avx2.go, avx512.go, arm64.go
+//	               the tables
+//	plan.go, product.go, quotients.go, elementary.go, levels.go, lanes.go
+//	               the texts
+package main
+
+//go:generate go run . -root ../..

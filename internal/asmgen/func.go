@@ -1,0 +1,368 @@
+package main
+
+// The text of one kernel while it is written: arguments, constants, labels, and a method
+// for each operation. Where an operation has a result, that comes first.
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Func is a kernel written for one set of instructions.
+type Func struct {
+	*Arch
+	file   *File
+	name   string
+	head   string
+	offset map[string]int    // of arguments
+	types  map[string]string // of the structs that arguments point to
+	out    strings.Builder
+	labels int
+	// Of weave: the number of registers that each instance has for its own, or 0, the
+	// instance that is written and what it has written.
+	own      int
+	instance int
+	woven    []instruction
+	sums     sums // of arm64.go
+}
+
+// File is the text of an assembly file.
+type File struct {
+	body      strings.Builder
+	constants map[string][]uint64
+	order     []string
+	pool      []string // of arm64.go
+}
+
+// instruction is some lines of assembly. When instances are woven, lines that all of
+// them would write before their own are written once.
+type instruction struct{ shared, own []string }
+
+// Label is a place to jump to.
+type Label string
+
+// newFunc starts kernel k.
+func newFunc(file *File, k kernel, set *Arch) *Func {
+	f := &Func{Arch: set, file: file, name: k.name + set.Name, offset: map[string]int{}, types: k.structs()}
+	size := k.layout(f.offset)
+	requires := ""
+	if set.Requires != "" {
+		requires = "// Requires: " + set.Requires + "\n"
+	}
+	f.head = fmt.Sprintf("\n// %s\n%sTEXT ·%s(SB), NOSPLIT, $0-%d\n", k.signature(set.Name), requires, f.name, size)
+	return f
+}
+
+// end writes the return and adds the kernel to its file.
+func (f *Func) end() {
+	f.Arch.leave(f)
+	f.file.body.WriteString(f.head)
+	if f.Arch.enter != nil {
+		for _, l := range f.Arch.enter(f) {
+			f.file.body.WriteString("\t" + l + "\n")
+		}
+	}
+	f.file.body.WriteString(f.out.String())
+}
+
+// fail ends the program: a kernel asks for what there is not.
+func (f *Func) fail(format string, args ...any) {
+	panic(f.name + ": " + fmt.Sprintf(format, args...))
+}
+
+// line writes an instruction of one line.
+func (f *Func) line(format string, args ...any) {
+	f.emit(instruction{own: []string{fmt.Sprintf(format, args...)}})
+}
+
+// emit writes an instruction, or keeps it for weave.
+func (f *Func) emit(in instruction) {
+	if f.own > 0 {
+		f.sums.forget()
+		f.woven = append(f.woven, in)
+		return
+	}
+	for _, l := range slices.Concat(in.shared, in.own) {
+		f.out.WriteString("\t" + l + "\n")
+	}
+}
+
+// weave writes n instances of a straight text, instruction by instruction in turn:
+// a long chain alone would leave the units idle. Registers below own stand for
+// own·u and on in instance u; the others are shared. Where two instances add to the
+// same register they do so in their order.
+func (f *Func) weave(n, own int, text func(u int)) {
+	all := make([][]instruction, n)
+	for u := range n {
+		f.own, f.instance, f.woven = own, u, nil
+		f.sums.forget()
+		text(u)
+		all[u] = f.woven
+	}
+	f.own, f.instance, f.woven = 0, 0, nil
+	for u := range n {
+		if len(all[u]) != len(all[0]) {
+			f.fail("instances that are woven differ")
+		}
+	}
+	for k, first := range all[0] {
+		for u := range n {
+			in := all[u][k]
+			if u > 0 && slices.Equal(in.shared, first.shared) {
+				in.shared = nil
+			}
+			f.emit(in)
+		}
+	}
+}
+
+// vec is the number of a vector register in this instance.
+func (f *Func) vec(r Vec) int {
+	i := int(r)
+	if i < f.own {
+		i += f.instance * f.own
+	}
+	if i >= f.Vectors {
+		f.fail("out of registers")
+	}
+	return i
+}
+
+// mask is the mask of this instance: v where the set has no mask registers.
+func (f *Func) mask(v Vec) Mask { return Mask{1 + f.instance, v} }
+
+// Arguments. A slice has two words, "x_base" and "x_len". An argument that points to a
+// struct stands for its fields, "c.X".
+
+// arg is the operand of an argument, "x_base", "x_len" or "x".
+func (f *Func) arg(name string) Arg {
+	at, ok := f.offset[name]
+	if !ok {
+		f.fail("no argument %s", name)
+	}
+	return Arg{name, at}
+}
+
+// base brings the address of a slice, an argument or a field, into a register and
+// returns that.
+func (f *Func) base(slice string, in Reg) Reg {
+	if pointer, _, ok := strings.Cut(slice, "."); ok {
+		f.moveR(in, f.field(f.value(pointer, in), slice))
+		return in
+	}
+	return f.value(slice+"_base", in)
+}
+
+// length brings the length of a slice, an argument, into a register and returns that.
+func (f *Func) length(slice string, in Reg) Reg { return f.value(slice+"_len", in) }
+
+// value brings an argument of one word into a register and returns that.
+func (f *Func) value(name string, in Reg) Reg {
+	f.moveR(in, f.arg(name))
+	return in
+}
+
+// field is the place of a field "c.X" of the struct at address at, to which argument c
+// points. go_asm.h, which the compiler writes, defines its offset.
+func (f *Func) field(at Reg, name string) Mem {
+	pointer, field, _ := strings.Cut(name, ".")
+	typ, ok := f.types[pointer]
+	if !ok {
+		f.fail("no struct at %s", pointer)
+	}
+	return Mem{Base: at, Field: typ + "_" + field}
+}
+
+// result is the operand of the kernel's result.
+func (f *Func) result() Arg { return f.arg("ret") }
+
+// Constants.
+
+func bits(v float64) uint64 { return math.Float64bits(v) }
+
+// c is the operand of a register full of the number v.
+func (f *Func) c(name string, v float64) Const { return f.w(name, bits(v)) }
+
+// w is the operand of a register full of the word.
+func (f *Func) w(name string, word uint64) Const {
+	f.file.pooled(f.Arch, name)
+	f.file.constant(name, slices.Repeat([]uint64{word}, 8))
+	return Const{name}
+}
+
+// tableR brings the address of a table of words into a register.
+func (f *Func) tableR(to Reg, name string, words []uint64) {
+	f.file.constant(name, words)
+	f.Arch.tableR(f, to, name)
+}
+
+func (t *File) constant(name string, words []uint64) {
+	if _, ok := t.constants[name]; !ok {
+		t.constants[name] = words
+		t.order = append(t.order, name)
+	}
+}
+
+// data is the text of the file's data, which goes before its kernels.
+func (t *File) data() string {
+	var b strings.Builder
+	t.poolData(&b)
+	for _, name := range t.order {
+		if slices.Contains(t.pool, name) {
+			continue
+		}
+		b.WriteString("\n")
+		words := t.constants[name]
+		for i, w := range words {
+			fmt.Fprintf(&b, "DATA %s<>+%d(SB)/8, $0x%016x\n", name, 8*i, w)
+		}
+		fmt.Fprintf(&b, "GLOBL %s<>(SB), RODATA|NOPTR, $%d\n", name, 8*len(words))
+	}
+	return b.String()
+}
+
+// Labels and jumps.
+
+// label is a new one; the hint is its name but for a number.
+func (f *Func) label(hint string) Label {
+	f.labels++
+	return Label(fmt.Sprintf("%s%d", hint, f.labels))
+}
+
+// at puts a label here.
+func (f *Func) at(l Label) {
+	if f.own > 0 {
+		f.fail("a label in a text that is woven")
+	}
+	fmt.Fprintf(&f.out, "%s:\n", l)
+	f.sums.forget()
+}
+
+// jump goes on at l.
+func (f *Func) jump(l Label) { f.line("%s %s", f.Arch.jump, l) }
+
+// jumpIf goes on at l if the result of the operation just before compares so to 0:
+// after subR, decR and andR only.
+func (f *Func) jumpIf(c Cond, l Label) { f.line("%s %s", f.jumps[c], l) }
+
+// branch goes on at l if a compares so to b, a Reg, Imm or Arg.
+func (f *Func) branch(a Reg, c Cond, b Operand, l Label) {
+	f.compareR(f, a, b)
+	f.jumpIf(c, l)
+}
+
+// General registers. Their operations end in R.
+
+func (f *Func) moveR(to Reg, from Operand) { f.Arch.moveR(f, to, from) }   // from: Reg, Imm, Arg or Mem
+func (f *Func) zeroR(r Reg)                { f.Arch.zeroR(f, r) }          // r = 0
+func (f *Func) storeR(m Mem, from Operand) { f.Arch.storeR(f, m, from) }   // from: Reg or Imm(0)
+func (f *Func) addressR(to Reg, m Mem)     { f.Arch.addressR(f, to, m) }   // to = the address of m
+func (f *Func) addR(to Reg, by Operand)    { f.intOp(f, opAddR, to, by) }  // to += by, a Reg or Imm
+func (f *Func) subR(to Reg, by Operand)    { f.intOp(f, opSubR, to, by) }  // to -= by, a Reg or Imm
+func (f *Func) mulR(to Reg, by Reg)        { f.intOp(f, opMulR, to, by) }  // to *= by
+func (f *Func) andR(to Reg, by Imm)        { f.intOp(f, opAndR, to, by) }  // to &= by
+func (f *Func) shlR(to Reg, by Imm)        { f.intOp(f, opShlR, to, by) }  // to <<= by
+func (f *Func) shrR(to Reg, by Imm)        { f.intOp(f, opShrR, to, by) }  // to >>= by, zeros coming in
+func (f *Func) incR(to Reg)                { f.intOp(f, opIncR, to, nil) } // to++
+func (f *Func) decR(to Reg)                { f.intOp(f, opDecR, to, nil) } // to--
+func (f *Func) negR(to Reg)                { f.intOp(f, opNegR, to, nil) } // to = -to
+func (f *Func) prefetch(m Mem)             { f.Arch.prefetch(f, m) }       // m will be read
+
+// numberR brings the bits of a double into a register.
+func (f *Func) numberR(to Reg, v float64) { f.Arch.numberR(f, to, v) }
+
+// advance moves addresses on by n bytes.
+func (f *Func) advance(n int, regs ...Reg) {
+	for _, r := range regs {
+		f.addR(r, Imm(n))
+	}
+}
+
+// Vector registers. An operand b is a Vec, Mem or Const.
+
+func (f *Func) add(dst, a Vec, b Operand)    { f.vecOp(f, opAdd, dst, a, b) }    // a + b
+func (f *Func) sub(dst, a Vec, b Operand)    { f.vecOp(f, opSub, dst, a, b) }    // a - b
+func (f *Func) mul(dst, a Vec, b Operand)    { f.vecOp(f, opMul, dst, a, b) }    // a b
+func (f *Func) div(dst, a Vec, b Operand)    { f.vecOp(f, opDiv, dst, a, b) }    // a / b
+func (f *Func) max(dst, a Vec, b Operand)    { f.vecOp(f, opMax, dst, a, b) }    // the larger; amd64: b if either is NaN
+func (f *Func) min(dst, a Vec, b Operand)    { f.vecOp(f, opMin, dst, a, b) }    // the smaller; amd64: b if either is NaN
+func (f *Func) and(dst, a Vec, b Operand)    { f.vecOp(f, opAnd, dst, a, b) }    // the bits of a and b
+func (f *Func) andInt(dst, a Vec, b Operand) { f.vecOp(f, opAndInt, dst, a, b) } // as and
+func (f *Func) or(dst, a Vec, b Operand)     { f.vecOp(f, opOr, dst, a, b) }     // the bits of a or b
+func (f *Func) xor(dst, a Vec, b Operand)    { f.vecOp(f, opXor, dst, a, b) }    // the bits of a or b but not both
+func (f *Func) addInt(dst, a Vec, b Operand) { f.vecOp(f, opAddInt, dst, a, b) } // a + b as integers
+func (f *Func) sqrt(dst, a Vec)              { f.Arch.sqrt(f, dst, a) }          // √a
+func (f *Func) shl(dst, a Vec, n int)        { f.shift(f, true, dst, a, n) }     // the bits of a, n to the left
+func (f *Func) shr(dst, a Vec, n int)        { f.shift(f, false, dst, a, n) }    // the bits of a, n to the right
+func (f *Func) copy(dst, a Vec)              { f.Arch.copy(f, dst, a) }          // a
+func (f *Func) load(dst Vec, from Operand)   { f.Arch.load(f, dst, from) }       // from: Mem or Const
+func (f *Func) store(m Mem, a Vec)           { f.Arch.store(f, m, a) }           // m = a
+
+// broadcast fills dst with the number at from, a Mem or Arg, or in lane 0 of a Vec.
+func (f *Func) broadcast(dst Vec, from Operand) { f.Arch.broadcast(f, dst, from) }
+
+// On the number in lane 0 alone; others are then anything.
+func (f *Func) loadFirst(dst Vec, m Mem)     { f.Arch.loadFirst(f, dst, m) }    // and 0 in other lanes
+func (f *Func) storeFirst(to Operand, a Vec) { f.Arch.storeFirst(f, to, a) }    // to: Mem or Arg
+func (f *Func) addFirst(dst, a, b Vec)       { f.firstOp(f, opAdd, dst, a, b) } // a + b
+func (f *Func) maxFirst(dst, a, b Vec)       { f.firstOp(f, opMax, dst, a, b) } // the larger
+
+// clear sets registers to +0.
+func (f *Func) clear(regs ...Vec) {
+	for _, r := range regs {
+		f.Arch.clear(f, r)
+	}
+}
+
+// magnitude is |a|.
+func (f *Func) magnitude(dst, a Vec) { f.and(dst, a, f.w("magnitude", 1<<63-1)) }
+
+// negate is -a.
+func (f *Func) negate(dst, a Vec) { f.xor(dst, a, f.w("sign", 1<<63)) }
+
+// compare sets a mask where a compares so to b.
+func (f *Func) compare(to Mask, a Vec, cmp Cmp, b Operand) { f.Arch.compare(f, to, a, cmp, b) }
+
+// choose fills dst with yes, a Vec, Mem or Const, where the mask holds and with no
+// elsewhere.
+func (f *Func) choose(m Mask, dst Vec, yes Operand, no Vec) { f.Arch.choose(f, m, dst, yes, no) }
+
+// chooseIf sets dst to yes where a compares so to b, else leaves it; t is scratch.
+func (f *Func) chooseIf(dst, a Vec, cmp Cmp, b, yes Operand, t Vec) {
+	f.compare(f.mask(t), a, cmp, b)
+	f.choose(f.mask(t), dst, yes, dst)
+}
+
+// keep zeroes dst where the mask does not hold.
+func (f *Func) keep(m Mask, dst Vec) { f.Arch.keep(f, m, dst) }
+
+// where sets dst to dst op b where the mask holds, in sets that are masked.
+func (f *Func) where(m Mask, op Op, dst Vec, b Operand) { f.Arch.where(f, m, op, dst, b) }
+
+// exponent is the e and mantissa the m of |a| = m 2^e with 1 <= m < 2, where the set has
+// them.
+func (f *Func) exponent(dst, a Vec) { f.Arch.exponent(f, dst, a) }
+func (f *Func) mantissa(dst, a Vec) { f.Arch.mantissa(f, dst, a) }
+
+// keepIf zeroes dst where a does not compare so to b; t is scratch.
+func (f *Func) keepIf(dst, a Vec, cmp Cmp, b Operand, t Vec) {
+	f.compare(f.mask(t), a, cmp, b)
+	f.keep(f.mask(t), dst)
+}
+
+// reduce joins the lanes of a block into lane 0 of its first register, as kernel.Reduce
+// joins them; t is scratch.
+func (f *Func) reduce(block []Vec, t Vec) { f.Arch.reduce(f, opAdd, block, t) }
+
+// sumTo sets to, a Mem or Arg, to the sum of the lanes of the block at r, as kernel.Reduce
+// adds them. The block and V1 are scratch.
+func (f *Func) sumTo(to Operand, r Vec) {
+	f.reduce(f.block(r), V1)
+	f.storeFirst(to, r)
+}
+
+// reduceMax and reduceMin do so with the largest and the least.
+func (f *Func) reduceMax(block []Vec, t Vec) { f.Arch.reduce(f, opMax, block, t) }
+func (f *Func) reduceMin(block []Vec, t Vec) { f.Arch.reduce(f, opMin, block, t) }

@@ -1,0 +1,263 @@
+package main
+
+// The m × m system of internal/laplacian: its factors, and what they solve. A row of a
+// matrix has a stride of whole blocks.
+
+// window has eight words of ones and eight of zeros: loaded n words before the middle,
+// a block of it has ones in the lanes below n.
+var window = []uint64{
+	^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0),
+	0, 0, 0, 0, 0, 0, 0, 0,
+}
+
+// single has one word of ones: loaded n words before it, a block has that in lane n.
+var single = []uint64{0, 0, 0, 0, 0, 0, 0, 0, ^uint64(0), 0, 0, 0, 0, 0, 0, 0}
+
+// The forms of sets without mask registers. R0 points to a block of ones in the lanes
+// below n, R11 to one in lane n.
+
+func belowInMemory(f *Func, n Reg) {
+	f.negR(n)
+	f.tableR(R0, "window", window)
+	f.addressR(R0, mem(64, R0, n.times(8)))
+	f.tableR(R11, "single", single)
+	f.addressR(R11, mem(64, R11, n.times(8)))
+	f.negR(n)
+}
+
+func loadAndClear(f *Func, _ Reg, dst Vec, m Mem, h Vec) {
+	f.load(dst, m)
+	f.and(dst, dst, f.onesOf(R0, h))
+}
+
+func mulAndClear(f *Func, h, dst, a Vec, m Mem) {
+	f.mul(dst, a, m)
+	f.and(dst, dst, f.onesOf(R0, h))
+}
+
+func addAndBlend(f *Func, h, dst, a, t Vec) {
+	f.add(a, dst, a)
+	f.load(t, f.onesOf(R0, h))
+	f.choose(Mask{v: t}, dst, a, dst)
+}
+
+func addAndBlendAt(f *Func, h, dst, a, t, u Vec) {
+	f.add(t, dst, a)
+	f.load(u, f.onesOf(R11, h))
+	f.choose(Mask{v: u}, dst, t, dst)
+}
+
+// The count n < 8 is in a register. below makes its mask ready for the others, which work
+// on register h of a block.
+
+func (f *Func) below(n Reg) { f.Arch.below(f, n) }
+
+// loadBelow is the lanes of m below n, and 0 in the others.
+func (f *Func) loadBelow(n Reg, dst Vec, m Mem, h Vec) { f.Arch.loadBelow(f, n, dst, m, h) }
+
+// addBelow is dst + a in the lanes below n, dst in the others; a and t are scratch.
+func (f *Func) addBelow(h, dst, a, t Vec) { f.Arch.addBelow(f, h, dst, a, t) }
+
+// divideBelow is dst / m in the lanes below n, and 0 in the others; t and u are scratch.
+func (f *Func) divideBelow(n Reg, h, dst Vec, m Mem, t, u Vec) {
+	f.Arch.divideBelow(f, n, h, dst, m, t, u)
+}
+
+// mulBelow is a m in the lanes below n, and 0 in the others.
+func (f *Func) mulBelow(h, dst, a Vec, m Mem) { f.Arch.mulBelow(f, h, dst, a, m) }
+
+// addAt is dst + a in lane n, dst in the others; t and u are scratch.
+func (f *Func) addAt(h, dst, a, t, u Vec) { f.Arch.addAt(f, h, dst, a, t, u) }
+
+// onesOf is register h of the block at r.
+func (f *Func) onesOf(r Reg, h Vec) Mem { return mem(8*f.Lanes*int(h), r) }
+
+func factor(f *Func) {
+	w, d, k, floor, l, stride := f.base("w", R5), f.base("d", R1), f.length("d", R3), f.base("floor", R6), f.base("l", R7), f.value("stride", R9)
+	const n, rowK, at, blocks = R2, R4, R8, R10
+	f.numberR(R0, 1)
+	f.storeR(mem(0, d), R0)
+	next, done := f.label("next"), f.label("done")
+	if f.masked { // and has a register for each row
+		small, large := f.label("small"), f.label("large")
+		f.branch(k, LT, Imm(2), done)
+		f.branch(k, GT, Imm(16), large)
+		f.branch(k, LE, Imm(8), small)
+		f.factorInRegisters(16, w, d, floor, k, done)
+		f.at(small)
+		f.factorInRegisters(8, w, d, floor, k, done)
+		f.at(large)
+	}
+	f.shlR(stride, Imm(3))
+	f.at(next) // k falls
+	f.decR(k)
+	f.branch(k, LT, Imm(1), done)
+	f.moveR(rowK, k)
+	f.mulR(rowK, stride)
+	f.addR(rowK, w)
+	// The pivot.
+	f.halves(func(h Vec, _ int) { f.clear(8 + h) })
+	f.moveR(at, rowK)
+	f.moveR(blocks, k)
+	f.shrR(blocks, Imm(3))
+	f.groups(blocks, []int{1}, func(int) {
+		f.halves(func(h Vec, off int) { f.add(8+h, 8+h, mem(off, at)) })
+		f.advance(64, at)
+	})
+	whole := f.label("whole")
+	f.moveR(n, k)
+	f.andR(n, Imm(7))
+	f.jumpIf(EQ, whole)
+	f.below(n)
+	f.halves(func(h Vec, off int) {
+		f.loadBelow(n, V0, mem(off, at), h)
+		f.add(8+h, 8+h, V0)
+	})
+	f.at(whole)
+	f.reduce(f.block(V8), V1)
+	f.loadFirst(V1, mem(0, floor, k.times(8)))
+	f.maxFirst(V8, V1, V8)
+	f.storeFirst(mem(0, d, k.times(8)), V8)
+	f.broadcast(V8, V8)
+	// l = row/pivot.
+	f.addressR(blocks, mem(7, k))
+	f.shrR(blocks, Imm(3))
+	f.zeroR(at)
+	f.groups(blocks, []int{1}, func(int) {
+		f.halves(func(_ Vec, off int) {
+			f.load(V0, mem(off, rowK, at.times(1)))
+			f.div(V0, V0, V8)
+			f.store(mem(off, l, at.times(1)), V0)
+		})
+		f.advance(64, at)
+	})
+	// Rows i = k-1, ..., 8b+1 take l_i times block b of row k.
+	f.zeroR(blocks) // 8b
+	block, ready := f.label("block"), f.label("ready")
+	f.at(block)
+	f.branch(blocks, GE, k, ready)
+	f.halves(func(h Vec, off int) { f.load(2+h, mem(off, rowK, blocks.times(8))) })
+	f.addressR(at, mem(0, rowK, blocks.times(8)))
+	f.moveR(n, k)
+	row, rowsDone := f.label("row"), f.label("rows")
+	f.at(row)
+	f.decR(n)
+	f.subR(at, stride)
+	f.branch(n, LE, blocks, rowsDone)
+	f.broadcast(V0, mem(0, l, n.times(8)))
+	f.halves(func(h Vec, off int) {
+		f.mul(V1, V0, 2+h)
+		f.add(V1, V1, mem(off, at))
+		f.store(mem(off, at), V1)
+	})
+	f.jump(row)
+	f.at(rowsDone)
+	f.halves(func(h Vec, off int) {
+		f.load(V0, mem(off, l, blocks.times(8)))
+		f.store(mem(off, rowK, blocks.times(8)), V0)
+	})
+	f.addR(blocks, Imm(8))
+	f.jump(block)
+	f.at(ready)
+	f.jump(next)
+	f.at(done)
+}
+
+func solve(f *Func) {
+	w, d, k, r, stride := f.base("w", R5), f.base("d", R6), f.length("d", R3), f.base("r", R1), f.value("stride", R9)
+	const n, rowK, at, blocks = R2, R4, R8, R10
+	f.shlR(stride, Imm(3))
+	next, forward := f.label("next"), f.label("forward")
+	f.moveR(rowK, k)
+	f.mulR(rowK, stride)
+	f.addR(rowK, w)
+	f.at(next)
+	f.decR(k)
+	f.subR(rowK, stride)
+	f.branch(k, LT, Imm(1), forward)
+	f.broadcast(V4, mem(0, r, k.times(8)))
+	f.moveR(blocks, k)
+	f.shrR(blocks, Imm(3))
+	f.zeroR(at)
+	f.groups(blocks, []int{1}, func(int) {
+		f.halves(func(_ Vec, off int) {
+			f.mul(V0, V4, mem(off, rowK, at.times(1)))
+			f.add(V0, V0, mem(off, r, at.times(1)))
+			f.store(mem(off, r, at.times(1)), V0)
+		})
+		f.advance(64, at)
+	})
+	f.moveR(n, k)
+	f.andR(n, Imm(7))
+	f.jumpIf(EQ, next)
+	f.below(n)
+	f.halves(func(h Vec, off int) {
+		f.mul(V0, V4, mem(off, rowK, at.times(1)))
+		f.load(V1, mem(off, r, at.times(1)))
+		f.addBelow(h, V1, V0, V2)
+		f.store(mem(off, r, at.times(1)), V1)
+	})
+	f.jump(next)
+
+	// Forward, a block of unknowns at a time in registers b; blocks is 8b.
+	f.at(forward)
+	b := f.after(V8)
+	f.storeR(mem(0, r), Imm(0))
+	f.moveR(rowK, w)
+	f.zeroR(k)
+	f.zeroR(blocks)
+	block, done := f.label("block"), f.label("done")
+	f.at(block)
+	f.moveR(n, f.arg("d_len"))
+	f.subR(n, blocks)
+	f.jumpIf(LE, done)
+	full, divided := f.label("full"), f.label("divided")
+	f.branch(n, GE, Imm(8), full)
+	f.below(n)
+	f.halves(func(h Vec, off int) {
+		f.load(b+h, mem(off, r, blocks.times(8)))
+		f.divideBelow(n, h, b+h, mem(off, d, blocks.times(8)), V0, V1)
+	})
+	f.jump(divided)
+	f.at(full)
+	f.moveR(n, Imm(8))
+	f.halves(func(h Vec, off int) {
+		f.load(b+h, mem(off, r, blocks.times(8)))
+		f.div(b+h, b+h, mem(off, d, blocks.times(8)))
+	})
+	f.at(divided)
+	f.moveR(R7, n) // rows of this block
+	f.zeroR(n)     // lane
+	row := f.label("row")
+	f.at(row)
+	f.halves(func(h Vec, _ int) { f.clear(8 + h) })
+	f.zeroR(at)
+	before, own := f.label("before"), f.label("own")
+	f.at(before)
+	f.branch(at, GE, blocks, own)
+	f.halves(func(h Vec, off int) {
+		f.load(V0, mem(off, r, at.times(8)))
+		f.mul(V0, V0, mem(off, rowK, at.times(8)))
+		f.add(8+h, 8+h, V0)
+	})
+	f.addR(at, Imm(8))
+	f.jump(before)
+	f.at(own)
+	f.below(n)
+	f.halves(func(h Vec, off int) {
+		f.mulBelow(h, V0, b+h, mem(off, rowK, blocks.times(8)))
+		f.add(8+h, 8+h, V0)
+	})
+	f.reduce(f.block(V8), V1)
+	f.broadcast(V8, V8)
+	f.halves(func(h Vec, off int) {
+		f.addAt(h, b+h, V8, V0, V1)
+	})
+	f.addR(rowK, stride)
+	f.incR(n)
+	f.branch(n, LT, R7, row)
+	f.halves(func(h Vec, off int) { f.store(mem(off, r, blocks.times(8)), b+h) })
+	f.addR(blocks, Imm(8))
+	f.jump(block)
+	f.at(done)
+}

@@ -1,0 +1,147 @@
+package main
+
+// The list of kernels.
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"strings"
+)
+
+// kernel is one entry: its Go signature, result "" or "float64", and its text.
+type kernel struct {
+	name, params, result string
+	text                 func(f *Func)
+}
+
+// pkg is a package with kernels; its folder is internal/name.
+type pkg struct {
+	name    string
+	kernels []kernel
+}
+
+var packages = []pkg{
+	{"kernel", []kernel{
+		{"build", "e, s, h, y []float64", "", build},
+		{"buildPower", "e, s []float64, y0, step float64, m int", "", buildPower},
+		{"lift", "e, h []float64, n int", "", lift},
+		{"tops", "t, s, h, y []float64", "", tops},
+		{"rowSums", "z, e, w []float64", "", rowSums},
+		{"moments", "mu, e, v []float64", "", moments},
+		{"gram", "g, e, v []float64, m int", "", gram},
+		{"hankel", "g, c, mu, ratio, w []float64, m int", "", hankel},
+		{"hankelLanes", "g, c, mu, ratio, w []float64, lanes int", "", hankelLanes},
+		{"differences", "out, g, v []float64, m int", "", differences},
+		{"colSums", "c, e, v []float64", "", colSums},
+		{"average", "t, e, w, z []float64, first float64, d []float64", "", average},
+		{"covariance", "c *Cov, n, m int", "", covariance},
+		{"covariances", "c *Cov, n, m int", "", covariances},
+		{"combine", "w, u, v []float64", "", combine},
+		{"dots", "g, v, r []float64", "", dots},
+		{"sum", "r []float64", "float64", sum},
+		{"accumulate", "acc, u, r []float64", "", accumulate},
+		{"combine4", "w, u, v []float64", "", combine4},
+		{"dots4", "g, v, r []float64", "", dots4},
+		{"accumulate4", "acc, u, r []float64", "", accumulate4},
+		{"quotient", "r, u, v, x []float64, stride int, low float64", "float64", quotients(1)},
+		{"quotient4", "r, u, v, x []float64, stride int, low float64", "float64", quotients(4)},
+		{"logSum", "r, x []float64, stride int", "float64", logSums(1)},
+		{"logSum4", "r, x []float64, stride int", "float64", logSums(4)},
+		{"exp", "to, x []float64", "", exp},
+		{"log", "to, x []float64", "", log},
+		{"logistic", "to, x []float64, z *Score, rate float64", "", logistic},
+		{"extent", "to, x []float64", "", extent},
+		{"shift", "to, x []float64, c float64", "", shift},
+		{"slopes", "s, x []float64, eps float64", "float64", slopes},
+		{"spread", "to, x []float64, ref float64", "", spread},
+		{"deviation", "x []float64, ref, scale float64", "float64", deviation},
+		{"squares", "x []float64, ref, scale, mean float64", "float64", squares},
+		{"potential", "l, u, x []float64, eps, delta, mean float64", "", potential},
+		{"logisticBack", "to, g, s, x []float64, z *Score, rate float64", "", logisticBack},
+		{"scoreBack", "g, x []float64, z *Score, mean, dot float64", "", scoreBack},
+		{"divide", "to, a, z []float64", "", divide},
+		{"scale", "to, x []float64, c float64", "", scale},
+		{"multiply", "to, a, b []float64", "", multiply},
+		{"weigh", "to, a, z []float64", "", weigh},
+		{"ratio", "num, x, t []float64, low float64", "", ratio},
+		{"ratioBack", "w, r, ybar, y []float64, low float64", "", ratioBack},
+		{"lossKL", "x, t, r []float64, low float64", "float64", lossKL},
+	}},
+	{"laplacian", []kernel{
+		{"factor", "w, d, floor, l []float64, stride int", "", factor},
+		{"solve", "w, d, r []float64, stride int", "", solve},
+		{"factorLanes", "w, d, floor, l []float64, lanes int", "", factorLanes},
+		{"solveLanes", "w, d, r []float64, lanes int", "", solveLanes},
+	}},
+	{"adam", []kernel{
+		{"step", "x, g, mu, nu []float64, rate, c2 float64", "", step},
+	}},
+}
+
+// signature is that of the form with the suffix.
+func (k kernel) signature(suffix string) string {
+	s := "func " + k.name + suffix + "(" + k.params + ")"
+	if k.result != "" {
+		s += " " + k.result
+	}
+	return s
+}
+
+// call is the statement that calls that form.
+func (k kernel) call(suffix string) string {
+	var names []string
+	for _, field := range k.fields() {
+		for _, name := range field.Names {
+			names = append(names, name.Name)
+		}
+	}
+	s := k.name + suffix + "(" + strings.Join(names, ", ") + ")"
+	if k.result != "" {
+		s = "return " + s
+	}
+	return s
+}
+
+// fields are the parameters.
+func (k kernel) fields() []*ast.Field {
+	e, err := parser.ParseExpr("func(" + k.params + ")")
+	if err != nil {
+		panic(fmt.Sprintf("%s: %v", k.name, err))
+	}
+	return e.(*ast.FuncType).Params.List
+}
+
+// structs are the types that the pointers among the parameters point to.
+func (k kernel) structs() map[string]string {
+	types := map[string]string{}
+	for _, field := range k.fields() {
+		if p, ok := field.Type.(*ast.StarExpr); ok {
+			for _, name := range field.Names {
+				types[name.Name] = p.X.(*ast.Ident).Name
+			}
+		}
+	}
+	return types
+}
+
+// layout fills offset with the places of the arguments on the stack, a slice's being
+// x_base and x_len and the result's ret, and returns how many bytes they take.
+func (k kernel) layout(offset map[string]int) (size int) {
+	for _, field := range k.fields() {
+		for _, name := range field.Names {
+			if _, slice := field.Type.(*ast.ArrayType); slice {
+				offset[name.Name+"_base"], offset[name.Name+"_len"] = size, size+8
+				size += 24
+			} else {
+				offset[name.Name] = size
+				size += 8
+			}
+		}
+	}
+	if k.result != "" {
+		offset["ret"] = size
+		size += 8
+	}
+	return size
+}

@@ -1,0 +1,146 @@
+package main
+
+// Loops over slices. A block of eight lanes is one register of AVX-512, two of AVX2 or
+// four of NEON.
+
+// pick returns a for sets of eight lanes (AVX-512), b for those of four (AVX2), and for
+// those of two (NEON) b too or, where it is not the same, c: the registers that a text
+// uses and how much it does side by side.
+func pick[T any](f *Func, a, b T, c ...T) T {
+	switch {
+	case f.Lanes == 8:
+		return a
+	case f.Lanes == 2 && len(c) > 0:
+		return c[0]
+	}
+	return b
+}
+
+// h is the number of registers of a block.
+func (f *Func) h() int { return 8 / f.Lanes }
+
+// halves calls g for each register of a block with its number and byte offset.
+func (f *Func) halves(g func(h Vec, off int)) {
+	for h := range f.h() {
+		g(Vec(h), 8*f.Lanes*h)
+	}
+}
+
+// block lists registers from r on for a block, two where it takes but one: every
+// set of instructions then has its own in the same place.
+func (f *Func) block(r Vec) []Vec {
+	b := make([]Vec, max(2, f.h()))
+	for i := range b {
+		b[i] = r + Vec(i)
+	}
+	return b
+}
+
+// nth is register h of the i-th block of those from first on, which lie close.
+func (f *Func) nth(first Vec, i int, h Vec) Vec { return first + Vec(i*f.h()) + h }
+
+// after is the register after the block at r.
+func (f *Func) after(r Vec) Vec { return r + Vec(len(f.block(r))) }
+
+// groups writes text for as many of count (a register) as there are, in groups of
+// the given sizes, largest first. The text moves on the pointers; count falls here.
+func (f *Func) groups(count Reg, sizes []int, text func(size int)) {
+	for _, size := range sizes {
+		loop, next := f.label("group"), f.label("next")
+		f.at(loop)
+		f.branch(count, LT, Imm(size), next)
+		text(size)
+		f.subR(count, Imm(size))
+		f.jump(loop)
+		f.at(next)
+	}
+}
+
+// loop repeats text count times, count > 0 a register that falls to 0.
+func (f *Func) loop(count Reg, text func()) {
+	l := f.label("inner")
+	f.at(l)
+	text()
+	f.decR(count)
+	f.jumpIf(NE, l)
+}
+
+// get and put move a register of numbers from and to a slice, whose address is at. In a
+// tail they leave alone what is not there, and get fills those lanes with 0.
+type (
+	get func(to Vec, at Reg)
+	put func(at Reg, from Vec)
+)
+
+// whole are get and put of whole registers off bytes further.
+func (f *Func) whole(off int) (get, put) {
+	return func(to Vec, at Reg) { f.load(to, mem(off, at)) },
+		func(at Reg, from Vec) { f.store(mem(off, at), from) }
+}
+
+// each writes a loop over the numbers of slices whose addresses are in slices, as many
+// as count, R2, says: body is written for whole registers, and once more for the tail.
+// NEON weaves four of each. body uses registers below 4 and those that [Func.common]
+// names; where it does not weave, others below 15 too.
+func (f *Func) each(slices []Reg, count Reg, body func(get get, put put)) {
+	f.eachWoven(slices, count, pick(f, 0, 0, 4), 16, body)
+}
+
+// common is register i, below 15, for what is the same in all of each's loop.
+func (f *Func) common(i Vec) Vec { return pick(f, i, i, 16+i) }
+
+// eachWoven is each for a body that uses the registers below own only: as many instances
+// as there is room for below limit are woven.
+func (f *Func) eachWoven(slices []Reg, count Reg, own, limit int, body func(get get, put put)) {
+	loop, tail, done := f.label("loop"), f.label("tail"), f.label("done")
+	n := f.Lanes
+	if own > 0 {
+		u := limit / own
+		many, few := f.label("many"), f.label("few")
+		f.at(many)
+		f.branch(count, LT, Imm(u*n), few)
+		f.weave(u, own, func(u int) { body(f.whole(8 * n * u)) })
+		f.advance(8*n*u, slices...)
+		f.subR(count, Imm(u*n))
+		f.jump(many)
+		f.at(few)
+	}
+	f.at(loop)
+	f.branch(count, LT, Imm(n), tail)
+	body(f.whole(0))
+	f.advance(8*n, slices...)
+	f.subR(count, Imm(n))
+	f.jump(loop)
+	f.at(tail)
+	f.branch(count, EQ, Imm(0), done)
+	f.Arch.eachTail(f, count, body)
+	f.at(done)
+}
+
+// blocks writes a loop over the numbers of slices, as each does, but block by block, as
+// sums in eight lanes ask for: body is written for each register h of a block, and once
+// more for the tail. Register 15 is not body's.
+func (f *Func) blocks(slices []Reg, count Reg, body func(h Vec, tail bool, get get, put put)) {
+	loop, tail, done := f.label("loop"), f.label("tail"), f.label("done")
+	f.at(loop)
+	f.branch(count, LT, Imm(8), tail)
+	f.halves(func(h Vec, off int) {
+		get, put := f.whole(off)
+		body(h, false, get, put)
+	})
+	f.advance(64, slices...)
+	f.subR(count, Imm(8))
+	f.jump(loop)
+	f.at(tail)
+	f.branch(count, EQ, Imm(0), done)
+	f.Arch.blockTail(f, count, done, body)
+	f.at(done)
+}
+
+// hold zeroes, in a tail, the lanes of r that are not there. It is for sums and
+// maxima of what is not 0 where its arguments are.
+func (f *Func) hold(r Vec, tail bool) {
+	if tail {
+		f.Arch.hold(f, r)
+	}
+}

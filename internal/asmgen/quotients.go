@@ -1,0 +1,197 @@
+package main
+
+// The ratio of x to a low-rank product W = UV, which never leaves the registers, and
+// the two sums of their divergence; see the end of internal/kernel/product.go for the
+// loops in Go.
+
+// roughCoefficients are those of elem.RoughLog2, from the lowest on.
+var roughCoefficients = []float64{2.8853900817779268, 0.9617966941545152, 0.5770779266462769, 0.4122108204781891, 0.3198448046851114, 0.28371821126063973}
+
+// roughOperands are those of roughLog, the most wanted first.
+func (f *Func) roughOperands() []Const {
+	operands := []Const{f.c("one", 1), f.w("roughShift", 1023<<52-roughEdge), f.w("mantissa", 1<<52-1), f.w("roughEdge", roughEdge)}
+	for i, c := range roughCoefficients {
+		operands = append(operands, f.c("rough"+string(rune('0'+i)), c))
+	}
+	return operands
+}
+
+// roughEdge has the bits of the root of a half.
+const roughEdge = 0x3fe6a09e667f3bcd
+
+// roughHeld says how many of them stay in registers, and from which on.
+func (f *Func) roughHeld() (first Vec, held int) { return pick(f, Vec(24), 14, 16), pick(f, 7, 2, 10) }
+
+// roughReady brings operands into registers.
+func (f *Func) roughReady() {
+	first, held := f.roughHeld()
+	for i, c := range f.roughOperands()[:held] {
+		f.load(first+Vec(i), c)
+	}
+}
+
+// roughLog fills a with elem.RoughLog2 of it; b to g are scratch.
+func (f *Func) roughLog(a, b, c, d, e, g Vec) {
+	var operands []Operand
+	first, held := f.roughHeld()
+	for i, o := range f.roughOperands() {
+		if i < held {
+			operands = append(operands, first+Vec(i))
+		} else {
+			operands = append(operands, o)
+		}
+	}
+	one, shift, mantissa, edge, coefficients := operands[0], operands[1], operands[2], operands[3], operands[4:]
+	f.addInt(a, a, shift)
+	f.andInt(b, a, mantissa)
+	f.addInt(b, b, edge)
+	f.add(c, b, one)
+	f.sub(b, b, one)
+	f.div(b, b, c) // s
+	if f.Arch.exponent != nil {
+		f.exponent(a, a)
+	} else {
+		f.shr(a, a, 52)
+		f.or(a, a, f.c("two52", 0x1p52))
+		f.sub(a, a, f.c("bias", 0x1p52+1023))
+	}
+	f.mul(c, b, b) // s²
+	f.mul(d, c, coefficients[5])
+	f.mul(e, c, coefficients[3])
+	f.mul(g, c, c)
+	f.add(d, d, coefficients[4])
+	f.add(e, e, coefficients[2])
+	f.mul(d, d, g)
+	f.mul(c, c, coefficients[1])
+	f.add(d, d, e)
+	f.mul(d, d, g)
+	f.add(c, c, coefficients[0])
+	f.add(d, d, c)
+	f.mul(b, b, d)
+	f.add(a, a, b)
+}
+
+// quotients is the text for 1 or 4 rows.
+func quotients(rows int) func(f *Func) {
+	return func(f *Func) {
+		to, count, u, k, v, x := f.base("r", R5), f.length("r", R2), f.base("u", R3), f.length("u", R1), f.base("v", R4), f.base("x", R12)
+		const row, uRow, threeU, threeRows, vc, uc, left = R9, R10, R11, R0, R6, R7, R8
+		f.moveR(row, count) // bytes of a row of r and v
+		f.shlR(row, Imm(pickRows(rows, 3, 1)))
+		f.shrR(count, Imm(pickRows(rows, 3, 5)))
+		f.shrR(k, Imm(pickRows(rows, 0, 2)))
+		f.moveR(uRow, k)
+		f.shlR(uRow, Imm(3)) // bytes of a row of u
+		f.addressR(threeU, mem(0, uRow, uRow.times(2)))
+		f.addressR(threeRows, mem(0, row, row.times(2)))
+		low, total := pick(f, Vec(22), 14, 22), pick(f, Vec(23), 4, 23)
+		f.broadcast(low, f.arg("low"))
+		f.halves(func(h Vec, _ int) { f.clear(total + h) })
+		f.groups(count, pick(f, []int{2, 1}, []int{1}), func(n int) {
+			acc := func(r, b int, h Vec) Vec { return f.nth(V6, r*n+b, h) }
+			products := func(sum bool) {
+				for b := range n {
+					f.halves(func(h Vec, off int) { f.load(f.nth(V2, b, h), mem(64*b+off, vc)) })
+				}
+				for r := range rows {
+					f.broadcast(V0, fourth(r, 0, uc, uRow, threeU))
+					for b := range n {
+						f.halves(func(h Vec, _ int) {
+							if !sum {
+								f.mul(acc(r, b, h), V0, f.nth(V2, b, h))
+								return
+							}
+							f.mul(V1, V0, f.nth(V2, b, h))
+							f.add(acc(r, b, h), acc(r, b, h), V1)
+						})
+					}
+				}
+				f.addR(vc, row)
+				f.advance(8, uc)
+			}
+			f.moveR(vc, v)
+			f.moveR(uc, u)
+			f.moveR(left, k)
+			products(false)
+			whole := f.label("whole")
+			f.decR(left)
+			f.jumpIf(EQ, whole)
+			f.loop(left, func() { products(true) })
+			f.at(whole)
+			stride := f.value("stride", vc)
+			const threeStrides = uc
+			f.shlR(stride, Imm(3))
+			f.addressR(threeStrides, mem(0, stride, stride.times(2)))
+			for b := range n {
+				for r := range rows {
+					f.halves(func(h Vec, off int) {
+						w, diff := acc(r, b, h), 2+h
+						f.load(V0, fourth(r, 64*b+off, x, stride, threeStrides))
+						if r == 0 {
+							f.sub(diff, w, V0)
+						} else {
+							f.sub(V1, w, V0)
+							f.add(diff, diff, V1)
+						}
+						f.max(w, low, w)
+						f.div(w, V0, w)
+						f.store(fourth(r, 64*b+off, to, row, threeRows), w)
+					})
+				}
+				f.halves(func(h Vec, _ int) { f.add(total+h, total+h, 2+h) })
+			}
+			f.advance(64*n, to, v, x)
+		})
+		f.sumTo(f.result(), total)
+	}
+}
+
+// pickRows returns what is for one row, or for four.
+func pickRows(rows, one, four int) int {
+	if rows == 4 {
+		return four
+	}
+	return one
+}
+
+// logSums is the text for 1 or 4 rows. The rows of a block are woven; four ask for the
+// rows of x 16 further, which come next (nmf.go).
+func logSums(rows int) func(f *Func) {
+	return func(f *Func) {
+		ratios, count, x, stride := f.base("r", R5), f.length("r", R2), f.base("x", R12), f.value("stride", R6)
+		const row, threeRows, threeStrides, ahead = R9, R0, R7, R10
+		f.moveR(row, count) // bytes of a row of r
+		f.shlR(row, Imm(pickRows(rows, 3, 1)))
+		f.shrR(count, Imm(pickRows(rows, 3, 5)))
+		f.addressR(threeRows, mem(0, row, row.times(2)))
+		f.shlR(stride, Imm(3))
+		f.addressR(threeStrides, mem(0, stride, stride.times(2)))
+		if rows == 4 {
+			f.addressR(ahead, mem(0, x, stride.times(8)))
+			f.addressR(ahead, mem(0, ahead, stride.times(8)))
+		}
+		total := pick(f, Vec(31), 12, 12)
+		f.roughReady()
+		f.halves(func(h Vec, _ int) { f.clear(total + h) })
+		units := pick(f, 4, 2) // at a time
+		f.groups(count, []int{1}, func(int) {
+			if rows == 4 {
+				for r := range rows {
+					f.prefetch(fourth(r, 0, ahead, stride, threeStrides))
+				}
+			}
+			for first := 0; first < rows*f.h(); first += units {
+				f.weave(min(units, rows*f.h()), 6, func(u int) {
+					r, h := (first+u)/f.h(), (first+u)%f.h()
+					off := 8 * f.Lanes * h
+					f.load(V0, fourth(r, off, ratios, row, threeRows))
+					f.roughLog(V0, V1, V2, V3, V4, V5)
+					f.mul(V0, V0, fourth(r, off, x, stride, threeStrides))
+					f.add(total+Vec(h), total+Vec(h), V0)
+				})
+			}
+			f.advance(64, ratios, x, ahead)
+		})
+		f.sumTo(f.result(), total)
+	}
+}

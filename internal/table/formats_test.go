@@ -1,0 +1,248 @@
+package table
+
+// This file tests the formats that are no plain table on files of other makers
+// (testdata/make.py), on their faults, and on every cut and flipped bit.
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+)
+
+var anything = Options{Missing: true, Negative: true}
+
+func TestReadFormats(t *testing.T) {
+	for _, c := range []struct{ file, features, samples, x string }{
+		{"le-f8.npy", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
+		{"be-f8.npy", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
+		{"le-f4.npy", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
+		{"be-f4.npy", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
+		{"le-f2.npy", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
+		{"le-i8.npy", "f1|f2", "s1|s2|s3", "0 1 0/2 0 0"},
+		{"be-i4.npy", "f1|f2", "s1|s2|s3", "0 1 0/2 0 0"},
+		{"le-i2.npy", "f1|f2", "s1|s2|s3", "0 1 0/2 0 0"},
+		{"i1.npy", "f1|f2", "s1|s2|s3", "0 1 0/2 0 0"},
+		{"le-u8.npy", "f1|f2", "s1|s2|s3", "0 1 0/2 0 0"},
+		{"be-u4.npy", "f1|f2", "s1|s2|s3", "0 1 0/2 0 0"},
+		{"le-u2.npy", "f1|f2", "s1|s2|s3", "0 1 0/2 0 0"},
+		{"u1.npy", "f1|f2", "s1|s2|s3", "0 1 0/2 0 0"},
+		{"b1.npy", "f1|f2", "s1|s2|s3", "0 1 0/1 0 1"},
+		{"fortran.npy", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
+		{"version2.npy", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
+		{"one.npz", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
+		{"named.npz", "g1|gü", "a|bc|d", "0 1.5 0/2 0 0.25"},
+		{"coordinate.mtx", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
+		{"array.mtx", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
+		{"pattern.mtx", "f1|f2", "s1|s2|s3", "0 1 0/1 0 1"},
+		{"symmetric.mtx", "f1|f2|f3", "s1|s2|s3", "1 2 0/2 0 3/0 3 5"},
+		{"symmetric-array.mtx", "f1|f2|f3", "s1|s2|s3", "1 2 0/2 0 3/0 3 5"},
+		{"skew.mtx", "f1|f2", "s1|s2", "0 4/-4 0"},
+	} {
+		b, err := os.ReadFile(filepath.Join("testdata", c.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, in := range [][]byte{b, []byte(gzipped(string(b)))} {
+			got, err := Read(bytes.NewReader(in), c.file, anything)
+			if err != nil {
+				t.Errorf("%v", err)
+				continue
+			}
+			if f, s, x := strings.Join(got.Features, "|"), strings.Join(got.Samples, "|"), numbers(got); f != c.features || s != c.samples || x != c.x {
+				t.Errorf("%s: got %s, %s, %s; want %s, %s, %s", c.file, f, s, x, c.features, c.samples, c.x)
+			}
+		}
+	}
+}
+
+const gct13 = "#1.3\n2\t2\t1\t1\nid\tdesc\ta\tb\nage\tna\t4\tx\ng1\tfirst\t1\t2\ng2\t\t3.5\tNA\t\n"
+
+func TestReadGCT(t *testing.T) {
+	for name, in := range map[string]string{
+		"1.2": "#1.2\n2\t2\nName\tDescription\ta\tb\ng1\tfirst\t1\t2\ng2\t\t3.5\t\n",
+		"1.3": gct13, "1.3 of Windows": strings.ReplaceAll(gct13, "\n", "\r\n"),
+	} {
+		got, err := Read(strings.NewReader(in), "in", anything)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if f, s, x := strings.Join(got.Features, "|"), strings.Join(got.Samples, "|"), numbers(got); f != "g1|g2" || s != "a|b" || x != "1 2/3.5 NaN" || !got.NamedFeatures {
+			t.Errorf("%s: got %s, %s, %s", name, f, s, x)
+		}
+	}
+	got, _ := Read(strings.NewReader(gct13), "in", anything)
+	if e := got.Error(1, 0, "odd").Error(); e != `in:6:3: feature "g2", sample "a": odd` {
+		t.Error(e)
+	}
+}
+
+func TestFormatFaults(t *testing.T) {
+	npy := func(descr, shape string, values string) string {
+		var b bytes.Buffer
+		writeNPYHeader(&b, descr, shape)
+		return b.String() + values
+	}
+	zeros := strings.Repeat("\x00", 32)
+	const mtx = "%%MatrixMarket matrix coordinate real general\n"
+	for _, c := range []struct{ name, in, want string }{
+		{"gct: no sizes", "#1.2\nName\n", "in:2: here must be 2 whole numbers, the number of features, that of samples, ..."},
+		{"gct: no features", "#1.2\n0\t2\n", "in:2: the file says that it has 0 features and 2 samples"},
+		{"gct: cut", "#1.2\n2\t1\nName\tDescription\ta\ng\td\t1\n", "in:4: the file ends here, where a feature should follow: copy or download it again"},
+		{"gct: a short line", "#1.2\n1\t2\nName\tDescription\ta\tb\ng\td\t1\n", "in:4:4: this line has 3 cells, the numbers in line 2 make it 4"},
+		{"gct: a long line", "#1.2\n1\t1\nName\tDescription\ta\ng\td\t1\t2\n", "in:4:4: this line has 4 cells, the numbers in line 2 make it 3"},
+		{"gct: more lines", "#1.2\n1\t1\nName\tDescription\ta\ng\td\t1\nh\td\t1\n", "in:5: there are more lines than the 1 features of line 2"},
+		{"gct: missing", "#1.2\n1\t1\nName\tDescription\ta\ng\td\tNA\n", `in:4:3: feature "g", sample "a": "NA" is a missing value: ` + fillIn},
+		{"gct: too large", "#1.2\n100000\t100000\n", "in:2: 100000 × 100000 numbers would take more than the 7.63e-06 GiB of memory that a matrix may have"},
+		{"mtx: complex", "%%MatrixMarket matrix coordinate complex general\n", `in:1: "%%MatrixMarket matrix coordinate complex general" is no kind of matrix known here: it must be a coordinate or array of real, integer or pattern, general, symmetric or skew-symmetric`},
+		{"mtx: no size", mtx + "%\n", "in:2: the file ends here, where the size of the matrix should follow: copy or download it again"},
+		{"mtx: a bad size", mtx + "3 -1 2\n", "in:2: here must be 3 whole numbers: rows, columns, entries"},
+		{"mtx: too large", mtx + "2000000000 2000000000 1\n1 1 1\n", "in:2: 2000000000 × 2000000000 numbers would take more than the 7.63e-06 GiB of memory that a matrix may have"},
+		{"mtx: not square", strings.Replace(mtx, "general", "symmetric", 1) + "2 3 1\n", "in:2: a symmetric matrix has as many rows as columns"},
+		{"mtx: index", mtx + "% c\n2 3 1\n1 4 1\n", `in:4:2: "4" is no index from 1 to 3`},
+		{"mtx: index 0", mtx + "2 3 1\n0 1 1\n", `in:3:1: "0" is no index from 1 to 2`},
+		{"mtx: word", mtx + "2 3 1\n1 1 x\n", `in:3:3: "x" is not a number: write a number here; names belong into the first line and the first column`},
+		{"mtx: negative", mtx + "2 3 1\n1 2 -4\n", `in: feature "f1", sample "s2": -4 is negative: this needs values of at least 0, such as counts or log2(1+x); centred values and log ratios are for -loss frobenius, with -method qmf or qmfq and without -log1p`},
+		{"mtx: sum", mtx + "2 3 2\n1 2 1e308\n1 2 1e308\n", `in: feature "f1", sample "s2": +Inf is not finite: fill in a finite number, or remove the feature or the sample`},
+		{"mtx: fields", mtx + "2 3 1\n1 2\n", `in:3: this entry has 2 numbers, it should have 3`},
+		{"mtx: cut", mtx + "2 3 2\n1 2 1\n", "in:3: the file ends here, where entry 2 of 2 should follow: copy or download it again"},
+		{"mtx: more", mtx + "2 3 1\n1 2 1\n1 1 1\n", "in:4: there are more lines than the size makes"},
+		{"mtx: more in an array", "%%MatrixMarket matrix array real general\n1 2\n1 2 3\n", "in:3:3: there are more than the 2 values that the size makes"},
+		{"npy: cut header", npy("<f8", "2, 2", "")[:30], "in: byte 30: the file ends within its header: copy or download it again"},
+		{"npy: version", "\x93NUMPY\x09\x00" + zeros, "in: byte 8: version 9 of npy is not known here"},
+		{"npy: long header", "\x93NUMPY\x02\x00\xff\xff\xff\x7f" + zeros, "in: byte 12: a header of 2147483647 bytes is too long"},
+		{"npy: cut values", npy("<f8", "2, 2", zeros[:20]), "in: byte 148: the file ends within its values, 0 of 4 of which are there in full: copy or download it again"},
+		{"npy: more values", npy("<f8", "2, 2", zeros+"x"), "in: byte 160: there is more behind the last value"},
+		{"npy: a vector", npy("<f8", "4,", zeros), "in: byte 128: the array has the shape [4]: a matrix has rows and columns"},
+		{"npy: nothing", npy("<f8", "0, 4", ""), "in: byte 128: the array has the shape [0 4]: a matrix has rows and columns"},
+		{"npy: shape", npy("<f8", "99999999999, 4", ""), "in: byte 128: the shape (99999999999, 4) is out of range"},
+		{"npy: too large", npy("<f8", "2000000000, 2000000000", ""), "in: byte 128: 2000000000 × 2000000000 numbers would take more than the 7.63e-06 GiB of memory that a matrix may have"},
+		{"npy: objects", npy("|O", "2, 2", zeros), "in: byte 128: an array of type O0 holds no plain numbers"},
+		{"npy: NaN", npy("<f8", "1, 1", "\x00\x00\x00\x00\x00\x00\xf8\x7f"), `in: feature "f1", sample "s1": NaN is a missing value: ` + fillIn},
+		{"npy: Inf", npy("<f4", "1, 1", "\x00\x00\x80\x7f"), `in: feature "f1", sample "s1": +Inf is not finite: fill in a finite number, or remove the feature or the sample`},
+		{"npz: several", file(t, "several.npz"), "in: there are several matrices, a, b: call the one that is meant x"},
+		{"npy: a cube", file(t, "cube.npy"), "in: byte 128: the array has the shape [2 2 2]: a matrix has rows and columns"},
+		{"npy: complex", file(t, "complex.npy"), "in: byte 128: an array of type c16 holds no plain numbers"},
+		{"text too large", "x,a,b\n" + strings.Repeat("g,1,2\n", 400), "in:343: 342 × 3 numbers would take more than the 7.63e-06 GiB of memory that a matrix may have"},
+	} {
+		_, err := Read(strings.NewReader(c.in), "in", Options{MaxCells: 1 << 10})
+		var fault *Error
+		if !errors.As(err, &fault) {
+			t.Errorf("%s: got %v, want an *Error", c.name, err)
+		} else if got := fault.Error(); got != c.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, c.want)
+		}
+	}
+}
+
+func file(t *testing.T, name string) string {
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestDamage: whatever is cut off or flipped, the reader says what is wrong or
+// reads another matrix; it does not panic, and takes no memory for what a size
+// claims.
+func TestDamage(t *testing.T) {
+	names, _ := filepath.Glob("testdata/*.[nm][pt]*")
+	if len(names) < 20 {
+		t.Fatalf("files: %v", names)
+	}
+	all := []string{gct13}
+	for _, n := range names {
+		all = append(all, file(t, filepath.Base(n)))
+	}
+	o := anything
+	o.MaxCells = 1 << 16
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	reads := uint64(0)
+	for k, s := range all {
+		try := func(what string, at int, in string) {
+			reads++
+			_, err := Read(strings.NewReader(in), "in", o)
+			var fault *Error
+			if err != nil && !errors.As(err, &fault) {
+				t.Fatalf("file %d: %s at %d: %v", k, what, at, err)
+			}
+			if err == nil && what == "cut" && k > 0 && !strings.HasPrefix(s, mtxMagic) {
+				t.Fatalf("file %d: cut at %d of %d was read", k, at, len(s))
+			}
+		}
+		for i := range len(s) {
+			if i > 0 {
+				try("cut", i, s[:i])
+			}
+			for bit := range 8 {
+				b := []byte(s)
+				b[i] ^= 1 << bit
+				try("flip", i, string(b))
+			}
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if per := (after.TotalAlloc - before.TotalAlloc) / reads; per > 1<<20 {
+		t.Errorf("%d bytes a read", per)
+	}
+}
+
+func TestWriteFormats(t *testing.T) {
+	m := quantmf.NewMat(2, 3)
+	copy(m.Data, []float64{0, -1.0 / 3, 0, math.NaN(), 0, 0})
+	full := quantmf.NewMat(1, 2)
+	copy(full.Data, []float64{math.Copysign(0, -1), 2})
+	rows, columns := []string{"g 1", "gü"}, []string{"a", "b", "c"}
+	for _, c := range []struct {
+		file string
+		m    quantmf.Mat
+		want string
+	}{
+		{"x.gct", m, "#1.2\n2\t3\nName\tDescription\ta\tb\tc\ng 1\t\t0\t-0.3333333333333333\t0\ngü\t\tNaN\t0\t0\n"},
+		{"x.mtx", m, "%%MatrixMarket matrix coordinate real general\n2 3 2\n2 1 NaN\n1 2 -0.3333333333333333\n"},
+		{"x.mtx", full, "%%MatrixMarket matrix array real general\n1 2\n-0\n2\n"},
+	} {
+		var b bytes.Buffer
+		if err := Write(&b, c.file, "feature", rows[:c.m.Rows], columns[:c.m.Cols], c.m); err != nil || b.String() != c.want {
+			t.Errorf("%s: %v, %q", c.file, err, b.String())
+		}
+	}
+	for _, name := range []string{"x.gct.gz", "x.NPY", "x.npz", "x.mtx.gz", "x.npz.gz"} {
+		var b, again bytes.Buffer
+		for _, to := range []io.Writer{&b, &again} {
+			if err := Write(to, name, "feature", rows, columns, m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(b.Bytes(), again.Bytes()) {
+			t.Errorf("%s: written twice, it differs", name)
+		}
+		got, err := Read(&b, name, anything)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "[g 1 gü] [a b c]"
+		if strings.Contains(strings.ToLower(name), ".npy") || strings.Contains(name, ".mtx") {
+			want = "[f1 f2] [s1 s2 s3]"
+		}
+		if names := fmt.Sprint(got.Features, got.Samples); names != want || numbers(got) != "0 -0.3333333333333333 0/NaN 0 0" {
+			t.Errorf("%s: %s, %s", name, names, numbers(got))
+		}
+	}
+	for _, name := range []string{"x.tsv", "x.csv", "x.gct"} {
+		if err := Write(io.Discard, name, "feature", []string{"a\nb"}, columns[:1], full); err == nil || !strings.Contains(err.Error(), `the name "a\nb" cannot be written as text`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,254 @@
+package table
+
+// This file tests the reader on what people's files look like, its faults to the
+// letter, and that what is written reads back the same.
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/quantmf/quantmf"
+)
+
+func gzipped(s string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	z.Write([]byte(s))
+	z.Close()
+	return b.String()
+}
+
+// numbers prints the matrix as rows parted by "/".
+func numbers(t *Table) string {
+	var b bytes.Buffer
+	Write(&b, "x.tsv", "", t.Features, t.Samples, t.X)
+	var rows []string
+	for _, l := range strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")[1:] {
+		_, values, _ := strings.Cut(l, "\t")
+		rows = append(rows, strings.ReplaceAll(values, "\t", " "))
+	}
+	return strings.Join(rows, "/")
+}
+
+func TestRead(t *testing.T) {
+	for _, c := range []struct {
+		name, in, features, samples, x string
+	}{
+		{"tsv", "feature\ta\tb\ng1\t1\t2\ng2\t3\t4.5\n", "g1|g2", "a|b", "1 2/3 4.5"},
+		{"no newline at the end", "feature\ta\tb\ng1\t1\t2", "g1", "a|b", "1 2"},
+		{"csv", "gene,a,b\ng1,1,2\n", "g1", "a|b", "1 2"},
+		{"semicolons", "gene;a;b\ng1;1;2\n", "g1", "a|b", "1 2"},
+		{"gzip", gzipped("gene,a,b\ng1,1,2\n"), "g1", "a|b", "1 2"},
+		{"two gzip members", gzipped("gene,a,b\ng1,1,2\n") + gzipped("g2,3,4\n"), "g1|g2", "a|b", "1 2/3 4"},
+		{"byte order mark", "\ufefffeature\ta\ng1\t1\n", "g1", "a", "1"},
+		{"byte order mark inside gzip", gzipped("\ufeffx,a,b\ng1,1,2\n"), "g1", "a|b", "1 2"},
+		{"CRLF", "feature,a,b\r\ng1,1,2\r\n", "g1", "a|b", "1 2"},
+		{"blank lines", "\nfeature\ta\tb\n\ng1\t1\t2\n\n\n", "g1", "a|b", "1 2"},
+		{"lines of nothing but separators", "feature,a,b\ng1,1,2\n,,\n,,\n", "g1", "a|b", "1 2"},
+		{"spaces around numbers", "x, a,b \ng1, 1 , 2\n", "g1", " a|b ", "1 2"},
+		{"quoted", "\"\",\"a,1\",\"b \"\"x\"\"\"\n\"g 1\",\"1\",2\n", "g 1", "a,1|b \"x\"", "1 2"},
+		{"quotation marks in tsv", "feature\ta\tb\n5\"-x\t1\t2\n\"g\"\t3\t4\n", `5"-x|g`, "a|b", "1 2/3 4"},
+		{"commas in tsv names", "feature\ta\nx,y,z\t1\nx,y,z\t2\n", "x,y,z|x,y,z", "a", "1/2"},
+		{"R header", "a\tb\ng1\t1\t2\n", "g1", "a|b", "1 2"},
+		{"R header of numbers", "1,2\ng1,5,6\n", "g1", "1|2", "5 6"},
+		{"R header, one sample", "a\ng1\t1\ng2\t2\n", "g1|g2", "a", "1/2"},
+		{"no header, names", "g1,1,2\ng2,3,4\n", "g1|g2", "s1|s2", "1 2/3 4"},
+		{"no header, no names", "1,2\n3,4\n", "f1|f2", "s1|s2", "1 2/3 4"},
+		{"header, no names", "a,b\n1,2\n3,4\n", "f1|f2", "a|b", "1 2/3 4"},
+		{"header, no names, one first cell no number", "a,b\n1,2\ng,4\n", "1|g", "b", "2/4"},
+		{"samples named by numbers", "gene,1,2\n7157,5,6\n", "7157", "1|2", "5 6"},
+		{"a data frame of pandas", ",0,1\n0,5,6\n1,7,8\n", "0|1", "0|1", "5 6/7 8"},
+		{"a sample called NA", "x,NA,b\ng1,1,2\n", "g1", "NA|b", "1 2"},
+		{"one row", "1\t2\t3\n", "f1", "s1|s2|s3", "1 2 3"},
+		{"names twice", "x,a,a\ng,1,2\ng,3,4\n", "g|g", "a|a", "1 2/3 4"},
+		{"numbers of all kinds", "x,a,b,c,d\ng,1e3,-0,.5,5e-324\n", "g", "a|b|c|d", "1000 -0 0.5 5e-324"},
+		{"Latin-1 kept", "x,\xe9\ng\xe9,1\n", "g\xe9", "\xe9", "1"},
+	} {
+		for _, wrap := range []func(io.Reader) io.Reader{func(r io.Reader) io.Reader { return r }, iotest.OneByteReader} {
+			got, err := Read(wrap(strings.NewReader(c.in)), "in", Options{})
+			if err != nil {
+				t.Errorf("%s: %v", c.name, err)
+				continue
+			}
+			if f, s, x := strings.Join(got.Features, "|"), strings.Join(got.Samples, "|"), numbers(got); f != c.features || s != c.samples || x != c.x {
+				t.Errorf("%s: got %s, %s, %s; want %s, %s, %s", c.name, f, s, x, c.features, c.samples, c.x)
+			}
+		}
+	}
+}
+
+func TestReadFaults(t *testing.T) {
+	const missing = ": give -missing, fill in a number, or remove the feature or the sample"
+	for _, c := range []struct {
+		name, in, want string
+	}{
+		{"empty", "", "in: the file is empty: it should hold features in rows and samples in columns"},
+		{"blank", "\n\r\n\n", "in: the file is empty: it should hold features in rows and samples in columns"},
+		{"header only", "feature\ta\tb\n", "in:1: there is a header and no row of numbers below it"},
+		{"one column", "1\n2\n", "in:1: only one column was found: separate the cells of a line by tabs, commas or semicolons"},
+		{"separated by spaces", "x a b\ng1 1 2\n", "in:1: only one column was found: separate the cells of a line by tabs, commas or semicolons"},
+		{"NA", "x\ta\tb\n\ng1\t1\t2\ng2\t3\tNA\n", `in:4:3: feature "g2", sample "b": "NA" is a missing value` + missing},
+		{"NaN", "x\ta\tb\ng1\tNaN\t2\n", `in:2:2: feature "g1", sample "a": "NaN" is a missing value` + missing},
+		{"nothing", "x\ta\tb\ng1\t\t2\n", `in:2:2: feature "g1", sample "a": this cell is empty` + missing},
+		{"a separator at the end of lines", "x,a,b,\ng1,1,2,\n", `in:2:4: feature "g1": this cell is empty` + missing},
+		{"Inf", "x\ta\tb\ng1\t1\t-Inf\n", `in:2:3: feature "g1", sample "b": "-Inf" is not finite: fill in a finite number, or remove the feature or the sample`},
+		{"too large", "x\ta\tb\ng1\t1\t1e999\n", `in:2:3: feature "g1", sample "b": "1e999" is not finite: fill in a finite number, or remove the feature or the sample`},
+		{"negative", "x\ta\tb\ng1\t1\t2\ng2\t1\t-0.5\n",
+			`in:3:3: feature "g2", sample "b": -0.5 is negative: this needs values of at least 0, such as counts or log2(1+x); centred values and log ratios are for -loss frobenius, with -method qmf or qmfq and without -log1p`},
+		{"a word", "x\ta\tb\ng1\t1\tlow\n", `in:2:3: feature "g1", sample "b": "low" is not a number: write a number here; names belong into the first line and the first column`},
+		{"decimal comma", "x;a;b\ng1;1,5;2\n", `in:2:2: feature "g1", sample "a": "1,5" has a decimal comma: write decimals with a point`},
+		{"short row", "x\ta\tb\ng1\t1\t2\ng2\t3\n", `in:3:3: feature "g2", sample "b": this line has 2 cells, the lines before it have 3: add the missing cells`},
+		{"long row", "x\ta\tb\ng1\t1\t2\ng2\t3\t4\t5\n", `in:3:4: feature "g2": this line has 4 cells, the lines before it have 3: remove the cells that are too many`},
+		{"long header", "x\ta\tb\tc\ng1\t1\t2\n", `in:2:4: feature "g1", sample "c": this line has 3 cells, the header has 4: add the missing cells`},
+		{"ragged numbers", "1,2\n3,4,5\n", `in:2:3: feature "f2": this line has 3 cells, the lines before it have 2: remove the cells that are too many`},
+		{"ragged at a short first row", "g1,1\ng2,1,2\n", `in:2:3: feature "g2": this line has 3 cells, the lines before it have 2: remove the cells that are too many`},
+		{"NA in the first line of numbers", "1,NA\n3,4\n", `in:1:2: feature "f1", sample "s2": "NA" is a missing value` + missing},
+		{"NA in the first column of numbers", "a,b\n1,2\nNA,4\n", `in:3:1: feature "f2", sample "a": "NA" is a missing value` + missing},
+		{"negative in the first column of numbers", "1,2\n-3,4\n", `in:2:1: feature "f2", sample "s1": -3 is negative: this needs values of at least 0, such as counts or log2(1+x); centred values and log ratios are for -loss frobenius, with -method qmf or qmfq and without -log1p`},
+		{"R header", "a\tb\ng1\t1\tNA\n", `in:2:3: feature "g1", sample "b": "NA" is a missing value` + missing},
+		{"open quotation mark in csv", "x,a\n\"g1,1\ng2,2\n", "in:3:1: a quotation mark that is out of place or never closed: put a cell that holds one in quotation marks and double those inside"},
+		{"bare quotation mark in csv", "x,a\ng1,1\ng\"2,2\n", "in:3:1: a quotation mark that is out of place or never closed: put a cell that holds one in quotation marks and double those inside"},
+		{"open quotation mark in tsv", "x\ta\n\"g1\t1\ng2\t2\n", "in:2:1: a cell with a line break in it: close the quotation mark left open, or end lines as Unix (LF) or Windows (CRLF) does"},
+		{"line ends of old Macs", "x,a\rg,1\r", "in:1:2: a cell with a line break in it: close the quotation mark left open, or end lines as Unix (LF) or Windows (CRLF) does"},
+		{"a cut zip archive", "PK\x03\x04rest", "in: the archive is damaged or cut short (zip: not a valid zip file): copy or download the file again"},
+		{"UTF-16", "\xff\xfex\x00", "in: this is text in UTF-16: save it as UTF-8 (in Excel: \"CSV UTF-8\")"},
+		{"binary", "\x89HDF\r\n\x1a\n\x00", "in: this is a binary file of a kind not known here: give the matrix as CSV, tab-separated text, GCT, Matrix Market, npy or npz"},
+		{"gzip cut in its head", gzipped("x,a\n")[:5], "in: the gzip data are damaged or cut short (unexpected EOF): copy or download the file again"},
+		{"gzip cut in its data", gzipped("x,a,b\ng1,1,2\n")[:25], "in: the gzip data are damaged or cut short (unexpected EOF): copy or download the file again"},
+	} {
+		_, err := Read(strings.NewReader(c.in), "in", Options{})
+		var fault *Error
+		if !errors.As(err, &fault) {
+			t.Errorf("%s: got %v, want an *Error", c.name, err)
+		} else if got := fault.Error(); got != c.want && !(strings.HasPrefix(c.name, "gzip cut in its data") && strings.Contains(got, "damaged or cut short")) {
+			t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestReadPassesOnOtherErrors(t *testing.T) {
+	broken := errors.New("cable pulled")
+	_, err := Read(io.MultiReader(strings.NewReader("x,a\n"), iotest.ErrReader(broken)), "in", Options{})
+	var fault *Error
+	if !errors.Is(err, broken) || errors.As(err, &fault) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSelect(t *testing.T) {
+	in, err := Read(strings.NewReader("x,a,b\ng1,1,2\n\ng2,3,4\ng3,5,6\n"), "in", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := in.Select([]int{2, 1})
+	if n, f := numbers(got), strings.Join(got.Features, "|"); n != "5 6/3 4" || f != "g3|g2" {
+		t.Errorf("got %s, %s", f, n)
+	}
+	if e := got.Error(1, 1, "odd").Error(); e != `in:4:3: feature "g2", sample "b": odd` {
+		t.Error(e)
+	}
+	if e := got.Error(-1, 0, "odd").Error(); e != `in: sample "a": odd` {
+		t.Error(e)
+	}
+	if e := got.Error(0, -1, "odd").Error(); e != `in:5: feature "g3": odd` {
+		t.Error(e)
+	}
+	got.X.Set(0, 0, 9)
+	if in.X.At(2, 0) != 5 {
+		t.Error("Select shares numbers with its table")
+	}
+}
+
+func TestWrite(t *testing.T) {
+	m := quantmf.NewMat(2, 2)
+	copy(m.Data, []float64{1.0 / 3, 0, 1e300, 2})
+	for _, c := range []struct{ file, want string }{
+		{"u.tsv", "feature\ta,b\t\"c\td\"\n\"\"\"g\"\"\"\t0.3333333333333333\t0\n\"5\"\" x\"\t1e+300\t2\n"},
+		{"u.csv", "feature,\"a,b\",\"c\td\"\n\"\"\"g\"\"\",0.3333333333333333,0\n\"5\"\" x\",1e+300,2\n"},
+		{"u", "feature\ta,b\t\"c\td\"\n\"\"\"g\"\"\"\t0.3333333333333333\t0\n\"5\"\" x\"\t1e+300\t2\n"},
+	} {
+		var b bytes.Buffer
+		if err := Write(&b, c.file, "feature", []string{`"g"`, `5" x`}, []string{"a,b", "c\td"}, m); err != nil || b.String() != c.want {
+			t.Errorf("%s: %v, got %q, want %q", c.file, err, b.String(), c.want)
+		}
+		var z bytes.Buffer
+		Write(&z, c.file+".gz", "feature", []string{`"g"`, `5" x`}, []string{"a,b", "c\td"}, m)
+		r, err := gzip.NewReader(&z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plain, _ := io.ReadAll(r); string(plain) != c.want {
+			t.Errorf("%s.gz: got %q", c.file, plain)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	for _, s := range []string{
+		"feature\ta\tb\ng1\t1\t2\n", "x,a\n\"g,\"\"1\",5\n", "1;2\n3;4\n", "a\tb\n\"g\t1\"\t1\t2\n", ",0,1\n0,5,6\n", "\ufeffx,a\r\ng,1e5\r\n",
+		gzipped("x,a\ng,1\n"), "x\ta;b\n\"\t1\n", "x,a,b\ng,,-2\n",
+		"#1.2\n1\t2\nName\tDescription\ta\tb\ng\t\t1\t\n", "#1.3\n1\t1\t1\t1\nid\td\ta\nc\tna\tb\ng\td\t4\n",
+		"%%MatrixMarket matrix coordinate real general\n% c\n2 3 2\n1 1 5\n2 3 -1\n", "%%MatrixMarket matrix array integer symmetric\n2 2\n1\n2\n3\n",
+	} {
+		f.Add([]byte(s))
+	}
+	m := quantmf.NewMat(2, 2)
+	m.Data[1] = math.NaN()
+	for _, file := range []string{"x.npy", "x.npz", "x.npy.gz"} {
+		var b bytes.Buffer
+		if err := Write(&b, file, "", []string{"g1", "g\u00fc"}, []string{"a", "\t"}, m); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b.Bytes())
+	}
+	o := Options{Missing: true, Negative: true, MaxCells: 1 << 12}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		first, err := Read(bytes.NewReader(in), "in", o)
+		if err != nil {
+			return
+		}
+		for _, file := range []string{"x.tsv", "x.csv", "x.csv.gz", "x.gct", "x.mtx", "x.npy", "x.npz"} {
+			var b bytes.Buffer
+			if err := Write(&b, file, "feature", first.Features, first.Samples, first.X); err != nil {
+				if inOneCell(first.Features, first.Samples, "\t\r\n") == nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			text := b.String()
+			again, err := Read(&b, file, o)
+			if err != nil {
+				t.Fatalf("%v in %q", err, text)
+			}
+			kept := func(names []string) []string { return names }
+			switch file {
+			case "x.mtx", "x.npy":
+				kept = nil
+			case "x.npz": // which holds characters, and no NUL at the end
+				kept = func(names []string) (out []string) {
+					for _, n := range names {
+						out = append(out, strings.TrimRight(string([]rune(n)), "\x00"))
+					}
+					return out
+				}
+			}
+			if kept != nil && (!slices.Equal(kept(first.Features), again.Features) || !slices.Equal(kept(first.Samples), again.Samples)) {
+				t.Fatalf("names: %q, %q became %q, %q in %q", first.Features, first.Samples, again.Features, again.Samples, text)
+			}
+			for i := range first.Features {
+				for j, v := range first.X.Row(i) {
+					if w := again.X.At(i, j); math.Float64bits(v) != math.Float64bits(w) && !(v != v && w != w) {
+						t.Fatalf("%s: entry %d,%d: %v became %v", file, i, j, v, w)
+					}
+				}
+			}
+		}
+	})
+}

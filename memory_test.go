@@ -1,0 +1,55 @@
+package quantmf
+
+import (
+	"errors"
+	"testing"
+)
+
+// TestMemoryOf: more of anything takes no less, options count, and what no fit can
+// have is an error. What is told is held against what fits take by the command's
+// tests.
+func TestMemoryOf(t *testing.T) {
+	need := func(m Method, d, n, rank int, opts ...FitOption) Memory {
+		t.Helper()
+		got, err := MemoryOf(m, d, n, rank, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Model < 8*int64(d+n)*int64(rank) || got.Fit < got.Model || got.State < got.Model/2 {
+			t.Errorf("%v, %d×%d of rank %d: %+v", m, d, n, rank, got)
+		}
+		return got
+	}
+	for _, m := range []Method{MethodNMF, MethodQMF, MethodQMFQ} {
+		one := WithWorkers(1)
+		base := need(m, 500, 100, 10, one)
+		for what, more := range map[string]Memory{"d": need(m, 1000, 100, 10, one), "n": need(m, 500, 200, 10, one), "rank": need(m, 500, 100, 20, one)} {
+			if more.Fit <= base.Fit || more.Model <= base.Model || more.State <= base.State {
+				t.Errorf("%v: twice the %s takes %+v, once %+v", m, what, more, base)
+			}
+		}
+		if held := need(m, 500, 100, 10, one, WithValidation(0.1)); held.Fit <= base.Fit {
+			t.Errorf("%v: with cells held out %+v, without %+v", m, held, base)
+		}
+		if need(m, 1<<30, 1<<30, 1<<30, one).Fit < 1<<60 {
+			t.Errorf("%v: a fit beyond reason is told to be small", m)
+		}
+	}
+	if a, b := need(MethodQMFQ, 500, 100, 10), need(MethodQMFQ, 500, 100, 10, WithProjection(KLUpdates(500))); b.Fit <= a.Fit {
+		t.Errorf("500 updates take %+v, 20 %+v", b, a)
+	}
+	var option *OptionError
+	var shape *ShapeError
+	if _, err := MemoryOf(MethodNMF, 5, 5, 0); !errors.As(err, &option) {
+		t.Errorf("rank 0: %v", err)
+	}
+	if _, err := MemoryOf(MethodNMF, 5, 5, 1, WithLevels(8)); !errors.As(err, &option) {
+		t.Errorf("levels of NMF: %v", err)
+	}
+	if _, err := MemoryOf(Method(9), 5, 5, 1); !errors.As(err, &option) {
+		t.Errorf("no such method: %v", err)
+	}
+	if _, err := MemoryOf(MethodQMF, 0, 5, 1); !errors.As(err, &shape) {
+		t.Errorf("no rows: %v", err)
+	}
+}

@@ -1,0 +1,429 @@
+package quantmf
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// planted is a matrix of four groups of 40 features, each group led by a
+// component of its own, and 40 features of noise; every feature is on a scale and
+// a power of its own. group is -1 for noise.
+func planted(seed int, noise float64) (x Mat, group []int) {
+	const groups, size, n = 4, 40, 60
+	r := random.Split(900, seed)
+	v := NewMat(groups, n)
+	for i := range v.Data {
+		v.Data[i] = math.Exp(normal(&r))
+	}
+	x, group = NewMat((groups+1)*size, n), make([]int, (groups+1)*size)
+	for i := range group {
+		group[i] = i % (groups + 1)
+		if group[i] == groups {
+			group[i] = -1
+		}
+		unit, power := math.Exp(2*normal(&r)), 0.5+1.5*r.Float64()
+		u := make([]float64, groups)
+		for c := range u {
+			u[c] = 0.4 * r.Float64()
+			if c == group[i] {
+				u[c] = 1
+			}
+		}
+		for j := range n {
+			w := 0.0
+			for c, a := range u {
+				w += a * v.At(c, j)
+			}
+			if group[i] < 0 {
+				w = math.Exp(normal(&r))
+			}
+			x.Set(i, j, unit*math.Pow(w, power)*math.Exp(noise*normal(&r)))
+		}
+	}
+	return x, group
+}
+
+// threeModels fits all three.
+func threeModels(t *testing.T, x Mat, k int, opts ...FitOption) map[string]Model {
+	t.Helper()
+	ctx := context.Background()
+	out := map[string]Model{}
+	for name, fit := range map[string]func() (Model, error){
+		"NMF": func() (Model, error) { return FitNMF(ctx, x, k, opts...) },
+		"QMF": func() (Model, error) { return FitQMF(ctx, x, k, opts...) },
+		"QMFQ": func() (Model, error) {
+			return FitQMFQ(ctx, x, k, append(slices.Clone(opts), WithEpochs(30))...)
+		},
+	} {
+		m, err := fit()
+		var no *OptionError
+		if errors.As(err, &no) && name == "QMFQ" { // missing values
+			continue
+		}
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		out[name] = m
+	}
+	return out
+}
+
+// purity is the part of the top features that belong to their component's
+// commonest group.
+func purity(tops [][]Top, group []int) float64 {
+	hit, all := 0, 0
+	for _, top := range tops {
+		count := make([]int, 4)
+		for _, p := range top {
+			if g := group[p.Index]; g >= 0 {
+				count[g]++
+			}
+			all++
+		}
+		hit += slices.Max(count)
+	}
+	return float64(hit) / float64(all)
+}
+
+// TestTopFeaturesFindGroups: with the measure of the package the top features of a
+// component are those of a planted group; with the entries of U or with shares
+// alone far fewer are.
+func TestTopFeaturesFindGroups(t *testing.T) {
+	if testing.Short() {
+		t.Skip("18 fits")
+	}
+	const draws = 3
+	sums := map[string][3]float64{}
+	for seed := range draws {
+		for _, noise := range []float64{0.1, 0.3} {
+			x, group := planted(seed, noise)
+			for name, m := range threeModels(t, x, 4) {
+				tops, err := m.TopFeatures(x, 20)
+				if err != nil {
+					t.Fatal(err)
+				}
+				u, _ := factorsOf(m)
+				by := sums[name]
+				for i, s := range []Mat{{}, m.Shares(), u} {
+					other := tops
+					if i > 0 {
+						other = make([][]Top, 4)
+						for c := range other {
+							other[c] = ranked(s.Rows, 20, func(i int) float64 { return s.At(i, c) })
+						}
+					}
+					by[i] += purity(other, group) / draws / 2
+				}
+				sums[name] = by
+			}
+		}
+	}
+	for name, by := range sums {
+		t.Logf("%s: %.2f by TopFeatures, %.2f by shares alone, %.2f by U", name, by[0], by[1], by[2])
+		if by[0] < 0.8 || by[0] < by[1]+0.1 || by[0] < by[2]+0.1 {
+			t.Errorf("%s: %.2f of the top features are of one group, %.2f by shares alone, %.2f by U", name, by[0], by[1], by[2])
+		}
+	}
+}
+
+func factorsOf(m Model) (u, v Mat) {
+	switch m := m.(type) {
+	case *NMF:
+		return m.U, m.V
+	case *QMF:
+		return m.U, m.V
+	}
+	q := m.(*QMFQ)
+	return q.U, q.V
+}
+
+// TestTopsWithHoles: with missing cells, a constant feature and a feature of one
+// observed cell the groups are still found, and those two features are no one's.
+func TestTopsWithHoles(t *testing.T) {
+	full, group := planted(1, 0.1)
+	x := holed(full, 0.15)
+	for j := range x.Cols {
+		x.Set(7, j, 3)
+		x.Set(9, j, math.NaN())
+	}
+	x.Set(9, 4, 2)
+	group[7], group[9] = -1, -1
+	for name, m := range threeModels(t, x, 4, WithMissingValues()) {
+		tops, err := m.TopFeatures(x, 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := m.Shares()
+		alone := make([][]Top, 4)
+		for c := range alone {
+			alone[c] = ranked(s.Rows, 20, func(i int) float64 { return s.At(i, c) })
+		}
+		if p, a := purity(tops, group), purity(alone, group); p < 0.75 || p < a+0.05 {
+			t.Errorf("%s: %.2f of the top features are of one group, %.2f by shares alone", name, p, a)
+		}
+		g, err := m.Goodness(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range []int{7, 9} {
+			if g[i].Explained != 0 {
+				t.Errorf("%s: %v of a feature without differences is explained", name, g[i].Explained)
+			}
+		}
+		// The mean of the rows' divergences by their cells is Loss.
+		sum, cells := 0.0, 0.0
+		for i, r := range g {
+			seen := 0.0
+			for _, v := range x.Row(i) {
+				if v == v {
+					seen++
+				}
+			}
+			sum += r.Divergence * seen
+			cells += seen
+		}
+		if loss, err := m.Loss(x); err != nil || math.Abs(sum/cells-loss) > 1e-12*loss {
+			t.Errorf("%s: rows come to %v, Loss is %v, %v", name, sum/cells, loss, err)
+		}
+	}
+}
+
+// TestGoodness holds it against the formulas, written down once more.
+func TestGoodness(t *testing.T) {
+	x := first(toy(4), 50)
+	for j := range x.Cols {
+		x.Set(2, j, 0)
+		x.Set(5, j, 7)
+	}
+	for _, l := range []Loss{KL, Frobenius} {
+		for name, m := range threeModels(t, x, 3, WithLoss(l)) {
+			g, err := m.Goodness(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fit := m.Reconstruct()
+			delta := func(x, t float64) float64 {
+				if l == Frobenius {
+					return (x - t) * (x - t) / 2
+				}
+				if x == 0 {
+					return t
+				}
+				return x*math.Log(x/t) - x + t
+			}
+			for i := range g {
+				mean := total(x.Row(i)) / float64(x.Cols)
+				left, all := 0.0, 0.0
+				for j, v := range x.Row(i) {
+					left += delta(v, max(fit.At(i, j), 1e-30)) / float64(x.Cols)
+					all += delta(v, max(mean, 1e-30)) / float64(x.Cols)
+				}
+				want := 1 - left/all
+				if i == 2 || i == 5 {
+					want = 0
+				}
+				if i == 2 || i == 5 {
+					all = 0
+				}
+				if math.Abs(g[i].Spread-all) > 1e-12*(1+all) {
+					t.Errorf("%s, %v: feature %d: spread %v, want %v", name, l, i, g[i].Spread, all)
+				}
+				if all == 0 {
+					all = 1
+				}
+				if math.Abs(g[i].Divergence-left) > 1e-12*(1+left) || math.Abs(g[i].Explained-want) > 1e-12*(1+left/all) && want != 0 || want == 0 && g[i].Explained != 0 {
+					t.Errorf("%s, %v: feature %d: %v, want %v, %v", name, l, i, g[i], left, want)
+				}
+			}
+			perfect, err := m.Goodness(fit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, p := range perfect {
+				if p.Divergence > 1e-12*(1+mean(fit.Row(i))) || i != 2 && i != 5 && math.Abs(p.Explained-1) > 1e-9 {
+					t.Errorf("%s: feature %d of a perfect fit: %v", name, i, p)
+				}
+			}
+		}
+	}
+}
+
+func mean(v []float64) float64 { return total(v) / float64(len(v)) }
+
+func TestReadingErrors(t *testing.T) {
+	x := first(toy(4), 12)
+	holes := x.Clone()
+	holes.Set(3, 4, math.NaN())
+	empty := x.Clone()
+	for j := range empty.Cols {
+		empty.Set(6, j, math.NaN())
+	}
+	tall := toy(4)
+	for name, m := range threeModels(t, x, 2) {
+		var data *DataError
+		var shape *ShapeError
+		if _, err := m.Goodness(holes); !errors.As(err, &data) || data.Row != 3 || data.Col != 4 {
+			t.Errorf("%s: NaN: %v", name, err)
+		}
+		if _, err := m.TopFeatures(tall, 3); !errors.As(err, &shape) {
+			t.Errorf("%s: too many rows: %v", name, err)
+		}
+		if _, err := m.Goodness(Mat{Rows: 12, Cols: x.Cols}); !errors.As(err, &shape) {
+			t.Errorf("%s: no data: %v", name, err)
+		}
+	}
+	m, err := FitNMF(context.Background(), holes, 2, WithMissingValues())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var data *DataError
+	if tops, err := m.TopFeatures(empty, 3); !errors.As(err, &data) || data.Row != 6 || data.Col != -1 || tops != nil {
+		t.Errorf("a row of NaN: %v, %v", tops, err)
+	}
+}
+
+// TestOneComponent: it has all of every feature, so what is explained ranks alone.
+func TestOneComponent(t *testing.T) {
+	x := first(toy(4), 30)
+	for name, m := range threeModels(t, x, 1) {
+		g, _ := m.Goodness(x)
+		tops, err := m.TopFeatures(x, 100)
+		if err != nil || len(tops) != 1 || len(tops[0]) != 30 {
+			t.Fatalf("%s: %v, %v", name, tops, err)
+		}
+		for r, p := range tops[0] {
+			if p.Value != max(g[p.Index].Explained, 0) || r > 0 && p.Value > tops[0][r-1].Value {
+				t.Errorf("%s: place %d: %v of %v", name, r, p, g[p.Index])
+			}
+		}
+		_, v := factorsOf(m)
+		samples := m.TopSamples(3)[0]
+		if len(samples) != 3 || v.At(0, samples[0].Index) != slices.Max(v.Row(0)) || math.Abs(samples[0].Value*mean(v.Row(0))-slices.Max(v.Row(0))) > 1e-12*slices.Max(v.Row(0)) {
+			t.Errorf("%s: samples %v", name, samples)
+		}
+	}
+}
+
+// TestShares: they add up to 1, signs and the scales of features, samples and
+// components make no difference, and equal values stand in their order.
+func TestShares(t *testing.T) {
+	u, _ := MatOf([]float64{1, -1}, []float64{0, 0}, []float64{1e-200, 3e-200}, []float64{5, 0}, []float64{7, 0}, []float64{1e300, 1e300})
+	v, _ := MatOf([]float64{1, 2, 3}, []float64{-4, 4, 4})
+	s := shares(u, v)
+	closeTo(t, "shares", s.Data, []float64{1. / 3, 2. / 3, 0, 0, 1. / 7, 6. / 7, 1, 0, 1, 0, 1. / 3, 2. / 3}, 1e-15)
+	for c, by := range []float64{1e9, 0x1p-900} {
+		for i := range u.Rows {
+			u.Set(i, c, u.At(i, c)/by)
+		}
+		for j := range v.Cols {
+			v.Set(c, j, v.At(c, j)*by)
+		}
+	}
+	u.Set(5, 1, 0x1p900) // what it was is beyond the largest number
+	u.Set(5, 0, 1/1e9)
+	closeTo(t, "rescaled", shares(u, v).Data[:10], s.Data[:10], 1e-15)
+	g := make([]Goodness, 6)
+	for i := range g {
+		g[i].Explained = 0.5
+	}
+	g[0].Explained = -3
+	var at []int
+	for _, p := range topFeatures(s, g, 6)[0] {
+		at = append(at, p.Index)
+	}
+	if !slices.Equal(at, []int{3, 4, 5, 2, 0, 1}) {
+		t.Errorf("order %v", at)
+	}
+	if got := topFeatures(s, g, -1); len(got) != 2 || len(got[0]) != 0 {
+		t.Errorf("count -1: %v", got)
+	}
+	if got := (&Factorisation{V: NewMat(2, 3)}).TopSamples(2); got[1][0] != (Top{0, 0}) || got[1][1] != (Top{1, 0}) {
+		t.Errorf("samples of nothing: %v", got)
+	}
+	if got := (&Factorisation{V: v}).TopSamples(1); got[1][0] != (Top{1, 1}) || got[0][0] != (Top{2, 1.5}) {
+		t.Errorf("samples %v", got)
+	}
+}
+
+// TestBend holds it against 1-ρ² of the maps at UV, of the two models that have
+// maps; features planted on bent scales are more bent than those on straight ones.
+func TestBend(t *testing.T) {
+	r := random.Split(903, 0)
+	x := NewMat(30, 60)
+	v := NewMat(2, 60)
+	for i := range v.Data {
+		v.Data[i] = r.Float64()
+	}
+	for i := range x.Rows {
+		a := r.Float64()
+		for j := range x.Cols {
+			w := a*v.At(0, j) + (1-a)*v.At(1, j)
+			if i%2 == 1 {
+				w = 1 / (1 + math.Exp(-20*(w-0.5)))
+			}
+			x.Set(i, j, w)
+		}
+	}
+	for j := range x.Cols {
+		x.Set(28, j, 4)
+	}
+	ctx := context.Background()
+	q, err := FitQMF(ctx, x, 2, WithShrinkage(5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	qq, err := FitQMFQ(ctx, x, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, m := range map[string]interface {
+		Model
+		Bend() []float64
+	}{"QMF": q, "QMFQ": qq} {
+		bend := m.Bend()
+		u, v := factorsOf(m)
+		w := make([]float64, x.Cols)
+		straight, bent := 0.0, 0.0
+		for i, b := range bend {
+			if i == 28 {
+				if b != 0 {
+					t.Errorf("%s: bend %v of a constant feature", name, b)
+				}
+				continue
+			}
+			product(w, u.Row(i), v)
+			f, err := qq.Inflate(i)
+			if name == "QMF" {
+				f, err = q.Map(i)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var sw, st, sww, stt, swt float64
+			for _, a := range w {
+				b := f.At(a)
+				sw, st, sww, stt, swt = sw+a, st+b, sww+a*a, stt+b*b, swt+a*b
+			}
+			n := float64(len(w))
+			cov := swt - sw*st/n
+			want := 1 - cov*cov/(sww-sw*sw/n)/(stt-st*st/n)
+			if math.Abs(b-want) > 1e-7 {
+				t.Errorf("%s: feature %d: bend %v, want %v", name, i, b, want)
+			}
+			if i%2 == 1 {
+				bent += b / 15
+			} else {
+				straight += b / 14
+			}
+		}
+		t.Logf("%s: mean bend %.3f of straight scales, %.3f of bent ones", name, straight, bent)
+		if bent < 2*straight {
+			t.Errorf("%s: mean bend %.3f of straight scales, %.3f of bent ones", name, straight, bent)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/quantmf/quantmf"
+)
+
+// qmfq gives, for the projections, rates and lengths of FitQMFQ that could be its
+// defaults, the loss of what was fitted and the mean divergence of a hidden tenth of the
+// cells, on the sets (at most 300 features of each) and on the paper's toy problem; then
+// how new columns score.
+func qmfq() {
+	*rows = 300
+	tables := append([]string{"toy"}, sets...)
+	problem := func(set string) (quantmf.Mat, int) {
+		if set == "toy" {
+			return toy(), 8
+		}
+		return read(set), 10
+	}
+	ctx := context.Background()
+	type way struct {
+		name   string
+		hidden bool // takes missing cells
+		opts   []quantmf.FitOption
+	}
+	ways := []way{
+		{"defaults: KLUpdates(20), rate 0.1, 100 epochs", true, nil},
+		{"KLUpdates(5)", true, []quantmf.FitOption{quantmf.WithProjection(quantmf.KLUpdates(5))}},
+		{"KLUpdates(100)", true, []quantmf.FitOption{quantmf.WithProjection(quantmf.KLUpdates(100))}},
+		{"FrobeniusUpdates(20)", true, []quantmf.FitOption{quantmf.WithProjection(quantmf.FrobeniusUpdates(20))}},
+		{"TruncatedSVD", false, []quantmf.FitOption{quantmf.WithProjection(quantmf.TruncatedSVD())}},
+		{"rate 0.05", true, []quantmf.FitOption{quantmf.WithLearningRate(0.05)}},
+		{"rate 0.2", true, []quantmf.FitOption{quantmf.WithLearningRate(0.2)}},
+		{"30 epochs", true, []quantmf.FitOption{quantmf.WithEpochs(30)}},
+		{"validation share 0.1", true, []quantmf.FitOption{quantmf.WithValidation(0.1)}},
+	}
+	fmt.Print("| |")
+	for _, set := range tables {
+		fmt.Printf(" %s, fitted | %s, hidden |", set, set)
+	}
+	fmt.Print("\n|---|")
+	for range tables {
+		fmt.Print("---|---|")
+	}
+	fmt.Println()
+	for _, w := range ways {
+		fmt.Printf("| %s |", w.name)
+		for _, set := range tables {
+			x, k := problem(set)
+			m, err := quantmf.FitQMFQ(ctx, x, k, w.opts...)
+			check(err)
+			loss, err := m.Loss(x)
+			check(err)
+			fmt.Printf(" %.4g |", loss)
+			if !w.hidden {
+				fmt.Print(" |")
+				continue
+			}
+			var hidden []float64
+			for draw := range *draws {
+				holes, full := hide(x, uint64(draw))
+				m, err := quantmf.FitQMFQ(ctx, holes, k, append(slices.Clone(w.opts), quantmf.WithMissingValues(), quantmf.WithSeed(uint64(draw+1)))...)
+				check(err)
+				h, _ := split(full, holes, m.Reconstruct())
+				hidden = append(hidden, h)
+			}
+			fmt.Printf(" %.4g ± %.2g |", mean(hidden), deviation(hidden))
+		}
+		fmt.Println()
+	}
+	fmt.Print("\n| score over the loss of what was fitted |")
+	for _, set := range tables {
+		fmt.Printf(" %s |", set)
+	}
+	fmt.Print("\n|---|")
+	for range tables {
+		fmt.Print("---|")
+	}
+	fmt.Println()
+	for _, w := range []way{ways[0], ways[4]} {
+		var lines [2]string
+		for _, set := range tables {
+			x, k := problem(set)
+			fitted, unseen := columns(x, false), columns(x, true)
+			m, err := quantmf.FitQMFQ(ctx, fitted, k, w.opts...)
+			check(err)
+			loss, err := m.Loss(fitted)
+			check(err)
+			for i, y := range []quantmf.Mat{fitted, unseen} {
+				score, err := m.Score(ctx, y)
+				check(err)
+				lines[i] += fmt.Sprintf(" %.3g |", score/loss)
+			}
+		}
+		fmt.Printf("| %s: columns of the fit |%s\n| %s: unseen columns |%s\n", w.name, lines[0], w.name, lines[1])
+	}
+}
+
+// columns returns every fourth column, or the others.
+func columns(x quantmf.Mat, fourth bool) quantmf.Mat {
+	y := quantmf.NewMat(x.Rows, x.Cols)
+	n := 0
+	for j := range x.Cols {
+		if (j%4 == 3) != fourth {
+			continue
+		}
+		for i := range x.Rows {
+			y.Set(i, n, x.At(i, j))
+		}
+		n++
+	}
+	y.Cols = n
+	return y.Clone()
+}
+
+// toy draws the paper's synthetic problem, 160 × 80 of rank 8: rows of U*V*, U* Poisson(2),
+// columns of V* Dirichlet(1/2), mapped rank by rank onto cumsum(exp(N(0,1))).
+func toy() quantmf.Mat {
+	const d, n, k = 160, 80, 8
+	r := rand.New(rand.NewPCG(77, 1))
+	u, v, x := quantmf.NewMat(d, k), quantmf.NewMat(k, n), quantmf.NewMat(d, n)
+	for i := range u.Data {
+		p, l := 1.0, math.Exp(-2)
+		for p *= r.Float64(); p > l; p *= r.Float64() {
+			u.Data[i]++
+		}
+	}
+	for j := range n {
+		sum := 0.0
+		for c := range k { // Gamma(1/2) is half a squared normal
+			z := r.NormFloat64()
+			v.Set(c, j, z*z)
+			sum += z * z
+		}
+		for c := range k {
+			v.Set(c, j, v.At(c, j)/sum)
+		}
+	}
+	for i := range d {
+		w, order := make([]float64, n), make([]int, n)
+		for j := range w {
+			order[j] = j
+			for c := range k {
+				w[j] += u.At(i, c) * v.At(c, j)
+			}
+		}
+		slices.SortStableFunc(order, func(a, b int) int {
+			switch {
+			case w[a] < w[b]:
+				return -1
+			case w[a] > w[b]:
+				return 1
+			}
+			return 0
+		})
+		q := 0.0
+		for _, j := range order {
+			q += math.Exp(r.NormFloat64())
+			x.Set(i, j, q)
+		}
+	}
+	return x
+}
