@@ -27,16 +27,27 @@ func (s *scratch) invert(k int) (logDet float64) {
 			copy(d[r*b:(r+1)*b], a[(p+r)*kp+p:])
 		}
 		logDet += elem.Log(invertSmall(d, b))
+		// The columns of the block, by the rows: those already eliminated have turned signs.
 		u := s.u[:b*k]
-		for c := range k {
-			row := a[c*kp+p : c*kp+p+b]
-			for r, v := range row {
-				u[r*k+c] = -v
+		for r := range b {
+			row, to := a[(p+r)*kp:(p+r)*kp+k], u[r*k:(r+1)*k]
+			copy(to[:p], row)
+			clear(to[p : p+b])
+			for c := p + b; c < k; c++ {
+				to[c] = -row[c]
 			}
-			clear(row)
+		}
+		if b == 4 {
+			for c := range k {
+				row := (*[4]float64)(a[c*kp+p:])
+				row[0], row[1], row[2], row[3] = 0, 0, 0, 0
+			}
+		} else {
+			for c := range k {
+				clear(a[c*kp+p : c*kp+p+b])
+			}
 		}
 		for r := range b {
-			clear(u[r*k+p : r*k+p+b])
 			a[(p+r)*kp+p+r] = 1
 		}
 		rows, out := a[p*kp:(p+b)*kp], s.out[:b*kp]

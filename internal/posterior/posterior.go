@@ -46,7 +46,7 @@ import (
 
 // Constants of the model. They were found by the error on unseen cells.
 const (
-	turns      = 20   // epochs with a change of coordinates
+	turns      = 6   // epochs with a change of coordinates
 	noiseFrom  = 6    // the first epoch, from 0, that updates ρ
 	pruneFrom  = 5    // the first epoch that drops components
 	pruneAt    = 1e6  // ratio of α to the least at which a component is dropped
