@@ -649,7 +649,7 @@ func (m *BQMF) Interval(p float64) (lo, hi Mat, err error) {
 	if !(p > 0 && p < 1) {
 		return Mat{}, Mat{}, &OptionError{Option: "p", Value: ftoa(p), Bound: "must be above 0 and below 1"}
 	}
-	z := elem.NormalQuantile(0.5 + p/2)
+	z := elem.NormalQuantile(0.5 + float64(p/2))
 	lo = m.each(func(t *table, mean, dev float64) float64 { return t.back(mean + float64(dev*t.c.bend(-z))) })
 	hi = m.each(func(t *table, mean, dev float64) float64 { return t.back(mean + float64(dev*t.c.bend(z))) })
 	return lo, hi, nil

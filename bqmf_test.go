@@ -398,3 +398,211 @@ func TestBQMFCancel(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// What WithValidation holds out touches nothing but the choice of an epoch: with other
+// values there the model of the last epoch has the same bits. The one cell of a table
+// that a fit does not see is NaN to it in any case.
+func TestBQMFHeldOutCellsTouchNothing(t *testing.T) {
+	x, _ := bent(20, 30, 2, 0, 11)
+	c := config{validation: 0.2, seed: 1}
+	hidden, err := newCells(x, &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := x.Clone()
+	for i, h := range hidden.held {
+		if h {
+			other.Data[i] = 1000 - x.Data[i]
+		}
+	}
+	state := func(x Mat) (s []byte) {
+		fitBQMF(t, x, 4, WithValidation(0.2), WithLoss(KL), WithEpochs(7), WithCheckpoint(1, func(b []byte) error { s = b; return nil }))
+		return s
+	}
+	real := func(b []byte) []byte {
+		f, err := decodeSections(b, kindCheckpoint+kindBQMF, []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return append(f.sections["REAL"], f.sections["HIST"]...)
+	}
+	if !bytes.Equal(real(state(x)), real(state(other))) {
+		t.Error("held-out values touch the fit")
+	}
+	// The maps too: a cell that is missing may have had any value.
+	a, b := x.Clone(), other.Clone()
+	for i, h := range hidden.held {
+		if h {
+			a.Data[i], b.Data[i] = math.NaN(), math.NaN()
+		}
+	}
+	if !bytes.Equal(bqmfFile(t, fitBQMF(t, a, 4, WithMissingValues())), bqmfFile(t, fitBQMF(t, b, 4, WithMissingValues()))) {
+		t.Error("hidden values touch the model")
+	}
+}
+
+// A tenth of the cells is hidden; the central intervals hold what they say, values that
+// have mass counted by the part of it that lies within (in a closed interval they would
+// count whole).
+func TestBQMFIntervalsHold(t *testing.T) {
+	for name, change := range map[string]func(v float64) float64{
+		"continuous": func(v float64) float64 { return v },
+		"counts":     func(v float64) float64 { return math.Floor(2 * v) },
+	} {
+		hold, cells := [3]float64{}, 0.0
+		for seed := range uint64(2) {
+			x, _ := bent(100, 90, 3, 0, 20+seed)
+			src := random.Split(seed, 3)
+			given := x.Clone()
+			for i, v := range x.Data {
+				x.Data[i] = change(v)
+				given.Data[i] = x.Data[i]
+				if src.Float64() < 0.1 {
+					given.Data[i] = math.NaN()
+				}
+			}
+			m := fitBQMF(t, given, 0, WithMissingValues())
+			below, upTo, err := m.Probability(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, p := range []float64{0.5, 0.8, 0.95} {
+				lo, hi, err := m.Interval(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, v := range given.Data {
+					if v == v {
+						continue
+					}
+					if k == 0 {
+						cells++
+					}
+					a, b, from, to := below.Data[i], upTo.Data[i], 0.5-p/2, 0.5+p/2
+					switch {
+					case b > a:
+						hold[k] += max(min(b, to)-max(a, from), 0) / (b - a)
+					case a >= from && a <= to:
+						hold[k]++
+					}
+					if inside := x.Data[i] >= lo.Data[i] && x.Data[i] <= hi.Data[i]; !inside && a > from+1e-9 && b < to-1e-9 {
+						t.Fatalf("%s: %g has probabilities %g to %g and is not in [%g,%g] of %g", name, x.Data[i], a, b, lo.Data[i], hi.Data[i], p)
+					}
+				}
+			}
+		}
+		for k, p := range []float64{0.5, 0.8, 0.95} {
+			if got := hold[k] / cells; math.Abs(got-p) > 0.03 {
+				t.Errorf("%s: %g intervals hold %.3f of %g hidden cells", name, p, got, cells)
+			}
+		}
+	}
+}
+
+// The normal distribution function against its quantile, and at its ends.
+func TestPhi(t *testing.T) {
+	for k := 1; k < 2000; k++ {
+		p := float64(k) / 2000
+		if got := phi(elem.NormalQuantile(p)); math.Abs(got-p) > 1e-14 {
+			t.Errorf("phi of the quantile of %g is %.17g", p, got)
+		}
+	}
+	for _, z := range []float64{-8, -7.5, 7.5, 8, math.Inf(1), math.Inf(-1)} {
+		if got, want := phi(z), math.Erfc(-z/math.Sqrt2)/2; math.Abs(got-want) > 1e-14 {
+			t.Errorf("phi(%g) = %g, want %g", z, got, want)
+		}
+	}
+}
+
+func TestBQMFOptions(t *testing.T) {
+	x, _ := bent(6, 7, 1, 0, 12)
+	ctx := context.Background()
+	for _, o := range []FitOption{WithRestarts(2), WithLevels(4), WithEpsilon(0.1), WithPatience(3), WithPenalty(1), WithLearningRate(0.1), WithStart(StartNMF), WithStrict(), WithLoss(Beta(0.5)), WithBatch(3)} {
+		var e *OptionError
+		if _, err := FitBQMF(ctx, x, 0, o); !errors.As(err, &e) {
+			t.Errorf("%s: %v", o.setting().kind, err)
+		}
+	}
+	var e *OptionError
+	if _, err := FitBQMF(ctx, x, -1); !errors.As(err, &e) {
+		t.Errorf("rank -1: %v", err)
+	}
+	var d *DataError
+	bad := x.Clone()
+	bad.Set(2, 3, math.NaN())
+	if _, err := FitBQMF(ctx, bad, 0); !errors.As(err, &d) || d.Row != 2 || d.Col != 3 {
+		t.Errorf("NaN: %v", err)
+	}
+	m := fitBQMF(t, x, 0)
+	for _, p := range []float64{0, 1, -1, math.NaN()} {
+		if _, _, err := m.Interval(p); !errors.As(err, &e) {
+			t.Errorf("interval %g: %v", p, err)
+		}
+	}
+	if _, err := m.Map(6); err == nil {
+		t.Error("a map of no row")
+	}
+	if m.U.Cols != 5 || fitBQMF(t, x, 3).U.Cols > 3 {
+		t.Error("rank 0 is min(50, d-1, n-1), another one a bound")
+	}
+	if got, err := UnmarshalModel(bqmfFile(t, m)); err != nil || fingerprint(got.Reconstruct()) != fingerprint(m.Reconstruct()) {
+		t.Errorf("UnmarshalModel: %v", err)
+	}
+}
+
+// A file whose sums are right may hold anything: an error, or a model of which nothing
+// is NaN.
+func FuzzBQMFFile(f *testing.F) {
+	x, given := bent(5, 6, 2, 0.1, 13)
+	for i := range x.Data {
+		if i%3 == 0 {
+			given.Data[i] = math.Floor(given.Data[i])
+		}
+	}
+	m, err := FitBQMF(context.Background(), given, 2, WithMissingValues())
+	if err != nil {
+		f.Fatal(err)
+	}
+	b, _ := m.MarshalBinary()
+	f.Add(uint16(100), uint64(0x7ff0000000000000))
+	f.Add(uint16(200), uint64(0xffefffffffffffff))
+	f.Add(uint16(300), uint64(1))
+	f.Fuzz(func(t *testing.T, at uint16, v uint64) {
+		f, err := decodeSections(b, kindBQMF, required(kindBQMF))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sections []section
+		place := int(at)
+		for _, tag := range required(kindBQMF) {
+			p := bytes.Clone(f.sections[tag])
+			if n := len(p) / 8; place >= 0 && place < n {
+				copy(p[8*place:], append64(nil, v))
+			} else if place == n {
+				p = p[:max(len(p)-8, 0)]
+			}
+			place -= len(p)/8 + 1
+			sections = append(sections, section{tag: tag, payload: p})
+		}
+		got := new(BQMF)
+		if err := got.UnmarshalBinary(encode(kindBQMF, sections)); err != nil {
+			var fe *FormatError
+			if !errors.As(err, &fe) {
+				t.Fatal(err)
+			}
+			return
+		}
+		for name, a := range map[string]Mat{"Reconstruct": got.Reconstruct(), "Median": got.Median(), "Deviation": got.Deviation()} {
+			if err := a.checkFinite(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		score, err := got.Score(context.Background(), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if score != score {
+			t.Fatal("the score is not a number")
+		}
+	})
+}

@@ -286,7 +286,7 @@ func (s *scaler) scale(c *Curve, y, x []float64, signed bool) {
 			root[h] = math.Sqrt(root[h])
 		}
 		m := float64(s.count[h])
-		score[h] = elem.NormalQuantile((below + m/2) / n)
+		score[h] = elem.NormalQuantile((below + float64(m/2)) / n)
 		below += m
 	}
 	s.standardise(root, n)
@@ -432,7 +432,7 @@ func phi(z float64) float64 {
 	}
 	sum, term, sq := z, z, float64(z*z)
 	for k := 3.0; k < 300; k += 2 {
-		term *= sq / k
+		term = float64(term * (sq / k))
 		next := sum + term
 		if next == sum {
 			break
@@ -489,9 +489,9 @@ const (
 // quantiles fills to with the quantiles of z, which it sorts, at levelsAt.
 func quantiles(to *[len(levelsAt)]float64, z []float64) {
 	slices.Sort(z)
-	n := float64(len(z)) / residualParts
+	n := float64(float64(len(z)) / residualParts)
 	for k, at := range levelsAt {
-		place := float64(phi(at)*(n+1)*residualParts) - residualParts/2 - 0.5
+		place := float64(phi(at)*(n+1)*residualParts) - (residualParts/2 + 0.5)
 		place = min(max(place, 0), float64(len(z)-1))
 		h := int(place)
 		to[k] = z[h]
@@ -539,7 +539,7 @@ func (l *learner) learn(c *Curve, unit float64) {
 		mass, mean := float64(end-at), sum/float64(end-at)
 		from := at
 		for k := len(l.to) - 1; k >= 0 && l.to[k] >= mean; k-- {
-			mean += (l.to[k] - mean) * (l.mass[k] / (mass + l.mass[k]))
+			mean += float64((l.to[k] - mean) * (l.mass[k] / (mass + l.mass[k])))
 			mass += l.mass[k]
 			from = l.from[k]
 			l.to, l.mass, l.from = l.to[:k], l.mass[:k], l.from[:k]

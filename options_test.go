@@ -280,7 +280,7 @@ func TestDocumentedOptions(t *testing.T) {
 	_, text, _ := strings.Cut(string(doc), "// # Options\n")
 	options, text, _ := strings.Cut(text, "// # Defaults of models\n")
 	defaults, _, _ := strings.Cut(text, "// Without options")
-	columns := [][]target{{forSolve, forRank}, {forSort}, {forQuantile, forQuantileRows}, {forQuantiles, forTopK}, {forNMF}, {forQMF}, {forQMFQ}}
+	columns := [][]target{{forSolve, forRank}, {forSort}, {forQuantile, forQuantileRows}, {forQuantiles, forTopK}, {forNMF}, {forQMF}, {forQMFQ}, {forBQMF}}
 	rows := func(section string) map[string][]string {
 		m := map[string][]string{}
 		for _, line := range strings.Split(section, "\n") {
@@ -309,7 +309,7 @@ func TestDocumentedOptions(t *testing.T) {
 	if len(taken) != int(kinds) {
 		t.Errorf("%d options in the table, there are %d", len(taken), kinds)
 	}
-	models := []config{nmfDefaults(), qmfDefaults(), qmfqDefaults()}
+	models := []config{nmfDefaults(), qmfDefaults(), qmfqDefaults(), bqmfDefaults()}
 	models[2].settleQMFQ()
 	value := map[string]func(c *config) string{
 		"WithLoss":          func(c *config) string { return map[Loss]string{KL: "KL", Frobenius: "Frobenius"}[c.loss] },

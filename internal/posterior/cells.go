@@ -223,27 +223,24 @@ func (c *Cells) Deviation(r, i, j int) float64 {
 	return math.Sqrt(c.Var[r*c.np+j] + 1/(c.p.Tau[i]*c.p.Rho[j]))
 }
 
-// Place fills v with the coordinates of a new column y, of which the rows in seen
-// are known, and returns its ρ; variance, if not nil, is filled with that of u_i·v.
+// Placer places new columns: the step of v_j and ρ_j of a fit, all else as it is.
 type Placer struct {
 	p          *Posterior
 	all        []float64 // packed Σ_i τ_i B_i
 	gram, back []float64
 	rhs, v     []float64
-	ws         *scratch
-	c          []float64 // C, k × Pad(k)
+	ws         *scratch // its a holds C
 }
 
 // Placer returns what places new columns, for one worker.
 func (p *Posterior) Placer() *Placer {
-	pp, k := Packed(p.K), p.K
+	pp := Packed(p.K)
 	s := &Placer{p: p, all: make([]float64, pp)}
 	var w [1]float64
 	for i := range p.D {
 		w[0] = p.Tau[i]
 		kernel.Accumulate(s.all, w[:], p.BU[i*pp:(i+1)*pp])
 	}
-	_ = k
 	return s.Share()
 }
 
@@ -300,6 +297,14 @@ func (s *Placer) Place(y []float64) (v []float64, rho float64) {
 			x[c] = s.rhs[c] * rho
 		}
 		kernel.Dots(s.v, s.ws.a, x)
+		if !s.finite() { // moments that are none, from a file: the prior
+			clear(s.v)
+			clear(s.ws.a)
+			for c := range k {
+				s.ws.a[c*kp+c] = 1
+			}
+			return s.v, 1
+		}
 		if step == placeSteps-1 {
 			break
 		}
@@ -314,6 +319,18 @@ func (s *Placer) Place(y []float64) (v []float64, rho float64) {
 		rho = min(max(rho/p.Unit, 1.0/rhoMost), rhoMost)
 	}
 	return s.v, rho
+}
+
+// finite tells whether v and C are numbers.
+func (s *Placer) finite() bool {
+	sum := 0.0
+	for _, t := range s.v {
+		sum += t - t
+	}
+	for _, t := range s.ws.a {
+		sum += t - t
+	}
+	return sum == 0
 }
 
 // Spread fills variance with Var (u_i·v) of every row, for the last column placed.

@@ -149,7 +149,7 @@ func eigen(a []float64, k int) (values, vectors []float64) {
 	if !(trace > 0) || trace-trace != 0 {
 		return nil, nil
 	}
-	ridge := 1e-13 * trace
+	ridge := float64(1e-13 * trace)
 	s := svd.New(k, k)
 	for c := range k {
 		col := s.Column(c)

@@ -46,7 +46,7 @@ import (
 
 // Constants of the model. They were found by the error on unseen cells.
 const (
-	turns      = 6   // epochs with a change of coordinates
+	turns      = 6    // epochs with a change of coordinates
 	noiseFrom  = 6    // the first epoch, from 0, that updates ρ
 	pruneFrom  = 5    // the first epoch that drops components
 	pruneAt    = 1e6  // ratio of α to the least at which a component is dropped
@@ -629,7 +629,7 @@ func (f *Fit) bound(turned float64) float64 {
 	for c, a := range f.Alpha {
 		b += float64(a*diagonal(f.sumU, c)) - float64(float64(f.D)*elem.Log(a))
 	}
-	b -= float64(f.K) * float64(f.D+f.N)
+	b -= float64(float64(f.K) * float64(f.D+f.N))
 	return b/2/f.seen + logTwoPi/2
 }
 
