@@ -527,7 +527,9 @@ func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
 	for k, i := range f.active {
 		c, o, n := &m.curves[i], &out[k], float64(f.data.Rows[k].Count)
 		for h, l := range levels {
-			c.levels[h] = residualWiden * ((float64(n*c.levels[h]) + float64(levelCells*l)) / (n + levelCells))
+			p := phi(levelsAt[h])
+			hold := levelCells / (4 * float64(p*(1-p))) // as a quantile's variance grows outwards
+			c.levels[h] = residualWiden * ((float64(n*c.levels[h]) + float64(hold*l)) / (n + hold))
 			if h > 0 {
 				c.levels[h] = max(c.levels[h], c.levels[h-1]+1e-6)
 			}

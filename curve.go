@@ -483,7 +483,7 @@ const (
 	// Leave-one-out residuals are narrower than those of cells that no part of the fit has
 	// seen, by 3 % in the middle of twelve tables.
 	residualWiden = 1.03
-	levelCells    = 20 // pseudo-cells that hold the levels of a row at the pooled ones
+	levelCells    = 10 // pseudo-cells that hold the median of a row's residuals at the pooled one
 )
 
 // quantiles fills to with the quantiles of z, which it sorts, at levelsAt.
