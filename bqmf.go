@@ -468,7 +468,7 @@ func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
 					}
 				}
 				c.spread = math.Sqrt(spread)
-				quantiles(&c.levels, ws.z)
+				quantiles(&c.levels, ws.z, float64(c.parts()))
 				ws.learn(c, f.units[i])
 				o := &out[at+r]
 				o.cov, o.vr, o.spreadX = ws.cov, ws.vr, ws.spreadX

@@ -119,8 +119,8 @@ func TestBQMFPredicts(t *testing.T) {
 			t.Errorf("relevance rises at %d", c)
 		}
 	}
-	if r := m.Relevance; r[3] > 0.1*r[2] {
-		t.Errorf("relevance %v: a fourth component of three", r[:5])
+	if r := m.Relevance; len(r) < 3 || len(r) > 3 && r[3] > 0.1*r[2] {
+		t.Errorf("relevance %v of three components", r)
 	}
 }
 

@@ -460,7 +460,7 @@ func (l *learner) residual(c *Curve, x, mean, dev float64) {
 	lo, hi := c.places(x)
 	lo, hi = (lo-mean)/dev, (hi-mean)/dev
 	if lo == hi {
-		for range residualParts {
+		for range c.parts() {
 			l.z = append(l.z, lo)
 		}
 		return
@@ -478,6 +478,14 @@ func (l *learner) residual(c *Curve, x, mean, dev float64) {
 	}
 }
 
+// parts is into how many a residual counts: one where no value has mass.
+func (c *Curve) parts() int {
+	if len(c.at) == len(c.y) {
+		return 1
+	}
+	return residualParts
+}
+
 const (
 	residualParts = 4
 	// Leave-one-out residuals are narrower than those of cells that no part of the fit has
@@ -486,12 +494,14 @@ const (
 	levelCells    = 10 // pseudo-cells that hold the median of a row's residuals at the pooled one
 )
 
-// quantiles fills to with the quantiles of z, which it sorts, at levelsAt.
-func quantiles(to *[len(levelsAt)]float64, z []float64) {
+// quantiles fills to with the quantiles of z, which it sorts, at levelsAt; z has so many
+// parts of each residual.
+func quantiles(to *[len(levelsAt)]float64, z []float64, parts float64) {
 	slices.Sort(z)
-	n := float64(float64(len(z)) / residualParts)
+	n := float64(float64(len(z)) / parts)
+	middle := float64(parts/2) + 0.5
 	for k, at := range levelsAt {
-		place := float64(phi(at)*(n+1)*residualParts) - (residualParts/2 + 0.5)
+		place := float64(phi(at)*(n+1)*parts) - middle
 		place = min(max(place, 0), float64(len(z)-1))
 		h := int(place)
 		to[k] = z[h]

@@ -49,7 +49,7 @@ const (
 	turns      = 6    // epochs with a change of coordinates
 	noiseFrom  = 6    // the first epoch, from 0, that updates ρ
 	pruneFrom  = 5    // the first epoch that drops components
-	pruneAt    = 1e6  // ratio of α to the least at which a component is dropped
+	pruneAt    = 100  // ratio of α to the least at which a component is dropped
 	rhoCells   = 30   // pseudo-cells that hold ρ_j at 1
 	rhoMost    = 20   // ρ is within a factor of so much of 1
 	tauCells   = 2    // pseudo-cells that hold τ_i at t
