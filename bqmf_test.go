@@ -542,7 +542,7 @@ func TestBQMFOptions(t *testing.T) {
 	if _, err := m.Map(6); err == nil {
 		t.Error("a map of no row")
 	}
-	if m.U.Cols != 5 || fitBQMF(t, x, 3).U.Cols > 3 {
+	if fitBQMF(t, x, 0, WithEpochs(0)).U.Cols != 5 || m.U.Cols > 5 || fitBQMF(t, x, 3, WithEpochs(0)).U.Cols != 3 || fitBQMF(t, x, 30, WithEpochs(0)).U.Cols != 5 {
 		t.Error("rank 0 is min(50, d-1, n-1), another one a bound")
 	}
 	if got, err := UnmarshalModel(bqmfFile(t, m)); err != nil || fingerprint(got.Reconstruct()) != fingerprint(m.Reconstruct()) {
