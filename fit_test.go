@@ -746,7 +746,8 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := "fits " + strconv.FormatUint(fitHash(t, x), 16) + "\nhidden " + strconv.FormatUint(hiddenHash(t, x), 16) + "\n"
+	got := "fits " + strconv.FormatUint(fitHash(t, x), 16) + "\nhidden " + strconv.FormatUint(hiddenHash(t, x), 16) + "\n" +
+		"bqmf " + strconv.FormatUint(bqmfHash(t, x), 16) + "\n"
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
