@@ -64,13 +64,14 @@ func (f *Fit) Copy(rows []int, d int) *Posterior {
 			p.U[i*k+h] = sign * f.U[a*k+c]
 		}
 	}
-	for a, i := range rows {
+	f.pool.Do(f.D, func(_, a int) {
+		i := rows[a]
 		p.Tau[i] = f.Tau[a]
 		pick(p.BU[i*f.pp:(i+1)*f.pp], f.packU(a), order, flip)
-	}
-	for j := range f.N {
+	})
+	f.pool.Do(f.N, func(_, j int) {
 		pick(p.BV[j*f.pp:(j+1)*f.pp], f.packV(j), order, flip)
-	}
+	})
 	return p
 }
 
@@ -81,8 +82,7 @@ func pick(to, from []float64, order []int, flip []bool) {
 	for r, a := range order {
 		for c, b := range order[:r+1] {
 			hi, lo := max(a, b), min(a, b)
-			v := from[hi*(hi+1)/2+lo]
-			// A diagonal entry and one beside it differ in scale, and a stays one or the other.
+			v := from[hi*(hi+1)/2+lo] // the diagonal stays the diagonal
 			if flip != nil && flip[r] != flip[c] {
 				v = -v
 			}
