@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // rowSettings are the rows that are timed.
@@ -100,7 +102,7 @@ func BenchmarkRow(b *testing.B) {
 	for _, c := range rowSettings {
 		x, w, q, z := benchRow(c.n, c.m)
 		wn := make([]float64, c.m)
-		normalise(wn, w)
+		transport.Normalise(wn, w)
 		f, g := make([]float64, c.n), make([]float64, c.m)
 		ratio := func(b *testing.B) {
 			ours := b.Elapsed() / time.Duration(b.N)
@@ -112,21 +114,21 @@ func BenchmarkRow(b *testing.B) {
 			b.ReportMetric(2*float64(time.Since(start))/runs/float64(ours), "x/practice")
 		}
 		b.Run(c.name+"/cold", func(b *testing.B) {
-			var r row
-			r.resize(c.n, c.m)
-			r.setTargets(nil)
-			t, zeta := make([]float64, r.np), make([]float64, r.np)
+			var r transport.Row
+			r.Resize(c.n, c.m)
+			np := kernel.Pad(c.n)
+			t, zeta, dx, dq := make([]float64, np), make([]float64, np), make([]float64, c.n), make([]float64, c.m)
 			copy(zeta, z)
 			for range b.N {
-				r.setWeights(nil, w)
-				r.setSamples(x, SquashNone)
-				r.setEpsilon(c.eps)
-				if !r.solve(1e-9, 3000, nil).converged {
+				r.Load(transport.Problem{X: x, B: w, Squash: transport.None, Epsilon: c.eps})
+				if !r.Solve(1e-9, 3000, nil).Converged {
 					b.Fatal("not converged")
 				}
-				r.quantile(t, q)
-				r.adjoint(zeta, q)
-				r.rowTotals(r.rho, r.sums)
+				r.Average(t, q)
+				r.Order(t, q)
+				r.Adjoint(transport.Cotangent{Z: zeta, Q: q})
+				r.GradX(dx)
+				r.GradQ(dq)
 			}
 			ratio(b)
 		})
@@ -153,7 +155,7 @@ func BenchmarkRow(b *testing.B) {
 // its gradients in x, b and q.
 func BenchmarkWarmRow(b *testing.B) {
 	for _, c := range rowSettings {
-		b.Run(c.name, func(b *testing.B) { benchWarm(b, c.n, c.m, rowsAbreast(c.n, c.m), c.eps) })
+		b.Run(c.name, func(b *testing.B) { benchWarm(b, c.n, c.m, transport.Abreast(c.n, c.m, kernel.Lanes), c.eps) })
 	}
 }
 
@@ -161,15 +163,13 @@ func BenchmarkWarmRow(b *testing.B) {
 // visits.
 func benchWarm(b *testing.B, n, m, count int, eps float64) {
 	x, w, q, z := benchRow(n, m)
-	group, work, states := newAbreast(count, m), make([]row, count), make([]warm, count)
-	t := make([][]float64, count)
-	for i := range work {
-		r := &work[i]
-		r.resize(n, m)
-		r.setTargets(nil)
-		r.setWeights(nil, w)
-		states[i] = newWarm(m)
-		t[i] = make([]float64, r.np)
+	states, t, back := make([]transport.Warm, count), make([][]float64, count), make([]transport.Cotangent, count)
+	group := transport.NewGroup(transport.NewRows(count, n, m))
+	np := kernel.Pad(n)
+	zeta, dx, dq := make([]float64, np), make([]float64, n), make([]float64, m)
+	copy(zeta, z)
+	for i := range t {
+		states[i], t[i], back[i] = transport.NewWarm(m), make([]float64, np), transport.Cotangent{Z: zeta, Q: q}
 	}
 	src := random.Split(1, 1)
 	near := make([][]float64, 64)
@@ -179,29 +179,18 @@ func benchWarm(b *testing.B, n, m, count int, eps float64) {
 			near[k][i] += 0.003 * normal(&src)
 		}
 	}
-	zeta := make([]float64, work[0].np)
-	copy(zeta, z)
 	passes := 0
 	visit := func(k int) {
-		group.clear()
-		for i := range work {
-			r := &work[i]
-			r.setSamples(near[(k+i)%64], SquashNone)
-			r.setEpsilon(eps)
-			r.ask(t[i], q)
-			group.take(r, &states[i])
+		group.Clear()
+		for i := range t {
+			group.Add(transport.Problem{X: near[(k+i)%64], B: w, Squash: transport.None, Epsilon: eps}, &states[i], t[i], q)
 		}
-		group.solve(1e-9, 3000)
-		group.hold()
-		for i := range work {
-			work[i].average(t[i], q)
-			work[i].load(zeta, q)
-			passes += group.ends[i].passes
-		}
-		group.adjoint()
-		for i := range work {
-			work[i].sampleAdjoint(zeta, q)
-			work[i].rowTotals(work[i].rho, work[i].sums)
+		group.Solve(1e-9, 3000)
+		group.Adjoint(back)
+		for i, r := range group.Rows {
+			passes += group.End(i).Passes
+			r.GradX(dx)
+			r.GradQ(dq)
 		}
 	}
 	visit(0)
@@ -436,30 +425,27 @@ func BenchmarkLarge(b *testing.B) {
 		eps  float64
 	}{{1000, 16, 1e-2}, {3000, 16, 1e-2}, {10000, 16, 1e-2}, {30000, 16, 1e-2}, {100000, 16, 1e-2}, {100000, 16, 1e-3}, {5000, 32, 1e-2}, {5000, 32, 1e-3}} {
 		x, w, q, z := benchRow(c.n, c.m)
-		var r row
-		r.resize(c.n, c.m)
-		r.setTargets(nil)
-		r.setWeights(nil, w)
-		t, zeta := make([]float64, r.np), make([]float64, r.np)
+		var r transport.Row
+		r.Resize(c.n, c.m)
+		t, zeta, dx := make([]float64, kernel.Pad(c.n)), make([]float64, kernel.Pad(c.n)), make([]float64, c.n)
 		copy(zeta, z)
-		st := newWarm(c.m)
-		for _, warm := range []*warm{nil, &st} {
-			name := strconv.Itoa(c.n) + "x" + strconv.Itoa(c.m) + ",eps=" + ftoa(c.eps) + "/cold"
+		st := transport.NewWarm(c.m)
+		for _, warm := range []*transport.Warm{nil, &st} {
+			name := strconv.Itoa(c.n) + "x" + strconv.Itoa(c.m) + ",eps=" + strconv.FormatFloat(c.eps, 'g', -1, 64) + "/cold"
 			if warm != nil {
 				name = name[:len(name)-4] + "warm"
 			}
 			b.Run(name, func(b *testing.B) {
 				passes := 0
 				for b.Loop() {
-					r.setSamples(x, SquashLogistic)
-					r.setEpsilon(c.eps)
-					passes = r.solve(1e-9, 3000, warm).passes
+					r.Load(transport.Problem{X: x, B: w, Epsilon: c.eps})
+					passes = r.Solve(1e-9, 3000, warm).Passes
+					r.Average(t, q)
 					if warm == nil {
-						r.quantile(t, q)
-					} else {
-						r.average(t, q)
+						r.Order(t, q)
 					}
-					r.adjoint(zeta, q)
+					r.Adjoint(transport.Cotangent{Z: zeta, Q: q})
+					r.GradX(dx)
 				}
 				b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(c.n*c.m), "ns/cell")
 				b.ReportMetric(float64(passes), "passes")

@@ -57,7 +57,7 @@ var strengths = [2]float64{1, 0.5}
 const bqmfRank = 50 // the most components where the rank is left to the function
 
 func bqmfDefaults() config {
-	return config{tolerance: 3e-3, epochs: 60, seed: 1, loss: KL, restarts: len(strengths)}
+	return config{settings: settings{tolerance: 3e-3, epochs: 60, seed: 1, loss: KL}, restarts: len(strengths)}
 }
 
 // FitBQMF fits x, d features × n samples of any finite values, by T(UV) of rank at
@@ -84,7 +84,8 @@ func FitBQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*BQMF, er
 	if err != nil {
 		return nil, err
 	}
-	past, err := c.reopen(kindBQMF, x, rank)
+	t := &task{config: &c, kind: kindBQMF, x: x, rank: rank, cells: visible}
+	past, err := t.reopen()
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +132,7 @@ func (c *config) checkBQMF(x Mat, rank int) (*cells, error) {
 	if rank < 0 {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least 0"}
 	}
-	rules := config{missing: c.missing, loss: c.loss, maps: true}
+	rules := config{settings: settings{missing: c.missing, loss: c.loss, mapped: true}}
 	if !c.given.has(kLoss) {
 		rules.loss = Frobenius // which takes any finite x
 	}
@@ -147,7 +148,7 @@ func (c *config) checkBQMF(x Mat, rank int) (*cells, error) {
 	if negative && c.loss == KL { // not asked for: checkCells would have said so
 		c.loss = Frobenius
 	}
-	return newCells(x, c)
+	return newCells(x, &c.settings)
 }
 
 // bqmfFit is a fit under way.
@@ -296,7 +297,7 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 				err = stoppedAt(before+epoch, perr)
 			}
 		}
-		if err == nil && f.due(epoch, done || epoch == f.epochs) {
+		if err == nil && f.save != nil && (done || epoch == f.epochs || epoch%f.every == 0) {
 			if serr := f.checkpoint(fit, run, epoch, done, judge, history, validation); serr != nil {
 				err = stoppedAt(before+epoch, serr)
 			}
@@ -721,7 +722,9 @@ func (m *BQMF) each(g func(t *table, mean, dev float64) float64) Mat {
 	return out
 }
 
-func (m *BQMF) bounds() *config { return &config{loss: m.loss, missing: m.missing, maps: true} }
+func (m *BQMF) bounds() *config {
+	return &config{settings: settings{loss: m.loss, missing: m.missing, mapped: true}}
+}
 
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the loss
 // that was fitted. Where the fit was WithMissingValues, NaN cells are left out.

@@ -404,7 +404,7 @@ func TestBQMFCancel(t *testing.T) {
 // that a fit does not see is NaN to it in any case.
 func TestBQMFHeldOutCellsTouchNothing(t *testing.T) {
 	x, _ := bent(20, 30, 2, 0, 11)
-	c := config{validation: 0.2, seed: 1}
+	c := settings{validation: 0.2, seed: 1}
 	hidden, err := newCells(x, &c)
 	if err != nil {
 		t.Fatal(err)

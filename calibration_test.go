@@ -5,112 +5,31 @@ package quantmf
 
 import (
 	"math"
+	"strconv"
 	"testing"
-	"time"
 
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/transport"
 )
-
-// BenchmarkPower times a cold row where max|s Y|, the exponent that decides how its
-// kernel is built (maxPower), is what the name says, and the building alone. The metric "error/u" is the
-// largest difference of T from the softmax of the potentials, written out, in units of
-// the roundoff of T's range.
-func BenchmarkPower(b *testing.B) {
-	const n, m = 256, 16
-	x, w, q, _ := benchRow(n, m)
-	for _, exponent := range []float64{20, 50, 100, 149, 200, 300, 500} {
-		b.Run(itoa(int(exponent)), func(b *testing.B) {
-			var r row
-			r.resize(n, m)
-			r.setTargets(nil)
-			r.setWeights(nil, w)
-			t := make([]float64, r.np)
-			for range b.N {
-				r.setSamples(x, SquashNone)
-				r.setEpsilon(1)
-				r.setEpsilon(r.steep * r.edge / exponent)
-				r.solve(1e-9, 3000, nil)
-				r.quantile(t, q)
-			}
-			const builds = 50
-			start := time.Now()
-			for range builds {
-				r.build(r.e, 0, r.np)
-			}
-			b.ReportMetric(float64(time.Since(start))/builds, "build-ns")
-			worst := 0.0
-			for i := range n {
-				top, z, sum := math.Inf(-1), 0.0, 0.0
-				for j, y := range r.cy {
-					top = max(top, r.h[j]+r.s[i]*y)
-				}
-				for j, y := range r.cy {
-					e := math.Exp(r.h[j] + r.s[i]*y - top)
-					z += e
-					sum += e * (q[j] - q[0])
-				}
-				worst = max(worst, math.Abs(t[i]-q[0]-sum/z))
-			}
-			b.ReportMetric(worst/(q[m-1]-q[0])/unit, "error/u")
-		})
-	}
-}
-
-// BenchmarkGram times the Gram matrix of a row from its 2m-1 moments and, metric
-// "triangle-ns", from the whole triangle.
-func BenchmarkGram(b *testing.B) {
-	const n = 256
-	for _, m := range []int{2, 3, 4, 8, 16, 32, 64} {
-		b.Run("m="+itoa(m), func(b *testing.B) {
-			x, w, _, _ := benchRow(n, m)
-			var r row
-			r.resize(n, m)
-			r.setTargets(nil)
-			r.setWeights(nil, w)
-			r.setSamples(x, SquashNone)
-			r.setEpsilon(0.01)
-			r.solve(1e-9, 3000, nil)
-			var times [2]time.Duration
-			for range b.N {
-				for i := range times {
-					start := time.Now()
-					for range 20 {
-						none := func(int, int, []float64) {}
-						if i == 1 {
-							r.triangles(r.gram, r.c, none)
-							continue
-						}
-						r.moments(r.mu, none)
-						r.expanded = false
-						r.expand()
-					}
-					times[i] += time.Since(start)
-				}
-			}
-			b.ReportMetric(float64(times[0])/float64(20*b.N), "moments-ns")
-			b.ReportMetric(float64(times[1])/float64(20*b.N), "triangle-ns")
-		})
-	}
-}
 
 // BenchmarkAbreast times a row as a fit visits it, as many abreast as there may be, or
 // as the name says.
 func BenchmarkAbreast(b *testing.B) {
 	for _, c := range []struct{ n, m, rows int }{{80, 8, 8}, {256, 16, 8}, {500, 16, 8}, {1000, 16, 8}, {1000, 32, 8}, {2000, 16, 8}, {4000, 16, 8},
 		{256, 8, 2}, {256, 16, 2}, {256, 8, 3}, {256, 16, 3}, {256, 8, 4}, {256, 16, 4}} {
-		name := itoa(c.n) + "x" + itoa(c.m)
+		name := strconv.Itoa(c.n) + "x" + strconv.Itoa(c.m)
 		if c.rows < kernel.Lanes {
-			name += ",rows=" + itoa(c.rows)
+			name += ",rows=" + strconv.Itoa(c.rows)
 		}
-		b.Run(name, func(b *testing.B) { benchWarm(b, c.n, c.m, min(c.rows, rowsAbreast(c.n, c.m)), 0.01) })
+		b.Run(name, func(b *testing.B) { benchWarm(b, c.n, c.m, transport.Abreast(c.n, c.m, c.rows), 0.01) })
 	}
 }
 
 // BenchmarkWide times rows of few samples and many levels as a fit visits them.
 func BenchmarkWide(b *testing.B) {
 	for _, m := range []int{24, 32, 48, 64, 96, 120} {
-		b.Run("32x"+itoa(m), func(b *testing.B) { benchWarm(b, 32, m, rowsAbreast(32, m), 0.1) })
+		b.Run("32x"+strconv.Itoa(m), func(b *testing.B) { benchWarm(b, 32, m, transport.Abreast(32, m, kernel.Lanes), 0.1) })
 	}
 }
 
@@ -142,7 +61,7 @@ func BenchmarkPasses(b *testing.B) {
 	const problems = 1000
 	src := random.Split(31, 0)
 	type problem struct {
-		row  row
+		row  transport.Row
 		x, w []float64
 		eps  float64
 	}
@@ -169,9 +88,7 @@ func BenchmarkPasses(b *testing.B) {
 		for j := range p.w {
 			p.w[j] = math.Exp(uneven * normal(&src))
 		}
-		p.row.resize(len(p.x), len(p.w))
-		p.row.setTargets(nil)
-		p.row.setWeights(nil, p.w)
+		p.row.Resize(len(p.x), len(p.w))
 	}
 	b.ResetTimer()
 	passes, worst := 0, 0
@@ -180,14 +97,13 @@ func BenchmarkPasses(b *testing.B) {
 		for k := range all {
 			p := &all[k]
 			r := &p.row
-			r.setSamples(p.x, SquashNone)
-			r.setEpsilon(p.eps)
-			out := r.solve(1e-9, 3000, nil)
-			if !out.converged {
+			r.Load(transport.Problem{X: p.x, B: p.w, Squash: transport.None, Epsilon: p.eps})
+			out := r.Solve(1e-9, 3000, nil)
+			if !out.Converged {
 				b.Fatalf("problem %d: not converged", k)
 			}
-			passes += out.passes
-			worst = max(worst, out.passes)
+			passes += out.Passes
+			worst = max(worst, out.Passes)
 		}
 	}
 	b.ReportMetric(float64(passes)/problems, "passes")

@@ -17,44 +17,7 @@ package quantmf
 
 import (
 	"math"
-
-	"github.com/quantmf/quantmf/internal/random"
 )
-
-// kindCheckpoint is added to a model's kind.
-const kindCheckpoint = 16
-
-// WithCheckpoint calls save with the state of the fit after every so many epochs,
-// and after the last, on the goroutine of the caller; the bytes are the
-// function's to keep. Its error stops the fit and comes back wrapped, with the
-// model so far. every >= 1. What a fit starts from, in FitQMFQ a QMF of 100
-// epochs, is made before the first epoch counts.
-func WithCheckpoint(every int, save func(state []byte) error) FitOption {
-	return fitOption(kCheckpoint, itoa(every), func(c *config) string {
-		if every < 1 {
-			return "must be at least 1"
-		}
-		if save == nil {
-			return "save must not be nil"
-		}
-		c.every, c.save = every, save
-		return ""
-	})
-}
-
-// WithResume goes on from a state that [WithCheckpoint] saved, with the same x
-// and the same options; workers, progress and checkpoints may differ. Another
-// option or initial factor is an [*OptionError] that names it, another x a
-// [*DataError], a damaged state a [*FormatError].
-func WithResume(state []byte) FitOption {
-	return fitOption(kResume, itoa(len(state))+" bytes", func(c *config) string {
-		if len(state) == 0 {
-			return "must not be empty"
-		}
-		c.resume = state
-		return ""
-	})
-}
 
 // described lists the options that a result depends on, with their values.
 func (c *config) described(rank int) [][2]string {
@@ -108,7 +71,6 @@ type part struct {
 // parameter stands still.
 func finite(v []float64) part   { return part{v, -math.MaxFloat64, math.MaxFloat64} }
 func positive(v []float64) part { return part{v, 0, math.MaxFloat64} }
-func (m moment) parts() []part  { return []part{finite(m.mu), {m.nu, 0, math.Inf(1)}} }
 
 // saved is a checkpoint: what all fits have, and the parts of the one at hand.
 type saved struct {
@@ -122,12 +84,12 @@ type saved struct {
 	index               []uint64
 }
 
-func words(tag string, v ...uint64) section {
-	b := make([]byte, 0, 8*len(v))
-	for _, x := range v {
-		b = append64(b, x)
-	}
-	return section{tag: tag, payload: b}
+// checkpoint returns the state of a fit after an epoch, as a file.
+func (t *task) checkpoint(a algorithm, j *journal, restart int, past *past) []byte {
+	part := a.snapshot()
+	s := &saved{restart: restart, epoch: j.done, source: part.source, steps: part.steps, judge: j.watch,
+		history: j.history, validation: j.validation, best: past.best, real: part.real, index: part.index}
+	return s.encode(t.kind, t.config, t.rank, past.data)
 }
 
 func (s *saved) encode(kind uint32, c *config, rank int, data [2]uint64) []byte {
@@ -148,14 +110,15 @@ func (s *saved) encode(kind uint32, c *config, rank int, data [2]uint64) []byte 
 }
 
 // openCheckpoint reads c.resume as far as all fits have it, and holds it against
-// the options and the data. lag is by how many epochs the histories are behind.
-func openCheckpoint(kind uint32, c *config, rank, lag int, data [2]uint64) (*file, *saved, error) {
-	f, err := decodeSections(c.resume, kindCheckpoint+kind, []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
+// the options and the data.
+func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
+	c, lag := t.config, t.lag()
+	f, err := decodeSections(c.resume, kindCheckpoint+t.kind, []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
 	if err != nil {
 		return nil, nil, err
 	}
 	opts := string(f.sections["OPTS"])
-	for _, o := range c.described(rank) {
+	for _, o := range c.described(t.rank) {
 		name, then, rest := line(opts)
 		if name != o[0] {
 			return nil, nil, f.fail("OPTS", "the options are not those of this version")
@@ -192,7 +155,7 @@ func openCheckpoint(kind uint32, c *config, rank, lag int, data [2]uint64) (*fil
 	s := &saved{restart: int(st[0]), epoch: int(st[1]), source: st[2], steps: int(st[3]), best: f.sections["BEST"],
 		judge: watch{patience: c.patience, bestEpoch: int(st[4]), last: int(st[5]), best: math.Float64frombits(st[6]), mark: math.Float64frombits(st[7])}}
 	entries := s.epoch + 1 - lag
-	if s.history, err = f.vectorIn("HIST", int64(entries), leastHistory(kind), math.MaxFloat64); err != nil {
+	if s.history, err = f.vectorIn("HIST", int64(entries), leastHistory(t.kind), math.MaxFloat64); err != nil {
 		return nil, nil, err
 	}
 	held := 0
@@ -212,7 +175,7 @@ func openCheckpoint(kind uint32, c *config, rank, lag int, data [2]uint64) (*fil
 		return nil, nil, f.failAt("STAT", 5, "the epoch of the last fall is not in the history")
 	}
 	// A BQMF has the best of its epochs so far there too.
-	if kind != kindBQMF && (len(s.best) > 0) != (s.restart > 0) {
+	if t.kind != kindBQMF && (len(s.best) > 0) != (s.restart > 0) {
 		return nil, nil, f.fail("BEST", "there is a best model from the second of the restarts on")
 	}
 	return f, s, nil
@@ -227,21 +190,35 @@ type past struct {
 }
 
 // reopen reads the checkpoint that the options give, if any.
-func (c *config) reopen(kind uint32, x Mat, rank int) (p past, err error) {
-	if c.save != nil || c.resume != nil {
-		p.data = [2]uint64{fingerprint(x), fingerprint(c.initU, c.initV)}
+func (t *task) reopen() (p past, err error) {
+	if t.save != nil || t.resume != nil {
+		p.data = [2]uint64{fingerprint(t.x), fingerprint(t.initU, t.initV)}
 	}
-	if c.resume == nil {
+	if t.resume == nil {
 		return p, nil
 	}
-	lag := 0
-	if kind == kindQMFQ || kind == kindQMF && c.lagging(x.Rows) {
-		lag = 1
-	}
-	if p.state, p.from, err = openCheckpoint(kind, c, rank, lag, p.data); err == nil {
+	if p.state, p.from, err = openCheckpoint(t, p.data); err == nil {
 		p.best = p.from.best
 	}
 	return p, err
+}
+
+// lag is by how many epochs the journal of a fit is behind it (see losses).
+func (t *task) lag() int {
+	if t.kind == kindQMFQ || t.kind == kindQMF && t.lagging(t.x.Rows) {
+		return 1
+	}
+	return 0
+}
+
+// resume takes an algorithm and its journal to the state that was saved.
+func (p *past) resume(a algorithm, j *journal) error {
+	if err := a.resume(p.state, p.from); err != nil {
+		return err
+	}
+	j.history, j.validation, j.watch, j.done = p.from.history, p.from.validation, p.from.judge, p.from.epoch
+	j.kept = j.holds
+	return nil
 }
 
 // inside places an error in the best model, a file within a file whose offsets count
@@ -255,7 +232,8 @@ func (p *past) inside(err error) error {
 
 // bestModel reads the best model of the restarts before into m, and holds it against
 // the fit.
-func (p *past) bestModel(m interface{ UnmarshalBinary([]byte) error }, kind uint32, c *config, x Mat, rank int) error {
+func (p *past) bestModel(m fitted, t *task) error {
+	kind, c := t.kind, t.config
 	f, err := decode(p.best, kind)
 	if err == nil {
 		err = m.UnmarshalBinary(p.best)
@@ -267,7 +245,7 @@ func (p *past) bestModel(m interface{ UnmarshalBinary([]byte) error }, kind uint
 	if kind == kindNMF {
 		levels, eps = 0, 0
 	}
-	if f.d != x.Rows || f.n != x.Cols || f.k != rank || f.m != levels || f.loss != c.loss || f.missing != c.missing || f.epsilon != eps {
+	if f.d != t.x.Rows || f.n != t.x.Cols || f.k != t.rank || f.m != levels || f.loss != c.loss || f.missing != c.missing || f.epsilon != eps {
 		return p.state.fail("BEST", "the best model is not of this fit")
 	}
 	if (c.validation > 0) != (len(f.sections["VALI"]) > 0) {
@@ -304,18 +282,6 @@ func (f *file) restore(parts []part, count int) ([]uint64, error) {
 	return index, nil
 }
 
-func (f *file) words(tag string, n int) ([]uint64, error) {
-	b := f.sections[tag]
-	if len(b) != 8*n {
-		return nil, f.fail(tag, "wrong length")
-	}
-	v := make([]uint64, n)
-	for i := range v {
-		v[i] = get64(b[8*i:])
-	}
-	return v, nil
-}
-
 // line splits "name\tvalue\n..." .
 func line(s string) (name, value, rest string) {
 	tab := 0
@@ -328,181 +294,4 @@ func line(s string) (name, value, rest string) {
 		}
 	}
 	return "", "", ""
-}
-
-// due tells whether a checkpoint is due after an epoch.
-func (c *config) due(epoch int, last bool) bool {
-	return c.save != nil && (last || epoch%c.every == 0)
-}
-
-// checkpoint hands the state after an epoch to the caller.
-func (f *qmfFit) checkpoint(epoch int) error {
-	s := &saved{restart: f.restart, epoch: epoch, source: uint64(f.source), steps: f.stepsV, judge: f.judge,
-		history: f.history, validation: f.validationHistory, best: f.bestSoFar, real: f.parts()}
-	for _, i := range f.order {
-		s.index = append(s.index, uint64(i))
-	}
-	s.index = appendWarm(s.index, f.state)
-	s.index = append(s.index, uint64(f.origin), math.Float64bits(f.lambda))
-	return f.save(s.encode(kindQMF, f.config, f.k, f.data))
-}
-
-// appendWarm adds, for each row, whether what its transport starts from is of use.
-func appendWarm(index []uint64, states []warm) []uint64 {
-	for i := range states {
-		valid := uint64(0)
-		if states[i].valid {
-			valid = 1
-		}
-		index = append(index, valid)
-	}
-	return index
-}
-
-// takeWarm takes what appendWarm added, from so many integers on.
-func (f *file) takeWarm(states []warm, index []uint64, from int) error {
-	for i := range states {
-		if index[from+i] > 1 {
-			return f.failAt("IDX0", from+i, "is neither 0 nor 1")
-		}
-		states[i].valid = index[from+i] == 1
-	}
-	return nil
-}
-
-// parts are the numbers of a QMF under way.
-func (f *qmfFit) parts() []part {
-	log := func(v []float64) part { return part{v, -f.farthest, f.farthest} }
-	p := []part{positive(f.u), positive(f.v), log(f.logU), log(f.logV), finite(f.f), positive(f.rowLosses), positive(f.rowHeld)}
-	for _, m := range []moment{f.momU, f.momV, f.momF} {
-		p = append(p, m.parts()...)
-	}
-	p = append(p, f.increments(f.inc)...)
-	if f.r != nil {
-		p = append(append(p, part{f.r, shortest, longest}), f.momR.parts()...)
-	}
-	if f.held != nil {
-		p = append(append(p, positive(f.keep.u), positive(f.keep.v), finite(f.keep.f)), f.increments(f.keep.inc)...)
-	}
-	return appendOffsets(p, f.state)
-}
-
-// increments are parts: but for the first of a row, q_1, none is negative.
-func (f *qmfFit) increments(inc []float64) (p []part) {
-	for i := range f.d {
-		row := inc[i*f.m : (i+1)*f.m]
-		p = append(p, finite(row[:1]), positive(row[1:]))
-	}
-	return p
-}
-
-func appendOffsets(p []part, states []warm) []part {
-	for i := range states {
-		p = append(p, finite(states[i].offset))
-	}
-	return p
-}
-
-// resumeFrom takes the state of a checkpoint.
-func (f *qmfFit) resumeFrom(file *file, s *saved) error {
-	if f.held != nil {
-		f.keep = f.newState()
-	}
-	index, err := file.restore(f.parts(), 2*f.d+2)
-	if err != nil {
-		return err
-	}
-	seen := make([]bool, f.d)
-	for k, i := range index[:f.d] {
-		if i >= uint64(f.d) || seen[i] {
-			return file.failAt("IDX0", k, "an index is out of range")
-		}
-		seen[i], f.order[k] = true, int(i)
-	}
-	if err := file.takeWarm(f.state, index, f.d); err != nil {
-		return err
-	}
-	origin, lambda := index[2*f.d], math.Float64frombits(index[2*f.d+1])
-	if origin >= uint64(len(startNames)) {
-		return file.failAt("IDX0", 2*f.d, "there is no such start")
-	}
-	if !(lambda >= 0 && lambda <= 1e30) {
-		return file.failAt("IDX0", 2*f.d+1, "the shrinkage is "+ftoa(lambda))
-	}
-	size := min(f.batchRows, f.d)
-	if s.steps != s.epoch*((f.d+size-1)/size) {
-		return file.failAt("STAT", 3, "the steps of V are not those of so many epochs")
-	}
-	f.origin, f.lambda = Start(origin), lambda
-	f.source, f.stepsV, f.judge, f.done = random.Source(s.source), s.steps, s.judge, s.epoch
-	f.history, f.validationHistory = s.history, s.validation
-	return nil
-}
-
-// checkpoint hands the state after an epoch to the caller.
-func (f *qmfqFit) checkpoint(epoch int) error {
-	s := &saved{restart: f.restart, epoch: epoch, judge: f.judge, history: f.history, validation: f.validationHistory, best: f.bestSoFar,
-		real: f.parts(), index: appendWarm(appendWarm(nil, f.state), f.state1)}
-	return f.save(s.encode(kindQMFQ, f.config, f.k, f.data))
-}
-
-// parts are the numbers of a QMFQ under way. What the last projection made is for a fit
-// that is stopped before the next.
-func (f *qmfqFit) parts() []part {
-	p := append([]part{positive(f.from.u), positive(f.from.v), positive(f.rowLosses), positive(f.rowHeld)}, f.made(f.now)...)
-	for _, m := range []moment{f.momF, f.momF1, f.momR1} {
-		p = append(p, m.parts()...)
-	}
-	if f.r != nil {
-		p = append(append(p, part{f.r, shortest, longest}), f.momR.parts()...)
-	}
-	if f.held != nil {
-		p = append(p, f.made(f.best)...)
-	}
-	return appendOffsets(appendOffsets(p, f.state), f.state1)
-}
-
-// made are the parts of what a model is made of, as now has it.
-func (f *qmfqFit) made(v [][]float64) []part {
-	factor := positive
-	if f.projection.kind == projectionSVD {
-		factor = finite
-	}
-	p := append([]part{finite(v[0])}, f.increments(v[1])...)
-	return append(p, finite(v[2]), part{v[3], f.shortest1, f.longest1}, finite(v[4]), factor(v[5]), factor(v[6]))
-}
-
-// resumeFrom takes the state of a checkpoint.
-func (f *qmfqFit) resumeFrom(file *file, s *saved) error {
-	index, err := file.restore(f.parts(), 2*f.d)
-	if err != nil {
-		return err
-	}
-	if err := file.takeWarm(f.state, index, 0); err != nil {
-		return err
-	}
-	if err := file.takeWarm(f.state1, index, f.d); err != nil {
-		return err
-	}
-	if s.steps != 0 {
-		return file.failAt("STAT", 3, "there are no steps of V")
-	}
-	f.u, f.v = f.whole.u, f.whole.v
-	f.done, f.judge, f.history, f.validationHistory = s.epoch, s.judge, s.history, s.validation
-	return nil
-}
-
-// checkpoint hands the state after an epoch to the caller.
-func (f *nmfFit) checkpoint(c *config, m *NMF, judge watch, epoch int, keep *factors) error {
-	s := &saved{restart: f.restart, epoch: epoch, judge: judge, history: m.History, validation: m.Validation, best: f.bestSoFar, real: f.parts(keep)}
-	return c.save(s.encode(kindNMF, c, f.k, f.data))
-}
-
-// parts are the numbers of an NMF under way.
-func (f *nmfFit) parts(keep *factors) []part {
-	p := []part{positive(f.u), positive(f.v)}
-	if f.held != nil {
-		p = append(p, positive(keep.u), positive(keep.v))
-	}
-	return p
 }

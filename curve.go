@@ -220,7 +220,7 @@ func (c *Curve) Invert(v float64) (float64, error) {
 		return lo, nil
 	}
 	for range 2000 { // T(lo) < v <= T(hi)
-		mid := middle(lo, hi)
+		mid := float64(lo*0.5) + float64(hi*0.5)
 		if mid <= lo || mid >= hi {
 			break
 		}

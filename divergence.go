@@ -1,6 +1,6 @@
 package quantmf
 
-// This file holds the divergences that fits minimise, and which cells count.
+// This file holds the divergences that fits minimise.
 //
 //	Δ_β(x,t) = (x^β + (β-1)t^β - βxt^{β-1}) / (β(β-1)),
 //	Δ_2 = (x-t)²/2,   Δ_1 = x log(x/t) - x + t (0 log 0 = 0),   Δ_0 = x/t - log(x/t) - 1,
@@ -23,7 +23,6 @@ import (
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
-	"github.com/quantmf/quantmf/internal/random"
 )
 
 // Loss is a divergence, by its β.
@@ -200,124 +199,45 @@ func (l Loss) sum(x, t, num []float64, observed []bool, low float64) float64 {
 
 const tinyScale = 1e-300
 
-// cells is what a fit may look at: x with NaN where a cell is missing or held
-// out, the number of visible cells in all, and the cells held out for validation.
-type cells struct {
-	x       Mat // a copy where cells are hidden, else the caller's
-	full    Mat // the caller's
-	partial bool
-	visible int
-	rows    []int  // visible cells of each row
-	held    []bool // d × n, nil where nothing is held out
-	heldOut int
-	units   // those of x and full, which are not the caller's then
-}
-
-// newCells hides the validation share of the observed cells, chosen by seed. A
-// row or column keeps at least two visible cells, or what it has.
-func newCells(x Mat, c *config) (*cells, error) {
-	d, n := x.Rows, x.Cols
-	s := &cells{x: x, full: x, rows: make([]int, d)}
-	cols := make([]int, n)
-	for i := range d {
-		for j, v := range x.Row(i) {
-			if v == v {
-				s.rows[i]++
-				cols[j]++
-				s.visible++
-			}
-		}
+// divergence returns Δ(x,t) in whatever units the two are. t is kept from 0 as value
+// has it, in their units; under Frobenius nothing is divided by, and it may be
+// negative.
+func (l Loss) divergence(x, t float64) float64 {
+	if l == Frobenius {
+		return l.value(x, t, math.Inf(-1))
 	}
-	s.partial = s.visible < d*n
-	for i, k := range s.rows {
-		if k == 0 {
-			return nil, &DataError{Row: i, Col: -1, Value: math.NaN(), Problem: "the row has no observed cell"}
-		}
-	}
-	for j, k := range cols {
-		if k == 0 {
-			return nil, &DataError{Row: -1, Col: j, Value: math.NaN(), Problem: "the column has no observed cell"}
-		}
-	}
-	if c.validation == 0 {
-		return s, nil
-	}
-	s.partial, s.x, s.held = true, x.Clone(), make([]bool, d*n)
-	src := random.Split(c.seed, 2)
-	for i := range d {
-		row := s.x.Row(i)
-		for j, v := range row {
-			if v == v && src.Float64() < c.validation && s.rows[i] > 2 && cols[j] > 2 {
-				row[j] = math.NaN()
-				s.held[i*n+j] = true
-				s.rows[i]--
-				cols[j]--
-				s.visible--
-				s.heldOut++
-			}
-		}
-	}
-	if s.heldOut == 0 {
-		return nil, &OptionError{Option: kValidation.String(), Value: ftoa(c.validation), Bound: "holds out no cell of this matrix; it is too small"}
-	}
-	return s, nil
-}
-
-// load copies row i into x, with 0 where it is hidden, and fills observed; it
-// returns nil for observed where all cells are visible.
-func (s *cells) load(x []float64, observed []bool, i int) []bool {
-	copy(x, s.x.Row(i))
-	if !s.partial {
-		return nil
-	}
-	for j, v := range x[:s.x.Cols] {
-		observed[j] = v == v
-		if v != v {
-			x[j] = 0
-		}
-	}
-	return observed[:s.x.Cols]
-}
-
-// heldLoss returns the sum of divergences of t from the held-out cells of row i.
-func (s *cells) heldLoss(l Loss, t []float64, i int, low float64) float64 {
-	if s.held == nil {
+	top := max(x, t)
+	if top == 0 && l > 0 {
 		return 0
 	}
-	sum := 0.0
-	row := s.full.Row(i)
-	for j, h := range s.held[i*s.full.Cols : (i+1)*s.full.Cols] {
-		if h {
-			sum += l.value(row[j], t[j], low)
-		}
+	if !distant(top) {
+		return l.value(x, t, l.least())
 	}
-	return sum
+	e := exponentOf(top)
+	return l.value(math.Ldexp(x, -e), math.Ldexp(t, -e), l.least()) * l.unit(e)
 }
 
-// watch follows the loss that a fit is judged by, from epoch to epoch: that of
-// the held-out cells where there are any, else that of the visible ones.
-type watch struct {
-	patience  int // 0: none
-	best      float64
-	bestEpoch int
-	last      int // the epoch of the last fall worth the name
-	mark      float64
+// distant tells whether values up to top are too far from 1 to be taken as they are.
+func distant(top float64) bool { return top != 0 && !(top >= 0x1p-200 && top <= 0x1p200) }
+
+// exponentOf returns 0 for 0 and for what is within 2^±ordinary, else the even e that
+// brings top 2^-e to [1,4).
+func exponentOf(top float64) int {
+	if top == 0 || top >= 0x1p-100 && top <= 0x1p100 {
+		return 0
+	}
+	_, e := math.Frexp(top)
+	return (e - 1) &^ 1
 }
 
-// worthwhile is the relative fall within the patience below which a fit ends.
-const worthwhile = 1e-4
-
-// over tells whether patience had run out by an epoch.
-func (w *watch) over(epoch int) bool { return w.patience > 0 && epoch-w.last >= w.patience }
-
-// see takes the loss after an epoch and tells whether it is the best so far and
-// whether to end.
-func (w *watch) see(epoch int, loss float64) (better, stop bool) {
-	if epoch == 0 || loss < w.best {
-		w.best, w.bestEpoch, better = loss, epoch, true
+// unit returns 2^{βe}: how the loss grows where x and t do by 2^e.
+func (l Loss) unit(e int) float64 {
+	if p := float64(l) * float64(e); p == math.Trunc(p) {
+		return math.Ldexp(1, int(p))
 	}
-	if epoch == 0 || loss < w.mark*(1-worthwhile) {
-		w.mark, w.last = loss, epoch
-	}
-	return better, w.over(epoch)
+	return elem.Exp(float64(float64(l)*float64(e)) * math.Ln2)
 }
+
+// ordinary is the binary exponent within which a largest value is left as it is, and
+// how far below the largest row another one may lie.
+const ordinary = 100

@@ -139,7 +139,7 @@
 // # Convergence
 //
 // Rows are solved to a relative column error of 1e-9 by a Newton method that
-// provably converges (newton.go), in 5 passes over the row, the mean on random
+// provably converges (internal/transport/dual.go), in 5 passes over the row, the mean on random
 // problems of every kind. [Transport.Converged], Warnings of a model and
 // [WithStrict] tell when one did not. Non-convergence is no error by itself.
 //
@@ -168,11 +168,7 @@
 // # Map of files
 //
 //	mat.go        the matrix                      options.go  every option and its default    errors.go  the typed errors
-//	squash.go     rows onto [0,1]                 sinkhorn.go Algorithm 1, the reference
-//	row.go        the row problem and its workspace
-//	newton.go     the semi-dual and its solver: the proof, the pass
-//	thresholds.go where a solve starts            abreast.go  several rows at once
-//	polish.go     the last digits where levels are coupled weakly
+//	sinkhorn.go   Algorithm 1, the reference
 //	quantile.go   R, S, T and Transport           implicit.go their derivatives              hard.go    the limit ε → 0
 //	rows.go       T of many rows                  topk.go     single quantiles and the k largest
 //	map.go        T as a function: At, Slope, Invert
@@ -184,7 +180,9 @@
 //	transform.go  new samples                     heldout.go  choosing k and m
 //	model.go      what every model is and says of features, samples, components
 //	codec.go      files                           checkpoint.go fits that stop and go on
+//	internal/transport  the problem of one row: its dual, solver, averages, adjoints, several rows abreast
 //	internal/kernel     loops over samples        internal/laplacian  the m × m system
+//	internal/order      the order of samples
 //	internal/elem       exp, log, normal quantile internal/adam, pool, random
 //	internal/cpu        which assembly may run    internal/svd, quadratic  singular vectors; steps in k unknowns
 //
@@ -193,5 +191,5 @@
 // with -tags purego leaves it out.
 //
 // A build with -tags invariants checks plan, marginals and order after every
-// solve (invariants.go).
+// solve (internal/transport/invariants.go).
 package quantmf

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // TestMemoryBound: what would take 4m² + nm numbers beyond the bound is an error that names
@@ -164,7 +166,7 @@ func TestHardMap(t *testing.T) {
 		}
 		values := append(slices.Clone(q), T...)
 		for i := 1; i < len(q); i++ {
-			values = append(values, middle(q[i], q[i-1]))
+			values = append(values, elem.Middle(q[i], q[i-1]))
 		}
 		for _, v := range values {
 			back, err := f.Invert(v)
@@ -271,13 +273,13 @@ func TestMapTinyWeights(t *testing.T) {
 			}
 			last := math.Inf(-1)
 			for v := -60.0; v < 60; v += 1.0 / 64 {
-				s := f.squash.point(v)
+				s := f.squash.At(v)
 				logits := make([]float64, len(b))
 				for j := range logits { // up to what depends on s alone
 					y := float64(j) / float64(len(b)-1)
 					logits[j] = (tr.G[j] + float64(2*s*y) - float64(y*y)) / eps
 				}
-				norm, want := logSum(logits), 0.0
+				norm, want := transport.LogSum(logits), 0.0
 				for j, l := range logits {
 					want += q[j] * math.Exp(l-norm)
 				}

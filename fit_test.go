@@ -12,7 +12,7 @@ import (
 	"errors"
 	"flag"
 	"hash/fnv"
-	"maps"
+	stdmaps "maps"
 	"math"
 	"os"
 	"slices"
@@ -20,6 +20,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 )
@@ -87,10 +88,12 @@ func toy(seed int) Mat {
 		}
 	}
 	x := NewMat(d, n)
-	perm, keys := make([]int32, n), make([]pair, 2*n)
+	perm := make([]int32, n)
+	var sorter order.Sorter
+	sorter.Resize(n)
 	for i := range d {
 		product(x.Row(i), u.Row(i), v)
-		order(perm, x.Row(i), keys, false)
+		sorter.Sort(perm, x.Row(i))
 		q := 0.0
 		for _, j := range perm {
 			q += math.Exp(normal(&r))
@@ -210,7 +213,7 @@ func TestAuthorsCurves(t *testing.T) {
 			}
 			t.Run(name+"/"+model, func(t *testing.T) {
 				t.Parallel()
-				for _, epochs := range slices.Sorted(maps.Keys(goals)) {
+				for _, epochs := range slices.Sorted(stdmaps.Keys(goals)) {
 					if epochs > most[model] {
 						continue
 					}
@@ -298,7 +301,7 @@ func TestValidationOfConstants(t *testing.T) {
 	}
 	c := qmfDefaults()
 	c.validation = 0.3
-	hidden, err := newCells(x, &c)
+	hidden, err := newCells(x, &c.settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -527,7 +530,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	}
 	p := pool.New(1, 1)
 	defer p.Close()
-	visible, err := newCells(x, &c)
+	visible, err := newCells(x, &c.settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -535,8 +538,8 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	if visible.signed != signed {
 		t.Fatalf("signed: %v", visible.signed)
 	}
-	f := newQMFFit(visible, 3, &c, p)
-	if err := f.begin(); err != nil {
+	f := newQMFFit(visible, 3, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
+	if _, err := f.begin(); err != nil {
 		t.Fatal(err)
 	}
 	src := random.Split(2, 2)
@@ -561,8 +564,8 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 		}
 		for i := range f.d {
 			v := &f.work[0].visitors[0]
-			f.incrementsFromR(i)
-			f.state[i].valid = false
+			f.fromR(i)
+			f.warm[i].Valid = false
 			f.place(v, i)
 			f.fitted(v, i)
 			total += f.rowLoss(v, i) / float64(f.cells.rows[i])
@@ -572,11 +575,11 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	loss()
 	// With Adam's first moment at zero before, the gradient is μ/(1-β1) after. Of Ṽ
 	// the batches are to add up to it.
-	f.batch.rate, f.batch.epoch, f.stepsV = f.learningRate, 1, 1
+	f.at, f.stepsV = pace{f.learningRate, 1}, 1
 	gradV := make([]float64, len(f.gradV))
 	for from := 0; from < f.d; from += batch {
-		f.batch.rows = f.order[from:min(from+batch, f.d)]
-		for piece := range f.pieces(len(f.batch.rows)) {
+		f.batch = f.order[from:min(from+batch, f.d)]
+		for piece := range f.pieces(len(f.batch)) {
 			f.visit(0, piece)
 		}
 		for t := range f.k {
@@ -1020,7 +1023,7 @@ func TestValidation(t *testing.T) {
 	}
 	c := qmfDefaults()
 	c.validation, c.seed = 0.1, 3
-	hidden, err := newCells(x, &c)
+	hidden, err := newCells(x, &c.settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -1401,15 +1404,14 @@ func TestSparseColumns(t *testing.T) {
 		}
 	}
 	c := qmfDefaults()
-	visible, err := newCells(x, &c)
+	visible, err := newCells(x, &c.settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &qmfFit{cells: visible}
 	for seed := range uint64(10) {
 		src := random.Split(seed, 3)
-		y, _ := f.sample(100, &src)
-		if _, err := newCells(y, &c); err != nil || y.Rows > 101 {
+		y, _ := visible.sample(100, &src)
+		if _, err := newCells(y, &c.settings); err != nil || y.Rows > 101 {
 			t.Errorf("seed %d: %d rows, %v", seed, y.Rows, err)
 		}
 	}

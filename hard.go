@@ -6,6 +6,10 @@ package quantmf
 
 import (
 	"math"
+
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/order"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // hardPlan is the plan: sample i holds the mass between lo_i and hi_i, that of
@@ -20,27 +24,28 @@ type hardPlan struct {
 	lo, hi  []float64
 	cum     []float64 // m+1 numbers from 0 on
 	cuts    []float64 // m-1 thresholds between levels, in squashed x
-	squash  squashed
+	squash  transport.Squash
 }
 
 // snap is the difference below which a sample's mass ends where a level's does.
 const snap = 1e-13
 
 func newHardPlan(x []float64, c *config, m int) *hardPlan {
-	r := new(row)
-	r.resize(len(x), 1) // of the row only what belongs to samples: nothing here takes m² numbers
-	r.setWeights(c.weights, nil)
-	r.setSamples(x, c.squash)
-	r.arrange()
 	n := len(x)
-	h := &hardPlan{x: r.x[:n], xs: r.xs[:n], y: make([]float64, m), a: r.a[:n], b: make([]float64, m), perm: r.perm[:n], squash: r.squash,
+	h := &hardPlan{x: append([]float64(nil), x...), xs: make([]float64, n), y: make([]float64, m), a: make([]float64, n), b: make([]float64, m), perm: make([]int32, n),
 		lo: make([]float64, n), hi: make([]float64, n), cum: make([]float64, m+1), cuts: make([]float64, m-1)}
-	normalise(h.b, c.targetWeights)
+	transport.Normalise(h.a, c.weights)
+	transport.Normalise(h.b, c.targetWeights)
 	if copy(h.y, c.targets) == 0 {
 		for j := range h.y {
-			h.y[j] = gridPoint(j, m)
+			h.y[j] = transport.Grid(j, m)
 		}
 	}
+	h.squash = transport.NewSquash(transport.Kind(c.squash), x, nil, nil)
+	h.squash.Apply(h.xs, x)
+	var sorter order.Sorter
+	sorter.Resize(n)
+	sorter.Sort(h.perm, x)
 	whole := 1.0
 	uniform := c.weights == nil && c.targetWeights == nil
 	if uniform {
@@ -89,7 +94,7 @@ func (h *hardPlan) thresholds() {
 	h.boundaries(func(J, left, right int) {
 		h.cuts[J] = h.xs[left]
 		if right != left {
-			h.cuts[J] = middle(h.xs[left], h.xs[right])
+			h.cuts[J] = elem.Middle(h.xs[left], h.xs[right])
 		}
 	})
 }

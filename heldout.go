@@ -68,7 +68,7 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 	}
 	// What a mask hides is checked too: what no fit could have at once, and what this one
 	// could not when its loss is known.
-	if err := (&config{missing: true, loss: Frobenius, maps: true}).checkCells(x); err != nil {
+	if err := (&config{settings: settings{missing: true, loss: Frobenius, mapped: true}}).checkCells(x); err != nil {
 		return nil, err
 	}
 	hidden := make([]*cells, repeats)
@@ -76,9 +76,9 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 		if err := ctx.Err(); err != nil {
 			return nil, stoppedAt(0, err)
 		}
-		c := config{validation: share, seed: uint64(random.Split(masks.Seed, r)), missing: true}
+		c := config{settings: settings{validation: share, seed: uint64(random.Split(masks.Seed, r)), missing: true}}
 		var err error
-		if hidden[r], err = newCells(x, &c); err != nil {
+		if hidden[r], err = newCells(x, &c.settings); err != nil {
 			if o, ok := err.(*OptionError); ok {
 				o.Option = "share"
 			}

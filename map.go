@@ -21,13 +21,14 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // Map is a fitted increasing function, from the units of x to those of q. It is
 // constant, with slope 0, for a row that is constant and squashed. It is not changed by
 // its methods.
 type Map struct {
-	squash squashed
+	squash transport.Squash
 	cut    []float64 // t_J in squashed x; at ε = 0 in x
 	rate   []float64 // 2Δy_J/ε
 	q      []float64
@@ -46,18 +47,14 @@ func (t *Transport) Map(q []float64) (*Map, error) {
 	}
 	r := t.row()
 	defer rows.Put(r)
-	return r.asMap(q), nil
+	return newMap(r.Potentials(), q, r.Targets(), r.Epsilon()), nil
 }
 
-// asMap returns the map of the row's potentials and squash.
-func (r *row) asMap(q []float64) *Map {
-	f := &Map{q: append([]float64(nil), q...), squash: r.squash, cut: make([]float64, r.m-1), rate: make([]float64, r.m-1)}
-	f.squash.observed = nil
-	r.thresholds(f.cut, r.h)
-	for J := range f.cut {
-		f.cut[J] += r.xc
-		f.rate[J] = 2 * r.dy[J] / r.eps
-	}
+// newMap returns the map of potentials onto q. y nil stands for the grid on [0,1].
+func newMap(p transport.Potentials, q, y []float64, eps float64) *Map {
+	m := len(q)
+	f := &Map{q: append([]float64(nil), q...), squash: p.Squash, cut: make([]float64, m-1), rate: make([]float64, m-1)}
+	p.Curve(f.cut, f.rate, y, eps)
 	return f
 }
 
@@ -71,7 +68,7 @@ func (h *hardPlan) asMap(q []float64) *Map {
 	for k, i := range h.perm {
 		f.places[k], f.values[k] = h.x[i], t[i]
 	}
-	if f.squash.kind != SquashNone && f.places[0] == f.places[n-1] {
+	if f.squash.Kind != transport.None && f.places[0] == f.places[n-1] {
 		f.q, f.cut = []float64{t[0]}, nil
 		return f
 	}
@@ -87,15 +84,15 @@ func (h *hardPlan) asMap(q []float64) *Map {
 // crossing returns where between lo and hi, two samples, the squashed x passes s; the
 // middle where squashing makes one of both.
 func (f *Map) crossing(lo, hi, s float64) float64 {
-	if f.squash.point(lo) == f.squash.point(hi) {
-		return middle(lo, hi)
+	if f.squash.At(lo) == f.squash.At(hi) {
+		return elem.Middle(lo, hi)
 	}
 	for range 100 {
-		x := middle(lo, hi)
+		x := elem.Middle(lo, hi)
 		if x <= lo || x >= hi {
 			break
 		}
-		if f.squash.point(x) <= s {
+		if f.squash.At(x) <= s {
 			lo = x
 		} else {
 			hi = x
@@ -113,7 +110,7 @@ func (f *Map) At(x float64) float64 {
 	if f.places != nil {
 		return f.staircase(x)
 	}
-	return f.at(f.squash.point(x), nil)
+	return f.at(f.squash.At(x), nil)
 }
 
 // staircase is T at ε = 0.
@@ -276,8 +273,8 @@ func (f *Map) Slope(x float64) float64 {
 	if f.places != nil || len(f.q) == 1 {
 		return 0
 	}
-	s := f.squash.point(x)
-	slope := f.squash.slope(x, s)
+	s := f.squash.At(x)
+	slope := f.squash.SlopeToTop(x, s)
 	if slope == 0 {
 		return 0
 	}
@@ -296,7 +293,7 @@ func (f *Map) Slope(x float64) float64 {
 		below += float64(f.rate[J] * head(J))
 		sum += float64((f.q[J+1] - f.q[J]) * (float64(tail(J)*below) + float64(head(J)*above)))
 	}
-	return saturate(sum * slope)
+	return transport.Saturate(sum * slope)
 }
 
 // Invert returns an x with T(x) = v, to the rounding of either. Where T has a plateau at
@@ -325,7 +322,7 @@ func (f *Map) Invert(v float64) (float64, error) {
 		return x, nil
 	}
 	// Bracket between finite numbers, doubling from the middle of the row.
-	center, width := f.squash.center(f.cut)
+	center, width := f.squash.Span(f.cut)
 	lo, hi := center-width, center+width
 	for f.At(lo) > v && !math.IsInf(lo, 0) {
 		lo -= hi - lo
@@ -335,7 +332,7 @@ func (f *Map) Invert(v float64) (float64, error) {
 	}
 	lo, hi = max(lo, -math.MaxFloat64), min(hi, math.MaxFloat64)
 	// Newton where it stays inside and helps, else halving: at most 200 steps.
-	x := middle(lo, hi)
+	x := elem.Middle(lo, hi)
 	for range 200 {
 		t := f.At(x)
 		if t == v {
@@ -346,7 +343,7 @@ func (f *Map) Invert(v float64) (float64, error) {
 		} else {
 			hi = x
 		}
-		next := middle(lo, hi)
+		next := elem.Middle(lo, hi)
 		if s := f.Slope(x); s > 0 {
 			if n := x - (t-v)/s; n > lo && n < hi && math.Abs(n-x) < (hi-lo)/4 {
 				next = n
@@ -393,7 +390,7 @@ func (f *Map) invertStaircase(v float64) float64 {
 		hi = min(hi, f.cut[last])
 	}
 	spread := f.places[len(f.places)-1] - f.places[0]
-	for _, x := range [...]float64{middle(lo, hi), hi - spread, lo + spread, math.Nextafter(lo, math.Inf(1)), math.Nextafter(hi, math.Inf(-1)), hi} {
+	for _, x := range [...]float64{elem.Middle(lo, hi), hi - spread, lo + spread, math.Nextafter(lo, math.Inf(1)), math.Nextafter(hi, math.Inf(-1)), hi} {
 		if x-x == 0 && f.At(x) == v {
 			return x
 		}

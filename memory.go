@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // Method names what a fit function fits.
@@ -91,7 +92,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	if c.validation > 0 { // a copy of x, its mask, and the best epoch
 		fit += size(1.125, f.d, f.n) + model
 	}
-	if c.maps && c.loss == Frobenius { // a signed x about its rows' lowest values
+	if c.mapped && c.loss == Frobenius { // a signed x about its rows' lowest values
 		fit += size(f.d, f.n)
 		if c.validation > 0 {
 			fit += size(f.d, f.n)
@@ -132,8 +133,8 @@ func (p footprint) update(hidden bool) float64 {
 // row is a worker's room for rows of n samples and m levels, as many as it works at
 // abreast.
 func (p footprint) row() float64 {
-	rows := float64(min(rowsAbreast(int(p.n), int(p.m)), int(p.d)))
-	return size(rows, p.n, p.m+20) + size(5, rows, p.m, p.m+18)
+	rows := float64(transport.Abreast(int(p.n), int(p.m), int(p.d)))
+	return size(rows, p.n, p.m+21) + size(5, rows, p.m, p.m+18)
 }
 
 // maps is a fit of maps to d rows: factors, Adam's moments, what transports start

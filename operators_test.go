@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // operator is one of T, R, S as a function of all its arguments.
@@ -72,7 +73,7 @@ func randomPoint(seed int, regular bool, s Squash, eps float64) point {
 	}
 	last := r.Float64()
 	for j := range p.y {
-		p.y[j], p.b[j] = gridPoint(j, m), 0.2+r.Float64()
+		p.y[j], p.b[j] = transport.Grid(j, m), 0.2+r.Float64()
 		if !regular {
 			p.y[j] += 0.4 * (r.Float64() - 0.5) / float64(m)
 		}
@@ -505,7 +506,7 @@ func TestEpsilonMeaning(t *testing.T) {
 			i := n / 2
 			mean, sq := 0.0, 0.0
 			for j, p := range tr.Plan().Row(i) {
-				p, y := p*float64(n), gridPoint(j, 200)
+				p, y := p*float64(n), transport.Grid(j, 200)
 				mean += p * y
 				sq += p * y * y
 			}
@@ -531,8 +532,8 @@ func TestEpsilonMeaning(t *testing.T) {
 func TestFirstIterations(t *testing.T) {
 	p := randomPoint(1, true, SquashNone, 0.1)
 	n, m := len(p.x), len(p.y)
-	normalise(p.a, append([]float64(nil), p.a...))
-	normalise(p.b, append([]float64(nil), p.b...))
+	transport.Normalise(p.a, append([]float64(nil), p.a...))
+	transport.Normalise(p.b, append([]float64(nil), p.b...))
 	u := make([]float64, n)
 	for i := range u {
 		u[i] = 1

@@ -3,6 +3,8 @@ package quantmf
 // This file holds every option with its default and bound, the table of which
 // function takes which, and the checks, which all run before any work starts.
 
+import "github.com/quantmf/quantmf/internal/transport"
+
 // FitOption is an option of a fit: [FitNMF], [FitQMF], [FitQMFQ] or [FitBQMF].
 type FitOption interface{ setting() *choice }
 
@@ -114,43 +116,51 @@ var (
 // kind, or the function has filled in its default.
 type config struct {
 	given kindSet
+	settings
 
-	epsilon       float64
-	squash        Squash
-	tolerance     float64
-	maxIterations int
-	strict        bool
+	// Of operators alone.
 	weights       []float64
 	targets       []float64
 	targetWeights []float64
 	iterations    int
-	levels        int
 	midpoint      bool
-	workers       int
-	discard       bool // no model is wanted of a fit that was stopped
 
-	epochs       int
-	seed         uint64
-	progress     func(Progress) error
-	learningRate float64
-	schedule     Schedule
-	batchRows    int
-	start        Start
-	ends         Ends
-	initU, initV Mat
-	penalty      float64
-	shrinkage    float64
-	loss         Loss
-	patience     int
-	restarts     int
-	validation   float64
-	missing      bool
-	every        int
-	save         func(state []byte) error
-	resume       []byte
-	projection   Projection
+	// How a call goes, which no number depends on.
+	workers  int
+	strict   bool
+	restarts int
+	progress func(Progress) error
+	every    int
+	save     func(state []byte) error
+	resume   []byte
+	discard  bool // no model is wanted of a fit that was stopped
+}
 
-	maps bool // not an option: the model has maps, which take values of either sign under Frobenius
+// settings are what the numbers of a fit depend on beside the data: a running fit has
+// them, and a fit within another has a copy with changes.
+type settings struct {
+	epsilon       float64
+	squash        Squash
+	tolerance     float64
+	maxIterations int
+	levels        int
+	epochs        int
+	seed          uint64
+	learningRate  float64
+	schedule      Schedule
+	batchRows     int
+	start         Start
+	ends          Ends
+	init          bool // initU and initV are given
+	initU, initV  Mat
+	penalty       float64
+	shrinkage     float64
+	loss          Loss
+	patience      int
+	validation    float64
+	missing       bool
+	projection    Projection
+	mapped        bool // not an option: the model has maps, which take values of either sign under Frobenius
 }
 
 // parse reads opts over the defaults in c. The last of two settings of one
@@ -282,7 +292,8 @@ func WithSquash(s Squash) Option {
 
 // WithTolerance sets ρ, the relative column error max_j |c_j-b_j|/b_j at which a
 // transport has converged. ρ > 0; default 1e-9. An error below the rounding of
-// the logits, 9e-16·(1+2 max|x-x̄|·max|y-ȳ|/ε), cannot be asked for: there the rounding counts.
+// the logits, 9e-16·(1+2 max|x-x̄|·max|y-ȳ|/ε), cannot be asked for: there the rounding
+// counts. Samples that wholly belong to the first or the last target have no part in it.
 // Of FitBQMF it is the share of UV by which its last epoch may move it; default 3e-3.
 func WithTolerance(rho float64) Option {
 	return operatorOption(kTolerance, ftoa(rho), func(c *config) string {
@@ -306,9 +317,9 @@ func WithStrict() Option {
 }
 
 // WithWeights sets a, the weights of the n samples: finite, non-negative, of a
-// positive sum, which is brought to 1. Default uniform. A sample of weight 0
-// takes no part in the transport and is still mapped. In SoftQuantileRows every
-// row has these weights.
+// positive sum, which is brought to 1. Default uniform. A sample of weight 0, or of less
+// than 1e-200 of the sum, takes no part in the transport and is still mapped. In
+// SoftQuantileRows every row has these weights.
 func WithWeights(a []float64) Option {
 	return operatorOption(kWeights, "len "+itoa(len(a)), func(c *config) string {
 		if len(a) == 0 {
@@ -332,8 +343,11 @@ func WithWeights(a []float64) Option {
 // maxPlace bounds what is transported and what to, so that no cost overflows.
 const maxPlace = 1e12
 
+// leastGap bounds how near each other targets may lie, so that no threshold overflows.
+const leastGap = 1e-200
+
 // WithTargets sets y, the m places that samples are transported to: of magnitude
-// at most 1e12, strictly increasing. Default a regular grid on [0,1].
+// at most 1e12, increasing by at least 1e-200. Default a regular grid on [0,1].
 func WithTargets(y []float64) Option {
 	return operatorOption(kTargets, "len "+itoa(len(y)), func(c *config) string {
 		if len(y) == 0 {
@@ -345,8 +359,8 @@ func WithTargets(y []float64) Option {
 			}
 		}
 		for j := 1; j < len(y); j++ {
-			if !(y[j-1] < y[j]) {
-				return "target " + itoa(j) + " must be above the one before it"
+			if !(y[j]-y[j-1] >= leastGap) {
+				return "target " + itoa(j) + " must be above the one before it, by at least " + ftoa(leastGap)
 			}
 		}
 		c.targets = y
@@ -354,8 +368,12 @@ func WithTargets(y []float64) Option {
 	})
 }
 
-// WithTargetWeights sets b, the weights of the m targets: finite, positive,
-// brought to sum 1. Default uniform.
+// leastWeight bounds the share of a target, so that nothing divided by it overflows.
+const leastWeight = transport.LeastWeight
+
+// WithTargetWeights sets b, the weights of the m targets: finite, each at least 1e-290 of
+// their sum, which is finite and brought to 1. Default uniform. What is below 1e-120 of the
+// sum is as a rule not transported to the tolerance; [Transport.Converged] tells.
 func WithTargetWeights(b []float64) Option {
 	return operatorOption(kTargetWeights, "len "+itoa(len(b)), func(c *config) string {
 		if len(b) == 0 {
@@ -370,6 +388,11 @@ func WithTargetWeights(b []float64) Option {
 		}
 		if sum-sum != 0 {
 			return "the sum must be finite"
+		}
+		for j, v := range b {
+			if v/sum < leastWeight {
+				return "weight " + itoa(j) + " is " + ftoa(v) + ", must be at least " + ftoa(leastWeight) + " of the sum, " + ftoa(sum)
+			}
 		}
 		c.targetWeights = b
 		return ""
@@ -480,7 +503,7 @@ func WithEnds(e Ends) FitOption {
 // e^±300, under [SquashNone], which transports UV as it is, beyond (1e12/k)^±½.
 func WithInit(u, v Mat) FitOption {
 	return fitOption(kInit, u.size()+", "+v.size(), func(c *config) string {
-		c.initU, c.initV = u, v
+		c.init, c.initU, c.initV = true, u, v
 		return ""
 	})
 }
@@ -549,6 +572,25 @@ func WithMissingValues() FitOption {
 	return fitOption(kMissing, "", func(c *config) string { c.missing = true; return "" })
 }
 
+// Squash says how a row is brought onto [0,1]: with z = (x - mean x)/std x, the population
+// standard deviation, by an increasing function of z.
+type Squash uint8
+
+const (
+	SquashLogistic Squash = Squash(transport.Logistic) // the logistic function with the slope of matched variance, π/√3: the authors' default
+	SquashNone     Squash = Squash(transport.None)     // x itself; the targets must then fit its range
+	// SquashLogisticUnit is the logistic function with slope 1: the default of ott-jax.
+	SquashLogisticUnit Squash = Squash(transport.LogisticUnit)
+	// SquashArctan is the arc tangent, the other choice of the authors' code. Its
+	// values lie in (-π/2,π/2) while targets default to [0,1], as they do there.
+	SquashArctan Squash = Squash(transport.Arctan)
+)
+
+var squashNames = []string{"SquashLogistic", "SquashNone", "SquashLogisticUnit", "SquashArctan"}
+
+// String returns the name of the constant.
+func (s Squash) String() string { return name(squashNames, int(s)) }
+
 // Schedule says how the learning rate falls over the E epochs of a fit.
 type Schedule uint8
 
@@ -612,4 +654,100 @@ func name(names []string, i int) string {
 		return names[i]
 	}
 	return itoa(i)
+}
+
+// Phase says what a fit is at.
+type Phase uint8
+
+const (
+	// PhaseChoice is the choice of start and shrinkage by short fits of some rows, where
+	// they are left to the data. FitNMF has none.
+	PhaseChoice Phase = iota
+	// PhaseFactors makes the factors that a fit starts from: an NMF of up to 200 updates,
+	// or singular vectors.
+	PhaseFactors
+	// PhaseMaps fits the first maps of all rows to those factors, of FitQMFQ twice: T to
+	// the QMF that it starts from, T' at its end. FitNMF has none.
+	PhaseMaps
+	// PhaseQMF is the epochs of the QMF that a FitQMFQ starts from.
+	PhaseQMF
+	// PhaseEpochs is the epochs of the fit itself.
+	PhaseEpochs
+)
+
+var phaseNames = []string{"PhaseChoice", "PhaseFactors", "PhaseMaps", "PhaseQMF", "PhaseEpochs"}
+
+// String returns the name of the constant.
+func (p Phase) String() string { return name(phaseNames, int(p)) }
+
+// Progress is what a fit tells while it works. The phases come in the order of the
+// constants, and again for every restart; a fit has those that its start needs. Within
+// a phase Done rises from 0 to 1. In [PhaseEpochs] a report is made after every epoch,
+// before it several in every phase, the first when options and data have been checked.
+type Progress struct {
+	Phase  Phase
+	Done   float64 // the share of the phase that is done, from 0 to 1; Epoch/Epochs in PhaseEpochs
+	Epoch  int     // epochs done, 0 before PhaseEpochs
+	Epochs int     // epochs in all
+	Rows   int     // rows visited in an epoch
+	Loss   float64 // the newest entry of History; 0 before PhaseEpochs
+}
+
+// WithProgress calls f while a fit works, on the goroutine of the caller: in every
+// phase of its start, and after every epoch. Its error stops the fit and comes back
+// wrapped, with the model so far. A fit that was stopped before its first epoch, by f
+// or by its context, returns the best model of the restarts before; in the first of
+// them, what its start had come to: factors that need not fit x, and T_i the mean of
+// row i wherever it has not been fitted yet.
+func WithProgress(f func(Progress) error) FitOption {
+	return fitOption(kProgress, "func", func(c *config) string {
+		if f == nil {
+			return "must not be nil"
+		}
+		c.progress = f
+		return ""
+	})
+}
+
+// WithCheckpoint calls save with the state of the fit after every so many epochs,
+// and after the last, on the goroutine of the caller; the bytes are the
+// function's to keep. Its error stops the fit and comes back wrapped, with the
+// model so far. every >= 1. What a fit starts from, in FitQMFQ a QMF of 100
+// epochs, is made before the first epoch counts.
+func WithCheckpoint(every int, save func(state []byte) error) FitOption {
+	return fitOption(kCheckpoint, itoa(every), func(c *config) string {
+		if every < 1 {
+			return "must be at least 1"
+		}
+		if save == nil {
+			return "save must not be nil"
+		}
+		c.every, c.save = every, save
+		return ""
+	})
+}
+
+// WithResume goes on from a state that [WithCheckpoint] saved, with the same x
+// and the same options; workers, progress and checkpoints may differ. Another
+// option or initial factor is an [*OptionError] that names it, another x a
+// [*DataError], a damaged state a [*FormatError].
+func WithResume(state []byte) FitOption {
+	return fitOption(kResume, itoa(len(state))+" bytes", func(c *config) string {
+		if len(state) == 0 {
+			return "must not be empty"
+		}
+		c.resume = state
+		return ""
+	})
+}
+
+// maxCells bounds the numbers that one problem of n samples and m levels takes, nm + 4m²:
+// those of a plan and of the m × m systems. 2^31 are 16 GiB; where addresses have 32 bits
+// 2^27 are 1 GiB.
+const maxCells = 1 << (27 + 4*(^uint(0)>>63))
+
+// tooManyCells tells whether n samples and m levels take more. It divides, since products
+// could overflow.
+func tooManyCells(n, m int) bool {
+	return uint64(m) > maxCells || m > 0 && uint64(n)+4*uint64(m) > maxCells/uint64(m)
 }

@@ -19,13 +19,14 @@ package quantmf
 
 import (
 	"context"
+	"io"
 	"math"
 	"slices"
 
-	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
-	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // QMFQ is a fitted X ≈ T(Π_k(T'(X))). It is not changed by its methods and may be
@@ -101,10 +102,7 @@ func (c *config) settleQMFQ() {
 // their backward.
 func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, error) {
 	c := qmfqDefaults()
-	if err := parse(forQMFQ, &c, opts); err != nil {
-		return nil, err
-	}
-	visible, err := checkFit(x, rank, &c)
+	t, err := open(kindQMFQ, forQMFQ, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -112,65 +110,22 @@ func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, er
 		return nil, err
 	}
 	if c.squash == SquashNone {
-		if err := checkPlaces(x, &visible.units); err != nil {
+		if err := checkPlaces(x, &t.cells.units); err != nil {
 			return nil, err
 		}
 	}
 	c.settleQMFQ()
-	p := pool.New(c.workers, x.Rows)
-	defer p.Close()
-	p.Bind(ctx)
-	var best *QMFQ
-	past, err := c.reopen(kindQMFQ, x, rank)
-	if err != nil {
-		return nil, err
-	}
-	if m := new(QMFQ); len(past.best) > 0 {
-		if err := past.bestModel(m, kindQMFQ, &c, x, rank); err != nil {
-			return nil, err
-		}
-		best = m
-	}
-	for restart := range c.restarts {
-		if past.from != nil && restart < past.from.restart {
-			continue
-		}
-		f := newQMFQFit(visible, rank, &c, p)
-		f.restart, f.bestSoFar, f.data = restart, past.best, past.data
-		f.course = newCourse(ctx, &c, x.Rows)
-		if past.from != nil && restart == past.from.restart {
-			if err := f.resumeFrom(past.state, past.from); err != nil {
-				return nil, err
-			}
-		} else if err = f.start(); err != nil && best != nil {
-			return best, err
-		}
-		if err == nil {
-			err = f.run()
-		}
-		if err != nil && c.discard {
-			return nil, err
-		}
-		m := f.model()
-		if end := p.Err(); end != nil && err == nil {
-			err = stoppedAt(f.done, end)
-		}
-		if best == nil || judged(m.History, m.Validation, m.Best) < judged(best.History, best.Validation, best.Best) {
-			best = m
-			if c.save != nil && c.restarts > 1 {
-				past.best, _ = m.MarshalBinary()
-			}
-		}
-		if err != nil {
-			return best.outward(&visible.units), err
-		}
-	}
-	best.outward(&visible.units)
-	if c.strict && len(best.Warnings) > 0 {
-		return best, best.Warnings[0]
-	}
-	return best, nil
+	m, err := t.drive(ctx, x.Rows, new(QMFQ), func(seed uint64, way course) algorithm {
+		return newQMFQFit(t.cells, rank, &c.settings, t.pool, seed, way)
+	})
+	q, _ := m.(*QMFQ)
+	return q, err
 }
+
+func (q *QMFQ) common() *Factorisation { return &q.Factorisation }
+
+// objective is what a fit is chosen by.
+func (q *QMFQ) objective(float64) float64 { return q.judged() }
 
 // checkPlaces reports values that T' cannot transport as they are.
 func checkPlaces(x Mat, u *units) error {
@@ -190,98 +145,50 @@ func checkPlaces(x Mat, u *units) error {
 }
 
 // outward brings a model of x' to the units of x.
-func (q *QMFQ) outward(u *units) *QMFQ {
+func (q *QMFQ) outward(u *units) {
 	q.inflated.outward(u)
 	if u.plain() {
-		return q
+		return
 	}
 	for i, m := range q.deflate {
 		s, e := &m.squash, u.exponent(i)
-		s.ref, s.shift, s.std = math.Ldexp(s.ref, e)+u.offset(i), math.Ldexp(s.shift, e), math.Ldexp(s.std, e)
+		s.Ref, s.Shift, s.Std = math.Ldexp(s.Ref, e)+u.offset(i), math.Ldexp(s.Shift, e), math.Ldexp(s.Std, e)
 		for j := range m.cut {
-			if s.kind == SquashNone {
+			if s.Kind == transport.None {
 				m.cut[j] += u.offset(i)
 			}
 		}
 	}
-	return q
 }
 
-// qmfqFit is a fit under way: T is the maps of the QMF fit within, whose factors
-// are the projection's.
+// qmfqFit is a QMFQ under way.
 type qmfqFit struct {
-	*qmfFit
-	projector      projector
-	from           *factors // where every projection starts
-	y, ybar        []float64
-	f1             []float64 // F'
-	momF1          moment
-	r1             []float64 // R'
-	shortest1      float64   // its bounds
-	longest1       float64
-	momR1          moment
-	h1             []float64 // potentials of T', d × m
-	state1         []warm
-	rel1           []outcome
-	work1          []deflators
-	whole          *factors    // those of the last projection that was not interrupted
-	now            [][]float64 // what the model is made of: F, the increments of q, F', R', the potentials of T', U, V
-	best, before   [][]float64 // the same at the best epoch on held-out cells, and before the last steps
-	deflates, back func(worker, piece int)
-	visits         func(worker, piece int)
+	*settings
+	*cells
+	pool      *pool.Pool
+	inflation *inflation // T
+	deflation *deflation // T'
+	projector projector
+	from      *factors // where every projection starts
+	whole     *factors // those of the last projection that was not interrupted: the ones that are inflated
+	all       []int    // the rows
+	seed      uint64
+	course    course
+	now       [][]float64 // what the model is made of: F, the increments of q, F', those of q', the potentials of T', U, V
+	best      [][]float64 // the same at the best epoch on held-out cells,
+	before    [][]float64 // and before the last steps
+	visits    func(worker, piece int)
 }
 
-// deflators are what a worker needs for T', for each of the rows that it works at
-// abreast.
-type deflators struct {
-	each []deflator
-	abreast
-}
-
-// deflator is what a row at work needs for T'.
-type deflator struct {
-	row      row
-	x, t, z  []float64 // np
-	q, g, e  []float64 // m
-	mask     []bool
-	observed []bool // of the row at hand; nil: all
-}
-
-func newQMFQFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfqFit {
-	f := &qmfqFit{qmfFit: newQMFFit(visible, rank, c, p)}
-	d, n, np, m := f.d, f.n, f.np, f.m
-	f.projector = newProjector(c.projection, visible, rank, p)
-	f.from, f.whole = newFactors(d, n, rank), newFactors(d, n, rank)
-	f.y, f.ybar = make([]float64, d*np), make([]float64, d*np)
-	f.f1, f.momF1 = make([]float64, d*m), newMoment(d*m)
-	f.r1, f.momR1 = make([]float64, d*m), newMoment(d*m)
-	scale := elem.Log(max(slices.Max(f.average), tinyScale))
-	f.shortest1, f.longest1 = min(0, scale)-farthestDeflated, max(0, scale)+farthestDeflated
-	if c.squash == SquashNone { // what is transported next is about T'(X) itself
-		f.longest1 = elem.Log(maxPlace / float64(m))
-	}
-	f.h1, f.rel1 = make([]float64, d*m), make([]outcome, d)
-	f.state1 = make([]warm, d)
-	for i := range f.state1 {
-		f.state1[i] = newWarm(m)
-	}
-	f.work1 = make([]deflators, p.Workers())
-	for w := range f.work1 {
-		c := &f.work1[w]
-		c.each, c.abreast = make([]deflator, len(f.work[w].visitors)), newAbreast(len(f.work[w].visitors), m)
-		for i := range c.each {
-			v := &c.each[i]
-			v.row.resize(n, m)
-			v.row.reserve()
-			v.row.setTargets(nil)
-			v.row.setWeights(nil, nil)
-			v.x, v.t, v.z, v.mask = make([]float64, np), make([]float64, np), make([]float64, np), make([]bool, n)
-			v.q, v.g, v.e = make([]float64, m), make([]float64, m), make([]float64, m)
-		}
-	}
-	f.deflates, f.back, f.visits = f.deflate, f.deflateBack, f.visitRows
-	f.batch.rows = f.order
-	f.now = [][]float64{f.f, f.inc, f.f1, f.r1, f.h1, f.whole.u, f.whole.v}
+func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, way course) *qmfqFit {
+	d, n := visible.x.Rows, visible.x.Cols
+	f := &qmfqFit{settings: s, cells: visible, pool: p, projector: newProjector(s.projection, visible, rank, p),
+		from: newFactors(d, n, rank), whole: newFactors(d, n, rank), all: inOrder(d), seed: seed, course: way}
+	f.inflation = newInflation(s, visible, f.whole, p, d)
+	f.inflation.batch = f.all
+	f.deflation = newDeflation(s, visible, slices.Max(f.inflation.average), len(f.inflation.work[0].visitors), p)
+	f.visits = f.visit
+	f.now = [][]float64{f.inflation.f, f.inflation.inc, f.deflation.f, f.deflation.r, f.deflation.h, f.whole.u, f.whole.v}
 	if f.held != nil {
 		for _, v := range f.now {
 			f.best, f.before = append(f.best, make([]float64, len(v))), append(f.before, make([]float64, len(v)))
@@ -290,47 +197,103 @@ func newQMFQFit(visible *cells, rank int, c *config, p *pool.Pool) *qmfqFit {
 	return f
 }
 
-func (f *qmfqFit) rowOf(v []float64, i int) []float64 { return v[i*f.m : (i+1)*f.m] }
-func (f *qmfqFit) rowY(v []float64, i int) []float64  { return v[i*f.np : (i+1)*f.np] }
-
-// quantiles fills q with q' = cumsum(exp R') of row i.
-func (f *qmfqFit) quantiles(q []float64, i int) {
-	s := 0.0
-	for l, r := range f.rowOf(f.r1, i) {
-		s += elem.Exp(r)
-		q[l] = s
-	}
+// deflation is T' under way: Y = T'(X), and its way back. X is a constant, so T' takes
+// gradients in F' and R' alone; its plans are not kept but their potentials, and one
+// pass brings them back.
+type deflation struct {
+	*settings
+	*cells
+	maps
+	np, block       int // numbers of a padded row; rows that are worked at abreast
+	pool            *pool.Pool
+	at              pace      // of Adam's steps
+	y, ybar         []float64 // d × np: Y, 0 in hidden cells, and its gradient
+	h               []float64 // d × m, potentials
+	ends            []transport.Outcome
+	work            []deflators
+	forth, backward func(worker, piece int) // deflate and deflateBack, made once
 }
 
-// prepare loads row i of X into the deflator.
-func (f *qmfqFit) prepare(v *deflator, i int) *warm {
-	r, st := &v.row, &f.state1[i]
-	v.observed = f.cells.load(v.x, v.mask, i)
-	f.cells.measure(r, v.observed, i)
-	softmax(r.b, f.rowOf(f.f1, i))
-	r.setSamples(v.x[:f.n], f.squash)
-	r.setEpsilon(f.epsilon)
-	return st
+// deflators are what a worker needs for T', for each of the rows that it works at
+// abreast.
+type deflators struct {
+	each  []deflator
+	group *transport.Group
+	back  []transport.Cotangent // dℓ/dT' of the rows at hand
+}
+
+// deflator is what a row at work needs for T'.
+type deflator struct {
+	row       *transport.Row // of the group
+	x, t, z   []float64      // np
+	q, g, num []float64      // m
+	mask      []bool
+	observed  []bool // of the row at hand; nil: all
+}
+
+// newDeflation makes T' for the visible cells, whose rows have means up to the given one.
+func newDeflation(s *settings, visible *cells, mean float64, abreast int, p *pool.Pool) *deflation {
+	d, n, m := visible.x.Rows, visible.x.Cols, s.levels
+	np := kernel.Pad(n)
+	f := &deflation{settings: s, cells: visible, maps: newMaps(d, m, true, EndsFree, nil), np: np, block: abreast, pool: p,
+		y: make([]float64, d*np), ybar: make([]float64, d*np), h: make([]float64, d*m), ends: make([]transport.Outcome, d)}
+	scale := elem.Log(max(mean, tinyScale))
+	f.shortest, f.longest = min(0, scale)-farthestDeflated, max(0, scale)+farthestDeflated
+	if s.squash == SquashNone { // what is transported next is about T'(X) itself
+		f.longest = elem.Log(maxPlace / float64(m))
+	}
+	f.work = make([]deflators, p.Workers())
+	for w := range f.work {
+		c := &f.work[w]
+		rows := transport.NewRows(abreast, n, m)
+		c.each, c.group, c.back = make([]deflator, len(rows)), transport.NewGroup(rows), make([]transport.Cotangent, len(rows))
+		for i := range c.each {
+			v := &c.each[i]
+			v.row = rows[i]
+			v.x, v.t, v.z, v.mask = make([]float64, np), make([]float64, np), make([]float64, np), make([]bool, n)
+			v.q, v.g, v.num = make([]float64, m), make([]float64, m), make([]float64, m)
+		}
+	}
+	f.forth, f.backward = f.deflate, f.deflateBack
+	return f
+}
+
+func (f *deflation) rowOf(v []float64, i int) []float64 { return v[i*f.m : (i+1)*f.m] }
+func (f *deflation) rowY(v []float64, i int) []float64  { return v[i*f.np : (i+1)*f.np] }
+
+// run calls do for all pieces of the rows.
+func (f *deflation) run(do func(worker, piece int)) {
+	f.pool.Do(f.pool.Pieces(len(f.ends), f.block), do)
+}
+
+// piece returns the rows of a piece.
+func (f *deflation) piece(p int) (from, to int) {
+	d := len(f.ends)
+	return pool.Cut(d, f.pool.Pieces(d, f.block), p)
+}
+
+// problem is that of row i of X, onto b'_i.
+func (f *deflation) problem(v *deflator, i int) transport.Problem {
+	v.observed = f.load(v.x, v.mask, i)
+	return transport.Problem{X: v.x[:f.x.Cols], Observed: v.observed, Logits: f.logits(i), Squash: transport.Kind(f.squash), Epsilon: f.epsilon}
 }
 
 // deflate fills the rows of a piece of Y with T'_i(X_i), 0 in hidden cells.
-func (f *qmfqFit) deflate(worker, piece int) {
-	c := &f.work1[worker]
+func (f *deflation) deflate(worker, piece int) {
+	c := &f.work[worker]
 	from, to := f.piece(piece)
-	c.clear()
+	c.group.Clear()
 	for i := from; i < to; i++ {
 		v := &c.each[i-from]
-		c.take(&v.row, f.prepare(v, i))
 		f.quantiles(v.q, i)
-		v.row.ask(v.t, v.q)
+		v.row = c.group.Add(f.problem(v, i), &f.warm[i], v.t, v.q)
 	}
-	c.solve(f.tolerance, f.maxIterations)
+	c.group.Solve(f.tolerance, f.maxIterations)
 	for i := from; i < to; i++ {
 		v := &c.each[i-from]
-		f.rel1[i] = c.ends[i-from]
-		copy(f.rowOf(f.h1, i), v.row.h)
-		v.row.average(v.t, v.q)
-		y := f.rowY(f.y, i)[:f.n]
+		f.ends[i] = c.group.End(i - from)
+		copy(f.rowOf(f.h, i), v.row.Potentials().H)
+		y := f.rowY(f.y, i)[:f.x.Cols]
 		copy(y, v.t)
 		for j, o := range v.observed {
 			if !o {
@@ -341,53 +304,91 @@ func (f *qmfqFit) deflate(worker, piece int) {
 }
 
 // deflateBack makes the steps of F'_i and R'_i from Ȳ_i for the rows of a piece.
-func (f *qmfqFit) deflateBack(worker, piece int) {
-	c := &f.work1[worker]
+func (f *deflation) deflateBack(worker, piece int) {
+	c := &f.work[worker]
 	from, to := f.piece(piece)
-	c.clear()
+	c.group.Clear()
 	for i := from; i < to; i++ {
 		v := &c.each[i-from]
-		c.take(&v.row, f.prepare(v, i))
-		v.row.sweep(f.rowOf(f.h1, i), false)
-	}
-	c.hold()
-	for i := from; i < to; i++ {
-		v := &c.each[i-from]
+		v.row = c.group.Add(f.problem(v, i), nil, nil, nil)
+		v.row.Return(f.rowOf(f.h, i))
 		f.quantiles(v.q, i)
 		clear(v.z)
-		copy(v.z[:f.n], f.rowY(f.ybar, i))
-		v.row.load(v.z, v.q)
+		copy(v.z[:f.x.Cols], f.rowY(f.ybar, i))
+		c.back[i-from] = transport.Cotangent{Z: v.z, Q: v.q}
 	}
-	c.adjoint()
-	rate, step := f.batch.rate, f.batch.epoch
+	c.group.Adjoint(c.back[:to-from])
 	for i := from; i < to; i++ {
 		v := &c.each[i-from]
-		r := &v.row
-		// F̄' = b'∘(λ - Σb'λ); R̄'_l = e^{R'_l} Σ_{j>=l} q̄'_j.
-		tangent(r.lam, r.b)
-		for j, b := range r.b {
-			v.g[j] = float64(b * r.lam[j])
-		}
-		lo, hi := i*f.m, (i+1)*f.m
-		adam.Step(f.f1[lo:hi], v.g, f.momF1.mu[lo:hi], f.momF1.nu[lo:hi], rate, step)
-		r.rowTotals(v.g, r.sums)
-		tail := 0.0
-		for l := f.m - 1; l >= 0; l-- {
-			tail += v.g[l]
-			v.e[l] = float64(tail * elem.Exp(f.r1[lo+l]))
-		}
-		adam.Step(f.r1[lo:hi], v.e, f.momR1.mu[lo:hi], f.momR1.nu[lo:hi], rate, step)
-		confine(f.r1[lo:hi], f.shortest1, f.longest1)
+		v.row.GradLogits(v.g)
+		f.stepF(i, v.g, f.at)
+		v.row.GradQ(v.g)
+		f.stepR(i, v.g, 1, f.at)
 	}
 }
 
-// visitRows makes the steps of T_i for the rows of a piece, and leaves the gradient at
+// calibrate fits the increments of q'_i to row i of the factors' product by EM steps at the
+// plan of X_i onto even weights: T' ≈ UV.
+func (f *deflation) calibrate(v *deflator, i int, to *factors) {
+	r := v.row
+	r.Load(f.problem(v, i))
+	r.Solve(f.tolerance, f.maxIterations, &f.warm[i])
+	goal := f.rowY(f.y, i) // not yet in use
+	to.reconstruct(goal, i)
+	sees := func(j int) bool { return v.observed == nil || v.observed[j] }
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for j, w := range goal[:to.n] {
+		if sees(j) {
+			lo, hi = min(lo, w), max(hi, w)
+		}
+	}
+	inc := f.increments(i)
+	for l := range inc {
+		inc[l] = (hi - lo) / float64(f.m)
+	}
+	inc[0] = max(lo, floorStart*hi)
+	low := unitDeflation * hi
+	for l := range inc {
+		inc[l] = max(inc[l], low)
+	}
+	num, den := v.num, v.g
+	clear(v.z)
+	for j := range v.z[:to.n] {
+		if sees(j) {
+			v.z[j] = 1
+		}
+	}
+	r.Columns(den, v.z)
+	r.Tails(den)
+	for range calibration {
+		f.quantiles(v.q, i)
+		r.Average(v.t, v.q)
+		for j := range v.z[:to.n] {
+			if sees(j) {
+				v.z[j] = goal[j] / max(v.t[j], low)
+			}
+		}
+		r.Columns(num, v.z)
+		r.Tails(num)
+		for l, tail := range num {
+			inc[l] = max(inc[l]*(tail/den[l]), low)
+		}
+	}
+	for l, d := range inc {
+		f.r[i*f.m+l] = elem.Log(d)
+	}
+	f.fromR(i)
+	clear(goal)
+}
+
+// visit makes the steps of T_i for the rows of a piece, and leaves the gradient at
 // (UV)_i in units of the whole loss.
-func (f *qmfqFit) visitRows(worker, piece int) {
-	from, to := f.piece(piece)
-	f.visitMaps(&f.work[worker], from, to)
+func (f *qmfqFit) visit(worker, piece int) {
+	t := f.inflation
+	from, to := t.piece(piece)
+	t.visitMaps(&t.work[worker], from, to)
 	for i := from; i < to; i++ {
-		part, wbar := f.part(i), f.rowWbar(i)
+		part, wbar := t.part(i), t.rowWbar(i)
 		for j := range wbar {
 			wbar[j] *= part
 		}
@@ -397,68 +398,44 @@ func (f *qmfqFit) visitRows(worker, piece int) {
 // project deflates all rows and projects them. Where it is interrupted the factors stay
 // as they were.
 func (f *qmfqFit) project() error {
-	f.pool.Do(f.pieces(f.d), f.deflates)
+	f.deflation.run(f.deflation.forth)
 	if err := f.pool.Err(); err != nil {
 		return err
 	}
-	err := f.projector.forward(f.y, f.from)
+	err := f.projector.forward(f.deflation.y, f.from)
 	if end := f.pool.Err(); end != nil {
 		return end
 	}
 	r := f.projector.result()
 	copy(f.whole.u, r.u)
 	copy(f.whole.v, r.v)
-	f.u, f.v = f.whole.u, f.whole.v
 	return err
 }
 
-// run makes the epochs that are not done. A pass sees the loss of the state that
-// its steps start from, so entry e of the histories is taken in epoch e+1.
-func (f *qmfqFit) run() error {
-	for e := f.done; e < f.epochs && !f.judge.over(e-1); e++ {
-		if err := f.pool.Err(); err != nil {
-			return stoppedAt(e, err)
-		}
-		f.batch.rate, f.batch.epoch = f.learningRate, e+1
-		if f.schedule == ScheduleCosine {
-			f.batch.rate *= cosine(float64(e) / float64(f.epochs))
-		}
-		if err := f.project(); err != nil {
-			return stoppedAt(e, err)
-		}
-		copyAll(f.before, f.now)
-		f.pool.Do(f.pieces(f.d), f.visits)
-		f.projector.backward(f.wbar, f.ybar)
-		f.pool.Do(f.pieces(f.d), f.back)
-		if err := f.pool.Err(); err != nil {
-			return stoppedAt(e, err)
-		}
-		if e > 0 {
-			f.history = append(f.history, f.meanLoss())
-		}
-		stop := f.note(e)
-		f.done = e + 1
-		if err := f.course.epoch(e+1, f.epochs, f.history[len(f.history)-1]); err != nil {
-			return stoppedAt(e+1, err)
-		}
-		if f.due(e+1, stop || e+1 == f.epochs) {
-			if err := f.checkpoint(e + 1); err != nil {
-				return stoppedAt(e+1, err)
-			}
-		}
+// epoch is a pass forward and back. It meets the losses of the state that its steps start
+// from, those after the epoch before.
+func (f *qmfqFit) epoch(e int) (losses, error) {
+	if err := f.pool.Err(); err != nil {
+		return losses{}, err
 	}
-	return nil
+	f.inflation.at, f.deflation.at = f.pace(e), f.pace(e)
+	if err := f.project(); err != nil {
+		return losses{}, err
+	}
+	copyAll(f.before, f.now)
+	f.pool.Do(f.inflation.pieces(len(f.all)), f.visits)
+	f.projector.backward(f.inflation.wbar, f.deflation.ybar)
+	f.deflation.run(f.deflation.backward)
+	return f.losses(e), f.pool.Err()
 }
 
-// note takes the losses after an epoch, whose state is in before, and keeps it
-// where it is the best on the held-out cells.
-func (f *qmfqFit) note(epoch int) (stop bool) {
-	better, stop := f.see(epoch, 0)
-	if better {
-		f.best, f.before = f.before, f.best
-	}
-	return stop
+// losses returns those of the last visit or evaluation.
+func (f *qmfqFit) losses(of int) losses {
+	return losses{of: of, visible: f.inflation.meanLoss(), held: f.inflation.meanHeld()}
 }
+
+// keep takes the state in before as the best.
+func (f *qmfqFit) keep() { f.best, f.before = f.before, f.best }
 
 func copyAll(to, from [][]float64) {
 	for i := range to {
@@ -466,183 +443,174 @@ func copyAll(to, from [][]float64) {
 	}
 }
 
-// start fills the maps and the factors that projections start from.
-func (f *qmfqFit) start() error {
+// restore goes back to the state that was kept.
+func (f *qmfqFit) restore() {
+	copyAll(f.now, f.best)
+	for i := range f.all {
+		f.deflation.fromR(i)
+	}
+}
+
+// begin fills the maps and the factors that projections start from, and takes the loss.
+func (f *qmfqFit) begin() (losses, error) {
 	var err error
-	if f.qmfFit.config.start == StartUniform && !f.given.has(kInit) {
-		err = f.begin()
-		f.keep = nil // of a fit without projection
-		f.validationHistory = f.validationHistory[:0]
-		copy(f.from.u, f.u)
-		copy(f.from.v, f.v)
-		for i := range f.r1 {
-			f.r1[i] = -elem.Log(float64(f.n))
-		}
+	if f.start == StartUniform && !f.init {
+		err = f.startUniform()
 	} else {
 		err = f.startFromQMF()
 	}
 	copy(f.whole.u, f.from.u)
 	copy(f.whole.v, f.from.v)
-	f.u, f.v = f.whole.u, f.whole.v
 	if err == nil {
 		err = f.project()
 	}
 	if err == nil {
-		f.evaluateAll()
+		f.inflation.evaluateAll(f.all)
+		copyAll(f.before, f.now)
 		err = f.pool.Err()
 	}
-	if err != nil {
-		return stoppedAt(0, err)
+	return f.losses(0), err
+}
+
+// startUniform is the paper's start.
+func (f *qmfqFit) startUniform() error {
+	f.inflation.lambda = 0
+	err := f.course.enter(PhaseFactors)
+	if err == nil {
+		f.from.uniform(f.seed)
+		copy(f.whole.u, f.from.u)
+		copy(f.whole.v, f.from.v)
+		err = f.inflation.startMaps(&f.course)
 	}
-	f.history = append(make([]float64, 0, min(f.epochs, 1000)+2), f.meanLoss())
-	return nil
+	for i := range f.deflation.r {
+		f.deflation.r[i] = -elem.Log(float64(f.x.Cols))
+	}
+	for i := range f.all {
+		f.deflation.fromR(i)
+	}
+	return err
 }
 
 // startFromQMF takes maps and factors of a QMF fit, at its best epoch on held-out
 // cells, and fits T'(X) to its UV.
 func (f *qmfqFit) startFromQMF() error {
-	c := *f.config
-	c.epochs, c.save, c.patience, c.batchRows = startEpochs, nil, 0, qmfDefaults().batchRows
-	c.learningRate, c.schedule = qmfDefaults().learningRate, ScheduleCosine
-	q := newQMFFit(f.cells, f.k, &c, f.pool)
-	q.restart = f.restart
-	q.source = random.Split(c.seed+uint64(f.restart), 1)
-	q.course = f.course
-	err := q.begin()
+	s := *f.settings
+	s.epochs, s.patience, s.batchRows = startEpochs, 0, qmfDefaults().batchRows
+	s.learningRate, s.schedule = qmfDefaults().learningRate, ScheduleCosine
+	q, j := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.course), newJournal(&s, f.held != nil)
+	err := j.start(q)
 	if err == nil {
 		err = f.course.enter(PhaseQMF)
-		q.course = f.course.within(0, 1)
 	}
-	for e := 0; err == nil && e < c.epochs; e++ {
-		_, err = q.epoch(e)
+	if err == nil {
+		way := f.course.within(0, 1)
+		err = j.run(q, s.epochs, &way, nil)
 	}
-	if q.keep != nil {
+	if q.best != nil {
 		q.restore()
 	}
-	copy(f.f, q.f)
-	copy(f.inc, q.inc)
+	copy(f.inflation.f, q.f)
+	copy(f.inflation.inc, q.inc)
 	copy(f.from.u, q.u)
 	copy(f.from.v, q.v)
 	if err == nil {
 		err = f.course.enter(PhaseMaps)
 	}
 	if err == nil {
-		err = f.course.rows(f.pool, f.d, func(worker, i int) { f.calibrate(&f.work1[worker].each[0], i) })
+		t := f.deflation
+		err = f.course.rows(f.pool, len(f.all), func(worker, i int) { t.calibrate(&t.work[worker].each[0], i, f.from) })
 	}
 	return err
-}
-
-// calibrate fits the increments of q'_i to (UV)_i by EM steps at the plan of X_i
-// onto even weights: T' ≈ UV.
-func (f *qmfqFit) calibrate(v *deflator, i int) {
-	r := &v.row
-	r.solve(f.tolerance, f.maxIterations, f.prepare(v, i))
-	goal := f.rowY(f.y, i) // not yet in use
-	f.from.reconstruct(goal, i)
-	sees := func(j int) bool { return v.observed == nil || v.observed[j] }
-	lo, hi := math.Inf(1), math.Inf(-1)
-	for j, w := range goal[:f.n] {
-		if sees(j) {
-			lo, hi = min(lo, w), max(hi, w)
-		}
-	}
-	inc := v.g
-	for l := range inc {
-		inc[l] = (hi - lo) / float64(f.m)
-	}
-	inc[0] = max(lo, floorStart*hi)
-	low := unitDeflation * hi
-	for l := range inc {
-		inc[l] = max(inc[l], low)
-	}
-	num, den := r.rho, v.e
-	clear(r.gx)
-	for j := range r.gx[:f.n] {
-		if sees(j) {
-			r.gx[j] = 1
-		}
-	}
-	r.columns(den, r.gx)
-	tail := 0.0
-	for l := f.m - 1; l >= 0; l-- {
-		tail += float64(den[l] * r.w[l])
-		den[l] = tail
-	}
-	for range calibration {
-		cumulate(v.q, inc)
-		r.average(v.t, v.q)
-		for j := range r.gx[:f.n] {
-			if sees(j) {
-				r.gx[j] = goal[j] / max(v.t[j], low)
-			}
-		}
-		r.columns(num, r.gx)
-		tail := 0.0
-		for l := f.m - 1; l >= 0; l-- {
-			tail += float64(num[l] * r.w[l])
-			inc[l] = max(inc[l]*(tail/den[l]), low)
-		}
-	}
-	for l, d := range inc {
-		f.r1[i*f.m+l] = elem.Log(d)
-	}
-	clear(goal)
 }
 
 // model projects once more and hands the fit over. Where the context has ended, before
 // that or while it does, that takes too long: UV is that of the last projection then, and
 // under validation the state after the last epoch, which no projection has judged, is
 // left out.
-func (f *qmfqFit) model() *QMFQ {
+func (f *qmfqFit) model(j *journal) (fitted, error) {
 	on := func() bool { return f.pool.Err() == nil }
 	if on() {
 		f.project()
 	}
-	f.history = f.history[:min(len(f.history), f.done)]
 	if f.held != nil && on() {
-		if f.evaluateAll(); on() {
-			f.history = append(f.history, f.meanLoss())
+		if f.inflation.evaluateAll(f.all); on() {
 			copyAll(f.before, f.now)
-			f.note(f.done)
+			if better, _ := j.note(f.losses(j.done)); better {
+				f.keep()
+			}
 		}
 	}
-	judged := len(f.validationHistory) > 0
-	if judged {
-		if copyAll(f.now, f.best); on() {
+	if j.kept {
+		if f.restore(); on() {
 			f.project()
 		}
 	}
-	q := &QMFQ{inflate: make([]*Map, f.d), deflate: make([]*Map, f.d), projection: f.projection}
-	t, held := f.maps()
-	t.History, t.Validation = f.history, f.validationHistory
-	if judged {
-		t.Best = f.judge.bestEpoch
-		t.History[t.Best] = f.meanLoss()
-	} else {
-		t.History, t.Best = append(t.History, f.meanLoss()), f.done
-		if f.held != nil {
-			t.Validation = append(t.Validation, held)
-		}
-	}
+	end := f.pool.Err()
+	defer f.course.finish(f.pool)()
+	d, s := len(f.all), f.deflation
+	q := &QMFQ{inflate: make([]*Map, d), deflate: make([]*Map, d), projection: f.projection}
+	t := f.inflation.hand()
+	t.Best = j.exact(f.inflation.meanLoss(), f.inflation.meanHeld())
+	t.History, t.Validation = j.history, j.validation
 	q.Factorisation = t.Factorisation
-	f.pool.Bind(nil)
-	defer f.pool.Bind(f.course.ctx)
-	f.pool.Do(f.d, func(worker, i int) {
-		v := &f.work1[worker].each[0]
-		f.prepare(v, i)
-		f.quantiles(v.q, i)
-		copy(v.row.h, f.rowOf(f.h1, i))
-		q.deflate[i] = v.row.asMap(v.q)
-		q.inflate[i] = t.mapOf(&v.row, i)
+	f.pool.Do(d, func(worker, i int) {
+		v := &s.work[worker].each[0]
+		v.row.Load(s.problem(v, i))
+		s.quantiles(v.q, i)
+		at := v.row.Potentials()
+		at.H = s.rowOf(s.h, i)
+		q.deflate[i], q.inflate[i] = newMap(at, v.q, nil, f.epsilon), t.mapOf(i)
 	})
-	for i := range f.d {
-		if o := f.rel1[i]; o.passes > 0 && !o.converged {
-			q.Warnings = append(q.Warnings, o.err(i, f.config))
+	for i, o := range s.ends {
+		if o.Passes > 0 && !o.Converged {
+			q.Warnings = append(q.Warnings, notConverged(o, i, f.tolerance))
 		}
 	}
 	t.Warnings = q.Warnings
 	q.inflated = *t
-	return q
+	return q, end
+}
+
+// snapshot is what the rest of the fit depends on. What the last projection made is for a
+// fit that is stopped before the next.
+func (f *qmfqFit) snapshot() snapshot {
+	t, s := f.inflation, f.deflation
+	p := []part{positive(f.from.u), positive(f.from.v), positive(t.rowLosses), positive(t.rowHeld)}
+	p = append(append(p, t.maps.parts()...), s.maps.parts()...)
+	p = append(append(p, finite(s.h)), f.product(f.whole.u, f.whole.v)...)
+	if f.held != nil {
+		b := f.best
+		p = append(append(append(p, finite(b[0])), t.rising(b[1])...), finite(b[2]), part{b[3], s.shortest, s.longest}, finite(b[4]))
+		p = append(p, f.product(b[5], b[6])...)
+	}
+	return snapshot{real: p, index: appendWarm(appendWarm(nil, t.warm), s.warm)}
+}
+
+// product is U and V as parts, of either sign under a truncated SVD.
+func (f *qmfqFit) product(u, v []float64) []part {
+	if f.projection.kind == projectionSVD {
+		return []part{finite(u), finite(v)}
+	}
+	return []part{positive(u), positive(v)}
+}
+
+// resume takes the state of a checkpoint.
+func (f *qmfqFit) resume(file *file, s *saved) error {
+	d := len(f.all)
+	index, err := file.restore(f.snapshot().real, 2*d)
+	if err != nil {
+		return err
+	}
+	if err := file.takeWarm(f.inflation.warm, index, 0); err != nil {
+		return err
+	}
+	if err := file.takeWarm(f.deflation.warm, index, d); err != nil {
+		return err
+	}
+	if s.steps != 0 {
+		return file.failAt("STAT", 3, "there are no steps of V")
+	}
+	return nil
 }
 
 // Inflate returns T_i, from the scale of (UV)_i to that of feature i.
@@ -794,3 +762,92 @@ func (q *QMFQ) reconstruct(ctx context.Context) (Mat, error) { return q.inflated
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
 // out.
 func (q *QMFQ) Loss(x Mat) (float64, error) { return q.inflated.Loss(x) }
+
+// MarshalBinary returns the model as a file.
+func (q *QMFQ) MarshalBinary() ([]byte, error) {
+	t := q.inflated
+	t.Factorisation = q.Factorisation
+	var quantiles, cuts, squashes []float64
+	for _, m := range q.deflate {
+		quantiles = append(quantiles, m.q...)
+		cuts = append(cuts, m.cut...)
+		squashes = append(squashes, float64(m.squash.Kind), m.squash.Ref, m.squash.Shift, m.squash.Std)
+	}
+	return encode(kindQMFQ, append(t.sections(), floats("DEFQ", quantiles), floats("DEFC", cuts), floats("DEFR", squashes),
+		words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates)))), nil
+}
+
+// UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
+// leaves q as it was.
+func (q *QMFQ) UnmarshalBinary(data []byte) error {
+	f, err := decode(data, kindQMFQ)
+	if err != nil {
+		return err
+	}
+	p, err := f.words("PROJ", 2)
+	if err != nil {
+		return err
+	}
+	n := QMFQ{projection: Projection{projectionKind(p[0]), int(p[1] & 0x7fffffff)}}
+	low := 0.0
+	if n.projection.kind == projectionSVD {
+		low = -math.MaxFloat64
+	}
+	switch {
+	case p[0] < uint64(projectionKL) || p[0] > uint64(projectionSVD):
+		return f.failAt("PROJ", 0, "there is no such projection")
+	case n.projection.kind == projectionSVD && p[1] != 0 || p[1] > 0x7fffffff || n.projection.bound() != "":
+		return f.failAt("PROJ", 1, "the projection has no such number of updates")
+	}
+	t, err := f.readQMF(low)
+	if err != nil {
+		return err
+	}
+	n.inflated = *t
+	n.Factorisation = t.Factorisation
+	quantiles, err := f.matrixIn("DEFQ", f.d, f.m, 0, maxQuantile)
+	if err != nil {
+		return err
+	}
+	cuts, err := f.matrixIn("DEFC", f.d, f.m-1, -maxCentre, maxCentre)
+	if err != nil {
+		return err
+	}
+	squashes, err := f.matrixIn("DEFR", f.d, 4, -math.MaxFloat64, math.MaxFloat64)
+	if err != nil {
+		return err
+	}
+	for i := range f.d {
+		inflate, _ := t.Map(i)
+		deflate := &Map{q: quantiles.Row(i), cut: cuts.Row(i), rate: inflate.rate}
+		if deflate.squash, err = f.squash("DEFR", 4*i, squashes.Row(i)); err != nil {
+			return err
+		}
+		if err := f.rising("DEFQ", quantiles, i); err != nil {
+			return err
+		}
+		n.inflate, n.deflate = append(n.inflate, inflate), append(n.deflate, deflate)
+	}
+	*q = n
+	return nil
+}
+
+// WriteTo writes the model as a file.
+func (q *QMFQ) WriteTo(w io.Writer) (int64, error) { return writeTo(w, q.MarshalBinary) }
+
+// ReadFrom reads a model until the end of r.
+func (q *QMFQ) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, q.UnmarshalBinary) }
+
+func (q *QMFQ) bounds() *config { return q.inflated.bounds() }
+
+// Goodness is that of [NMF.Goodness].
+func (q *QMFQ) Goodness(x Mat) ([]Goodness, error) {
+	return q.bounds().goodness(x, q.Reconstruct())
+}
+
+// TopFeatures is that of [NMF.TopFeatures].
+func (q *QMFQ) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(q, x, count) }
+
+// Bend returns the bend of every T_i, as [QMF.Bend] has it. How far T'_i bends is
+// not part of it: [QMFQ.Deflate] has that curve.
+func (q *QMFQ) Bend() []float64 { return q.inflated.Bend() }

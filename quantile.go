@@ -15,10 +15,11 @@ package quantmf
 import (
 	"math"
 	"sync"
-	"sync/atomic"
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // Transport is the solved transport of n samples onto m targets. It is not
@@ -39,87 +40,25 @@ type Transport struct {
 	// unless the plan happens to be there.
 	Converged bool
 
-	solution   solution
-	lent       *row // where nothing is kept: the row that stands at the solution, for one method
-	iterations int  // of WithIterations
-	uniformB   bool // b was not given
+	solution   transport.Solution
+	lent       *transport.Row // where nothing is kept: the row that stands at the solution, for one method
+	iterations int            // of WithIterations
+	uniformB   bool           // b was not given
 	midpoint   bool
 	hard       *hardPlan // at ε = 0, in place of the solution
 }
 
-// solution is what puts a row where a solve left it, bit for bit.
-type solution struct {
-	id       uint64
-	n, m     int
-	weighted bool
-	kept     []float64 // b, y, h, href; x; where weighted, a
-	eps, xc  float64
-	squash   squashed
-	power    bool
-}
-
-// rows are the workspaces of calls on transports. Each stands where its last call
-// left it, which as a rule is where the next wants it.
-var rows = sync.Pool{New: func() any { return new(row) }}
-
-// solutions counts the solutions kept so far: their numbers.
-var solutions atomic.Uint64
-
-// levels returns those of the four vectors over levels.
-func (s *solution) levels(which int) []float64 {
-	return s.kept[which*s.m : (which+1)*s.m : (which+1)*s.m]
-}
-
-func (s *solution) samples() (x, a []float64) {
-	x = s.kept[4*s.m:]
-	return x[:s.n], x[s.n:]
-}
-
-// keep copies the solution where the row stands into t, and makes room for F and G.
-func (r *row) keep(t *Transport, weighted bool) {
-	n, m := r.n, r.m
-	size := 2*n + 5*m
-	if weighted {
-		size += n
-	}
-	all := make([]float64, size)
-	t.F, t.G, all = all[:n:n], all[n:n+m:n+m], all[n+m:]
-	r.of = solutions.Add(1)
-	s := &t.solution
-	*s = solution{id: r.of, n: n, m: m, weighted: weighted, kept: all, eps: r.eps, xc: r.xc, squash: r.squash, power: r.power}
-	for i, v := range [...][]float64{r.b, r.y, r.h, r.href} {
-		copy(s.levels(i), v)
-	}
-	x, a := s.samples()
-	copy(x, r.x)
-	copy(a, r.a)
-}
+// rows are the workspaces of calls on transports. A call that is followed by another on the
+// same transport, as a rule, gets a workspace that still stands at its solution.
+var rows = sync.Pool{New: func() any { return new(transport.Row) }}
 
 // row returns a workspace that stands at the solution; it goes back to rows.
-func (t *Transport) row() *row {
+func (t *Transport) row() *transport.Row {
 	if t.lent != nil {
 		return t.lent
 	}
-	r, s := rows.Get().(*row), &t.solution
-	if r.of == s.id {
-		return r
-	}
-	x, a := s.samples()
-	r.resize(s.n, s.m)
-	r.setTargets(s.levels(1))
-	r.setWeights(nil, nil)
-	copy(r.a, a)
-	copy(r.b, s.levels(0))
-	r.squash = s.squash
-	r.place(x)
-	r.setEpsilon(s.eps)
-	copy(r.h, s.levels(2))
-	copy(r.href, s.levels(3))
-	r.power = s.power
-	r.refer()
-	r.aimed, r.built = true, false
-	r.pass(r.h)
-	r.of = s.id
+	r := rows.Get().(*transport.Row)
+	r.Restore(&t.solution)
 	return r
 }
 
@@ -128,7 +67,7 @@ var configs = sync.Pool{New: func() any { return new(config) }}
 
 // operatorDefaults are the defaults of all operators.
 func operatorDefaults() config {
-	return config{epsilon: 0.01, tolerance: 1e-9, maxIterations: 3000}
+	return config{settings: settings{epsilon: 0.01, tolerance: 1e-9, maxIterations: 3000}}
 }
 
 // Solve transports x onto the targets. Default: n targets; see [WithLevels].
@@ -248,17 +187,6 @@ func (c *config) countLevels(n, m0 int) (int, error) {
 	return m, nil
 }
 
-// maxCells bounds the numbers that one problem of n samples and m levels takes, nm + 4m²:
-// those of a plan and of the m × m systems. 2^31 are 16 GiB; where addresses have 32 bits
-// 2^27 are 1 GiB.
-const maxCells = 1 << (27 + 4*(^uint(0)>>63))
-
-// tooManyCells tells whether n samples and m levels take more. It divides, since products
-// could overflow.
-func tooManyCells(n, m int) bool {
-	return uint64(m) > maxCells || m > 0 && uint64(n)+4*uint64(m) > maxCells/uint64(m)
-}
-
 // mostLevels returns the largest m that n samples allow, 0 for none.
 func mostLevels(n int) int {
 	lo, hi := 0, maxCells/4
@@ -299,7 +227,7 @@ func (c *config) checkSamples(x []float64, row int) error {
 	if len(x) == 0 {
 		return &ShapeError{What: "x", Got: "no samples", Want: "at least one"}
 	}
-	top := largestOf(x)
+	top := transport.Largest(x)
 	if !(top <= maxMagnitude) {
 		i := tooLarge(x)
 		return &DataError{Row: row, Col: i, Value: x[i], Problem: "x" + bounded}
@@ -350,109 +278,49 @@ func solve(t target, x []float64, m0 int, b []float64, opts []Option, keep bool)
 		tr.Converged = true
 		return tr, nil
 	}
-	r := rows.Get().(*row)
-	r.resize(len(x), m)
-	out := c.run(r, x)
-	tr.Iterations, tr.MarginalError, tr.Converged = out.passes, out.rel, out.converged
-	if c.strict && !out.converged {
+	r := rows.Get().(*transport.Row)
+	r.Resize(len(x), m)
+	r.Load(c.problem(x))
+	out := c.solve(r)
+	tr.Iterations, tr.MarginalError, tr.Converged = out.Passes, out.Error, out.Converged
+	if c.strict && !out.Converged {
 		rows.Put(r)
-		return nil, out.err(-1, c)
+		return nil, notConverged(out, -1, c.tolerance)
 	}
 	if !keep {
 		tr.lent = r
 		return tr, nil
 	}
 	defer rows.Put(r)
-	r.keep(tr, c.weights != nil)
-	r.potentials(tr.F, tr.G, c.weights != nil)
+	n, weighted := len(x), c.weights != nil
+	all := make([]float64, n+m+r.Room(weighted))
+	tr.F, tr.G = all[:n:n], all[n:n+m:n+m]
+	tr.solution = r.Keep(all[n+m:], weighted)
+	r.Duals(tr.F, tr.G, weighted)
 	return tr, nil
 }
 
-func (o outcome) err(row int, c *config) error {
-	return &ConvergenceError{Row: row, Iterations: o.passes, MarginalError: o.rel, Tolerance: c.tolerance}
+// notConverged is the error of a row that ended as o says.
+func notConverged(o transport.Outcome, row int, tolerance float64) error {
+	return &ConvergenceError{Row: row, Iterations: o.Passes, MarginalError: o.Error, Tolerance: tolerance}
 }
 
-// run sets the row up for x and solves it.
-func (c *config) run(r *row, x []float64) outcome {
-	c.set(r, x)
+// problem is that of the samples x.
+func (c *config) problem(x []float64) transport.Problem {
+	return transport.Problem{X: x, A: c.weights, Y: c.targets, B: c.targetWeights, Squash: transport.Kind(c.squash), Epsilon: c.epsilon}
+}
+
+// solve solves the problem that is loaded.
+func (c *config) solve(r *transport.Row) transport.Outcome {
 	if c.iterations > 0 {
-		return c.iterated(r)
+		return c.iterate(r)
 	}
-	return c.polished(r, r.solve(c.tolerance, c.maxIterations, nil))
+	return c.polish(r, r.Solve(c.tolerance, c.maxIterations, nil))
 }
 
-// runAll is run for rows abreast that are set up.
-func (c *config) runAll(a *abreast) {
-	if c.iterations == 0 {
-		a.solve(c.tolerance, c.maxIterations)
-	}
-	for i, r := range a.rows {
-		if c.iterations > 0 {
-			a.ends[i] = c.iterated(r)
-		} else {
-			a.ends[i] = c.polished(r, a.ends[i])
-		}
-	}
-}
-
-func (c *config) iterated(r *row) outcome {
-	out := r.iterate(c.iterations)
-	out.converged = out.rel <= max(c.tolerance, r.roundingFloor())
-	return out
-}
-
-// set sets the row up for x.
-func (c *config) set(r *row, x []float64) {
-	r.setTargets(c.targets)
-	r.setWeights(c.weights, c.targetWeights)
-	r.setSamples(x, c.squash)
-	r.setEpsilon(c.epsilon)
-}
-
-// polished ends a solve of weakly coupled levels.
-func (c *config) polished(r *row, out outcome) outcome {
-	if out.converged && r.coupling() < weak {
-		out = r.polish(c.weights, c.targetWeights, out, c.maxIterations)
-	}
-	return out
-}
-
-// potentials fills F and G from h: g_j = ε h_j + Y_j² - 2δY_j and
-// f_i = ε(log a_i - log Z_i) + (X_i+δ)², with the gauge Σ b_j g_j = 0.
-func (r *row) potentials(f, g []float64, weighted bool) {
-	delta := r.xc - r.yc
-	mean := 0.0
-	for j, y := range r.cy {
-		g[j] = float64(r.eps*r.h[j]) + float64(y*(y-2*delta))
-		mean += float64(r.b[j] * g[j])
-	}
-	for j := range g {
-		g[j] -= mean
-	}
-	// log Z_i is that of Σ_j exp(h_j+s_i Y_j): what e and w leave out is put back.
-	rest := r.v
-	if r.power {
-		clear(rest)
-	} else {
-		kernel.Tops(rest, r.s, r.href, r.cy)
-	}
-	if weighted {
-		kernel.Log(r.gx, r.a)
-		for i, top := range rest {
-			logA := r.gx[i]
-			if r.a[i] == 0 {
-				logA = 0
-			}
-			rest[i] = logA - top - r.mid
-		}
-	} else {
-		logA := elem.Log(r.a[0])
-		for i, top := range rest {
-			rest[i] = logA - top - r.mid
-		}
-	}
-	kernel.Log(f, r.z)
-	kernel.Potential(f, rest, r.cx, r.eps, delta, mean)
+// polish ends a solve of weakly coupled levels.
+func (c *config) polish(r *transport.Row, out transport.Outcome) transport.Outcome {
+	return r.Polish(c.weights, c.targetWeights, out, c.maxIterations)
 }
 
 // Plan returns the n × m plan P: rows sum to a, columns to b within
@@ -463,27 +331,14 @@ func (t *Transport) Plan() Mat {
 	}
 	r := t.row()
 	defer rows.Put(r)
-	p := NewMat(r.n, r.m)
-	r.eachSample(func(i int, to []float64) {
+	a, b := r.Weights()
+	p := NewMat(len(a), len(b))
+	r.EachSample(func(i int, to []float64) {
 		for j, v := range to {
-			p.Set(i, j, float64(r.a[i]*v))
+			p.Set(i, j, float64(a[i]*v))
 		}
 	})
 	return p
-}
-
-// eachSample calls f with every sample and its M_i, which is lost after it. It uses lam.
-func (r *row) eachSample(f func(i int, plan []float64)) {
-	const lanes = kernel.Lanes
-	r.tiles(func(lo, hi int, e []float64) {
-		for i := lo; i < min(hi, r.n); i++ {
-			from := e[(i-lo)/lanes*lanes*r.m+i%lanes:]
-			for j, w := range r.w {
-				r.lam[j] = float64(from[j*lanes]*w) / r.z[i]
-			}
-			f(i, r.lam)
-		}
-	})
 }
 
 // Rank returns the n soft ranks.
@@ -501,9 +356,11 @@ func (t *Transport) size() (n int, b []float64) {
 		return len(t.hard.x), t.hard.b
 	}
 	if t.lent != nil {
-		return t.lent.n, t.lent.b
+		a, b := t.lent.Weights()
+		return len(a), b
 	}
-	return t.solution.n, t.solution.levels(0)
+	n, _ = t.solution.Size()
+	return n, t.solution.Weights()
 }
 
 // rankLevels fills q = n cumsum(b), or n(cumsum(b)-b/2)+1/2, exactly where b is
@@ -521,7 +378,7 @@ func (t *Transport) rankLevels(q []float64, n int, b []float64) {
 		case t.midpoint && t.uniformB:
 			q[j] = float64(n)*float64(2*j+1)/(2*m) + 0.5
 		case t.midpoint:
-			q[j] = float64(float64(n)*middle(lo, sum)) + 0.5
+			q[j] = float64(float64(n)*elem.Middle(lo, sum)) + 0.5
 		case t.uniformB:
 			q[j] = float64(n) * float64(j+1) / m // as integers they may exceed 32 bits
 		default:
@@ -537,14 +394,9 @@ func (t *Transport) Sort() []float64 {
 	}
 	r := t.row()
 	defer rows.Put(r)
-	out := make([]float64, r.m)
-	r.sorted(out)
-	low, high := r.ends()
-	run := low
-	for j, s := range out {
-		run = max(run, min(low+s, high))
-		out[j] = run
-	}
+	_, b := r.Weights()
+	out := make([]float64, len(b))
+	r.Sort(out)
 	return out
 }
 
@@ -577,100 +429,216 @@ func (t *Transport) average(out, q []float64) {
 	}
 	r := t.row()
 	defer rows.Put(r)
-	r.quantile(r.gx, q)
-	copy(out, r.gx)
+	r.Quantile(out, q)
 }
 
-// ask has the next solve take M q for t, which average is then to be called with, in
-// its last sweep: E is read once less.
-func (r *row) ask(t, q []float64) {
-	r.goal, r.first = t, q[0]
-	r.increments(q)
-}
-
-// increments fills inc with those of levels.
-func (r *row) increments(v []float64) {
-	for j := range v[1:] {
-		r.inc[j] = v[j+1] - v[j]
+// SoftQuantileRows maps each row of x (d × n) onto the quantile values in the
+// same row of q (d × m), or in its one row (1 × m), as [SoftQuantile] does. It
+// allocates its result; workers take up to eight workspaces each, that of [Solve], over
+// from earlier calls. Errors are those of SoftQuantile with the row; under [WithStrict] a
+// [*ConvergenceError] of the first row that did not converge.
+func SoftQuantileRows(x, q Mat, opts ...Option) (Mat, error) {
+	b, err := newRowBatch(x, q, opts)
+	if err != nil {
+		return Mat{}, err
 	}
-}
-
-// average fills t (np numbers) with M q.
-func (r *row) average(t, q []float64) {
-	if !r.averaged {
-		r.increments(q)
-		r.tiles(func(lo, hi int, e []float64) { kernel.Average(t[lo:hi], e, r.w, r.z[lo:hi], q[0], r.inc) })
+	out := NewMat(x.Rows, x.Cols)
+	err = b.do(true, func(r *transport.Row, t []float64, i int) {
+		r.Order(t, b.q(i))
+		copy(out.Row(i), t)
+	}, func(h *hardPlan, i int) { h.average(out.Row(i), b.q(i)) })
+	if err != nil {
+		return Mat{}, err
 	}
-	r.averaged = false
+	return out, nil
 }
 
-// quantile is average, in order and in range to the last bit.
-func (r *row) quantile(t, q []float64) {
-	r.average(t, q)
-	r.arrange()
-	run, top := q[0], q[len(q)-1]
-	for _, i := range r.perm[:r.n] {
-		switch v := t[i]; {
-		case v < run:
-			t[i] = run
-		case v > top:
-			t[i], run = top, top
-		default:
-			run = v
+// SoftQuantileRowsVJP returns the transposed Jacobians of [SoftQuantileRows]
+// applied to z (d × n): dx (d × n), dq in the shape of q (a shared row's
+// gradients are summed), and db (d × m), each row's gradient in the target
+// weights, on the simplex. Cost: the forward and, a row, 25nm flops and m³/3.
+func SoftQuantileRowsVJP(x, q, z Mat, opts ...Option) (dx, dq, db Mat, err error) {
+	b, err := newRowBatch(x, q, opts)
+	if err != nil {
+		return Mat{}, Mat{}, Mat{}, err
+	}
+	if z.Rows != x.Rows || z.Cols != x.Cols {
+		return Mat{}, Mat{}, Mat{}, &ShapeError{What: "z", Got: z.size(), Want: x.size()}
+	}
+	if err := z.check("z"); err != nil {
+		return Mat{}, Mat{}, Mat{}, err
+	}
+	if err := z.checkFinite("z"); err != nil {
+		return Mat{}, Mat{}, Mat{}, err
+	}
+	dx, db = NewMat(x.Rows, x.Cols), NewMat(x.Rows, q.Cols)
+	each := NewMat(x.Rows, q.Cols)
+	levels, scales := NewMat(q.Rows, q.Cols), make([]float64, q.Rows) // q in units of powers of two
+	for i := range scales {
+		scales[i] = transport.ScaleOf(q.Row(i))
+		for j, v := range q.Row(i) {
+			levels.Set(i, j, v/scales[i])
 		}
 	}
-	if invariants {
-		r.checkOrder(t, q)
+	err = b.do(false, func(r *transport.Row, zeta []float64, i int) {
+		sz, k := transport.ScaleOf(z.Row(i)), b.shared(i)
+		clear(zeta)
+		for s, v := range z.Row(i) {
+			zeta[s] = v / sz
+		}
+		r.Adjoint(transport.Cotangent{Z: zeta, Q: levels.Row(k)})
+		g := transport.Gradient{X: dx.Row(i), B: db.Row(i), Q: each.Row(i)}
+		r.GradQ(g.Q)
+		r.GradB(g.B)
+		r.GradX(g.X)
+		g.Rescale(sz, scales[k])
+	}, func(h *hardPlan, i int) {
+		g := transport.Gradient{Q: each.Row(i)}
+		sz := transport.ScaleOf(z.Row(i))
+		for s, v := range z.Row(i) {
+			h.shares(s, func(j int, share float64) { g.Q[j] += float64(v / sz * share) })
+		}
+		g.Rescale(sz, 1)
+	})
+	if err != nil {
+		return Mat{}, Mat{}, Mat{}, err
 	}
+	if q.Rows == x.Rows {
+		return dx, each, db, nil
+	}
+	dq = NewMat(1, q.Cols)
+	for i := range each.Rows {
+		add(dq.Data, each.Row(i))
+	}
+	for j, v := range dq.Data {
+		dq.Data[j] = transport.Saturate(v)
+	}
+	return dx, dq, db, nil
 }
 
-// ends returns the smallest and the largest sample.
-func (r *row) ends() (low, high float64) {
-	r.arrange()
-	return r.x[r.perm[0]], r.x[r.perm[r.n-1]]
+// rowBatch is a checked call on many rows.
+type rowBatch struct {
+	config
+	x, levels Mat
 }
 
-// sorted fills S_j - min x = Σ_i a_i M_ij (x_i - min x) / c_j: only positive
-// numbers are added, and an offset of x costs no digits.
-func (r *row) sorted(out []float64) {
-	low, high := r.ends()
-	unit := scaleOf([]float64{low, high})
-	r.columns(r.lam, r.a)
-	for i, a := range r.a {
-		r.gx[i] = float64(a * (r.x[i]/unit - low/unit))
+func newRowBatch(x, q Mat, opts []Option) (*rowBatch, error) {
+	b := &rowBatch{config: operatorDefaults(), x: x, levels: q}
+	if err := parse(forQuantileRows, &b.config, opts); err != nil {
+		return nil, err
 	}
-	r.columns(r.rho, r.gx)
-	for j := range out {
-		if r.lam[j]*r.w[j] > 1e-100 {
-			out[j] = r.rho[j] / r.lam[j] * unit
-		} else {
-			out[j] = r.farColumn(j, low)
+	if err := x.check("x"); err != nil {
+		return nil, err
+	}
+	if err := q.check("q"); err != nil {
+		return nil, err
+	}
+	if q.Rows != 1 && q.Rows != x.Rows {
+		return nil, &ShapeError{What: "q", Got: itoa(q.Rows) + " rows", Want: "1 or " + itoa(x.Rows)}
+	}
+	for i := range q.Rows {
+		if err := checkLevels(q.Row(i), i); err != nil {
+			return nil, err
 		}
 	}
+	for i := range x.Rows {
+		if err := b.checkSamples(x.Row(i), i); err != nil {
+			return nil, err
+		}
+	}
+	m, err := b.countLevels(x.Cols, q.Cols)
+	if err != nil {
+		return nil, err
+	}
+	return b, b.checkSize(forQuantileRows, x.Cols, m, false)
 }
 
-// farColumn averages x-low over a column whose entries are all flushed: only
-// their ratios count, taken in logarithms.
-func (r *row) farColumn(j int, low float64) float64 {
-	terms := make([]float64, r.m)
-	logs := make([]float64, r.n)
-	top := math.Inf(-1)
-	for i := range logs {
-		if r.a[i] == 0 {
-			logs[i] = math.Inf(-1)
-			continue
-		}
-		for k, y := range r.cy {
-			terms[k] = r.h[k] + float64(r.s[i]*y)
-		}
-		logs[i] = terms[j] - logSum(terms) + elem.Log(r.a[i])
-		top = max(top, logs[i])
+// shared is the row of q that row i of x is mapped onto.
+func (b *rowBatch) shared(i int) int {
+	if b.levels.Rows == 1 {
+		return 0
 	}
-	sum, dot := 0.0, 0.0
-	for i, l := range logs {
-		w := elem.Exp(l - top)
-		sum += w
-		dot += float64(w * (r.x[i] - low))
+	return i
+}
+
+func (b *rowBatch) q(i int) []float64 { return b.levels.Row(b.shared(i)) }
+
+// do solves every row and calls soft with it and np numbers, T where average says so, else
+// scratch; at ε = 0 it calls hard with its plan.
+func (b *rowBatch) do(average bool, soft func(r *transport.Row, t []float64, i int), hard func(h *hardPlan, i int)) error {
+	n, m, size := b.x.Cols, b.levels.Cols, 1
+	if b.epsilon > 0 {
+		size = transport.Abreast(n, m, b.x.Rows)
 	}
-	return dot / sum
+	p := pool.New(b.workers, b.x.Rows)
+	defer p.Close()
+	pieces := p.Pieces(b.x.Rows, size)
+	type space struct {
+		rows  []*transport.Row
+		group *transport.Group
+		t     []float64
+		bad   *ConvergenceError // the first row of this worker that did not converge
+	}
+	work := make([]space, p.Workers())
+	p.Do(pieces, func(worker, piece int) {
+		from, to := pool.Cut(b.x.Rows, pieces, piece)
+		if b.epsilon == 0 {
+			for i := from; i < to; i++ {
+				hard(newHardPlan(b.x.Row(i), &b.config, m), i)
+			}
+			return
+		}
+		ws, np := &work[worker], kernel.Pad(n)
+		if ws.group == nil {
+			ws.rows = make([]*transport.Row, size)
+			for k := range ws.rows {
+				ws.rows[k] = rows.Get().(*transport.Row)
+				ws.rows[k].Resize(n, m)
+			}
+			ws.group, ws.t = transport.NewGroup(ws.rows), make([]float64, size*np)
+		}
+		g := ws.group
+		g.Clear()
+		for i := from; i < to; i++ {
+			k := i - from
+			if average {
+				g.Add(b.problem(b.x.Row(i)), nil, ws.t[k*np:(k+1)*np], b.q(i))
+			} else {
+				g.Add(b.problem(b.x.Row(i)), nil, nil, nil)
+			}
+		}
+		if b.iterations == 0 {
+			g.Solve(b.tolerance, b.maxIterations)
+		}
+		for k, r := range g.Rows {
+			i, out := from+k, g.End(k)
+			if b.iterations > 0 {
+				out = b.iterate(r)
+			} else {
+				out = b.polish(r, out)
+			}
+			if !out.Converged && (ws.bad == nil || i < ws.bad.Row) {
+				ws.bad = &ConvergenceError{Row: i, Iterations: out.Passes, MarginalError: out.Error, Tolerance: b.tolerance}
+			}
+			soft(r, ws.t[k*np:(k+1)*np], i)
+		}
+	})
+	for i := range work {
+		for _, r := range work[i].rows {
+			rows.Put(r)
+		}
+	}
+	if !b.strict {
+		return nil
+	}
+	var first *ConvergenceError
+	for i := range work {
+		if bad := work[i].bad; bad != nil && (first == nil || bad.Row < first.Row) {
+			first = bad
+		}
+	}
+	if first != nil {
+		return first
+	}
+	return nil
 }

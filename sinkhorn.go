@@ -1,13 +1,14 @@
 package quantmf
 
 // This file holds Algorithm 1 of the paper in the logarithmic domain: the slow
-// and obviously correct reference that the solver in newton.go is tested
+// and obviously correct reference that the solver in internal/transport is tested
 // against, and what [WithIterations] runs.
 
 import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // sinkhorn makes l iterations from f = 0,
@@ -32,7 +33,7 @@ func sinkhorn(x, a, y, b []float64, eps float64, l int) (f, g []float64) {
 			for i := range x {
 				t[i] = (f[i] - cost(i, j)) / eps
 			}
-			g[j] = float64(eps * (elem.Log(b[j]) - logSum(t)))
+			g[j] = float64(eps * (elem.Log(b[j]) - transport.LogSum(t)))
 		}
 		for i := range x {
 			if a[i] == 0 {
@@ -42,43 +43,19 @@ func sinkhorn(x, a, y, b []float64, eps float64, l int) (f, g []float64) {
 			for j := range y {
 				t[j] = (g[j] - cost(i, j)) / eps
 			}
-			f[i] = float64(eps * (elem.Log(a[i]) - logSum(t)))
+			f[i] = float64(eps * (elem.Log(a[i]) - transport.LogSum(t)))
 		}
 	}
 	return f, g
 }
 
-// logSum returns log Σ exp t.
-func logSum(t []float64) float64 {
-	top := t[0]
-	for _, v := range t {
-		top = max(top, v)
-	}
-	if math.IsInf(top, 0) {
-		return top
-	}
-	s := 0.0
-	for _, v := range t {
-		s += elem.Exp(v - top)
-	}
-	return top + elem.Log(s)
-}
-
 // iterate puts the row at the potentials after l iterations of Algorithm 1.
-func (r *row) iterate(l int) outcome {
-	n := r.n
-	_, g := sinkhorn(r.xs[:n], r.a[:n], r.y, r.b, r.eps, l)
-	delta := r.xc - r.yc
-	for j, y := range r.cy {
-		r.h[j] = (g[j] - float64(y*y) + float64(float64(2*delta)*y)) / r.eps
-	}
-	lo, hi := bounds(r.h)
-	mid := middle(lo, hi)
-	for j := range r.h {
-		r.h[j] -= mid
-	}
-	r.pass(r.h)
-	return outcome{passes: l, rel: r.relative()}
+func (c *config) iterate(r *transport.Row) transport.Outcome {
+	a, b := r.Weights()
+	_, g := sinkhorn(r.Squashed(), a, r.Targets(), b, r.Epsilon(), c.iterations)
+	out := r.Stand(g, c.tolerance)
+	out.Passes = c.iterations
+	return out
 }
 
 // UnrolledQuantileVJP returns the derivative of [Transport.Quantile] that goes
@@ -95,21 +72,22 @@ func (t *Transport) UnrolledQuantileVJP(q, z []float64) (*Gradient, error) {
 	if t.iterations == 0 {
 		return nil, &OptionError{Option: "UnrolledQuantileVJP", Bound: "needs a transport solved WithIterations"}
 	}
-	sz, err := checkCotangent(z, t.solution.n)
+	n, w := t.size()
+	sz, err := checkCotangent(z, n)
 	if err != nil {
 		return nil, err
 	}
 	// Two vectors an iteration, each of three words and its numbers.
-	if below := maxCells / uint64(t.solution.n+t.solution.m+6); uint64(t.iterations) >= below {
+	if below := maxCells / uint64(n+len(w)+6); uint64(t.iterations) >= below {
 		return nil, &OptionError{Option: kIterations.String(), Value: itoa(t.iterations), Bound: "must be below " + utoa(below) +
 			" here: the potentials of more need too much memory"}
 	}
 	r := t.row()
 	defer rows.Put(r)
-	n, m, eps := r.n, r.m, r.eps
-	x, a, y, b := r.xs[:n], r.a[:n], r.y, r.b
-	sq := scaleOf(q)
-	z, q = scaled(z, sz), scaled(q, sq)
+	m, eps, x, y := len(w), r.Epsilon(), r.Squashed(), r.Targets()
+	a, b := r.Weights()
+	sq := transport.ScaleOf(q)
+	z, q = transport.Scaled(z, sz), transport.Scaled(q, sq)
 	cost := func(i, j int) float64 { d := x[i] - y[j]; return float64(d * d) }
 	// fs[l], gs[l]: the potentials after l iterations; fs[0] = 0.
 	fs, gs := make([][]float64, t.iterations+1), make([][]float64, t.iterations+1)
@@ -124,7 +102,7 @@ func (t *Transport) UnrolledQuantileVJP(q, z []float64) (*Gradient, error) {
 		for i := range k {
 			terms[i] = of(i)
 		}
-		return logSum(terms[:k])
+		return transport.LogSum(terms[:k])
 	}
 	for l := 1; l <= t.iterations; l++ {
 		fs[l], gs[l] = append([]float64(nil), fs[l-1]...), make([]float64, m)
@@ -203,9 +181,9 @@ func (t *Transport) UnrolledQuantileVJP(q, z []float64) (*Gradient, error) {
 			}
 		}
 	}
-	tangent(grad.A, a)
-	tangent(grad.B, b)
-	r.squash.backward(grad.X, r.xs, r.x)
-	grad.scale(sz, sq)
+	transport.Tangent(grad.A, a)
+	transport.Tangent(grad.B, b)
+	r.SquashBack(grad.X)
+	grad.parts().Rescale(sz, sq)
 	return grad, nil
 }

@@ -136,7 +136,7 @@ func TestSmallEpsilon(t *testing.T) {
 				rel = max(rel, math.Abs(c-b[j]/sum)/(b[j]/sum))
 			}
 			// Two ways to the same sums differ by the rounding of the logits.
-			rounding := 8 * unit * (1 + 2*largest(x)/eps)
+			rounding := 8 * 0x1p-53 * (1 + 2*largest(x)/eps)
 			if math.IsNaN(rel) || math.Abs(rel-tr.MarginalError) > 1e-3*rel+rounding {
 				t.Fatalf("ε=%g, problem %d: MarginalError %g, the plan is off by %g", eps, p, tr.MarginalError, rel)
 			}

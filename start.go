@@ -35,30 +35,34 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
 // begin fills factors and quantiles and takes the loss before the first epoch.
-func (f *qmfFit) begin() error {
+func (f *qmfFit) begin() (losses, error) {
 	err := f.choose()
 	if err == nil {
 		err = f.startFactors()
 	}
 	f.startLogarithms()
-	if err == nil {
-		err = f.startMaps()
-	}
 	if err != nil {
-		return stoppedAt(0, err)
+		return losses{}, err
 	}
-	return nil
+	err = f.startMaps(&f.course)
+	return f.losses(), err
+}
+
+// losses returns those of the start.
+func (f *qmfFit) losses() losses {
+	return losses{visible: f.meanLoss(), held: f.meanHeld(), penalty: f.regularity()}
 }
 
 // choose sets start and shrinkage where they are left to the data.
 func (f *qmfFit) choose() error {
-	chooseMaps := f.lambda < 0 && f.ends == EndsFree && f.origin != StartUniform
+	chooseMaps := f.lambda < 0 && f.maps.ends == EndsFree && f.origin != StartUniform
 	f.lambda = max(f.lambda, 0)
-	if f.given.has(kInit) {
+	if f.init {
 		return nil
 	}
 	starts, shrinkages := []Start{f.origin}, []float64{f.lambda}
@@ -75,9 +79,9 @@ func (f *qmfFit) choose() error {
 	if err := f.course.enter(PhaseChoice); err != nil {
 		return err
 	}
-	src := random.Split(f.seed+uint64(f.restart), 3)
-	c := *f.config
-	c.epochs, c.validation, c.missing, c.save, c.patience, c.seed = trialEpochs, trialShare, true, nil, 0, src.Uint64()
+	src := random.Split(f.seed, 3)
+	c := *f.settings
+	c.epochs, c.validation, c.missing, c.patience, c.seed = trialEpochs, trialShare, true, 0, src.Uint64()
 	x, rows := f.sample(trialRows, &src)
 	hidden, err := newCells(x, &c)
 	if err != nil { // too few cells to choose by
@@ -94,28 +98,28 @@ func (f *qmfFit) choose() error {
 		return f.course.within((done-1)/parts, done/parts)
 	}
 	for _, start := range starts {
-		from := newQMFFit(hidden, f.k, &c, f.pool)
-		from.origin, from.course = start, next()
+		from := newQMFFit(hidden, f.k, &c, f.pool, c.seed, next())
+		from.origin = start
 		if err := from.startFactors(); err != nil {
 			return err
 		}
 		for _, lambda := range shrinkages {
-			trial := newQMFFit(hidden, f.k, &c, f.pool)
 			way := next()
-			trial.origin, trial.lambda, trial.source, trial.course = start, lambda, random.Split(c.seed, 1), way.within(0, 0.5)
+			trial, j := newQMFFit(hidden, f.k, &c, f.pool, c.seed, way.within(0, 0.5)), newJournal(&c, true)
+			trial.origin, trial.lambda = start, lambda
 			copy(trial.u, from.u)
 			copy(trial.v, from.v)
 			trial.startLogarithms()
-			if err := trial.startMaps(); err != nil {
+			err := trial.startMaps(&trial.course)
+			if err == nil {
+				j.note(trial.losses())
+				way = way.within(0.5, 1)
+				err = j.run(trial, c.epochs, &way, nil)
+			}
+			if err != nil {
 				return err
 			}
-			trial.course = way.within(0.5, 1)
-			for e := range c.epochs {
-				if _, err := trial.epoch(e); err != nil {
-					return err
-				}
-			}
-			if loss := trial.validationHistory[c.epochs]; loss < best {
+			if loss := j.validation[c.epochs]; loss < best {
 				best, f.origin, f.lambda = loss, start, lambda
 			}
 		}
@@ -125,8 +129,8 @@ func (f *qmfFit) choose() error {
 
 // sample returns that many rows of x, in their order, and which they are; or x where it
 // has no more. Of a column that none of them sees it takes one more row.
-func (f *qmfFit) sample(rows int, src *random.Source) (Mat, []int) {
-	x := f.x
+func (s *cells) sample(rows int, src *random.Source) (Mat, []int) {
+	x := s.x
 	if x.Rows <= rows {
 		return x, nil
 	}
@@ -135,7 +139,7 @@ func (f *qmfFit) sample(rows int, src *random.Source) (Mat, []int) {
 		pick[i] = i
 	}
 	src.Shuffle(pick)
-	if f.partial {
+	if s.partial {
 		seen, unseen := make([]bool, x.Cols), x.Cols
 		sees := func(i int) (fresh bool) {
 			for j, v := range x.Row(i) {
@@ -169,29 +173,16 @@ func (f *qmfFit) startFactors() error {
 	if err := f.course.enter(PhaseFactors); err != nil {
 		return err
 	}
-	c := *f.config
-	c.epochs, c.penalty, c.patience, c.save = startUpdates, 0, 0, nil
-	seed := f.seed + uint64(f.restart)
-	x := f.x
+	x, loss := f.x, f.loss
 	switch {
-	case f.given.has(kInit):
+	case f.init:
 		f.factors.load(f.initU, f.initV)
 		return nil
 	case f.origin == StartUniform:
-		src := random.Split(seed, 0)
-		for i := range f.u {
-			f.u[i] = elem.Exp(src.Float64() - 0.5)
-		}
-		for t := range f.k {
-			row := f.rowV(t)
-			for j := range row {
-				row[j] = elem.Exp(src.Float64() - 0.5)
-			}
-		}
+		f.uniform(f.seed)
 		return nil
 	case f.origin == StartScores:
-		c.loss = KL
-		x = f.normalScores()
+		x, loss = f.normalScores(), KL
 		for i := range x.Rows {
 			row := x.Row(i)
 			for j := range row {
@@ -202,32 +193,31 @@ func (f *qmfFit) startFactors() error {
 			return err
 		}
 	}
-	f.random(x, seed)
-	_, err := newNMFFit(f.course.within(0, 1), f.pool, f.factors, f.seen(x), &c).run(f.pool, &c, nil)
-	return err
+	f.random(x, f.seed)
+	way := f.course.within(0, 1)
+	nmf, j := newNMFFit(way, f.pool, f.factors, f.seen(x), loss, 0), new(journal)
+	if err := j.start(nmf); err != nil {
+		return err
+	}
+	return j.run(nmf, startUpdates, &way, nil)
 }
 
 // startLogarithms takes the logarithms of the factors that are there.
 func (f *qmfFit) startLogarithms() {
-	exact := f.origin == StartUniform && !f.given.has(kInit)
+	exact := f.origin == StartUniform && !f.init
 	logarithms(f.logU, f.u, exact, f.farthest)
 	for t := range f.k {
 		logarithms(f.logV[t*f.np:t*f.np+f.n], f.rowV(t), exact, f.farthest)
 	}
 }
 
-// startMaps fills F and q for the factors that are there, and takes the loss.
-func (f *qmfFit) startMaps() error {
-	if err := f.course.enter(PhaseMaps); err != nil {
-		return err
+// startMaps fills F and q for the factors that are there, and takes the losses.
+func (f *inflation) startMaps(way *course) error {
+	err := way.enter(PhaseMaps)
+	if err == nil {
+		err = way.rows(f.pool, f.d, func(worker, i int) { f.startRow(&f.work[worker].visitors[0], i, calibration) })
 	}
-	err := f.course.rows(f.pool, f.d, func(worker, i int) { f.startRow(&f.work[worker].visitors[0], i, calibration) })
-	if err != nil {
-		return err
-	}
-	f.history = append(make([]float64, 0, min(f.epochs, 1000)+2), f.meanLoss())
-	f.note(0, f.regularity())
-	return nil
+	return err
 }
 
 // startUpdates is the number of updates of the NMF that a fit starts from, and
@@ -274,14 +264,15 @@ func logarithms(l, v []float64, exact bool, farthest float64) {
 // startRow gives row i its first quantiles: equal steps between its extremes
 // under StartUniform, else its empirical quantiles at the middles of the levels,
 // fitted to the starting UV by EM steps.
-func (f *qmfFit) startRow(v *visitor, i, steps int) {
-	inc, m := f.rowInc(i), f.m
+func (f *inflation) startRow(v *visitor, i, steps int) {
+	inc, m := f.increments(i), f.m
 	lo, hi := f.low[i], f.high[i]
 	span := hi - lo
 	if f.constant(i) {
 		clear(inc)
 		inc[0] = lo
 		v.observed = f.cells.load(v.x, v.mask, i)
+		f.fitted(v, i)
 		f.judgeRow(v, i)
 		return
 	}
@@ -291,20 +282,21 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 		for l := 1; l < m; l++ {
 			inc[l] = span / float64(m-1)
 		}
-		if f.ends == EndsFree {
+		if f.maps.ends == EndsFree {
 			inc[0] = max(lo, floorStart*span/float64(m))
 			for l := range inc {
 				r[l] = elem.Log(inc[l])
 			}
-			if f.signed {
+			if f.spans.signed {
 				r[0] = inc[0] / f.average[i]
 			}
 		}
 		f.place(v, i)
+		f.fitted(v, i)
 		f.judgeRow(v, i)
 		return
 	}
-	st := &f.state[i]
+	st := &f.warm[i]
 	// The observed values in order, hidden ones left out.
 	sorted := v.t[:0]
 	for _, x := range f.x.Row(i) {
@@ -325,7 +317,7 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 		inc[l] = max(q-last, floorStart*span/float64(m))
 		last = q
 	}
-	if f.ends == EndsPinned {
+	if f.maps.ends == EndsPinned {
 		inc[0] = lo
 		sum := 0.0
 		for _, d := range inc[1:] {
@@ -335,26 +327,27 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 			inc[1+l] *= span / sum
 		}
 	}
-	st.valid = false
+	st.Valid = false
 	f.place(v, i)
 	f.shareLevels(v, i)
 	f.place(v, i)
 	for range steps {
 		f.fitted(v, i)
 		f.ratios(v, i)
-		f.em(v, i)
+		f.stepQ(v, i)
 	}
+	f.fitted(v, i)
 	f.judgeRow(v, i)
 }
 
 // shareLevels sets F_i by where the samples lie among the targets.
-func (f *qmfFit) shareLevels(v *visitor, i int) {
-	share := f.rowF(i)
+func (f *inflation) shareLevels(v *visitor, i int) {
+	share := f.logits(i)
 	seen := float64(f.cells.rows[i])
 	for l := range share {
 		share[l] = 0.5 / float64(f.m)
 	}
-	for j, s := range v.row.xs[:f.n] {
+	for j, s := range v.row.Squashed() {
 		if v.observed != nil && !v.observed[j] {
 			continue
 		}
@@ -371,22 +364,24 @@ func (f *qmfFit) shareLevels(v *visitor, i int) {
 
 // normalScores returns Φ⁻¹((rank-1/2)/n) among the observed values, ties
 // averaged, lifted to be positive; NaN stays.
-func (f *qmfFit) normalScores() Mat {
+func (f *inflation) normalScores() Mat {
 	x, n := f.x, f.n
 	s := NewMat(x.Rows, n)
 	type space struct {
 		perm   []int32
-		keys   []pair
+		sorter order.Sorter
 		values []float64
 		at     []int
 	}
 	work := make([]space, f.pool.Workers())
 	for w := range work {
-		work[w] = space{make([]int32, n), make([]pair, 2*n), make([]float64, n), make([]int, n)}
+		work[w] = space{perm: make([]int32, n), values: make([]float64, n), at: make([]int, n)}
+		work[w].sorter.Resize(n)
 	}
 	lift := max(3, 0.1-elem.NormalQuantile(0.5/float64(n)))
 	f.pool.Do(x.Rows, func(worker, i int) {
-		perm, keys, values, at := work[worker].perm, work[worker].keys, work[worker].values, work[worker].at
+		ws := &work[worker]
+		perm, values, at := ws.perm, ws.values, ws.at
 		out := s.Row(i)
 		k := 0
 		for j, v := range x.Row(i) {
@@ -396,7 +391,7 @@ func (f *qmfFit) normalScores() Mat {
 				k++
 			}
 		}
-		order(perm[:k], values[:k], keys, false)
+		ws.sorter.Sort(perm[:k], values[:k])
 		for p := 0; p < k; {
 			end := p
 			for end < k && values[perm[end]] == values[perm[p]] {
@@ -414,6 +409,6 @@ func (f *qmfFit) normalScores() Mat {
 }
 
 // seen returns x with its NaN cells hidden and none held out.
-func (f *qmfFit) seen(x Mat) *cells {
+func (f *inflation) seen(x Mat) *cells {
 	return &cells{x: x, full: x, partial: f.partial, visible: f.visible, rows: f.cells.rows}
 }

@@ -9,6 +9,8 @@ package quantmf
 // through [Solve] and [Transport.Sort], and their gradients through
 // [Transport.SortVJP].
 
+import "github.com/quantmf/quantmf/internal/order"
+
 // QuantileWeights returns target weights b that give the quantiles of a row at
 // the given levels, in [0,1] and in any order: the quantile at levels[i] is
 // SoftSort's value at[i]. width is the share of the samples that each is
@@ -29,7 +31,9 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 		}
 	}
 	perm := make([]int32, len(levels))
-	order(perm, levels, make([]pair, 2*len(levels)), false)
+	var sorter order.Sorter
+	sorter.Resize(len(levels))
+	sorter.Sort(perm, levels)
 	// The centres, equal levels once.
 	var centers []float64
 	slot, near := make([]int, len(levels)), 1e-6*width

@@ -41,6 +41,7 @@ import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/quadratic"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 const (
@@ -402,7 +403,7 @@ func dot(a, b []float64) float64 {
 // with e_j = exp(L_j-L_p), c_j = (2/ε)(y_j-y_p), D_j = q_j-q_p and E the mean
 // under weights e, T = q_p + E[D] and dT/dx̃ = E[cD] - E[c]E[D].
 func (f *Map) sweep(x float64, arg []float64) (t, slope float64) {
-	s := f.squash.point(x)
+	s := f.squash.At(x)
 	q, rate, cut := f.q, f.rate, f.cut[:len(f.rate)]
 	arg = arg[:len(rate)]
 	p, l, top := 0, 0.0, 0.0
@@ -444,8 +445,8 @@ func (f *Map) sweep(x float64, arg []float64) (t, slope float64) {
 	}
 	mean := sumD / sum
 	t = min(max(q[p]+mean, q[0]), q[len(q)-1])
-	dx := f.squash.slope(x, s)
-	return t, saturate(max((sumCD-float64(sumC*mean))/sum, 0) * dx)
+	dx := f.squash.Slope(x, s)
+	return t, transport.Saturate(max((sumCD-float64(sumC*mean))/sum, 0) * dx)
 }
 
 // qmfBase is what all columns share. Quantiles are in the units of x'.
@@ -487,7 +488,7 @@ func newQMFBase(ctx context.Context, q *QMF, x Mat) (*qmfBase, Mat, error) {
 		}
 		b.maps[i] = f
 		lo, hi := f.q[0], f.q[m-1]
-		if lo < hi && (f.squash.kind == SquashNone || f.squash.std > 0) {
+		if lo < hi && !f.squash.Constant() {
 			b.rows = append(b.rows, i)
 			tell[i] = b.share(i) * q.loss.value(lo, hi, b.lowest(f))
 		}
@@ -601,7 +602,7 @@ func (p *qmfPlacer) place(ctx context.Context, v, x []float64) float64 {
 			continue
 		}
 		t, _ := f.sweep(dot(p.q.U.Row(i), v), p.arg)
-		loss += p.share(i) * p.q.loss.value(x[i], t, p.lowest(f))
+		loss += float64(p.share(i) * p.q.loss.value(x[i], t, p.lowest(f)))
 	}
 	return loss
 }
@@ -613,7 +614,7 @@ func (p *qmfPlacer) measure() {
 	for r, i := range p.near {
 		if x := p.x[i]; x == x {
 			for j, t := range p.fitted.Row(r) {
-				p.distance[j] += p.share(i) * p.q.loss.value(x, t, p.lowest(p.maps[i]))
+				p.distance[j] += float64(p.share(i) * p.q.loss.value(x, t, p.lowest(p.maps[i])))
 			}
 		}
 	}
@@ -658,7 +659,7 @@ func (p *qmfPlacer) evaluate(at *logPlace) {
 		}
 		value, slope, _, expected := differentiate(p.q.loss, p.x[i], t, low)
 		share := p.share(i)
-		at.loss += share * value
+		at.loss += float64(share * value)
 		if s > 0 {
 			at.Add(float64(float64(share*slope)*s), float64(float64(float64(share*expected)*s)*s), u)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // TestWorkspaces: a call gives the same bits where the workspace still stands at the
@@ -105,7 +106,7 @@ func TestLongRow(t *testing.T) {
 		x, w, q, z := benchRow(n, m)
 		y := make([]float64, m)
 		for j := range y {
-			y[j] = gridPoint(j, m)
+			y[j] = transport.Grid(j, m)
 		}
 		opts := []Option{WithEpsilon(c.eps), WithTargetWeights(w), WithSquash(SquashNone)}
 		if !c.regular {
@@ -140,7 +141,7 @@ func TestLongRow(t *testing.T) {
 			}
 		}
 		b := make([]float64, m)
-		normalise(b, w)
+		transport.Normalise(b, w)
 		closeTo(t, "column sums", sum, b, 1e-9)
 		src := random.Split(72, 0)
 		d := Gradient{X: make([]float64, n), Y: make([]float64, m), Q: make([]float64, m), Epsilon: 0.3 * c.eps}
@@ -176,7 +177,7 @@ func TestLongRow(t *testing.T) {
 
 // TestMemory: what calls on a long row allocate grows as n, not as nm.
 func TestMemory(t *testing.T) {
-	if invariants {
+	if transport.Invariants {
 		t.Skip("the checks allocate")
 	}
 	const n, m = 200000, 64

@@ -163,6 +163,9 @@ func Log1p(x float64) float64 {
 	return Log(u) * (x / (u - 1)) // the rounding of u cancels to first order (Kahan)
 }
 
+// Middle returns (a+b)/2 without overflow.
+func Middle(a, b float64) float64 { return float64(a*0.5) + float64(b*0.5) }
+
 // ExpSlope returns (e^x-1)/x, 1 at 0, to a few units in the last place.
 func ExpSlope(x float64) float64 {
 	u := Exp(x)

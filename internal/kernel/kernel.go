@@ -26,8 +26,13 @@
 // Z_i = Σ_j E_ij W_j; M_ij = E_ij W_j / Z_i is the row-stochastic plan.
 package kernel
 
+import "github.com/quantmf/quantmf/internal/cpu"
+
 // Lanes is the number of samples in a block.
 const Lanes = 8
+
+// Vectors tells whether the loops run in assembly here.
+func Vectors() bool { return cpu.Level != cpu.Portable }
 
 // Pad returns n rounded up to whole blocks.
 func Pad(n int) int { return (n + Lanes - 1) &^ (Lanes - 1) }

@@ -1,7 +1,8 @@
-package quantmf
+package transport
 
-// This file holds where a solve starts. Potentials are given as thresholds, the places
-// where a sample would be shared evenly between two neighbouring targets:
+// This file holds where a solve starts, and what it leaves for the next one. Potentials are
+// given as thresholds, the places where a sample would be shared evenly between two
+// neighbouring targets:
 //
 //	M_i,J+1 = M_iJ  at  X = τ_J = -ε (h_J+1 - h_J) / 2(y_J+1 - y_J).
 //
@@ -18,21 +19,76 @@ package quantmf
 import (
 	"math"
 
+	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 )
 
-// warm is what a row keeps from one solve to the next: how far its solution lay from
+// Warm is what a row keeps from one solve to the next: how far its solution lay from
 // its start, in thresholds.
-type warm struct {
-	offset []float64
-	valid  bool
+type Warm struct {
+	Offset []float64 // m-1
+	Valid  bool      // there was such a solve, and it ended well
 }
 
-func newWarm(m int) warm { return warm{offset: make([]float64, max(m-1, 0))} }
+// NewWarm makes the state of a row of m levels that was not solved yet.
+func NewWarm(m int) Warm { return Warm{Offset: make([]float64, max(m-1, 0))} }
+
+// solve maximises the semi-dual to a relative column error of tol. The row then
+// stands at the last pass: h, M and its sums belong together. ws may be nil.
+func (r *dual) solve(tol float64, maxPasses int, ws *Warm) Outcome {
+	s := r.begin(tol, maxPasses, ws)
+	s.run(r)
+	return r.finish(s, ws)
+}
+
+// begin sets the start of a solve and makes its first sweep.
+func (r *dual) begin(tol float64, maxPasses int, ws *Warm) descent {
+	m := r.m
+	tau, start := r.tau[:m-1], r.start[:m-1]
+	r.initial(start)
+	copy(tau, start)
+	if ws != nil && ws.Valid {
+		for J := range tau {
+			tau[J] += ws.Offset[J]
+		}
+	}
+	if ws == nil || !ws.Valid {
+		r.coarse(tau)
+	}
+	r.fromThresholds(r.h, tau)
+	return r.descend(tol, max(tol, r.roundingFloor()), min(maxPasses, 16), maxPasses)
+}
+
+// finish ends a solve, by the damped method where s did not get there.
+func (r *dual) finish(s descent, ws *Warm) Outcome {
+	out, start := s.Outcome, r.start[:r.m-1]
+	if !out.Converged && out.Passes < s.most {
+		r.fromThresholds(r.h, start)
+		out = r.safe(s.goal, s.most, out)
+	}
+	r.grant()
+	if Invariants {
+		r.checkPlan(out)
+	}
+	if ws != nil {
+		tau := r.tau[:r.m-1]
+		ws.Valid = out.Converged && out.Passes <= 12
+		if ws.Valid {
+			r.thresholds(tau, r.h)
+			for J := range tau {
+				ws.Offset[J] = tau[J] - start[J]
+				if ws.Offset[J]-ws.Offset[J] != 0 {
+					ws.Valid = false
+				}
+			}
+		}
+	}
+	return out
+}
 
 // initial fills tau_J, J = 0..m-2, with the thresholds between targets J and J+1 of
 // the monotone transport, in centred x: where M_i,J+1 = M_iJ.
-func (r *row) initial(tau []float64) {
+func (r *dual) initial(tau []float64) {
 	if r.blurred() {
 		r.histogram()
 		r.quantiles(tau)
@@ -41,36 +97,18 @@ func (r *row) initial(tau []float64) {
 	}
 }
 
-// A histogram serves for a start where the blur between two levels, ε/2Δy, is at least
-// finest of its bins wide, and has scarcest samples were they even: then it does not
-// matter where in a bin a sample lies, nor in what order.
-const finest, scarcest = 4, 2
-
-// blurred tells whether that is so.
-func (r *row) blurred() bool {
+// blurred tells whether a histogram serves for a start (limits.go).
+func (r *dual) blurred() bool {
 	widest := 0.0
 	for _, d := range r.dy[:r.m-1] {
 		widest = max(widest, d)
 	}
 	spread, bins := r.extent[1]-r.extent[0], float64(len(r.mass))
-	return spread > 1e-300 && float64(2*widest*spread)/r.eps <= min(bins/finest, float64(r.n)/scarcest)
-}
-
-// setBins makes room for a histogram: about as many equal pieces of the range of the
-// samples as there are samples.
-func (r *row) setBins() {
-	bins := 256
-	for bins < r.n && bins < 1024 {
-		bins *= 2
-	}
-	if cap(r.mass) < bins {
-		r.mass = make([]float64, bins)
-	}
-	r.mass = r.mass[:bins]
+	return spread > 1e-300 && float64(2*widest*spread)/r.eps <= min(bins/blurBins, float64(r.n)/blurSamples)
 }
 
 // histogram fills mass with the share of the samples in each bin.
-func (r *row) histogram() {
+func (r *dual) histogram() {
 	mass := r.mass
 	clear(mass)
 	first, scale, last := r.extent[0]-r.xc, float64(len(mass))/(r.extent[1]-r.extent[0]), uint(len(mass)-1)
@@ -81,7 +119,7 @@ func (r *row) histogram() {
 }
 
 // quantiles fills tau with the thresholds of the histogram, on lines through its bins.
-func (r *row) quantiles(tau []float64) {
+func (r *dual) quantiles(tau []float64) {
 	const block = 8 // bins that are passed over at once where no threshold lies
 	first, width := r.extent[0]-r.xc, (r.extent[1]-r.extent[0])/float64(len(r.mass))
 	J, below, goal := 0, 0.0, r.b[0]
@@ -109,7 +147,7 @@ func (r *row) quantiles(tau []float64) {
 // that is shared between the two columns in shares l and r puts the threshold
 // where the softmax at it splits the same way; a boundary between two samples
 // goes half way. It uses logs, dir and try.
-func (r *row) corner(tau []float64) {
+func (r *dual) corner(tau []float64) {
 	r.arrange()
 	const tiny = 1e-10
 	m, n := r.m, r.n
@@ -140,10 +178,10 @@ func (r *row) corner(tau []float64) {
 		left, right := at(p)-float64(30*width), at(p)+float64(30*width)
 		bounded := [2]bool{p > 0, p < n-1}
 		if bounded[0] {
-			left = middle(at(p), at(p-1))
+			left = elem.Middle(at(p), at(p-1))
 		}
 		if bounded[1] {
-			right = middle(at(p), at(p+1))
+			right = elem.Middle(at(p), at(p+1))
 		}
 		sl := cumB - max(below, prevB)
 		sr := min(above, nextB) - cumB
@@ -173,13 +211,13 @@ func (r *row) corner(tau []float64) {
 // coarse replaces the thresholds of a histogram, where samples are many, by the
 // solution for the means of a quarter as many groups, at most 512: off by the square of
 // their width over that of the blur. It leaves two or three passes of five.
-func (r *row) coarse(tau []float64) {
+func (r *dual) coarse(tau []float64) {
 	if r.n < 1024 || !r.blurred() {
 		return
 	}
 	groups := min(r.n/4, 512)
 	if r.few == nil {
-		r.few = new(row)
+		r.few = new(dual)
 	}
 	f := r.few
 	f.resize(groups, r.m)
@@ -202,6 +240,7 @@ func (r *row) coarse(tau []float64) {
 	}
 	f.center()
 	f.setEpsilon(r.eps)
+	f.stands, f.even = stale, false
 	for J, t := range tau {
 		tau[J] = t - f.xc
 	}
@@ -214,22 +253,21 @@ func (r *row) coarse(tau []float64) {
 	}
 }
 
-// fromThresholds sets h_{J+1}-h_J = -2 dy_J tau_J/ε, the middle of h at 0.
-func (r *row) fromThresholds(h, tau []float64) {
-	h[0] = 0
-	lo, hi := 0.0, 0.0
-	for J, d := range r.dy[:r.m-1] {
-		h[J+1] = h[J] - float64(2*d*tau[J])/r.eps
-		lo, hi = min(lo, h[J+1]), max(hi, h[J+1])
+// fromThresholds sets h_{J+1}-h_J = -2 dy_J tau_J/ε, and grounds h.
+func (r *dual) fromThresholds(h, tau []float64) {
+	first := max(r.anchor, 0)
+	h[first] = 0
+	for J := first; J < r.m-1; J++ {
+		h[J+1] = h[J] - float64(2*r.dy[J]*tau[J])/r.eps
 	}
-	mid := middle(lo, hi)
-	for j := range h {
-		h[j] -= mid
+	for J := first - 1; J >= 0; J-- {
+		h[J] = h[J+1] + float64(2*r.dy[J]*tau[J])/r.eps
 	}
+	r.ground(h)
 }
 
 // thresholds is the inverse of fromThresholds.
-func (r *row) thresholds(tau, h []float64) {
+func (r *dual) thresholds(tau, h []float64) {
 	for J, d := range r.dy[:r.m-1] {
 		tau[J] = -(h[J+1] - h[J]) * r.eps / (2 * d)
 	}

@@ -1,12 +1,16 @@
-package quantmf
+package order
 
 import (
 	"math"
 	"slices"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/random"
 )
+
+// ends returns the least and the largest of x.
+func ends(x []float64) [2]float64 { return [2]float64{slices.Min(x), slices.Max(x)} }
 
 // TestOrder compares with the library's stable sort, from any order before, with
 // ties, both zeros and infinities.
@@ -37,15 +41,15 @@ func TestOrder(t *testing.T) {
 			}
 			return 0
 		})
-		got, work := make([]int32, n), make([]pair, 2*n)
-		order(got, x, work, false)
+		got := make([]int32, n)
+		var work Sorter
+		work.Resize(n)
+		work.Sort(got, x)
 		if !slices.Equal(got, want) {
 			t.Fatalf("n = %d: from nothing %v, want %v", n, got, want)
 		}
 		if n > 0 {
-			lo, hi := bounds(x)
-			bucket(got, x, [2]float64{lo, hi}, make([]int32, 2*n))
-			order(got, x, work, true)
+			work.Buckets(got, x, x, ends(x))
 			if !slices.Equal(got, want) {
 				t.Fatalf("n = %d: from buckets %v, want %v", n, got, want)
 			}
@@ -54,7 +58,7 @@ func TestOrder(t *testing.T) {
 			a, b := r.IntN(n), r.IntN(n)
 			got[a], got[b] = got[b], got[a]
 		}
-		order(got, x, work, true)
+		work.Mend(got, x)
 		if !slices.Equal(got, want) {
 			t.Fatalf("n = %d: kept %v, want %v", n, got, want)
 		}
@@ -68,7 +72,9 @@ func BenchmarkOrder(b *testing.B) {
 	for i := range x {
 		x[i] = make([]float64, n)
 	}
-	perm, work, bins := make([]int32, n), make([]pair, 2*n), make([]int32, 2*n)
+	perm := make([]int32, n)
+	var work Sorter
+	work.Resize(n)
 	for _, c := range []struct {
 		name string
 		move float64
@@ -76,19 +82,17 @@ func BenchmarkOrder(b *testing.B) {
 		for j := range n {
 			v := r.Float64()
 			for i := range x {
-				x[i][j] = v + c.move*normal(&r)
+				x[i][j] = v + c.move*elem.NormalQuantile(r.Float64()+0x1p-54)
 			}
 		}
 		b.Run(c.name+"/buckets", func(b *testing.B) {
 			for k := range b.N {
-				lo, hi := bounds(x[k%sets])
-				bucket(perm, x[k%sets], [2]float64{lo, hi}, bins)
-				order(perm, x[k%sets], work, true)
+				work.Buckets(perm, x[k%sets], x[k%sets], ends(x[k%sets]))
 			}
 		})
 		b.Run(c.name+"/merged", func(b *testing.B) {
 			for k := range b.N {
-				order(perm, x[k%sets], work, false)
+				work.Sort(perm, x[k%sets])
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package quantmf
+package transport
 
 // This file holds the last digits of a transport whose levels are coupled
 // weakly. Where a boundary between levels is crossed by a share κ of the mass
@@ -14,40 +14,6 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 )
 
-// weak is the coupling between neighbouring levels below which polish is worth
-// its while.
-const weak = 1e-4
-
-// coupling returns the least Σ_{j<=J<k} G_jk over the boundaries J: what the
-// levels below a boundary share with those above. A rounding u in the column
-// sums moves the potential across it by u/κ. Where what neighbours share, a part of it,
-// is not weak, that is returned.
-func (r *row) coupling() float64 {
-	m := r.m
-	r.expand()
-	near := 1.0
-	for j := range m - 1 {
-		near = min(near, r.gram[j*r.mp+j+1])
-	}
-	if near >= weak {
-		return near
-	}
-	across := r.work[:m]
-	clear(across)
-	for j := range m {
-		s, g := 0.0, r.gram[j*r.mp:j*r.mp+m]
-		for k := m - 1; k > j; k-- { // what level j shares with those above k-1
-			s += g[k]
-			across[k-1] += s
-		}
-	}
-	least := 1.0
-	for _, s := range across[:m-1] {
-		least = min(least, s)
-	}
-	return least
-}
-
 // polish takes Newton steps on residuals that are free of cancellation, where
 // levels are coupled weakly. The residual of the cut at boundary J is
 //
@@ -58,9 +24,9 @@ func (r *row) coupling() float64 {
 // to the boundary. All terms are of the size of what crosses the boundary, and
 // A_k-B_J is taken from sums of the weights as given, in twice the precision;
 // where c_j sums the whole column, and loses all below u.
-func (r *row) polish(given, targets []float64, out outcome, most int) outcome {
+func (r *dual) polish(given, targets []float64, out Outcome, most int) Outcome {
 	m, n := r.m, r.n
-	cut, share, d := r.cum[:m-1], r.tau[:m-1], r.dir
+	cut, share, d := r.start[:m-1], r.tau[:m-1], r.dir
 	holder := make([]int, m-1)
 	weight := func(w []float64, i int) float64 {
 		if w == nil {
@@ -122,7 +88,7 @@ func (r *row) polish(given, targets []float64, out outcome, most int) outcome {
 			worst = max(worst, math.Abs(c))
 		}
 		d[m-1] = last
-		if !(worst < before/2) || out.passes+2 > most {
+		if !(worst < before/2) || out.Passes+2 > most {
 			break
 		}
 		before = worst
@@ -133,14 +99,14 @@ func (r *row) polish(given, targets []float64, out outcome, most int) outcome {
 			r.h[j] += d[j]
 		}
 		r.pass(r.h)
-		out.passes++
-		if rel := r.relative(); rel > max(2*out.rel, r.roundingFloor()) { // no better: as it was
+		out.Passes++
+		if rel := r.relative(); rel > max(2*out.Error, r.roundingFloor()) { // no better: as it was
 			copy(r.h, r.best)
 			r.pass(r.h)
-			out.passes++
+			out.Passes++
 			break
 		}
 	}
-	out.rel = r.relative()
+	out.Error = r.relative()
 	return out
 }

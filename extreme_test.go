@@ -1,0 +1,531 @@
+package quantmf
+
+// Tests of the solver where weights differ by many orders of magnitude.
+
+import (
+	"errors"
+	"math"
+	"math/big"
+	"slices"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/transport"
+)
+
+// extremeProblem draws few samples and targets with weights over decades of 10.
+func extremeProblem(r *random.Source, decades float64) (x, a, b []float64, s Squash) {
+	n, m := 1+r.IntN(24), 2+r.IntN(12)
+	x = make([]float64, n)
+	kind := r.IntN(4)
+	for i := range x {
+		switch kind {
+		case 0:
+			x[i] = r.Float64()
+		case 1:
+			x[i] = normal(r)
+		case 2:
+			x[i] = float64(r.IntN(3))
+		case 3:
+			x[i] = elem.Exp(3 * normal(r))
+		}
+	}
+	weights := func(n int) []float64 {
+		v := make([]float64, n)
+		for i := range v {
+			v[i] = math.Pow(10, -decades*r.Float64())
+			if r.IntN(3) == 0 {
+				v[i] = 1
+			}
+		}
+		return v
+	}
+	b = weights(m)
+	if r.IntN(3) == 0 {
+		a = weights(n)
+	}
+	return x, a, b, [...]Squash{SquashLogistic, SquashNone}[r.IntN(2)]
+}
+
+// TestExtremeWeights: weights of a ratio up to 1e12 are transported, at every ε, to the
+// tolerance or to the rounding of the logits.
+func TestExtremeWeights(t *testing.T) {
+	problems := 4000
+	if testing.Short() {
+		problems = 500
+	}
+	for k, eps := range []float64{1e-2, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8} {
+		src := random.Split(21, k)
+		sum, most := 0, 0
+		for p := range problems {
+			x, a, b, s := extremeProblem(&src, 12)
+			opts := []Option{WithEpsilon(eps), WithTargetWeights(b), WithSquash(s)}
+			if a != nil {
+				opts = append(opts, WithWeights(a))
+			}
+			tr, err := Solve(x, opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += tr.Iterations
+			most = max(most, tr.Iterations)
+			width := 1.0
+			if s == SquashNone {
+				width = spread(x)
+			}
+			rounding := 9e-16 * (1 + width/2/eps)
+			if !tr.Converged && tr.MarginalError > 10*rounding {
+				t.Errorf("ε=%g, problem %d, %d×%d: %g after %d passes", eps, p, len(x), len(b), tr.MarginalError, tr.Iterations)
+			}
+			plan := tr.Plan()
+			total := total(b)
+			for j, want := range b {
+				got := 0.0
+				for i := range x {
+					got += plan.At(i, j)
+				}
+				if want /= total; !(math.Abs(got-want) <= (2*tr.MarginalError+1e-9+10*rounding)*want) {
+					t.Fatalf("ε=%g, problem %d: column %d sums to %g, want %g, MarginalError %g", eps, p, j, got, want, tr.MarginalError)
+				}
+			}
+		}
+		t.Logf("ε=%g: %.1f passes, at most %d", eps, float64(sum)/float64(problems), most)
+	}
+}
+
+// TestLightLevelBetween: of two samples that fill the outer two of three levels each
+// gives the same share to the middle one, however far that is at this ε.
+func TestLightLevelBetween(t *testing.T) {
+	for _, eps := range []float64{1e-2, 1e-3, 1e-5, 1e-7} {
+		for _, b := range []float64{1e-3, 1e-10, 1e-14, 1e-40, 1e-110} {
+			tr, err := Solve([]float64{0, 1}, WithTargetWeights([]float64{1, b, 1}), WithEpsilon(eps), WithSquash(SquashNone))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// By symmetry; M_i1 is b_1 at both.
+			beta := b / (2 + b)
+			plan := tr.Plan()
+			if want := beta / 2; !tr.Converged || math.Abs(plan.At(0, 1)-want) > 1e-8*want || math.Abs(plan.At(1, 1)-want) > 1e-8*want {
+				t.Errorf("ε=%g, b=%g: plan %g, %g, want %g, after %d passes at %g", eps, b, plan.At(0, 1), plan.At(1, 1), want, tr.Iterations, tr.MarginalError)
+			}
+		}
+	}
+}
+
+// TestWeightBounds: target weights that vanish beside the others are refused with their
+// place; a sample whose weight does counts as one of weight 0.
+func TestWeightBounds(t *testing.T) {
+	x := []float64{0, 1, 0.25}
+	for _, b := range [][]float64{{1e-300, 1e300}, {1, 1e308, 1}, {1, 1, 1e-291}} {
+		for _, eps := range []float64{0, 1e-2} {
+			_, err := Solve(x, WithTargetWeights(b), WithEpsilon(eps))
+			var bad *OptionError
+			if !errors.As(err, &bad) || bad.Option != "WithTargetWeights" {
+				t.Errorf("b %v: %v", b, err)
+			}
+		}
+	}
+	want, err := Solve(x, WithWeights([]float64{1, 0, 2}), WithLevels(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, light := range []float64{5e-324, 1e-308, 1e-210} {
+		tr, err := Solve(x, WithWeights([]float64{1, light, 2}), WithLevels(3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		closeTo(t, "ranks", tr.Rank(), want.Rank(), 1e-14)
+		g, err := tr.SortVJP([]float64{1, 2, -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, _ := want.SortVJP([]float64{1, 2, -1})
+		closeTo(t, "∂a", g.A, w.A, 1e-12)
+	}
+	var bad *OptionError
+	if _, err := Solve(x, WithTargets([]float64{0, 5e-324, 1})); !errors.As(err, &bad) {
+		t.Errorf("targets that no threshold separates: %v", err)
+	}
+}
+
+// TestSortLightLevels: z/b near the largest number gives finite gradients.
+func TestSortLightLevels(t *testing.T) {
+	tr, err := Solve([]float64{1.84375, -15.5, 1.7e15}, WithEpsilon(0.6875), WithSquash(SquashLogisticUnit),
+		WithTargetWeights([]float64{0.484375, 1.625, 1.1571939442805013e+282, 1.96875}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := tr.SortVJP([]float64{1.140625, 0.84375, 1, 1e-10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range [][]float64{g.X, g.A, g.B, g.Y, {g.Epsilon}} {
+		if notFinite(v) >= 0 {
+			t.Errorf("%v", v)
+		}
+	}
+}
+
+// TestFiniteGiveUp: where rounding in the logits leaves nothing to converge to, what
+// comes out is finite all the same.
+func TestFiniteGiveUp(t *testing.T) {
+	for k, c := range []struct {
+		x, a []float64
+		m    int
+		opts []Option
+	}{
+		{[]float64{1e-17, 1.609375, 1.0000000000000566, 0.9999999999999999, 1.1875, 0.328125, 0.001, 0.03125, 1e-12, 1e+12, 1.265625},
+			[]float64{3.875, 1e-17, 0.15625, 1.390625, 1, 0.484375, 0.25, 1.7e+15, 0.59375, 0, 1}, 6, []Option{WithEpsilon(1e-8), WithMaxIterations(71)}},
+		{[]float64{1.734375, 1.9375, 1e+10, 1.234375, 0.5625, 0.25, 0.109375, 1.5625, 1e-08},
+			[]float64{1.140625, 0.296875, 0.609375, 1, 1.7e+15, 0.875, 1, 1e+308, 0}, 4, []Option{WithEpsilon(1e-12)}},
+		{[]float64{1.46875, 0.001, 0.40625, 1e+10, 0.921875, 1.515625, 1.515625},
+			[]float64{0.2, 1e+10, 1.3e-213, 2e-308, 1.5, 0.2, 10.9}, 10, []Option{WithEpsilon(1.67), WithIterations(5)}},
+	} {
+		q, z := make([]float64, c.m), make([]float64, len(c.x))
+		for j := range q {
+			q[j] = float64(j)
+		}
+		for i := range z {
+			z[i] = 1 - float64(i%3)
+		}
+		tr, err := Solve(c.x, append(c.opts, WithSquash(SquashNone), WithLevels(c.m), WithWeights(c.a))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		T, err := tr.Quantile(q)
+		gq, err1 := tr.QuantileVJP(q, z)
+		gs, err2 := tr.SortVJP(q)
+		d, err3 := tr.QuantileJVP(q, Gradient{X: z, A: z, B: q, Y: q, Q: q, Epsilon: 1})
+		if err := errors.Join(err, err1, err2, err3); err != nil {
+			t.Fatal(err)
+		}
+		g, err := tr.UnrolledQuantileVJP(q, z)
+		if err != nil {
+			g = gq
+		}
+		for _, v := range [][]float64{tr.F, tr.G, {tr.MarginalError, gq.Epsilon, gs.Epsilon}, T, gq.X, gq.A, gq.B, gq.Y, gq.Q, gs.X, gs.A, gs.B, gs.Y, d, g.X, g.A, g.B, g.Y} {
+			if notFinite(v) >= 0 {
+				t.Errorf("case %d: %v", k, v)
+			}
+		}
+	}
+}
+
+// TestTimeStamps: exact numbers of a spread far below their size, such as times since an
+// epoch, are told apart as their differences are; neighbouring floats are not, in any
+// order and at any scale.
+func TestTimeStamps(t *testing.T) {
+	for _, c := range []struct{ offset, step float64 }{{1.7e15, 100}, {1.7e15, 1}, {1.7e18, 1024}, {-1.7e15, 100}, {0x1p-800, 0x1p-846}} {
+		small, large := make([]float64, 8), make([]float64, 8)
+		for i := range small {
+			k := float64((5 * i) % 8)
+			small[i], large[i] = k*k, c.offset+k*k*c.step
+		}
+		for _, s := range []Squash{SquashLogistic, SquashLogisticUnit, SquashArctan} {
+			want, err := SoftRank(small, WithSquash(s))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := SoftRank(large, WithSquash(s))
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeTo(t, "ranks of "+ftoa(c.offset), got, want, 1e-12*8)
+		}
+	}
+	for _, scale := range []float64{0x1p-900, 1, 1.7e15, -1e300} {
+		up := math.Nextafter(scale, math.Inf(1))
+		for _, x := range [][]float64{{scale, up, scale}, {up, scale, scale}, {scale, up, math.Nextafter(up, math.Inf(1))}} {
+			r, err := SoftRank(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r[0] != r[1] || r[1] != r[2] {
+				t.Errorf("ranks %v of neighbours of %g", r, scale)
+			}
+		}
+	}
+	// A single one that differs, among many.
+	x := slices.Repeat([]float64{1.7e15}, 100000)
+	x[77] += 300
+	r, err := SoftRank(x, WithLevels(16))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(r[77] > r[78]+1) {
+		t.Errorf("ranks %v, %v", r[77], r[78])
+	}
+}
+
+// TestSortShift: the plan does not change where all samples move together, and sorted
+// values move with them, so that ∂S/∂x sums to Σz; also where z/b is large.
+func TestSortShift(t *testing.T) {
+	src := random.Split(22, 0)
+	for p := range 300 {
+		x, a, b, _ := extremeProblem(&src, 12)
+		opts := []Option{WithEpsilon(0.1), WithTargetWeights(b), WithSquash(SquashNone), WithTolerance(1e-13)}
+		if a != nil {
+			opts = append(opts, WithWeights(a))
+		}
+		tr, err := Solve(x, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := make([]float64, len(b))
+		z[src.IntN(len(b))] = 1
+		g, err := tr.SortVJP(z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, size := 0.0, 1.0
+		for _, v := range g.X {
+			sum += v
+			size += math.Abs(v)
+		}
+		if !(math.Abs(sum-1) <= 1e-11*size) {
+			t.Errorf("problem %d: ∂S/∂x sums to %v, of size %g", p, sum, size)
+		}
+	}
+}
+
+// TestSlopeSymmetry: the map of a row that is its own mirror image has the slopes of one
+// side on the other, as far out as they are above 0.
+func TestSlopeSymmetry(t *testing.T) {
+	x := []float64{-4, -3, -1, -0.5, 0.5, 1, 3, 4}
+	for _, s := range []Squash{SquashNone, SquashLogistic, SquashLogisticUnit} {
+		y := []float64{-4, -2, 2, 4}
+		if s != SquashNone {
+			y = []float64{0, 0.25, 0.75, 1}
+		}
+		for _, eps := range []float64{0.01, 0.1, 1} {
+			tr, err := Solve(x, WithEpsilon(eps), WithTargets(y), WithSquash(s), WithTolerance(1e-13))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := tr.Map([]float64{-5, -1, 1, 5})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for at := 0.0; at < 80; at += 0.25 {
+				low, high := f.Slope(-at), f.Slope(at)
+				if low > 1e-200 && !(math.Abs(high-low) <= 1e-8*low) {
+					t.Errorf("%v, ε=%g: slope %g at %g, %g at %g", s, eps, high, at, low, -at)
+				}
+			}
+		}
+	}
+}
+
+// TestFarOutliers: a sample far off is transported to the last level whether it lies at 10
+// or at 1e12, and the others do not feel where, to their last digits.
+func TestFarOutliers(t *testing.T) {
+	src := random.Split(23, 0)
+	for p := range 200 {
+		n := 5 + src.IntN(30)
+		m := [...]int{3, 4, n}[p%3]
+		x, z, q := make([]float64, n), make([]float64, n), make([]float64, m)
+		for i := range x {
+			x[i], z[i] = src.Float64(), normal(&src)
+		}
+		for j := range q {
+			q[j] = float64(j)
+		}
+		sign := 1.0
+		if p%2 == 1 {
+			sign = -1
+		}
+		solved := func(far float64) (T, dx []float64, tr *Transport) {
+			x := slices.Clone(x)
+			x[0] = sign * far
+			tr, err := Solve(x, WithSquash(SquashNone), WithLevels(m), WithTolerance(1e-12))
+			if err != nil {
+				t.Fatal(err)
+			}
+			T, err = tr.Quantile(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := tr.QuantileVJP(q, z)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return T, g.X, tr
+		}
+		T, dx, _ := solved(10)
+		for _, far := range []float64{1e4, 1e6, 1e9, 1e12} {
+			U, dy, tr := solved(far)
+			if !tr.Converged || tr.MarginalError > 1e-11 {
+				t.Errorf("problem %d, outlier at %g: error %g after %d", p, far, tr.MarginalError, tr.Iterations)
+			}
+			closeTo(t, "T", U, T, 1e-11*float64(m))
+			closeTo(t, "∂x", dy, dx, 1e-10*largest(dx))
+		}
+	}
+}
+
+// TestForwardWeakCoupling: two clusters that each fill two levels, and a sample without
+// weight in the gap, which feels the potential between them though next to nothing crosses.
+// What is wanted is worked out from the plan in 300 bits.
+func TestForwardWeakCoupling(t *testing.T) {
+	src := random.Split(24, 0)
+	worst := 0.0
+	for p := range 300 {
+		n, m := 13, 4
+		x, a, d, q, dy := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, m), make([]float64, m)
+		for i := range x {
+			x[i], d[i], a[i] = 0.3*src.Float64(), normal(&src), 1
+			if i%2 == 1 {
+				x[i] += 0.7
+			}
+		}
+		x[0], a[0] = 0.45+0.1*src.Float64(), 0
+		for j := range q {
+			q[j], dy[j] = float64(j)+src.Float64(), 0.3*normal(&src)
+		}
+		eps := []float64{0.1, 0.03, 0.01, 7e-3, 5e-3, 4e-3}[p%6]
+		tr, err := Solve(x, WithEpsilon(eps), WithSquash(SquashNone), WithLevels(m), WithTolerance(1e-14), WithWeights(a))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := tr.row()
+		var plan [][]float64
+		r.EachSample(func(_ int, row []float64) { plan = append(plan, slices.Clone(row)) })
+		share, _ := r.Weights()
+		coupling := 1.0 // the least mass that levels below a boundary share with those above
+		for J := range m - 1 {
+			across := 0.0
+			for i, row := range plan {
+				across += share[i] * total(row[:J+1]) * total(row[J+1:])
+			}
+			coupling = min(coupling, across)
+		}
+		rows.Put(r)
+		for _, dir := range []Gradient{{X: d}, {Y: dy}} {
+			got, err := tr.QuantileJVP(q, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, size := bigForward(plan, x, a, q, eps, dir)
+			if coupling < 1e-14 { // the floor of the pivots
+				continue
+			}
+			e := math.Abs(got[0]-want[0]) / size
+			worst = max(worst, e)
+			if !(e <= 1e-14) {
+				t.Errorf("problem %d, ε=%g: %v, want %v, relative %.1e, coupling %.1e", p, eps, got[0], want[0], e, coupling)
+			}
+		}
+	}
+	t.Logf("worst %.1e", worst)
+}
+
+// bigForward is the derivative of T along x and y of the plan M, by its definition: the
+// logits h_j - (x_i-y_j)²/ε move by dh_j + κ_ij such that the column sums do not. size is that
+// of the logits' move.
+func bigForward(plan [][]float64, x, a, q []float64, eps float64, dir Gradient) (out []float64, size float64) {
+	n, m := len(x), len(q)
+	num := func(v float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(v) }
+	add := func(a, b *big.Float) *big.Float { return num(0).Add(a, b) }
+	sub := func(a, b *big.Float) *big.Float { return num(0).Sub(a, b) }
+	mul := func(a, b *big.Float) *big.Float { return num(0).Mul(a, b) }
+	quo := func(a, b *big.Float) *big.Float { return num(0).Quo(a, b) }
+	kappa, M := make([][]*big.Float, n), make([][]*big.Float, n)
+	for i := range x {
+		sum := num(0)
+		for j := range m {
+			dx, dy := 0.0, 0.0
+			if dir.X != nil {
+				dx = dir.X[i]
+			}
+			if dir.Y != nil {
+				dy = dir.Y[j]
+			}
+			y := transport.Grid(j, m)
+			// d of -(x-y)²/ε, without what does not depend on j, about the middle.
+			move := add(mul(num(2*dx), sub(num(y), num(0.5))), mul(num(2*dy), sub(num(x[i]), num(y))))
+			kappa[i] = append(kappa[i], quo(move, num(eps)))
+			v, _ := kappa[i][j].Float64()
+			size = max(size, math.Abs(v))
+			M[i] = append(M[i], num(plan[i][j]))
+			sum = add(sum, M[i][j])
+		}
+		for j := range m {
+			M[i][j] = quo(M[i][j], sum)
+		}
+	}
+	// Σ_k L_jk dh_k = -Σ_i a_i M_ij (κ_ij - κ̄_i), dh_0 = 0, by elimination.
+	L := make([][]*big.Float, m)
+	for j := range L {
+		L[j] = make([]*big.Float, m+1)
+		for k := range L[j] {
+			L[j][k] = num(0)
+		}
+	}
+	for i := range x {
+		mean := num(0)
+		for j := range m {
+			mean = add(mean, mul(M[i][j], kappa[i][j]))
+		}
+		for j := range m {
+			w := mul(num(a[i]), M[i][j])
+			L[j][m] = sub(L[j][m], mul(w, sub(kappa[i][j], mean)))
+			for k := range m {
+				L[j][k] = sub(L[j][k], mul(w, M[i][k]))
+			}
+			L[j][j] = add(L[j][j], w)
+		}
+	}
+	dh := make([]*big.Float, m)
+	dh[0] = num(0)
+	for k := m - 1; k > 0; k-- {
+		for j := range k {
+			f := quo(L[j][k], L[k][k])
+			for c := range L[j] {
+				L[j][c] = sub(L[j][c], mul(f, L[k][c]))
+			}
+		}
+	}
+	for k := 1; k < m; k++ {
+		v := L[k][m]
+		for j := range k {
+			v = sub(v, mul(L[k][j], dh[j]))
+		}
+		dh[k] = quo(v, L[k][k])
+	}
+	for i := range x {
+		mean, mq, sum := num(0), num(0), num(0)
+		for j := range m {
+			u := add(dh[j], kappa[i][j])
+			mean = add(mean, mul(M[i][j], u))
+			mq = add(mq, mul(M[i][j], num(q[j])))
+			sum = add(sum, mul(M[i][j], mul(u, num(q[j]))))
+		}
+		v, _ := sub(sum, mul(mean, mq)).Float64()
+		out = append(out, v)
+	}
+	return out, size * (q[m-1] - q[0])
+}
+
+// TestFarRowsReconstruct: without a squash a row of UV whose samples lie far apart is mapped
+// by its stored potentials as it was when the fit ended, about the centre that they belong to.
+func TestFarRowsReconstruct(t *testing.T) {
+	x := NewMat(12, 60)
+	for i := range x.Data {
+		x.Data[i] = float64(1+i*7%101) * 0.01
+	}
+	for i := range x.Rows {
+		x.Set(i, (i*7)%60, 3e7)
+	}
+	q, err := FitQMF(t.Context(), x, 3, WithSquash(SquashNone), WithEpochs(3), WithStart(StartNMF), WithShrinkage(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := q.Loss(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := q.History[q.Best]; !(math.Abs(l-want) <= 1e-12*want) {
+		t.Errorf("Loss is %v, History ends at %v", l, want)
+	}
+}

@@ -1,0 +1,285 @@
+package transport
+
+// This file holds the transposed Jacobians of T and S (paper §2, Algorithm 2, with its
+// errata mended).
+//
+// Let H_ij = ∂ℓ/∂P_ij, the rest fixed, be of the form a_i H_ij = ζ_i v_j:
+//
+//	T = M q:   ζ = z, v = q;    S:   ζ_i = a_i x_i, v_j = z_j/b_j;    R is T with q = n cumsum(b).
+//
+// With N_jk = Σ_i ζ_i M_ij M_ik and the Laplacian L of the solver,
+//
+//	ρ_j = Σ_k (v_j-v_k) N_jk,   L λ = ρ,   Σ b_j λ_j = 0,
+//	∂x̃_i = (2/ε)(ζ_i Cov_{M_i}(v,y) - a_i Cov_{M_i}(λ,y)),
+//	∂b = λ,   ∂a_i = (ζ_i/a_i) M_i·v - M_i·λ,
+//	∂y_j = (2/ε)(Σ_k (v_j-v_k) N^{ζX}_jk - Σ_k (λ_j-λ_k) N^{aX}_jk),
+//	∂ε = -(1/ε) Σ_i (ζ_i Cov_{M_i}(v, log M_i) - a_i Cov_{M_i}(λ, log M_i)),   ∂q_j = Σ_k N_jk,
+//
+// and what v and the output owe to b and x directly. N^{w} is N with row
+// weights w; X are the centred x̃. Differences of levels are summed, never
+// ρ = Σ z M (q-T), so that a plan that falls apart into blocks keeps its digits;
+// on a regular grid each N is 2m-1 sums. A gradient in a or b is given on the
+// simplex: Σ a_i A_i = 0, Σ b_j B_j = 0.
+//
+// The pivots of L are not let fall below 1e-15 of their column: between levels
+// that no sample shares the potential, and with it A and B, is not determined
+// in double precision; they are finite, and X and Q do not feel it.
+
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/laplacian"
+)
+
+// Cotangent is what an adjoint is taken of: dℓ/dT at q. Both slices are read until the last
+// Grad of it.
+type Cotangent struct {
+	Z []float64 // ζ, whole blocks of numbers, 0 in the padding
+	Q []float64 // v, m
+}
+
+// Adjoint solves for λ, after which the Grad methods give the gradients of Σ z_i T_i.
+func (r *Row) Adjoint(back Cotangent) {
+	r.need(solved)
+	r.expand()
+	r.pull(back)
+	r.newton(r.lam)
+	r.gauge()
+	r.phase = pulled
+}
+
+// pull fills pairs with N, and lam and rho with ρ. The sums of the plan are there.
+func (r *Row) pull(back Cotangent) {
+	r.back = back
+	r.differentiate(r.lam, func(lo, hi int, _ []float64) { kernel.Weigh(r.v[lo:hi], back.Z[lo:hi], r.z[lo:hi]) }, back.Q)
+	copy(r.rho, r.lam)
+}
+
+// GradX fills to with the gradient in the n samples, squash included.
+func (r *Row) GradX(to []float64) {
+	r.need(pulled)
+	zeta, v := r.back.Z, r.back.Q
+	r.tiles(func(lo, hi int, e []float64) {
+		kernel.Covariance(&kernel.Cov{Out: r.gx[lo:hi], E: e, W: r.w, Z: r.z[lo:hi], Zeta: zeta[lo:hi], A: r.a[lo:hi], V: v, Lam: r.lam, Y: r.cy})
+	})
+	kernel.Scale(r.gx, r.gx, 2/r.eps)
+	copy(to, r.gx)
+	r.SquashBack(to)
+}
+
+// SquashBack turns the gradient g at x̃ into that at x, in place.
+func (r *Row) SquashBack(g []float64) {
+	r.need(loaded)
+	r.squash.backward(g, r.xs, r.x, r.observed)
+}
+
+// GradB fills to with the gradient in b, on the simplex.
+func (r *Row) GradB(to []float64) {
+	r.need(pulled)
+	copy(to, r.lam)
+	Tangent(to, r.b)
+}
+
+// GradLogits fills to with the gradient in the logits of b = softmax F: b∘∂b.
+func (r *Row) GradLogits(to []float64) {
+	r.GradB(to)
+	for j, b := range r.b {
+		to[j] = float64(b * to[j])
+	}
+}
+
+// GradQ fills to with the gradient in q.
+func (r *Row) GradQ(to []float64) {
+	r.need(pulled)
+	r.pairTotals(to)
+}
+
+// QuantileAdjoint fills g, made by [NewGradient], with all gradients of Σ z_i T_i at q.
+func (r *Row) QuantileAdjoint(g *Gradient, q, z []float64) {
+	r.need(solved)
+	sz, sq := ScaleOf(z), ScaleOf(q)
+	divide(r.zeta[:r.n], z, sz)
+	clear(r.zeta[r.n:])
+	divide(r.levels, q, sq)
+	r.fullAdjoint(g, Cotangent{r.zeta, r.levels})
+	Tangent(g.B, r.b)
+	means := g.A[:r.np]
+	kernel.Shift(g.A, g.A, inner(means, r.a))
+	kernel.Scale(means, means, -1)
+	r.SquashBack(g.X)
+	g.Rescale(sz, sq)
+}
+
+// SortAdjoint fills g, made by [NewGradient] and with nil for Q, with all gradients of
+// Σ z_j S_j.
+func (r *Row) SortAdjoint(g *Gradient, z []float64) {
+	r.need(solved)
+	sz := ScaleOf(z)
+	v, heavy := r.levels, 0
+	for j, zj := range z {
+		v[j] = zj / sz / r.b[j]
+		if math.Abs(v[j]) > math.Abs(v[heavy]) {
+			heavy = j
+		}
+	}
+	sv := 1.0
+	if top := math.Abs(v[heavy]); top > 1e150 { // its products would overflow
+		sv = ScaleFor(top)
+		divide(v, v, sv)
+	}
+	// x enters about a constant, which moves S and no gradient: the S_j of the
+	// level with the largest z_j/b_j, where λ_j ≈ x z_j/b_j would cancel most.
+	s := r.sorted // S less the smallest sample
+	r.sort(s)
+	low, high := r.ends()
+	sx := ScaleOf([]float64{low, high})
+	mid := s[heavy] / sx
+	xi := r.gx
+	for i, x := range r.x {
+		xi[i] = (x/sx - low/sx) - mid
+	}
+	kernel.Multiply(r.zeta, r.a, xi)
+	r.fullAdjoint(g, Cotangent{r.zeta, v})
+	r.mean(v)
+	direct, toA := r.v[:r.n], g.A[:r.np]
+	for i, d := range direct {
+		toA[i] = float64(xi[i]*d) - toA[i]
+	}
+	kernel.Shift(toA, toA, inner(toA, r.a))
+	for j := range s {
+		g.B[j] -= float64(v[j] * (s[j]/sx - mid))
+	}
+	Tangent(g.B, r.b)
+	r.SquashBack(g.X)
+	g.Rescale(sv, sx)
+	g.Rescale(sz, 1)
+	for i := range g.X {
+		g.X[i] = Saturate(g.X[i] + Saturate(float64(float64(r.a[i]*direct[i])*sv)*sz))
+	}
+}
+
+// fullAdjoint is Adjoint, and fills X (at x̃), A (with M λ), B (up to a constant), Y, Q and
+// Epsilon.
+func (r *Row) fullAdjoint(g *Gradient, back Cotangent) {
+	r.Adjoint(back)
+	zeta, v := back.Z, back.Q
+	copy(g.B, r.lam)
+	if g.Q != nil {
+		r.pairTotals(g.Q)
+	}
+	gx, means, scale := g.X[:r.np], g.A[:r.np], 2/r.eps
+	r.tiles(func(lo, hi int, e []float64) {
+		kernel.Covariances(&kernel.Cov{
+			Out: gx[lo:hi], Mean: means[lo:hi], Logs: r.v[lo:hi], E: e, W: r.w, Z: r.z[lo:hi],
+			Zeta: zeta[lo:hi], A: r.a[lo:hi], S: r.s[lo:hi], V: v, Lam: r.lam, Y: r.cy, H: r.h,
+		})
+	})
+	g.Epsilon = -kernel.Sum(r.v) / r.eps
+	kernel.Scale(gx, gx, scale)
+	moved := func(out, by, v []float64) { // with the row weights by X
+		r.differentiate(out, func(lo, hi int, _ []float64) {
+			kernel.Multiply(r.v[lo:hi], by[lo:hi], r.cx[lo:hi])
+			kernel.Weigh(r.v[lo:hi], r.v[lo:hi], r.z[lo:hi])
+		}, v)
+	}
+	moved(g.Y, zeta, v)
+	moved(r.rho, r.a, r.lam)
+	for j := range g.Y {
+		g.Y[j] = scale * (g.Y[j] - r.rho[j])
+	}
+	r.phase = solved // pairs is that of other row weights now
+}
+
+// differentiate fills pairs with N of the weights over Z² that [gram.moments] is to have,
+// and out_j with Σ_k (v_j-v_k) N_jk.
+func (r *Row) differentiate(out []float64, weights func(lo, hi int, e []float64), v []float64) {
+	if r.regular && r.knows != triangled {
+		r.moments(r.nu, weights)
+		kernel.Hankel(r.pairs, r.total[:r.mp], r.nu, r.ratio, r.w[:r.mp], r.m)
+	} else {
+		r.triangles(r.pairs, r.total, weights)
+	}
+	r.differences(out, r.pairs, v)
+}
+
+// differences fills out_j = Σ_k (v_j-v_k) g_jk for a symmetric g. It uses inc and work.
+func (r *Row) differences(out, g, v []float64) {
+	copy(r.inc, v)
+	kernel.Differences(r.work[:r.mp], g, r.inc[:r.mp], r.m)
+	copy(out, r.work)
+}
+
+// pairTotals fills out_j = Σ_k N_jk.
+func (r *Row) pairTotals(out []float64) {
+	out = out[:r.m]
+	clear(out)
+	for j := range r.m {
+		for k, s := range r.pairs[j*r.mp : j*r.mp+r.m] {
+			out[k] += s
+		}
+	}
+}
+
+// mean fills r.v with M v for any v, term by term: by increments, as a mean of levels in
+// order is taken, one large v_j of little weight would cancel. It uses inc.
+func (r *Row) mean(v []float64) {
+	const lanes = kernel.Lanes
+	u := r.inc
+	for j, w := range r.w {
+		u[j] = float64(w * v[j])
+	}
+	r.tiles(func(lo, hi int, e []float64) {
+		for i := lo; i < hi; i += lanes {
+			kernel.Combine(r.v[i:i+lanes], u, e[(i-lo)*r.m:(i-lo+lanes)*r.m])
+		}
+	})
+	kernel.Divide(r.v, r.v, r.z)
+}
+
+// gauge sees to it that λ, which is known up to a constant, keeps its digits.
+func (r *Row) gauge() {
+	if lo, hi := bounds(r.lam); hi-lo > 1e3 {
+		r.factor()
+		r.regauge()
+	}
+}
+
+// regauge takes from λ the value about which most of b lies, and then adds what
+// the residual ρ - Lλ says is missing: levels of little weight may have a λ so
+// large that the differences between the others are lost in its last place.
+func (r *Row) regauge() {
+	res := r.rho
+	r.differences(r.work, r.g, r.lam)
+	for j, t := range r.work {
+		res[j] -= t
+	}
+	balance(res, r.b)
+	laplacian.Solve(r.fac, r.piv, res)
+	// The weighted median, by counting: m is small.
+	mid := r.lam[0]
+	for _, c := range r.lam {
+		below, at := 0.0, 0.0
+		for j, l := range r.lam {
+			if l < c {
+				below += r.b[j]
+			} else if l == c {
+				at += r.b[j]
+			}
+		}
+		if below <= 0.5 && below+at >= 0.5 {
+			mid = c
+			break
+		}
+	}
+	for j, d := range res {
+		r.lam[j] = (r.lam[j] - mid) + d
+	}
+}
+
+// inner returns Σ v_i w_i over whole blocks.
+func inner(v, w []float64) float64 {
+	var s [1]float64
+	kernel.Dots(s[:], v, w)
+	return s[0]
+}

@@ -1,0 +1,112 @@
+package transport
+
+// Benchmarks of the ways to build E and to sum the Gram matrix, for bench/calibrate, which
+// runs them with each threshold at several values.
+
+import (
+	"math"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// normal returns a standard normal number.
+func normal(r *random.Source) float64 { return elem.NormalQuantile(r.Float64() + 0x1p-54) }
+
+// benchRow is a row of n samples on [0,1] with m weights and quantiles.
+func benchRow(n, m int) (x, b, q, z []float64) {
+	r := random.Split(21, n*m)
+	x, z = make([]float64, n), make([]float64, n)
+	for i := range x {
+		x[i], z[i] = r.Float64(), normal(&r)
+	}
+	b, q = make([]float64, m), make([]float64, m)
+	last := 0.0
+	for j := range b {
+		b[j] = 0.5 + r.Float64()
+		last += r.Float64()
+		q[j] = last
+	}
+	return x, b, q, z
+}
+
+// BenchmarkPower times a cold row where max|s Y|, the exponent that decides how its
+// kernel is built (maxPower), is what the name says, and the building alone. The metric "error/u" is the
+// largest difference of T from the softmax of the potentials, written out, in units of
+// the roundoff of T's range.
+func BenchmarkPower(b *testing.B) {
+	const n, m = 256, 16
+	x, w, q, _ := benchRow(n, m)
+	for _, exponent := range []float64{20, 50, 100, 149, 200, 300, 500} {
+		b.Run(strconv.Itoa(int(exponent)), func(b *testing.B) {
+			var r Row
+			r.Resize(n, m)
+			t := make([]float64, n)
+			p := Problem{X: x, B: w, Squash: None, Epsilon: 1}
+			r.Load(p)
+			p.Epsilon = r.steep * r.edge / exponent
+			for range b.N {
+				r.Load(p)
+				r.Solve(1e-9, 3000, nil)
+				r.Quantile(t, q)
+			}
+			const builds = 50
+			start := time.Now()
+			for range builds {
+				r.build(r.e, 0, r.np)
+			}
+			b.ReportMetric(float64(time.Since(start))/builds, "build-ns")
+			worst := 0.0
+			for i := range n {
+				top, z, sum := math.Inf(-1), 0.0, 0.0
+				for j, y := range r.cy {
+					top = max(top, r.h[j]+r.s[i]*y)
+				}
+				for j, y := range r.cy {
+					e := math.Exp(r.h[j] + r.s[i]*y - top)
+					z += e
+					sum += e * (q[j] - q[0])
+				}
+				worst = max(worst, math.Abs(t[i]-q[0]-sum/z))
+			}
+			b.ReportMetric(worst/(q[m-1]-q[0])/unit, "error/u")
+		})
+	}
+}
+
+// BenchmarkGram times the Gram matrix of a row from its 2m-1 moments and, metric
+// "triangle-ns", from the whole triangle.
+func BenchmarkGram(b *testing.B) {
+	const n = 256
+	for _, m := range []int{2, 3, 4, 8, 16, 32, 64} {
+		b.Run("m="+strconv.Itoa(m), func(b *testing.B) {
+			x, w, _, _ := benchRow(n, m)
+			var r Row
+			r.Resize(n, m)
+			r.Load(Problem{X: x, B: w, Squash: None, Epsilon: 0.01})
+			r.Solve(1e-9, 3000, nil)
+			var times [2]time.Duration
+			for range b.N {
+				for i := range times {
+					start := time.Now()
+					for range 20 {
+						none := func(int, int, []float64) {}
+						if i == 1 {
+							r.triangles(r.g, r.c, none)
+							continue
+						}
+						r.moments(r.mu, none)
+						r.knows = swept
+						r.expand()
+					}
+					times[i] += time.Since(start)
+				}
+			}
+			b.ReportMetric(float64(times[0])/float64(20*b.N), "moments-ns")
+			b.ReportMetric(float64(times[1])/float64(20*b.N), "triangle-ns")
+		})
+	}
+}

@@ -1,0 +1,344 @@
+package transport
+
+// This file holds the two methods that maximise the semi-dual of dual.go: descent, which is
+// fast and leaves a step that does not ascend, and safe, the damped method of the proof
+// there, for what the first did not reach. A descent is a state that goes on between two
+// sweeps, so that several rows can share the systems of a step (group.go).
+
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
+)
+
+// Outcome says how a solve ended.
+type Outcome struct {
+	Passes    int     // over the samples
+	Error     float64 // max_j |c_j-b_j|/b_j
+	Converged bool    // Error is at most the tolerance, or what rounding leaves where that is larger
+}
+
+// descent is where Newton's method with the logarithmic residual and clipped steps
+// stands. It begins no step after limit passes, and makes no more than most.
+type descent struct {
+	Outcome
+	tol, goal       float64 // the error that was asked for, and the one at which rounding lets it end
+	limit, most     int
+	stalled         int     // sweeps since the error was lowest
+	lowest          float64 // error so far
+	farthest, slope float64 // before the step that was made last: max|log b/c|, and d·(b-c)
+	moved           bool    // there is such a step, to try, which is not judged yet
+	refined         bool    // the pass for the last digits was made
+}
+
+// descend begins at h.
+func (r *dual) descend(tol, goal float64, limit, most int) descent {
+	r.sweep(r.h, false)
+	return descent{Outcome: Outcome{Passes: 1}, tol: tol, goal: goal, limit: limit, most: most, lowest: math.Inf(1)}
+}
+
+// run goes on to the end.
+func (s *descent) run(r *dual) {
+	for s.ahead(r) {
+		r.newton(r.dir)
+		s.move(r)
+	}
+}
+
+// ahead judges the last sweep, and fills dir with the right side of the equations of
+// the next step, or returns false at the end.
+func (s *descent) ahead(r *dual) bool {
+	if r.knows < summed {
+		r.expand()
+	}
+	if s.moved {
+		s.judge(r)
+	}
+	for {
+		s.Error = r.relative()
+		if s.Converged = s.Error <= s.goal; s.Converged {
+			// Where less than rounding allows was asked for, one pass more: it costs
+			// little and gains the digits that are there.
+			if s.Error <= s.tol || s.refined || s.Passes >= s.limit {
+				return false
+			}
+			s.refined = true
+		}
+		if s.Error < s.lowest {
+			s.lowest, s.stalled = s.Error, 0
+		} else if s.stalled++; s.stalled >= 3 && s.Error <= 100*s.goal {
+			return false
+		}
+		if s.Passes >= s.limit {
+			return false
+		}
+		s.farthest = r.logResidual(s.Error)
+		if s.farthest > sinkhornFirst { // a Sinkhorn step always ascends, and lifts tiny b_j at once
+			for j := range r.h {
+				r.h[j] += r.logs[j]
+			}
+			r.pass(r.h)
+			s.Passes++
+			if s.Passes >= s.limit {
+				continue
+			}
+			s.Error = r.relative()
+			if s.Error <= s.goal {
+				continue
+			}
+			s.farthest = r.logResidual(s.Error)
+		}
+		d, sumC, sumR := r.dir, 0.0, 0.0
+		for j, c := range r.c {
+			d[j] = float64(c * r.logs[j])
+			sumR += d[j]
+			sumC += c
+		}
+		for j, c := range r.c {
+			d[j] -= float64(sumR / sumC * c)
+		}
+		return true
+	}
+}
+
+// move makes a step along dir, the solution of those equations, and the sweep there.
+func (s *descent) move(r *dual) {
+	d := r.dir
+	clip(d)
+	if s.slope = r.slope(d); !(s.slope > 0) {
+		copy(d, r.logs)
+		s.slope = r.slope(d)
+	}
+	for j, v := range r.h {
+		r.try[j] = v + d[j]
+	}
+	// The error falls with its square: what comes next is likely to be the last sweep.
+	r.sweep(r.try, s.Error*s.Error <= s.goal)
+	s.Passes++
+	s.moved = true
+}
+
+// judge keeps the step, or goes back and makes a damped one, that of the proof above.
+func (s *descent) judge(r *dual) {
+	s.moved = false
+	d := r.dir
+	if r.slope(d) >= -0.3*s.slope || r.logResidual(1) < max(s.farthest/2, 1e-6) || s.Passes+2 > s.most {
+		copy(r.h, r.try)
+		return
+	}
+	r.pass(r.h)
+	s.Passes++
+	for j := range d {
+		d[j] = r.b[j] - r.c[j]
+	}
+	balance(d, r.c)
+	r.newton(d)
+	slope := r.slope(d)
+	t := damped(d)
+	for tries := 0; ; tries++ {
+		for j, v := range r.h {
+			r.try[j] = v + float64(t*d[j])
+		}
+		r.pass(r.try)
+		s.Passes++
+		s1 := r.slope(d)
+		if s1 >= -0.3*slope || tries == 5 || s.Passes >= s.most {
+			break
+		}
+		t *= min(max(slope/(slope-s1), 0.1), 0.5)
+	}
+	copy(r.h, r.try)
+}
+
+// stall is the number of steps of the damped method without a gain at which it ends, and
+// far the relative error that ascend mends.
+const (
+	stall = 300
+	far   = 0.01
+)
+
+// safe is the damped method of the proof, for what the fast path did not reach. Where a
+// column is far from its weight a Sinkhorn step comes first, which alone would be
+// slow: it is Newton's step that moves levels of little weight against each other.
+// One pass of limit is kept for handing back the best.
+func (r *dual) safe(goal float64, limit int, out Outcome) Outcome {
+	r.stands = stale
+	r.pass(r.h)
+	out.Passes++
+	lowest := math.Inf(1)
+	stalled := 0
+	for {
+		out.Error = r.relative()
+		if out.Error < lowest {
+			lowest, stalled = out.Error, 0
+			copy(r.best, r.h)
+		} else {
+			stalled++
+		}
+		if out.Converged = out.Error <= goal; out.Converged {
+			return out
+		}
+		if out.Passes >= limit-1 || (stalled >= 30 && lowest <= 100*goal) || stalled >= stall {
+			break
+		}
+		if stuck := stalled%8 == 7; stuck || out.Error > 0.5 {
+			if stuck && out.Error > far {
+				out.Passes += r.ascend(limit - 2 - out.Passes)
+			} else {
+				r.logResidual(1)
+				for j := range r.h {
+					r.h[j] += r.logs[j]
+				}
+			}
+			r.ground(r.h)
+			r.pass(r.h)
+			out.Passes++
+			if out.Passes >= limit-1 || r.relative() <= goal {
+				continue
+			}
+		}
+		d := r.dir
+		for j := range d {
+			d[j] = r.b[j] - r.c[j]
+		}
+		balance(d, r.c)
+		r.newton(d)
+		s0 := r.slope(d)
+		t := damped(d)
+		for {
+			for j, v := range r.h {
+				r.try[j] = v + float64(t*d[j])
+			}
+			r.ground(r.try)
+			r.pass(r.try)
+			out.Passes++
+			s1 := r.slope(d)
+			if t < 1 && s1 > s0/2 && out.Passes < limit-1 {
+				t = min(1, 2*t)
+				continue
+			}
+			if s1 < 0 && t > 1e-3 && s1 < -0.3*s0 && out.Passes < limit-1 {
+				t /= 2
+				for j, v := range r.h {
+					r.try[j] = v + float64(t*d[j])
+				}
+				r.ground(r.try)
+				r.pass(r.try)
+				out.Passes++
+			}
+			break
+		}
+		copy(r.h, r.try)
+	}
+	if out.Error > lowest { // hand back the best
+		copy(r.h, r.best)
+		r.pass(r.h)
+		out.Passes++
+		out.Error = r.relative()
+	}
+	return out
+}
+
+// ascend maximises D over one potential after the other, and over the sum of those up
+// to a boundary or from it on, where that is far from its maximum, and returns the passes
+// that this is worth, at most most. A sample that wholly belongs to a level says nothing of how far the next
+// is off, so that Newton's step across such a gap is of any length; this one finds
+// the place by halving.
+func (r *dual) ascend(most int) (passes int) {
+	n, m := r.n, r.m
+	odds, logA, terms := make([]float64, n), make([]float64, n), make([]float64, m)
+	kernel.Log(logA, r.a[:n])
+	evaluations := 0
+	// move shifts the potentials from lo up to hi so that these levels have the weight b.
+	move := func(lo, hi int, b float64) {
+		if evaluations+m+bisections > most*m {
+			return
+		}
+		for i, s := range r.s[:n] {
+			for j, y := range r.cy {
+				terms[j] = r.h[j] + float64(s*y)
+			}
+			in, out := LogSum(terms[lo:hi]), math.Inf(-1)
+			for _, rest := range [...][]float64{terms[:lo], terms[hi:]} {
+				if len(rest) > 0 {
+					out = logAdd(out, LogSum(rest))
+				}
+			}
+			odds[i] = in - out
+		}
+		t, count := shift(odds, logA, b)
+		for j := lo; j < hi; j++ {
+			r.h[j] += t
+		}
+		evaluations += m + count
+	}
+	r.logResidual(1)
+	copy(r.try, r.logs)
+	below, has, above := 0.0, 0.0, 0.0
+	for j, l := range r.try {
+		if math.Abs(l) > far {
+			move(j, j+1, r.b[j])
+		}
+		below += r.b[j]
+		has += r.c[j]
+		if below <= 0.5 && j < m-1 && math.Abs(has-below) > far*below {
+			move(0, j+1, below)
+		}
+	}
+	has = 0
+	for j := m - 1; j > 0; j-- {
+		above += r.b[j]
+		has += r.c[j]
+		if above < 0.5 && math.Abs(has-above) > far*above {
+			move(j, m, above)
+		}
+	}
+	return (evaluations + m - 1) / m
+}
+
+// logAdd returns log(exp a + exp b), a or b above -Inf.
+func logAdd(a, b float64) float64 {
+	if a < b {
+		a, b = b, a
+	}
+	return a + elem.Log1p(elem.Exp(b-a))
+}
+
+// bisections bounds the evaluations of shift.
+const bisections = 200
+
+// shift returns the t at which Σ a_i σ(odds_i+t) = b < Σ a_i, and how often it evaluated
+// that. Where samples have the weight -Inf in logarithms they count for nothing.
+func shift(odds, logA []float64, b float64) (t float64, count int) {
+	logs := make([]float64, len(odds))
+	least, goal := math.Inf(1), elem.Log(b)
+	for i, o := range odds {
+		logs[i] = logA[i] + o
+		if logA[i] > math.Inf(-1) {
+			least = min(least, o)
+		}
+	}
+	// σ(u) <= exp u, so the root is not below lo; at hi every sample has a share of b.
+	lo, hi := goal-LogSum(logs), goal-elem.Log1p(-b)-least
+	for t = lo; count < bisections; count++ {
+		for i, o := range odds {
+			logs[i] = logA[i] - logAdd(0, -(o+t))
+		}
+		f := LogSum(logs) - goal
+		if math.Abs(f) < 1e-12 {
+			break
+		}
+		if f < 0 {
+			lo = t
+		} else {
+			hi = t
+		}
+		next := elem.Middle(lo, hi)
+		if !(next > lo && next < hi) {
+			break
+		}
+		t = next
+	}
+	return t, count
+}

@@ -1,0 +1,48 @@
+// Package transport is the problem of one row: the entropic transport of n weighted
+// samples onto m weighted targets, solved by Newton's method on its dual, with averages
+// over the plan and their derivatives.
+//
+// # The way of a row
+//
+// A caller has a [Row], or a [Group] of rows that are solved side by side, one a worker,
+// and uses it for many problems:
+//
+//	g.Clear()                        for the next rows
+//	r := g.Add(problem, state, t, q) x, squashed; a, b; ε; where the last solve of this row ended
+//	g.Solve(tol, most)               the potentials; T = M q in t; state for the next visit
+//	r.Average, r.Columns, r.Tails    what else is wanted of M: T at another q, sums for a step on q
+//	g.Adjoint(back)                  λ of dℓ/dT
+//	r.GradX, r.GradQ, r.GradLogits   its gradients
+//
+// A Row by itself has Load, Solve and Adjoint in the same places. What may be called when
+// is a state of the row (row.go), and calls out of order panic. Slices that a method fills
+// are the caller's; scratch never leaves the package.
+//
+// # Map of files
+//
+// Each type embeds the one that it is derived from, so that what a file sees lies
+// below it:
+//
+//	problem.go  samples, targets, ε                squash.go   rows onto [0,1]
+//	matrix.go   E at reference potentials, in its forms, tile by tile
+//	plan.go     M at potentials h                  gram.go     G = Mᵀdiag(a)M and c = Mᵀa
+//	dual.go     the semi-dual, its proof of convergence, its linear system
+//	descent.go  the methods that maximise it       polish.go   the last digits of weakly coupled levels
+//	start.go    where a solve starts, and what it leaves for the next
+//	row.go      the workspace and its states       solution.go a solved row, kept and restored
+//	average.go  T, S, f and g                      adjoint.go  their transposed Jacobians
+//	forward.go  the forward derivative of T        group.go    several rows abreast
+//	scale.go    powers of two against overflow     limits.go   thresholds, measured by bench/calibrate
+//	invariants.go what a build with -tags invariants checks
+//
+// Derived things have states in place of flags: a matrix is stale, aimed or built
+// ([matrix.stands]), sums are nothing, swept, summed, expanded or triangled ([gram.knows]).
+// Whoever changes what they are derived from sets the state back.
+//
+// # A sweep
+//
+// One sweep over the samples, 8nm flops on a regular grid, builds or reads E, sums its rows,
+// and takes the 2m-1 sums that hold the Gram matrix; the elimination takes m³/3 more. A
+// cold solve takes some 5 sweeps, one that goes on from the last visit 2 to 4, and the last
+// takes T in passing.
+package transport

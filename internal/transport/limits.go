@@ -1,0 +1,44 @@
+package transport
+
+// This file holds the thresholds: what chooses between two ways to the same numbers.
+// bench/calibrate measures each of them and writes docs/calibration.md; it finds them here
+// by their names.
+
+const (
+	// maxPower is the largest |s Y| at which E is built by multiplication alone.
+	maxPower = 150
+	// maxLift is the largest sum of max|s Y| and half the range of the reference potentials at
+	// which E is built by multiplication and lifted: its entries reach e to that.
+	maxLift = 680
+	// maxRange is the largest range of h-href: beyond it E is built anew.
+	maxRange = 60
+
+	// tileEntries is the number of entries of E that go through all sums of a sweep before
+	// the next ones do, so that they are in the cache from when they are built or read.
+	tileEntries = 1 << 15
+	// keptEntries is the number of entries up to which E is kept. A longer row has one tile
+	// of it at a time, built anew in each sweep, with the same bits: its memory is O(n+m²).
+	keptEntries = 1 << 19
+
+	// A histogram serves for a start where the blur between two levels, ε/2Δy, is at least
+	// blurBins of its bins wide, and would hold blurSamples samples if they lay evenly: then
+	// it does not matter where in a bin a sample lies, nor in what order.
+	blurBins    = 4
+	blurSamples = 2
+
+	// sinkhornFirst is the largest |log(b_j/c_j)| up to which a Newton step is made at once.
+	// Beyond it a Sinkhorn step comes first, which lifts tiny weights.
+	sinkhornFirst = 1.5
+	// weakCoupling is the share of the mass between the levels below and above a boundary
+	// under which the last digits need Polish.
+	weakCoupling = 1e-4
+
+	// fewestRows is the number of rows that are worth solving abreast.
+	fewestRows = 3
+	// groupEntries is the number of entries of E, of all rows abreast, that stay in the cache
+	// from one sweep to the next.
+	groupEntries = 1 << 15
+	// widestGroup is the number of levels up to which lanes are faster than one system after
+	// the other: larger systems leave the cache, and keep vectors busy alone.
+	widestGroup = 64
+)

@@ -1,0 +1,162 @@
+package transport
+
+// This file holds the kernel matrix of a problem at reference potentials,
+//
+//	E_ij = exp(href_j + s_i Y_j - max_j(...)),
+//
+// in one of three forms. On a regular grid whose max|s Y| is small E_ij = exp(s_i Y_j) is
+// built by multiplication, with href = 0 and nothing taken from it. Where max|s Y| is
+// larger the same powers are lifted: each level is multiplied by exp href_j, and each row
+// divided by its largest entry. Otherwise every entry is an exponential.
+//
+// Loops over E go tile by tile: a tile of samples is built, or read, once and goes through
+// all sums of a sweep while it is in the cache.
+
+import (
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
+)
+
+// form is how E is built.
+type form uint8
+
+const (
+	exact  form = iota // an exponential an entry
+	powers             // exp(s_i Y_j) by multiplication: href = 0
+	lifted             // powers, lifted to href
+)
+
+// standing is how much of a matrix belongs to the problem. Each state has what those before
+// it have. Loading a problem, or what else changes samples, targets or ε, brings it back to
+// stale; aiming at potentials that lie too far from href does as well.
+type standing uint8
+
+const (
+	stale standing = iota // nothing
+	aimed                 // form, href, boost and ratio
+	built                 // and all of e
+)
+
+// matrix is E.
+type matrix struct {
+	problem
+	stands standing
+	form   form
+	size   int       // samples in a tile
+	room   int       // entries of E that are held: all, or a tile's
+	e      []float64 // room of them
+	href   []float64 // the reference potentials
+	boost  []float64 // exp href about its middle, where lifted
+	// ratio_jk is exp(href_j+href_k-...), E_j E_k over the square, or the product of
+	// neighbours, in the middle between j and k: m × mp, symmetric, on a regular grid.
+	ratio []float64
+	flat  bool // ratio is all ones
+}
+
+// setTiles finds how many samples are in a tile, and what room E takes.
+func (r *matrix) setTiles() {
+	r.size = min(max(tileEntries/r.m&^(kernel.Lanes-1), kernel.Lanes), r.np)
+	r.room = r.size * r.m
+	if all := r.np * r.m; all <= keptEntries {
+		r.room = all
+	}
+}
+
+// reserve makes the room for E.
+func (r *matrix) reserve() {
+	if cap(r.e) < r.room {
+		r.e = make([]float64, r.room)
+	}
+}
+
+// tiles calls f with the bounds of each tile of samples and its part of E.
+func (r *matrix) tiles(f func(lo, hi int, e []float64)) {
+	m, keep := r.m, r.room > r.size*r.m
+	r.reserve()
+	for lo := 0; lo < r.np; lo += r.size {
+		hi := min(lo+r.size, r.np)
+		e := r.e[:(hi-lo)*m]
+		if keep {
+			e = r.e[lo*m : hi*m]
+		}
+		if r.stands != built {
+			r.build(e, lo, hi)
+		}
+		f(lo, hi, e)
+	}
+	if keep || r.size == r.np {
+		r.stands = built
+	}
+}
+
+// reference decides on the form of E and on href for the potentials h.
+func (r *matrix) reference(h []float64) {
+	r.form = exact
+	if r.regular {
+		lo, hi := bounds(h)
+		if r.steep*r.edge <= maxPower && hi-lo <= maxRange {
+			r.form = powers
+		}
+	}
+	if r.form == powers {
+		clear(r.href)
+	} else {
+		copy(r.href, h)
+	}
+	r.refer()
+}
+
+// refer makes what href entails, for powers or not. The matrix is aimed then.
+func (r *matrix) refer() {
+	if r.form != powers && r.regular {
+		r.form = exact
+		lo, hi := bounds(r.href)
+		if float64(r.steep*max(r.edge, r.step))+float64((hi-lo)*0.5) <= maxLift {
+			r.form = lifted
+			mid := elem.Middle(lo, hi)
+			for j, h := range r.href {
+				r.boost[j] = h - mid
+			}
+			kernel.Exp(r.boost, r.boost)
+		}
+	}
+	r.expansion()
+	r.stands = aimed
+}
+
+// build fills e with a tile of E.
+func (r *matrix) build(e []float64, lo, hi int) {
+	if r.form == exact {
+		kernel.Build(e, r.s[lo:hi], r.href, r.cy)
+		return
+	}
+	kernel.BuildPower(e, r.s[lo:hi], r.cy[0], r.step, r.m)
+	if r.form == lifted {
+		kernel.Lift(e, r.boost, hi-lo)
+	}
+}
+
+// expansion fills ratio.
+func (r *matrix) expansion() {
+	m, mp := r.m, r.mp
+	if !r.regular || r.form == powers && r.flat {
+		return
+	}
+	clear(r.ratio)
+	if r.form != powers {
+		for j := range m {
+			for k := range j - 1 {
+				mid := (j + k) / 2
+				up := (j + k + 1) / 2
+				r.ratio[j*mp+k] = min((r.href[j]-r.href[up])+(r.href[k]-r.href[mid]), 700)
+			}
+		}
+	}
+	kernel.Exp(r.ratio, r.ratio)
+	for j := range m {
+		for k, v := range r.ratio[j*mp : j*mp+j] {
+			r.ratio[k*mp+j] = v
+		}
+	}
+	r.flat = r.form == powers
+}

@@ -1,0 +1,208 @@
+package transport
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// randomRow is a problem of any form: weights given, even or of a mask, targets regular or
+// not, b or its logits, every squash.
+func randomRow(src *random.Source) Problem {
+	n, m := 1+src.IntN(40), 2+src.IntN(9)
+	if src.IntN(8) == 0 {
+		n += 1100 // enough for a start from the means of groups
+	}
+	p := Problem{X: make([]float64, n), Squash: Kind(src.IntN(int(Kinds))), Epsilon: math.Pow(10, -4*src.Float64())}
+	for i := range p.X {
+		p.X[i] = normal(src)
+	}
+	positive := func(k int) []float64 {
+		v := make([]float64, k)
+		for i := range v {
+			v[i] = 0.1 + src.Float64()
+		}
+		return v
+	}
+	switch src.IntN(3) {
+	case 0:
+		p.A = positive(n)
+	case 1:
+		p.Observed = make([]bool, n)
+		for i := range p.Observed {
+			p.Observed[i] = i == 0 || src.IntN(4) > 0
+		}
+	}
+	switch src.IntN(3) {
+	case 0:
+		p.B = positive(m)
+	case 1:
+		p.Logits = positive(m)
+	}
+	if src.IntN(2) == 0 {
+		p.Y = positive(m)
+		for j := 1; j < m; j++ {
+			p.Y[j] += p.Y[j-1]
+		}
+	}
+	return p
+}
+
+// TestReuse: a workspace that has been through other problems of all forms and sizes, with
+// adjoints, forward derivatives and restored solutions between them, gives the bits of a new
+// one.
+func TestReuse(t *testing.T) {
+	src := random.Split(81, 0)
+	var used Row
+	var earlier []Solution
+	for trial := range 600 {
+		p := randomRow(&src)
+		if trial%3 > 0 { // of the size before, as rows of a fit are
+			for len(p.X) != used.n || p.levels() != used.m {
+				if p = randomRow(&src); used.n > 1000 {
+					break
+				}
+				p.X = append(p.X, make([]float64, used.n)...)[:used.n]
+				for i := range p.X {
+					p.X[i] = normal(&src)
+				}
+				p.A, p.Observed = nil, nil
+			}
+		}
+		n, m := len(p.X), p.levels()
+		q, back := make([]float64, m), Cotangent{Z: make([]float64, kernel.Pad(n)), Q: make([]float64, m)}
+		for j := range q {
+			q[j] = float64(j) + src.Float64()
+			back.Q[j] = normal(&src)
+		}
+		for i := range n {
+			back.Z[i] = normal(&src)
+		}
+		dir := Gradient{X: back.Z[:n], Y: back.Q, Q: q, Epsilon: 0.1}
+		calls := func(r *Row) [][]float64 {
+			if n != r.n || m != r.m {
+				r.Resize(n, m)
+			}
+			r.Load(p)
+			out := r.Solve(1e-9, 300, nil)
+			v := [][]float64{{float64(out.Passes), out.Error}}
+			take := func(k int) []float64 { v = append(v, make([]float64, k)); return v[len(v)-1] }
+			r.Quantile(take(n), q)
+			r.Adjoint(back)
+			r.GradX(take(n))
+			r.Sort(take(m)) // an average in between
+			r.GradQ(take(m))
+			r.GradB(take(m))
+			r.GradLogits(take(m))
+			r.QuantileForward(take(kernel.Pad(n))[:n], q, &dir)
+			r.Duals(take(n), take(m), true)
+			g := NewGradient(n, m)
+			r.QuantileAdjoint(&g, q, back.Z[:n])
+			v = append(v, g.X, g.A, g.B, g.Y, g.Q)
+			at := r.Potentials()
+			at.H = append([]float64(nil), at.H...)
+			if p.Y == nil {
+				r.Evaluate(p.X, at, p.Epsilon)
+				r.Quantile(take(n), q)
+				r.Load(p)
+				r.Return(at.H)
+				r.Quantile(take(n), q)
+			}
+			return v
+		}
+		got, want := calls(&used), calls(new(Row))
+		for k := range want {
+			for j, w := range want[k] {
+				if math.Float64bits(got[k][j]) != math.Float64bits(w) {
+					t.Fatalf("trial %d, result %d: entry %d is %v, of a new workspace %v", trial, k, j, got[k][j], w)
+				}
+			}
+		}
+		used.Load(p)
+		used.Solve(1e-9, 300, nil)
+		earlier = append(earlier, used.Keep(make([]float64, used.Room(true)), true))
+		if trial%5 == 0 {
+			s := &earlier[len(earlier)-1-src.IntN(min(2, len(earlier)))]
+			p.X = append([]float64(nil), p.X...)
+			p.X[0]++
+			used.Load(p)
+			used.Solve(1e-9, 300, nil)
+			var fresh Row
+			used.Restore(s)
+			fresh.Restore(s)
+			for j, w := range fresh.c {
+				if math.Float64bits(used.c[j]) != math.Float64bits(w) {
+					t.Fatalf("trial %d: c_%d of a restored solution is %v, of a new workspace %v", trial, j, used.c[j], w)
+				}
+			}
+		}
+	}
+}
+
+// levels is m.
+func (p *Problem) levels() int {
+	for _, v := range [][]float64{p.B, p.Logits, p.Y} {
+		if v != nil {
+			return len(v)
+		}
+	}
+	return 5
+}
+
+// TestStates: what needs a row to have come further panics, and a Load takes everything away.
+func TestStates(t *testing.T) {
+	x, b, q, z := benchRow(16, 4)
+	p := Problem{X: x, B: b, Squash: None, Epsilon: 0.01}
+	back := Cotangent{Z: z, Q: q}
+	n, m := make([]float64, 16), make([]float64, 4)
+	calls := []struct {
+		name  string
+		needs phase
+		call  func(r *Row)
+	}{
+		{"Solve", loaded, func(r *Row) { r.Solve(1e-9, 100, nil) }},
+		{"Return", loaded, func(r *Row) { r.Return(m) }},
+		{"Average", placed, func(r *Row) { r.Average(n, q) }},
+		{"Columns", placed, func(r *Row) { r.Columns(m, n) }},
+		{"Sort", solved, func(r *Row) { r.Sort(m) }},
+		{"Adjoint", solved, func(r *Row) { r.Adjoint(back) }},
+		{"Keep", solved, func(r *Row) { r.Keep(make([]float64, r.Room(false)), false) }},
+		{"GradX", pulled, func(r *Row) { r.GradX(n) }},
+		{"GradQ", pulled, func(r *Row) { r.GradQ(m) }},
+		{"GradLogits", pulled, func(r *Row) { r.GradLogits(m) }},
+	}
+	for have := empty; have <= pulled; have++ {
+		for _, c := range calls {
+			t.Run(fmt.Sprint(c.name, " of a row that is ", phases[have]), func(t *testing.T) {
+				var r, other Row
+				r.Resize(16, 4)
+				other.Resize(16, 4)
+				r.Load(p) // it has been through all once
+				r.Solve(1e-9, 100, nil)
+				r.Adjoint(back)
+				other.Load(p)
+				other.Solve(1e-9, 100, nil)
+				switch have {
+				case empty:
+					r.Resize(16, 4)
+				case loaded:
+					r.Load(p)
+				case placed:
+					r.Evaluate(x, other.Potentials(), 0.01)
+				case solved:
+					r.Load(p)
+					r.Solve(1e-9, 100, nil)
+				}
+				defer func() {
+					if failed := recover() != nil; failed != (have < c.needs) {
+						t.Errorf("panics: %v", failed)
+					}
+				}()
+				c.call(&r)
+			})
+		}
+	}
+}
