@@ -177,6 +177,8 @@
 //	nmf.go        X ≈ UV                          nndsvd.go   its start from singular vectors
 //	qmf.go        X ≈ T(UV)                       start.go    where a fit of it starts
 //	project.go    Π_k and its adjoints            qmfq.go     X ≈ T(Π_k(T'(X)))
+//	bqmf.go       X ≈ T(UV) with its uncertainty    bqmffile.go its file and checkpoint
+//	curve.go      g_i and T_i of a BQMF             internal/posterior  its mathematics
 //	transform.go  new samples                     heldout.go  choosing k and m
 //	model.go      what every model is and says of features, samples, components
 //	codec.go      files                           checkpoint.go fits that stop and go on
