@@ -17,7 +17,7 @@ package quantmf
 // # Stops
 //
 // A fit looks at its context before every piece of work that workers share
-// (pool.Until), some rows or a chunk of them, and between the columns of a
+// (pool.Bind), some rows or a chunk of them, and between the columns of a
 // decomposition: on 6000 × 300 at rank 10 there is a look every millisecond or two.
 // What it began for an epoch that is not done is dropped or kept row by row; the model
 // is then made of what is there, at the cost of Reconstruct and one solve a row.
