@@ -121,6 +121,14 @@ func FitBQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*BQMF, er
 	return f.best, nil
 }
 
+// bqmfComponents is the number that a fit of d × n starts with.
+func bqmfComponents(d, n, rank int) int {
+	if rank == 0 {
+		rank = bqmfRank
+	}
+	return min(max(min(d, n)-1, 1), rank)
+}
+
 // checkBQMF returns the cells that a fit sees, or what is wrong with its data.
 func (c *config) checkBQMF(x Mat, rank int) (*cells, error) {
 	if c.loss != KL && c.loss != Frobenius {
@@ -131,6 +139,9 @@ func (c *config) checkBQMF(x Mat, rank int) (*cells, error) {
 	}
 	if rank < 0 {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least 0"}
+	}
+	if k := uint64(bqmfComponents(x.Rows, x.Cols, rank)); k*(k+1)/2 > maxCells/uint64(x.Rows+x.Cols) {
+		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "the posterior of a " + x.size() + " matrix would need too much memory"}
 	}
 	rules := config{settings: settings{missing: c.missing, loss: c.loss, mapped: true}}
 	if !c.given.has(kLoss) {
@@ -173,12 +184,7 @@ type bqmfFit struct {
 func (f *bqmfFit) begin(rank int) {
 	d, n := f.x.Rows, f.x.Cols
 	np := kernel.Pad(n)
-	f.rankAsked = rank
-	f.rank = max(min(d, n)-1, 1)
-	if rank == 0 {
-		rank = bqmfRank
-	}
-	f.rank = min(f.rank, rank)
+	f.rankAsked, f.rank = rank, bqmfComponents(d, n, rank)
 	f.rooted = true
 	for i := range d {
 		for _, v := range f.x.Row(i) {

@@ -533,6 +533,9 @@ func TestBQMFOptions(t *testing.T) {
 	if _, err := FitBQMF(ctx, bad, 0); !errors.As(err, &d) || d.Row != 2 || d.Col != 3 {
 		t.Errorf("NaN: %v", err)
 	}
+	if _, err := FitBQMF(ctx, NewMat(2500, 2500), 2499); !errors.As(err, &e) || e.Option != "rank" {
+		t.Errorf("a posterior that no memory holds: %v", err)
+	}
 	m := fitBQMF(t, x, 0)
 	for _, p := range []float64{0, 1, -1, math.NaN()} {
 		if _, _, err := m.Interval(p); !errors.As(err, &e) {
