@@ -17,44 +17,7 @@ package quantmf
 
 import (
 	"math"
-
-	"github.com/quantmf/quantmf/internal/transport"
 )
-
-// kindCheckpoint is added to a model's kind.
-const kindCheckpoint = 16
-
-// WithCheckpoint calls save with the state of the fit after every so many epochs,
-// and after the last, on the goroutine of the caller; the bytes are the
-// function's to keep. Its error stops the fit and comes back wrapped, with the
-// model so far. every >= 1. What a fit starts from, in FitQMFQ a QMF of 100
-// epochs, is made before the first epoch counts.
-func WithCheckpoint(every int, save func(state []byte) error) FitOption {
-	return fitOption(kCheckpoint, itoa(every), func(c *config) string {
-		if every < 1 {
-			return "must be at least 1"
-		}
-		if save == nil {
-			return "save must not be nil"
-		}
-		c.every, c.save = every, save
-		return ""
-	})
-}
-
-// WithResume goes on from a state that [WithCheckpoint] saved, with the same x
-// and the same options; workers, progress and checkpoints may differ. Another
-// option or initial factor is an [*OptionError] that names it, another x a
-// [*DataError], a damaged state a [*FormatError].
-func WithResume(state []byte) FitOption {
-	return fitOption(kResume, itoa(len(state))+" bytes", func(c *config) string {
-		if len(state) == 0 {
-			return "must not be empty"
-		}
-		c.resume = state
-		return ""
-	})
-}
 
 // described lists the options that a result depends on, with their values.
 func (c *config) described(rank int) [][2]string {
@@ -108,7 +71,6 @@ type part struct {
 // parameter stands still.
 func finite(v []float64) part   { return part{v, -math.MaxFloat64, math.MaxFloat64} }
 func positive(v []float64) part { return part{v, 0, math.MaxFloat64} }
-func (m moment) parts() []part  { return []part{finite(m.mu), {m.nu, 0, math.Inf(1)}} }
 
 // saved is a checkpoint: what all fits have, and the parts of the one at hand.
 type saved struct {
@@ -120,14 +82,6 @@ type saved struct {
 	best                []byte
 	real                []part
 	index               []uint64
-}
-
-func words(tag string, v ...uint64) section {
-	b := make([]byte, 0, 8*len(v))
-	for _, x := range v {
-		b = append64(b, x)
-	}
-	return section{tag: tag, payload: b}
 }
 
 // checkpoint returns the state of a fit after an epoch, as a file.
@@ -324,18 +278,6 @@ func (f *file) restore(parts []part, count int) ([]uint64, error) {
 	return index, nil
 }
 
-func (f *file) words(tag string, n int) ([]uint64, error) {
-	b := f.sections[tag]
-	if len(b) != 8*n {
-		return nil, f.fail(tag, "wrong length")
-	}
-	v := make([]uint64, n)
-	for i := range v {
-		v[i] = get64(b[8*i:])
-	}
-	return v, nil
-}
-
 // line splits "name\tvalue\n..." .
 func line(s string) (name, value, rest string) {
 	tab := 0
@@ -348,27 +290,4 @@ func line(s string) (name, value, rest string) {
 		}
 	}
 	return "", "", ""
-}
-
-// appendWarm adds, for each row, whether what its transport starts from is of use.
-func appendWarm(index []uint64, states []transport.Warm) []uint64 {
-	for i := range states {
-		valid := uint64(0)
-		if states[i].Valid {
-			valid = 1
-		}
-		index = append(index, valid)
-	}
-	return index
-}
-
-// takeWarm takes what appendWarm added, from so many integers on.
-func (f *file) takeWarm(states []transport.Warm, index []uint64, from int) error {
-	for i := range states {
-		if index[from+i] > 1 {
-			return f.failAt("IDX0", from+i, "is neither 0 nor 1")
-		}
-		states[i].Valid = index[from+i] == 1
-	}
-	return nil
 }

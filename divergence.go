@@ -196,3 +196,46 @@ func (l Loss) sum(x, t, num []float64, observed []bool, low float64) float64 {
 }
 
 const tinyScale = 1e-300
+
+// divergence returns Δ(x,t) in whatever units the two are. t is kept from 0 as value
+// has it, in their units; under Frobenius nothing is divided by, and it may be
+// negative.
+func (l Loss) divergence(x, t float64) float64 {
+	if l == Frobenius {
+		return l.value(x, t, math.Inf(-1))
+	}
+	top := max(x, t)
+	if top == 0 && l > 0 {
+		return 0
+	}
+	if !distant(top) {
+		return l.value(x, t, l.least())
+	}
+	e := exponentOf(top)
+	return l.value(math.Ldexp(x, -e), math.Ldexp(t, -e), l.least()) * l.unit(e)
+}
+
+// distant tells whether values up to top are too far from 1 to be taken as they are.
+func distant(top float64) bool { return top != 0 && !(top >= 0x1p-200 && top <= 0x1p200) }
+
+// exponentOf returns 0 for 0 and for what is within 2^±ordinary, else the even e that
+// brings top 2^-e to [1,4).
+func exponentOf(top float64) int {
+	if top == 0 || top >= 0x1p-100 && top <= 0x1p100 {
+		return 0
+	}
+	_, e := math.Frexp(top)
+	return (e - 1) &^ 1
+}
+
+// unit returns 2^{βe}: how the loss grows where x and t do by 2^e.
+func (l Loss) unit(e int) float64 {
+	if p := float64(l) * float64(e); p == math.Trunc(p) {
+		return math.Ldexp(1, int(p))
+	}
+	return elem.Exp(float64(float64(l)*float64(e)) * math.Ln2)
+}
+
+// ordinary is the binary exponent within which a largest value is left as it is, and
+// how far below the largest row another one may lie.
+const ordinary = 100

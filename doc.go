@@ -166,24 +166,30 @@
 //
 // # Map of files
 //
-//	mat.go        the matrix                      options.go  every option and its default    errors.go  the typed errors
-//	sinkhorn.go   Algorithm 1, the reference
-//	quantile.go   R, S, T and Transport           implicit.go their derivatives              hard.go    the limit ε → 0
-//	rows.go       T of many rows                  topk.go     single quantiles and the k largest
-//	map.go        T as a function: At, Slope, Invert
-//	divergence.go what fits minimise, and which cells they see
-//	units.go      the units and offsets in which they see x
-//	nmf.go        X ≈ UV                          nndsvd.go   its start from singular vectors
-//	qmf.go        X ≈ T(UV)                       start.go    where a fit of it starts
-//	project.go    Π_k and its adjoints            qmfq.go     X ≈ T(Π_k(T'(X)))
-//	transform.go  new samples                     heldout.go  choosing k and m
-//	model.go      what every model is and says of features, samples, components
-//	codec.go      files                           checkpoint.go fits that stop and go on
+//	mat.go        the matrix                      options.go    every option and its default
+//	errors.go     the typed errors                divergence.go what fits minimise
+//	cells.go      which cells count, in which units
+//
+//	quantile.go   R, S, T and Transport           implicit.go   their derivatives
+//	sinkhorn.go   Algorithm 1, the reference      hard.go       the limit ε → 0
+//	map.go        T as a function                 topk.go       single quantiles, the k largest
+//
+//	model.go      what all models are and say     codec.go      the layout of files
+//	fit.go        the driver of all fits          checkpoint.go fits that stop and go on
+//	factors.go    U and V, and starts of them     maps.go       the d increasing maps, their steps
+//	inflate.go    T fitted to X                   project.go    Π_k and its adjoints
+//	nmf.go        X ≈ UV                          qmf.go        X ≈ T(UV)
+//	qmfq.go       X ≈ T(Π_k(T'(X)))               start.go      where a fit of QMF starts
+//	transform.go  new samples                     heldout.go    choosing k and m
+//	memory.go     what fits take                  files.go      model files of any kind
+//
 //	internal/transport  the problem of one row: its dual, solver, averages, adjoints, several rows abreast
-//	internal/kernel     loops over samples        internal/laplacian  the m × m system
-//	internal/order      the order of samples
-//	internal/elem       exp, log, normal quantile internal/adam, pool, random
-//	internal/cpu        which assembly may run    internal/svd, quadratic  singular vectors; steps in k unknowns
+//	internal/kernel     loops over samples        internal/laplacian     the m × m system
+//	internal/elem       exp, log, normal quantile internal/order         the order of samples
+//	internal/svd        singular vectors          internal/quadratic     steps in k unknowns
+//	internal/adam, pool, random, cpu              internal/asmgen        what writes the assembly
+//
+// docs/architecture.md has the way of a row through them, and where to change what.
 //
 // The loops of internal/kernel, laplacian and adam run in assembly, on amd64 for
 // AVX-512 or AVX2 and on arm64 for NEON, with the bits of the loops in Go. A build

@@ -11,7 +11,6 @@ package quantmf
 
 import (
 	"math"
-	"slices"
 
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -362,61 +361,6 @@ func (f *inflation) evaluate(worker, piece int) {
 func (f *inflation) judgeRow(v *visitor, i int) {
 	f.rowLosses[i] = f.rowLoss(v, i)
 	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i))
-}
-
-// hand solves every row once more and returns the model as it stands, without its
-// histories. Row losses are exact then. A row without a map yet gets its mean.
-func (f *inflation) hand() *QMF {
-	d, m := f.d, f.m
-	q := &QMF{Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: f.loss, missing: f.cells.missing}, Quantiles: NewMat(d, m), Weights: NewMat(d, m), potentials: NewMat(d, m),
-		center: make([]float64, d), squash: make([]transport.Squash, d), marginal: make([]float64, d), epsilon: f.epsilon, Shrinkage: f.lambda}
-	ends := make([]transport.Outcome, d)
-	f.pool.Do(d, func(worker, i int) {
-		v := &f.work[worker].visitors[0]
-		none := !slices.ContainsFunc(f.increments(i), func(d float64) bool { return d != 0 })
-		if none {
-			f.increments(i)[0] = f.average[i]
-			if f.constant(i) {
-				f.increments(i)[0] = f.low[i]
-			}
-		}
-		f.quantiles(q.Quantiles.Row(i), i)
-		if f.maps.ends == EndsPinned && !none {
-			row := q.Quantiles.Row(i) // the last is not left to the sum
-			row[m-1] = f.high[i]
-			for l := range row {
-				row[l] = min(row[l], f.high[i])
-			}
-		}
-		if none {
-			v.row.Load(f.problem(v, i))
-			ends[i].Converged = true
-		} else {
-			ends[i] = f.place(v, i)
-			copy(q.potentials.Row(i), v.row.Potentials().H)
-		}
-		_, b := v.row.Weights()
-		at := v.row.Potentials()
-		copy(q.Weights.Row(i), b)
-		q.center[i], q.squash[i], q.marginal[i] = at.Center, at.Squash, ends[i].Error
-		if none {
-			for j := range v.t {
-				v.t[j] = f.increments(i)[0]
-			}
-		} else {
-			q.fill(v.row, v.t, v.w[:f.n], i)
-		}
-		low := min(f.loss.least(), f.lowest(i))
-		f.loss.parts(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
-		f.rowLosses[i] = f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, low)
-		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, low)
-	})
-	for i, o := range ends {
-		if !o.Converged && !f.constant(i) {
-			q.Warnings = append(q.Warnings, notConverged(o, i, f.tolerance))
-		}
-	}
-	return q
 }
 
 func (f *inflation) meanHeld() float64 {

@@ -326,3 +326,51 @@ func (p *maps) rising(inc []float64) (all []part) {
 	}
 	return all
 }
+
+func (m moment) parts() []part { return []part{finite(m.mu), {m.nu, 0, math.Inf(1)}} }
+
+// appendWarm adds, for each row, whether what its transport starts from is of use.
+func appendWarm(index []uint64, states []transport.Warm) []uint64 {
+	for i := range states {
+		valid := uint64(0)
+		if states[i].Valid {
+			valid = 1
+		}
+		index = append(index, valid)
+	}
+	return index
+}
+
+// takeWarm takes what appendWarm added, from so many integers on.
+func (f *file) takeWarm(states []transport.Warm, index []uint64, from int) error {
+	for i := range states {
+		if index[from+i] > 1 {
+			return f.failAt("IDX0", from+i, "is neither 0 nor 1")
+		}
+		states[i].Valid = index[from+i] == 1
+	}
+	return nil
+}
+
+// pace returns that of Adam in epoch e.
+func (s *settings) pace(e int) pace {
+	rate := s.learningRate
+	if s.schedule == ScheduleCosine {
+		rate *= cosine(float64(e) / float64(s.epochs))
+	}
+	return pace{rate, e + 1}
+}
+
+// cosine returns (1+cos πt)/2 = cos²(πt/2) for t in [0,1], from the series of
+// cos on [0,π/4]: the same bits everywhere.
+func cosine(t float64) float64 {
+	if t > 0.5 {
+		return 1 - cosine(1-t)
+	}
+	a := t * (math.Pi / 2) // in [0, π/4]
+	c := 1.0
+	for i := 16; i > 0; i -= 2 { // cos a = 1 - a²/2(1 - a²/12(...))
+		c = 1 - float64(float64(a*a)*c)/float64(i*(i-1))
+	}
+	return c * c
+}

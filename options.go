@@ -652,3 +652,99 @@ func name(names []string, i int) string {
 	}
 	return itoa(i)
 }
+
+// Phase says what a fit is at.
+type Phase uint8
+
+const (
+	// PhaseChoice is the choice of start and shrinkage by short fits of some rows, where
+	// they are left to the data. FitNMF has none.
+	PhaseChoice Phase = iota
+	// PhaseFactors makes the factors that a fit starts from: an NMF of up to 200 updates,
+	// or singular vectors.
+	PhaseFactors
+	// PhaseMaps fits the first maps of all rows to those factors, of FitQMFQ twice: T to
+	// the QMF that it starts from, T' at its end. FitNMF has none.
+	PhaseMaps
+	// PhaseQMF is the epochs of the QMF that a FitQMFQ starts from.
+	PhaseQMF
+	// PhaseEpochs is the epochs of the fit itself.
+	PhaseEpochs
+)
+
+var phaseNames = []string{"PhaseChoice", "PhaseFactors", "PhaseMaps", "PhaseQMF", "PhaseEpochs"}
+
+// String returns the name of the constant.
+func (p Phase) String() string { return name(phaseNames, int(p)) }
+
+// Progress is what a fit tells while it works. The phases come in the order of the
+// constants, and again for every restart; a fit has those that its start needs. Within
+// a phase Done rises from 0 to 1. In [PhaseEpochs] a report is made after every epoch,
+// before it several in every phase, the first when options and data have been checked.
+type Progress struct {
+	Phase  Phase
+	Done   float64 // the share of the phase that is done, from 0 to 1; Epoch/Epochs in PhaseEpochs
+	Epoch  int     // epochs done, 0 before PhaseEpochs
+	Epochs int     // epochs in all
+	Rows   int     // rows visited in an epoch
+	Loss   float64 // the newest entry of History; 0 before PhaseEpochs
+}
+
+// WithProgress calls f while a fit works, on the goroutine of the caller: in every
+// phase of its start, and after every epoch. Its error stops the fit and comes back
+// wrapped, with the model so far. A fit that was stopped before its first epoch, by f
+// or by its context, returns the best model of the restarts before; in the first of
+// them, what its start had come to: factors that need not fit x, and T_i the mean of
+// row i wherever it has not been fitted yet.
+func WithProgress(f func(Progress) error) FitOption {
+	return fitOption(kProgress, "func", func(c *config) string {
+		if f == nil {
+			return "must not be nil"
+		}
+		c.progress = f
+		return ""
+	})
+}
+
+// WithCheckpoint calls save with the state of the fit after every so many epochs,
+// and after the last, on the goroutine of the caller; the bytes are the
+// function's to keep. Its error stops the fit and comes back wrapped, with the
+// model so far. every >= 1. What a fit starts from, in FitQMFQ a QMF of 100
+// epochs, is made before the first epoch counts.
+func WithCheckpoint(every int, save func(state []byte) error) FitOption {
+	return fitOption(kCheckpoint, itoa(every), func(c *config) string {
+		if every < 1 {
+			return "must be at least 1"
+		}
+		if save == nil {
+			return "save must not be nil"
+		}
+		c.every, c.save = every, save
+		return ""
+	})
+}
+
+// WithResume goes on from a state that [WithCheckpoint] saved, with the same x
+// and the same options; workers, progress and checkpoints may differ. Another
+// option or initial factor is an [*OptionError] that names it, another x a
+// [*DataError], a damaged state a [*FormatError].
+func WithResume(state []byte) FitOption {
+	return fitOption(kResume, itoa(len(state))+" bytes", func(c *config) string {
+		if len(state) == 0 {
+			return "must not be empty"
+		}
+		c.resume = state
+		return ""
+	})
+}
+
+// maxCells bounds the numbers that one problem of n samples and m levels takes, nm + 4m²:
+// those of a plan and of the m × m systems. 2^31 are 16 GiB; where addresses have 32 bits
+// 2^27 are 1 GiB.
+const maxCells = 1 << (27 + 4*(^uint(0)>>63))
+
+// tooManyCells tells whether n samples and m levels take more. It divides, since products
+// could overflow.
+func tooManyCells(n, m int) bool {
+	return uint64(m) > maxCells || m > 0 && uint64(n)+4*uint64(m) > maxCells/uint64(m)
+}

@@ -177,11 +177,6 @@ func newProjector(kind Projection, visible *cells, k int, workers *pool.Pool) pr
 	return newUnrolled(kind, visible, k, spacing(kind.updates, size), workers)
 }
 
-// reconstruct fills w, np numbers, with row i of UV.
-func (f *factors) reconstruct(w []float64, i int) {
-	kernel.Combine(w, f.u[i*f.k:(i+1)*f.k], f.v)
-}
-
 // projectionChunks is the number of pieces that rows are cut into: each has
 // partial sums of its own, added in order, so the bits do not depend on the
 // workers.

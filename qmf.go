@@ -12,10 +12,11 @@ package quantmf
 
 import (
 	"context"
+	"io"
 	"math"
+	"slices"
 
 	"github.com/quantmf/quantmf/internal/adam"
-	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
@@ -185,49 +186,6 @@ func inOrder(d int) []int {
 		order[i] = i
 	}
 	return order
-}
-
-// What logarithms of factors are held to, so that a rate beyond reason gives a bad fit
-// and no overflow; and mostPenalty, the weight of a penalty, in units of the loss, beyond
-// which nothing else counts and squares of it overflow.
-const (
-	farthestFactor = 300
-	mostPenalty    = 1e120
-)
-
-// farthest bounds the logarithms of factors.
-func farthest(s Squash, rank int) float64 {
-	if s == SquashNone { // what is transported is UV itself
-		return elem.Log(maxPlace/float64(rank)) / 2
-	}
-	return farthestFactor
-}
-
-// lagging tells whether all rows are one batch and nothing else asks for the losses
-// after an epoch: then they are those that the next one starts from.
-func (c *settings) lagging(d int) bool { return c.batchRows >= d && c.validation == 0 }
-
-// pace returns that of Adam in epoch e.
-func (s *settings) pace(e int) pace {
-	rate := s.learningRate
-	if s.schedule == ScheduleCosine {
-		rate *= cosine(float64(e) / float64(s.epochs))
-	}
-	return pace{rate, e + 1}
-}
-
-// cosine returns (1+cos πt)/2 = cos²(πt/2) for t in [0,1], from the series of
-// cos on [0,π/4]: the same bits everywhere.
-func cosine(t float64) float64 {
-	if t > 0.5 {
-		return 1 - cosine(1-t)
-	}
-	a := t * (math.Pi / 2) // in [0, π/4]
-	c := 1.0
-	for i := 16; i > 0; i -= 2 { // cos a = 1 - a²/2(1 - a²/12(...))
-		c = 1 - float64(float64(a*a)*c)/float64(i*(i-1))
-	}
-	return c * c
 }
 
 // visit works a piece of the batch through.
@@ -466,4 +424,215 @@ func (q *QMF) Map(i int) (*Map, error) {
 // mapOf returns T_i.
 func (q *QMF) mapOf(i int) *Map {
 	return newMap(q.solved(i), q.Quantiles.Row(i), nil, q.epsilon)
+}
+
+// MarshalBinary returns the model as a file.
+func (q *QMF) MarshalBinary() ([]byte, error) { return encode(kindQMF, q.sections()), nil }
+
+func (q *QMF) sections() []section {
+	d, m := q.Quantiles.Dims()
+	rows := make([]float64, 0, 6*d)
+	for i, s := range q.squash {
+		rows = append(rows, q.center[i], float64(s.Kind), s.Ref, s.Shift, s.Std, q.marginal[i])
+	}
+	return append(q.Factorisation.sections(m, q.epsilon),
+		floats("QUAN", flat(q.Quantiles)), floats("WGHT", flat(q.Weights)), floats("POTN", flat(q.potentials)), floats("ROWS", rows), words("TOOK", uint64(q.Start), math.Float64bits(q.Shrinkage)))
+}
+
+// UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
+// leaves q as it was.
+func (q *QMF) UnmarshalBinary(data []byte) error {
+	f, err := decode(data, kindQMF)
+	if err != nil {
+		return err
+	}
+	n, err := f.readQMF(math.SmallestNonzeroFloat64)
+	if err != nil {
+		return err
+	}
+	*q = *n
+	return nil
+}
+
+// readQMF reads the sections of a QMF, whose factors are not below low.
+func (f *file) readQMF(low float64) (*QMF, error) {
+	n := &QMF{epsilon: f.epsilon}
+	err := f.common(&n.Factorisation, low)
+	if err != nil {
+		return nil, err
+	}
+	lowest := 0.0
+	if f.loss == Frobenius { // which alone takes any x
+		lowest = -maxQuantile
+	}
+	for _, part := range []struct {
+		tag       string
+		to        *Mat
+		low, high float64
+	}{{"QUAN", &n.Quantiles, lowest, maxQuantile}, {"WGHT", &n.Weights, math.SmallestNonzeroFloat64, 1}, {"POTN", &n.potentials, -maxPotential, maxPotential}} {
+		if *part.to, err = f.matrixIn(part.tag, f.d, f.m, part.low, part.high); err != nil {
+			return nil, err
+		}
+	}
+	took, err := f.words("TOOK", 2)
+	if err != nil {
+		return nil, err
+	}
+	n.Start, n.Shrinkage = Start(took[0]&255), math.Float64frombits(took[1])
+	if took[0] >= uint64(len(startNames)) {
+		return nil, f.failAt("TOOK", 0, "there is no such start")
+	}
+	if !(n.Shrinkage >= 0 && n.Shrinkage <= 1e30) {
+		return nil, f.failAt("TOOK", 1, "the shrinkage is "+ftoa(n.Shrinkage))
+	}
+	rows, err := f.matrixIn("ROWS", f.d, 6, -math.MaxFloat64, math.MaxFloat64)
+	if err != nil {
+		return nil, err
+	}
+	for i := range f.d {
+		r := rows.Row(i)
+		if !(math.Abs(r[0]) <= maxCentre) {
+			return nil, f.failAt("ROWS", 6*i, "the centre of row "+itoa(i)+" is "+ftoa(r[0]))
+		}
+		if r[5] < 0 {
+			return nil, f.failAt("ROWS", 6*i+5, "the marginal error of row "+itoa(i)+" is "+ftoa(r[5]))
+		}
+		s, err := f.squash("ROWS", 6*i+1, r[1:5])
+		if err != nil {
+			return nil, err
+		}
+		n.center = append(n.center, r[0])
+		n.squash = append(n.squash, s)
+		n.marginal = append(n.marginal, r[5])
+		sum := 0.0
+		for _, w := range n.Weights.Row(i) {
+			sum += w
+		}
+		if math.Abs(sum-1) > 1e-9 {
+			return nil, f.failAt("WGHT", i*f.m, "the weights of row "+itoa(i)+" sum to "+ftoa(sum))
+		}
+		if err := f.rising("QUAN", n.Quantiles, i); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// What numbers of a model do not exceed: quantiles, potentials, and places of samples, as
+// squashed or as they are.
+const (
+	maxQuantile  = 1e150
+	maxPotential = 1e150
+	maxCentre    = 1e150
+)
+
+// WriteTo writes the model as a file.
+func (q *QMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, q.MarshalBinary) }
+
+// ReadFrom reads a model until the end of r.
+func (q *QMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, q.UnmarshalBinary) }
+
+func (q *QMF) bounds() *config {
+	return &config{settings: settings{loss: q.loss, missing: q.missing, mapped: true}}
+}
+
+// Goodness is that of [NMF.Goodness].
+func (q *QMF) Goodness(x Mat) ([]Goodness, error) {
+	return q.bounds().goodness(x, q.Reconstruct())
+}
+
+// TopFeatures is that of [NMF.TopFeatures].
+func (q *QMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(q, x, count) }
+
+// Bend returns, for each feature, how far its scale was bent: 1-R² of the best
+// straight line through the fitted values as a function of (UV)_i, over the
+// samples. 0: the scale was kept up to a shift and a factor, or is constant.
+// Near 1: no line comes close.
+func (q *QMF) Bend() []float64 {
+	fit := q.Reconstruct()
+	out := make([]float64, fit.Rows)
+	w := make([]float64, fit.Cols)
+	n := float64(len(w))
+	for i := range out {
+		product(w, q.U.Row(i), q.V)
+		t := fit.Row(i)
+		var mw, mt float64
+		for j := range w {
+			mw += w[j] / n
+			mt += t[j] / n
+		}
+		var ww, wt, tt, scale float64
+		for j := range w {
+			scale = max(scale, math.Abs(t[j]-mt))
+		}
+		for j := range w {
+			dw, dt := w[j]-mw, (t[j]-mt)/scale
+			ww += float64(dw * dw)
+			wt += float64(dw * dt)
+			tt += float64(dt * dt)
+		}
+		if ww > 0 && tt > 0 && slices.Min(t) < slices.Max(t) {
+			out[i] = min(max(1-float64(wt/ww*(wt/tt)), 0), 1)
+		}
+	}
+	return out
+}
+
+// MarginalErrors returns, for each feature, the relative column error of its
+// transport when the fit ended.
+func (q *QMF) MarginalErrors() []float64 { return append([]float64(nil), q.marginal...) }
+
+// hand solves every row once more and returns the model as it stands, without its
+// histories. Row losses are exact then. A row without a map yet gets its mean.
+func (f *inflation) hand() *QMF {
+	d, m := f.d, f.m
+	q := &QMF{Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: f.loss, missing: f.cells.missing}, Quantiles: NewMat(d, m), Weights: NewMat(d, m), potentials: NewMat(d, m),
+		center: make([]float64, d), squash: make([]transport.Squash, d), marginal: make([]float64, d), epsilon: f.epsilon, Shrinkage: f.lambda}
+	ends := make([]transport.Outcome, d)
+	f.pool.Do(d, func(worker, i int) {
+		v := &f.work[worker].visitors[0]
+		none := !slices.ContainsFunc(f.increments(i), func(d float64) bool { return d != 0 })
+		if none {
+			f.increments(i)[0] = f.average[i]
+			if f.constant(i) {
+				f.increments(i)[0] = f.low[i]
+			}
+		}
+		f.quantiles(q.Quantiles.Row(i), i)
+		if f.maps.ends == EndsPinned && !none {
+			row := q.Quantiles.Row(i) // the last is not left to the sum
+			row[m-1] = f.high[i]
+			for l := range row {
+				row[l] = min(row[l], f.high[i])
+			}
+		}
+		if none {
+			v.row.Load(f.problem(v, i))
+			ends[i].Converged = true
+		} else {
+			ends[i] = f.place(v, i)
+			copy(q.potentials.Row(i), v.row.Potentials().H)
+		}
+		_, b := v.row.Weights()
+		at := v.row.Potentials()
+		copy(q.Weights.Row(i), b)
+		q.center[i], q.squash[i], q.marginal[i] = at.Center, at.Squash, ends[i].Error
+		if none {
+			for j := range v.t {
+				v.t[j] = f.increments(i)[0]
+			}
+		} else {
+			q.fill(v.row, v.t, v.w[:f.n], i)
+		}
+		low := min(f.loss.least(), f.lowest(i))
+		f.loss.parts(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
+		f.rowLosses[i] = f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, low)
+		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, low)
+	})
+	for i, o := range ends {
+		if !o.Converged && !f.constant(i) {
+			q.Warnings = append(q.Warnings, notConverged(o, i, f.tolerance))
+		}
+	}
+	return q
 }

@@ -19,6 +19,7 @@ package quantmf
 
 import (
 	"context"
+	"io"
 	"math"
 	"slices"
 
@@ -761,3 +762,92 @@ func (q *QMFQ) reconstruct(ctx context.Context) (Mat, error) { return q.inflated
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
 // out.
 func (q *QMFQ) Loss(x Mat) (float64, error) { return q.inflated.Loss(x) }
+
+// MarshalBinary returns the model as a file.
+func (q *QMFQ) MarshalBinary() ([]byte, error) {
+	t := q.inflated
+	t.Factorisation = q.Factorisation
+	var quantiles, cuts, squashes []float64
+	for _, m := range q.deflate {
+		quantiles = append(quantiles, m.q...)
+		cuts = append(cuts, m.cut...)
+		squashes = append(squashes, float64(m.squash.Kind), m.squash.Ref, m.squash.Shift, m.squash.Std)
+	}
+	return encode(kindQMFQ, append(t.sections(), floats("DEFQ", quantiles), floats("DEFC", cuts), floats("DEFR", squashes),
+		words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates)))), nil
+}
+
+// UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
+// leaves q as it was.
+func (q *QMFQ) UnmarshalBinary(data []byte) error {
+	f, err := decode(data, kindQMFQ)
+	if err != nil {
+		return err
+	}
+	p, err := f.words("PROJ", 2)
+	if err != nil {
+		return err
+	}
+	n := QMFQ{projection: Projection{projectionKind(p[0]), int(p[1] & 0x7fffffff)}}
+	low := 0.0
+	if n.projection.kind == projectionSVD {
+		low = -math.MaxFloat64
+	}
+	switch {
+	case p[0] < uint64(projectionKL) || p[0] > uint64(projectionSVD):
+		return f.failAt("PROJ", 0, "there is no such projection")
+	case n.projection.kind == projectionSVD && p[1] != 0 || p[1] > 0x7fffffff || n.projection.bound() != "":
+		return f.failAt("PROJ", 1, "the projection has no such number of updates")
+	}
+	t, err := f.readQMF(low)
+	if err != nil {
+		return err
+	}
+	n.inflated = *t
+	n.Factorisation = t.Factorisation
+	quantiles, err := f.matrixIn("DEFQ", f.d, f.m, 0, maxQuantile)
+	if err != nil {
+		return err
+	}
+	cuts, err := f.matrixIn("DEFC", f.d, f.m-1, -maxCentre, maxCentre)
+	if err != nil {
+		return err
+	}
+	squashes, err := f.matrixIn("DEFR", f.d, 4, -math.MaxFloat64, math.MaxFloat64)
+	if err != nil {
+		return err
+	}
+	for i := range f.d {
+		inflate, _ := t.Map(i)
+		deflate := &Map{q: quantiles.Row(i), cut: cuts.Row(i), rate: inflate.rate}
+		if deflate.squash, err = f.squash("DEFR", 4*i, squashes.Row(i)); err != nil {
+			return err
+		}
+		if err := f.rising("DEFQ", quantiles, i); err != nil {
+			return err
+		}
+		n.inflate, n.deflate = append(n.inflate, inflate), append(n.deflate, deflate)
+	}
+	*q = n
+	return nil
+}
+
+// WriteTo writes the model as a file.
+func (q *QMFQ) WriteTo(w io.Writer) (int64, error) { return writeTo(w, q.MarshalBinary) }
+
+// ReadFrom reads a model until the end of r.
+func (q *QMFQ) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, q.UnmarshalBinary) }
+
+func (q *QMFQ) bounds() *config { return q.inflated.bounds() }
+
+// Goodness is that of [NMF.Goodness].
+func (q *QMFQ) Goodness(x Mat) ([]Goodness, error) {
+	return q.bounds().goodness(x, q.Reconstruct())
+}
+
+// TopFeatures is that of [NMF.TopFeatures].
+func (q *QMFQ) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(q, x, count) }
+
+// Bend returns the bend of every T_i, as [QMF.Bend] has it. How far T'_i bends is
+// not part of it: [QMFQ.Deflate] has that curve.
+func (q *QMFQ) Bend() []float64 { return q.inflated.Bend() }

@@ -211,20 +211,6 @@ func (f *qmfFit) startLogarithms() {
 	}
 }
 
-// uniform fills the factors with exp of uniform numbers on [-1/2,1/2], as the paper does.
-func (f *factors) uniform(seed uint64) {
-	src := random.Split(seed, 0)
-	for i := range f.u {
-		f.u[i] = elem.Exp(src.Float64() - 0.5)
-	}
-	for t := range f.k {
-		row := f.rowV(t)
-		for j := range row {
-			row[j] = elem.Exp(src.Float64() - 0.5)
-		}
-	}
-}
-
 // startMaps fills F and q for the factors that are there, and takes the losses.
 func (f *inflation) startMaps(way *course) error {
 	err := way.enter(PhaseMaps)
