@@ -118,6 +118,16 @@ func (s *cells) load(x []float64, observed []bool, i int) []bool {
 	return observed[:s.x.Cols]
 }
 
+// mark fills omega, n numbers, with 1 where a cell of row i is visible and 0 elsewhere.
+func (s *cells) mark(omega []float64, i int) {
+	for j, v := range s.x.Row(i) {
+		omega[j] = 0
+		if v == v {
+			omega[j] = 1
+		}
+	}
+}
+
 // heldLoss returns the sum of divergences of t from the held-out cells of row i.
 func (s *cells) heldLoss(l Loss, t []float64, i int, low float64) float64 {
 	if s.held == nil {

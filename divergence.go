@@ -41,7 +41,7 @@ func Beta(beta float64) Loss { return Loss(beta) }
 
 // What is divided by is not let fall below these, in value and gradient alike: t, and
 // the sums that updates divide by, which go as powers of it. They lie far below any x
-// in the units of a fit (units.go).
+// in the units of a fit (cells.go).
 const (
 	leastT   = 1e-100
 	leastSum = 1e-300

@@ -178,15 +178,16 @@
 //	model.go      what all models are and say     codec.go      the layout of files
 //	fit.go        the driver of all fits          checkpoint.go fits that stop and go on
 //	factors.go    U and V, and starts of them     maps.go       the d increasing maps, their steps
-//	inflate.go    T fitted to X                   project.go    Π_k and its adjoints
-//	nmf.go        X ≈ UV                          qmf.go        X ≈ T(UV)
-//	qmfq.go       X ≈ T(Π_k(T'(X)))               start.go      where a fit of QMF starts
+//	inflate.go    T fitted to X                   nmf.go        X ≈ UV
+//	qmf.go        X ≈ T(UV)                       qmfq.go       X ≈ T(Π_k(T'(X)))
 //	bqmf.go       X ≈ T(UV) and its uncertainty   curve.go      g_i and T_i of it
-//	bqmffile.go   its file and checkpoint         internal/posterior     its mathematics
+//	bqmffile.go   its file and checkpoint         start.go      where a fit of QMF starts
 //	transform.go  new samples                     heldout.go    choosing k and m
 //	memory.go     what fits take                  files.go      model files of any kind
 //
 //	internal/transport  the problem of one row: its dual, solver, averages, adjoints, several rows abreast
+//	internal/projection the projection Π_k: its updates, the truncated SVD, their adjoints
+//	internal/posterior  the mathematics of BQMF
 //	internal/kernel     loops over samples        internal/laplacian     the m × m system
 //	internal/elem       exp, log, normal quantile internal/order         the order of samples
 //	internal/svd        singular vectors          internal/quadratic     steps in k unknowns

@@ -3,7 +3,10 @@ package quantmf
 // This file holds every option with its default and bound, the table of which
 // function takes which, and the checks, which all run before any work starts.
 
-import "github.com/quantmf/quantmf/internal/transport"
+import (
+	"github.com/quantmf/quantmf/internal/projection"
+	"github.com/quantmf/quantmf/internal/transport"
+)
 
 // FitOption is an option of a fit: [FitNMF], [FitQMF], [FitQMFQ] or [FitBQMF].
 type FitOption interface{ setting() *choice }
@@ -75,7 +78,7 @@ var kindNames = [kinds]string{
 
 func (k kind) String() string { return kindNames[k] }
 
-type kindSet uint
+type kindSet uint64 // int has 32 bits elsewhere, and there are about as many options
 
 func set(ks ...kind) (s kindSet) {
 	for _, k := range ks {
@@ -208,7 +211,7 @@ func (c *config) contradictions() error {
 	if c.given.has(kTargets) && c.given.has(kLevels) && c.levels != len(c.targets) {
 		return &OptionError{Option: kLevels.String(), Value: itoa(c.levels), Bound: "WithTargets gives " + itoa(len(c.targets)) + " levels"}
 	}
-	if c.projection.kind == projectionSVD && (c.missing || c.validation > 0) {
+	if c.projection.kind == projection.SVD && (c.missing || c.validation > 0) {
 		return &OptionError{Option: kProjection.String(), Value: c.projection.String(), Bound: "needs every cell: neither WithMissingValues nor WithValidation go with it"}
 	}
 	if c.given.has(kInit) && c.restarts > 1 {
@@ -572,6 +575,15 @@ func WithMissingValues() FitOption {
 	return fitOption(kMissing, "", func(c *config) string { c.missing = true; return "" })
 }
 
+// WithProjection sets Π_k. Default KLUpdates(20), KLUpdates(100) under
+// [StartUniform].
+func WithProjection(p Projection) FitOption {
+	return fitOption(kProjection, p.String(), func(c *config) string {
+		c.projection = p
+		return p.bound()
+	})
+}
+
 // Squash says how a row is brought onto [0,1]: with z = (x - mean x)/std x, the population
 // standard deviation, by an increasing function of z.
 type Squash uint8
@@ -648,6 +660,53 @@ var endsNames = []string{"EndsFree", "EndsPinned"}
 
 // String returns the name of the constant.
 func (e Ends) String() string { return name(endsNames, int(e)) }
+
+// Projection is the way in which a QMFQ projects a matrix onto those of rank k:
+// [KLUpdates], [FrobeniusUpdates] or [TruncatedSVD]. Projections are equal when
+// they are of one kind and number of updates. The zero value is none of them.
+type Projection struct {
+	kind    projection.Kind
+	updates int
+}
+
+// KLUpdates projects by n >= 1 multiplicative updates of V and U under the
+// Kullback-Leibler divergence, the paper's choice.
+func KLUpdates(n int) Projection { return Projection{projection.KL, n} }
+
+// FrobeniusUpdates projects by n >= 1 multiplicative updates of V and U under
+// the Frobenius norm, as the authors' code does; a third of the cost of
+// [KLUpdates].
+func FrobeniusUpdates(n int) Projection { return Projection{projection.Frobenius, n} }
+
+// TruncatedSVD projects onto the first k singular vectors. Factors may be
+// negative. It has no derivative where the singular values k and k+1 are equal,
+// which ends a fit with a [*DataError]. It needs every cell: with
+// [WithMissingValues] or [WithValidation] it is an [*OptionError].
+func TruncatedSVD() Projection { return Projection{kind: projection.SVD} }
+
+// String returns the call that makes the projection.
+func (p Projection) String() string {
+	switch p.kind {
+	case projection.KL:
+		return "KLUpdates(" + itoa(p.updates) + ")"
+	case projection.Frobenius:
+		return "FrobeniusUpdates(" + itoa(p.updates) + ")"
+	case projection.SVD:
+		return "TruncatedSVD()"
+	}
+	return "Projection{}"
+}
+
+// bound returns what is wrong with the projection, "" if nothing.
+func (p Projection) bound() string {
+	switch {
+	case p.kind == 0:
+		return "must be KLUpdates, FrobeniusUpdates or TruncatedSVD"
+	case p.kind != projection.SVD && (p.updates < 1 || p.updates > 1<<20):
+		return "must have from 1 to 1048576 updates"
+	}
+	return ""
+}
 
 func name(names []string, i int) string {
 	if i < len(names) {

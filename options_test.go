@@ -353,3 +353,25 @@ func TestDocumentedOptions(t *testing.T) {
 		}
 	}
 }
+
+func TestProjectionValues(t *testing.T) {
+	for _, c := range []struct {
+		p     Projection
+		name  string
+		valid bool
+	}{
+		{KLUpdates(100), "KLUpdates(100)", true},
+		{KLUpdates(0), "KLUpdates(0)", false},
+		{FrobeniusUpdates(1), "FrobeniusUpdates(1)", true},
+		{FrobeniusUpdates(-3), "FrobeniusUpdates(-3)", false},
+		{TruncatedSVD(), "TruncatedSVD()", true},
+		{Projection{}, "Projection{}", false},
+	} {
+		if c.p.String() != c.name || (c.p.bound() == "") != c.valid {
+			t.Errorf("%v: %q", c.p, c.p.bound())
+		}
+	}
+	if KLUpdates(3) != KLUpdates(3) || KLUpdates(3) == FrobeniusUpdates(3) {
+		t.Error("equality")
+	}
+}

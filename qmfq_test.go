@@ -5,10 +5,12 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -64,7 +66,7 @@ func TestQMFQGradient(t *testing.T) {
 		for piece := range up.pieces(d) {
 			f.visit(0, piece)
 		}
-		f.projector.backward(up.wbar, down.ybar)
+		f.projector.Backward(up.wbar, down.ybar)
 		for piece := range up.pieces(d) {
 			down.deflateBack(0, piece)
 		}
@@ -232,7 +234,7 @@ func (q *QMFQ) projectedScore(t *testing.T, x Mat) float64 {
 	v := leastSquares(q.U, y)
 	if q.projection != TruncatedSVD() {
 		loss := KL
-		if q.projection.kind == projectionFrobenius {
+		if q.projection.kind == projection.Frobenius {
 			loss = Frobenius
 		}
 		if v, err = (&NMF{Factorisation{U: q.U, V: q.V, loss: loss}}).Transform(context.Background(), y); err != nil {
@@ -571,14 +573,14 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 					for i, step := range []func(){
 						func() { down.run(down.forth) },
 						func() {
-							if err := f.projector.forward(down.y, f.from); err != nil {
+							if err := f.projector.Forward(down.y, projection.Factors{U: f.from.u, V: f.from.v}); err != nil {
 								b.Fatal(err)
 							}
-							copy(f.whole.u, f.projector.result().u)
-							copy(f.whole.v, f.projector.result().v)
+							copy(f.whole.u, f.projector.Result().U)
+							copy(f.whole.v, f.projector.Result().V)
 						},
 						func() { f.pool.Do(up.pieces(len(f.all)), f.visits) },
-						func() { f.projector.backward(up.wbar, down.ybar) },
+						func() { f.projector.Backward(up.wbar, down.ybar) },
 						func() { down.run(down.backward) },
 					} {
 						began := time.Now()
@@ -591,5 +593,22 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// TestEqualSingularValues: a row of ones is deflated to a constant, so that two such rows
+// have one singular value above 0, and the truncation to two of three has no derivative.
+func TestEqualSingularValues(t *testing.T) {
+	x := NewMat(5, 6)
+	for i := range x.Data {
+		x.Data[i] = 1
+	}
+	q, err := FitQMFQ(context.Background(), x, 2, WithProjection(TruncatedSVD()), WithStart(StartUniform), WithEpochs(3))
+	var data *DataError
+	if !errors.As(err, &data) || data.Row != -1 || data.Col != -1 || !strings.Contains(err.Error(), "singular values 2 and 3") {
+		t.Errorf("equal singular values: %v", err)
+	}
+	if q == nil || q.U.Rows != 5 {
+		t.Error("no model so far")
 	}
 }
