@@ -199,3 +199,36 @@ func TestQMFQWorkers(t *testing.T) {
 		}
 	}
 }
+
+// bqmfHash covers fits of a BQMF and what they say: x with hidden cells, whole, and whole
+// numbers, so that values have mass.
+func bqmfHash(t *testing.T, x Mat) uint64 {
+	var parts []Mat
+	for _, kind := range []string{"hidden", "whole", "counts"} {
+		y := x.Clone()
+		for i := range y.Data {
+			switch {
+			case kind == "hidden" && i%7 == 3:
+				y.Data[i] = math.NaN()
+			case kind == "counts":
+				y.Data[i] = math.Floor(y.Data[i])
+			}
+		}
+		m := fitBQMF(t, y, 0, WithMissingValues())
+		lo, hi, err := m.Interval(0.8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := m.Transform(context.Background(), y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := bqmfFile(t, m)
+		file := NewMat(1, len(b))
+		for i, c := range b {
+			file.Data[i] = float64(c)
+		}
+		parts = append(parts, m.U, m.V, m.Reconstruct(), m.Median(), m.Deviation(), lo, hi, v, file)
+	}
+	return fingerprint(parts...)
+}
