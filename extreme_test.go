@@ -420,6 +420,71 @@ func TestForwardWeakCoupling(t *testing.T) {
 	t.Logf("worst %.1e", worst)
 }
 
+// TestWeightlessSamples: samples of weight 0 go where the map of the others takes them,
+// also in a gap that next to no mass crosses: nothing there says where a solve should end,
+// so that it ends where it starts, half way between samples of some weight.
+func TestWeightlessSamples(t *testing.T) {
+	for _, eps := range []float64{0.1, 0.03, 0.01, 1e-3, 1e-5} {
+		x := []float64{0, 0.4, 0.6, 1}
+		tr, err := Solve(x, WithWeights([]float64{1, 0, 0, 1}), WithLevels(2), WithEpsilon(eps), WithSquash(SquashNone), WithTolerance(1e-13))
+		if err != nil {
+			t.Fatal(err)
+		}
+		T, err := tr.Quantile([]float64{0, 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := make([]float64, 4) // the threshold is 1/2 by symmetry
+		for i, v := range x {
+			want[i] = 1 / (1 + math.Exp(-2*(v-0.5)/eps))
+		}
+		closeTo(t, "T", T, want, 1e-11)
+		for i, w := range want[:2] {
+			if math.Abs(T[i]-w) > 1e-9*w+1e-300 {
+				t.Errorf("ε=%g: T(%g) = %g, want %g", eps, x[i], T[i], w)
+			}
+		}
+	}
+	src := random.Split(25, 0)
+	for p := range 400 {
+		n, m := 6+src.IntN(20), 2+src.IntN(6)
+		x, a, q := make([]float64, n), make([]float64, n), make([]float64, m)
+		var some []float64
+		for i := range x {
+			if x[i] = src.Float64(); i < 2 || src.IntN(2) == 0 {
+				a[i] = 1
+				some = append(some, x[i])
+			}
+		}
+		for j := range q {
+			q[j] = float64(j)
+		}
+		opts := []Option{WithLevels(m), WithSquash(SquashNone), WithEpsilon([]float64{1e-2, 1e-3, 1e-4}[p%3]), WithTolerance(1e-12)}
+		all, err := Solve(x, append(opts, WithWeights(a))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		few, err := Solve(some, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := few.Map(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		T, err := all.Quantile(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range x {
+			// Where some 1e-12 of the mass crosses, the tolerance leaves a little of T open.
+			if want := f.At(v); math.Abs(T[i]-want) > 0.02 {
+				t.Errorf("problem %d: T(%g) = %g among samples without weight, %g without them", p, v, T[i], want)
+			}
+		}
+	}
+}
+
 // bigForward is the derivative of T along x and y of the plan M, by its definition: the
 // logits h_j - (x_i-y_j)²/ε move by dh_j + κ_ij such that the column sums do not. size is that
 // of the logits' move.
