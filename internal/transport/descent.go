@@ -73,7 +73,7 @@ func (s *descent) ahead(r *dual) bool {
 		if s.Passes >= s.limit {
 			return false
 		}
-		s.farthest = r.logResidual(s.Error)
+		s.farthest = r.logResidual(r.h, s.Error)
 		if s.farthest > sinkhornFirst { // a Sinkhorn step always ascends, and lifts tiny b_j at once
 			for j := range r.h {
 				r.h[j] += r.logs[j]
@@ -87,7 +87,7 @@ func (s *descent) ahead(r *dual) bool {
 			if s.Error <= s.goal {
 				continue
 			}
-			s.farthest = r.logResidual(s.Error)
+			s.farthest = r.logResidual(r.h, s.Error)
 		}
 		d, sumC, sumR := r.dir, 0.0, 0.0
 		for j, c := range r.c {
@@ -123,7 +123,7 @@ func (s *descent) move(r *dual) {
 func (s *descent) judge(r *dual) {
 	s.moved = false
 	d := r.dir
-	if r.slope(d) >= -0.3*s.slope || r.logResidual(1) < max(s.farthest/2, 1e-6) || s.Passes+2 > s.most {
+	if r.slope(d) >= -0.3*s.slope || r.logResidual(r.try, 1) < max(s.farthest/2, 1e-6) || s.Passes+2 > s.most {
 		copy(r.h, r.try)
 		return
 	}
@@ -186,7 +186,7 @@ func (r *dual) safe(goal float64, limit int, out Outcome) Outcome {
 			if stuck && out.Error > far {
 				out.Passes += r.ascend(limit - 2 - out.Passes)
 			} else {
-				r.logResidual(1)
+				r.logResidual(r.h, 1)
 				for j := range r.h {
 					r.h[j] += r.logs[j]
 				}
@@ -273,7 +273,7 @@ func (r *dual) ascend(most int) (passes int) {
 		}
 		evaluations += m + count
 	}
-	r.logResidual(1)
+	r.logResidual(r.h, 1)
 	copy(r.try, r.logs)
 	below, has, above := 0.0, 0.0, 0.0
 	for j, l := range r.try {
