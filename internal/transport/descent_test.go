@@ -78,3 +78,37 @@ func TestFlushedResidual(t *testing.T) {
 		}
 	}
 }
+
+// TestSafeKeepsTheBest: the damped method hands back no worse a plan than the one that it
+// began with, however few passes it is given, and the row stands at that plan.
+func TestSafeKeepsTheBest(t *testing.T) {
+	src := random.Split(42, 0)
+	for trial := range 600 {
+		n, m := 2+src.IntN(20), 2+src.IntN(10)
+		x, b := make([]float64, n), make([]float64, m)
+		for i := range x {
+			x[i] = normal(&src)
+		}
+		for j := range b {
+			b[j] = math.Pow(10, -12*src.Float64())
+		}
+		r := NewRows(1, n, m)[0]
+		r.Load(Problem{X: x, B: b, Squash: Logistic, Epsilon: math.Pow(10, -2-6*src.Float64())})
+		for j := range r.h {
+			r.h[j] = normal(&src) / r.eps
+		}
+		r.pass(r.h)
+		first, limit := r.relative(), 4+src.IntN(40)
+		out := r.safe(1e-9, limit, Outcome{})
+		if !(out.Error <= first) || out.Passes > limit {
+			t.Errorf("trial %d, ε=%g: error %g after %d passes of %d, %g before", trial, r.eps, out.Error, out.Passes, limit, first)
+		}
+		if e := r.relative(); e != out.Error {
+			t.Errorf("trial %d: the error is %g, not %g", trial, e, out.Error)
+		}
+		r.pass(r.h)
+		if e := r.relative(); e != out.Error {
+			t.Errorf("trial %d: the error at h is %g, not %g", trial, e, out.Error)
+		}
+	}
+}
