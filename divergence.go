@@ -41,7 +41,7 @@ func Beta(beta float64) Loss { return Loss(beta) }
 
 // What is divided by is not let fall below these, in value and gradient alike: t, and
 // the sums that updates divide by, which go as powers of it. They lie far below any x
-// in the units of a fit (units.go).
+// in the units of a fit (cells.go).
 const (
 	leastT   = 1e-100
 	leastSum = 1e-300
@@ -118,9 +118,11 @@ func (l Loss) step(num, den float64) float64 {
 	return power(f, l.gamma())
 }
 
-// value returns Δ(x,t); t is not let fall below low.
+// value returns Δ(x,t); t is not let fall below low, but for Frobenius, which takes any.
 func (l Loss) value(x, t, low float64) float64 {
-	t = max(t, low)
+	if l != Frobenius {
+		t = max(t, low)
+	}
 	var v float64
 	switch b := float64(l); l {
 	case KL:
@@ -196,3 +198,46 @@ func (l Loss) sum(x, t, num []float64, observed []bool, low float64) float64 {
 }
 
 const tinyScale = 1e-300
+
+// divergence returns Δ(x,t) in whatever units the two are. t is kept from 0 as value
+// has it, in their units; under Frobenius nothing is divided by, and it may be
+// negative.
+func (l Loss) divergence(x, t float64) float64 {
+	if l == Frobenius {
+		return l.value(x, t, math.Inf(-1))
+	}
+	top := max(x, t)
+	if top == 0 && l > 0 {
+		return 0
+	}
+	if !distant(top) {
+		return l.value(x, t, l.least())
+	}
+	e := exponentOf(top)
+	return l.value(math.Ldexp(x, -e), math.Ldexp(t, -e), l.least()) * l.unit(e)
+}
+
+// distant tells whether values up to top are too far from 1 to be taken as they are.
+func distant(top float64) bool { return top != 0 && !(top >= 0x1p-200 && top <= 0x1p200) }
+
+// exponentOf returns 0 for 0 and for what is within 2^±ordinary, else the even e that
+// brings top 2^-e to [1,4).
+func exponentOf(top float64) int {
+	if top == 0 || top >= 0x1p-100 && top <= 0x1p100 {
+		return 0
+	}
+	_, e := math.Frexp(top)
+	return (e - 1) &^ 1
+}
+
+// unit returns 2^{βe}: how the loss grows where x and t do by 2^e.
+func (l Loss) unit(e int) float64 {
+	if p := float64(l) * float64(e); p == math.Trunc(p) {
+		return math.Ldexp(1, int(p))
+	}
+	return elem.Exp(float64(float64(l)*float64(e)) * math.Ln2)
+}
+
+// ordinary is the binary exponent within which a largest value is left as it is, and
+// how far below the largest row another one may lie.
+const ordinary = 100

@@ -17,7 +17,7 @@ package quantmf
 // # Stops
 //
 // A fit looks at its context before every piece of work that workers share
-// (pool.Until), some rows or a chunk of them, and between the columns of a
+// (pool.Bind), some rows or a chunk of them, and between the columns of a
 // decomposition: on 6000 × 300 at rank 10 there is a look every millisecond or two.
 // What it began for an epoch that is not done is dropped or kept row by row; the model
 // is then made of what is there, at the cost of Reconstruct and one solve a row.
@@ -80,7 +80,7 @@ type journal struct {
 	holds bool // cells are held out
 }
 
-func newJournal(c *config, holds bool) *journal {
+func newJournal(c *settings, holds bool) *journal {
 	j := &journal{watch: watch{patience: c.patience}, holds: holds, history: make([]float64, 0, min(c.epochs, 1000)+2)}
 	if holds {
 		j.validation = make([]float64, 0, min(c.epochs, 1000)+2)
@@ -201,7 +201,7 @@ func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(se
 			continue
 		}
 		way := newCourse(ctx, t.config, t.x.Rows)
-		a, j := fresh(t.seed+uint64(restart), way), newJournal(t.config, t.cells.held != nil)
+		a, j := fresh(t.seed+uint64(restart), way), newJournal(&t.settings, t.cells.held != nil)
 		if past.from != nil && restart == past.from.restart {
 			if err := past.resume(a, j); err != nil {
 				return nil, err
@@ -274,59 +274,6 @@ func (w *watch) see(epoch int, loss float64) (better, stop bool) {
 	return better, w.over(epoch)
 }
 
-// Phase says what a fit is at.
-type Phase uint8
-
-const (
-	// PhaseChoice is the choice of start and shrinkage by short fits of some rows, where
-	// they are left to the data. FitNMF has none.
-	PhaseChoice Phase = iota
-	// PhaseFactors makes the factors that a fit starts from: an NMF of up to 200 updates,
-	// or singular vectors.
-	PhaseFactors
-	// PhaseMaps fits the first maps of all rows to those factors, of FitQMFQ twice: T to
-	// the QMF that it starts from, T' at its end. FitNMF has none.
-	PhaseMaps
-	// PhaseQMF is the epochs of the QMF that a FitQMFQ starts from.
-	PhaseQMF
-	// PhaseEpochs is the epochs of the fit itself.
-	PhaseEpochs
-)
-
-var phaseNames = []string{"PhaseChoice", "PhaseFactors", "PhaseMaps", "PhaseQMF", "PhaseEpochs"}
-
-// String returns the name of the constant.
-func (p Phase) String() string { return name(phaseNames, int(p)) }
-
-// Progress is what a fit tells while it works. The phases come in the order of the
-// constants, and again for every restart; a fit has those that its start needs. Within
-// a phase Done rises from 0 to 1. In [PhaseEpochs] a report is made after every epoch,
-// before it several in every phase, the first when options and data have been checked.
-type Progress struct {
-	Phase  Phase
-	Done   float64 // the share of the phase that is done, from 0 to 1; Epoch/Epochs in PhaseEpochs
-	Epoch  int     // epochs done, 0 before PhaseEpochs
-	Epochs int     // epochs in all
-	Rows   int     // rows visited in an epoch
-	Loss   float64 // the newest entry of History; 0 before PhaseEpochs
-}
-
-// WithProgress calls f while a fit works, on the goroutine of the caller: in every
-// phase of its start, and after every epoch. Its error stops the fit and comes back
-// wrapped, with the model so far. A fit that was stopped before its first epoch, by f
-// or by its context, returns the best model of the restarts before; in the first of
-// them, what its start had come to: factors that need not fit x, and T_i the mean of
-// row i wherever it has not been fitted yet.
-func WithProgress(f func(Progress) error) FitOption {
-	return fitOption(kProgress, "func", func(c *config) string {
-		if f == nil {
-			return "must not be nil"
-		}
-		c.progress = f
-		return ""
-	})
-}
-
 // course is where a fit looks whether to go on, and what it reports to. A fit within
 // another, such as a trial of a start, has a part of the other's course: all that it
 // tells is a share of the phase that the other is in.
@@ -336,10 +283,11 @@ type course struct {
 	now      Progress
 	from, to float64 // the share of the phase that this course goes through
 	part     bool    // the phase is the other's
+	discard  bool    // nobody wants the model of a fit that was stopped
 }
 
 func newCourse(ctx context.Context, c *config, rows int) course {
-	return course{ctx: ctx, tell: c.progress, now: Progress{Epochs: c.epochs, Rows: rows}, to: 1}
+	return course{ctx: ctx, tell: c.progress, now: Progress{Epochs: c.epochs, Rows: rows}, to: 1, discard: c.discard}
 }
 
 // enter begins a phase, unless this course is within one, and reports that.
@@ -392,6 +340,16 @@ func (c *course) rows(p *pool.Pool, d int, f func(worker, i int)) error {
 	return nil
 }
 
+// finish lets workers go on after the context has ended, for the model of a fit that was
+// stopped, where one is wanted; what it returns ends that.
+func (c *course) finish(p *pool.Pool) (done func()) {
+	if c.discard {
+		return func() {}
+	}
+	p.Bind(nil)
+	return func() { p.Bind(c.ctx) }
+}
+
 // within returns the course of a fit within this one's phase, which it takes from one
 // share of it to another.
 func (c *course) within(from, to float64) course {
@@ -419,3 +377,7 @@ func stoppedAt(epoch int, err error) error {
 	}
 	return &stopped{epoch, err}
 }
+
+// lagging tells whether all rows are one batch and nothing else asks for the losses
+// after an epoch: then they are those that the next one starts from.
+func (c *settings) lagging(d int) bool { return c.batchRows >= d && c.validation == 0 }

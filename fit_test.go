@@ -12,7 +12,7 @@ import (
 	"errors"
 	"flag"
 	"hash/fnv"
-	"maps"
+	stdmaps "maps"
 	"math"
 	"os"
 	"slices"
@@ -213,7 +213,7 @@ func TestAuthorsCurves(t *testing.T) {
 			}
 			t.Run(name+"/"+model, func(t *testing.T) {
 				t.Parallel()
-				for _, epochs := range slices.Sorted(maps.Keys(goals)) {
+				for _, epochs := range slices.Sorted(stdmaps.Keys(goals)) {
 					if epochs > most[model] {
 						continue
 					}
@@ -301,7 +301,7 @@ func TestValidationOfConstants(t *testing.T) {
 	}
 	c := qmfDefaults()
 	c.validation = 0.3
-	hidden, err := newCells(x, &c)
+	hidden, err := newCells(x, &c.settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -530,7 +530,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	}
 	p := pool.New(1, 1)
 	defer p.Close()
-	visible, err := newCells(x, &c)
+	visible, err := newCells(x, &c.settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -538,7 +538,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	if visible.signed != signed {
 		t.Fatalf("signed: %v", visible.signed)
 	}
-	f := newQMFFit(visible, 3, &c, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
+	f := newQMFFit(visible, 3, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
 	if _, err := f.begin(); err != nil {
 		t.Fatal(err)
 	}
@@ -564,7 +564,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 		}
 		for i := range f.d {
 			v := &f.work[0].visitors[0]
-			f.incrementsFromR(i)
+			f.fromR(i)
 			f.warm[i].Valid = false
 			f.place(v, i)
 			f.fitted(v, i)
@@ -575,11 +575,11 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	loss()
 	// With Adam's first moment at zero before, the gradient is μ/(1-β1) after. Of Ṽ
 	// the batches are to add up to it.
-	f.batch.rate, f.batch.epoch, f.stepsV = f.learningRate, 1, 1
+	f.at, f.stepsV = pace{f.learningRate, 1}, 1
 	gradV := make([]float64, len(f.gradV))
 	for from := 0; from < f.d; from += batch {
-		f.batch.rows = f.order[from:min(from+batch, f.d)]
-		for piece := range f.pieces(len(f.batch.rows)) {
+		f.batch = f.order[from:min(from+batch, f.d)]
+		for piece := range f.pieces(len(f.batch)) {
 			f.visit(0, piece)
 		}
 		for t := range f.k {
@@ -749,7 +749,8 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := "fits " + strconv.FormatUint(fitHash(t, x), 16) + "\nhidden " + strconv.FormatUint(hiddenHash(t, x), 16) + "\n"
+	got := "fits " + strconv.FormatUint(fitHash(t, x), 16) + "\nhidden " + strconv.FormatUint(hiddenHash(t, x), 16) + "\n" +
+		"bqmf " + strconv.FormatUint(bqmfHash(t, x), 16) + "\n"
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -1022,7 +1023,7 @@ func TestValidation(t *testing.T) {
 	}
 	c := qmfDefaults()
 	c.validation, c.seed = 0.1, 3
-	hidden, err := newCells(x, &c)
+	hidden, err := newCells(x, &c.settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -1403,15 +1404,14 @@ func TestSparseColumns(t *testing.T) {
 		}
 	}
 	c := qmfDefaults()
-	visible, err := newCells(x, &c)
+	visible, err := newCells(x, &c.settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &qmfFit{cells: visible}
 	for seed := range uint64(10) {
 		src := random.Split(seed, 3)
-		y, _ := f.sample(100, &src)
-		if _, err := newCells(y, &c); err != nil || y.Rows > 101 {
+		y, _ := visible.sample(100, &src)
+		if _, err := newCells(y, &c.settings); err != nil || y.Rows > 101 {
 			t.Errorf("seed %d: %d rows, %v", seed, y.Rows, err)
 		}
 	}

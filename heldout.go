@@ -37,7 +37,7 @@ type Masks struct {
 // HeldOut fits every trial masks.Repeats times, each time with another share of the
 // observed cells hidden, and returns what each trial's models make of them. All
 // trials see the same masks, and differences between them mean
-// more than their standard errors say. fit is FitNMF, FitQMF or FitQMFQ, the last
+// more than their standard errors say. fit is FitNMF, FitQMF, FitBQMF or FitQMFQ, the last
 // not with TruncatedSVD, which needs every cell. Fits run side by side, GOMAXPROCS
 // at a time, one worker each; the result does not depend on it.
 //
@@ -68,7 +68,7 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 	}
 	// What a mask hides is checked too: what no fit could have at once, and what this one
 	// could not when its loss is known.
-	if err := (&config{missing: true, loss: Frobenius, maps: true}).checkCells(x); err != nil {
+	if err := (&config{settings: settings{missing: true, loss: Frobenius, mapped: true}}).checkCells(x); err != nil {
 		return nil, err
 	}
 	hidden := make([]*cells, repeats)
@@ -76,9 +76,9 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 		if err := ctx.Err(); err != nil {
 			return nil, stoppedAt(0, err)
 		}
-		c := config{validation: share, seed: uint64(random.Split(masks.Seed, r)), missing: true}
+		c := config{settings: settings{validation: share, seed: uint64(random.Split(masks.Seed, r)), missing: true}}
 		var err error
-		if hidden[r], err = newCells(x, &c); err != nil {
+		if hidden[r], err = newCells(x, &c.settings); err != nil {
 			if o, ok := err.(*OptionError); ok {
 				o.Option = "share"
 			}

@@ -392,11 +392,11 @@ func TestStepOnQ(t *testing.T) {
 	for _, l := range []Loss{KL, 1.5} {
 		c := qmfDefaults()
 		c.levels, c.epsilon, c.start, c.loss, c.missing, c.shrinkage, c.tolerance = m, 0.05, StartNMF, l, true, lambda, 1e-12
-		visible, err := newCells(x, &c)
+		visible, err := newCells(x, &c.settings)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := newQMFFit(visible, k, &c, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
+		f := newQMFFit(visible, k, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
 		f.factors.load(u, v)
 		for i := range d {
 			vis := &f.work[0].visitors[0]
@@ -428,13 +428,13 @@ func TestStepOnQ(t *testing.T) {
 			}
 			f.shareLevels(vis, i)
 			got := make([]float64, m)
-			for l, v := range f.rowF(i) {
+			for l, v := range f.logits(i) {
 				got[l] = math.Exp(v)
 			}
 			closeTo(t, "weights of levels", got, want, 1e-12)
 
 			f.place(vis, i)
-			inc := f.rowInc(i)
+			inc := f.increments(i)
 			for l := range inc {
 				inc[l] = 0.2 + r.Float64()
 			}
@@ -481,7 +481,7 @@ func TestStepOnQ(t *testing.T) {
 			}
 			f.fitted(vis, i)
 			f.ratios(vis, i)
-			f.em(vis, i)
+			f.stepQ(vis, i)
 			closeTo(t, "increments", inc, want, 1e-8)
 		}
 	}

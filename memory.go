@@ -2,13 +2,14 @@ package quantmf
 
 // This file holds what fits take in memory, counted from the sizes that they
 // allocate: the numbers in these formulas are those of newQMFFit, newNMFFit,
-// newUnrolled and choose, and a test holds them against what is alive while fits
+// choose and internal/projection, and a test holds them against what is alive while fits
 // of many kinds run.
 
 import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -92,7 +93,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	if c.validation > 0 { // a copy of x, its mask, and the best epoch
 		fit += size(1.125, f.d, f.n) + model
 	}
-	if c.maps && c.loss == Frobenius { // a signed x about its rows' lowest values
+	if c.mapped && c.loss == Frobenius { // a signed x about its rows' lowest values
 		fit += size(f.d, f.n)
 		if c.validation > 0 {
 			fit += size(f.d, f.n)
@@ -166,18 +167,5 @@ func (p footprint) start() float64 {
 // gradient, and the states of the updates.
 func (p footprint) projection(kind Projection) float64 {
 	deflation := size(p.d, 2, p.n) + size(9, p.d, p.m) + size(p.workers, p.row())
-	if kind.kind == projectionSVD {
-		least, most := min(p.d, p.n), max(p.d, p.n)
-		return deflation + size(2, least, most+least) + size(20, p.k, p.d+p.n)
-	}
-	state, sums := size(p.d+p.n, p.k), size(projectionChunks, p.k, p.n)
-	if p.hidden {
-		state += size(p.n, p.k)
-		sums *= 2
-	}
-	states := float64(kind.updates) + 1
-	if size(float64(kind.updates), state) > mostStates {
-		states = size(2, math.Ceil(math.Sqrt(float64(kind.updates))))
-	}
-	return deflation + size(states, state) + sums + size(2, p.d+2*p.n, p.k)
+	return deflation + projection.Numbers(kind.kind, kind.updates, p.d, p.n, p.k, p.hidden)
 }

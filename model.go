@@ -30,11 +30,12 @@ package quantmf
 import (
 	"cmp"
 	"context"
+	"io"
 	"math"
 	"slices"
 )
 
-// Model is what fits return: [*NMF], [*QMF] or [*QMFQ].
+// Model is what fits return: [*NMF], [*QMF], [*QMFQ] or [*BQMF].
 type Model interface {
 	Reconstruct() Mat
 	Loss(x Mat) (float64, error)
@@ -77,11 +78,6 @@ type Factorisation struct {
 	missing bool // NaN cells are unobserved
 }
 
-// bounds returns the options that say which values a matrix may have.
-func (m *NMF) bounds() *config  { return &config{loss: m.loss, missing: m.missing} }
-func (q *QMF) bounds() *config  { return &config{loss: q.loss, missing: q.missing, maps: true} }
-func (q *QMFQ) bounds() *config { return q.inflated.bounds() }
-
 // Top is a place in a ranking: the index of a feature or a sample, from 0, and
 // the value it is ranked by.
 type Top struct {
@@ -97,48 +93,6 @@ type Goodness struct {
 	// no better than the feature's mean, below 0 for a worse one; 0 where Spread is.
 	Explained float64
 }
-
-// MarginalErrors returns, for each feature, the relative column error of its
-// transport when the fit ended.
-func (q *QMF) MarginalErrors() []float64 { return append([]float64(nil), q.marginal...) }
-
-// Bend returns, for each feature, how far its scale was bent: 1-R² of the best
-// straight line through the fitted values as a function of (UV)_i, over the
-// samples. 0: the scale was kept up to a shift and a factor, or is constant.
-// Near 1: no line comes close.
-func (q *QMF) Bend() []float64 {
-	fit := q.Reconstruct()
-	out := make([]float64, fit.Rows)
-	w := make([]float64, fit.Cols)
-	n := float64(len(w))
-	for i := range out {
-		product(w, q.U.Row(i), q.V)
-		t := fit.Row(i)
-		var mw, mt float64
-		for j := range w {
-			mw += w[j] / n
-			mt += t[j] / n
-		}
-		var ww, wt, tt, scale float64
-		for j := range w {
-			scale = max(scale, math.Abs(t[j]-mt))
-		}
-		for j := range w {
-			dw, dt := w[j]-mw, (t[j]-mt)/scale
-			ww += float64(dw * dw)
-			wt += float64(dw * dt)
-			tt += float64(dt * dt)
-		}
-		if ww > 0 && tt > 0 && slices.Min(t) < slices.Max(t) {
-			out[i] = min(max(1-float64(wt/ww*(wt/tt)), 0), 1)
-		}
-	}
-	return out
-}
-
-// Bend returns the bend of every T_i, as [QMF.Bend] has it. How far T'_i bends is
-// not part of it: [QMFQ.Deflate] has that curve.
-func (q *QMFQ) Bend() []float64 { return q.inflated.Bend() }
 
 // meanLoss is the mean over the observed entries of Δ(x, t) under the loss that was
 // fitted.
@@ -238,25 +192,6 @@ func meanSize(v []float64) float64 {
 	return mean
 }
 
-// Goodness says for every feature how well the model fits x, d × n, the matrix
-// that was fitted or another one of the same samples. Where the fit was
-// [WithMissingValues], NaN cells are left out. Errors: [*ShapeError], [*DataError];
-// a row without an observed cell is one. Cost: that of Reconstruct and 2dn
-// divergences.
-func (m *NMF) Goodness(x Mat) ([]Goodness, error) {
-	return m.bounds().goodness(x, m.Reconstruct())
-}
-
-// Goodness is that of [NMF.Goodness].
-func (q *QMF) Goodness(x Mat) ([]Goodness, error) {
-	return q.bounds().goodness(x, q.Reconstruct())
-}
-
-// Goodness is that of [NMF.Goodness].
-func (q *QMFQ) Goodness(x Mat) ([]Goodness, error) {
-	return q.bounds().goodness(x, q.Reconstruct())
-}
-
 func (c *config) goodness(x, fit Mat) ([]Goodness, error) {
 	if err := x.check("x"); err != nil {
 		return nil, err
@@ -305,20 +240,6 @@ func (c *config) goodness(x, fit Mat) ([]Goodness, error) {
 	return out, nil
 }
 
-// TopFeatures returns, for each of the k components, the count features that it
-// stands for most, the first of equal ones first. A feature's value is s_ic e_i,
-// its share times what the model explains of it ([NMF.Shares], [Goodness]), 0
-// where that is negative: from 0 to 1, whatever scale the feature has. x and
-// errors are those of [NMF.Goodness]; a count below 0 is an [*OptionError], and more than d
-// are d.
-func (m *NMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(m, x, count) }
-
-// TopFeatures is that of [NMF.TopFeatures].
-func (q *QMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(q, x, count) }
-
-// TopFeatures is that of [NMF.TopFeatures].
-func (q *QMFQ) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(q, x, count) }
-
 func featuresOf(m Model, x Mat, count int) ([][]Top, error) {
 	if count < 0 {
 		return nil, &OptionError{Option: "count", Value: itoa(count), Bound: "must be at least 0"}
@@ -364,4 +285,107 @@ func ranked(n, count int, value func(i int) float64) []Top {
 	}
 	slices.SortStableFunc(all, func(a, b Top) int { return cmp.Compare(b.Value, a.Value) })
 	return slices.Clip(all[:min(max(count, 0), n)])
+}
+
+// common reads what all models have; no factor is below low.
+func (f *file) common(m *Factorisation, low float64) (err error) {
+	m.Best, m.loss, m.missing = f.best, f.loss, f.missing
+	if m.U, err = f.matrixIn("UFAC", f.d, f.k, low, math.MaxFloat64); err != nil {
+		return err
+	}
+	if m.V, err = f.matrixIn("VFAC", f.k, f.n, low, math.MaxFloat64); err != nil {
+		return err
+	}
+	total := 0.0
+	for c := range f.k {
+		top, at, topU := 0.0, 0, 0.0
+		for i := range f.d {
+			topU = max(topU, math.Abs(m.U.At(i, c)))
+		}
+		for j, x := range m.V.Row(c) {
+			if math.Abs(x) > top {
+				top, at = math.Abs(x), j
+			}
+		}
+		if total += float64(topU * top); !(total <= maxProduct) {
+			return f.failAt("VFAC", c*f.n+at, "the product of the factors overflows")
+		}
+	}
+	if m.History, err = f.vectorIn("HIST", -1, f.leastHistory, math.MaxFloat64); err != nil {
+		return err
+	}
+	if m.Validation, err = f.vectorIn("VALI", -1, 0, math.MaxFloat64); err != nil {
+		return err
+	}
+	if len(m.Validation) == 0 {
+		m.Validation = nil
+	} else if len(m.Validation) != len(m.History) {
+		return f.fail("VALI", "wrong length")
+	}
+	if f.best >= max(len(m.History), 1) {
+		return f.failAt("DIMS", 4, "the best epoch is not in the history")
+	}
+	m.Warnings, err = f.warnings()
+	return err
+}
+
+// sections are those that all models have; m and ε are 0 in an NMF.
+func (f *Factorisation) sections(m int, eps float64) []section {
+	missing := uint64(0)
+	if f.missing {
+		missing = 1
+	}
+	return append([]section{
+		words("DIMS", uint64(f.U.Rows), uint64(f.V.Cols), uint64(f.U.Cols), uint64(m), uint64(max(f.Best, 0)), missing, math.Float64bits(float64(f.loss)), math.Float64bits(eps)),
+		floats("UFAC", flat(f.U)), floats("VFAC", flat(f.V)), floats("HIST", f.History), floats("VALI", f.Validation),
+	}, warned(f.Warnings)...)
+}
+
+func (f *file) warnings() (errs []error, err error) {
+	v, err := f.vectorIn("CONV", -1, 0, math.MaxFloat64)
+	if err == nil && len(v)%4 != 0 {
+		err = f.fail("CONV", "wrong length")
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := 0; i < len(v); i += 4 {
+		row, passes := int(min(v[i], 1<<31)), int(min(v[i+1], 1<<53))
+		switch {
+		case row >= f.d || float64(row) != v[i]:
+			return nil, f.failAt("CONV", i, "there is no row "+ftoa(v[i]))
+		case float64(passes) != v[i+1]:
+			return nil, f.failAt("CONV", i+1, "a number of passes is "+ftoa(v[i+1]))
+		case !(v[i+3] > 0):
+			return nil, f.failAt("CONV", i+3, "a tolerance is 0")
+		}
+		errs = append(errs, &ConvergenceError{Row: row, Iterations: passes, MarginalError: v[i+2], Tolerance: v[i+3]})
+	}
+	b := f.sections["WARN"]
+	for len(b) > 0 {
+		if len(b) < 8 || get64(b) > uint64(len(b)-8) {
+			return nil, f.fail("WARN", "wrong length")
+		}
+		n := int(get64(b))
+		errs = append(errs, savedWarning(b[8:8+n]))
+		b = b[8+n:]
+	}
+	return errs, nil
+}
+
+func writeTo(w io.Writer, marshal func() ([]byte, error)) (int64, error) {
+	b, err := marshal()
+	if err != nil {
+		return 0, err
+	}
+	n, err := w.Write(b)
+	return int64(n), err
+}
+
+func readFrom(r io.Reader, unmarshal func([]byte) error) (int64, error) {
+	b, err := io.ReadAll(r)
+	if err == nil {
+		err = unmarshal(b)
+	}
+	return int64(len(b)), err
 }

@@ -3,9 +3,12 @@ package quantmf
 // This file holds every option with its default and bound, the table of which
 // function takes which, and the checks, which all run before any work starts.
 
-import "github.com/quantmf/quantmf/internal/transport"
+import (
+	"github.com/quantmf/quantmf/internal/projection"
+	"github.com/quantmf/quantmf/internal/transport"
+)
 
-// FitOption is an option of a fit: [FitNMF], [FitQMF] or [FitQMFQ].
+// FitOption is an option of a fit: [FitNMF], [FitQMF], [FitQMFQ] or [FitBQMF].
 type FitOption interface{ setting() *choice }
 
 // Option is an option of an operator, such as [SoftRank]. Every one is also a
@@ -75,7 +78,7 @@ var kindNames = [kinds]string{
 
 func (k kind) String() string { return kindNames[k] }
 
-type kindSet uint
+type kindSet uint64 // int has 32 bits elsewhere, and there are about as many options
 
 func set(ks ...kind) (s kindSet) {
 	for _, k := range ks {
@@ -108,6 +111,7 @@ var (
 	forQuantileRows = target{"SoftQuantileRows", rowKinds, "q"}
 	forNMF          = target{"FitNMF", fitKinds | set(kStart), ""}
 	forQMF          = target{"FitQMF", transportKinds | fitKinds | set(kLevels, kLearningRate, kSchedule, kBatch, kStart, kEnds, kShrinkage), ""}
+	forBQMF         = target{"FitBQMF", set(kTolerance, kWorkers, kEpochs, kSeed, kLoss, kMissing, kValidation, kProgress, kCheckpoint, kResume), ""}
 	forQMFQ         = target{"FitQMFQ", (transportKinds | fitKinds | set(kLevels, kLearningRate, kSchedule, kStart, kEnds, kProjection)) &^ set(kPenalty), ""}
 )
 
@@ -115,43 +119,51 @@ var (
 // kind, or the function has filled in its default.
 type config struct {
 	given kindSet
+	settings
 
-	epsilon       float64
-	squash        Squash
-	tolerance     float64
-	maxIterations int
-	strict        bool
+	// Of operators alone.
 	weights       []float64
 	targets       []float64
 	targetWeights []float64
 	iterations    int
-	levels        int
 	midpoint      bool
-	workers       int
-	discard       bool // no model is wanted of a fit that was stopped
 
-	epochs       int
-	seed         uint64
-	progress     func(Progress) error
-	learningRate float64
-	schedule     Schedule
-	batchRows    int
-	start        Start
-	ends         Ends
-	initU, initV Mat
-	penalty      float64
-	shrinkage    float64
-	loss         Loss
-	patience     int
-	restarts     int
-	validation   float64
-	missing      bool
-	every        int
-	save         func(state []byte) error
-	resume       []byte
-	projection   Projection
+	// How a call goes, which no number depends on.
+	workers  int
+	strict   bool
+	restarts int
+	progress func(Progress) error
+	every    int
+	save     func(state []byte) error
+	resume   []byte
+	discard  bool // no model is wanted of a fit that was stopped
+}
 
-	maps bool // not an option: the model has maps, which take values of either sign under Frobenius
+// settings are what the numbers of a fit depend on beside the data: a running fit has
+// them, and a fit within another has a copy with changes.
+type settings struct {
+	epsilon       float64
+	squash        Squash
+	tolerance     float64
+	maxIterations int
+	levels        int
+	epochs        int
+	seed          uint64
+	learningRate  float64
+	schedule      Schedule
+	batchRows     int
+	start         Start
+	ends          Ends
+	init          bool // initU and initV are given
+	initU, initV  Mat
+	penalty       float64
+	shrinkage     float64
+	loss          Loss
+	patience      int
+	validation    float64
+	missing       bool
+	projection    Projection
+	mapped        bool // not an option: the model has maps, which take values of either sign under Frobenius
 }
 
 // parse reads opts over the defaults in c. The last of two settings of one
@@ -199,7 +211,7 @@ func (c *config) contradictions() error {
 	if c.given.has(kTargets) && c.given.has(kLevels) && c.levels != len(c.targets) {
 		return &OptionError{Option: kLevels.String(), Value: itoa(c.levels), Bound: "WithTargets gives " + itoa(len(c.targets)) + " levels"}
 	}
-	if c.projection.kind == projectionSVD && (c.missing || c.validation > 0) {
+	if c.projection.kind == projection.SVD && (c.missing || c.validation > 0) {
 		return &OptionError{Option: kProjection.String(), Value: c.projection.String(), Bound: "needs every cell: neither WithMissingValues nor WithValidation go with it"}
 	}
 	if c.given.has(kInit) && c.restarts > 1 {
@@ -285,6 +297,7 @@ func WithSquash(s Squash) Option {
 // transport has converged. ρ > 0; default 1e-9. An error below the rounding of
 // the logits, 9e-16·(1+2 max|x-x̄|·max|y-ȳ|/ε), cannot be asked for: there the rounding
 // counts. Samples that wholly belong to the first or the last target have no part in it.
+// Of FitBQMF it is the share of UV by which its last epoch may move it; default 3e-3.
 func WithTolerance(rho float64) Option {
 	return operatorOption(kTolerance, ftoa(rho), func(c *config) string {
 		if !(rho > 0) || rho-rho != 0 {
@@ -421,7 +434,8 @@ func WithWorkers(n int) Option {
 }
 
 // WithEpochs sets the number of epochs, each a visit of every row. n >= 0;
-// default 20 in FitQMF, 100 in FitQMFQ, 200 in FitNMF.
+// default 20 in FitQMF, 100 in FitQMFQ, 200 in FitNMF, 60 in FitBQMF, where it is the
+// most for each of two strengths.
 func WithEpochs(n int) FitOption {
 	return fitOption(kEpochs, itoa(n), intAtLeast(n, 0, func(c *config) *int { return &c.epochs }))
 }
@@ -492,7 +506,7 @@ func WithEnds(e Ends) FitOption {
 // e^±300, under [SquashNone], which transports UV as it is, beyond (1e12/k)^±½.
 func WithInit(u, v Mat) FitOption {
 	return fitOption(kInit, u.size()+", "+v.size(), func(c *config) string {
-		c.initU, c.initV = u, v
+		c.init, c.initU, c.initV = true, u, v
 		return ""
 	})
 }
@@ -559,6 +573,15 @@ func WithValidation(share float64) FitOption {
 // column without any observed cell is a [*DataError].
 func WithMissingValues() FitOption {
 	return fitOption(kMissing, "", func(c *config) string { c.missing = true; return "" })
+}
+
+// WithProjection sets Π_k. Default KLUpdates(20), KLUpdates(100) under
+// [StartUniform].
+func WithProjection(p Projection) FitOption {
+	return fitOption(kProjection, p.String(), func(c *config) string {
+		c.projection = p
+		return p.bound()
+	})
 }
 
 // Squash says how a row is brought onto [0,1]: with z = (x - mean x)/std x, the population
@@ -638,9 +661,152 @@ var endsNames = []string{"EndsFree", "EndsPinned"}
 // String returns the name of the constant.
 func (e Ends) String() string { return name(endsNames, int(e)) }
 
+// Projection is the way in which a QMFQ projects a matrix onto those of rank k:
+// [KLUpdates], [FrobeniusUpdates] or [TruncatedSVD]. Projections are equal when
+// they are of one kind and number of updates. The zero value is none of them.
+type Projection struct {
+	kind    projection.Kind
+	updates int
+}
+
+// KLUpdates projects by n >= 1 multiplicative updates of V and U under the
+// Kullback-Leibler divergence, the paper's choice.
+func KLUpdates(n int) Projection { return Projection{projection.KL, n} }
+
+// FrobeniusUpdates projects by n >= 1 multiplicative updates of V and U under
+// the Frobenius norm, as the authors' code does; a third of the cost of
+// [KLUpdates].
+func FrobeniusUpdates(n int) Projection { return Projection{projection.Frobenius, n} }
+
+// TruncatedSVD projects onto the first k singular vectors. Factors may be
+// negative. It has no derivative where the singular values k and k+1 are equal,
+// which ends a fit with a [*DataError]. It needs every cell: with
+// [WithMissingValues] or [WithValidation] it is an [*OptionError].
+func TruncatedSVD() Projection { return Projection{kind: projection.SVD} }
+
+// String returns the call that makes the projection.
+func (p Projection) String() string {
+	switch p.kind {
+	case projection.KL:
+		return "KLUpdates(" + itoa(p.updates) + ")"
+	case projection.Frobenius:
+		return "FrobeniusUpdates(" + itoa(p.updates) + ")"
+	case projection.SVD:
+		return "TruncatedSVD()"
+	}
+	return "Projection{}"
+}
+
+// bound returns what is wrong with the projection, "" if nothing.
+func (p Projection) bound() string {
+	switch {
+	case p.kind == 0:
+		return "must be KLUpdates, FrobeniusUpdates or TruncatedSVD"
+	case p.kind != projection.SVD && (p.updates < 1 || p.updates > 1<<20):
+		return "must have from 1 to 1048576 updates"
+	}
+	return ""
+}
+
 func name(names []string, i int) string {
 	if i < len(names) {
 		return names[i]
 	}
 	return itoa(i)
+}
+
+// Phase says what a fit is at.
+type Phase uint8
+
+const (
+	// PhaseChoice is the choice of start and shrinkage by short fits of some rows, where
+	// they are left to the data. FitNMF has none.
+	PhaseChoice Phase = iota
+	// PhaseFactors makes the factors that a fit starts from: an NMF of up to 200 updates,
+	// or singular vectors.
+	PhaseFactors
+	// PhaseMaps fits the first maps of all rows to those factors, of FitQMFQ twice: T to
+	// the QMF that it starts from, T' at its end. FitNMF has none.
+	PhaseMaps
+	// PhaseQMF is the epochs of the QMF that a FitQMFQ starts from.
+	PhaseQMF
+	// PhaseEpochs is the epochs of the fit itself.
+	PhaseEpochs
+)
+
+var phaseNames = []string{"PhaseChoice", "PhaseFactors", "PhaseMaps", "PhaseQMF", "PhaseEpochs"}
+
+// String returns the name of the constant.
+func (p Phase) String() string { return name(phaseNames, int(p)) }
+
+// Progress is what a fit tells while it works. The phases come in the order of the
+// constants, and again for every restart; a fit has those that its start needs. Within
+// a phase Done rises from 0 to 1. In [PhaseEpochs] a report is made after every epoch,
+// before it several in every phase, the first when options and data have been checked.
+type Progress struct {
+	Phase  Phase
+	Done   float64 // the share of the phase that is done, from 0 to 1; Epoch/Epochs in PhaseEpochs
+	Epoch  int     // epochs done, 0 before PhaseEpochs
+	Epochs int     // epochs in all
+	Rows   int     // rows visited in an epoch
+	Loss   float64 // the newest entry of History; 0 before PhaseEpochs
+}
+
+// WithProgress calls f while a fit works, on the goroutine of the caller: in every
+// phase of its start, and after every epoch. Its error stops the fit and comes back
+// wrapped, with the model so far. A fit that was stopped before its first epoch, by f
+// or by its context, returns the best model of the restarts before; in the first of
+// them, what its start had come to: factors that need not fit x, and T_i the mean of
+// row i wherever it has not been fitted yet.
+func WithProgress(f func(Progress) error) FitOption {
+	return fitOption(kProgress, "func", func(c *config) string {
+		if f == nil {
+			return "must not be nil"
+		}
+		c.progress = f
+		return ""
+	})
+}
+
+// WithCheckpoint calls save with the state of the fit after every so many epochs,
+// and after the last, on the goroutine of the caller; the bytes are the
+// function's to keep. Its error stops the fit and comes back wrapped, with the
+// model so far. every >= 1. What a fit starts from, in FitQMFQ a QMF of 100
+// epochs, is made before the first epoch counts.
+func WithCheckpoint(every int, save func(state []byte) error) FitOption {
+	return fitOption(kCheckpoint, itoa(every), func(c *config) string {
+		if every < 1 {
+			return "must be at least 1"
+		}
+		if save == nil {
+			return "save must not be nil"
+		}
+		c.every, c.save = every, save
+		return ""
+	})
+}
+
+// WithResume goes on from a state that [WithCheckpoint] saved, with the same x
+// and the same options; workers, progress and checkpoints may differ. Another
+// option or initial factor is an [*OptionError] that names it, another x a
+// [*DataError], a damaged state a [*FormatError].
+func WithResume(state []byte) FitOption {
+	return fitOption(kResume, itoa(len(state))+" bytes", func(c *config) string {
+		if len(state) == 0 {
+			return "must not be empty"
+		}
+		c.resume = state
+		return ""
+	})
+}
+
+// maxCells bounds the numbers that one problem of n samples and m levels takes, nm + 4m²:
+// those of a plan and of the m × m systems. 2^31 are 16 GiB; where addresses have 32 bits
+// 2^27 are 1 GiB.
+const maxCells = 1 << (27 + 4*(^uint(0)>>63))
+
+// tooManyCells tells whether n samples and m levels take more. It divides, since products
+// could overflow.
+func tooManyCells(n, m int) bool {
+	return uint64(m) > maxCells || m > 0 && uint64(n)+4*uint64(m) > maxCells/uint64(m)
 }

@@ -280,7 +280,7 @@ func TestDocumentedOptions(t *testing.T) {
 	_, text, _ := strings.Cut(string(doc), "// # Options\n")
 	options, text, _ := strings.Cut(text, "// # Defaults of models\n")
 	defaults, _, _ := strings.Cut(text, "// Without options")
-	columns := [][]target{{forSolve, forRank}, {forSort}, {forQuantile, forQuantileRows}, {forQuantiles, forTopK}, {forNMF}, {forQMF}, {forQMFQ}}
+	columns := [][]target{{forSolve, forRank}, {forSort}, {forQuantile, forQuantileRows}, {forQuantiles, forTopK}, {forNMF}, {forQMF}, {forQMFQ}, {forBQMF}}
 	rows := func(section string) map[string][]string {
 		m := map[string][]string{}
 		for _, line := range strings.Split(section, "\n") {
@@ -309,7 +309,7 @@ func TestDocumentedOptions(t *testing.T) {
 	if len(taken) != int(kinds) {
 		t.Errorf("%d options in the table, there are %d", len(taken), kinds)
 	}
-	models := []config{nmfDefaults(), qmfDefaults(), qmfqDefaults()}
+	models := []config{nmfDefaults(), qmfDefaults(), qmfqDefaults(), bqmfDefaults()}
 	models[2].settleQMFQ()
 	value := map[string]func(c *config) string{
 		"WithLoss":          func(c *config) string { return map[Loss]string{KL: "KL", Frobenius: "Frobenius"}[c.loss] },
@@ -351,5 +351,27 @@ func TestDocumentedOptions(t *testing.T) {
 				t.Errorf("%s, model %d: the table says %q, the code %s", name, m, told[name], want)
 			}
 		}
+	}
+}
+
+func TestProjectionValues(t *testing.T) {
+	for _, c := range []struct {
+		p     Projection
+		name  string
+		valid bool
+	}{
+		{KLUpdates(100), "KLUpdates(100)", true},
+		{KLUpdates(0), "KLUpdates(0)", false},
+		{FrobeniusUpdates(1), "FrobeniusUpdates(1)", true},
+		{FrobeniusUpdates(-3), "FrobeniusUpdates(-3)", false},
+		{TruncatedSVD(), "TruncatedSVD()", true},
+		{Projection{}, "Projection{}", false},
+	} {
+		if c.p.String() != c.name || (c.p.bound() == "") != c.valid {
+			t.Errorf("%v: %q", c.p, c.p.bound())
+		}
+	}
+	if KLUpdates(3) != KLUpdates(3) || KLUpdates(3) == FrobeniusUpdates(3) {
+		t.Error("equality")
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -26,55 +28,57 @@ func TestQMFQGradient(t *testing.T) {
 		c := qmfDefaults()
 		c.missing = true
 		c.levels, c.epsilon, c.start, c.batchRows, c.tolerance, c.learningRate, c.projection = 4, 0.05, StartUniform, 7, 1e-13, 1e-300, projection
-		visible, err := newCells(x, &c)
+		visible, err := newCells(x, &c.settings)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p := pool.New(1, 1)
 		defer p.Close()
-		f := newQMFQFit(visible, 3, &c, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
+		f := newQMFQFit(visible, 3, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
 		if _, err := f.begin(); err != nil {
 			t.Fatal(err)
 		}
+		up, down, d := f.inflation, f.deflation, x.Rows
 		src := random.Split(2, 2)
-		for _, v := range [][]float64{f.f, f.r, f.f1, f.r1} {
+		for _, v := range [][]float64{up.f, up.r, down.f, down.r} {
 			for i := range v {
 				v[i] += normal(&src) / 2
 			}
 		}
 		loss := func() float64 {
-			for i := range f.d {
-				f.warm[i].Valid, f.state1[i].Valid = false, false
-				f.incrementsFromR(i)
+			for i := range d {
+				up.warm[i].Valid, down.warm[i].Valid = false, false
+				up.fromR(i)
+				down.fromR(i)
 			}
 			if err := f.project(); err != nil {
 				t.Fatal(err)
 			}
 			sum := 0.0
-			f.evaluateAll()
-			for i := range f.d {
-				sum += f.rowLosses[i] / float64(f.cells.rows[i]) / f.scale
+			up.evaluateAll(f.all)
+			for i := range d {
+				sum += up.rowLosses[i] / float64(f.rows[i]) / up.scale
 			}
 			return sum
 		}
 		loss()
-		f.batch.rate, f.batch.epoch = f.learningRate, 1
-		for piece := range f.pieces(f.d) {
-			f.visitRows(0, piece)
+		up.at, down.at = pace{f.learningRate, 1}, pace{f.learningRate, 1}
+		for piece := range up.pieces(d) {
+			f.visit(0, piece)
 		}
-		f.projector.backward(f.wbar, f.ybar)
-		for piece := range f.pieces(f.d) {
-			f.deflateBack(0, piece)
+		f.projector.Backward(up.wbar, down.ybar)
+		for piece := range up.pieces(d) {
+			down.deflateBack(0, piece)
 		}
 		for _, p := range []struct {
 			name  string
 			x, mu []float64
 			own   bool // in units of the row's loss
-		}{{"F", f.f, f.momF.mu, true}, {"R", f.r, f.momR.mu, true}, {"F'", f.f1, f.momF1.mu, false}, {"R'", f.r1, f.momR1.mu, false}} {
+		}{{"F", up.f, up.momF.mu, true}, {"R", up.r, up.momR.mu, true}, {"F'", down.f, down.momF.mu, false}, {"R'", down.r, down.momR.mu, false}} {
 			top := 0.0
 			for i, v := range p.mu {
 				if p.own {
-					v *= f.part(i / f.m)
+					v *= up.part(i / up.m)
 				}
 				top = max(top, math.Abs(v)/0.1)
 			}
@@ -89,7 +93,7 @@ func TestQMFQGradient(t *testing.T) {
 				want := derivative(at, h)
 				got := p.mu[i] / 0.1
 				if p.own {
-					got *= f.part(i / f.m)
+					got *= up.part(i / up.m)
 				}
 				if math.Abs(got-want) > 1e-6*top {
 					t.Errorf("%v: ∂%s[%d] = %v, differences say %v (largest %v)", projection, p.name, i, got, want, top)
@@ -230,7 +234,7 @@ func (q *QMFQ) projectedScore(t *testing.T, x Mat) float64 {
 	v := leastSquares(q.U, y)
 	if q.projection != TruncatedSVD() {
 		loss := KL
-		if q.projection.kind == projectionFrobenius {
+		if q.projection.kind == projection.Frobenius {
 			loss = Frobenius
 		}
 		if v, err = (&NMF{Factorisation{U: q.U, V: q.V, loss: loss}}).Transform(context.Background(), y); err != nil {
@@ -370,7 +374,7 @@ func TestQMFQValidation(t *testing.T) {
 	x := first(load(t, "testdata/laml-exp.tsv.gz"), 24)
 	c := qmfDefaults()
 	c.validation, c.seed = 0.1, 3
-	hidden, err := newCells(x, &c)
+	hidden, err := newCells(x, &c.settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -437,7 +441,7 @@ func TestQMFQRestarts(t *testing.T) {
 	x.Rows = 40
 	c := qmfDefaults()
 	c.validation, c.seed = 0.15, 3
-	hidden, err := newCells(x, &c)
+	hidden, err := newCells(x, &c.settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -552,31 +556,32 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 			b.Run(x.size()+"/"+KLUpdates(updates).String(), func(b *testing.B) {
 				c := qmfDefaults()
 				c.projection, c.batchRows, c.start = KLUpdates(updates), x.Rows, StartUniform
-				visible, err := newCells(x, &c)
+				visible, err := newCells(x, &c.settings)
 				if err != nil {
 					b.Fatal(err)
 				}
 				one := pool.New(1, 1)
 				defer one.Close()
-				f := newQMFQFit(visible, size[2], &c, one, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
+				f := newQMFQFit(visible, size[2], &c.settings, one, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
 				if _, err := f.begin(); err != nil {
 					b.Fatal(err)
 				}
-				f.batch.rate = qmfqRate
+				up, down := f.inflation, f.deflation
 				var spent [5]time.Duration
-				for b.Loop() {
-					f.batch.epoch++
+				for epoch := 1; b.Loop(); epoch++ {
+					up.at, down.at = pace{qmfqRate, epoch}, pace{qmfqRate, epoch}
 					for i, step := range []func(){
-						func() { f.pool.Do(f.pieces(f.d), f.deflates) },
+						func() { down.run(down.forth) },
 						func() {
-							if err := f.projector.forward(f.y, f.from); err != nil {
+							if err := f.projector.Forward(down.y, projection.Factors{U: f.from.u, V: f.from.v}); err != nil {
 								b.Fatal(err)
 							}
-							f.u, f.v = f.projector.result().u, f.projector.result().v
+							copy(f.whole.u, f.projector.Result().U)
+							copy(f.whole.v, f.projector.Result().V)
 						},
-						func() { f.pool.Do(f.pieces(f.d), f.visits) },
-						func() { f.projector.backward(f.wbar, f.ybar) },
-						func() { f.pool.Do(f.pieces(f.d), f.back) },
+						func() { f.pool.Do(up.pieces(len(f.all)), f.visits) },
+						func() { f.projector.Backward(up.wbar, down.ybar) },
+						func() { down.run(down.backward) },
 					} {
 						began := time.Now()
 						step()
@@ -588,5 +593,22 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// TestEqualSingularValues: a row of ones is deflated to a constant, so that two such rows
+// have one singular value above 0, and the truncation to two of three has no derivative.
+func TestEqualSingularValues(t *testing.T) {
+	x := NewMat(5, 6)
+	for i := range x.Data {
+		x.Data[i] = 1
+	}
+	q, err := FitQMFQ(context.Background(), x, 2, WithProjection(TruncatedSVD()), WithStart(StartUniform), WithEpochs(3))
+	var data *DataError
+	if !errors.As(err, &data) || data.Row != -1 || data.Col != -1 || !strings.Contains(err.Error(), "singular values 2 and 3") {
+		t.Errorf("equal singular values: %v", err)
+	}
+	if q == nil || q.U.Rows != 5 {
+		t.Error("no model so far")
 	}
 }

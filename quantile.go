@@ -17,6 +17,8 @@ import (
 	"sync"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -65,7 +67,7 @@ var configs = sync.Pool{New: func() any { return new(config) }}
 
 // operatorDefaults are the defaults of all operators.
 func operatorDefaults() config {
-	return config{epsilon: 0.01, tolerance: 1e-9, maxIterations: 3000}
+	return config{settings: settings{epsilon: 0.01, tolerance: 1e-9, maxIterations: 3000}}
 }
 
 // Solve transports x onto the targets. Default: n targets; see [WithLevels].
@@ -185,17 +187,6 @@ func (c *config) countLevels(n, m0 int) (int, error) {
 	return m, nil
 }
 
-// maxCells bounds the numbers that one problem of n samples and m levels takes, nm + 4m²:
-// those of a plan and of the m × m systems. 2^31 are 16 GiB; where addresses have 32 bits
-// 2^27 are 1 GiB.
-const maxCells = 1 << (27 + 4*(^uint(0)>>63))
-
-// tooManyCells tells whether n samples and m levels take more. It divides, since products
-// could overflow.
-func tooManyCells(n, m int) bool {
-	return uint64(m) > maxCells || m > 0 && uint64(n)+4*uint64(m) > maxCells/uint64(m)
-}
-
 // mostLevels returns the largest m that n samples allow, 0 for none.
 func mostLevels(n int) int {
 	lo, hi := 0, maxCells/4
@@ -294,7 +285,7 @@ func solve(t target, x []float64, m0 int, b []float64, opts []Option, keep bool)
 	tr.Iterations, tr.MarginalError, tr.Converged = out.Passes, out.Error, out.Converged
 	if c.strict && !out.Converged {
 		rows.Put(r)
-		return nil, notConverged(out, -1, c)
+		return nil, notConverged(out, -1, c.tolerance)
 	}
 	if !keep {
 		tr.lent = r
@@ -310,8 +301,8 @@ func solve(t target, x []float64, m0 int, b []float64, opts []Option, keep bool)
 }
 
 // notConverged is the error of a row that ended as o says.
-func notConverged(o transport.Outcome, row int, c *config) error {
-	return &ConvergenceError{Row: row, Iterations: o.Passes, MarginalError: o.Error, Tolerance: c.tolerance}
+func notConverged(o transport.Outcome, row int, tolerance float64) error {
+	return &ConvergenceError{Row: row, Iterations: o.Passes, MarginalError: o.Error, Tolerance: tolerance}
 }
 
 // problem is that of the samples x.
@@ -439,4 +430,215 @@ func (t *Transport) average(out, q []float64) {
 	r := t.row()
 	defer rows.Put(r)
 	r.Quantile(out, q)
+}
+
+// SoftQuantileRows maps each row of x (d × n) onto the quantile values in the
+// same row of q (d × m), or in its one row (1 × m), as [SoftQuantile] does. It
+// allocates its result; workers take up to eight workspaces each, that of [Solve], over
+// from earlier calls. Errors are those of SoftQuantile with the row; under [WithStrict] a
+// [*ConvergenceError] of the first row that did not converge.
+func SoftQuantileRows(x, q Mat, opts ...Option) (Mat, error) {
+	b, err := newRowBatch(x, q, opts)
+	if err != nil {
+		return Mat{}, err
+	}
+	out := NewMat(x.Rows, x.Cols)
+	err = b.do(true, func(r *transport.Row, t []float64, i int) {
+		r.Order(t, b.q(i))
+		copy(out.Row(i), t)
+	}, func(h *hardPlan, i int) { h.average(out.Row(i), b.q(i)) })
+	if err != nil {
+		return Mat{}, err
+	}
+	return out, nil
+}
+
+// SoftQuantileRowsVJP returns the transposed Jacobians of [SoftQuantileRows]
+// applied to z (d × n): dx (d × n), dq in the shape of q (a shared row's
+// gradients are summed), and db (d × m), each row's gradient in the target
+// weights, on the simplex. Cost: the forward and, a row, 25nm flops and m³/3.
+func SoftQuantileRowsVJP(x, q, z Mat, opts ...Option) (dx, dq, db Mat, err error) {
+	b, err := newRowBatch(x, q, opts)
+	if err != nil {
+		return Mat{}, Mat{}, Mat{}, err
+	}
+	if z.Rows != x.Rows || z.Cols != x.Cols {
+		return Mat{}, Mat{}, Mat{}, &ShapeError{What: "z", Got: z.size(), Want: x.size()}
+	}
+	if err := z.check("z"); err != nil {
+		return Mat{}, Mat{}, Mat{}, err
+	}
+	if err := z.checkFinite("z"); err != nil {
+		return Mat{}, Mat{}, Mat{}, err
+	}
+	dx, db = NewMat(x.Rows, x.Cols), NewMat(x.Rows, q.Cols)
+	each := NewMat(x.Rows, q.Cols)
+	levels, scales := NewMat(q.Rows, q.Cols), make([]float64, q.Rows) // q in units of powers of two
+	for i := range scales {
+		scales[i] = transport.ScaleOf(q.Row(i))
+		for j, v := range q.Row(i) {
+			levels.Set(i, j, v/scales[i])
+		}
+	}
+	err = b.do(false, func(r *transport.Row, zeta []float64, i int) {
+		sz, k := transport.ScaleOf(z.Row(i)), b.shared(i)
+		clear(zeta)
+		for s, v := range z.Row(i) {
+			zeta[s] = v / sz
+		}
+		r.Adjoint(transport.Cotangent{Z: zeta, Q: levels.Row(k)})
+		g := transport.Gradient{X: dx.Row(i), B: db.Row(i), Q: each.Row(i)}
+		r.GradQ(g.Q)
+		r.GradB(g.B)
+		r.GradX(g.X)
+		g.Rescale(sz, scales[k])
+	}, func(h *hardPlan, i int) {
+		g := transport.Gradient{Q: each.Row(i)}
+		sz := transport.ScaleOf(z.Row(i))
+		for s, v := range z.Row(i) {
+			h.shares(s, func(j int, share float64) { g.Q[j] += float64(v / sz * share) })
+		}
+		g.Rescale(sz, 1)
+	})
+	if err != nil {
+		return Mat{}, Mat{}, Mat{}, err
+	}
+	if q.Rows == x.Rows {
+		return dx, each, db, nil
+	}
+	dq = NewMat(1, q.Cols)
+	for i := range each.Rows {
+		add(dq.Data, each.Row(i))
+	}
+	for j, v := range dq.Data {
+		dq.Data[j] = transport.Saturate(v)
+	}
+	return dx, dq, db, nil
+}
+
+// rowBatch is a checked call on many rows.
+type rowBatch struct {
+	config
+	x, levels Mat
+}
+
+func newRowBatch(x, q Mat, opts []Option) (*rowBatch, error) {
+	b := &rowBatch{config: operatorDefaults(), x: x, levels: q}
+	if err := parse(forQuantileRows, &b.config, opts); err != nil {
+		return nil, err
+	}
+	if err := x.check("x"); err != nil {
+		return nil, err
+	}
+	if err := q.check("q"); err != nil {
+		return nil, err
+	}
+	if q.Rows != 1 && q.Rows != x.Rows {
+		return nil, &ShapeError{What: "q", Got: itoa(q.Rows) + " rows", Want: "1 or " + itoa(x.Rows)}
+	}
+	for i := range q.Rows {
+		if err := checkLevels(q.Row(i), i); err != nil {
+			return nil, err
+		}
+	}
+	for i := range x.Rows {
+		if err := b.checkSamples(x.Row(i), i); err != nil {
+			return nil, err
+		}
+	}
+	m, err := b.countLevels(x.Cols, q.Cols)
+	if err != nil {
+		return nil, err
+	}
+	return b, b.checkSize(forQuantileRows, x.Cols, m, false)
+}
+
+// shared is the row of q that row i of x is mapped onto.
+func (b *rowBatch) shared(i int) int {
+	if b.levels.Rows == 1 {
+		return 0
+	}
+	return i
+}
+
+func (b *rowBatch) q(i int) []float64 { return b.levels.Row(b.shared(i)) }
+
+// do solves every row and calls soft with it and np numbers, T where average says so, else
+// scratch; at ε = 0 it calls hard with its plan.
+func (b *rowBatch) do(average bool, soft func(r *transport.Row, t []float64, i int), hard func(h *hardPlan, i int)) error {
+	n, m, size := b.x.Cols, b.levels.Cols, 1
+	if b.epsilon > 0 {
+		size = transport.Abreast(n, m, b.x.Rows)
+	}
+	p := pool.New(b.workers, b.x.Rows)
+	defer p.Close()
+	pieces := p.Pieces(b.x.Rows, size)
+	type space struct {
+		rows  []*transport.Row
+		group *transport.Group
+		t     []float64
+		bad   *ConvergenceError // the first row of this worker that did not converge
+	}
+	work := make([]space, p.Workers())
+	p.Do(pieces, func(worker, piece int) {
+		from, to := pool.Cut(b.x.Rows, pieces, piece)
+		if b.epsilon == 0 {
+			for i := from; i < to; i++ {
+				hard(newHardPlan(b.x.Row(i), &b.config, m), i)
+			}
+			return
+		}
+		ws, np := &work[worker], kernel.Pad(n)
+		if ws.group == nil {
+			ws.rows = make([]*transport.Row, size)
+			for k := range ws.rows {
+				ws.rows[k] = rows.Get().(*transport.Row)
+				ws.rows[k].Resize(n, m)
+			}
+			ws.group, ws.t = transport.NewGroup(ws.rows), make([]float64, size*np)
+		}
+		g := ws.group
+		g.Clear()
+		for i := from; i < to; i++ {
+			k := i - from
+			if average {
+				g.Add(b.problem(b.x.Row(i)), nil, ws.t[k*np:(k+1)*np], b.q(i))
+			} else {
+				g.Add(b.problem(b.x.Row(i)), nil, nil, nil)
+			}
+		}
+		if b.iterations == 0 {
+			g.Solve(b.tolerance, b.maxIterations)
+		}
+		for k, r := range g.Rows {
+			i, out := from+k, g.End(k)
+			if b.iterations > 0 {
+				out = b.iterate(r)
+			} else {
+				out = b.polish(r, out)
+			}
+			if !out.Converged && (ws.bad == nil || i < ws.bad.Row) {
+				ws.bad = &ConvergenceError{Row: i, Iterations: out.Passes, MarginalError: out.Error, Tolerance: b.tolerance}
+			}
+			soft(r, ws.t[k*np:(k+1)*np], i)
+		}
+	})
+	for i := range work {
+		for _, r := range work[i].rows {
+			rows.Put(r)
+		}
+	}
+	if !b.strict {
+		return nil
+	}
+	var first *ConvergenceError
+	for i := range work {
+		if bad := work[i].bad; bad != nil && (first == nil || bad.Row < first.Row) {
+			first = bad
+		}
+	}
+	if first != nil {
+		return first
+	}
+	return nil
 }

@@ -211,12 +211,12 @@ func TestSignedStep(t *testing.T) {
 		}
 		p := pool.New(1, 1)
 		defer p.Close()
-		visible, err := newCells(y, &c)
+		visible, err := newCells(y, &c.settings)
 		if err != nil {
 			t.Fatal(err)
 		}
 		visible.enter(Frobenius, true)
-		f := newQMFFit(visible, 2, &c, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
+		f := newQMFFit(visible, 2, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
 		if _, err := f.begin(); err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +227,7 @@ func TestSignedStep(t *testing.T) {
 			f.fitted(v, i)
 			last := f.rowLoss(v, i)
 			for range 20000 {
-				f.em(v, i)
+				f.stepQ(v, i)
 				f.fitted(v, i)
 				loss := f.rowLoss(v, i)
 				if loss > last*(1+1e-12) {
@@ -235,7 +235,7 @@ func TestSignedStep(t *testing.T) {
 				}
 				last = loss
 			}
-			negative = negative || f.rowInc(i)[0] < 0
+			negative = negative || f.increments(i)[0] < 0
 			// tail_jl, from the map at unit increments.
 			m := f.m
 			tail := make([][]float64, m)
@@ -292,12 +292,12 @@ func TestSignedPrior(t *testing.T) {
 	c.levels, c.loss, c.start, c.shrinkage, c.epsilon = 6, Frobenius, StartScores, 1e30, 0.05
 	p := pool.New(1, 1)
 	defer p.Close()
-	visible, err := newCells(x, &c)
+	visible, err := newCells(x, &c.settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	visible.enter(Frobenius, true)
-	f := newQMFFit(visible, 2, &c, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
+	f := newQMFFit(visible, 2, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
 	if _, err := f.begin(); err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +306,7 @@ func TestSignedPrior(t *testing.T) {
 		f.place(v, i)
 		f.fitted(v, i)
 		f.ratios(v, i)
-		f.em(v, i)
+		f.stepQ(v, i)
 		w, n := v.w[:f.n], float64(f.n)
 		mw, mx := total(w)/n, total(x.Row(i))/n
 		cov, vw := 0.0, 0.0
@@ -316,7 +316,7 @@ func TestSignedPrior(t *testing.T) {
 		}
 		beta := max(cov/vw, 0)
 		q := make([]float64, f.m)
-		cumulate(q, f.rowInc(i))
+		cumulate(q, f.increments(i))
 		for l := range q {
 			// The mean of w in level l under the plan: the average of an indicator.
 			one, mass, sum := make([]float64, f.m), 0.0, 0.0
@@ -406,7 +406,7 @@ func TestSignedUnseenCells(t *testing.T) {
 				t.Fatal(err)
 			}
 			// The same cells by the means of what is visible of their rows.
-			mask, err := newCells(x, &config{validation: 0.1, seed: uint64(random.Split(1, 0)), missing: true})
+			mask, err := newCells(x, &settings{validation: 0.1, seed: uint64(random.Split(1, 0)), missing: true})
 			if err != nil {
 				t.Fatal(err)
 			}

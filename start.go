@@ -49,14 +49,20 @@ func (f *qmfFit) begin() (losses, error) {
 	if err != nil {
 		return losses{}, err
 	}
-	return f.startMaps()
+	err = f.startMaps(&f.course)
+	return f.losses(), err
+}
+
+// losses returns those of the start.
+func (f *qmfFit) losses() losses {
+	return losses{visible: f.meanLoss(), held: f.meanHeld(), penalty: f.regularity()}
 }
 
 // choose sets start and shrinkage where they are left to the data.
 func (f *qmfFit) choose() error {
-	chooseMaps := f.lambda < 0 && f.ends == EndsFree && f.origin != StartUniform
+	chooseMaps := f.lambda < 0 && f.maps.ends == EndsFree && f.origin != StartUniform
 	f.lambda = max(f.lambda, 0)
-	if f.given.has(kInit) {
+	if f.init {
 		return nil
 	}
 	starts, shrinkages := []Start{f.origin}, []float64{f.lambda}
@@ -74,8 +80,8 @@ func (f *qmfFit) choose() error {
 		return err
 	}
 	src := random.Split(f.seed, 3)
-	c := *f.config
-	c.epochs, c.validation, c.missing, c.save, c.patience, c.seed = trialEpochs, trialShare, true, nil, 0, src.Uint64()
+	c := *f.settings
+	c.epochs, c.validation, c.missing, c.patience, c.seed = trialEpochs, trialShare, true, 0, src.Uint64()
 	x, rows := f.sample(trialRows, &src)
 	hidden, err := newCells(x, &c)
 	if err != nil { // too few cells to choose by
@@ -104,9 +110,9 @@ func (f *qmfFit) choose() error {
 			copy(trial.u, from.u)
 			copy(trial.v, from.v)
 			trial.startLogarithms()
-			l, err := trial.startMaps()
+			err := trial.startMaps(&trial.course)
 			if err == nil {
-				j.note(l)
+				j.note(trial.losses())
 				way = way.within(0.5, 1)
 				err = j.run(trial, c.epochs, &way, nil)
 			}
@@ -123,8 +129,8 @@ func (f *qmfFit) choose() error {
 
 // sample returns that many rows of x, in their order, and which they are; or x where it
 // has no more. Of a column that none of them sees it takes one more row.
-func (f *qmfFit) sample(rows int, src *random.Source) (Mat, []int) {
-	x := f.x
+func (s *cells) sample(rows int, src *random.Source) (Mat, []int) {
+	x := s.x
 	if x.Rows <= rows {
 		return x, nil
 	}
@@ -133,7 +139,7 @@ func (f *qmfFit) sample(rows int, src *random.Source) (Mat, []int) {
 		pick[i] = i
 	}
 	src.Shuffle(pick)
-	if f.partial {
+	if s.partial {
 		seen, unseen := make([]bool, x.Cols), x.Cols
 		sees := func(i int) (fresh bool) {
 			for j, v := range x.Row(i) {
@@ -169,20 +175,11 @@ func (f *qmfFit) startFactors() error {
 	}
 	x, loss := f.x, f.loss
 	switch {
-	case f.given.has(kInit):
+	case f.init:
 		f.factors.load(f.initU, f.initV)
 		return nil
 	case f.origin == StartUniform:
-		src := random.Split(f.seed, 0)
-		for i := range f.u {
-			f.u[i] = elem.Exp(src.Float64() - 0.5)
-		}
-		for t := range f.k {
-			row := f.rowV(t)
-			for j := range row {
-				row[j] = elem.Exp(src.Float64() - 0.5)
-			}
-		}
+		f.uniform(f.seed)
 		return nil
 	case f.origin == StartScores:
 		x, loss = f.normalScores(), KL
@@ -207,20 +204,20 @@ func (f *qmfFit) startFactors() error {
 
 // startLogarithms takes the logarithms of the factors that are there.
 func (f *qmfFit) startLogarithms() {
-	exact := f.origin == StartUniform && !f.given.has(kInit)
+	exact := f.origin == StartUniform && !f.init
 	logarithms(f.logU, f.u, exact, f.farthest)
 	for t := range f.k {
 		logarithms(f.logV[t*f.np:t*f.np+f.n], f.rowV(t), exact, f.farthest)
 	}
 }
 
-// startMaps fills F and q for the factors that are there, and takes the loss.
-func (f *qmfFit) startMaps() (losses, error) {
-	err := f.course.enter(PhaseMaps)
+// startMaps fills F and q for the factors that are there, and takes the losses.
+func (f *inflation) startMaps(way *course) error {
+	err := way.enter(PhaseMaps)
 	if err == nil {
-		err = f.course.rows(f.pool, f.d, func(worker, i int) { f.startRow(&f.work[worker].visitors[0], i, calibration) })
+		err = way.rows(f.pool, f.d, func(worker, i int) { f.startRow(&f.work[worker].visitors[0], i, calibration) })
 	}
-	return losses{visible: f.meanLoss(), held: f.meanHeld(), penalty: f.regularity()}, err
+	return err
 }
 
 // startUpdates is the number of updates of the NMF that a fit starts from, and
@@ -267,8 +264,8 @@ func logarithms(l, v []float64, exact bool, farthest float64) {
 // startRow gives row i its first quantiles: equal steps between its extremes
 // under StartUniform, else its empirical quantiles at the middles of the levels,
 // fitted to the starting UV by EM steps.
-func (f *qmfFit) startRow(v *visitor, i, steps int) {
-	inc, m := f.rowInc(i), f.m
+func (f *inflation) startRow(v *visitor, i, steps int) {
+	inc, m := f.increments(i), f.m
 	lo, hi := f.low[i], f.high[i]
 	span := hi - lo
 	if f.constant(i) {
@@ -285,12 +282,12 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 		for l := 1; l < m; l++ {
 			inc[l] = span / float64(m-1)
 		}
-		if f.ends == EndsFree {
+		if f.maps.ends == EndsFree {
 			inc[0] = max(lo, floorStart*span/float64(m))
 			for l := range inc {
 				r[l] = elem.Log(inc[l])
 			}
-			if f.signed {
+			if f.spans.signed {
 				r[0] = inc[0] / f.average[i]
 			}
 		}
@@ -320,7 +317,7 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 		inc[l] = max(q-last, floorStart*span/float64(m))
 		last = q
 	}
-	if f.ends == EndsPinned {
+	if f.maps.ends == EndsPinned {
 		inc[0] = lo
 		sum := 0.0
 		for _, d := range inc[1:] {
@@ -337,15 +334,15 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 	for range steps {
 		f.fitted(v, i)
 		f.ratios(v, i)
-		f.em(v, i)
+		f.stepQ(v, i)
 	}
 	f.fitted(v, i)
 	f.judgeRow(v, i)
 }
 
 // shareLevels sets F_i by where the samples lie among the targets.
-func (f *qmfFit) shareLevels(v *visitor, i int) {
-	share := f.rowF(i)
+func (f *inflation) shareLevels(v *visitor, i int) {
+	share := f.logits(i)
 	seen := float64(f.cells.rows[i])
 	for l := range share {
 		share[l] = 0.5 / float64(f.m)
@@ -367,7 +364,7 @@ func (f *qmfFit) shareLevels(v *visitor, i int) {
 
 // normalScores returns Φ⁻¹((rank-1/2)/n) among the observed values, ties
 // averaged, lifted to be positive; NaN stays.
-func (f *qmfFit) normalScores() Mat {
+func (f *inflation) normalScores() Mat {
 	x, n := f.x, f.n
 	s := NewMat(x.Rows, n)
 	type space struct {
@@ -412,6 +409,6 @@ func (f *qmfFit) normalScores() Mat {
 }
 
 // seen returns x with its NaN cells hidden and none held out.
-func (f *qmfFit) seen(x Mat) *cells {
+func (f *inflation) seen(x Mat) *cells {
 	return &cells{x: x, full: x, partial: f.partial, visible: f.visible, rows: f.cells.rows}
 }

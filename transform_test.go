@@ -178,7 +178,7 @@ func TestScoreIsLoss(t *testing.T) {
 				}
 			}
 		}
-		want, err := (&config{loss: KL}).meanLoss(x, fit)
+		want, err := (&config{settings: settings{loss: KL}}).meanLoss(x, fit)
 		if err != nil {
 			t.Fatal(err)
 		}
