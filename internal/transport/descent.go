@@ -179,7 +179,8 @@ func (r *dual) safe(goal float64, limit int, out Outcome) Outcome {
 		if out.Converged = out.Error <= goal; out.Converged {
 			return out
 		}
-		if out.Passes >= limit-1 || (stalled >= 30 && lowest <= 100*goal) || stalled >= stall {
+		lost := out.Error != out.Error // a step that was not finite: nothing follows from it
+		if lost || out.Passes >= limit-1 || (stalled >= 30 && lowest <= 100*goal) || stalled >= stall {
 			break
 		}
 		if stuck := stalled%8 == 7; stuck || out.Error > 0.5 {
@@ -231,7 +232,7 @@ func (r *dual) safe(goal float64, limit int, out Outcome) Outcome {
 		}
 		copy(r.h, r.try)
 	}
-	if out.Error > lowest { // hand back the best
+	if !(out.Error <= lowest) && lowest < math.Inf(1) { // hand back the best
 		copy(r.h, r.best)
 		r.pass(r.h)
 		out.Passes++
