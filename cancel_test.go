@@ -1,5 +1,8 @@
 package quantmf
 
+// Tests of a fit that is cancelled: how soon it ends, that its goroutines end with it, and
+// the phases that it tells of.
+
 import (
 	"context"
 	"errors"
