@@ -374,12 +374,13 @@ func (c *config) enter(u *units) {
 		return
 	}
 	unit := c.loss.unit(u.all)
-	if c.penalty > 0 {
-		grows := 1.0
-		if !c.mapped { // with the factors
-			grows = u.root()
+	if c.penalty > 0 { // by exponents: the unit of the loss itself may be 0 or infinite
+		by := -float64(float64(c.loss) * float64(u.all))
+		if !c.mapped { // it grows with the factors
+			by += float64(u.all / 2)
 		}
-		c.penalty = min(c.penalty*grows/unit, mostPenalty)
+		whole, part := math.Modf(by)
+		c.penalty = min(math.Ldexp(float64(c.penalty*elem.Exp(float64(part*math.Ln2))), int(whole)), mostPenalty)
 	}
 	if tell := c.progress; tell != nil {
 		c.progress = func(p Progress) error {
