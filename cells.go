@@ -117,6 +117,16 @@ func (s *cells) readRow(x []float64, observed []bool, i int) []bool {
 	return observed[:s.x.Cols]
 }
 
+// mark fills omega, n numbers, with 1 where a cell of row i is visible and 0 elsewhere.
+func (s *cells) mark(omega []float64, i int) {
+	for j, v := range s.x.Row(i) {
+		omega[j] = 0
+		if v == v {
+			omega[j] = 1
+		}
+	}
+}
+
 // heldLoss returns the sum of divergences of t from the held-out cells of row i.
 func (s *cells) heldLoss(l Loss, t []float64, i int, low float64) float64 {
 	if s.held == nil {
@@ -364,12 +374,13 @@ func (c *config) inward(u *units) {
 		return
 	}
 	unit := c.loss.unit(u.all)
-	if c.penalty > 0 {
-		grows := 1.0
-		if !c.mapped { // with the factors
-			grows = u.root()
+	if c.penalty > 0 { // by exponents: the unit of the loss itself may be 0 or infinite
+		by := -float64(float64(c.loss) * float64(u.all))
+		if !c.mapped { // it grows with the factors
+			by += float64(u.all / 2)
 		}
-		c.penalty = min(c.penalty*grows/unit, mostPenalty)
+		whole, part := math.Modf(by)
+		c.penalty = min(math.Ldexp(float64(c.penalty*elem.Exp(float64(part*math.Ln2))), int(whole)), mostPenalty)
 	}
 	if tell := c.progress; tell != nil {
 		c.progress = func(p Progress) error {

@@ -155,7 +155,7 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 	s := &saved{restart: int(st[0]), epoch: int(st[1]), source: st[2], steps: int(st[3]), best: f.sections["BEST"],
 		judge: watch{patience: c.patience, bestEpoch: int(st[4]), last: int(st[5]), best: math.Float64frombits(st[6]), mark: math.Float64frombits(st[7])}}
 	entries := s.epoch + 1 - lag
-	if s.history, err = f.vectorIn("HIST", int64(entries), 0, math.MaxFloat64); err != nil {
+	if s.history, err = f.vectorIn("HIST", int64(entries), leastHistory(t.kind), math.MaxFloat64); err != nil {
 		return nil, nil, err
 	}
 	held := 0
@@ -174,7 +174,8 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 	if s.judge.last >= entries {
 		return nil, nil, f.failAt("STAT", 5, "the epoch of the last fall is not in the history")
 	}
-	if (len(s.best) > 0) != (s.restart > 0) {
+	// A BQMF has the best of its epochs so far there too.
+	if t.kind != kindBQMF && (len(s.best) > 0) != (s.restart > 0) {
 		return nil, nil, f.fail("BEST", "there is a best model from the second of the restarts on")
 	}
 	return f, s, nil
@@ -220,22 +221,25 @@ func (p *past) resume(a algorithm, j *journal) error {
 	return nil
 }
 
+// inside places an error in the best model, a file within a file whose offsets count
+// from its own start.
+func (p *past) inside(err error) error {
+	if e, ok := err.(*FormatError); ok {
+		return &FormatError{Offset: p.state.offsets["BEST"] + e.Offset, Problem: "section BEST: " + e.Problem}
+	}
+	return err
+}
+
 // bestModel reads the best model of the restarts before into m, and checks that it is of
 // this fit.
 func (p *past) bestModel(m fitted, t *task) error {
 	kind, c := t.kind, t.config
-	inside := func(err error) error { // a file within a file: its offsets count from its own start
-		if e, ok := err.(*FormatError); ok {
-			return &FormatError{Offset: p.state.offsets["BEST"] + e.Offset, Problem: "section BEST: " + e.Problem}
-		}
-		return err
-	}
 	f, err := decode(p.best, kind)
 	if err == nil {
 		err = m.UnmarshalBinary(p.best)
 	}
 	if err != nil {
-		return inside(err)
+		return p.inside(err)
 	}
 	levels, eps := c.levels, c.epsilon
 	if kind == kindNMF {

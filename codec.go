@@ -5,7 +5,7 @@ package quantmf
 //	offset  size  what
 //	0       8     "quantmf\n"
 //	8       4     version, 1
-//	12      4     kind: 1 NMF, 2 QMF, 3 QMFQ (checkpoint.go has more)
+//	12      4     kind: 1 NMF, 2 QMF, 3 QMFQ, 4 BQMF (checkpoint.go has more)
 //	16      4     number of sections
 //	20      4     CRC-32 (IEEE) of bytes 0 to 19
 //	24            the sections, one after another, and nothing behind them
@@ -29,6 +29,12 @@ package quantmf
 //	DEFQ  f d×m, quantiles of T' (QMFQ only)      DEFC  f d×(m-1), its thresholds, squashed
 //	DEFR  f d×4, its squash: kind, reference, shift, deviation
 //	PROJ  u kind of projection, u updates
+//	BQMF only, packed matrices of k(k+1)/2 as in internal/posterior, factors signed:
+//	MOMU  f d×k(k+1)/2, E u uᵀ      MOMV  f n×k(k+1)/2, E v vᵀ
+//	NOIS  f d: τ; n: ρ; the mean that ρ was divided by; strength; leave-one-out loss
+//	CURV  u d×3: knots of g_i, of g_i⁻¹ with mass (0: the same), steps of T_i
+//	CURR  f d×20: spread, floor, mean of x, mean of leave-one-out p, slope, 15 levels
+//	KNOT  f of each row: y of its knots, x of them; those with mass; places of its steps, their values
 //	CONV  f w×4, a warning each: row, passes, marginal error, tolerance of a transport that
 //	      did not converge (QMF and QMFQ, optional)
 //	WARN  texts of warnings, each u length and bytes (optional)
@@ -62,6 +68,7 @@ const (
 	kindNMF = 1 + iota
 	kindQMF
 	kindQMFQ
+	kindBQMF
 )
 
 // The four ways to a little-endian number (package encoding/binary would bring
@@ -140,14 +147,15 @@ func encode(kind uint32, sections []section) []byte {
 
 // file is a decoded file: the sections this version knows, by tag.
 type file struct {
-	sections map[string][]byte
-	offsets  map[string]int64
-	d, n, k  int
-	m        int
-	best     int
-	missing  bool
-	loss     Loss
-	epsilon  float64
+	leastHistory float64
+	sections     map[string][]byte
+	offsets      map[string]int64
+	d, n, k      int
+	m            int
+	best         int
+	missing      bool
+	loss         Loss
+	epsilon      float64
 }
 
 func damaged(at int, problem string) error { return &FormatError{Offset: int64(at), Problem: problem} }
@@ -156,6 +164,9 @@ func damaged(at int, problem string) error { return &FormatError{Offset: int64(a
 // other ones that this version knows.
 func required(kind uint32) []string {
 	tags := []string{"DIMS", "UFAC", "VFAC", "HIST", "VALI"}
+	if kind == kindBQMF {
+		return append(tags, "MOMU", "MOMV", "NOIS", "CURV", "CURR", "KNOT")
+	}
 	if kind != kindNMF {
 		tags = append(tags, "QUAN", "WGHT", "POTN", "ROWS", "TOOK")
 	}
@@ -170,7 +181,17 @@ func decode(b []byte, kind uint32) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.leastHistory = leastHistory(kind)
 	return f, f.dims(kind)
+}
+
+// leastHistory is the least entry of a History: losses are not negative, bounds of the
+// evidence may be.
+func leastHistory(kind uint32) float64 {
+	if kind == kindBQMF {
+		return -math.MaxFloat64
+	}
+	return 0
 }
 
 // decodeSections reads a file of the kind that must have the sections tags and
@@ -233,7 +254,7 @@ func decodeSections(b []byte, kind uint32, tags []string, more ...string) (*file
 }
 
 func kindName(kind uint32) string {
-	names := map[uint32]string{kindNMF: "NMF", kindQMF: "QMF", kindQMFQ: "QMFQ"}
+	names := map[uint32]string{kindNMF: "NMF", kindQMF: "QMF", kindQMFQ: "QMFQ", kindBQMF: "BQMF"}
 	if name, known := names[kind]; known {
 		return "a model of " + name
 	}
@@ -264,7 +285,8 @@ func (f *file) dims(kind uint32) error {
 	}
 	low := [6]uint64{1, 1, 1, 2, 0, 0}
 	most := [6]uint64{1<<31 - 1, 1<<31 - 1, 1<<31 - 1, 1<<31 - 1, 1<<31 - 1, 1}
-	if kind == kindNMF {
+	maps := kind == kindQMF || kind == kindQMFQ // of levels
+	if !maps {
 		low[3], most[3] = 0, 0
 	}
 	for i := range low {
@@ -277,7 +299,7 @@ func (f *file) dims(kind uint32) error {
 	if !(f.loss >= -2 && f.loss <= 4) {
 		return f.failAt("DIMS", 6, "β is "+ftoa(float64(f.loss)))
 	}
-	if kind == kindNMF && v[7] != 0 || kind != kindNMF && !(f.epsilon >= 1e-12 && f.epsilon <= 1e12) {
+	if !maps && v[7] != 0 || maps && !(f.epsilon >= 1e-12 && f.epsilon <= 1e12) {
 		return f.failAt("DIMS", 7, "ε is "+ftoa(f.epsilon))
 	}
 	if tooManyCells(max(f.d, f.n), f.m) { // as in a fit

@@ -118,9 +118,11 @@ func (l Loss) step(num, den float64) float64 {
 	return power(f, l.gamma())
 }
 
-// value returns Δ(x,t); t is not let fall below low.
+// value returns Δ(x,t); t is not let fall below low, but for Frobenius, which takes any.
 func (l Loss) value(x, t, low float64) float64 {
-	t = max(t, low)
+	if l != Frobenius {
+		t = max(t, low)
+	}
 	var v float64
 	switch b := float64(l); l {
 	case KL:

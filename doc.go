@@ -19,6 +19,7 @@
 //	NMF   X ≈ UV                 [FitNMF]
 //	QMF   X ≈ T(UV)              [FitQMF]   paper §3.2
 //	QMFQ  X ≈ T(Π_k(T'(X)))      [FitQMFQ]  paper §3.3
+//	BQMF  X ≈ T(UV), signed, with its uncertainty   [FitBQMF]
 //
 // In QMFQ the rows are first brought to scales on which a projection Π_k onto rank
 // k does well, and the result is brought back; the two maps of a row are learnt
@@ -79,60 +80,60 @@
 // an option that it has no use for, for two options that contradict each other, and at ε = 0
 // for an option that concerns iterations.
 //
-//	                     Solve     SoftSort  SoftQuantile      SoftQuantiles  FitNMF  FitQMF  FitQMFQ
+//	                     Solve     SoftSort  SoftQuantile      SoftQuantiles  FitNMF  FitQMF  FitQMFQ  FitBQMF
 //	                     SoftRank            SoftQuantileRows  SoftTopK
-//	WithEpsilon          x         x         x                 x              -       x       x
-//	WithSquash           x         x         x                 x              -       x       x
-//	WithTolerance        x         x         x                 x              -       x       x
-//	WithMaxIterations    x         x         x                 x              -       x       x
-//	WithStrict           x         x         x                 x              -       x       x
-//	WithWorkers          x         x         x                 x              x       x       x
-//	WithWeights          x         x         x                 x              -       -       -
-//	WithIterations       x         x         x                 x              -       -       -
-//	WithTargets          x         x         x                 -              -       -       -
-//	WithTargetWeights    x         x         x                 -              -       -       -
-//	WithLevels           x         x         as len(q)         -              -       x       x
-//	WithMidpointRanks    x         -         -                 -              -       -       -
-//	WithEpochs           -         -         -                 -              x       x       x
-//	WithSeed             -         -         -                 -              x       x       x
-//	WithLoss             -         -         -                 -              x       x       x
-//	WithPatience         -         -         -                 -              x       x       x
-//	WithRestarts         -         -         -                 -              x       x       x
-//	WithValidation       -         -         -                 -              x       x       x
-//	WithMissingValues    -         -         -                 -              x       x       x
-//	WithProgress         -         -         -                 -              x       x       x
-//	WithCheckpoint       -         -         -                 -              x       x       x
-//	WithResume           -         -         -                 -              x       x       x
-//	WithInit             -         -         -                 -              x       x       x
-//	WithStart            -         -         -                 -              x       x       x
-//	WithPenalty          -         -         -                 -              x       x       -
-//	WithLearningRate     -         -         -                 -              -       x       x
-//	WithSchedule         -         -         -                 -              -       x       x
-//	WithEnds             -         -         -                 -              -       x       x
-//	WithBatch            -         -         -                 -              -       x       -
-//	WithShrinkage        -         -         -                 -              -       x       -
-//	WithProjection       -         -         -                 -              -       -       x
+//	WithEpsilon          x         x         x                 x              -       x       x        -
+//	WithSquash           x         x         x                 x              -       x       x        -
+//	WithTolerance        x         x         x                 x              -       x       x        x
+//	WithMaxIterations    x         x         x                 x              -       x       x        -
+//	WithStrict           x         x         x                 x              -       x       x        -
+//	WithWorkers          x         x         x                 x              x       x       x        x
+//	WithWeights          x         x         x                 x              -       -       -        -
+//	WithIterations       x         x         x                 x              -       -       -        -
+//	WithTargets          x         x         x                 -              -       -       -        -
+//	WithTargetWeights    x         x         x                 -              -       -       -        -
+//	WithLevels           x         x         as len(q)         -              -       x       x        -
+//	WithMidpointRanks    x         -         -                 -              -       -       -        -
+//	WithEpochs           -         -         -                 -              x       x       x        x
+//	WithSeed             -         -         -                 -              x       x       x        x
+//	WithLoss             -         -         -                 -              x       x       x        x
+//	WithPatience         -         -         -                 -              x       x       x        -
+//	WithRestarts         -         -         -                 -              x       x       x        -
+//	WithValidation       -         -         -                 -              x       x       x        x
+//	WithMissingValues    -         -         -                 -              x       x       x        x
+//	WithProgress         -         -         -                 -              x       x       x        x
+//	WithCheckpoint       -         -         -                 -              x       x       x        x
+//	WithResume           -         -         -                 -              x       x       x        x
+//	WithInit             -         -         -                 -              x       x       x        -
+//	WithStart            -         -         -                 -              x       x       x        -
+//	WithPenalty          -         -         -                 -              x       x       -        -
+//	WithLearningRate     -         -         -                 -              -       x       x        -
+//	WithSchedule         -         -         -                 -              -       x       x        -
+//	WithEnds             -         -         -                 -              -       x       x        -
+//	WithBatch            -         -         -                 -              -       x       -        -
+//	WithShrinkage        -         -         -                 -              -       x       -        -
+//	WithProjection       -         -         -                 -              -       -       x        -
 //
 // # Defaults of models
 //
-//	                     FitNMF        FitQMF                FitQMFQ
-//	WithLoss             KL            KL                    KL
-//	WithEpochs           200           20                    100
-//	WithLevels           -             8                     8
-//	WithEpsilon          -             0.02                  0.02
-//	WithSquash           -             SquashLogisticUnit    SquashLogisticUnit
-//	WithTolerance        -             1e-09                 1e-09
-//	WithMaxIterations    -             3000                  3000
-//	WithLearningRate     -             0.06                  0.1
-//	WithSchedule         -             ScheduleCosine        ScheduleCosine
-//	WithBatch            -             32                    all
-//	WithStart            StartUniform  StartAuto             StartAuto
-//	WithEnds             -             EndsFree              EndsFree
-//	WithShrinkage        -             by hidden cells       0
-//	WithProjection       -             -                     KLUpdates(20)
-//	WithPenalty          0             0                     -
-//	WithSeed             1             1                     1
-//	WithRestarts         1             1                     1
+//	                     FitNMF        FitQMF                FitQMFQ             FitBQMF
+//	WithLoss             KL            KL                    KL                  KL
+//	WithEpochs           200           20                    100                 60
+//	WithLevels           -             8                     8                   -
+//	WithEpsilon          -             0.02                  0.02                -
+//	WithSquash           -             SquashLogisticUnit    SquashLogisticUnit  -
+//	WithTolerance        -             1e-09                 1e-09               0.003
+//	WithMaxIterations    -             3000                  3000                -
+//	WithLearningRate     -             0.06                  0.1                 -
+//	WithSchedule         -             ScheduleCosine        ScheduleCosine      -
+//	WithBatch            -             32                    all                 -
+//	WithStart            StartUniform  StartAuto             StartAuto           -
+//	WithEnds             -             EndsFree              EndsFree            -
+//	WithShrinkage        -             by hidden cells       0                   -
+//	WithProjection       -             -                     KLUpdates(20)       -
+//	WithPenalty          0             0                     -                   -
+//	WithSeed             1             1                     1                   1
+//	WithRestarts         1             1                     1                   -
 //
 // Without options there is no validation share, no patience and no checkpoint, NaN is an
 // error, and GOMAXPROCS goroutines work.
@@ -180,13 +181,16 @@
 //	model.go      what all models are and say     codec.go      the layout of files
 //	fit.go        the driver of all fits          checkpoint.go fits that stop and go on
 //	factors.go    U and V, and starts of them     maps.go       the d increasing maps, their steps
-//	inflate.go    T fitted to X                   project.go    Π_k and its adjoints
-//	nmf.go        X ≈ UV                          qmf.go        X ≈ T(UV)
-//	qmfq.go       X ≈ T(Π_k(T'(X)))               start.go      where a fit of QMF starts
+//	inflate.go    T fitted to X                   nmf.go        X ≈ UV
+//	qmf.go        X ≈ T(UV)                       qmfq.go       X ≈ T(Π_k(T'(X)))
+//	bqmf.go       X ≈ T(UV) and its uncertainty   curve.go      g_i and T_i of it
+//	bqmffile.go   its file and checkpoint         start.go      where a fit of QMF starts
 //	transform.go  new samples                     heldout.go    choosing k and m
 //	memory.go     what fits take                  files.go      model files of any kind
 //
 //	internal/transport  the problem of one row: its dual, solver, averages, adjoints, several rows abreast
+//	internal/projection the projection Π_k: its updates, the truncated SVD, their adjoints
+//	internal/posterior  the mathematics of BQMF
 //	internal/kernel     loops over samples        internal/laplacian     the m × m system
 //	internal/elem       exp, log, normal quantile internal/order         the order of samples
 //	internal/svd        singular vectors          internal/quadratic     steps in k unknowns

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// UnmarshalModel reads a model of any kind: a [*NMF], [*QMF] or [*QMFQ], or a
-// [*FormatError].
+// UnmarshalModel reads a model of any kind: a [*NMF], [*QMF], [*QMFQ] or [*BQMF], or
+// a [*FormatError].
 func UnmarshalModel(data []byte) (Model, error) {
 	kind, err := modelKind(data)
 	if err != nil {
@@ -24,6 +24,8 @@ func UnmarshalModel(data []byte) (Model, error) {
 		m = new(NMF)
 	case kindQMF:
 		m = new(QMF)
+	case kindBQMF:
+		m = new(BQMF)
 	default:
 		m = new(QMFQ)
 	}
@@ -39,10 +41,10 @@ func modelKind(data []byte) (uint32, error) {
 		return 0, damaged(len(data), "the file is cut within its header")
 	}
 	kind := get32(data[12:])
-	if string(data[:8]) == magic && kind-kindCheckpoint-kindNMF <= kindQMFQ-kindNMF {
+	if string(data[:8]) == magic && kind-kindCheckpoint-kindNMF <= kindBQMF-kindNMF {
 		return 0, damaged(12, "this is a checkpoint of a fit, not a model")
 	}
-	if kind < kindNMF || kind > kindQMFQ {
+	if kind < kindNMF || kind > kindBQMF {
 		kind = kindQMF // magic, sum or kind are wrong: let the reader say which
 	}
 	return kind, nil

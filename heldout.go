@@ -37,7 +37,7 @@ type Masks struct {
 // HeldOut fits every trial masks.Repeats times, each time with another share of the
 // observed cells of x hidden, and returns for each trial how well its models predict the
 // hidden cells. All trials see the same masks, so a difference between two trials is more
-// certain than their standard errors suggest. fit is FitNMF, FitQMF or FitQMFQ, the last
+// certain than their standard errors suggest. fit is FitNMF, FitQMF, FitBQMF or FitQMFQ, the last
 // not with [TruncatedSVD], which needs every cell. GOMAXPROCS fits run at a time, one
 // worker each; the result does not depend on their number.
 //

@@ -278,7 +278,7 @@ func (f *Map) Slope(x float64) float64 {
 		return 0
 	}
 	s := f.squash.At(x)
-	slope := f.squash.SlopeToTop(x, s)
+	slope := f.squash.Slope(x, s)
 	if slope == 0 {
 		return 0
 	}

@@ -14,7 +14,9 @@ package quantmf
 //
 //	D_l ← (D_l num_l + c_l D⁰_l)/(den_l + c_l + μ),  num_l = Σ_j tail_jl x_j/T_j,  den_l = Σ_j tail_jl
 //
-// lowers the divergence at once and takes the place of gradient steps on q.
+// lowers the divergence at once and takes the place of gradient steps on q. That is KL;
+// under other divergences num and den are those of [Loss.parts], and with free ends
+// and λ = 0 their ratio is raised to the power γ (divergence.go).
 // Free ends: l = 0, ..., m-1 with D_0 = q_1 and μ = 0. Pinned ends: D_0 = min x
 // stays, and μ keeps Σ_{l>0} D_l = max x - min x. c_l = λ den_l/n is the
 // shrinkage towards the increments D⁰ of an affine map of w (WithShrinkage).

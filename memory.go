@@ -1,18 +1,19 @@
 package quantmf
 
 // This file holds the memory that fits take, counted from the sizes that they allocate:
-// the factors in these formulas are those of newQMFFit, newNMFFit, newQMFQFit, the
-// projections and choose. A test compares them with what is alive during fits of many
+// the factors in these formulas are those of newQMFFit, newNMFFit, newQMFQFit,
+// choose and internal/projection. A test compares them with what is alive during fits of many
 // kinds.
 
 import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
-// Method names one of the three fit functions.
+// Method names one of the fit functions.
 type Method uint8
 
 const (
@@ -164,18 +165,5 @@ func (p footprint) start() float64 {
 // of the updates.
 func (p footprint) projection(of Projection) float64 {
 	deflated := size(p.d, 2, p.n) + size(9, p.d, p.m) + size(p.workers, p.row())
-	if of.kind == projectionSVD {
-		least, most := min(p.d, p.n), max(p.d, p.n)
-		return deflated + size(2, least, most+least) + size(20, p.k, p.d+p.n)
-	}
-	each, partial := size(p.d+p.n, p.k), size(projectionChunks, p.k, p.n)
-	if p.hidden {
-		each += size(p.n, p.k)
-		partial *= 2
-	}
-	states := float64(of.updates) + 1
-	if size(float64(of.updates), each) > mostStates {
-		states = size(2, math.Ceil(math.Sqrt(float64(of.updates))))
-	}
-	return deflated + size(states, each) + partial + size(2, p.d+2*p.n, p.k)
+	return deflated + projection.Numbers(of.kind, of.updates, p.d, p.n, p.k, p.hidden)
 }

@@ -35,7 +35,7 @@ import (
 	"slices"
 )
 
-// Model is what fits return: [*NMF], [*QMF] or [*QMFQ].
+// Model is what fits return: [*NMF], [*QMF], [*QMFQ] or [*BQMF].
 type Model interface {
 	// Reconstruct returns the fitted matrix, d × n.
 	Reconstruct() Mat
@@ -321,7 +321,7 @@ func (f *file) common(m *Factorisation, low float64) (err error) {
 			return f.failAt("VFAC", c*f.n+at, "the product of the factors overflows")
 		}
 	}
-	if m.History, err = f.vectorIn("HIST", -1, 0, math.MaxFloat64); err != nil {
+	if m.History, err = f.vectorIn("HIST", -1, f.leastHistory, math.MaxFloat64); err != nil {
 		return err
 	}
 	if m.Validation, err = f.vectorIn("VALI", -1, 0, math.MaxFloat64); err != nil {

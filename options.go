@@ -3,10 +3,13 @@ package quantmf
 // This file holds every option with its default and bound, the table of which
 // function takes which, and the checks, which all run before any work starts.
 
-import "github.com/quantmf/quantmf/internal/transport"
+import (
+	"github.com/quantmf/quantmf/internal/projection"
+	"github.com/quantmf/quantmf/internal/transport"
+)
 
-// FitOption is an option of a fit: [FitNMF], [FitQMF] or [FitQMFQ]. A function that has
-// no use for it returns an [*OptionError]; the package documentation has the table.
+// FitOption is an option of a fit: [FitNMF], [FitQMF], [FitQMFQ] or [FitBQMF]. A function
+// that has no use for it returns an [*OptionError]; the package documentation has the table.
 type FitOption interface{ setting() *choice }
 
 // Option is an option of an operator, such as [SoftRank]. Every Option is a [FitOption],
@@ -77,7 +80,7 @@ var optionNames = [optionKinds]string{
 
 func (k optionKind) String() string { return optionNames[k] }
 
-type optionSet uint
+type optionSet uint64 // int has 32 bits elsewhere, and there are about as many options
 
 func set(ks ...optionKind) (s optionSet) {
 	for _, k := range ks {
@@ -110,6 +113,7 @@ var (
 	forQuantileRows = target{"SoftQuantileRows", rowKinds, "q"}
 	forNMF          = target{"FitNMF", fitKinds | set(kStart), ""}
 	forQMF          = target{"FitQMF", transportKinds | fitKinds | set(kLevels, kLearningRate, kSchedule, kBatch, kStart, kEnds, kShrinkage), ""}
+	forBQMF         = target{"FitBQMF", set(kTolerance, kWorkers, kEpochs, kSeed, kLoss, kMissing, kValidation, kProgress, kCheckpoint, kResume), ""}
 	forQMFQ         = target{"FitQMFQ", (transportKinds | fitKinds | set(kLevels, kLearningRate, kSchedule, kStart, kEnds, kProjection)) &^ set(kPenalty), ""}
 )
 
@@ -209,7 +213,7 @@ func (c *config) contradictions() error {
 	if c.given.has(kTargets) && c.given.has(kLevels) && c.levels != len(c.targets) {
 		return &OptionError{Option: kLevels.String(), Value: itoa(c.levels), Bound: "WithTargets gives " + itoa(len(c.targets)) + " levels"}
 	}
-	if c.projection.kind == projectionSVD && (c.missing || c.validation > 0) {
+	if c.projection.kind == projection.SVD && (c.missing || c.validation > 0) {
 		return &OptionError{Option: kProjection.String(), Value: c.projection.String(), Bound: "needs every cell: neither WithMissingValues nor WithValidation go with it"}
 	}
 	if c.given.has(kInit) && c.restarts > 1 {
@@ -293,6 +297,7 @@ func WithSquash(s Squash) Option {
 // transport has converged. ρ > 0; default 1e-9. Where the rounding of the logits,
 // 9e-16·(1+2 max|x-x̄|·max|y-ȳ|/ε), is larger, it takes the place of ρ. Samples that
 // belong wholly to the first or the last target do not count in it.
+// Of FitBQMF it is the largest share of UV by which its last epoch may move UV; default 3e-3.
 func WithTolerance(rho float64) Option {
 	return operatorOption(kTolerance, ftoa(rho), func(c *config) string {
 		if !(rho > 0) || rho-rho != 0 {
@@ -431,7 +436,8 @@ func WithWorkers(n int) Option {
 }
 
 // WithEpochs sets the number of epochs, each a visit of every row. n >= 0;
-// default 20 in FitQMF, 100 in FitQMFQ, 200 in FitNMF.
+// default 20 in FitQMF, 100 in FitQMFQ, 200 in FitNMF, 60 in FitBQMF, where it is the
+// most for each of two strengths.
 func WithEpochs(n int) FitOption {
 	return fitOption(kEpochs, itoa(n), intAtLeast(n, 0, func(c *config) *int { return &c.epochs }))
 }
@@ -574,6 +580,15 @@ func WithMissingValues() FitOption {
 	return fitOption(kMissing, "", func(c *config) string { c.missing = true; return "" })
 }
 
+// WithProjection sets Π_k, the projection onto rank k. Default [KLUpdates](20),
+// KLUpdates(100) under [StartUniform].
+func WithProjection(p Projection) FitOption {
+	return fitOption(kProjection, p.String(), func(c *config) string {
+		c.projection = p
+		return p.bound()
+	})
+}
+
 // Squash says how a row is brought onto [0,1]: with z = (x - mean x)/std x, the population
 // standard deviation, by an increasing function of z.
 type Squash uint8
@@ -652,6 +667,53 @@ var endsNames = []string{"EndsFree", "EndsPinned"}
 
 // String returns the name of the constant.
 func (e Ends) String() string { return name(endsNames, int(e)) }
+
+// Projection is the way in which a QMFQ projects a matrix onto those of rank k:
+// [KLUpdates], [FrobeniusUpdates] or [TruncatedSVD]. Projections are equal when
+// they are of one kind and number of updates. The zero value is none of them.
+type Projection struct {
+	kind    projection.Kind
+	updates int
+}
+
+// KLUpdates projects by n >= 1 multiplicative updates of V and U under the
+// Kullback-Leibler divergence, the paper's choice.
+func KLUpdates(n int) Projection { return Projection{projection.KL, n} }
+
+// FrobeniusUpdates projects by n >= 1 multiplicative updates of V and U under
+// the Frobenius norm, as the authors' code does; a third of the cost of
+// [KLUpdates].
+func FrobeniusUpdates(n int) Projection { return Projection{projection.Frobenius, n} }
+
+// TruncatedSVD projects onto the first k singular vectors. Factors may be
+// negative. It has no derivative where the singular values k and k+1 are equal,
+// which ends a fit with a [*DataError]. It needs every cell: with
+// [WithMissingValues] or [WithValidation] it is an [*OptionError].
+func TruncatedSVD() Projection { return Projection{kind: projection.SVD} }
+
+// String returns the call that makes the projection.
+func (p Projection) String() string {
+	switch p.kind {
+	case projection.KL:
+		return "KLUpdates(" + itoa(p.updates) + ")"
+	case projection.Frobenius:
+		return "FrobeniusUpdates(" + itoa(p.updates) + ")"
+	case projection.SVD:
+		return "TruncatedSVD()"
+	}
+	return "Projection{}"
+}
+
+// bound returns what is wrong with the projection, "" if nothing.
+func (p Projection) bound() string {
+	switch {
+	case p.kind == 0:
+		return "must be KLUpdates, FrobeniusUpdates or TruncatedSVD"
+	case p.kind != projection.SVD && (p.updates < 1 || p.updates > 1<<20):
+		return "must have from 1 to 1048576 updates"
+	}
+	return ""
+}
 
 func name(names []string, i int) string {
 	if i < len(names) {

@@ -11,7 +11,7 @@ package quantmf
 // epoch is one pass forward and back:
 //
 //	Y_i = T'_i(X_i) → UV = Π_k(Y) → T_i, its loss, its steps on q_i and F_i (inflate.go) → w̄
-//	→ the projection's adjoint (project.go) → Ȳ → gradients of F'_i and R'_i → Adam.
+//	→ the projection's adjoint (internal/projection) → Ȳ → gradients of F'_i and R'_i → Adam.
 //
 // q' = cumsum(exp R') is free, b' = softmax F'.
 
@@ -24,6 +24,7 @@ import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -49,15 +50,6 @@ const (
 	// a bad fit, and no overflow in a projection's squares.
 	farthestDeflated = 60
 )
-
-// WithProjection sets Π_k, the projection onto rank k. Default [KLUpdates](20),
-// KLUpdates(100) under [StartUniform].
-func WithProjection(p Projection) FitOption {
-	return fitOption(kProjection, p.String(), func(c *config) string {
-		c.projection = p
-		return p.bound()
-	})
-}
 
 func qmfqDefaults() config {
 	c := qmfDefaults()
@@ -166,7 +158,7 @@ type qmfqFit struct {
 	pool      *pool.Pool
 	inflation *inflation // T
 	deflation *deflation // T'
-	projector projector
+	projector projection.Projector
 	from      *factors // where every projection starts
 	whole     *factors // UV: the last projection that was not interrupted
 	all       []int    // the rows
@@ -193,6 +185,15 @@ func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 		}
 	}
 	return f
+}
+
+// newProjector returns Π_k for the visible cells.
+func newProjector(kind Projection, visible *cells, k int, p *pool.Pool) projection.Projector {
+	var seen projection.Seen
+	if visible.partial {
+		seen = visible.mark
+	}
+	return projection.New(kind.kind, kind.updates, projection.Size{D: visible.x.Rows, N: visible.x.Cols, K: k}, seen, p)
 }
 
 // deflation is T' during a fit: Y = T'(X), and its adjoint. X is a constant, so T' takes
@@ -398,13 +399,16 @@ func (f *qmfqFit) project() error {
 	if err := f.pool.Err(); err != nil {
 		return err
 	}
-	err := f.projector.forward(f.deflation.y, f.from)
+	err := f.projector.Forward(f.deflation.y, projection.Factors{U: f.from.u, V: f.from.v})
 	if end := f.pool.Err(); end != nil {
 		return end
 	}
-	r := f.projector.result()
-	copy(f.whole.u, r.u)
-	copy(f.whole.v, r.v)
+	r := f.projector.Result()
+	copy(f.whole.u, r.U)
+	copy(f.whole.v, r.V)
+	if equal, ok := err.(*projection.EqualError); ok {
+		return &DataError{Row: -1, Col: -1, Value: equal.Value, Problem: equal.Error()}
+	}
 	return err
 }
 
@@ -420,7 +424,7 @@ func (f *qmfqFit) epoch(e int) (losses, error) {
 	}
 	copyAll(f.before, f.now)
 	f.pool.Do(f.inflation.pieces(len(f.all)), f.visits)
-	f.projector.backward(f.inflation.wbar, f.deflation.ybar)
+	f.projector.Backward(f.inflation.wbar, f.deflation.ybar)
 	f.deflation.eachPiece(f.deflation.backward)
 	return f.losses(e), f.pool.Err()
 }
@@ -583,7 +587,7 @@ func (f *qmfqFit) snapshot() snapshot {
 
 // product is U and V as parts of a checkpoint, of either sign under a truncated SVD.
 func (f *qmfqFit) product(u, v []float64) []part {
-	if f.projection.kind == projectionSVD {
+	if f.projection.kind == projection.SVD {
 		return []part{finite(u), finite(v)}
 	}
 	return []part{positive(u), positive(v)}
@@ -682,7 +686,7 @@ func (q *QMFQ) coordinates(ctx context.Context, x Mat) (Mat, float64, error) {
 	if err != nil {
 		return Mat{}, 0, err
 	}
-	if q.projection.kind == projectionSVD {
+	if q.projection.kind == projection.SVD {
 		norm := make([]float64, q.U.Cols)
 		for i := range q.U.Rows {
 			for c, w := range q.U.Row(i) {
@@ -696,12 +700,12 @@ func (q *QMFQ) coordinates(ctx context.Context, x Mat) (Mat, float64, error) {
 		return Mat{}, 0, err
 	}
 	loss := KL
-	if q.projection.kind == projectionFrobenius {
+	if q.projection.kind == projection.Frobenius {
 		loss = Frobenius
 	}
-	projection := newNMFBase(&NMF{Factorisation{U: q.U, V: q.V, loss: loss}})
+	projected := newNMFBase(&NMF{Factorisation{U: q.U, V: q.V, loss: loss}})
 	return base.coordinates(ctx, x, visible, func() locator {
-		p := &qmfqLocator{qmfLocator: newQMFLocator(base), projection: newNMFLocator(projection), deflate: q.deflate, y: make([]float64, x.Rows)}
+		p := &qmfqLocator{qmfLocator: newQMFLocator(base), projection: newNMFLocator(projected), deflate: q.deflate, y: make([]float64, x.Rows)}
 		p.own = make([]float64, q.U.Cols)
 		return p
 	})
@@ -785,15 +789,15 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 	if err != nil {
 		return err
 	}
-	n := QMFQ{projection: Projection{projectionKind(p[0]), int(p[1] & 0x7fffffff)}}
+	n := QMFQ{projection: Projection{projection.Kind(p[0]), int(p[1] & 0x7fffffff)}}
 	low := 0.0
-	if n.projection.kind == projectionSVD {
+	if n.projection.kind == projection.SVD {
 		low = -math.MaxFloat64
 	}
 	switch {
-	case p[0] < uint64(projectionKL) || p[0] > uint64(projectionSVD):
+	case p[0] < uint64(projection.KL) || p[0] > uint64(projection.SVD):
 		return f.failAt("PROJ", 0, "there is no such projection")
-	case n.projection.kind == projectionSVD && p[1] != 0 || p[1] > 0x7fffffff || n.projection.bound() != "":
+	case n.projection.kind == projection.SVD && p[1] != 0 || p[1] > 0x7fffffff || n.projection.bound() != "":
 		return f.failAt("PROJ", 1, "the projection has no such number of updates")
 	}
 	t, err := f.readQMF(low)
