@@ -11,10 +11,12 @@
 //
 // # Map of files
 //
-//	projection.go  kinds, sizes, factors, the interface     memory.go   how many numbers a projector holds
-//	unrolled.go    a number of updates, and their way back  states.go   the states of the factors that are kept
-//	updates.go     what updates of all kinds share          kl.go, frobenius.go, hidden.go  one update, forward and back
-//	truncated.go   the truncated SVD                        limits.go   thresholds, measured by bench/calibrate
+//	projector.go   the interface, and New
+//	unrolled.go    a number of updates, and their way back  truncated.go  the truncated SVD
+//	kl.go, frobenius.go, hidden.go                          one update, forward and back
+//	updates.go     what updates of all kinds share          states.go     the states that are kept
+//	projection.go  kinds, sizes, factors, the error         limits.go     thresholds
+//	memory.go      how many numbers a projector holds
 //
 // # Multiplicative updates
 //

@@ -207,19 +207,13 @@ func (p *truncated) backwardComponent(_, c int) {
 		// In units of s_i, so that no square leaves the range.
 		q := s[j] / s[c]
 		f := q / float64((1-q)*(1+q))
-		along := float64(f * (float64(q*alpha[0]) + beta[0]))
-		across := float64(f * (alpha[0] + float64(q*beta[0])))
-		for i, x := range v {
-			a[i] += float64(along * x)
-		}
-		for i, x := range u {
-			b[i] += float64(across * x)
-		}
+		along := [1]float64{f * (float64(q*alpha[0]) + beta[0])}
+		across := [1]float64{f * (alpha[0] + float64(q*beta[0]))}
+		kernel.Accumulate(a, along[:], v)
+		kernel.Accumulate(b, across[:], u)
 	}
 	for e, m := range p.diff.inner[c*p.K : (c+1)*p.K] {
-		for i, x := range p.final.V[e*p.np : (e+1)*p.np] {
-			a[i] -= float64(m * x)
-		}
+		kernel.Accumulate(a, []float64{-m}, p.final.V[e*p.np:(e+1)*p.np])
 	}
 }
 
