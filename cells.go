@@ -379,8 +379,8 @@ func (c *config) inward(u *units) {
 		if !c.mapped { // it grows with the factors
 			by += float64(u.all / 2)
 		}
-		whole, part := math.Modf(by)
-		c.penalty = min(math.Ldexp(float64(c.penalty*elem.Exp(float64(part*math.Ln2))), int(whole)), mostPenalty)
+		whole, frac := math.Modf(by)
+		c.penalty = min(math.Ldexp(float64(c.penalty*elem.Exp(float64(frac*math.Ln2))), int(whole)), mostPenalty)
 	}
 	if tell := c.progress; tell != nil {
 		c.progress = func(p Progress) error {

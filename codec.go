@@ -285,8 +285,8 @@ func (f *file) dims(kind uint32) error {
 	}
 	low := [6]uint64{1, 1, 1, 2, 0, 0}
 	most := [6]uint64{1<<31 - 1, 1<<31 - 1, 1<<31 - 1, 1<<31 - 1, 1<<31 - 1, 1}
-	maps := kind == kindQMF || kind == kindQMFQ // of levels
-	if !maps {
+	mapped := kind == kindQMF || kind == kindQMFQ // of levels
+	if !mapped {
 		low[3], most[3] = 0, 0
 	}
 	for i := range low {
@@ -299,7 +299,7 @@ func (f *file) dims(kind uint32) error {
 	if !(f.loss >= -2 && f.loss <= 4) {
 		return f.failAt("DIMS", 6, "β is "+ftoa(float64(f.loss)))
 	}
-	if !maps && v[7] != 0 || maps && !(f.epsilon >= 1e-12 && f.epsilon <= 1e12) {
+	if !mapped && v[7] != 0 || mapped && !(f.epsilon >= 1e-12 && f.epsilon <= 1e12) {
 		return f.failAt("DIMS", 7, "ε is "+ftoa(f.epsilon))
 	}
 	if tooManyCells(max(f.d, f.n), f.m) { // as in a fit
