@@ -211,7 +211,7 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 // have, so that neither they nor sums over them overflow or underflow.
 func (c *config) reach(rank int, root float64) (least, most float64) {
 	if c.mapped {
-		most = elem.Exp(farthest(c.squash, rank))
+		most = elem.Exp(factorBound(c.squash, rank))
 		return 1 / most, most
 	}
 	return root * leastInit, root * mostInit
@@ -458,8 +458,8 @@ const (
 	mostPenalty    = 1e120
 )
 
-// farthest bounds the logarithms of factors.
-func farthest(s Squash, rank int) float64 {
+// factorBound returns the bound of the logarithms of factors.
+func factorBound(s Squash, rank int) float64 {
 	if s == SquashNone { // what is transported is UV itself
 		return elem.Log(maxPoint/float64(rank)) / 2
 	}

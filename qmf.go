@@ -173,7 +173,7 @@ type qmfFit struct {
 func newQMFFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, way course) *qmfFit {
 	d, n := visible.x.Rows, visible.x.Cols
 	f := &qmfFit{settings: s, inflation: newInflation(s, visible, newFactors(d, n, rank), p, s.batchRows),
-		seed: seed, source: random.Split(seed, 1), origin: s.start, farthest: farthest(s.squash, rank), course: way}
+		seed: seed, source: random.Split(seed, 1), origin: s.start, farthest: factorBound(s.squash, rank), course: way}
 	if s.lagging(d) {
 		f.lag = 1
 	}

@@ -614,13 +614,13 @@ func (f *qmfqFit) resume(from *file, s *saved) error {
 
 // Inflate returns T_i, from the scale of (UV)_i to that of feature i, 0 <= i < d; another
 // i is a [*ShapeError].
-func (q *QMFQ) Inflate(i int) (*Map, error) { return pick(q.inflate, i) }
+func (q *QMFQ) Inflate(i int) (*Map, error) { return mapAt(q.inflate, i) }
 
 // Deflate returns T'_i, from the scale of feature i to that of (UV)_i, 0 <= i < d;
 // another i is a [*ShapeError].
-func (q *QMFQ) Deflate(i int) (*Map, error) { return pick(q.deflate, i) }
+func (q *QMFQ) Deflate(i int) (*Map, error) { return mapAt(q.deflate, i) }
 
-func pick(all []*Map, i int) (*Map, error) {
+func mapAt(all []*Map, i int) (*Map, error) {
 	if uint(i) >= uint(len(all)) {
 		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(len(all)-1)}
 	}
