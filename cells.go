@@ -165,7 +165,7 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 	if !c.given.has(kInit) {
 		return s, nil
 	}
-	least, most := c.reach(rank, s.root())
+	least, most := c.initBounds(rank, s.root())
 	for _, f := range []struct {
 		name       string
 		m          Mat
@@ -207,9 +207,9 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 	return s, nil
 }
 
-// reach returns the least and the largest entry other than 0 that initial factors may
+// initBounds returns the least and the largest entry other than 0 that initial factors may
 // have, so that neither they nor sums over them overflow or underflow.
-func (c *config) reach(rank int, root float64) (least, most float64) {
+func (c *config) initBounds(rank int, root float64) (least, most float64) {
 	if c.mapped {
 		most = elem.Exp(factorBound(c.squash, rank))
 		return 1 / most, most

@@ -135,7 +135,7 @@ func (j *journal) advance(a algorithm, epochs int, way *course, after func(last 
 			a.keep()
 		}
 		stop = over
-		err = way.epoch(j.done, epochs, j.history[len(j.history)-1])
+		err = way.reportEpoch(j.done, epochs, j.history[len(j.history)-1])
 		if err == nil && after != nil {
 			err = after(stop || j.done == epochs)
 		}
@@ -295,12 +295,12 @@ func (c *course) enter(p Phase) error {
 	if !c.part {
 		c.now.Phase = p
 	}
-	return c.reach(0)
+	return c.report(0)
 }
 
-// reach reports that a share of this course's part of the phase is done, and returns the
+// report reports that a share of this course's part of the phase is done, and returns the
 // error that stops the fit, if any.
-func (c *course) reach(done float64) error {
+func (c *course) report(done float64) error {
 	if err := c.ctx.Err(); err != nil || c.tell == nil {
 		return err
 	}
@@ -309,14 +309,14 @@ func (c *course) reach(done float64) error {
 	return c.tell(p)
 }
 
-// epoch reports that an epoch is done. It does not check the context: after the last epoch
+// reportEpoch reports that an epoch is done. It does not check the context: after the last epoch
 // the fit is complete.
-func (c *course) epoch(epoch, of int, loss float64) error {
+func (c *course) reportEpoch(epoch, of int, loss float64) error {
 	switch {
 	case c.tell == nil:
 		return nil
 	case c.part:
-		return c.reach(float64(epoch) / float64(of))
+		return c.report(float64(epoch) / float64(of))
 	}
 	p := c.now
 	p.Phase, p.Done, p.Epoch, p.Loss = PhaseEpochs, float64(epoch)/float64(of), epoch, loss
@@ -333,7 +333,7 @@ func (c *course) rows(p *pool.Pool, d int, f func(worker, i int)) error {
 		if err := p.Err(); err != nil {
 			return err
 		}
-		if err := c.reach(float64(to) / float64(d)); err != nil {
+		if err := c.report(float64(to) / float64(d)); err != nil {
 			return err
 		}
 	}
