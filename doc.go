@@ -123,7 +123,7 @@
 //	WithEpsilon          -             0.02                  0.02                -
 //	WithSquash           -             SquashLogisticUnit    SquashLogisticUnit  -
 //	WithTolerance        -             1e-09                 1e-09               0.003
-//	WithMaxIterations    -             3000                  3000                -
+//	WithMaxIterations    -             200                   200                 -
 //	WithLearningRate     -             0.06                  0.1                 -
 //	WithSchedule         -             ScheduleCosine        ScheduleCosine      -
 //	WithBatch            -             32                    all                 -

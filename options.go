@@ -308,8 +308,9 @@ func WithTolerance(rho float64) Option {
 	})
 }
 
-// WithMaxIterations bounds the passes over a row. n >= 1; default 3000, where 4 or 5
-// passes are usual.
+// WithMaxIterations bounds the passes over a row. n >= 1; default 3000, in models 200,
+// where 4 or 5 are usual. A row of a model that takes more is left as near as it is, with a
+// warning.
 func WithMaxIterations(n int) Option {
 	return operatorOption(kMaxIterations, itoa(n), intAtLeast(n, 1, func(c *config) *int { return &c.maxIterations }))
 }
