@@ -258,6 +258,43 @@ func TestTimeStamps(t *testing.T) {
 	}
 }
 
+// TestTinyUnits: rows are ranked alike in any unit down to a deviation of 1e-290, below which
+// a row is constant.
+func TestTinyUnits(t *testing.T) {
+	want, err := SoftRank([]float64{3, 1, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, unit := range []float64{0x1p-963, 0x1p-900, 0x1p990} { // the deviation is 0.8 of it
+		x := []float64{3 * unit, unit, 2 * unit}
+		got, err := SoftRank(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		closeTo(t, "ranks", got, want, 0)
+		tr, err := Solve(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := tr.RankVJP([]float64{1, -2, 0.5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i := notFinite(g.X); i >= 0 || g.X[0] == 0 {
+			t.Errorf("unit %g: ∂x %v", unit, g.X)
+		}
+	}
+	for _, x := range [][]float64{{1e-300, 2e-300, 3e-300}, {0, 1.9e-290, 0.95e-290}, {5e-324, 0, 0}} {
+		got, err := SoftRank(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got[0] != got[1] || got[1] != got[2] {
+			t.Errorf("ranks %v of %v, want equal ones", got, x)
+		}
+	}
+}
+
 // TestSortShift: the plan does not change where all samples move together, and sorted
 // values move with them, so that ∂S/∂x sums to Σz; also where z/b is large.
 func TestSortShift(t *testing.T) {

@@ -591,7 +591,9 @@ func WithProjection(p Projection) FitOption {
 }
 
 // Squash says how a row is brought onto [0,1]: with z = (x - mean x)/std x, the population
-// standard deviation, by an increasing function of z.
+// standard deviation, by an increasing function of z. A row whose deviation is below 1e-290,
+// or whose values differ by four units in the last place at most, is constant: all of it goes
+// to the middle, and its ranks are equal. Otherwise the unit of x does not matter.
 type Squash uint8
 
 const (
