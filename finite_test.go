@@ -214,6 +214,10 @@ func TestReckless(t *testing.T) {
 			}
 		}
 	}
+	epochs := 12
+	if testing.Short() {
+		epochs = 3
+	}
 	for name, opts := range map[string][]FitOption{
 		"rate 100":           {WithLearningRate(100)},
 		"rate 100, uniform":  {WithLearningRate(100), WithStart(StartUniform)},
@@ -221,11 +225,11 @@ func TestReckless(t *testing.T) {
 		"rate 100, raw":      {WithLearningRate(100), WithSquash(SquashNone)},
 		"rate 100, beta 4":   {WithLearningRate(100), WithLoss(Beta(4))},
 		"rate 100, beta -2":  {WithLearningRate(100), WithLoss(Beta(-2)), WithStart(StartUniform)},
-		"rate 100, constant": {WithLearningRate(100), WithSchedule(ScheduleConstant), WithEpochs(60)},
+		"rate 100, constant": {WithLearningRate(100), WithSchedule(ScheduleConstant), WithEpochs(5 * epochs)},
 		"penalty 1e30":       {WithPenalty(1e30)},
 		"shrinkage 1e30":     {WithShrinkage(1e30)},
 	} {
-		q, err := FitQMF(ctx, x, 4, append([]FitOption{WithEpochs(12)}, opts...)...)
+		q, err := FitQMF(ctx, x, 4, append([]FitOption{WithEpochs(epochs)}, opts...)...)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -245,7 +249,7 @@ func TestReckless(t *testing.T) {
 			continue
 		}
 		for _, p := range []Projection{KLUpdates(5), FrobeniusUpdates(5), TruncatedSVD()} {
-			two, err := FitQMFQ(ctx, x, 4, append([]FitOption{WithEpochs(12), WithProjection(p)}, taken...)...)
+			two, err := FitQMFQ(ctx, x, 4, append([]FitOption{WithEpochs(epochs), WithProjection(p)}, taken...)...)
 			var data *DataError
 			if err != nil && !(p == TruncatedSVD() && errors.As(err, &data)) { // singular values may meet
 				t.Errorf("QMFQ, %s, %v: %v", name, p, err)
