@@ -84,7 +84,10 @@ func TestBetaNearby(t *testing.T) {
 	for _, d := range []float64{5e-324, 1e-300, 0x1p-53, 0x1p-40, 1e-9, 1e-5, 1e-3, 0.03, 0x1p-4 - 0x1p-50, 0x1p-4, 0x1p-4 + 0x1p-50, 0.1} {
 		betas = append(betas, d, -d, 1+d, 1-d)
 	}
-	for _, beta := range betas {
+	for i, beta := range betas {
+		if testing.Short() && i%3 > 0 {
+			continue
+		}
 		l := Beta(beta)
 		for _, x := range []float64{1e-20, 0.3, 1, 1.7, 40} {
 			for _, at := range []float64{1e-12, 0.299, 1, 1.0001, 2.5, 1e9} {

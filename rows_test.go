@@ -79,7 +79,11 @@ func TestRows(t *testing.T) {
 // it is with, for options of every kind.
 func TestRowsAlone(t *testing.T) {
 	src := random.Split(43, 0)
-	for trial := range 400 {
+	trials := 400
+	if testing.Short() {
+		trials = 140
+	}
+	for trial := range trials {
 		d, n, m := 1+src.IntN(20), 1+src.IntN(60), 1+src.IntN(20)
 		switch trial % 20 {
 		case 0:
