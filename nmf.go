@@ -55,9 +55,17 @@ func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, erro
 	if c.start != StartUniform && c.start != StartSVD {
 		return nil, &OptionError{Option: kStart.String(), Value: c.start.String(), Bound: "FitNMF starts from StartUniform or StartSVD"}
 	}
+	if newton := c.loss == KL || c.loss == Frobenius; !c.given.has(kUpdates) && !newton {
+		c.updates = UpdatesMultiplicative
+	} else if c.updates == UpdatesNewton && !newton {
+		return nil, &OptionError{Option: kUpdates.String(), Value: c.updates.String(), Bound: "takes the losses KL and Frobenius; others have UpdatesMultiplicative"}
+	}
 	m, err := t.drive(ctx, nmfChunks, new(NMF), func(seed uint64, way course) algorithm {
 		f := newNMFFit(way, t.pool, newFactors(x.Rows, x.Cols, rank), t.cells, c.loss, c.penalty)
 		f.start = func() error { return f.startFactors(&c, seed) }
+		if c.updates == UpdatesNewton {
+			return newNewtonFit(f)
+		}
 		return f
 	})
 	nmf, _ := m.(*NMF)
@@ -621,7 +629,7 @@ func (f *nmfFit) begin() (losses, error) {
 	}
 	f.layAll()
 	f.pool.Do(len(f.pieces), f.sweeps)
-	return f.losses(0), f.pool.Err()
+	return f.losses(0, f.u, f.v), f.pool.Err()
 }
 
 // epoch is the updates of V and of U. It looks whether to go on before V moves: the
@@ -633,11 +641,12 @@ func (f *nmfFit) epoch(e int) (losses, error) {
 	f.pool.Do(f.k, f.updates)
 	f.updateU = true
 	f.pool.Do(len(f.pieces), f.sweeps)
-	return f.losses(e + 1), f.pool.Err()
+	return f.losses(e+1, f.u, f.v), f.pool.Err()
 }
 
-// losses returns those of the factors as they stand, summed by the last sweep.
-func (f *nmfFit) losses(epoch int) losses {
+// losses returns those of the factors u and v, whose order in v is free, summed by the
+// last sweep.
+func (f *nmfFit) losses(epoch int, u, v []float64) losses {
 	l := losses{of: epoch}
 	for i := range f.pieces {
 		l.visible += f.pieces[i].losses[0]
@@ -646,7 +655,7 @@ func (f *nmfFit) losses(epoch int) losses {
 	l.visible /= float64(f.visible)
 	l.held /= float64(max(f.heldOut, 1))
 	if f.penalty > 0 { // the padding of V is 0
-		l.penalty = float64(f.penalty * (meanOf(f.u) + float64(meanOf(f.v)*float64(f.np)/float64(f.n))))
+		l.penalty = float64(f.penalty * (meanOf(u) + float64(meanOf(v)*float64(f.np)/float64(f.n))))
 	}
 	return l
 }
@@ -681,17 +690,25 @@ func (f *nmfFit) snapshot() snapshot {
 // resume takes the factors of a checkpoint, and makes the sums that the next update of V
 // takes.
 func (f *nmfFit) resume(file *file, s *saved) error {
+	if err := f.restore(file, s, f.snapshot); err != nil {
+		return err
+	}
+	f.layAll()
+	f.pool.Do(len(f.pieces), f.sweeps)
+	return nil
+}
+
+// restore fills what a snapshot lists.
+func (f *nmfFit) restore(file *file, s *saved, list func() snapshot) error {
 	if f.held != nil {
 		f.best = newFactors(f.d, f.n, f.k)
 	}
-	if _, err := file.restore(f.snapshot().real, 0); err != nil {
+	if _, err := file.restore(list().real, 0); err != nil {
 		return err
 	}
 	if s.steps != 0 {
 		return file.failAt("STAT", 3, "there are no steps of V")
 	}
-	f.layAll()
-	f.pool.Do(len(f.pieces), f.sweeps)
 	return nil
 }
 
