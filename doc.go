@@ -104,6 +104,7 @@
 //	WithInit             -         -         -                 -              x       x       x
 //	WithStart            -         -         -                 -              x       x       x
 //	WithPenalty          -         -         -                 -              x       x       -
+//	WithUpdates          -         -         -                 -              x       -       -
 //	WithLearningRate     -         -         -                 -              -       x       x
 //	WithSchedule         -         -         -                 -              -       x       x
 //	WithEnds             -         -         -                 -              -       x       x
@@ -115,7 +116,8 @@
 //
 //	                     FitNMF        FitQMF                FitQMFQ
 //	WithLoss             KL            KL                    KL
-//	WithEpochs           200           20                    100
+//	WithEpochs           20            20                    100
+//	WithUpdates          UpdatesNewton  -                    -
 //	WithLevels           -             8                     8
 //	WithEpsilon          -             0.02                  0.02
 //	WithSquash           -             SquashLogisticUnit    SquashLogisticUnit

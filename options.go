@@ -423,7 +423,7 @@ func WithWorkers(n int) Option {
 }
 
 // WithEpochs sets the number of epochs, each a visit of every row. n >= 0;
-// default 20 in FitQMF, 100 in FitQMFQ, 200 in FitNMF.
+// default 20 in FitQMF, 100 in FitQMFQ, 20 in FitNMF, there 200 of [UpdatesMultiplicative].
 func WithEpochs(n int) FitOption {
 	return fitOption(kEpochs, itoa(n), intAtLeast(n, 0, func(c *config) *int { return &c.epochs }))
 }

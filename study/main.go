@@ -136,7 +136,7 @@ func heldOut() {
 				opts := []quantmf.FitOption{quantmf.WithMissingValues(), quantmf.WithSeed(uint64(draw + 1))}
 				var from []quantmf.FitOption
 				for _, epochs := range []int{15, 10, 15, 20, 40, 50, 100, 150, 200} { // 15, 25, ..., 600 in all
-					m, err := quantmf.FitNMF(ctx, holes, k, append(append(from, opts...), quantmf.WithEpochs(epochs))...)
+					m, err := quantmf.FitNMF(ctx, holes, k, append(append(from, opts...), quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithEpochs(epochs))...)
 					check(err)
 					from = []quantmf.FitOption{quantmf.WithInit(m.U, m.V)}
 					fit := m.Reconstruct()
@@ -264,7 +264,7 @@ func labels() {
 		fit  func(seed uint64) quantmf.Mat
 	}{
 		{"NMF", func(s uint64) quantmf.Mat {
-			m, err := quantmf.FitNMF(ctx, x, 3, quantmf.WithSeed(s))
+			m, err := quantmf.FitNMF(ctx, x, 3, quantmf.WithSeed(s), quantmf.WithUpdates(quantmf.UpdatesMultiplicative))
 			check(err)
 			return m.V
 		}},
@@ -426,7 +426,7 @@ func losses() {
 	fmt.Println("|---|---|---|---|---|")
 	for _, set := range append(sets, small...) {
 		x := read(set)
-		n, err := quantmf.FitNMF(ctx, x, 10, quantmf.WithEpochs(1000))
+		n, err := quantmf.FitNMF(ctx, x, 10, quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithEpochs(1000))
 		check(err)
 		q, err := quantmf.FitQMF(ctx, x, 10)
 		check(err)

@@ -11,7 +11,7 @@ import (
 )
 
 // newtonAt are the epochs of Newton's method that are looked at beside its best one.
-var newtonAt = []int{6, 8, 10, 15, 20, 30, 60}
+var newtonAt = []int{8, 10, 12, 15, 20, 30, 60}
 
 // updates holds a tenth of the cells out of fits by either method, from the same start
 // and with the same cells hidden, and follows their divergence: that of multiplicative updates
