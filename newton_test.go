@@ -574,3 +574,117 @@ func TestNewtonNeverRises(t *testing.T) {
 		}
 	}
 }
+
+// TestNewtonWorkersAndResume: the same bits for any number of workers, and for a fit that
+// stopped after any epoch and went on.
+func TestNewtonWorkersAndResume(t *testing.T) {
+	ctx := t.Context()
+	x := load(t, "testdata/laml-exp.tsv.gz")
+	x.Rows = 230
+	for name, opts := range map[string][]FitOption{
+		"KL": nil, "Frobenius": {WithLoss(Frobenius)}, "penalty": {WithPenalty(0.01)}, "held out": {WithValidation(0.1)},
+		"hidden, Frobenius": {WithLoss(Frobenius), WithValidation(0.1), WithPenalty(0.01)},
+	} {
+		opts = append(opts, WithUpdates(UpdatesNewton), WithEpochs(9))
+		same := func(what string, m, want *NMF) {
+			t.Helper()
+			closeTo(t, name+", "+what+": U", m.U.Data, want.U.Data, 0)
+			closeTo(t, name+", "+what+": V", m.V.Data, want.V.Data, 0)
+			closeTo(t, name+", "+what+": losses", m.History, want.History, 0)
+			closeTo(t, name+", "+what+": held out", m.Validation, want.Validation, 0)
+		}
+		var states [][]byte
+		want, err := FitNMF(ctx, x, 6, append(opts, WithWorkers(1), WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil }))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, workers := range []int{2, 3, 16} {
+			m, err := FitNMF(ctx, x, 6, append(opts, WithWorkers(workers))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same("workers", m, want)
+		}
+		for i, s := range states {
+			m, err := FitNMF(ctx, x, 6, append(opts, WithResume(s), WithWorkers(1+i%3))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same("resumed after "+itoa(i+1), m, want)
+		}
+	}
+}
+
+// TestNewtonStill: a fit that has nowhere to go stands still, with its loss, and a
+// state of it goes on the same.
+func TestNewtonStill(t *testing.T) {
+	x := first(toy(2), 12)
+	var state []byte
+	opts := []FitOption{WithEpochs(3000), WithLoss(Frobenius)}
+	m, err := FitNMF(t.Context(), x, 2, append(opts, WithCheckpoint(2000, func(s []byte) error {
+		if state == nil {
+			state = s
+		}
+		return nil
+	}))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := m.History[2500:]
+	if slices.Max(last) != slices.Min(last) {
+		t.Errorf("losses from %v to %v after 2500 epochs", slices.Max(last), slices.Min(last))
+	}
+	again, err := FitNMF(t.Context(), x, 2, append(opts, WithResume(state))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeTo(t, "U", again.U.Data, m.U.Data, 0)
+	closeTo(t, "losses", again.History, m.History, 0)
+	patient, err := FitNMF(t.Context(), x, 2, append(opts, WithPatience(3))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := len(patient.History); e > 300 || patient.History[e-1] > 1.01*m.History[3000] {
+		t.Errorf("patience ended after %d epochs at %v, the end is %v", e, patient.History[e-1], m.History[3000])
+	}
+}
+
+// TestNewtonPenalty: what falls is the loss with its penalty.
+func TestNewtonPenalty(t *testing.T) {
+	for name, x := range hostile() {
+		if top := largest(x.Data); top < 1e-20 || top > 1e20 {
+			continue // fitted in units of their own, in which the penalty counts
+		}
+		for _, loss := range []Loss{KL, Frobenius} {
+			for _, penalty := range []float64{1e-3, 0.3} {
+				before := math.Inf(1)
+				for epochs := range 25 { // a fit of more epochs goes on as one of fewer
+					m, err := FitNMF(t.Context(), x, 4, WithPenalty(penalty), WithLoss(loss), WithEpochs(epochs))
+					if err != nil {
+						t.Fatal(err)
+					}
+					now := m.objective(penalty)
+					if now > before*(1+1e-12) {
+						t.Errorf("%s, loss %v, penalty %v: %v after %v, epoch %d", name, loss, penalty, now, before, epochs)
+					}
+					before = now
+				}
+			}
+		}
+	}
+}
+
+// TestNewtonScikit: below what scikit-learn's multiplicative updates have after 200, from
+// the same start, in a tenth of the epochs.
+func TestNewtonScikit(t *testing.T) {
+	s := loadScikit(t)
+	for name, l := range map[string]Loss{"kl": KL, "frobenius": Frobenius} {
+		m, err := FitNMF(t.Context(), s.X, 5, WithLoss(l), WithInit(s.U0, s.V0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := s.Loss[name]["200"]; !(m.History[20] < want) {
+			t.Errorf("%s: %v after 20 epochs, scikit-learn %v after 200", name, m.History[20], want)
+		}
+	}
+}
