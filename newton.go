@@ -337,7 +337,7 @@ func (m *metric) share(exact bool, total float64) {
 // solve fills p with the direction of every column, or under an exact metric with where
 // it leads, and the slope along it and the longest step.
 func (m *metric) solve(s *strip, exact bool) {
-	k, n := len(m.diag), s.n
+	n := s.n
 	if exact {
 		copy(s.p, s.b)
 		copy(s.r, s.g)
@@ -358,24 +358,7 @@ func (m *metric) solve(s *strip, exact bool) {
 	}
 	kernel.Metric(s.p, s.r, s.root, s.b, s.g, s.h, leastSum)
 	kernel.Bounded(s.p, s.r, m.c, m.inverse, newtonSweeps)
-	for j := range n {
-		s.slope[j], s.limits[j] = 0, longestStep
-	}
-	for i := range k {
-		for j := range n {
-			at := i*n + j
-			b := s.b[at]
-			p := -b
-			if s.p[at] > 0 {
-				p = (s.p[at] - float64(b*s.root[at])) / s.root[at]
-			}
-			s.p[at] = p
-			s.slope[j] += float64(s.g[at] * p)
-			if p < 0 && b < float64(-s.limits[j]*p) {
-				s.limits[j] = b / -p
-			}
-		}
-	}
+	kernel.Direction(s.p, s.slope[:n], s.limits[:n], s.b, s.g, s.root, longestStep)
 }
 
 // weigh returns what the shared Hessian is multiplied by in a column whose W sums to sum,

@@ -53,6 +53,7 @@ var packages = []pkg{
 		{"stretchRow", "to, v, d, x []float64", "", stretchRow},
 		{"metric", "x, r, s, v, g, q []float64, low float64", "", metric},
 		{"bounded", "x, r, c, inverse []float64, n, sweeps int", "", bounded},
+		{"direction", "p, slope, most, b, g, root []float64, k int, longest float64", "", direction},
 		{"residual", "w, x []float64", "", residual},
 		{"exp", "to, x []float64", "", exp},
 		{"log", "to, x []float64", "", log},

@@ -174,6 +174,57 @@ func bounded(f *Func) {
 	})
 }
 
+func direction(f *Func) {
+	p, b, g, root := f.base("p", R5), f.base("b", R4), f.base("g", R3), f.base("root", R1)
+	slope, most, count := f.base("slope", R6), f.base("most", R7), f.length("slope", R2)
+	const row, left, pa, ba, ga, ra = R9, R8, R10, R11, R12, R0
+	f.moveR(row, count)
+	f.shlR(row, Imm(3))
+	f.shrR(count, Imm(3))
+	sum := pick(f, Vec(8), 8, 8)
+	limit := f.after(sum)
+	f.groups(count, []int{1}, func(int) {
+		f.halves(func(h Vec, _ int) {
+			f.clear(sum + h)
+			f.broadcast(limit+h, f.arg("longest"))
+		})
+		for _, r := range [][2]Reg{{pa, p}, {ba, b}, {ga, g}, {ra, root}} {
+			f.moveR(r[0], r[1])
+		}
+		f.moveR(left, f.arg("k"))
+		f.loop(left, func() {
+			f.halves(func(h Vec, off int) {
+				f.load(V0, mem(off, pa))
+				f.load(V1, mem(off, ba))
+				f.load(V2, mem(off, ra))
+				f.mul(V3, V1, V2)
+				f.sub(V3, V0, V3)
+				f.div(V3, V3, V2)
+				f.negate(V4, V1)
+				f.clear(V5)
+				f.compare(f.mask(V6), V0, greater, V5)
+				f.choose(f.mask(V6), V3, V3, V4)
+				f.store(mem(off, pa), V3)
+				f.mul(V4, V3, mem(off, ga))
+				f.add(sum+h, sum+h, V4)
+				f.negate(V3, V3)
+				f.div(V4, V1, V3)
+				f.compare(f.mask(V6), V3, greater, V5)
+				f.choose(f.mask(V6), V4, V4, limit+h)
+				f.min(limit+h, limit+h, V4)
+			})
+			for _, r := range []Reg{pa, ba, ga, ra} {
+				f.addR(r, row)
+			}
+		})
+		f.halves(func(h Vec, off int) {
+			f.store(mem(off, slope), sum+h)
+			f.store(mem(off, most), limit+h)
+		})
+		f.advance(64, p, b, g, root, slope, most)
+	})
+}
+
 func residual(f *Func) {
 	w, x, count := f.base("w", R5), f.base("x", R4), f.length("w", R2)
 	f.each([]Reg{w, x}, count, func(get get, put put) {

@@ -418,6 +418,14 @@ func Bounded(x, r, c, inverse []float64, sweeps int) {
 	bounded(x, r[:len(x)], c[:k*k], inverse, len(x)/k, sweeps)
 }
 
+// Direction turns what [Bounded] made of [Metric]'s x into the direction from v, -v to where
+// x is 0 and x/s - v elsewhere, and fills slope, n, with Σ g p over the k rows and most with
+// the longest step, up to longest, at which no v + t p is below 0. Whole blocks.
+func Direction(p, slope, most, v, g, s []float64, longest float64) {
+	n := len(p)
+	direction(p, slope, most[:len(slope)], v[:n], g[:n], s[:n], n/max(len(slope), 1), longest)
+}
+
 // Residual replaces W in w, rows of padded samples, by X - W. Rows of X lie stride
 // numbers apart.
 func Residual(w, x []float64, stride, rows int) {

@@ -513,6 +513,23 @@ func boundedAVX512(x, r, c, inverse []float64, n, sweeps int)
 //go:noescape
 func boundedAVX2(x, r, c, inverse []float64, n, sweeps int)
 
+func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
+	switch level {
+	case cpu.AVX512:
+		directionAVX512(p, slope, most, b, g, root, k, longest)
+	case cpu.AVX2:
+		directionAVX2(p, slope, most, b, g, root, k, longest)
+	default:
+		direction_g(p, slope, most, b, g, root, k, longest)
+	}
+}
+
+//go:noescape
+func directionAVX512(p, slope, most, b, g, root []float64, k int, longest float64)
+
+//go:noescape
+func directionAVX2(p, slope, most, b, g, root []float64, k int, longest float64)
+
 func residual(w, x []float64) {
 	switch level {
 	case cpu.AVX512:

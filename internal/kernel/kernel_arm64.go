@@ -363,6 +363,18 @@ func bounded(x, r, c, inverse []float64, n, sweeps int) {
 //go:noescape
 func boundedNEON(x, r, c, inverse []float64, n, sweeps int)
 
+func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
+	switch level {
+	case cpu.NEON:
+		directionNEON(p, slope, most, b, g, root, k, longest)
+	default:
+		direction_g(p, slope, most, b, g, root, k, longest)
+	}
+}
+
+//go:noescape
+func directionNEON(p, slope, most, b, g, root []float64, k int, longest float64)
+
 func residual(w, x []float64) {
 	switch level {
 	case cpu.NEON:

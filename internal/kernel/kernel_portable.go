@@ -68,6 +68,10 @@ func metric(x, r, s, v, g, q []float64, low float64) { metric_g(x, r, s, v, g, q
 
 func bounded(x, r, c, inverse []float64, n, sweeps int) { bounded_g(x, r, c, inverse, n, sweeps) }
 
+func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
+	direction_g(p, slope, most, b, g, root, k, longest)
+}
+
 func residual(w, x []float64) { residual_g(w, x) }
 
 func exp(to, x []float64) { exp_g(to, x) }

@@ -91,6 +91,28 @@ func metric_g(x, r, s, v, g, q []float64, low float64) {
 	}
 }
 
+func direction_g(p, slope, most, b, g, root []float64, k int, longest float64) {
+	n := len(slope)
+	most = most[:n]
+	for j := range slope {
+		slope[j], most[j] = 0, longest
+	}
+	for a := range k {
+		p, b, g, root := p[a*n:(a+1)*n], b[a*n:(a+1)*n], g[a*n:(a+1)*n], root[a*n:(a+1)*n]
+		for j, to := range p {
+			v := -b[j]
+			if to > 0 {
+				v = (to - float64(b[j]*root[j])) / root[j]
+			}
+			p[j] = v
+			slope[j] += float64(g[j] * v)
+			if v < 0 {
+				most[j] = min(most[j], b[j]/-v)
+			}
+		}
+	}
+}
+
 func residual_g(w, x []float64) {
 	x = x[:len(w)]
 	for j, v := range w {

@@ -441,6 +441,13 @@ func TestVectorNewton(t *testing.T) {
 			r := random.Split(19, np)
 			pos := func(n int) []float64 { return numbers(&r, n, true) }
 			any := func(n int) []float64 { return numbers(&r, n, false) }
+			steep := func(n int) []float64 { // none is 0
+				v := pos(n)
+				for i := range v {
+					v[i] += 0.01
+				}
+				return v
+			}
 			compare(t, "curve", func(v [][]float64) float64 { return Curve(v[0], v[1], v[2], v[3], np, 1, 0.2) }, pos(np), pos(np), pos(np), pos(np))
 			compare(t, "curve of rows", func(v [][]float64) float64 { return Curve(v[0], v[1], v[2], v[3], np+3, 3, 0.2) },
 				pos(3*np), pos(3*np), pos(3*np), pos(3*np+6))
@@ -458,6 +465,8 @@ func TestVectorNewton(t *testing.T) {
 						c[a*k+b] = c[b*k+a]
 					}
 				}
+				compare(t, "direction", func(v [][]float64) float64 { Direction(v[0], v[1], v[2], v[3], v[4], v[5], 2); return 0 },
+					pos(k*np), any(np), any(np), pos(k*np), any(k*np), steep(k*np))
 				for sweeps := 1; sweeps <= 4; sweeps += 3 {
 					compare(t, "bounded", func(v [][]float64) float64 { Bounded(v[0], v[1], v[2], v[3], sweeps); return 0 }, pos(k*np), any(k*np), c, inverse)
 				}
