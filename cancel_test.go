@@ -1,5 +1,8 @@
 package quantmf
 
+// Tests of a fit that is cancelled: how soon it ends, that its goroutines end with it, and
+// the phases that it tells of.
+
 import (
 	"context"
 	"errors"
@@ -157,7 +160,7 @@ func TestLooks(t *testing.T) {
 		{"QMF validation", "QMF", []FitOption{WithEpochs(3), WithValidation(0.1), WithStart(StartScores), WithShrinkage(0)},
 			[]want{{PhaseFactors, 600 + startUpdates*600/plainRows}, {PhaseMaps, 600}, {PhaseEpochs, 3 * 2 * 600 / 8}}},
 		{"QMFQ", "QMFQ", []FitOption{WithEpochs(3), WithStart(StartNMF)},
-			[]want{{PhaseFactors, startUpdates * groups}, {PhaseMaps, 2 * 600}, {PhaseQMF, 100 * 600 / 8}, {PhaseEpochs, 3 * (3*600/8 + 2*projectOften*projectionChunks)}}},
+			[]want{{PhaseFactors, startUpdates * groups}, {PhaseMaps, 2 * 600}, {PhaseQMF, 100 * 600 / 8}, {PhaseEpochs, 3 * (3*600/8 + 2*projectOften*16)}}},
 		{"QMFQ by singular vectors", "QMFQ", []FitOption{WithEpochs(2), WithStart(StartUniform), WithProjection(TruncatedSVD())},
 			[]want{{PhaseMaps, 600}, {PhaseEpochs, 2 * (3*600/8 + 3*40)}}},
 	} {

@@ -17,44 +17,7 @@ package quantmf
 
 import (
 	"math"
-
-	"github.com/quantmf/quantmf/internal/transport"
 )
-
-// kindCheckpoint is added to a model's kind.
-const kindCheckpoint = 16
-
-// WithCheckpoint calls save with the state of the fit after every so many epochs,
-// and after the last, on the goroutine of the caller; the bytes are the
-// function's to keep. Its error stops the fit and comes back wrapped, with the
-// model so far. every >= 1. What a fit starts from, in FitQMFQ a QMF of 100
-// epochs, is made before the first epoch counts.
-func WithCheckpoint(every int, save func(state []byte) error) FitOption {
-	return fitOption(kCheckpoint, itoa(every), func(c *config) string {
-		if every < 1 {
-			return "must be at least 1"
-		}
-		if save == nil {
-			return "save must not be nil"
-		}
-		c.every, c.save = every, save
-		return ""
-	})
-}
-
-// WithResume goes on from a state that [WithCheckpoint] saved, with the same x
-// and the same options; workers, progress and checkpoints may differ. Another
-// option or initial factor is an [*OptionError] that names it, another x a
-// [*DataError], a damaged state a [*FormatError].
-func WithResume(state []byte) FitOption {
-	return fitOption(kResume, itoa(len(state))+" bytes", func(c *config) string {
-		if len(state) == 0 {
-			return "must not be empty"
-		}
-		c.resume = state
-		return ""
-	})
-}
 
 // described lists the options that a result depends on, with their values.
 func (c *config) described(rank int) [][2]string {
@@ -97,7 +60,7 @@ func fingerprint(ms ...Mat) uint64 {
 	return h
 }
 
-// part is some numbers of a fit under way, and the range that they are in.
+// part is some numbers of a checkpoint, and the range that they must be in.
 type part struct {
 	v         []float64
 	low, high float64
@@ -108,9 +71,8 @@ type part struct {
 // parameter stands still.
 func finite(v []float64) part   { return part{v, -math.MaxFloat64, math.MaxFloat64} }
 func positive(v []float64) part { return part{v, 0, math.MaxFloat64} }
-func (m moment) parts() []part  { return []part{finite(m.mu), {m.nu, 0, math.Inf(1)}} }
 
-// saved is a checkpoint: what all fits have, and the parts of the one at hand.
+// saved is a checkpoint: what all fits have, and the snapshot of one algorithm.
 type saved struct {
 	restart, epoch      int
 	source              uint64
@@ -122,20 +84,12 @@ type saved struct {
 	index               []uint64
 }
 
-func words(tag string, v ...uint64) section {
-	b := make([]byte, 0, 8*len(v))
-	for _, x := range v {
-		b = append64(b, x)
-	}
-	return section{tag: tag, payload: b}
-}
-
 // checkpoint returns the state of a fit after an epoch, as a file.
-func (t *task) checkpoint(a algorithm, j *journal, restart int, past *past) []byte {
-	part := a.snapshot()
-	s := &saved{restart: restart, epoch: j.done, source: part.source, steps: part.steps, judge: j.watch,
-		history: j.history, validation: j.validation, best: past.best, real: part.real, index: part.index}
-	return s.encode(t.kind, t.config, t.rank, past.data)
+func (t *task) checkpoint(a algorithm, j *journal, restart int, before *past) []byte {
+	own := a.snapshot()
+	s := &saved{restart: restart, epoch: j.done, source: own.source, steps: own.steps, judge: j.watch,
+		history: j.history, validation: j.validation, best: before.best, real: own.real, index: own.index}
+	return s.encode(t.kind, t.config, t.rank, before.data)
 }
 
 func (s *saved) encode(kind uint32, c *config, rank int, data [2]uint64) []byte {
@@ -155,7 +109,7 @@ func (s *saved) encode(kind uint32, c *config, rank int, data [2]uint64) []byte 
 	})
 }
 
-// openCheckpoint reads c.resume as far as all fits have it, and holds it against
+// openCheckpoint reads the sections of c.resume that all fits have, and compares them with
 // the options and the data.
 func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 	c, lag := t.config, t.lag()
@@ -201,7 +155,7 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 	s := &saved{restart: int(st[0]), epoch: int(st[1]), source: st[2], steps: int(st[3]), best: f.sections["BEST"],
 		judge: watch{patience: c.patience, bestEpoch: int(st[4]), last: int(st[5]), best: math.Float64frombits(st[6]), mark: math.Float64frombits(st[7])}}
 	entries := s.epoch + 1 - lag
-	if s.history, err = f.vectorIn("HIST", int64(entries), 0, math.MaxFloat64); err != nil {
+	if s.history, err = f.vectorIn("HIST", int64(entries), leastHistory(t.kind), math.MaxFloat64); err != nil {
 		return nil, nil, err
 	}
 	held := 0
@@ -220,13 +174,14 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 	if s.judge.last >= entries {
 		return nil, nil, f.failAt("STAT", 5, "the epoch of the last fall is not in the history")
 	}
-	if (len(s.best) > 0) != (s.restart > 0) {
+	// A BQMF has the best of its epochs so far there too.
+	if t.kind != kindBQMF && (len(s.best) > 0) != (s.restart > 0) {
 		return nil, nil, f.fail("BEST", "there is a best model from the second of the restarts on")
 	}
 	return f, s, nil
 }
 
-// past is what a fit goes on from: nothing, or the state of a checkpoint.
+// past is the checkpoint that a fit resumes from, if any.
 type past struct {
 	state *file
 	from  *saved
@@ -248,7 +203,7 @@ func (t *task) reopen() (p past, err error) {
 	return p, err
 }
 
-// lag is by how many epochs the journal of a fit is behind it (see losses).
+// lag is the number of epochs that the journal of a fit is behind the fit (see losses).
 func (t *task) lag() int {
 	if t.kind == kindQMFQ || t.kind == kindQMF && t.lagging(t.x.Rows) {
 		return 1
@@ -256,7 +211,7 @@ func (t *task) lag() int {
 	return 0
 }
 
-// resume takes an algorithm and its journal to the state that was saved.
+// resume brings an algorithm and its journal to the state that was saved.
 func (p *past) resume(a algorithm, j *journal) error {
 	if err := a.resume(p.state, p.from); err != nil {
 		return err
@@ -266,22 +221,25 @@ func (p *past) resume(a algorithm, j *journal) error {
 	return nil
 }
 
-// bestModel reads the best model of the restarts before into m, and holds it against
-// the fit.
+// inside places an error in the best model, a file within a file whose offsets count
+// from its own start.
+func (p *past) inside(err error) error {
+	if e, ok := err.(*FormatError); ok {
+		return &FormatError{Offset: p.state.offsets["BEST"] + e.Offset, Problem: "section BEST: " + e.Problem}
+	}
+	return err
+}
+
+// bestModel reads the best model of the restarts before into m, and checks that it is of
+// this fit.
 func (p *past) bestModel(m fitted, t *task) error {
 	kind, c := t.kind, t.config
-	inside := func(err error) error { // a file within a file: its offsets count from its own start
-		if e, ok := err.(*FormatError); ok {
-			return &FormatError{Offset: p.state.offsets["BEST"] + e.Offset, Problem: "section BEST: " + e.Problem}
-		}
-		return err
-	}
 	f, err := decode(p.best, kind)
 	if err == nil {
 		err = m.UnmarshalBinary(p.best)
 	}
 	if err != nil {
-		return inside(err)
+		return p.inside(err)
 	}
 	levels, eps := c.levels, c.epsilon
 	if kind == kindNMF {
@@ -296,7 +254,8 @@ func (p *past) bestModel(m fitted, t *task) error {
 	return nil
 }
 
-// restore fills the parts, in their order, and returns count integers.
+// restore fills the parts from section REAL, in their order, and returns the count integers
+// of IDX0.
 func (f *file) restore(parts []part, count int) ([]uint64, error) {
 	b := f.sections["REAL"]
 	total := int64(0)
@@ -324,18 +283,6 @@ func (f *file) restore(parts []part, count int) ([]uint64, error) {
 	return index, nil
 }
 
-func (f *file) words(tag string, n int) ([]uint64, error) {
-	b := f.sections[tag]
-	if len(b) != 8*n {
-		return nil, f.fail(tag, "wrong length")
-	}
-	v := make([]uint64, n)
-	for i := range v {
-		v[i] = get64(b[8*i:])
-	}
-	return v, nil
-}
-
 // line splits "name\tvalue\n..." .
 func line(s string) (name, value, rest string) {
 	tab := 0
@@ -348,27 +295,4 @@ func line(s string) (name, value, rest string) {
 		}
 	}
 	return "", "", ""
-}
-
-// appendWarm adds, for each row, whether what its transport starts from is of use.
-func appendWarm(index []uint64, states []transport.Warm) []uint64 {
-	for i := range states {
-		valid := uint64(0)
-		if states[i].Valid {
-			valid = 1
-		}
-		index = append(index, valid)
-	}
-	return index
-}
-
-// takeWarm takes what appendWarm added, from so many integers on.
-func (f *file) takeWarm(states []transport.Warm, index []uint64, from int) error {
-	for i := range states {
-		if index[from+i] > 1 {
-			return f.failAt("IDX0", from+i, "is neither 0 nor 1")
-		}
-		states[i].Valid = index[from+i] == 1
-	}
-	return nil
 }

@@ -1,138 +1,16 @@
 package quantmf
 
+// Tests of states that a fit refuses to go on from: of another fit, with other options, or
+// with numbers that no fit could have.
+
 import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
+	"slices"
 	"testing"
 )
-
-// TestResume: from every state that a fit saved, whatever the workers, the rest
-// of it gives the bits of the fit that never stopped.
-func TestResume(t *testing.T) {
-	x := holed(toy(2), 0.05)
-	x.Rows, x.Cols = 34, 25
-	base := []FitOption{WithMissingValues(), WithEpochs(6), WithSeed(4)}
-	for name, extra := range map[string][]FitOption{
-		"plain":      {WithLevels(5)},
-		"whole":      {WithBatch(1000), WithEnds(EndsPinned)},
-		"uniform":    {WithStart(StartUniform), WithSchedule(ScheduleConstant)},
-		"validation": {WithValidation(0.1), WithShrinkage(5)},
-		"restarts":   {WithRestarts(3), WithLoss(Frobenius)},
-		"patience":   {WithValidation(0.2), WithRestarts(2), WithPatience(1)},
-	} {
-		opts := append(append([]FitOption{}, base...), extra...)
-		plain, err := FitQMF(context.Background(), x, 3, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, _ := plain.MarshalBinary()
-		var states [][]byte
-		save := WithCheckpoint(2, func(s []byte) error { states = append(states, s); return nil })
-		m, err := FitQMF(context.Background(), x, 3, append(opts, save)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, _ := m.MarshalBinary(); !bytes.Equal(got, want) {
-			t.Errorf("%s: saving states changes the fit", name)
-		}
-		if len(states) < 2 {
-			t.Errorf("%s: %d states", name, len(states))
-		}
-		for i, s := range states {
-			m, err := FitQMF(context.Background(), x, 3, append(opts, WithResume(s), WithWorkers(1+i%3))...)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			if got, _ := m.MarshalBinary(); !bytes.Equal(got, want) {
-				t.Errorf("%s: resumed from state %d the fit differs", name, i)
-			}
-		}
-		if name == "whole" || name == "uniform" || name == "plain" {
-			continue
-		}
-		// The same for NMF, with what it takes.
-		opts = append([]FitOption{}, base...)
-		for _, o := range extra {
-			if forNMF.takes.has(o.setting().kind) {
-				opts = append(opts, o)
-			}
-		}
-		n, err := FitNMF(context.Background(), x, 3, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, _ = n.MarshalBinary()
-		states = nil
-		if _, err := FitNMF(context.Background(), x, 3, append(opts, save)...); err != nil {
-			t.Fatal(err)
-		}
-		for i, s := range states {
-			m, err := FitNMF(context.Background(), x, 3, append(opts, WithResume(s), WithWorkers(1+i%3))...)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			if got, _ := m.MarshalBinary(); !bytes.Equal(got, want) {
-				t.Errorf("%s: NMF resumed from state %d differs", name, i)
-			}
-		}
-	}
-}
-
-// TestResumeQMFQ: the same for QMFQ.
-func TestResumeQMFQ(t *testing.T) {
-	x := toy(2)
-	x.Rows, x.Cols = 34, 20
-	y := holed(x, 0.05)
-	base := []FitOption{WithEpochs(5), WithSeed(4), WithLevels(5)}
-	for name, c := range map[string]struct {
-		x    Mat
-		more []FitOption
-	}{
-		"plain":      {x, []FitOption{WithProjection(KLUpdates(7))}},
-		"svd":        {x, []FitOption{WithProjection(TruncatedSVD()), WithSchedule(ScheduleConstant)}},
-		"uniform":    {y, []FitOption{WithMissingValues(), WithStart(StartUniform), WithProjection(FrobeniusUpdates(9)), WithValidation(0.1)}},
-		"missing":    {y, []FitOption{WithMissingValues(), WithEnds(EndsPinned), WithRestarts(2)}},
-		"validation": {x, []FitOption{WithValidation(0.1), WithRestarts(3), WithLoss(Frobenius), WithLearningRate(0.5)}},
-		"patience":   {y, []FitOption{WithMissingValues(), WithValidation(0.2), WithRestarts(2), WithPatience(1), WithProjection(FrobeniusUpdates(5)), WithLearningRate(1)}},
-	} {
-		opts := append(append([]FitOption{}, base...), c.more...)
-		plain, err := FitQMFQ(context.Background(), c.x, 3, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if name == "patience" && len(plain.History) == 6 {
-			t.Error("patience did not run out: nothing is tested")
-		}
-		want, _ := plain.MarshalBinary()
-		var states [][]byte
-		save := WithCheckpoint(2, func(s []byte) error { states = append(states, s); return nil })
-		m, err := FitQMFQ(context.Background(), c.x, 3, append(opts, save)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, _ := m.MarshalBinary(); !bytes.Equal(got, want) {
-			t.Errorf("%s: saving states changes the fit", name)
-		}
-		if len(states) < 2 {
-			t.Errorf("%s: %d states", name, len(states))
-		}
-		for i, s := range states {
-			m, err := FitQMFQ(context.Background(), c.x, 3, append(opts, WithResume(s), WithWorkers(1+i%3))...)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			if got, _ := m.MarshalBinary(); !bytes.Equal(got, want) {
-				t.Errorf("%s: resumed from state %d the fit differs", name, i)
-			}
-		}
-		var p QMFQ
-		if err := p.UnmarshalBinary(want); err != nil {
-			t.Fatal(err)
-		}
-		closeTo(t, "Validation", p.Validation, plain.Validation, 0)
-	}
-}
 
 // TestResumeRefuses: other data, other options and damaged states are errors that
 // say which.
@@ -247,5 +125,228 @@ func TestResumeRefuses(t *testing.T) {
 	}
 	if _, err := FitQMF(ctx, x, 2, WithResume(nil)); !errors.As(err, &option) {
 		t.Error("an empty state")
+	}
+}
+
+// TestResumeNamesOptions: every option that the result depends on is compared on
+// resuming, and another value is refused by its name.
+func TestResumeNamesOptions(t *testing.T) {
+	ctx := context.Background()
+	x := first(toy(2), 12)
+	x.Cols = 10
+	other := map[optionKind]FitOption{
+		kEpsilon: WithEpsilon(0.03), kSquash: WithSquash(SquashArctan), kTolerance: WithTolerance(1e-8), kMaxIterations: WithMaxIterations(2000),
+		kLevels: WithLevels(7), kEpochs: WithEpochs(4), kSeed: WithSeed(9), kLearningRate: WithLearningRate(0.01), kSchedule: WithSchedule(ScheduleConstant),
+		kBatch: WithBatch(5), kStart: WithStart(StartUniform), kEnds: WithEnds(EndsPinned), kPenalty: WithPenalty(0.1), kShrinkage: WithShrinkage(3),
+		kLoss: WithLoss(Frobenius), kPatience: WithPatience(7), kRestarts: WithRestarts(2), kValidation: WithValidation(0.2), kMissing: WithMissingValues(),
+		kInit: WithInit(first(x, 12), x), kProjection: WithProjection(KLUpdates(3)), kUpdates: WithUpdates(UpdatesMultiplicative),
+	}
+	u, v := NewMat(12, 2), NewMat(2, 10)
+	for _, m := range []Mat{u, v} {
+		for i := range m.Data {
+			m.Data[i] = 1
+		}
+	}
+	other[kInit] = WithInit(u, v)
+	// What changes no result, or ends a fit otherwise.
+	free := set(kWorkers, kProgress, kCheckpoint, kResume, kStrict)
+	for _, c := range []struct {
+		target target
+		fit    func(o ...FitOption) error
+	}{
+		{forNMF, func(o ...FitOption) error { _, err := FitNMF(ctx, x, 2, o...); return err }},
+		{forQMF, func(o ...FitOption) error { _, err := FitQMF(ctx, x, 2, o...); return err }},
+		{forQMFQ, func(o ...FitOption) error { _, err := FitQMFQ(ctx, x, 2, o...); return err }},
+	} {
+		var state []byte
+		if err := c.fit(WithEpochs(2), WithCheckpoint(2, func(s []byte) error { state = s; return nil })); err != nil {
+			t.Fatal(c.target.name, err)
+		}
+		for k := range optionKind(len(optionNames)) {
+			if !c.target.takes.has(k) || free.has(k) {
+				continue
+			}
+			o, known := other[k]
+			if k == kStart && c.target.name == "FitNMF" {
+				o = WithStart(StartSVD)
+			}
+			if !known {
+				t.Errorf("%s: %v is an option of no part here", c.target.name, k)
+				continue
+			}
+			opts := []FitOption{WithResume(state), o}
+			if k != kEpochs {
+				opts = append(opts, WithEpochs(2))
+			}
+			var option *OptionError
+			if err := c.fit(opts...); !errors.As(err, &option) || option.Option != k.String() {
+				t.Errorf("%s: a state of another %v: %v", c.target.name, k, err)
+			}
+		}
+	}
+}
+
+// TestResumeRanges: states with right checksums and numbers that no fit could have
+// are refused.
+func TestResumeRanges(t *testing.T) {
+	ctx := context.Background()
+	x := first(toy(2), 12)
+	fits := map[string]func(o ...FitOption) error{
+		"NMF":  func(o ...FitOption) error { _, err := FitNMF(ctx, x, 2, append(o, WithEpochs(4))...); return err },
+		"QMF":  func(o ...FitOption) error { _, err := FitQMF(ctx, x, 2, append(o, WithEpochs(4))...); return err },
+		"QMFQ": func(o ...FitOption) error { _, err := FitQMFQ(ctx, x, 2, append(o, WithEpochs(4))...); return err },
+	}
+	for name, fit := range fits {
+		var state []byte
+		if err := fit(WithCheckpoint(2, func(s []byte) error {
+			if state == nil {
+				state = s
+			}
+			return nil
+		})); err != nil {
+			t.Fatal(err)
+		}
+		changed := func(tag string, at int, to uint64) []byte {
+			var sections []section
+			for name, payload := range stateOf(t, state) {
+				if name == tag {
+					payload = slices.Concat(payload[:8*at], append64(nil, to), payload[8*at+8:])
+				}
+				sections = append(sections, section{tag: name, payload: payload})
+			}
+			return encode(get32(state[12:]), sections)
+		}
+		if err := fit(WithResume(changed("", 0, 0))); err != nil {
+			t.Errorf("%s: as it was: %v", name, err)
+		}
+		type change struct {
+			what, tag string
+			at        int
+			to        uint64
+		}
+		changes := []change{{"a restart beyond the last", "STAT", 0, 1}, {"an epoch beyond the last", "STAT", 1, 5}, {"a best epoch to come", "STAT", 4, 3},
+			{"a fall to come", "STAT", 5, 3}, {"a negative factor", "REAL", 0, math.Float64bits(-1)}, {"a factor that is NaN", "REAL", 1, math.Float64bits(math.NaN())}}
+		if name == "QMF" {
+			changes = append(changes, change{"a row beyond the last", "IDX0", 0, 12})
+			for at := range 2 {
+				changes = append(changes, change{"a row twice", "IDX0", at, get64(stateOf(t, state)["IDX0"][8*(1-at):])})
+			}
+		}
+		for _, c := range changes {
+			var format *FormatError
+			if err := fit(WithResume(changed(c.tag, c.at, c.to))); !errors.As(err, &format) {
+				t.Errorf("%s: %s: %v", name, c.what, err)
+			}
+		}
+	}
+}
+
+// stateOf returns the sections of a state.
+func stateOf(t *testing.T, state []byte) map[string][]byte {
+	t.Helper()
+	f, err := decodeSections(state, get32(state[12:]), []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.sections
+}
+
+// TestStatesOutOfRange: a state whose sums are right, but which holds a number out of its
+// range, is refused. What a number means is the fit's affair; here each is made what none
+// may be, and what some may not.
+func TestStatesOutOfRange(t *testing.T) {
+	ctx := context.Background()
+	x := toy(5)
+	x.Rows, x.Cols = 4, 8
+	for _, model := range []string{"NMF", "QMF", "QMFQ"} {
+		opts := []FitOption{WithEpochs(3), WithValidation(0.1), WithRestarts(2)}
+		if model != "NMF" {
+			opts = append(opts, WithLevels(3))
+		}
+		var states [][]byte
+		save := WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil })
+		if _, _, _, _, _, err := fitAny(ctx, model, x, 2, append(opts, save)...); err != nil {
+			t.Fatal(err)
+		}
+		state := states[4] // of the second restart, after two epochs
+		refused := func(what string, b []byte, at int64) {
+			t.Helper()
+			var bad *FormatError
+			_, _, _, _, _, err := fitAny(ctx, model, x, 2, append(opts, WithResume(b))...)
+			if !errors.As(err, &bad) || at >= 0 && bad.Offset != at {
+				t.Errorf("%s, %s, at byte %d: %v", model, what, at, err)
+			}
+		}
+		for number := 0; ; number++ {
+			b, at := altered(state, "REAL", number, math.Float64bits(math.NaN()))
+			if b == nil {
+				break
+			}
+			if number%7 == 0 || number < 40 {
+				refused("NaN in REAL", b, at)
+				b, at = altered(state, "REAL", number, math.Float64bits(math.Inf(-1)))
+				refused("-Inf in REAL", b, at)
+			}
+		}
+		for _, tag := range []string{"HIST", "VALI"} {
+			for number := range 3 {
+				for _, v := range append(real(-1), noNumber...) {
+					if b, at := altered(state, tag, number, v); b != nil {
+						refused(tag, b, at)
+					}
+				}
+			}
+		}
+		for number, bad := range [][]uint64{{2, math.MaxUint64}, {0, 4, math.MaxUint64}, nil, {1, 1 << 62}, {3, math.MaxUint64}, {3, math.MaxUint64}, real(-1, math.NaN(), math.Inf(1)), real(-1, math.NaN(), math.Inf(1))} {
+			for _, v := range bad {
+				b, at := altered(state, "STAT", number, v)
+				if model == "QMF" && number == 3 || number == 1 && v < 5 {
+					at = -1
+				}
+				refused("STAT", b, at)
+			}
+		}
+		if model != "NMF" {
+			rows := 4
+			for number := 0; ; number++ {
+				b, at := altered(state, "IDX0", number, 1<<40)
+				if b == nil {
+					break
+				}
+				if model == "QMF" && number == 2*rows+1 {
+					b, at = altered(state, "IDX0", number, math.Float64bits(-1))
+				}
+				refused("IDX0", b, at)
+			}
+		}
+		// The best model of the restarts before: with a number out of range, of another
+		// shape, and not there.
+		f, err := decodeSections(state, get32(state[12:]), []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		with := func(best []byte) []byte {
+			var sections []section
+			for _, tag := range []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"} {
+				p := f.sections[tag]
+				if tag == "BEST" {
+					p = best
+				}
+				sections = append(sections, section{tag: tag, payload: p})
+			}
+			return encode(get32(state[12:]), sections)
+		}
+		best := f.sections["BEST"]
+		bad, at := altered(best, "UFAC", 1, math.Float64bits(-1))
+		refused("a factor of the best model", with(bad), f.offsets["BEST"]+at)
+		refused("no best model", with(nil), f.offsets["BEST"])
+		y := x
+		y.Cols = 7
+		other, _, _, _, _, err := fitAny(ctx, model, y, 2, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := other.MarshalBinary()
+		refused("the best model of another matrix", with(b), f.offsets["BEST"])
 	}
 }

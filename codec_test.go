@@ -1,5 +1,8 @@
 package quantmf
 
+// Tests of model files: what is written is read, and what is damaged, out of range or out
+// of order is refused with the place where it lies.
+
 import (
 	"bytes"
 	"context"
@@ -289,4 +292,195 @@ func FuzzFile(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestFilesOutOfRange: in a model file whose sums are right, every number out of its
+// range is refused, and the error says where it lies.
+func TestFilesOutOfRange(t *testing.T) {
+	ctx := context.Background()
+	x := toy(5)
+	x.Rows, x.Cols = 3, 8
+	opts := []FitOption{WithEpochs(2), WithLevels(3), WithMaxIterations(2), WithValidation(0.1), WithTolerance(1e-13)}
+	negative := append(real(-1, -math.SmallestNonzeroFloat64), noNumber...)
+	count := []uint64{1 << 31, 1 << 40, math.MaxUint64}
+	notPositive := append(real(0), negative...)
+	type rule struct {
+		tag    string
+		number func(i int) bool // nil: all
+		bad    []uint64
+	}
+	is := func(numbers ...int) func(int) bool {
+		return func(i int) bool {
+			for _, n := range numbers {
+				if i == n {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	column := func(cols int, of ...int) func(int) bool {
+		return func(i int) bool { return is(of...)(i % cols) }
+	}
+	common := []rule{
+		{"DIMS", is(0, 1, 2), append([]uint64{0}, count...)}, {"DIMS", is(4), append([]uint64{3}, count...)},
+		{"DIMS", is(5), []uint64{2, math.MaxUint64}}, {"DIMS", is(6), append(real(-2.1, 4.1), noNumber...)},
+		{"HIST", nil, negative}, {"VALI", nil, negative},
+	}
+	maps := []rule{
+		{"DIMS", is(7), append(real(0, 5e-324, 9e-13, 1.1e12, -1), noNumber...)},
+		{"DIMS", is(3), append([]uint64{0, 1}, count...)},
+		{"QUAN", nil, append(real(-1, 1e151), noNumber...)}, {"QUAN", column(3, 1, 2), real(0)}, {"QUAN", column(3, 0, 1), real(1e100)},
+		{"WGHT", nil, append(real(1.1, 0.999), notPositive...)},
+		{"POTN", nil, append(real(1e151, -1e151), noNumber...)},
+		{"TOOK", is(0), []uint64{5, math.MaxUint64}}, {"TOOK", is(1), append(real(1.1e30), negative...)},
+		{"ROWS", nil, noNumber}, {"ROWS", column(6, 1), real(-1, 0.5, 4, 1e300)}, {"ROWS", column(6, 0), real(1e151)},
+		{"ROWS", column(6, 2, 3), real(1e300)}, {"ROWS", column(6, 4), real(-1, -1e-300, 1e300)}, {"ROWS", column(6, 5), real(-1)},
+		{"CONV", nil, negative}, {"CONV", column(4, 0), real(3, 0.5, 1e300)}, {"CONV", column(4, 1), real(0.5, 1e300)}, {"CONV", column(4, 3), real(0)},
+	}
+	signed := []rule{{"UFAC", nil, append(real(1e300), noNumber...)}, {"VFAC", nil, append(real(1e300), noNumber...)}}
+	files := map[string]struct {
+		m     Model
+		rules []rule
+	}{}
+	nmf, err := FitNMF(ctx, x, 2, WithEpochs(2), WithValidation(0.1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files["NMF"] = struct {
+		m     Model
+		rules []rule
+	}{nmf, append([]rule{{"UFAC", nil, negative}, {"VFAC", nil, negative}, {"DIMS", is(3), append([]uint64{1}, count...)}, {"DIMS", is(7), real(0.02, math.NaN())}}, common...)}
+	qmf, err := FitQMF(ctx, x, 2, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(qmf.Warnings) == 0 {
+		t.Error("no warning is in the file")
+	}
+	files["QMF"] = struct {
+		m     Model
+		rules []rule
+	}{qmf, append(append([]rule{{"UFAC", nil, notPositive}, {"VFAC", nil, notPositive}}, common...), maps...)}
+	deflated := append(append([]rule{
+		{"DEFQ", nil, append(real(-1, 1e151), noNumber...)}, {"DEFQ", column(3, 1, 2), real(0)}, {"DEFQ", column(3, 0, 1), real(1e100)},
+		{"DEFC", nil, append(real(1e151), noNumber...)},
+		{"DEFR", nil, noNumber}, {"DEFR", column(4, 0), real(-1, 0.5, 4)}, {"DEFR", column(4, 1, 2), real(1e300)}, {"DEFR", column(4, 3), real(-1, -1e-300, 1e300)},
+		{"PROJ", is(0), []uint64{0, 4, 257, math.MaxUint64}}, {"PROJ", is(1), []uint64{1<<20 + 1, 1 << 32, math.MaxUint64}},
+	}, common...), maps...)
+	for name, o := range map[string][]FitOption{
+		"QMFQ":     append(opts, WithProjection(KLUpdates(2))),
+		"QMFQ svd": {WithEpochs(2), WithLevels(3), WithMaxIterations(2), WithTolerance(1e-13), WithProjection(TruncatedSVD())},
+	} {
+		m, err := FitQMFQ(ctx, x, 2, o...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules := append(signed, deflated...)
+		if name == "QMFQ" {
+			rules = append([]rule{{"UFAC", nil, negative}, {"VFAC", nil, negative}}, deflated...)
+		} else {
+			rules = append(rules, rule{"PROJ", is(1), []uint64{1}})
+		}
+		files[name] = struct {
+			m     Model
+			rules []rule
+		}{m, rules}
+	}
+	for name, file := range files {
+		data, _ := file.m.MarshalBinary()
+		if _, err := UnmarshalModel(data); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, r := range file.rules {
+			tried := 0
+			for number := 0; ; number++ {
+				if r.number != nil && !r.number(number) && number < 1000 {
+					continue
+				}
+				if b, _ := altered(data, r.tag, number, 0); b == nil {
+					break
+				}
+				for _, v := range r.bad {
+					b, at := altered(data, r.tag, number, v)
+					m, err := UnmarshalModel(b)
+					var bad *FormatError
+					switch {
+					case !errors.As(err, &bad):
+						t.Errorf("%s: number %d of %s is taken as %v, %d: %v, %T", name, number, r.tag, math.Float64frombits(v), v, err, m)
+					// A number may be wrong beside others only: those are of the same section, or
+					// the first that no longer fits a size.
+					case bad.Offset != at && r.tag != "DIMS" && r.tag != "QUAN" && r.tag != "DEFQ" && r.tag != "WGHT" && v != math.Float64bits(1e300):
+						t.Errorf("%s: number %d of %s, at byte %d, is reported at %d: %v", name, number, r.tag, at, bad.Offset, err)
+					}
+					tried++
+				}
+			}
+			if tried == 0 && r.tag != "VALI" && r.tag != "CONV" {
+				t.Errorf("%s: no number of %s was tried", name, r.tag)
+			}
+		}
+	}
+}
+
+// TestFilesOutOfOrder: files with right checksums whose quantiles fall, or whose
+// weights or deviations are negative, are refused.
+func TestFilesOutOfOrder(t *testing.T) {
+	models := threeModels(t, first(toy(2), 5), 2)
+	for name, tags := range map[string][]string{"QMF": {"QUAN", "WGHT", "ROWS"}, "QMFQ": {"QUAN", "WGHT", "DEFQ", "ROWS", "DEFR"}} {
+		data, err := models[name].MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh := func() Model {
+			if name == "QMF" {
+				return new(QMF)
+			}
+			return new(QMFQ)
+		}
+		read := func(b []byte) error { return fresh().(interface{ UnmarshalBinary([]byte) error }).UnmarshalBinary(b) }
+		for _, tag := range append(tags, "") {
+			for _, row := range []int{0, 4} {
+				b := rewritten(t, data, tag, func(v []float64) {
+					m := len(v) / 5
+					switch tag {
+					case "WGHT":
+						v[row*m+1] = -v[row*m+1]
+					case "ROWS", "DEFR": // the deviation comes last but one, and last
+						at := row*m + map[string]int{"ROWS": 4, "DEFR": 3}[tag]
+						v[at] = -v[at]
+					default:
+						v[row*m+1], v[row*m+2] = v[row*m+2], v[row*m+1]
+					}
+				})
+				err := read(b)
+				var format *FormatError
+				if tag == "" && err != nil {
+					t.Errorf("%s as it was: %v", name, err)
+				}
+				if tag != "" && !errors.As(err, &format) {
+					t.Errorf("%s: %s of row %d out of order: %v", name, tag, row, err)
+				}
+			}
+		}
+	}
+}
+
+// TestSignedFiles: a file with a negative quantile is read under the Frobenius norm, and
+// under no other loss.
+func TestSignedFiles(t *testing.T) {
+	m, err := FitQMF(context.Background(), scores(6, 5, 8), 2, WithLoss(Frobenius), WithEpochs(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := m.MarshalBinary()
+	if err := new(QMF).UnmarshalBinary(b); err != nil {
+		t.Fatal(err)
+	}
+	m.loss = KL
+	b, _ = m.MarshalBinary()
+	var format *FormatError
+	if err := new(QMF).UnmarshalBinary(b); !errors.As(err, &format) {
+		t.Errorf("negative quantiles of KL: %v", err)
+	}
 }

@@ -25,7 +25,8 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 )
 
-// Loss is a divergence, by its β.
+// Loss is a β divergence Δ(x,t) of a fitted value t from an observed one x, named by its
+// β.
 type Loss float64
 
 const (
@@ -33,15 +34,15 @@ const (
 	Frobenius Loss = 2 // (x-t)²/2
 )
 
-// Beta returns the divergence of the given β, from -2 to 4: 2 is [Frobenius], 1
-// is [KL], 0 that of Itakura and Saito. It is continuous in β. Below 1e-9 x must be
-// positive, since the divergence from 0 grows as 1/β; at β <= 0 it must be from 1e-60
-// on, and within a factor of 1e30 of its largest value.
+// Beta returns the divergence of the given β, from -2 to 4: 2 is [Frobenius], 1 is [KL],
+// 0 that of Itakura and Saito. It is continuous in β. For β < 1e-9 x must be positive,
+// since the divergence from 0 grows as 1/β; for β <= 0 x must be at least 1e-60, and
+// within a factor of 1e30 of its largest value.
 func Beta(beta float64) Loss { return Loss(beta) }
 
-// What is divided by is not let fall below these, in value and gradient alike: t, and
-// the sums that updates divide by, which go as powers of it. They lie far below any x
-// in the units of a fit (units.go).
+// Floors of divisors, in value and gradient alike: leastT of t, and leastSum of the sums that
+// updates divide by, which are sums of powers of t. They lie far below any x in the units
+// of a fit (cells.go).
 const (
 	leastT   = 1e-100
 	leastSum = 1e-300
@@ -58,10 +59,9 @@ func (l Loss) least() float64 {
 // power returns t^p for t > 0.
 func power(t, p float64) float64 { return elem.Exp(float64(p * elem.Log(t))) }
 
-// parts fills num = x t^{β-2} and den = t^{β-1}, what a multiplicative step sums;
-// ∂Δ/∂t is den - num. t is not let fall below low. den is 1 under KL, and may be
-// nil there.
-func (l Loss) parts(num, den, x, t []float64, low float64) {
+// terms fills num = x t^{β-2} and den = t^{β-1}, with t at least low: the terms that a
+// multiplicative step sums. ∂Δ/∂t is den - num. Under KL den is 1, and may be nil.
+func (l Loss) terms(num, den, x, t []float64, low float64) {
 	if l == KL {
 		kernel.Ratio(num, x, t, low)
 		for j := range den {
@@ -118,9 +118,11 @@ func (l Loss) step(num, den float64) float64 {
 	return power(f, l.gamma())
 }
 
-// value returns Δ(x,t); t is not let fall below low.
+// value returns Δ(x,t); t is not let fall below low, but for Frobenius, which takes any.
 func (l Loss) value(x, t, low float64) float64 {
-	t = max(t, low)
+	if l != Frobenius {
+		t = max(t, low)
+	}
 	var v float64
 	switch b := float64(l); l {
 	case KL:
@@ -145,7 +147,7 @@ func (l Loss) value(x, t, low float64) float64 {
 		tb := power(t, b-1)
 		v = (xb + float64((b-1)*float64(t*tb)) - float64(b*float64(x*tb))) / (b * (b - 1))
 	}
-	return max(v, 0) // it is one; rounding may say otherwise of a perfect fit
+	return max(v, 0) // a divergence is not negative; rounding may make that of a perfect fit so
 }
 
 // nearby is how close to 0 or 1 β is where [bridge] holds. At its edge the general
@@ -164,17 +166,17 @@ func bridge(b, r float64) float64 {
 	return (float64(r*float64(log*elem.ExpSlope(float64((b-1)*log)))) + (1 - r)) / b
 }
 
-// sum returns Σ Δ(x_j,t_j) over the observed cells (nil: all). num is what parts
-// made of them: it holds the ratio that KL takes the logarithm of.
+// sum returns Σ Δ(x_j,t_j) over the observed cells (nil: all). num is that of terms: under
+// KL the ratio x/t, whose logarithm is taken.
 func (l Loss) sum(x, t, num []float64, observed []bool, low float64) float64 {
 	if l == KL && observed == nil {
 		return max(kernel.LossKL(x, t, num, low), 0)
 	}
-	var part [kernel.Lanes]float64
+	var lanes [kernel.Lanes]float64
 	const chunk = 8 * kernel.Lanes
 	var logs [chunk]float64
 	for j, v := range x {
-		s := &part[j%kernel.Lanes]
+		s := &lanes[j%kernel.Lanes]
 		if l == KL && j%chunk == 0 {
 			some := logs[:min(chunk, len(x)-j)]
 			for k := range some {
@@ -192,7 +194,49 @@ func (l Loss) sum(x, t, num []float64, observed []bool, low float64) float64 {
 			*s += t[j]
 		}
 	}
-	return max(kernel.Reduce(&part), 0) // it is one; rounding may say otherwise of a perfect fit
+	return max(kernel.Reduce(&lanes), 0) // a divergence is not negative; rounding may make that of a perfect fit so
 }
 
 const tinyScale = 1e-300
+
+// divergence returns Δ(x,t) for x and t in any unit, with t at least least() in that unit;
+// under Frobenius t may be negative.
+func (l Loss) divergence(x, t float64) float64 {
+	if l == Frobenius {
+		return l.value(x, t, math.Inf(-1))
+	}
+	top := max(x, t)
+	if top == 0 && l > 0 {
+		return 0
+	}
+	if !distant(top) {
+		return l.value(x, t, l.least())
+	}
+	e := exponentOf(top)
+	return l.value(math.Ldexp(x, -e), math.Ldexp(t, -e), l.least()) * l.unit(e)
+}
+
+// distant tells whether values up to top are too far from 1 to be taken as they are.
+func distant(top float64) bool { return top != 0 && !(top >= 0x1p-200 && top <= 0x1p200) }
+
+// exponentOf returns 0 for 0 and for what is within 2^±ordinary, else the even e that
+// brings top 2^-e to [1,4).
+func exponentOf(top float64) int {
+	if top == 0 || top >= 0x1p-100 && top <= 0x1p100 {
+		return 0
+	}
+	_, e := math.Frexp(top)
+	return (e - 1) &^ 1
+}
+
+// unit returns 2^{βe}: how the loss grows where x and t do by 2^e.
+func (l Loss) unit(e int) float64 {
+	if p := float64(l) * float64(e); p == math.Trunc(p) {
+		return math.Ldexp(1, int(p))
+	}
+	return elem.Exp(float64(float64(l)*float64(e)) * math.Ln2)
+}
+
+// ordinary is the binary exponent up to which a largest value is left as it is, and by
+// which the largest value of a row may lie below that of the matrix.
+const ordinary = 100

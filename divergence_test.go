@@ -1,12 +1,15 @@
 package quantmf
 
-// Tests of the divergences against numbers of 1500 bits.
+// Tests of the divergences against numbers of 1500 bits and against differences, and of
+// the multiplicative updates that lower them against the textbook's.
 
 import (
 	"context"
 	"math"
 	"math/big"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/random"
 )
 
 func exact(x float64) *big.Float { return new(big.Float).SetPrec(1500).SetFloat64(x) }
@@ -96,7 +99,7 @@ func TestBetaNearby(t *testing.T) {
 					t.Errorf("β %v, Δ(%v, %v) = %v, want %v", beta, x, at, got, want)
 				}
 				num, den := make([]float64, 1), make([]float64, 1)
-				l.parts(num, den, []float64{x}, []float64{at}, l.least())
+				l.terms(num, den, []float64{x}, []float64{at}, l.least())
 				if d := den[0] - num[0]; math.Abs(d-slope) > 1e-13*(num[0]+den[0]) {
 					t.Errorf("β %v, ∂Δ(%v, %v) = %v, want %v", beta, x, at, d, slope)
 				}
@@ -149,5 +152,158 @@ func TestFitsOfBetaNearby(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestDifferentiate compares derivatives with central differences.
+func TestDifferentiate(t *testing.T) {
+	for _, l := range []Loss{KL, Frobenius, Beta(1.5), Beta(0), Beta(-1), Beta(3)} {
+		for _, x := range []float64{0, 0.3, 2, 50} {
+			if x == 0 && l <= 0 {
+				continue
+			}
+			for _, at := range []float64{0.1, 1, 2, 40} {
+				h := 1e-4 * at
+				up, slopeUp, _, _ := differentiate(l, x, at+h, l.least())
+				down, slopeDown, _, _ := differentiate(l, x, at-h, l.least())
+				_, slope, curvature, expected := differentiate(l, x, at, l.least())
+				_, up0, _, _ := differentiate(l, at, at+h, l.least())
+				_, down0, _, _ := differentiate(l, at, at-h, l.least())
+				scale := expected * (1 + x/at)
+				closeTo(t, "slope", []float64{slope}, []float64{(up - down) / (2 * h)}, 1e-6*scale*at)
+				closeTo(t, "expected", []float64{expected}, []float64{(up0 - down0) / (2 * h)}, 1e-6*scale)
+				if l >= 1 && l <= 2 {
+					closeTo(t, "curvature", []float64{curvature}, []float64{(slopeUp - slopeDown) / (2 * h)}, 1e-6*scale)
+				}
+			}
+		}
+	}
+}
+
+// TestLosses: updates never raise any divergence, and each is what its formula says.
+func TestLosses(t *testing.T) {
+	x := first(toy(5), 30)
+	for i := range x.Data {
+		x.Data[i] += 0.01
+	}
+	for _, l := range []Loss{KL, Frobenius, 0, -1, 0.5, 1.5, 3} {
+		n, err := FitNMF(context.Background(), x, 5, WithLoss(l), WithEpochs(60))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for e := 1; e < len(n.History); e++ {
+			if n.History[e] > n.History[e-1]*(1+1e-12) {
+				t.Fatalf("β=%g: the loss rises from %v to %v in epoch %d", l, n.History[e-1], n.History[e], e)
+			}
+		}
+		want := 0.0
+		fit := n.Reconstruct()
+		for i := range x.Rows {
+			for j, v := range x.Row(i) {
+				w, b := fit.At(i, j), float64(l)
+				switch l {
+				case KL:
+					want += v*math.Log(v/w) - v + w
+				case 0:
+					want += v/w - math.Log(v/w) - 1
+				default:
+					want += (math.Pow(v, b) + (b-1)*math.Pow(w, b) - b*v*math.Pow(w, b-1)) / (b * (b - 1))
+				}
+			}
+		}
+		want /= float64(x.Rows * x.Cols)
+		if got, err := n.Loss(x); err != nil || math.Abs(got-want) > 1e-9*want || math.Abs(n.History[60]-want) > 1e-9*want {
+			t.Errorf("β=%g: Loss %v, History %v, the formula %v", l, got, n.History[60], want)
+		}
+		for _, ends := range []Ends{EndsFree, EndsPinned} {
+			q, err := FitQMF(context.Background(), x, 5, WithLoss(l), WithEpochs(60), WithEnds(ends), WithShrinkage(0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if q.History[60] > n.History[60] || len(q.Warnings) > 0 {
+				t.Errorf("β=%g, %v: QMF %v, NMF %v", l, ends, q.History[60], n.History[60])
+			}
+			if got, err := q.Loss(x); err != nil || math.Abs(got-q.History[60]) > 1e-9*got {
+				t.Errorf("β=%g: Loss %v, %v, History %v", l, got, err, q.History[60])
+			}
+		}
+	}
+	if _, err := FitNMF(context.Background(), toyWithZero(), 2, WithLoss(0)); err == nil {
+		t.Error("a zero was taken by the divergence of Itakura and Saito")
+	}
+}
+
+func toyWithZero() Mat {
+	x := toy(5)
+	x.Set(3, 3, 0)
+	return x
+}
+
+// TestNMFTextbook compares with the update as Lee and Seung print it, V first.
+func TestNMFTextbook(t *testing.T) {
+	r := random.Split(4, 4)
+	const d, n, k = 37, 29, 5
+	x, u, v := NewMat(d, n), NewMat(d, k), NewMat(k, n)
+	for _, m := range []Mat{x, u, v} {
+		for i := range m.Data {
+			m.Data[i] = math.Exp(2 * normal(&r))
+			if i%7 == 0 && &m.Data[0] == &x.Data[0] {
+				m.Data[i] = 0
+			}
+		}
+	}
+	const epochs = 50
+	got, err := FitNMF(context.Background(), x, k, WithInit(u, v), WithUpdates(UpdatesMultiplicative), WithEpochs(epochs), WithWorkers(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	uu, vv := u.Clone(), v.Clone()
+	ratio := func() Mat {
+		w := NewMat(d, n)
+		for i := range d {
+			product(w.Row(i), uu.Row(i), vv)
+			for j := range n {
+				w.Set(i, j, x.At(i, j)/w.At(i, j))
+			}
+		}
+		return w
+	}
+	for range epochs {
+		w := ratio()
+		next := vv.Clone()
+		for c := range k {
+			for j := range n {
+				num, den := 0.0, 0.0
+				for i := range d {
+					num += uu.At(i, c) * w.At(i, j)
+					den += uu.At(i, c)
+				}
+				next.Set(c, j, vv.At(c, j)*num/den)
+			}
+		}
+		vv = next
+		w = ratio()
+		nextU := uu.Clone()
+		for i := range d {
+			for c := range k {
+				num, den := 0.0, 0.0
+				for j := range n {
+					num += vv.At(c, j) * w.At(i, j)
+					den += vv.At(c, j)
+				}
+				nextU.Set(i, c, uu.At(i, c)*num/den)
+			}
+		}
+		uu = nextU
+	}
+	closeTo(t, "U", got.U.Data, uu.Data, 1e-9*largest(uu.Data))
+	closeTo(t, "V", got.V.Data, vv.Data, 1e-9*largest(vv.Data))
+	for e := 1; e <= epochs; e++ {
+		if got.History[e] > got.History[e-1]*(1+1e-13) {
+			t.Errorf("the loss rises from %v to %v in epoch %d", got.History[e-1], got.History[e], e)
+		}
+	}
+	if l, err := got.Loss(x); err != nil || math.Abs(l-got.History[epochs]) > 1e-12*l {
+		t.Errorf("Loss %v, %v; History ends at %v", l, err, got.History[epochs])
 	}
 }

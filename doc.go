@@ -19,6 +19,7 @@
 //	NMF   X ≈ UV                 [FitNMF]
 //	QMF   X ≈ T(UV)              [FitQMF]   paper §3.2
 //	QMFQ  X ≈ T(Π_k(T'(X)))      [FitQMFQ]  paper §3.3
+//	BQMF  X ≈ T(UV), signed, with its uncertainty   [FitBQMF]
 //
 // In QMFQ the rows are first brought to scales on which a projection Π_k onto rank
 // k does well, and the result is brought back; the two maps of a row are learnt
@@ -38,7 +39,8 @@
 // T carries the distribution of x to the one with quantile values q at the
 // levels cumsum(b): a differentiable quantile normalisation, increasing in x,
 // within [q_1,q_m]. [Solve] does the work once for all three and for their
-// derivatives; [Transport.Map] gives T at values it has not seen.
+// derivatives; [Transport.Map] gives T at values other than the samples. Single quantiles of
+// x, such as its median, are [SoftQuantiles].
 //
 // # Notation
 //
@@ -64,75 +66,76 @@
 //
 // With few levels what counts is the boundary between neighbours: the odds
 // between the two levels grow by a factor e every ε(m-1)/2 in squashed x, and
-// the levels lie 1/(m-1) apart. Where samples lie evenly a map is smooth from ε =
-// 1/2(m-1)² on, 0.0022 for m = 16 and 0.010 for m = 8: there its slope varies by 10 to 15 %
-// from a level to the middle between two, at twice as much by 2 % at most. At 1/4(m-1)² it is
-// four to seven times as steep between levels as at them, and at 1/8(m-1)² and below, 0.00056
-// and 0.0026, a chain of steps: more than a hundred times as steep. Models take 0.02 with
-// m = 8, twice what is smooth.
+// the levels lie 1/(m-1) apart. For evenly spaced samples a map is smooth from ε =
+// 1/(2(m-1)²) on, 0.0022 for m = 16 and 0.010 for m = 8: at this ε its slope varies by 10 to
+// 15 % from a level to the middle between two levels, at twice this ε by 2 % at most. At
+// 1/(4(m-1)²) a map is four to seven times as steep between levels as at them. At
+// 1/(8(m-1)²) and below, 0.00056 for m = 16 and 0.0026 for m = 8, it is a chain of steps,
+// more than a hundred times as steep between levels as at them. Models take 0.02 with m = 8,
+// twice the ε from which their maps are smooth.
 //
 // # Options
 //
-// Which function takes which; one that has no use for an option returns an
-// [*OptionError], as it does for two options that contradict each other, or one of
-// iterations at ε = 0. A fit takes an operator's options too.
+// The table says which function takes which option. A function returns an [*OptionError] for
+// an option that it has no use for, for two options that contradict each other, and at ε = 0
+// for an option that concerns iterations.
 //
-//	                     Solve     SoftSort  SoftQuantile      SoftQuantiles  FitNMF  FitQMF  FitQMFQ
+//	                     Solve     SoftSort  SoftQuantile      SoftQuantiles  FitNMF  FitQMF  FitQMFQ  FitBQMF
 //	                     SoftRank            SoftQuantileRows  SoftTopK
-//	WithEpsilon          x         x         x                 x              -       x       x
-//	WithSquash           x         x         x                 x              -       x       x
-//	WithTolerance        x         x         x                 x              -       x       x
-//	WithMaxIterations    x         x         x                 x              -       x       x
-//	WithStrict           x         x         x                 x              -       x       x
-//	WithWorkers          x         x         x                 x              x       x       x
-//	WithWeights          x         x         x                 x              -       -       -
-//	WithIterations       x         x         x                 x              -       -       -
-//	WithTargets          x         x         x                 -              -       -       -
-//	WithTargetWeights    x         x         x                 -              -       -       -
-//	WithLevels           x         x         as len(q)         -              -       x       x
-//	WithMidpointRanks    x         -         -                 -              -       -       -
-//	WithEpochs           -         -         -                 -              x       x       x
-//	WithSeed             -         -         -                 -              x       x       x
-//	WithLoss             -         -         -                 -              x       x       x
-//	WithPatience         -         -         -                 -              x       x       x
-//	WithRestarts         -         -         -                 -              x       x       x
-//	WithValidation       -         -         -                 -              x       x       x
-//	WithMissingValues    -         -         -                 -              x       x       x
-//	WithProgress         -         -         -                 -              x       x       x
-//	WithCheckpoint       -         -         -                 -              x       x       x
-//	WithResume           -         -         -                 -              x       x       x
-//	WithInit             -         -         -                 -              x       x       x
-//	WithStart            -         -         -                 -              x       x       x
-//	WithPenalty          -         -         -                 -              x       x       -
-//	WithUpdates          -         -         -                 -              x       -       -
-//	WithLearningRate     -         -         -                 -              -       x       x
-//	WithSchedule         -         -         -                 -              -       x       x
-//	WithEnds             -         -         -                 -              -       x       x
-//	WithBatch            -         -         -                 -              -       x       -
-//	WithShrinkage        -         -         -                 -              -       x       -
-//	WithProjection       -         -         -                 -              -       -       x
+//	WithEpsilon          x         x         x                 x              -       x       x        -
+//	WithSquash           x         x         x                 x              -       x       x        -
+//	WithTolerance        x         x         x                 x              -       x       x        x
+//	WithMaxIterations    x         x         x                 x              -       x       x        -
+//	WithStrict           x         x         x                 x              -       x       x        -
+//	WithWorkers          x         x         x                 x              x       x       x        x
+//	WithWeights          x         x         x                 x              -       -       -        -
+//	WithIterations       x         x         x                 x              -       -       -        -
+//	WithTargets          x         x         x                 -              -       -       -        -
+//	WithTargetWeights    x         x         x                 -              -       -       -        -
+//	WithLevels           x         x         as len(q)         -              -       x       x        -
+//	WithMidpointRanks    x         -         -                 -              -       -       -        -
+//	WithEpochs           -         -         -                 -              x       x       x        x
+//	WithSeed             -         -         -                 -              x       x       x        x
+//	WithLoss             -         -         -                 -              x       x       x        x
+//	WithPatience         -         -         -                 -              x       x       x        -
+//	WithRestarts         -         -         -                 -              x       x       x        -
+//	WithValidation       -         -         -                 -              x       x       x        x
+//	WithMissingValues    -         -         -                 -              x       x       x        x
+//	WithProgress         -         -         -                 -              x       x       x        x
+//	WithCheckpoint       -         -         -                 -              x       x       x        x
+//	WithResume           -         -         -                 -              x       x       x        x
+//	WithInit             -         -         -                 -              x       x       x        -
+//	WithStart            -         -         -                 -              x       x       x        -
+//	WithPenalty          -         -         -                 -              x       x       -        -
+//	WithUpdates          -         -         -                 -              x       -       -        -
+//	WithLearningRate     -         -         -                 -              -       x       x        -
+//	WithSchedule         -         -         -                 -              -       x       x        -
+//	WithEnds             -         -         -                 -              -       x       x        -
+//	WithBatch            -         -         -                 -              -       x       -        -
+//	WithShrinkage        -         -         -                 -              -       x       -        -
+//	WithProjection       -         -         -                 -              -       -       x        -
 //
 // # Defaults of models
 //
-//	                     FitNMF        FitQMF                FitQMFQ
-//	WithLoss             KL            KL                    KL
-//	WithEpochs           20            20                    100
-//	WithUpdates          UpdatesNewton  -                    -
-//	WithLevels           -             8                     8
-//	WithEpsilon          -             0.02                  0.02
-//	WithSquash           -             SquashLogisticUnit    SquashLogisticUnit
-//	WithTolerance        -             1e-09                 1e-09
-//	WithMaxIterations    -             3000                  3000
-//	WithLearningRate     -             0.06                  0.1
-//	WithSchedule         -             ScheduleCosine        ScheduleCosine
-//	WithBatch            -             32                    all
-//	WithStart            StartUniform  StartAuto             StartAuto
-//	WithEnds             -             EndsFree              EndsFree
-//	WithShrinkage        -             by hidden cells       0
-//	WithProjection       -             -                     KLUpdates(20)
-//	WithPenalty          0             0                     -
-//	WithSeed             1             1                     1
-//	WithRestarts         1             1                     1
+//	                     FitNMF        FitQMF                FitQMFQ             FitBQMF
+//	WithLoss             KL            KL                    KL                  KL
+//	WithEpochs           20            20                    100                 60
+//	WithUpdates          UpdatesNewton  -                    -                   -
+//	WithLevels           -             8                     8                   -
+//	WithEpsilon          -             0.02                  0.02                -
+//	WithSquash           -             SquashLogisticUnit    SquashLogisticUnit  -
+//	WithTolerance        -             1e-09                 1e-09               0.003
+//	WithMaxIterations    -             200                   200                 -
+//	WithLearningRate     -             0.06                  0.1                 -
+//	WithSchedule         -             ScheduleCosine        ScheduleCosine      -
+//	WithBatch            -             32                    all                 -
+//	WithStart            StartUniform  StartAuto             StartAuto           -
+//	WithEnds             -             EndsFree              EndsFree            -
+//	WithShrinkage        -             by hidden cells       0                   -
+//	WithProjection       -             -                     KLUpdates(20)       -
+//	WithPenalty          0             0                     -                   -
+//	WithSeed             1             1                     1                   1
+//	WithRestarts         1             1                     1                   -
 //
 // Without options there is no validation share, no patience and no checkpoint, NaN is an
 // error, and GOMAXPROCS goroutines work.
@@ -161,31 +164,41 @@
 //
 // # NaN
 //
-// A NaN or an infinity in an argument is a [*DataError] that says where, never a
-// value to be sorted. Magnitudes are bounded where a sum could overflow: 1e300
-// for samples and quantile values of operators, 1e60 for matrices to be fitted.
-// A gradient beyond the largest number is given as that number.
+// A NaN or an infinity in the data is a [*DataError] that says where, never a value to be
+// sorted; [WithMissingValues] lets fits take NaN for a cell that was not observed.
+// Magnitudes are bounded where a sum could overflow: 1e300 for samples and quantile values
+// of operators, 1e60 for matrices to be fitted. A derivative too large for a float64 is
+// returned as the largest float64 of its sign.
 //
 // # Map of files
 //
-//	mat.go        the matrix                      options.go  every option and its default    errors.go  the typed errors
-//	sinkhorn.go   Algorithm 1, the reference
-//	quantile.go   R, S, T and Transport           implicit.go their derivatives              hard.go    the limit ε → 0
-//	rows.go       T of many rows                  topk.go     single quantiles and the k largest
-//	map.go        T as a function: At, Slope, Invert
-//	divergence.go what fits minimise, and which cells they see
-//	units.go      the units and offsets in which they see x
-//	nmf.go        X ≈ UV                          nndsvd.go   its start from singular vectors
-//	qmf.go        X ≈ T(UV)                       start.go    where a fit of it starts
-//	project.go    Π_k and its adjoints            qmfq.go     X ≈ T(Π_k(T'(X)))
-//	transform.go  new samples                     heldout.go  choosing k and m
-//	model.go      what every model is and says of features, samples, components
-//	codec.go      files                           checkpoint.go fits that stop and go on
+//	mat.go        the matrix                      options.go    every option and its default
+//	errors.go     the typed errors                divergence.go what fits minimise
+//	cells.go      which cells count, in which units
+//
+//	quantile.go   R, S, T and Transport           implicit.go   their derivatives
+//	sinkhorn.go   Algorithm 1, the reference      hard.go       the limit ε → 0
+//	map.go        T as a function                 topk.go       single quantiles, the k largest
+//
+//	model.go      what all models are and say     codec.go      the layout of files
+//	fit.go        the driver of all fits          checkpoint.go fits that stop and go on
+//	factors.go    U and V, and starts of them     maps.go       the d increasing maps, their steps
+//	inflate.go    T fitted to X                   nmf.go        X ≈ UV
+//	qmf.go        X ≈ T(UV)                       qmfq.go       X ≈ T(Π_k(T'(X)))
+//	bqmf.go       X ≈ T(UV) and its uncertainty   curve.go      g_i and T_i of it
+//	bqmffile.go   its file and checkpoint         start.go      where a fit of QMF starts
+//	transform.go  new samples                     heldout.go    choosing k and m
+//	memory.go     what fits take                  files.go      model files of any kind
+//
 //	internal/transport  the problem of one row: its dual, solver, averages, adjoints, several rows abreast
-//	internal/kernel     loops over samples        internal/laplacian  the m × m system
-//	internal/order      the order of samples
-//	internal/elem       exp, log, normal quantile internal/adam, pool, random
-//	internal/cpu        which assembly may run    internal/svd, quadratic  singular vectors; steps in k unknowns
+//	internal/projection the projection Π_k: its updates, the truncated SVD, their adjoints
+//	internal/posterior  the mathematics of BQMF
+//	internal/kernel     loops over samples        internal/laplacian     the m × m system
+//	internal/elem       exp, log, normal quantile internal/order         the order of samples
+//	internal/svd        singular vectors          internal/quadratic     steps in k unknowns
+//	internal/adam, pool, random, cpu              internal/asmgen        what writes the assembly
+//
+// docs/architecture.md has the way of a row through them, and where to change what.
 //
 // The loops of internal/kernel, laplacian and adam run in assembly, on amd64 for
 // AVX-512 or AVX2 and on arm64 for NEON, with the bits of the loops in Go. A build

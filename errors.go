@@ -17,9 +17,9 @@ func (e *OptionError) Error() string {
 	return "quantmf: " + e.Option + "(" + e.Value + "): " + e.Bound
 }
 
-// DataError reports a number in the data that cannot be used. Row and Col are
-// -1 where they do not apply; both count from 0. Value is NaN too where no one
-// number is to blame.
+// DataError reports a number in the data that cannot be used. Row and Col count from 0
+// and are -1 where they do not apply. Value is the number, NaN where no single number is
+// at fault.
 type DataError struct {
 	Row, Col int
 	Value    float64
@@ -45,18 +45,18 @@ func (e *DataError) Error() string {
 
 // ShapeError reports lengths or sizes that do not fit.
 type ShapeError struct {
-	What string // the argument
-	Got  string
-	Want string
+	What string // the argument, such as "x"
+	Got  string // its size
+	Want string // the size it must have
 }
 
 func (e *ShapeError) Error() string {
 	return "quantmf: " + e.What + ": got " + e.Got + ", want " + e.Want
 }
 
-// FormatError reports a damaged or foreign model file.
+// FormatError reports a model file or a checkpoint that is damaged or of another kind.
 type FormatError struct {
-	Offset  int64 // in bytes from the start
+	Offset  int64 // where, in bytes from the start
 	Problem string
 }
 
@@ -64,13 +64,14 @@ func (e *FormatError) Error() string {
 	return "quantmf: model file, byte " + strconv.FormatInt(e.Offset, 10) + ": " + e.Problem
 }
 
-// ConvergenceError reports a transport that did not reach its tolerance. Without
-// [WithStrict] it is a warning of the model, or a field of [Transport].
+// ConvergenceError reports a transport that did not reach its tolerance. It is returned
+// under [WithStrict] alone; otherwise a model has it among its Warnings, and a
+// [Transport] says so by Converged.
 type ConvergenceError struct {
-	Row           int     // the row of the matrix, -1 for a single vector
-	Iterations    int     // passes made
-	MarginalError float64 // max_j |c_j-b_j|/b_j reached
-	Tolerance     float64 // wanted
+	Row           int     // the row of the matrix, from 0; -1 for a single vector
+	Iterations    int     // the passes made over the row
+	MarginalError float64 // max_j |c_j-b_j|/b_j, as reached
+	Tolerance     float64 // the value of WithTolerance that was not reached
 }
 
 func (e *ConvergenceError) Error() string {

@@ -9,18 +9,18 @@ package quantmf
 //
 // # Losses and states
 //
-// What an epoch says of the loss may be that of a state before its last steps, because
-// an epoch meets it on its way and needs no further pass then. So losses say after
-// which epoch the state stood that they are of ([losses.of]), and the journal puts
-// them there.
+// An epoch may return the losses of the state that its steps started from, because its
+// forward pass computes them anyway and no further pass is needed. So losses name the
+// epoch after which the fit was in their state ([losses.of]), and the journal enters them
+// there.
 //
 // # Stops
 //
-// A fit looks at its context before every piece of work that workers share
-// (pool.Until), some rows or a chunk of them, and between the columns of a
-// decomposition: on 6000 × 300 at rank 10 there is a look every millisecond or two.
-// What it began for an epoch that is not done is dropped or kept row by row; the model
-// is then made of what is there, at the cost of Reconstruct and one solve a row.
+// A fit checks its context before every piece of work that workers share (pool.Bind),
+// some rows or a chunk of them, and between the columns of a decomposition: on 6000 × 300
+// at rank 10 every millisecond or two. Of an interrupted epoch
+// whole rows are kept or dropped. The model is then made of the current state, at the cost
+// of Reconstruct and one solve a row.
 
 import (
 	"context"
@@ -32,17 +32,17 @@ import (
 type algorithm interface {
 	// begin makes the start, and returns its losses: those after epoch 0.
 	begin() (losses, error)
-	// epoch makes an epoch, those before it counted by e, and returns the newest losses
-	// that it knows of. It returns an error where it was stopped, and is not counted then.
+	// epoch makes epoch e, counted from 0, and returns the newest losses that it knows
+	// of. An epoch that returns an error was stopped, and is not counted.
 	epoch(e int) (losses, error)
-	// keep copies the state that the losses last returned are of, as the best so far on
-	// held-out cells.
+	// keep copies the state that the losses last returned belong to, as the best so far
+	// on held-out cells.
 	keep()
-	// model hands the fit over, at the state that was kept, where there is one, and
-	// closes the journal: its entry of the model is exact.
+	// model returns the model at the state that was kept, otherwise at the current one,
+	// and makes the journal's entry for it exact.
 	model(j *journal) (fitted, error)
-	// snapshot is what the rest of the fit depends on, beside the journal; resume fills it from
-	// a checkpoint, of which the numbers have been read into the parts.
+	// snapshot returns all that the rest of the fit depends on but the journal. resume
+	// fills the same from a checkpoint.
 	snapshot() snapshot
 	resume(f *file, s *saved) error
 }
@@ -66,9 +66,9 @@ type fitted interface {
 
 // losses are mean divergences of one state of a fit.
 type losses struct {
-	of            int // the epoch after which the state stood, 0: the start
+	of            int // the number of epochs that led to the state, 0: the start
 	visible, held float64
-	penalty       float64 // what the penalty adds, where it is judged
+	penalty       float64 // what the penalty adds to visible for patience; 0 without patience
 }
 
 // journal is the losses of a fit after each epoch, and which of them is the best.
@@ -77,10 +77,10 @@ type journal struct {
 	done                int       // epochs made
 	kept                bool      // a state was kept
 	watch
-	holds bool // cells are held out
+	holds bool // there are held-out cells
 }
 
-func newJournal(c *config, holds bool) *journal {
+func newJournal(c *settings, holds bool) *journal {
 	j := &journal{watch: watch{patience: c.patience}, holds: holds, history: make([]float64, 0, min(c.epochs, 1000)+2)}
 	if holds {
 		j.validation = make([]float64, 0, min(c.epochs, 1000)+2)
@@ -88,8 +88,8 @@ func newJournal(c *config, holds bool) *journal {
 	return j
 }
 
-// note takes losses that are new, and tells whether their state is to be kept and
-// whether patience has run out.
+// note enters losses, unless the journal has those of their state already, and tells
+// whether their state is to be kept and whether patience has run out.
 func (j *journal) note(l losses) (better, stop bool) {
 	if l.of < len(j.history) {
 		return false, false
@@ -106,8 +106,8 @@ func (j *journal) note(l losses) (better, stop bool) {
 	return better, stop
 }
 
-// exact replaces the loss of the model by what it is exactly: the entry of the best
-// state on held-out cells, else the last, after as many epochs as were made.
+// exact enters the exact losses of the model, for the state that was kept, otherwise for
+// the state after the last epoch, and returns the index of the entry.
 func (j *journal) exact(visible, held float64) (best int) {
 	if j.kept {
 		j.history[j.bestEpoch] = visible
@@ -120,9 +120,9 @@ func (j *journal) exact(visible, held float64) (best int) {
 	return len(j.history) - 1
 }
 
-// run makes epochs until there are so many, patience has run out or something stops it;
-// after each it calls after, which may be nil.
-func (j *journal) run(a algorithm, epochs int, way *course, after func(last bool) error) error {
+// advance makes epochs until the fit has made as many as given, patience has run out or
+// something stops it. After each it calls after, which may be nil.
+func (j *journal) advance(a algorithm, epochs int, way *course, after func(last bool) error) error {
 	stop := len(j.history) > 0 && j.over(len(j.history)-1)
 	for !stop && j.done < epochs {
 		l, err := a.epoch(j.done)
@@ -135,7 +135,7 @@ func (j *journal) run(a algorithm, epochs int, way *course, after func(last bool
 			a.keep()
 		}
 		stop = over
-		err = way.epoch(j.done, epochs, j.history[len(j.history)-1])
+		err = way.reportEpoch(j.done, epochs, j.history[len(j.history)-1])
 		if err == nil && after != nil {
 			err = after(stop || j.done == epochs)
 		}
@@ -146,7 +146,7 @@ func (j *journal) run(a algorithm, epochs int, way *course, after func(last bool
 	return nil
 }
 
-// start makes the start of an algorithm, and takes its losses.
+// start makes the start of an algorithm, and enters its losses.
 func (j *journal) start(a algorithm) error {
 	l, err := a.begin()
 	if err != nil {
@@ -158,7 +158,7 @@ func (j *journal) start(a algorithm) error {
 	return nil
 }
 
-// task is what is fitted: the options and the data, checked.
+// task is what a fit is asked for: the options and the data, checked.
 type task struct {
 	*config
 	kind  uint32
@@ -169,7 +169,7 @@ type task struct {
 }
 
 // open checks options and data of a fit.
-func open[O FitOption](kind uint32, t target, c *config, x Mat, rank int, opts []O) (*task, error) {
+func open[O FitOption](fileKind uint32, t target, c *config, x Mat, rank int, opts []O) (*task, error) {
 	if err := parse(t, c, opts); err != nil {
 		return nil, err
 	}
@@ -177,48 +177,48 @@ func open[O FitOption](kind uint32, t target, c *config, x Mat, rank int, opts [
 	if err != nil {
 		return nil, err
 	}
-	return &task{config: c, kind: kind, x: x, rank: rank, cells: visible}, nil
+	return &task{config: c, kind: fileKind, x: x, rank: rank, cells: visible}, nil
 }
 
-// drive fits from every seed that is asked for and returns the best model. fresh makes an
-// algorithm with its course; none is an empty model, to read one into.
+// drive fits from every seed and returns the best model. fresh makes an algorithm with
+// its course; none is an empty model, for reading a model from a checkpoint.
 func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(seed uint64, way course) algorithm) (best fitted, err error) {
 	t.pool = pool.New(t.workers, pieces)
 	defer t.pool.Close()
 	t.pool.Bind(ctx)
-	past, err := t.reopen()
+	before, err := t.reopen()
 	if err != nil {
 		return nil, err
 	}
-	if len(past.best) > 0 {
-		if err := past.bestModel(none, t); err != nil {
+	if len(before.best) > 0 {
+		if err := before.bestModel(none, t); err != nil {
 			return nil, err
 		}
 		best = none
 	}
 	for restart := range t.restarts {
-		if past.from != nil && restart < past.from.restart {
+		if before.from != nil && restart < before.from.restart {
 			continue
 		}
 		way := newCourse(ctx, t.config, t.x.Rows)
-		a, j := fresh(t.seed+uint64(restart), way), newJournal(t.config, t.cells.held != nil)
-		if past.from != nil && restart == past.from.restart {
-			if err := past.resume(a, j); err != nil {
+		a, j := fresh(t.seed+uint64(restart), way), newJournal(&t.settings, t.cells.held != nil)
+		if before.from != nil && restart == before.from.restart {
+			if err := before.resume(a, j); err != nil {
 				return nil, err
 			}
 		} else {
 			err = j.start(a)
 		}
 		if err == nil {
-			err = j.run(a, t.epochs, &way, func(last bool) error {
+			err = j.advance(a, t.epochs, &way, func(last bool) error {
 				if t.save == nil || !last && j.done%t.every != 0 {
 					return nil
 				}
-				return t.save(t.checkpoint(a, j, restart, &past))
+				return t.save(t.checkpoint(a, j, restart, &before))
 			})
 		}
 		if err != nil && (t.discard || best != nil && len(j.history) == 0) {
-			break // of a start nothing is wanted, where there is a model
+			break // there is a model of an earlier restart, or none is wanted
 		}
 		m, late := a.model(j)
 		if err == nil && late != nil {
@@ -229,7 +229,7 @@ func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(se
 		if best == nil || m.objective(t.penalty) < best.objective(t.penalty) {
 			best = m
 			if t.save != nil && t.restarts > 1 {
-				past.best, _ = m.MarshalBinary()
+				before.best, _ = m.MarshalBinary()
 			}
 		}
 		if err != nil {
@@ -252,11 +252,11 @@ type watch struct {
 	patience  int // 0: none
 	best      float64
 	bestEpoch int
-	last      int // the epoch of the last fall worth the name
-	mark      float64
+	last      int     // the epoch of the last worthwhile fall
+	mark      float64 // the loss at that epoch
 }
 
-// worthwhile is the relative fall within the patience below which a fit ends.
+// worthwhile is the least relative fall of the loss that renews the patience.
 const worthwhile = 1e-4
 
 // over tells whether patience had run out by an epoch.
@@ -274,85 +274,33 @@ func (w *watch) see(epoch int, loss float64) (better, stop bool) {
 	return better, w.over(epoch)
 }
 
-// Phase says what a fit is at.
-type Phase uint8
-
-const (
-	// PhaseChoice is the choice of start and shrinkage by short fits of some rows, where
-	// they are left to the data. FitNMF has none.
-	PhaseChoice Phase = iota
-	// PhaseFactors makes the factors that a fit starts from: an NMF of up to 200 updates,
-	// or singular vectors.
-	PhaseFactors
-	// PhaseMaps fits the first maps of all rows to those factors, of FitQMFQ twice: T to
-	// the QMF that it starts from, T' at its end. FitNMF has none.
-	PhaseMaps
-	// PhaseQMF is the epochs of the QMF that a FitQMFQ starts from.
-	PhaseQMF
-	// PhaseEpochs is the epochs of the fit itself.
-	PhaseEpochs
-)
-
-var phaseNames = []string{"PhaseChoice", "PhaseFactors", "PhaseMaps", "PhaseQMF", "PhaseEpochs"}
-
-// String returns the name of the constant.
-func (p Phase) String() string { return name(phaseNames, int(p)) }
-
-// Progress is what a fit tells while it works. The phases come in the order of the
-// constants, and again for every restart; a fit has those that its start needs. Within
-// a phase Done rises from 0 to 1. In [PhaseEpochs] a report is made after every epoch,
-// before it several in every phase, the first when options and data have been checked.
-type Progress struct {
-	Phase  Phase
-	Done   float64 // the share of the phase that is done, from 0 to 1; Epoch/Epochs in PhaseEpochs
-	Epoch  int     // epochs done, 0 before PhaseEpochs
-	Epochs int     // epochs in all
-	Rows   int     // rows visited in an epoch
-	Loss   float64 // the newest entry of History; 0 before PhaseEpochs
-}
-
-// WithProgress calls f while a fit works, on the goroutine of the caller: in every
-// phase of its start, and after every epoch. Its error stops the fit and comes back
-// wrapped, with the model so far. A fit that was stopped before its first epoch, by f
-// or by its context, returns the best model of the restarts before; in the first of
-// them, what its start had come to: factors that need not fit x, and T_i the mean of
-// row i wherever it has not been fitted yet.
-func WithProgress(f func(Progress) error) FitOption {
-	return fitOption(kProgress, "func", func(c *config) string {
-		if f == nil {
-			return "must not be nil"
-		}
-		c.progress = f
-		return ""
-	})
-}
-
-// course is where a fit looks whether to go on, and what it reports to. A fit within
-// another, such as a trial of a start, has a part of the other's course: all that it
-// tells is a share of the phase that the other is in.
+// course is the context and the progress function of a fit. A fit within another, such
+// as a trial of a start, has a part of the course of the other: it reports its progress
+// as a share of the other's phase.
 type course struct {
 	ctx      context.Context
-	tell     func(Progress) error // nil: nobody listens
+	tell     func(Progress) error // nil: there is no progress function
 	now      Progress
 	from, to float64 // the share of the phase that this course goes through
-	part     bool    // the phase is the other's
+	part     bool    // the phase is that of an outer fit
+	discard  bool    // no model is wanted of a fit that was stopped
 }
 
 func newCourse(ctx context.Context, c *config, rows int) course {
-	return course{ctx: ctx, tell: c.progress, now: Progress{Epochs: c.epochs, Rows: rows}, to: 1}
+	return course{ctx: ctx, tell: c.progress, now: Progress{Epochs: c.epochs, Rows: rows}, to: 1, discard: c.discard}
 }
 
-// enter begins a phase, unless this course is within one, and reports that.
+// enter begins a phase and reports it. A part of a course stays in the phase it is in.
 func (c *course) enter(p Phase) error {
 	if !c.part {
 		c.now.Phase = p
 	}
-	return c.reach(0)
+	return c.report(0)
 }
 
-// reach reports a share of the phase, of this course's part of it, and returns why the
-// fit must stop, if it must.
-func (c *course) reach(done float64) error {
+// report reports that a share of this course's part of the phase is done, and returns the
+// error that stops the fit, if any.
+func (c *course) report(done float64) error {
 	if err := c.ctx.Err(); err != nil || c.tell == nil {
 		return err
 	}
@@ -361,22 +309,22 @@ func (c *course) reach(done float64) error {
 	return c.tell(p)
 }
 
-// epoch reports an epoch done. That the context has ended is for the next one to see:
-// there may be none.
-func (c *course) epoch(epoch, of int, loss float64) error {
+// reportEpoch reports that an epoch is done. It does not check the context: after the last epoch
+// the fit is complete.
+func (c *course) reportEpoch(epoch, of int, loss float64) error {
 	switch {
 	case c.tell == nil:
 		return nil
 	case c.part:
-		return c.reach(float64(epoch) / float64(of))
+		return c.report(float64(epoch) / float64(of))
 	}
 	p := c.now
 	p.Phase, p.Done, p.Epoch, p.Loss = PhaseEpochs, float64(epoch)/float64(of), epoch, loss
 	return c.tell(p)
 }
 
-// rows calls f for every row of d, some dozen milliseconds' worth of them between two
-// reports.
+// rows calls f for each of d rows and reports after every 256 of them, some dozen
+// milliseconds.
 func (c *course) rows(p *pool.Pool, d int, f func(worker, i int)) error {
 	const some = 256
 	for from := 0; from < d; from += some {
@@ -385,22 +333,32 @@ func (c *course) rows(p *pool.Pool, d int, f func(worker, i int)) error {
 		if err := p.Err(); err != nil {
 			return err
 		}
-		if err := c.reach(float64(to) / float64(d)); err != nil {
+		if err := c.report(float64(to) / float64(d)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// within returns the course of a fit within this one's phase, which it takes from one
-// share of it to another.
+// finish lets workers go on after the context has ended, to make the model of a fit that
+// was stopped, unless none is wanted. done binds them to the context again.
+func (c *course) finish(p *pool.Pool) (done func()) {
+	if c.discard {
+		return func() {}
+	}
+	p.Bind(nil)
+	return func() { p.Bind(c.ctx) }
+}
+
+// within returns the part of the course for a fit within this one, which takes the phase
+// from one share to another.
 func (c *course) within(from, to float64) course {
 	w := *c
 	w.from, w.to, w.part = c.from+float64((c.to-c.from)*from), c.from+float64((c.to-c.from)*to), true
 	return w
 }
 
-// stopped wraps what ended a fit early.
+// stopped wraps the error that ended a fit early.
 type stopped struct {
 	epoch int
 	err   error
@@ -411,11 +369,15 @@ func (s *stopped) Error() string {
 }
 func (s *stopped) Unwrap() error { return s.err }
 
-// stoppedAt says after how many epochs of a fit it was stopped. What a fit within it
-// said of its own epochs does not count.
+// stoppedAt wraps an error with the number of epochs after which it stopped a fit, in place
+// of the number that a fit within it has given.
 func stoppedAt(epoch int, err error) error {
 	if s, ok := err.(*stopped); ok {
 		err = s.err
 	}
 	return &stopped{epoch, err}
 }
+
+// lagging tells whether an epoch returns the losses of the state that it started from: all
+// rows are one batch, and there is no validation.
+func (c *settings) lagging(d int) bool { return c.batchRows >= d && c.validation == 0 }

@@ -27,7 +27,7 @@ type hardPlan struct {
 	squash  transport.Squash
 }
 
-// snap is the difference below which a sample's mass ends where a level's does.
+// snap is the difference of mass below which two boundaries count as one.
 const snap = 1e-13
 
 func newHardPlan(x []float64, c *config, m int) *hardPlan {
@@ -88,10 +88,10 @@ func newHardPlan(x []float64, c *config, m int) *hardPlan {
 	return h
 }
 
-// thresholds fills cuts: on the sample that two levels share, half way
-// between the samples that a boundary of mass divides.
+// thresholds fills cuts: the sample that two levels share, otherwise the middle between
+// the last sample of one and the first of the next.
 func (h *hardPlan) thresholds() {
-	h.boundaries(func(J, left, right int) {
+	h.eachBoundary(func(J, left, right int) {
 		h.cuts[J] = h.xs[left]
 		if right != left {
 			h.cuts[J] = elem.Middle(h.xs[left], h.xs[right])
@@ -99,9 +99,9 @@ func (h *hardPlan) thresholds() {
 	})
 }
 
-// boundaries calls f for every J with the samples that levels J and J+1 meet between, or
-// twice the one that they share. A sample without mass is neither.
-func (h *hardPlan) boundaries(f func(J, left, right int)) {
+// eachBoundary calls f for every J with the last sample of level J and the first of level
+// J+1, the same one twice where the levels share it. Samples without mass do not count.
+func (h *hardPlan) eachBoundary(f func(J, left, right int)) {
 	p := 0
 	n := len(h.x)
 	for J := range h.cuts {
@@ -122,17 +122,17 @@ func (h *hardPlan) boundaries(f func(J, left, right int)) {
 	}
 }
 
-// shares calls f for every level that sample i shares mass with, in order, with
+// eachShare calls f for every level that sample i shares mass with, in order, with
 // the share.
-func (h *hardPlan) shares(i int, f func(j int, share float64)) {
-	whole := h.masses(i, func(int, float64) {})
-	h.masses(i, func(j int, mass float64) { f(j, mass/whole) })
+func (h *hardPlan) eachShare(i int, f func(j int, share float64)) {
+	whole := h.eachMass(i, func(int, float64) {})
+	h.eachMass(i, func(j int, mass float64) { f(j, mass/whole) })
 }
 
-// masses calls f for every level that sample i, or all that equal it, share mass
-// with, and returns the whole of it. A sample without mass belongs to the level
-// that its place falls into.
-func (h *hardPlan) masses(i int, f func(j int, mass float64)) (whole float64) {
+// eachMass calls f for every level that sample i and its equals share mass with, with that
+// mass, and returns the sum. A sample without mass belongs to the level whose thresholds it
+// lies between, with a mass of 1.
+func (h *hardPlan) eachMass(i int, f func(j int, mass float64)) (whole float64) {
 	lo, hi := h.lo[i], h.hi[i]
 	if !(hi > lo) {
 		j := 0
@@ -174,7 +174,7 @@ func (h *hardPlan) average(out, q []float64) {
 // at returns sample i's mean of q over its mass.
 func (h *hardPlan) at(i int, q []float64) float64 {
 	first, sum := -1, 0.0
-	whole := h.masses(i, func(j int, s float64) {
+	whole := h.eachMass(i, func(j int, s float64) {
 		if first < 0 {
 			first = j
 		}
@@ -191,7 +191,7 @@ func (h *hardPlan) sorted() []float64 {
 		if h.a[i] == 0 {
 			continue
 		}
-		h.shares(int(i), func(j int, s float64) {
+		h.eachShare(int(i), func(j int, s float64) {
 			w := float64(s * h.a[i])
 			if mass[j] == 0 {
 				first[j] = h.x[i]
@@ -213,7 +213,7 @@ func (h *hardPlan) sorted() []float64 {
 func (h *hardPlan) plan() Mat {
 	p := NewMat(len(h.x), len(h.b))
 	for i, a := range h.a {
-		h.shares(i, func(j int, s float64) { p.Set(i, j, float64(a*s)) })
+		h.eachShare(i, func(j int, s float64) { p.Set(i, j, float64(a*s)) })
 	}
 	return p
 }

@@ -14,38 +14,40 @@ import (
 	"github.com/quantmf/quantmf/internal/random"
 )
 
-// Trial is one way to fit.
+// Trial is one way to fit, for [HeldOut].
 type Trial struct {
 	Rank    int
-	Options []FitOption // beside the missing cells and the workers, which [HeldOut] sets
+	Options []FitOption // without WithMissingValues and WithWorkers, which HeldOut sets
 }
 
-// Prediction is how well the models of a trial predict cells they have not seen.
+// Prediction is how well the models of a trial predict cells that they have not seen.
 type Prediction struct {
-	Mean   float64   // of the losses
-	StdErr float64   // of the mean: deviation/√repeats, with repeats-1 in the deviation; 0 for one repeat
-	Losses []float64 // mean divergence of the hidden cells, one a repeat
+	Mean   float64   // the mean of Losses
+	StdErr float64   // the standard error of Mean: sample deviation (by repeats-1)/√repeats; 0 for one repeat
+	Losses []float64 // the mean divergence of the hidden cells, one value a repeat
 }
 
-// Masks says which cells are hidden.
+// Masks says which cells [HeldOut] hides.
 type Masks struct {
-	Repeats int     // masks in all; 0: 5
-	Share   float64 // of the observed cells that each hides, at most 1/2; 0: 0.1
-	Seed    uint64
+	Repeats int     // the number of masks, at least 1; 0 is taken as 5
+	Share   float64 // the share of the observed cells that a mask hides, at most 1/2; 0 is taken as 0.1
+	Seed    uint64  // of the random choice of cells
 }
 
 // HeldOut fits every trial masks.Repeats times, each time with another share of the
-// observed cells hidden, and returns what each trial's models make of them. All
-// trials see the same masks, and differences between them mean
-// more than their standard errors say. fit is FitNMF, FitQMF or FitQMFQ, the last
-// not with TruncatedSVD, which needs every cell. Fits run side by side, GOMAXPROCS
-// at a time, one worker each; the result does not depend on it.
+// observed cells of x hidden, and returns for each trial how well its models predict the
+// hidden cells. All trials see the same masks, so a difference between two trials is more
+// certain than their standard errors suggest. fit is FitNMF, FitQMF, FitBQMF or FitQMFQ, the last
+// not with [TruncatedSVD], which needs every cell. GOMAXPROCS fits run at a time, one
+// worker each; the result does not depend on their number.
 //
-// NaN cells of x are unobserved. A row or column keeps two visible cells. All trials have one loss. A progress function among their
-// options is called by several goroutines at once. Errors: those of fit, of the
-// first trial that has one; [*DataError] for a cell that no fit could have, hidden
-// or not; [*OptionError]; when ctx ends, an error that wraps its own. Cost: repeats ×
-// trials fits; memory repeats copies of x, and one fit a processor.
+// NaN cells of x are unobserved. Every row and column keeps at least two visible cells.
+// All trials must have the same loss. A progress function among their options is called
+// by several goroutines at once.
+//
+// Errors: those of fit, of the first trial that has one; [*DataError] for a cell that no
+// fit takes, hidden or not; [*OptionError]; when ctx ends, an error that wraps its error.
+// Cost: repeats × trials fits. Memory: repeats copies of x, and GOMAXPROCS fits.
 //
 //	trials := []quantmf.Trial{{Rank: 2}, {Rank: 4}, {Rank: 8}}
 //	p, err := quantmf.HeldOut(ctx, x, quantmf.FitQMF, trials, quantmf.Masks{Seed: 1})
@@ -68,7 +70,7 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 	}
 	// What a mask hides is checked too: what no fit could have at once, and what this one
 	// could not when its loss is known.
-	if err := (&config{missing: true, loss: Frobenius, maps: true}).checkCells(x); err != nil {
+	if err := (&config{settings: settings{missing: true, loss: Frobenius, mapped: true}}).checkCells(x); err != nil {
 		return nil, err
 	}
 	hidden := make([]*cells, repeats)
@@ -76,9 +78,9 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 		if err := ctx.Err(); err != nil {
 			return nil, stoppedAt(0, err)
 		}
-		c := config{validation: share, seed: uint64(random.Split(masks.Seed, r)), missing: true}
+		c := config{settings: settings{validation: share, seed: uint64(random.Split(masks.Seed, r)), missing: true}}
 		var err error
-		if hidden[r], err = newCells(x, &c); err != nil {
+		if hidden[r], err = newCells(x, &c.settings); err != nil {
 			if o, ok := err.(*OptionError); ok {
 				o.Option = "share"
 			}
@@ -89,7 +91,7 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 	for i := range out {
 		out[i].Losses = make([]float64, repeats)
 	}
-	errs, losses := make([]error, len(trials)*repeats), make([]Loss, len(trials)*repeats)
+	errs, lossOf := make([]error, len(trials)*repeats), make([]Loss, len(trials)*repeats)
 	p := pool.New(0, len(errs))
 	defer p.Close()
 	p.Do(len(errs), func(_, job int) {
@@ -105,7 +107,7 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 			return
 		}
 		is := m.bounds()
-		losses[job] = is.loss
+		lossOf[job] = is.loss
 		if errs[job] = is.checkCells(x); errs[job] != nil {
 			return
 		}
@@ -132,8 +134,8 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 		if err != nil {
 			return nil, err
 		}
-		if losses[job] != losses[0] {
-			return nil, &OptionError{Option: kLoss.String(), Value: ftoa(float64(losses[job])), Bound: "trial 0 has " + ftoa(float64(losses[0])) + ", and no two losses can be compared"}
+		if lossOf[job] != lossOf[0] {
+			return nil, &OptionError{Option: kLoss.String(), Value: ftoa(float64(lossOf[job])), Bound: "trial 0 has " + ftoa(float64(lossOf[0])) + ", and no two losses can be compared"}
 		}
 	}
 	for i := range out {

@@ -1,10 +1,15 @@
 package quantmf
 
+// Tests of the losses of hidden cells: against the formula, for the choice of a rank, and
+// on real data against the means of rows.
+
 import (
 	"context"
 	"errors"
 	"math"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
@@ -113,5 +118,220 @@ func TestHeldOut(t *testing.T) {
 	cancel()
 	if _, err := HeldOut(gone, x, FitNMF, trials, Masks{1, 0.1, 1}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestHeldOutFormula holds the losses of HeldOut to the mean divergence of the cells
+// that were observed and that the fit did not get, and every row and column to two
+// visible cells, or to what it has.
+func TestHeldOutFormula(t *testing.T) {
+	ctx := context.Background()
+	x := first(toy(3), 9)
+	x.Cols = 7
+	x = x.Clone()
+	for i := range x.Data {
+		x.Data[i] += 0.1
+	}
+	for j := 1; j < 7; j++ { // a row of one observed cell, and one of two
+		x.Set(4, j, math.NaN())
+		if j > 1 {
+			x.Set(5, j, math.NaN())
+		}
+	}
+	type fitted struct{ seen, fit Mat }
+	masks := map[string]int{} // how often
+	for seed := range uint64(20) {
+		var mu sync.Mutex
+		var all []fitted
+		fit := func(ctx context.Context, y Mat, rank int, opts ...FitOption) (*NMF, error) {
+			m, err := FitNMF(ctx, y, rank, append(opts, WithEpochs(3))...)
+			if err == nil {
+				mu.Lock()
+				all = append(all, fitted{y.Clone(), m.Reconstruct()})
+				mu.Unlock()
+			}
+			return m, err
+		}
+		const repeats = 2
+		p, err := HeldOut(ctx, x, fit, []Trial{{Rank: 2}}, Masks{Repeats: repeats, Share: 0.5, Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all) != repeats {
+			t.Fatalf("%d fits", len(all))
+		}
+		var want []float64
+		for _, f := range all {
+			var hidden strings.Builder
+			for i, v := range f.seen.Data {
+				if v != v {
+					hidden.WriteString(itoa(i) + " ")
+				}
+			}
+			masks[hidden.String()]++
+			want = append(want, meanOver(1, x, f.fit, func(i, j int) bool { return x.At(i, j) == x.At(i, j) && f.seen.At(i, j) != f.seen.At(i, j) }))
+			count := func(line, length int, at func(m Mat, line, k int) float64) {
+				seen, had := 0, 0
+				for k := range length {
+					if v := at(f.seen, line, k); v == v {
+						seen++
+					}
+					if v := at(x, line, k); v == v {
+						had++
+					}
+				}
+				if seen < min(had, 2) {
+					t.Errorf("seed %d: %d of %d cells of a row or column %d are visible", seed, seen, had, line)
+				}
+			}
+			for i := range x.Rows {
+				count(i, x.Cols, func(m Mat, i, j int) float64 { return m.At(i, j) })
+			}
+			for j := range x.Cols {
+				count(j, x.Rows, func(m Mat, j, i int) float64 { return m.At(i, j) })
+			}
+		}
+		got := slices.Clone(p[0].Losses) // fits end in any order
+		slices.Sort(got)
+		slices.Sort(want)
+		closeTo(t, "losses", got, want, 1e-12*want[1])
+	}
+	if len(masks) != 40 {
+		t.Errorf("%d masks of 20 seeds, 2 repeats each", len(masks))
+	}
+}
+
+// TestHeldOutIsFinite: HeldOut has a number or an error.
+func TestHeldOutIsFinite(t *testing.T) {
+	ctx := context.Background()
+	for _, l := range []Loss{KL, Frobenius, 1.5, 4} {
+		for _, x := range []Mat{NewMat(6, 9), timesPower(near1(2, 6, 9), -560)} {
+			trials := []Trial{{Rank: 2, Options: []FitOption{WithLoss(l), WithEpochs(3)}}}
+			for name, held := range map[string]func() ([]Prediction, error){
+				"NMF": func() ([]Prediction, error) {
+					return HeldOut(ctx, x, FitNMF, trials, Masks{Repeats: 2, Share: 0.2, Seed: 1})
+				},
+				"QMF": func() ([]Prediction, error) {
+					return HeldOut(ctx, x, FitQMF, trials, Masks{Repeats: 2, Share: 0.2, Seed: 1})
+				},
+				"QMFQ": func() ([]Prediction, error) {
+					return HeldOut(ctx, x, FitQMFQ, trials, Masks{Repeats: 2, Share: 0.2, Seed: 1})
+				},
+			} {
+				p, err := held()
+				if err != nil || p[0].Mean-p[0].Mean != 0 || notFinite(p[0].Losses) >= 0 {
+					t.Errorf("β %v, %s: %v, %v", l, name, p, err)
+				}
+			}
+		}
+	}
+}
+
+// TestUnseenCells: NMF and QMF as they come predict a hidden tenth of the cells
+// better than the mean of the row does, on logarithms and on counts.
+// Without QUANTMF_LONG, those of 300 and 100 features.
+func TestUnseenCells(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fits whole data sets")
+	}
+	ctx := context.Background()
+	for path, few := range map[string]int{"../shared/data/tcga-kirc/mirna.tsv.gz": 300, "../shared/data/sotu-wordcounts/counts.tsv.gz": 100} {
+		t.Run(path, func(t *testing.T) {
+			x := load(t, path)
+			if !long {
+				x = first(x, few)
+			}
+			seen := holed(x, 0.1)
+			unseen := func(fit Mat) float64 {
+				sum, count := 0.0, 0
+				for i := range x.Rows {
+					for j, v := range seen.Row(i) {
+						if v != v {
+							sum += KL.value(x.At(i, j), fit.At(i, j), leastT)
+							count++
+						}
+					}
+				}
+				return sum / float64(count)
+			}
+			means := NewMat(x.Rows, x.Cols)
+			for i := range x.Rows {
+				sum, count := 0.0, 0.0
+				for _, v := range seen.Row(i) {
+					if v == v {
+						sum += v
+						count++
+					}
+				}
+				for j := range x.Cols {
+					means.Set(i, j, sum/count)
+				}
+			}
+			nmf, err := FitNMF(ctx, seen, 5, WithMissingValues())
+			if err != nil {
+				t.Fatal(err)
+			}
+			qmf, err := FitQMF(ctx, seen, 5, WithMissingValues())
+			if err != nil {
+				t.Fatal(err)
+			}
+			base, a, b := unseen(means), unseen(nmf.Reconstruct()), unseen(qmf.Reconstruct())
+			t.Logf("row means %.4g, NMF %.4g, QMF %.4g", base, a, b)
+			if !(a < base) || !(b < base) {
+				t.Errorf("unseen cells: row means %v, NMF %v, QMF %v", base, a, b)
+			}
+		})
+	}
+}
+
+// TestSignedUnseenCells: on protein arrays and log ratios hidden cells are predicted
+// better than by the means of their rows.
+func TestSignedUnseenCells(t *testing.T) {
+	for _, path := range []string{"../shared/data/tcga-kirc/rppa.tsv.gz", "../shared/data/tcga-ov/rppa.tsv.gz", "../shared/data/tcga-brca/exp.tsv.gz"} {
+		t.Run(path, func(t *testing.T) {
+			x := load(t, path)
+			x.Rows, x.Cols = min(x.Rows, 120), min(x.Cols, 120)
+			// The standardised rows: none counts for more than another.
+			for i := range x.Rows {
+				row := x.Row(i)
+				mean := total(row) / float64(len(row))
+				sd := 0.0
+				for _, v := range row {
+					sd += (v - mean) * (v - mean) / float64(len(row))
+				}
+				for j, v := range row {
+					row[j] = (v - mean) / math.Sqrt(sd)
+				}
+			}
+			ctx := context.Background()
+			trials := []Trial{{Rank: 5, Options: []FitOption{WithLoss(Frobenius)}}}
+			p, err := HeldOut(ctx, x, FitQMF, trials, Masks{Repeats: 1, Share: 0.1, Seed: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The same cells by the means of what is visible of their rows.
+			mask, err := newCells(x, &settings{validation: 0.1, seed: uint64(random.Split(1, 0)), missing: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			means := 0.0
+			for i := range x.Rows {
+				mean := 0.0
+				for _, v := range mask.x.Row(i) {
+					if v == v {
+						mean += v / float64(mask.rows[i])
+					}
+				}
+				for j, v := range x.Row(i) {
+					if mask.held[i*x.Cols+j] {
+						means += (v - mean) * (v - mean) / 2 / float64(mask.heldOut)
+					}
+				}
+			}
+			t.Logf("held-out squares/2: QMF %.3f, means of rows %.3f", p[0].Mean, means)
+			if p[0].Mean > 0.9*means {
+				t.Errorf("%v is hardly better than the means of the rows, %v", p[0].Mean, means)
+			}
+		})
 	}
 }

@@ -23,9 +23,9 @@ import (
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
-// Gradient holds derivatives with respect to the arguments of an operator: x,
-// a, b, y, q (nil where it has none) and ε. As the direction of a forward
-// derivative, nil stands for zeros.
+// Gradient holds derivatives with respect to the arguments of an operator: X and A (n
+// numbers), B, Y and Q (m numbers, Q nil where the operator has no q) and Epsilon. In a
+// direction of [Transport.QuantileJVP] nil stands for zeros.
 type Gradient struct {
 	X, A, B, Y, Q []float64
 	Epsilon       float64
@@ -61,13 +61,15 @@ func (t *Transport) RankVJP(z []float64) (*Gradient, error) {
 	}
 	transport.Tangent(g.B, b)
 	g.Q = nil
-	g.parts().Rescale(sz, 1)
+	g.inner().Rescale(sz, 1)
 	return g, nil
 }
 
 // QuantileVJP returns the transposed Jacobian of [Transport.Quantile] at q
-// applied to z, n numbers. Cost and memory as RankVJP. At ε = 0, Q is exact and
-// the others are zero.
+// applied to z, n numbers. Where a share κ of the mass is all that crosses a boundary between
+// levels, X of the samples near it has an error of up to 1e-16/κ of the largest, and so have
+// A, B and Y; QuantileJVP has none along X and Y. Cost and memory as RankVJP. At ε = 0, Q is
+// exact and the others are zero.
 func (t *Transport) QuantileVJP(q, z []float64) (*Gradient, error) {
 	if err := t.checkQ(q); err != nil {
 		return nil, err
@@ -80,14 +82,14 @@ func (t *Transport) QuantileVJP(q, z []float64) (*Gradient, error) {
 	g := newGradient(n, len(b))
 	if t.hard != nil {
 		for i, v := range transport.Scaled(z, sz) {
-			t.hard.shares(i, func(j int, s float64) { g.Q[j] += float64(v * s) })
+			t.hard.eachShare(i, func(j int, s float64) { g.Q[j] += float64(v * s) })
 		}
-		g.parts().Rescale(sz, transport.ScaleOf(q))
+		g.inner().Rescale(sz, transport.ScaleOf(q))
 		return g, nil
 	}
 	r := t.row()
-	defer rows.Put(r)
-	r.QuantileAdjoint(g.parts(), q, z)
+	defer workspaces.Put(r)
+	r.QuantileAdjoint(g.inner(), q, z)
 	return g, nil
 }
 
@@ -104,25 +106,25 @@ func (t *Transport) SortVJP(z []float64) (*Gradient, error) {
 	g.Q = nil
 	if t.hard != nil {
 		for i, a := range t.hard.a {
-			t.hard.shares(i, func(j int, s float64) { g.X[i] += float64(float64(a*s) * (z[j] / sz / b[j])) })
+			t.hard.eachShare(i, func(j int, s float64) { g.X[i] += float64(float64(a*s) * (z[j] / sz / b[j])) })
 		}
-		g.parts().Rescale(sz, 1)
+		g.inner().Rescale(sz, 1)
 		return g, nil
 	}
 	r := t.row()
-	defer rows.Put(r)
-	r.SortAdjoint(g.parts(), z)
+	defer workspaces.Put(r)
+	r.SortAdjoint(g.inner(), z)
 	return g, nil
 }
 
-// newGradient makes zeros.
+// newGradient returns a gradient of zeros.
 func newGradient(n, m int) *Gradient {
 	g := Gradient(transport.NewGradient(n, m))
 	return &g
 }
 
-// parts are those of g, as the problem of a row has them.
-func (g *Gradient) parts() *transport.Gradient { return (*transport.Gradient)(g) }
+// inner is g as the problem of a row has it.
+func (g *Gradient) inner() *transport.Gradient { return (*transport.Gradient)(g) }
 
 // checkCotangent returns the scale of z, n finite numbers.
 func checkCotangent(z []float64, n int) (scale float64, err error) {
@@ -137,12 +139,13 @@ func checkCotangent(z []float64, n int) (scale float64, err error) {
 	return transport.ScaleFor(top), nil
 }
 
-// QuantileJVP returns the forward derivative of [Transport.Quantile] at q along
-// dir, whose weights count by their part on the simplex. Along X, Y and Epsilon it is right to
-// about 1e-15 times the largest move of a logit, (2/ε) max|dX| max|y-ȳ| and the like, times
-// q_m-q_1; so along A and B, divided by κ where a share κ of the mass is all that crosses a
-// boundary between levels. Cost: 30nm flops and m³; memory 8(n+m²) bytes. At ε = 0 only
-// the direction of q counts.
+// QuantileJVP returns the derivative of [Transport.Quantile] at q along dir, n numbers.
+// Of dir.A and dir.B only the part along the simplex counts. Cost: 30nm flops and m³;
+// memory 8(n+m²) bytes. At ε = 0 only dir.Q counts.
+//
+// The error along X, Y and Epsilon is about 1e-15 times the largest move of a logit,
+// (2/ε) max|dX| max|y-ȳ| and the like, times q_m-q_1. Along A and B it is that divided by
+// κ, where κ is the least share of the mass that crosses a boundary between levels.
 func (t *Transport) QuantileJVP(q []float64, dir Gradient) ([]float64, error) {
 	if err := t.checkQ(q); err != nil {
 		return nil, err
@@ -172,13 +175,13 @@ func (t *Transport) QuantileJVP(q []float64, dir Gradient) ([]float64, error) {
 	if t.hard != nil {
 		for i := range out[:n] {
 			if dir.Q != nil {
-				t.hard.shares(i, func(j int, s float64) { out[i] += float64(s * dir.Q[j]) })
+				t.hard.eachShare(i, func(j int, s float64) { out[i] += float64(s * dir.Q[j]) })
 			}
 		}
 		return out[:n:n], nil
 	}
 	r := t.row()
-	defer rows.Put(r)
-	r.QuantileForward(out, q, dir.parts())
+	defer workspaces.Put(r)
+	r.QuantileForward(out, q, dir.inner())
 	return out[:n:n], nil
 }

@@ -8,10 +8,13 @@ package quantmf
 //
 //	T(x) = q_1 + Σ_J Δq_J / (1 + A_J/B_J),
 //
-// A_J and B_J the weights up to J and above it. A_J over the weight of level J
-// is 1 + (A_{J-1} likewise)/ρ_{J-1}, B_J over that of level J+1 is 1 + ρ_{J+1}·(B_{J+1}
-// likewise): nothing but increasing operations on positive numbers, so T is
-// non-decreasing at every representable pair, not merely to rounding.
+// A_J and B_J the sums of the weights up to level J and above it. With A'_J = A_J over the
+// weight of level J and B'_J = B_J over that of level J+1,
+//
+//	A'_J = 1 + A'_{J-1}/ρ_{J-1},   B'_J = 1 + ρ_{J+1} B'_{J+1}.
+//
+// All operations are on positive numbers and increase with x or 1/x, so T is
+// non-decreasing at every pair of floating-point numbers, not merely to rounding.
 //
 // At ε = 0 it is a staircase that takes the samples' own values at the samples. The cuts
 // between them are kept in units of x, since no squash is monotone to the last bit.
@@ -24,15 +27,15 @@ import (
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
-// Map is a fitted increasing function, from the units of x to those of q. It is
-// constant, with slope 0, for a row that is constant and squashed. It is not changed by
-// its methods.
+// Map is a fitted increasing function T, from the units of x to those of q. For a row of
+// equal samples it is constant, with slope 0, unless [SquashNone] was given. It is not
+// changed by its methods and may be used by several goroutines at once.
 type Map struct {
 	squash transport.Squash
 	cut    []float64 // t_J in squashed x; at ε = 0 in x
 	rate   []float64 // 2Δy_J/ε
 	q      []float64
-	places []float64 // ε = 0: the samples in order,
+	points []float64 // ε = 0: the samples in order,
 	values []float64 // and T at them
 }
 
@@ -46,7 +49,7 @@ func (t *Transport) Map(q []float64) (*Map, error) {
 		return t.hard.asMap(q), nil
 	}
 	r := t.row()
-	defer rows.Put(r)
+	defer workspaces.Put(r)
 	return newMap(r.Potentials(), q, r.Targets(), r.Epsilon()), nil
 }
 
@@ -62,17 +65,17 @@ func newMap(p transport.Potentials, q, y []float64, eps float64) *Map {
 func (h *hardPlan) asMap(q []float64) *Map {
 	n := len(h.x)
 	f := &Map{q: append([]float64(nil), q...), squash: h.squash, cut: make([]float64, len(h.cuts)),
-		places: make([]float64, n), values: make([]float64, n)}
+		points: make([]float64, n), values: make([]float64, n)}
 	t := make([]float64, n)
 	h.average(t, q)
 	for k, i := range h.perm {
-		f.places[k], f.values[k] = h.x[i], t[i]
+		f.points[k], f.values[k] = h.x[i], t[i]
 	}
-	if f.squash.Kind != transport.None && f.places[0] == f.places[n-1] {
+	if f.squash.Kind != transport.None && f.points[0] == f.points[n-1] {
 		f.q, f.cut = []float64{t[0]}, nil
 		return f
 	}
-	h.boundaries(func(J, left, right int) {
+	h.eachBoundary(func(J, left, right int) {
 		f.cut[J] = f.crossing(h.x[left], h.x[right], h.cuts[J])
 		if J > 0 {
 			f.cut[J] = max(f.cut[J], f.cut[J-1])
@@ -81,8 +84,8 @@ func (h *hardPlan) asMap(q []float64) *Map {
 	return f
 }
 
-// crossing returns where between lo and hi, two samples, the squashed x passes s; the
-// middle where squashing makes one of both.
+// crossing returns the x between the samples lo and hi whose squashed value is s; their
+// middle where both have the same squashed value.
 func (f *Map) crossing(lo, hi, s float64) float64 {
 	if f.squash.At(lo) == f.squash.At(hi) {
 		return elem.Middle(lo, hi)
@@ -101,13 +104,13 @@ func (f *Map) crossing(lo, hi, s float64) float64 {
 	return lo
 }
 
-// At returns T(x), in [q_1,q_m] and non-decreasing in x; NaN for NaN, and the
-// limits at ±Inf. Cost: m exponentials, 2m divisions; at ε = 0 two binary searches.
+// At returns T(x), in [q_1,q_m] and non-decreasing in x; NaN at NaN, and the limits of T
+// at ±Inf. Cost: m exponentials and 2m divisions; at ε = 0 two binary searches.
 func (f *Map) At(x float64) float64 {
 	if x != x {
 		return x
 	}
-	if f.places != nil {
+	if f.points != nil {
 		return f.staircase(x)
 	}
 	return f.at(f.squash.At(x), nil)
@@ -115,13 +118,13 @@ func (f *Map) At(x float64) float64 {
 
 // staircase is T at ε = 0.
 func (f *Map) staircase(x float64) float64 {
-	p, sample := slices.BinarySearch(f.places, x)
+	p, sample := slices.BinarySearch(f.points, x)
 	if sample {
 		return f.values[p]
 	}
 	j, _ := slices.BinarySearch(f.cut, x)
 	v := f.q[j]
-	if p < len(f.places) {
+	if p < len(f.points) {
 		v = min(v, f.values[p])
 	}
 	if p > 0 {
@@ -172,11 +175,11 @@ func (f *Map) at(s float64, odds []float64) float64 {
 	return min(t, f.q[m-1])
 }
 
-// narrow bounds Σ_J |log ρ_J| where no weight over another leaves the range of float64.
+// narrow bounds Σ_J |log ρ_J|: up to it no ratio of two weights leaves the range of float64.
 const narrow = 600
 
 // atFar is at for weights of any ratio, given by their logarithms: the same operations,
-// with the same rounding where both can be used, so that T does not fall between them.
+// with the same rounding where both apply, so that T does not fall from one to the other.
 func (f *Map) atFar(logs, odds []float64) float64 {
 	m := len(f.q)
 	var localRatio, localUp [64]wide
@@ -248,9 +251,10 @@ func (w wide) float() float64 {
 	return math.Ldexp(w.f, 512*w.e)
 }
 
-// wideExp returns e^v, for v held within ±farthest: beyond it a weight counts beside no
-// other. It never falls: [elem.Exp] does not, products with a constant do not, and where
-// one more piece is taken out both ways give the same number.
+// wideExp returns e^v, with v clamped to ±farthest: a weight beyond that is too small or too
+// large to change any sum. It never falls as v rises: [elem.Exp] does not, products with a
+// constant do not, and where one more factor e^±piece is split off, the result with it and
+// without it is the same number.
 func wideExp(v float64) wide {
 	const piece, farthest = 512, 1 << 14
 	v = min(max(v, -farthest), farthest)
@@ -270,18 +274,19 @@ func (f *Map) Slope(x float64) float64 {
 	if x != x {
 		return x
 	}
-	if f.places != nil || len(f.q) == 1 {
+	if f.points != nil || len(f.q) == 1 {
 		return 0
 	}
 	s := f.squash.At(x)
-	slope := f.squash.SlopeToTop(x, s)
+	slope := f.squash.Slope(x, s)
 	if slope == 0 {
 		return 0
 	}
 	odds := make([]float64, len(f.q)-1)
 	f.at(s, odds)
-	// Σ_J Σ_K Δq_J rate_K tail_max(J,K) head_min(J,K), rate = 2Δy/ε, with the shares of what
-	// lies above J and of the rest, each from the odds: their sum of 1 would cancel.
+	// Σ_J Σ_K Δq_J rate_K tail_max(J,K) head_min(J,K), rate = 2Δy/ε. tail_J and head_J are
+	// the shares of the weight above J and up to J, each from the odds: 1 less the other
+	// would cancel.
 	tail := func(J int) float64 { return 1 / (1 + odds[J]) }
 	head := func(J int) float64 { return 1 / (1 + 1/odds[J]) }
 	sum, below := 0.0, 0.0
@@ -296,10 +301,10 @@ func (f *Map) Slope(x float64) float64 {
 	return transport.Saturate(sum * slope)
 }
 
-// Invert returns an x with T(x) = v, to the rounding of either. Where T has a plateau at
-// v, an x on it is returned. A v outside the values that T takes, or a flat T, is a
-// [*DataError] with Row = Col = -1. So is, at ε = 0, a v that T jumps over; the x that
-// comes with that error is where it does.
+// Invert returns an x with T(x) = v, to the rounding of either; where T has a plateau at
+// v, some x on it. A v outside the values that T takes, or a T of a single value, is a
+// [*DataError] with Row = Col = -1. At ε = 0 so is a v that T jumps over; the x returned
+// with that error is where T jumps.
 func (f *Map) Invert(v float64) (float64, error) {
 	fail := func(x float64, problem string) (float64, error) {
 		return x, &DataError{Row: -1, Col: -1, Value: v, Problem: problem}
@@ -314,7 +319,7 @@ func (f *Map) Invert(v float64) (float64, error) {
 	if v < low || v > high {
 		return fail(0, "the map takes values from "+ftoa(low)+" to "+ftoa(high))
 	}
-	if f.places != nil {
+	if f.points != nil {
 		x := f.invertStaircase(v)
 		if f.At(x) != v {
 			return fail(x, "the map jumps over it at "+ftoa(x))
@@ -363,20 +368,20 @@ func (f *Map) Invert(v float64) (float64, error) {
 	return best, nil
 }
 
-// invertStaircase returns an x where T is v, which is within its values; where it takes v
-// nowhere, an end of the jump over it.
+// invertStaircase returns an x with T(x) = v, for v within the range of T; where T takes v
+// nowhere, an end of the jump over v.
 func (f *Map) invertStaircase(v float64) float64 {
 	p, sample := slices.BinarySearch(f.values, v)
 	if sample {
-		return f.places[p]
+		return f.points[p]
 	}
 	// Between samples p-1 and p, or beyond the ends, T is q_j from one cut to the next.
 	lo, hi := math.Inf(-1), math.Inf(1)
 	if p > 0 {
-		lo = f.places[p-1]
+		lo = f.points[p-1]
 	}
-	if p < len(f.places) {
-		hi = f.places[p]
+	if p < len(f.points) {
+		hi = f.points[p]
 	}
 	first, _ := slices.BinarySearch(f.q, v)
 	last := first
@@ -389,7 +394,7 @@ func (f *Map) invertStaircase(v float64) float64 {
 	if last < len(f.cut) {
 		hi = min(hi, f.cut[last])
 	}
-	spread := f.places[len(f.places)-1] - f.places[0]
+	spread := f.points[len(f.points)-1] - f.points[0]
 	for _, x := range [...]float64{elem.Middle(lo, hi), hi - spread, lo + spread, math.Nextafter(lo, math.Inf(1)), math.Nextafter(hi, math.Inf(-1)), hi} {
 		if x-x == 0 && f.At(x) == v {
 			return x

@@ -1,5 +1,8 @@
 package quantmf
 
+// Tests of T as a function: its values at the samples, range, slope, inverse and order, at
+// tiny weights too, and the numbers of a wide range that it is computed in.
+
 import (
 	"errors"
 	"math"
@@ -7,7 +10,238 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/transport"
 )
+
+func TestMap(t *testing.T) {
+	for seed := range 60 {
+		p := randomPoint(seed, seed%3 > 0, Squash(seed%2), []float64{0.3, 0.03, 0.001, 0}[seed%4])
+		tr := p.solve0(t)
+		f, err := tr.Map(p.q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		T, _ := tr.Quantile(p.q)
+		for i, x := range p.x {
+			if math.Abs(f.At(x)-T[i]) > 1e-12*largest(p.q) {
+				t.Errorf("seed %d: map %v, fitted %v", seed, f.At(x), T[i])
+			}
+			if p.eps == 0 {
+				continue
+			}
+			h := 1e-6
+			slope := (f.At(x+h) - f.At(x-h)) / (2 * h)
+			if math.Abs(f.Slope(x)-slope) > 1e-4*(1+math.Abs(slope)) {
+				t.Errorf("seed %d: slope %v, differences say %v", seed, f.Slope(x), slope)
+			}
+			back, err := f.Invert(T[i])
+			if err != nil {
+				if _, ok := err.(*DataError); !ok {
+					t.Errorf("seed %d: %v", seed, err)
+				}
+				continue
+			}
+			if math.Abs(f.At(back)-T[i]) > 1e-12*largest(p.q) {
+				t.Errorf("seed %d: inverse of %v is %v, which maps to %v", seed, T[i], back, f.At(back))
+			}
+		}
+		if _, err := f.Invert(p.q[0] - 1); err == nil {
+			t.Error("a value below the range was inverted")
+		}
+		x := p.x[0]
+		last := f.At(x)
+		for range 20000 {
+			x = math.Nextafter(x, 1e300)
+			if v := f.At(x); v < last {
+				t.Fatalf("seed %d: the map falls at %v", seed, x)
+			} else {
+				last = v
+			}
+		}
+		if !math.IsNaN(f.At(math.NaN())) || f.At(math.Inf(-1)) > f.At(math.Inf(1)) {
+			t.Error("ends")
+		}
+	}
+}
+
+// TestSweep compares T and its slope with At and Slope.
+func TestSweep(t *testing.T) {
+	r := random.Split(8, 1)
+	x := make([]float64, 60)
+	for i := range x {
+		x[i] = math.Exp(2 * normal(&r))
+	}
+	for _, squash := range []Squash{SquashLogistic, SquashNone, SquashLogisticUnit, SquashArctan} {
+		for _, eps := range []float64{10, 0.1, 0.01, 1e-4, 1e-7} {
+			for _, m := range []int{1, 2, 16, 100} {
+				q, b := make([]float64, m), make([]float64, m)
+				at := 5.0
+				for j := range q {
+					at += math.Exp(2 * normal(&r))
+					q[j], b[j] = at, math.Exp(normal(&r))
+				}
+				tr, err := Solve(x, WithEpsilon(eps), WithSquash(squash), WithLevels(m), WithTargetWeights(b))
+				if err != nil {
+					t.Fatal(err)
+				}
+				f, err := tr.Map(q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var values, wantValues, slopes, wantSlopes []float64
+				arg := make([]float64, m)
+				for i := -50; i < 350; i++ {
+					at := float64(i) / 10
+					if i == 349 {
+						at = 1e12
+					}
+					v, s := f.valueAndSlope(at, arg)
+					values, slopes = append(values, v), append(slopes, s)
+					wantValues, wantSlopes = append(wantValues, f.At(at)), append(wantSlopes, f.Slope(at))
+				}
+				closeTo(t, "T", values, wantValues, 1e-12*largest(q))
+				// Slope rounds the share 1-t of what is below a level near its top.
+				closeTo(t, "slope", slopes, wantSlopes, 1e-10*largest(wantSlopes)+1e-14/eps*largest(q))
+				if allocs := testing.AllocsPerRun(10, func() { f.valueAndSlope(2, arg) }); allocs > 0 {
+					t.Errorf("%v allocations", allocs)
+				}
+			}
+		}
+	}
+}
+
+// TestMapTinyWeights: levels of weights down to 1e-300, which no ratio of neighbours can be
+// clamped for: a map still agrees with Quantile at the samples, and with a plain softmax
+// of logits elsewhere, and does not fall.
+func TestMapTinyWeights(t *testing.T) {
+	x := []float64{-1, 0, 0.3, 2, 2.5}
+	for _, b := range [][]float64{{1, 1e-140, 1}, {1, 1e-200, 1}, {1, 1e-160, 1e-280, 1}, {1e-200, 1, 1e-200, 1, 1e-200}, {1, 1e-250, 1e-120, 1e-250, 1, 1}} {
+		for _, eps := range []float64{1, 0.1, 0.01} {
+			q := make([]float64, len(b))
+			for j := range q {
+				q[j] = float64(j*j) - 3
+			}
+			tr, err := Solve(x, WithTargetWeights(b), WithEpsilon(eps))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, _ := tr.Map(q)
+			T, _ := tr.Quantile(q)
+			for i, v := range x {
+				if math.Abs(f.At(v)-T[i]) > 1e-10*largest(q) {
+					t.Errorf("b %v, ε %v: map %v at %v, quantile %v", b, eps, f.At(v), v, T[i])
+				}
+			}
+			last := math.Inf(-1)
+			for v := -60.0; v < 60; v += 1.0 / 64 {
+				s := f.squash.At(v)
+				logits := make([]float64, len(b))
+				for j := range logits { // up to what depends on s alone
+					y := float64(j) / float64(len(b)-1)
+					logits[j] = (tr.G[j] + float64(2*s*y) - float64(y*y)) / eps
+				}
+				norm, want := transport.LogSum(logits), 0.0
+				for j, l := range logits {
+					want += q[j] * math.Exp(l-norm)
+				}
+				got := f.At(v)
+				if math.Abs(got-want) > 1e-9*largest(q) {
+					t.Errorf("b %v, ε %v: map %v at %v, softmax %v", b, eps, got, v, want)
+				}
+				if got < last {
+					t.Errorf("b %v, ε %v: the map falls at %v", b, eps, v)
+				}
+				last = got
+				if t.Failed() {
+					return
+				}
+			}
+		}
+	}
+}
+
+// TestWide: numbers of the wide range against float64 where both can be used, and order at
+// the seams of the exponential.
+func TestWide(t *testing.T) {
+	r := random.Split(72, 0)
+	for range 100000 {
+		a, b := math.Exp(200*normal(&r)/3), math.Exp(200*normal(&r)/3)
+		v, w := wide{a, 0}.normal(), wide{b, 0}.normal()
+		if got, want := v.times(w).float(), a*b; got != want {
+			t.Fatalf("%v·%v = %v, want %v", a, b, got, want)
+		}
+		if got, want := v.over(w).float(), a/b; got != want {
+			t.Fatalf("%v/%v = %v, want %v", a, b, got, want)
+		}
+		if got, want := v.plus(w).float(), a+b; got != want {
+			t.Fatalf("%v+%v = %v, want %v", a, b, got, want)
+		}
+	}
+	less := func(v, w wide) bool { return v.e < w.e || v.e == w.e && v.f < w.f }
+	for k := -20; k <= 20; k++ {
+		v := 512 * float64(k)
+		for range 50 {
+			v = math.Nextafter(v, math.Inf(-1))
+		}
+		last := wideExp(v)
+		for range 100 {
+			v = math.Nextafter(v, math.Inf(1))
+			w := wideExp(v)
+			if less(w, last) {
+				t.Fatalf("e^%v falls", v)
+			}
+			last = w
+		}
+	}
+}
+
+// TestSlopeBothSides: the slope keeps its digits on either side of a step, however far. Of
+// two levels it is Δq·rate/(4 cosh²(rate·(x-t)/2)).
+func TestSlopeBothSides(t *testing.T) {
+	tr, err := Solve([]float64{0, 1}, WithTargets([]float64{0, 1}), WithSquash(SquashNone), WithEpsilon(0.01))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, _ := tr.Map([]float64{0, 3})
+	for _, d := range []float64{0, 0.01, 0.1, 0.2, 0.5, 1, 1.7} {
+		c := math.Cosh(100 * d)
+		want := 3 * 200 / (4 * c * c)
+		for _, x := range []float64{0.5 - d, 0.5 + d} {
+			if got := f.Slope(x); math.Abs(got-want) > 1e-11*want {
+				t.Errorf("slope %v at %v, want %v", got, x, want)
+			}
+		}
+	}
+}
+
+// TestSteps: from which ε on a map of few levels is smooth and below which a chain of steps, as
+// "Choosing ε" has it: the least over the greatest slope of the middle half.
+func TestSteps(t *testing.T) {
+	x := make([]float64, 4000)
+	for i := range x {
+		x[i] = (float64(i) + 0.5) / float64(len(x))
+	}
+	for _, m := range []int{8, 16, 64} {
+		for _, c := range []struct{ of, low, high float64 }{{1, 0.96, 1}, {0.5, 0.76, 0.85}, {0.25, 0.14, 0.25}, {0.125, 0, 0.01}} {
+			q := make([]float64, m)
+			for j := range q {
+				q[j] = float64(j)
+			}
+			tr, err := Solve(x, WithLevels(m), WithSquash(SquashNone), WithEpsilon(c.of/float64((m-1)*(m-1))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, _ := tr.Map(q)
+			least, most := math.Inf(1), 0.0
+			for _, v := range x[len(x)/4 : 3*len(x)/4] {
+				least, most = min(least, f.Slope(v)), max(most, f.Slope(v))
+			}
+			if ratio := least / most; !(ratio >= c.low && ratio <= c.high) {
+				t.Errorf("m = %d, ε = %v/(m-1)²: slopes from %v to %v, a ratio of %v", m, c.of, least, most, ratio)
+			}
+		}
+	}
+}
 
 // TestMapRange: a map stays within its quantiles to the last bit, however their
 // differences round, and inverts nothing beyond the values that it takes.
@@ -41,24 +275,6 @@ func TestMapRange(t *testing.T) {
 			if at, err := f.Invert(v); !errors.As(err, &data) || data.Row != -1 || data.Col != -1 {
 				t.Fatalf("%v, which the map does not take, is inverted to %v, %v", v, at, err)
 			}
-		}
-	}
-}
-
-// TestStepsAtZero: at ε = 0, away from the samples, the map steps half way between the
-// two that a boundary divides.
-func TestStepsAtZero(t *testing.T) {
-	tr, err := Solve([]float64{5, 0, 1, 3}, WithEpsilon(0), WithLevels(2), WithSquash(SquashNone))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := tr.Map([]float64{10, 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for x, want := range map[float64]float64{-1: 10, 0.5: 10, 1.99: 10, 2.01: 20, 4: 20, 9: 20} {
-		if got := f.At(x); got != want {
-			t.Errorf("T(%v) = %v, want %v", x, got, want)
 		}
 	}
 }

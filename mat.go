@@ -108,3 +108,13 @@ func notFinite(x []float64) int {
 	}
 	return -1
 }
+
+// product fills w = u V.
+func product(w, u []float64, v Mat) {
+	clear(w)
+	for c, uc := range u {
+		for j, vc := range v.Row(c) {
+			w[j] += float64(uc * vc)
+		}
+	}
+}

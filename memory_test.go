@@ -1,7 +1,10 @@
 package quantmf
 
+// Tests of the memory that fits are said to take.
+
 import (
 	"errors"
+	"math"
 	"testing"
 )
 
@@ -51,5 +54,23 @@ func TestMemoryOf(t *testing.T) {
 	}
 	if _, err := MemoryOf(MethodQMF, 0, 5, 1); !errors.As(err, &shape) {
 		t.Errorf("no rows: %v", err)
+	}
+}
+
+// TestMemoryOfAbsurd: what no fit could hold is counted, too.
+func TestMemoryOfAbsurd(t *testing.T) {
+	for _, method := range []Method{MethodQMF, MethodQMFQ} {
+		small, err := MemoryOf(method, 10, 10, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range []int{1 << 20, 1 << 29, math.MaxInt/2 + 1, math.MaxInt} {
+			if got, err := MemoryOf(method, 10, 10, 2, WithLevels(m)); err != nil || got.Fit <= small.Fit {
+				t.Errorf("%v of %d levels: %v, %v", method, m, got, err)
+			}
+			if got, err := MemoryOf(method, 10, m, 2); err != nil || got.Fit <= small.Fit {
+				t.Errorf("%v of %d samples: %v, %v", method, m, got, err)
+			}
+		}
 	}
 }

@@ -30,26 +30,36 @@ package quantmf
 import (
 	"cmp"
 	"context"
+	"io"
 	"math"
 	"slices"
 )
 
-// Model is what fits return: [*NMF], [*QMF] or [*QMFQ].
+// Model is what fits return: [*NMF], [*QMF], [*QMFQ] or [*BQMF].
 type Model interface {
+	// Reconstruct returns the fitted matrix, d × n.
 	Reconstruct() Mat
+	// Loss returns the mean divergence of x, d × n, from Reconstruct().
 	Loss(x Mat) (float64, error)
+	// Transform returns the coordinates, k × n', of n' new samples x, d × n'.
 	Transform(ctx context.Context, x Mat) (Mat, error)
+	// Score returns the mean divergence of new samples from the model at Transform(x).
 	Score(ctx context.Context, x Mat) (float64, error)
+	// Shares returns the share of each component in each feature, d × k.
 	Shares() Mat
+	// Goodness says for each of the d features how well the model fits x, d × n.
 	Goodness(x Mat) ([]Goodness, error)
+	// TopFeatures ranks, for each of the k components, the features it stands for.
 	TopFeatures(x Mat, count int) ([][]Top, error)
+	// TopSamples ranks, for each of the k components, the samples that have most of it.
 	TopSamples(count int) [][]Top
+	// MarshalBinary returns the model as a file, for [UnmarshalModel].
 	MarshalBinary() ([]byte, error)
 	bounds() *config
 	reconstruct(ctx context.Context) (Mat, error)
 }
 
-// Factorisation is what all models have.
+// Factorisation is what all models have: the factors and the course of the fit.
 type Factorisation struct {
 	// U (d × k) and V (k × n) are the factors: non-negative in an NMF, positive in a
 	// QMF, and what the projection makes of T'(X) in a QMFQ, of either sign under
@@ -57,33 +67,29 @@ type Factorisation struct {
 	U, V Mat
 	// History is the mean divergence of the visible cells after each epoch, entry 0
 	// before the first, without a penalty. All entries are exact but those that
-	// [FitQMF] names. A fit that was stopped has an entry for each epoch done, a QMFQ under
-	// [WithValidation] whose context ended all but the last.
+	// [FitQMF] names. A fit that was stopped has an entry for each epoch done; a QMFQ under
+	// [WithValidation] whose context ended lacks that of the last.
 	History []float64
 	// Validation is the mean divergence of the held-out cells after each epoch, nil
 	// without [WithValidation].
 	Validation []float64
-	// Best is the epoch returned: the last, or the best on the held-out cells. A fit
-	// that was stopped within an epoch is further than that: of a QMF and a QMFQ the last
-	// entry is that of the model as it is, an NMF may be lower. An NMF stopped before the
-	// first has no History.
+	// Best is the epoch whose model this is, an index into History: the last, or under
+	// [WithValidation] the one of the lowest loss on the held-out cells. A fit stopped
+	// within an epoch has made a part of the next one, too: the last entry of History is
+	// still exact for a QMF and a QMFQ, while the loss of an NMF may be lower. An NMF
+	// stopped before its first epoch has no History.
 	Best int
 	// Warnings has a *[ConvergenceError] for each row of which a transport did not
-	// converge, and a *[DataError] for each component of an NMF that has died out. Of the
-	// latter a model that was read from a file has their texts.
+	// converge, and a *[DataError] for each component of an NMF that has died out. In a
+	// model read from a file the latter are errors of another type, with the same text.
 	Warnings []error
 
 	loss    Loss
 	missing bool // NaN cells are unobserved
 }
 
-// bounds returns the options that say which values a matrix may have.
-func (m *NMF) bounds() *config  { return &config{loss: m.loss, missing: m.missing} }
-func (q *QMF) bounds() *config  { return &config{loss: q.loss, missing: q.missing, maps: true} }
-func (q *QMFQ) bounds() *config { return q.inflated.bounds() }
-
-// Top is a place in a ranking: the index of a feature or a sample, from 0, and
-// the value it is ranked by.
+// Top is an entry of a ranking: the index of a feature or a sample, from 0, and the value
+// it is ranked by.
 type Top struct {
 	Index int
 	Value float64
@@ -97,48 +103,6 @@ type Goodness struct {
 	// no better than the feature's mean, below 0 for a worse one; 0 where Spread is.
 	Explained float64
 }
-
-// MarginalErrors returns, for each feature, the relative column error of its
-// transport when the fit ended.
-func (q *QMF) MarginalErrors() []float64 { return append([]float64(nil), q.marginal...) }
-
-// Bend returns, for each feature, how far its scale was bent: 1-R² of the best
-// straight line through the fitted values as a function of (UV)_i, over the
-// samples. 0: the scale was kept up to a shift and a factor, or is constant.
-// Near 1: no line comes close.
-func (q *QMF) Bend() []float64 {
-	fit := q.Reconstruct()
-	out := make([]float64, fit.Rows)
-	w := make([]float64, fit.Cols)
-	n := float64(len(w))
-	for i := range out {
-		product(w, q.U.Row(i), q.V)
-		t := fit.Row(i)
-		var mw, mt float64
-		for j := range w {
-			mw += w[j] / n
-			mt += t[j] / n
-		}
-		var ww, wt, tt, scale float64
-		for j := range w {
-			scale = max(scale, math.Abs(t[j]-mt))
-		}
-		for j := range w {
-			dw, dt := w[j]-mw, (t[j]-mt)/scale
-			ww += float64(dw * dw)
-			wt += float64(dw * dt)
-			tt += float64(dt * dt)
-		}
-		if ww > 0 && tt > 0 && slices.Min(t) < slices.Max(t) {
-			out[i] = min(max(1-float64(wt/ww*(wt/tt)), 0), 1)
-		}
-	}
-	return out
-}
-
-// Bend returns the bend of every T_i, as [QMF.Bend] has it. How far T'_i bends is
-// not part of it: [QMFQ.Deflate] has that curve.
-func (q *QMFQ) Bend() []float64 { return q.inflated.Bend() }
 
 // meanLoss is the mean over the observed entries of Δ(x, t) under the loss that was
 // fitted.
@@ -174,7 +138,7 @@ func (c *config) meanLoss(x, t Mat) (float64, error) {
 		if c.loss == Frobenius {
 			low = math.Inf(-1)
 		}
-		c.loss.parts(num, den, x.Row(i), t.Row(i), low)
+		c.loss.terms(num, den, x.Row(i), t.Row(i), low)
 		sum += c.loss.sum(x.Row(i), t.Row(i), num, observed, low)
 	}
 	if count == 0 {
@@ -186,19 +150,19 @@ func (c *config) meanLoss(x, t Mat) (float64, error) {
 // judged is the loss that a model is chosen by: that of the held-out cells, where there are
 // any, at the best epoch.
 func (m *Factorisation) judged() float64 {
-	losses := m.History
+	entries := m.History
 	if len(m.Validation) > 0 {
-		losses = m.Validation
+		entries = m.Validation
 	}
-	if m.Best >= len(losses) || m.Best < 0 {
+	if m.Best >= len(entries) || m.Best < 0 {
 		return math.Inf(1)
 	}
-	return losses[m.Best]
+	return entries[m.Best]
 }
 
-// Shares returns s, d × k: the share of each component in each feature of UV, of
-// sum 1 over the components; 0 throughout for a feature of which UV is 0. Signs of a
-// [TruncatedSVD] have no part in it.
+// Shares returns s, d × k: s_ic is the share of component c in feature i of UV, in [0,1].
+// The shares of a feature sum to 1; they are all 0 where UV is 0 for every sample. Under
+// [TruncatedSVD] magnitudes are compared.
 func (m *Factorisation) Shares() Mat { return shares(m.U, m.V) }
 
 func shares(u, v Mat) Mat {
@@ -236,25 +200,6 @@ func meanSize(v []float64) float64 {
 		mean += (math.Abs(x) - mean) / float64(j+1)
 	}
 	return mean
-}
-
-// Goodness says for every feature how well the model fits x, d × n, the matrix
-// that was fitted or another one of the same samples. Where the fit was
-// [WithMissingValues], NaN cells are left out. Errors: [*ShapeError], [*DataError];
-// a row without an observed cell is one. Cost: that of Reconstruct and 2dn
-// divergences.
-func (m *NMF) Goodness(x Mat) ([]Goodness, error) {
-	return m.bounds().goodness(x, m.Reconstruct())
-}
-
-// Goodness is that of [NMF.Goodness].
-func (q *QMF) Goodness(x Mat) ([]Goodness, error) {
-	return q.bounds().goodness(x, q.Reconstruct())
-}
-
-// Goodness is that of [NMF.Goodness].
-func (q *QMFQ) Goodness(x Mat) ([]Goodness, error) {
-	return q.bounds().goodness(x, q.Reconstruct())
 }
 
 func (c *config) goodness(x, fit Mat) ([]Goodness, error) {
@@ -305,20 +250,6 @@ func (c *config) goodness(x, fit Mat) ([]Goodness, error) {
 	return out, nil
 }
 
-// TopFeatures returns, for each of the k components, the count features that it
-// stands for most, the first of equal ones first. A feature's value is s_ic e_i,
-// its share times what the model explains of it ([NMF.Shares], [Goodness]), 0
-// where that is negative: from 0 to 1, whatever scale the feature has. x and
-// errors are those of [NMF.Goodness]; a count below 0 is an [*OptionError], and more than d
-// are d.
-func (m *NMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(m, x, count) }
-
-// TopFeatures is that of [NMF.TopFeatures].
-func (q *QMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(q, x, count) }
-
-// TopFeatures is that of [NMF.TopFeatures].
-func (q *QMFQ) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(q, x, count) }
-
 func featuresOf(m Model, x Mat, count int) ([][]Top, error) {
 	if count < 0 {
 		return nil, &OptionError{Option: "count", Value: itoa(count), Bound: "must be at least 0"}
@@ -338,10 +269,10 @@ func topFeatures(s Mat, g []Goodness, count int) [][]Top {
 	return out
 }
 
-// TopSamples returns, for each of the k components, the count samples that have
-// most of it, the first of equal ones first. A sample's value is v_cj in
-// multiples of the mean of v_c (of |v_c| under a [TruncatedSVD]); 0 where that is
-// 0. A count below 0 is 0, and more than n are n.
+// TopSamples returns, for each of the k components, the count samples that have most of
+// it, largest first, equal ones in the order of their indices. A sample's value is v_cj
+// divided by the mean of v_c (of |v_c| under a [TruncatedSVD]); 0 where that mean is 0. A
+// count below 0 is taken as 0, one above n as n.
 func (m *Factorisation) TopSamples(count int) [][]Top {
 	out := make([][]Top, m.V.Rows)
 	for c := range out {
@@ -364,4 +295,107 @@ func ranked(n, count int, value func(i int) float64) []Top {
 	}
 	slices.SortStableFunc(all, func(a, b Top) int { return cmp.Compare(b.Value, a.Value) })
 	return slices.Clip(all[:min(max(count, 0), n)])
+}
+
+// common reads what all models have; no factor is below low.
+func (f *file) common(m *Factorisation, low float64) (err error) {
+	m.Best, m.loss, m.missing = f.best, f.loss, f.missing
+	if m.U, err = f.matrixIn("UFAC", f.d, f.k, low, math.MaxFloat64); err != nil {
+		return err
+	}
+	if m.V, err = f.matrixIn("VFAC", f.k, f.n, low, math.MaxFloat64); err != nil {
+		return err
+	}
+	total := 0.0
+	for c := range f.k {
+		top, at, topU := 0.0, 0, 0.0
+		for i := range f.d {
+			topU = max(topU, math.Abs(m.U.At(i, c)))
+		}
+		for j, x := range m.V.Row(c) {
+			if math.Abs(x) > top {
+				top, at = math.Abs(x), j
+			}
+		}
+		if total += float64(topU * top); !(total <= maxProduct) {
+			return f.failAt("VFAC", c*f.n+at, "the product of the factors overflows")
+		}
+	}
+	if m.History, err = f.vectorIn("HIST", -1, f.leastHistory, math.MaxFloat64); err != nil {
+		return err
+	}
+	if m.Validation, err = f.vectorIn("VALI", -1, 0, math.MaxFloat64); err != nil {
+		return err
+	}
+	if len(m.Validation) == 0 {
+		m.Validation = nil
+	} else if len(m.Validation) != len(m.History) {
+		return f.fail("VALI", "wrong length")
+	}
+	if f.best >= max(len(m.History), 1) {
+		return f.failAt("DIMS", 4, "the best epoch is not in the history")
+	}
+	m.Warnings, err = f.warnings()
+	return err
+}
+
+// sections are those that all models have; m and ε are 0 in an NMF.
+func (f *Factorisation) sections(m int, eps float64) []section {
+	missing := uint64(0)
+	if f.missing {
+		missing = 1
+	}
+	return append([]section{
+		words("DIMS", uint64(f.U.Rows), uint64(f.V.Cols), uint64(f.U.Cols), uint64(m), uint64(max(f.Best, 0)), missing, math.Float64bits(float64(f.loss)), math.Float64bits(eps)),
+		floats("UFAC", flat(f.U)), floats("VFAC", flat(f.V)), floats("HIST", f.History), floats("VALI", f.Validation),
+	}, warned(f.Warnings)...)
+}
+
+func (f *file) warnings() (errs []error, err error) {
+	v, err := f.vectorIn("CONV", -1, 0, math.MaxFloat64)
+	if err == nil && len(v)%4 != 0 {
+		err = f.fail("CONV", "wrong length")
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := 0; i < len(v); i += 4 {
+		row, passes := int(min(v[i], 1<<31)), int(min(v[i+1], 1<<53))
+		switch {
+		case row >= f.d || float64(row) != v[i]:
+			return nil, f.failAt("CONV", i, "there is no row "+ftoa(v[i]))
+		case float64(passes) != v[i+1]:
+			return nil, f.failAt("CONV", i+1, "a number of passes is "+ftoa(v[i+1]))
+		case !(v[i+3] > 0):
+			return nil, f.failAt("CONV", i+3, "a tolerance is 0")
+		}
+		errs = append(errs, &ConvergenceError{Row: row, Iterations: passes, MarginalError: v[i+2], Tolerance: v[i+3]})
+	}
+	b := f.sections["WARN"]
+	for len(b) > 0 {
+		if len(b) < 8 || get64(b) > uint64(len(b)-8) {
+			return nil, f.fail("WARN", "wrong length")
+		}
+		n := int(get64(b))
+		errs = append(errs, savedWarning(b[8:8+n]))
+		b = b[8+n:]
+	}
+	return errs, nil
+}
+
+func writeTo(w io.Writer, marshal func() ([]byte, error)) (int64, error) {
+	b, err := marshal()
+	if err != nil {
+		return 0, err
+	}
+	n, err := w.Write(b)
+	return int64(n), err
+}
+
+func readFrom(r io.Reader, unmarshal func([]byte) error) (int64, error) {
+	b, err := io.ReadAll(r)
+	if err == nil {
+		err = unmarshal(b)
+	}
+	return int64(len(b)), err
 }

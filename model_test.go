@@ -1,5 +1,8 @@
 package quantmf
 
+// Tests of what a model says of itself: top features and samples, shares, goodness, bend,
+// and dead components.
+
 import (
 	"context"
 	"errors"
@@ -46,31 +49,6 @@ func planted(seed int, noise float64) (x Mat, group []int) {
 		}
 	}
 	return x, group
-}
-
-// threeModels fits all three.
-func threeModels(t *testing.T, x Mat, k int, opts ...FitOption) map[string]Model {
-	t.Helper()
-	ctx := context.Background()
-	out := map[string]Model{}
-	for name, fit := range map[string]func() (Model, error){
-		"NMF": func() (Model, error) { return FitNMF(ctx, x, k, opts...) },
-		"QMF": func() (Model, error) { return FitQMF(ctx, x, k, opts...) },
-		"QMFQ": func() (Model, error) {
-			return FitQMFQ(ctx, x, k, append(slices.Clone(opts), WithEpochs(30))...)
-		},
-	} {
-		m, err := fit()
-		var no *OptionError
-		if errors.As(err, &no) && name == "QMFQ" { // missing values
-			continue
-		}
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		out[name] = m
-	}
-	return out
 }
 
 // purity is the part of the top features that belong to their component's
@@ -129,17 +107,6 @@ func TestTopFeaturesFindGroups(t *testing.T) {
 			t.Errorf("%s: %.2f of the top features are of one group, %.2f by shares alone, %.2f by U", name, by[0], by[1], by[2])
 		}
 	}
-}
-
-func factorsOf(m Model) (u, v Mat) {
-	switch m := m.(type) {
-	case *NMF:
-		return m.U, m.V
-	case *QMF:
-		return m.U, m.V
-	}
-	q := m.(*QMFQ)
-	return q.U, q.V
 }
 
 // TestTopsWithHoles: with missing cells, a constant feature and a feature of one
@@ -252,8 +219,6 @@ func TestGoodness(t *testing.T) {
 		}
 	}
 }
-
-func mean(v []float64) float64 { return total(v) / float64(len(v)) }
 
 func TestReadingErrors(t *testing.T) {
 	x := first(toy(4), 12)
@@ -424,6 +389,123 @@ func TestBend(t *testing.T) {
 		t.Logf("%s: mean bend %.3f of straight scales, %.3f of bent ones", name, straight, bent)
 		if bent < 2*straight {
 			t.Errorf("%s: mean bend %.3f of straight scales, %.3f of bent ones", name, straight, bent)
+		}
+	}
+}
+
+// TestTopFeaturesOfAnother: by a matrix that the model was not fitted to, features that
+// it explains worse than their mean does have the value 0, and the others their share
+// times what is explained.
+func TestTopFeaturesOfAnother(t *testing.T) {
+	const d, k = 12, 2
+	x := first(toy(2), d)
+	y := NewMat(d, x.Cols)
+	for i := range d { // every other row turned round
+		for j := range x.Cols {
+			from := j
+			if i%2 == 1 {
+				from = x.Cols - 1 - j
+			}
+			y.Set(i, j, x.At(i, from)+0.01)
+		}
+	}
+	for name, m := range threeModels(t, x, k) {
+		fit := m.Reconstruct()
+		u, v := factorsOf(m)
+		worse := 0
+		explained, share := make([]float64, d), NewMat(d, k)
+		for i := range d {
+			own, constant := NewMat(1, y.Cols), NewMat(1, y.Cols)
+			for j := range y.Cols {
+				own.Set(0, j, fit.At(i, j))
+				constant.Set(0, j, mean(y.Row(i)))
+			}
+			row := Mat{Rows: 1, Cols: y.Cols, Stride: y.Cols, Data: y.Row(i)}
+			explained[i] = 1 - meanOver(1, row, own, everyCell)/meanOver(1, row, constant, everyCell)
+			if explained[i] < 0 {
+				worse++
+			}
+			sum := 0.0
+			for c := range k {
+				share.Set(i, c, u.At(i, c)*total(v.Row(c)))
+				sum += share.At(i, c)
+			}
+			for c := range k {
+				share.Set(i, c, share.At(i, c)/sum)
+			}
+		}
+		if worse == 0 || worse == d {
+			t.Errorf("%s: explained %v: nothing is tested", name, explained)
+		}
+		tops, err := m.TopFeatures(y, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c, top := range tops {
+			if len(top) != d {
+				t.Fatalf("%s: %d features", name, len(top))
+			}
+			for at, p := range top {
+				if want := share.At(p.Index, c) * max(explained[p.Index], 0); math.Abs(p.Value-want) > 1e-9 {
+					t.Errorf("%s, component %d: feature %d has %v, want %v", name, c, p.Index, p.Value, want)
+				}
+				if at > 0 && (p.Value > top[at-1].Value || p.Value == top[at-1].Value && p.Index < top[at-1].Index) {
+					t.Errorf("%s, component %d: %v after %v", name, c, p, top[at-1])
+				}
+			}
+		}
+	}
+}
+
+// TestNegativeCount: an error where there can be one, else none.
+func TestNegativeCount(t *testing.T) {
+	x, _ := MatOf([]float64{1, 2, 3}, []float64{3, 1, 2}, []float64{1, 1, 4})
+	var option *OptionError
+	nmf, _ := FitNMF(t.Context(), x, 2, WithEpochs(1))
+	qmf, _ := FitQMF(t.Context(), x, 2, WithEpochs(1))
+	qmfq, _ := FitQMFQ(t.Context(), x, 2, WithEpochs(1))
+	for _, m := range []Model{nmf, qmf, qmfq} {
+		if top, err := m.TopFeatures(x, -3); !errors.As(err, &option) || top != nil {
+			t.Errorf("%T: %v, %v", m, top, err)
+		}
+		if top, err := m.TopFeatures(x, 0); err != nil || len(top) != 2 || len(top[0]) != 0 {
+			t.Errorf("%T: %v, %v", m, top, err)
+		}
+		if top := m.TopSamples(-3); len(top) != 2 || len(top[0]) != 0 {
+			t.Errorf("%T: %v", m, top)
+		}
+	}
+}
+
+// TestDeadFactors: a component is dead where either of its factors is zero.
+func TestDeadFactors(t *testing.T) {
+	x := first(toy(2), 6)
+	for name, zero := range map[string]func(u, v Mat){
+		"U": func(u, v Mat) {
+			for i := range u.Rows {
+				u.Set(i, 1, 0)
+			}
+		},
+		"V":       func(u, v Mat) { clear(v.Row(1)) },
+		"neither": func(u, v Mat) { u.Set(0, 1, 0); v.Set(1, 0, 0) },
+	} {
+		u, v := NewMat(6, 3), NewMat(3, x.Cols)
+		for _, m := range []Mat{u, v} {
+			for i := range m.Data {
+				m.Data[i] = 1
+			}
+		}
+		zero(u, v)
+		m, err := FitNMF(context.Background(), x, 3, WithInit(u, v), WithEpochs(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var dead *DataError
+		if name == "neither" && len(m.Warnings) > 0 {
+			t.Errorf("%v", m.Warnings)
+		}
+		if name != "neither" && (len(m.Warnings) != 1 || !errors.As(m.Warnings[0], &dead) || dead.Col != 1) {
+			t.Errorf("zero %s: warnings %v", name, m.Warnings)
 		}
 	}
 }

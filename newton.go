@@ -544,7 +544,7 @@ func (f *newtonFit) load(ws *newtonScratch, i, rows int) (x []float64, stride in
 	for r := range rows {
 		to := ws.x[r*f.np : (r+1)*f.np]
 		if f.partial {
-			ws.seen[r] = f.cells.load(to, ws.observed[r*f.n:(r+1)*f.n], i+r)
+			ws.seen[r] = f.cells.readRow(to, ws.observed[r*f.n:(r+1)*f.n], i+r)
 		} else {
 			copy(to, f.x.Row(i+r))
 		}

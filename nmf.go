@@ -18,19 +18,17 @@ package quantmf
 
 import (
 	"context"
-	"math"
+	"io"
 
-	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
-	"github.com/quantmf/quantmf/internal/random"
 )
 
 // NMF is a fitted X ≈ UV. It is not changed by its methods.
 type NMF struct{ Factorisation }
 
 func nmfDefaults() config {
-	return config{epochs: 20, seed: 1, loss: KL, restarts: 1, start: StartUniform, updates: UpdatesNewton}
+	return config{settings: settings{epochs: 20, seed: 1, loss: KL, start: StartUniform, updates: UpdatesNewton}, restarts: 1}
 }
 
 // settleNMF chooses the updates by the loss where they are left open, and the number of
@@ -145,217 +143,6 @@ func deadComponents(u, v Mat) (warnings []error) {
 	return warnings
 }
 
-// Bounds of the entries of x: maxValue so that no sum over them overflows; under β <= 0,
-// whose divergence is that of ratios, mostRatio from the largest to the least of them, and
-// leastBeta below which 0, whose divergence goes as 1/β, is not taken.
-const (
-	maxValue  = 1e60
-	mostRatio = 1e30
-
-	leastInit, mostInit = 1e-50, 1e50 // of initial factors, in units of the root of x's
-
-	leastBeta = 1e-9
-)
-
-// checkFit returns the cells that a fit sees, or what is wrong with its data.
-func checkFit(x Mat, rank int, c *config) (*cells, error) {
-	if err := x.check("x"); err != nil {
-		return nil, err
-	}
-	if rank < 1 {
-		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least 1"}
-	}
-	if uint64(rank) > maxCells/uint64(x.Rows+x.Cols) {
-		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "the factors of a " + x.size() + " matrix would need too much memory"}
-	}
-	if err := c.checkCells(x); err != nil {
-		return nil, err
-	}
-	s, err := newCells(x, c)
-	if err != nil {
-		return nil, err
-	}
-	s.enter(c.loss, c.maps)
-	c.enter(&s.units)
-	if !c.given.has(kInit) {
-		return s, nil
-	}
-	least, most := c.reach(rank, s.root())
-	for _, f := range []struct {
-		name       string
-		m          Mat
-		rows, cols int
-	}{{"initial U", c.initU, x.Rows, rank}, {"initial V", c.initV, rank, x.Cols}} {
-		if f.m.Rows != f.rows || f.m.Cols != f.cols {
-			return nil, &ShapeError{What: f.name, Got: f.m.size(), Want: itoa(f.rows) + "×" + itoa(f.cols)}
-		}
-		if err := f.m.check(f.name); err != nil {
-			return nil, err
-		}
-		for i := range f.m.Rows {
-			for j, v := range f.m.Row(i) {
-				if v-v != 0 || v < 0 {
-					return nil, &DataError{Row: i, Col: j, Value: v, Problem: f.name + " must be finite and not negative"}
-				}
-				if v != 0 && (v < least || v > most) {
-					return nil, &DataError{Row: i, Col: j, Value: v, Problem: f.name + " must be 0 or from " + ftoa(least) + " to " + ftoa(most)}
-				}
-			}
-		}
-	}
-	bound, limit := 0.0, maxValue // of U V
-	if !c.maps {
-		limit *= s.root() * s.root()
-	}
-	for l := range rank {
-		topU, topV := 0.0, 0.0
-		for i := range x.Rows {
-			topU = max(topU, c.initU.At(i, l))
-		}
-		for _, v := range c.initV.Row(l) {
-			topV = max(topV, v)
-		}
-		if bound += float64(topU * topV); !(bound <= limit) {
-			return nil, &DataError{Row: -1, Col: l, Value: topU, Problem: "the product of the initial factors must be at most " + ftoa(limit) + ": the largest of this column of U, by that of the row of V, is too much"}
-		}
-	}
-	return s, nil
-}
-
-// reach returns the least and the largest entry other than 0 that initial factors may
-// have: those which a fit can hold, and from which sums over them keep their range.
-func (c *config) reach(rank int, root float64) (least, most float64) {
-	if c.maps {
-		most = elem.Exp(farthest(c.squash, rank))
-		return 1 / most, most
-	}
-	return root * leastInit, root * mostInit
-}
-
-// checkCells reports the first value that a fit cannot have.
-func (c *config) checkCells(x Mat) error {
-	top := 0.0
-	for i := range x.Rows {
-		for j, v := range x.Row(i) {
-			if err := c.checkCell(i, j, v); err != nil {
-				return err
-			}
-			top = max(top, math.Abs(v))
-		}
-	}
-	for i := 0; i < x.Rows && c.loss <= 0; i++ {
-		for j, v := range x.Row(i) {
-			if v < top/mostRatio {
-				return &DataError{Row: i, Col: j, Value: v, Problem: "under this loss x must be within a factor of " + ftoa(mostRatio) + " of its largest value, " + ftoa(top)}
-			}
-		}
-	}
-	return nil
-}
-
-// checkCell reports a value that a fit cannot have at (i, j).
-func (c *config) checkCell(i, j int, v float64) error {
-	problem := ""
-	switch {
-	case v != v && !c.missing:
-		problem = "x must be finite; WithMissingValues takes NaN as missing"
-	case v-v != 0 && v == v:
-		problem = "x must be finite"
-	case v < 0 && !c.maps:
-		problem = "x must not be negative in an NMF; FitQMF and FitQMFQ take any finite x WithLoss(Frobenius)"
-	case v < 0 && c.loss != Frobenius:
-		problem = "x must not be negative under this loss; WithLoss(Frobenius) takes any finite x"
-	case v == 0 && c.loss < leastBeta:
-		problem = "x must be positive under this loss"
-	case v < 1/maxValue && c.loss <= 0:
-		problem = "x must be at least " + ftoa(1/maxValue) + " under this loss, lest sums overflow"
-	case math.Abs(v) > maxValue:
-		problem = "x must be at most " + ftoa(maxValue) + " in magnitude, lest sums overflow"
-	default:
-		return nil
-	}
-	return &DataError{Row: i, Col: j, Value: v, Problem: problem}
-}
-
-// factors are U, d × k, and V, k × np: padded to whole blocks.
-type factors struct {
-	d, n, np, k int
-	u, v        []float64
-}
-
-func newFactors(d, n, k int) *factors {
-	np := kernel.Pad(n)
-	return &factors{d: d, n: n, np: np, k: k, u: make([]float64, d*k), v: make([]float64, k*np)}
-}
-
-func (f *factors) rowU(i int) []float64 { return f.u[i*f.k : (i+1)*f.k] }
-func (f *factors) rowV(c int) []float64 { return f.v[c*f.np : c*f.np+f.n] }
-
-func (f *factors) matU() Mat {
-	return Mat{Rows: f.d, Cols: f.k, Data: append([]float64(nil), f.u...), Stride: f.k}
-}
-
-func (f *factors) matV() Mat {
-	m := NewMat(f.k, f.n)
-	for c := range f.k {
-		copy(m.Row(c), f.rowV(c))
-	}
-	return m
-}
-
-func (f *factors) load(u, v Mat) {
-	for i := range f.d {
-		copy(f.rowU(i), u.Row(i))
-	}
-	for c := range f.k {
-		copy(f.rowV(c), v.Row(c))
-	}
-}
-
-// multiply multiplies both factors.
-func (f *factors) multiply(by float64) {
-	for _, v := range [][]float64{f.u, f.v} {
-		for i := range v {
-			v[i] *= by
-		}
-	}
-}
-
-// random fills the factors with sqrt(mean/k) times uniform numbers on [1/2,3/2).
-func (f *factors) random(x Mat, seed uint64) {
-	mean, count := 0.0, 0
-	for i := range x.Rows {
-		s := 0.0
-		for _, v := range x.Row(i) {
-			if v == v {
-				s += v / float64(x.Rows*x.Cols)
-				count++
-			}
-		}
-		mean += s
-	}
-	mean *= float64(x.Rows*x.Cols) / float64(count)
-	scale := math.Sqrt(mean / float64(f.k))
-	if scale == 0 {
-		scale = 1
-	}
-	src := random.Split(seed, 0)
-	for i := range f.u {
-		f.u[i] = scale * (0.5 + src.Float64())
-	}
-	for c := range f.k {
-		row := f.rowV(c)
-		for j := range row {
-			row[j] = scale * (0.5 + src.Float64())
-		}
-	}
-}
-
-// nmfChunks is the number of pieces that the rows are cut into: each has a
-// partial sum for V, added in order, so the bits do not depend on the workers. Where
-// an update takes less than a millisecond there are fewer, for sums cost time too.
-const nmfChunks = 16
-
 // nmfPieces is their number for a matrix of so many rows in groups, and so many
 // products UV.
 func nmfPieces(groups int, products float64) int {
@@ -393,16 +180,6 @@ type nmfTiles struct {
 
 // nmfPart is what a piece of the rows adds to the update of V and to the losses.
 type nmfPart struct{ num, den, sum, losses []float64 }
-
-// sweepRows is the number of rows that are taken through V together, plainRows that in
-// the plain case, tileNumbers about the size of a tile of V there, tileSamples its least
-// width: shorter sums would cost more to join than V to fetch.
-const (
-	sweepRows   = 4
-	plainRows   = 16
-	tileNumbers = 3072
-	tileSamples = 128
-)
 
 // nmfScratch has room for sweepRows rows; in the plain case for plainRows of x, and of
 // a tile.
@@ -450,7 +227,7 @@ func (f *nmfFit) shares(ws *nmfScratch, rows int) {
 	for r := range rows {
 		lo, hi := r*f.np, (r+1)*f.np
 		num, den := ws.num[lo:hi], ws.den[lo:hi]
-		f.loss.parts(num, den, ws.x[lo:hi], ws.w[lo:hi], f.loss.least())
+		f.loss.terms(num, den, ws.x[lo:hi], ws.w[lo:hi], f.loss.least())
 		for j, o := range ws.seen[r] {
 			if !o {
 				num[j], den[j] = 0, 0
@@ -485,7 +262,7 @@ func (f *nmfFit) sweep(worker, piece int) {
 		rows := min(sweepRows, end-i)
 		u, w, num, den := f.u[i*k:(i+rows)*k], ws.w[:rows*np], ws.num[:rows*np], ws.den[:rows*np]
 		for r := range rows {
-			ws.seen[r] = f.cells.load(ws.x[r*np:(r+1)*np], ws.observed[r*f.n:(r+1)*f.n], i+r)
+			ws.seen[r] = f.cells.readRow(ws.x[r*np:(r+1)*np], ws.observed[r*f.n:(r+1)*f.n], i+r)
 		}
 		if f.updateU {
 			kernel.CombineRows(w, u, f.v, rows)
@@ -631,7 +408,7 @@ func (f *nmfFit) layTiles(c int) {
 // startFactors fills U and V.
 func (f *nmfFit) startFactors(c *config, seed uint64) error {
 	if c.given.has(kInit) {
-		f.factors.load(c.initU, c.initV)
+		f.factors.copyFrom(c.initU, c.initV)
 		f.multiply(1 / f.root())
 		return f.course.enter(PhaseFactors)
 	}
@@ -735,9 +512,6 @@ func (f *nmfFit) restore(file *file, s *saved, list func() snapshot) error {
 	return nil
 }
 
-// add adds from to to.
-func add(to, from []float64) { kernel.Accumulate(to[:len(from)], []float64{1}, from) }
-
 // Reconstruct returns UV, d × n.
 func (m *NMF) Reconstruct() Mat {
 	out, _ := m.reconstruct(context.Background())
@@ -755,17 +529,53 @@ func (m *NMF) reconstruct(ctx context.Context) (Mat, error) {
 	return out, nil
 }
 
-// product fills w = u V.
-func product(w, u []float64, v Mat) {
-	clear(w)
-	for c, uc := range u {
-		for j, vc := range v.Row(c) {
-			w[j] += float64(uc * vc)
-		}
-	}
-}
-
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
 // out.
 func (m *NMF) Loss(x Mat) (float64, error) { return m.bounds().meanLoss(x, m.Reconstruct()) }
+
+// MarshalBinary returns the model as a file.
+func (m *NMF) MarshalBinary() ([]byte, error) {
+	return encode(kindNMF, m.sections(0, 0)), nil
+}
+
+// UnmarshalBinary makes m the model in data, or returns a [*FormatError] and
+// leaves m as it was.
+func (m *NMF) UnmarshalBinary(data []byte) error {
+	f, err := decode(data, kindNMF)
+	if err != nil {
+		return err
+	}
+	var n NMF
+	if err := f.common(&n.Factorisation, 0); err != nil {
+		return err
+	}
+	*m = n
+	return nil
+}
+
+// WriteTo writes the model as a file.
+func (m *NMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, m.MarshalBinary) }
+
+// ReadFrom reads a model until the end of r.
+func (m *NMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, m.UnmarshalBinary) }
+
+// bounds returns the options that say which values a matrix may have.
+func (m *NMF) bounds() *config { return &config{settings: settings{loss: m.loss, missing: m.missing}} }
+
+// Goodness says for every feature how well the model fits x, d × n, the matrix
+// that was fitted or another one of the same samples. Where the fit was
+// [WithMissingValues], NaN cells are left out. Errors: [*ShapeError], [*DataError];
+// a row without an observed cell is one. Cost: that of Reconstruct and 2dn
+// divergences.
+func (m *NMF) Goodness(x Mat) ([]Goodness, error) {
+	return m.bounds().goodness(x, m.Reconstruct())
+}
+
+// TopFeatures returns, for each of the k components, the count features that it
+// stands for most, the first of equal ones first. A feature's value is s_ic e_i,
+// its share times what the model explains of it ([NMF.Shares], [Goodness]), 0
+// where that is negative: from 0 to 1, whatever scale the feature has. x and
+// errors are those of [NMF.Goodness]; a count below 0 is an [*OptionError], and more than d
+// are d.
+func (m *NMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(m, x, count) }

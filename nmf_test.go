@@ -204,14 +204,14 @@ func TestNNDSVD(t *testing.T) {
 
 	one := pool.New(1, 1)
 	defer one.Close()
-	visible, err := newCells(s.X, &config{})
+	visible, err := newCells(s.X, &settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sub := visible.subspace(5, one)
 	closeTo(t, "singular values", sub.Values()[:5], s.S[:5], 0.01*s.S[4])
 	// The vectors: orthonormal, X v = s u where the subspace is all there is.
-	visible, err = newCells(few, &config{})
+	visible, err = newCells(few, &settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,7 +358,7 @@ func BenchmarkStartSVD(b *testing.B) {
 	for i := range x.Data {
 		x.Data[i] = math.Exp(normal(&r))
 	}
-	visible, err := newCells(x, &config{})
+	visible, err := newCells(x, &settings{})
 	if err != nil {
 		b.Fatal(err)
 	}

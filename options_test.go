@@ -224,52 +224,6 @@ func TestBadArguments(t *testing.T) {
 
 func x1() Mat { return NewMat(1, 1) }
 
-func TestMat(t *testing.T) {
-	m, err := MatOf([]float64{1, 2, 3}, []float64{4, 5, 6})
-	if err != nil {
-		t.Fatal(err)
-	}
-	view := Mat{Rows: 2, Cols: 2, Data: m.Data[1:], Stride: 3}
-	if view.At(1, 1) != 6 || view.check("view") != nil {
-		t.Errorf("view: %v", view)
-	}
-	c := view.Clone()
-	view.Set(0, 0, 9)
-	if c.At(0, 0) != 2 || m.At(0, 1) != 9 || c.Stride != 2 {
-		t.Errorf("clone %v, matrix %v", c, m)
-	}
-	if r, k := m.Dims(); r != 2 || k != 3 {
-		t.Errorf("dims %d, %d", r, k)
-	}
-	for _, f := range []func(){func() { m.At(2, 0) }, func() { m.At(0, 3) }, func() { view.At(0, 2) }, func() { m.Row(-1) }, func() { m.At(0, -1) }} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Error("an index out of range does not panic")
-				}
-			}()
-			f()
-		}()
-	}
-}
-
-// TestInputsKept: inputs are neither changed nor kept.
-func TestInputsKept(t *testing.T) {
-	x := []float64{3, 1, 2}
-	a, y, b := []float64{1, 2, 3}, []float64{0, 0.5, 1}, []float64{1, 1, 2}
-	tr, err := Solve(x, WithWeights(a), WithTargets(y), WithTargetWeights(b))
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := tr.Rank()
-	for _, v := range [][]float64{x, a, y, b} {
-		for i := range v {
-			v[i] = 77
-		}
-	}
-	closeTo(t, "rank", tr.Rank(), before, 0)
-}
-
 // TestDocumentedOptions holds the tables of options and defaults in doc.go against
 // the code.
 func TestDocumentedOptions(t *testing.T) {
@@ -280,7 +234,7 @@ func TestDocumentedOptions(t *testing.T) {
 	_, text, _ := strings.Cut(string(doc), "// # Options\n")
 	options, text, _ := strings.Cut(text, "// # Defaults of models\n")
 	defaults, _, _ := strings.Cut(text, "// Without options")
-	columns := [][]target{{forSolve, forRank}, {forSort}, {forQuantile, forQuantileRows}, {forQuantiles, forTopK}, {forNMF}, {forQMF}, {forQMFQ}}
+	columns := [][]target{{forSolve, forRank}, {forSort}, {forQuantile, forQuantileRows}, {forQuantiles, forTopK}, {forNMF}, {forQMF}, {forQMFQ}, {forBQMF}}
 	rows := func(section string) map[string][]string {
 		m := map[string][]string{}
 		for _, line := range strings.Split(section, "\n") {
@@ -292,7 +246,7 @@ func TestDocumentedOptions(t *testing.T) {
 		return m
 	}
 	taken := rows(options)
-	for k := range kinds {
+	for k := range optionKinds {
 		row := taken[k.String()]
 		if len(row) != len(columns) {
 			t.Errorf("%v: the table has %q", k, row)
@@ -306,10 +260,10 @@ func TestDocumentedOptions(t *testing.T) {
 			}
 		}
 	}
-	if len(taken) != int(kinds) {
-		t.Errorf("%d options in the table, there are %d", len(taken), kinds)
+	if len(taken) != int(optionKinds) {
+		t.Errorf("%d options in the table, there are %d", len(taken), optionKinds)
 	}
-	models := []config{nmfDefaults(), qmfDefaults(), qmfqDefaults()}
+	models := []config{nmfDefaults(), qmfDefaults(), qmfqDefaults(), bqmfDefaults()}
 	models[2].settleQMFQ()
 	value := map[string]func(c *config) string{
 		"WithLoss":          func(c *config) string { return map[Loss]string{KL: "KL", Frobenius: "Frobenius"}[c.loss] },
@@ -352,5 +306,27 @@ func TestDocumentedOptions(t *testing.T) {
 				t.Errorf("%s, model %d: the table says %q, the code %s", name, m, told[name], want)
 			}
 		}
+	}
+}
+
+func TestProjectionValues(t *testing.T) {
+	for _, c := range []struct {
+		p     Projection
+		name  string
+		valid bool
+	}{
+		{KLUpdates(100), "KLUpdates(100)", true},
+		{KLUpdates(0), "KLUpdates(0)", false},
+		{FrobeniusUpdates(1), "FrobeniusUpdates(1)", true},
+		{FrobeniusUpdates(-3), "FrobeniusUpdates(-3)", false},
+		{TruncatedSVD(), "TruncatedSVD()", true},
+		{Projection{}, "Projection{}", false},
+	} {
+		if c.p.String() != c.name || (c.p.bound() == "") != c.valid {
+			t.Errorf("%v: %q", c.p, c.p.bound())
+		}
+	}
+	if KLUpdates(3) != KLUpdates(3) || KLUpdates(3) == FrobeniusUpdates(3) {
+		t.Error("equality")
 	}
 }

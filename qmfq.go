@@ -10,21 +10,21 @@ package quantmf
 // factors are no parameters: they are what the projection makes of T'(X). An
 // epoch is one pass forward and back:
 //
-//	Y_i = T'_i(X_i) → UV = Π_k(Y) → T_i, its loss, its steps on q_i and F_i (qmf.go) → w̄
-//	→ the projection's adjoint (project.go) → Ȳ → gradients of F'_i and R'_i → Adam.
+//	Y_i = T'_i(X_i) → UV = Π_k(Y) → T_i, its loss, its steps on q_i and F_i (inflate.go) → w̄
+//	→ the projection's adjoint (internal/projection) → Ȳ → gradients of F'_i and R'_i → Adam.
 //
-// q' = cumsum(exp R') is free, b' = softmax F'. X is a constant, so T' needs its
-// gradients in b and q alone; its plans are not kept but their potentials, and
-// one pass brings them back.
+// q' = cumsum(exp R') is free, b' = softmax F'.
 
 import (
 	"context"
+	"io"
 	"math"
 	"slices"
 
-	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -39,9 +39,9 @@ type QMFQ struct {
 }
 
 const (
-	startEpochs   = 100 // of the QMF that a fit starts from
+	startEpochs   = 100 // epochs of the QMF that a fit starts from
 	projectOften  = 20  // updates of the default projection
-	projectPaper  = 100 // and from the paper's start
+	projectPaper  = 100 // updates of the default projection under StartUniform
 	qmfqRate      = 0.1
 	qmfqEpochs    = 100
 	unitDeflation = 1e-12 // floor of the increments of q', in units of their sum
@@ -50,15 +50,6 @@ const (
 	// a bad fit, and no overflow in a projection's squares.
 	farthestDeflated = 60
 )
-
-// WithProjection sets Π_k. Default KLUpdates(20), KLUpdates(100) under
-// [StartUniform].
-func WithProjection(p Projection) FitOption {
-	return fitOption(kProjection, p.String(), func(c *config) string {
-		c.projection = p
-		return p.bound()
-	})
-}
 
 func qmfqDefaults() config {
 	c := qmfDefaults()
@@ -77,28 +68,28 @@ func (c *config) settleQMFQ() {
 	}
 }
 
-// FitQMFQ fits x, d features × n samples, by T(Π_k(T'(X))) of rank k >= 1, two
-// increasing maps a feature. The values of x, and their units, are those of [FitQMF];
-// under [SquashNone] T' transports x as it is, at most 1e12 in magnitude.
+// FitQMFQ fits x, d features × n samples, by T(Π_k(T'(X))) of rank k >= 1, two increasing
+// maps a feature. The values of x, and their units, are those of [FitQMF]; under
+// [SquashNone] T' transports x as it is, and x must be at most 1e12 in magnitude.
 //
-// Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 100 epochs, Adam at 0.1
-// falling to 0 by cosine, free ends. The start is a QMF of 100 epochs without
-// shrinkage, from the start that the data choose, whose factors every epoch's
-// projection starts from and whose maps T starts from; T' is fitted to
-// them. Under StartUniform it is the paper's: factors exp of uniform numbers on
-// [-1/2,1/2], equal quantile steps, 100 updates. All rows are one step. Errors
-// are those of [FitQMF]; a truncated SVD with two equal singular values k and
-// k+1 is a [*DataError], with the model so far.
+// Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 100 epochs, Adam at 0.1 falling
+// to 0 by cosine, free ends, [KLUpdates](20). All rows are one step. A fit starts from a
+// QMF of 100 epochs without shrinkage, whose own start the data choose: T starts from its
+// maps, every projection starts from its factors, and T' starts as the maps that bring X
+// to its UV. Under [StartUniform] the start is the paper's: factors exp of uniform
+// numbers on [-1/2,1/2], equal quantile steps, and 100 updates a projection.
 //
-// Hidden cells, missing or held out, have no part in the measures that T and T'
-// transport nor in the projection. Under WithValidation the QMF that a fit starts
-// from is at its best epoch on the held-out cells: real data overfit in the first
-// tens. A checkpoint is first due after an epoch of the fit itself: a start that
-// is interrupted begins anew.
+// Hidden cells, missing or held out, take no part in the measures that T and T' transport
+// nor in the projection. Under WithValidation the fit starts from the QMF at its best
+// epoch on the held-out cells, since real data overfit within tens of epochs.
+// [WithCheckpoint] saves from the first epoch of the fit itself on: a fit interrupted
+// during its start begins anew.
 //
-// Cost of an epoch: the projection, 28dnk flops an update forward and back, 42dnk
-// where cells are hidden (see project.go for memory), and 2d transports with
-// their backward.
+// Errors are those of [FitQMF]; a [TruncatedSVD] with equal singular values k and k+1 is
+// a [*DataError], with the model so far.
+//
+// Cost of an epoch: the projection, 28dnk flops an update forward and back, 42dnk where
+// cells are hidden, and 2d transports with their backward. Memory: see [MemoryOf].
 func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, error) {
 	c := qmfqDefaults()
 	t, err := open(kindQMFQ, forQMFQ, &c, x, rank, opts)
@@ -109,13 +100,13 @@ func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, er
 		return nil, err
 	}
 	if c.squash == SquashNone {
-		if err := checkPlaces(x, &t.cells.units); err != nil {
+		if err := checkPoints(x, &t.cells.units); err != nil {
 			return nil, err
 		}
 	}
 	c.settleQMFQ()
 	m, err := t.drive(ctx, x.Rows, new(QMFQ), func(seed uint64, way course) algorithm {
-		return newQMFQFit(t.cells, rank, &c, t.pool, seed, way)
+		return newQMFQFit(t.cells, rank, &c.settings, t.pool, seed, way)
 	})
 	q, _ := m.(*QMFQ)
 	return q, err
@@ -123,15 +114,15 @@ func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, er
 
 func (q *QMFQ) common() *Factorisation { return &q.Factorisation }
 
-// objective is what a fit is chosen by.
+// objective is the loss that restarts are compared by.
 func (q *QMFQ) objective(float64) float64 { return q.judged() }
 
-// checkPlaces reports values that T' cannot transport as they are.
-func checkPlaces(x Mat, u *units) error {
+// checkPoints reports values that T' cannot transport as they are.
+func checkPoints(x Mat, u *units) error {
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
-			if math.Abs(v) > maxPlace {
-				return &DataError{Row: i, Col: j, Value: v, Problem: "x must be at most " + ftoa(maxPlace) + " in magnitude under SquashNone, which transports it as it is"}
+			if math.Abs(v) > maxPoint {
+				return &DataError{Row: i, Col: j, Value: v, Problem: "x must be at most " + ftoa(maxPoint) + " in magnitude under SquashNone, which transports it as it is"}
 			}
 		}
 	}
@@ -160,122 +151,147 @@ func (q *QMFQ) outward(u *units) {
 	}
 }
 
-// qmfqFit is a fit under way: T is the maps of the QMF fit within, whose factors
-// are the projection's.
+// qmfqFit is a QMFQ during its fit.
 type qmfqFit struct {
-	*qmfFit
-	projector       projector
-	from            *factors // where every projection starts
-	y, ybar         []float64
-	f1              []float64 // F'
-	momF1           moment
-	r1              []float64 // R'
-	shortest1       float64   // its bounds
-	longest1        float64
-	momR1           moment
-	h1              []float64 // potentials of T', d × m
-	state1          []transport.Warm
-	rel1            []transport.Outcome
-	work1           []deflators
-	whole           *factors    // those of the last projection that was not interrupted
-	now             [][]float64 // what the model is made of: F, the increments of q, F', R', the potentials of T', U, V
-	bestNow, before [][]float64 // the same at the best epoch on held-out cells, and before the last steps
-	deflates, back  func(worker, piece int)
-	visits          func(worker, piece int)
+	*settings
+	*cells
+	pool      *pool.Pool
+	inflation *inflation // T
+	deflation *deflation // T'
+	projector projection.Projector
+	from      *factors // where every projection starts
+	whole     *factors // UV: the last projection that was not interrupted
+	all       []int    // the rows
+	seed      uint64
+	course    course
+	now       [][]float64 // what the model is made of: F, the increments of q, F', those of q', the potentials of T', U, V
+	best      [][]float64 // the same at the best epoch on held-out cells,
+	before    [][]float64 // and before the last steps
+	visits    func(worker, piece int)
 }
 
-// deflators are what a worker needs for T', for each of the rows that it works at
-// abreast.
-type deflators struct {
-	each  []deflator
-	group *transport.Group
-	back  []transport.Cotangent // dℓ/dT' of the rows at hand
-}
-
-// deflator is what a row at work needs for T'.
-type deflator struct {
-	row          *transport.Row // of the group
-	x, t, z      []float64      // np
-	q, g, e, num []float64      // m
-	mask         []bool
-	observed     []bool // of the row at hand; nil: all
-}
-
-func newQMFQFit(visible *cells, rank int, c *config, p *pool.Pool, seed uint64, way course) *qmfqFit {
-	f := &qmfqFit{qmfFit: newQMFFit(visible, rank, c, p, seed, way)}
-	d, n, np, m := f.d, f.n, f.np, f.m
-	f.projector = newProjector(c.projection, visible, rank, p)
-	f.from, f.whole = newFactors(d, n, rank), newFactors(d, n, rank)
-	f.y, f.ybar = make([]float64, d*np), make([]float64, d*np)
-	f.f1, f.momF1 = make([]float64, d*m), newMoment(d*m)
-	f.r1, f.momR1 = make([]float64, d*m), newMoment(d*m)
-	scale := elem.Log(max(slices.Max(f.average), tinyScale))
-	f.shortest1, f.longest1 = min(0, scale)-farthestDeflated, max(0, scale)+farthestDeflated
-	if c.squash == SquashNone { // what is transported next is about T'(X) itself
-		f.longest1 = elem.Log(maxPlace / float64(m))
-	}
-	f.h1, f.rel1 = make([]float64, d*m), make([]transport.Outcome, d)
-	f.state1 = make([]transport.Warm, d)
-	for i := range f.state1 {
-		f.state1[i] = transport.NewWarm(m)
-	}
-	f.work1 = make([]deflators, p.Workers())
-	for w := range f.work1 {
-		c := &f.work1[w]
-		rows := transport.NewRows(len(f.work[w].visitors), n, m)
-		c.each, c.group, c.back = make([]deflator, len(rows)), transport.NewGroup(rows), make([]transport.Cotangent, len(rows))
-		for i := range c.each {
-			v := &c.each[i]
-			v.row = rows[i]
-			v.x, v.t, v.z, v.mask = make([]float64, np), make([]float64, np), make([]float64, np), make([]bool, n)
-			v.q, v.g, v.e, v.num = make([]float64, m), make([]float64, m), make([]float64, m), make([]float64, m)
-		}
-	}
-	f.deflates, f.back, f.visits = f.deflate, f.deflateBack, f.visitRows
-	f.batch.rows = f.order
-	f.now = [][]float64{f.f, f.inc, f.f1, f.r1, f.h1, f.whole.u, f.whole.v}
+func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, way course) *qmfqFit {
+	d, n := visible.x.Rows, visible.x.Cols
+	f := &qmfqFit{settings: s, cells: visible, pool: p, projector: newProjector(s.projection, visible, rank, p),
+		from: newFactors(d, n, rank), whole: newFactors(d, n, rank), all: inOrder(d), seed: seed, course: way}
+	f.inflation = newInflation(s, visible, f.whole, p, d)
+	f.inflation.batch = f.all
+	f.deflation = newDeflation(s, visible, slices.Max(f.inflation.average), len(f.inflation.work[0].visitors), p)
+	f.visits = f.visit
+	f.now = [][]float64{f.inflation.f, f.inflation.inc, f.deflation.f, f.deflation.r, f.deflation.h, f.whole.u, f.whole.v}
 	if f.held != nil {
 		for _, v := range f.now {
-			f.bestNow, f.before = append(f.bestNow, make([]float64, len(v))), append(f.before, make([]float64, len(v)))
+			f.best, f.before = append(f.best, make([]float64, len(v))), append(f.before, make([]float64, len(v)))
 		}
 	}
 	return f
 }
 
-func (f *qmfqFit) rowOf(v []float64, i int) []float64 { return v[i*f.m : (i+1)*f.m] }
-func (f *qmfqFit) rowY(v []float64, i int) []float64  { return v[i*f.np : (i+1)*f.np] }
-
-// quantiles fills q with q' = cumsum(exp R') of row i.
-func (f *qmfqFit) quantiles(q []float64, i int) {
-	s := 0.0
-	for l, r := range f.rowOf(f.r1, i) {
-		s += elem.Exp(r)
-		q[l] = s
+// newProjector returns Π_k for the visible cells.
+func newProjector(kind Projection, visible *cells, k int, p *pool.Pool) projection.Projector {
+	var seen projection.Seen
+	if visible.partial {
+		seen = visible.mark
 	}
+	return projection.New(kind.kind, kind.updates, projection.Size{D: visible.x.Rows, N: visible.x.Cols, K: k}, seen, p)
 }
 
-// problem1 is that of row i of X, onto b'_i.
-func (f *qmfqFit) problem1(v *deflator, i int) transport.Problem {
-	v.observed = f.cells.load(v.x, v.mask, i)
-	return transport.Problem{X: v.x[:f.n], Observed: v.observed, Logits: f.rowOf(f.f1, i), Squash: transport.Kind(f.squash), Epsilon: f.epsilon}
+// deflation is T' during a fit: Y = T'(X), and its adjoint. X is a constant, so T' takes
+// gradients in F' and R' alone. Between forward and adjoint only the potentials of the
+// plans are kept; the adjoint recomputes the plans in one pass.
+type deflation struct {
+	*settings
+	*cells
+	maps
+	np, block       int // numbers of a padded row; rows of a group
+	pool            *pool.Pool
+	at              pace      // of Adam's steps
+	y, ybar         []float64 // d × np: Y, 0 in hidden cells, and its gradient
+	h               []float64 // d × m, potentials
+	ends            []transport.Outcome
+	work            []deflators
+	forth, backward func(worker, piece int) // deflate and deflateBack, made once
+}
+
+// deflators are the workspace of one worker for T': a deflator for each row of a group.
+type deflators struct {
+	each  []deflator
+	group *transport.Group
+	back  []transport.Cotangent // ∂Δ/∂T' of those rows
+}
+
+// deflator is the workspace of one row for T'.
+type deflator struct {
+	row       *transport.Row // of the group
+	x, t, z   []float64      // np
+	q, g, num []float64      // m
+	mask      []bool
+	observed  []bool // of the row; nil: all
+}
+
+// newDeflation makes T' for the visible cells; mean is the largest of the means of rows.
+func newDeflation(s *settings, visible *cells, mean float64, abreast int, p *pool.Pool) *deflation {
+	d, n, m := visible.x.Rows, visible.x.Cols, s.levels
+	np := kernel.Pad(n)
+	f := &deflation{settings: s, cells: visible, maps: newMaps(d, m, true, EndsFree, nil), np: np, block: abreast, pool: p,
+		y: make([]float64, d*np), ybar: make([]float64, d*np), h: make([]float64, d*m), ends: make([]transport.Outcome, d)}
+	scale := elem.Log(max(mean, tinyScale))
+	f.shortest, f.longest = min(0, scale)-farthestDeflated, max(0, scale)+farthestDeflated
+	if s.squash == SquashNone { // T transports the projection of T'(X) as it is
+		f.longest = elem.Log(maxPoint / float64(m))
+	}
+	f.work = make([]deflators, p.Workers())
+	for w := range f.work {
+		c := &f.work[w]
+		rows := transport.NewRows(abreast, n, m)
+		c.each, c.group, c.back = make([]deflator, len(rows)), transport.NewGroup(rows), make([]transport.Cotangent, len(rows))
+		for i := range c.each {
+			v := &c.each[i]
+			v.row = rows[i]
+			v.x, v.t, v.z, v.mask = make([]float64, np), make([]float64, np), make([]float64, np), make([]bool, n)
+			v.q, v.g, v.num = make([]float64, m), make([]float64, m), make([]float64, m)
+		}
+	}
+	f.forth, f.backward = f.deflate, f.deflateBack
+	return f
+}
+
+func (f *deflation) rowOf(v []float64, i int) []float64 { return v[i*f.m : (i+1)*f.m] }
+func (f *deflation) rowY(v []float64, i int) []float64  { return v[i*f.np : (i+1)*f.np] }
+
+// eachPiece calls do for every piece of the rows.
+func (f *deflation) eachPiece(do func(worker, piece int)) {
+	f.pool.Do(f.pool.Pieces(len(f.ends), f.block), do)
+}
+
+// piece returns the rows from, ..., to-1 of a piece.
+func (f *deflation) piece(p int) (from, to int) {
+	d := len(f.ends)
+	return pool.Cut(d, f.pool.Pieces(d, f.block), p)
+}
+
+// problem is the transport of row i of X, its hidden cells left out, onto b'_i.
+func (f *deflation) problem(v *deflator, i int) transport.Problem {
+	v.observed = f.readRow(v.x, v.mask, i)
+	return transport.Problem{X: v.x[:f.x.Cols], Observed: v.observed, Logits: f.logits(i), Squash: transport.Kind(f.squash), Epsilon: f.epsilon}
 }
 
 // deflate fills the rows of a piece of Y with T'_i(X_i), 0 in hidden cells.
-func (f *qmfqFit) deflate(worker, piece int) {
-	c := &f.work1[worker]
+func (f *deflation) deflate(worker, piece int) {
+	c := &f.work[worker]
 	from, to := f.piece(piece)
 	c.group.Clear()
 	for i := from; i < to; i++ {
 		v := &c.each[i-from]
 		f.quantiles(v.q, i)
-		v.row = c.group.Add(f.problem1(v, i), &f.state1[i], v.t, v.q)
+		v.row = c.group.Add(f.problem(v, i), &f.warm[i], v.t, v.q)
 	}
 	c.group.Solve(f.tolerance, f.maxIterations)
 	for i := from; i < to; i++ {
 		v := &c.each[i-from]
-		f.rel1[i] = c.group.End(i - from)
-		copy(f.rowOf(f.h1, i), v.row.Potentials().H)
-		y := f.rowY(f.y, i)[:f.n]
+		f.ends[i] = c.group.End(i - from)
+		copy(f.rowOf(f.h, i), v.row.Potentials().H)
+		y := f.rowY(f.y, i)[:f.x.Cols]
 		copy(y, v.t)
 		for j, o := range v.observed {
 			if !o {
@@ -286,177 +302,45 @@ func (f *qmfqFit) deflate(worker, piece int) {
 }
 
 // deflateBack makes the steps of F'_i and R'_i from Ȳ_i for the rows of a piece.
-func (f *qmfqFit) deflateBack(worker, piece int) {
-	c := &f.work1[worker]
+func (f *deflation) deflateBack(worker, piece int) {
+	c := &f.work[worker]
 	from, to := f.piece(piece)
 	c.group.Clear()
 	for i := from; i < to; i++ {
 		v := &c.each[i-from]
-		v.row = c.group.Add(f.problem1(v, i), nil, nil, nil)
-		v.row.Return(f.rowOf(f.h1, i))
+		v.row = c.group.Add(f.problem(v, i), nil, nil, nil)
+		v.row.Return(f.rowOf(f.h, i))
 		f.quantiles(v.q, i)
 		clear(v.z)
-		copy(v.z[:f.n], f.rowY(f.ybar, i))
+		copy(v.z[:f.x.Cols], f.rowY(f.ybar, i))
 		c.back[i-from] = transport.Cotangent{Z: v.z, Q: v.q}
 	}
 	c.group.Adjoint(c.back[:to-from])
-	rate, step := f.batch.rate, f.batch.epoch
 	for i := from; i < to; i++ {
 		v := &c.each[i-from]
-		lo, hi := i*f.m, (i+1)*f.m
 		v.row.GradLogits(v.g)
-		adam.Step(f.f1[lo:hi], v.g, f.momF1.mu[lo:hi], f.momF1.nu[lo:hi], rate, step)
-		// R̄'_l = e^{R'_l} Σ_{j>=l} q̄'_j.
+		f.stepF(i, v.g, f.at)
 		v.row.GradQ(v.g)
-		tail := 0.0
-		for l := f.m - 1; l >= 0; l-- {
-			tail += v.g[l]
-			v.e[l] = float64(tail * elem.Exp(f.r1[lo+l]))
-		}
-		adam.Step(f.r1[lo:hi], v.e, f.momR1.mu[lo:hi], f.momR1.nu[lo:hi], rate, step)
-		confine(f.r1[lo:hi], f.shortest1, f.longest1)
+		f.stepR(i, v.g, 1, f.at)
 	}
 }
 
-// visitRows makes the steps of T_i for the rows of a piece, and leaves the gradient at
-// (UV)_i in units of the whole loss.
-func (f *qmfqFit) visitRows(worker, piece int) {
-	from, to := f.piece(piece)
-	f.visitMaps(&f.work[worker], from, to)
-	for i := from; i < to; i++ {
-		part, wbar := f.part(i), f.rowWbar(i)
-		for j := range wbar {
-			wbar[j] *= part
-		}
-	}
-}
-
-// project deflates all rows and projects them. Where it is interrupted the factors stay
-// as they were.
-func (f *qmfqFit) project() error {
-	f.pool.Do(f.pieces(f.d), f.deflates)
-	if err := f.pool.Err(); err != nil {
-		return err
-	}
-	err := f.projector.forward(f.y, f.from)
-	if end := f.pool.Err(); end != nil {
-		return end
-	}
-	r := f.projector.result()
-	copy(f.whole.u, r.u)
-	copy(f.whole.v, r.v)
-	f.u, f.v = f.whole.u, f.whole.v
-	return err
-}
-
-// epoch is a pass forward and back. It meets the losses of the state that its steps start
-// from, those after the epoch before.
-func (f *qmfqFit) epoch(e int) (losses, error) {
-	if err := f.pool.Err(); err != nil {
-		return losses{}, err
-	}
-	f.batch.rate, f.batch.epoch = f.learningRate, e+1
-	if f.schedule == ScheduleCosine {
-		f.batch.rate *= cosine(float64(e) / float64(f.epochs))
-	}
-	if err := f.project(); err != nil {
-		return losses{}, err
-	}
-	copyAll(f.before, f.now)
-	f.pool.Do(f.pieces(f.d), f.visits)
-	f.projector.backward(f.wbar, f.ybar)
-	f.pool.Do(f.pieces(f.d), f.back)
-	return f.losses(e), f.pool.Err()
-}
-
-// losses returns those of the last visit or evaluation.
-func (f *qmfqFit) losses(of int) losses {
-	return losses{of: of, visible: f.meanLoss(), held: f.meanHeld()}
-}
-
-// keep takes the state in before as the best.
-func (f *qmfqFit) keep() { f.bestNow, f.before = f.before, f.bestNow }
-
-func copyAll(to, from [][]float64) {
-	for i := range to {
-		copy(to[i], from[i])
-	}
-}
-
-// begin fills the maps and the factors that projections start from, and takes the loss.
-func (f *qmfqFit) begin() (losses, error) {
-	var err error
-	if f.qmfFit.config.start == StartUniform && !f.given.has(kInit) {
-		_, err = f.qmfFit.begin()
-		copy(f.from.u, f.u)
-		copy(f.from.v, f.v)
-		for i := range f.r1 {
-			f.r1[i] = -elem.Log(float64(f.n))
-		}
-	} else {
-		err = f.startFromQMF()
-	}
-	copy(f.whole.u, f.from.u)
-	copy(f.whole.v, f.from.v)
-	f.u, f.v = f.whole.u, f.whole.v
-	if err == nil {
-		err = f.project()
-	}
-	if err == nil {
-		f.evaluateAll()
-		copyAll(f.before, f.now)
-		err = f.pool.Err()
-	}
-	return f.losses(0), err
-}
-
-// startFromQMF takes maps and factors of a QMF fit, at its best epoch on held-out
-// cells, and fits T'(X) to its UV.
-func (f *qmfqFit) startFromQMF() error {
-	c := *f.config
-	c.epochs, c.save, c.patience, c.batchRows = startEpochs, nil, 0, qmfDefaults().batchRows
-	c.learningRate, c.schedule = qmfDefaults().learningRate, ScheduleCosine
-	q, j := newQMFFit(f.cells, f.k, &c, f.pool, f.seed, f.course), newJournal(&c, f.held != nil)
-	err := j.start(q)
-	if err == nil {
-		err = f.course.enter(PhaseQMF)
-	}
-	if err == nil {
-		way := f.course.within(0, 1)
-		err = j.run(q, c.epochs, &way, nil)
-	}
-	if q.best != nil {
-		q.restore()
-	}
-	copy(f.f, q.f)
-	copy(f.inc, q.inc)
-	copy(f.from.u, q.u)
-	copy(f.from.v, q.v)
-	if err == nil {
-		err = f.course.enter(PhaseMaps)
-	}
-	if err == nil {
-		err = f.course.rows(f.pool, f.d, func(worker, i int) { f.calibrate(&f.work1[worker].each[0], i) })
-	}
-	return err
-}
-
-// calibrate fits the increments of q'_i to (UV)_i by EM steps at the plan of X_i
-// onto even weights: T' ≈ UV.
-func (f *qmfqFit) calibrate(v *deflator, i int) {
+// calibrate fits the increments of q'_i to row i of the factors' product by EM steps at the
+// plan of X_i onto even weights: T' ≈ UV.
+func (f *deflation) calibrate(v *deflator, i int, to *factors) {
 	r := v.row
-	r.Load(f.problem1(v, i))
-	r.Solve(f.tolerance, f.maxIterations, &f.state1[i])
-	goal := f.rowY(f.y, i) // not yet in use
-	f.from.reconstruct(goal, i)
+	r.Load(f.problem(v, i))
+	r.Solve(f.tolerance, f.maxIterations, &f.warm[i])
+	goal := f.rowY(f.y, i) // scratch: Y is not in use yet
+	to.reconstruct(goal, i)
 	sees := func(j int) bool { return v.observed == nil || v.observed[j] }
 	lo, hi := math.Inf(1), math.Inf(-1)
-	for j, w := range goal[:f.n] {
+	for j, w := range goal[:to.n] {
 		if sees(j) {
 			lo, hi = min(lo, w), max(hi, w)
 		}
 	}
-	inc := v.g
+	inc := f.increments(i)
 	for l := range inc {
 		inc[l] = (hi - lo) / float64(f.m)
 	}
@@ -465,9 +349,9 @@ func (f *qmfqFit) calibrate(v *deflator, i int) {
 	for l := range inc {
 		inc[l] = max(inc[l], low)
 	}
-	num, den := v.num, v.e
+	num, den := v.num, v.g
 	clear(v.z)
-	for j := range v.z[:f.n] {
+	for j := range v.z[:to.n] {
 		if sees(j) {
 			v.z[j] = 1
 		}
@@ -475,9 +359,9 @@ func (f *qmfqFit) calibrate(v *deflator, i int) {
 	r.Columns(den, v.z)
 	r.Tails(den)
 	for range calibration {
-		cumulate(v.q, inc)
+		f.quantiles(v.q, i)
 		r.Average(v.t, v.q)
-		for j := range v.z[:f.n] {
+		for j := range v.z[:to.n] {
 			if sees(j) {
 				v.z[j] = goal[j] / max(v.t[j], low)
 			}
@@ -489,22 +373,166 @@ func (f *qmfqFit) calibrate(v *deflator, i int) {
 		}
 	}
 	for l, d := range inc {
-		f.r1[i*f.m+l] = elem.Log(d)
+		f.r[i*f.m+l] = elem.Log(d)
 	}
+	f.fromR(i)
 	clear(goal)
 }
 
-// model projects once more and hands the fit over. Where the context has ended, before
-// that or while it does, that takes too long: UV is that of the last projection then, and
-// under validation the state after the last epoch, which no projection has judged, is
-// left out.
+// visit makes the steps of T_i for the rows of a piece, and leaves the gradient at
+// (UV)_i in units of the whole loss.
+func (f *qmfqFit) visit(worker, piece int) {
+	t := f.inflation
+	from, to := t.piece(piece)
+	t.visitMaps(&t.work[worker], from, to)
+	for i := from; i < to; i++ {
+		unit, wbar := t.relativeUnit(i), t.rowWbar(i)
+		for j := range wbar {
+			wbar[j] *= unit
+		}
+	}
+}
+
+// project deflates all rows and projects them. Where it is interrupted UV stays as it was.
+func (f *qmfqFit) project() error {
+	f.deflation.eachPiece(f.deflation.forth)
+	if err := f.pool.Err(); err != nil {
+		return err
+	}
+	err := f.projector.Forward(f.deflation.y, projection.Factors{U: f.from.u, V: f.from.v})
+	if end := f.pool.Err(); end != nil {
+		return end
+	}
+	r := f.projector.Result()
+	copy(f.whole.u, r.U)
+	copy(f.whole.v, r.V)
+	if equal, ok := err.(*projection.EqualError); ok {
+		return &DataError{Row: -1, Col: -1, Value: equal.Value, Problem: equal.Error()}
+	}
+	return err
+}
+
+// epoch is a pass forward and back. Its losses are those of the state that its steps start
+// from, the state after the epoch before.
+func (f *qmfqFit) epoch(e int) (losses, error) {
+	if err := f.pool.Err(); err != nil {
+		return losses{}, err
+	}
+	f.inflation.at, f.deflation.at = f.pace(e), f.pace(e)
+	if err := f.project(); err != nil {
+		return losses{}, err
+	}
+	copyAll(f.before, f.now)
+	f.pool.Do(f.inflation.pieces(len(f.all)), f.visits)
+	f.projector.Backward(f.inflation.wbar, f.deflation.ybar)
+	f.deflation.eachPiece(f.deflation.backward)
+	return f.losses(e), f.pool.Err()
+}
+
+// losses returns the losses of the last visit or evaluation.
+func (f *qmfqFit) losses(of int) losses {
+	return losses{of: of, visible: f.inflation.meanLoss(), held: f.inflation.meanHeld()}
+}
+
+// keep makes before, the state that the last losses are of, the best.
+func (f *qmfqFit) keep() { f.best, f.before = f.before, f.best }
+
+func copyAll(to, from [][]float64) {
+	for i := range to {
+		copy(to[i], from[i])
+	}
+}
+
+// restore goes back to the best state.
+func (f *qmfqFit) restore() {
+	copyAll(f.now, f.best)
+	for i := range f.all {
+		f.deflation.fromR(i)
+	}
+}
+
+// begin fills the maps and the factors that projections start from, and returns the losses.
+func (f *qmfqFit) begin() (losses, error) {
+	var err error
+	if f.start == StartUniform && !f.init {
+		err = f.startUniform()
+	} else {
+		err = f.startFromQMF()
+	}
+	copy(f.whole.u, f.from.u)
+	copy(f.whole.v, f.from.v)
+	if err == nil {
+		err = f.project()
+	}
+	if err == nil {
+		f.inflation.evaluateAll(f.all)
+		copyAll(f.before, f.now)
+		err = f.pool.Err()
+	}
+	return f.losses(0), err
+}
+
+// startUniform is the paper's start.
+func (f *qmfqFit) startUniform() error {
+	f.inflation.lambda = 0
+	err := f.course.enter(PhaseFactors)
+	if err == nil {
+		f.from.uniform(f.seed)
+		copy(f.whole.u, f.from.u)
+		copy(f.whole.v, f.from.v)
+		err = f.inflation.startMaps(&f.course)
+	}
+	for i := range f.deflation.r {
+		f.deflation.r[i] = -elem.Log(float64(f.x.Cols))
+	}
+	for i := range f.all {
+		f.deflation.fromR(i)
+	}
+	return err
+}
+
+// startFromQMF takes maps and factors of a QMF fit, at its best epoch on held-out
+// cells, and fits T'(X) to its UV.
+func (f *qmfqFit) startFromQMF() error {
+	s := *f.settings
+	s.epochs, s.patience, s.batchRows = startEpochs, 0, qmfDefaults().batchRows
+	s.learningRate, s.schedule = qmfDefaults().learningRate, ScheduleCosine
+	q, j := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.course), newJournal(&s, f.held != nil)
+	err := j.start(q)
+	if err == nil {
+		err = f.course.enter(PhaseQMF)
+	}
+	if err == nil {
+		way := f.course.within(0, 1)
+		err = j.advance(q, s.epochs, &way, nil)
+	}
+	if q.best != nil {
+		q.restore()
+	}
+	copy(f.inflation.f, q.f)
+	copy(f.inflation.inc, q.inc)
+	copy(f.from.u, q.u)
+	copy(f.from.v, q.v)
+	if err == nil {
+		err = f.course.enter(PhaseMaps)
+	}
+	if err == nil {
+		t := f.deflation
+		err = f.course.rows(f.pool, len(f.all), func(worker, i int) { t.calibrate(&t.work[worker].each[0], i, f.from) })
+	}
+	return err
+}
+
+// model projects once more and returns the model. Where the context ends before that
+// projection is done, UV is that of the projection before, and under validation the state
+// after the last epoch has no losses and is left out.
 func (f *qmfqFit) model(j *journal) (fitted, error) {
 	on := func() bool { return f.pool.Err() == nil }
 	if on() {
 		f.project()
 	}
 	if f.held != nil && on() {
-		if f.evaluateAll(); on() {
+		if f.inflation.evaluateAll(f.all); on() {
 			copyAll(f.before, f.now)
 			if better, _ := j.note(f.losses(j.done)); better {
 				f.keep()
@@ -512,29 +540,29 @@ func (f *qmfqFit) model(j *journal) (fitted, error) {
 		}
 	}
 	if j.kept {
-		if copyAll(f.now, f.bestNow); on() {
+		if f.restore(); on() {
 			f.project()
 		}
 	}
-	q := &QMFQ{inflate: make([]*Map, f.d), deflate: make([]*Map, f.d), projection: f.projection}
-	t, held := f.maps()
-	t.Best = j.exact(f.meanLoss(), held)
+	end := f.pool.Err()
+	defer f.course.finish(f.pool)()
+	d, s := len(f.all), f.deflation
+	q := &QMFQ{inflate: make([]*Map, d), deflate: make([]*Map, d), projection: f.projection}
+	t := f.inflation.hand()
+	t.Best = j.exact(f.inflation.meanLoss(), f.inflation.meanHeld())
 	t.History, t.Validation = j.history, j.validation
 	q.Factorisation = t.Factorisation
-	end := f.pool.Err()
-	f.pool.Bind(nil)
-	defer f.pool.Bind(f.course.ctx)
-	f.pool.Do(f.d, func(worker, i int) {
-		v := &f.work1[worker].each[0]
-		v.row.Load(f.problem1(v, i))
-		f.quantiles(v.q, i)
+	f.pool.Do(d, func(worker, i int) {
+		v := &s.work[worker].each[0]
+		v.row.Load(s.problem(v, i))
+		s.quantiles(v.q, i)
 		at := v.row.Potentials()
-		at.H = f.rowOf(f.h1, i)
+		at.H = s.rowOf(s.h, i)
 		q.deflate[i], q.inflate[i] = newMap(at, v.q, nil, f.epsilon), t.mapOf(i)
 	})
-	for i := range f.d {
-		if o := f.rel1[i]; o.Passes > 0 && !o.Converged {
-			q.Warnings = append(q.Warnings, notConverged(o, i, f.config))
+	for i, o := range s.ends {
+		if o.Passes > 0 && !o.Converged {
+			q.Warnings = append(q.Warnings, notConverged(o, i, f.tolerance))
 		}
 	}
 	t.Warnings = q.Warnings
@@ -542,71 +570,66 @@ func (f *qmfqFit) model(j *journal) (fitted, error) {
 	return q, end
 }
 
-// snapshot is what the rest of the fit depends on.
+// snapshot returns what the rest of the fit depends on. The last projection is in it for a
+// fit that is stopped before the next one.
 func (f *qmfqFit) snapshot() snapshot {
-	return snapshot{real: f.parts(), index: appendWarm(appendWarm(nil, f.warm), f.state1)}
-}
-
-// parts are the numbers of a QMFQ under way. What the last projection made is for a fit
-// that is stopped before the next.
-func (f *qmfqFit) parts() []part {
-	p := append([]part{positive(f.from.u), positive(f.from.v), positive(f.rowLosses), positive(f.rowHeld)}, f.made(f.now)...)
-	for _, m := range []moment{f.momF, f.momF1, f.momR1} {
-		p = append(p, m.parts()...)
-	}
-	if f.r != nil {
-		p = append(append(p, part{f.r, shortest, longest}), f.momR.parts()...)
-	}
+	t, s := f.inflation, f.deflation
+	p := []part{positive(f.from.u), positive(f.from.v), positive(t.rowLosses), positive(t.rowHeld)}
+	p = append(append(p, t.maps.parts()...), s.maps.parts()...)
+	p = append(append(p, finite(s.h)), f.product(f.whole.u, f.whole.v)...)
 	if f.held != nil {
-		p = append(p, f.made(f.bestNow)...)
+		b := f.best
+		p = append(append(append(p, finite(b[0])), t.rising(b[1])...), finite(b[2]), part{b[3], s.shortest, s.longest}, finite(b[4]))
+		p = append(p, f.product(b[5], b[6])...)
 	}
-	return appendOffsets(appendOffsets(p, f.warm), f.state1)
+	return snapshot{real: p, index: appendWarm(appendWarm(nil, t.warm), s.warm)}
 }
 
-// made are the parts of what a model is made of, as now has it.
-func (f *qmfqFit) made(v [][]float64) []part {
-	factor := positive
-	if f.projection.kind == projectionSVD {
-		factor = finite
+// product is U and V as parts of a checkpoint, of either sign under a truncated SVD.
+func (f *qmfqFit) product(u, v []float64) []part {
+	if f.projection.kind == projection.SVD {
+		return []part{finite(u), finite(v)}
 	}
-	p := append([]part{finite(v[0])}, f.increments(v[1])...)
-	return append(p, finite(v[2]), part{v[3], f.shortest1, f.longest1}, finite(v[4]), factor(v[5]), factor(v[6]))
+	return []part{positive(u), positive(v)}
 }
 
 // resume takes the state of a checkpoint.
-func (f *qmfqFit) resume(file *file, s *saved) error {
-	index, err := file.restore(f.parts(), 2*f.d)
+func (f *qmfqFit) resume(from *file, s *saved) error {
+	d := len(f.all)
+	index, err := from.restore(f.snapshot().real, 2*d)
 	if err != nil {
 		return err
 	}
-	if err := file.takeWarm(f.warm, index, 0); err != nil {
+	if err := from.takeWarm(f.inflation.warm, index, 0); err != nil {
 		return err
 	}
-	if err := file.takeWarm(f.state1, index, f.d); err != nil {
+	if err := from.takeWarm(f.deflation.warm, index, d); err != nil {
 		return err
 	}
 	if s.steps != 0 {
-		return file.failAt("STAT", 3, "there are no steps of V")
+		return from.failAt("STAT", 3, "there are no steps of V")
 	}
-	f.u, f.v = f.whole.u, f.whole.v
 	return nil
 }
 
-// Inflate returns T_i, from the scale of (UV)_i to that of feature i.
-func (q *QMFQ) Inflate(i int) (*Map, error) { return pick(q.inflate, i) }
+// Inflate returns T_i, from the scale of (UV)_i to that of feature i, 0 <= i < d; another
+// i is a [*ShapeError].
+func (q *QMFQ) Inflate(i int) (*Map, error) { return mapAt(q.inflate, i) }
 
-// Deflate returns T'_i, from the scale of feature i to that of (UV)_i.
-func (q *QMFQ) Deflate(i int) (*Map, error) { return pick(q.deflate, i) }
+// Deflate returns T'_i, from the scale of feature i to that of (UV)_i, 0 <= i < d;
+// another i is a [*ShapeError].
+func (q *QMFQ) Deflate(i int) (*Map, error) { return mapAt(q.deflate, i) }
 
-func pick(maps []*Map, i int) (*Map, error) {
-	if uint(i) >= uint(len(maps)) {
-		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(len(maps)-1)}
+func mapAt(all []*Map, i int) (*Map, error) {
+	if uint(i) >= uint(len(all)) {
+		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(len(all)-1)}
 	}
-	return maps[i], nil
+	return all[i], nil
 }
 
-// Normalize returns T'(x) for new samples x, d × n', finite; after
-// [WithMissingValues] a NaN cell is missing and stays so. Cost: d n' maps.
+// Normalize returns T'(x), d × n', for new samples x, d × n', finite; after
+// [WithMissingValues] a NaN cell is missing and stays NaN. Errors: [*ShapeError],
+// [*DataError]. Cost: d n' maps.
 func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 	if err := x.check("x"); err != nil {
 		return Mat{}, err
@@ -630,23 +653,22 @@ func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 	return y, nil
 }
 
-// Transform returns the coordinates of new samples: for x, d × n', the k × n'
-// matrix V' at which the divergence of x from T(U V') is least. A column is
-// deflated and projected on U, and from there placed by T: as in
-// [QMF.Transform], of whose starts the projection is one more. Values, missing
-// cells and errors are as there.
+// Transform returns the coordinates of new samples: for x, d × n', the k × n' matrix V'
+// at which the divergence of x from T(U V') is least. It searches as [QMF.Transform]
+// does, from one more start: the projection of T'(x) on U. Values, missing cells and
+// errors are those of QMF.Transform.
 //
-// The projection is not the end of it, because it is not what the fit does: there
-// a number of updates of both factors stops short of the least divergence, which
-// a column projected by itself reaches. Placed by T, training columns score a few
-// hundredths below their loss (docs/measurements/qmfq.md).
+// The projection by itself is not returned, because the coordinates of the fit are no
+// such projections: a fit makes a number of updates of both factors, which stop short of
+// the least divergence. At V' training columns have a loss a few hundredths below that of
+// the fit (docs/measurements/qmfq.md).
 //
-// Under TruncatedSVD the two projections are one, and there is no such step: the
-// deflated column is projected on U by least squares.
+// Under [TruncatedSVD] the two projections are the same, and V' is the least-squares
+// projection of T'(x) on U.
 //
 // Cost: that of [QMF.Transform], d n' maps and that of [NMF.Transform].
 func (q *QMFQ) Transform(ctx context.Context, x Mat) (Mat, error) {
-	v, _, err := q.place(ctx, x)
+	v, _, err := q.coordinates(ctx, x)
 	return v, err
 }
 
@@ -654,65 +676,65 @@ func (q *QMFQ) Transform(ctx context.Context, x Mat) (Mat, error) {
 // T(U V') where V' is Transform(x). For the columns of the training matrix it is
 // at most what Loss is, as in [QMF.Score]. Cost and errors are those of Transform.
 func (q *QMFQ) Score(ctx context.Context, x Mat) (float64, error) {
-	_, score, err := q.place(ctx, x)
+	_, score, err := q.coordinates(ctx, x)
 	return score, err
 }
 
-func (q *QMFQ) place(ctx context.Context, x Mat) (Mat, float64, error) {
+func (q *QMFQ) coordinates(ctx context.Context, x Mat) (Mat, float64, error) {
 	t := &q.inflated
 	visible, err := q.bounds().checkColumns(x, q.U.Rows)
 	if err != nil {
 		return Mat{}, 0, err
 	}
-	if q.projection.kind == projectionSVD {
+	if q.projection.kind == projection.SVD {
 		norm := make([]float64, q.U.Cols)
 		for i := range q.U.Rows {
 			for c, w := range q.U.Row(i) {
 				norm[c] += float64(w * w)
 			}
 		}
-		return placeColumns(ctx, x, q.U.Cols, visible, func() placer { return &svdPlacer{q, norm} })
+		return locateColumns(ctx, x, q.U.Cols, visible, func() locator { return &svdLocator{q, norm} })
 	}
 	base, x, err := newQMFBase(ctx, t, x)
 	if err != nil {
 		return Mat{}, 0, err
 	}
 	loss := KL
-	if q.projection.kind == projectionFrobenius {
+	if q.projection.kind == projection.Frobenius {
 		loss = Frobenius
 	}
-	projection := newNMFBase(&NMF{Factorisation{U: q.U, V: q.V, loss: loss}})
-	return base.placeAll(ctx, x, visible, func() placer {
-		p := &qmfqPlacer{qmfPlacer: newQMFPlacer(base), projection: newNMFPlacer(projection), deflate: q.deflate, y: make([]float64, x.Rows)}
+	projected := newNMFBase(&NMF{Factorisation{U: q.U, V: q.V, loss: loss}})
+	return base.coordinates(ctx, x, visible, func() locator {
+		p := &qmfqLocator{qmfLocator: newQMFLocator(base), projection: newNMFLocator(projected), deflate: q.deflate, y: make([]float64, x.Rows)}
 		p.own = make([]float64, q.U.Cols)
 		return p
 	})
 }
 
-// qmfqPlacer places a column as a QMF does, from its projection too.
-type qmfqPlacer struct {
-	*qmfPlacer
-	projection *nmfPlacer
+// qmfqLocator locates a column as a QMF does, with its projection as one more start.
+type qmfqLocator struct {
+	*qmfLocator
+	projection *nmfLocator
 	deflate    []*Map
 	y          []float64 // the column, deflated
 }
 
-func (p *qmfqPlacer) place(ctx context.Context, v, x []float64) float64 {
+func (p *qmfqLocator) locate(ctx context.Context, v, x []float64) float64 {
 	for i, f := range p.deflate {
 		p.y[i] = f.At(math.Ldexp(x[i], p.exponent(i)))
 	}
-	p.projection.place(ctx, p.own, p.y)
-	return p.qmfPlacer.place(ctx, v, x)
+	p.projection.locate(ctx, p.own, p.y)
+	return p.qmfLocator.locate(ctx, v, x)
 }
 
-// svdPlacer projects a deflated column on U, whose columns are orthogonal, by
+// svdLocator projects a deflated column on U, whose columns are orthogonal, by
 // least squares: v = diag(norm)⁻¹ Uᵀ y, 0 for a component without weight.
-type svdPlacer struct {
+type svdLocator struct {
 	*QMFQ
 	norm []float64 // of the columns of U, squared
 }
 
-func (p *svdPlacer) place(_ context.Context, v, x []float64) float64 {
+func (p *svdLocator) locate(_ context.Context, v, x []float64) float64 {
 	clear(v)
 	for i, f := range p.deflate {
 		y := f.At(x[i])
@@ -741,3 +763,92 @@ func (q *QMFQ) reconstruct(ctx context.Context) (Mat, error) { return q.inflated
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
 // out.
 func (q *QMFQ) Loss(x Mat) (float64, error) { return q.inflated.Loss(x) }
+
+// MarshalBinary returns the model as a file.
+func (q *QMFQ) MarshalBinary() ([]byte, error) {
+	t := q.inflated
+	t.Factorisation = q.Factorisation
+	var quantiles, cuts, squashes []float64
+	for _, m := range q.deflate {
+		quantiles = append(quantiles, m.q...)
+		cuts = append(cuts, m.cut...)
+		squashes = append(squashes, float64(m.squash.Kind), m.squash.Ref, m.squash.Shift, m.squash.Std)
+	}
+	return encode(kindQMFQ, append(t.sections(), floats("DEFQ", quantiles), floats("DEFC", cuts), floats("DEFR", squashes),
+		words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates)))), nil
+}
+
+// UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
+// leaves q as it was.
+func (q *QMFQ) UnmarshalBinary(data []byte) error {
+	f, err := decode(data, kindQMFQ)
+	if err != nil {
+		return err
+	}
+	p, err := f.words("PROJ", 2)
+	if err != nil {
+		return err
+	}
+	n := QMFQ{projection: Projection{projection.Kind(p[0]), int(p[1] & 0x7fffffff)}}
+	low := 0.0
+	if n.projection.kind == projection.SVD {
+		low = -math.MaxFloat64
+	}
+	switch {
+	case p[0] < uint64(projection.KL) || p[0] > uint64(projection.SVD):
+		return f.failAt("PROJ", 0, "there is no such projection")
+	case n.projection.kind == projection.SVD && p[1] != 0 || p[1] > 0x7fffffff || n.projection.bound() != "":
+		return f.failAt("PROJ", 1, "the projection has no such number of updates")
+	}
+	t, err := f.readQMF(low)
+	if err != nil {
+		return err
+	}
+	n.inflated = *t
+	n.Factorisation = t.Factorisation
+	quantiles, err := f.matrixIn("DEFQ", f.d, f.m, 0, maxQuantile)
+	if err != nil {
+		return err
+	}
+	cuts, err := f.matrixIn("DEFC", f.d, f.m-1, -maxCentre, maxCentre)
+	if err != nil {
+		return err
+	}
+	squashes, err := f.matrixIn("DEFR", f.d, 4, -math.MaxFloat64, math.MaxFloat64)
+	if err != nil {
+		return err
+	}
+	for i := range f.d {
+		inflate, _ := t.Map(i)
+		deflate := &Map{q: quantiles.Row(i), cut: cuts.Row(i), rate: inflate.rate}
+		if deflate.squash, err = f.squash("DEFR", 4*i, squashes.Row(i)); err != nil {
+			return err
+		}
+		if err := f.rising("DEFQ", quantiles, i); err != nil {
+			return err
+		}
+		n.inflate, n.deflate = append(n.inflate, inflate), append(n.deflate, deflate)
+	}
+	*q = n
+	return nil
+}
+
+// WriteTo writes the model as a file.
+func (q *QMFQ) WriteTo(w io.Writer) (int64, error) { return writeTo(w, q.MarshalBinary) }
+
+// ReadFrom reads a model until the end of r.
+func (q *QMFQ) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, q.UnmarshalBinary) }
+
+func (q *QMFQ) bounds() *config { return q.inflated.bounds() }
+
+// Goodness is that of [NMF.Goodness].
+func (q *QMFQ) Goodness(x Mat) ([]Goodness, error) {
+	return q.bounds().goodness(x, q.Reconstruct())
+}
+
+// TopFeatures is that of [NMF.TopFeatures].
+func (q *QMFQ) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(q, x, count) }
+
+// Bend returns the bend of every T_i, as [QMF.Bend] defines it. T' does not count; see
+// [QMFQ.Deflate] for its curves.
+func (q *QMFQ) Bend() []float64 { return q.inflated.Bend() }

@@ -1,14 +1,18 @@
 package quantmf
 
+// Tests of QMFQ: the gradient of the whole loss through the projection, and its scores of
+// new samples, and places that are out of reach.
+
 import (
 	"context"
 	"errors"
 	"math"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -26,55 +30,57 @@ func TestQMFQGradient(t *testing.T) {
 		c := qmfDefaults()
 		c.missing = true
 		c.levels, c.epsilon, c.start, c.batchRows, c.tolerance, c.learningRate, c.projection = 4, 0.05, StartUniform, 7, 1e-13, 1e-300, projection
-		visible, err := newCells(x, &c)
+		visible, err := newCells(x, &c.settings)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p := pool.New(1, 1)
 		defer p.Close()
-		f := newQMFQFit(visible, 3, &c, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
+		f := newQMFQFit(visible, 3, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
 		if _, err := f.begin(); err != nil {
 			t.Fatal(err)
 		}
+		up, down, d := f.inflation, f.deflation, x.Rows
 		src := random.Split(2, 2)
-		for _, v := range [][]float64{f.f, f.r, f.f1, f.r1} {
+		for _, v := range [][]float64{up.f, up.r, down.f, down.r} {
 			for i := range v {
 				v[i] += normal(&src) / 2
 			}
 		}
 		loss := func() float64 {
-			for i := range f.d {
-				f.warm[i].Valid, f.state1[i].Valid = false, false
-				f.incrementsFromR(i)
+			for i := range d {
+				up.warm[i].Valid, down.warm[i].Valid = false, false
+				up.fromR(i)
+				down.fromR(i)
 			}
 			if err := f.project(); err != nil {
 				t.Fatal(err)
 			}
 			sum := 0.0
-			f.evaluateAll()
-			for i := range f.d {
-				sum += f.rowLosses[i] / float64(f.cells.rows[i]) / f.scale
+			up.evaluateAll(f.all)
+			for i := range d {
+				sum += up.rowLosses[i] / float64(f.rows[i]) / up.scale
 			}
 			return sum
 		}
 		loss()
-		f.batch.rate, f.batch.epoch = f.learningRate, 1
-		for piece := range f.pieces(f.d) {
-			f.visitRows(0, piece)
+		up.at, down.at = pace{f.learningRate, 1}, pace{f.learningRate, 1}
+		for piece := range up.pieces(d) {
+			f.visit(0, piece)
 		}
-		f.projector.backward(f.wbar, f.ybar)
-		for piece := range f.pieces(f.d) {
-			f.deflateBack(0, piece)
+		f.projector.Backward(up.wbar, down.ybar)
+		for piece := range up.pieces(d) {
+			down.deflateBack(0, piece)
 		}
 		for _, p := range []struct {
 			name  string
 			x, mu []float64
 			own   bool // in units of the row's loss
-		}{{"F", f.f, f.momF.mu, true}, {"R", f.r, f.momR.mu, true}, {"F'", f.f1, f.momF1.mu, false}, {"R'", f.r1, f.momR1.mu, false}} {
+		}{{"F", up.f, up.momF.mu, true}, {"R", up.r, up.momR.mu, true}, {"F'", down.f, down.momF.mu, false}, {"R'", down.r, down.momR.mu, false}} {
 			top := 0.0
 			for i, v := range p.mu {
 				if p.own {
-					v *= f.part(i / f.m)
+					v *= up.relativeUnit(i / up.m)
 				}
 				top = max(top, math.Abs(v)/0.1)
 			}
@@ -89,44 +95,12 @@ func TestQMFQGradient(t *testing.T) {
 				want := derivative(at, h)
 				got := p.mu[i] / 0.1
 				if p.own {
-					got *= f.part(i / f.m)
+					got *= up.relativeUnit(i / up.m)
 				}
 				if math.Abs(got-want) > 1e-6*top {
 					t.Errorf("%v: ∂%s[%d] = %v, differences say %v (largest %v)", projection, p.name, i, got, want, top)
 				}
 			}
-		}
-	}
-}
-
-func TestQMFQWorkers(t *testing.T) {
-	x := toy(3)
-	x.Rows = 40
-	for _, o := range [][]FitOption{{WithLevels(6)}, {WithStart(StartUniform), WithProjection(FrobeniusUpdates(7)), WithEnds(EndsPinned)}, {WithProjection(TruncatedSVD())}} {
-		var want *QMFQ
-		for _, workers := range []int{1, 2, 7} {
-			m, err := FitQMFQ(context.Background(), x, 4, append(o, WithEpochs(3), WithWorkers(workers))...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(m.History) != 4 {
-				t.Errorf("history %v", m.History)
-			}
-			if want == nil {
-				want = m
-				continue
-			}
-			closeTo(t, "V", m.V.Data, want.V.Data, 0)
-			closeTo(t, "History", m.History, want.History, 0)
-			closeTo(t, "T(UV)", m.Reconstruct().Data, want.Reconstruct().Data, 0)
-		}
-		y, err := want.Normalize(x)
-		if err != nil || notFinite(y.Data) >= 0 {
-			t.Fatal(err)
-		}
-		f, _ := want.Deflate(3)
-		if y.At(3, 5) != f.At(x.At(3, 5)) {
-			t.Error("Normalize is not Deflate")
 		}
 	}
 }
@@ -230,7 +204,7 @@ func (q *QMFQ) projectedScore(t *testing.T, x Mat) float64 {
 	v := leastSquares(q.U, y)
 	if q.projection != TruncatedSVD() {
 		loss := KL
-		if q.projection.kind == projectionFrobenius {
+		if q.projection.kind == projection.Frobenius {
 			loss = Frobenius
 		}
 		if v, err = (&NMF{Factorisation{U: q.U, V: q.V, loss: loss}}).Transform(context.Background(), y); err != nil {
@@ -274,271 +248,6 @@ func leastSquares(u, y Mat) Mat {
 	return v
 }
 
-// TestQMFQMissing: what a hidden cell holds is not asked for, and it is filled
-// better than by the mean of its row.
-func TestQMFQMissing(t *testing.T) {
-	ctx := context.Background()
-	x := first(toy(5), 50)
-	y := holed(x, 0.1)
-	if _, err := FitQMFQ(ctx, y, 5); err == nil {
-		t.Error("NaN was taken without being told so")
-	}
-	for _, o := range [][]FitOption{nil, {WithProjection(FrobeniusUpdates(30))}, {WithStart(StartUniform)}} {
-		q, err := FitQMFQ(ctx, y, 5, append(o, WithMissingValues(), WithEpochs(30), WithLevels(8))...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fit := q.Reconstruct()
-		for _, v := range [][]float64{fit.Data, q.U.Data, q.V.Data, q.History} {
-			if i := notFinite(v); i >= 0 {
-				t.Fatalf("%v in the model", v[i])
-			}
-		}
-		ours, means := 0.0, 0.0
-		for i := range y.Rows {
-			mean, k := 0.0, 0.0
-			for _, v := range y.Row(i) {
-				if v == v {
-					mean += v
-					k++
-				}
-			}
-			for j, v := range y.Row(i) {
-				if v != v {
-					ours += KL.value(x.At(i, j), fit.At(i, j), 1e-9)
-					means += KL.value(x.At(i, j), mean/k, 1e-9)
-				}
-			}
-		}
-		t.Logf("%v: loss %.3g, hidden cells %.3g of the divergence from row means", q.projection, q.History[q.Best], ours/means)
-		if len(o) == 0 && ours > 0.6*means {
-			t.Errorf("hidden cells at %v of the row means", ours/means)
-		}
-		if l, err := q.Loss(y); err != nil || math.Abs(l-q.History[q.Best]) > 1e-9*l {
-			t.Errorf("Loss %v, %v; History %v", l, err, q.History[q.Best])
-		}
-		n, err := q.Normalize(y)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, v := range y.Data {
-			if (v != v) != (n.Data[i] != n.Data[i]) {
-				t.Fatalf("cell %d, %v, is normalised to %v", i, v, n.Data[i])
-			}
-		}
-		if v, err := q.Transform(ctx, y); err != nil || notFinite(v.Data) >= 0 {
-			t.Errorf("new samples with missing cells: %v", err)
-		}
-	}
-	// A full matrix gives the same model with and without the option, to rounding.
-	a, err := FitQMFQ(ctx, x, 5, WithEpochs(3))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := FitQMFQ(ctx, x, 5, WithEpochs(3), WithMissingValues())
-	if err != nil {
-		t.Fatal(err)
-	}
-	closeTo(t, "V", a.V.Data, b.V.Data, 0)
-	var data *DataError
-	var option *OptionError
-	row, col := x.Clone(), x.Clone()
-	for j := range x.Cols {
-		row.Set(7, j, math.NaN())
-	}
-	for i := range x.Rows {
-		col.Set(i, 9, math.NaN())
-	}
-	if _, err := FitQMFQ(ctx, row, 2, WithMissingValues()); !errors.As(err, &data) || data.Row != 7 {
-		t.Errorf("an empty row: %v", err)
-	}
-	if _, err := FitQMFQ(ctx, col, 2, WithMissingValues()); !errors.As(err, &data) || data.Col != 9 {
-		t.Errorf("an empty column: %v", err)
-	}
-	for _, o := range []FitOption{WithMissingValues(), WithValidation(0.1)} {
-		if _, err := FitQMFQ(ctx, x, 2, WithProjection(TruncatedSVD()), o); !errors.As(err, &option) || option.Option != "WithProjection" {
-			t.Errorf("a truncated SVD with hidden cells: %v", err)
-		}
-	}
-}
-
-// TestQMFQValidation: the epoch returned is the best on cells that the fit never
-// saw; what they hold makes no difference to it. From a start that is not chosen
-// by them it is the fit of the matrix that lacks them.
-func TestQMFQValidation(t *testing.T) {
-	ctx := context.Background()
-	x := first(load(t, "testdata/laml-exp.tsv.gz"), 24)
-	c := qmfDefaults()
-	c.validation, c.seed = 0.1, 3
-	hidden, err := newCells(x, &c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	interior := 0
-	for _, o := range [][]FitOption{nil, {WithLoss(Frobenius), WithProjection(FrobeniusUpdates(10))}, {WithStart(StartUniform)}, {WithPatience(3)}} {
-		o = append(o, WithEpochs(15), WithSeed(3), WithLevels(8), WithLearningRate(0.2), WithSchedule(ScheduleConstant))
-		q, err := FitQMFQ(ctx, x, 6, append(o, WithValidation(0.1))...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(q.Validation) != len(q.History) || len(q.History) != 16 && len(o) != 6 {
-			t.Fatalf("%d, %d entries", len(q.History), len(q.Validation))
-		}
-		if q.Validation[q.Best] != slices.Min(q.Validation) {
-			t.Errorf("best %d of %v", q.Best, q.Validation)
-		}
-		if q.Best > 0 && q.Best < len(q.History)-1 {
-			interior++
-		}
-		fit, l := q.Reconstruct(), q.inflated.loss
-		seen, held := 0.0, 0.0
-		for i := range x.Rows {
-			for j, v := range x.Row(i) {
-				if d := l.value(v, fit.At(i, j), leastT); hidden.held[i*x.Cols+j] {
-					held += d / float64(hidden.heldOut)
-				} else {
-					seen += d / float64(hidden.visible)
-				}
-			}
-		}
-		t.Logf("best epoch %d of %d: %.4g of the held-out cells, %.4g of the others; at the end %.4g, %.4g", q.Best, len(q.History)-1, held, seen, q.Validation[len(q.Validation)-1], q.History[len(q.History)-1])
-		if math.Abs(held-q.Validation[q.Best]) > 1e-6*held || math.Abs(seen-q.History[q.Best]) > 1e-6*seen {
-			t.Errorf("the model returned has %v, %v; History %v, Validation %v", seen, held, q.History[q.Best], q.Validation[q.Best])
-		}
-		y := x.Clone()
-		for i, h := range hidden.held {
-			if h {
-				y.Data[i] *= 1 + 1e-9 // so little that the best epoch stays
-			}
-		}
-		again, err := FitQMFQ(ctx, y, 6, append(o, WithValidation(0.1))...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		closeTo(t, "V", again.V.Data, q.V.Data, 0)
-		if o[0].setting().kind != kStart {
-			continue
-		}
-		m, err := FitQMFQ(ctx, hidden.x, 6, append(o, WithMissingValues())...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		closeTo(t, "History", q.History[:15], m.History[:15], 1e-9*m.History[0])
-	}
-	if interior == 0 {
-		t.Error("the best epoch was never but the first or last: nothing is tested")
-	}
-}
-
-// TestQMFQRestarts: the seed returned is the one whose model predicts the
-// held-out cells best.
-func TestQMFQRestarts(t *testing.T) {
-	x := toy(5)
-	x.Rows = 40
-	c := qmfDefaults()
-	c.validation, c.seed = 0.15, 3
-	hidden, err := newCells(x, &c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := FitQMFQ(context.Background(), x, 3, WithEpochs(4), WithLevels(5), WithSeed(3), WithValidation(0.15), WithRestarts(3))
-	if err != nil {
-		t.Fatal(err)
-	}
-	best := math.Inf(1)
-	for seed := range 3 {
-		one, err := FitQMFQ(context.Background(), hidden.x, 3, WithEpochs(4), WithLevels(5), WithSeed(uint64(3+seed)), WithMissingValues())
-		if err != nil {
-			t.Fatal(err)
-		}
-		fit, held := one.Reconstruct(), 0.0
-		for i := range x.Rows {
-			held += hidden.heldLoss(KL, fit.Row(i), i, leastT) / float64(hidden.heldOut)
-		}
-		t.Logf("seed %d: %v held out", 3+seed, held)
-		best = min(best, held)
-	}
-	if got := m.Validation[m.Best]; got > best*(1+1e-6) {
-		t.Errorf("the best of three seeds has %v, one of them %v", got, best)
-	}
-}
-
-// TestQMFQAwkward: constant and zero rows, ties, few samples, missing cells, more
-// components than rows or columns, values of every magnitude; and new samples of
-// such models.
-func TestQMFQAwkward(t *testing.T) {
-	ctx := context.Background()
-	nan := math.NaN()
-	for _, rows := range [][][]float64{
-		{{0, 0, 0}, {1, 1, 1}, {1, 2, 3}},
-		{{0, 0, 0}},
-		{{5}},
-		{{1}, {2}},
-		{{0, 0, 0, 0, 1e60}, {1e-300, 0, 1e-300, 0, 0}},
-		{{1, 1, 2, 2, 1, 1}, {0, 1, 0, 1, 0, 1}, {3, 1, 4, 1, 5, 9}},
-		{{nan, 1, 1}, {2, nan, 3}, {3, 1, nan}},
-		{{nan, 7, 0, 2}, {4, nan, nan, nan}, {4, 0, 0, nan}},
-	} {
-		x, err := MatOf(rows...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, o := range [][]FitOption{nil, {WithEnds(EndsPinned), WithProjection(FrobeniusUpdates(5))}, {WithStart(StartUniform)}, {WithEpochs(0)}, {WithProjection(TruncatedSVD())}} {
-			o = append([]FitOption{WithEpochs(4), WithLevels(4), WithMissingValues()}, o...)
-			if len(o) == 4 && o[3].setting().kind == kProjection {
-				if notFinite(x.Data) >= 0 {
-					continue
-				}
-				o = append(o[:2], o[3])
-			}
-			q, err := FitQMFQ(ctx, x, 4, o...)
-			var data *DataError
-			if err != nil && !errors.As(err, &data) {
-				t.Fatal(err)
-			}
-			fit := q.Reconstruct()
-			v, err := q.Transform(ctx, x)
-			if err != nil {
-				t.Fatal(rows, err)
-			}
-			score, err := q.Score(ctx, x)
-			if err != nil {
-				t.Fatal(rows, err)
-			}
-			for _, v := range [][]float64{fit.Data, q.U.Data, q.V.Data, q.History, v.Data, {score}} {
-				if i := notFinite(v); i >= 0 {
-					t.Fatalf("%v, %d options: %v", rows, len(o), v)
-				}
-			}
-			if loss, _ := q.Loss(x); q.projection != TruncatedSVD() && score > loss*(1+1e-9)+1e-12*largest(fit.Data)+leastT {
-				t.Errorf("%v, %d options: score %v, loss %v", rows, len(o), score, loss)
-			}
-		}
-	}
-	x := first(toy(3), 15)
-	q, err := FitQMFQ(ctx, x, 3, WithEpochs(0), WithValidation(0.1))
-	if err != nil || len(q.History) != 1 || len(q.Validation) != 1 || q.Best != 0 {
-		t.Errorf("no epochs: %v, %v, %v", err, q.History, q.Validation)
-	}
-	for _, bad := range []float64{nan, math.Inf(1), -1, 2 * maxValue} {
-		y := x.Clone()
-		y.Set(7, 3, bad)
-		var e *DataError
-		if _, err := q.Transform(ctx, y); !errors.As(err, &e) || e.Row != 7 || e.Col != 3 {
-			t.Errorf("%v gives %v", bad, err)
-		}
-	}
-	var shape *ShapeError
-	if _, err := q.Score(ctx, first(x, 9)); !errors.As(err, &shape) {
-		t.Errorf("too few rows: %v", err)
-	}
-	for _, n := range []int{0, 1, 10, 40} {
-		if v, err := q.Transform(&endsAfter{Context: ctx, n: n}, x); !errors.Is(err, context.Canceled) || v.Data != nil {
-			t.Errorf("ended after %d: %s, %v", n, v.size(), err)
-		}
-	}
-}
-
 // BenchmarkQMFQEpoch measures an epoch and the shares of its time: T' and its
 // way back, the projection forward and back, T with its way back.
 func BenchmarkQMFQEpoch(b *testing.B) {
@@ -552,31 +261,32 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 			b.Run(x.size()+"/"+KLUpdates(updates).String(), func(b *testing.B) {
 				c := qmfDefaults()
 				c.projection, c.batchRows, c.start = KLUpdates(updates), x.Rows, StartUniform
-				visible, err := newCells(x, &c)
+				visible, err := newCells(x, &c.settings)
 				if err != nil {
 					b.Fatal(err)
 				}
 				one := pool.New(1, 1)
 				defer one.Close()
-				f := newQMFQFit(visible, size[2], &c, one, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
+				f := newQMFQFit(visible, size[2], &c.settings, one, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
 				if _, err := f.begin(); err != nil {
 					b.Fatal(err)
 				}
-				f.batch.rate = qmfqRate
+				up, down := f.inflation, f.deflation
 				var spent [5]time.Duration
-				for b.Loop() {
-					f.batch.epoch++
+				for epoch := 1; b.Loop(); epoch++ {
+					up.at, down.at = pace{qmfqRate, epoch}, pace{qmfqRate, epoch}
 					for i, step := range []func(){
-						func() { f.pool.Do(f.pieces(f.d), f.deflates) },
+						func() { down.eachPiece(down.forth) },
 						func() {
-							if err := f.projector.forward(f.y, f.from); err != nil {
+							if err := f.projector.Forward(down.y, projection.Factors{U: f.from.u, V: f.from.v}); err != nil {
 								b.Fatal(err)
 							}
-							f.u, f.v = f.projector.result().u, f.projector.result().v
+							copy(f.whole.u, f.projector.Result().U)
+							copy(f.whole.v, f.projector.Result().V)
 						},
-						func() { f.pool.Do(f.pieces(f.d), f.visits) },
-						func() { f.projector.backward(f.wbar, f.ybar) },
-						func() { f.pool.Do(f.pieces(f.d), f.back) },
+						func() { f.pool.Do(up.pieces(len(f.all)), f.visits) },
+						func() { f.projector.Backward(up.wbar, down.ybar) },
+						func() { down.eachPiece(down.backward) },
 					} {
 						began := time.Now()
 						step()
@@ -588,5 +298,48 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// TestRawPlaces: what SquashNone transports as it is must be in reach.
+func TestRawPlaces(t *testing.T) {
+	ctx := context.Background()
+	for _, v := range []float64{1e40, 1e13, 1e-170} {
+		x := near1(8, 6, 7)
+		x.Set(4, 5, v)
+		for j := range x.Cols {
+			if v < 1 {
+				x.Set(4, j, v*float64(j+1))
+			}
+		}
+		_, err := FitQMFQ(ctx, x, 2, WithSquash(SquashNone), WithEpochs(3))
+		var data *DataError
+		if !errors.As(err, &data) || data.Row != 4 {
+			t.Errorf("x of %v: %v", v, err)
+		}
+	}
+	x := near1(8, 6, 7)
+	x.Set(4, 5, 1e11)
+	m, err := FitQMFQ(ctx, x, 2, WithSquash(SquashNone), WithEpochs(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	allFinite(t, "QMFQ", m, x)
+}
+
+// TestEqualSingularValues: a row of ones is deflated to a constant, so that two such rows
+// have one singular value above 0, and the truncation to two of three has no derivative.
+func TestEqualSingularValues(t *testing.T) {
+	x := NewMat(5, 6)
+	for i := range x.Data {
+		x.Data[i] = 1
+	}
+	q, err := FitQMFQ(context.Background(), x, 2, WithProjection(TruncatedSVD()), WithStart(StartUniform), WithEpochs(3))
+	var data *DataError
+	if !errors.As(err, &data) || data.Row != -1 || data.Col != -1 || !strings.Contains(err.Error(), "singular values 2 and 3") {
+		t.Errorf("equal singular values: %v", err)
+	}
+	if q == nil || q.U.Rows != 5 {
+		t.Error("no model so far")
 	}
 }

@@ -17,79 +17,87 @@ import (
 	"sync"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
-// Transport is the solved transport of n samples onto m targets. It is not
-// changed by its methods and may be used by several goroutines at once. A method
-// called after those of another Transport first makes one pass of nm exponentials or
-// products and 8nm flops, to put a workspace where the solve left it.
+// Transport is the solved transport of n samples onto m targets. It is not changed by its
+// methods and may be used by several goroutines at once. Where a method follows one of
+// another Transport, it first recomputes the plan, at the cost of nm exponentials or
+// products and 8nm flops.
 type Transport struct {
 	// F (n) and G (m) are the potentials: P_ij = exp((F_i+G_j-(x̃_i-y_j)²)/ε),
-	// where x̃ is the squashed x and Σ b_j G_j = 0. A sample of weight 0 has its F
-	// without the term ε log a_i.
+	// where x̃ is the squashed x and Σ b_j G_j = 0. The F of a sample of weight 0 lacks
+	// its term ε log a_i, which is infinite.
 	F, G []float64
-	// Iterations is the number of passes over x; l under WithIterations(l), 0 at ε = 0.
+	// Iterations is the number of passes over x: l under WithIterations(l), 0 at ε = 0.
 	Iterations int
 	// MarginalError is max_j |c_j-b_j|/b_j of the row-exact plan.
 	MarginalError float64
 	// Converged tells whether MarginalError reached the tolerance (or the
-	// rounding of the logits, where that is larger). False under WithIterations
-	// unless the plan happens to be there.
+	// rounding of the logits, where that is larger). Under WithIterations it is
+	// false unless l iterations happened to reach it.
 	Converged bool
 
 	solution   transport.Solution
-	lent       *transport.Row // where nothing is kept: the row that stands at the solution, for one method
+	lent       *transport.Row // of solve without keep: the row that holds the plan, for one method
 	iterations int            // of WithIterations
 	uniformB   bool           // b was not given
 	midpoint   bool
 	hard       *hardPlan // at ε = 0, in place of the solution
 }
 
-// rows are the workspaces of calls on transports. A call that is followed by another on the
-// same transport, as a rule, gets a workspace that still stands at its solution.
-var rows = sync.Pool{New: func() any { return new(transport.Row) }}
+// workspaces are reused from call to call. A call on the same transport as the one before
+// usually gets the workspace that still holds its plan.
+var workspaces = sync.Pool{New: func() any { return new(transport.Row) }}
 
-// row returns a workspace that stands at the solution; it goes back to rows.
+// row returns a workspace that holds the plan of the solution. The caller puts it back
+// into workspaces.
 func (t *Transport) row() *transport.Row {
 	if t.lent != nil {
 		return t.lent
 	}
-	r := rows.Get().(*transport.Row)
+	r := workspaces.Get().(*transport.Row)
 	r.Restore(&t.solution)
 	return r
 }
 
-// configs are what the options of calls are read into.
+// configs are reused for the options of calls.
 var configs = sync.Pool{New: func() any { return new(config) }}
 
 // operatorDefaults are the defaults of all operators.
 func operatorDefaults() config {
-	return config{epsilon: 0.01, tolerance: 1e-9, maxIterations: 3000}
+	return config{settings: settings{epsilon: 0.01, tolerance: 1e-9, maxIterations: 3000}}
 }
 
-// Solve transports x onto the targets. Default: n targets; see [WithLevels].
+// Solve transports the samples x onto m targets, for [Transport.Rank], [Transport.Sort],
+// [Transport.Quantile] and their derivatives. Default: m = n; see [WithLevels].
 //
-// Errors: [*DataError] for a NaN or an infinity in x, [*ShapeError] for an empty
-// x or weights of another length, [*OptionError], also for more levels than [WithLevels]
-// allows, by the name of what gave their number; under [WithStrict] a
-// [*ConvergenceError]. Cost: about 5 passes of 8nm flops and m³/3 each, 2 to 3 where n
-// is at least 1024; memory 8(2n+5m) bytes, kept by the Transport, and a workspace of
-// 8(15n+4m²) bytes and 8nm up to 4 MB, that the next call takes over.
+// Errors: [*DataError] for a NaN, an infinity or a magnitude above 1e300 in x,
+// [*ShapeError] for an empty x or weights of another length, [*OptionError], which names
+// the option that gave m where there are more levels than [WithLevels] allows; under
+// [WithStrict] a [*ConvergenceError].
+//
+// Cost: about 5 passes of 8nm flops and m³/3 each, 2 to 3 where n is at least 1024.
+// Memory: 8(2n+5m) bytes in the Transport, and a workspace of 8(15n+4m²) bytes and 8nm up
+// to 4 MB that later calls reuse.
 func Solve(x []float64, opts ...Option) (*Transport, error) {
 	return solve(forSolve, x, 0, nil, opts, true)
 }
 
-// SoftRank returns the n soft ranks of x, in [0,n] and ordered as x: the
-// paper's formula, see [WithMidpointRanks] for the unbiased form. Default: n
-// levels, time O(n³) and memory O(n²): 0.6 s for 1024 samples and 5 s for 2048 on one
-// core, an error from 20725 on. [WithLevels](64) with WithMidpointRanks gives the midpoint
-// ranks of n levels within n/3000 at the default ε, n/1000 at a tenth of it, and takes 0.3 ms
-// there. Errors and cost are those of [Solve].
+// SoftRank returns the n soft ranks of x, in [0,n] and ordered as x: R = n M cumsum(b),
+// the paper's formula; see [WithMidpointRanks] for the unbiased form. Errors and cost are
+// those of [Solve].
 //
-// The ranks of ott-jax, from 0 to n-1, are [Transport.Quantile] at q_j = j(n-1)/(m-1), j = 0,
-// ..., m-1, under [SquashLogisticUnit] (see the example of Quantile): these less 1 where m = n
-// and nowhere else.
+// Default: n levels, time O(n³) and memory O(n²): 0.6 s for 1024 samples and 5 s for 2048
+// on one core, an error from 20725 on. [WithLevels](64) with WithMidpointRanks takes 0.3
+// ms for 1024 samples and differs from the midpoint ranks of n levels by at most n/3000
+// at the default ε, n/1000 at a tenth of it.
+//
+// The ranks of ott-jax, from 0 to n-1, are [Transport.Quantile] at q_j = j(n-1)/(m-1), j
+// = 0, ..., m-1, under [SquashLogisticUnit] (see the example of Quantile). They equal
+// SoftRank less 1 only where m = n.
 func SoftRank(x []float64, opts ...Option) ([]float64, error) {
 	t, err := solve(forRank, x, 0, nil, opts, false)
 	if err != nil {
@@ -98,10 +106,10 @@ func SoftRank(x []float64, opts ...Option) ([]float64, error) {
 	return t.Rank(), nil
 }
 
-// SoftSort returns m soft order statistics of x, in the units of x: raw x is
-// averaged under the plan, which alone sees the squash. They are non-decreasing
-// and in [min x, max x]. Default: n levels, time O(n³) and memory O(n²), an error from
-// n = 20725 on. Errors and cost are those of [Solve].
+// SoftSort returns m soft order statistics of x: S = diag(1/c) Mᵀ diag(a) x,
+// non-decreasing, in [min x, max x] and in the units of x. The squash affects the plan
+// alone; the values averaged are those of x. Default: n levels, time O(n³) and memory
+// O(n²), an error from n = 20725 on. Errors and cost are those of [Solve].
 func SoftSort(x []float64, opts ...Option) ([]float64, error) {
 	t, err := solve(forSort, x, 0, nil, opts, false)
 	if err != nil {
@@ -110,9 +118,13 @@ func SoftSort(x []float64, opts ...Option) ([]float64, error) {
 	return t.Sort(), nil
 }
 
-// SoftQuantile maps x, n samples, onto the quantile values q, m = len(q)
-// non-decreasing numbers: n values in [q_1,q_m], ordered as x. Errors and cost
-// are those of [Solve]; an unsorted q is a [*DataError].
+// SoftQuantile maps samples onto given quantile values: it returns T = M q, one value for
+// each of the n samples x, in [q_1,q_m] and ordered as x. The values of the result are
+// distributed as q says: of the samples a share b_j (1/m by default) is brought near q_j.
+// q holds m = len(q) non-decreasing numbers, in any unit; the result is in that unit. To
+// read quantiles of x instead, see [SoftQuantiles].
+//
+// Errors and cost are those of [Solve]; an unsorted q is a [*DataError].
 func SoftQuantile(x, q []float64, opts ...Option) ([]float64, error) {
 	if err := checkLevels(q, -1); err != nil {
 		return nil, err
@@ -158,8 +170,8 @@ func checkLevels(q []float64, row int) error {
 	return nil
 }
 
-// countLevels finds m: from the targets, the target weights, m0 (the length of q, 0
-// where there is none), WithLevels, or n; all that are given must agree.
+// countLevels returns m: the number of targets or target weights, m0 (the length of q, 0
+// where there is none) or WithLevels, which must agree where given; otherwise n.
 func (c *config) countLevels(n, m0 int) (int, error) {
 	m := n
 	if c.given.has(kLevels) {
@@ -185,17 +197,6 @@ func (c *config) countLevels(n, m0 int) (int, error) {
 	return m, nil
 }
 
-// maxCells bounds the numbers that one problem of n samples and m levels takes, nm + 4m²:
-// those of a plan and of the m × m systems. 2^31 are 16 GiB; where addresses have 32 bits
-// 2^27 are 1 GiB.
-const maxCells = 1 << (27 + 4*(^uint(0)>>63))
-
-// tooManyCells tells whether n samples and m levels take more. It divides, since products
-// could overflow.
-func tooManyCells(n, m int) bool {
-	return uint64(m) > maxCells || m > 0 && uint64(n)+4*uint64(m) > maxCells/uint64(m)
-}
-
 // mostLevels returns the largest m that n samples allow, 0 for none.
 func mostLevels(n int) int {
 	lo, hi := 0, maxCells/4
@@ -209,8 +210,8 @@ func mostLevels(n int) int {
 	return lo
 }
 
-// checkSize reports a problem that takes too much memory, by what gave its m. At ε = 0 no
-// system is solved, and n and m bound each other only where the plan can be asked for.
+// checkSize reports a problem that takes too much memory; the error names what gave m. At
+// ε = 0 no system is solved, and only the plan, where it can be asked for, takes nm numbers.
 func (c *config) checkSize(t target, n, m int, plan bool) error {
 	if c.epsilon == 0 && !plan && m <= maxCells/16 || !tooManyCells(n, m) {
 		return nil
@@ -241,10 +242,10 @@ func (c *config) checkSamples(x []float64, row int) error {
 		i := tooLarge(x)
 		return &DataError{Row: row, Col: i, Value: x[i], Problem: "x" + bounded}
 	}
-	if c.squash == SquashNone && top > maxPlace {
+	if c.squash == SquashNone && top > maxPoint {
 		for i, v := range x {
-			if !(v >= -maxPlace && v <= maxPlace) {
-				return &DataError{Row: row, Col: i, Value: v, Problem: "without a squash x must be of magnitude at most " + ftoa(maxPlace)}
+			if !(v >= -maxPoint && v <= maxPoint) {
+				return &DataError{Row: row, Col: i, Value: v, Problem: "without a squash x must be of magnitude at most " + ftoa(maxPoint)}
 			}
 		}
 	}
@@ -254,9 +255,9 @@ func (c *config) checkSamples(x []float64, row int) error {
 	return nil
 }
 
-// solve is [Solve] for the function t, whose quantile values fix the number of
-// levels to m0 (0: nothing does) or which has target weights b of its own. Where the
-// solution is not kept, the Transport serves one method, once, and has no potentials.
+// solve is [Solve] for the function t, which has m0 quantile values (0: none) or target
+// weights b of its own. Without keep the Transport serves one call of one method and has no
+// potentials.
 func solve(t target, x []float64, m0 int, b []float64, opts []Option, keep bool) (*Transport, error) {
 	c := configs.Get().(*config)
 	defer func() {
@@ -287,20 +288,20 @@ func solve(t target, x []float64, m0 int, b []float64, opts []Option, keep bool)
 		tr.Converged = true
 		return tr, nil
 	}
-	r := rows.Get().(*transport.Row)
+	r := workspaces.Get().(*transport.Row)
 	r.Resize(len(x), m)
 	r.Load(c.problem(x))
 	out := c.solve(r)
 	tr.Iterations, tr.MarginalError, tr.Converged = out.Passes, out.Error, out.Converged
 	if c.strict && !out.Converged {
-		rows.Put(r)
-		return nil, notConverged(out, -1, c)
+		workspaces.Put(r)
+		return nil, notConverged(out, -1, c.tolerance)
 	}
 	if !keep {
 		tr.lent = r
 		return tr, nil
 	}
-	defer rows.Put(r)
+	defer workspaces.Put(r)
 	n, weighted := len(x), c.weights != nil
 	all := make([]float64, n+m+r.Room(weighted))
 	tr.F, tr.G = all[:n:n], all[n:n+m:n+m]
@@ -309,17 +310,17 @@ func solve(t target, x []float64, m0 int, b []float64, opts []Option, keep bool)
 	return tr, nil
 }
 
-// notConverged is the error of a row that ended as o says.
-func notConverged(o transport.Outcome, row int, c *config) error {
-	return &ConvergenceError{Row: row, Iterations: o.Passes, MarginalError: o.Error, Tolerance: c.tolerance}
+// notConverged is the error of a row with the outcome o.
+func notConverged(o transport.Outcome, row int, tolerance float64) error {
+	return &ConvergenceError{Row: row, Iterations: o.Passes, MarginalError: o.Error, Tolerance: tolerance}
 }
 
-// problem is that of the samples x.
+// problem is the transport of the samples x.
 func (c *config) problem(x []float64) transport.Problem {
 	return transport.Problem{X: x, A: c.weights, Y: c.targets, B: c.targetWeights, Squash: transport.Kind(c.squash), Epsilon: c.epsilon}
 }
 
-// solve solves the problem that is loaded.
+// solve solves the problem loaded in r.
 func (c *config) solve(r *transport.Row) transport.Outcome {
 	if c.iterations > 0 {
 		return c.iterate(r)
@@ -327,7 +328,7 @@ func (c *config) solve(r *transport.Row) transport.Outcome {
 	return c.polish(r, r.Solve(c.tolerance, c.maxIterations, nil))
 }
 
-// polish ends a solve of weakly coupled levels.
+// polish finishes a solve whose levels are weakly coupled.
 func (c *config) polish(r *transport.Row, out transport.Outcome) transport.Outcome {
 	return r.Polish(c.weights, c.targetWeights, out, c.maxIterations)
 }
@@ -339,7 +340,7 @@ func (t *Transport) Plan() Mat {
 		return t.hard.plan()
 	}
 	r := t.row()
-	defer rows.Put(r)
+	defer workspaces.Put(r)
 	a, b := r.Weights()
 	p := NewMat(len(a), len(b))
 	r.EachSample(func(i int, to []float64) {
@@ -402,7 +403,7 @@ func (t *Transport) Sort() []float64 {
 		return t.hard.sorted()
 	}
 	r := t.row()
-	defer rows.Put(r)
+	defer workspaces.Put(r)
 	_, b := r.Weights()
 	out := make([]float64, len(b))
 	r.Sort(out)
@@ -437,6 +438,219 @@ func (t *Transport) average(out, q []float64) {
 		return
 	}
 	r := t.row()
-	defer rows.Put(r)
+	defer workspaces.Put(r)
 	r.Quantile(out, q)
+}
+
+// SoftQuantileRows maps each row of x (d × n) onto the quantile values in the same row of
+// q (d × m), or in its only row (1 × m), as [SoftQuantile] does; the result is d × n.
+// Errors are those of SoftQuantile, with the row; under [WithStrict] a
+// [*ConvergenceError] of the first row that did not converge. Cost: d times that of
+// SoftQuantile, spread over [WithWorkers]. Memory: the result, and up to eight workspaces
+// of [Solve] a worker, which later calls reuse.
+func SoftQuantileRows(x, q Mat, opts ...Option) (Mat, error) {
+	b, err := newRowBatch(x, q, opts)
+	if err != nil {
+		return Mat{}, err
+	}
+	out := NewMat(x.Rows, x.Cols)
+	err = b.do(true, func(r *transport.Row, t []float64, i int) {
+		r.Order(t, b.q(i))
+		copy(out.Row(i), t)
+	}, func(h *hardPlan, i int) { h.average(out.Row(i), b.q(i)) })
+	if err != nil {
+		return Mat{}, err
+	}
+	return out, nil
+}
+
+// SoftQuantileRowsVJP returns the transposed Jacobians of [SoftQuantileRows] applied to z
+// (d × n): dx (d × n), dq in the shape of q (for the 1 × m q the gradients of all rows
+// are summed), and db (d × m), each row's gradient in the target weights, on the simplex:
+// Σ_j b_j db_ij = 0. Errors are those of SoftQuantileRows, and a [*ShapeError] or
+// [*DataError] for z. Cost: the forward and, a row, 25nm flops and m³/3.
+func SoftQuantileRowsVJP(x, q, z Mat, opts ...Option) (dx, dq, db Mat, err error) {
+	b, err := newRowBatch(x, q, opts)
+	if err != nil {
+		return Mat{}, Mat{}, Mat{}, err
+	}
+	if z.Rows != x.Rows || z.Cols != x.Cols {
+		return Mat{}, Mat{}, Mat{}, &ShapeError{What: "z", Got: z.size(), Want: x.size()}
+	}
+	if err := z.check("z"); err != nil {
+		return Mat{}, Mat{}, Mat{}, err
+	}
+	if err := z.checkFinite("z"); err != nil {
+		return Mat{}, Mat{}, Mat{}, err
+	}
+	dx, db = NewMat(x.Rows, x.Cols), NewMat(x.Rows, q.Cols)
+	each := NewMat(x.Rows, q.Cols)
+	levels, scales := NewMat(q.Rows, q.Cols), make([]float64, q.Rows) // q in units of powers of two
+	for i := range scales {
+		scales[i] = transport.ScaleOf(q.Row(i))
+		for j, v := range q.Row(i) {
+			levels.Set(i, j, v/scales[i])
+		}
+	}
+	err = b.do(false, func(r *transport.Row, zeta []float64, i int) {
+		sz, k := transport.ScaleOf(z.Row(i)), b.shared(i)
+		clear(zeta)
+		for s, v := range z.Row(i) {
+			zeta[s] = v / sz
+		}
+		r.Adjoint(transport.Cotangent{Z: zeta, Q: levels.Row(k)})
+		g := transport.Gradient{X: dx.Row(i), B: db.Row(i), Q: each.Row(i)}
+		r.GradQ(g.Q)
+		r.GradB(g.B)
+		r.GradX(g.X)
+		g.Rescale(sz, scales[k])
+	}, func(h *hardPlan, i int) {
+		g := transport.Gradient{Q: each.Row(i)}
+		sz := transport.ScaleOf(z.Row(i))
+		for s, v := range z.Row(i) {
+			h.eachShare(s, func(j int, share float64) { g.Q[j] += float64(v / sz * share) })
+		}
+		g.Rescale(sz, 1)
+	})
+	if err != nil {
+		return Mat{}, Mat{}, Mat{}, err
+	}
+	if q.Rows == x.Rows {
+		return dx, each, db, nil
+	}
+	dq = NewMat(1, q.Cols)
+	for i := range each.Rows {
+		add(dq.Data, each.Row(i))
+	}
+	for j, v := range dq.Data {
+		dq.Data[j] = transport.Saturate(v)
+	}
+	return dx, dq, db, nil
+}
+
+// rowBatch is a checked call on many rows.
+type rowBatch struct {
+	config
+	x, levels Mat
+}
+
+func newRowBatch(x, q Mat, opts []Option) (*rowBatch, error) {
+	b := &rowBatch{config: operatorDefaults(), x: x, levels: q}
+	if err := parse(forQuantileRows, &b.config, opts); err != nil {
+		return nil, err
+	}
+	if err := x.check("x"); err != nil {
+		return nil, err
+	}
+	if err := q.check("q"); err != nil {
+		return nil, err
+	}
+	if q.Rows != 1 && q.Rows != x.Rows {
+		return nil, &ShapeError{What: "q", Got: itoa(q.Rows) + " rows", Want: "1 or " + itoa(x.Rows)}
+	}
+	for i := range q.Rows {
+		if err := checkLevels(q.Row(i), i); err != nil {
+			return nil, err
+		}
+	}
+	for i := range x.Rows {
+		if err := b.checkSamples(x.Row(i), i); err != nil {
+			return nil, err
+		}
+	}
+	m, err := b.countLevels(x.Cols, q.Cols)
+	if err != nil {
+		return nil, err
+	}
+	return b, b.checkSize(forQuantileRows, x.Cols, m, false)
+}
+
+// shared returns the index of the row of q that row i of x is mapped onto.
+func (b *rowBatch) shared(i int) int {
+	if b.levels.Rows == 1 {
+		return 0
+	}
+	return i
+}
+
+func (b *rowBatch) q(i int) []float64 { return b.levels.Row(b.shared(i)) }
+
+// do solves every row and calls soft with the row and np numbers: T with average, scratch
+// without. At ε = 0 it calls hard with the plan instead.
+func (b *rowBatch) do(average bool, soft func(r *transport.Row, t []float64, i int), hard func(h *hardPlan, i int)) error {
+	n, m, size := b.x.Cols, b.levels.Cols, 1
+	if b.epsilon > 0 {
+		size = transport.Abreast(n, m, b.x.Rows)
+	}
+	p := pool.New(b.workers, b.x.Rows)
+	defer p.Close()
+	pieces := p.Pieces(b.x.Rows, size)
+	type space struct {
+		rows  []*transport.Row
+		group *transport.Group
+		t     []float64
+		bad   *ConvergenceError // the first row of this worker that did not converge
+	}
+	work := make([]space, p.Workers())
+	p.Do(pieces, func(worker, piece int) {
+		from, to := pool.Cut(b.x.Rows, pieces, piece)
+		if b.epsilon == 0 {
+			for i := from; i < to; i++ {
+				hard(newHardPlan(b.x.Row(i), &b.config, m), i)
+			}
+			return
+		}
+		ws, np := &work[worker], kernel.Pad(n)
+		if ws.group == nil {
+			ws.rows = make([]*transport.Row, size)
+			for k := range ws.rows {
+				ws.rows[k] = workspaces.Get().(*transport.Row)
+				ws.rows[k].Resize(n, m)
+			}
+			ws.group, ws.t = transport.NewGroup(ws.rows), make([]float64, size*np)
+		}
+		g := ws.group
+		g.Clear()
+		for i := from; i < to; i++ {
+			k := i - from
+			if average {
+				g.Add(b.problem(b.x.Row(i)), nil, ws.t[k*np:(k+1)*np], b.q(i))
+			} else {
+				g.Add(b.problem(b.x.Row(i)), nil, nil, nil)
+			}
+		}
+		if b.iterations == 0 {
+			g.Solve(b.tolerance, b.maxIterations)
+		}
+		for k, r := range g.Rows {
+			i, out := from+k, g.End(k)
+			if b.iterations > 0 {
+				out = b.iterate(r)
+			} else {
+				out = b.polish(r, out)
+			}
+			if !out.Converged && (ws.bad == nil || i < ws.bad.Row) {
+				ws.bad = &ConvergenceError{Row: i, Iterations: out.Passes, MarginalError: out.Error, Tolerance: b.tolerance}
+			}
+			soft(r, ws.t[k*np:(k+1)*np], i)
+		}
+	})
+	for i := range work {
+		for _, r := range work[i].rows {
+			workspaces.Put(r)
+		}
+	}
+	if !b.strict {
+		return nil
+	}
+	var first *ConvergenceError
+	for i := range work {
+		if bad := work[i].bad; bad != nil && (first == nil || bad.Row < first.Row) {
+			first = bad
+		}
+	}
+	if first != nil {
+		return first
+	}
+	return nil
 }

@@ -1,35 +1,141 @@
 package quantmf
 
+// Tests that a fit goes on from every state that it saved as if it had never stopped.
+
 import (
 	"bytes"
 	"context"
 	"errors"
-	"math"
 	"reflect"
 	"testing"
 )
 
-// fitAny fits a model by its name.
-func fitAny(ctx context.Context, model string, x Mat, rank int, opts ...FitOption) (m Model, history, validation []float64, best int, warnings []error, err error) {
-	switch model {
-	case "NMF":
-		n, err := FitNMF(ctx, x, rank, opts...)
-		if n == nil {
-			return nil, nil, nil, 0, nil, err
+// TestResume: from every state that a fit saved, whatever the workers, the rest
+// of it gives the bits of the fit that never stopped.
+func TestResume(t *testing.T) {
+	x := holed(toy(2), 0.05)
+	x.Rows, x.Cols = 34, 25
+	base := []FitOption{WithMissingValues(), WithEpochs(6), WithSeed(4)}
+	for name, extra := range map[string][]FitOption{
+		"plain":      {WithLevels(5)},
+		"whole":      {WithBatch(1000), WithEnds(EndsPinned)},
+		"uniform":    {WithStart(StartUniform), WithSchedule(ScheduleConstant)},
+		"validation": {WithValidation(0.1), WithShrinkage(5)},
+		"restarts":   {WithRestarts(3), WithLoss(Frobenius)},
+		"patience":   {WithValidation(0.2), WithRestarts(2), WithPatience(1)},
+	} {
+		opts := append(append([]FitOption{}, base...), extra...)
+		plain, err := FitQMF(context.Background(), x, 3, opts...)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return n, n.History, n.Validation, n.Best, n.Warnings, err
-	case "QMF":
-		q, err := FitQMF(ctx, x, rank, opts...)
-		if q == nil {
-			return nil, nil, nil, 0, nil, err
+		want, _ := plain.MarshalBinary()
+		var states [][]byte
+		save := WithCheckpoint(2, func(s []byte) error { states = append(states, s); return nil })
+		m, err := FitQMF(context.Background(), x, 3, append(opts, save)...)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return q, q.History, q.Validation, q.Best, q.Warnings, err
+		if got, _ := m.MarshalBinary(); !bytes.Equal(got, want) {
+			t.Errorf("%s: saving states changes the fit", name)
+		}
+		if len(states) < 2 {
+			t.Errorf("%s: %d states", name, len(states))
+		}
+		for i, s := range states {
+			m, err := FitQMF(context.Background(), x, 3, append(opts, WithResume(s), WithWorkers(1+i%3))...)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if got, _ := m.MarshalBinary(); !bytes.Equal(got, want) {
+				t.Errorf("%s: resumed from state %d the fit differs", name, i)
+			}
+		}
+		if name == "whole" || name == "uniform" || name == "plain" {
+			continue
+		}
+		// The same for NMF, with what it takes.
+		opts = append([]FitOption{}, base...)
+		for _, o := range extra {
+			if forNMF.takes.has(o.setting().kind) {
+				opts = append(opts, o)
+			}
+		}
+		n, err := FitNMF(context.Background(), x, 3, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _ = n.MarshalBinary()
+		states = nil
+		if _, err := FitNMF(context.Background(), x, 3, append(opts, save)...); err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range states {
+			m, err := FitNMF(context.Background(), x, 3, append(opts, WithResume(s), WithWorkers(1+i%3))...)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if got, _ := m.MarshalBinary(); !bytes.Equal(got, want) {
+				t.Errorf("%s: NMF resumed from state %d differs", name, i)
+			}
+		}
 	}
-	q, err := FitQMFQ(ctx, x, rank, opts...)
-	if q == nil {
-		return nil, nil, nil, 0, nil, err
+}
+
+// TestResumeQMFQ: from every state that a fit of QMFQ saved, the rest of it gives the bits
+// of the fit that never stopped.
+func TestResumeQMFQ(t *testing.T) {
+	x := toy(2)
+	x.Rows, x.Cols = 34, 20
+	y := holed(x, 0.05)
+	base := []FitOption{WithEpochs(5), WithSeed(4), WithLevels(5)}
+	for name, c := range map[string]struct {
+		x    Mat
+		more []FitOption
+	}{
+		"plain":      {x, []FitOption{WithProjection(KLUpdates(7))}},
+		"svd":        {x, []FitOption{WithProjection(TruncatedSVD()), WithSchedule(ScheduleConstant)}},
+		"uniform":    {y, []FitOption{WithMissingValues(), WithStart(StartUniform), WithProjection(FrobeniusUpdates(9)), WithValidation(0.1)}},
+		"missing":    {y, []FitOption{WithMissingValues(), WithEnds(EndsPinned), WithRestarts(2)}},
+		"validation": {x, []FitOption{WithValidation(0.1), WithRestarts(3), WithLoss(Frobenius), WithLearningRate(0.5)}},
+		"patience":   {y, []FitOption{WithMissingValues(), WithValidation(0.2), WithRestarts(2), WithPatience(1), WithProjection(FrobeniusUpdates(5)), WithLearningRate(1)}},
+	} {
+		opts := append(append([]FitOption{}, base...), c.more...)
+		plain, err := FitQMFQ(context.Background(), c.x, 3, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "patience" && len(plain.History) == 6 {
+			t.Error("patience did not run out: nothing is tested")
+		}
+		want, _ := plain.MarshalBinary()
+		var states [][]byte
+		save := WithCheckpoint(2, func(s []byte) error { states = append(states, s); return nil })
+		m, err := FitQMFQ(context.Background(), c.x, 3, append(opts, save)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := m.MarshalBinary(); !bytes.Equal(got, want) {
+			t.Errorf("%s: saving states changes the fit", name)
+		}
+		if len(states) < 2 {
+			t.Errorf("%s: %d states", name, len(states))
+		}
+		for i, s := range states {
+			m, err := FitQMFQ(context.Background(), c.x, 3, append(opts, WithResume(s), WithWorkers(1+i%3))...)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if got, _ := m.MarshalBinary(); !bytes.Equal(got, want) {
+				t.Errorf("%s: resumed from state %d the fit differs", name, i)
+			}
+		}
+		var p QMFQ
+		if err := p.UnmarshalBinary(want); err != nil {
+			t.Fatal(err)
+		}
+		closeTo(t, "Validation", p.Validation, plain.Validation, 0)
 	}
-	return q, q.History, q.Validation, q.Best, q.Warnings, err
 }
 
 // stateCases calls f for every model with every combination of the options that are
@@ -170,51 +276,4 @@ func TestResumeOverflowedMoment(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestCancelledBetweenEpochs: a fit whose context ends between two epochs, or within
-// one, has an entry of History for each epoch done and the one before the first, Best
-// among them, and the last says what the model returned has for a loss.
-func TestCancelledBetweenEpochs(t *testing.T) {
-	stateCases(func(name, model string, x Mat, opts []FitOption) {
-		if testing.Short() && len(opts)%2 == 0 {
-			return
-		}
-		for _, at := range []int{1, 2, 3} {
-			ctx, cancel := context.WithCancel(context.Background())
-			watch := WithProgress(func(p Progress) error {
-				if p.Epoch == at {
-					cancel()
-				}
-				return nil
-			})
-			m, history, validation, best, _, err := fitAny(ctx, model, x, 2, append(opts, watch, WithWorkers(1))...)
-			cancel()
-			if m == nil {
-				t.Fatalf("%s: no model, %v", name, err)
-			}
-			var s *stopped
-			if !errors.As(err, &s) || !errors.Is(err, context.Canceled) {
-				if err == nil && bytes.Contains([]byte(name), []byte("patience")) {
-					continue // which ran out first
-				}
-				t.Fatalf("%s, cancelled after epoch %d: %v", name, at, err)
-			}
-			n := at
-			if s.epoch == 0 && bytes.Contains([]byte(name), []byte("restarts")) {
-				continue // patience ran out at that very epoch, and the next restart had not begun
-			}
-			if s.epoch != n || len(history) > n+1 || best >= len(history) || validation != nil && len(validation) != len(history) {
-				t.Errorf("%s, cancelled after epoch %d: %d entries, %d of validation, best %d; %v", name, at, len(history), len(validation), best, err)
-			}
-			if model != "QMFQ" || validation == nil {
-				if len(history) != n+1 && !bytes.Contains([]byte(name), []byte("restarts")) {
-					t.Errorf("%s, cancelled after epoch %d: %d entries", name, at, len(history))
-				}
-			}
-			if l, err := m.Loss(x); err != nil || math.Abs(l-history[best]) > 1e-12*l && validation == nil {
-				t.Errorf("%s, cancelled after epoch %d: loss %v, history %v, best %d, %v", name, at, l, history, best, err)
-			}
-		}
-	})
 }

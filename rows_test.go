@@ -1,5 +1,8 @@
 package quantmf
 
+// Tests of many rows at once: each has the bits that it has alone, for any number of
+// workers, and more of them cost no more allocations.
+
 import (
 	"math"
 	"slices"
@@ -207,7 +210,7 @@ func TestFlushedColumns(t *testing.T) {
 				mass[j] += p / float64(n)
 			}
 		})
-		rows.Put(r)
+		workspaces.Put(r)
 		if slices.Min(mass) < 1e-100 {
 			flushed++
 		}
@@ -255,34 +258,5 @@ func TestRowsAllocations(t *testing.T) {
 	// eight allocations each, in two calls. One a row would be 292 more.
 	if a, b := count(8), count(300); b > a+128 {
 		t.Errorf("%v allocations for 8 rows, %v for 300", a, b)
-	}
-}
-
-// TestFitAllocations: an epoch allocates nothing once the fit is under way.
-func TestFitAllocations(t *testing.T) {
-	if transport.Invariants {
-		t.Skip("the checks allocate")
-	}
-	x := first(toy(0), 24)
-	for _, f := range []func(epochs, workers int){
-		func(e, w int) { FitQMF(t.Context(), x, 4, WithEpochs(e), WithWorkers(w)) },
-		func(e, w int) {
-			FitNMF(t.Context(), x, 4, WithUpdates(UpdatesMultiplicative), WithEpochs(e), WithWorkers(w), WithValidation(0.1))
-		},
-		func(e, w int) { FitNMF(t.Context(), x, 4, WithEpochs(e+warmEpochs), WithWorkers(w)) },
-		func(e, w int) {
-			FitNMF(t.Context(), x, 4, WithEpochs(e+warmEpochs), WithWorkers(w), WithValidation(0.1))
-		},
-		func(e, w int) { FitNMF(t.Context(), x, 4, WithLoss(Frobenius), WithEpochs(e), WithWorkers(w)) },
-		func(e, w int) { FitQMFQ(t.Context(), x, 4, WithEpochs(e), WithWorkers(w), WithValidation(0.1)) },
-	} {
-		for workers := 1; workers <= 2; workers++ {
-			few, many := testing.AllocsPerRun(2, func() { f(2, workers) }), testing.AllocsPerRun(2, func() { f(22, workers) })
-			// AllocsPerRun leaves one processor to all, so what it counts of two workers is
-			// theirs; a stack that grows later is none of an epoch's.
-			if many > few+float64(workers-1)*2 {
-				t.Errorf("%d workers: %v allocations for 2 epochs, %v for 22", workers, few, many)
-			}
-		}
 	}
 }

@@ -58,13 +58,14 @@ func (c *config) iterate(r *transport.Row) transport.Outcome {
 	return out
 }
 
-// UnrolledQuantileVJP returns the derivative of [Transport.Quantile] that goes
-// back through the l iterations of [WithIterations], as automatic
-// differentiation would: the comparator of the paper's §2.4, and the exact
-// gradient of what l iterations compute, where QuantileVJP gives the implicit
-// formula at that plan. It needs WithIterations. Cost: 4l·nm exponentials, with
-// the potentials of all iterations kept: l(n+m+6) numbers, more than 2^31 of which (2^27
-// where addresses have 32 bits) are an [*OptionError].
+// UnrolledQuantileVJP returns the transposed Jacobian of [Transport.Quantile] at q
+// applied to z, n numbers, differentiated back through the l iterations of
+// [WithIterations], as automatic differentiation does: the exact gradient of what l
+// iterations compute, which the paper's §2.4 compares with the implicit one of
+// QuantileVJP. Without WithIterations it is an [*OptionError].
+//
+// Cost: 4l·nm exponentials. Memory: the potentials of all iterations, l(n+m+6) numbers;
+// more than 2^31 of them (2^27 where addresses have 32 bits) are an [*OptionError].
 func (t *Transport) UnrolledQuantileVJP(q, z []float64) (*Gradient, error) {
 	if err := t.checkQ(q); err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func (t *Transport) UnrolledQuantileVJP(q, z []float64) (*Gradient, error) {
 			" here: the potentials of more need too much memory"}
 	}
 	r := t.row()
-	defer rows.Put(r)
+	defer workspaces.Put(r)
 	m, eps, x, y := len(w), r.Epsilon(), r.Squashed(), r.Targets()
 	a, b := r.Weights()
 	sq := transport.ScaleOf(q)
@@ -184,6 +185,6 @@ func (t *Transport) UnrolledQuantileVJP(q, z []float64) (*Gradient, error) {
 	transport.Tangent(grad.A, a)
 	transport.Tangent(grad.B, b)
 	r.SquashBack(grad.X)
-	grad.parts().Rescale(sz, sq)
+	grad.inner().Rescale(sz, sq)
 	return grad, nil
 }

@@ -6,29 +6,29 @@ package quantmf
 //
 // # Factors
 //
-// StartNMF takes the NMF of X itself, where it has negative values that of every row
-// less its lowest. StartScores takes that of the normal
-// scores of its rows, Φ⁻¹((rank-1/2)/n) lifted above 0, which no increasing map of
-// a row changes: what T will undo does not disturb it. A row of scores is
-// multiplied by the row's mean, so that rows count as they do in the divergence.
+// StartNMF takes the NMF of X itself; where X has negative values, of X less the lowest
+// value of each row. StartScores takes the NMF of the normal scores of the rows,
+// Φ⁻¹((rank-1/2)/n) lifted above 0. An increasing map of a row does not change its scores,
+// so the maps that T has to learn do not disturb this start. A row of scores is multiplied
+// by the row's mean, so that rows weigh as they do in the divergence.
 //
 // # Quantiles
 //
 // F: half uniform, half the share of the samples that lie nearest to each target
 // (shared between two neighbours), so that a heavy tail has levels of its own.
 // q: the empirical quantiles at the middles of the levels, then 60 EM steps
-// (qmf.go) at the plan of the starting UV. So every UV becomes a calibrated fit,
-// of about the loss of the NMF itself, before the first epoch.
+// (maps.go) at the plan of the starting UV. Before the first epoch the fit then has about
+// the loss of the NMF itself.
 //
 // # The choice
 //
 // Which of the two starts suits, and how much the maps should be shrunk, depends
-// on the data: counts with heavy tails want their own NMF and free maps, what has
-// been through a logarithm wants scores and straighter maps. Under StartAuto, and
-// without WithShrinkage, up to 512 rows (and what else columns need to be seen) are fitted for six epochs from each start
-// under each λ of 0, 20 and 100, a tenth of their visible cells hidden, and the
-// pair that predicts those best is taken. No cell that the fit may not see is
-// looked at.
+// on the data: counts with heavy tails are best fitted from their own NMF by free maps,
+// logarithms from scores by straighter maps. Under StartAuto, and without WithShrinkage, up
+// to 512 rows (and one more for each column that none of them has observed) are fitted for
+// six epochs from each start under each λ of 0, 20 and 100, a tenth of their visible cells
+// hidden, and the pair that predicts the hidden cells best is taken. Cells hidden from the
+// fit itself are not looked at.
 
 import (
 	"math"
@@ -39,7 +39,7 @@ import (
 	"github.com/quantmf/quantmf/internal/random"
 )
 
-// begin fills factors and quantiles and takes the loss before the first epoch.
+// begin fills factors and quantiles, and returns the losses before the first epoch.
 func (f *qmfFit) begin() (losses, error) {
 	err := f.choose()
 	if err == nil {
@@ -49,14 +49,20 @@ func (f *qmfFit) begin() (losses, error) {
 	if err != nil {
 		return losses{}, err
 	}
-	return f.startMaps()
+	err = f.startMaps(&f.course)
+	return f.losses(), err
+}
+
+// losses returns the losses of the start.
+func (f *qmfFit) losses() losses {
+	return losses{visible: f.meanLoss(), held: f.meanHeld(), penalty: f.regularity()}
 }
 
 // choose sets start and shrinkage where they are left to the data.
 func (f *qmfFit) choose() error {
-	chooseMaps := f.lambda < 0 && f.ends == EndsFree && f.origin != StartUniform
+	chooseMaps := f.lambda < 0 && f.maps.ends == EndsFree && f.origin != StartUniform
 	f.lambda = max(f.lambda, 0)
-	if f.given.has(kInit) {
+	if f.init {
 		return nil
 	}
 	starts, shrinkages := []Start{f.origin}, []float64{f.lambda}
@@ -74,8 +80,8 @@ func (f *qmfFit) choose() error {
 		return err
 	}
 	src := random.Split(f.seed, 3)
-	c := *f.config
-	c.epochs, c.validation, c.missing, c.save, c.patience, c.seed = trialEpochs, trialShare, true, nil, 0, src.Uint64()
+	c := *f.settings
+	c.epochs, c.validation, c.missing, c.patience, c.seed = trialEpochs, trialShare, true, 0, src.Uint64()
 	x, rows := f.sample(trialRows, &src)
 	hidden, err := newCells(x, &c)
 	if err != nil { // too few cells to choose by
@@ -86,10 +92,10 @@ func (f *qmfFit) choose() error {
 		hidden.units = f.pick(rows)
 	}
 	best := math.Inf(1)
-	done, parts := 0.0, float64(len(starts)*(1+len(shrinkages))) // an NMF and the fits from it: of about the same cost
+	done, pieces := 0.0, float64(len(starts)*(1+len(shrinkages))) // NMFs and fits, of about the same cost each
 	next := func() course {
 		done++
-		return f.course.within((done-1)/parts, done/parts)
+		return f.course.within((done-1)/pieces, done/pieces)
 	}
 	for _, start := range starts {
 		from := newQMFFit(hidden, f.k, &c, f.pool, c.seed, next())
@@ -104,11 +110,11 @@ func (f *qmfFit) choose() error {
 			copy(trial.u, from.u)
 			copy(trial.v, from.v)
 			trial.startLogarithms()
-			l, err := trial.startMaps()
+			err := trial.startMaps(&trial.course)
 			if err == nil {
-				j.note(l)
+				j.note(trial.losses())
 				way = way.within(0.5, 1)
-				err = j.run(trial, c.epochs, &way, nil)
+				err = j.advance(trial, c.epochs, &way, nil)
 			}
 			if err != nil {
 				return err
@@ -121,10 +127,11 @@ func (f *qmfFit) choose() error {
 	return nil
 }
 
-// sample returns that many rows of x, in their order, and which they are; or x where it
-// has no more. Of a column that none of them sees it takes one more row.
-func (f *qmfFit) sample(rows int, src *random.Source) (Mat, []int) {
-	x := f.x
+// sample returns so many random rows of x, in their order, and their indices; x itself and
+// nil where x has no more rows. For a column that no sampled row has observed it takes one
+// more row.
+func (s *cells) sample(rows int, src *random.Source) (Mat, []int) {
+	x := s.x
 	if x.Rows <= rows {
 		return x, nil
 	}
@@ -133,7 +140,7 @@ func (f *qmfFit) sample(rows int, src *random.Source) (Mat, []int) {
 		pick[i] = i
 	}
 	src.Shuffle(pick)
-	if f.partial {
+	if s.partial {
 		seen, unseen := make([]bool, x.Cols), x.Cols
 		sees := func(i int) (fresh bool) {
 			for j, v := range x.Row(i) {
@@ -169,20 +176,11 @@ func (f *qmfFit) startFactors() error {
 	}
 	x, loss := f.x, f.loss
 	switch {
-	case f.given.has(kInit):
-		f.factors.load(f.initU, f.initV)
+	case f.init:
+		f.factors.copyFrom(f.initU, f.initV)
 		return nil
 	case f.origin == StartUniform:
-		src := random.Split(f.seed, 0)
-		for i := range f.u {
-			f.u[i] = elem.Exp(src.Float64() - 0.5)
-		}
-		for t := range f.k {
-			row := f.rowV(t)
-			for j := range row {
-				row[j] = elem.Exp(src.Float64() - 0.5)
-			}
-		}
+		f.uniform(f.seed)
 		return nil
 	case f.origin == StartScores:
 		x, loss = f.normalScores(), KL
@@ -202,25 +200,25 @@ func (f *qmfFit) startFactors() error {
 	if err := j.start(nmf); err != nil {
 		return err
 	}
-	return j.run(nmf, startUpdates, &way, nil)
+	return j.advance(nmf, startUpdates, &way, nil)
 }
 
-// startLogarithms takes the logarithms of the factors that are there.
+// startLogarithms fills Ũ and Ṽ from U and V.
 func (f *qmfFit) startLogarithms() {
-	exact := f.origin == StartUniform && !f.given.has(kInit)
+	exact := f.origin == StartUniform && !f.init
 	logarithms(f.logU, f.u, exact, f.farthest)
 	for t := range f.k {
 		logarithms(f.logV[t*f.np:t*f.np+f.n], f.rowV(t), exact, f.farthest)
 	}
 }
 
-// startMaps fills F and q for the factors that are there, and takes the loss.
-func (f *qmfFit) startMaps() (losses, error) {
-	err := f.course.enter(PhaseMaps)
+// startMaps fills F and q for the factors, and computes the losses.
+func (f *inflation) startMaps(way *course) error {
+	err := way.enter(PhaseMaps)
 	if err == nil {
-		err = f.course.rows(f.pool, f.d, func(worker, i int) { f.startRow(&f.work[worker].visitors[0], i, calibration) })
+		err = way.rows(f.pool, f.d, func(worker, i int) { f.startRow(&f.work[worker].visitors[0], i, calibration) })
 	}
-	return losses{visible: f.meanLoss(), held: f.meanHeld(), penalty: f.regularity()}, err
+	return err
 }
 
 // startUpdates is the number of updates of the NMF that a fit starts from, and
@@ -230,8 +228,8 @@ const (
 	calibration  = 60
 )
 
-// What a choice of start and shrinkage is made by: short fits of some of the
-// rows, a share of their visible cells hidden.
+// The choice of start and shrinkage: trialShare of the visible cells of trialRows rows is
+// hidden from fits of trialEpochs epochs.
 const (
 	trialShare  = 0.1
 	trialRows   = 512
@@ -267,14 +265,14 @@ func logarithms(l, v []float64, exact bool, farthest float64) {
 // startRow gives row i its first quantiles: equal steps between its extremes
 // under StartUniform, else its empirical quantiles at the middles of the levels,
 // fitted to the starting UV by EM steps.
-func (f *qmfFit) startRow(v *visitor, i, steps int) {
-	inc, m := f.rowInc(i), f.m
+func (f *inflation) startRow(v *visitor, i, steps int) {
+	inc, m := f.increments(i), f.m
 	lo, hi := f.low[i], f.high[i]
 	span := hi - lo
 	if f.constant(i) {
 		clear(inc)
 		inc[0] = lo
-		v.observed = f.cells.load(v.x, v.mask, i)
+		v.observed = f.cells.readRow(v.x, v.mask, i)
 		f.fitted(v, i)
 		f.judgeRow(v, i)
 		return
@@ -285,16 +283,16 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 		for l := 1; l < m; l++ {
 			inc[l] = span / float64(m-1)
 		}
-		if f.ends == EndsFree {
+		if f.maps.ends == EndsFree {
 			inc[0] = max(lo, floorStart*span/float64(m))
 			for l := range inc {
 				r[l] = elem.Log(inc[l])
 			}
-			if f.signed {
+			if f.spans.signed {
 				r[0] = inc[0] / f.average[i]
 			}
 		}
-		f.place(v, i)
+		f.solveRow(v, i)
 		f.fitted(v, i)
 		f.judgeRow(v, i)
 		return
@@ -314,13 +312,13 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 		at := float64((float64(l)+0.5)/float64(m)*float64(seen)) - 0.5
 		at = min(max(at, 0), float64(seen-1))
 		p := min(int(at), seen-1)
-		part := at - float64(p)
+		frac := at - float64(p)
 		a, b := sorted[p], sorted[min(p+1, seen-1)]
-		q := a + float64(part*(b-a))
+		q := a + float64(frac*(b-a))
 		inc[l] = max(q-last, floorStart*span/float64(m))
 		last = q
 	}
-	if f.ends == EndsPinned {
+	if f.maps.ends == EndsPinned {
 		inc[0] = lo
 		sum := 0.0
 		for _, d := range inc[1:] {
@@ -331,21 +329,21 @@ func (f *qmfFit) startRow(v *visitor, i, steps int) {
 		}
 	}
 	st.Valid = false
-	f.place(v, i)
+	f.solveRow(v, i)
 	f.shareLevels(v, i)
-	f.place(v, i)
+	f.solveRow(v, i)
 	for range steps {
 		f.fitted(v, i)
 		f.ratios(v, i)
-		f.em(v, i)
+		f.stepQ(v, i)
 	}
 	f.fitted(v, i)
 	f.judgeRow(v, i)
 }
 
 // shareLevels sets F_i by where the samples lie among the targets.
-func (f *qmfFit) shareLevels(v *visitor, i int) {
-	share := f.rowF(i)
+func (f *inflation) shareLevels(v *visitor, i int) {
+	share := f.logits(i)
 	seen := float64(f.cells.rows[i])
 	for l := range share {
 		share[l] = 0.5 / float64(f.m)
@@ -356,9 +354,9 @@ func (f *qmfFit) shareLevels(v *visitor, i int) {
 		}
 		at := float64(min(max(s, 0), 1) * float64(f.m-1))
 		l := min(int(at), f.m-2)
-		part := at - float64(l)
-		share[l] += (1 - part) * 0.5 / seen
-		share[l+1] += part * 0.5 / seen
+		frac := at - float64(l)
+		share[l] += (1 - frac) * 0.5 / seen
+		share[l+1] += frac * 0.5 / seen
 	}
 	for l, b := range share {
 		share[l] = elem.Log(b)
@@ -367,7 +365,7 @@ func (f *qmfFit) shareLevels(v *visitor, i int) {
 
 // normalScores returns Φ⁻¹((rank-1/2)/n) among the observed values, ties
 // averaged, lifted to be positive; NaN stays.
-func (f *qmfFit) normalScores() Mat {
+func (f *inflation) normalScores() Mat {
 	x, n := f.x, f.n
 	s := NewMat(x.Rows, n)
 	type space struct {
@@ -412,6 +410,6 @@ func (f *qmfFit) normalScores() Mat {
 }
 
 // seen returns x with its NaN cells hidden and none held out.
-func (f *qmfFit) seen(x Mat) *cells {
+func (f *inflation) seen(x Mat) *cells {
 	return &cells{x: x, full: x, partial: f.partial, visible: f.visible, rows: f.cells.rows}
 }

@@ -1,11 +1,14 @@
 package quantmf
 
-// Tests of where fits start and of how they go on from there, against formulas
-// written down here once more.
+// Tests of where fits start: scores, given factors, and the choice by prediction, against
+// formulas written down here once more.
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
@@ -123,61 +126,123 @@ func TestChoiceByPrediction(t *testing.T) {
 	}
 }
 
-// TestSchedule: the rate of a cosine begins at what was given and falls as (1+cos πt)/2.
-func TestSchedule(t *testing.T) {
-	for i := range 101 {
-		p := float64(i) / 100
-		if want := (1 + math.Cos(math.Pi*p)) / 2; math.Abs(cosine(p)-want) > 1e-15 {
-			t.Errorf("cosine(%v) = %v, want %v", p, cosine(p), want)
-		}
-	}
+// TestChoice: a fit that chooses start and shrinkage has the bits of one that is
+// told them; it takes scores and free maps where curves are all that is wrong with
+// a product, and shrinks maps where there is nothing but a product and noise.
+func TestChoice(t *testing.T) {
 	ctx := context.Background()
-	x := first(toy(3), 12)
-	u, v := NewMat(12, 2), NewMat(2, x.Cols)
-	r := random.Split(1, 1)
+	r := random.Split(8, 8)
+	const d, n, k = 60, 40, 2
+	noisy, u, v := NewMat(d, n), NewMat(d, k), NewMat(k, n)
 	for _, m := range []Mat{u, v} {
 		for i := range m.Data {
-			m.Data[i] = 0.5 + r.Float64()
+			m.Data[i] = 5 * r.Float64()
 		}
 	}
-	for name, fit := range map[string]func(o ...FitOption) (Model, error){
-		"QMF":  func(o ...FitOption) (Model, error) { return FitQMF(ctx, x, 2, append(o, WithInit(u, v))...) },
-		"QMFQ": func(o ...FitOption) (Model, error) { return FitQMFQ(ctx, x, 2, append(o, WithInit(u, v))...) },
+	for i := range d {
+		product(noisy.Row(i), u.Row(i), v)
+		for j := range n {
+			noisy.Row(i)[j] = max(noisy.At(i, j)+5*normal(&r), 0)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		x    Mat
+		k    int
+		want func(m *QMF) bool
+	}{
+		{"curves", toy(1), 8, func(m *QMF) bool { return m.Start == StartScores && m.Shrinkage == 0 }},
+		{"noise", noisy, k, func(m *QMF) bool { return m.Shrinkage > 0 }},
 	} {
-		a, err := fit(WithEpochs(1), WithSchedule(ScheduleCosine))
+		m, err := FitQMF(ctx, c.x, c.k)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := fit(WithEpochs(1), WithSchedule(ScheduleConstant))
+		if !c.want(m) {
+			t.Errorf("%s: took %v and %v", c.name, m.Start, m.Shrinkage)
+		}
+		told, err := FitQMF(ctx, c.x, c.k, WithStart(m.Start), WithShrinkage(m.Shrinkage))
 		if err != nil {
 			t.Fatal(err)
 		}
-		closeTo(t, name+": one epoch", a.Reconstruct().Data, b.Reconstruct().Data, 0)
+		a, _ := m.MarshalBinary()
+		b, _ := told.MarshalBinary()
+		if !bytes.Equal(a, b) {
+			t.Errorf("%s: told what was chosen, the fit is another", c.name)
+		}
+		given, err := FitQMF(ctx, c.x, c.k, WithInit(m.U, m.V), WithEpochs(1))
+		if err != nil || given.Start != StartAuto || given.Shrinkage != 0 {
+			t.Errorf("%s: from given factors %v, %v, %v", c.name, given.Start, given.Shrinkage, err)
+		}
 	}
 }
 
-// TestPinnedEnds: pinned, the ends of every map are the least and the greatest value
-// of its row, from whatever start; in between, quantiles rise.
-func TestPinnedEnds(t *testing.T) {
-	x := first(toy(3), 12)
+// TestSparseColumns: a column that few rows see does not keep the start from being
+// chosen.
+func TestSparseColumns(t *testing.T) {
+	x := NewMat(1500, 40)
 	for i := range x.Rows {
 		for j := range x.Row(i) {
-			x.Row(i)[j] += 3
+			x.Set(i, j, 1+float64(i*j%7))
+		}
+		if i != 700 {
+			x.Set(i, 5, math.NaN())
 		}
 	}
-	for _, start := range []Start{StartScores, StartNMF, StartUniform} {
-		q, err := FitQMF(context.Background(), x, 2, WithStart(start), WithEnds(EndsPinned), WithEpochs(3))
-		if err != nil {
-			t.Fatal(err)
+	c := qmfDefaults()
+	visible, err := newCells(x, &c.settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(10) {
+		src := random.Split(seed, 3)
+		y, _ := visible.sample(100, &src)
+		if _, err := newCells(y, &c.settings); err != nil || y.Rows > 101 {
+			t.Errorf("seed %d: %d rows, %v", seed, y.Rows, err)
 		}
-		for i := range x.Rows {
-			lo, hi := math.Inf(1), 0.0
-			for _, v := range x.Row(i) {
-				lo, hi = min(lo, v), max(hi, v)
+	}
+}
+
+// TestInitialFactors: they are taken as they are, or refused where they are.
+func TestInitialFactors(t *testing.T) {
+	ctx := context.Background()
+	x := near1(7, 5, 6)
+	fill := func(rows, cols int, v float64) Mat {
+		m := NewMat(rows, cols)
+		for i := range m.Data {
+			m.Data[i] = v * (1 + float64(i%3)/8)
+		}
+		return m
+	}
+	for name, fit := range fits(ctx, 2) {
+		for _, v := range []float64{1e-310, 1e-200, 1e-140, 1e-40, 1, 1e20, 1e140} {
+			u := fill(5, 2, 1)
+			u.Set(2, 1, v)
+			for c := range 2 {
+				for i := range 5 {
+					if v < 1 {
+						u.Set(i, c, v)
+					}
+				}
 			}
-			row := q.Quantiles.Row(i)
-			if row[0] != lo || row[len(row)-1] != hi || !(row[1] > lo) {
-				t.Errorf("%v, row %d: quantiles %v of values from %v to %v", start, i, row, lo, hi)
+			m, err := fit(x, WithInit(u, fill(2, 6, 1)), WithEpochs(0))
+			if v == 1e-40 || v == 1 || v == 1e20 {
+				if err != nil {
+					t.Errorf("%s, %v: %v", name, v, err)
+					continue
+				}
+				allFinite(t, name, m, x)
+				if n, is := m.(*NMF); is && !slices.Equal(n.U.Data, u.Data) {
+					t.Errorf("%s starts from %v, not %v", name, n.U, u)
+				}
+				if q, is := m.(*QMF); is && v != 1e20 { // the others are raised there
+					closeTo(t, "U", q.U.Data, u.Data, 1e-15*v)
+				}
+				continue
+			}
+			var data *DataError
+			if !errors.As(err, &data) || data.Row < 0 || data.Col < 0 {
+				t.Errorf("%s takes an initial factor of %v: %v", name, v, err)
 			}
 		}
 	}

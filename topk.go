@@ -11,13 +11,15 @@ package quantmf
 
 import "github.com/quantmf/quantmf/internal/order"
 
-// QuantileWeights returns target weights b that give the quantiles of a row at
-// the given levels, in [0,1] and in any order: the quantile at levels[i] is
-// SoftSort's value at[i]. width is the share of the samples that each is
-// averaged over, centred on its level and kept within [0,1]; where these shares
-// would overlap, width is narrowed for all until they do not. Levels nearer to each other
-// than a millionth of width count as the lowest of them, lest rounding decide how far that
-// goes. 0 < width <= 1.
+// QuantileWeights returns target weights b with which [SoftSort] gives quantiles of a
+// row: the quantile at levels[i] is SoftSort(x, WithTargetWeights(b))[at[i]]. Levels are
+// in [0,1], in any order. Each quantile is the average over a share width of the samples,
+// 0 < width <= 1, centred on its level and kept within [0,1]; where these shares would
+// overlap, width is narrowed for all of them until they do not. Levels nearer to each
+// other than a millionth of width count as the lowest of them.
+//
+// Errors: [*ShapeError] for no levels, [*OptionError] for the width, [*DataError] for a
+// level.
 func QuantileWeights(levels []float64, width float64) (b []float64, at []int, err error) {
 	if len(levels) == 0 {
 		return nil, nil, &ShapeError{What: "levels", Got: "none", Want: "at least one"}
@@ -58,7 +60,7 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 			width = min(width, 0.5)
 		}
 	}
-	end, place := 0.0, make([]int, len(centers))
+	end, index := 0.0, make([]int, len(centers))
 	for c, l := range centers {
 		from := min(max(l-float64(width*0.5), end), 1-width)
 		if from-end > snap { // the samples between
@@ -66,7 +68,7 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 		} else {
 			from = end
 		}
-		place[c] = len(b)
+		index[c] = len(b)
 		b = append(b, width)
 		end = from + width
 	}
@@ -75,19 +77,25 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 	}
 	at = make([]int, len(levels))
 	for i := range at {
-		at[i] = place[slot[i]]
+		at[i] = index[slot[i]]
 	}
 	return b, at, nil
 }
 
-// SoftQuantiles returns soft quantiles of x at the given levels, in [0,1] and in
-// any order, each the average of x over a share 1/n of the samples about its
-// level (see [QuantileWeights] for another share). At ε = 0 they are averages
-// of neighbouring order statistics, sorted x at the place pn - 1/2, counted from 0 and
-// interpolated (Hazen's rule): the median is the usual one. The rule of numpy's and R's
-// defaults, the place p(n-1), is had by asking for the level (p(n-1) + 1/2)/n instead; levels
-// nearer than 1/n to each other then go into calls of their own, for here their shares would
-// be narrowed. Errors are those of [SoftSort]; cost that of 2p+1 targets for p levels.
+// SoftQuantiles reads quantiles off x: it returns one value for each of the given levels,
+// in their order and in the units of x. Levels are in [0,1], 0.5 for the median, in any
+// order. To map samples onto given quantile values instead, see [SoftQuantile].
+//
+// The quantile at a level is the average of x over a share 1/n of the samples about the
+// level; see [QuantileWeights] for another share. At ε = 0 it is sorted x at the position
+// pn - 1/2 for the level p, counted from 0 and linearly interpolated between neighbours
+// (Hazen's rule), so the median is the usual one. For the rule that is the default of
+// numpy and R, the position p(n-1), ask for the level (p(n-1) + 1/2)/n. Where levels are
+// nearer to each other than 1/n all shares are narrowed until none overlap; to avoid
+// that, ask for such levels in separate calls.
+//
+// Errors are those of [SoftSort], and a [*DataError] for a level outside [0,1]; cost that
+// of 2p+1 targets for p levels.
 func SoftQuantiles(x, levels []float64, opts ...Option) ([]float64, error) {
 	b, at, err := QuantileWeights(levels, 1/float64(max(len(x), 1)))
 	if err != nil {
@@ -104,8 +112,9 @@ func SoftQuantiles(x, levels []float64, opts ...Option) ([]float64, error) {
 	return out, nil
 }
 
-// TopKWeights returns the target weights that keep the k largest of n samples
-// apart: n-k for the rest, then k ones (no rest where k = n). 1 <= k <= n.
+// TopKWeights returns the target weights that separate the k largest of n samples from
+// the rest: n-k for the rest, then k ones (k ones alone where k = n). Any other k than 1
+// <= k <= n is an [*OptionError].
 func TopKWeights(n, k int) ([]float64, error) {
 	if k < 1 || k > n {
 		return nil, &OptionError{Option: "k", Value: itoa(k), Bound: "must be from 1 to the number of samples, " + itoa(n)}
@@ -123,10 +132,10 @@ func TopKWeights(n, k int) ([]float64, error) {
 	return b, nil
 }
 
-// SoftTopK returns soft versions of the k largest values of x, the largest
-// first. A mask of them, n values in [0,1] of sum k, is
-// SoftQuantile(x, {0, 1}, WithTargetWeights({n-k, k})). Errors are those of
-// [SoftSort]; cost that of k+1 targets.
+// SoftTopK returns soft versions of the k largest values of x, k numbers, the largest
+// first, in the units of x; 1 <= k <= n. A soft mask of the samples they come from, n
+// values in [0,1] of sum k, is SoftQuantile(x, {0, 1}, WithTargetWeights({n-k, k})).
+// Errors are those of [SoftSort] and [TopKWeights]; cost that of k+1 targets.
 func SoftTopK(x []float64, k int, opts ...Option) ([]float64, error) {
 	b, err := TopKWeights(len(x), k)
 	if err != nil {

@@ -1,5 +1,8 @@
 package quantmf
 
+// Tests of soft order statistics of few targets: single quantiles, the k largest, and the
+// weights of levels that collect them.
+
 import (
 	"errors"
 	"math"
@@ -127,4 +130,42 @@ func cmpFloat(a, b float64) int {
 		return 1
 	}
 	return 0
+}
+
+// TestQuantileWeightsSum: shares do not overlap, at the walls and for levels that differ by
+// rounding.
+func TestQuantileWeightsSum(t *testing.T) {
+	third := 0.1 + 0.2
+	for _, c := range []struct {
+		levels []float64
+		width  float64
+		want   []float64
+	}{
+		{[]float64{0, 1}, 1, []float64{0.5, 0.5}},
+		{[]float64{0.2, 0.9}, 1, []float64{0.5, 0.5}},
+		{[]float64{1, 0}, 0.6, []float64{0.5, 0.5}},
+		{[]float64{0.3, third, 0.8}, 0.2, []float64{0.2, 0.2, 0.3, 0.2, 0.1}},
+		{[]float64{0, 5e-17, 1 - 0x1p-53, 1}, 0.25, []float64{0.25, 0.5, 0.25}},
+	} {
+		b, at, err := QuantileWeights(c.levels, c.width)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(b) != len(c.want) {
+			t.Errorf("levels %v, width %v: weights %v, want %v", c.levels, c.width, b, c.want)
+			continue
+		}
+		closeTo(t, "weights", b, c.want, 1e-15)
+		for i, j := range at {
+			if l := min(max(c.levels[i], b[j]/2), 1-b[j]/2); math.Abs(total(b[:j])+b[j]/2-l) > 1e-6*c.width && len(b) > 2 {
+				t.Errorf("levels %v, width %v: level %v is at %v", c.levels, c.width, c.levels[i], total(b[:j])+b[j]/2)
+			}
+		}
+	}
+	// The median of four is that of the usual rule, also where it is asked for twice.
+	s, err := SoftQuantiles([]float64{4, 1, 3, 2}, []float64{0.5, 0.5 + 1e-15}, WithEpsilon(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeTo(t, "medians", s, []float64{2.5, 2.5}, 1e-12)
 }

@@ -7,8 +7,8 @@ package quantmf
 //	NMF   min over v >= 0 of  Σ_i Δ(x_i, (Uv)_i)
 //	QMF   min over v > 0  of  Σ_i Δ(x_i, T_i((Uv)_i)),   T_i as stored: no transport is solved.
 //
-// Columns are independent and each is placed by one worker, so the bits do not
-// depend on their number.
+// Columns are independent and each is located by one worker, so the bits do not
+// depend on the number of workers.
 //
 // # NMF
 //
@@ -27,11 +27,11 @@ package quantmf
 // has many local minima, so one start is not enough: from the mean of the
 // training columns alone the columns of real training sets end up to 8 % above
 // their own loss. The starts are that mean and the training columns whose fitted
-// values are nearest to x; every one makes a few steps, and the best goes on to
-// the end. Unseen columns are then within 1 % of the best of 28 nearest starts,
-// each followed to its end, at a tenth of the cost; smoother maps at first (a
-// larger ε) win no more. A training column finds itself among the starts, so it
-// ends at its own loss or below.
+// values are nearest to x; a few steps are made from every start, and more from the
+// best. The loss of unseen columns is then within 1 % of the best of 28 nearest
+// starts, each followed to its end, at a tenth of the cost; smoother maps at first (a
+// larger ε) gain nothing more. A training column is among its own starts, so it ends
+// at its own loss or below.
 
 import (
 	"context"
@@ -46,9 +46,9 @@ import (
 
 const (
 	mostSteps  = 200
-	smallFall  = 1e-10 // relative fall of the loss at which a column is placed
+	smallFall  = 1e-10 // relative fall of the loss at which a search ends
 	expectedAt = 3     // steps of NMF by the expected curvature
-	farOff     = 1000  // x/t from which a cell always has it: Newton's steps would only double t
+	farOff     = 1000  // x/t from which a cell always has the expected curvature: Newton's steps would only double t
 	floorShare = 1e-16 // of t in derivatives, x having sum 1
 
 	leastColumn = 1e-230 // sum of a column of U below which its coordinates could overflow: it counts as 0
@@ -58,8 +58,8 @@ const (
 	longStride = 2  // largest step of a log v
 	reach      = 23 // log v stays within a factor e^23 = 1e10 of what training had
 
-	// The nearest columns are looked for on so many cells of the training matrix:
-	// on all of up to 2^18, then on fewer features, those with most to tell.
+	// The nearest training columns are sought by at most nearCells cells: where the
+	// training matrix has more, by the features of the largest spread, nearRows at least.
 	nearCells = 1 << 18
 	nearRows  = 64
 )
@@ -102,7 +102,7 @@ func differentiate(l Loss, x, t, low float64) (value, slope, curvature, expected
 // Cost: about 6 steps a column, at most 200, of dk² + 6dk flops, 4d divisions, 2d
 // logarithms and some k³; memory dk + k n' numbers, and 2d + 2k² a worker.
 func (m *NMF) Transform(ctx context.Context, x Mat) (Mat, error) {
-	v, _, err := m.place(ctx, x)
+	v, _, err := m.coordinates(ctx, x)
 	return v, err
 }
 
@@ -111,17 +111,17 @@ func (m *NMF) Transform(ctx context.Context, x Mat) (Mat, error) {
 // what Loss is, wherever the divergence is convex. Cost and errors are those of
 // Transform.
 func (m *NMF) Score(ctx context.Context, x Mat) (float64, error) {
-	_, score, err := m.place(ctx, x)
+	_, score, err := m.coordinates(ctx, x)
 	return score, err
 }
 
-func (m *NMF) place(ctx context.Context, x Mat) (Mat, float64, error) {
+func (m *NMF) coordinates(ctx context.Context, x Mat) (Mat, float64, error) {
 	visible, err := m.bounds().checkColumns(x, m.U.Rows)
 	if err != nil {
 		return Mat{}, 0, err
 	}
 	b := newNMFBase(m)
-	return placeColumns(ctx, x, m.U.Cols, visible, func() placer { return newNMFPlacer(b) })
+	return locateColumns(ctx, x, m.U.Cols, visible, func() locator { return newNMFLocator(b) })
 }
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n'
@@ -142,21 +142,22 @@ func (m *NMF) place(ctx context.Context, x Mat) (Mat, float64, error) {
 // and, once a call, as many maps to have their fitted values. Memory 3dm + k n'
 // numbers and one for each of those cells, and d + n + 6k² a worker.
 func (q *QMF) Transform(ctx context.Context, x Mat) (Mat, error) {
-	v, _, err := q.place(ctx, x)
+	v, _, err := q.coordinates(ctx, x)
 	return v, err
 }
 
-// Score returns the mean divergence of the observed cells of x, d × n', from
-// T(U V') where V' is Transform(x). For the columns of the training matrix, up to
-// 2^18 cells, it is at most what Loss is. In a larger one a column looks for
-// itself on fewer features, which may miss; with a twentieth of the cells the
-// score was still below the loss. Cost and errors are those of Transform.
+// Score returns the mean divergence of the observed cells of x, d × n', from T(U V')
+// where V' is Transform(x). For columns of a training matrix of up to 2^18 cells it is at
+// most Loss, because a training column is found among the starts of its own search. In a
+// larger matrix the nearest training columns are sought on a part of the features, and a
+// column may miss itself; with a twentieth of the cells the score was still below the
+// loss. Cost and errors are those of Transform.
 func (q *QMF) Score(ctx context.Context, x Mat) (float64, error) {
-	_, score, err := q.place(ctx, x)
+	_, score, err := q.coordinates(ctx, x)
 	return score, err
 }
 
-func (q *QMF) place(ctx context.Context, x Mat) (Mat, float64, error) {
+func (q *QMF) coordinates(ctx context.Context, x Mat) (Mat, float64, error) {
 	visible, err := q.bounds().checkColumns(x, q.U.Rows)
 	if err != nil {
 		return Mat{}, 0, err
@@ -165,12 +166,12 @@ func (q *QMF) place(ctx context.Context, x Mat) (Mat, float64, error) {
 	if err != nil {
 		return Mat{}, 0, err
 	}
-	return b.placeAll(ctx, x, visible, func() placer { return newQMFPlacer(b) })
+	return b.coordinates(ctx, x, visible, func() locator { return newQMFLocator(b) })
 }
 
-// placeAll is placeColumns of x', with the loss of x.
-func (b *qmfBase) placeAll(ctx context.Context, x Mat, visible int, fresh func() placer) (Mat, float64, error) {
-	v, loss, err := placeColumns(ctx, x, b.q.U.Cols, visible, fresh)
+// coordinates is locateColumns for x', with the loss in the units of x.
+func (b *qmfBase) coordinates(ctx context.Context, x Mat, visible int, fresh func() locator) (Mat, float64, error) {
+	v, loss, err := locateColumns(ctx, x, b.q.U.Cols, visible, fresh)
 	return v, loss * b.q.loss.unit(b.all), err
 }
 
@@ -201,20 +202,21 @@ func (c *config) checkColumns(x Mat, d int) (visible int, err error) {
 	return visible, nil
 }
 
-// placer finds the coordinates of one column after another.
-type placer interface {
-	// place fills v, k numbers, for the column x, NaN where a cell is missing, and
-	// returns the sum of divergences there. It may stop early where ctx has ended.
-	place(ctx context.Context, v, x []float64) float64
+// locator finds the coordinates of one column after another.
+type locator interface {
+	// locate fills v, k numbers, with the coordinates of the column x, NaN where a cell
+	// is missing, and returns the sum of divergences at v. It may stop early where ctx
+	// has ended.
+	locate(ctx context.Context, v, x []float64) float64
 }
 
-// placeColumns places every column of x and returns the coordinates, k × n', and
-// the mean divergence over the visible cells.
-func placeColumns(ctx context.Context, x Mat, k, visible int, fresh func() placer) (Mat, float64, error) {
+// locateColumns locates every column of x and returns the coordinates, k × n', and
+// the mean divergence over the visible cells. fresh makes the locator of a worker.
+func locateColumns(ctx context.Context, x Mat, k, visible int, fresh func() locator) (Mat, float64, error) {
 	p := pool.New(0, x.Cols)
 	defer p.Close()
 	type space struct {
-		placer
+		locator
 		x, v []float64
 	}
 	work := make([]space, p.Workers())
@@ -224,13 +226,13 @@ func placeColumns(ctx context.Context, x Mat, k, visible int, fresh func() place
 			return
 		}
 		ws := &work[worker]
-		if ws.placer == nil {
+		if ws.locator == nil {
 			*ws = space{fresh(), make([]float64, x.Rows), make([]float64, k)}
 		}
 		for i := range ws.x {
 			ws.x[i] = x.Data[i*x.Stride+j]
 		}
-		loss[j] = ws.place(ctx, ws.v, ws.x)
+		loss[j] = ws.locate(ctx, ws.v, ws.x)
 		for c, v := range ws.v {
 			out.Data[c*out.Stride+j] = v
 		}
@@ -245,14 +247,14 @@ func placeColumns(ctx context.Context, x Mat, k, visible int, fresh func() place
 	return out, total / float64(visible), nil
 }
 
-// interrupted wraps what ended the placing of new samples.
+// interrupted wraps what ended the search for the coordinates of new samples.
 type interrupted struct{ err error }
 
 func (e *interrupted) Error() string { return "quantmf: new samples: " + e.err.Error() }
 func (e *interrupted) Unwrap() error { return e.err }
 
-// nmfBase is what all columns share: U without its zero columns, each brought
-// to sum 1.
+// nmfBase is what the locators of all workers share: U without its zero columns, each
+// brought to sum 1.
 type nmfBase struct {
 	loss  Loss
 	full  Mat
@@ -282,19 +284,19 @@ func newNMFBase(m *NMF) *nmfBase {
 	return b
 }
 
-type nmfPlacer struct {
+type nmfLocator struct {
 	*nmfBase
 	quadratic.Form
 	x      []float64 // the column, of sum 1
 	v, try []float64
 }
 
-func newNMFPlacer(b *nmfBase) *nmfPlacer {
+func newNMFLocator(b *nmfBase) *nmfLocator {
 	k := len(b.alive)
-	return &nmfPlacer{nmfBase: b, Form: quadratic.New(k), x: make([]float64, b.full.Rows), v: make([]float64, k), try: make([]float64, k)}
+	return &nmfLocator{nmfBase: b, Form: quadratic.New(k), x: make([]float64, b.full.Rows), v: make([]float64, k), try: make([]float64, k)}
 }
 
-func (p *nmfPlacer) place(ctx context.Context, v, x []float64) float64 {
+func (p *nmfLocator) locate(ctx context.Context, v, x []float64) float64 {
 	clear(v)
 	unit := 0.0
 	for _, xi := range x {
@@ -320,8 +322,8 @@ func (p *nmfPlacer) place(ctx context.Context, v, x []float64) float64 {
 	return loss
 }
 
-// minimise finds v for x, from equal parts.
-func (p *nmfPlacer) minimise(ctx context.Context) {
+// minimise finds the v of the least loss for p.x, from equal v_c.
+func (p *nmfLocator) minimise(ctx context.Context) {
 	for c := range p.v {
 		p.v[c] = 1 / float64(p.K)
 	}
@@ -375,7 +377,7 @@ func (p *nmfPlacer) minimise(ctx context.Context) {
 	}
 }
 
-func (p *nmfPlacer) value(v []float64) float64 {
+func (p *nmfLocator) value(v []float64) float64 {
 	f := 0.0
 	for i, x := range p.x {
 		if x == x {
@@ -395,14 +397,14 @@ func dot(a, b []float64) float64 {
 	return s
 }
 
-// sweep returns T(x) and its slope together, which agree with At and Slope to
-// rounding, for one exponential a level; not for ε = 0. arg takes m-1 numbers.
+// valueAndSlope returns T(x) and T'(x) at one exponential a level, for ε > 0. They agree
+// with At and Slope to rounding. arg is scratch of m-1 numbers.
 //
 // The levels weigh exp L_j, L_{j+1} - L_j = (2Δy_j/ε)(x̃-t_j). All is taken
 // relative to the heaviest level p, so what is added is small where it counts:
 // with e_j = exp(L_j-L_p), c_j = (2/ε)(y_j-y_p), D_j = q_j-q_p and E the mean
 // under weights e, T = q_p + E[D] and dT/dx̃ = E[cD] - E[c]E[D].
-func (f *Map) sweep(x float64, arg []float64) (t, slope float64) {
+func (f *Map) valueAndSlope(x float64, arg []float64) (t, slope float64) {
 	s := f.squash.At(x)
 	q, rate, cut := f.q, f.rate, f.cut[:len(f.rate)]
 	arg = arg[:len(rate)]
@@ -449,7 +451,7 @@ func (f *Map) sweep(x float64, arg []float64) (t, slope float64) {
 	return t, transport.Saturate(max((sumCD-float64(sumC*mean))/sum, 0) * dx)
 }
 
-// qmfBase is what all columns share. Quantiles are in the units of x'.
+// qmfBase is what the locators of all workers share. Quantiles are in the units of x'.
 type qmfBase struct {
 	units
 	q         *QMF
@@ -490,7 +492,7 @@ func newQMFBase(ctx context.Context, q *QMF, x Mat) (*qmfBase, Mat, error) {
 		lo, hi := f.q[0], f.q[m-1]
 		if lo < hi && !f.squash.Constant() {
 			b.rows = append(b.rows, i)
-			tell[i] = b.share(i) * q.loss.value(lo, hi, b.lowest(f))
+			tell[i] = b.lossWeight(i) * q.loss.value(lo, hi, b.lowest(f))
 		}
 	}
 	for c := range k {
@@ -527,7 +529,7 @@ func newQMFBase(ctx context.Context, q *QMF, x Mat) (*qmfBase, Mat, error) {
 		row, i := b.fitted.Row(r), b.near[r]
 		product(row, q.U.Row(i), q.V)
 		for j, w := range row {
-			row[j], _ = b.maps[i].sweep(w, args[worker*m:(worker+1)*m])
+			row[j], _ = b.maps[i].valueAndSlope(w, args[worker*m:(worker+1)*m])
 		}
 	})
 	if err := ctx.Err(); err != nil {
@@ -536,8 +538,8 @@ func newQMFBase(ctx context.Context, q *QMF, x Mat) (*qmfBase, Mat, error) {
 	return b, x, nil
 }
 
-// lowest is what T is not let fall below where it is divided by: nothing is where it is
-// negative.
+// lowest is the least value of T where T is divided by. A T of negative values, under
+// Frobenius, is never divided by.
 func (b *qmfBase) lowest(f *Map) float64 {
 	if b.q.loss == Frobenius && f.q[0] < 0 {
 		return math.Inf(-1)
@@ -545,35 +547,35 @@ func (b *qmfBase) lowest(f *Map) float64 {
 	return b.q.loss.least()
 }
 
-type qmfPlacer struct {
+type qmfLocator struct {
 	*qmfBase
 	x        []float64
-	at, next logPlace
+	at, next logPoint
 	s, best  []float64
-	own      []float64 // a start beside the others, of QMFQ; nil: none
+	own      []float64 // one more start, of QMFQ; nil: none
 	bestLoss float64
 	arg      []float64 // m
 	distance []float64 // n
 }
 
-// logPlace is a place z = log v with the loss and its model there.
-type logPlace struct {
+// logPoint is a point z = log v of a search, with the loss and its quadratic model there.
+type logPoint struct {
 	z, v []float64
 	loss float64
 	quadratic.Form
 }
 
-func newLogPlace(k int) logPlace {
-	return logPlace{z: make([]float64, k), v: make([]float64, k), Form: quadratic.New(k)}
+func newLogPoint(k int) logPoint {
+	return logPoint{z: make([]float64, k), v: make([]float64, k), Form: quadratic.New(k)}
 }
 
-func newQMFPlacer(b *qmfBase) *qmfPlacer {
+func newQMFLocator(b *qmfBase) *qmfLocator {
 	k := b.q.U.Cols
-	return &qmfPlacer{qmfBase: b, at: newLogPlace(k), next: newLogPlace(k), s: make([]float64, k), best: make([]float64, k),
+	return &qmfLocator{qmfBase: b, at: newLogPoint(k), next: newLogPoint(k), s: make([]float64, k), best: make([]float64, k),
 		arg: make([]float64, b.q.Quantiles.Cols), distance: make([]float64, b.q.V.Cols)}
 }
 
-func (p *qmfPlacer) place(ctx context.Context, v, x []float64) float64 {
+func (p *qmfLocator) locate(ctx context.Context, v, x []float64) float64 {
 	p.x, p.bestLoss = x, math.Inf(1)
 	p.from(ctx, func(c int) float64 { return p.mean[c] })
 	if p.own != nil {
@@ -590,42 +592,42 @@ func (p *qmfPlacer) place(ctx context.Context, v, x []float64) float64 {
 		p.distance[j] = math.Inf(1)
 		p.from(ctx, func(c int) float64 { return p.q.V.At(c, j) })
 	}
-	p.load(p.best)
+	p.moveTo(p.best)
 	p.minimise(ctx, mostSteps)
 	for c := range v {
 		v[c] = p.at.v[c]
 	}
-	// The rows that are constant have their part in the loss alone.
+	// The loss of all rows; minimise leaves the constant ones out.
 	loss := 0.0
 	for i, f := range p.maps {
 		if x[i] != x[i] {
 			continue
 		}
-		t, _ := f.sweep(dot(p.q.U.Row(i), v), p.arg)
-		loss += float64(p.share(i) * p.q.loss.value(x[i], t, p.lowest(f)))
+		t, _ := f.valueAndSlope(dot(p.q.U.Row(i), v), p.arg)
+		loss += float64(p.lossWeight(i) * p.q.loss.value(x[i], t, p.lowest(f)))
 	}
 	return loss
 }
 
 // measure fills distance with the divergences of x from the fitted values of the
 // training columns.
-func (p *qmfPlacer) measure() {
+func (p *qmfLocator) measure() {
 	clear(p.distance)
 	for r, i := range p.near {
 		if x := p.x[i]; x == x {
 			for j, t := range p.fitted.Row(r) {
-				p.distance[j] += float64(p.share(i) * p.q.loss.value(x, t, p.lowest(p.maps[i])))
+				p.distance[j] += float64(p.lossWeight(i) * p.q.loss.value(x, t, p.lowest(p.maps[i])))
 			}
 		}
 	}
 }
 
-// from makes the first steps from v and keeps where they lead if it is the best.
-func (p *qmfPlacer) from(ctx context.Context, v func(c int) float64) {
+// from makes the first steps of a search from v, and keeps their end if it is the best so far.
+func (p *qmfLocator) from(ctx context.Context, v func(c int) float64) {
 	for c := range p.s {
 		p.s[c] = elem.Log(max(v(c), tinyScale))
 	}
-	p.load(p.s)
+	p.moveTo(p.s)
 	p.minimise(ctx, shortSteps)
 	if p.at.loss < p.bestLoss {
 		p.bestLoss = p.at.loss
@@ -633,14 +635,14 @@ func (p *qmfPlacer) from(ctx context.Context, v func(c int) float64) {
 	}
 }
 
-func (p *qmfPlacer) load(z []float64) {
+func (p *qmfLocator) moveTo(z []float64) {
 	copy(p.at.z, z)
 	p.evaluate(&p.at)
 }
 
 // evaluate fills v, the loss over the rows that are not constant, and the
-// Gauss-Newton model at z, in one sweep over the rows.
-func (p *qmfPlacer) evaluate(at *logPlace) {
+// Gauss-Newton model at z.
+func (p *qmfLocator) evaluate(at *logPoint) {
 	k := at.K
 	for c, z := range at.z {
 		at.v[c] = elem.Exp(z)
@@ -652,13 +654,13 @@ func (p *qmfPlacer) evaluate(at *logPlace) {
 			continue
 		}
 		u, f := p.q.U.Row(i), p.maps[i]
-		t, s := f.sweep(dot(u, at.v), p.arg)
+		t, s := f.valueAndSlope(dot(u, at.v), p.arg)
 		low := p.lowest(f)
 		if low > 0 {
 			low = max(floorT*f.q[len(f.q)-1], low)
 		}
 		value, slope, _, expected := differentiate(p.q.loss, p.x[i], t, low)
-		share := p.share(i)
+		share := p.lossWeight(i)
 		at.loss += float64(share * value)
 		if s > 0 {
 			at.Add(float64(float64(share*slope)*s), float64(float64(float64(share*expected)*s)*s), u)
@@ -679,7 +681,7 @@ func (p *qmfPlacer) evaluate(at *logPlace) {
 // smoothly, to a third at best, where they agree, and rises ever faster while
 // steps fail. Directions in which the model is flat are damped like those a
 // million times less flat than the steepest.
-func (p *qmfPlacer) minimise(ctx context.Context, steps int) {
+func (p *qmfLocator) minimise(ctx context.Context, steps int) {
 	lambda, raise, idle := 1e-3, 2.0, 0
 	for range steps {
 		at, next := &p.at, &p.next

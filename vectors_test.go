@@ -36,31 +36,6 @@ func loadVectors(t *testing.T) []vectorCase {
 	return v.Cases
 }
 
-func largest(v []float64) float64 {
-	top := 0.0
-	for _, x := range v {
-		top = max(top, math.Abs(x))
-	}
-	return top
-}
-
-func closeTo(t *testing.T, what string, got, want []float64, tol float64) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Errorf("%s: %d values, want %d", what, len(got), len(want))
-		return
-	}
-	worst, at := 0.0, -1
-	for i := range got {
-		if d := math.Abs(got[i] - want[i]); !(d <= worst) {
-			worst, at = d, i
-		}
-	}
-	if !(worst <= tol) {
-		t.Errorf("%s[%d] = %.17g, want %.17g: off by %.2g, tolerance %.2g", what, at, got[at], want[at], worst, tol)
-	}
-}
-
 // TestVectors takes the tolerances that the reference file suggests, with the
 // absolute part 64u·max|z|·range(q) added for values that are exactly zero.
 func TestVectors(t *testing.T) {

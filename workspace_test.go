@@ -1,11 +1,13 @@
 package quantmf
 
 // Tests of what a Transport keeps: a shared workspace put back where the solve left
-// it, and rows too long for their kernel to be kept.
+// it, rows too long for their kernel to be kept, and the bound of memory.
 
 import (
+	"errors"
 	"math"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -202,5 +204,81 @@ func TestMemory(t *testing.T) {
 		if got := end.TotalAlloc - start.TotalAlloc; got > 140*n+2<<20 {
 			t.Errorf("%s: %d bytes for %d×%d", c.name, got, n, m)
 		}
+	}
+}
+
+// TestMemoryBound: what would take 4m² + nm numbers beyond the bound is an error that names
+// what gave m, before anything is allocated.
+func TestMemoryBound(t *testing.T) {
+	x := []float64{3, 1, 2}
+	many := make([]float64, 46000)
+	ones := make([]float64, len(many))
+	for i := range many {
+		many[i], ones[i] = float64(i), 1
+	}
+	var option *OptionError
+	var shape *ShapeError
+	for _, m := range []int{30000, 200000, 1 << 30, math.MaxInt / 4, math.MaxInt - 1, math.MaxInt} {
+		for name, call := range map[string]func(o Option) error{
+			"rank":  func(o Option) error { _, err := SoftRank(x, o); return err },
+			"sort":  func(o Option) error { _, err := SoftSort(x, o); return err },
+			"solve": func(o Option) error { _, err := Solve(x, o); return err },
+		} {
+			if err := call(WithLevels(m)); !errors.As(err, &option) || option.Option != "WithLevels" || option.Value != itoa(m) {
+				t.Errorf("%s with %d levels: %v", name, m, err)
+			}
+		}
+		if _, err := FitQMF(t.Context(), Mat{Rows: 1, Cols: 3, Data: x, Stride: 3}, 1, WithLevels(m)); !errors.As(err, &option) || option.Option != "WithLevels" {
+			t.Errorf("FitQMF with %d levels: %v", m, err)
+		}
+	}
+	wide := Mat{Rows: 1, Cols: len(many), Data: many, Stride: len(many)}
+	for name, err := range map[string]error{
+		"WithLevels":        func() error { _, err := SoftRank(many); return err }(),
+		"WithTargets":       func() error { _, err := SoftSort(x, WithTargets(many)); return err }(),
+		"WithTargetWeights": func() error { _, err := Solve(x, WithTargetWeights(ones)); return err }(),
+		"k":                 func() error { _, err := TopKWeights(math.MaxInt, math.MaxInt-1); return err }(),
+		"k ":                func() error { _, err := SoftTopK(many, len(many)); return err }(),
+	} {
+		if !errors.As(err, &option) || option.Option != strings.TrimSpace(name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	levels := make([]float64, 20000)
+	for i := range levels {
+		levels[i] = float64(i) / float64(len(levels))
+	}
+	for name, err := range map[string]error{
+		"q":      func() error { _, err := SoftQuantile(x, many); return err }(),
+		"rows":   func() error { _, err := SoftQuantileRows(wide, wide); return err }(),
+		"levels": func() error { _, err := SoftQuantiles(many, levels); return err }(),
+	} {
+		if !errors.As(err, &shape) || shape.What != name && name != "rows" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// The bound that the error names is the largest that is taken.
+	for _, n := range []int{1, 3, 1000, 46000, 1 << 28} {
+		m := mostLevels(n)
+		if m > 0 && tooManyCells(n, m) || !tooManyCells(n, m+1) {
+			t.Errorf("n = %d: %d is not the most", n, m)
+		}
+	}
+	if maxCells == 1<<31 && (tooManyCells(20724, 20724) || !tooManyCells(20725, 20725)) {
+		t.Error("the documentation says that the default of n levels ends at 20724")
+	}
+}
+
+// TestUnrolledBound: the potentials of all iterations, which UnrolledQuantileVJP keeps, are
+// held to a bound of memory too.
+func TestUnrolledBound(t *testing.T) {
+	tr, err := Solve([]float64{1, 2}, WithLevels(2), WithIterations(1), WithEpsilon(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.iterations = math.MaxInt / 2 // as if they had been made
+	var option *OptionError
+	if _, err := tr.UnrolledQuantileVJP([]float64{0, 1}, []float64{1, 0}); !errors.As(err, &option) || option.Option != "WithIterations" {
+		t.Errorf("%v", err)
 	}
 }

@@ -8,11 +8,11 @@ const (
 	AVX512 = 2 // F, DQ and VL
 )
 
-// Names are those of the levels.
+// Names are the names of the levels.
 var Names = []string{"Go", "AVX2", "AVX-512"}
 
-// Level is the highest level that the processor has and the system keeps the
-// registers of.
+// Level is the highest level that the processor has and whose registers the operating
+// system saves.
 var Level = detect()
 
 func detect() int {

@@ -5,7 +5,7 @@ package cpu
 // NEON is the level that every arm64 processor has.
 const NEON = 1
 
-// Names are those of the levels.
+// Names are the names of the levels.
 var Names = []string{"Go", "NEON"}
 
 // Level is the highest level of this processor.

@@ -2,5 +2,5 @@
 
 package cpu
 
-// Level is that of a processor without assembly.
+// Level is the level of a processor without assembly.
 const Level = Portable

@@ -6,25 +6,24 @@
 //	L_jk = -W_jk for j != k,  L_jj = Σ_{k!=j} W_jk,  W symmetric, W >= 0.
 //
 // The kernel of L is the constant vectors: r must sum to zero, and the λ that
-// comes back is the one with λ_0 = 0 in the last eliminated place; any constant
-// may be added. Cost: m³/6 multiply-adds for [Factor], m² for [Solve].
+// returned is the one with λ_0 = 0; any constant may be added. Cost: m³/6 multiply-adds for [Factor], m² for [Solve].
 package laplacian
 
 import "github.com/quantmf/quantmf/internal/kernel"
 
 // Factor eliminates the vertices m-1, ..., 1 in turn, m = len(d). Of w, m rows of
 // stride = kernel.Pad(m) numbers, it reads the entries below the diagonal and
-// replaces w_kj by w_kj/d_k; what is on and above the diagonal is lost. The pivots
-// go to d. A sum over vertices has eight partial sums. A pivot is never below floor[k] > 0: a vertex held by less
-// is not determined in floating point, and the floor keeps the noise in its
-// direction from being blown up. work has stride numbers.
+// replaces w_kj by w_kj/d_k; entries on and above the diagonal are overwritten. The pivots
+// go to d. A sum over vertices has eight partial sums. A pivot is never below floor[k] > 0:
+// a vertex of smaller total weight is not determined in floating point, and the floor keeps
+// rounding errors in its direction small. work has stride numbers.
 func Factor(w, d, floor, work []float64) {
 	stride := kernel.Pad(len(d))
 	factor(w[:len(d)*stride], d, floor[:len(d)], work[:stride], stride)
 }
 
 // Solve overwrites r, which sums to zero, with a solution, given what Factor
-// left in w and d. r has a capacity of kernel.Pad(m); what lies there is lost.
+// left in w and d. r has a capacity of kernel.Pad(m); numbers beyond m are overwritten.
 func Solve(w, d, r []float64) {
 	stride := kernel.Pad(len(d))
 	solve(w[:len(d)*stride], d, r[:stride], stride)
@@ -38,7 +37,7 @@ func FactorLanes(w, d, floor, l []float64, lanes int) {
 	factorLanes(w[:m*(m-1)/2*kernel.Lanes], d, floor[:len(d)], l[:len(d)], lanes)
 }
 
-// SolveLanes is [Solve] for what FactorLanes left.
+// SolveLanes is [Solve] after [FactorLanes].
 func SolveLanes(w, d, r []float64, lanes int) {
 	m := len(d) / kernel.Lanes
 	solveLanes(w[:m*(m-1)/2*kernel.Lanes], d, r[:len(d)], lanes)

@@ -1,14 +1,14 @@
 // Package order sorts samples: it finds the permutation that puts numbers in
 // increasing order, equal numbers by index.
 //
-// There are three ways, all with the same result. [Sorter.Sort] starts from nothing: runs
-// of four are sorted by a network, then merged, without branches, because a processor
-// cannot foresee branches on an unknown order. [Sorter.Buckets] puts the indices into n
-// equal pieces of the range first, which leaves samples that lie about evenly nearly in
-// order, and mends that. [Sorter.Mend] takes a permutation that is nearly right, and mends
-// it by insertion. Where insertion would move much, both give up and merge.
+// There are three ways, all with the same result. [Sorter.Sort] sorts from any order: runs
+// of four by a network, then merges without branches, because a processor cannot predict
+// branches on an unknown order. [Sorter.Buckets] first distributes the indices over n equal
+// pieces of the range, which leaves evenly spread samples nearly in order, then calls Mend.
+// [Sorter.Mend] sorts a permutation that is nearly in order by insertion, and merges where
+// insertion would take too many moves.
 //
-// Cost: n log2 n steps of [Sorter.Sort]; some 4n steps of the others where the order is
+// Cost: n log2 n steps of [Sorter.Sort]; about 4n steps of the others where the order is
 // nearly right.
 package order
 
@@ -17,11 +17,11 @@ import (
 	"math/bits"
 )
 
-// fewMoves is the number of moves of an entry, in the mean, above which merging is faster
-// than insertion. bench/calibrate reads it.
+// fewMoves is the mean number of moves an entry above which merging is faster than
+// insertion. bench/calibrate reads it.
 const fewMoves = 8
 
-// Sorter is the room that sorting takes. The zero value is ready for [Sorter.Resize].
+// Sorter is the workspace of sorting. The zero value is ready for [Sorter.Resize].
 type Sorter struct {
 	keys []pair  // 2n: the runs, and what they are merged into
 	bins []int32 // 2n: the piece of each sample, and how many samples each piece has
@@ -43,16 +43,16 @@ func (s *Sorter) Sort(perm []int32, x []float64) {
 	s.merge(perm, x)
 }
 
-// Mend brings perm, which holds the indices of x in any order, into increasing order. It
-// is fast where perm is nearly right.
+// Mend sorts perm, which holds the indices of x in any order, by x. It is fast where perm is
+// nearly in order.
 func (s *Sorter) Mend(perm []int32, x []float64) {
 	if !mend(perm, x, fewMoves) {
 		s.merge(perm, x)
 	}
 }
 
-// Buckets fills perm with the indices of x in increasing order. The pieces are cut by
-// near, which increases with x and lies about evenly between its ends.
+// Buckets fills perm with the indices of x in increasing order. It distributes them by near,
+// n numbers between the ends that increase with x and are spread about evenly.
 func (s *Sorter) Buckets(perm []int32, x, near []float64, ends [2]float64) {
 	bucket(perm, near, ends, s.bins)
 	s.Mend(perm, x)
@@ -93,8 +93,8 @@ func (s *Sorter) merge(perm []int32, x []float64) {
 	}
 }
 
-// mend sorts perm by insertion, or gives up where it moves more than the allowed number of
-// places in the mean.
+// mend sorts perm by insertion; it returns false, with perm part sorted, where entries take
+// more moves in the mean than allowed.
 func mend(perm []int32, x []float64, allowed int) bool {
 	if len(perm) == 0 {
 		return true
@@ -183,8 +183,8 @@ func network(p *[4]pair) {
 	p[0], p[1], p[2], p[3] = a, b, c, d
 }
 
-// mergeEqual merges two runs of equal length from both ends at once: as many steps
-// as a run is long, in which neither can end.
+// mergeEqual merges two runs of equal length from both ends at once, in as many steps as a
+// run is long: no run is exhausted before, so no step checks for it.
 func mergeEqual(to, a, b []pair) {
 	h := len(a)
 	b = b[:h]

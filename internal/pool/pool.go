@@ -1,24 +1,23 @@
 // Package pool runs loops over a fixed number of pieces on several goroutines
 // that live no longer than the call which made them.
 //
-// Each worker takes the pieces of its share, the same in every loop of as many, so that
-// what they work on stays in its caches; whoever is done takes from the shares of
-// others, from the far end. So which worker takes which piece is left to chance, and a
-// piece must write only what is its own; sums are added afterwards, in the order of the
-// pieces. Then no result depends on the number of workers.
+// Each worker has a share of the pieces, the same in every loop of as many pieces, so that
+// the data of its pieces stay in its caches. A worker that has finished its share takes
+// pieces from the far end of other shares. Which worker takes a piece is therefore not
+// determined, and a piece must write only data of its own; sums are added afterwards, in
+// the order of the pieces. Then no result depends on the number of workers.
 //
 // # Rounds
 //
-// A fit runs thousands of loops of some ten to hundred microseconds, less than
-// it takes to wake a sleeping thread. So whoever waits looks again for about as long
-// before it sleeps, and a loop ends when its pieces are done: a worker that
-// wakes too late for a round is not waited for.
+// A fit runs thousands of loops of ten to a hundred microseconds, less than it takes to
+// wake a sleeping thread. So a waiting worker polls for about as long before it sleeps, and
+// a loop ends when its pieces are done, without the workers that woke too late for it.
 //
 // # Ends
 //
-// A pool that is bound to a context looks at it before every piece, and leaves out those
-// that are left once it has ended. So whoever cuts work into pieces decides how long an
-// end may take to be noticed; a look costs some nanoseconds.
+// A pool that is bound to a context checks it before every piece, and skips the remaining
+// pieces once it has ended. The size of the pieces decides how soon that is noticed; a
+// check costs some nanoseconds.
 package pool
 
 import (
@@ -47,11 +46,11 @@ const (
 	open    = 1 << 31
 	joined  = open - 1
 	round   = 1 << 32
-	glances = 500 // how often one looks before one sleeps
+	glances = 500 // polls before a sleep
 )
 
-// share is what is left of a worker's pieces: the first in the upper half, the end in
-// the lower.
+// share is the rest of a worker's pieces: the index of the first in the upper half, the end
+// in the lower.
 type share struct {
 	left atomic.Uint64
 	_    [56]byte // one a cache line
@@ -79,15 +78,14 @@ func (s *sleeper) wait(ready func() bool) {
 	<-s.wake
 }
 
-// rouse ends a sleep, if it is one.
+// rouse wakes the worker, if it sleeps.
 func (s *sleeper) rouse() {
 	if s.asleep.CompareAndSwap(true, false) {
 		s.wake <- struct{}{}
 	}
 }
 
-// New starts the workers: want of them, or GOMAXPROCS for 0, and no more than
-// most. Close ends them.
+// New starts want workers, GOMAXPROCS for 0, but at most most. Close ends them.
 func New(want, most int) *Pool {
 	p := &Pool{workers: Count(want, most)}
 	p.sleeper, p.shares = make([]sleeper, p.workers), make([]share, p.workers)
@@ -133,7 +131,7 @@ func (p *Pool) Do(n int, f func(worker, piece int)) {
 	for w := 1; w < min(p.workers, n); w++ {
 		p.sleeper[w].rouse()
 	}
-	p.run(0)
+	p.take(0)
 	for s := p.state.Load(); !p.state.CompareAndSwap(s, s&^open); s = p.state.Load() {
 	}
 	for p.state.Load()&joined > 0 {
@@ -142,12 +140,11 @@ func (p *Pool) Do(n int, f func(worker, piece int)) {
 	p.f = nil
 }
 
-// Bind makes every Do from now on begin no piece after ctx has ended; nil: all pieces are
-// done again.
+// Bind makes every later Do begin no piece after ctx has ended. With nil Do does all pieces.
 func (p *Pool) Bind(ctx context.Context) { p.ctx = ctx }
 
-// Err returns the error of the context that the pool is bound to: where there is one, some
-// pieces of the last Do may have been left out.
+// Err returns the error of the context that the pool is bound to. Where it is not nil, the
+// last Do may have skipped pieces.
 func (p *Pool) Err() error {
 	if p.ctx == nil {
 		return nil
@@ -155,8 +152,8 @@ func (p *Pool) Err() error {
 	return p.ctx.Err()
 }
 
-// run takes pieces until none is left.
-func (p *Pool) run(worker int) {
+// take does pieces, first of the worker's own share, until none is left.
+func (p *Pool) take(worker int) {
 	for i := range p.shares {
 		of := worker + i
 		if of >= p.workers {
@@ -184,7 +181,7 @@ func (p *Pool) run(worker int) {
 	}
 }
 
-// work joins round after round.
+// work joins one round after another until Close.
 func (p *Pool) work(worker int) {
 	defer p.exits.Done()
 	last := uint64(0) // the round before
@@ -201,21 +198,21 @@ func (p *Pool) work(worker int) {
 			continue
 		}
 		last = s / round
-		p.run(worker)
+		p.take(worker)
 		if p.state.Add(^uint64(0))&(open|joined) == 0 {
 			p.sleeper[0].rouse()
 		}
 	}
 }
 
-// Pieces returns into how many pieces n are cut of at most so many each: as many for one
-// worker as for another, where there are that many.
+// Pieces returns the number of pieces to cut n items into, at most size items a piece:
+// a multiple of the number of workers, where n is large enough.
 func (p *Pool) Pieces(n, size int) int {
 	pieces := (n + size - 1) / size
 	return min((pieces+p.workers-1)/p.workers*p.workers, n)
 }
 
-// Cut returns the bounds of a piece of n, cut into so many about equal ones.
+// Cut returns the bounds of a piece, of n items cut into so many about equal pieces.
 func Cut(n, pieces, piece int) (from, to int) {
 	cut := func(piece int) int { return int(int64(piece) * int64(n) / int64(pieces)) }
 	return cut(piece), cut(piece + 1)

@@ -29,7 +29,7 @@ type Fit struct {
 	Loss     []float64   // after each epoch, entry 0 before the first
 	Warnings []string
 
-	// What the model says (reading.go of the package).
+	// What the model says (model.go of the package).
 	Goodness    []quantmf.Goodness // of each feature
 	Shares      quantmf.Mat        // features × components
 	TopFeatures [][]quantmf.Top    // of each component

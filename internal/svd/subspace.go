@@ -32,8 +32,8 @@ type Subspace struct {
 // min(d,n) of them. row returns row i, padded with zeros to whole blocks; it is
 // called by several workers at once, and what it returns is read before the same
 // worker calls it again. The sums over rows are cut into the given number of chunks,
-// on which the bits depend. Where the context ends that p is bound to, the passes do, and
-// nothing has been found.
+// on which the bits depend. Where the context that p is bound to ends, the passes stop and
+// the result has no meaning.
 func NewSubspace(d, n, l, passes, chunks int, row func(worker, i int) []float64, p *pool.Pool) *Subspace {
 	l = min(l, d, n)
 	s := &Subspace{L: l, d: d, n: n, dp: kernel.Pad(d), np: kernel.Pad(n), row: row, pool: p, q: New(d, l), r: New(n, l),
@@ -62,7 +62,8 @@ func NewSubspace(d, n, l, passes, chunks int, row func(worker, i int) []float64,
 	return s
 }
 
-// pass goes from directions, L × np, to those in r; false where it was ended.
+// pass makes one pass from the given directions, L × np, to those in r. It returns false
+// where the context has ended.
 func (s *Subspace) pass(directions []float64) bool {
 	l := s.L
 	chunk := func(c int) (from, to int) { return c * s.d / len(s.acc), (c + 1) * s.d / len(s.acc) }

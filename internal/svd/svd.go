@@ -1,9 +1,9 @@
-// Package svd holds the singular value decomposition of small and of large
-// matrices: of one that is held whole, by Jacobi rotations (svd.go), and of the
-// first directions of one that is read row by row (subspace.go).
+// Package svd holds the singular value decomposition of a matrix in memory, by Jacobi
+// rotations (svd.go), and the first singular vectors of a matrix that is read row by row
+// (subspace.go).
 package svd
 
-// This file holds the decomposition of a matrix that is held whole.
+// This file holds the decomposition of a matrix in memory.
 
 import (
 	"math"
@@ -18,7 +18,7 @@ import (
 // A = QR by Householder reflectors with column pivoting, then one-sided Jacobi
 // on the rows of R (Drmač and Veselić 2008): rotations of pairs of rows until
 // all are orthogonal give JᵀR = diag(S) Right, and Left = QJ. The pivoting
-// leaves R graded, which is what makes Jacobi short: 5 to 7 sweeps. Small
+// leaves R graded, so that Jacobi takes only 5 to 7 sweeps. Small
 // singular values are as exact relative to themselves as R determines them,
 // and vectors are orthogonal whatever the gaps.
 //
@@ -49,8 +49,8 @@ func New(r, c int) *Decomposition {
 // overwrites it.
 func (s *Decomposition) Column(h int) []float64 { return s.a[h*s.rp : h*s.rp+s.r] }
 
-// Factor decomposes the matrix in the columns. A must be finite. It returns false, with
-// nothing decomposed, where Stop told it to end.
+// Factor decomposes the matrix in the columns. A must be finite. It returns false, with no
+// result, where Stop returned true.
 func (s *Decomposition) Factor() bool {
 	for h := range s.c {
 		clear(s.a[h*s.rp+s.r : (h+1)*s.rp])

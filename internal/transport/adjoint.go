@@ -27,6 +27,7 @@ package transport
 
 import (
 	"math"
+	"slices"
 
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/laplacian"
@@ -102,8 +103,10 @@ func (r *Row) QuantileAdjoint(g *Gradient, q, z []float64) {
 	divide(r.zeta[:r.n], z, sz)
 	clear(r.zeta[r.n:])
 	divide(r.levels, q, sq)
-	r.fullAdjoint(g, Cotangent{r.zeta, r.levels})
+	r.Adjoint(Cotangent{r.zeta, r.levels})
+	copy(g.B, r.lam)
 	Tangent(g.B, r.b)
+	r.gradients(g)
 	means := g.A[:r.np]
 	kernel.Shift(g.A, g.A, inner(means, r.a))
 	kernel.Scale(means, means, -1)
@@ -116,41 +119,38 @@ func (r *Row) QuantileAdjoint(g *Gradient, q, z []float64) {
 func (r *Row) SortAdjoint(g *Gradient, z []float64) {
 	r.need(solved)
 	sz := ScaleOf(z)
-	v, heavy := r.levels, 0
+	v := r.levels
 	for j, zj := range z {
 		v[j] = zj / sz / r.b[j]
-		if math.Abs(v[j]) > math.Abs(v[heavy]) {
-			heavy = j
-		}
 	}
 	sv := 1.0
-	if top := math.Abs(v[heavy]); top > 1e150 { // its products would overflow
+	if top := Largest(v); top > 1e150 { // its products would overflow
 		sv = ScaleFor(top)
 		divide(v, v, sv)
 	}
-	// x enters about a constant, which moves S and no gradient: the S_j of the
-	// level with the largest z_j/b_j, where λ_j ≈ x z_j/b_j would cancel most.
+	// x enters about a constant, which moves S and no gradient: a value that it takes.
 	s := r.sorted // S less the smallest sample
 	r.sort(s)
 	low, high := r.ends()
 	sx := ScaleOf([]float64{low, high})
-	mid := s[heavy] / sx
+	mid := s[len(s)/2] / sx
 	xi := r.gx
 	for i, x := range r.x {
 		xi[i] = (x/sx - low/sx) - mid
 	}
 	kernel.Multiply(r.zeta, r.a, xi)
-	r.fullAdjoint(g, Cotangent{r.zeta, v})
+	r.Adjoint(Cotangent{r.zeta, v})
+	for j := range s {
+		s[j] = s[j]/sx - mid
+	}
+	r.sortB(g.B, s)
+	r.gradients(g)
 	r.mean(v)
 	direct, toA := r.v[:r.n], g.A[:r.np]
 	for i, d := range direct {
 		toA[i] = float64(xi[i]*d) - toA[i]
 	}
 	kernel.Shift(toA, toA, inner(toA, r.a))
-	for j := range s {
-		g.B[j] -= float64(v[j] * (s[j]/sx - mid))
-	}
-	Tangent(g.B, r.b)
 	r.SquashBack(g.X)
 	g.Rescale(sv, sx)
 	g.Rescale(sz, 1)
@@ -159,12 +159,93 @@ func (r *Row) SortAdjoint(g *Gradient, z []float64) {
 	}
 }
 
-// fullAdjoint is Adjoint, and fills X (at x̃), A (with M λ), B (up to a constant), Y, Q and
-// Epsilon.
-func (r *Row) fullAdjoint(g *Gradient, back Cotangent) {
-	r.Adjoint(back)
-	zeta, v := back.Z, back.Q
-	copy(g.B, r.lam)
+// sortB fills to with the gradient λ_j - v_j S_j of Σ z_j S_j in b, v_j = z_j/b_j, S given about the
+// centre of ζ. Where the two cancel, as they do in levels of little weight, it is the solution
+// μ of
+//
+//	Σ_k L_jk μ_k = -Σ_k v_k (N_jk - S_k G_jk),
+//
+// which follows from Σ_k N_jk = S_j c_j: G_jk and N_jk are as small as b_j b_k, so that v_k is
+// large in no term. The sum over j of a block of levels is 0 but for rounding: where blocks are
+// coupled by a share κ of their mass this has an error of u/κ, and the difference stands.
+func (r *Row) sortB(to, s []float64) {
+	v := r.back.Q
+	size := 0.0
+	for j, l := range r.lam {
+		to[j] = l - float64(v[j]*s[j])
+	}
+	Tangent(to, r.b)
+	for _, l := range to {
+		size = max(size, math.Abs(l))
+	}
+	// One form has an error of u max|v| (S_m-S_1), the other one of u/κ.
+	lost, apart := Largest(v)*(s[len(s)-1]-s[0]), 1e-4
+	if size >= apart*lost || size >= r.blocks()*lost {
+		return
+	}
+	mu := r.rho
+	for j := range mu {
+		to[j] = 0
+		n, g := r.pairs[j*r.mp:], r.g[j*r.mp:]
+		for k, vk := range v {
+			to[j] -= float64(vk * (n[k] - float64(s[k]*g[k])))
+		}
+	}
+	copy(mu, to)
+	balance(mu, r.b)
+	laplacian.Solve(r.fac, r.piv, mu)
+	// The elimination ends at the first levels. Where those are light, what rounding left of the
+	// heavy ones stands against their weight: each but the heaviest takes its potential from its
+	// own equation.
+	most := slices.Max(r.b)
+	for j, b := range r.b {
+		if b == most {
+			continue
+		}
+		sum, at := 0.0, to[j]
+		for k, w := range r.g[j*r.mp : j*r.mp+r.m] {
+			if k != j {
+				sum += w
+				at += float64(w * mu[k])
+			}
+		}
+		if sum > r.floor[j] {
+			mu[j] = at / sum
+		}
+	}
+	copy(to, mu)
+	Tangent(to, r.b)
+}
+
+// blocks returns the least share κ of their mass that the levels on the lighter side of a
+// boundary have in common with those on the other. It uses total.
+func (r *Row) blocks() float64 {
+	across := r.total[:r.m]
+	clear(across)
+	for j := range r.m {
+		sum, g := 0.0, r.g[j*r.mp:j*r.mp+r.m]
+		for k := r.m - 1; k > j; k-- { // what level j shares with those above k-1
+			sum += g[k]
+			across[k-1] += sum
+		}
+	}
+	least, below, above := 1.0, 0.0, 0.0
+	for J, sum := range across[:r.m-1] {
+		if below += r.b[J]; below <= 0.5 {
+			least = min(least, sum/below)
+		}
+	}
+	for J := r.m - 1; J > 0; J-- {
+		if above += r.b[J]; above < 0.5 {
+			least = min(least, across[J-1]/above)
+		}
+	}
+	return least
+}
+
+// gradients fills X (at x̃), A (with M λ), Y, Q and Epsilon after an adjoint.
+func (r *Row) gradients(g *Gradient) {
+	zeta, v := r.back.Z, r.back.Q
 	if g.Q != nil {
 		r.pairTotals(g.Q)
 	}

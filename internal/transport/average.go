@@ -106,7 +106,7 @@ func (r *Row) sort(out []float64) {
 // farColumn averages x-low over a column whose entries are all flushed: only
 // their ratios count, taken in logarithms.
 func (r *Row) farColumn(j int, low float64) float64 {
-	logs, top := r.logColumn(j)
+	logs, top := r.logColumn(r.h, j)
 	sum, dot := 0.0, 0.0
 	for i, l := range logs {
 		w := elem.Exp(l - top)

@@ -73,7 +73,7 @@ func (s *descent) ahead(r *dual) bool {
 		if s.Passes >= s.limit {
 			return false
 		}
-		s.farthest = r.logResidual(s.Error)
+		s.farthest = r.logResidual(r.h, s.Error)
 		if s.farthest > sinkhornFirst { // a Sinkhorn step always ascends, and lifts tiny b_j at once
 			for j := range r.h {
 				r.h[j] += r.logs[j]
@@ -87,7 +87,7 @@ func (s *descent) ahead(r *dual) bool {
 			if s.Error <= s.goal {
 				continue
 			}
-			s.farthest = r.logResidual(s.Error)
+			s.farthest = r.logResidual(r.h, s.Error)
 		}
 		d, sumC, sumR := r.dir, 0.0, 0.0
 		for j, c := range r.c {
@@ -123,7 +123,7 @@ func (s *descent) move(r *dual) {
 func (s *descent) judge(r *dual) {
 	s.moved = false
 	d := r.dir
-	if r.slope(d) >= -0.3*s.slope || r.logResidual(1) < max(s.farthest/2, 1e-6) || s.Passes+2 > s.most {
+	if r.slope(d) >= -0.3*s.slope || r.logResidual(r.try, 1) < max(s.farthest/2, 1e-6) || s.Passes+2 > s.most {
 		copy(r.h, r.try)
 		return
 	}
@@ -179,14 +179,15 @@ func (r *dual) safe(goal float64, limit int, out Outcome) Outcome {
 		if out.Converged = out.Error <= goal; out.Converged {
 			return out
 		}
-		if out.Passes >= limit-1 || (stalled >= 30 && lowest <= 100*goal) || stalled >= stall {
+		lost := out.Error != out.Error // a step that was not finite: nothing follows from it
+		if lost || out.Passes >= limit-1 || (stalled >= 30 && lowest <= 100*goal) || stalled >= stall {
 			break
 		}
 		if stuck := stalled%8 == 7; stuck || out.Error > 0.5 {
 			if stuck && out.Error > far {
 				out.Passes += r.ascend(limit - 2 - out.Passes)
 			} else {
-				r.logResidual(1)
+				r.logResidual(r.h, 1)
 				for j := range r.h {
 					r.h[j] += r.logs[j]
 				}
@@ -231,7 +232,7 @@ func (r *dual) safe(goal float64, limit int, out Outcome) Outcome {
 		}
 		copy(r.h, r.try)
 	}
-	if out.Error > lowest { // hand back the best
+	if !(out.Error <= lowest) && lowest < math.Inf(1) { // hand back the best
 		copy(r.h, r.best)
 		r.pass(r.h)
 		out.Passes++
@@ -273,7 +274,7 @@ func (r *dual) ascend(most int) (passes int) {
 		}
 		evaluations += m + count
 	}
-	r.logResidual(1)
+	r.logResidual(r.h, 1)
 	copy(r.try, r.logs)
 	below, has, above := 0.0, 0.0, 0.0
 	for j, l := range r.try {

@@ -67,9 +67,10 @@ func (r *dual) relative() float64 {
 	return e
 }
 
-// logResidual fills logs_j = log(b_j/c_j) and returns the largest magnitude. Where c_j was
-// flushed it is taken anew in logarithms: one Sinkhorn step then brings the level back.
-func (r *dual) logResidual(rel float64) float64 {
+// logResidual fills logs_j = log(b_j/c_j), c that of the plan at h, and returns the largest
+// magnitude. Where c_j was flushed it is taken anew in logarithms: one Sinkhorn step then
+// brings the level back.
+func (r *dual) logResidual(h []float64, rel float64) float64 {
 	if rel < 1e-3 {
 		for j, b := range r.b {
 			c := max(r.c[j], 1e-300)
@@ -84,7 +85,7 @@ func (r *dual) logResidual(rel float64) float64 {
 		const flushed = 1e-150
 		for j, c := range r.c {
 			if c < flushed {
-				logs, _ := r.logColumn(j)
+				logs, _ := r.logColumn(h, j)
 				r.logs[j] = elem.Log(r.b[j]) - LogSum(logs)
 			}
 		}

@@ -119,7 +119,7 @@ func (r *plan) eachSample(f func(i int, plan []float64)) {
 }
 
 // logColumn returns log a_i M_ij at h for all i, and the largest.
-func (r *plan) logColumn(j int) (logs []float64, top float64) {
+func (r *plan) logColumn(h []float64, j int) (logs []float64, top float64) {
 	terms := make([]float64, r.m)
 	logs = make([]float64, r.n)
 	top = math.Inf(-1)
@@ -129,7 +129,7 @@ func (r *plan) logColumn(j int) (logs []float64, top float64) {
 			continue
 		}
 		for k, y := range r.cy {
-			terms[k] = r.h[k] + float64(r.s[i]*y)
+			terms[k] = h[k] + float64(r.s[i]*y)
 		}
 		logs[i] = terms[j] - LogSum(terms) + elem.Log(r.a[i])
 		top = max(top, logs[i])

@@ -137,27 +137,21 @@ func (q *Squash) derivative(z, s float64) float64 {
 	return float64(s*(1-s)) * q.Kind.rate()
 }
 
-// Slope returns dx̃/dx at x, where the squashed value is s; 0 at ±Inf.
+// Slope returns dx̃/dx at x, where the squashed value is s; 0 at ±Inf. Where s is near 1, so
+// that 1-s has lost its digits, it takes them from x.
 func (q *Squash) Slope(x, s float64) float64 {
 	switch {
 	case q.Kind == None:
 		return 1
-	case q.Std == 0:
+	case q.Std == 0 || x-x != 0:
 		return 0
 	}
-	if x-x != 0 {
-		return 0
-	}
-	return q.derivative(q.z(x), s) / q.Std
-}
-
-// SlopeToTop is Slope, but for a logistic s near 1, where 1-s has lost its digits, has them.
-func (q *Squash) SlopeToTop(x, s float64) float64 {
-	if s > 1-0x1p-10 && (q.Kind == Logistic || q.Kind == LogisticUnit) && q.Std > 0 {
+	z := q.z(x)
+	if s > 1-0x1p-10 && q.Kind != Arctan {
 		rate := q.Kind.rate()
-		return float64(s*elem.Logistic(-q.z(x)*rate)) * rate / q.Std
+		return float64(s*elem.Logistic(-z*rate)) * rate / q.Std
 	}
-	return q.Slope(x, s)
+	return q.derivative(z, s) / q.Std
 }
 
 // Constant tells whether the squash maps every x to one value.

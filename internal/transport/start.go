@@ -176,12 +176,20 @@ func (r *dual) corner(tau []float64) {
 		}
 		width := r.eps / (2 * r.dy[J])
 		left, right := at(p)-float64(30*width), at(p)+float64(30*width)
-		bounded := [2]bool{p > 0, p < n-1}
+		// The neighbours are those of some weight: a sample without any bounds nothing.
+		before, after := p-1, p+1
+		for before >= 0 && a[perm[before]] == 0 {
+			before--
+		}
+		for after < n && a[perm[after]] == 0 {
+			after++
+		}
+		bounded := [2]bool{before >= 0, after < n}
 		if bounded[0] {
-			left = elem.Middle(at(p), at(p-1))
+			left = elem.Middle(at(p), at(before))
 		}
 		if bounded[1] {
-			right = elem.Middle(at(p), at(p+1))
+			right = elem.Middle(at(p), at(after))
 		}
 		sl := cumB - max(below, prevB)
 		sr := min(above, nextB) - cumB

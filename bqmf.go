@@ -1,0 +1,840 @@
+package quantmf
+
+// This file holds Bayesian quantile matrix factorisation, X ≈ T(UV) with signed
+// factors, noise by row and by sample, and the uncertainty of every cell:
+//
+//	g_i(x_ij) ~ N(u_i·v_j, 1/(τ_i ρ_j)),   v_j ~ N(0, I),   u_i ~ N(0, diag(1/α)),
+//
+// by variational Bayes (internal/posterior). The scales g_i come first, from the
+// visible values of the row alone, and the maps back, T_i, last, from leave-one-out
+// predictions (curve.go). α takes components away that the data do not ask for, so
+// the rank is an upper bound. It is fitted for two strengths γ of that, and the one
+// whose leave-one-out predictions lose less is the model.
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/posterior"
+	"github.com/quantmf/quantmf/internal/svd"
+)
+
+// BQMF is a fitted X ≈ T(UV) with its uncertainty. It is not changed by its methods
+// and may be used by several goroutines at once.
+type BQMF struct {
+	// U and V are means of the posterior, of either sign, components by falling
+	// Relevance, the entry of each row of V that is largest in magnitude positive. UV is
+	// on the scale of the rows' g_i, of mean 0 and deviation 1. History is no loss: the
+	// negative lower bound of the evidence of the visible cells on the scale of UV, given
+	// the noise and the relevance, in nats a cell; entry 0 is that of no component at all.
+	// Steps of U and V never raise it; those of noise and relevance may, by little.
+	// Warnings has one entry where UV still moved when the epochs ended.
+	Factorisation
+	// Relevance is the mean over all cells of the square of a component's part of UV:
+	// its share of the variance of a row.
+	Relevance []float64
+	// RowNoise (d) and SampleNoise (n): the deviation of the noise of cell (i, j), on
+	// the scale of UV, is RowNoise_i SampleNoise_j; the samples' have geometric mean 1.
+	// Near 1 a row is hardly better predicted than by its mean. 0 for a constant row.
+	RowNoise, SampleNoise []float64
+	// Strength is γ, 1 or 1/2: how far each component has a relevance of its own.
+	Strength float64
+	// LeaveOneOut is the mean divergence of the visible cells from what the model says
+	// of each without it: an estimate of the loss on cells that nobody has seen.
+	LeaveOneOut float64
+
+	curves []Curve
+	post   *posterior.Posterior
+}
+
+// strengths are the values of γ.
+var strengths = [2]float64{1, 0.5}
+
+const bqmfRank = 50 // the most components where the rank is left to the function
+
+func bqmfDefaults() config {
+	return config{settings: settings{tolerance: 3e-3, epochs: 60, seed: 1, loss: KL}, restarts: len(strengths)}
+}
+
+// FitBQMF fits x, d features × n samples of any finite values, by T(UV) of rank at
+// most k and at most min(d,n)-1, signed factors, one increasing map T_i a feature. rank 0: min(50, d-1, n-1).
+// What the data do not ask for fades, so the rank need not be chosen.
+//
+// Defaults: KL, Frobenius where x has negative values; at most 60 epochs, ended when
+// UV moves by less than 3e-3 of itself ([WithTolerance]); no validation. The loss
+// decides which of two strengths of relevance is taken and how the maps are learnt.
+// Under [WithValidation] the maps are learnt after every epoch, which takes about as long.
+// Nothing is random but the cells held out. Errors: [*DataError], [*ShapeError],
+// [*OptionError]; when ctx ends or a progress function fails, the model so far with
+// an error that wraps it.
+//
+// Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)2k³; at the end
+// of either strength 6k² for each cell. Memory beside x: dn, (d+2n)k²/2 + 16nk, and nk² at
+// the end.
+func FitBQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*BQMF, error) {
+	c := bqmfDefaults()
+	if err := parse(forBQMF, &c, opts); err != nil {
+		return nil, err
+	}
+	visible, err := c.checkBQMF(x, rank)
+	if err != nil {
+		return nil, err
+	}
+	t := &task{config: &c, kind: kindBQMF, x: x, rank: rank, cells: visible}
+	past, err := t.reopen()
+	if err != nil {
+		return nil, err
+	}
+	p := pool.New(c.workers, x.Rows)
+	defer p.Close()
+	f := &bqmfFit{config: &c, cells: visible, pool: p, ctx: ctx, fingerprints: past.data}
+	if len(past.best) > 0 {
+		f.best = new(BQMF)
+		if err := f.best.UnmarshalBinary(past.best); err != nil {
+			return nil, past.inside(err)
+		}
+		if b := f.best; b.U.Rows != x.Rows || b.V.Cols != x.Cols || b.loss != c.loss || b.missing != c.missing || (b.Validation != nil) != (c.validation > 0) {
+			return nil, past.state.fail("BEST", "the best model is not of this fit")
+		}
+	}
+	f.begin(rank)
+	first := 0
+	if past.from != nil {
+		first = past.from.restart
+	}
+	for run := first; run < len(strengths); run++ {
+		var from *saved
+		if past.from != nil && run == first {
+			from = past.from
+		}
+		if err := f.run(run, past.state, from); err != nil {
+			if f.best == nil {
+				f.best = f.model(nil, run)
+			}
+			return f.best, err
+		}
+	}
+	return f.best, nil
+}
+
+// bqmfComponents is the number that a fit of d × n starts with.
+func bqmfComponents(d, n, rank int) int {
+	if rank == 0 {
+		rank = bqmfRank
+	}
+	return min(max(min(d, n)-1, 1), rank)
+}
+
+// checkBQMF returns the cells that a fit sees, or what is wrong with its data.
+func (c *config) checkBQMF(x Mat, rank int) (*cells, error) {
+	if c.loss != KL && c.loss != Frobenius {
+		return nil, &OptionError{Option: kLoss.String(), Value: ftoa(float64(c.loss)), Bound: "FitBQMF takes KL or Frobenius"}
+	}
+	if err := x.check("x"); err != nil {
+		return nil, err
+	}
+	if rank < 0 {
+		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least 0"}
+	}
+	if k := uint64(bqmfComponents(x.Rows, x.Cols, rank)); k*(k+1)/2 > maxCells/uint64(x.Rows+x.Cols) {
+		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "the posterior of a " + x.size() + " matrix would need too much memory"}
+	}
+	rules := config{settings: settings{missing: c.missing, loss: c.loss, mapped: true}}
+	if !c.given.has(kLoss) {
+		rules.loss = Frobenius // which takes any finite x
+	}
+	if err := rules.checkCells(x); err != nil {
+		return nil, err
+	}
+	negative := false
+	for i := range x.Rows {
+		for _, v := range x.Row(i) {
+			negative = negative || v < 0
+		}
+	}
+	if negative && c.loss == KL { // not asked for: checkCells would have said so
+		c.loss = Frobenius
+	}
+	return newCells(x, &c.settings)
+}
+
+// bqmfFit is a fit under way.
+type bqmfFit struct {
+	*config
+	*cells
+	pool         *pool.Pool
+	ctx          context.Context
+	fingerprints [2]uint64
+
+	rankAsked, rank int
+	rooted          bool    // the scales begin with a root
+	curves          []Curve // of each row, its scale
+	active          []int   // rows that are not constant
+	units           []float64
+	data            *posterior.Data
+	space           *svd.Subspace
+	best            *BQMF
+}
+
+// begin makes the scales and what the fits start from.
+func (f *bqmfFit) begin(rank int) {
+	d, n := f.x.Rows, f.x.Cols
+	np := kernel.Pad(n)
+	f.rankAsked, f.rank = rank, bqmfComponents(d, n, rank)
+	f.rooted = true
+	for i := range d {
+		for _, v := range f.x.Row(i) {
+			f.rooted = f.rooted && !(v < 0)
+		}
+	}
+	f.curves, f.units = make([]Curve, d), make([]float64, d)
+	y := make([]float64, d*np)
+	work := make([]scaler, f.pool.Workers())
+	f.pool.Do(d, func(w, i int) {
+		top, mean, count := 0.0, 0.0, 0.0
+		for _, v := range f.x.Row(i) {
+			if v == v {
+				top = max(top, math.Abs(v))
+				count++
+				mean += (v - mean) / count
+			}
+		}
+		f.units[i] = unitOf(top)
+		if f.ctx.Err() != nil {
+			f.curves[i] = Curve{x: []float64{mean}, y: []float64{0}, at: []float64{0}, to: []float64{mean}}
+			return
+		}
+		work[w].scale(&f.curves[i], y[i*np:i*np+n], f.x.Row(i), !f.rooted)
+	})
+	for i := range d {
+		if len(f.curves[i].x) > 1 {
+			if a := len(f.active); a < i {
+				copy(y[a*np:(a+1)*np], y[i*np:(i+1)*np])
+			}
+			f.active = append(f.active, i)
+		}
+	}
+	if f.ctx.Err() != nil || len(f.active) == 0 {
+		return
+	}
+	a := len(f.active)
+	f.data = posterior.NewData(a, n, y[:a*np], func(i, j int) bool { v := f.x.Row(f.active[i])[j]; return v == v })
+	f.pool.Bind(f.ctx) // what a stop leaves undone nobody looks at
+	defer f.pool.Bind(nil)
+	f.space = svd.NewSubspace(a, n, f.rank, svdPasses, nmfChunks, func(_, i int) []float64 { return y[i*np : (i+1)*np] }, f.pool)
+}
+
+// run makes the fit of one strength, or goes on with it, and keeps it if it is the
+// best so far.
+func (f *bqmfFit) run(run int, file *file, from *saved) error {
+	if err := f.ctx.Err(); err != nil {
+		return stoppedAt(0, err)
+	}
+	before := run * f.epochs
+	if len(f.active) == 0 {
+		if run == 0 {
+			f.best = f.model(nil, run)
+			f.best.LeaveOneOut = 0
+			f.best.History = []float64{0}
+			if f.held != nil {
+				f.best.Validation = []float64{f.heldMean(f.best)}
+			}
+		}
+		return nil
+	}
+	fit := posterior.New(f.ctx, f.data, min(f.rank, len(f.active)), strengths[run], f.space, f.pool)
+	history, validation := []float64{fit.Nothing()}, []float64(nil)
+	judge := watch{}
+	first, done := 0, false
+	var best *BQMF // of this run, on the held-out cells
+	if from != nil {
+		if err := f.resumeFrom(fit, file, from); err != nil {
+			return err
+		}
+		first, history, validation, judge = from.epoch, from.history, from.validation, from.judge
+		done = from.steps == 1
+		if f.held != nil && f.best != nil && f.best.Strength == strengths[run] {
+			best = f.best
+		}
+	} else if f.held != nil {
+		m := f.finish(fit, run)
+		if f.ctx.Err() == nil {
+			validation = []float64{f.heldMean(m)}
+			judge.see(0, validation[0])
+			best = m
+			best.History, best.Validation = history, validation
+			if f.better(m) {
+				f.best = m
+			}
+		}
+	}
+	var err error
+	epoch := first
+	for epoch < f.epochs && !done && err == nil {
+		done = fit.Epoch(epoch, f.tolerance)
+		if err = f.ctx.Err(); err != nil {
+			err = stoppedAt(before+epoch, err)
+			break
+		}
+		epoch++
+		history = append(history, fit.Bound)
+		if f.held != nil {
+			m := f.finish(fit, run)
+			if err = f.ctx.Err(); err != nil {
+				err = stoppedAt(before+epoch, err)
+				break
+			}
+			validation = append(validation, f.heldMean(m))
+			if better, _ := judge.see(epoch, validation[epoch]); better {
+				m.Best, best = epoch, m
+				best.History, best.Validation = history, validation
+				if f.better(m) {
+					f.best = m
+				}
+			}
+		}
+		if f.progress != nil {
+			of := len(strengths) * f.epochs
+			if perr := f.progress(Progress{Phase: PhaseEpochs, Done: float64(before+epoch) / float64(of), Epoch: before + epoch, Epochs: of, Rows: f.d(), Loss: fit.Bound}); perr != nil {
+				err = stoppedAt(before+epoch, perr)
+			}
+		}
+		if err == nil && f.save != nil && (done || epoch == f.epochs || epoch%f.every == 0) {
+			if serr := f.checkpoint(fit, run, epoch, done, judge, history, validation); serr != nil {
+				err = stoppedAt(before+epoch, serr)
+			}
+		}
+	}
+	m := best
+	if m == nil {
+		m = f.finish(fit, run)
+		m.Best = len(history) - 1
+		if err == nil && f.ctx.Err() != nil {
+			err = stoppedAt(before+epoch, f.ctx.Err())
+		}
+	}
+	m.History, m.Validation = history, validation
+	if !done && err == nil && f.epochs > 0 {
+		m.Warnings = append(m.Warnings, &unsettled{epoch, fit.Moved, f.tolerance})
+	}
+	if f.best == nil || f.better(m) && (err == nil || f.held != nil) {
+		f.best = m
+	}
+	return err
+}
+
+// unsettled is the warning of a fit that has not come to rest.
+type unsettled struct {
+	epochs           int
+	moved, tolerance float64
+}
+
+func (u *unsettled) Error() string {
+	return "quantmf: UV moved by " + ftoa(u.moved) + " of itself in the last of " + itoa(u.epochs) + " epochs, wanted " + ftoa(u.tolerance)
+}
+
+func (f *bqmfFit) d() int { return f.x.Rows }
+
+// better tells whether m predicts better than the best so far.
+func (f *bqmfFit) better(m *BQMF) bool {
+	if f.best == nil {
+		return true
+	}
+	if f.held != nil {
+		return f.heldMean(m) < f.heldMean(f.best)
+	}
+	return m.LeaveOneOut < f.best.LeaveOneOut
+}
+
+// heldMean is the mean divergence of the held-out cells.
+func (f *bqmfFit) heldMean(m *BQMF) float64 {
+	t, sum := m.conditional(f.pool), 0.0
+	for i := range t.Rows {
+		for j, v := range f.full.Row(i) {
+			if f.held[i*t.Cols+j] {
+				sum += f.loss.divergence(v, t.At(i, j))
+			}
+		}
+	}
+	return sum / float64(f.heldOut)
+}
+
+// model returns the model of a posterior, its maps without corrections.
+func (f *bqmfFit) model(fit *posterior.Fit, run int) *BQMF {
+	d, n := f.x.Rows, f.x.Cols
+	m := &BQMF{Strength: strengths[run], curves: slices.Clone(f.curves), LeaveOneOut: math.MaxFloat64}
+	m.loss, m.missing = f.loss, f.missing
+	for i := range m.curves {
+		m.curves[i].slope = 1
+		m.curves[i].levels = levelsAt
+	}
+	if fit == nil {
+		k := f.rank
+		m.post = &posterior.Posterior{D: d, N: n, K: k, U: make([]float64, d*k), V: make([]float64, k*kernel.Pad(n)), BU: make([]float64, d*posterior.Packed(k)), BV: make([]float64, n*posterior.Packed(k)),
+			Tau: make([]float64, d), Rho: make([]float64, n), Unit: 1}
+		for j := range n {
+			m.post.Rho[j] = 1
+			for c := range k {
+				m.post.BV[j*posterior.Packed(k)+c*(c+1)/2+c] = 1
+			}
+		}
+		m.History = []float64{0}
+	} else {
+		m.post = fit.Copy(f.active, d)
+	}
+	m.fill()
+	return m
+}
+
+// fill takes the public fields from the posterior.
+func (m *BQMF) fill() {
+	p := m.post
+	np := kernel.Pad(p.N)
+	m.U = Mat{Rows: p.D, Cols: p.K, Data: slices.Clone(p.U), Stride: p.K}
+	m.V = NewMat(p.K, p.N)
+	for c := range p.K {
+		copy(m.V.Row(c), p.V[c*np:])
+	}
+	m.Relevance, m.RowNoise, m.SampleNoise = p.Relevance(), make([]float64, p.D), make([]float64, p.N)
+	for i, t := range p.Tau {
+		if t > 0 {
+			m.RowNoise[i] = 1 / math.Sqrt(t)
+		}
+	}
+	for j, r := range p.Rho {
+		m.SampleNoise[j] = 1 / math.Sqrt(r)
+	}
+}
+
+const (
+	slopeCells = 20   // pseudo-cells that hold the slope of a row at the pooled one
+	floorLoss  = 0.02 // of a row's mean, under what losses of leave-one-out predictions count
+)
+
+// floors are the shares of a row's mean below which no prediction falls under KL,
+// of which the leave-one-out loss chooses.
+var floors = [...]float64{1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.2}
+
+// finish makes the model of a posterior, its maps learnt from leave-one-out
+// predictions. When the context ends, the maps not yet learnt are without corrections.
+func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
+	m := f.model(fit, run)
+	if f.ctx.Err() != nil {
+		return m
+	}
+	a, np := len(f.active), kernel.Pad(f.x.Cols)
+	type outcome struct {
+		cov, vr, spreadX float64
+		losses           [len(floors)]float64
+	}
+	out := make([]outcome, a)
+	type room struct {
+		cells *posterior.Cells
+		table table
+		learner
+	}
+	work := make([]*room, f.pool.Workers())
+	base := m.post.Cells()
+	whole := 0.0 // the unit of the loss, so that its squares neither overflow nor vanish
+	for _, u := range f.units {
+		whole = max(whole, u)
+	}
+	f.pool.Do((a+posterior.Together-1)/posterior.Together, func(w, piece int) {
+		if f.ctx.Err() != nil {
+			return
+		}
+		if work[w] == nil {
+			work[w] = &room{cells: base.Share()}
+		}
+		ws := work[w]
+		from := piece * posterior.Together
+		to := min(from+posterior.Together, a)
+		// The rows at hand follow one another in the matrix unless a constant one lies between.
+		for at := from; at < to; {
+			end := at + 1
+			for end < to && f.active[end] == f.active[end-1]+1 {
+				end++
+			}
+			ws.cells.Rows(f.active[at], end-at)
+			for r := range end - at {
+				i := f.active[at+r]
+				c := &m.curves[i]
+				ws.table.load(c, false)
+				ws.x, ws.p, ws.z = ws.x[:0], ws.p[:0], ws.z[:0]
+				y, tau := f.data.Y[(at+r)*np:], m.post.Tau[i]
+				spread := 0.0
+				for j, x := range f.x.Row(i) {
+					s := ws.cells.Deviation(r, i, j)
+					spread += float64(s*s) / float64(f.x.Cols)
+					if x == x {
+						without := ws.cells.Without(r, j, y[j], float64(tau*m.post.Rho[j]))
+						ws.x, ws.p = append(ws.x, x), append(ws.p, ws.table.mean(without, s))
+						ws.residual(c, x, without, s)
+					}
+				}
+				c.spread = math.Sqrt(spread)
+				quantiles(&c.levels, ws.z, float64(c.parts()))
+				ws.learn(c, f.units[i])
+				o := &out[at+r]
+				o.cov, o.vr, o.spreadX = ws.cov, ws.vr, ws.spreadX
+				for k, share := range floors {
+					low := f.loss.least()
+					if f.loss == KL {
+						low = max(low, share*c.meanX)
+					}
+					for j, x := range ws.x {
+						if f.loss == KL {
+							o.losses[k] += f.loss.value(x/whole, max(ws.p[j], low)/whole, 0) / float64(f.visible)
+						} else {
+							o.losses[k] += f.loss.value(x/whole, ws.p[j]/whole, math.Inf(-1)) / float64(f.visible)
+						}
+					}
+				}
+			}
+			at = end
+		}
+	})
+	if f.ctx.Err() != nil {
+		for i := range m.curves {
+			c := &m.curves[i]
+			c.slope, c.meanX, c.meanP, c.stepAt, c.stepTo, c.levels = 1, 0, 0, nil, nil, levelsAt
+		}
+		return m
+	}
+	cov, vr := 0.0, 0.0
+	var losses [len(floors)]float64
+	for _, o := range out {
+		if o.spreadX > 0 {
+			cov += o.cov / o.spreadX
+			vr += o.vr / o.spreadX
+		}
+		for k, l := range o.losses {
+			losses[k] += l
+		}
+	}
+	pooled := 1.0
+	if vr > 0 {
+		pooled = max(cov/vr, 0)
+	}
+	least := 0
+	for k, l := range losses {
+		if l < losses[least] {
+			least = k
+		}
+	}
+	m.LeaveOneOut = min(losses[least]*f.loss.scale(whole), math.MaxFloat64)
+	var levels [len(levelsAt)]float64 // means over the rows
+	for k, i := range f.active {
+		for h, l := range m.curves[i].levels {
+			levels[h] += float64(l*float64(f.data.Rows[k].Count)) / float64(f.data.Cells())
+		}
+	}
+	for k, i := range f.active {
+		c, o, n := &m.curves[i], &out[k], float64(f.data.Rows[k].Count)
+		for h, l := range levels {
+			p := phi(levelsAt[h])
+			hold := levelCells / (4 * float64(p*(1-p))) // as a quantile's variance grows outwards
+			c.levels[h] = residualWiden * ((float64(n*c.levels[h]) + float64(hold*l)) / (n + hold))
+			if h > 0 {
+				c.levels[h] = max(c.levels[h], c.levels[h-1]+1e-6)
+			}
+		}
+		mean := c.meanP / f.units[i]
+		c.slope = pooled
+		if o.vr > 1e-9*max(float64(mean*mean), 1e-12) {
+			c.slope = max((float64(o.cov/o.vr*n)+float64(slopeCells*pooled))/(n+slopeCells), 0)
+		}
+		if f.loss == KL {
+			c.floor = floors[least] * c.meanX
+		}
+	}
+	return m
+}
+
+// Map returns T_i, the increasing function from the scale of UV to the units of x.
+// i is a row of U, else a [*ShapeError]. Reconstruct takes it at (UV)_ij for the
+// spread of each cell, Map for that of the row.
+func (m *BQMF) Map(i int) (*Curve, error) {
+	if i < 0 || i >= len(m.curves) {
+		return nil, &ShapeError{What: "row", Got: itoa(i), Want: "from 0 to " + itoa(len(m.curves)-1)}
+	}
+	c := m.curves[i]
+	return &c, nil
+}
+
+// eachRow calls g for every row with the reader that has it as its r-th, or with none
+// where the row is constant.
+func (m *BQMF) eachRow(p *pool.Pool, mass bool, g func(t *table, c *posterior.Cells, r, i int)) {
+	type room struct {
+		cells *posterior.Cells
+		table table
+	}
+	work := make([]*room, p.Workers())
+	base := m.post.Cells()
+	d := len(m.curves)
+	p.Do((d+posterior.Together-1)/posterior.Together, func(w, piece int) {
+		if work[w] == nil {
+			work[w] = &room{cells: base.Share()}
+		}
+		ws := work[w]
+		from := piece * posterior.Together
+		rows := min(posterior.Together, d-from)
+		ws.cells.Rows(from, rows)
+		for r := range rows {
+			ws.table.load(&m.curves[from+r], mass)
+			c := ws.cells
+			if len(m.curves[from+r].x) == 1 {
+				c = nil
+			}
+			g(&ws.table, c, r, from+r)
+		}
+	})
+}
+
+// Reconstruct returns the conditional mean of every cell, d × n, under the loss that
+// was fitted: T_i of (UV)_ij and of what is not known of it. Cost: 6k² flops a
+// cell, spread over GOMAXPROCS workers.
+func (m *BQMF) Reconstruct() Mat {
+	out, _ := m.reconstruct(context.Background())
+	return out
+}
+
+func (m *BQMF) reconstruct(ctx context.Context) (Mat, error) {
+	p := pool.New(0, len(m.curves))
+	defer p.Close()
+	p.Bind(ctx)
+	out := m.conditional(p)
+	if err := p.Err(); err != nil {
+		return Mat{}, stoppedAt(0, err)
+	}
+	return out, nil
+}
+
+func (m *BQMF) conditional(p *pool.Pool) Mat {
+	out := NewMat(m.post.D, m.post.N)
+	m.eachRow(p, false, func(t *table, c *posterior.Cells, r, i int) {
+		row := out.Row(i)
+		np := kernel.Pad(m.post.N)
+		for j := range row {
+			if c == nil {
+				row[j] = t.c.x[0]
+				continue
+			}
+			row[j] = t.c.correct(t.mean(c.Mean[r*np+j], c.Deviation(r, i, j)))
+		}
+	})
+	return out
+}
+
+// Median returns the conditional median of every cell, d × n: what to take where
+// absolute errors count.
+func (m *BQMF) Median() Mat {
+	return m.each(func(t *table, mean, dev float64) float64 { return t.back(mean + float64(dev*t.c.bend(0))) })
+}
+
+// Deviation returns the standard deviation of every cell, d × n, in the units of x.
+func (m *BQMF) Deviation() Mat {
+	return m.each(func(t *table, mean, dev float64) float64 {
+		about := t.back(mean)
+		unit := max(math.Abs(t.c.x[0]), math.Abs(t.c.x[len(t.c.x)-1]))
+		if len(t.c.x) == 1 {
+			return 0
+		}
+		first, second := 0.0, 0.0
+		for k, e := range hermiteNodes {
+			v := (t.back(mean+float64(dev*t.c.bend(e))) - about) / unit
+			first += float64(hermiteWeights[k] * v)
+			second += float64(hermiteWeights[k] * float64(v*v))
+		}
+		return unit * math.Sqrt(max(second-float64(first*first), 0))
+	})
+}
+
+// Interval returns the central interval of every cell that holds its value with
+// probability p, 0 < p < 1, as two d × n matrices. An [*OptionError] for another p.
+func (m *BQMF) Interval(p float64) (lo, hi Mat, err error) {
+	if !(p > 0 && p < 1) {
+		return Mat{}, Mat{}, &OptionError{Option: "p", Value: ftoa(p), Bound: "must be above 0 and below 1"}
+	}
+	z := elem.NormalQuantile(0.5 + float64(p/2))
+	lo = m.each(func(t *table, mean, dev float64) float64 { return t.back(mean + float64(dev*t.c.bend(-z))) })
+	hi = m.each(func(t *table, mean, dev float64) float64 { return t.back(mean + float64(dev*t.c.bend(z))) })
+	return lo, hi, nil
+}
+
+// Probability returns, for every cell of x, d × n, the probability of a value below
+// it, and of one that is at most it. They differ where single values have mass,
+// as in counts. NaN where x is. Errors: [*ShapeError], [*DataError].
+func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
+	if err := x.check("x"); err != nil {
+		return Mat{}, Mat{}, err
+	}
+	if d, n := m.post.D, m.post.N; x.Rows != d || x.Cols != n {
+		return Mat{}, Mat{}, &ShapeError{What: "x", Got: x.size(), Want: itoa(d) + "×" + itoa(n)}
+	}
+	rules := m.bounds()
+	rules.missing = true
+	if err := rules.checkCells(x); err != nil {
+		return Mat{}, Mat{}, err
+	}
+	p := pool.New(0, len(m.curves))
+	defer p.Close()
+	below, upTo = NewMat(x.Rows, x.Cols), NewMat(x.Rows, x.Cols)
+	np := kernel.Pad(m.post.N)
+	m.eachRow(p, true, func(t *table, c *posterior.Cells, r, i int) {
+		for j, v := range x.Row(i) {
+			lo, hi := t.c.places(v)
+			if v == t.c.to[0] {
+				lo = math.Inf(-1)
+			}
+			if v == t.c.to[len(t.c.to)-1] {
+				hi = math.Inf(1)
+			}
+			if c != nil {
+				mean, dev := c.Mean[r*np+j], c.Deviation(r, i, j)
+				lo, hi = t.c.unbend((lo-mean)/dev), t.c.unbend((hi-mean)/dev)
+			}
+			if v != v {
+				lo, hi = v, v
+			}
+			below.Set(i, j, phi(lo))
+			upTo.Set(i, j, phi(hi))
+		}
+	})
+	return below, upTo, nil
+}
+
+// each fills a matrix from the mean and the deviation of each cell on the scale of UV.
+func (m *BQMF) each(g func(t *table, mean, dev float64) float64) Mat {
+	p := pool.New(0, len(m.curves))
+	defer p.Close()
+	out := NewMat(m.post.D, m.post.N)
+	np := kernel.Pad(m.post.N)
+	m.eachRow(p, true, func(t *table, c *posterior.Cells, r, i int) {
+		row := out.Row(i)
+		for j := range row {
+			if c == nil {
+				row[j] = 0
+				row[j] = g(t, 0, 0)
+				continue
+			}
+			row[j] = g(t, c.Mean[r*np+j], c.Deviation(r, i, j))
+		}
+	})
+	return out
+}
+
+func (m *BQMF) bounds() *config {
+	return &config{settings: settings{loss: m.loss, missing: m.missing, mapped: true}}
+}
+
+// Loss returns the mean divergence of x, d × n, from Reconstruct(), under the loss
+// that was fitted. Where the fit was WithMissingValues, NaN cells are left out.
+func (m *BQMF) Loss(x Mat) (float64, error) {
+	return m.bounds().meanLoss(x, m.Reconstruct())
+}
+
+// Goodness is that of [NMF.Goodness].
+func (m *BQMF) Goodness(x Mat) ([]Goodness, error) {
+	return m.bounds().goodness(x, m.Reconstruct())
+}
+
+// Shares is that of [NMF.Shares], signs of U and V having no part in it.
+func (m *BQMF) Shares() Mat { return shares(m.U, m.V) }
+
+// TopFeatures is that of [NMF.TopFeatures].
+func (m *BQMF) TopFeatures(x Mat, count int) ([][]Top, error) {
+	g, err := m.Goodness(x)
+	return topFeatures(m.Shares(), g, count), err
+}
+
+// Transform returns the coordinates of new samples: for x, d × n', the k × n' means
+// of the posterior of V' with all else as it was fitted, values beyond those of a
+// row's fit counting as the nearest. After [WithMissingValues] NaN cells are left out,
+// and a column needs one that is not. Columns are spread over GOMAXPROCS workers.
+// Errors: [*ShapeError], [*DataError]; when ctx ends, one that wraps its error.
+//
+// Cost of a column: dk flops, k² for each missing cell and 6k³.
+func (m *BQMF) Transform(ctx context.Context, x Mat) (Mat, error) {
+	v, _, err := m.coordinates(ctx, x, false)
+	return v, err
+}
+
+// Score returns the mean divergence of the observed cells of x, d × n', from what the
+// model says of them after Transform. Cost and errors are those of Transform, and
+// k² flops a cell.
+func (m *BQMF) Score(ctx context.Context, x Mat) (float64, error) {
+	_, score, err := m.coordinates(ctx, x, true)
+	return score, err
+}
+
+func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64, error) {
+	visible, err := m.bounds().checkColumns(x, len(m.curves))
+	if err != nil {
+		return Mat{}, 0, err
+	}
+	d, n := x.Dims()
+	v := NewMat(m.post.K, n)
+	losses := make([]float64, n)
+	p := pool.New(0, n)
+	defer p.Close()
+	base := m.post.Placer()
+	tables := make([]table, 0)
+	if score {
+		tables = make([]table, d)
+		for i := range tables {
+			tables[i].load(&m.curves[i], false)
+		}
+	}
+	type room struct {
+		placer      *posterior.Placer
+		y, variance []float64
+	}
+	work := make([]*room, p.Workers())
+	p.Do(n, func(w, j int) {
+		if ctx.Err() != nil {
+			return
+		}
+		if work[w] == nil {
+			work[w] = &room{base.Share(), make([]float64, d), make([]float64, d)}
+		}
+		ws := work[w]
+		for i := range d {
+			if ws.y[i] = x.At(i, j); ws.y[i] == ws.y[i] {
+				ws.y[i] = m.curves[i].forward(ws.y[i])
+			}
+		}
+		at, rho := ws.placer.Place(ws.y)
+		for h, t := range at {
+			v.Set(h, j, t)
+		}
+		if !score {
+			return
+		}
+		ws.placer.Spread(ws.variance)
+		for i := range d {
+			value := x.At(i, j)
+			if value != value {
+				continue
+			}
+			t := m.curves[i].x[0]
+			if tau := m.post.Tau[i]; tau > 0 {
+				mean := dot(m.post.U[i*m.post.K:(i+1)*m.post.K], at)
+				t = tables[i].c.correct(tables[i].mean(mean, math.Sqrt(ws.variance[i]+1/(tau*rho))))
+			}
+			losses[j] += m.loss.divergence(value, t)
+		}
+	})
+	if err := ctx.Err(); err != nil {
+		return Mat{}, 0, &interrupted{err}
+	}
+	sum := 0.0
+	for _, l := range losses {
+		sum += l
+	}
+	return v, sum / float64(visible), nil
+}

@@ -1,0 +1,378 @@
+package quantmf
+
+// Tests of BQMF: what it predicts and how sure it is, edges, units, data of either sign, new
+// samples, cancellation, and options.
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// bent returns a d × n matrix of rank k and noise under a curve of each row's own,
+// and a copy with a share of its cells hidden.
+func bent(d, n, k int, share float64, seed uint64) (x, given Mat) {
+	src := random.Split(seed, 9)
+	normal := func() float64 { return elem.NormalQuantile(math.Max(src.Float64(), 1e-12)) }
+	u, v := NewMat(d, k), NewMat(k, n)
+	for i := range u.Data {
+		u.Data[i] = normal()
+	}
+	for i := range v.Data {
+		v.Data[i] = normal()
+	}
+	x = NewMat(d, n)
+	for i := range d {
+		product(x.Row(i), u.Row(i), v)
+		for j := range n {
+			x.Set(i, j, elem.Exp(0.5*x.At(i, j)+0.3*normal()))
+		}
+	}
+	given = x.Clone()
+	for i := range given.Data {
+		if src.Float64() < share {
+			given.Data[i] = math.NaN()
+		}
+	}
+	for i := range d {
+		given.Set(i, i%n, x.At(i, i%n))
+		given.Set(i, (i+1)%n, x.At(i, (i+1)%n))
+	}
+	for j := range n {
+		given.Set(j%d, j, x.At(j%d, j))
+	}
+	return x, given
+}
+
+func fitBQMF(t *testing.T, x Mat, rank int, opts ...FitOption) *BQMF {
+	t.Helper()
+	m, err := FitBQMF(context.Background(), x, rank, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// finite reports what of a model is not a number.
+func finiteBQMF(t *testing.T, m *BQMF) {
+	t.Helper()
+	lo, hi, err := m.Interval(0.8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, a := range map[string]Mat{"U": m.U, "V": m.V, "Reconstruct": m.Reconstruct(), "Median": m.Median(), "Deviation": m.Deviation(), "lo": lo, "hi": hi} {
+		if err := a.checkFinite(name); err != nil {
+			t.Error(err)
+		}
+	}
+	for i := range lo.Data {
+		if lo.Data[i] > hi.Data[i] {
+			t.Fatal("an interval is upside down")
+		}
+	}
+	for _, v := range [][]float64{m.Relevance, m.RowNoise, m.SampleNoise, m.History, m.Validation, {m.LeaveOneOut}} {
+		if notFinite(v) >= 0 {
+			t.Errorf("not finite: %v", v)
+		}
+	}
+}
+
+func TestBQMFPredicts(t *testing.T) {
+	x, given := bent(60, 50, 3, 0.15, 1)
+	m := fitBQMF(t, given, 0, WithMissingValues())
+	finiteBQMF(t, m)
+	fit, mean, loss, count := m.Reconstruct(), 0.0, 0.0, 0
+	for i := range x.Rows {
+		average, seen := 0.0, 0.0
+		for _, v := range given.Row(i) {
+			if v == v {
+				average += v
+				seen++
+			}
+		}
+		for j, v := range given.Row(i) {
+			if v != v {
+				mean += KL.value(x.At(i, j), average/seen, 0)
+				loss += KL.value(x.At(i, j), fit.At(i, j), 0)
+				count++
+			}
+		}
+	}
+	if loss > 0.35*mean {
+		t.Errorf("hidden cells lose %g, their means %g", loss/float64(count), mean/float64(count))
+	}
+	for c := 1; c < len(m.Relevance); c++ {
+		if m.Relevance[c] > m.Relevance[c-1] {
+			t.Errorf("relevance rises at %d", c)
+		}
+	}
+	if r := m.Relevance; len(r) < 3 || len(r) > 3 && r[3] > 0.1*r[2] {
+		t.Errorf("relevance %v of three components", r)
+	}
+}
+
+func TestBQMFEdges(t *testing.T) {
+	src := random.Split(4, 0)
+	random := func(d, n int) Mat {
+		m := NewMat(d, n)
+		for i := range m.Data {
+			m.Data[i] = src.Float64() * 10
+		}
+		return m
+	}
+	nan := math.NaN()
+	cases := map[string]Mat{"1x1": random(1, 1), "1x9": random(1, 9), "9x1": random(9, 1), "2x2": random(2, 2), "7x2": random(7, 2), "constant": NewMat(4, 5)}
+	flat := random(6, 8)
+	for j := range 8 {
+		flat.Set(2, j, 3)
+	}
+	cases["a constant row"] = flat
+	lone := random(6, 8)
+	for i := 1; i < 6; i++ {
+		lone.Set(i, 4, nan)
+	}
+	cases["a column of one cell"] = lone
+	sparse := NewMat(60, 50)
+	for i := range sparse.Data {
+		sparse.Data[i] = nan
+		if src.Float64() < 0.01 {
+			sparse.Data[i] = src.Float64()
+		}
+	}
+	for i := range 60 {
+		sparse.Set(i, i%50, src.Float64())
+	}
+	cases["99 % missing"] = sparse
+	for name, x := range cases {
+		for _, rank := range []int{0, 1, 20} {
+			m, err := FitBQMF(context.Background(), x, rank, WithMissingValues())
+			if err != nil {
+				t.Errorf("%s, rank %d: %v", name, rank, err)
+				continue
+			}
+			finiteBQMF(t, m)
+			if name == "constant" {
+				if l, err := m.Loss(x); err != nil || l != 0 {
+					t.Errorf("constant: %g %v", l, err)
+				}
+			}
+			b := bqmfFile(t, m)
+			var back BQMF
+			if err := back.UnmarshalBinary(b); err != nil {
+				t.Errorf("%s, rank %d: %v", name, rank, err)
+			}
+			if _, err := m.Score(context.Background(), x); err != nil {
+				t.Errorf("%s, rank %d: %v", name, rank, err)
+			}
+		}
+	}
+}
+
+// Hidden cells are NaN to a fit; those held out by WithValidation are known to it and
+// must not touch the model but for the choice of an epoch.
+func TestBQMFUnits(t *testing.T) {
+	_, given := bent(25, 30, 2, 0.1, 5)
+	m := fitBQMF(t, given, 0, WithMissingValues())
+	want := m.Reconstruct()
+	for _, unit := range []float64{1e-30, 3e-7, 1, 1e30} {
+		scaled := given.Clone()
+		for i := range scaled.Data {
+			scaled.Data[i] *= unit
+		}
+		r := fitBQMF(t, scaled, 0, WithMissingValues()).Reconstruct()
+		for i, v := range r.Data {
+			if math.Abs(v/unit-want.Data[i]) > 1e-6*want.Data[i] {
+				t.Fatalf("unit %g: %g, want %g", unit, v/unit, want.Data[i])
+			}
+		}
+	}
+}
+
+func TestBQMFSigned(t *testing.T) {
+	x, given := bent(30, 40, 3, 0.1, 6)
+	for i := range x.Data {
+		x.Data[i], given.Data[i] = elem.Log(x.Data[i]), elem.Log(given.Data[i])
+	}
+	for i, v := range given.Data {
+		if v != v {
+			given.Data[i] = math.NaN()
+		}
+	}
+	m := fitBQMF(t, given, 0, WithMissingValues())
+	finiteBQMF(t, m)
+	if m.loss != Frobenius {
+		t.Error("not Frobenius")
+	}
+	var de *DataError
+	if _, err := FitBQMF(context.Background(), given, 0, WithMissingValues(), WithLoss(KL)); !errors.As(err, &de) {
+		t.Errorf("KL of negative values: %v", err)
+	}
+	p, err := HeldOut(context.Background(), x, FitBQMF, []Trial{{Rank: 0}, {Rank: 1}}, Masks{Repeats: 2, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(p[0].Mean < p[1].Mean) {
+		t.Errorf("three components predict worse than one: %v", p)
+	}
+}
+
+func TestBQMFTransform(t *testing.T) {
+	x, _ := bent(40, 60, 3, 0, 8)
+	train, fresh := NewMat(40, 45), NewMat(40, 15)
+	for i := range 40 {
+		copy(train.Row(i), x.Row(i)[:45])
+		copy(fresh.Row(i), x.Row(i)[45:])
+	}
+	m := fitBQMF(t, train, 0)
+	loss, err := m.Loss(train)
+	if err != nil {
+		t.Fatal(err)
+	}
+	score, err := m.Score(context.Background(), train)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if score > 1.01*loss {
+		t.Errorf("training columns score %g, loss %g", score, loss)
+	}
+	other, err := m.Score(context.Background(), fresh)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other > 3*loss {
+		t.Errorf("new columns score %g, loss %g", other, loss)
+	}
+	v, err := m.Transform(context.Background(), train)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dev := 0.0
+	for i, w := range v.Data {
+		dev += (w - m.V.Data[i]) * (w - m.V.Data[i]) / float64(len(v.Data))
+	}
+	if dev > 1e-3 {
+		t.Errorf("training columns are placed %g from where they are", math.Sqrt(dev))
+	}
+}
+
+func TestBQMFCancel(t *testing.T) {
+	x, _ := bent(600, 300, 5, 0, 9)
+	x.Set(3, 3, math.NaN())
+	for _, after := range []time.Duration{0, 20, 100, 300} {
+		ctx, cancel := context.WithCancel(context.Background())
+		var at time.Time
+		timer := time.AfterFunc(after*time.Millisecond, func() { at = time.Now(); cancel() })
+		m, err := FitBQMF(ctx, x, 0, WithMissingValues())
+		timer.Stop()
+		if err == nil {
+			continue // done before
+		}
+		if !errors.Is(err, context.Canceled) || m == nil {
+			t.Fatalf("%v %v", m, err)
+		}
+		if late := time.Since(at); late > 250*time.Millisecond {
+			t.Errorf("after %v ms: %v late", int(after), late)
+		} else {
+			t.Logf("after %d ms: %v late", int(after), late)
+		}
+		cancel()
+		finiteBQMF(t, m)
+	}
+	fail := errors.New("enough")
+	m, err := FitBQMF(context.Background(), x, 3, WithMissingValues(), WithProgress(func(p Progress) error {
+		if p.Epoch == 3 {
+			return fail
+		}
+		return nil
+	}))
+	if !errors.Is(err, fail) || m == nil || len(m.History) != 4 {
+		t.Errorf("%v", err)
+	}
+}
+
+// What WithValidation holds out touches nothing but the choice of an epoch: with other
+// values there the model of the last epoch has the same bits. The one cell of a table
+// that a fit does not see is NaN to it in any case.
+func TestBQMFHeldOutCellsTouchNothing(t *testing.T) {
+	x, _ := bent(20, 30, 2, 0, 11)
+	c := settings{validation: 0.2, seed: 1}
+	hidden, err := newCells(x, &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := x.Clone()
+	for i, h := range hidden.held {
+		if h {
+			other.Data[i] = 1000 - x.Data[i]
+		}
+	}
+	state := func(x Mat) (s []byte) {
+		fitBQMF(t, x, 4, WithValidation(0.2), WithLoss(KL), WithEpochs(7), WithCheckpoint(1, func(b []byte) error { s = b; return nil }))
+		return s
+	}
+	real := func(b []byte) []byte {
+		f, err := decodeSections(b, kindCheckpoint+kindBQMF, []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return append(f.sections["REAL"], f.sections["HIST"]...)
+	}
+	if !bytes.Equal(real(state(x)), real(state(other))) {
+		t.Error("held-out values touch the fit")
+	}
+	// The maps too: a cell that is missing may have had any value.
+	a, b := x.Clone(), other.Clone()
+	for i, h := range hidden.held {
+		if h {
+			a.Data[i], b.Data[i] = math.NaN(), math.NaN()
+		}
+	}
+	if !bytes.Equal(bqmfFile(t, fitBQMF(t, a, 4, WithMissingValues())), bqmfFile(t, fitBQMF(t, b, 4, WithMissingValues()))) {
+		t.Error("hidden values touch the model")
+	}
+}
+
+func TestBQMFOptions(t *testing.T) {
+	x, _ := bent(6, 7, 1, 0, 12)
+	ctx := context.Background()
+	for _, o := range []FitOption{WithRestarts(2), WithLevels(4), WithEpsilon(0.1), WithPatience(3), WithPenalty(1), WithLearningRate(0.1), WithStart(StartNMF), WithStrict(), WithLoss(Beta(0.5)), WithBatch(3)} {
+		var e *OptionError
+		if _, err := FitBQMF(ctx, x, 0, o); !errors.As(err, &e) {
+			t.Errorf("%s: %v", o.setting().kind, err)
+		}
+	}
+	var e *OptionError
+	if _, err := FitBQMF(ctx, x, -1); !errors.As(err, &e) {
+		t.Errorf("rank -1: %v", err)
+	}
+	var d *DataError
+	bad := x.Clone()
+	bad.Set(2, 3, math.NaN())
+	if _, err := FitBQMF(ctx, bad, 0); !errors.As(err, &d) || d.Row != 2 || d.Col != 3 {
+		t.Errorf("NaN: %v", err)
+	}
+	if _, err := FitBQMF(ctx, NewMat(2500, 2500), 2499); !errors.As(err, &e) || e.Option != "rank" {
+		t.Errorf("a posterior that no memory holds: %v", err)
+	}
+	m := fitBQMF(t, x, 0)
+	for _, p := range []float64{0, 1, -1, math.NaN()} {
+		if _, _, err := m.Interval(p); !errors.As(err, &e) {
+			t.Errorf("interval %g: %v", p, err)
+		}
+	}
+	if _, err := m.Map(6); err == nil {
+		t.Error("a map of no row")
+	}
+	if fitBQMF(t, x, 0, WithEpochs(0)).U.Cols != 5 || m.U.Cols > 5 || fitBQMF(t, x, 3, WithEpochs(0)).U.Cols != 3 || fitBQMF(t, x, 30, WithEpochs(0)).U.Cols != 5 {
+		t.Error("rank 0 is min(50, d-1, n-1), another one a bound")
+	}
+	if got, err := UnmarshalModel(bqmfFile(t, m)); err != nil || fingerprint(got.Reconstruct()) != fingerprint(m.Reconstruct()) {
+		t.Errorf("UnmarshalModel: %v", err)
+	}
+}

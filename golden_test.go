@@ -1,0 +1,261 @@
+package quantmf
+
+// Tests of the bits of fits: the same on every platform and for any number of workers.
+
+import (
+	"context"
+	"encoding/binary"
+	"flag"
+	"hash/fnv"
+	"math"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+var update = flag.Bool("update", false, "rewrite the goldens in testdata")
+
+// TestGolden: the same bits on every platform. The golden is made on amd64.
+func TestGolden(t *testing.T) {
+	const path = "testdata/golden.txt"
+	x, err := MatOf(goldenRows()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := "fits " + strconv.FormatUint(fitHash(t, x), 16) + "\nhidden " + strconv.FormatUint(hiddenHash(t, x), 16) + "\n" +
+		"bqmf " + strconv.FormatUint(bqmfHash(t, x), 16) + "\nnewton " + strconv.FormatUint(newtonHash(t, x), 16) + "\n"
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("got %swant %s", got, want)
+	}
+}
+
+// fitHash fits both models in several ways and hashes all that comes out.
+func fitHash(t *testing.T, x Mat, more ...FitOption) uint64 {
+	t.Helper()
+	h := fnv.New64a()
+	put := func(v []float64) {
+		var b [8]byte
+		for _, f := range v {
+			binary.LittleEndian.PutUint64(b[:], math.Float64bits(f))
+			h.Write(b[:])
+		}
+	}
+	for _, o := range [][]FitOption{
+		{WithEpochs(4), WithLevels(8)},
+		{WithEpochs(3), WithStart(StartNMF), WithBatch(1000), WithShrinkage(10), WithPenalty(0.1), WithEpsilon(0.001)},
+		{WithEpochs(3), WithStart(StartUniform), WithEnds(EndsPinned), WithSchedule(ScheduleConstant), WithLevels(5)},
+		{WithEpochs(2), WithEnds(EndsPinned), WithSeed(9)},
+		{WithEpochs(3), WithValidation(0.1), WithShrinkage(5), WithPatience(2)},
+		{WithEpochs(2), WithLoss(Frobenius)},
+		{WithEpochs(2), WithLoss(Beta(0.5)), WithRestarts(2), WithEnds(EndsPinned)},
+	} {
+		m, err := FitQMF(context.Background(), x, 5, append(o, more...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range [][]float64{m.U.Data, m.V.Data, m.Quantiles.Data, m.Weights.Data, m.History, m.Reconstruct().Data} {
+			if i := notFinite(v); i >= 0 {
+				t.Fatalf("%v in the model", v[i])
+			}
+			put(v)
+		}
+	}
+	m, err := FitNMF(context.Background(), x, 5, append([]FitOption{WithUpdates(UpdatesMultiplicative), WithEpochs(20), WithPenalty(0.01)}, more...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(m.U.Data)
+	put(m.V.Data)
+	put(m.History)
+	holes := holed(x, 0.1)
+	q, err := FitQMF(context.Background(), holes, 4, append([]FitOption{WithEpochs(3), WithMissingValues()}, more...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(q.Reconstruct().Data)
+	m, err = FitNMF(context.Background(), holes, 4, append([]FitOption{WithEpochs(5), WithMissingValues(), WithLoss(Beta(2.5))}, more...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(m.Reconstruct().Data)
+	for _, p := range []Projection{KLUpdates(4), FrobeniusUpdates(4), TruncatedSVD()} {
+		q, err := FitQMFQ(context.Background(), x, 4, append([]FitOption{WithEpochs(2), WithLevels(5), WithProjection(p)}, more...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(q.Reconstruct().Data)
+		put(q.History)
+	}
+	return h.Sum64()
+}
+
+// newtonHash is fitHash of NMFs by Newton's method.
+func newtonHash(t *testing.T, x Mat, more ...FitOption) uint64 {
+	t.Helper()
+	h := fnv.New64a()
+	var b [8]byte
+	holes := holed(x, 0.1)
+	for _, c := range []struct {
+		x    Mat
+		opts []FitOption
+	}{
+		{x, []FitOption{WithPenalty(0.01)}}, {x, []FitOption{WithLoss(Frobenius)}},
+		{holes, []FitOption{WithMissingValues()}}, {holes, []FitOption{WithMissingValues(), WithLoss(Frobenius), WithPenalty(0.01)}},
+	} {
+		m, err := FitNMF(context.Background(), c.x, 5, append(append(c.opts, WithUpdates(UpdatesNewton), WithEpochs(12)), more...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range [][]float64{m.U.Data, m.V.Data, m.History} {
+			for _, v := range v {
+				binary.LittleEndian.PutUint64(b[:], math.Float64bits(v))
+				h.Write(b[:])
+			}
+		}
+	}
+	return h.Sum64()
+}
+
+// hiddenHash is fitHash of what that leaves out: hidden cells in QMFQ, new
+// samples, and the start of an NMF from singular vectors.
+func hiddenHash(t *testing.T, x Mat) uint64 {
+	t.Helper()
+	ctx := context.Background()
+	h := fnv.New64a()
+	put := func(m Mat, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b [8]byte
+		for _, v := range m.Data {
+			binary.LittleEndian.PutUint64(b[:], math.Float64bits(v))
+			h.Write(b[:])
+		}
+	}
+	holes := holed(x, 0.1)
+	for _, o := range [][]FitOption{{WithProjection(KLUpdates(4))}, {WithProjection(FrobeniusUpdates(4)), WithValidation(0.1)}} {
+		q, err := FitQMFQ(ctx, holes, 4, append(o, WithEpochs(2), WithLevels(5), WithMissingValues())...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(q.Reconstruct(), nil)
+		put(q.Transform(ctx, holes))
+	}
+	for _, x := range []Mat{x, holes} {
+		m, err := FitNMF(ctx, x, 4, WithEpochs(2), WithUpdates(UpdatesMultiplicative), WithStart(StartSVD), WithMissingValues())
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(m.Reconstruct(), nil)
+		put(m.Transform(ctx, x))
+	}
+	return h.Sum64()
+}
+
+// goldenRows are made of integers and powers of two alone, so that nothing but
+// the package can differ between platforms.
+func goldenRows() [][]float64 {
+	r := random.Split(8, 8)
+	rows := make([][]float64, 45)
+	for i := range rows {
+		rows[i] = make([]float64, 39)
+		for j := range rows[i] {
+			rows[i][j] = math.Ldexp(float64(r.IntN(1000)), r.IntN(6)-i%9)
+		}
+	}
+	clear(rows[3])
+	for j := range rows[4] {
+		rows[4][j] = 7
+	}
+	return rows
+}
+
+// TestWorkers: the bits do not depend on the number of workers.
+func TestWorkers(t *testing.T) {
+	x := first(toy(3), 36)
+	x.Cols = 50
+	var want uint64
+	for _, workers := range []int{1, 2, 7} {
+		if got := fitHash(t, x, WithWorkers(workers)); want == 0 {
+			want = got
+		} else if got != want {
+			t.Errorf("%d workers: hash %x, one worker %x", workers, got, want)
+		}
+	}
+}
+
+func TestQMFQWorkers(t *testing.T) {
+	x := toy(3)
+	x.Rows = 40
+	for _, o := range [][]FitOption{{WithLevels(6)}, {WithStart(StartUniform), WithProjection(FrobeniusUpdates(7)), WithEnds(EndsPinned)}, {WithProjection(TruncatedSVD())}} {
+		var want *QMFQ
+		for _, workers := range []int{1, 2, 7} {
+			m, err := FitQMFQ(context.Background(), x, 4, append(o, WithEpochs(3), WithWorkers(workers))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(m.History) != 4 {
+				t.Errorf("history %v", m.History)
+			}
+			if want == nil {
+				want = m
+				continue
+			}
+			closeTo(t, "V", m.V.Data, want.V.Data, 0)
+			closeTo(t, "History", m.History, want.History, 0)
+			closeTo(t, "T(UV)", m.Reconstruct().Data, want.Reconstruct().Data, 0)
+		}
+		y, err := want.Normalize(x)
+		if err != nil || notFinite(y.Data) >= 0 {
+			t.Fatal(err)
+		}
+		f, _ := want.Deflate(3)
+		if y.At(3, 5) != f.At(x.At(3, 5)) {
+			t.Error("Normalize is not Deflate")
+		}
+	}
+}
+
+// bqmfHash covers fits of a BQMF and what they say: x with hidden cells, whole, and whole
+// numbers, so that values have mass.
+func bqmfHash(t *testing.T, x Mat) uint64 {
+	var parts []Mat
+	for _, kind := range []string{"hidden", "whole", "counts"} {
+		y := x.Clone()
+		for i := range y.Data {
+			switch {
+			case kind == "hidden" && i%7 == 3:
+				y.Data[i] = math.NaN()
+			case kind == "counts":
+				y.Data[i] = math.Floor(y.Data[i])
+			}
+		}
+		m := fitBQMF(t, y, 0, WithMissingValues())
+		lo, hi, err := m.Interval(0.8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := m.Transform(context.Background(), y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := bqmfFile(t, m)
+		file := NewMat(1, len(b))
+		for i, c := range b {
+			file.Data[i] = float64(c)
+		}
+		parts = append(parts, m.U, m.V, m.Reconstruct(), m.Median(), m.Deviation(), lo, hi, v, file)
+	}
+	return fingerprint(parts...)
+}

@@ -1,0 +1,486 @@
+package quantmf
+
+// What tests share: matrices, numbers, ways to fit, contexts, and changes to files.
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/order"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// long is set where tests may take minutes: whole data sets, all seeds and epochs.
+var long = os.Getenv("QUANTMF_LONG") != ""
+
+// load reads a gzipped table with names in the first row and column.
+func load(t testing.TB, path string) Mat {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Skip(path + " is not here")
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows [][]float64
+	s := bufio.NewScanner(z)
+	s.Buffer(nil, 1<<24)
+	for first := true; s.Scan(); first = false {
+		if first {
+			continue
+		}
+		var row []float64
+		for _, field := range strings.Split(s.Text(), "\t")[1:] {
+			v, err := strconv.ParseFloat(field, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			row = append(row, v)
+		}
+		rows = append(rows, row)
+	}
+	m, err := MatOf(rows...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// toy draws the paper's synthetic problem: rows of U*V*, U* Poisson(2), columns
+// of V* Dirichlet(1/2), mapped rank by rank onto cumsum(exp(N(0,1))).
+func toy(seed int) Mat {
+	const d, n, k = 160, 80, 8
+	r := random.Split(77, seed)
+	u, v := NewMat(d, k), NewMat(k, n)
+	for i := range u.Data {
+		p, l := 1.0, math.Exp(-2)
+		for p *= r.Float64(); p > l; p *= r.Float64() {
+			u.Data[i]++
+		}
+	}
+	for j := range n {
+		sum := 0.0
+		for c := range k { // Gamma(1/2) is half a squared normal
+			z := normal(&r)
+			v.Set(c, j, z*z)
+			sum += z * z
+		}
+		for c := range k {
+			v.Set(c, j, v.At(c, j)/sum)
+		}
+	}
+	x := NewMat(d, n)
+	perm := make([]int32, n)
+	var sorter order.Sorter
+	sorter.Resize(n)
+	for i := range d {
+		product(x.Row(i), u.Row(i), v)
+		sorter.Sort(perm, x.Row(i))
+		q := 0.0
+		for _, j := range perm {
+			q += math.Exp(normal(&r))
+			x.Set(i, int(j), q)
+		}
+	}
+	return x
+}
+
+func first(x Mat, rows int) Mat {
+	x.Rows = min(x.Rows, rows)
+	return x
+}
+
+// columnsOf copies the columns of x that keep says.
+func columnsOf(x Mat, keep func(j int) bool) Mat {
+	var columns []int
+	for j := range x.Cols {
+		if keep(j) {
+			columns = append(columns, j)
+		}
+	}
+	out := NewMat(x.Rows, len(columns))
+	for i := range x.Rows {
+		for to, j := range columns {
+			out.Set(i, to, x.At(i, j))
+		}
+	}
+	return out
+}
+
+// holed returns x with about a share of its cells NaN.
+func holed(x Mat, share float64) Mat {
+	r := random.Split(41, 0)
+	y := x.Clone()
+	for i := range y.Data {
+		if r.Float64() < share {
+			y.Data[i] = math.NaN()
+		}
+	}
+	return y
+}
+
+// counts draws a matrix of small counts, most of them zero, with a row and a
+// column of zeros and a constant row.
+func counts(d, n int) Mat {
+	r := random.Split(5, 6)
+	x := NewMat(d, n)
+	for i := range d {
+		for j := range n {
+			rate := 3 * r.Float64() * r.Float64() * r.Float64()
+			for p := r.Float64(); p > math.Exp(-rate); p *= r.Float64() {
+				x.Row(i)[j]++
+			}
+		}
+	}
+	clear(x.Row(1))
+	for j := range n {
+		x.Set(2, j, 4)
+	}
+	for i := range d {
+		x.Set(i, n/2, 0)
+	}
+	return x
+}
+
+// near1 returns rank-two data with noise, whose largest value lies in [1,4): so the
+// units of x are those that a fit chooses for it elsewhere.
+func near1(seed uint64, d, n int) Mat {
+	r := random.Split(seed, 77)
+	y := NewMat(d, n)
+	for i := range d {
+		a := r.Float64()
+		for j := range n {
+			s := float64(j) / float64(n)
+			y.Set(i, j, 0.1+a*s+(1-a)*4*s*(1-s)+0.2*r.Float64())
+		}
+	}
+	_, e := math.Frexp(slices.Max(y.Data))
+	return timesPower(y, -((e - 1) &^ 1))
+}
+
+// scores returns d × n log ratios of mixed sign: two hidden factors, bent row by row,
+// offsets of their own, noise; the last row is constant.
+func scores(seed uint64, d, n int) Mat {
+	r := random.Split(seed, 78)
+	f := [2][]float64{make([]float64, n), make([]float64, n)}
+	for c := range f {
+		for j := range f[c] {
+			f[c][j] = normal(&r)
+		}
+	}
+	x := NewMat(d, n)
+	for i := range d {
+		a, b, bend, offset := normal(&r), normal(&r), r.Float64(), 2*normal(&r)
+		for j := range n {
+			w := a*f[0][j] + b*f[1][j]
+			x.Set(i, j, w+bend*w*math.Abs(w)+offset+0.2*normal(&r))
+			if i == d-1 {
+				x.Set(i, j, -3)
+			}
+		}
+	}
+	return x
+}
+
+// normal returns a standard normal number.
+func normal(r *random.Source) float64 { return elem.NormalQuantile((r.Float64() + 0x1p-54)) }
+
+func total(v []float64) (s float64) {
+	for _, x := range v {
+		s += x
+	}
+	return s
+}
+
+func mean(v []float64) float64 { return total(v) / float64(len(v)) }
+
+func largest(v []float64) float64 {
+	top := 0.0
+	for _, x := range v {
+		top = max(top, math.Abs(x))
+	}
+	return top
+}
+
+func largestDifference(a, b []float64) float64 {
+	top := 0.0
+	for i := range a {
+		if d := math.Abs(a[i] - b[i]); !(d <= top) {
+			top = d
+		}
+	}
+	return top
+}
+
+func closeTo(t *testing.T, what string, got, want []float64, tol float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d values, want %d", what, len(got), len(want))
+		return
+	}
+	worst, at := 0.0, -1
+	for i := range got {
+		if d := math.Abs(got[i] - want[i]); !(d <= worst) {
+			worst, at = d, i
+		}
+	}
+	if !(worst <= tol) {
+		t.Errorf("%s[%d] = %.17g, want %.17g: off by %.2g, tolerance %.2g", what, at, got[at], want[at], worst, tol)
+	}
+}
+
+// derivative is the central difference of fourth order of f at 0.
+func derivative(f func(d float64) float64, h float64) float64 {
+	return (8*(f(h)-f(-h)) - (f(2*h) - f(-2*h))) / (12 * h)
+}
+
+// textbook is Δ(x, t) as books print it, for x, t > 0.
+func textbook(beta, x, t float64) float64 {
+	switch beta {
+	case 1:
+		return x*math.Log(x/t) - x + t
+	case 0:
+		return x/t - math.Log(x/t) - 1
+	}
+	return (math.Pow(x, beta) + (beta-1)*math.Pow(t, beta) - beta*x*math.Pow(t, beta-1)) / (beta * (beta - 1))
+}
+
+// meanOver is the mean of Δ(x, fit) over the cells that of picks.
+func meanOver(beta float64, x, fit Mat, of func(i, j int) bool) float64 {
+	sum, count := 0.0, 0
+	for i := range x.Rows {
+		for j, v := range x.Row(i) {
+			if of(i, j) {
+				sum += textbook(beta, v, fit.At(i, j))
+				count++
+			}
+		}
+	}
+	return sum / float64(count)
+}
+
+func everyCell(int, int) bool { return true }
+
+// fits returns the fits of the three models, QMFQ by its quickest projection.
+func fits(ctx context.Context, rank int) map[string]func(x Mat, opts ...FitOption) (Model, error) {
+	return map[string]func(x Mat, opts ...FitOption) (Model, error){
+		"NMF": func(x Mat, opts ...FitOption) (Model, error) { return FitNMF(ctx, x, rank, opts...) },
+		"QMF": func(x Mat, opts ...FitOption) (Model, error) { return FitQMF(ctx, x, rank, opts...) },
+		"QMFQ": func(x Mat, opts ...FitOption) (Model, error) {
+			return FitQMFQ(ctx, x, rank, append(opts, WithProjection(KLUpdates(3)))...)
+		},
+	}
+}
+
+// threeModels fits all three.
+func threeModels(t *testing.T, x Mat, k int, opts ...FitOption) map[string]Model {
+	t.Helper()
+	ctx := context.Background()
+	out := map[string]Model{}
+	for name, fit := range map[string]func() (Model, error){
+		"NMF": func() (Model, error) { return FitNMF(ctx, x, k, opts...) },
+		"QMF": func() (Model, error) { return FitQMF(ctx, x, k, opts...) },
+		"QMFQ": func() (Model, error) {
+			return FitQMFQ(ctx, x, k, append(slices.Clone(opts), WithEpochs(30))...)
+		},
+	} {
+		m, err := fit()
+		var no *OptionError
+		if errors.As(err, &no) && name == "QMFQ" { // missing values
+			continue
+		}
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		out[name] = m
+	}
+	return out
+}
+
+func factorsOf(m Model) (u, v Mat) {
+	switch m := m.(type) {
+	case *NMF:
+		return m.U, m.V
+	case *QMF:
+		return m.U, m.V
+	}
+	q := m.(*QMFQ)
+	return q.U, q.V
+}
+
+// signedFits are ways to fit signed data.
+func signedFits(ctx context.Context, rank int) map[string]func(Mat, ...FitOption) (Model, error) {
+	qmf := func(more ...FitOption) func(Mat, ...FitOption) (Model, error) {
+		return func(x Mat, o ...FitOption) (Model, error) {
+			return FitQMF(ctx, x, rank, append(append([]FitOption{WithLoss(Frobenius)}, more...), o...)...)
+		}
+	}
+	qmfq := func(more ...FitOption) func(Mat, ...FitOption) (Model, error) {
+		return func(x Mat, o ...FitOption) (Model, error) {
+			return FitQMFQ(ctx, x, rank, append(append([]FitOption{WithLoss(Frobenius)}, more...), o...)...)
+		}
+	}
+	return map[string]func(Mat, ...FitOption) (Model, error){
+		"QMF": qmf(), "QMF, scores, shrunk": qmf(WithStart(StartScores), WithShrinkage(20)), "QMF, NMF": qmf(WithStart(StartNMF), WithShrinkage(0)),
+		"QMF, uniform": qmf(WithStart(StartUniform)), "QMF, pinned": qmf(WithEnds(EndsPinned)), "QMF, validation": qmf(WithValidation(0.1)),
+		"QMF, raw": qmf(WithSquash(SquashNone)), "QMF, all rows": qmf(WithBatch(1000)),
+		"QMFQ": qmfq(), "QMFQ, SVD": qmfq(WithProjection(TruncatedSVD())), "QMFQ, Frobenius": qmfq(WithProjection(FrobeniusUpdates(5))),
+		"QMFQ, uniform": qmfq(WithStart(StartUniform), WithProjection(KLUpdates(5))), "QMFQ, raw": qmfq(WithSquash(SquashNone)),
+		"QMFQ, validation": qmfq(WithValidation(0.1)),
+	}
+}
+
+// fitAny fits a model by its name.
+func fitAny(ctx context.Context, model string, x Mat, rank int, opts ...FitOption) (m Model, history, validation []float64, best int, warnings []error, err error) {
+	switch model {
+	case "NMF":
+		n, err := FitNMF(ctx, x, rank, opts...)
+		if n == nil {
+			return nil, nil, nil, 0, nil, err
+		}
+		return n, n.History, n.Validation, n.Best, n.Warnings, err
+	case "QMF":
+		q, err := FitQMF(ctx, x, rank, opts...)
+		if q == nil {
+			return nil, nil, nil, 0, nil, err
+		}
+		return q, q.History, q.Validation, q.Best, q.Warnings, err
+	}
+	q, err := FitQMFQ(ctx, x, rank, opts...)
+	if q == nil {
+		return nil, nil, nil, 0, nil, err
+	}
+	return q, q.History, q.Validation, q.Best, q.Warnings, err
+}
+
+// numbers returns all that a model says of itself and of new samples like x.
+func numbers(t testing.TB, m Model, x Mat) [][]float64 {
+	t.Helper()
+	out := [][]float64{m.Reconstruct().Data, m.Shares().Data}
+	history := func(u, v Mat, h, val []float64) { out = append(out, u.Data, v.Data, h, val) }
+	switch m := m.(type) {
+	case *NMF:
+		history(m.U, m.V, m.History, m.Validation)
+	case *QMF:
+		history(m.U, m.V, m.History, m.Validation)
+		out = append(out, m.Quantiles.Data, m.Weights.Data, m.Bend(), m.MarginalErrors())
+	case *QMFQ:
+		history(m.U, m.V, m.History, m.Validation)
+		y, err := m.Normalize(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, y.Data, m.Bend())
+	}
+	ctx := context.Background()
+	v, err1 := m.Transform(ctx, x)
+	score, err2 := m.Score(ctx, x)
+	loss, err3 := m.Loss(x)
+	g, err4 := m.Goodness(x)
+	b, err5 := m.MarshalBinary()
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+		t.Fatal(err)
+	}
+	out = append(out, v.Data, []float64{score, loss})
+	for _, g := range g {
+		out = append(out, []float64{g.Divergence, g.Spread, g.Explained})
+	}
+	if _, err := UnmarshalModel(b); err != nil {
+		t.Fatalf("the file cannot be read: %v", err)
+	}
+	return out
+}
+
+func allFinite(t testing.TB, name string, m Model, x Mat) {
+	t.Helper()
+	for i, v := range numbers(t, m, x) {
+		if j := notFinite(v); j >= 0 {
+			t.Fatalf("%s: numbers %d: entry %d is %v", name, i, j, v[j])
+		}
+	}
+}
+
+// endsAfter is a context that ends at the n-th question.
+type endsAfter struct {
+	context.Context
+	mu sync.Mutex
+	n  int
+}
+
+func (c *endsAfter) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n--; c.n < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// altered returns a copy of a file with one number of a section replaced, its sum right,
+// and where the number lies; -1 where the section is shorter.
+func altered(data []byte, tag string, number int, value uint64) ([]byte, int64) {
+	b := bytes.Clone(data)
+	for at := headerSize; at < len(b); {
+		n := int(binary.LittleEndian.Uint64(b[at+8:]))
+		p := b[at+sectionSize : at+sectionSize+n]
+		if string(b[at:at+4]) == tag {
+			if 8*number+8 > n {
+				return nil, -1
+			}
+			binary.LittleEndian.PutUint64(p[8*number:], value)
+			binary.LittleEndian.PutUint32(b[at+sectionSize+n:], crc32.ChecksumIEEE(p))
+			return b, int64(at + sectionSize + 8*number)
+		}
+		at += sectionSize + n + 4
+	}
+	return nil, -1
+}
+
+func real(v ...float64) (bits []uint64) {
+	for _, x := range v {
+		bits = append(bits, math.Float64bits(x))
+	}
+	return bits
+}
+
+var noNumber = real(math.NaN(), math.Inf(1), math.Inf(-1))
+
+// rewritten returns a model file whose numbers under a tag went through change, with
+// right checksums; "" changes nothing.
+func rewritten(t *testing.T, data []byte, tag string, change func(v []float64)) []byte {
+	t.Helper()
+	kind := get32(data[12:])
+	f, err := decode(data, kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sections []section
+	for name, payload := range f.sections {
+		if name == tag {
+			v := make([]float64, len(payload)/8)
+			for i := range v {
+				v[i] = math.Float64frombits(get64(payload[8*i:]))
+			}
+			change(v)
+			payload = floats(tag, v).payload
+		}
+		sections = append(sections, section{tag: name, payload: payload})
+	}
+	return encode(kind, sections)
+}

@@ -1,0 +1,309 @@
+package quantmf
+
+// Tests of the derivatives of the operators: central differences, forward against reverse,
+// and the gradient through a number of iterations.
+
+import (
+	"math"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/transport"
+)
+
+// operator is one of T, R, S as a function of all its arguments.
+type operator struct {
+	name string
+	eval func(p point) []float64
+	vjp  func(p point, z []float64) *Gradient
+	out  func(p point) int
+}
+
+// point is a set of arguments.
+type point struct {
+	x, a, b, y, q []float64
+	eps           float64
+	squash        Squash
+	extra         []Option
+}
+
+func (p point) solve(t testing.TB) *Transport {
+	opts := append([]Option{WithEpsilon(p.eps), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y), WithSquash(p.squash), WithTolerance(1e-14)}, p.extra...)
+	tr, err := Solve(p.x, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+func (p point) solve0(t testing.TB) *Transport {
+	if p.eps > 0 {
+		return p.solve(t)
+	}
+	tr, err := Solve(p.x, WithEpsilon(0), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y), WithSquash(p.squash))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+func operators(t testing.TB) []operator {
+	must := func(g *Gradient, err error) *Gradient {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	return []operator{
+		{"T", func(p point) []float64 {
+			v, err := p.solve(t).Quantile(p.q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}, func(p point, z []float64) *Gradient { return must(p.solve(t).QuantileVJP(p.q, z)) }, func(p point) int { return len(p.x) }},
+		{"R", func(p point) []float64 { return p.solve(t).Rank() },
+			func(p point, z []float64) *Gradient { return must(p.solve(t).RankVJP(z)) }, func(p point) int { return len(p.x) }},
+		{"S", func(p point) []float64 { return p.solve(t).Sort() },
+			func(p point, z []float64) *Gradient { return must(p.solve(t).SortVJP(z)) }, func(p point) int { return len(p.y) }},
+	}
+}
+
+func randomPoint(seed int, regular bool, s Squash, eps float64) point {
+	r := random.Split(11, seed)
+	n, m := 5+r.IntN(20), 2+r.IntN(8)
+	p := point{squash: s, eps: eps, x: make([]float64, n), a: make([]float64, n), b: make([]float64, m), y: make([]float64, m), q: make([]float64, m)}
+	for i := range p.x {
+		p.x[i], p.a[i] = r.Float64(), 0.2+r.Float64()
+	}
+	last := r.Float64()
+	for j := range p.y {
+		p.y[j], p.b[j] = transport.Grid(j, m), 0.2+r.Float64()
+		if !regular {
+			p.y[j] += 0.4 * (r.Float64() - 0.5) / float64(m)
+		}
+		last += r.Float64()
+		p.q[j] = last
+	}
+	return p
+}
+
+// TestCentralDifferences compares every derivative with (f(+h)-f(-h))/2h of the
+// whole operator, squash included.
+func TestCentralDifferences(t *testing.T) {
+	worst := 0.0
+	for seed, c := range []struct {
+		regular bool
+		s       Squash
+		extra   []Option
+	}{{true, SquashLogistic, nil}, {true, SquashLogisticUnit, nil}, {false, SquashArctan, nil}, {false, SquashLogistic, nil}, {true, SquashNone, nil}, {false, SquashNone, []Option{WithMidpointRanks()}}, {true, SquashLogistic, []Option{WithMidpointRanks()}}} {
+		for _, eps := range []float64{0.3, 0.1, 0.03, 0.01} {
+			p := randomPoint(seed, c.regular, c.s, eps)
+			p.extra = c.extra
+			r := random.Split(5, seed)
+			for _, op := range operators(t) {
+				z := make([]float64, op.out(p))
+				for i := range z {
+					z[i] = normal(&r)
+				}
+				g := op.vjp(p, z)
+				dot := func(p point) (s float64) {
+					for i, v := range op.eval(p) {
+						s += z[i] * v
+					}
+					return s
+				}
+				args := []struct {
+					name string
+					get  func(p *point) *[]float64
+					grad []float64
+					w    []float64 // the argument lives on the simplex
+				}{
+					{"x", func(p *point) *[]float64 { return &p.x }, g.X, nil},
+					{"y", func(p *point) *[]float64 { return &p.y }, g.Y, nil},
+					{"a", func(p *point) *[]float64 { return &p.a }, g.A, p.a},
+					{"b", func(p *point) *[]float64 { return &p.b }, g.B, p.b},
+				}
+				if g.Q != nil {
+					args = append(args, struct {
+						name string
+						get  func(p *point) *[]float64
+						grad []float64
+						w    []float64
+					}{"q", func(p *point) *[]float64 { return &p.q }, g.Q, nil})
+				}
+				for _, arg := range args {
+					got, want := make([]float64, len(arg.grad)), make([]float64, len(arg.grad))
+					copy(got, arg.grad)
+					sum := 0.0
+					for _, v := range arg.w {
+						sum += v
+					}
+					for i := range want {
+						h := 2e-4 * eps
+						at := func(d float64) float64 {
+							p := p
+							v := append([]float64(nil), *arg.get(&p)...)
+							v[i] += d
+							*arg.get(&p) = v
+							return dot(p)
+						}
+						want[i] = derivative(at, h)
+						if arg.w != nil { // given before normalising: d(a/Σa) = (da - a Σda/Σa)/Σa
+							got[i] = arg.grad[i] / sum
+						}
+					}
+					scale := largest(want) + 1e-3*largest(z)
+					for i := range want {
+						e := math.Abs(got[i]-want[i]) / scale
+						worst = max(worst, e)
+						if !(e <= 1e-6) {
+							t.Errorf("case %d, ε=%g, %s: ∂%s[%d] = %v, differences say %v (relative %.1e)", seed, eps, op.name, arg.name, i, got[i], want[i], e)
+						}
+					}
+				}
+				h := 1e-4 * eps
+				at := func(d float64) float64 { p := p; p.eps += d; return dot(p) }
+				want := derivative(at, h)
+				if e := math.Abs(g.Epsilon-want) / (math.Abs(want) + 1e-3*largest(z)*largest(op.eval(p))); !(e <= 1e-6) {
+					t.Errorf("case %d, ε=%g, %s: ∂ε = %v, differences say %v", seed, eps, op.name, g.Epsilon, want)
+				}
+			}
+		}
+	}
+	t.Logf("worst relative difference %.1e", worst)
+}
+
+// TestForwardReverse checks <z, J d> = <Jᵀz, d> in all arguments at once.
+func TestForwardReverse(t *testing.T) {
+	for seed := range 40 {
+		p := randomPoint(seed, seed%2 == 0, Squash(seed%2), []float64{0.3, 0.1, 0.01, 0.003}[seed%4])
+		r := random.Split(6, seed)
+		vec := func(n int) []float64 {
+			v := make([]float64, n)
+			for i := range v {
+				v[i] = normal(&r)
+			}
+			return v
+		}
+		n, m := len(p.x), len(p.y)
+		z := vec(n)
+		d := Gradient{X: vec(n), A: vec(n), B: vec(m), Y: vec(m), Q: vec(m), Epsilon: normal(&r)}
+		for _, w := range [][]float64{d.A, d.B} { // along the simplex
+			mean := 0.0
+			for _, v := range w {
+				mean += v / float64(len(w))
+			}
+			for i := range w {
+				w[i] -= mean
+			}
+		}
+		tr := p.solve(t)
+		jd, err := tr.QuantileJVP(p.q, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := tr.QuantileVJP(p.q, z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left, right, scale := 0.0, g.Epsilon*d.Epsilon, math.Abs(g.Epsilon*d.Epsilon)
+		for i := range z {
+			left += z[i] * jd[i]
+		}
+		for _, c := range [][2][]float64{{g.X, d.X}, {g.A, d.A}, {g.B, d.B}, {g.Y, d.Y}, {g.Q, d.Q}} {
+			for i := range c[0] {
+				right += c[0][i] * c[1][i]
+				scale += math.Abs(c[0][i] * c[1][i])
+			}
+		}
+		if math.Abs(left-right) > 1e-12*scale {
+			t.Errorf("seed %d: %v forward, %v backward", seed, left, right)
+		}
+	}
+}
+
+// TestUnrolled compares the gradient through l iterations with central
+// differences of exactly these iterations, and its limit with the implicit one.
+func TestUnrolled(t *testing.T) {
+	for seed, squash := range []Squash{SquashNone, SquashLogistic, SquashArctan} {
+		for _, l := range []int{1, 2, 7} {
+			p := randomPoint(seed, seed == 0, squash, 0.1)
+			p.a[1] = 0
+			solve := func(p point, l int) *Transport {
+				tr, err := Solve(p.x, WithEpsilon(p.eps), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y), WithSquash(p.squash), WithIterations(l))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return tr
+			}
+			src := random.Split(1, seed)
+			z := make([]float64, len(p.x))
+			for i := range z {
+				z[i] = normal(&src)
+			}
+			loss := func(p point) (s float64) {
+				v, _ := solve(p, l).Quantile(p.q)
+				for i := range v {
+					s += z[i] * v[i]
+				}
+				return s
+			}
+			g, err := solve(p, l).UnrolledQuantileVJP(p.q, z)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, arg := range map[string]struct {
+				get  func(p *point) []float64
+				grad []float64
+				sum  float64
+			}{
+				"x": {func(p *point) []float64 { return p.x }, g.X, 1}, "y": {func(p *point) []float64 { return p.y }, g.Y, 1}, "q": {func(p *point) []float64 { return p.q }, g.Q, 1},
+				"a": {func(p *point) []float64 { return p.a }, g.A, total(p.a)}, "b": {func(p *point) []float64 { return p.b }, g.B, total(p.b)},
+				"ε": {nil, []float64{g.Epsilon}, 1},
+			} {
+				for i, got := range arg.grad {
+					if name == "a" && i == 1 {
+						continue // a weight of zero cannot fall
+					}
+					h := 1e-4
+					at := func(d float64) float64 {
+						p := p
+						if name == "ε" {
+							p.eps += d
+							return loss(p)
+						}
+						v := arg.get(&p)
+						old := v[i]
+						defer func() { v[i] = old }()
+						v[i] += d
+						return loss(p)
+					}
+					want := derivative(at, h)
+					if math.Abs(got/arg.sum-want) > 1e-7*(1+largest(arg.grad)) {
+						t.Errorf("seed %d, %d iterations: ∂%s[%d] = %v, differences say %v", seed, l, name, i, got/arg.sum, want)
+					}
+				}
+			}
+			if l > 1 {
+				continue
+			}
+			unrolled, err := solve(p, 2000).UnrolledQuantileVJP(p.q, z)
+			if err != nil {
+				t.Fatal(err)
+			}
+			implicit, err := p.solve(t).QuantileVJP(p.q, z)
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeTo(t, "x", unrolled.X, implicit.X, 1e-9*largest(implicit.X))
+			closeTo(t, "b", unrolled.B, implicit.B, 1e-9*largest(implicit.B))
+			closeTo(t, "y", unrolled.Y, implicit.Y, 1e-9*largest(implicit.Y))
+			closeTo(t, "ε", []float64{unrolled.Epsilon}, []float64{implicit.Epsilon}, 1e-8*math.Abs(implicit.Epsilon))
+		}
+	}
+	tr, _ := Solve([]float64{1, 2})
+	if _, err := tr.UnrolledQuantileVJP([]float64{0, 1}, []float64{1, 1}); err == nil {
+		t.Error("a converged transport was unrolled")
+	}
+}

@@ -1,0 +1,381 @@
+package quantmf
+
+// This file holds the inflating maps T while they are fitted to X ≈ T(UV): of a QMF,
+// whose U and V take steps themselves, and of a QMFQ, whose U and V a projection makes.
+// A visit of a row is
+//
+//	w = U_i V → T_i(w), its loss → the step on q_i → ∂Δ/∂T → w̄, and the step of F_i,
+//
+// one call forward and one back (internal/transport), for some rows abreast. qmf.go and
+// qmfq.go take w̄ on to their factors.
+
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/transport"
+)
+
+// inflation is T during a fit.
+type inflation struct {
+	*settings
+	*cells
+	*factors // whose product is inflated
+	*spans
+	maps
+	pool   *pool.Pool
+	lambda float64 // the shrinkage
+	scale  float64 // the weighted mean of unit(i): the unit of the whole loss
+	batch  []int   // the rows that are visited next; an index into it is a slot
+	at     pace    // of Adam's steps
+	// A visit records the loss of a row before its steps where all rows are one batch,
+	// otherwise after the step on q. evaluated: the losses of an epoch are those of
+	// evaluateAll, and visits of several batches record none.
+	evaluated          bool
+	rowLosses, rowHeld []float64 // of each row, as last visited or evaluated
+	wbar               []float64 // batch × np: the gradients at w, in units of the rows' losses
+	work               []crew
+	evaluates          func(worker, piece int)
+}
+
+// crew is the workspace of one worker: a visitor for each row of a group.
+type crew struct {
+	visitors []visitor
+	slots    []int // of the rows that the visitors hold
+	group    *transport.Group
+	back     []transport.Cotangent // ∂Δ/∂T of those rows
+}
+
+// visitor is the workspace of one row.
+type visitor struct {
+	row         *transport.Row // of the crew's group
+	x, w, t, g  []float64      // np
+	s           []float64      // np, T^{β-1}; 1 at first, see ratios
+	about, z    []float64      // scratch, np
+	q, num, den []float64      // m
+	d0          []float64      // increments of the affine map, m
+	observed    []bool         // of the row at hand; nil: all
+	mask        []bool
+	gu          []float64 // k
+}
+
+// newInflation makes maps for the visible cells, visited in batches of up to batch rows.
+// Its factors may be replaced by others of the same size.
+func newInflation(s *settings, visible *cells, f *factors, p *pool.Pool, batch int) *inflation {
+	d, of := visible.x.Rows, newSpans(visible)
+	t := &inflation{settings: s, cells: visible, factors: f, spans: of, maps: newMaps(d, s.levels, s.start == StartUniform, s.ends, of), pool: p,
+		lambda: s.shrinkage, rowLosses: make([]float64, d), rowHeld: make([]float64, d)}
+	for i := range d {
+		t.scale += float64(t.lossWeight(i)*t.unit(i)) / float64(d)
+	}
+	batch = min(batch, d)
+	t.wbar = make([]float64, batch*t.np)
+	t.work = make([]crew, p.Workers())
+	share := (batch + p.Workers() - 1) / p.Workers() // rows of a batch for each worker
+	for w := range t.work {
+		t.work[w] = t.newCrew(transport.Abreast(t.n, t.m, share))
+	}
+	t.evaluates = t.evaluate
+	return t
+}
+
+func (f *inflation) newCrew(abreast int) crew {
+	rows := transport.NewRows(abreast, f.n, f.m)
+	c := crew{visitors: make([]visitor, len(rows)), slots: make([]int, 0, len(rows)), group: transport.NewGroup(rows), back: make([]transport.Cotangent, len(rows))}
+	for i := range c.visitors {
+		v := &c.visitors[i]
+		v.row = rows[i]
+		for _, s := range []*[]float64{&v.x, &v.w, &v.t, &v.g, &v.s, &v.about, &v.z} {
+			*s = make([]float64, f.np)
+		}
+		for _, s := range []*[]float64{&v.q, &v.num, &v.den, &v.d0} {
+			*s = make([]float64, f.m)
+		}
+		for j := range v.s[:f.n] {
+			v.s[j] = 1
+		}
+		v.gu, v.mask = make([]float64, f.k), make([]bool, f.n)
+	}
+	return c
+}
+
+// pieces returns the number of pieces that a batch of so many rows is cut into.
+func (f *inflation) pieces(rows int) int { return f.pool.Pieces(rows, len(f.work[0].visitors)) }
+
+// piece returns the slots from, ..., to-1 of a piece of the batch.
+func (f *inflation) piece(p int) (from, to int) {
+	rows := len(f.batch)
+	return pool.Cut(rows, f.pieces(rows), p)
+}
+
+// solveRow solves the transport of row i in the visitor.
+func (f *inflation) solveRow(v *visitor, i int) transport.Outcome {
+	v.row.Load(f.problem(v, i))
+	return v.row.Solve(f.tolerance, f.maxIterations, &f.warm[i])
+}
+
+// problem is the transport of row i: of w = U_i V, its hidden cells left out, onto b_i.
+func (f *inflation) problem(v *visitor, i int) transport.Problem {
+	v.observed = f.cells.readRow(v.x, v.mask, i)
+	kernel.Combine(v.w, f.rowU(i), f.v)
+	return transport.Problem{X: v.w[:f.n], Observed: v.observed, Logits: f.logits(i), Squash: transport.Kind(f.squash), Epsilon: f.epsilon}
+}
+
+// solveRows solves the transports of the rows of some slots, except constant ones, side
+// by side, and fills v.q with q_i and v.t with T_i of each.
+func (f *inflation) solveRows(c *crew, from, to int) {
+	c.group.Clear()
+	c.slots = c.slots[:0]
+	for slot := from; slot < to; slot++ {
+		if i := f.batch[slot]; !f.constant(i) {
+			v := &c.visitors[len(c.slots)]
+			f.quantiles(v.q, i)
+			v.row = c.group.Add(f.problem(v, i), &f.warm[i], v.t, v.q)
+			c.slots = append(c.slots, slot)
+		}
+	}
+	c.group.Solve(f.tolerance, f.maxIterations)
+}
+
+// fitted fills v.t with T_i(w) = M q_i at the solved transport.
+func (f *inflation) fitted(v *visitor, i int) {
+	f.quantiles(v.q, i)
+	if f.constant(i) {
+		for j := range v.t {
+			v.t[j] = f.low[i]
+		}
+		return
+	}
+	v.row.Average(v.t, v.q)
+}
+
+// lowest is the least value of T_i where T_i is divided by. Under Frobenius nothing is
+// divided by it, and T_i of signed data may be negative.
+func (f *inflation) lowest(i int) float64 {
+	if f.spans.signed {
+		return math.Inf(-1)
+	}
+	return max(floorT*f.average[i], f.loss.least())
+}
+
+// ratios fills v.g with x T^{β-2} and v.s with T^{β-1}, both 0 in hidden cells. Under KL
+// without hidden cells v.s is 1 from newCrew on and is not written.
+func (f *inflation) ratios(v *visitor, i int) {
+	den := v.s[:f.n]
+	if f.loss == KL && v.observed == nil {
+		den = nil
+	}
+	f.loss.terms(v.g[:f.n], den, v.x, v.t, f.lowest(i))
+	for j, o := range v.observed {
+		if !o {
+			v.g[j], v.s[j] = 0, 0
+		}
+	}
+}
+
+// rowLoss fills the ratios and returns the sum of divergences of the row.
+func (f *inflation) rowLoss(v *visitor, i int) float64 {
+	f.ratios(v, i)
+	return f.ratiosLoss(v, i)
+}
+
+// ratiosLoss returns the sum of divergences of the row, whose ratios are there.
+func (f *inflation) ratiosLoss(v *visitor, i int) float64 {
+	return f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, f.lowest(i))
+}
+
+// prior fills d0 with the increments of the map that shrinkage pulls q_i towards: α+βw, β
+// >= 0, by least squares of x on w, averaged over each level under the plan, and not
+// below 0 where the data are not signed. den holds the column sums of the visible cells.
+func (f *inflation) prior(v *visitor, i int, d0, den []float64) {
+	at := v.row.Squash()
+	if at.Kind == transport.None { // the moments alone are wanted
+		at = transport.NewSquash(transport.LogisticUnit, v.w[:f.n], v.observed, v.z)
+	}
+	clear(d0)
+	beta := 0.0
+	if at.Std > 0 {
+		// z-scores of w, which no magnitude of w can overflow, and x about its mean.
+		z, x := v.z, v.about
+		kernel.Shift(x, v.w, at.Ref)
+		kernel.Shift(x, x, at.Shift)
+		clear(x[f.n:])
+		for j, o := range v.observed {
+			if !o {
+				x[j] = 0
+			}
+		}
+		kernel.Combine(z, []float64{1 / at.Std}, x)
+		kernel.Shift(x, v.x, f.average[i])
+		var cov, vw [1]float64
+		kernel.Dots(cov[:], z, x)
+		kernel.Dots(vw[:], z, z)
+		beta = max(cov[0]/vw[0], 0)
+		v.row.Columns(d0, z)
+	}
+	last := 0.0
+	for l := range d0 {
+		at := 0.0
+		if den[l] > 0 {
+			at = d0[l] / den[l]
+		}
+		q := f.average[i] + float64(beta*at)
+		if l > 0 || !f.spans.signed {
+			q = max(q, last)
+		}
+		d0[l], last = q-last, q
+	}
+}
+
+// stepQ makes the EM step on q_i from the ratios in v.g and v.s.
+func (f *inflation) stepQ(v *visitor, i int) {
+	s := emSums{num: v.num, den: v.den, shares: v.den, prior: v.d0}
+	v.row.Columns(s.den, v.s)
+	if f.lambda > 0 || f.spans.signed {
+		if f.loss != KL {
+			s.shares = v.q
+			clear(v.z)
+			for j := range v.z[:f.n] {
+				if v.observed == nil || v.observed[j] {
+					v.z[j] = 1
+				}
+			}
+			v.row.Columns(s.shares, v.z)
+		}
+		if f.lambda > 0 {
+			f.prior(v, i, s.prior, s.shares)
+		}
+	}
+	v.row.Columns(s.num, v.g)
+	v.row.Tails(s.num)
+	v.row.Tails(s.den)
+	if f.spans.signed {
+		v.row.Tails(s.shares)
+	}
+	f.em(i, s, f.loss, f.lambda)
+}
+
+// rowWbar is the gradient at w of the row in a slot.
+func (f *inflation) rowWbar(slot int) []float64 { return f.wbar[slot*f.np : (slot+1)*f.np] }
+
+// unit is the size of the loss of row i: (mean x_i)^β. relativeUnit is the same weighted
+// as in the loss of the matrix, over the mean of all rows.
+func (f *inflation) unit(i int) float64 {
+	return max(f.loss.scale(max(f.average[i], tinyScale)), tinyScale)
+}
+func (f *inflation) relativeUnit(i int) float64 { return f.lossWeight(i) * f.unit(i) / f.scale }
+
+// visitMaps makes the steps on q and F for the rows of some slots, and fills their w̄
+// with the gradient at w = (UV)_i, in units of the row's loss. For constant rows w̄ is 0
+// and nothing is stepped.
+func (f *inflation) visitMaps(c *crew, from, to int) {
+	for slot := from; slot < to; slot++ {
+		if i := f.batch[slot]; f.constant(i) {
+			f.rowLosses[i] = 0
+			clear(f.rowWbar(slot))
+		}
+	}
+	f.solveRows(c, from, to)
+	for k, slot := range c.slots {
+		v := &c.visitors[k]
+		f.fitMap(v, f.batch[slot])
+		c.back[k] = transport.Cotangent{Z: v.g, Q: v.q}
+	}
+	c.group.Adjoint(c.back[:len(c.slots)])
+	for k, slot := range c.slots {
+		v, wbar := &c.visitors[k], f.rowWbar(slot)
+		v.row.GradX(wbar[:f.n])
+		clear(wbar[f.n:])
+		f.stepMap(v, f.batch[slot])
+	}
+}
+
+// fitMap makes the EM step on q_i. v.t holds T_i before the step. It leaves ∂Δ/∂T after
+// the step in v.g, and in v.q the q_i of the adjoint, in its units.
+func (f *inflation) fitMap(v *visitor, i int) {
+	f.ratios(v, i)
+	// Where all rows are one batch the loss before the steps is that of the model.
+	whole := len(f.batch) == f.d
+	if whole {
+		f.rowLosses[i] = f.ratiosLoss(v, i)
+		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i))
+	}
+	if f.r == nil {
+		f.stepQ(v, i)
+		f.fitted(v, i)
+		f.ratios(v, i)
+	}
+	if !whole && !f.evaluated {
+		f.rowLosses[i] = f.ratiosLoss(v, i)
+	}
+	// ∂Δ/∂T of the row's mean divergence, in units of f.unit(i). Ṽ̄ is in units of the
+	// whole loss (relativeUnit). So Adam's constant of 1e-8 means the same at every scale.
+	unit := f.cellUnit(i)
+	for l := range v.q {
+		v.q[l] *= unit
+	}
+	perCell := 1 / (f.unit(i) * unit) / float64(f.cells.rows[i])
+	for j := range v.g {
+		v.g[j] = (v.s[j] - v.g[j]) * perCell
+	}
+}
+
+// cellUnit is the factor that brings q_i to units of the mean of x_i for its adjoint.
+func (f *inflation) cellUnit(i int) float64 { return 1 / max(f.average[i], tinyScale) }
+
+// stepMap makes the steps of F_i and, where q is stepped by Adam, of R_i.
+func (f *inflation) stepMap(v *visitor, i int) {
+	if f.r != nil {
+		v.row.GradQ(v.den)
+		f.stepR(i, v.den, f.cellUnit(i), f.at)
+	}
+	v.row.GradLogits(v.num)
+	f.stepF(i, v.num, f.at)
+}
+
+// evaluateAll computes the losses of the rows in all, at the current parameters.
+func (f *inflation) evaluateAll(all []int) {
+	f.batch = all
+	f.pool.Do(f.pieces(len(all)), f.evaluates)
+}
+
+// evaluate computes the losses of the rows of a piece of the batch.
+func (f *inflation) evaluate(worker, piece int) {
+	c := &f.work[worker]
+	from, to := f.piece(piece)
+	f.solveRows(c, from, to)
+	for k, slot := range c.slots {
+		f.judgeRow(&c.visitors[k], f.batch[slot])
+	}
+	for _, i := range f.batch[from:to] {
+		if f.constant(i) {
+			v := &c.visitors[0]
+			v.observed = f.cells.readRow(v.x, v.mask, i)
+			f.fitted(v, i)
+			f.judgeRow(v, i)
+		}
+	}
+}
+
+// judgeRow computes the losses of row i from T_i in v.t.
+func (f *inflation) judgeRow(v *visitor, i int) {
+	f.rowLosses[i] = f.rowLoss(v, i)
+	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i))
+}
+
+func (f *inflation) meanHeld() float64 {
+	total := 0.0
+	for i, l := range f.rowHeld {
+		total += float64(f.lossWeight(i) * l)
+	}
+	return total / float64(max(f.heldOut, 1))
+}
+
+func (f *inflation) meanLoss() float64 {
+	total := 0.0
+	for i, l := range f.rowLosses {
+		total += float64(f.lossWeight(i) * l)
+	}
+	return total / float64(f.visible)
+}

@@ -1,0 +1,351 @@
+package posterior
+
+// This file holds what a posterior says of single cells, and where it places a
+// new column.
+//
+//	E (u_i·v_j) = u_i·v_j = m,  Var (u_i·v_j) = v_jᵀS_i v_j + u_iᵀC_j u_i + tr S_i C_j.
+//
+// A seen cell pulls its own mean; without it, to first order in what the two
+// posteriors hold of it, with A = τ_i ρ_j (leave-one-out),
+//
+//	m⁻ = m - A ((Y-m)(vᵀSv+uᵀCu) - 2 vᵀSCu) / max(0.4, 1 - A(vᵀSv+uᵀCu)).
+//
+// The first order says too much where a cell weighs nearly as much as all others of
+// its row and column together: hence the bound.
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/quantmf/quantmf/internal/kernel"
+)
+
+// Posterior is what a fit ends with, as Fit has it.
+type Posterior struct {
+	D, N, K  int
+	U        []float64 // D × K
+	V        []float64 // K × Pad(N)
+	BU, BV   []float64 // D and N × Packed(K)
+	Tau, Rho []float64
+	Unit     float64
+}
+
+// Copy returns what the fit has come to, for d rows of which the fit's are those
+// given and the others know nothing, components by falling relevance, the entry of
+// each row of V that is largest in magnitude positive.
+func (f *Fit) Copy(rows []int, d int) *Posterior {
+	k := f.K
+	from := &Posterior{D: f.D, N: f.N, K: k, U: f.U, V: f.V, BU: f.BU, BV: f.BV}
+	relevance := from.Relevance()
+	order, flip := make([]int, k), make([]bool, k)
+	for c := range order {
+		order[c] = c
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(relevance[b], relevance[a]) })
+	p := &Posterior{D: d, N: f.N, K: k, U: make([]float64, d*k), V: make([]float64, k*f.np), BU: make([]float64, d*f.pp), BV: make([]float64, f.N*f.pp),
+		Tau: make([]float64, d), Rho: slices.Clone(f.Rho), Unit: f.Unit}
+	for h, c := range order {
+		row, top := f.V[c*f.np:c*f.np+f.N], 0.0
+		for _, v := range row {
+			if math.Abs(v) > math.Abs(top) {
+				top = v
+			}
+		}
+		flip[h] = top < 0
+		sign := 1.0
+		if flip[h] {
+			sign = -1
+		}
+		for j, v := range row {
+			p.V[h*f.np+j] = sign * v
+		}
+		for a, i := range rows {
+			p.U[i*k+h] = sign * f.U[a*k+c]
+		}
+	}
+	f.pool.Do(f.D, func(_, a int) {
+		i := rows[a]
+		p.Tau[i] = f.Tau[a]
+		pick(p.BU[i*f.pp:(i+1)*f.pp], f.packU(a), order, flip)
+	})
+	f.pool.Do(f.N, func(_, j int) {
+		pick(p.BV[j*f.pp:(j+1)*f.pp], f.packV(j), order, flip)
+	})
+	return p
+}
+
+// pick fills a packed matrix with rows and columns of another one, in the order
+// given, of turned signs where told.
+func pick(to, from []float64, order []int, flip []bool) {
+	at := 0
+	for r, a := range order {
+		for c, b := range order[:r+1] {
+			hi, lo := max(a, b), min(a, b)
+			v := from[hi*(hi+1)/2+lo] // the diagonal stays the diagonal
+			if flip != nil && flip[r] != flip[c] {
+				v = -v
+			}
+			to[at] = v
+			at++
+		}
+	}
+}
+
+// Relevance returns, for each component, the mean over the cells of the square of
+// its part of u·v, by the second moments.
+func (p *Posterior) Relevance() []float64 {
+	out, pp := make([]float64, p.K), Packed(p.K)
+	for c := range out {
+		u, v := 0.0, 0.0
+		for i := range p.D {
+			u += diagonal(p.BU[i*pp:], c) / float64(p.D)
+		}
+		for j := range p.N {
+			v += diagonal(p.BV[j*pp:], c) / float64(p.N)
+		}
+		out[c] = float64(u * v)
+	}
+	return out
+}
+
+// Together is the number of rows that Cells takes at once.
+const Together = 4
+
+// Cells reads a posterior cell by cell. One reader belongs to one worker; what
+// they share is made once.
+type Cells struct {
+	p      *Posterior
+	np     int
+	planes []float64 // K × K × Pad(N): entry (k, l) of C_j for all j
+	s, x   []float64
+	tight  []float64
+	z      []float64
+	u      []float64
+	// Of Together rows, each Pad(N): the mean; the part of the variance that a
+	// cell's own weight counts against; all of it; and vᵀSCu.
+	Mean, Own, Var, Both []float64
+}
+
+// Cells returns a reader.
+func (p *Posterior) Cells() *Cells {
+	np, k := kernel.Pad(p.N), p.K
+	c := &Cells{p: p, np: np, planes: make([]float64, k*k*np)}
+	pp := Packed(k)
+	for j := range p.N {
+		b, at := p.BV[j*pp:(j+1)*pp], 0
+		for r := range k {
+			for h := range r + 1 {
+				v := b[at]
+				if h < r {
+					v /= root2
+				}
+				v -= float64(p.V[r*np+j] * p.V[h*np+j])
+				c.planes[(r*k+h)*np+j], c.planes[(h*k+r)*np+j] = v, v
+				at++
+			}
+		}
+	}
+	return c.Share()
+}
+
+// Share returns another reader of the same posterior.
+func (c *Cells) Share() *Cells {
+	k, np := c.p.K, c.np
+	room := func(n int) []float64 { return make([]float64, n) }
+	return &Cells{p: c.p, np: np, planes: c.planes, s: room(Together * k * k), tight: room(k * k), x: room(Together * k * np), z: room(Together * np), u: room(Together * k),
+		Mean: room(Together * np), Own: room(Together * np), Var: room(Together * np), Both: room(Together * np)}
+}
+
+// Rows reads the rows from i on, at most Together of them.
+func (c *Cells) Rows(i, rows int) {
+	p, k, np := c.p, c.p.K, c.np
+	pp := Packed(k)
+	u := p.U[i*k : (i+rows)*k]
+	kernel.CombineRows(c.Mean[:rows*np], u, p.V, rows)
+	own, both, all := c.Own[:rows*np], c.Both[:rows*np], c.Var[:rows*np]
+	clear(own)
+	clear(both)
+	for r := range rows {
+		s, b, at := c.s[r*k*k:(r+1)*k*k], p.BU[(i+r)*pp:(i+r+1)*pp], 0
+		for a := range k {
+			for h := range a + 1 {
+				v := b[at]
+				if h < a {
+					v /= root2
+				}
+				v -= float64(u[r*k+a] * u[r*k+h])
+				s[a*k+h], s[h*k+a] = v, v
+				at++
+			}
+		}
+		x := c.x[r*k*np : (r+1)*k*np]
+		kernel.CombineRows(x, s, p.V, k)
+		for a := range k {
+			v, xa, o := p.V[a*np:(a+1)*np], x[a*np:(a+1)*np], own[r*np:(r+1)*np]
+			for j, t := range xa {
+				o[j] += float64(t * v[j])
+			}
+		}
+	}
+	kernel.CombineRows(all, c.s[:rows*k*k], c.planes, rows)
+	z := c.z[:rows*np]
+	for a := range k {
+		kernel.CombineRows(z, u, c.planes[a*k*np:(a+1)*k*np], rows)
+		for r := range rows {
+			t, xa := u[r*k+a], c.x[(r*k+a)*np:(r*k+a+1)*np]
+			o, bo := own[r*np:(r+1)*np], both[r*np:(r+1)*np]
+			for j, zj := range z[r*np : (r+1)*np] {
+				o[j] += float64(t * zj)
+				bo[j] += float64(xa[j] * zj)
+			}
+		}
+	}
+	for j, o := range own {
+		own[j] = max(o, 0)
+		all[j] = max(own[j]+all[j], 0)
+	}
+}
+
+// slack is the least share of a cell's mean that is left to the others.
+const slack = 0.4
+
+// Without returns the mean of a cell of row r of the last Rows, whose value is y
+// and whose weight τρ is a, had it not been seen.
+func (c *Cells) Without(r, j int, y, a float64) float64 {
+	at := r*c.np + j
+	m, own := c.Mean[at], c.Own[at]
+	return m - float64(a*(float64((y-m)*own)-2*c.Both[at]))/max(slack, 1-float64(a*own))
+}
+
+// Deviation returns that of Y of a cell of row i, row r of the last Rows.
+func (c *Cells) Deviation(r, i, j int) float64 {
+	return math.Sqrt(c.Var[r*c.np+j] + 1/(c.p.Tau[i]*c.p.Rho[j]))
+}
+
+// Placer places new columns: the step of v_j and ρ_j of a fit, all else as it is.
+type Placer struct {
+	p          *Posterior
+	all        []float64 // packed Σ_i τ_i B_i
+	gram, back []float64
+	rhs, v     []float64
+	ws         *scratch // its a holds C
+}
+
+// Placer returns what places new columns, for one worker.
+func (p *Posterior) Placer() *Placer {
+	pp := Packed(p.K)
+	s := &Placer{p: p, all: make([]float64, pp)}
+	var w [1]float64
+	for i := range p.D {
+		w[0] = p.Tau[i]
+		kernel.Accumulate(s.all, w[:], p.BU[i*pp:(i+1)*pp])
+	}
+	return s.Share()
+}
+
+// Share returns another for another worker.
+func (s *Placer) Share() *Placer {
+	k := s.p.K
+	return &Placer{p: s.p, all: s.all, gram: make([]float64, Packed(k)), back: make([]float64, Packed(k)), rhs: make([]float64, kernel.Pad(k)), v: make([]float64, k), ws: newScratch(k, 0)}
+}
+
+// placeSteps is how often ρ and v of a new column are updated in turn.
+const placeSteps = 3
+
+// Place returns the coordinates of a new column y, NaN where it is not known, and
+// its ρ. What it returns is overwritten by the next call.
+func (s *Placer) Place(y []float64) (v []float64, rho float64) {
+	p, k := s.p, s.p.K
+	pp, kp := Packed(k), kernel.Pad(k)
+	l := List{}
+	for _, t := range y {
+		if t == t {
+			l.Count++
+		}
+	}
+	l.Seen = 2*l.Count < p.D
+	squares := 0.0
+	clear(s.rhs)
+	for i, t := range y {
+		if (t == t) == l.Seen {
+			l.At = append(l.At, int32(i))
+		}
+		if t == t {
+			a := p.Tau[i] * t
+			squares += float64(a * t)
+			for c, u := range p.U[i*k : (i+1)*k] {
+				s.rhs[c] += float64(a * u)
+			}
+		}
+	}
+	clear(s.gram)
+	if !l.Seen {
+		copy(s.gram, s.all)
+	}
+	gather(s.gram, &l, p.Tau, p.BU, pp)
+	rho = 1
+	f := Fit{K: k, kp: kp}
+	x := s.ws.line[:kp]
+	for step := range placeSteps {
+		f.unpack(s.ws.a, s.gram, rho)
+		for c := range k {
+			s.ws.a[c*kp+c]++
+		}
+		s.ws.invert(k)
+		for c := range x {
+			x[c] = s.rhs[c] * rho
+		}
+		kernel.Dots(s.v, s.ws.a, x)
+		if !s.finite() { // moments that are none, from a file: the prior
+			clear(s.v)
+			clear(s.ws.a)
+			for c := range k {
+				s.ws.a[c*kp+c] = 1
+			}
+			return s.v, 1
+		}
+		if step == placeSteps-1 {
+			break
+		}
+		f.pack(s.back, s.ws.a, s.v)
+		var e [1]float64
+		kernel.Dots(e[:], s.gram, s.back)
+		dot := 0.0
+		for c, t := range s.v {
+			dot += float64(t * s.rhs[c])
+		}
+		rho = (float64(l.Count) + rhoCells) / (max(squares-2*dot+e[0], 0) + rhoCells)
+		rho = min(max(rho/p.Unit, 1.0/rhoMost), rhoMost)
+	}
+	return s.v, rho
+}
+
+// finite tells whether v and C are numbers.
+func (s *Placer) finite() bool {
+	sum := 0.0
+	for _, t := range s.v {
+		sum += t - t
+	}
+	for _, t := range s.ws.a {
+		sum += t - t
+	}
+	return sum == 0
+}
+
+// Spread fills variance with Var (u_i·v) of every row, for the last column placed.
+func (s *Placer) Spread(variance []float64) {
+	p, k := s.p, s.p.K
+	pp := Packed(k)
+	f := Fit{K: k, kp: kernel.Pad(k)}
+	f.pack(s.back, s.ws.a, s.v)
+	for i := range variance {
+		var e [1]float64
+		kernel.Dots(e[:], s.back, p.BU[i*pp:(i+1)*pp])
+		m := 0.0
+		for c, u := range p.U[i*k : (i+1)*k] {
+			m += float64(u * s.v[c])
+		}
+		variance[i] = max(e[0]-float64(m*m), 0)
+	}
+}

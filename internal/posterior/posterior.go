@@ -1,0 +1,815 @@
+// Package posterior holds variational Bayes of a signed low-rank model,
+//
+//	Y_ij ~ N(u_i·v_j, 1/(τ_i ρ_j)),   v_j ~ N(0, I),   u_i ~ N(0, diag(1/α)),
+//
+// with a factorised posterior N(u_i, S_i), N(v_j, C_j) over the cells of Y that
+// are seen. It knows nothing of maps or of the units of the data.
+//
+// With B_i = u_i u_iᵀ + S_i and B_j = v_j v_jᵀ + C_j, the second moments, an epoch is
+//
+//	ρ_j = (n_j+30)/(Σ_i τ_i e_ij + 30), geometric mean 1, within [1/20, 20];
+//	C_j = (I + ρ_j Σ_i τ_i B_i)⁻¹,        v_j = C_j ρ_j Σ_i τ_i Y_ij u_i;
+//	a change of coordinates that makes Σ_j B_j/n the identity and Σ_i B_i diagonal;
+//	S_i = (diag α + τ_i Σ_j ρ_j B_j)⁻¹,   u_i = S_i τ_i Σ_j ρ_j Y_ij v_j;
+//	α_k = (d/s_k)^γ (dK/Σ s)^(1-γ),  s = diag Σ_i B_i;
+//	τ_i = (n_i+2)/(Σ_j ρ_j e_ij + 2/t),  t = Σ n_i/ΣΣ ρ_j e_ij,
+//
+// sums over the seen cells of a row or a column, e_ij = E (Y_ij - u_i·v_j)².
+// The change of coordinates leaves the model as it is and gives α its meaning
+// at once; it is made in the first epochs only.
+//
+// # Cost
+//
+// No number belongs to a seen cell: Σ_i τ_i B_i over the cells seen in column j
+// is the sum over all rows less the one over the hidden ones, or the sum over the
+// seen ones, whichever are fewer, and
+//
+//	Σ_i τ_i e_ij = Σ_i τ_i Y_ij² - 2 v_j·(Σ_i τ_i Y_ij u_i) + <Σ_i τ_i B_i, B_j>.
+//
+// So an epoch takes 4dnK flops, 2K² for each hidden cell, and d+n inverses of
+// K × K, 2K³ each.
+//
+// Second moments are kept packed: the lower triangle row after row, entries off
+// the diagonal times √2, so that an inner product of matrices is one of vectors.
+package posterior
+
+import (
+	"context"
+	"math"
+
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/svd"
+)
+
+// Constants of the model. They were found by the error on unseen cells.
+const (
+	turns      = 6    // epochs with a change of coordinates
+	noiseFrom  = 6    // the first epoch, from 0, that updates ρ
+	pruneFrom  = 5    // the first epoch that drops components
+	pruneAt    = 100  // ratio of α to the least at which a component is dropped
+	rhoCells   = 30   // pseudo-cells that hold ρ_j at 1
+	rhoMost    = 20   // ρ is within a factor of so much of 1
+	tauCells   = 2    // pseudo-cells that hold τ_i at t
+	tauMost    = 1e6  // noise below a thousandth of a row's deviation counts as so much
+	leastSteps = 10   // epochs before a fit may end
+	chunks     = 16   // pieces of the rows, whose sums are added in order
+	startRidge = 1e-6 // of α at the start
+	root2      = math.Sqrt2
+)
+
+// Data is what is fitted: Y, d × Pad(n), 0 where a cell is hidden and in the
+// padding, and the hidden cells.
+type Data struct {
+	D, N  int
+	Y     []float64
+	Rows  []List // the hidden columns of every row
+	Cols  []List // the hidden rows of every column
+	Whole bool   // nothing is hidden
+}
+
+// List is the hidden places of a line, or where they are the fewer the seen ones.
+type List struct {
+	At    []int32
+	Seen  bool
+	Count int // seen places
+}
+
+// NewData lists what is hidden; seen tells of a cell.
+func NewData(d, n int, y []float64, seen func(i, j int) bool) *Data {
+	x := &Data{D: d, N: n, Y: y, Rows: make([]List, d), Cols: make([]List, n), Whole: true}
+	for i := range d {
+		for j := range n {
+			if seen(i, j) {
+				x.Rows[i].Count++
+				x.Cols[j].Count++
+			} else {
+				x.Whole = false
+			}
+		}
+	}
+	if x.Whole {
+		return x
+	}
+	for i := range x.Rows {
+		x.Rows[i].Seen = 2*x.Rows[i].Count < n
+	}
+	for j := range x.Cols {
+		x.Cols[j].Seen = 2*x.Cols[j].Count < d
+	}
+	for i := range d {
+		for j := range n {
+			s := seen(i, j)
+			if r := &x.Rows[i]; r.Seen == s {
+				r.At = append(r.At, int32(j))
+			}
+			if c := &x.Cols[j]; c.Seen == s {
+				c.At = append(c.At, int32(i))
+			}
+		}
+	}
+	return x
+}
+
+// Cells returns the number of seen cells.
+func (x *Data) Cells() int {
+	sum := 0
+	for _, l := range x.Rows {
+		sum += l.Count
+	}
+	return sum
+}
+
+// Packed is the length of a packed K × K matrix, whole blocks.
+func Packed(k int) int { return kernel.Pad(k * (k + 1) / 2) }
+
+// Fit is a posterior and the noise, under way or done. U, V, BU, BV, Tau, Rho,
+// Alpha and K are its state.
+type Fit struct {
+	*Data
+	K     int
+	Gamma float64
+	U     []float64 // D × K
+	V     []float64 // K × Pad(N)
+	BU    []float64 // D × Packed(K): B_i
+	BV    []float64 // N × Packed(K): B_j
+	Tau   []float64 // D
+	Rho   []float64 // N
+	Alpha []float64 // K
+	Unit  float64   // the geometric mean that ρ was divided by
+	Bound float64   // the negative lower bound of the evidence, in nats a seen cell
+	Moved float64   // how far the last epoch moved UV, relative to itself
+
+	np, kp, pp int
+	seen       float64
+	lastU      []float64 // of the epoch before
+	lastV      []float64
+	resid      []float64 // D: Σ_j ρ_j e_ij
+	logS, logC []float64 // log determinants
+	rhs        []float64 // K × Pad(N), or D × K
+	scaled     []float64 // K × Pad(N)
+	grams      []float64 // N × Packed(K): Σ_i τ_i B_i of what a column sees
+	done       []bool    // D: rows updated in this epoch
+	parts      [][]float64
+	sumU, sumV []float64 // packed
+	squares    []float64 // Pad(N)
+	work       []*scratch
+	pool       *pool.Pool
+	ctx        context.Context
+}
+
+// scratch is the room of one worker.
+type scratch struct {
+	a, rows, u, out []float64
+	packed, line    []float64
+	block           [16]float64
+}
+
+func newScratch(k, np int) *scratch {
+	kp := kernel.Pad(k)
+	return &scratch{a: make([]float64, k*kp), rows: make([]float64, 4*kp), u: make([]float64, 4*k), out: make([]float64, 4*kp),
+		packed: make([]float64, Packed(k)), line: make([]float64, max(np, 2*kp))}
+}
+
+// New returns a fit of rank k at its start: the first k singular vectors of Y, the
+// hidden cells at 0.
+func New(ctx context.Context, x *Data, k int, gamma float64, s *svd.Subspace, p *pool.Pool) *Fit {
+	f := &Fit{Data: x, K: k, Gamma: gamma, Unit: 1, pool: p, ctx: ctx, np: kernel.Pad(x.N)}
+	f.size()
+	for _, c := range x.Rows {
+		f.seen += float64(c.Count)
+	}
+	f.Tau, f.Rho, f.Alpha = make([]float64, x.D), make([]float64, x.N), make([]float64, k)
+	f.resid, f.logS, f.logC = make([]float64, x.D), make([]float64, x.D), make([]float64, x.N)
+	f.squares = make([]float64, f.np)
+	for j := range f.Rho {
+		f.Rho[j] = 1
+	}
+	share := max(f.seen/(float64(x.D)*float64(x.N)), 0.1)
+	u, v := make([]float64, x.D), make([]float64, x.N)
+	rootN := math.Sqrt(float64(x.N))
+	for c := range min(k, s.L) {
+		size := s.Vectors(u, v, c) / rootN / math.Sqrt(share)
+		for i, t := range u {
+			f.U[i*k+c] = t * size
+		}
+		row := f.V[c*f.np:]
+		for j, t := range v {
+			row[j] = t * rootN
+		}
+	}
+	for i := range x.D {
+		f.moments(f.BU[i*f.pp:(i+1)*f.pp], f.rowU(i))
+	}
+	column := make([]float64, k)
+	for j := range x.N {
+		for c := range column {
+			column[c] = f.V[c*f.np+j]
+		}
+		f.moments(f.packV(j), column)
+	}
+	f.startNoise()
+	for c := range k {
+		s := 0.0
+		for i := range x.D {
+			s += float64(f.U[i*k+c] * f.U[i*k+c])
+		}
+		f.Alpha[c] = float64(x.D) / (s + float64(startRidge*float64(x.D)))
+	}
+	copy(f.lastU, f.U)
+	copy(f.lastV, f.V)
+	return f
+}
+
+// size makes the room for K components.
+func (f *Fit) size() {
+	k := f.K
+	f.kp, f.pp = kernel.Pad(k), Packed(k)
+	f.U, f.V = make([]float64, f.D*k), make([]float64, k*f.np)
+	f.BU, f.BV = make([]float64, f.D*f.pp), make([]float64, f.N*f.pp)
+	f.room()
+}
+
+func (f *Fit) room() {
+	k := f.K
+	f.lastU, f.lastV = make([]float64, f.D*k), make([]float64, k*f.np)
+	f.rhs, f.scaled = make([]float64, max(k*f.np, f.D*k)), make([]float64, k*f.np)
+	f.grams, f.done = make([]float64, f.N*f.pp), make([]bool, f.D)
+	f.sumU, f.sumV = make([]float64, f.pp), make([]float64, f.pp)
+	f.parts = make([][]float64, min(chunks, max(f.D, f.N)))
+	for c := range f.parts {
+		f.parts[c] = make([]float64, k*f.np+f.pp+f.np)
+	}
+	f.work = make([]*scratch, f.pool.Workers())
+	for w := range f.work {
+		f.work[w] = newScratch(k, f.np)
+	}
+}
+
+func (f *Fit) rowU(i int) []float64  { return f.U[i*f.K : (i+1)*f.K] }
+func (f *Fit) rowY(i int) []float64  { return f.Y[i*f.np : (i+1)*f.np] }
+func (f *Fit) packU(i int) []float64 { return f.BU[i*f.pp : (i+1)*f.pp] }
+func (f *Fit) packV(j int) []float64 { return f.BV[j*f.pp : (j+1)*f.pp] }
+func (f *Fit) gram(j int) []float64  { return f.grams[j*f.pp : (j+1)*f.pp] }
+
+// moments fills a packed uuᵀ.
+func (f *Fit) moments(b, u []float64) {
+	at := 0
+	for r, x := range u {
+		x2 := x * root2
+		for c, y := range u[:r] {
+			b[at+c] = x2 * y
+		}
+		at += r
+		b[at] = x * x
+		at++
+	}
+}
+
+// startNoise fills τ from the residuals of the start.
+func (f *Fit) startNoise() {
+	f.pool.Do(f.D, func(w, i int) {
+		line := f.work[w].line[:f.np]
+		kernel.Combine(line, f.rowU(i), f.V)
+		e, yy, n := 0.0, 0.0, float64(f.Rows[i].Count)
+		y := f.rowY(i)
+		f.eachSeen(i, func(j int) {
+			e += float64((y[j] - line[j]) * (y[j] - line[j]))
+			yy += float64(y[j] * y[j])
+		})
+		t := (tauCells + n) / (tauCells + e + float64(0.1*n))
+		f.Tau[i] = min(t, 1/max(0.3*yy/n, 1/tauMost))
+	})
+}
+
+// eachSeen calls g for the seen columns of row i.
+func (f *Fit) eachSeen(i int, g func(j int)) { f.Rows[i].Each(f.N, g) }
+
+// Each calls g for the seen places of a line of n, in their order.
+func (l *List) Each(n int, g func(j int)) {
+	if l.Seen {
+		for _, j := range l.At {
+			g(int(j))
+		}
+		return
+	}
+	at := l.At
+	for j := range n {
+		if len(at) > 0 && int(at[0]) == j {
+			at = at[1:]
+			continue
+		}
+		g(j)
+	}
+}
+
+// stopped tells whether the caller wants to end.
+func (f *Fit) stopped() bool { return f.ctx.Err() != nil }
+
+// Epoch makes one epoch, the t-th from 0, and tells whether the fit has come to
+// rest at the tolerance. When the context ends it stops early; what there is then
+// is a posterior still.
+func (f *Fit) Epoch(t int, tolerance float64) (done bool) {
+	f.stepV(t)
+	if f.stopped() {
+		return false
+	}
+	turned, back := 0.0, []float64(nil)
+	if t < turns {
+		turned, back = f.turn()
+	}
+	f.stepU()
+	if f.stopped() {
+		if back != nil {
+			f.follow(back)
+		}
+		return false
+	}
+	f.relevance(f.sumU)
+	f.noise()
+	f.Bound = f.bound(turned)
+	f.Moved = f.movement()
+	copy(f.lastU, f.U)
+	copy(f.lastV, f.V)
+	if t >= pruneFrom {
+		f.prune()
+	}
+	return t >= leastSteps && f.Moved < tolerance
+}
+
+// gather adds w_l B_l over the places of a list to b, less them where they are
+// the hidden ones of the whole sum.
+func gather(b []float64, l *List, weights, moments []float64, pp int) {
+	sign := 1.0
+	if !l.Seen {
+		sign = -1
+	}
+	var w [1]float64
+	for _, at := range l.At {
+		if w[0] = sign * weights[at]; w[0] != 0 {
+			kernel.Accumulate(b, w[:], moments[int(at)*pp:(int(at)+1)*pp])
+		}
+	}
+}
+
+// stepV updates ρ, V and C.
+func (f *Fit) stepV(t int) {
+	k, np, pp := f.K, f.np, f.pp
+	pieces := min(chunks, f.D)
+	f.pool.Do(pieces, func(w, c int) {
+		ws := f.work[w]
+		part := f.parts[c]
+		clear(part)
+		acc, sum, squares := part[:k*np], part[k*np:k*np+pp], part[k*np+pp:]
+		from, to := pool.Cut(f.D, pieces, c)
+		var one [1]float64
+		for i := from; i < to && !f.stopped(); {
+			rows := min(4, to-i)
+			for r := range rows {
+				for h, v := range f.rowU(i + r) {
+					ws.u[r*k+h] = v * f.Tau[i+r]
+				}
+				one[0] = f.Tau[i+r]
+				kernel.Accumulate(sum, one[:], f.packU(i+r))
+				kernel.Multiply(ws.line[:np], f.rowY(i+r), f.rowY(i+r))
+				kernel.Accumulate(squares, one[:], ws.line[:np])
+			}
+			kernel.AccumulateRows(acc, ws.u[:rows*k], f.Y[i*np:(i+rows)*np], rows)
+			i += rows
+		}
+	})
+	if f.stopped() {
+		return
+	}
+	rhs := f.rhs[:k*np]
+	copy(rhs, f.parts[0][:k*np])
+	copy(f.sumU, f.parts[0][k*np:])
+	copy(f.squares, f.parts[0][k*np+pp:])
+	for _, part := range f.parts[1:pieces] {
+		add(rhs, part[:k*np])
+		add(f.sumU, part[k*np:k*np+pp])
+		add(f.squares, part[k*np+pp:])
+	}
+	update := t >= noiseFrom
+	f.pool.Do(f.N, func(w, j int) {
+		if f.stopped() {
+			return
+		}
+		b, l := f.packV(j), &f.Cols[j]
+		g := f.gram(j)
+		clear(g)
+		if !l.Seen {
+			copy(g, f.sumU)
+		}
+		gather(g, l, f.Tau, f.BU, pp)
+		if update {
+			var e [1]float64
+			kernel.Dots(e[:], g, b)
+			dot := 0.0
+			for c := range k {
+				dot += float64(f.V[c*np+j] * rhs[c*np+j])
+			}
+			f.logC[j] = (float64(l.Count) + rhoCells) / (max(f.squares[j]-2*dot+e[0], 0) + rhoCells)
+		}
+	})
+	if f.stopped() {
+		return
+	}
+	if update {
+		mean := 0.0
+		for _, r := range f.logC { // ρ before it is brought to a geometric mean of 1
+			mean += elem.Log(r) / float64(f.N)
+		}
+		f.Unit = elem.Exp(mean)
+		for j, r := range f.logC {
+			f.Rho[j] = min(max(r/f.Unit, 1.0/rhoMost), rhoMost)
+		}
+	}
+	f.pool.Do(f.N, func(w, j int) {
+		if f.stopped() {
+			return
+		}
+		ws := f.work[w]
+		f.unpack(ws.a, f.gram(j), f.Rho[j])
+		for c := range k {
+			ws.a[c*f.kp+c]++
+		}
+		f.logC[j] = -ws.invert(k)
+		x := ws.line[:f.kp]
+		clear(x)
+		for c := range k {
+			x[c] = rhs[c*np+j] * f.Rho[j]
+		}
+		v := ws.u[:k]
+		kernel.Dots(v, ws.a, x)
+		for c, t := range v {
+			f.V[c*np+j] = t
+		}
+		f.pack(f.packV(j), ws.a, v)
+	})
+}
+
+// stepU updates U and S, and fills sumU with Σ_i B_i and resid.
+func (f *Fit) stepU() {
+	k, np, pp := f.K, f.np, f.pp
+	clear(f.done)
+	for c := range k {
+		kernel.Multiply(f.scaled[c*np:c*np+f.N], f.V[c*np:c*np+f.N], f.Rho)
+	}
+	clear(f.sumV)
+	f.sum(f.sumV, f.BV, f.N, func(j int) float64 { return f.Rho[j] })
+	if f.stopped() {
+		return
+	}
+	pieces := (f.D + 3) / 4
+	f.pool.Do(pieces, func(w, c int) {
+		if f.stopped() {
+			return
+		}
+		ws := f.work[w]
+		from, to := 4*c, min(4*c+4, f.D)
+		kernel.DotsRows(f.rhs[from*k:to*k], f.scaled, f.Y[from*np:to*np], to-from)
+		for i := from; i < to; i++ {
+			l, rhs := &f.Rows[i], f.rhs[i*k:(i+1)*k]
+			g := ws.packed
+			clear(g)
+			if !l.Seen {
+				copy(g, f.sumV)
+			}
+			gather(g, l, f.Rho, f.BV, pp)
+			f.unpack(ws.a, g, f.Tau[i])
+			for c, a := range f.Alpha {
+				ws.a[c*f.kp+c] += a
+			}
+			f.logS[i] = -ws.invert(k)
+			x := ws.line[:f.kp]
+			clear(x)
+			for c := range k {
+				x[c] = rhs[c] * f.Tau[i]
+			}
+			kernel.Dots(f.rowU(i), ws.a, x)
+			f.pack(f.packU(i), ws.a, f.rowU(i))
+			line := ws.line[:np]
+			kernel.Multiply(line[:f.N], f.rowY(i)[:f.N], f.Rho)
+			clear(line[f.N:])
+			var yy, bb [1]float64
+			kernel.Dots(yy[:], line, f.rowY(i))
+			kernel.Dots(bb[:], g, f.packU(i))
+			dot := 0.0
+			for c, u := range f.rowU(i) {
+				dot += float64(u * rhs[c])
+			}
+			f.resid[i] = max(yy[0]-2*dot+bb[0], 0)
+			f.done[i] = true
+		}
+	})
+	if f.stopped() {
+		return
+	}
+	clear(f.sumU)
+	f.sum(f.sumU, f.BU, f.D, func(int) float64 { return 1 })
+}
+
+// sum adds w_l B_l over all lines.
+func (f *Fit) sum(to, moments []float64, lines int, weight func(l int) float64) {
+	pieces := min(chunks, lines)
+	f.pool.Do(pieces, func(_, c int) {
+		part := f.parts[c][:f.pp]
+		clear(part)
+		from, end := pool.Cut(lines, pieces, c)
+		var w [1]float64
+		for l := from; l < end && !f.stopped(); l++ {
+			w[0] = weight(l)
+			kernel.Accumulate(part, w[:], moments[l*f.pp:(l+1)*f.pp])
+		}
+	})
+	for _, part := range f.parts[:pieces] {
+		add(to, part[:f.pp])
+	}
+}
+
+func add(to, from []float64) {
+	one := [1]float64{1}
+	kernel.Accumulate(to, one[:], from)
+}
+
+// unpack fills the square matrix of b times scale, K × Pad(K).
+func (f *Fit) unpack(a, b []float64, scale float64) {
+	kp, at := f.kp, 0
+	off := scale / root2
+	for r := range f.K {
+		row := a[r*kp : r*kp+r]
+		for c := range row {
+			v := b[at+c] * off
+			row[c] = v
+			a[c*kp+r] = v
+		}
+		at += r
+		a[r*kp+r] = b[at] * scale
+		at++
+	}
+	for r := range f.K {
+		clear(a[r*kp+f.K : (r+1)*kp])
+	}
+}
+
+// pack fills b with uuᵀ + a, of a the lower triangle.
+func (f *Fit) pack(b, a, u []float64) {
+	at := 0
+	for r, x := range u {
+		row := a[r*f.kp : r*f.kp+r+1]
+		for c, y := range u[:r] {
+			b[at+c] = root2 * (float64(x*y) + row[c])
+		}
+		at += r
+		b[at] = float64(x*x) + row[r]
+		at++
+	}
+}
+
+// diagonal returns entry c of the diagonal of b.
+func diagonal(b []float64, c int) float64 { return b[c*(c+1)/2+c] }
+
+// relevance fills α from the second moments of U.
+func (f *Fit) relevance(sum []float64) {
+	s := make([]float64, f.K)
+	for c := range s {
+		s[c] = diagonal(sum, c)
+	}
+	f.relevant(s)
+}
+
+func (f *Fit) relevant(s []float64) {
+	all, d := 0.0, float64(f.D)
+	for _, v := range s {
+		all += v
+	}
+	common := elem.Log(d * float64(f.K) / (all + 1e-300))
+	for c, v := range s {
+		own := elem.Log(d / (max(v, 0) + 1e-12))
+		f.Alpha[c] = elem.Exp(min(float64(f.Gamma*own)+float64((1-f.Gamma)*common), 600))
+	}
+}
+
+// noise fills τ.
+func (f *Fit) noise() {
+	total := 0.0
+	for _, r := range f.resid {
+		total += r
+	}
+	own := tauCells * max(total/f.seen, 1/tauMost)
+	for i, r := range f.resid {
+		f.Tau[i] = min((tauCells+float64(f.Rows[i].Count))/(own+r), tauMost)
+	}
+}
+
+// bound returns the negative lower bound of the evidence given the noise and α, a
+// seen cell. turned is what a change of coordinates added to each log det C_j.
+func (f *Fit) bound(turned float64) float64 {
+	b := 0.0
+	logs := make([]float64, f.N)
+	for j, r := range f.Rho {
+		logs[j] = elem.Log(r)
+		b -= float64(float64(f.Cols[j].Count) * logs[j])
+	}
+	for i, t := range f.Tau {
+		b += float64(t*f.resid[i]) - float64(float64(f.Rows[i].Count)*elem.Log(t))
+		b -= f.logS[i]
+	}
+	for _, l := range f.logC {
+		b -= l + turned
+	}
+	for j := range f.N {
+		for c := range f.K {
+			b += diagonal(f.packV(j), c)
+		}
+	}
+	for c, a := range f.Alpha {
+		b += float64(a*diagonal(f.sumU, c)) - float64(float64(f.D)*elem.Log(a))
+	}
+	b -= float64(float64(f.K) * float64(f.D+f.N))
+	return b/2/f.seen + logTwoPi/2
+}
+
+const logTwoPi = 1.8378770664093453
+
+// Nothing returns what Bound is of independent standard normal cells.
+func (f *Fit) Nothing() float64 {
+	b := 0.0
+	for i := range f.D {
+		var e [1]float64
+		kernel.Dots(e[:], f.rowY(i), f.rowY(i))
+		b += e[0]
+	}
+	return b/2/f.seen + logTwoPi/2
+}
+
+// Last returns U and V of the epoch before, which are state too: a fit that was made
+// like another one and given its state goes on like it.
+func (f *Fit) Last() (u, v []float64) { return f.lastU, f.lastV }
+
+// Resize gives the fit k components, their numbers to be filled in.
+func (f *Fit) Resize(k int) {
+	f.K = k
+	f.size()
+	f.Alpha = make([]float64, k)
+}
+
+// movement returns |UV - last UV|/|UV|, by the Gram matrices of the factors.
+func (f *Fit) movement() float64 {
+	nn := f.together(f.U, f.U, f.V, f.V)
+	oo := f.together(f.lastU, f.lastU, f.lastV, f.lastV)
+	no := f.together(f.U, f.lastU, f.V, f.lastV)
+	if !(nn > 0) {
+		return 0
+	}
+	return math.Sqrt(max(nn-2*no+oo, 0) / nn)
+}
+
+// together returns the inner product of two products of factors.
+func (f *Fit) together(u, s, v, w []float64) float64 {
+	k := f.K
+	left, right := make([]float64, k*f.kp), make([]float64, k*k)
+	padded := make([]float64, 4*f.kp)
+	for i := 0; i < f.D; i += 4 {
+		rows := min(4, f.D-i)
+		for r := range rows {
+			copy(padded[r*f.kp:], s[(i+r)*k:(i+r+1)*k])
+		}
+		kernel.AccumulateRows(left, u[i*k:(i+rows)*k], padded[:rows*f.kp], rows)
+	}
+	kernel.DotsRows(right, w, v, k) // right_ch = v_c·w_h
+	sum := 0.0
+	for c := range k {
+		for h := range k {
+			sum += float64(left[c*f.kp+h] * right[c*k+h])
+		}
+	}
+	return sum
+}
+
+// prune drops the components whose α is far above the least.
+func (f *Fit) prune() {
+	least := math.Inf(1)
+	for _, a := range f.Alpha {
+		least = min(least, a)
+	}
+	var keep []int
+	for c, a := range f.Alpha {
+		if a < pruneAt*least {
+			keep = append(keep, c)
+		}
+	}
+	if len(keep) > 0 && len(keep) < f.K {
+		f.keep(keep)
+	}
+}
+
+// keep drops all components but the given ones.
+func (f *Fit) keep(keep []int) {
+	old := *f
+	f.K = len(keep)
+	f.size()
+	f.Alpha = make([]float64, f.K)
+	for h, c := range keep {
+		f.Alpha[h] = old.Alpha[c]
+		for i := range f.D {
+			f.U[i*f.K+h], f.lastU[i*f.K+h] = old.U[i*old.K+c], old.lastU[i*old.K+c]
+		}
+		copy(f.V[h*f.np:(h+1)*f.np], old.V[c*f.np:])
+		copy(f.lastV[h*f.np:(h+1)*f.np], old.lastV[c*f.np:])
+	}
+	for i := range f.D {
+		pick(f.packU(i), old.packU(i), keep, nil)
+	}
+	for j := range f.N {
+		pick(f.packV(j), old.packV(j), keep, nil)
+	}
+}
+
+// turn changes the coordinates of V, so that Σ_j B_j/n is the identity and Σ_i B_i
+// diagonal, and fills α; U follows in stepU, which takes nothing of the old one. It
+// returns what that adds to each log det C_j, and the change that U would need.
+func (f *Fit) turn() (change float64, forU []float64) {
+	k, kp := f.K, f.kp
+	clear(f.sumV)
+	clear(f.sumU)
+	f.sum(f.sumV, f.BV, f.N, func(int) float64 { return 1 / float64(f.N) })
+	f.sum(f.sumU, f.BU, f.D, func(int) float64 { return 1 })
+	if f.stopped() {
+		return 0, nil
+	}
+	low, mid, m := make([]float64, k*kp), make([]float64, k*kp), make([]float64, k*kp)
+	f.unpack(low, f.sumV, 1)
+	for c := range k {
+		low[c*kp+c] += 1e-9
+	}
+	cholesky(low, k, kp)
+	f.unpack(m, f.sumU, 1)
+	lowT := transposed(low, k, kp)
+	kernel.CombineRows(mid, square(m, k, kp), low, k)
+	kernel.CombineRows(m, square(lowT, k, kp), mid, k) // lowᵀ Σ_i B_i low
+	s, q := eigen(square(m, k, kp), k)
+	if s == nil {
+		return 0, nil
+	}
+	f.relevant(s)
+	r := make([]float64, k*kp)
+	kernel.CombineRows(r, q, lowerInverse(low, k, kp), k)
+	v := make([]float64, len(f.V))
+	kernel.CombineRows(v, square(r, k, kp), f.V, k)
+	f.V = v
+	f.rotate(f.BV, f.N, r, func(int) bool { return true })
+	for c := range k {
+		change -= 2 * elem.Log(low[c*kp+c])
+	}
+	forU = make([]float64, k*kp)
+	kernel.CombineRows(forU, q, lowT, k)
+	return change, forU
+}
+
+// follow takes the rows of U that an epoch did not come to where turn took V.
+func (f *Fit) follow(r []float64) {
+	k := f.K
+	u := make([]float64, k)
+	for i := range f.D {
+		if !f.done[i] {
+			copy(u, f.rowU(i))
+			for c := range k {
+				s := 0.0
+				for h, v := range u {
+					s += float64(r[c*f.kp+h] * v)
+				}
+				f.U[i*k+c] = s
+			}
+		}
+	}
+	f.rotate(f.BU, f.D, r, func(i int) bool { return !f.done[i] })
+}
+
+// rotate takes the second moments of some lines from B to R B Rᵀ.
+func (f *Fit) rotate(moments []float64, lines int, r []float64, which func(l int) bool) {
+	k, kp := f.K, f.kp
+	rk, rt := square(r, k, kp), transposed(r, k, kp)
+	room := make([][]float64, len(f.work))
+	f.pool.Do(lines, func(w, l int) {
+		if !which(l) {
+			return
+		}
+		if room[w] == nil {
+			room[w] = make([]float64, k*kp+k*k)
+		}
+		ws, half, tight := f.work[w], room[w][:k*kp], room[w][k*kp:]
+		b := moments[l*f.pp : (l+1)*f.pp]
+		f.unpack(ws.a, b, 1)
+		kernel.CombineRows(half, rk, ws.a, k)
+		for c := range k {
+			copy(tight[c*k:(c+1)*k], half[c*kp:])
+		}
+		kernel.CombineRows(ws.a, tight, rt, k)
+		zero := ws.u[:k]
+		clear(zero)
+		f.pack(b, ws.a, zero)
+	})
+}

@@ -1,0 +1,658 @@
+package posterior
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/svd"
+)
+
+// problem is Y with hidden cells, and the truth where it was made from the model.
+type problem struct {
+	d, n  int
+	y     []float64 // d × n, whole
+	truth []float64
+	seen  []bool
+	noise []float64 // of each cell
+}
+
+func normal(s *random.Source) float64 { return elem.NormalQuantile(math.Max(s.Float64(), 1e-15)) }
+
+// drawn draws Y from the model: rank k, noise by row and column.
+func drawn(d, n, k int, hidden float64, seed uint64) *problem {
+	src := random.Split(seed, 0)
+	q := &problem{d: d, n: n, y: make([]float64, d*n), truth: make([]float64, d*n), seen: make([]bool, d*n), noise: make([]float64, d*n)}
+	u, v, rows, cols := make([]float64, d*k), make([]float64, n*k), make([]float64, d), make([]float64, n)
+	for i := range u {
+		u[i] = normal(&src) * math.Sqrt(0.7/float64(k))
+	}
+	for i := range v {
+		v[i] = normal(&src)
+	}
+	for i := range rows {
+		rows[i] = 0.3 + 0.5*src.Float64()
+	}
+	for j := range cols {
+		cols[j] = elem.Exp(0.25 * normal(&src))
+	}
+	for i := range d {
+		for j := range n {
+			at := i*n + j
+			for c := range k {
+				q.truth[at] += u[i*k+c] * v[j*k+c]
+			}
+			q.noise[at] = rows[i] * cols[j]
+			q.y[at] = q.truth[at] + q.noise[at]*normal(&src)
+			q.seen[at] = src.Float64() >= hidden || i%n == j || j%d == i
+		}
+	}
+	return q
+}
+
+func (q *problem) data() *Data {
+	np := kernel.Pad(q.n)
+	y := make([]float64, q.d*np)
+	for i := range q.d {
+		for j := range q.n {
+			if q.seen[i*q.n+j] {
+				y[i*np+j] = q.y[i*q.n+j]
+			}
+		}
+	}
+	return NewData(q.d, q.n, y, func(i, j int) bool { return q.seen[i*q.n+j] })
+}
+
+func (q *problem) start(t *testing.T, k int, gamma float64) *Fit {
+	p := pool.New(1, 1)
+	t.Cleanup(p.Close)
+	x, np := q.data(), kernel.Pad(q.n)
+	s := svd.NewSubspace(q.d, q.n, k, 6, 4, func(_, i int) []float64 { return x.Y[i*np : (i+1)*np] }, p)
+	return New(context.Background(), x, k, gamma, s, p)
+}
+
+// slow is the model written out: full matrices, cell by cell.
+type slow struct {
+	*problem
+	k               int
+	u, v            [][]float64
+	s, c            [][][]float64
+	tau, rho, alpha []float64
+}
+
+func full(b []float64, k int, mean []float64) [][]float64 {
+	m := make([][]float64, k)
+	for r := range m {
+		m[r] = make([]float64, k)
+	}
+	at := 0
+	for r := range k {
+		for c := range r + 1 {
+			x := b[at]
+			if c < r {
+				x /= math.Sqrt2
+			}
+			m[r][c] = x - mean[r]*mean[c]
+			m[c][r] = m[r][c]
+			at++
+		}
+	}
+	return m
+}
+
+func (q *problem) slow(f *Fit) *slow {
+	s := &slow{problem: q, k: f.K, tau: append([]float64{}, f.Tau...), rho: append([]float64{}, f.Rho...), alpha: append([]float64{}, f.Alpha...)}
+	for i := range q.d {
+		u := append([]float64{}, f.rowU(i)...)
+		s.u, s.s = append(s.u, u), append(s.s, full(f.packU(i), f.K, u))
+	}
+	for j := range q.n {
+		v := make([]float64, f.K)
+		for c := range v {
+			v[c] = f.V[c*f.np+j]
+		}
+		s.v, s.c = append(s.v, v), append(s.c, full(f.packV(j), f.K, v))
+	}
+	return s
+}
+
+// solve inverts a by Gauss and Jordan's elimination with pivoting.
+func solve(a [][]float64) (inv [][]float64, det float64) {
+	k := len(a)
+	det = 1
+	m := make([][]float64, k)
+	for r := range m {
+		m[r] = append(append([]float64{}, a[r]...), make([]float64, k)...)
+		m[r][k+r] = 1
+	}
+	for p := range k {
+		best := p
+		for r := p; r < k; r++ {
+			if math.Abs(m[r][p]) > math.Abs(m[best][p]) {
+				best = r
+			}
+		}
+		if best != p {
+			m[p], m[best] = m[best], m[p]
+			det = -det
+		}
+		det *= m[p][p]
+		x := m[p][p]
+		for c := range m[p] {
+			m[p][c] /= x
+		}
+		for r := range m {
+			if r != p {
+				x := m[r][p]
+				for c := range m[r] {
+					m[r][c] -= x * m[p][c]
+				}
+			}
+		}
+	}
+	for r := range m {
+		m[r] = m[r][k:]
+	}
+	return m, det
+}
+
+func dotted(a, b []float64) (s float64) {
+	for i, x := range a {
+		s += x * b[i]
+	}
+	return s
+}
+
+// variance is Var u·v for the moments.
+func (s *slow) variance(i, j int) (own, all, both float64) {
+	for a := range s.k {
+		for b := range s.k {
+			own += s.v[j][a]*s.s[i][a][b]*s.v[j][b] + s.u[i][a]*s.c[j][a][b]*s.u[i][b]
+			all += s.s[i][a][b] * s.c[j][b][a]
+			for h := range s.k {
+				both += s.v[j][a] * s.s[i][a][b] * s.c[j][b][h] * s.u[i][h]
+			}
+		}
+	}
+	return own, own + all, both
+}
+
+func (s *slow) error(i, j int) float64 {
+	e := s.y[i*s.n+j] - dotted(s.u[i], s.v[j])
+	_, v, _ := s.variance(i, j)
+	return e*e + v
+}
+
+func (s *slow) stepRho() {
+	mean := 0.0
+	for j := range s.n {
+		n, e := 0.0, 0.0
+		for i := range s.d {
+			if s.seen[i*s.n+j] {
+				n++
+				e += s.tau[i] * s.error(i, j)
+			}
+		}
+		s.rho[j] = (n + 30) / (e + 30)
+		mean += math.Log(s.rho[j]) / float64(s.n)
+	}
+	for j := range s.rho {
+		s.rho[j] = min(max(s.rho[j]/math.Exp(mean), 0.05), 20)
+	}
+}
+
+func (s *slow) stepV() {
+	for j := range s.n {
+		p, r := make([][]float64, s.k), make([]float64, s.k)
+		for a := range p {
+			p[a] = make([]float64, s.k)
+			p[a][a] = 1
+		}
+		for i := range s.d {
+			if !s.seen[i*s.n+j] {
+				continue
+			}
+			w := s.tau[i] * s.rho[j]
+			for a := range s.k {
+				r[a] += w * s.y[i*s.n+j] * s.u[i][a]
+				for b := range s.k {
+					p[a][b] += w * (s.u[i][a]*s.u[i][b] + s.s[i][a][b])
+				}
+			}
+		}
+		s.c[j], _ = solve(p)
+		for a := range s.k {
+			s.v[j][a] = dotted(s.c[j][a], r)
+		}
+	}
+}
+
+func (s *slow) stepU() {
+	for i := range s.d {
+		p, r := make([][]float64, s.k), make([]float64, s.k)
+		for a := range p {
+			p[a] = make([]float64, s.k)
+			p[a][a] = s.alpha[a]
+		}
+		for j := range s.n {
+			if !s.seen[i*s.n+j] {
+				continue
+			}
+			w := s.tau[i] * s.rho[j]
+			for a := range s.k {
+				r[a] += w * s.y[i*s.n+j] * s.v[j][a]
+				for b := range s.k {
+					p[a][b] += w * (s.v[j][a]*s.v[j][b] + s.c[j][a][b])
+				}
+			}
+		}
+		s.s[i], _ = solve(p)
+		for a := range s.k {
+			s.u[i][a] = dotted(s.s[i][a], r)
+		}
+	}
+}
+
+func (s *slow) stepAlpha(gamma float64) {
+	each, all := make([]float64, s.k), 0.0
+	for a := range s.k {
+		for i := range s.d {
+			each[a] += s.u[i][a]*s.u[i][a] + s.s[i][a][a]
+		}
+		all += each[a]
+	}
+	d := float64(s.d)
+	for a := range s.k {
+		s.alpha[a] = math.Pow(d/each[a], gamma) * math.Pow(d*float64(s.k)/all, 1-gamma)
+	}
+}
+
+func (s *slow) stepTau() {
+	r, n := make([]float64, s.d), make([]float64, s.d)
+	total, cells := 0.0, 0.0
+	for i := range s.d {
+		for j := range s.n {
+			if s.seen[i*s.n+j] {
+				n[i]++
+				r[i] += s.rho[j] * s.error(i, j)
+			}
+		}
+		total += r[i]
+		cells += n[i]
+	}
+	for i := range s.tau {
+		s.tau[i] = (2 + n[i]) / (2*total/cells + r[i])
+	}
+}
+
+// bound is the negative lower bound of the evidence in nats a seen cell.
+func (s *slow) bound() float64 {
+	b, cells := 0.0, 0.0
+	for i := range s.d {
+		for j := range s.n {
+			if s.seen[i*s.n+j] {
+				w := s.tau[i] * s.rho[j]
+				b += 0.5 * (w*s.error(i, j) - math.Log(w) + math.Log(2*math.Pi))
+				cells++
+			}
+		}
+	}
+	// KL of N(m, C) from N(0, diag 1/α).
+	from := func(m []float64, c [][]float64, alpha func(a int) float64) {
+		_, det := solve(c)
+		b -= 0.5 * math.Log(det)
+		for a := range m {
+			b += 0.5 * (alpha(a)*(m[a]*m[a]+c[a][a]) - 1 - math.Log(alpha(a)))
+		}
+	}
+	for i := range s.d {
+		from(s.u[i], s.s[i], func(a int) float64 { return s.alpha[a] })
+	}
+	for j := range s.n {
+		from(s.v[j], s.c[j], func(int) float64 { return 1 })
+	}
+	return b / cells
+}
+
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tolerance*(1+math.Abs(want))) {
+		t.Errorf("%s is %.15g, want %.15g", what, got, want)
+	}
+}
+
+func (s *slow) compare(t *testing.T, f *Fit) {
+	t.Helper()
+	g := s.problem.slow(f)
+	for i := range s.d {
+		near(t, "tau", g.tau[i], s.tau[i], 1e-8)
+		for a := range s.k {
+			near(t, "u", g.u[i][a], s.u[i][a], 1e-8)
+			for b := range s.k {
+				near(t, "S", g.s[i][a][b], s.s[i][a][b], 1e-8)
+			}
+		}
+	}
+	for j := range s.n {
+		near(t, "rho", g.rho[j], s.rho[j], 1e-8)
+		for a := range s.k {
+			near(t, "v", g.v[j][a], s.v[j][a], 1e-8)
+			for b := range s.k {
+				near(t, "C", g.c[j][a][b], s.c[j][a][b], 1e-8)
+			}
+		}
+	}
+	for a := range s.k {
+		near(t, "alpha", g.alpha[a], s.alpha[a], 1e-8)
+	}
+}
+
+// hidings are shares of hidden cells: none, few, and so many that lists hold the seen ones.
+var hidings = []float64{0, 0.1, 0.7}
+
+// The fast form makes what the equations say, cell by cell.
+func TestEpochIsTheEquations(t *testing.T) {
+	for _, hidden := range hidings {
+		for _, k := range []int{1, 3, 9} {
+			q := drawn(23, 19, 3, hidden, uint64(k))
+			f := q.start(t, k, 0.5)
+			for e := range 3 {
+				f.Epoch(e, 0)
+			}
+			s := q.slow(f)
+			f.Epoch(turns, 0) // no change of coordinates any more
+			s.stepRho()
+			s.stepV()
+			s.stepU()
+			s.stepAlpha(0.5)
+			s.stepTau()
+			if f.K != k {
+				t.Fatal("a component was dropped")
+			}
+			s.compare(t, f)
+			near(t, "the bound", f.Bound, s.bound(), 1e-9)
+		}
+	}
+}
+
+// A change of coordinates leaves every u·v, its variance and Σ_i τ_i B_i's part in
+// it, makes the second moment of V the identity and that of U diagonal.
+func TestTurn(t *testing.T) {
+	q := drawn(23, 19, 3, 0.2, 2)
+	f := q.start(t, 6, 0.5)
+	for e := range 2 {
+		f.Epoch(e, 0)
+	}
+	before := q.slow(f)
+	_, r := f.turn()
+	clear(f.done)
+	f.follow(r)
+	after := q.slow(f)
+	for i := range q.d {
+		for j := range q.n {
+			near(t, "u·v", dotted(after.u[i], after.v[j]), dotted(before.u[i], before.v[j]), 1e-6)
+			_, a, _ := after.variance(i, j)
+			_, b, _ := before.variance(i, j)
+			near(t, "its variance", a, b, 1e-6)
+		}
+	}
+	for a := range f.K {
+		for b := range f.K {
+			vv, uu := 0.0, 0.0
+			for j := range q.n {
+				vv += (after.v[j][a]*after.v[j][b] + after.c[j][a][b]) / float64(q.n)
+			}
+			for i := range q.d {
+				uu += after.u[i][a]*after.u[i][b] + after.s[i][a][b]
+			}
+			if a == b {
+				near(t, "a second moment of V", vv, 1, 1e-6)
+			} else {
+				near(t, "a second moment of V", vv, 0, 1e-6)
+				near(t, "one of U", uu, 0, 1e-5)
+			}
+		}
+	}
+}
+
+// Each step of U or of V, the noise and the relevance as they are, lowers the negative
+// bound: coordinate ascent is exact.
+func TestBoundNeverFalls(t *testing.T) {
+	for _, hidden := range hidings {
+		q := drawn(23, 19, 3, hidden, 3)
+		f := q.start(t, 5, 1)
+		for e := range 4 {
+			f.Epoch(e, 0)
+		}
+		last := q.slow(f).bound()
+		for range 30 {
+			f.stepV(0)
+			now := q.slow(f).bound()
+			if now > last+1e-12 {
+				t.Fatalf("a step of V: from %v to %v", last, now)
+			}
+			f.stepU()
+			next := q.slow(f).bound()
+			if next > now+1e-12 {
+				t.Fatalf("a step of U: from %v to %v", now, next)
+			}
+			last = next
+		}
+	}
+}
+
+// rest makes steps of U and V at the noise and relevance as they are.
+func rest(f *Fit) {
+	for range 400 {
+		f.stepV(0)
+		f.stepU()
+	}
+}
+
+func TestLeaveOneOut(t *testing.T) {
+	for _, hidden := range []float64{0, 0.2} {
+		q := drawn(30, 26, 2, hidden, 4)
+		f := q.start(t, 4, 0.5)
+		for e := range 30 {
+			f.Epoch(e, 0)
+		}
+		rest(f)
+		rows := make([]int, q.d)
+		for i := range rows {
+			rows[i] = i
+		}
+		p := f.Copy(rows, q.d)
+		c := p.Cells()
+		var left, with, count float64
+		src := random.Split(1, 1)
+		for range 60 {
+			i, j := src.IntN(q.d), src.IntN(q.n)
+			at := i*q.n + j
+			if !q.seen[at] {
+				continue
+			}
+			c.Rows(i, 1)
+			m, without := c.Mean[j], c.Without(0, j, q.y[at], p.Tau[i]*p.Rho[j])
+			// Really without it: the same noise and relevance.
+			other := *q
+			other.seen = append([]bool{}, q.seen...)
+			other.seen[at] = false
+			g := other.start(t, 4, 0.5)
+			g.Resize(f.K)
+			for to, from := range map[*[]float64][]float64{&g.U: f.U, &g.V: f.V, &g.BU: f.BU, &g.BV: f.BV, &g.Tau: f.Tau, &g.Rho: f.Rho, &g.Alpha: f.Alpha} {
+				copy(*to, from)
+			}
+			rest(g)
+			truth := 0.0
+			for h, u := range g.rowU(i) {
+				truth += u * g.V[h*g.np+j]
+			}
+			left += (without - truth) * (without - truth)
+			with += (m - truth) * (m - truth)
+			count++
+		}
+		if math.Sqrt(left/with) > 0.35 { // to first order: on average a fifth is left
+			t.Errorf("of what a cell pulls its own mean, %.3g, leave-one-out leaves %.3g", math.Sqrt(with/count), math.Sqrt(left/count))
+		}
+		t.Logf("hidden %g: pull %.3g, left of it %.3g", hidden, math.Sqrt(with/count), math.Sqrt(left/count))
+	}
+}
+
+func TestCellsAreTheSlowForm(t *testing.T) {
+	for _, hidden := range hidings {
+		q := drawn(11, 13, 2, hidden, 5)
+		f := q.start(t, 3, 0.5)
+		for e := range 8 {
+			f.Epoch(e, 0)
+		}
+		rows := make([]int, q.d)
+		for i := range rows {
+			rows[i] = 2 * i
+		}
+		p := f.Copy(rows, 2*q.d)
+		s := q.slow(f)
+		c := p.Cells()
+		for i := range q.d {
+			c.Rows(2*i, 1)
+			for j := range q.n {
+				own, all, both := s.variance(i, j)
+				near(t, "mean", c.Mean[j], dotted(s.u[i], s.v[j]), 1e-9)
+				near(t, "own", c.Own[j], own, 1e-9)
+				near(t, "variance", c.Var[j], all, 1e-9)
+				near(t, "both", c.Both[j], both, 1e-9)
+			}
+		}
+		for h := 1; h < p.K; h++ {
+			if r := p.Relevance(); r[h] > r[h-1] {
+				t.Error("relevance rises")
+			}
+		}
+	}
+}
+
+// Of data made from the model the posterior covers the truth, and the predictive
+// distribution the cells that were hidden.
+func TestPosteriorCovers(t *testing.T) {
+	var in, cells, covered, truths float64
+	for seed := range uint64(4) {
+		q := drawn(80, 60, 3, 0.15, 10+seed)
+		f := q.start(t, 12, 1)
+		for e := range 60 {
+			if f.Epoch(e, 3e-3) {
+				break
+			}
+		}
+		rows := make([]int, q.d)
+		for i := range rows {
+			rows[i] = i
+		}
+		p := f.Copy(rows, q.d)
+		c := p.Cells()
+		for i := range q.d {
+			c.Rows(i, 1)
+			for j := range q.n {
+				at := i*q.n + j
+				truths++
+				if math.Abs(q.truth[at]-c.Mean[j]) < 1.2815515655446004*math.Sqrt(c.Var[j]) {
+					covered++
+				}
+				if !q.seen[at] {
+					cells++
+					if math.Abs(q.y[at]-c.Mean[j]) < 1.2815515655446004*c.Deviation(0, i, j) {
+						in++
+					}
+				}
+			}
+		}
+	}
+	t.Logf("80 %% intervals: %.3f of the truth, %.3f of hidden cells", covered/truths, in/cells)
+	if math.Abs(in/cells-0.8) > 0.03 {
+		t.Errorf("80 %% intervals hold %.3f of the hidden cells", in/cells)
+	}
+	// A factorised posterior is too narrow, but not by much.
+	if r := covered / truths; r < 0.7 || r > 0.85 {
+		t.Errorf("80 %% intervals hold %.3f of the truth", r)
+	}
+}
+
+func TestInvert(t *testing.T) {
+	src := random.Split(6, 0)
+	for k := 1; k < 20; k++ {
+		kp := kernel.Pad(k)
+		s := newScratch(k, 8)
+		a := make([][]float64, k)
+		for r := range a {
+			a[r] = make([]float64, k)
+		}
+		for range 2 * k {
+			x := make([]float64, k)
+			for r := range x {
+				x[r] = normal(&src)
+			}
+			for r := range k {
+				for c := range k {
+					a[r][c] += x[r] * x[c]
+				}
+			}
+		}
+		for r := range k {
+			a[r][r]++
+			copy(s.a[r*kp:], a[r])
+		}
+		logDet := s.invert(k)
+		want, det := solve(a)
+		near(t, "log det", logDet, math.Log(det), 1e-10)
+		for r := range k {
+			for c := range k {
+				near(t, "an entry of the inverse", s.a[r*kp+c], want[r][c], 1e-10)
+			}
+			for c := k; c < kp; c++ {
+				if s.a[r*kp+c] != 0 {
+					t.Error("the padding is not 0")
+				}
+			}
+		}
+	}
+}
+
+// A new column that is one of the fit's is placed where it was.
+func TestPlace(t *testing.T) {
+	for _, hidden := range hidings {
+		q := drawn(40, 30, 2, hidden, 7)
+		f := q.start(t, 3, 0.5)
+		for e := range 60 {
+			f.Epoch(e, 0)
+		}
+		f.stepV(100)
+		rows := make([]int, q.d)
+		for i := range rows {
+			rows[i] = i
+		}
+		p := f.Copy(rows, q.d)
+		place := p.Placer()
+		c := p.Cells()
+		y, spread := make([]float64, q.d), make([]float64, q.d)
+		for j := range q.n {
+			for i := range y {
+				y[i] = q.y[i*q.n+j]
+				if !q.seen[i*q.n+j] {
+					y[i] = math.NaN()
+				}
+			}
+			v, rho := place.Place(y)
+			near(t, "rho", rho, p.Rho[j], 2e-3)
+			for h, x := range v {
+				near(t, "v", x, p.V[h*kernel.Pad(q.n)+j], 2e-3)
+			}
+			place.Spread(spread)
+			for i := range 3 {
+				c.Rows(i, 1)
+				near(t, "variance", spread[i], c.Var[j], 2e-3)
+			}
+		}
+	}
+}

@@ -1,0 +1,404 @@
+package quantmf
+
+// Tests of the maps of a model and of their steps on q: EM under shrinkage, pinned ends,
+// values of either sign, and the schedule of the rate.
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// TestStepOnQ holds the EM step on q, its shrinkage and the first weights of levels
+// to their formulas, on a row with hidden cells whose x falls where w rises and on one
+// where it does not. The plan is that of Solve of the visible cells by themselves.
+func TestStepOnQ(t *testing.T) {
+	const d, n, k, m, lambda = 4, 31, 2, 5, 7.0
+	r := random.Split(8, 1)
+	x, u, v := NewMat(d, n), NewMat(d, k), NewMat(k, n)
+	for _, f := range []Mat{u, v} {
+		for i := range f.Data {
+			f.Data[i] = 0.2 + r.Float64()
+		}
+	}
+	w := NewMat(d, n)
+	for i := range d {
+		for j := range n {
+			for c := range k {
+				w.Row(i)[j] += u.At(i, c) * v.At(c, j)
+			}
+			up := w.At(i, j)
+			if i%2 == 1 {
+				up = 4 - up
+			}
+			x.Set(i, j, up+0.3*r.Float64())
+			if i > 1 && r.Float64() < 0.3 {
+				x.Set(i, j, math.NaN())
+			}
+		}
+	}
+	p := pool.New(1, 1)
+	defer p.Close()
+	for _, l := range []Loss{KL, 1.5} {
+		c := qmfDefaults()
+		c.levels, c.epsilon, c.start, c.loss, c.missing, c.shrinkage, c.tolerance = m, 0.05, StartNMF, l, true, lambda, 1e-12
+		visible, err := newCells(x, &c.settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := newQMFFit(visible, k, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
+		f.factors.copyFrom(u, v)
+		for i := range d {
+			vis := &f.work[0].visitors[0]
+			var seenX, seenW []float64
+			for j, xj := range x.Row(i) {
+				if xj == xj {
+					seenX, seenW = append(seenX, xj), append(seenW, w.At(i, j))
+				}
+			}
+			count := float64(len(seenX))
+			f.solveRow(vis, i)
+			// Weights of levels: half even, half by where the squashed samples lie.
+			mean, variance := 0.0, 0.0
+			for _, v := range seenW {
+				mean += v / count
+			}
+			for _, v := range seenW {
+				variance += (v - mean) * (v - mean) / count
+			}
+			want := make([]float64, m)
+			for l := range want {
+				want[l] = 0.5 / m
+			}
+			for _, v := range seenW {
+				at := (m - 1) / (1 + math.Exp(-(v-mean)/math.Sqrt(variance)))
+				for l := range want { // a hat over each target
+					want[l] += 0.5 / count * max(0, 1-math.Abs(at-float64(l)))
+				}
+			}
+			f.shareLevels(vis, i)
+			got := make([]float64, m)
+			for l, v := range f.logits(i) {
+				got[l] = math.Exp(v)
+			}
+			closeTo(t, "weights of levels", got, want, 1e-12)
+
+			f.solveRow(vis, i)
+			inc := f.increments(i)
+			for l := range inc {
+				inc[l] = 0.2 + r.Float64()
+			}
+			before := slices.Clone(inc)
+			plan, err := Solve(seenW, WithEpsilon(c.epsilon), WithTargetWeights(got), WithSquash(c.squash), WithTolerance(1e-12))
+			if err != nil {
+				t.Fatal(err)
+			}
+			share := plan.Plan()
+			// M, T and the least squares of x on w, β >= 0.
+			meanX, cov := 0.0, 0.0
+			for _, v := range seenX {
+				meanX += v / count
+			}
+			for j := range seenX {
+				cov += (seenW[j] - mean) * (seenX[j] - meanX) / count
+			}
+			beta := max(cov/variance, 0)
+			if falls := i%2 == 1; falls != (cov < 0) {
+				t.Fatalf("row %d: covariance %v: nothing is tested", i, cov)
+			}
+			num, den, wbar, mass := make([]float64, m), make([]float64, m), make([]float64, m), make([]float64, m)
+			for j := range seenX {
+				fit, tail := 0.0, make([]float64, m+1)
+				for l := m - 1; l >= 0; l-- {
+					tail[l] = tail[l+1] + share.At(j, l)*count
+					fit += tail[l] * before[l]
+				}
+				for l := range m {
+					num[l] += tail[l] * seenX[j] * math.Pow(fit, float64(c.loss)-2)
+					den[l] += tail[l] * math.Pow(fit, float64(c.loss)-1)
+					wbar[l] += share.At(j, l) * count * seenW[j]
+					mass[l] += share.At(j, l) * count
+				}
+			}
+			last := 0.0
+			want = make([]float64, m)
+			for l := range want {
+				q := max(meanX+beta*(wbar[l]/mass[l]-mean), 0)
+				prior := q - last
+				last = q
+				weight := lambda * den[l] / count
+				want[l] = (before[l]*num[l] + weight*prior) / (den[l] + weight)
+			}
+			f.fitted(vis, i)
+			f.ratios(vis, i)
+			f.stepQ(vis, i)
+			closeTo(t, "increments", inc, want, 1e-8)
+		}
+	}
+}
+
+// TestSignedStep: with the plan fixed no step on q raises the squares, they end at the
+// least that increments D >= 0 can reach, and q_1 is free in sign. The least is found
+// apart, by coordinates in turn.
+func TestSignedStep(t *testing.T) {
+	x := scores(3, 4, 25)
+	for _, hidden := range []float64{0, 0.2} {
+		c := qmfDefaults()
+		c.levels, c.epsilon, c.loss, c.start, c.shrinkage = 5, 0.1, Frobenius, StartScores, 0
+		y := x
+		if hidden > 0 {
+			y, c.missing = holed(x, hidden), true
+			for j := range y.Cols {
+				y.Set(3, j, x.At(3, j))
+			}
+		}
+		p := pool.New(1, 1)
+		defer p.Close()
+		visible, err := newCells(y, &c.settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		visible.setUnits(Frobenius, true)
+		f := newQMFFit(visible, 2, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
+		if _, err := f.begin(); err != nil {
+			t.Fatal(err)
+		}
+		negative := false
+		for i := range 3 { // the last is constant
+			v := &f.work[0].visitors[0]
+			f.solveRow(v, i)
+			f.fitted(v, i)
+			last := f.rowLoss(v, i)
+			for range 20000 {
+				f.stepQ(v, i)
+				f.fitted(v, i)
+				loss := f.rowLoss(v, i)
+				if loss > last*(1+1e-12) {
+					t.Fatalf("row %d: the loss rises from %v to %v", i, last, loss)
+				}
+				last = loss
+			}
+			negative = negative || f.increments(i)[0] < 0
+			// tail_jl, from the map at unit increments.
+			m := f.m
+			tail := make([][]float64, m)
+			for l := range tail {
+				q := make([]float64, m)
+				for k := l; k < m; k++ {
+					q[k] = 1
+				}
+				tail[l] = make([]float64, f.np)
+				v.row.Average(tail[l], q)
+			}
+			d := make([]float64, m)
+			rest := append([]float64(nil), v.x[:f.n]...)
+			for range 20000 {
+				for l := range d {
+					num, den := 0.0, 0.0
+					for j := range rest {
+						if v.observed == nil || v.observed[j] {
+							num += tail[l][j] * rest[j]
+							den += tail[l][j] * tail[l][j]
+						}
+					}
+					step := num / den
+					if l > 0 {
+						step = max(step, -d[l])
+					}
+					d[l] += step
+					for j := range rest {
+						rest[j] -= step * tail[l][j]
+					}
+				}
+			}
+			want := 0.0
+			for j, r := range rest {
+				if v.observed == nil || v.observed[j] {
+					want += r * r / 2
+				}
+			}
+			if last > want*(1+1e-4) || last < want*(1-1e-9) {
+				t.Errorf("row %d: steps end at %v, the least is %v", i, last, want)
+			}
+		}
+		if !negative {
+			t.Error("no q_1 below the least of its row")
+		}
+	}
+}
+
+// TestSignedPrior: under an endless shrinkage the map is the least-squares line of x on
+// (UV)_i, taken at the levels' means.
+func TestSignedPrior(t *testing.T) {
+	x := scores(4, 3, 30)
+	c := qmfDefaults()
+	c.levels, c.loss, c.start, c.shrinkage, c.epsilon = 6, Frobenius, StartScores, 1e30, 0.05
+	p := pool.New(1, 1)
+	defer p.Close()
+	visible, err := newCells(x, &c.settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	visible.setUnits(Frobenius, true)
+	f := newQMFFit(visible, 2, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
+	if _, err := f.begin(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		v := &f.work[0].visitors[0]
+		f.solveRow(v, i)
+		f.fitted(v, i)
+		f.ratios(v, i)
+		f.stepQ(v, i)
+		w, n := v.w[:f.n], float64(f.n)
+		mw, mx := total(w)/n, total(x.Row(i))/n
+		cov, vw := 0.0, 0.0
+		for j, wj := range w {
+			cov += (wj - mw) * (x.At(i, j) - mx)
+			vw += (wj - mw) * (wj - mw)
+		}
+		beta := max(cov/vw, 0)
+		q := make([]float64, f.m)
+		cumulate(q, f.increments(i))
+		for l := range q {
+			// The mean of w in level l under the plan: the average of an indicator.
+			one, mass, sum := make([]float64, f.m), 0.0, 0.0
+			one[l] = 1
+			shares := make([]float64, f.np)
+			v.row.Average(shares, one)
+			for j := range w {
+				mass += shares[j]
+				sum += shares[j] * w[j]
+			}
+			want := mx + beta*(sum/mass-mw) - visible.offset(i)
+			if math.Abs(q[l]-want) > 1e-9 {
+				t.Errorf("row %d, level %d: %v, the line has %v", i, l, q[l], want)
+			}
+		}
+	}
+}
+
+// TestPinned: the step keeps the sum of the increments and never divides by
+// nothing, however little weight a level has.
+func TestPinned(t *testing.T) {
+	x := counts(60, 50)
+	for _, eps := range []float64{1e-2, 1e-4, 1e-6} {
+		q, err := FitQMF(context.Background(), x, 4, WithEpsilon(eps), WithEpochs(10), WithEnds(EndsPinned))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range [][]float64{q.History, q.Quantiles.Data, q.Reconstruct().Data} {
+			if i := notFinite(v); i >= 0 {
+				t.Fatalf("ε=%g: %v", eps, v[i])
+			}
+		}
+	}
+	r := random.Split(61, 0)
+	for range 2000 {
+		m := 1 + r.IntN(8)
+		d, num, den := make([]float64, m), make([]float64, m), make([]float64, m)
+		for l := range d {
+			d[l], num[l], den[l] = math.Exp(10*normal(&r)), math.Exp(20*normal(&r)), math.Exp(5*normal(&r))
+			if r.IntN(3) == 0 {
+				num[l] = 0
+			}
+		}
+		all := total(num)
+		span := math.Exp(5 * normal(&r))
+		before := total(d)
+		pinned(d, num, den, span, 0)
+		if notFinite(d) >= 0 || all > 0 && math.Abs(total(d)-span) > 1e-9*span || all == 0 && total(d) != before {
+			t.Fatalf("num %v, den %v, span %v: %v", num, den, span, d)
+		}
+	}
+}
+
+// TestPinnedEnds: pinned, the ends of every map are the least and the greatest value
+// of its row, from whatever start; in between, quantiles rise.
+func TestPinnedEnds(t *testing.T) {
+	x := first(toy(3), 12)
+	for i := range x.Rows {
+		for j := range x.Row(i) {
+			x.Row(i)[j] += 3
+		}
+	}
+	for _, start := range []Start{StartScores, StartNMF, StartUniform} {
+		q, err := FitQMF(context.Background(), x, 2, WithStart(start), WithEnds(EndsPinned), WithEpochs(3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range x.Rows {
+			lo, hi := math.Inf(1), 0.0
+			for _, v := range x.Row(i) {
+				lo, hi = min(lo, v), max(hi, v)
+			}
+			row := q.Quantiles.Row(i)
+			if row[0] != lo || row[len(row)-1] != hi || !(row[1] > lo) {
+				t.Errorf("%v, row %d: quantiles %v of values from %v to %v", start, i, row, lo, hi)
+			}
+		}
+	}
+}
+
+// TestMapOfFit: the maps of a model take its fitted values at (UV)_i.
+func TestMapOfFit(t *testing.T) {
+	x := toy(4)
+	q, err := FitQMF(context.Background(), x, 8, WithEpochs(10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fit := q.Reconstruct()
+	w := make([]float64, x.Cols)
+	for i := range x.Rows {
+		m, err := q.Map(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		product(w, q.U.Row(i), q.V)
+		for j := range w {
+			if math.Abs(m.At(w[j])-fit.At(i, j)) > 1e-11*fit.At(i, j) {
+				t.Fatalf("row %d: map %v, fitted %v", i, m.At(w[j]), fit.At(i, j))
+			}
+		}
+	}
+	if _, err := q.Map(x.Rows); err == nil {
+		t.Error("a feature beyond the last has a map")
+	}
+}
+
+// TestSchedule: the rate of a cosine begins at what was given and falls as (1+cos πt)/2.
+func TestSchedule(t *testing.T) {
+	for i := range 101 {
+		p := float64(i) / 100
+		if want := (1 + math.Cos(math.Pi*p)) / 2; math.Abs(cosine(p)-want) > 1e-15 {
+			t.Errorf("cosine(%v) = %v, want %v", p, cosine(p), want)
+		}
+	}
+	ctx := context.Background()
+	x := first(toy(3), 12)
+	u, v := NewMat(12, 2), NewMat(2, x.Cols)
+	r := random.Split(1, 1)
+	for _, m := range []Mat{u, v} {
+		for i := range m.Data {
+			m.Data[i] = 0.5 + r.Float64()
+		}
+	}
+	for name, fit := range map[string]func(o ...FitOption) (Model, error){
+		"QMF":  func(o ...FitOption) (Model, error) { return FitQMF(ctx, x, 2, append(o, WithInit(u, v))...) },
+		"QMFQ": func(o ...FitOption) (Model, error) { return FitQMFQ(ctx, x, 2, append(o, WithInit(u, v))...) },
+	} {
+		a, err := fit(WithEpochs(1), WithSchedule(ScheduleCosine))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := fit(WithEpochs(1), WithSchedule(ScheduleConstant))
+		if err != nil {
+			t.Fatal(err)
+		}
+		closeTo(t, name+": one epoch", a.Reconstruct().Data, b.Reconstruct().Data, 0)
+	}
+}

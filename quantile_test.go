@@ -1,0 +1,414 @@
+package quantmf
+
+// Tests of the operators T, R and S: order and range on adversarial input, finite results
+// for whatever is finite, what ε means, and the documented ways to the operators of others.
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/transport"
+)
+
+// TestOrderAndRange tries rows full of ties and neighbours one unit in the last
+// place apart: order and range must hold without a single exception, at any
+// number of iterations.
+func TestOrderAndRange(t *testing.T) {
+	problems := 14000
+	if testing.Short() {
+		problems = 500
+	}
+	pairs := 0
+	for seed := range problems {
+		r := random.Split(9, seed)
+		n, m := 2+r.IntN(150), 1+r.IntN(20)
+		x := make([]float64, n)
+		offset := []float64{0, 1, 1e9, -1e-3}[r.IntN(4)]
+		for i := range x {
+			switch {
+			case i > 0 && r.IntN(2) == 0:
+				x[i] = math.Nextafter(x[i-1], x[i-1]+float64(r.IntN(2)*2-1))
+			case i > 0 && r.IntN(4) == 0:
+				x[i] = x[r.IntN(i)]
+			default:
+				x[i] = offset + r.Float64()
+			}
+		}
+		eps := []float64{10, 1, 0.1, 0.01, 1e-3, 1e-4, 1e-6, 0}[r.IntN(8)]
+		opts := []Option{WithEpsilon(eps), WithSquash(Squash(r.IntN(2))), WithLevels(m)}
+		if l := r.IntN(12); l > 0 && l <= 10 && eps > 0 {
+			opts = append(opts, WithIterations(l))
+		}
+		if r.IntN(2) == 0 {
+			b := make([]float64, m)
+			for j := range b {
+				b[j] = math.Exp(3 * normal(&r))
+			}
+			opts = append(opts, WithTargetWeights(b))
+		}
+		q := make([]float64, m)
+		last := normal(&r)
+		for j := range q {
+			q[j] = last
+			if r.IntN(3) > 0 {
+				last += math.Exp(5 * normal(&r))
+			}
+		}
+		tr, err := Solve(x, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		T, err := tr.Quantile(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		R, S := tr.Rank(), tr.Sort()
+		perm := make([]int, n)
+		for i := range perm {
+			perm[i] = i
+		}
+		slices.SortFunc(perm, func(i, j int) int {
+			switch {
+			case x[i] < x[j]:
+				return -1
+			case x[i] > x[j]:
+				return 1
+			}
+			return 0
+		})
+		for k, i := range perm {
+			if !(T[i] >= q[0] && T[i] <= q[m-1]) {
+				t.Fatalf("problem %d: T = %v outside [%v,%v]", seed, T[i], q[0], q[m-1])
+			}
+			if !(R[i] >= 0 && R[i] <= float64(n)) {
+				t.Fatalf("problem %d: rank %v of %d", seed, R[i], n)
+			}
+			if k == 0 {
+				continue
+			}
+			p := perm[k-1]
+			pairs++
+			if T[p] > T[i] || R[p] > R[i] || x[p] == x[i] && (T[p] != T[i] || R[p] != R[i]) {
+				t.Fatalf("problem %d (ε=%g): x %v, %v but T %v, %v and R %v, %v", seed, eps, x[p], x[i], T[p], T[i], R[p], R[i])
+			}
+		}
+		for j, v := range S {
+			if !(v >= x[perm[0]] && v <= x[perm[n-1]]) || j > 0 && v < S[j-1] {
+				t.Fatalf("problem %d (ε=%g): S[%d] = %v of %v, min %v, max %v", seed, eps, j, v, S, x[perm[0]], x[perm[n-1]])
+			}
+		}
+		f, err := tr.Map(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, i := range perm[1:] {
+			if f.At(x[perm[k]]) > f.At(x[i]) {
+				t.Fatalf("problem %d (ε=%g): the map falls from %v to %v between %v and %v", seed, eps, f.At(x[perm[k]]), f.At(x[i]), x[perm[k]], x[i])
+			}
+		}
+	}
+	t.Logf("%d pairs", pairs)
+	if !testing.Short() && pairs < 1e6 {
+		t.Errorf("only %d pairs", pairs)
+	}
+}
+
+// FuzzOrder keeps looking: bytes become a row, its weights and the options.
+func FuzzOrder(f *testing.F) {
+	f.Add([]byte{1, 2, 3, 3, 2, 1}, uint8(4), uint8(2), uint8(0))
+	f.Add([]byte{0, 0, 0, 255, 7}, uint8(16), uint8(5), uint8(3))
+	f.Fuzz(func(t *testing.T, data []byte, m, scale, l uint8) {
+		if len(data) == 0 || len(data) > 300 || m == 0 || m > 40 {
+			t.Skip()
+		}
+		x, q := make([]float64, len(data)), make([]float64, m)
+		at := 0.0
+		for i, b := range data { // small steps are single units in the last place
+			if b < 200 {
+				for range b % 4 {
+					at = math.Nextafter(at, 2)
+				}
+			} else {
+				at += math.Ldexp(float64(b), -10)
+			}
+			x[i] = at
+			if b%2 == 1 {
+				x[i] = -at
+			}
+		}
+		for j := range q {
+			q[j] = math.Floor(float64(j) / float64(1+scale%3))
+		}
+		opts := []Option{WithEpsilon(math.Ldexp(1, -int(scale%24))), WithSquash(Squash(scale % 4)), WithLevels(int(m))}
+		if l > 0 {
+			opts = append(opts, WithIterations(1+int(l%10)))
+		}
+		tr, err := Solve(x, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		T, err := tr.Quantile(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		R, S := tr.Rank(), tr.Sort()
+		mp, _ := tr.Map(q)
+		for i := range x {
+			for k := range x {
+				if x[i] <= x[k] && (T[i] > T[k] || R[i] > R[k] || mp.At(x[i]) > mp.At(x[k])) {
+					t.Fatalf("x %v <= %v, but T %v, %v, R %v, %v, map %v, %v", x[i], x[k], T[i], T[k], R[i], R[k], mp.At(x[i]), mp.At(x[k]))
+				}
+			}
+			if !(T[i] >= q[0] && T[i] <= q[m-1]) {
+				t.Fatalf("T = %v out of range", T[i])
+			}
+		}
+		if !slices.IsSorted(S) || S[0] < slices.Min(x) || S[m-1] > slices.Max(x) {
+			t.Fatalf("S = %v", S)
+		}
+	})
+}
+
+// TestFinite: no value and no gradient is NaN or infinite for finite input,
+// however extreme.
+func TestFinite(t *testing.T) {
+	const top = maxMagnitude
+	rows := [][]float64{
+		{5}, {1, 1, 1}, {0, 0, 1}, {-top, 0, top}, {top, top}, {top, math.Nextafter(top, 0), top / 2}, {1e-320, 2e-320, 0},
+		{1e300, 1, 1e-300}, {1, 1 + 0x1p-52, 1 - 0x1p-53}, {1e9, 1e9 + 1e-6, 1e9 - 1e-6, 1e9}, {0, 0, 0, 0, 0, 0, 0, 0, 1},
+	}
+	levels := [][]float64{{0, 1}, {-top, 0, top}, {top, top, top}, {1e-320, 2e-320, 3e-320}, {0, 0, 1e299, 1e300}}
+	check := func(what string, p point, v ...float64) {
+		t.Helper()
+		if i := notFinite(v); i >= 0 {
+			t.Errorf("x %v, q %v, ε %g, %v, %d options: %s is %v", p.x, p.q, p.eps, p.squash, len(p.extra), what, v)
+		}
+	}
+	for _, x := range rows {
+		for _, q := range levels {
+			for _, eps := range []float64{1e12, 100, 1, 0.01, 1e-4, 1e-6, 1e-12, 0} {
+				for s := range Squash(len(squashNames)) {
+					for _, l := range []int{0, 1, 3} {
+						p := point{x: x, q: q, eps: eps, squash: s}
+						opts := []Option{WithEpsilon(eps), WithSquash(s), WithLevels(len(q))}
+						if l > 0 {
+							p.extra = []Option{WithIterations(l)}
+							opts = append(opts, p.extra...)
+						}
+						tr, err := Solve(x, opts...)
+						if err != nil {
+							if s == SquashNone && largest(x) > maxPoint || eps == 0 && l > 0 {
+								continue
+							}
+							t.Fatal(err)
+						}
+						T, _ := tr.Quantile(q)
+						check("T", p, T...)
+						check("R", p, tr.Rank()...)
+						check("S", p, tr.Sort()...)
+						check("F", p, tr.F...)
+						check("G", p, tr.G...)
+						check("P", p, tr.Plan().Data...)
+						f, _ := tr.Map(q)
+						for _, v := range x {
+							check("Map", p, f.At(v), f.Slope(v))
+						}
+						for _, zs := range []float64{1, -math.MaxFloat64, 1e-320} {
+							z, zm := make([]float64, len(x)), make([]float64, len(q))
+							for i := range z {
+								z[i] = zs * float64(1-i%2*2)
+							}
+							for j := range zm {
+								zm[j] = zs * float64(1-j%2*2)
+							}
+							a, err := tr.QuantileVJP(q, z)
+							if err != nil {
+								t.Fatal(err)
+							}
+							b, _ := tr.RankVJP(z)
+							c, _ := tr.SortVJP(zm)
+							for _, g := range []*Gradient{a, b, c} {
+								check("gradient", p, g.X...)
+								check("gradient", p, g.A...)
+								check("gradient", p, g.B...)
+								check("gradient", p, g.Y...)
+								check("gradient", p, g.Q...)
+								check("gradient", p, g.Epsilon)
+							}
+							if l > 0 {
+								u, err := tr.UnrolledQuantileVJP(q, z)
+								if err != nil {
+									t.Fatal(err)
+								}
+								check("unrolled", p, u.X...)
+								check("unrolled", p, u.B...)
+							}
+							d, err := tr.QuantileJVP(q, Gradient{X: z, Q: zm, B: zm})
+							if err != nil {
+								t.Fatal(err)
+							}
+							check("JVP", p, d...)
+						}
+						if t.Failed() {
+							return
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestInputsKept: inputs are neither changed nor kept.
+func TestInputsKept(t *testing.T) {
+	x := []float64{3, 1, 2}
+	a, y, b := []float64{1, 2, 3}, []float64{0, 0.5, 1}, []float64{1, 1, 2}
+	tr, err := Solve(x, WithWeights(a), WithTargets(y), WithTargetWeights(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := tr.Rank()
+	for _, v := range [][]float64{x, a, y, b} {
+		for i := range v {
+			v[i] = 77
+		}
+	}
+	closeTo(t, "rank", tr.Rank(), before, 0)
+}
+
+// TestEpsilonMeaning measures what the documentation says of ε: with many levels
+// a sample is spread with standard deviation √(ε/2), and between two levels the
+// odds grow by e every ε(m-1)/2.
+func TestEpsilonMeaning(t *testing.T) {
+	for _, n := range []int{100, 400} {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = (float64(i) + 0.5) / float64(n)
+		}
+		for _, eps := range []float64{0.003, 0.01, 0.03} {
+			tr, err := Solve(x, WithEpsilon(eps), WithLevels(200), WithSquash(SquashNone))
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := n / 2
+			mean, sq := 0.0, 0.0
+			for j, p := range tr.Plan().Row(i) {
+				p, y := p*float64(n), transport.Grid(j, 200)
+				mean += p * y
+				sq += p * y * y
+			}
+			if std := math.Sqrt(sq - mean*mean); math.Abs(std/math.Sqrt(eps/2)-1) > 0.1 {
+				t.Errorf("n=%d, ε=%g: spread %v, √(ε/2) = %v", n, eps, std, math.Sqrt(eps/2))
+			}
+		}
+		tr, err := Solve(x, WithEpsilon(0.01), WithLevels(8), WithSquash(SquashNone))
+		if err != nil {
+			t.Fatal(err)
+		}
+		step := 0.01 * 7 / 2
+		plan := tr.Plan()
+		odds := func(i int) float64 { return plan.At(i, 4) / plan.At(i, 3) }
+		i, k := n/2-n/20, n/2+n/20
+		if r, want := odds(k)/odds(i), math.Exp((x[k]-x[i])/step); math.Abs(r/want-1) > 1e-9 {
+			t.Errorf("n=%d: the odds grow by %v over %v, want %v", n, r, x[k]-x[i], want)
+		}
+	}
+}
+
+// TestPeerRanks: the documented way to ott-jax's ranks, n P j(n-1)/(m-1) of a plan by plain
+// Sinkhorn, with its squash, the logistic function of the z-score. SoftRank less 1 is that only
+// where m = n.
+func TestPeerRanks(t *testing.T) {
+	for _, c := range []struct {
+		x   []float64
+		m   int
+		eps float64
+	}{{[]float64{3, 1, 2, 10}, 6, 0.01}, {[]float64{3, 1, 2, 10}, 4, 0.1}, {[]float64{0.3, -2, 5, 5, 1, 0.2, 0.1}, 7, 0.02}, {[]float64{1, 2, 4, 8, 16}, 9, 0.05}} {
+		n := len(c.x)
+		mean, dev := total(c.x)/float64(n), 0.0
+		for _, v := range c.x {
+			dev += (v - mean) * (v - mean) / float64(n)
+		}
+		kern, u, v := NewMat(n, c.m), make([]float64, n), make([]float64, c.m)
+		for i, x := range c.x {
+			u[i] = 1
+			s := 1 / (1 + math.Exp(-(x-mean)/math.Sqrt(dev)))
+			for j := range v {
+				d := s - float64(j)/float64(c.m-1)
+				kern.Set(i, j, math.Exp(-d*d/c.eps))
+			}
+		}
+		for range 20000 {
+			for j := range v {
+				sum := 0.0
+				for i := range u {
+					sum += u[i] * kern.At(i, j)
+				}
+				v[j] = 1 / float64(c.m) / sum
+			}
+			for i := range u {
+				sum := 0.0
+				for j := range v {
+					sum += kern.At(i, j) * v[j]
+				}
+				u[i] = 1 / float64(n) / sum
+			}
+		}
+		want := make([]float64, n)
+		for i := range want {
+			for j := range v {
+				want[i] += float64(n) * u[i] * kern.At(i, j) * v[j] * float64(j*(n-1)) / float64(c.m-1)
+			}
+		}
+		tr, err := Solve(c.x, WithLevels(c.m), WithSquash(SquashLogisticUnit), WithEpsilon(c.eps))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := make([]float64, c.m)
+		for j := range q {
+			q[j] = float64(j*(n-1)) / float64(c.m-1)
+		}
+		got, _ := tr.Quantile(q)
+		closeTo(t, "ranks", got, want, 1e-8)
+		off := 0.0
+		for i, r := range tr.Rank() {
+			off = max(off, math.Abs(r-1-want[i]))
+		}
+		if same := off <= 1e-8; same != (c.m == n) {
+			t.Errorf("%d samples, %d levels: SoftRank less 1 is off by %v", n, c.m, off)
+		}
+	}
+}
+
+// TestPeerQuantiles: Hazen's rule at ε = 0, and the documented way to the default of numpy and
+// R, each against its formula on sorted x; and close to it at a small ε.
+func TestPeerQuantiles(t *testing.T) {
+	place := func(sorted []float64, at float64) float64 {
+		at = min(max(at, 0), float64(len(sorted)-1))
+		k := min(int(at), len(sorted)-1)
+		return sorted[k] + (at-float64(k))*(sorted[min(k+1, len(sorted)-1)]-sorted[k])
+	}
+	for seed := range 300 {
+		r := random.Split(73, seed)
+		x := make([]float64, 1+r.IntN(40))
+		for i := range x {
+			x[i] = normal(&r)
+		}
+		sorted, n := slices.Clone(x), float64(len(x))
+		slices.Sort(sorted)
+		for _, p := range []float64{0, 0.05, 0.1, 0.25, 1.0 / 3, 0.5, 0.75, 0.9, 0.99, 1, r.Float64()} {
+			hazen, err := SoftQuantiles(x, []float64{p}, WithEpsilon(0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeTo(t, "Hazen", hazen, []float64{place(sorted, p*n-0.5)}, 1e-11)
+			level := []float64{(p*(n-1) + 0.5) / n}
+			numpy, _ := SoftQuantiles(x, level, WithEpsilon(0))
+			closeTo(t, "numpy", numpy, []float64{place(sorted, p*(n-1))}, 1e-11)
+			soft, _ := SoftQuantiles(x, level, WithEpsilon(1e-7))
+			closeTo(t, "numpy, nearly", soft, numpy, 2e-3)
+		}
+	}
+}
