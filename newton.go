@@ -381,7 +381,7 @@ func stepLength(slope, c2, c3, rho, most float64) float64 {
 		return most
 	}
 	over := float64((c3-float64(rho*c2))/b) * (slope / b)
-	t := 2 * (-slope / b) / (1 + math.Sqrt(max(1-4*over, 0)))
+	t := 2 * (-slope / b) / (1 + math.Sqrt(max(1-float64(4*over), 0)))
 	if !(t < most) {
 		t = most
 	}
@@ -838,7 +838,7 @@ func (f *newtonFit) gradientRows(ws *newtonScratch, piece, i, rows int, x []floa
 				var s [1]float64
 				r := w[i*n : (i+1)*n]
 				kernel.Dots(s[:], r, r)
-				loss += s[0] / 2
+				loss += float64(s[0] / 2)
 			}
 			kernel.AccumulateRows(num, u, w, rows)
 			continue
