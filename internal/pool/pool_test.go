@@ -87,8 +87,11 @@ func TestBind(t *testing.T) {
 		}
 		done.Store(0)
 		p.Do(1000, func(_, _ int) {
-			if done.Add(1) == 10 {
+			switch n := done.Add(1); {
+			case n == 10:
 				cancel()
+			case n > 10: // begun before the end, however long cancel takes
+				<-ctx.Done()
 			}
 		})
 		if n := int(done.Load()); p.Err() == nil || n < 10 || n >= 10+workers {
