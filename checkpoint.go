@@ -35,7 +35,7 @@ func (c *config) described(rank int) [][2]string {
 		{kEnds.String(), c.ends.String()}, {kPenalty.String(), ftoa(c.penalty)}, {kShrinkage.String(), ftoa(c.shrinkage)},
 		{kLoss.String(), ftoa(float64(c.loss))}, {kPatience.String(), itoa(c.patience)}, {kRestarts.String(), itoa(c.restarts)},
 		{kValidation.String(), ftoa(c.validation)}, {kMissing.String(), given(c.missing)}, {kInit.String(), given(c.given.has(kInit))},
-		{kProjection.String(), c.projection.String()},
+		{kProjection.String(), c.projection.String()}, {kUpdates.String(), c.updates.String()},
 	}
 }
 

@@ -107,6 +107,7 @@
 //	WithInit             -         -         -                 -              x       x       x        -
 //	WithStart            -         -         -                 -              x       x       x        -
 //	WithPenalty          -         -         -                 -              x       x       -        -
+//	WithUpdates          -         -         -                 -              x       -       -        -
 //	WithLearningRate     -         -         -                 -              -       x       x        -
 //	WithSchedule         -         -         -                 -              -       x       x        -
 //	WithEnds             -         -         -                 -              -       x       x        -
@@ -118,7 +119,8 @@
 //
 //	                     FitNMF        FitQMF                FitQMFQ             FitBQMF
 //	WithLoss             KL            KL                    KL                  KL
-//	WithEpochs           200           20                    100                 60
+//	WithEpochs           20            20                    100                 60
+//	WithUpdates          UpdatesNewton  -                    -                   -
 //	WithLevels           -             8                     8                   -
 //	WithEpsilon          -             0.02                  0.02                -
 //	WithSquash           -             SquashLogisticUnit    SquashLogisticUnit  -

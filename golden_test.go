@@ -25,7 +25,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := "fits " + strconv.FormatUint(fitHash(t, x), 16) + "\nhidden " + strconv.FormatUint(hiddenHash(t, x), 16) + "\n" +
-		"bqmf " + strconv.FormatUint(bqmfHash(t, x), 16) + "\n"
+		"bqmf " + strconv.FormatUint(bqmfHash(t, x), 16) + "\nnewton " + strconv.FormatUint(newtonHash(t, x), 16) + "\n"
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -71,7 +71,7 @@ func fitHash(t *testing.T, x Mat, more ...FitOption) uint64 {
 			put(v)
 		}
 	}
-	m, err := FitNMF(context.Background(), x, 5, append([]FitOption{WithEpochs(20), WithPenalty(0.01)}, more...)...)
+	m, err := FitNMF(context.Background(), x, 5, append([]FitOption{WithUpdates(UpdatesMultiplicative), WithEpochs(20), WithPenalty(0.01)}, more...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +96,33 @@ func fitHash(t *testing.T, x Mat, more ...FitOption) uint64 {
 		}
 		put(q.Reconstruct().Data)
 		put(q.History)
+	}
+	return h.Sum64()
+}
+
+// newtonHash is fitHash of NMFs by Newton's method.
+func newtonHash(t *testing.T, x Mat, more ...FitOption) uint64 {
+	t.Helper()
+	h := fnv.New64a()
+	var b [8]byte
+	holes := holed(x, 0.1)
+	for _, c := range []struct {
+		x    Mat
+		opts []FitOption
+	}{
+		{x, []FitOption{WithPenalty(0.01)}}, {x, []FitOption{WithLoss(Frobenius)}},
+		{holes, []FitOption{WithMissingValues()}}, {holes, []FitOption{WithMissingValues(), WithLoss(Frobenius), WithPenalty(0.01)}},
+	} {
+		m, err := FitNMF(context.Background(), c.x, 5, append(append(c.opts, WithUpdates(UpdatesNewton), WithEpochs(12)), more...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range [][]float64{m.U.Data, m.V.Data, m.History} {
+			for _, v := range v {
+				binary.LittleEndian.PutUint64(b[:], math.Float64bits(v))
+				h.Write(b[:])
+			}
+		}
 	}
 	return h.Sum64()
 }
@@ -126,7 +153,7 @@ func hiddenHash(t *testing.T, x Mat) uint64 {
 		put(q.Transform(ctx, holes))
 	}
 	for _, x := range []Mat{x, holes} {
-		m, err := FitNMF(ctx, x, 4, WithEpochs(2), WithStart(StartSVD), WithMissingValues())
+		m, err := FitNMF(ctx, x, 4, WithEpochs(2), WithUpdates(UpdatesMultiplicative), WithStart(StartSVD), WithMissingValues())
 		if err != nil {
 			t.Fatal(err)
 		}

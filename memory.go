@@ -62,7 +62,12 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	if rank < 1 {
 		return Memory{}, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least 1"}
 	}
-	if method == MethodQMFQ {
+	switch method {
+	case MethodNMF:
+		if err := c.settleNMF(); err != nil {
+			return Memory{}, err
+		}
+	case MethodQMFQ:
 		c.settleQMFQ()
 	}
 	f := footprint{d: float64(d), n: float64(n), k: float64(rank), m: float64(c.levels), batch: min(float64(c.batchRows), float64(d)),
@@ -74,6 +79,10 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	case MethodNMF:
 		model, checkpoint = uv, uv
 		fit = uv + f.update(f.hidden)
+		if c.updates == UpdatesNewton {
+			checkpoint *= 2
+			fit = uv + f.newton()
+		}
 		if c.start == StartSVD {
 			fit += size(18, f.n, f.k+2*svdMore) + size(3, f.d+f.n, f.k+2*svdMore)
 		}
@@ -129,6 +138,13 @@ func (p footprint) update(hidden bool) float64 {
 		partial += size(nmfChunks, p.k, p.n)
 	}
 	return partial + size(p.workers, plainRows+2, p.n)
+}
+
+// newton is what an NMF by Newton's method takes beside its factors: the sums of the
+// pieces, factors ahead and behind, and room for rows and their products.
+func (p footprint) newton() float64 {
+	return size(2*nmfChunks+6, p.k, p.n) + size(3*nmfChunks, p.n) + size(2, p.d, p.k) + size(nmfChunks+1, p.k, p.k) +
+		size(p.workers, 5*plainRows, p.n) + size(p.workers, 6, stripColumns+plainRows, p.k)
 }
 
 // row is the workspace of one worker: a group of rows of n samples and m levels.

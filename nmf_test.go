@@ -62,7 +62,7 @@ func loadScikit(t *testing.T) (s scikit) {
 func TestScikit(t *testing.T) {
 	s := loadScikit(t)
 	for name, l := range map[string]Loss{"kl": KL, "frobenius": Frobenius} {
-		m, err := FitNMF(context.Background(), s.X, 5, WithLoss(l), WithInit(s.U0, s.V0), WithEpochs(200))
+		m, err := FitNMF(context.Background(), s.X, 5, WithLoss(l), WithInit(s.U0, s.V0), WithUpdates(UpdatesMultiplicative), WithEpochs(200))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +237,7 @@ func TestStartSVD(t *testing.T) {
 	x := load(t, "testdata/laml-exp.tsv.gz")
 	fit := func(x Mat, k int, o ...FitOption) *NMF {
 		t.Helper()
-		m, err := FitNMF(ctx, x, k, append(o, WithEpochs(10))...)
+		m, err := FitNMF(ctx, x, k, append(o, WithUpdates(UpdatesMultiplicative), WithEpochs(10))...)
 		if err != nil {
 			t.Fatal(err)
 		}

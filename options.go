@@ -68,6 +68,7 @@ const (
 	kCheckpoint
 	kResume
 	kProjection
+	kUpdates
 	optionKinds
 )
 
@@ -75,7 +76,7 @@ var optionNames = [optionKinds]string{
 	"WithEpsilon", "WithSquash", "WithTolerance", "WithMaxIterations", "WithStrict", "WithWeights", "WithTargets",
 	"WithTargetWeights", "WithIterations", "WithLevels", "WithMidpointRanks", "WithWorkers", "WithEpochs", "WithSeed",
 	"WithProgress", "WithLearningRate", "WithSchedule", "WithBatch", "WithStart", "WithEnds", "WithInit", "WithPenalty",
-	"WithShrinkage", "WithLoss", "WithPatience", "WithRestarts", "WithValidation", "WithMissingValues", "WithCheckpoint", "WithResume", "WithProjection",
+	"WithShrinkage", "WithLoss", "WithPatience", "WithRestarts", "WithValidation", "WithMissingValues", "WithCheckpoint", "WithResume", "WithProjection", "WithUpdates",
 }
 
 func (k optionKind) String() string { return optionNames[k] }
@@ -111,7 +112,7 @@ var (
 	forTopK         = target{"SoftTopK", rowKinds &^ set(kTargets, kTargetWeights, kLevels), "k"}
 	forQuantile     = target{"SoftQuantile", rowKinds, "q"}
 	forQuantileRows = target{"SoftQuantileRows", rowKinds, "q"}
-	forNMF          = target{"FitNMF", fitKinds | set(kStart), ""}
+	forNMF          = target{"FitNMF", fitKinds | set(kStart, kUpdates), ""}
 	forQMF          = target{"FitQMF", transportKinds | fitKinds | set(kLevels, kLearningRate, kSchedule, kBatch, kStart, kEnds, kShrinkage), ""}
 	forBQMF         = target{"FitBQMF", set(kTolerance, kWorkers, kEpochs, kSeed, kLoss, kMissing, kValidation, kProgress, kCheckpoint, kResume), ""}
 	forQMFQ         = target{"FitQMFQ", (transportKinds | fitKinds | set(kLevels, kLearningRate, kSchedule, kStart, kEnds, kProjection)) &^ set(kPenalty), ""}
@@ -165,6 +166,7 @@ type settings struct {
 	validation    float64
 	missing       bool
 	projection    Projection
+	updates       Updates
 	mapped        bool // not an option: the model has maps, which take values of either sign under Frobenius
 }
 
@@ -437,8 +439,8 @@ func WithWorkers(n int) Option {
 }
 
 // WithEpochs sets the number of epochs, each a visit of every row. n >= 0;
-// default 20 in FitQMF, 100 in FitQMFQ, 200 in FitNMF, 60 in FitBQMF, where it is the
-// most for each of two strengths.
+// default 20 in FitQMF, 100 in FitQMFQ, 60 in FitBQMF, where it is the most for each of two
+// strengths, and 20 in FitNMF, of [UpdatesMultiplicative] 200.
 func WithEpochs(n int) FitOption {
 	return fitOption(kEpochs, itoa(n), intAtLeast(n, 0, func(c *config) *int { return &c.epochs }))
 }
@@ -477,6 +479,18 @@ func WithSchedule(s Schedule) FitOption {
 // With rows >= d all rows are one batch.
 func WithBatch(rows int) FitOption {
 	return fitOption(kBatch, itoa(rows), intAtLeast(rows, 1, func(c *config) *int { return &c.batchRows }))
+}
+
+// WithUpdates sets how FitNMF goes down. Default [UpdatesNewton] under [KL] and
+// [Frobenius], which are the losses that it takes, else [UpdatesMultiplicative].
+func WithUpdates(u Updates) FitOption {
+	return fitOption(kUpdates, u.String(), func(c *config) string {
+		if int(u) >= len(updatesNames) {
+			return "must be one of the Updates constants"
+		}
+		c.updates = u
+		return ""
+	})
 }
 
 // WithStart sets where a fit starts; in FitQMFQ, where the QMF starts that the fit starts
@@ -623,6 +637,25 @@ var scheduleNames = []string{"ScheduleCosine", "ScheduleConstant"}
 
 // String returns the name of the constant.
 func (s Schedule) String() string { return name(scheduleNames, int(s)) }
+
+// Updates says how FitNMF goes down.
+type Updates uint8
+
+const (
+	// UpdatesNewton is Newton's method with bounds and momentum (newton.go), after three
+	// multiplicative updates under KL: an epoch takes about twice the time of one of those, and
+	// twenty of them go lower than hundreds. Entries of the factors may become 0, and
+	// leave it again.
+	UpdatesNewton Updates = iota
+	// UpdatesMultiplicative is the multiplicative updates of Lee and Seung, and of Févotte
+	// and Idier for other losses: the textbook's, and the paper's baseline.
+	UpdatesMultiplicative
+)
+
+var updatesNames = []string{"UpdatesNewton", "UpdatesMultiplicative"}
+
+// String returns the name of the constant.
+func (u Updates) String() string { return name(updatesNames, int(u)) }
 
 // Start says where a fit starts; in FitQMFQ, where the QMF starts that the fit starts
 // from.

@@ -291,6 +291,7 @@ func TestDocumentedOptions(t *testing.T) {
 		},
 		"WithProjection": func(c *config) string { return c.projection.String() },
 		"WithPenalty":    func(c *config) string { return ftoa(c.penalty) },
+		"WithUpdates":    func(c *config) string { return c.updates.String() },
 		"WithSeed":       func(c *config) string { return utoa(c.seed) },
 		"WithRestarts":   func(c *config) string { return itoa(c.restarts) },
 	}

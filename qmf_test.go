@@ -435,7 +435,14 @@ func TestFitAllocations(t *testing.T) {
 	x := first(toy(0), 24)
 	for _, f := range []func(epochs, workers int){
 		func(e, w int) { FitQMF(t.Context(), x, 4, WithEpochs(e), WithWorkers(w)) },
-		func(e, w int) { FitNMF(t.Context(), x, 4, WithEpochs(e), WithWorkers(w), WithValidation(0.1)) },
+		func(e, w int) {
+			FitNMF(t.Context(), x, 4, WithUpdates(UpdatesMultiplicative), WithEpochs(e), WithWorkers(w), WithValidation(0.1))
+		},
+		func(e, w int) { FitNMF(t.Context(), x, 4, WithEpochs(e+warmEpochs), WithWorkers(w)) },
+		func(e, w int) {
+			FitNMF(t.Context(), x, 4, WithEpochs(e+warmEpochs), WithWorkers(w), WithValidation(0.1))
+		},
+		func(e, w int) { FitNMF(t.Context(), x, 4, WithLoss(Frobenius), WithEpochs(e), WithWorkers(w)) },
 		func(e, w int) { FitQMFQ(t.Context(), x, 4, WithEpochs(e), WithWorkers(w), WithValidation(0.1)) },
 	} {
 		for workers := 1; workers <= 2; workers++ {

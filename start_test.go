@@ -70,7 +70,7 @@ func TestStartScores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := FitNMF(ctx, scores, k, WithMissingValues(), WithEpochs(200))
+	want, err := FitNMF(ctx, scores, k, WithMissingValues(), WithUpdates(UpdatesMultiplicative), WithEpochs(200))
 	if err != nil {
 		t.Fatal(err)
 	}

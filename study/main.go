@@ -2,7 +2,7 @@
 // fits predict cells that they have not seen, and whether their components find
 // classes that they were not told. docs/measurements/defaults.md and qmfq.md hold its tables.
 //
-//	go run . [-data FOLDER] heldout|labels|losses|qmfq [SET ...]
+//	go run . [-data FOLDER] heldout|labels|losses|qmfq|updates [SET ...]
 //
 // Without -data it reads the one matrix of this repository, testdata/laml-exp.tsv.gz, which
 // labels cannot do with. FOLDER has the others, which are public: a folder for each set,
@@ -31,7 +31,7 @@ import (
 var (
 	data  = flag.String("data", "", "folder of the data; without it testdata/laml-exp.tsv.gz of this repository is read")
 	rows  = flag.Int("rows", 0, "at most so many features, evenly spread; 0: all")
-	draws = flag.Int("draws", 3, "masks (heldout, qmfq) or seeds (labels)")
+	draws = flag.Int("draws", 3, "masks (heldout, qmfq, updates) or seeds (labels)")
 )
 
 // sets are matrices of several kinds: logarithms of counts, shares, counts.
@@ -60,6 +60,8 @@ func main() {
 		losses()
 	case "qmfq":
 		qmfq()
+	case "updates":
+		updates()
 	default:
 		flag.Usage()
 		os.Exit(2)
@@ -134,7 +136,7 @@ func heldOut() {
 				opts := []quantmf.FitOption{quantmf.WithMissingValues(), quantmf.WithSeed(uint64(draw + 1))}
 				var from []quantmf.FitOption
 				for _, epochs := range []int{15, 10, 15, 20, 40, 50, 100, 150, 200} { // 15, 25, ..., 600 in all
-					m, err := quantmf.FitNMF(ctx, holes, k, append(append(from, opts...), quantmf.WithEpochs(epochs))...)
+					m, err := quantmf.FitNMF(ctx, holes, k, append(append(from, opts...), quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithEpochs(epochs))...)
 					check(err)
 					from = []quantmf.FitOption{quantmf.WithInit(m.U, m.V)}
 					fit := m.Reconstruct()
@@ -254,19 +256,7 @@ func deviation(v []float64) float64 {
 // the sample profiles of three components, over seeds.
 func labels() {
 	x := read("golub-leukemia/exp")
-	text, err := os.ReadFile(filepath.Join(*data, "golub-leukemia/labels.tsv"))
-	check(err)
-	var class []int
-	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n")[1:] {
-		switch f := strings.Split(line, "\t"); {
-		case f[1] == "AML":
-			class = append(class, 0)
-		case strings.HasPrefix(f[2], "T"):
-			class = append(class, 1)
-		default:
-			class = append(class, 2)
-		}
-	}
+	class := classes()
 	ctx := context.Background()
 	fmt.Printf("| golub, %d seeds | mean | deviation | lowest |\n|---|---|---|---|\n", *draws)
 	for _, c := range []struct {
@@ -274,7 +264,7 @@ func labels() {
 		fit  func(seed uint64) quantmf.Mat
 	}{
 		{"NMF", func(s uint64) quantmf.Mat {
-			m, err := quantmf.FitNMF(ctx, x, 3, quantmf.WithSeed(s))
+			m, err := quantmf.FitNMF(ctx, x, 3, quantmf.WithSeed(s), quantmf.WithUpdates(quantmf.UpdatesMultiplicative))
 			check(err)
 			return m.V
 		}},
@@ -300,6 +290,23 @@ func labels() {
 		}
 		fmt.Printf("| %s | %.3f | %.3f | %.3f |\n", c.name, mean(got), deviation(got), slices.Min(got))
 	}
+}
+
+// classes are those of the patients of golub-leukemia.
+func classes() (class []int) {
+	text, err := os.ReadFile(filepath.Join(*data, "golub-leukemia/labels.tsv"))
+	check(err)
+	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n")[1:] {
+		switch f := strings.Split(line, "\t"); {
+		case f[1] == "AML":
+			class = append(class, 0)
+		case strings.HasPrefix(f[2], "T"):
+			class = append(class, 1)
+		default:
+			class = append(class, 2)
+		}
+	}
+	return class
 }
 
 // profiles are the columns of v, every component brought to mean 1 and then every
@@ -419,7 +426,7 @@ func losses() {
 	fmt.Println("|---|---|---|---|---|")
 	for _, set := range append(sets, small...) {
 		x := read(set)
-		n, err := quantmf.FitNMF(ctx, x, 10, quantmf.WithEpochs(1000))
+		n, err := quantmf.FitNMF(ctx, x, 10, quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithEpochs(1000))
 		check(err)
 		q, err := quantmf.FitQMF(ctx, x, 10)
 		check(err)

@@ -53,7 +53,7 @@ How (defaults are those of the package)
   -eps X            entropic regularisation of the scales, above 0; larger is
                     smoother (qmf, qmfq; default 0.02)
   -epochs N         visits of every feature (default 20 for qmf, 100 for qmfq,
-                    200 for nmf)
+                    20 for nmf)
   -lr X             learning rate of Adam, above 0 (default 0.06 for qmf, 0.1 for
                     qmfq)
   -schedule cosine|constant
@@ -435,7 +435,7 @@ func (r *result) fit(ctx context.Context, tell *progress) error {
 	m.named(r.table)
 	if r.method != "nmf" && !negative(x) {
 		tell.begin("NMF to compare with")
-		nmf, err := quantmf.FitNMF(ctx, x, r.rank, append(r.shared, quantmf.WithEpochs(comparisonUpdates), observe)...)
+		nmf, err := quantmf.FitNMF(ctx, x, r.rank, append(r.shared, quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithEpochs(comparisonUpdates), observe)...)
 		if err != nil {
 			return stopped(err)
 		}

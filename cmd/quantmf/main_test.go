@@ -213,7 +213,7 @@ func TestFitWritesTheModel(t *testing.T) {
 			t.Errorf("%s: not the numbers of the model", c.file)
 		}
 	}
-	nmf, err := quantmf.FitNMF(t.Context(), in.X, 3, quantmf.WithEpochs(1000), quantmf.WithSeed(7))
+	nmf, err := quantmf.FitNMF(t.Context(), in.X, 3, quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithEpochs(1000), quantmf.WithSeed(7))
 	if err != nil {
 		t.Fatal(err)
 	}

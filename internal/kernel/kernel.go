@@ -375,3 +375,63 @@ func RatioBack(w, r, ybar, y []float64, low float64) {
 func LossKL(x, t, r []float64, low float64) float64 {
 	return lossKL(x, t[:len(x)], r[:len(x)], low)
 }
+
+// Curve takes the product W in w, rows of padded samples, and fills R = X/W and
+// Q = X/W², W not let fall below low; it leaves 1/W in w and returns Σ W - X, cell by
+// cell, for [LogSumRows]. Rows of X lie stride numbers apart.
+func Curve(r, q, w, x []float64, stride, rows int, low float64) float64 {
+	np := len(r) / rows
+	_ = x[:(rows-1)*stride+np]
+	s := 0.0
+	for i := range rows {
+		lo, hi := i*np, (i+1)*np
+		s += curve(r[lo:hi], q[lo:hi], w[lo:hi], x[i*stride:i*stride+np], low)
+	}
+	return s
+}
+
+// Stretch adds, for a row of samples, x z² to c2 and x |z|³ to c3 where z < 0, and raises
+// rho to |z| there if x > 0. z = d/w, w not let fall below low, is how a direction d
+// changes w.
+func Stretch(c2, c3, rho, w, d, x []float64, low float64) {
+	n := len(c2)
+	stretch(c2, c3[:n], rho[:n], w[:n], d[:n], x[:n], low)
+}
+
+// StretchRow fills to with the sums over samples of what [Stretch] adds and the largest of
+// what it raises, for z = d v. Whole blocks.
+func StretchRow(to *[3]float64, v, d, x []float64) {
+	stretchRow(to[:], v, d[:len(v)], x[:len(v)])
+}
+
+// Metric fills s with the root of q, not let fall below low, x with v s and r with g/s.
+func Metric(x, r, s, v, g, q []float64, low float64) {
+	n := len(x)
+	metric(x, r[:n], s[:n], v[:n], g[:n], q[:n], low)
+}
+
+// Bounded makes sweeps of coordinate descent towards the least of r·(x-x°) +
+// (x-x°)ᵀC(x-x°)/2 over x >= 0, for every sample from its x°: x and its gradient r have
+// k rows of whole blocks of samples. C is k × k, symmetric; inverse, k, has 1/C_aa.
+func Bounded(x, r, c, inverse []float64, sweeps int) {
+	k := len(inverse)
+	bounded(x, r[:len(x)], c[:k*k], inverse, len(x)/k, sweeps)
+}
+
+// Direction turns what [Bounded] made of [Metric]'s x into the direction from v, -v to where
+// x is 0 and x/s - v elsewhere, and fills slope, n, with Σ g p over the k rows and most with
+// the longest step, up to longest, at which no v + t p is below 0. Whole blocks.
+func Direction(p, slope, most, v, g, s []float64, longest float64) {
+	n := len(p)
+	direction(p, slope, most[:len(slope)], v[:n], g[:n], s[:n], n/max(len(slope), 1), longest)
+}
+
+// Residual replaces W in w, rows of padded samples, by X - W. Rows of X lie stride
+// numbers apart.
+func Residual(w, x []float64, stride, rows int) {
+	np := len(w) / rows
+	_ = x[:(rows-1)*stride+np]
+	for i := range rows {
+		residual(w[i*np:(i+1)*np], x[i*stride:i*stride+np])
+	}
+}

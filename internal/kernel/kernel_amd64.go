@@ -429,6 +429,124 @@ func logSum4AVX512(r, x []float64, stride int) float64
 //go:noescape
 func logSum4AVX2(r, x []float64, stride int) float64
 
+func curve(r, q, w, x []float64, low float64) float64 {
+	switch level {
+	case cpu.AVX512:
+		return curveAVX512(r, q, w, x, low)
+	case cpu.AVX2:
+		return curveAVX2(r, q, w, x, low)
+	}
+	return curve_g(r, q, w, x, low)
+}
+
+//go:noescape
+func curveAVX512(r, q, w, x []float64, low float64) float64
+
+//go:noescape
+func curveAVX2(r, q, w, x []float64, low float64) float64
+
+func stretch(c2, c3, rho, w, d, x []float64, low float64) {
+	switch level {
+	case cpu.AVX512:
+		stretchAVX512(c2, c3, rho, w, d, x, low)
+	case cpu.AVX2:
+		stretchAVX2(c2, c3, rho, w, d, x, low)
+	default:
+		stretch_g(c2, c3, rho, w, d, x, low)
+	}
+}
+
+//go:noescape
+func stretchAVX512(c2, c3, rho, w, d, x []float64, low float64)
+
+//go:noescape
+func stretchAVX2(c2, c3, rho, w, d, x []float64, low float64)
+
+func stretchRow(to, v, d, x []float64) {
+	switch level {
+	case cpu.AVX512:
+		stretchRowAVX512(to, v, d, x)
+	case cpu.AVX2:
+		stretchRowAVX2(to, v, d, x)
+	default:
+		stretchRow_g(to, v, d, x)
+	}
+}
+
+//go:noescape
+func stretchRowAVX512(to, v, d, x []float64)
+
+//go:noescape
+func stretchRowAVX2(to, v, d, x []float64)
+
+func metric(x, r, s, v, g, q []float64, low float64) {
+	switch level {
+	case cpu.AVX512:
+		metricAVX512(x, r, s, v, g, q, low)
+	case cpu.AVX2:
+		metricAVX2(x, r, s, v, g, q, low)
+	default:
+		metric_g(x, r, s, v, g, q, low)
+	}
+}
+
+//go:noescape
+func metricAVX512(x, r, s, v, g, q []float64, low float64)
+
+//go:noescape
+func metricAVX2(x, r, s, v, g, q []float64, low float64)
+
+func bounded(x, r, c, inverse []float64, n, sweeps int) {
+	switch level {
+	case cpu.AVX512:
+		boundedAVX512(x, r, c, inverse, n, sweeps)
+	case cpu.AVX2:
+		boundedAVX2(x, r, c, inverse, n, sweeps)
+	default:
+		bounded_g(x, r, c, inverse, n, sweeps)
+	}
+}
+
+//go:noescape
+func boundedAVX512(x, r, c, inverse []float64, n, sweeps int)
+
+//go:noescape
+func boundedAVX2(x, r, c, inverse []float64, n, sweeps int)
+
+func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
+	switch level {
+	case cpu.AVX512:
+		directionAVX512(p, slope, most, b, g, root, k, longest)
+	case cpu.AVX2:
+		directionAVX2(p, slope, most, b, g, root, k, longest)
+	default:
+		direction_g(p, slope, most, b, g, root, k, longest)
+	}
+}
+
+//go:noescape
+func directionAVX512(p, slope, most, b, g, root []float64, k int, longest float64)
+
+//go:noescape
+func directionAVX2(p, slope, most, b, g, root []float64, k int, longest float64)
+
+func residual(w, x []float64) {
+	switch level {
+	case cpu.AVX512:
+		residualAVX512(w, x)
+	case cpu.AVX2:
+		residualAVX2(w, x)
+	default:
+		residual_g(w, x)
+	}
+}
+
+//go:noescape
+func residualAVX512(w, x []float64)
+
+//go:noescape
+func residualAVX2(w, x []float64)
+
 func exp(to, x []float64) {
 	switch level {
 	case cpu.AVX512:

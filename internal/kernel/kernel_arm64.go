@@ -304,6 +304,89 @@ func logSum4(r, x []float64, stride int) float64 {
 //go:noescape
 func logSum4NEON(r, x []float64, stride int) float64
 
+func curve(r, q, w, x []float64, low float64) float64 {
+	switch level {
+	case cpu.NEON:
+		return curveNEON(r, q, w, x, low)
+	}
+	return curve_g(r, q, w, x, low)
+}
+
+//go:noescape
+func curveNEON(r, q, w, x []float64, low float64) float64
+
+func stretch(c2, c3, rho, w, d, x []float64, low float64) {
+	switch level {
+	case cpu.NEON:
+		stretchNEON(c2, c3, rho, w, d, x, low)
+	default:
+		stretch_g(c2, c3, rho, w, d, x, low)
+	}
+}
+
+//go:noescape
+func stretchNEON(c2, c3, rho, w, d, x []float64, low float64)
+
+func stretchRow(to, v, d, x []float64) {
+	switch level {
+	case cpu.NEON:
+		stretchRowNEON(to, v, d, x)
+	default:
+		stretchRow_g(to, v, d, x)
+	}
+}
+
+//go:noescape
+func stretchRowNEON(to, v, d, x []float64)
+
+func metric(x, r, s, v, g, q []float64, low float64) {
+	switch level {
+	case cpu.NEON:
+		metricNEON(x, r, s, v, g, q, low)
+	default:
+		metric_g(x, r, s, v, g, q, low)
+	}
+}
+
+//go:noescape
+func metricNEON(x, r, s, v, g, q []float64, low float64)
+
+func bounded(x, r, c, inverse []float64, n, sweeps int) {
+	switch level {
+	case cpu.NEON:
+		boundedNEON(x, r, c, inverse, n, sweeps)
+	default:
+		bounded_g(x, r, c, inverse, n, sweeps)
+	}
+}
+
+//go:noescape
+func boundedNEON(x, r, c, inverse []float64, n, sweeps int)
+
+func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
+	switch level {
+	case cpu.NEON:
+		directionNEON(p, slope, most, b, g, root, k, longest)
+	default:
+		direction_g(p, slope, most, b, g, root, k, longest)
+	}
+}
+
+//go:noescape
+func directionNEON(p, slope, most, b, g, root []float64, k int, longest float64)
+
+func residual(w, x []float64) {
+	switch level {
+	case cpu.NEON:
+		residualNEON(w, x)
+	default:
+		residual_g(w, x)
+	}
+}
+
+//go:noescape
+func residualNEON(w, x []float64)
+
 func exp(to, x []float64) {
 	switch level {
 	case cpu.NEON:

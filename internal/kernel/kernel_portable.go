@@ -58,6 +58,22 @@ func logSum(r, x []float64, stride int) float64 { return logSum_g(r, x, stride) 
 
 func logSum4(r, x []float64, stride int) float64 { return logSum4_g(r, x, stride) }
 
+func curve(r, q, w, x []float64, low float64) float64 { return curve_g(r, q, w, x, low) }
+
+func stretch(c2, c3, rho, w, d, x []float64, low float64) { stretch_g(c2, c3, rho, w, d, x, low) }
+
+func stretchRow(to, v, d, x []float64) { stretchRow_g(to, v, d, x) }
+
+func metric(x, r, s, v, g, q []float64, low float64) { metric_g(x, r, s, v, g, q, low) }
+
+func bounded(x, r, c, inverse []float64, n, sweeps int) { bounded_g(x, r, c, inverse, n, sweeps) }
+
+func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
+	direction_g(p, slope, most, b, g, root, k, longest)
+}
+
+func residual(w, x []float64) { residual_g(w, x) }
+
 func exp(to, x []float64) { exp_g(to, x) }
 
 func log(to, x []float64) { log_g(to, x) }

@@ -434,3 +434,43 @@ func TestHankelLanes(t *testing.T) {
 		}
 	})
 }
+
+func TestVectorNewton(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		for np := 8; np <= 104; np += 8 {
+			r := random.Split(19, np)
+			pos := func(n int) []float64 { return numbers(&r, n, true) }
+			any := func(n int) []float64 { return numbers(&r, n, false) }
+			steep := func(n int) []float64 { // none is 0
+				v := pos(n)
+				for i := range v {
+					v[i] += 0.01
+				}
+				return v
+			}
+			compare(t, "curve", func(v [][]float64) float64 { return Curve(v[0], v[1], v[2], v[3], np, 1, 0.2) }, pos(np), pos(np), pos(np), pos(np))
+			compare(t, "curve of rows", func(v [][]float64) float64 { return Curve(v[0], v[1], v[2], v[3], np+3, 3, 0.2) },
+				pos(3*np), pos(3*np), pos(3*np), pos(3*np+6))
+			compare(t, "stretch", func(v [][]float64) float64 { Stretch(v[0], v[1], v[2], v[3], v[4], v[5], 0.2); return 0 },
+				pos(np), pos(np), pos(np), pos(np), any(np), pos(np))
+			compare(t, "stretchRow", func(v [][]float64) float64 { StretchRow((*[3]float64)(v[0]), v[1], v[2], v[3]); return 0 },
+				pos(3), pos(np), any(np), pos(np))
+			compare(t, "metric", func(v [][]float64) float64 { Metric(v[0], v[1], v[2], v[3], v[4], v[5], 0.2); return 0 },
+				pos(np), pos(np), pos(np), pos(np), any(np), pos(np))
+			compare(t, "residual", func(v [][]float64) float64 { Residual(v[0], v[1], np+5, 2); return 0 }, pos(2*np), pos(2*np+5))
+			for _, k := range []int{1, 2, 3, 5, 8, 13} {
+				c, inverse := any(k*k), pos(k)
+				for a := range k {
+					for b := range a {
+						c[a*k+b] = c[b*k+a]
+					}
+				}
+				compare(t, "direction", func(v [][]float64) float64 { Direction(v[0], v[1], v[2], v[3], v[4], v[5], 2); return 0 },
+					pos(k*np), any(np), any(np), pos(k*np), any(k*np), steep(k*np))
+				for sweeps := 1; sweeps <= 4; sweeps += 3 {
+					compare(t, "bounded", func(v [][]float64) float64 { Bounded(v[0], v[1], v[2], v[3], sweeps); return 0 }, pos(k*np), any(k*np), c, inverse)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,909 @@
+package quantmf
+
+// This file holds X ≈ UV with U, V >= 0 by Newton's method with bounds, half by half and
+// with momentum: some twenty epochs where multiplicative updates (nmf.go) take hundreds.
+// The loss is that of Kullback and Leibler, or Frobenius'.
+//
+// # A half
+//
+// With A held, X ≈ AB, every column of B is a convex problem in k unknowns (for U the same,
+// transposed). With W = AB, its gradient and the diagonal of its Hessian are
+//
+//	g_a = Σ_i A_ia (1 - X_i/W_i),   h_a = Σ_i A_ia² X_i/W_i²      (Frobenius: W_i - X_i, and 1).
+//
+// Off the diagonal all columns share the correlations of one matrix: H = S C S, where S² is
+// the diagonal and C what is left of Σ_i A_ia A_ib/w_i when it is scaled to ones, w_i
+// being Σ_j W_ij. That is the Hessian for X = W of rank one; it is known without a pass. h_a
+// is not let fall below a tenth of what that Hessian has there. Four sweeps of coordinate
+// descent from B_j go towards the least of g·s + sᵀHs/2 with B_j + s >= 0.
+//
+// # A step
+//
+// Along the direction s, with D = As and z_i = D_i/W_i, the slope of the loss is at most
+//
+//	g·s + t Σ X_i z_i² + t²/(1-ρt) Σ_{z_i<0} X_i |z_i|³,   ρ = max |z_i| over z_i < 0, X_i > 0,
+//
+// for 0 <= t < 1/ρ: this is X_i z_i/(1+t z_i) = X_i z_i - t X_i z_i² + t² X_i z_i³/(1+t z_i), of
+// which the last is positive for z_i > 0. Up to the root of the bound, a quadratic
+// equation, the slope is not positive, so the convex loss falls: no value of it is needed, and one
+// pass over X gives the step of all columns. t is that root, at most 2, and B stays
+// non-negative. Under Frobenius' loss the last sum is 0 and the bound exact.
+//
+// Where no cell is hidden Frobenius' loss has the same Hessian AᵀA for every column, and the
+// sweeps themselves lower it (HALS, Cichocki and Phan 2009, four sweeps a half): t = 1.
+//
+// # Hidden cells
+//
+// Where W is 0 a cell cannot be other than 0, and one that is costs a fit that has not seen it
+// any amount. Newton's method reaches entries of 0 within ten epochs, of which a hundred
+// multiplicative updates are far. So under the loss of Kullback and Leibler, where cells are
+// hidden, an entry does not fall below a hundredth of its component's mean: cells that were
+// not seen are predicted better for it than by multiplicative updates at their best
+// (docs/measurements/nmf.md). Where none is hidden entries may be 0.
+//
+// # Momentum
+//
+// The halves start at y and lead to z, no worse than y. The next y is
+// max(z + (τ-1)/τ' (z - z before), z/10), τ' = (1+√(1+4τ²))/2 (Nesterov 1983; under
+// Frobenius' loss not below 0 is enough). Where its loss is above that of the y before, y is z and
+// τ = 1 again: the losses at y, those of History, never rise. Between the halves the
+// components are brought to Σ_i U_ia = Σ_j V_aj, with a penalty to where it is least,
+// so that momentum does not run along their scale.
+//
+// # An epoch
+//
+// X is read twice: for the step of V, and for the half of U and with the U and V that follow the
+// loss and the next gradient of V. Nothing of its size is kept: 18dnk flops, 3dn divisions
+// and dn logarithms; 6dnk and one reading for Frobenius without hidden cells.
+
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/kernel"
+)
+
+const (
+	warmEpochs   = 3   // multiplicative updates before Newton's method: it finds poor optima from afar
+	newtonSweeps = 4   // of coordinate descent
+	leastShare   = 0.1 // of the shared Hessian's diagonal, below which h does not fall; and of z, below which y does not
+	ridge        = 1e-6
+	longestStep  = 2
+	leastEntry   = 0.01 // of the mean of its component, where cells are hidden
+)
+
+// newtonFit is an NMF by Newton's method under way. It begins as an nmfFit, whose
+// factors stay the state that the last losses are of: y above. What it has of V lies in
+// tiles, as the sums of the pieces do.
+type newtonFit struct {
+	*nmfFit
+	exact bool // Frobenius, no cell hidden
+	taken bool // the multiplicative updates are over
+	still bool // neither y nor z was lower: nothing moves any more
+	last  losses
+	tau   []float64 // one number, τ
+	by    float64   // how far momentum goes this time
+
+	y      []float64 // tiles: V at y
+	zu, zv []float64 // d × k and tiles: z, in a half that of the epoch before
+	nu, nv []float64 // the next y; nv is the direction of V before
+	z, z2  []float64 // tiles: the new V and its squares, for the half of U
+
+	scale          []float64 // k: what brings U to the balance
+	sumU           []float64 // k: Σ_i U_ia, of the U that the half of V, then of U, starts at
+	sumV, sumZ     []float64 // k: Σ_j V_aj where the next gradient is taken, and of z
+	metric         metric
+	slopes, most   []float64 // np: of the direction of V
+	shareU, shareV []float64 // the visible share of a row, of a column
+	extra          []newtonPart
+	room           []newtonScratch
+	cols           int // pieces of the columns
+
+	directs, searches, moves, halves, gradients func(worker, piece int)
+}
+
+// metric is the Hessian that the columns of a half share: C, ones on its diagonal, where
+// each has a diagonal of its own, or all of it.
+type metric struct {
+	c, diag, inverse []float64 // k × k; k: the diagonal before C was scaled; k: 1/C_aa
+	floor            []float64 // k: what entries are not let fall below
+	total            float64   // Σ W
+}
+
+// newtonPart is what a piece of the rows adds to the half of V, beside nmfPart: num is
+// the sum of the gradient, den of h.
+type newtonPart struct {
+	h           []float64 // k × k: the shared Hessian
+	c2, c3, rho []float64 // np, see kernel.Stretch
+}
+
+// newtonScratch is a worker's room: plainRows rows of samples, and strips of columns
+// of B, k rows each.
+type newtonScratch struct {
+	x, w, r, q, d          []float64
+	product                []float64 // n: of one row
+	u, squares, p, g, h, t []float64 // rows of U, and what belongs to them
+	strip                  strip
+	observed               []bool
+	seen                   [plainRows][]bool
+}
+
+// strip is some columns of B, k rows of n numbers: B itself, the gradient, the diagonal of
+// the Hessian and, of solve, the direction; the mean of W in each column by that in all
+// of them, the slope along the direction and the longest step.
+type strip struct {
+	n                     int
+	b, g, h, p            []float64
+	r, root               []float64
+	weight, slope, limits []float64
+}
+
+// stripColumns is how many columns of V go through the sweeps together.
+const stripColumns = 32
+
+func (s *strip) cut(k, n int) {
+	s.n = n
+	for _, v := range []*[]float64{&s.b, &s.g, &s.h, &s.p, &s.r, &s.root} {
+		*v = (*v)[:k*n]
+	}
+}
+
+func newNewtonFit(f *nmfFit) *newtonFit {
+	n := &newtonFit{nmfFit: f, exact: f.loss == Frobenius && !f.partial, tau: []float64{1}}
+	n.directs, n.searches, n.moves, n.halves, n.gradients = n.direct, n.searchV, n.moveV, n.halfU, n.gradient
+	return n
+}
+
+// first is the number of multiplicative updates that a fit begins with: none where the
+// halves are exact, unless a penalty may then end both factors at 0 at once.
+func (f *newtonFit) first() int {
+	if f.exact && f.penalty == 0 {
+		return 0
+	}
+	return warmEpochs
+}
+
+// take goes over from multiplicative updates.
+func (f *newtonFit) take() {
+	d, k, np := f.d, f.k, f.np
+	v := func(n int) []float64 { return make([]float64, n) }
+	if f.partial {
+		f.tiles.count, f.tiles.width = 1, np
+	}
+	f.taken, f.work, f.tiles.v = true, nil, nil
+	f.y, f.zv, f.nv, f.z = v(k*np), v(k*np), v(k*np), v(k*np)
+	f.zu, f.nu = v(d*k), v(d*k)
+	f.scale, f.sumU, f.sumV, f.sumZ = v(k), v(k), v(k), v(k)
+	f.metric = metric{floor: v(k), c: v(k * k), diag: v(k), inverse: v(k)}
+	f.slopes, f.most, f.shareU, f.shareV = v(np), v(np), v(d), v(np)
+	f.extra, f.room = make([]newtonPart, len(f.pieces)), make([]newtonScratch, f.pool.Workers())
+	f.cols = min(nmfChunks, np/kernel.Lanes)
+	for i := range f.pieces {
+		f.extra[i].h, f.pieces[i].sum = v(k*k), v(k)
+		if f.exact {
+			f.pieces[i].den = nil
+			continue
+		}
+		f.extra[i].c2, f.extra[i].c3, f.extra[i].rho = v(np), v(np), v(np)
+		if f.pieces[i].den == nil {
+			f.pieces[i].den = v(k * np)
+		}
+	}
+	if !f.exact {
+		f.z2 = v(k * np)
+	}
+	rows, tile, wide := plainRows*k, plainRows*f.tiles.width, k*stripColumns
+	for i := range f.room {
+		ws := &f.room[i]
+		ws.x, ws.w, ws.r = v(plainRows*np), v(plainRows*np), v(tile)
+		ws.u, ws.squares, ws.p, ws.g, ws.h, ws.t = v(rows), v(rows), v(rows), v(rows), v(rows), v(rows)
+		ws.strip = strip{b: v(wide), g: v(wide), h: v(wide), p: v(wide), r: v(wide), root: v(wide),
+			weight: v(stripColumns), slope: v(stripColumns), limits: v(stripColumns)}
+		if !f.exact {
+			ws.q, ws.d = v(tile), v(tile)
+		}
+		if f.partial {
+			ws.product, ws.observed = v(np), make([]bool, plainRows*f.n)
+		}
+	}
+	for i := range f.shareU {
+		f.shareU[i] = float64(f.rows[i]) / float64(f.n)
+	}
+	for j := range f.shareV {
+		f.shareV[j] = 1
+	}
+	if f.partial {
+		clear(f.shareV)
+		for i := range d {
+			for j, v := range f.cells.x.Row(i) {
+				if v == v {
+					f.shareV[j] += 1 / float64(d)
+				}
+			}
+		}
+	}
+}
+
+// open makes y of the factors, and takes its gradient.
+func (f *newtonFit) open() {
+	for c := range f.k {
+		for t := range f.tiles.count {
+			lo, hi := f.tile(t)
+			copy(f.y[f.k*lo+c*(hi-lo):f.k*lo+(c+1)*(hi-lo)], f.factors.v[c*f.np+lo:c*f.np+hi])
+		}
+	}
+	copy(f.nu, f.u)
+	copy(f.nv, f.y)
+	f.refresh()
+}
+
+// accept makes the next y the state, and the factors.
+func (f *newtonFit) accept(l losses) {
+	copy(f.u, f.nu)
+	f.y, f.nv = f.nv, f.y
+	for c := range f.k {
+		for t := range f.tiles.count {
+			lo, hi := f.tile(t)
+			copy(f.factors.v[c*f.np+lo:c*f.np+hi], f.y[f.k*lo+c*(hi-lo):f.k*lo+(c+1)*(hi-lo)])
+		}
+	}
+	f.last = l
+}
+
+// refresh makes a pass for the loss at the next y and the gradient of V there.
+func (f *newtonFit) refresh() {
+	f.sums(f.sumV, f.nv)
+	f.pool.Do(len(f.pieces), f.gradients)
+}
+
+// sums fills s with the sums over the rows of v, in tiles.
+func (f *newtonFit) sums(s, v []float64) {
+	clear(s)
+	for t := range f.tiles.count {
+		lo, hi := f.tile(t)
+		for c := range s {
+			s[c] += kernel.Sum(v[f.k*lo+c*(hi-lo) : f.k*lo+(c+1)*(hi-lo)])
+		}
+	}
+}
+
+// epoch is the halves of V and of U and the momentum. It leaves the factors alone until
+// the next y is known to be no worse: they are always those of the last losses.
+func (f *newtonFit) epoch(e int) (losses, error) {
+	if e < f.first() {
+		return f.nmfFit.epoch(e)
+	}
+	if err := f.pool.Err(); err != nil {
+		return losses{}, err
+	}
+	if !f.taken {
+		f.take()
+		f.open()
+		copy(f.zu, f.u)
+		copy(f.zv, f.y)
+		f.last = f.losses(e, f.nu, f.nv)
+	}
+	if !f.still {
+		f.halfV()
+		f.between()
+		f.pool.Do(len(f.pieces), f.halves)
+		l := f.losses(e+1, f.nu, f.nv)
+		if f.rises(l) {
+			f.tau[0] = 1
+			copy(f.nu, f.zu)
+			copy(f.nv, f.z)
+			f.refresh()
+			l = f.losses(e+1, f.nu, f.nv)
+		}
+		if err := f.pool.Err(); err != nil {
+			return losses{}, err
+		}
+		f.zv, f.z = f.z, f.zv
+		if f.still = f.rises(l); !f.still {
+			f.accept(l)
+		}
+	}
+	f.last.of = e + 1
+	return f.last, nil
+}
+
+// rises tells whether losses are above the last ones.
+func (f *newtonFit) rises(l losses) bool {
+	return !(l.visible+l.penalty <= f.last.visible+f.last.penalty)
+}
+
+// share fills the metric from its lower triangle in h, which the sums of the factors make
+// one of the total given.
+func (m *metric) share(exact bool, total float64) {
+	k := len(m.diag)
+	m.total = total
+	for a := range k {
+		m.diag[a] = m.c[a*k+a]
+	}
+	for a := range k {
+		for b := range a {
+			v := m.c[a*k+b]
+			if !exact {
+				v /= float64(math.Sqrt(max(m.diag[a], leastSum)) * math.Sqrt(max(m.diag[b], leastSum)))
+			}
+			m.c[a*k+b], m.c[b*k+a] = v, v
+		}
+		if !exact {
+			m.c[a*k+a] = 1 + ridge
+		}
+		m.inverse[a] = 1 / max(m.c[a*k+a], leastSum) // where the other factor is 0, 0 if there is a penalty
+	}
+}
+
+// solve fills p with the direction of every column, or under an exact metric with where
+// it leads, and the slope along it and the longest step.
+func (m *metric) solve(s *strip, exact bool) {
+	n := s.n
+	if exact {
+		copy(s.p, s.b)
+		copy(s.r, s.g)
+		kernel.Bounded(s.p, s.r, m.c, m.inverse, newtonSweeps)
+		return
+	}
+	for a, low := range m.floor {
+		row := s.b[a*n : (a+1)*n]
+		for j, b := range row {
+			row[j] = stepped(b, -low)
+		}
+	}
+	for a, d := range m.diag {
+		row := s.h[a*n : (a+1)*n]
+		for j := range row {
+			row[j] = max(row[j], float64(float64(leastShare*d)*s.weight[j]))
+		}
+	}
+	kernel.Metric(s.p, s.r, s.root, s.b, s.g, s.h, leastSum)
+	kernel.Bounded(s.p, s.r, m.c, m.inverse, newtonSweeps)
+	kernel.Direction(s.p, s.slope[:n], s.limits[:n], s.b, s.g, s.root, longestStep)
+}
+
+// weigh returns what the shared Hessian is multiplied by in a column whose W sums to sum,
+// a share of its cells being visible, one of count columns.
+func (m *metric) weigh(loss Loss, sum, share float64, count int) float64 {
+	if loss == Frobenius {
+		return share
+	}
+	return share * (m.total / max(sum, float64(m.total*1e-12)/float64(count), leastSum))
+}
+
+// stepLength is the step along a direction of that slope, see the bound above.
+func stepLength(slope, c2, c3, rho, most float64) float64 {
+	if !(slope < 0) {
+		return 0
+	}
+	// (c3 - ρ c2) t² + b t + slope = 0
+	b := c2 - float64(slope*rho)
+	if !(b > 0) {
+		return most
+	}
+	over := float64((c3-float64(rho*c2))/b) * (slope / b)
+	t := 2 * (-slope / b) / (1 + math.Sqrt(max(1-float64(4*over), 0)))
+	if !(t < most) {
+		t = most
+	}
+	if t-t != 0 {
+		return 0
+	}
+	return t
+}
+
+// stepped is an entry b after a step, 0 where nothing but rounding is left of it: that would
+// bound the steps of the next epochs.
+func stepped(b, by float64) float64 {
+	if to := b + by; to > float64(1e-12*b) {
+		return to
+	}
+	return 0
+}
+
+// halfV makes z of V: the half of V at y.
+func (f *newtonFit) halfV() {
+	m := &f.metric
+	clear(m.c)
+	clear(f.sumU)
+	for i := range f.pieces {
+		for j, v := range f.extra[i].h {
+			m.c[j] += v
+		}
+		for c, v := range f.pieces[i].sum {
+			f.sumU[c] += v
+		}
+	}
+	f.lowest(f.sumV, f.n)
+	m.share(f.exact, inner(f.sumU, f.sumV))
+	f.pool.Do(f.cols, f.directs)
+	if !f.exact {
+		f.pool.Do(len(f.pieces), f.searches)
+		f.pool.Do(f.cols, f.moves)
+	}
+}
+
+// inner is Σ a b.
+func inner(a, b []float64) float64 {
+	s := 0.0
+	for i, v := range a {
+		s += float64(v * b[i])
+	}
+	return s
+}
+
+// columns calls g for the parts of tiles that a piece of the columns has, at most most
+// columns at a time: they are lo to hi, in the tile that goes from to its width on.
+func (f *newtonFit) columns(piece, most int, g func(lo, hi, from, width int)) {
+	blocks := f.np / kernel.Lanes
+	begin, end := piece*blocks/f.cols*kernel.Lanes, (piece+1)*blocks/f.cols*kernel.Lanes
+	for t := range f.tiles.count {
+		from, to := f.tile(t)
+		for lo := max(from, begin); lo < min(to, end); lo += most {
+			g(lo, min(lo+most, to, end), from, to-from)
+		}
+	}
+}
+
+// direct makes the direction of some columns of V, of the gradient that the pieces of the
+// rows have.
+func (f *newtonFit) direct(worker, piece int) {
+	s := &f.room[worker].strip
+	f.columns(piece, stripColumns, func(lo, hi, from, width int) {
+		n := hi - lo
+		s.cut(f.k, n)
+		clear(s.weight[:n])
+		for c := range f.k {
+			at := f.k*from + c*width + lo - from
+			b, g, h := s.b[c*n:(c+1)*n], s.g[c*n:(c+1)*n], s.h[c*n:(c+1)*n]
+			copy(b, f.y[at:at+n])
+			clear(g)
+			for i := range f.pieces {
+				add(g, f.pieces[i].num[at:at+n])
+			}
+			base := f.addV
+			if f.plain {
+				base += f.sumU[c]
+			}
+			for j, v := range g {
+				g[j] = base - v
+				s.weight[j] += float64(f.sumU[c] * b[j])
+			}
+			if f.exact {
+				continue
+			}
+			clear(h)
+			for i := range f.pieces {
+				add(h, f.pieces[i].den[at:at+n])
+			}
+		}
+		for j := range n {
+			s.weight[j] = f.metric.weigh(f.loss, s.weight[j], f.shareV[lo+j], f.n)
+		}
+		f.metric.solve(s, f.exact)
+		to := f.nv
+		if f.exact {
+			to = f.z
+		}
+		for c := range f.k {
+			at := f.k*from + c*width + lo - from
+			copy(to[at:at+n], s.p[c*n:(c+1)*n])
+		}
+		copy(f.slopes[lo:hi], s.slope)
+		copy(f.most[lo:hi], s.limits)
+	})
+}
+
+// searchV sums what the step of V is taken of, over a piece of the rows.
+func (f *newtonFit) searchV(worker, piece int) {
+	ws, ex := &f.room[worker], &f.extra[piece]
+	clear(ex.c2)
+	clear(ex.c3)
+	clear(ex.rho)
+	f.groups(piece, func(i, rows int) {
+		x, stride := f.load(ws, i, rows)
+		u := f.u[i*f.k : (i+rows)*f.k]
+		for t := range f.tiles.count {
+			lo, hi := f.tile(t)
+			n := hi - lo
+			w, d := ws.w[:rows*n], ws.d[:rows*n]
+			kernel.CombineRows(d, u, f.nv[f.k*lo:f.k*hi], rows)
+			if f.loss == KL {
+				kernel.CombineRows(w, u, f.y[f.k*lo:f.k*hi], rows)
+			}
+			for r := range rows {
+				d := d[r*n : (r+1)*n]
+				if f.loss == KL {
+					kernel.Stretch(ex.c2[lo:hi], ex.c3[lo:hi], ex.rho[lo:hi], w[r*n:(r+1)*n], d, x[r*stride+lo:r*stride+hi], leastT)
+					continue
+				}
+				for j, o := range ws.seen[r] {
+					if o {
+						ex.c2[j] += float64(d[j] * d[j])
+					}
+				}
+			}
+		}
+	})
+}
+
+// groups calls g for the rows of a piece, plainRows at a time.
+func (f *newtonFit) groups(piece int, g func(i, rows int)) {
+	groups := (f.d + plainRows - 1) / plainRows
+	begin, end := piece*groups/len(f.pieces)*plainRows, min((piece+1)*groups/len(f.pieces)*plainRows, f.d)
+	for i := begin; i < end && f.pool.Err() == nil; i += plainRows {
+		g(i, min(plainRows, end-i))
+	}
+}
+
+// load returns rows of x, whole blocks that lie stride apart, with 0 where a cell is
+// hidden, and fills seen.
+func (f *newtonFit) load(ws *newtonScratch, i, rows int) (x []float64, stride int) {
+	if f.np == f.n && !f.partial {
+		return f.x.Data[i*f.x.Stride:], f.x.Stride
+	}
+	for r := range rows {
+		to := ws.x[r*f.np : (r+1)*f.np]
+		if f.partial {
+			ws.seen[r] = f.cells.readRow(to, ws.observed[r*f.n:(r+1)*f.n], i+r)
+		} else {
+			copy(to, f.x.Row(i+r))
+		}
+	}
+	return ws.x, f.np
+}
+
+// moveV makes the step of some columns of V.
+func (f *newtonFit) moveV(worker, piece int) {
+	f.columns(piece, f.np, func(lo, hi, from, width int) {
+		for j := lo; j < hi; j++ {
+			var c2, c3, rho float64
+			for i := range f.extra {
+				c2 += f.extra[i].c2[j]
+				c3 += f.extra[i].c3[j]
+				rho = max(rho, f.extra[i].rho[j])
+			}
+			t := stepLength(f.slopes[j], c2, c3, rho, f.most[j])
+			for c := range f.k {
+				at := f.k*from + c*width + j - from
+				f.z[at] = stepped(f.y[at], float64(t*f.nv[at]))
+			}
+		}
+	})
+}
+
+// between balances the components, extrapolates V, and makes the metric of the half of U.
+func (f *newtonFit) between() {
+	f.sums(f.sumZ, f.z)
+	weightU, weightV := 1.0, 1.0
+	if f.penalty > 0 {
+		weightU, weightV = f.addU, f.addV
+	}
+	for c := range f.k {
+		f.scale[c] = 1
+		if u, v := float64(weightU*f.sumU[c]), float64(weightV*f.sumZ[c]); u > 0 && v > 0 {
+			f.scale[c] = math.Sqrt(v / u)
+		}
+		f.sumU[c] *= f.scale[c]
+		f.sumZ[c] /= f.scale[c]
+	}
+	tau := (1 + math.Sqrt(1+float64(4*float64(f.tau[0]*f.tau[0])))) / 2
+	f.by, f.tau[0] = (f.tau[0]-1)/tau, tau
+	f.lowest(f.sumZ, f.n)
+	m := &f.metric
+	clear(m.c)
+	row := f.room[0].r
+	for t := range f.tiles.count {
+		lo, hi := f.tile(t)
+		n := hi - lo
+		weight := f.room[0].x[:n]
+		clear(weight)
+		for c := range f.k {
+			from, to := f.k*lo+c*n, f.k*lo+(c+1)*n
+			over := 1 / f.scale[c]
+			for j, v := range f.z[from:to] {
+				f.z[from+j] = float64(v * over)
+			}
+			f.ahead(f.nv[from:to], f.z[from:to], f.zv[from:to], m.floor[c:c+1])
+			kernel.Accumulate(weight, f.sumU[c:c+1], f.z[from:to])
+		}
+		for c := range f.k {
+			z := f.z[f.k*lo+c*n : f.k*lo+(c+1)*n]
+			r := row[:n]
+			if f.loss == Frobenius {
+				copy(r, z)
+			} else {
+				kernel.Ratio(r, z, weight, leastSum)
+			}
+			g := f.room[0].g[:c+1]
+			kernel.Dots(g, f.z[f.k*lo:f.k*lo+(c+1)*n], r)
+			add(m.c[c*f.k:c*f.k+c+1], g)
+		}
+	}
+	if !f.exact {
+		kernel.Multiply(f.z2, f.z, f.z)
+	}
+	f.sums(f.sumV, f.nv)
+	f.lowest(f.sumU, f.d)
+	m.share(f.exact, inner(f.sumU, f.sumZ))
+}
+
+// lowest sets what the entries of components with these sums over count are not let fall
+// below.
+func (f *newtonFit) lowest(sums []float64, count int) {
+	for c, v := range sums {
+		f.metric.floor[c] = 0
+		if f.loss == KL && f.partial {
+			f.metric.floor[c] = float64(leastEntry*v) / float64(count)
+		}
+	}
+}
+
+// ahead fills y with the extrapolation from before by way of z, entries of components in
+// turn.
+func (f *newtonFit) ahead(y, z, before, floor []float64) {
+	least := leastShare
+	if f.exact {
+		least = 0
+	}
+	for j, v := range z {
+		low := max(float64(least*v), min(v, floor[j%len(floor)]))
+		y[j] = max(v+float64(f.by*(v-before[j])), low)
+	}
+}
+
+// halfU makes z of U in a piece of the rows: their half at y and the new V. With the next
+// y of them it takes the gradient of V there.
+func (f *newtonFit) halfU(worker, piece int) {
+	ws := &f.room[worker]
+	f.clear(piece)
+	k := f.k
+	f.groups(piece, func(i, rows int) {
+		x, stride := f.load(ws, i, rows)
+		u, p := ws.u[:rows*k], ws.p[:rows*k]
+		for r := range rows {
+			for c, s := range f.scale {
+				u[r*k+c] = float64(f.u[(i+r)*k+c] * s)
+			}
+		}
+		f.directU(ws, i, rows, x, stride)
+		if !f.exact {
+			f.searchU(ws, rows, x, stride)
+		}
+		zu := f.zu[i*k : (i+rows)*k]
+		f.ahead(f.nu[i*k:(i+rows)*k], p, zu, f.metric.floor)
+		copy(zu, p)
+		f.gradientRows(ws, piece, i, rows, x, stride)
+	})
+}
+
+// directU fills p with the direction of rows of U, and g with the slope and the longest
+// step of each; where the metric is exact p is the new rows.
+func (f *newtonFit) directU(ws *newtonScratch, i, rows int, x []float64, stride int) {
+	k, s := f.k, &ws.strip
+	u, g, h := ws.u[:rows*k], ws.g[:rows*k], ws.h[:rows*k]
+	clear(g)
+	clear(h)
+	t := ws.t[:rows*k]
+	for tile := range f.tiles.count {
+		lo, hi := f.tile(tile)
+		n := rows * (hi - lo)
+		z, w, r := f.z[k*lo:k*hi], ws.w[rows*lo:rows*hi], ws.r[:n]
+		if f.exact {
+			for i := range rows {
+				copy(r[i*(hi-lo):(i+1)*(hi-lo)], x[i*stride+lo:i*stride+hi])
+			}
+			kernel.DotsRows(t, z, r, rows)
+			add(g, t)
+			continue
+		}
+		q := ws.q[:n]
+		kernel.CombineRows(w, u, z, rows)
+		f.curve(ws, r, q, w, x[lo:], stride, rows)
+		kernel.DotsRows(t, z, r, rows)
+		add(g, t)
+		kernel.DotsRows(t, f.z2[k*lo:k*hi], q, rows)
+		add(h, t)
+	}
+	n := kernel.Pad(rows)
+	s.cut(k, n)
+	clear(s.b)
+	clear(s.g)
+	clear(s.h)
+	for r := range n {
+		s.weight[r] = 0
+		if r >= rows {
+			continue
+		}
+		u := u[r*k : (r+1)*k]
+		s.weight[r] = f.metric.weigh(f.loss, inner(u, f.sumZ), f.shareU[i+r], f.d)
+		for c, v := range u {
+			at := c*n + r
+			s.b[at], s.h[at] = v, h[r*k+c]
+			s.g[at] = f.addU - g[r*k+c]
+			if f.plain {
+				s.g[at] += f.sumZ[c]
+			}
+			if f.exact {
+				s.g[at] += inner(u, f.metric.c[c*k:(c+1)*k])
+			}
+		}
+	}
+	f.metric.solve(s, f.exact)
+	for r := range rows {
+		for c := range k {
+			ws.p[r*k+c] = s.p[c*n+r]
+		}
+	}
+}
+
+// searchU makes the step of rows of U along p, and leaves the new ones there.
+func (f *newtonFit) searchU(ws *newtonScratch, rows int, x []float64, stride int) {
+	k := f.k
+	var sums [plainRows][3]float64
+	for tile := range f.tiles.count {
+		lo, hi := f.tile(tile)
+		n := hi - lo
+		d := ws.d[:rows*n]
+		kernel.CombineRows(d, ws.p[:rows*k], f.z[k*lo:k*hi], rows)
+		for r := range rows {
+			d := d[r*n : (r+1)*n]
+			if f.loss == KL {
+				var some [3]float64
+				kernel.StretchRow(&some, ws.w[rows*lo+r*n:rows*lo+(r+1)*n], d, x[r*stride+lo:r*stride+hi])
+				sums[r][0] += some[0]
+				sums[r][1] += some[1]
+				sums[r][2] = max(sums[r][2], some[2])
+				continue
+			}
+			for j, o := range ws.seen[r] {
+				if o {
+					sums[r][0] += float64(d[j] * d[j])
+				}
+			}
+		}
+	}
+	for r := range rows {
+		t := stepLength(ws.strip.slope[r], sums[r][0], sums[r][1], sums[r][2], ws.strip.limits[r])
+		u, p := ws.u[r*k:(r+1)*k], ws.p[r*k:(r+1)*k]
+		for c, v := range u {
+			p[c] = stepped(v, float64(t*p[c]))
+		}
+	}
+}
+
+// curve fills r with what the gradient of the factor that moves sums against the one that is
+// held, but for its sign and for the sums of that under KL without hidden cells, and q with
+// the curvature: X/W - 1 and X/W² or X - W and 1, 0 where a cell is hidden; without, X/W and
+// X/W². Under KL w is 1/W afterwards.
+func (f *newtonFit) curve(ws *newtonScratch, r, q, w, x []float64, stride, rows int) (difference float64) {
+	n := len(r) / rows
+	if f.loss == KL {
+		difference = kernel.Curve(r, q, w, x, stride, rows, leastT)
+	}
+	if !f.partial {
+		return difference
+	}
+	for i := range rows {
+		r, q, w, x := r[i*n:(i+1)*n], q[i*n:(i+1)*n], w[i*n:(i+1)*n], x[i*stride:]
+		for j := range r {
+			switch {
+			case j >= f.n || !ws.seen[i][j]:
+				r[j], q[j] = 0, 0
+			case f.loss == KL:
+				r[j]--
+			default:
+				r[j], q[j] = x[j]-w[j], 1
+			}
+		}
+	}
+	return difference
+}
+
+// clear readies a piece of the rows for sums at the next y.
+func (f *newtonFit) clear(piece int) {
+	p := &f.pieces[piece]
+	clear(p.num)
+	clear(p.den)
+	clear(p.sum)
+	clear(p.losses)
+	clear(f.extra[piece].h)
+}
+
+// gradient takes the loss and the gradient of V at the next y, in a piece of the rows.
+func (f *newtonFit) gradient(worker, piece int) {
+	ws := &f.room[worker]
+	f.clear(piece)
+	f.groups(piece, func(i, rows int) {
+		x, stride := f.load(ws, i, rows)
+		f.gradientRows(ws, piece, i, rows, x, stride)
+	})
+}
+
+func (f *newtonFit) gradientRows(ws *newtonScratch, piece, i, rows int, x []float64, stride int) {
+	k := f.k
+	pt, h := &f.pieces[piece], f.extra[piece].h
+	u, squares := f.nu[i*k:(i+rows)*k], ws.squares[:rows*k]
+	if !f.exact {
+		kernel.Multiply(squares, u, u)
+	}
+	loss := 0.0
+	for t := range f.tiles.count {
+		lo, hi := f.tile(t)
+		n := hi - lo
+		w, r, num := ws.w[:rows*n], ws.r[:rows*n], pt.num[k*lo:k*hi]
+		kernel.CombineRows(w, u, f.nv[k*lo:k*hi], rows)
+		if f.exact {
+			kernel.Residual(w, x[lo:], stride, rows)
+			for i := range rows {
+				var s [1]float64
+				r := w[i*n : (i+1)*n]
+				kernel.Dots(s[:], r, r)
+				loss += float64(s[0] / 2)
+			}
+			kernel.AccumulateRows(num, u, w, rows)
+			continue
+		}
+		q := ws.q[:rows*n]
+		if f.partial {
+			f.lossRows(ws, pt, i, rows, x, w)
+		}
+		difference := f.curve(ws, r, q, w, x[lo:], stride, rows)
+		if !f.partial {
+			loss += difference
+			loss += kernel.LogSumRows(r, x[lo:], stride, rows)
+		}
+		kernel.AccumulateRows(num, u, r, rows)
+		kernel.AccumulateRows(pt.den[k*lo:k*hi], squares, q, rows)
+	}
+	pt.losses[0] += max(loss, 0) // it is one; rounding may say otherwise of a perfect fit
+	for ; len(u) > 0; u = u[k:] {
+		weight := 1.0
+		if f.loss == KL {
+			weight = inner(u[:k], f.sumV)
+		}
+		for a, v := range u[:k] {
+			pt.sum[a] += v
+			if !(weight > 0) {
+				continue
+			}
+			over := v / weight
+			for b, v := range u[:a+1] {
+				h[a*k+b] += float64(over * v)
+			}
+		}
+	}
+}
+
+// lossRows adds the losses of rows some of whose cells are hidden.
+func (f *newtonFit) lossRows(ws *newtonScratch, pt *nmfPart, i, rows int, x, w []float64) {
+	for r := range rows {
+		lo, hi := r*f.np, r*f.np+f.n
+		x, w := x[lo:hi], w[lo:hi]
+		if f.loss == KL {
+			kernel.Ratio(ws.product[:f.n], x, w, leastT)
+		}
+		pt.losses[0] += f.loss.sum(x, w, ws.product[:f.n], ws.seen[r], f.loss.least())
+		pt.losses[1] += f.heldLoss(f.loss, w, i+r, f.loss.least())
+	}
+}
+
+func (f *newtonFit) snapshot() snapshot {
+	s := f.nmfFit.snapshot()
+	if f.taken {
+		s.real = append(s.real, positive(f.zu), positive(f.zv), part{f.tau, 1, math.MaxFloat64})
+	}
+	return s
+}
+
+func (f *newtonFit) resume(file *file, s *saved) error {
+	if s.epoch <= f.first() {
+		return f.nmfFit.resume(file, s)
+	}
+	f.take()
+	if err := f.restore(file, s, f.snapshot); err != nil {
+		return err
+	}
+	f.open()
+	f.last = f.losses(s.epoch, f.nu, f.nv)
+	return nil
+}

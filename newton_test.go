@@ -1,0 +1,690 @@
+package quantmf
+
+// Tests of NMF by Newton's method: against the same method as a textbook would
+// write it, its gradient by differences, the promise of its steps, and that it never rises.
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// wholeNMF is an NMF by Newton's method in whole matrices, entry by entry: x d × n with NaN
+// where a cell is hidden.
+type wholeNMF struct {
+	x       Mat
+	loss    Loss
+	penalty float64
+	exact   bool
+	visible float64
+}
+
+func transposed(m Mat) Mat {
+	t := NewMat(m.Cols, m.Rows)
+	for i := range m.Rows {
+		for j, v := range m.Row(i) {
+			t.Set(j, i, v)
+		}
+	}
+	return t
+}
+
+func times(a, b Mat) Mat {
+	w := NewMat(a.Rows, b.Cols)
+	for i := range a.Rows {
+		for j := range b.Cols {
+			for c := range a.Cols {
+				w.Data[i*w.Stride+j] += a.At(i, c) * b.At(c, j)
+			}
+		}
+	}
+	return w
+}
+
+// objective is the mean loss with the penalty.
+func (b *wholeNMF) objective(u, v Mat) (loss, all float64) {
+	w := times(u, v)
+	for i := range w.Rows {
+		for j, x := range b.x.Row(i) {
+			switch t := w.At(i, j); {
+			case x != x:
+			case b.loss == Frobenius:
+				loss += (x - t) * (x - t) / 2
+			case x == 0:
+				loss += t
+			default:
+				loss += x*math.Log(x/t) - x + t
+			}
+		}
+	}
+	loss /= b.visible
+	mean := func(m Mat) (s float64) {
+		for i := range m.Rows {
+			for _, v := range m.Row(i) {
+				s += v / float64(m.Rows*m.Cols)
+			}
+		}
+		return s
+	}
+	return loss, loss + b.penalty*(mean(u)+mean(v))
+}
+
+// warm is one multiplicative update of v, x ≈ uv.
+func (b *wholeNMF) warm(x, u, v Mat) Mat {
+	w, to := times(u, v), v.Clone()
+	added := b.penalty * b.visible / float64(v.Rows*v.Cols)
+	for c := range v.Rows {
+		for j := range v.Cols {
+			num, den := 0.0, added
+			for i := range u.Rows {
+				if y := x.At(i, j); y == y {
+					if b.loss == KL {
+						num += u.At(i, c) * y / w.At(i, j)
+						den += u.At(i, c)
+					} else {
+						num += u.At(i, c) * y
+						den += u.At(i, c) * w.At(i, j)
+					}
+				}
+			}
+			to.Set(c, j, v.At(c, j)*num/den)
+		}
+	}
+	return to
+}
+
+// floor is what row a of v is not let fall below.
+func (b *wholeNMF) floor(v Mat, a int) float64 {
+	if b.loss != KL || b.visible == float64(b.x.Rows*b.x.Cols) {
+		return 0
+	}
+	return 0.01 * meanOf(v.Row(a))
+}
+
+// half is Newton's half of v, x ≈ uv.
+func (b *wholeNMF) half(x, u, v Mat) Mat {
+	d, n, k := u.Rows, v.Cols, v.Rows
+	w := times(u, v)
+	added := b.penalty * b.visible / float64(k*n)
+	share := func(i int) (s float64) { // what W of row i is in all
+		for j := range n {
+			s += w.At(i, j)
+		}
+		return s
+	}
+	shared, total := NewMat(k, k), 0.0
+	for i := range d {
+		by := 1.0
+		if b.loss == KL {
+			by = share(i)
+			total += by
+		}
+		for a := range k {
+			for c := range k {
+				shared.Data[a*k+c] += u.At(i, a) * u.At(i, c) / by
+			}
+		}
+	}
+	to := NewMat(k, n)
+	for j := range n {
+		seen, sum := 0.0, 0.0
+		g, h := make([]float64, k), make([]float64, k)
+		for i := range d {
+			y, t := x.At(i, j), max(w.At(i, j), 1e-100)
+			sum += t
+			if y != y {
+				continue
+			}
+			seen++
+			for a := range k {
+				if b.loss == KL {
+					g[a] += u.At(i, a) * (1 - y/t)
+					h[a] += u.At(i, a) * u.At(i, a) * y / (t * t)
+				} else {
+					g[a] += u.At(i, a) * (t - y)
+					h[a] += u.At(i, a) * u.At(i, a)
+				}
+			}
+		}
+		weight := seen / float64(d)
+		if b.loss == KL {
+			weight *= total / sum
+		}
+		hessian := func(a, c int) float64 {
+			if b.exact {
+				return shared.At(a, c)
+			}
+			v := shared.At(a, c) / math.Sqrt(shared.At(a, a)*shared.At(c, c))
+			if a == c {
+				v = 1 + 1e-6
+			}
+			at := func(a int) float64 { return math.Sqrt(max(h[a], 0.1*shared.At(a, a)*weight)) }
+			return v * at(a) * at(c)
+		}
+		free := make([]float64, k) // how far an entry may fall
+		for a := range k {
+			if above := v.At(a, j) - b.floor(v, a); above > 1e-12*v.At(a, j) {
+				free[a] = above
+			}
+		}
+		s := make([]float64, k)
+		for range 4 {
+			for a := range k {
+				r := g[a] + added
+				for c := range k {
+					r += hessian(a, c) * s[c]
+				}
+				s[a] = max(s[a]-r/hessian(a, a), -free[a])
+			}
+		}
+		if b.exact {
+			for a := range k {
+				to.Set(a, j, v.At(a, j)+s[a])
+			}
+			continue
+		}
+		slope, c2, c3, rho, most := 0.0, 0.0, 0.0, 0.0, 2.0
+		for a := range k {
+			slope += (g[a] + added) * s[a]
+			if s[a] < 0 {
+				most = min(most, free[a]/-s[a])
+			}
+		}
+		for i := range d {
+			along := 0.0
+			for a := range k {
+				along += u.At(i, a) * s[a]
+			}
+			switch y, z := x.At(i, j), along/max(w.At(i, j), 1e-100); {
+			case y != y:
+			case b.loss == Frobenius:
+				c2 += along * along
+			default:
+				c2 += y * z * z
+				if z < 0 && y > 0 {
+					c3 -= y * z * z * z
+					rho = max(rho, -z)
+				}
+			}
+		}
+		// The root of the bound, by halving.
+		low, high := 0.0, most
+		if rho > 0 {
+			high = min(most, 1/rho)
+		}
+		bound := func(t float64) float64 { return slope + t*c2 + t*t*c3/max(1-rho*t, 1e-300) }
+		for range 200 {
+			if t := (low + high) / 2; bound(t) <= 0 {
+				low = t
+			} else {
+				high = t
+			}
+		}
+		if bound(high) <= 0 {
+			low = high
+		}
+		for a := range k {
+			if stepped := v.At(a, j) + low*s[a]; stepped > 1e-12*v.At(a, j) {
+				to.Set(a, j, stepped)
+			}
+		}
+	}
+	return to
+}
+
+// run makes epochs from u and v, and returns the losses.
+func (b *wholeNMF) run(u, v Mat, warm, epochs int) (Mat, Mat, []float64) {
+	xt := transposed(b.x)
+	first, last := b.objective(u, v)
+	history := []float64{first}
+	zu, zv, tau := u, v, 1.0
+	for e := range epochs {
+		if e < warm {
+			v = b.warm(b.x, u, v)
+			u = transposed(b.warm(xt, transposed(v), transposed(u)))
+			first, last = b.objective(u, v)
+			history = append(history, first)
+			zu, zv = u, v
+			continue
+		}
+		nv := b.half(b.x, u, v)
+		nu := u.Clone()
+		for c := range nv.Rows {
+			su, sv := 0.0, 0.0
+			for i := range nu.Rows {
+				su += nu.At(i, c)
+			}
+			for _, v := range nv.Row(c) {
+				sv += v
+			}
+			if b.penalty > 0 {
+				su, sv = su/float64(nu.Rows), sv/float64(nv.Cols)
+			}
+			scale := math.Sqrt(sv / su)
+			for i := range nu.Rows {
+				nu.Set(i, c, nu.At(i, c)*scale)
+			}
+			for j := range nv.Cols {
+				nv.Set(c, j, nv.At(c, j)/scale)
+			}
+		}
+		old := transposed(nu) // its mean sets the floor of U
+		nu = transposed(b.half(xt, transposed(nv), old))
+		next := (1 + math.Sqrt(1+4*tau*tau)) / 2
+		by := (tau - 1) / next
+		tau = next
+		ahead := func(z, before, at Mat) Mat { // rows are components, whose means at have the floor
+			y := z.Clone()
+			for i := range z.Rows {
+				for j, v := range z.Row(i) {
+					least := max(0.1*v, min(v, b.floor(at, i)))
+					if b.exact {
+						least = 0
+					}
+					y.Set(i, j, max(v+by*(v-before.At(i, j)), least))
+				}
+			}
+			return y
+		}
+		yu, yv := transposed(ahead(transposed(nu), transposed(zu), old)), ahead(nv, zv, nv)
+		loss, all := b.objective(yu, yv)
+		if all > last {
+			tau, yu, yv = 1, nu, nv
+			loss, all = b.objective(yu, yv)
+		}
+		u, v, zu, zv, last = yu, yv, nu, nv, all
+		history = append(history, loss)
+	}
+	return u, v, history
+}
+
+// TestNewtonTextbook: the factors and losses of the method in whole matrices.
+func TestNewtonTextbook(t *testing.T) {
+	r := random.Split(4, 4)
+	const k = 4
+	for _, size := range [][2]int{{37, 29}, {21, 300}, {5, 16}} {
+		d, n := size[0], size[1]
+		x, u, v := NewMat(d, n), NewMat(d, k), NewMat(k, n)
+		for _, m := range []Mat{x, u, v} {
+			for i := range m.Data {
+				m.Data[i] = math.Exp(normal(&r))
+				if i%7 == 0 && &m.Data[0] == &x.Data[0] {
+					m.Data[i] = 0
+				}
+			}
+		}
+		for _, loss := range []Loss{KL, Frobenius} {
+			for _, hidden := range []float64{0, 0.2} {
+				for _, penalty := range []float64{0, 0.05} {
+					b := &wholeNMF{x: x, loss: loss, penalty: penalty, exact: loss == Frobenius && hidden == 0}
+					opts := []FitOption{WithUpdates(UpdatesNewton), WithLoss(loss), WithPenalty(penalty), WithInit(u, v), WithEpochs(12), WithWorkers(2)}
+					warm := 3
+					if hidden > 0 {
+						b.x = holed(x, hidden)
+						opts = append(opts, WithMissingValues())
+					} else if b.exact && penalty == 0 {
+						warm = 0
+					}
+					for _, v := range b.x.Data {
+						if v == v {
+							b.visible++
+						}
+					}
+					got, err := FitNMF(t.Context(), b.x, k, opts...)
+					if err != nil {
+						t.Fatal(err)
+					}
+					uu, vv, history := b.run(u, v, warm, 12)
+					name := fmt.Sprintf("%v×%v, loss %v, %v hidden, penalty %v", d, n, loss, hidden, penalty)
+					closeTo(t, name+": losses", got.History, history, 1e-9*history[0])
+					closeTo(t, name+": U", got.U.Data, uu.Data, 1e-7*largest(uu.Data))
+					closeTo(t, name+": V", got.V.Data, vv.Data, 1e-7*largest(vv.Data))
+				}
+			}
+		}
+	}
+}
+
+// TestNewtonGradient: gradient and curvature of the loss in V by differences.
+func TestNewtonGradient(t *testing.T) {
+	r := random.Split(9, 1)
+	const d, n, k = 23, 19, 3
+	x := NewMat(d, n)
+	for i := range x.Data {
+		if x.Data[i] = math.Exp(normal(&r)); i%5 == 0 {
+			x.Data[i] = 0
+		}
+	}
+	for _, loss := range []Loss{KL, Frobenius} {
+		for _, x := range []Mat{x, holed(x, 0.2)} {
+			c := nmfDefaults()
+			c.loss, c.missing = loss, true
+			s, err := checkFit(x, k, &c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := pool.New(1, 1)
+			defer p.Close()
+			f := newNewtonFit(newNMFFit(newCourse(context.Background(), &c, d), p, newFactors(d, n, k), s, loss, 0.3))
+			f.random(x, 5)
+			f.take()
+			f.open()
+			total := func() float64 { // by the definition, in twice the digits that differences need
+				u, v := f.matU(), f.matV()
+				b := wholeNMF{x: x, loss: loss, visible: 1}
+				sum, _ := b.objective(u, v)
+				for _, v := range u.Data {
+					sum += f.addU * v
+				}
+				for _, v := range v.Data {
+					sum += f.addV * v
+				}
+				return sum
+			}
+			for c := range k {
+				for j := range n {
+					at := -1
+					for tile := range f.tiles.count {
+						if lo, hi := f.tile(tile); j >= lo && j < hi {
+							at = k*lo + c*(hi-lo) + j - lo
+						}
+					}
+					g, h := f.addV, 0.0
+					if f.plain {
+						for i := range f.pieces {
+							g += f.pieces[i].sum[c]
+						}
+					}
+					for i := range f.pieces {
+						g -= f.pieces[i].num[at]
+						if !f.exact {
+							h += f.pieces[i].den[at]
+						}
+					}
+					const step = 1e-4
+					v := &f.factors.v[c*f.np+j]
+					old := *v
+					middle := total()
+					*v = old + step
+					above := total()
+					*v = old - step
+					below := total()
+					*v = old
+					if want := (above - below) / (2 * step); !(math.Abs(g-want) <= 1e-5*(1+math.Abs(want))) {
+						t.Fatalf("loss %v: gradient at (%d, %d) is %v, by differences %v", loss, c, j, g, want)
+					}
+					if want := (above + below - 2*middle) / (step * step); !f.exact && !(math.Abs(h-want) <= 1e-3*(1+math.Abs(want))) {
+						t.Fatalf("loss %v: curvature at (%d, %d) is %v, by differences %v", loss, c, j, h, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestStepLength: up to the step, and at it, the slope along any direction is not
+// positive; where it is negative at 0 the step is not 0.
+func TestStepLength(t *testing.T) {
+	r := random.Split(3, 3)
+	for trial := range 20000 {
+		n := 1 + trial%9
+		x, w, d := make([]float64, n), make([]float64, n), make([]float64, n)
+		spread := float64(trial % 12)
+		slope, c2, c3, rho := 0.0, 0.0, 0.0, 0.0
+		for i := range x {
+			x[i], w[i], d[i] = math.Exp(spread*normal(&r)/4), math.Exp(spread*normal(&r)/4), normal(&r)*math.Exp(spread*normal(&r)/4)
+			if r.Float64() < 0.2 {
+				x[i] = 0
+			}
+			d[i] = max(d[i], -w[i]) // as where w and w + d are products of what is not negative
+			slope += d[i] * (1 - x[i]/w[i])
+			z := d[i] / w[i]
+			c2 += x[i] * z * z
+			if z < 0 && x[i] > 0 {
+				c3 -= x[i] * z * z * z
+				rho = max(rho, -z)
+			}
+		}
+		step := stepLength(slope, c2, c3, rho, 2)
+		if slope >= 0 {
+			if step != 0 {
+				t.Fatalf("a step of %v where the slope is %v", step, slope)
+			}
+			continue
+		}
+		if !(step > 0 && step <= 2 && rho*step <= 1+1e-15) {
+			t.Fatalf("a step of %v: slope %v, %v, %v, %v", step, slope, c2, c3, rho)
+		}
+		for _, share := range []float64{0.25, 0.5, 0.75, 1} {
+			s, size := 0.0, 0.0
+			for i := range x {
+				at := d[i]
+				if x[i] > 0 {
+					at -= d[i] * x[i] / (w[i] + share*step*d[i])
+				}
+				s += at
+				size += math.Abs(d[i]) + math.Abs(d[i])*x[i]/math.Max(w[i]+share*step*d[i], 1e-300)
+			}
+			if s > 1e-12*size {
+				t.Fatalf("slope %v after %v of a step of %v, at 0 %v; sizes %v", s, share, step, slope, size)
+			}
+		}
+	}
+}
+
+// hostile are matrices that methods fail on, with ranks.
+func hostile() map[string]Mat {
+	r := random.Split(11, 2)
+	fill := func(d, n int, f func(i, j int) float64) Mat {
+		m := NewMat(d, n)
+		for i := range d {
+			for j := range n {
+				m.Set(i, j, f(i, j))
+			}
+		}
+		return m
+	}
+	poisson := func(mean float64) float64 {
+		k, p := 0.0, math.Exp(-mean)
+		for at := r.Float64(); at > p; at *= r.Float64() {
+			k++
+		}
+		return k
+	}
+	low := fill(40, 3, func(int, int) float64 { return math.Exp(normal(&r)) })
+	return map[string]Mat{
+		"random":           fill(60, 37, func(int, int) float64 { return math.Exp(normal(&r)) }),
+		"rows of all size": fill(50, 24, func(i, _ int) float64 { return math.Exp(normal(&r)) * math.Pow(10, float64(i%13-6)) }),
+		"mostly zero":      fill(60, 33, func(int, int) float64 { return max(0, math.Exp(normal(&r))-2.3) }),
+		"sparse counts":    fill(60, 40, func(int, int) float64 { return poisson(0.05) }),
+		"few":              fill(7, 5, func(int, int) float64 { return math.Exp(normal(&r)) }),
+		"constant":         fill(30, 20, func(int, int) float64 { return 3 }),
+		"zero":             fill(9, 8, func(int, int) float64 { return 0 }),
+		"of rank 3":        times(low, fill(3, 30, func(int, int) float64 { return math.Exp(normal(&r)) })),
+		"1e-30":            fill(40, 24, func(int, int) float64 { return 1e-30 * math.Exp(normal(&r)) }),
+		"1e30":             fill(40, 24, func(int, int) float64 { return 1e30 * math.Exp(normal(&r)) }),
+		"1e-50 to 1e50":    fill(40, 24, func(int, int) float64 { return math.Pow(10, 100*r.Float64()-50) }),
+		"one row":          fill(1, 24, func(int, int) float64 { return math.Exp(normal(&r)) }),
+		"one column":       fill(24, 1, func(int, int) float64 { return math.Exp(normal(&r)) }),
+		"empty lines":      fill(40, 24, func(i, j int) float64 { return float64((i % 3) * (j % 4)) }),
+		"blocks":           fill(40, 24, func(i, j int) float64 { return float64(max(0, 1-(i/10-j/6)*(i/10-j/6))) }),
+	}
+}
+
+// TestNewtonNeverRises: no loss, with its penalty, is above the one before, and nothing is
+// anything but finite, on what methods fail on.
+func TestNewtonNeverRises(t *testing.T) {
+	for name, x := range hostile() {
+		for _, k := range []int{1, 3, 12} {
+			for _, loss := range []Loss{KL, Frobenius} {
+				for _, opts := range [][]FitOption{nil, {WithStart(StartSVD)}, {WithPenalty(1e-3)}, {WithPenalty(10)}, {WithMissingValues()}, {WithMissingValues(), WithPenalty(0.1)}} {
+					y := x
+					if len(opts) > 0 && min(x.Rows, x.Cols) > 8 {
+						y = holed(x, 0.15)
+						opts = append(opts, WithMissingValues())
+					}
+					penalty := 0.0
+					for _, o := range opts {
+						var c config
+						o.setting().check(&c)
+						penalty = max(penalty, c.penalty)
+					}
+					m, err := FitNMF(t.Context(), y, k, append(opts, WithLoss(loss), WithUpdates(UpdatesNewton), WithEpochs(60))...)
+					if err != nil {
+						t.Fatal(name, err)
+					}
+					for _, v := range [][]float64{m.U.Data, m.V.Data, m.History} {
+						if i := notFinite(v); i >= 0 {
+							t.Fatalf("%s, k=%d, loss %v: %v", name, k, loss, v[i])
+						}
+					}
+					if slices.Min(m.U.Data) < 0 || slices.Min(m.V.Data) < 0 {
+						t.Fatalf("%s: a negative factor", name)
+					}
+					before, size := m.History, 0.0 // of the loss; below 1e-15 of it there is but rounding
+					for _, v := range x.Data {
+						size += math.Pow(v, float64(loss)) / float64(len(x.Data))
+					}
+					for e := 1; e < len(before) && penalty == 0; e++ {
+						if before[e] > before[e-1]*(1+1e-13)+1e-15*size {
+							t.Errorf("%s, k=%d, loss %v: %v after %v, epoch %d", name, k, loss, before[e], before[e-1], e)
+						}
+					}
+					last := before[len(before)-1]
+					// The multiplicative updates do no better in as many epochs, but for what
+					// another optimum may be worth.
+					w, err := FitNMF(t.Context(), y, k, append(opts, WithLoss(loss), WithUpdates(UpdatesMultiplicative), WithEpochs(60))...)
+					if err != nil {
+						t.Fatal(name, err)
+					}
+					allowed := 1e-9 * w.History[0]
+					if loss == KL && len(opts) > 0 { // entries are kept above 0
+						allowed = 0.01 * w.History[0]
+					}
+					if there := w.objective(penalty); m.objective(penalty) > there*1.3+allowed {
+						t.Errorf("%s, k=%d, loss %v, %d options: %v, multiplicative updates %v", name, k, loss, len(opts), last, there)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestNewtonWorkersAndResume: the same bits for any number of workers, and for a fit that
+// stopped after any epoch and went on.
+func TestNewtonWorkersAndResume(t *testing.T) {
+	ctx := t.Context()
+	x := load(t, "testdata/laml-exp.tsv.gz")
+	x.Rows = 230
+	for name, opts := range map[string][]FitOption{
+		"KL": nil, "Frobenius": {WithLoss(Frobenius)}, "penalty": {WithPenalty(0.01)}, "held out": {WithValidation(0.1)},
+		"hidden, Frobenius": {WithLoss(Frobenius), WithValidation(0.1), WithPenalty(0.01)},
+	} {
+		opts = append(opts, WithUpdates(UpdatesNewton), WithEpochs(9))
+		same := func(what string, m, want *NMF) {
+			t.Helper()
+			closeTo(t, name+", "+what+": U", m.U.Data, want.U.Data, 0)
+			closeTo(t, name+", "+what+": V", m.V.Data, want.V.Data, 0)
+			closeTo(t, name+", "+what+": losses", m.History, want.History, 0)
+			closeTo(t, name+", "+what+": held out", m.Validation, want.Validation, 0)
+		}
+		var states [][]byte
+		want, err := FitNMF(ctx, x, 6, append(opts, WithWorkers(1), WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil }))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, workers := range []int{2, 3, 16} {
+			m, err := FitNMF(ctx, x, 6, append(opts, WithWorkers(workers))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same("workers", m, want)
+		}
+		for i, s := range states {
+			m, err := FitNMF(ctx, x, 6, append(opts, WithResume(s), WithWorkers(1+i%3))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same("resumed after "+itoa(i+1), m, want)
+		}
+	}
+}
+
+// TestNewtonStill: a fit that has nowhere to go stands still, with its loss, and a
+// state of it goes on the same.
+func TestNewtonStill(t *testing.T) {
+	x := first(toy(2), 12)
+	var state []byte
+	opts := []FitOption{WithEpochs(3000), WithLoss(Frobenius)}
+	m, err := FitNMF(t.Context(), x, 2, append(opts, WithCheckpoint(2000, func(s []byte) error {
+		if state == nil {
+			state = s
+		}
+		return nil
+	}))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := m.History[2500:]
+	if slices.Max(last) != slices.Min(last) {
+		t.Errorf("losses from %v to %v after 2500 epochs", slices.Max(last), slices.Min(last))
+	}
+	again, err := FitNMF(t.Context(), x, 2, append(opts, WithResume(state))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeTo(t, "U", again.U.Data, m.U.Data, 0)
+	closeTo(t, "losses", again.History, m.History, 0)
+	patient, err := FitNMF(t.Context(), x, 2, append(opts, WithPatience(3))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := len(patient.History); e > 300 || patient.History[e-1] > 1.01*m.History[3000] {
+		t.Errorf("patience ended after %d epochs at %v, the end is %v", e, patient.History[e-1], m.History[3000])
+	}
+}
+
+// TestNewtonPenalty: what falls is the loss with its penalty.
+func TestNewtonPenalty(t *testing.T) {
+	for name, x := range hostile() {
+		if top := largest(x.Data); top < 1e-20 || top > 1e20 {
+			continue // fitted in units of their own, in which the penalty counts
+		}
+		for _, loss := range []Loss{KL, Frobenius} {
+			for _, penalty := range []float64{1e-3, 0.3} {
+				before := math.Inf(1)
+				for epochs := range 25 { // a fit of more epochs goes on as one of fewer
+					m, err := FitNMF(t.Context(), x, 4, WithPenalty(penalty), WithLoss(loss), WithEpochs(epochs))
+					if err != nil {
+						t.Fatal(err)
+					}
+					now := m.objective(penalty)
+					if now > before*(1+1e-12) {
+						t.Errorf("%s, loss %v, penalty %v: %v after %v, epoch %d", name, loss, penalty, now, before, epochs)
+					}
+					before = now
+				}
+			}
+		}
+	}
+}
+
+// TestNewtonScikit: below what scikit-learn's multiplicative updates have after 200, from
+// the same start, in a tenth of the epochs.
+func TestNewtonScikit(t *testing.T) {
+	s := loadScikit(t)
+	for name, l := range map[string]Loss{"kl": KL, "frobenius": Frobenius} {
+		m, err := FitNMF(t.Context(), s.X, 5, WithLoss(l), WithInit(s.U0, s.V0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := s.Loss[name]["200"]; !(m.History[20] < want) {
+			t.Errorf("%s: %v after 20 epochs, scikit-learn %v after 200", name, m.History[20], want)
+		}
+	}
+}
