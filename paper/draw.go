@@ -1,0 +1,163 @@
+// The paper's synthetic problems (§4, Toy illustrations and Larger experiments).
+package main
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/quantmf/quantmf"
+)
+
+// drawn is a synthetic problem: X has the rows of W = U* V*, each brought to the quantile
+// function q of its own by hard quantile normalisation.
+type drawn struct {
+	X, U, V, W, Q quantmf.Mat // Q: d × n, the true quantile functions, before noise
+}
+
+// problem draws one: U* Poisson(2), columns of V* Dirichlet(1/2), q = cumsum(exp(gap N))
+// at n levels, and, where noise is above 0, X + max(noise N, 0).
+func problem(d, n, k int, gap, noise float64, seed uint64) drawn {
+	r := rand.New(rand.NewPCG(seed, 160))
+	p := drawn{quantmf.NewMat(d, n), quantmf.NewMat(d, k), quantmf.NewMat(k, n), quantmf.NewMat(d, n), quantmf.NewMat(d, n)}
+	for i := range p.U.Data {
+		// Knuth: as many uniform factors as keep the product above exp(-2).
+		for product := r.Float64(); product > math.Exp(-2); product *= r.Float64() {
+			p.U.Data[i]++
+		}
+	}
+	for j := range n {
+		sum := 0.0
+		for c := range k {
+			g := r.NormFloat64()
+			p.V.Set(c, j, g*g) // half a Gamma(1/2)
+			sum += g * g
+		}
+		for c := range k {
+			p.V.Set(c, j, p.V.At(c, j)/sum)
+		}
+	}
+	for i := range d {
+		order := make([]int, n)
+		for j := range n {
+			order[j] = j
+			for c := range k {
+				p.W.Data[i*n+j] += p.U.At(i, c) * p.V.At(c, j)
+			}
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.W.At(i, a), p.W.At(i, b)) })
+		q := 0.0
+		for rank, j := range order {
+			q += math.Exp(gap * r.NormFloat64())
+			p.Q.Set(i, rank, q)
+			p.X.Set(i, j, q)
+		}
+	}
+	if noise > 0 {
+		for i := range p.X.Data {
+			p.X.Data[i] += max(noise*r.NormFloat64(), 0)
+		}
+	}
+	return p
+}
+
+// ranks are the ranks of v, ties averaged.
+func ranks(v []float64) []float64 {
+	order := make([]int, len(v))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(v[a], v[b]) })
+	r := make([]float64, len(v))
+	for from := 0; from < len(order); {
+		to := from
+		for to < len(order) && v[order[to]] == v[order[from]] {
+			to++
+		}
+		for _, i := range order[from:to] {
+			r[i] = float64(from+to-1) / 2
+		}
+		from = to
+	}
+	return r
+}
+
+// correlation is Pearson's, 0 where either does not vary.
+func correlation(a, b []float64) float64 {
+	ma, mb := average(a), average(b)
+	var ab, aa, bb float64
+	for i := range a {
+		ab += (a[i] - ma) * (b[i] - mb)
+		aa += (a[i] - ma) * (a[i] - ma)
+		bb += (b[i] - mb) * (b[i] - mb)
+	}
+	if aa == 0 || bb == 0 {
+		return 0
+	}
+	return ab / math.Sqrt(aa*bb)
+}
+
+// recovery says how much of the truth a fit has found.
+type recovery struct {
+	Quantile      float64 // mean over rows: correlation of the fitted row's quantile function with the true one
+	QuantileError float64 // mean over rows: root mean square of their difference, over the deviation of the true one
+	Order         float64 // mean over rows: rank correlation of UV with U*V*
+	Components    float64 // mean correlation of the rows of V with those of V*, best matched
+}
+
+// recovered compares. Every row of UV may be bent by an increasing map without
+// changing X, so only its order can be found: rank correlation. Components may be scaled
+// and permuted: they are matched best.
+func (p drawn) recovered(fit quantmf.Mat, f *quantmf.Factorisation) (r recovery) {
+	d, n := p.X.Dims()
+	for i := range d {
+		row := slices.Sorted(slices.Values(fit.Row(i)))
+		truth := p.Q.Row(i)
+		r.Quantile += correlation(row, truth) / float64(d)
+		m, square, spread := average(truth), 0.0, 0.0
+		for j := range truth {
+			square += (row[j] - truth[j]) * (row[j] - truth[j])
+			spread += (truth[j] - m) * (truth[j] - m)
+		}
+		r.QuantileError += math.Sqrt(square/spread) / float64(d)
+		w := make([]float64, n)
+		for c := range f.U.Cols {
+			for j, v := range f.V.Row(c) {
+				w[j] += f.U.At(i, c) * v
+			}
+		}
+		r.Order += correlation(ranks(w), ranks(p.W.Row(i))) / float64(d)
+	}
+	k := p.V.Rows
+	score := make([][]float64, k)
+	for a := range k {
+		for b := range k {
+			score[a] = append(score[a], correlation(p.V.Row(a), f.V.Row(b)))
+		}
+	}
+	r.Components = assign(score) / float64(k)
+	return recovery{sig(r.Quantile, 4), sig(r.QuantileError, 4), sig(r.Order, 4), sig(r.Components, 4)}
+}
+
+// assign is the largest sum over pairs of rows and columns, each in one pair: by
+// dynamic programming over sets of columns.
+func assign(score [][]float64) float64 {
+	k := len(score)
+	best := make([]float64, 1<<k)
+	for set := 1; set < 1<<k; set++ {
+		row := -1
+		for c := range k {
+			if set>>c&1 == 1 {
+				row++
+			}
+		}
+		best[set] = math.Inf(-1)
+		for c := range k {
+			if set>>c&1 == 1 {
+				best[set] = max(best[set], best[set&^(1<<c)]+score[row][c])
+			}
+		}
+	}
+	return best[1<<k-1]
+}

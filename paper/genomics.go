@@ -1,0 +1,253 @@
+// Genomics (paper §4 and its annex): matrices of several kinds of measurements of one
+// cancer, stacked. The fit of what is seen, as in the paper, and the prediction of cells
+// that no fit has seen, which the paper has not.
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quantmf/quantmf"
+)
+
+type genomicsResult struct {
+	Seeds   int
+	Masks   int
+	Cancers []cancerFit
+}
+
+type cancerFit struct {
+	Set, Blocks       string
+	Features, Samples int
+	Bands             []band
+	Hidden            []hidden
+}
+
+// hidden is the mean divergence of hidden cells at each rank, and its standard error
+// over masks.
+type hidden struct {
+	Name         string
+	Rank         []int
+	Mean, StdErr []float64
+	Losses       [][]float64 // a value for each mask, the same masks for all
+}
+
+const (
+	slow16  = "QMF, paper's settings, m = 16, rate 0.001"
+	rate16  = "QMF, paper's settings, m = 16, rate 0.01"
+	rate8   = "QMF, paper's settings, m = 8, rate 0.01"
+	closely = "QMF, no shrinkage"
+)
+
+func genomics(s *session) (any, error) {
+	r := &genomicsResult{Seeds: pick(s, 3, 1), Masks: pick(s, 5, 2)}
+	epochs := pick(s, 1000, 100)
+	batch := func(levels int, rate float64) []quantmf.FitOption {
+		return append(qmfOf(levels, 64, rate), quantmf.WithPenalty(0.001))
+	}
+	ways := []way{
+		{"NMF", quantmf.MethodNMF, epochs, []quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)}},
+		{"NMF, Newton", quantmf.MethodNMF, pick(s, 200, 50), nil},
+		{slow16, quantmf.MethodQMF, epochs, batch(16, 0.001)},
+		{rate16, quantmf.MethodQMF, epochs, batch(16, 0.01)},
+		{rate8, quantmf.MethodQMF, epochs, batch(8, 0.01)},
+		{closely, quantmf.MethodQMF, pick(s, 100, 50), []quantmf.FitOption{quantmf.WithShrinkage(0)}},
+		{qmfqKL, quantmf.MethodQMFQ, pick(s, 100, 20), nil},
+	}
+	for _, set := range cancerSets {
+		x, _, err := set.matrix(s.data)
+		if err != nil {
+			return nil, err
+		}
+		c := cancerFit{Set: set.folder, Blocks: strings.Join(set.blocks, " + "), Features: x.Rows, Samples: x.Cols}
+		traces := make([]trace, len(ways)*r.Seeds)
+		err = abreast(len(traces), func(i int) (err error) {
+			w, seed := ways[i/r.Seeds], uint64(i%r.Seeds+1)
+			key := fmt.Sprintf("%s, %s, %d epochs, seed %d", set.folder, w.Name, w.Epochs, seed)
+			traces[i], err = cached(s, key, func() (trace, error) {
+				_, _, t, err := w.fit(s, x, 10, seed)
+				return t, err
+			})
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i, w := range ways {
+			c.Bands = append(c.Bands, bandOf(w.Name, traces[i*r.Seeds:(i+1)*r.Seeds]))
+		}
+		if c.Hidden, err = unseen(s, set.folder, x, pick(s, []int{2, 5, 10, 15}, []int{3, 10}), r.Masks); err != nil {
+			return nil, err
+		}
+		r.Cancers = append(r.Cancers, c)
+	}
+	return r, nil
+}
+
+// unseen hides a tenth of the cells and gives what NMF, at the number of updates that
+// predicts them best, and QMF at its defaults make of them. To choose that number by
+// the hidden cells themselves is a help that QMF has not.
+func unseen(s *session, name string, x quantmf.Mat, ranks []int, masks int) ([]hidden, error) {
+	type predicted struct{ NMF, Newton, QMF []quantmf.Prediction }
+	out := []hidden{{Name: "NMF, best number of updates"}, {Name: "NMF, Newton"}, {Name: "QMF"}}
+	for _, k := range ranks {
+		p, err := cached(s, fmt.Sprintf("%s, hidden cells, rank %d, %d masks", name, k, masks), func() (p predicted, err error) {
+			m := quantmf.Masks{Repeats: masks, Seed: 1}
+			var trials []quantmf.Trial
+			for _, epochs := range []int{20, 50, 100, 200, 500} {
+				trials = append(trials, quantmf.Trial{Rank: k, Options: []quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithEpochs(epochs)}})
+			}
+			if p.NMF, err = quantmf.HeldOut(s.ctx, x, quantmf.FitNMF, trials, m); err != nil {
+				return p, err
+			}
+			if p.Newton, err = quantmf.HeldOut(s.ctx, x, quantmf.FitNMF, []quantmf.Trial{{Rank: k}}, m); err != nil {
+				return p, err
+			}
+			p.QMF, err = quantmf.HeldOut(s.ctx, x, quantmf.FitQMF, []quantmf.Trial{{Rank: k}}, m)
+			return p, err
+		})
+		if err != nil {
+			return nil, err
+		}
+		best := slices.MinFunc(p.NMF, func(a, b quantmf.Prediction) int {
+			if a.Mean < b.Mean {
+				return -1
+			}
+			return 1
+		})
+		for i, at := range []quantmf.Prediction{best, p.Newton[0], p.QMF[0]} {
+			out[i].Rank = append(out[i].Rank, k)
+			out[i].Mean, out[i].StdErr = append(out[i].Mean, sig(at.Mean, 4)), append(out[i].StdErr, sig(at.StdErr, 2))
+			out[i].Losses = append(out[i].Losses, sigs(at.Losses, 4))
+		}
+	}
+	return out, nil
+}
+
+// least is the rank of the least mean.
+func (h hidden) least() int {
+	at := 0
+	for i := range h.Mean {
+		if h.Mean[i] < h.Mean[at] {
+			at = i
+		}
+	}
+	return at
+}
+
+func genomicsPage(w *writer) error {
+	w.p("## Genomics\n")
+	r, has, err := read[genomicsResult]("genomics")
+	if err != nil || !has {
+		w.p("Not run: it needs data.\n")
+		return err
+	}
+	res := r.Result
+	w.made(r.Header, fmt.Sprintf("%d seed(s), %d masks of a tenth of the cells", res.Seeds, res.Masks))
+	w.p("Public, smaller versions of the paper's cancers: expression and miRNA as logarithms, methylation as log2(1+x), of each the 6,000 features of largest deviation at most;")
+	w.p("rank 10. \"Paper's settings\" have batches of 64 and a penalty of 0.001; the paper's text has the rate 0.001. Its published factors leave miRNA without a logarithm, in reads per million,")
+	w.p("which then carry nearly all of the loss; here it has one.\n")
+	looks := map[string]line{"NMF": {color: black, dash: 3}, slow16: {color: orange, dash: 2}, rate16: {color: sky, dash: 1}, closely: {color: blue}, qmfqKL: {color: vermillion}}
+	for _, by := range []struct{ name, axis string }{{"epochs", "epochs"}, {"seconds", "seconds on one core"}} {
+		err = w.picture("genomics-"+by.name, "Loss against "+by.axis+" on six cancers.", func() error {
+			var rows [][]*chart
+			for part := range slices.Chunk(res.Cancers, 3) {
+				var row []*chart
+				for _, c := range part {
+					p := &chart{title: fmt.Sprintf("%s, %d × %d", c.Set, c.Features, c.Samples), x: by.axis, y: "loss (KL per entry)", logX: true, logY: true}
+					for _, name := range []string{"NMF", slow16, rate16, closely, qmfqKL} {
+						b, has := find(c.Bands, name)
+						if !has {
+							continue
+						}
+						l := b.overEpochs(looks[name])
+						if by.name == "seconds" {
+							l = b.overSeconds(looks[name])
+						}
+						l.name = strings.Replace(name, "paper's settings, m = 16, ", "", 1)
+						p.add(l)
+					}
+					if len(rows) == 0 && len(row) == 0 {
+						p.legend = "bottom left"
+					}
+					row = append(row, p)
+				}
+				for len(row) < 3 {
+					row = append(row, nil)
+				}
+				rows = append(rows, row)
+			}
+			return figure("genomics-"+by.name, 9.5, 7.5, rows...)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	head := []string{"loss at the end (epochs)"}
+	for _, b := range res.Cancers[0].Bands {
+		head = append(head, fmt.Sprintf("%s (%d)", b.Name, b.Epoch[len(b.Epoch)-1]))
+	}
+	rows := [][]string{head}
+	slow, fast, ours, same := 0, 0, 0, 0
+	for _, c := range res.Cancers {
+		row := []string{c.Set + ": " + c.Blocks}
+		for _, b := range c.Bands {
+			row = append(row, g(b.last()))
+		}
+		rows = append(rows, row)
+		nmf, _ := find(c.Bands, "NMF")
+		count := func(name string, n *int) {
+			if b, has := find(c.Bands, name); has && b.last() < nmf.last() {
+				*n++
+			}
+		}
+		count(slow16, &slow)
+		count(rate16, &fast)
+		count(closely, &ours)
+		a, _ := find(c.Bands, rate16)
+		b, _ := find(c.Bands, rate8)
+		if b.last() < 1.05*a.last() && a.last() < 1.05*b.last() {
+			same++
+		}
+	}
+	w.table(rows)
+	n := len(res.Cancers)
+	end := res.Cancers[0].Bands[0].Epoch[len(res.Cancers[0].Bands[0].Epoch)-1]
+	w.p("- *The loss of QMF is below NMF's after about 100 iterations*: after %d, below in %d of %d sets with the paper's settings and its rate of 0.001, in %d with a rate of 0.01, and in %d at our start after %d epochs.", end, slow, n, fast, ours, res.Cancers[0].Bands[5].Epoch[len(res.Cancers[0].Bands[5].Epoch)-1])
+	w.p("- *m = 8 and 16 make no important difference*: within 5 %% of each other in %d of %d sets.\n", same, n)
+
+	w.p("**Unseen cells**, which the paper does not look at: mean loss of hidden cells ± standard error over masks. NMF is stopped at the best of 20 to 500 updates as judged by the")
+	w.p("hidden cells themselves, a help that QMF, at its defaults, has not.\n")
+	head = []string{"set"}
+	for _, h := range res.Cancers[0].Hidden {
+		for _, k := range h.Rank {
+			head = append(head, fmt.Sprintf("%s, k = %d", h.Name, k))
+		}
+	}
+	rows = [][]string{head}
+	better, clear := 0, 0
+	for _, c := range res.Cancers {
+		row := []string{c.Set}
+		for _, h := range c.Hidden {
+			for i := range h.Rank {
+				row = append(row, fmt.Sprintf("%.4g ± %.1g", h.Mean[i], h.StdErr[i]))
+			}
+		}
+		rows = append(rows, row)
+		nmf, qmf := c.Hidden[0], c.Hidden[2]
+		if qmf.Mean[qmf.least()] < nmf.Mean[nmf.least()] {
+			better++
+			all := true
+			for i, v := range qmf.Losses[qmf.least()] {
+				all = all && v < nmf.Losses[nmf.least()][i]
+			}
+			if all {
+				clear++
+			}
+		}
+	}
+	w.table(rows)
+	w.p("Each at its better rank, QMF predicts unseen cells better than NMF in %d of %d sets, in %d of them under every mask. A lower loss on the cells that were fitted does not by itself mean that.\n", better, n, clear)
+	return nil
+}

@@ -1,0 +1,115 @@
+// Command paper makes every experiment of the paper with the public face of quantmf,
+// and draws them as figures and as a page, README.md:
+//
+//	go run . [all|timing|toy|larger|genomics|survival|fields|settings|page|data] [-quick] [-data FOLDER]
+//
+// An experiment writes its numbers to results/NAME.json, with -quick to
+// results/quick/NAME.json; page draws figures/ and writes README.md from these files and
+// from nothing else. Fits that are done are kept in cache/ and not made again, until the
+// package changes or -again is given; so a command that was stopped goes on where it was. FOLDER has the real data; without it, what needs none is made.
+// data says where they are published and checks what FOLDER has of them.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/quantmf/quantmf/paper/internal/data"
+)
+
+// experiments in the order of the page. A run returns what is written to the results.
+var experiments = []struct {
+	name string
+	run  func(*session) (any, error)
+}{
+	{"timing", timing},
+	{"toy", toy},
+	{"settings", settings},
+	{"larger", larger},
+	{"genomics", genomics},
+	{"survival", survive},
+	{"fields", fields},
+}
+
+func main() {
+	if err := command(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "paper:", err)
+		os.Exit(1)
+	}
+}
+
+func command(args []string) error {
+	name := "all"
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		name, args = args[0], args[1:]
+	}
+	flags := flag.NewFlagSet("paper", flag.ExitOnError)
+	quick := flags.Bool("quick", false, "fewer seeds, epochs and samples: minutes instead of hours")
+	folder := flags.String("data", "", "the folder with the real data")
+	again := flags.Bool("again", false, "make fits again that are in cache/")
+	flags.Usage = func() {
+		fmt.Fprintln(os.Stderr, "go run . [all|timing|toy|settings|larger|genomics|survival|fields|page|data] [-quick] [-data FOLDER]")
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%q is no flag; the name of an experiment comes first", flags.Arg(0))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+
+	switch name {
+	case "page":
+		return page()
+	case "data":
+		return listData(data.Folder(*folder))
+	}
+	found := false
+	for _, e := range experiments {
+		if name != "all" && name != e.name {
+			continue
+		}
+		found = true
+		s := &session{ctx: ctx, name: e.name, quick: *quick, again: *again, data: data.Folder(*folder), began: time.Now()}
+		s.say("%s setting", s.setting())
+		out, err := e.run(s)
+		switch {
+		case data.IsMissing(err) && (name == "all" || *folder == ""):
+			s.say("left out: %v (see go run . data)", err)
+			continue
+		case err != nil:
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+		if err := s.save(out); err != nil {
+			return err
+		}
+	}
+	if !found {
+		flags.Usage()
+		return errors.New("no such experiment: " + name)
+	}
+	return page()
+}
+
+// listData says where the data are published, and what of them is there and right.
+func listData(folder data.Folder) error {
+	for _, p := range data.List {
+		fmt.Printf("%s\n  published: %s\n  made so:   %s\n", p.Set, p.Published, p.Made)
+		for _, name := range p.Files() {
+			status := "SHA-256 of the text " + data.Sums[name]
+			if folder != "" {
+				status = folder.Check(name)
+			}
+			fmt.Printf("  %-40s %s\n", name, status)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+// The page: README.md and figures/, made from the files of results and from nothing else.
+// Every section says in what its numbers were made, and each verdict is chosen by them.
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// sections of the page, each drawing its own figures where draw is set. A section
+// without results says so.
+var sections = []func(w *writer) error{
+	timingPage, toyPage, settingsPage, largerPage, genomicsPage, survivalPage, fieldsPage,
+}
+
+// writer collects the text of the page.
+type writer struct {
+	strings.Builder
+	draw bool // figures are drawn
+}
+
+func (w *writer) p(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+
+// picture puts figures/NAME.png, drawn by make, into the page.
+func (w *writer) picture(name, caption string, make func() error) error {
+	if w.draw {
+		if err := make(); err != nil {
+			return err
+		}
+	}
+	w.p("\n![%s](figures/%s.png)\n", caption, name)
+	w.p("*%s*\n", caption)
+	return nil
+}
+
+// table writes rows, the first of which is the head.
+func (w *writer) table(rows [][]string) {
+	for i, row := range rows {
+		w.p("| %s |", strings.Join(row, " | "))
+		if i == 0 {
+			w.p("|%s", strings.Repeat("---|", len(row)))
+		}
+	}
+	w.p("")
+}
+
+// made is the line that says how the numbers of a section came about.
+func (w *writer) made(h header, detail string) {
+	w.p("*%s setting (%s), made at %s on %s, %s, in %.3g minutes.*\n", strings.ToUpper(h.Setting[:1])+h.Setting[1:], detail, h.Version, h.Date, h.Machine, h.Minutes)
+}
+
+// verdict is yes or no by the numbers.
+func verdict(holds bool, yes, no string) string {
+	if holds {
+		return yes
+	}
+	return no
+}
+
+func g(v float64) string { return fmt.Sprintf("%.3g", v) }
+
+func text(draw bool) (string, error) {
+	w := &writer{draw: draw}
+	w.WriteString(preface)
+	for _, section := range sections {
+		if err := section(w); err != nil {
+			return "", err
+		}
+	}
+	return strings.TrimRight(w.String(), "\n") + "\n", nil
+}
+
+func page() error {
+	t, err := text(true)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile("README.md", []byte(t), 0o644)
+}
+
+const preface = "# The paper's experiments, with this package\n" + `
+Every experiment of "Supervised Quantile Normalization for Low-rank Matrix Approximation" (Cuturi, Teboul, Niles-Weed and Vert, ICML
+2020), made again from the public face of quantmf, and what comes out: where it agrees, where paper, published code and this package
+differ, and what the paper left out. The page and its figures are written by a command from the files in [results](results):
+
+` + "```sh" + `
+cd paper
+go run . all -quick                 # what needs no data, minutes; with -data FOLDER all of it
+go run . all -data FOLDER           # the full setting
+go run . toy -quick                 # one experiment: timing, toy, settings, larger, genomics, survival, fields
+go run . page                       # figures and this page again, from the results that are there
+go run . data -data FOLDER          # where the data are published, and which of them FOLDER has
+` + "```" + `
+
+Losses are mean generalised Kullback-Leibler divergences per entry of the matrix. Lines of figures are medians, bands go from the
+lowest to the highest seed. Seconds are those of one core of a machine that did other work at the same time: compare them within a
+figure only. "NMF" is the textbook's multiplicative updates under KL, as in the paper, unless "Newton" is said, which is what FitNMF
+does by default. The published code is the folder soft_sort of google-research; "published curves" are losses that this code reaches
+on the same matrices. Fits named "paper's settings" have its start, pinned ends, a constant rate, ε = 0.01 and SquashLogistic.
+`

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/paper/internal/data"
+)
+
+// folder has the data where they are at hand.
+const folder = data.Folder("../../shared/data")
+
+func needData(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat(string(folder)); err != nil {
+		t.Skip("no data here")
+	}
+}
+
+// The counts of factors with p < 0.05 that the rule of the authors' notebook gives, for
+// NMF and QMF: computed with R from the same factors.
+func TestCountsOnAuthorsFactors(t *testing.T) {
+	needData(t)
+	for cancer, want := range map[string][2]int{"aml": {0, 0}, "breast": {0, 2}, "colon": {0, 0}, "gbm": {0, 0}, "kidney": {0, 0}, "liver": {2, 0}} {
+		p, err := authorsFactors(folder, cancer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := [2]int{p.Merged["NMF"], p.Merged["QMF"]}; got != want {
+			t.Errorf("%s: %v, R has %v", cancer, got, want)
+		}
+		var r struct {
+			Merged map[string][]float64 `json:"notebook_merged_p"`
+		}
+		if err := folder.JSON("tcga-qmf-authors/"+cancer+"/coxph.json", &r); err != nil {
+			t.Fatal(err)
+		}
+		for _, model := range survivalModels {
+			for i, v := range r.Merged[model] {
+				if math.Abs(p.P[model][i]-v) > 1e-5*v { // results keep six digits, factors eight
+					t.Errorf("%s %s: p %v, R has %v", cancer, model, p.P[model][i], v)
+				}
+			}
+		}
+	}
+}
+
+// Every file of the list that is there is the right one, and every set has files.
+func TestData(t *testing.T) {
+	listed := 0
+	for _, p := range data.List {
+		listed += len(p.Files())
+		if len(p.Files()) == 0 {
+			t.Errorf("%s has no files", p.Set)
+		}
+	}
+	if listed != len(data.Sums) {
+		t.Errorf("%d files have sums, %d belong to a set", len(data.Sums), listed)
+	}
+	needData(t)
+	for name := range data.Sums {
+		if s := folder.Check(name); s != "right" {
+			t.Errorf("%s: %s", name, s)
+		}
+	}
+	if _, err := data.Folder(t.TempDir()).Table("toy/toy-std1"); !data.IsMissing(err) {
+		t.Errorf("an absent set: %v", err)
+	}
+	other := t.TempDir()
+	if err := os.MkdirAll(other+"/toy", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(other+"/toy/toy-std1.tsv", []byte("feature\ts1\nf1\t1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := data.Folder(other).Table("toy/toy-std1"); err == nil || data.IsMissing(err) {
+		t.Errorf("another file under the name of a set: %v", err)
+	}
+}
+
+// A drawn problem has the ranks of U*V* in every row and q as its sorted values, and a
+// fit that is the truth is found to be it.
+func TestProblem(t *testing.T) {
+	p := problem(20, 30, 4, 1, 0, 3)
+	for i := range p.X.Rows {
+		if !slices.Equal(slices.Sorted(slices.Values(p.X.Row(i))), p.Q.Row(i)) {
+			t.Errorf("row %d: its sorted values are not q", i)
+		}
+		for a, w := range p.W.Row(i) {
+			for b, v := range p.W.Row(i) {
+				if w < v && p.X.At(i, a) >= p.X.At(i, b) {
+					t.Errorf("row %d: samples %d and %d are in another order in X", i, a, b)
+				}
+			}
+		}
+	}
+	// Components permuted and scaled, rows of V with them, are the same, but for the order
+	// of samples that rounding decides: a row of equal numbers in U* makes a constant row.
+	u, v := quantmf.NewMat(20, 4), quantmf.NewMat(4, 30)
+	for c := range 4 {
+		for i := range 20 {
+			u.Set(i, (c+1)%4, p.U.At(i, c)*float64(c+1))
+		}
+		for j := range 30 {
+			v.Set((c+1)%4, j, p.V.At(c, j)/float64(c+1))
+		}
+	}
+	r := p.recovered(p.X, &quantmf.Factorisation{U: u, V: v})
+	if r.Quantile < 1-1e-9 || r.QuantileError > 1e-9 || r.Order < 0.95 || r.Components < 1-1e-9 {
+		t.Errorf("of the truth: %+v", r)
+	}
+}
+
+// The best assignment, against all permutations.
+func TestAssign(t *testing.T) {
+	score := [][]float64{{0.1, 0.9, 0.3}, {0.8, 0.85, 0.2}, {0.4, 0.7, 0.1}}
+	best := math.Inf(-1)
+	for _, p := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+		best = max(best, score[0][p[0]]+score[1][p[1]]+score[2][p[2]])
+	}
+	if got := assign(score); math.Abs(got-best) > 1e-15 {
+		t.Errorf("%v, not %v", got, best)
+	}
+}
+
+// The timing experiment's errors are what they claim to be: of a fit whose truth is known.
+func TestDistance(t *testing.T) {
+	if d := distance([]float64{3, 4}, []float64{3, 4}); d != 0 {
+		t.Errorf("%v", d)
+	}
+	if d := distance([]float64{3, 4.05}, []float64{3, 4}); d != 0.01 {
+		t.Errorf("%v", d)
+	}
+}
+
+// A fit on the course that it was kept: History at its marks, seconds increasing.
+func TestTrace(t *testing.T) {
+	s := &session{ctx: context.Background(), name: "test", began: time.Now()}
+	x := problem(20, 30, 3, 1, 0, 1).X
+	for _, w := range []way{
+		{"NMF", quantmf.MethodNMF, 40, []quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)}},
+		{"QMF", quantmf.MethodQMF, 12, paperQMF(4)},
+		{"QMFQ", quantmf.MethodQMFQ, 12, paperQMFQ(4, quantmf.KLUpdates(5))},
+	} {
+		m, f, tr, err := w.fit(s, x, 3, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loss, err := m.Loss(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := len(tr.Epoch) - 1
+		if tr.Epoch[0] != 0 || tr.Epoch[last] != w.Epochs || len(f.History) != w.Epochs+1 {
+			t.Errorf("%s: epochs %v", w.Name, tr.Epoch)
+		}
+		if math.Abs(tr.Loss[last]-loss) > 1e-4*loss {
+			t.Errorf("%s: the last loss is %v, the model's %v", w.Name, tr.Loss[last], loss)
+		}
+		if !slices.IsSorted(tr.Seconds) {
+			t.Errorf("%s: seconds %v", w.Name, tr.Seconds)
+		}
+	}
+}
+
+// What is written compactly reads as what was written.
+func TestCompact(t *testing.T) {
+	v := map[string]any{"a": []float64{1, 2.5, -3e-7}, "b": []any{map[string]any{"c": []float64{1}}}, "s": []string{"x [ 1 , y", "n"}}
+	text, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a, b any
+	if err := json.Unmarshal(text, &a); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(compact(text), &b); err != nil {
+		t.Fatal(err)
+	}
+	x, _ := json.Marshal(a)
+	y, _ := json.Marshal(b)
+	if string(x) != string(y) {
+		t.Errorf("%s\n%s", x, y)
+	}
+}
+
+// Scalings by hand come back to what they were made of.
+func TestScalings(t *testing.T) {
+	x := quantmf.NewMat(5, 4)
+	for i := range x.Data {
+		x.Data[i] = float64(i * i % 7)
+	}
+	for _, s := range []scaling{tfidf, depth, brightness} {
+		y, back := s.forward(x)
+		for i := range x.Rows {
+			for j, v := range y.Row(i) {
+				if d := back(i, j, v) - x.At(i, j); math.Abs(d) > 1e-12 {
+					t.Errorf("%s: %v off", s.name, d)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,201 @@
+// What all experiments share: a session says how far it is, keeps what is computed, and
+// writes results. A result is a struct of numbers with a header that says which setting,
+// version and machine made them.
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/quantmf/quantmf/paper/internal/data"
+)
+
+// session is one run of an experiment.
+type session struct {
+	ctx          context.Context
+	name         string
+	quick, again bool
+	data         data.Folder
+	began        time.Time
+}
+
+func (s *session) setting() string {
+	if s.quick {
+		return "quick"
+	}
+	return "full"
+}
+
+// pick is full, or quick under -quick.
+func pick[T any](s *session, full, quick T) T {
+	if s.quick {
+		return quick
+	}
+	return full
+}
+
+func (s *session) say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%s %6.1f s  %s\n", s.name, time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// header begins every result.
+type header struct {
+	Setting string  // quick or full
+	Version string  // of the package
+	Date    string  // of the run
+	Machine string  // cores and architecture
+	Minutes float64 // that the run took, with what it found in the cache
+}
+
+// result is what a file of results holds.
+type result[T any] struct {
+	Header header
+	Result T
+}
+
+// version is the last commit that changed the package, with a + where files differ from it.
+var version = sync.OnceValue(func() string {
+	of := []string{"--", ":(top,glob)*.go", ":(top)internal"}
+	out, err := exec.Command("git", append([]string{"log", "-1", "--format=%h"}, of...)...).Output()
+	if err != nil || len(out) == 0 {
+		return "an unknown version"
+	}
+	v := strings.TrimSpace(string(out))
+	if changed, err := exec.Command("git", append([]string{"status", "--porcelain"}, of...)...).Output(); err != nil || len(changed) > 0 {
+		v += "+"
+	}
+	return v
+})
+
+func (s *session) save(v any) error {
+	file := filepath.Join("results", s.name+".json")
+	if s.quick {
+		file = filepath.Join("results", "quick", s.name+".json")
+	}
+	text, err := json.MarshalIndent(result[any]{header{
+		Setting: s.setting(), Version: version(), Date: time.Now().UTC().Format(time.DateOnly),
+		Machine: fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
+		Minutes: sig(time.Since(s.began).Minutes(), 2),
+	}, v}, "", " ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	s.say("%s", file)
+	return os.WriteFile(file, compact(text), 0o644)
+}
+
+// compact puts arrays of numbers on one line.
+func compact(text []byte) []byte {
+	text = numbers.ReplaceAllFunc(text, func(array []byte) []byte {
+		return []byte(strings.Join(strings.Fields(string(array)), ""))
+	})
+	return append(text, '\n')
+}
+
+var numbers = regexp.MustCompile(`\[[-+0-9.eE,\s]*\]`)
+
+// read returns the results of an experiment, those of the full setting where there are
+// any, and false where there are none.
+func read[T any](name string) (r result[T], has bool, err error) {
+	for _, file := range []string{"results/" + name + ".json", "results/quick/" + name + ".json"} {
+		text, err := os.ReadFile(filepath.FromSlash(file))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return r, false, err
+		}
+		if err := json.Unmarshal(text, &r); err != nil {
+			return r, false, fmt.Errorf("%s: %w", file, err)
+		}
+		return r, true, nil
+	}
+	return r, false, nil
+}
+
+// cached returns what compute returned for this key earlier at this version of the
+// package, or calls it.
+func cached[T any](s *session, key string, compute func() (T, error)) (v T, err error) {
+	h := sha256.Sum256([]byte(version() + "\n" + s.name + "\n" + key))
+	file := filepath.Join("cache", s.name, hex.EncodeToString(h[:12])+".json")
+	if text, err := os.ReadFile(file); err == nil && !s.again && json.Unmarshal(text, &v) == nil {
+		return v, nil
+	}
+	if err := s.ctx.Err(); err != nil {
+		return v, err
+	}
+	if v, err = compute(); err != nil {
+		return v, fmt.Errorf("%s: %w", key, err)
+	}
+	s.say("%s", key)
+	text, err := json.Marshal(v)
+	if err != nil {
+		return v, fmt.Errorf("%s: %w", key, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return v, err
+	}
+	return v, os.WriteFile(file, text, 0o644)
+}
+
+// abreast calls f(0), ..., f(n-1) on as many goroutines as there are processors. The
+// error returned is that of the lowest index.
+func abreast(n int, f func(i int) error) error {
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for i := range next {
+				errs[i] = f(i)
+			}
+		}()
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sig rounds to so many significant digits.
+func sig(v float64, digits int) float64 {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return v
+	}
+	unit := math.Pow(10, float64(digits-1)-math.Floor(math.Log10(math.Abs(v))))
+	return math.Round(v*unit) / unit
+}
+
+func sigs(v []float64, digits int) []float64 {
+	out := make([]float64, len(v))
+	for i := range v {
+		out[i] = sig(v[i], digits)
+	}
+	return out
+}
