@@ -2,7 +2,7 @@
 
     bench/.work/env/bin/python bench/nmf.py FOLDER [quick]
 
-FOLDER has the matrices of study/, which are public. For each of five, and k of 5, 10 and 20,
+FOLDER has the matrices of paper/study/, which are public. For each of five, and k of 5, 10 and 20,
 one after the other on one thread: scikit-learn's `mu` under KL and `cd` under Frobenius,
 200 and 1000 iterations without a stopping rule, and FitNMF of this package in three builds,
 by Newton's method. The time of FitNMF to a loss is that of the whole call up to the

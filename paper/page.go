@@ -98,7 +98,7 @@ Losses are mean generalised Kullback-Leibler divergences per entry of the matrix
 lowest to the highest seed. Seconds are those of one core of a machine that did other work at the same time: compare them within a
 figure only. "NMF" is the textbook's multiplicative updates under KL, as in the paper, unless "Newton" is said, which is what FitNMF
 does by default. The published code is the folder soft_sort of google-research; "published curves" are losses that this code reaches
-on the same matrices. Fits named "paper's settings" have its start, pinned ends, a constant rate, ε = 0.01 and SquashLogistic.
+on the same matrices. Fits named "paper's settings" have its start, pinned ends, a constant rate, ε = 0.01 and SquashLogistic. [study](study) is another program on the same data: what the defaults of fits were chosen by.
 `
 
 const differences = `## Where paper, published code and this package differ

@@ -72,6 +72,19 @@ func sum(text []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
+// Read reads a table from any file of this form, in the list or not.
+func Read(file string) (*Table, error) {
+	text, err := Folder(filepath.Dir(file)).unpacked(filepath.Base(file))
+	if err != nil {
+		return nil, err
+	}
+	t, err := parse(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return t, nil
+}
+
 // unpacked reads name, or name without its ending .gz.
 func (f Folder) unpacked(name string) ([]byte, error) {
 	packed, err := os.ReadFile(filepath.Join(string(f), filepath.FromSlash(name)))

@@ -5,14 +5,11 @@
 //	go run . [-data FOLDER] heldout|labels|losses|qmfq|updates [SET ...]
 //
 // Without -data it reads the one matrix of this repository, testdata/laml-exp.tsv.gz, which
-// labels cannot do with. FOLDER has the others, which are public: a folder for each set,
-// features in rows, gzip'd tab-separated text with names in the first row and column. Named
-// sets are read instead of the usual ones.
+// labels cannot do with. FOLDER has the others, as the experiments beside this folder read them: go run . data there
+// says where they are published. Named sets are read instead of the usual ones.
 package main
 
 import (
-	"bufio"
-	"compress/gzip"
 	"context"
 	"flag"
 	"fmt"
@@ -22,10 +19,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/quantmf/quantmf"
+	matrices "github.com/quantmf/quantmf/paper/internal/data"
 )
 
 var (
@@ -46,7 +43,7 @@ func main() {
 	log.SetFlags(0)
 	flag.Parse()
 	if *data == "" {
-		*data, sets, small = "../testdata", []string{"laml-exp"}, nil
+		*data, sets, small = "../../testdata", []string{"laml-exp"}, nil
 	}
 	if flag.NArg() > 1 {
 		sets, small = flag.Args()[1:], nil
@@ -69,34 +66,17 @@ func main() {
 }
 
 func read(set string) quantmf.Mat {
-	f, err := os.Open(filepath.Join(*data, set+".tsv.gz"))
+	t, err := matrices.Read(filepath.Join(*data, set+".tsv.gz"))
 	check(err)
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	check(err)
-	var m [][]float64
-	s := bufio.NewScanner(z)
-	s.Buffer(nil, 1<<24)
-	s.Scan()
-	for s.Scan() {
-		var row []float64
-		for _, field := range strings.Split(s.Text(), "\t")[1:] {
-			v, err := strconv.ParseFloat(field, 64)
-			check(err)
-			row = append(row, v)
-		}
-		m = append(m, row)
-	}
-	check(s.Err())
-	if *rows > 0 && len(m) > *rows {
+	x := t.X
+	if *rows > 0 && x.Rows > *rows {
 		some := make([][]float64, *rows)
 		for i := range some {
-			some[i] = m[i*len(m)/len(some)]
+			some[i] = x.Row(i * x.Rows / len(some))
 		}
-		m = some
+		x, err = quantmf.MatOf(some...)
+		check(err)
 	}
-	x, err := quantmf.MatOf(m...)
-	check(err)
 	return x
 }
 
