@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 )
 
@@ -17,7 +18,13 @@ var sections = []func(w *writer) error{
 // writer collects the text of the page.
 type writer struct {
 	strings.Builder
-	draw bool // figures are drawn
+	draw   bool       // figures are drawn
+	claims [][]string // of the paper, and what comes out
+}
+
+// claim puts what the paper claims, and what comes out, into the table at the head of the page.
+func (w *writer) claim(of, comes string, args ...any) {
+	w.claims = append(w.claims, []string{of, fmt.Sprintf(comes, args...)})
 }
 
 func (w *writer) p(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
@@ -62,15 +69,20 @@ func g(v float64) string { return fmt.Sprintf("%.3g", v) }
 
 func text(draw bool) (string, error) {
 	w := &writer{draw: draw}
-	w.WriteString(preface)
 	for _, section := range sections {
+		w.p("")
 		if err := section(w); err != nil {
 			return "", err
 		}
 	}
-	w.WriteString(differences)
-	return strings.TrimRight(w.String(), "\n") + "\n", nil
+	head := &writer{}
+	head.p("%s\n## What comes out\n", preface)
+	head.table(append([][]string{{"the paper's claim", "here"}}, w.claims...))
+	all := head.String() + w.String() + "\n" + differences
+	return breaks.ReplaceAllString(strings.TrimRight(all, "\n"), "\n\n") + "\n", nil
 }
+
+var breaks = regexp.MustCompile(`\n{3,}`)
 
 func page() error {
 	t, err := text(true)
@@ -98,7 +110,8 @@ Losses are mean generalised Kullback-Leibler divergences per entry of the matrix
 lowest to the highest seed. Seconds are those of one core of a machine that did other work at the same time: compare them within a
 figure only. "NMF" is the textbook's multiplicative updates under KL, as in the paper, unless "Newton" is said, which is what FitNMF
 does by default. The published code is the folder soft_sort of google-research; "published curves" are losses that this code reaches
-on the same matrices. Fits named "paper's settings" have its start, pinned ends, a constant rate, ε = 0.01 and SquashLogistic. [study](study) is another program on the same data: what the defaults of fits were chosen by.
+on the same matrices. Fits named "paper's settings" have its start, pinned ends, a constant rate, ε = 0.01 and
+SquashLogistic. [study](study) is another program on the same data: what the defaults of fits were chosen by.
 `
 
 const differences = `## Where paper, published code and this package differ

@@ -221,6 +221,9 @@ func settingsPage(w *writer) error {
 				w.p("- %s, the paper's settings: at equal epochs our median is within a factor of %.2f of their curve, and their curve is %s. %s", pair[1], math.Exp(fromMedian),
 					verdict(outside <= 0, "within the range of our seeds", fmt.Sprintf("outside the range of our seeds by %.0f %% at most", outside)),
 					verdict(outside <= 10, "It is the same method.", "It is more than 10 % off."))
+				w.claim(fmt.Sprintf("The published code's losses of %s on %s", pair[1], m.Name), "With the paper's settings %s. At our defaults %s after %d epochs, theirs %s after %d. [Settings](#the-papers-own-settings)",
+					verdict(outside <= 0, "they are within the range of our seeds", fmt.Sprintf("they are within %.0f %% of the range of our seeds", outside)),
+					g(defaults.last()), defaults.Epoch[len(defaults.Epoch)-1], g(theirs.at(theirs.Epoch[len(theirs.Epoch)-1])), theirs.Epoch[len(theirs.Epoch)-1])
 				if pair[1] == "QMFQ" && math.Exp(fromMedian) > 1.1 {
 					at := len(same.Epoch) - 1
 					w.p("  Seeds differ widely, from %s to %s after %d epochs, since all projections of a fit start from the same random factors; the published curve is one run.", g(same.Low[at]), g(same.High[at]), same.Epoch[at])

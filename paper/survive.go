@@ -68,7 +68,7 @@ var cancers = []struct {
 }{{"aml", 0, -1}, {"breast", 1, 2}, {"colon", 0, 0}, {"gbm", 0, -1}, {"kidney", 0, -1}, {"liver", -1, -1}}
 
 func survive(s *session) (any, error) {
-	r := &survivalResult{Seeds: pick(s, 20, 4), Shuffle: pick(s, 50, 25)}
+	r := &survivalResult{Seeds: pick(s, 20, 8), Shuffle: pick(s, 50, 25)}
 	for _, c := range cancers {
 		p, err := authorsFactors(s.data, c.name)
 		if err != nil {
@@ -418,6 +418,8 @@ func survivalPage(w *writer) error {
 			all = append(all, a.Set)
 		}
 	}
+	w.claim("QMF finds more factors associated with survival than NMF in 4 of 9 cancers, fewer in one, after correction", "On the authors' factors its text comes out in %d of the %d cancers at hand, without the correction; with it %d of %d factors remain. On ours, counts exceed chance in %d of %d sets. [Survival](#survival)",
+		agree, len(res.Authors), bonferroni, len(res.Authors)*40, above, len(res.Ours))
 	w.p("QMF has more such factors than NMF, by half a factor of ten or more in the mean over seeds, in %d of these %d sets, and fewer in %d. But its mean count is above the 95th", better, len(res.Ours), worse)
 	w.p("percentile of chance in %d of them: ten factors that nearly add up to a constant share one association among them, or lend it to each other, so such counts scatter widely,", above)
 	w.p("by chance too. The test of all ten at once has no such trouble: most seeds pass it in %s, with NMF as with QMF. %s\n", strings.Join(all, " and "),
