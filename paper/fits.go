@@ -144,7 +144,13 @@ func (b band) at(epoch int) float64 {
 	return math.NaN()
 }
 
-func (b band) last() float64 { return b.Median[len(b.Median)-1] }
+// last is the median loss at the end, NaN of an empty band.
+func (b band) last() float64 {
+	if len(b.Median) == 0 {
+		return math.NaN()
+	}
+	return b.Median[len(b.Median)-1]
+}
 
 // lines are the band over epochs (epoch 0 is drawn at 0.7 where the axis is logarithmic)
 // and over seconds.
