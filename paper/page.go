@@ -106,11 +106,12 @@ go run . page                       # figures and this page again, from the resu
 go run . data -data FOLDER          # where the data are published, and which of them FOLDER has
 ` + "```" + `
 
-Losses are mean generalised Kullback-Leibler divergences per entry of the matrix. Lines of figures are medians, bands go from the
-lowest to the highest seed. Seconds are those of one core of a machine that did other work at the same time: compare them within a
-figure only. "NMF" is the textbook's multiplicative updates under KL, as in the paper, unless "Newton" is said, which is what FitNMF
-does by default. The published code is the folder soft_sort of google-research; "published curves" are losses that this code reaches
-on the same matrices. Fits named "paper's settings" have its start, pinned ends, a constant rate, ε = 0.01 and
+Losses are mean generalised Kullback-Leibler divergences per entry of the matrix. Lines of figures are medians, bands go from
+the lowest to the highest seed. Seconds are those of one core of a machine that did other work at the same time: compare them
+within a figure only. Minutes are those of the last command, on two cores of that machine; fits that it found in its cache count
+nothing. "NMF" is the textbook's multiplicative updates under KL, as in the paper, unless "Newton" is said, which is what FitNMF
+does by default. The published code is the folder soft_sort of google-research; "published curves" are losses that this code
+reaches on the same matrices. Fits named "paper's settings" have its start, pinned ends, a constant rate, ε = 0.01 and
 SquashLogistic. [study](study) is another program on the same data: what the defaults of fits were chosen by.
 `
 
