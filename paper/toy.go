@@ -238,6 +238,7 @@ func toyPage(w *writer) error {
 		rows = append(rows, row)
 	}
 	w.table(rows)
+	w.p("The paper points to the smaller range of q' beside q. That range means nothing by itself: when T'(X) is multiplied by a factor, so is its projection, and T, which sees z-scores, stays the same.\n")
 	nmf, qmf := res.Problems[0].Recovery["NMF"], res.Problems[0].Recovery["QMF"]
 	w.claim("The learnt quantile functions match the true ones (toy)", "%s: correlation %.4f. But without noise the true ones can be read off X, and NMF has %.3f.", verdict(qmf.Quantile > 0.99, "It holds", "It does not hold"), qmf.Quantile, nmf.Quantile)
 	w.p("The learnt curves follow the true ones, as in the paper's figure (correlation %.4f for QMF). That is a weak test, which the paper does not say: without noise", qmf.Quantile)
