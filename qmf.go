@@ -645,9 +645,16 @@ func (f *inflation) hand(stopped func() bool) *QMF {
 			}
 			f.increments(i)[0] = at
 			f.quantiles(row, i)
-			v.row.Load(f.problem(v, i))
 			ends[i].Converged = true
-			finish(v, i)
+			if brief { // as if all samples were one: the map is the same
+				v.observed = f.cells.readRow(v.x, v.mask, i)
+				transport.Softmax(q.Weights.Row(i), f.logits(i))
+				q.squash[i].Kind = transport.Kind(f.squash)
+				q.center[i] = q.squash[i].At(0)
+			} else {
+				v.row.Load(f.problem(v, i))
+				finish(v, i)
+			}
 			for j := range v.t {
 				v.t[j] = at
 			}

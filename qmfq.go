@@ -503,6 +503,9 @@ func (f *qmfqFit) startUniform() error {
 // startFromQMF takes maps and factors of a QMF fit, at its best epoch on held-out
 // cells, and fits T'(X) to its UV.
 func (f *qmfqFit) startFromQMF() error {
+	if err := f.pool.Err(); err != nil {
+		return err
+	}
 	s := *f.settings
 	s.epochs, s.patience, s.batchRows = startEpochs, 0, qmfDefaults().batchRows
 	s.learningRate, s.schedule = qmfDefaults().learningRate, ScheduleCosine
