@@ -188,9 +188,9 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 			}
 		}
 	}
-	bound, limit := 0.0, maxValue // of U V
+	bound, limit := 0.0, maxValue // of U V, in the units of x, and for an NMF in those of x' too
 	if !c.mapped {
-		limit *= s.root() * s.root()
+		limit *= min(s.root()*s.root(), 1)
 	}
 	for l := range rank {
 		topU, topV := 0.0, 0.0

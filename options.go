@@ -523,7 +523,8 @@ func WithEnds(e Ends) FitOption {
 // raise an entry below 1e-3 of the factor's mean to that. An entry other than 0 that a
 // fit cannot hold is a [*DataError]: in FitNMF below 1e-50 or above 1e50 (times the root
 // of x's unit where that is beyond 2^±100); in FitQMF and FitQMFQ beyond e^±300, and
-// under [SquashNone], which transports UV as it is, beyond (1e12/k)^±½.
+// under [SquashNone], which transports UV as it is, beyond (1e12/k)^±½. So are factors whose
+// product may exceed 1e60, the bound of x.
 func WithInit(u, v Mat) FitOption {
 	return fitOption(kInit, u.size()+", "+v.size(), func(c *config) string {
 		c.init, c.initU, c.initV = true, u, v
