@@ -18,6 +18,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/posterior"
 	"github.com/quantmf/quantmf/internal/svd"
@@ -77,7 +78,7 @@ func bqmfDefaults() config {
 // the end.
 func FitBQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*BQMF, error) {
 	c := bqmfDefaults()
-	if err := parse(forBQMF, &c, opts); err != nil {
+	if err := parse(option.FitBQMF, &c, opts); err != nil {
 		return nil, err
 	}
 	visible, err := c.checkBQMF(x, rank)
@@ -132,7 +133,7 @@ func bqmfComponents(d, n, rank int) int {
 // checkBQMF returns the cells that a fit sees, or what is wrong with its data.
 func (c *config) checkBQMF(x Mat, rank int) (*cells, error) {
 	if c.loss != KL && c.loss != Frobenius {
-		return nil, &OptionError{Option: kLoss.String(), Value: ftoa(float64(c.loss)), Bound: "FitBQMF takes KL or Frobenius"}
+		return nil, &OptionError{Option: option.Loss.String(), Value: ftoa(float64(c.loss)), Bound: "FitBQMF takes KL or Frobenius"}
 	}
 	if err := x.check("x"); err != nil {
 		return nil, err
@@ -144,7 +145,7 @@ func (c *config) checkBQMF(x Mat, rank int) (*cells, error) {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "the posterior of a " + x.size() + " matrix would need too much memory"}
 	}
 	rules := config{settings: settings{missing: c.missing, loss: c.loss, mapped: true}}
-	if !c.given.has(kLoss) {
+	if !c.given.Has(option.Loss) {
 		rules.loss = Frobenius // which takes any finite x
 	}
 	if err := rules.checkCells(x); err != nil {

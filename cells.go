@@ -34,6 +34,7 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -96,7 +97,7 @@ func newCells(x Mat, c *settings) (*cells, error) {
 		}
 	}
 	if s.heldOut == 0 {
-		return nil, &OptionError{Option: kValidation.String(), Value: ftoa(c.validation), Bound: "holds out no cell of this matrix; it is too small"}
+		return nil, &OptionError{Option: option.Validation.String(), Value: ftoa(c.validation), Bound: "holds out no cell of this matrix; it is too small"}
 	}
 	return s, nil
 }
@@ -162,7 +163,7 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 	}
 	s.setUnits(c.loss, c.mapped)
 	c.inward(&s.units)
-	if !c.given.has(kInit) {
+	if !c.given.Has(option.Init) {
 		return s, nil
 	}
 	least, most := c.initBounds(rank, s.root())

@@ -17,6 +17,8 @@ package quantmf
 
 import (
 	"math"
+
+	"github.com/quantmf/quantmf/internal/option"
 )
 
 // described lists the options that a result depends on, with their values.
@@ -28,14 +30,14 @@ func (c *config) described(rank int) [][2]string {
 		return "not given"
 	}
 	return [][2]string{
-		{"rank", itoa(rank)}, {kEpsilon.String(), ftoa(c.epsilon)}, {kSquash.String(), c.squash.String()},
-		{kTolerance.String(), ftoa(c.tolerance)}, {kMaxIterations.String(), itoa(c.maxIterations)}, {kLevels.String(), itoa(c.levels)},
-		{kEpochs.String(), itoa(c.epochs)}, {kSeed.String(), utoa(c.seed)}, {kLearningRate.String(), ftoa(c.learningRate)},
-		{kSchedule.String(), c.schedule.String()}, {kBatch.String(), itoa(c.batchRows)}, {kStart.String(), c.start.String()},
-		{kEnds.String(), c.ends.String()}, {kPenalty.String(), ftoa(c.penalty)}, {kShrinkage.String(), ftoa(c.shrinkage)},
-		{kLoss.String(), ftoa(float64(c.loss))}, {kPatience.String(), itoa(c.patience)}, {kRestarts.String(), itoa(c.restarts)},
-		{kValidation.String(), ftoa(c.validation)}, {kMissing.String(), given(c.missing)}, {kInit.String(), given(c.given.has(kInit))},
-		{kProjection.String(), c.projection.String()}, {kUpdates.String(), c.updates.String()},
+		{"rank", itoa(rank)}, {option.Epsilon.String(), ftoa(c.epsilon)}, {option.Squash.String(), c.squash.String()},
+		{option.Tolerance.String(), ftoa(c.tolerance)}, {option.MaxIterations.String(), itoa(c.maxIterations)}, {option.Levels.String(), itoa(c.levels)},
+		{option.Epochs.String(), itoa(c.epochs)}, {option.Seed.String(), utoa(c.seed)}, {option.LearningRate.String(), ftoa(c.learningRate)},
+		{option.Schedule.String(), c.schedule.String()}, {option.Batch.String(), itoa(c.batchRows)}, {option.Start.String(), c.start.String()},
+		{option.Ends.String(), c.ends.String()}, {option.Penalty.String(), ftoa(c.penalty)}, {option.Shrinkage.String(), ftoa(c.shrinkage)},
+		{option.Loss.String(), ftoa(float64(c.loss))}, {option.Patience.String(), itoa(c.patience)}, {option.Restarts.String(), itoa(c.restarts)},
+		{option.Validation.String(), ftoa(c.validation)}, {option.Missing.String(), given(c.missing)}, {option.Init.String(), given(c.given.Has(option.Init))},
+		{option.Projection.String(), c.projection.String()}, {option.Updates.String(), c.updates.String()},
 	}
 }
 
@@ -140,7 +142,7 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 		return nil, nil, &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "the state was saved from another x"}
 	}
 	if d[1] != data[1] {
-		return nil, nil, &OptionError{Option: kInit.String(), Value: c.initU.size() + ", " + c.initV.size(), Bound: "the state was saved with other initial factors"}
+		return nil, nil, &OptionError{Option: option.Init.String(), Value: c.initU.size() + ", " + c.initV.size(), Bound: "the state was saved with other initial factors"}
 	}
 	for i, most := range []uint64{uint64(c.restarts) - 1, uint64(c.epochs), math.MaxUint64, math.MaxInt64, st[1], st[1]} {
 		if st[i] > most || i == 1 && st[i] < 1 {

@@ -350,7 +350,7 @@ func (f *file) rising(tag string, q Mat, i int) error {
 
 // squash reads kind, reference, shift and deviation, from number at of the section on.
 func (f *file) squash(tag string, at int, r []float64) (transport.Squash, error) {
-	if k := r[0]; !(k >= 0 && k < float64(len(squashNames))) || k != math.Trunc(k) {
+	if k := r[0]; !(k >= 0 && k <= float64(SquashArctan)) || k != math.Trunc(k) {
 		return transport.Squash{}, f.failAt(tag, at, "there is no squash "+ftoa(k))
 	}
 	for i, v := range r[1:3] {

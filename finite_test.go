@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/option"
 )
 
 // TestAwkwardData: constant and zero rows, ties, few samples, more components
@@ -146,7 +148,7 @@ func TestQMFQAwkward(t *testing.T) {
 		}
 		for _, o := range [][]FitOption{nil, {WithEnds(EndsPinned), WithProjection(FrobeniusUpdates(5))}, {WithStart(StartUniform)}, {WithEpochs(0)}, {WithProjection(TruncatedSVD())}} {
 			o = append([]FitOption{WithEpochs(4), WithLevels(4), WithMissingValues()}, o...)
-			if len(o) == 4 && o[3].setting().kind == kProjection {
+			if len(o) == 4 && o[3].setting().kind == option.Projection {
 				if notFinite(x.Data) >= 0 {
 					continue
 				}
@@ -241,7 +243,7 @@ func TestReckless(t *testing.T) {
 		}
 		var taken []FitOption
 		for _, o := range opts {
-			if forQMFQ.takes.has(o.setting().kind) {
+			if option.FitQMFQ.Takes.Has(o.setting().kind) {
 				taken = append(taken, o)
 			}
 		}

@@ -25,6 +25,7 @@ package quantmf
 import (
 	"context"
 
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 )
 
@@ -169,7 +170,7 @@ type task struct {
 }
 
 // open checks options and data of a fit.
-func open[O FitOption](fileKind uint32, t target, c *config, x Mat, rank int, opts []O) (*task, error) {
+func open[O FitOption](fileKind uint32, t option.Function, c *config, x Mat, rank int, opts []O) (*task, error) {
 	if err := parse(t, c, opts); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/option"
 )
 
 // TestStops: a cancelled context or a failing progress function ends a fit with
@@ -315,7 +317,7 @@ func TestQMFQValidation(t *testing.T) {
 			t.Fatal(err)
 		}
 		closeTo(t, "V", again.V.Data, q.V.Data, 0)
-		if o[0].setting().kind != kStart {
+		if o[0].setting().kind != option.Start {
 			continue
 		}
 		m, err := FitQMFQ(ctx, hidden.x, 6, append(o, WithMissingValues())...)

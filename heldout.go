@@ -10,6 +10,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 )
@@ -100,7 +101,7 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 			errs[job] = stoppedAt(0, errs[job])
 			return
 		}
-		alone := fitOption(kWorkers, "1", func(c *config) string { c.workers, c.discard = 1, true; return "" })
+		alone := fitOption(option.Workers, "1", func(c *config) string { c.workers, c.discard = 1, true; return "" })
 		opts := append(append([]FitOption{}, trials[trial].Options...), WithMissingValues(), alone)
 		m, err := fit(ctx, hidden[r].x, trials[trial].Rank, opts...)
 		if errs[job] = err; err != nil {
@@ -135,7 +136,7 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 			return nil, err
 		}
 		if lossOf[job] != lossOf[0] {
-			return nil, &OptionError{Option: kLoss.String(), Value: ftoa(float64(lossOf[job])), Bound: "trial 0 has " + ftoa(float64(lossOf[0])) + ", and no two losses can be compared"}
+			return nil, &OptionError{Option: option.Loss.String(), Value: ftoa(float64(lossOf[job])), Bound: "trial 0 has " + ftoa(float64(lossOf[0])) + ", and no two losses can be compared"}
 		}
 	}
 	for i := range out {

@@ -21,6 +21,7 @@ import (
 	"io"
 
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 )
 
@@ -35,13 +36,13 @@ func nmfDefaults() config {
 // epochs by the updates.
 func (c *config) settleNMF() error {
 	newton := c.loss == KL || c.loss == Frobenius
-	if !newton && !c.given.has(kUpdates) {
+	if !newton && !c.given.Has(option.Updates) {
 		c.updates = UpdatesMultiplicative
 	}
 	if !newton && c.updates == UpdatesNewton {
-		return &OptionError{Option: kUpdates.String(), Value: c.updates.String(), Bound: "takes the losses KL and Frobenius; others have UpdatesMultiplicative"}
+		return &OptionError{Option: option.Updates.String(), Value: c.updates.String(), Bound: "takes the losses KL and Frobenius; others have UpdatesMultiplicative"}
 	}
-	if c.updates == UpdatesMultiplicative && !c.given.has(kEpochs) {
+	if c.updates == UpdatesMultiplicative && !c.given.Has(option.Epochs) {
 		c.epochs = 200
 	}
 	return nil
@@ -71,12 +72,12 @@ func (c *config) settleNMF() error {
 // loss is not KL; memory 18kn + dk numbers (33kn then).
 func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, error) {
 	c := nmfDefaults()
-	t, err := open(kindNMF, forNMF, &c, x, rank, opts)
+	t, err := open(kindNMF, option.FitNMF, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
 	if c.start != StartUniform && c.start != StartSVD {
-		return nil, &OptionError{Option: kStart.String(), Value: c.start.String(), Bound: "FitNMF starts from StartUniform or StartSVD"}
+		return nil, &OptionError{Option: option.Start.String(), Value: c.start.String(), Bound: "FitNMF starts from StartUniform or StartSVD"}
 	}
 	if err := c.settleNMF(); err != nil {
 		return nil, err
@@ -407,7 +408,7 @@ func (f *nmfFit) layTiles(c int) {
 
 // startFactors fills U and V.
 func (f *nmfFit) startFactors(c *config, seed uint64) error {
-	if c.given.has(kInit) {
+	if c.given.Has(option.Init) {
 		f.factors.copyFrom(c.initU, c.initV)
 		f.multiply(1 / f.root())
 		return f.course.enter(PhaseFactors)

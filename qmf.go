@@ -18,6 +18,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/transport"
@@ -80,7 +81,7 @@ func qmfDefaults() config {
 // is signed or beyond 2^±100 another copy of x. [MemoryOf] adds it up.
 func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, error) {
 	c := qmfDefaults()
-	t, err := open(kindQMF, forQMF, &c, x, rank, opts)
+	t, err := open(kindQMF, option.FitQMF, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -128,23 +129,23 @@ func meanSquare(v []float64) float64 {
 // checkQMF reports options that make no model of d × n.
 func (c *config) checkQMF(d, n int) error {
 	if tooManyCells(max(d, n), c.levels) {
-		return &OptionError{Option: kLevels.String(), Value: itoa(c.levels), Bound: "the maps of a " + itoa(d) + "×" + itoa(n) + " matrix would need too much memory"}
+		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels), Bound: "the maps of a " + itoa(d) + "×" + itoa(n) + " matrix would need too much memory"}
 	}
 	if c.levels < 2 {
-		return &OptionError{Option: kLevels.String(), Value: itoa(c.levels), Bound: "a model needs at least 2"}
+		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels), Bound: "a model needs at least 2"}
 	}
 	if !(c.epsilon > 0) {
-		return &OptionError{Option: kEpsilon.String(), Value: ftoa(c.epsilon), Bound: "a model needs a positive one: at 0 nothing has a gradient"}
+		return &OptionError{Option: option.Epsilon.String(), Value: ftoa(c.epsilon), Bound: "a model needs a positive one: at 0 nothing has a gradient"}
 	}
 	if c.start == StartSVD {
-		return &OptionError{Option: kStart.String(), Value: c.start.String(), Bound: "only FitNMF starts from it"}
+		return &OptionError{Option: option.Start.String(), Value: c.start.String(), Bound: "only FitNMF starts from it"}
 	}
-	if c.given.has(kShrinkage) && c.shrinkage > 0 {
+	if c.given.Has(option.Shrinkage) && c.shrinkage > 0 {
 		if c.ends == EndsPinned {
-			return &OptionError{Option: kShrinkage.String(), Value: ftoa(c.shrinkage), Bound: "needs EndsFree"}
+			return &OptionError{Option: option.Shrinkage.String(), Value: ftoa(c.shrinkage), Bound: "needs EndsFree"}
 		}
 		if c.start == StartUniform {
-			return &OptionError{Option: kShrinkage.String(), Value: ftoa(c.shrinkage), Bound: "StartUniform has no EM step to shrink"}
+			return &OptionError{Option: option.Shrinkage.String(), Value: ftoa(c.shrinkage), Bound: "StartUniform has no EM step to shrink"}
 		}
 	}
 	return nil
@@ -365,7 +366,7 @@ func (f *qmfFit) resume(from *file, s *saved) error {
 		return err
 	}
 	origin, lambda := index[2*f.d], math.Float64frombits(index[2*f.d+1])
-	if origin >= uint64(len(startNames)) {
+	if origin > uint64(StartSVD) {
 		return from.failAt("IDX0", 2*f.d, "there is no such start")
 	}
 	if !(lambda >= 0 && lambda <= 1e30) {
@@ -487,7 +488,7 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 		return nil, err
 	}
 	n.Start, n.Shrinkage = Start(took[0]&255), math.Float64frombits(took[1])
-	if took[0] >= uint64(len(startNames)) {
+	if took[0] > uint64(StartSVD) {
 		return nil, f.failAt("TOOK", 0, "there is no such start")
 	}
 	if !(n.Shrinkage >= 0 && n.Shrinkage <= 1e30) {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/transport"
@@ -60,7 +61,7 @@ func qmfqDefaults() config {
 // settleQMFQ sets what depends on other options.
 func (c *config) settleQMFQ() {
 	c.batchRows = math.MaxInt32 // all rows are one step
-	if !c.given.has(kProjection) {
+	if !c.given.Has(option.Projection) {
 		c.projection = KLUpdates(projectOften)
 		if c.start == StartUniform {
 			c.projection = KLUpdates(projectPaper)
@@ -92,7 +93,7 @@ func (c *config) settleQMFQ() {
 // cells are hidden, and 2d transports with their backward. Memory: see [MemoryOf].
 func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, error) {
 	c := qmfqDefaults()
-	t, err := open(kindQMFQ, forQMFQ, &c, x, rank, opts)
+	t, err := open(kindQMFQ, option.FitQMFQ, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
