@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/posterior"
 )
@@ -54,7 +55,7 @@ func (m *BQMF) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	b := new(BQMF)
-	if f.loss != KL && f.loss != Frobenius {
+	if f.loss != divergence.KL && f.loss != divergence.Frobenius {
 		return f.fail("DIMS", "a BQMF has no such loss")
 	}
 	if err := f.common(&b.Factorisation, -math.MaxFloat64); err != nil {
@@ -171,13 +172,13 @@ func (f *file) readCurves(b *BQMF) error {
 		}
 		for k := range c.x {
 			if !(math.Abs(c.y[k]) <= mostMoment && math.Abs(c.x[k]) <= maxValue) || k > 0 && !(c.y[k] > c.y[k-1] && c.x[k] > c.x[k-1]) ||
-				f.loss == KL && c.x[k] < 0 {
+				f.loss == divergence.KL && c.x[k] < 0 {
 				return f.fail("KNOT", "the scale of row "+itoa(i)+" does not rise")
 			}
 		}
 		for k := range c.at {
 			if !(math.Abs(c.at[k]) <= mostMoment && math.Abs(c.to[k]) <= maxValue) || k > 0 && !(c.at[k] > c.at[k-1] && c.to[k] >= c.to[k-1]) ||
-				f.loss == KL && c.to[k] < 0 {
+				f.loss == divergence.KL && c.to[k] < 0 {
 				return f.fail("KNOT", "the masses of row "+itoa(i)+" fall")
 			}
 		}
@@ -188,7 +189,7 @@ func (f *file) readCurves(b *BQMF) error {
 		}
 		for k := range c.stepAt {
 			if !(math.Abs(c.stepAt[k]) <= maxValue && math.Abs(c.stepTo[k]) <= maxValue) || k > 0 && !(c.stepAt[k] > c.stepAt[k-1] && c.stepTo[k] >= c.stepTo[k-1]) ||
-				f.loss == KL && c.stepTo[k] < 0 {
+				f.loss == divergence.KL && c.stepTo[k] < 0 {
 				return f.fail("KNOT", "the steps of row "+itoa(i)+" fall")
 			}
 		}

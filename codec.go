@@ -53,6 +53,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -154,7 +155,7 @@ type file struct {
 	m            int
 	best         int
 	missing      bool
-	loss         Loss
+	loss         divergence.Loss
 	epsilon      float64
 }
 
@@ -295,7 +296,7 @@ func (f *file) dims(kind uint32) error {
 		}
 	}
 	f.d, f.n, f.k, f.m, f.best, f.missing = int(v[0]), int(v[1]), int(v[2]), int(v[3]), int(v[4]), v[5] == 1
-	f.loss, f.epsilon = Loss(math.Float64frombits(v[6])), math.Float64frombits(v[7])
+	f.loss, f.epsilon = divergence.Loss(math.Float64frombits(v[6])), math.Float64frombits(v[7])
 	if !(f.loss >= -2 && f.loss <= 4) {
 		return f.failAt("DIMS", 6, "β is "+ftoa(float64(f.loss)))
 	}

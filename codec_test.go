@@ -12,6 +12,8 @@ import (
 	"io"
 	"math"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/divergence"
 )
 
 // TestFiles: what is written is read, and what a loaded model returns has the
@@ -477,7 +479,7 @@ func TestSignedFiles(t *testing.T) {
 	if err := new(QMF).UnmarshalBinary(b); err != nil {
 		t.Fatal(err)
 	}
-	m.loss = KL
+	m.loss = divergence.KL
 	b, _ = m.MarshalBinary()
 	var format *FormatError
 	if err := new(QMF).UnmarshalBinary(b); !errors.As(err, &format) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/option"
 )
 
@@ -173,7 +174,7 @@ func TestQMFQAwkward(t *testing.T) {
 					t.Fatalf("%v, %d options: %v", rows, len(o), v)
 				}
 			}
-			if loss, _ := q.Loss(x); q.projection != TruncatedSVD() && score > loss*(1+1e-9)+1e-12*largest(fit.Data)+leastT {
+			if loss, _ := q.Loss(x); q.projection != TruncatedSVD() && score > loss*(1+1e-9)+1e-12*largest(fit.Data)+divergence.LeastT {
 				t.Errorf("%v, %d options: score %v, loss %v", rows, len(o), score, loss)
 			}
 		}

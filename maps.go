@@ -16,7 +16,7 @@ package quantmf
 //
 // lowers the divergence at once and takes the place of gradient steps on q. That is KL;
 // under other divergences num and den are those of [Loss.parts], and with free ends
-// and λ = 0 their ratio is raised to the power γ (divergence.go).
+// and λ = 0 their ratio is raised to the power γ (internal/divergence).
 // Free ends: l = 0, ..., m-1 with D_0 = q_1 and μ = 0. Pinned ends: D_0 = min x
 // stays, and μ keeps Σ_{l>0} D_l = max x - min x. c_l = λ den_l/n is the
 // shrinkage towards the increments D⁰ of an affine map of w (WithShrinkage).
@@ -37,6 +37,7 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/adam"
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/transport"
@@ -212,7 +213,7 @@ type emSums struct{ num, den, shares, prior []float64 }
 
 // em makes one multiplicative step on the increments of row i. num and den are
 // overwritten of signed data.
-func (p *maps) em(i int, s emSums, loss Loss, lambda float64) {
+func (p *maps) em(i int, s emSums, loss divergence.Loss, lambda float64) {
 	inc, low, high := p.increments(i), p.of.low[i], p.of.high[i]
 	seen, first := float64(p.of.seen[i]), 0
 	if p.of.signed && p.ends == EndsFree {
@@ -229,11 +230,11 @@ func (p *maps) em(i int, s emSums, loss Loss, lambda float64) {
 	}
 	for l := first; l < len(inc); l++ {
 		if lambda == 0 {
-			inc[l] = max(inc[l]*loss.step(s.num[l], s.den[l]), least)
+			inc[l] = max(inc[l]*loss.Step(s.num[l], s.den[l]), least)
 			continue
 		}
 		c := lambda * s.den[l] / seen
-		inc[l] = max((float64(inc[l]*s.num[l])+float64(c*s.prior[l]))/max(s.den[l]+c, leastSum), least)
+		inc[l] = max((float64(inc[l]*s.num[l])+float64(c*s.prior[l]))/max(s.den[l]+c, divergence.LeastSum), least)
 	}
 	if first == 1 {
 		q, most := p.of.average[i], mostIncrement*(high-low)

@@ -8,6 +8,7 @@ package quantmf
 import (
 	"math"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/projection"
@@ -101,7 +102,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	if c.validation > 0 { // a copy of x, its mask, and the best epoch
 		fit += size(1.125, f.d, f.n) + model
 	}
-	if c.mapped && c.loss == Frobenius { // a signed x about its rows' lowest values
+	if c.mapped && c.loss == divergence.Frobenius { // a signed x about its rows' lowest values
 		fit += size(f.d, f.n)
 		if c.validation > 0 {
 			fit += size(f.d, f.n)

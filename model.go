@@ -33,6 +33,8 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	"github.com/quantmf/quantmf/internal/divergence"
 )
 
 // Model is what fits return: [*NMF], [*QMF], [*QMFQ] or [*BQMF].
@@ -84,7 +86,7 @@ type Factorisation struct {
 	// model read from a file the latter are errors of another type, with the same text.
 	Warnings []error
 
-	loss    Loss
+	loss    divergence.Loss
 	missing bool // NaN cells are unobserved
 }
 
@@ -126,20 +128,20 @@ func (c *config) meanLoss(x, t Mat) (float64, error) {
 				count++
 			}
 		}
-		if c.loss != Frobenius && distant(top) {
+		if c.loss != divergence.Frobenius && divergence.Distant(top) {
 			for j, o := range observed {
 				if o {
-					sum += c.loss.divergence(x.At(i, j), t.At(i, j))
+					sum += c.loss.Divergence(x.At(i, j), t.At(i, j))
 				}
 			}
 			continue
 		}
-		low := c.loss.least()
-		if c.loss == Frobenius {
+		low := c.loss.Least()
+		if c.loss == divergence.Frobenius {
 			low = math.Inf(-1)
 		}
-		c.loss.terms(num, den, x.Row(i), t.Row(i), low)
-		sum += c.loss.sum(x.Row(i), t.Row(i), num, observed, low)
+		c.loss.Terms(num, den, x.Row(i), t.Row(i), low)
+		sum += c.loss.Sum(x.Row(i), t.Row(i), num, observed, low)
 	}
 	if count == 0 {
 		return 0, &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "x has no observed cell"}
@@ -230,15 +232,15 @@ func (c *config) goodness(x, fit Mat) ([]Goodness, error) {
 		for _, v := range fit.Row(i) {
 			top = max(top, math.Abs(v))
 		}
-		if distant(top) {
-			e = exponentOf(top)
+		if divergence.Distant(top) {
+			e = divergence.ExponentOf(top)
 		}
-		left, total, unit := 0.0, 0.0, c.loss.unit(e)
+		left, total, unit := 0.0, 0.0, c.loss.Unit(e)
 		for j, v := range x.Row(i) {
 			if v == v {
 				v = math.Ldexp(v, -e)
-				left += c.loss.divergence(v, math.Ldexp(fit.At(i, j), -e))
-				total += c.loss.divergence(v, math.Ldexp(mean, -e))
+				left += c.loss.Divergence(v, math.Ldexp(fit.At(i, j), -e))
+				total += c.loss.Divergence(v, math.Ldexp(mean, -e))
 			}
 		}
 		out[i].Divergence = left / count * unit

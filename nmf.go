@@ -20,6 +20,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -29,13 +30,13 @@ import (
 type NMF struct{ Factorisation }
 
 func nmfDefaults() config {
-	return config{settings: settings{epochs: 20, seed: 1, loss: KL, start: StartUniform, updates: UpdatesNewton}, restarts: 1}
+	return config{settings: settings{epochs: 20, seed: 1, loss: divergence.KL, start: StartUniform, updates: UpdatesNewton}, restarts: 1}
 }
 
 // settleNMF chooses the updates by the loss where they are left open, and the number of
 // epochs by the updates.
 func (c *config) settleNMF() error {
-	newton := c.loss == KL || c.loss == Frobenius
+	newton := c.loss == divergence.KL || c.loss == divergence.Frobenius
 	if !newton && !c.given.Has(option.Updates) {
 		c.updates = UpdatesMultiplicative
 	}
@@ -154,7 +155,7 @@ func nmfPieces(groups int, products float64) int {
 type nmfFit struct {
 	*factors
 	*cells
-	loss    Loss
+	loss    divergence.Loss
 	penalty float64
 	plain   bool         // KL of whole rows: the denominators are sums of factors
 	start   func() error // fills the factors; nil: they are there
@@ -190,9 +191,9 @@ type nmfScratch struct {
 	seen                 [sweepRows][]bool // of each row; nil: all
 }
 
-func newNMFFit(way course, p *pool.Pool, f *factors, s *cells, loss Loss, penalty float64) *nmfFit {
+func newNMFFit(way course, p *pool.Pool, f *factors, s *cells, loss divergence.Loss, penalty float64) *nmfFit {
 	k, np := f.k, f.np
-	fit := &nmfFit{factors: f, cells: s, loss: loss, penalty: penalty, plain: loss == KL && !s.partial, course: way, pool: p,
+	fit := &nmfFit{factors: f, cells: s, loss: loss, penalty: penalty, plain: loss == divergence.KL && !s.partial, course: way, pool: p,
 		pieces: make([]nmfPart, nmfPieces((f.d+plainRows-1)/plainRows, float64(f.d)*float64(f.n)*float64(f.k))), work: make([]nmfScratch, p.Workers())}
 	fit.sweeps, fit.updates = fit.sweep, fit.updateV
 	tiles := min((np*k+tileNumbers-1)/tileNumbers, max(np/tileSamples, 1))
@@ -228,7 +229,7 @@ func (f *nmfFit) shares(ws *nmfScratch, rows int) {
 	for r := range rows {
 		lo, hi := r*f.np, (r+1)*f.np
 		num, den := ws.num[lo:hi], ws.den[lo:hi]
-		f.loss.terms(num, den, ws.x[lo:hi], ws.w[lo:hi], f.loss.least())
+		f.loss.Terms(num, den, ws.x[lo:hi], ws.w[lo:hi], f.loss.Least())
 		for j, o := range ws.seen[r] {
 			if !o {
 				num[j], den[j] = 0, 0
@@ -272,7 +273,7 @@ func (f *nmfFit) sweep(worker, piece int) {
 			kernel.DotsRows(g, f.v, num, rows)
 			kernel.DotsRows(h, f.v, den, rows)
 			for t := range u {
-				u[t] *= f.loss.step(g[t], h[t]+f.addU)
+				u[t] *= f.loss.Step(g[t], h[t]+f.addU)
 			}
 		}
 		kernel.CombineRows(w, u, f.v, rows)
@@ -281,8 +282,8 @@ func (f *nmfFit) sweep(worker, piece int) {
 		kernel.AccumulateRows(pt.den, u, den, rows)
 		for r := range rows {
 			lo, hi := r*np, r*np+f.n
-			pt.losses[0] += f.loss.sum(ws.x[lo:hi], w[lo:hi], num[lo:hi], ws.seen[r], f.loss.least())
-			pt.losses[1] += f.heldLoss(f.loss, w[lo:hi], i+r, f.loss.least())
+			pt.losses[0] += f.loss.Sum(ws.x[lo:hi], w[lo:hi], num[lo:hi], ws.seen[r], f.loss.Least())
+			pt.losses[1] += f.heldLoss(f.loss, w[lo:hi], i+r, f.loss.Least())
 		}
 	}
 }
@@ -311,7 +312,7 @@ func (f *nmfFit) sweepPlain(ws *nmfScratch, pt *nmfPart, i, rows int) {
 		for t := range f.tiles.count {
 			lo, hi := f.tile(t)
 			r, v := ws.num[:rows*(hi-lo)], f.tiles.v[k*lo:k*hi]
-			kernel.QuotientRows(r, u, v, x[lo:], stride, rows, leastT)
+			kernel.QuotientRows(r, u, v, x[lo:], stride, rows, divergence.LeastT)
 			if t == 0 {
 				kernel.DotsRows(g, v, r, rows)
 				continue
@@ -321,7 +322,7 @@ func (f *nmfFit) sweepPlain(ws *nmfScratch, pt *nmfPart, i, rows int) {
 				g[t] += h[t]
 			}
 		}
-		kernel.Ratio(g, g, f.tiles.denU[:rows*k], leastSum)
+		kernel.Ratio(g, g, f.tiles.denU[:rows*k], divergence.LeastSum)
 		for t := range u {
 			u[t] *= g[t]
 		}
@@ -330,7 +331,7 @@ func (f *nmfFit) sweepPlain(ws *nmfScratch, pt *nmfPart, i, rows int) {
 	for t := range f.tiles.count {
 		lo, hi := f.tile(t)
 		r := ws.num[:rows*(hi-lo)]
-		loss += kernel.QuotientRows(r, u, f.tiles.v[k*lo:k*hi], x[lo:], stride, rows, leastT)
+		loss += kernel.QuotientRows(r, u, f.tiles.v[k*lo:k*hi], x[lo:], stride, rows, divergence.LeastT)
 		loss += kernel.LogSumRows(r, x[lo:], stride, rows)
 		kernel.AccumulateRows(pt.num[k*lo:k*hi], u, r, rows)
 	}
@@ -355,7 +356,7 @@ func (f *nmfFit) updateV(worker, c int) {
 		add(den, f.pieces[i+1].den[lo:hi])
 	}
 	for j := range row[:f.n] {
-		row[j] *= f.loss.step(num[j], den[j]+f.addV)
+		row[j] *= f.loss.Step(num[j], den[j]+f.addV)
 	}
 }
 
@@ -376,7 +377,7 @@ func (f *nmfFit) updatePlain(ws *nmfScratch, c int) {
 		for i := range f.pieces[1:] {
 			add(num, f.pieces[i+1].num[from:to])
 		}
-		kernel.Ratio(num, num, den[:hi-lo], leastSum)
+		kernel.Ratio(num, num, den[:hi-lo], divergence.LeastSum)
 		for j, r := range num {
 			some[j] *= r
 		}

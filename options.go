@@ -4,6 +4,7 @@ package quantmf
 // before any work starts. Which function takes which is the table of internal/option.
 
 import (
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/transport"
@@ -77,7 +78,7 @@ type settings struct {
 	initU, initV  Mat
 	penalty       float64
 	shrinkage     float64
-	loss          Loss
+	loss          divergence.Loss
 	patience      int
 	validation    float64
 	missing       bool
@@ -450,10 +451,27 @@ func WithLoss(l Loss) FitOption {
 		if !(l >= -2 && l <= 4) {
 			return "β must be from -2 to 4"
 		}
-		c.loss = l
+		c.loss = divergence.Loss(l)
 		return ""
 	})
 }
+
+// Loss is a β divergence Δ(x,t) of a fitted value t from an observed one x, named by its
+// β. With Δ_1 and Δ_0 as limits it is
+//
+//	Δ_β(x,t) = (x^β + (β-1)t^β - βxt^{β-1}) / (β(β-1)).
+type Loss float64
+
+const (
+	KL        Loss = 1 // generalised Kullback-Leibler, x log(x/t) - x + t: the default
+	Frobenius Loss = 2 // (x-t)²/2
+)
+
+// Beta returns the divergence of the given β, from -2 to 4: 2 is [Frobenius], 1 is [KL],
+// 0 that of Itakura and Saito. It is continuous in β. For β < 1e-9 x must be positive,
+// since the divergence from 0 grows as 1/β; for β <= 0 x must be at least 1e-60, and
+// within a factor of 1e30 of its largest value.
+func Beta(beta float64) Loss { return Loss(beta) }
 
 // WithPatience ends a fit when its loss has not fallen by 1e-4 of itself within the given
 // number of epochs. The loss is that on the held-out cells under [WithValidation],

@@ -268,7 +268,7 @@ func TestDocumentedOptions(t *testing.T) {
 	models := []config{nmfDefaults(), qmfDefaults(), qmfqDefaults(), bqmfDefaults()}
 	models[2].settleQMFQ()
 	value := map[string]func(c *config) string{
-		"WithLoss":          func(c *config) string { return map[Loss]string{KL: "KL", Frobenius: "Frobenius"}[c.loss] },
+		"WithLoss":          func(c *config) string { return map[Loss]string{KL: "KL", Frobenius: "Frobenius"}[Loss(c.loss)] },
 		"WithEpochs":        func(c *config) string { return itoa(c.epochs) },
 		"WithLevels":        func(c *config) string { return itoa(c.levels) },
 		"WithEpsilon":       func(c *config) string { return ftoa(c.epsilon) },

@@ -17,6 +17,7 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/adam"
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -41,7 +42,7 @@ type QMF struct {
 }
 
 func qmfDefaults() config {
-	return config{settings: settings{mapped: true, epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 200, levels: 8, epochs: 20, seed: 1, learningRate: 0.06, batchRows: 32, loss: KL, shrinkage: -1}, restarts: 1}
+	return config{settings: settings{mapped: true, epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 200, levels: 8, epochs: 20, seed: 1, learningRate: 0.06, batchRows: 32, loss: divergence.KL, shrinkage: -1}, restarts: 1}
 }
 
 // FitQMF fits x, d features × n samples, by T(UV) of rank k >= 1, one increasing map T_i
@@ -214,7 +215,7 @@ func (f *qmfFit) visit(worker, piece int) {
 		u := f.rowU(i)
 		kernel.Dots(gu, f.v, f.rowWbar(slot))
 		lo, hi := i*f.k, (i+1)*f.k
-		pen := min(f.penalty/float64(f.k)/f.unit(i)/max(f.lossWeight(i), tinyScale), mostPenalty)
+		pen := min(f.penalty/float64(f.k)/f.unit(i)/max(f.lossWeight(i), divergence.Tiny), mostPenalty)
 		for t := range gu {
 			gu[t] = float64(gu[t]*u[t]) + float64(pen*f.logU[lo+t])
 		}
@@ -471,7 +472,7 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 		return nil, err
 	}
 	lowest := 0.0
-	if f.loss == Frobenius { // which alone takes any x
+	if f.loss == divergence.Frobenius { // which alone takes any x
 		lowest = -maxQuantile
 	}
 	for _, sec := range []struct {
@@ -634,9 +635,9 @@ func (f *inflation) hand() *QMF {
 		} else {
 			q.fill(v.row, v.t, v.w[:f.n], i)
 		}
-		low := min(f.loss.least(), f.lowest(i))
-		f.loss.terms(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
-		f.rowLosses[i] = f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, low)
+		low := min(f.loss.Least(), f.lowest(i))
+		f.loss.Terms(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
+		f.rowLosses[i] = f.loss.Sum(v.x[:f.n], v.t, v.g, v.observed, low)
 		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, low)
 	})
 	for i, o := range ends {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
@@ -67,7 +68,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	}
 	c := qmfDefaults()
 	c.levels, c.epsilon, c.start, c.ends, c.batchRows, c.tolerance, c.learningRate = 5, 0.05, StartUniform, ends, batch, 1e-13, 1e-300
-	c.loss, c.penalty, c.given = l, penalty, option.Of(option.Start)
+	c.loss, c.penalty, c.given = divergence.Loss(l), penalty, option.Of(option.Start)
 	if hidden > 0 {
 		x, c.missing = holed(x, hidden), true
 	}
@@ -77,7 +78,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	if err != nil {
 		t.Fatal(err)
 	}
-	visible.setUnits(l, true)
+	visible.setUnits(divergence.Loss(l), true)
 	if visible.signed != signed {
 		t.Fatalf("signed: %v", visible.signed)
 	}

@@ -21,6 +21,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/option"
@@ -236,7 +237,7 @@ func newDeflation(s *settings, visible *cells, mean float64, abreast int, p *poo
 	np := kernel.Pad(n)
 	f := &deflation{settings: s, cells: visible, maps: newMaps(d, m, true, EndsFree, nil), np: np, block: abreast, pool: p,
 		y: make([]float64, d*np), ybar: make([]float64, d*np), h: make([]float64, d*m), ends: make([]transport.Outcome, d)}
-	scale := elem.Log(max(mean, tinyScale))
+	scale := elem.Log(max(mean, divergence.Tiny))
 	f.shortest, f.longest = min(0, scale)-farthestDeflated, max(0, scale)+farthestDeflated
 	if s.squash == SquashNone { // T transports the projection of T'(X) as it is
 		f.longest = elem.Log(maxPoint / float64(m))
@@ -700,9 +701,9 @@ func (q *QMFQ) coordinates(ctx context.Context, x Mat) (Mat, float64, error) {
 	if err != nil {
 		return Mat{}, 0, err
 	}
-	loss := KL
+	loss := divergence.KL
 	if q.projection.kind == projection.Frobenius {
-		loss = Frobenius
+		loss = divergence.Frobenius
 	}
 	projected := newNMFBase(&NMF{Factorisation{U: q.U, V: q.V, loss: loss}})
 	return base.coordinates(ctx, x, visible, func() locator {
@@ -750,7 +751,7 @@ func (p *svdLocator) locate(_ context.Context, v, x []float64) float64 {
 	}
 	loss := 0.0
 	for i, f := range p.inflate {
-		loss += p.inflated.loss.divergence(x[i], f.At(dot(p.U.Row(i), v)))
+		loss += p.inflated.loss.Divergence(x[i], f.At(dot(p.U.Row(i), v)))
 	}
 	return loss
 }
