@@ -326,7 +326,7 @@ func TestBQMFHeldOutCellsTouchNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return append(f.sections["REAL"], f.sections["HIST"]...)
+		return append(f.Payload("REAL"), f.Payload("HIST")...)
 	}
 	if !bytes.Equal(real(state(x)), real(state(other))) {
 		t.Error("held-out values touch the fit")

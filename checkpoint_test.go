@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 // TestResumeRefuses: other data, other options and damaged states are errors that
@@ -73,14 +74,15 @@ func TestResumeRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var sections []section
-		for tag, payload := range f.sections {
+		var sections []section.Section
+		for _, tag := range f.Tags() {
+			payload := f.Payload(tag)
 			if tag == "HIST" {
 				payload = payload[:len(payload)-8]
 			}
-			sections = append(sections, section{tag: tag, payload: payload})
+			sections = append(sections, section.Section{Tag: tag, Payload: payload})
 		}
-		if err := fit(append(opts, WithResume(encode(kind, sections)))...); !errors.As(err, &format) {
+		if err := fit(append(opts, WithResume(section.Encode(kind, sections)))...); !errors.As(err, &format) {
 			t.Errorf("%s, a history that is cut: %v", name, err)
 		}
 	}
@@ -209,14 +211,14 @@ func TestResumeRanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		changed := func(tag string, at int, to uint64) []byte {
-			var sections []section
+			var sections []section.Section
 			for name, payload := range stateOf(t, state) {
 				if name == tag {
 					payload = slices.Concat(payload[:8*at], append64(nil, to), payload[8*at+8:])
 				}
-				sections = append(sections, section{tag: name, payload: payload})
+				sections = append(sections, section.Section{Tag: name, Payload: payload})
 			}
-			return encode(get32(state[12:]), sections)
+			return section.Encode(get32(state[12:]), sections)
 		}
 		if err := fit(WithResume(changed("", 0, 0))); err != nil {
 			t.Errorf("%s: as it was: %v", name, err)
@@ -250,7 +252,11 @@ func stateOf(t *testing.T, state []byte) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f.sections
+	all := map[string][]byte{}
+	for _, tag := range f.Tags() {
+		all[tag] = f.Payload(tag)
+	}
+	return all
 }
 
 // TestStatesOutOfRange: a state whose sums are right, but which holds a number out of its
@@ -328,20 +334,20 @@ func TestStatesOutOfRange(t *testing.T) {
 			t.Fatal(err)
 		}
 		with := func(best []byte) []byte {
-			var sections []section
+			var sections []section.Section
 			for _, tag := range []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"} {
-				p := f.sections[tag]
+				p := f.Payload(tag)
 				if tag == "BEST" {
 					p = best
 				}
-				sections = append(sections, section{tag: tag, payload: p})
+				sections = append(sections, section.Section{Tag: tag, Payload: p})
 			}
-			return encode(get32(state[12:]), sections)
+			return section.Encode(get32(state[12:]), sections)
 		}
-		best := f.sections["BEST"]
+		best := f.Payload("BEST")
 		bad, at := altered(best, "UFAC", 1, math.Float64bits(-1))
-		refused("a factor of the best model", with(bad), f.offsets["BEST"]+at)
-		refused("no best model", with(nil), f.offsets["BEST"])
+		refused("a factor of the best model", with(bad), f.Offset("BEST")+at)
+		refused("no best model", with(nil), f.Offset("BEST"))
 		y := x
 		y.Cols = 7
 		other, _, _, _, _, err := fitAny(ctx, model, y, 2, opts...)
@@ -349,6 +355,6 @@ func TestStatesOutOfRange(t *testing.T) {
 			t.Fatal(err)
 		}
 		b, _ := other.MarshalBinary()
-		refused("the best model of another matrix", with(b), f.offsets["BEST"])
+		refused("the best model of another matrix", with(b), f.Offset("BEST"))
 	}
 }

@@ -27,6 +27,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 // algorithm is a fit under way, of one seed.
@@ -50,7 +51,7 @@ type algorithm interface {
 
 // snapshot is an algorithm's part of a checkpoint.
 type snapshot struct {
-	real   []part
+	real   []section.Part
 	index  []uint64
 	source uint64 // of random numbers
 	steps  int    // of V

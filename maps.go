@@ -40,6 +40,7 @@ import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -311,28 +312,31 @@ func pinned(d, num, den []float64, span, low float64) {
 }
 
 // parts are the numbers of the maps in a checkpoint: parameters, moments and warm starts.
-func (p *maps) parts() []part {
-	all := append([]part{finite(p.f)}, p.rising(p.inc)...)
+func (p *maps) parts() []section.Part {
+	all := append([]section.Part{section.Finite(p.f)}, p.rising(p.inc)...)
 	all = append(all, p.momF.parts()...)
 	if p.r != nil {
-		all = append(append(all, part{p.r, p.shortest, p.longest}), p.momR.parts()...)
+		all = append(append(all, section.Within(p.r, p.shortest, p.longest)), p.momR.parts()...)
 	}
 	for i := range p.warm {
-		all = append(all, finite(p.warm[i].Offset))
+		all = append(all, section.Finite(p.warm[i].Offset))
 	}
 	return all
 }
 
 // rising are increments as parts of a checkpoint: only the first of a row, q_1, may be
 // negative.
-func (p *maps) rising(inc []float64) (all []part) {
+func (p *maps) rising(inc []float64) (all []section.Part) {
 	for lo := 0; lo < len(inc); lo += p.m {
-		all = append(all, finite(inc[lo:lo+1]), positive(inc[lo+1:lo+p.m]))
+		all = append(all, section.Finite(inc[lo:lo+1]), section.Positive(inc[lo+1:lo+p.m]))
 	}
 	return all
 }
 
-func (m moment) parts() []part { return []part{finite(m.mu), {m.nu, 0, math.Inf(1)}} }
+func (m moment) parts() []section.Part {
+	// The square of a large gradient overflows: ν is +Inf from then on, and its parameter stands still.
+	return []section.Part{section.Finite(m.mu), section.Within(m.nu, 0, math.Inf(1))}
+}
 
 // appendWarm appends, for each row, 1 where its warm start is valid, else 0.
 func appendWarm(index []uint64, states []transport.Warm) []uint64 {

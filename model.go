@@ -35,6 +35,7 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 // Model is what fits return: [*NMF], [*QMF], [*QMFQ] or [*BQMF].
@@ -342,14 +343,14 @@ func (f *file) common(m *Factorisation, low float64) (err error) {
 }
 
 // sections are those that all models have; m and ε are 0 in an NMF.
-func (f *Factorisation) sections(m int, eps float64) []section {
+func (f *Factorisation) sections(m int, eps float64) []section.Section {
 	missing := uint64(0)
 	if f.missing {
 		missing = 1
 	}
-	return append([]section{
-		words("DIMS", uint64(f.U.Rows), uint64(f.V.Cols), uint64(f.U.Cols), uint64(m), uint64(max(f.Best, 0)), missing, math.Float64bits(float64(f.loss)), math.Float64bits(eps)),
-		floats("UFAC", flat(f.U)), floats("VFAC", flat(f.V)), floats("HIST", f.History), floats("VALI", f.Validation),
+	return append([]section.Section{
+		section.Words("DIMS", uint64(f.U.Rows), uint64(f.V.Cols), uint64(f.U.Cols), uint64(m), uint64(max(f.Best, 0)), missing, math.Float64bits(float64(f.loss)), math.Float64bits(eps)),
+		section.Floats("UFAC", flat(f.U)), section.Floats("VFAC", flat(f.V)), section.Floats("HIST", f.History), section.Floats("VALI", f.Validation),
 	}, warned(f.Warnings)...)
 }
 
@@ -373,16 +374,11 @@ func (f *file) warnings() (errs []error, err error) {
 		}
 		errs = append(errs, &ConvergenceError{Row: row, Iterations: passes, MarginalError: v[i+2], Tolerance: v[i+3]})
 	}
-	b := f.sections["WARN"]
-	for len(b) > 0 {
-		if len(b) < 8 || get64(b) > uint64(len(b)-8) {
-			return nil, f.fail("WARN", "wrong length")
-		}
-		n := int(get64(b))
-		errs = append(errs, savedWarning(b[8:8+n]))
-		b = b[8+n:]
+	texts, err := f.Texts("WARN")
+	for _, s := range texts {
+		errs = append(errs, savedWarning(s))
 	}
-	return errs, nil
+	return errs, formatError(err)
 }
 
 func writeTo(w io.Writer, marshal func() ([]byte, error)) (int64, error) {

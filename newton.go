@@ -61,6 +61,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 const (
@@ -891,7 +892,7 @@ func (f *newtonFit) lossRows(ws *newtonScratch, pt *nmfPart, i, rows int, x, w [
 func (f *newtonFit) snapshot() snapshot {
 	s := f.nmfFit.snapshot()
 	if f.taken {
-		s.real = append(s.real, positive(f.zu), positive(f.zv), part{f.tau, 1, math.MaxFloat64})
+		s.real = append(s.real, section.Positive(f.zu), section.Positive(f.zv), section.Within(f.tau, 1, math.MaxFloat64))
 	}
 	return s
 }

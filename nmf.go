@@ -24,6 +24,7 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 // NMF is a fitted X ≈ UV. It is not changed by its methods.
@@ -482,9 +483,9 @@ func (f *nmfFit) model(j *journal) (fitted, error) {
 }
 
 func (f *nmfFit) snapshot() snapshot {
-	real := []part{positive(f.u), positive(f.v)}
+	real := []section.Part{section.Positive(f.u), section.Positive(f.v)}
 	if f.best != nil {
-		real = append(real, positive(f.best.u), positive(f.best.v))
+		real = append(real, section.Positive(f.best.u), section.Positive(f.best.v))
 	}
 	return snapshot{real: real}
 }
@@ -538,7 +539,7 @@ func (m *NMF) Loss(x Mat) (float64, error) { return m.bounds().meanLoss(x, m.Rec
 
 // MarshalBinary returns the model as a file.
 func (m *NMF) MarshalBinary() ([]byte, error) {
-	return encode(kindNMF, m.sections(0, 0)), nil
+	return section.Encode(kindNMF, m.sections(0, 0)), nil
 }
 
 // UnmarshalBinary makes m the model in data, or returns a [*FormatError] and

@@ -22,6 +22,7 @@ import (
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -334,15 +335,15 @@ func (f *qmfFit) snapshot() snapshot {
 }
 
 // parts are the numbers of a QMF in a checkpoint.
-func (f *qmfFit) parts() []part {
-	log := func(v []float64) part { return part{v, -f.farthest, f.farthest} }
-	p := []part{positive(f.u), positive(f.v), log(f.logU), log(f.logV), positive(f.rowLosses), positive(f.rowHeld)}
+func (f *qmfFit) parts() []section.Part {
+	log := func(v []float64) section.Part { return section.Within(v, -f.farthest, f.farthest) }
+	p := []section.Part{section.Positive(f.u), section.Positive(f.v), log(f.logU), log(f.logV), section.Positive(f.rowLosses), section.Positive(f.rowHeld)}
 	for _, m := range []moment{f.momU, f.momV} {
 		p = append(p, m.parts()...)
 	}
 	p = append(p, f.maps.parts()...)
 	if f.held != nil {
-		p = append(append(p, positive(f.best.u), positive(f.best.v), finite(f.best.f)), f.rising(f.best.inc)...)
+		p = append(append(p, section.Positive(f.best.u), section.Positive(f.best.v), section.Finite(f.best.f)), f.rising(f.best.inc)...)
 	}
 	return p
 }
@@ -437,16 +438,16 @@ func (q *QMF) mapOf(i int) *Map {
 }
 
 // MarshalBinary returns the model as a file.
-func (q *QMF) MarshalBinary() ([]byte, error) { return encode(kindQMF, q.sections()), nil }
+func (q *QMF) MarshalBinary() ([]byte, error) { return section.Encode(kindQMF, q.sections()), nil }
 
-func (q *QMF) sections() []section {
+func (q *QMF) sections() []section.Section {
 	d, m := q.Quantiles.Dims()
 	rows := make([]float64, 0, 6*d)
 	for i, s := range q.squash {
 		rows = append(rows, q.center[i], float64(s.Kind), s.Ref, s.Shift, s.Std, q.marginal[i])
 	}
 	return append(q.Factorisation.sections(m, q.epsilon),
-		floats("QUAN", flat(q.Quantiles)), floats("WGHT", flat(q.Weights)), floats("POTN", flat(q.potentials)), floats("ROWS", rows), words("TOOK", uint64(q.Start), math.Float64bits(q.Shrinkage)))
+		section.Floats("QUAN", flat(q.Quantiles)), section.Floats("WGHT", flat(q.Weights)), section.Floats("POTN", flat(q.potentials)), section.Floats("ROWS", rows), section.Words("TOOK", uint64(q.Start), math.Float64bits(q.Shrinkage)))
 }
 
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and

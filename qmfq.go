@@ -27,6 +27,7 @@ import (
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/projection"
+	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -576,23 +577,23 @@ func (f *qmfqFit) model(j *journal) (fitted, error) {
 // fit that is stopped before the next one.
 func (f *qmfqFit) snapshot() snapshot {
 	t, s := f.inflation, f.deflation
-	p := []part{positive(f.from.u), positive(f.from.v), positive(t.rowLosses), positive(t.rowHeld)}
+	p := []section.Part{section.Positive(f.from.u), section.Positive(f.from.v), section.Positive(t.rowLosses), section.Positive(t.rowHeld)}
 	p = append(append(p, t.maps.parts()...), s.maps.parts()...)
-	p = append(append(p, finite(s.h)), f.product(f.whole.u, f.whole.v)...)
+	p = append(append(p, section.Finite(s.h)), f.product(f.whole.u, f.whole.v)...)
 	if f.held != nil {
 		b := f.best
-		p = append(append(append(p, finite(b[0])), t.rising(b[1])...), finite(b[2]), part{b[3], s.shortest, s.longest}, finite(b[4]))
+		p = append(append(append(p, section.Finite(b[0])), t.rising(b[1])...), section.Finite(b[2]), section.Within(b[3], s.shortest, s.longest), section.Finite(b[4]))
 		p = append(p, f.product(b[5], b[6])...)
 	}
 	return snapshot{real: p, index: appendWarm(appendWarm(nil, t.warm), s.warm)}
 }
 
 // product is U and V as parts of a checkpoint, of either sign under a truncated SVD.
-func (f *qmfqFit) product(u, v []float64) []part {
+func (f *qmfqFit) product(u, v []float64) []section.Part {
 	if f.projection.kind == projection.SVD {
-		return []part{finite(u), finite(v)}
+		return []section.Part{section.Finite(u), section.Finite(v)}
 	}
-	return []part{positive(u), positive(v)}
+	return []section.Part{section.Positive(u), section.Positive(v)}
 }
 
 // resume takes the state of a checkpoint.
@@ -776,8 +777,8 @@ func (q *QMFQ) MarshalBinary() ([]byte, error) {
 		cuts = append(cuts, m.cut...)
 		squashes = append(squashes, float64(m.squash.Kind), m.squash.Ref, m.squash.Shift, m.squash.Std)
 	}
-	return encode(kindQMFQ, append(t.sections(), floats("DEFQ", quantiles), floats("DEFC", cuts), floats("DEFR", squashes),
-		words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates)))), nil
+	return section.Encode(kindQMFQ, append(t.sections(), section.Floats("DEFQ", quantiles), section.Floats("DEFC", cuts), section.Floats("DEFR", squashes),
+		section.Words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates)))), nil
 }
 
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
