@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/option"
 )
 
 // TestAwkwardData: constant and zero rows, ties, few samples, more components
@@ -147,7 +150,7 @@ func TestQMFQAwkward(t *testing.T) {
 		}
 		for _, o := range [][]FitOption{nil, {WithEnds(EndsPinned), WithProjection(FrobeniusUpdates(5))}, {WithStart(StartUniform)}, {WithEpochs(0)}, {WithProjection(TruncatedSVD())}} {
 			o = append([]FitOption{WithEpochs(4), WithLevels(4), WithMissingValues()}, o...)
-			if len(o) == 4 && o[3].setting().kind == kProjection {
+			if len(o) == 4 && o[3].setting().kind == option.Projection {
 				if notFinite(x.Data) >= 0 {
 					continue
 				}
@@ -172,7 +175,7 @@ func TestQMFQAwkward(t *testing.T) {
 					t.Fatalf("%v, %d options: %v", rows, len(o), v)
 				}
 			}
-			if loss, _ := q.Loss(x); q.projection != TruncatedSVD() && score > loss*(1+1e-9)+1e-12*largest(fit.Data)+leastT {
+			if loss, _ := q.Loss(x); q.projection != TruncatedSVD() && score > loss*(1+1e-9)+1e-12*largest(fit.Data)+divergence.LeastT {
 				t.Errorf("%v, %d options: score %v, loss %v", rows, len(o), score, loss)
 			}
 		}
@@ -270,7 +273,7 @@ func TestReckless(t *testing.T) {
 		}
 		var taken []FitOption
 		for _, o := range opts {
-			if forQMFQ.takes.has(o.setting().kind) {
+			if option.FitQMFQ.Takes.Has(o.setting().kind) {
 				taken = append(taken, o)
 			}
 		}

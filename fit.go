@@ -26,7 +26,9 @@ package quantmf
 import (
 	"context"
 
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 // algorithm is a fit under way, of one seed.
@@ -50,7 +52,7 @@ type algorithm interface {
 
 // snapshot is an algorithm's part of a checkpoint.
 type snapshot struct {
-	real   []part
+	real   []section.Part
 	index  []uint64
 	source uint64 // of random numbers
 	steps  int    // of V
@@ -170,7 +172,7 @@ type task struct {
 }
 
 // open checks options and data of a fit.
-func open[O FitOption](fileKind uint32, t target, c *config, x Mat, rank int, opts []O) (*task, error) {
+func open[O FitOption](fileKind uint32, t option.Function, c *config, x Mat, rank int, opts []O) (*task, error) {
 	if err := parse(t, c, opts); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/option"
 )
 
 // typed tells whether an error is one of the package's.
@@ -136,8 +138,8 @@ func fitBytes(t *testing.T, data []byte) {
 	if model == 1 || model == 2 {
 		opts = append(opts, WithMaxIterations(100))
 	}
-	if takes := [...]target{forNMF, forQMF, forQMFQ, forBQMF}[model].takes; bits>>len(more)&1 == 0 {
-		opts = slices.DeleteFunc(opts, func(o FitOption) bool { return !takes.has(o.setting().kind) })
+	if takes := [...]option.Function{option.FitNMF, option.FitQMF, option.FitQMFQ, option.FitBQMF}[model].Takes; bits>>len(more)&1 == 0 {
+		opts = slices.DeleteFunc(opts, func(o FitOption) bool { return !takes.Has(o.setting().kind) })
 	}
 	x := r.matrix(d, n)
 	t.Logf("model %d, %d × %d, rank %d, x %v", model, d, n, rank, x.Data)

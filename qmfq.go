@@ -21,10 +21,13 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/projection"
+	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -60,7 +63,7 @@ func qmfqDefaults() config {
 // settleQMFQ sets what depends on other options.
 func (c *config) settleQMFQ() {
 	c.batchRows = math.MaxInt32 // all rows are one step
-	if !c.given.has(kProjection) {
+	if !c.given.Has(option.Projection) {
 		c.projection = KLUpdates(projectOften)
 		if c.start == StartUniform {
 			c.projection = KLUpdates(projectPaper)
@@ -92,7 +95,7 @@ func (c *config) settleQMFQ() {
 // cells are hidden, and 2d transports with their backward. Memory: see [MemoryOf].
 func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, error) {
 	c := qmfqDefaults()
-	t, err := open(kindQMFQ, forQMFQ, &c, x, rank, opts)
+	t, err := open(kindQMFQ, option.FitQMFQ, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +239,7 @@ func newDeflation(s *settings, visible *cells, mean float64, abreast int, p *poo
 	np := kernel.Pad(n)
 	f := &deflation{settings: s, cells: visible, maps: newMaps(d, m, true, EndsFree, nil), np: np, block: abreast, pool: p,
 		y: make([]float64, d*np), ybar: make([]float64, d*np), h: make([]float64, d*m), solved: make([]transport.Potentials, d), ends: make([]transport.Outcome, d)}
-	scale := elem.Log(max(mean, tinyScale))
+	scale := elem.Log(max(mean, divergence.Tiny))
 	f.shortest, f.longest = min(0, scale)-farthestDeflated, max(0, scale)+farthestDeflated
 	if s.squash == SquashNone { // T transports the projection of T'(X) as it is
 		f.longest = elem.Log(maxPoint / float64(m))
@@ -587,23 +590,23 @@ func (f *qmfqFit) model(j *journal) (fitted, error) {
 // fit that is stopped before the next one.
 func (f *qmfqFit) snapshot() snapshot {
 	t, s := f.inflation, f.deflation
-	p := []part{positive(f.from.u), positive(f.from.v), positive(t.rowLosses), positive(t.rowHeld)}
+	p := []section.Part{section.Positive(f.from.u), section.Positive(f.from.v), section.Positive(t.rowLosses), section.Positive(t.rowHeld)}
 	p = append(append(p, t.maps.parts()...), s.maps.parts()...)
-	p = append(append(p, finite(s.h)), f.product(f.whole.u, f.whole.v)...)
+	p = append(append(p, section.Finite(s.h)), f.product(f.whole.u, f.whole.v)...)
 	if f.held != nil {
 		b := f.best
-		p = append(append(append(p, finite(b[0])), t.rising(b[1])...), finite(b[2]), part{b[3], s.shortest, s.longest}, finite(b[4]))
+		p = append(append(append(p, section.Finite(b[0])), t.rising(b[1])...), section.Finite(b[2]), section.Within(b[3], s.shortest, s.longest), section.Finite(b[4]))
 		p = append(p, f.product(b[5], b[6])...)
 	}
 	return snapshot{real: p, index: appendWarm(appendWarm(nil, t.warm), s.warm)}
 }
 
 // product is U and V as parts of a checkpoint, of either sign under a truncated SVD.
-func (f *qmfqFit) product(u, v []float64) []part {
+func (f *qmfqFit) product(u, v []float64) []section.Part {
 	if f.projection.kind == projection.SVD {
-		return []part{finite(u), finite(v)}
+		return []section.Part{section.Finite(u), section.Finite(v)}
 	}
-	return []part{positive(u), positive(v)}
+	return []section.Part{section.Positive(u), section.Positive(v)}
 }
 
 // resume takes the state of a checkpoint.
@@ -712,9 +715,9 @@ func (q *QMFQ) coordinates(ctx context.Context, x Mat) (Mat, float64, error) {
 	if err != nil {
 		return Mat{}, 0, err
 	}
-	loss := KL
+	loss := divergence.KL
 	if q.projection.kind == projection.Frobenius {
-		loss = Frobenius
+		loss = divergence.Frobenius
 	}
 	projected := newNMFBase(&NMF{Factorisation{U: q.U, V: q.V, loss: loss}})
 	return base.coordinates(ctx, x, visible, func() locator {
@@ -762,7 +765,7 @@ func (p *svdLocator) locate(_ context.Context, v, x []float64) float64 {
 	}
 	loss := 0.0
 	for i, f := range p.inflate {
-		loss += p.inflated.loss.divergence(x[i], f.At(dot(p.U.Row(i), v)))
+		loss += p.inflated.loss.Divergence(x[i], f.At(dot(p.U.Row(i), v)))
 	}
 	return loss
 }
@@ -787,8 +790,8 @@ func (q *QMFQ) MarshalBinary() ([]byte, error) {
 		cuts = append(cuts, m.cut...)
 		squashes = append(squashes, float64(m.squash.Kind), m.squash.Ref, m.squash.Shift, m.squash.Std)
 	}
-	return encode(kindQMFQ, append(t.sections(), floats("DEFQ", quantiles), floats("DEFC", cuts), floats("DEFR", squashes),
-		words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates)))), nil
+	return section.Encode(kindQMFQ, append(t.sections(), section.Floats("DEFQ", quantiles), section.Floats("DEFC", cuts), section.Floats("DEFR", squashes),
+		section.Words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates)))), nil
 }
 
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and

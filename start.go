@@ -34,6 +34,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/random"
@@ -183,11 +184,11 @@ func (f *qmfFit) startFactors() error {
 		f.uniform(f.seed)
 		return nil
 	case f.origin == StartScores:
-		x, loss = f.normalScores(), KL
+		x, loss = f.normalScores(), divergence.KL
 		for i := range x.Rows {
 			row := x.Row(i)
 			for j := range row {
-				row[j] *= max(f.average[i], tinyScale)
+				row[j] *= max(f.average[i], divergence.Tiny)
 			}
 		}
 		if err := f.pool.Err(); err != nil { // rows may be without scores
