@@ -95,7 +95,7 @@ func TestQMFQMissing(t *testing.T) {
 	if _, err := FitQMFQ(ctx, y, 5); err == nil {
 		t.Error("NaN was taken without being told so")
 	}
-	epochs := some([]int{30, 12}, 1)[0]
+	epochs := some([]int{30, 8}, 1)[0]
 	for _, o := range some([][]FitOption{nil, {WithProjection(FrobeniusUpdates(30))}, {WithStart(StartUniform)}}, 0, 1) {
 		q, err := FitQMFQ(ctx, y, 5, append(o, WithMissingValues(), WithEpochs(epochs), WithLevels(8))...)
 		if err != nil {

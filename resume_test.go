@@ -176,7 +176,7 @@ func stateCases(f func(name, model string, x Mat, opts []FitOption)) {
 		var walk func(k int, name string, x Mat, opts []FitOption)
 		walk = func(k int, name string, x Mat, opts []FitOption) {
 			if k == len(axes) {
-				if count++; !testing.Short() || count%7 == 3 { // every choice of every axis is among them
+				if count++; !testing.Short() || count%11 == 3 { // every choice of every axis is among them
 					f(name, model, x, opts)
 				}
 				return
