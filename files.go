@@ -37,6 +37,7 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -172,10 +173,10 @@ func (f *file) dims(kind uint32) error {
 	if !mapped && v[7] != 0 || mapped && !(f.epsilon >= 1e-12 && f.epsilon <= 1e12) {
 		return f.failAt("DIMS", 7, "ε is "+ftoa(f.epsilon))
 	}
-	if tooManyCells(max(f.d, f.n), f.m) { // as in a fit
+	if limit.TooMany(max(f.d, f.n), f.m) { // as in a fit
 		return f.failAt("DIMS", 3, "the maps would need too much memory")
 	}
-	if uint64(f.k) > maxCells/uint64(f.d+f.n) {
+	if uint64(f.k) > limit.Cells/uint64(f.d+f.n) {
 		return f.failAt("DIMS", 2, "the factors would need too much memory")
 	}
 	return nil
@@ -195,9 +196,6 @@ func (f *file) matrixIn(tag string, rows, cols int, low, high float64) (Mat, err
 
 func (w savedWarning) Error() string { return string(w) }
 
-// maxProduct bounds the entries of UV, so that neither they nor sums of them overflow.
-const maxProduct = 1e290
-
 // rising reports quantiles of row i that fall.
 func (f *file) rising(tag string, q Mat, i int) error {
 	for j := 1; j < q.Cols; j++ {
@@ -214,11 +212,11 @@ func (f *file) squash(tag string, at int, r []float64) (transport.Squash, error)
 		return transport.Squash{}, f.failAt(tag, at, "there is no squash "+ftoa(k))
 	}
 	for i, v := range r[1:3] {
-		if !(math.Abs(v) <= maxProduct) {
+		if !(math.Abs(v) <= limit.Product) {
 			return transport.Squash{}, f.failAt(tag, at+1+i, "a mean is "+ftoa(v))
 		}
 	}
-	if v := r[3]; !(v >= 0 && v <= maxProduct) {
+	if v := r[3]; !(v >= 0 && v <= limit.Product) {
 		return transport.Squash{}, f.failAt(tag, at+3, "a deviation is "+ftoa(v))
 	}
 	return transport.Squash{Kind: transport.Kind(r[0]), Ref: r[1], Shift: r[2], Std: r[3]}, nil

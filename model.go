@@ -35,6 +35,7 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
@@ -320,7 +321,7 @@ func (f *file) common(m *Factorisation, low float64) (err error) {
 				top, at = math.Abs(x), j
 			}
 		}
-		if total += float64(topU * top); !(total <= maxProduct) {
+		if total += float64(topU * top); !(total <= limit.Product) {
 			return f.failAt("VFAC", c*f.n+at, "the product of the factors overflows")
 		}
 	}

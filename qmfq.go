@@ -24,6 +24,7 @@ import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/projection"
@@ -124,8 +125,8 @@ func (q *QMFQ) objective(float64) float64 { return q.judged() }
 func checkPoints(x Mat, u *units) error {
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
-			if math.Abs(v) > maxPoint {
-				return &DataError{Row: i, Col: j, Value: v, Problem: "x must be at most " + ftoa(maxPoint) + " in magnitude under SquashNone, which transports it as it is"}
+			if math.Abs(v) > limit.Point {
+				return &DataError{Row: i, Col: j, Value: v, Problem: "x must be at most " + ftoa(limit.Point) + " in magnitude under SquashNone, which transports it as it is"}
 			}
 		}
 	}
@@ -241,7 +242,7 @@ func newDeflation(s *settings, visible *cells, mean float64, abreast int, p *poo
 	scale := elem.Log(max(mean, divergence.Tiny))
 	f.shortest, f.longest = min(0, scale)-farthestDeflated, max(0, scale)+farthestDeflated
 	if s.squash == SquashNone { // T transports the projection of T'(X) as it is
-		f.longest = elem.Log(maxPoint / float64(m))
+		f.longest = elem.Log(limit.Point / float64(m))
 	}
 	f.work = make([]deflators, p.Workers())
 	for w := range f.work {
@@ -809,11 +810,11 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 	}
 	n.inflated = *t
 	n.Factorisation = t.Factorisation
-	quantiles, err := f.matrixIn("DEFQ", f.d, f.m, 0, maxQuantile)
+	quantiles, err := f.matrixIn("DEFQ", f.d, f.m, 0, limit.Map)
 	if err != nil {
 		return err
 	}
-	cuts, err := f.matrixIn("DEFC", f.d, f.m-1, -maxCentre, maxCentre)
+	cuts, err := f.matrixIn("DEFC", f.d, f.m-1, -limit.Map, limit.Map)
 	if err != nil {
 		return err
 	}

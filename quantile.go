@@ -18,6 +18,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/transport"
@@ -137,17 +138,13 @@ func SoftQuantile(x, q []float64, opts ...Option) ([]float64, error) {
 	return t.Quantile(q)
 }
 
-// maxMagnitude bounds samples and quantile values, so that no difference or sum
-// of them overflows.
-const (
-	maxMagnitude = 1e300
-	bounded      = " must be finite and of magnitude at most 1e300"
-)
+// bounded is what samples and quantile values must be.
+const bounded = " must be finite and of magnitude at most 1e300"
 
-// tooLarge returns the index of the first number out of these bounds, -1 for none.
+// tooLarge returns the index of the first number that is not, -1 for none.
 func tooLarge(x []float64) int {
 	for j, v := range x {
-		if !(math.Abs(v) <= maxMagnitude) {
+		if !(math.Abs(v) <= limit.Magnitude) {
 			return j
 		}
 	}
@@ -200,9 +197,9 @@ func (c *config) countLevels(n, m0 int) (int, error) {
 
 // mostLevels returns the largest m that n samples allow, 0 for none.
 func mostLevels(n int) int {
-	lo, hi := 0, maxCells/4
+	lo, hi := 0, limit.Cells/4
 	for lo < hi {
-		if mid := lo + (hi-lo+1)/2; tooManyCells(n, mid) {
+		if mid := lo + (hi-lo+1)/2; limit.TooMany(n, mid) {
 			hi = mid - 1
 		} else {
 			lo = mid
@@ -214,7 +211,7 @@ func mostLevels(n int) int {
 // checkSize reports a problem that takes too much memory; the error names what gave m. At
 // ε = 0 no system is solved, and only the plan, where it can be asked for, takes nm numbers.
 func (c *config) checkSize(t option.Function, n, m int, plan bool) error {
-	if c.epsilon == 0 && !plan && m <= maxCells/16 || !tooManyCells(n, m) {
+	if c.epsilon == 0 && !plan && m <= limit.Cells/16 || !limit.TooMany(n, m) {
 		return nil
 	}
 	most := itoa(mostLevels(n))
@@ -239,14 +236,14 @@ func (c *config) checkSamples(x []float64, row int) error {
 		return &ShapeError{What: "x", Got: "no samples", Want: "at least one"}
 	}
 	top := transport.Largest(x)
-	if !(top <= maxMagnitude) {
+	if !(top <= limit.Magnitude) {
 		i := tooLarge(x)
 		return &DataError{Row: row, Col: i, Value: x[i], Problem: "x" + bounded}
 	}
-	if c.squash == SquashNone && top > maxPoint {
+	if c.squash == SquashNone && top > limit.Point {
 		for i, v := range x {
-			if !(v >= -maxPoint && v <= maxPoint) {
-				return &DataError{Row: row, Col: i, Value: v, Problem: "without a squash x must be of magnitude at most " + ftoa(maxPoint)}
+			if !(v >= -limit.Point && v <= limit.Point) {
+				return &DataError{Row: row, Col: i, Value: v, Problem: "without a squash x must be of magnitude at most " + ftoa(limit.Point)}
 			}
 		}
 	}

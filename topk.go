@@ -10,6 +10,7 @@ package quantmf
 // [Transport.SortVJP].
 
 import (
+	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/order"
 )
@@ -122,7 +123,7 @@ func TopKWeights(n, k int) ([]float64, error) {
 	if k < 1 || k > n {
 		return nil, &OptionError{Option: "k", Value: itoa(k), Bound: "must be from 1 to the number of samples, " + itoa(n)}
 	}
-	if uint64(k) > maxCells {
+	if uint64(k) > limit.Cells {
 		return nil, &OptionError{Option: "k", Value: itoa(k), Bound: "as many targets need too much memory"}
 	}
 	var b []float64

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -378,7 +379,7 @@ func TestTransformErrors(t *testing.T) {
 	ctx := context.Background()
 	x := counts(20, 10)
 	for name, m := range bothModels(t, x, 2, WithEpochs(3)) {
-		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 2 * maxValue} {
+		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 2 * limit.Value} {
 			y := x.Clone()
 			y.Set(7, 3, bad)
 			var e *DataError
