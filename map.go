@@ -24,6 +24,7 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/hard"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -46,7 +47,7 @@ func (t *Transport) Map(q []float64) (*Map, error) {
 		return nil, err
 	}
 	if t.hard != nil {
-		return t.hard.asMap(q), nil
+		return staircaseOf(t.hard, q), nil
 	}
 	r := t.row()
 	defer workspaces.Put(r)
@@ -61,22 +62,22 @@ func newMap(p transport.Potentials, q, y []float64, eps float64) *Map {
 	return f
 }
 
-// asMap returns the staircase of the plan.
-func (h *hardPlan) asMap(q []float64) *Map {
-	n := len(h.x)
-	f := &Map{q: append([]float64(nil), q...), squash: h.squash, cut: make([]float64, len(h.cuts)),
+// staircaseOf returns the staircase of a plan at ε = 0.
+func staircaseOf(h *hard.Plan, q []float64) *Map {
+	n := len(h.X)
+	f := &Map{q: append([]float64(nil), q...), squash: h.Squash, cut: make([]float64, len(h.Cuts)),
 		points: make([]float64, n), values: make([]float64, n)}
 	t := make([]float64, n)
-	h.average(t, q)
-	for k, i := range h.perm {
-		f.points[k], f.values[k] = h.x[i], t[i]
+	h.Average(t, q)
+	for k, i := range h.Perm {
+		f.points[k], f.values[k] = h.X[i], t[i]
 	}
 	if f.squash.Kind != transport.None && f.points[0] == f.points[n-1] {
 		f.q, f.cut = []float64{t[0]}, nil
 		return f
 	}
-	h.eachBoundary(func(J, left, right int) {
-		f.cut[J] = f.crossing(h.x[left], h.x[right], h.cuts[J])
+	h.EachBoundary(func(J, left, right int) {
+		f.cut[J] = f.crossing(h.X[left], h.X[right], h.Cuts[J])
 		if J > 0 {
 			f.cut[J] = max(f.cut[J], f.cut[J-1])
 		}
