@@ -22,6 +22,7 @@ import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
+	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/posterior"
@@ -231,7 +232,7 @@ func (f *bqmfFit) begin(rank int) {
 	f.data = posterior.NewData(a, n, y[:a*np], func(i, j int) bool { v := f.x.Row(f.active[i])[j]; return v == v })
 	f.pool.Bind(f.ctx) // what a stop leaves undone nobody looks at
 	defer f.pool.Bind(nil)
-	f.space = svd.NewSubspace(a, n, f.rank, svdPasses, nmfChunks, func(_, i int) []float64 { return y[i*np : (i+1)*np] }, f.pool)
+	f.space = svd.NewSubspace(a, n, f.rank, svdPasses, nmf.Chunks, func(_, i int) []float64 { return y[i*np : (i+1)*np] }, f.pool)
 }
 
 // run makes the fit of one strength, or goes on with it, and keeps it if it is the

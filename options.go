@@ -547,7 +547,7 @@ func (s Schedule) String() string {
 type Updates uint8
 
 const (
-	// UpdatesNewton is Newton's method with bounds and momentum (newton.go), after three
+	// UpdatesNewton is Newton's method with bounds and momentum (internal/nmf), after three
 	// multiplicative updates under KL: an epoch takes about twice the time of one of those, and
 	// twenty of them go lower than hundreds. Entries of the factors may become 0, and
 	// leave it again.
