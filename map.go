@@ -403,3 +403,57 @@ func (f *Map) invertStaircase(v float64) float64 {
 	}
 	return min(lo, hi)
 }
+
+// valueAndSlope returns T(x) and T'(x) at one exponential a level, for ε > 0. They agree
+// with At and Slope to rounding. arg is scratch of m-1 numbers.
+//
+// The levels weigh exp L_j, L_{j+1} - L_j = (2Δy_j/ε)(x̃-t_j). All is taken
+// relative to the heaviest level p, so what is added is small where it counts:
+// with e_j = exp(L_j-L_p), c_j = (2/ε)(y_j-y_p), D_j = q_j-q_p and E the mean
+// under weights e, T = q_p + E[D] and dT/dx̃ = E[cD] - E[c]E[D].
+func (f *Map) valueAndSlope(x float64, arg []float64) (t, slope float64) {
+	s := f.squash.At(x)
+	q, rate, cut := f.q, f.rate, f.cut[:len(f.rate)]
+	arg = arg[:len(rate)]
+	p, l, top := 0, 0.0, 0.0
+	for J, r := range rate {
+		arg[J] = float64(r * (s - cut[J]))
+		l += arg[J]
+		if l > top {
+			p, top = J+1, l
+		}
+	}
+	const faint = -60 // e^-60 is below the rounding of 1
+	sum, sumD, sumC, sumCD := 1.0, 0.0, 0.0, 0.0
+	l = 0
+	c := 0.0
+	for J := p; J < len(rate); J++ {
+		l += arg[J]
+		c += rate[J]
+		if l > faint {
+			e := elem.Exp(l)
+			ed := float64(e * (q[J+1] - q[p]))
+			sum += e
+			sumD += ed
+			sumC += float64(e * c)
+			sumCD += float64(ed * c)
+		}
+	}
+	l, c = 0, 0
+	for J := p - 1; J >= 0; J-- {
+		l -= arg[J]
+		c -= rate[J]
+		if l > faint {
+			e := elem.Exp(l)
+			ed := float64(e * (q[J] - q[p]))
+			sum += e
+			sumD += ed
+			sumC += float64(e * c)
+			sumCD += float64(ed * c)
+		}
+	}
+	mean := sumD / sum
+	t = min(max(q[p]+mean, q[0]), q[len(q)-1])
+	dx := f.squash.Slope(x, s)
+	return t, transport.Saturate(max((sumCD-float64(sumC*mean))/sum, 0) * dx)
+}
