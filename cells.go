@@ -225,6 +225,12 @@ func (c *config) checkCells(x Mat) error {
 	top := 0.0
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
+			if v >= 1/limit.Value && v <= limit.Value { // which every fit takes
+				if v > top {
+					top = v
+				}
+				continue
+			}
 			if err := c.checkCell(i, j, v); err != nil {
 				return err
 			}
@@ -412,23 +418,26 @@ func (s *cells) setUnits(l divergence.Loss, mapped bool) {
 	low, top := make([]float64, s.x.Rows), make([]float64, s.x.Rows)
 	signed := false
 	for i := range low {
-		low[i] = math.Inf(1)
+		least := math.Inf(1)
 		for _, v := range s.x.Row(i) {
-			if v == v {
-				low[i] = min(low[i], v)
+			if v < least { // not NaN
+				least = v
 			}
 		}
-		signed = signed || low[i] < 0
+		low[i] = least
+		signed = signed || least < 0
 	}
 	for i := range top { // held-out cells too: none of them may overflow
+		offset, most := 0.0, 0.0
+		if signed {
+			offset = low[i]
+		}
 		for _, v := range s.full.Row(i) {
-			if signed {
-				v -= low[i]
-			}
-			if v == v {
-				top[i] = max(top[i], math.Abs(v))
+			if v = math.Abs(v - offset); v > most {
+				most = v
 			}
 		}
+		top[i] = most
 	}
 	s.units = unitsOf(l, top, mapped)
 	if signed {

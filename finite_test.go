@@ -204,6 +204,31 @@ func TestQMFQAwkward(t *testing.T) {
 	}
 }
 
+// TestRowBelowHeldOut: the visible cells of a row may lie any factor below the one that is
+// held out, whose magnitude is then the row's unit: their mean underflows.
+func TestRowBelowHeldOut(t *testing.T) {
+	x := NewMat(3, 7)
+	for j := range x.Cols {
+		x.Set(0, j, -16)
+	}
+	x.Set(1, 0, 5e-324)
+	x.Set(1, 1, 5e-324)
+	x.Set(1, 2, -16)
+	c, err := newCells(x, &settings{validation: 0.3, seed: 1})
+	if err != nil || !c.held[1*7+2] || c.held[1*7] {
+		t.Fatalf("another cell than the large one is held out: %v, %v", c, err)
+	}
+	for _, model := range []string{"QMF", "QMFQ"} {
+		for _, ends := range []Ends{EndsFree, EndsPinned} {
+			m, _, _, _, _, err := fitAny(t.Context(), model, x, 1, WithLoss(Frobenius), WithEpochs(3), WithValidation(0.3), WithStart(StartUniform), WithEnds(ends))
+			if err != nil {
+				t.Fatal(err)
+			}
+			allFinite(t, model+" "+ends.String(), m, x)
+		}
+	}
+}
+
 // TestReckless: rates and penalties beyond reason give bad fits, no overflow.
 func TestReckless(t *testing.T) {
 	x := toy(3)

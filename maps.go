@@ -70,11 +70,16 @@ func newSpans(s *cells) *spans {
 	d := s.x.Rows
 	p := &spans{low: make([]float64, d), high: make([]float64, d), average: make([]float64, d), seen: s.rows, signed: s.signed}
 	for i := range d {
-		lo, hi, sum := math.Inf(1), math.Inf(-1), 0.0
+		lo, hi, sum, count := math.Inf(1), math.Inf(-1), 0.0, float64(s.rows[i])
 		for _, v := range s.x.Row(i) {
+			if v < lo { // not NaN
+				lo = v
+			}
+			if v > hi {
+				hi = v
+			}
 			if v == v {
-				lo, hi = min(lo, v), max(hi, v)
-				sum += v / float64(s.rows[i])
+				sum += v / count
 			}
 		}
 		p.low[i], p.high[i], p.average[i] = lo, hi, sum

@@ -71,8 +71,9 @@ type Factorisation struct {
 	U, V Mat
 	// History is the mean divergence of the visible cells after each epoch, entry 0
 	// before the first, without a penalty. All entries are exact but those that
-	// [FitQMF] names. A fit that was stopped has an entry for each epoch done; a QMFQ under
-	// [WithValidation] whose context ended lacks that of the last.
+	// [FitQMF] names. A fit that was stopped, by its context or by an error of a function
+	// that it calls, has an entry for each epoch done and the one before the first; a QMFQ
+	// under [WithValidation] lacks that of the last.
 	History []float64
 	// Validation is the mean divergence of the held-out cells after each epoch, nil
 	// without [WithValidation].
@@ -80,8 +81,8 @@ type Factorisation struct {
 	// Best is the epoch whose model this is, an index into History: the last, or under
 	// [WithValidation] the one of the lowest loss on the held-out cells. A fit stopped
 	// within an epoch has made a part of the next one, too: the last entry of History is
-	// still exact for a QMF and a QMFQ, while the loss of an NMF may be lower. An NMF
-	// stopped before its first epoch has no History.
+	// still that of the model for a QMF and a QMFQ, exact but for rounding, while the loss
+	// of an NMF may be lower. An NMF stopped before its first epoch has no History.
 	Best int
 	// Warnings has a *[ConvergenceError] for each row of which a transport did not
 	// converge, and a *[DataError] for each component of an NMF that has died out. In a

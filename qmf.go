@@ -313,16 +313,18 @@ func (f *qmfFit) restore() {
 }
 
 // model returns the model at the best epoch on held-out cells, otherwise at the current
-// state.
+// state. The error is that of the context, which a complete fit also ends with where it
+// came while the model was made.
 func (f *qmfFit) model(j *journal) (fitted, error) {
 	if f.best != nil {
 		f.restore()
 	}
-	defer f.course.finish(f.pool)()
-	q := f.hand()
+	stopped, done := f.course.finish(f.pool)
+	defer done()
+	q := f.hand(stopped)
 	q.Start, q.Best = f.origin, j.exact(f.meanLoss(), f.meanHeld())
 	q.History, q.Validation = j.history, j.validation
-	return q, f.pool.Err()
+	return q, f.course.ctx.Err()
 }
 
 // snapshot returns what the rest of the fit depends on.
@@ -589,50 +591,82 @@ func (q *QMF) MarginalErrors() []float64 { return append([]float64(nil), q.margi
 
 // hand solves every row once more and returns the model as it stands, without its
 // histories. Row losses are exact then. A row without a map yet gets its mean.
-func (f *inflation) hand() *QMF {
+//
+// Once stopped says so, the losses are those of T as the solve leaves it, the same but for
+// rounding: M is not made anew from the potentials and no samples are brought into order,
+// which is more than half of the time.
+func (f *inflation) hand(stopped func() bool) *QMF {
 	d, m := f.d, f.m
 	q := &QMF{Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: f.loss, missing: f.cells.missing}, Quantiles: NewMat(d, m), Weights: NewMat(d, m), potentials: NewMat(d, m),
 		center: make([]float64, d), squash: make([]transport.Squash, d), marginal: make([]float64, d), epsilon: f.epsilon, Shrinkage: f.lambda}
 	ends := make([]transport.Outcome, d)
-	f.pool.Do(d, func(worker, i int) {
-		v := &f.work[worker].visitors[0]
-		none := !slices.ContainsFunc(f.increments(i), func(d float64) bool { return d != 0 })
-		if none {
-			f.increments(i)[0] = f.average[i]
-			if f.constant(i) {
-				f.increments(i)[0] = f.low[i]
-			}
-		}
-		f.quantiles(q.Quantiles.Row(i), i)
-		if f.maps.ends == EndsPinned && !none {
-			row := q.Quantiles.Row(i) // the last is not left to the sum
-			row[m-1] = f.high[i]
-			for l := range row {
-				row[l] = min(row[l], f.high[i])
-			}
-		}
-		if none {
-			v.row.Load(f.problem(v, i))
-			ends[i].Converged = true
-		} else {
-			ends[i] = f.solveRow(v, i)
-			copy(q.potentials.Row(i), v.row.Potentials().H)
-		}
+	pieces := f.pieces(d)
+	finish := func(v *visitor, i int) {
 		_, b := v.row.Weights()
 		at := v.row.Potentials()
 		copy(q.Weights.Row(i), b)
 		q.center[i], q.squash[i], q.marginal[i] = at.Center, at.Squash, ends[i].Error
-		if none {
-			for j := range v.t {
-				v.t[j] = f.increments(i)[0]
-			}
-		} else {
-			q.fill(v.row, v.t, v.w[:f.n], i)
-		}
+	}
+	judge := func(v *visitor, i int) {
 		low := min(f.loss.Least(), f.lowest(i))
 		f.loss.Terms(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
 		f.rowLosses[i] = f.loss.Sum(v.x[:f.n], v.t, v.g, v.observed, low)
 		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, low)
+	}
+	f.pool.Do(pieces, func(worker, piece int) {
+		c, brief := &f.work[worker], stopped()
+		c.group.Clear()
+		c.slots = c.slots[:0]
+		for i, to := pool.Cut(d, pieces, piece); i < to; i++ {
+			v, row := &c.visitors[len(c.slots)], q.Quantiles.Row(i)
+			if slices.ContainsFunc(f.increments(i), func(d float64) bool { return d != 0 }) {
+				f.quantiles(row, i)
+				if f.maps.ends == EndsPinned { // the last is not left to the sum
+					row[m-1] = f.high[i]
+					for l := range row {
+						row[l] = min(row[l], f.high[i])
+					}
+				}
+				t := v.t
+				if !brief {
+					t = nil
+				}
+				v.row = c.group.Add(f.problem(v, i), &f.warm[i], t, row)
+				c.slots = append(c.slots, i)
+				continue
+			}
+			at := f.average[i]
+			if f.constant(i) {
+				at = f.low[i]
+			}
+			f.increments(i)[0] = at
+			f.quantiles(row, i)
+			ends[i].Converged = true
+			if brief { // as if all samples were one: the map is the same
+				v.observed = f.cells.readRow(v.x, v.mask, i)
+				transport.Softmax(q.Weights.Row(i), f.logits(i))
+				q.squash[i].Kind = transport.Kind(f.squash)
+				q.center[i] = q.squash[i].At(0)
+			} else {
+				v.row.Load(f.problem(v, i))
+				finish(v, i)
+			}
+			for j := range v.t {
+				v.t[j] = at
+			}
+			judge(v, i)
+		}
+		c.group.Solve(f.tolerance, f.maxIterations)
+		for k, i := range c.slots {
+			v := &c.visitors[k]
+			ends[i] = c.group.End(k)
+			copy(q.potentials.Row(i), v.row.Potentials().H)
+			finish(v, i)
+			if !brief {
+				q.fill(v.row, v.t, v.w[:f.n], i)
+			}
+			judge(v, i)
+		}
 	})
 	for i, o := range ends {
 		if !o.Converged && !f.constant(i) {

@@ -210,9 +210,10 @@ type deflation struct {
 	maps
 	np, block       int // numbers of a padded row; rows of a group
 	pool            *pool.Pool
-	at              pace      // of Adam's steps
-	y, ybar         []float64 // d × np: Y, 0 in hidden cells, and its gradient
-	h               []float64 // d × m, potentials
+	at              pace                   // of Adam's steps
+	y, ybar         []float64              // d × np: Y, 0 in hidden cells, and its gradient
+	h               []float64              // d × m, potentials
+	solved          []transport.Potentials // views of h, and what else a map is made of; H nil: not solved yet
 	ends            []transport.Outcome
 	work            []deflators
 	forth, backward func(worker, piece int) // deflate and deflateBack, made once
@@ -239,7 +240,7 @@ func newDeflation(s *settings, visible *cells, mean float64, abreast int, p *poo
 	d, n, m := visible.x.Rows, visible.x.Cols, s.levels
 	np := kernel.Pad(n)
 	f := &deflation{settings: s, cells: visible, maps: newMaps(d, m, true, EndsFree, nil), np: np, block: abreast, pool: p,
-		y: make([]float64, d*np), ybar: make([]float64, d*np), h: make([]float64, d*m), ends: make([]transport.Outcome, d)}
+		y: make([]float64, d*np), ybar: make([]float64, d*np), h: make([]float64, d*m), solved: make([]transport.Potentials, d), ends: make([]transport.Outcome, d)}
 	scale := elem.Log(max(mean, divergence.Tiny))
 	f.shortest, f.longest = min(0, scale)-farthestDeflated, max(0, scale)+farthestDeflated
 	if s.squash == SquashNone { // T transports the projection of T'(X) as it is
@@ -296,6 +297,7 @@ func (f *deflation) deflate(worker, piece int) {
 		v := &c.each[i-from]
 		f.ends[i] = c.group.End(i - from)
 		copy(f.rowOf(f.h, i), v.row.Potentials().H)
+		f.solvedAt(v, i)
 		y := f.rowY(f.y, i)[:f.x.Cols]
 		copy(y, v.t)
 		for j, o := range v.observed {
@@ -304,6 +306,13 @@ func (f *deflation) deflate(worker, piece int) {
 			}
 		}
 	}
+}
+
+// solvedAt notes where the transport of row i, which the visitor holds, is solved: at h. The
+// rest depends on x alone.
+func (f *deflation) solvedAt(v *deflator, i int) {
+	f.solved[i] = v.row.Potentials()
+	f.solved[i].H = f.rowOf(f.h, i)
 }
 
 // deflateBack makes the steps of F'_i and R'_i from Ȳ_i for the rows of a piece.
@@ -499,6 +508,9 @@ func (f *qmfqFit) startUniform() error {
 // startFromQMF takes maps and factors of a QMF fit, at its best epoch on held-out
 // cells, and fits T'(X) to its UV.
 func (f *qmfqFit) startFromQMF() error {
+	if err := f.pool.Err(); err != nil {
+		return err
+	}
 	s := *f.settings
 	s.epochs, s.patience, s.batchRows = startEpochs, 0, qmfDefaults().batchRows
 	s.learningRate, s.schedule = qmfDefaults().learningRate, ScheduleCosine
@@ -528,9 +540,9 @@ func (f *qmfqFit) startFromQMF() error {
 	return err
 }
 
-// model projects once more and returns the model. Where the context ends before that
+// model projects once more and returns the model. Where the fit is stopped before that
 // projection is done, UV is that of the projection before, and under validation the state
-// after the last epoch has no losses and is left out.
+// after the last epoch has no losses and is left out. The error is that of the context.
 func (f *qmfqFit) model(j *journal) (fitted, error) {
 	on := func() bool { return f.pool.Err() == nil }
 	if on() {
@@ -549,21 +561,22 @@ func (f *qmfqFit) model(j *journal) (fitted, error) {
 			f.project()
 		}
 	}
-	end := f.pool.Err()
-	defer f.course.finish(f.pool)()
+	stopped, done := f.course.finish(f.pool)
+	defer done()
 	d, s := len(f.all), f.deflation
 	q := &QMFQ{inflate: make([]*Map, d), deflate: make([]*Map, d), projection: f.projection}
-	t := f.inflation.hand()
+	t := f.inflation.hand(stopped)
 	t.Best = j.exact(f.inflation.meanLoss(), f.inflation.meanHeld())
 	t.History, t.Validation = j.history, j.validation
 	q.Factorisation = t.Factorisation
 	f.pool.Do(d, func(worker, i int) {
 		v := &s.work[worker].each[0]
-		v.row.Load(s.problem(v, i))
+		if s.solved[i].H == nil { // a resumed fit that has not come to its first projection
+			v.row.Load(s.problem(v, i))
+			s.solvedAt(v, i)
+		}
 		s.quantiles(v.q, i)
-		at := v.row.Potentials()
-		at.H = s.rowOf(s.h, i)
-		q.deflate[i], q.inflate[i] = newMap(at, v.q, nil, f.epsilon), t.mapOf(i)
+		q.deflate[i], q.inflate[i] = newMap(s.solved[i], v.q, nil, f.epsilon), t.mapOf(i)
 	})
 	for i, o := range s.ends {
 		if o.Passes > 0 && !o.Converged {
@@ -572,7 +585,7 @@ func (f *qmfqFit) model(j *journal) (fitted, error) {
 	}
 	t.Warnings = q.Warnings
 	q.inflated = *t
-	return q, end
+	return q, f.course.ctx.Err()
 }
 
 // snapshot returns what the rest of the fit depends on. The last projection is in it for a

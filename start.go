@@ -287,10 +287,15 @@ func (f *inflation) startRow(v *visitor, i, steps int) {
 		if f.maps.ends == EndsFree {
 			inc[0] = max(lo, floorStart*span/float64(m))
 			for l := range inc {
-				r[l] = elem.Log(inc[l])
+				r[l] = max(elem.Log(inc[l]), f.maps.shortest)
 			}
 			if f.spans.signed {
-				r[0] = inc[0] / f.average[i]
+				// The mean underflows where only held-out cells are far above 5e-324: then q_1
+				// stays 0.
+				r[0] = 0
+				if f.average[i] > 0 {
+					r[0] = inc[0] / f.average[i]
+				}
 			}
 		}
 		f.solveRow(v, i)
