@@ -7,7 +7,7 @@ package quantmf
 //
 // by variational Bayes (internal/posterior). The scales g_i come first, from the
 // visible values of the row alone, and the maps back, T_i, last, from leave-one-out
-// predictions (curve.go). α takes components away that the data do not ask for, so
+// predictions (internal/curve). α takes components away that the data do not ask for, so
 // the rank is an upper bound. It is fitted for two strengths γ of that, and the one
 // whose leave-one-out predictions lose less is the model.
 
@@ -865,7 +865,7 @@ func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64
 	return v, sum / float64(visible), nil
 }
 
-// The file of a BQMF (files.go) and its checkpoint (checkpoint.go).
+// The file of a BQMF (model.go) and its checkpoint (checkpoint.go).
 
 // MarshalBinary returns the model as a file.
 func (m *BQMF) MarshalBinary() ([]byte, error) {
