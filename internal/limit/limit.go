@@ -1,12 +1,14 @@
 // Package limit has the ranges of numbers and sizes: what data, options and files may hold, so that
-// no sum or product of it leaves the range of float64, 5e-324 to 1.8e308. Sums have up to 2^31
-// terms, products of factors two and squares two more, so
+// no sum or product that is made of it leaves the range of float64, from 5e-324 to 1.8e308. Sums have
+// up to 2^31 terms, so
 //
-//	Value² · 2^31 < 1e130 < Product     a sum of squares of data is far from overflow
-//	Init, the root of the largest unit  products of initial factors are in units of x
-//	Map² = 1e300                        a product of two numbers of a map has a value
+//	2^31 Value²    = 2e129   squares of data can be summed
+//	2^31 MostInit² = 2e109   products of initial factors can, in units of x
+//	Map²           = 1e300   two numbers of a map can be multiplied
+//	Moment³        = 1e90    three numbers on the scale of UV can
+//	Point²         = 1e24    costs of a transport
 //
-// Whoever reads a number checks it against its range once, at the door; the loops within do not.
+// Whoever reads a number holds it against its range once; the loops that work on it do not.
 package limit
 
 // Of data.

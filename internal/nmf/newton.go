@@ -82,17 +82,9 @@ type Newton struct {
 	taken bool // the multiplicative updates are over
 	still bool // neither y nor z was lower: nothing moves any more
 	last  Losses
-	tau   []float64 // one number, τ
-	by    float64   // how far momentum goes this time
-
-	y      []float64 // tiles: V at y
-	zu, zv []float64 // d × k and tiles: z, in a half that of the epoch before
-	nu, nv []float64 // the next y; nv is the direction of V before
-	z, z2  []float64 // tiles: the new V and its squares, for the half of U
-
-	scale          []float64 // k: what brings U to the balance
-	sumU           []float64 // k: Σ_i U_ia, of the U that the half of V, then of U, starts at
-	sumV, sumZ     []float64 // k: Σ_j V_aj where the next gradient is taken, and of z
+	momentum
+	points
+	balance
 	metric         metric
 	slopes, most   []float64 // np: of the direction of V
 	shareU, shareV []float64 // the visible share of a row, of a column
@@ -101,6 +93,43 @@ type Newton struct {
 	cols           int // pieces of the columns
 
 	directs, searches, moves, halves, gradients func(worker, piece int)
+}
+
+// momentum is what an epoch takes over from the one before: z, and τ, which is 1 where there is
+// nothing to go on from.
+type momentum struct {
+	tau    []float64 // one number
+	by     float64   // (τ-1)/τ' of this epoch
+	zu, zv []float64 // d × k and tiles: z, in a half that of the epoch before
+}
+
+// advance goes from τ to τ'.
+func (m *momentum) advance() {
+	tau := (1 + math.Sqrt(1+float64(4*float64(m.tau[0]*m.tau[0])))) / 2
+	m.by, m.tau[0] = (m.tau[0]-1)/tau, tau
+}
+
+// ahead fills y with the extrapolation from before by way of z, entries of components in
+// turn, none below least of z or the floor of its component, whichever is more.
+func (m *momentum) ahead(y, z, before, floor []float64, least float64) {
+	for j, v := range z {
+		low := max(float64(least*v), min(v, floor[j%len(floor)]))
+		y[j] = max(v+float64(m.by*(v-before[j])), low)
+	}
+}
+
+// points are the factors of an epoch beside those of the fit, which are y. V lies in tiles.
+type points struct {
+	y      []float64 // V at y
+	nu, nv []float64 // the next y, once both halves are done; in between nv is the direction of V
+	z, z2  []float64 // the new V and its squares, for the half of U
+}
+
+// balance is the sums of components, and what brings those of U and V to each other.
+type balance struct {
+	scale      []float64 // k: of U
+	sumU       []float64 // k: Σ_i U_ia, of the U that the half of V, then of U, starts at
+	sumV, sumZ []float64 // k: Σ_j V_aj where the next gradient is taken, and of z
 }
 
 // metric is the Hessian that the columns of a half share: C, ones on its diagonal, where
@@ -152,7 +181,7 @@ func (s *strip) cut(k, n int) {
 // NewNewton returns Newton's method for a problem.
 func NewNewton(p *Problem) *Newton {
 	f := NewUpdates(p)
-	n := &Newton{Updates: f, exact: f.Loss == divergence.Frobenius && !f.Partial, tau: []float64{1}}
+	n := &Newton{Updates: f, exact: f.Loss == divergence.Frobenius && !f.Partial, momentum: momentum{tau: []float64{1}}}
 	n.directs, n.searches, n.moves, n.halves, n.gradients = n.direct, n.searchV, n.moveV, n.halfU, n.gradient
 	return n
 }
@@ -589,8 +618,7 @@ func (f *Newton) between() {
 		f.sumU[c] *= f.scale[c]
 		f.sumZ[c] /= f.scale[c]
 	}
-	tau := (1 + math.Sqrt(1+float64(4*float64(f.tau[0]*f.tau[0])))) / 2
-	f.by, f.tau[0] = (f.tau[0]-1)/tau, tau
+	f.advance()
 	f.lowest(f.sumZ, f.N)
 	m := &f.metric
 	clear(m.c)
@@ -606,7 +634,7 @@ func (f *Newton) between() {
 			for j, v := range f.z[from:to] {
 				f.z[from+j] = float64(v * over)
 			}
-			f.ahead(f.nv[from:to], f.z[from:to], f.zv[from:to], m.floor[c:c+1])
+			f.ahead(f.nv[from:to], f.z[from:to], f.zv[from:to], m.floor[c:c+1], f.leastAhead())
 			kernel.Accumulate(weight, f.sumU[c:c+1], f.z[from:to])
 		}
 		for c := range f.K {
@@ -641,17 +669,12 @@ func (f *Newton) lowest(sums []float64, count int) {
 	}
 }
 
-// ahead fills y with the extrapolation from before by way of z, entries of components in
-// turn.
-func (f *Newton) ahead(y, z, before, floor []float64) {
-	least := leastShare
+// leastAhead is the share of z below which the next y does not fall.
+func (f *Newton) leastAhead() float64 {
 	if f.exact {
-		least = 0
+		return 0
 	}
-	for j, v := range z {
-		low := max(float64(least*v), min(v, floor[j%len(floor)]))
-		y[j] = max(v+float64(f.by*(v-before[j])), low)
-	}
+	return leastShare
 }
 
 // halfU makes z of U in a piece of the rows: their half at y and the new V. With the next
@@ -673,7 +696,7 @@ func (f *Newton) halfU(worker, piece int) {
 			f.searchU(ws, rows, x, stride)
 		}
 		zu := f.zu[i*k : (i+rows)*k]
-		f.ahead(f.nu[i*k:(i+rows)*k], p, zu, f.metric.floor)
+		f.ahead(f.nu[i*k:(i+rows)*k], p, zu, f.metric.floor, f.leastAhead())
 		copy(zu, p)
 		f.gradientRows(ws, piece, i, rows, x, stride)
 	})
