@@ -743,6 +743,9 @@ func (m *BQMF) Goodness(x Mat) ([]Goodness, error) {
 	return m.bounds().goodness(x, m.Reconstruct())
 }
 
+// Bend returns the bend of every T_i, as [QMF.Bend] defines it.
+func (m *BQMF) Bend() []float64 { return bends(m.Reconstruct(), m.U, m.V) }
+
 // Shares is that of [NMF.Shares], signs of U and V having no part in it.
 func (m *BQMF) Shares() Mat { return shares(m.U, m.V) }
 

@@ -31,16 +31,21 @@ takes each feature from the scale of UV to its own.
 
 ` + matrixHelp + `
 What is fitted
-  -method qmf|qmfq|nmf
+  -method qmf|qmfq|nmf|bqmf
                     qmf: X = T(UV); qmfq: X = T(P(T'(X))), a map on either side
                     of a projection P onto the components; nmf: X = UV, no
-                    scales (default qmf)
-  -k N              rank, the number of components (default 10)
-  -loss kl|frobenius|BETA
+                    scales; bqmf: X = T(UV) with U and V of either sign, the
+                    best predictor of values not seen (default qmf)
+  -k N              rank, the number of components (default 10); of bqmf the
+                    most there may be, of which those fade that the data do not
+                    ask for (default 0: 50, or one fewer than features or samples)
+  -loss auto|kl|frobenius|BETA
                     what is minimised: the Kullback-Leibler divergence, half the
-                    squared differences, or the β-divergence of a β from -2 to 4;
-                    under frobenius qmf and qmfq take values of any sign, such as
-                    log ratios and z-scores (default kl)
+                    squared differences, or the β-divergence of a β from -2 to 4
+                    (bqmf: one of the first two); under frobenius all but nmf
+                    take values of any sign, such as log ratios and z-scores.
+                    auto is frobenius where a value is negative and kl elsewhere,
+                    and the summary says which (default auto)
   -missing          empty cells, NA and NaN are missing: left out of the fit, and
                     filled by "quantmf reconstruct" (default: they are errors)
   -log1p            take log(1+x) of every value first (natural logarithm)
@@ -53,7 +58,7 @@ How (defaults are those of the package)
   -eps X            entropic regularisation of the scales, above 0; larger is
                     smoother (qmf, qmfq; default 0.02)
   -epochs N         visits of every feature (default 20 for qmf, 100 for qmfq,
-                    20 for nmf)
+                    20 for nmf; at most 60 for each of two fits of bqmf)
   -lr X             learning rate of Adam, above 0 (default 0.06 for qmf, 0.1 for
                     qmfq)
   -schedule cosine|constant
@@ -113,7 +118,7 @@ const (
 npz, plain or gzipped; what it is is known by its content, and "-" is standard
 input. Features are in rows, samples in columns; the first row and the first
 column of text are names. Without names it is s1, s2, ... and f1, f2, ... instead.
-Values are finite and at least 0; under -loss frobenius qmf and qmfq take any.
+Values are finite; nmf takes none below 0, and no method does under -log1p.
 `
 	writeHelp = `The end of FILE says its format: .csv, .gct, .mtx, .npy or .npz, tab-separated
 text otherwise, with .gz behind it compressed. "-" is standard output.
@@ -133,6 +138,8 @@ type fitFlags struct {
 	log1p     bool
 	missing   bool
 	loss      quantmf.Loss
+	autoLoss  bool   // the loss is left to the matrix
+	losses    string // which was taken and why
 	maxMemory memory
 	matrix    string
 	progress  string
@@ -148,11 +155,11 @@ type fitFlags struct {
 	given   []string            // the flags given that the result depends on, as words of a command line
 }
 
-var methods = []string{"qmf", "qmfq", "nmf"}
+var methods = []string{"qmf", "qmfq", "nmf", "bqmf"}
 
 func parseFit(args []string) (*fitFlags, error) {
 	options := optionFlags()
-	f := &fitFlags{flagOf: flagOf(options), maxMemory: 8 << 30, loss: quantmf.KL}
+	f := &fitFlags{flagOf: flagOf(options), maxMemory: 8 << 30, loss: quantmf.KL, autoLoss: true}
 	set := newFlags("fit")
 	set.StringVar(&f.method, "method", "qmf", "")
 	set.IntVar(&f.rank, "k", 10, "")
@@ -197,14 +204,15 @@ func parseFit(args []string) (*fitFlags, error) {
 		f.missing = f.missing || o.name == "missing"
 		if o.name == "loss" {
 			f.loss, _ = parseLoss(o.text)
+			f.autoLoss = false
 		}
 	}
-	modes := []string{"auto", "plain", "json", "none"}
+	if f.method == "bqmf" && !given["k"] {
+		f.rank = 0 // what the data ask for
+	}
 	switch {
 	case !slices.Contains(methods, f.method):
 		return nil, usageError(fmt.Sprintf("-method %s: %v", f.method, mustBeOneOf(methods)))
-	case !slices.Contains(modes, f.progress):
-		return nil, usageError(fmt.Sprintf("-progress %s: %v", f.progress, mustBeOneOf(modes)))
 	case given["top"] && f.top < 1:
 		return nil, usageError(fmt.Sprintf("-top %d: must be at least 1", f.top))
 	case f.qFile != "" && f.method != "qmf":
@@ -214,12 +222,27 @@ func parseFit(args []string) (*fitFlags, error) {
 	case f.checkpoint == "-":
 		return nil, usageError("-checkpoint -: must be a file")
 	}
-	return f, nil
+	return f, checkProgress(f.progress)
 }
 
 // signed tells whether values may be negative.
 func (f *fitFlags) signed() bool {
-	return f.loss == quantmf.Frobenius && f.method != "nmf" && !f.log1p
+	return (f.loss == quantmf.Frobenius || f.autoLoss) && f.method != "nmf" && !f.log1p
+}
+
+// takeLoss takes the loss that the values of x ask for, where none was given.
+func (f *fitFlags) takeLoss(x quantmf.Mat) {
+	if !f.autoLoss {
+		return
+	}
+	count := negatives(x)
+	if count == 0 {
+		f.losses = "-loss auto took kl: no value is negative"
+		return
+	}
+	f.loss, f.losses = quantmf.Frobenius, fmt.Sprintf("-loss auto took frobenius: %s", are(count, "value", "negative"))
+	f.options = append(f.options, quantmf.WithLoss(f.loss))
+	f.shared = append(f.shared, quantmf.WithLoss(f.loss))
 }
 
 // read reads the matrix and brings it to what is fitted.
@@ -234,6 +257,7 @@ func (f *fitFlags) read(stdin io.Reader) (*table.Table, os.FileInfo, error) {
 	if f.top > 0 {
 		t = t.MostVariable(f.top)
 	}
+	f.takeLoss(t.X)
 	return t, input, nil
 }
 
@@ -405,6 +429,8 @@ func fitWith(ctx context.Context, method string, x quantmf.Mat, rank int, option
 		return quantmf.FitNMF(ctx, x, rank, options...)
 	case "qmfq":
 		return quantmf.FitQMFQ(ctx, x, rank, options...)
+	case "bqmf":
+		return quantmf.FitBQMF(ctx, x, rank, options...)
 	}
 	return quantmf.FitQMF(ctx, x, rank, options...)
 }
@@ -433,7 +459,7 @@ func (r *result) fit(ctx context.Context, tell *progress) error {
 	}
 	m := modelOf(fitted)
 	m.named(r.table)
-	if r.method != "nmf" && !negative(x) {
+	if m.transported() && negatives(x) == 0 {
 		tell.begin("NMF to compare with")
 		nmf, err := quantmf.FitNMF(ctx, x, r.rank, append(r.shared, quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithEpochs(comparisonUpdates), observe)...)
 		if err != nil {
@@ -441,23 +467,24 @@ func (r *result) fit(ctx context.Context, tell *progress) error {
 		}
 		m.nmf, m.nmfUpdates = last(nmf.History), comparisonUpdates
 	}
-	m.matrix, m.log1p, m.top = r.name(), r.log1p, r.top > 0
+	m.matrix, m.log1p, m.top, m.losses = r.name(), r.log1p, r.top > 0, r.losses
 	m.words, m.unconverged = warningsInWords(m.warnings, m.features)
 	r.m = m
 	m.command = r.commandLine()
 	return nil
 }
 
-// negative tells whether a value is.
-func negative(x quantmf.Mat) bool {
+// negatives counts the negative values.
+func negatives(x quantmf.Mat) int {
+	n := 0
 	for i := range x.Rows {
 		for _, v := range x.Row(i) {
 			if v < 0 {
-				return true
+				n++
 			}
 		}
 	}
-	return false
+	return n
 }
 
 // interrupted says how far the fit came and what is left of it.
@@ -472,13 +499,13 @@ func (r *result) interrupted(tell *progress) error {
 	if tell.last.Epoch == 0 {
 		return interrupted("interrupted at the start of the " + tell.model + "; " + left)
 	}
-	return interrupted(fmt.Sprintf("interrupted after %d of %d epochs of the %s, at a loss of %.4g; %s",
-		tell.last.Epoch, tell.last.Epochs, tell.model, tell.last.Loss, left))
+	return interrupted(fmt.Sprintf("interrupted after %d of %d epochs of the %s, at a %s of %.4g; %s",
+		tell.last.Epoch, tell.last.Epochs, tell.model, tell.measure(), tell.last.Loss, left))
 }
 
 // write fills every output.
 func (r *result) write(out *outputs) error {
-	m, components := r.m, numbered("c", r.rank)
+	m, components := r.m, numbered("c", r.m.u.Cols)
 	for _, f := range []struct {
 		path string
 		fill func(w io.Writer) error
@@ -526,11 +553,11 @@ func beside(a, b quantmf.Mat) quantmf.Mat {
 func last(v []float64) float64 { return v[len(v)-1] }
 
 // name is what the matrix is called where only its name matters.
-func (r *result) name() string {
-	if r.matrix == "-" {
+func (f *fitFlags) name() string {
+	if f.matrix == "-" {
 		return "standard input"
 	}
-	return filepath.Base(r.matrix)
+	return filepath.Base(f.matrix)
 }
 
 // commandLine repeats the fit, as a shell would take it. It says more than the
@@ -547,7 +574,9 @@ func (r *result) commandLine() string {
 	if q, is := r.m.Model.(*quantmf.QMF); is {
 		say("-m", strconv.Itoa(q.Quantiles.Cols))
 	}
-	say("-epochs", strconv.Itoa(len(r.m.history)-1))
+	if r.method != "bqmf" { // whose epochs end by themselves
+		say("-epochs", strconv.Itoa(len(r.m.history)-1))
+	}
 	say("-seed", "1")
 	if r.matrix == "-" {
 		words = append(words, "-")

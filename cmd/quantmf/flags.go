@@ -175,6 +175,9 @@ func seed(s string) (quantmf.FitOption, error) {
 var losses = map[string]quantmf.Loss{"kl": quantmf.KL, "frobenius": quantmf.Frobenius}
 
 func loss(s string) (quantmf.FitOption, error) {
+	if s == "auto" {
+		return nil, nil
+	}
 	l, err := parseLoss(s)
 	if err != nil {
 		return nil, err
@@ -188,7 +191,7 @@ func parseLoss(s string) (quantmf.Loss, error) {
 	}
 	beta, err := strconv.ParseFloat(s, 64)
 	if err != nil {
-		return 0, errors.New("must be kl, frobenius or the β of a divergence")
+		return 0, errors.New("must be auto, kl, frobenius or the β of a divergence")
 	}
 	return quantmf.Beta(beta), nil
 }

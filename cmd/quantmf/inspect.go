@@ -123,7 +123,15 @@ func (m *model) tell(r readings) string {
 		how += ", those features of largest standard deviation"
 	}
 	line("Fitted to", "%s%s × %s%s", of, counted(len(m.features), "feature"), counted(len(m.samples), "sample"), how)
-	line("Fit", "a loss of %.4g (mean divergence per entry) after %s, %.4g before the first", m.history[m.best], counted(m.best, "epoch"), m.history[0])
+	switch q := m.Model.(type) {
+	case *quantmf.BQMF:
+		line("Fit", "%s", foreseen(q))
+	default:
+		line("Fit", "a loss of %.4g (mean divergence per entry) after %s, %.4g before the first", m.history[m.best], counted(m.best, "epoch"), m.history[0])
+	}
+	if m.losses != "" {
+		line("Loss", "%s", m.losses)
+	}
 	if q, ok := m.Model.(*quantmf.QMF); ok {
 		line("Start", "%s", begun(q))
 	}
@@ -190,27 +198,30 @@ func listed(tops []quantmf.Top, names []string, format string) string {
 // for not without one.
 type (
 	modelObject struct {
-		Method     string            `json:"method"`
-		Matrix     string            `json:"matrix,omitempty"`
-		Command    string            `json:"command,omitempty"`
-		Log1p      bool              `json:"log1p"`
-		Epoch      int               `json:"epoch"`
-		Loss       []float64         `json:"loss"`
-		Validation []float64         `json:"validation,omitempty"`
-		NMF        *comparedObject   `json:"nmf,omitempty"`
-		Warnings   []string          `json:"warnings"`
-		Components []componentObject `json:"components"`
-		Features   []featureObject   `json:"features"`
-		Samples    []string          `json:"samples"`
+		Method      string            `json:"method"`
+		Matrix      string            `json:"matrix,omitempty"`
+		Command     string            `json:"command,omitempty"`
+		Log1p       bool              `json:"log1p"`
+		Epoch       int               `json:"epoch"`
+		Loss        []float64         `json:"loss"`
+		Validation  []float64         `json:"validation,omitempty"`
+		NMF         *comparedObject   `json:"nmf,omitempty"`
+		LeaveOneOut *float64          `json:"leave_one_out,omitempty"` // of a BQMF, as are relevance and noise
+		SampleNoise []float64         `json:"sample_noise,omitempty"`
+		Warnings    []string          `json:"warnings"`
+		Components  []componentObject `json:"components"`
+		Features    []featureObject   `json:"features"`
+		Samples     []string          `json:"samples"`
 	}
 	comparedObject struct {
 		Loss    float64 `json:"loss"`
 		Updates int     `json:"updates"`
 	}
 	componentObject struct {
-		Name     string      `json:"name"`
-		Features []topObject `json:"features,omitempty"`
-		Samples  []topObject `json:"samples"`
+		Name      string      `json:"name"`
+		Relevance *float64    `json:"relevance,omitempty"`
+		Features  []topObject `json:"features,omitempty"`
+		Samples   []topObject `json:"samples"`
 	}
 	topObject struct {
 		Name  string  `json:"name"`
@@ -218,6 +229,7 @@ type (
 	}
 	featureObject struct {
 		Name       string    `json:"name"`
+		Noise      *float64  `json:"noise,omitempty"`
 		Bend       *float64  `json:"bend,omitempty"`
 		Divergence *float64  `json:"divergence,omitempty"`
 		Explained  *float64  `json:"explained,omitempty"`
@@ -231,6 +243,10 @@ func (m *model) object(r readings) modelObject {
 	if m.nmfUpdates > 0 {
 		o.NMF = &comparedObject{m.nmf, m.nmfUpdates}
 	}
+	bayes, _ := m.Model.(*quantmf.BQMF)
+	if bayes != nil {
+		o.LeaveOneOut, o.SampleNoise = &bayes.LeaveOneOut, bayes.SampleNoise
+	}
 	objects := func(tops []quantmf.Top, names []string) (out []topObject) {
 		for _, t := range tops {
 			out = append(out, topObject{names[t.Index], t.Value})
@@ -239,6 +255,9 @@ func (m *model) object(r readings) modelObject {
 	}
 	for c, samples := range m.TopSamples(topShown) {
 		k := componentObject{Name: fmt.Sprintf("c%d", c+1), Samples: objects(samples, m.samples)}
+		if bayes != nil {
+			k.Relevance = &bayes.Relevance[c]
+		}
 		if r.features != nil {
 			k.Features = objects(r.features[c], m.features)
 		}
@@ -251,6 +270,9 @@ func (m *model) object(r readings) modelObject {
 	shares := m.Shares()
 	for i, name := range m.features {
 		f := featureObject{Name: name, Shares: shares.Row(i)}
+		if bayes != nil {
+			f.Noise = &bayes.RowNoise[i]
+		}
 		if bend != nil {
 			f.Bend = &bend[i]
 		}
@@ -315,7 +337,7 @@ func (m *model) report(w io.Writer, t *table.Table) error {
 			if err != nil {
 				return err
 			}
-			f.Maps[i] = scale.At
+			f.Maps[i] = scale
 		}
 	}
 	return report.Write(w, f)

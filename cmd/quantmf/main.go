@@ -48,6 +48,7 @@ var commands = []command{
 	{"fit", "fit a matrix; write the model, its factors and scales, a report", fitUsage, fit},
 	{"transform", "place new samples in a model's components", transformUsage, transform},
 	{"reconstruct", "write what a model makes of its matrix, missing values filled", reconstructUsage, reconstruct},
+	{"impute", "fill missing values, and say how well they are predicted", imputeUsage, impute},
 	{"normalize", "bring samples to the scales of a qmfq model", normalizeUsage, normalize},
 	{"inspect", "say what is in a model: scales, features and samples of components", inspectUsage, inspect},
 	{"report", "draw a model and its matrix as a page of figures", reportUsage, writeReport},

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/quantmf/quantmf"
@@ -24,6 +26,16 @@ type progress struct {
 	shown     time.Time     // when a line was last shown
 	last      quantmf.Progress
 	lineShown bool
+}
+
+// modes are those of -progress.
+var modes = []string{"auto", "plain", "json", "none"}
+
+func checkProgress(mode string) error {
+	if !slices.Contains(modes, mode) {
+		return usageError(fmt.Sprintf("-progress %s: %v", mode, mustBeOneOf(modes)))
+	}
+	return nil
 }
 
 func newProgress(mode string, w io.Writer) *progress {
@@ -100,6 +112,15 @@ func (p *progress) show(text string) error {
 	return err
 }
 
+// measure names what falls in a fit: of a BQMF that is the negative lower bound of the
+// evidence, in nats a value.
+func (p *progress) measure() string {
+	if strings.HasPrefix(p.model, "BQMF") {
+		return "bound"
+	}
+	return "loss"
+}
+
 // report is the fit's progress function.
 func (p *progress) report(q quantmf.Progress) error {
 	if q.Epoch == 0 {
@@ -133,7 +154,7 @@ func (p *progress) report(q quantmf.Progress) error {
 		return nil
 	}
 	p.shown = time.Now()
-	text := fmt.Sprintf("%s: epoch %d of %d, loss %.4g, %.0f rows/s, %s left", p.model, q.Epoch, q.Epochs, q.Loss, rate, duration(left))
+	text := fmt.Sprintf("%s: epoch %d of %d, %s %.4g, %.0f rows/s, %s left", p.model, q.Epoch, q.Epochs, p.measure(), q.Loss, rate, duration(left))
 	return p.show(text)
 }
 

@@ -53,7 +53,7 @@ type rankFlags struct {
 func parseRank(args []string) (*rankFlags, error) {
 	options := optionFlags()
 	f := &rankFlags{ks: wholeList{2, 4, 8}, seed: 1}
-	f.flagOf, f.loss = flagOf(options), quantmf.KL
+	f.flagOf, f.loss, f.autoLoss = flagOf(options), quantmf.KL, true
 	f.flagOf["repeats"], f.flagOf["share"] = "repeats", "share"
 	f.maxMemory = 8 << 30
 	set := newFlags("rank")
@@ -87,7 +87,10 @@ func parseRank(args []string) (*rankFlags, error) {
 		case "seed":
 			f.seed, _ = parseSeed(o.text)
 		case "loss":
-			f.loss, _ = parseLoss(o.text)
+			if o.value != nil {
+				f.loss, _ = parseLoss(o.text)
+				f.autoLoss = false
+			}
 		}
 	})
 	switch {
