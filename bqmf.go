@@ -129,10 +129,18 @@ func bqmfComponents(d, n, rank int) int {
 	return min(max(min(d, n)-1, 1), rank)
 }
 
+// settleBQMF reports options that make no model of any matrix.
+func (c *config) settleBQMF() error {
+	if c.loss != KL && c.loss != Frobenius {
+		return &OptionError{Option: kLoss.String(), Value: ftoa(float64(c.loss)), Bound: "FitBQMF takes KL or Frobenius"}
+	}
+	return nil
+}
+
 // checkBQMF returns the cells that a fit sees, or what is wrong with its data.
 func (c *config) checkBQMF(x Mat, rank int) (*cells, error) {
-	if c.loss != KL && c.loss != Frobenius {
-		return nil, &OptionError{Option: kLoss.String(), Value: ftoa(float64(c.loss)), Bound: "FitBQMF takes KL or Frobenius"}
+	if err := c.settleBQMF(); err != nil {
+		return nil, err
 	}
 	if err := x.check("x"); err != nil {
 		return nil, err

@@ -136,7 +136,7 @@ func TestResumeNamesOptions(t *testing.T) {
 	x.Cols = 10
 	other := map[optionKind]FitOption{
 		kEpsilon: WithEpsilon(0.03), kSquash: WithSquash(SquashArctan), kTolerance: WithTolerance(1e-8), kMaxIterations: WithMaxIterations(2000),
-		kLevels: WithLevels(7), kEpochs: WithEpochs(4), kSeed: WithSeed(9), kLearningRate: WithLearningRate(0.01), kSchedule: WithSchedule(ScheduleConstant),
+		kLevels: WithLevels(7), kEpochs: WithEpochs(1), kSeed: WithSeed(9), kLearningRate: WithLearningRate(0.01), kSchedule: WithSchedule(ScheduleConstant),
 		kBatch: WithBatch(5), kStart: WithStart(StartUniform), kEnds: WithEnds(EndsPinned), kPenalty: WithPenalty(0.1), kShrinkage: WithShrinkage(3),
 		kLoss: WithLoss(Frobenius), kPatience: WithPatience(7), kRestarts: WithRestarts(2), kValidation: WithValidation(0.2), kMissing: WithMissingValues(),
 		kInit: WithInit(first(x, 12), x), kProjection: WithProjection(KLUpdates(3)), kUpdates: WithUpdates(UpdatesMultiplicative),

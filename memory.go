@@ -40,9 +40,9 @@ type Memory struct {
 // MemoryOf estimates what a fit of a d × n matrix of the given rank takes with these
 // options, before the fit is made. The estimate is up to 2.5 times what was measured. Not
 // counted are x, garbage that has not been collected yet, and what [WithCheckpoint] takes
-// while it assembles a state, about five times State. Errors: [*OptionError] and
-// [*ShapeError], for the options and for sizes below 1; a fit too large for any machine
-// is no error here.
+// while it assembles a state, about five times State. Errors: the [*OptionError] that
+// the fit would return before it looks at x, and [*ShapeError] for sizes below 1; a fit too large
+// for any machine is no error here.
 func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) {
 	var c config
 	var t target
@@ -74,13 +74,22 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	if method == MethodBQMF {
 		rank = bqmfComponents(d, n, rank)
 	}
+	var err error
 	switch method {
 	case MethodNMF:
-		if err := c.settleNMF(); err != nil {
-			return Memory{}, err
+		err = c.settleNMF()
+	case MethodBQMF:
+		err = c.settleBQMF()
+	default:
+		few := c
+		few.levels = min(c.levels, 2) // how many are too many is not asked here
+		err = few.checkQMF(1, 1)
+		if method == MethodQMFQ {
+			c.settleQMFQ()
 		}
-	case MethodQMFQ:
-		c.settleQMFQ()
+	}
+	if err != nil {
+		return Memory{}, err
 	}
 	f := footprint{d: float64(d), n: float64(n), k: float64(rank), m: float64(c.levels), batch: min(float64(c.batchRows), float64(d)),
 		workers: float64(pool.Count(c.workers, d)), hidden: c.missing || c.validation > 0, uniform: c.start == StartUniform}

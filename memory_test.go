@@ -46,6 +46,11 @@ func TestMemoryOf(t *testing.T) {
 	if _, err := MemoryOf(MethodNMF, 5, 5, 0); !errors.As(err, &option) {
 		t.Errorf("rank 0: %v", err)
 	}
+	for m, opts := range map[Method][]FitOption{MethodNMF: {WithStart(StartNMF)}, MethodQMF: {WithShrinkage(1), WithEnds(EndsPinned)}, MethodQMFQ: {WithStart(StartSVD)}, MethodBQMF: {WithLoss(Beta(1.5))}} {
+		if _, err := MemoryOf(m, 5, 5, 1, opts...); !errors.As(err, &option) {
+			t.Errorf("%v: options that no fit takes: %v", m, err)
+		}
+	}
 	if m, err := MemoryOf(MethodBQMF, 5, 5, 0); err != nil || m.Fit <= 0 {
 		t.Errorf("rank 0 of BQMF: %v %v", m, err)
 	}
