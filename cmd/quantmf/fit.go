@@ -9,11 +9,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,6 +72,19 @@ How (defaults are those of the package)
   -shrinkage X      pull of every map towards a straight line, in pseudo-samples
                     (qmf; default: of 0, 20 and 100 the one that predicts
                     hidden cells best, 0 with -ends pinned or -start uniform)
+  -projection kl:N|frobenius:N|svd
+                    N updates under either divergence, or singular vectors, which
+                    need every value (qmfq; default kl:20, kl:100 with -start
+                    uniform)
+  -tolerance X      where a map counts as converged, above 0 (qmf, qmfq; default
+                    1e-9); of bqmf the share of UV by which its last epoch may
+                    still move it (default 0.003)
+  -validation X     hide this share of the values, up to 0.5, from the fit, and take
+                    the epoch that predicts them best (default: none)
+  -patience N       end when the loss has not fallen for so many epochs (not bqmf;
+                    default: none)
+  -restarts N       fits, each with the next seed, of which the best is taken (not
+                    bqmf; default 1)
   -strict           fail, with exit code 4, where a map has not converged
                     (qmf, qmfq; default: warn)
   -seed N           seed of everything random (default 1)
@@ -97,10 +107,13 @@ What is written ("-" is standard output; the end of a name says the format)
 
 A fit that can stop and go on
   -checkpoint FILE  keep the state of the fit here: at an interrupt, at the end,
-                    and every ten seconds or so
+                    and every ten seconds or so; an existing file is refused
+                    without -resume or -force
   -resume           go on from the state in the -checkpoint file, if it is there,
                     with the same matrix and flags; the result has the bits of a
-                    fit that never stopped
+                    fit that never stopped. -epochs may be more than it was, also
+                    after the end, with -method nmf or -schedule constant
+  -force            start anew over an existing -checkpoint file
 
 At the end standard error has a summary in words. For qmf and qmfq it compares the
 loss, the mean divergence per entry, with that of an NMF of the same rank after
@@ -140,14 +153,13 @@ type fitFlags struct {
 	loss      quantmf.Loss
 	autoLoss  bool   // the loss is left to the matrix
 	losses    string // which was taken and why
-	maxMemory memory
-	matrix    string
-	progress  string
+	limits
+	matrix string
 
 	modelFile, uFile, vFile, qFile, page string // to write, "" for none
 
-	checkpoint string
-	resume     bool
+	checkpoint    string
+	resume, force bool
 
 	options []quantmf.FitOption // of flags that were given alone: the defaults are the package's
 	shared  []quantmf.FitOption // those of them that hold for the NMF to compare with
@@ -159,21 +171,21 @@ var methods = []string{"qmf", "qmfq", "nmf", "bqmf"}
 
 func parseFit(args []string) (*fitFlags, error) {
 	options := optionFlags()
-	f := &fitFlags{flagOf: flagOf(options), maxMemory: 8 << 30, loss: quantmf.KL, autoLoss: true}
+	f := &fitFlags{flagOf: flagOf(options), loss: quantmf.KL, autoLoss: true}
 	set := newFlags("fit")
 	set.StringVar(&f.method, "method", "qmf", "")
 	set.IntVar(&f.rank, "k", 10, "")
 	set.BoolVar(&f.log1p, "log1p", false, "")
 	set.IntVar(&f.top, "top", 0, "")
-	set.Var(&f.maxMemory, "max-memory", "")
+	f.limits.flags(set)
 	set.StringVar(&f.modelFile, "o", "", "")
 	set.StringVar(&f.uFile, "u", "", "")
 	set.StringVar(&f.vFile, "v", "", "")
 	set.StringVar(&f.qFile, "q", "", "")
 	set.StringVar(&f.page, "report", "", "")
-	set.StringVar(&f.progress, "progress", "auto", "")
 	set.StringVar(&f.checkpoint, "checkpoint", "", "")
 	set.BoolVar(&f.resume, "resume", false, "")
+	set.BoolVar(&f.force, "force", false, "")
 	for _, o := range options {
 		set.Var(o, o.name, "")
 	}
@@ -186,7 +198,7 @@ func parseFit(args []string) (*fitFlags, error) {
 	set.Visit(func(g *flag.Flag) {
 		given[g.Name] = true
 		switch g.Name {
-		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "max-memory":
+		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "force", "max-memory":
 		case "log1p", "missing", "strict":
 			f.given = append(f.given, "-"+g.Name+"="+g.Value.String())
 		default:
@@ -217,12 +229,17 @@ func parseFit(args []string) (*fitFlags, error) {
 		return nil, usageError(fmt.Sprintf("-top %d: must be at least 1", f.top))
 	case f.qFile != "" && f.method != "qmf":
 		return nil, usageError("-q: only a QMF has quantiles to write")
-	case f.resume && f.checkpoint == "":
-		return nil, usageError("-resume: needs the -checkpoint FILE to go on from")
-	case f.checkpoint == "-":
-		return nil, usageError("-checkpoint -: must be a file")
 	}
-	return f, checkProgress(f.progress)
+	if err := f.limits.check(); err != nil {
+		return nil, err
+	}
+	if err := f.takes(f.method, f.options); err != nil {
+		return nil, err
+	}
+	if err := apart(f.modelFile, f.uFile, f.vFile, f.qFile, f.page, f.checkpoint); err != nil {
+		return nil, err
+	}
+	return f, checkpointFlags(f.checkpoint, f.resume, f.force)
 }
 
 // signed tells whether values may be negative.
@@ -247,7 +264,7 @@ func (f *fitFlags) takeLoss(x quantmf.Mat) {
 
 // read reads the matrix and brings it to what is fitted.
 func (f *fitFlags) read(stdin io.Reader) (*table.Table, os.FileInfo, error) {
-	t, input, err := readTable(f.matrix, stdin, table.Options{Missing: f.missing, Negative: f.signed(), MaxCells: int(min(max(f.maxMemory/readShare, 1), math.MaxInt))})
+	t, input, err := readTable(f.matrix, stdin, table.Options{Missing: f.missing, Negative: f.signed(), MaxCells: f.cells()})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -267,7 +284,7 @@ func fit(args []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), int64(f.maxMemory))))
+	defer f.hold()()
 	t, input, err := f.read(s.in)
 	if err != nil {
 		return err
@@ -290,7 +307,11 @@ func fit(args []string, s streams) error {
 
 	tell := newProgress(f.progress, s.err)
 	r := &result{fitFlags: f, table: t}
-	if err := r.prepareCheckpoint(input, s.err); err != nil {
+	err = r.prepareCheckpoint(input, s.err)
+	if r.keep != nil {
+		defer r.keep.lock.release()
+	}
+	if err != nil {
 		return err
 	}
 	err = r.fit(ctx, tell)
@@ -344,82 +365,12 @@ func readTable(path string, stdin io.Reader, o table.Options) (*table.Table, os.
 	return t, info, err
 }
 
-// checkpoint keeps the state of a fit in a file.
-type checkpoint struct {
-	path    string
-	state   []byte // the newest
-	written time.Time
-	stale   bool // the file is older than the state
-}
-
-// checkpointEvery is how often the file is written while a fit runs.
-const checkpointEvery = 10 * time.Second
-
-// save takes a state; the file follows now and then.
-func (c *checkpoint) save(state []byte) error {
-	c.state, c.stale = state, true
-	if time.Since(c.written) < checkpointEvery {
-		return nil
-	}
-	return c.flush()
-}
-
-// flush brings the file up to date.
-func (c *checkpoint) flush() error {
-	if !c.stale {
-		return nil
-	}
-	out := &outputs{}
-	defer out.discard()
-	if err := out.open(c.path, nil); err != nil {
-		return err
-	}
-	if err := out.write(c.path, func(w io.Writer) error { _, err := w.Write(c.state); return err }); err != nil {
-		return err
-	}
-	c.written, c.stale = time.Now(), false
-	return out.commit()
-}
-
 // result is a fit done, with what is told of it.
 type result struct {
 	*fitFlags
 	table *table.Table
 	keep  *checkpoint // nil for none
 	m     *model
-}
-
-// prepareCheckpoint makes sure that the file can be written, and takes the state
-// to go on from.
-func (r *result) prepareCheckpoint(input os.FileInfo, messages io.Writer) error {
-	if r.checkpoint == "" {
-		return nil
-	}
-	for _, path := range []string{r.modelFile, r.uFile, r.vFile, r.qFile, r.page} {
-		if path != "" && filepath.Clean(path) == filepath.Clean(r.checkpoint) {
-			return usageError("two outputs to the same place: " + path)
-		}
-	}
-	out := &outputs{}
-	defer out.discard()
-	if err := out.open(r.checkpoint, input); err != nil {
-		return err
-	}
-	r.keep = &checkpoint{path: r.checkpoint, written: time.Now()}
-	r.options = append(r.options, quantmf.WithCheckpoint(1, r.keep.save))
-	if !r.resume {
-		return nil
-	}
-	state, err := os.ReadFile(r.checkpoint)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		_, err := fmt.Fprintf(messages, "There is no %s to go on from yet: the fit starts at the beginning.\n", r.checkpoint)
-		return err
-	case err != nil:
-		return &inputError{err}
-	}
-	r.options = append(r.options, quantmf.WithResume(state))
-	return nil
 }
 
 // fitWith runs the fit of a method.
@@ -574,7 +525,7 @@ func (r *result) commandLine() string {
 	if q, is := r.m.Model.(*quantmf.QMF); is {
 		say("-m", strconv.Itoa(q.Quantiles.Cols))
 	}
-	if r.method != "bqmf" { // whose epochs end by themselves
+	if r.method != "bqmf" && !slices.Contains(r.given, "-patience") { // which may end before their number
 		say("-epochs", strconv.Itoa(len(r.m.history)-1))
 	}
 	say("-seed", "1")

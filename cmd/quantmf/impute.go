@@ -16,7 +16,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,7 +105,7 @@ const parts = 10
 func parseImpute(args []string) (*imputeFlags, error) {
 	options := optionFlags()
 	f := &imputeFlags{seed: 1}
-	f.fitFlags = fitFlags{method: "bqmf", missing: true, flagOf: flagOf(options), maxMemory: 8 << 30, loss: quantmf.KL, autoLoss: true,
+	f.fitFlags = fitFlags{method: "bqmf", missing: true, flagOf: flagOf(options), loss: quantmf.KL, autoLoss: true,
 		options: []quantmf.FitOption{quantmf.WithMissingValues()}}
 	set := newFlags("impute")
 	value := "mean"
@@ -117,8 +116,7 @@ func parseImpute(args []string) (*imputeFlags, error) {
 	set.IntVar(&f.checks, "checks", 5, "")
 	set.BoolVar(&f.asJSON, "json", false, "")
 	set.IntVar(&f.rank, "k", 0, "")
-	set.Var(&f.maxMemory, "max-memory", "")
-	set.StringVar(&f.progress, "progress", "auto", "")
+	f.limits.flags(set)
 	for _, o := range options {
 		if slices.Contains([]string{"loss", "epochs", "seed", "workers"}, o.name) {
 			set.Var(o, o.name, "")
@@ -162,10 +160,28 @@ func parseImpute(args []string) (*imputeFlags, error) {
 	case f.asJSON && (f.out == "-" || f.features == "-"):
 		return nil, usageError("-json: standard output is taken: give a file to -o and -features")
 	}
-	if err := checkProgress(f.progress); err != nil {
+	if err := f.limits.check(); err != nil {
 		return nil, err
 	}
-	return f, needsOut(f.out)
+	if err := f.takes("bqmf", f.options); err != nil {
+		return nil, err
+	}
+	if err := needsOut(f.out); err != nil {
+		return nil, err
+	}
+	return f, apart(f.files()...)
+}
+
+// files are those that are written: the matrix, the ends of intervals, the features.
+func (f *imputeFlags) files() []string {
+	files := []string{f.out}
+	if f.interval > 0 {
+		files = append(files, besides(f.out, "lower"), besides(f.out, "upper"))
+	}
+	if f.features != "" {
+		files = append(files, f.features)
+	}
+	return files
 }
 
 // beside returns the name of a file beside another: of a.csv.gz a.lower.csv.gz.
@@ -196,14 +212,14 @@ func impute(args []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), int64(f.maxMemory))))
+	defer f.hold()()
 	t, input, err := f.read(s.in)
 	if err != nil {
 		return err
 	}
 	need, err := f.footprint(t.X.Rows, t.X.Cols)
 	if err == nil {
-		err = f.allows(need)
+		err = f.allows(need, "this", "use fewer features or components (-k), or allow more")
 	}
 	if err != nil {
 		return explain(err, t, f.flagOf)
@@ -212,13 +228,7 @@ func impute(args []string, s streams) error {
 	defer stop()
 	out := &outputs{stdout: s.out}
 	defer out.discard()
-	files := []string{f.out}
-	if f.interval > 0 {
-		files = append(files, besides(f.out, "lower"), besides(f.out, "upper"))
-	}
-	if f.features != "" {
-		files = append(files, f.features)
-	}
+	files := f.files()
 	for _, path := range files {
 		if err := out.open(path, input); err != nil {
 			return err
@@ -336,7 +346,7 @@ func (r *imputation) run(ctx context.Context) error {
 	dealt := deal(x, r.seed)
 	for check := range r.checks {
 		r.tell.begin(fmt.Sprintf("BQMF, check %d of %d", check+1, r.checks))
-		if err := r.check(ctx, dealt, check, options); err != nil {
+		if err := r.hide(ctx, dealt, check, options); err != nil {
 			return err
 		}
 	}
@@ -422,8 +432,8 @@ func deal(x quantmf.Mat, seed uint64) []int8 {
 	return out
 }
 
-// check hides one part from a fit, and adds what that says of it.
-func (r *imputation) check(ctx context.Context, dealt []int8, part int, options []quantmf.FitOption) error {
+// hide hides one part from a fit, and adds what that says of it.
+func (r *imputation) hide(ctx context.Context, dealt []int8, part int, options []quantmf.FitOption) error {
 	x := r.table.X
 	given, hidden := x.Clone(), quantmf.NewMat(x.Rows, x.Cols)
 	for i := range x.Rows {

@@ -269,7 +269,7 @@ func TestImputeHides(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := &imputation{imputeFlags: f, table: &table.Table{X: x}, of: make([]feature, x.Rows), probabilities: 0.9}
-		err = r.check(t.Context(), dealt, 4, append(f.options, quantmf.WithProgress(func(p quantmf.Progress) error { losses = append(losses, p.Loss); return nil })))
+		err = r.hide(t.Context(), dealt, 4, append(f.options, quantmf.WithProgress(func(p quantmf.Progress) error { losses = append(losses, p.Loss); return nil })))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -181,11 +181,11 @@ func explain(err error, t *table.Table, flags map[string]string) error {
 		name, ok := flags[option.Option]
 		switch {
 		case !ok:
-			return usageError(err.Error())
+			return usageError(spoken.Replace(err.Error()))
 		case slices.Contains([]string{"missing", "strict", "checkpoint", "resume"}, name): // which have no value to speak of
-			return usageError(fmt.Sprintf("-%s: %s", name, option.Bound))
+			return usageError(fmt.Sprintf("-%s: %s", name, spoken.Replace(option.Bound)))
 		}
-		return usageError(fmt.Sprintf("-%s %s: %s", name, option.Value, option.Bound))
+		return usageError(fmt.Sprintf("-%s %s: %s", name, spokenValue(option.Value), spoken.Replace(option.Bound)))
 	case errors.As(err, &data):
 		problem := inFlags.Replace(data.Problem)
 		if data.Value == data.Value {

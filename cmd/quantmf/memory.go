@@ -62,15 +62,7 @@ func (f *fitFlags) affordable(d, n int) error {
 	if err != nil {
 		return err
 	}
-	return f.allows(need)
-}
-
-// allows reports a need of more bytes than -max-memory allows.
-func (f *fitFlags) allows(need float64) error {
-	if need > float64(f.maxMemory) {
-		return &inputError{fmt.Errorf("this fit needs about %s of memory, -max-memory allows %s: use fewer features (-top), components or levels, or allow more", gibi(need), gibi(float64(f.maxMemory)))}
-	}
-	return nil
+	return f.allows(need, "this fit", "use fewer features (-top), components or levels, or allow more")
 }
 
 // gibi writes a number of bytes.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,16 +25,6 @@ type progress struct {
 	shown     time.Time     // when a line was last shown
 	last      quantmf.Progress
 	lineShown bool
-}
-
-// modes are those of -progress.
-var modes = []string{"auto", "plain", "json", "none"}
-
-func checkProgress(mode string) error {
-	if !slices.Contains(modes, mode) {
-		return usageError(fmt.Sprintf("-progress %s: %v", mode, mustBeOneOf(modes)))
-	}
-	return nil
 }
 
 func newProgress(mode string, w io.Writer) *progress {
@@ -76,7 +65,7 @@ type record struct {
 	Model   string   `json:"model"`
 	Phase   string   `json:"phase"`
 	Done    float64  `json:"done"` // of the phase, from 0 to 1
-	Epochs  int      `json:"epochs"`
+	Epochs  int      `json:"epochs,omitempty"`
 	Epoch   int      `json:"epoch,omitempty"`
 	Loss    *float64 `json:"loss,omitempty"`
 	Rate    float64  `json:"rows_per_second,omitempty"`
@@ -110,6 +99,23 @@ func (p *progress) show(text string) error {
 	p.lineShown = true
 	_, err := fmt.Fprint(p.w, "\r\x1b[K"+text)
 	return err
+}
+
+// count reports how many of several pieces of work are done.
+func (p *progress) count(done, of int, what string) error {
+	share := float64(done) / float64(of)
+	switch {
+	case p.mode == "json":
+		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: what, Done: share})
+	case p.mode == "none" || p.mode == "plain" && (done == 0 || done < of && (done*10/of == (done-1)*10/of || time.Since(p.shown) < 200*time.Millisecond)):
+		return nil
+	}
+	p.shown = time.Now()
+	text := fmt.Sprintf("%s: %d of %d %s", p.model, done, of, what)
+	if done > 0 {
+		text += fmt.Sprintf(", %s left", duration(time.Since(p.start).Seconds()*(1-share)/share))
+	}
+	return p.show(text)
 }
 
 // measure names what falls in a fit: of a BQMF that is the negative lower bound of the
