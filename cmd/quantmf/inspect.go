@@ -27,7 +27,7 @@ from the fit over that from its own mean). What is read as MATRIX "quantmf fit -
 says.
 
   -json             everything, of all features, as one JSON object
-
+` + limitsHelp + `
 ` + exitHelp
 
 const reportUsage = `usage: quantmf report MODEL MATRIX -o FILE
@@ -37,7 +37,7 @@ a page of figures in one HTML file, as fit does with -report. What is read as
 MATRIX "quantmf fit -h" says.
 
   -o FILE           where to write (required; "-" is standard output)
-
+` + limitsHelp + `
 ` + exitHelp
 
 // topShown is how many features or samples of a component are named.
@@ -72,27 +72,43 @@ func (m *model) readings(t *table.Table) (r readings, err error) {
 func inspect(args []string, s streams) error {
 	set := newFlags("inspect")
 	asJSON := set.Bool("json", false, "")
+	var l limits
+	l.flags(set)
 	words, err := arguments(set, args, "MODEL", "[MATRIX]")
+	if err == nil {
+		err = l.check()
+	}
 	if err != nil {
 		return err
 	}
-	m, _, err := readModel(words[0], s.in)
+	defer l.hold()()
+	tell := newProgress(l.progress, s.err)
+	tell.begin("inspect")
+	defer tell.end()
+	tell.at("reading " + words[0])
+	m, _, err := readModel(words[0], s.in, &l)
 	if err != nil {
 		return err
 	}
 	var r readings
 	if words[1] != "" {
-		t, _, err := readTable(words[1], s.in, table.Options{Missing: true, Negative: m.signed()})
+		tell.at("reading " + words[1])
+		t, _, err := readTable(words[1], s.in, table.Options{Missing: true, Negative: m.signed(), MaxCells: l.cells()})
 		if err != nil {
 			return err
 		}
 		if t, err = m.fitted(t); err != nil {
 			return err
 		}
+		if err := l.allowsMatrices(3, t.X.Rows, t.X.Cols); err != nil {
+			return err
+		}
+		tell.at("comparing the model with the matrix")
 		if r, err = m.readings(t); err != nil {
 			return err
 		}
 	}
+	tell.end()
 	if *asJSON {
 		e := json.NewEncoder(s.out)
 		e.SetEscapeHTML(false)
@@ -285,18 +301,24 @@ func (m *model) object(r readings) modelObject {
 }
 
 func writeReport(args []string, s streams) error {
-	words, out, err := outFlags("report", args, "MODEL", "MATRIX")
+	a, err := parseApplied("report", args, s, "MODEL", "MATRIX")
 	if err != nil {
 		return err
 	}
-	m, t, inputs, err := readBoth(words[0], words[1], s)
+	defer a.hold()()
+	defer a.tell.end()
+	m, t, inputs, err := readBoth(a.words[0], a.words[1], s, &a.limits, a.tell)
 	if err != nil {
 		return err
 	}
 	if t, err = m.fitted(t); err != nil {
 		return err
 	}
-	return writeOnly(s, out, inputs, func(w io.Writer) error { return m.report(w, t) })
+	if err := a.allowsMatrices(6, t.X.Rows, t.X.Cols); err != nil {
+		return err
+	}
+	a.tell.at("drawing")
+	return writeOnly(s, a.out, inputs, func(w io.Writer) error { return m.report(w, t) })
 }
 
 // report draws the model and the matrix that was fitted.

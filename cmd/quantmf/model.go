@@ -257,15 +257,20 @@ func cutNames(b []byte, count int) (names []string, rest []byte, err error) {
 }
 
 // readModel also says which file it read, nil for standard input.
-func readModel(path string, stdin io.Reader) (*model, os.FileInfo, error) {
+func readModel(path string, stdin io.Reader, l *limits) (*model, os.FileInfo, error) {
 	in, info, err := open(path, stdin, "model")
 	if err != nil {
 		return nil, nil, err
 	}
 	defer in.Close()
-	data, err := io.ReadAll(in)
+	// The file, the model and what it is put together from are of about the same size.
+	most := int64(l.maxMemory) / 3
+	data, err := io.ReadAll(io.LimitReader(in, most+1))
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if int64(len(data)) > most {
+		return nil, nil, l.allows(3*float64(len(data)), path, "allow more")
 	}
 	m, err := unmarshal(data)
 	if err != nil {

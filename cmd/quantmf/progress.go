@@ -15,26 +15,29 @@ import (
 
 // progress tells about one fit after the other.
 type progress struct {
-	w    io.Writer
-	mode string // line, plain, json or none
+	w     io.Writer
+	mode  string // line, plain, json or none
+	asked bool   // for plain lines, wherever they go
 
 	model     string
 	phase     quantmf.Phase // that a line was last shown of, before the epochs
 	start     time.Time     // of the fit, from its first report on of the epochs after that one
 	since     int           // the epochs done then
+	told      time.Time     // of the last report
 	shown     time.Time     // when a line was last shown
 	last      quantmf.Progress
 	lineShown bool
 }
 
 func newProgress(mode string, w io.Writer) *progress {
+	asked := mode == "plain"
 	if mode == "auto" {
 		mode = "plain"
 		if isTerminal(w) {
 			mode = "line"
 		}
 	}
-	return &progress{w: w, mode: mode}
+	return &progress{w: w, mode: mode, asked: asked}
 }
 
 func isTerminal(w io.Writer) bool {
@@ -101,12 +104,25 @@ func (p *progress) show(text string) error {
 	return err
 }
 
+// at reports a part of the work that has no parts itself. Only who asks for lines gets one.
+func (p *progress) at(what string) error {
+	switch {
+	case p.mode == "json":
+		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: what})
+	case p.mode == "line" || p.mode == "plain" && p.asked:
+		return p.show(p.model + ": " + what)
+	}
+	return nil
+}
+
 // count reports how many of several pieces of work are done.
 func (p *progress) count(done, of int, what string) error {
 	share := float64(done) / float64(of)
 	switch {
 	case p.mode == "json":
 		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: what, Done: share})
+	case p.mode == "plain" && !p.asked && time.Since(p.start) < 2*time.Second:
+		return nil
 	case p.mode == "none" || p.mode == "plain" && (done == 0 || done < of && (done*10/of == (done-1)*10/of || time.Since(p.shown) < 200*time.Millisecond)):
 		return nil
 	}
@@ -132,6 +148,10 @@ func (p *progress) report(q quantmf.Progress) error {
 	if q.Epoch == 0 {
 		return p.starting(q)
 	}
+	if q.Epoch <= p.last.Epoch { // the next of restarts
+		p.last, p.start = quantmf.Progress{}, p.told
+	}
+	p.told = time.Now()
 	first := p.last.Epoch == 0
 	if first {
 		p.since = q.Epoch - 1 // more than 0 where the fit goes on from a checkpoint
