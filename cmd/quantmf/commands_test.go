@@ -459,10 +459,10 @@ func TestNames(t *testing.T) {
 // TestHelpOfAll: the help of a command names every flag that it has.
 func TestHelpOfAll(t *testing.T) {
 	for _, c := range commands {
-		if out, _ := quiet(t, 0, c.name, "-h"); out != c.usage || !strings.HasPrefix(out, "usage: quantmf "+c.name) {
+		if out, _ := quiet(t, 0, c.name, "-h"); out != c.help() || !strings.HasPrefix(out, "usage: quantmf "+c.name) {
 			t.Errorf("%s -h: %s", c.name, out)
 		}
-		for i, line := range strings.Split(c.usage, "\n") {
+		for i, line := range strings.Split(c.help(), "\n") {
 			if n := len([]rune(line)); n > 84 {
 				t.Errorf("%s -h: line %d has %d characters", c.name, i+1, n)
 			}

@@ -26,10 +26,14 @@ func newFlags(command string) *flag.FlagSet {
 	return set
 }
 
+// madeFlags sees every set of flags, for the test that holds the manual against them.
+var madeFlags = func(*flag.FlagSet) {}
+
 // arguments parses args and returns what is no flag: one word for each of
 // wanted. Flags may stand before, between and behind them. What stands in
 // brackets may be left out.
 func arguments(set *flag.FlagSet, args []string, wanted ...string) ([]string, error) {
+	madeFlags(set)
 	var words []string
 	for len(args) > 0 {
 		if err := set.Parse(args); err != nil {

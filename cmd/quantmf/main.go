@@ -64,7 +64,7 @@ Prints the version of quantmf and of the Go it was built with.
 
 func printVersion(args []string, s streams) error {
 	if len(args) > 0 {
-		if isHelp(args[0]) {
+		if isHelp(args[0]) || args[0] == "help" {
 			return flag.ErrHelp
 		}
 		return usageError("version takes no arguments")
@@ -81,17 +81,20 @@ func version() string {
 	return "(devel)"
 }
 
+// introduction is the first that anybody reads.
+const introduction = "quantmf learns how to bend the scale of every feature of a matrix so that few components explain it."
+
 func overview() string {
-	s := "quantmf learns how to bend the scale of every feature of a matrix so that few components explain it.\n\nusage:\n"
-	for _, c := range commands {
+	s := introduction + "\n\nusage:\n"
+	for _, c := range manual() {
 		s += fmt.Sprintf("  quantmf %-11s  %s\n", c.name, c.does)
 	}
-	return s + "\n\"quantmf COMMAND -h\" says all about one.\n"
+	return s + "\n\"quantmf COMMAND -h\" says all about one, \"quantmf help -markdown\" about all.\n"
 }
 
 func isHelp(arg string) bool {
 	switch arg {
-	case "-h", "-help", "--help", "help":
+	case "-h", "-help", "--help":
 		return true
 	}
 	return false
@@ -107,13 +110,13 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		fmt.Fprint(out, overview())
 		return exitDone
 	}
-	for _, c := range commands {
-		if c.name != args[0] {
-			continue
-		}
+	if args[0] == "--version" || args[0] == "-version" {
+		args = []string{"version"}
+	}
+	if c, is := lookUp(args[0]); is {
 		err := c.run(args[1:], streams{in, out, errOut})
 		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprint(out, c.usage)
+			fmt.Fprint(out, c.help())
 			return exitDone
 		}
 		if err != nil {
