@@ -348,7 +348,11 @@ func open(path string, stdin io.Reader, what string) (io.ReadCloser, os.FileInfo
 		file.Close()
 		return nil, nil, &inputError{err}
 	}
-	return file, info, nil
+	size := int64(-1)
+	if info.Mode().IsRegular() && info.Size() > 0 { // what a system makes up while it is read has none
+		size = info.Size()
+	}
+	return &wholeFile{File: file, name: path, size: size}, info, nil
 }
 
 // readTable also says which file it read, nil for standard input.

@@ -114,7 +114,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		args = []string{"version"}
 	}
 	if c, is := lookUp(args[0]); is {
-		err := c.run(args[1:], streams{in, out, errOut})
+		err := c.run(args[1:], streams{in, wholeWriter{out}, errOut})
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprint(out, c.help())
 			return exitDone
