@@ -226,7 +226,7 @@ func warningsInWords(warnings []error, features []string) (words []string, uncon
 		case errors.As(w, &dead) && dead.Row < 0 && dead.Col >= 0:
 			words = append(words, fmt.Sprintf("c%d: %s", dead.Col+1, dead.Problem))
 		case !errors.As(w, &c) || c.Row < 0:
-			words = append(words, w.Error())
+			words = append(words, strings.TrimPrefix(w.Error(), "quantmf: "))
 		case !seen[c.Row]: // of QMFQ both maps may have one
 			seen[c.Row] = true
 			names = append(names, features[c.Row])
