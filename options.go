@@ -733,7 +733,9 @@ func WithCheckpoint(every int, save func(state []byte) error) FitOption {
 
 // WithResume continues a fit from a state that [WithCheckpoint] saved, with the same x
 // and the same options; workers, progress and checkpoints may differ. The model has the
-// bits of a fit that was never stopped. Another option or initial factor is an
+// bits of a fit that was never stopped. [WithEpochs] may be more than it was, also for a
+// fit that was done, where no epoch before depends on it: in FitNMF and under
+// [ScheduleConstant], in the last of restarts never. Another option or initial factor is an
 // [*OptionError] that names it, another x a [*DataError], a damaged state a
 // [*FormatError].
 func WithResume(state []byte) FitOption {
