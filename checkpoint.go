@@ -28,10 +28,10 @@ func (c *config) described(rank int) [][2]string {
 		return "not given"
 	}
 	return [][2]string{
-		{"rank", itoa(rank)}, {kEpsilon.String(), ftoa(c.epsilon)}, {kSquash.String(), c.squash.String()},
+		{"rank", itoa(rank)}, {kStart.String(), c.start.String()}, {kEpsilon.String(), ftoa(c.epsilon)}, {kSquash.String(), c.squash.String()},
 		{kTolerance.String(), ftoa(c.tolerance)}, {kMaxIterations.String(), itoa(c.maxIterations)}, {kLevels.String(), itoa(c.levels)},
 		{kEpochs.String(), itoa(c.epochs)}, {kSeed.String(), utoa(c.seed)}, {kLearningRate.String(), ftoa(c.learningRate)},
-		{kSchedule.String(), c.schedule.String()}, {kBatch.String(), itoa(c.batchRows)}, {kStart.String(), c.start.String()},
+		{kSchedule.String(), c.schedule.String()}, {kBatch.String(), itoa(c.batchRows)},
 		{kEnds.String(), c.ends.String()}, {kPenalty.String(), ftoa(c.penalty)}, {kShrinkage.String(), ftoa(c.shrinkage)},
 		{kLoss.String(), ftoa(float64(c.loss))}, {kPatience.String(), itoa(c.patience)}, {kRestarts.String(), itoa(c.restarts)},
 		{kValidation.String(), ftoa(c.validation)}, {kMissing.String(), given(c.missing)}, {kInit.String(), given(c.given.has(kInit))},

@@ -119,14 +119,14 @@
 //
 //	                     FitNMF        FitQMF                FitQMFQ             FitBQMF
 //	WithLoss             KL            KL                    KL                  KL
-//	WithEpochs           20            20                    100                 60
+//	WithEpochs           20            4                     100                 60
 //	WithUpdates          UpdatesNewton  -                    -                   -
 //	WithLevels           -             8                     8                   -
 //	WithEpsilon          -             0.02                  0.02                -
 //	WithSquash           -             SquashLogisticUnit    SquashLogisticUnit  -
 //	WithTolerance        -             1e-09                 1e-09               0.003
 //	WithMaxIterations    -             200                   200                 -
-//	WithLearningRate     -             0.06                  0.1                 -
+//	WithLearningRate     -             0.2                   0.1                 -
 //	WithSchedule         -             ScheduleCosine        ScheduleCosine      -
 //	WithBatch            -             32                    all                 -
 //	WithStart            StartUniform  StartAuto             StartAuto           -

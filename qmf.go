@@ -17,6 +17,7 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/adam"
+	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
@@ -40,7 +41,7 @@ type QMF struct {
 }
 
 func qmfDefaults() config {
-	return config{settings: settings{mapped: true, epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 200, levels: 8, epochs: 20, seed: 1, learningRate: 0.06, batchRows: 32, loss: KL, shrinkage: -1}, restarts: 1}
+	return config{settings: settings{mapped: true, epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 200, levels: 8, epochs: gaussEpochs, seed: 1, learningRate: gaussRate, batchRows: 32, loss: KL, shrinkage: -1}, restarts: 1}
 }
 
 // FitQMF fits x, d features × n samples, by T(UV) of rank k >= 1, one increasing map T_i
@@ -87,6 +88,7 @@ func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, erro
 	if err := c.checkQMF(x.Rows, x.Cols); err != nil {
 		return nil, err
 	}
+	c.settleQMF(rank)
 	m, err := t.drive(ctx, x.Rows, new(QMF), func(seed uint64, way course) algorithm {
 		return newQMFFit(t.cells, rank, &c.settings, t.pool, seed, way)
 	})
@@ -164,25 +166,34 @@ type qmfFit struct {
 	seed         uint64  // of everything random
 	origin       Start   // where this fit starts
 	farthest     float64 // bound of log factors
+	least, most  float64 // the same of factors
 	lag          int     // 1 where the losses of an epoch are those of its start, else 0
 	best         *qmfState
 	course       course
 	visits, vees func(worker, piece int) // visit and stepRowV, made once
+	gauss        *gaussFit               // nil: Adam steps U and V
 }
 
 func newQMFFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, way course) *qmfFit {
 	d, n := visible.x.Rows, visible.x.Cols
 	f := &qmfFit{settings: s, inflation: newInflation(s, visible, newFactors(d, n, rank), p, s.batchRows),
 		seed: seed, source: random.Split(seed, 1), origin: s.start, farthest: factorBound(s.squash, rank), course: way}
+	f.most = elem.Exp(f.farthest)
+	f.least = 1 / f.most
 	if s.lagging(d) {
 		f.lag = 1
 	}
 	f.evaluated = f.held != nil || f.lag == 0 && s.patience > 0
+	f.order = inOrder(d)
+	f.visits = f.visit
+	if s.gaussian(rank) {
+		f.takeGauss()
+		return f
+	}
 	f.logU, f.momU = make([]float64, d*rank), newMoment(d*rank)
 	f.logV, f.momV = make([]float64, rank*f.np), newMoment(rank*f.np)
 	f.gradV, f.ubatch = make([]float64, rank*f.np), make([]float64, min(s.batchRows, d)*rank)
-	f.order = inOrder(d)
-	f.visits, f.vees = f.visit, f.stepRowV
+	f.vees = f.stepRowV
 	return f
 }
 
@@ -199,6 +210,11 @@ func inOrder(d int) []int {
 func (f *qmfFit) visit(worker, piece int) {
 	c := &f.work[worker]
 	from, to := f.piece(piece)
+	if f.gauss != nil {
+		f.visitMaps(c, from, to)
+		f.stepRowsU(worker, from, to)
+		return
+	}
 	for slot := from; slot < to; slot++ {
 		i := f.batch[slot]
 		unit := f.relativeUnit(i)
@@ -213,7 +229,7 @@ func (f *qmfFit) visit(worker, piece int) {
 		u := f.rowU(i)
 		kernel.Dots(gu, f.v, f.rowWbar(slot))
 		lo, hi := i*f.k, (i+1)*f.k
-		pen := min(f.penalty/float64(f.k)/f.unit(i)/max(f.lossWeight(i), tinyScale), mostPenalty)
+		pen := f.penaltyU(i)
 		for t := range gu {
 			gu[t] = float64(gu[t]*u[t]) + float64(pen*f.logU[lo+t])
 		}
@@ -236,7 +252,12 @@ func (f *qmfFit) epoch(e int) (losses, error) {
 		f.batch = f.order[from:min(from+size, f.d)]
 		f.pool.Do(f.pieces(len(f.batch)), f.visits)
 		f.stepsV++
-		f.pool.Do(f.k, f.vees)
+		pieces := f.k
+		if f.gauss != nil {
+			f.mixBatch()
+			pieces = f.gauss.columns.Tiles()
+		}
+		f.pool.Do(pieces, f.vees)
 		if err := f.pool.Err(); err != nil {
 			return losses{}, err
 		}
@@ -257,7 +278,7 @@ func (f *qmfFit) epoch(e int) (losses, error) {
 // the batch.
 func (f *qmfFit) stepRowV(_, t int) {
 	rows := len(f.batch)
-	pen := min(f.penalty*float64(rows)/float64(f.k*f.n)/f.scale, mostPenalty)
+	pen := f.penaltyV(float64(rows))
 	lo, hi := t*f.np, (t+1)*f.np
 	g, v, lv := f.gradV[lo:hi], f.v[lo:hi], f.logV[lo:hi]
 	clear(g)
@@ -272,6 +293,15 @@ func (f *qmfFit) stepRowV(_, t int) {
 	kernel.Exp(v[:f.n], lv)
 }
 
+// penaltyU and penaltyV are the weights of the penalty in the steps of row i of U, and of V with the
+// model of so many rows.
+func (f *qmfFit) penaltyU(i int) float64 {
+	return min(f.penalty/float64(f.k)/f.unit(i)/max(f.lossWeight(i), tinyScale), mostPenalty)
+}
+func (f *qmfFit) penaltyV(rows float64) float64 {
+	return min(f.penalty*rows/float64(f.k*f.n)/f.scale, mostPenalty)
+}
+
 // qmfState is the parameters that a model is made of, at the best epoch.
 type qmfState struct{ u, v, f, inc []float64 }
 
@@ -284,6 +314,13 @@ func (f *qmfFit) newState() *qmfState {
 func (f *qmfFit) regularity() float64 {
 	if f.penalty == 0 || f.patience == 0 {
 		return 0
+	}
+	if f.gauss != nil {
+		squares := 0.0
+		for c := range f.k {
+			squares += logSquares(f.rowV(c)) / float64(f.k)
+		}
+		return float64(f.penalty / 2 * (logSquares(f.u) + squares))
 	}
 	// The padding of Ṽ is 0.
 	return float64(f.penalty / 2 * (meanSquare(f.logU) + float64(meanSquare(f.logV)*float64(f.np)/float64(f.n))))
@@ -333,10 +370,12 @@ func (f *qmfFit) snapshot() snapshot {
 
 // parts are the numbers of a QMF in a checkpoint.
 func (f *qmfFit) parts() []part {
-	log := func(v []float64) part { return part{v, -f.farthest, f.farthest} }
-	p := []part{positive(f.u), positive(f.v), log(f.logU), log(f.logV), positive(f.rowLosses), positive(f.rowHeld)}
-	for _, m := range []moment{f.momU, f.momV} {
-		p = append(p, m.parts()...)
+	p := []part{positive(f.u), positive(f.v), positive(f.rowLosses), positive(f.rowHeld)}
+	if g := f.gauss; g != nil {
+		p = append(p, positive(g.columns.A), finite(g.columns.B), positive(g.weight))
+	} else {
+		log := func(v []float64) part { return part{v, -f.farthest, f.farthest} }
+		p = append(append(append(p, log(f.logU), log(f.logV)), f.momU.parts()...), f.momV.parts()...)
 	}
 	p = append(p, f.maps.parts()...)
 	if f.held != nil {

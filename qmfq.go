@@ -39,7 +39,8 @@ type QMFQ struct {
 }
 
 const (
-	startEpochs   = 100 // epochs of the QMF that a fit starts from
+	startEpochs   = 30  // epochs of the QMF that a fit starts from
+	startAdam     = 100 // the same where Adam steps its factors
 	projectOften  = 20  // updates of the default projection
 	projectPaper  = 100 // updates of the default projection under StartUniform
 	qmfqRate      = 0.1
@@ -495,8 +496,11 @@ func (f *qmfqFit) startUniform() error {
 // cells, and fits T'(X) to its UV.
 func (f *qmfqFit) startFromQMF() error {
 	s := *f.settings
-	s.epochs, s.patience, s.batchRows = startEpochs, 0, qmfDefaults().batchRows
-	s.learningRate, s.schedule = qmfDefaults().learningRate, ScheduleCosine
+	s.patience, s.batchRows, s.schedule = 0, qmfDefaults().batchRows, ScheduleCosine
+	s.epochs, s.learningRate = startEpochs, gaussRate
+	if !s.gaussian(f.from.k) {
+		s.epochs, s.learningRate = startAdam, adamRate
+	}
 	q, j := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.course), newJournal(&s, f.held != nil)
 	err := j.start(q)
 	if err == nil {
