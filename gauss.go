@@ -25,8 +25,10 @@ package quantmf
 // mostGauss components, all of U, V and F take Adam's (qmf.go).
 
 import (
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/gauss"
+	"github.com/quantmf/quantmf/internal/option"
 )
 
 // mostGauss is the largest rank of these steps: they cost 2k(k+1) flops a cell, and memory
@@ -62,10 +64,10 @@ func (c *config) settleQMF(rank int) {
 	if !c.gaussian(rank) {
 		epochs, rate = adamEpochs, adamRate
 	}
-	if !c.given.has(kEpochs) {
+	if !c.given.Has(option.Epochs) {
 		c.epochs = epochs
 	}
-	if !c.given.has(kLearningRate) {
+	if !c.given.Has(option.LearningRate) {
 		c.learningRate = rate
 	}
 }
@@ -100,7 +102,7 @@ func (f *qmfFit) curvature(a []float64, v *visitor, i int) {
 	by := seen / (f.unit(i) * unit) / unit
 	for j, s := range a[:f.n] {
 		weight := by
-		if f.loss != Frobenius {
+		if f.loss != divergence.Frobenius {
 			weight = by * (v.s[j] / max(v.t[j], low))
 		}
 		a[j] = float64(weight*s) * s

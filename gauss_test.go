@@ -8,6 +8,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 )
@@ -35,7 +36,7 @@ func gaussFitOf(t *testing.T, x Mat, k int, change func(c *config)) *qmfFit {
 // TestGaussCurvature: a_j is the second difference in w_j of the mean divergence of a row that
 // the model fits exactly, potentials and squash held; 0 for hidden cells.
 func TestGaussCurvature(t *testing.T) {
-	for _, l := range []Loss{KL, Frobenius, 0.5, 1.5, 3} {
+	for _, l := range []divergence.Loss{divergence.KL, divergence.Frobenius, 0.5, 1.5, 3} {
 		for _, hidden := range []float64{0, 0.2} {
 			x := first(toy(2), 9)
 			for i := range x.Rows {
@@ -71,7 +72,7 @@ func TestGaussCurvature(t *testing.T) {
 				h := 1e-4 * (1 + largest(v.w))
 				mid, up, down := at(0), at(h), at(-h)
 				for j := range f.n {
-					second := l.value(mid[j], up[j], 0) + l.value(mid[j], down[j], 0)
+					second := l.Value(mid[j], up[j], 0) + l.Value(mid[j], down[j], 0)
 					want := second / (h * h) / float64(f.cells.rows[i]) / f.unit(i)
 					if v.observed != nil && !v.observed[j] {
 						want = 0
