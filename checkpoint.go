@@ -1,7 +1,7 @@
 package quantmf
 
 // This file holds fits that stop and go on. A checkpoint is all that the rest of
-// a fit depends on: parameters, Adam's moments and counts, the order of each
+// a fit depends on: parameters, Adam's moments and counts or the model of V, the order of each
 // row's samples and its offset, the random state, the histories, the best state
 // so far, and, with restarts, the best model so far. A fit that was resumed
 // returns the bits of one that never stopped. It has the layout of a model file

@@ -187,6 +187,7 @@
 //	qmf.go        X ≈ T(UV)                       qmfq.go       X ≈ T(Π_k(T'(X)))
 //	bqmf.go       X ≈ T(UV) and its uncertainty   curve.go      g_i and T_i of it
 //	bqmffile.go   its file and checkpoint         start.go      where a fit of QMF starts
+//	gauss.go      steps of U and V in a QMF
 //	transform.go  new samples                     heldout.go    choosing k and m
 //	memory.go     what fits take                  files.go      model files of any kind
 //
@@ -196,6 +197,7 @@
 //	internal/kernel     loops over samples        internal/laplacian     the m × m system
 //	internal/elem       exp, log, normal quantile internal/order         the order of samples
 //	internal/svd        singular vectors          internal/quadratic     steps in k unknowns
+//	internal/gauss      steps of Gauss and Newton's method on U and V
 //	internal/adam, pool, random, cpu              internal/asmgen        what writes the assembly
 //
 // docs/architecture.md has the way of a row through them, and where to change what.

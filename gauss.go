@@ -14,15 +14,15 @@ package quantmf
 //
 //	a_j = T_j^{β-2} s_j²/n_i,
 //
-// n_i the visible cells of the row (Fisher's scoring: x T^{β-3}, which the second
-// derivative has beside it elsewhere, makes steps too short where x is far above T, and was worse). U_i
-// goes to the least of the model that w̄ and a make of the row, and then the model, in w,
-// joins those of the other rows, of which V takes a step once a batch. w̄ is exact at every visit,
-// so a point where nothing moves has gradient 0.
+// n_i the visible cells of the row. That is Fisher's scoring; the second derivative at x itself,
+// x T^{-2} under KL, makes steps too short where x is far above T. w̄ and a make a quadratic model of
+// the row in w. U_i goes towards its least, and the models of the rows of one epoch, which
+// fade as new ones come, are what V takes a step of once a batch. w̄ is exact at every visit.
 //
-// A visit makes three EM steps on q, not one: the maps are otherwise behind the factors. F
-// takes Adam's steps. Under StartUniform, which is the paper's form, and with more than
-// mostGauss components, all of U, V and F take Adam's (qmf.go).
+// A visit makes three EM steps on q, so that the maps keep up with the factors; F takes Adam's
+// steps. U and V take Adam's, too (qmf.go), in three cases: under StartUniform, which is the
+// paper's form; under SquashNone, where T follows w by its potentials more than by s, and steps
+// by s alone go far too far; and with more than mostGauss components.
 
 import (
 	"github.com/quantmf/quantmf/internal/divergence"
@@ -31,9 +31,9 @@ import (
 	"github.com/quantmf/quantmf/internal/option"
 )
 
-// mostGauss is the largest rank of these steps: they cost 2k(k+1) flops a cell, and memory
-// for k(k+1)/2 numbers a sample.
-const mostGauss = 64
+// mostGauss is the largest rank of these steps. They cost 2k(k+1) flops a cell, and memory for
+// k(k+1)/2 numbers a sample: from about 40 components on twenty epochs of Adam take less time.
+const mostGauss = 32
 
 // Of the defaults, what depends on the steps: epochs and learning rate under Gauss and
 // Newton's and under Adam's.

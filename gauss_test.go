@@ -50,35 +50,38 @@ func TestGaussCurvature(t *testing.T) {
 			f := gaussFitOf(t, x, 3, func(c *config) { c.loss, c.missing = l, hidden > 0 })
 			f.batch = []int{0, 4, 7}
 			c := &f.work[0]
-			f.visitMaps(c, 0, 3)
-			for s, slot := range c.slots {
-				v, i := &c.visitors[s], f.batch[slot]
-				a := make([]float64, f.np)
-				f.curvature(a, v, i)
-				q := make([]float64, f.m)
-				f.quantiles(q, i)
-				at := func(d float64) []float64 {
-					w := append([]float64(nil), v.w[:f.n]...)
-					for j := range w {
-						w[j] += d
+			for piece := range f.pieces(len(f.batch)) {
+				from, to := f.piece(piece)
+				f.visitMaps(c, from, to)
+				for s, slot := range c.slots {
+					v, i := &c.visitors[s], f.batch[slot]
+					a := make([]float64, f.np)
+					f.curvature(a, v, i)
+					q := make([]float64, f.m)
+					f.quantiles(q, i)
+					at := func(d float64) []float64 {
+						w := append([]float64(nil), v.w[:f.n]...)
+						for j := range w {
+							w[j] += d
+						}
+						m := newMap(v.row.Potentials(), q, nil, f.epsilon)
+						out := make([]float64, f.n)
+						for j, w := range w {
+							out[j] = m.At(w)
+						}
+						return out
 					}
-					m := newMap(v.row.Potentials(), q, nil, f.epsilon)
-					out := make([]float64, f.n)
-					for j, w := range w {
-						out[j] = m.At(w)
-					}
-					return out
-				}
-				h := 1e-4 * (1 + largest(v.w))
-				mid, up, down := at(0), at(h), at(-h)
-				for j := range f.n {
-					second := l.Value(mid[j], up[j], 0) + l.Value(mid[j], down[j], 0)
-					want := second / (h * h) / float64(f.cells.rows[i]) / f.unit(i)
-					if v.observed != nil && !v.observed[j] {
-						want = 0
-					}
-					if !(math.Abs(a[j]-want) <= 1e-3*(want+1e-3*largest(a))) {
-						t.Fatalf("β %v: a[%d] = %v, differences say %v", l, j, a[j], want)
+					h := 1e-4 * (1 + largest(v.w))
+					mid, up, down := at(0), at(h), at(-h)
+					for j := range f.n {
+						second := l.Value(mid[j], up[j], 0) + l.Value(mid[j], down[j], 0)
+						want := second / (h * h) / float64(f.cells.rows[i]) / f.unit(i)
+						if v.observed != nil && !v.observed[j] {
+							want = 0
+						}
+						if !(math.Abs(a[j]-want) <= 1e-3*(want+1e-3*largest(a))) {
+							t.Fatalf("β %v: a[%d] = %v, differences say %v", l, j, a[j], want)
+						}
 					}
 				}
 			}

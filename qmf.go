@@ -6,7 +6,8 @@ package quantmf
 //	U = exp Ũ,  V = exp Ṽ,  b_i = softmax F_i,  T_i = T_{ε,b_i,q_i}.
 //
 // An epoch visits all rows in batches. A visit (inflate.go) makes the steps of T_i and
-// gives w̄, the gradient at w = (UV)_i; then
+// gives w̄, the gradient at w = (UV)_i. U_i and, once a batch, V take steps by the method of Gauss
+// and Newton (gauss.go) or, in the paper's form, by Adam:
 //
 //	Ũ̄_i = U_i∘(w̄Vᵀ),   Adam on Ũ_i;   once a batch   Ṽ̄ = V∘Σ_i U_iᵀw̄_i,   Adam on Ṽ.
 
@@ -57,12 +58,16 @@ func qmfDefaults() config {
 // its own. Quantiles and losses are always in the units of x. A constant added to a row
 // of a signed x is added to the row's quantiles, and changes nothing else.
 //
-// Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 20 epochs, Adam at 0.06 falling
-// to 0 by cosine, batches of 32 rows, free ends, start and shrinkage chosen by the data
-// (see [WithStart], [WithShrinkage]), no penalty, seed 1, one start, no patience, no
-// validation. These defaults predicted unseen cells best over several kinds of data
-// (docs/measurements/defaults.md); to fit the seen cells more closely, take more epochs,
-// no shrinkage, a smaller ε.
+// U and V go down by the method of Gauss and Newton (gauss.go), the weights of the levels by
+// Adam. Under [StartUniform] U and V are stepped by Adam as well, as in the paper; so they are
+// under [SquashNone] and where k is above 32.
+//
+// Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 4 epochs with Adam at 0.2 falling
+// to 0 by cosine (where Adam steps U and V: 20 epochs, 0.06), batches of 32 rows, free ends, start
+// and shrinkage chosen by the data (see [WithStart], [WithShrinkage]), no penalty, seed 1, one
+// start, no patience, no validation. These defaults predicted unseen cells best over several
+// kinds of data (docs/measurements/defaults.md); to fit the seen cells more closely, take
+// 30 epochs, no shrinkage, a smaller ε.
 //
 // The first and the last entry of History are exact; the others are exact where the batch
 // is the whole matrix and under WithValidation and WithPatience, and otherwise means over
@@ -73,13 +78,15 @@ func qmfDefaults() config {
 // an error that wraps it.
 //
 // Cost of an epoch: d solves of about 4 passes (8nm flops and m³/3 each), their backward
-// (40nm), and 6dnk flops, half as much again under WithValidation and WithPatience, which
-// evaluate the model after every epoch. The choice of start and shrinkage takes two NMFs
-// and 36 epochs of up to 512 rows, and the memory of two fits of as many rows; a fit with
-// WithStart and WithShrinkage makes no such choice.
+// (40nm), six averages for the steps on q (2nm each) and 2dnk(k+3) flops (by Adam 6dnk),
+// half as much again under WithValidation and WithPatience, which evaluate the model after every
+// epoch. The choice of start and shrinkage takes two NMFs and 18 epochs of up to 512 rows, and
+// the memory of two fits of as many rows; a fit with WithStart and WithShrinkage makes no such
+// choice.
 //
-// Memory beside x, in numbers of 8 bytes: 5(dk + kn + dm), n(m+21) for each of up to
-// eight rows a worker, and the model; 18kn during the start, and dn for normal scores;
+// Memory beside x, in numbers of 8 bytes: dk + nk(k+5)/2 + 5dm (by Adam 4dk + 5kn + 5dm), n(m+21)
+// for each of up to eight rows a worker, 32(3n + k²) for a batch of 32 rows, and the model; 40kn + 4dk
+// during the start, and dn for normal scores;
 // under WithValidation a copy of x, a mask and the parameters at the best epoch; where x
 // is signed or beyond 2^±100 another copy of x. [MemoryOf] adds it up.
 func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, error) {

@@ -42,7 +42,7 @@ type QMFQ struct {
 }
 
 const (
-	startEpochs   = 30  // epochs of the QMF that a fit starts from
+	startEpochs   = 20  // epochs of the QMF that a fit starts from
 	startAdam     = 100 // the same where Adam steps its factors
 	projectOften  = 20  // updates of the default projection
 	projectPaper  = 100 // updates of the default projection under StartUniform
@@ -78,9 +78,9 @@ func (c *config) settleQMFQ() {
 //
 // Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 100 epochs, Adam at 0.1 falling
 // to 0 by cosine, free ends, [KLUpdates](20). All rows are one step. A fit starts from a
-// QMF of 100 epochs without shrinkage, whose own start the data choose: T starts from its
-// maps, every projection starts from its factors, and T' starts as the maps that bring X
-// to its UV. Under [StartUniform] the start is the paper's: factors exp of uniform
+// QMF of 20 epochs (100 where Adam steps its factors) without shrinkage, whose own start the
+// data choose: T starts from its maps, every projection starts from its factors, and T' starts
+// as the maps that bring X to its UV. Under [StartUniform] the start is the paper's: factors exp of uniform
 // numbers on [-1/2,1/2], equal quantile steps, and 100 updates a projection.
 //
 // Hidden cells, missing or held out, take no part in the measures that T and T' transport
