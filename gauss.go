@@ -20,9 +20,10 @@ package quantmf
 // fade as new ones come, are what V takes a step of once a batch. w̄ is exact at every visit.
 //
 // A visit makes three EM steps on q, so that the maps keep up with the factors; F takes Adam's
-// steps. U and V take Adam's, too (qmf.go), in three cases: under StartUniform, which is the
+// steps. U and V take Adam's, too (qmf.go), in four cases: under StartUniform, which is the
 // paper's form; under SquashNone, where T follows w by its potentials more than by s, and steps
-// by s alone go far too far; and with more than mostGauss components.
+// by s alone go far too far; for β < -1/2, where the curvature at x = T says little of that at x
+// above T; and with more than mostGauss components.
 
 import (
 	"github.com/quantmf/quantmf/internal/divergence"
@@ -55,7 +56,7 @@ const wholeBatch = 32
 
 // gaussian tells whether U and V of a QMF of rank k take steps of Gauss and Newton's method.
 func (s *settings) gaussian(k int) bool {
-	return s.start != StartUniform && s.squash != SquashNone && k <= mostGauss
+	return s.start != StartUniform && s.squash != SquashNone && s.loss >= -0.5 && k <= mostGauss
 }
 
 // settleQMF sets the defaults that depend on the steps.

@@ -60,7 +60,7 @@ func qmfDefaults() config {
 //
 // U and V go down by the method of Gauss and Newton (gauss.go), the weights of the levels by
 // Adam. Under [StartUniform] U and V are stepped by Adam as well, as in the paper; so they are
-// under [SquashNone] and where k is above 32.
+// under [SquashNone], for β < -1/2, and where k is above 32.
 //
 // Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 4 epochs with Adam at 0.2 falling
 // to 0 by cosine (where Adam steps U and V: 20 epochs, 0.06), batches of 32 rows, free ends, start
