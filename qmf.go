@@ -21,6 +21,7 @@ import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
@@ -139,7 +140,7 @@ func meanSquare(v []float64) float64 {
 
 // checkQMF reports options that make no model of d × n.
 func (c *config) checkQMF(d, n int) error {
-	if tooManyCells(max(d, n), c.levels) {
+	if limit.TooMany(max(d, n), c.levels) {
 		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels), Bound: "the maps of a " + itoa(d) + "×" + itoa(n) + " matrix would need too much memory"}
 	}
 	if c.levels < 2 {
@@ -306,10 +307,10 @@ func (f *qmfFit) stepRowV(_, t int) {
 // penaltyU and penaltyV are the weights of the penalty in the steps of row i of U, and of V with the
 // model of so many rows.
 func (f *qmfFit) penaltyU(i int) float64 {
-	return min(f.penalty/float64(f.k)/f.unit(i)/max(f.lossWeight(i), divergence.Tiny), mostPenalty)
+	return min(f.penalty/float64(f.k)/f.unit(i)/max(f.lossWeight(i), divergence.Tiny), limit.Penalty)
 }
 func (f *qmfFit) penaltyV(rows float64) float64 {
-	return min(f.penalty*rows/float64(f.k*f.n)/f.scale, mostPenalty)
+	return min(f.penalty*rows/float64(f.k*f.n)/f.scale, limit.Penalty)
 }
 
 // qmfState is the parameters that a model is made of, at the best epoch.
@@ -522,13 +523,13 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 	}
 	lowest := 0.0
 	if f.loss == divergence.Frobenius { // which alone takes any x
-		lowest = -maxQuantile
+		lowest = -limit.Map
 	}
 	for _, sec := range []struct {
 		tag       string
 		to        *Mat
 		low, high float64
-	}{{"QUAN", &n.Quantiles, lowest, maxQuantile}, {"WGHT", &n.Weights, math.SmallestNonzeroFloat64, 1}, {"POTN", &n.potentials, -maxPotential, maxPotential}} {
+	}{{"QUAN", &n.Quantiles, lowest, limit.Map}, {"WGHT", &n.Weights, math.SmallestNonzeroFloat64, 1}, {"POTN", &n.potentials, -limit.Map, limit.Map}} {
 		if *sec.to, err = f.matrixIn(sec.tag, f.d, f.m, sec.low, sec.high); err != nil {
 			return nil, err
 		}
@@ -550,7 +551,7 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 	}
 	for i := range f.d {
 		r := rows.Row(i)
-		if !(math.Abs(r[0]) <= maxCentre) {
+		if !(math.Abs(r[0]) <= limit.Map) {
 			return nil, f.failAt("ROWS", 6*i, "the centre of row "+itoa(i)+" is "+ftoa(r[0]))
 		}
 		if r[5] < 0 {
@@ -576,14 +577,6 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 	}
 	return n, nil
 }
-
-// Bounds of the magnitudes of a model's quantiles, potentials, and centres and thresholds of
-// rows.
-const (
-	maxQuantile  = 1e150
-	maxPotential = 1e150
-	maxCentre    = 1e150
-)
 
 // WriteTo writes the model as a file.
 func (q *QMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, q.MarshalBinary) }

@@ -202,16 +202,15 @@ func (f *qmfFit) startFactors() error {
 	}
 	f.random(x, f.seed)
 	way := f.course.within(0, 1)
-	nmf, j := newNMFFit(way, f.pool, f.factors, f.seen(x), loss, 0), new(journal)
-	var by algorithm = nmf
-	epochs := startUpdates
+	updates, epochs := UpdatesMultiplicative, startUpdates
 	if loss == divergence.KL || loss == divergence.Frobenius {
-		by, epochs = newNewtonFit(nmf), startNewton
+		updates, epochs = UpdatesNewton, startNewton
 	}
-	if err := j.start(by); err != nil {
+	fit, j := newNMFFit(way, f.pool, f.factors, f.seen(x), loss, 0, updates), new(journal)
+	if err := j.start(fit); err != nil {
 		return err
 	}
-	return j.advance(by, epochs, &way, nil)
+	return j.advance(fit, epochs, &way, nil)
 }
 
 // startLogarithms fills Ũ and Ṽ from U and V.
