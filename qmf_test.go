@@ -438,6 +438,10 @@ func TestFitAllocations(t *testing.T) {
 	for _, f := range []func(epochs, workers int){
 		func(e, w int) { FitQMF(t.Context(), x, 4, WithEpochs(e), WithWorkers(w)) },
 		func(e, w int) {
+			FitQMF(t.Context(), x, 4, WithEpochs(e), WithWorkers(w), WithPenalty(1), WithPatience(99), WithValidation(0.1))
+		},
+		func(e, w int) { FitQMF(t.Context(), x, 4, WithEpochs(e), WithWorkers(w), WithStart(StartUniform)) },
+		func(e, w int) {
 			FitNMF(t.Context(), x, 4, WithUpdates(UpdatesMultiplicative), WithEpochs(e), WithWorkers(w), WithValidation(0.1))
 		},
 		func(e, w int) { FitNMF(t.Context(), x, 4, WithEpochs(e+3), WithWorkers(w)) },
