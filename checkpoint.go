@@ -1,7 +1,7 @@
 package quantmf
 
 // This file holds fits that stop and go on. A checkpoint is all that the rest of
-// a fit depends on: parameters, Adam's moments and counts, the order of each
+// a fit depends on: parameters, Adam's moments and counts or the model of V, the order of each
 // row's samples and its offset, the random state, the histories, the best state
 // so far, and, with restarts, the best model so far. A fit that was resumed
 // returns the bits of one that never stopped. It has the layout of a model file
@@ -31,10 +31,10 @@ func (c *config) described(rank int) [][2]string {
 		return "not given"
 	}
 	return [][2]string{
-		{"rank", itoa(rank)}, {option.Epsilon.String(), ftoa(c.epsilon)}, {option.Squash.String(), c.squash.String()},
+		{"rank", itoa(rank)}, {option.Start.String(), c.start.String()}, {option.Epsilon.String(), ftoa(c.epsilon)}, {option.Squash.String(), c.squash.String()},
 		{option.Tolerance.String(), ftoa(c.tolerance)}, {option.MaxIterations.String(), itoa(c.maxIterations)}, {option.Levels.String(), itoa(c.levels)},
 		{option.Epochs.String(), itoa(c.epochs)}, {option.Seed.String(), utoa(c.seed)}, {option.LearningRate.String(), ftoa(c.learningRate)},
-		{option.Schedule.String(), c.schedule.String()}, {option.Batch.String(), itoa(c.batchRows)}, {option.Start.String(), c.start.String()},
+		{option.Schedule.String(), c.schedule.String()}, {option.Batch.String(), itoa(c.batchRows)},
 		{option.Ends.String(), c.ends.String()}, {option.Penalty.String(), ftoa(c.penalty)}, {option.Shrinkage.String(), ftoa(c.shrinkage)},
 		{option.Loss.String(), ftoa(float64(c.loss))}, {option.Patience.String(), itoa(c.patience)}, {option.Restarts.String(), itoa(c.restarts)},
 		{option.Validation.String(), ftoa(c.validation)}, {option.Missing.String(), given(c.missing)}, {option.Init.String(), given(c.given.Has(option.Init))},

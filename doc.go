@@ -119,14 +119,14 @@
 //
 //	                     FitNMF        FitQMF                FitQMFQ             FitBQMF
 //	WithLoss             KL            KL                    KL                  KL
-//	WithEpochs           20            20                    100                 60
+//	WithEpochs           20            4                     100                 60
 //	WithUpdates          UpdatesNewton  -                    -                   -
 //	WithLevels           -             8                     8                   -
 //	WithEpsilon          -             0.02                  0.02                -
 //	WithSquash           -             SquashLogisticUnit    SquashLogisticUnit  -
 //	WithTolerance        -             1e-09                 1e-09               0.003
 //	WithMaxIterations    -             200                   200                 -
-//	WithLearningRate     -             0.06                  0.1                 -
+//	WithLearningRate     -             0.2                   0.1                 -
 //	WithSchedule         -             ScheduleCosine        ScheduleCosine      -
 //	WithBatch            -             32                    all                 -
 //	WithStart            StartUniform  StartAuto             StartAuto           -
@@ -184,6 +184,7 @@
 //	inflate.go    T fitted to X                   nmf.go        X ≈ UV
 //	qmf.go        X ≈ T(UV)                       qmfq.go       X ≈ T(Π_k(T'(X)))
 //	bqmf.go       X ≈ T(UV) and its uncertainty   start.go      where a fit of QMF starts
+//	gauss.go      steps of U and V in a QMF
 //	transform.go  new samples                     heldout.go    choosing k and m
 //	memory.go     what fits take
 //
@@ -198,6 +199,7 @@
 //	internal/kernel     loops over samples        internal/laplacian     the m × m system
 //	internal/elem       exp, log, normal quantile internal/order         the order of samples
 //	internal/svd        singular vectors          internal/quadratic     steps in k unknowns
+//	internal/gauss      steps of Gauss and Newton's method on U and V
 //	internal/adam, pool, random, cpu              internal/asmgen        what writes the assembly
 //
 // docs/architecture.md has the way of a row through them, and where to change what.

@@ -507,12 +507,18 @@ func TestFitsOfBetaNearby(t *testing.T) {
 	for range 10 {
 		tenth += 0.1
 	}
+	start, err := FitNMF(ctx, x, 2, WithEpochs(20))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, fit := range fits(ctx, 2) {
 		for _, c := range some([]struct{ beta, near float64 }{{1, tenth}, {1, 1 + 0x1p-52}, {1, 1 + 1e-12}, {0, 1e-12}, {0, -5e-324}, {0, -1e-14}}, 0, 4) {
 			opts := func(beta float64) []FitOption {
 				o := []FitOption{WithLoss(Beta(beta)), WithEpochs(15)}
 				if name == "NMF" { // Newton's method takes β = 1 itself alone
 					o = append(o, WithUpdates(UpdatesMultiplicative))
+				} else { // and so does the NMF that they start from
+					o = append(o, WithInit(start.U, start.V))
 				}
 				return o
 			}

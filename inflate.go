@@ -30,6 +30,7 @@ type inflation struct {
 	scale  float64 // the weighted mean of unit(i): the unit of the whole loss
 	batch  []int   // the rows that are visited next; an index into it is a slot
 	at     pace    // of Adam's steps
+	stepsQ int     // EM steps on q a visit
 	// A visit records the loss of a row before its steps where all rows are one batch,
 	// otherwise after the step on q. evaluated: the losses of an epoch are those of
 	// evaluateAll, and visits of several batches record none.
@@ -66,7 +67,7 @@ type visitor struct {
 func newInflation(s *settings, visible *cells, f *factors, p *pool.Pool, batch int) *inflation {
 	d, of := visible.x.Rows, newSpans(visible)
 	t := &inflation{settings: s, cells: visible, factors: f, spans: of, maps: newMaps(d, s.levels, s.start == StartUniform, s.ends, of), pool: p,
-		lambda: s.shrinkage, rowLosses: make([]float64, d), rowHeld: make([]float64, d)}
+		lambda: s.shrinkage, stepsQ: 1, rowLosses: make([]float64, d), rowHeld: make([]float64, d)}
 	for i := range d {
 		t.scale += float64(t.lossWeight(i)*t.unit(i)) / float64(d)
 	}
@@ -303,9 +304,11 @@ func (f *inflation) fitMap(v *visitor, i int) {
 		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i))
 	}
 	if f.r == nil {
-		f.stepQ(v, i)
-		f.fitted(v, i)
-		f.ratios(v, i)
+		for range f.stepsQ {
+			f.stepQ(v, i)
+			f.fitted(v, i)
+			f.ratios(v, i)
+		}
 	}
 	if !whole && !f.evaluated {
 		f.rowLosses[i] = f.ratiosLoss(v, i)

@@ -111,15 +111,19 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	case MethodQMF:
 		model = uv + size(3, f.d, f.m+4)
 		checkpoint = size(3, uv) + size(6, f.d, f.m) + size(f.d, f.n)
+		if f.gauss = c.gaussian(rank); f.gauss {
+			checkpoint = uv + size(f.pairs()+f.k, f.n) + size(6, f.d, f.m) + size(f.d, f.n)
+		}
 		fit = f.maps(f.d, f.batch) + max(f.start(), model)
 	case MethodQMFQ:
 		model = uv + size(8, f.d, f.m+4)
 		checkpoint = size(4, uv) + size(14, f.d, f.m) + size(2, f.d, f.n)
 		before := 0.0 // the QMF that it starts from
-		if !f.uniform {
+		own := f.maps(f.d, f.d)
+		if f.gauss = c.gaussian(rank); !f.uniform {
 			before = f.maps(f.d, float64(min(qmfDefaults().batchRows, d))) + f.start()
 		}
-		fit = f.maps(f.d, f.d) + f.projection(c.projection) + max(before, model+f.row())
+		fit = own + f.projection(c.projection) + max(before, model+f.row())
 	case MethodBQMF:
 		var left float64
 		model, checkpoint, left = f.posterior()
@@ -155,7 +159,11 @@ type footprint struct {
 	batch, workers  float64
 	hidden, uniform bool // cells are hidden; StartUniform
 	choose          bool // start or shrinkage are chosen by the data
+	gauss           bool // U and V take steps of Gauss and Newton's method
 }
+
+// pairs is the number of entries of a symmetric k × k matrix.
+func (p footprint) pairs() float64 { return size(p.k, p.k+1) / 2 }
 
 // row is the workspace of one worker: a group of rows of n samples and m levels.
 func (p footprint) row() float64 {
@@ -163,13 +171,19 @@ func (p footprint) row() float64 {
 	return size(rows, p.n, p.m+21) + size(5, rows, p.m, p.m+18)
 }
 
-// maps is a fit of maps to d rows: factors, Adam's moments, warm starts of transports.
+// maps is a fit of maps to d rows: factors, Adam's moments or the models of Gauss and Newton's
+// method, warm starts of transports.
 func (p footprint) maps(d, batch float64) float64 {
 	perRow := size(5, p.m) + 24
 	if p.uniform {
 		perRow += size(3, p.m)
 	}
-	return size(4, d, p.k) + size(5, p.k, p.n) + size(d, perRow) + size(min(batch, d), p.n+p.k) + size(p.workers, p.row())
+	factors := size(4, d, p.k) + size(5, p.k, p.n)
+	if p.gauss {
+		rows := min(batch, d)
+		factors = size(d, p.k) + size(p.pairs()+2*p.k, p.n) + size(rows, 2*p.n+p.pairs()) + size(p.workers, p.n+size(p.k, p.k)+size(32, rows+3*p.k))
+	}
+	return factors + size(d, perRow) + size(min(batch, d), p.n+p.k) + size(p.workers, p.row())
 }
 
 // start is the start of a fit of maps beside the fit itself: the NMF of scores or, before
@@ -179,10 +193,11 @@ func (p footprint) start() float64 {
 	if p.uniform {
 		return 0
 	}
-	most := size(p.d, p.n) + nmf.UpdatesNumbers(p.n, p.k, p.workers, p.hidden)
+	most := size(p.d, p.n) + max(nmf.UpdatesNumbers(p.n, p.k, p.workers, p.hidden), nmf.NewtonNumbers(p.d, p.n, p.k, p.workers))
 	if p.choose {
 		few := min(p.d, trialRows)
-		most = max(most, size(3, p.maps(few, p.batch))+size(3.2, few, p.n)+nmf.UpdatesNumbers(p.n, p.k, p.workers, true))
+		most = max(most, size(3, p.maps(few, p.batch))+size(3.2, few, p.n)+
+			max(nmf.UpdatesNumbers(p.n, p.k, p.workers, true), nmf.NewtonNumbers(few, p.n, p.k, p.workers)))
 	}
 	return most
 }

@@ -327,7 +327,7 @@ func WithWorkers(n int) Option {
 }
 
 // WithEpochs sets the number of epochs, each a visit of every row. n >= 0;
-// default 20 in FitQMF, 100 in FitQMFQ, 60 in FitBQMF, where it is the most for each of two
+// default 4 in FitQMF (20 where Adam steps U and V), 100 in FitQMFQ, 60 in FitBQMF, where it is the most for each of two
 // strengths, and 20 in FitNMF, of [UpdatesMultiplicative] 200.
 func WithEpochs(n int) FitOption {
 	return fitOption(option.Epochs, itoa(n), func(c *config) string { c.epochs = n; return option.AtLeast(n, 0) })
@@ -339,8 +339,8 @@ func WithSeed(s uint64) FitOption {
 }
 
 // WithLearningRate sets the step size of Adam, which works on logarithms. 0 < lr <= 100,
-// where more than 1 is of no use; default 0.06 in FitQMF, 0.1 in FitQMFQ. [WithSchedule]
-// says how it falls.
+// where more than 1 is of no use; default 0.2 in FitQMF, whose Adam steps the weights of the levels
+// alone, 0.06 where it steps U and V, too, 0.1 in FitQMFQ. [WithSchedule] says how it falls.
 func WithLearningRate(lr float64) FitOption {
 	return fitOption(option.LearningRate, ftoa(lr), func(c *config) string {
 		if !(lr > 0 && lr <= 100) {
@@ -571,16 +571,16 @@ const (
 	// StartAuto takes StartScores or StartNMF, whichever predicts a hidden tenth of the
 	// cells better in short fits (start.go).
 	StartAuto Start = iota
-	// StartScores takes U, V from 200 updates of an NMF of the row-wise normal
-	// scores of x, each row times its mean, and calibrates every row's quantiles
-	// to them.
+	// StartScores takes U, V from an NMF of the row-wise normal scores of x, each row
+	// times its mean, as FitNMF makes it by default under KL, and calibrates every row's
+	// quantiles to them.
 	StartScores
-	// StartNMF takes U, V from 200 updates of an NMF of x itself, and calibrates every
-	// row's quantiles to them.
+	// StartNMF takes U, V from an NMF of x itself, as FitNMF makes it by default, and
+	// calibrates every row's quantiles to them.
 	StartNMF
 	// StartUniform is the paper's start: log factors uniform on [-1/2,1/2], and equal
-	// quantile steps between each row's extremes. The fit then steps quantiles as the
-	// paper does, by Adam on the logarithms of the quantile steps. In FitNMF: factors
+	// quantile steps between each row's extremes. The fit then goes down as the paper
+	// does, by Adam on the logarithms of factors and quantile steps. In FitNMF: factors
 	// uniform on sqrt(mean x/k)·[1/2,3/2).
 	StartUniform
 	// StartSVD, of FitNMF alone, takes U, V from the non-negative parts of the first

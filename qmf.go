@@ -6,7 +6,8 @@ package quantmf
 //	U = exp Ũ,  V = exp Ṽ,  b_i = softmax F_i,  T_i = T_{ε,b_i,q_i}.
 //
 // An epoch visits all rows in batches. A visit (inflate.go) makes the steps of T_i and
-// gives w̄, the gradient at w = (UV)_i; then
+// gives w̄, the gradient at w = (UV)_i. U_i and, once a batch, V take steps by the method of Gauss
+// and Newton (gauss.go) or, in the paper's form, by Adam:
 //
 //	Ũ̄_i = U_i∘(w̄Vᵀ),   Adam on Ũ_i;   once a batch   Ṽ̄ = V∘Σ_i U_iᵀw̄_i,   Adam on Ṽ.
 
@@ -18,6 +19,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
@@ -44,7 +46,7 @@ type QMF struct {
 }
 
 func qmfDefaults() config {
-	return config{settings: settings{mapped: true, epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 200, levels: 8, epochs: 20, seed: 1, learningRate: 0.06, batchRows: 32, loss: divergence.KL, shrinkage: -1}, restarts: 1}
+	return config{settings: settings{mapped: true, epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 200, levels: 8, epochs: gaussEpochs, seed: 1, learningRate: gaussRate, batchRows: 32, loss: divergence.KL, shrinkage: -1}, restarts: 1}
 }
 
 // FitQMF fits x, d features × n samples, by T(UV) of rank k >= 1, one increasing map T_i
@@ -57,12 +59,16 @@ func qmfDefaults() config {
 // its own. Quantiles and losses are always in the units of x. A constant added to a row
 // of a signed x is added to the row's quantiles, and changes nothing else.
 //
-// Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 20 epochs, Adam at 0.06 falling
-// to 0 by cosine, batches of 32 rows, free ends, start and shrinkage chosen by the data
-// (see [WithStart], [WithShrinkage]), no penalty, seed 1, one start, no patience, no
-// validation. These defaults predicted unseen cells best over several kinds of data
-// (docs/measurements/defaults.md); to fit the seen cells more closely, take more epochs,
-// no shrinkage, a smaller ε.
+// U and V go down by the method of Gauss and Newton (gauss.go), the weights of the levels by
+// Adam. Under [StartUniform] U and V are stepped by Adam as well, as in the paper; so they are
+// under [SquashNone], for β < -1/2, and where k is above 32.
+//
+// Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 4 epochs with Adam at 0.2 falling
+// to 0 by cosine (where Adam steps U and V: 20 epochs, 0.06), batches of 32 rows, free ends, start
+// and shrinkage chosen by the data (see [WithStart], [WithShrinkage]), no penalty, seed 1, one
+// start, no patience, no validation. These defaults predicted unseen cells best over several
+// kinds of data (docs/measurements/defaults.md); to fit the seen cells more closely, take
+// 30 epochs, no shrinkage, a smaller ε.
 //
 // The first and the last entry of History are exact; the others are exact where the batch
 // is the whole matrix and under WithValidation and WithPatience, and otherwise means over
@@ -73,13 +79,15 @@ func qmfDefaults() config {
 // an error that wraps it.
 //
 // Cost of an epoch: d solves of about 4 passes (8nm flops and m³/3 each), their backward
-// (40nm), and 6dnk flops, half as much again under WithValidation and WithPatience, which
-// evaluate the model after every epoch. The choice of start and shrinkage takes two NMFs
-// and 36 epochs of up to 512 rows, and the memory of two fits of as many rows; a fit with
-// WithStart and WithShrinkage makes no such choice.
+// (40nm), six averages for the steps on q (2nm each) and 2dnk(k+3) flops (by Adam 6dnk),
+// half as much again under WithValidation and WithPatience, which evaluate the model after every
+// epoch. The choice of start and shrinkage takes two NMFs and 18 epochs of up to 512 rows, and
+// the memory of two fits of as many rows; a fit with WithStart and WithShrinkage makes no such
+// choice.
 //
-// Memory beside x, in numbers of 8 bytes: 5(dk + kn + dm), n(m+21) for each of up to
-// eight rows a worker, and the model; 18kn during the start, and dn for normal scores;
+// Memory beside x, in numbers of 8 bytes: dk + nk(k+5)/2 + 5dm (by Adam 4dk + 5kn + 5dm), n(m+21)
+// for each of up to eight rows a worker, 32(3n + k²) for a batch of 32 rows, and the model; 40kn + 4dk
+// during the start, and dn for normal scores;
 // under WithValidation a copy of x, a mask and the parameters at the best epoch; where x
 // is signed or beyond 2^±100 another copy of x. [MemoryOf] adds it up.
 func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, error) {
@@ -91,6 +99,7 @@ func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, erro
 	if err := c.checkQMF(x.Rows, x.Cols); err != nil {
 		return nil, err
 	}
+	c.settleQMF(rank)
 	m, err := t.drive(ctx, x.Rows, new(QMF), func(seed uint64, way course) algorithm {
 		return newQMFFit(t.cells, rank, &c.settings, t.pool, seed, way)
 	})
@@ -168,25 +177,34 @@ type qmfFit struct {
 	seed         uint64  // of everything random
 	origin       Start   // where this fit starts
 	farthest     float64 // bound of log factors
+	least, most  float64 // the same of factors
 	lag          int     // 1 where the losses of an epoch are those of its start, else 0
 	best         *qmfState
 	course       course
 	visits, vees func(worker, piece int) // visit and stepRowV, made once
+	gauss        *gaussFit               // nil: Adam steps U and V
 }
 
 func newQMFFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, way course) *qmfFit {
 	d, n := visible.x.Rows, visible.x.Cols
 	f := &qmfFit{settings: s, inflation: newInflation(s, visible, newFactors(d, n, rank), p, s.batchRows),
 		seed: seed, source: random.Split(seed, 1), origin: s.start, farthest: factorBound(s.squash, rank), course: way}
+	f.most = elem.Exp(f.farthest)
+	f.least = 1 / f.most
 	if s.lagging(d) {
 		f.lag = 1
 	}
 	f.evaluated = f.held != nil || f.lag == 0 && s.patience > 0
+	f.order = inOrder(d)
+	f.visits = f.visit
+	if s.gaussian(rank) {
+		f.takeGauss()
+		return f
+	}
 	f.logU, f.momU = make([]float64, d*rank), newMoment(d*rank)
 	f.logV, f.momV = make([]float64, rank*f.np), newMoment(rank*f.np)
 	f.gradV, f.ubatch = make([]float64, rank*f.np), make([]float64, min(s.batchRows, d)*rank)
-	f.order = inOrder(d)
-	f.visits, f.vees = f.visit, f.stepRowV
+	f.vees = f.stepRowV
 	return f
 }
 
@@ -203,6 +221,11 @@ func inOrder(d int) []int {
 func (f *qmfFit) visit(worker, piece int) {
 	c := &f.work[worker]
 	from, to := f.piece(piece)
+	if f.gauss != nil {
+		f.visitMaps(c, from, to)
+		f.stepRowsU(worker, from, to)
+		return
+	}
 	for slot := from; slot < to; slot++ {
 		i := f.batch[slot]
 		unit := f.relativeUnit(i)
@@ -217,7 +240,7 @@ func (f *qmfFit) visit(worker, piece int) {
 		u := f.rowU(i)
 		kernel.Dots(gu, f.v, f.rowWbar(slot))
 		lo, hi := i*f.k, (i+1)*f.k
-		pen := min(f.penalty/float64(f.k)/f.unit(i)/max(f.lossWeight(i), divergence.Tiny), limit.Penalty)
+		pen := f.penaltyU(i)
 		for t := range gu {
 			gu[t] = float64(gu[t]*u[t]) + float64(pen*f.logU[lo+t])
 		}
@@ -240,7 +263,12 @@ func (f *qmfFit) epoch(e int) (losses, error) {
 		f.batch = f.order[from:min(from+size, f.d)]
 		f.pool.Do(f.pieces(len(f.batch)), f.visits)
 		f.stepsV++
-		f.pool.Do(f.k, f.vees)
+		pieces := f.k
+		if f.gauss != nil {
+			f.mixBatch()
+			pieces = f.gauss.columns.Tiles()
+		}
+		f.pool.Do(pieces, f.vees)
 		if err := f.pool.Err(); err != nil {
 			return losses{}, err
 		}
@@ -261,7 +289,7 @@ func (f *qmfFit) epoch(e int) (losses, error) {
 // the batch.
 func (f *qmfFit) stepRowV(_, t int) {
 	rows := len(f.batch)
-	pen := min(f.penalty*float64(rows)/float64(f.k*f.n)/f.scale, limit.Penalty)
+	pen := f.penaltyV(float64(rows))
 	lo, hi := t*f.np, (t+1)*f.np
 	g, v, lv := f.gradV[lo:hi], f.v[lo:hi], f.logV[lo:hi]
 	clear(g)
@@ -276,6 +304,15 @@ func (f *qmfFit) stepRowV(_, t int) {
 	kernel.Exp(v[:f.n], lv)
 }
 
+// penaltyU and penaltyV are the weights of the penalty in the steps of row i of U, and of V with the
+// model of so many rows.
+func (f *qmfFit) penaltyU(i int) float64 {
+	return min(f.penalty/float64(f.k)/f.unit(i)/max(f.lossWeight(i), divergence.Tiny), limit.Penalty)
+}
+func (f *qmfFit) penaltyV(rows float64) float64 {
+	return min(f.penalty*rows/float64(f.k*f.n)/f.scale, limit.Penalty)
+}
+
 // qmfState is the parameters that a model is made of, at the best epoch.
 type qmfState struct{ u, v, f, inc []float64 }
 
@@ -288,6 +325,13 @@ func (f *qmfFit) newState() *qmfState {
 func (f *qmfFit) regularity() float64 {
 	if f.penalty == 0 || f.patience == 0 {
 		return 0
+	}
+	if f.gauss != nil {
+		squares := 0.0
+		for c := range f.k {
+			squares += logSquares(f.rowV(c)) / float64(f.k)
+		}
+		return float64(f.penalty / 2 * (logSquares(f.u) + squares))
 	}
 	// The padding of Ṽ is 0.
 	return float64(f.penalty / 2 * (meanSquare(f.logU) + float64(meanSquare(f.logV)*float64(f.np)/float64(f.n))))
@@ -339,10 +383,12 @@ func (f *qmfFit) snapshot() snapshot {
 
 // parts are the numbers of a QMF in a checkpoint.
 func (f *qmfFit) parts() []section.Part {
-	log := func(v []float64) section.Part { return section.Within(v, -f.farthest, f.farthest) }
-	p := []section.Part{section.Positive(f.u), section.Positive(f.v), log(f.logU), log(f.logV), section.Positive(f.rowLosses), section.Positive(f.rowHeld)}
-	for _, m := range []moment{f.momU, f.momV} {
-		p = append(p, m.parts()...)
+	p := []section.Part{section.Positive(f.u), section.Positive(f.v), section.Positive(f.rowLosses), section.Positive(f.rowHeld)}
+	if g := f.gauss; g != nil {
+		p = append(p, section.Positive(g.columns.A), section.Finite(g.columns.B), section.Positive(g.weight))
+	} else {
+		log := func(v []float64) section.Part { return section.Within(v, -f.farthest, f.farthest) }
+		p = append(append(append(p, log(f.logU), log(f.logV)), f.momU.parts()...), f.momV.parts()...)
 	}
 	p = append(p, f.maps.parts()...)
 	if f.held != nil {

@@ -44,7 +44,8 @@ type QMFQ struct {
 }
 
 const (
-	startEpochs   = 100 // epochs of the QMF that a fit starts from
+	startEpochs   = 20  // epochs of the QMF that a fit starts from
+	startAdam     = 100 // the same where Adam steps its factors
 	projectOften  = 20  // updates of the default projection
 	projectPaper  = 100 // updates of the default projection under StartUniform
 	qmfqRate      = 0.1
@@ -79,9 +80,9 @@ func (c *config) settleQMFQ() {
 //
 // Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 100 epochs, Adam at 0.1 falling
 // to 0 by cosine, free ends, [KLUpdates](20). All rows are one step. A fit starts from a
-// QMF of 100 epochs without shrinkage, whose own start the data choose: T starts from its
-// maps, every projection starts from its factors, and T' starts as the maps that bring X
-// to its UV. Under [StartUniform] the start is the paper's: factors exp of uniform
+// QMF of 20 epochs (100 where Adam steps its factors) without shrinkage, whose own start the
+// data choose: T starts from its maps, every projection starts from its factors, and T' starts
+// as the maps that bring X to its UV. Under [StartUniform] the start is the paper's: factors exp of uniform
 // numbers on [-1/2,1/2], equal quantile steps, and 100 updates a projection.
 //
 // Hidden cells, missing or held out, take no part in the measures that T and T' transport
@@ -512,8 +513,11 @@ func (f *qmfqFit) startFromQMF() error {
 		return err
 	}
 	s := *f.settings
-	s.epochs, s.patience, s.batchRows = startEpochs, 0, qmfDefaults().batchRows
-	s.learningRate, s.schedule = qmfDefaults().learningRate, ScheduleCosine
+	s.patience, s.batchRows, s.schedule = 0, qmfDefaults().batchRows, ScheduleCosine
+	s.epochs, s.learningRate = startEpochs, gaussRate
+	if !s.gaussian(f.from.k) {
+		s.epochs, s.learningRate = startAdam, adamRate
+	}
 	q, j := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.course), newJournal(&s, f.held != nil)
 	err := j.start(q)
 	if err == nil {

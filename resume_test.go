@@ -24,6 +24,7 @@ func TestResume(t *testing.T) {
 		"whole":      {WithBatch(1000), WithEnds(EndsPinned)},
 		"uniform":    {WithStart(StartUniform), WithSchedule(ScheduleConstant)},
 		"validation": {WithValidation(0.1), WithShrinkage(5)},
+		"penalty":    {WithPenalty(0.5), WithBatch(8)},
 		"restarts":   {WithRestarts(3), WithLoss(Frobenius)},
 		"patience":   {WithValidation(0.2), WithRestarts(2), WithPatience(1)},
 	} {

@@ -54,10 +54,11 @@ How (defaults are those of the package)
                     (qmf, qmfq; default 8)
   -eps X            entropic regularisation of the scales, above 0; larger is
                     smoother (qmf, qmfq; default 0.02)
-  -epochs N         visits of every feature (default 20 for qmf, 100 for qmfq,
-                    20 for nmf; at most 60 for each of two fits of bqmf)
-  -lr X             learning rate of Adam, above 0 (default 0.06 for qmf, 0.1 for
-                    qmfq)
+  -epochs N         visits of every feature (default 4 for qmf, 100 for qmfq,
+                    20 for nmf; at most 60 for each of two fits of bqmf; for
+                    qmf where Adam steps U and V 20)
+  -lr X             learning rate of Adam, above 0 (default 0.2 for qmf, 0.1 for
+                    qmfq; for qmf where Adam steps U and V 0.06)
   -schedule cosine|constant
                     how the learning rate falls (qmf, qmfq; default cosine)
   -batch N          features visited between two steps of V (qmf; default 32)
