@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -39,7 +40,10 @@ func interruptible(x Mat, rank int) map[string]func(ctx context.Context, opts ..
 		}
 	}
 	return map[string]func(ctx context.Context, opts ...FitOption) error{
-		"NMF":             fit("NMF", WithEpochs(40)),
+		"NMF":             fit("NMF", WithEpochs(20)),
+		"NMF updates":     fit("NMF", WithUpdates(UpdatesMultiplicative), WithEpochs(40)),
+		"NMF validation":  fit("NMF", WithEpochs(20), WithValidation(0.1)),
+		"NMF Frobenius":   fit("NMF", WithLoss(Frobenius), WithEpochs(20)),
 		"NMF svd":         fit("NMF", WithStart(StartSVD), WithEpochs(5)),
 		"NMF beta":        fit("NMF", WithLoss(Beta(1.5)), WithEpochs(10), WithValidation(0.1)),
 		"QMF":             fit("QMF", WithEpochs(4)),
@@ -49,6 +53,14 @@ func interruptible(x Mat, rank int) map[string]func(ctx context.Context, opts ..
 		"QMFQ start":      fit("QMFQ", WithEpochs(1), WithStart(StartNMF)),
 		"QMFQ validation": fit("QMFQ", WithEpochs(3), WithStart(StartUniform), WithProjection(FrobeniusUpdates(20)), WithValidation(0.1)),
 		"QMFQ svd":        fit("QMFQ", WithEpochs(2), WithStart(StartUniform), WithProjection(TruncatedSVD())),
+		"BQMF": func(ctx context.Context, opts ...FitOption) error {
+			_, err := FitBQMF(ctx, x, rank, append(opts, WithEpochs(3))...)
+			return err
+		},
+		"BQMF validation": func(ctx context.Context, opts ...FitOption) error {
+			_, err := FitBQMF(ctx, x, rank, append(opts, WithEpochs(2), WithValidation(0.1))...)
+			return err
+		},
 		"HeldOut": func(ctx context.Context, _ ...FitOption) error {
 			_, err := HeldOut(ctx, x, FitQMF, []Trial{{Rank: rank, Options: []FitOption{WithEpochs(1), WithStart(StartNMF), WithShrinkage(0)}}}, Masks{Repeats: 2, Share: 0.1, Seed: 1})
 			return err
@@ -56,11 +68,37 @@ func interruptible(x Mat, rank int) map[string]func(ctx context.Context, opts ..
 	}
 }
 
-// TestCancelLatency ends every call at many moments and takes how long it goes on. At
-// 6000 × 300, rank 10, on a quiet machine of two cores it is some 30 ms at most, which
-// the model takes that is handed back.
+// clocked is a context that takes how much time of the processor goes by between two looks
+// at it, and ends at the last of so many looks; 0: never.
+type clocked struct {
+	context.Context
+	count, last  int
+	before, most time.Duration // at the look before, and the most between two
+	at           int           // the look that ended the most
+}
+
+func (c *clocked) Err() error {
+	now := cpuTime()
+	if c.count++; c.last > 0 && c.count > c.last {
+		return context.Canceled
+	}
+	if c.count > 1 && now-c.before > c.most {
+		c.most, c.at = now-c.before, c.count
+	}
+	if c.before = now; c.count == c.last {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestCancelLatency takes how long calls of one worker go on after their context has ended,
+// in time of the processor, which other programs on the machine hardly change: the most
+// between two looks at the context, and from the look that finds the end to the return,
+// at many moments. At 6000 × 300, rank 10, they are 50 ms together at most. QUANTMF_LATENCY
+// is 1 or the name of a call. What is above is tried three times.
 func TestCancelLatency(t *testing.T) {
-	if os.Getenv("QUANTMF_LATENCY") == "" {
+	only := os.Getenv("QUANTMF_LATENCY")
+	if only == "" {
 		t.Skip("QUANTMF_LATENCY is not set: a measurement of minutes")
 	}
 	x := lognormal(6000, 300)
@@ -73,54 +111,73 @@ func TestCancelLatency(t *testing.T) {
 			t.Fatal(err)
 		}
 		calls["Transform "+model] = func(ctx context.Context, _ ...FitOption) error { _, err := m.Transform(ctx, few); return err }
+		calls["Score "+model] = func(ctx context.Context, _ ...FitOption) error { _, err := m.Score(ctx, few); return err }
 	}
-	only := os.Getenv("QUANTMF_LATENCY")
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // Transform has a worker for each
 	for name, call := range calls {
 		if only != "1" && only != name {
 			continue
 		}
-		began := time.Now()
-		var firstReport time.Duration
-		if err := call(context.Background(), WithProgress(func(Progress) error {
-			if firstReport == 0 {
-				firstReport = time.Since(began)
-			}
-			return nil
-		})); err != nil {
+		const budget = 50 * time.Millisecond
+		phase, of := "", map[int]string{} // the phase that follows a look
+		whole := &clocked{Context: context.Background()}
+		run := func(c *clocked) error {
+			return call(c, WithWorkers(1), WithProgress(func(p Progress) error {
+				if name := p.Phase.String(); name != phase && c == whole {
+					phase, of[c.count] = name, name
+				}
+				return nil
+			}))
+		}
+		if err := run(whole); err != nil {
 			t.Fatal(err)
 		}
-		whole := time.Since(began)
-		if firstReport > 100*time.Millisecond {
-			t.Errorf("%s: the first report after %v", name, firstReport)
-		}
-		moments := 60
-		if whole > 2*time.Second {
-			moments = 12
-		}
-		var worst, sum time.Duration
-		worstAt := 0
-		for k := range moments {
-			ctx, cancel := context.WithCancel(context.Background())
-			var cancelled time.Time
-			timer := time.AfterFunc(whole*time.Duration(k)/time.Duration(moments), func() { cancelled = time.Now(); cancel() })
-			err := call(ctx)
-			ended := time.Now()
-			if timer.Stop() {
-				cancel()
-				continue
+		in := func(look int) string {
+			at, name := -1, "the beginning"
+			for from, phase := range of {
+				if from <= look && from > at {
+					at, name = from, phase
+				}
 			}
-			if err != nil && !errors.Is(err, context.Canceled) {
-				t.Fatal(err)
+			return name
+		}
+		least := func(try func() time.Duration) time.Duration {
+			took := try()
+			for tries := 1; tries < 3 && took > budget/2; tries++ {
+				took = min(took, try())
 			}
-			<-ctx.Done()
-			took := ended.Sub(cancelled)
-			sum += took
+			return took
+		}
+		gap := whole.most
+		if gap > budget/2 {
+			gap = least(func() time.Duration {
+				again := &clocked{Context: context.Background()}
+				if err := run(again); err != nil {
+					t.Fatal(err)
+				}
+				return again.most
+			})
+		}
+		const moments = 8
+		worst, at := time.Duration(0), 0
+		for k := range moments + 1 {
+			look := max(1, k*whole.count/moments)
+			took := least(func() time.Duration {
+				c := &clocked{Context: context.Background(), last: look}
+				if err := run(c); err != nil && !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
+				}
+				return cpuTime() - c.before
+			})
 			if took > worst {
-				worst, worstAt = took, k
+				worst, at = took, look
 			}
 		}
-		t.Logf("%-16s %6v in all, first report after %5v, goes on for %5v at most (at %d/%d), %v on average", name, whole.Round(time.Millisecond),
-			firstReport.Round(time.Millisecond), worst.Round(time.Millisecond), worstAt, moments, (sum / time.Duration(moments)).Round(time.Millisecond))
+		t.Logf("%-16s %8d looks, %.1f ms between two at most (in %s), %.1f ms from the end at most (in %s)", name, whole.count,
+			1e3*gap.Seconds(), in(whole.at), 1e3*worst.Seconds(), in(at))
+		if gap+worst > budget {
+			t.Errorf("%s: goes on for %v", name, gap+worst)
+		}
 	}
 }
 
@@ -147,23 +204,26 @@ func TestLooks(t *testing.T) {
 		phase Phase
 		least int
 	}
-	const groups = 600 / plainRows
+	const groups = 600 / nmf.Group
 	for _, c := range []struct {
 		name, model string
 		opts        []FitOption
 		want        []want
 	}{
 		{"NMF", "NMF", []FitOption{WithEpochs(10)}, []want{{PhaseEpochs, 10 * groups}}},
-		{"NMF missing", "NMF", []FitOption{WithEpochs(10), WithMissingValues(), WithLoss(Beta(1.5))}, []want{{PhaseEpochs, 10 * 600 / plainRows}}},
-		{"NMF from vectors", "NMF", []FitOption{WithStart(StartSVD), WithEpochs(1)}, []want{{PhaseFactors, svdPasses * (2*nmfChunks + 2*11)}}},
-		{"QMF", "QMF", []FitOption{WithEpochs(3)}, []want{{PhaseChoice, 2*(startUpdates*512/plainRows) + 6*512 + 36*512/8}, {PhaseFactors, startUpdates * groups}, {PhaseMaps, 600}, {PhaseEpochs, 3 * 600 / 8}}},
+		{"NMF missing", "NMF", []FitOption{WithEpochs(10), WithMissingValues(), WithLoss(Beta(1.5))}, []want{{PhaseEpochs, 10 * 600 / nmf.Group}}},
+		{"NMF from vectors", "NMF", []FitOption{WithStart(StartSVD), WithEpochs(1)}, []want{{PhaseFactors, svdPasses * (2*nmf.Chunks + 2*11)}}},
+		{"QMF", "QMF", []FitOption{WithEpochs(3)}, []want{{PhaseChoice, 2*(startNewton*512/nmf.Group) + 6*512 + 6*trialEpochs*512/8}, {PhaseFactors, startNewton * groups}, {PhaseMaps, 600}, {PhaseEpochs, 3 * 600 / 8}}},
 		{"QMF validation", "QMF", []FitOption{WithEpochs(3), WithValidation(0.1), WithStart(StartScores), WithShrinkage(0)},
-			[]want{{PhaseFactors, 600 + startUpdates*600/plainRows}, {PhaseMaps, 600}, {PhaseEpochs, 3 * 2 * 600 / 8}}},
+			[]want{{PhaseFactors, 600 + startNewton*600/nmf.Group}, {PhaseMaps, 600}, {PhaseEpochs, 3 * 2 * 600 / 8}}},
 		{"QMFQ", "QMFQ", []FitOption{WithEpochs(3), WithStart(StartNMF)},
-			[]want{{PhaseFactors, startUpdates * groups}, {PhaseMaps, 2 * 600}, {PhaseQMF, 100 * 600 / 8}, {PhaseEpochs, 3 * (3*600/8 + 2*projectOften*16)}}},
+			[]want{{PhaseFactors, startNewton * groups}, {PhaseMaps, 2 * 600}, {PhaseQMF, startEpochs * 600 / 8}, {PhaseEpochs, 3 * (3*600/8 + 2*projectOften*16)}}},
 		{"QMFQ by singular vectors", "QMFQ", []FitOption{WithEpochs(2), WithStart(StartUniform), WithProjection(TruncatedSVD())},
 			[]want{{PhaseMaps, 600}, {PhaseEpochs, 2 * (3*600/8 + 3*40)}}},
 	} {
+		if testing.Short() && c.name == "QMFQ" {
+			continue // a hundred epochs of a QMF, of which others tell
+		}
 		ctx := &looks{Context: context.Background()}
 		got, at, phase := map[Phase]int{}, 0, Phase(99)
 		enter := func(p Phase) {
@@ -259,6 +319,9 @@ func TestPhases(t *testing.T) {
 		}
 		cause := errors.New("enough")
 		for at := range c.want {
+			if testing.Short() && at%2 == 0 {
+				continue
+			}
 			count, phase := -1, Phase(99)
 			m, history, _, best, _, err := fitAny(context.Background(), c.model, x, 2, append(opts, WithProgress(func(p Progress) error {
 				if p.Phase != phase {
@@ -277,7 +340,7 @@ func TestPhases(t *testing.T) {
 			if i := notFinite(m.Reconstruct().Data); i >= 0 {
 				t.Errorf("%s, an error in %v: the model has no finite fit", c.model, c.want[at])
 			}
-			if l, err := m.Loss(x); c.model != "NMF" && (err != nil || len(history) != s.epoch+1 || l != history[best] && len(c.opts) < 3) {
+			if l, err := m.Loss(x); c.model != "NMF" && (err != nil || len(history) != s.epoch+1 || !near(l, history[best]) && len(c.opts) < 3) {
 				t.Errorf("%s, an error in %v: loss %v, %v; history %v", c.model, c.want[at], l, err, history)
 			}
 		}

@@ -33,7 +33,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/limit"
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -96,7 +99,7 @@ func newCells(x Mat, c *settings) (*cells, error) {
 		}
 	}
 	if s.heldOut == 0 {
-		return nil, &OptionError{Option: kValidation.String(), Value: ftoa(c.validation), Bound: "holds out no cell of this matrix; it is too small"}
+		return nil, &OptionError{Option: option.Validation.String(), Value: ftoa(c.validation), Bound: "holds out no cell of this matrix; it is too small"}
 	}
 	return s, nil
 }
@@ -128,7 +131,7 @@ func (s *cells) mark(omega []float64, i int) {
 }
 
 // heldLoss returns the sum of divergences of t from the held-out cells of row i.
-func (s *cells) heldLoss(l Loss, t []float64, i int, low float64) float64 {
+func (s *cells) heldLoss(l divergence.Loss, t []float64, i int, low float64) float64 {
 	if s.held == nil {
 		return 0
 	}
@@ -136,7 +139,7 @@ func (s *cells) heldLoss(l Loss, t []float64, i int, low float64) float64 {
 	row := s.full.Row(i)
 	for j, h := range s.held[i*s.full.Cols : (i+1)*s.full.Cols] {
 		if h {
-			sum += l.value(row[j], t[j], low)
+			sum += l.Value(row[j], t[j], low)
 		}
 	}
 	return sum
@@ -150,7 +153,7 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 	if rank < 1 {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least 1"}
 	}
-	if uint64(rank) > maxCells/uint64(x.Rows+x.Cols) {
+	if uint64(rank) > limit.Cells/uint64(x.Rows+x.Cols) {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "the factors of a " + x.size() + " matrix would need too much memory"}
 	}
 	if err := c.checkCells(x); err != nil {
@@ -162,7 +165,7 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 	}
 	s.setUnits(c.loss, c.mapped)
 	c.inward(&s.units)
-	if !c.given.has(kInit) {
+	if !c.given.Has(option.Init) {
 		return s, nil
 	}
 	least, most := c.initBounds(rank, s.root())
@@ -188,9 +191,9 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 			}
 		}
 	}
-	bound, limit := 0.0, maxValue // of U V
+	bound, most := 0.0, limit.Value // of U V, in the units of x, and for an NMF in those of x' too
 	if !c.mapped {
-		limit *= s.root() * s.root()
+		most *= min(s.root()*s.root(), 1)
 	}
 	for l := range rank {
 		topU, topV := 0.0, 0.0
@@ -200,8 +203,8 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 		for _, v := range c.initV.Row(l) {
 			topV = max(topV, v)
 		}
-		if bound += float64(topU * topV); !(bound <= limit) {
-			return nil, &DataError{Row: -1, Col: l, Value: topU, Problem: "the product of the initial factors must be at most " + ftoa(limit) + ": the largest of this column of U, by that of the row of V, is too much"}
+		if bound += float64(topU * topV); !(bound <= most) {
+			return nil, &DataError{Row: -1, Col: l, Value: topU, Problem: "the product of the initial factors must be at most " + ftoa(most) + ": the largest of this column of U, by that of the row of V, is too much"}
 		}
 	}
 	return s, nil
@@ -214,7 +217,7 @@ func (c *config) initBounds(rank int, root float64) (least, most float64) {
 		most = elem.Exp(factorBound(c.squash, rank))
 		return 1 / most, most
 	}
-	return root * leastInit, root * mostInit
+	return root * limit.LeastInit, root * limit.MostInit
 }
 
 // checkCells reports the first value that a fit cannot have.
@@ -222,6 +225,12 @@ func (c *config) checkCells(x Mat) error {
 	top := 0.0
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
+			if v >= 1/limit.Value && v <= limit.Value { // which every fit takes
+				if v > top {
+					top = v
+				}
+				continue
+			}
 			if err := c.checkCell(i, j, v); err != nil {
 				return err
 			}
@@ -230,8 +239,8 @@ func (c *config) checkCells(x Mat) error {
 	}
 	for i := 0; i < x.Rows && c.loss <= 0; i++ {
 		for j, v := range x.Row(i) {
-			if v < top/mostRatio {
-				return &DataError{Row: i, Col: j, Value: v, Problem: "under this loss x must be within a factor of " + ftoa(mostRatio) + " of its largest value, " + ftoa(top)}
+			if v < top/limit.Ratio {
+				return &DataError{Row: i, Col: j, Value: v, Problem: "under this loss x must be within a factor of " + ftoa(limit.Ratio) + " of its largest value, " + ftoa(top)}
 			}
 		}
 	}
@@ -248,31 +257,19 @@ func (c *config) checkCell(i, j int, v float64) error {
 		problem = "x must be finite"
 	case v < 0 && !c.mapped:
 		problem = "x must not be negative in an NMF; FitQMF and FitQMFQ take any finite x WithLoss(Frobenius)"
-	case v < 0 && c.loss != Frobenius:
+	case v < 0 && c.loss != divergence.Frobenius:
 		problem = "x must not be negative under this loss; WithLoss(Frobenius) takes any finite x"
-	case v == 0 && c.loss < leastBeta:
+	case v == 0 && c.loss < limit.LeastBeta:
 		problem = "x must be positive under this loss"
-	case v < 1/maxValue && c.loss <= 0:
-		problem = "x must be at least " + ftoa(1/maxValue) + " under this loss, lest sums overflow"
-	case math.Abs(v) > maxValue:
-		problem = "x must be at most " + ftoa(maxValue) + " in magnitude, lest sums overflow"
+	case v < 1/limit.Value && c.loss <= 0:
+		problem = "x must be at least " + ftoa(1/limit.Value) + " under this loss, lest sums overflow"
+	case math.Abs(v) > limit.Value:
+		problem = "x must be at most " + ftoa(limit.Value) + " in magnitude, lest sums overflow"
 	default:
 		return nil
 	}
 	return &DataError{Row: i, Col: j, Value: v, Problem: problem}
 }
-
-// Bounds of the entries of x. maxValue: no sum over entries overflows. mostRatio: of the
-// largest entry to the least under β <= 0, where the divergence is that of ratios.
-// leastBeta: below it no entry may be 0, since the divergence from 0 grows as 1/β.
-const (
-	maxValue  = 1e60
-	mostRatio = 1e30
-
-	leastInit, mostInit = 1e-50, 1e50 // of initial factors, in units of the root of x's
-
-	leastBeta = 1e-9
-)
 
 // units are the units of one matrix. shift is nil where all are 0, each and weight where all
 // rows have the exponent all.
@@ -285,14 +282,14 @@ type units struct {
 }
 
 // unitsOf returns the units for rows of the given largest values, without a shift.
-func unitsOf(l Loss, top []float64, byRow bool) (u units) {
+func unitsOf(l divergence.Loss, top []float64, byRow bool) (u units) {
 	whole := slices.Max(top)
-	u.all = exponentOf(whole)
+	u.all = divergence.ExponentOf(whole)
 	if !byRow {
 		return u
 	}
 	_, floor := math.Frexp(math.Ldexp(whole, -u.all))
-	floor = (floor-1)&^1 - ordinary
+	floor = (floor-1)&^1 - divergence.Ordinary
 	for i, t := range top {
 		_, e := math.Frexp(math.Ldexp(t, -u.all))
 		e = (e - 1) &^ 1
@@ -306,7 +303,7 @@ func unitsOf(l Loss, top []float64, byRow bool) (u units) {
 			}
 		}
 		u.each[i] = u.all + e - floor
-		u.weight[i] = l.unit(e - floor)
+		u.weight[i] = l.Unit(e - floor)
 	}
 	return u
 }
@@ -373,14 +370,14 @@ func (c *config) inward(u *units) {
 	if u.all == 0 {
 		return
 	}
-	unit := c.loss.unit(u.all)
+	unit := c.loss.Unit(u.all)
 	if c.penalty > 0 { // by exponents: the unit of the loss itself may be 0 or infinite
 		by := -float64(float64(c.loss) * float64(u.all))
 		if !c.mapped { // it grows with the factors
 			by += float64(u.all / 2)
 		}
 		whole, frac := math.Modf(by)
-		c.penalty = min(math.Ldexp(float64(c.penalty*elem.Exp(float64(frac*math.Ln2))), int(whole)), mostPenalty)
+		c.penalty = min(math.Ldexp(float64(c.penalty*elem.Exp(float64(frac*math.Ln2))), int(whole)), limit.Penalty)
 	}
 	if tell := c.progress; tell != nil {
 		c.progress = func(p Progress) error {
@@ -391,11 +388,11 @@ func (c *config) inward(u *units) {
 }
 
 // losses brings losses of x' to those of x.
-func (u *units) losses(l Loss, v []float64) {
+func (u *units) losses(l divergence.Loss, v []float64) {
 	if u.all == 0 {
 		return
 	}
-	unit := l.unit(u.all)
+	unit := l.Unit(u.all)
 	for i := range v {
 		v[i] *= unit
 	}
@@ -417,27 +414,30 @@ func (u *units) pick(rows []int) units {
 
 // setUnits chooses the units of the cells and brings the cells to them. mapped: the fit
 // has maps, which may give every row a scale of its own, and where x is signed a shift.
-func (s *cells) setUnits(l Loss, mapped bool) {
+func (s *cells) setUnits(l divergence.Loss, mapped bool) {
 	low, top := make([]float64, s.x.Rows), make([]float64, s.x.Rows)
 	signed := false
 	for i := range low {
-		low[i] = math.Inf(1)
+		least := math.Inf(1)
 		for _, v := range s.x.Row(i) {
-			if v == v {
-				low[i] = min(low[i], v)
+			if v < least { // not NaN
+				least = v
 			}
 		}
-		signed = signed || low[i] < 0
+		low[i] = least
+		signed = signed || least < 0
 	}
 	for i := range top { // held-out cells too: none of them may overflow
+		offset, most := 0.0, 0.0
+		if signed {
+			offset = low[i]
+		}
 		for _, v := range s.full.Row(i) {
-			if signed {
-				v -= low[i]
-			}
-			if v == v {
-				top[i] = max(top[i], math.Abs(v))
+			if v = math.Abs(v - offset); v > most {
+				most = v
 			}
 		}
+		top[i] = most
 	}
 	s.units = unitsOf(l, top, mapped)
 	if signed {
@@ -450,18 +450,10 @@ func (s *cells) setUnits(l Loss, mapped bool) {
 	}
 }
 
-// farthestFactor bounds the logarithms of factors, so that a learning rate too large gives
-// a bad fit and no overflow. mostPenalty bounds the weight of a penalty in units of the
-// loss, so that its square does not overflow; beyond it nothing but the penalty counts.
-const (
-	farthestFactor = 300
-	mostPenalty    = 1e120
-)
-
 // factorBound returns the bound of the logarithms of factors.
 func factorBound(s Squash, rank int) float64 {
 	if s == SquashNone { // what is transported is UV itself
-		return elem.Log(maxPoint/float64(rank)) / 2
+		return elem.Log(limit.Point/float64(rank)) / 2
 	}
-	return farthestFactor
+	return limit.LogFactor
 }

@@ -1,11 +1,18 @@
 package quantmf
 
 // This file holds model files as a program meets them: of a kind that it does not know
-// beforehand, and with sections of its own. Their layout is in codec.go.
+// beforehand, and with sections of its own. model.go has what the package keeps in them.
+//
+// A tag in lower case is of the program that wrote the file, optional always
+// (AppendSection, Section); the package skips it. Those of cmd/quantmf:
+//
+//	name  u d, d names of features, u n, n names of samples, each u length and bytes
+//	made  lines of key, tab, value: how the command came to the matrix and the model
 
 import (
-	"hash/crc32"
 	"slices"
+
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 // UnmarshalModel reads a model of any kind: a [*NMF], [*QMF], [*QMFQ] or [*BQMF], or
@@ -37,12 +44,12 @@ func UnmarshalModel(data []byte) (Model, error) {
 
 // modelKind returns the kind of a model file.
 func modelKind(data []byte) (uint32, error) {
-	if len(data) < headerSize {
-		return 0, damaged(len(data), "the file is cut within its header")
+	kind, err := section.Kind(data)
+	if err != nil {
+		return 0, formatError(err)
 	}
-	kind := get32(data[12:])
-	if string(data[:8]) == magic && kind-kindCheckpoint-kindNMF <= kindBQMF-kindNMF {
-		return 0, damaged(12, "this is a checkpoint of a fit, not a model")
+	if kind-kindCheckpoint-kindNMF <= kindBQMF-kindNMF {
+		return 0, &FormatError{Offset: 12, Problem: "this is a checkpoint of a fit, not a model"}
 	}
 	if kind < kindNMF || kind > kindBQMF {
 		kind = kindQMF // magic, sum or kind are wrong: let the reader say which
@@ -63,12 +70,7 @@ func AppendSection(data []byte, tag string, payload []byte) ([]byte, error) {
 	if has {
 		return nil, &OptionError{Option: "tag", Value: tag, Bound: "the file has it already"}
 	}
-	kind := get32(data[12:])
-	b := append([]byte(nil), data[:16]...)
-	b = append32(b, get32(data[16:])+1)
-	b = append32(b, crc32.ChecksumIEEE(b))
-	b = append(b, data[headerSize:]...)
-	return append(b, encode(kind, []section{{tag, optional, payload}})[headerSize:]...), nil
+	return section.Append(data, section.Section{Tag: tag, Payload: payload}.AsOptional()), nil
 }
 
 // Section returns the payload that [AppendSection] put into a model file under the tag,
@@ -86,6 +88,5 @@ func Section(data []byte, tag string) (payload []byte, has bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	payload, has = f.sections[tag]
-	return payload, has, nil
+	return f.Payload(tag), f.Has(tag), nil
 }

@@ -1,14 +1,19 @@
 package quantmf
 
 // This file holds the memory that fits take, counted from the sizes that they allocate:
-// the factors in these formulas are those of newQMFFit, newNMFFit, newQMFQFit,
-// choose and internal/projection. A test compares them with what is alive during fits of many
+// the factors in these formulas are those of newQMFFit, newQMFQFit, choose, bqmfFit,
+// internal/nmf, internal/projection and internal/posterior. A test compares them with what is alive during fits of many
 // kinds.
 
 import (
 	"math"
 
+	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/nmf"
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/posterior"
 	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -20,12 +25,11 @@ const (
 	MethodNMF  Method = iota // FitNMF
 	MethodQMF                // FitQMF
 	MethodQMFQ               // FitQMFQ
+	MethodBQMF               // FitBQMF
 )
 
-var methodNames = []string{"NMF", "QMF", "QMFQ"}
-
-// String returns NMF, QMF or QMFQ.
-func (m Method) String() string { return name(methodNames, int(m)) }
+// String returns NMF, QMF, QMFQ or BQMF.
+func (m Method) String() string { return option.Name(int(m), "NMF", "QMF", "QMFQ", "BQMF") }
 
 // Memory is what a fit takes, in bytes.
 type Memory struct {
@@ -37,19 +41,21 @@ type Memory struct {
 // MemoryOf estimates what a fit of a d × n matrix of the given rank takes with these
 // options, before the fit is made. The estimate is up to 2.5 times what was measured. Not
 // counted are x, garbage that has not been collected yet, and what [WithCheckpoint] takes
-// while it assembles a state, about five times State. Errors: [*OptionError] and
-// [*ShapeError], for the options and for sizes below 1; a fit too large for any machine
-// is no error here.
+// while it assembles a state, about five times State. Errors: the [*OptionError] that
+// the fit would return before it looks at x, and [*ShapeError] for sizes below 1; a fit too large
+// for any machine is no error here.
 func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) {
 	var c config
-	var t target
+	var t option.Function
 	switch method {
 	case MethodNMF:
-		c, t = nmfDefaults(), forNMF
+		c, t = nmfDefaults(), option.FitNMF
 	case MethodQMF:
-		c, t = qmfDefaults(), forQMF
+		c, t = qmfDefaults(), option.FitQMF
 	case MethodQMFQ:
-		c, t = qmfqDefaults(), forQMFQ
+		c, t = qmfqDefaults(), option.FitQMFQ
+	case MethodBQMF:
+		c, t = bqmfDefaults(), option.FitBQMF
 	default:
 		return Memory{}, &OptionError{Option: "method", Value: method.String(), Bound: "must be one of the Method constants"}
 	}
@@ -59,16 +65,32 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	if d < 1 || n < 1 {
 		return Memory{}, &ShapeError{What: "x", Got: itoa(d) + "×" + itoa(n), Want: "at least 1×1"}
 	}
-	if rank < 1 {
-		return Memory{}, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least 1"}
+	least := 1
+	if method == MethodBQMF {
+		least = 0
 	}
+	if rank < least {
+		return Memory{}, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least " + itoa(least)}
+	}
+	if method == MethodBQMF {
+		rank = bqmfComponents(d, n, rank)
+	}
+	var err error
 	switch method {
 	case MethodNMF:
-		if err := c.settleNMF(); err != nil {
-			return Memory{}, err
+		err = c.settleNMF()
+	case MethodBQMF:
+		err = c.settleBQMF()
+	default:
+		few := c
+		few.levels = min(c.levels, 2) // how many are too many is not asked here
+		err = few.checkQMF(1, 1)
+		if method == MethodQMFQ {
+			c.settleQMFQ()
 		}
-	case MethodQMFQ:
-		c.settleQMFQ()
+	}
+	if err != nil {
+		return Memory{}, err
 	}
 	f := footprint{d: float64(d), n: float64(n), k: float64(rank), m: float64(c.levels), batch: min(float64(c.batchRows), float64(d)),
 		workers: float64(pool.Count(c.workers, d)), hidden: c.missing || c.validation > 0, uniform: c.start == StartUniform}
@@ -78,10 +100,10 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	switch method {
 	case MethodNMF:
 		model, checkpoint = uv, uv
-		fit = uv + f.update(f.hidden)
+		fit = uv + nmf.UpdatesNumbers(f.n, f.k, f.workers, f.hidden)
 		if c.updates == UpdatesNewton {
 			checkpoint *= 2
-			fit = uv + f.newton()
+			fit = uv + nmf.NewtonNumbers(f.d, f.n, f.k, f.workers)
 		}
 		if c.start == StartSVD {
 			fit += size(18, f.n, f.k+2*svdMore) + size(3, f.d+f.n, f.k+2*svdMore)
@@ -89,20 +111,29 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	case MethodQMF:
 		model = uv + size(3, f.d, f.m+4)
 		checkpoint = size(3, uv) + size(6, f.d, f.m) + size(f.d, f.n)
+		if f.gauss = c.gaussian(rank); f.gauss {
+			checkpoint = uv + size(f.pairs()+f.k, f.n) + size(6, f.d, f.m) + size(f.d, f.n)
+		}
 		fit = f.maps(f.d, f.batch) + max(f.start(), model)
 	case MethodQMFQ:
 		model = uv + size(8, f.d, f.m+4)
 		checkpoint = size(4, uv) + size(14, f.d, f.m) + size(2, f.d, f.n)
 		before := 0.0 // the QMF that it starts from
-		if !f.uniform {
+		own := f.maps(f.d, f.d)
+		if f.gauss = c.gaussian(rank); !f.uniform {
 			before = f.maps(f.d, float64(min(qmfDefaults().batchRows, d))) + f.start()
 		}
-		fit = f.maps(f.d, f.d) + f.projection(c.projection) + max(before, model+f.row())
+		fit = own + f.projection(c.projection) + max(before, model+f.row())
+	case MethodBQMF:
+		var left float64
+		model, checkpoint, left = f.posterior()
+		fit = left + 2*model // beside the fit under way, the better one so far and the one that is made of it
+		checkpoint += model
 	}
 	if c.validation > 0 { // a copy of x, its mask, and the best epoch
 		fit += size(1.125, f.d, f.n) + model
 	}
-	if c.mapped && c.loss == Frobenius { // a signed x about its rows' lowest values
+	if c.mapped && c.loss == divergence.Frobenius { // a signed x about its rows' lowest values
 		fit += size(f.d, f.n)
 		if c.validation > 0 {
 			fit += size(f.d, f.n)
@@ -128,24 +159,11 @@ type footprint struct {
 	batch, workers  float64
 	hidden, uniform bool // cells are hidden; StartUniform
 	choose          bool // start or shrinkage are chosen by the data
+	gauss           bool // U and V take steps of Gauss and Newton's method
 }
 
-// update is what the updates of an NMF take beside its factors: the sums of the
-// pieces of the rows, and where cells are hidden their denominators, too.
-func (p footprint) update(hidden bool) float64 {
-	partial := size(nmfChunks+1, p.k, p.n)
-	if hidden {
-		partial += size(nmfChunks, p.k, p.n)
-	}
-	return partial + size(p.workers, plainRows+2, p.n)
-}
-
-// newton is what an NMF by Newton's method takes beside its factors: the sums of the
-// pieces, factors ahead and behind, and room for rows and their products.
-func (p footprint) newton() float64 {
-	return size(2*nmfChunks+6, p.k, p.n) + size(3*nmfChunks, p.n) + size(2, p.d, p.k) + size(nmfChunks+1, p.k, p.k) +
-		size(p.workers, 5*plainRows, p.n) + size(p.workers, 6, stripColumns+plainRows, p.k)
-}
+// pairs is the number of entries of a symmetric k × k matrix.
+func (p footprint) pairs() float64 { return size(p.k, p.k+1) / 2 }
 
 // row is the workspace of one worker: a group of rows of n samples and m levels.
 func (p footprint) row() float64 {
@@ -153,13 +171,19 @@ func (p footprint) row() float64 {
 	return size(rows, p.n, p.m+21) + size(5, rows, p.m, p.m+18)
 }
 
-// maps is a fit of maps to d rows: factors, Adam's moments, warm starts of transports.
+// maps is a fit of maps to d rows: factors, Adam's moments or the models of Gauss and Newton's
+// method, warm starts of transports.
 func (p footprint) maps(d, batch float64) float64 {
 	perRow := size(5, p.m) + 24
 	if p.uniform {
 		perRow += size(3, p.m)
 	}
-	return size(4, d, p.k) + size(5, p.k, p.n) + size(d, perRow) + size(min(batch, d), p.n+p.k) + size(p.workers, p.row())
+	factors := size(4, d, p.k) + size(5, p.k, p.n)
+	if p.gauss {
+		rows := min(batch, d)
+		factors = size(d, p.k) + size(p.pairs()+2*p.k, p.n) + size(rows, 2*p.n+p.pairs()) + size(p.workers, p.n+size(p.k, p.k)+size(32, rows+3*p.k))
+	}
+	return factors + size(d, perRow) + size(min(batch, d), p.n+p.k) + size(p.workers, p.row())
 }
 
 // start is the start of a fit of maps beside the fit itself: the NMF of scores or, before
@@ -169,10 +193,11 @@ func (p footprint) start() float64 {
 	if p.uniform {
 		return 0
 	}
-	most := size(p.d, p.n) + p.update(p.hidden)
+	most := size(p.d, p.n) + max(nmf.UpdatesNumbers(p.n, p.k, p.workers, p.hidden), nmf.NewtonNumbers(p.d, p.n, p.k, p.workers))
 	if p.choose {
 		few := min(p.d, trialRows)
-		most = max(most, size(3, p.maps(few, p.batch))+size(3.2, few, p.n)+p.update(true))
+		most = max(most, size(3, p.maps(few, p.batch))+size(3.2, few, p.n)+
+			max(nmf.UpdatesNumbers(p.n, p.k, p.workers, true), nmf.NewtonNumbers(few, p.n, p.k, p.workers)))
 	}
 	return most
 }
@@ -182,4 +207,22 @@ func (p footprint) start() float64 {
 func (p footprint) projection(of Projection) float64 {
 	deflated := size(p.d, 2, p.n) + size(9, p.d, p.m) + size(p.workers, p.row())
 	return deflated + projection.Numbers(of.kind, of.updates, p.d, p.n, p.k, p.hidden)
+}
+
+// posterior is a BQMF: the model, what a checkpoint has beside the best model so far,
+// and the fit under way at its most, of as many components as it starts with. The
+// tables of curves are counted as if no value came twice.
+func (p footprint) posterior() (model, state, fit float64) {
+	n, pp := float64(kernel.Pad(int(min(p.n, 1<<40)))), size(p.k, p.k+1)/2+kernel.Lanes
+	uv, moments := size(p.k, p.d+n), size(p.d+n, pp)
+	model = 2*uv + moments + size(2, p.d, p.n) + size(34, p.d) + size(2, p.n)
+	state = uv + moments + size(p.d, 4) + size(n, 4)
+	scales := size(p.d, n) + size(2, p.d, p.n)
+	if p.hidden { // lists of what is hidden, or seen, of four bytes each
+		scales += size(p.d, n) / 2
+	}
+	subspace := size(nmf.Chunks+2, p.k, n) + size(3, p.k, p.d+n)
+	epochs := 2*uv + moments + size(3, p.k, max(p.d, n)) + size(n, pp) + size(nmf.Chunks, size(p.k, n)+pp+n) + size(p.workers, 4, p.k, p.k+8)
+	cells := size(p.k, p.k, n) + size(p.workers, posterior.Together, size(p.k, p.k)+size(p.k, n)+5*n+p.k)
+	return model, state, scales + subspace + epochs + cells
 }

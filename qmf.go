@@ -6,7 +6,8 @@ package quantmf
 //	U = exp Ũ,  V = exp Ṽ,  b_i = softmax F_i,  T_i = T_{ε,b_i,q_i}.
 //
 // An epoch visits all rows in batches. A visit (inflate.go) makes the steps of T_i and
-// gives w̄, the gradient at w = (UV)_i; then
+// gives w̄, the gradient at w = (UV)_i. U_i and, once a batch, V take steps by the method of Gauss
+// and Newton (gauss.go) or, in the paper's form, by Adam:
 //
 //	Ũ̄_i = U_i∘(w̄Vᵀ),   Adam on Ũ_i;   once a batch   Ṽ̄ = V∘Σ_i U_iᵀw̄_i,   Adam on Ṽ.
 
@@ -17,9 +18,14 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/adam"
+	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/limit"
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -40,7 +46,7 @@ type QMF struct {
 }
 
 func qmfDefaults() config {
-	return config{settings: settings{mapped: true, epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 200, levels: 8, epochs: 20, seed: 1, learningRate: 0.06, batchRows: 32, loss: KL, shrinkage: -1}, restarts: 1}
+	return config{settings: settings{mapped: true, epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 200, levels: 8, epochs: gaussEpochs, seed: 1, learningRate: gaussRate, batchRows: 32, loss: divergence.KL, shrinkage: -1}, restarts: 1}
 }
 
 // FitQMF fits x, d features × n samples, by T(UV) of rank k >= 1, one increasing map T_i
@@ -53,12 +59,16 @@ func qmfDefaults() config {
 // its own. Quantiles and losses are always in the units of x. A constant added to a row
 // of a signed x is added to the row's quantiles, and changes nothing else.
 //
-// Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 20 epochs, Adam at 0.06 falling
-// to 0 by cosine, batches of 32 rows, free ends, start and shrinkage chosen by the data
-// (see [WithStart], [WithShrinkage]), no penalty, seed 1, one start, no patience, no
-// validation. These defaults predicted unseen cells best over several kinds of data
-// (docs/measurements/defaults.md); to fit the seen cells more closely, take more epochs,
-// no shrinkage, a smaller ε.
+// U and V go down by the method of Gauss and Newton (gauss.go), the weights of the levels by
+// Adam. Under [StartUniform] U and V are stepped by Adam as well, as in the paper; so they are
+// under [SquashNone], for β < -1/2, and where k is above 32.
+//
+// Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 4 epochs with Adam at 0.2 falling
+// to 0 by cosine (where Adam steps U and V: 20 epochs, 0.06), batches of 32 rows, free ends, start
+// and shrinkage chosen by the data (see [WithStart], [WithShrinkage]), no penalty, seed 1, one
+// start, no patience, no validation. These defaults predicted unseen cells best over several
+// kinds of data (docs/measurements/defaults.md); to fit the seen cells more closely, take
+// 30 epochs, no shrinkage, a smaller ε.
 //
 // The first and the last entry of History are exact; the others are exact where the batch
 // is the whole matrix and under WithValidation and WithPatience, and otherwise means over
@@ -69,24 +79,27 @@ func qmfDefaults() config {
 // an error that wraps it.
 //
 // Cost of an epoch: d solves of about 4 passes (8nm flops and m³/3 each), their backward
-// (40nm), and 6dnk flops, half as much again under WithValidation and WithPatience, which
-// evaluate the model after every epoch. The choice of start and shrinkage takes two NMFs
-// and 36 epochs of up to 512 rows, and the memory of two fits of as many rows; a fit with
-// WithStart and WithShrinkage makes no such choice.
+// (40nm), six averages for the steps on q (2nm each) and 2dnk(k+3) flops (by Adam 6dnk),
+// half as much again under WithValidation and WithPatience, which evaluate the model after every
+// epoch. The choice of start and shrinkage takes two NMFs and 18 epochs of up to 512 rows, and
+// the memory of two fits of as many rows; a fit with WithStart and WithShrinkage makes no such
+// choice.
 //
-// Memory beside x, in numbers of 8 bytes: 5(dk + kn + dm), n(m+21) for each of up to
-// eight rows a worker, and the model; 18kn during the start, and dn for normal scores;
+// Memory beside x, in numbers of 8 bytes: dk + nk(k+5)/2 + 5dm (by Adam 4dk + 5kn + 5dm), n(m+21)
+// for each of up to eight rows a worker, 32(3n + k²) for a batch of 32 rows, and the model; 40kn + 4dk
+// during the start, and dn for normal scores;
 // under WithValidation a copy of x, a mask and the parameters at the best epoch; where x
 // is signed or beyond 2^±100 another copy of x. [MemoryOf] adds it up.
 func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, error) {
 	c := qmfDefaults()
-	t, err := open(kindQMF, forQMF, &c, x, rank, opts)
+	t, err := open(kindQMF, option.FitQMF, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.checkQMF(x.Rows, x.Cols); err != nil {
 		return nil, err
 	}
+	c.settleQMF(rank)
 	m, err := t.drive(ctx, x.Rows, new(QMF), func(seed uint64, way course) algorithm {
 		return newQMFFit(t.cells, rank, &c.settings, t.pool, seed, way)
 	})
@@ -127,24 +140,24 @@ func meanSquare(v []float64) float64 {
 
 // checkQMF reports options that make no model of d × n.
 func (c *config) checkQMF(d, n int) error {
-	if tooManyCells(max(d, n), c.levels) {
-		return &OptionError{Option: kLevels.String(), Value: itoa(c.levels), Bound: "the maps of a " + itoa(d) + "×" + itoa(n) + " matrix would need too much memory"}
+	if limit.TooMany(max(d, n), c.levels) {
+		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels), Bound: "the maps of a " + itoa(d) + "×" + itoa(n) + " matrix would need too much memory"}
 	}
 	if c.levels < 2 {
-		return &OptionError{Option: kLevels.String(), Value: itoa(c.levels), Bound: "a model needs at least 2"}
+		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels), Bound: "a model needs at least 2"}
 	}
 	if !(c.epsilon > 0) {
-		return &OptionError{Option: kEpsilon.String(), Value: ftoa(c.epsilon), Bound: "a model needs a positive one: at 0 nothing has a gradient"}
+		return &OptionError{Option: option.Epsilon.String(), Value: ftoa(c.epsilon), Bound: "a model needs a positive one: at 0 nothing has a gradient"}
 	}
 	if c.start == StartSVD {
-		return &OptionError{Option: kStart.String(), Value: c.start.String(), Bound: "only FitNMF starts from it"}
+		return &OptionError{Option: option.Start.String(), Value: c.start.String(), Bound: "only FitNMF starts from it"}
 	}
-	if c.given.has(kShrinkage) && c.shrinkage > 0 {
+	if c.given.Has(option.Shrinkage) && c.shrinkage > 0 {
 		if c.ends == EndsPinned {
-			return &OptionError{Option: kShrinkage.String(), Value: ftoa(c.shrinkage), Bound: "needs EndsFree"}
+			return &OptionError{Option: option.Shrinkage.String(), Value: ftoa(c.shrinkage), Bound: "needs EndsFree"}
 		}
 		if c.start == StartUniform {
-			return &OptionError{Option: kShrinkage.String(), Value: ftoa(c.shrinkage), Bound: "StartUniform has no EM step to shrink"}
+			return &OptionError{Option: option.Shrinkage.String(), Value: ftoa(c.shrinkage), Bound: "StartUniform has no EM step to shrink"}
 		}
 	}
 	return nil
@@ -164,25 +177,34 @@ type qmfFit struct {
 	seed         uint64  // of everything random
 	origin       Start   // where this fit starts
 	farthest     float64 // bound of log factors
+	least, most  float64 // the same of factors
 	lag          int     // 1 where the losses of an epoch are those of its start, else 0
 	best         *qmfState
 	course       course
 	visits, vees func(worker, piece int) // visit and stepRowV, made once
+	gauss        *gaussFit               // nil: Adam steps U and V
 }
 
 func newQMFFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, way course) *qmfFit {
 	d, n := visible.x.Rows, visible.x.Cols
 	f := &qmfFit{settings: s, inflation: newInflation(s, visible, newFactors(d, n, rank), p, s.batchRows),
 		seed: seed, source: random.Split(seed, 1), origin: s.start, farthest: factorBound(s.squash, rank), course: way}
+	f.most = elem.Exp(f.farthest)
+	f.least = 1 / f.most
 	if s.lagging(d) {
 		f.lag = 1
 	}
 	f.evaluated = f.held != nil || f.lag == 0 && s.patience > 0
+	f.order = inOrder(d)
+	f.visits = f.visit
+	if s.gaussian(rank) {
+		f.takeGauss()
+		return f
+	}
 	f.logU, f.momU = make([]float64, d*rank), newMoment(d*rank)
 	f.logV, f.momV = make([]float64, rank*f.np), newMoment(rank*f.np)
 	f.gradV, f.ubatch = make([]float64, rank*f.np), make([]float64, min(s.batchRows, d)*rank)
-	f.order = inOrder(d)
-	f.visits, f.vees = f.visit, f.stepRowV
+	f.vees = f.stepRowV
 	return f
 }
 
@@ -199,6 +221,11 @@ func inOrder(d int) []int {
 func (f *qmfFit) visit(worker, piece int) {
 	c := &f.work[worker]
 	from, to := f.piece(piece)
+	if f.gauss != nil {
+		f.visitMaps(c, from, to)
+		f.stepRowsU(worker, from, to)
+		return
+	}
 	for slot := from; slot < to; slot++ {
 		i := f.batch[slot]
 		unit := f.relativeUnit(i)
@@ -213,7 +240,7 @@ func (f *qmfFit) visit(worker, piece int) {
 		u := f.rowU(i)
 		kernel.Dots(gu, f.v, f.rowWbar(slot))
 		lo, hi := i*f.k, (i+1)*f.k
-		pen := min(f.penalty/float64(f.k)/f.unit(i)/max(f.lossWeight(i), tinyScale), mostPenalty)
+		pen := f.penaltyU(i)
 		for t := range gu {
 			gu[t] = float64(gu[t]*u[t]) + float64(pen*f.logU[lo+t])
 		}
@@ -236,7 +263,12 @@ func (f *qmfFit) epoch(e int) (losses, error) {
 		f.batch = f.order[from:min(from+size, f.d)]
 		f.pool.Do(f.pieces(len(f.batch)), f.visits)
 		f.stepsV++
-		f.pool.Do(f.k, f.vees)
+		pieces := f.k
+		if f.gauss != nil {
+			f.mixBatch()
+			pieces = f.gauss.columns.Tiles()
+		}
+		f.pool.Do(pieces, f.vees)
 		if err := f.pool.Err(); err != nil {
 			return losses{}, err
 		}
@@ -257,7 +289,7 @@ func (f *qmfFit) epoch(e int) (losses, error) {
 // the batch.
 func (f *qmfFit) stepRowV(_, t int) {
 	rows := len(f.batch)
-	pen := min(f.penalty*float64(rows)/float64(f.k*f.n)/f.scale, mostPenalty)
+	pen := f.penaltyV(float64(rows))
 	lo, hi := t*f.np, (t+1)*f.np
 	g, v, lv := f.gradV[lo:hi], f.v[lo:hi], f.logV[lo:hi]
 	clear(g)
@@ -272,6 +304,15 @@ func (f *qmfFit) stepRowV(_, t int) {
 	kernel.Exp(v[:f.n], lv)
 }
 
+// penaltyU and penaltyV are the weights of the penalty in the steps of row i of U, and of V with the
+// model of so many rows.
+func (f *qmfFit) penaltyU(i int) float64 {
+	return min(f.penalty/float64(f.k)/f.unit(i)/max(f.lossWeight(i), divergence.Tiny), limit.Penalty)
+}
+func (f *qmfFit) penaltyV(rows float64) float64 {
+	return min(f.penalty*rows/float64(f.k*f.n)/f.scale, limit.Penalty)
+}
+
 // qmfState is the parameters that a model is made of, at the best epoch.
 type qmfState struct{ u, v, f, inc []float64 }
 
@@ -284,6 +325,13 @@ func (f *qmfFit) newState() *qmfState {
 func (f *qmfFit) regularity() float64 {
 	if f.penalty == 0 || f.patience == 0 {
 		return 0
+	}
+	if f.gauss != nil {
+		squares := 0.0
+		for c := range f.k {
+			squares += logSquares(f.rowV(c)) / float64(f.k)
+		}
+		return float64(f.penalty / 2 * (logSquares(f.u) + squares))
 	}
 	// The padding of Ṽ is 0.
 	return float64(f.penalty / 2 * (meanSquare(f.logU) + float64(meanSquare(f.logV)*float64(f.np)/float64(f.n))))
@@ -309,16 +357,18 @@ func (f *qmfFit) restore() {
 }
 
 // model returns the model at the best epoch on held-out cells, otherwise at the current
-// state.
+// state. The error is that of the context, which a complete fit also ends with where it
+// came while the model was made.
 func (f *qmfFit) model(j *journal) (fitted, error) {
 	if f.best != nil {
 		f.restore()
 	}
-	defer f.course.finish(f.pool)()
-	q := f.hand()
+	stopped, done := f.course.finish(f.pool)
+	defer done()
+	q := f.hand(stopped)
 	q.Start, q.Best = f.origin, j.exact(f.meanLoss(), f.meanHeld())
 	q.History, q.Validation = j.history, j.validation
-	return q, f.pool.Err()
+	return q, f.course.ctx.Err()
 }
 
 // snapshot returns what the rest of the fit depends on.
@@ -332,15 +382,17 @@ func (f *qmfFit) snapshot() snapshot {
 }
 
 // parts are the numbers of a QMF in a checkpoint.
-func (f *qmfFit) parts() []part {
-	log := func(v []float64) part { return part{v, -f.farthest, f.farthest} }
-	p := []part{positive(f.u), positive(f.v), log(f.logU), log(f.logV), positive(f.rowLosses), positive(f.rowHeld)}
-	for _, m := range []moment{f.momU, f.momV} {
-		p = append(p, m.parts()...)
+func (f *qmfFit) parts() []section.Part {
+	p := []section.Part{section.Positive(f.u), section.Positive(f.v), section.Positive(f.rowLosses), section.Positive(f.rowHeld)}
+	if g := f.gauss; g != nil {
+		p = append(p, section.Positive(g.columns.A), section.Finite(g.columns.B), section.Positive(g.weight))
+	} else {
+		log := func(v []float64) section.Part { return section.Within(v, -f.farthest, f.farthest) }
+		p = append(append(append(p, log(f.logU), log(f.logV)), f.momU.parts()...), f.momV.parts()...)
 	}
 	p = append(p, f.maps.parts()...)
 	if f.held != nil {
-		p = append(append(p, positive(f.best.u), positive(f.best.v), finite(f.best.f)), f.rising(f.best.inc)...)
+		p = append(append(p, section.Positive(f.best.u), section.Positive(f.best.v), section.Finite(f.best.f)), f.rising(f.best.inc)...)
 	}
 	return p
 }
@@ -365,7 +417,7 @@ func (f *qmfFit) resume(from *file, s *saved) error {
 		return err
 	}
 	origin, lambda := index[2*f.d], math.Float64frombits(index[2*f.d+1])
-	if origin >= uint64(len(startNames)) {
+	if origin > uint64(StartSVD) {
 		return from.failAt("IDX0", 2*f.d, "there is no such start")
 	}
 	if !(lambda >= 0 && lambda <= 1e30) {
@@ -435,16 +487,16 @@ func (q *QMF) mapOf(i int) *Map {
 }
 
 // MarshalBinary returns the model as a file.
-func (q *QMF) MarshalBinary() ([]byte, error) { return encode(kindQMF, q.sections()), nil }
+func (q *QMF) MarshalBinary() ([]byte, error) { return section.Encode(kindQMF, q.sections()), nil }
 
-func (q *QMF) sections() []section {
+func (q *QMF) sections() []section.Section {
 	d, m := q.Quantiles.Dims()
 	rows := make([]float64, 0, 6*d)
 	for i, s := range q.squash {
 		rows = append(rows, q.center[i], float64(s.Kind), s.Ref, s.Shift, s.Std, q.marginal[i])
 	}
 	return append(q.Factorisation.sections(m, q.epsilon),
-		floats("QUAN", flat(q.Quantiles)), floats("WGHT", flat(q.Weights)), floats("POTN", flat(q.potentials)), floats("ROWS", rows), words("TOOK", uint64(q.Start), math.Float64bits(q.Shrinkage)))
+		section.Floats("QUAN", flat(q.Quantiles)), section.Floats("WGHT", flat(q.Weights)), section.Floats("POTN", flat(q.potentials)), section.Floats("ROWS", rows), section.Words("TOOK", uint64(q.Start), math.Float64bits(q.Shrinkage)))
 }
 
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
@@ -470,14 +522,14 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 		return nil, err
 	}
 	lowest := 0.0
-	if f.loss == Frobenius { // which alone takes any x
-		lowest = -maxQuantile
+	if f.loss == divergence.Frobenius { // which alone takes any x
+		lowest = -limit.Map
 	}
 	for _, sec := range []struct {
 		tag       string
 		to        *Mat
 		low, high float64
-	}{{"QUAN", &n.Quantiles, lowest, maxQuantile}, {"WGHT", &n.Weights, math.SmallestNonzeroFloat64, 1}, {"POTN", &n.potentials, -maxPotential, maxPotential}} {
+	}{{"QUAN", &n.Quantiles, lowest, limit.Map}, {"WGHT", &n.Weights, math.SmallestNonzeroFloat64, 1}, {"POTN", &n.potentials, -limit.Map, limit.Map}} {
 		if *sec.to, err = f.matrixIn(sec.tag, f.d, f.m, sec.low, sec.high); err != nil {
 			return nil, err
 		}
@@ -487,7 +539,7 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 		return nil, err
 	}
 	n.Start, n.Shrinkage = Start(took[0]&255), math.Float64frombits(took[1])
-	if took[0] >= uint64(len(startNames)) {
+	if took[0] > uint64(StartSVD) {
 		return nil, f.failAt("TOOK", 0, "there is no such start")
 	}
 	if !(n.Shrinkage >= 0 && n.Shrinkage <= 1e30) {
@@ -499,7 +551,7 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 	}
 	for i := range f.d {
 		r := rows.Row(i)
-		if !(math.Abs(r[0]) <= maxCentre) {
+		if !(math.Abs(r[0]) <= limit.Map) {
 			return nil, f.failAt("ROWS", 6*i, "the centre of row "+itoa(i)+" is "+ftoa(r[0]))
 		}
 		if r[5] < 0 {
@@ -526,14 +578,6 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 	return n, nil
 }
 
-// Bounds of the magnitudes of a model's quantiles, potentials, and centres and thresholds of
-// rows.
-const (
-	maxQuantile  = 1e150
-	maxPotential = 1e150
-	maxCentre    = 1e150
-)
-
 // WriteTo writes the model as a file.
 func (q *QMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, q.MarshalBinary) }
 
@@ -557,13 +601,15 @@ func (q *QMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf
 // (UV)_i, in [0,1]. 0: the scale of the feature was kept up to a shift and a factor, or
 // the fitted row is constant. Near 1: no straight line comes close. Cost: that of
 // Reconstruct.
-func (q *QMF) Bend() []float64 {
-	fit := q.Reconstruct()
+func (q *QMF) Bend() []float64 { return bends(q.Reconstruct(), q.U, q.V) }
+
+// bends compares every row of fit with that of uv.
+func bends(fit, u, v Mat) []float64 {
 	out := make([]float64, fit.Rows)
 	w := make([]float64, fit.Cols)
 	n := float64(len(w))
 	for i := range out {
-		product(w, q.U.Row(i), q.V)
+		product(w, u.Row(i), v)
 		t := fit.Row(i)
 		var mw, mt float64
 		for j := range w {
@@ -593,50 +639,82 @@ func (q *QMF) MarginalErrors() []float64 { return append([]float64(nil), q.margi
 
 // hand solves every row once more and returns the model as it stands, without its
 // histories. Row losses are exact then. A row without a map yet gets its mean.
-func (f *inflation) hand() *QMF {
+//
+// Once stopped says so, the losses are those of T as the solve leaves it, the same but for
+// rounding: M is not made anew from the potentials and no samples are brought into order,
+// which is more than half of the time.
+func (f *inflation) hand(stopped func() bool) *QMF {
 	d, m := f.d, f.m
 	q := &QMF{Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: f.loss, missing: f.cells.missing}, Quantiles: NewMat(d, m), Weights: NewMat(d, m), potentials: NewMat(d, m),
 		center: make([]float64, d), squash: make([]transport.Squash, d), marginal: make([]float64, d), epsilon: f.epsilon, Shrinkage: f.lambda}
 	ends := make([]transport.Outcome, d)
-	f.pool.Do(d, func(worker, i int) {
-		v := &f.work[worker].visitors[0]
-		none := !slices.ContainsFunc(f.increments(i), func(d float64) bool { return d != 0 })
-		if none {
-			f.increments(i)[0] = f.average[i]
-			if f.constant(i) {
-				f.increments(i)[0] = f.low[i]
-			}
-		}
-		f.quantiles(q.Quantiles.Row(i), i)
-		if f.maps.ends == EndsPinned && !none {
-			row := q.Quantiles.Row(i) // the last is not left to the sum
-			row[m-1] = f.high[i]
-			for l := range row {
-				row[l] = min(row[l], f.high[i])
-			}
-		}
-		if none {
-			v.row.Load(f.problem(v, i))
-			ends[i].Converged = true
-		} else {
-			ends[i] = f.solveRow(v, i)
-			copy(q.potentials.Row(i), v.row.Potentials().H)
-		}
+	pieces := f.pieces(d)
+	finish := func(v *visitor, i int) {
 		_, b := v.row.Weights()
 		at := v.row.Potentials()
 		copy(q.Weights.Row(i), b)
 		q.center[i], q.squash[i], q.marginal[i] = at.Center, at.Squash, ends[i].Error
-		if none {
-			for j := range v.t {
-				v.t[j] = f.increments(i)[0]
-			}
-		} else {
-			q.fill(v.row, v.t, v.w[:f.n], i)
-		}
-		low := min(f.loss.least(), f.lowest(i))
-		f.loss.terms(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
-		f.rowLosses[i] = f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, low)
+	}
+	judge := func(v *visitor, i int) {
+		low := min(f.loss.Least(), f.lowest(i))
+		f.loss.Terms(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
+		f.rowLosses[i] = f.loss.Sum(v.x[:f.n], v.t, v.g, v.observed, low)
 		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, low)
+	}
+	f.pool.Do(pieces, func(worker, piece int) {
+		c, brief := &f.work[worker], stopped()
+		c.group.Clear()
+		c.slots = c.slots[:0]
+		for i, to := pool.Cut(d, pieces, piece); i < to; i++ {
+			v, row := &c.visitors[len(c.slots)], q.Quantiles.Row(i)
+			if slices.ContainsFunc(f.increments(i), func(d float64) bool { return d != 0 }) {
+				f.quantiles(row, i)
+				if f.maps.ends == EndsPinned { // the last is not left to the sum
+					row[m-1] = f.high[i]
+					for l := range row {
+						row[l] = min(row[l], f.high[i])
+					}
+				}
+				t := v.t
+				if !brief {
+					t = nil
+				}
+				v.row = c.group.Add(f.problem(v, i), &f.warm[i], t, row)
+				c.slots = append(c.slots, i)
+				continue
+			}
+			at := f.average[i]
+			if f.constant(i) {
+				at = f.low[i]
+			}
+			f.increments(i)[0] = at
+			f.quantiles(row, i)
+			ends[i].Converged = true
+			if brief { // as if all samples were one: the map is the same
+				v.observed = f.cells.readRow(v.x, v.mask, i)
+				transport.Softmax(q.Weights.Row(i), f.logits(i))
+				q.squash[i].Kind = transport.Kind(f.squash)
+				q.center[i] = q.squash[i].At(0)
+			} else {
+				v.row.Load(f.problem(v, i))
+				finish(v, i)
+			}
+			for j := range v.t {
+				v.t[j] = at
+			}
+			judge(v, i)
+		}
+		c.group.Solve(f.tolerance, f.maxIterations)
+		for k, i := range c.slots {
+			v := &c.visitors[k]
+			ends[i] = c.group.End(k)
+			copy(q.potentials.Row(i), v.row.Potentials().H)
+			finish(v, i)
+			if !brief {
+				q.fill(v.row, v.t, v.w[:f.n], i)
+			}
+			judge(v, i)
+		}
 	})
 	for i, o := range ends {
 		if !o.Converged && !f.constant(i) {

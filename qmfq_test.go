@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/random"
@@ -111,7 +112,7 @@ func TestQMFQGradient(t *testing.T) {
 func TestQMFQScore(t *testing.T) {
 	ctx := context.Background()
 	x := first(toy(1), 40)
-	for _, o := range [][]FitOption{nil, {WithProjection(KLUpdates(100))}, {WithProjection(FrobeniusUpdates(100))}, {WithProjection(TruncatedSVD())}} {
+	for _, o := range some([][]FitOption{nil, {WithProjection(KLUpdates(100))}, {WithProjection(FrobeniusUpdates(100))}, {WithProjection(TruncatedSVD())}}, 0, 3) {
 		q, err := FitQMFQ(ctx, x, 8, append(o, WithLevels(8), WithEpochs(20))...)
 		if err != nil {
 			t.Fatal(err)
@@ -207,7 +208,7 @@ func (q *QMFQ) projectedScore(t *testing.T, x Mat) float64 {
 		if q.projection.kind == projection.Frobenius {
 			loss = Frobenius
 		}
-		if v, err = (&NMF{Factorisation{U: q.U, V: q.V, loss: loss}}).Transform(context.Background(), y); err != nil {
+		if v, err = (&NMF{Factorisation{U: q.U, V: q.V, loss: divergence.Loss(loss)}}).Transform(context.Background(), y); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -8,7 +8,8 @@ package quantmf
 //
 // StartNMF takes the NMF of X itself; where X has negative values, of X less the lowest
 // value of each row. StartScores takes the NMF of the normal scores of the rows,
-// Φ⁻¹((rank-1/2)/n) lifted above 0. An increasing map of a row does not change its scores,
+// Φ⁻¹((rank-1/2)/n) lifted above 0. Both NMFs are those of FitNMF's defaults: 20 epochs of Newton's
+// method, where the loss has it, else 200 multiplicative updates. An increasing map of a row does not change its scores,
 // so the maps that T has to learn do not disturb this start. A row of scores is multiplied
 // by the row's mean, so that rows weigh as they do in the divergence.
 //
@@ -16,7 +17,7 @@ package quantmf
 //
 // F: half uniform, half the share of the samples that lie nearest to each target
 // (shared between two neighbours), so that a heavy tail has levels of its own.
-// q: the empirical quantiles at the middles of the levels, then 60 EM steps
+// q: the empirical quantiles at the middles of the levels, then 20 EM steps
 // (maps.go) at the plan of the starting UV. Before the first epoch the fit then has about
 // the loss of the NMF itself.
 //
@@ -26,7 +27,7 @@ package quantmf
 // on the data: counts with heavy tails are best fitted from their own NMF by free maps,
 // logarithms from scores by straighter maps. Under StartAuto, and without WithShrinkage, up
 // to 512 rows (and one more for each column that none of them has observed) are fitted for
-// six epochs from each start under each λ of 0, 20 and 100, a tenth of their visible cells
+// three epochs from each start under each λ of 0, 20 and 100, a tenth of their visible cells
 // hidden, and the pair that predicts the hidden cells best is taken. Cells hidden from the
 // fit itself are not looked at.
 
@@ -34,6 +35,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/random"
@@ -106,7 +108,7 @@ func (f *qmfFit) choose() error {
 		for _, lambda := range shrinkages {
 			way := next()
 			trial, j := newQMFFit(hidden, f.k, &c, f.pool, c.seed, way.within(0, 0.5)), newJournal(&c, true)
-			trial.origin, trial.lambda = start, lambda
+			trial.origin, trial.lambda, trial.evaluated = start, lambda, false // but once, below
 			copy(trial.u, from.u)
 			copy(trial.v, from.v)
 			trial.startLogarithms()
@@ -116,10 +118,14 @@ func (f *qmfFit) choose() error {
 				way = way.within(0.5, 1)
 				err = j.advance(trial, c.epochs, &way, nil)
 			}
+			if err == nil {
+				trial.evaluateAll(trial.order)
+				err = f.pool.Err()
+			}
 			if err != nil {
 				return err
 			}
-			if loss := j.validation[c.epochs]; loss < best {
+			if loss := trial.meanHeld(); loss < best {
 				best, f.origin, f.lambda = loss, start, lambda
 			}
 		}
@@ -183,11 +189,11 @@ func (f *qmfFit) startFactors() error {
 		f.uniform(f.seed)
 		return nil
 	case f.origin == StartScores:
-		x, loss = f.normalScores(), KL
+		x, loss = f.normalScores(), divergence.KL
 		for i := range x.Rows {
 			row := x.Row(i)
 			for j := range row {
-				row[j] *= max(f.average[i], tinyScale)
+				row[j] *= max(f.average[i], divergence.Tiny)
 			}
 		}
 		if err := f.pool.Err(); err != nil { // rows may be without scores
@@ -196,16 +202,27 @@ func (f *qmfFit) startFactors() error {
 	}
 	f.random(x, f.seed)
 	way := f.course.within(0, 1)
-	nmf, j := newNMFFit(way, f.pool, f.factors, f.seen(x), loss, 0), new(journal)
-	if err := j.start(nmf); err != nil {
+	updates, epochs := UpdatesMultiplicative, startUpdates
+	if loss == divergence.KL || loss == divergence.Frobenius {
+		updates, epochs = UpdatesNewton, startNewton
+	}
+	fit, j := newNMFFit(way, f.pool, f.factors, f.seen(x), loss, 0, updates), new(journal)
+	if err := j.start(fit); err != nil {
 		return err
 	}
-	return j.advance(nmf, startUpdates, &way, nil)
+	return j.advance(fit, epochs, &way, nil)
 }
 
 // startLogarithms fills Ũ and Ṽ from U and V.
 func (f *qmfFit) startLogarithms() {
 	exact := f.origin == StartUniform && !f.init
+	if f.gauss != nil {
+		raiseFactors(f.u, f.least, f.most)
+		for t := range f.k {
+			raiseFactors(f.rowV(t), f.least, f.most)
+		}
+		return
+	}
 	logarithms(f.logU, f.u, exact, f.farthest)
 	for t := range f.k {
 		logarithms(f.logV[t*f.np:t*f.np+f.n], f.rowV(t), exact, f.farthest)
@@ -221,11 +238,12 @@ func (f *inflation) startMaps(way *course) error {
 	return err
 }
 
-// startUpdates is the number of updates of the NMF that a fit starts from, and
-// calibration the number of EM steps on q at its plan.
+// startNewton is the number of epochs of the NMF that a fit starts from, startUpdates the same
+// where it goes by multiplicative updates, and calibration the number of EM steps on q at its plan.
 const (
+	startNewton  = 20
 	startUpdates = 200
-	calibration  = 60
+	calibration  = 20
 )
 
 // The choice of start and shrinkage: trialShare of the visible cells of trialRows rows is
@@ -233,10 +251,19 @@ const (
 const (
 	trialShare  = 0.1
 	trialRows   = 512
-	trialEpochs = 6
+	trialEpochs = 3
 )
 
 var trialShrinkages = [...]float64{0, 20, 100}
+
+// raiseFactors raises v to floorStart of its mean, and holds it within its bounds.
+func raiseFactors(v []float64, least, most float64) {
+	low := floorStart * meanOf(v)
+	if low == 0 {
+		low = 1
+	}
+	confine(v, min(max(low, least), most), most)
+}
 
 // logarithms fills l with log v, v raised to floorStart of its mean first
 // unless exact, and held within e^±farthest.
@@ -286,10 +313,15 @@ func (f *inflation) startRow(v *visitor, i, steps int) {
 		if f.maps.ends == EndsFree {
 			inc[0] = max(lo, floorStart*span/float64(m))
 			for l := range inc {
-				r[l] = elem.Log(inc[l])
+				r[l] = max(elem.Log(inc[l]), f.maps.shortest)
 			}
 			if f.spans.signed {
-				r[0] = inc[0] / f.average[i]
+				// The mean underflows where only held-out cells are far above 5e-324: then q_1
+				// stays 0.
+				r[0] = 0
+				if f.average[i] > 0 {
+					r[0] = inc[0] / f.average[i]
+				}
 			}
 		}
 		f.solveRow(v, i)

@@ -108,11 +108,13 @@ go run . data -data FOLDER          # where the data are published, and which of
 
 Losses are mean generalised Kullback-Leibler divergences per entry of the matrix. Lines of figures are medians, bands go from
 the lowest to the highest seed. Seconds are those of one core of a machine that did other work at the same time: compare them
-within a figure only. Minutes are those of the last command, on two cores of that machine; fits that it found in its cache count
-nothing. "NMF" is the textbook's multiplicative updates under KL, as in the paper, unless "Newton" is said, which is what FitNMF
-does by default. The published code is the folder soft_sort of google-research; "published curves" are losses that this code
-reaches on the same matrices. Fits named "paper's settings" have its start, pinned ends, a constant rate, ε = 0.01 and
-SquashLogistic. [study](study) is another program on the same data: what the defaults of fits were chosen by.
+within a figure only. A section's numbers are those of the version it names: FitQMF's own steps and numbers of epochs have
+changed since 6e52031, which stepped U and V by Adam. Minutes are those of the last command, on two cores of that machine; fits
+that it found in its cache count nothing. "NMF" is the textbook's multiplicative updates under KL, as in the paper, unless
+"Newton" is said, which is what FitNMF does by default. The published code is the folder soft_sort of google-research;
+"published curves" are losses that this code reaches on the same matrices. Fits named "paper's settings" have its start, pinned
+ends, a constant rate, ε = 0.01 and SquashLogistic. [study](study) is another program on the same data: what the defaults of
+fits were chosen by.
 `
 
 const differences = `## Where paper, published code and this package differ

@@ -49,8 +49,8 @@ func settings(s *session) (any, error) {
 		{"free ends", quantmf.MethodQMF, epochs, with(quantmf.WithEnds(quantmf.EndsFree))},
 		{"rate 0.06, cosine", quantmf.MethodQMF, epochs, with(quantmf.WithLearningRate(0.06), quantmf.WithSchedule(quantmf.ScheduleCosine))},
 		{"batches of 32", quantmf.MethodQMF, epochs, with(quantmf.WithBatch(32))},
-		{"start from normal scores, quantiles by EM", quantmf.MethodQMF, epochs, with(quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0))},
-		{"all of these but the penalty and the arc tangent", quantmf.MethodQMF, epochs, []quantmf.FitOption{quantmf.WithShrinkage(0)}},
+		{"start from normal scores, quantiles by EM, factors by Gauss and Newton", quantmf.MethodQMF, epochs, with(quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0))},
+		{"our defaults without shrinkage", quantmf.MethodQMF, epochs, []quantmf.FitOption{quantmf.WithShrinkage(0)}},
 	}
 	var published map[string]map[string]any
 	err := s.data.JSON("toy/official.json", &published0{&published})

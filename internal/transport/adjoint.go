@@ -69,6 +69,19 @@ func (r *Row) GradX(to []float64) {
 	r.SquashBack(to)
 }
 
+// Slopes fills to (whole blocks of numbers) with a_i ∂T_i/∂x_i, T = M q, where the
+// potentials and the moments of the squash stay as they are: what T_i owes to its own sample.
+func (r *Row) Slopes(to, q []float64) {
+	r.need(solved)
+	none := r.rho
+	clear(none)
+	r.tiles(func(lo, hi int, e []float64) {
+		kernel.Covariance(&kernel.Cov{Out: to[lo:hi], E: e, W: r.w, Z: r.z[lo:hi], Zeta: r.a[lo:hi], A: r.a[lo:hi], V: q, Lam: none, Y: r.cy})
+	})
+	kernel.Scale(to, to, 2/r.eps)
+	r.squash.slopes(to[:r.n], r.xs, r.x)
+}
+
 // SquashBack turns the gradient g at x̃ into that at x, in place.
 func (r *Row) SquashBack(g []float64) {
 	r.need(loaded)

@@ -206,3 +206,54 @@ func TestStates(t *testing.T) {
 		}
 	}
 }
+
+// TestSlopes: a_i ∂T_i/∂x_i at the potentials and the squash of the row is what differences of T
+// there say, for every squash, weights and hidden samples; of a row that the squash makes
+// constant it is 0.
+func TestSlopes(t *testing.T) {
+	src := random.Split(83, 0)
+	for trial := range 200 {
+		p := randomRow(&src)
+		p.Y = nil
+		p.Epsilon = max(p.Epsilon, 1e-3)
+		n, m := len(p.X), p.levels()
+		if trial%20 == 0 {
+			for i := range p.X {
+				p.X[i] = p.X[0]
+			}
+		}
+		var r, other Row
+		r.Resize(n, m)
+		other.Resize(n, m)
+		r.Load(p)
+		r.Solve(1e-9, 1000, nil)
+		q := make([]float64, m)
+		for j := range q {
+			q[j] = float64(j) + src.Float64()
+		}
+		got := make([]float64, kernel.Pad(n))
+		r.Slopes(got, q)
+		at := func(d float64) []float64 {
+			x := append([]float64(nil), p.X...)
+			for i := range x {
+				x[i] += d
+			}
+			other.Evaluate(x, r.Potentials(), p.Epsilon)
+			out := make([]float64, kernel.Pad(n))
+			other.Average(out, q)
+			return out
+		}
+		const h = 1e-4
+		far, back, halfway, before := at(h), at(-h), at(h/2), at(-h/2)
+		a, _ := r.Weights()
+		for i := range n {
+			want := a[i] * (4*(halfway[i]-before[i])/h - (far[i]-back[i])/(2*h)) / 3
+			if r.squash.Constant() {
+				want = 0
+			}
+			if !(math.Abs(got[i]-want) <= 1e-5*a[i]*(1+math.Abs(want/max(a[i], 1e-300)))) {
+				t.Fatalf("trial %d: slope %d is %v, differences say %v (%+v, ε %v)", trial, i, got[i], want, r.squash, p.Epsilon)
+			}
+		}
+	}
+}

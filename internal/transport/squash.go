@@ -209,6 +209,25 @@ func (q *Squash) backward(g, sq, x []float64, observed []bool) {
 	}
 }
 
+// slopes multiplies each g_i by dx̃_i/dx_i at fixed moments. sq is x̃.
+func (q *Squash) slopes(g, sq, x []float64) {
+	switch {
+	case q.Kind == None:
+		return
+	case q.Std == 0:
+		clear(g)
+		return
+	case q.Kind == Arctan:
+		for i := range g {
+			g[i] *= q.derivative(q.z(x[i]), sq[i])
+		}
+	default:
+		var sums [2]float64 // not wanted
+		kernel.LogisticBack(&sums, g, sq, x, &kernel.Score{Ref: q.Ref, Shift: q.Shift, Std: q.Std}, q.Kind.rate())
+	}
+	kernel.Scale(g, g, 1/q.Std)
+}
+
 // forward turns the direction dx at x into the direction at x̃, in place:
 // dz = (dx - mean dx - z mean(z dx))/std, dx̃ = (dx̃/dz) dz.
 func (q *Squash) forward(dx, sq, x []float64) {

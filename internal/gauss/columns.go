@@ -1,0 +1,187 @@
+package gauss
+
+// This file holds the model of V, and its step, in tiles of columns.
+
+import "github.com/quantmf/quantmf/internal/kernel"
+
+// width is the number of columns of a tile: A of so many is read and written while it stays in
+// the cache.
+const width = 32
+
+// Batch is rows that the model of V takes together.
+type Batch struct {
+	Rows  int     // how many of the slots are taken
+	Keep  float64 // what the model keeps of its weight of the rows before
+	k, np int
+	a, b  []float64 // slots × np
+	u     []float64 // slots × k: U_i times the weight of the row
+	pairs []float64 // slots × k(k+1)/2: the same times U_i, entries (c,b), b <= c
+}
+
+// pairsOf is the number of entries of a symmetric k × k matrix.
+func pairsOf(k int) int { return k * (k + 1) / 2 }
+
+// NewBatch makes a batch of so many slots.
+func NewBatch(slots, k, np int) Batch {
+	return Batch{k: k, np: np, a: make([]float64, slots*np), b: make([]float64, slots*np), u: make([]float64, slots*k), pairs: make([]float64, slots*pairsOf(k))}
+}
+
+// Curvature is a of a slot, np numbers: to be filled.
+func (b *Batch) Curvature(slot int) []float64 { return b.a[slot*b.np : (slot+1)*b.np] }
+
+// Put makes the model of the row of a slot, whose a is there, of its weight, w and w̄ at the w
+// that its U had before its step, and the U that it has now.
+func (b *Batch) Put(slot int, u, w, wbar []float64, weight float64) {
+	a, to := b.Curvature(slot), b.b[slot*b.np:(slot+1)*b.np]
+	for j := range to {
+		to[j] = float64(a[j]*w[j]) - wbar[j]
+	}
+	n := pairsOf(b.k)
+	weighted, pairs := b.u[slot*b.k:(slot+1)*b.k], b.pairs[slot*n:(slot+1)*n]
+	at := 0
+	for c, x := range u {
+		x *= weight
+		weighted[c] = x
+		for d, y := range u[:c+1] {
+			pairs[at+d] = x * y
+		}
+		at += c + 1
+	}
+}
+
+// Skip leaves the row of a slot out.
+func (b *Batch) Skip(slot int) {
+	n := pairsOf(b.k)
+	clear(b.Curvature(slot))
+	clear(b.b[slot*b.np : (slot+1)*b.np])
+	clear(b.u[slot*b.k : (slot+1)*b.k])
+	clear(b.pairs[slot*n : (slot+1)*n])
+}
+
+// Columns is the model of the k × np matrix V. A tile holds A as k(k+1)/2 rows of as many
+// numbers as it has columns, one for each pair (c,b), b <= c, and B as k rows.
+type Columns struct {
+	A, B  []float64
+	k, np int
+}
+
+// NewColumns makes the model that knows of no row.
+func NewColumns(k, np int) *Columns {
+	return &Columns{A: make([]float64, pairsOf(k)*np), B: make([]float64, k*np), k: k, np: np}
+}
+
+// Tiles returns the number of tiles, which are independent of each other.
+func (m *Columns) Tiles() int { return (m.np + width - 1) / width }
+
+// Tile returns the columns of a tile.
+func (m *Columns) Tile(t int) (from, to int) { return t * width, min((t+1)*width, m.np) }
+
+// Room is a worker's room for a tile.
+type Room struct {
+	rows       []float64 // of the batch
+	x, h, g    []float64 // k rows
+	mean, step []float64
+}
+
+// NewRoom makes room for batches of so many slots.
+func NewRoom(k, slots int) *Room {
+	v := func(rows int) []float64 { return make([]float64, rows*width) }
+	return &Room{rows: v(slots), x: v(k), h: v(k), g: v(k), mean: v(1), step: v(1)}
+}
+
+// Take adds a batch to a tile.
+func (m *Columns) Take(t int, batch *Batch, room *Room) {
+	from, to := m.Tile(t)
+	n := to - from
+	rows := room.rows[:batch.Rows*n]
+	add := func(sums, cells, by []float64, count int) {
+		sums = sums[count*from : count*to]
+		kernel.Scale(sums, sums, batch.Keep)
+		for i := range batch.Rows {
+			copy(rows[i*n:(i+1)*n], cells[i*m.np+from:i*m.np+to])
+		}
+		kernel.AccumulateRows(sums, by[:batch.Rows*count], rows, batch.Rows)
+	}
+	add(m.A, batch.a, batch.pairs, pairsOf(m.k))
+	add(m.B, batch.b, batch.u, m.k)
+}
+
+// Step makes the step of a tile of V, in place, penalty/2 Σ log²v added to the model where
+// penalty is positive. Where V is 0, in the padding, it stays.
+func (m *Columns) Step(t int, v []float64, penalty float64, s Step, room *Room) {
+	from, to := m.Tile(t)
+	n, k := to-from, m.k
+	a, b := m.A[pairsOf(k)*from:pairsOf(k)*to], m.B[k*from:k*to]
+	x, h, g := room.x[:k*n], room.h[:k*n], room.g[:k*n]
+	mean, step := room.mean[:n], room.step[:n]
+	clear(mean)
+	for c := range k {
+		row := v[c*m.np+from : c*m.np+to]
+		copy(x[c*n:(c+1)*n], row)
+		for j, y := range row {
+			mean[j] += y / float64(k)
+		}
+		diagonal := pairsOf(c+1) - 1
+		copy(h[c*n:(c+1)*n], a[diagonal*n:(diagonal+1)*n])
+	}
+	for i, y := range b {
+		g[i] = -y
+	}
+	for c := range k {
+		m.move(g, a, x[c*n:(c+1)*n], c, n)
+	}
+	if penalty > 0 {
+		room.penalise(g, h, x, penalty)
+	}
+	for i, y := range h {
+		h[i] = y + float64(y*s.Damp)
+	}
+	for range s.Sweeps {
+		for c := range k {
+			x, g, h, row := x[c*n:(c+1)*n], g[c*n:(c+1)*n], h[c*n:(c+1)*n], v[c*m.np+from:c*m.np+to]
+			diagonal := pairsOf(c+1) - 1
+			for j, y := range x {
+				to := s.to(y, g[j], h[j], row[j], mean[j])
+				x[j], step[j] = to, to-y
+				g[j] += float64((h[j] - a[diagonal*n+j]) * step[j]) // what was added to the diagonal
+			}
+			m.move(room.g[:k*n], a, step, c, n)
+		}
+	}
+	for c := range k {
+		row := v[c*m.np+from : c*m.np+to]
+		for j, y := range row {
+			row[j] = y + float64(s.Share*(x[c*n+j]-y))
+		}
+	}
+}
+
+// move adds to g what steps of entry c of n columns do to it.
+func (m *Columns) move(g, a, step []float64, c, n int) {
+	for b := range m.k {
+		pair := pairsOf(c) + b
+		if b > c {
+			pair = pairsOf(b) + c
+		}
+		gb, ab := g[b*n:(b+1)*n], a[pair*n:(pair+1)*n]
+		for j, s := range step {
+			gb[j] += float64(ab[j] * s)
+		}
+	}
+}
+
+// penalise adds weight/2 Σ log²x to gradients and curvatures.
+func (r *Room) penalise(g, h, x []float64, weight float64) {
+	logs := r.rows
+	for lo := 0; lo < len(x); lo += len(logs) {
+		some := x[lo:min(lo+len(logs), len(x))]
+		kernel.Log(logs[:len(some)], some)
+		for i, y := range some {
+			if y > 0 {
+				gradient, curvature := barrier(weight, y, logs[i])
+				g[lo+i] += gradient
+				h[lo+i] += curvature
+			}
+		}
+	}
+}

@@ -1,0 +1,296 @@
+package gauss
+
+// Tests of the models and their steps: gradients and Hessians against differences of the
+// function that a row stands for, steps against textbook sweeps and the least of the model,
+// and numbers that no step may be led astray by.
+
+import (
+	"math"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// rowOf is a row's w, w̄ and a, np numbers of which n are not padding.
+type rowOf struct{ u, w, wbar, a []float64 }
+
+func (r *rowOf) model(w []float64) (s float64) {
+	for j, y := range w {
+		d := y - r.w[j]
+		s += r.wbar[j]*d + r.a[j]*d*d/2
+	}
+	return s
+}
+
+// problem is V, k × np, and rows.
+func problem(src *random.Source, k, n, rows int) (v []float64, all []rowOf) {
+	np := kernel.Pad(n)
+	v = make([]float64, k*np)
+	for c := range k {
+		for j := range n {
+			v[c*np+j] = 0.2 + src.Float64()
+		}
+	}
+	for range rows {
+		r := rowOf{make([]float64, k), make([]float64, np), make([]float64, np), make([]float64, np)}
+		for c := range r.u {
+			r.u[c] = 0.2 + src.Float64()
+		}
+		for j := range n {
+			for c, x := range r.u {
+				r.w[j] += x * v[c*np+j]
+			}
+			r.wbar[j], r.a[j] = src.Float64()-0.5, src.Float64()
+		}
+		all = append(all, r)
+	}
+	return v, all
+}
+
+func times(u, v []float64) []float64 {
+	np := len(v) / len(u)
+	w := make([]float64, np)
+	for c, x := range u {
+		for j := range w {
+			w[j] += x * v[c*np+j]
+		}
+	}
+	return w
+}
+
+// differences returns the gradient of f at x and its second differences, which of a quadratic
+// are exact but for rounding.
+func differences(f func(x []float64) float64, x []float64) (g, h []float64) {
+	k, d := len(x), 0.1
+	at := func(a, b int, da, db float64) float64 {
+		y := append([]float64(nil), x...)
+		y[a] += da
+		y[b] += db
+		return f(y)
+	}
+	for a := range k {
+		g = append(g, (at(a, a, d, 0)-at(a, a, -d, 0))/(2*d))
+		for b := range k {
+			h = append(h, (at(a, b, d, d)-at(a, b, d, -d)-at(a, b, -d, d)+at(a, b, -d, -d))/(4*d*d))
+		}
+	}
+	return g, h
+}
+
+func compare(t *testing.T, what string, got, want []float64, tolerance float64) {
+	t.Helper()
+	scale := 0.0
+	for _, v := range want {
+		scale = max(scale, math.Abs(v))
+	}
+	for i, v := range want {
+		if !(math.Abs(got[i]-v) <= tolerance*scale) {
+			t.Fatalf("%s[%d] = %v, want %v", what, i, got[i], v)
+		}
+	}
+}
+
+// TestRow: gradient and Hessian of a row are those of its model.
+func TestRow(t *testing.T) {
+	src := random.Split(1, 0)
+	for _, size := range [][2]int{{1, 1}, {3, 10}, {7, 40}, {12, 65}} {
+		k, n := size[0], size[1]
+		v, all := problem(&src, k, n, 1)
+		r, row := all[0], NewRow(k, kernel.Pad(n))
+		row.Model(v, r.wbar, r.a)
+		g, h := differences(func(u []float64) float64 { return r.model(times(u, v)) }, r.u)
+		compare(t, "gradient", row.gradient, g, 1e-11)
+		compare(t, "Hessian", row.hessian, h, 1e-10)
+	}
+}
+
+// TestPenalty: the barrier has the gradient of weight/2 log²x, and a curvature that is its
+// second derivative below 1 and not below 1/x² of the weight beyond.
+func TestPenalty(t *testing.T) {
+	for _, x := range []float64{1e-3, 0.3, 1, 2.5, 700} {
+		f := func(x float64) float64 { return 1.7 / 2 * math.Log(x) * math.Log(x) }
+		d := 1e-4 * x
+		g, h := barrier(1.7, x, math.Log(x))
+		if want := (f(x+d) - f(x-d)) / (2 * d); math.Abs(g-want) > 1e-6*math.Abs(1.7/x) {
+			t.Errorf("gradient %v at %v, want %v", g, x, want)
+		}
+		want := max((f(x+d)-2*f(x)+f(x-d))/(d*d), 1.7/x/x)
+		if math.Abs(h-want) > 1e-5*want {
+			t.Errorf("curvature %v at %v, want %v", h, x, want)
+		}
+	}
+}
+
+// textbook makes a step with plain loops.
+func textbook(x0, g, h []float64, s Step) []float64 {
+	k := len(x0)
+	x, mean := append([]float64(nil), x0...), 0.0
+	for _, v := range x0 {
+		mean += v / float64(k)
+	}
+	for range s.Sweeps {
+		for c := range k {
+			slope := g[c]
+			for b := range k {
+				slope += h[c*k+b] * (x[b] - x0[b])
+			}
+			slope += s.Damp * h[c*k+c] * (x[c] - x0[c])
+			x[c] = min(max(x[c]-slope/(h[c*k+c]*(1+s.Damp)), s.Low*x0[c]), s.High*x0[c]+s.Rise*mean)
+		}
+	}
+	for c := range x {
+		x[c] = x0[c] + s.Share*(x[c]-x0[c])
+	}
+	return x
+}
+
+var steps = []Step{{Sweeps: 1, Low: 0.1, High: 4, Share: 1}, {Sweeps: 4, Damp: 0.3, Low: 0.5, High: 1.5, Rise: 0.05, Share: 0.5}, {Sweeps: 4000, Low: -1e9, High: 1e9, Share: 1}}
+
+// TestSteps: steps of rows and of columns are the textbook's, of the model that batches have left
+// with a forgetting of the rows before, and where there are no bounds lead to its least.
+func TestSteps(t *testing.T) {
+	src := random.Split(2, 0)
+	for _, size := range [][2]int{{1, 1}, {3, 10}, {5, 33}, {9, 72}} {
+		k, n := size[0], size[1]
+		np := kernel.Pad(n)
+		for _, s := range steps {
+			for _, penalty := range []float64{0, 0.3} {
+				v, all := problem(&src, k, n, 7)
+				row := NewRow(k, np)
+				row.Model(v, all[0].wbar, all[0].a)
+				if penalty > 0 {
+					row.Penalise(all[0].u, penalty)
+				}
+				want := textbook(all[0].u, append([]float64(nil), row.gradient...), append([]float64(nil), row.hessian...), s)
+				u := append([]float64(nil), all[0].u...)
+				row.Step(u, s)
+				compare(t, "u", u, want, 1e-9)
+				if s.Sweeps > 1000 && penalty == 0 && k < 6 {
+					g, _ := differences(func(u []float64) float64 { return all[0].model(times(u, v)) }, u)
+					for _, v := range g {
+						if math.Abs(v) > 1e-6 {
+							t.Fatalf("the gradient is %v where %v sweeps end", v, s.Sweeps)
+						}
+					}
+				}
+
+				// Two batches, of four and of three rows, one of them left out.
+				m, room, batch := NewColumns(k, np), NewRoom(k, 4), NewBatch(4, k, np)
+				weights := []float64{1, 2, 0.5, 1, 1, 3, 1}
+				const keep = 0.75
+				for from := 0; from < 7; from += 4 {
+					batch.Rows, batch.Keep = min(4, 7-from), keep
+					for slot := range batch.Rows {
+						r := all[from+slot]
+						if from+slot == 5 {
+							batch.Skip(slot)
+							continue
+						}
+						copy(batch.Curvature(slot), r.a)
+						batch.Put(slot, r.u, r.w, r.wbar, weights[from+slot])
+					}
+					for tile := range m.Tiles() {
+						m.Take(tile, &batch, room)
+					}
+				}
+				got := append([]float64(nil), v...)
+				for tile := range m.Tiles() {
+					m.Step(tile, got, penalty, s, room)
+				}
+				for j := range np {
+					column := make([]float64, k)
+					for c := range k {
+						column[c] = v[c*np+j]
+					}
+					if j >= n {
+						for c := range k {
+							if got[c*np+j] != 0 {
+								t.Fatalf("padding became %v", got[c*np+j])
+							}
+						}
+						continue
+					}
+					g, h := differences(func(y []float64) (sum float64) {
+						for i, r := range all {
+							if i == 5 {
+								continue
+							}
+							d := -r.w[j]
+							for c, x := range r.u {
+								d += x * y[c]
+							}
+							old := 1.0
+							if i < 4 {
+								old = keep
+							}
+							sum += old * weights[i] * (r.wbar[j]*d + r.a[j]*d*d/2)
+						}
+						return sum
+					}, column)
+					if penalty > 0 {
+						for c, x := range column {
+							slope, curvature := barrier(penalty, x, math.Log(x))
+							g[c] += slope
+							h[c*k+c] += curvature
+						}
+					}
+					want := textbook(column, g, h, s)
+					for c := range k {
+						if s.Sweeps > 1000 && k > 6 {
+							continue // seven rows do not determine so many
+						}
+						if d := math.Abs(got[c*np+j] - want[c]); d > 1e-6*(1+math.Abs(want[c])) {
+							t.Fatalf("k=%d n=%d %+v: v[%d][%d] = %v, want %v", k, n, s, c, j, got[c*np+j], want[c])
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestHostile: whatever the model says, a step changes no entry by more than its bounds, and
+// leaves numbers.
+func TestHostile(t *testing.T) {
+	const k, n = 4, 24
+	src := random.Split(3, 0)
+	values := []float64{0, 1, -1, 1e-300, 1e300, -1e300, math.MaxFloat64, math.Inf(1), math.Inf(-1), math.NaN()}
+	pick := func() float64 { return values[src.IntN(len(values))] }
+	s := Step{Sweeps: 4, Damp: 0.1, Low: 0.3, High: 3, Rise: 0.02, Share: 0.5}
+	within := func(what string, before, after, mean float64) {
+		if !(after >= 0.3*before && after <= 3*before+0.02*mean) {
+			t.Fatalf("%s went from %v to %v", what, before, after)
+		}
+	}
+	for range 300 {
+		v, all := problem(&src, k, n, 1)
+		r := all[0]
+		for j := range n {
+			r.wbar[j], r.a[j] = pick(), math.Abs(pick())
+		}
+		row := NewRow(k, n)
+		row.Model(v, r.wbar, r.a)
+		u := append([]float64(nil), r.u...)
+		row.Step(u, s)
+		mean := (r.u[0] + r.u[1] + r.u[2] + r.u[3]) / k
+		for c := range u {
+			within("u", r.u[c], u[c], mean)
+		}
+		m, room := NewColumns(k, n), NewRoom(k, 1)
+		for i := range m.A {
+			m.A[i] = pick()
+		}
+		for i := range m.B {
+			m.B[i] = pick()
+		}
+		after := append([]float64(nil), v...)
+		m.Step(0, after, 0, s, room)
+		for j := range n {
+			mean := (v[j] + v[n+j] + v[2*n+j] + v[3*n+j]) / k
+			for c := range k {
+				within("v", v[c*n+j], after[c*n+j], mean)
+			}
+		}
+	}
+}
