@@ -83,7 +83,7 @@ func ExampleFitQMF() {
 	b, _ := qmf.Loss(x)
 	fmt.Printf("loss per entry: NMF %.0f, QMF %.0e\n", a, b)
 	// Output:
-	// loss per entry: NMF 4, QMF 2e-04
+	// loss per entry: NMF 4, QMF 3e-05
 }
 
 // Several quantiles at once, in any order.
