@@ -136,10 +136,18 @@ func bqmfComponents(d, n, rank int) int {
 	return min(max(min(d, n)-1, 1), rank)
 }
 
+// settleBQMF reports options that make no model of any matrix.
+func (c *config) settleBQMF() error {
+	if c.loss != divergence.KL && c.loss != divergence.Frobenius {
+		return &OptionError{Option: option.Loss.String(), Value: ftoa(float64(c.loss)), Bound: "FitBQMF takes KL or Frobenius"}
+	}
+	return nil
+}
+
 // checkBQMF returns the cells that a fit sees, or what is wrong with its data.
 func (c *config) checkBQMF(x Mat, rank int) (*cells, error) {
-	if c.loss != divergence.KL && c.loss != divergence.Frobenius {
-		return nil, &OptionError{Option: option.Loss.String(), Value: ftoa(float64(c.loss)), Bound: "FitBQMF takes KL or Frobenius"}
+	if err := c.settleBQMF(); err != nil {
+		return nil, err
 	}
 	if err := x.check("x"); err != nil {
 		return nil, err
@@ -768,6 +776,9 @@ func (m *BQMF) Loss(x Mat) (float64, error) {
 func (m *BQMF) Goodness(x Mat) ([]Goodness, error) {
 	return m.bounds().goodness(x, m.Reconstruct())
 }
+
+// Bend returns the bend of every T_i, as [QMF.Bend] defines it.
+func (m *BQMF) Bend() []float64 { return bends(m.Reconstruct(), m.U, m.V) }
 
 // Shares is that of [NMF.Shares], signs of U and V having no part in it.
 func (m *BQMF) Shares() Mat { return shares(m.U, m.V) }

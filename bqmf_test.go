@@ -9,7 +9,6 @@ import (
 	"errors"
 	"math"
 	"testing"
-	"time"
 
 	"github.com/quantmf/quantmf/internal/curve"
 	"github.com/quantmf/quantmf/internal/divergence"
@@ -264,31 +263,50 @@ func TestBQMFTransform(t *testing.T) {
 	}
 }
 
+// TestBQMFCancel: how far a fit goes between two looks at its context is bound by rows and
+// samples, and nothing is begun once the context has ended. It counts looks, not time.
 func TestBQMFCancel(t *testing.T) {
-	x, _ := bent(600, 300, 5, 0, 9)
-	x.Set(3, 3, math.NaN())
-	moments := []time.Duration{0, 20, 100, 300}
+	d, n, moments := 300, 150, 12
 	if testing.Short() {
-		moments = moments[1:3]
+		d, n, moments = 100, 60, 6
 	}
-	for _, after := range moments {
-		ctx, cancel := context.WithCancel(context.Background())
-		var at time.Time
-		timer := time.AfterFunc(after*time.Millisecond, func() { at = time.Now(); cancel() })
-		m, err := FitBQMF(ctx, x, 0, WithMissingValues())
-		timer.Stop()
-		if err == nil {
-			continue // done before
+	x, _ := bent(d, n, 5, 0, 9)
+	x.Set(3, 3, math.NaN())
+	whole := &looks{Context: context.Background()}
+	var at []int // looks by the end of each epoch
+	fit := func(ctx context.Context, opts ...FitOption) (*BQMF, error) {
+		return FitBQMF(ctx, x, 0, append(opts, WithMissingValues(), WithEpochs(3), WithWorkers(1))...)
+	}
+	if _, err := fit(whole, WithProgress(func(Progress) error { at = append(at, whole.count); return nil })); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("looks: %v, %d in all", at, whole.count)
+	least := 2 * d // of an epoch
+	if at[0] < d+least {
+		t.Errorf("%d looks in the scales of %d rows and an epoch", at[0], d)
+	}
+	for e := 1; e < len(at); e++ {
+		if at[e]-at[e-1] < least {
+			t.Errorf("%d looks in epoch %d, want %d at least", at[e]-at[e-1], e+1, least)
 		}
+	}
+	for k := range moments {
+		ctx := &looks{Context: context.Background(), last: 1 + k*(whole.count-1)/moments}
+		m, err := fit(ctx)
 		if !errors.Is(err, context.Canceled) || m == nil {
-			t.Fatalf("%v %v", m, err)
+			t.Fatalf("ended at look %d of %d: %v %v", ctx.last, whole.count, m, err)
 		}
-		if late := time.Since(at); late > 250*time.Millisecond {
-			t.Errorf("after %v ms: %v late", int(after), late)
+		// The loops that are left find the end at their first look; that of the scales gives each
+		// row its mean.
+		most := 60
+		if ctx.last <= d {
+			most += d
+		}
+		if late := ctx.count - ctx.last; late > most {
+			t.Errorf("ended at look %d of %d: %d looks follow", ctx.last, whole.count, late)
 		} else {
-			t.Logf("after %d ms: %v late", int(after), late)
+			t.Logf("ended at look %d: %d looks follow", ctx.last, late)
 		}
-		cancel()
 		finiteBQMF(t, m)
 	}
 	fail := errors.New("enough")
@@ -555,6 +573,9 @@ func TestBQMFIntervalsHold(t *testing.T) {
 		"continuous": func(v float64) float64 { return v },
 		"counts":     func(v float64) float64 { return math.Floor(2 * v) },
 	} {
+		if testing.Short() && name == "continuous" {
+			continue
+		}
 		hold, cells := [3]float64{}, 0.0
 		for seed := range uint64(2) {
 			x, _ := bent(100, 90, 3, 0, 20+seed)

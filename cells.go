@@ -191,9 +191,9 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 			}
 		}
 	}
-	bound, most := 0.0, limit.Value // of U V
+	bound, most := 0.0, limit.Value // of U V, in the units of x, and for an NMF in those of x' too
 	if !c.mapped {
-		most *= s.root() * s.root()
+		most *= min(s.root()*s.root(), 1)
 	}
 	for l := range rank {
 		topU, topV := 0.0, 0.0

@@ -104,13 +104,17 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	opts := string(f.Payload("OPTS"))
+	opts, planned := string(f.Payload("OPTS")), "" // another number of epochs, that of the state
 	for _, o := range c.described(t.rank) {
 		name, then, rest := line(opts)
 		if name != o[0] {
 			return nil, nil, f.fail("OPTS", "the options are not those of this version")
 		}
-		if then != o[1] {
+		switch {
+		case then == o[1]:
+		case o[0] == option.Epochs.String():
+			planned = then
+		default:
 			return nil, nil, &OptionError{Option: o[0], Value: o[1], Bound: "the state was saved with " + then}
 		}
 		opts = rest
@@ -118,6 +122,11 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 	st, err := f.words("STAT", 8)
 	if err != nil {
 		return nil, nil, err
+	}
+	if planned != "" {
+		if why := t.epochsAreFixed(st[0], st[1]); why != "" {
+			return nil, nil, &OptionError{Option: option.Epochs.String(), Value: itoa(c.epochs), Bound: "the state was saved with " + planned + why}
+		}
 	}
 	d, err := f.words("DATA", 2)
 	if err != nil {
@@ -166,6 +175,22 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 		return nil, nil, f.fail("BEST", "there is a best model from the second of the restarts on")
 	}
 	return f, s, nil
+}
+
+// epochsAreFixed says why a fit cannot go on with another number of epochs from a state
+// of the given restart and epoch, "" where it can: nothing up to there depends on their number.
+func (t *task) epochsAreFixed(restart, epoch uint64) string {
+	switch {
+	case epoch > uint64(t.epochs):
+		return ", of which " + utoa(epoch) + " are done"
+	case t.kind == kindBQMF:
+		return ", and the first of its two fits may have ended there"
+	case t.kind != kindNMF && t.schedule != ScheduleConstant:
+		return ", over which the learning rate falls to 0: only ScheduleConstant can have more"
+	case restart > 0:
+		return ", which restarts before have ended with"
+	}
+	return ""
 }
 
 // past is the checkpoint that a fit resumes from, if any.

@@ -140,7 +140,7 @@ func TestResumeNamesOptions(t *testing.T) {
 	x.Cols = 10
 	other := map[option.Kind]FitOption{
 		option.Epsilon: WithEpsilon(0.03), option.Squash: WithSquash(SquashArctan), option.Tolerance: WithTolerance(1e-8), option.MaxIterations: WithMaxIterations(2000),
-		option.Levels: WithLevels(7), option.Epochs: WithEpochs(4), option.Seed: WithSeed(9), option.LearningRate: WithLearningRate(0.01), option.Schedule: WithSchedule(ScheduleConstant),
+		option.Levels: WithLevels(7), option.Epochs: WithEpochs(1), option.Seed: WithSeed(9), option.LearningRate: WithLearningRate(0.01), option.Schedule: WithSchedule(ScheduleConstant),
 		option.Batch: WithBatch(5), option.Start: WithStart(StartUniform), option.Ends: WithEnds(EndsPinned), option.Penalty: WithPenalty(0.1), option.Shrinkage: WithShrinkage(3),
 		option.Loss: WithLoss(Frobenius), option.Patience: WithPatience(7), option.Restarts: WithRestarts(2), option.Validation: WithValidation(0.2), option.Missing: WithMissingValues(),
 		option.Init: WithInit(first(x, 12), x), option.Projection: WithProjection(KLUpdates(3)), option.Updates: WithUpdates(UpdatesMultiplicative),

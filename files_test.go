@@ -21,7 +21,7 @@ import (
 // bits of what was saved.
 func TestFiles(t *testing.T) {
 	ctx := context.Background()
-	x := holed(toy(5), 0.05)
+	x := holed(first(toy(5), 60), 0.05)
 	q, err := FitQMF(ctx, x, 3, WithEpochs(5), WithLevels(6), WithMissingValues(), WithValidation(0.1), WithLoss(Beta(1.5)), WithSquash(SquashArctan), WithMaxIterations(2))
 	if err != nil {
 		t.Fatal(err)

@@ -35,7 +35,7 @@ func TestHeldOut(t *testing.T) {
 	}
 	x.Set(2, 2, math.NaN())
 	ctx := context.Background()
-	trials := []Trial{{Rank: 1}, {Rank: 3}, {Rank: 12, Options: []FitOption{WithEpochs(300)}}}
+	trials := []Trial{{Rank: 1}, {Rank: 3}, {Rank: 12, Options: []FitOption{WithEpochs(some([]int{300, 60}, 1)[0])}}}
 	p, err := HeldOut(ctx, x, FitNMF, trials, Masks{4, 0.1, 1})
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestHeldOut(t *testing.T) {
 	if _, err := HeldOut(ctx, x, FitQMF, []Trial{{Rank: 2, Options: []FitOption{WithEpochs(3)}}}, Masks{2, 0.2, 1}); err != nil {
 		t.Error(err)
 	}
-	few, err := HeldOut(ctx, x, FitQMFQ, []Trial{{Rank: 1}, {Rank: 3, Options: []FitOption{WithEpochs(5)}}}, Masks{2, 0.1, 1})
+	few, err := HeldOut(ctx, x, FitQMFQ, []Trial{{Rank: 1, Options: []FitOption{WithEpochs(10)}}, {Rank: 3, Options: []FitOption{WithEpochs(5)}}}, Masks{2, 0.1, 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +288,7 @@ func TestUnseenCells(t *testing.T) {
 // TestSignedUnseenCells: on protein arrays and log ratios hidden cells are predicted
 // better than by the means of their rows.
 func TestSignedUnseenCells(t *testing.T) {
-	for _, path := range []string{"../shared/data/tcga-kirc/rppa.tsv.gz", "../shared/data/tcga-ov/rppa.tsv.gz", "../shared/data/tcga-brca/exp.tsv.gz"} {
+	for _, path := range some([]string{"../shared/data/tcga-kirc/rppa.tsv.gz", "../shared/data/tcga-ov/rppa.tsv.gz", "../shared/data/tcga-brca/exp.tsv.gz"}, 0) {
 		t.Run(path, func(t *testing.T) {
 			x := load(t, path)
 			x.Rows, x.Cols = min(x.Rows, 120), min(x.Cols, 120)

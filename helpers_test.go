@@ -337,7 +337,7 @@ func signedFits(ctx context.Context, rank int) map[string]func(Mat, ...FitOption
 			return FitQMFQ(ctx, x, rank, append(append([]FitOption{WithLoss(Frobenius)}, more...), o...)...)
 		}
 	}
-	return map[string]func(Mat, ...FitOption) (Model, error){
+	all := map[string]func(Mat, ...FitOption) (Model, error){
 		"QMF": qmf(), "QMF, scores, shrunk": qmf(WithStart(StartScores), WithShrinkage(20)), "QMF, NMF": qmf(WithStart(StartNMF), WithShrinkage(0)),
 		"QMF, uniform": qmf(WithStart(StartUniform)), "QMF, pinned": qmf(WithEnds(EndsPinned)), "QMF, validation": qmf(WithValidation(0.1)),
 		"QMF, raw": qmf(WithSquash(SquashNone)), "QMF, all rows": qmf(WithBatch(1000)),
@@ -345,6 +345,12 @@ func signedFits(ctx context.Context, rank int) map[string]func(Mat, ...FitOption
 		"QMFQ, uniform": qmfq(WithStart(StartUniform), WithProjection(KLUpdates(5))), "QMFQ, raw": qmfq(WithSquash(SquashNone)),
 		"QMFQ, validation": qmfq(WithValidation(0.1)),
 	}
+	if testing.Short() { // without most of those that start from a hundred epochs
+		for _, name := range []string{"QMF, scores, shrunk", "QMF, all rows", "QMFQ", "QMFQ, Frobenius", "QMFQ, raw", "QMFQ, validation"} {
+			delete(all, name)
+		}
+	}
+	return all
 }
 
 // fitAny fits a model by its name.
@@ -485,6 +491,18 @@ func rewritten(t *testing.T, data []byte, tag string, change func(v []float64)) 
 		sections = append(sections, section.Section{Tag: name, Payload: payload})
 	}
 	return section.Encode(kind, sections)
+}
+
+// some returns all the cases, or under -short those of the given indices: one of each kind.
+func some[T any](cases []T, short ...int) []T {
+	if !testing.Short() {
+		return cases
+	}
+	few := make([]T, 0, len(short))
+	for _, i := range short {
+		few = append(few, cases[i])
+	}
+	return few
 }
 
 // Sizes and numbers of files, by their layout (internal/section).

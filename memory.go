@@ -1,17 +1,19 @@
 package quantmf
 
 // This file holds the memory that fits take, counted from the sizes that they allocate:
-// the factors in these formulas are those of newQMFFit, newQMFQFit, choose,
-// internal/nmf and internal/projection. A test compares them with what is alive during fits of many
+// the factors in these formulas are those of newQMFFit, newQMFQFit, choose, bqmfFit,
+// internal/nmf, internal/projection and internal/posterior. A test compares them with what is alive during fits of many
 // kinds.
 
 import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/posterior"
 	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -23,10 +25,11 @@ const (
 	MethodNMF  Method = iota // FitNMF
 	MethodQMF                // FitQMF
 	MethodQMFQ               // FitQMFQ
+	MethodBQMF               // FitBQMF
 )
 
-// String returns NMF, QMF or QMFQ.
-func (m Method) String() string { return option.Name(int(m), "NMF", "QMF", "QMFQ") }
+// String returns NMF, QMF, QMFQ or BQMF.
+func (m Method) String() string { return option.Name(int(m), "NMF", "QMF", "QMFQ", "BQMF") }
 
 // Memory is what a fit takes, in bytes.
 type Memory struct {
@@ -38,9 +41,9 @@ type Memory struct {
 // MemoryOf estimates what a fit of a d × n matrix of the given rank takes with these
 // options, before the fit is made. The estimate is up to 2.5 times what was measured. Not
 // counted are x, garbage that has not been collected yet, and what [WithCheckpoint] takes
-// while it assembles a state, about five times State. Errors: [*OptionError] and
-// [*ShapeError], for the options and for sizes below 1; a fit too large for any machine
-// is no error here.
+// while it assembles a state, about five times State. Errors: the [*OptionError] that
+// the fit would return before it looks at x, and [*ShapeError] for sizes below 1; a fit too large
+// for any machine is no error here.
 func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) {
 	var c config
 	var t option.Function
@@ -51,6 +54,8 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 		c, t = qmfDefaults(), option.FitQMF
 	case MethodQMFQ:
 		c, t = qmfqDefaults(), option.FitQMFQ
+	case MethodBQMF:
+		c, t = bqmfDefaults(), option.FitBQMF
 	default:
 		return Memory{}, &OptionError{Option: "method", Value: method.String(), Bound: "must be one of the Method constants"}
 	}
@@ -60,16 +65,32 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	if d < 1 || n < 1 {
 		return Memory{}, &ShapeError{What: "x", Got: itoa(d) + "×" + itoa(n), Want: "at least 1×1"}
 	}
-	if rank < 1 {
-		return Memory{}, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least 1"}
+	least := 1
+	if method == MethodBQMF {
+		least = 0
 	}
+	if rank < least {
+		return Memory{}, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least " + itoa(least)}
+	}
+	if method == MethodBQMF {
+		rank = bqmfComponents(d, n, rank)
+	}
+	var err error
 	switch method {
 	case MethodNMF:
-		if err := c.settleNMF(); err != nil {
-			return Memory{}, err
+		err = c.settleNMF()
+	case MethodBQMF:
+		err = c.settleBQMF()
+	default:
+		few := c
+		few.levels = min(c.levels, 2) // how many are too many is not asked here
+		err = few.checkQMF(1, 1)
+		if method == MethodQMFQ {
+			c.settleQMFQ()
 		}
-	case MethodQMFQ:
-		c.settleQMFQ()
+	}
+	if err != nil {
+		return Memory{}, err
 	}
 	f := footprint{d: float64(d), n: float64(n), k: float64(rank), m: float64(c.levels), batch: min(float64(c.batchRows), float64(d)),
 		workers: float64(pool.Count(c.workers, d)), hidden: c.missing || c.validation > 0, uniform: c.start == StartUniform}
@@ -103,6 +124,11 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 			before = f.maps(f.d, float64(min(qmfDefaults().batchRows, d))) + f.start()
 		}
 		fit = own + f.projection(c.projection) + max(before, model+f.row())
+	case MethodBQMF:
+		var left float64
+		model, checkpoint, left = f.posterior()
+		fit = left + 2*model // beside the fit under way, the better one so far and the one that is made of it
+		checkpoint += model
 	}
 	if c.validation > 0 { // a copy of x, its mask, and the best epoch
 		fit += size(1.125, f.d, f.n) + model
@@ -181,4 +207,22 @@ func (p footprint) start() float64 {
 func (p footprint) projection(of Projection) float64 {
 	deflated := size(p.d, 2, p.n) + size(9, p.d, p.m) + size(p.workers, p.row())
 	return deflated + projection.Numbers(of.kind, of.updates, p.d, p.n, p.k, p.hidden)
+}
+
+// posterior is a BQMF: the model, what a checkpoint has beside the best model so far,
+// and the fit under way at its most, of as many components as it starts with. The
+// tables of curves are counted as if no value came twice.
+func (p footprint) posterior() (model, state, fit float64) {
+	n, pp := float64(kernel.Pad(int(min(p.n, 1<<40)))), size(p.k, p.k+1)/2+kernel.Lanes
+	uv, moments := size(p.k, p.d+n), size(p.d+n, pp)
+	model = 2*uv + moments + size(2, p.d, p.n) + size(34, p.d) + size(2, p.n)
+	state = uv + moments + size(p.d, 4) + size(n, 4)
+	scales := size(p.d, n) + size(2, p.d, p.n)
+	if p.hidden { // lists of what is hidden, or seen, of four bytes each
+		scales += size(p.d, n) / 2
+	}
+	subspace := size(nmf.Chunks+2, p.k, n) + size(3, p.k, p.d+n)
+	epochs := 2*uv + moments + size(3, p.k, max(p.d, n)) + size(n, pp) + size(nmf.Chunks, size(p.k, n)+pp+n) + size(p.workers, 4, p.k, p.k+8)
+	cells := size(p.k, p.k, n) + size(p.workers, posterior.Together, size(p.k, p.k)+size(p.k, n)+5*n+p.k)
+	return model, state, scales + subspace + epochs + cells
 }

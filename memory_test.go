@@ -23,7 +23,7 @@ func TestMemoryOf(t *testing.T) {
 		}
 		return got
 	}
-	for _, m := range []Method{MethodNMF, MethodQMF, MethodQMFQ} {
+	for _, m := range []Method{MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF} {
 		one := WithWorkers(1)
 		base := need(m, 500, 100, 10, one)
 		for what, more := range map[string]Memory{"d": need(m, 1000, 100, 10, one), "n": need(m, 500, 200, 10, one), "rank": need(m, 500, 100, 20, one)} {
@@ -45,6 +45,17 @@ func TestMemoryOf(t *testing.T) {
 	var shape *ShapeError
 	if _, err := MemoryOf(MethodNMF, 5, 5, 0); !errors.As(err, &option) {
 		t.Errorf("rank 0: %v", err)
+	}
+	for m, opts := range map[Method][]FitOption{MethodNMF: {WithStart(StartNMF)}, MethodQMF: {WithShrinkage(1), WithEnds(EndsPinned)}, MethodQMFQ: {WithStart(StartSVD)}, MethodBQMF: {WithLoss(Beta(1.5))}} {
+		if _, err := MemoryOf(m, 5, 5, 1, opts...); !errors.As(err, &option) {
+			t.Errorf("%v: options that no fit takes: %v", m, err)
+		}
+	}
+	if m, err := MemoryOf(MethodBQMF, 5, 5, 0); err != nil || m.Fit <= 0 {
+		t.Errorf("rank 0 of BQMF: %v %v", m, err)
+	}
+	if _, err := MemoryOf(MethodBQMF, 5, 5, -1); !errors.As(err, &option) {
+		t.Errorf("rank -1: %v", err)
 	}
 	if _, err := MemoryOf(MethodNMF, 5, 5, 1, WithLevels(8)); !errors.As(err, &option) {
 		t.Errorf("levels of NMF: %v", err)

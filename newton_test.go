@@ -393,7 +393,10 @@ func TestNewtonNeverRises(t *testing.T) {
 	for name, x := range hostile() {
 		for _, k := range []int{1, 3, 12} {
 			for _, loss := range []Loss{KL, Frobenius} {
-				for _, opts := range [][]FitOption{nil, {WithStart(StartSVD)}, {WithPenalty(1e-3)}, {WithPenalty(10)}, {WithMissingValues()}, {WithMissingValues(), WithPenalty(0.1)}} {
+				for i, opts := range [][]FitOption{nil, {WithStart(StartSVD)}, {WithPenalty(1e-3)}, {WithPenalty(10)}, {WithMissingValues()}, {WithMissingValues(), WithPenalty(0.1)}} {
+					if testing.Short() && (i+k+int(loss))%3 > 0 { // two of the six for each of the ranks and losses
+						continue
+					}
 					y := x
 					if len(opts) > 0 && min(x.Rows, x.Cols) > 8 {
 						y = holed(x, 0.15)

@@ -25,6 +25,9 @@ func nmfDefaults() config {
 // settleNMF chooses the updates by the loss where they are left open, and the number of
 // epochs by the updates.
 func (c *config) settleNMF() error {
+	if c.start != StartUniform && c.start != StartSVD {
+		return &OptionError{Option: option.Start.String(), Value: c.start.String(), Bound: "FitNMF starts from StartUniform or StartSVD"}
+	}
 	newton := c.loss == divergence.KL || c.loss == divergence.Frobenius
 	if !newton && !c.given.Has(option.Updates) {
 		c.updates = UpdatesMultiplicative
@@ -65,9 +68,6 @@ func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, erro
 	t, err := open(kindNMF, option.FitNMF, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
-	}
-	if c.start != StartUniform && c.start != StartSVD {
-		return nil, &OptionError{Option: option.Start.String(), Value: c.start.String(), Bound: "FitNMF starts from StartUniform or StartSVD"}
 	}
 	if err := c.settleNMF(); err != nil {
 		return nil, err

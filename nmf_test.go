@@ -438,6 +438,35 @@ func TestHistoryOfScales(t *testing.T) {
 	}
 }
 
+// TestInitProduct: initial factors whose product exceeds what x may be are refused where x is
+// in a large unit, too, and the losses at the largest product are finite.
+func TestInitProduct(t *testing.T) {
+	x, u, v := NewMat(1, 1), NewMat(1, 1), NewMat(1, 1)
+	x.Set(0, 0, 2e59)
+	for _, l := range []Loss{KL, Frobenius, Beta(4)} {
+		for _, c := range []struct {
+			u, v float64
+			ok   bool
+		}{{1e30, 9e29, true}, {1e45, 9e14, true}, {1e31, 1e30, false}, {1e70, 1e45, false}} {
+			u.Set(0, 0, c.u)
+			v.Set(0, 0, c.v)
+			m, err := FitNMF(t.Context(), x, 1, WithLoss(l), WithInit(u, v), WithEpochs(2))
+			var data *DataError
+			if !c.ok {
+				if !errors.As(err, &data) {
+					t.Errorf("β %v, %g %g: %v", l, c.u, c.v, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("β %v, %g %g: %v", l, c.u, c.v, err)
+				continue
+			}
+			allFinite(t, "NMF", m, x)
+		}
+	}
+}
+
 // TestNMFTextbook compares with the update as Lee and Seung print it, V first.
 func TestNMFTextbook(t *testing.T) {
 	r := random.Split(4, 4)

@@ -411,7 +411,8 @@ func WithEnds(e Ends) FitOption {
 // raise an entry below 1e-3 of the factor's mean to that. An entry other than 0 that a
 // fit cannot hold is a [*DataError]: in FitNMF below 1e-50 or above 1e50 (times the root
 // of x's unit where that is beyond 2^±100); in FitQMF and FitQMFQ beyond e^±300, and
-// under [SquashNone], which transports UV as it is, beyond (1e12/k)^±½.
+// under [SquashNone], which transports UV as it is, beyond (1e12/k)^±½. So are factors whose
+// product may exceed 1e60, the bound of x.
 func WithInit(u, v Mat) FitOption {
 	return fitOption(option.Init, u.size()+", "+v.size(), func(c *config) string {
 		c.init, c.initU, c.initV = true, u, v
@@ -732,7 +733,9 @@ func WithCheckpoint(every int, save func(state []byte) error) FitOption {
 
 // WithResume continues a fit from a state that [WithCheckpoint] saved, with the same x
 // and the same options; workers, progress and checkpoints may differ. The model has the
-// bits of a fit that was never stopped. Another option or initial factor is an
+// bits of a fit that was never stopped. [WithEpochs] may be more than it was, also for a
+// fit that was done, where no epoch before depends on it: in FitNMF and under
+// [ScheduleConstant], in the last of restarts never. Another option or initial factor is an
 // [*OptionError] that names it, another x a [*DataError], a damaged state a
 // [*FormatError].
 func WithResume(state []byte) FitOption {

@@ -407,7 +407,7 @@ func TestSigned(t *testing.T) {
 				t.Fatal(err)
 			}
 			last := math.Inf(-1)
-			for w := -3.0; w < 8; w += 0.01 {
+			for w := -3.0; w < 8; w += some([]float64{0.01, 0.1}, 1)[0] {
 				v := f.At(w)
 				if v < last || f.Slope(w) < 0 {
 					t.Fatalf("%s: map %d falls", name, i)
@@ -436,7 +436,7 @@ func TestFitAllocations(t *testing.T) {
 	}
 	x := first(toy(0), 24)
 	for _, f := range []func(epochs, workers int){
-		func(e, w int) { FitQMF(t.Context(), x, 4, WithEpochs(e), WithWorkers(w)) },
+		func(e, w int) { FitQMF(t.Context(), x, 4, WithEpochs(e), WithWorkers(w), WithStart(StartNMF)) },
 		func(e, w int) {
 			FitQMF(t.Context(), x, 4, WithEpochs(e), WithWorkers(w), WithPenalty(1), WithPatience(99), WithValidation(0.1))
 		},
@@ -449,7 +449,9 @@ func TestFitAllocations(t *testing.T) {
 			FitNMF(t.Context(), x, 4, WithEpochs(e+3), WithWorkers(w), WithValidation(0.1))
 		},
 		func(e, w int) { FitNMF(t.Context(), x, 4, WithLoss(Frobenius), WithEpochs(e), WithWorkers(w)) },
-		func(e, w int) { FitQMFQ(t.Context(), x, 4, WithEpochs(e), WithWorkers(w), WithValidation(0.1)) },
+		func(e, w int) {
+			FitQMFQ(t.Context(), x, 4, WithEpochs(e), WithWorkers(w), WithValidation(0.1), WithStart(StartUniform), WithProjection(KLUpdates(5)))
+		},
 	} {
 		for workers := 1; workers <= 2; workers++ {
 			few, many := testing.AllocsPerRun(2, func() { f(2, workers) }), testing.AllocsPerRun(2, func() { f(22, workers) })

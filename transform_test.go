@@ -225,7 +225,7 @@ func TestTransformAtItsLeast(t *testing.T) {
 // column at a time, and from 8 goroutines at once.
 func TestTransformBits(t *testing.T) {
 	ctx := context.Background()
-	x := counts(40, 20)
+	x := counts(some([]int{40, 20}, 1)[0], 20)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for name, m := range allLocators(t, x, 4, WithEpochs(20)) {
 		runtime.GOMAXPROCS(1)
@@ -301,7 +301,7 @@ func TestTransformCorners(t *testing.T) {
 			if name == "NMF" && largest(zero.Data) != 0 {
 				t.Errorf("%s: zeros are at %v", c.name, zero.Data)
 			}
-			for _, scale := range []float64{1e-150, 1e-9, 1e9, 1e50} {
+			for _, scale := range some([]float64{1e-150, 1e-9, 1e9, 1e50}, 0, 3) {
 				x := c.x.Clone()
 				for i := range x.Data {
 					x.Data[i] *= scale

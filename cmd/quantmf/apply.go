@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 
@@ -24,7 +25,7 @@ had -log1p, log(1+x) is taken here, too. Of a model fitted with -missing, values
 may be missing. Formats are those of "quantmf fit -h".
 
   -o FILE           where to write (required)
-
+` + limitsHelp + `
 ` + writeHelp + `
 ` + exitHelp
 
@@ -35,7 +36,7 @@ fitted to: T(UV), features × samples, missing values filled. Where fit had -log
 these are values of log(1+x).
 
   -o FILE           where to write (required)
-
+` + limitsHelp + `
 ` + writeHelp + `
 ` + exitHelp
 
@@ -46,7 +47,7 @@ up: T'(x), features × samples, by the maps that a fit with -method qmfq learned
 MATRIX is as in "quantmf transform -h"; what is missing stays so.
 
   -o FILE           where to write (required)
-
+` + limitsHelp + `
 ` + writeHelp + `
 ` + exitHelp
 
@@ -59,16 +60,35 @@ Market and npy, which have none; descriptions of features in a GCT are dropped.
 The end of OUT says its format: .csv, .gct, .mtx, .npy or .npz, tab-separated
 text otherwise, with .gz behind it compressed. "-" is standard input or output.
 
+` + limitsHelp + `
 ` + exitHelp
 
-// outFlags parses the command line of a command that has but -o.
-func outFlags(command string, args []string, wanted ...string) (words []string, out string, err error) {
+// applied is the command line of a command that has but -o and what all have, and where
+// the work is told of.
+type applied struct {
+	limits
+	words []string
+	out   string
+	tell  *progress
+}
+
+// parseApplied parses it.
+func parseApplied(command string, args []string, s streams, wanted ...string) (*applied, error) {
+	a := &applied{}
 	set := newFlags(command)
-	set.StringVar(&out, "o", "", "")
-	if words, err = arguments(set, args, wanted...); err == nil {
-		err = needsOut(out)
+	set.StringVar(&a.out, "o", "", "")
+	a.limits.flags(set)
+	words, err := arguments(set, args, wanted...)
+	if err != nil {
+		return nil, err
 	}
-	return words, out, err
+	a.words = words
+	if err := needsOut(a.out); err != nil {
+		return nil, err
+	}
+	a.tell = newProgress(a.progress, s.err)
+	a.tell.begin(command)
+	return a, a.limits.check()
 }
 
 // writeMatrix writes one matrix, to a place that is none of the inputs.
@@ -90,12 +110,14 @@ func writeOnly(s streams, path string, inputs []os.FileInfo, fill func(w io.Writ
 }
 
 // readBoth reads a model, and a matrix that has its features.
-func readBoth(modelFile, matrix string, s streams) (*model, *table.Table, []os.FileInfo, error) {
-	m, from, err := readModel(modelFile, s.in)
+func readBoth(modelFile, matrix string, s streams, l *limits, tell *progress) (*model, *table.Table, []os.FileInfo, error) {
+	tell.at("reading " + modelFile)
+	m, from, err := readModel(modelFile, s.in, l)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	t, also, err := readTable(matrix, s.in, table.Options{Missing: true, Negative: m.signed()})
+	tell.at("reading " + matrix)
+	t, also, err := readTable(matrix, s.in, table.Options{Missing: true, Negative: m.signed(), MaxCells: l.cells()})
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -103,11 +125,13 @@ func readBoth(modelFile, matrix string, s streams) (*model, *table.Table, []os.F
 }
 
 func transform(args []string, s streams) error {
-	words, out, err := outFlags("transform", args, "MODEL", "MATRIX")
+	a, err := parseApplied("transform", args, s, "MODEL", "MATRIX")
 	if err != nil {
 		return err
 	}
-	m, t, inputs, err := readBoth(words[0], words[1], s)
+	defer a.hold()()
+	defer a.tell.end()
+	m, t, inputs, err := readBoth(a.words[0], a.words[1], s, &a.limits, a.tell)
 	if err != nil {
 		return err
 	}
@@ -116,11 +140,44 @@ func transform(args []string, s streams) error {
 	}
 	ctx, stop := interruptible()
 	defer stop()
-	v, err := m.Transform(ctx, t.X)
+	if err := a.allowsMatrices(4, t.X.Rows+m.v.Rows, t.X.Cols); err != nil {
+		return err
+	}
+	v, err := place(ctx, m, t.X, a.tell)
 	if err != nil {
 		return ended(ctx, err, t)
 	}
-	return writeMatrix(s, out, inputs, "component", numbered("c", v.Rows), t.Samples, v)
+	return writeMatrix(s, a.out, inputs, "component", numbered("c", v.Rows), t.Samples, v)
+}
+
+// placed is how many samples are placed at once, at least: fewer would make the nearest
+// samples of the fit be looked for anew too often.
+const placed = 200
+
+// place transforms the samples in up to ten parts, which decides no bit of any.
+func place(ctx context.Context, m *model, x quantmf.Mat, tell *progress) (quantmf.Mat, error) {
+	some := max(placed, (x.Cols+9)/10)
+	v := quantmf.NewMat(m.u.Cols, x.Cols)
+	for from := 0; from < x.Cols; from += some {
+		if err := tell.count(from, x.Cols, "samples"); err != nil {
+			return v, err
+		}
+		part := x
+		part.Cols = min(some, x.Cols-from)
+		part.Data = x.Data[from:]
+		at, err := m.Transform(ctx, part)
+		if err != nil {
+			var bad *quantmf.DataError
+			if errors.As(err, &bad) && bad.Col >= 0 {
+				bad.Col += from
+			}
+			return v, err
+		}
+		for c := range at.Rows {
+			copy(v.Row(c)[from:], at.Row(c))
+		}
+	}
+	return v, tell.count(x.Cols, x.Cols, "samples")
 }
 
 // ended says what an error of the package means to a command without flags of
@@ -133,49 +190,74 @@ func ended(ctx context.Context, err error, t *table.Table) error {
 }
 
 func reconstruct(args []string, s streams) error {
-	words, out, err := outFlags("reconstruct", args, "MODEL")
+	a, err := parseApplied("reconstruct", args, s, "MODEL")
 	if err != nil {
 		return err
 	}
-	m, from, err := readModel(words[0], s.in)
+	defer a.hold()()
+	defer a.tell.end()
+	a.tell.at("reading " + a.words[0])
+	m, from, err := readModel(a.words[0], s.in, &a.limits)
 	if err != nil {
 		return err
 	}
-	return writeMatrix(s, out, []os.FileInfo{from}, "feature", m.features, m.samples, m.Reconstruct())
+	if err := a.allowsMatrices(2, len(m.features), len(m.samples)); err != nil {
+		return err
+	}
+	a.tell.at("taking the model at every feature and sample")
+	return writeMatrix(s, a.out, []os.FileInfo{from}, "feature", m.features, m.samples, m.Reconstruct())
 }
 
 func normalize(args []string, s streams) error {
-	words, out, err := outFlags("normalize", args, "MODEL", "MATRIX")
+	a, err := parseApplied("normalize", args, s, "MODEL", "MATRIX")
 	if err != nil {
 		return err
 	}
-	m, t, inputs, err := readBoth(words[0], words[1], s)
+	defer a.hold()()
+	defer a.tell.end()
+	m, t, inputs, err := readBoth(a.words[0], a.words[1], s, &a.limits, a.tell)
 	if err != nil {
 		return err
 	}
 	q, is := m.Model.(*quantmf.QMFQ)
 	if !is {
 		name, _ := m.title()
-		return usageError(words[0] + " is a model of kind " + name + ", which has no map from a feature's scale to the components': fit one with -method qmfq")
+		return usageError(a.words[0] + " is a model of kind " + name + ", which has no map from a feature's scale to the components': fit one with -method qmfq")
 	}
 	if t, err = m.fitting(t); err != nil {
 		return err
 	}
+	if err := a.allowsMatrices(3, t.X.Rows, t.X.Cols); err != nil {
+		return err
+	}
+	a.tell.at("taking maps")
 	y, err := q.Normalize(t.X)
 	if err != nil {
 		return explain(err, t, nil)
 	}
-	return writeMatrix(s, out, inputs, "feature", t.Features, t.Samples, y)
+	return writeMatrix(s, a.out, inputs, "feature", t.Features, t.Samples, y)
 }
 
 func convert(args []string, s streams) error {
-	words, err := arguments(newFlags("convert"), args, "IN", "OUT")
+	var l limits
+	set := newFlags("convert")
+	l.flags(set)
+	words, err := arguments(set, args, "IN", "OUT")
+	if err == nil {
+		err = l.check()
+	}
 	if err != nil {
 		return err
 	}
-	t, from, err := readTable(words[0], s.in, table.Options{Missing: true, Negative: true})
+	defer l.hold()()
+	tell := newProgress(l.progress, s.err)
+	tell.begin("convert")
+	defer tell.end()
+	tell.at("reading " + words[0])
+	t, from, err := readTable(words[0], s.in, table.Options{Missing: true, Negative: true, MaxCells: l.cells()})
 	if err != nil {
 		return err
 	}
+	tell.at("writing " + words[1])
 	return writeMatrix(s, words[1], []os.FileInfo{from}, "feature", t.Features, t.Samples, t.X)
 }

@@ -9,11 +9,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,16 +28,21 @@ takes each feature from the scale of UV to its own.
 
 ` + matrixHelp + `
 What is fitted
-  -method qmf|qmfq|nmf
+  -method qmf|qmfq|nmf|bqmf
                     qmf: X = T(UV); qmfq: X = T(P(T'(X))), a map on either side
                     of a projection P onto the components; nmf: X = UV, no
-                    scales (default qmf)
-  -k N              rank, the number of components (default 10)
-  -loss kl|frobenius|BETA
+                    scales; bqmf: X = T(UV) with U and V of either sign, the
+                    best predictor of values not seen (default qmf)
+  -k N              rank, the number of components (default 10); of bqmf the
+                    most there may be, of which those fade that the data do not
+                    ask for (default 0: 50, or one fewer than features or samples)
+  -loss auto|kl|frobenius|BETA
                     what is minimised: the Kullback-Leibler divergence, half the
-                    squared differences, or the β-divergence of a β from -2 to 4;
-                    under frobenius qmf and qmfq take values of any sign, such as
-                    log ratios and z-scores (default kl)
+                    squared differences, or the β-divergence of a β from -2 to 4
+                    (bqmf: one of the first two); under frobenius all but nmf
+                    take values of any sign, such as log ratios and z-scores.
+                    auto is frobenius where a value is negative and kl elsewhere,
+                    and the summary says which (default auto)
   -missing          empty cells, NA and NaN are missing: left out of the fit, and
                     filled by "quantmf reconstruct" (default: they are errors)
   -log1p            take log(1+x) of every value first (natural logarithm)
@@ -53,7 +55,8 @@ How (defaults are those of the package)
   -eps X            entropic regularisation of the scales, above 0; larger is
                     smoother (qmf, qmfq; default 0.02)
   -epochs N         visits of every feature (default 4 for qmf, 100 for qmfq,
-                    20 for nmf; for qmf where Adam steps U and V 20)
+                    20 for nmf; at most 60 for each of two fits of bqmf; for
+                    qmf where Adam steps U and V 20)
   -lr X             learning rate of Adam, above 0 (default 0.2 for qmf, 0.1 for
                     qmfq; for qmf where Adam steps U and V 0.06)
   -schedule cosine|constant
@@ -70,6 +73,19 @@ How (defaults are those of the package)
   -shrinkage X      pull of every map towards a straight line, in pseudo-samples
                     (qmf; default: of 0, 20 and 100 the one that predicts
                     hidden cells best, 0 with -ends pinned or -start uniform)
+  -projection kl:N|frobenius:N|svd
+                    N updates under either divergence, or singular vectors, which
+                    need every value (qmfq; default kl:20, kl:100 with -start
+                    uniform)
+  -tolerance X      where a map counts as converged, above 0 (qmf, qmfq; default
+                    1e-9); of bqmf the share of UV by which its last epoch may
+                    still move it (default 0.003)
+  -validation X     hide this share of the values, up to 0.5, from the fit, and take
+                    the epoch that predicts them best (default: none)
+  -patience N       end when the loss has not fallen for so many epochs (not bqmf;
+                    default: none)
+  -restarts N       fits, each with the next seed, of which the best is taken (not
+                    bqmf; default 1)
   -strict           fail, with exit code 4, where a map has not converged
                     (qmf, qmfq; default: warn)
   -seed N           seed of everything random (default 1)
@@ -92,10 +108,13 @@ What is written ("-" is standard output; the end of a name says the format)
 
 A fit that can stop and go on
   -checkpoint FILE  keep the state of the fit here: at an interrupt, at the end,
-                    and every ten seconds or so
+                    and every ten seconds or so; an existing file is refused
+                    without -resume or -force
   -resume           go on from the state in the -checkpoint file, if it is there,
                     with the same matrix and flags; the result has the bits of a
-                    fit that never stopped
+                    fit that never stopped. -epochs may be more than it was, also
+                    after the end, with -method nmf or -schedule constant
+  -force            start anew over an existing -checkpoint file
 
 At the end standard error has a summary in words. For qmf and qmfq it compares the
 loss, the mean divergence per entry, with that of an NMF of the same rank after
@@ -113,7 +132,7 @@ const (
 npz, plain or gzipped; what it is is known by its content, and "-" is standard
 input. Features are in rows, samples in columns; the first row and the first
 column of text are names. Without names it is s1, s2, ... and f1, f2, ... instead.
-Values are finite and at least 0; under -loss frobenius qmf and qmfq take any.
+Values are finite; nmf takes none below 0, and no method does under -log1p.
 `
 	writeHelp = `The end of FILE says its format: .csv, .gct, .mtx, .npy or .npz, tab-separated
 text otherwise, with .gz behind it compressed. "-" is standard output.
@@ -133,14 +152,15 @@ type fitFlags struct {
 	log1p     bool
 	missing   bool
 	loss      quantmf.Loss
-	maxMemory memory
-	matrix    string
-	progress  string
+	autoLoss  bool   // the loss is left to the matrix
+	losses    string // which was taken and why
+	limits
+	matrix string
 
 	modelFile, uFile, vFile, qFile, page string // to write, "" for none
 
-	checkpoint string
-	resume     bool
+	checkpoint    string
+	resume, force bool
 
 	options []quantmf.FitOption // of flags that were given alone: the defaults are the package's
 	shared  []quantmf.FitOption // those of them that hold for the NMF to compare with
@@ -148,25 +168,25 @@ type fitFlags struct {
 	given   []string            // the flags given that the result depends on, as words of a command line
 }
 
-var methods = []string{"qmf", "qmfq", "nmf"}
+var methods = []string{"qmf", "qmfq", "nmf", "bqmf"}
 
 func parseFit(args []string) (*fitFlags, error) {
 	options := optionFlags()
-	f := &fitFlags{flagOf: flagOf(options), maxMemory: 8 << 30, loss: quantmf.KL}
+	f := &fitFlags{flagOf: flagOf(options), loss: quantmf.KL, autoLoss: true}
 	set := newFlags("fit")
 	set.StringVar(&f.method, "method", "qmf", "")
 	set.IntVar(&f.rank, "k", 10, "")
 	set.BoolVar(&f.log1p, "log1p", false, "")
 	set.IntVar(&f.top, "top", 0, "")
-	set.Var(&f.maxMemory, "max-memory", "")
+	f.limits.flags(set)
 	set.StringVar(&f.modelFile, "o", "", "")
 	set.StringVar(&f.uFile, "u", "", "")
 	set.StringVar(&f.vFile, "v", "", "")
 	set.StringVar(&f.qFile, "q", "", "")
 	set.StringVar(&f.page, "report", "", "")
-	set.StringVar(&f.progress, "progress", "auto", "")
 	set.StringVar(&f.checkpoint, "checkpoint", "", "")
 	set.BoolVar(&f.resume, "resume", false, "")
+	set.BoolVar(&f.force, "force", false, "")
 	for _, o := range options {
 		set.Var(o, o.name, "")
 	}
@@ -179,7 +199,7 @@ func parseFit(args []string) (*fitFlags, error) {
 	set.Visit(func(g *flag.Flag) {
 		given[g.Name] = true
 		switch g.Name {
-		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "max-memory":
+		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "force", "max-memory":
 		case "log1p", "missing", "strict":
 			f.given = append(f.given, "-"+g.Name+"="+g.Value.String())
 		default:
@@ -197,34 +217,55 @@ func parseFit(args []string) (*fitFlags, error) {
 		f.missing = f.missing || o.name == "missing"
 		if o.name == "loss" {
 			f.loss, _ = parseLoss(o.text)
+			f.autoLoss = false
 		}
 	}
-	modes := []string{"auto", "plain", "json", "none"}
+	if f.method == "bqmf" && !given["k"] {
+		f.rank = 0 // what the data ask for
+	}
 	switch {
 	case !slices.Contains(methods, f.method):
 		return nil, usageError(fmt.Sprintf("-method %s: %v", f.method, mustBeOneOf(methods)))
-	case !slices.Contains(modes, f.progress):
-		return nil, usageError(fmt.Sprintf("-progress %s: %v", f.progress, mustBeOneOf(modes)))
 	case given["top"] && f.top < 1:
 		return nil, usageError(fmt.Sprintf("-top %d: must be at least 1", f.top))
 	case f.qFile != "" && f.method != "qmf":
 		return nil, usageError("-q: only a QMF has quantiles to write")
-	case f.resume && f.checkpoint == "":
-		return nil, usageError("-resume: needs the -checkpoint FILE to go on from")
-	case f.checkpoint == "-":
-		return nil, usageError("-checkpoint -: must be a file")
 	}
-	return f, nil
+	if err := f.limits.check(); err != nil {
+		return nil, err
+	}
+	if err := f.takes(f.method, f.options); err != nil {
+		return nil, err
+	}
+	if err := apart(f.modelFile, f.uFile, f.vFile, f.qFile, f.page, f.checkpoint); err != nil {
+		return nil, err
+	}
+	return f, checkpointFlags(f.checkpoint, f.resume, f.force)
 }
 
 // signed tells whether values may be negative.
 func (f *fitFlags) signed() bool {
-	return f.loss == quantmf.Frobenius && f.method != "nmf" && !f.log1p
+	return (f.loss == quantmf.Frobenius || f.autoLoss) && f.method != "nmf" && !f.log1p
+}
+
+// takeLoss takes the loss that the values of x ask for, where none was given.
+func (f *fitFlags) takeLoss(x quantmf.Mat) {
+	if !f.autoLoss {
+		return
+	}
+	count := negatives(x)
+	if count == 0 {
+		f.losses = "-loss auto took kl: no value is negative"
+		return
+	}
+	f.loss, f.losses = quantmf.Frobenius, fmt.Sprintf("-loss auto took frobenius: %s", are(count, "value", "negative"))
+	f.options = append(f.options, quantmf.WithLoss(f.loss))
+	f.shared = append(f.shared, quantmf.WithLoss(f.loss))
 }
 
 // read reads the matrix and brings it to what is fitted.
 func (f *fitFlags) read(stdin io.Reader) (*table.Table, os.FileInfo, error) {
-	t, input, err := readTable(f.matrix, stdin, table.Options{Missing: f.missing, Negative: f.signed(), MaxCells: int(min(max(f.maxMemory/readShare, 1), math.MaxInt))})
+	t, input, err := readTable(f.matrix, stdin, table.Options{Missing: f.missing, Negative: f.signed(), MaxCells: f.cells()})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -234,6 +275,7 @@ func (f *fitFlags) read(stdin io.Reader) (*table.Table, os.FileInfo, error) {
 	if f.top > 0 {
 		t = t.MostVariable(f.top)
 	}
+	f.takeLoss(t.X)
 	return t, input, nil
 }
 
@@ -243,7 +285,7 @@ func fit(args []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), int64(f.maxMemory))))
+	defer f.hold()()
 	t, input, err := f.read(s.in)
 	if err != nil {
 		return err
@@ -266,7 +308,11 @@ func fit(args []string, s streams) error {
 
 	tell := newProgress(f.progress, s.err)
 	r := &result{fitFlags: f, table: t}
-	if err := r.prepareCheckpoint(input, s.err); err != nil {
+	err = r.prepareCheckpoint(input, s.err)
+	if r.keep != nil {
+		defer r.keep.lock.release()
+	}
+	if err != nil {
 		return err
 	}
 	err = r.fit(ctx, tell)
@@ -303,7 +349,11 @@ func open(path string, stdin io.Reader, what string) (io.ReadCloser, os.FileInfo
 		file.Close()
 		return nil, nil, &inputError{err}
 	}
-	return file, info, nil
+	size := int64(-1)
+	if info.Mode().IsRegular() && info.Size() > 0 { // what a system makes up while it is read has none
+		size = info.Size()
+	}
+	return &wholeFile{File: file, name: path, size: size}, info, nil
 }
 
 // readTable also says which file it read, nil for standard input.
@@ -320,82 +370,12 @@ func readTable(path string, stdin io.Reader, o table.Options) (*table.Table, os.
 	return t, info, err
 }
 
-// checkpoint keeps the state of a fit in a file.
-type checkpoint struct {
-	path    string
-	state   []byte // the newest
-	written time.Time
-	stale   bool // the file is older than the state
-}
-
-// checkpointEvery is how often the file is written while a fit runs.
-const checkpointEvery = 10 * time.Second
-
-// save takes a state; the file follows now and then.
-func (c *checkpoint) save(state []byte) error {
-	c.state, c.stale = state, true
-	if time.Since(c.written) < checkpointEvery {
-		return nil
-	}
-	return c.flush()
-}
-
-// flush brings the file up to date.
-func (c *checkpoint) flush() error {
-	if !c.stale {
-		return nil
-	}
-	out := &outputs{}
-	defer out.discard()
-	if err := out.open(c.path, nil); err != nil {
-		return err
-	}
-	if err := out.write(c.path, func(w io.Writer) error { _, err := w.Write(c.state); return err }); err != nil {
-		return err
-	}
-	c.written, c.stale = time.Now(), false
-	return out.commit()
-}
-
 // result is a fit done, with what is told of it.
 type result struct {
 	*fitFlags
 	table *table.Table
 	keep  *checkpoint // nil for none
 	m     *model
-}
-
-// prepareCheckpoint makes sure that the file can be written, and takes the state
-// to go on from.
-func (r *result) prepareCheckpoint(input os.FileInfo, messages io.Writer) error {
-	if r.checkpoint == "" {
-		return nil
-	}
-	for _, path := range []string{r.modelFile, r.uFile, r.vFile, r.qFile, r.page} {
-		if path != "" && filepath.Clean(path) == filepath.Clean(r.checkpoint) {
-			return usageError("two outputs to the same place: " + path)
-		}
-	}
-	out := &outputs{}
-	defer out.discard()
-	if err := out.open(r.checkpoint, input); err != nil {
-		return err
-	}
-	r.keep = &checkpoint{path: r.checkpoint, written: time.Now()}
-	r.options = append(r.options, quantmf.WithCheckpoint(1, r.keep.save))
-	if !r.resume {
-		return nil
-	}
-	state, err := os.ReadFile(r.checkpoint)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		_, err := fmt.Fprintf(messages, "There is no %s to go on from yet: the fit starts at the beginning.\n", r.checkpoint)
-		return err
-	case err != nil:
-		return &inputError{err}
-	}
-	r.options = append(r.options, quantmf.WithResume(state))
-	return nil
 }
 
 // fitWith runs the fit of a method.
@@ -405,6 +385,8 @@ func fitWith(ctx context.Context, method string, x quantmf.Mat, rank int, option
 		return quantmf.FitNMF(ctx, x, rank, options...)
 	case "qmfq":
 		return quantmf.FitQMFQ(ctx, x, rank, options...)
+	case "bqmf":
+		return quantmf.FitBQMF(ctx, x, rank, options...)
 	}
 	return quantmf.FitQMF(ctx, x, rank, options...)
 }
@@ -433,7 +415,7 @@ func (r *result) fit(ctx context.Context, tell *progress) error {
 	}
 	m := modelOf(fitted)
 	m.named(r.table)
-	if r.method != "nmf" && !negative(x) {
+	if m.transported() && negatives(x) == 0 {
 		tell.begin("NMF to compare with")
 		nmf, err := quantmf.FitNMF(ctx, x, r.rank, append(r.shared, quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithEpochs(comparisonUpdates), observe)...)
 		if err != nil {
@@ -441,23 +423,24 @@ func (r *result) fit(ctx context.Context, tell *progress) error {
 		}
 		m.nmf, m.nmfUpdates = last(nmf.History), comparisonUpdates
 	}
-	m.matrix, m.log1p, m.top = r.name(), r.log1p, r.top > 0
+	m.matrix, m.log1p, m.top, m.losses = r.name(), r.log1p, r.top > 0, r.losses
 	m.words, m.unconverged = warningsInWords(m.warnings, m.features)
 	r.m = m
 	m.command = r.commandLine()
 	return nil
 }
 
-// negative tells whether a value is.
-func negative(x quantmf.Mat) bool {
+// negatives counts the negative values.
+func negatives(x quantmf.Mat) int {
+	n := 0
 	for i := range x.Rows {
 		for _, v := range x.Row(i) {
 			if v < 0 {
-				return true
+				n++
 			}
 		}
 	}
-	return false
+	return n
 }
 
 // interrupted says how far the fit came and what is left of it.
@@ -472,13 +455,13 @@ func (r *result) interrupted(tell *progress) error {
 	if tell.last.Epoch == 0 {
 		return interrupted("interrupted at the start of the " + tell.model + "; " + left)
 	}
-	return interrupted(fmt.Sprintf("interrupted after %d of %d epochs of the %s, at a loss of %.4g; %s",
-		tell.last.Epoch, tell.last.Epochs, tell.model, tell.last.Loss, left))
+	return interrupted(fmt.Sprintf("interrupted after %d of %d epochs of the %s, at a %s of %.4g; %s",
+		tell.last.Epoch, tell.last.Epochs, tell.model, tell.measure(), tell.last.Loss, left))
 }
 
 // write fills every output.
 func (r *result) write(out *outputs) error {
-	m, components := r.m, numbered("c", r.rank)
+	m, components := r.m, numbered("c", r.m.u.Cols)
 	for _, f := range []struct {
 		path string
 		fill func(w io.Writer) error
@@ -526,11 +509,11 @@ func beside(a, b quantmf.Mat) quantmf.Mat {
 func last(v []float64) float64 { return v[len(v)-1] }
 
 // name is what the matrix is called where only its name matters.
-func (r *result) name() string {
-	if r.matrix == "-" {
+func (f *fitFlags) name() string {
+	if f.matrix == "-" {
 		return "standard input"
 	}
-	return filepath.Base(r.matrix)
+	return filepath.Base(f.matrix)
 }
 
 // commandLine repeats the fit, as a shell would take it. It says more than the
@@ -547,7 +530,9 @@ func (r *result) commandLine() string {
 	if q, is := r.m.Model.(*quantmf.QMF); is {
 		say("-m", strconv.Itoa(q.Quantiles.Cols))
 	}
-	say("-epochs", strconv.Itoa(len(r.m.history)-1))
+	if r.method != "bqmf" && !slices.Contains(r.given, "-patience") { // which may end before their number
+		say("-epochs", strconv.Itoa(len(r.m.history)-1))
+	}
 	say("-seed", "1")
 	if r.matrix == "-" {
 		words = append(words, "-")

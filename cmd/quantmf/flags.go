@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,17 +26,21 @@ func newFlags(command string) *flag.FlagSet {
 	return set
 }
 
+// madeFlags sees every set of flags, for the test that holds the manual against them.
+var madeFlags = func(*flag.FlagSet) {}
+
 // arguments parses args and returns what is no flag: one word for each of
 // wanted. Flags may stand before, between and behind them. What stands in
 // brackets may be left out.
 func arguments(set *flag.FlagSet, args []string, wanted ...string) ([]string, error) {
+	madeFlags(set)
 	var words []string
 	for len(args) > 0 {
 		if err := set.Parse(args); err != nil {
 			if errors.Is(err, flag.ErrHelp) {
 				return nil, err
 			}
-			return nil, usageError(err.Error())
+			return nil, usageError(misread(set, err))
 		}
 		args = set.Args()
 		if len(args) > 0 {
@@ -61,6 +66,39 @@ func arguments(set *flag.FlagSet, args []string, wanted ...string) ([]string, er
 		return nil, usageError("standard input can be read only once")
 	}
 	return words, nil
+}
+
+// misread says in plain words what the flag package found wrong.
+func misread(set *flag.FlagSet, err error) string {
+	text := err.Error()
+	if name, is := strings.CutPrefix(text, "flag provided but not defined: "); is {
+		return "there is no flag " + name + " of " + set.Name()
+	}
+	if name, is := strings.CutPrefix(text, "flag needs an argument: "); is {
+		return name + " needs a value"
+	}
+	if m := faulty.FindStringSubmatch(text); m != nil {
+		problem := m[4]
+		switch f := set.Lookup(m[3]); {
+		case problem != "parse error" && problem != "value out of range":
+		case isBool(f):
+			problem = mustBeOneOf([]string{"true", "false"}).Error()
+		case strings.ContainsAny(f.DefValue, ".") || f.Name == "interval" || f.Name == "share":
+			problem = "not a number"
+		default:
+			problem = "not a whole number"
+		}
+		return "-" + m[3] + " " + m[2] + ": " + problem
+	}
+	return text
+}
+
+// faulty is what the flag package says of a value.
+var faulty = regexp.MustCompile(`(?s)^invalid (boolean )?value "(.*)" for (?:flag )?-([\w-]+): (.*)$`)
+
+func isBool(f *flag.Flag) bool {
+	b, is := f.Value.(interface{ IsBoolFlag() bool })
+	return is && b.IsBoolFlag()
 }
 
 // optionFlag is a flag that becomes an option of the package.
@@ -105,6 +143,11 @@ func optionFlags() []*optionFlag {
 			[]string{"free", "pinned"}, quantmf.EndsFree, quantmf.EndsPinned)},
 		{name: "penalty", option: "WithPenalty", parse: decimal(quantmf.WithPenalty)},
 		{name: "shrinkage", option: "WithShrinkage", parse: decimal(quantmf.WithShrinkage)},
+		{name: "projection", option: "WithProjection", parse: projection},
+		{name: "tolerance", option: "WithTolerance", parse: decimal(quantmf.WithTolerance)},
+		{name: "validation", option: "WithValidation", parse: decimal(quantmf.WithValidation)},
+		{name: "patience", option: "WithPatience", parse: whole(quantmf.WithPatience)},
+		{name: "restarts", option: "WithRestarts", parse: whole(quantmf.WithRestarts)},
 		{name: "strict", option: "WithStrict", parse: on(quantmf.WithStrict), boolean: true},
 		{name: "seed", option: "WithSeed", parse: seed, shared: true},
 		{name: "workers", option: "WithWorkers", parse: whole(quantmf.WithWorkers), shared: true},
@@ -163,6 +206,21 @@ func mustBeOneOf(words []string) error {
 	return errors.New("must be one of " + strings.Join(words, ", "))
 }
 
+// projection reads kl:N, frobenius:N or svd.
+func projection(s string) (quantmf.FitOption, error) {
+	kind, count, _ := strings.Cut(s, ":")
+	n, err := strconv.Atoi(count)
+	switch {
+	case s == "svd":
+		return quantmf.WithProjection(quantmf.TruncatedSVD()), nil
+	case err == nil && kind == "kl":
+		return quantmf.WithProjection(quantmf.KLUpdates(n)), nil
+	case err == nil && kind == "frobenius":
+		return quantmf.WithProjection(quantmf.FrobeniusUpdates(n)), nil
+	}
+	return nil, errors.New("must be kl:N, frobenius:N or svd")
+}
+
 func seed(s string) (quantmf.FitOption, error) {
 	v, err := parseSeed(s)
 	if err != nil {
@@ -175,6 +233,9 @@ func seed(s string) (quantmf.FitOption, error) {
 var losses = map[string]quantmf.Loss{"kl": quantmf.KL, "frobenius": quantmf.Frobenius}
 
 func loss(s string) (quantmf.FitOption, error) {
+	if s == "auto" {
+		return nil, nil
+	}
 	l, err := parseLoss(s)
 	if err != nil {
 		return nil, err
@@ -188,7 +249,7 @@ func parseLoss(s string) (quantmf.Loss, error) {
 	}
 	beta, err := strconv.ParseFloat(s, 64)
 	if err != nil {
-		return 0, errors.New("must be kl, frobenius or the β of a divergence")
+		return 0, errors.New("must be auto, kl, frobenius or the β of a divergence")
 	}
 	return quantmf.Beta(beta), nil
 }
@@ -248,13 +309,33 @@ func (m *memory) Set(s string) error {
 	return nil
 }
 
-// interruptible returns a context that an interrupt ends, instead of the process;
-// a second one does end it. From here on there are files to be cleaned up.
+// interruptible returns a context that an interrupt ends, instead of the process; a second
+// one does end it, and takes temporary files away first. From here on there are such.
 func interruptible() (context.Context, func()) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancel(context.Background())
+	told := make(chan os.Signal, 2)
+	signal.Notify(told, os.Interrupt, syscall.SIGTERM)
+	over := make(chan struct{})
+	go func() {
+		for range 2 {
+			select {
+			case <-told:
+			case <-over:
+				return
+			}
+			if ctx.Err() != nil {
+				temporary.clean()
+				os.Exit(exitInterrupted)
+			}
+			cancel()
+		}
+	}()
 	outlivePipes()
-	return ctx, stop
+	return ctx, func() {
+		signal.Stop(told)
+		close(over)
+		cancel()
+	}
 }
 
 // needsOut reports an -o that was not given.

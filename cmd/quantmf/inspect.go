@@ -27,7 +27,7 @@ from the fit over that from its own mean). What is read as MATRIX "quantmf fit -
 says.
 
   -json             everything, of all features, as one JSON object
-
+` + limitsHelp + `
 ` + exitHelp
 
 const reportUsage = `usage: quantmf report MODEL MATRIX -o FILE
@@ -37,7 +37,7 @@ a page of figures in one HTML file, as fit does with -report. What is read as
 MATRIX "quantmf fit -h" says.
 
   -o FILE           where to write (required; "-" is standard output)
-
+` + limitsHelp + `
 ` + exitHelp
 
 // topShown is how many features or samples of a component are named.
@@ -72,27 +72,43 @@ func (m *model) readings(t *table.Table) (r readings, err error) {
 func inspect(args []string, s streams) error {
 	set := newFlags("inspect")
 	asJSON := set.Bool("json", false, "")
+	var l limits
+	l.flags(set)
 	words, err := arguments(set, args, "MODEL", "[MATRIX]")
+	if err == nil {
+		err = l.check()
+	}
 	if err != nil {
 		return err
 	}
-	m, _, err := readModel(words[0], s.in)
+	defer l.hold()()
+	tell := newProgress(l.progress, s.err)
+	tell.begin("inspect")
+	defer tell.end()
+	tell.at("reading " + words[0])
+	m, _, err := readModel(words[0], s.in, &l)
 	if err != nil {
 		return err
 	}
 	var r readings
 	if words[1] != "" {
-		t, _, err := readTable(words[1], s.in, table.Options{Missing: true, Negative: m.signed()})
+		tell.at("reading " + words[1])
+		t, _, err := readTable(words[1], s.in, table.Options{Missing: true, Negative: m.signed(), MaxCells: l.cells()})
 		if err != nil {
 			return err
 		}
 		if t, err = m.fitted(t); err != nil {
 			return err
 		}
+		if err := l.allowsMatrices(3, t.X.Rows, t.X.Cols); err != nil {
+			return err
+		}
+		tell.at("comparing the model with the matrix")
 		if r, err = m.readings(t); err != nil {
 			return err
 		}
 	}
+	tell.end()
 	if *asJSON {
 		e := json.NewEncoder(s.out)
 		e.SetEscapeHTML(false)
@@ -123,7 +139,15 @@ func (m *model) tell(r readings) string {
 		how += ", those features of largest standard deviation"
 	}
 	line("Fitted to", "%s%s × %s%s", of, counted(len(m.features), "feature"), counted(len(m.samples), "sample"), how)
-	line("Fit", "a loss of %.4g (mean divergence per entry) after %s, %.4g before the first", m.history[m.best], counted(m.best, "epoch"), m.history[0])
+	switch q := m.Model.(type) {
+	case *quantmf.BQMF:
+		line("Fit", "%s", foreseen(q))
+	default:
+		line("Fit", "a loss of %.4g (mean divergence per entry) after %s, %.4g before the first", m.history[m.best], counted(m.best, "epoch"), m.history[0])
+	}
+	if m.losses != "" {
+		line("Loss", "%s", m.losses)
+	}
 	if q, ok := m.Model.(*quantmf.QMF); ok {
 		line("Start", "%s", begun(q))
 	}
@@ -190,27 +214,30 @@ func listed(tops []quantmf.Top, names []string, format string) string {
 // for not without one.
 type (
 	modelObject struct {
-		Method     string            `json:"method"`
-		Matrix     string            `json:"matrix,omitempty"`
-		Command    string            `json:"command,omitempty"`
-		Log1p      bool              `json:"log1p"`
-		Epoch      int               `json:"epoch"`
-		Loss       []float64         `json:"loss"`
-		Validation []float64         `json:"validation,omitempty"`
-		NMF        *comparedObject   `json:"nmf,omitempty"`
-		Warnings   []string          `json:"warnings"`
-		Components []componentObject `json:"components"`
-		Features   []featureObject   `json:"features"`
-		Samples    []string          `json:"samples"`
+		Method      string            `json:"method"`
+		Matrix      string            `json:"matrix,omitempty"`
+		Command     string            `json:"command,omitempty"`
+		Log1p       bool              `json:"log1p"`
+		Epoch       int               `json:"epoch"`
+		Loss        []float64         `json:"loss"`
+		Validation  []float64         `json:"validation,omitempty"`
+		NMF         *comparedObject   `json:"nmf,omitempty"`
+		LeaveOneOut *float64          `json:"leave_one_out,omitempty"` // of a BQMF, as are relevance and noise
+		SampleNoise []float64         `json:"sample_noise,omitempty"`
+		Warnings    []string          `json:"warnings"`
+		Components  []componentObject `json:"components"`
+		Features    []featureObject   `json:"features"`
+		Samples     []string          `json:"samples"`
 	}
 	comparedObject struct {
 		Loss    float64 `json:"loss"`
 		Updates int     `json:"updates"`
 	}
 	componentObject struct {
-		Name     string      `json:"name"`
-		Features []topObject `json:"features,omitempty"`
-		Samples  []topObject `json:"samples"`
+		Name      string      `json:"name"`
+		Relevance *float64    `json:"relevance,omitempty"`
+		Features  []topObject `json:"features,omitempty"`
+		Samples   []topObject `json:"samples"`
 	}
 	topObject struct {
 		Name  string  `json:"name"`
@@ -218,6 +245,7 @@ type (
 	}
 	featureObject struct {
 		Name       string    `json:"name"`
+		Noise      *float64  `json:"noise,omitempty"`
 		Bend       *float64  `json:"bend,omitempty"`
 		Divergence *float64  `json:"divergence,omitempty"`
 		Explained  *float64  `json:"explained,omitempty"`
@@ -231,6 +259,10 @@ func (m *model) object(r readings) modelObject {
 	if m.nmfUpdates > 0 {
 		o.NMF = &comparedObject{m.nmf, m.nmfUpdates}
 	}
+	bayes, _ := m.Model.(*quantmf.BQMF)
+	if bayes != nil {
+		o.LeaveOneOut, o.SampleNoise = &bayes.LeaveOneOut, bayes.SampleNoise
+	}
 	objects := func(tops []quantmf.Top, names []string) (out []topObject) {
 		for _, t := range tops {
 			out = append(out, topObject{names[t.Index], t.Value})
@@ -239,6 +271,9 @@ func (m *model) object(r readings) modelObject {
 	}
 	for c, samples := range m.TopSamples(topShown) {
 		k := componentObject{Name: fmt.Sprintf("c%d", c+1), Samples: objects(samples, m.samples)}
+		if bayes != nil {
+			k.Relevance = &bayes.Relevance[c]
+		}
 		if r.features != nil {
 			k.Features = objects(r.features[c], m.features)
 		}
@@ -251,6 +286,9 @@ func (m *model) object(r readings) modelObject {
 	shares := m.Shares()
 	for i, name := range m.features {
 		f := featureObject{Name: name, Shares: shares.Row(i)}
+		if bayes != nil {
+			f.Noise = &bayes.RowNoise[i]
+		}
 		if bend != nil {
 			f.Bend = &bend[i]
 		}
@@ -263,18 +301,24 @@ func (m *model) object(r readings) modelObject {
 }
 
 func writeReport(args []string, s streams) error {
-	words, out, err := outFlags("report", args, "MODEL", "MATRIX")
+	a, err := parseApplied("report", args, s, "MODEL", "MATRIX")
 	if err != nil {
 		return err
 	}
-	m, t, inputs, err := readBoth(words[0], words[1], s)
+	defer a.hold()()
+	defer a.tell.end()
+	m, t, inputs, err := readBoth(a.words[0], a.words[1], s, &a.limits, a.tell)
 	if err != nil {
 		return err
 	}
 	if t, err = m.fitted(t); err != nil {
 		return err
 	}
-	return writeOnly(s, out, inputs, func(w io.Writer) error { return m.report(w, t) })
+	if err := a.allowsMatrices(6, t.X.Rows, t.X.Cols); err != nil {
+		return err
+	}
+	a.tell.at("drawing")
+	return writeOnly(s, a.out, inputs, func(w io.Writer) error { return m.report(w, t) })
 }
 
 // report draws the model and the matrix that was fitted.
@@ -315,7 +359,7 @@ func (m *model) report(w io.Writer, t *table.Table) error {
 			if err != nil {
 				return err
 			}
-			f.Maps[i] = scale.At
+			f.Maps[i] = scale
 		}
 	}
 	return report.Write(w, f)

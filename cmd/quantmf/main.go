@@ -48,6 +48,7 @@ var commands = []command{
 	{"fit", "fit a matrix; write the model, its factors and scales, a report", fitUsage, fit},
 	{"transform", "place new samples in a model's components", transformUsage, transform},
 	{"reconstruct", "write what a model makes of its matrix, missing values filled", reconstructUsage, reconstruct},
+	{"impute", "fill missing values, and say how well they are predicted", imputeUsage, impute},
 	{"normalize", "bring samples to the scales of a qmfq model", normalizeUsage, normalize},
 	{"inspect", "say what is in a model: scales, features and samples of components", inspectUsage, inspect},
 	{"report", "draw a model and its matrix as a page of figures", reportUsage, writeReport},
@@ -63,7 +64,7 @@ Prints the version of quantmf and of the Go it was built with.
 
 func printVersion(args []string, s streams) error {
 	if len(args) > 0 {
-		if isHelp(args[0]) {
+		if isHelp(args[0]) || args[0] == "help" {
 			return flag.ErrHelp
 		}
 		return usageError("version takes no arguments")
@@ -80,17 +81,20 @@ func version() string {
 	return "(devel)"
 }
 
+// introduction is the first that anybody reads.
+const introduction = "quantmf learns how to bend the scale of every feature of a matrix so that few components explain it."
+
 func overview() string {
-	s := "quantmf learns how to bend the scale of every feature of a matrix so that few components explain it.\n\nusage:\n"
-	for _, c := range commands {
+	s := introduction + "\n\nusage:\n"
+	for _, c := range manual() {
 		s += fmt.Sprintf("  quantmf %-11s  %s\n", c.name, c.does)
 	}
-	return s + "\n\"quantmf COMMAND -h\" says all about one.\n"
+	return s + "\n\"quantmf COMMAND -h\" says all about one, \"quantmf help -markdown\" about all.\n"
 }
 
 func isHelp(arg string) bool {
 	switch arg {
-	case "-h", "-help", "--help", "help":
+	case "-h", "-help", "--help":
 		return true
 	}
 	return false
@@ -106,13 +110,13 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		fmt.Fprint(out, overview())
 		return exitDone
 	}
-	for _, c := range commands {
-		if c.name != args[0] {
-			continue
-		}
-		err := c.run(args[1:], streams{in, out, errOut})
+	if args[0] == "--version" || args[0] == "-version" {
+		args = []string{"version"}
+	}
+	if c, is := lookUp(args[0]); is {
+		err := c.run(args[1:], streams{in, wholeWriter{out}, errOut})
 		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprint(out, c.usage)
+			fmt.Fprint(out, c.help())
 			return exitDone
 		}
 		if err != nil {
@@ -180,11 +184,11 @@ func explain(err error, t *table.Table, flags map[string]string) error {
 		name, ok := flags[option.Option]
 		switch {
 		case !ok:
-			return usageError(err.Error())
+			return usageError(spoken.Replace(err.Error()))
 		case slices.Contains([]string{"missing", "strict", "checkpoint", "resume"}, name): // which have no value to speak of
-			return usageError(fmt.Sprintf("-%s: %s", name, option.Bound))
+			return usageError(fmt.Sprintf("-%s: %s", name, spoken.Replace(option.Bound)))
 		}
-		return usageError(fmt.Sprintf("-%s %s: %s", name, option.Value, option.Bound))
+		return usageError(fmt.Sprintf("-%s %s: %s", name, spokenValue(option.Value), spoken.Replace(option.Bound)))
 	case errors.As(err, &data):
 		problem := inFlags.Replace(data.Problem)
 		if data.Value == data.Value {

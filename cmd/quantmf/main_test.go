@@ -93,18 +93,18 @@ func TestExitCodes(t *testing.T) {
 		{"every option", "fit -k 2 -m 4 -eps .02 -lr .05 -epochs 2 -batch 5 -seed 3 -workers 2 -start nmf -ends pinned -schedule constant -penalty .1 -shrinkage 0 matrix.tsv", "", 0, `^$`, `QMF of 2`},
 		{"no matrix", "fit -k 2", "", 2, `^$`, `no MATRIX given\n"quantmf fit -h" says how to use it`},
 		{"two matrices", "fit matrix.tsv other.tsv", "", 2, `^$`, `other.tsv is too much: wanted MATRIX`},
-		{"no such flag", "fit -x x matrix.tsv", "", 2, `^$`, `flag provided but not defined: -x`},
-		{"no number", "fit -m x matrix.tsv", "", 2, `^$`, `-m: not a whole number`},
-		{"negative seed", "fit -seed -1 matrix.tsv", "", 2, `^$`, `-seed: not a whole number from 0`},
-		{"no such word", "fit -start here matrix.tsv", "", 2, `^$`, `-start: must be one of auto, scores, nmf, uniform, svd`},
-		{"no such method", "fit -method pca matrix.tsv", "", 2, `^$`, `-method pca: must be one of qmf, qmfq, nmf`},
+		{"no such flag", "fit -x x matrix.tsv", "", 2, `^$`, `quantmf fit: there is no flag -x of fit\n`},
+		{"no number", "fit -m x matrix.tsv", "", 2, `^$`, `fit: -m x: not a whole number\n`},
+		{"negative seed", "fit -seed -1 matrix.tsv", "", 2, `^$`, `-seed -1: not a whole number from 0`},
+		{"no such word", "fit -start here matrix.tsv", "", 2, `^$`, `-start here: must be one of auto, scores, nmf, uniform, svd`},
+		{"no such method", "fit -method pca matrix.tsv", "", 2, `^$`, `-method pca: must be one of qmf, qmfq, nmf, bqmf`},
 		{"no such progress", "fit -progress loud matrix.tsv", "", 2, `^$`, `-progress loud: must be one of auto, plain, json, none`},
 		{"top 0", "fit -top 0 matrix.tsv", "", 2, `^$`, `-top 0: must be at least 1`},
 		{"rank 0", "fit -k 0 matrix.tsv", "", 2, `^$`, `fit: -k 0: must be at least 1\n`},
 		{"one level", "fit -m 1 matrix.tsv", "", 2, `^$`, `fit: -m 1: `},
 		{"negative eps", "fit -eps -1 matrix.tsv", "", 2, `^$`, `fit: -eps -1: `},
 		{"levels of nmf", "fit -method nmf -m 4 matrix.tsv", "", 2, `^$`, `fit: -m 4: `},
-		{"contradiction", "fit -shrinkage 1 -ends pinned matrix.tsv", "", 2, `^$`, `fit: -shrinkage 1: needs EndsFree`},
+		{"contradiction", "fit -shrinkage 1 -ends pinned matrix.tsv", "", 2, `^$`, `fit: -shrinkage 1: needs -ends free\n`},
 		{"scales of nmf", "fit -method nmf -q q.tsv matrix.tsv", "", 2, `^$`, `-q: only a QMF has quantiles to write`},
 		{"one output twice", "fit -u a -v ./a matrix.tsv", "", 2, `^$`, `two outputs to the same place: ./a`},
 		{"standard output twice", "fit -u - -v - matrix.tsv", "", 2, `^$`, `two outputs to the same place: -`},
@@ -143,7 +143,7 @@ func TestUsageNamesEveryFlag(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile(`(?m)^  -([\w-]+)( \S+)?`).FindAllStringSubmatch(fitUsage, -1) {
 		args := []string{"-" + m[1], "matrix"}
-		if _, err := parseFit(args); err != nil && strings.Contains(err.Error(), "not defined") {
+		if _, err := parseFit(args); err != nil && strings.Contains(err.Error(), "there is no flag") {
 			t.Errorf("fit -h says -%s: %v", m[1], err)
 		}
 	}

@@ -31,9 +31,11 @@ func (f *fitFlags) footprint(d, n int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	compared, err := quantmf.MemoryOf(quantmf.MethodNMF, d, n, f.rank, f.shared...)
-	if err != nil {
-		return 0, err
+	var compared quantmf.Memory
+	if f.method == "qmf" || f.method == "qmfq" {
+		if compared, err = quantmf.MemoryOf(quantmf.MethodNMF, d, n, f.rank, f.shared...); err != nil {
+			return 0, err
+		}
 	}
 	fit := float64(need.Fit)
 	if f.checkpoint != "" {
@@ -52,7 +54,7 @@ func (f *fitFlags) footprint(d, n int) (float64, error) {
 	return margin*max(8*x+most, readShare*numbers) + 64*float64(d+n) + buffers + programSize, nil
 }
 
-var methodOf = map[string]quantmf.Method{"nmf": quantmf.MethodNMF, "qmf": quantmf.MethodQMF, "qmfq": quantmf.MethodQMFQ}
+var methodOf = map[string]quantmf.Method{"nmf": quantmf.MethodNMF, "qmf": quantmf.MethodQMF, "qmfq": quantmf.MethodQMFQ, "bqmf": quantmf.MethodBQMF}
 
 // affordable reports a fit that would take more memory than it may.
 func (f *fitFlags) affordable(d, n int) error {
@@ -60,10 +62,7 @@ func (f *fitFlags) affordable(d, n int) error {
 	if err != nil {
 		return err
 	}
-	if need > float64(f.maxMemory) {
-		return &inputError{fmt.Errorf("this fit needs about %s of memory, -max-memory allows %s: use fewer features (-top), components or levels, or allow more", gibi(need), gibi(float64(f.maxMemory)))}
-	}
-	return nil
+	return f.allows(need, "this fit", "use fewer features (-top), components or levels, or allow more")
 }
 
 // gibi writes a number of bytes.

@@ -23,6 +23,7 @@ func TestFootprint(t *testing.T) {
 		"-k 20 -epochs 2 plain.tsv",
 		"-k 20 -epochs 2 -method qmfq -start uniform plain.tsv",
 		"-k 100 -epochs 300 -method nmf -o m.qmf plain.tsv",
+		"-k 60 -epochs 6 -method bqmf -o m.qmf plain.tsv",
 	}
 	d, n := 300, 100
 	if os.Getenv("QUANTMF_LONG") != "" {
@@ -33,9 +34,12 @@ func TestFootprint(t *testing.T) {
 			"-k 5 -m 300 -epochs 1 -start uniform -workers 3 plain.tsv",
 			"-k 20 -epochs 2 -start uniform -batch 600 plain.tsv",
 			"-k 5 -epochs 2 -start uniform -report r.html plain.tsv",
-			"-k 20 -epochs 2 -start scores -shrinkage 0 -checkpoint state plain.tsv",
+			"-k 20 -epochs 2 -start scores -shrinkage 0 -force -checkpoint state plain.tsv",
 			"-k 20 -epochs 1 -method qmfq -missing -start scores holes.tsv",
 			"-k 20 -epochs 300 -method nmf -missing holes.tsv",
+			"-method bqmf -epochs 4 -missing holes.tsv",
+			"-method bqmf -k 5 -epochs 4 -report r.html plain.tsv",
+			"-method bqmf -k 100 -epochs 2 -missing -workers 1 -force -checkpoint state holes.tsv",
 			"-k 20 -epochs 300 -method nmf -start svd plain.tsv",
 		)
 	}

@@ -22,13 +22,13 @@ import (
 // model is a fitted model of any kind.
 type model struct {
 	quantmf.Model
-	method              string // qmf, qmfq or nmf
+	method              string // qmf, qmfq, nmf or bqmf
 	u, v                quantmf.Mat
 	history, validation []float64
 	best                int
 	warnings            []error
-	bend                func() []float64                  // nil in an NMF
-	scale               func(i int) (*quantmf.Map, error) // T_i; nil in an NMF
+	bend                func() []float64                           // nil in an NMF
+	scale               func(i int) (func(float64) float64, error) // T_i; nil in an NMF
 
 	features, samples           []string
 	namedFeatures, namedSamples bool
@@ -41,6 +41,7 @@ type made struct {
 	command     string // that repeats the fit
 	log1p       bool   // log(1+x) was taken first
 	top         bool   // not all features of the matrix were fitted
+	losses      string // which loss was taken and why, where that was left to the command
 	words       []string
 	unconverged int
 	nmf         float64 // the final loss of an NMF of the same rank
@@ -54,12 +55,26 @@ func modelOf(m quantmf.Model) *model {
 		return &model{Model: m, method: "nmf", u: m.U, v: m.V, history: m.History, validation: m.Validation, best: m.Best, warnings: m.Warnings}
 	case *quantmf.QMF:
 		return &model{Model: m, method: "qmf", u: m.U, v: m.V, history: m.History, validation: m.Validation, best: m.Best, warnings: m.Warnings,
-			bend: m.Bend, scale: m.Map}
+			bend: m.Bend, scale: at(m.Map)}
 	case *quantmf.QMFQ:
 		return &model{Model: m, method: "qmfq", u: m.U, v: m.V, history: m.History, validation: m.Validation, best: m.Best, warnings: m.Warnings,
-			bend: m.Bend, scale: m.Inflate}
+			bend: m.Bend, scale: at(m.Inflate)}
+	case *quantmf.BQMF:
+		return &model{Model: m, method: "bqmf", u: m.U, v: m.V, history: m.History, validation: m.Validation, best: m.Best, warnings: m.Warnings,
+			bend: m.Bend, scale: at(m.Map)}
 	}
 	panic("a model of no kind")
+}
+
+// at makes functions of the maps of a model.
+func at[M interface{ At(w float64) float64 }](maps func(i int) (M, error)) func(i int) (func(float64) float64, error) {
+	return func(i int) (func(float64) float64, error) {
+		m, err := maps(i)
+		if err != nil {
+			return nil, err
+		}
+		return m.At, nil
+	}
 }
 
 // title names the kind as people do, with its formula.
@@ -69,6 +84,9 @@ func (m *model) title() (name, formula string) {
 		return "NMF", "X = UV"
 	case "qmf":
 		return "QMF", "X = T(UV), one increasing map T per feature"
+	}
+	if m.method == "bqmf" {
+		return "BQMF", "X = T(UV), U and V of either sign, with the uncertainty of every value"
 	}
 	return "QMFQ", "X = T(P(T'(X))), two increasing maps per feature and P a projection onto the components"
 }
@@ -121,6 +139,7 @@ func (m *made) text() string {
 	line("command", m.command)
 	line("log1p", yes[m.log1p])
 	line("top", yes[m.top])
+	line("losses", m.losses)
 	for _, w := range m.words {
 		line("warning", w)
 	}
@@ -148,6 +167,8 @@ func (m *made) read(text string) {
 			m.log1p = true
 		case "top":
 			m.top = true
+		case "losses":
+			m.losses = value
 		case "warning":
 			m.words = append(m.words, value)
 		case "unconverged":
@@ -236,15 +257,20 @@ func cutNames(b []byte, count int) (names []string, rest []byte, err error) {
 }
 
 // readModel also says which file it read, nil for standard input.
-func readModel(path string, stdin io.Reader) (*model, os.FileInfo, error) {
+func readModel(path string, stdin io.Reader, l *limits) (*model, os.FileInfo, error) {
 	in, info, err := open(path, stdin, "model")
 	if err != nil {
 		return nil, nil, err
 	}
 	defer in.Close()
-	data, err := io.ReadAll(in)
+	// The file, the model and what it is put together from are of about the same size.
+	most := int64(l.maxMemory) / 3
+	data, err := io.ReadAll(io.LimitReader(in, most+1))
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if int64(len(data)) > most {
+		return nil, nil, l.allows(3*float64(len(data)), path, "allow more")
 	}
 	m, err := unmarshal(data)
 	if err != nil {

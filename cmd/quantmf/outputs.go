@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 )
 
@@ -70,15 +71,36 @@ func (o *outputs) open(path string, inputs ...os.FileInfo) error {
 	return nil
 }
 
+// cleanPath is a path as far as names alone say it.
+func cleanPath(path string) string {
+	if path == "-" {
+		return path
+	}
+	if at, err := filepath.Abs(path); err == nil {
+		return at
+	}
+	return filepath.Clean(path)
+}
+
 // createTemp differs from os.CreateTemp in the permissions: those that the file
 // shall keep.
 func createTemp(target string, mode fs.FileMode) (*os.File, error) {
+	removeLeft(target)
 	dir, base := filepath.Split(target)
 	for {
 		name := fmt.Sprintf("%s.%s.%08x.tmp", dir, base, rand.Uint32())
+		temporary.add(name) // before there is one, lest an end just then leaves it
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+		if err == nil && tryLock(f) {
+			return f, nil
+		}
+		temporary.remove(name)
+		if err == nil { // another process took it for one that was left
+			f.Close()
+			continue
+		}
 		if !errors.Is(err, fs.ErrExist) {
-			return f, err
+			return nil, err
 		}
 	}
 }
@@ -95,9 +117,6 @@ func (o *outputs) write(path string, fill func(w io.Writer) error) error {
 		err := fill(f.temp)
 		if err == nil {
 			err = f.temp.Sync()
-		}
-		if err == nil {
-			err = f.temp.Close()
 		}
 		if err != nil {
 			return fmt.Errorf("cannot write %s: %w", path, err)
@@ -121,9 +140,17 @@ func (o *outputs) commit() error {
 		if f.temp == nil {
 			continue
 		}
+		// Open files are known not to be left by others, and cannot be renamed on Windows.
+		if runtime.GOOS == "windows" {
+			if err := f.temp.Close(); err != nil {
+				return fmt.Errorf("cannot write %s: %w", f.path, err)
+			}
+		}
 		if err := os.Rename(f.temp.Name(), f.target); err != nil {
 			return fmt.Errorf("cannot write %s: %w", f.path, err)
 		}
+		f.temp.Close() // its bytes are on the disk already (Sync)
+		temporary.remove(f.temp.Name())
 		f.temp = nil
 	}
 	return nil
@@ -148,6 +175,7 @@ func (o *outputs) discard() {
 		if f.temp != nil {
 			f.temp.Close()
 			os.Remove(f.temp.Name())
+			temporary.remove(f.temp.Name())
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/quantmf/quantmf"
@@ -14,26 +15,29 @@ import (
 
 // progress tells about one fit after the other.
 type progress struct {
-	w    io.Writer
-	mode string // line, plain, json or none
+	w     io.Writer
+	mode  string // line, plain, json or none
+	asked bool   // for plain lines, wherever they go
 
 	model     string
 	phase     quantmf.Phase // that a line was last shown of, before the epochs
 	start     time.Time     // of the fit, from its first report on of the epochs after that one
 	since     int           // the epochs done then
+	told      time.Time     // of the last report
 	shown     time.Time     // when a line was last shown
 	last      quantmf.Progress
 	lineShown bool
 }
 
 func newProgress(mode string, w io.Writer) *progress {
+	asked := mode == "plain"
 	if mode == "auto" {
 		mode = "plain"
 		if isTerminal(w) {
 			mode = "line"
 		}
 	}
-	return &progress{w: w, mode: mode}
+	return &progress{w: w, mode: mode, asked: asked}
 }
 
 func isTerminal(w io.Writer) bool {
@@ -64,7 +68,7 @@ type record struct {
 	Model   string   `json:"model"`
 	Phase   string   `json:"phase"`
 	Done    float64  `json:"done"` // of the phase, from 0 to 1
-	Epochs  int      `json:"epochs"`
+	Epochs  int      `json:"epochs,omitempty"`
 	Epoch   int      `json:"epoch,omitempty"`
 	Loss    *float64 `json:"loss,omitempty"`
 	Rate    float64  `json:"rows_per_second,omitempty"`
@@ -100,11 +104,54 @@ func (p *progress) show(text string) error {
 	return err
 }
 
+// at reports a part of the work that has no parts itself. Only who asks for lines gets one.
+func (p *progress) at(what string) error {
+	switch {
+	case p.mode == "json":
+		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: what})
+	case p.mode == "line" || p.mode == "plain" && p.asked:
+		return p.show(p.model + ": " + what)
+	}
+	return nil
+}
+
+// count reports how many of several pieces of work are done.
+func (p *progress) count(done, of int, what string) error {
+	share := float64(done) / float64(of)
+	switch {
+	case p.mode == "json":
+		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: what, Done: share})
+	case p.mode == "plain" && !p.asked && time.Since(p.start) < 2*time.Second:
+		return nil
+	case p.mode == "none" || p.mode == "plain" && (done == 0 || done < of && (done*10/of == (done-1)*10/of || time.Since(p.shown) < 200*time.Millisecond)):
+		return nil
+	}
+	p.shown = time.Now()
+	text := fmt.Sprintf("%s: %d of %d %s", p.model, done, of, what)
+	if done > 0 {
+		text += fmt.Sprintf(", %s left", duration(time.Since(p.start).Seconds()*(1-share)/share))
+	}
+	return p.show(text)
+}
+
+// measure names what falls in a fit: of a BQMF that is the negative lower bound of the
+// evidence, in nats a value.
+func (p *progress) measure() string {
+	if strings.HasPrefix(p.model, "BQMF") {
+		return "bound"
+	}
+	return "loss"
+}
+
 // report is the fit's progress function.
 func (p *progress) report(q quantmf.Progress) error {
 	if q.Epoch == 0 {
 		return p.starting(q)
 	}
+	if q.Epoch <= p.last.Epoch { // the next of restarts
+		p.last, p.start = quantmf.Progress{}, p.told
+	}
+	p.told = time.Now()
 	first := p.last.Epoch == 0
 	if first {
 		p.since = q.Epoch - 1 // more than 0 where the fit goes on from a checkpoint
@@ -133,7 +180,7 @@ func (p *progress) report(q quantmf.Progress) error {
 		return nil
 	}
 	p.shown = time.Now()
-	text := fmt.Sprintf("%s: epoch %d of %d, loss %.4g, %.0f rows/s, %s left", p.model, q.Epoch, q.Epochs, q.Loss, rate, duration(left))
+	text := fmt.Sprintf("%s: epoch %d of %d, %s %.4g, %.0f rows/s, %s left", p.model, q.Epoch, q.Epochs, p.measure(), q.Loss, rate, duration(left))
 	return p.show(text)
 }
 

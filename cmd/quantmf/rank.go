@@ -4,15 +4,22 @@ package main
 // levels.
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
+	"math"
+	"math/rand/v2"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/table"
+	"github.com/quantmf/quantmf/internal/report"
 )
 
 const rankUsage = `usage: quantmf rank [flags] MATRIX
@@ -30,14 +37,28 @@ always fit better what is there.
   -share X          of the cells hidden each time, at most 0.5 (default 0.1)
   -seed N           seed of the hidden cells and of the fits (default 1)
   -method, -loss, -missing, -log1p, -top, -eps, -epochs, -lr, -schedule, -batch,
-  -start, -ends, -penalty, -shrinkage, -strict
+  -start, -ends, -penalty, -shrinkage, -projection, -tolerance, -validation,
+  -patience, -restarts, -strict
                     as in "quantmf fit -h"
 
+  -json             the results as one JSON object instead of the table
+  -plot FILE        the same as a picture: SVG
+  -checkpoint FILE  keep the fits that are done here, until all are; an existing
+                    file is refused without -resume or -force
+  -resume           take the fits that are in the -checkpoint file as done
+  -force            start anew over an existing -checkpoint file
+` + limitsHelp + `
 Standard output gets a line for each: k, m where it was given, the mean over the
-repeats of the mean divergence of the hidden cells, and its standard error, tabs
-between them. All numbers see the same hidden cells, so differences mean more than
-standard errors say. Standard error says which is best, and which is the smallest
-that is hardly worse. Fits run side by side, one a processor.
+repeats of the mean divergence of the hidden cells, its standard error, by how much
+that is worse than the best, and the standard error of that difference, tabs between
+them. All numbers see the same hidden cells, so the difference is surer than the two
+standard errors say.
+
+Standard error says which is best, and the smallest k (of those the smallest m)
+within one standard error of that difference, which is the one to take; how sure
+that choice is, as the share of a thousand resamplings of the repeats that make it;
+and a warning where either lies at the edge of what was tried. Fits run side by
+side, one a processor.
 
 ` + exitHelp
 
@@ -48,15 +69,40 @@ type rankFlags struct {
 	repeats int
 	share   float64
 	seed    uint64
+	asJSON  bool
+	plot    string
+}
+
+// levels are the numbers of levels tried, 0 alone for that of fit.
+func (f *rankFlags) levels() []int {
+	if len(f.ms) == 0 {
+		return []int{0}
+	}
+	return f.ms
+}
+
+// trials are what is tried, every -m with the first -k, then with the next.
+func (f *rankFlags) trials() (trials []quantmf.Trial) {
+	for _, k := range f.ks {
+		for _, m := range f.levels() {
+			options := slices.Clip(f.options)
+			if m != 0 || len(f.ms) > 0 {
+				options = append(options, quantmf.WithLevels(m))
+			}
+			trials = append(trials, quantmf.Trial{Rank: k, Options: options})
+		}
+	}
+	return trials
 }
 
 func parseRank(args []string) (*rankFlags, error) {
 	options := optionFlags()
 	f := &rankFlags{ks: wholeList{2, 4, 8}, seed: 1}
-	f.flagOf, f.loss = flagOf(options), quantmf.KL
+	f.flagOf, f.loss, f.autoLoss = flagOf(options), quantmf.KL, true
 	f.flagOf["repeats"], f.flagOf["share"] = "repeats", "share"
-	f.maxMemory = 8 << 30
+	f.rank = 1 // to be asked for, of each kind
 	set := newFlags("rank")
+	f.limits.flags(set)
 	set.StringVar(&f.method, "method", "qmf", "")
 	set.Var(&f.ks, "k", "")
 	set.Var(&f.ms, "m", "")
@@ -64,6 +110,11 @@ func parseRank(args []string) (*rankFlags, error) {
 	set.IntVar(&f.top, "top", 0, "")
 	set.IntVar(&f.repeats, "repeats", 5, "")
 	set.Float64Var(&f.share, "share", 0.1, "")
+	set.BoolVar(&f.asJSON, "json", false, "")
+	set.StringVar(&f.plot, "plot", "", "")
+	set.StringVar(&f.checkpoint, "checkpoint", "", "")
+	set.BoolVar(&f.resume, "resume", false, "")
+	set.BoolVar(&f.force, "force", false, "")
 	for _, o := range options {
 		if o.name != "m" && o.name != "workers" {
 			set.Var(o, o.name, "")
@@ -81,13 +132,17 @@ func parseRank(args []string) (*rankFlags, error) {
 		case o.name == "missing": // HeldOut sees to it
 			f.missing = true
 		default:
+			f.given = append(f.given, o.name+" "+o.text)
 			f.options = append(f.options, o.value)
 		}
 		switch g.Name {
 		case "seed":
 			f.seed, _ = parseSeed(o.text)
 		case "loss":
-			f.loss, _ = parseLoss(o.text)
+			if o.value != nil {
+				f.loss, _ = parseLoss(o.text)
+				f.autoLoss = false
+			}
 		}
 	})
 	switch {
@@ -95,10 +150,28 @@ func parseRank(args []string) (*rankFlags, error) {
 		return nil, usageError(fmt.Sprintf("-method %s: %v", f.method, mustBeOneOf(methods)))
 	case f.repeats < 1:
 		return nil, usageError(fmt.Sprintf("-repeats %d: must be at least 1", f.repeats))
-	case f.share == 0:
-		return nil, usageError("-share 0: must be above 0 and at most 0.5")
 	case f.top < 0:
 		return nil, usageError(fmt.Sprintf("-top %d: must be at least 1", f.top))
+	case !(f.share > 0 && f.share <= 0.5):
+		return nil, usageError(fmt.Sprintf("-share %g: must be above 0 and at most 0.5", f.share))
+	}
+	if err := f.limits.check(); err != nil {
+		return nil, err
+	}
+	if err := checkpointFlags(f.checkpoint, f.resume, f.force); err != nil {
+		return nil, err
+	}
+	if err := apart(f.plot, f.checkpoint); err != nil {
+		return nil, err
+	}
+	if f.plot == "-" {
+		return nil, usageError("-plot -: standard output has the results: give a file")
+	}
+	for _, t := range f.trials() {
+		f.rank = t.Rank
+		if err := f.takes(f.method, t.Options); err != nil {
+			return nil, err
+		}
 	}
 	return f, nil
 }
@@ -108,79 +181,365 @@ func rank(args []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	t, _, err := f.read(s.in)
+	defer f.hold()()
+	t, input, err := f.read(s.in)
 	if err != nil {
 		return err
 	}
-	levels := f.ms
-	if len(levels) == 0 {
-		levels = wholeList{0}
-	}
-	var trials []quantmf.Trial
-	var names []string
-	for _, k := range f.ks {
-		for _, m := range levels {
-			trial, name := quantmf.Trial{Rank: k, Options: f.options}, fmt.Sprintf("k=%d", k)
-			if len(f.ms) > 0 {
-				trial.Options = append(slices.Clone(f.options), quantmf.WithLevels(m))
-				name += fmt.Sprintf(", m=%d", m)
-			}
-			trials, names = append(trials, trial), append(names, name)
-		}
+	if err := f.affordable(t.X.Rows, t.X.Cols); err != nil {
+		return explain(err, t, f.flagOf)
 	}
 	ctx, stop := interruptible()
 	defer stop()
-	got, err := heldOut(ctx, t, f, trials)
+	out := &outputs{stdout: s.out}
+	defer out.discard()
+	if f.plot != "" {
+		if err := out.open(f.plot, input); err != nil {
+			return err
+		}
+	}
+	c := &comparison{rankFlags: f, told: newProgress(f.progress, s.err)}
+	if f.checkpoint != "" {
+		if c.done, err = openFits(f.checkpoint, f.resume, f.force, input, f.identity()); err != nil {
+			return err
+		}
+		defer c.done.close()
+	}
+	err = c.run(ctx, t.X)
+	c.told.end()
 	if err != nil {
 		if ctx.Err() != nil {
-			return interrupted("interrupted before all fits were done")
+			return interrupted("interrupted before all fits were done" + c.left())
 		}
 		return explain(err, t, f.flagOf)
 	}
-	if err := f.table(s.out, trials, levels, got); err != nil {
+	if f.plot != "" {
+		if err := out.write(f.plot, func(w io.Writer) error { return c.chart().Write(w) }); err != nil {
+			return err
+		}
+	}
+	if err := out.commit(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(s.err, verdict(names, got))
-	return err
-}
-
-func heldOut(ctx context.Context, t *table.Table, f *rankFlags, trials []quantmf.Trial) ([]quantmf.Prediction, error) {
-	return quantmf.HeldOut(ctx, t.X, func(ctx context.Context, x quantmf.Mat, rank int, options ...quantmf.FitOption) (quantmf.Model, error) {
-		return fitWith(ctx, f.method, x, rank, options)
-	}, trials, quantmf.Masks{Repeats: f.repeats, Share: f.share, Seed: f.seed})
-}
-
-// table prints the results, a line a trial.
-func (f *rankFlags) table(w io.Writer, trials []quantmf.Trial, levels wholeList, got []quantmf.Prediction) error {
-	var s strings.Builder
-	column := ""
-	if len(f.ms) > 0 {
-		column = "m\t"
+	if f.asJSON {
+		e := json.NewEncoder(s.out)
+		e.SetIndent("", " ")
+		err = e.Encode(c.object())
+	} else {
+		_, err = io.WriteString(s.out, c.table())
 	}
-	fmt.Fprintf(&s, "k\t%smean\tstderr\n", column)
-	for i, p := range got {
-		if len(f.ms) > 0 {
-			column = fmt.Sprintf("%d\t", levels[i%len(levels)])
+	if err != nil {
+		return err
+	}
+	if c.done != nil {
+		c.done.remove()
+	}
+	return c.told.summary(c.verdict())
+}
+
+// affordable reports a comparison that would take more memory than it may: the matrix, a
+// copy for every repeat, and a fit with what it says a processor.
+func (f *rankFlags) affordable(d, n int) error {
+	most := 0.0
+	for _, t := range f.trials() {
+		need, err := quantmf.MemoryOf(methodOf[f.method], d, n, t.Rank, append(t.Options, quantmf.WithMissingValues(), quantmf.WithWorkers(1))...)
+		if err != nil {
+			return err
 		}
-		fmt.Fprintf(&s, "%d\t%s%.6g\t%.3g\n", trials[i].Rank, column, p.Mean, p.StdErr)
+		most = max(most, float64(need.Fit))
 	}
-	_, err := io.WriteString(w, s.String())
+	numbers := 8 * float64(d) * float64(n)
+	fits := float64(min(runtime.GOMAXPROCS(0), f.repeats*len(f.trials())))
+	need := margin*max((1.25+1.125*float64(f.repeats))*numbers+fits*(most+numbers), readShare/8*numbers) + buffers + programSize
+	return f.allows(need, "this", "use fewer features (-top), components, levels or repeats, or allow more")
+}
+
+// identity is what fits depend on beside the matrix and the sizes tried.
+func (f *rankFlags) identity() string {
+	return f.method + "\n" + f.losses + "\n" + strings.Join(f.given, "\n")
+}
+
+// comparison is a comparison under way, and its results.
+type comparison struct {
+	*rankFlags
+	told *progress
+	done *fitsDone // nil without -checkpoint
+
+	got    []quantmf.Prediction
+	best   int
+	chosen int
+	sure   float64 // the share of resamplings that choose the same
+}
+
+// run makes the fits. The rank that HeldOut is told is the number of the trial, so that a
+// fit knows which it is.
+func (c *comparison) run(ctx context.Context, x quantmf.Mat) error {
+	trials := c.trials()
+	numbered := make([]quantmf.Trial, len(trials))
+	for i, t := range trials {
+		numbered[i] = quantmf.Trial{Rank: i, Options: t.Options}
+	}
+	all := len(trials) * c.repeats
+	var mutex sync.Mutex
+	done := 0
+	c.told.begin("rank")
+	err := c.told.count(0, all, "fits")
+	if err != nil {
+		return err
+	}
+	c.got, err = quantmf.HeldOut(ctx, x, func(ctx context.Context, x quantmf.Mat, trial int, options ...quantmf.FitOption) (quantmf.Model, error) {
+		m, key := quantmf.Model(nil), uint64(0)
+		if c.done != nil {
+			key = hashOf(x, trials[trial].Rank, c.m(trial))
+			m = c.done.get(key)
+		}
+		if m == nil {
+			var err error
+			if m, err = fitWith(ctx, c.method, x, trials[trial].Rank, options); err != nil {
+				return nil, err
+			}
+			if c.done != nil {
+				if err := c.done.put(key, m); err != nil {
+					return nil, err
+				}
+			}
+		}
+		mutex.Lock()
+		defer mutex.Unlock()
+		done++
+		return m, c.told.count(done, all, "fits")
+	}, numbered, quantmf.Masks{Repeats: c.repeats, Share: c.share, Seed: c.seed})
+	if err == nil {
+		c.choose()
+	}
 	return err
 }
 
-// verdict says which trial is best, and which first one is within a standard
-// error of it.
-func verdict(names []string, got []quantmf.Prediction) string {
-	best := 0
-	for i, p := range got {
-		if p.Mean < got[best].Mean {
+// left says what an interrupt leaves.
+func (c *comparison) left() string {
+	if c.done == nil {
+		return ""
+	}
+	return "; those that are done are in " + c.checkpoint + ": the same command with -resume goes on"
+}
+
+// k and m of a trial.
+func (c *comparison) k(trial int) int { return c.ks[trial/len(c.levels())] }
+func (c *comparison) m(trial int) int { return c.levels()[trial%len(c.levels())] }
+
+// size orders trials by k, then by m; a k of 0 is as many as there can be.
+func (c *comparison) size(a, b int) int {
+	most := func(k int) int {
+		if k == 0 {
+			return math.MaxInt
+		}
+		return k
+	}
+	return cmp.Or(cmp.Compare(most(c.k(a)), most(c.k(b))), cmp.Compare(c.m(a), c.m(b)))
+}
+
+func (c *comparison) name(trial int) string {
+	text := fmt.Sprintf("k=%d", c.k(trial))
+	if len(c.ms) > 0 {
+		text += fmt.Sprintf(", m=%d", c.m(trial))
+	}
+	return text
+}
+
+// paired is the mean of a - b over the repeats that at picks, and its standard error, 0 for
+// one repeat.
+func paired(a, b []float64, at []int) (mean, stdErr float64) {
+	n := float64(len(at))
+	for _, r := range at {
+		mean += (a[r] - b[r]) / n
+	}
+	for _, r := range at {
+		d := a[r] - b[r] - mean
+		stdErr += d * d
+	}
+	if n > 1 {
+		stdErr = math.Sqrt(stdErr / (n - 1) / n)
+	}
+	return mean, stdErr
+}
+
+// choice is the trial of least mean loss over the repeats that at picks, and the smallest one
+// that is worse by at most a standard error of the difference.
+func (c *comparison) choice(at []int) (best, chosen int) {
+	mean := func(i int) (s float64) {
+		for _, r := range at {
+			s += c.got[i].Losses[r]
+		}
+		return s
+	}
+	for i := range c.got {
+		if mean(i) < mean(best) {
 			best = i
 		}
 	}
-	first := slices.IndexFunc(got, func(p quantmf.Prediction) bool { return p.Mean <= got[best].Mean+got[best].StdErr })
-	text := names[best] + " predicts hidden cells best"
-	if first != best {
-		text += "; " + names[first] + " is within a standard error of it"
+	chosen = best
+	for i := range c.got {
+		if worse, stdErr := paired(c.got[i].Losses, c.got[best].Losses, at); worse <= stdErr && c.size(i, chosen) < 0 {
+			chosen = i
+		}
 	}
-	return text
+	return best, chosen
+}
+
+// resamplings is how often the repeats are drawn anew, with replacement.
+const resamplings = 1000
+
+func (c *comparison) choose() {
+	at := c.everyRepeat()
+	c.best, c.chosen = c.choice(at)
+	src := rand.New(rand.NewPCG(c.seed, 29))
+	same := 0
+	for range resamplings {
+		for r := range at {
+			at[r] = src.IntN(c.repeats)
+		}
+		if _, chosen := c.choice(at); chosen == c.chosen {
+			same++
+		}
+	}
+	c.sure = float64(same) / resamplings
+}
+
+// everyRepeat picks all of them once.
+func (c *comparison) everyRepeat() []int {
+	at := make([]int, c.repeats)
+	for r := range at {
+		at[r] = r
+	}
+	return at
+}
+
+// table is the results, a line a trial.
+func (c *comparison) table() string {
+	var s strings.Builder
+	column := ""
+	if len(c.ms) > 0 {
+		column = "m\t"
+	}
+	fmt.Fprintf(&s, "k\t%smean\tstderr\tworse\tworse_stderr\n", column)
+	for i, p := range c.got {
+		if len(c.ms) > 0 {
+			column = fmt.Sprintf("%d\t", c.m(i))
+		}
+		worse, stdErr := paired(p.Losses, c.got[c.best].Losses, c.everyRepeat())
+		fmt.Fprintf(&s, "%d\t%s%.6g\t%.3g\t%.3g\t%.3g\n", c.k(i), column, p.Mean, p.StdErr, worse, stdErr)
+	}
+	return s.String()
+}
+
+// What rank -json says.
+type (
+	rankObject struct {
+		Method   string        `json:"method"`
+		Loss     string        `json:"loss_reason,omitempty"`
+		Repeats  int           `json:"repeats"`
+		Share    float64       `json:"share"`
+		Trials   []trialObject `json:"trials"`
+		Best     int           `json:"best"`   // an index into trials
+		Chosen   int           `json:"chosen"` // the smallest within a standard error of the best
+		Sure     *float64      `json:"sure,omitempty"`
+		Warnings []string      `json:"warnings"`
+	}
+	trialObject struct {
+		K           int       `json:"k"`
+		M           int       `json:"m,omitempty"`
+		Mean        float64   `json:"mean"`
+		StdErr      float64   `json:"stderr"`
+		Worse       float64   `json:"worse"`
+		WorseStdErr float64   `json:"worse_stderr"`
+		Losses      []float64 `json:"losses"`
+	}
+)
+
+func (c *comparison) object() rankObject {
+	o := rankObject{Method: c.method, Loss: c.losses, Repeats: c.repeats, Share: c.share, Best: c.best, Chosen: c.chosen, Warnings: append([]string{}, c.edges()...)}
+	if c.repeats > 1 {
+		o.Sure = &c.sure
+	}
+	for i, p := range c.got {
+		worse, stdErr := paired(p.Losses, c.got[c.best].Losses, c.everyRepeat())
+		o.Trials = append(o.Trials, trialObject{c.k(i), c.m(i), p.Mean, p.StdErr, worse, stdErr, p.Losses})
+	}
+	return o
+}
+
+// edges warns where the best or the chosen trial has the most or the least of what was
+// tried, and there is more or less to try.
+func (c *comparison) edges() (words []string) {
+	for _, of := range []struct {
+		flag  string
+		tried []int
+		value func(trial int) int
+		least int // that there can be
+	}{{"-k", c.ks, c.k, 1}, {"-m", c.ms, c.m, 2}} {
+		if len(of.tried) < 2 {
+			continue
+		}
+		low, high := slices.Min(of.tried), slices.Max(of.tried)
+		all := slices.Contains(of.tried, 0) // as many as there can be
+		if v := of.value(c.best); v == high && !all {
+			words = append(words, fmt.Sprintf("the best, %s %d, is the largest that was tried: try larger ones", of.flag, v))
+		}
+		if v := of.value(c.chosen); v == low && low > of.least && !all {
+			words = append(words, fmt.Sprintf("%s %d is the smallest that was tried: smaller ones may do as well", of.flag, v))
+		}
+	}
+	return words
+}
+
+// verdict says which trial is best, which to take, and how sure that is.
+func (c *comparison) verdict() string {
+	var s strings.Builder
+	if c.losses != "" {
+		fmt.Fprintln(&s, c.losses)
+	}
+	fmt.Fprintf(&s, "%s predicts hidden cells best", c.name(c.best))
+	if c.chosen != c.best {
+		worse, stdErr := paired(c.got[c.chosen].Losses, c.got[c.best].Losses, c.everyRepeat())
+		fmt.Fprintf(&s, "; %s is the smallest within one standard error of it (worse by %.2g ± %.2g)", c.name(c.chosen), worse, stdErr)
+	}
+	switch {
+	case c.repeats == 1:
+		s.WriteString(". One repeat says nothing of chance: give more -repeats")
+	case len(c.got) > 1:
+		fmt.Fprintf(&s, ". Take %s: %.0f %% of %d resamplings of the %d repeats choose it", c.name(c.chosen), 100*c.sure, resamplings, c.repeats)
+	}
+	s.WriteString("\n")
+	for _, w := range c.edges() {
+		fmt.Fprintf(&s, "Warning: %s\n", w)
+	}
+	return s.String()
+}
+
+// chart draws the losses over k, a line for every m.
+func (c *comparison) chart() report.Chart {
+	chart := report.Chart{Title: "Loss of hidden cells", XLabel: "components, k", YLabel: "mean divergence"}
+	for i, m := range c.levels() {
+		line := report.Line{}
+		if len(c.ms) > 0 {
+			line.Name = fmt.Sprintf("m = %d", m)
+		}
+		var at []int
+		for trial := range c.got {
+			if trial%len(c.levels()) == i {
+				at = append(at, trial)
+			}
+		}
+		slices.SortStableFunc(at, c.size)
+		for _, trial := range at {
+			p := c.got[trial]
+			label := strconv.Itoa(c.k(trial))
+			if c.k(trial) == 0 {
+				label = "all"
+			}
+			line.Points = append(line.Points, report.Point{Label: label, Y: p.Mean, Error: p.StdErr, Marked: trial == c.chosen, Best: trial == c.best})
+		}
+		chart.Lines = append(chart.Lines, line)
+	}
+	return chart
 }

@@ -28,12 +28,19 @@ func (r *result) summary(seconds float64) string {
 	x, m := r.table.X, r.m
 	name, formula := m.title()
 	line("Matrix", "%s: %s × %s%s", r.name(), counted(x.Rows, "feature"), counted(x.Cols, "sample"), r.naming())
-	line("Model", "%s of %s (%s)", name, counted(r.rank, "component"), formula)
+	line("Model", "%s of %s (%s)", name, counted(m.u.Cols, "component"), formula)
 	loss, end := m.history[m.best], ""
 	if m.nmfUpdates > 0 {
 		end = ";"
 	}
-	line("Fit", "a loss of %.4g (mean %s per entry) after %s%s", loss, lossName(r.loss), counted(m.best, "epoch"), end)
+	if m.losses != "" {
+		line("Loss", "%s", m.losses)
+	}
+	if q, is := m.Model.(*quantmf.BQMF); is {
+		line("Fit", "%s", foreseen(q))
+	} else {
+		line("Fit", "a loss of %.4g (mean %s per entry) after %s%s", loss, lossName(r.loss), counted(m.best, "epoch"), end)
+	}
 	if m.nmfUpdates > 0 {
 		line("", "plain NMF of the same rank ends at %.4g after %d updates", m.nmf, m.nmfUpdates)
 		line("", "%s", compared(name, r.loss, loss, m.nmf, x))
@@ -43,6 +50,8 @@ func (r *result) summary(seconds float64) string {
 	}
 	if m.bend != nil {
 		line("Bent scales", "%s", m.bentScales())
+	}
+	if m.transported() {
 		line("Transport", "%s", m.transports())
 	}
 	for _, w := range m.words {
@@ -61,6 +70,11 @@ func (r *result) summary(seconds float64) string {
 		}
 	}
 	return s.String()
+}
+
+// foreseen says how well a BQMF foresees values.
+func foreseen(m *quantmf.BQMF) string {
+	return fmt.Sprintf("about a loss of %.4g (mean divergence per entry) on values not seen, as each that is there is predicted without itself; after %s", m.LeaveOneOut, counted(len(m.History)-1, "epoch"))
 }
 
 // begun says where a fit started and how much its maps were shrunk.
@@ -87,6 +101,14 @@ func counted(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// are says of how many it is so.
+func are(n int, what, how string) string {
+	if n == 1 {
+		return "1 " + what + " is " + how
+	}
+	return fmt.Sprintf("%d %ss are %s", n, what, how)
 }
 
 // naming says what of the matrix was not as the file has it.
@@ -177,6 +199,9 @@ func (m *model) bentScales() string {
 		strings.Join(names, ", "), bent, len(bend), noteworthyBend)
 }
 
+// transported tells whether the maps are transports, which may not converge.
+func (m *model) transported() bool { return m.method == "qmf" || m.method == "qmfq" }
+
 func (m *model) transports() string {
 	worst := ""
 	if q, is := m.Model.(*quantmf.QMF); is {
@@ -201,7 +226,7 @@ func warningsInWords(warnings []error, features []string) (words []string, uncon
 		case errors.As(w, &dead) && dead.Row < 0 && dead.Col >= 0:
 			words = append(words, fmt.Sprintf("c%d: %s", dead.Col+1, dead.Problem))
 		case !errors.As(w, &c) || c.Row < 0:
-			words = append(words, w.Error())
+			words = append(words, strings.TrimPrefix(w.Error(), "quantmf: "))
 		case !seen[c.Row]: // of QMFQ both maps may have one
 			seen[c.Row] = true
 			names = append(names, features[c.Row])

@@ -155,7 +155,7 @@ func pickRows(rows, one, four int) int {
 }
 
 // logSums is the text for 1 or 4 rows. The rows of a block are woven; four ask for the
-// rows of x 16 further, which come next (nmf.go).
+// rows of x 16 further, which come next (internal/nmf).
 func logSums(rows int) func(f *Func) {
 	return func(f *Func) {
 		ratios, count, x, stride := f.base("r", R5), f.length("r", R2), f.base("x", R12), f.value("stride", R6)

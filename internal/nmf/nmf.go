@@ -67,7 +67,7 @@ const Chunks = 16
 // add adds from to to.
 func add(to, from []float64) { kernel.Accumulate(to[:len(from)], []float64{1}, from) }
 
-// Group is the number of rows that pass over V together in the
+// sweepRows is the number of rows that pass over V together, Group the same in Newton's method and in the
 // plain case. There V is cut into tiles of about tileNumbers numbers, at least tileSamples
 // samples wide: adding up shorter sums would cost more than fetching V again.
 const (

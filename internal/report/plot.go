@@ -121,7 +121,11 @@ func (p *plot) dots(x, y []float64) string {
 // lossPlot draws the loss by epoch, and what it is compared with as a line.
 func lossPlot(f Fit) plot {
 	p := frame(620, 330, 64, 46)
-	p.XLabel, p.YLabel = "epoch", "loss"
+	what := "Loss"
+	if f.Method == "BQMF" {
+		what = "Bound"
+	}
+	p.XLabel, p.YLabel = "epoch", strings.ToLower(what)
 	epochs := make([]float64, len(f.Loss))
 	low, high := f.Loss[0], f.Loss[0]
 	for e, l := range f.Loss {
@@ -145,7 +149,7 @@ func lossPlot(f Fit) plot {
 	if end+below > p.Bottom-2 || end+below < p.Top+12 {
 		below = -below / 2
 	}
-	p.Title = "Loss of " + f.Method + " by epoch, ending at " + short(final)
+	p.Title = what + " of " + f.Method + " by epoch, ending at " + short(final)
 	p.Series = append(p.Series, series{"curve", p.curve(epochs, f.Loss), f.Method + " " + short(final), coordinate(p.Right - 4), coordinate(end + below)})
 	if compared {
 		at := p.y.at(f.Compared)

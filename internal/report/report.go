@@ -11,6 +11,7 @@ import (
 	"html/template"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/quantmf/quantmf"
 )
@@ -18,7 +19,7 @@ import (
 // Fit is what the page shows.
 type Fit struct {
 	Matrix   string // the name of the file
-	Method   string // "QMF", "QMFQ" or "NMF"
+	Method   string // "QMF", "QMFQ", "NMF" or "BQMF", whose Loss is the negative bound of the evidence
 	Command  string // the command line that repeats the fit, "" where it is not known
 	Version  string // of quantmf
 	Features []string
@@ -53,6 +54,7 @@ type page struct {
 	Fit
 	Maps       []mapPanel
 	Scales     bool // there are maps
+	Bayes      bool // it is a BQMF
 	Missing    bool // there are missing values
 	Numbers    []number
 	LossPlot   plot
@@ -64,6 +66,7 @@ type page struct {
 	Fine       bool   // more columns than a narrow panel has pixels
 	Components []component
 	Table      []feature
+	Rest       []feature // all by name, where Table is not all
 }
 
 type number struct{ Value, Label string }
@@ -102,14 +105,15 @@ const (
 // Write writes the page. The same fit gives the same bytes.
 func Write(w io.Writer, f Fit) error {
 	uv := product(f.U, f.V)
-	p := page{Fit: f, Scales: f.Maps != nil, LossPlot: lossPlot(f), Reach: reach, Scale: scale()}
+	p := page{Fit: f, Scales: f.Maps != nil, Bayes: f.Method == "BQMF", LossPlot: lossPlot(f), Reach: reach, Scale: scale()}
 	p.Numbers = numbers(f)
 	p.Missing = slices.ContainsFunc(f.X.Data, func(v float64) bool { return v != v })
 	p.heatmaps(uv)
 
-	rank := f.Bend
+	var rank []float64
 	if p.Scales {
-		for _, i := range largest(f.Bend, mapsShown) {
+		rank = f.telling()
+		for _, i := range largest(rank, mapsShown) {
 			p.Maps = append(p.Maps, mapPanel{f.Features[i], fmt.Sprintf("%.2f", f.Bend[i]), f.explainedText(i),
 				mapPlot(f.Features[i], f.Maps[i], f.X.Row(i), uv.Row(i), f.Fitted.Row(i))})
 		}
@@ -119,15 +123,57 @@ func Write(w io.Writer, f Fit) error {
 		}
 	}
 	for _, i := range largest(rank, tableShown) {
-		c := largest(f.Shares.Row(i), 1)[0]
-		row := feature{Name: f.Features[i], Explained: max(f.Goodness[i].Explained, 0) * 100, ExplainedText: f.explainedText(i), Left: short(f.Goodness[i].Divergence),
-			Component: name(c), ComponentShare: percent(f.Shares.At(i, c))}
-		if p.Scales {
-			row.Bend, row.BendText = f.Bend[i]*100, fmt.Sprintf("%.2f", f.Bend[i])
+		p.Table = append(p.Table, f.row(i))
+	}
+	if len(p.Table) < len(f.Features) {
+		for i := range f.Features {
+			p.Rest = append(p.Rest, f.row(i))
 		}
-		p.Table = append(p.Table, row)
+		slices.SortStableFunc(p.Rest, func(a, b feature) int { return strings.Compare(a.Name, b.Name) })
 	}
 	return pageTemplate.Execute(w, p)
+}
+
+// row is what the table says of feature i.
+func (f *Fit) row(i int) feature {
+	c := largest(f.Shares.Row(i), 1)[0]
+	row := feature{Name: f.Features[i], Explained: max(f.Goodness[i].Explained, 0) * 100, ExplainedText: f.explainedText(i), Left: short(f.Goodness[i].Divergence),
+		Component: name(c), ComponentShare: percent(f.Shares.At(i, c))}
+	if f.Bend != nil {
+		row.Bend, row.BendText = f.Bend[i]*100, fmt.Sprintf("%.2f", f.Bend[i])
+	}
+	return row
+}
+
+// telling ranks features whose maps are worth a look: the bend, times what is explained, since
+// that of noise is a shape of noise, times the share of samples beside the most frequent value,
+// since a row of zeros is on or off, and any two levels are bent.
+func (f *Fit) telling() []float64 {
+	out := make([]float64, len(f.Bend))
+	var values []float64
+	for i := range out {
+		values = values[:0]
+		for _, v := range f.X.Row(i) {
+			if v == v {
+				values = append(values, v)
+			}
+		}
+		slices.Sort(values)
+		most, run := 0, 0
+		for j := range values {
+			if run++; j > 0 && values[j] != values[j-1] {
+				run = 1
+			}
+			most = max(most, run)
+		}
+		if most > 1 { // a value that comes once is no frequent one
+			out[i] = 1 - float64(most)/float64(len(values))
+		} else {
+			out[i] = 1
+		}
+		out[i] *= f.Bend[i] * max(f.Goodness[i].Explained, 0)
+	}
+	return out
 }
 
 // explainedText says what the model explains of feature i, if there is anything.
@@ -146,6 +192,9 @@ func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
 func numbers(f Fit) []number {
 	own, nmf := f.explained(f.Compared)
 	final := f.Loss[len(f.Loss)-1]
+	if f.Method == "BQMF" { // whose Loss is no divergence
+		final = f.left()
+	}
 	out := []number{{percent(own), "of the differences between samples explained"}}
 	loss := "loss: mean divergence per entry"
 	if f.ComparedUpdates > 0 {
@@ -160,8 +209,27 @@ func numbers(f Fit) []number {
 		return out
 	}
 	middle := largest(f.Bend, len(f.Bend))[len(f.Bend)/2]
-	return append(out, number{fmt.Sprintf("%.2f", f.Bend[middle]), "median bend of the scales: 0 is kept, 1 beyond any line"},
-		number{fmt.Sprintf("%d of %d", f.X.Rows-f.Unconverged, f.X.Rows), "maps converged"})
+	out = append(out, number{fmt.Sprintf("%.2f", f.Bend[middle]), "median bend of the scales: 0 is kept, 1 beyond any line"})
+	if f.Method != "BQMF" {
+		out = append(out, number{fmt.Sprintf("%d of %d", f.X.Rows-f.Unconverged, f.X.Rows), "maps converged"})
+	}
+	return out
+}
+
+// left is the mean divergence of all values from the fit.
+func (f *Fit) left() float64 {
+	sum, cells := 0.0, 0.0
+	for i, g := range f.Goodness {
+		seen := 0.0
+		for _, v := range f.X.Row(i) {
+			if v == v {
+				seen++
+			}
+		}
+		cells += seen
+		sum += g.Divergence * seen
+	}
+	return sum / max(cells, 1)
 }
 
 // heatmaps draws the panels, and what stands in their order beside them.

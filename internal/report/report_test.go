@@ -15,6 +15,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -121,7 +122,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("%d of <%s>, want %d", seen[element], element, want)
 		}
 	}
-	for _, m := range regexp.MustCompile(`(?:src|href|url\()[="']*([^"' >]{0,30})`).FindAllStringSubmatch(page, -1) {
+	for _, m := range regexp.MustCompile(`(?: src=|href=|url\()[="']*([^"' >]{0,30})`).FindAllStringSubmatch(page, -1) {
 		if !strings.HasPrefix(m[1], "data:image/png;base64,") {
 			t.Errorf("the page fetches %s", m[1])
 		}
@@ -337,5 +338,101 @@ func TestStatistics(t *testing.T) {
 	}
 	if got := largest([]float64{1, 5, 5, 0}, 3); !slices.Equal(got, []int{1, 2, 0}) {
 		t.Errorf("largest %v", got)
+	}
+}
+
+// TestPolicy: the page forbids scripts and whatever is not in it.
+func TestPolicy(t *testing.T) {
+	page := render(t, example(20, 9))
+	if !strings.Contains(page, `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:;`) {
+		t.Error("no policy")
+	}
+	if strings.Index(page, "Content-Security-Policy") > strings.Index(page, "<style") {
+		t.Error("the policy comes after what it is for")
+	}
+}
+
+// TestAllFeatures: a table of some is followed by a list of all, by name.
+func TestAllFeatures(t *testing.T) {
+	if page := render(t, example(tableShown, 9)); strings.Contains(page, "<details>") {
+		t.Error("a list of what is in the table")
+	}
+	f := example(tableShown+3, 9)
+	page := render(t, f)
+	at := strings.Index(page, "<details>")
+	if at < 0 {
+		t.Fatal("no list")
+	}
+	list := page[at:]
+	if n := strings.Count(list, "<tr>") - 1; n != len(f.Features) {
+		t.Errorf("%d features", n)
+	}
+	last := -1
+	sorted := slices.Clone(f.Features)
+	slices.Sort(sorted)
+	for _, name := range sorted {
+		here := strings.Index(list, "<tr><td>"+template.HTMLEscapeString(name)+"</td>")
+		if here <= last {
+			t.Errorf("%s is not in its place", name)
+		}
+		last = here
+	}
+}
+
+// TestTelling: of features that are equally bent, rows that are nearly all zero and those that
+// are not explained come last.
+func TestTelling(t *testing.T) {
+	f := example(3, 10)
+	f.Bend = []float64{0.5, 0.4, 0.5}
+	f.Goodness[2].Explained = 0.1
+	for j := range 10 {
+		f.X.Set(0, j, 0)
+		f.X.Set(1, j, float64(j))
+		f.X.Set(2, j, float64(j))
+	}
+	f.X.Set(0, 9, 3)
+	for i, want := range []float64{0.5 * 0.75 * 0.1, 0.4 * 0.75, 0.5 * 0.1} {
+		if got := f.telling()[i]; math.Abs(got-want) > 1e-12 {
+			t.Errorf("%d: %g, want %g", i, got, want)
+		}
+	}
+}
+
+// TestBayes: the page of a BQMF does not call its bound a loss.
+func TestBayes(t *testing.T) {
+	f := example(20, 9)
+	f.Method, f.Compared, f.ComparedUpdates = "BQMF", 0, 0
+	page := render(t, f)
+	for _, want := range []string{"negative lower bound of the evidence", "Bound of BQMF by epoch", "<b>0.5</b><span>loss: mean divergence per entry"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	for _, bad := range []string{"maps converged", "Loss of BQMF", "The curve is the loss", "Plain non-negative"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("the page holds %q", bad)
+		}
+	}
+}
+
+// TestChart: points lie where the numbers say, in the order of their size.
+func TestChart(t *testing.T) {
+	c := Chart{Title: "A <chart>", Lines: []Line{{Name: "m = 4", Points: []Point{{Label: "1", Y: 3, Error: 1}, {Label: "2", Y: 1, Best: true, Marked: true}}}}}
+	var b bytes.Buffer
+	if err := c.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	s := b.String()
+	var cy []float64
+	for _, m := range regexp.MustCompile(`<circle cx="([0-9.]+)" cy="([0-9.]+)" r="3.5"`).FindAllStringSubmatch(s, -1) {
+		v, _ := strconv.ParseFloat(m[2], 64)
+		cy = append(cy, v)
+	}
+	if len(cy) != 2 || cy[0] >= cy[1] || strings.Count(s, `r="7.5"`) != 1 || strings.Contains(s, "<chart>") || !strings.Contains(s, "A &lt;chart&gt;") {
+		t.Errorf("%v: %s", cy, s)
+	}
+	b.Reset()
+	if err := (Chart{}).Write(&b); err != nil || strings.Contains(b.String(), "NaN") || strings.Contains(b.String(), "Inf") {
+		t.Errorf("an empty chart: %v %s", err, b.String())
 	}
 }

@@ -1,0 +1,292 @@
+package main
+
+// This file holds the files that long work goes on from: the state of a fit, and the fits
+// that a comparison of ranks has done. One process at a time may write one; it holds a lock
+// beside it, which ends with the process however that ends.
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc64"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/quantmf/quantmf"
+)
+
+// checkpointFlags reports what -checkpoint, -resume and -force cannot be together, and a
+// file that would be lost.
+func checkpointFlags(path string, resume, force bool) error {
+	switch {
+	case resume && path == "":
+		return usageError("-resume: needs the -checkpoint FILE to go on from")
+	case force && path == "":
+		return usageError("-force: needs the -checkpoint FILE to start anew over")
+	case resume && force:
+		return usageError("-force: -resume goes on from the file, -force starts anew over it: give one of them")
+	case path == "-":
+		return usageError("-checkpoint -: must be a file")
+	case path == "" || resume || force:
+		return nil
+	}
+	if info, err := os.Stat(path); err == nil && info.Size() > 0 && !info.IsDir() {
+		return usageError(fmt.Sprintf("-checkpoint %s: the file exists: -resume goes on from it, -force starts anew over it", path))
+	}
+	return nil
+}
+
+// lock is held on a checkpoint.
+type lock struct {
+	file *os.File
+	path string
+}
+
+// lockBeside takes the lock of a file.
+func lockBeside(path string) (*lock, error) {
+	dir, base := filepath.Split(path)
+	at := dir + "." + base + ".lock"
+	for {
+		file, free, err := openLocked(at)
+		if err != nil {
+			return nil, fmt.Errorf("cannot write %s: %w", at, err)
+		}
+		if !free {
+			return nil, fmt.Errorf("%s is in use: another quantmf writes to it; wait for that one, or give another -checkpoint", path)
+		}
+		// Whoever held it before may have removed it between the two steps.
+		held, err := file.Stat()
+		if now, lost := os.Stat(at); err == nil && lost == nil && os.SameFile(held, now) {
+			temporary.add(at)
+			return &lock{file, at}, nil
+		}
+		file.Close()
+	}
+}
+
+func (l *lock) release() {
+	os.Remove(l.path)
+	l.file.Close()
+	temporary.remove(l.path)
+}
+
+// checkpoint keeps the state of a fit in a file.
+type checkpoint struct {
+	path    string
+	state   []byte // the newest
+	written time.Time
+	stale   bool // the file is older than the state
+	lock    *lock
+}
+
+// checkpointEvery is how often the file is written while a fit runs.
+var checkpointEvery = 10 * time.Second
+
+// save takes a state; the file follows now and then.
+func (c *checkpoint) save(state []byte) error {
+	c.state, c.stale = state, true
+	if time.Since(c.written) < checkpointEvery {
+		return nil
+	}
+	return c.flush()
+}
+
+// flush brings the file up to date.
+func (c *checkpoint) flush() error {
+	if !c.stale {
+		return nil
+	}
+	out := &outputs{}
+	defer out.discard()
+	if err := out.open(c.path, nil); err != nil {
+		return err
+	}
+	if err := out.write(c.path, func(w io.Writer) error { _, err := w.Write(c.state); return err }); err != nil {
+		return err
+	}
+	c.written, c.stale = time.Now(), false
+	return out.commit()
+}
+
+// prepareCheckpoint makes sure that the file can be written, by this process alone, and
+// takes the state to go on from.
+func (r *result) prepareCheckpoint(input os.FileInfo, messages io.Writer) error {
+	if r.checkpoint == "" {
+		return nil
+	}
+	held, err := lockBeside(r.checkpoint)
+	if err != nil {
+		return err
+	}
+	r.keep = &checkpoint{path: r.checkpoint, written: time.Now(), lock: held}
+	out := &outputs{}
+	defer out.discard()
+	if err := out.open(r.checkpoint, input); err != nil {
+		return err
+	}
+	r.options = append(r.options, quantmf.WithCheckpoint(1, r.keep.save))
+	if !r.resume {
+		return nil
+	}
+	state, err := os.ReadFile(r.checkpoint)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		_, err := fmt.Fprintf(messages, "There is no %s to go on from yet: the fit starts at the beginning.\n", r.checkpoint)
+		return err
+	case err != nil:
+		return &inputError{err}
+	}
+	r.options = append(r.options, quantmf.WithResume(state))
+	return nil
+}
+
+// fitsDone is a file of the models of a comparison. It grows by a record for each: the key,
+// the size, a checksum, the model; a last one that was cut off is left out.
+type fitsDone struct {
+	mutex  sync.Mutex
+	file   *os.File
+	path   string
+	models map[uint64][]byte
+	lock   *lock
+}
+
+// fitsMagic begins the file; what the models depend on follows, with its size before it.
+const fitsMagic = "quantmf fits done 1\n"
+
+// mostModel bounds the size of one record.
+const mostModel = 1 << 40
+
+var crc = crc64.MakeTable(crc64.ECMA)
+
+// openFits opens the file, and reads it where resume says so. identity is what the
+// models depend on beside the keys.
+func openFits(path string, resume, force bool, input os.FileInfo, identity string) (*fitsDone, error) {
+	if info, err := os.Stat(path); err == nil && input != nil && os.SameFile(info, input) {
+		return nil, usageError(path + " is read itself: write to another file")
+	}
+	held, err := lockBeside(path)
+	if err != nil {
+		return nil, err
+	}
+	d := &fitsDone{path: path, models: map[uint64][]byte{}, lock: held}
+	head := append(binary.LittleEndian.AppendUint64([]byte(fitsMagic), uint64(len(identity))), identity...)
+	mode := os.O_RDWR | os.O_CREATE
+	if !resume {
+		mode |= os.O_TRUNC
+	}
+	if d.file, err = os.OpenFile(path, mode, 0o666); err != nil {
+		held.release()
+		return nil, fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	if err := d.read(head); err != nil {
+		d.close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// read takes the records in, and cuts off what is no whole one.
+func (d *fitsDone) read(head []byte) error {
+	data, err := io.ReadAll(d.file)
+	if err != nil {
+		return &inputError{err}
+	}
+	good := 0
+	switch {
+	case len(data) == 0 || len(data) < len(head) && string(data) == string(head[:len(data)]):
+	case len(data) < len(fitsMagic) || string(data[:len(fitsMagic)]) != fitsMagic:
+		return &inputError{errors.New(d.path + ": this is no file of -checkpoint of quantmf rank")}
+	case len(data) < len(head) || string(data[:len(head)]) != string(head):
+		return usageError("-resume: " + d.path + " was made with other flags: give those, or -force to start anew")
+	default:
+		good = len(head)
+		for b := data[good:]; len(b) >= 24; b = data[good:] {
+			key, size, sum := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:])
+			if size > mostModel || size > uint64(len(b)-24) || crc64.Checksum(b[24:24+size], crc) != sum {
+				break
+			}
+			d.models[key] = b[24 : 24+size]
+			good += 24 + int(size)
+		}
+	}
+	if err := d.file.Truncate(int64(good)); err != nil {
+		return fmt.Errorf("cannot write %s: %w", d.path, err)
+	}
+	if _, err := d.file.Seek(int64(good), io.SeekStart); err != nil {
+		return err
+	}
+	if good == 0 {
+		if _, err := d.file.Write(head); err != nil {
+			return fmt.Errorf("cannot write %s: %w", d.path, err)
+		}
+	}
+	return nil
+}
+
+// get returns the model of a key, nil where there is none.
+func (d *fitsDone) get(key uint64) quantmf.Model {
+	d.mutex.Lock()
+	data := d.models[key]
+	d.mutex.Unlock()
+	if data == nil {
+		return nil
+	}
+	m, err := quantmf.UnmarshalModel(data)
+	if err != nil {
+		return nil
+	}
+	return m
+}
+
+func (d *fitsDone) put(key uint64, m quantmf.Model) error {
+	data, err := m.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	record := make([]byte, 0, 24+len(data))
+	for _, v := range []uint64{key, uint64(len(data)), crc64.Checksum(data, crc)} {
+		record = binary.LittleEndian.AppendUint64(record, v)
+	}
+	if _, err := d.file.Write(append(record, data...)); err != nil {
+		return fmt.Errorf("cannot write %s: %w", d.path, err)
+	}
+	return nil
+}
+
+func (d *fitsDone) close() {
+	d.file.Close()
+	d.lock.release()
+}
+
+// remove takes the file away: all is done.
+func (d *fitsDone) remove() {
+	d.file.Close()
+	os.Remove(d.path)
+}
+
+// hashOf is the key of a fit: of the sizes that are tried and of the matrix, hidden cells
+// included.
+func hashOf(x quantmf.Mat, sizes ...int) uint64 {
+	h := crc64.New(crc)
+	var b [8]byte
+	put := func(v uint64) {
+		binary.LittleEndian.PutUint64(b[:], v)
+		h.Write(b[:])
+	}
+	for _, s := range append(sizes, x.Rows, x.Cols) {
+		put(uint64(s))
+	}
+	for i := range x.Rows {
+		for _, v := range x.Row(i) {
+			put(math.Float64bits(v))
+		}
+	}
+	return h.Sum64()
+}

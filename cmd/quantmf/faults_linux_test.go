@@ -1,0 +1,248 @@
+package main
+
+// This file tests what befalls a process: SIGKILL while it keeps its state, a second
+// interrupt, a disk that is full, a folder that cannot be written. QUANTMF_LONG makes it a
+// hundred kills.
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// commandOf is this test as a quantmf of its own.
+func commandOf(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(self, args...)
+	c.Env = append(os.Environ(), "QUANTMF_AS_COMMAND=1")
+	var said bytes.Buffer
+	c.Stderr = &said
+	return c, &said
+}
+
+// TestKilled: fits that are killed at random moments while they keep their state go on to
+// the bits of one that was left alone, and leave nothing behind. So do comparisons.
+func TestKilled(t *testing.T) {
+	kills := 4
+	if os.Getenv("QUANTMF_LONG") != "" {
+		kills = 100
+	} else if testing.Short() {
+		kills = 2
+	}
+	dir, _, _, _ := runWith(t, "", "version")
+	src := rand.New(rand.NewPCG(uint64(kills), 4))
+	for _, c := range []struct{ args, out string }{
+		{"fit -k 2 -epochs 150 -progress none -o OUT matrix.tsv", "m.qmf"},
+		{"fit -method nmf -k 3 -epochs 400 -progress none -o OUT matrix.tsv", "n.qmf"},
+		{"rank -k 1,2,3 -repeats 8 -epochs 100 -progress none -plot OUT matrix.tsv", "r.svg"},
+	} {
+		args := func(out string) []string { return strings.Fields(strings.Replace(c.args, "OUT", out, 1)) }
+		quiet(t, 0, args("whole")...)
+		want, err := os.ReadFile("whole")
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		alone, said := commandOf(t, append(args(c.out), "-checkpoint", "state")...)
+		if err := alone.Run(); err != nil {
+			t.Fatal(err, said)
+		}
+		takes := time.Since(began)
+		for _, name := range []string{c.out, "state"} {
+			os.Remove(name)
+		}
+		killed, finished, states := 0, 0, 0
+		for whole := false; killed < kills || !whole; { // ends with a run that was left alone
+			p, said := commandOf(t, append(args(c.out), "-checkpoint", "state", "-resume")...)
+			if err := p.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if killed < kills {
+				time.Sleep(time.Duration(src.Int64N(int64(takes)*3/4) + int64(5*time.Millisecond)))
+				p.Process.Kill()
+			}
+			err := p.Wait()
+			var exit *exec.ExitError
+			whole = err == nil
+			switch {
+			case whole:
+				got, err := os.ReadFile(c.out)
+				if err != nil || !bytes.Equal(got, want) {
+					t.Fatalf("%s: after %d kills another result: %v", c.args, killed, err)
+				}
+				if left := files(t, dir); strings.Contains(left, ".tmp") || strings.Contains(left, ".lock") {
+					t.Fatalf("%s: files left: %s", c.args, left)
+				}
+				finished++
+				os.Remove(c.out)
+				os.Remove("state")
+			case errors.As(err, &exit) && exit.ExitCode() == -1:
+				killed++
+				if _, err := os.Stat("state"); err == nil {
+					states++
+				}
+			default:
+				t.Fatalf("%s: %v: %s", c.args, err, said)
+			}
+		}
+		t.Logf("%s: %d kills, %d of them with a state, %d times to the end", c.args, killed, states, finished)
+		for _, name := range []string{"whole", "state", c.out} {
+			os.Remove(name)
+		}
+	}
+}
+
+// TestTwoProcesses: the second on a checkpoint is told, and may have it when the first is
+// gone, however that went.
+func TestTwoProcesses(t *testing.T) {
+	dir, _, _, _ := runWith(t, "", "version")
+	args := []string{"fit", "-method", "nmf", "-k", "2", "-epochs", "100000000", "-progress", "none", "-checkpoint", "state", "matrix.tsv"}
+	first, _ := commandOf(t, args...)
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer first.Process.Kill()
+	waitFor(t, "a state", func() bool { _, err := os.Stat("state"); return err == nil })
+	if _, e := quiet(t, exitFailed, append(args, "-resume")...); !strings.Contains(e, "state is in use: another quantmf writes to it; wait for that one, or give another -checkpoint") {
+		t.Error(e)
+	}
+	if _, e := quiet(t, exitUsage, args...); !strings.Contains(e, "the file exists") {
+		t.Error(e)
+	}
+	first.Process.Kill()
+	first.Wait()
+	args[6] = "3"
+	quiet(t, 0, append(args, "-force")...)
+	if got := files(t, dir); got != "state" {
+		t.Errorf("files: %s", got)
+	}
+}
+
+func waitFor(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no " + what)
+		}
+	}
+}
+
+// TestSecondInterrupt: a process that does not end at the first, because it waits for the
+// reader of a pipe, ends at the second, and takes its temporary files away.
+func TestSecondInterrupt(t *testing.T) {
+	dir, _, _, _ := runWith(t, "", "version")
+	if err := syscall.Mkfifo("pipe", 0o666); err != nil {
+		t.Skip(err)
+	}
+	p, said := commandOf(t, "fit", "-k", "2", "-epochs", "2", "-progress", "none", "-u", "pipe", "-o", "m.qmf", "-v", "V.tsv", "-checkpoint", "state", "matrix.tsv")
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer p.Process.Kill()
+	waitFor(t, "files written", func() bool {
+		for _, of := range []string{"m.qmf", "V.tsv"} {
+			at, _ := filepath.Glob("." + of + ".*.tmp")
+			if len(at) != 1 {
+				return false
+			}
+			if info, err := os.Stat(at[0]); err != nil || info.Size() == 0 {
+				return false
+			}
+		}
+		return true
+	})
+	time.Sleep(100 * time.Millisecond)
+	ended := make(chan error, 1)
+	go func() { ended <- p.Wait() }()
+	p.Process.Signal(os.Interrupt)
+	select {
+	case err := <-ended:
+		t.Fatalf("ended at the first: %v", err)
+	case <-time.After(200 * time.Millisecond):
+	}
+	p.Process.Signal(os.Interrupt)
+	select {
+	case err := <-ended:
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
+			t.Errorf("%v: %s", err, said)
+		}
+	case <-time.After(5 * time.Second):
+		t.Fatal("goes on after the second")
+	}
+	if got := files(t, dir); got != "pipe state" {
+		t.Errorf("files: %s", got)
+	}
+}
+
+// mounted mounts a file system in memory, or skips the test.
+func mounted(t *testing.T, options string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
+		t.Skip("nothing may be mounted here: ", err)
+	}
+	t.Cleanup(func() { syscall.Unmount(dir, 0) })
+	return dir
+}
+
+// TestDiskFull: what does not fit on the disk fails with its reason; files that were there
+// stay as they were, and nothing is left behind.
+func TestDiskFull(t *testing.T) {
+	runWith(t, "", "version")
+	matrix, err := filepath.Abs("matrix.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := mounted(t, "size=16k")
+	t.Chdir(dir)
+	writeText(t, "m.qmf", "of before")
+	full := regexp.MustCompile(`cannot write \S+: .*no space left on device`)
+	for _, args := range []string{
+		"fit -k 2 -epochs 2000 -method nmf -o m.qmf " + matrix, // 2001 losses
+		"fit -k 2 -epochs 2 -u U.tsv -report m.qmf " + matrix,
+		"fit -k 2 -epochs 2000 -method nmf -checkpoint state " + matrix,
+		"rank -k 1,2,3 -repeats 4 -epochs 300 -checkpoint done " + matrix,
+	} {
+		if _, e := quiet(t, exitFailed, strings.Fields(args)...); !full.MatchString(e) {
+			t.Errorf("%s: %s", args, e)
+		}
+		b, err := os.ReadFile("m.qmf")
+		if got := strings.ReplaceAll(files(t, dir), "done ", ""); got != "m.qmf" || string(b) != "of before" || err != nil {
+			t.Errorf("%s: files: %s, %q %v", args, got, b, err)
+		}
+		os.Remove("done") // of rank, to go on from
+	}
+}
+
+// TestReadOnlyFolder: nothing can be written, and that is said before any work.
+func TestReadOnlyFolder(t *testing.T) {
+	runWith(t, "", "version")
+	matrix, _ := filepath.Abs("matrix.tsv")
+	dir := mounted(t, "size=64k")
+	t.Chdir(dir)
+	if err := syscall.Mount("", dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		t.Skip(err)
+	}
+	for _, args := range []string{"fit -epochs 100000000 -o m.qmf MATRIX", "fit -epochs 100000000 -checkpoint state MATRIX", "rank -epochs 100000000 -plot p.svg MATRIX",
+		"rank -epochs 100000000 -checkpoint done MATRIX", "impute MATRIX -o x.tsv -epochs 100000000", "convert MATRIX x.npy"} {
+		if _, e := quiet(t, exitFailed, strings.Fields(strings.Replace(args, "MATRIX", matrix, 1))...); !strings.Contains(e, "cannot write") || !strings.Contains(e, "read-only file system") {
+			t.Errorf("%s: %s", args, e)
+		}
+	}
+	if got := files(t, dir); got != "" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,144 @@
+package main
+
+// This file tests what befalls a program from outside: writers that take less than they are
+// given, files that change while they are read, files left by a run that was killed.
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain makes the test a quantmf for those tests that need a process of its own.
+func TestMain(m *testing.M) {
+	if os.Getenv("QUANTMF_AS_COMMAND") != "" {
+		checkpointEvery = time.Duration(0)
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// half takes half of every write, and says nothing of it.
+type half struct{ bytes.Buffer }
+
+func (w *half) Write(b []byte) (int, error) { return w.Buffer.Write(b[:len(b)/2]) }
+
+// TestShortWriter: a writer that returns short fails the command, whatever that writes.
+func TestShortWriter(t *testing.T) {
+	workshop(t)
+	for _, args := range []string{
+		"fit -k 2 -epochs 2 -u - matrix.tsv", "fit -k 2 -epochs 2 -o - matrix.tsv", "transform qmf.qmf matrix.tsv -o -", "reconstruct qmf.qmf -o -",
+		"normalize qmfq.qmf matrix.tsv -o -", "inspect qmf.qmf", "inspect qmf.qmf -json", "report qmf.qmf matrix.tsv -o -", "rank -k 1,2 -epochs 2 -repeats 1 matrix.tsv",
+		"rank -json -k 1,2 -epochs 2 -repeats 1 matrix.tsv", "impute matrix.tsv -checks 0 -o -", "impute matrix.tsv -checks 1 -json -o x.tsv", "convert matrix.tsv -", "help fit", "completion bash", "version",
+	} {
+		var errOut bytes.Buffer
+		if code := run(strings.Fields(args), nil, &half{}, &errOut); code != exitFailed || !strings.Contains(errOut.String(), "short write") {
+			t.Errorf("%s: exit code %d, %s", args, code, errOut.String())
+		}
+	}
+}
+
+// TestInputChanges: a file that becomes shorter or longer while it is read is no matrix and
+// no model.
+func TestInputChanges(t *testing.T) {
+	workshop(t)
+	for _, c := range []struct {
+		change func(path string) error
+		says   string
+	}{
+		{func(path string) error { return os.Truncate(path, 100) }, "became shorter while it was read, by "},
+		{func(path string) error { return os.Truncate(path, 1000) }, "became shorter while it was read, by "},
+		{func(path string) error {
+			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			_, err = f.WriteString("one more line\n")
+			f.Close()
+			return err
+		}, "grew while it was read"},
+	} {
+		writeText(t, "changing.tsv", small()+strings.Repeat(strings.Repeat("x", 99)+"\n", 50))
+		in, _, err := open("changing.tsv", nil, "matrix")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(in, make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.change("changing.tsv"); err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.ReadAll(in)
+		if err == nil || !strings.Contains(err.Error(), c.says) || exitCode(err) != exitBadInput {
+			t.Errorf("%v, want %s", err, c.says)
+		}
+		in.Close()
+	}
+	// At the end of a line, too, where what is left is a table.
+	whole := small()
+	writeText(t, "changing.tsv", whole)
+	in, _, err := open("changing.tsv", nil, "matrix")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	lines := strings.SplitAfter(whole, "\n")
+	if err := os.Truncate("changing.tsv", int64(len(strings.Join(lines[:5], "")))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(in); err == nil {
+		t.Error("five lines were taken for all")
+	}
+}
+
+// TestLeftovers: temporary files that no process has open are removed by the next run that
+// writes to the same place; others are not.
+func TestLeftovers(t *testing.T) {
+	if !stays {
+		t.Skip("no locks here")
+	}
+	dir, _, _, _ := runWith(t, "", "version")
+	for _, name := range []string{".m.qmf.0123abcd.tmp", ".m.qmf.89abcdef.tmp", ".m.qmf.0123abc.tmp", ".other.qmf.0123abcd.tmp", ".m.qmf.0123abcd.tmp2", "m.qmf.0123abcd.tmp", ".m.qmf.lock"} {
+		writeText(t, name, "left")
+	}
+	held, err := os.OpenFile(".m.qmf.89abcdef.tmp", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !tryLock(held) {
+		t.Fatal("a lock that is free")
+	}
+	quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-o", "m.qmf", "matrix.tsv")
+	want := ".m.qmf.0123abc.tmp .m.qmf.0123abcd.tmp2 .m.qmf.89abcdef.tmp .m.qmf.lock .other.qmf.0123abcd.tmp m.qmf m.qmf.0123abcd.tmp"
+	if got := files(t, dir); got != want {
+		t.Errorf("files: %s", got)
+	}
+	held.Close()
+	quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-o", "m.qmf", "matrix.tsv")
+	if got := files(t, dir); got != strings.Replace(want, ".m.qmf.89abcdef.tmp ", "", 1) {
+		t.Errorf("files: %s", got)
+	}
+	// A lock that was left is no lock.
+	writeText(t, ".state.lock", "")
+	quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-checkpoint", "state", "matrix.tsv")
+	if got := files(t, dir); strings.Contains(got, ".state") {
+		t.Errorf("files: %s", got)
+	}
+	// One that is held is.
+	l, err := lockBeside("state")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, e := quiet(t, exitFailed, "fit", "-k", "2", "-epochs", "2", "-checkpoint", "state", "-force", "matrix.tsv"); !strings.Contains(e, "state is in use: another quantmf writes to it") {
+		t.Error(e)
+	}
+	if _, e := quiet(t, exitFailed, "rank", "-k", "2", "-epochs", "2", "-checkpoint", "state", "-force", "matrix.tsv"); !strings.Contains(e, "state is in use") {
+		t.Error(e)
+	}
+	l.release()
+	quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-checkpoint", "state", "-force", "matrix.tsv")
+}

@@ -1,0 +1,163 @@
+package main
+
+// This file tests the manual: that it says every flag and no other, that its forms are well
+// made, and that shells complete what it says.
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestManual: the flags that the help of a command says are those that it has.
+func TestManual(t *testing.T) {
+	t.Chdir(t.TempDir())
+	defer func() { madeFlags = func(*flag.FlagSet) {} }()
+	for _, c := range manual() {
+		var has []string
+		madeFlags = func(set *flag.FlagSet) {
+			set.VisitAll(func(f *flag.Flag) {
+				if has == nil || !slices.Contains(has, f.Name) {
+					has = append(has, f.Name)
+				}
+			})
+		}
+		quiet(t, 0, c.name, "-h")
+		var says []string
+		for _, f := range flagsOf(c) {
+			if slices.Contains(says, f.name) {
+				t.Errorf("%s -h says -%s twice", c.name, f.name)
+			}
+			says = append(says, f.name)
+			if f.text == "" {
+				t.Errorf("%s -h does not explain -%s", c.name, f.name)
+			}
+		}
+		slices.Sort(has)
+		slices.Sort(says)
+		if !slices.Equal(has, says) {
+			t.Errorf("%s has %v, its help says %v", c.name, has, says)
+		}
+	}
+}
+
+// TestHelpForms: help is the same however it is asked for, and all forms have all of it.
+func TestHelpForms(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range manual() {
+		plain, _ := quiet(t, 0, "help", c.name)
+		if dashed, _ := quiet(t, 0, c.name, "-h"); c.name != "help" && dashed != plain || !strings.HasPrefix(plain, "usage: quantmf "+c.name) {
+			t.Errorf("%s: %s", c.name, dashed)
+		}
+		man, _ := quiet(t, 0, "help", "-man", c.name)
+		markdown, _ := quiet(t, 0, "help", c.name, "-markdown")
+		for _, b := range blocks(c.help()) {
+			for _, w := range strings.Fields(b.term + " " + b.text) {
+				word := regexp.MustCompile(`[a-zA-Z]{4,}`).FindString(w)
+				if !strings.Contains(strings.ToLower(man), strings.ToLower(word)) || !strings.Contains(markdown, word) {
+					t.Errorf("%s: %q is lost", c.name, w)
+				}
+			}
+		}
+		if len(examples[c.name]) == 0 && !slices.Contains([]string{"version", "help", "completion"}, c.name) {
+			t.Errorf("%s has no examples", c.name)
+		}
+		if groff, err := exec.LookPath("groff"); err == nil {
+			run := exec.Command(groff, "-man", "-Tutf8", "-ww", "-Kutf8")
+			run.Stdin = strings.NewReader(man)
+			var said strings.Builder
+			run.Stderr = &said
+			out, err := run.Output()
+			if text := regexp.MustCompile("\x1b\\[[0-9;]*m|.\b").ReplaceAllString(string(out), ""); err != nil || said.String() != "" || !strings.Contains(text, "SYNOPSIS") || !strings.Contains(text, "quantmf "+c.name) {
+				t.Errorf("%s: %v %s %s", c.name, err, said.String(), text)
+			}
+		}
+	}
+	all, _ := quiet(t, 0, "help", "-markdown")
+	overall, _ := quiet(t, 0, "help", "-man")
+	for _, c := range manual() {
+		if !strings.Contains(all, "\n## quantmf "+c.name+"\n") || !strings.Contains(all, "(#quantmf-"+c.name+")") || !strings.Contains(overall, `.BR quantmf\-`+c.name) {
+			t.Errorf("%s is not in the manual", c.name)
+		}
+	}
+	version, _ := quiet(t, 0, "--version")
+	if again, _ := quiet(t, 0, "version"); again != version || !strings.HasPrefix(version, "quantmf ") {
+		t.Error(version)
+	}
+	for args, says := range map[string]string{"help fix": `there is no command "fix"`, "help -man -markdown fit": "give one of them", "completion csh": "csh: must be one of bash, zsh, fish", "completion": "no bash|zsh|fish given"} {
+		if _, e := quiet(t, exitUsage, strings.Fields(args)...); !strings.Contains(e, says) {
+			t.Errorf("%s: %s", args, e)
+		}
+	}
+}
+
+// TestBlocks reads a text with all that there is.
+func TestBlocks(t *testing.T) {
+	got := blocks("usage: quantmf x [flags]\n\nOne line\nand one.\n\nHead\n  -a N              first\n                    and second\n  -b FILE|-         b\n  -ends free|pinned learn\n                    more\n  -c, -d,\n  -e\n                    as in\nBehind.\n")
+	want := []block{{'u', "", "quantmf x [flags]"}, {'p', "", "One line and one."}, {'h', "", "Head"}, {'i', "-a N", "first and second"}, {'i', "-b FILE|-", "b"},
+		{'i', "-ends free|pinned", "learn more"}, {'i', "-c, -d, -e", "as in"}, {'p', "", "Behind."}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestCompletion asks bash for completions, and the other shells whether they can read theirs.
+func TestCompletion(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeText(t, "table.tsv", "")
+	for _, shell := range shells {
+		script, _ := quiet(t, 0, "completion", shell)
+		for _, c := range manual() {
+			if !strings.Contains(script, c.name) {
+				t.Errorf("%s: no %s", shell, c.name)
+			}
+		}
+		path, err := exec.LookPath(shell)
+		if err != nil {
+			t.Logf("no %s here", shell)
+			continue
+		}
+		writeText(t, "script", script)
+		if out, err := exec.Command(path, "-n", "script").CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", shell, err, out)
+		}
+		os.Remove("script")
+		if shell != "bash" {
+			continue
+		}
+		for _, c := range []struct{ line, want string }{
+			{"quantmf im", "impute"},
+			{"quantmf fit -meth", "-method"},
+			{"quantmf fit -method bq", "bqmf"},
+			{"quantmf rank -method bq", "bqmf"},
+			{"quantmf fit -o ta", "table.tsv"},
+			{"quantmf inspect t", "table.tsv"},
+			{"quantmf fit -k ", ""},
+			{"quantmf completion z", "zsh"},
+			{"quantmf help recon", "reconstruct"},
+			{"quantmf impute -value me", "mean median"},
+			{"quantmf impute -int", "-interval"},
+		} {
+			words := strings.Split(c.line, " ")
+			program := script + "\nCOMP_WORDS=(" + "'" + strings.Join(words, "' '") + "'" + ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_quantmf\necho \"${COMPREPLY[*]}\""
+			out, err := exec.Command(path, "-c", program).CombinedOutput()
+			if got := strings.TrimSpace(string(out)); err != nil || got != c.want {
+				t.Errorf("%q: %v, %q, want %q", c.line, err, got, c.want)
+			}
+		}
+	}
+}
+
+// TestHelpOfFlags: asking for help of a command is no error, wherever it stands.
+func TestHelpOfFlags(t *testing.T) {
+	for _, c := range manual() {
+		if err := c.run([]string{"-h"}, streams{}); !errors.Is(err, flag.ErrHelp) {
+			t.Errorf("%s -h: %v", c.name, err)
+		}
+	}
+}

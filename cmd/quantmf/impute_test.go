@@ -1,0 +1,429 @@
+package main
+
+// This file tests "quantmf impute": what is filled in, that hidden values are hidden, what
+// is said of errors against sums made here, and how many values intervals hold.
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/table"
+)
+
+// bent returns d × n values of rank 2 with noise, every row on a power of its own, the last
+// two of them nothing but noise; and a copy with a tenth missing.
+func bent(d, n int, signed bool) (whole, given quantmf.Mat) {
+	src := rand.New(rand.NewPCG(3, uint64(d)))
+	v := quantmf.NewMat(2, n)
+	for i := range v.Data {
+		v.Data[i] = src.NormFloat64()
+	}
+	whole = quantmf.NewMat(d, n)
+	for i := range d {
+		a, b := src.NormFloat64(), src.NormFloat64()
+		if i >= d-2 {
+			a, b = 0, 0
+		}
+		for j := range n {
+			w := a*v.At(0, j) + b*v.At(1, j) + 0.3*src.NormFloat64()
+			if !signed {
+				w = math.Exp(w * float64(1+i%3) / 2)
+			}
+			whole.Set(i, j, w)
+		}
+	}
+	given = whole.Clone()
+	for i := range d {
+		for j := range n {
+			if src.Float64() < 0.1 {
+				given.Set(i, j, math.NaN())
+			}
+		}
+	}
+	return whole, given
+}
+
+func writeTable(t *testing.T, path string, m quantmf.Mat) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := table.Write(&b, path, "feature", numbered("f", m.Rows), numbered("p", m.Cols), m); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestImpute: what is there stays to the bit, what is missing is what the package says of
+// it, near the truth, and within the ends as often as was asked.
+func TestImpute(t *testing.T) {
+	t.Chdir(t.TempDir())
+	whole, given := bent(40, 60, false)
+	writeTable(t, "holes.csv", given)
+	m, err := quantmf.FitBQMF(t.Context(), given, 0, quantmf.WithMissingValues())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lo, hi, err := m.Interval(0.8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, said := quiet(t, 0, "impute", "holes.csv", "-o", "full.csv.gz", "-interval", "0.8", "-checks", "0")
+	full, lower, upper := read(t, "full.csv.gz"), read(t, "full.lower.csv.gz"), read(t, "full.upper.csv.gz")
+	mean := m.Reconstruct()
+	off, own, held, count := 0.0, 0.0, 0.0, 0.0
+	for i := range given.Rows {
+		average, seen := 0.0, 0.0
+		for _, v := range given.Row(i) {
+			if v == v {
+				average += v
+				seen++
+			}
+		}
+		for j, v := range given.Row(i) {
+			a, b, c := full.X.At(i, j), lower.X.At(i, j), upper.X.At(i, j)
+			if v == v {
+				if a != v || b != v || c != v {
+					t.Fatalf("%d, %d: %g became %g, %g, %g", i, j, v, a, b, c)
+				}
+				continue
+			}
+			if a != mean.At(i, j) || b != lo.At(i, j) || c != hi.At(i, j) {
+				t.Fatalf("%d, %d: filled with %g, %g, %g, not what the package says", i, j, a, b, c)
+			}
+			truth := whole.At(i, j)
+			count++
+			off += math.Abs(math.Log(truth / a))
+			own += math.Abs(math.Log(truth / (average / seen)))
+			if truth >= b && truth <= c {
+				held++
+			}
+		}
+	}
+	if off > 0.55*own {
+		t.Errorf("filled values are off by %g, means by %g", off/count, own/count)
+	}
+	if share := held / count; math.Abs(share-0.8) > 0.08 { // three standard errors
+		t.Errorf("80 %% intervals hold %.3f of %g", share, count)
+	}
+	if !strings.Contains(said, fmt.Sprintf("Filled        %.0f values", count)) || strings.Contains(said, "Check ") || !strings.Contains(said, "Written       full.lower.csv.gz (one end of the 80 % intervals)") {
+		t.Error(said)
+	}
+	quiet(t, 0, "impute", "holes.csv", "-value", "median", "-o", "middle.npy", "-checks", "0")
+	middle, median := read(t, "middle.npy"), m.Median()
+	keep(median, given)
+	if !same(middle.X, median) {
+		t.Error("not the package's median")
+	}
+	// Negative values: the loss is taken by itself, and that is said.
+	_, signed := bent(12, 30, true)
+	writeTable(t, "signed.tsv", signed)
+	if _, said := quiet(t, 0, "impute", "signed.tsv", "-o", "s.tsv", "-checks", "1"); !regexp.MustCompile(`Loss +-loss auto took frobenius: \d+ values are negative`).MatchString(said) {
+		t.Error(said)
+	}
+	if got := read(t, "s.tsv"); missing(got.X) != 0 {
+		t.Error("values are missing still")
+	}
+}
+
+// TestImputeErrors: what is said of errors is what a loop over the same hidden values
+// makes of the package's models, with every feature's mean and median taken here.
+func TestImputeErrors(t *testing.T) {
+	t.Chdir(t.TempDir())
+	_, given := bent(30, 40, false)
+	writeTable(t, "holes.tsv", given)
+	dealt := deal(given, 5)
+	loss, own, abs, ownAbs := make([]float64, 30), make([]float64, 30), make([]float64, 30), make([]float64, 30)
+	hidden := make([]float64, 30)
+	held, all := 0.0, 0.0
+	for part := range 3 {
+		x := given.Clone()
+		for c, p := range dealt {
+			if p == int8(part) {
+				x.Data[c] = math.NaN()
+			}
+		}
+		m, err := quantmf.FitBQMF(t.Context(), x, 0, quantmf.WithMissingValues(), quantmf.WithLoss(quantmf.KL))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean, median := m.Reconstruct(), m.Median()
+		lo, hi, err := m.Interval(0.9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range x.Rows {
+			var seen []float64
+			sum := 0.0
+			for _, v := range x.Row(i) {
+				if !math.IsNaN(v) {
+					seen = append(seen, v)
+					sum += v
+				}
+			}
+			slices.Sort(seen)
+			average, middle := sum/float64(len(seen)), (seen[(len(seen)-1)/2]+seen[len(seen)/2])/2
+			kl := func(x, t float64) float64 { return x*(math.Log(x)-math.Log(t)) - (x - t) }
+			for j, v := range given.Row(i) {
+				if dealt[i*given.Cols+j] != int8(part) {
+					continue
+				}
+				hidden[i]++
+				all++
+				loss[i] += kl(v, mean.At(i, j))
+				own[i] += kl(v, average)
+				abs[i] += math.Abs(v - median.At(i, j))
+				ownAbs[i] += math.Abs(v - middle)
+				if lo.At(i, j) <= v && v <= hi.At(i, j) {
+					held++
+				}
+			}
+		}
+	}
+	near := func(a *float64, b float64) bool { return a != nil && math.Abs(*a-b) < 1e-9*math.Abs(b) }
+	sum := func(v []float64) (s float64) {
+		for _, x := range v {
+			s += x
+		}
+		return s
+	}
+	for _, value := range []string{"mean", "median"} {
+		text, _ := quiet(t, 0, "impute", "holes.tsv", "-o", "full.tsv", "-checks", "3", "-seed", "5", "-value", value, "-json", "-features", "features.tsv")
+		var o imputeObject
+		if err := json.Unmarshal([]byte(text), &o); err != nil {
+			t.Fatal(err)
+		}
+		a, b := loss, own
+		if value == "median" {
+			a, b = abs, ownAbs
+		}
+		if !near(o.Error, sum(a)/all) || !near(o.Own, sum(b)/all) || !near(o.Less, 1-sum(a)/sum(b)) || !near(o.Absolute, sum(abs)/all) || !near(o.AbsoluteOwn, sum(ownAbs)/all) || o.Checked != int(all) {
+			t.Errorf("%s: %s", value, text[:600])
+		}
+		// An interval's end may lie on a value, which then counts by a part.
+		if math.Abs(*o.IntervalHeld-held/all) > 0.01 {
+			t.Errorf("intervals hold %g, here %g", *o.IntervalHeld, held/all)
+		}
+		verdicts := map[string]int{}
+		for i, f := range o.Features {
+			if f.Checked != int(hidden[i]) || !near(f.Error, a[i]/hidden[i]) || !near(f.Own, b[i]/hidden[i]) {
+				t.Errorf("%s, feature %d: %v", value, i, f)
+			}
+			if i < 28 {
+				verdicts[f.Verdict]++
+			} else if f.Verdict == "better" {
+				t.Errorf("%s: feature %d is noise, and better predicted than by its %s: %g ± %g", value, i, value, *f.Less, *f.StdErr)
+			}
+		}
+		if verdicts["better"] < 18 {
+			t.Errorf("%s: %v", value, verdicts)
+		}
+		f, err := os.Open("features.tsv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := csv.NewReader(f)
+		r.Comma = '\t'
+		rows, err := r.ReadAll()
+		f.Close()
+		if err != nil || len(rows) != 31 || strings.Join(rows[0], " ") != "feature missing checked error error_of_"+value+" less stderr verdict" {
+			t.Fatalf("%v %v", err, rows[0])
+		}
+		if v, err := strconv.ParseFloat(rows[5][3], 64); err != nil || math.Abs(v-*o.Features[4].Error) > 1e-5*v || rows[5][7] != o.Features[4].Verdict || rows[5][0] != "f5" {
+			t.Error(rows[5])
+		}
+	}
+}
+
+// TestImputeHides: with other hidden values every fit of a check is the same to the bit.
+func TestImputeHides(t *testing.T) {
+	_, given := bent(20, 30, false)
+	dealt := deal(given, 1)
+	other := given.Clone()
+	changed := 0
+	for c, p := range dealt {
+		if p == 4 {
+			other.Data[c] = 1000 - given.Data[c]
+			changed++
+		}
+	}
+	if changed < 40 {
+		t.Fatalf("%d hidden", changed)
+	}
+	course := func(x quantmf.Mat) (losses []float64) {
+		f, err := parseImpute([]string{"x", "-o", "y"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &imputation{imputeFlags: f, table: &table.Table{X: x}, of: make([]feature, x.Rows), probabilities: 0.9}
+		err = r.hide(t.Context(), dealt, 4, append(f.options, quantmf.WithProgress(func(p quantmf.Progress) error { losses = append(losses, p.Loss); return nil })))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return losses
+	}
+	if a, b := course(given), course(other); !slices.Equal(a, b) || len(a) < 10 {
+		t.Error("hidden values touch the fit")
+	}
+}
+
+// TestDeal: known cells are dealt out evenly, missing ones not at all, and no part leaves
+// a row or a column with fewer than two.
+func TestDeal(t *testing.T) {
+	_, x := bent(12, 37, false)
+	for j := range x.Cols { // a row of three values and a column of two
+		if j > 2 {
+			x.Set(3, j, math.NaN())
+		}
+	}
+	for i := range x.Rows {
+		x.Set(i, 5, math.NaN())
+	}
+	x.Set(0, 0, 1)
+	x.Set(3, 0, 1)
+	x.Set(3, 1, 1)
+	x.Set(3, 2, 1)
+	x.Set(0, 5, 1)
+	x.Set(1, 5, 1)
+	dealt := deal(x, 9)
+	for part := range int8(parts) {
+		columns := make([]int, x.Cols)
+		for i := range x.Rows {
+			known, hidden := 0, 0
+			for j, v := range x.Row(i) {
+				switch p := dealt[i*x.Cols+j]; {
+				case math.IsNaN(v) && p != -1:
+					t.Fatal("a missing cell was dealt out")
+				case p == part:
+					hidden++
+				case v == v:
+					known++
+					columns[j]++
+				}
+			}
+			if known < 2 || i != 3 && (hidden < (known+hidden)/parts-1 || hidden > (known+hidden)/parts+1) {
+				t.Errorf("row %d, part %d: %d known, %d hidden", i, part, known, hidden)
+			}
+		}
+		if least := slices.Min(columns); least < 2 {
+			t.Errorf("part %d leaves a column of %d", part, least)
+		}
+	}
+	if slices.Equal(dealt, deal(x, 10)) || !slices.Equal(dealt, deal(x, 9)) {
+		t.Error("the seed does not decide")
+	}
+}
+
+// TestImputeIntervals: on expression data, rows of values that come once, intervals hold as
+// many hidden values as they say.
+func TestImputeIntervals(t *testing.T) {
+	whole := read(t, filepath.Join("..", "..", "testdata", "laml-exp.tsv.gz"))
+	t.Chdir(t.TempDir())
+	var rows []int
+	for i := 0; i < whole.X.Rows && len(rows) < 100; i += 4 {
+		row := slices.Clone(whole.X.Row(i))
+		slices.Sort(row)
+		if len(slices.Compact(row)) > whole.X.Cols*9/10 {
+			rows = append(rows, i)
+		}
+	}
+	if len(rows) < 60 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	x := whole.Select(rows).X
+	given := x.Clone()
+	src := rand.New(rand.NewPCG(8, 8))
+	for i := range given.Data {
+		if src.Float64() < 0.1 {
+			given.Data[i] = math.NaN()
+		}
+	}
+	writeTable(t, "holes.npz", given)
+	for _, p := range []float64{0.5, 0.8, 0.95} {
+		quiet(t, 0, "impute", "holes.npz", "-o", "full.npz", "-interval", fmt.Sprint(p), "-checks", "0")
+		lower, upper := read(t, "full.lower.npz"), read(t, "full.upper.npz")
+		held, count := 0.0, 0.0
+		for i := range given.Rows {
+			for j, v := range given.Row(i) {
+				if v != v {
+					count++
+					if truth := x.At(i, j); truth >= lower.X.At(i, j) && truth <= upper.X.At(i, j) {
+						held++
+					}
+				}
+			}
+		}
+		t.Logf("%g %% intervals hold %.1f %% of %g", 100*p, 100*held/count, count)
+		if math.Abs(held/count-p) > 0.04 {
+			t.Errorf("%g %% intervals hold %.1f %%", 100*p, 100*held/count)
+		}
+	}
+}
+
+func TestImputeUsage(t *testing.T) {
+	runWith(t, "", "version")
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"impute matrix.tsv", 2, "say where to write"},
+		{"impute none.tsv -o f.tsv -interval 1", 2, "-interval 1: must be above 0 and below 1"},
+		{"impute none.tsv -o - -interval .9", 2, "-interval: needs an -o FILE"},
+		{"impute none.tsv -o f.tsv -checks 11", 2, "-checks 11: must be from 0 to 10"},
+		{"impute none.tsv -o f.tsv -checks 0 -features g.tsv", 2, "-features: there is nothing to say"},
+		{"impute none.tsv -o f.tsv -value mode", 2, "-value mode: must be one of mean, median"},
+		{"impute none.tsv -o f.tsv -loss 1.5", 2, "-loss: must be auto, kl or frobenius"},
+		{"impute none.tsv -o - -json", 2, "-json: standard output is taken"},
+		{"impute none.tsv -o f.tsv -progress loud", 2, "-progress loud"},
+		{"impute none.tsv -o f.tsv", 3, "none.tsv"},
+		{"impute matrix.tsv -o f.tsv -k -1", 2, "-k -1: must be at least 0"},
+		{"impute matrix.tsv -o f.tsv -features ./f.tsv", 2, "two outputs to the same place"},
+		{"impute matrix.tsv -o matrix.tsv", 2, "is read itself"},
+		{"impute matrix.tsv -o f.tsv -max-memory 14kB", 3, "-max-memory allows"},
+	} {
+		if _, said := quiet(t, c.code, strings.Fields(c.args)...); !strings.Contains(said, c.says) {
+			t.Errorf("%s: %s", c.args, said)
+		}
+		if _, err := os.Stat("f.tsv"); err == nil {
+			t.Errorf("%s: a file was written", c.args)
+		}
+	}
+	for of, want := range map[string]string{"a.csv": "a.lower.csv", "b.tsv.gz": "b.lower.tsv.gz", "d/c": "d/c.lower", "x.y/z.NPZ": "x.y/z.lower.NPZ"} {
+		if got := besides(of, "lower"); got != want {
+			t.Errorf("%s: %s", of, got)
+		}
+	}
+	// A table of no structure, and one that is whole.
+	src := rand.New(rand.NewPCG(1, 1))
+	noise := quantmf.NewMat(12, 40)
+	for i := range noise.Data {
+		noise.Data[i] = 1 + src.Float64()
+	}
+	writeTable(t, "noise.tsv", noise)
+	_, said := quiet(t, 0, "impute", "noise.tsv", "-o", "f.tsv")
+	if !strings.Contains(said, "Filled        0 values") || strings.Contains(said, "not sure; not better: ;") {
+		t.Error(said)
+	}
+	var o imputeObject
+	text, _ := quiet(t, 0, "impute", "noise.tsv", "-o", "f.tsv", "-json")
+	if err := json.Unmarshal([]byte(text), &o); err != nil || math.Abs(*o.Less) > 0.1 {
+		t.Errorf("noise is predicted: %v %v", err, *o.Less)
+	}
+	if code := run([]string{"impute", "noise.tsv", "-o", "f.tsv", "-json"}, nil, broken{}, io.Discard); code != exitFailed {
+		t.Errorf("exit code %d", code)
+	}
+}

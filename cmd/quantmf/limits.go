@@ -1,0 +1,125 @@
+package main
+
+// This file holds what every command has: -max-memory and -progress; and the names of
+// flags, which take the place of the package's in every message.
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/quantmf/quantmf"
+)
+
+// limits are the flags that every command has.
+type limits struct {
+	maxMemory memory
+	progress  string
+}
+
+// limitsHelp says them in the help of commands other than fit.
+const limitsHelp = `  -max-memory SIZE  refuse what needs more, such as 500MB, with exit code 3
+                    (default 8GiB)
+  -progress auto|plain|json|none
+                    on standard error: auto: one line rewritten on a terminal, no
+                    more than the result elsewhere; plain: a line for each part of
+                    the work; json: an object for each; none: nothing (default auto)
+`
+
+func (l *limits) flags(set *flag.FlagSet) {
+	l.maxMemory, l.progress = 8<<30, "auto"
+	set.Var(&l.maxMemory, "max-memory", "")
+	set.StringVar(&l.progress, "progress", l.progress, "")
+}
+
+// check reports values that the flags do not have.
+func (l *limits) check() error {
+	modes := []string{"auto", "plain", "json", "none"}
+	if !slices.Contains(modes, l.progress) {
+		return usageError(fmt.Sprintf("-progress %s: %v", l.progress, mustBeOneOf(modes)))
+	}
+	return nil
+}
+
+// hold makes the collector keep to -max-memory, until it is told otherwise.
+func (l *limits) hold() (release func()) {
+	before := debug.SetMemoryLimit(-1)
+	debug.SetMemoryLimit(min(before, int64(l.maxMemory)))
+	return func() { debug.SetMemoryLimit(before) }
+}
+
+// cells is the most numbers that a matrix may have.
+func (l *limits) cells() int { return int(min(max(l.maxMemory/readShare, 1), math.MaxInt)) }
+
+// allows reports a need of more bytes than -max-memory allows.
+func (l *limits) allows(need float64, what, instead string) error {
+	if need > float64(l.maxMemory) {
+		return &inputError{fmt.Errorf("%s needs about %s of memory, -max-memory allows %s: %s", what, gibi(need), gibi(float64(l.maxMemory)), instead)}
+	}
+	return nil
+}
+
+// allowsMatrices reports that what a command does with count matrices of d × n numbers
+// beside the model takes too much.
+func (l *limits) allowsMatrices(count float64, d, n int) error {
+	return l.allows(8*count*float64(d)*float64(n)+programSize, "this", "allow more, or give fewer samples at a time")
+}
+
+// spoken are names of the package as the command line has them. Longer ones come before
+// their beginnings.
+var spoken = strings.NewReplacer(
+	"FitNMF", "-method nmf", "FitQMFQ", "-method qmfq", "FitQMF", "-method qmf", "FitBQMF", "-method bqmf",
+	"WithMissingValues", "-missing", "WithLevels", "-m", "WithLearningRate", "-lr", "WithEpsilon", "-eps", "WithCheckpoint", "-checkpoint",
+	"WithValidation", "-validation", "WithPatience", "-patience", "WithRestarts", "-restarts", "WithTolerance", "-tolerance", "WithProjection", "-projection",
+	"WithSchedule", "-schedule", "WithShrinkage", "-shrinkage", "WithPenalty", "-penalty", "WithEpochs", "-epochs", "WithResume", "-resume",
+	"WithStart", "-start", "WithEnds", "-ends", "WithBatch", "-batch", "WithSeed", "-seed", "WithLoss", "-loss", "WithUpdates", "-updates",
+	"StartAuto", "-start auto", "StartScores", "-start scores", "StartNMF", "-start nmf", "StartUniform", "-start uniform", "StartSVD", "-start svd",
+	"EndsFree", "-ends free", "EndsPinned", "-ends pinned", "ScheduleCosine", "-schedule cosine", "ScheduleConstant", "-schedule constant",
+	"UpdatesNewton", "-updates newton", "UpdatesMultiplicative", "-updates multiplicative", "KLUpdates", "kl", "FrobeniusUpdates", "frobenius", "TruncatedSVD", "svd",
+	"takes KL or Frobenius", "takes kl or frobenius", "losses KL and Frobenius", "losses kl and frobenius", "another x", "another matrix")
+
+// goValue is a value of an option as the package writes it.
+var goValue = regexp.MustCompile(`^(Start|Ends|Schedule|Updates)([A-Z]\w*)$|^(KL|Frobenius)Updates\((\d+)\)$|^(TruncatedSVD)\(\)$`)
+
+// spokenValue returns a value of an option as its flag has it.
+func spokenValue(v string) string {
+	switch m := goValue.FindStringSubmatch(v); {
+	case m == nil:
+		return v
+	case m[1] != "":
+		return strings.ToLower(m[2])
+	case m[3] != "":
+		return strings.ToLower(m[3]) + ":" + m[4]
+	}
+	return "svd"
+}
+
+// takes reports flags that no fit takes together, before any file is read.
+func (f *fitFlags) takes(method string, options []quantmf.FitOption) error {
+	_, err := quantmf.MemoryOf(methodOf[method], 1, 1, f.rank, options...)
+	if err != nil {
+		return explain(err, nil, f.flagOf)
+	}
+	return nil
+}
+
+// apart reports two outputs to the same place, before any file is read; links are for
+// outputs to see through.
+func apart(paths ...string) error {
+	seen := map[string]bool{}
+	for _, p := range paths {
+		if p == "" {
+			continue
+		}
+		if at := cleanPath(p); seen[at] {
+			return usageError("two outputs to the same place: " + p)
+		} else {
+			seen[at] = true
+		}
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package main
+
+// This file tests what every command has: limits, and messages in the words of flags.
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestFlagsNotGo: whatever is wrong with a command line is said before any file is read
+// (none.tsv is not there), and in the names of flags.
+func TestFlagsNotGo(t *testing.T) {
+	t.Chdir(t.TempDir())
+	goNames := regexp.MustCompile(`With[A-Z]|Fit[A-Z]|Start[A-Z]|Ends[A-Z]|Schedule[A-Z]|Updates\(|quantmf: |flag:|parse error|strconv`)
+	for _, c := range []struct{ args, says string }{
+		{"fit -k 0", "-k 0: must be at least 1"},
+		{"fit -k x", "-k x: not a whole number"},
+		{"fit -k 99999999999999999999", "-k 99999999999999999999: not a whole number"},
+		{"fit -m 1", "-m 1: a model needs at least 2"},
+		{"fit -eps 0", "-eps 0: a model needs a positive one"},
+		{"fit -eps zero", "-eps zero: not a number"},
+		{"fit -lr -1", "-lr -1: "},
+		{"fit -missing=perhaps", "-missing perhaps: must be one of true, false"},
+		{"fit -log1p=perhaps", "-log1p perhaps: must be one of true, false"},
+		{"fit -start svd", "-start svd: only -method nmf starts from it"},
+		{"fit -method nmf -start scores", "-start scores: -method nmf starts from -start uniform or -start svd"},
+		{"fit -method nmf -start svd -restarts 2", "-restarts 2: -start svd is the same for every seed"},
+		{"fit -method nmf -lr 1", "-lr 1: -method nmf has no use for it"},
+		{"fit -method qmfq -penalty 1", "-penalty 1: -method qmfq has no use for it"},
+		{"fit -method bqmf -restarts 2", "-restarts 2: -method bqmf has no use for it"},
+		{"fit -method bqmf -loss 1.5", "-loss 1.5: -method bqmf takes kl or frobenius"},
+		{"fit -projection svd", "-projection svd: -method qmf has no use for it"},
+		{"fit -method qmfq -projection svd -missing", "-projection svd: needs every cell: neither -missing nor -validation go with it"},
+		{"fit -method qmfq -projection pca", "-projection pca: must be kl:N, frobenius:N or svd"},
+		{"fit -method qmfq -projection kl:0", "-projection kl:0: must have from 1 to"},
+		{"fit -shrinkage 1 -start uniform", "-shrinkage 1: -start uniform has no EM step"},
+		{"fit -shrinkage 1 -ends pinned", "-shrinkage 1: needs -ends free"},
+		{"fit -validation 0.6", "-validation 0.6: must be above 0 and at most 0.5"},
+		{"fit -patience 0", "-patience 0: must be at least 1"},
+		{"fit -tolerance 0", "-tolerance 0: must be finite and above 0"},
+		{"fit -epochs -1", "-epochs -1: must be at least 0"},
+		{"fit -loss 9", "-loss 9: β must be from -2 to 4"},
+		{"fit -nosuch", "there is no flag -nosuch of fit"},
+		{"fit -o", "-o needs a value"},
+		{"fit -u a -v ./a", "two outputs to the same place"},
+		{"fit -o a -checkpoint a", "two outputs to the same place"},
+		{"rank -k 2,0", "-k 0: must be at least 1"},
+		{"rank -share .7", "-share 0.7: must be above 0 and at most 0.5"},
+		{"rank -share none", "-share none: not a number"},
+		{"rank -m 1,2", "-m 1: a model needs at least 2"},
+		{"rank -method nmf -m 4", "-m 4: -method nmf has no use for it"},
+		{"rank -plot -", "-plot -: standard output has the results"},
+		{"impute -o x -k -2", "-k -2: must be at least 0"},
+		{"transform m -o x -progress loud", "-progress loud: must be one of auto, plain, json, none"},
+		{"transform m -o x -max-memory much", "-max-memory much: not a size"},
+	} {
+		args := append(strings.Fields(c.args), "none.tsv")
+		if c.args == "fit -o" {
+			args = args[:2]
+		}
+		if _, e := quiet(t, exitUsage, args...); !strings.Contains(e, c.says) || goNames.MatchString(strings.TrimPrefix(e, "quantmf ")) {
+			t.Errorf("%s: %s", c.args, e)
+		}
+	}
+}
+
+// TestNewFlagsOfFit: each is that option of the package.
+func TestNewFlagsOfFit(t *testing.T) {
+	runWith(t, "", "version")
+	for _, args := range []string{
+		"-validation 0.2 -epochs 8", "-patience 2 -epochs 8", "-method nmf -restarts 6 -epochs 2", "-restarts 2 -epochs 3 -start uniform", "-tolerance 1e-3 -epochs 3",
+		"-method qmfq -projection svd -epochs 3", "-method qmfq -projection frobenius:7 -epochs 3", "-method bqmf -tolerance 0.5",
+	} {
+		words := append([]string{"fit", "-k", "2", "-o", "m.qmf", "-progress", "json"}, append(strings.Fields(args), "matrix.tsv")...)
+		quiet(t, 0, words...)
+		with, _ := quiet(t, 0, "inspect", "-json", "m.qmf")
+		var plain []string
+		for i := 0; i < len(words); i++ {
+			if regexp.MustCompile(`-(validation|patience|restarts|tolerance|projection)`).MatchString(words[i]) {
+				i++
+				continue
+			}
+			plain = append(plain, words[i])
+		}
+		quiet(t, 0, plain...)
+		without, _ := quiet(t, 0, "inspect", "-json", "m.qmf")
+		var a, b modelObject
+		if err := json.Unmarshal([]byte(with), &a); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(without), &b); err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Sprint(a.Loss, a.Validation) == fmt.Sprint(b.Loss, b.Validation) && !strings.Contains(args, "patience") && !strings.Contains(args, "-restarts 2") {
+			t.Errorf("%s changes nothing", args)
+		}
+		if strings.Contains(args, "validation") != (len(a.Validation) > 0) {
+			t.Errorf("%s: %v", args, a.Validation)
+		}
+	}
+	// A fit that was extended is the fit of as many epochs.
+	quiet(t, 0, "fit", "-k", "2", "-schedule", "constant", "-epochs", "5", "-checkpoint", "state", "matrix.tsv")
+	quiet(t, 0, "fit", "-k", "2", "-schedule", "constant", "-epochs", "9", "-checkpoint", "state", "-resume", "-o", "a.qmf", "-u", "a.tsv", "matrix.tsv")
+	quiet(t, 0, "fit", "-k", "2", "-schedule", "constant", "-epochs", "9", "-u", "b.tsv", "matrix.tsv")
+	if a, b := read(t, "a.tsv"), read(t, "b.tsv"); !same(a.X, b.X) {
+		t.Error("the extended fit is another")
+	}
+	quiet(t, 0, "fit", "-k", "2", "-epochs", "5", "-force", "-checkpoint", "state", "matrix.tsv")
+	if _, e := quiet(t, exitUsage, "fit", "-k", "2", "-epochs", "9", "-resume", "-checkpoint", "state", "matrix.tsv"); !strings.Contains(e, "-epochs 9: the state was saved with 5, over which the learning rate falls to 0: only -schedule constant can have more") {
+		t.Error(e)
+	}
+}
+
+// TestLimits: every command takes -max-memory and -progress, and keeps to them.
+func TestLimits(t *testing.T) {
+	workshop(t)
+	for _, c := range []struct{ args, phase string }{
+		{"transform qmf.qmf matrix.tsv -o x.tsv", "samples"},
+		{"reconstruct qmf.qmf -o x.tsv", "reading qmf.qmf"},
+		{"normalize qmfq.qmf matrix.tsv -o x.tsv", "taking maps"},
+		{"inspect qmf.qmf matrix.tsv", "comparing the model with the matrix"},
+		{"report qmf.qmf matrix.tsv -o x.html", "drawing"},
+		{"convert matrix.tsv x.npy", "reading matrix.tsv"},
+		{"rank -k 1,2 -epochs 2 -repeats 2 matrix.tsv", "fits"},
+		{"impute matrix.tsv -o x.tsv -checks 1", "epochs"},
+		{"fit -k 2 -epochs 2 matrix.tsv", "epochs"},
+	} {
+		words := strings.Fields(c.args)
+		if _, e := quiet(t, exitBadInput, append(words, "-max-memory", "2kB")...); !regexp.MustCompile(`-max-memory|than the \S+ GiB of memory that a matrix may have`).MatchString(e) {
+			t.Errorf("%s: %s", c.args, e)
+		}
+		_, e := quiet(t, 0, append(words, "-progress", "json")...)
+		found := false
+		for _, line := range strings.Split(strings.TrimSpace(e), "\n") {
+			var r struct{ Model, Phase, Summary string }
+			if err := json.Unmarshal([]byte(line), &r); err != nil {
+				t.Errorf("%s: %v: %s", c.args, err, line)
+			}
+			found = found || r.Phase == c.phase
+		}
+		if !found {
+			t.Errorf("%s: no %q in %s", c.args, c.phase, e)
+		}
+		if words[0] != "fit" && words[0] != "impute" && words[0] != "rank" {
+			if _, e := quiet(t, 0, append(words, "-progress", "none")...); e != "" {
+				t.Errorf("%s: %s", c.args, e)
+			}
+			if _, e := quiet(t, 0, append(words, "-progress", "plain")...); !strings.Contains(e, words[0]+": ") {
+				t.Errorf("%s: %s", c.args, e)
+			}
+			if _, e := quiet(t, 0, words...); e != "" {
+				t.Errorf("%s: %s", c.args, e)
+			}
+		}
+	}
+}

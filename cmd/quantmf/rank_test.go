@@ -1,0 +1,264 @@
+package main
+
+// This file tests "quantmf rank": its table against the package, the choice against one made
+// here by hand, its warnings, the picture, and that an interrupt loses no fit.
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+)
+
+func TestRank(t *testing.T) {
+	runWith(t, "", "version")
+	in := read(t, "matrix.tsv")
+	for _, m := range []string{"", "4,6"} {
+		args := []string{"rank", "-k", "1,3", "-repeats", "3", "-share", "0.2", "-seed", "5", "-epochs", "6", "matrix.tsv"}
+		var trials []quantmf.Trial
+		options := []quantmf.FitOption{quantmf.WithEpochs(6), quantmf.WithSeed(5)}
+		head := "k\tmean\tstderr\tworse\tworse_stderr\n"
+		levels := []int{8}
+		if m != "" {
+			args = append(args, "-m", m)
+			head = "k\tm\tmean\tstderr\tworse\tworse_stderr\n"
+			levels = []int{4, 6}
+		}
+		for _, k := range []int{1, 3} {
+			for _, l := range levels {
+				trials = append(trials, quantmf.Trial{Rank: k, Options: append(options[:2:2], quantmf.WithLevels(l))})
+			}
+		}
+		got, err := quantmf.HeldOut(t.Context(), in.X, quantmf.FitQMF, trials, quantmf.Masks{Repeats: 3, Share: 0.2, Seed: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		best := 0
+		for i := range got {
+			if got[i].Mean < got[best].Mean {
+				best = i
+			}
+		}
+		want := head
+		for i, p := range got {
+			level := ""
+			if m != "" {
+				level = fmt.Sprintf("%d\t", levels[i%2])
+			}
+			// The paired standard error by the textbook's other formula.
+			var d, dd float64
+			for r := range 3 {
+				x := p.Losses[r] - got[best].Losses[r]
+				d += x
+				dd += x * x
+			}
+			stdErr := math.Sqrt(max(dd-d*d/3, 0) / 2 / 3)
+			want += fmt.Sprintf("%d\t%s%.6g\t%.3g\t%.3g\t%.3g\n", trials[i].Rank, level, p.Mean, p.StdErr, d/3, stdErr)
+		}
+		out, e := quiet(t, 0, args...)
+		if out != want || !strings.Contains(e, "predicts hidden cells best") || !strings.Contains(e, "resamplings of the 3 repeats choose it") {
+			t.Errorf("got %s%s, want %s", out, e, want)
+		}
+		text, _ := quiet(t, 0, append(args, "-json")...)
+		var o rankObject
+		if err := json.Unmarshal([]byte(text), &o); err != nil || len(o.Trials) != len(got) || o.Best != best || o.Trials[1].Losses[2] != got[1].Losses[2] || o.Trials[1].K != trials[1].Rank || o.Sure == nil {
+			t.Errorf("%v: %s", err, text)
+		}
+	}
+}
+
+// TestRankChoice: of losses made by hand, the smallest k within one paired standard error.
+func TestRankChoice(t *testing.T) {
+	type losses = []float64
+	for _, c := range []struct {
+		name         string
+		ks, ms       []int
+		losses       []losses
+		best, chosen int
+		sure         float64 // at least; below 0 at most
+		edges        string
+	}{
+		// Masks differ much, the two do not: the difference .01 is ± .0058, so 2 is worse.
+		{"paired", []int{2, 4, 8}, nil, []losses{{1.01, 2.02, 3.0}, {1, 2, 3}, {1.5, 2.5, 3.5}}, 1, 1, 0.5, ""},
+		{"within", []int{2, 4, 8}, nil, []losses{{1.1, 1.9, 3.05}, {1, 2, 3}, {1.5, 2.5, 3.5}}, 1, 0, 0.5, "-k 2 is the smallest that was tried: smaller ones may do as well"},
+		{"any order", []int{8, 4, 2}, nil, []losses{{1.5, 2.5, 3.5}, {1, 2, 3}, {1.1, 1.9, 3.05}}, 1, 2, 0.5, "-k 2 is the smallest"},
+		{"the largest", []int{1, 2}, nil, []losses{{3, 3.1, 2.9}, {1, 2, 1}}, 1, 1, 1, "the best, -k 2, is the largest that was tried: try larger ones"},
+		{"one is the least there is", []int{1, 2}, nil, []losses{{1, 1, 1}, {2, 2, 2}}, 0, 0, 1, "^$"},
+		{"as many as there can be", []int{5, 0}, nil, []losses{{1, 1.2, 1.1}, {1, 1, 1}}, 1, 1, 0.5, "^$"},
+		{"one alone", []int{5}, nil, []losses{{1, 1.2, 1.1}}, 0, 0, 1, "^$"},
+		{"levels", []int{3, 6}, []int{4, 8}, []losses{{2, 2, 2}, {1, 1.3, 1}, {1.1, 1.1, 1.1}, {0.9, 1.1, 1.1}}, 3, 1, 0.1, "-m 8, is the largest"},
+		{"a toss", []int{2, 4}, nil, []losses{{1, 3}, {2, 1.9}}, 1, 0, -0.99, ""},
+	} {
+		r := &comparison{rankFlags: &rankFlags{ks: c.ks, ms: c.ms, repeats: len(c.losses[0]), seed: 1}}
+		for _, l := range c.losses {
+			sum := 0.0
+			for _, v := range l {
+				sum += v
+			}
+			r.got = append(r.got, quantmf.Prediction{Mean: sum / float64(len(l)), Losses: l})
+		}
+		r.choose()
+		if r.best != c.best || r.chosen != c.chosen || c.sure >= 0 && r.sure < c.sure || c.sure < 0 && r.sure > -c.sure {
+			t.Errorf("%s: best %d, chosen %d, sure %.2f", c.name, r.best, r.chosen, r.sure)
+		}
+		if got := strings.Join(r.edges(), "; "); !regexp.MustCompile(c.edges).MatchString(got) {
+			t.Errorf("%s: %q", c.name, got)
+		}
+		if got := r.verdict(); !strings.HasPrefix(got, r.name(c.best)+" predicts hidden cells best") || strings.Contains(got, "is the smallest within one") != (c.best != c.chosen) {
+			t.Errorf("%s: %s", c.name, got)
+		}
+	}
+}
+
+// TestRankPlot: the picture is well-formed, has an axis label for every k, a line and a name
+// for every m, and marks one point.
+func TestRankPlot(t *testing.T) {
+	runWith(t, "", "version")
+	quiet(t, 0, "rank", "-k", "3,1", "-m", "4,6", "-repeats", "2", "-epochs", "2", "-plot", "p.svg", "matrix.tsv")
+	b, err := os.ReadFile("p.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := xml.NewDecoder(bytes.NewReader(b))
+	var texts []string
+	circles := 0
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch e := token.(type) {
+		case xml.StartElement:
+			if e.Name.Local == "circle" {
+				circles++
+			}
+		case xml.CharData:
+			if s := strings.TrimSpace(string(e)); s != "" {
+				texts = append(texts, s)
+			}
+		}
+	}
+	all := strings.Join(texts, "|")
+	if circles != 5 || !strings.Contains(all, "|1|3|components, k|mean divergence|") || !strings.Contains(all, "m = 4") || !strings.Contains(all, "m = 6") {
+		t.Errorf("%d circles, %s", circles, all)
+	}
+	if strings.Contains(string(b), "NaN") || strings.Contains(string(b), "Inf") {
+		t.Error("not numbers")
+	}
+}
+
+// interruptAt sends an interrupt when so many fits are told to be done.
+type interruptAt struct {
+	bytes.Buffer
+	at, seen int
+}
+
+func (w *interruptAt) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte(`"phase":"fits"`)) {
+		if w.seen++; w.seen == w.at {
+			self, _ := os.FindProcess(os.Getpid())
+			if err := self.Signal(os.Interrupt); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return w.Buffer.Write(b)
+}
+
+// TestRankResumes: fits done before an interrupt are not made again, and the result is that of
+// one that was never stopped; what is cut off at the end of the file is made anew.
+func TestRankResumes(t *testing.T) {
+	if runtime.GOOS == "windows" || runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
+		t.Skip("no process here can interrupt itself")
+	}
+	dir, _, _, _ := runWith(t, "", "version")
+	args := []string{"rank", "-k", "1,2,3", "-repeats", "4", "-epochs", "300", "-m", "5", "matrix.tsv"}
+	want, _ := quiet(t, 0, args...)
+	with := append(args, "-checkpoint", "fits", "-progress", "json")
+	w := interruptAt{at: 5}
+	if code := run(with, nil, io.Discard, &w); code != exitInterrupted || !strings.Contains(w.String(), "interrupted before all fits were done; those that are done are in fits: the same command with -resume goes on") {
+		t.Fatalf("exit code %d: %s", code, w.String())
+	}
+	if got := files(t, dir); got != "fits" {
+		t.Fatalf("files: %s", got)
+	}
+	whole, _ := os.ReadFile("fits")
+	if len(whole) < 1000 {
+		t.Fatalf("%d bytes", len(whole))
+	}
+	for _, cut := range []int{0, 100} {
+		if err := os.WriteFile("fits", whole[:len(whole)-cut], 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, e := quiet(t, 2, append(with, "-resume", "-eps", "0.03")...); !strings.Contains(e, "-resume: fits was made with other flags") {
+			t.Error(e)
+		}
+		d, err := openFits("fits", true, false, nil, parsedRank(t, args[1:]).identity())
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := len(d.models)
+		d.close()
+		if before < 3 {
+			t.Errorf("%d fits kept", before)
+		}
+		got, _ := quiet(t, 0, append(with, "-resume")...)
+		if got != want {
+			t.Errorf("cut by %d: got %s, want %s", cut, got, want)
+		}
+		if left := files(t, dir); left != "" {
+			t.Errorf("files: %s", left)
+		}
+	}
+	// All fits are in the file: nothing is fitted, and a larger grid takes them, too.
+	calls := 0
+	d, err := openFits("fits", false, false, nil, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &comparison{rankFlags: parsedRank(t, args[1:]), told: newProgress("none", io.Discard), done: d}
+	x := read(t, "matrix.tsv").X
+	if err := c.run(t.Context(), x); err != nil {
+		t.Fatal(err)
+	}
+	d.close()
+	if d, err = openFits("fits", true, false, nil, "x"); err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	calls = len(d.models)
+	c = &comparison{rankFlags: parsedRank(t, append([]string{"-k", "1,2,3,4"}, args[3:]...)), told: newProgress("none", io.Discard), done: d}
+	before, _ := d.file.Seek(0, io.SeekEnd)
+	if err := c.run(t.Context(), x); err != nil {
+		t.Fatal(err)
+	}
+	after, _ := d.file.Seek(0, io.SeekEnd)
+	if calls != 12 || after-before > before/2 || after == before {
+		t.Errorf("%d fits in the file; it grew from %d to %d bytes by four more", calls, before, after)
+	}
+	if c.table()[:strings.Index(c.table(), "\n4\t")+1] == "" {
+		t.Error("no fourth")
+	}
+}
+
+func parsedRank(t *testing.T, args []string) *rankFlags {
+	t.Helper()
+	f, err := parseRank(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.takeLoss(quantmf.NewMat(1, 1))
+	return f
+}

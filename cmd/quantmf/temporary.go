@@ -1,0 +1,81 @@
+package main
+
+// This file holds the temporary files of a run: one that ends at once takes them away, and
+// those of a run that was killed are taken away by the next that writes to the same place.
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+)
+
+// temporary are the files that must not outlive this process.
+var temporary fileSet
+
+type fileSet struct {
+	mutex sync.Mutex
+	paths map[string]bool
+}
+
+func (t *fileSet) add(path string) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if t.paths == nil {
+		t.paths = map[string]bool{}
+	}
+	t.paths[path] = true
+}
+
+func (t *fileSet) remove(path string) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	delete(t.paths, path)
+}
+
+// clean removes all of them, for a process that ends here: it keeps the mutex.
+func (t *fileSet) clean() {
+	t.mutex.Lock()
+	for path := range t.paths {
+		os.Remove(path)
+	}
+}
+
+// random is what stands between a name and .tmp.
+var random = regexp.MustCompile(`^[0-9a-f]{8}$`)
+
+// removeLeft removes temporary files beside target that no process has open.
+func removeLeft(target string) {
+	if !stays {
+		return
+	}
+	dir, base := filepath.Split(target)
+	if dir == "" {
+		dir = "."
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		middle, is := strings.CutPrefix(e.Name(), "."+base+".")
+		if middle, is2 := strings.CutSuffix(middle, ".tmp"); !is || !is2 || !random.MatchString(middle) || !e.Type().IsRegular() {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		if runtime.GOOS == "windows" {
+			os.Remove(path) // fails where it is open
+			continue
+		}
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			continue
+		}
+		if tryLock(f) {
+			os.Remove(path)
+		}
+		f.Close()
+	}
+}

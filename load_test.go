@@ -1,0 +1,145 @@
+package quantmf
+
+// This file tests load: many fits at once, many calls through one model, and that goroutines
+// and memory come back. QUANTMF_LONG makes it 64 fits and 10,000 calls; under the race
+// detector that takes minutes.
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestLoad: 64 fits at once of every kind, and 10,000 transforms through one model from 64
+// goroutines, return what one alone returns; then no goroutine is left, and no more memory is
+// held than before.
+func TestLoad(t *testing.T) {
+	fits, calls := 16, 1000
+	if os.Getenv("QUANTMF_LONG") != "" {
+		fits, calls = 64, 10000
+	} else if testing.Short() {
+		fits, calls = 8, 200
+	}
+	ctx := context.Background()
+	x, _ := bent(20, 24, 2, 0, 7)
+	kinds := []func() (Model, error){
+		func() (Model, error) { return FitNMF(ctx, x, 3) },
+		func() (Model, error) { return FitQMF(ctx, x, 3, WithEpochs(5)) },
+		func() (Model, error) { return FitQMFQ(ctx, x, 2, WithEpochs(3)) },
+		func() (Model, error) { return FitBQMF(ctx, x, 0) },
+	}
+	want := make([][]byte, len(kinds))
+	models := make([]Model, len(kinds))
+	for i, fit := range kinds {
+		m, err := fit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		models[i] = m
+		if want[i], err = m.MarshalBinary(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	goroutines := runtime.NumGoroutine()
+	held := func() uint64 {
+		runtime.GC()
+		runtime.GC() // pools keep what they have for one collection
+		var s runtime.MemStats
+		runtime.ReadMemStats(&s)
+		return s.HeapAlloc
+	}
+	before := held()
+	var wait sync.WaitGroup
+	for i := range fits {
+		wait.Go(func() {
+			m, err := kinds[i%len(kinds)]()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if b, _ := m.MarshalBinary(); string(b) != string(want[i%len(kinds)]) {
+				t.Errorf("fit %d is another", i)
+			}
+		})
+	}
+	wait.Wait()
+	// Single samples: what a service is asked for.
+	var single [4][24]uint64
+	column := func(j int) Mat {
+		c := NewMat(x.Rows, 1)
+		for i := range x.Rows {
+			c.Set(i, 0, x.At(i, j))
+		}
+		return c
+	}
+	for k, m := range models {
+		for j := range 24 {
+			v, err := m.Transform(ctx, column(j))
+			if err != nil {
+				t.Fatal(err)
+			}
+			single[k][j] = fingerprint(v)
+		}
+	}
+	for worker := range 64 {
+		wait.Go(func() {
+			for call := worker; call < calls; call += 64 {
+				k, j := call%4, call%24
+				v, err := models[k].Transform(ctx, column(j))
+				if err != nil || fingerprint(v) != single[k][j] {
+					t.Errorf("call %d is another: %v", call, err)
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+	for end := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > goroutines && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	if left := runtime.NumGoroutine(); left > goroutines {
+		t.Errorf("%d goroutines, %d before", left, goroutines)
+	}
+	if after := held(); after > before+1<<20 {
+		t.Errorf("%d bytes are held, %d before", after, before)
+	}
+	runtime.KeepAlive(models)
+}
+
+// TestTransformTime: the time of placing the samples of a fit beside that of the fit.
+func TestTransformTime(t *testing.T) {
+	if os.Getenv("QUANTMF_LONG") == "" {
+		t.Skip("a measurement: set QUANTMF_LONG")
+	}
+	ctx := context.Background()
+	x, _ := bent(400, 221, 4, 0, 9)
+	for _, c := range []struct {
+		name string
+		fit  func() (Model, error)
+	}{
+		{"NMF", func() (Model, error) { return FitNMF(ctx, x, 10) }},
+		{"QMF", func() (Model, error) { return FitQMF(ctx, x, 10) }},
+		{"QMFQ", func() (Model, error) { return FitQMFQ(ctx, x, 10) }},
+		{"BQMF", func() (Model, error) { return FitBQMF(ctx, x, 0) }},
+	} {
+		least := time.Duration(1 << 62)
+		took := least
+		for range 3 {
+			began := time.Now()
+			m, err := c.fit()
+			if err != nil {
+				t.Fatal(err)
+			}
+			least = min(least, time.Since(began))
+			began = time.Now()
+			if _, err := m.Transform(ctx, x); err != nil {
+				t.Fatal(err)
+			}
+			took = min(took, time.Since(began))
+		}
+		t.Logf("%s of 400×221: fit %v, Transform %v, %.2f of it", c.name, least, took, took.Seconds()/least.Seconds())
+	}
+}
