@@ -184,7 +184,6 @@
 //	inflate.go    T fitted to X                   nmf.go        X ≈ UV
 //	qmf.go        X ≈ T(UV)                       qmfq.go       X ≈ T(Π_k(T'(X)))
 //	bqmf.go       X ≈ T(UV) and its uncertainty   start.go      where a fit of QMF starts
-//	gauss.go      steps of U and V in a QMF
 //	transform.go  new samples                     heldout.go    choosing k and m
 //	memory.go     what fits take
 //

@@ -383,3 +383,31 @@ func (f *inflation) meanLoss() float64 {
 	}
 	return total / float64(f.visible)
 }
+
+// curvature fills a with the curvature in w of the divergence of row i, in the units of w̄. With
+// the potentials of the row's transport and the moments of its squash held, each T_ij depends on
+// its own w_ij alone, with the slope
+//
+//	s_j = (2/ε) Cov_{M_j}(q,y) dx̃_j/dw_j,
+//
+// and where x = T the divergence has the second derivative T^{β-2} in T. So with n_i visible
+// cells in the row
+//
+//	a_j = T_j^{β-2} s_j²/n_i.
+//
+// That is Fisher's scoring; the second derivative at x itself, x T^{-2} under KL, makes steps too
+// short where x is far above T. The row has taken its adjoint: v.q is in units of the row's
+// mean, and v.s is T^{β-1}, 0 in hidden cells.
+func (f *inflation) curvature(a []float64, v *visitor, i int) {
+	v.row.Slopes(a, v.q) // s_j/n_i
+	seen, low, unit := float64(f.cells.rows[i]), f.lowest(i), f.cellUnit(i)
+	by := seen / (f.unit(i) * unit) / unit
+	for j, s := range a[:f.n] {
+		weight := by
+		if f.loss != divergence.Frobenius {
+			weight = by * (v.s[j] / max(v.t[j], low))
+		}
+		a[j] = float64(weight*s) * s
+	}
+	clear(a[f.n:])
+}

@@ -7,7 +7,7 @@ package quantmf
 //
 // An epoch visits all rows in batches. A visit (inflate.go) makes the steps of T_i and
 // gives w̄, the gradient at w = (UV)_i. U_i and, once a batch, V take steps by the method of Gauss
-// and Newton (gauss.go) or, in the paper's form, by Adam:
+// and Newton (internal/gauss) or, in the paper's form, by Adam:
 //
 //	Ũ̄_i = U_i∘(w̄Vᵀ),   Adam on Ũ_i;   once a batch   Ṽ̄ = V∘Σ_i U_iᵀw̄_i,   Adam on Ṽ.
 
@@ -20,6 +20,7 @@ import (
 	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/gauss"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
@@ -46,7 +47,33 @@ type QMF struct {
 }
 
 func qmfDefaults() config {
-	return config{settings: settings{mapped: true, epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 200, levels: 8, epochs: gaussEpochs, seed: 1, learningRate: gaussRate, batchRows: 32, loss: divergence.KL, shrinkage: -1}, restarts: 1}
+	return config{settings: settings{mapped: true, epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 200, levels: 8, epochs: 4, seed: 1, learningRate: 0.2, batchRows: 32, loss: divergence.KL, shrinkage: -1}, restarts: 1}
+}
+
+// adamRate is the default rate where Adam steps U and V.
+const adamRate = 0.06
+
+// gaussian tells whether U and V of a QMF of rank k take steps of Gauss and Newton's method.
+// Adam's are taken under StartUniform, which is the paper's form; under SquashNone, where T
+// follows w by its potentials more than by s_ij, and steps by s_ij alone go far too far; for
+// β < -1/2, where the curvature at x = T says little of that at x above T; and above 32
+// components: the steps cost 2k(k+1) flops a cell, and memory for k(k+1)/2 numbers a sample, so
+// that from about 40 on twenty epochs of Adam take less time.
+func (s *settings) gaussian(k int) bool {
+	return s.start != StartUniform && s.squash != SquashNone && s.loss >= -0.5 && k <= 32
+}
+
+// settleQMF sets the defaults that depend on the steps; qmfDefaults has those of Gauss and Newton's.
+func (c *config) settleQMF(rank int) {
+	if c.gaussian(rank) {
+		return
+	}
+	if !c.given.Has(option.Epochs) {
+		c.epochs = 20
+	}
+	if !c.given.Has(option.LearningRate) {
+		c.learningRate = adamRate
+	}
 }
 
 // FitQMF fits x, d features × n samples, by T(UV) of rank k >= 1, one increasing map T_i
@@ -59,7 +86,7 @@ func qmfDefaults() config {
 // its own. Quantiles and losses are always in the units of x. A constant added to a row
 // of a signed x is added to the row's quantiles, and changes nothing else.
 //
-// U and V go down by the method of Gauss and Newton (gauss.go), the weights of the levels by
+// U and V go down by the method of Gauss and Newton, the weights of the levels by
 // Adam. Under [StartUniform] U and V are stepped by Adam as well, as in the paper; so they are
 // under [SquashNone], for β < -1/2, and where k is above 32.
 //
@@ -181,8 +208,8 @@ type qmfFit struct {
 	lag          int     // 1 where the losses of an epoch are those of its start, else 0
 	best         *qmfState
 	course       course
-	visits, vees func(worker, piece int) // visit and stepRowV, made once
-	gauss        *gaussFit               // nil: Adam steps U and V
+	visits, vees func(worker, piece int) // visit, and stepRowV or stepTileV, made once
+	gauss        *gauss.Steps            // nil: Adam steps U and V
 }
 
 func newQMFFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, way course) *qmfFit {
@@ -198,7 +225,8 @@ func newQMFFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64,
 	f.order = inOrder(d)
 	f.visits = f.visit
 	if s.gaussian(rank) {
-		f.takeGauss()
+		// Three EM steps on q a visit, so that the maps keep up with the factors.
+		f.gauss, f.stepsQ, f.vees = gauss.NewSteps(d, rank, f.np, s.batchRows, p.Workers()), 3, f.stepTileV
 		return f
 	}
 	f.logU, f.momU = make([]float64, d*rank), newMoment(d*rank)
@@ -223,7 +251,7 @@ func (f *qmfFit) visit(worker, piece int) {
 	from, to := f.piece(piece)
 	if f.gauss != nil {
 		f.visitMaps(c, from, to)
-		f.stepRowsU(worker, from, to)
+		f.stepGauss(worker, from, to)
 		return
 	}
 	for slot := from; slot < to; slot++ {
@@ -250,6 +278,25 @@ func (f *qmfFit) visit(worker, piece int) {
 	}
 }
 
+// stepGauss makes the steps of U by the method of Gauss and Newton for the rows that a visit has
+// solved.
+func (f *qmfFit) stepGauss(worker, from, to int) {
+	c := &f.work[worker]
+	for slot := from; slot < to; slot++ {
+		if f.constant(f.batch[slot]) {
+			f.gauss.Skip(slot)
+		}
+	}
+	for k, slot := range c.slots {
+		v, i := &c.visitors[k], f.batch[slot]
+		u, wbar := f.rowU(i), f.rowWbar(slot)
+		f.curvature(f.gauss.Curvature(slot), v, i)
+		f.gauss.StepRow(worker, slot, u, f.v, wbar, f.penaltyU(i))
+		confine(u, f.least, f.most)
+		f.gauss.Put(slot, u, v.w, wbar, f.relativeUnit(i))
+	}
+}
+
 // epoch visits every row once, in a new random order.
 func (f *qmfFit) epoch(e int) (losses, error) {
 	if err := f.pool.Err(); err != nil {
@@ -265,8 +312,8 @@ func (f *qmfFit) epoch(e int) (losses, error) {
 		f.stepsV++
 		pieces := f.k
 		if f.gauss != nil {
-			f.mixBatch()
-			pieces = f.gauss.columns.Tiles()
+			f.gauss.Mix(len(f.batch), f.stepsV)
+			pieces = f.gauss.Tiles()
 		}
 		f.pool.Do(pieces, f.vees)
 		if err := f.pool.Err(); err != nil {
@@ -304,6 +351,15 @@ func (f *qmfFit) stepRowV(_, t int) {
 	kernel.Exp(v[:f.n], lv)
 }
 
+// stepTileV makes the batch's step of a tile of V by the method of Gauss and Newton.
+func (f *qmfFit) stepTileV(worker, t int) {
+	f.gauss.StepTile(worker, t, f.v, f.penaltyV(f.gauss.Weight()))
+	from, to := f.gauss.Tile(t)
+	for c := range f.k {
+		confine(f.rowV(c)[from:min(to, f.n)], f.least, f.most)
+	}
+}
+
 // penaltyU and penaltyV are the weights of the penalty in the steps of row i of U, and of V with the
 // model of so many rows.
 func (f *qmfFit) penaltyU(i int) float64 {
@@ -329,9 +385,9 @@ func (f *qmfFit) regularity() float64 {
 	if f.gauss != nil {
 		squares := 0.0
 		for c := range f.k {
-			squares += logSquares(f.rowV(c)) / float64(f.k)
+			squares += gauss.MeanLogSquare(f.rowV(c)) / float64(f.k)
 		}
-		return float64(f.penalty / 2 * (logSquares(f.u) + squares))
+		return float64(f.penalty / 2 * (gauss.MeanLogSquare(f.u) + squares))
 	}
 	// The padding of Ṽ is 0.
 	return float64(f.penalty / 2 * (meanSquare(f.logU) + float64(meanSquare(f.logV)*float64(f.np)/float64(f.n))))
@@ -384,8 +440,9 @@ func (f *qmfFit) snapshot() snapshot {
 // parts are the numbers of a QMF in a checkpoint.
 func (f *qmfFit) parts() []section.Part {
 	p := []section.Part{section.Positive(f.u), section.Positive(f.v), section.Positive(f.rowLosses), section.Positive(f.rowHeld)}
-	if g := f.gauss; g != nil {
-		p = append(p, section.Positive(g.columns.A), section.Finite(g.columns.B), section.Positive(g.weight))
+	if f.gauss != nil {
+		a, b, weight := f.gauss.State()
+		p = append(p, section.Positive(a), section.Finite(b), section.Positive(weight))
 	} else {
 		log := func(v []float64) section.Part { return section.Within(v, -f.farthest, f.farthest) }
 		p = append(append(append(p, log(f.logU), log(f.logV)), f.momU.parts()...), f.momV.parts()...)

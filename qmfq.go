@@ -514,7 +514,7 @@ func (f *qmfqFit) startFromQMF() error {
 	}
 	s := *f.settings
 	s.patience, s.batchRows, s.schedule = 0, qmfDefaults().batchRows, ScheduleCosine
-	s.epochs, s.learningRate = startEpochs, gaussRate
+	s.epochs, s.learningRate = startEpochs, qmfDefaults().learningRate
 	if !s.gaussian(f.from.k) {
 		s.epochs, s.learningRate = startAdam, adamRate
 	}

@@ -23,6 +23,8 @@
 // factor, whatever the model says.
 package gauss
 
+import "github.com/quantmf/quantmf/internal/elem"
+
 // Step says how far a step goes.
 type Step struct {
 	Sweeps    int
@@ -47,6 +49,16 @@ func (s *Step) to(x, gradient, curvature, from, mean float64) float64 {
 
 // tiny is a curvature that counts as none.
 const tiny = 1e-250
+
+// MeanLogSquare returns the mean of log²x over v: twice the penalty of a factor by its weight.
+func MeanLogSquare(v []float64) float64 {
+	s := 0.0
+	for _, x := range v {
+		l := elem.Log(x)
+		s += float64(l*l) / float64(len(v))
+	}
+	return s
+}
 
 // barrier returns gradient and curvature of weight/2 log²x, for x > 0 of the given logarithm; the
 // curvature is not below that at 1/x².

@@ -1,0 +1,87 @@
+package gauss
+
+// This file holds the steps of a fit: which model a row makes, what V's model keeps of the rows
+// before, and how far steps go. The constants were chosen by cells that no fit saw.
+
+// How far a row of U and a column of V go in a step.
+var (
+	stepU = Step{Sweeps: 4, Damp: 0.1, Low: 0.1, High: 4, Rise: 0.05, Share: 0.7}
+	stepV = Step{Sweeps: 4, Damp: 0.1, Low: 0.3, High: 3, Rise: 0.02, Share: 0.7}
+)
+
+// wholeBatch is the least batch after which V goes the whole share of its step. After fewer rows it
+// goes less far, as it does so more often.
+const wholeBatch = 32
+
+// Steps are those of U (d × k) and V (k × np) during a fit. Rows come in batches: each row of one in
+// a slot of its own, by StepRow and Put or by Skip; then Mix; then StepTile for every tile of V.
+// Slots, and tiles, are independent of each other.
+type Steps struct {
+	columns *Columns
+	batch   Batch
+	weight  []float64 // one number: of the rows in columns, each 1 when it comes
+	rows    []*Row    // one a worker
+	rooms   []*Room   // one a worker
+	stepV   Step      // of this batch
+	d, size int       // the rows of U; those of a whole batch
+}
+
+// NewSteps makes the steps of d rows in batches of so many, for so many workers.
+func NewSteps(d, k, np, batch, workers int) *Steps {
+	s := &Steps{columns: NewColumns(k, np), batch: NewBatch(min(batch, d), k, np), weight: make([]float64, 1),
+		rows: make([]*Row, workers), rooms: make([]*Room, workers), d: d, size: batch}
+	for w := range workers {
+		s.rows[w], s.rooms[w] = NewRow(k, np), NewRoom(k, min(batch, d))
+	}
+	return s
+}
+
+// Curvature is a of the row of a slot, np numbers: to be filled before StepRow.
+func (s *Steps) Curvature(slot int) []float64 { return s.batch.Curvature(slot) }
+
+// StepRow makes the step of the row u of the slot, in place, penalty/2 Σ log²u added to its model.
+func (s *Steps) StepRow(worker, slot int, u, v, wbar []float64, penalty float64) {
+	row := s.rows[worker]
+	row.Model(v, wbar, s.batch.Curvature(slot))
+	if penalty > 0 {
+		row.Penalise(u, penalty)
+	}
+	row.Step(u, stepU)
+}
+
+// Put gives V's model the row of a slot: its weight, w and w̄ before its step, and u after it.
+func (s *Steps) Put(slot int, u, w, wbar []float64, weight float64) {
+	s.batch.Put(slot, u, w, wbar, weight)
+}
+
+// Skip gives V's model nothing of the row of a slot.
+func (s *Steps) Skip(slot int) { s.batch.Skip(slot) }
+
+// Mix ends a batch of so many rows, the count-th of the fit. The model of V keeps of the rows before what
+// makes an epoch of them. While it has not seen all rows, V is held back by the share that is missing.
+func (s *Steps) Mix(rows, count int) {
+	d := float64(s.d)
+	s.batch.Rows, s.batch.Keep = rows, 1-float64(rows)/d
+	s.weight[0] = float64(s.weight[0]*s.batch.Keep) + float64(rows)
+	seen := min(float64(count)*float64(min(s.size, s.d))/d, 1)
+	s.stepV = stepV
+	s.stepV.Damp += (1 - seen) / seen
+	s.stepV.Share *= min(float64(s.size)/wholeBatch, 1)
+}
+
+// Weight is that of the rows in the model of V: each 1 when it comes, and less as others do.
+func (s *Steps) Weight() float64 { return s.weight[0] }
+
+// Tiles returns the number of tiles of V, and Tile the columns of one.
+func (s *Steps) Tiles() int                { return s.columns.Tiles() }
+func (s *Steps) Tile(t int) (from, to int) { return s.columns.Tile(t) }
+
+// StepTile adds the batch to the model of a tile of V, and makes the step of V there.
+func (s *Steps) StepTile(worker, t int, v []float64, penalty float64) {
+	s.columns.Take(t, &s.batch, s.rooms[worker])
+	s.columns.Step(t, v, penalty, s.stepV, s.rooms[worker])
+}
+
+// State is what a fit that goes on needs of the steps: sums of a >= 0, sums of any sign, a
+// weight >= 0. They are to be filled between batches only.
+func (s *Steps) State() (a, b, weight []float64) { return s.columns.A, s.columns.B, s.weight }
