@@ -488,3 +488,21 @@ func TestSignedErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestRatioBesideMissing: a missing cell does not lift the bound on ratios under β <= 0.
+func TestRatioBesideMissing(t *testing.T) {
+	x := NewMat(4, 5)
+	for i := range x.Data {
+		x.Data[i] = float64(1 + i)
+	}
+	x.Set(1, 2, 1e-40)
+	for _, hole := range []int{0, 19} { // before the largest and after it
+		y := x.Clone()
+		y.Data[hole] = math.NaN()
+		_, err := FitNMF(t.Context(), y, 2, WithLoss(Beta(0)), WithMissingValues())
+		var bad *DataError
+		if !errors.As(err, &bad) || bad.Row != 1 || bad.Col != 2 {
+			t.Errorf("a missing cell at %d: %v", hole, err)
+		}
+	}
+}
