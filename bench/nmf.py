@@ -9,7 +9,8 @@ method. The time of FitNMF to a loss is that of the whole call up to the first e
 it. All seconds are those of the processor, not of a clock, the least of three rounds in which all
 take turns, so that what else runs disturbs little; 1000 iterations are timed once, and count as
 five times 200 where that is less. Writes docs/measurements/nmf.svg, and the tables to standard
-output. Needs Go, numpy, scikit-learn and matplotlib.
+output. Needs Go, numpy, scikit-learn and matplotlib. Where R has RcppML (r-cran-rcppml of
+Debian), that is timed, too, from its own random start.
 """
 
 import gzip
@@ -74,7 +75,17 @@ def loss(x, u, v, beta):
     return (np.where(some, x * np.log(np.where(some, x, 1) / np.maximum(w, 1e-300)), 0) - x + w).mean()
 
 
-def peer(x, u, v, beta, solver, iterations):
+def has_rcppml():
+    try:
+        return subprocess.run(["Rscript", "-e", "library(RcppML)"], capture_output=True).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+def peer(problem, x, u, v, beta, solver, iterations):
+    if solver == "RcppML":
+        out = subprocess.run(["Rscript", str(here / "nmf.R"), str(problem), str(iterations)], capture_output=True, text=True, check=True).stdout
+        return tuple(map(float, out.split()))
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -100,10 +111,11 @@ class Table:
     def __init__(self, title, solver):
         self.solver, self.rows = solver, []
         self.gains = {(n, b): [] for n in ITERATIONS for b in BUILDS}
+        of = "RcppML" if solver == "RcppML" else f"scikit-learn's `{solver}`"
         cells = ["set", "k"]
         for n in ITERATIONS:
             cells += [f"`{solver}`, {n} iterations, s"] + [f"{b}: times faster" for b in BUILDS.values()] + ["epochs"]
-        self.head = f"\n### {title}, scikit-learn's `{solver}`\n\n| " + " | ".join(cells) + " |\n|" + "---|" * len(cells)
+        self.head = f"\n### {title}, {of}\n\n| " + " | ".join(cells) + " |\n|" + "---|" * len(cells)
 
     def enter(self, name, k, seconds, epochs, times):
         row = [name, str(k)]
@@ -133,7 +145,7 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp())
     build(folder)
     curves = {}
-    for beta, title, solvers in ((1, "KL", ["mu"]), (2, "Frobenius", ["cd", "mu"])):
+    for beta, title, solvers in ((1, "KL", ["mu"]), (2, "Frobenius", ["cd", "mu"] + (["RcppML"] if has_rcppml() else []))):
         tables = [Table(title, s) for s in solvers]
         for name, file in SETS.items():
             x = load(file)
@@ -145,7 +157,7 @@ def main():
                 head = np.array([*x.shape, k, beta], dtype=float)
                 problem.write_bytes(b"".join(np.ascontiguousarray(m).tobytes() for m in (head, x, u, v)))
                 long = ours(folder, "native", problem, EPOCHS[beta])
-                ends = {s: {n: peer(x, u, v, beta, s, n) for n in ITERATIONS} for s in solvers}
+                ends = {s: {n: peer(problem, x, u, v, beta, s, n) for n in ITERATIONS} for s in solvers}
                 epochs = {s: {n: reach(long, ends[s][n][1]) for n in ITERATIONS} for s in solvers}
                 most = max([e for s in solvers for e in epochs[s].values() if e] + [20])
                 times = {b: [] for b in BUILDS}
@@ -155,7 +167,7 @@ def main():
                         assert [l for _, l in trace] == [l for _, l in long[:most]], "nmf.py: the builds differ"
                         times[b].append([s for s, _ in trace])
                     for s in solvers if r else []:  # the first was above
-                        again = peer(x, u, v, beta, s, ITERATIONS[0])
+                        again = peer(problem, x, u, v, beta, s, ITERATIONS[0])
                         ends[s][ITERATIONS[0]] = min(ends[s][ITERATIONS[0]], again)
                 times = {b: np.min(t, axis=0) for b, t in times.items()}
                 for t in tables:
@@ -166,7 +178,7 @@ def main():
                     points = {}
                     for s in solvers:
                         rate = ends[s][ITERATIONS[0]][0] / ITERATIONS[0]
-                        points[s] = [(0, loss(x, u, v, beta))] + [(n * rate, peer(x, u, v, beta, s, n)[1]) for n in (10, 20, 50, 100)]
+                        points[s] = ([] if s == "RcppML" else [(0, loss(x, u, v, beta))]) + [(n * rate, peer(problem, x, u, v, beta, s, n)[1]) for n in (10, 20, 50, 100)]
                         points[s] += [(n * rate, ends[s][n][1]) for n in ITERATIONS]
                     losses = [l for _, l in long]
                     curves[beta, name] = (points, list(zip(times["native"], losses)), list(zip(times["purego"], losses)))
@@ -187,7 +199,7 @@ def plot(curves):
         for column, name in enumerate(SETS):
             a = axes[row][column]
             points, best, go = curves[beta, name]
-            peers = [(p, f"scikit-learn, {solver}", "o-") for solver, p in points.items()]
+            peers = [(p, solver if solver == "RcppML" else f"scikit-learn, {solver}", "o-") for solver, p in points.items()]
             for trace, label, style in peers + [(best, "FitNMF", "-"), (go, "FitNMF, Go alone", "--")]:
                 a.plot([max(s, 1e-4) for s, _ in trace], [l for _, l in trace], style, label=label, markersize=3)
             low = min(l for _, l in best)
