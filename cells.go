@@ -234,7 +234,9 @@ func (c *config) checkCells(x Mat) error {
 			if err := c.checkCell(i, j, v); err != nil {
 				return err
 			}
-			top = max(top, math.Abs(v))
+			if v = math.Abs(v); v > top { // not NaN
+				top = v
+			}
 		}
 	}
 	for i := 0; i < x.Rows && c.loss <= 0; i++ {
