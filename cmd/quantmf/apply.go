@@ -18,13 +18,15 @@ Places the samples of MATRIX, which the fit need not have seen, in the component
 of MODEL, a file of "quantmf fit -o": the columns v for which the divergence of a
 sample from T(Uv) is least. FILE gets components × samples, like -v of fit.
 
-MATRIX has the features of the model, by the same names in the same order; of a
-model that was fitted with -top they may stand anywhere among others. Where fit
+The features of MATRIX find those of the model by name, in any order; without
+names on either side they must be the model's in its order. What is not in both is
+an error; of a model that was fitted with -top MATRIX may have others. Where fit
 had -log1p, log(1+x) is taken here, too. Of a model fitted with -missing, values
 may be missing. Formats are those of "quantmf fit -h".
 
   -o FILE           where to write (required)
-
+` + matchHelp + `
+` + readHelp + `
 ` + writeHelp + `
 ` + exitHelp
 
@@ -35,6 +37,7 @@ fitted to: T(UV), features × samples, missing values filled. Where fit had -log
 these are values of log(1+x).
 
   -o FILE           where to write (required)
+  -format FORMAT    of standard output: tsv, csv, gct, mtx, npy or npz (default tsv)
 
 ` + writeHelp + `
 ` + exitHelp
@@ -46,7 +49,8 @@ up: T'(x), features × samples, by the maps that a fit with -method qmfq learned
 MATRIX is as in "quantmf transform -h"; what is missing stays so.
 
   -o FILE           where to write (required)
-
+` + matchHelp + `
+` + readHelp + `
 ` + writeHelp + `
 ` + exitHelp
 
@@ -56,24 +60,34 @@ Rewrites a matrix in another format, values missing or negative included. IN is
 read as in "quantmf fit -h". Names become f1, f2, ... and s1, s2, ... in Matrix
 Market and npy, which have none; descriptions of features in a GCT are dropped.
 
-The end of OUT says its format: .csv, .gct, .mtx, .npy or .npz, tab-separated
-text otherwise, with .gz behind it compressed. "-" is standard input or output.
+` + readHelp + `
+The end of OUT says its format: .tsv, .txt, .tab, .csv, .gct, .mtx, .npy or .npz,
+with .gz behind it compressed. "-" is standard input or output.
 
 ` + exitHelp
 
 // outFlags parses the command line of a command that has but -o.
-func outFlags(command string, args []string, wanted ...string) (words []string, out string, err error) {
+func outFlags(command string, args []string, wanted ...string) (words []string, out string, in *inputFlags, err error) {
 	set := newFlags(command)
 	set.StringVar(&out, "o", "", "")
+	in = &inputFlags{}
+	if len(wanted) > 1 {
+		in.register(set, true)
+	} else {
+		in.registerFormat(set)
+	}
 	if words, err = arguments(set, args, wanted...); err == nil {
 		err = needsOut(out)
 	}
-	return words, out, err
+	if err == nil && command != "report" {
+		err = in.writable(out)
+	}
+	return words, out, in, err
 }
 
 // writeMatrix writes one matrix, to a place that is none of the inputs.
-func writeMatrix(s streams, path string, inputs []os.FileInfo, corner string, rows, columns []string, m quantmf.Mat) error {
-	return writeOnly(s, path, inputs, func(w io.Writer) error { return table.Write(w, path, corner, rows, columns, m) })
+func writeMatrix(s streams, path string, in *inputFlags, inputs []os.FileInfo, corner string, rows, columns []string, m quantmf.Mat) error {
+	return writeOnly(s, path, inputs, func(w io.Writer) error { return table.Write(w, in.place(path), corner, rows, columns, m) })
 }
 
 // writeOnly writes one file, to a place that is none of the inputs.
@@ -90,12 +104,12 @@ func writeOnly(s streams, path string, inputs []os.FileInfo, fill func(w io.Writ
 }
 
 // readBoth reads a model, and a matrix that has its features.
-func readBoth(modelFile, matrix string, s streams) (*model, *table.Table, []os.FileInfo, error) {
+func readBoth(modelFile, matrix string, in *inputFlags, s streams) (*model, *table.Table, []os.FileInfo, error) {
 	m, from, err := readModel(modelFile, s.in)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	t, also, err := readTable(matrix, s.in, table.Options{Missing: true, Negative: m.signed()})
+	t, also, err := in.read(matrix, s, true, m.signed())
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -103,15 +117,15 @@ func readBoth(modelFile, matrix string, s streams) (*model, *table.Table, []os.F
 }
 
 func transform(args []string, s streams) error {
-	words, out, err := outFlags("transform", args, "MODEL", "MATRIX")
+	words, out, in, err := outFlags("transform", args, "MODEL", "MATRIX")
 	if err != nil {
 		return err
 	}
-	m, t, inputs, err := readBoth(words[0], words[1], s)
+	m, t, inputs, err := readBoth(words[0], words[1], in, s)
 	if err != nil {
 		return err
 	}
-	if t, err = m.fitting(t); err != nil {
+	if t, err = m.fitting(t, in, s.err); err != nil {
 		return err
 	}
 	ctx, stop := interruptible()
@@ -120,7 +134,7 @@ func transform(args []string, s streams) error {
 	if err != nil {
 		return ended(ctx, err, t)
 	}
-	return writeMatrix(s, out, inputs, "component", numbered("c", v.Rows), t.Samples, v)
+	return writeMatrix(s, out, in, inputs, "component", numbered("c", v.Rows), t.Samples, v)
 }
 
 // ended says what an error of the package means to a command without flags of
@@ -133,7 +147,7 @@ func ended(ctx context.Context, err error, t *table.Table) error {
 }
 
 func reconstruct(args []string, s streams) error {
-	words, out, err := outFlags("reconstruct", args, "MODEL")
+	words, out, in, err := outFlags("reconstruct", args, "MODEL")
 	if err != nil {
 		return err
 	}
@@ -141,15 +155,15 @@ func reconstruct(args []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	return writeMatrix(s, out, []os.FileInfo{from}, "feature", m.features, m.samples, m.Reconstruct())
+	return writeMatrix(s, out, in, []os.FileInfo{from}, "feature", m.features, m.samples, m.Reconstruct())
 }
 
 func normalize(args []string, s streams) error {
-	words, out, err := outFlags("normalize", args, "MODEL", "MATRIX")
+	words, out, in, err := outFlags("normalize", args, "MODEL", "MATRIX")
 	if err != nil {
 		return err
 	}
-	m, t, inputs, err := readBoth(words[0], words[1], s)
+	m, t, inputs, err := readBoth(words[0], words[1], in, s)
 	if err != nil {
 		return err
 	}
@@ -158,24 +172,30 @@ func normalize(args []string, s streams) error {
 		name, _ := m.title()
 		return usageError(words[0] + " is a model of kind " + name + ", which has no map from a feature's scale to the components': fit one with -method qmfq")
 	}
-	if t, err = m.fitting(t); err != nil {
+	if t, err = m.fitting(t, in, s.err); err != nil {
 		return err
 	}
 	y, err := q.Normalize(t.X)
 	if err != nil {
 		return explain(err, t, nil)
 	}
-	return writeMatrix(s, out, inputs, "feature", t.Features, t.Samples, y)
+	return writeMatrix(s, out, in, inputs, "feature", t.Features, t.Samples, y)
 }
 
 func convert(args []string, s streams) error {
-	words, err := arguments(newFlags("convert"), args, "IN", "OUT")
+	set := newFlags("convert")
+	in := &inputFlags{}
+	in.register(set, false)
+	words, err := arguments(set, args, "IN", "OUT")
+	if err == nil {
+		err = in.writable(words[1])
+	}
 	if err != nil {
 		return err
 	}
-	t, from, err := readTable(words[0], s.in, table.Options{Missing: true, Negative: true})
+	t, from, err := in.read(words[0], s, true, true)
 	if err != nil {
 		return err
 	}
-	return writeMatrix(s, words[1], []os.FileInfo{from}, "feature", t.Features, t.Samples, t.X)
+	return writeMatrix(s, words[1], in, []os.FileInfo{from}, "feature", t.Features, t.Samples, t.X)
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -30,6 +29,7 @@ factors U and V, so that MATRIX is close to T(UV): UV is of low rank, and T
 takes each feature from the scale of UV to its own.
 
 ` + matrixHelp + `
+` + readHelp + `
 What is fitted
   -method qmf|qmfq|nmf
                     qmf: X = T(UV); qmfq: X = T(P(T'(X))), a map on either side
@@ -109,14 +109,16 @@ fit and writes none but the checkpoint.
 
 // What several commands say alike.
 const (
-	matrixHelp = `MATRIX is tab-, comma- or semicolon-separated text, GCT, Matrix Market, npy or
-npz, plain or gzipped; what it is is known by its content, and "-" is standard
-input. Features are in rows, samples in columns; the first row and the first
-column of text are names. Without names it is s1, s2, ... and f1, f2, ... instead.
+	matrixHelp = `MATRIX is tab-, comma-, semicolon- or blank-separated text, GCT, Matrix Market,
+npy, npz (with SciPy's sparse matrices), plain or compressed by gzip or bzip2; or
+a folder of 10x with matrix.mtx, features.tsv and barcodes.tsv. What it is is
+known by its content, and "-" is standard input. Features are in rows, samples in
+columns. A line on standard error says what was taken for names, and warnings what
+may be wrong with that. Without names it is s1, s2, ... and f1, f2, ... instead.
 Values are finite and at least 0; under -loss frobenius qmf and qmfq take any.
 `
-	writeHelp = `The end of FILE says its format: .csv, .gct, .mtx, .npy or .npz, tab-separated
-text otherwise, with .gz behind it compressed. "-" is standard output.
+	writeHelp = `The end of FILE says its format: .tsv, .txt, .tab, .csv, .gct, .mtx, .npy or .npz,
+with .gz behind it compressed. "-" is standard output, tab-separated.
 `
 	exitHelp = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad input or model file, 4 not
 converged where -strict wants it, 130 interrupted.
@@ -142,6 +144,8 @@ type fitFlags struct {
 	checkpoint string
 	resume     bool
 
+	in inputFlags // how the matrix is read
+
 	options []quantmf.FitOption // of flags that were given alone: the defaults are the package's
 	shared  []quantmf.FitOption // those of them that hold for the NMF to compare with
 	flagOf  map[string]string   // the flag of each option of the package
@@ -165,6 +169,7 @@ func parseFit(args []string) (*fitFlags, error) {
 	set.StringVar(&f.qFile, "q", "", "")
 	set.StringVar(&f.page, "report", "", "")
 	set.StringVar(&f.progress, "progress", "auto", "")
+	f.in.register(set, false)
 	set.StringVar(&f.checkpoint, "checkpoint", "", "")
 	set.BoolVar(&f.resume, "resume", false, "")
 	for _, o := range options {
@@ -179,8 +184,8 @@ func parseFit(args []string) (*fitFlags, error) {
 	set.Visit(func(g *flag.Flag) {
 		given[g.Name] = true
 		switch g.Name {
-		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "max-memory":
-		case "log1p", "missing", "strict":
+		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "max-memory", "format":
+		case "log1p", "missing", "strict", "transpose":
 			f.given = append(f.given, "-"+g.Name+"="+g.Value.String())
 		default:
 			f.given = append(f.given, "-"+g.Name, g.Value.String())
@@ -214,7 +219,7 @@ func parseFit(args []string) (*fitFlags, error) {
 	case f.checkpoint == "-":
 		return nil, usageError("-checkpoint -: must be a file")
 	}
-	return f, nil
+	return f, f.in.writable(f.uFile, f.vFile, f.qFile)
 }
 
 // signed tells whether values may be negative.
@@ -223,8 +228,9 @@ func (f *fitFlags) signed() bool {
 }
 
 // read reads the matrix and brings it to what is fitted.
-func (f *fitFlags) read(stdin io.Reader) (*table.Table, os.FileInfo, error) {
-	t, input, err := readTable(f.matrix, stdin, table.Options{Missing: f.missing, Negative: f.signed(), MaxCells: int(min(max(f.maxMemory/readShare, 1), math.MaxInt))})
+func (f *fitFlags) read(s streams) (*table.Table, os.FileInfo, error) {
+	f.in.Memory, f.in.progress = int64(f.maxMemory), f.progress
+	t, input, err := f.in.read(f.matrix, s, f.missing, f.signed())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -244,7 +250,7 @@ func fit(args []string, s streams) error {
 		return err
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), int64(f.maxMemory))))
-	t, input, err := f.read(s.in)
+	t, input, err := f.read(s)
 	if err != nil {
 		return err
 	}
@@ -304,20 +310,6 @@ func open(path string, stdin io.Reader, what string) (io.ReadCloser, os.FileInfo
 		return nil, nil, &inputError{err}
 	}
 	return file, info, nil
-}
-
-// readTable also says which file it read, nil for standard input.
-func readTable(path string, stdin io.Reader, o table.Options) (*table.Table, os.FileInfo, error) {
-	in, info, err := open(path, stdin, "matrix")
-	if err != nil {
-		return nil, nil, err
-	}
-	defer in.Close()
-	if path == "-" {
-		path = "stdin"
-	}
-	t, err := table.Read(in, path, o)
-	return t, info, err
 }
 
 // checkpoint keeps the state of a fit in a file.
@@ -491,15 +483,15 @@ func (r *result) write(out *outputs) error {
 			return err
 		}},
 		{r.uFile, func(w io.Writer) error {
-			return table.Write(w, r.uFile, "feature", m.features, components, m.u)
+			return table.Write(w, r.in.place(r.uFile), "feature", m.features, components, m.u)
 		}},
 		{r.vFile, func(w io.Writer) error {
-			return table.Write(w, r.vFile, "component", components, m.samples, m.v)
+			return table.Write(w, r.in.place(r.vFile), "component", components, m.samples, m.v)
 		}},
 		{r.qFile, func(w io.Writer) error {
 			q := m.Model.(*quantmf.QMF)
 			levels := q.Quantiles.Cols
-			return table.Write(w, r.qFile, "feature", m.features, append(numbered("q", levels), numbered("w", levels)...), beside(q.Quantiles, q.Weights))
+			return table.Write(w, r.in.place(r.qFile), "feature", m.features, append(numbered("q", levels), numbered("w", levels)...), beside(q.Quantiles, q.Weights))
 		}},
 		{r.page, func(w io.Writer) error { return m.report(w, r.table) }},
 	} {

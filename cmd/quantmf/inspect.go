@@ -27,7 +27,8 @@ from the fit over that from its own mean). What is read as MATRIX "quantmf fit -
 says.
 
   -json             everything, of all features, as one JSON object
-
+` + matchHelp + `
+` + readHelp + `
 ` + exitHelp
 
 const reportUsage = `usage: quantmf report MODEL MATRIX -o FILE
@@ -37,7 +38,8 @@ a page of figures in one HTML file, as fit does with -report. What is read as
 MATRIX "quantmf fit -h" says.
 
   -o FILE           where to write (required; "-" is standard output)
-
+` + matchHelp + `
+` + readHelp + `
 ` + exitHelp
 
 // topShown is how many features or samples of a component are named.
@@ -72,6 +74,8 @@ func (m *model) readings(t *table.Table) (r readings, err error) {
 func inspect(args []string, s streams) error {
 	set := newFlags("inspect")
 	asJSON := set.Bool("json", false, "")
+	var in inputFlags
+	in.register(set, true)
 	words, err := arguments(set, args, "MODEL", "[MATRIX]")
 	if err != nil {
 		return err
@@ -82,11 +86,11 @@ func inspect(args []string, s streams) error {
 	}
 	var r readings
 	if words[1] != "" {
-		t, _, err := readTable(words[1], s.in, table.Options{Missing: true, Negative: m.signed()})
+		t, _, err := in.read(words[1], s, true, m.signed())
 		if err != nil {
 			return err
 		}
-		if t, err = m.fitted(t); err != nil {
+		if t, err = m.fitted(t, &in, s.err); err != nil {
 			return err
 		}
 		if r, err = m.readings(t); err != nil {
@@ -154,7 +158,7 @@ func (m *model) tell(r readings) string {
 		}
 		if spread > 0 {
 			line("Explained", "%.0f %% of the differences between samples; half or more in %d of %d features; least in %s (%.0f %%)",
-				100*(1-left/spread), count, len(r.goodness), m.features[least], 100*r.goodness[least].Explained)
+				100*(1-left/spread), count, len(r.goodness), shown(m.features[least]), 100*r.goodness[least].Explained)
 		}
 	}
 	samples := m.TopSamples(topShown)
@@ -177,7 +181,7 @@ func listed(tops []quantmf.Top, names []string, format string) string {
 	var words []string
 	for _, t := range tops {
 		if t.Value > 0 {
-			words = append(words, names[t.Index]+" "+fmt.Sprintf(format, t.Value))
+			words = append(words, shown(names[t.Index])+" "+fmt.Sprintf(format, t.Value))
 		}
 	}
 	if len(words) == 0 {
@@ -263,15 +267,15 @@ func (m *model) object(r readings) modelObject {
 }
 
 func writeReport(args []string, s streams) error {
-	words, out, err := outFlags("report", args, "MODEL", "MATRIX")
+	words, out, in, err := outFlags("report", args, "MODEL", "MATRIX")
 	if err != nil {
 		return err
 	}
-	m, t, inputs, err := readBoth(words[0], words[1], s)
+	m, t, inputs, err := readBoth(words[0], words[1], in, s)
 	if err != nil {
 		return err
 	}
-	if t, err = m.fitted(t); err != nil {
+	if t, err = m.fitted(t, in, s.err); err != nil {
 		return err
 	}
 	return writeOnly(s, out, inputs, func(w io.Writer) error { return m.report(w, t) })

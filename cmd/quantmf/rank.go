@@ -23,6 +23,7 @@ several times. A low loss on cells that were seen says little: more components
 always fit better what is there.
 
 ` + matrixHelp + `
+` + readHelp + `
   -k N,N,...        the numbers of components (default 2,4,8)
   -m N,N,...        numbers of levels, each tried with every -k (default: that of
                     fit)
@@ -64,6 +65,7 @@ func parseRank(args []string) (*rankFlags, error) {
 	set.IntVar(&f.top, "top", 0, "")
 	set.IntVar(&f.repeats, "repeats", 5, "")
 	set.Float64Var(&f.share, "share", 0.1, "")
+	f.in.register(set, false)
 	for _, o := range options {
 		if o.name != "m" && o.name != "workers" {
 			set.Var(o, o.name, "")
@@ -108,7 +110,7 @@ func rank(args []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	t, _, err := f.read(s.in)
+	t, _, err := f.read(s)
 	if err != nil {
 		return err
 	}
