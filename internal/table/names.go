@@ -62,7 +62,7 @@ func field(line []byte, at int, sep byte, loose bool) (text []byte, quoted bool,
 			plain = append(plain, line[from:i+1]...)
 			i++
 			from = i + 1
-		case ends(i + 1):
+		case ends(i+1) && !(line[i-1] == '\\' && bytes.Count(line[i+1:], []byte{'"'})%2 == 1): // else R's, before a separator
 			text = line[from:i]
 			if plain != nil {
 				text = append(plain, text...)
