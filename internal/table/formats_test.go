@@ -117,6 +117,7 @@ func TestFormatFaults(t *testing.T) {
 		{"mtx: no size", mtx + "%\n", "in:2: the file ends here, where the size of the matrix should follow: copy or download it again"},
 		{"mtx: a bad size", mtx + "3 -1 2\n", "in:2: here must be 3 whole numbers: rows, columns, entries"},
 		{"mtx: too large", mtx + "2000000000 2000000000 1\n1 1 1\n", "in:2: 2000000000 × 2000000000 numbers would take more than the 256 KiB of memory that reading may take: allow more with -max-memory, if the file is what it should be"},
+		{"mtx: too many entries", mtx + "2 3 7\n1 1 1\n", "in:2: the file says that it has 7 entries, and a matrix of 2 × 3 has only 6"},
 		{"mtx: not square", strings.Replace(mtx, "general", "symmetric", 1) + "2 3 1\n", "in:2: a symmetric matrix has as many rows as columns"},
 		{"mtx: index", mtx + "% c\n2 3 1\n1 4 1\n", `in:4:2: "4" is no index from 1 to 3`},
 		{"mtx: index 0", mtx + "2 3 1\n0 1 1\n", `in:3:1: "0" is no index from 1 to 2`},

@@ -112,6 +112,8 @@ func (r *mtxReader) matrix() (x quantmf.Mat, err error) {
 		return x, r.fault(0, "here must be %d whole numbers: rows, columns%s", want, map[int]string{2: "", 3: ", entries"}[want])
 	case d == 0 || n == 0:
 		return x, r.fault(0, "the file says that it has %d rows and %d columns", d, n)
+	case r.coordinate && sizes[2] > d*n:
+		return x, r.fault(0, "the file says that it has %d entries, and a matrix of %d × %d has only %d", sizes[2], d, n, d*n)
 	case r.mirror && d != n:
 		return x, r.fault(0, "a symmetric matrix has as many rows as columns")
 	}
