@@ -8,8 +8,6 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
-	"math"
-	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -188,67 +186,4 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s.gz: got %q", c.file, plain)
 		}
 	}
-}
-
-func FuzzRead(f *testing.F) {
-	for _, s := range []string{
-		"feature\ta\tb\ng1\t1\t2\n", "x,a\n\"g,\"\"1\",5\n", "1;2\n3;4\n", "a\tb\n\"g\t1\"\t1\t2\n", ",0,1\n0,5,6\n", "\ufeffx,a\r\ng,1e5\r\n",
-		gzipped("x,a\ng,1\n"), "x\ta;b\n\"\t1\n", "x,a,b\ng,,-2\n",
-		"#1.2\n1\t2\nName\tDescription\ta\tb\ng\t\t1\t\n", "#1.3\n1\t1\t1\t1\nid\td\ta\nc\tna\tb\ng\td\t4\n",
-		"%%MatrixMarket matrix coordinate real general\n% c\n2 3 2\n1 1 5\n2 3 -1\n", "%%MatrixMarket matrix array integer symmetric\n2 2\n1\n2\n3\n",
-	} {
-		f.Add([]byte(s))
-	}
-	m := quantmf.NewMat(2, 2)
-	m.Data[1] = math.NaN()
-	for _, file := range []string{"x.npy", "x.npz", "x.npy.gz"} {
-		var b bytes.Buffer
-		if err := Write(&b, file, "", []string{"g1", "g\u00fc"}, []string{"a", "\t"}, m); err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b.Bytes())
-	}
-	o := Options{Missing: true, Negative: true, Memory: 1 << 20}
-	f.Fuzz(func(t *testing.T, in []byte) {
-		first, err := Read(bytes.NewReader(in), "in", o)
-		if err != nil {
-			return
-		}
-		for _, file := range []string{"x.tsv", "x.csv", "x.csv.gz", "x.gct", "x.mtx", "x.npy", "x.npz"} {
-			var b bytes.Buffer
-			if err := Write(&b, file, "feature", first.Features, first.Samples, first.X); err != nil {
-				if inOneCell(first.Features, first.Samples, "\t\r\n") == nil {
-					t.Fatal(err)
-				}
-				continue
-			}
-			text := b.String()
-			again, err := Read(&b, file, o)
-			if err != nil {
-				t.Fatalf("%v in %q", err, text)
-			}
-			kept := func(names []string) []string { return names }
-			switch file {
-			case "x.mtx", "x.npy":
-				kept = nil
-			case "x.npz": // which holds characters, and no NUL at the end
-				kept = func(names []string) (out []string) {
-					for _, n := range names {
-						out = append(out, strings.TrimRight(string([]rune(n)), "\x00"))
-					}
-					return out
-				}
-			}
-			if kept != nil && (!slices.Equal(kept(first.Features), again.Features) || !slices.Equal(kept(first.Samples), again.Samples)) {
-				t.Fatalf("names: %q, %q became %q, %q in %q", first.Features, first.Samples, again.Features, again.Samples, text)
-			}
-			for i := range first.Features {
-				for j, v := range first.X.Row(i) {
-					if w := again.X.At(i, j); math.Float64bits(v) != math.Float64bits(w) && !(v != v && w != w) {
-						t.Fatalf("%s: entry %d,%d: %v became %v", file, i, j, v, w)
-					}
-				}
-			}
-		}
-	})
 }
