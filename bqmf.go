@@ -16,8 +16,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/posterior"
 	"github.com/quantmf/quantmf/internal/svd"
@@ -57,7 +59,7 @@ var strengths = [2]float64{1, 0.5}
 const bqmfRank = 50 // the most components where the rank is left to the function
 
 func bqmfDefaults() config {
-	return config{settings: settings{tolerance: 3e-3, epochs: 60, seed: 1, loss: KL}, restarts: len(strengths)}
+	return config{settings: settings{tolerance: 3e-3, epochs: 60, seed: 1, loss: divergence.KL}, restarts: len(strengths)}
 }
 
 // FitBQMF fits x, d features × n samples of any finite values, by T(UV) of rank at
@@ -77,7 +79,7 @@ func bqmfDefaults() config {
 // the end.
 func FitBQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*BQMF, error) {
 	c := bqmfDefaults()
-	if err := parse(forBQMF, &c, opts); err != nil {
+	if err := parse(option.FitBQMF, &c, opts); err != nil {
 		return nil, err
 	}
 	visible, err := c.checkBQMF(x, rank)
@@ -131,8 +133,8 @@ func bqmfComponents(d, n, rank int) int {
 
 // checkBQMF returns the cells that a fit sees, or what is wrong with its data.
 func (c *config) checkBQMF(x Mat, rank int) (*cells, error) {
-	if c.loss != KL && c.loss != Frobenius {
-		return nil, &OptionError{Option: kLoss.String(), Value: ftoa(float64(c.loss)), Bound: "FitBQMF takes KL or Frobenius"}
+	if c.loss != divergence.KL && c.loss != divergence.Frobenius {
+		return nil, &OptionError{Option: option.Loss.String(), Value: ftoa(float64(c.loss)), Bound: "FitBQMF takes KL or Frobenius"}
 	}
 	if err := x.check("x"); err != nil {
 		return nil, err
@@ -144,8 +146,8 @@ func (c *config) checkBQMF(x Mat, rank int) (*cells, error) {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "the posterior of a " + x.size() + " matrix would need too much memory"}
 	}
 	rules := config{settings: settings{missing: c.missing, loss: c.loss, mapped: true}}
-	if !c.given.has(kLoss) {
-		rules.loss = Frobenius // which takes any finite x
+	if !c.given.Has(option.Loss) {
+		rules.loss = divergence.Frobenius // which takes any finite x
 	}
 	if err := rules.checkCells(x); err != nil {
 		return nil, err
@@ -156,8 +158,8 @@ func (c *config) checkBQMF(x Mat, rank int) (*cells, error) {
 			negative = negative || v < 0
 		}
 	}
-	if negative && c.loss == KL { // not asked for: checkCells would have said so
-		c.loss = Frobenius
+	if negative && c.loss == divergence.KL { // not asked for: checkCells would have said so
+		c.loss = divergence.Frobenius
 	}
 	return newCells(x, &c.settings)
 }
@@ -356,7 +358,7 @@ func (f *bqmfFit) heldMean(m *BQMF) float64 {
 	for i := range t.Rows {
 		for j, v := range f.full.Row(i) {
 			if f.held[i*t.Cols+j] {
-				sum += f.loss.divergence(v, t.At(i, j))
+				sum += f.loss.Divergence(v, t.At(i, j))
 			}
 		}
 	}
@@ -482,15 +484,15 @@ func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
 				o := &out[at+r]
 				o.cov, o.vr, o.spreadX = ws.cov, ws.vr, ws.spreadX
 				for k, share := range floors {
-					low := f.loss.least()
-					if f.loss == KL {
+					low := f.loss.Least()
+					if f.loss == divergence.KL {
 						low = max(low, share*c.meanX)
 					}
 					for j, x := range ws.x {
-						if f.loss == KL {
-							o.losses[k] += f.loss.value(x/whole, max(ws.p[j], low)/whole, 0) / float64(f.visible)
+						if f.loss == divergence.KL {
+							o.losses[k] += f.loss.Value(x/whole, max(ws.p[j], low)/whole, 0) / float64(f.visible)
 						} else {
-							o.losses[k] += f.loss.value(x/whole, ws.p[j]/whole, math.Inf(-1)) / float64(f.visible)
+							o.losses[k] += f.loss.Value(x/whole, ws.p[j]/whole, math.Inf(-1)) / float64(f.visible)
 						}
 					}
 				}
@@ -526,7 +528,7 @@ func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
 			least = k
 		}
 	}
-	m.LeaveOneOut = min(losses[least]*f.loss.scale(whole), math.MaxFloat64)
+	m.LeaveOneOut = min(losses[least]*f.loss.Scale(whole), math.MaxFloat64)
 	var levels [len(levelsAt)]float64 // means over the rows
 	for k, i := range f.active {
 		for h, l := range m.curves[i].levels {
@@ -548,7 +550,7 @@ func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
 		if o.vr > 1e-9*max(float64(mean*mean), 1e-12) {
 			c.slope = max((float64(o.cov/o.vr*n)+float64(slopeCells*pooled))/(n+slopeCells), 0)
 		}
-		if f.loss == KL {
+		if f.loss == divergence.KL {
 			c.floor = floors[least] * c.meanX
 		}
 	}
@@ -826,7 +828,7 @@ func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64
 				mean := dot(m.post.U[i*m.post.K:(i+1)*m.post.K], at)
 				t = tables[i].c.correct(tables[i].mean(mean, math.Sqrt(ws.variance[i]+1/(tau*rho))))
 			}
-			losses[j] += m.loss.divergence(value, t)
+			losses[j] += m.loss.Divergence(value, t)
 		}
 	})
 	if err := ctx.Err(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/random"
 )
@@ -98,8 +99,8 @@ func TestBQMFPredicts(t *testing.T) {
 		}
 		for j, v := range given.Row(i) {
 			if v != v {
-				mean += KL.value(x.At(i, j), average/seen, 0)
-				loss += KL.value(x.At(i, j), fit.At(i, j), 0)
+				mean += divergence.KL.Value(x.At(i, j), average/seen, 0)
+				loss += divergence.KL.Value(x.At(i, j), fit.At(i, j), 0)
 				count++
 			}
 		}
@@ -206,7 +207,7 @@ func TestBQMFSigned(t *testing.T) {
 	}
 	m := fitBQMF(t, given, 0, WithMissingValues())
 	finiteBQMF(t, m)
-	if m.loss != Frobenius {
+	if m.loss != divergence.Frobenius {
 		t.Error("not Frobenius")
 	}
 	var de *DataError
@@ -325,7 +326,7 @@ func TestBQMFHeldOutCellsTouchNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return append(f.sections["REAL"], f.sections["HIST"]...)
+		return append(f.Payload("REAL"), f.Payload("HIST")...)
 	}
 	if !bytes.Equal(real(state(x)), real(state(other))) {
 		t.Error("held-out values touch the fit")

@@ -1,13 +1,15 @@
 package quantmf
 
-// This file holds a BQMF as a file (codec.go) and as a checkpoint (checkpoint.go).
+// This file holds a BQMF as a file (files.go) and as a checkpoint (checkpoint.go).
 
 import (
 	"io"
 	"math"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/posterior"
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 // MarshalBinary returns the model as a file.
@@ -36,9 +38,9 @@ func (m *BQMF) MarshalBinary() ([]byte, error) {
 			knots = append(knots, part...)
 		}
 	}
-	return encode(kindBQMF, append(m.sections(0, 0), []section{
-		floats("MOMU", tight(p.BU, p.D)), floats("MOMV", tight(p.BV, p.N)), floats("NOIS", noise),
-		words("CURV", counts...), floats("CURR", rows), floats("KNOT", knots),
+	return section.Encode(kindBQMF, append(m.sections(0, 0), []section.Section{
+		section.Floats("MOMU", tight(p.BU, p.D)), section.Floats("MOMV", tight(p.BV, p.N)), section.Floats("NOIS", noise),
+		section.Words("CURV", counts...), section.Floats("CURR", rows), section.Floats("KNOT", knots),
 	}...)), nil
 }
 
@@ -54,7 +56,7 @@ func (m *BQMF) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	b := new(BQMF)
-	if f.loss != KL && f.loss != Frobenius {
+	if f.loss != divergence.KL && f.loss != divergence.Frobenius {
 		return f.fail("DIMS", "a BQMF has no such loss")
 	}
 	if err := f.common(&b.Factorisation, -math.MaxFloat64); err != nil {
@@ -171,13 +173,13 @@ func (f *file) readCurves(b *BQMF) error {
 		}
 		for k := range c.x {
 			if !(math.Abs(c.y[k]) <= mostMoment && math.Abs(c.x[k]) <= maxValue) || k > 0 && !(c.y[k] > c.y[k-1] && c.x[k] > c.x[k-1]) ||
-				f.loss == KL && c.x[k] < 0 {
+				f.loss == divergence.KL && c.x[k] < 0 {
 				return f.fail("KNOT", "the scale of row "+itoa(i)+" does not rise")
 			}
 		}
 		for k := range c.at {
 			if !(math.Abs(c.at[k]) <= mostMoment && math.Abs(c.to[k]) <= maxValue) || k > 0 && !(c.at[k] > c.at[k-1] && c.to[k] >= c.to[k-1]) ||
-				f.loss == KL && c.to[k] < 0 {
+				f.loss == divergence.KL && c.to[k] < 0 {
 				return f.fail("KNOT", "the masses of row "+itoa(i)+" fall")
 			}
 		}
@@ -188,7 +190,7 @@ func (f *file) readCurves(b *BQMF) error {
 		}
 		for k := range c.stepAt {
 			if !(math.Abs(c.stepAt[k]) <= maxValue && math.Abs(c.stepTo[k]) <= maxValue) || k > 0 && !(c.stepAt[k] > c.stepAt[k-1] && c.stepTo[k] >= c.stepTo[k-1]) ||
-				f.loss == KL && c.stepTo[k] < 0 {
+				f.loss == divergence.KL && c.stepTo[k] < 0 {
 				return f.fail("KNOT", "the steps of row "+itoa(i)+" fall")
 			}
 		}
@@ -207,14 +209,14 @@ func (m *BQMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, m.Unmar
 
 // parts are the numbers of a fit under way: those of the posterior, and the unit of ρ
 // and the last movement.
-func (f *bqmfFit) parts(fit *posterior.Fit, last []float64) []part {
-	ranges := [...]part{
-		{fit.U, -mostMoment, mostMoment}, {fit.V, -mostMoment, mostMoment}, {fit.BU, -mostMoment, mostMoment}, {fit.BV, -mostMoment, mostMoment},
-		{fit.Tau, 1 / mostMoment, mostMoment}, {fit.Rho, 1 / mostMoment, mostMoment}, {fit.Alpha, 1 / mostMoment, mostMoment},
-		{last, 0, mostMoment},
+func (f *bqmfFit) parts(fit *posterior.Fit, last []float64) []section.Part {
+	ranges := [...]section.Part{
+		section.Within(fit.U, -mostMoment, mostMoment), section.Within(fit.V, -mostMoment, mostMoment), section.Within(fit.BU, -mostMoment, mostMoment), section.Within(fit.BV, -mostMoment, mostMoment),
+		section.Within(fit.Tau, 1/mostMoment, mostMoment), section.Within(fit.Rho, 1/mostMoment, mostMoment), section.Within(fit.Alpha, 1/mostMoment, mostMoment),
+		section.Within(last, 0, mostMoment),
 	}
 	u, v := fit.Last()
-	return append(ranges[:], part{u, -mostMoment, mostMoment}, part{v, -mostMoment, mostMoment})
+	return append(ranges[:], section.Within(u, -mostMoment, mostMoment), section.Within(v, -mostMoment, mostMoment))
 }
 
 // checkpoint hands the state after an epoch of a run to the caller.

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"math"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 // file returns the model as bytes: two models are equal where their files are.
@@ -91,20 +93,20 @@ func FuzzBQMFFile(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var sections []section
+		var sections []section.Section
 		place := int(at)
 		for _, tag := range required(kindBQMF) {
-			p := bytes.Clone(f.sections[tag])
+			p := bytes.Clone(f.Payload(tag))
 			if n := len(p) / 8; place >= 0 && place < n {
 				copy(p[8*place:], append64(nil, v))
 			} else if place == n {
 				p = p[:max(len(p)-8, 0)]
 			}
 			place -= len(p)/8 + 1
-			sections = append(sections, section{tag: tag, payload: p})
+			sections = append(sections, section.Section{Tag: tag, Payload: p})
 		}
 		got := new(BQMF)
-		if err := got.UnmarshalBinary(encode(kindBQMF, sections)); err != nil {
+		if err := got.UnmarshalBinary(section.Encode(kindBQMF, sections)); err != nil {
 			var fe *FormatError
 			if !errors.As(err, &fe) {
 				t.Fatal(err)

@@ -9,10 +9,12 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -39,7 +41,10 @@ func interruptible(x Mat, rank int) map[string]func(ctx context.Context, opts ..
 		}
 	}
 	return map[string]func(ctx context.Context, opts ...FitOption) error{
-		"NMF":             fit("NMF", WithEpochs(40)),
+		"NMF":             fit("NMF", WithEpochs(20)),
+		"NMF updates":     fit("NMF", WithUpdates(UpdatesMultiplicative), WithEpochs(40)),
+		"NMF validation":  fit("NMF", WithEpochs(20), WithValidation(0.1)),
+		"NMF Frobenius":   fit("NMF", WithLoss(Frobenius), WithEpochs(20)),
 		"NMF svd":         fit("NMF", WithStart(StartSVD), WithEpochs(5)),
 		"NMF beta":        fit("NMF", WithLoss(Beta(1.5)), WithEpochs(10), WithValidation(0.1)),
 		"QMF":             fit("QMF", WithEpochs(4)),
@@ -49,6 +54,14 @@ func interruptible(x Mat, rank int) map[string]func(ctx context.Context, opts ..
 		"QMFQ start":      fit("QMFQ", WithEpochs(1), WithStart(StartNMF)),
 		"QMFQ validation": fit("QMFQ", WithEpochs(3), WithStart(StartUniform), WithProjection(FrobeniusUpdates(20)), WithValidation(0.1)),
 		"QMFQ svd":        fit("QMFQ", WithEpochs(2), WithStart(StartUniform), WithProjection(TruncatedSVD())),
+		"BQMF": func(ctx context.Context, opts ...FitOption) error {
+			_, err := FitBQMF(ctx, x, rank, append(opts, WithEpochs(3))...)
+			return err
+		},
+		"BQMF validation": func(ctx context.Context, opts ...FitOption) error {
+			_, err := FitBQMF(ctx, x, rank, append(opts, WithEpochs(2), WithValidation(0.1))...)
+			return err
+		},
 		"HeldOut": func(ctx context.Context, _ ...FitOption) error {
 			_, err := HeldOut(ctx, x, FitQMF, []Trial{{Rank: rank, Options: []FitOption{WithEpochs(1), WithStart(StartNMF), WithShrinkage(0)}}}, Masks{Repeats: 2, Share: 0.1, Seed: 1})
 			return err
@@ -56,13 +69,20 @@ func interruptible(x Mat, rank int) map[string]func(ctx context.Context, opts ..
 	}
 }
 
-// TestCancelLatency ends every call at many moments and takes how long it goes on. At
-// 6000 × 300, rank 10, on a quiet machine of two cores it is some 30 ms at most, which
-// the model takes that is handed back.
+// TestCancelLatency ends every call at many moments and takes how long it goes on: at
+// 6000 × 300, rank 10, on two cores, at most 50 ms. QUANTMF_LATENCY is 1 or the name of a call;
+// QUANTMF_WORKERS, 0 by default, how many workers it has.
+//
+// What is judged is the time of the processor that one goes on for, which other programs on
+// the machine hardly change, the least of three tries where the first takes longer; with
+// several workers that is up to their number times the time by the clock.
 func TestCancelLatency(t *testing.T) {
-	if os.Getenv("QUANTMF_LATENCY") == "" {
+	only := os.Getenv("QUANTMF_LATENCY")
+	if only == "" {
 		t.Skip("QUANTMF_LATENCY is not set: a measurement of minutes")
 	}
+	workers, _ := strconv.Atoi(os.Getenv("QUANTMF_WORKERS"))
+	atOnce := pool.Count(workers, 6000)
 	x := lognormal(6000, 300)
 	calls := interruptible(x, 10)
 	few := x
@@ -73,15 +93,15 @@ func TestCancelLatency(t *testing.T) {
 			t.Fatal(err)
 		}
 		calls["Transform "+model] = func(ctx context.Context, _ ...FitOption) error { _, err := m.Transform(ctx, few); return err }
+		calls["Score "+model] = func(ctx context.Context, _ ...FitOption) error { _, err := m.Score(ctx, few); return err }
 	}
-	only := os.Getenv("QUANTMF_LATENCY")
 	for name, call := range calls {
 		if only != "1" && only != name {
 			continue
 		}
 		began := time.Now()
 		var firstReport time.Duration
-		if err := call(context.Background(), WithProgress(func(Progress) error {
+		if err := call(context.Background(), WithWorkers(workers), WithProgress(func(Progress) error {
 			if firstReport == 0 {
 				firstReport = time.Since(began)
 			}
@@ -90,37 +110,55 @@ func TestCancelLatency(t *testing.T) {
 			t.Fatal(err)
 		}
 		whole := time.Since(began)
-		if firstReport > 100*time.Millisecond {
-			t.Errorf("%s: the first report after %v", name, firstReport)
-		}
 		moments := 60
 		if whole > 2*time.Second {
 			moments = 12
 		}
-		var worst, sum time.Duration
-		worstAt := 0
-		for k := range moments {
+		// late ends a call after so long, and returns how long it goes on by the clock and by the
+		// processors, and the phase that it is in; false where it was done before.
+		late := func(after time.Duration) (clock, cpu time.Duration, phase string, ok bool) {
+			runtime.GC()
 			ctx, cancel := context.WithCancel(context.Background())
-			var cancelled time.Time
-			timer := time.AfterFunc(whole*time.Duration(k)/time.Duration(moments), func() { cancelled = time.Now(); cancel() })
-			err := call(ctx)
-			ended := time.Now()
+			defer cancel()
+			var at, used time.Duration
+			began := time.Now()
+			timer := time.AfterFunc(after, func() { at, used = time.Since(began), cpuTime(); cancel() })
+			err := call(ctx, WithWorkers(workers), WithProgress(func(p Progress) error {
+				if ctx.Err() == nil {
+					phase = p.Phase.String()
+				}
+				return nil
+			}))
+			end, usedThen := time.Since(began), cpuTime()
 			if timer.Stop() {
-				cancel()
-				continue
+				return 0, 0, "", false
 			}
 			if err != nil && !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
 			<-ctx.Done()
-			took := ended.Sub(cancelled)
-			sum += took
-			if took > worst {
-				worst, worstAt = took, k
+			return end - at, usedThen - used, phase, true
+		}
+		const most = 50 * time.Millisecond
+		var worst, worstClock time.Duration
+		where := ""
+		for k := range moments {
+			at := whole * time.Duration(k) / time.Duration(moments)
+			clock, cpu, phase, ok := late(at)
+			for tries := 1; ok && tries < 3 && cpu > most; tries++ {
+				if c, u, p, o := late(at); o && u < cpu {
+					clock, cpu, phase = c, u, p
+				}
+			}
+			if cpu > worst {
+				worst, worstClock, where = cpu, clock, phase
 			}
 		}
-		t.Logf("%-16s %6v in all, first report after %5v, goes on for %5v at most (at %d/%d), %v on average", name, whole.Round(time.Millisecond),
-			firstReport.Round(time.Millisecond), worst.Round(time.Millisecond), worstAt, moments, (sum / time.Duration(moments)).Round(time.Millisecond))
+		t.Logf("%-16s %6v in all, first report after %5v, goes on for %5v of processor at most, %v by the clock, in %s", name, whole.Round(time.Millisecond),
+			firstReport.Round(time.Millisecond), worst.Round(time.Millisecond), worstClock.Round(time.Millisecond), where)
+		if worst > most*time.Duration(atOnce) {
+			t.Errorf("%s: goes on for %v in %s", name, worst, where)
+		}
 	}
 }
 
@@ -277,7 +315,7 @@ func TestPhases(t *testing.T) {
 			if i := notFinite(m.Reconstruct().Data); i >= 0 {
 				t.Errorf("%s, an error in %v: the model has no finite fit", c.model, c.want[at])
 			}
-			if l, err := m.Loss(x); c.model != "NMF" && (err != nil || len(history) != s.epoch+1 || l != history[best] && len(c.opts) < 3) {
+			if l, err := m.Loss(x); c.model != "NMF" && (err != nil || len(history) != s.epoch+1 || !near(l, history[best]) && len(c.opts) < 3) {
 				t.Errorf("%s, an error in %v: loss %v, %v; history %v", c.model, c.want[at], l, err, history)
 			}
 		}

@@ -33,7 +33,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -96,7 +98,7 @@ func newCells(x Mat, c *settings) (*cells, error) {
 		}
 	}
 	if s.heldOut == 0 {
-		return nil, &OptionError{Option: kValidation.String(), Value: ftoa(c.validation), Bound: "holds out no cell of this matrix; it is too small"}
+		return nil, &OptionError{Option: option.Validation.String(), Value: ftoa(c.validation), Bound: "holds out no cell of this matrix; it is too small"}
 	}
 	return s, nil
 }
@@ -128,7 +130,7 @@ func (s *cells) mark(omega []float64, i int) {
 }
 
 // heldLoss returns the sum of divergences of t from the held-out cells of row i.
-func (s *cells) heldLoss(l Loss, t []float64, i int, low float64) float64 {
+func (s *cells) heldLoss(l divergence.Loss, t []float64, i int, low float64) float64 {
 	if s.held == nil {
 		return 0
 	}
@@ -136,7 +138,7 @@ func (s *cells) heldLoss(l Loss, t []float64, i int, low float64) float64 {
 	row := s.full.Row(i)
 	for j, h := range s.held[i*s.full.Cols : (i+1)*s.full.Cols] {
 		if h {
-			sum += l.value(row[j], t[j], low)
+			sum += l.Value(row[j], t[j], low)
 		}
 	}
 	return sum
@@ -162,7 +164,7 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 	}
 	s.setUnits(c.loss, c.mapped)
 	c.inward(&s.units)
-	if !c.given.has(kInit) {
+	if !c.given.Has(option.Init) {
 		return s, nil
 	}
 	least, most := c.initBounds(rank, s.root())
@@ -222,6 +224,12 @@ func (c *config) checkCells(x Mat) error {
 	top := 0.0
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
+			if v >= 1/maxValue && v <= maxValue { // which every fit takes
+				if v > top {
+					top = v
+				}
+				continue
+			}
 			if err := c.checkCell(i, j, v); err != nil {
 				return err
 			}
@@ -248,7 +256,7 @@ func (c *config) checkCell(i, j int, v float64) error {
 		problem = "x must be finite"
 	case v < 0 && !c.mapped:
 		problem = "x must not be negative in an NMF; FitQMF and FitQMFQ take any finite x WithLoss(Frobenius)"
-	case v < 0 && c.loss != Frobenius:
+	case v < 0 && c.loss != divergence.Frobenius:
 		problem = "x must not be negative under this loss; WithLoss(Frobenius) takes any finite x"
 	case v == 0 && c.loss < leastBeta:
 		problem = "x must be positive under this loss"
@@ -285,14 +293,14 @@ type units struct {
 }
 
 // unitsOf returns the units for rows of the given largest values, without a shift.
-func unitsOf(l Loss, top []float64, byRow bool) (u units) {
+func unitsOf(l divergence.Loss, top []float64, byRow bool) (u units) {
 	whole := slices.Max(top)
-	u.all = exponentOf(whole)
+	u.all = divergence.ExponentOf(whole)
 	if !byRow {
 		return u
 	}
 	_, floor := math.Frexp(math.Ldexp(whole, -u.all))
-	floor = (floor-1)&^1 - ordinary
+	floor = (floor-1)&^1 - divergence.Ordinary
 	for i, t := range top {
 		_, e := math.Frexp(math.Ldexp(t, -u.all))
 		e = (e - 1) &^ 1
@@ -306,7 +314,7 @@ func unitsOf(l Loss, top []float64, byRow bool) (u units) {
 			}
 		}
 		u.each[i] = u.all + e - floor
-		u.weight[i] = l.unit(e - floor)
+		u.weight[i] = l.Unit(e - floor)
 	}
 	return u
 }
@@ -373,7 +381,7 @@ func (c *config) inward(u *units) {
 	if u.all == 0 {
 		return
 	}
-	unit := c.loss.unit(u.all)
+	unit := c.loss.Unit(u.all)
 	if c.penalty > 0 { // by exponents: the unit of the loss itself may be 0 or infinite
 		by := -float64(float64(c.loss) * float64(u.all))
 		if !c.mapped { // it grows with the factors
@@ -391,11 +399,11 @@ func (c *config) inward(u *units) {
 }
 
 // losses brings losses of x' to those of x.
-func (u *units) losses(l Loss, v []float64) {
+func (u *units) losses(l divergence.Loss, v []float64) {
 	if u.all == 0 {
 		return
 	}
-	unit := l.unit(u.all)
+	unit := l.Unit(u.all)
 	for i := range v {
 		v[i] *= unit
 	}
@@ -417,27 +425,30 @@ func (u *units) pick(rows []int) units {
 
 // setUnits chooses the units of the cells and brings the cells to them. mapped: the fit
 // has maps, which may give every row a scale of its own, and where x is signed a shift.
-func (s *cells) setUnits(l Loss, mapped bool) {
+func (s *cells) setUnits(l divergence.Loss, mapped bool) {
 	low, top := make([]float64, s.x.Rows), make([]float64, s.x.Rows)
 	signed := false
 	for i := range low {
-		low[i] = math.Inf(1)
+		least := math.Inf(1)
 		for _, v := range s.x.Row(i) {
-			if v == v {
-				low[i] = min(low[i], v)
+			if v < least { // not NaN
+				least = v
 			}
 		}
-		signed = signed || low[i] < 0
+		low[i] = least
+		signed = signed || least < 0
 	}
 	for i := range top { // held-out cells too: none of them may overflow
+		offset, most := 0.0, 0.0
+		if signed {
+			offset = low[i]
+		}
 		for _, v := range s.full.Row(i) {
-			if signed {
-				v -= low[i]
-			}
-			if v == v {
-				top[i] = max(top[i], math.Abs(v))
+			if v = math.Abs(v - offset); v > most {
+				most = v
 			}
 		}
+		top[i] = most
 	}
 	s.units = unitsOf(l, top, mapped)
 	if signed {

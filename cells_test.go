@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/divergence"
 )
 
 // TestMissing: hidden cells have no part in a fit (what they held makes no
@@ -51,8 +53,8 @@ func TestMissing(t *testing.T) {
 			mean /= k
 			for j, v := range y.Row(i) {
 				if v != v {
-					ours += KL.value(x.At(i, j), fit.At(i, j), 1e-9)
-					means += KL.value(x.At(i, j), mean, 1e-9)
+					ours += divergence.KL.Value(x.At(i, j), fit.At(i, j), 1e-9)
+					means += divergence.KL.Value(x.At(i, j), mean, 1e-9)
 				}
 			}
 		}
@@ -115,8 +117,8 @@ func TestQMFQMissing(t *testing.T) {
 			}
 			for j, v := range y.Row(i) {
 				if v != v {
-					ours += KL.value(x.At(i, j), fit.At(i, j), 1e-9)
-					means += KL.value(x.At(i, j), mean/k, 1e-9)
+					ours += divergence.KL.Value(x.At(i, j), fit.At(i, j), 1e-9)
+					means += divergence.KL.Value(x.At(i, j), mean/k, 1e-9)
 				}
 			}
 		}
@@ -193,7 +195,7 @@ func TestValidationOfConstants(t *testing.T) {
 	want, alone := 0.0, 0
 	fit := m.Reconstruct()
 	for i := range x.Rows {
-		want += hidden.heldLoss(KL, fit.Row(i), i, leastT)
+		want += hidden.heldLoss(divergence.KL, fit.Row(i), i, divergence.LeastT)
 		if i < 20 && hidden.held[i*x.Cols+i] {
 			alone++
 		}

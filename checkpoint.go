@@ -5,7 +5,7 @@ package quantmf
 // row's samples and its offset, the random state, the histories, the best state
 // so far, and, with restarts, the best model so far. A fit that was resumed
 // returns the bits of one that never stopped. It has the layout of a model file
-// (codec.go), of kind 16 plus the model's, with these sections:
+// (internal/section), of kind 16 plus the model's, with these sections:
 //
 //	OPTS  the options that the result depends on: name, tab, value, a line each
 //	DATA  u fingerprint of x, of given factors
@@ -17,6 +17,9 @@ package quantmf
 
 import (
 	"math"
+
+	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 // described lists the options that a result depends on, with their values.
@@ -28,14 +31,14 @@ func (c *config) described(rank int) [][2]string {
 		return "not given"
 	}
 	return [][2]string{
-		{"rank", itoa(rank)}, {kEpsilon.String(), ftoa(c.epsilon)}, {kSquash.String(), c.squash.String()},
-		{kTolerance.String(), ftoa(c.tolerance)}, {kMaxIterations.String(), itoa(c.maxIterations)}, {kLevels.String(), itoa(c.levels)},
-		{kEpochs.String(), itoa(c.epochs)}, {kSeed.String(), utoa(c.seed)}, {kLearningRate.String(), ftoa(c.learningRate)},
-		{kSchedule.String(), c.schedule.String()}, {kBatch.String(), itoa(c.batchRows)}, {kStart.String(), c.start.String()},
-		{kEnds.String(), c.ends.String()}, {kPenalty.String(), ftoa(c.penalty)}, {kShrinkage.String(), ftoa(c.shrinkage)},
-		{kLoss.String(), ftoa(float64(c.loss))}, {kPatience.String(), itoa(c.patience)}, {kRestarts.String(), itoa(c.restarts)},
-		{kValidation.String(), ftoa(c.validation)}, {kMissing.String(), given(c.missing)}, {kInit.String(), given(c.given.has(kInit))},
-		{kProjection.String(), c.projection.String()}, {kUpdates.String(), c.updates.String()},
+		{"rank", itoa(rank)}, {option.Epsilon.String(), ftoa(c.epsilon)}, {option.Squash.String(), c.squash.String()},
+		{option.Tolerance.String(), ftoa(c.tolerance)}, {option.MaxIterations.String(), itoa(c.maxIterations)}, {option.Levels.String(), itoa(c.levels)},
+		{option.Epochs.String(), itoa(c.epochs)}, {option.Seed.String(), utoa(c.seed)}, {option.LearningRate.String(), ftoa(c.learningRate)},
+		{option.Schedule.String(), c.schedule.String()}, {option.Batch.String(), itoa(c.batchRows)}, {option.Start.String(), c.start.String()},
+		{option.Ends.String(), c.ends.String()}, {option.Penalty.String(), ftoa(c.penalty)}, {option.Shrinkage.String(), ftoa(c.shrinkage)},
+		{option.Loss.String(), ftoa(float64(c.loss))}, {option.Patience.String(), itoa(c.patience)}, {option.Restarts.String(), itoa(c.restarts)},
+		{option.Validation.String(), ftoa(c.validation)}, {option.Missing.String(), given(c.missing)}, {option.Init.String(), given(c.given.Has(option.Init))},
+		{option.Projection.String(), c.projection.String()}, {option.Updates.String(), c.updates.String()},
 	}
 }
 
@@ -60,18 +63,6 @@ func fingerprint(ms ...Mat) uint64 {
 	return h
 }
 
-// part is some numbers of a checkpoint, and the range that they must be in.
-type part struct {
-	v         []float64
-	low, high float64
-}
-
-// The ranges of parts: anything finite, what is not negative, and Adam's second moments.
-// The square of a large gradient overflows: a moment is +Inf from then on, and its
-// parameter stands still.
-func finite(v []float64) part   { return part{v, -math.MaxFloat64, math.MaxFloat64} }
-func positive(v []float64) part { return part{v, 0, math.MaxFloat64} }
-
 // saved is a checkpoint: what all fits have, and the snapshot of one algorithm.
 type saved struct {
 	restart, epoch      int
@@ -80,7 +71,7 @@ type saved struct {
 	judge               watch
 	history, validation []float64
 	best                []byte
-	real                []part
+	real                []section.Part
 	index               []uint64
 }
 
@@ -97,15 +88,11 @@ func (s *saved) encode(kind uint32, c *config, rank int, data [2]uint64) []byte 
 	for _, o := range c.described(rank) {
 		opts = append(opts, o[0]+"\t"+o[1]+"\n"...)
 	}
-	var real []float64
-	for _, v := range s.real {
-		real = append(real, v.v...)
-	}
-	return encode(kindCheckpoint+kind, []section{
-		{tag: "OPTS", payload: opts}, words("DATA", data[:]...),
-		words("STAT", uint64(s.restart), uint64(s.epoch), s.source, uint64(s.steps), uint64(s.judge.bestEpoch), uint64(s.judge.last),
+	return section.Encode(kindCheckpoint+kind, []section.Section{
+		{Tag: "OPTS", Payload: opts}, section.Words("DATA", data[:]...),
+		section.Words("STAT", uint64(s.restart), uint64(s.epoch), s.source, uint64(s.steps), uint64(s.judge.bestEpoch), uint64(s.judge.last),
 			math.Float64bits(s.judge.best), math.Float64bits(s.judge.mark)),
-		floats("HIST", s.history), floats("VALI", s.validation), {tag: "BEST", payload: s.best}, floats("REAL", real), words("IDX0", s.index...),
+		section.Floats("HIST", s.history), section.Floats("VALI", s.validation), {Tag: "BEST", Payload: s.best}, section.Parts("REAL", s.real), section.Words("IDX0", s.index...),
 	})
 }
 
@@ -117,7 +104,7 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	opts := string(f.sections["OPTS"])
+	opts := string(f.Payload("OPTS"))
 	for _, o := range c.described(t.rank) {
 		name, then, rest := line(opts)
 		if name != o[0] {
@@ -140,7 +127,7 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 		return nil, nil, &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "the state was saved from another x"}
 	}
 	if d[1] != data[1] {
-		return nil, nil, &OptionError{Option: kInit.String(), Value: c.initU.size() + ", " + c.initV.size(), Bound: "the state was saved with other initial factors"}
+		return nil, nil, &OptionError{Option: option.Init.String(), Value: c.initU.size() + ", " + c.initV.size(), Bound: "the state was saved with other initial factors"}
 	}
 	for i, most := range []uint64{uint64(c.restarts) - 1, uint64(c.epochs), math.MaxUint64, math.MaxInt64, st[1], st[1]} {
 		if st[i] > most || i == 1 && st[i] < 1 {
@@ -152,7 +139,7 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 			return nil, nil, f.failAt("STAT", i, "a loss is "+ftoa(v))
 		}
 	}
-	s := &saved{restart: int(st[0]), epoch: int(st[1]), source: st[2], steps: int(st[3]), best: f.sections["BEST"],
+	s := &saved{restart: int(st[0]), epoch: int(st[1]), source: st[2], steps: int(st[3]), best: f.Payload("BEST"),
 		judge: watch{patience: c.patience, bestEpoch: int(st[4]), last: int(st[5]), best: math.Float64frombits(st[6]), mark: math.Float64frombits(st[7])}}
 	entries := s.epoch + 1 - lag
 	if s.history, err = f.vectorIn("HIST", int64(entries), leastHistory(t.kind), math.MaxFloat64); err != nil {
@@ -225,7 +212,7 @@ func (p *past) resume(a algorithm, j *journal) error {
 // from its own start.
 func (p *past) inside(err error) error {
 	if e, ok := err.(*FormatError); ok {
-		return &FormatError{Offset: p.state.offsets["BEST"] + e.Offset, Problem: "section BEST: " + e.Problem}
+		return &FormatError{Offset: p.state.Offset("BEST") + e.Offset, Problem: "section BEST: " + e.Problem}
 	}
 	return err
 }
@@ -248,7 +235,7 @@ func (p *past) bestModel(m fitted, t *task) error {
 	if f.d != t.x.Rows || f.n != t.x.Cols || f.k != t.rank || f.m != levels || f.loss != c.loss || f.missing != c.missing || f.epsilon != eps {
 		return p.state.fail("BEST", "the best model is not of this fit")
 	}
-	if (c.validation > 0) != (len(f.sections["VALI"]) > 0) {
+	if (c.validation > 0) != (len(f.Payload("VALI")) > 0) {
 		return p.state.fail("BEST", "the best model has other histories than this fit")
 	}
 	return nil
@@ -256,31 +243,12 @@ func (p *past) bestModel(m fitted, t *task) error {
 
 // restore fills the parts from section REAL, in their order, and returns the count integers
 // of IDX0.
-func (f *file) restore(parts []part, count int) ([]uint64, error) {
-	b := f.sections["REAL"]
-	total := int64(0)
-	for _, p := range parts {
-		total += int64(len(p.v))
-	}
-	if len(b)%8 != 0 || int64(len(b)/8) != total {
-		return nil, f.fail("REAL", "wrong length")
-	}
+func (f *file) restore(parts []section.Part, count int) ([]uint64, error) {
 	index, err := f.words("IDX0", count)
 	if err != nil {
 		return nil, err
 	}
-	at := 0
-	for _, p := range parts {
-		for i := range p.v {
-			x := math.Float64frombits(get64(b[8*at:]))
-			if !(x >= p.low && x <= p.high) {
-				return nil, f.failAt("REAL", at, "number "+itoa(at)+" is "+ftoa(x))
-			}
-			p.v[i] = x
-			at++
-		}
-	}
-	return index, nil
+	return index, formatError(f.Fill("REAL", parts))
 }
 
 // line splits "name\tvalue\n..." .

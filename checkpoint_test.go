@@ -10,6 +10,9 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 // TestResumeRefuses: other data, other options and damaged states are errors that
@@ -71,14 +74,15 @@ func TestResumeRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var sections []section
-		for tag, payload := range f.sections {
+		var sections []section.Section
+		for _, tag := range f.Tags() {
+			payload := f.Payload(tag)
 			if tag == "HIST" {
 				payload = payload[:len(payload)-8]
 			}
-			sections = append(sections, section{tag: tag, payload: payload})
+			sections = append(sections, section.Section{Tag: tag, Payload: payload})
 		}
-		if err := fit(append(opts, WithResume(encode(kind, sections)))...); !errors.As(err, &format) {
+		if err := fit(append(opts, WithResume(section.Encode(kind, sections)))...); !errors.As(err, &format) {
 			t.Errorf("%s, a history that is cut: %v", name, err)
 		}
 	}
@@ -134,12 +138,12 @@ func TestResumeNamesOptions(t *testing.T) {
 	ctx := context.Background()
 	x := first(toy(2), 12)
 	x.Cols = 10
-	other := map[optionKind]FitOption{
-		kEpsilon: WithEpsilon(0.03), kSquash: WithSquash(SquashArctan), kTolerance: WithTolerance(1e-8), kMaxIterations: WithMaxIterations(2000),
-		kLevels: WithLevels(7), kEpochs: WithEpochs(4), kSeed: WithSeed(9), kLearningRate: WithLearningRate(0.01), kSchedule: WithSchedule(ScheduleConstant),
-		kBatch: WithBatch(5), kStart: WithStart(StartUniform), kEnds: WithEnds(EndsPinned), kPenalty: WithPenalty(0.1), kShrinkage: WithShrinkage(3),
-		kLoss: WithLoss(Frobenius), kPatience: WithPatience(7), kRestarts: WithRestarts(2), kValidation: WithValidation(0.2), kMissing: WithMissingValues(),
-		kInit: WithInit(first(x, 12), x), kProjection: WithProjection(KLUpdates(3)), kUpdates: WithUpdates(UpdatesMultiplicative),
+	other := map[option.Kind]FitOption{
+		option.Epsilon: WithEpsilon(0.03), option.Squash: WithSquash(SquashArctan), option.Tolerance: WithTolerance(1e-8), option.MaxIterations: WithMaxIterations(2000),
+		option.Levels: WithLevels(7), option.Epochs: WithEpochs(4), option.Seed: WithSeed(9), option.LearningRate: WithLearningRate(0.01), option.Schedule: WithSchedule(ScheduleConstant),
+		option.Batch: WithBatch(5), option.Start: WithStart(StartUniform), option.Ends: WithEnds(EndsPinned), option.Penalty: WithPenalty(0.1), option.Shrinkage: WithShrinkage(3),
+		option.Loss: WithLoss(Frobenius), option.Patience: WithPatience(7), option.Restarts: WithRestarts(2), option.Validation: WithValidation(0.2), option.Missing: WithMissingValues(),
+		option.Init: WithInit(first(x, 12), x), option.Projection: WithProjection(KLUpdates(3)), option.Updates: WithUpdates(UpdatesMultiplicative),
 	}
 	u, v := NewMat(12, 2), NewMat(2, 10)
 	for _, m := range []Mat{u, v} {
@@ -147,40 +151,40 @@ func TestResumeNamesOptions(t *testing.T) {
 			m.Data[i] = 1
 		}
 	}
-	other[kInit] = WithInit(u, v)
+	other[option.Init] = WithInit(u, v)
 	// What changes no result, or ends a fit otherwise.
-	free := set(kWorkers, kProgress, kCheckpoint, kResume, kStrict)
+	free := option.Of(option.Workers, option.Progress, option.Checkpoint, option.Resume, option.Strict)
 	for _, c := range []struct {
-		target target
+		target option.Function
 		fit    func(o ...FitOption) error
 	}{
-		{forNMF, func(o ...FitOption) error { _, err := FitNMF(ctx, x, 2, o...); return err }},
-		{forQMF, func(o ...FitOption) error { _, err := FitQMF(ctx, x, 2, o...); return err }},
-		{forQMFQ, func(o ...FitOption) error { _, err := FitQMFQ(ctx, x, 2, o...); return err }},
+		{option.FitNMF, func(o ...FitOption) error { _, err := FitNMF(ctx, x, 2, o...); return err }},
+		{option.FitQMF, func(o ...FitOption) error { _, err := FitQMF(ctx, x, 2, o...); return err }},
+		{option.FitQMFQ, func(o ...FitOption) error { _, err := FitQMFQ(ctx, x, 2, o...); return err }},
 	} {
 		var state []byte
 		if err := c.fit(WithEpochs(2), WithCheckpoint(2, func(s []byte) error { state = s; return nil })); err != nil {
-			t.Fatal(c.target.name, err)
+			t.Fatal(c.target.Name, err)
 		}
-		for k := range optionKind(len(optionNames)) {
-			if !c.target.takes.has(k) || free.has(k) {
+		for k := range option.Kinds {
+			if !c.target.Takes.Has(k) || free.Has(k) {
 				continue
 			}
 			o, known := other[k]
-			if k == kStart && c.target.name == "FitNMF" {
+			if k == option.Start && c.target.Name == "FitNMF" {
 				o = WithStart(StartSVD)
 			}
 			if !known {
-				t.Errorf("%s: %v is an option of no part here", c.target.name, k)
+				t.Errorf("%s: %v is an option of no part here", c.target.Name, k)
 				continue
 			}
 			opts := []FitOption{WithResume(state), o}
-			if k != kEpochs {
+			if k != option.Epochs {
 				opts = append(opts, WithEpochs(2))
 			}
 			var option *OptionError
 			if err := c.fit(opts...); !errors.As(err, &option) || option.Option != k.String() {
-				t.Errorf("%s: a state of another %v: %v", c.target.name, k, err)
+				t.Errorf("%s: a state of another %v: %v", c.target.Name, k, err)
 			}
 		}
 	}
@@ -207,14 +211,14 @@ func TestResumeRanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		changed := func(tag string, at int, to uint64) []byte {
-			var sections []section
+			var sections []section.Section
 			for name, payload := range stateOf(t, state) {
 				if name == tag {
 					payload = slices.Concat(payload[:8*at], append64(nil, to), payload[8*at+8:])
 				}
-				sections = append(sections, section{tag: name, payload: payload})
+				sections = append(sections, section.Section{Tag: name, Payload: payload})
 			}
-			return encode(get32(state[12:]), sections)
+			return section.Encode(get32(state[12:]), sections)
 		}
 		if err := fit(WithResume(changed("", 0, 0))); err != nil {
 			t.Errorf("%s: as it was: %v", name, err)
@@ -248,7 +252,11 @@ func stateOf(t *testing.T, state []byte) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f.sections
+	all := map[string][]byte{}
+	for _, tag := range f.Tags() {
+		all[tag] = f.Payload(tag)
+	}
+	return all
 }
 
 // TestStatesOutOfRange: a state whose sums are right, but which holds a number out of its
@@ -326,20 +334,20 @@ func TestStatesOutOfRange(t *testing.T) {
 			t.Fatal(err)
 		}
 		with := func(best []byte) []byte {
-			var sections []section
+			var sections []section.Section
 			for _, tag := range []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"} {
-				p := f.sections[tag]
+				p := f.Payload(tag)
 				if tag == "BEST" {
 					p = best
 				}
-				sections = append(sections, section{tag: tag, payload: p})
+				sections = append(sections, section.Section{Tag: tag, Payload: p})
 			}
-			return encode(get32(state[12:]), sections)
+			return section.Encode(get32(state[12:]), sections)
 		}
-		best := f.sections["BEST"]
+		best := f.Payload("BEST")
 		bad, at := altered(best, "UFAC", 1, math.Float64bits(-1))
-		refused("a factor of the best model", with(bad), f.offsets["BEST"]+at)
-		refused("no best model", with(nil), f.offsets["BEST"])
+		refused("a factor of the best model", with(bad), f.Offset("BEST")+at)
+		refused("no best model", with(nil), f.Offset("BEST"))
 		y := x
 		y.Cols = 7
 		other, _, _, _, _, err := fitAny(ctx, model, y, 2, opts...)
@@ -347,6 +355,6 @@ func TestStatesOutOfRange(t *testing.T) {
 			t.Fatal(err)
 		}
 		b, _ := other.MarshalBinary()
-		refused("the best model of another matrix", with(b), f.offsets["BEST"])
+		refused("the best model of another matrix", with(b), f.Offset("BEST"))
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/option"
 )
 
 // TestAwkwardData: constant and zero rows, ties, few samples, more components
@@ -146,7 +149,7 @@ func TestQMFQAwkward(t *testing.T) {
 		}
 		for _, o := range [][]FitOption{nil, {WithEnds(EndsPinned), WithProjection(FrobeniusUpdates(5))}, {WithStart(StartUniform)}, {WithEpochs(0)}, {WithProjection(TruncatedSVD())}} {
 			o = append([]FitOption{WithEpochs(4), WithLevels(4), WithMissingValues()}, o...)
-			if len(o) == 4 && o[3].setting().kind == kProjection {
+			if len(o) == 4 && o[3].setting().kind == option.Projection {
 				if notFinite(x.Data) >= 0 {
 					continue
 				}
@@ -171,7 +174,7 @@ func TestQMFQAwkward(t *testing.T) {
 					t.Fatalf("%v, %d options: %v", rows, len(o), v)
 				}
 			}
-			if loss, _ := q.Loss(x); q.projection != TruncatedSVD() && score > loss*(1+1e-9)+1e-12*largest(fit.Data)+leastT {
+			if loss, _ := q.Loss(x); q.projection != TruncatedSVD() && score > loss*(1+1e-9)+1e-12*largest(fit.Data)+divergence.LeastT {
 				t.Errorf("%v, %d options: score %v, loss %v", rows, len(o), score, loss)
 			}
 		}
@@ -196,6 +199,31 @@ func TestQMFQAwkward(t *testing.T) {
 	for _, n := range []int{0, 1, 10, 40} {
 		if v, err := q.Transform(&endsAfter{Context: ctx, n: n}, x); !errors.Is(err, context.Canceled) || v.Data != nil {
 			t.Errorf("ended after %d: %s, %v", n, v.size(), err)
+		}
+	}
+}
+
+// TestRowBelowHeldOut: the visible cells of a row may lie any factor below the one that is
+// held out, whose magnitude is then the row's unit: their mean underflows.
+func TestRowBelowHeldOut(t *testing.T) {
+	x := NewMat(3, 7)
+	for j := range x.Cols {
+		x.Set(0, j, -16)
+	}
+	x.Set(1, 0, 5e-324)
+	x.Set(1, 1, 5e-324)
+	x.Set(1, 2, -16)
+	c, err := newCells(x, &settings{validation: 0.3, seed: 1})
+	if err != nil || !c.held[1*7+2] || c.held[1*7] {
+		t.Fatalf("another cell than the large one is held out: %v, %v", c, err)
+	}
+	for _, model := range []string{"QMF", "QMFQ"} {
+		for _, ends := range []Ends{EndsFree, EndsPinned} {
+			m, _, _, _, _, err := fitAny(t.Context(), model, x, 1, WithLoss(Frobenius), WithEpochs(3), WithValidation(0.3), WithStart(StartUniform), WithEnds(ends))
+			if err != nil {
+				t.Fatal(err)
+			}
+			allFinite(t, model+" "+ends.String(), m, x)
 		}
 	}
 }
@@ -241,7 +269,7 @@ func TestReckless(t *testing.T) {
 		}
 		var taken []FitOption
 		for _, o := range opts {
-			if forQMFQ.takes.has(o.setting().kind) {
+			if option.FitQMFQ.Takes.Has(o.setting().kind) {
 				taken = append(taken, o)
 			}
 		}

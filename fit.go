@@ -19,13 +19,16 @@ package quantmf
 // A fit checks its context before every piece of work that workers share (pool.Bind),
 // some rows or a chunk of them, and between the columns of a decomposition: on 6000 × 300
 // at rank 10 every millisecond or two. Of an interrupted epoch
-// whole rows are kept or dropped. The model is then made of the current state, at the cost
-// of Reconstruct and one solve a row.
+// whole rows are kept or dropped. The model is then made of the current state, or that of the
+// best epoch on held-out cells, at the cost of one solve a row, however the fit was stopped:
+// no projection and no losses but those of that solve are made for it.
 
 import (
 	"context"
 
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 // algorithm is a fit under way, of one seed.
@@ -49,7 +52,7 @@ type algorithm interface {
 
 // snapshot is an algorithm's part of a checkpoint.
 type snapshot struct {
-	real   []part
+	real   []section.Part
 	index  []uint64
 	source uint64 // of random numbers
 	steps  int    // of V
@@ -169,7 +172,7 @@ type task struct {
 }
 
 // open checks options and data of a fit.
-func open[O FitOption](fileKind uint32, t target, c *config, x Mat, rank int, opts []O) (*task, error) {
+func open[O FitOption](fileKind uint32, t option.Function, c *config, x Mat, rank int, opts []O) (*task, error) {
 	if err := parse(t, c, opts); err != nil {
 		return nil, err
 	}
@@ -220,6 +223,9 @@ func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(se
 		if err != nil && (t.discard || best != nil && len(j.history) == 0) {
 			break // there is a model of an earlier restart, or none is wanted
 		}
+		if err != nil { // the model is made as after the end of the context, whatever stopped the fit
+			t.pool.Bind(ended{ctx})
+		}
 		m, late := a.model(j)
 		if err == nil && late != nil {
 			if err = stoppedAt(j.done, late); t.discard {
@@ -245,6 +251,11 @@ func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(se
 	}
 	return best, err
 }
+
+// ended is a context that has ended.
+type ended struct{ context.Context }
+
+func (ended) Err() error { return context.Canceled }
 
 // watch follows the loss that a fit is judged by, from epoch to epoch: that of
 // the held-out cells where there are any, else that of the visible ones.
@@ -341,13 +352,16 @@ func (c *course) rows(p *pool.Pool, d int, f func(worker, i int)) error {
 }
 
 // finish lets workers go on after the context has ended, to make the model of a fit that
-// was stopped, unless none is wanted. done binds them to the context again.
-func (c *course) finish(p *pool.Pool) (done func()) {
+// was stopped, unless none is wanted. stopped tells whether it was, or is by now. done binds
+// them to the context again.
+func (c *course) finish(p *pool.Pool) (stopped func() bool, done func()) {
+	before := p.Err() != nil
+	stopped = func() bool { return before || c.ctx.Err() != nil }
 	if c.discard {
-		return func() {}
+		return stopped, func() {}
 	}
 	p.Bind(nil)
-	return func() { p.Bind(c.ctx) }
+	return stopped, func() { p.Bind(c.ctx) }
 }
 
 // within returns the part of the course for a fit within this one, which takes the phase

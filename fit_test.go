@@ -10,7 +10,13 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/option"
 )
+
+// near tells whether two losses are the same but for rounding.
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-12*math.Abs(b) }
 
 // TestStops: a cancelled context or a failing progress function ends a fit with
 // the model so far and an error that wraps the cause.
@@ -27,7 +33,7 @@ func TestStops(t *testing.T) {
 	if !errors.Is(err, cause) || q == nil || len(q.History) != 4 || q.Best != 3 {
 		t.Fatalf("QMF: %v, %+v", err, q.History)
 	}
-	if l, err := q.Loss(x); err != nil || l != q.History[3] {
+	if l, err := q.Loss(x); err != nil || !near(l, q.History[3]) {
 		t.Errorf("Loss %v, %v; History %v", l, err, q.History)
 	}
 	n, err := FitNMF(context.Background(), x, 4, stop)
@@ -35,7 +41,7 @@ func TestStops(t *testing.T) {
 		t.Fatalf("NMF: %v", err)
 	}
 	z, err := FitQMFQ(context.Background(), x, 4, stop, WithValidation(0.1))
-	if !errors.Is(err, cause) || z == nil || len(z.History) != 4 || len(z.Validation) != 4 {
+	if !errors.Is(err, cause) || z == nil || len(z.History) != 3 || len(z.Validation) != 3 { // nothing was projected for the losses of the last
 		t.Fatalf("QMFQ: %v", err)
 	}
 	given := WithInit(z.U, z.V)
@@ -52,7 +58,7 @@ func TestStops(t *testing.T) {
 			if i := notFinite(q.Reconstruct().Data); i >= 0 {
 				t.Error("a stopped model reconstructs NaN")
 			}
-			if l, err := q.Loss(x); q.Validation == nil && (err != nil || l != q.History[len(q.History)-1]) {
+			if l, err := q.Loss(x); q.Validation == nil && (err != nil || !near(l, q.History[len(q.History)-1])) {
 				t.Errorf("QMFQ cancelled after %d looks: Loss %v, %v; History %v", after, l, err, q.History)
 			}
 			done := err.(*stopped).epoch
@@ -70,7 +76,7 @@ func TestStops(t *testing.T) {
 		if i := notFinite(q.Reconstruct().Data); i >= 0 {
 			t.Error("a stopped model reconstructs NaN")
 		}
-		if l, err := q.Loss(x); err != nil || l != q.History[len(q.History)-1] {
+		if l, err := q.Loss(x); err != nil || !near(l, q.History[len(q.History)-1]) {
 			t.Errorf("cancelled after %d looks: Loss %v, %v; History %v", after, l, err, q.History)
 		}
 		ctx.left = after
@@ -170,7 +176,7 @@ func TestCancelledBetweenEpochs(t *testing.T) {
 					t.Errorf("%s, cancelled after epoch %d: %d entries", name, at, len(history))
 				}
 			}
-			if l, err := m.Loss(x); err != nil || math.Abs(l-history[best]) > 1e-12*l && validation == nil {
+			if l, err := m.Loss(x); err != nil || !near(l, history[best]) && validation == nil {
 				t.Errorf("%s, cancelled after epoch %d: loss %v, history %v, best %d, %v", name, at, l, history, best, err)
 			}
 		}
@@ -235,7 +241,7 @@ func TestValidation(t *testing.T) {
 		seen, held := 0.0, 0.0
 		for i := range x.Rows {
 			for j, v := range x.Row(i) {
-				d := KL.value(v, m.fit.At(i, j), leastT)
+				d := divergence.KL.Value(v, m.fit.At(i, j), divergence.LeastT)
 				if hidden.held[i*x.Cols+j] {
 					held += d / float64(hidden.heldOut)
 				} else {
@@ -293,7 +299,7 @@ func TestQMFQValidation(t *testing.T) {
 		seen, held := 0.0, 0.0
 		for i := range x.Rows {
 			for j, v := range x.Row(i) {
-				if d := l.value(v, fit.At(i, j), leastT); hidden.held[i*x.Cols+j] {
+				if d := l.Value(v, fit.At(i, j), divergence.LeastT); hidden.held[i*x.Cols+j] {
 					held += d / float64(hidden.heldOut)
 				} else {
 					seen += d / float64(hidden.visible)
@@ -315,7 +321,7 @@ func TestQMFQValidation(t *testing.T) {
 			t.Fatal(err)
 		}
 		closeTo(t, "V", again.V.Data, q.V.Data, 0)
-		if o[0].setting().kind != kStart {
+		if o[0].setting().kind != option.Start {
 			continue
 		}
 		m, err := FitQMFQ(ctx, hidden.x, 6, append(o, WithMissingValues())...)
@@ -486,7 +492,7 @@ func TestQMFQRestarts(t *testing.T) {
 		}
 		fit, held := one.Reconstruct(), 0.0
 		for i := range x.Rows {
-			held += hidden.heldLoss(KL, fit.Row(i), i, leastT) / float64(hidden.heldOut)
+			held += hidden.heldLoss(divergence.KL, fit.Row(i), i, divergence.LeastT) / float64(hidden.heldOut)
 		}
 		t.Logf("seed %d: %v held out", 3+seed, held)
 		best = min(best, held)
@@ -494,4 +500,105 @@ func TestQMFQRestarts(t *testing.T) {
 	if got := m.Validation[m.Best]; got > best*(1+1e-6) {
 		t.Errorf("the best of three seeds has %v, one of them %v", got, best)
 	}
+}
+
+// TestFitsOfBetaNearby: a fit is continuous in β where it passes 0 and 1.
+func TestFitsOfBetaNearby(t *testing.T) {
+	ctx := context.Background()
+	x := near1(9, 10, 16)
+	tenth := 0.0
+	for range 10 {
+		tenth += 0.1
+	}
+	for name, fit := range fits(ctx, 2) {
+		for _, c := range []struct{ beta, near float64 }{{1, tenth}, {1, 1 + 0x1p-52}, {1, 1 + 1e-12}, {0, 1e-12}, {0, -5e-324}, {0, -1e-14}} {
+			opts := func(beta float64) []FitOption {
+				o := []FitOption{WithLoss(Beta(beta)), WithEpochs(15)}
+				if name == "NMF" { // Newton's method takes β = 1 itself alone
+					o = append(o, WithUpdates(UpdatesMultiplicative))
+				}
+				return o
+			}
+			a, err1 := fit(x, opts(c.beta)...)
+			b, err2 := fit(x, opts(c.near)...)
+			if err1 != nil || err2 != nil {
+				t.Fatal(err1, err2)
+			}
+			allFinite(t, name, b, x)
+			want, _ := a.Loss(x)
+			got, _ := b.Loss(x)
+			if math.Abs(got-want) > 1e-6*want {
+				t.Errorf("%s: at β %v %v, at %v %v", name, c.near, got, c.beta, want)
+			}
+			if d := largestDifference(a.Reconstruct().Data, b.Reconstruct().Data); d > 1e-4 {
+				t.Errorf("%s: at β %v another fit than at %v, by %v", name, c.near, c.beta, d)
+			}
+			if n, is := b.(*NMF); is {
+				for e := 1; e < len(n.History); e++ {
+					if n.History[e] > n.History[e-1]*(1+1e-12) {
+						t.Errorf("β %v: the loss rises from %v to %v", c.near, n.History[e-1], n.History[e])
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestLosses: updates never raise any divergence, and each is what its formula says.
+func TestLosses(t *testing.T) {
+	x := first(toy(5), 30)
+	for i := range x.Data {
+		x.Data[i] += 0.01
+	}
+	for _, l := range []Loss{KL, Frobenius, 0, -1, 0.5, 1.5, 3} {
+		n, err := FitNMF(context.Background(), x, 5, WithLoss(l), WithEpochs(60))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for e := 1; e < len(n.History); e++ {
+			if n.History[e] > n.History[e-1]*(1+1e-12) {
+				t.Fatalf("β=%g: the loss rises from %v to %v in epoch %d", l, n.History[e-1], n.History[e], e)
+			}
+		}
+		want := 0.0
+		fit := n.Reconstruct()
+		for i := range x.Rows {
+			for j, v := range x.Row(i) {
+				w, b := fit.At(i, j), float64(l)
+				switch l {
+				case KL:
+					want += v*math.Log(v/w) - v + w
+				case 0:
+					want += v/w - math.Log(v/w) - 1
+				default:
+					want += (math.Pow(v, b) + (b-1)*math.Pow(w, b) - b*v*math.Pow(w, b-1)) / (b * (b - 1))
+				}
+			}
+		}
+		want /= float64(x.Rows * x.Cols)
+		if got, err := n.Loss(x); err != nil || math.Abs(got-want) > 1e-9*want || math.Abs(n.History[60]-want) > 1e-9*want {
+			t.Errorf("β=%g: Loss %v, History %v, the formula %v", l, got, n.History[60], want)
+		}
+		for _, ends := range []Ends{EndsFree, EndsPinned} {
+			q, err := FitQMF(context.Background(), x, 5, WithLoss(l), WithEpochs(60), WithEnds(ends), WithShrinkage(0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if q.History[60] > n.History[60] || len(q.Warnings) > 0 {
+				t.Errorf("β=%g, %v: QMF %v, NMF %v", l, ends, q.History[60], n.History[60])
+			}
+			if got, err := q.Loss(x); err != nil || math.Abs(got-q.History[60]) > 1e-9*got {
+				t.Errorf("β=%g: Loss %v, %v, History %v", l, got, err, q.History[60])
+			}
+		}
+	}
+	if _, err := FitNMF(context.Background(), toyWithZero(), 2, WithLoss(0)); err == nil {
+		t.Error("a zero was taken by the divergence of Itakura and Saito")
+	}
+}
+
+func toyWithZero() Mat {
+	x := toy(5)
+	x.Set(3, 3, 0)
+	return x
 }

@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/option"
 )
 
 // typed tells whether an error is one of the package's.
@@ -69,13 +71,28 @@ func FuzzFits(f *testing.F) {
 	f.Add([]byte{1, 3, 4, 1, 1, 14, 1, 2, 15, 4, 16, 66, 1, 0, 70, 50, 90, 0, 1})
 	f.Add([]byte{2, 4, 4, 2, 4, 0x18, 0, 9, 9, 9, 9, 1, 2, 3, 4, 66, 67, 68, 69})
 	f.Add([]byte{0, 4, 4, 2, 9, 4, 8, 10, 10, 1, 66, 65, 0, 3, 4, 9, 9, 10, 1})
+	for kind := range byte(8) { // multiplicative updates or Newton's method, KL or Frobenius, missing cells or none
+		seed := []byte{33 * (kind & 1), 4, 5, 1, kind >> 1 & 1, 140, kind >> 2, 0x40}
+		for i := range 30 {
+			seed = append(seed, byte(65+i*i%11))
+			if kind >= 4 && i%7 == 3 {
+				seed[len(seed)-1] = 20
+			}
+		}
+		f.Add(seed)
+	}
+	f.Add([]byte{224, 5, 6, 2, 1, 140, 0, 0, 66, 67, 68, 70, 66, 64, 65, 66, 68, 66, 71, 68, 70, 72, 66, 64, 65, 66, 68, 66, 71, 68, 70, 72})
 	f.Fuzz(fitBytes)
 }
 
 // fitBytes fits what the bytes say.
 func fitBytes(t *testing.T, data []byte) {
 	r := reader(data)
-	model, d, n, rank := r.byte()%3, 1+r.byte()%6, 1+r.byte()%7, 1+r.byte()%4
+	first := r.byte()
+	model, d, n, rank := first%3, 1+r.byte()%6, 1+r.byte()%7, 1+r.byte()%4
+	if first >= 224 {
+		model = 3
+	}
 	losses := [...]Loss{KL, Frobenius, Frobenius, 0, -1, -2, 0.5, 1.5, 3, 4, 1 - 0x1p-53, 1e-12, -5e-324}
 	var loss Loss
 	if k := r.byte(); k < 200 {
@@ -83,7 +100,13 @@ func fitBytes(t *testing.T, data []byte) {
 	} else {
 		loss = Loss(r.number())
 	}
-	opts := []FitOption{WithLoss(loss), WithEpochs(r.byte() % 5)}
+	epochs := r.byte()
+	if epochs < 128 {
+		epochs %= 5
+	} else { // enough for Newton's method to follow its first multiplicative updates, and to stand still
+		epochs = 4 + epochs%16
+	}
+	opts := []FitOption{WithLoss(loss), WithEpochs(epochs)}
 	more := []func(){
 		func() { opts = append(opts, WithMissingValues()) },
 		func() { opts = append(opts, WithValidation(0.3)) },
@@ -101,17 +124,22 @@ func fitBytes(t *testing.T, data []byte) {
 		func() {
 			opts = append(opts, []FitOption{WithProjection(KLUpdates(2)), WithProjection(FrobeniusUpdates(3)), WithProjection(TruncatedSVD())}[r.byte()%3])
 		},
+		func() { opts = append(opts, WithUpdates([]Updates{UpdatesMultiplicative, UpdatesNewton}[first/32%2])) },
 	}
 	if model == 2 {
 		opts = append(opts, WithProjection(KLUpdates(3)))
 	}
-	for bits, k := r.byte()|r.byte()<<8, 0; k < len(more); k++ {
+	bits := r.byte() | r.byte()<<8
+	for k, add := range more {
 		if bits>>k&1 == 1 {
-			more[k]()
+			add()
 		}
 	}
-	if model > 0 {
+	if model == 1 || model == 2 {
 		opts = append(opts, WithMaxIterations(100))
+	}
+	if takes := [...]option.Function{option.FitNMF, option.FitQMF, option.FitQMFQ, option.FitBQMF}[model].Takes; bits>>len(more)&1 == 0 {
+		opts = slices.DeleteFunc(opts, func(o FitOption) bool { return !takes.Has(o.setting().kind) })
 	}
 	x := r.matrix(d, n)
 	t.Logf("model %d, %d × %d, rank %d, x %v", model, d, n, rank, x.Data)
@@ -127,6 +155,8 @@ func fitBytes(t *testing.T, data []byte) {
 		m, err = FitNMF(ctx, x, rank, opts...)
 	case 1:
 		m, err = FitQMF(ctx, x, rank, opts...)
+	case 3:
+		m, err = FitBQMF(ctx, x, rank, opts...)
 	default:
 		m, err = FitQMFQ(ctx, x, rank, opts...)
 	}

@@ -178,7 +178,7 @@ func TestHardMap(t *testing.T) {
 			}
 		}
 		slices.Sort(q)
-		opts := []Option{WithSquash(Squash(r.IntN(len(squashNames))))}
+		opts := []Option{WithSquash(Squash(r.IntN(int(SquashArctan) + 1)))}
 		if r.IntN(2) == 0 {
 			opts = append(opts, WithWeights(a))
 		}

@@ -10,6 +10,8 @@ import (
 	"context"
 	"math"
 
+	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 )
@@ -70,7 +72,7 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 	}
 	// What a mask hides is checked too: what no fit could have at once, and what this one
 	// could not when its loss is known.
-	if err := (&config{settings: settings{missing: true, loss: Frobenius, mapped: true}}).checkCells(x); err != nil {
+	if err := (&config{settings: settings{missing: true, loss: divergence.Frobenius, mapped: true}}).checkCells(x); err != nil {
 		return nil, err
 	}
 	hidden := make([]*cells, repeats)
@@ -91,7 +93,7 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 	for i := range out {
 		out[i].Losses = make([]float64, repeats)
 	}
-	errs, lossOf := make([]error, len(trials)*repeats), make([]Loss, len(trials)*repeats)
+	errs, lossOf := make([]error, len(trials)*repeats), make([]divergence.Loss, len(trials)*repeats)
 	p := pool.New(0, len(errs))
 	defer p.Close()
 	p.Do(len(errs), func(_, job int) {
@@ -100,7 +102,7 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 			errs[job] = stoppedAt(0, errs[job])
 			return
 		}
-		alone := fitOption(kWorkers, "1", func(c *config) string { c.workers, c.discard = 1, true; return "" })
+		alone := fitOption(option.Workers, "1", func(c *config) string { c.workers, c.discard = 1, true; return "" })
 		opts := append(append([]FitOption{}, trials[trial].Options...), WithMissingValues(), alone)
 		m, err := fit(ctx, hidden[r].x, trials[trial].Rank, opts...)
 		if errs[job] = err; err != nil {
@@ -120,7 +122,7 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 			row, held := t.Row(i), hidden[r].held[i*x.Cols:(i+1)*x.Cols]
 			for j, v := range x.Row(i) {
 				if held[j] {
-					sum += is.loss.divergence(v, row[j])
+					sum += is.loss.Divergence(v, row[j])
 				}
 			}
 		}
@@ -135,7 +137,7 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 			return nil, err
 		}
 		if lossOf[job] != lossOf[0] {
-			return nil, &OptionError{Option: kLoss.String(), Value: ftoa(float64(lossOf[job])), Bound: "trial 0 has " + ftoa(float64(lossOf[0])) + ", and no two losses can be compared"}
+			return nil, &OptionError{Option: option.Loss.String(), Value: ftoa(float64(lossOf[job])), Bound: "trial 0 has " + ftoa(float64(lossOf[0])) + ", and no two losses can be compared"}
 		}
 	}
 	for i := range out {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -247,7 +248,7 @@ func TestUnseenCells(t *testing.T) {
 				for i := range x.Rows {
 					for j, v := range seen.Row(i) {
 						if v != v {
-							sum += KL.value(x.At(i, j), fit.At(i, j), leastT)
+							sum += divergence.KL.Value(x.At(i, j), fit.At(i, j), divergence.LeastT)
 							count++
 						}
 					}

@@ -21,6 +21,7 @@ import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 // long is set where tests may take minutes: whole data sets, all seeds and epochs.
@@ -470,17 +471,25 @@ func rewritten(t *testing.T, data []byte, tag string, change func(v []float64)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sections []section
-	for name, payload := range f.sections {
+	var sections []section.Section
+	for _, name := range f.Tags() {
+		payload := f.Payload(name)
 		if name == tag {
 			v := make([]float64, len(payload)/8)
 			for i := range v {
 				v[i] = math.Float64frombits(get64(payload[8*i:]))
 			}
 			change(v)
-			payload = floats(tag, v).payload
+			payload = section.Floats(tag, v).Payload
 		}
-		sections = append(sections, section{tag: name, payload: payload})
+		sections = append(sections, section.Section{Tag: name, Payload: payload})
 	}
-	return encode(kind, sections)
+	return section.Encode(kind, sections)
 }
+
+// Sizes and numbers of files, by their layout (internal/section).
+const headerSize, sectionSize = 24, 20
+
+func get32(b []byte) uint32              { return binary.LittleEndian.Uint32(b) }
+func get64(b []byte) uint64              { return binary.LittleEndian.Uint64(b) }
+func append64(b []byte, v uint64) []byte { return binary.LittleEndian.AppendUint64(b, v) }

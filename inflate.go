@@ -12,6 +12,7 @@ package quantmf
 import (
 	"math"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/transport"
@@ -156,17 +157,17 @@ func (f *inflation) lowest(i int) float64 {
 	if f.spans.signed {
 		return math.Inf(-1)
 	}
-	return max(floorT*f.average[i], f.loss.least())
+	return max(floorT*f.average[i], f.loss.Least())
 }
 
 // ratios fills v.g with x T^{β-2} and v.s with T^{β-1}, both 0 in hidden cells. Under KL
 // without hidden cells v.s is 1 from newCrew on and is not written.
 func (f *inflation) ratios(v *visitor, i int) {
 	den := v.s[:f.n]
-	if f.loss == KL && v.observed == nil {
+	if f.loss == divergence.KL && v.observed == nil {
 		den = nil
 	}
-	f.loss.terms(v.g[:f.n], den, v.x, v.t, f.lowest(i))
+	f.loss.Terms(v.g[:f.n], den, v.x, v.t, f.lowest(i))
 	for j, o := range v.observed {
 		if !o {
 			v.g[j], v.s[j] = 0, 0
@@ -182,7 +183,7 @@ func (f *inflation) rowLoss(v *visitor, i int) float64 {
 
 // ratiosLoss returns the sum of divergences of the row, whose ratios are there.
 func (f *inflation) ratiosLoss(v *visitor, i int) float64 {
-	return f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, f.lowest(i))
+	return f.loss.Sum(v.x[:f.n], v.t, v.g, v.observed, f.lowest(i))
 }
 
 // prior fills d0 with the increments of the map that shrinkage pulls q_i towards: α+βw, β
@@ -233,7 +234,7 @@ func (f *inflation) stepQ(v *visitor, i int) {
 	s := emSums{num: v.num, den: v.den, shares: v.den, prior: v.d0}
 	v.row.Columns(s.den, v.s)
 	if f.lambda > 0 || f.spans.signed {
-		if f.loss != KL {
+		if f.loss != divergence.KL {
 			s.shares = v.q
 			clear(v.z)
 			for j := range v.z[:f.n] {
@@ -262,7 +263,7 @@ func (f *inflation) rowWbar(slot int) []float64 { return f.wbar[slot*f.np : (slo
 // unit is the size of the loss of row i: (mean x_i)^β. relativeUnit is the same weighted
 // as in the loss of the matrix, over the mean of all rows.
 func (f *inflation) unit(i int) float64 {
-	return max(f.loss.scale(max(f.average[i], tinyScale)), tinyScale)
+	return max(f.loss.Scale(max(f.average[i], divergence.Tiny)), divergence.Tiny)
 }
 func (f *inflation) relativeUnit(i int) float64 { return f.lossWeight(i) * f.unit(i) / f.scale }
 
@@ -322,7 +323,7 @@ func (f *inflation) fitMap(v *visitor, i int) {
 }
 
 // cellUnit is the factor that brings q_i to units of the mean of x_i for its adjoint.
-func (f *inflation) cellUnit(i int) float64 { return 1 / max(f.average[i], tinyScale) }
+func (f *inflation) cellUnit(i int) float64 { return 1 / max(f.average[i], divergence.Tiny) }
 
 // stepMap makes the steps of F_i and, where q is stepped by Adam, of R_i.
 func (f *inflation) stepMap(v *visitor, i int) {

@@ -16,7 +16,7 @@ package quantmf
 //
 // lowers the divergence at once and takes the place of gradient steps on q. That is KL;
 // under other divergences num and den are those of [Loss.parts], and with free ends
-// and λ = 0 their ratio is raised to the power γ (divergence.go).
+// and λ = 0 their ratio is raised to the power γ (internal/divergence).
 // Free ends: l = 0, ..., m-1 with D_0 = q_1 and μ = 0. Pinned ends: D_0 = min x
 // stays, and μ keeps Σ_{l>0} D_l = max x - min x. c_l = λ den_l/n is the
 // shrinkage towards the increments D⁰ of an affine map of w (WithShrinkage).
@@ -37,8 +37,10 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/adam"
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -68,11 +70,16 @@ func newSpans(s *cells) *spans {
 	d := s.x.Rows
 	p := &spans{low: make([]float64, d), high: make([]float64, d), average: make([]float64, d), seen: s.rows, signed: s.signed}
 	for i := range d {
-		lo, hi, sum := math.Inf(1), math.Inf(-1), 0.0
+		lo, hi, sum, count := math.Inf(1), math.Inf(-1), 0.0, float64(s.rows[i])
 		for _, v := range s.x.Row(i) {
+			if v < lo { // not NaN
+				lo = v
+			}
+			if v > hi {
+				hi = v
+			}
 			if v == v {
-				lo, hi = min(lo, v), max(hi, v)
-				sum += v / float64(s.rows[i])
+				sum += v / count
 			}
 		}
 		p.low[i], p.high[i], p.average[i] = lo, hi, sum
@@ -212,7 +219,7 @@ type emSums struct{ num, den, shares, prior []float64 }
 
 // em makes one multiplicative step on the increments of row i. num and den are
 // overwritten of signed data.
-func (p *maps) em(i int, s emSums, loss Loss, lambda float64) {
+func (p *maps) em(i int, s emSums, loss divergence.Loss, lambda float64) {
 	inc, low, high := p.increments(i), p.of.low[i], p.of.high[i]
 	seen, first := float64(p.of.seen[i]), 0
 	if p.of.signed && p.ends == EndsFree {
@@ -229,11 +236,11 @@ func (p *maps) em(i int, s emSums, loss Loss, lambda float64) {
 	}
 	for l := first; l < len(inc); l++ {
 		if lambda == 0 {
-			inc[l] = max(inc[l]*loss.step(s.num[l], s.den[l]), least)
+			inc[l] = max(inc[l]*loss.Step(s.num[l], s.den[l]), least)
 			continue
 		}
 		c := lambda * s.den[l] / seen
-		inc[l] = max((float64(inc[l]*s.num[l])+float64(c*s.prior[l]))/max(s.den[l]+c, leastSum), least)
+		inc[l] = max((float64(inc[l]*s.num[l])+float64(c*s.prior[l]))/max(s.den[l]+c, divergence.LeastSum), least)
 	}
 	if first == 1 {
 		q, most := p.of.average[i], mostIncrement*(high-low)
@@ -310,28 +317,31 @@ func pinned(d, num, den []float64, span, low float64) {
 }
 
 // parts are the numbers of the maps in a checkpoint: parameters, moments and warm starts.
-func (p *maps) parts() []part {
-	all := append([]part{finite(p.f)}, p.rising(p.inc)...)
+func (p *maps) parts() []section.Part {
+	all := append([]section.Part{section.Finite(p.f)}, p.rising(p.inc)...)
 	all = append(all, p.momF.parts()...)
 	if p.r != nil {
-		all = append(append(all, part{p.r, p.shortest, p.longest}), p.momR.parts()...)
+		all = append(append(all, section.Within(p.r, p.shortest, p.longest)), p.momR.parts()...)
 	}
 	for i := range p.warm {
-		all = append(all, finite(p.warm[i].Offset))
+		all = append(all, section.Finite(p.warm[i].Offset))
 	}
 	return all
 }
 
 // rising are increments as parts of a checkpoint: only the first of a row, q_1, may be
 // negative.
-func (p *maps) rising(inc []float64) (all []part) {
+func (p *maps) rising(inc []float64) (all []section.Part) {
 	for lo := 0; lo < len(inc); lo += p.m {
-		all = append(all, finite(inc[lo:lo+1]), positive(inc[lo+1:lo+p.m]))
+		all = append(all, section.Finite(inc[lo:lo+1]), section.Positive(inc[lo+1:lo+p.m]))
 	}
 	return all
 }
 
-func (m moment) parts() []part { return []part{finite(m.mu), {m.nu, 0, math.Inf(1)}} }
+func (m moment) parts() []section.Part {
+	// The square of a large gradient overflows: ν is +Inf from then on, and its parameter stands still.
+	return []section.Part{section.Finite(m.mu), section.Within(m.nu, 0, math.Inf(1))}
+}
 
 // appendWarm appends, for each row, 1 where its warm start is valid, else 0.
 func appendWarm(index []uint64, states []transport.Warm) []uint64 {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 )
@@ -45,7 +46,7 @@ func TestStepOnQ(t *testing.T) {
 	defer p.Close()
 	for _, l := range []Loss{KL, 1.5} {
 		c := qmfDefaults()
-		c.levels, c.epsilon, c.start, c.loss, c.missing, c.shrinkage, c.tolerance = m, 0.05, StartNMF, l, true, lambda, 1e-12
+		c.levels, c.epsilon, c.start, c.loss, c.missing, c.shrinkage, c.tolerance = m, 0.05, StartNMF, divergence.Loss(l), true, lambda, 1e-12
 		visible, err := newCells(x, &c.settings)
 		if err != nil {
 			t.Fatal(err)
@@ -148,7 +149,7 @@ func TestSignedStep(t *testing.T) {
 	x := scores(3, 4, 25)
 	for _, hidden := range []float64{0, 0.2} {
 		c := qmfDefaults()
-		c.levels, c.epsilon, c.loss, c.start, c.shrinkage = 5, 0.1, Frobenius, StartScores, 0
+		c.levels, c.epsilon, c.loss, c.start, c.shrinkage = 5, 0.1, divergence.Frobenius, StartScores, 0
 		y := x
 		if hidden > 0 {
 			y, c.missing = holed(x, hidden), true
@@ -162,7 +163,7 @@ func TestSignedStep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		visible.setUnits(Frobenius, true)
+		visible.setUnits(divergence.Frobenius, true)
 		f := newQMFFit(visible, 2, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
 		if _, err := f.begin(); err != nil {
 			t.Fatal(err)
@@ -236,14 +237,14 @@ func TestSignedStep(t *testing.T) {
 func TestSignedPrior(t *testing.T) {
 	x := scores(4, 3, 30)
 	c := qmfDefaults()
-	c.levels, c.loss, c.start, c.shrinkage, c.epsilon = 6, Frobenius, StartScores, 1e30, 0.05
+	c.levels, c.loss, c.start, c.shrinkage, c.epsilon = 6, divergence.Frobenius, StartScores, 1e30, 0.05
 	p := pool.New(1, 1)
 	defer p.Close()
 	visible, err := newCells(x, &c.settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	visible.setUnits(Frobenius, true)
+	visible.setUnits(divergence.Frobenius, true)
 	f := newQMFFit(visible, 2, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
 	if _, err := f.begin(); err != nil {
 		t.Fatal(err)

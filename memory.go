@@ -8,6 +8,8 @@ package quantmf
 import (
 	"math"
 
+	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/transport"
@@ -22,10 +24,8 @@ const (
 	MethodQMFQ               // FitQMFQ
 )
 
-var methodNames = []string{"NMF", "QMF", "QMFQ"}
-
 // String returns NMF, QMF or QMFQ.
-func (m Method) String() string { return name(methodNames, int(m)) }
+func (m Method) String() string { return option.Name(int(m), "NMF", "QMF", "QMFQ") }
 
 // Memory is what a fit takes, in bytes.
 type Memory struct {
@@ -42,14 +42,14 @@ type Memory struct {
 // is no error here.
 func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) {
 	var c config
-	var t target
+	var t option.Function
 	switch method {
 	case MethodNMF:
-		c, t = nmfDefaults(), forNMF
+		c, t = nmfDefaults(), option.FitNMF
 	case MethodQMF:
-		c, t = qmfDefaults(), forQMF
+		c, t = qmfDefaults(), option.FitQMF
 	case MethodQMFQ:
-		c, t = qmfqDefaults(), forQMFQ
+		c, t = qmfqDefaults(), option.FitQMFQ
 	default:
 		return Memory{}, &OptionError{Option: "method", Value: method.String(), Bound: "must be one of the Method constants"}
 	}
@@ -102,7 +102,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	if c.validation > 0 { // a copy of x, its mask, and the best epoch
 		fit += size(1.125, f.d, f.n) + model
 	}
-	if c.mapped && c.loss == Frobenius { // a signed x about its rows' lowest values
+	if c.mapped && c.loss == divergence.Frobenius { // a signed x about its rows' lowest values
 		fit += size(f.d, f.n)
 		if c.validation > 0 {
 			fit += size(f.d, f.n)

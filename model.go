@@ -33,6 +33,9 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 // Model is what fits return: [*NMF], [*QMF], [*QMFQ] or [*BQMF].
@@ -67,8 +70,9 @@ type Factorisation struct {
 	U, V Mat
 	// History is the mean divergence of the visible cells after each epoch, entry 0
 	// before the first, without a penalty. All entries are exact but those that
-	// [FitQMF] names. A fit that was stopped has an entry for each epoch done; a QMFQ under
-	// [WithValidation] whose context ended lacks that of the last.
+	// [FitQMF] names. A fit that was stopped, by its context or by an error of a function
+	// that it calls, has an entry for each epoch done and the one before the first; a QMFQ
+	// under [WithValidation] lacks that of the last.
 	History []float64
 	// Validation is the mean divergence of the held-out cells after each epoch, nil
 	// without [WithValidation].
@@ -76,15 +80,15 @@ type Factorisation struct {
 	// Best is the epoch whose model this is, an index into History: the last, or under
 	// [WithValidation] the one of the lowest loss on the held-out cells. A fit stopped
 	// within an epoch has made a part of the next one, too: the last entry of History is
-	// still exact for a QMF and a QMFQ, while the loss of an NMF may be lower. An NMF
-	// stopped before its first epoch has no History.
+	// still that of the model for a QMF and a QMFQ, exact but for rounding, while the loss
+	// of an NMF may be lower. An NMF stopped before its first epoch has no History.
 	Best int
 	// Warnings has a *[ConvergenceError] for each row of which a transport did not
 	// converge, and a *[DataError] for each component of an NMF that has died out. In a
 	// model read from a file the latter are errors of another type, with the same text.
 	Warnings []error
 
-	loss    Loss
+	loss    divergence.Loss
 	missing bool // NaN cells are unobserved
 }
 
@@ -126,20 +130,20 @@ func (c *config) meanLoss(x, t Mat) (float64, error) {
 				count++
 			}
 		}
-		if c.loss != Frobenius && distant(top) {
+		if c.loss != divergence.Frobenius && divergence.Distant(top) {
 			for j, o := range observed {
 				if o {
-					sum += c.loss.divergence(x.At(i, j), t.At(i, j))
+					sum += c.loss.Divergence(x.At(i, j), t.At(i, j))
 				}
 			}
 			continue
 		}
-		low := c.loss.least()
-		if c.loss == Frobenius {
+		low := c.loss.Least()
+		if c.loss == divergence.Frobenius {
 			low = math.Inf(-1)
 		}
-		c.loss.terms(num, den, x.Row(i), t.Row(i), low)
-		sum += c.loss.sum(x.Row(i), t.Row(i), num, observed, low)
+		c.loss.Terms(num, den, x.Row(i), t.Row(i), low)
+		sum += c.loss.Sum(x.Row(i), t.Row(i), num, observed, low)
 	}
 	if count == 0 {
 		return 0, &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "x has no observed cell"}
@@ -230,15 +234,15 @@ func (c *config) goodness(x, fit Mat) ([]Goodness, error) {
 		for _, v := range fit.Row(i) {
 			top = max(top, math.Abs(v))
 		}
-		if distant(top) {
-			e = exponentOf(top)
+		if divergence.Distant(top) {
+			e = divergence.ExponentOf(top)
 		}
-		left, total, unit := 0.0, 0.0, c.loss.unit(e)
+		left, total, unit := 0.0, 0.0, c.loss.Unit(e)
 		for j, v := range x.Row(i) {
 			if v == v {
 				v = math.Ldexp(v, -e)
-				left += c.loss.divergence(v, math.Ldexp(fit.At(i, j), -e))
-				total += c.loss.divergence(v, math.Ldexp(mean, -e))
+				left += c.loss.Divergence(v, math.Ldexp(fit.At(i, j), -e))
+				total += c.loss.Divergence(v, math.Ldexp(mean, -e))
 			}
 		}
 		out[i].Divergence = left / count * unit
@@ -340,14 +344,14 @@ func (f *file) common(m *Factorisation, low float64) (err error) {
 }
 
 // sections are those that all models have; m and ε are 0 in an NMF.
-func (f *Factorisation) sections(m int, eps float64) []section {
+func (f *Factorisation) sections(m int, eps float64) []section.Section {
 	missing := uint64(0)
 	if f.missing {
 		missing = 1
 	}
-	return append([]section{
-		words("DIMS", uint64(f.U.Rows), uint64(f.V.Cols), uint64(f.U.Cols), uint64(m), uint64(max(f.Best, 0)), missing, math.Float64bits(float64(f.loss)), math.Float64bits(eps)),
-		floats("UFAC", flat(f.U)), floats("VFAC", flat(f.V)), floats("HIST", f.History), floats("VALI", f.Validation),
+	return append([]section.Section{
+		section.Words("DIMS", uint64(f.U.Rows), uint64(f.V.Cols), uint64(f.U.Cols), uint64(m), uint64(max(f.Best, 0)), missing, math.Float64bits(float64(f.loss)), math.Float64bits(eps)),
+		section.Floats("UFAC", flat(f.U)), section.Floats("VFAC", flat(f.V)), section.Floats("HIST", f.History), section.Floats("VALI", f.Validation),
 	}, warned(f.Warnings)...)
 }
 
@@ -371,16 +375,11 @@ func (f *file) warnings() (errs []error, err error) {
 		}
 		errs = append(errs, &ConvergenceError{Row: row, Iterations: passes, MarginalError: v[i+2], Tolerance: v[i+3]})
 	}
-	b := f.sections["WARN"]
-	for len(b) > 0 {
-		if len(b) < 8 || get64(b) > uint64(len(b)-8) {
-			return nil, f.fail("WARN", "wrong length")
-		}
-		n := int(get64(b))
-		errs = append(errs, savedWarning(b[8:8+n]))
-		b = b[8+n:]
+	texts, err := f.Texts("WARN")
+	for _, s := range texts {
+		errs = append(errs, savedWarning(s))
 	}
-	return errs, nil
+	return errs, formatError(err)
 }
 
 func writeTo(w io.Writer, marshal func() ([]byte, error)) (int64, error) {

@@ -59,7 +59,9 @@ package quantmf
 import (
 	"math"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 const (
@@ -148,7 +150,7 @@ func (s *strip) cut(k, n int) {
 }
 
 func newNewtonFit(f *nmfFit) *newtonFit {
-	n := &newtonFit{nmfFit: f, exact: f.loss == Frobenius && !f.partial, tau: []float64{1}}
+	n := &newtonFit{nmfFit: f, exact: f.loss == divergence.Frobenius && !f.partial, tau: []float64{1}}
 	n.directs, n.searches, n.moves, n.halves, n.gradients = n.direct, n.searchV, n.moveV, n.halfU, n.gradient
 	return n
 }
@@ -323,14 +325,14 @@ func (m *metric) share(exact bool, total float64) {
 		for b := range a {
 			v := m.c[a*k+b]
 			if !exact {
-				v /= float64(math.Sqrt(max(m.diag[a], leastSum)) * math.Sqrt(max(m.diag[b], leastSum)))
+				v /= float64(math.Sqrt(max(m.diag[a], divergence.LeastSum)) * math.Sqrt(max(m.diag[b], divergence.LeastSum)))
 			}
 			m.c[a*k+b], m.c[b*k+a] = v, v
 		}
 		if !exact {
 			m.c[a*k+a] = 1 + ridge
 		}
-		m.inverse[a] = 1 / max(m.c[a*k+a], leastSum) // where the other factor is 0, 0 if there is a penalty
+		m.inverse[a] = 1 / max(m.c[a*k+a], divergence.LeastSum) // where the other factor is 0, 0 if there is a penalty
 	}
 }
 
@@ -356,18 +358,18 @@ func (m *metric) solve(s *strip, exact bool) {
 			row[j] = max(row[j], float64(float64(leastShare*d)*s.weight[j]))
 		}
 	}
-	kernel.Metric(s.p, s.r, s.root, s.b, s.g, s.h, leastSum)
+	kernel.Metric(s.p, s.r, s.root, s.b, s.g, s.h, divergence.LeastSum)
 	kernel.Bounded(s.p, s.r, m.c, m.inverse, newtonSweeps)
 	kernel.Direction(s.p, s.slope[:n], s.limits[:n], s.b, s.g, s.root, longestStep)
 }
 
 // weigh returns what the shared Hessian is multiplied by in a column whose W sums to sum,
 // a share of its cells being visible, one of count columns.
-func (m *metric) weigh(loss Loss, sum, share float64, count int) float64 {
-	if loss == Frobenius {
+func (m *metric) weigh(loss divergence.Loss, sum, share float64, count int) float64 {
+	if loss == divergence.Frobenius {
 		return share
 	}
-	return share * (m.total / max(sum, float64(m.total*1e-12)/float64(count), leastSum))
+	return share * (m.total / max(sum, float64(m.total*1e-12)/float64(count), divergence.LeastSum))
 }
 
 // stepLength is the step along a direction of that slope, see the bound above.
@@ -507,13 +509,13 @@ func (f *newtonFit) searchV(worker, piece int) {
 			n := hi - lo
 			w, d := ws.w[:rows*n], ws.d[:rows*n]
 			kernel.CombineRows(d, u, f.nv[f.k*lo:f.k*hi], rows)
-			if f.loss == KL {
+			if f.loss == divergence.KL {
 				kernel.CombineRows(w, u, f.y[f.k*lo:f.k*hi], rows)
 			}
 			for r := range rows {
 				d := d[r*n : (r+1)*n]
-				if f.loss == KL {
-					kernel.Stretch(ex.c2[lo:hi], ex.c3[lo:hi], ex.rho[lo:hi], w[r*n:(r+1)*n], d, x[r*stride+lo:r*stride+hi], leastT)
+				if f.loss == divergence.KL {
+					kernel.Stretch(ex.c2[lo:hi], ex.c3[lo:hi], ex.rho[lo:hi], w[r*n:(r+1)*n], d, x[r*stride+lo:r*stride+hi], divergence.LeastT)
 					continue
 				}
 				for j, o := range ws.seen[r] {
@@ -609,10 +611,10 @@ func (f *newtonFit) between() {
 		for c := range f.k {
 			z := f.z[f.k*lo+c*n : f.k*lo+(c+1)*n]
 			r := row[:n]
-			if f.loss == Frobenius {
+			if f.loss == divergence.Frobenius {
 				copy(r, z)
 			} else {
-				kernel.Ratio(r, z, weight, leastSum)
+				kernel.Ratio(r, z, weight, divergence.LeastSum)
 			}
 			g := f.room[0].g[:c+1]
 			kernel.Dots(g, f.z[f.k*lo:f.k*lo+(c+1)*n], r)
@@ -632,7 +634,7 @@ func (f *newtonFit) between() {
 func (f *newtonFit) lowest(sums []float64, count int) {
 	for c, v := range sums {
 		f.metric.floor[c] = 0
-		if f.loss == KL && f.partial {
+		if f.loss == divergence.KL && f.partial {
 			f.metric.floor[c] = float64(leastEntry*v) / float64(count)
 		}
 	}
@@ -747,7 +749,7 @@ func (f *newtonFit) searchU(ws *newtonScratch, rows int, x []float64, stride int
 		kernel.CombineRows(d, ws.p[:rows*k], f.z[k*lo:k*hi], rows)
 		for r := range rows {
 			d := d[r*n : (r+1)*n]
-			if f.loss == KL {
+			if f.loss == divergence.KL {
 				var some [3]float64
 				kernel.StretchRow(&some, ws.w[rows*lo+r*n:rows*lo+(r+1)*n], d, x[r*stride+lo:r*stride+hi])
 				sums[r][0] += some[0]
@@ -777,8 +779,8 @@ func (f *newtonFit) searchU(ws *newtonScratch, rows int, x []float64, stride int
 // X/W². Under KL w is 1/W afterwards.
 func (f *newtonFit) curve(ws *newtonScratch, r, q, w, x []float64, stride, rows int) (difference float64) {
 	n := len(r) / rows
-	if f.loss == KL {
-		difference = kernel.Curve(r, q, w, x, stride, rows, leastT)
+	if f.loss == divergence.KL {
+		difference = kernel.Curve(r, q, w, x, stride, rows, divergence.LeastT)
 	}
 	if !f.partial {
 		return difference
@@ -789,7 +791,7 @@ func (f *newtonFit) curve(ws *newtonScratch, r, q, w, x []float64, stride, rows 
 			switch {
 			case j >= f.n || !ws.seen[i][j]:
 				r[j], q[j] = 0, 0
-			case f.loss == KL:
+			case f.loss == divergence.KL:
 				r[j]--
 			default:
 				r[j], q[j] = x[j]-w[j], 1
@@ -858,7 +860,7 @@ func (f *newtonFit) gradientRows(ws *newtonScratch, piece, i, rows int, x []floa
 	pt.losses[0] += max(loss, 0) // it is one; rounding may say otherwise of a perfect fit
 	for ; len(u) > 0; u = u[k:] {
 		weight := 1.0
-		if f.loss == KL {
+		if f.loss == divergence.KL {
 			weight = inner(u[:k], f.sumV)
 		}
 		for a, v := range u[:k] {
@@ -879,18 +881,18 @@ func (f *newtonFit) lossRows(ws *newtonScratch, pt *nmfPart, i, rows int, x, w [
 	for r := range rows {
 		lo, hi := r*f.np, r*f.np+f.n
 		x, w := x[lo:hi], w[lo:hi]
-		if f.loss == KL {
-			kernel.Ratio(ws.product[:f.n], x, w, leastT)
+		if f.loss == divergence.KL {
+			kernel.Ratio(ws.product[:f.n], x, w, divergence.LeastT)
 		}
-		pt.losses[0] += f.loss.sum(x, w, ws.product[:f.n], ws.seen[r], f.loss.least())
-		pt.losses[1] += f.heldLoss(f.loss, w, i+r, f.loss.least())
+		pt.losses[0] += f.loss.Sum(x, w, ws.product[:f.n], ws.seen[r], f.loss.Least())
+		pt.losses[1] += f.heldLoss(f.loss, w, i+r, f.loss.Least())
 	}
 }
 
 func (f *newtonFit) snapshot() snapshot {
 	s := f.nmfFit.snapshot()
 	if f.taken {
-		s.real = append(s.real, positive(f.zu), positive(f.zv), part{f.tau, 1, math.MaxFloat64})
+		s.real = append(s.real, section.Positive(f.zu), section.Positive(f.zv), section.Within(f.tau, 1, math.MaxFloat64))
 	}
 	return s
 }

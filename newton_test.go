@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 )
@@ -360,7 +361,7 @@ func TestNewtonGradient(t *testing.T) {
 			x.Data[i] = 0
 		}
 	}
-	for _, loss := range []Loss{KL, Frobenius} {
+	for _, loss := range []divergence.Loss{divergence.KL, divergence.Frobenius} {
 		for _, x := range []Mat{x, holed(x, 0.2)} {
 			c := nmfDefaults()
 			c.loss, c.missing = loss, true
@@ -376,7 +377,7 @@ func TestNewtonGradient(t *testing.T) {
 			f.open()
 			total := func() float64 { // by the definition, in twice the digits that differences need
 				u, v := f.matU(), f.matV()
-				b := wholeNMF{x: x, loss: loss, visible: 1}
+				b := wholeNMF{x: x, loss: Loss(loss), visible: 1}
 				sum, _ := b.objective(u, v)
 				for _, v := range u.Data {
 					sum += f.addU * v

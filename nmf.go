@@ -20,28 +20,31 @@ import (
 	"context"
 	"io"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 // NMF is a fitted X ≈ UV. It is not changed by its methods.
 type NMF struct{ Factorisation }
 
 func nmfDefaults() config {
-	return config{settings: settings{epochs: 20, seed: 1, loss: KL, start: StartUniform, updates: UpdatesNewton}, restarts: 1}
+	return config{settings: settings{epochs: 20, seed: 1, loss: divergence.KL, start: StartUniform, updates: UpdatesNewton}, restarts: 1}
 }
 
 // settleNMF chooses the updates by the loss where they are left open, and the number of
 // epochs by the updates.
 func (c *config) settleNMF() error {
-	newton := c.loss == KL || c.loss == Frobenius
-	if !newton && !c.given.has(kUpdates) {
+	newton := c.loss == divergence.KL || c.loss == divergence.Frobenius
+	if !newton && !c.given.Has(option.Updates) {
 		c.updates = UpdatesMultiplicative
 	}
 	if !newton && c.updates == UpdatesNewton {
-		return &OptionError{Option: kUpdates.String(), Value: c.updates.String(), Bound: "takes the losses KL and Frobenius; others have UpdatesMultiplicative"}
+		return &OptionError{Option: option.Updates.String(), Value: c.updates.String(), Bound: "takes the losses KL and Frobenius; others have UpdatesMultiplicative"}
 	}
-	if c.updates == UpdatesMultiplicative && !c.given.has(kEpochs) {
+	if c.updates == UpdatesMultiplicative && !c.given.Has(option.Epochs) {
 		c.epochs = 200
 	}
 	return nil
@@ -71,12 +74,12 @@ func (c *config) settleNMF() error {
 // loss is not KL; memory 18kn + dk numbers (33kn then).
 func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, error) {
 	c := nmfDefaults()
-	t, err := open(kindNMF, forNMF, &c, x, rank, opts)
+	t, err := open(kindNMF, option.FitNMF, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
 	if c.start != StartUniform && c.start != StartSVD {
-		return nil, &OptionError{Option: kStart.String(), Value: c.start.String(), Bound: "FitNMF starts from StartUniform or StartSVD"}
+		return nil, &OptionError{Option: option.Start.String(), Value: c.start.String(), Bound: "FitNMF starts from StartUniform or StartSVD"}
 	}
 	if err := c.settleNMF(); err != nil {
 		return nil, err
@@ -153,7 +156,7 @@ func nmfPieces(groups int, products float64) int {
 type nmfFit struct {
 	*factors
 	*cells
-	loss    Loss
+	loss    divergence.Loss
 	penalty float64
 	plain   bool         // KL of whole rows: the denominators are sums of factors
 	start   func() error // fills the factors; nil: they are there
@@ -189,9 +192,9 @@ type nmfScratch struct {
 	seen                 [sweepRows][]bool // of each row; nil: all
 }
 
-func newNMFFit(way course, p *pool.Pool, f *factors, s *cells, loss Loss, penalty float64) *nmfFit {
+func newNMFFit(way course, p *pool.Pool, f *factors, s *cells, loss divergence.Loss, penalty float64) *nmfFit {
 	k, np := f.k, f.np
-	fit := &nmfFit{factors: f, cells: s, loss: loss, penalty: penalty, plain: loss == KL && !s.partial, course: way, pool: p,
+	fit := &nmfFit{factors: f, cells: s, loss: loss, penalty: penalty, plain: loss == divergence.KL && !s.partial, course: way, pool: p,
 		pieces: make([]nmfPart, nmfPieces((f.d+plainRows-1)/plainRows, float64(f.d)*float64(f.n)*float64(f.k))), work: make([]nmfScratch, p.Workers())}
 	fit.sweeps, fit.updates = fit.sweep, fit.updateV
 	tiles := min((np*k+tileNumbers-1)/tileNumbers, max(np/tileSamples, 1))
@@ -227,7 +230,7 @@ func (f *nmfFit) shares(ws *nmfScratch, rows int) {
 	for r := range rows {
 		lo, hi := r*f.np, (r+1)*f.np
 		num, den := ws.num[lo:hi], ws.den[lo:hi]
-		f.loss.terms(num, den, ws.x[lo:hi], ws.w[lo:hi], f.loss.least())
+		f.loss.Terms(num, den, ws.x[lo:hi], ws.w[lo:hi], f.loss.Least())
 		for j, o := range ws.seen[r] {
 			if !o {
 				num[j], den[j] = 0, 0
@@ -271,7 +274,7 @@ func (f *nmfFit) sweep(worker, piece int) {
 			kernel.DotsRows(g, f.v, num, rows)
 			kernel.DotsRows(h, f.v, den, rows)
 			for t := range u {
-				u[t] *= f.loss.step(g[t], h[t]+f.addU)
+				u[t] *= f.loss.Step(g[t], h[t]+f.addU)
 			}
 		}
 		kernel.CombineRows(w, u, f.v, rows)
@@ -280,8 +283,8 @@ func (f *nmfFit) sweep(worker, piece int) {
 		kernel.AccumulateRows(pt.den, u, den, rows)
 		for r := range rows {
 			lo, hi := r*np, r*np+f.n
-			pt.losses[0] += f.loss.sum(ws.x[lo:hi], w[lo:hi], num[lo:hi], ws.seen[r], f.loss.least())
-			pt.losses[1] += f.heldLoss(f.loss, w[lo:hi], i+r, f.loss.least())
+			pt.losses[0] += f.loss.Sum(ws.x[lo:hi], w[lo:hi], num[lo:hi], ws.seen[r], f.loss.Least())
+			pt.losses[1] += f.heldLoss(f.loss, w[lo:hi], i+r, f.loss.Least())
 		}
 	}
 }
@@ -310,7 +313,7 @@ func (f *nmfFit) sweepPlain(ws *nmfScratch, pt *nmfPart, i, rows int) {
 		for t := range f.tiles.count {
 			lo, hi := f.tile(t)
 			r, v := ws.num[:rows*(hi-lo)], f.tiles.v[k*lo:k*hi]
-			kernel.QuotientRows(r, u, v, x[lo:], stride, rows, leastT)
+			kernel.QuotientRows(r, u, v, x[lo:], stride, rows, divergence.LeastT)
 			if t == 0 {
 				kernel.DotsRows(g, v, r, rows)
 				continue
@@ -320,7 +323,7 @@ func (f *nmfFit) sweepPlain(ws *nmfScratch, pt *nmfPart, i, rows int) {
 				g[t] += h[t]
 			}
 		}
-		kernel.Ratio(g, g, f.tiles.denU[:rows*k], leastSum)
+		kernel.Ratio(g, g, f.tiles.denU[:rows*k], divergence.LeastSum)
 		for t := range u {
 			u[t] *= g[t]
 		}
@@ -329,7 +332,7 @@ func (f *nmfFit) sweepPlain(ws *nmfScratch, pt *nmfPart, i, rows int) {
 	for t := range f.tiles.count {
 		lo, hi := f.tile(t)
 		r := ws.num[:rows*(hi-lo)]
-		loss += kernel.QuotientRows(r, u, f.tiles.v[k*lo:k*hi], x[lo:], stride, rows, leastT)
+		loss += kernel.QuotientRows(r, u, f.tiles.v[k*lo:k*hi], x[lo:], stride, rows, divergence.LeastT)
 		loss += kernel.LogSumRows(r, x[lo:], stride, rows)
 		kernel.AccumulateRows(pt.num[k*lo:k*hi], u, r, rows)
 	}
@@ -354,7 +357,7 @@ func (f *nmfFit) updateV(worker, c int) {
 		add(den, f.pieces[i+1].den[lo:hi])
 	}
 	for j := range row[:f.n] {
-		row[j] *= f.loss.step(num[j], den[j]+f.addV)
+		row[j] *= f.loss.Step(num[j], den[j]+f.addV)
 	}
 }
 
@@ -375,7 +378,7 @@ func (f *nmfFit) updatePlain(ws *nmfScratch, c int) {
 		for i := range f.pieces[1:] {
 			add(num, f.pieces[i+1].num[from:to])
 		}
-		kernel.Ratio(num, num, den[:hi-lo], leastSum)
+		kernel.Ratio(num, num, den[:hi-lo], divergence.LeastSum)
 		for j, r := range num {
 			some[j] *= r
 		}
@@ -407,7 +410,7 @@ func (f *nmfFit) layTiles(c int) {
 
 // startFactors fills U and V.
 func (f *nmfFit) startFactors(c *config, seed uint64) error {
-	if c.given.has(kInit) {
+	if c.given.Has(option.Init) {
 		f.factors.copyFrom(c.initU, c.initV)
 		f.multiply(1 / f.root())
 		return f.course.enter(PhaseFactors)
@@ -480,9 +483,9 @@ func (f *nmfFit) model(j *journal) (fitted, error) {
 }
 
 func (f *nmfFit) snapshot() snapshot {
-	real := []part{positive(f.u), positive(f.v)}
+	real := []section.Part{section.Positive(f.u), section.Positive(f.v)}
 	if f.best != nil {
-		real = append(real, positive(f.best.u), positive(f.best.v))
+		real = append(real, section.Positive(f.best.u), section.Positive(f.best.v))
 	}
 	return snapshot{real: real}
 }
@@ -536,7 +539,7 @@ func (m *NMF) Loss(x Mat) (float64, error) { return m.bounds().meanLoss(x, m.Rec
 
 // MarshalBinary returns the model as a file.
 func (m *NMF) MarshalBinary() ([]byte, error) {
-	return encode(kindNMF, m.sections(0, 0)), nil
+	return section.Encode(kindNMF, m.sections(0, 0)), nil
 }
 
 // UnmarshalBinary makes m the model in data, or returns a [*FormatError] and

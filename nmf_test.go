@@ -437,3 +437,72 @@ func TestHistoryOfScales(t *testing.T) {
 		}
 	}
 }
+
+// TestNMFTextbook compares with the update as Lee and Seung print it, V first.
+func TestNMFTextbook(t *testing.T) {
+	r := random.Split(4, 4)
+	const d, n, k = 37, 29, 5
+	x, u, v := NewMat(d, n), NewMat(d, k), NewMat(k, n)
+	for _, m := range []Mat{x, u, v} {
+		for i := range m.Data {
+			m.Data[i] = math.Exp(2 * normal(&r))
+			if i%7 == 0 && &m.Data[0] == &x.Data[0] {
+				m.Data[i] = 0
+			}
+		}
+	}
+	const epochs = 50
+	got, err := FitNMF(context.Background(), x, k, WithInit(u, v), WithUpdates(UpdatesMultiplicative), WithEpochs(epochs), WithWorkers(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	uu, vv := u.Clone(), v.Clone()
+	ratio := func() Mat {
+		w := NewMat(d, n)
+		for i := range d {
+			product(w.Row(i), uu.Row(i), vv)
+			for j := range n {
+				w.Set(i, j, x.At(i, j)/w.At(i, j))
+			}
+		}
+		return w
+	}
+	for range epochs {
+		w := ratio()
+		next := vv.Clone()
+		for c := range k {
+			for j := range n {
+				num, den := 0.0, 0.0
+				for i := range d {
+					num += uu.At(i, c) * w.At(i, j)
+					den += uu.At(i, c)
+				}
+				next.Set(c, j, vv.At(c, j)*num/den)
+			}
+		}
+		vv = next
+		w = ratio()
+		nextU := uu.Clone()
+		for i := range d {
+			for c := range k {
+				num, den := 0.0, 0.0
+				for j := range n {
+					num += vv.At(c, j) * w.At(i, j)
+					den += vv.At(c, j)
+				}
+				nextU.Set(i, c, uu.At(i, c)*num/den)
+			}
+		}
+		uu = nextU
+	}
+	closeTo(t, "U", got.U.Data, uu.Data, 1e-9*largest(uu.Data))
+	closeTo(t, "V", got.V.Data, vv.Data, 1e-9*largest(vv.Data))
+	for e := 1; e <= epochs; e++ {
+		if got.History[e] > got.History[e-1]*(1+1e-13) {
+			t.Errorf("the loss rises from %v to %v in epoch %d", got.History[e-1], got.History[e], e)
+		}
+	}
+	if l, err := got.Loss(x); err != nil || math.Abs(l-got.History[epochs]) > 1e-12*l {
+		t.Errorf("Loss %v, %v; History ends at %v", l, err, got.History[epochs])
+	}
+}

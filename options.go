@@ -1,9 +1,11 @@
 package quantmf
 
-// This file holds every option with its default and bound, the table of which
-// function takes which, and the checks, which all run before any work starts.
+// This file holds every option with its default and bound, and the checks, which all run
+// before any work starts. Which function takes which is the table of internal/option.
 
 import (
+	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -22,7 +24,7 @@ type Option interface {
 
 // choice is the one implementation of FitOption; operatorSetting of Option.
 type choice struct {
-	kind  optionKind
+	kind  option.Kind
 	value string                 // for errors
 	check func(c *config) string // "" or the bound that the value breaks
 }
@@ -33,95 +35,10 @@ type operatorSetting struct{ choice }
 
 func (*operatorSetting) operator() {}
 
-// optionKind numbers the options; a set of them is a bit mask.
-type optionKind uint
-
-const (
-	kEpsilon optionKind = iota
-	kSquash
-	kTolerance
-	kMaxIterations
-	kStrict
-	kWeights
-	kTargets
-	kTargetWeights
-	kIterations
-	kLevels
-	kMidpointRanks
-	kWorkers
-	kEpochs
-	kSeed
-	kProgress
-	kLearningRate
-	kSchedule
-	kBatch
-	kStart
-	kEnds
-	kInit
-	kPenalty
-	kShrinkage
-	kLoss
-	kPatience
-	kRestarts
-	kValidation
-	kMissing
-	kCheckpoint
-	kResume
-	kProjection
-	kUpdates
-	optionKinds
-)
-
-var optionNames = [optionKinds]string{
-	"WithEpsilon", "WithSquash", "WithTolerance", "WithMaxIterations", "WithStrict", "WithWeights", "WithTargets",
-	"WithTargetWeights", "WithIterations", "WithLevels", "WithMidpointRanks", "WithWorkers", "WithEpochs", "WithSeed",
-	"WithProgress", "WithLearningRate", "WithSchedule", "WithBatch", "WithStart", "WithEnds", "WithInit", "WithPenalty",
-	"WithShrinkage", "WithLoss", "WithPatience", "WithRestarts", "WithValidation", "WithMissingValues", "WithCheckpoint", "WithResume", "WithProjection", "WithUpdates",
-}
-
-func (k optionKind) String() string { return optionNames[k] }
-
-type optionSet uint64 // int has 32 bits elsewhere, and there are about as many options
-
-func set(ks ...optionKind) (s optionSet) {
-	for _, k := range ks {
-		s |= 1 << k
-	}
-	return s
-}
-
-func (s optionSet) has(k optionKind) bool { return s>>k&1 == 1 }
-
-// target is a function that takes options: its name and the ones it takes.
-type target struct {
-	name  string
-	takes optionSet
-	sizes string // the argument that gives m, where an argument does
-}
-
-// The table of options by function.
-var (
-	transportKinds = set(kEpsilon, kSquash, kTolerance, kMaxIterations, kStrict, kWorkers)
-	rowKinds       = transportKinds | set(kWeights, kTargets, kTargetWeights, kIterations, kLevels)
-	fitKinds       = set(kWorkers, kEpochs, kSeed, kProgress, kInit, kPenalty, kLoss, kPatience, kRestarts, kValidation, kMissing, kCheckpoint, kResume)
-
-	forSolve        = target{"Solve", rowKinds | set(kMidpointRanks), ""}
-	forRank         = target{"SoftRank", rowKinds | set(kMidpointRanks), ""}
-	forSort         = target{"SoftSort", rowKinds, ""}
-	forQuantiles    = target{"SoftQuantiles", rowKinds &^ set(kTargets, kTargetWeights, kLevels), "levels"}
-	forTopK         = target{"SoftTopK", rowKinds &^ set(kTargets, kTargetWeights, kLevels), "k"}
-	forQuantile     = target{"SoftQuantile", rowKinds, "q"}
-	forQuantileRows = target{"SoftQuantileRows", rowKinds, "q"}
-	forNMF          = target{"FitNMF", fitKinds | set(kStart, kUpdates), ""}
-	forQMF          = target{"FitQMF", transportKinds | fitKinds | set(kLevels, kLearningRate, kSchedule, kBatch, kStart, kEnds, kShrinkage), ""}
-	forBQMF         = target{"FitBQMF", set(kTolerance, kWorkers, kEpochs, kSeed, kLoss, kMissing, kValidation, kProgress, kCheckpoint, kResume), ""}
-	forQMFQ         = target{"FitQMFQ", (transportKinds | fitKinds | set(kLevels, kLearningRate, kSchedule, kStart, kEnds, kProjection)) &^ set(kPenalty), ""}
-)
-
 // config is what the options come to. A field is meaningful where given has its
 // kind, or the function has filled in its default.
 type config struct {
-	given optionSet
+	given option.Set
 	settings
 
 	// Of operators alone.
@@ -161,7 +78,7 @@ type settings struct {
 	initU, initV  Mat
 	penalty       float64
 	shrinkage     float64
-	loss          Loss
+	loss          divergence.Loss
 	patience      int
 	validation    float64
 	missing       bool
@@ -172,91 +89,70 @@ type settings struct {
 
 // parse reads opts over the defaults in c. The last of two settings of one
 // option counts.
-func parse[O FitOption](t target, c *config, opts []O) error {
+func parse[O FitOption](t option.Function, c *config, opts []O) error {
 	for _, o := range opts {
 		var f FitOption = o
 		if f == nil {
-			return &OptionError{Option: t.name, Value: "nil", Bound: "an option must not be nil"}
+			return &OptionError{Option: t.Name, Value: "nil", Bound: "an option must not be nil"}
 		}
 		s := f.setting()
-		if !t.takes.has(s.kind) {
-			return &OptionError{Option: s.kind.String(), Value: s.value, Bound: t.name + " has no use for it"}
+		if !t.Takes.Has(s.kind) {
+			return &OptionError{Option: s.kind.String(), Value: s.value, Bound: t.Name + " has no use for it"}
 		}
 		if bound := s.check(c); bound != "" {
 			return &OptionError{Option: s.kind.String(), Value: s.value, Bound: bound}
 		}
-		c.given |= set(s.kind)
+		c.given |= option.Of(s.kind)
 	}
 	return c.contradictions()
 }
 
 func (c *config) contradictions() error {
-	against := func(a optionKind, value string, b optionKind) error {
+	against := func(a option.Kind, value string, b option.Kind) error {
 		return &OptionError{Option: a.String(), Value: value, Bound: "contradicts " + b.String()}
 	}
-	if c.given.has(kIterations) {
-		if c.given.has(kTolerance) {
-			return against(kTolerance, ftoa(c.tolerance), kIterations)
+	if c.given.Has(option.Iterations) {
+		if c.given.Has(option.Tolerance) {
+			return against(option.Tolerance, ftoa(c.tolerance), option.Iterations)
 		}
-		if c.given.has(kMaxIterations) {
-			return against(kMaxIterations, itoa(c.maxIterations), kIterations)
+		if c.given.Has(option.MaxIterations) {
+			return against(option.MaxIterations, itoa(c.maxIterations), option.Iterations)
 		}
 	}
-	if c.given.has(kEpsilon) && c.epsilon == 0 {
+	if c.given.Has(option.Epsilon) && c.epsilon == 0 {
 		for _, o := range [...]struct {
-			kind  optionKind
+			kind  option.Kind
 			value string
-		}{{kIterations, itoa(c.iterations)}, {kTolerance, ftoa(c.tolerance)}, {kMaxIterations, itoa(c.maxIterations)}, {kStrict, ""}} {
-			if c.given.has(o.kind) {
+		}{{option.Iterations, itoa(c.iterations)}, {option.Tolerance, ftoa(c.tolerance)}, {option.MaxIterations, itoa(c.maxIterations)}, {option.Strict, ""}} {
+			if c.given.Has(o.kind) {
 				return &OptionError{Option: o.kind.String(), Value: o.value, Bound: "there is nothing to iterate at epsilon 0"}
 			}
 		}
 	}
-	if c.given.has(kTargets) && c.given.has(kLevels) && c.levels != len(c.targets) {
-		return &OptionError{Option: kLevels.String(), Value: itoa(c.levels), Bound: "WithTargets gives " + itoa(len(c.targets)) + " levels"}
+	if c.given.Has(option.Targets) && c.given.Has(option.Levels) && c.levels != len(c.targets) {
+		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels), Bound: "WithTargets gives " + itoa(len(c.targets)) + " levels"}
 	}
 	if c.projection.kind == projection.SVD && (c.missing || c.validation > 0) {
-		return &OptionError{Option: kProjection.String(), Value: c.projection.String(), Bound: "needs every cell: neither WithMissingValues nor WithValidation go with it"}
+		return &OptionError{Option: option.Projection.String(), Value: c.projection.String(), Bound: "needs every cell: neither WithMissingValues nor WithValidation go with it"}
 	}
-	if c.given.has(kInit) && c.restarts > 1 {
-		return against(kRestarts, itoa(c.restarts), kInit)
+	if c.given.Has(option.Init) && c.restarts > 1 {
+		return against(option.Restarts, itoa(c.restarts), option.Init)
 	}
-	if c.given.has(kInit) && c.given.has(kStart) {
-		return against(kStart, c.start.String(), kInit)
+	if c.given.Has(option.Init) && c.given.Has(option.Start) {
+		return against(option.Start, c.start.String(), option.Init)
 	}
 	if c.start == StartSVD && c.restarts > 1 {
-		return &OptionError{Option: kRestarts.String(), Value: itoa(c.restarts), Bound: "StartSVD is the same for every seed"}
+		return &OptionError{Option: option.Restarts.String(), Value: itoa(c.restarts), Bound: "StartSVD is the same for every seed"}
 	}
 	return nil
 }
 
-func operatorOption(k optionKind, value string, check func(c *config) string) Option {
+func operatorOption(k option.Kind, value string, check func(c *config) string) Option {
 	return &operatorSetting{choice{k, value, check}}
 }
 
-func fitOption(k optionKind, value string, check func(c *config) string) FitOption {
+func fitOption(k option.Kind, value string, check func(c *config) string) FitOption {
 	return &choice{k, value, check}
-}
-
-// upTo1e30 checks v and stores it.
-func upTo1e30(v float64, to func(c *config) *float64) func(c *config) string {
-	return func(c *config) string {
-		if !(v >= 0 && v <= 1e30) {
-			return "must be from 0 to 1e30"
-		}
-		*to(c) = v
-		return ""
-	}
-}
-
-func intAtLeast(v, low int, to func(c *config) *int) func(c *config) string {
-	return func(c *config) string {
-		if v < low {
-			return "must be at least " + itoa(low)
-		}
-		*to(c) = v
-		return ""
-	}
 }
 
 // WithEpsilon sets ε, the entropic regularisation, in units of the squared distance
@@ -274,7 +170,7 @@ func intAtLeast(v, low int, to func(c *config) *int) func(c *config) string {
 // convention. Nothing is iterated, so WithTolerance, WithMaxIterations, WithIterations
 // and WithStrict are an error. Models take no ε of 0.
 func WithEpsilon(eps float64) Option {
-	return operatorOption(kEpsilon, ftoa(eps), func(c *config) string {
+	return operatorOption(option.Epsilon, ftoa(eps), func(c *config) string {
 		if eps != 0 && !(eps >= 1e-12 && eps <= 1e12) {
 			return "must be 0, or from 1e-12 to 1e12"
 		}
@@ -286,8 +182,8 @@ func WithEpsilon(eps float64) Option {
 // WithSquash sets how the samples of a row are brought onto [0,1] before the transport.
 // Default [SquashLogistic], in models [SquashLogisticUnit].
 func WithSquash(s Squash) Option {
-	return operatorOption(kSquash, s.String(), func(c *config) string {
-		if int(s) >= len(squashNames) {
+	return operatorOption(option.Squash, s.String(), func(c *config) string {
+		if s > SquashArctan {
 			return "must be one of the Squash constants"
 		}
 		c.squash = s
@@ -301,7 +197,7 @@ func WithSquash(s Squash) Option {
 // belong wholly to the first or the last target do not count in it.
 // Of FitBQMF it is the largest share of UV by which its last epoch may move UV; default 3e-3.
 func WithTolerance(rho float64) Option {
-	return operatorOption(kTolerance, ftoa(rho), func(c *config) string {
+	return operatorOption(option.Tolerance, ftoa(rho), func(c *config) string {
 		if !(rho > 0) || rho-rho != 0 {
 			return "must be finite and above 0"
 		}
@@ -314,13 +210,13 @@ func WithTolerance(rho float64) Option {
 // where 4 or 5 are usual. A row of a model that takes more is left as near as it is, with a
 // warning.
 func WithMaxIterations(n int) Option {
-	return operatorOption(kMaxIterations, itoa(n), intAtLeast(n, 1, func(c *config) *int { return &c.maxIterations }))
+	return operatorOption(option.MaxIterations, itoa(n), func(c *config) string { c.maxIterations = n; return option.AtLeast(n, 1) })
 }
 
 // WithStrict makes a transport that does not converge an error, a [*ConvergenceError]. A
 // fit returns its model with that error.
 func WithStrict() Option {
-	return operatorOption(kStrict, "", func(c *config) string { c.strict = true; return "" })
+	return operatorOption(option.Strict, "", func(c *config) string { c.strict = true; return "" })
 }
 
 // WithWeights sets a, the weights of the n samples: finite, non-negative, with a positive
@@ -328,7 +224,7 @@ func WithStrict() Option {
 // 1e-200 of the sum, takes no part in the transport but still gets a value. In
 // SoftQuantileRows every row has these weights.
 func WithWeights(a []float64) Option {
-	return operatorOption(kWeights, "len "+itoa(len(a)), func(c *config) string {
+	return operatorOption(option.Weights, "len "+itoa(len(a)), func(c *config) string {
 		if len(a) == 0 {
 			return "must not be empty"
 		}
@@ -357,7 +253,7 @@ const leastGap = 1e-200
 // squashed samples: of magnitude at most 1e12, increasing by at least 1e-200. Default a
 // regular grid on [0,1].
 func WithTargets(y []float64) Option {
-	return operatorOption(kTargets, "len "+itoa(len(y)), func(c *config) string {
+	return operatorOption(option.Targets, "len "+itoa(len(y)), func(c *config) string {
 		if len(y) == 0 {
 			return "must not be empty"
 		}
@@ -384,7 +280,7 @@ const leastWeight = transport.LeastWeight
 // 1e-120 of the sum a transport rarely converges within the tolerance;
 // Transport.Converged tells.
 func WithTargetWeights(b []float64) Option {
-	return operatorOption(kTargetWeights, "len "+itoa(len(b)), func(c *config) string {
+	return operatorOption(option.TargetWeights, "len "+itoa(len(b)), func(c *config) string {
 		if len(b) == 0 {
 			return "must not be empty"
 		}
@@ -414,7 +310,7 @@ func WithTargetWeights(b []float64) Option {
 // column sums, so all keep order and range at any l. Gradients are the implicit formulas,
 // evaluated at that plan.
 func WithIterations(l int) Option {
-	return operatorOption(kIterations, itoa(l), intAtLeast(l, 1, func(c *config) *int { return &c.iterations }))
+	return operatorOption(option.Iterations, itoa(l), func(c *config) string { c.iterations = l; return option.AtLeast(l, 1) })
 }
 
 // WithLevels sets m, the number of targets, where no argument and no other option gives
@@ -423,38 +319,38 @@ func WithIterations(l int) Option {
 // Wherever m comes from, more than 4m² + nm <= 2^31 allows (16 GiB; 2^27 where addresses
 // have 32 bits) is an error: from n = 20725 on the default m = n is one.
 func WithLevels(m int) Option {
-	return operatorOption(kLevels, itoa(m), intAtLeast(m, 1, func(c *config) *int { return &c.levels }))
+	return operatorOption(option.Levels, itoa(m), func(c *config) string { c.levels = m; return option.AtLeast(m, 1) })
 }
 
 // WithMidpointRanks makes ranks n M (cumsum(b) - b/2) + 1/2, whose mean is exactly
 // (n+1)/2, instead of the paper's n M cumsum(b), which is too high by about n/(2m).
 func WithMidpointRanks() Option {
-	return operatorOption(kMidpointRanks, "", func(c *config) string { c.midpoint = true; return "" })
+	return operatorOption(option.MidpointRanks, "", func(c *config) string { c.midpoint = true; return "" })
 }
 
 // WithWorkers sets how many goroutines work on rows at the same time. n >= 0; default 0,
 // which stands for GOMAXPROCS. The result does not depend on it.
 func WithWorkers(n int) Option {
-	return operatorOption(kWorkers, itoa(n), intAtLeast(n, 0, func(c *config) *int { return &c.workers }))
+	return operatorOption(option.Workers, itoa(n), func(c *config) string { c.workers = n; return option.AtLeast(n, 0) })
 }
 
 // WithEpochs sets the number of epochs, each a visit of every row. n >= 0;
 // default 20 in FitQMF, 100 in FitQMFQ, 60 in FitBQMF, where it is the most for each of two
 // strengths, and 20 in FitNMF, of [UpdatesMultiplicative] 200.
 func WithEpochs(n int) FitOption {
-	return fitOption(kEpochs, itoa(n), intAtLeast(n, 0, func(c *config) *int { return &c.epochs }))
+	return fitOption(option.Epochs, itoa(n), func(c *config) string { c.epochs = n; return option.AtLeast(n, 0) })
 }
 
 // WithSeed sets the seed of everything random in a fit, any number. Default 1.
 func WithSeed(s uint64) FitOption {
-	return fitOption(kSeed, utoa(s), func(c *config) string { c.seed = s; return "" })
+	return fitOption(option.Seed, utoa(s), func(c *config) string { c.seed = s; return "" })
 }
 
 // WithLearningRate sets the step size of Adam, which works on logarithms. 0 < lr <= 100,
 // where more than 1 is of no use; default 0.06 in FitQMF, 0.1 in FitQMFQ. [WithSchedule]
 // says how it falls.
 func WithLearningRate(lr float64) FitOption {
-	return fitOption(kLearningRate, ftoa(lr), func(c *config) string {
+	return fitOption(option.LearningRate, ftoa(lr), func(c *config) string {
 		if !(lr > 0 && lr <= 100) {
 			return "must be above 0 and at most 100"
 		}
@@ -466,8 +362,8 @@ func WithLearningRate(lr float64) FitOption {
 // WithSchedule sets how the learning rate changes over the epochs. Default
 // [ScheduleCosine].
 func WithSchedule(s Schedule) FitOption {
-	return fitOption(kSchedule, s.String(), func(c *config) string {
-		if int(s) >= len(scheduleNames) {
+	return fitOption(option.Schedule, s.String(), func(c *config) string {
+		if s > ScheduleConstant {
 			return "must be one of the Schedule constants"
 		}
 		c.schedule = s
@@ -478,14 +374,14 @@ func WithSchedule(s Schedule) FitOption {
 // WithBatch sets how many rows are visited between two steps of V. rows >= 1; default 32.
 // With rows >= d all rows are one batch.
 func WithBatch(rows int) FitOption {
-	return fitOption(kBatch, itoa(rows), intAtLeast(rows, 1, func(c *config) *int { return &c.batchRows }))
+	return fitOption(option.Batch, itoa(rows), func(c *config) string { c.batchRows = rows; return option.AtLeast(rows, 1) })
 }
 
 // WithUpdates sets how FitNMF goes down. Default [UpdatesNewton] under [KL] and
 // [Frobenius], which are the losses that it takes, else [UpdatesMultiplicative].
 func WithUpdates(u Updates) FitOption {
-	return fitOption(kUpdates, u.String(), func(c *config) string {
-		if int(u) >= len(updatesNames) {
+	return fitOption(option.Updates, u.String(), func(c *config) string {
+		if u > UpdatesMultiplicative {
 			return "must be one of the Updates constants"
 		}
 		c.updates = u
@@ -497,8 +393,8 @@ func WithUpdates(u Updates) FitOption {
 // from. Default [StartAuto], in FitNMF [StartUniform]. FitNMF takes StartUniform and
 // [StartSVD] alone, and no other fit takes StartSVD.
 func WithStart(s Start) FitOption {
-	return fitOption(kStart, s.String(), func(c *config) string {
-		if int(s) >= len(startNames) {
+	return fitOption(option.Start, s.String(), func(c *config) string {
+		if s > StartSVD {
 			return "must be one of the Start constants"
 		}
 		c.start = s
@@ -509,8 +405,8 @@ func WithStart(s Start) FitOption {
 // WithEnds sets whether the lowest and highest quantile are learnt. Default
 // [EndsFree].
 func WithEnds(e Ends) FitOption {
-	return fitOption(kEnds, e.String(), func(c *config) string {
-		if int(e) >= len(endsNames) {
+	return fitOption(option.Ends, e.String(), func(c *config) string {
+		if e > EndsPinned {
 			return "must be one of the Ends constants"
 		}
 		c.ends = e
@@ -525,7 +421,7 @@ func WithEnds(e Ends) FitOption {
 // of x's unit where that is beyond 2^±100); in FitQMF and FitQMFQ beyond e^±300, and
 // under [SquashNone], which transports UV as it is, beyond (1e12/k)^±½.
 func WithInit(u, v Mat) FitOption {
-	return fitOption(kInit, u.size()+", "+v.size(), func(c *config) string {
+	return fitOption(option.Init, u.size()+", "+v.size(), func(c *config) string {
 		c.init, c.initU, c.initV = true, u, v
 		return ""
 	})
@@ -535,7 +431,7 @@ func WithInit(u, v Mat) FitOption {
 // Ṽ²) of the log factors, in FitNMF λ (mean U + mean V), each added to the mean
 // loss. 0 <= λ <= 1e30; default 0.
 func WithPenalty(lambda float64) FitOption {
-	return fitOption(kPenalty, ftoa(lambda), upTo1e30(lambda, func(c *config) *float64 { return &c.penalty }))
+	return fitOption(option.Penalty, ftoa(lambda), func(c *config) string { c.penalty = lambda; return option.Weight(lambda) })
 }
 
 // WithShrinkage pulls the quantiles of each row of a QMF towards an affine map of (UV)_i,
@@ -544,27 +440,44 @@ func WithPenalty(lambda float64) FitOption {
 // with [EndsPinned], [StartUniform] or [WithInit]. A lambda above 0 is an error with
 // EndsPinned or StartUniform.
 func WithShrinkage(lambda float64) FitOption {
-	return fitOption(kShrinkage, ftoa(lambda), upTo1e30(lambda, func(c *config) *float64 { return &c.shrinkage }))
+	return fitOption(option.Shrinkage, ftoa(lambda), func(c *config) string { c.shrinkage = lambda; return option.Weight(lambda) })
 }
 
 // WithLoss sets the divergence that is minimised. Default [KL]. x must not be negative,
 // except that FitQMF and FitQMFQ under [Frobenius] take any finite x: log ratios,
 // z-scores. See [Beta] for what β <= 0 asks of x.
 func WithLoss(l Loss) FitOption {
-	return fitOption(kLoss, ftoa(float64(l)), func(c *config) string {
+	return fitOption(option.Loss, ftoa(float64(l)), func(c *config) string {
 		if !(l >= -2 && l <= 4) {
 			return "β must be from -2 to 4"
 		}
-		c.loss = l
+		c.loss = divergence.Loss(l)
 		return ""
 	})
 }
+
+// Loss is a β divergence Δ(x,t) of a fitted value t from an observed one x, named by its
+// β. With Δ_1 and Δ_0 as limits it is
+//
+//	Δ_β(x,t) = (x^β + (β-1)t^β - βxt^{β-1}) / (β(β-1)).
+type Loss float64
+
+const (
+	KL        Loss = 1 // generalised Kullback-Leibler, x log(x/t) - x + t: the default
+	Frobenius Loss = 2 // (x-t)²/2
+)
+
+// Beta returns the divergence of the given β, from -2 to 4: 2 is [Frobenius], 1 is [KL],
+// 0 that of Itakura and Saito. It is continuous in β. For β < 1e-9 x must be positive,
+// since the divergence from 0 grows as 1/β; for β <= 0 x must be at least 1e-60, and
+// within a factor of 1e30 of its largest value.
+func Beta(beta float64) Loss { return Loss(beta) }
 
 // WithPatience ends a fit when its loss has not fallen by 1e-4 of itself within the given
 // number of epochs. The loss is that on the held-out cells under [WithValidation],
 // otherwise that on the visible cells with the penalty. epochs >= 1; default none.
 func WithPatience(epochs int) FitOption {
-	return fitOption(kPatience, itoa(epochs), intAtLeast(epochs, 1, func(c *config) *int { return &c.patience }))
+	return fitOption(option.Patience, itoa(epochs), func(c *config) string { c.patience = epochs; return option.AtLeast(epochs, 1) })
 }
 
 // WithRestarts makes n fits, with the seeds s, s+1, ..., s+n-1 from the one of
@@ -572,14 +485,14 @@ func WithPatience(epochs int) FitOption {
 // [WithValidation], which are the same for all, otherwise that on the visible cells with
 // the penalty. n >= 1; default 1. Cost: n fits.
 func WithRestarts(n int) FitOption {
-	return fitOption(kRestarts, itoa(n), intAtLeast(n, 1, func(c *config) *int { return &c.restarts }))
+	return fitOption(option.Restarts, itoa(n), func(c *config) string { c.restarts = n; return option.AtLeast(n, 1) })
 }
 
 // WithValidation hides a share of the observed cells, chosen by the seed, from a fit and
 // its start, and returns the model of the epoch that predicts them best. 0 < share <=
 // 1/2; default none. Every row and column keeps at least two visible cells.
 func WithValidation(share float64) FitOption {
-	return fitOption(kValidation, ftoa(share), func(c *config) string {
+	return fitOption(option.Validation, ftoa(share), func(c *config) string {
 		if !(share > 0 && share <= 0.5) {
 			return "must be above 0 and at most 0.5"
 		}
@@ -592,13 +505,13 @@ func WithValidation(share float64) FitOption {
 // the steps or in the measure that a row's map transports, and Reconstruct fills them. A
 // row or a column without any observed cell is a [*DataError].
 func WithMissingValues() FitOption {
-	return fitOption(kMissing, "", func(c *config) string { c.missing = true; return "" })
+	return fitOption(option.Missing, "", func(c *config) string { c.missing = true; return "" })
 }
 
 // WithProjection sets Π_k, the projection onto rank k. Default [KLUpdates](20),
 // KLUpdates(100) under [StartUniform].
 func WithProjection(p Projection) FitOption {
-	return fitOption(kProjection, p.String(), func(c *config) string {
+	return fitOption(option.Projection, p.String(), func(c *config) string {
 		c.projection = p
 		return p.bound()
 	})
@@ -620,10 +533,10 @@ const (
 	SquashArctan Squash = Squash(transport.Arctan)
 )
 
-var squashNames = []string{"SquashLogistic", "SquashNone", "SquashLogisticUnit", "SquashArctan"}
-
 // String returns the name of the constant.
-func (s Squash) String() string { return name(squashNames, int(s)) }
+func (s Squash) String() string {
+	return option.Name(int(s), "SquashLogistic", "SquashNone", "SquashLogisticUnit", "SquashArctan")
+}
 
 // Schedule says how the learning rate lr changes over the E epochs of a fit.
 type Schedule uint8
@@ -633,10 +546,10 @@ const (
 	ScheduleConstant                 // lr, as in the paper
 )
 
-var scheduleNames = []string{"ScheduleCosine", "ScheduleConstant"}
-
 // String returns the name of the constant.
-func (s Schedule) String() string { return name(scheduleNames, int(s)) }
+func (s Schedule) String() string {
+	return option.Name(int(s), "ScheduleCosine", "ScheduleConstant")
+}
 
 // Updates says how FitNMF goes down.
 type Updates uint8
@@ -652,10 +565,10 @@ const (
 	UpdatesMultiplicative
 )
 
-var updatesNames = []string{"UpdatesNewton", "UpdatesMultiplicative"}
-
 // String returns the name of the constant.
-func (u Updates) String() string { return name(updatesNames, int(u)) }
+func (u Updates) String() string {
+	return option.Name(int(u), "UpdatesNewton", "UpdatesMultiplicative")
+}
 
 // Start says where a fit starts; in FitQMFQ, where the QMF starts that the fit starts
 // from.
@@ -686,10 +599,10 @@ const (
 	StartSVD
 )
 
-var startNames = []string{"StartAuto", "StartScores", "StartNMF", "StartUniform", "StartSVD"}
-
 // String returns the name of the constant.
-func (s Start) String() string { return name(startNames, int(s)) }
+func (s Start) String() string {
+	return option.Name(int(s), "StartAuto", "StartScores", "StartNMF", "StartUniform", "StartSVD")
+}
 
 // Ends says whether the lowest and highest quantile of a row are learnt.
 type Ends uint8
@@ -699,10 +612,10 @@ const (
 	EndsPinned             // q_1 and q_m are the row's minimum and maximum: the paper's Q(R,s,t)
 )
 
-var endsNames = []string{"EndsFree", "EndsPinned"}
-
 // String returns the name of the constant.
-func (e Ends) String() string { return name(endsNames, int(e)) }
+func (e Ends) String() string {
+	return option.Name(int(e), "EndsFree", "EndsPinned")
+}
 
 // Projection is the way in which a QMFQ projects a matrix onto those of rank k:
 // [KLUpdates], [FrobeniusUpdates] or [TruncatedSVD]. Projections are equal when
@@ -751,13 +664,6 @@ func (p Projection) bound() string {
 	return ""
 }
 
-func name(names []string, i int) string {
-	if i < len(names) {
-		return names[i]
-	}
-	return itoa(i)
-}
-
 // Phase is the part of a fit that is under way.
 type Phase uint8
 
@@ -777,10 +683,10 @@ const (
 	PhaseEpochs
 )
 
-var phaseNames = []string{"PhaseChoice", "PhaseFactors", "PhaseMaps", "PhaseQMF", "PhaseEpochs"}
-
 // String returns the name of the constant.
-func (p Phase) String() string { return name(phaseNames, int(p)) }
+func (p Phase) String() string {
+	return option.Name(int(p), "PhaseChoice", "PhaseFactors", "PhaseMaps", "PhaseQMF", "PhaseEpochs")
+}
 
 // Progress is what a fit reports while it works. Phases come in the order of the
 // constants, for every restart anew; a fit has those that its start needs. Within a phase
@@ -805,7 +711,7 @@ type Progress struct {
 // had come to: factors that need not fit x, and T_i the mean of row i where T_i has not
 // been fitted yet.
 func WithProgress(f func(Progress) error) FitOption {
-	return fitOption(kProgress, "func", func(c *config) string {
+	return fitOption(option.Progress, "func", func(c *config) string {
 		if f == nil {
 			return "must not be nil"
 		}
@@ -820,7 +726,7 @@ func WithProgress(f func(Progress) error) FitOption {
 // no checkpoints. Nothing is saved during the start, which in FitQMFQ includes a QMF of
 // 100 epochs. [WithResume] takes the state.
 func WithCheckpoint(every int, save func(state []byte) error) FitOption {
-	return fitOption(kCheckpoint, itoa(every), func(c *config) string {
+	return fitOption(option.Checkpoint, itoa(every), func(c *config) string {
 		if every < 1 {
 			return "must be at least 1"
 		}
@@ -838,7 +744,7 @@ func WithCheckpoint(every int, save func(state []byte) error) FitOption {
 // [*OptionError] that names it, another x a [*DataError], a damaged state a
 // [*FormatError].
 func WithResume(state []byte) FitOption {
-	return fitOption(kResume, itoa(len(state))+" bytes", func(c *config) string {
+	return fitOption(option.Resume, itoa(len(state))+" bytes", func(c *config) string {
 		if len(state) == 0 {
 			return "must not be empty"
 		}

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/option"
 )
 
 // TestOptionTable walks the whole table of options by function.
@@ -234,7 +236,7 @@ func TestDocumentedOptions(t *testing.T) {
 	_, text, _ := strings.Cut(string(doc), "// # Options\n")
 	options, text, _ := strings.Cut(text, "// # Defaults of models\n")
 	defaults, _, _ := strings.Cut(text, "// Without options")
-	columns := [][]target{{forSolve, forRank}, {forSort}, {forQuantile, forQuantileRows}, {forQuantiles, forTopK}, {forNMF}, {forQMF}, {forQMFQ}, {forBQMF}}
+	columns := [][]option.Function{{option.Solve, option.SoftRank}, {option.SoftSort}, {option.SoftQuantile, option.SoftQuantileRows}, {option.SoftQuantiles, option.SoftTopK}, {option.FitNMF}, {option.FitQMF}, {option.FitQMFQ}, {option.FitBQMF}}
 	rows := func(section string) map[string][]string {
 		m := map[string][]string{}
 		for _, line := range strings.Split(section, "\n") {
@@ -246,7 +248,7 @@ func TestDocumentedOptions(t *testing.T) {
 		return m
 	}
 	taken := rows(options)
-	for k := range optionKinds {
+	for k := range option.Kinds {
 		row := taken[k.String()]
 		if len(row) != len(columns) {
 			t.Errorf("%v: the table has %q", k, row)
@@ -254,19 +256,19 @@ func TestDocumentedOptions(t *testing.T) {
 		}
 		for c, targets := range columns {
 			for _, f := range targets {
-				if takes := row[c] != "-"; takes != f.takes.has(k) {
-					t.Errorf("%v of %s: the table says %q", k, f.name, row[c])
+				if takes := row[c] != "-"; takes != f.Takes.Has(k) {
+					t.Errorf("%v of %s: the table says %q", k, f.Name, row[c])
 				}
 			}
 		}
 	}
-	if len(taken) != int(optionKinds) {
-		t.Errorf("%d options in the table, there are %d", len(taken), optionKinds)
+	if len(taken) != int(option.Kinds) {
+		t.Errorf("%d options in the table, there are %d", len(taken), option.Kinds)
 	}
 	models := []config{nmfDefaults(), qmfDefaults(), qmfqDefaults(), bqmfDefaults()}
 	models[2].settleQMFQ()
 	value := map[string]func(c *config) string{
-		"WithLoss":          func(c *config) string { return map[Loss]string{KL: "KL", Frobenius: "Frobenius"}[c.loss] },
+		"WithLoss":          func(c *config) string { return map[Loss]string{KL: "KL", Frobenius: "Frobenius"}[Loss(c.loss)] },
 		"WithEpochs":        func(c *config) string { return itoa(c.epochs) },
 		"WithLevels":        func(c *config) string { return itoa(c.levels) },
 		"WithEpsilon":       func(c *config) string { return ftoa(c.epsilon) },

@@ -17,9 +17,12 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/adam"
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -40,7 +43,7 @@ type QMF struct {
 }
 
 func qmfDefaults() config {
-	return config{settings: settings{mapped: true, epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 200, levels: 8, epochs: 20, seed: 1, learningRate: 0.06, batchRows: 32, loss: KL, shrinkage: -1}, restarts: 1}
+	return config{settings: settings{mapped: true, epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 200, levels: 8, epochs: 20, seed: 1, learningRate: 0.06, batchRows: 32, loss: divergence.KL, shrinkage: -1}, restarts: 1}
 }
 
 // FitQMF fits x, d features × n samples, by T(UV) of rank k >= 1, one increasing map T_i
@@ -80,7 +83,7 @@ func qmfDefaults() config {
 // is signed or beyond 2^±100 another copy of x. [MemoryOf] adds it up.
 func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, error) {
 	c := qmfDefaults()
-	t, err := open(kindQMF, forQMF, &c, x, rank, opts)
+	t, err := open(kindQMF, option.FitQMF, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -128,23 +131,23 @@ func meanSquare(v []float64) float64 {
 // checkQMF reports options that make no model of d × n.
 func (c *config) checkQMF(d, n int) error {
 	if tooManyCells(max(d, n), c.levels) {
-		return &OptionError{Option: kLevels.String(), Value: itoa(c.levels), Bound: "the maps of a " + itoa(d) + "×" + itoa(n) + " matrix would need too much memory"}
+		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels), Bound: "the maps of a " + itoa(d) + "×" + itoa(n) + " matrix would need too much memory"}
 	}
 	if c.levels < 2 {
-		return &OptionError{Option: kLevels.String(), Value: itoa(c.levels), Bound: "a model needs at least 2"}
+		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels), Bound: "a model needs at least 2"}
 	}
 	if !(c.epsilon > 0) {
-		return &OptionError{Option: kEpsilon.String(), Value: ftoa(c.epsilon), Bound: "a model needs a positive one: at 0 nothing has a gradient"}
+		return &OptionError{Option: option.Epsilon.String(), Value: ftoa(c.epsilon), Bound: "a model needs a positive one: at 0 nothing has a gradient"}
 	}
 	if c.start == StartSVD {
-		return &OptionError{Option: kStart.String(), Value: c.start.String(), Bound: "only FitNMF starts from it"}
+		return &OptionError{Option: option.Start.String(), Value: c.start.String(), Bound: "only FitNMF starts from it"}
 	}
-	if c.given.has(kShrinkage) && c.shrinkage > 0 {
+	if c.given.Has(option.Shrinkage) && c.shrinkage > 0 {
 		if c.ends == EndsPinned {
-			return &OptionError{Option: kShrinkage.String(), Value: ftoa(c.shrinkage), Bound: "needs EndsFree"}
+			return &OptionError{Option: option.Shrinkage.String(), Value: ftoa(c.shrinkage), Bound: "needs EndsFree"}
 		}
 		if c.start == StartUniform {
-			return &OptionError{Option: kShrinkage.String(), Value: ftoa(c.shrinkage), Bound: "StartUniform has no EM step to shrink"}
+			return &OptionError{Option: option.Shrinkage.String(), Value: ftoa(c.shrinkage), Bound: "StartUniform has no EM step to shrink"}
 		}
 	}
 	return nil
@@ -213,7 +216,7 @@ func (f *qmfFit) visit(worker, piece int) {
 		u := f.rowU(i)
 		kernel.Dots(gu, f.v, f.rowWbar(slot))
 		lo, hi := i*f.k, (i+1)*f.k
-		pen := min(f.penalty/float64(f.k)/f.unit(i)/max(f.lossWeight(i), tinyScale), mostPenalty)
+		pen := min(f.penalty/float64(f.k)/f.unit(i)/max(f.lossWeight(i), divergence.Tiny), mostPenalty)
 		for t := range gu {
 			gu[t] = float64(gu[t]*u[t]) + float64(pen*f.logU[lo+t])
 		}
@@ -309,16 +312,18 @@ func (f *qmfFit) restore() {
 }
 
 // model returns the model at the best epoch on held-out cells, otherwise at the current
-// state.
+// state. The error is that of the context, which a complete fit also ends with where it
+// came while the model was made.
 func (f *qmfFit) model(j *journal) (fitted, error) {
 	if f.best != nil {
 		f.restore()
 	}
-	defer f.course.finish(f.pool)()
-	q := f.hand()
+	stopped, done := f.course.finish(f.pool)
+	defer done()
+	q := f.hand(stopped)
 	q.Start, q.Best = f.origin, j.exact(f.meanLoss(), f.meanHeld())
 	q.History, q.Validation = j.history, j.validation
-	return q, f.pool.Err()
+	return q, f.course.ctx.Err()
 }
 
 // snapshot returns what the rest of the fit depends on.
@@ -332,15 +337,15 @@ func (f *qmfFit) snapshot() snapshot {
 }
 
 // parts are the numbers of a QMF in a checkpoint.
-func (f *qmfFit) parts() []part {
-	log := func(v []float64) part { return part{v, -f.farthest, f.farthest} }
-	p := []part{positive(f.u), positive(f.v), log(f.logU), log(f.logV), positive(f.rowLosses), positive(f.rowHeld)}
+func (f *qmfFit) parts() []section.Part {
+	log := func(v []float64) section.Part { return section.Within(v, -f.farthest, f.farthest) }
+	p := []section.Part{section.Positive(f.u), section.Positive(f.v), log(f.logU), log(f.logV), section.Positive(f.rowLosses), section.Positive(f.rowHeld)}
 	for _, m := range []moment{f.momU, f.momV} {
 		p = append(p, m.parts()...)
 	}
 	p = append(p, f.maps.parts()...)
 	if f.held != nil {
-		p = append(append(p, positive(f.best.u), positive(f.best.v), finite(f.best.f)), f.rising(f.best.inc)...)
+		p = append(append(p, section.Positive(f.best.u), section.Positive(f.best.v), section.Finite(f.best.f)), f.rising(f.best.inc)...)
 	}
 	return p
 }
@@ -365,7 +370,7 @@ func (f *qmfFit) resume(from *file, s *saved) error {
 		return err
 	}
 	origin, lambda := index[2*f.d], math.Float64frombits(index[2*f.d+1])
-	if origin >= uint64(len(startNames)) {
+	if origin > uint64(StartSVD) {
 		return from.failAt("IDX0", 2*f.d, "there is no such start")
 	}
 	if !(lambda >= 0 && lambda <= 1e30) {
@@ -435,16 +440,16 @@ func (q *QMF) mapOf(i int) *Map {
 }
 
 // MarshalBinary returns the model as a file.
-func (q *QMF) MarshalBinary() ([]byte, error) { return encode(kindQMF, q.sections()), nil }
+func (q *QMF) MarshalBinary() ([]byte, error) { return section.Encode(kindQMF, q.sections()), nil }
 
-func (q *QMF) sections() []section {
+func (q *QMF) sections() []section.Section {
 	d, m := q.Quantiles.Dims()
 	rows := make([]float64, 0, 6*d)
 	for i, s := range q.squash {
 		rows = append(rows, q.center[i], float64(s.Kind), s.Ref, s.Shift, s.Std, q.marginal[i])
 	}
 	return append(q.Factorisation.sections(m, q.epsilon),
-		floats("QUAN", flat(q.Quantiles)), floats("WGHT", flat(q.Weights)), floats("POTN", flat(q.potentials)), floats("ROWS", rows), words("TOOK", uint64(q.Start), math.Float64bits(q.Shrinkage)))
+		section.Floats("QUAN", flat(q.Quantiles)), section.Floats("WGHT", flat(q.Weights)), section.Floats("POTN", flat(q.potentials)), section.Floats("ROWS", rows), section.Words("TOOK", uint64(q.Start), math.Float64bits(q.Shrinkage)))
 }
 
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
@@ -470,7 +475,7 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 		return nil, err
 	}
 	lowest := 0.0
-	if f.loss == Frobenius { // which alone takes any x
+	if f.loss == divergence.Frobenius { // which alone takes any x
 		lowest = -maxQuantile
 	}
 	for _, sec := range []struct {
@@ -487,7 +492,7 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 		return nil, err
 	}
 	n.Start, n.Shrinkage = Start(took[0]&255), math.Float64frombits(took[1])
-	if took[0] >= uint64(len(startNames)) {
+	if took[0] > uint64(StartSVD) {
 		return nil, f.failAt("TOOK", 0, "there is no such start")
 	}
 	if !(n.Shrinkage >= 0 && n.Shrinkage <= 1e30) {
@@ -593,50 +598,82 @@ func (q *QMF) MarginalErrors() []float64 { return append([]float64(nil), q.margi
 
 // hand solves every row once more and returns the model as it stands, without its
 // histories. Row losses are exact then. A row without a map yet gets its mean.
-func (f *inflation) hand() *QMF {
+//
+// Once stopped says so, the losses are those of T as the solve leaves it, the same but for
+// rounding: M is not made anew from the potentials and no samples are brought into order,
+// which is more than half of the time.
+func (f *inflation) hand(stopped func() bool) *QMF {
 	d, m := f.d, f.m
 	q := &QMF{Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: f.loss, missing: f.cells.missing}, Quantiles: NewMat(d, m), Weights: NewMat(d, m), potentials: NewMat(d, m),
 		center: make([]float64, d), squash: make([]transport.Squash, d), marginal: make([]float64, d), epsilon: f.epsilon, Shrinkage: f.lambda}
 	ends := make([]transport.Outcome, d)
-	f.pool.Do(d, func(worker, i int) {
-		v := &f.work[worker].visitors[0]
-		none := !slices.ContainsFunc(f.increments(i), func(d float64) bool { return d != 0 })
-		if none {
-			f.increments(i)[0] = f.average[i]
-			if f.constant(i) {
-				f.increments(i)[0] = f.low[i]
-			}
-		}
-		f.quantiles(q.Quantiles.Row(i), i)
-		if f.maps.ends == EndsPinned && !none {
-			row := q.Quantiles.Row(i) // the last is not left to the sum
-			row[m-1] = f.high[i]
-			for l := range row {
-				row[l] = min(row[l], f.high[i])
-			}
-		}
-		if none {
-			v.row.Load(f.problem(v, i))
-			ends[i].Converged = true
-		} else {
-			ends[i] = f.solveRow(v, i)
-			copy(q.potentials.Row(i), v.row.Potentials().H)
-		}
+	pieces := f.pieces(d)
+	finish := func(v *visitor, i int) {
 		_, b := v.row.Weights()
 		at := v.row.Potentials()
 		copy(q.Weights.Row(i), b)
 		q.center[i], q.squash[i], q.marginal[i] = at.Center, at.Squash, ends[i].Error
-		if none {
-			for j := range v.t {
-				v.t[j] = f.increments(i)[0]
-			}
-		} else {
-			q.fill(v.row, v.t, v.w[:f.n], i)
-		}
-		low := min(f.loss.least(), f.lowest(i))
-		f.loss.terms(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
-		f.rowLosses[i] = f.loss.sum(v.x[:f.n], v.t, v.g, v.observed, low)
+	}
+	judge := func(v *visitor, i int) {
+		low := min(f.loss.Least(), f.lowest(i))
+		f.loss.Terms(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
+		f.rowLosses[i] = f.loss.Sum(v.x[:f.n], v.t, v.g, v.observed, low)
 		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, low)
+	}
+	f.pool.Do(pieces, func(worker, piece int) {
+		c, brief := &f.work[worker], stopped()
+		c.group.Clear()
+		c.slots = c.slots[:0]
+		for i, to := pool.Cut(d, pieces, piece); i < to; i++ {
+			v, row := &c.visitors[len(c.slots)], q.Quantiles.Row(i)
+			if slices.ContainsFunc(f.increments(i), func(d float64) bool { return d != 0 }) {
+				f.quantiles(row, i)
+				if f.maps.ends == EndsPinned { // the last is not left to the sum
+					row[m-1] = f.high[i]
+					for l := range row {
+						row[l] = min(row[l], f.high[i])
+					}
+				}
+				t := v.t
+				if !brief {
+					t = nil
+				}
+				v.row = c.group.Add(f.problem(v, i), &f.warm[i], t, row)
+				c.slots = append(c.slots, i)
+				continue
+			}
+			at := f.average[i]
+			if f.constant(i) {
+				at = f.low[i]
+			}
+			f.increments(i)[0] = at
+			f.quantiles(row, i)
+			ends[i].Converged = true
+			if brief { // as if all samples were one: the map is the same
+				v.observed = f.cells.readRow(v.x, v.mask, i)
+				transport.Softmax(q.Weights.Row(i), f.logits(i))
+				q.squash[i].Kind = transport.Kind(f.squash)
+				q.center[i] = q.squash[i].At(0)
+			} else {
+				v.row.Load(f.problem(v, i))
+				finish(v, i)
+			}
+			for j := range v.t {
+				v.t[j] = at
+			}
+			judge(v, i)
+		}
+		c.group.Solve(f.tolerance, f.maxIterations)
+		for k, i := range c.slots {
+			v := &c.visitors[k]
+			ends[i] = c.group.End(k)
+			copy(q.potentials.Row(i), v.row.Potentials().H)
+			finish(v, i)
+			if !brief {
+				q.fill(v.row, v.t, v.w[:f.n], i)
+			}
+			judge(v, i)
+		}
 	})
 	for i, o := range ends {
 		if !o.Converged && !f.constant(i) {

@@ -21,10 +21,13 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/projection"
+	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -60,7 +63,7 @@ func qmfqDefaults() config {
 // settleQMFQ sets what depends on other options.
 func (c *config) settleQMFQ() {
 	c.batchRows = math.MaxInt32 // all rows are one step
-	if !c.given.has(kProjection) {
+	if !c.given.Has(option.Projection) {
 		c.projection = KLUpdates(projectOften)
 		if c.start == StartUniform {
 			c.projection = KLUpdates(projectPaper)
@@ -92,7 +95,7 @@ func (c *config) settleQMFQ() {
 // cells are hidden, and 2d transports with their backward. Memory: see [MemoryOf].
 func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, error) {
 	c := qmfqDefaults()
-	t, err := open(kindQMFQ, forQMFQ, &c, x, rank, opts)
+	t, err := open(kindQMFQ, option.FitQMFQ, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -205,9 +208,10 @@ type deflation struct {
 	maps
 	np, block       int // numbers of a padded row; rows of a group
 	pool            *pool.Pool
-	at              pace      // of Adam's steps
-	y, ybar         []float64 // d × np: Y, 0 in hidden cells, and its gradient
-	h               []float64 // d × m, potentials
+	at              pace                   // of Adam's steps
+	y, ybar         []float64              // d × np: Y, 0 in hidden cells, and its gradient
+	h               []float64              // d × m, potentials
+	solved          []transport.Potentials // views of h, and what else a map is made of; H nil: not solved yet
 	ends            []transport.Outcome
 	work            []deflators
 	forth, backward func(worker, piece int) // deflate and deflateBack, made once
@@ -234,8 +238,8 @@ func newDeflation(s *settings, visible *cells, mean float64, abreast int, p *poo
 	d, n, m := visible.x.Rows, visible.x.Cols, s.levels
 	np := kernel.Pad(n)
 	f := &deflation{settings: s, cells: visible, maps: newMaps(d, m, true, EndsFree, nil), np: np, block: abreast, pool: p,
-		y: make([]float64, d*np), ybar: make([]float64, d*np), h: make([]float64, d*m), ends: make([]transport.Outcome, d)}
-	scale := elem.Log(max(mean, tinyScale))
+		y: make([]float64, d*np), ybar: make([]float64, d*np), h: make([]float64, d*m), solved: make([]transport.Potentials, d), ends: make([]transport.Outcome, d)}
+	scale := elem.Log(max(mean, divergence.Tiny))
 	f.shortest, f.longest = min(0, scale)-farthestDeflated, max(0, scale)+farthestDeflated
 	if s.squash == SquashNone { // T transports the projection of T'(X) as it is
 		f.longest = elem.Log(maxPoint / float64(m))
@@ -291,6 +295,7 @@ func (f *deflation) deflate(worker, piece int) {
 		v := &c.each[i-from]
 		f.ends[i] = c.group.End(i - from)
 		copy(f.rowOf(f.h, i), v.row.Potentials().H)
+		f.solvedAt(v, i)
 		y := f.rowY(f.y, i)[:f.x.Cols]
 		copy(y, v.t)
 		for j, o := range v.observed {
@@ -299,6 +304,13 @@ func (f *deflation) deflate(worker, piece int) {
 			}
 		}
 	}
+}
+
+// solvedAt notes where the transport of row i, which the visitor holds, is solved: at h. The
+// rest depends on x alone.
+func (f *deflation) solvedAt(v *deflator, i int) {
+	f.solved[i] = v.row.Potentials()
+	f.solved[i].H = f.rowOf(f.h, i)
 }
 
 // deflateBack makes the steps of F'_i and R'_i from Ȳ_i for the rows of a piece.
@@ -494,6 +506,9 @@ func (f *qmfqFit) startUniform() error {
 // startFromQMF takes maps and factors of a QMF fit, at its best epoch on held-out
 // cells, and fits T'(X) to its UV.
 func (f *qmfqFit) startFromQMF() error {
+	if err := f.pool.Err(); err != nil {
+		return err
+	}
 	s := *f.settings
 	s.epochs, s.patience, s.batchRows = startEpochs, 0, qmfDefaults().batchRows
 	s.learningRate, s.schedule = qmfDefaults().learningRate, ScheduleCosine
@@ -523,9 +538,9 @@ func (f *qmfqFit) startFromQMF() error {
 	return err
 }
 
-// model projects once more and returns the model. Where the context ends before that
+// model projects once more and returns the model. Where the fit is stopped before that
 // projection is done, UV is that of the projection before, and under validation the state
-// after the last epoch has no losses and is left out.
+// after the last epoch has no losses and is left out. The error is that of the context.
 func (f *qmfqFit) model(j *journal) (fitted, error) {
 	on := func() bool { return f.pool.Err() == nil }
 	if on() {
@@ -544,21 +559,22 @@ func (f *qmfqFit) model(j *journal) (fitted, error) {
 			f.project()
 		}
 	}
-	end := f.pool.Err()
-	defer f.course.finish(f.pool)()
+	stopped, done := f.course.finish(f.pool)
+	defer done()
 	d, s := len(f.all), f.deflation
 	q := &QMFQ{inflate: make([]*Map, d), deflate: make([]*Map, d), projection: f.projection}
-	t := f.inflation.hand()
+	t := f.inflation.hand(stopped)
 	t.Best = j.exact(f.inflation.meanLoss(), f.inflation.meanHeld())
 	t.History, t.Validation = j.history, j.validation
 	q.Factorisation = t.Factorisation
 	f.pool.Do(d, func(worker, i int) {
 		v := &s.work[worker].each[0]
-		v.row.Load(s.problem(v, i))
+		if s.solved[i].H == nil { // a resumed fit that has not come to its first projection
+			v.row.Load(s.problem(v, i))
+			s.solvedAt(v, i)
+		}
 		s.quantiles(v.q, i)
-		at := v.row.Potentials()
-		at.H = s.rowOf(s.h, i)
-		q.deflate[i], q.inflate[i] = newMap(at, v.q, nil, f.epsilon), t.mapOf(i)
+		q.deflate[i], q.inflate[i] = newMap(s.solved[i], v.q, nil, f.epsilon), t.mapOf(i)
 	})
 	for i, o := range s.ends {
 		if o.Passes > 0 && !o.Converged {
@@ -567,30 +583,30 @@ func (f *qmfqFit) model(j *journal) (fitted, error) {
 	}
 	t.Warnings = q.Warnings
 	q.inflated = *t
-	return q, end
+	return q, f.course.ctx.Err()
 }
 
 // snapshot returns what the rest of the fit depends on. The last projection is in it for a
 // fit that is stopped before the next one.
 func (f *qmfqFit) snapshot() snapshot {
 	t, s := f.inflation, f.deflation
-	p := []part{positive(f.from.u), positive(f.from.v), positive(t.rowLosses), positive(t.rowHeld)}
+	p := []section.Part{section.Positive(f.from.u), section.Positive(f.from.v), section.Positive(t.rowLosses), section.Positive(t.rowHeld)}
 	p = append(append(p, t.maps.parts()...), s.maps.parts()...)
-	p = append(append(p, finite(s.h)), f.product(f.whole.u, f.whole.v)...)
+	p = append(append(p, section.Finite(s.h)), f.product(f.whole.u, f.whole.v)...)
 	if f.held != nil {
 		b := f.best
-		p = append(append(append(p, finite(b[0])), t.rising(b[1])...), finite(b[2]), part{b[3], s.shortest, s.longest}, finite(b[4]))
+		p = append(append(append(p, section.Finite(b[0])), t.rising(b[1])...), section.Finite(b[2]), section.Within(b[3], s.shortest, s.longest), section.Finite(b[4]))
 		p = append(p, f.product(b[5], b[6])...)
 	}
 	return snapshot{real: p, index: appendWarm(appendWarm(nil, t.warm), s.warm)}
 }
 
 // product is U and V as parts of a checkpoint, of either sign under a truncated SVD.
-func (f *qmfqFit) product(u, v []float64) []part {
+func (f *qmfqFit) product(u, v []float64) []section.Part {
 	if f.projection.kind == projection.SVD {
-		return []part{finite(u), finite(v)}
+		return []section.Part{section.Finite(u), section.Finite(v)}
 	}
-	return []part{positive(u), positive(v)}
+	return []section.Part{section.Positive(u), section.Positive(v)}
 }
 
 // resume takes the state of a checkpoint.
@@ -699,9 +715,9 @@ func (q *QMFQ) coordinates(ctx context.Context, x Mat) (Mat, float64, error) {
 	if err != nil {
 		return Mat{}, 0, err
 	}
-	loss := KL
+	loss := divergence.KL
 	if q.projection.kind == projection.Frobenius {
-		loss = Frobenius
+		loss = divergence.Frobenius
 	}
 	projected := newNMFBase(&NMF{Factorisation{U: q.U, V: q.V, loss: loss}})
 	return base.coordinates(ctx, x, visible, func() locator {
@@ -749,7 +765,7 @@ func (p *svdLocator) locate(_ context.Context, v, x []float64) float64 {
 	}
 	loss := 0.0
 	for i, f := range p.inflate {
-		loss += p.inflated.loss.divergence(x[i], f.At(dot(p.U.Row(i), v)))
+		loss += p.inflated.loss.Divergence(x[i], f.At(dot(p.U.Row(i), v)))
 	}
 	return loss
 }
@@ -774,8 +790,8 @@ func (q *QMFQ) MarshalBinary() ([]byte, error) {
 		cuts = append(cuts, m.cut...)
 		squashes = append(squashes, float64(m.squash.Kind), m.squash.Ref, m.squash.Shift, m.squash.Std)
 	}
-	return encode(kindQMFQ, append(t.sections(), floats("DEFQ", quantiles), floats("DEFC", cuts), floats("DEFR", squashes),
-		words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates)))), nil
+	return section.Encode(kindQMFQ, append(t.sections(), section.Floats("DEFQ", quantiles), section.Floats("DEFC", cuts), section.Floats("DEFR", squashes),
+		section.Words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates)))), nil
 }
 
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/random"
@@ -207,7 +208,7 @@ func (q *QMFQ) projectedScore(t *testing.T, x Mat) float64 {
 		if q.projection.kind == projection.Frobenius {
 			loss = Frobenius
 		}
-		if v, err = (&NMF{Factorisation{U: q.U, V: q.V, loss: loss}}).Transform(context.Background(), y); err != nil {
+		if v, err = (&NMF{Factorisation{U: q.U, V: q.V, loss: divergence.Loss(loss)}}).Transform(context.Background(), y); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -83,7 +84,7 @@ func operatorDefaults() config {
 // Memory: 8(2n+5m) bytes in the Transport, and a workspace of 8(15n+4m²) bytes and 8nm up
 // to 4 MB that later calls reuse.
 func Solve(x []float64, opts ...Option) (*Transport, error) {
-	return solve(forSolve, x, 0, nil, opts, true)
+	return solve(option.Solve, x, 0, nil, opts, true)
 }
 
 // SoftRank returns the n soft ranks of x, in [0,n] and ordered as x: R = n M cumsum(b),
@@ -99,7 +100,7 @@ func Solve(x []float64, opts ...Option) (*Transport, error) {
 // = 0, ..., m-1, under [SquashLogisticUnit] (see the example of Quantile). They equal
 // SoftRank less 1 only where m = n.
 func SoftRank(x []float64, opts ...Option) ([]float64, error) {
-	t, err := solve(forRank, x, 0, nil, opts, false)
+	t, err := solve(option.SoftRank, x, 0, nil, opts, false)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +112,7 @@ func SoftRank(x []float64, opts ...Option) ([]float64, error) {
 // alone; the values averaged are those of x. Default: n levels, time O(n³) and memory
 // O(n²), an error from n = 20725 on. Errors and cost are those of [Solve].
 func SoftSort(x []float64, opts ...Option) ([]float64, error) {
-	t, err := solve(forSort, x, 0, nil, opts, false)
+	t, err := solve(option.SoftSort, x, 0, nil, opts, false)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func SoftQuantile(x, q []float64, opts ...Option) ([]float64, error) {
 	if err := checkLevels(q, -1); err != nil {
 		return nil, err
 	}
-	t, err := solve(forQuantile, x, len(q), nil, opts, false)
+	t, err := solve(option.SoftQuantile, x, len(q), nil, opts, false)
 	if err != nil {
 		return nil, err
 	}
@@ -174,17 +175,17 @@ func checkLevels(q []float64, row int) error {
 // where there is none) or WithLevels, which must agree where given; otherwise n.
 func (c *config) countLevels(n, m0 int) (int, error) {
 	m := n
-	if c.given.has(kLevels) {
+	if c.given.Has(option.Levels) {
 		m = c.levels
 	}
 	if c.targets != nil {
 		m = len(c.targets)
-	} else if c.targetWeights != nil && !c.given.has(kLevels) && m0 == 0 {
+	} else if c.targetWeights != nil && !c.given.Has(option.Levels) && m0 == 0 {
 		m = len(c.targetWeights)
 	}
 	if m0 > 0 {
-		if c.given.has(kLevels) && c.levels != m0 {
-			return 0, &OptionError{Option: kLevels.String(), Value: itoa(c.levels), Bound: "q has " + itoa(m0) + " values"}
+		if c.given.Has(option.Levels) && c.levels != m0 {
+			return 0, &OptionError{Option: option.Levels.String(), Value: itoa(c.levels), Bound: "q has " + itoa(m0) + " values"}
 		}
 		if c.targets != nil && len(c.targets) != m0 {
 			return 0, &ShapeError{What: "targets", Got: itoa(len(c.targets)), Want: "as many as q, " + itoa(m0)}
@@ -212,25 +213,25 @@ func mostLevels(n int) int {
 
 // checkSize reports a problem that takes too much memory; the error names what gave m. At
 // ε = 0 no system is solved, and only the plan, where it can be asked for, takes nm numbers.
-func (c *config) checkSize(t target, n, m int, plan bool) error {
+func (c *config) checkSize(t option.Function, n, m int, plan bool) error {
 	if c.epsilon == 0 && !plan && m <= maxCells/16 || !tooManyCells(n, m) {
 		return nil
 	}
 	most := itoa(mostLevels(n))
 	bound := "must be at most " + most + " levels for " + itoa(n) + " samples: more need too much memory"
 	switch {
-	case t.sizes == "k":
-		return &OptionError{Option: t.sizes, Value: itoa(m), Bound: bound}
-	case t.sizes != "":
-		return &ShapeError{What: t.sizes, Got: itoa(m) + " levels", Want: "at most " + most + " for " + itoa(n) + " samples: more need too much memory"}
-	case c.given.has(kTargets):
-		return &OptionError{Option: kTargets.String(), Value: "len " + itoa(m), Bound: bound}
-	case c.given.has(kTargetWeights):
-		return &OptionError{Option: kTargetWeights.String(), Value: "len " + itoa(m), Bound: bound}
-	case !c.given.has(kLevels):
-		return &OptionError{Option: kLevels.String(), Value: itoa(m), Bound: "the default of one level a sample needs too much memory here: give at most " + most + ", of which a few hundred are plenty"}
+	case t.Sizes == "k":
+		return &OptionError{Option: t.Sizes, Value: itoa(m), Bound: bound}
+	case t.Sizes != "":
+		return &ShapeError{What: t.Sizes, Got: itoa(m) + " levels", Want: "at most " + most + " for " + itoa(n) + " samples: more need too much memory"}
+	case c.given.Has(option.Targets):
+		return &OptionError{Option: option.Targets.String(), Value: "len " + itoa(m), Bound: bound}
+	case c.given.Has(option.TargetWeights):
+		return &OptionError{Option: option.TargetWeights.String(), Value: "len " + itoa(m), Bound: bound}
+	case !c.given.Has(option.Levels):
+		return &OptionError{Option: option.Levels.String(), Value: itoa(m), Bound: "the default of one level a sample needs too much memory here: give at most " + most + ", of which a few hundred are plenty"}
 	}
-	return &OptionError{Option: kLevels.String(), Value: itoa(m), Bound: bound}
+	return &OptionError{Option: option.Levels.String(), Value: itoa(m), Bound: bound}
 }
 
 func (c *config) checkSamples(x []float64, row int) error {
@@ -258,7 +259,7 @@ func (c *config) checkSamples(x []float64, row int) error {
 // solve is [Solve] for the function t, which has m0 quantile values (0: none) or target
 // weights b of its own. Without keep the Transport serves one call of one method and has no
 // potentials.
-func solve(t target, x []float64, m0 int, b []float64, opts []Option, keep bool) (*Transport, error) {
+func solve(t option.Function, x []float64, m0 int, b []float64, opts []Option, keep bool) (*Transport, error) {
 	c := configs.Get().(*config)
 	defer func() {
 		*c = config{}
@@ -536,7 +537,7 @@ type rowBatch struct {
 
 func newRowBatch(x, q Mat, opts []Option) (*rowBatch, error) {
 	b := &rowBatch{config: operatorDefaults(), x: x, levels: q}
-	if err := parse(forQuantileRows, &b.config, opts); err != nil {
+	if err := parse(option.SoftQuantileRows, &b.config, opts); err != nil {
 		return nil, err
 	}
 	if err := x.check("x"); err != nil {
@@ -562,7 +563,7 @@ func newRowBatch(x, q Mat, opts []Option) (*rowBatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b, b.checkSize(forQuantileRows, x.Cols, m, false)
+	return b, b.checkSize(option.SoftQuantileRows, x.Cols, m, false)
 }
 
 // shared returns the index of the row of q that row i of x is mapped onto.

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"reflect"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/option"
 )
 
 // TestResume: from every state that a fit saved, whatever the workers, the rest
@@ -57,7 +59,7 @@ func TestResume(t *testing.T) {
 		// The same for NMF, with what it takes.
 		opts = append([]FitOption{}, base...)
 		for _, o := range extra {
-			if forNMF.takes.has(o.setting().kind) {
+			if option.FitNMF.Takes.Has(o.setting().kind) {
 				opts = append(opts, o)
 			}
 		}

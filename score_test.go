@@ -9,6 +9,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -130,7 +131,7 @@ func TestScoreIsLoss(t *testing.T) {
 				}
 			}
 		}
-		want, err := (&config{settings: settings{loss: KL}}).meanLoss(x, fit)
+		want, err := (&config{settings: settings{loss: divergence.KL}}).meanLoss(x, fit)
 		if err != nil {
 			t.Fatal(err)
 		}

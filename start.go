@@ -34,6 +34,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/random"
@@ -183,11 +184,11 @@ func (f *qmfFit) startFactors() error {
 		f.uniform(f.seed)
 		return nil
 	case f.origin == StartScores:
-		x, loss = f.normalScores(), KL
+		x, loss = f.normalScores(), divergence.KL
 		for i := range x.Rows {
 			row := x.Row(i)
 			for j := range row {
-				row[j] *= max(f.average[i], tinyScale)
+				row[j] *= max(f.average[i], divergence.Tiny)
 			}
 		}
 		if err := f.pool.Err(); err != nil { // rows may be without scores
@@ -286,10 +287,15 @@ func (f *inflation) startRow(v *visitor, i, steps int) {
 		if f.maps.ends == EndsFree {
 			inc[0] = max(lo, floorStart*span/float64(m))
 			for l := range inc {
-				r[l] = elem.Log(inc[l])
+				r[l] = max(elem.Log(inc[l]), f.maps.shortest)
 			}
 			if f.spans.signed {
-				r[0] = inc[0] / f.average[i]
+				// The mean underflows where only held-out cells are far above 5e-324: then q_1
+				// stays 0.
+				r[0] = 0
+				if f.average[i] > 0 {
+					r[0] = inc[0] / f.average[i]
+				}
 			}
 		}
 		f.solveRow(v, i)

@@ -9,7 +9,10 @@ package quantmf
 // through [Solve] and [Transport.Sort], and their gradients through
 // [Transport.SortVJP].
 
-import "github.com/quantmf/quantmf/internal/order"
+import (
+	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/order"
+)
 
 // QuantileWeights returns target weights b with which [SoftSort] gives quantiles of a
 // row: the quantile at levels[i] is SoftSort(x, WithTargetWeights(b))[at[i]]. Levels are
@@ -101,7 +104,7 @@ func SoftQuantiles(x, levels []float64, opts ...Option) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := sortOnto(forQuantiles, x, b, opts)
+	s, err := sortOnto(option.SoftQuantiles, x, b, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +144,7 @@ func SoftTopK(x []float64, k int, opts ...Option) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := sortOnto(forTopK, x, b, opts)
+	s, err := sortOnto(option.SoftTopK, x, b, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +155,7 @@ func SoftTopK(x []float64, k int, opts ...Option) ([]float64, error) {
 	return out, nil
 }
 
-func sortOnto(t target, x, b []float64, opts []Option) ([]float64, error) {
+func sortOnto(t option.Function, x, b []float64, opts []Option) ([]float64, error) {
 	tr, err := solve(t, x, 0, b, opts, false)
 	if err != nil {
 		return nil, err

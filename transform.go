@@ -38,6 +38,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/quadratic"
@@ -63,29 +64,6 @@ const (
 	nearCells = 1 << 18
 	nearRows  = 64
 )
-
-// differentiate returns Δ(x,t) as Loss has it; its derivative in t; its curvature
-// ∂²Δ/∂t²; and the curvature expected at t, which is that at x = t. For the last
-// three t is at least low. Where Δ is not convex in t, β < 1 or β > 2, the
-// expected curvature stands for both: it is positive.
-func differentiate(l Loss, x, t, low float64) (value, slope, curvature, expected float64) {
-	value = l.value(x, t, min(l.least(), low))
-	t = max(t, low)
-	r := x / t
-	switch l {
-	case KL:
-		return value, 1 - r, r / t, 1 / t
-	case Frobenius:
-		return value, t - x, 1, 1
-	}
-	b := float64(l)
-	expected = power(t, b-2)
-	curvature = expected
-	if b >= 1 && b <= 2 {
-		curvature *= (b - 1) + float64((2-b)*r)
-	}
-	return value, expected * (t - x), curvature, expected
-}
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n'
 // matrix V' >= 0 at which the divergence of x from U V' is least.
@@ -172,7 +150,7 @@ func (q *QMF) coordinates(ctx context.Context, x Mat) (Mat, float64, error) {
 // coordinates is locateColumns for x', with the loss in the units of x.
 func (b *qmfBase) coordinates(ctx context.Context, x Mat, visible int, fresh func() locator) (Mat, float64, error) {
 	v, loss, err := locateColumns(ctx, x, b.q.U.Cols, visible, fresh)
-	return v, loss * b.q.loss.unit(b.all), err
+	return v, loss * b.q.loss.Unit(b.all), err
 }
 
 // checkColumns reports what is wrong with new samples, and counts the observed
@@ -256,7 +234,7 @@ func (e *interrupted) Unwrap() error { return e.err }
 // nmfBase is what the locators of all workers share: U without its zero columns, each
 // brought to sum 1.
 type nmfBase struct {
-	loss  Loss
+	loss  divergence.Loss
 	full  Mat
 	u     []float64 // d × k
 	alive []int     // the columns of U that are left, k of them
@@ -316,7 +294,7 @@ func (p *nmfLocator) locate(ctx context.Context, v, x []float64) float64 {
 	loss := 0.0
 	for i, xi := range x {
 		if xi == xi {
-			loss += p.loss.divergence(xi, dot(p.full.Row(i), v))
+			loss += p.loss.Divergence(xi, dot(p.full.Row(i), v))
 		}
 	}
 	return loss
@@ -340,7 +318,7 @@ func (p *nmfLocator) minimise(ctx context.Context) {
 			}
 			u := p.u[i*p.K : (i+1)*p.K]
 			t := dot(u, p.v)
-			_, slope, curvature, expected := differentiate(p.loss, x, t, floorShare)
+			_, slope, curvature, expected := p.loss.Differentiate(x, t, floorShare)
 			noise += float64(float64(expected*t) * t)
 			if step < expectedAt || x > farOff*t {
 				curvature = expected
@@ -381,7 +359,7 @@ func (p *nmfLocator) value(v []float64) float64 {
 	f := 0.0
 	for i, x := range p.x {
 		if x == x {
-			f += p.loss.value(x, dot(p.u[i*p.K:(i+1)*p.K], v), p.loss.least())
+			f += p.loss.Value(x, dot(p.u[i*p.K:(i+1)*p.K], v), p.loss.Least())
 		}
 	}
 	return f
@@ -492,13 +470,13 @@ func newQMFBase(ctx context.Context, q *QMF, x Mat) (*qmfBase, Mat, error) {
 		lo, hi := f.q[0], f.q[m-1]
 		if lo < hi && !f.squash.Constant() {
 			b.rows = append(b.rows, i)
-			tell[i] = b.lossWeight(i) * q.loss.value(lo, hi, b.lowest(f))
+			tell[i] = b.lossWeight(i) * q.loss.Value(lo, hi, b.lowest(f))
 		}
 	}
 	for c := range k {
 		lo, hi := math.Inf(1), 0.0
 		for _, v := range q.V.Row(c) {
-			v = max(v, tinyScale)
+			v = max(v, divergence.Tiny)
 			lo, hi = min(lo, v), max(hi, v)
 			b.mean[c] += v / float64(n)
 		}
@@ -541,10 +519,10 @@ func newQMFBase(ctx context.Context, q *QMF, x Mat) (*qmfBase, Mat, error) {
 // lowest is the least value of T where T is divided by. A T of negative values, under
 // Frobenius, is never divided by.
 func (b *qmfBase) lowest(f *Map) float64 {
-	if b.q.loss == Frobenius && f.q[0] < 0 {
+	if b.q.loss == divergence.Frobenius && f.q[0] < 0 {
 		return math.Inf(-1)
 	}
-	return b.q.loss.least()
+	return b.q.loss.Least()
 }
 
 type qmfLocator struct {
@@ -604,7 +582,7 @@ func (p *qmfLocator) locate(ctx context.Context, v, x []float64) float64 {
 			continue
 		}
 		t, _ := f.valueAndSlope(dot(p.q.U.Row(i), v), p.arg)
-		loss += float64(p.lossWeight(i) * p.q.loss.value(x[i], t, p.lowest(f)))
+		loss += float64(p.lossWeight(i) * p.q.loss.Value(x[i], t, p.lowest(f)))
 	}
 	return loss
 }
@@ -616,7 +594,7 @@ func (p *qmfLocator) measure() {
 	for r, i := range p.near {
 		if x := p.x[i]; x == x {
 			for j, t := range p.fitted.Row(r) {
-				p.distance[j] += float64(p.lossWeight(i) * p.q.loss.value(x, t, p.lowest(p.maps[i])))
+				p.distance[j] += float64(p.lossWeight(i) * p.q.loss.Value(x, t, p.lowest(p.maps[i])))
 			}
 		}
 	}
@@ -625,7 +603,7 @@ func (p *qmfLocator) measure() {
 // from makes the first steps of a search from v, and keeps their end if it is the best so far.
 func (p *qmfLocator) from(ctx context.Context, v func(c int) float64) {
 	for c := range p.s {
-		p.s[c] = elem.Log(max(v(c), tinyScale))
+		p.s[c] = elem.Log(max(v(c), divergence.Tiny))
 	}
 	p.moveTo(p.s)
 	p.minimise(ctx, shortSteps)
@@ -659,7 +637,7 @@ func (p *qmfLocator) evaluate(at *logPoint) {
 		if low > 0 {
 			low = max(floorT*f.q[len(f.q)-1], low)
 		}
-		value, slope, _, expected := differentiate(p.q.loss, p.x[i], t, low)
+		value, slope, _, expected := p.q.loss.Differentiate(p.x[i], t, low)
 		share := p.lossWeight(i)
 		at.loss += float64(share * value)
 		if s > 0 {
@@ -719,7 +697,7 @@ func (p *qmfLocator) minimise(ctx context.Context, steps int) {
 			}
 			continue
 		}
-		agree := float64(2*fall/max(promise, tinyScale)) - 1
+		agree := float64(2*fall/max(promise, divergence.Tiny)) - 1
 		lambda = max(lambda*max(1.0/3, 1-float64(agree*agree*agree)), 1e-12)
 		raise = 2
 		idle++

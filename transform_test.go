@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -43,7 +44,7 @@ func TestTransformOptimal(t *testing.T) {
 					total += xi
 					loss += w
 					if xi > 0 {
-						loss += xi*math.Log(xi/max(w, leastT)) - xi
+						loss += xi*math.Log(xi/max(w, divergence.LeastT)) - xi
 					}
 					for c, u := range m.U.Row(i) {
 						sum[c] += u
@@ -365,11 +366,11 @@ func TestTransformCorners(t *testing.T) {
 	for i := range u.Rows {
 		u.Set(i, 1, 0)
 	}
-	got := check("dead component", &NMF{Factorisation{U: u, V: v, loss: KL}}, first(toy(5), 6))
+	got := check("dead component", &NMF{Factorisation{U: u, V: v, loss: divergence.KL}}, first(toy(5), 6))
 	if largest(got.Row(1)) != 0 || largest(got.Row(0)) == 0 {
 		t.Errorf("a component without features has coordinates %v, one with them %v", got.Row(1), got.Row(0))
 	}
-	check("nothing alive", &NMF{Factorisation{U: NewMat(6, 3), V: v, loss: KL}}, first(toy(5), 6))
+	check("nothing alive", &NMF{Factorisation{U: NewMat(6, 3), V: v, loss: divergence.KL}}, first(toy(5), 6))
 }
 
 // TestTransformErrors: what is wrong is typed and says where.

@@ -1,6 +1,5 @@
-package quantmf
-
-// This file holds the divergences that fits minimise.
+// Package divergence has the β divergences that fits minimise, from observed values x to fitted
+// values t.
 //
 //	Δ_β(x,t) = (x^β + (β-1)t^β - βxt^{β-1}) / (β(β-1)),
 //	Δ_2 = (x-t)²/2,   Δ_1 = x log(x/t) - x + t (0 log 0 = 0),   Δ_0 = x/t - log(x/t) - 1,
@@ -17,6 +16,7 @@ package quantmf
 //
 // never raises the sum of the divergences (Févotte and Idier 2011). It updates
 // the factors of NMF and the quantiles of QMF alike.
+package divergence
 
 import (
 	"math"
@@ -25,43 +25,36 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 )
 
-// Loss is a β divergence Δ(x,t) of a fitted value t from an observed one x, named by its
-// β.
+// Loss is a divergence, named by its β, from -2 to 4.
 type Loss float64
 
 const (
-	KL        Loss = 1 // generalised Kullback-Leibler, x log(x/t) - x + t: the default
-	Frobenius Loss = 2 // (x-t)²/2
+	KL        Loss = 1
+	Frobenius Loss = 2
 )
 
-// Beta returns the divergence of the given β, from -2 to 4: 2 is [Frobenius], 1 is [KL],
-// 0 that of Itakura and Saito. It is continuous in β. For β < 1e-9 x must be positive,
-// since the divergence from 0 grows as 1/β; for β <= 0 x must be at least 1e-60, and
-// within a factor of 1e30 of its largest value.
-func Beta(beta float64) Loss { return Loss(beta) }
-
-// Floors of divisors, in value and gradient alike: leastT of t, and leastSum of the sums that
+// Floors of divisors, in value and gradient alike: LeastT of t, and LeastSum of the sums that
 // updates divide by, which are sums of powers of t. They lie far below any x in the units
-// of a fit (cells.go).
+// in which fits work.
 const (
-	leastT   = 1e-100
-	leastSum = 1e-300
+	LeastT   = 1e-100
+	LeastSum = 1e-300
 )
 
-// least is leastT, higher where t^{β-2} would be more than can be summed.
-func (l Loss) least() float64 {
+// Least is LeastT, higher where t^{β-2} would be more than can be summed.
+func (l Loss) Least() float64 {
 	if l < 0 {
 		return 1e-50
 	}
-	return leastT
+	return LeastT
 }
 
 // power returns t^p for t > 0.
 func power(t, p float64) float64 { return elem.Exp(float64(p * elem.Log(t))) }
 
-// terms fills num = x t^{β-2} and den = t^{β-1}, with t at least low: the terms that a
+// Terms fills num = x t^{β-2} and den = t^{β-1}, with t at least low: the terms that a
 // multiplicative step sums. ∂Δ/∂t is den - num. Under KL den is 1, and may be nil.
-func (l Loss) terms(num, den, x, t []float64, low float64) {
+func (l Loss) Terms(num, den, x, t []float64, low float64) {
 	if l == KL {
 		kernel.Ratio(num, x, t, low)
 		for j := range den {
@@ -87,8 +80,8 @@ func (l Loss) terms(num, den, x, t []float64, low float64) {
 	}
 }
 
-// scale returns v^β: how the loss grows with the unit of x.
-func (l Loss) scale(v float64) float64 {
+// Scale returns v^β: how the loss grows with the unit of x.
+func (l Loss) Scale(v float64) float64 {
 	switch l {
 	case KL:
 		return v
@@ -109,17 +102,17 @@ func (l Loss) gamma() float64 {
 	return 1
 }
 
-// step is the factor (num/den)^γ of a multiplicative step.
-func (l Loss) step(num, den float64) float64 {
-	f := num / max(den, leastSum)
+// Step is the factor (num/den)^γ of a multiplicative step.
+func (l Loss) Step(num, den float64) float64 {
+	f := num / max(den, LeastSum)
 	if l >= 1 && l <= 2 || f == 0 {
 		return f
 	}
 	return power(f, l.gamma())
 }
 
-// value returns Δ(x,t); t is not let fall below low, but for Frobenius, which takes any.
-func (l Loss) value(x, t, low float64) float64 {
+// Value returns Δ(x,t); t is not let fall below low, but for Frobenius, which takes any.
+func (l Loss) Value(x, t, low float64) float64 {
 	if l != Frobenius {
 		t = max(t, low)
 	}
@@ -129,12 +122,12 @@ func (l Loss) value(x, t, low float64) float64 {
 		if x == 0 {
 			return t
 		}
-		v = float64(x*elem.Log(max(x/t, tinyScale))) + (t - x)
+		v = float64(x*elem.Log(max(x/t, Tiny))) + (t - x)
 	case Frobenius:
 		v = float64((x-t)*(x-t)) / 2
 	case 0:
 		r := x / t
-		v = r - elem.Log(max(r, tinyScale)) - 1
+		v = r - elem.Log(max(r, Tiny)) - 1
 	default:
 		if math.Abs(b) < nearby || math.Abs(b-1) < nearby {
 			v = float64(power(t, b) * bridge(b, x/t))
@@ -159,16 +152,16 @@ func bridge(b, r float64) float64 {
 	if r == 0 {
 		return 1 / b
 	}
-	log := elem.Log(max(r, tinyScale))
+	log := elem.Log(max(r, Tiny))
 	if b < 0.5 {
 		return (r - 1 - float64(log*elem.ExpSlope(float64(b*log)))) / (1 - b)
 	}
 	return (float64(r*float64(log*elem.ExpSlope(float64((b-1)*log)))) + (1 - r)) / b
 }
 
-// sum returns Σ Δ(x_j,t_j) over the observed cells (nil: all). num is that of terms: under
+// Sum returns Σ Δ(x_j,t_j) over the observed cells (nil: all). num is that of Terms: under
 // KL the ratio x/t, whose logarithm is taken.
-func (l Loss) sum(x, t, num []float64, observed []bool, low float64) float64 {
+func (l Loss) Sum(x, t, num []float64, observed []bool, low float64) float64 {
 	if l == KL && observed == nil {
 		return max(kernel.LossKL(x, t, num, low), 0)
 	}
@@ -180,14 +173,14 @@ func (l Loss) sum(x, t, num []float64, observed []bool, low float64) float64 {
 		if l == KL && j%chunk == 0 {
 			some := logs[:min(chunk, len(x)-j)]
 			for k := range some {
-				some[k] = max(num[j+k], tinyScale)
+				some[k] = max(num[j+k], Tiny)
 			}
 			kernel.Log(some, some)
 		}
 		switch {
 		case observed != nil && !observed[j]:
 		case l != KL:
-			*s += l.value(v, t[j], low)
+			*s += l.Value(v, t[j], low)
 		case v > 0:
 			*s += float64(v*logs[j%chunk]) + (max(t[j], low) - v)
 		default:
@@ -197,31 +190,32 @@ func (l Loss) sum(x, t, num []float64, observed []bool, low float64) float64 {
 	return max(kernel.Reduce(&lanes), 0) // a divergence is not negative; rounding may make that of a perfect fit so
 }
 
-const tinyScale = 1e-300
+// Tiny is the least number of which a logarithm is taken.
+const Tiny = 1e-300
 
-// divergence returns Δ(x,t) for x and t in any unit, with t at least least() in that unit;
+// Divergence returns Δ(x,t) for x and t in any unit, with t at least Least() in that unit;
 // under Frobenius t may be negative.
-func (l Loss) divergence(x, t float64) float64 {
+func (l Loss) Divergence(x, t float64) float64 {
 	if l == Frobenius {
-		return l.value(x, t, math.Inf(-1))
+		return l.Value(x, t, math.Inf(-1))
 	}
 	top := max(x, t)
 	if top == 0 && l > 0 {
 		return 0
 	}
-	if !distant(top) {
-		return l.value(x, t, l.least())
+	if !Distant(top) {
+		return l.Value(x, t, l.Least())
 	}
-	e := exponentOf(top)
-	return l.value(math.Ldexp(x, -e), math.Ldexp(t, -e), l.least()) * l.unit(e)
+	e := ExponentOf(top)
+	return l.Value(math.Ldexp(x, -e), math.Ldexp(t, -e), l.Least()) * l.Unit(e)
 }
 
-// distant tells whether values up to top are too far from 1 to be taken as they are.
-func distant(top float64) bool { return top != 0 && !(top >= 0x1p-200 && top <= 0x1p200) }
+// Distant tells whether values up to top are too far from 1 to be taken as they are.
+func Distant(top float64) bool { return top != 0 && !(top >= 0x1p-200 && top <= 0x1p200) }
 
-// exponentOf returns 0 for 0 and for what is within 2^±ordinary, else the even e that
+// ExponentOf returns 0 for 0 and for what is within 2^±Ordinary, else the even e that
 // brings top 2^-e to [1,4).
-func exponentOf(top float64) int {
+func ExponentOf(top float64) int {
 	if top == 0 || top >= 0x1p-100 && top <= 0x1p100 {
 		return 0
 	}
@@ -229,14 +223,37 @@ func exponentOf(top float64) int {
 	return (e - 1) &^ 1
 }
 
-// unit returns 2^{βe}: how the loss grows where x and t do by 2^e.
-func (l Loss) unit(e int) float64 {
+// Unit returns 2^{βe}: how the loss grows where x and t do by 2^e.
+func (l Loss) Unit(e int) float64 {
 	if p := float64(l) * float64(e); p == math.Trunc(p) {
 		return math.Ldexp(1, int(p))
 	}
 	return elem.Exp(float64(float64(l)*float64(e)) * math.Ln2)
 }
 
-// ordinary is the binary exponent up to which a largest value is left as it is, and by
+// Ordinary is the binary exponent up to which a largest value is left as it is, and by
 // which the largest value of a row may lie below that of the matrix.
-const ordinary = 100
+const Ordinary = 100
+
+// Differentiate returns Δ(x,t); its derivative in t; its curvature
+// ∂²Δ/∂t²; and the curvature expected at t, which is that at x = t. For the last
+// three t is at least low. Where Δ is not convex in t, β < 1 or β > 2, the
+// expected curvature stands for both: it is positive.
+func (l Loss) Differentiate(x, t, low float64) (value, slope, curvature, expected float64) {
+	value = l.Value(x, t, min(l.Least(), low))
+	t = max(t, low)
+	r := x / t
+	switch l {
+	case KL:
+		return value, 1 - r, r / t, 1 / t
+	case Frobenius:
+		return value, t - x, 1, 1
+	}
+	b := float64(l)
+	expected = power(t, b-2)
+	curvature = expected
+	if b >= 1 && b <= 2 {
+		curvature *= (b - 1) + float64((2-b)*r)
+	}
+	return value, expected * (t - x), curvature, expected
+}

@@ -12,6 +12,9 @@ import (
 	"io"
 	"math"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 // TestFiles: what is written is read, and what a loaded model returns has the
@@ -170,14 +173,14 @@ func TestDamage(t *testing.T) {
 		}
 	}))
 	// A section of a later version is skipped where it is optional, refused where not.
-	for _, flags := range []uint32{optional, 0} {
+	for _, flags := range []uint32{section.Optional, 0} {
 		q2, _ := q.MarshalBinary()
-		extra := encode(kindQMF, []section{{"NEXT", flags, []byte("something")}})[headerSize:]
+		extra := section.Encode(kindQMF, []section.Section{{Tag: "NEXT", Flags: flags, Payload: []byte("something")}})[headerSize:]
 		q2 = append(q2, extra...)
 		binary.LittleEndian.PutUint32(q2[16:], binary.LittleEndian.Uint32(q2[16:])+1)
 		binary.LittleEndian.PutUint32(q2[20:], crc32.ChecksumIEEE(q2[:20]))
 		var p QMF
-		if err := p.UnmarshalBinary(q2); (err == nil) != (flags == optional) {
+		if err := p.UnmarshalBinary(q2); (err == nil) != (flags == section.Optional) {
 			t.Errorf("flags %d: %v", flags, err)
 		}
 	}
@@ -191,8 +194,8 @@ func TestHugeSizes(t *testing.T) {
 		t.Fatal("another product")
 	}
 	eight := make([]float64, 8)
-	data := encode(kindNMF, []section{words("DIMS", d, d, k, 0, 0, 0, math.Float64bits(float64(KL)), 0),
-		floats("UFAC", eight), floats("VFAC", eight), floats("HIST", eight[:1]), floats("VALI", nil)})
+	data := section.Encode(kindNMF, []section.Section{section.Words("DIMS", d, d, k, 0, 0, 0, math.Float64bits(float64(KL)), 0),
+		section.Floats("UFAC", eight), section.Floats("VFAC", eight), section.Floats("HIST", eight[:1]), section.Floats("VALI", nil)})
 	var bad *FormatError
 	if m, err := UnmarshalModel(data); !errors.As(err, &bad) {
 		t.Errorf("%T, %v", m, err)
@@ -203,8 +206,8 @@ func TestHugeSizes(t *testing.T) {
 	for i := range ones {
 		ones[i] = 1
 	}
-	data = encode(kindQMF, []section{words("DIMS", 1, n, 1, n, 0, 0, math.Float64bits(float64(KL)), math.Float64bits(0.02)), floats("UFAC", ones[:1]), floats("VFAC", ones), floats("HIST", ones[:1]), floats("VALI", nil),
-		floats("QUAN", ones), floats("WGHT", ones), floats("POTN", ones), floats("ROWS", make([]float64, 6)), words("TOOK", 0, 0)})
+	data = section.Encode(kindQMF, []section.Section{section.Words("DIMS", 1, n, 1, n, 0, 0, math.Float64bits(float64(KL)), math.Float64bits(0.02)), section.Floats("UFAC", ones[:1]), section.Floats("VFAC", ones), section.Floats("HIST", ones[:1]), section.Floats("VALI", nil),
+		section.Floats("QUAN", ones), section.Floats("WGHT", ones), section.Floats("POTN", ones), section.Floats("ROWS", make([]float64, 6)), section.Words("TOOK", 0, 0)})
 	if m, err := UnmarshalModel(data); !errors.As(err, &bad) {
 		t.Errorf("%T, %v", m, err)
 	}
@@ -477,7 +480,7 @@ func TestSignedFiles(t *testing.T) {
 	if err := new(QMF).UnmarshalBinary(b); err != nil {
 		t.Fatal(err)
 	}
-	m.loss = KL
+	m.loss = divergence.KL
 	b, _ = m.MarshalBinary()
 	var format *FormatError
 	if err := new(QMF).UnmarshalBinary(b); !errors.As(err, &format) {

@@ -1,0 +1,145 @@
+package divergence
+
+import (
+	"math"
+	"math/big"
+	"testing"
+)
+
+// Tests of the divergences against numbers of 1500 bits and against differences.
+
+func exact(x float64) *big.Float { return new(big.Float).SetPrec(1500).SetFloat64(x) }
+
+// exactLog returns log x: the root of order 2^64, then 2 atanh((r-1)/(r+1)).
+func exactLog(x *big.Float) *big.Float {
+	r := new(big.Float).Copy(x)
+	for range 64 {
+		r.Sqrt(r)
+	}
+	one := exact(1)
+	z := new(big.Float).Quo(new(big.Float).Sub(r, one), new(big.Float).Add(r, one))
+	z2, sum, power := new(big.Float).Mul(z, z), exact(0), new(big.Float).Copy(z)
+	for k := 1; k < 41; k += 2 {
+		sum.Add(sum, new(big.Float).Quo(power, exact(float64(k))))
+		power.Mul(power, z2)
+	}
+	return sum.Mul(sum, new(big.Float).SetMantExp(one, 65))
+}
+
+// exactExp returns e^x, from the series at x/2^64.
+func exactExp(x *big.Float) *big.Float {
+	r := new(big.Float).SetMantExp(x, -64)
+	sum, term := exact(1), exact(1)
+	for k := 1; k < 40; k++ {
+		term.Quo(term.Mul(term, r), exact(float64(k)))
+		sum.Add(sum, term)
+	}
+	for range 64 {
+		sum.Mul(sum, sum)
+	}
+	return sum
+}
+
+// exactDivergence is Δ_β(x,t) as the definition has it, and ∂Δ/∂t.
+func exactDivergence(beta, x, t float64) (value, slope float64) {
+	b, X, T := exact(beta), exact(x), exact(t)
+	log := exactLog(T)
+	power := func(base *big.Float, p *big.Float) *big.Float {
+		return exactExp(new(big.Float).Mul(exactLog(base), p))
+	}
+	one := exact(1)
+	bm1 := new(big.Float).Sub(b, one)
+	v := exact(0)
+	switch beta {
+	case 0:
+		r := new(big.Float).Quo(X, T)
+		v.Sub(v.Sub(r, exactLog(r)), one)
+	case 1:
+		v.Mul(X, new(big.Float).Sub(exactLog(X), log))
+		v.Add(v.Sub(v, X), T)
+	default:
+		tb := power(T, bm1)
+		v.Add(power(X, b), new(big.Float).Mul(bm1, new(big.Float).Mul(tb, T)))
+		v.Sub(v, new(big.Float).Mul(b, new(big.Float).Mul(X, tb)))
+		v.Quo(v, new(big.Float).Mul(b, bm1))
+	}
+	value, _ = v.Float64()
+	s := power(T, new(big.Float).Sub(bm1, one))
+	slope, _ = s.Mul(s, new(big.Float).Sub(T, X)).Float64()
+	return value, slope
+}
+
+// TestBetaNearby: every divergence is what its definition says, and those about β = 0
+// and 1 pass through Itakura's and Saito's, and Kullback's and Leibler's.
+func TestBetaNearby(t *testing.T) {
+	tenth := 0.0
+	for range 10 {
+		tenth += 0.1
+	}
+	betas := []float64{-2, -1, 0.5, 1.5, 3, 4, 0, 1, tenth}
+	for _, d := range []float64{5e-324, 1e-300, 0x1p-53, 0x1p-40, 1e-9, 1e-5, 1e-3, 0.03, 0x1p-4 - 0x1p-50, 0x1p-4, 0x1p-4 + 0x1p-50, 0.1} {
+		betas = append(betas, d, -d, 1+d, 1-d)
+	}
+	for i, beta := range betas {
+		if testing.Short() && i%3 > 0 {
+			continue
+		}
+		l := Loss(beta)
+		for _, x := range []float64{1e-20, 0.3, 1, 1.7, 40} {
+			for _, at := range []float64{1e-12, 0.299, 1, 1.0001, 2.5, 1e9} {
+				want, slope := exactDivergence(beta, x, at)
+				got := l.Value(x, at, l.Least())
+				// What cancels is of the size of its terms, in units of t^β.
+				size := math.Pow(at, beta) * (1 + x/at*math.Max(1, math.Abs(math.Log(x/at)))) * 16
+				if math.Abs(beta*(beta-1)) >= 1.0/17 {
+					size += (math.Pow(x, beta) + math.Pow(at, beta)) * 64
+				}
+				if math.Abs(got-want) > 1e-15*size+1e-13*want {
+					t.Errorf("β %v, Δ(%v, %v) = %v, want %v", beta, x, at, got, want)
+				}
+				num, den := make([]float64, 1), make([]float64, 1)
+				l.Terms(num, den, []float64{x}, []float64{at}, l.Least())
+				if d := den[0] - num[0]; math.Abs(d-slope) > 1e-13*(num[0]+den[0]) {
+					t.Errorf("β %v, ∂Δ(%v, %v) = %v, want %v", beta, x, at, d, slope)
+				}
+			}
+		}
+		if beta >= 1e-9 {
+			if got, want := l.Value(0, 2.5, l.Least()), math.Pow(2.5, beta)/beta; math.Abs(got-want) > 1e-12*want {
+				t.Errorf("β %v, Δ(0, 2.5) = %v, want %v", beta, got, want)
+			}
+		}
+	}
+}
+
+// TestDifferentiate compares derivatives with central differences.
+func TestDifferentiate(t *testing.T) {
+	for _, l := range []Loss{KL, Frobenius, 1.5, 0, -1, 3} {
+		for _, x := range []float64{0, 0.3, 2, 50} {
+			if x == 0 && l <= 0 {
+				continue
+			}
+			for _, at := range []float64{0.1, 1, 2, 40} {
+				h := 1e-4 * at
+				up, slopeUp, _, _ := l.Differentiate(x, at+h, l.Least())
+				down, slopeDown, _, _ := l.Differentiate(x, at-h, l.Least())
+				_, slope, curvature, expected := l.Differentiate(x, at, l.Least())
+				_, up0, _, _ := l.Differentiate(at, at+h, l.Least())
+				_, down0, _, _ := l.Differentiate(at, at-h, l.Least())
+				scale := expected * (1 + x/at)
+				closeTo(t, "slope", slope, (up-down)/(2*h), 1e-6*scale*at)
+				closeTo(t, "expected", expected, (up0-down0)/(2*h), 1e-6*scale)
+				if l >= 1 && l <= 2 {
+					closeTo(t, "curvature", curvature, (slopeUp-slopeDown)/(2*h), 1e-6*scale)
+				}
+			}
+		}
+	}
+}
+
+func closeTo(t *testing.T, what string, got, want, by float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= by) {
+		t.Errorf("%s: got %v, want %v within %v", what, got, want, by)
+	}
+}

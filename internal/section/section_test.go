@@ -1,0 +1,131 @@
+package section
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"math"
+	"slices"
+	"testing"
+)
+
+func kindName(k uint32) string { return "kind" }
+
+// byHand is the file of the layout in the package comment, one field after another.
+func byHand(kind uint32, sections []Section) []byte {
+	le := binary.LittleEndian
+	b := append([]byte("quantmf\n"), 1, 0, 0, 0)
+	b = le.AppendUint32(b, kind)
+	b = le.AppendUint32(b, uint32(len(sections)))
+	b = le.AppendUint32(b, crc32.ChecksumIEEE(b))
+	for _, s := range sections {
+		head := le.AppendUint64(le.AppendUint32([]byte(s.Tag), s.Flags), uint64(len(s.Payload)))
+		b = append(b, le.AppendUint32(head, crc32.ChecksumIEEE(head))...)
+		b = append(b, s.Payload...)
+		b = le.AppendUint32(b, crc32.ChecksumIEEE(s.Payload))
+	}
+	return b
+}
+
+// TestLayout: files are as the package comment says, and what is written is read.
+func TestLayout(t *testing.T) {
+	real := []Part{Finite([]float64{-1, 2}), Positive(nil), Within([]float64{5}, 4, 6)}
+	sections := []Section{Floats("REAL", []float64{math.Pi, -0.5}), Words("WORD", 7, 1<<63), Texts("TEXT", "", "añ").AsOptional(),
+		{Tag: "NONE"}, {Tag: "skip", Flags: Optional, Payload: []byte("of another program")}, Parts("PART", real)}
+	b := Encode(9, sections)
+	if !bytes.Equal(b, byHand(9, sections)) {
+		t.Fatal("the layout is another")
+	}
+	if more := Append(b, Texts("TAIL", "x")); !bytes.Equal(more, byHand(9, append(sections, Texts("TAIL", "x")))) {
+		t.Error("a section appended is not one written")
+	}
+	f, err := Decode(b, 9, kindName, []string{"REAL", "WORD", "NONE", "PART"}, []string{"TEXT", "ELSE"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := f.Floats("REAL", 2, -1, 4); err != nil || !slices.Equal(v, []float64{math.Pi, -0.5}) {
+		t.Error(v, err)
+	}
+	if v, err := f.Words("WORD", 2); err != nil || !slices.Equal(v, []uint64{7, 1 << 63}) {
+		t.Error(v, err)
+	}
+	if v, err := f.Texts("TEXT"); err != nil || !slices.Equal(v, []string{"", "añ"}) {
+		t.Error(v, err)
+	}
+	into := []Part{Finite(make([]float64, 2)), Positive(nil), Within(make([]float64, 1), 4, 6)}
+	if err := f.Fill("PART", into); err != nil || !slices.Equal(into[0].V, real[0].V) || into[2].V[0] != 5 {
+		t.Error(into, err)
+	}
+	if !slices.Equal(f.Tags(), []string{"REAL", "WORD", "TEXT", "NONE", "PART"}) || f.Has("skip") || f.Has("ELSE") || !f.Has("NONE") {
+		t.Error("kept", f.Tags())
+	}
+	// What has another length, or is out of range, is refused where it lies.
+	at := f.Offset("REAL")
+	if _, err := f.Floats("REAL", 2, 0, 4); err == nil || err.(*Error).Offset != at+8 {
+		t.Error("below its range:", err)
+	}
+	if _, err := f.Floats("REAL", 3, -9, 9); err == nil || err.(*Error).Offset != at {
+		t.Error("wrong length:", err)
+	}
+	if _, err := f.Words("WORD", 1); err == nil {
+		t.Error("two integers were read as one")
+	}
+	if _, err := f.Texts("WORD"); err == nil {
+		t.Error("integers were read as texts")
+	}
+	into[2] = Within(into[2].V, 4, 4.5)
+	if err := f.Fill("PART", into); err == nil || err.(*Error).Offset != f.Offset("PART")+16 {
+		t.Error("a part out of its range:", err)
+	}
+	if err := f.Fill("PART", into[:2]); err == nil {
+		t.Error("more numbers than parts")
+	}
+	if _, err := Decode(b, 9, kindName, []string{"REAL", "WORD", "NONE", "PART", "ELSE"}, []string{"TEXT"}); err == nil {
+		t.Error("a section that must be there is not missed")
+	}
+	if _, err := Decode(b, 9, kindName, []string{"REAL", "WORD", "NONE"}, []string{"TEXT"}); err == nil {
+		t.Error("a section that may not be skipped is")
+	}
+}
+
+// TestDamage: no byte can change, be lost or be added without an error.
+func TestDamage(t *testing.T) {
+	b := Encode(3, []Section{Floats("REAL", []float64{1, 2}), Texts("TEXT", "abc").AsOptional()})
+	read := func(b []byte) error {
+		_, err := Decode(b, 3, kindName, []string{"REAL"}, nil)
+		if _, typed := err.(*Error); err != nil && !typed {
+			t.Fatalf("an error of type %T", err)
+		}
+		return err
+	}
+	if err := read(b); err != nil {
+		t.Fatal(err)
+	}
+	for i := range b {
+		for bit := range 8 {
+			c := bytes.Clone(b)
+			c[i] ^= 1 << bit
+			if read(c) == nil {
+				t.Errorf("bit %d of byte %d changed", bit, i)
+			}
+		}
+		if read(b[:i]) == nil {
+			t.Errorf("cut to %d bytes", i)
+		}
+	}
+	if read(append(bytes.Clone(b), 0)) == nil {
+		t.Error("a byte more")
+	}
+	if read(Encode(3, []Section{Floats("REAL", nil), Floats("REAL", nil)})) == nil {
+		t.Error("a section twice")
+	}
+	if k, err := Kind(b); k != 3 || err != nil {
+		t.Error(k, err)
+	}
+	if k, err := Kind(make([]byte, 24)); k != 0 || err != nil {
+		t.Error("another layout:", k, err)
+	}
+	if _, err := Kind(b[:23]); err == nil {
+		t.Error("the kind of a header that is cut")
+	}
+}
