@@ -264,6 +264,9 @@ func (o Options) layoutOf(sep byte, first []cell, rows [][]cell) (*layout, strin
 	if problem := o.nameColumns(l, body); problem != "" {
 		return nil, problem
 	}
+	if l.short && l.names < 0 {
+		return nil, "the first line has one cell fewer than the lines below, as where it has none above the names of the features; -names none says that there are no such names"
+	}
 	for _, r := range l.roles {
 		if r == isValue {
 			l.values++

@@ -95,6 +95,7 @@ func TestDoubts(t *testing.T) {
 		{"a column of words", "gene,what,S1\na,first gene,5\nb,,6\n", Options{}, "a|b", "5/6", ""},
 		{"a short header of numbers", "1,2\n7157,5,6\n1956,5,6\n", Options{}, "7157|1956", "5 6/5 6", "one cell fewer than the lines below"},
 		{"what is written here", "feature,length,chr\na,1,2\n", Options{}, "a", "1 2", ""},
+		{"a short header, names in column 2", "a b\n1 g 2\n", Options{Names: "2"}, "g", "1 2", ""},
 		{"comments", "# one\n# two\n\nx,a\ng,1\n", Options{}, "g", "1", ""},
 		{"a comment that is a header", "# made by hand\n#OTU ID\ta\tb\nx\t1\t2\n", Options{}, "x", "1 2", ""},
 		{"blanks, many of them", "  x    a   b  \n  g    1   2  \n\n  h \t 3  4\n", Options{}, "g|h", "1 2/3 4", ""},
@@ -125,6 +126,7 @@ func TestFaultsOfNames(t *testing.T) {
 	}{
 		{late, Options{Names: "none"}, `in:102:1: feature "f101", sample "x": "g" is not a number: write a number here; names belong into the first line and the first column; the first lines hold numbers in column 1, which so was taken for values: give -names 1 if it names the features`},
 		{"x,a\ng,1\n", Options{Names: "3"}, `in: -names "3": there are 2 columns`},
+		{"0 0\nA 0 0\n", Options{Names: "none"}, `in: the first line has one cell fewer than the lines below, as where it has none above the names of the features; -names none says that there are no such names`},
 		{"x,a\ng,1\n", Options{Names: "0"}, `in: -names "0": no column has this heading, and it is no list of columns such as 1 or 1-3`},
 		{"x,a\ng,1\n", Options{Names: "1-2"}, `in:1: there is no column of numbers beside the names`},
 		{"x\ta\ng\t1\n", Options{Format: "npz"}, `in: this is no npz: it does not begin like one`},

@@ -369,7 +369,7 @@ func (r *textReader) ragged(line []byte) error {
 // sample names that of a field.
 func (r *textReader) sample(f int) string {
 	switch {
-	case r.short:
+	case r.short && f > r.names: // above the names stands nothing
 		return r.first[f-1].text
 	case r.header:
 		return r.first[f].text
