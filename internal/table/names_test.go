@@ -96,6 +96,7 @@ func TestDoubts(t *testing.T) {
 		{"a short header of numbers", "1,2\n7157,5,6\n1956,5,6\n", Options{}, "7157|1956", "5 6/5 6", "one cell fewer than the lines below"},
 		{"what is written here", "feature,length,chr\na,1,2\n", Options{}, "a", "1 2", ""},
 		{"a short header, names in column 2", "a b\n1 g 2\n", Options{Names: "2", Sep: ' '}, "g", "1 2", ""},
+		{"separators before the header", ",,\n,,\nx,a,b\ng,1,2\n;;\n", Options{}, "g", "1 2", ""},
 		{"comments", "# one\n# two\n\nx,a\ng,1\n", Options{}, "g", "1", ""},
 		{"a comment that is a header", "# made by hand\n#OTU ID\ta\tb\nx\t1\t2\n", Options{}, "x", "1 2", ""},
 		{"blanks, many of them", "  x    a   b  \n  g    1   2  \n\n  h \t 3  4\n", Options{}, "g|h", "1 2/3 4", ""},

@@ -89,6 +89,7 @@ func TestReadFaults(t *testing.T) {
 	}{
 		{"empty", "", "in: the file is empty: it should hold features in rows and samples in columns"},
 		{"blank", "\n\r\n\n", "in: the file is empty: it should hold features in rows and samples in columns"},
+		{"nothing but separators", ",\n;;\n", "in: the file is empty: it should hold features in rows and samples in columns"},
 		{"header only", "feature\ta\tb\n", "in:1: there is a header and no row of numbers below it"},
 		{"one column", "1\n2\n", "in:1: only one column was found: separate the cells of a line by tabs, commas, semicolons or blanks"},
 		{"NA", "x\ta\tb\n\ng1\t1\t2\ng2\t3\tNA\n", `in:4:3: feature "g2", sample "b": "NA" is a missing value` + missing},

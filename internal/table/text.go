@@ -93,20 +93,14 @@ func (r *textReader) nextRow() ([]byte, error) {
 	}
 }
 
+// blank tells whether a line holds nothing but separators, of whatever kind.
 func (r *textReader) blank(line []byte) bool {
 	for _, c := range line {
-		if c != ' ' && c != '\t' && (c != r.sepOr(',') || r.layout == nil) {
+		if c != ' ' && c != '\t' && c != ',' && c != ';' && (c != r.Sep || c == 0) {
 			return false
 		}
 	}
 	return true
-}
-
-func (r *textReader) sepOr(otherwise byte) byte {
-	if r.layout == nil {
-		return otherwise
-	}
-	return r.sep
 }
 
 // comments reads the lines before the table: blank ones, one such as sep=; that Excel
