@@ -7,21 +7,26 @@ package quantmf
 //
 // by variational Bayes (internal/posterior). The scales g_i come first, from the
 // visible values of the row alone, and the maps back, T_i, last, from leave-one-out
-// predictions (curve.go). α takes components away that the data do not ask for, so
+// predictions (internal/curve). α takes components away that the data do not ask for, so
 // the rank is an upper bound. It is fitted for two strengths γ of that, and the one
 // whose leave-one-out predictions lose less is the model.
 
 import (
 	"context"
+	"io"
 	"math"
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/curve"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/limit"
+	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/posterior"
+	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/svd"
 )
 
@@ -49,7 +54,7 @@ type BQMF struct {
 	// of each without it: an estimate of the loss on cells that nobody has seen.
 	LeaveOneOut float64
 
-	curves []Curve
+	curves []curve.Curve
 	post   *posterior.Posterior
 }
 
@@ -142,7 +147,7 @@ func (c *config) checkBQMF(x Mat, rank int) (*cells, error) {
 	if rank < 0 {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least 0"}
 	}
-	if k := uint64(bqmfComponents(x.Rows, x.Cols, rank)); k*(k+1)/2 > maxCells/uint64(x.Rows+x.Cols) {
+	if k := uint64(bqmfComponents(x.Rows, x.Cols, rank)); k*(k+1)/2 > limit.Cells/uint64(x.Rows+x.Cols) {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "the posterior of a " + x.size() + " matrix would need too much memory"}
 	}
 	rules := config{settings: settings{missing: c.missing, loss: c.loss, mapped: true}}
@@ -173,9 +178,9 @@ type bqmfFit struct {
 	fingerprints [2]uint64
 
 	rankAsked, rank int
-	rooted          bool    // the scales begin with a root
-	curves          []Curve // of each row, its scale
-	active          []int   // rows that are not constant
+	rooted          bool          // the scales begin with a root
+	curves          []curve.Curve // of each row, its scale
+	active          []int         // rows that are not constant
 	units           []float64
 	data            *posterior.Data
 	space           *svd.Subspace
@@ -193,9 +198,9 @@ func (f *bqmfFit) begin(rank int) {
 			f.rooted = f.rooted && !(v < 0)
 		}
 	}
-	f.curves, f.units = make([]Curve, d), make([]float64, d)
+	f.curves, f.units = make([]curve.Curve, d), make([]float64, d)
 	y := make([]float64, d*np)
-	work := make([]scaler, f.pool.Workers())
+	work := make([]curve.Scaler, f.pool.Workers())
 	f.pool.Do(d, func(w, i int) {
 		top, mean, count := 0.0, 0.0, 0.0
 		for _, v := range f.x.Row(i) {
@@ -205,15 +210,15 @@ func (f *bqmfFit) begin(rank int) {
 				mean += (v - mean) / count
 			}
 		}
-		f.units[i] = unitOf(top)
+		f.units[i] = curve.UnitOf(top)
 		if f.ctx.Err() != nil {
-			f.curves[i] = Curve{x: []float64{mean}, y: []float64{0}, at: []float64{0}, to: []float64{mean}}
+			f.curves[i] = curve.Curve{X: []float64{mean}, Y: []float64{0}, MassY: []float64{0}, MassX: []float64{mean}}
 			return
 		}
-		work[w].scale(&f.curves[i], y[i*np:i*np+n], f.x.Row(i), !f.rooted)
+		work[w].Scale(&f.curves[i], y[i*np:i*np+n], f.x.Row(i), !f.rooted)
 	})
 	for i := range d {
-		if len(f.curves[i].x) > 1 {
+		if len(f.curves[i].X) > 1 {
 			if a := len(f.active); a < i {
 				copy(y[a*np:(a+1)*np], y[i*np:(i+1)*np])
 			}
@@ -227,7 +232,7 @@ func (f *bqmfFit) begin(rank int) {
 	f.data = posterior.NewData(a, n, y[:a*np], func(i, j int) bool { v := f.x.Row(f.active[i])[j]; return v == v })
 	f.pool.Bind(f.ctx) // what a stop leaves undone nobody looks at
 	defer f.pool.Bind(nil)
-	f.space = svd.NewSubspace(a, n, f.rank, svdPasses, nmfChunks, func(_, i int) []float64 { return y[i*np : (i+1)*np] }, f.pool)
+	f.space = svd.NewSubspace(a, n, f.rank, svdPasses, nmf.Chunks, func(_, i int) []float64 { return y[i*np : (i+1)*np] }, f.pool)
 }
 
 // run makes the fit of one strength, or goes on with it, and keeps it if it is the
@@ -371,8 +376,8 @@ func (f *bqmfFit) model(fit *posterior.Fit, run int) *BQMF {
 	m := &BQMF{Strength: strengths[run], curves: slices.Clone(f.curves), LeaveOneOut: math.MaxFloat64}
 	m.loss, m.missing = f.loss, f.missing
 	for i := range m.curves {
-		m.curves[i].slope = 1
-		m.curves[i].levels = levelsAt
+		m.curves[i].Slope = 1
+		m.curves[i].Levels = curve.LevelsAt
 	}
 	if fit == nil {
 		k := f.rank
@@ -436,8 +441,8 @@ func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
 	out := make([]outcome, a)
 	type room struct {
 		cells *posterior.Cells
-		table table
-		learner
+		table curve.Table
+		curve.Learner
 	}
 	work := make([]*room, f.pool.Workers())
 	base := m.post.Cells()
@@ -465,8 +470,8 @@ func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
 			for r := range end - at {
 				i := f.active[at+r]
 				c := &m.curves[i]
-				ws.table.load(c, false)
-				ws.x, ws.p, ws.z = ws.x[:0], ws.p[:0], ws.z[:0]
+				ws.table.Load(c, false)
+				ws.X, ws.P, ws.Z = ws.X[:0], ws.P[:0], ws.Z[:0]
 				y, tau := f.data.Y[(at+r)*np:], m.post.Tau[i]
 				spread := 0.0
 				for j, x := range f.x.Row(i) {
@@ -474,25 +479,25 @@ func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
 					spread += float64(s*s) / float64(f.x.Cols)
 					if x == x {
 						without := ws.cells.Without(r, j, y[j], float64(tau*m.post.Rho[j]))
-						ws.x, ws.p = append(ws.x, x), append(ws.p, ws.table.mean(without, s))
-						ws.residual(c, x, without, s)
+						ws.X, ws.P = append(ws.X, x), append(ws.P, ws.table.Mean(without, s))
+						ws.Residual(c, x, without, s)
 					}
 				}
-				c.spread = math.Sqrt(spread)
-				quantiles(&c.levels, ws.z, float64(c.parts()))
-				ws.learn(c, f.units[i])
+				c.Spread = math.Sqrt(spread)
+				curve.Quantiles(&c.Levels, ws.Z, float64(c.Parts()))
+				ws.Learn(c, f.units[i])
 				o := &out[at+r]
-				o.cov, o.vr, o.spreadX = ws.cov, ws.vr, ws.spreadX
+				o.cov, o.vr, o.spreadX = ws.Cov, ws.Var, ws.SpreadX
 				for k, share := range floors {
 					low := f.loss.Least()
 					if f.loss == divergence.KL {
-						low = max(low, share*c.meanX)
+						low = max(low, share*c.MeanX)
 					}
-					for j, x := range ws.x {
+					for j, x := range ws.X {
 						if f.loss == divergence.KL {
-							o.losses[k] += f.loss.Value(x/whole, max(ws.p[j], low)/whole, 0) / float64(f.visible)
+							o.losses[k] += f.loss.Value(x/whole, max(ws.P[j], low)/whole, 0) / float64(f.visible)
 						} else {
-							o.losses[k] += f.loss.Value(x/whole, ws.p[j]/whole, math.Inf(-1)) / float64(f.visible)
+							o.losses[k] += f.loss.Value(x/whole, ws.P[j]/whole, math.Inf(-1)) / float64(f.visible)
 						}
 					}
 				}
@@ -503,7 +508,7 @@ func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
 	if f.ctx.Err() != nil {
 		for i := range m.curves {
 			c := &m.curves[i]
-			c.slope, c.meanX, c.meanP, c.stepAt, c.stepTo, c.levels = 1, 0, 0, nil, nil, levelsAt
+			c.Slope, c.MeanX, c.MeanP, c.StepAt, c.StepTo, c.Levels = 1, 0, 0, nil, nil, curve.LevelsAt
 		}
 		return m
 	}
@@ -529,29 +534,29 @@ func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
 		}
 	}
 	m.LeaveOneOut = min(losses[least]*f.loss.Scale(whole), math.MaxFloat64)
-	var levels [len(levelsAt)]float64 // means over the rows
+	var levels [len(curve.LevelsAt)]float64 // means over the rows
 	for k, i := range f.active {
-		for h, l := range m.curves[i].levels {
+		for h, l := range m.curves[i].Levels {
 			levels[h] += float64(l*float64(f.data.Rows[k].Count)) / float64(f.data.Cells())
 		}
 	}
 	for k, i := range f.active {
 		c, o, n := &m.curves[i], &out[k], float64(f.data.Rows[k].Count)
 		for h, l := range levels {
-			p := phi(levelsAt[h])
-			hold := levelCells / (4 * float64(p*(1-p))) // as a quantile's variance grows outwards
-			c.levels[h] = residualWiden * ((float64(n*c.levels[h]) + float64(hold*l)) / (n + hold))
+			p := curve.Phi(curve.LevelsAt[h])
+			hold := curve.LevelCells / (4 * float64(p*(1-p))) // as a quantile's variance grows outwards
+			c.Levels[h] = curve.Widen * ((float64(n*c.Levels[h]) + float64(hold*l)) / (n + hold))
 			if h > 0 {
-				c.levels[h] = max(c.levels[h], c.levels[h-1]+1e-6)
+				c.Levels[h] = max(c.Levels[h], c.Levels[h-1]+1e-6)
 			}
 		}
-		mean := c.meanP / f.units[i]
-		c.slope = pooled
+		mean := c.MeanP / f.units[i]
+		c.Slope = pooled
 		if o.vr > 1e-9*max(float64(mean*mean), 1e-12) {
-			c.slope = max((float64(o.cov/o.vr*n)+float64(slopeCells*pooled))/(n+slopeCells), 0)
+			c.Slope = max((float64(o.cov/o.vr*n)+float64(slopeCells*pooled))/(n+slopeCells), 0)
 		}
 		if f.loss == divergence.KL {
-			c.floor = floors[least] * c.meanX
+			c.Floor = floors[least] * c.MeanX
 		}
 	}
 	return m
@@ -564,16 +569,35 @@ func (m *BQMF) Map(i int) (*Curve, error) {
 	if i < 0 || i >= len(m.curves) {
 		return nil, &ShapeError{What: "row", Got: itoa(i), Want: "from 0 to " + itoa(len(m.curves)-1)}
 	}
-	c := m.curves[i]
-	return &c, nil
+	return &Curve{&m.curves[i]}, nil
+}
+
+// Curve is T_i of a [BQMF], an increasing function from the scale of UV to the
+// units of x, for a cell about which the model is as sure as it is on average of
+// the row. It is constant for a constant row. It is not changed by its methods.
+type Curve struct{ of *curve.Curve }
+
+// At returns T(w), non-decreasing in w; NaN for NaN, and the limits at ±Inf. Cost:
+// ten searches of the row's distinct values.
+func (c *Curve) At(w float64) float64 { return c.of.At(w) }
+
+// Invert returns a w with T(w) = v, or the least representable one where T
+// reaches v. A v outside the values that T takes, or a flat T, is a
+// [*DataError] with Row = Col = -1.
+func (c *Curve) Invert(v float64) (float64, error) {
+	w, problem := c.of.Invert(v)
+	if problem != "" {
+		return 0, &DataError{Row: -1, Col: -1, Value: v, Problem: problem}
+	}
+	return w, nil
 }
 
 // eachRow calls g for every row with the reader that has it as its r-th, or with none
 // where the row is constant.
-func (m *BQMF) eachRow(p *pool.Pool, mass bool, g func(t *table, c *posterior.Cells, r, i int)) {
+func (m *BQMF) eachRow(p *pool.Pool, mass bool, g func(t *curve.Table, c *posterior.Cells, r, i int)) {
 	type room struct {
 		cells *posterior.Cells
-		table table
+		table curve.Table
 	}
 	work := make([]*room, p.Workers())
 	base := m.post.Cells()
@@ -587,9 +611,9 @@ func (m *BQMF) eachRow(p *pool.Pool, mass bool, g func(t *table, c *posterior.Ce
 		rows := min(posterior.Together, d-from)
 		ws.cells.Rows(from, rows)
 		for r := range rows {
-			ws.table.load(&m.curves[from+r], mass)
+			ws.table.Load(&m.curves[from+r], mass)
 			c := ws.cells
-			if len(m.curves[from+r].x) == 1 {
+			if len(m.curves[from+r].X) == 1 {
 				c = nil
 			}
 			g(&ws.table, c, r, from+r)
@@ -618,15 +642,15 @@ func (m *BQMF) reconstruct(ctx context.Context) (Mat, error) {
 
 func (m *BQMF) conditional(p *pool.Pool) Mat {
 	out := NewMat(m.post.D, m.post.N)
-	m.eachRow(p, false, func(t *table, c *posterior.Cells, r, i int) {
+	m.eachRow(p, false, func(t *curve.Table, c *posterior.Cells, r, i int) {
 		row := out.Row(i)
 		np := kernel.Pad(m.post.N)
 		for j := range row {
 			if c == nil {
-				row[j] = t.c.x[0]
+				row[j] = t.C.X[0]
 				continue
 			}
-			row[j] = t.c.correct(t.mean(c.Mean[r*np+j], c.Deviation(r, i, j)))
+			row[j] = t.C.Correct(t.Mean(c.Mean[r*np+j], c.Deviation(r, i, j)))
 		}
 	})
 	return out
@@ -635,22 +659,22 @@ func (m *BQMF) conditional(p *pool.Pool) Mat {
 // Median returns the conditional median of every cell, d × n: what to take where
 // absolute errors count.
 func (m *BQMF) Median() Mat {
-	return m.each(func(t *table, mean, dev float64) float64 { return t.back(mean + float64(dev*t.c.bend(0))) })
+	return m.each(func(t *curve.Table, mean, dev float64) float64 { return t.Back(mean + float64(dev*t.C.Bend(0))) })
 }
 
 // Deviation returns the standard deviation of every cell, d × n, in the units of x.
 func (m *BQMF) Deviation() Mat {
-	return m.each(func(t *table, mean, dev float64) float64 {
-		about := t.back(mean)
-		unit := max(math.Abs(t.c.x[0]), math.Abs(t.c.x[len(t.c.x)-1]))
-		if len(t.c.x) == 1 {
+	return m.each(func(t *curve.Table, mean, dev float64) float64 {
+		about := t.Back(mean)
+		unit := max(math.Abs(t.C.X[0]), math.Abs(t.C.X[len(t.C.X)-1]))
+		if len(t.C.X) == 1 {
 			return 0
 		}
 		first, second := 0.0, 0.0
-		for k, e := range hermiteNodes {
-			v := (t.back(mean+float64(dev*t.c.bend(e))) - about) / unit
-			first += float64(hermiteWeights[k] * v)
-			second += float64(hermiteWeights[k] * float64(v*v))
+		for k, e := range curve.Nodes {
+			v := (t.Back(mean+float64(dev*t.C.Bend(e))) - about) / unit
+			first += float64(curve.NodeWeights[k] * v)
+			second += float64(curve.NodeWeights[k] * float64(v*v))
 		}
 		return unit * math.Sqrt(max(second-float64(first*first), 0))
 	})
@@ -663,8 +687,8 @@ func (m *BQMF) Interval(p float64) (lo, hi Mat, err error) {
 		return Mat{}, Mat{}, &OptionError{Option: "p", Value: ftoa(p), Bound: "must be above 0 and below 1"}
 	}
 	z := elem.NormalQuantile(0.5 + float64(p/2))
-	lo = m.each(func(t *table, mean, dev float64) float64 { return t.back(mean + float64(dev*t.c.bend(-z))) })
-	hi = m.each(func(t *table, mean, dev float64) float64 { return t.back(mean + float64(dev*t.c.bend(z))) })
+	lo = m.each(func(t *curve.Table, mean, dev float64) float64 { return t.Back(mean + float64(dev*t.C.Bend(-z))) })
+	hi = m.each(func(t *curve.Table, mean, dev float64) float64 { return t.Back(mean + float64(dev*t.C.Bend(z))) })
 	return lo, hi, nil
 }
 
@@ -687,36 +711,36 @@ func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
 	defer p.Close()
 	below, upTo = NewMat(x.Rows, x.Cols), NewMat(x.Rows, x.Cols)
 	np := kernel.Pad(m.post.N)
-	m.eachRow(p, true, func(t *table, c *posterior.Cells, r, i int) {
+	m.eachRow(p, true, func(t *curve.Table, c *posterior.Cells, r, i int) {
 		for j, v := range x.Row(i) {
-			lo, hi := t.c.places(v)
-			if v == t.c.to[0] {
+			lo, hi := t.C.Places(v)
+			if v == t.C.MassX[0] {
 				lo = math.Inf(-1)
 			}
-			if v == t.c.to[len(t.c.to)-1] {
+			if v == t.C.MassX[len(t.C.MassX)-1] {
 				hi = math.Inf(1)
 			}
 			if c != nil {
 				mean, dev := c.Mean[r*np+j], c.Deviation(r, i, j)
-				lo, hi = t.c.unbend((lo-mean)/dev), t.c.unbend((hi-mean)/dev)
+				lo, hi = t.C.Unbend((lo-mean)/dev), t.C.Unbend((hi-mean)/dev)
 			}
 			if v != v {
 				lo, hi = v, v
 			}
-			below.Set(i, j, phi(lo))
-			upTo.Set(i, j, phi(hi))
+			below.Set(i, j, curve.Phi(lo))
+			upTo.Set(i, j, curve.Phi(hi))
 		}
 	})
 	return below, upTo, nil
 }
 
 // each fills a matrix from the mean and the deviation of each cell on the scale of UV.
-func (m *BQMF) each(g func(t *table, mean, dev float64) float64) Mat {
+func (m *BQMF) each(g func(t *curve.Table, mean, dev float64) float64) Mat {
 	p := pool.New(0, len(m.curves))
 	defer p.Close()
 	out := NewMat(m.post.D, m.post.N)
 	np := kernel.Pad(m.post.N)
-	m.eachRow(p, true, func(t *table, c *posterior.Cells, r, i int) {
+	m.eachRow(p, true, func(t *curve.Table, c *posterior.Cells, r, i int) {
 		row := out.Row(i)
 		for j := range row {
 			if c == nil {
@@ -785,11 +809,11 @@ func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64
 	p := pool.New(0, n)
 	defer p.Close()
 	base := m.post.Placer()
-	tables := make([]table, 0)
+	tables := make([]curve.Table, 0)
 	if score {
-		tables = make([]table, d)
+		tables = make([]curve.Table, d)
 		for i := range tables {
-			tables[i].load(&m.curves[i], false)
+			tables[i].Load(&m.curves[i], false)
 		}
 	}
 	type room struct {
@@ -807,7 +831,7 @@ func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64
 		ws := work[w]
 		for i := range d {
 			if ws.y[i] = x.At(i, j); ws.y[i] == ws.y[i] {
-				ws.y[i] = m.curves[i].forward(ws.y[i])
+				ws.y[i] = m.curves[i].Forward(ws.y[i])
 			}
 		}
 		at, rho := ws.placer.Place(ws.y)
@@ -823,10 +847,10 @@ func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64
 			if value != value {
 				continue
 			}
-			t := m.curves[i].x[0]
+			t := m.curves[i].X[0]
 			if tau := m.post.Tau[i]; tau > 0 {
 				mean := dot(m.post.U[i*m.post.K:(i+1)*m.post.K], at)
-				t = tables[i].c.correct(tables[i].mean(mean, math.Sqrt(ws.variance[i]+1/(tau*rho))))
+				t = tables[i].C.Correct(tables[i].Mean(mean, math.Sqrt(ws.variance[i]+1/(tau*rho))))
 			}
 			losses[j] += m.loss.Divergence(value, t)
 		}
@@ -839,4 +863,190 @@ func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64
 		sum += l
 	}
 	return v, sum / float64(visible), nil
+}
+
+// The file of a BQMF (model.go) and its checkpoint (checkpoint.go).
+
+// MarshalBinary returns the model as a file.
+func (m *BQMF) MarshalBinary() ([]byte, error) {
+	p := m.post
+	size := p.K * (p.K + 1) / 2
+	tight := func(b []float64, lines int) []float64 {
+		out := make([]float64, 0, lines*size)
+		for l := range lines {
+			out = append(out, b[l*posterior.Packed(p.K):][:size]...)
+		}
+		return out
+	}
+	noise := append(append(append([]float64{}, p.Tau...), p.Rho...), p.Unit, m.Strength, m.LeaveOneOut)
+	counts, rows, knots := curve.Encode(m.curves)
+	return section.Encode(kindBQMF, append(m.sections(0, 0), []section.Section{
+		section.Floats("MOMU", tight(p.BU, p.D)), section.Floats("MOMV", tight(p.BV, p.N)), section.Floats("NOIS", noise),
+		section.Words("CURV", counts...), section.Floats("CURR", rows), section.Floats("KNOT", knots),
+	}...)), nil
+}
+
+// UnmarshalBinary makes m the model in data, or returns a [*FormatError] and
+// leaves m as it was.
+func (m *BQMF) UnmarshalBinary(data []byte) error {
+	f, err := decode(data, kindBQMF)
+	if err != nil {
+		return err
+	}
+	b := new(BQMF)
+	if f.loss != divergence.KL && f.loss != divergence.Frobenius {
+		return f.fail("DIMS", "a BQMF has no such loss")
+	}
+	if err := f.common(&b.Factorisation, -math.MaxFloat64); err != nil {
+		return err
+	}
+	size := int64(f.k) * int64(f.k+1) / 2
+	if size > limit.Cells/int64(f.d+f.n) {
+		return f.fail("DIMS", "the moments would need too much memory")
+	}
+	p := &posterior.Posterior{D: f.d, N: f.n, K: f.k, U: flat(b.U), V: make([]float64, f.k*kernel.Pad(f.n))}
+	for c := range f.k {
+		copy(p.V[c*kernel.Pad(f.n):], b.V.Row(c))
+	}
+	small := func(tag string, v []float64) error {
+		for i, x := range v {
+			if !(math.Abs(x) <= limit.Moment) {
+				return f.fail(tag, "number "+itoa(i)+" is "+ftoa(x))
+			}
+		}
+		return nil
+	}
+	if err := small("UFAC", p.U); err != nil {
+		return err
+	}
+	if err := small("VFAC", p.V); err != nil {
+		return err
+	}
+	moments := func(tag string, lines int) ([]float64, error) {
+		v, err := f.vectorIn(tag, int64(lines)*size, -limit.Moment, limit.Moment)
+		if err != nil {
+			return nil, err
+		}
+		out := make([]float64, lines*posterior.Packed(f.k))
+		for l := range lines {
+			copy(out[l*posterior.Packed(f.k):], v[int64(l)*size:int64(l+1)*size])
+		}
+		return out, nil
+	}
+	if p.BU, err = moments("MOMU", f.d); err != nil {
+		return err
+	}
+	if p.BV, err = moments("MOMV", f.n); err != nil {
+		return err
+	}
+	noise, err := f.vectorIn("NOIS", int64(f.d)+int64(f.n)+3, 0, math.MaxFloat64)
+	if err != nil {
+		return err
+	}
+	p.Tau, p.Rho = noise[:f.d:f.d], noise[f.d:f.d+f.n:f.d+f.n]
+	rest := noise[f.d+f.n:]
+	p.Unit, b.Strength, b.LeaveOneOut = rest[0], rest[1], rest[2]
+	for _, t := range p.Tau {
+		if !(t >= 0 && t <= limit.Moment) {
+			return f.fail("NOIS", "a noise of a row is out of range")
+		}
+	}
+	for _, r := range p.Rho {
+		if !(r >= 1/limit.Moment && r <= limit.Moment) {
+			return f.fail("NOIS", "a noise of a sample is out of range")
+		}
+	}
+	if !(p.Unit >= 1/limit.Moment && p.Unit <= limit.Moment) || b.Strength != strengths[0] && b.Strength != strengths[1] || !(b.LeaveOneOut >= 0) {
+		return f.fail("NOIS", "a unit, strength or loss is out of range")
+	}
+	if err := f.readCurves(b); err != nil {
+		return err
+	}
+	for i := range b.curves {
+		if (len(b.curves[i].X) == 1) != (p.Tau[i] == 0) {
+			return f.fail("NOIS", "a row is constant and has noise, or neither")
+		}
+	}
+	b.post = p
+	b.fill()
+	*m = *b
+	return nil
+}
+
+// readCurves reads the maps.
+func (f *file) readCurves(b *BQMF) error {
+	counts, err := f.words("CURV", 3*f.d)
+	if err != nil {
+		return err
+	}
+	rows, err := f.vectorIn("CURR", int64(f.d)*int64(curve.RowNumbers), -limit.Value, limit.Value)
+	if err != nil {
+		return err
+	}
+	knots, err := f.vectorIn("KNOT", -1, -limit.Value, limit.Value)
+	if err != nil {
+		return err
+	}
+	curves, part, problem := curve.Decode(counts, rows, knots, f.loss != divergence.KL)
+	if problem != "" {
+		return f.fail([...]string{"CURV", "CURR", "KNOT"}[part], problem)
+	}
+	b.curves = curves
+	return nil
+}
+
+// WriteTo writes the model as a file.
+func (m *BQMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, m.MarshalBinary) }
+
+// ReadFrom reads a model until the end of r.
+func (m *BQMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, m.UnmarshalBinary) }
+
+// parts are the numbers of a fit under way: those of the posterior, and the unit of ρ
+// and the last movement.
+func (f *bqmfFit) parts(fit *posterior.Fit, last []float64) []section.Part {
+	ranges := [...]section.Part{
+		section.Within(fit.U, -limit.Moment, limit.Moment), section.Within(fit.V, -limit.Moment, limit.Moment), section.Within(fit.BU, -limit.Moment, limit.Moment), section.Within(fit.BV, -limit.Moment, limit.Moment),
+		section.Within(fit.Tau, 1/limit.Moment, limit.Moment), section.Within(fit.Rho, 1/limit.Moment, limit.Moment), section.Within(fit.Alpha, 1/limit.Moment, limit.Moment),
+		section.Within(last, 0, limit.Moment),
+	}
+	u, v := fit.Last()
+	return append(ranges[:], section.Within(u, -limit.Moment, limit.Moment), section.Within(v, -limit.Moment, limit.Moment))
+}
+
+// checkpoint hands the state after an epoch of a run to the caller.
+func (f *bqmfFit) checkpoint(fit *posterior.Fit, run, epoch int, done bool, judge watch, history, validation []float64) error {
+	s := &saved{restart: run, epoch: epoch, judge: judge, history: history, validation: validation, real: f.parts(fit, []float64{fit.Unit, fit.Moved}), index: []uint64{uint64(fit.K)}}
+	if done {
+		s.steps = 1
+	}
+	if f.best != nil {
+		s.best, _ = f.best.MarshalBinary()
+	}
+	return f.save(s.encode(kindBQMF, f.config, f.rankAsked, f.fingerprints))
+}
+
+// resumeFrom takes the state of a checkpoint.
+func (f *bqmfFit) resumeFrom(fit *posterior.Fit, file *file, s *saved) error {
+	if s.steps > 1 {
+		return file.failAt("STAT", 3, "there are no steps of V")
+	}
+	k, err := file.words("IDX0", 1)
+	if err != nil {
+		return err
+	}
+	if k[0] < 1 || k[0] > uint64(fit.K) {
+		return file.fail("IDX0", "the number of components is out of range")
+	}
+	if int(k[0]) < fit.K {
+		fit.Resize(int(k[0]))
+	}
+	last := make([]float64, 2)
+	if _, err := file.restore(f.parts(fit, last), 1); err != nil {
+		return err
+	}
+	if !(last[0] >= 1/limit.Moment) {
+		return file.fail("REAL", "the unit of the samples' noise is out of range")
+	}
+	fit.Unit, fit.Moved = last[0], last[1]
+	return nil
 }

@@ -11,9 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quantmf/quantmf/internal/curve"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 // bent returns a d × n matrix of rank k and noise under a curve of each row's own,
@@ -379,5 +381,226 @@ func TestBQMFOptions(t *testing.T) {
 	}
 	if got, err := UnmarshalModel(bqmfFile(t, m)); err != nil || fingerprint(got.Reconstruct()) != fingerprint(m.Reconstruct()) {
 		t.Errorf("UnmarshalModel: %v", err)
+	}
+}
+
+// file returns the model as bytes: two models are equal where their files are.
+func bqmfFile(t *testing.T, m *BQMF) []byte {
+	t.Helper()
+	b, err := m.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestBQMFFileAndWorkers(t *testing.T) {
+	_, given := bent(30, 24, 3, 0.2, 2)
+	m := fitBQMF(t, given, 6, WithMissingValues(), WithWorkers(1))
+	b := bqmfFile(t, m)
+	if !bytes.Equal(b, bqmfFile(t, fitBQMF(t, given, 6, WithMissingValues(), WithWorkers(5)))) {
+		t.Error("bits depend on the workers")
+	}
+	var back BQMF
+	if err := back.UnmarshalBinary(b); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(b, bqmfFile(t, &back)) {
+		t.Error("a file read and written is another one")
+	}
+	if a, b := m.Reconstruct(), back.Reconstruct(); fingerprint(a) != fingerprint(b) {
+		t.Error("the model of a file predicts something else")
+	}
+	for at := 0; at < len(b); at += 1 + len(b)/997 {
+		broken := bytes.Clone(b)
+		broken[at] ^= 0x55
+		var f *FormatError
+		if err := new(BQMF).UnmarshalBinary(broken); !errors.As(err, &f) {
+			t.Fatalf("byte %d broken: %v", at, err)
+		}
+	}
+}
+
+func TestBQMFResume(t *testing.T) {
+	_, given := bent(20, 26, 2, 0.2, 3)
+	for _, opts := range [][]FitOption{{WithMissingValues(), WithEpochs(15)}, {WithMissingValues(), WithEpochs(6), WithValidation(0.1)}} {
+		var states [][]byte
+		whole := fitBQMF(t, given, 5, append(opts, WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil }))...)
+		want := bqmfFile(t, whole)
+		for k, s := range states {
+			if !bytes.Equal(want, bqmfFile(t, fitBQMF(t, given, 5, append(opts, WithResume(s))...))) {
+				t.Fatalf("resumed at state %d of %d: other bits", k, len(states))
+			}
+		}
+		if len(states) < 12 {
+			t.Errorf("%d states", len(states))
+		}
+		var o *OptionError
+		if _, err := FitBQMF(context.Background(), given, 4, append(opts, WithResume(states[2]))...); !errors.As(err, &o) {
+			t.Errorf("another rank: %v", err)
+		}
+	}
+}
+
+// A file whose sums are right may hold anything: an error, or a model of which nothing
+// is NaN.
+func FuzzBQMFFile(f *testing.F) {
+	x, given := bent(5, 6, 2, 0.1, 13)
+	for i := range x.Data {
+		if i%3 == 0 {
+			given.Data[i] = math.Floor(given.Data[i])
+		}
+	}
+	m, err := FitBQMF(context.Background(), given, 2, WithMissingValues())
+	if err != nil {
+		f.Fatal(err)
+	}
+	b, _ := m.MarshalBinary()
+	f.Add(uint16(100), uint64(0x7ff0000000000000))
+	f.Add(uint16(200), uint64(0xffefffffffffffff))
+	f.Add(uint16(300), uint64(1))
+	f.Fuzz(func(t *testing.T, at uint16, v uint64) {
+		f, err := decodeSections(b, kindBQMF, required(kindBQMF))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sections []section.Section
+		place := int(at)
+		for _, tag := range required(kindBQMF) {
+			p := bytes.Clone(f.Payload(tag))
+			if n := len(p) / 8; place >= 0 && place < n {
+				copy(p[8*place:], append64(nil, v))
+			} else if place == n {
+				p = p[:max(len(p)-8, 0)]
+			}
+			place -= len(p)/8 + 1
+			sections = append(sections, section.Section{Tag: tag, Payload: p})
+		}
+		got := new(BQMF)
+		if err := got.UnmarshalBinary(section.Encode(kindBQMF, sections)); err != nil {
+			var fe *FormatError
+			if !errors.As(err, &fe) {
+				t.Fatal(err)
+			}
+			return
+		}
+		for name, a := range map[string]Mat{"Reconstruct": got.Reconstruct(), "Median": got.Median(), "Deviation": got.Deviation()} {
+			if err := a.checkFinite(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		score, err := got.Score(context.Background(), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if score != score {
+			t.Fatal("the score is not a number")
+		}
+	})
+}
+
+func TestBQMFCurve(t *testing.T) {
+	_, given := bent(12, 40, 2, 0.1, 7)
+	for i := range given.Data {
+		if i%5 != 0 {
+			given.Data[i] = math.Round(given.Data[i])
+		}
+	}
+	m := fitBQMF(t, given, 0, WithMissingValues())
+	for i := range 12 {
+		c, err := m.Map(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		places := append([]float64{-1e9, -9, 9, 1e9}, c.of.Y...)
+		for k := -60; k <= 60; k++ {
+			places = append(places, float64(k)/13)
+		}
+		for _, e := range curve.Nodes { // the seams of the tables under every node
+			for _, y := range c.of.Y {
+				places = append(places, y-e*c.of.Spread)
+			}
+		}
+		for _, w := range places {
+			at := w
+			for range 40 {
+				next := math.Nextafter(at, math.Inf(1))
+				if c.At(next) < c.At(at) {
+					t.Fatalf("row %d: T falls from %v to %v", i, at, next)
+				}
+				at = next
+			}
+		}
+		for k := -20; k <= 20; k++ {
+			v := c.At(float64(k) / 10)
+			w, err := c.Invert(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := c.At(w); math.Abs(got-v) > 1e-12*math.Abs(v) {
+				t.Errorf("row %d: T(%g) = %g, want %g", i, w, got, v)
+			}
+		}
+		if _, err := c.Invert(-1); err == nil {
+			t.Error("no error below the range")
+		}
+	}
+}
+
+// A tenth of the cells is hidden; the central intervals hold what they say, values that
+// have mass counted by the part of it that lies within (in a closed interval they would
+// count whole).
+func TestBQMFIntervalsHold(t *testing.T) {
+	for name, change := range map[string]func(v float64) float64{
+		"continuous": func(v float64) float64 { return v },
+		"counts":     func(v float64) float64 { return math.Floor(2 * v) },
+	} {
+		hold, cells := [3]float64{}, 0.0
+		for seed := range uint64(2) {
+			x, _ := bent(100, 90, 3, 0, 20+seed)
+			src := random.Split(seed, 3)
+			given := x.Clone()
+			for i, v := range x.Data {
+				x.Data[i] = change(v)
+				given.Data[i] = x.Data[i]
+				if src.Float64() < 0.1 {
+					given.Data[i] = math.NaN()
+				}
+			}
+			m := fitBQMF(t, given, 0, WithMissingValues())
+			below, upTo, err := m.Probability(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, p := range []float64{0.5, 0.8, 0.95} {
+				lo, hi, err := m.Interval(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, v := range given.Data {
+					if v == v {
+						continue
+					}
+					if k == 0 {
+						cells++
+					}
+					a, b, from, to := below.Data[i], upTo.Data[i], 0.5-p/2, 0.5+p/2
+					switch {
+					case b > a:
+						hold[k] += max(min(b, to)-max(a, from), 0) / (b - a)
+					case a >= from && a <= to:
+						hold[k]++
+					}
+					if inside := x.Data[i] >= lo.Data[i] && x.Data[i] <= hi.Data[i]; !inside && a > from+1e-9 && b < to-1e-9 {
+						t.Fatalf("%s: %g has probabilities %g to %g and is not in [%g,%g] of %g", name, x.Data[i], a, b, lo.Data[i], hi.Data[i], p)
+					}
+				}
+			}
+		}
+		for k, p := range []float64{0.5, 0.8, 0.95} {
+			if got := hold[k] / cells; math.Abs(got-p) > 0.03 {
+				t.Errorf("%s: %g intervals hold %.3f of %g hidden cells", name, p, got, cells)
+			}
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 )
@@ -185,18 +186,18 @@ func TestLooks(t *testing.T) {
 		phase Phase
 		least int
 	}
-	const groups = 600 / plainRows
+	const groups = 600 / nmf.Group
 	for _, c := range []struct {
 		name, model string
 		opts        []FitOption
 		want        []want
 	}{
 		{"NMF", "NMF", []FitOption{WithEpochs(10)}, []want{{PhaseEpochs, 10 * groups}}},
-		{"NMF missing", "NMF", []FitOption{WithEpochs(10), WithMissingValues(), WithLoss(Beta(1.5))}, []want{{PhaseEpochs, 10 * 600 / plainRows}}},
-		{"NMF from vectors", "NMF", []FitOption{WithStart(StartSVD), WithEpochs(1)}, []want{{PhaseFactors, svdPasses * (2*nmfChunks + 2*11)}}},
-		{"QMF", "QMF", []FitOption{WithEpochs(3)}, []want{{PhaseChoice, 2*(startUpdates*512/plainRows) + 6*512 + 36*512/8}, {PhaseFactors, startUpdates * groups}, {PhaseMaps, 600}, {PhaseEpochs, 3 * 600 / 8}}},
+		{"NMF missing", "NMF", []FitOption{WithEpochs(10), WithMissingValues(), WithLoss(Beta(1.5))}, []want{{PhaseEpochs, 10 * 600 / nmf.Group}}},
+		{"NMF from vectors", "NMF", []FitOption{WithStart(StartSVD), WithEpochs(1)}, []want{{PhaseFactors, svdPasses * (2*nmf.Chunks + 2*11)}}},
+		{"QMF", "QMF", []FitOption{WithEpochs(3)}, []want{{PhaseChoice, 2*(startUpdates*512/nmf.Group) + 6*512 + 36*512/8}, {PhaseFactors, startUpdates * groups}, {PhaseMaps, 600}, {PhaseEpochs, 3 * 600 / 8}}},
 		{"QMF validation", "QMF", []FitOption{WithEpochs(3), WithValidation(0.1), WithStart(StartScores), WithShrinkage(0)},
-			[]want{{PhaseFactors, 600 + startUpdates*600/plainRows}, {PhaseMaps, 600}, {PhaseEpochs, 3 * 2 * 600 / 8}}},
+			[]want{{PhaseFactors, 600 + startUpdates*600/nmf.Group}, {PhaseMaps, 600}, {PhaseEpochs, 3 * 2 * 600 / 8}}},
 		{"QMFQ", "QMFQ", []FitOption{WithEpochs(3), WithStart(StartNMF)},
 			[]want{{PhaseFactors, startUpdates * groups}, {PhaseMaps, 2 * 600}, {PhaseQMF, 100 * 600 / 8}, {PhaseEpochs, 3 * (3*600/8 + 2*projectOften*16)}}},
 		{"QMFQ by singular vectors", "QMFQ", []FitOption{WithEpochs(2), WithStart(StartUniform), WithProjection(TruncatedSVD())},

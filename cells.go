@@ -35,6 +35,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/random"
 )
@@ -152,7 +153,7 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 	if rank < 1 {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least 1"}
 	}
-	if uint64(rank) > maxCells/uint64(x.Rows+x.Cols) {
+	if uint64(rank) > limit.Cells/uint64(x.Rows+x.Cols) {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "the factors of a " + x.size() + " matrix would need too much memory"}
 	}
 	if err := c.checkCells(x); err != nil {
@@ -190,9 +191,9 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 			}
 		}
 	}
-	bound, limit := 0.0, maxValue // of U V
+	bound, most := 0.0, limit.Value // of U V
 	if !c.mapped {
-		limit *= s.root() * s.root()
+		most *= s.root() * s.root()
 	}
 	for l := range rank {
 		topU, topV := 0.0, 0.0
@@ -202,8 +203,8 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 		for _, v := range c.initV.Row(l) {
 			topV = max(topV, v)
 		}
-		if bound += float64(topU * topV); !(bound <= limit) {
-			return nil, &DataError{Row: -1, Col: l, Value: topU, Problem: "the product of the initial factors must be at most " + ftoa(limit) + ": the largest of this column of U, by that of the row of V, is too much"}
+		if bound += float64(topU * topV); !(bound <= most) {
+			return nil, &DataError{Row: -1, Col: l, Value: topU, Problem: "the product of the initial factors must be at most " + ftoa(most) + ": the largest of this column of U, by that of the row of V, is too much"}
 		}
 	}
 	return s, nil
@@ -216,7 +217,7 @@ func (c *config) initBounds(rank int, root float64) (least, most float64) {
 		most = elem.Exp(factorBound(c.squash, rank))
 		return 1 / most, most
 	}
-	return root * leastInit, root * mostInit
+	return root * limit.LeastInit, root * limit.MostInit
 }
 
 // checkCells reports the first value that a fit cannot have.
@@ -224,7 +225,7 @@ func (c *config) checkCells(x Mat) error {
 	top := 0.0
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
-			if v >= 1/maxValue && v <= maxValue { // which every fit takes
+			if v >= 1/limit.Value && v <= limit.Value { // which every fit takes
 				if v > top {
 					top = v
 				}
@@ -238,8 +239,8 @@ func (c *config) checkCells(x Mat) error {
 	}
 	for i := 0; i < x.Rows && c.loss <= 0; i++ {
 		for j, v := range x.Row(i) {
-			if v < top/mostRatio {
-				return &DataError{Row: i, Col: j, Value: v, Problem: "under this loss x must be within a factor of " + ftoa(mostRatio) + " of its largest value, " + ftoa(top)}
+			if v < top/limit.Ratio {
+				return &DataError{Row: i, Col: j, Value: v, Problem: "under this loss x must be within a factor of " + ftoa(limit.Ratio) + " of its largest value, " + ftoa(top)}
 			}
 		}
 	}
@@ -258,29 +259,17 @@ func (c *config) checkCell(i, j int, v float64) error {
 		problem = "x must not be negative in an NMF; FitQMF and FitQMFQ take any finite x WithLoss(Frobenius)"
 	case v < 0 && c.loss != divergence.Frobenius:
 		problem = "x must not be negative under this loss; WithLoss(Frobenius) takes any finite x"
-	case v == 0 && c.loss < leastBeta:
+	case v == 0 && c.loss < limit.LeastBeta:
 		problem = "x must be positive under this loss"
-	case v < 1/maxValue && c.loss <= 0:
-		problem = "x must be at least " + ftoa(1/maxValue) + " under this loss, lest sums overflow"
-	case math.Abs(v) > maxValue:
-		problem = "x must be at most " + ftoa(maxValue) + " in magnitude, lest sums overflow"
+	case v < 1/limit.Value && c.loss <= 0:
+		problem = "x must be at least " + ftoa(1/limit.Value) + " under this loss, lest sums overflow"
+	case math.Abs(v) > limit.Value:
+		problem = "x must be at most " + ftoa(limit.Value) + " in magnitude, lest sums overflow"
 	default:
 		return nil
 	}
 	return &DataError{Row: i, Col: j, Value: v, Problem: problem}
 }
-
-// Bounds of the entries of x. maxValue: no sum over entries overflows. mostRatio: of the
-// largest entry to the least under β <= 0, where the divergence is that of ratios.
-// leastBeta: below it no entry may be 0, since the divergence from 0 grows as 1/β.
-const (
-	maxValue  = 1e60
-	mostRatio = 1e30
-
-	leastInit, mostInit = 1e-50, 1e50 // of initial factors, in units of the root of x's
-
-	leastBeta = 1e-9
-)
 
 // units are the units of one matrix. shift is nil where all are 0, each and weight where all
 // rows have the exponent all.
@@ -388,7 +377,7 @@ func (c *config) inward(u *units) {
 			by += float64(u.all / 2)
 		}
 		whole, frac := math.Modf(by)
-		c.penalty = min(math.Ldexp(float64(c.penalty*elem.Exp(float64(frac*math.Ln2))), int(whole)), mostPenalty)
+		c.penalty = min(math.Ldexp(float64(c.penalty*elem.Exp(float64(frac*math.Ln2))), int(whole)), limit.Penalty)
 	}
 	if tell := c.progress; tell != nil {
 		c.progress = func(p Progress) error {
@@ -461,18 +450,10 @@ func (s *cells) setUnits(l divergence.Loss, mapped bool) {
 	}
 }
 
-// farthestFactor bounds the logarithms of factors, so that a learning rate too large gives
-// a bad fit and no overflow. mostPenalty bounds the weight of a penalty in units of the
-// loss, so that its square does not overflow; beyond it nothing but the penalty counts.
-const (
-	farthestFactor = 300
-	mostPenalty    = 1e120
-)
-
 // factorBound returns the bound of the logarithms of factors.
 func factorBound(s Squash, rank int) float64 {
 	if s == SquashNone { // what is transported is UV itself
-		return elem.Log(maxPoint/float64(rank)) / 2
+		return elem.Log(limit.Point/float64(rank)) / 2
 	}
-	return farthestFactor
+	return limit.LogFactor
 }

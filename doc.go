@@ -172,27 +172,29 @@
 //
 // # Map of files
 //
-//	mat.go        the matrix                      options.go    every option and its default
-//	errors.go     the typed errors                divergence.go what fits minimise
-//	cells.go      which cells count, in which units
+//	mat.go        the matrix                      options.go    every option, its default and bound
+//	errors.go     the typed errors                cells.go      which cells count, in which units
 //
-//	quantile.go   R, S, T and Transport           implicit.go   their derivatives
-//	sinkhorn.go   Algorithm 1, the reference      hard.go       the limit ε → 0
-//	map.go        T as a function                 topk.go       single quantiles, the k largest
+//	quantile.go   R, S, T, Transport, few levels  implicit.go   their derivatives
+//	sinkhorn.go   Algorithm 1, the reference      map.go        T as a function
 //
-//	model.go      what all models are and say     codec.go      the layout of files
+//	model.go      what all models are and say     files.go      model files of any kind
 //	fit.go        the driver of all fits          checkpoint.go fits that stop and go on
 //	factors.go    U and V, and starts of them     maps.go       the d increasing maps, their steps
 //	inflate.go    T fitted to X                   nmf.go        X ≈ UV
 //	qmf.go        X ≈ T(UV)                       qmfq.go       X ≈ T(Π_k(T'(X)))
-//	bqmf.go       X ≈ T(UV) and its uncertainty   curve.go      g_i and T_i of it
-//	bqmffile.go   its file and checkpoint         start.go      where a fit of QMF starts
+//	bqmf.go       X ≈ T(UV) and its uncertainty   start.go      where a fit of QMF starts
 //	transform.go  new samples                     heldout.go    choosing k and m
-//	memory.go     what fits take                  files.go      model files of any kind
+//	memory.go     what fits take
 //
 //	internal/transport  the problem of one row: its dual, solver, averages, adjoints, several rows abreast
+//	internal/hard       the limit ε → 0 of that problem
+//	internal/nmf        X ≈ UV by multiplicative updates and by Newton's method
 //	internal/projection the projection Π_k: its updates, the truncated SVD, their adjoints
-//	internal/posterior  the mathematics of BQMF
+//	internal/place      coordinates of new columns
+//	internal/posterior, curve                     the mathematics of BQMF: UV, and its scales and maps
+//	internal/divergence what fits minimise        internal/section       the layout of files
+//	internal/option     which function takes what internal/limit         the ranges of numbers
 //	internal/kernel     loops over samples        internal/laplacian     the m × m system
 //	internal/elem       exp, log, normal quantile internal/order         the order of samples
 //	internal/svd        singular vectors          internal/quadratic     steps in k unknowns

@@ -17,6 +17,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/svd"
@@ -195,7 +196,7 @@ func (s *cells) subspace(k int, p *pool.Pool) *svd.Subspace {
 	for i := range work {
 		work[i] = space{make([]float64, kernel.Pad(n)), make([]bool, n)}
 	}
-	return svd.NewSubspace(d, n, k+svdMore, svdPasses, nmfChunks, func(worker, i int) []float64 {
+	return svd.NewSubspace(d, n, k+svdMore, svdPasses, nmf.Chunks, func(worker, i int) []float64 {
 		ws := &work[worker]
 		s.readRowFilled(ws.x, ws.observed, i)
 		return ws.x
@@ -219,20 +220,5 @@ func (s *cells) readRowFilled(x []float64, observed []bool, i int) {
 	}
 }
 
-// nmfChunks is the number of pieces that the rows are cut into: each has a
-// partial sum for V, added in order, so the bits do not depend on the workers. Where
-// an update takes less than a millisecond there are fewer, for sums cost time too.
-const nmfChunks = 16
-
 // add adds from to to.
 func add(to, from []float64) { kernel.Accumulate(to[:len(from)], []float64{1}, from) }
-
-// sweepRows is the number of rows that pass over V together, plainRows the same in the
-// plain case. There V is cut into tiles of about tileNumbers numbers, at least tileSamples
-// samples wide: adding up shorter sums would cost more than fetching V again.
-const (
-	sweepRows   = 4
-	plainRows   = 16
-	tileNumbers = 3072
-	tileSamples = 128
-)

@@ -82,7 +82,7 @@ func (t *Transport) QuantileVJP(q, z []float64) (*Gradient, error) {
 	g := newGradient(n, len(b))
 	if t.hard != nil {
 		for i, v := range transport.Scaled(z, sz) {
-			t.hard.eachShare(i, func(j int, s float64) { g.Q[j] += float64(v * s) })
+			t.hard.EachShare(i, func(j int, s float64) { g.Q[j] += float64(v * s) })
 		}
 		g.inner().Rescale(sz, transport.ScaleOf(q))
 		return g, nil
@@ -105,8 +105,8 @@ func (t *Transport) SortVJP(z []float64) (*Gradient, error) {
 	g := newGradient(n, len(b))
 	g.Q = nil
 	if t.hard != nil {
-		for i, a := range t.hard.a {
-			t.hard.eachShare(i, func(j int, s float64) { g.X[i] += float64(float64(a*s) * (z[j] / sz / b[j])) })
+		for i, a := range t.hard.A {
+			t.hard.EachShare(i, func(j int, s float64) { g.X[i] += float64(float64(a*s) * (z[j] / sz / b[j])) })
 		}
 		g.inner().Rescale(sz, 1)
 		return g, nil
@@ -175,7 +175,7 @@ func (t *Transport) QuantileJVP(q []float64, dir Gradient) ([]float64, error) {
 	if t.hard != nil {
 		for i := range out[:n] {
 			if dir.Q != nil {
-				t.hard.eachShare(i, func(j int, s float64) { out[i] += float64(s * dir.Q[j]) })
+				t.hard.EachShare(i, func(j int, s float64) { out[i] += float64(s * dir.Q[j]) })
 			}
 		}
 		return out[:n:n], nil

@@ -24,6 +24,7 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/hard"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -46,7 +47,7 @@ func (t *Transport) Map(q []float64) (*Map, error) {
 		return nil, err
 	}
 	if t.hard != nil {
-		return t.hard.asMap(q), nil
+		return staircaseOf(t.hard, q), nil
 	}
 	r := t.row()
 	defer workspaces.Put(r)
@@ -61,22 +62,22 @@ func newMap(p transport.Potentials, q, y []float64, eps float64) *Map {
 	return f
 }
 
-// asMap returns the staircase of the plan.
-func (h *hardPlan) asMap(q []float64) *Map {
-	n := len(h.x)
-	f := &Map{q: append([]float64(nil), q...), squash: h.squash, cut: make([]float64, len(h.cuts)),
+// staircaseOf returns the staircase of a plan at ε = 0.
+func staircaseOf(h *hard.Plan, q []float64) *Map {
+	n := len(h.X)
+	f := &Map{q: append([]float64(nil), q...), squash: h.Squash, cut: make([]float64, len(h.Cuts)),
 		points: make([]float64, n), values: make([]float64, n)}
 	t := make([]float64, n)
-	h.average(t, q)
-	for k, i := range h.perm {
-		f.points[k], f.values[k] = h.x[i], t[i]
+	h.Average(t, q)
+	for k, i := range h.Perm {
+		f.points[k], f.values[k] = h.X[i], t[i]
 	}
 	if f.squash.Kind != transport.None && f.points[0] == f.points[n-1] {
 		f.q, f.cut = []float64{t[0]}, nil
 		return f
 	}
-	h.eachBoundary(func(J, left, right int) {
-		f.cut[J] = f.crossing(h.x[left], h.x[right], h.cuts[J])
+	h.EachBoundary(func(J, left, right int) {
+		f.cut[J] = f.crossing(h.X[left], h.X[right], h.Cuts[J])
 		if J > 0 {
 			f.cut[J] = max(f.cut[J], f.cut[J-1])
 		}
@@ -401,4 +402,58 @@ func (f *Map) invertStaircase(v float64) float64 {
 		}
 	}
 	return min(lo, hi)
+}
+
+// valueAndSlope returns T(x) and T'(x) at one exponential a level, for ε > 0. They agree
+// with At and Slope to rounding. arg is scratch of m-1 numbers.
+//
+// The levels weigh exp L_j, L_{j+1} - L_j = (2Δy_j/ε)(x̃-t_j). All is taken
+// relative to the heaviest level p, so what is added is small where it counts:
+// with e_j = exp(L_j-L_p), c_j = (2/ε)(y_j-y_p), D_j = q_j-q_p and E the mean
+// under weights e, T = q_p + E[D] and dT/dx̃ = E[cD] - E[c]E[D].
+func (f *Map) valueAndSlope(x float64, arg []float64) (t, slope float64) {
+	s := f.squash.At(x)
+	q, rate, cut := f.q, f.rate, f.cut[:len(f.rate)]
+	arg = arg[:len(rate)]
+	p, l, top := 0, 0.0, 0.0
+	for J, r := range rate {
+		arg[J] = float64(r * (s - cut[J]))
+		l += arg[J]
+		if l > top {
+			p, top = J+1, l
+		}
+	}
+	const faint = -60 // e^-60 is below the rounding of 1
+	sum, sumD, sumC, sumCD := 1.0, 0.0, 0.0, 0.0
+	l = 0
+	c := 0.0
+	for J := p; J < len(rate); J++ {
+		l += arg[J]
+		c += rate[J]
+		if l > faint {
+			e := elem.Exp(l)
+			ed := float64(e * (q[J+1] - q[p]))
+			sum += e
+			sumD += ed
+			sumC += float64(e * c)
+			sumCD += float64(ed * c)
+		}
+	}
+	l, c = 0, 0
+	for J := p - 1; J >= 0; J-- {
+		l -= arg[J]
+		c -= rate[J]
+		if l > faint {
+			e := elem.Exp(l)
+			ed := float64(e * (q[J] - q[p]))
+			sum += e
+			sumD += ed
+			sumC += float64(e * c)
+			sumCD += float64(ed * c)
+		}
+	}
+	mean := sumD / sum
+	t = min(max(q[p]+mean, q[0]), q[len(q)-1])
+	dx := f.squash.Slope(x, s)
+	return t, transport.Saturate(max((sumCD-float64(sumC*mean))/sum, 0) * dx)
 }

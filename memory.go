@@ -1,14 +1,15 @@
 package quantmf
 
 // This file holds the memory that fits take, counted from the sizes that they allocate:
-// the factors in these formulas are those of newQMFFit, newNMFFit, newQMFQFit,
-// choose and internal/projection. A test compares them with what is alive during fits of many
+// the factors in these formulas are those of newQMFFit, newQMFQFit, choose,
+// internal/nmf and internal/projection. A test compares them with what is alive during fits of many
 // kinds.
 
 import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/projection"
@@ -78,10 +79,10 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	switch method {
 	case MethodNMF:
 		model, checkpoint = uv, uv
-		fit = uv + f.update(f.hidden)
+		fit = uv + nmf.UpdatesNumbers(f.n, f.k, f.workers, f.hidden)
 		if c.updates == UpdatesNewton {
 			checkpoint *= 2
-			fit = uv + f.newton()
+			fit = uv + nmf.NewtonNumbers(f.d, f.n, f.k, f.workers)
 		}
 		if c.start == StartSVD {
 			fit += size(18, f.n, f.k+2*svdMore) + size(3, f.d+f.n, f.k+2*svdMore)
@@ -130,23 +131,6 @@ type footprint struct {
 	choose          bool // start or shrinkage are chosen by the data
 }
 
-// update is what the updates of an NMF take beside its factors: the sums of the
-// pieces of the rows, and where cells are hidden their denominators, too.
-func (p footprint) update(hidden bool) float64 {
-	partial := size(nmfChunks+1, p.k, p.n)
-	if hidden {
-		partial += size(nmfChunks, p.k, p.n)
-	}
-	return partial + size(p.workers, plainRows+2, p.n)
-}
-
-// newton is what an NMF by Newton's method takes beside its factors: the sums of the
-// pieces, factors ahead and behind, and room for rows and their products.
-func (p footprint) newton() float64 {
-	return size(2*nmfChunks+6, p.k, p.n) + size(3*nmfChunks, p.n) + size(2, p.d, p.k) + size(nmfChunks+1, p.k, p.k) +
-		size(p.workers, 5*plainRows, p.n) + size(p.workers, 6, stripColumns+plainRows, p.k)
-}
-
 // row is the workspace of one worker: a group of rows of n samples and m levels.
 func (p footprint) row() float64 {
 	rows := float64(transport.Abreast(int(p.n), int(p.m), int(p.d)))
@@ -169,10 +153,10 @@ func (p footprint) start() float64 {
 	if p.uniform {
 		return 0
 	}
-	most := size(p.d, p.n) + p.update(p.hidden)
+	most := size(p.d, p.n) + nmf.UpdatesNumbers(p.n, p.k, p.workers, p.hidden)
 	if p.choose {
 		few := min(p.d, trialRows)
-		most = max(most, size(3, p.maps(few, p.batch))+size(3.2, few, p.n)+p.update(true))
+		most = max(most, size(3, p.maps(few, p.batch))+size(3.2, few, p.n)+nmf.UpdatesNumbers(p.n, p.k, p.workers, true))
 	}
 	return most
 }

@@ -4,14 +4,11 @@ package quantmf
 // write it, its gradient by differences, the promise of its steps, and that it never rises.
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
 	"testing"
 
-	"github.com/quantmf/quantmf/internal/divergence"
-	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -346,133 +343,6 @@ func TestNewtonTextbook(t *testing.T) {
 					closeTo(t, name+": U", got.U.Data, uu.Data, 1e-7*largest(uu.Data))
 					closeTo(t, name+": V", got.V.Data, vv.Data, 1e-7*largest(vv.Data))
 				}
-			}
-		}
-	}
-}
-
-// TestNewtonGradient: gradient and curvature of the loss in V by differences.
-func TestNewtonGradient(t *testing.T) {
-	r := random.Split(9, 1)
-	const d, n, k = 23, 19, 3
-	x := NewMat(d, n)
-	for i := range x.Data {
-		if x.Data[i] = math.Exp(normal(&r)); i%5 == 0 {
-			x.Data[i] = 0
-		}
-	}
-	for _, loss := range []divergence.Loss{divergence.KL, divergence.Frobenius} {
-		for _, x := range []Mat{x, holed(x, 0.2)} {
-			c := nmfDefaults()
-			c.loss, c.missing = loss, true
-			s, err := checkFit(x, k, &c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p := pool.New(1, 1)
-			defer p.Close()
-			f := newNewtonFit(newNMFFit(newCourse(context.Background(), &c, d), p, newFactors(d, n, k), s, loss, 0.3))
-			f.random(x, 5)
-			f.take()
-			f.open()
-			total := func() float64 { // by the definition, in twice the digits that differences need
-				u, v := f.matU(), f.matV()
-				b := wholeNMF{x: x, loss: Loss(loss), visible: 1}
-				sum, _ := b.objective(u, v)
-				for _, v := range u.Data {
-					sum += f.addU * v
-				}
-				for _, v := range v.Data {
-					sum += f.addV * v
-				}
-				return sum
-			}
-			for c := range k {
-				for j := range n {
-					at := -1
-					for tile := range f.tiles.count {
-						if lo, hi := f.tile(tile); j >= lo && j < hi {
-							at = k*lo + c*(hi-lo) + j - lo
-						}
-					}
-					g, h := f.addV, 0.0
-					if f.plain {
-						for i := range f.pieces {
-							g += f.pieces[i].sum[c]
-						}
-					}
-					for i := range f.pieces {
-						g -= f.pieces[i].num[at]
-						if !f.exact {
-							h += f.pieces[i].den[at]
-						}
-					}
-					const step = 1e-4
-					v := &f.factors.v[c*f.np+j]
-					old := *v
-					middle := total()
-					*v = old + step
-					above := total()
-					*v = old - step
-					below := total()
-					*v = old
-					if want := (above - below) / (2 * step); !(math.Abs(g-want) <= 1e-5*(1+math.Abs(want))) {
-						t.Fatalf("loss %v: gradient at (%d, %d) is %v, by differences %v", loss, c, j, g, want)
-					}
-					if want := (above + below - 2*middle) / (step * step); !f.exact && !(math.Abs(h-want) <= 1e-3*(1+math.Abs(want))) {
-						t.Fatalf("loss %v: curvature at (%d, %d) is %v, by differences %v", loss, c, j, h, want)
-					}
-				}
-			}
-		}
-	}
-}
-
-// TestStepLength: up to the step, and at it, the slope along any direction is not
-// positive; where it is negative at 0 the step is not 0.
-func TestStepLength(t *testing.T) {
-	r := random.Split(3, 3)
-	for trial := range 20000 {
-		n := 1 + trial%9
-		x, w, d := make([]float64, n), make([]float64, n), make([]float64, n)
-		spread := float64(trial % 12)
-		slope, c2, c3, rho := 0.0, 0.0, 0.0, 0.0
-		for i := range x {
-			x[i], w[i], d[i] = math.Exp(spread*normal(&r)/4), math.Exp(spread*normal(&r)/4), normal(&r)*math.Exp(spread*normal(&r)/4)
-			if r.Float64() < 0.2 {
-				x[i] = 0
-			}
-			d[i] = max(d[i], -w[i]) // as where w and w + d are products of what is not negative
-			slope += d[i] * (1 - x[i]/w[i])
-			z := d[i] / w[i]
-			c2 += x[i] * z * z
-			if z < 0 && x[i] > 0 {
-				c3 -= x[i] * z * z * z
-				rho = max(rho, -z)
-			}
-		}
-		step := stepLength(slope, c2, c3, rho, 2)
-		if slope >= 0 {
-			if step != 0 {
-				t.Fatalf("a step of %v where the slope is %v", step, slope)
-			}
-			continue
-		}
-		if !(step > 0 && step <= 2 && rho*step <= 1+1e-15) {
-			t.Fatalf("a step of %v: slope %v, %v, %v, %v", step, slope, c2, c3, rho)
-		}
-		for _, share := range []float64{0.25, 0.5, 0.75, 1} {
-			s, size := 0.0, 0.0
-			for i := range x {
-				at := d[i]
-				if x[i] > 0 {
-					at -= d[i] * x[i] / (w[i] + share*step*d[i])
-				}
-				s += at
-				size += math.Abs(d[i]) + math.Abs(d[i])*x[i]/math.Max(w[i]+share*step*d[i], 1e-300)
-			}
-			if s > 1e-12*size {
-				t.Fatalf("slope %v after %v of a step of %v, at 0 %v; sizes %v", s, share, step, slope, size)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ package quantmf
 
 import (
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/transport"
@@ -243,12 +244,6 @@ func WithWeights(a []float64) Option {
 	})
 }
 
-// maxPoint bounds what is transported and what to, so that no cost overflows.
-const maxPoint = 1e12
-
-// leastGap is the least distance between neighbouring targets, so that no threshold overflows.
-const leastGap = 1e-200
-
 // WithTargets sets y, the m targets that samples are transported to, on the scale of the
 // squashed samples: of magnitude at most 1e12, increasing by at least 1e-200. Default a
 // regular grid on [0,1].
@@ -258,22 +253,19 @@ func WithTargets(y []float64) Option {
 			return "must not be empty"
 		}
 		for j, v := range y {
-			if !(v >= -maxPoint && v <= maxPoint) {
-				return "target " + itoa(j) + " is " + ftoa(v) + ", must be of magnitude at most " + ftoa(maxPoint)
+			if !(v >= -limit.Point && v <= limit.Point) {
+				return "target " + itoa(j) + " is " + ftoa(v) + ", must be of magnitude at most " + ftoa(limit.Point)
 			}
 		}
 		for j := 1; j < len(y); j++ {
-			if !(y[j]-y[j-1] >= leastGap) {
-				return "target " + itoa(j) + " must be above the one before it, by at least " + ftoa(leastGap)
+			if !(y[j]-y[j-1] >= limit.Gap) {
+				return "target " + itoa(j) + " must be above the one before it, by at least " + ftoa(limit.Gap)
 			}
 		}
 		c.targets = y
 		return ""
 	})
 }
-
-// leastWeight bounds the share of a target, so that nothing divided by it overflows.
-const leastWeight = transport.LeastWeight
 
 // WithTargetWeights sets b, the weights of the m targets: with a finite sum, each at
 // least 1e-290 of it; they are divided by it. Default uniform. To a target of less than
@@ -295,8 +287,8 @@ func WithTargetWeights(b []float64) Option {
 			return "the sum must be finite"
 		}
 		for j, v := range b {
-			if v/sum < leastWeight {
-				return "weight " + itoa(j) + " is " + ftoa(v) + ", must be at least " + ftoa(leastWeight) + " of the sum, " + ftoa(sum)
+			if v/sum < transport.LeastWeight {
+				return "weight " + itoa(j) + " is " + ftoa(v) + ", must be at least " + ftoa(transport.LeastWeight) + " of the sum, " + ftoa(sum)
 			}
 		}
 		c.targetWeights = b
@@ -555,7 +547,7 @@ func (s Schedule) String() string {
 type Updates uint8
 
 const (
-	// UpdatesNewton is Newton's method with bounds and momentum (newton.go), after three
+	// UpdatesNewton is Newton's method with bounds and momentum (internal/nmf), after three
 	// multiplicative updates under KL: an epoch takes about twice the time of one of those, and
 	// twenty of them go lower than hundreds. Entries of the factors may become 0, and
 	// leave it again.
@@ -751,15 +743,4 @@ func WithResume(state []byte) FitOption {
 		c.resume = state
 		return ""
 	})
-}
-
-// maxCells bounds the numbers that one problem of n samples and m levels takes, nm + 4m²:
-// those of a plan and of the m × m systems. 2^31 are 16 GiB; where addresses have 32 bits
-// 2^27 are 1 GiB.
-const maxCells = 1 << (27 + 4*(^uint(0)>>63))
-
-// tooManyCells tells whether n samples and m levels take more. It divides, since products
-// could overflow.
-func tooManyCells(n, m int) bool {
-	return uint64(m) > maxCells || m > 0 && uint64(n)+4*uint64(m) > maxCells/uint64(m)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
@@ -130,7 +131,7 @@ func meanSquare(v []float64) float64 {
 
 // checkQMF reports options that make no model of d × n.
 func (c *config) checkQMF(d, n int) error {
-	if tooManyCells(max(d, n), c.levels) {
+	if limit.TooMany(max(d, n), c.levels) {
 		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels), Bound: "the maps of a " + itoa(d) + "×" + itoa(n) + " matrix would need too much memory"}
 	}
 	if c.levels < 2 {
@@ -216,7 +217,7 @@ func (f *qmfFit) visit(worker, piece int) {
 		u := f.rowU(i)
 		kernel.Dots(gu, f.v, f.rowWbar(slot))
 		lo, hi := i*f.k, (i+1)*f.k
-		pen := min(f.penalty/float64(f.k)/f.unit(i)/max(f.lossWeight(i), divergence.Tiny), mostPenalty)
+		pen := min(f.penalty/float64(f.k)/f.unit(i)/max(f.lossWeight(i), divergence.Tiny), limit.Penalty)
 		for t := range gu {
 			gu[t] = float64(gu[t]*u[t]) + float64(pen*f.logU[lo+t])
 		}
@@ -260,7 +261,7 @@ func (f *qmfFit) epoch(e int) (losses, error) {
 // the batch.
 func (f *qmfFit) stepRowV(_, t int) {
 	rows := len(f.batch)
-	pen := min(f.penalty*float64(rows)/float64(f.k*f.n)/f.scale, mostPenalty)
+	pen := min(f.penalty*float64(rows)/float64(f.k*f.n)/f.scale, limit.Penalty)
 	lo, hi := t*f.np, (t+1)*f.np
 	g, v, lv := f.gradV[lo:hi], f.v[lo:hi], f.logV[lo:hi]
 	clear(g)
@@ -476,13 +477,13 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 	}
 	lowest := 0.0
 	if f.loss == divergence.Frobenius { // which alone takes any x
-		lowest = -maxQuantile
+		lowest = -limit.Map
 	}
 	for _, sec := range []struct {
 		tag       string
 		to        *Mat
 		low, high float64
-	}{{"QUAN", &n.Quantiles, lowest, maxQuantile}, {"WGHT", &n.Weights, math.SmallestNonzeroFloat64, 1}, {"POTN", &n.potentials, -maxPotential, maxPotential}} {
+	}{{"QUAN", &n.Quantiles, lowest, limit.Map}, {"WGHT", &n.Weights, math.SmallestNonzeroFloat64, 1}, {"POTN", &n.potentials, -limit.Map, limit.Map}} {
 		if *sec.to, err = f.matrixIn(sec.tag, f.d, f.m, sec.low, sec.high); err != nil {
 			return nil, err
 		}
@@ -504,7 +505,7 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 	}
 	for i := range f.d {
 		r := rows.Row(i)
-		if !(math.Abs(r[0]) <= maxCentre) {
+		if !(math.Abs(r[0]) <= limit.Map) {
 			return nil, f.failAt("ROWS", 6*i, "the centre of row "+itoa(i)+" is "+ftoa(r[0]))
 		}
 		if r[5] < 0 {
@@ -530,14 +531,6 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 	}
 	return n, nil
 }
-
-// Bounds of the magnitudes of a model's quantiles, potentials, and centres and thresholds of
-// rows.
-const (
-	maxQuantile  = 1e150
-	maxPotential = 1e150
-	maxCentre    = 1e150
-)
 
 // WriteTo writes the model as a file.
 func (q *QMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, q.MarshalBinary) }

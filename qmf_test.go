@@ -440,9 +440,9 @@ func TestFitAllocations(t *testing.T) {
 		func(e, w int) {
 			FitNMF(t.Context(), x, 4, WithUpdates(UpdatesMultiplicative), WithEpochs(e), WithWorkers(w), WithValidation(0.1))
 		},
-		func(e, w int) { FitNMF(t.Context(), x, 4, WithEpochs(e+warmEpochs), WithWorkers(w)) },
+		func(e, w int) { FitNMF(t.Context(), x, 4, WithEpochs(e+3), WithWorkers(w)) },
 		func(e, w int) {
-			FitNMF(t.Context(), x, 4, WithEpochs(e+warmEpochs), WithWorkers(w), WithValidation(0.1))
+			FitNMF(t.Context(), x, 4, WithEpochs(e+3), WithWorkers(w), WithValidation(0.1))
 		},
 		func(e, w int) { FitNMF(t.Context(), x, 4, WithLoss(Frobenius), WithEpochs(e), WithWorkers(w)) },
 		func(e, w int) { FitQMFQ(t.Context(), x, 4, WithEpochs(e), WithWorkers(w), WithValidation(0.1)) },

@@ -24,7 +24,9 @@ import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/place"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/section"
@@ -124,8 +126,8 @@ func (q *QMFQ) objective(float64) float64 { return q.judged() }
 func checkPoints(x Mat, u *units) error {
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
-			if math.Abs(v) > maxPoint {
-				return &DataError{Row: i, Col: j, Value: v, Problem: "x must be at most " + ftoa(maxPoint) + " in magnitude under SquashNone, which transports it as it is"}
+			if math.Abs(v) > limit.Point {
+				return &DataError{Row: i, Col: j, Value: v, Problem: "x must be at most " + ftoa(limit.Point) + " in magnitude under SquashNone, which transports it as it is"}
 			}
 		}
 	}
@@ -242,7 +244,7 @@ func newDeflation(s *settings, visible *cells, mean float64, abreast int, p *poo
 	scale := elem.Log(max(mean, divergence.Tiny))
 	f.shortest, f.longest = min(0, scale)-farthestDeflated, max(0, scale)+farthestDeflated
 	if s.squash == SquashNone { // T transports the projection of T'(X) as it is
-		f.longest = elem.Log(maxPoint / float64(m))
+		f.longest = elem.Log(limit.Point / float64(m))
 	}
 	f.work = make([]deflators, p.Workers())
 	for w := range f.work {
@@ -709,9 +711,9 @@ func (q *QMFQ) coordinates(ctx context.Context, x Mat) (Mat, float64, error) {
 				norm[c] += float64(w * w)
 			}
 		}
-		return locateColumns(ctx, x, q.U.Cols, visible, func() locator { return &svdLocator{q, norm} })
+		return placed(ctx, x, q.U.Cols, visible, func() place.Locator { return &svdLocator{q, norm} })
 	}
-	base, x, err := newQMFBase(ctx, t, x)
+	base, u, x, err := t.placer(ctx, x)
 	if err != nil {
 		return Mat{}, 0, err
 	}
@@ -719,28 +721,30 @@ func (q *QMFQ) coordinates(ctx context.Context, x Mat) (Mat, float64, error) {
 	if q.projection.kind == projection.Frobenius {
 		loss = divergence.Frobenius
 	}
-	projected := newNMFBase(&NMF{Factorisation{U: q.U, V: q.V, loss: loss}})
-	return base.coordinates(ctx, x, visible, func() locator {
-		p := &qmfqLocator{qmfLocator: newQMFLocator(base), projection: newNMFLocator(projected), deflate: q.deflate, y: make([]float64, x.Rows)}
-		p.own = make([]float64, q.U.Cols)
+	projected := place.NewLinear(loss, q.U.Rows, q.U.Cols, q.U.Row)
+	v, sum, err := placed(ctx, x, q.U.Cols, visible, func() place.Locator {
+		p := &qmfqLocator{MappedLocator: base.Locator(), projection: projected.Locator(), units: u, deflate: q.deflate, y: make([]float64, x.Rows)}
+		p.Own = make([]float64, q.U.Cols)
 		return p
 	})
+	return v, sum * t.loss.Unit(u.all), err
 }
 
 // qmfqLocator locates a column as a QMF does, with its projection as one more start.
 type qmfqLocator struct {
-	*qmfLocator
-	projection *nmfLocator
+	*place.MappedLocator
+	projection place.Locator
+	units      *units
 	deflate    []*Map
 	y          []float64 // the column, deflated
 }
 
-func (p *qmfqLocator) locate(ctx context.Context, v, x []float64) float64 {
+func (p *qmfqLocator) Locate(ctx context.Context, v, x []float64) float64 {
 	for i, f := range p.deflate {
-		p.y[i] = f.At(math.Ldexp(x[i], p.exponent(i)))
+		p.y[i] = f.At(math.Ldexp(x[i], p.units.exponent(i)))
 	}
-	p.projection.locate(ctx, p.own, p.y)
-	return p.qmfLocator.locate(ctx, v, x)
+	p.projection.Locate(ctx, p.Own, p.y)
+	return p.MappedLocator.Locate(ctx, v, x)
 }
 
 // svdLocator projects a deflated column on U, whose columns are orthogonal, by
@@ -750,7 +754,7 @@ type svdLocator struct {
 	norm []float64 // of the columns of U, squared
 }
 
-func (p *svdLocator) locate(_ context.Context, v, x []float64) float64 {
+func (p *svdLocator) Locate(_ context.Context, v, x []float64) float64 {
 	clear(v)
 	for i, f := range p.deflate {
 		y := f.At(x[i])
@@ -822,11 +826,11 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 	}
 	n.inflated = *t
 	n.Factorisation = t.Factorisation
-	quantiles, err := f.matrixIn("DEFQ", f.d, f.m, 0, maxQuantile)
+	quantiles, err := f.matrixIn("DEFQ", f.d, f.m, 0, limit.Map)
 	if err != nil {
 		return err
 	}
-	cuts, err := f.matrixIn("DEFC", f.d, f.m-1, -maxCentre, maxCentre)
+	cuts, err := f.matrixIn("DEFC", f.d, f.m-1, -limit.Map, limit.Map)
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,11 @@ import (
 	"sync"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/hard"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -46,7 +49,7 @@ type Transport struct {
 	iterations int            // of WithIterations
 	uniformB   bool           // b was not given
 	midpoint   bool
-	hard       *hardPlan // at ε = 0, in place of the solution
+	hard       *hard.Plan // at ε = 0, in place of the solution
 }
 
 // workspaces are reused from call to call. A call on the same transport as the one before
@@ -137,17 +140,13 @@ func SoftQuantile(x, q []float64, opts ...Option) ([]float64, error) {
 	return t.Quantile(q)
 }
 
-// maxMagnitude bounds samples and quantile values, so that no difference or sum
-// of them overflows.
-const (
-	maxMagnitude = 1e300
-	bounded      = " must be finite and of magnitude at most 1e300"
-)
+// bounded is what samples and quantile values must be.
+const bounded = " must be finite and of magnitude at most 1e300"
 
-// tooLarge returns the index of the first number out of these bounds, -1 for none.
+// tooLarge returns the index of the first number that is not, -1 for none.
 func tooLarge(x []float64) int {
 	for j, v := range x {
-		if !(math.Abs(v) <= maxMagnitude) {
+		if !(math.Abs(v) <= limit.Magnitude) {
 			return j
 		}
 	}
@@ -200,9 +199,9 @@ func (c *config) countLevels(n, m0 int) (int, error) {
 
 // mostLevels returns the largest m that n samples allow, 0 for none.
 func mostLevels(n int) int {
-	lo, hi := 0, maxCells/4
+	lo, hi := 0, limit.Cells/4
 	for lo < hi {
-		if mid := lo + (hi-lo+1)/2; tooManyCells(n, mid) {
+		if mid := lo + (hi-lo+1)/2; limit.TooMany(n, mid) {
 			hi = mid - 1
 		} else {
 			lo = mid
@@ -214,7 +213,7 @@ func mostLevels(n int) int {
 // checkSize reports a problem that takes too much memory; the error names what gave m. At
 // ε = 0 no system is solved, and only the plan, where it can be asked for, takes nm numbers.
 func (c *config) checkSize(t option.Function, n, m int, plan bool) error {
-	if c.epsilon == 0 && !plan && m <= maxCells/16 || !tooManyCells(n, m) {
+	if c.epsilon == 0 && !plan && m <= limit.Cells/16 || !limit.TooMany(n, m) {
 		return nil
 	}
 	most := itoa(mostLevels(n))
@@ -239,14 +238,14 @@ func (c *config) checkSamples(x []float64, row int) error {
 		return &ShapeError{What: "x", Got: "no samples", Want: "at least one"}
 	}
 	top := transport.Largest(x)
-	if !(top <= maxMagnitude) {
+	if !(top <= limit.Magnitude) {
 		i := tooLarge(x)
 		return &DataError{Row: row, Col: i, Value: x[i], Problem: "x" + bounded}
 	}
-	if c.squash == SquashNone && top > maxPoint {
+	if c.squash == SquashNone && top > limit.Point {
 		for i, v := range x {
-			if !(v >= -maxPoint && v <= maxPoint) {
-				return &DataError{Row: row, Col: i, Value: v, Problem: "without a squash x must be of magnitude at most " + ftoa(maxPoint)}
+			if !(v >= -limit.Point && v <= limit.Point) {
+				return &DataError{Row: row, Col: i, Value: v, Problem: "without a squash x must be of magnitude at most " + ftoa(limit.Point)}
 			}
 		}
 	}
@@ -282,9 +281,9 @@ func solve(t option.Function, x []float64, m0 int, b []float64, opts []Option, k
 	}
 	tr := &Transport{uniformB: c.targetWeights == nil, midpoint: c.midpoint, iterations: c.iterations}
 	if c.epsilon == 0 {
-		tr.hard = newHardPlan(x, c, m)
+		tr.hard = c.hardPlan(x, m)
 		if keep {
-			tr.F, tr.G = tr.hard.potentials()
+			tr.F, tr.G = tr.hard.Potentials()
 		}
 		tr.Converged = true
 		return tr, nil
@@ -334,11 +333,20 @@ func (c *config) polish(r *transport.Row, out transport.Outcome) transport.Outco
 	return r.Polish(c.weights, c.targetWeights, out, c.maxIterations)
 }
 
+// hardPlan returns the plan of x at ε = 0.
+func (c *config) hardPlan(x []float64, m int) *hard.Plan {
+	return hard.New(x, hard.Weights{A: c.weights, Y: c.targets, B: c.targetWeights}, transport.Kind(c.squash), m)
+}
+
 // Plan returns the n × m plan P: rows sum to a, columns to b within
 // MarginalError.
 func (t *Transport) Plan() Mat {
 	if t.hard != nil {
-		return t.hard.plan()
+		p := NewMat(len(t.hard.A), len(t.hard.B))
+		for i, a := range t.hard.A {
+			t.hard.EachShare(i, func(j int, s float64) { p.Set(i, j, float64(a*s)) })
+		}
+		return p
 	}
 	r := t.row()
 	defer workspaces.Put(r)
@@ -364,7 +372,7 @@ func (t *Transport) Rank() []float64 {
 
 func (t *Transport) size() (n int, b []float64) {
 	if t.hard != nil {
-		return len(t.hard.x), t.hard.b
+		return len(t.hard.X), t.hard.B
 	}
 	if t.lent != nil {
 		a, b := t.lent.Weights()
@@ -401,7 +409,7 @@ func (t *Transport) rankLevels(q []float64, n int, b []float64) {
 // Sort returns the m soft order statistics, in the units of x.
 func (t *Transport) Sort() []float64 {
 	if t.hard != nil {
-		return t.hard.sorted()
+		return t.hard.Sorted()
 	}
 	r := t.row()
 	defer workspaces.Put(r)
@@ -435,7 +443,7 @@ func (t *Transport) checkQ(q []float64) error {
 
 func (t *Transport) average(out, q []float64) {
 	if t.hard != nil {
-		t.hard.average(out, q)
+		t.hard.Average(out, q)
 		return
 	}
 	r := t.row()
@@ -458,7 +466,7 @@ func SoftQuantileRows(x, q Mat, opts ...Option) (Mat, error) {
 	err = b.do(true, func(r *transport.Row, t []float64, i int) {
 		r.Order(t, b.q(i))
 		copy(out.Row(i), t)
-	}, func(h *hardPlan, i int) { h.average(out.Row(i), b.q(i)) })
+	}, func(h *hard.Plan, i int) { h.Average(out.Row(i), b.q(i)) })
 	if err != nil {
 		return Mat{}, err
 	}
@@ -505,11 +513,11 @@ func SoftQuantileRowsVJP(x, q, z Mat, opts ...Option) (dx, dq, db Mat, err error
 		r.GradB(g.B)
 		r.GradX(g.X)
 		g.Rescale(sz, scales[k])
-	}, func(h *hardPlan, i int) {
+	}, func(h *hard.Plan, i int) {
 		g := transport.Gradient{Q: each.Row(i)}
 		sz := transport.ScaleOf(z.Row(i))
 		for s, v := range z.Row(i) {
-			h.eachShare(s, func(j int, share float64) { g.Q[j] += float64(v / sz * share) })
+			h.EachShare(s, func(j int, share float64) { g.Q[j] += float64(v / sz * share) })
 		}
 		g.Rescale(sz, 1)
 	})
@@ -577,8 +585,8 @@ func (b *rowBatch) shared(i int) int {
 func (b *rowBatch) q(i int) []float64 { return b.levels.Row(b.shared(i)) }
 
 // do solves every row and calls soft with the row and np numbers: T with average, scratch
-// without. At ε = 0 it calls hard with the plan instead.
-func (b *rowBatch) do(average bool, soft func(r *transport.Row, t []float64, i int), hard func(h *hardPlan, i int)) error {
+// without. At ε = 0 it calls sorted with the plan instead.
+func (b *rowBatch) do(average bool, soft func(r *transport.Row, t []float64, i int), sorted func(h *hard.Plan, i int)) error {
 	n, m, size := b.x.Cols, b.levels.Cols, 1
 	if b.epsilon > 0 {
 		size = transport.Abreast(n, m, b.x.Rows)
@@ -597,7 +605,7 @@ func (b *rowBatch) do(average bool, soft func(r *transport.Row, t []float64, i i
 		from, to := pool.Cut(b.x.Rows, pieces, piece)
 		if b.epsilon == 0 {
 			for i := from; i < to; i++ {
-				hard(newHardPlan(b.x.Row(i), &b.config, m), i)
+				sorted(b.hardPlan(b.x.Row(i), m), i)
 			}
 			return
 		}
@@ -654,4 +662,153 @@ func (b *rowBatch) do(average bool, soft func(r *transport.Row, t []float64, i i
 		return first
 	}
 	return nil
+}
+
+// Single quantiles and the k largest values take few targets. A target whose weight is that of
+// the wanted samples collects them; the samples between are collected by targets of their own,
+// and forgotten. So the cost is that of two or three targets, not of n. The weights are what
+// matters: with WithTargetWeights they give the same values through [Solve] and [Transport.Sort],
+// and their gradients through [Transport.SortVJP].
+
+// QuantileWeights returns target weights b with which [SoftSort] gives quantiles of a
+// row: the quantile at levels[i] is SoftSort(x, WithTargetWeights(b))[at[i]]. Levels are
+// in [0,1], in any order. Each quantile is the average over a share width of the samples,
+// 0 < width <= 1, centred on its level and kept within [0,1]; where these shares would
+// overlap, width is narrowed for all of them until they do not. Levels nearer to each
+// other than a millionth of width count as the lowest of them.
+//
+// Errors: [*ShapeError] for no levels, [*OptionError] for the width, [*DataError] for a
+// level.
+func QuantileWeights(levels []float64, width float64) (b []float64, at []int, err error) {
+	if len(levels) == 0 {
+		return nil, nil, &ShapeError{What: "levels", Got: "none", Want: "at least one"}
+	}
+	if !(width > 0 && width <= 1) {
+		return nil, nil, &OptionError{Option: "width", Value: ftoa(width), Bound: "must be above 0 and at most 1"}
+	}
+	for i, l := range levels {
+		if !(l >= 0 && l <= 1) {
+			return nil, nil, &DataError{Row: -1, Col: i, Value: l, Problem: "a level must be in [0,1]"}
+		}
+	}
+	perm := make([]int32, len(levels))
+	var sorter order.Sorter
+	sorter.Resize(len(levels))
+	sorter.Sort(perm, levels)
+	// The centres, equal levels once.
+	var centers []float64
+	slot, near := make([]int, len(levels)), 1e-6*width
+	for _, i := range perm {
+		if k := len(centers); k == 0 || levels[i]-centers[k-1] > near {
+			if k > 0 {
+				width = min(width, levels[i]-centers[k-1])
+			}
+			centers = append(centers, levels[i])
+		}
+		slot[i] = len(centers) - 1
+	}
+	if k := len(centers); k > 1 { // the outer shares may have been moved inwards by half a width
+		low, high := centers[0] < width/2, 1-centers[k-1] < width/2
+		if low {
+			width = min(width, centers[1]/1.5)
+		}
+		if high {
+			width = min(width, (1-centers[k-2])/1.5)
+		}
+		if k == 2 && low && high { // each is moved by the other's wall
+			width = min(width, 0.5)
+		}
+	}
+	end, index := 0.0, make([]int, len(centers))
+	for c, l := range centers {
+		from := min(max(l-float64(width*0.5), end), 1-width)
+		if from-end > hard.Snap { // the samples between
+			b = append(b, from-end)
+		} else {
+			from = end
+		}
+		index[c] = len(b)
+		b = append(b, width)
+		end = from + width
+	}
+	if 1-end > hard.Snap {
+		b = append(b, 1-end)
+	}
+	at = make([]int, len(levels))
+	for i := range at {
+		at[i] = index[slot[i]]
+	}
+	return b, at, nil
+}
+
+// SoftQuantiles reads quantiles off x: it returns one value for each of the given levels,
+// in their order and in the units of x. Levels are in [0,1], 0.5 for the median, in any
+// order. To map samples onto given quantile values instead, see [SoftQuantile].
+//
+// The quantile at a level is the average of x over a share 1/n of the samples about the
+// level; see [QuantileWeights] for another share. At ε = 0 it is sorted x at the position
+// pn - 1/2 for the level p, counted from 0 and linearly interpolated between neighbours
+// (Hazen's rule), so the median is the usual one. For the rule that is the default of
+// numpy and R, the position p(n-1), ask for the level (p(n-1) + 1/2)/n. Where levels are
+// nearer to each other than 1/n all shares are narrowed until none overlap; to avoid
+// that, ask for such levels in separate calls.
+//
+// Errors are those of [SoftSort], and a [*DataError] for a level outside [0,1]; cost that
+// of 2p+1 targets for p levels.
+func SoftQuantiles(x, levels []float64, opts ...Option) ([]float64, error) {
+	b, at, err := QuantileWeights(levels, 1/float64(max(len(x), 1)))
+	if err != nil {
+		return nil, err
+	}
+	tr, err := solve(option.SoftQuantiles, x, 0, b, opts, false)
+	if err != nil {
+		return nil, err
+	}
+	s := tr.Sort()
+	out := make([]float64, len(at))
+	for i, j := range at {
+		out[i] = s[j]
+	}
+	return out, nil
+}
+
+// TopKWeights returns the target weights that separate the k largest of n samples from
+// the rest: n-k for the rest, then k ones (k ones alone where k = n). Any other k than 1
+// <= k <= n is an [*OptionError].
+func TopKWeights(n, k int) ([]float64, error) {
+	if k < 1 || k > n {
+		return nil, &OptionError{Option: "k", Value: itoa(k), Bound: "must be from 1 to the number of samples, " + itoa(n)}
+	}
+	if uint64(k) > limit.Cells {
+		return nil, &OptionError{Option: "k", Value: itoa(k), Bound: "as many targets need too much memory"}
+	}
+	var b []float64
+	if n > k {
+		b = append(b, float64(n-k))
+	}
+	for range k {
+		b = append(b, 1)
+	}
+	return b, nil
+}
+
+// SoftTopK returns soft versions of the k largest values of x, k numbers, the largest
+// first, in the units of x; 1 <= k <= n. A soft mask of the samples they come from, n
+// values in [0,1] of sum k, is SoftQuantile(x, {0, 1}, WithTargetWeights({n-k, k})).
+// Errors are those of [SoftSort] and [TopKWeights]; cost that of k+1 targets.
+func SoftTopK(x []float64, k int, opts ...Option) ([]float64, error) {
+	b, err := TopKWeights(len(x), k)
+	if err != nil {
+		return nil, err
+	}
+	tr, err := solve(option.SoftTopK, x, 0, b, opts, false)
+	if err != nil {
+		return nil, err
+	}
+	s := tr.Sort()
+	out := make([]float64, k)
+	for i := range out {
+		out[i] = s[len(s)-1-i]
+	}
+	return out, nil
 }

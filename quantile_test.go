@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -174,7 +175,7 @@ func FuzzOrder(f *testing.F) {
 // TestFinite: no value and no gradient is NaN or infinite for finite input,
 // however extreme.
 func TestFinite(t *testing.T) {
-	const top = maxMagnitude
+	const top = limit.Magnitude
 	rows := [][]float64{
 		{5}, {1, 1, 1}, {0, 0, 1}, {-top, 0, top}, {top, top}, {top, math.Nextafter(top, 0), top / 2}, {1e-320, 2e-320, 0},
 		{1e300, 1, 1e-300}, {1, 1 + 0x1p-52, 1 - 0x1p-53}, {1e9, 1e9 + 1e-6, 1e9 - 1e-6, 1e9}, {0, 0, 0, 0, 0, 0, 0, 0, 1},
@@ -199,7 +200,7 @@ func TestFinite(t *testing.T) {
 						}
 						tr, err := Solve(x, opts...)
 						if err != nil {
-							if s == SquashNone && largest(x) > maxPoint || eps == 0 && l > 0 {
+							if s == SquashNone && largest(x) > limit.Point || eps == 0 && l > 0 {
 								continue
 							}
 							t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -80,7 +81,7 @@ func (t *Transport) UnrolledQuantileVJP(q, z []float64) (*Gradient, error) {
 		return nil, err
 	}
 	// Two vectors an iteration, each of three words and its numbers.
-	if below := maxCells / uint64(n+len(w)+6); uint64(t.iterations) >= below {
+	if below := limit.Cells / uint64(n+len(w)+6); uint64(t.iterations) >= below {
 		return nil, &OptionError{Option: option.Iterations.String(), Value: itoa(t.iterations), Bound: "must be below " + utoa(below) +
 			" here: the potentials of more need too much memory"}
 	}

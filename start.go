@@ -197,11 +197,11 @@ func (f *qmfFit) startFactors() error {
 	}
 	f.random(x, f.seed)
 	way := f.course.within(0, 1)
-	nmf, j := newNMFFit(way, f.pool, f.factors, f.seen(x), loss, 0), new(journal)
-	if err := j.start(nmf); err != nil {
+	fit, j := newNMFFit(way, f.pool, f.factors, f.seen(x), loss, 0, UpdatesMultiplicative), new(journal)
+	if err := j.start(fit); err != nil {
 		return err
 	}
-	return j.advance(nmf, startUpdates, &way, nil)
+	return j.advance(fit, startUpdates, &way, nil)
 }
 
 // startLogarithms fills Ũ and Ṽ from U and V.

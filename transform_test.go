@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -220,56 +221,6 @@ func TestTransformAtItsLeast(t *testing.T) {
 	}
 }
 
-// TestTransformGradient compares the gradient of QMF's problem in log v with
-// central differences, and sees to it that no step raises the loss.
-func TestTransformGradient(t *testing.T) {
-	x := toy(4)
-	m, err := FitQMF(context.Background(), x, 5, WithEpsilon(0.05), WithLevels(8), WithEpochs(20))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, _, err := newQMFBase(context.Background(), m, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := newQMFLocator(b)
-	p.x = make([]float64, x.Rows)
-	r := random.Split(3, 3)
-	for j := range 5 {
-		for i := range p.x {
-			p.x[i] = x.At(i, j)
-		}
-		z := make([]float64, 5)
-		for c := range z {
-			z[c] = math.Log(p.mean[c]) + normal(&r)/2
-		}
-		p.moveTo(z)
-		want := make([]float64, 5)
-		for c := range z {
-			const h = 1e-5
-			at := z[c]
-			z[c] = at + h
-			copy(p.next.z, z)
-			p.evaluate(&p.next)
-			up := p.next.loss
-			z[c] = at - h
-			copy(p.next.z, z)
-			p.evaluate(&p.next)
-			want[c] = (up - p.next.loss) / (2 * h)
-			z[c] = at
-		}
-		closeTo(t, "gradient", p.at.G, want, 1e-6*largest(want))
-		last := p.at.loss
-		for range 20 {
-			p.minimise(context.Background(), 1)
-			if p.at.loss > last {
-				t.Errorf("the loss rises from %v to %v", last, p.at.loss)
-			}
-			last = p.at.loss
-		}
-	}
-}
-
 // TestTransformBits asks for the same bits from any number of workers, from one
 // column at a time, and from 8 goroutines at once.
 func TestTransformBits(t *testing.T) {
@@ -378,7 +329,7 @@ func TestTransformErrors(t *testing.T) {
 	ctx := context.Background()
 	x := counts(20, 10)
 	for name, m := range bothModels(t, x, 2, WithEpochs(3)) {
-		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 2 * maxValue} {
+		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 2 * limit.Value} {
 			y := x.Clone()
 			y.Set(7, 3, bad)
 			var e *DataError
@@ -420,30 +371,6 @@ func TestTransformCancel(t *testing.T) {
 	}
 	if n := runtime.NumGoroutine(); n > before {
 		t.Errorf("%d goroutines, %d before", n, before)
-	}
-}
-
-// TestTransformAllocs: a column takes no memory once its worker has it.
-func TestTransformAllocs(t *testing.T) {
-	x := counts(30, 20)
-	ctx := context.Background()
-	models := bothModels(t, x, 3, WithEpochs(5))
-	b, _, err := newQMFBase(ctx, models["QMF"].(*QMF), x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	column, v := make([]float64, 30), make([]float64, 3)
-	for name, p := range map[string]locator{"NMF": newNMFLocator(newNMFBase(models["NMF"].(*NMF))), "QMF": newQMFLocator(b)} {
-		j := 0
-		if allocs := testing.AllocsPerRun(15, func() {
-			for i := range column {
-				column[i] = x.At(i, j%x.Cols)
-			}
-			p.locate(ctx, v, column)
-			j++
-		}); allocs > 0 {
-			t.Errorf("%s: %v allocations a column", name, allocs)
-		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -260,11 +261,11 @@ func TestMemoryBound(t *testing.T) {
 	// The bound that the error names is the largest that is taken.
 	for _, n := range []int{1, 3, 1000, 46000, 1 << 28} {
 		m := mostLevels(n)
-		if m > 0 && tooManyCells(n, m) || !tooManyCells(n, m+1) {
+		if m > 0 && limit.TooMany(n, m) || !limit.TooMany(n, m+1) {
 			t.Errorf("n = %d: %d is not the most", n, m)
 		}
 	}
-	if maxCells == 1<<31 && (tooManyCells(20724, 20724) || !tooManyCells(20725, 20725)) {
+	if limit.Cells == 1<<31 && (limit.TooMany(20724, 20724) || !limit.TooMany(20725, 20725)) {
 		t.Error("the documentation says that the default of n levels ends at 20724")
 	}
 }

@@ -2,7 +2,7 @@ package main
 
 // This file holds models as the command has them: of any kind, with the names of
 // features and samples and how they came about, which model files keep in
-// sections of their own (files.go of the package has those of its own).
+// sections of their own (model.go of the package has those of its own).
 
 import (
 	"encoding/binary"

@@ -1,7 +1,7 @@
-package quantmf
+package nmf
 
 // This file holds X ≈ UV with U, V >= 0 by Newton's method with bounds, half by half and
-// with momentum: some twenty epochs where multiplicative updates (nmf.go) take hundreds.
+// with momentum: some twenty epochs where multiplicative updates (updates.go) take hundreds.
 // The loss is that of Kullback and Leibler, or Frobenius'.
 //
 // # A half
@@ -46,7 +46,7 @@ package quantmf
 // The halves start at y and lead to z, no worse than y. The next y is
 // max(z + (τ-1)/τ' (z - z before), z/10), τ' = (1+√(1+4τ²))/2 (Nesterov 1983; under
 // Frobenius' loss not below 0 is enough). Where its loss is above that of the y before, y is z and
-// τ = 1 again: the losses at y, those of History, never rise. Between the halves the
+// τ = 1 again: the losses at y, those returned, never rise. Between the halves the
 // components are brought to Σ_i U_ia = Σ_j V_aj, with a penalty to where it is least,
 // so that momentum does not run along their scale.
 //
@@ -73,26 +73,18 @@ const (
 	leastEntry   = 0.01 // of the mean of its component, where cells are hidden
 )
 
-// newtonFit is an NMF by Newton's method under way. It begins as an nmfFit, whose
+// Newton is an NMF by Newton's method under way. It begins as an Updates, whose
 // factors stay the state that the last losses are of: y above. What it has of V lies in
 // tiles, as the sums of the pieces do.
-type newtonFit struct {
-	*nmfFit
+type Newton struct {
+	*Updates
 	exact bool // Frobenius, no cell hidden
 	taken bool // the multiplicative updates are over
 	still bool // neither y nor z was lower: nothing moves any more
-	last  losses
-	tau   []float64 // one number, τ
-	by    float64   // how far momentum goes this time
-
-	y      []float64 // tiles: V at y
-	zu, zv []float64 // d × k and tiles: z, in a half that of the epoch before
-	nu, nv []float64 // the next y; nv is the direction of V before
-	z, z2  []float64 // tiles: the new V and its squares, for the half of U
-
-	scale          []float64 // k: what brings U to the balance
-	sumU           []float64 // k: Σ_i U_ia, of the U that the half of V, then of U, starts at
-	sumV, sumZ     []float64 // k: Σ_j V_aj where the next gradient is taken, and of z
+	last  Losses
+	momentum
+	points
+	balance
 	metric         metric
 	slopes, most   []float64 // np: of the direction of V
 	shareU, shareV []float64 // the visible share of a row, of a column
@@ -103,6 +95,43 @@ type newtonFit struct {
 	directs, searches, moves, halves, gradients func(worker, piece int)
 }
 
+// momentum is what an epoch takes over from the one before: z, and τ, which is 1 where there is
+// nothing to go on from.
+type momentum struct {
+	tau    []float64 // one number
+	by     float64   // (τ-1)/τ' of this epoch
+	zu, zv []float64 // d × k and tiles: z, in a half that of the epoch before
+}
+
+// advance goes from τ to τ'.
+func (m *momentum) advance() {
+	tau := (1 + math.Sqrt(1+float64(4*float64(m.tau[0]*m.tau[0])))) / 2
+	m.by, m.tau[0] = (m.tau[0]-1)/tau, tau
+}
+
+// ahead fills y with the extrapolation from before by way of z, entries of components in
+// turn, none below least of z or the floor of its component, whichever is more.
+func (m *momentum) ahead(y, z, before, floor []float64, least float64) {
+	for j, v := range z {
+		low := max(float64(least*v), min(v, floor[j%len(floor)]))
+		y[j] = max(v+float64(m.by*(v-before[j])), low)
+	}
+}
+
+// points are the factors of an epoch beside those of the fit, which are y. V lies in tiles.
+type points struct {
+	y      []float64 // V at y
+	nu, nv []float64 // the next y, once both halves are done; in between nv is the direction of V
+	z, z2  []float64 // the new V and its squares, for the half of U
+}
+
+// balance is the sums of components, and what brings those of U and V to each other.
+type balance struct {
+	scale      []float64 // k: of U
+	sumU       []float64 // k: Σ_i U_ia, of the U that the half of V, then of U, starts at
+	sumV, sumZ []float64 // k: Σ_j V_aj where the next gradient is taken, and of z
+}
+
 // metric is the Hessian that the columns of a half share: C, ones on its diagonal, where
 // each has a diagonal of its own, or all of it.
 type metric struct {
@@ -111,14 +140,14 @@ type metric struct {
 	total            float64   // Σ W
 }
 
-// newtonPart is what a piece of the rows adds to the half of V, beside nmfPart: num is
+// newtonPart is what a piece of the rows adds to the half of V, beside part: num is
 // the sum of the gradient, den of h.
 type newtonPart struct {
 	h           []float64 // k × k: the shared Hessian
 	c2, c3, rho []float64 // np, see kernel.Stretch
 }
 
-// newtonScratch is a worker's room: plainRows rows of samples, and strips of columns
+// newtonScratch is a worker's room: Group rows of samples, and strips of columns
 // of B, k rows each.
 type newtonScratch struct {
 	x, w, r, q, d          []float64
@@ -126,7 +155,7 @@ type newtonScratch struct {
 	u, squares, p, g, h, t []float64 // rows of U, and what belongs to them
 	strip                  strip
 	observed               []bool
-	seen                   [plainRows][]bool
+	seen                   [Group][]bool
 }
 
 // strip is some columns of B, k rows of n numbers: B itself, the gradient, the diagonal of
@@ -149,26 +178,28 @@ func (s *strip) cut(k, n int) {
 	}
 }
 
-func newNewtonFit(f *nmfFit) *newtonFit {
-	n := &newtonFit{nmfFit: f, exact: f.loss == divergence.Frobenius && !f.partial, tau: []float64{1}}
+// NewNewton returns Newton's method for a problem.
+func NewNewton(p *Problem) *Newton {
+	f := NewUpdates(p)
+	n := &Newton{Updates: f, exact: f.Loss == divergence.Frobenius && !f.Partial, momentum: momentum{tau: []float64{1}}}
 	n.directs, n.searches, n.moves, n.halves, n.gradients = n.direct, n.searchV, n.moveV, n.halfU, n.gradient
 	return n
 }
 
 // first is the number of multiplicative updates that a fit begins with: none where the
 // halves are exact, unless a penalty may then end both factors at 0 at once.
-func (f *newtonFit) first() int {
-	if f.exact && f.penalty == 0 {
+func (f *Newton) first() int {
+	if f.exact && f.Penalty == 0 {
 		return 0
 	}
 	return warmEpochs
 }
 
 // take goes over from multiplicative updates.
-func (f *newtonFit) take() {
-	d, k, np := f.d, f.k, f.np
+func (f *Newton) take() {
+	d, k, np := f.D, f.K, f.NP
 	v := func(n int) []float64 { return make([]float64, n) }
-	if f.partial {
+	if f.Partial {
 		f.tiles.count, f.tiles.width = 1, np
 	}
 	f.taken, f.work, f.tiles.v = true, nil, nil
@@ -177,8 +208,8 @@ func (f *newtonFit) take() {
 	f.scale, f.sumU, f.sumV, f.sumZ = v(k), v(k), v(k), v(k)
 	f.metric = metric{floor: v(k), c: v(k * k), diag: v(k), inverse: v(k)}
 	f.slopes, f.most, f.shareU, f.shareV = v(np), v(np), v(d), v(np)
-	f.extra, f.room = make([]newtonPart, len(f.pieces)), make([]newtonScratch, f.pool.Workers())
-	f.cols = min(nmfChunks, np/kernel.Lanes)
+	f.extra, f.room = make([]newtonPart, len(f.pieces)), make([]newtonScratch, f.Pool.Workers())
+	f.cols = min(Chunks, np/kernel.Lanes)
 	for i := range f.pieces {
 		f.extra[i].h, f.pieces[i].sum = v(k*k), v(k)
 		if f.exact {
@@ -193,30 +224,30 @@ func (f *newtonFit) take() {
 	if !f.exact {
 		f.z2 = v(k * np)
 	}
-	rows, tile, wide := plainRows*k, plainRows*f.tiles.width, k*stripColumns
+	rows, tile, wide := Group*k, Group*f.tiles.width, k*stripColumns
 	for i := range f.room {
 		ws := &f.room[i]
-		ws.x, ws.w, ws.r = v(plainRows*np), v(plainRows*np), v(tile)
+		ws.x, ws.w, ws.r = v(Group*np), v(Group*np), v(tile)
 		ws.u, ws.squares, ws.p, ws.g, ws.h, ws.t = v(rows), v(rows), v(rows), v(rows), v(rows), v(rows)
 		ws.strip = strip{b: v(wide), g: v(wide), h: v(wide), p: v(wide), r: v(wide), root: v(wide),
 			weight: v(stripColumns), slope: v(stripColumns), limits: v(stripColumns)}
 		if !f.exact {
 			ws.q, ws.d = v(tile), v(tile)
 		}
-		if f.partial {
-			ws.product, ws.observed = v(np), make([]bool, plainRows*f.n)
+		if f.Partial {
+			ws.product, ws.observed = v(np), make([]bool, Group*f.N)
 		}
 	}
 	for i := range f.shareU {
-		f.shareU[i] = float64(f.rows[i]) / float64(f.n)
+		f.shareU[i] = float64(f.Rows[i]) / float64(f.N)
 	}
 	for j := range f.shareV {
 		f.shareV[j] = 1
 	}
-	if f.partial {
+	if f.Partial {
 		clear(f.shareV)
 		for i := range d {
-			for j, v := range f.cells.x.Row(i) {
+			for j, v := range f.row(i) {
 				if v == v {
 					f.shareV[j] += 1 / float64(d)
 				}
@@ -226,91 +257,90 @@ func (f *newtonFit) take() {
 }
 
 // open makes y of the factors, and takes its gradient.
-func (f *newtonFit) open() {
-	for c := range f.k {
+func (f *Newton) open() {
+	for c := range f.K {
 		for t := range f.tiles.count {
 			lo, hi := f.tile(t)
-			copy(f.y[f.k*lo+c*(hi-lo):f.k*lo+(c+1)*(hi-lo)], f.factors.v[c*f.np+lo:c*f.np+hi])
+			copy(f.y[f.K*lo+c*(hi-lo):f.K*lo+(c+1)*(hi-lo)], f.V[c*f.NP+lo:c*f.NP+hi])
 		}
 	}
-	copy(f.nu, f.u)
+	copy(f.nu, f.U)
 	copy(f.nv, f.y)
 	f.refresh()
 }
 
 // accept makes the next y the state, and the factors.
-func (f *newtonFit) accept(l losses) {
-	copy(f.u, f.nu)
+func (f *Newton) accept(l Losses) {
+	copy(f.U, f.nu)
 	f.y, f.nv = f.nv, f.y
-	for c := range f.k {
+	for c := range f.K {
 		for t := range f.tiles.count {
 			lo, hi := f.tile(t)
-			copy(f.factors.v[c*f.np+lo:c*f.np+hi], f.y[f.k*lo+c*(hi-lo):f.k*lo+(c+1)*(hi-lo)])
+			copy(f.V[c*f.NP+lo:c*f.NP+hi], f.y[f.K*lo+c*(hi-lo):f.K*lo+(c+1)*(hi-lo)])
 		}
 	}
 	f.last = l
 }
 
 // refresh makes a pass for the loss at the next y and the gradient of V there.
-func (f *newtonFit) refresh() {
+func (f *Newton) refresh() {
 	f.sums(f.sumV, f.nv)
-	f.pool.Do(len(f.pieces), f.gradients)
+	f.Pool.Do(len(f.pieces), f.gradients)
 }
 
 // sums fills s with the sums over the rows of v, in tiles.
-func (f *newtonFit) sums(s, v []float64) {
+func (f *Newton) sums(s, v []float64) {
 	clear(s)
 	for t := range f.tiles.count {
 		lo, hi := f.tile(t)
 		for c := range s {
-			s[c] += kernel.Sum(v[f.k*lo+c*(hi-lo) : f.k*lo+(c+1)*(hi-lo)])
+			s[c] += kernel.Sum(v[f.K*lo+c*(hi-lo) : f.K*lo+(c+1)*(hi-lo)])
 		}
 	}
 }
 
-// epoch is the halves of V and of U and the momentum. It leaves the factors alone until
+// Epoch is the halves of V and of U and the momentum. It leaves the factors alone until
 // the next y is known to be no worse: they are always those of the last losses.
-func (f *newtonFit) epoch(e int) (losses, error) {
+func (f *Newton) Epoch(e int) (Losses, error) {
 	if e < f.first() {
-		return f.nmfFit.epoch(e)
+		return f.Updates.Epoch(e)
 	}
-	if err := f.pool.Err(); err != nil {
-		return losses{}, err
+	if err := f.Pool.Err(); err != nil {
+		return Losses{}, err
 	}
 	if !f.taken {
 		f.take()
 		f.open()
-		copy(f.zu, f.u)
+		copy(f.zu, f.U)
 		copy(f.zv, f.y)
-		f.last = f.losses(e, f.nu, f.nv)
+		f.last = f.losses(f.nu, f.nv)
 	}
 	if !f.still {
 		f.halfV()
 		f.between()
-		f.pool.Do(len(f.pieces), f.halves)
-		l := f.losses(e+1, f.nu, f.nv)
+		f.Pool.Do(len(f.pieces), f.halves)
+		l := f.losses(f.nu, f.nv)
 		if f.rises(l) {
 			f.tau[0] = 1
 			copy(f.nu, f.zu)
 			copy(f.nv, f.z)
 			f.refresh()
-			l = f.losses(e+1, f.nu, f.nv)
+			l = f.losses(f.nu, f.nv)
 		}
-		if err := f.pool.Err(); err != nil {
-			return losses{}, err
+		if err := f.Pool.Err(); err != nil {
+			return Losses{}, err
 		}
 		f.zv, f.z = f.z, f.zv
 		if f.still = f.rises(l); !f.still {
 			f.accept(l)
 		}
 	}
-	f.last.of = e + 1
 	return f.last, nil
 }
 
 // rises tells whether losses are above the last ones.
-func (f *newtonFit) rises(l losses) bool {
-	return !(l.visible+l.penalty <= f.last.visible+f.last.penalty)
+func (f *Newton) rises(l Losses) bool {
+	return !(l.Visible+l.Penalty <= f.last.Visible+f.last.Penalty)
 }
 
 // share fills the metric from its lower triangle in h, which the sums of the factors make
@@ -403,7 +433,7 @@ func stepped(b, by float64) float64 {
 }
 
 // halfV makes z of V: the half of V at y.
-func (f *newtonFit) halfV() {
+func (f *Newton) halfV() {
 	m := &f.metric
 	clear(m.c)
 	clear(f.sumU)
@@ -415,12 +445,12 @@ func (f *newtonFit) halfV() {
 			f.sumU[c] += v
 		}
 	}
-	f.lowest(f.sumV, f.n)
+	f.lowest(f.sumV, f.N)
 	m.share(f.exact, inner(f.sumU, f.sumV))
-	f.pool.Do(f.cols, f.directs)
+	f.Pool.Do(f.cols, f.directs)
 	if !f.exact {
-		f.pool.Do(len(f.pieces), f.searches)
-		f.pool.Do(f.cols, f.moves)
+		f.Pool.Do(len(f.pieces), f.searches)
+		f.Pool.Do(f.cols, f.moves)
 	}
 }
 
@@ -435,8 +465,8 @@ func inner(a, b []float64) float64 {
 
 // columns calls g for the parts of tiles that a piece of the columns has, at most most
 // columns at a time: they are lo to hi, in the tile that goes from to its width on.
-func (f *newtonFit) columns(piece, most int, g func(lo, hi, from, width int)) {
-	blocks := f.np / kernel.Lanes
+func (f *Newton) columns(piece, most int, g func(lo, hi, from, width int)) {
+	blocks := f.NP / kernel.Lanes
 	begin, end := piece*blocks/f.cols*kernel.Lanes, (piece+1)*blocks/f.cols*kernel.Lanes
 	for t := range f.tiles.count {
 		from, to := f.tile(t)
@@ -448,14 +478,14 @@ func (f *newtonFit) columns(piece, most int, g func(lo, hi, from, width int)) {
 
 // direct makes the direction of some columns of V, of the gradient that the pieces of the
 // rows have.
-func (f *newtonFit) direct(worker, piece int) {
+func (f *Newton) direct(worker, piece int) {
 	s := &f.room[worker].strip
 	f.columns(piece, stripColumns, func(lo, hi, from, width int) {
 		n := hi - lo
-		s.cut(f.k, n)
+		s.cut(f.K, n)
 		clear(s.weight[:n])
-		for c := range f.k {
-			at := f.k*from + c*width + lo - from
+		for c := range f.K {
+			at := f.K*from + c*width + lo - from
 			b, g, h := s.b[c*n:(c+1)*n], s.g[c*n:(c+1)*n], s.h[c*n:(c+1)*n]
 			copy(b, f.y[at:at+n])
 			clear(g)
@@ -479,15 +509,15 @@ func (f *newtonFit) direct(worker, piece int) {
 			}
 		}
 		for j := range n {
-			s.weight[j] = f.metric.weigh(f.loss, s.weight[j], f.shareV[lo+j], f.n)
+			s.weight[j] = f.metric.weigh(f.Loss, s.weight[j], f.shareV[lo+j], f.N)
 		}
 		f.metric.solve(s, f.exact)
 		to := f.nv
 		if f.exact {
 			to = f.z
 		}
-		for c := range f.k {
-			at := f.k*from + c*width + lo - from
+		for c := range f.K {
+			at := f.K*from + c*width + lo - from
 			copy(to[at:at+n], s.p[c*n:(c+1)*n])
 		}
 		copy(f.slopes[lo:hi], s.slope)
@@ -496,25 +526,25 @@ func (f *newtonFit) direct(worker, piece int) {
 }
 
 // searchV sums what the step of V is taken of, over a piece of the rows.
-func (f *newtonFit) searchV(worker, piece int) {
+func (f *Newton) searchV(worker, piece int) {
 	ws, ex := &f.room[worker], &f.extra[piece]
 	clear(ex.c2)
 	clear(ex.c3)
 	clear(ex.rho)
 	f.groups(piece, func(i, rows int) {
 		x, stride := f.load(ws, i, rows)
-		u := f.u[i*f.k : (i+rows)*f.k]
+		u := f.U[i*f.K : (i+rows)*f.K]
 		for t := range f.tiles.count {
 			lo, hi := f.tile(t)
 			n := hi - lo
 			w, d := ws.w[:rows*n], ws.d[:rows*n]
-			kernel.CombineRows(d, u, f.nv[f.k*lo:f.k*hi], rows)
-			if f.loss == divergence.KL {
-				kernel.CombineRows(w, u, f.y[f.k*lo:f.k*hi], rows)
+			kernel.CombineRows(d, u, f.nv[f.K*lo:f.K*hi], rows)
+			if f.Loss == divergence.KL {
+				kernel.CombineRows(w, u, f.y[f.K*lo:f.K*hi], rows)
 			}
 			for r := range rows {
 				d := d[r*n : (r+1)*n]
-				if f.loss == divergence.KL {
+				if f.Loss == divergence.KL {
 					kernel.Stretch(ex.c2[lo:hi], ex.c3[lo:hi], ex.rho[lo:hi], w[r*n:(r+1)*n], d, x[r*stride+lo:r*stride+hi], divergence.LeastT)
 					continue
 				}
@@ -528,35 +558,35 @@ func (f *newtonFit) searchV(worker, piece int) {
 	})
 }
 
-// groups calls g for the rows of a piece, plainRows at a time.
-func (f *newtonFit) groups(piece int, g func(i, rows int)) {
-	groups := (f.d + plainRows - 1) / plainRows
-	begin, end := piece*groups/len(f.pieces)*plainRows, min((piece+1)*groups/len(f.pieces)*plainRows, f.d)
-	for i := begin; i < end && f.pool.Err() == nil; i += plainRows {
-		g(i, min(plainRows, end-i))
+// groups calls g for the rows of a piece, Group at a time.
+func (f *Newton) groups(piece int, g func(i, rows int)) {
+	groups := (f.D + Group - 1) / Group
+	begin, end := piece*groups/len(f.pieces)*Group, min((piece+1)*groups/len(f.pieces)*Group, f.D)
+	for i := begin; i < end && f.Pool.Err() == nil; i += Group {
+		g(i, min(Group, end-i))
 	}
 }
 
 // load returns rows of x, whole blocks that lie stride apart, with 0 where a cell is
 // hidden, and fills seen.
-func (f *newtonFit) load(ws *newtonScratch, i, rows int) (x []float64, stride int) {
-	if f.np == f.n && !f.partial {
-		return f.x.Data[i*f.x.Stride:], f.x.Stride
+func (f *Newton) load(ws *newtonScratch, i, rows int) (x []float64, stride int) {
+	if f.NP == f.N && !f.Partial {
+		return f.X[i*f.Stride:], f.Stride
 	}
 	for r := range rows {
-		to := ws.x[r*f.np : (r+1)*f.np]
-		if f.partial {
-			ws.seen[r] = f.cells.readRow(to, ws.observed[r*f.n:(r+1)*f.n], i+r)
+		to := ws.x[r*f.NP : (r+1)*f.NP]
+		if f.Partial {
+			ws.seen[r] = f.Read(to, ws.observed[r*f.N:(r+1)*f.N], i+r)
 		} else {
-			copy(to, f.x.Row(i+r))
+			copy(to, f.row(i+r))
 		}
 	}
-	return ws.x, f.np
+	return ws.x, f.NP
 }
 
 // moveV makes the step of some columns of V.
-func (f *newtonFit) moveV(worker, piece int) {
-	f.columns(piece, f.np, func(lo, hi, from, width int) {
+func (f *Newton) moveV(worker, piece int) {
+	f.columns(piece, f.NP, func(lo, hi, from, width int) {
 		for j := lo; j < hi; j++ {
 			var c2, c3, rho float64
 			for i := range f.extra {
@@ -565,8 +595,8 @@ func (f *newtonFit) moveV(worker, piece int) {
 				rho = max(rho, f.extra[i].rho[j])
 			}
 			t := stepLength(f.slopes[j], c2, c3, rho, f.most[j])
-			for c := range f.k {
-				at := f.k*from + c*width + j - from
+			for c := range f.K {
+				at := f.K*from + c*width + j - from
 				f.z[at] = stepped(f.y[at], float64(t*f.nv[at]))
 			}
 		}
@@ -574,13 +604,13 @@ func (f *newtonFit) moveV(worker, piece int) {
 }
 
 // between balances the components, extrapolates V, and makes the metric of the half of U.
-func (f *newtonFit) between() {
+func (f *Newton) between() {
 	f.sums(f.sumZ, f.z)
 	weightU, weightV := 1.0, 1.0
-	if f.penalty > 0 {
+	if f.Penalty > 0 {
 		weightU, weightV = f.addU, f.addV
 	}
-	for c := range f.k {
+	for c := range f.K {
 		f.scale[c] = 1
 		if u, v := float64(weightU*f.sumU[c]), float64(weightV*f.sumZ[c]); u > 0 && v > 0 {
 			f.scale[c] = math.Sqrt(v / u)
@@ -588,9 +618,8 @@ func (f *newtonFit) between() {
 		f.sumU[c] *= f.scale[c]
 		f.sumZ[c] /= f.scale[c]
 	}
-	tau := (1 + math.Sqrt(1+float64(4*float64(f.tau[0]*f.tau[0])))) / 2
-	f.by, f.tau[0] = (f.tau[0]-1)/tau, tau
-	f.lowest(f.sumZ, f.n)
+	f.advance()
+	f.lowest(f.sumZ, f.N)
 	m := &f.metric
 	clear(m.c)
 	row := f.room[0].r
@@ -599,72 +628,67 @@ func (f *newtonFit) between() {
 		n := hi - lo
 		weight := f.room[0].x[:n]
 		clear(weight)
-		for c := range f.k {
-			from, to := f.k*lo+c*n, f.k*lo+(c+1)*n
+		for c := range f.K {
+			from, to := f.K*lo+c*n, f.K*lo+(c+1)*n
 			over := 1 / f.scale[c]
 			for j, v := range f.z[from:to] {
 				f.z[from+j] = float64(v * over)
 			}
-			f.ahead(f.nv[from:to], f.z[from:to], f.zv[from:to], m.floor[c:c+1])
+			f.ahead(f.nv[from:to], f.z[from:to], f.zv[from:to], m.floor[c:c+1], f.leastAhead())
 			kernel.Accumulate(weight, f.sumU[c:c+1], f.z[from:to])
 		}
-		for c := range f.k {
-			z := f.z[f.k*lo+c*n : f.k*lo+(c+1)*n]
+		for c := range f.K {
+			z := f.z[f.K*lo+c*n : f.K*lo+(c+1)*n]
 			r := row[:n]
-			if f.loss == divergence.Frobenius {
+			if f.Loss == divergence.Frobenius {
 				copy(r, z)
 			} else {
 				kernel.Ratio(r, z, weight, divergence.LeastSum)
 			}
 			g := f.room[0].g[:c+1]
-			kernel.Dots(g, f.z[f.k*lo:f.k*lo+(c+1)*n], r)
-			add(m.c[c*f.k:c*f.k+c+1], g)
+			kernel.Dots(g, f.z[f.K*lo:f.K*lo+(c+1)*n], r)
+			add(m.c[c*f.K:c*f.K+c+1], g)
 		}
 	}
 	if !f.exact {
 		kernel.Multiply(f.z2, f.z, f.z)
 	}
 	f.sums(f.sumV, f.nv)
-	f.lowest(f.sumU, f.d)
+	f.lowest(f.sumU, f.D)
 	m.share(f.exact, inner(f.sumU, f.sumZ))
 }
 
 // lowest sets what the entries of components with these sums over count are not let fall
 // below.
-func (f *newtonFit) lowest(sums []float64, count int) {
+func (f *Newton) lowest(sums []float64, count int) {
 	for c, v := range sums {
 		f.metric.floor[c] = 0
-		if f.loss == divergence.KL && f.partial {
+		if f.Loss == divergence.KL && f.Partial {
 			f.metric.floor[c] = float64(leastEntry*v) / float64(count)
 		}
 	}
 }
 
-// ahead fills y with the extrapolation from before by way of z, entries of components in
-// turn.
-func (f *newtonFit) ahead(y, z, before, floor []float64) {
-	least := leastShare
+// leastAhead is the share of z below which the next y does not fall.
+func (f *Newton) leastAhead() float64 {
 	if f.exact {
-		least = 0
+		return 0
 	}
-	for j, v := range z {
-		low := max(float64(least*v), min(v, floor[j%len(floor)]))
-		y[j] = max(v+float64(f.by*(v-before[j])), low)
-	}
+	return leastShare
 }
 
 // halfU makes z of U in a piece of the rows: their half at y and the new V. With the next
 // y of them it takes the gradient of V there.
-func (f *newtonFit) halfU(worker, piece int) {
+func (f *Newton) halfU(worker, piece int) {
 	ws := &f.room[worker]
 	f.clear(piece)
-	k := f.k
+	k := f.K
 	f.groups(piece, func(i, rows int) {
 		x, stride := f.load(ws, i, rows)
 		u, p := ws.u[:rows*k], ws.p[:rows*k]
 		for r := range rows {
 			for c, s := range f.scale {
-				u[r*k+c] = float64(f.u[(i+r)*k+c] * s)
+				u[r*k+c] = float64(f.U[(i+r)*k+c] * s)
 			}
 		}
 		f.directU(ws, i, rows, x, stride)
@@ -672,7 +696,7 @@ func (f *newtonFit) halfU(worker, piece int) {
 			f.searchU(ws, rows, x, stride)
 		}
 		zu := f.zu[i*k : (i+rows)*k]
-		f.ahead(f.nu[i*k:(i+rows)*k], p, zu, f.metric.floor)
+		f.ahead(f.nu[i*k:(i+rows)*k], p, zu, f.metric.floor, f.leastAhead())
 		copy(zu, p)
 		f.gradientRows(ws, piece, i, rows, x, stride)
 	})
@@ -680,8 +704,8 @@ func (f *newtonFit) halfU(worker, piece int) {
 
 // directU fills p with the direction of rows of U, and g with the slope and the longest
 // step of each; where the metric is exact p is the new rows.
-func (f *newtonFit) directU(ws *newtonScratch, i, rows int, x []float64, stride int) {
-	k, s := f.k, &ws.strip
+func (f *Newton) directU(ws *newtonScratch, i, rows int, x []float64, stride int) {
+	k, s := f.K, &ws.strip
 	u, g, h := ws.u[:rows*k], ws.g[:rows*k], ws.h[:rows*k]
 	clear(g)
 	clear(h)
@@ -717,7 +741,7 @@ func (f *newtonFit) directU(ws *newtonScratch, i, rows int, x []float64, stride 
 			continue
 		}
 		u := u[r*k : (r+1)*k]
-		s.weight[r] = f.metric.weigh(f.loss, inner(u, f.sumZ), f.shareU[i+r], f.d)
+		s.weight[r] = f.metric.weigh(f.Loss, inner(u, f.sumZ), f.shareU[i+r], f.D)
 		for c, v := range u {
 			at := c*n + r
 			s.b[at], s.h[at] = v, h[r*k+c]
@@ -739,9 +763,9 @@ func (f *newtonFit) directU(ws *newtonScratch, i, rows int, x []float64, stride 
 }
 
 // searchU makes the step of rows of U along p, and leaves the new ones there.
-func (f *newtonFit) searchU(ws *newtonScratch, rows int, x []float64, stride int) {
-	k := f.k
-	var sums [plainRows][3]float64
+func (f *Newton) searchU(ws *newtonScratch, rows int, x []float64, stride int) {
+	k := f.K
+	var sums [Group][3]float64
 	for tile := range f.tiles.count {
 		lo, hi := f.tile(tile)
 		n := hi - lo
@@ -749,7 +773,7 @@ func (f *newtonFit) searchU(ws *newtonScratch, rows int, x []float64, stride int
 		kernel.CombineRows(d, ws.p[:rows*k], f.z[k*lo:k*hi], rows)
 		for r := range rows {
 			d := d[r*n : (r+1)*n]
-			if f.loss == divergence.KL {
+			if f.Loss == divergence.KL {
 				var some [3]float64
 				kernel.StretchRow(&some, ws.w[rows*lo+r*n:rows*lo+(r+1)*n], d, x[r*stride+lo:r*stride+hi])
 				sums[r][0] += some[0]
@@ -777,21 +801,21 @@ func (f *newtonFit) searchU(ws *newtonScratch, rows int, x []float64, stride int
 // held, but for its sign and for the sums of that under KL without hidden cells, and q with
 // the curvature: X/W - 1 and X/W² or X - W and 1, 0 where a cell is hidden; without, X/W and
 // X/W². Under KL w is 1/W afterwards.
-func (f *newtonFit) curve(ws *newtonScratch, r, q, w, x []float64, stride, rows int) (difference float64) {
+func (f *Newton) curve(ws *newtonScratch, r, q, w, x []float64, stride, rows int) (difference float64) {
 	n := len(r) / rows
-	if f.loss == divergence.KL {
+	if f.Loss == divergence.KL {
 		difference = kernel.Curve(r, q, w, x, stride, rows, divergence.LeastT)
 	}
-	if !f.partial {
+	if !f.Partial {
 		return difference
 	}
 	for i := range rows {
 		r, q, w, x := r[i*n:(i+1)*n], q[i*n:(i+1)*n], w[i*n:(i+1)*n], x[i*stride:]
 		for j := range r {
 			switch {
-			case j >= f.n || !ws.seen[i][j]:
+			case j >= f.N || !ws.seen[i][j]:
 				r[j], q[j] = 0, 0
-			case f.loss == divergence.KL:
+			case f.Loss == divergence.KL:
 				r[j]--
 			default:
 				r[j], q[j] = x[j]-w[j], 1
@@ -802,7 +826,7 @@ func (f *newtonFit) curve(ws *newtonScratch, r, q, w, x []float64, stride, rows 
 }
 
 // clear readies a piece of the rows for sums at the next y.
-func (f *newtonFit) clear(piece int) {
+func (f *Newton) clear(piece int) {
 	p := &f.pieces[piece]
 	clear(p.num)
 	clear(p.den)
@@ -812,7 +836,7 @@ func (f *newtonFit) clear(piece int) {
 }
 
 // gradient takes the loss and the gradient of V at the next y, in a piece of the rows.
-func (f *newtonFit) gradient(worker, piece int) {
+func (f *Newton) gradient(worker, piece int) {
 	ws := &f.room[worker]
 	f.clear(piece)
 	f.groups(piece, func(i, rows int) {
@@ -821,8 +845,8 @@ func (f *newtonFit) gradient(worker, piece int) {
 	})
 }
 
-func (f *newtonFit) gradientRows(ws *newtonScratch, piece, i, rows int, x []float64, stride int) {
-	k := f.k
+func (f *Newton) gradientRows(ws *newtonScratch, piece, i, rows int, x []float64, stride int) {
+	k := f.K
 	pt, h := &f.pieces[piece], f.extra[piece].h
 	u, squares := f.nu[i*k:(i+rows)*k], ws.squares[:rows*k]
 	if !f.exact {
@@ -846,11 +870,11 @@ func (f *newtonFit) gradientRows(ws *newtonScratch, piece, i, rows int, x []floa
 			continue
 		}
 		q := ws.q[:rows*n]
-		if f.partial {
+		if f.Partial {
 			f.lossRows(ws, pt, i, rows, x, w)
 		}
 		difference := f.curve(ws, r, q, w, x[lo:], stride, rows)
-		if !f.partial {
+		if !f.Partial {
 			loss += difference
 			loss += kernel.LogSumRows(r, x[lo:], stride, rows)
 		}
@@ -860,7 +884,7 @@ func (f *newtonFit) gradientRows(ws *newtonScratch, piece, i, rows int, x []floa
 	pt.losses[0] += max(loss, 0) // it is one; rounding may say otherwise of a perfect fit
 	for ; len(u) > 0; u = u[k:] {
 		weight := 1.0
-		if f.loss == divergence.KL {
+		if f.Loss == divergence.KL {
 			weight = inner(u[:k], f.sumV)
 		}
 		for a, v := range u[:k] {
@@ -877,35 +901,39 @@ func (f *newtonFit) gradientRows(ws *newtonScratch, piece, i, rows int, x []floa
 }
 
 // lossRows adds the losses of rows some of whose cells are hidden.
-func (f *newtonFit) lossRows(ws *newtonScratch, pt *nmfPart, i, rows int, x, w []float64) {
+func (f *Newton) lossRows(ws *newtonScratch, pt *part, i, rows int, x, w []float64) {
 	for r := range rows {
-		lo, hi := r*f.np, r*f.np+f.n
+		lo, hi := r*f.NP, r*f.NP+f.N
 		x, w := x[lo:hi], w[lo:hi]
-		if f.loss == divergence.KL {
-			kernel.Ratio(ws.product[:f.n], x, w, divergence.LeastT)
+		if f.Loss == divergence.KL {
+			kernel.Ratio(ws.product[:f.N], x, w, divergence.LeastT)
 		}
-		pt.losses[0] += f.loss.Sum(x, w, ws.product[:f.n], ws.seen[r], f.loss.Least())
-		pt.losses[1] += f.heldLoss(f.loss, w, i+r, f.loss.Least())
+		pt.losses[0] += f.Loss.Sum(x, w, ws.product[:f.N], ws.seen[r], f.Loss.Least())
+		pt.losses[1] += f.Held(f.Loss, w, i+r, f.Loss.Least())
 	}
 }
 
-func (f *newtonFit) snapshot() snapshot {
-	s := f.nmfFit.snapshot()
-	if f.taken {
-		s.real = append(s.real, section.Positive(f.zu), section.Positive(f.zv), section.Within(f.tau, 1, math.MaxFloat64))
+// Prepare makes room for a state saved after e epochs.
+func (f *Newton) Prepare(e int) {
+	if e > f.first() {
+		f.take()
 	}
-	return s
 }
 
-func (f *newtonFit) resume(file *file, s *saved) error {
-	if s.epoch <= f.first() {
-		return f.nmfFit.resume(file, s)
+// State is z and τ, once the multiplicative updates are over.
+func (f *Newton) State() []section.Part {
+	if !f.taken {
+		return nil
 	}
-	f.take()
-	if err := f.restore(file, s, f.snapshot); err != nil {
-		return err
+	return []section.Part{section.Positive(f.zu), section.Positive(f.zv), section.Within(f.tau, 1, math.MaxFloat64)}
+}
+
+// Resume takes the gradient at the factors that were read.
+func (f *Newton) Resume(e int) {
+	if e <= f.first() {
+		f.Updates.Resume(e)
+		return
 	}
 	f.open()
-	f.last = f.losses(s.epoch, f.nu, f.nv)
-	return nil
+	f.last = f.losses(f.nu, f.nv)
 }

@@ -1,0 +1,575 @@
+// Package curve has the monotone scales of BQMF: g_i takes row i of x to the scale
+// on which the model is linear, T_i takes what the model says back.
+//
+//	g_i(x) = standardise(z(√x) + z(score x)),  score = Φ⁻¹((rank - 1/2)/n_i), ties averaged,
+//
+// z to mean 0 and deviation 1 over the visible cells of the row; no root where x
+// has negative values. The root is the scale on which KL is nearly a square, the
+// score that of the ranks. g_i is a table at the row's values, its inverse linear
+// between them and flat beyond.
+//
+// What the model says of a cell is N(w, s²), of which the mean in the units of x is
+//
+//	p(w) = E g_i⁻¹(w + s e),  e ~ N(0,1), by nine nodes,
+//
+// and T_i the mean of p, of its affine correction a + b p and of a monotone step
+// function of it, linear between steps. Where a value comes more than once, quantiles
+// and probabilities take it to have the mass of all places between the scores of its
+// first and its last rank; for the mean the line between values is better. Both corrections are learnt from what
+// the model says of each visible cell without it (leave-one-out), so that no
+// cell corrects its own prediction. Every operation is non-decreasing in w, so T_i
+// is at every pair of representable numbers.
+//
+// A [Scaler] makes g_i and its inverse of a row, a [Learner] the corrections, a [Table] evaluates
+// a curve many times.
+package curve
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/quantmf/quantmf/internal/elem"
+)
+
+// Curve is T_i, for a cell about which the model is as sure as it is on average of the row. X and Y
+// rise; a constant row has one of each. MassY
+// rises, MassX does not fall; they are Y and X where no value comes more than once. A Curve is made by
+// [Scaler.Scale] and [Learner.Learn], and not changed by its methods.
+type Curve struct {
+	Y, X           []float64              // g_i at the row's distinct values, both rising
+	MassY, MassX   []float64              // g_i⁻¹ with mass: MassX stays where a value has mass
+	Levels         [len(LevelsAt)]float64 // deviations from the mean at LevelsAt
+	Spread         float64                // s of At
+	Floor          float64                // what T_i is not let fall below
+	MeanX, MeanP   float64                // over the visible cells: x, and leave-one-out p
+	Slope          float64                // b
+	StepAt, StepTo []float64              // the monotone correction, both non-decreasing
+}
+
+// Nodes and NodeWeights are the nine nodes and weights of E f(e), e ~ N(0,1), exact up to degree 17.
+var (
+	Nodes       = [9]float64{-4.512745863399783, -3.20542900285647, -2.07684797867783, -1.0232556637891326, 0, 1.0232556637891326, 2.07684797867783, 3.20542900285647, 4.512745863399783}
+	NodeWeights = [9]float64{2.2345844007746588e-05, 0.0027891413212317692, 0.04991640676521788, 0.24409750289493923, 0.4063492063492063, 0.24409750289493923, 0.04991640676521788, 0.0027891413212317692, 2.2345844007746588e-05}
+)
+
+// Table evaluates a curve many times: it finds the place of a w in the table of
+// g_i by the bucket that w falls into.
+type Table struct {
+	C     *Curve
+	y, x  []float64
+	low   float64
+	scale float64
+	start [tableSize + 1]int32 // the last knot of the buckets before
+}
+
+const tableSize = 256
+
+// Load takes g_i⁻¹ as Y and X have it or, with mass, as MassY and MassX.
+func (t *Table) Load(c *Curve, mass bool) {
+	t.C, t.y, t.x = c, c.Y, c.X
+	if mass {
+		t.y, t.x = c.MassY, c.MassX
+	}
+	k := len(t.y)
+	t.low, t.scale = t.y[0], 0
+	if k > 1 {
+		t.scale = tableSize / (t.y[k-1] - t.y[0])
+	}
+	at := 0
+	for b := range t.start {
+		for at < k && t.bucket(t.y[at]) < b {
+			at++
+		}
+		t.start[b] = int32(max(at-1, 0))
+	}
+}
+
+// bucket is non-decreasing in w.
+func (t *Table) bucket(w float64) int {
+	b := (w - t.low) * t.scale
+	if !(b > 0) {
+		return 0
+	}
+	if b >= tableSize {
+		return tableSize
+	}
+	return int(b)
+}
+
+// Back is g_i⁻¹.
+func (t *Table) Back(w float64) float64 {
+	y, x := t.y, t.x
+	last := len(y) - 1
+	if !(w > y[0]) {
+		return x[0]
+	}
+	if w >= y[last] {
+		return x[last]
+	}
+	k := int(t.start[t.bucket(w)])
+	for y[k+1] <= w {
+		k++
+	}
+	return between(w, y[k], y[k+1], x[k], x[k+1])
+}
+
+// between is linear from (a, from) to (b, to), non-decreasing in w.
+func between(w, a, b, from, to float64) float64 {
+	return min(from+float64((to-from)*((w-a)/(b-a))), to)
+}
+
+// Mean is p(w) for the deviation s.
+func (t *Table) Mean(w, s float64) float64 {
+	if len(t.C.X) == 1 {
+		return t.C.X[0]
+	}
+	sum := 0.0
+	for k, e := range Nodes {
+		sum += float64(NodeWeights[k] * t.Back(w+float64(s*e)))
+	}
+	return min(max(sum, t.C.X[0]), t.C.X[len(t.C.X)-1])
+}
+
+// Correct takes p to T.
+func (c *Curve) Correct(p float64) float64 {
+	lo, hi := c.X[0], c.X[len(c.X)-1]
+	affine := min(max(c.MeanX+float64(c.Slope*(p-c.MeanP)), lo), hi)
+	steps := p
+	if last := len(c.StepAt) - 1; last >= 0 {
+		switch {
+		case !(p > c.StepAt[0]):
+			steps = c.StepTo[0]
+		case p >= c.StepAt[last]:
+			steps = c.StepTo[last]
+		default:
+			k, _ := slices.BinarySearch(c.StepAt, p)
+			for c.StepAt[k] <= p { // the last of equal ones
+				k++
+			}
+			steps = between(p, c.StepAt[k-1], c.StepAt[k], c.StepTo[k-1], c.StepTo[k])
+		}
+	}
+	return max(p/3+affine/3+steps/3, c.Floor)
+}
+
+// Forward is g_i, linear between the row's values and flat beyond.
+func (c *Curve) Forward(x float64) float64 {
+	last := len(c.X) - 1
+	if !(x > c.X[0]) {
+		return c.Y[0]
+	}
+	if x >= c.X[last] {
+		return c.Y[last]
+	}
+	k, exact := slices.BinarySearch(c.X, x)
+	if exact {
+		return c.Y[k]
+	}
+	return between(x, c.X[k-1], c.X[k], c.Y[k-1], c.Y[k])
+}
+
+// At returns T(w), non-decreasing in w; NaN for NaN, and the limits at ±Inf. Cost:
+// ten searches of the row's distinct values.
+func (c *Curve) At(w float64) float64 {
+	if w != w {
+		return w
+	}
+	if len(c.X) == 1 {
+		return max(c.X[0], c.Floor)
+	}
+	sum := 0.0
+	for k, e := range Nodes {
+		sum += float64(NodeWeights[k] * c.inverse(w+float64(c.Spread*e)))
+	}
+	return c.Correct(min(max(sum, c.X[0]), c.X[len(c.X)-1]))
+}
+
+// inverse is g_i⁻¹ without a table.
+func (c *Curve) inverse(w float64) float64 {
+	last := len(c.Y) - 1
+	if !(w > c.Y[0]) {
+		return c.X[0]
+	}
+	if w >= c.Y[last] {
+		return c.X[last]
+	}
+	k, exact := slices.BinarySearch(c.Y, w)
+	if exact {
+		return c.X[k]
+	}
+	return between(w, c.Y[k-1], c.Y[k], c.X[k-1], c.X[k])
+}
+
+// Invert returns a w with T(w) = v, or the least representable one where T
+// reaches v, and otherwise why there is none.
+func (c *Curve) Invert(v float64) (w float64, problem string) {
+	fail := func(problem string) (float64, string) { return 0, problem }
+	if v != v {
+		return fail("the value to invert must be a number")
+	}
+	last := len(c.Y) - 1
+	far := float64(5 * c.Spread)
+	lo, hi := c.Y[0]-far-1, c.Y[last]+far+1 // T is flat beyond
+	if c.At(lo) == c.At(hi) {
+		return fail("the map is flat")
+	}
+	if v < c.At(lo) || v > c.At(hi) {
+		return fail("the map takes values from " + strconv.FormatFloat(c.At(lo), 'g', -1, 64) + " to " + strconv.FormatFloat(c.At(hi), 'g', -1, 64))
+	}
+	if c.At(lo) >= v {
+		return lo, ""
+	}
+	for range 2000 { // T(lo) < v <= T(hi)
+		mid := float64(lo*0.5) + float64(hi*0.5)
+		if mid <= lo || mid >= hi {
+			break
+		}
+		if c.At(mid) < v {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	if v-c.At(lo) < c.At(hi)-v {
+		return lo, ""
+	}
+	return hi, ""
+}
+
+// Scaler makes the scale of a row.
+type Scaler struct {
+	sorted []float64
+	count  []int
+	y      []float64
+}
+
+// UnitOf returns a power of four that brings v into [1,4), 1 for 0: rows are scaled
+// by it, which changes no digit, so that no magnitude overflows and the unit of x
+// does not matter.
+func UnitOf(v float64) float64 {
+	if v == 0 {
+		return 1
+	}
+	_, e := math.Frexp(v)
+	return math.Ldexp(1, (e-1)&^1)
+}
+
+// Scale fills c with the scale of a row, of which NaN cells are hidden, and y with
+// the row on it, hidden cells at 0.
+func (s *Scaler) Scale(c *Curve, y, x []float64, signed bool) {
+	s.sorted = s.sorted[:0]
+	top := 0.0
+	for _, v := range x {
+		if v == v {
+			s.sorted = append(s.sorted, v+0) // no negative zero
+			top = max(top, math.Abs(v))
+		}
+	}
+	slices.Sort(s.sorted)
+	n := float64(len(s.sorted))
+	unit := UnitOf(top)
+	c.X, s.count = make([]float64, 0, 16), s.count[:0]
+	for _, v := range s.sorted {
+		if k := len(c.X); k > 0 && c.X[k-1] == v {
+			s.count[k-1]++
+			continue
+		}
+		c.X, s.count = append(c.X, v), append(s.count, 1)
+	}
+	c.X = slices.Clip(c.X)
+	k := len(c.X)
+	root, score := make([]float64, k), make([]float64, k)
+	below := 0.0
+	for h, v := range c.X {
+		root[h] = v / unit
+		if !signed {
+			root[h] = math.Sqrt(root[h])
+		}
+		m := float64(s.count[h])
+		score[h] = elem.NormalQuantile((below + float64(m/2)) / n)
+		below += m
+	}
+	s.standardise(root, n)
+	scoreMean, scoreDev := s.standardise(score, n)
+	for h := range root {
+		root[h] += score[h]
+	}
+	plain := slices.Clone(root)
+	mean, dev := s.standardise(root, n)
+	// Where the lowest and the highest of equal values would lie.
+	c.MassY, c.MassX = make([]float64, 0, k), make([]float64, 0, k)
+	put := func(y, x float64) {
+		if last := len(c.MassY) - 1; last < 0 || y > c.MassY[last] {
+			c.MassY, c.MassX = append(c.MassY, y), append(c.MassX, x)
+		}
+	}
+	below = 0
+	for h, v := range c.X {
+		m := float64(s.count[h])
+		if m == 1 {
+			put(root[h], v)
+		} else {
+			for _, edge := range [2]float64{below + 0.5, below + m - 0.5} {
+				e := (elem.NormalQuantile(edge/n) - scoreMean) / scoreDev
+				put((plain[h]-score[h]+e-mean)/dev, v)
+			}
+		}
+		below += m
+	}
+	if len(c.MassY) == k {
+		c.MassY, c.MassX = nil, nil // no value comes twice: they are y and x
+	}
+	// Values so close that the scale does not tell them apart become one.
+	c.Y = root[:0]
+	kept := 0
+	for h, v := range root {
+		if h > 0 && !(v > c.Y[kept-1]) {
+			continue
+		}
+		c.Y = append(c.Y, v)
+		c.X[kept] = c.X[h]
+		kept++
+	}
+	c.X = c.X[:kept]
+	if c.MassY == nil {
+		c.MassY, c.MassX = c.Y, c.X
+	}
+	for j, v := range x {
+		y[j] = 0
+		if v == v {
+			y[j] = c.Forward(v)
+		}
+	}
+}
+
+// standardise brings v, each of its count, to mean 0 and deviation 1, and returns what
+// those were; a deviation of 0 counts as 1.
+func (s *Scaler) standardise(v []float64, n float64) (mean, dev float64) {
+	sq := 0.0
+	for h, t := range v {
+		mean += float64(float64(s.count[h])*t) / n
+	}
+	for h, t := range v {
+		v[h] = t - mean
+		sq += float64(float64(s.count[h])*float64(v[h]*v[h])) / n
+	}
+	dev = 1
+	if sq > 0 {
+		dev = math.Sqrt(sq)
+	}
+	for h := range v {
+		v[h] /= dev
+	}
+	return mean, dev
+}
+
+// LevelsAt are the normal quantiles at which a row keeps its own, of leave-one-out
+// residuals over their deviation: those of 1/200, 1/40, 1/20, 1/10, 7/40, 1/4, 3/8, 1/2 and so on.
+var LevelsAt = [...]float64{-2.5758293035489004, -1.9599639845400545, -1.6448536269514722, -1.2815515655446004, -0.9345892910734801, -0.6744897501960817, -0.31863936396437514, 0,
+	0.31863936396437514, 0.6744897501960817, 0.9345892910734801, 1.2815515655446004, 1.6448536269514722, 1.9599639845400545, 2.5758293035489004}
+
+// Bend takes a quantile of the normal distribution to that of the row's residuals: it
+// is linear between the levels, of slope 1 beyond them.
+func (c *Curve) Bend(z float64) float64 {
+	last := len(LevelsAt) - 1
+	if z <= LevelsAt[0] {
+		return c.Levels[0] + (z - LevelsAt[0])
+	}
+	if z >= LevelsAt[last] {
+		return c.Levels[last] + (z - LevelsAt[last])
+	}
+	k := 1
+	for LevelsAt[k] <= z {
+		k++
+	}
+	return between(z, LevelsAt[k-1], LevelsAt[k], c.Levels[k-1], c.Levels[k])
+}
+
+// Unbend is the inverse of bend.
+func (c *Curve) Unbend(r float64) float64 {
+	last := len(LevelsAt) - 1
+	if r <= c.Levels[0] {
+		return LevelsAt[0] + (r - c.Levels[0])
+	}
+	if r >= c.Levels[last] {
+		return LevelsAt[last] + (r - c.Levels[last])
+	}
+	k := 1
+	for c.Levels[k] <= r {
+		k++
+	}
+	return between(r, c.Levels[k-1], c.Levels[k], LevelsAt[k-1], LevelsAt[k])
+}
+
+// Places returns the lowest and the highest w that g_i⁻¹ takes to x.
+func (c *Curve) Places(x float64) (lo, hi float64) {
+	last := len(c.MassX) - 1
+	k, exact := slices.BinarySearch(c.MassX, x)
+	switch {
+	case exact:
+		lo, hi = c.MassY[k], c.MassY[k]
+		if k < last && c.MassX[k+1] == x {
+			hi = c.MassY[k+1]
+		}
+		return lo, hi
+	case k == 0:
+		return math.Inf(-1), math.Inf(-1)
+	case k > last:
+		return math.Inf(1), math.Inf(1)
+	}
+	lo = between(x, c.MassX[k-1], c.MassX[k], c.MassY[k-1], c.MassY[k])
+	return lo, lo
+}
+
+// Phi returns the standard normal distribution function, within 1e-15, by the series
+// φ(z)(z + z³/3 + z⁵/15 + ...).
+func Phi(z float64) float64 {
+	if z <= -8 {
+		return 0
+	}
+	if z >= 8 {
+		return 1
+	}
+	sum, term, sq := z, z, float64(z*z)
+	for k := 3.0; k < 300; k += 2 {
+		term = float64(term * (sq / k))
+		next := sum + term
+		if next == sum {
+			break
+		}
+		sum = next
+	}
+	return min(max(0.5+float64(sum*float64(elem.Exp(-sq/2)*0.3989422804014327)), 0), 1)
+}
+
+// Learner makes the corrections of a row from leave-one-out predictions.
+type Learner struct {
+	Z        []float64 // residuals, parts of each
+	P, X     []float64
+	order    []int
+	Cov, Var float64
+	SpreadX  float64
+	mass, to []float64
+	from     []int
+}
+
+// Residual adds what a visible cell of the row says of the levels, given the mean and
+// the deviation that the model has of it without it. A value that has mass is
+// spread over it.
+func (l *Learner) Residual(c *Curve, x, mean, dev float64) {
+	lo, hi := c.Places(x)
+	lo, hi = (lo-mean)/dev, (hi-mean)/dev
+	if lo == hi {
+		for range c.Parts() {
+			l.Z = append(l.Z, lo)
+		}
+		return
+	}
+	below, upTo := Phi(lo), Phi(hi)
+	if x == c.MassX[0] {
+		below = 0
+	}
+	if x == c.MassX[len(c.MassX)-1] {
+		upTo = 1
+	}
+	for k := range residualParts {
+		p := below + float64((upTo-below)*((float64(k)+0.5)/residualParts))
+		l.Z = append(l.Z, elem.NormalQuantile(min(max(p, 1e-12), 1-1e-12)))
+	}
+}
+
+// Parts is into how many a residual counts: one where no value has mass.
+func (c *Curve) Parts() int {
+	if len(c.MassY) == len(c.Y) {
+		return 1
+	}
+	return residualParts
+}
+
+const (
+	residualParts = 4
+	// Leave-one-out residuals are narrower than those of cells that no part of the fit has
+	// seen, by 3 % in the middle of twelve tables.
+	Widen      = 1.03
+	LevelCells = 10 // pseudo-cells that hold the median of a row's residuals at the pooled one
+)
+
+// Quantiles fills to with the quantiles of z, which it sorts, at LevelsAt; z has so many
+// parts of each residual.
+func Quantiles(to *[len(LevelsAt)]float64, z []float64, parts float64) {
+	slices.Sort(z)
+	n := float64(float64(len(z)) / parts)
+	middle := float64(parts/2) + 0.5
+	for k, at := range LevelsAt {
+		place := float64(Phi(at)*(n+1)*parts) - middle
+		place = min(max(place, 0), float64(len(z)-1))
+		h := int(place)
+		to[k] = z[h]
+		if h+1 < len(z) {
+			to[k] += float64((z[h+1] - z[h]) * (place - float64(h)))
+		}
+	}
+}
+
+// Learn takes the visible x of a row and the leave-one-out p of each.
+func (l *Learner) Learn(c *Curve, unit float64) {
+	n := float64(len(l.X))
+	c.MeanX, c.MeanP = 0, 0
+	for j, x := range l.X {
+		c.MeanX += x / n
+		c.MeanP += l.P[j] / n
+	}
+	l.Cov, l.Var, l.SpreadX = 0, 0, 0
+	for j, x := range l.X {
+		dx, dp := (x-c.MeanX)/unit, (l.P[j]-c.MeanP)/unit
+		l.Cov += float64(dx * dp)
+		l.Var += float64(dp * dp)
+		l.SpreadX += float64(dx*dx) / n
+	}
+	// The step function: pool adjacent violators, equal p together.
+	l.order = l.order[:0]
+	for j := range l.X {
+		l.order = append(l.order, j)
+	}
+	slices.SortStableFunc(l.order, func(a, b int) int {
+		switch {
+		case l.P[a] < l.P[b]:
+			return -1
+		case l.P[a] > l.P[b]:
+			return 1
+		}
+		return 0
+	})
+	l.mass, l.to, l.from = l.mass[:0], l.to[:0], l.from[:0]
+	for at := 0; at < len(l.order); {
+		end, sum := at, 0.0
+		for ; end < len(l.order) && l.P[l.order[end]] == l.P[l.order[at]]; end++ {
+			sum += l.X[l.order[end]]
+		}
+		mass, mean := float64(end-at), sum/float64(end-at)
+		from := at
+		for k := len(l.to) - 1; k >= 0 && l.to[k] >= mean; k-- {
+			mean += float64((l.to[k] - mean) * (l.mass[k] / (mass + l.mass[k])))
+			mass += l.mass[k]
+			from = l.from[k]
+			l.to, l.mass, l.from = l.to[:k], l.mass[:k], l.from[:k]
+		}
+		l.to, l.mass, l.from = append(l.to, mean), append(l.mass, mass), append(l.from, from)
+		at = end
+	}
+	c.StepAt, c.StepTo = make([]float64, 0, 2*len(l.to)), make([]float64, 0, 2*len(l.to))
+	lo, hi := c.X[0], c.X[len(c.X)-1]
+	for k, v := range l.to {
+		end := len(l.order)
+		if k+1 < len(l.from) {
+			end = l.from[k+1]
+		}
+		v = min(max(v, lo), hi)
+		first, last := l.P[l.order[l.from[k]]], l.P[l.order[end-1]]
+		c.StepAt, c.StepTo = append(c.StepAt, first), append(c.StepTo, v)
+		if last > first {
+			c.StepAt, c.StepTo = append(c.StepAt, last), append(c.StepTo, v)
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package nmf
+
+// This file holds how many numbers the methods hold, in double precision: sizes may be beyond
+// what any memory holds.
+
+// UpdatesNumbers is what multiplicative updates take beside the factors: the sums of the
+// pieces of the rows, and where cells are hidden their denominators, too.
+func UpdatesNumbers(n, k, workers float64, hidden bool) float64 {
+	partial := product(Chunks+1, k, n)
+	if hidden {
+		partial += product(Chunks, k, n)
+	}
+	return partial + product(workers, Group+2, n)
+}
+
+// NewtonNumbers is what Newton's method takes beside the factors: the sums of the
+// pieces, factors ahead and behind, and room for rows and their products.
+func NewtonNumbers(d, n, k, workers float64) float64 {
+	return product(2*Chunks+6, k, n) + product(3*Chunks, n) + product(2, d, k) + product(Chunks+1, k, k) +
+		product(workers, 5*Group, n) + product(workers, 6, stripColumns+Group, k)
+}
+
+// product is the product of some sizes, which no sum is fused with.
+func product(of ...float64) float64 {
+	p := 1.0
+	for _, v := range of {
+		p *= v
+	}
+	return p
+}

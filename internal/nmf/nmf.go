@@ -1,0 +1,86 @@
+// Package nmf has two methods for X ≈ UV with U, V >= 0 that minimise the mean divergence of the
+// visible cells, with a penalty of λ (mean U + mean V):
+//
+//	[Updates]  multiplicative updates (Lee and Seung 2001), any β divergence: V ← V ∘ (num/den)^γ, then U
+//	[Newton]   Newton's method with bounds and momentum, KL and Frobenius: twenty epochs for hundreds
+//
+// Both read X row by row and hold nothing of its size. The factors are the caller's: a method changes
+// them in Epoch alone, and between calls they are those of the losses last returned, unless the
+// pool's context ended within an epoch. Bits do not depend on the number of workers.
+package nmf
+
+import (
+	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/section"
+)
+
+// Problem is what is factorised, and where the factors are.
+type Problem struct {
+	D, N, K int
+	NP      int       // N padded to whole blocks of samples
+	U, V    []float64 // d × k; k × np, the padding 0
+
+	X       []float64 // d rows, Stride apart, NaN where a cell is hidden
+	Stride  int
+	Partial bool  // cells are hidden
+	Rows    []int // visible cells of each row
+	Visible int   // and of all
+	HeldOut int   // cells that the losses Held are of
+
+	// Read copies row i into x, with 0 in hidden cells, and fills observed; it returns
+	// observed, or nil where no cell is hidden.
+	Read func(x []float64, observed []bool, i int) []bool
+	// Held returns the sum of divergences of t from the held-out cells of row i.
+	Held func(l divergence.Loss, t []float64, i int, low float64) float64
+
+	Loss    divergence.Loss
+	Penalty float64
+	Pool    *pool.Pool
+}
+
+func (p *Problem) row(i int) []float64 { return p.X[i*p.Stride : i*p.Stride+p.N] }
+
+// Losses are mean divergences at one state of the factors.
+type Losses struct {
+	Visible, Held float64
+	Penalty       float64 // what the penalty adds to Visible
+}
+
+// Method goes down from factors that the caller has filled. The first call is Begin, or for a
+// state that was saved after e epochs Prepare(e), then reading it into the factors and State(), then
+// Resume(e). Epoch(e) is called in the order of e.
+type Method interface {
+	Begin() (Losses, error)
+	Epoch(e int) (Losses, error)
+	State() []section.Part // what the rest depends on beside the factors
+	Prepare(e int)
+	Resume(e int)
+}
+
+// Chunks is the number of pieces that the rows are cut into: each has a
+// partial sum for V, added in order, so the bits do not depend on the workers. Where
+// an update takes less than a millisecond there are fewer, for sums cost time too.
+const Chunks = 16
+
+// add adds from to to.
+func add(to, from []float64) { kernel.Accumulate(to[:len(from)], []float64{1}, from) }
+
+// Group is the number of rows that pass over V together in the
+// plain case. There V is cut into tiles of about tileNumbers numbers, at least tileSamples
+// samples wide: adding up shorter sums would cost more than fetching V again.
+const (
+	sweepRows   = 4
+	Group       = 16
+	tileNumbers = 3072
+	tileSamples = 128
+)
+
+func mean(v []float64) float64 {
+	s := 0.0
+	for _, x := range v {
+		s += x / float64(len(v))
+	}
+	return s
+}

@@ -1,0 +1,283 @@
+package nmf
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+func normal(r *random.Source) float64 { return elem.NormalQuantile(r.Float64()*(1-1e-15) + 5e-16) }
+
+// problem is d × n, with factors and a share of the cells hidden.
+func problem(t *testing.T, d, n, k int, loss divergence.Loss, hidden, penalty float64) *Problem {
+	r := random.Split(9, 1)
+	np := kernel.Pad(n)
+	p := &Problem{D: d, N: n, K: k, NP: np, U: make([]float64, d*k), V: make([]float64, k*np), X: make([]float64, d*n), Stride: n, Rows: make([]int, d),
+		Loss: loss, Penalty: penalty, Pool: pool.New(1, 1), Held: func(divergence.Loss, []float64, int, float64) float64 { return 0 }}
+	t.Cleanup(p.Pool.Close)
+	for i := range p.X {
+		p.X[i] = math.Exp(normal(&r))
+		if i%5 == 0 {
+			p.X[i] = 0
+		}
+		if r.Float64() < hidden {
+			p.X[i], p.Partial = math.NaN(), true
+			continue
+		}
+		p.Rows[i/n]++
+		p.Visible++
+	}
+	p.Read = func(x []float64, observed []bool, i int) []bool {
+		copy(x, p.row(i))
+		if !p.Partial {
+			return nil
+		}
+		for j, v := range x[:n] {
+			if observed[j] = v == v; v != v {
+				x[j] = 0
+			}
+		}
+		return observed[:n]
+	}
+	for i := range p.U {
+		p.U[i] = 0.5 + r.Float64()
+	}
+	for c := range k {
+		for j := range n {
+			p.V[c*np+j] = 0.5 + r.Float64()
+		}
+	}
+	return p
+}
+
+// objective is the sum of the divergences, without the penalty, by the definition.
+func (p *Problem) objective() float64 {
+	sum := 0.0
+	for i := range p.D {
+		for j, x := range p.row(i) {
+			if x != x {
+				continue
+			}
+			w := 0.0
+			for c := range p.K {
+				w += p.U[i*p.K+c] * p.V[c*p.NP+j]
+			}
+			switch {
+			case p.Loss == divergence.Frobenius:
+				sum += (x - w) * (x - w) / 2
+			case x == 0:
+				sum += w
+			default:
+				sum += x*math.Log(x/w) - x + w
+			}
+		}
+	}
+	return sum
+}
+
+// TestNewtonGradient: gradient and curvature of the loss in V by differences.
+func TestNewtonGradient(t *testing.T) {
+	const d, n, k = 23, 19, 3
+	for _, loss := range []divergence.Loss{divergence.KL, divergence.Frobenius} {
+		for _, hidden := range []float64{0, 0.2} {
+			p := problem(t, d, n, k, loss, hidden, 0.3)
+			f := NewNewton(p)
+			f.take()
+			f.open()
+			total := func() float64 {
+				sum := p.objective()
+				for _, v := range p.U {
+					sum += f.addU * v
+				}
+				for _, v := range p.V {
+					sum += f.addV * v
+				}
+				return sum
+			}
+			for c := range k {
+				for j := range n {
+					at := -1
+					for tile := range f.tiles.count {
+						if lo, hi := f.tile(tile); j >= lo && j < hi {
+							at = k*lo + c*(hi-lo) + j - lo
+						}
+					}
+					g, h := f.addV, 0.0
+					if f.plain {
+						for i := range f.pieces {
+							g += f.pieces[i].sum[c]
+						}
+					}
+					for i := range f.pieces {
+						g -= f.pieces[i].num[at]
+						if !f.exact {
+							h += f.pieces[i].den[at]
+						}
+					}
+					const step = 1e-4
+					v := &p.V[c*p.NP+j]
+					old := *v
+					middle := total()
+					*v = old + step
+					above := total()
+					*v = old - step
+					below := total()
+					*v = old
+					if want := (above - below) / (2 * step); !(math.Abs(g-want) <= 1e-5*(1+math.Abs(want))) {
+						t.Fatalf("loss %v: gradient at (%d, %d) is %v, by differences %v", loss, c, j, g, want)
+					}
+					if want := (above + below - 2*middle) / (step * step); !f.exact && !(math.Abs(h-want) <= 1e-3*(1+math.Abs(want))) {
+						t.Fatalf("loss %v: curvature at (%d, %d) is %v, by differences %v", loss, c, j, h, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestDescent: the losses returned are those of the factors, and do not rise; another number of
+// workers has the same bits, and so has a method that goes on from a state.
+func TestDescent(t *testing.T) {
+	const epochs = 9
+	methods := map[string]func(*Problem) Method{
+		"updates": func(p *Problem) Method { return NewUpdates(p) },
+		"newton":  func(p *Problem) Method { return NewNewton(p) },
+	}
+	for name, method := range methods {
+		for _, loss := range []divergence.Loss{divergence.KL, divergence.Frobenius} {
+			for _, hidden := range []float64{0, 0.2} {
+				for _, penalty := range []float64{0, 0.1} {
+					p := problem(t, 37, 41, 3, loss, hidden, penalty)
+					m := method(p)
+					check := func(l Losses, err error) float64 {
+						t.Helper()
+						if want := p.objective() / float64(p.Visible); err != nil || !(math.Abs(l.Visible-want) <= 1e-12*want) {
+							t.Fatalf("%s, loss %v: %v (%v), of the factors %v", name, loss, l.Visible, err, want)
+						}
+						return l.Visible + l.Penalty
+					}
+					last := check(m.Begin())
+					var half *Problem
+					var state [][]float64
+					for e := range epochs {
+						next := check(m.Epoch(e))
+						if next > last*(1+1e-13) {
+							t.Errorf("%s, loss %v, penalty %v: the loss rises from %v to %v", name, loss, penalty, last, next)
+						}
+						last = next
+						if e == 4 {
+							half = problem(t, 37, 41, 3, loss, hidden, penalty)
+							half.Pool = pool.New(3, 8)
+							t.Cleanup(half.Pool.Close)
+							copy(half.U, p.U)
+							copy(half.V, p.V)
+							for _, part := range m.State() {
+								state = append(state, append([]float64(nil), part.V...))
+							}
+						}
+					}
+					again := method(half)
+					again.Prepare(5)
+					for i, part := range again.State() {
+						copy(part.V, state[i])
+					}
+					again.Resume(5)
+					for e := 5; e < epochs; e++ {
+						if _, err := again.Epoch(e); err != nil {
+							t.Fatal(err)
+						}
+					}
+					for i, v := range append(append([]float64(nil), p.U...), p.V...) {
+						if w := append(append([]float64(nil), half.U...), half.V...)[i]; w != v {
+							t.Fatalf("%s, loss %v, hidden %v, penalty %v: number %d is %v, resumed %v", name, loss, hidden, penalty, i, v, w)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestEnds: after its context has ended a pool makes no epoch, and the factors stay.
+func TestEnds(t *testing.T) {
+	for _, newton := range []bool{false, true} {
+		p := problem(t, 37, 41, 3, divergence.KL, 0, 0)
+		ctx, cancel := context.WithCancel(context.Background())
+		p.Pool = pool.New(2, 8)
+		t.Cleanup(p.Pool.Close)
+		p.Pool.Bind(ctx)
+		var m Method = NewUpdates(p)
+		if newton {
+			m = NewNewton(p)
+		}
+		if _, err := m.Begin(); err != nil {
+			t.Fatal(err)
+		}
+		before := append([]float64(nil), p.V...)
+		cancel()
+		if _, err := m.Epoch(0); err == nil {
+			t.Error("an epoch after the end")
+		}
+		for i, v := range p.V {
+			if v != before[i] {
+				t.Fatal("V moved after the end")
+			}
+		}
+	}
+}
+
+// TestStepLength: up to the step, and at it, the slope along any direction is not
+// positive; where it is negative at 0 the step is not 0.
+func TestStepLength(t *testing.T) {
+	r := random.Split(3, 3)
+	for trial := range 20000 {
+		n := 1 + trial%9
+		x, w, d := make([]float64, n), make([]float64, n), make([]float64, n)
+		spread := float64(trial % 12)
+		slope, c2, c3, rho := 0.0, 0.0, 0.0, 0.0
+		for i := range x {
+			x[i], w[i], d[i] = math.Exp(spread*normal(&r)/4), math.Exp(spread*normal(&r)/4), normal(&r)*math.Exp(spread*normal(&r)/4)
+			if r.Float64() < 0.2 {
+				x[i] = 0
+			}
+			d[i] = max(d[i], -w[i]) // as where w and w + d are products of what is not negative
+			slope += d[i] * (1 - x[i]/w[i])
+			z := d[i] / w[i]
+			c2 += x[i] * z * z
+			if z < 0 && x[i] > 0 {
+				c3 -= x[i] * z * z * z
+				rho = max(rho, -z)
+			}
+		}
+		step := stepLength(slope, c2, c3, rho, 2)
+		if slope >= 0 {
+			if step != 0 {
+				t.Fatalf("a step of %v where the slope is %v", step, slope)
+			}
+			continue
+		}
+		if !(step > 0 && step <= 2 && rho*step <= 1+1e-15) {
+			t.Fatalf("a step of %v: slope %v, %v, %v, %v", step, slope, c2, c3, rho)
+		}
+		for _, share := range []float64{0.25, 0.5, 0.75, 1} {
+			s, size := 0.0, 0.0
+			for i := range x {
+				at := d[i]
+				if x[i] > 0 {
+					at -= d[i] * x[i] / (w[i] + share*step*d[i])
+				}
+				s += at
+				size += math.Abs(d[i]) + math.Abs(d[i])*x[i]/math.Max(w[i]+share*step*d[i], 1e-300)
+			}
+			if s > 1e-12*size {
+				t.Fatalf("slope %v after %v of a step of %v, at 0 %v; sizes %v", s, share, step, slope, size)
+			}
+		}
+	}
+}

@@ -1,0 +1,323 @@
+package nmf
+
+// This file holds multiplicative updates (Lee and Seung
+// 2001; other divergences than KL: Févotte and Idier 2011), the baseline of the
+// paper and the start of its models. With W = UV, entrywise powers, and the sums
+// over visible cells,
+//
+//	V ← V ∘ (Uᵀ(X∘W^{β-2}) / UᵀW^{β-1})^γ,   then with the new V   U likewise;
+//
+// for KL, β = 1, the numerator is UᵀR with R = X/W and the denominator Uᵀ1.
+//
+// An epoch is one sweep over the rows of X. For some rows the update of U is
+// finished with the new V, and at once their share of the next update of V
+// and their loss are taken, so X is read once an epoch and no d × n matrix is
+// ever formed: 8dnk flops, 2dn divisions, dn logarithms. W is made, divided
+// by and compared with X in registers (kernel.QuotientRows): the rounding of W hardly
+// changes X log(X/W) + W - X of a cell, but would change sums of it taken apart.
+
+import (
+	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/section"
+)
+
+// split is into how many pieces the rows of a matrix are cut that has so many groups of them,
+// and so many products UV.
+func split(groups int, products float64) int {
+	return min(Chunks, groups, max(int(min(products/(1<<18), Chunks)), Chunks/4))
+}
+
+// Updates is multiplicative updates under way.
+type Updates struct {
+	*Problem
+	plain   bool // KL of whole rows: the denominators are sums of factors
+	pieces  []part
+	work    []scratch
+	tiles   tiles   // in the plain case
+	updateU bool    // the next sweep finishes the update of U: false in the first
+	addU    float64 // what the penalty adds to the denominators
+	addV    float64
+
+	sweeps, updates func(worker, piece int) // sweep and updateV, made once
+}
+
+// tiles is what the plain case reads V from: tiles of some samples, k rows of each.
+type tiles struct {
+	count int
+	width int       // of the widest
+	v     []float64 // V, tile by tile; its numerators lie alike
+	denU  []float64 // the denominators of U, sums over V, for as many rows as go together
+}
+
+// part is what a piece of the rows adds to the update of V and to the losses.
+type part struct{ num, den, sum, losses []float64 }
+
+// scratch has room for sweepRows rows; in the plain case for Group of x, and of
+// a tile.
+type scratch struct {
+	x, w, num, den, g, h []float64
+	observed             []bool
+	seen                 [sweepRows][]bool // of each row; nil: all
+}
+
+// NewUpdates returns the multiplicative updates of a problem.
+func NewUpdates(p *Problem) *Updates {
+	k, np := p.K, p.NP
+	fit := &Updates{Problem: p, plain: p.Loss == divergence.KL && !p.Partial,
+		pieces: make([]part, split((p.D+Group-1)/Group, float64(p.D)*float64(p.N)*float64(p.K))), work: make([]scratch, p.Pool.Workers())}
+	fit.sweeps, fit.updates = fit.sweep, fit.updateV
+	count := min((np*k+tileNumbers-1)/tileNumbers, max(np/tileSamples, 1))
+	fit.tiles = tiles{count: count, width: (np/kernel.Lanes + count - 1) / count * kernel.Lanes, denU: make([]float64, Group*k)}
+	for i := range fit.pieces {
+		fit.pieces[i] = part{num: make([]float64, k*np), sum: make([]float64, k), losses: make([]float64, 2)}
+		if !fit.plain {
+			fit.pieces[i].den = make([]float64, k*np)
+		}
+	}
+	for i := range fit.work {
+		if fit.plain {
+			v := func(n int) []float64 { return make([]float64, Group*n) }
+			fit.work[i] = scratch{x: v(np), num: v(fit.tiles.width), g: v(k), h: v(k)}
+			continue
+		}
+		v := func(n int) []float64 { return make([]float64, sweepRows*n) }
+		fit.work[i] = scratch{x: v(np), w: v(np), num: v(np), den: v(np), g: v(k), h: v(k), observed: make([]bool, sweepRows*p.N)}
+	}
+	if fit.plain {
+		fit.tiles.v = make([]float64, k*np)
+	}
+	// (1/N) ΣΔ + λ (mean U + mean V), N the visible cells, has the denominators
+	// of the updates with these added.
+	fit.addU = p.Penalty * float64(p.Visible) / float64(p.D) / float64(k)
+	fit.addV = p.Penalty * float64(p.Visible) / float64(p.N) / float64(k)
+	return fit
+}
+
+// shares fills num = x w^{β-2} and den = w^{β-1} of some rows, both 0 where a cell is
+// hidden.
+func (f *Updates) shares(ws *scratch, rows int) {
+	for r := range rows {
+		lo, hi := r*f.NP, (r+1)*f.NP
+		num, den := ws.num[lo:hi], ws.den[lo:hi]
+		f.Loss.Terms(num, den, ws.x[lo:hi], ws.w[lo:hi], f.Loss.Least())
+		for j, o := range ws.seen[r] {
+			if !o {
+				num[j], den[j] = 0, 0
+			}
+		}
+		clear(num[f.N:]) // padding
+		clear(den[f.N:])
+	}
+}
+
+// sweep finishes the update of U in a piece of the rows and sums its part of the
+// next update of V.
+func (f *Updates) sweep(worker, piece int) {
+	ws, pt := &f.work[worker], &f.pieces[piece]
+	clear(pt.num)
+	clear(pt.den)
+	clear(pt.sum)
+	clear(pt.losses)
+	k, np := f.K, f.NP
+	groups := (f.D + Group - 1) / Group
+	begin, end := piece*groups/len(f.pieces)*Group, min((piece+1)*groups/len(f.pieces)*Group, f.D)
+	for i := begin; i < end && f.plain; i += Group {
+		if f.Pool.Err() != nil {
+			return
+		}
+		f.sweepPlain(ws, pt, i, min(Group, end-i))
+	}
+	for i := begin; i < end && !f.plain; i += sweepRows {
+		if f.Pool.Err() != nil {
+			return
+		}
+		rows := min(sweepRows, end-i)
+		u, w, num, den := f.U[i*k:(i+rows)*k], ws.w[:rows*np], ws.num[:rows*np], ws.den[:rows*np]
+		for r := range rows {
+			ws.seen[r] = f.Read(ws.x[r*np:(r+1)*np], ws.observed[r*f.N:(r+1)*f.N], i+r)
+		}
+		if f.updateU {
+			kernel.CombineRows(w, u, f.V, rows)
+			f.shares(ws, rows)
+			g, h := ws.g[:rows*k], ws.h[:rows*k]
+			kernel.DotsRows(g, f.V, num, rows)
+			kernel.DotsRows(h, f.V, den, rows)
+			for t := range u {
+				u[t] *= f.Loss.Step(g[t], h[t]+f.addU)
+			}
+		}
+		kernel.CombineRows(w, u, f.V, rows)
+		f.shares(ws, rows)
+		kernel.AccumulateRows(pt.num, u, num, rows)
+		kernel.AccumulateRows(pt.den, u, den, rows)
+		for r := range rows {
+			lo, hi := r*np, r*np+f.N
+			pt.losses[0] += f.Loss.Sum(ws.x[lo:hi], w[lo:hi], num[lo:hi], ws.seen[r], f.Loss.Least())
+			pt.losses[1] += f.Held(f.Loss, w[lo:hi], i+r, f.Loss.Least())
+		}
+	}
+}
+
+// tile returns the samples of tile t.
+func (f *Updates) tile(t int) (lo, hi int) {
+	blocks := f.NP / kernel.Lanes
+	return t * blocks / f.tiles.count * kernel.Lanes, (t + 1) * blocks / f.tiles.count * kernel.Lanes
+}
+
+// sweepPlain takes up to Group rows through a sweep in the plain case, tile by
+// tile, so that a ratio never leaves the first cache and V comes to it once. X is read
+// where it lies, but where its rows end within a block.
+func (f *Updates) sweepPlain(ws *scratch, pt *part, i, rows int) {
+	k, np := f.K, f.NP
+	u := f.U[i*k : (i+rows)*k]
+	x, stride := f.X[i*f.Stride:], f.Stride
+	if np > f.N {
+		for r := range rows {
+			copy(ws.x[r*np:(r+1)*np], f.row(i+r))
+		}
+		x, stride = ws.x, np
+	}
+	if f.updateU {
+		g, h := ws.g[:rows*k], ws.h[:rows*k]
+		for t := range f.tiles.count {
+			lo, hi := f.tile(t)
+			r, v := ws.num[:rows*(hi-lo)], f.tiles.v[k*lo:k*hi]
+			kernel.QuotientRows(r, u, v, x[lo:], stride, rows, divergence.LeastT)
+			if t == 0 {
+				kernel.DotsRows(g, v, r, rows)
+				continue
+			}
+			kernel.DotsRows(h, v, r, rows)
+			for t := range g {
+				g[t] += h[t]
+			}
+		}
+		kernel.Ratio(g, g, f.tiles.denU[:rows*k], divergence.LeastSum)
+		for t := range u {
+			u[t] *= g[t]
+		}
+	}
+	loss := 0.0
+	for t := range f.tiles.count {
+		lo, hi := f.tile(t)
+		r := ws.num[:rows*(hi-lo)]
+		loss += kernel.QuotientRows(r, u, f.tiles.v[k*lo:k*hi], x[lo:], stride, rows, divergence.LeastT)
+		loss += kernel.LogSumRows(r, x[lo:], stride, rows)
+		kernel.AccumulateRows(pt.num[k*lo:k*hi], u, r, rows)
+	}
+	pt.losses[0] += max(loss, 0) // it is one; rounding may say otherwise of a perfect fit
+	for ; len(u) > 0; u = u[k:] {
+		for c := range pt.sum {
+			pt.sum[c] += u[c]
+		}
+	}
+}
+
+// updateV joins the pieces and updates row c of V.
+func (f *Updates) updateV(worker, c int) {
+	if f.plain {
+		f.updatePlain(&f.work[worker], c)
+		return
+	}
+	lo, hi := c*f.NP, (c+1)*f.NP
+	row, num, den := f.V[lo:hi], f.pieces[0].num[lo:hi], f.pieces[0].den[lo:hi]
+	for i := range f.pieces[1:] {
+		add(num, f.pieces[i+1].num[lo:hi])
+		add(den, f.pieces[i+1].den[lo:hi])
+	}
+	for j := range row[:f.N] {
+		row[j] *= f.Loss.Step(num[j], den[j]+f.addV)
+	}
+}
+
+// updatePlain is updateV in the plain case, where num and V have tiles.
+func (f *Updates) updatePlain(ws *scratch, c int) {
+	sum := 0.0
+	for i := range f.pieces {
+		sum += f.pieces[i].sum[c]
+	}
+	row, den := f.V[c*f.NP:(c+1)*f.NP], ws.num[:f.tiles.width]
+	for j := range den {
+		den[j] = sum + f.addV
+	}
+	for t := range f.tiles.count {
+		lo, hi := f.tile(t)
+		from, to := f.K*lo+c*(hi-lo), f.K*lo+(c+1)*(hi-lo)
+		num, some := f.pieces[0].num[from:to], row[lo:hi]
+		for i := range f.pieces[1:] {
+			add(num, f.pieces[i+1].num[from:to])
+		}
+		kernel.Ratio(num, num, den[:hi-lo], divergence.LeastSum)
+		for j, r := range num {
+			some[j] *= r
+		}
+	}
+	f.layTiles(c)
+}
+
+// layAll takes V over to where the plain case reads it.
+func (f *Updates) layAll() {
+	if f.plain {
+		for c := range f.K {
+			f.layTiles(c)
+		}
+	}
+}
+
+// layTiles takes row c of V over to where the plain case reads it.
+func (f *Updates) layTiles(c int) {
+	row := f.V[c*f.NP : (c+1)*f.NP]
+	for t := range f.tiles.count {
+		lo, hi := f.tile(t)
+		copy(f.tiles.v[f.K*lo+c*(hi-lo):f.K*lo+(c+1)*(hi-lo)], row[lo:hi])
+	}
+	den := kernel.Sum(row) + f.addU
+	for r := range Group {
+		f.tiles.denU[r*f.K+c] = den
+	}
+}
+
+// Begin makes the first sweep over the factors of the start.
+func (f *Updates) Begin() (Losses, error) {
+	f.layAll()
+	f.Pool.Do(len(f.pieces), f.sweeps)
+	return f.losses(f.U, f.V), f.Pool.Err()
+}
+
+// Epoch is the updates of V and of U. It looks whether to go on before V moves: the
+// factors are those of the last losses.
+func (f *Updates) Epoch(int) (Losses, error) {
+	if err := f.Pool.Err(); err != nil {
+		return Losses{}, err
+	}
+	f.Pool.Do(f.K, f.updates)
+	f.updateU = true
+	f.Pool.Do(len(f.pieces), f.sweeps)
+	return f.losses(f.U, f.V), f.Pool.Err()
+}
+
+// losses returns those of the factors u and v, whose order in v is free, summed by the
+// last sweep.
+func (f *Updates) losses(u, v []float64) (l Losses) {
+	for i := range f.pieces {
+		l.Visible += f.pieces[i].losses[0]
+		l.Held += f.pieces[i].losses[1]
+	}
+	l.Visible /= float64(f.Visible)
+	l.Held /= float64(max(f.HeldOut, 1))
+	if f.Penalty > 0 { // the padding of V is 0
+		l.Penalty = float64(f.Penalty * (mean(u) + float64(mean(v)*float64(f.NP)/float64(f.N))))
+	}
+	return l
+}
+
+// Prepare and State are of a method with a state of its own beside the factors: there is none.
+func (f *Updates) Prepare(int)           {}
+func (f *Updates) State() []section.Part { return nil }
+
+// Resume makes the sums that the next update of V takes.
+func (f *Updates) Resume(int) {
+	f.layAll()
+	f.Pool.Do(len(f.pieces), f.sweeps)
+}
