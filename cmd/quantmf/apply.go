@@ -19,12 +19,15 @@ Places the samples of MATRIX, which the fit need not have seen, in the component
 of MODEL, a file of "quantmf fit -o": the columns v for which the divergence of a
 sample from T(Uv) is least. FILE gets components × samples, like -v of fit.
 
-MATRIX has the features of the model, by the same names in the same order; of a
-model that was fitted with -top they may stand anywhere among others. Where fit
+The features of MATRIX find those of the model by name, in any order; without
+names on either side they must be the model's in its order. What is not in both is
+an error; of a model that was fitted with -top MATRIX may have others. Where fit
 had -log1p, log(1+x) is taken here, too. Of a model fitted with -missing, values
 may be missing. Formats are those of "quantmf fit -h".
 
   -o FILE           where to write (required)
+` + matchHelp + `
+` + readHelp + `
 ` + limitsHelp + `
 ` + writeHelp + `
 ` + exitHelp
@@ -36,6 +39,8 @@ fitted to: T(UV), features × samples, missing values filled. Where fit had -log
 these are values of log(1+x).
 
   -o FILE           where to write (required)
+  -format FORMAT    of standard output: tsv, csv, gct, mtx, npy or npz (default tsv)
+
 ` + limitsHelp + `
 ` + writeHelp + `
 ` + exitHelp
@@ -47,6 +52,8 @@ up: T'(x), features × samples, by the maps that a fit with -method qmfq learned
 MATRIX is as in "quantmf transform -h"; what is missing stays so.
 
   -o FILE           where to write (required)
+` + matchHelp + `
+` + readHelp + `
 ` + limitsHelp + `
 ` + writeHelp + `
 ` + exitHelp
@@ -57,8 +64,9 @@ Rewrites a matrix in another format, values missing or negative included. IN is
 read as in "quantmf fit -h". Names become f1, f2, ... and s1, s2, ... in Matrix
 Market and npy, which have none; descriptions of features in a GCT are dropped.
 
-The end of OUT says its format: .csv, .gct, .mtx, .npy or .npz, tab-separated
-text otherwise, with .gz behind it compressed. "-" is standard input or output.
+` + readHelp + `
+The end of OUT says its format: .tsv, .txt, .tab, .csv, .gct, .mtx, .npy or .npz,
+with .gz behind it compressed. "-" is standard input or output.
 
 ` + limitsHelp + `
 ` + exitHelp
@@ -67,6 +75,7 @@ text otherwise, with .gz behind it compressed. "-" is standard input or output.
 // the work is told of.
 type applied struct {
 	limits
+	in    inputFlags
 	words []string
 	out   string
 	tell  *progress
@@ -78,6 +87,11 @@ func parseApplied(command string, args []string, s streams, wanted ...string) (*
 	set := newFlags(command)
 	set.StringVar(&a.out, "o", "", "")
 	a.limits.flags(set)
+	if len(wanted) > 1 {
+		a.in.register(set, true)
+	} else {
+		a.in.registerFormat(set)
+	}
 	words, err := arguments(set, args, wanted...)
 	if err != nil {
 		return nil, err
@@ -86,14 +100,19 @@ func parseApplied(command string, args []string, s streams, wanted ...string) (*
 	if err := needsOut(a.out); err != nil {
 		return nil, err
 	}
+	if command != "report" {
+		if err := a.in.writable(a.out); err != nil {
+			return nil, err
+		}
+	}
 	a.tell = newProgress(a.progress, s.err)
 	a.tell.begin(command)
 	return a, a.limits.check()
 }
 
 // writeMatrix writes one matrix, to a place that is none of the inputs.
-func writeMatrix(s streams, path string, inputs []os.FileInfo, corner string, rows, columns []string, m quantmf.Mat) error {
-	return writeOnly(s, path, inputs, func(w io.Writer) error { return table.Write(w, path, corner, rows, columns, m) })
+func writeMatrix(s streams, path string, in *inputFlags, inputs []os.FileInfo, corner string, rows, columns []string, m quantmf.Mat) error {
+	return writeOnly(s, path, inputs, func(w io.Writer) error { return table.Write(w, in.place(path), corner, rows, columns, m) })
 }
 
 // writeOnly writes one file, to a place that is none of the inputs.
@@ -110,14 +129,14 @@ func writeOnly(s streams, path string, inputs []os.FileInfo, fill func(w io.Writ
 }
 
 // readBoth reads a model, and a matrix that has its features.
-func readBoth(modelFile, matrix string, s streams, l *limits, tell *progress) (*model, *table.Table, []os.FileInfo, error) {
-	tell.at("reading " + modelFile)
-	m, from, err := readModel(modelFile, s.in, l)
+func readBoth(a *applied, s streams) (*model, *table.Table, []os.FileInfo, error) {
+	a.tell.at("reading " + a.words[0])
+	m, from, err := readModel(a.words[0], s.in, &a.limits)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	tell.at("reading " + matrix)
-	t, also, err := readTable(matrix, s.in, table.Options{Missing: true, Negative: m.signed(), MaxCells: l.cells()})
+	a.tell.at("reading " + a.words[1])
+	t, also, err := a.in.read(a.words[1], s, &a.limits, a.tell, true, m.signed())
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -131,11 +150,11 @@ func transform(args []string, s streams) error {
 	}
 	defer a.hold()()
 	defer a.tell.end()
-	m, t, inputs, err := readBoth(a.words[0], a.words[1], s, &a.limits, a.tell)
+	m, t, inputs, err := readBoth(a, s)
 	if err != nil {
 		return err
 	}
-	if t, err = m.fitting(t); err != nil {
+	if t, err = m.fitting(t, &a.in, s.err); err != nil {
 		return err
 	}
 	ctx, stop := interruptible()
@@ -147,7 +166,7 @@ func transform(args []string, s streams) error {
 	if err != nil {
 		return ended(ctx, err, t)
 	}
-	return writeMatrix(s, a.out, inputs, "component", numbered("c", v.Rows), t.Samples, v)
+	return writeMatrix(s, a.out, &a.in, inputs, "component", numbered("c", v.Rows), t.Samples, v)
 }
 
 // placed is how many samples are placed at once, at least: fewer would make the nearest
@@ -205,7 +224,7 @@ func reconstruct(args []string, s streams) error {
 		return err
 	}
 	a.tell.at("taking the model at every feature and sample")
-	return writeMatrix(s, a.out, []os.FileInfo{from}, "feature", m.features, m.samples, m.Reconstruct())
+	return writeMatrix(s, a.out, &a.in, []os.FileInfo{from}, "feature", m.features, m.samples, m.Reconstruct())
 }
 
 func normalize(args []string, s streams) error {
@@ -215,7 +234,7 @@ func normalize(args []string, s streams) error {
 	}
 	defer a.hold()()
 	defer a.tell.end()
-	m, t, inputs, err := readBoth(a.words[0], a.words[1], s, &a.limits, a.tell)
+	m, t, inputs, err := readBoth(a, s)
 	if err != nil {
 		return err
 	}
@@ -224,7 +243,7 @@ func normalize(args []string, s streams) error {
 		name, _ := m.title()
 		return usageError(a.words[0] + " is a model of kind " + name + ", which has no map from a feature's scale to the components': fit one with -method qmfq")
 	}
-	if t, err = m.fitting(t); err != nil {
+	if t, err = m.fitting(t, &a.in, s.err); err != nil {
 		return err
 	}
 	if err := a.allowsMatrices(3, t.X.Rows, t.X.Cols); err != nil {
@@ -235,16 +254,21 @@ func normalize(args []string, s streams) error {
 	if err != nil {
 		return explain(err, t, nil)
 	}
-	return writeMatrix(s, a.out, inputs, "feature", t.Features, t.Samples, y)
+	return writeMatrix(s, a.out, &a.in, inputs, "feature", t.Features, t.Samples, y)
 }
 
 func convert(args []string, s streams) error {
 	var l limits
+	var in inputFlags
 	set := newFlags("convert")
 	l.flags(set)
+	in.register(set, false)
 	words, err := arguments(set, args, "IN", "OUT")
 	if err == nil {
 		err = l.check()
+	}
+	if err == nil {
+		err = in.writable(words[1])
 	}
 	if err != nil {
 		return err
@@ -254,10 +278,10 @@ func convert(args []string, s streams) error {
 	tell.begin("convert")
 	defer tell.end()
 	tell.at("reading " + words[0])
-	t, from, err := readTable(words[0], s.in, table.Options{Missing: true, Negative: true, MaxCells: l.cells()})
+	t, from, err := in.read(words[0], s, &l, tell, true, true)
 	if err != nil {
 		return err
 	}
 	tell.at("writing " + words[1])
-	return writeMatrix(s, words[1], []os.FileInfo{from}, "feature", t.Features, t.Samples, t.X)
+	return writeMatrix(s, words[1], &in, []os.FileInfo{from}, "feature", t.Features, t.Samples, t.X)
 }

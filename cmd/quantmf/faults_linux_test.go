@@ -143,10 +143,10 @@ func waitFor(t *testing.T, what string, is func() bool) {
 // reader of a pipe, ends at the second, and takes its temporary files away.
 func TestSecondInterrupt(t *testing.T) {
 	dir, _, _, _ := runWith(t, "", "version")
-	if err := syscall.Mkfifo("pipe", 0o666); err != nil {
+	if err := syscall.Mkfifo("pipe.tsv", 0o666); err != nil {
 		t.Skip(err)
 	}
-	p, said := commandOf(t, "fit", "-k", "2", "-epochs", "2", "-progress", "none", "-u", "pipe", "-o", "m.qmf", "-v", "V.tsv", "-checkpoint", "state", "matrix.tsv")
+	p, said := commandOf(t, "fit", "-k", "2", "-epochs", "2", "-progress", "none", "-u", "pipe.tsv", "-o", "m.qmf", "-v", "V.tsv", "-checkpoint", "state", "matrix.tsv")
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestSecondInterrupt(t *testing.T) {
 	case <-time.After(5 * time.Second):
 		t.Fatal("goes on after the second")
 	}
-	if got := files(t, dir); got != "pipe state" {
+	if got := files(t, dir); got != "pipe.tsv state" {
 		t.Errorf("files: %s", got)
 	}
 }

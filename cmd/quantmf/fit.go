@@ -27,6 +27,7 @@ factors U and V, so that MATRIX is close to T(UV): UV is of low rank, and T
 takes each feature from the scale of UV to its own.
 
 ` + matrixHelp + `
+` + readHelp + `
 What is fitted
   -method qmf|qmfq|nmf|bqmf
                     qmf: X = T(UV); qmfq: X = T(P(T'(X))), a map on either side
@@ -128,14 +129,16 @@ fit and writes none but the checkpoint.
 
 // What several commands say alike.
 const (
-	matrixHelp = `MATRIX is tab-, comma- or semicolon-separated text, GCT, Matrix Market, npy or
-npz, plain or gzipped; what it is is known by its content, and "-" is standard
-input. Features are in rows, samples in columns; the first row and the first
-column of text are names. Without names it is s1, s2, ... and f1, f2, ... instead.
+	matrixHelp = `MATRIX is tab-, comma-, semicolon- or blank-separated text, GCT, Matrix Market,
+npy, npz (with SciPy's sparse matrices), plain or compressed by gzip or bzip2; or
+a folder of 10x with matrix.mtx, features.tsv and barcodes.tsv. What it is is
+known by its content, and "-" is standard input. Features are in rows, samples in
+columns. A line on standard error says what was taken for names, and warnings what
+may be wrong with that. Without names it is s1, s2, ... and f1, f2, ... instead.
 Values are finite; nmf takes none below 0, and no method does under -log1p.
 `
-	writeHelp = `The end of FILE says its format: .csv, .gct, .mtx, .npy or .npz, tab-separated
-text otherwise, with .gz behind it compressed. "-" is standard output.
+	writeHelp = `The end of FILE says its format: .tsv, .txt, .tab, .csv, .gct, .mtx, .npy or .npz,
+with .gz behind it compressed. "-" is standard output, tab-separated.
 `
 	exitHelp = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad input or model file, 4 not
 converged where -strict wants it, 130 interrupted.
@@ -162,6 +165,8 @@ type fitFlags struct {
 	checkpoint    string
 	resume, force bool
 
+	in inputFlags // how the matrix is read
+
 	options []quantmf.FitOption // of flags that were given alone: the defaults are the package's
 	shared  []quantmf.FitOption // those of them that hold for the NMF to compare with
 	flagOf  map[string]string   // the flag of each option of the package
@@ -184,6 +189,7 @@ func parseFit(args []string) (*fitFlags, error) {
 	set.StringVar(&f.vFile, "v", "", "")
 	set.StringVar(&f.qFile, "q", "", "")
 	set.StringVar(&f.page, "report", "", "")
+	f.in.register(set, false)
 	set.StringVar(&f.checkpoint, "checkpoint", "", "")
 	set.BoolVar(&f.resume, "resume", false, "")
 	set.BoolVar(&f.force, "force", false, "")
@@ -199,8 +205,8 @@ func parseFit(args []string) (*fitFlags, error) {
 	set.Visit(func(g *flag.Flag) {
 		given[g.Name] = true
 		switch g.Name {
-		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "force", "max-memory":
-		case "log1p", "missing", "strict":
+		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "force", "max-memory", "format":
+		case "log1p", "missing", "strict", "transpose":
 			f.given = append(f.given, "-"+g.Name+"="+g.Value.String())
 		default:
 			f.given = append(f.given, "-"+g.Name, g.Value.String())
@@ -230,6 +236,9 @@ func parseFit(args []string) (*fitFlags, error) {
 		return nil, usageError(fmt.Sprintf("-top %d: must be at least 1", f.top))
 	case f.qFile != "" && f.method != "qmf":
 		return nil, usageError("-q: only a QMF has quantiles to write")
+	}
+	if err := f.in.writable(f.uFile, f.vFile, f.qFile); err != nil {
+		return nil, err
 	}
 	if err := f.limits.check(); err != nil {
 		return nil, err
@@ -264,8 +273,8 @@ func (f *fitFlags) takeLoss(x quantmf.Mat) {
 }
 
 // read reads the matrix and brings it to what is fitted.
-func (f *fitFlags) read(stdin io.Reader) (*table.Table, os.FileInfo, error) {
-	t, input, err := readTable(f.matrix, stdin, table.Options{Missing: f.missing, Negative: f.signed(), MaxCells: f.cells()})
+func (f *fitFlags) read(s streams) (*table.Table, os.FileInfo, error) {
+	t, input, err := f.in.read(f.matrix, s, &f.limits, newProgress(f.progress, s.err), f.missing, f.signed())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -286,7 +295,7 @@ func fit(args []string, s streams) error {
 		return err
 	}
 	defer f.hold()()
-	t, input, err := f.read(s.in)
+	t, input, err := f.read(s)
 	if err != nil {
 		return err
 	}
@@ -354,20 +363,6 @@ func open(path string, stdin io.Reader, what string) (io.ReadCloser, os.FileInfo
 		size = info.Size()
 	}
 	return &wholeFile{File: file, name: path, size: size}, info, nil
-}
-
-// readTable also says which file it read, nil for standard input.
-func readTable(path string, stdin io.Reader, o table.Options) (*table.Table, os.FileInfo, error) {
-	in, info, err := open(path, stdin, "matrix")
-	if err != nil {
-		return nil, nil, err
-	}
-	defer in.Close()
-	if path == "-" {
-		path = "stdin"
-	}
-	t, err := table.Read(in, path, o)
-	return t, info, err
 }
 
 // result is a fit done, with what is told of it.
@@ -474,15 +469,15 @@ func (r *result) write(out *outputs) error {
 			return err
 		}},
 		{r.uFile, func(w io.Writer) error {
-			return table.Write(w, r.uFile, "feature", m.features, components, m.u)
+			return table.Write(w, r.in.place(r.uFile), "feature", m.features, components, m.u)
 		}},
 		{r.vFile, func(w io.Writer) error {
-			return table.Write(w, r.vFile, "component", components, m.samples, m.v)
+			return table.Write(w, r.in.place(r.vFile), "component", components, m.samples, m.v)
 		}},
 		{r.qFile, func(w io.Writer) error {
 			q := m.Model.(*quantmf.QMF)
 			levels := q.Quantiles.Cols
-			return table.Write(w, r.qFile, "feature", m.features, append(numbered("q", levels), numbered("w", levels)...), beside(q.Quantiles, q.Weights))
+			return table.Write(w, r.in.place(r.qFile), "feature", m.features, append(numbered("q", levels), numbered("w", levels)...), beside(q.Quantiles, q.Weights))
 		}},
 		{r.page, func(w io.Writer) error { return m.report(w, r.table) }},
 	} {

@@ -74,6 +74,7 @@ How well
   -progress auto|plain|json|none
                     as in "quantmf fit -h" (default auto)
 
+` + readHelp + `
 ` + writeHelp + `
 When to use it: where features hang together, some forty samples or more are there
 and values are missing here and there. Whole samples or features without a value
@@ -117,6 +118,7 @@ func parseImpute(args []string) (*imputeFlags, error) {
 	set.BoolVar(&f.asJSON, "json", false, "")
 	set.IntVar(&f.rank, "k", 0, "")
 	f.limits.flags(set)
+	f.in.register(set, false)
 	for _, o := range options {
 		if slices.Contains([]string{"loss", "epochs", "seed", "workers"}, o.name) {
 			set.Var(o, o.name, "")
@@ -169,6 +171,9 @@ func parseImpute(args []string) (*imputeFlags, error) {
 	if err := needsOut(f.out); err != nil {
 		return nil, err
 	}
+	if err := f.in.writable(f.out); err != nil {
+		return nil, err
+	}
 	return f, apart(f.files()...)
 }
 
@@ -213,7 +218,7 @@ func impute(args []string, s streams) error {
 		return err
 	}
 	defer f.hold()()
-	t, input, err := f.read(s.in)
+	t, input, err := f.read(s)
 	if err != nil {
 		return err
 	}
@@ -526,7 +531,7 @@ func within(below, upTo, p float64) float64 {
 func (r *imputation) write(out *outputs, files []string) error {
 	t := r.table
 	matrix := func(path string, m quantmf.Mat) error {
-		return out.write(path, func(w io.Writer) error { return table.Write(w, path, "feature", t.Features, t.Samples, m) })
+		return out.write(path, func(w io.Writer) error { return table.Write(w, r.in.place(path), "feature", t.Features, t.Samples, m) })
 	}
 	if err := matrix(files[0], r.filled); err != nil {
 		return err

@@ -264,7 +264,7 @@ func TestImputeHides(t *testing.T) {
 		t.Fatalf("%d hidden", changed)
 	}
 	course := func(x quantmf.Mat) (losses []float64) {
-		f, err := parseImpute([]string{"x", "-o", "y"})
+		f, err := parseImpute([]string{"x", "-o", "y.tsv"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -393,7 +393,7 @@ func TestImputeUsage(t *testing.T) {
 		{"impute matrix.tsv -o f.tsv -k -1", 2, "-k -1: must be at least 0"},
 		{"impute matrix.tsv -o f.tsv -features ./f.tsv", 2, "two outputs to the same place"},
 		{"impute matrix.tsv -o matrix.tsv", 2, "is read itself"},
-		{"impute matrix.tsv -o f.tsv -max-memory 14kB", 3, "-max-memory allows"},
+		{"impute matrix.tsv -o f.tsv -max-memory 1MB", 3, "-max-memory allows"},
 	} {
 		if _, said := quiet(t, c.code, strings.Fields(c.args)...); !strings.Contains(said, c.says) {
 			t.Errorf("%s: %s", c.args, said)

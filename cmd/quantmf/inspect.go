@@ -27,6 +27,8 @@ from the fit over that from its own mean). What is read as MATRIX "quantmf fit -
 says.
 
   -json             everything, of all features, as one JSON object
+` + matchHelp + `
+` + readHelp + `
 ` + limitsHelp + `
 ` + exitHelp
 
@@ -37,6 +39,8 @@ a page of figures in one HTML file, as fit does with -report. What is read as
 MATRIX "quantmf fit -h" says.
 
   -o FILE           where to write (required; "-" is standard output)
+` + matchHelp + `
+` + readHelp + `
 ` + limitsHelp + `
 ` + exitHelp
 
@@ -72,6 +76,8 @@ func (m *model) readings(t *table.Table) (r readings, err error) {
 func inspect(args []string, s streams) error {
 	set := newFlags("inspect")
 	asJSON := set.Bool("json", false, "")
+	var in inputFlags
+	in.register(set, true)
 	var l limits
 	l.flags(set)
 	words, err := arguments(set, args, "MODEL", "[MATRIX]")
@@ -93,11 +99,11 @@ func inspect(args []string, s streams) error {
 	var r readings
 	if words[1] != "" {
 		tell.at("reading " + words[1])
-		t, _, err := readTable(words[1], s.in, table.Options{Missing: true, Negative: m.signed(), MaxCells: l.cells()})
+		t, _, err := in.read(words[1], s, &l, tell, true, m.signed())
 		if err != nil {
 			return err
 		}
-		if t, err = m.fitted(t); err != nil {
+		if t, err = m.fitted(t, &in, s.err); err != nil {
 			return err
 		}
 		if err := l.allowsMatrices(3, t.X.Rows, t.X.Cols); err != nil {
@@ -178,7 +184,7 @@ func (m *model) tell(r readings) string {
 		}
 		if spread > 0 {
 			line("Explained", "%.0f %% of the differences between samples; half or more in %d of %d features; least in %s (%.0f %%)",
-				100*(1-left/spread), count, len(r.goodness), m.features[least], 100*r.goodness[least].Explained)
+				100*(1-left/spread), count, len(r.goodness), shown(m.features[least]), 100*r.goodness[least].Explained)
 		}
 	}
 	samples := m.TopSamples(topShown)
@@ -201,7 +207,7 @@ func listed(tops []quantmf.Top, names []string, format string) string {
 	var words []string
 	for _, t := range tops {
 		if t.Value > 0 {
-			words = append(words, names[t.Index]+" "+fmt.Sprintf(format, t.Value))
+			words = append(words, shown(names[t.Index])+" "+fmt.Sprintf(format, t.Value))
 		}
 	}
 	if len(words) == 0 {
@@ -307,11 +313,11 @@ func writeReport(args []string, s streams) error {
 	}
 	defer a.hold()()
 	defer a.tell.end()
-	m, t, inputs, err := readBoth(a.words[0], a.words[1], s, &a.limits, a.tell)
+	m, t, inputs, err := readBoth(a, s)
 	if err != nil {
 		return err
 	}
-	if t, err = m.fitted(t); err != nil {
+	if t, err = m.fitted(t, &a.in, s.err); err != nil {
 		return err
 	}
 	if err := a.allowsMatrices(6, t.X.Rows, t.X.Cols); err != nil {

@@ -45,7 +45,7 @@ func TestFlagsNotGo(t *testing.T) {
 		{"fit -loss 9", "-loss 9: β must be from -2 to 4"},
 		{"fit -nosuch", "there is no flag -nosuch of fit"},
 		{"fit -o", "-o needs a value"},
-		{"fit -u a -v ./a", "two outputs to the same place"},
+		{"fit -u a.tsv -v ./a.tsv", "two outputs to the same place"},
 		{"fit -o a -checkpoint a", "two outputs to the same place"},
 		{"rank -k 2,0", "-k 0: must be at least 1"},
 		{"rank -share .7", "-share 0.7: must be above 0 and at most 0.5"},
@@ -53,9 +53,9 @@ func TestFlagsNotGo(t *testing.T) {
 		{"rank -m 1,2", "-m 1: a model needs at least 2"},
 		{"rank -method nmf -m 4", "-m 4: -method nmf has no use for it"},
 		{"rank -plot -", "-plot -: standard output has the results"},
-		{"impute -o x -k -2", "-k -2: must be at least 0"},
-		{"transform m -o x -progress loud", "-progress loud: must be one of auto, plain, json, none"},
-		{"transform m -o x -max-memory much", "-max-memory much: not a size"},
+		{"impute -o x.tsv -k -2", "-k -2: must be at least 0"},
+		{"transform m -o x.tsv -progress loud", "-progress loud: must be one of auto, plain, json, none"},
+		{"transform m -o x.tsv -max-memory much", "-max-memory much: not a size"},
 	} {
 		args := append(strings.Fields(c.args), "none.tsv")
 		if c.args == "fit -o" {
@@ -151,7 +151,7 @@ func TestLimits(t *testing.T) {
 			if _, e := quiet(t, 0, append(words, "-progress", "plain")...); !strings.Contains(e, words[0]+": ") {
 				t.Errorf("%s: %s", c.args, e)
 			}
-			if _, e := quiet(t, 0, words...); e != "" {
+			if _, e := quiet(t, 0, words...); strings.Count(e, "\n") != strings.Count(c.args, " matrix.tsv") || strings.Count(e, "\n") != strings.Count(e, "matrix.tsv: 14 features") {
 				t.Errorf("%s: %s", c.args, e)
 			}
 		}

@@ -106,16 +106,17 @@ func TestExitCodes(t *testing.T) {
 		{"levels of nmf", "fit -method nmf -m 4 matrix.tsv", "", 2, `^$`, `fit: -m 4: `},
 		{"contradiction", "fit -shrinkage 1 -ends pinned matrix.tsv", "", 2, `^$`, `fit: -shrinkage 1: needs -ends free\n`},
 		{"scales of nmf", "fit -method nmf -q q.tsv matrix.tsv", "", 2, `^$`, `-q: only a QMF has quantiles to write`},
-		{"one output twice", "fit -u a -v ./a matrix.tsv", "", 2, `^$`, `two outputs to the same place: ./a`},
+		{"one output twice", "fit -u a.tsv -v ./a.tsv matrix.tsv", "", 2, `^$`, `two outputs to the same place: ./a.tsv`},
 		{"standard output twice", "fit -u - -v - matrix.tsv", "", 2, `^$`, `two outputs to the same place: -`},
 		{"over the matrix", "fit -u ./matrix.tsv matrix.tsv", "", 2, `^$`, `is read itself`},
 		{"no such file", "fit nothing.tsv", "", 3, `^$`, `nothing.tsv: `},
 		{"a folder", "fit .", "", 3, `^$`, `\.: `},
 		{"a missing value", "fit -", "x\ta\tb\ng1\t1\t2\ng2\t3\tNA\n", 3, `^$`, `^quantmf fit: stdin:3:3: feature "g2", sample "b": "NA" is a missing value: give -missing, fill in`},
-		{"a value too large for the model", "fit -", "x\ta\tb\ng1\t1\t2\ng2\t3\t1e200\n", 3, `^$`, `^quantmf fit: stdin:3:3: feature "g2", sample "b": 1e\+200: `},
-		{"the same after -top", "fit -top 1 -", "x\ta\tb\ng1\t1\t2\ng2\t3\t1e200\n", 3, `^$`, `^quantmf fit: stdin:3:3: feature "g2", sample "b": 1e\+200: `},
-		{"an output in no folder", "fit -u no/u.tsv matrix.tsv", "", 1, `^$`, `^quantmf fit: cannot write no/u.tsv: `},
-		{"an output that is a folder", "fit -u . matrix.tsv", "", 1, `^$`, `^quantmf fit: cannot write \.: it is a folder\n$`},
+		{"a value too large for the model", "fit -", "x\ta\tb\ng1\t1\t2\ng2\t3\t1e200\n", 3, `^$`, `\nquantmf fit: stdin:3:3: feature "g2", sample "b": 1e\+200: `},
+		{"the same after -top", "fit -top 1 -", "x\ta\tb\ng1\t1\t2\ng2\t3\t1e200\n", 3, `^$`, `\nquantmf fit: stdin:3:3: feature "g2", sample "b": 1e\+200: `},
+		{"an output in no folder", "fit -u no/u.tsv matrix.tsv", "", 1, `^$`, `\nquantmf fit: cannot write no/u.tsv: `},
+		{"an output that is a folder", "fit -o . matrix.tsv", "", 1, `^$`, `\nquantmf fit: cannot write \.: it is a folder\n$`},
+		{"an output of no known format", "fit -u u.dat none.tsv", "", 2, `^$`, `^quantmf fit: "u.dat": the end of the name must say the format`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir, code, out, errOut := runWith(t, c.stdin, strings.Fields(c.args)...)
@@ -250,7 +251,10 @@ func TestProgress(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSuffix(errOut, "\n"), "\n")
 	lines = slices.DeleteFunc(lines, func(l string) bool { return strings.Contains(l, `"done":`) && !strings.Contains(l, `"epoch":`) }) // of a slow start
-	if len(lines) != 3+comparisonUpdates+1 {
+	if read := `{"read":"matrix.tsv","features":14,"samples":9,"taken":"tab-separated, features named by column 1 (\"gene\"), samples by line 1"}`; lines[0] != read {
+		t.Fatal(lines[0])
+	}
+	if lines = lines[1:]; len(lines) != 3+comparisonUpdates+1 {
 		t.Fatalf("%d lines", len(lines))
 	}
 	for i, l := range lines[:3] {

@@ -11,7 +11,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -279,49 +278,10 @@ func readModel(path string, stdin io.Reader, l *limits) (*model, os.FileInfo, er
 	return m, info, nil
 }
 
-// fitting brings a matrix to what the model was fitted to: log(1+x) where that
-// was taken, and the model's features where they were chosen from more. Their
-// names must be the model's, in its order.
-func (m *model) fitting(t *table.Table) (*table.Table, error) {
-	if m.log1p {
-		t.Log1p()
-	}
-	known := m.namedFeatures && t.NamedFeatures
-	if m.top && known && !slices.Equal(t.Features, m.features) {
-		at := map[string]int{}
-		for i, f := range slices.Backward(t.Features) {
-			at[f] = i
-		}
-		rows := make([]int, len(m.features))
-		for i, f := range m.features {
-			from, has := at[f]
-			if !has {
-				return nil, t.Error(-1, -1, fmt.Sprintf("the model's feature %q is not there", f))
-			}
-			rows[i] = from
-		}
-		return t.Select(rows), nil
-	}
-	if known {
-		for i, f := range m.features[:min(len(m.features), len(t.Features))] {
-			if t.Features[i] != f {
-				return nil, t.Error(i, -1, fmt.Sprintf("the model has %q in this place: give its %d features in its order (quantmf inspect -json lists them)", f, len(m.features)))
-			}
-		}
-	}
-	switch d := len(m.features); {
-	case len(t.Features) > d:
-		return nil, t.Error(d, -1, fmt.Sprintf("this feature is one more than the %d of the model", d))
-	case len(t.Features) < d:
-		return nil, t.Error(-1, -1, fmt.Sprintf("the matrix has %d features, the model %d: the first that is missing is %q", len(t.Features), d, m.features[len(t.Features)]))
-	}
-	return t, nil
-}
-
 // fitted brings the matrix that was fitted to what the model saw: its samples,
 // too, must be the model's.
-func (m *model) fitted(t *table.Table) (*table.Table, error) {
-	t, err := m.fitting(t)
+func (m *model) fitted(t *table.Table, f *inputFlags, messages io.Writer) (*table.Table, error) {
+	t, err := m.fitting(t, f, messages)
 	if err != nil {
 		return nil, err
 	}

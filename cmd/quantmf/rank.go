@@ -30,6 +30,7 @@ several times. A low loss on cells that were seen says little: more components
 always fit better what is there.
 
 ` + matrixHelp + `
+` + readHelp + `
   -k N,N,...        the numbers of components (default 2,4,8)
   -m N,N,...        numbers of levels, each tried with every -k (default: that of
                     fit)
@@ -110,6 +111,7 @@ func parseRank(args []string) (*rankFlags, error) {
 	set.IntVar(&f.top, "top", 0, "")
 	set.IntVar(&f.repeats, "repeats", 5, "")
 	set.Float64Var(&f.share, "share", 0.1, "")
+	f.in.register(set, false)
 	set.BoolVar(&f.asJSON, "json", false, "")
 	set.StringVar(&f.plot, "plot", "", "")
 	set.StringVar(&f.checkpoint, "checkpoint", "", "")
@@ -182,7 +184,7 @@ func rank(args []string, s streams) error {
 		return err
 	}
 	defer f.hold()()
-	t, input, err := f.read(s.in)
+	t, input, err := f.read(s)
 	if err != nil {
 		return err
 	}

@@ -190,7 +190,7 @@ func (m *model) bentScales() string {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(bend[b], bend[a]) })
 	var names []string
 	for _, i := range order[:min(5, bent)] {
-		names = append(names, fmt.Sprintf("%s %.2f", m.features[i], bend[i]))
+		names = append(names, fmt.Sprintf("%s %.2f", shown(m.features[i]), bend[i]))
 	}
 	if len(names) == 0 {
 		return "none: every feature kept its scale, nearly"
@@ -229,7 +229,7 @@ func warningsInWords(warnings []error, features []string) (words []string, uncon
 			words = append(words, strings.TrimPrefix(w.Error(), "quantmf: "))
 		case !seen[c.Row]: // of QMFQ both maps may have one
 			seen[c.Row] = true
-			names = append(names, features[c.Row])
+			names = append(names, shown(features[c.Row]))
 		}
 	}
 	if unconverged = len(names); unconverged > 0 {

@@ -40,6 +40,16 @@ func TestReadFormats(t *testing.T) {
 		{"version2.npy", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
 		{"one.npz", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
 		{"named.npz", "g1|gü", "a|bc|d", "0 1.5 0/2 0 0.25"},
+		{"sparse-csr.npz", "f1|f2", "s1|s2|s3|s4", "0 1.5 0 0/2 0 0.25 0"},
+		{"sparse-csc.npz", "f1|f2", "s1|s2|s3|s4", "0 1.5 0 0/2 0 0.25 0"},
+		{"sparse-coo.npz", "f1|f2", "s1|s2|s3|s4", "0 1.5 0 0/2 0 0.25 0"},
+		{"sparse-bsr.npz", "f1|f2", "s1|s2|s3|s4", "0 1.5 0 0/2 0 0.25 0"},
+		{"sparse-dia.npz", "f1|f2", "s1|s2|s3|s4", "0 1.5 0 0/2 0 0.25 0"},
+		{"sparse-twice.npz", "f1|f2", "s1|s2|s3|s4", "0 1.5 0 0/2 0 0.25 0"},
+		{"sparse-array.npz", "f1|f2", "s1|s2|s3|s4", "0 1.5 0 0/2 0 0.25 0"},
+		{"sparse-int.npz", "f1|f2", "s1|s2|s3|s4", "0 1 0 0/2 0 0 0"},
+		{"sparse-bsr22.npz", "f1|f2|f3|f4", "s1|s2|s3|s4", "0 0 1 2/0 0 3 4/2 4 0 0/6 8 0 0"},
+		{"sparse-dia2.npz", "f1|f2|f3", "s1|s2|s3|s4", "0 0 7 0/1 0 0 8/0 2 0 0"},
 		{"coordinate.mtx", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
 		{"array.mtx", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
 		{"pattern.mtx", "f1|f2", "s1|s2|s3", "0 1 0/1 0 1"},
@@ -102,11 +112,12 @@ func TestFormatFaults(t *testing.T) {
 		{"gct: a long line", "#1.2\n1\t1\nName\tDescription\ta\ng\td\t1\t2\n", "in:4:4: this line has 4 cells, the numbers in line 2 make it 3"},
 		{"gct: more lines", "#1.2\n1\t1\nName\tDescription\ta\ng\td\t1\nh\td\t1\n", "in:5: there are more lines than the 1 features of line 2"},
 		{"gct: missing", "#1.2\n1\t1\nName\tDescription\ta\ng\td\tNA\n", `in:4:3: feature "g", sample "a": "NA" is a missing value: ` + fillIn},
-		{"gct: too large", "#1.2\n100000\t100000\n", "in:2: 100000 × 100000 numbers would take more than the 7.63e-06 GiB of memory that a matrix may have"},
+		{"gct: too large", "#1.2\n100000\t100000\n", "in:2: 100000 × 100000 numbers would take more than the 256 KiB of memory that reading may take: allow more with -max-memory, if the file is what it should be"},
 		{"mtx: complex", "%%MatrixMarket matrix coordinate complex general\n", `in:1: "%%MatrixMarket matrix coordinate complex general" is no kind of matrix known here: it must be a coordinate or array of real, integer or pattern, general, symmetric or skew-symmetric`},
 		{"mtx: no size", mtx + "%\n", "in:2: the file ends here, where the size of the matrix should follow: copy or download it again"},
 		{"mtx: a bad size", mtx + "3 -1 2\n", "in:2: here must be 3 whole numbers: rows, columns, entries"},
-		{"mtx: too large", mtx + "2000000000 2000000000 1\n1 1 1\n", "in:2: 2000000000 × 2000000000 numbers would take more than the 7.63e-06 GiB of memory that a matrix may have"},
+		{"mtx: too large", mtx + "2000000000 2000000000 1\n1 1 1\n", "in:2: 2000000000 × 2000000000 numbers would take more than the 256 KiB of memory that reading may take: allow more with -max-memory, if the file is what it should be"},
+		{"mtx: too many entries", mtx + "2 3 7\n1 1 1\n", "in:2: the file says that it has 7 entries, and a matrix of 2 × 3 has only 6"},
 		{"mtx: not square", strings.Replace(mtx, "general", "symmetric", 1) + "2 3 1\n", "in:2: a symmetric matrix has as many rows as columns"},
 		{"mtx: index", mtx + "% c\n2 3 1\n1 4 1\n", `in:4:2: "4" is no index from 1 to 3`},
 		{"mtx: index 0", mtx + "2 3 1\n0 1 1\n", `in:3:1: "0" is no index from 1 to 2`},
@@ -124,17 +135,17 @@ func TestFormatFaults(t *testing.T) {
 		{"npy: more values", npy("<f8", "2, 2", zeros+"x"), "in: byte 160: there is more behind the last value"},
 		{"npy: a vector", npy("<f8", "4,", zeros), "in: byte 128: the array has the shape [4]: a matrix has rows and columns"},
 		{"npy: nothing", npy("<f8", "0, 4", ""), "in: byte 128: the array has the shape [0 4]: a matrix has rows and columns"},
-		{"npy: shape", npy("<f8", "99999999999, 4", ""), "in: byte 128: the shape (99999999999, 4) is out of range"},
-		{"npy: too large", npy("<f8", "2000000000, 2000000000", ""), "in: byte 128: 2000000000 × 2000000000 numbers would take more than the 7.63e-06 GiB of memory that a matrix may have"},
+		{"npy: shape", npy("<f8", "99999999999, 4", ""), `in: byte 128: the header must have descr, fortran_order and shape of an array of plain numbers, and is "{'descr': '<f8', 'fortran_order': False, 'shape': (999999999..."`},
+		{"npy: too large", npy("<f8", "2000000000, 2000000000", ""), "in: 2000000000 × 2000000000 numbers would take more than the 256 KiB of memory that reading may take: allow more with -max-memory, if the file is what it should be"},
 		{"npy: objects", npy("|O", "2, 2", zeros), "in: byte 128: an array of type O0 holds no plain numbers"},
 		{"npy: NaN", npy("<f8", "1, 1", "\x00\x00\x00\x00\x00\x00\xf8\x7f"), `in: feature "f1", sample "s1": NaN is a missing value: ` + fillIn},
 		{"npy: Inf", npy("<f4", "1, 1", "\x00\x00\x80\x7f"), `in: feature "f1", sample "s1": +Inf is not finite: fill in a finite number, or remove the feature or the sample`},
 		{"npz: several", file(t, "several.npz"), "in: there are several matrices, a, b: call the one that is meant x"},
 		{"npy: a cube", file(t, "cube.npy"), "in: byte 128: the array has the shape [2 2 2]: a matrix has rows and columns"},
 		{"npy: complex", file(t, "complex.npy"), "in: byte 128: an array of type c16 holds no plain numbers"},
-		{"text too large", "x,a,b\n" + strings.Repeat("g,1,2\n", 400), "in:343: 342 × 3 numbers would take more than the 7.63e-06 GiB of memory that a matrix may have"},
+		{"text too large", "x,a,b\n" + strings.Repeat("g,1,2\n", 40000), "in: more than 8185 lines of 2 numbers would take more than the 256 KiB of memory that reading may take: allow more with -max-memory, if the file is what it should be"},
 	} {
-		_, err := Read(strings.NewReader(c.in), "in", Options{MaxCells: 1 << 10})
+		_, err := Read(strings.NewReader(c.in), "in", Options{Memory: 1 << 18})
 		var fault *Error
 		if !errors.As(err, &fault) {
 			t.Errorf("%s: got %v, want an *Error", c.name, err)
@@ -165,7 +176,7 @@ func TestDamage(t *testing.T) {
 		all = append(all, file(t, filepath.Base(n)))
 	}
 	o := anything
-	o.MaxCells = 1 << 16
+	o.Memory = 1 << 20
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	reads := uint64(0)

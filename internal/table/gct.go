@@ -11,137 +11,146 @@ package table
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
-	"slices"
+	"math"
 	"strconv"
-	"strings"
 
 	"github.com/quantmf/quantmf"
 )
 
-// lines reads a file line by line.
-type lines struct {
-	source
-	line int // of the one read last
-}
-
-// next returns the next line without its end; io.EOF behind the last one.
-func (l *lines) next() (string, error) {
-	text, err := l.ReadString('\n')
-	if err != nil && err != io.EOF {
-		return "", l.failed(err, l.line+1)
-	}
-	if err == io.EOF && text == "" {
-		return "", err
-	}
-	l.line++
-	return strings.TrimRight(text, "\r\n"), nil
-}
-
-// nextFull returns the next line that is not blank.
-func (l *lines) nextFull() (string, error) {
-	for {
-		text, err := l.next()
-		if err != nil || strings.TrimSpace(text) != "" {
-			return text, err
-		}
-	}
-}
-
-func (l *lines) fault(column int, format string, args ...any) *Error {
-	return &Error{File: l.file, Line: l.line, Column: column, Problem: fmt.Sprintf(format, args...)}
-}
-
-// count parses a size or an index.
-func count(text string) (uint64, bool) {
-	v, err := strconv.ParseUint(text, 10, 31)
-	return v, err == nil
-}
-
-func readGCT(s source) (*Table, error) {
-	l := &lines{source: s}
-	version, err := l.next()
+func readGCT(s *source) (*Table, error) {
+	version, err := s.nextLine()
 	if err != nil {
 		return nil, err
 	}
-	text, err := l.next()
+	want := 2
+	if bytes.HasPrefix(version, []byte("#1.3")) {
+		want = 4
+	}
+	text, err := s.nextLine()
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
-	fields := strings.Fields(text)
-	want := 2
-	if strings.HasPrefix(version, "#1.3") {
-		want = 4
-	}
+	fields := bytes.Fields(text[:min(len(text), 1<<10)])
 	var sizes [4]uint64 // features, samples, descriptions of features and of samples
 	sizes[2] = 1
 	ok := len(fields) == want
 	for f := 0; ok && f < want; f++ {
-		sizes[f], ok = count(fields[f])
+		sizes[f], ok = count(string(fields[f]))
 	}
 	if !ok {
-		return nil, l.fault(0, "here must be %d whole numbers, the number of features, that of samples, ...", want)
+		return nil, s.fault(0, "here must be %d whole numbers, the number of features, that of samples, ...", want)
 	}
 	if sizes[0] == 0 || sizes[1] == 0 {
-		return nil, l.fault(0, "the file says that it has %d features and %d samples", sizes[0], sizes[1])
+		return nil, s.fault(0, "the file says that it has %d features and %d samples", sizes[0], sizes[1])
 	}
-	if problem := s.tooMany(sizes[0], sizes[1]); problem != "" {
-		return nil, l.fault(0, "%s", problem)
+	if err := s.takeMatrix(sizes[0], sizes[1]); err != nil {
+		return nil, err
 	}
+	s.give(8 * int64(sizes[0]*sizes[1]))
 	d, n, skip := int(sizes[0]), int(sizes[1]), 1+int(sizes[2])
-	cells := func(what string) ([]string, error) {
-		text, err := l.next()
+	// line returns the next line, which has a cell for every column.
+	line := func(what string) ([]byte, error) {
+		text, err := s.nextLine()
 		if err == io.EOF {
-			return nil, l.fault(0, "the file ends here, where %s should follow: copy or download it again", what)
+			return nil, s.fault(0, "the file ends here, where %s should follow: copy or download it again", what)
 		}
 		if err != nil {
 			return nil, err
 		}
-		row := strings.Split(text, "\t")
-		for len(row) > skip+n && row[len(row)-1] == "" { // tabs at the end
-			row = row[:len(row)-1]
+		count := bytes.Count(text, []byte("\t")) + 1
+		for count > skip+n && text[len(text)-1] == '\t' { // tabs at the end
+			text = text[:len(text)-1]
+			count--
 		}
-		if len(row) != skip+n {
-			return nil, l.fault(min(len(row), skip+n)+1, "this line has %d cells, the numbers in line 2 make it %d", len(row), skip+n)
+		if count != skip+n {
+			return nil, s.fault(min(count, skip+n)+1, "this line has %d cells, the numbers in line 2 make it %d", count, skip+n)
 		}
-		return row, nil
+		return text, nil
 	}
-	head, err := cells("the names of the samples")
+	// cut cuts a cell off.
+	cut := func(text []byte) (cell, rest []byte) {
+		cell, rest, _ = bytes.Cut(text, []byte("\t"))
+		return cell, rest
+	}
+	head, err := line("the names of the samples")
 	if err != nil {
 		return nil, err
 	}
-	t := &Table{File: s.file, Samples: slices.Clone(head[skip:]), NamedFeatures: true, NamedSamples: true, field: skip + 1}
+	if err := s.take(int64(len(head))+(24+8)*int64(n), "so many names of samples"); err != nil {
+		return nil, err
+	}
+	t := &Table{File: s.file, NamedFeatures: true, NamedSamples: true,
+		Taken: "GCT, features named by column 1, samples by line 3"}
+	if sizes[2] > 0 || sizes[3] > 0 {
+		t.Taken += fmt.Sprintf("; descriptions left out: %d of features, %d of samples", sizes[2], sizes[3])
+	}
+	for f := range skip + n {
+		var name []byte
+		if name, head = cut(head); f >= skip {
+			t.Samples = append(t.Samples, string(name))
+			t.fields = append(t.fields, f+1)
+		}
+	}
 	for range sizes[3] {
-		if _, err := cells("a description of the samples"); err != nil {
+		if _, err := line("a description of the samples"); err != nil {
 			return nil, err
 		}
 	}
-	var values []float64
+	values := numberList{s: s}
+	if _, bytes, known := s.extent(math.MaxInt64); known { // a number and its tab are two bytes, an empty cell is one
+		if err := values.reserve(int(min(int64(d)*int64(n), bytes))); err != nil {
+			return nil, err
+		}
+	}
 	for range d {
-		row, err := cells("a feature")
+		text, err := line("a feature")
 		if err != nil {
 			return nil, err
 		}
-		for j, cell := range row[skip:] {
-			v, problem := s.number(cell)
+		row, err := values.next(n)
+		if err != nil {
+			return nil, err
+		}
+		name, rest := cut(text)
+		if err := s.take(int64(len(name))+32+8, "so many names of features"); err != nil {
+			return nil, err
+		}
+		t.Features = append(t.Features, string(name))
+		t.lines = append(t.lines, s.line)
+		for range skip - 1 {
+			_, rest = cut(rest)
+		}
+		for j := range row {
+			if v, size, ok := decimal(rest, '\t'); ok && s.fine(v) {
+				row[j] = v
+				rest = rest[min(size+1, len(rest)):]
+				continue
+			}
+			var cell []byte
+			cell, rest = cut(rest)
+			v, problem := s.number(string(cell))
 			if problem != "" {
-				e := l.fault(skip+j+1, "%s", problem)
-				e.Feature, e.Sample = row[0], t.Samples[j]
+				e := s.fault(skip+j+1, "%s", problem)
+				e.Feature, e.Sample = t.Features[len(t.Features)-1], t.Samples[j]
 				return nil, e
 			}
-			values = append(values, v)
+			row[j] = v
 		}
-		t.Features = append(t.Features, strings.Clone(row[0]))
-		t.lines = append(t.lines, l.line)
 	}
-	switch _, err := l.nextFull(); {
+	switch _, err := s.nextFull(); {
 	case err == nil:
-		return nil, l.fault(0, "there are more lines than the %d features of line 2", d)
+		return nil, s.fault(0, "there are more lines than the %d features of line 2", d)
 	case err != io.EOF:
 		return nil, err
 	}
-	t.X = quantmf.Mat{Rows: d, Cols: n, Data: values, Stride: n}
+	data, err := values.all()
+	if err != nil {
+		return nil, err
+	}
+	t.X = quantmf.Mat{Rows: d, Cols: n, Data: data, Stride: n}
 	return t, nil
 }
 

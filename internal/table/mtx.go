@@ -12,6 +12,7 @@ package table
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"math"
@@ -24,19 +25,18 @@ import (
 
 const mtxMagic = "%%MatrixMarket"
 
-func readMTX(s source) (*Table, error) {
-	l := &lines{source: s}
-	text, err := l.next()
+func readMTX(s *source) (*Table, error) {
+	text, err := s.nextLine()
 	if err != nil {
 		return nil, err
 	}
-	kind := strings.Fields(strings.ToLower(text))
+	kind := strings.Fields(strings.ToLower(short(string(text))))
 	if len(kind) != 5 || kind[1] != "matrix" || !slices.Contains([]string{"coordinate", "array"}, kind[2]) ||
 		!slices.Contains([]string{"real", "double", "integer", "pattern"}, kind[3]) || !slices.Contains([]string{"general", "symmetric", "skew-symmetric"}, kind[4]) ||
 		kind[2] == "array" && kind[3] == "pattern" {
-		return nil, l.fault(0, "%q is no kind of matrix known here: it must be a coordinate or array of real, integer or pattern, general, symmetric or skew-symmetric", text)
+		return nil, s.fault(0, "%s is no kind of matrix known here: it must be a coordinate or array of real, integer or pattern, general, symmetric or skew-symmetric", quote(string(text)))
 	}
-	r := &mtxReader{lines: l, coordinate: kind[2] == "coordinate", pattern: kind[3] == "pattern", mirror: kind[4] != "general"}
+	r := &mtxReader{source: s, coordinate: kind[2] == "coordinate", pattern: kind[3] == "pattern", mirror: kind[4] != "general"}
 	r.sign = 1
 	if kind[4] == "skew-symmetric" {
 		r.sign = -1
@@ -49,23 +49,39 @@ func readMTX(s source) (*Table, error) {
 }
 
 type mtxReader struct {
-	*lines
+	*source
 	coordinate, pattern, mirror bool
 	sign                        float64
 }
 
-// fields returns those of the next line that is no comment.
-func (r *mtxReader) fields(what string) ([]string, error) {
+// fields fills f with those of the next line that is no comment, and returns how many
+// there are, which may be more.
+func (r *mtxReader) fields(f [][]byte, what string, a ...any) (n int, err error) {
 	for {
 		text, err := r.nextFull()
 		if err == io.EOF {
-			return nil, r.fault(0, "the file ends here, where %s should follow: copy or download it again", what)
+			return 0, r.fault(0, "the file ends here, where %s should follow: copy or download it again", fmt.Sprintf(what, a...))
 		}
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
-		if !strings.HasPrefix(text, "%") {
-			return strings.Fields(text), nil
+		if text[0] == '%' {
+			continue
+		}
+		for {
+			text = bytes.TrimLeft(text, " \t\r")
+			if len(text) == 0 {
+				return n, nil
+			}
+			end := bytes.IndexAny(text, " \t\r")
+			if end < 0 {
+				end = len(text)
+			}
+			if n < len(f) {
+				f[n] = text[:end]
+			}
+			n++
+			text = text[end:]
 		}
 	}
 }
@@ -75,18 +91,19 @@ func (r *mtxReader) matrix() (x quantmf.Mat, err error) {
 	if r.coordinate {
 		want = 3
 	}
-	f, err := r.fields("the size of the matrix")
+	f := make([][]byte, want)
+	got, err := r.fields(f, "the size of the matrix")
 	if err != nil {
 		return x, err
 	}
 	sizes := make([]uint64, want)
-	ok := len(f) == want
+	ok := got == want
 	for k := 0; ok && k < want; k++ {
 		if k == 2 { // entries may be more than 2^31
-			sizes[k], err = strconv.ParseUint(f[k], 10, 62)
+			sizes[k], err = strconv.ParseUint(string(f[k]), 10, 62)
 			ok = err == nil
 		} else {
-			sizes[k], ok = count(f[k])
+			sizes[k], ok = count(string(f[k]))
 		}
 	}
 	d, n := sizes[0], sizes[1]
@@ -95,39 +112,40 @@ func (r *mtxReader) matrix() (x quantmf.Mat, err error) {
 		return x, r.fault(0, "here must be %d whole numbers: rows, columns%s", want, map[int]string{2: "", 3: ", entries"}[want])
 	case d == 0 || n == 0:
 		return x, r.fault(0, "the file says that it has %d rows and %d columns", d, n)
+	case r.coordinate && sizes[2] > d*n:
+		return x, r.fault(0, "the file says that it has %d entries, and a matrix of %d × %d has only %d", sizes[2], d, n, d*n)
 	case r.mirror && d != n:
 		return x, r.fault(0, "a symmetric matrix has as many rows as columns")
 	}
-	if problem := r.tooMany(d, n); problem != "" {
-		return x, r.fault(0, "%s", problem)
-	}
-	rows, cols := int(d), int(n)
 	if r.coordinate {
-		return r.entries(rows, cols, sizes[2])
+		return r.entries(d, n, sizes[2])
 	}
-	return r.array(rows, cols)
+	return r.array(d, n)
 }
 
 // entries reads a matrix of listed entries.
-func (r *mtxReader) entries(rows, cols int, entries uint64) (quantmf.Mat, error) {
-	x := quantmf.NewMat(rows, cols)
-	want := 3
+func (r *mtxReader) entries(rows, cols, entries uint64) (x quantmf.Mat, err error) {
+	p, err := newSparse(r.source, rows, cols)
+	if err != nil {
+		return x, err
+	}
+	f := make([][]byte, 3)
 	if r.pattern {
-		want = 2
+		f = f[:2]
 	}
 	for e := range entries {
-		f, err := r.fields(fmt.Sprintf("entry %d of %d", e+1, entries))
+		n, err := r.fields(f, "entry %d of %d", e+1, entries)
 		if err != nil {
 			return x, err
 		}
-		if len(f) != want {
-			return x, r.fault(0, "this entry has %d numbers, it should have %d", len(f), want)
+		if n != len(f) {
+			return x, r.fault(0, "this entry has %d numbers, it should have %d", n, len(f))
 		}
 		var at [2]int
-		for k, most := range [2]int{rows, cols} {
-			v, ok := count(f[k])
-			if !ok || v < 1 || v > uint64(most) {
-				return x, r.fault(k+1, "%q is no index from 1 to %d", f[k], most)
+		for k, most := range [2]uint64{rows, cols} {
+			v, ok := count(string(f[k]))
+			if !ok || v < 1 || v > most {
+				return x, r.fault(k+1, "%s is no index from 1 to %d", quote(string(f[k])), most)
 			}
 			at[k] = int(v) - 1
 		}
@@ -138,18 +156,30 @@ func (r *mtxReader) entries(rows, cols int, entries uint64) (quantmf.Mat, error)
 			}
 		}
 		i, j := at[0], at[1]
-		x.Set(i, j, x.At(i, j)+v)
+		if err := p.add(i, j, v); err != nil {
+			return x, err
+		}
 		if r.mirror && i != j {
-			x.Set(j, i, x.At(j, i)+float64(r.sign*v))
+			if err := p.add(j, i, float64(r.sign*v)); err != nil {
+				return x, err
+			}
 		}
 	}
-	return x, r.end()
+	if err := r.end(); err != nil {
+		return x, err
+	}
+	return p.matrix()
 }
 
 // array reads a matrix of all values; those above the diagonal are not listed
 // where they follow, nor is the diagonal itself of a skew-symmetric one.
-func (r *mtxReader) array(rows, cols int) (quantmf.Mat, error) {
-	var values []float64 // column by column
+func (r *mtxReader) array(d, n uint64) (x quantmf.Mat, err error) {
+	if err := r.takeMatrix(d, n); err != nil { // in the end; pieces may be fewer
+		return x, err
+	}
+	r.give(8 * int64(d*n))
+	rows, cols := int(d), int(n)
+	values := numberList{s: r.source} // column by column
 	listed := rows * cols
 	if r.mirror {
 		listed = rows * (rows + 1) / 2
@@ -157,48 +187,74 @@ func (r *mtxReader) array(rows, cols int) (quantmf.Mat, error) {
 			listed -= rows
 		}
 	}
-	for len(values) < listed {
-		f, err := r.fields(fmt.Sprintf("value %d of %d", len(values)+1, listed))
+	f := make([][]byte, 64)
+	for values.count < listed {
+		n, err := r.fields(f, "value %d of %d", values.count+1, listed)
 		if err != nil {
-			return quantmf.Mat{}, err
+			return x, err
 		}
-		for k, text := range f {
+		if n > len(f) {
+			return x, r.fault(len(f)+1, "there are more than %d numbers in a line", len(f))
+		}
+		for k, text := range f[:n] {
 			v, err := r.value(text, k+1)
 			if err != nil {
-				return quantmf.Mat{}, err
+				return x, err
 			}
-			if len(values) == listed {
-				return quantmf.Mat{}, r.fault(k+1, "there are more than the %d values that the size makes", listed)
+			if values.count == listed {
+				return x, r.fault(k+1, "there are more than the %d values that the size makes", listed)
 			}
-			values = append(values, v)
+			next, err := values.next(1)
+			if err != nil {
+				return x, err
+			}
+			next[0] = v
 		}
 	}
-	x := quantmf.NewMat(rows, cols)
-	at := 0
-	for j := range cols {
-		from := 0
-		if r.mirror {
-			from = j
-			if r.sign < 0 {
-				from++
+	if err := r.end(); err != nil {
+		return x, err
+	}
+	if err := r.takeMatrix(d, n); err != nil {
+		return x, err
+	}
+	x = quantmf.NewMat(rows, cols)
+	i, j := r.from(0), 0
+	for _, p := range values.pieces {
+		for _, v := range p {
+			for i == rows {
+				j++
+				i = r.from(j)
 			}
-		}
-		for i := from; i < rows; i++ {
-			x.Set(i, j, values[at])
+			x.Data[i*cols+j] = v
 			if r.mirror && i != j {
-				x.Set(j, i, r.sign*values[at])
+				x.Data[j*cols+i] = float64(r.sign * v)
 			}
-			at++
+			i++
 		}
+		r.give(8 * int64(cap(p)))
 	}
-	return x, r.end()
+	return x, nil
+}
+
+// from is the first row that an array lists of column j.
+func (r *mtxReader) from(j int) int {
+	switch {
+	case !r.mirror:
+		return 0
+	case r.sign < 0:
+		return j + 1
+	}
+	return j
 }
 
 // value parses a number; its sign is judged when all entries are known.
-func (r *mtxReader) value(text string, column int) (float64, error) {
+func (r *mtxReader) value(text []byte, column int) (float64, error) {
+	if v, n, ok := decimal(text, 0); ok && n == len(text) {
+		return v, nil
+	}
 	o := r.Options
-	o.Negative = true
-	v, problem := o.number(text)
+	o.Negative, o.NA, o.na = true, nil, nil
+	v, problem := o.number(string(text))
 	if problem != "" {
 		return 0, r.fault(column, "%s", problem)
 	}
@@ -213,7 +269,7 @@ func (r *mtxReader) end() error {
 			return nil
 		case err != nil:
 			return err
-		case !strings.HasPrefix(text, "%"):
+		case text[0] != '%':
 			return r.fault(0, "there are more lines than the size makes")
 		}
 	}

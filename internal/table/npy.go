@@ -1,27 +1,21 @@
 package table
 
-// This file holds NumPy's binary formats.
+// This file holds npy, NumPy's binary format of one array:
 //
-//	npy   "\x93NUMPY", version, length of the header, a header such as
-//	      {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }, the values
-//	npz   a zip archive of npy files, named by their variables
+//	"\x93NUMPY", version, length of the header, a header such as
+//	{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }, the values
 //
 // A matrix is an array of two dimensions, of floating-point numbers, integers or
-// truth values of any size and byte order. In an npz it is the only such array,
-// or the one called x (X, data); arrays of as many strings as it has rows, called
-// features, and as it has columns, called samples, are its names: what Write puts
-// there.
+// truth values of any size and byte order. There are no names.
 
 import (
-	"archive/zip"
 	"bufio"
 	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
-	"regexp"
-	"slices"
+	"math/bits"
 	"strconv"
 	"strings"
 
@@ -30,46 +24,42 @@ import (
 
 const (
 	npyMagic  = "\x93NUMPY"
-	zipMagic  = "PK\x03\x04"
-	npyHeader = 1 << 20 // longest header that is read
+	npyHeader = 1 << 16 // longest header that is read
 )
 
 // npy is an array half read: behind its header.
 type npy struct {
-	source
-	at      int64 // bytes read
-	kind    byte  // f, i, u, b; U or S: strings
-	size    int   // bytes, of U and S in all
+	*source
+	in      io.Reader
+	name    string // of the file, and of the array in an archive
+	at      int64  // bytes read
+	kind    byte   // f, i, u, b; U or S: strings
+	size    int    // bytes, of U and S in all
 	order   binary.ByteOrder
 	fortran bool
 	shape   []int
 }
 
 func (a *npy) fault(format string, args ...any) *Error {
-	return &Error{File: a.file, Byte: a.at, Problem: fmt.Sprintf(format, args...)}
+	return &Error{File: a.name, Byte: a.at, Problem: fmt.Sprintf(format, args...)}
 }
 
 // full fills b.
 func (a *npy) full(b []byte, what string) error {
-	n, err := io.ReadFull(a.Reader, b)
+	n, err := io.ReadFull(a.in, b)
 	a.at += int64(n)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return a.fault("the file ends within %s: copy or download it again", what)
 	}
 	if err != nil {
-		return a.failed(err, 0)
+		return a.failed(err)
 	}
 	return nil
 }
 
-var (
-	npyDescr   = regexp.MustCompile(`['"]descr['"]\s*:\s*['"]([<>|=]?)([a-zA-Z])(\d{0,9})['"]`)
-	npyFortran = regexp.MustCompile(`['"]fortran_order['"]\s*:\s*(True|False)`)
-	npyShape   = regexp.MustCompile(`['"]shape['"]\s*:\s*\(([0-9,\sL]*)\)`)
-)
-
-func openNPY(s source) (*npy, error) {
-	a := &npy{source: s}
+// openNPY reads the header of an array.
+func (s *source) openNPY(in io.Reader, name string) (*npy, error) {
+	a := &npy{source: s, in: in, name: name}
 	b := make([]byte, 8)
 	if err := a.full(b, "its header"); err != nil {
 		return nil, err
@@ -77,20 +67,18 @@ func openNPY(s source) (*npy, error) {
 	if string(b[:6]) != npyMagic {
 		return nil, a.fault("this is no npy array")
 	}
-	length := make([]byte, 2)
-	if b[6] >= 2 {
-		length = make([]byte, 4)
-	}
 	if b[6] < 1 || b[6] > 3 {
 		return nil, a.fault("version %d of npy is not known here", b[6])
+	}
+	length := make([]byte, 4)
+	if b[6] == 1 {
+		length = length[:2]
 	}
 	if err := a.full(length, "its header"); err != nil {
 		return nil, err
 	}
-	var size uint32
-	if len(length) == 2 {
-		size = uint32(binary.LittleEndian.Uint16(length))
-	} else {
+	size := uint32(binary.LittleEndian.Uint16(length))
+	if len(length) == 4 {
 		size = binary.LittleEndian.Uint32(length)
 	}
 	if size > npyHeader {
@@ -100,64 +88,182 @@ func openNPY(s source) (*npy, error) {
 	if err := a.full(head, "its header"); err != nil {
 		return nil, err
 	}
-	descr, fortran, shape := npyDescr.FindSubmatch(head), npyFortran.FindSubmatch(head), npyShape.FindSubmatch(head)
-	if descr == nil || fortran == nil || shape == nil {
-		return nil, a.fault("the header must have descr, fortran_order and shape of an array of plain numbers, and is %q", clip(string(head), 200))
-	}
-	a.order = binary.LittleEndian
-	if string(descr[1]) == ">" {
-		a.order = binary.BigEndian
-	}
-	a.kind, a.fortran = descr[2][0], string(fortran[1]) == "True"
-	a.size, _ = strconv.Atoi(string(descr[3]))
-	if a.kind == 'U' {
-		a.size *= 4
-	}
-	for _, part := range strings.Split(strings.TrimSpace(string(shape[1])), ",") {
-		part = strings.TrimSuffix(strings.TrimSpace(part), "L")
-		if part == "" {
-			continue
-		}
-		v, ok := count(part)
-		if !ok {
-			return nil, a.fault("the shape (%s) is out of range", clip(string(shape[1]), 100))
-		}
-		a.shape = append(a.shape, int(v))
+	if !a.header(string(head)) {
+		return nil, a.fault("the header must have descr, fortran_order and shape of an array of plain numbers, and is %s", quote(string(head)))
 	}
 	return a, nil
 }
 
-func clip(s string, most int) string { return s[:min(len(s), most)] }
+// header takes in a header: a dictionary of Python with the keys descr, fortran_order and
+// shape, in any order.
+func (a *npy) header(text string) bool {
+	word := func() (w string, ok bool) { // a string in either kind of quotation marks
+		text = strings.TrimLeft(text, " \t\n")
+		if text == "" || text[0] != '\'' && text[0] != '"' {
+			return "", false
+		}
+		w, rest, ok := strings.Cut(text[1:], text[:1])
+		text = rest
+		return w, ok
+	}
+	sign := func(c byte) bool {
+		text = strings.TrimLeft(text, " \t\n")
+		if text == "" || text[0] != c {
+			return false
+		}
+		text = text[1:]
+		return true
+	}
+	if !sign('{') {
+		return false
+	}
+	seen := map[string]bool{}
+	for !sign('}') {
+		key, ok := word()
+		if !ok || !sign(':') || seen[key] {
+			return false
+		}
+		seen[key] = true
+		switch key {
+		case "descr":
+			descr, ok := word()
+			if !ok || !a.descr(descr) {
+				return false
+			}
+		case "fortran_order":
+			text = strings.TrimLeft(text, " \t\n")
+			rest, yes := strings.CutPrefix(text, "True")
+			if !yes {
+				var no bool
+				if rest, no = strings.CutPrefix(text, "False"); !no {
+					return false
+				}
+			}
+			a.fortran, text = yes, rest
+		case "shape":
+			if !sign('(') {
+				return false
+			}
+			for !sign(')') {
+				end := strings.IndexAny(text, ",)")
+				if end < 0 {
+					return false
+				}
+				v, ok := count(strings.TrimSuffix(strings.TrimSpace(text[:end]), "L")) // L of Python 2
+				if !ok || len(a.shape) == 32 {
+					return false
+				}
+				a.shape = append(a.shape, int(v))
+				text = text[end:]
+				sign(',')
+			}
+		default:
+			return false
+		}
+		sign(',')
+	}
+	return seen["descr"] && seen["fortran_order"] && seen["shape"] && strings.TrimSpace(text) == ""
+}
 
-// decoder returns what makes a number of a.size bytes, nil where the type is
-// none of numbers.
-func (a *npy) decoder() func(b []byte) float64 {
-	o := a.order
+// descr takes in the type of the values: byte order, kind, bytes.
+func (a *npy) descr(text string) bool {
+	a.order = binary.LittleEndian
+	if text != "" && strings.IndexByte("<>|=", text[0]) >= 0 {
+		if text[0] == '>' {
+			a.order = binary.BigEndian
+		}
+		text = text[1:]
+	}
+	if text == "" {
+		return false
+	}
+	a.kind = text[0]
+	if text = text[1:]; text != "" {
+		size, ok := count(text)
+		if !ok {
+			return false
+		}
+		a.size = int(size)
+	}
+	if a.kind == 'U' {
+		a.size *= 4
+	}
+	return true
+}
+
+// decoder returns what makes numbers of bytes, nil where the type is none of numbers.
+func (a *npy) decoder() func(to []float64, b []byte) {
+	big := a.order == binary.BigEndian
 	switch string(a.kind) + strconv.Itoa(a.size) {
 	case "f8":
-		return func(b []byte) float64 { return math.Float64frombits(o.Uint64(b)) }
+		return wide(big, math.Float64frombits)
 	case "f4":
-		return func(b []byte) float64 { return float64(math.Float32frombits(o.Uint32(b))) }
+		return middle(big, func(b uint32) float64 { return float64(math.Float32frombits(b)) })
 	case "f2":
-		return func(b []byte) float64 { return half(o.Uint16(b)) }
+		return narrow(big, half)
 	case "i8":
-		return func(b []byte) float64 { return float64(int64(o.Uint64(b))) }
+		return wide(big, func(b uint64) float64 { return float64(int64(b)) })
 	case "i4":
-		return func(b []byte) float64 { return float64(int32(o.Uint32(b))) }
+		return middle(big, func(b uint32) float64 { return float64(int32(b)) })
 	case "i2":
-		return func(b []byte) float64 { return float64(int16(o.Uint16(b))) }
+		return narrow(big, func(b uint16) float64 { return float64(int16(b)) })
 	case "i1":
-		return func(b []byte) float64 { return float64(int8(b[0])) }
+		return single(func(b byte) float64 { return float64(int8(b)) })
 	case "u8":
-		return func(b []byte) float64 { return float64(o.Uint64(b)) }
+		return wide(big, func(b uint64) float64 { return float64(b) })
 	case "u4":
-		return func(b []byte) float64 { return float64(o.Uint32(b)) }
+		return middle(big, func(b uint32) float64 { return float64(b) })
 	case "u2":
-		return func(b []byte) float64 { return float64(o.Uint16(b)) }
+		return narrow(big, func(b uint16) float64 { return float64(b) })
 	case "u1", "b1":
-		return func(b []byte) float64 { return float64(b[0]) }
+		return single(func(b byte) float64 { return float64(b) })
 	}
 	return nil
+}
+
+// wide, middle, narrow and single decode values of 8, 4, 2 and 1 bytes.
+func wide(big bool, value func(uint64) float64) func([]float64, []byte) {
+	return func(to []float64, b []byte) {
+		for k := range to {
+			v := binary.LittleEndian.Uint64(b[8*k:])
+			if big {
+				v = bits.ReverseBytes64(v)
+			}
+			to[k] = value(v)
+		}
+	}
+}
+
+func middle(big bool, value func(uint32) float64) func([]float64, []byte) {
+	return func(to []float64, b []byte) {
+		for k := range to {
+			v := binary.LittleEndian.Uint32(b[4*k:])
+			if big {
+				v = bits.ReverseBytes32(v)
+			}
+			to[k] = value(v)
+		}
+	}
+}
+
+func narrow(big bool, value func(uint16) float64) func([]float64, []byte) {
+	return func(to []float64, b []byte) {
+		for k := range to {
+			v := binary.LittleEndian.Uint16(b[2*k:])
+			if big {
+				v = bits.ReverseBytes16(v)
+			}
+			to[k] = value(v)
+		}
+	}
+}
+
+func single(value func(byte) float64) func([]float64, []byte) {
+	return func(to []float64, b []byte) {
+		for k := range to {
+			to[k] = value(b[k])
+		}
+	}
 }
 
 // half is a number of 16 bits: 1 of sign, 5 of exponent, 10 of fraction.
@@ -175,84 +281,154 @@ func half(b uint16) float64 {
 	return sign * math.Ldexp(1024+fraction, exponent-25)
 }
 
-// each reads count values of a.size bytes. What is taken for them is at most
-// twice what is there.
-func (a *npy) each(count int, take func(b []byte)) error {
-	per := max(1<<16/a.size, 1)
-	b := make([]byte, min(per, count)*a.size)
-	for done := 0; done < count; {
-		n := min(per, count-done)
-		if err := a.full(b[:n*a.size], fmt.Sprintf("its values, %d of %d of which are there in full", done, count)); err != nil {
-			return err
-		}
-		for k := range n {
-			take(b[k*a.size : (k+1)*a.size])
-		}
-		done += n
-	}
-	return nil
+// values reads count values, up to len(to) at a time, into to.
+type values struct {
+	*npy
+	decode      func(to []float64, b []byte)
+	count, done int
+	b           []byte
 }
 
-// matrix reads an array of two dimensions.
-func (a *npy) matrix() (quantmf.Mat, error) {
-	decode := a.decoder()
-	if decode == nil {
-		return quantmf.Mat{}, a.fault("an array of type %c%d holds no plain numbers", a.kind, a.size)
+func (a *npy) values(count int) *values { return &values{npy: a, decode: a.decoder(), count: count} }
+
+// read fills to, or as much of it as is left.
+func (v *values) read(to []float64) (n int, err error) {
+	n = min(len(to), v.count-v.done)
+	if need := n * v.size; len(v.b) < need {
+		v.b = make([]byte, need)
+	}
+	b := v.b[:n*v.size]
+	if err := v.full(b, fmt.Sprintf("its values, %d of %d of which are there in full", v.done, v.count)); err != nil {
+		return 0, err
+	}
+	v.decode(to[:n], b)
+	v.done += n
+	return n, nil
+}
+
+// batch is how many values are decoded at a time.
+const batch = 1 << 12
+
+// matrix reads an array of two dimensions. there is how many bytes the file has at
+// least, 0 where that is not known.
+func (a *npy) matrix(there int64) (x quantmf.Mat, err error) {
+	if a.decoder() == nil {
+		return x, a.fault("an array of type %c%d holds no plain numbers", a.kind, a.size)
 	}
 	if len(a.shape) != 2 || a.shape[0] == 0 || a.shape[1] == 0 {
-		return quantmf.Mat{}, a.fault("the array has the shape %v: a matrix has rows and columns", a.shape)
+		return x, a.fault("the array has the shape %v: a matrix has rows and columns", a.shape)
 	}
 	d, n := a.shape[0], a.shape[1]
-	if problem := a.tooMany(uint64(d), uint64(n)); problem != "" {
-		return quantmf.Mat{}, a.fault("%s", problem)
+	if err := a.takeMatrix(uint64(d), uint64(n)); err != nil {
+		return x, err
 	}
-	var values []float64
-	if err := a.each(d*n, func(b []byte) { values = append(values, decode(b)) }); err != nil {
-		return quantmf.Mat{}, err
-	}
-	if _, err := a.ReadByte(); err != io.EOF {
-		if err != nil {
-			return quantmf.Mat{}, a.failed(err, 0)
+	a.give(8 * int64(d*n))
+	list := numberList{s: a.source}
+	if there/int64(a.size) >= int64(d)*int64(n) {
+		if err := list.reserve(d * n); err != nil {
+			return x, err
 		}
-		return quantmf.Mat{}, a.fault("there is more behind the last value")
+	}
+	in := a.values(d * n)
+	if reserved := len(list.pieces) == 1; a.fortran && reserved {
+		x = quantmf.Mat{Rows: d, Cols: n, Data: list.pieces[0][:d*n], Stride: n}
+		part := make([]float64, batch)
+		for i, j := 0, 0; j < n; {
+			got, err := in.read(part)
+			if err != nil {
+				return x, err
+			}
+			for _, v := range part[:got] {
+				x.Data[i*n+j] = v
+				if i++; i == d {
+					i, j = 0, j+1
+				}
+			}
+		}
+		return x, a.end()
+	}
+	for in.done < in.count {
+		to, err := list.next(min(batch, in.count-in.done))
+		if err != nil {
+			return x, err
+		}
+		if _, err := in.read(to); err != nil {
+			return x, err
+		}
+	}
+	if err := a.end(); err != nil {
+		return x, err
 	}
 	if !a.fortran {
-		return quantmf.Mat{Rows: d, Cols: n, Data: values, Stride: n}, nil
+		data, err := list.all()
+		return quantmf.Mat{Rows: d, Cols: n, Data: data, Stride: n}, err
 	}
-	x := quantmf.NewMat(d, n)
-	for j := range n {
-		for i := range d {
-			x.Set(i, j, values[j*d+i])
+	if err := a.takeMatrix(uint64(d), uint64(n)); err != nil {
+		return x, err
+	}
+	x = quantmf.NewMat(d, n)
+	i, j := 0, 0
+	for _, p := range list.pieces {
+		for _, v := range p {
+			x.Data[i*n+j] = v
+			if i++; i == d {
+				i, j = 0, j+1
+			}
 		}
+		a.give(8 * int64(cap(p)))
 	}
 	return x, nil
 }
 
-// names reads an array of strings, nil where it is none of count.
-func (a *npy) names(count int) ([]string, error) {
+// end reports what is behind the last value.
+func (a *npy) end() error {
+	switch n, err := io.ReadFull(a.in, make([]byte, 1)); {
+	case n > 0:
+		return a.fault("there is more behind the last value")
+	case err != io.EOF:
+		return a.failed(err)
+	}
+	return nil
+}
+
+// strings reads an array of strings, nil where it is none of count.
+func (a *npy) strings(count int) ([]string, error) {
 	if a.kind != 'U' && a.kind != 'S' || len(a.shape) != 1 || a.shape[0] != count || a.size == 0 || a.size > 1<<20 {
 		return nil, nil
 	}
+	b := make([]byte, a.size)
 	var names []string
-	err := a.each(count, func(b []byte) {
-		if a.kind == 'S' {
-			names = append(names, string(bytes.TrimRight(b, "\x00")))
-			return
+	for range count {
+		if err := a.full(b, "its strings"); err != nil {
+			return nil, err
 		}
-		var s strings.Builder
-		for k := 0; k < len(b); k += 4 {
-			s.WriteRune(rune(a.order.Uint32(b[k:]) & 0x7fffffff))
+		name := string(bytes.TrimRight(b, "\x00"))
+		if a.kind == 'U' {
+			var s strings.Builder
+			for k := 0; k < len(b); k += 4 {
+				s.WriteRune(rune(a.order.Uint32(b[k:]) & 0x7fffffff))
+			}
+			name = strings.TrimRight(s.String(), "\x00")
 		}
-		names = append(names, strings.TrimRight(s.String(), "\x00"))
-	})
-	return names, err
+		if err := a.take(int64(len(name))+48, "so many names"); err != nil {
+			return nil, err
+		}
+		names = append(names, strings.Clone(name))
+	}
+	return names, nil
 }
 
 // tableOf checks every value of x.
-func (s source) tableOf(x quantmf.Mat) (*Table, error) {
-	t := &Table{File: s.file, Features: numbered("f", x.Rows), Samples: numbered("s", x.Cols), X: x}
+func (s *source) tableOf(x quantmf.Mat) (*Table, error) {
+	if err := s.take(40*int64(x.Rows+x.Cols), "names"); err != nil {
+		return nil, err
+	}
+	t := &Table{File: s.file, Features: numbered("f", x.Rows), Samples: numbered("s", x.Cols), X: x, Taken: "no names in the file"}
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
+			if s.fine(v) {
+				continue
+			}
 			if problem := s.check(v); problem != "" {
 				return nil, t.Error(i, j, problem)
 			}
@@ -261,127 +437,17 @@ func (s source) tableOf(x quantmf.Mat) (*Table, error) {
 	return t, nil
 }
 
-func readNPY(s source) (*Table, error) {
-	a, err := openNPY(s)
+func readNPY(s *source) (*Table, error) {
+	a, err := s.openNPY(s, s.file)
 	if err != nil {
 		return nil, err
 	}
-	x, err := a.matrix()
+	_, there, _ := s.extent(math.MaxInt64)
+	x, err := a.matrix(there)
 	if err != nil {
 		return nil, err
 	}
 	return s.tableOf(x)
-}
-
-func readNPZ(s source) (*Table, error) {
-	most := int64(s.MaxCells)*8 + 1<<24
-	b, err := io.ReadAll(io.LimitReader(s.Reader, most))
-	if err != nil {
-		return nil, s.failed(err, 0)
-	}
-	broken := func(err error) error {
-		return &Error{File: s.file, Problem: fmt.Sprintf("the archive is damaged or cut short (%v): copy or download the file again", err)}
-	}
-	archive, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		return nil, broken(err)
-	}
-	// member opens an array, to be closed by close.
-	member := func(f *zip.File) (a *npy, closeIt func() error, err error) {
-		r, err := f.Open()
-		if err != nil {
-			return nil, nil, broken(err)
-		}
-		in := s
-		in.Reader, in.file, in.zipped = bufio.NewReader(r), s.file+"("+f.Name+")", false
-		if a, err = openNPY(in); err != nil {
-			r.Close()
-			return nil, nil, zipFault(err, broken)
-		}
-		return a, r.Close, nil
-	}
-	var matrices []*zip.File
-	arrays := map[string]*zip.File{}
-	for _, f := range archive.File {
-		name, isArray := strings.CutSuffix(f.Name, ".npy")
-		if !isArray {
-			continue
-		}
-		arrays[name] = f
-		a, closeIt, err := member(f)
-		if err != nil {
-			return nil, err
-		}
-		closeIt()
-		if len(a.shape) == 2 && a.decoder() != nil {
-			matrices = append(matrices, f)
-		}
-	}
-	switch {
-	case len(arrays) == 0:
-		return nil, &Error{File: s.file, Problem: "this is a zip archive or an Excel workbook: save the sheet as CSV or tab-separated text"}
-	case len(matrices) == 0:
-		return nil, &Error{File: s.file, Problem: "none of the arrays of this archive is a matrix of numbers"}
-	case len(matrices) > 1:
-		var names []string
-		var chosen *zip.File
-		for _, f := range matrices {
-			names = append(names, strings.TrimSuffix(f.Name, ".npy"))
-		}
-		for _, want := range []string{"x", "X", "data"} {
-			if i := slices.Index(names, want); i >= 0 && chosen == nil {
-				chosen = matrices[i]
-			}
-		}
-		if chosen == nil {
-			return nil, &Error{File: s.file, Problem: fmt.Sprintf("there are several matrices, %s: call the one that is meant x", clip(strings.Join(names, ", "), 200))}
-		}
-		matrices[0] = chosen
-	}
-	a, closeIt, err := member(matrices[0])
-	if err != nil {
-		return nil, err
-	}
-	defer closeIt()
-	x, err := a.matrix()
-	if err != nil {
-		return nil, zipFault(err, broken)
-	}
-	t, err := s.tableOf(x)
-	if err != nil {
-		return nil, err
-	}
-	for _, n := range []struct {
-		array string
-		to    *[]string
-		named *bool
-	}{{"features", &t.Features, &t.NamedFeatures}, {"samples", &t.Samples, &t.NamedSamples}} {
-		f := arrays[n.array]
-		if f == nil {
-			continue
-		}
-		a, closeIt, err := member(f)
-		if err != nil {
-			return nil, err
-		}
-		names, err := a.names(len(*n.to))
-		closeIt()
-		if err != nil {
-			return nil, zipFault(err, broken)
-		}
-		if names != nil {
-			*n.to, *n.named = names, true
-		}
-	}
-	return t, nil
-}
-
-// zipFault makes an error of reading one of the archive: its bytes are in memory.
-func zipFault(err error, broken func(error) error) error {
-	if _, is := err.(*Error); is {
-		return err
-	}
-	return broken(err)
 }
 
 // writeNPYHeader writes the header of an array.
@@ -402,43 +468,5 @@ func writeNPY(out *bufio.Writer, m quantmf.Mat) {
 			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 		}
 		out.Write(b)
-	}
-}
-
-func writeNPZ(out *bufio.Writer, rows, columns []string, m quantmf.Mat) error {
-	z := zip.NewWriter(out)
-	for _, part := range []struct {
-		name  string
-		write func(out *bufio.Writer)
-	}{
-		{"x", func(out *bufio.Writer) { writeNPY(out, m) }},
-		{"features", func(out *bufio.Writer) { writeNames(out, rows) }},
-		{"samples", func(out *bufio.Writer) { writeNames(out, columns) }},
-	} {
-		w, err := z.CreateHeader(&zip.FileHeader{Name: part.name + ".npy", Method: zip.Deflate})
-		if err != nil {
-			return err
-		}
-		buffered := bufio.NewWriter(w)
-		part.write(buffered)
-		if err := buffered.Flush(); err != nil {
-			return err
-		}
-	}
-	return z.Close()
-}
-
-func writeNames(out *bufio.Writer, names []string) {
-	longest := 1
-	for _, n := range names {
-		longest = max(longest, len([]rune(n)))
-	}
-	writeNPYHeader(out, fmt.Sprintf("<U%d", longest), fmt.Sprintf("%d,", len(names)))
-	for _, n := range names {
-		b := make([]byte, 0, 4*longest)
-		for _, r := range n {
-			b = binary.LittleEndian.AppendUint32(b, uint32(r))
-		}
-		out.Write(b[:4*longest])
 	}
 }

@@ -7,6 +7,7 @@ package table
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -27,8 +28,12 @@ type Table struct {
 	// f1, f2, ... or s1, s2, ... stand instead.
 	NamedFeatures, NamedSamples bool
 
-	lines []int // the line of each row, nil where rows are no lines
-	field int   // the field number, from 1, of the first sample
+	Taken    string   // in words, what was taken for names
+	Warnings []string // what may have been taken wrongly
+
+	lines      []int // the line of each row, nil where rows are no lines
+	fields     []int // the number, from 1, of each column's cell in a line
+	transposed bool  // lines are those of columns, fields those of rows
 }
 
 // Select returns the table of the given rows, in that order. It shares no
@@ -36,16 +41,41 @@ type Table struct {
 func (t *Table) Select(rows []int) *Table {
 	s := *t
 	s.Features = make([]string, len(rows))
-	s.lines = nil
+	of := &s.lines
+	if t.transposed {
+		of = &s.fields
+	}
+	at := *of
+	*of = nil
 	s.X = quantmf.NewMat(len(rows), t.X.Cols)
 	for to, from := range rows {
 		s.Features[to] = t.Features[from]
-		if t.lines != nil {
-			s.lines = append(s.lines, t.lines[from])
+		if at != nil {
+			*of = append(*of, at[from])
 		}
 		copy(s.X.Row(to), t.X.Row(from))
 	}
 	return &s
+}
+
+// SelectOr is Select, where a row that is -1 is one of missing values, with the name that
+// names gives it.
+func (t *Table) SelectOr(rows []int, names []string) *Table {
+	there := make([]int, len(rows))
+	for to, from := range rows {
+		there[to] = max(from, 0)
+	}
+	s := t.Select(there)
+	for to, from := range rows {
+		if from < 0 {
+			s.Features[to] = names[to]
+			row := s.X.Row(to)
+			for j := range row {
+				row[j] = math.NaN()
+			}
+		}
+	}
+	return s
 }
 
 // Log1p takes log(1+x) of every number.
@@ -98,13 +128,120 @@ func (t *Table) Error(i, j int, problem string) *Error {
 	if j >= 0 {
 		e.Sample = t.Samples[j]
 	}
+	if t.transposed {
+		i, j = j, i
+	}
 	if i >= 0 && t.lines != nil {
 		e.Line = t.lines[i]
 		if j >= 0 {
-			e.Column = t.field + j
+			e.Column = t.fields[j]
 		}
 	}
 	return e
+}
+
+// transpose makes the samples of a file the features.
+func (s *source) transpose(t *Table) error {
+	if err := s.takeMatrix(uint64(t.X.Cols), uint64(t.X.Rows)); err != nil {
+		return err
+	}
+	x := quantmf.NewMat(t.X.Cols, t.X.Rows)
+	const block = 16 // rows that share a line of the cache
+	for from := 0; from < t.X.Rows; from += block {
+		for i := from; i < min(from+block, t.X.Rows); i++ {
+			for j, v := range t.X.Row(i) {
+				x.Data[j*x.Stride+i] = v
+			}
+		}
+	}
+	s.give(8 * int64(len(t.X.Data)))
+	t.X = x
+	t.Features, t.Samples = t.Samples, t.Features
+	t.NamedFeatures, t.NamedSamples = t.NamedSamples, t.NamedFeatures
+	t.transposed = true
+	if !t.NamedFeatures {
+		t.Features = numbered("f", x.Rows)
+	}
+	if !t.NamedSamples {
+		t.Samples = numbered("s", x.Cols)
+	}
+	t.Taken += "; then transposed"
+	return nil
+}
+
+// Remarks says what is odd about names and rows: names that stand twice, features that
+// are 0 everywhere or do not vary. Rows are looked at where there are two samples or more.
+func (t *Table) Remarks() []string {
+	var remarks []string
+	for _, n := range []struct {
+		what  string
+		names []string
+		given bool
+	}{{"features", t.Features, t.NamedFeatures}, {"samples", t.Samples, t.NamedSamples}} {
+		if !n.given {
+			continue
+		}
+		seen := make(map[string]bool, len(n.names))
+		twice := map[string]bool{}
+		for _, name := range n.names {
+			if seen[name] {
+				twice[name] = true
+			}
+			seen[name] = true
+		}
+		if len(twice) > 0 {
+			remarks = append(remarks, fmt.Sprintf("%s of %s stand more than once: %s", counted(len(twice), "name"), n.what, examples(slices.Sorted(maps.Keys(twice)))))
+		}
+	}
+	if t.X.Cols < 2 {
+		return remarks
+	}
+	var zero, constant []string
+	for i := range t.X.Rows {
+		first, varies := math.NaN(), false
+		for _, v := range t.X.Row(i) {
+			if first != first {
+				first = v
+			} else if v != first && v == v {
+				varies = true
+				break
+			}
+		}
+		switch {
+		case varies || first != first:
+		case first == 0:
+			zero = append(zero, t.Features[i])
+		default:
+			constant = append(constant, t.Features[i])
+		}
+	}
+	if len(zero) > 0 {
+		remarks = append(remarks, fmt.Sprintf("%s 0 in all samples: %s", counted(len(zero), "feature is", "features are"), examples(zero)))
+	}
+	if len(constant) > 0 {
+		remarks = append(remarks, fmt.Sprintf("%s the same in all samples: %s", counted(len(constant), "feature is", "features are"), examples(constant)))
+	}
+	return remarks
+}
+
+// counted is "1 name", "2 names"; the plural is given where it does not end in s.
+func counted(n int, one string, many ...string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, append(many, one+"s")[0])
+}
+
+// examples quotes the first names of a list.
+func examples(names []string) string {
+	var s []string
+	for _, n := range names[:min(len(names), 3)] {
+		s = append(s, quote(n))
+	}
+	if len(names) > 3 {
+		return strings.Join(s, ", ") + ", ..."
+	}
+	return strings.Join(s, ", ")
 }
 
 // Error is a fault in a file of numbers: where it is, what it is and what to do
@@ -115,7 +252,10 @@ type Error struct {
 	Byte            int64 // from the start of a file that has no lines; 0 where there is none
 	Feature, Sample string
 	Problem         string
+	Err             error // what it wraps: ErrMemory, or nil
 }
+
+func (e *Error) Unwrap() error { return e.Err }
 
 func (e *Error) Error() string {
 	var s strings.Builder
@@ -131,13 +271,13 @@ func (e *Error) Error() string {
 	}
 	s.WriteString(": ")
 	if e.Feature != "" {
-		fmt.Fprintf(&s, "feature %q", e.Feature)
+		fmt.Fprintf(&s, "feature %s", quote(e.Feature))
 	}
 	if e.Sample != "" {
 		if e.Feature != "" {
 			s.WriteString(", ")
 		}
-		fmt.Fprintf(&s, "sample %q", e.Sample)
+		fmt.Fprintf(&s, "sample %s", quote(e.Sample))
 	}
 	if e.Feature != "" || e.Sample != "" {
 		s.WriteString(": ")

@@ -8,8 +8,6 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
-	"math"
-	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -91,9 +89,9 @@ func TestReadFaults(t *testing.T) {
 	}{
 		{"empty", "", "in: the file is empty: it should hold features in rows and samples in columns"},
 		{"blank", "\n\r\n\n", "in: the file is empty: it should hold features in rows and samples in columns"},
+		{"nothing but separators", ",\n;;\n", "in: the file is empty: it should hold features in rows and samples in columns"},
 		{"header only", "feature\ta\tb\n", "in:1: there is a header and no row of numbers below it"},
-		{"one column", "1\n2\n", "in:1: only one column was found: separate the cells of a line by tabs, commas or semicolons"},
-		{"separated by spaces", "x a b\ng1 1 2\n", "in:1: only one column was found: separate the cells of a line by tabs, commas or semicolons"},
+		{"one column", "1\n2\n", "in:1: only one column was found: separate the cells of a line by tabs, commas, semicolons or blanks"},
 		{"NA", "x\ta\tb\n\ng1\t1\t2\ng2\t3\tNA\n", `in:4:3: feature "g2", sample "b": "NA" is a missing value` + missing},
 		{"NaN", "x\ta\tb\ng1\tNaN\t2\n", `in:2:2: feature "g1", sample "a": "NaN" is a missing value` + missing},
 		{"nothing", "x\ta\tb\ng1\t\t2\n", `in:2:2: feature "g1", sample "a": this cell is empty` + missing},
@@ -113,13 +111,14 @@ func TestReadFaults(t *testing.T) {
 		{"NA in the first column of numbers", "a,b\n1,2\nNA,4\n", `in:3:1: feature "f2", sample "a": "NA" is a missing value` + missing},
 		{"negative in the first column of numbers", "1,2\n-3,4\n", `in:2:1: feature "f2", sample "s1": -3 is negative: this needs values of at least 0, such as counts or log2(1+x); centred values and log ratios are for -loss frobenius, with -method qmf or qmfq and without -log1p`},
 		{"R header", "a\tb\ng1\t1\tNA\n", `in:2:3: feature "g1", sample "b": "NA" is a missing value` + missing},
-		{"open quotation mark in csv", "x,a\n\"g1,1\ng2,2\n", "in:3:1: a quotation mark that is out of place or never closed: put a cell that holds one in quotation marks and double those inside"},
-		{"bare quotation mark in csv", "x,a\ng1,1\ng\"2,2\n", "in:3:1: a quotation mark that is out of place or never closed: put a cell that holds one in quotation marks and double those inside"},
-		{"open quotation mark in tsv", "x\ta\n\"g1\t1\ng2\t2\n", "in:2:1: a cell with a line break in it: close the quotation mark left open, or end lines as Unix (LF) or Windows (CRLF) does"},
-		{"line ends of old Macs", "x,a\rg,1\r", "in:1:2: a cell with a line break in it: close the quotation mark left open, or end lines as Unix (LF) or Windows (CRLF) does"},
+		{"open quotation mark in csv", "x,a\n\"g1,1\ng2,2\n", "in:2:1: a quotation mark that is out of place or never closed in its line: put a cell that holds one in quotation marks and double those inside"},
+		{"bare quotation mark in csv", "x,a\ng1,1\ng\"2,2\n", "in:3:1: a quotation mark that is out of place or never closed in its line: put a cell that holds one in quotation marks and double those inside"},
+		{"open quotation mark in tsv", "x\ta\n\"g1\t1\ng2\t2\n", "in:2:1: a quotation mark that is out of place or never closed in its line: put a cell that holds one in quotation marks and double those inside"},
+		{"line ends of old Macs", "x,a\rg,1\r", "in:1:1: a cell with a carriage return in it: end lines as Unix (LF) or Windows (CRLF) does"},
 		{"a cut zip archive", "PK\x03\x04rest", "in: the archive is damaged or cut short (zip: not a valid zip file): copy or download the file again"},
 		{"UTF-16", "\xff\xfex\x00", "in: this is text in UTF-16: save it as UTF-8 (in Excel: \"CSV UTF-8\")"},
-		{"binary", "\x89HDF\r\n\x1a\n\x00", "in: this is a binary file of a kind not known here: give the matrix as CSV, tab-separated text, GCT, Matrix Market, npy or npz"},
+		{"binary", "\x89HDF\r\n\x1a\n\x00", "in: this is HDF5 (h5, h5ad, loom, MATLAB 7.3): save the matrix as CSV, tab-separated text, GCT, Matrix Market, npy or npz"},
+		{"binary of another kind", "\x00\x01\x02", "in: this is a binary file of a kind not known here: save the matrix as CSV, tab-separated text, GCT, Matrix Market, npy or npz"},
 		{"gzip cut in its head", gzipped("x,a\n")[:5], "in: the gzip data are damaged or cut short (unexpected EOF): copy or download the file again"},
 		{"gzip cut in its data", gzipped("x,a,b\ng1,1,2\n")[:25], "in: the gzip data are damaged or cut short (unexpected EOF): copy or download the file again"},
 	} {
@@ -172,7 +171,7 @@ func TestWrite(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{"u.tsv", "feature\ta,b\t\"c\td\"\n\"\"\"g\"\"\"\t0.3333333333333333\t0\n\"5\"\" x\"\t1e+300\t2\n"},
 		{"u.csv", "feature,\"a,b\",\"c\td\"\n\"\"\"g\"\"\",0.3333333333333333,0\n\"5\"\" x\",1e+300,2\n"},
-		{"u", "feature\ta,b\t\"c\td\"\n\"\"\"g\"\"\"\t0.3333333333333333\t0\n\"5\"\" x\"\t1e+300\t2\n"},
+		{"u.txt", "feature\ta,b\t\"c\td\"\n\"\"\"g\"\"\"\t0.3333333333333333\t0\n\"5\"\" x\"\t1e+300\t2\n"},
 	} {
 		var b bytes.Buffer
 		if err := Write(&b, c.file, "feature", []string{`"g"`, `5" x`}, []string{"a,b", "c\td"}, m); err != nil || b.String() != c.want {
@@ -188,67 +187,4 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s.gz: got %q", c.file, plain)
 		}
 	}
-}
-
-func FuzzRead(f *testing.F) {
-	for _, s := range []string{
-		"feature\ta\tb\ng1\t1\t2\n", "x,a\n\"g,\"\"1\",5\n", "1;2\n3;4\n", "a\tb\n\"g\t1\"\t1\t2\n", ",0,1\n0,5,6\n", "\ufeffx,a\r\ng,1e5\r\n",
-		gzipped("x,a\ng,1\n"), "x\ta;b\n\"\t1\n", "x,a,b\ng,,-2\n",
-		"#1.2\n1\t2\nName\tDescription\ta\tb\ng\t\t1\t\n", "#1.3\n1\t1\t1\t1\nid\td\ta\nc\tna\tb\ng\td\t4\n",
-		"%%MatrixMarket matrix coordinate real general\n% c\n2 3 2\n1 1 5\n2 3 -1\n", "%%MatrixMarket matrix array integer symmetric\n2 2\n1\n2\n3\n",
-	} {
-		f.Add([]byte(s))
-	}
-	m := quantmf.NewMat(2, 2)
-	m.Data[1] = math.NaN()
-	for _, file := range []string{"x.npy", "x.npz", "x.npy.gz"} {
-		var b bytes.Buffer
-		if err := Write(&b, file, "", []string{"g1", "g\u00fc"}, []string{"a", "\t"}, m); err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b.Bytes())
-	}
-	o := Options{Missing: true, Negative: true, MaxCells: 1 << 12}
-	f.Fuzz(func(t *testing.T, in []byte) {
-		first, err := Read(bytes.NewReader(in), "in", o)
-		if err != nil {
-			return
-		}
-		for _, file := range []string{"x.tsv", "x.csv", "x.csv.gz", "x.gct", "x.mtx", "x.npy", "x.npz"} {
-			var b bytes.Buffer
-			if err := Write(&b, file, "feature", first.Features, first.Samples, first.X); err != nil {
-				if inOneCell(first.Features, first.Samples, "\t\r\n") == nil {
-					t.Fatal(err)
-				}
-				continue
-			}
-			text := b.String()
-			again, err := Read(&b, file, o)
-			if err != nil {
-				t.Fatalf("%v in %q", err, text)
-			}
-			kept := func(names []string) []string { return names }
-			switch file {
-			case "x.mtx", "x.npy":
-				kept = nil
-			case "x.npz": // which holds characters, and no NUL at the end
-				kept = func(names []string) (out []string) {
-					for _, n := range names {
-						out = append(out, strings.TrimRight(string([]rune(n)), "\x00"))
-					}
-					return out
-				}
-			}
-			if kept != nil && (!slices.Equal(kept(first.Features), again.Features) || !slices.Equal(kept(first.Samples), again.Samples)) {
-				t.Fatalf("names: %q, %q became %q, %q in %q", first.Features, first.Samples, again.Features, again.Samples, text)
-			}
-			for i := range first.Features {
-				for j, v := range first.X.Row(i) {
-					if w := again.X.At(i, j); math.Float64bits(v) != math.Float64bits(w) && !(v != v && w != w) {
-						t.Fatalf("%s: entry %d,%d: %v became %v", file, i, j, v, w)
-					}
-				}
-			}
-		}
-	})
 }

@@ -8,40 +8,62 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/quantmf/quantmf"
 )
 
+// FormatOf returns the format, one of Formats, that the end of a file's name says, and
+// whether it is compressed by gzip; an error where it says none. "-", standard output, is
+// tsv.
+func FormatOf(file string) (format string, zipped bool, err error) {
+	if file == "-" {
+		return "tsv", false, nil
+	}
+	plain, zipped := strings.CutSuffix(strings.ToLower(file), ".gz")
+	ending := plain[strings.LastIndexByte(plain, '.')+1:]
+	switch {
+	case ending == "txt" || ending == "tab":
+		return "tsv", zipped, nil
+	case len(ending) < len(plain) && slices.Contains(Formats, ending):
+		return ending, zipped, nil
+	case strings.HasSuffix(plain, ".bz2"):
+		return "", false, errors.New(quote(file) + ": bzip2 can be read and not written: write .gz")
+	}
+	return "", false, errors.New(quote(file) + ": the end of the name must say the format: .tsv, .txt, .tab, .csv, .gct, .mtx, .npy or .npz, with .gz behind it compressed")
+}
+
 // Write writes m with its names in the format that the end of the file's name
-// says: .csv, .gct, .mtx, .npy, .npz, and tab-separated text otherwise; compressed
-// if .gz follows. Corner stands above the names of the rows in text. A name is put
+// says (FormatOf). Corner stands above the names of the rows in text. A name is put
 // in quotation marks where it could not be read back without. Matrix Market and
 // npy have no names.
 func Write(w io.Writer, file, corner string, rows, columns []string, m quantmf.Mat) error {
-	plain, zipped := strings.CutSuffix(strings.ToLower(file), ".gz")
+	format, zipped, err := FormatOf(file)
+	if err != nil {
+		return err
+	}
 	var z *gzip.Writer
 	if zipped {
 		z = gzip.NewWriter(w)
 		w = z
 	}
 	out := bufio.NewWriter(w)
-	var err error
-	switch {
-	case strings.HasSuffix(plain, ".npy"):
+	switch format {
+	case "npy":
 		writeNPY(out, m)
-	case strings.HasSuffix(plain, ".npz"):
+	case "npz":
 		err = writeNPZ(out, rows, columns, m)
-	case strings.HasSuffix(plain, ".mtx"):
+	case "mtx":
 		writeMTX(out, m)
-	case strings.HasSuffix(plain, ".gct"):
+	case "gct":
 		if err = inOneCell(rows, columns, "\t\r\n"); err == nil {
 			writeGCT(out, rows, columns, m)
 		}
 	default:
 		if err = inOneCell(rows, columns, "\r\n"); err == nil {
-			writeText(out, strings.HasSuffix(plain, ".csv"), corner, rows, columns, m)
+			writeText(out, format == "csv", corner, rows, columns, m)
 		}
 	}
 	if err == nil {

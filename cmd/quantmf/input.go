@@ -1,0 +1,342 @@
+package main
+
+// This file holds what commands that read a matrix have in common: the flags of how it
+// is read, what is told of what was taken for names, and how the features of a matrix find
+// those of a model.
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/quantmf/quantmf/internal/table"
+)
+
+// readHelp is the help of inputFlags; matchHelp of its -allow.
+const (
+	readHelp = `How the matrix is read
+  -header auto|yes|no
+                    whether the first line names the samples (default auto)
+  -names COLUMN     the column that names the features, by number or heading; others
+                    behind it, as in 1,3-5, are left out; none: there is no such
+                    column (default: found out; of a 10x folder 2, gene names)
+  -na WORD,...      more words that mean a missing value
+  -sep CHARACTER    tab, comma, semicolon, blank or a character (default: found out)
+  -transpose        samples are in rows
+  -format FORMAT    of standard input and output: tsv, csv, gct, mtx, npy or npz;
+                    two with a comma between are that of input and that of output
+                    (default: by content; tsv)
+`
+	matchHelp = `  -allow extra,missing
+                    leave out features that the model does not have; take those
+                    that the matrix does not have for missing (default: errors)
+`
+)
+
+// inputFlags are the flags of how a matrix is read.
+type inputFlags struct {
+	table.Options
+	format   [2]string // of standard input and output
+	extra    bool      // features that the model does not have may be there,
+	absent   bool      // and those that it has may not
+	progress string    // how it is told, as newProgress has it
+}
+
+// register adds the flags to a command's; those of matching where it has a model.
+func (f *inputFlags) register(set *flag.FlagSet, matching bool) {
+	setting(set, "header", func(s string) error {
+		words := []string{"auto", "yes", "no"}
+		i := slices.Index(words, s)
+		if i < 0 {
+			return mustBeOneOf(words)
+		}
+		f.Header = []table.Header{table.HeaderAuto, table.HeaderYes, table.HeaderNo}[i]
+		return nil
+	})
+	setting(set, "names", func(s string) error {
+		if s == "" {
+			return errors.New("must be a column, or none")
+		}
+		f.Names = s
+		return nil
+	})
+	setting(set, "na", func(s string) error {
+		f.NA = nil
+		for w := range strings.SplitSeq(s, ",") {
+			f.NA = append(f.NA, strings.TrimSpace(w))
+		}
+		return nil
+	})
+	setting(set, "sep", func(s string) error {
+		named, is := map[string]byte{"tab": '\t', `\t`: '\t', "comma": ',', "semicolon": ';', "blank": ' ', "space": ' '}[s]
+		switch {
+		case is:
+			f.Sep = named
+		case len(s) == 1 && s[0] < 0x80 && !strings.Contains("\"\r\n0123456789+-.eE", s):
+			f.Sep = s[0]
+		default:
+			return errors.New("must be tab, comma, semicolon, blank, or a character that is in no number")
+		}
+		return nil
+	})
+	set.BoolVar(&f.Transpose, "transpose", false, "")
+	f.registerFormat(set)
+	if matching {
+		setting(set, "allow", func(s string) error {
+			for w := range strings.SplitSeq(s, ",") {
+				switch w {
+				case "extra":
+					f.extra = true
+				case "missing":
+					f.absent = true
+				default:
+					return errors.New("must be extra, missing or extra,missing")
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// registerFormat adds -format alone, to commands that only write.
+func (f *inputFlags) registerFormat(set *flag.FlagSet) {
+	setting(set, "format", func(s string) error {
+		in, out, two := strings.Cut(s, ",")
+		if !two {
+			out = in
+		}
+		if !slices.Contains(table.Formats, in) || !slices.Contains(table.Formats, out) {
+			return mustBeOneOf(table.Formats)
+		}
+		f.format = [2]string{in, out}
+		return nil
+	})
+}
+
+// settingFlag is a flag that remembers what it was set to.
+type settingFlag struct {
+	text string
+	set  func(string) error
+}
+
+func (f *settingFlag) String() string { return f.text }
+
+func (f *settingFlag) Set(s string) error {
+	f.text = s
+	return f.set(s)
+}
+
+func setting(set *flag.FlagSet, name string, do func(string) error) {
+	set.Var(&settingFlag{set: do}, name, "")
+}
+
+// place is the name by which table.Write knows the format of an output: -format says it for
+// standard output and for a name whose end does not.
+func (f *inputFlags) place(path string) string {
+	if f.format[1] == "" {
+		return path
+	}
+	if _, _, err := table.FormatOf(path); path == "-" || err != nil {
+		return "output." + f.format[1]
+	}
+	return path
+}
+
+// writable reports outputs whose format is not known, before anything is read.
+func (f *inputFlags) writable(paths ...string) error {
+	for _, path := range paths {
+		if path == "" {
+			continue
+		}
+		if _, _, err := table.FormatOf(f.place(path)); err != nil {
+			return usageError(err.Error() + "; or give -format")
+		}
+	}
+	return nil
+}
+
+// read reads a matrix and tells what was taken for names. It also says which file it
+// read, nil for standard input and folders.
+func (f *inputFlags) read(path string, s streams, l *limits, tell *progress, missing, negative bool) (*table.Table, os.FileInfo, error) {
+	o := f.Options
+	o.Missing, o.Negative, o.Memory, f.progress = missing, negative, int64(l.maxMemory), l.progress
+	var t *table.Table
+	var info os.FileInfo
+	if path == "-" {
+		o.Format = f.format[0]
+		var err error
+		if t, err = table.Read(s.in, "stdin", o); err != nil {
+			return nil, nil, err
+		}
+	} else {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, nil, &inputError{err}
+		}
+		defer file.Close()
+		if info, err = file.Stat(); err != nil {
+			return nil, nil, &inputError{err}
+		}
+		if info.IsDir() {
+			info = nil
+			t, err = table.ReadFolder(os.DirFS(path), path, o)
+		} else {
+			t, err = table.Read(file, path, o)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	tell.end()
+	return t, info, f.tell(s.err, t)
+}
+
+// readRecord is the line of -progress json about a matrix that was read.
+type readRecord struct {
+	Read     string   `json:"read"`
+	Features int      `json:"features"`
+	Samples  int      `json:"samples"`
+	Taken    string   `json:"taken"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// tell says what was taken for names, what may be wrong with that, and what is odd. With
+// -progress none it says what may be wrong alone.
+func (f *inputFlags) tell(w io.Writer, t *table.Table) error {
+	warnings := t.Warnings
+	if f.progress != "none" {
+		warnings = append(slices.Clone(warnings), t.Remarks()...)
+	}
+	if f.progress == "json" {
+		return json.NewEncoder(w).Encode(readRecord{t.File, t.X.Rows, t.X.Cols, t.Taken, warnings})
+	}
+	var text strings.Builder
+	if f.progress != "none" {
+		fmt.Fprintf(&text, "%s: %s × %s; %s\n", shown(t.File), counted(t.X.Rows, "feature"), counted(t.X.Cols, "sample"), t.Taken)
+	}
+	for _, warning := range warnings {
+		fmt.Fprintf(&text, "warning: %s: %s\n", shown(t.File), warning)
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// shown is a name as it is printed: what cannot be is escaped, so that no name can write
+// over a line or speak to the terminal.
+func shown(name string) string {
+	if !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
+		return name
+	}
+	quoted := strconv.Quote(name)
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+}
+
+// fitting brings a matrix to what the model was fitted to: log(1+x) where that was
+// taken, and the model's features in its order, found by name. What is not in both is an
+// error, unless f allows it; a model that was fitted with -top leaves the others of
+// its matrix out. Of a name that stands twice the first is the model's first, and so on.
+// Without names on either side the features must be the model's in its order.
+func (m *model) fitting(t *table.Table, f *inputFlags, messages io.Writer) (*table.Table, error) {
+	if m.log1p {
+		t.Log1p()
+	}
+	if !m.namedFeatures || !t.NamedFeatures {
+		switch d := len(m.features); {
+		case len(t.Features) > d:
+			return nil, t.Error(d, -1, fmt.Sprintf("this feature is one more than the %d of the model", d))
+		case len(t.Features) < d:
+			return nil, t.Error(-1, -1, fmt.Sprintf("the matrix has %d features, the model %d: the first that is missing is %s", len(t.Features), d, strconv.Quote(m.features[len(t.Features)])))
+		}
+		return t, nil
+	}
+	if slices.Equal(t.Features, m.features) {
+		return t, nil
+	}
+	places := make(map[string][]int, len(t.Features))
+	for i, name := range t.Features {
+		places[name] = append(places[name], i)
+	}
+	rows := make([]int, len(m.features))
+	var absent []string
+	for i, name := range m.features {
+		at := places[name]
+		if len(at) == 0 {
+			rows[i] = -1
+			absent = append(absent, name)
+			continue
+		}
+		rows[i], places[name] = at[0], at[1:]
+	}
+	used := make([]bool, len(t.Features))
+	for _, i := range rows {
+		if i >= 0 {
+			used[i] = true
+		}
+	}
+	var extra []string
+	for i, name := range t.Features {
+		if !used[i] {
+			extra = append(extra, name)
+		}
+	}
+	var problems []string
+	if len(absent) > 0 {
+		text := fmt.Sprintf("%d of the model's %d features are not there: %s", len(absent), len(m.features), firstOf(absent))
+		if !f.absent {
+			problems = append(problems, text)
+		} else if err := f.say(messages, t, text+"; taken for missing values"); err != nil {
+			return nil, err
+		}
+	}
+	if len(extra) > 0 {
+		text := fmt.Sprintf("%d of the %d features are not the model's: %s", len(extra), len(t.Features), firstOf(extra))
+		if !f.extra && !m.top {
+			problems = append(problems, text)
+		} else if !m.top {
+			if err := f.say(messages, t, text+"; left out"); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(absent) == len(m.features) {
+		return nil, t.Error(-1, -1, fmt.Sprintf("none of the model's %d features is there: they are called %s, and those of the matrix %s; -names says which column names them, -transpose that samples are in rows", len(m.features), firstOf(m.features), firstOf(t.Features)))
+	}
+	if len(problems) > 0 {
+		var allow []string
+		if len(extra) > 0 && !f.extra && !m.top {
+			allow = append(allow, "extra")
+		}
+		if len(absent) > 0 && !f.absent {
+			allow = append(allow, "missing")
+		}
+		return nil, t.Error(-1, -1, strings.Join(problems, "; ")+": -allow "+strings.Join(allow, ",")+" goes on without")
+	}
+	return t.SelectOr(rows, m.features), nil
+}
+
+func (f *inputFlags) say(w io.Writer, t *table.Table, text string) error {
+	if f.progress == "none" {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "warning: %s: %s\n", shown(t.File), text)
+	return err
+}
+
+// firstOf quotes the first names of a list.
+func firstOf(names []string) string {
+	var quoted []string
+	for _, n := range names[:min(len(names), 3)] {
+		quoted = append(quoted, strconv.Quote(n))
+	}
+	if len(names) > 3 {
+		quoted = append(quoted, "...")
+	}
+	return strings.Join(quoted, ", ")
+}

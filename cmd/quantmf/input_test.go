@@ -1,0 +1,201 @@
+package main
+
+// This file tests how matrices are read by the commands: the flags, what is told of names,
+// and features that find those of a model.
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestFeaturesByName: features in another order give the same bits; what is not in both is
+// an error that says so, or is left out or missing where that is allowed.
+func TestFeaturesByName(t *testing.T) {
+	runWith(t, "", "version")
+	quiet(t, 0, "fit", "-k", "2", "-epochs", "3", "-missing", "-o", "m.qmf", "matrix.tsv")
+	quiet(t, 0, "transform", "m.qmf", "matrix.tsv", "-o", "v.tsv")
+	lines := strings.Split(strings.TrimSpace(small()), "\n")
+	write := func(name string, lines ...string) { writeText(t, name, strings.Join(lines, "\n")+"\n") }
+	other := slices.Clone(lines)
+	slices.Reverse(other[1:])
+	write("reversed.tsv", other...)
+	extra := strings.Replace(lines[1], "g0", "more", 1)
+	write("extra.tsv", slices.Insert(other, 4, extra)...)
+	write("fewer.tsv", append(slices.Clone(lines[:3]), lines[4:]...)...)
+	holes := slices.Clone(lines)
+	holes[3] = "g2" + strings.Repeat("\tNA", 9)
+	write("holes.tsv", holes...)
+
+	want, _ := os.ReadFile("v.tsv")
+	for _, args := range []string{"reversed.tsv", "extra.tsv -allow extra", "extra.tsv -allow extra,missing"} {
+		_, e := quiet(t, 0, strings.Fields("transform m.qmf -o out.tsv "+args)...)
+		if got, _ := os.ReadFile("out.tsv"); !bytes.Equal(got, want) {
+			t.Errorf("%s: another result", args)
+		}
+		if said := strings.Contains(e, `warning: extra.tsv: 1 of the 15 features are not the model's: "more"; left out`); said != strings.HasPrefix(args, "extra") {
+			t.Errorf("%s: %s", args, e)
+		}
+	}
+	quiet(t, 0, "transform", "m.qmf", "holes.tsv", "-o", "want.tsv")
+	_, e := quiet(t, 0, "transform", "m.qmf", "fewer.tsv", "-o", "out.tsv", "-allow", "missing")
+	if !strings.Contains(e, `1 of the model's 14 features are not there: "g2"; taken for missing values`) {
+		t.Error(e)
+	}
+	want, _ = os.ReadFile("want.tsv")
+	if got, _ := os.ReadFile("out.tsv"); !bytes.Equal(got, want) {
+		t.Error("a missing feature is no missing values")
+	}
+	// The report wants the matrix that was fitted, in whatever order of features.
+	for _, args := range []string{"report m.qmf %s -o r.html", "inspect m.qmf %s -json"} {
+		var outs []string
+		for _, file := range []string{"matrix.tsv", "reversed.tsv"} {
+			out, _ := quiet(t, 0, strings.Fields(strings.Replace(args, "%s", file, 1))...)
+			if page, err := os.ReadFile("r.html"); err == nil && out == "" {
+				out = string(page)
+			}
+			outs = append(outs, out)
+		}
+		if outs[0] != outs[1] {
+			t.Errorf("%s: differs by the order of features", args)
+		}
+	}
+	// No name in common is most often another column of names.
+	write("others.tsv", strings.Split(strings.ReplaceAll(small(), "\ng", "\nENSG"), "\n")...)
+	if _, e := quiet(t, 3, "transform", "m.qmf", "others.tsv", "-o", "-"); !strings.Contains(e, `none of the model's 14 features is there: they are called "g0", "g1", "g2", ..., and those of the matrix "ENSG0"`) {
+		t.Error(e)
+	}
+}
+
+// TestDuplicates: of features with one name the first is the model's first.
+func TestDuplicates(t *testing.T) {
+	runWith(t, "", "version")
+	in := strings.Replace(small(), "\ng5\t", "\ng2\t", 1)
+	writeText(t, "twice.tsv", in)
+	_, e := quiet(t, 0, "fit", "-k", "2", "-epochs", "3", "-o", "m.qmf", "twice.tsv")
+	if !strings.Contains(e, `warning: twice.tsv: 1 name of features stand more than once: "g2"`) {
+		t.Error(e)
+	}
+	quiet(t, 0, "transform", "m.qmf", "twice.tsv", "-o", "v.tsv")
+	lines := strings.Split(strings.TrimSpace(in), "\n")
+	lines[1], lines[2] = lines[2], lines[1]
+	writeText(t, "moved.tsv", strings.Join(lines, "\n"))
+	quiet(t, 0, "transform", "m.qmf", "moved.tsv", "-o", "w.tsv")
+	v, _ := os.ReadFile("v.tsv")
+	if w, _ := os.ReadFile("w.tsv"); !bytes.Equal(v, w) {
+		t.Error("another result")
+	}
+}
+
+// TestReadingFlags: each flag reaches the reader, in the commands that read a matrix.
+func TestReadingFlags(t *testing.T) {
+	for _, c := range []struct{ args, in, out, err string }{
+		{"convert - -", "x,1,2\ng,3,4\nh,5.5,6\n", "feature\t1\t2\ng\t3\t4\nh\t5.5\t6\n", ""},
+		{"convert - - -header no", "gene,1,2\ng,3,4\n", "feature\ts1\ts2\ngene\t1\t2\ng\t3\t4\n", ""},
+		{"convert - - -header yes", "a,1,2\nb,3,4\n", "feature\t1\t2\nb\t3\t4\n", ""},
+		{"convert - - -names none", "gene,b\n1,2\n", "feature\tgene\tb\nf1\t1\t2\n", `stdin: 1 feature × 2 samples; comma-separated, no names of features, samples by line 1` + "\n"},
+		{"convert - - -names 2", "a,id,b\n1,x,2\n", "feature\ta\tb\nx\t1\t2\n", ""},
+		{"convert - - -names id", "a,id,b\n1,7,2\n", "feature\ta\tb\n7\t1\t2\n", ""},
+		{"convert - - -names 2,1", "n,id,b\n9,7,2\n", "feature\tb\n7\t2\n", `features named by column 2 ("id"), samples by line 1; column 1 ("n") left out`},
+		{"convert - - -na -999,lost", "gene,a,b,c\ng,-999,-999.0,lost\n", "feature\ta\tb\tc\ng\tNaN\tNaN\tNaN\n", ""},
+		{"convert - - -sep | -transpose", "s|g|h\na|1|2\n", "feature\ta\ng\t1\nh\t2\n", "; then transposed"},
+		{"convert - - -format csv", "gene,a\ng,1\n", "feature,a\ng,1\n", ""},
+		{"convert - - -format tsv,gct", "gene\ta,b\ng\t1\n", "#1.2\n1\t1\nName\tDescription\ta,b\ng\t\t1\n", ""},
+	} {
+		_, code, out, e := runWith(t, c.in, strings.Fields(c.args)...)
+		if code != 0 || out != c.out || !strings.Contains(e, c.err) {
+			t.Errorf("%s: %d, %q, %s", c.args, code, out, e)
+		}
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		err  string
+	}{
+		{"convert - - -header maybe", 2, "-header maybe: must be one of auto, yes, no"},
+		{"convert - - -sep 5", 2, "-sep 5: must be tab, comma"},
+		{"convert - - -format xls", 2, "-format xls: must be one of tsv"},
+		{"convert - - -allow extra", 2, "there is no flag -allow of convert"},
+		{"transform m x -o - -allow all", 2, "-allow all: must be extra, missing"},
+		{"convert none.tsv x.xyz", 2, `"x.xyz": the end of the name must say the format`},
+		{"convert none.tsv x", 2, `"x": the end of the name must say the format`},
+		{"convert none.tsv x.bz2", 2, `bzip2 can be read and not written`},
+		{"transform none.qmf none.tsv -o x.dat", 2, `"x.dat": the end of the name must say the format`},
+		{"reconstruct none.qmf -o x.dat", 2, `"x.dat": the end of the name must say the format`},
+		{"normalize none.qmf none.tsv -o x.dat", 2, `"x.dat": the end of the name must say the format`},
+		{"fit -v x.dat none.tsv", 2, `"x.dat": the end of the name must say the format`},
+		{"convert - - -names nobody", 3, `-names "nobody": no column has this heading`},
+		{"convert - - -format npz", 3, `stdin: this is no npz`},
+	} {
+		_, code, _, e := runWith(t, "gene,a\ng,1\n", strings.Fields(c.args)...)
+		if code != c.code || !strings.Contains(e, c.err) {
+			t.Errorf("%s: %d, %s", c.args, code, e)
+		}
+	}
+	// The flags are in the command that a model repeats, and hold in fit and rank.
+	runWith(t, "", "version")
+	writeText(t, "odd.txt", strings.ReplaceAll(small(), "\t", "|"))
+	quiet(t, 0, strings.Fields("fit -k 2 -epochs 2 -sep | -names 1,2 -o m.qmf odd.txt")...)
+	out, _ := quiet(t, 0, "inspect", "m.qmf")
+	if !strings.Contains(out, "-names 1,2 -sep '|' -method qmf") || !strings.Contains(out, "14 features × 8 samples") {
+		t.Error(out)
+	}
+	quiet(t, 0, strings.Fields("rank -k 1 -repeats 1 -epochs 1 -sep | odd.txt")...)
+}
+
+// TestControlCharacters: names cannot speak to the terminal.
+func TestControlCharacters(t *testing.T) {
+	runWith(t, "", "version")
+	in := strings.NewReplacer("\ng3\t", "\n\x1b[2J\x07g3\t", "\ts1\t", "\t\x1b[31m\u202es1\t").Replace(small())
+	writeText(t, "evil.tsv", in)
+	writeText(t, "bad.tsv", strings.Replace(in, "\t\x1b", "\tx\x1b", 1)+"\x1b[0m"+strings.Repeat("\tlow", 9)+"\n")
+	all := ""
+	for _, args := range []string{"fit -k 2 -epochs 2 -o m.qmf evil.tsv", "inspect m.qmf evil.tsv", "inspect m.qmf", "transform m.qmf evil.tsv -o v.npy"} {
+		out, e := quiet(t, 0, strings.Fields(args)...)
+		all += out + e
+	}
+	for _, args := range []string{"fit -k 2 bad.tsv", "transform m.qmf bad.tsv -o v.npy"} {
+		out, e := quiet(t, 3, strings.Fields(args)...)
+		all += out + e
+	}
+	writeText(t, "\x1b]0;x\x07.tsv", in)
+	_, e := quiet(t, 0, "convert", "\x1b]0;x\x07.tsv", "v.npy")
+	if all += e; strings.ContainsAny(all, "\x1b\x07\u202e") {
+		t.Errorf("%q", all)
+	}
+	if !strings.Contains(all, `\x1b[2J\ag3`) {
+		t.Errorf("the name is not there: %s", all)
+	}
+	out, _ := quiet(t, 0, "inspect", "-json", "m.qmf")
+	var o modelObject
+	if err := json.Unmarshal([]byte(out), &o); err != nil || o.Features[3].Name != "\x1b[2J\x07g3" {
+		t.Errorf("%v, %q", err, o.Features[3].Name)
+	}
+}
+
+// TestRemarks: what is odd about a matrix is said.
+func TestRemarks(t *testing.T) {
+	in := "gene\ta\tb\tb\nzero\t0\t0\t0\none\t1\t1\t1\nholes\tNA\t2\t2\ng\t1\t2\t3\n"
+	_, code, _, e := runWith(t, in, "convert", "-", "-")
+	for _, want := range []string{
+		`stdin: 4 features × 3 samples; tab-separated, features named by column 1 ("gene"), samples by line 1`,
+		`warning: stdin: 1 name of samples stand more than once: "b"`,
+		`warning: stdin: 1 feature is 0 in all samples: "zero"`,
+		`warning: stdin: 2 features are the same in all samples: "one", "holes"`,
+	} {
+		if code != 0 || !strings.Contains(e, want+"\n") {
+			t.Errorf("%d: no %s in %s", code, want, e)
+		}
+	}
+}
+
+// TestConvertIsBounded: a few bytes do not make gigabytes.
+func TestConvertIsBounded(t *testing.T) {
+	_, code, out, e := runWith(t, "%%MatrixMarket matrix coordinate real general\n32000 32000 1\n1 1 1\n", "convert", "-", "-")
+	if code != exitBadInput || out != "" || !strings.Contains(e, "32000 × 32000 numbers with only 1 of them in the file would take 7.63 GiB") {
+		t.Errorf("%d: %s", code, e)
+	}
+}

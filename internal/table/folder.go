@@ -1,0 +1,167 @@
+package table
+
+// This file holds the folders that 10x Genomics' Cell Ranger writes, and others after it:
+//
+//	matrix.mtx      features × barcodes, Matrix Market
+//	features.tsv    a line a row: identifier, name, type ...; genes.tsv in older ones
+//	barcodes.tsv    a line a column
+//
+// each plain or compressed (matrix.mtx.gz), perhaps with something before the names
+// (GSM1_matrix.mtx.gz).
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ReadFolder reads the matrix of a 10x folder with its names. Features are named by the
+// second column of features.tsv, the names of genes, or the one that o.Names says.
+func ReadFolder(dir fs.FS, folder string, o Options) (*Table, error) {
+	matrix, err := find(dir, folder, "matrix.mtx", "")
+	if err != nil {
+		return nil, err
+	}
+	prefix, _, _ := strings.Cut(matrix, "matrix.mtx")
+	features, err := find(dir, folder, "features.tsv", prefix)
+	if err != nil {
+		var older error
+		if features, older = find(dir, folder, "genes.tsv", prefix); older != nil {
+			return nil, err
+		}
+	}
+	barcodes, err := find(dir, folder, "barcodes.tsv", prefix)
+	if err != nil {
+		return nil, err
+	}
+	column := 2
+	if o.Names != "" {
+		if column, err = strconv.Atoi(o.Names); err != nil || column < 1 {
+			return nil, &Error{File: folder, Problem: fmt.Sprintf("-names %s: must be the number of a column of %s", quote(o.Names), features)}
+		}
+	}
+	transpose := o.Transpose
+	o.Transpose = false
+	if o.Format != "" && o.Format != "mtx" {
+		return nil, &Error{File: folder, Problem: "this is a folder with a Matrix Market file, not " + o.Format}
+	}
+	var s *source
+	read := func(name string, do func(r io.Reader) error) error {
+		f, err := dir.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		left := o.Memory
+		if s != nil {
+			left = s.left
+		}
+		inner := o
+		inner.Memory = left
+		if s, err = newSource(f, folder+"/"+name, inner); err != nil {
+			return err
+		}
+		return do(f)
+	}
+	var t *Table
+	if err := read(matrix, func(r io.Reader) (err error) { t, err = s.read(r); return err }); err != nil {
+		return nil, err
+	}
+	kinds := map[string]int{}
+	if err := read(features, func(io.Reader) (err error) {
+		t.Features, err = s.list(column, t.X.Rows, kinds)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if err := read(barcodes, func(io.Reader) (err error) {
+		t.Samples, err = s.list(1, t.X.Cols, nil)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	t.File, t.NamedFeatures, t.NamedSamples = folder, true, true
+	t.Taken = fmt.Sprintf("a 10x folder, features named by column %d of %s, samples by %s", column, features, barcodes)
+	if len(kinds) > 1 {
+		var all []string
+		for kind, n := range kinds {
+			all = append(all, fmt.Sprintf("%d %s", n, short(kind)))
+		}
+		slices.Sort(all)
+		t.Warnings = append(t.Warnings, "the features are of several types: "+strings.Join(all, ", "))
+	}
+	if transpose {
+		if err := s.transpose(t); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// find returns the file of a folder that is called name, perhaps compressed, with
+// prefix before it; without prefix any.
+func find(dir fs.FS, folder, name, prefix string) (string, error) {
+	entries, err := fs.ReadDir(dir, ".")
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	for _, e := range entries {
+		before, after, is := strings.Cut(e.Name(), name)
+		if is && (after == "" || after == ".gz" || after == ".bz2") && (prefix == "" || before == prefix) && !e.IsDir() {
+			found = append(found, e.Name())
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return "", &Error{File: folder, Problem: fmt.Sprintf("this folder has no %s%s or %s%s.gz: a folder is read as those of 10x are, with matrix.mtx, features.tsv and barcodes.tsv", short(prefix), name, short(prefix), name)}
+	case len(found) > 1:
+		return "", &Error{File: folder, Problem: fmt.Sprintf("this folder has several files of this kind, such as %s and %s: leave one in it", quote(found[0]), quote(found[1]))}
+	}
+	return found[0], nil
+}
+
+// list reads one column of a file without header that has a line for each of count names.
+// kinds counts what stands in the third column.
+func (s *source) list(column, count int, kinds map[string]int) ([]string, error) {
+	var names []string
+	for {
+		line, err := s.nextLine()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(line) == 0 {
+			continue
+		}
+		if len(names) == count {
+			return nil, s.fault(0, "there are more names than the %d of the matrix%s", count, transposedHint)
+		}
+		row := strings.Split(string(line[:min(len(line), 1<<16)]), "\t")
+		if column == 2 && len(row) == 1 && kinds != nil {
+			row = append(row, row[0]) // identifiers alone
+		}
+		if len(row) < column {
+			return nil, s.fault(0, "this line has %d cells, and column %d holds the names", len(row), column)
+		}
+		if err := s.take(int64(len(row[column-1]))+48, "so many names"); err != nil {
+			return nil, err
+		}
+		names = append(names, strings.Clone(row[column-1]))
+		if kinds != nil && len(row) > 2 && (len(kinds) < 100 || kinds[row[2]] > 0) {
+			kinds[strings.Clone(row[2])]++
+		}
+	}
+	if len(names) < count {
+		return nil, s.fault(0, "there are %d names, and %d of the matrix%s", len(names), count, transposedHint)
+	}
+	return names, nil
+}
+
+const transposedHint = ": the matrix must have features in rows and barcodes in columns"

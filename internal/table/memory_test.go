@@ -1,0 +1,312 @@
+package table
+
+// This file tests that reading takes no more memory than it may, by what the process
+// had resident at its most: each hostile file is read by a process of its own.
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/quantmf/quantmf"
+)
+
+// endless repeats a text for ever.
+type endless struct {
+	text string
+	at   int
+}
+
+func (e *endless) Read(b []byte) (int, error) {
+	n := 0
+	for n < len(b) {
+		k := copy(b[n:], e.text[e.at:])
+		n, e.at = n+k, (e.at+k)%len(e.text)
+	}
+	return n, nil
+}
+
+func forever(start, rest string) io.Reader {
+	return io.MultiReader(strings.NewReader(start), &endless{text: rest})
+}
+
+// bounded are files that ask for more memory than they may take.
+var bounded = map[string]func() io.Reader{
+	"one endless line":               func() io.Reader { return forever("", "x") },
+	"an endless header":              func() io.Reader { return forever("gene", "\ta") },
+	"an endless line of numbers":     func() io.Reader { return forever("gene,a,b\ng", ",1") },
+	"an open quotation mark":         func() io.Reader { return forever("gene,a\n\"", "g\t,;") },
+	"endless lines":                  func() io.Reader { return forever("gene,a\n", "g,1\n") },
+	"endless names":                  func() io.Reader { return forever("gene,a\n", strings.Repeat("g", 1<<20)+",1\n") },
+	"an endless comment":             func() io.Reader { return forever("#", "c") },
+	"an endless separator":           func() io.Reader { return forever("sep=", ";") },
+	"a header of 3000 names of 1 MB": func() io.Reader { return named(3000) },
+	"an endless line of gct":         func() io.Reader { return forever("#1.2\n", "9") },
+	"an endless description":         func() io.Reader { return forever("#1.2\n1\t1\nName\tDescription\ta\ng\t", "d") },
+	"endless names of gct":           func() io.Reader { return forever("#1.2\n1\t1000000\nName\tDescription", "\tabc") },
+	"endless features of gct": func() io.Reader {
+		return forever("#1.2\n2000000000\t1\nName\tDescription\ta\n", "g\td\t1\n")
+	},
+	"an endless comment of mtx": func() io.Reader { return forever(mtxMagic+" matrix coordinate real general\n%", "c") },
+	"an endless kind of mtx":    func() io.Reader { return forever(mtxMagic+" matrix", " x") },
+	"entries of mtx": func() io.Reader {
+		return forever(mtxMagic+" matrix coordinate real general\n2900 2880 8300000\n", "1 1 1\n1 2 3\n")
+	},
+	"an endless array of mtx": func() io.Reader { return forever(mtxMagic+" matrix array real general\n3000 3000\n", "1\n") },
+	"a matrix of one entry": func() io.Reader {
+		return strings.NewReader(mtxMagic + " matrix coordinate real general\n30000 30000 1\n1 1 1\n")
+	},
+	"an npy": func() io.Reader { return forever(npyHead("<f8", "30000, 30000"), "\x00") },
+	"an npy of single bytes": func() io.Reader {
+		return forever(npyHead("|u1", "3000, 3000"), "\x01")
+	},
+	"an npy in the order of Fortran": func() io.Reader {
+		return io.LimitReader(forever(strings.Replace(npyHead("<f4", "2500, 2500"), "False", "True ", 1), "\x00"), 128+4*2500*2500)
+	},
+	"an endless archive": func() io.Reader { return forever(zipMagic, "z") },
+	"an archive of zeros": func() io.Reader {
+		return bytes.NewReader(archive(map[string]io.Reader{"x": io.MultiReader(strings.NewReader(npyHead("<f8", "5000, 5000")), io.LimitReader(&endless{text: "\x00"}, 200e6))}))
+	},
+	"an archive of long names": func() io.Reader {
+		return bytes.NewReader(archive(map[string]io.Reader{
+			"x":        strings.NewReader(npyHead("|b1", "300, 1") + strings.Repeat("\x01", 300)),
+			"features": io.MultiReader(strings.NewReader(npyHead("|S1000000", "300,")), io.LimitReader(&endless{text: "n"}, 300e6)),
+		}))
+	},
+	"a sparse archive of nothing": func() io.Reader { return bytes.NewReader(sparseArchive(30000, 30000, 0)) },
+	"a sparse archive of few":     func() io.Reader { return bytes.NewReader(sparseArchive(20000, 30000, 100)) },
+	"an archive of many files": func() io.Reader {
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		for i := range 100000 {
+			z.CreateRaw(&zip.FileHeader{Name: strconv.Itoa(i) + strings.Repeat("n", 50)})
+		}
+		z.Close()
+		return &b
+	},
+}
+
+func npyHead(descr, shape string) string {
+	var b bytes.Buffer
+	writeNPYHeader(&b, descr, shape)
+	return b.String()
+}
+
+// named is a header of long names.
+func named(count int) io.Reader {
+	parts := []io.Reader{strings.NewReader("gene")}
+	for range count {
+		parts = append(parts, io.LimitReader(forever(",", "n"), 1<<20))
+	}
+	return io.MultiReader(append(parts, strings.NewReader("\n"))...)
+}
+
+func archive(arrays map[string]io.Reader) []byte {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for name, r := range arrays {
+		w, _ := z.Create(name + ".npy")
+		io.Copy(w, r)
+	}
+	z.Close()
+	return b.Bytes()
+}
+
+// sparseArchive is a csr matrix of count entries, all in the first row.
+func sparseArchive(d, n, count int) []byte {
+	whole := func(v ...int) io.Reader {
+		text := []byte(npyHead("<i8", fmt.Sprintf("%d,", len(v))))
+		for _, i := range v {
+			text = binary.LittleEndian.AppendUint64(text, uint64(i))
+		}
+		return bytes.NewReader(text)
+	}
+	pointers := make([]int, d+1)
+	for i := range d {
+		pointers[i+1] = count
+	}
+	columns := make([]int, count)
+	for i := range columns {
+		columns[i] = i
+	}
+	return archive(map[string]io.Reader{
+		"format": strings.NewReader(npyHead("|S3", "") + "csr"), "shape": whole(d, n), "indptr": whole(pointers...), "indices": whole(columns...), "data": whole(columns...),
+	})
+}
+
+const bound = 64 << 20
+
+func TestMemory(t *testing.T) {
+	if name := os.Getenv("QUANTMF_TABLE_READS"); name != "" {
+		readAlone(name)
+		return
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("reads /proc")
+	}
+	if testing.Short() {
+		t.Skip("starts many processes")
+	}
+	alone := func(name string) (peak int, said string) {
+		c := exec.Command(os.Args[0], "-test.run", "^TestMemory$")
+		c.Env = append(os.Environ(), "QUANTMF_TABLE_READS="+name)
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v: %s", name, err, out[:min(len(out), 2000)])
+		}
+		if _, err := fmt.Sscanf(string(out), "%d kB", &peak); err != nil {
+			t.Fatalf("%s: %s", name, out)
+		}
+		_, said, _ = strings.Cut(string(out), "\n")
+		return peak << 10, said
+	}
+	idle, _ := alone("nothing")
+	for name := range bounded {
+		for _, packed := range []string{"", "gzip: "} {
+			if packed != "" && name != "one endless line" && name != "endless lines" && name != "an archive of zeros" {
+				continue
+			}
+			peak, said := alone(packed + name)
+			if peak-idle > bound*3/2 || !strings.HasPrefix(said, "ErrMemory: ") {
+				t.Errorf("%s%s: %.3g of the bound, %s", packed, name, float64(peak-idle)/bound, said)
+			}
+			t.Logf("%.2f of the bound: %s%s: %s", float64(peak-idle)/bound, packed, name, strings.TrimSpace(said))
+		}
+	}
+}
+
+// readAlone reads one of the hostile files and prints the peak of what was resident, and the
+// error.
+func readAlone(name string) {
+	defer os.Exit(0)
+	debug.SetMemoryLimit(bound)
+	said := ""
+	base, packed := strings.CutPrefix(name, "gzip: ")
+	if open := bounded[base]; open != nil {
+		in := open()
+		runtime.GC() // what open held
+		if packed {
+			r, w := io.Pipe()
+			from := in
+			go func() {
+				z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed)
+				_, err := io.Copy(z, from)
+				z.Close()
+				w.CloseWithError(err)
+			}()
+			in = r
+		}
+		_, err := Read(in, "in", Options{Missing: true, Memory: bound})
+		said = fmt.Sprint(err)
+		if errors.Is(err, ErrMemory) {
+			said = "ErrMemory: " + said
+		}
+	}
+	status, _ := os.ReadFile("/proc/self/status")
+	_, peak, _ := strings.Cut(string(status), "VmHWM:")
+	peak, _, _ = strings.Cut(peak, "\n")
+	fmt.Printf("%s\n%s\n", strings.TrimSpace(peak), said)
+}
+
+// TestPeak: of a file, reading has the matrix in memory once and little else; through a
+// pipe twice.
+func TestPeak(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes and reads 25 MB")
+	}
+	dir := t.TempDir()
+	m := quantmf.NewMat(4000, 800)
+	for k := range m.Data {
+		m.Data[k] = float64(k*7919%100003) / 1000
+	}
+	rows, columns := numbered("gene", m.Rows), numbered("sample", m.Cols)
+	matrix := int64(8 * len(m.Data))
+	for _, name := range []string{"x.tsv", "x.csv.gz", "x.gct", "x.npy", "x.npz", "x.npy.gz"} {
+		path := filepath.Join(dir, name)
+		out, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Write(out, name, "feature", rows, columns, m); err != nil {
+			t.Fatal(err)
+		}
+		out.Close()
+		for _, pipe := range []bool{false, true} {
+			in, _ := os.Open(path)
+			var r io.Reader = in
+			bound := matrix * 13 / 10
+			if pipe {
+				r, bound = struct{ io.Reader }{in}, matrix*23/10
+			}
+			var got *Table
+			peak := allocatedAtMost(func() { got, err = Read(r, name, Options{Memory: bound}) })
+			in.Close()
+			if err != nil || got.X.At(3999, 799) != m.At(3999, 799) {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			t.Logf("%s, pipe %v: %.2f times the matrix", name, pipe, float64(peak)/float64(matrix))
+			if peak > bound {
+				t.Errorf("%s, pipe %v: %.2f times the matrix was alive", name, pipe, float64(peak)/float64(matrix))
+			}
+		}
+	}
+}
+
+// allocatedAtMost returns the most bytes that were alive while do ran.
+func allocatedAtMost(do func()) int64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(2))
+	alive := func() int64 {
+		var s runtime.MemStats
+		runtime.ReadMemStats(&s)
+		return int64(s.HeapAlloc)
+	}
+	runtime.GC()
+	before := alive()
+	most := before
+	stop, stopped := make(chan bool), make(chan bool)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				close(stopped)
+				return
+			default:
+				runtime.GC()
+				most = max(most, alive())
+			}
+		}
+	}()
+	do()
+	close(stop)
+	<-stopped
+	return most - before
+}
+
+// TestFolderBudget: the files of a folder share a budget.
+func TestFolderBudget(t *testing.T) {
+	dir := fstest.MapFS{
+		"matrix.mtx":   {Data: []byte(mtxMagic + " matrix coordinate integer general\n1000 1000 1\n1 1 1\n")},
+		"features.tsv": {Data: bytes.Repeat([]byte("i\t"+strings.Repeat("n", 1000)+"\n"), 1000)},
+		"barcodes.tsv": {Data: bytes.Repeat([]byte(strings.Repeat("b", 1000)+"\n"), 1000)},
+	}
+	for memory, want := range map[int64]error{12 << 20: nil, 10 << 20: ErrMemory, 7 << 20: ErrMemory} {
+		_, err := ReadFolder(dir, "dir", Options{Memory: memory})
+		if !errors.Is(err, want) {
+			t.Errorf("%d: %v, want %v", memory, err, want)
+		}
+	}
+}

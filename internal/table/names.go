@@ -1,0 +1,568 @@
+package table
+
+// This file holds the rules by which a text is taken apart: which character separates
+// its cells, whether its first line names the samples, which column names the features
+// and which columns describe them. They look at the first lines alone, and say what they took
+// (layout.taken) and where they may be wrong (layout.doubts); Options overrule them.
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// field cuts the cell off that starts at line[at]. next is where the one after it
+// starts, len(line)+1 behind the last. A cell in quotation marks ends at the one that a
+// separator follows; within, two stand for one, and \" for one, as R writes it. Where
+// loose is set, as between tabs, a mark anywhere else is just one. The separator ' ' is
+// any number of blanks.
+func field(line []byte, at int, sep byte, loose bool) (text []byte, quoted bool, next int, ok bool) {
+	blanks := sep == ' '
+	ends := func(i int) bool {
+		return i >= len(line) || line[i] == sep || blanks && line[i] == '\t'
+	}
+	after := func(i int) int { // the start of the next cell, behind a separator at i
+		i++
+		if blanks {
+			for i < len(line) && (line[i] == ' ' || line[i] == '\t') {
+				i++
+			}
+			if i >= len(line) {
+				return len(line) + 1
+			}
+		}
+		return i
+	}
+	if at >= len(line) || line[at] != '"' {
+		end := at
+		if blanks {
+			for !ends(end) {
+				end++
+			}
+		} else if to := bytes.IndexByte(line[at:], sep); to >= 0 {
+			end += to
+		} else {
+			end = len(line)
+		}
+		text = line[at:end]
+		return text, false, after(end), loose || bytes.IndexByte(text, '"') < 0
+	}
+	var plain []byte // the text so far, nil where it is a part of the line
+	from := at + 1
+	for i := at + 1; i < len(line); i++ {
+		if line[i] != '"' {
+			continue
+		}
+		switch {
+		case i+1 < len(line) && line[i+1] == '"':
+			plain = append(plain, line[from:i+1]...)
+			i++
+			from = i + 1
+		case ends(i+1) && !(line[i-1] == '\\' && bytes.Count(line[i+1:], []byte{'"'})%2 == 1): // else R's, before a separator
+			text = line[from:i]
+			if plain != nil {
+				text = append(plain, text...)
+			}
+			return text, true, after(i + 1), true
+		case line[i-1] == '\\' && i > from:
+			plain = append(append(plain, line[from:i-1]...), '"')
+			from = i + 1
+		case !loose:
+			return nil, true, 0, false
+		}
+	}
+	return nil, true, 0, false
+}
+
+// begin is where the first cell of a line starts.
+func begin(line []byte, sep byte) int {
+	at := 0
+	for sep == ' ' && at < len(line) && (line[at] == ' ' || line[at] == '\t') {
+		at++
+	}
+	return at
+}
+
+// cell is one of a line of the head.
+type cell struct {
+	text   string
+	quoted bool
+}
+
+// cells cuts a line; what cannot be cut is one cell, left to the reader to complain of.
+func cells(line []byte, sep byte) []cell {
+	var row []cell
+	for at := begin(line, sep); at <= len(line); {
+		text, quoted, next, ok := field(line, at, sep, true)
+		if !ok {
+			return append(row, cell{string(line[at:]), false})
+		}
+		row = append(row, cell{string(text), quoted})
+		at = next
+	}
+	return row
+}
+
+// separator chooses tab, semicolon or comma by lines: one that makes the same number
+// of cells in each, the header perhaps one fewer. Semicolons go before commas, which may
+// be decimal ones. Blanks separate where none of the three does and numbers stand between them.
+func separator(lines [][]byte) byte {
+	best, most := byte(','), 0
+	for _, sep := range []byte("\t;,") {
+		counts, sum := make([]int, len(lines)), 0
+		for i, l := range lines {
+			counts[i] = separators(l, sep)
+			sum += counts[i]
+		}
+		if sum > 0 && even(counts) {
+			return sep
+		}
+		if sum > most {
+			best, most = sep, sum
+		}
+	}
+	if len(lines) == 0 {
+		return best
+	}
+	counts := make([]int, len(lines))
+	for i, l := range lines {
+		counts[i] = len(cells(l, ' ')) - 1
+	}
+	last := cells(lines[len(lines)-1], ' ')
+	if len(last) > 1 && even(counts) && !slices.ContainsFunc(last[1:], func(c cell) bool { return !isNumber(c.text) && !(Options{}).isMissing(c.text) }) {
+		return ' '
+	}
+	return best
+}
+
+// even tells whether all lines have as many separators, the first perhaps one fewer.
+func even(counts []int) bool {
+	body := counts[min(1, len(counts)-1):]
+	return slices.Min(body) == slices.Max(body) && (counts[0] == body[0] || counts[0] == body[0]-1)
+}
+
+// separators counts those outside quotation marks, which open at the start of a
+// cell, whatever separates the cells.
+func separators(line []byte, sep byte) int {
+	n, quoted := 0, false
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '"' && quoted:
+			if i+1 < len(line) && line[i+1] == '"' {
+				i++
+			} else {
+				quoted = false
+			}
+		case c == '"':
+			quoted = i == 0 || strings.IndexByte("\t;,", line[i-1]) >= 0
+		case c == sep && !quoted:
+			n++
+		}
+	}
+	return n
+}
+
+// What a column holds.
+const (
+	isValue = iota
+	isName
+	isLeft // left out
+)
+
+// layout is how a text is taken apart.
+type layout struct {
+	sep    byte
+	header bool   // the first line names the columns
+	short  bool   // which has no cell above the names of the features
+	roles  []byte // what each column holds; their number is that of the cells of a line
+	names  int    // the column of names, -1 for none
+	values int    // the columns of numbers
+	first  []cell // the first line
+	doubts []string
+}
+
+// words are what a heading says, whatever its capitals, blanks and signs.
+func words(heading string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, heading)
+}
+
+func isOneOf(list string) func(string) bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(list) {
+		set[w] = true
+	}
+	return func(heading string) bool { return set[words(heading)] }
+}
+
+var (
+	// What a column of names is usually called; a heading of nothing is one too.
+	ofNames = isOneOf(`feature features component components gene genes geneid geneids genename genenames genesymbol genesymbols
+		hugosymbol hgncsymbol hgnc hgncid symbol symbols probe probes probeid probeset probesetid idref id ids name names entrez
+		entrezid entrezgene entrezgeneid ncbigeneid locusid ensembl ensemblid ensemblgene ensemblgeneid transcript transcriptid
+		row rows rowname rownames index unnamed0 otu otuid asv asvid taxon protein proteinid proteinids majorityproteinids
+		proteingroups accession uniprot uniprotid peptide cpg cgid targetid metabolite compound mirna mirnaid locustag
+		sample samples sampleid samplename patient patientid subject subjectid cell cellid barcode barcodes`)
+	// What it is called where the rows are samples.
+	ofSamples = isOneOf("sample samples sampleid samplename patient patientid subject subjectid cell cellid barcode barcodes")
+	// What a second column of names is called, though its cells may be numbers.
+	ofOtherNames = isOneOf("entrez entrezid entrezgene entrezgeneid ncbigeneid locusid hgncid")
+	// What a column of numbers that describe the features is often called.
+	ofDescription = isOneOf("length genelength transcriptlength effectivelength chr chrom chromosome start end strand position pos width")
+)
+
+// isHeading tells whether the first cell of a first line stands above names.
+func isHeading(c string) bool { return strings.TrimSpace(c) == "" || ofNames(c) }
+
+// looksLikeID tells whether a heading that is not known still speaks of names.
+func looksLikeID(heading string) bool {
+	w := words(heading)
+	return strings.HasSuffix(w, "id") || strings.HasSuffix(w, "ids") || strings.HasSuffix(w, "name") || strings.HasSuffix(w, "symbol") || strings.HasPrefix(w, "gene") || strings.HasPrefix(w, "probe")
+}
+
+// featureCounts are the columns before the samples in the tables of featureCounts.
+var featureCounts = []string{"Geneid", "Chr", "Start", "End", "Strand", "Length"}
+
+// layoutOf finds out how a text is taken apart. first is its first line, rows those that
+// follow, as far as they are looked at.
+func (o Options) layoutOf(sep byte, first []cell, rows [][]cell) (*layout, string) {
+	l := &layout{sep: sep, first: first, names: -1}
+	width := len(first)
+	if len(rows) > 0 {
+		width = len(rows[0])
+	}
+	same := !slices.ContainsFunc(rows, func(r []cell) bool { return len(r) != width })
+	oneFewer := len(rows) > 0 && same && len(first) == width-1
+	switch o.Header {
+	case HeaderYes:
+		l.header, l.short = true, oneFewer
+	case HeaderNo:
+		width = len(first)
+	default:
+		if l.short = oneFewer && o.isShortHeader(l, rows); l.short {
+			l.header = true
+		} else {
+			l.header = o.isHeader(l, rows)
+		}
+	}
+	if !l.short {
+		width = len(first)
+	}
+	l.roles = make([]byte, width)
+	body := rows
+	if !l.header {
+		body = append([][]cell{first}, rows...)
+	}
+	if problem := o.nameColumns(l, body); problem != "" {
+		return nil, problem
+	}
+	if l.short && l.names < 0 {
+		return nil, "the first line has one cell fewer than the lines below, as where it has none above the names of the features; -names none says that there are no such names"
+	}
+	for _, r := range l.roles {
+		if r == isValue {
+			l.values++
+		}
+	}
+	return l, ""
+}
+
+// isShortHeader reports whether a first line that is one cell shorter than the
+// rows is a header as R writes it, without a cell above the names, and not a row of
+// numbers that lacks one.
+func (o Options) isShortHeader(l *layout, rows [][]cell) bool {
+	if o.allNumberLike(l.first) {
+		switch {
+		case !o.numberLike(rows[0][0].text), quotedAgainst(l.first, rows):
+			return true
+		case len(rows) >= 2:
+			l.doubt("line 1 holds numbers and one cell fewer than the lines below: it was taken for names of samples; give -header no if it is a line of numbers that lacks one")
+			return true
+		}
+		return false
+	}
+	return len(l.first) == 1 || !o.allNumberLike(l.first[1:])
+}
+
+// quotedAgainst tells whether all cells are in quotation marks and the numbers below
+// are not.
+func quotedAgainst(first []cell, rows [][]cell) bool {
+	if len(rows) == 0 || slices.ContainsFunc(first, func(c cell) bool { return !c.quoted }) {
+		return false
+	}
+	return !rows[0][len(rows[0])-1].quoted
+}
+
+// isHeader reports whether a first line names the columns.
+func (o Options) isHeader(l *layout, rows [][]cell) bool {
+	first := l.first
+	if isHeading(first[0].text) || quotedAgainst(first, rows) {
+		return true
+	}
+	for c := 1; c < len(first); c++ {
+		// A word above numbers is a name. Above words it may be one of a column of words.
+		if !o.numberLike(first[c].text) && (len(rows) == 0 || slices.ContainsFunc(rows, func(r []cell) bool { return c < len(r) && o.numberLike(r[c].text) })) {
+			return true
+		}
+	}
+	if len(rows) == 0 {
+		return false
+	}
+	// All numbers beyond the first cell. Names of samples that are numbers are whole, of at
+	// least 0 and none is there twice.
+	from := 1
+	if o.numberLike(first[0].text) {
+		from = 0
+	}
+	values, ok := wholes(first[from:])
+	if !ok || len(values) < 2 {
+		return false
+	}
+	if from == 1 && slices.ContainsFunc(rows, func(r []cell) bool { return shape(r[0].text) == shape(first[0].text) }) {
+		return false // the first cell is a name like those below it
+	}
+	rising, byOne := true, values[0] <= 1
+	for i := 1; i < len(values); i++ {
+		rising = rising && values[i] > values[i-1]
+		byOne = byOne && values[i] == values[i-1]+1
+	}
+	fractions := slices.ContainsFunc(rows, func(r []cell) bool {
+		return slices.ContainsFunc(r[min(from, len(r)):], func(c cell) bool { return isNumber(c.text) && strings.Contains(c.text, ".") })
+	})
+	const was = "line 1 holds numbers that may be names or values: it was taken for "
+	if from == 1 && (byOne && len(values) > 2 || rising && len(values) > 4 || fractions) || from == 0 && byOne && (values[0] == 0 || fractions) {
+		l.doubt(was + "names of samples; give -header no if they are values")
+		return true
+	}
+	if from == 1 || byOne {
+		l.doubt(was + "values; give -header yes if they are names")
+	}
+	return false
+}
+
+// wholes returns the numbers of cells that are all whole, at least 0 and different.
+func wholes(row []cell) (values []uint64, ok bool) {
+	for _, c := range row {
+		v, err := strconv.ParseUint(strings.TrimSpace(c.text), 10, 62)
+		if err != nil {
+			return nil, false
+		}
+		values = append(values, v)
+	}
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	return values, len(slices.Compact(sorted)) == len(values)
+}
+
+// shape is a name with its digits made equal: those of TP53 and TP63 are the same.
+func shape(name string) string {
+	var s strings.Builder
+	digit := false
+	for _, r := range name {
+		if unicode.IsDigit(r) {
+			if !digit {
+				s.WriteByte('0')
+			}
+			digit = true
+			continue
+		}
+		digit = false
+		s.WriteRune(r)
+	}
+	return s.String()
+}
+
+// nameColumns finds the column of names and those that describe the features.
+func (o Options) nameColumns(l *layout, body [][]cell) string {
+	given, problem := o.givenNames(l)
+	if problem != "" {
+		return problem
+	}
+	if given != nil {
+		for i, c := range given {
+			l.roles[c] = isLeft
+			if i == 0 {
+				l.roles[c], l.names = isName, c
+			}
+		}
+		return ""
+	}
+	if o.Names == "none" {
+		return ""
+	}
+	heading := func(c int) string {
+		if !l.header || l.short {
+			return ""
+		}
+		return l.first[c].text
+	}
+	column := func(c int) (column []cell) {
+		for _, r := range body {
+			if c < len(r) {
+				column = append(column, r[c])
+			}
+		}
+		return column
+	}
+	first := column(0)
+	_, whole := wholes(first)
+	switch {
+	case l.short, l.header && isHeading(l.first[0].text), !o.allNumberLike(first),
+		len(first) > 0 && len(body[0]) > 1 && quotedAgainst(first, [][]cell{body[0][len(body[0])-1:]}):
+		l.names = 0
+	case len(first) >= 2 && whole && l.header && looksLikeID(heading(0)):
+		l.names = 0
+		l.doubt(fmt.Sprintf("column 1 (%s) holds whole numbers and was taken for names of features; give -names none if they are values", quote(heading(0))))
+	case len(first) >= 3 && whole && len(body[0]) > 1:
+		if _, others := wholes(column(1)); !others {
+			l.doubt(fmt.Sprintf("column 1%s holds whole numbers, all different, and was taken for values; give -names 1 if they are names of features", inBrackets(heading(0))))
+		}
+	}
+	if l.names < 0 || len(l.roles) < 2 {
+		return ""
+	}
+	l.roles[0] = isName
+	if l.header && !l.short && ofSamples(l.first[0].text) {
+		l.doubt(fmt.Sprintf("the heading %s speaks of samples in rows, and rows were taken for features; give -transpose if they are samples", quote(l.first[0].text)))
+	}
+	if l.header && slices.Contains([]string{"feature", "component"}, l.first[0].text) {
+		return "" // as written here: numbers alone follow
+	}
+	left := 1
+	counts := l.header && !l.short && len(l.first) > len(featureCounts)
+	for c := 0; counts && c < len(featureCounts); c++ {
+		counts = l.first[c].text == featureCounts[c]
+	}
+	if counts {
+		left = len(featureCounts)
+	} else {
+		for left < len(l.roles)-1 && (ofOtherNames(heading(left)) || o.allWords(column(left))) {
+			left++
+		}
+	}
+	for c := 1; c < left; c++ {
+		l.roles[c] = isLeft
+	}
+	if left < len(l.roles) && ofDescription(heading(left)) {
+		l.doubt(fmt.Sprintf("column %d (%s) was taken for a sample; give -names 1-%d if it describes the features", left+1, quote(heading(left)), left+1))
+	}
+	return ""
+}
+
+// givenNames returns the columns of -names, nil for none given.
+func (o Options) givenNames(l *layout) (columns []int, problem string) {
+	if o.Names == "" || o.Names == "none" {
+		return nil, ""
+	}
+	if l.header && !l.short {
+		if c := slices.IndexFunc(l.first, func(c cell) bool { return c.text == o.Names }); c >= 0 {
+			return []int{c}, ""
+		}
+	}
+	for part := range strings.SplitSeq(o.Names, ",") {
+		from, to, isRange := strings.Cut(part, "-")
+		a, okA := count(strings.TrimSpace(from))
+		b, okB := a, true
+		if isRange {
+			b, okB = count(strings.TrimSpace(to))
+		}
+		if !okA || !okB || a < 1 || b < a {
+			return nil, fmt.Sprintf("-names %s: no column has this heading, and it is no list of columns such as 1 or 1-3", quote(o.Names))
+		}
+		if b > uint64(len(l.roles)) {
+			return nil, fmt.Sprintf("-names %s: there are %d columns", quote(o.Names), len(l.roles))
+		}
+		for c := a; c <= b; c++ {
+			if !slices.Contains(columns, int(c)-1) {
+				columns = append(columns, int(c)-1)
+			}
+		}
+	}
+	return columns, ""
+}
+
+// allWords tells whether a column holds words, and perhaps nothing in some cells: most
+// begin with a letter and none is a number.
+func (o Options) allWords(column []cell) bool {
+	letters, seen := 0, 0
+	for _, c := range column {
+		text := strings.TrimSpace(c.text)
+		if o.isMissing(text) {
+			continue
+		}
+		if isNumber(text) || isNumber(strings.Replace(text, ",", ".", 1)) {
+			return false
+		}
+		seen++
+		if r, _ := utf8.DecodeRuneInString(text); unicode.IsLetter(r) {
+			letters++
+		}
+	}
+	return seen > 0 && 2*letters > seen
+}
+
+func (o Options) allNumberLike(row []cell) bool {
+	return !slices.ContainsFunc(row, func(c cell) bool { return !o.numberLike(c.text) })
+}
+
+func (l *layout) doubt(text string) { l.doubts = append(l.doubts, text) }
+
+// quote shows a name: in quotation marks, what cannot be printed escaped, cut where it is long.
+func quote(name string) string { return strconv.Quote(short(name)) }
+
+func inBrackets(heading string) string {
+	if heading == "" {
+		return ""
+	}
+	return " (" + quote(heading) + ")"
+}
+
+// taken says in words what was taken for names; first is the number of the first line.
+func (l *layout) taken(first int) string {
+	var s strings.Builder
+	heading := func(c int) string {
+		if !l.header || l.short || l.first[c].text == "" {
+			return ""
+		}
+		return " (" + quote(l.first[c].text) + ")"
+	}
+	s.WriteString(separatedBy[l.sep])
+	if separatedBy[l.sep] == "" {
+		fmt.Fprintf(&s, "separated by %q", l.sep)
+	}
+	if l.names >= 0 {
+		fmt.Fprintf(&s, ", features named by column %d%s", l.names+1, heading(l.names))
+	} else {
+		s.WriteString(", no names of features")
+	}
+	if l.header {
+		fmt.Fprintf(&s, ", samples by line %d", first)
+	} else {
+		s.WriteString(", no names of samples")
+	}
+	var left []string
+	for c, r := range l.roles {
+		if r == isLeft {
+			left = append(left, strconv.Itoa(c+1)+heading(c))
+		}
+	}
+	switch more := len(left) - 8; {
+	case len(left) == 1:
+		s.WriteString("; column " + left[0] + " left out")
+	case more > 0:
+		fmt.Fprintf(&s, "; columns %s and %d more left out", strings.Join(left[:8], ", "), more)
+	case len(left) > 0:
+		s.WriteString("; columns " + strings.Join(left, ", ") + " left out")
+	}
+	return s.String()
+}
+
+var separatedBy = map[byte]string{'\t': "tab-separated", ',': "comma-separated", ';': "semicolon-separated", ' ': "blank-separated"}

@@ -1,0 +1,535 @@
+package table
+
+// This file holds npz, a zip archive of npy files that are named by their variables. Its
+// matrix is the only array of two dimensions and of numbers, or the one called x (X, data);
+// arrays of as many strings as it has rows, called features, and as it has columns, called
+// samples, are its names: what Write puts there.
+//
+// SciPy's save_npz keeps a sparse matrix in one: an array called format says how, shape its
+// size, and the others its entries:
+//
+//	csr  data, indices: the entries of row i are those from indptr[i] to indptr[i+1], indices their columns
+//	csc  the same by columns
+//	coo  data, row, col
+//	bsr  csr of blocks: data is entries × height × width
+//	dia  data is diagonals × length; data[q][j] is the entry in column j of the diagonal offsets[q], row j - offsets[q]
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/quantmf/quantmf"
+)
+
+const zipMagic = "PK\x03\x04"
+
+// npz is an archive.
+type npz struct {
+	*source
+	arrays map[string]*zip.File
+	names  []string // in the order of the archive
+	length int64    // bytes in all
+}
+
+// mostPacked is how many bytes deflate makes of one at the most.
+const mostPacked = 1032
+
+// broken is the fault of an archive that cannot be read.
+func (z *npz) broken(err error) error {
+	var known *Error
+	if errors.As(err, &known) {
+		return err
+	}
+	return &Error{File: z.file, Problem: fmt.Sprintf("the archive is damaged or cut short (%v): copy or download the file again", err)}
+}
+
+// openNPZ opens an archive: in its place, where r is a file, else in memory.
+func openNPZ(s *source, r io.Reader) (*npz, error) {
+	z := &npz{source: s, arrays: map[string]*zip.File{}}
+	var at io.ReaderAt
+	if file, ok := r.(interface {
+		io.ReaderAt
+		io.Seeker
+	}); ok && s.packed == "" {
+		if end, err := file.Seek(0, io.SeekEnd); err == nil {
+			at, z.length = file, end
+		}
+	}
+	if at == nil {
+		b, err := s.rest()
+		if err != nil {
+			return nil, err
+		}
+		at, z.length = bytes.NewReader(b), int64(len(b))
+	}
+	if err := s.take(directory(at, z.length)*8, "the directory of the archive"); err != nil {
+		return nil, err
+	}
+	archive, err := zip.NewReader(at, z.length)
+	if err != nil {
+		return nil, z.broken(err)
+	}
+	for _, f := range archive.File {
+		if name, isArray := strings.CutSuffix(f.Name, ".npy"); isArray && z.arrays[name] == nil {
+			z.arrays[name] = f
+			z.names = append(z.names, name)
+		}
+	}
+	if len(z.arrays) == 0 {
+		return nil, &Error{File: s.file, Problem: "this is a zip archive or an Excel workbook: save the sheet as CSV or tab-separated text"}
+	}
+	return z, nil
+}
+
+// directory returns how many bytes lie behind the start of an archive's list of files: what
+// reading the list may take is in proportion to them. A list that is not found is
+// for archive/zip to complain of, and takes nothing.
+func directory(r io.ReaderAt, length int64) int64 {
+	tail := make([]byte, min(length, 1<<16+22))
+	if n, _ := r.ReadAt(tail, length-int64(len(tail))); n < len(tail) {
+		return length
+	}
+	end := bytes.LastIndex(tail, []byte("PK\x05\x06"))
+	if end < 0 || len(tail)-end < 22 {
+		return 0
+	}
+	start := int64(binary.LittleEndian.Uint32(tail[end+16:]))
+	if start != 1<<32-1 {
+		return max(length-start, 0)
+	}
+	if end < 20 {
+		return length
+	}
+	record := make([]byte, 56) // the end of an archive of more than 4 GiB
+	if n, _ := r.ReadAt(record, int64(binary.LittleEndian.Uint64(tail[end-20+8:])&(1<<62-1))); n < len(record) {
+		return length
+	}
+	return max(length-int64(binary.LittleEndian.Uint64(record[48:])&(1<<62-1)), 0)
+}
+
+// rest reads all that is left of a file.
+func (s *source) rest() ([]byte, error) {
+	for s.err == nil {
+		if err := s.more(); err != nil && err != io.EOF {
+			return nil, s.failed(err)
+		}
+	}
+	if s.err != io.EOF {
+		return nil, s.failed(s.err)
+	}
+	return s.buf[s.from:s.to], nil
+}
+
+// open opens an array, to be closed by close.
+func (z *npz) open(name string) (a *npy, closeIt func() error, err error) {
+	f := z.arrays[name]
+	if f == nil {
+		return nil, nil, &Error{File: z.file, Problem: fmt.Sprintf("there is no array %s in the archive", quote(name))}
+	}
+	r, err := f.Open()
+	if err != nil {
+		return nil, nil, z.broken(err)
+	}
+	a, err = z.openNPY(bufio.NewReaderSize(&packedReader{r, "zip"}, buffered), z.file+"("+short(name)+".npy)")
+	if err != nil {
+		r.Close()
+		return nil, nil, err
+	}
+	return a, r.Close, nil
+}
+
+func readNPZ(s *source, r io.Reader) (*Table, error) {
+	z, err := openNPZ(s, r)
+	if err != nil {
+		return nil, err
+	}
+	if z.arrays["format"] != nil && z.arrays["shape"] != nil {
+		x, kind, err := z.sparse()
+		if err != nil {
+			return nil, err
+		}
+		t, err := s.tableOf(x)
+		if err == nil {
+			t.Taken = "SciPy " + kind + ", no names in the file"
+		}
+		return t, err
+	}
+	var matrices []string
+	for _, name := range z.names {
+		a, closeIt, err := z.open(name)
+		if err != nil {
+			return nil, err
+		}
+		closeIt()
+		if len(a.shape) == 2 && a.decoder() != nil {
+			matrices = append(matrices, name)
+		}
+	}
+	if len(matrices) == 0 {
+		return nil, &Error{File: s.file, Problem: "none of the arrays of this archive is a matrix of numbers"}
+	}
+	chosen := matrices[0]
+	if len(matrices) > 1 {
+		at := -1
+		for _, want := range []string{"data", "X", "x"} {
+			if i := slices.Index(matrices, want); i >= 0 {
+				at = i
+			}
+		}
+		if at < 0 {
+			var shown []string
+			for _, name := range matrices[:min(len(matrices), 8)] {
+				shown = append(shown, short(name))
+			}
+			return nil, &Error{File: s.file, Problem: fmt.Sprintf("there are several matrices, %s: call the one that is meant x", strings.Join(shown, ", "))}
+		}
+		chosen = matrices[at]
+	}
+	a, closeIt, err := z.open(chosen)
+	if err != nil {
+		return nil, err
+	}
+	defer closeIt()
+	x, err := a.matrix(mostPacked * z.length)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.tableOf(x)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range []struct {
+		array string
+		to    *[]string
+		named *bool
+	}{{"features", &t.Features, &t.NamedFeatures}, {"samples", &t.Samples, &t.NamedSamples}} {
+		if z.arrays[n.array] == nil {
+			continue
+		}
+		a, closeIt, err := z.open(n.array)
+		if err != nil {
+			return nil, err
+		}
+		names, err := a.strings(len(*n.to))
+		closeIt()
+		if err != nil {
+			return nil, err
+		}
+		if names != nil {
+			*n.to, *n.named = names, true
+		}
+	}
+	t.Taken = "the array " + quote(chosen)
+	for _, n := range []struct {
+		what  string
+		named bool
+	}{{"features", t.NamedFeatures}, {"samples", t.NamedSamples}} {
+		if n.named {
+			t.Taken += fmt.Sprintf(", %s named by the array %q", n.what, n.what)
+		} else {
+			t.Taken += ", no names of " + n.what
+		}
+	}
+	return t, nil
+}
+
+// stream is an array of an archive that is read from its start to its end, number by
+// number.
+type stream struct {
+	*values
+	part    []float64
+	next    int
+	closeIt func() error
+}
+
+// stream opens an array of numbers; dims is how many dimensions it must have.
+func (z *npz) stream(name string, dims int) (*stream, error) {
+	a, closeIt, err := z.open(name)
+	if err != nil {
+		return nil, err
+	}
+	if len(a.shape) != dims || a.decoder() == nil || a.fortran && dims > 1 {
+		closeIt()
+		return nil, a.fault("this array of a sparse matrix must have %d dimensions and hold numbers in the order of C; its shape is %v", dims, a.shape)
+	}
+	count := uint64(1)
+	for _, n := range a.shape {
+		if count *= uint64(n); count > 1<<48 {
+			closeIt()
+			return nil, a.fault("the shape %v is out of range", a.shape)
+		}
+	}
+	return &stream{values: a.values(int(count)), closeIt: closeIt}, nil
+}
+
+// number reads the next number.
+func (s *stream) number() (float64, error) {
+	if s.next == len(s.part) {
+		if s.done == s.count {
+			return 0, s.fault("there are more entries than the %d that this array has", s.count)
+		}
+		if s.part == nil {
+			s.part = make([]float64, min(batch, s.count))
+		}
+		n, err := s.read(s.part[:min(cap(s.part), s.count-s.done)])
+		if err != nil {
+			return 0, err
+		}
+		s.part, s.next = s.part[:n], 0
+	}
+	s.next++
+	return s.part[s.next-1], nil
+}
+
+// index reads the next number, which must be whole, from least to below most.
+func (s *stream) index(least, most int) (int, error) {
+	v, err := s.number()
+	if err != nil {
+		return 0, err
+	}
+	if !(v >= float64(least) && v < float64(most)) || v != float64(int(v)) {
+		return 0, s.fault("%g is no index from %d to %d", v, least, most-1)
+	}
+	return int(v), nil
+}
+
+// sparse reads a matrix that SciPy wrote.
+func (z *npz) sparse() (x quantmf.Mat, kind string, err error) {
+	if kind, err = z.format(); err != nil {
+		return x, kind, err
+	}
+	fault := func(format string, args ...any) error {
+		return &Error{File: z.file, Problem: fmt.Sprintf(format, args...)}
+	}
+	shape, err := z.stream("shape", 1)
+	if err != nil {
+		return x, kind, err
+	}
+	defer shape.closeIt()
+	if shape.count != 2 {
+		return x, kind, fault("the sparse array has %d dimensions: a matrix has rows and columns", shape.count)
+	}
+	var size [2]int
+	for k := range size {
+		if size[k], err = shape.index(1, 1<<31); err != nil {
+			return x, kind, err
+		}
+	}
+	d, n := size[0], size[1]
+	p, err := newSparse(z.source, uint64(d), uint64(n))
+	if err != nil {
+		return x, kind, err
+	}
+	dims := map[string]int{"csr": 1, "csc": 1, "coo": 1, "bsr": 3, "dia": 2}[kind]
+	if dims == 0 {
+		return x, kind, fault("a sparse matrix of the format %s is not known here: save it as csr, csc, coo, bsr or dia", quote(kind))
+	}
+	data, err := z.stream("data", dims)
+	if err != nil {
+		return x, kind, err
+	}
+	defer data.closeIt()
+	switch kind {
+	case "coo":
+		err = z.coo(p, data)
+	case "dia":
+		err = z.dia(p, data)
+	default:
+		err = z.compressed(p, data, kind)
+	}
+	if err != nil {
+		return x, kind, err
+	}
+	x, err = p.matrix()
+	return x, kind, err
+}
+
+// format reads the name of a sparse matrix's format.
+func (z *npz) format() (string, error) {
+	a, closeIt, err := z.open("format")
+	if err != nil {
+		return "", err
+	}
+	defer closeIt()
+	if a.kind != 'S' && a.kind != 'U' || a.size == 0 || a.size > 64 || len(a.shape) != 0 {
+		return "", a.fault("the format of a sparse matrix must be a word")
+	}
+	b := make([]byte, a.size)
+	if err := a.full(b, "the name of a format"); err != nil {
+		return "", err
+	}
+	return strings.ReplaceAll(string(b), "\x00", ""), nil
+}
+
+func (z *npz) coo(p *sparse, data *stream) error {
+	rows, err := z.stream("row", 1)
+	if err != nil {
+		return err
+	}
+	defer rows.closeIt()
+	cols, err := z.stream("col", 1)
+	if err != nil {
+		return err
+	}
+	defer cols.closeIt()
+	if rows.count != data.count || cols.count != data.count {
+		return &Error{File: z.file, Problem: fmt.Sprintf("the arrays data, row and col have %d, %d and %d numbers: they must have as many", data.count, rows.count, cols.count)}
+	}
+	for range data.count {
+		i, err := rows.index(0, p.rows)
+		if err != nil {
+			return err
+		}
+		j, err := cols.index(0, p.cols)
+		if err != nil {
+			return err
+		}
+		v, err := data.number()
+		if err != nil {
+			return err
+		}
+		if err := p.add(i, j, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dia reads diagonals.
+func (z *npz) dia(p *sparse, data *stream) error {
+	offsets, err := z.stream("offsets", 1)
+	if err != nil {
+		return err
+	}
+	defer offsets.closeIt()
+	if offsets.count != data.shape[0] {
+		return &Error{File: z.file, Problem: fmt.Sprintf("the arrays data and offsets have %d and %d diagonals: they must have as many", data.shape[0], offsets.count)}
+	}
+	for range data.shape[0] {
+		offset, err := offsets.index(-p.rows, p.cols+1)
+		if err != nil {
+			return err
+		}
+		for j := range data.shape[1] {
+			v, err := data.number()
+			if err != nil {
+				return err
+			}
+			if i := j - offset; v != 0 && j < p.cols && i >= 0 && i < p.rows {
+				if err := p.add(i, j, v); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// compressed reads rows or columns of entries or blocks.
+func (z *npz) compressed(p *sparse, data *stream, kind string) error {
+	pointers, err := z.stream("indptr", 1)
+	if err != nil {
+		return err
+	}
+	defer pointers.closeIt()
+	indices, err := z.stream("indices", 1)
+	if err != nil {
+		return err
+	}
+	defer indices.closeIt()
+	height, width := 1, 1 // of a block
+	if kind == "bsr" {
+		height, width = data.shape[1], data.shape[2]
+	}
+	if height == 0 || width == 0 || p.rows%height != 0 || p.cols%width != 0 {
+		return &Error{File: z.file, Problem: fmt.Sprintf("blocks of %d × %d do not make up a matrix of %d × %d", height, width, p.rows, p.cols)}
+	}
+	outer, inner := p.rows/height, p.cols/width
+	if kind == "csc" {
+		outer, inner = inner, outer
+	}
+	if pointers.count != outer+1 || indices.count != data.shape[0] {
+		return &Error{File: z.file, Problem: fmt.Sprintf("the arrays data, indices and indptr have %d, %d and %d entries, which do not fit each other and %d × %d", data.shape[0], indices.count, pointers.count, p.rows, p.cols)}
+	}
+	from, err := pointers.index(0, 1)
+	if err != nil {
+		return err
+	}
+	for o := range outer {
+		to, err := pointers.index(from, indices.count+1)
+		if err != nil {
+			return err
+		}
+		for range to - from {
+			k, err := indices.index(0, inner)
+			if err != nil {
+				return err
+			}
+			i, j := o*height, k*width
+			if kind == "csc" {
+				i, j = k, o
+			}
+			for a := range height {
+				for b := range width {
+					v, err := data.number()
+					if err != nil {
+						return err
+					}
+					if err := p.add(i+a, j+b, v); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		from = to
+	}
+	if from != indices.count {
+		return &Error{File: z.file, Problem: fmt.Sprintf("indptr ends at %d, and there are %d entries", from, indices.count)}
+	}
+	return nil
+}
+
+func writeNPZ(out *bufio.Writer, rows, columns []string, m quantmf.Mat) error {
+	z := zip.NewWriter(out)
+	for _, part := range []struct {
+		name  string
+		write func(out *bufio.Writer)
+	}{
+		{"x", func(out *bufio.Writer) { writeNPY(out, m) }},
+		{"features", func(out *bufio.Writer) { writeNames(out, rows) }},
+		{"samples", func(out *bufio.Writer) { writeNames(out, columns) }},
+	} {
+		w, err := z.CreateHeader(&zip.FileHeader{Name: part.name + ".npy", Method: zip.Deflate})
+		if err != nil {
+			return err
+		}
+		buffered := bufio.NewWriter(w)
+		part.write(buffered)
+		if err := buffered.Flush(); err != nil {
+			return err
+		}
+	}
+	return z.Close()
+}
+
+func writeNames(out *bufio.Writer, names []string) {
+	longest := 1
+	for _, n := range names {
+		longest = max(longest, len([]rune(n)))
+	}
+	writeNPYHeader(out, fmt.Sprintf("<U%d", longest), fmt.Sprintf("%d,", len(names)))
+	for _, n := range names {
+		b := make([]byte, 0, 4*longest)
+		for _, r := range n {
+			b = binary.LittleEndian.AppendUint32(b, uint32(r))
+		}
+		out.Write(b[:4*longest])
+	}
+}

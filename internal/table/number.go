@@ -1,0 +1,181 @@
+package table
+
+// This file holds the reading of numbers from text, and what a number may be.
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// powers are the powers of ten that a float64 holds exactly.
+var powers = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
+
+// decimal reads the number that b begins with, up to sep or the end of b, and says
+// how long it is. It is for plain decimals whose digits make a whole number up to 2^53
+// and whose power of ten is at most 22: there one division or multiplication
+// rounds once, so that the result is the nearest float64 (Clinger, How to read floating
+// point numbers accurately, 1990). All else is not ok, and for strconv.
+func decimal(b []byte, sep byte) (v float64, length int, ok bool) {
+	i, negative := 0, false
+	if len(b) > 0 && b[0] == '-' {
+		negative, i = true, 1
+	}
+	var digits uint64
+	from := i
+	for ; i < len(b); i++ {
+		c := b[i] - '0'
+		if c > 9 {
+			break
+		}
+		digits = digits*10 + uint64(c)
+	}
+	count, power := i-from, 0
+	if i < len(b) && b[i] == '.' {
+		i++
+		from = i
+		for ; i < len(b); i++ {
+			c := b[i] - '0'
+			if c > 9 {
+				break
+			}
+			digits = digits*10 + uint64(c)
+		}
+		power = from - i
+		count -= power
+	}
+	if count == 0 || count > 19 || digits > 1<<53 {
+		return 0, 0, false
+	}
+	if i < len(b) && b[i]|0x20 == 'e' {
+		i++
+		sign := 1
+		if i < len(b) && (b[i] == '-' || b[i] == '+') {
+			if b[i] == '-' {
+				sign = -1
+			}
+			i++
+		}
+		from = i
+		e := 0
+		for ; i < len(b) && i < from+4; i++ {
+			c := b[i] - '0'
+			if c > 9 {
+				break
+			}
+			e = e*10 + int(c)
+		}
+		if i == from {
+			return 0, 0, false
+		}
+		power += sign * e
+	}
+	if i < len(b) && b[i] != sep || power < -22 || power > 22 {
+		return 0, 0, false
+	}
+	v = float64(digits)
+	if power < 0 {
+		v /= powers[-power]
+	} else {
+		v *= powers[power]
+	}
+	if negative {
+		v = -v
+	}
+	return v, i, true
+}
+
+// numberLike tells whether a cell can stand where a number should: it is one, of
+// whatever size, or missing.
+func (o Options) numberLike(cell string) bool {
+	return o.isMissing(cell) || isNumber(cell)
+}
+
+func isNumber(text string) bool {
+	_, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	return err == nil || errors.Is(err, strconv.ErrRange)
+}
+
+// isMissing tells whether a cell says that its value is missing.
+func (o Options) isMissing(cell string) bool {
+	cell = strings.TrimSpace(cell)
+	if slices.Contains(o.NA, cell) {
+		return true
+	}
+	if len(cell) > 4 {
+		return false
+	}
+	switch strings.ToLower(cell) {
+	case "", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-", ".", "?":
+		return true
+	}
+	return false
+}
+
+// number parses a cell, or says what is wrong with it and what to do.
+func (o Options) number(cell string) (v float64, problem string) {
+	text := strings.TrimSpace(cell)
+	if o.isMissing(text) {
+		if o.Missing {
+			return math.NaN(), ""
+		}
+		if text == "" {
+			return 0, "this cell is empty: " + fillIn
+		}
+		return 0, fmt.Sprintf("%q is a missing value: %s", short(text), fillIn)
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err == nil && slices.Contains(o.na, v):
+		if o.Missing {
+			return math.NaN(), ""
+		}
+		return 0, fmt.Sprintf("%q is a missing value: %s", short(text), fillIn)
+	case errors.Is(err, strconv.ErrRange), err == nil && v-v != 0:
+		return 0, fmt.Sprintf("%q is not finite: fill in a finite number, or remove the feature or the sample", short(text))
+	case err != nil && strings.Count(text, ",") == 1 && isNumber(strings.Replace(text, ",", ".", 1)):
+		return 0, fmt.Sprintf("%q has a decimal comma: write decimals with a point", short(text))
+	case err != nil:
+		return 0, fmt.Sprintf("%q is not a number: write a number here; names belong into the first line and the first column", short(text))
+	}
+	return v, o.check(v)
+}
+
+const fillIn = "give -missing, fill in a number, or remove the feature or the sample"
+
+// check says what is wrong with a number.
+func (o Options) check(v float64) (problem string) {
+	switch {
+	case v != v && !o.Missing:
+		return "NaN is a missing value: " + fillIn
+	case v != v:
+		return ""
+	case v-v != 0:
+		return fmt.Sprintf("%g is not finite: fill in a finite number, or remove the feature or the sample", v)
+	case v < 0 && !o.Negative:
+		return fmt.Sprintf("%g is negative: this needs values of at least 0, such as counts or log2(1+x); centred values and log ratios are for -loss frobenius, with -method qmf or qmfq and without -log1p", v)
+	}
+	return ""
+}
+
+// fine tells whether check has nothing to say, at once.
+func (o Options) fine(v float64) bool {
+	return v-v == 0 && (v >= 0 || o.Negative) && (o.na == nil || !slices.Contains(o.na, v))
+}
+
+// short cuts what is quoted in a message.
+func short(s string) string {
+	if len(s) > 60 {
+		s = strings.ToValidUTF8(s[:60], "") + "..."
+	}
+	return s
+}
+
+// count parses a size or an index.
+func count(text string) (uint64, bool) {
+	v, err := strconv.ParseUint(text, 10, 31)
+	return v, err == nil
+}

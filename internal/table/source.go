@@ -1,0 +1,414 @@
+package table
+
+// This file holds what all readers read from: the content of a file, decompressed,
+// through a buffer that grows under a bound; and the account of the memory that
+// reading takes, which is asked before anything is taken.
+
+import (
+	"bufio"
+	"bytes"
+	"compress/bzip2"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+)
+
+// ErrMemory is what an [*Error] wraps where the file asks for more memory than
+// Options.Memory allows.
+var ErrMemory = errors.New("more memory than reading may take")
+
+// budget is the memory that a reading may still take.
+type budget struct{ all, left int64 }
+
+// source is the content of a file.
+type source struct {
+	Options
+	*budget
+	file   string
+	packed string    // the compression, "" for none
+	r      io.Reader // the content
+	err    error     // of r, once there was one
+	line   int       // the number of the line that nextLine returned last
+
+	buf      []byte // buf[from:to] is what was read ahead
+	from, to int
+	passed   int64 // bytes of content before buf[from]
+
+	// again calls with the content from its start once more, where the file can be read
+	// twice, and leaves the source as it was; nil where it cannot.
+	again func(do func(io.Reader) error) error
+}
+
+// buffered is the size of a buffer to begin with.
+const buffered = 1 << 16
+
+func newSource(r io.Reader, file string, o Options) (*source, error) {
+	if o.Memory <= 0 {
+		o.Memory = 8 << 30
+	}
+	o.na = nil
+	for _, word := range o.NA {
+		if v, err := strconv.ParseFloat(word, 64); err == nil {
+			o.na = append(o.na, v)
+		}
+	}
+	s := &source{Options: o, budget: &budget{o.Memory, o.Memory}, file: file}
+	if err := s.take(2*buffered, "a buffer"); err != nil {
+		return nil, err
+	}
+	content, packed, err := unpack(r)
+	if err != nil {
+		return nil, s.failed(err)
+	}
+	s.r, s.packed = content, packed
+	s.buf = make([]byte, buffered)
+	if seeker, ok := r.(io.ReadSeeker); ok {
+		if here, err := seeker.Seek(0, io.SeekCurrent); err == nil {
+			start := here - content.raw.n
+			s.again = func(do func(io.Reader) error) error { return s.reread(seeker, start, do) }
+		}
+	}
+	if start, err := s.peek(3); err == nil && bytes.Equal(start, []byte("\ufeff")) {
+		s.skip(3)
+	}
+	return s, nil
+}
+
+// opened is a reader that knows how far ahead it has read its own source.
+type opened struct {
+	io.Reader
+	raw *meter
+}
+
+// meter counts what is read.
+type meter struct {
+	io.Reader
+	n int64
+}
+
+func (c *meter) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// unpack opens compressed data.
+func unpack(r io.Reader) (content *opened, packed string, err error) {
+	raw := &meter{Reader: r}
+	in := bufio.NewReaderSize(raw, buffered)
+	magic, err := in.Peek(4)
+	if err != nil && err != io.EOF {
+		return nil, "", err
+	}
+	switch {
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, "gzip", &packedError{"gzip", err}
+		}
+		return &opened{&packedReader{z, "gzip"}, raw}, "gzip", nil
+	case bytes.HasPrefix(magic, []byte("BZh")) && len(magic) == 4 && '1' <= magic[3] && magic[3] <= '9':
+		return &opened{&packedReader{bzip2.NewReader(in), "bzip2"}, raw}, "bzip2", nil
+	}
+	return &opened{in, raw}, "", nil
+}
+
+// packedReader makes errors of decompression its own kind.
+type packedReader struct {
+	io.Reader
+	name string
+}
+
+func (p *packedReader) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	if err != nil && err != io.EOF {
+		err = &packedError{p.name, err}
+	}
+	return n, err
+}
+
+type packedError struct {
+	name string
+	err  error
+}
+
+func (e *packedError) Error() string { return e.err.Error() }
+func (e *packedError) Unwrap() error { return e.err }
+
+// reread reads the content from its start and puts the file back to where it was.
+func (s *source) reread(seeker io.ReadSeeker, start int64, do func(io.Reader) error) error {
+	here, err := seeker.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	if _, err := seeker.Seek(start, io.SeekStart); err != nil {
+		return err
+	}
+	content, _, err := unpack(seeker)
+	if err == nil {
+		err = do(content)
+	}
+	if _, back := seeker.Seek(here, io.SeekStart); back != nil {
+		return back
+	}
+	return err
+}
+
+// take asks for bytes, which what is for, before they are taken.
+func (s *source) take(bytes int64, what string) error {
+	if bytes > s.left {
+		e := &Error{File: s.file, Line: s.line, Err: ErrMemory}
+		e.Problem = fmt.Sprintf("%s would take more than the %s of memory that reading may take: allow more with -max-memory, if the file is what it should be", what, size(s.all))
+		return e
+	}
+	s.left -= bytes
+	return nil
+}
+
+// give gives back what was taken.
+func (s *source) give(bytes int64) { s.left += bytes }
+
+// size writes a number of bytes.
+func size(bytes int64) string {
+	switch b := float64(bytes); {
+	case b >= 1<<30:
+		return fmt.Sprintf("%.3g GiB", b/(1<<30))
+	case b >= 1<<20:
+		return fmt.Sprintf("%.3g MiB", b/(1<<20))
+	default:
+		return fmt.Sprintf("%.3g KiB", b/(1<<10))
+	}
+}
+
+// takeMatrix asks for the memory of a matrix of numbers.
+func (s *source) takeMatrix(rows, cols uint64) error {
+	bytes := uint64(math.MaxInt64)
+	if cols == 0 || rows <= math.MaxInt64/8/cols {
+		bytes = 8 * rows * cols
+	}
+	return s.take(int64(bytes), fmt.Sprintf("%d × %d numbers", rows, cols))
+}
+
+// failed says what an error of reading means.
+func (s *source) failed(err error) error {
+	var bad *packedError
+	var known *Error
+	switch {
+	case errors.As(err, &known):
+		return err
+	case errors.As(err, &bad):
+		line := 0
+		if s.line > 0 {
+			line = s.line + 1
+		}
+		return &Error{File: s.file, Line: line, Problem: fmt.Sprintf("the %s data are damaged or cut short (%v): copy or download the file again", bad.name, bad.err)}
+	}
+	return fmt.Errorf("%s: %w", s.file, err)
+}
+
+// more reads on, at least one byte. What is already there may move.
+func (s *source) more() error {
+	if s.err != nil {
+		return s.err
+	}
+	switch {
+	case s.from > 0 && (s.from == s.to || s.to == len(s.buf)):
+		copy(s.buf, s.buf[s.from:s.to])
+		s.from, s.to = 0, s.to-s.from
+	case s.to == len(s.buf):
+		if err := s.take(2*int64(len(s.buf)), "a line this long"); err != nil {
+			return err
+		}
+		grown := make([]byte, 2*len(s.buf))
+		copy(grown, s.buf[:s.to])
+		s.give(int64(len(s.buf)))
+		s.buf = grown
+	}
+	for range 100 {
+		n, err := s.r.Read(s.buf[s.to:])
+		s.to += n
+		s.err = err
+		if n > 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.err = io.ErrNoProgress
+	return s.err
+}
+
+// peek returns the next n bytes, fewer with an error; they stay to be read.
+func (s *source) peek(n int) ([]byte, error) {
+	for s.to-s.from < n {
+		if err := s.more(); err != nil {
+			return s.buf[s.from:s.to], err
+		}
+	}
+	return s.buf[s.from : s.from+n], nil
+}
+
+func (s *source) skip(n int) { s.from += n; s.passed += int64(n) }
+
+// Read reads on behind what was peeked at.
+func (s *source) Read(b []byte) (int, error) {
+	if s.from < s.to {
+		n := copy(b, s.buf[s.from:s.to])
+		s.skip(n)
+		return n, nil
+	}
+	if s.err != nil {
+		return 0, s.err
+	}
+	n, err := s.r.Read(b)
+	s.passed += int64(n)
+	s.err = err
+	return n, err
+}
+
+// nextLine returns the next line without its end, until the next call; io.EOF behind
+// the last one.
+func (s *source) nextLine() ([]byte, error) {
+	seen := 0
+	for {
+		if at := bytes.IndexByte(s.buf[s.from+seen:s.to], '\n'); at >= 0 {
+			line := s.buf[s.from : s.from+seen+at]
+			s.skip(len(line) + 1)
+			s.line++
+			return withoutReturn(line), nil
+		}
+		seen = s.to - s.from
+		switch err := s.more(); {
+		case err == io.EOF && seen == 0:
+			return nil, err
+		case err == io.EOF:
+			line := s.buf[s.from:s.to]
+			s.skip(len(line))
+			s.line++
+			return withoutReturn(line), nil
+		case err != nil:
+			return nil, s.failed(err)
+		}
+	}
+}
+
+func withoutReturn(line []byte) []byte {
+	for len(line) > 0 && line[len(line)-1] == '\r' {
+		line = line[:len(line)-1]
+	}
+	return line
+}
+
+// nextFull returns the next line that is not blank.
+func (s *source) nextFull() ([]byte, error) {
+	for {
+		text, err := s.nextLine()
+		if err != nil || len(bytes.TrimSpace(text)) > 0 {
+			return text, err
+		}
+	}
+}
+
+// fault is one of the line read last.
+func (s *source) fault(column int, format string, args ...any) *Error {
+	return &Error{File: s.file, Line: s.line, Column: column, Problem: fmt.Sprintf(format, args...)}
+}
+
+// extent counts the lines and bytes of the content where the file can be read twice,
+// to no more than most lines.
+func (s *source) extent(most int64) (lines, bytesInAll int64, known bool) {
+	if s.again == nil {
+		return 0, 0, false
+	}
+	err := s.again(func(r io.Reader) error {
+		b := make([]byte, buffered)
+		last := byte('\n')
+		for lines <= most {
+			n, err := r.Read(b)
+			bytesInAll += int64(n)
+			lines += int64(bytes.Count(b[:n], []byte("\n")))
+			if n > 0 {
+				last = b[n-1]
+			}
+			if err != nil && last != '\n' {
+				lines++
+			}
+			if err == io.EOF {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return lines, bytesInAll, err == nil
+}
+
+// numberList is a growing list of numbers, in pieces that are never moved but once.
+type numberList struct {
+	s      *source
+	pieces [][]float64
+	count  int
+}
+
+// piece is how many numbers are taken at a time where their count is not known: fewer
+// of the first ones, more of many.
+const piece = 1 << 16
+
+// reserve takes the memory for count numbers at once.
+func (l *numberList) reserve(count int) error {
+	if err := l.s.take(8*int64(count), ofNumbers(count)); err != nil {
+		return err
+	}
+	l.pieces = append(l.pieces, make([]float64, 0, count))
+	return nil
+}
+
+func ofNumbers(count int) string { return fmt.Sprintf("%d numbers", count) }
+
+// next returns room for count numbers, which lie together.
+func (l *numberList) next(count int) ([]float64, error) {
+	last := len(l.pieces) - 1
+	if last < 0 || cap(l.pieces[last])-len(l.pieces[last]) < count {
+		room := max(min(max(l.count, 256), piece), l.count/16, count)
+		if err := l.s.take(8*int64(room), ofNumbers(l.count+room)); err != nil {
+			return nil, err
+		}
+		l.pieces = append(l.pieces, make([]float64, 0, room))
+		last++
+	}
+	p := l.pieces[last]
+	p = p[:len(p)+count]
+	l.pieces[last] = p
+	l.count += count
+	return p[len(p)-count:], nil
+}
+
+// drop takes back the count numbers that next gave last.
+func (l *numberList) drop(count int) {
+	last := len(l.pieces) - 1
+	l.pieces[last] = l.pieces[last][:len(l.pieces[last])-count]
+	l.count -= count
+}
+
+// all returns the numbers in one slice.
+func (l *numberList) all() ([]float64, error) {
+	if len(l.pieces) == 1 {
+		return l.pieces[0], nil
+	}
+	if err := l.s.take(8*int64(l.count), ofNumbers(l.count)+" in one piece"); err != nil {
+		return nil, err
+	}
+	out := make([]float64, 0, l.count)
+	for i, p := range l.pieces {
+		out = append(out, p...)
+		l.s.give(8 * int64(cap(p)))
+		l.pieces[i] = nil
+	}
+	return out, nil
+}

@@ -1,0 +1,90 @@
+package table
+
+// This file holds how a matrix that a file lists only in part becomes one of all
+// numbers: what is not listed is 0, what is listed twice is added up in the order of the file.
+
+import (
+	"fmt"
+
+	"github.com/quantmf/quantmf"
+)
+
+// sparse collects entries. They are kept as they come until there is one for every 16
+// numbers of the matrix, or all are known: a file cannot ask for more memory than its
+// length says with the mere size of its matrix.
+type sparse struct {
+	s          *source
+	rows, cols int
+	pieces     [][]entry
+	count      int
+	x          quantmf.Mat // once there are enough
+}
+
+type entry struct {
+	i, j uint32
+	v    float64
+}
+
+// A matrix may take spare bytes and packing bytes an entry that is listed: at least one
+// number in 2048 is.
+const (
+	spare   = 64 << 20
+	packing = 8 * 2048
+)
+
+func newSparse(s *source, rows, cols uint64) (*sparse, error) {
+	if err := s.takeMatrix(rows, cols); err != nil { // it is taken later, if at all
+		return nil, err
+	}
+	s.give(8 * int64(rows*cols))
+	return &sparse{s: s, rows: int(rows), cols: int(cols)}, nil
+}
+
+func (p *sparse) add(i, j int, v float64) error {
+	if p.x.Data != nil {
+		p.x.Data[i*p.cols+j] += v
+		return nil
+	}
+	last := len(p.pieces) - 1
+	if last < 0 || len(p.pieces[last]) == cap(p.pieces[last]) {
+		room := min(max(256, p.count), piece)
+		if err := p.s.take(16*int64(room), "so many entries"); err != nil {
+			return err
+		}
+		p.pieces = append(p.pieces, make([]entry, 0, room))
+		last++
+	}
+	p.pieces[last] = append(p.pieces[last], entry{uint32(i), uint32(j), v})
+	if p.count++; p.count > p.rows*p.cols/16 {
+		return p.fill()
+	}
+	return nil
+}
+
+// fill makes the matrix of all numbers.
+func (p *sparse) fill() error {
+	if err := p.s.takeMatrix(uint64(p.rows), uint64(p.cols)); err != nil {
+		return err
+	}
+	p.x = quantmf.NewMat(p.rows, p.cols)
+	for k, piece := range p.pieces {
+		for _, e := range piece {
+			p.x.Data[int(e.i)*p.cols+int(e.j)] += e.v
+		}
+		p.s.give(16 * int64(cap(piece)))
+		p.pieces[k] = nil
+	}
+	return nil
+}
+
+// matrix returns the matrix once all entries are known.
+func (p *sparse) matrix() (quantmf.Mat, error) {
+	if p.x.Data != nil {
+		return p.x, nil
+	}
+	if full := 8 * int64(p.rows) * int64(p.cols); full > spare+packing*int64(p.count) {
+		return p.x, &Error{File: p.s.file, Err: ErrMemory, Problem: fmt.Sprintf("%d × %d numbers with only %d of them in the file would take %s: leave out the rows and columns that hold nothing", p.rows, p.cols, p.count, size(full))}
+	}
+	err := p.fill()
+	return p.x, err
+}

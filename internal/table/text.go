@@ -1,0 +1,419 @@
+package table
+
+// This file holds the reader of text: lines of cells, which names.go takes apart.
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/quantmf/quantmf"
+)
+
+// textReader is a table half read.
+type textReader struct {
+	*source
+	*layout
+	loose     bool
+	firstLine int
+	features  []string
+	lines     []int
+	values    numberList
+}
+
+// headLines and headBytes are how much of a text is looked at before reading starts: as
+// many lines, or the lines of as many bytes, but 3 at least.
+const (
+	headLines = 50
+	headBytes = 1 << 18
+)
+
+func readText(s *source) (*Table, error) {
+	r := &textReader{source: s, values: numberList{s: s}}
+	comment, err := r.comments()
+	if err != nil {
+		return nil, err
+	}
+	head, err := r.head()
+	if err != nil {
+		return nil, err
+	}
+	if len(head) == 0 {
+		return nil, &Error{File: s.file, Problem: "the file is empty: it should hold features in rows and samples in columns"}
+	}
+	if problem := foreign(s.buf[s.from:s.to]); problem != "" {
+		return nil, &Error{File: s.file, Problem: problem}
+	}
+	if err := r.plan(head, comment); err != nil {
+		return nil, err
+	}
+	if err := r.reserve(); err != nil {
+		return nil, err
+	}
+	if r.header && r.firstLine == 0 {
+		line, err := r.nextRow()
+		if err != nil {
+			return nil, err
+		}
+		if bytes.IndexByte(line, '\r') >= 0 {
+			return nil, r.oldMac(0)
+		}
+		for f, at := 0, begin(line, r.sep); at <= len(line); f++ {
+			_, _, next, ok := field(line, at, r.sep, r.loose)
+			if !ok {
+				return nil, r.openQuote(f)
+			}
+			at = next
+		}
+		r.firstLine = r.line
+	}
+	for {
+		line, err := r.nextRow()
+		if err == io.EOF {
+			return r.table()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := r.add(line); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// nextRow returns the next line that is not blank; one of nothing but separators is.
+func (r *textReader) nextRow() ([]byte, error) {
+	for {
+		line, err := r.nextLine()
+		if err != nil || !r.blank(line) {
+			return line, err
+		}
+	}
+}
+
+// blank tells whether a line holds nothing but separators, of whatever kind.
+func (r *textReader) blank(line []byte) bool {
+	for _, c := range line {
+		if c != ' ' && c != '\t' && c != ',' && c != ';' && (c != r.Sep || c == 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// comments reads the lines before the table: blank ones, one such as sep=; that Excel
+// reads, and those that start with a #. It returns the last of these where it may be
+// the header, and nothing stands between.
+func (r *textReader) comments() (last []byte, err error) {
+	for first := true; ; first = false {
+		start, err := r.peek(6)
+		if err != nil && err != io.EOF {
+			return nil, r.failed(err)
+		}
+		isSep := first && r.Sep == 0 && len(start) > 4 && strings.EqualFold(string(start[:4]), "sep=")
+		if !isSep && !bytes.HasPrefix(start, []byte("#")) && !bytes.HasPrefix(start, []byte("\n")) && !bytes.HasPrefix(start, []byte("\r\n")) {
+			return last, nil
+		}
+		line, err := r.nextLine()
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case isSep && len(line) == 5:
+			r.Sep = line[4]
+		case isSep && string(line[4:]) == `\t`, isSep && len(line) == 4 && start[4] == '\t':
+			r.Sep = '\t'
+		case isSep:
+			return nil, r.fault(0, "%s names no separator of one character", quote(string(line)))
+		case len(line) > 0:
+			r.give(int64(cap(last)))
+			if err := r.take(int64(len(line)), "a comment"); err != nil {
+				return nil, err
+			}
+			last = bytes.Clone(line)
+			r.firstLine = r.line
+		}
+	}
+}
+
+// head looks at the first lines.
+func (r *textReader) head() ([][]byte, error) {
+	for n := buffered; ; n *= 2 {
+		b, err := r.peek(n)
+		if err != nil && err != io.EOF {
+			return nil, r.failed(err)
+		}
+		var lines [][]byte
+		for rest := b; len(rest) > 0 && len(lines) < headLines; {
+			line, after, whole := bytes.Cut(rest, []byte("\n"))
+			if !whole && err == nil {
+				break
+			}
+			if line = withoutReturn(line); !r.blank(line) {
+				lines = append(lines, line)
+			}
+			rest = after
+		}
+		if err == io.EOF || len(lines) == headLines || n >= headBytes && len(lines) >= 3 {
+			return lines, nil
+		}
+	}
+}
+
+// plan finds out how the text is taken apart.
+func (r *textReader) plan(head [][]byte, comment []byte) error {
+	sep := r.Sep
+	if sep == 0 {
+		sep = separator(head)
+	}
+	r.loose = sep == '\t' || sep == ' '
+	room := int64(0)
+	for i, l := range head {
+		room += 48 * int64(bytes.Count(l, []byte{sep})+1)
+		if i >= 2 && room > headBytes {
+			head = head[:i+1]
+			break
+		}
+	}
+	if err := r.take(room, "a line of so many cells"); err != nil {
+		return err
+	}
+	defer r.give(room)
+	rows := make([][]cell, len(head))
+	for i, l := range head {
+		rows[i] = cells(l, sep)
+	}
+	o := r.Options
+	first, body := rows[0], rows[1:]
+	if comment != nil {
+		named := cells(bytes.TrimLeft(comment, "# "), sep)
+		if o.Header == HeaderAuto && len(named) == len(first) && len(named) > 1 && !o.allNumberLike(named[1:]) {
+			first, body = named, rows
+			o.Header = HeaderYes
+		} else {
+			comment = nil
+		}
+	}
+	if comment == nil {
+		r.firstLine = 0 // found when it is read
+	}
+	if len(first) == 1 && (len(body) == 0 || len(body[0]) == 1) {
+		return &Error{File: r.file, Line: r.line + 1, Problem: "only one column was found: separate the cells of a line by tabs, commas, semicolons or blanks"}
+	}
+	l, problem := o.layoutOf(sep, first, body)
+	if problem != "" {
+		return &Error{File: r.file, Problem: problem}
+	}
+	if l.values == 0 {
+		return &Error{File: r.file, Line: r.line + 1, Problem: "there is no column of numbers beside the names"}
+	}
+	r.layout = l
+	names := int64(0)
+	for _, c := range first {
+		names += int64(len(c.text)) + 32
+	}
+	return r.take(names+int64(len(l.roles)), "so many names of samples")
+}
+
+// reserve takes the memory for the numbers at once, where the file can be read twice:
+// then nothing is moved. A cell has a separator or the end of its line behind it, so
+// that there are no more numbers than bytes, whatever the lines are.
+func (r *textReader) reserve() error {
+	if r.err == io.EOF { // all is in the buffer
+		n := int64(bytes.Count(r.buf[r.from:r.to], []byte("\n")) + 1)
+		return r.values.reserve(int(min(n*int64(r.layout.values), int64(r.to-r.from)+1)))
+	}
+	most := r.left / int64(8*r.layout.values) // lines that there is memory for
+	lines, size, known := r.extent(most + int64(r.line) + 1)
+	if !known {
+		return nil
+	}
+	if lines -= int64(r.line); r.header && r.firstLine == 0 {
+		lines--
+	}
+	if lines > most {
+		return r.take(r.all+1, fmt.Sprintf("more than %d lines of %d numbers", most, r.layout.values))
+	}
+	return r.values.reserve(int(min(lines*int64(r.layout.values), size+1)))
+}
+
+// add takes in a line of numbers.
+func (r *textReader) add(line []byte) error {
+	row, err := r.values.next(r.layout.values)
+	if err != nil {
+		return err
+	}
+	f, k := 0, 0 // the field, the number
+	at := begin(line, r.sep)
+	for ; at <= len(line); f++ {
+		if f == len(r.roles) {
+			return r.ragged(line)
+		}
+		if r.roles[f] == isValue {
+			if v, n, ok := decimal(line[at:], r.sep); ok && r.fine(v) {
+				row[k] = v
+				k++
+				at += n + 1
+				if r.sep == ' ' {
+					at = skipBlanks(line, at)
+				}
+				continue
+			}
+		}
+		text, _, next, ok := field(line, at, r.sep, r.loose)
+		if !ok {
+			return r.openQuote(f)
+		}
+		switch r.roles[f] {
+		case isValue:
+			v, problem := r.number(string(text))
+			if problem != "" {
+				return r.notANumber(line, f, text, problem)
+			}
+			row[k] = v
+			k++
+		case isName:
+			if bytes.IndexByte(text, '\r') >= 0 {
+				return r.oldMac(f)
+			}
+			if err := r.take(int64(len(text))+32, "so many names of features"); err != nil {
+				return err
+			}
+			r.features = append(r.features, string(text))
+		}
+		at = next
+	}
+	if f < len(r.roles) {
+		return r.ragged(line)
+	}
+	if len(r.lines) == cap(r.lines) {
+		if err := r.take(8*int64(max(len(r.lines), 64)), "so many lines"); err != nil {
+			return err
+		}
+	}
+	r.lines = append(r.lines, r.line)
+	return nil
+}
+
+func skipBlanks(line []byte, at int) int {
+	for at < len(line) && (line[at] == ' ' || line[at] == '\t') {
+		at++
+	}
+	if at >= len(line) {
+		return len(line) + 1
+	}
+	return at
+}
+
+func (r *textReader) openQuote(f int) error {
+	return r.fault(f+1, "a quotation mark that is out of place or never closed in its line: put a cell that holds one in quotation marks and double those inside")
+}
+
+func (r *textReader) oldMac(f int) error {
+	return r.fault(f+1, "a cell with a carriage return in it: end lines as Unix (LF) or Windows (CRLF) does")
+}
+
+// feature names the feature of a line.
+func (r *textReader) feature(line []byte) string {
+	if r.names < 0 {
+		return "f" + strconv.Itoa(len(r.lines)+1)
+	}
+	row := cells(line, r.sep)
+	if r.names < len(row) {
+		return row[r.names].text
+	}
+	return ""
+}
+
+// notANumber is the fault of a cell that holds none.
+func (r *textReader) notANumber(line []byte, f int, text []byte, problem string) error {
+	if bytes.IndexByte(text, '\r') >= 0 {
+		return r.oldMac(f)
+	}
+	if r.names < 0 && f == 0 && !r.numberLike(string(text)) {
+		problem += "; the first lines hold numbers in column 1, which so was taken for values: give -names 1 if it names the features"
+	}
+	e := r.fault(f+1, "%s", problem)
+	e.Feature, e.Sample = r.feature(line), r.sample(f)
+	return e
+}
+
+// ragged is the fault of a line with more or fewer cells than the others.
+func (r *textReader) ragged(line []byte) error {
+	count := len(cells(line, r.sep))
+	before := fmt.Sprintf("the lines before it have %d", len(r.roles))
+	if len(r.lines) == 0 {
+		before = fmt.Sprintf("the header has %d", len(r.roles))
+	}
+	todo := "add the missing cells"
+	if count > len(r.roles) {
+		todo = "remove the cells that are too many"
+	}
+	f := min(count, len(r.roles))
+	e := r.fault(f+1, "this line has %d cells, %s: %s", count, before, todo)
+	e.Feature = r.feature(line)
+	if f < len(r.roles) && r.roles[f] == isValue {
+		e.Sample = r.sample(f)
+	}
+	return e
+}
+
+// sample names that of a field.
+func (r *textReader) sample(f int) string {
+	switch {
+	case r.short && f > r.names: // above the names stands nothing
+		return r.first[f-1].text
+	case r.header:
+		return r.first[f].text
+	}
+	n := 1
+	for _, role := range r.roles[:f] {
+		if role == isValue {
+			n++
+		}
+	}
+	return "s" + strconv.Itoa(n)
+}
+
+// table makes the table once all lines are known.
+func (r *textReader) table() (*Table, error) {
+	if len(r.lines) == 0 {
+		return nil, &Error{File: r.file, Line: r.line, Problem: "there is a header and no row of numbers below it"}
+	}
+	data, err := r.values.all()
+	if err != nil {
+		return nil, err
+	}
+	d := len(r.lines)
+	t := &Table{
+		File:          r.file,
+		Features:      r.features,
+		X:             quantmf.Mat{Rows: d, Cols: r.layout.values, Data: data, Stride: r.layout.values},
+		NamedFeatures: r.names >= 0,
+		NamedSamples:  r.header,
+		Taken:         r.taken(r.firstLine),
+		Warnings:      r.doubts,
+		lines:         r.lines,
+	}
+	if r.names < 0 {
+		t.Features = numbered("f", d)
+	}
+	for f, role := range r.roles {
+		if role == isValue {
+			t.Samples = append(t.Samples, r.sample(f))
+			t.fields = append(t.fields, f+1)
+		}
+	}
+	return t, nil
+}
+
+// numbered returns prefix1, prefix2, ...: names where a file has none.
+func numbered(prefix string, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = prefix + strconv.Itoa(i+1)
+	}
+	return names
+}
