@@ -4,6 +4,7 @@ package quantmf
 // write it, its gradient by differences, the promise of its steps, and that it never rises.
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -53,6 +54,12 @@ func (b *wholeNMF) objective(u, v Mat) (loss, all float64) {
 			case x != x:
 			case b.loss == Frobenius:
 				loss += (x - t) * (x - t) / 2
+			case b.loss == 0:
+				loss += x/t - math.Log(x/t) - 1
+			case b.loss != KL:
+				p := float64(b.loss)
+				t = max(t, 1e-100)
+				loss += (math.Pow(x, p) + (p-1)*math.Pow(t, p) - p*x*math.Pow(t, p-1)) / (p * (p - 1))
 			case x == 0:
 				loss += t
 			default:
@@ -81,16 +88,16 @@ func (b *wholeNMF) warm(x, u, v Mat) Mat {
 			num, den := 0.0, added
 			for i := range u.Rows {
 				if y := x.At(i, j); y == y {
-					if b.loss == KL {
-						num += u.At(i, c) * y / w.At(i, j)
-						den += u.At(i, c)
-					} else {
-						num += u.At(i, c) * y
-						den += u.At(i, c) * w.At(i, j)
-					}
+					t, p := w.At(i, j), float64(b.loss)
+					num += u.At(i, c) * y * math.Pow(t, p-2)
+					den += u.At(i, c) * math.Pow(t, p-1)
 				}
 			}
-			to.Set(c, j, v.At(c, j)*num/den)
+			step := num / den
+			if b.loss < 1 {
+				step = math.Pow(step, 1/(2-float64(b.loss)))
+			}
+			to.Set(c, j, v.At(c, j)*step)
 		}
 	}
 	return to
@@ -98,10 +105,16 @@ func (b *wholeNMF) warm(x, u, v Mat) Mat {
 
 // floor is what row a of v is not let fall below.
 func (b *wholeNMF) floor(v Mat, a int) float64 {
-	if b.loss != KL || b.visible == float64(b.x.Rows*b.x.Cols) {
+	if b.loss > KL || b.visible == float64(b.x.Rows*b.x.Cols) {
 		return 0
 	}
 	return 0.01 * meanOf(v.Row(a))
+}
+
+// curvature is that of the bound of the slope at t: the second derivative for β from 1 on.
+func (b *wholeNMF) curvature(x, t float64) float64 {
+	p := float64(b.loss)
+	return max(p-1, 0)*math.Pow(t, p-2) + (2-p)*x*math.Pow(t, p-3)
 }
 
 // half is Newton's half of v, x ≈ uv.
@@ -115,16 +128,13 @@ func (b *wholeNMF) half(x, u, v Mat) Mat {
 		}
 		return s
 	}
+	p := float64(b.loss)
 	shared, total := NewMat(k, k), 0.0
 	for i := range d {
-		by := 1.0
-		if b.loss == KL {
-			by = share(i)
-			total += by
-		}
+		total += share(i)
 		for a := range k {
 			for c := range k {
-				shared.Data[a*k+c] += u.At(i, a) * u.At(i, c) / by
+				shared.Data[a*k+c] += u.At(i, a) * u.At(i, c) * math.Pow(share(i), p-2)
 			}
 		}
 	}
@@ -140,19 +150,11 @@ func (b *wholeNMF) half(x, u, v Mat) Mat {
 			}
 			seen++
 			for a := range k {
-				if b.loss == KL {
-					g[a] += u.At(i, a) * (1 - y/t)
-					h[a] += u.At(i, a) * u.At(i, a) * y / (t * t)
-				} else {
-					g[a] += u.At(i, a) * (t - y)
-					h[a] += u.At(i, a) * u.At(i, a)
-				}
+				g[a] += u.At(i, a) * math.Pow(t, p-2) * (t - y)
+				h[a] += u.At(i, a) * u.At(i, a) * b.curvature(y, t)
 			}
 		}
-		weight := seen / float64(d)
-		if b.loss == KL {
-			weight *= total / sum
-		}
+		weight := seen / float64(d) * math.Pow(sum/total, p-2)
 		hessian := func(a, c int) float64 {
 			if b.exact {
 				return shared.At(a, c)
@@ -198,16 +200,16 @@ func (b *wholeNMF) half(x, u, v Mat) Mat {
 			for a := range k {
 				along += u.At(i, a) * s[a]
 			}
-			switch y, z := x.At(i, j), along/max(w.At(i, j), 1e-100); {
-			case y != y:
-			case b.loss == Frobenius:
-				c2 += along * along
-			default:
-				c2 += y * z * z
-				if z < 0 && y > 0 {
-					c3 -= y * z * z * z
-					rho = max(rho, -z)
-				}
+			t := max(w.At(i, j), 1e-100)
+			y, z := x.At(i, j), max(1, 2-p)*along/t
+			if y != y {
+				continue
+			}
+			bend := b.curvature(y, t) * along * along
+			c2 += bend
+			if z < 0 && bend > 0 && b.loss != Frobenius {
+				c3 -= bend * z
+				rho = max(rho, -z)
 			}
 		}
 		// The root of the bound, by halving.
@@ -316,7 +318,13 @@ func TestNewtonTextbook(t *testing.T) {
 				}
 			}
 		}
-		for _, loss := range []Loss{KL, Frobenius} {
+		for _, loss := range []Loss{KL, Frobenius, Beta(1.5), Beta(1.1), Beta(0.5), Beta(0), Beta(-1)} {
+			if loss <= 0 { // for positive x alone
+				x = x.Clone()
+				for i := range x.Data {
+					x.Data[i] = max(x.Data[i], 0.1)
+				}
+			}
 			for _, hidden := range []float64{0, 0.2} {
 				for _, penalty := range []float64{0, 0.05} {
 					b := &wholeNMF{x: x, loss: loss, penalty: penalty, exact: loss == Frobenius && hidden == 0}
@@ -392,7 +400,11 @@ func hostile() map[string]Mat {
 func TestNewtonNeverRises(t *testing.T) {
 	for name, x := range hostile() {
 		for _, k := range []int{1, 3, 12} {
-			for _, loss := range []Loss{KL, Frobenius} {
+			for _, loss := range []Loss{KL, Frobenius, Beta(1.5), Beta(1.05), Beta(0.5), Beta(0), Beta(-1)} {
+				powers := loss != KL && loss != Frobenius
+				if powers && (k != 3 || testing.Short() && loss != Beta(1.5)) || slices.Min(x.Data) == 0 && loss <= 0 || name == "1e-50 to 1e50" && loss <= 0 {
+					continue
+				}
 				for i, opts := range [][]FitOption{nil, {WithStart(StartSVD)}, {WithPenalty(1e-3)}, {WithPenalty(10)}, {WithMissingValues()}, {WithMissingValues(), WithPenalty(0.1)}} {
 					if testing.Short() && (i+k+int(loss))%3 > 0 { // two of the six for each of the ranks and losses
 						continue
@@ -431,7 +443,8 @@ func TestNewtonNeverRises(t *testing.T) {
 					}
 					last := before[len(before)-1]
 					// The multiplicative updates do no better in as many epochs, but for what
-					// another optimum may be worth.
+					// another optimum may be worth: with a penalty a component may die out, and
+					// for β < 1 rows of zeros take long.
 					w, err := FitNMF(t.Context(), y, k, append(opts, WithLoss(loss), WithUpdates(UpdatesMultiplicative), WithEpochs(60))...)
 					if err != nil {
 						t.Fatal(name, err)
@@ -440,7 +453,7 @@ func TestNewtonNeverRises(t *testing.T) {
 					if loss == KL && len(opts) > 0 { // entries are kept above 0
 						allowed = 0.01 * w.History[0]
 					}
-					if there := w.objective(penalty); m.objective(penalty) > there*1.3+allowed {
+					if there := w.objective(penalty); (!powers || loss > 1 && penalty == 0) && m.objective(penalty) > there*1.3+allowed {
 						t.Errorf("%s, k=%d, loss %v, %d options: %v, multiplicative updates %v", name, k, loss, len(opts), last, there)
 					}
 				}
@@ -560,5 +573,42 @@ func TestNewtonScikit(t *testing.T) {
 		if want := s.Loss[name]["200"]; !(m.History[20] < want) {
 			t.Errorf("%s: %v after 20 epochs, scikit-learn %v after 200", name, m.History[20], want)
 		}
+	}
+}
+
+// TestNewtonLosses: Newton's method is the default of two losses, may be had for every β up to 2, and
+// for none above.
+func TestNewtonLosses(t *testing.T) {
+	x := first(toy(2), 12)
+	for i := range x.Data {
+		x.Data[i] = max(x.Data[i], 0.1)
+	}
+	fit := func(opts ...FitOption) []float64 {
+		t.Helper()
+		m, err := FitNMF(t.Context(), x, 3, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.History
+	}
+	for _, l := range []Loss{Beta(-2), Beta(0), Beta(0.5), KL, Beta(1.5), Frobenius, Beta(2.5), Beta(4)} {
+		multiplicative := fit(WithLoss(l), WithUpdates(UpdatesMultiplicative))
+		of := multiplicative
+		if l <= Frobenius {
+			newton := fit(WithLoss(l), WithUpdates(UpdatesNewton))
+			if len(newton) != 21 || newton[20] >= multiplicative[20] {
+				t.Errorf("loss %v: %v epochs to %v, multiplicative updates %v", l, len(newton)-1, newton[20], multiplicative[20])
+			}
+			if l == KL || l == Frobenius {
+				of = newton
+			}
+		} else {
+			_, err := FitNMF(t.Context(), x, 3, WithLoss(l), WithUpdates(UpdatesNewton))
+			var bad *OptionError
+			if !errors.As(err, &bad) || bad.Option != "WithUpdates" {
+				t.Errorf("loss %v: %v", l, err)
+			}
+		}
+		closeTo(t, "default", fit(WithLoss(l)), of, 0)
 	}
 }

@@ -32,8 +32,8 @@ func (c *config) settleNMF() error {
 	if !newton && !c.given.Has(option.Updates) {
 		c.updates = UpdatesMultiplicative
 	}
-	if !newton && c.updates == UpdatesNewton {
-		return &OptionError{Option: option.Updates.String(), Value: c.updates.String(), Bound: "takes the losses KL and Frobenius; others have UpdatesMultiplicative"}
+	if c.loss > divergence.Frobenius && c.updates == UpdatesNewton {
+		return &OptionError{Option: option.Updates.String(), Value: c.updates.String(), Bound: "takes no β above 2; that has UpdatesMultiplicative"}
 	}
 	if c.updates == UpdatesMultiplicative && !c.given.Has(option.Epochs) {
 		c.epochs = 200
@@ -46,9 +46,9 @@ func (c *config) settleNMF() error {
 // negative values need a [FitQMF] or [FitQMFQ] under [WithLoss]([Frobenius]).
 //
 // Under [KL], the default, and [Frobenius] it goes down by Newton's method with bounds and
-// momentum (internal/nmf), whose epoch reads x twice; under other losses, and
-// WithUpdates([UpdatesMultiplicative]), by the multiplicative updates of the textbooks. The
-// loss, with its penalty, never rises. Entries of the factors may be 0; under KL with
+// momentum (internal/nmf), whose epoch reads x twice; under other losses, or by
+// [WithUpdates], by the multiplicative updates of the textbooks. The
+// loss, with its penalty, never rises. Entries of the factors may be 0; under β <= 1 with
 // cells hidden they are not let fall below a hundredth of the mean of their component, so that
 // cells which the fit has not seen are not held impossible.
 //

@@ -370,7 +370,7 @@ func WithBatch(rows int) FitOption {
 }
 
 // WithUpdates sets how FitNMF goes down. Default [UpdatesNewton] under [KL] and
-// [Frobenius], which are the losses that it takes, else [UpdatesMultiplicative].
+// [Frobenius], else [UpdatesMultiplicative], which alone takes β > 2.
 func WithUpdates(u Updates) FitOption {
 	return fitOption(option.Updates, u.String(), func(c *config) string {
 		if u > UpdatesMultiplicative {
@@ -551,7 +551,9 @@ const (
 	// UpdatesNewton is Newton's method with bounds and momentum (internal/nmf), after three
 	// multiplicative updates under KL: an epoch takes about twice the time of one of those, and
 	// twenty of them go lower than hundreds. Entries of the factors may become 0, and
-	// leave it again.
+	// leave it again. It takes β up to 2. Between 1 and 2 ten to thirty epochs, each of 1.5
+	// times the time of an update, reach the loss of 200 updates, but cells that the fit has not seen
+	// are predicted worse; below 1 that holds where no x is 0, and where some are it ends higher.
 	UpdatesNewton Updates = iota
 	// UpdatesMultiplicative is the multiplicative updates of Lee and Seung, and of Févotte
 	// and Idier for other losses: the textbook's, and the paper's baseline.

@@ -91,6 +91,17 @@ func (l Loss) Scale(v float64) float64 {
 	return power(v, float64(l))
 }
 
+// Stiffness is w^{2-β}: one by the curvature of the divergence of w from itself.
+func (l Loss) Stiffness(w float64) float64 {
+	switch l {
+	case KL:
+		return w
+	case Frobenius:
+		return 1
+	}
+	return power(max(w, l.Least()), 2-float64(l))
+}
+
 // gamma is the exponent of the multiplicative step.
 func (l Loss) gamma() float64 {
 	switch b := float64(l); {

@@ -2,7 +2,8 @@ package nmf
 
 // This file holds X ≈ UV with U, V >= 0 by Newton's method with bounds, half by half and
 // with momentum: some twenty epochs where multiplicative updates (updates.go) take hundreds.
-// The loss is that of Kullback and Leibler, or Frobenius'.
+// The loss is that of Kullback and Leibler, or Frobenius', and may be any other β divergence
+// of β <= 2.
 //
 // # A half
 //
@@ -32,11 +33,28 @@ package nmf
 // Where no cell is hidden Frobenius' loss has the same Hessian AᵀA for every column, and the
 // sweeps themselves lower it (HALS, Cichocki and Phan 2009, four sweeps a half): t = 1.
 //
+// # Other β
+//
+// With r_i = W_i^{β-2} (X_i - W_i) for the gradient, -Σ A_ia r_i, the curvature of a cell is
+//
+//	q_i = max(β-1,0) W_i^{β-2} + (2-β) X_i W_i^{β-3},
+//
+// h_a = Σ A_ia² q_i, w_i^{β-2} takes the place of 1/w_i in C, and with z_i = max(1,2-β) D_i/W_i the
+// slope is at most
+//
+//	g·s + t Σ q_i D_i² + t²/(1-ρt) Σ_{z_i<0} q_i D_i² |z_i|,   ρ = max |z_i| over z_i < 0, q_i > 0.
+//
+// For D_i < 0 and u = t|D_i|/W_i this is (1-u)^{β-1} >= 1 - (β-1)u/(1-u) and (1-u)^{β-2} <= 1 + (2-β)u/(1-u) for β
+// from 1 to 2; (1-u)^{β-1} >= 1 and (1-u)^{2-β} >= 1 - (2-β)u for β < 1. For D_i > 0 it is what the
+// tangents of (1+u)^{β-1} and (1+u)^{β-2} at 0 say, of the former for β > 1 alone. Below β = 1 the loss is not convex, but
+// its slope is not positive up to the step, so it falls there, too. Where such a loss meets
+// zeros of X the bound keeps steps short: multiplicative updates end lower.
+//
 // # Hidden cells
 //
 // Where W is 0 a cell cannot be other than 0, and one that is costs a fit that has not seen it
 // any amount. Newton's method reaches entries of 0 within ten epochs, of which a hundred
-// multiplicative updates are far. So under the loss of Kullback and Leibler, where cells are
+// multiplicative updates are far. So for β <= 1, where cells are
 // hidden, an entry does not fall below a hundredth of its component's mean: cells that were
 // not seen are predicted better for it than by multiplicative updates at their best
 // (docs/measurements/nmf.md). Where none is hidden entries may be 0.
@@ -54,7 +72,8 @@ package nmf
 //
 // X is read twice: for the step of V, and for the half of U and with the U and V that follow the
 // loss and the next gradient of V. Nothing of its size is kept: 18dnk flops, 3dn divisions
-// and dn logarithms; 6dnk and one reading for Frobenius without hidden cells.
+// and dn logarithms; 6dnk and one reading for Frobenius without hidden cells; five powers
+// of every cell for other β.
 
 import (
 	"math"
@@ -79,6 +98,7 @@ const (
 type Newton struct {
 	*Updates
 	exact bool // Frobenius, no cell hidden
+	apart bool // cells are looked at one by one: some are hidden, or the loss has powers
 	taken bool // the multiplicative updates are over
 	still bool // neither y nor z was lower: nothing moves any more
 	last  Losses
@@ -182,6 +202,7 @@ func (s *strip) cut(k, n int) {
 func NewNewton(p *Problem) *Newton {
 	f := NewUpdates(p)
 	n := &Newton{Updates: f, exact: f.Loss == divergence.Frobenius && !f.Partial, momentum: momentum{tau: []float64{1}}}
+	n.apart = f.Partial || n.powers()
 	n.directs, n.searches, n.moves, n.halves, n.gradients = n.direct, n.searchV, n.moveV, n.halfU, n.gradient
 	return n
 }
@@ -199,7 +220,7 @@ func (f *Newton) first() int {
 func (f *Newton) take() {
 	d, k, np := f.D, f.K, f.NP
 	v := func(n int) []float64 { return make([]float64, n) }
-	if f.Partial {
+	if f.apart {
 		f.tiles.count, f.tiles.width = 1, np
 	}
 	f.taken, f.work, f.tiles.v = true, nil, nil
@@ -234,7 +255,7 @@ func (f *Newton) take() {
 		if !f.exact {
 			ws.q, ws.d = v(tile), v(tile)
 		}
-		if f.Partial {
+		if f.apart {
 			ws.product, ws.observed = v(np), make([]bool, Group*f.N)
 		}
 	}
@@ -396,10 +417,14 @@ func (m *metric) solve(s *strip, exact bool) {
 // weigh returns what the shared Hessian is multiplied by in a column whose W sums to sum,
 // a share of its cells being visible, one of count columns.
 func (m *metric) weigh(loss divergence.Loss, sum, share float64, count int) float64 {
-	if loss == divergence.Frobenius {
+	sum = max(sum, float64(m.total*1e-12)/float64(count), divergence.LeastSum)
+	switch loss {
+	case divergence.Frobenius:
 		return share
+	case divergence.KL:
+		return share * (m.total / sum)
 	}
-	return share * (m.total / max(sum, float64(m.total*1e-12)/float64(count), divergence.LeastSum))
+	return share / loss.Stiffness(sum/max(m.total, divergence.LeastSum))
 }
 
 // stepLength is the step along a direction of that slope, see the bound above.
@@ -539,8 +564,19 @@ func (f *Newton) searchV(worker, piece int) {
 			n := hi - lo
 			w, d := ws.w[:rows*n], ws.d[:rows*n]
 			kernel.CombineRows(d, u, f.nv[f.K*lo:f.K*hi], rows)
-			if f.Loss == divergence.KL {
+			if f.Loss != divergence.Frobenius {
 				kernel.CombineRows(w, u, f.y[f.K*lo:f.K*hi], rows)
+			}
+			if f.powers() { // in one tile
+				q := ws.q[:rows*n]
+				f.curve(ws, ws.r[:rows*n], q, w, x, stride, rows)
+				for j := range q {
+					c2, c3, rho := f.stretch(q[j], w[j], d[j])
+					ex.c2[j%n] += c2
+					ex.c3[j%n] += c3
+					ex.rho[j%n] = max(ex.rho[j%n], rho)
+				}
+				return
 			}
 			for r := range rows {
 				d := d[r*n : (r+1)*n]
@@ -567,15 +603,31 @@ func (f *Newton) groups(piece int, g func(i, rows int)) {
 	}
 }
 
+// powers tells whether the loss takes powers of W.
+func (f *Newton) powers() bool {
+	return f.Loss != divergence.KL && f.Loss != divergence.Frobenius
+}
+
+// stretch is what a cell adds to the sums that a step is taken of, and its |z|, see above: q
+// is its curvature, w its W and d its D.
+func (f *Newton) stretch(q, w, d float64) (c2, c3, rho float64) {
+	c2 = float64(float64(q*d) * d)
+	if d < 0 && q > 0 {
+		rho = -d / max(w, f.Loss.Least()) * max(1, 2-float64(f.Loss))
+		c3 = float64(c2 * rho)
+	}
+	return c2, c3, rho
+}
+
 // load returns rows of x, whole blocks that lie stride apart, with 0 where a cell is
 // hidden, and fills seen.
 func (f *Newton) load(ws *newtonScratch, i, rows int) (x []float64, stride int) {
-	if f.NP == f.N && !f.Partial {
+	if f.NP == f.N && !f.apart {
 		return f.X[i*f.Stride:], f.Stride
 	}
 	for r := range rows {
 		to := ws.x[r*f.NP : (r+1)*f.NP]
-		if f.Partial {
+		if f.apart {
 			ws.seen[r] = f.Read(to, ws.observed[r*f.N:(r+1)*f.N], i+r)
 		} else {
 			copy(to, f.row(i+r))
@@ -626,7 +678,7 @@ func (f *Newton) between() {
 	for t := range f.tiles.count {
 		lo, hi := f.tile(t)
 		n := hi - lo
-		weight := f.room[0].x[:n]
+		weight := f.room[0].w[:n] // not x, whose padding is 0
 		clear(weight)
 		for c := range f.K {
 			from, to := f.K*lo+c*n, f.K*lo+(c+1)*n
@@ -636,6 +688,9 @@ func (f *Newton) between() {
 			}
 			f.ahead(f.nv[from:to], f.z[from:to], f.zv[from:to], m.floor[c:c+1], f.leastAhead())
 			kernel.Accumulate(weight, f.sumU[c:c+1], f.z[from:to])
+		}
+		for j := range weight {
+			weight[j] = f.Loss.Stiffness(weight[j])
 		}
 		for c := range f.K {
 			z := f.z[f.K*lo+c*n : f.K*lo+(c+1)*n]
@@ -663,7 +718,7 @@ func (f *Newton) between() {
 func (f *Newton) lowest(sums []float64, count int) {
 	for c, v := range sums {
 		f.metric.floor[c] = 0
-		if f.Loss == divergence.KL && f.Partial {
+		if f.Loss <= divergence.KL && f.Partial {
 			f.metric.floor[c] = float64(leastEntry*v) / float64(count)
 		}
 	}
@@ -773,6 +828,15 @@ func (f *Newton) searchU(ws *newtonScratch, rows int, x []float64, stride int) {
 		kernel.CombineRows(d, ws.p[:rows*k], f.z[k*lo:k*hi], rows)
 		for r := range rows {
 			d := d[r*n : (r+1)*n]
+			if f.powers() {
+				for j, v := range d {
+					c2, c3, rho := f.stretch(ws.q[r*n+j], ws.w[r*n+j], v)
+					sums[r][0] += c2
+					sums[r][1] += c3
+					sums[r][2] = max(sums[r][2], rho)
+				}
+				continue
+			}
 			if f.Loss == divergence.KL {
 				var some [3]float64
 				kernel.StretchRow(&some, ws.w[rows*lo+r*n:rows*lo+(r+1)*n], d, x[r*stride+lo:r*stride+hi])
@@ -800,25 +864,31 @@ func (f *Newton) searchU(ws *newtonScratch, rows int, x []float64, stride int) {
 // curve fills r with what the gradient of the factor that moves sums against the one that is
 // held, but for its sign and for the sums of that under KL without hidden cells, and q with
 // the curvature: X/W - 1 and X/W² or X - W and 1, 0 where a cell is hidden; without, X/W and
-// X/W². Under KL w is 1/W afterwards.
+// X/W². Under KL w is 1/W afterwards. Other β: see above.
 func (f *Newton) curve(ws *newtonScratch, r, q, w, x []float64, stride, rows int) (difference float64) {
 	n := len(r) / rows
 	if f.Loss == divergence.KL {
 		difference = kernel.Curve(r, q, w, x, stride, rows, divergence.LeastT)
 	}
-	if !f.Partial {
+	if !f.apart {
 		return difference
 	}
+	least, linear, square := f.Loss.Least(), max(float64(f.Loss)-1, 0), 2-float64(f.Loss)
 	for i := range rows {
 		r, q, w, x := r[i*n:(i+1)*n], q[i*n:(i+1)*n], w[i*n:(i+1)*n], x[i*stride:]
+		if f.powers() {
+			f.Loss.Terms(r, q, x[:n], w, least)
+		}
 		for j := range r {
 			switch {
-			case j >= f.N || !ws.seen[i][j]:
+			case j >= f.N || ws.seen[i] != nil && !ws.seen[i][j]:
 				r[j], q[j] = 0, 0
 			case f.Loss == divergence.KL:
 				r[j]--
-			default:
+			case f.Loss == divergence.Frobenius:
 				r[j], q[j] = x[j]-w[j], 1
+			default:
+				r[j], q[j] = r[j]-q[j], (float64(linear*q[j])+float64(square*r[j]))/max(w[j], least)
 			}
 		}
 	}
@@ -870,11 +940,11 @@ func (f *Newton) gradientRows(ws *newtonScratch, piece, i, rows int, x []float64
 			continue
 		}
 		q := ws.q[:rows*n]
-		if f.Partial {
+		if f.apart {
 			f.lossRows(ws, pt, i, rows, x, w)
 		}
 		difference := f.curve(ws, r, q, w, x[lo:], stride, rows)
-		if !f.Partial {
+		if !f.apart {
 			loss += difference
 			loss += kernel.LogSumRows(r, x[lo:], stride, rows)
 		}
@@ -883,10 +953,7 @@ func (f *Newton) gradientRows(ws *newtonScratch, piece, i, rows int, x []float64
 	}
 	pt.losses[0] += max(loss, 0) // it is one; rounding may say otherwise of a perfect fit
 	for ; len(u) > 0; u = u[k:] {
-		weight := 1.0
-		if f.Loss == divergence.KL {
-			weight = inner(u[:k], f.sumV)
-		}
+		weight := f.Loss.Stiffness(inner(u[:k], f.sumV))
 		for a, v := range u[:k] {
 			pt.sum[a] += v
 			if !(weight > 0) {
