@@ -147,7 +147,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 func size(of ...float64) float64 {
 	p := 1.0
 	for _, v := range of {
-		p *= v
+		p = float64(p * v)
 	}
 	return p
 }
