@@ -296,9 +296,9 @@ func TestBQMFCancel(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || m == nil {
 			t.Fatalf("ended at look %d of %d: %v %v", ctx.last, whole.count, m, err)
 		}
-		// The loops that are left find the end at their first look; that of the scales gives each
-		// row its mean.
-		most := 60
+		// Each row or sample that is left of the loop under way looks once, and the loops behind it find
+		// the end at their first look; that of the scales gives each row its mean.
+		most := 20 + n
 		if ctx.last <= d {
 			most += d
 		}

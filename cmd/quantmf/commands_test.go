@@ -340,6 +340,9 @@ func TestResume(t *testing.T) {
 		t.Skip("no process here can interrupt itself")
 	}
 	for _, method := range methods {
+		if testing.Short() && method != "qmf" && method != "nmf" {
+			continue
+		}
 		t.Run(method, func(t *testing.T) {
 			dir, _, _, _ := runWith(t, "", "version")
 			epochs := 3000
