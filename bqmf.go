@@ -277,9 +277,9 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 		}
 	} else if f.held != nil {
 		m := f.finish(fit, run)
-		if f.ctx.Err() == nil {
-			validation = []float64{f.heldMean(m)}
-			judge.see(0, validation[0])
+		if held := f.heldMean(m); f.ctx.Err() == nil {
+			validation = []float64{held}
+			judge.see(0, held)
 			best = m
 			best.History, best.Validation = history, validation
 			if f.better(m) {
@@ -299,12 +299,13 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 		history = append(history, fit.Bound)
 		if f.held != nil {
 			m := f.finish(fit, run)
+			held := f.heldMean(m)
 			if err = f.ctx.Err(); err != nil {
 				err = stoppedAt(before+epoch, err)
 				break
 			}
-			validation = append(validation, f.heldMean(m))
-			if better, _ := judge.see(epoch, validation[epoch]); better {
+			validation = append(validation, held)
+			if better, _ := judge.see(epoch, held); better {
 				m.Best, best = epoch, m
 				best.History, best.Validation = history, validation
 				if f.better(m) {
@@ -360,13 +361,17 @@ func (f *bqmfFit) better(m *BQMF) bool {
 		return true
 	}
 	if f.held != nil {
-		return f.heldMean(m) < f.heldMean(f.best)
+		return len(m.Validation) > 0 && m.Validation[m.Best] < f.best.Validation[f.best.Best]
 	}
 	return m.LeaveOneOut < f.best.LeaveOneOut
 }
 
 // heldMean is the mean divergence of the held-out cells.
 func (f *bqmfFit) heldMean(m *BQMF) float64 {
+	if len(f.active) > 0 {
+		f.pool.Bind(f.ctx)
+		defer f.pool.Bind(nil)
+	}
 	t, sum := m.conditional(f.pool), 0.0
 	for i := range t.Rows {
 		for j, v := range f.full.Row(i) {
@@ -542,10 +547,11 @@ func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
 		}
 	}
 	m.LeaveOneOut = min(losses[least]*f.loss.Scale(whole), math.MaxFloat64)
+	seen := float64(f.data.Cells())
 	var levels [len(curve.LevelsAt)]float64 // means over the rows
 	for k, i := range f.active {
 		for h, l := range m.curves[i].Levels {
-			levels[h] += float64(l*float64(f.data.Rows[k].Count)) / float64(f.data.Cells())
+			levels[h] += float64(l*float64(f.data.Rows[k].Count)) / seen
 		}
 	}
 	for k, i := range f.active {

@@ -147,7 +147,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 func size(of ...float64) float64 {
 	p := 1.0
 	for _, v := range of {
-		p *= v
+		p = float64(p * v)
 	}
 	return p
 }
@@ -163,7 +163,7 @@ type footprint struct {
 }
 
 // pairs is the number of entries of a symmetric k × k matrix.
-func (p footprint) pairs() float64 { return size(p.k, p.k+1) / 2 }
+func (p footprint) pairs() float64 { return size(.5, p.k, p.k+1) }
 
 // row is the workspace of one worker: a group of rows of n samples and m levels.
 func (p footprint) row() float64 {
@@ -181,7 +181,7 @@ func (p footprint) maps(d, batch float64) float64 {
 	factors := size(4, d, p.k) + size(5, p.k, p.n)
 	if p.gauss {
 		rows := min(batch, d)
-		factors = size(d, p.k) + size(p.pairs()+2*p.k, p.n) + size(rows, 2*p.n+p.pairs()) + size(p.workers, p.n+size(p.k, p.k)+size(32, rows+3*p.k))
+		factors = size(d, p.k) + size(p.pairs()+p.k+p.k, p.n) + size(rows, p.n+p.n+p.pairs()) + size(p.workers, p.n+size(p.k, p.k)+size(32, rows+float64(3*p.k)))
 	}
 	return factors + size(d, perRow) + size(min(batch, d), p.n+p.k) + size(p.workers, p.row())
 }
@@ -213,16 +213,16 @@ func (p footprint) projection(of Projection) float64 {
 // and the fit under way at its most, of as many components as it starts with. The
 // tables of curves are counted as if no value came twice.
 func (p footprint) posterior() (model, state, fit float64) {
-	n, pp := float64(kernel.Pad(int(min(p.n, 1<<40)))), size(p.k, p.k+1)/2+kernel.Lanes
+	n, pp := float64(kernel.Pad(int(min(p.n, 1<<40)))), size(.5, p.k, p.k+1)+kernel.Lanes
 	uv, moments := size(p.k, p.d+n), size(p.d+n, pp)
 	model = 2*uv + moments + size(2, p.d, p.n) + size(34, p.d) + size(2, p.n)
 	state = uv + moments + size(p.d, 4) + size(n, 4)
 	scales := size(p.d, n) + size(2, p.d, p.n)
 	if p.hidden { // lists of what is hidden, or seen, of four bytes each
-		scales += size(p.d, n) / 2
+		scales += size(.5, p.d, n)
 	}
 	subspace := size(nmf.Chunks+2, p.k, n) + size(3, p.k, p.d+n)
 	epochs := 2*uv + moments + size(3, p.k, max(p.d, n)) + size(n, pp) + size(nmf.Chunks, size(p.k, n)+pp+n) + size(p.workers, 4, p.k, p.k+8)
-	cells := size(p.k, p.k, n) + size(p.workers, posterior.Together, size(p.k, p.k)+size(p.k, n)+5*n+p.k)
+	cells := size(p.k, p.k, n) + size(p.workers, posterior.Together, size(p.k, p.k)+size(p.k, n)+float64(5*n)+p.k)
 	return model, state, scales + subspace + epochs + cells
 }

@@ -64,5 +64,5 @@ func MeanLogSquare(v []float64) float64 {
 // curvature is not below that at 1/x².
 func barrier(weight, x, log float64) (gradient, curvature float64) {
 	by := weight / x
-	return by * log, by / x * max(1-log, 1)
+	return float64(by * log), float64(by / x * max(1-log, 1))
 }

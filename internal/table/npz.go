@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -318,7 +319,7 @@ func (z *npz) sparse() (x quantmf.Mat, kind string, err error) {
 	}
 	var size [2]int
 	for k := range size {
-		if size[k], err = shape.index(1, 1<<31); err != nil {
+		if size[k], err = shape.index(1, math.MaxInt32); err != nil {
 			return x, kind, err
 		}
 	}
