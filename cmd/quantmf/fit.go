@@ -78,6 +78,10 @@ How (defaults are those of the package)
                     N updates under either divergence, or singular vectors, which
                     need every value (qmfq; default kl:20, kl:100 with -start
                     uniform)
+  -updates newton|multiplicative
+                    Newton's method, for a -loss of β up to 2, or the updates of
+                    the textbooks, 200 of them without -epochs (nmf; default
+                    newton under kl and frobenius)
   -tolerance X      where a map counts as converged, above 0 (qmf, qmfq; default
                     1e-9); of bqmf the share of UV by which its last epoch may
                     still move it (default 0.003)

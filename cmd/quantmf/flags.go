@@ -144,6 +144,8 @@ func optionFlags() []*optionFlag {
 		{name: "penalty", option: "WithPenalty", parse: decimal(quantmf.WithPenalty)},
 		{name: "shrinkage", option: "WithShrinkage", parse: decimal(quantmf.WithShrinkage)},
 		{name: "projection", option: "WithProjection", parse: projection},
+		{name: "updates", option: "WithUpdates", parse: choice(quantmf.WithUpdates,
+			[]string{"newton", "multiplicative"}, quantmf.UpdatesNewton, quantmf.UpdatesMultiplicative)},
 		{name: "tolerance", option: "WithTolerance", parse: decimal(quantmf.WithTolerance)},
 		{name: "validation", option: "WithValidation", parse: decimal(quantmf.WithValidation)},
 		{name: "patience", option: "WithPatience", parse: whole(quantmf.WithPatience)},

@@ -36,6 +36,9 @@ func TestFlagsNotGo(t *testing.T) {
 		{"fit -method qmfq -projection svd -missing", "-projection svd: needs every cell: neither -missing nor -validation go with it"},
 		{"fit -method qmfq -projection pca", "-projection pca: must be kl:N, frobenius:N or svd"},
 		{"fit -method qmfq -projection kl:0", "-projection kl:0: must have from 1 to"},
+		{"fit -updates newton", "-updates newton: -method qmf has no use for it"},
+		{"fit -method nmf -updates fast", "-updates fast: must be one of newton, multiplicative"},
+		{"fit -method nmf -updates newton -loss 3", "-updates newton: takes no β above 2; that has -updates multiplicative"},
 		{"fit -shrinkage 1 -start uniform", "-shrinkage 1: -start uniform has no EM step"},
 		{"fit -shrinkage 1 -ends pinned", "-shrinkage 1: needs -ends free"},
 		{"fit -validation 0.6", "-validation 0.6: must be above 0 and at most 0.5"},
@@ -73,13 +76,14 @@ func TestNewFlagsOfFit(t *testing.T) {
 	for _, args := range []string{
 		"-validation 0.2 -epochs 8", "-patience 2 -epochs 8", "-method nmf -restarts 6 -epochs 2", "-restarts 2 -epochs 3 -start uniform", "-tolerance 1e-3 -epochs 3",
 		"-method qmfq -projection svd -epochs 3", "-method qmfq -projection frobenius:7 -epochs 3", "-method bqmf -tolerance 0.5",
+		"-method nmf -updates multiplicative -epochs 5", "-method nmf -loss 1.5 -updates newton -epochs 5",
 	} {
 		words := append([]string{"fit", "-k", "2", "-o", "m.qmf", "-progress", "json"}, append(strings.Fields(args), "matrix.tsv")...)
 		quiet(t, 0, words...)
 		with, _ := quiet(t, 0, "inspect", "-json", "m.qmf")
 		var plain []string
 		for i := 0; i < len(words); i++ {
-			if regexp.MustCompile(`-(validation|patience|restarts|tolerance|projection)`).MatchString(words[i]) {
+			if regexp.MustCompile(`-(validation|patience|restarts|tolerance|projection|updates)`).MatchString(words[i]) {
 				i++
 				continue
 			}

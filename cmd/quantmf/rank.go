@@ -38,8 +38,8 @@ always fit better what is there.
   -share X          of the cells hidden each time, at most 0.5 (default 0.1)
   -seed N           seed of the hidden cells and of the fits (default 1)
   -method, -loss, -missing, -log1p, -top, -eps, -epochs, -lr, -schedule, -batch,
-  -start, -ends, -penalty, -shrinkage, -projection, -tolerance, -validation,
-  -patience, -restarts, -strict
+  -start, -ends, -penalty, -shrinkage, -projection, -updates, -tolerance,
+  -validation, -patience, -restarts, -strict
                     as in "quantmf fit -h"
 
   -json             the results as one JSON object instead of the table
