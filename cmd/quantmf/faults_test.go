@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,59 @@ func TestShortWriter(t *testing.T) {
 		var errOut bytes.Buffer
 		if code := run(strings.Fields(args), nil, &half{}, &errOut); code != exitFailed || !strings.Contains(errOut.String(), "short write") {
 			t.Errorf("%s: exit code %d, %s", args, code, errOut.String())
+		}
+	}
+}
+
+// TestMatrixChanges: every command that reads a matrix reports a file that becomes longer or
+// shorter meanwhile, though what is left is a table, and though it is read twice.
+func TestMatrixChanges(t *testing.T) {
+	workshop(t)
+	folder := func() {
+		os.MkdirAll("tenx", 0o777)
+		writeText(t, "tenx/matrix.mtx", "%%MatrixMarket matrix coordinate integer general\n3 2 2\n1 1 5\n3 2 1\n%\n")
+		writeText(t, "tenx/genes.tsv", "E1\tG1\nE2\tG2\nE3\tG3\n\n")
+		writeText(t, "tenx/barcodes.tsv", "A\nB\n\n")
+	}
+	defer func(before func(string)) { openedMatrix = before }(openedMatrix)
+	for _, c := range []struct{ args, file string }{
+		{"convert changing.tsv x.npy", "changing.tsv"},
+		{"transform qmf.qmf changing.tsv -o x.tsv", "changing.tsv"},
+		{"fit -k 2 -epochs 2 changing.tsv", "changing.tsv"},
+		{"rank -k 1 -epochs 1 -repeats 1 changing.tsv", "changing.tsv"},
+		{"impute -checks 0 changing.tsv -o x.tsv", "changing.tsv"},
+		{"convert tenx x.csv", "tenx/matrix.mtx"},
+		{"convert tenx x.csv", "tenx/genes.tsv"},
+		{"convert tenx x.csv", "tenx/barcodes.tsv"},
+	} {
+		for _, by := range []int64{0, -1, 1} {
+			folder()
+			writeText(t, "changing.tsv", small()+strings.Repeat("\n", 400000)) // too long to be read ahead
+			openedMatrix = func(path string) {
+				if filepath.Base(path) != filepath.Base(c.file) {
+					return
+				}
+				info, err := os.Stat(c.file)
+				if err == nil && by < 0 {
+					err = os.Truncate(c.file, info.Size()+by)
+				}
+				if err == nil && by > 0 {
+					var f *os.File
+					if f, err = os.OpenFile(c.file, os.O_APPEND|os.O_WRONLY, 0); err == nil {
+						f.WriteString("\n")
+						f.Close()
+					}
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			var out, e bytes.Buffer
+			code := run(strings.Fields(c.args), strings.NewReader(""), &out, &e)
+			switch said := strings.Contains(e.String(), map[int64]string{-1: "became shorter while it was read", 1: "grew while it was read"}[by]); {
+			case by == 0 && code != 0, by != 0 && (code != exitBadInput || !said):
+				t.Errorf("%s, %s by %d: %d, %s", c.args, c.file, by, code, e.String())
+			}
 		}
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -162,6 +164,10 @@ func (f *inputFlags) writable(paths ...string) error {
 	return nil
 }
 
+// openedMatrix sees every file of a matrix between its opening and its reading, for the
+// test in which it changes there.
+var openedMatrix = func(path string) {}
+
 // read reads a matrix and tells what was taken for names. It also says which file it
 // read, nil for standard input and folders.
 func (f *inputFlags) read(path string, s streams, l *limits, tell *progress, missing, negative bool) (*table.Table, os.FileInfo, error) {
@@ -169,33 +175,48 @@ func (f *inputFlags) read(path string, s streams, l *limits, tell *progress, mis
 	o.Missing, o.Negative, o.Memory, f.progress = missing, negative, int64(l.maxMemory), l.progress
 	var t *table.Table
 	var info os.FileInfo
-	if path == "-" {
+	at, err := os.Stat(path)
+	switch {
+	case path == "-":
 		o.Format = f.format[0]
-		var err error
-		if t, err = table.Read(s.in, "stdin", o); err != nil {
+		t, err = table.Read(s.in, "stdin", o)
+	case err == nil && at.IsDir():
+		t, err = table.ReadFolder(matrixFolder{os.DirFS(path), path}, path, o)
+	default:
+		var in io.ReadCloser
+		if in, info, err = open(path, nil, "matrix"); err != nil {
 			return nil, nil, err
 		}
-	} else {
-		file, err := os.Open(path)
-		if err != nil {
-			return nil, nil, &inputError{err}
-		}
-		defer file.Close()
-		if info, err = file.Stat(); err != nil {
-			return nil, nil, &inputError{err}
-		}
-		if info.IsDir() {
-			info = nil
-			t, err = table.ReadFolder(os.DirFS(path), path, o)
-		} else {
-			t, err = table.Read(file, path, o)
-		}
-		if err != nil {
-			return nil, nil, err
-		}
+		defer in.Close()
+		openedMatrix(path)
+		t, err = table.Read(in, path, o)
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	tell.end()
 	return t, info, f.tell(s.err, t)
+}
+
+// matrixFolder opens the files of a folder as open does.
+type matrixFolder struct {
+	fs.FS
+	path string
+}
+
+func (f matrixFolder) Open(name string) (fs.File, error) {
+	file, err := f.FS.Open(name)
+	if err != nil || name == "." {
+		return file, err
+	}
+	file.Close()
+	path := filepath.Join(f.path, filepath.FromSlash(name))
+	in, _, err := open(path, nil, "matrix")
+	if err != nil {
+		return nil, err
+	}
+	openedMatrix(path)
+	return in.(*wholeFile), nil
 }
 
 // readRecord is the line of -progress json about a matrix that was read.

@@ -33,6 +33,15 @@ func (f *wholeFile) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// Seek goes to another place, as a reader does that looks at a file twice.
+func (f *wholeFile) Seek(offset int64, whence int) (int64, error) {
+	at, err := f.File.Seek(offset, whence)
+	if err == nil {
+		f.read = at
+	}
+	return at, err
+}
+
 // wholeWriter makes an error of a write that takes less than it was given and says nothing.
 type wholeWriter struct{ io.Writer }
 
