@@ -146,6 +146,7 @@ func TestGaussHostile(t *testing.T) {
 		"all rows": {WithBatch(1000)}, "one row": {WithBatch(1)}, "pinned": {WithEnds(EndsPinned)}}
 	if testing.Short() {
 		options = map[string][]FitOption{"": nil, "Frobenius": {WithLoss(Frobenius)}}
+		base = first(base, 14)
 	}
 	for _, c := range []struct {
 		name string

@@ -340,7 +340,7 @@ func TestResume(t *testing.T) {
 		t.Skip("no process here can interrupt itself")
 	}
 	for _, method := range methods {
-		if testing.Short() && method != "qmf" && method != "nmf" {
+		if testing.Short() && method != "qmf" {
 			continue
 		}
 		t.Run(method, func(t *testing.T) {
