@@ -93,6 +93,10 @@ func (s *Decomposition) Factor() bool {
 	return true
 }
 
+// leastSquare is the squared norm below which what is left of a column counts as 0. The largest entry
+// of A is in [1/2,1) here; below this the τ of a reflector would overflow.
+const leastSquare = 1e-290
+
 // triangle makes A = QR: R goes to x with its columns in the order of A's, the
 // reflectors I - τvvᵀ stay in a, each zero above its diagonal.
 func (s *Decomposition) triangle() bool {
@@ -129,6 +133,9 @@ func (s *Decomposition) triangle() bool {
 		v = v[from:]
 		row := s.x[h*s.cp : (h+1)*s.cp]
 		norm := math.Sqrt(s.norm[h])
+		if s.norm[h] < leastSquare {
+			norm = 0
+		}
 		first := v[h-from]
 		s.tau[h] = 0
 		if norm > 0 {

@@ -190,3 +190,31 @@ func TestStop(t *testing.T) {
 		}
 	}
 }
+
+// TestFarColumns: a column of squares that underflow beside one of ordinary numbers leaves a
+// decomposition that is finite and gives the matrix back.
+func TestFarColumns(t *testing.T) {
+	for _, far := range []float64{1e-140, 1e-150, 1e-160, 1e-170, 1e-300} {
+		rows := [4][3]float64{{1, 1, far}, {1, 2, 0}, {1, 3, 0}, {1, 5, 2 * far}}
+		s := New(4, 3)
+		for h := range 3 {
+			for i := range rows {
+				s.Column(h)[i] = rows[i][h]
+			}
+		}
+		if !s.Factor() {
+			t.Fatal("stopped")
+		}
+		for i := range rows {
+			for c, want := range rows[i] {
+				got := 0.0
+				for h := range 3 {
+					got += s.S[h] * s.Left(h)[i] * s.Right[h*s.cp+c]
+				}
+				if !(math.Abs(got-want) < 1e-13) {
+					t.Errorf("%g: entry %d, %d is %g, want %g", far, i, c, got, want)
+				}
+			}
+		}
+	}
+}
