@@ -189,7 +189,7 @@ func (f *imputeFlags) files() []string {
 	return files
 }
 
-// beside returns the name of a file beside another: of a.csv.gz a.lower.csv.gz.
+// besides returns the name of a file beside another: of a.csv.gz a.lower.csv.gz.
 func besides(file, what string) string {
 	plain, packed := file, ""
 	if strings.HasSuffix(strings.ToLower(file), ".gz") {
