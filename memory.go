@@ -101,8 +101,11 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	case MethodNMF:
 		model, checkpoint = uv, uv
 		fit = uv + nmf.UpdatesNumbers(f.n, f.k, f.workers, f.hidden)
+		if c.validation > 0 {
+			checkpoint += uv
+		}
 		if c.updates == UpdatesNewton {
-			checkpoint *= 2
+			checkpoint += uv
 			fit = uv + nmf.NewtonNumbers(f.d, f.n, f.k, f.workers)
 		}
 		if c.start == StartSVD {
@@ -110,14 +113,20 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 		}
 	case MethodQMF:
 		model = uv + size(3, f.d, f.m+4)
-		checkpoint = size(3, uv) + size(6, f.d, f.m) + size(f.d, f.n)
+		checkpoint = 4*uv + f.mapsState()
 		if f.gauss = c.gaussian(rank); f.gauss {
-			checkpoint = uv + size(f.pairs()+f.k, f.n) + size(6, f.d, f.m) + size(f.d, f.n)
+			checkpoint = uv + size(f.pairs()+f.k+1, f.n) + f.mapsState()
+		}
+		if c.validation > 0 {
+			checkpoint += uv + size(2, f.d, f.m)
 		}
 		fit = f.maps(f.d, f.batch) + max(f.start(), model)
 	case MethodQMFQ:
 		model = uv + size(8, f.d, f.m+4)
-		checkpoint = size(4, uv) + size(14, f.d, f.m) + size(2, f.d, f.n)
+		checkpoint = 2*uv + 2*f.mapsState() + size(f.d, f.m)
+		if c.validation > 0 {
+			checkpoint += uv + size(5, f.d, f.m)
+		}
 		before := 0.0 // the QMF that it starts from
 		own := f.maps(f.d, f.d)
 		if f.gauss = c.gaussian(rank); !f.uniform {
@@ -138,6 +147,9 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 		if c.validation > 0 {
 			fit += size(f.d, f.n)
 		}
+	}
+	if c.restarts > 1 && method != MethodBQMF { // the best of the restarts before
+		checkpoint += model
 	}
 	bytes := func(numbers float64) int64 { return int64(min(8*numbers, math.MaxInt64/2)) }
 	return Memory{Fit: bytes(fit), Model: bytes(model), State: bytes(checkpoint)}, nil
@@ -184,6 +196,15 @@ func (p footprint) maps(d, batch float64) float64 {
 		factors = size(d, p.k) + size(p.pairs()+p.k+p.k, p.n) + size(rows, p.n+p.n+p.pairs()) + size(p.workers, p.n+size(p.k, p.k)+size(32, rows+float64(3*p.k)))
 	}
 	return factors + size(d, perRow) + size(min(batch, d), p.n+p.k) + size(p.workers, p.row())
+}
+
+// mapsState is what a checkpoint has of d maps: parameters, Adam's moments, warm starts, losses.
+func (p footprint) mapsState() float64 {
+	perRow := size(5, p.m) + 4
+	if p.uniform {
+		perRow += size(3, p.m)
+	}
+	return size(p.d, perRow)
 }
 
 // start is the start of a fit of maps beside the fit itself: the NMF of scores or, before

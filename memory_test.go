@@ -3,6 +3,7 @@ package quantmf
 // Tests of the memory that fits are said to take.
 
 import (
+	"context"
 	"errors"
 	"math"
 	"testing"
@@ -65,6 +66,44 @@ func TestMemoryOf(t *testing.T) {
 	}
 	if _, err := MemoryOf(MethodQMF, 0, 5, 1); !errors.As(err, &shape) {
 		t.Errorf("no rows: %v", err)
+	}
+}
+
+// TestMemoryOfState: the size told of a checkpoint is that of the states of a fit.
+func TestMemoryOfState(t *testing.T) {
+	x := lognormal(150, 40)
+	for _, c := range []struct {
+		model  string
+		method Method
+		opts   []FitOption
+	}{
+		{"NMF", MethodNMF, nil},
+		{"NMF", MethodNMF, []FitOption{WithUpdates(UpdatesMultiplicative)}},
+		{"NMF", MethodNMF, []FitOption{WithValidation(0.1)}},
+		{"QMF", MethodQMF, nil},
+		{"QMF", MethodQMF, []FitOption{WithStart(StartUniform)}},
+		{"QMF", MethodQMF, []FitOption{WithLevels(32), WithValidation(0.1)}},
+		{"QMFQ", MethodQMFQ, []FitOption{WithStart(StartUniform)}},
+		{"QMFQ", MethodQMFQ, []FitOption{WithStart(StartUniform), WithLevels(32), WithValidation(0.1)}},
+		{"NMF", MethodNMF, []FitOption{WithUpdates(UpdatesMultiplicative), WithRestarts(2)}},
+		{"QMF", MethodQMF, []FitOption{WithRestarts(2)}},
+		{"BQMF", MethodBQMF, nil},
+	} {
+		opts := append([]FitOption{WithEpochs(6)}, c.opts...)
+		told, err := MemoryOf(c.method, x.Rows, x.Cols, 6, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		most := 0
+		keep := func(state []byte) error { most = max(most, len(state)); return nil }
+		if _, _, _, _, _, err := fitAny(context.Background(), c.model, x, 6, append(opts, WithCheckpoint(1, keep))...); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %d bytes told, %d at most", c.model, told.State, most)
+		// Names, counts and losses are another two thousand; components of a BQMF fade.
+		if got := float64(told.State) + 2000; got < float64(most) || got > 1.2*float64(most) && (c.method != MethodBQMF || got > 1.8*float64(most)) {
+			t.Errorf("%s, %d options: %d bytes told, %d at most", c.model, len(c.opts), told.State, most)
+		}
 	}
 }
 
