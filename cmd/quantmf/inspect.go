@@ -1,7 +1,6 @@
 package main
 
-// This file holds "quantmf inspect" and "quantmf report": what a model says, in
-// words, as JSON, and as a page.
+// This file holds "quantmf inspect": what a model says, in words and as JSON.
 
 import (
 	"encoding/json"
@@ -10,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/report"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -27,18 +25,6 @@ from the fit over that from its own mean). What is read as MATRIX "quantmf fit -
 says.
 
   -json             everything, of all features, as one JSON object
-` + matchHelp + `
-` + readHelp + `
-` + limitsHelp + `
-` + exitHelp
-
-const reportUsage = `usage: quantmf report MODEL MATRIX -o FILE
-
-Draws MODEL, a file of "quantmf fit -o", and MATRIX, the matrix that was fitted, as
-a page of figures in one HTML file, as fit does with -report. What is read as
-MATRIX "quantmf fit -h" says.
-
-  -o FILE           where to write (required; "-" is standard output)
 ` + matchHelp + `
 ` + readHelp + `
 ` + limitsHelp + `
@@ -304,69 +290,4 @@ func (m *model) object(r readings) modelObject {
 		o.Features = append(o.Features, f)
 	}
 	return o
-}
-
-func writeReport(args []string, s streams) error {
-	a, err := parseApplied("report", args, s, "MODEL", "MATRIX")
-	if err != nil {
-		return err
-	}
-	defer a.hold()()
-	defer a.tell.end()
-	m, t, inputs, err := readBoth(a, s)
-	if err != nil {
-		return err
-	}
-	if t, err = m.fitted(t, &a.in, s.err); err != nil {
-		return err
-	}
-	if err := a.allowsMatrices(6, t.X.Rows, t.X.Cols); err != nil {
-		return err
-	}
-	a.tell.at("drawing")
-	return writeOnly(s, a.out, inputs, func(w io.Writer) error { return m.report(w, t) })
-}
-
-// report draws the model and the matrix that was fitted.
-func (m *model) report(w io.Writer, t *table.Table) error {
-	r, err := m.readings(t)
-	if err != nil {
-		return err
-	}
-	name, _ := m.title()
-	f := report.Fit{
-		Matrix:      m.matrix,
-		Method:      name,
-		Command:     m.command,
-		Version:     version(),
-		Features:    m.features,
-		Samples:     m.samples,
-		X:           t.X,
-		U:           m.u,
-		V:           m.v,
-		Fitted:      m.Reconstruct(),
-		Loss:        m.history[:m.best+1],
-		Warnings:    m.words,
-		Goodness:    r.goodness,
-		Shares:      m.Shares(),
-		TopFeatures: r.features,
-		TopSamples:  m.TopSamples(topShown),
-		Unconverged: m.unconverged,
-		Compared:    m.nmf, ComparedUpdates: m.nmfUpdates,
-	}
-	if f.Matrix == "" {
-		f.Matrix = "A matrix"
-	}
-	if m.bend != nil {
-		f.Bend = m.bend()
-		f.Maps = make([]func(float64) float64, len(f.Features))
-		for i := range f.Maps {
-			scale, err := m.scale(i)
-			if err != nil {
-				return err
-			}
-			f.Maps[i] = scale
-		}
-	}
-	return report.Write(w, f)
 }

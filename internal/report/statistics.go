@@ -48,6 +48,22 @@ func deviation(x []float64) float64 {
 	return math.Sqrt(sum)
 }
 
+// left is the mean divergence of all values from the fit.
+func (f *Fit) left() float64 {
+	sum, cells := 0.0, 0.0
+	for i, g := range f.Goodness {
+		seen := 0.0
+		for _, v := range f.X.Row(i) {
+			if v == v {
+				seen++
+			}
+		}
+		cells += seen
+		sum += g.Divergence * seen
+	}
+	return sum / max(cells, 1)
+}
+
 // explained is what of all differences between samples the model reproduces; 1
 // where there are none. compared is the same of what leaves a mean divergence of
 // its own per observed cell.
