@@ -19,7 +19,7 @@ import (
 )
 
 // most rows or columns of a heatmap: a panel is about 270 pixels wide on a screen.
-const most = 400
+const most = 300
 
 // reach is the number of standard deviations at which colours end.
 const reach = 2.5

@@ -102,7 +102,7 @@ func Write(w io.Writer, f Fit) error {
 	d.list(&f, uv, best)
 	d.odd(&f)
 	d.methods(&f)
-	d.add("<section>\n<h2>Tables</h2>\n<p class=\"how\">These files are in this page; a click saves them. Numbers have six digits. Tables end in .tsv, those compressed by gzip in .tsv.gz.</p>\n")
+	d.add("<section>\n<h2>Tables</h2>\n<p class=\"how\">These files are in this page; a click saves them. Numbers have four or five digits; those of the command have all. Tables end in .tsv, those compressed by gzip in .tsv.gz.</p>\n")
 	d.tables(&f, uv)
 	d.add("</section>\n</main>\n</body>\n</html>\n")
 	_, err := w.Write(d.Bytes())

@@ -140,7 +140,7 @@ func TestPage(t *testing.T) {
 	}
 	seen := wellFormed(t, page)
 	for element, want := range map[string]int{
-		"image": 4 + 1, "figure": 1 + mapsShown + 1, "article": 2, "h1": 1, "a": 3,
+		"image": 4 + 1, "figure": 1 + mapsShown + 1, "article": 2, "h1": 1, "a": 4,
 		// Each plot has one inside that clips it; 2 of heatmaps, 2 profiles, 20 curves, 3 keys.
 		"svg": 2*(1+mapsShown) + 2 + 2 + 20 + 3,
 	} {
@@ -210,12 +210,12 @@ func TestPageOfLittle(t *testing.T) {
 func TestHeatmapsOfMany(t *testing.T) {
 	f := example(most+40, most+11)
 	page := render(t, f)
-	for _, want := range []string{"Shown are the 400 features that are explained best, of 440.", "Shown are 400 samples, evenly spaced in the table, of 411."} {
+	for _, want := range []string{"Shown are the 300 features that are explained best, of 340.", "Shown are 300 samples, evenly spaced in the table, of 311."} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	for i, want := range []string{"400×400", "400×400", "400×400", "400×400", "63×1"} {
+	for i, want := range []string{"300×300", "300×300", "300×300", "300×300", "63×1"} {
 		img := decoded(t, images(page)[i])
 		if got := fmt.Sprintf("%d×%d", img.Bounds().Dx(), img.Bounds().Dy()); got != want {
 			t.Errorf("image %d: %s", i, got)

@@ -17,25 +17,30 @@ const (
 	plain  = 100_000
 )
 
-// tables writes links to U, V and what is known of each feature, as far as they fit.
+// tables writes links to the factors and to what is known of each feature, as far as they fit.
 func (d *document) tables(f *Fit, uv quantmf.Mat) {
 	components := make([]string, f.V.Rows)
 	for c := range components {
 		components[c] = name(c)
 	}
-	columns, features := f.featureTable(uv)
+	curves, drawn := f.curveTable(uv)
 	d.WriteString("<ul>\n")
 	for _, t := range []struct {
 		file, says, corner string
 		rows, columns      []string
 		m                  quantmf.Mat
+		digits             int
 	}{
-		{"features.tsv", "of each feature what is explained and left, its main component and its share; where there are maps the bend, the ends of its mixture and its curve at eleven equal steps between them", "feature", f.Features, columns, features},
-		{"V.tsv", "components × samples", "component", components, f.Samples, f.V},
-		{"U.tsv", "features × components", "feature", f.Features, components, f.U},
+		{"V.tsv", "components × samples", "component", components, f.Samples, f.V, 5},
+		{"U.tsv", "features × components", "feature", f.Features, components, f.U, 5},
+		{"curves.tsv", "of each feature the lowest and the highest mixture, and its curve at seven equal steps from the one to the other", "feature", f.Features, curves, drawn, 4},
+		{"features.tsv", "of each feature what is explained and left, the component with the largest share in it, that share, and the bend", "feature", f.Features, []string{"explained", "left", "component", "share", "bend"}[:4+min(len(f.Bend), 1)], f.featureTable(), 4},
 	} {
+		if len(t.columns) == 0 {
+			continue
+		}
 		d.WriteString("<li>")
-		if err := d.link(t.file, t.corner, t.rows, t.columns, t.m); err != nil {
+		if err := d.link(t.file, t.corner, t.rows, t.columns, t.m, t.digits); err != nil {
 			d.add("%s is not in this page: %s", t.file, err.Error())
 		}
 		d.add(": %s</li>\n", t.says)
@@ -48,8 +53,8 @@ type tooLarge struct{}
 
 func (tooLarge) Error() string { return "it would be too large" }
 
-// link writes a table as a link. Numbers have six digits.
-func (d *document) link(file, corner string, rows, columns []string, m quantmf.Mat) error {
+// link writes a table as a link, with numbers of so many digits.
+func (d *document) link(file, corner string, rows, columns []string, m quantmf.Mat, digits int) error {
 	const tail = 2_000 // what follows the tables
 	room := (budget - tail - d.Len()) / 4 * 3
 	cells := m.Rows * m.Cols
@@ -59,7 +64,7 @@ func (d *document) link(file, corner string, rows, columns []string, m quantmf.M
 	rounded := quantmf.NewMat(m.Rows, m.Cols)
 	for i := range m.Rows {
 		for j, v := range m.Row(i) {
-			v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
+			v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
 			rounded.Set(i, j, v)
 		}
 	}
@@ -82,27 +87,35 @@ func (d *document) link(file, corner string, rows, columns []string, m quantmf.M
 	return nil
 }
 
-// featureTable is what is known of each feature, with what its columns are.
-func (f *Fit) featureTable(uv quantmf.Mat) (columns []string, m quantmf.Mat) {
-	const steps = 10
-	columns = []string{"explained", "left", "component", "share"}
-	if f.Maps != nil {
-		columns = append(columns, "bend", "from", "to")
-		for s := range steps + 1 {
-			columns = append(columns, "t"+strconv.Itoa(s))
-		}
-	}
-	m = quantmf.NewMat(f.X.Rows, len(columns))
+// featureTable is what is known of each feature.
+func (f *Fit) featureTable() quantmf.Mat {
+	m := quantmf.NewMat(f.X.Rows, 4+min(len(f.Bend), 1))
 	for i := range m.Rows {
 		c := largest(f.Shares.Row(i), 1)[0]
 		row := append(m.Row(i)[:0], f.Goodness[i].Explained, f.Goodness[i].Divergence, float64(c+1), f.Shares.At(i, c))
-		if f.Maps == nil {
-			continue
+		if f.Bend != nil {
+			m.Set(i, len(row), f.Bend[i])
 		}
+	}
+	return m
+}
+
+// curveTable is the curve of each feature, with what its columns are; nil where there is none.
+func (f *Fit) curveTable(uv quantmf.Mat) (columns []string, m quantmf.Mat) {
+	const steps = 6
+	if f.Maps == nil {
+		return nil, m
+	}
+	columns = []string{"from", "to"}
+	for s := range steps + 1 {
+		columns = append(columns, "t"+strconv.Itoa(s))
+	}
+	m = quantmf.NewMat(f.X.Rows, len(columns))
+	for i, t := range f.Maps {
 		from, to := span(uv.Row(i))
-		row = append(row, f.Bend[i], from, to)
+		row := append(m.Row(i)[:0], from, to)
 		for s := range steps + 1 {
-			row = append(row, f.Maps[i](from+(to-from)*float64(s)/steps))
+			row = append(row, t(from+(to-from)*float64(s)/steps))
 		}
 	}
 	return columns, m
