@@ -254,7 +254,7 @@ func parseFit(args []string) (*fitFlags, error) {
 	}
 	for _, name := range []string{"groups", "order"} {
 		if given[name] && f.page == "" {
-			return nil, usageError("-" + name + ": " + errNoPage.Error())
+			return nil, usageError("-" + name + ": it says how the page looks: give -report, too")
 		}
 	}
 	if err := f.takes(f.method, f.options); err != nil {

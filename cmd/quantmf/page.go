@@ -3,7 +3,6 @@ package main
 // This file holds the page of figures: its flags, and what a model says there.
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -16,10 +15,10 @@ import (
 )
 
 // pageHelp is the help of pageFlags.
-const pageHelp = `  -groups FILE      a table of two columns, names of samples, of features or of both
-                    and their groups: the page colours them and puts groups together
-  -order table|fit  samples of the page stand as in the table, or like beside like in
-                    the fit (default table)
+const pageHelp = `  -groups FILE      a table of two columns, names of samples, features or both, and
+                    their groups: the page colours them and puts groups together
+  -order table|fit  samples of the page stand as in the table, or like beside like
+                    in the fit (default table)
 `
 
 // pageFlags say how the page looks.
@@ -79,8 +78,6 @@ func (p *pageFlags) read(t *table.Table, s streams, l *limits) error {
 	}
 	return nil
 }
-
-var errNoPage = errors.New("it says how the page looks: give -report, too")
 
 const reportUsage = `usage: quantmf report MODEL MATRIX -o FILE
 

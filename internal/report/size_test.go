@@ -62,6 +62,9 @@ func TestSize(t *testing.T) {
 		{"more features", 20000, 50, 5, short, false, 2, 5},
 		{"many samples", 30, 30000, 5, short, true, 4, 5},
 	} {
+		if testing.Short() && c.what != "usual" {
+			continue
+		}
 		page := render(t, noisy(c.d, c.n, c.k, c.name))
 		wellFormed(t, page)
 		curves := strings.Count(page, `viewBox="0 0 96 48"`)
