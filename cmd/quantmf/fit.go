@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/report"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -433,7 +434,11 @@ func (r *result) fit(ctx context.Context, tell *progress) error {
 		if err != nil {
 			return stopped(err)
 		}
-		m.nmf, m.nmfUpdates = last(nmf.History), comparisonUpdates
+		goodness, err := nmf.Goodness(x)
+		if err != nil {
+			return stopped(err)
+		}
+		m.nmf, m.nmfUpdates, m.nmfExplained = last(nmf.History), comparisonUpdates, report.Average(goodness)
 	}
 	m.matrix, m.log1p, m.top, m.losses = r.name(), r.log1p, r.top > 0, r.losses
 	m.words, m.unconverged = warningsInWords(m.warnings, m.features)

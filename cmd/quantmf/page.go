@@ -148,7 +148,7 @@ func (m *model) report(w io.Writer, t *table.Table, p *pageFlags) error {
 		TopFeatures:   r.features,
 		TopSamples:    m.TopSamples(topShown),
 		Unconverged:   m.unconverged,
-		Compared:      m.nmf, ComparedUpdates: m.nmfUpdates,
+		Compared:      m.nmf, ComparedUpdates: m.nmfUpdates, ComparedExplained: m.nmfExplained,
 	}
 	if f.Matrix == "" {
 		f.Matrix = "A matrix"

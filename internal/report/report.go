@@ -7,6 +7,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -46,6 +47,8 @@ type Fit struct {
 	Unconverged     int                       // features whose transport did not converge
 	Compared        float64                   // the final loss of an NMF of the same rank
 	ComparedUpdates int                       // after so many; 0 where there is none
+
+	ComparedExplained float64 // what it explains of the average feature, as Average has it; NaN where that is not known
 }
 
 const (
@@ -156,6 +159,11 @@ func numbers(f *Fit) []number {
 		}
 	}
 	out = append(out, number{short(final), loss})
+	average := "of the average feature explained, whatever its scale"
+	if f.ComparedUpdates > 0 && f.ComparedExplained == f.ComparedExplained {
+		average = "of the average feature explained, whatever its scale; by plain NMF " + percent(f.ComparedExplained)
+	}
+	out = append(out, number{percent(Average(f.Goodness)), average})
 	if f.Maps == nil {
 		return out
 	}
@@ -256,7 +264,10 @@ func (f *Fit) explainedText(i int) string {
 
 func name(c int) string { return fmt.Sprintf("c%d", c+1) }
 
-func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
+// percent writes a share; a sign that stands before 0 is left out.
+func percent(v float64) string {
+	return strings.Replace(fmt.Sprintf("%.0f %%", math.Round(100*v)+0), "-", "−", 1)
+}
 
 // components writes the profile of each, and what it stands for.
 func (d *document) components(f *Fit, columns []int) {

@@ -373,6 +373,14 @@ func TestStatistics(t *testing.T) {
 	if own, nmf := f.explained(0); own != 1 || nmf != 1 {
 		t.Errorf("of nothing %v, %v are explained", own, nmf)
 	}
+	if got := Average([]quantmf.Goodness{{Spread: 1, Explained: 0.5}, {}, {Spread: 9, Explained: -1}}); got != -0.25 {
+		t.Errorf("the average is %v", got)
+	}
+	for v, want := range map[float64]string{-0.001: "0 %", -0.04: "−4 %", 0.996: "100 %"} {
+		if got := percent(v); got != want {
+			t.Errorf("%v: %s, want %s", v, got, want)
+		}
+	}
 	if m, s := mean([]float64{1, math.NaN(), 5}), deviation([]float64{1, math.NaN(), 5}); m != 3 || s != 2 {
 		t.Errorf("mean %v, deviation %v", m, s)
 	}

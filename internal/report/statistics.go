@@ -86,6 +86,21 @@ func (f *Fit) explained(compared float64) (own, other float64) {
 	return 1 - left/spread, 1 - compared*cells/spread
 }
 
+// Average is the mean of what is explained of the features that vary, 1 where none does.
+func Average(goodness []quantmf.Goodness) float64 {
+	sum, count := 0.0, 0.0
+	for _, g := range goodness {
+		if g.Spread > 0 {
+			sum += g.Explained
+			count++
+		}
+	}
+	if count == 0 {
+		return 1
+	}
+	return sum / count
+}
+
 // largest returns the indices of the count largest of v, the largest first.
 func largest(v []float64, count int) []int {
 	order := make([]int, len(v))
