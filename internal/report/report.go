@@ -77,7 +77,6 @@ func Write(w io.Writer, f Fit) error {
 <main>
 `, markup(policy), title, markup(style))
 	d.head(&f)
-	d.course(&f)
 	var rank []float64
 	if f.Maps != nil {
 		rank = Telling(f.X, f.Bend, f.Goodness)
@@ -87,9 +86,6 @@ func Write(w io.Writer, f Fit) error {
 		}
 	}
 	best := largest(rank, len(rank))
-	if f.Maps != nil {
-		d.maps(&f, uv, best[:min(mapsShown, len(best))])
-	}
 	shown := f.arrange()
 	d.add("<section>\n<h2>Data and fit</h2>\n")
 	d.add(`<p class="how"><b>How to read this.</b> Rows are features and columns are samples, in the same order in every panel. Colours are relative to each feature: red where a sample is above that feature's mean, blue where it is below. `)
@@ -101,9 +97,13 @@ func Write(w io.Writer, f Fit) error {
 	d.add("The closer the fit looks to the data, the better; what has a pattern in the last panel has not been explained.</p>\n")
 	d.heatmaps(&f, shown, uv)
 	d.add("</section>\n\n")
+	if f.Maps != nil {
+		d.maps(&f, uv, best[:min(mapsShown, len(best))])
+	}
 	d.components(&f, shown.columns)
 	d.list(&f, uv, best)
 	d.odd(&f)
+	d.course(&f)
 	d.methods(&f)
 	d.add("<section>\n<h2>Tables</h2>\n<p class=\"how\">These files are in this page; a click saves them. Numbers have four or five digits; those of the command have all. Tables end in .tsv, those compressed by gzip in .tsv.gz.</p>\n")
 	d.tables(&f, uv)
