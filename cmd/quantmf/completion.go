@@ -87,6 +87,9 @@ func quoted(text string, special string) string {
 	if at := strings.IndexAny(text, ";:"); at > 0 && strings.Contains(text[:at], " ") {
 		text = text[:at]
 	}
+	if at := strings.LastIndexByte(text, '('); at > 0 && !strings.Contains(text[at:], ")") {
+		text = strings.TrimSpace(text[:at])
+	}
 	if r := []rune(text); len(r) > 60 {
 		text = string(r[:57]) + "..."
 	}
