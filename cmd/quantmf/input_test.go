@@ -7,8 +7,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"slices"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
