@@ -314,11 +314,11 @@ func (d *document) scale(missing bool) {
 		d.add(`<path class="axis" d="M%g 16v4"/>`, left+t.at*width)
 		d.text("mid small", left+t.at*width, 32, t.text)
 	}
-	d.text("small", left+width+24, 14, "standard deviations of the feature")
+	d.text("small", left+width+44, 14, "standard deviations of the feature")
 	if missing {
 		r, g, b, _ := diverging[shades].RGBA()
-		d.add(`<path class="band" fill="#%02x%02x%02x" d="M%g 22h14v12h-14z"/>`, r>>8, g>>8, b>>8, left+width+24)
-		d.text("small", left+width+44, 32, "missing")
+		d.add(`<path class="band" fill="#%02x%02x%02x" d="M%g 22h14v12h-14z"/>`, r>>8, g>>8, b>>8, left+width+44)
+		d.text("small", left+width+64, 32, "missing")
 	}
 	d.WriteString("</svg>\n")
 }

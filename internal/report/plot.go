@@ -94,7 +94,17 @@ func (a axis) ticks(count int) []tick {
 }
 
 // rounded is a number with at most four digits; thousands are k and millions M.
-func rounded(v float64) string {
+func rounded(v float64) string { return digits(v, 4) }
+
+// short is a number with three digits.
+func short(v float64) string {
+	if size := math.Abs(v); size >= 1e3 && size < 1e4 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return digits(v, 3)
+}
+
+func digits(v float64, count int) string {
 	unit := ""
 	switch size := math.Abs(v); {
 	case size >= 1e6 && size < 1e9:
@@ -102,7 +112,7 @@ func rounded(v float64) string {
 	case size >= 1e4 && size < 1e6:
 		v, unit = v/1e3, "k"
 	}
-	return strconv.FormatFloat(v, 'g', 4, 64) + unit
+	return strconv.FormatFloat(v, 'g', count, 64) + unit
 }
 
 func coordinate(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
@@ -182,8 +192,6 @@ func lossPlot(f *Fit) plot {
 	}
 	return p
 }
-
-func short(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
 
 // mostDots bounds the samples drawn in one map.
 const mostDots = 400
@@ -323,7 +331,7 @@ func (d *document) profile(f *Fit, c int, columns []int) {
 	p := frame(330, 104, 40, 28)
 	p.x, p.y = axis{0, float64(len(v)), p.Left, p.Right, false}, axis{low, high, p.Bottom, p.Top, false}
 	d.svg(p.Width, p.Height, fmt.Sprintf("Profile of component %s over %s, from %s to %s times the mean", name(c), counted(len(v), "sample"), short(low), short(high)))
-	for _, t := range p.y.ticks(3) {
+	for _, t := range p.y.ticks(4) {
 		d.add(`<path class="grid" d="M%g %sH%g"/><text class="end small" x="%g" y="%s" dy=".35em">%s</text>`, p.Left, t.At, p.Right, p.Left-5, t.At, t.Label)
 	}
 	zero := coordinate(p.y.at(0))

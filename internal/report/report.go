@@ -286,7 +286,7 @@ func (d *document) components(f *Fit, columns []int) {
 	part := func(what string, tops []quantmf.Top, names []string, format string) {
 		d.add(`<ol><li class="head">%s</li>`, what)
 		for _, t := range tops {
-			if t.Value > 0 {
+			if t.Value >= 0.005 { // a feature of less is none of the component's
 				d.add("<li><b>%s</b><span>%s</span></li>", clipped(names[t.Index], 40), fmt.Sprintf(format, t.Value))
 			}
 		}
