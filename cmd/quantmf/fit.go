@@ -389,6 +389,8 @@ type result struct {
 	table *table.Table
 	keep  *checkpoint // nil for none
 	m     *model
+
+	goodness []quantmf.Goodness // of each feature
 }
 
 // fitWith runs the fit of a method.
@@ -442,6 +444,9 @@ func (r *result) fit(ctx context.Context, tell *progress) error {
 	}
 	m.matrix, m.log1p, m.top, m.losses = r.name(), r.log1p, r.top > 0, r.losses
 	m.words, m.unconverged = warningsInWords(m.warnings, m.features)
+	if r.goodness, err = m.Goodness(x); err != nil {
+		return stopped(err)
+	}
 	r.m = m
 	m.command = r.commandLine()
 	return nil

@@ -18,7 +18,8 @@ Says on standard output what is in MODEL, a file of "quantmf fit -o": what was
 fitted and how well, the features whose scales were bent most, and for every
 component the samples that have most of it, in multiples of the mean sample.
 
-With MATRIX, the matrix that was fitted, it also says how well each feature is
+With MATRIX, the matrix that was fitted, the bent ones are those that are well
+explained, too, as on the page of "quantmf report"; it also says how well each is
 fitted, and which features each component stands for: by the component's share in
 the feature, times what the model explains of the feature (1 less its divergence
 from the fit over that from its own mean). What is read as MATRIX "quantmf fit -h"
@@ -35,6 +36,7 @@ const topShown = 8
 
 // readings are what a model and its matrix say together.
 type readings struct {
+	x        quantmf.Mat
 	goodness []quantmf.Goodness
 	features [][]quantmf.Top
 	seen     []float64 // observed cells of each feature
@@ -48,6 +50,7 @@ func (m *model) readings(t *table.Table) (r readings, err error) {
 	if err != nil {
 		return r, explain(err, t, nil)
 	}
+	r.x = t.X
 	r.seen = make([]float64, t.X.Rows)
 	for i := range r.seen {
 		for _, v := range t.X.Row(i) {
@@ -150,7 +153,7 @@ func (m *model) tell(r readings) string {
 		line("", "plain NMF of the same rank ends at %.4g after %d updates", m.nmf, m.nmfUpdates)
 	}
 	if m.bend != nil {
-		line("Bent scales", "%s", m.bentScales())
+		line("Bent scales", "%s", m.bentScales(r.x, r.goodness))
 	}
 	for _, w := range m.words {
 		line("Warning", "%s", w)
