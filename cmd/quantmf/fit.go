@@ -212,7 +212,7 @@ func parseFit(args []string) (*fitFlags, error) {
 	set.Visit(func(g *flag.Flag) {
 		given[g.Name] = true
 		switch g.Name {
-		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "force", "max-memory", "format", "groups", "order":
+		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "force", "max-memory", "format", "groups", "order", "rank":
 		case "log1p", "missing", "strict", "transpose":
 			f.given = append(f.given, "-"+g.Name+"="+g.Value.String())
 		default:
@@ -253,7 +253,7 @@ func parseFit(args []string) (*fitFlags, error) {
 	if err := f.look.check(f.matrix); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"groups", "order"} {
+	for _, name := range []string{"groups", "order", "rank"} {
 		if given[name] && f.page == "" {
 			return nil, usageError("-" + name + ": it says how the page looks: give -report, too")
 		}

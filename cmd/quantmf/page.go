@@ -19,18 +19,24 @@ const pageHelp = `  -groups FILE      a table of two columns, names of samples, 
                     their groups: the page colours them and puts groups together
   -order table|fit  samples of the page stand as in the table, or like beside like
                     in the fit (default table)
+  -rank FILE        what "quantmf rank -json" wrote of the same table: the page draws
+                    how the number of components was chosen
 `
 
 // pageFlags say how the page looks.
 type pageFlags struct {
-	groups, order    string
-	features, sample report.Groups // what was read from groups
+	groups, order, rank string
+
+	features, samples report.Groups // what was read from groups
+	ranks             *report.Chart // and from rank
+	said              string        // of it
 }
 
 func (p *pageFlags) register(set *flag.FlagSet) {
 	p.order = "table"
 	set.StringVar(&p.groups, "groups", "", "")
 	set.StringVar(&p.order, "order", p.order, "")
+	set.StringVar(&p.rank, "rank", "", "")
 }
 
 // check reports values that the flags do not have; inputs are the files that are read, too.
@@ -39,35 +45,56 @@ func (p *pageFlags) check(inputs ...string) error {
 	switch {
 	case !slices.Contains(orders, p.order):
 		return usageError(fmt.Sprintf("-order %s: %v", p.order, mustBeOneOf(orders)))
-	case p.groups == "-" && slices.Contains(inputs, "-"):
+	case slices.Contains(append(inputs, p.groups), "-") && p.rank == "-", slices.Contains(inputs, "-") && p.groups == "-":
 		return usageError("standard input can be read only once")
 	}
 	return nil
 }
 
-// read reads the groups of what is in t.
+// text reads a file of the page; kind says what it is.
+func (p *pageFlags) text(path, kind string, s streams, l *limits) ([]byte, error) {
+	in, _, err := open(path, s.in, kind)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	most := int64(l.maxMemory) / 8 // the text and what it says
+	data, err := io.ReadAll(io.LimitReader(in, most+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if int64(len(data)) > most {
+		return nil, l.allows(8*float64(len(data)), path, "allow more")
+	}
+	return data, nil
+}
+
+// read reads the files of the page of t.
 func (p *pageFlags) read(t *table.Table, s streams, l *limits) error {
+	if p.rank != "" {
+		data, err := p.text(p.rank, "file of quantmf rank -json", s, l)
+		if err != nil {
+			return err
+		}
+		o, err := readRank(data)
+		if err != nil {
+			return &inputError{fmt.Errorf("%s: %w", p.rank, err)}
+		}
+		chart := o.chart()
+		p.ranks, p.said = &chart, o.words()
+	}
 	if p.groups == "" {
 		return nil
 	}
-	in, _, err := open(p.groups, s.in, "table of groups")
+	data, err := p.text(p.groups, "table of groups", s, l)
 	if err != nil {
 		return err
-	}
-	defer in.Close()
-	most := int64(l.maxMemory) / 8 // the text, its cells, their groups
-	data, err := io.ReadAll(io.LimitReader(in, most+1))
-	if err != nil {
-		return fmt.Errorf("%s: %w", p.groups, err)
-	}
-	if int64(len(data)) > most {
-		return l.allows(8*float64(len(data)), p.groups, "allow more")
 	}
 	features, samples, warnings, err := report.ReadGroups(string(data), t.Features, t.Samples)
 	if err != nil {
 		return &inputError{fmt.Errorf("%s: %w", p.groups, err)}
 	}
-	p.features, p.sample = features, samples
+	p.features, p.samples = features, samples
 	if l.progress == "none" {
 		return nil
 	}
@@ -141,7 +168,9 @@ func (m *model) report(w io.Writer, t *table.Table, p *pageFlags) error {
 		Loss:          m.history[:m.best+1],
 		Warnings:      m.words,
 		FeatureGroups: p.features,
-		SampleGroups:  p.sample,
+		SampleGroups:  p.samples,
+		Ranks:         p.ranks,
+		RanksSay:      p.said,
 		ByFit:         p.order == "fit",
 		Goodness:      r.goodness,
 		Shares:        m.Shares(),

@@ -120,3 +120,21 @@ func TestBentScalesAsOnThePage(t *testing.T) {
 		t.Error(alone)
 	}
 }
+
+// TestRankOnThePage: the page draws what rank found.
+func TestRankOnThePage(t *testing.T) {
+	runWith(t, "", "version")
+	found, _ := quiet(t, 0, "rank", "-k", "1,2,3", "-repeats", "2", "-epochs", "2", "-json", "-plot", "rank.svg", "matrix.tsv")
+	writeText(t, "rank.json", found)
+	page, _ := quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-rank", "rank.json", "-report", "-", "matrix.tsv")
+	plot, _ := os.ReadFile("rank.svg")
+	if !strings.Contains(page, string(plot)) || !strings.Contains(page, "10 % of the cells were hidden, 2 times, from fits by QMF. They are predicted best with k = ") {
+		t.Error("the page does not draw it")
+	}
+	for _, bad := range []string{"", "{}", `{"trials":[{"k":1}],"best":1}`, `{"trials":[{"k":1}],"chosen":-1}`, "k\tmean\n"} {
+		writeText(t, "bad.json", bad)
+		if _, said := quiet(t, 3, "fit", "-k", "2", "-rank", "bad.json", "-report", "x.html", "matrix.tsv"); !strings.Contains(said, "bad.json: is not what quantmf rank -json writes") {
+			t.Errorf("%q: %s", bad, said)
+		}
+	}
+}

@@ -95,7 +95,7 @@ func (d *document) upright(class string, x, y float64, text string) {
 const policy = "default-src 'none'; style-src '" + styleHash + "'; img-src data:; base-uri 'none'; form-action 'none'"
 
 // styleHash is the hash of style, as a policy has it.
-const styleHash = "sha256-4bR5/rgVZgoqklj09724yNONjfy/4jAzT3FPzkC+53I="
+const styleHash = "sha256-TMjKO0INv2hdH9R8t/Tip+0fL7p7JUQa7mlg+nd+evo="
 
 // style has its colours as variables, so that light, dark and print differ in one place.
 const style = `
@@ -138,7 +138,7 @@ path.group { stroke-width: 4.5; stroke-opacity: .75; } path.area { fill: var(--c
 .maps small { color: var(--soft); font-size: .75rem; display: block; margin-bottom: 4px; }
 .key { display: flex; flex-wrap: wrap; gap: 4px 20px; font-size: .85rem; color: var(--soft); margin: .4rem 0 .7rem; }
 .key svg { display: inline-block; width: 30px; height: 12px; vertical-align: -1px; margin-right: 6px; }
-.wide { overflow-x: auto; } .wide > svg { min-width: 860px; }
+.chart text { fill: #222; } .wide { overflow-x: auto; } .wide > svg { min-width: 860px; }
 .components { display: grid; grid-template-columns: repeat(auto-fill, minmax(330px, 1fr)); gap: 10px; }
 .parts { display: grid; grid-template-columns: minmax(44%, 1fr) minmax(0, max-content); gap: 0 16px; font-size: .85rem; }
 .parts ol { list-style: none; margin: 0; padding: 0; min-width: 0; }

@@ -34,6 +34,11 @@ type Fit struct {
 	FeatureGroups, SampleGroups Groups
 	ByFit                       bool
 
+	// How the number of components was chosen, nil where that is not known, and what is to
+	// be said of it.
+	Ranks    *Chart
+	RanksSay string
+
 	// What the model says (model.go of the package).
 	Goodness    []quantmf.Goodness // of each feature
 	Shares      quantmf.Mat        // features × components
@@ -104,6 +109,13 @@ func Write(w io.Writer, f Fit) error {
 	d.list(&f, uv, best)
 	d.odd(&f)
 	d.course(&f)
+	if f.Ranks != nil {
+		d.add("<section>\n<h2>How many components</h2>\n<div class=\"two\"><p class=\"how\"><b>How to read this.</b> The lower, the better cells are predicted that no fit has seen; bars are standard errors. The filled point is the best, the ring the smallest within one standard error of it. %s</p>\n<figure class=\"card chart\">", f.RanksSay)
+		if err := f.Ranks.Write(d); err != nil {
+			return err
+		}
+		d.add("</figure></div>\n</section>\n\n")
+	}
 	d.methods(&f)
 	d.add("<section>\n<h2>Tables</h2>\n<p class=\"how\">These files are in this page; a click saves them. Numbers have four or five digits; those of the command have all. Tables end in .tsv, those compressed by gzip in .tsv.gz.</p>\n")
 	d.tables(&f, uv)
