@@ -266,15 +266,15 @@ func span(w []float64) (from, to float64) {
 
 // line fits y ≈ offset + slope x by least squares.
 func line(x, y []float64) (slope, offset float64) {
-	mx, my := mean(x), mean(y)
-	var xx, xy float64
+	mx, my, sx, sy := mean(x), mean(y), deviation(x), deviation(y)
+	if !(sx > 0 && sy > 0) {
+		return 0, my
+	}
+	alike := 0.0 // the correlation
 	for j := range x {
-		xx += (x[j] - mx) * (x[j] - mx)
-		xy += (x[j] - mx) * (y[j] - my)
+		alike += (x[j] - mx) / sx * ((y[j] - my) / sy) / float64(len(x))
 	}
-	if xx > 0 {
-		slope = xy / xx
-	}
+	slope = alike * (sy / sx)
 	return slope, my - slope*mx
 }
 

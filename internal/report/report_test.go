@@ -193,9 +193,40 @@ func TestPageOfLittle(t *testing.T) {
 	for j := range 4 {
 		holes.X.Set(2, j, math.NaN())
 	}
+	signed := example(3, 4)
+	signed.Method, signed.Compared, signed.ComparedUpdates = "BQMF", 0, 0
+	for _, m := range []quantmf.Mat{signed.X, signed.U, signed.V, signed.Fitted} {
+		for i := range m.Data {
+			m.Data[i] -= 2
+		}
+	}
+	normalised := example(3, 4)
+	normalised.Method, normalised.Normalized = "QMFQ", product(normalised.U, normalised.V)
+	normalised.X.Set(0, 0, math.NaN())
+	normalised.Normalized.Set(0, 0, math.NaN())
+	nothing := example(1, 1)
+	nothing.X.Set(0, 0, math.NaN())
+	nothing.SampleGroups = Groups{Names: []string{"A"}, Of: []int{0}}
+	vast := example(3, 4)
+	for i := range vast.X.Data {
+		vast.X.Data[i] *= 1e306
+		vast.Fitted.Data[i] *= 1e306
+	}
+	for i := range vast.Maps {
+		vast.Maps[i] = func(w float64) float64 { return w * w * 1e306 }
+	}
+	tiny := example(3, 4)
+	for i := range tiny.X.Data {
+		tiny.X.Data[i] *= 1e-310
+		tiny.Fitted.Data[i] *= 1e-310
+	}
+	for i := range tiny.Maps {
+		tiny.Maps[i] = func(w float64) float64 { return w * w * 1e-310 }
+	}
 	rounding := example(3, 4)
 	rounding.Loss = []float64{1, 1e-17, -1e-20}
-	for name, f := range map[string]Fit{"one feature": example(1, 9), "one sample": example(3, 1), "one number": example(1, 1), "zeros": zero, "nmf": nmf, "rounding": rounding, "holes": holes} {
+	for name, f := range map[string]Fit{"one feature": example(1, 9), "one sample": example(3, 1), "one number": example(1, 1), "zeros": zero, "nmf": nmf, "rounding": rounding, "holes": holes,
+		"signed": signed, "normalised": normalised, "nothing": nothing, "vast": vast, "tiny": tiny} {
 		page := render(t, f)
 		wellFormed(t, page)
 		page = withoutImages(page)
@@ -383,6 +414,12 @@ func TestStatistics(t *testing.T) {
 	}
 	if m, s := mean([]float64{1, math.NaN(), 5}), deviation([]float64{1, math.NaN(), 5}); m != 3 || s != 2 {
 		t.Errorf("mean %v, deviation %v", m, s)
+	}
+	if s := deviation([]float64{1e300, -1e300}); s != 1e300 {
+		t.Errorf("deviation %v", s)
+	}
+	if slope, offset := line([]float64{1, 2, 4}, []float64{5e-300, 7e-300, 11e-300}); math.Abs(slope-2e-300) > 1e-314 || math.Abs(offset-3e-300) > 1e-314 {
+		t.Errorf("%v + %v x", offset, slope)
 	}
 	if got := largest([]float64{1, 5, 5, 0}, 3); !slices.Equal(got, []int{1, 2, 0}) {
 		t.Errorf("largest %v", got)

@@ -36,16 +36,27 @@ func mean(x []float64) float64 {
 	return m
 }
 
-// deviation returns the standard deviation of what is not missing.
+// deviation returns the standard deviation of what is not missing. Squares are those of numbers
+// of at most 1, which neither overflow nor vanish.
 func deviation(x []float64) float64 {
-	m, sum, seen := mean(x), 0.0, 0.0
+	m, top := mean(x), 0.0
 	for _, v := range x {
 		if v == v {
-			seen++
-			sum += ((v-m)*(v-m) - sum) / seen
+			top = max(top, math.Abs(v-m))
 		}
 	}
-	return math.Sqrt(sum)
+	if top == 0 {
+		return 0
+	}
+	sum, seen := 0.0, 0.0
+	for _, v := range x {
+		if v == v {
+			z := (v - m) / top
+			seen++
+			sum += (z*z - sum) / seen
+		}
+	}
+	return top * math.Sqrt(sum)
 }
 
 // left is the mean divergence of all values from the fit.
