@@ -182,7 +182,7 @@ func numbers(f *Fit) []number {
 	middle := largest(f.Bend, len(f.Bend))[len(f.Bend)/2]
 	out = append(out, number{fmt.Sprintf("%.2f", f.Bend[middle]), "median bend of the scales: 0 is kept, 1 beyond any line"})
 	if f.Method != "BQMF" {
-		out = append(out, number{fmt.Sprintf("%d of %d", f.X.Rows-f.Unconverged, f.X.Rows), "maps converged"})
+		out = append(out, number{fmt.Sprint(f.X.Rows - f.Unconverged), fmt.Sprintf("of %d maps converged", f.X.Rows)})
 	}
 	return out
 }

@@ -404,7 +404,7 @@ func TestStatistics(t *testing.T) {
 	if own, nmf := f.explained(0); own != 1 || nmf != 1 {
 		t.Errorf("of nothing %v, %v are explained", own, nmf)
 	}
-	if got := Average([]quantmf.Goodness{{Spread: 1, Explained: 0.5}, {}, {Spread: 9, Explained: -1}}); got != -0.25 {
+	if got := Average([]quantmf.Goodness{{Spread: 1, Explained: 0.5}, {}, {Spread: 9, Explained: -1}}); got != 0.25 {
 		t.Errorf("the average is %v", got)
 	}
 	for v, want := range map[float64]string{-0.001: "0 %", -0.04: "−4 %", 0.996: "100 %"} {

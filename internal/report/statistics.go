@@ -97,12 +97,13 @@ func (f *Fit) explained(compared float64) (own, other float64) {
 	return 1 - left/spread, 1 - compared*cells/spread
 }
 
-// Average is the mean of what is explained of the features that vary, 1 where none does.
+// Average is the mean of what is explained of the features that vary, 1 where none does. A
+// feature whose own mean is better than the fit counts as 0.
 func Average(goodness []quantmf.Goodness) float64 {
 	sum, count := 0.0, 0.0
 	for _, g := range goodness {
 		if g.Spread > 0 {
-			sum += g.Explained
+			sum += max(g.Explained, 0)
 			count++
 		}
 	}
