@@ -106,3 +106,48 @@ func TestOrderOfPanels(t *testing.T) {
 		t.Errorf("%d stretches of the first group", n)
 	}
 }
+
+// FuzzReadGroups: no table of groups is taken for more than it is.
+func FuzzReadGroups(f *testing.F) {
+	for _, s := range []string{"a\tM\nb\tN\n", "\ufeffname;kind\r\nb;N\r\na;M", "\"a\",\"M\n\"\nb", "a\tM\na\tN\n", "a,\"", "\n\n", "a\t\xff\n"} {
+		f.Add(s)
+	}
+	features, samples := []string{"g", "a", ""}, []string{"a", "b", "a", "\xff"}
+	f.Fuzz(func(t *testing.T, text string) {
+		ofFeatures, ofSamples, _, err := ReadGroups(text, features, samples)
+		if err != nil {
+			return
+		}
+		for _, c := range []struct {
+			g     Groups
+			names []string
+		}{{ofFeatures, features}, {ofSamples, samples}} {
+			if c.g.Of == nil && len(c.g.Names) == 0 {
+				continue
+			}
+			if len(c.g.Of) != len(c.names) || len(c.g.Names) == 0 || len(c.g.Names) > mostGroups {
+				t.Fatalf("%q: %v", text, c.g)
+			}
+			used := make([]bool, len(c.g.Names))
+			for i, k := range c.g.Of {
+				if k < -1 || k >= len(used) {
+					t.Fatalf("%q: %v", text, c.g)
+				}
+				if k >= 0 {
+					used[k] = true
+				}
+				for j := range i {
+					if c.names[i] == c.names[j] && c.g.Of[i] != c.g.Of[j] {
+						t.Fatalf("%q: one name has two groups: %v", text, c.g)
+					}
+				}
+			}
+			if slices.Contains(used, false) || slices.Contains(c.g.Names, "") {
+				t.Fatalf("%q: a group of nothing: %v", text, c.g)
+			}
+		}
+		if ofFeatures.Of == nil && ofSamples.Of == nil {
+			t.Fatalf("%q: no groups and no error", text)
+		}
+	})
+}
