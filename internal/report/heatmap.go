@@ -262,8 +262,9 @@ func (d *document) heatmaps(f *Fit, s shown, uv quantmf.Mat) {
 			d.add(`<text class="end small" transform="translate(%s %s) rotate(-90)">%s</text>`, coordinate(x+(float64(t)+.5)*width/columns+3.5), coordinate(top+height+5), clipped(f.Samples[j], 16))
 		}
 	}
-	d.WriteString("</svg></div>\n")
+	d.WriteString("</svg>\n")
 	d.scale(f.missing() > 0)
+	d.WriteString("</div>\n")
 	d.legend("features", &f.FeatureGroups, rowRuns)
 	d.legend("samples", &f.SampleGroups, columnRuns)
 

@@ -95,7 +95,7 @@ func (d *document) upright(class string, x, y float64, text string) {
 const policy = "default-src 'none'; style-src '" + styleHash + "'; img-src data:; base-uri 'none'; form-action 'none'"
 
 // styleHash is the hash of style, as a policy has it.
-const styleHash = "sha256-TMjKO0INv2hdH9R8t/Tip+0fL7p7JUQa7mlg+nd+evo="
+const styleHash = "sha256-4JYljWtw6yCxq0udQhIuXrxfT/TKjLPXMKlbdyHfuBA="
 
 // style has its colours as variables, so that light, dark and print differ in one place.
 const style = `
@@ -155,7 +155,7 @@ a { color: var(--curve); }
 @media (max-width: 900px) { .maps { grid-template-columns: repeat(3, 1fr); } }
 @media (max-width: 640px) {
   main { padding: 18px 14px 40px; } h1 { font-size: 1.4rem; }
-  .maps { grid-template-columns: 1fr 1fr; gap: 8px; } .maps .card { padding: 8px 6px 4px; } .maps text { font-size: 17px; }
+  .maps { grid-template-columns: 1fr 1fr; gap: 8px; } .maps .card { padding: 8px 6px 4px; } .maps text { font-size: 13px; }
   .loss text, .loss text.named { font-size: 18px; }
   .numbers { grid-template-columns: 1fr 1fr; } .numbers b { font-size: 1.25rem; }
   .two { display: block; } .components { grid-template-columns: 1fr; }

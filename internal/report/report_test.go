@@ -487,6 +487,20 @@ func TestTelling(t *testing.T) {
 	}
 }
 
+// TestNumbers: a loss of nothing is no times as much as another.
+func TestNumbers(t *testing.T) {
+	for _, c := range []struct {
+		final, compared float64
+		want            string
+	}{{0.5, 2, "loss of QMF; that of NMF is 2, 4 times as much"}, {0.5, 1e-15, "loss of QMF; that of NMF is 1e-15"}, {0, 2, "loss of QMF; that of NMF is 2"}} {
+		f := example(3, 4)
+		f.Loss[3], f.Compared = c.final, c.compared
+		if n := numbers(&f); n[2].Label != c.want {
+			t.Errorf("%v: %q, want %q", c, n[2].Label, c.want)
+		}
+	}
+}
+
 // TestRanks: the page has the chart of ranks, where there is one.
 func TestRanks(t *testing.T) {
 	f := example(3, 4)
