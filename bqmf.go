@@ -16,7 +16,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/quantmf/quantmf/internal/curve"
 	"github.com/quantmf/quantmf/internal/divergence"
@@ -351,7 +350,7 @@ type unsettled struct {
 }
 
 func (u *unsettled) Error() string {
-	return "quantmf: UV moved by " + strconv.FormatFloat(u.moved, 'g', 3, 64) + " of itself in the last of " + itoa(u.epochs) + " epochs, wanted " + ftoa(u.tolerance)
+	return "quantmf: UV moved by " + ftoa(u.moved) + " of itself in the last of " + itoa(u.epochs) + " epochs, wanted " + ftoa(u.tolerance)
 }
 
 func (f *bqmfFit) d() int { return f.x.Rows }

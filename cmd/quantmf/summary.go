@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/quantmf/quantmf"
@@ -230,7 +232,7 @@ func warningsInWords(warnings []error, features []string) (words []string, uncon
 		case errors.As(w, &dead) && dead.Row < 0 && dead.Col >= 0:
 			words = append(words, fmt.Sprintf("c%d: %s", dead.Col+1, dead.Problem))
 		case !errors.As(w, &c) || c.Row < 0:
-			words = append(words, strings.TrimPrefix(w.Error(), "quantmf: "))
+			words = append(words, inShort(strings.TrimPrefix(w.Error(), "quantmf: ")))
 		case !seen[c.Row]: // of QMFQ both maps may have one
 			seen[c.Row] = true
 			names = append(names, shown(features[c.Row]))
@@ -244,4 +246,15 @@ func warningsInWords(warnings []error, features []string) (words []string, uncon
 		words = append(words, fmt.Sprintf("the map of %s%s is less exact than asked for: a larger -eps helps", strings.Join(names, ", "), more))
 	}
 	return words, unconverged
+}
+
+// manyDigits is a number as a program wants it.
+var manyDigits = regexp.MustCompile(`\d+\.\d{5,}(e[+-]\d+)?`)
+
+// inShort gives the numbers of a text three digits.
+func inShort(text string) string {
+	return manyDigits.ReplaceAllStringFunc(text, func(number string) string {
+		v, _ := strconv.ParseFloat(number, 64)
+		return fmt.Sprintf("%.3g", v)
+	})
 }
