@@ -131,6 +131,10 @@ func TestRankOnThePage(t *testing.T) {
 	if !strings.Contains(page, string(plot)) || !strings.Contains(page, "10 % of the cells were hidden, 2 times, from fits by QMF. They are predicted best with k = ") {
 		t.Error("the page does not draw it")
 	}
+	writeText(t, "bad.json", `{"trials":[`+strings.Repeat(`{"k":1},`, 200)+`{"k":1}]}`)
+	if _, said := quiet(t, 3, "fit", "-k", "2", "-rank", "bad.json", "-report", "x.html", "matrix.tsv"); !strings.Contains(said, "more than 200 trials") {
+		t.Error(said)
+	}
 	for _, bad := range []string{"", "{}", `{"trials":[{"k":1}],"best":1}`, `{"trials":[{"k":1}],"chosen":-1}`, "k\tmean\n"} {
 		writeText(t, "bad.json", bad)
 		if _, said := quiet(t, 3, "fit", "-k", "2", "-rank", "bad.json", "-report", "x.html", "matrix.tsv"); !strings.Contains(said, "bad.json: is not what quantmf rank -json writes") {

@@ -591,5 +591,8 @@ func readRank(data []byte) (o rankObject, err error) {
 	if json.Unmarshal(data, &o) != nil || len(o.Trials) == 0 || min(o.Best, o.Chosen) < 0 || max(o.Best, o.Chosen) >= len(o.Trials) {
 		return o, errors.New("is not what quantmf rank -json writes")
 	}
+	if len(o.Trials) > 200 {
+		return o, errors.New("has more than 200 trials: the page cannot draw so many")
+	}
 	return o, nil
 }

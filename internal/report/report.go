@@ -146,7 +146,7 @@ func (d *document) head(f *Fit) {
 	}
 	d.add("</ul>\n")
 	for _, w := range f.Warnings {
-		d.add("<p class=\"warning\"><b>Warning:</b> %s</p>\n", w)
+		d.add("<p class=\"warning\"><b>Warning:</b> %s</p>\n", clipped(w, 1000))
 	}
 	d.add("</header>\n\n")
 }
@@ -329,7 +329,7 @@ func (d *document) list(f *Fit, uv quantmf.Mat, best []int) {
 		d.add("Below each name stand the part of the feature's differences between samples that the model <b>explains</b> and the <b>component</b> with the largest share in it. ")
 	}
 	d.add("To find a feature search the page for its name: most browsers open the list that has it.</p>\n")
-	limit := min(d.Len()+listed, budget-60_000)
+	limit := min(d.Len()+listed, budget-100_000)
 	most := min(60, max(12, listed/max(len(best), 1)-155)) // characters of a name
 	for from := 0; from < len(best); from += chunk {
 		to := min(from+chunk, len(best))
@@ -378,7 +378,7 @@ func (d *document) odd(f *Fit) {
 func (d *document) methods(f *Fit) {
 	d.add("<section>\n<h2>Methods</h2>\n<p>%s</p>\n", f.Methods())
 	if f.Command != "" {
-		d.add("<p class=\"how\">The same matrix and command give the same numbers, on any machine.</p>\n<pre>%s</pre>\n", f.Command)
+		d.add("<p class=\"how\">The same matrix and command give the same numbers, on any machine.</p>\n<pre>%s</pre>\n", clipped(f.Command, 5000))
 	}
 	d.add("</section>\n\n")
 }
