@@ -312,6 +312,9 @@ func (f *qmfFit) epoch(e int) (losses, error) {
 		f.stepsV++
 		pieces := f.k
 		if f.gauss != nil {
+			if from+size >= f.d {
+				f.gauss.Judge(f.meanLoss())
+			}
 			f.gauss.Mix(len(f.batch), f.stepsV)
 			pieces = f.gauss.Tiles()
 		}
