@@ -31,6 +31,9 @@ type session struct {
 	quick, again bool
 	data         data.Folder
 	began        time.Time
+	share        float64       // of the machine that a fit has: less than 1 where several are made abreast
+	mu           sync.Mutex    // of found
+	found        time.Duration // what fits in the cache took when they were made, as shares of the machine
 }
 
 func (s *session) setting() string {
@@ -58,7 +61,7 @@ type header struct {
 	Version string  // of the package
 	Date    string  // of the run
 	Machine string  // cores and architecture
-	Minutes float64 // that the run took, with what it found in the cache
+	Minutes float64 // that the run took, and what it found in the cache when that was made
 }
 
 // result is what a file of results holds.
@@ -67,9 +70,10 @@ type result[T any] struct {
 	Result T
 }
 
-// version is the last commit that changed the package, with a + where files differ from it.
+// version is the last commit that changed the package, its tests left out, with a + where files
+// differ from it.
 var version = sync.OnceValue(func() string {
-	of := []string{"--", ":(top,glob)*.go", ":(top)internal"}
+	of := []string{"--", ":(top,glob)*.go", ":(top)internal", ":(top,exclude)*_test.go"}
 	out, err := exec.Command("git", append([]string{"log", "-1", "--format=%h"}, of...)...).Output()
 	if err != nil || len(out) == 0 {
 		return "an unknown version"
@@ -89,7 +93,7 @@ func (s *session) save(v any) error {
 	text, err := json.MarshalIndent(result[any]{header{
 		Setting: s.setting(), Version: version(), Date: time.Now().UTC().Format(time.DateOnly),
 		Machine: fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
-		Minutes: sig(time.Since(s.began).Minutes(), 2),
+		Minutes: sig((time.Since(s.began) + s.found).Minutes(), 2),
 	}, v}, "", " ")
 	if err != nil {
 		return err
@@ -130,22 +134,75 @@ func read[T any](name string) (r result[T], has bool, err error) {
 	return r, false, nil
 }
 
-// cached returns what compute returned for this key earlier at this version of the
-// package, or calls it.
+// sources is the SHA-256 of the text that fits depend on: the package, and this program up to
+// the functions that write the page. Files of tests, of figures and of the page are left out.
+var sources = sync.OnceValues(hashSources)
+
+func hashSources() (string, error) {
+	h := sha256.New()
+	add := func(pattern string) error {
+		files, err := filepath.Glob(filepath.FromSlash(pattern))
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			name := filepath.ToSlash(file)
+			if strings.HasSuffix(name, "_test.go") || name == "page.go" || name == "figure.go" {
+				continue
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			if at := pages.FindIndex(text); at != nil {
+				text = text[:at[0]]
+			}
+			fmt.Fprintf(h, "%s %d\n%s", name, len(text), text)
+		}
+		return nil
+	}
+	for _, pattern := range []string{"../*.go", "../internal/*/*.go", "../internal/*/*.s", "../internal/*/*/*.go", "../internal/*/*/*.s", "*.go", "internal/*/*.go", "go.mod", "../go.mod"} {
+		if err := add(pattern); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// pages matches where an experiment's file goes over from fits to the page.
+var pages = regexp.MustCompile(`(?m)^func \w+Page\(w \*writer\)`)
+
+// entry is a file of the cache.
+type entry[T any] struct {
+	Seconds float64 // that it took, as a share of the machine
+	Value   T
+}
+
+// cached returns what compute returned for this key earlier, with the same sources, or calls it.
 func cached[T any](s *session, key string, compute func() (T, error)) (v T, err error) {
-	h := sha256.Sum256([]byte(version() + "\n" + s.name + "\n" + key))
+	src, err := sources()
+	if err != nil {
+		return v, err
+	}
+	h := sha256.Sum256([]byte(src + "\n" + s.name + "\n" + key))
 	file := filepath.Join("cache", s.name, hex.EncodeToString(h[:12])+".json")
-	if text, err := os.ReadFile(file); err == nil && !s.again && json.Unmarshal(text, &v) == nil {
-		return v, nil
+	var e entry[T]
+	if text, err := os.ReadFile(file); err == nil && !s.again && json.Unmarshal(text, &e) == nil {
+		s.mu.Lock()
+		s.found += time.Duration(e.Seconds * float64(time.Second))
+		s.mu.Unlock()
+		return e.Value, nil
 	}
 	if err := s.ctx.Err(); err != nil {
 		return v, err
 	}
+	began := time.Now()
 	if v, err = compute(); err != nil {
 		return v, fmt.Errorf("%s: %w", key, err)
 	}
+	e = entry[T]{Seconds: sig(time.Since(began).Seconds()*s.share, 3), Value: v}
 	s.say("%s", key)
-	text, err := json.Marshal(v)
+	text, err := json.Marshal(e)
 	if err != nil {
 		return v, fmt.Errorf("%s: %w", key, err)
 	}
@@ -157,11 +214,14 @@ func cached[T any](s *session, key string, compute func() (T, error)) (v T, err 
 
 // abreast calls f(0), ..., f(n-1) on as many goroutines as there are processors. The
 // error returned is that of the lowest index.
-func abreast(n int, f func(i int) error) error {
+func (s *session) abreast(n int, f func(i int) error) error {
+	workers := min(n, runtime.GOMAXPROCS(0))
+	s.share = 1 / float64(workers)
+	defer func() { s.share = 1 }()
 	errs := make([]error, n)
 	var wg sync.WaitGroup
 	next := make(chan int)
-	for range runtime.GOMAXPROCS(0) {
+	for range workers {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
