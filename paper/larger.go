@@ -19,6 +19,16 @@ func qmfOf(levels, batch int, rate float64) []quantmf.FitOption {
 }
 
 const (
+	oursAll    = "ours, all rows"
+	ours256    = "ours, batches of 256"
+	ours64     = "ours, batches of 64"
+	ours16     = "ours, batches of 16"
+	oursAllUp  = "ours, all rows, rate 1"
+	ours16Up   = "ours, batches of 16, rate 1"
+	oursM4     = "ours, m = 4"
+	oursM8     = "ours, m = 8"
+	qmfqFew    = "ours, 5 updates"
+	qmfqMany   = "ours, 100 updates"
 	largerAll  = "all rows, rate 0.01"
 	larger256  = "batches of 256, rate 0.01"
 	larger64   = "batches of 64, rate 0.01"
@@ -32,8 +42,14 @@ const (
 
 func larger(s *session) (any, error) {
 	r := &largerResult{Repeats: pick(s, 8, 2)}
-	epochs, inner := pick(s, 1000, 300), pick(s, 300, 20)
+	epochs, inner, most := pick(s, 1000, 300), pick(s, 300, 20), pick(s, 300, 100)
 	many := pick(s, 100, 50)
+	oursQ := func(more ...quantmf.FitOption) []quantmf.FitOption {
+		return append([]quantmf.FitOption{quantmf.WithEpsilon(0.01), quantmf.WithLevels(16)}, more...)
+	}
+	ours := func(more ...quantmf.FitOption) []quantmf.FitOption {
+		return append(oursQ(quantmf.WithShrinkage(0)), more...)
+	}
 	ways := []way{
 		{"NMF", quantmf.MethodNMF, epochs, []quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)}},
 		{largerAll, quantmf.MethodQMF, epochs, qmfOf(16, 500, 0.01)},
@@ -45,10 +61,20 @@ func larger(s *session) (any, error) {
 		{fast16, quantmf.MethodQMF, epochs, qmfOf(16, 16, 0.1)},
 		{larger64m4, quantmf.MethodQMF, epochs, qmfOf(4, 64, 0.01)},
 		{larger64m8, quantmf.MethodQMF, epochs, qmfOf(8, 64, 0.01)},
-		{"QMF", quantmf.MethodQMF, pick(s, 300, 100), []quantmf.FitOption{quantmf.WithEpsilon(0.01), quantmf.WithLevels(16), quantmf.WithShrinkage(0)}},
+		{"QMF", quantmf.MethodQMF, most, ours()},
+		{oursAll, quantmf.MethodQMF, most, ours(quantmf.WithBatch(500))},
+		{ours256, quantmf.MethodQMF, most, ours(quantmf.WithBatch(256))},
+		{ours64, quantmf.MethodQMF, most, ours(quantmf.WithBatch(64))},
+		{ours16, quantmf.MethodQMF, most, ours(quantmf.WithBatch(16))},
+		{oursAllUp, quantmf.MethodQMF, most, ours(quantmf.WithBatch(500), quantmf.WithLearningRate(1))},
+		{ours16Up, quantmf.MethodQMF, most, ours(quantmf.WithBatch(16), quantmf.WithLearningRate(1))},
+		{oursM4, quantmf.MethodQMF, most, ours(quantmf.WithLevels(4))},
+		{oursM8, quantmf.MethodQMF, most, ours(quantmf.WithLevels(8))},
 		{"QMFQ, 10 updates", quantmf.MethodQMFQ, inner, paperQMFQ(16, quantmf.KLUpdates(10))},
 		{"QMFQ, " + strconv.Itoa(many) + " updates", quantmf.MethodQMFQ, inner, paperQMFQ(16, quantmf.KLUpdates(many))},
-		{qmfqKL, quantmf.MethodQMFQ, inner, []quantmf.FitOption{quantmf.WithEpsilon(0.01), quantmf.WithLevels(16)}},
+		{qmfqKL, quantmf.MethodQMFQ, inner, oursQ()},
+		{qmfqFew, quantmf.MethodQMFQ, inner, oursQ(quantmf.WithProjection(quantmf.KLUpdates(5)))},
+		{qmfqMany, quantmf.MethodQMFQ, inner, oursQ(quantmf.WithProjection(quantmf.KLUpdates(100)))},
 	}
 	for _, w := range ways {
 		traces := make([]trace, r.Repeats)

@@ -26,7 +26,7 @@ type settingsMatrix struct {
 }
 
 func settings(s *session) (any, error) {
-	r := &settingsResult{Seeds: pick(s, 5, 2), QMFQSeeds: pick(s, 5, 2)}
+	r := &settingsResult{Seeds: pick(s, 8, 2), QMFQSeeds: pick(s, 8, 4)}
 	long := pick(s, 1000, 300)
 	arctan := append(paperQMF(8), quantmf.WithSquash(quantmf.SquashArctan))
 	paper := paperQMF(8)
@@ -36,7 +36,7 @@ func settings(s *session) (any, error) {
 		{"NMF, Newton", quantmf.MethodNMF, 100, nil},
 		{qmfPaper, quantmf.MethodQMF, long, append(slices.Clone(paper), quantmf.WithPenalty(0.01))},
 		{"QMF", quantmf.MethodQMF, pick(s, 300, 100), []quantmf.FitOption{quantmf.WithEpsilon(0.01), quantmf.WithShrinkage(0)}},
-		{qmfqPaper, quantmf.MethodQMFQ, pick(s, 1000, 100), paperQMFQ(8, quantmf.FrobeniusUpdates(100))},
+		{qmfqPaper, quantmf.MethodQMFQ, long, paperQMFQ(8, quantmf.FrobeniusUpdates(100))},
 		{qmfqKL, quantmf.MethodQMFQ, pick(s, 300, 100), []quantmf.FitOption{quantmf.WithEpsilon(0.01)}},
 	}
 	epochs := pick(s, 1000, 300)
@@ -73,13 +73,22 @@ func settings(s *session) (any, error) {
 		default:
 			return nil, err
 		}
-		for i, w := range slices.Concat(ours, departures) {
+		fits := slices.Clone(ours)
+		if len(m.Published) > 0 {
+			u, v := publishedFactors(160, 80, 8)
+			fits = append(fits, way{qmfqDrawn, quantmf.MethodQMFQ, long, append(paperQMFQ(8, quantmf.FrobeniusUpdates(100)), quantmf.WithInit(u, v))})
+		}
+		own := len(fits)
+		if gap == 1 { // departures on one matrix
+			fits = append(fits, departures...)
+		}
+		for i, w := range fits {
 			seeds := r.Seeds
-			if w.Method == quantmf.MethodQMFQ {
+			switch {
+			case w.Name == qmfqDrawn:
+				seeds = 1 // nothing is left to chance
+			case w.Method == quantmf.MethodQMFQ:
 				seeds = r.QMFQSeeds
-			}
-			if i >= len(ours) && gap == 2 {
-				break // departures on one matrix
 			}
 			traces := make([]trace, seeds)
 			err := s.abreast(seeds, func(seed int) (err error) {
@@ -93,7 +102,7 @@ func settings(s *session) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			if b := bandOf(w.Name, traces); i < len(ours) {
+			if b := bandOf(w.Name, traces); i < own {
 				m.Ours = append(m.Ours, b)
 			} else {
 				m.Departures = append(m.Departures, b)

@@ -32,6 +32,7 @@ const (
 	qmfPaper  = "QMF, paper's settings"
 	qmfqPaper = "QMFQ, paper's settings"
 	qmfqKL    = "QMFQ, KL"
+	qmfqDrawn = "QMFQ, paper's settings, published draw"
 )
 
 func toyWays(s *session) []way {
