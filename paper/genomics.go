@@ -152,8 +152,8 @@ func genomicsPage(w *writer) error {
 	w.p("rank 10. \"Paper's settings\" have batches of 64 and a penalty of 0.001; the paper's text has the rate 0.001. Its published factors leave miRNA without a logarithm, in reads per million,")
 	w.p("which then carry nearly all of the loss; here it has one.\n")
 	looks := map[string]line{"NMF": {color: black, dash: 3}, slow16: {color: orange, dash: 2}, rate16: {color: sky, dash: 1}, closely: {color: blue}, qmfqKL: {color: vermillion}}
-	for _, by := range []struct{ name, axis string }{{"epochs", "epochs"}, {"seconds", "seconds on one core"}} {
-		err = w.picture("genomics-"+by.name, "Loss against "+by.axis+" on six cancers.", func() error {
+	for _, by := range []struct{ name, axis string }{{"epochs", epochAxis}, {"seconds", "seconds on one core"}} {
+		err = w.picture("genomics-"+by.name, "Loss against "+by.name+" on six cancers.", func() error {
 			var rows [][]*chart
 			for part := range slices.Chunk(res.Cancers, 3) {
 				var row []*chart
@@ -168,7 +168,7 @@ func genomicsPage(w *writer) error {
 						if by.name == "seconds" {
 							l = b.overSeconds(looks[name])
 						}
-						l.name = strings.Replace(name, "paper's settings, m = 16, ", "", 1)
+						l.name = strings.Replace(name, "paper's settings, m = 16", "paper's", 1)
 						p.add(l)
 					}
 					if len(rows) == 0 && len(row) == 0 {
@@ -181,7 +181,7 @@ func genomicsPage(w *writer) error {
 				}
 				rows = append(rows, row)
 			}
-			return figure("genomics-"+by.name, 9.5, 7.5, rows...)
+			return figure("genomics-"+by.name, 8, 7, rows...)
 		})
 		if err != nil {
 			return err

@@ -115,7 +115,7 @@ func largerPage(w *writer) error {
 	}
 	err = w.picture("larger", "Loss against epochs: sizes of batches, learning rates, levels, and QMFQ by inner updates. Bands are the range of the repeats.", func() error {
 		panel := func(title, legend string, names []string, styles []line) *chart {
-			c := &chart{title: title, x: "epochs", y: "loss (KL per entry)", logX: true, logY: true, legend: legend}
+			c := &chart{title: title, x: epochAxis, y: "loss (KL per entry)", logX: true, logY: true, legend: legend}
 			for i, name := range names {
 				if b, has := by[name]; has {
 					c.add(b.overEpochs(styles[i]))

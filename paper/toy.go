@@ -154,10 +154,10 @@ func toyPage(w *writer) error {
 	w.made(r.Header, fmt.Sprintf("%d seeds, each another matrix", res.Seeds))
 	w.p("d = 160, n = 80, k = 8: U* Poisson(2), V* Dirichlet(1/2), every row of U*V* brought to a quantile function of its own, whose steps are exp(N(0,σ²)); m = 8,")
 	w.p("ε = 0.01. σ is 1 in the paper and 2 in its code. QMF and QMFQ without \"paper's settings\" are FitQMF and FitQMFQ at their defaults but for ε, no shrinkage, and the number of epochs.\n")
-	err = w.picture("toy-loss", "Loss against epochs and against seconds of one core. Epoch 0 is drawn at 0.7.", func() error {
+	err = w.picture("toy-loss", "Loss against epochs and against seconds of one core.", func() error {
 		var rows [][]*chart
 		for _, p := range res.Problems {
-			a := &chart{title: fmt.Sprintf("gaps of deviation σ = %g", p.Gap), x: "epochs", y: "loss (KL per entry)", logX: true, logY: true}
+			a := &chart{title: fmt.Sprintf("gaps of deviation σ = %g", p.Gap), x: epochAxis, y: "loss (KL per entry)", logX: true, logY: true}
 			b := &chart{title: fmt.Sprintf("gaps of deviation σ = %g", p.Gap), x: "seconds on one core", y: "loss (KL per entry)", logX: true, logY: true}
 			if p.Gap == 1 {
 				b.legend = "bottom left"
