@@ -109,8 +109,10 @@ func columnMeans(x quantmf.Mat) []float64 {
 	return sum
 }
 
+func fieldsMasks(s *session) int { return pick(s, 5, 2) }
+
 func fields(s *session) (any, error) {
-	r := &fieldsResult{Masks: pick(s, 5, 2)}
+	r := &fieldsResult{Masks: fieldsMasks(s)}
 	for _, f := range []struct {
 		set, kind string
 		rank      int

@@ -42,13 +42,12 @@ const (
 	atDefaults = "QMF, defaults"
 )
 
-func genomics(s *session) (any, error) {
-	r := &genomicsResult{Seeds: pick(s, 3, 1), Masks: pick(s, 5, 2)}
+func genomicsWays(s *session) []way {
 	epochs := pick(s, 1000, 100)
 	batch := func(levels int, rate float64) []quantmf.FitOption {
 		return append(qmfOf(levels, 64, rate), quantmf.WithPenalty(0.001))
 	}
-	ways := []way{
+	return []way{
 		{"NMF", quantmf.MethodNMF, epochs, []quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)}},
 		{"NMF, Newton", quantmf.MethodNMF, pick(s, 200, 50), nil},
 		{slow16, quantmf.MethodQMF, epochs, batch(16, 0.001)},
@@ -58,6 +57,16 @@ func genomics(s *session) (any, error) {
 		{atDefaults, quantmf.MethodQMF, 4, nil},
 		{qmfqKL, quantmf.MethodQMFQ, pick(s, 100, 20), nil},
 	}
+}
+
+// Seeds of fits to all cells; masks and ranks of those to a part.
+func genomicsSeeds(s *session) int   { return pick(s, 3, 1) }
+func genomicsMasks(s *session) int   { return pick(s, 5, 2) }
+func genomicsRanks(s *session) []int { return pick(s, []int{2, 5, 10, 15}, []int{3, 10}) }
+
+func genomics(s *session) (any, error) {
+	r := &genomicsResult{Seeds: genomicsSeeds(s), Masks: genomicsMasks(s)}
+	ways := genomicsWays(s)
 	for _, set := range cancerSets {
 		x, _, err := set.matrix(s.data)
 		if err != nil {
@@ -80,7 +89,7 @@ func genomics(s *session) (any, error) {
 		for i, w := range ways {
 			c.Bands = append(c.Bands, bandOf(w.Name, traces[i*r.Seeds:(i+1)*r.Seeds]))
 		}
-		if c.Hidden, err = unseen(s, set.folder, x, pick(s, []int{2, 5, 10, 15}, []int{3, 10}), r.Masks); err != nil {
+		if c.Hidden, err = unseen(s, set.folder, x, genomicsRanks(s), r.Masks); err != nil {
 			return nil, err
 		}
 		r.Cancers = append(r.Cancers, c)

@@ -76,7 +76,11 @@ func text(draw bool) (string, error) {
 		}
 	}
 	head := &writer{}
-	head.p("%s\n## What comes out\n", preface)
+	takes, err := duration()
+	if err != nil {
+		return "", err
+	}
+	head.p("%s%s\n\n## What comes out\n", preface, takes)
 	head.table(append([][]string{{"the paper's claim", "here"}}, w.claims...))
 	all := head.String() + w.String() + "\n" + differences
 	return breaks.ReplaceAllString(strings.TrimRight(all, "\n"), "\n\n") + "\n", nil
@@ -90,6 +94,86 @@ func page() error {
 		return err
 	}
 	return os.WriteFile("README.md", []byte(t), 0o644)
+}
+
+// duration says how long the full setting takes: the sum of what its sections took, and for a
+// section that has the quick setting alone an estimate from its seconds an epoch.
+func duration() (string, error) {
+	const cores = 2
+	full := new(session)
+	measured, estimated := 0.0, 0.0
+	var guessed []string
+	add := func(name string, h header, has bool, estimate float64, err error) error {
+		switch {
+		case err != nil || !has:
+			return err
+		case h.Setting == "full":
+			measured += h.Minutes
+		default:
+			estimated += estimate
+			guessed = append(guessed, name)
+		}
+		return nil
+	}
+	// minutes of fits in full, by their seconds in a shorter run.
+	minutes := func(bands []band, ways []way, repeats int) (m float64) {
+		for _, w := range ways {
+			if b, has := find(bands, w.Name); has {
+				last := len(b.Epoch) - 1
+				m += (b.Second[0] + (b.Second[last]-b.Second[0])*float64(w.Epochs)/float64(b.Epoch[last])) * float64(repeats) / cores / 60
+			}
+		}
+		return m
+	}
+	t, has, err := read[timingResult]("timing")
+	if err = add("timing", t.Header, has, 10*t.Header.Minutes, err); err != nil {
+		return "", err
+	}
+	toys, has, err := read[toyResult]("toy")
+	estimate := 0.0
+	for _, p := range toys.Result.Problems {
+		estimate += minutes(p.Bands, toyWays(full), toySeeds(full))
+	}
+	if err = add("toy", toys.Header, has, estimate, err); err != nil {
+		return "", err
+	}
+	set, has, err := read[settingsResult]("settings")
+	if err = add("settings", set.Header, has, 10*set.Header.Minutes, err); err != nil {
+		return "", err
+	}
+	l, has, err := read[largerResult]("larger")
+	if err = add("larger", l.Header, has, minutes(l.Result.Bands, largerWays(full), largerRepeats(full)), err); err != nil {
+		return "", err
+	}
+	gen, has, err := read[genomicsResult]("genomics")
+	estimate = 0
+	fits := 0.0 // of the quick setting; what is left of its time goes to hidden cells
+	for _, c := range gen.Result.Cancers {
+		estimate += minutes(c.Bands, genomicsWays(full), genomicsSeeds(full))
+		fits += minutes(c.Bands, genomicsWays(&session{quick: true}), gen.Result.Seeds)
+	}
+	if gen.Result.Masks > 0 {
+		ratio := func(full, quick []int, masks int) float64 { // time grows with the sum of ranks and with masks
+			return average(full) * float64(len(full)) / average(quick) / float64(len(quick)) * float64(masks) / float64(gen.Result.Masks)
+		}
+		estimate += (gen.Header.Minutes - fits) * ratio(genomicsRanks(full), genomicsRanks(&session{quick: true}), genomicsMasks(full))
+	}
+	if err = add("genomics", gen.Header, has, estimate, err); err != nil {
+		return "", err
+	}
+	s, has, err := read[survivalResult]("survival")
+	if err = add("survival", s.Header, has, s.Header.Minutes*float64(survivalSeeds(full))/float64(max(1, s.Result.Seeds)), err); err != nil {
+		return "", err
+	}
+	f, has, err := read[fieldsResult]("fields")
+	if err = add("fields", f.Header, has, f.Header.Minutes*float64(fieldsMasks(full))/float64(max(1, f.Result.Masks)), err); err != nil {
+		return "", err
+	}
+	out := fmt.Sprintf("The full setting takes about %.2g minutes", measured+estimated)
+	if len(guessed) > 0 {
+		out += fmt.Sprintf(": %.2g were measured, %.2g, for %s, are estimated from the quick one", measured, estimated, strings.Join(guessed, ", "))
+	}
+	return out + ".", nil
 }
 
 const preface = "# The paper's experiments, with this package\n" + `
@@ -108,9 +192,8 @@ go run . data -data FOLDER          # where the data are published, and which of
 
 Losses are mean generalised Kullback-Leibler divergences per entry of the matrix. Lines of figures are medians, bands go from
 the lowest to the highest seed. Seconds are those of one core of a machine that did other work at the same time: compare them
-within a figure only. A section's numbers are those of the version it names: FitQMF's own steps and numbers of epochs have
-changed since 6e52031, which stepped U and V by Adam. Minutes are those of the last command, on two cores of that machine; fits
-that it found in its cache count nothing. "NMF" is the textbook's multiplicative updates under KL, as in the paper, unless
+within a figure only. A section's numbers are those of the version it names, and its minutes those of two cores of that machine,
+with what it found in its cache as that was made. "NMF" is the textbook's multiplicative updates under KL, as in the paper, unless
 "Newton" is said, which is what FitNMF does by default. The published code is the folder soft_sort of google-research;
 "published curves" are losses that this code reaches on the same matrices. Fits named "paper's settings" have its start, pinned
 ends, a constant rate, ε = 0.01 and SquashLogistic. [study](study) is another program on the same data: what the defaults of

@@ -67,8 +67,10 @@ var cancers = []struct {
 	more, qmf int
 }{{"aml", 0, -1}, {"breast", 1, 2}, {"colon", 0, 0}, {"gbm", 0, -1}, {"kidney", 0, -1}, {"liver", -1, -1}}
 
+func survivalSeeds(s *session) int { return pick(s, 20, 8) }
+
 func survive(s *session) (any, error) {
-	r := &survivalResult{Seeds: pick(s, 20, 8), Shuffle: pick(s, 50, 25)}
+	r := &survivalResult{Seeds: survivalSeeds(s), Shuffle: pick(s, 50, 25)}
 	for _, c := range cancers {
 		p, err := authorsFactors(s.data, c.name)
 		if err != nil {

@@ -49,8 +49,10 @@ func toyWays(s *session) []way {
 	}
 }
 
+func toySeeds(s *session) int { return pick(s, 8, 2) }
+
 func toy(s *session) (any, error) {
-	r := &toyResult{Seeds: pick(s, 8, 2)}
+	r := &toyResult{Seeds: toySeeds(s)}
 	for _, gap := range []float64{1, 2} {
 		p := toyProblem{Gap: gap, Recovery: map[string]recovery{}}
 		for _, w := range toyWays(s) {
