@@ -29,7 +29,7 @@ const (
 	oursM4     = "ours, m = 4"
 	oursM8     = "ours, m = 8"
 	qmfqFew    = "ours, 5 updates"
-	qmfqMany   = "ours, 100 updates"
+	qmfqMany   = "ours, 50 updates"
 	largerAll  = "all rows, rate 0.01"
 	larger256  = "batches of 256, rate 0.01"
 	larger64   = "batches of 64, rate 0.01"
@@ -74,7 +74,7 @@ func largerWays(s *session) []way {
 		{"QMFQ, " + strconv.Itoa(many) + " updates", quantmf.MethodQMFQ, inner, paperQMFQ(16, quantmf.KLUpdates(many))},
 		{qmfqKL, quantmf.MethodQMFQ, inner, oursQ()},
 		{qmfqFew, quantmf.MethodQMFQ, inner, oursQ(quantmf.WithProjection(quantmf.KLUpdates(5)))},
-		{qmfqMany, quantmf.MethodQMFQ, inner, oursQ(quantmf.WithProjection(quantmf.KLUpdates(100)))},
+		{qmfqMany, quantmf.MethodQMFQ, inner, oursQ(quantmf.WithProjection(quantmf.KLUpdates(50)))},
 	}
 }
 
@@ -222,7 +222,7 @@ func largerPage(w *writer) error {
 		fmt.Sprintf("five times the rate makes the end %.1f times as high with batches of 16, %.1f times with all rows.", end(ours16Up)/end(ours16), end(oursAllUp)/end(oursAll)),
 		fmt.Sprintf("Adam steps the levels' weights alone; at 1 instead of 0.2 the loss ends at %s instead of %s with batches of 16, at %s instead of %s with all rows", g(end(ours16Up)), g(end(ours16)), g(end(oursAllUp)), g(end(oursAll))))
 	if len(inner) == 2 {
-		w.p("- Inner updates, of which the paper shows curves: after %d epochs %s are at %s and %s at %s. Our QMFQ, whose projections start from the factors of a QMF, is at %s with 5, at %s with 20 and at %s with 100 after %d.",
+		w.p("- Inner updates, of which the paper shows curves: after %d epochs %s are at %s and %s at %s. Our QMFQ, whose projections start from the factors of a QMF, is at %s with 5, at %s with 20 and at %s with 50 after %d.",
 			epochs(inner[0]), inner[0], g(end(inner[0])), strings.TrimPrefix(inner[1], "QMFQ, "), g(end(inner[1])), g(end(qmfqFew)), g(end(qmfqKL)), g(end(qmfqMany)), epochs(qmfqKL))
 	}
 	w.p("")

@@ -14,8 +14,8 @@ import (
 )
 
 type settingsResult struct {
-	Seeds, QMFQSeeds int
-	Matrices         []settingsMatrix
+	Seeds, QMFQSeeds, DepartureSeeds int
+	Matrices                         []settingsMatrix
 }
 
 type settingsMatrix struct {
@@ -26,7 +26,7 @@ type settingsMatrix struct {
 }
 
 func settings(s *session) (any, error) {
-	r := &settingsResult{Seeds: pick(s, 8, 2), QMFQSeeds: pick(s, 8, 4)}
+	r := &settingsResult{Seeds: pick(s, 8, 2), QMFQSeeds: pick(s, 8, 4), DepartureSeeds: pick(s, 3, 2)}
 	long := pick(s, 1000, 300)
 	arctan := append(paperQMF(8), quantmf.WithSquash(quantmf.SquashArctan))
 	paper := paperQMF(8)
@@ -89,6 +89,8 @@ func settings(s *session) (any, error) {
 				seeds = 1 // nothing is left to chance
 			case w.Method == quantmf.MethodQMFQ:
 				seeds = r.QMFQSeeds
+			case i >= own:
+				seeds = r.DepartureSeeds
 			}
 			traces := make([]trace, seeds)
 			err := s.abreast(seeds, func(seed int) (err error) {
@@ -162,7 +164,7 @@ func settingsPage(w *writer) error {
 		return err
 	}
 	res := r.Result
-	w.made(r.Header, fmt.Sprintf("%d seeds, of QMFQ %d", res.Seeds, res.QMFQSeeds))
+	w.made(r.Header, fmt.Sprintf("seeds: %d, of QMFQ %d, of departures %d", res.Seeds, res.QMFQSeeds, res.DepartureSeeds))
 	w.p("The toy again, on two matrices on which the published code was run (once; NMF by Frobenius updates there, by KL updates here, and QMFQ by 100 Frobenius updates a")
 	w.p("projection in both). Its QMF has a penalty of 0.01, and so has \"%s\" here. \"QMF\" and \"%s\" are our defaults with ε = 0.01, without shrinkage; their rates fall to 0", qmfPaper, qmfqKL)
 	w.p("over the whole fit, so that a shorter fit would be lower at its end than these are on the way. Of the paper's settings medians of the seeds are given, and their range.\n")
