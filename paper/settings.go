@@ -167,7 +167,8 @@ func settingsPage(w *writer) error {
 	w.made(r.Header, fmt.Sprintf("seeds: %d, of QMFQ %d, of departures %d", res.Seeds, res.QMFQSeeds, res.DepartureSeeds))
 	w.p("The toy again, on two matrices on which the published code was run (once; NMF by Frobenius updates there, by KL updates here, and QMFQ by 100 Frobenius updates a")
 	w.p("projection in both). Its QMF has a penalty of 0.01, and so has \"%s\" here. \"QMF\" and \"%s\" are our defaults with ε = 0.01, without shrinkage; their rates fall to 0", qmfPaper, qmfqKL)
-	w.p("over the whole fit, so that a shorter fit would be lower at its end than these are on the way. Of the paper's settings medians of the seeds are given, and their range.\n")
+	w.p("over the whole fit, so that a shorter fit would be lower at its end than these are on the way. Of the paper's settings medians of the seeds are given, and their range.")
+	w.p("[qmf.md](../docs/measurements/qmf.md) has the epochs and seconds that FitQMF takes to the published losses.\n")
 	err = w.picture("settings", "Losses of our fits, with the paper's settings and at our defaults (lines, bands over seeds), and those of the published code on the same matrices (marks).", func() error {
 		var row []*chart
 		for _, m := range res.Matrices {
