@@ -133,7 +133,7 @@ func fields(s *session) (any, error) {
 			l := fieldLoss{Name: name}
 			type losses struct{ Hidden, Seen float64 }
 			at := make([]losses, r.Masks)
-			err := s.abreast(r.Masks, func(i int) (err error) {
+			err := s.each(r.Masks, func(i int) (err error) {
 				at[i], err = cached(s, fmt.Sprintf("%s, %s, rank %d, mask %d", f.set, name, f.rank, i+1), func() (o losses, err error) {
 					holes := holed(t.X, uint64(i+1))
 					fit, _, err := fieldFit(s, name, holes, f.rank, f.by, true)

@@ -74,7 +74,7 @@ func genomics(s *session) (any, error) {
 		}
 		c := cancerFit{Set: set.folder, Blocks: strings.Join(set.blocks, " + "), Features: x.Rows, Samples: x.Cols}
 		traces := make([]trace, len(ways)*r.Seeds)
-		err = s.abreast(len(traces), func(i int) (err error) {
+		err = s.each(len(traces), func(i int) (err error) {
 			w, seed := ways[i/r.Seeds], uint64(i%r.Seeds+1)
 			key := fmt.Sprintf("%s, %s, %d epochs, seed %d", set.folder, w.Name, w.Epochs, seed)
 			traces[i], err = cached(s, key, func() (trace, error) {

@@ -84,7 +84,7 @@ func larger(s *session) (any, error) {
 	r := &largerResult{Repeats: largerRepeats(s)}
 	for _, w := range largerWays(s) {
 		traces := make([]trace, r.Repeats)
-		err := s.abreast(r.Repeats, func(i int) (err error) {
+		err := s.each(r.Repeats, func(i int) (err error) {
 			key := fmt.Sprintf("%s, %d epochs, repeat %d", w.Name, w.Epochs, i+1)
 			traces[i], err = cached(s, key, func() (trace, error) {
 				_, _, t, err := w.fit(s, problem(500, 256, 10, 1, 10, uint64(i+1)).X, 10, uint64(i+1))

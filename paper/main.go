@@ -19,7 +19,6 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"time"
 
 	"github.com/quantmf/quantmf/paper/internal/data"
 )
@@ -96,7 +95,7 @@ func command(args []string) error {
 			continue
 		}
 		found = true
-		s := &session{ctx: ctx, name: e.name, quick: *quick, again: *again, data: data.Folder(*folder), began: time.Now(), share: 1}
+		s := newSession(ctx, e.name, *quick, *again, data.Folder(*folder))
 		s.say("%s setting", s.setting())
 		out, err := e.run(s)
 		switch {

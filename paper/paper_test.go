@@ -143,7 +143,7 @@ func TestDistance(t *testing.T) {
 
 // A fit on the course that it was kept: History at its marks, seconds increasing.
 func TestTrace(t *testing.T) {
-	s := &session{ctx: context.Background(), name: "test", began: time.Now(), share: 1}
+	s := newSession(context.Background(), "test", false, false, "")
 	x := problem(20, 30, 3, 1, 0, 1).X
 	for _, w := range []way{
 		{"NMF", quantmf.MethodNMF, 40, []quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)}},
@@ -302,8 +302,13 @@ func TestCached(t *testing.T) {
 	t.Chdir(t.TempDir())
 	made := 0
 	get := func(again bool, key string) *session {
-		s := &session{ctx: context.Background(), name: "test", again: again, began: time.Now(), share: 0.5}
-		v, err := cached(s, key, func() ([]float64, error) { made++; time.Sleep(20 * time.Millisecond); return []float64{1, 2}, nil })
+		s := newSession(context.Background(), "test", false, again, "")
+		v, err := cached(s, key, func() ([]float64, error) {
+			made++
+			for from := worked(); worked()-from < 20*time.Millisecond; {
+			}
+			return []float64{1, 2}, nil
+		})
 		if err != nil || len(v) != 2 || v[1] != 2 {
 			t.Fatalf("%v %v", v, err)
 		}
@@ -318,7 +323,7 @@ func TestCached(t *testing.T) {
 		if made != c.made {
 			t.Errorf("call %d: made %d times, not %d", i, made, c.made)
 		}
-		if hit := i == 1 || i == 4; hit != (s.found >= 10*time.Millisecond) {
+		if hit := i == 1 || i == 4; hit != (s.found >= 20*time.Millisecond) {
 			t.Errorf("call %d: found %v", i, s.found)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,9 +32,24 @@ type session struct {
 	quick, again bool
 	data         data.Folder
 	began        time.Time
-	share        float64       // of the machine that a fit has: less than 1 where several are made abreast
+	before       time.Duration // worked when the session began
+	abreast      int           // fits that are made at the same time
 	mu           sync.Mutex    // of found
-	found        time.Duration // what fits in the cache took when they were made, as shares of the machine
+	found        time.Duration // what processors worked for fits in the cache when they were made
+}
+
+func newSession(ctx context.Context, name string, quick, again bool, folder data.Folder) *session {
+	return &session{ctx: ctx, name: name, quick: quick, again: again, data: folder, began: time.Now(), before: worked(), abreast: 1}
+}
+
+var started = time.Now()
+
+func cores() int { return runtime.GOMAXPROCS(0) }
+
+// took is how long the session would have taken so far with the machine for itself: what
+// processors have worked for it, and for what it found in the cache, shared by all cores.
+func (s *session) took() time.Duration {
+	return (worked() - s.before + s.found) / time.Duration(cores())
 }
 
 func (s *session) setting() string {
@@ -61,7 +77,7 @@ type header struct {
 	Version string  // of the package
 	Date    string  // of the run
 	Machine string  // cores and architecture
-	Minutes float64 // that the run took, and what it found in the cache when that was made
+	Minutes float64 // that all cores worked for the run, and for what it found in the cache
 }
 
 // result is what a file of results holds.
@@ -93,7 +109,7 @@ func (s *session) save(v any) error {
 	text, err := json.MarshalIndent(result[any]{header{
 		Setting: s.setting(), Version: version(), Date: time.Now().UTC().Format(time.DateOnly),
 		Machine: fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
-		Minutes: sig((time.Since(s.began) + s.found).Minutes(), 2),
+		Minutes: sig(s.took().Minutes(), 2),
 	}, v}, "", " ")
 	if err != nil {
 		return err
@@ -135,7 +151,7 @@ func read[T any](name string) (r result[T], has bool, err error) {
 }
 
 // sources is the SHA-256 of the text that fits depend on: the package, and this program up to
-// the functions that write the page. Files of tests, of figures and of the page are left out.
+// the functions that write the page. Tests and files that make no fits are left out.
 var sources = sync.OnceValues(hashSources)
 
 func hashSources() (string, error) {
@@ -147,7 +163,7 @@ func hashSources() (string, error) {
 		}
 		for _, file := range files {
 			name := filepath.ToSlash(file)
-			if strings.HasSuffix(name, "_test.go") || name == "page.go" || name == "figure.go" {
+			if strings.HasSuffix(name, "_test.go") || slices.Contains(noFits, name) {
 				continue
 			}
 			text, err := os.ReadFile(file)
@@ -169,12 +185,15 @@ func hashSources() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
+// noFits are files of this program that only say, keep, time or draw what the others make.
+var noFits = []string{"main.go", "session.go", "clock_unix.go", "clock_other.go", "page.go", "figure.go"}
+
 // pages matches where an experiment's file goes over from fits to the page.
 var pages = regexp.MustCompile(`(?m)^func \w+Page\(w \*writer\)`)
 
 // entry is a file of the cache.
 type entry[T any] struct {
-	Seconds float64 // that it took, as a share of the machine
+	Seconds float64 // that processors worked for it, as far as those of fits abreast can be told apart
 	Value   T
 }
 
@@ -196,11 +215,11 @@ func cached[T any](s *session, key string, compute func() (T, error)) (v T, err 
 	if err := s.ctx.Err(); err != nil {
 		return v, err
 	}
-	began := time.Now()
+	before := worked()
 	if v, err = compute(); err != nil {
 		return v, fmt.Errorf("%s: %w", key, err)
 	}
-	e = entry[T]{Seconds: sig(time.Since(began).Seconds()*s.share, 3), Value: v}
+	e = entry[T]{Seconds: sig((worked()-before).Seconds()/float64(s.abreast), 3), Value: v}
 	s.say("%s", key)
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -212,12 +231,12 @@ func cached[T any](s *session, key string, compute func() (T, error)) (v T, err 
 	return v, os.WriteFile(file, text, 0o644)
 }
 
-// abreast calls f(0), ..., f(n-1) on as many goroutines as there are processors. The
+// each calls f(0), ..., f(n-1) on as many goroutines as there are processors. The
 // error returned is that of the lowest index.
-func (s *session) abreast(n int, f func(i int) error) error {
-	workers := min(n, runtime.GOMAXPROCS(0))
-	s.share = 1 / float64(workers)
-	defer func() { s.share = 1 }()
+func (s *session) each(n int, f func(i int) error) error {
+	workers := min(n, cores())
+	s.abreast = workers
+	defer func() { s.abreast = 1 }()
 	errs := make([]error, n)
 	var wg sync.WaitGroup
 	next := make(chan int)

@@ -93,7 +93,7 @@ func settings(s *session) (any, error) {
 				seeds = r.DepartureSeeds
 			}
 			traces := make([]trace, seeds)
-			err := s.abreast(seeds, func(seed int) (err error) {
+			err := s.each(seeds, func(seed int) (err error) {
 				key := fmt.Sprintf("%s, %s, %d epochs, seed %d", m.Name, w.Name, w.Epochs, seed+1)
 				traces[seed], err = cached(s, key, func() (trace, error) {
 					_, _, t, err := w.fit(s, x, 8, uint64(seed+1))

@@ -178,7 +178,7 @@ func ourFactors(s *session, set cancerSet, seeds, shuffle int) (*associated, *ha
 	}
 	for _, model := range survivalModels {
 		all := make([]counts, seeds)
-		err := s.abreast(seeds, func(i int) (err error) {
+		err := s.each(seeds, func(i int) (err error) {
 			key := fmt.Sprintf("%s %s seed %d of %d deals", set.folder, model, i+1, shuffle)
 			all[i], err = cached(s, key, func() (c counts, err error) {
 				v, loss, err := factorsOf(s, model, x, 10, uint64(i+1))

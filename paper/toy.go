@@ -62,7 +62,7 @@ func toy(s *session) (any, error) {
 				Features []toyFeature
 			}
 			all := make([]one, r.Seeds)
-			err := s.abreast(r.Seeds, func(i int) (err error) {
+			err := s.each(r.Seeds, func(i int) (err error) {
 				key := fmt.Sprintf("gap %g, %s, %d epochs, seed %d", gap, w.Name, w.Epochs, i+1)
 				all[i], err = cached(s, key, func() (o one, err error) {
 					truth := problem(160, 80, 8, gap, 0, uint64(i+1))
