@@ -15,6 +15,8 @@ type genomicsResult struct {
 	Seeds   int
 	Masks   int
 	Cancers []cancerFit
+
+	HiddenMinutes float64 // of all, for fits to a part of the cells
 }
 
 type cancerFit struct {
@@ -91,9 +93,11 @@ func genomics(s *session) (any, error) {
 		for i, w := range ways {
 			c.Bands = append(c.Bands, bandOf(w.Name, traces[i*r.Seeds:(i+1)*r.Seeds]))
 		}
+		before := s.took()
 		if c.Hidden, err = unseen(s, set.folder, x, genomicsRanks(s), r.Masks); err != nil {
 			return nil, err
 		}
+		r.HiddenMinutes += sig((s.took() - before).Minutes(), 2)
 		r.Cancers = append(r.Cancers, c)
 	}
 	return r, nil

@@ -3,6 +3,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -123,23 +124,32 @@ func largerPage(w *writer) error {
 		}
 	}
 	err = w.picture("larger", "Loss against epochs: above and in the middle with the paper's settings, by size of batches, learning rate, levels and inner updates; below the same by our steps. Bands are the range of the repeats.", func() error {
-		panel := func(title string, names []string, styles ...line) *chart {
+		// panel draws the bands of some names, each under a label.
+		panel := func(title string, names, labels []string, styles ...line) *chart {
 			c := &chart{title: title, x: epochAxis, y: "loss (KL per entry)", logX: true, logY: true, legend: "bottom left"}
-			for i, name := range names {
+			for i, name := range append([]string{"NMF"}, names...) {
 				if b, has := by[name]; has {
-					c.add(b.overEpochs(styles[i]))
+					l := b.overEpochs(append([]line{{color: black, dash: 3}}, styles...)[i])
+					l.name = append([]string{"NMF"}, labels...)[i]
+					c.add(l)
 				}
 			}
 			return c
 		}
-		nmf, a, b, c, d, e := line{color: black, dash: 3}, line{color: sky, dash: 1}, line{color: green, dash: 2}, line{color: blue}, line{color: orange, dash: 1}, line{color: vermillion, dash: 2}
+		a, b, c, d, e := line{color: sky, dash: 1}, line{color: green, dash: 2}, line{color: blue}, line{color: orange, dash: 1}, line{color: vermillion, dash: 2}
+		left := panel("our steps, sizes of batches and rates", []string{oursAll, ours256, "QMF", ours16, ours16Up},
+			[]string{"all rows", "batches of 256", "batches of 32 (default)", "batches of 16", "batches of 16, rate 1"}, a, b, c, d, e)
+		right := panel("our steps, levels, and inner updates of QMFQ", []string{oursM4, oursM8, "QMF", qmfqFew, qmfqKL},
+			[]string{"QMF, m = 4", "QMF, m = 8", "QMF, m = 16", "QMFQ, 5 updates", "QMFQ, 20 updates (default)"}, a, b, c, d, e)
+		for _, p := range []*chart{left, right} {
+			p.legend, p.yRange = "top right", [2]float64{0.15, 2000}
+		}
 		return figure("larger", 12, 8,
-			[]*chart{panel("paper's settings, sizes of batches", []string{"NMF", largerAll, larger256, larger64, larger16}, nmf, a, b, c, d),
-				panel("paper's settings, a rate of 0.1", []string{"NMF", fastAll, fast64, fast16}, nmf, a, c, d)},
-			[]*chart{panel("paper's settings, levels", []string{"NMF", larger64m4, larger64m8, larger64}, nmf, a, b, c),
-				panel("paper's settings, inner updates of QMFQ", append([]string{"NMF"}, inner...), nmf, a, c)},
-			[]*chart{panel("our steps, sizes of batches and rates", []string{"NMF", oursAll, ours256, "QMF", ours16, ours16Up}, nmf, a, b, c, d, e),
-				panel("our steps, levels, and inner updates of QMFQ", []string{"NMF", oursM4, oursM8, "QMF", qmfqFew, qmfqKL}, nmf, a, b, c, d, e)})
+			[]*chart{panel("paper's settings, rate 0.01", []string{largerAll, larger256, larger64, larger16}, []string{"all rows", "batches of 256", "batches of 64", "batches of 16"}, a, b, c, d),
+				panel("paper's settings, rate 0.1", []string{fastAll, fast64, fast16}, []string{"all rows", "batches of 64", "batches of 16"}, a, c, d)},
+			[]*chart{panel("paper's settings, batches of 64, levels", []string{larger64m4, larger64m8, larger64}, []string{"m = 4", "m = 8", "m = 16"}, a, b, c),
+				panel("paper's settings, inner updates of QMFQ", inner, inner, a, c)},
+			[]*chart{left, right})
 	})
 	if err != nil {
 		return err
@@ -185,7 +195,7 @@ func largerPage(w *writer) error {
 		fmt.Sprintf("NMF ends at %s after %d epochs, QMF with batches of 64 at %s after %d, %s at %s after %d", g(end("NMF")), epochs("NMF"), g(end(larger64)), epochs(larger64), q, g(end(q)), epochs(q)),
 		far("QMF", qmfqKL),
 		fmt.Sprintf("QMF ends at %s after %d epochs, QMFQ at %s after %d", g(end("QMF")), epochs("QMF"), g(end(qmfqKL)), epochs(qmfqKL)))
-	// early and late compare sizes of batches from small to large.
+	// sizes compares batches from small to large, early on and at the end.
 	sizes := func(early int, names ...string) (comes, says string) {
 		fast, above := true, true
 		var first, last []string
@@ -201,9 +211,21 @@ func largerPage(w *writer) error {
 		for _, name := range names[1:] {
 			highest = highest && end(names[0]) > end(name)
 		}
+		spread := func(at func(band) float64) float64 {
+			least, most := math.Inf(1), 0.0
+			for _, name := range names {
+				least, most = min(least, at(by[name])), max(most, at(by[name]))
+			}
+			return most / least
+		}
+		earlySpread, lateSpread := spread(func(b band) float64 { return b.at(early) }), spread(band.last)
+		says = fmt.Sprintf("batches of 16, 64, 256 and all rows are at %s after %d epochs, at %s after %d", list(first), early, list(last), epochs(names[0]))
+		if earlySpread < 1.05 && lateSpread < 1.05 {
+			return fmt.Sprintf("sizes of batches make a difference of %.0f %% early on and of %.0f %% at the end.", 100*(earlySpread-1), 100*(lateSpread-1)), says
+		}
 		comes = verdict(fast, "the smaller, the faster early on; ", "not the smaller, the faster early on; ") +
 			verdict(above, "the smaller, the higher at the end.", verdict(highest, "the smallest end highest, the others not in order.", "the smallest do not end highest."))
-		return comes, fmt.Sprintf("batches of 16, 64, 256 and all rows are at %s after %d epochs, at %s after %d", list(first), early, list(last), epochs(names[0]))
+		return comes, says
 	}
 	comes, says := sizes(30, larger16, larger64, larger256, largerAll)
 	ours, saysOurs := sizes(10, ours16, ours64, ours256, oursAll)
@@ -219,7 +241,7 @@ func largerPage(w *writer) error {
 	judge("A rate of 0.1 hurts small batches",
 		verdict(end(fast16) > end(larger16), verdict(end(fast64) > end(larger64), "It holds for 16 and 64", "It holds for 16, not for 64"), "It does not hold")+verdict(end(fastAll) < end(largerAll), "; all rows gain.", "; all rows lose, too."),
 		fmt.Sprintf("at 0.1 instead of 0.01 the loss ends at %s instead of %s with batches of 16, at %s instead of %s with 64, at %s instead of %s with all rows", g(end(fast16)), g(end(larger16)), g(end(fast64)), g(end(larger64)), g(end(fastAll)), g(end(largerAll))),
-		fmt.Sprintf("five times the rate makes the end %.1f times as high with batches of 16, %.1f times with all rows.", end(ours16Up)/end(ours16), end(oursAllUp)/end(oursAll)),
+		fmt.Sprintf("five times the rate changes the end by %+.0f %% with batches of 16, by %+.0f %% with all rows.", 100*(end(ours16Up)/end(ours16)-1), 100*(end(oursAllUp)/end(oursAll)-1)),
 		fmt.Sprintf("Adam steps the levels' weights alone; at 1 instead of 0.2 the loss ends at %s instead of %s with batches of 16, at %s instead of %s with all rows", g(end(ours16Up)), g(end(ours16)), g(end(oursAllUp)), g(end(oursAll))))
 	if len(inner) == 2 {
 		w.p("- Inner updates, of which the paper shows curves: after %d epochs %s are at %s and %s at %s. Our QMFQ, whose projections start from the factors of a QMF, is at %s with 5, at %s with 20 and at %s with 50 after %d.",

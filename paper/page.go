@@ -103,7 +103,6 @@ func page() error {
 // duration says how long the full setting takes: the sum of what its sections took, and for a
 // section that has the quick setting alone an estimate from its seconds an epoch.
 func duration() (string, error) {
-	const cores = 2
 	full := new(session)
 	measured, estimated := 0.0, 0.0
 	var guessed []string
@@ -119,26 +118,27 @@ func duration() (string, error) {
 		}
 		return nil
 	}
-	// minutes of fits in full, by their seconds in a shorter run.
-	minutes := func(bands []band, ways []way, repeats int) (m float64) {
+	quick := &session{quick: true}
+	// work is the time of fits, by their seconds in a run that may be shorter.
+	work := func(bands []band, ways []way, repeats int) (seconds float64) {
 		for _, w := range ways {
 			if b, has := find(bands, w.Name); has {
 				last := len(b.Epoch) - 1
-				m += (b.Second[0] + (b.Second[last]-b.Second[0])*float64(w.Epochs)/float64(b.Epoch[last])) * float64(repeats) / cores / 60
+				seconds += (b.Second[0] + (b.Second[last]-b.Second[0])*float64(w.Epochs)/float64(b.Epoch[last])) * float64(repeats)
 			}
 		}
-		return m
+		return seconds
 	}
 	t, has, err := read[timingResult]("timing")
 	if err = add("timing", t.Header, has, 10*t.Header.Minutes, err); err != nil {
 		return "", err
 	}
 	toys, has, err := read[toyResult]("toy")
-	estimate := 0.0
+	ratio := 0.0
 	for _, p := range toys.Result.Problems {
-		estimate += minutes(p.Bands, toyWays(full), toySeeds(full))
+		ratio += work(p.Bands, toyWays(full), toySeeds(full)) / work(p.Bands, toyWays(quick), toySeeds(quick)) / float64(len(toys.Result.Problems))
 	}
-	if err = add("toy", toys.Header, has, estimate, err); err != nil {
+	if err = add("toy", toys.Header, has, ratio*toys.Header.Minutes, err); err != nil {
 		return "", err
 	}
 	set, has, err := read[settingsResult]("settings")
@@ -146,23 +146,18 @@ func duration() (string, error) {
 		return "", err
 	}
 	l, has, err := read[largerResult]("larger")
-	if err = add("larger", l.Header, has, minutes(l.Result.Bands, largerWays(full), largerRepeats(full)), err); err != nil {
+	ratio = work(l.Result.Bands, largerWays(full), largerRepeats(full)) / work(l.Result.Bands, largerWays(quick), largerRepeats(quick))
+	if err = add("larger", l.Header, has, ratio*l.Header.Minutes, err); err != nil {
 		return "", err
 	}
 	gen, has, err := read[genomicsResult]("genomics")
-	estimate = 0
-	fits := 0.0 // of the quick setting; what is left of its time goes to hidden cells
+	made, would := 0.0, 0.0
 	for _, c := range gen.Result.Cancers {
-		estimate += minutes(c.Bands, genomicsWays(full), genomicsSeeds(full))
-		fits += minutes(c.Bands, genomicsWays(&session{quick: true}), gen.Result.Seeds)
+		made, would = made+work(c.Bands, genomicsWays(quick), genomicsSeeds(quick)), would+work(c.Bands, genomicsWays(full), genomicsSeeds(full))
 	}
-	if gen.Result.Masks > 0 {
-		ratio := func(full, quick []int, masks int) float64 { // time grows with the sum of ranks and with masks
-			return average(full) * float64(len(full)) / average(quick) / float64(len(quick)) * float64(masks) / float64(gen.Result.Masks)
-		}
-		estimate += (gen.Header.Minutes - fits) * ratio(genomicsRanks(full), genomicsRanks(&session{quick: true}), genomicsMasks(full))
-	}
-	if err = add("genomics", gen.Header, has, estimate, err); err != nil {
+	sum := func(v []int) float64 { return average(v) * float64(len(v)) }
+	hidden := sum(genomicsRanks(full)) / sum(genomicsRanks(quick)) * float64(genomicsMasks(full)) / float64(genomicsMasks(quick)) // as ranks and masks
+	if err = add("genomics", gen.Header, has, (gen.Header.Minutes-gen.Result.HiddenMinutes)*would/made+gen.Result.HiddenMinutes*hidden, err); err != nil {
 		return "", err
 	}
 	s, has, err := read[survivalResult]("survival")
@@ -173,12 +168,12 @@ func duration() (string, error) {
 	if err = add("fields", f.Header, has, f.Header.Minutes*float64(fieldsMasks(full))/float64(max(1, f.Result.Masks)), err); err != nil {
 		return "", err
 	}
-	out := fmt.Sprintf("The full setting takes about %.2g minutes", measured+estimated)
+	out := fmt.Sprintf("The full setting takes about %.0f minutes of two cores", measured+estimated)
 	if len(guessed) > 0 {
-		out += fmt.Sprintf(": %.2g were measured, %.2g, for %s, are estimated from the quick one", measured, estimated, strings.Join(guessed, ", "))
+		out += fmt.Sprintf(": %.1f were measured, %.0f, for %s, are estimated from the quick one", measured, estimated, strings.Join(guessed, ", "))
 	}
 	out += "."
-	made, all := 0.0, 0.0 // minutes of the quick setting: with generated data alone, and with all
+	drawn, all := 0.0, 0.0 // minutes of the quick setting: with generated data alone, and with all
 	for _, e := range experiments {
 		text, err := os.ReadFile(filepath.FromSlash("results/quick/" + e.name + ".json"))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -193,10 +188,10 @@ func duration() (string, error) {
 		}
 		all += r.Header.Minutes
 		if !needsData[e.name] {
-			made += r.Header.Minutes
+			drawn += r.Header.Minutes
 		}
 	}
-	return out + fmt.Sprintf(" The quick one takes %.1f without data and %.1f with them, and what go takes to compile.", made, all), nil
+	return out + fmt.Sprintf(" The quick one takes %.1f without data and %.1f with them, and what go takes to compile.", drawn, all), nil
 }
 
 // needsData has the experiments that are left out where there are no data.
