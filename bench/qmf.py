@@ -4,7 +4,7 @@
 
 FOLDER has toy-std1.tsv.gz, toy-std2.tsv.gz and official.json: the paper's synthetic problem, and
 losses of the published code on it after some epochs. BEFORE is a checkout of an earlier version of
-this repository, to be timed beside this one. For each matrix, way and seed: the fewest epochs after
+this repository, to be timed beside this one. For each matrix and seed: the fewest epochs after
 which a fit of so many ends at or below the published code's loss after 1000, by bisection, and the seconds
 of that whole call, its start included. All seconds are those of the processor on one thread, the least
 of three rounds in which all take turns. Of the published code epochs alone are known; what its
@@ -25,7 +25,6 @@ here = pathlib.Path(__file__).resolve().parent
 data = pathlib.Path(sys.argv[1]).resolve()
 BEFORE = pathlib.Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else None
 SETS = ["toy-std1", "toy-std2"]
-WAYS = {"default": "QMF, start chosen by the data", "scores": "QMF, `WithStart(StartScores)`"}
 SEEDS = range(1, 6)
 ROUNDS = 3
 LONG = 1000
@@ -64,7 +63,7 @@ def run(binary, name, way, seed, epochs):
 
 
 def fewest(binary, name, way, seed):
-    """The fewest epochs, of LONG at most, and the loss after them; None where LONG are too few."""
+    """The fewest epochs, of LONG at most; None where LONG are too few."""
     def end(epochs):
         published, fits = run(binary, name, way, seed, [epochs])
         return published, fits[epochs][1][-1]
@@ -75,17 +74,22 @@ def fewest(binary, name, way, seed):
         if loss <= published:
             break
         if high == LONG:
-            return None, loss
+            return None
         high = min(2 * high, LONG)
     low = high // 2  # too few, or never asked below 8
     while high - low > 1:
         middle = (low + high) // 2
         published, value = end(middle)
         if value <= published:
-            high, loss = middle, value
+            high = middle
         else:
             low = middle
-    return high, loss
+    return high
+
+
+def counted(epochs):
+    missing = epochs.count(None)
+    return spread([e or LONG for e in epochs], "{:.0f}".format) + (f"; not reached by {missing} of {len(epochs)}, which count with {LONG}" if missing else "")
 
 
 def spread(values, form):
@@ -100,35 +104,28 @@ def main():
     print("|---|---|---|---|---|---|")
     curves = {}
     for name in SETS:
-        seconds = {}
-        for way, title in WAYS.items():
-            found = {b: {s: fewest(binary, name, way, s) for s in SEEDS} for b, binary in builds.items()}
-            least = {b: {s: np.inf for s in SEEDS} for b in builds}
-            for _ in range(ROUNDS):
-                for s in SEEDS:
-                    for b, binary in builds.items():
-                        epochs = found[b][s][0] or LONG
-                        published, fits = run(binary, name, way, s, [epochs])
-                        least[b][s] = min(least[b][s], fits[epochs][0])
-            for b in builds:
-                reached = [found[b][s][0] for s in SEEDS]
-                missing = reached.count(None)
-                cell = spread([e or LONG for e in reached], "{:.0f}".format) + (f", not reached by {missing}" if missing else "")
-                ratio = "" if b == "this version" or len(builds) == 1 else "1"
-                if b == "this version" and len(builds) > 1:
-                    old = [c for c in builds if c != b][0]
-                    ratio = spread([least[b][s] / least[old][s] for s in SEEDS], "{:.2f}".format)
-                print(f"| {name}, {published:.4g} | {title} | {b} | {cell} | {spread(least[b].values(), '{:.3f}'.format)} | {ratio} |", flush=True)
-            seconds[way] = least
+        found = {b: {s: fewest(binary, name, "default", s) for s in SEEDS} for b, binary in builds.items()}
+        least = {b: {s: np.inf for s in SEEDS} for b in builds}
+        for _ in range(ROUNDS):
+            for s in SEEDS:
+                for b, binary in builds.items():
+                    epochs = found[b][s] or LONG
+                    published, fits = run(binary, name, "default", s, [epochs])
+                    least[b][s] = min(least[b][s], fits[epochs][0])
+        for b in builds:
+            ratio = ""
+            if b == "this version" and len(builds) > 1:
+                old = [c for c in builds if c != b][0]
+                ratio = spread([least[b][s] / least[old][s] for s in SEEDS], "{:.2f}".format)
+            print(f"| {name}, {published:.4g} | defaults | {b} | {counted(list(found[b].values()))} | {spread(least[b].values(), '{:.3f}'.format)} | {ratio} |", flush=True)
         traces = {}
         for b, binary in builds.items():
-            traces[b] = [np.min([[(run_[e][0], run_[e][1][-1]) for e in BUDGETS] for run_ in [run(binary, name, "default", s, BUDGETS)[1] for _ in range(2)]], axis=0) for s in SEEDS]
+            fits = [run(binary, name, "default", s, BUDGETS)[1] for s in SEEDS]
+            traces[b] = np.array([[(f[e][0], f[e][1][-1]) for e in BUDGETS] for f in fits])
         paper = [run(builds["this version"], name, "paper", s, [LONG])[1][LONG] for s in SEEDS]
         first = [next((e for e, v in enumerate(losses) if v <= published), None) for _, losses in paper]
         worked = [t * (e or LONG) / LONG for (t, _), e in zip(paper, first)]
-        missing = first.count(None)
-        cell = spread([e or LONG for e in first], "{:.0f}".format) + (f", not reached by {missing} of {len(SEEDS)}, which count with {LONG}" if missing else "")
-        print(f"| {name}, {published:.4g} | the paper's settings | this version | {cell} | {spread(worked, '{:.2f}'.format)} | |", flush=True)
+        print(f"| {name}, {published:.4g} | the paper's settings | this version | {counted(first)} | {spread(worked, '{:.2f}'.format)} | |", flush=True)
         curves[name] = published, traces, paper
     plot(curves, list(builds))
 
@@ -147,7 +144,7 @@ def plot(curves, builds):
             median = np.median(traces[b], axis=0)
             label = "FitQMF" if b == "this version" else f"FitQMF at {b}"
             a.plot(median[:, 0], median[:, 1], style, color=color, label=label, markersize=4)
-            a.fill_between(median[:, 0], np.min(traces[b], axis=0)[:, 1], np.max(traces[b], axis=0)[:, 1], color=color, alpha=0.2, linewidth=0)
+            a.fill_between(median[:, 0], traces[b].min(axis=0)[:, 1], traces[b].max(axis=0)[:, 1], color=color, alpha=0.2, linewidth=0)
         total = np.median([t for t, _ in paper])
         losses = np.array([l for _, l in paper])
         at = total * np.arange(1, LONG + 1) / LONG

@@ -16,12 +16,10 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// ways are the fits that are compared. "paper" has the paper's settings with the penalty of the
-// published code; the others are the defaults but for ε, which is the paper's, and shrinkage, of which
-// data without noise want none.
+// ways are the fits that are compared: the defaults but for ε, which is the paper's, and shrinkage, of
+// which data without noise want none; and the paper's settings with the penalty of the published code.
 var ways = map[string][]quantmf.FitOption{
 	"default": {quantmf.WithShrinkage(0)},
-	"scores":  {quantmf.WithShrinkage(0), quantmf.WithStart(quantmf.StartScores)},
 	"paper": {quantmf.WithStart(quantmf.StartUniform), quantmf.WithEnds(quantmf.EndsPinned), quantmf.WithSchedule(quantmf.ScheduleConstant),
 		quantmf.WithLearningRate(0.01), quantmf.WithSquash(quantmf.SquashLogistic), quantmf.WithBatch(1 << 30), quantmf.WithPenalty(0.01)},
 }

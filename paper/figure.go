@@ -85,6 +85,7 @@ func (c *chart) plot() (*plot.Plot, error) {
 		a.Label.Padding = vg.Points(3)
 	}
 	p.X.Label.Text, p.Y.Label.Text = c.x, c.y
+	p.X.Tick.Marker, p.Y.Tick.Marker = plain{}, plain{}
 	if c.logX {
 		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, decades{}
 	}
@@ -182,6 +183,19 @@ func (c *chart) plot() (*plot.Plot, error) {
 		p.Add(rule)
 	}
 	return p, nil
+}
+
+// plain are the usual ticks of a linear axis, without zeros at the end of labels.
+type plain struct{}
+
+func (plain) Ticks(low, high float64) []plot.Tick {
+	ticks := plot.DefaultTicks{}.Ticks(low, high)
+	for i, t := range ticks {
+		if t.Label != "" {
+			ticks[i].Label = strconv.FormatFloat(sig(t.Value, 6), 'f', -1, 64)
+		}
+	}
+	return ticks
 }
 
 // decades are the ticks of a logarithmic axis: powers of ten have labels, and where

@@ -202,7 +202,7 @@ func toyPage(w *writer) error {
 			w.claim("NMF saturates, QMF and QMFQ reach almost perfect reconstruction (toy)", "%s: NMF at %s, QMF at %s, QMFQ at %s. [Toy](#toy)",
 				verdict(most < least/2, "It holds", "It does not hold"), g(nmf.last()), g(qmf.last()), g(qmfq.last()))
 		}
-		w.p("- σ = %g: the least loss of any NMF is %s, the largest of QMF and QMFQ %s. %s", p.Gap, g(least), g(most),
+		w.p("- σ = %g: the least loss of any NMF is %s, the largest of QMF and QMFQ at our defaults %s. %s", p.Gap, g(least), g(most),
 			verdict(most < least/2, fmt.Sprintf("NMF saturates, by a factor of %.0f at least: the paper's claim holds.", least/most), "The paper's claim that NMF saturates far above does not hold here."))
 	}
 	w.p("")
