@@ -274,7 +274,7 @@ func genomicsPage(w *writer) error {
 		}
 	}
 	w.table(rows)
-	w.claim("(none: unseen cells are not looked at)", "QMF predicts unseen cells better than NMF in %d of %d sets, in %d under every mask.", better, n, clear)
-	w.p("Each at its better rank, QMF predicts unseen cells better than NMF in %d of %d sets, in %d of them under every mask. A lower loss on the cells that were fitted does not by itself mean that.\n", better, n, clear)
+	w.claim("(none: unseen cells are not looked at)", "QMF predicts unseen cells better than NMF in %d of %d sets, in %d under each of %d masks. [Genomics](#genomics)", better, n, clear, res.Masks)
+	w.p("Each at its better rank, QMF predicts unseen cells better than NMF in %d of %d sets, in %d of them under each of %d masks. A lower loss on the cells that were fitted does not by itself mean that.\n", better, n, clear, res.Masks)
 	return nil
 }
