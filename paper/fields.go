@@ -109,8 +109,10 @@ func columnMeans(x quantmf.Mat) []float64 {
 	return sum
 }
 
+func fieldsMasks(s *session) int { return pick(s, 5, 2) }
+
 func fields(s *session) (any, error) {
-	r := &fieldsResult{Masks: pick(s, 5, 2)}
+	r := &fieldsResult{Masks: fieldsMasks(s)}
 	for _, f := range []struct {
 		set, kind string
 		rank      int
@@ -131,7 +133,7 @@ func fields(s *session) (any, error) {
 			l := fieldLoss{Name: name}
 			type losses struct{ Hidden, Seen float64 }
 			at := make([]losses, r.Masks)
-			err := abreast(r.Masks, func(i int) (err error) {
+			err := s.each(r.Masks, func(i int) (err error) {
 				at[i], err = cached(s, fmt.Sprintf("%s, %s, rank %d, mask %d", f.set, name, f.rank, i+1), func() (o losses, err error) {
 					holes := holed(t.X, uint64(i+1))
 					fit, _, err := fieldFit(s, name, holes, f.rank, f.by, true)
