@@ -114,7 +114,9 @@ func about(m quantmf.Model) (any, error) {
 }
 
 // model reads the argument of the model's file.
-func (c call) model() (quantmf.Model, error) { return quantmf.UnmarshalModel(fileOf(c.args.Get("model"))) }
+func (c call) model() (quantmf.Model, error) {
+	return quantmf.UnmarshalModel(fileOf(c.args.Get("model")))
+}
 
 func open(c call) (any, error) {
 	m, err := c.model()

@@ -4,12 +4,13 @@
 // messages. It runs in a worker; js/worker.js starts it and js/index.js is what people call.
 //
 // The worker makes an object globalThis.quantmf with the functions reply, progress and turn,
-// and the engine adds call and cancel:
+// and the engine adds call, cancel and vectors:
 //
 //	call(id, name, arguments)     begins a call
 //	cancel(id)                    ends its context
 //	progress(id, phase, done, epoch, epochs, loss)
 //	reply(id, error, result)      the call has ended; one of both is null
+//	vectors                       whether the loops run on vectors
 //	turn(f)                       calls f after a round of the event loop
 //
 // Matrices travel as {rows, columns, data}, data being the bytes of a Float64Array. An
@@ -27,6 +28,7 @@ import (
 	"unsafe"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/kernel"
 )
 
 // host is what the worker gave, running the contexts of the calls under way.
@@ -37,6 +39,7 @@ var (
 )
 
 func main() {
+	host.Set("vectors", kernel.Vectors())
 	host.Set("call", js.FuncOf(func(_ js.Value, a []js.Value) any {
 		id, name, args := a[0].Int(), a[1].String(), a[2]
 		ctx, cancel := context.WithCancel(context.Background())

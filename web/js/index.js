@@ -162,8 +162,9 @@ export async function load({ url, workers, simd = true } = {}) {
   const places = {
     worker: at('worker.js') ?? new URL('./worker.js', import.meta.url),
     engine: at('engine.wasm') ?? new URL('./engine.wasm', import.meta.url),
+    kernels: at('kernels.wasm') ?? new URL('./kernels.wasm', import.meta.url),
   };
-  const [spawn, engine, kernels] = await Promise.all([spawner(), compile(places.engine), null]);
+  const [spawn, engine, kernels] = await Promise.all([spawner(), compile(places.engine), simd && WebAssembly.validate(vectors) ? compile(places.kernels) : null]);
   const all = new Quantmf(most, () => new Engine({ engine, kernels }, places.worker, spawn));
   await all.warm();
   return all;

@@ -5,6 +5,7 @@
 //	out:  {type: 'ready', vectors}, {type: 'progress', id, ...}, {type: 'reply', id, error, result},
 //	      {type: 'died', message}
 import './wasm_exec.js';
+import { imports, bind } from './kernels.js';
 
 const node = typeof process === 'object' && process.versions?.node;
 const port = node ? (await import(/* webpackIgnore: true */ /* @vite-ignore */ 'node:worker_threads')).parentPort : globalThis;
@@ -32,14 +33,16 @@ function buffers(value, found = []) {
   return found;
 }
 
-async function start({ engine }) {
+async function start({ engine, kernels }) {
   const host = (globalThis.quantmf = {
     reply: (id, error, result) => post({ type: 'reply', id, error, result }, buffers(result)),
     turn: turner(),
     progress: (id, phase, done, epoch, epochs, loss) => post({ type: 'progress', id, phase, done, epoch, epochs, loss }),
   });
   const go = new Go();
+  go.importObject.quantmf = imports;
   const instance = await WebAssembly.instantiate(engine, go.importObject);
+  if (kernels) bind((await WebAssembly.instantiate(kernels, { env: { memory: instance.exports.mem } })).exports);
   go.run(instance).then(
     () => post({ type: 'died', message: 'the engine ended' }),
     (error) => post({ type: 'died', message: String(error) }),
