@@ -6,19 +6,31 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"math"
 	"strings"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/web/host"
 )
 
-// calls are those that there are.
-var calls = map[string]func(c call) (any, error){
+// calls are the answers as the host takes them.
+var calls = map[string]func(c host.Call) (any, error){}
+
+func init() {
+	for name, f := range answers {
+		calls[name] = func(c host.Call) (any, error) { return f(call{c}) }
+	}
+}
+
+// answers are those that there are.
+var answers = map[string]func(c call) (any, error){
 	"fit":         fit,
 	"open":        open,
 	"transform":   transform,
 	"normalize":   normalize,
 	"reconstruct": reconstruct,
+	"named":       named,
 	"score":       score,
 	"map":         mapped,
 	"top":         top,
@@ -53,7 +65,7 @@ var methods = map[string]struct {
 }
 
 func (c call) method() (name string, err error) {
-	v := c.args.Get("method")
+	v := c.Args.Get("method")
 	name = text(v)
 	if _, known := methods[name]; !known {
 		return "", wrong("method", v, "must be nmf, qmf, qmfq or bqmf")
@@ -64,8 +76,8 @@ func (c call) method() (name string, err error) {
 // told reports the progress of a fit to the host, and stops the fit when its context ends.
 func (c call) told(p quantmf.Progress) error {
 	phase := strings.ToLower(strings.TrimPrefix(p.Phase.String(), "Phase"))
-	host.Call("progress", c.id, phase, p.Done, p.Epoch, p.Epochs, p.Loss)
-	return c.ctx.Err()
+	c.Progress(phase, p.Done, p.Epoch, p.Epochs, p.Loss)
+	return c.Ctx.Err()
 }
 
 func fit(c call) (any, error) {
@@ -81,11 +93,24 @@ func fit(c call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := methods[method].fit(c.ctx, c.matrix("x"), rank, append(opts, quantmf.WithProgress(c.told))...)
+	m, err := methods[method].fit(c.Ctx, c.Matrix("x"), rank, append(opts, quantmf.WithProgress(c.told))...)
 	if err != nil {
 		return nil, err
 	}
 	return about(m)
+}
+
+// factorisation is what all models have.
+func factorisation(m quantmf.Model) *quantmf.Factorisation {
+	switch m := m.(type) {
+	case *quantmf.NMF:
+		return &m.Factorisation
+	case *quantmf.QMF:
+		return &m.Factorisation
+	case *quantmf.QMFQ:
+		return &m.Factorisation
+	}
+	return &m.(*quantmf.BQMF).Factorisation
 }
 
 // about is what JavaScript knows of a model: its file and what it reads of it.
@@ -94,28 +119,32 @@ func about(m quantmf.Model) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var of *quantmf.Factorisation
-	a := map[string]any{"bytes": handed(file)}
+	of := factorisation(m)
+	a := map[string]any{"bytes": host.File(file)}
 	switch m := m.(type) {
 	case *quantmf.NMF:
-		of, a["method"] = &m.Factorisation, "nmf"
+		a["method"] = "nmf"
 	case *quantmf.QMF:
-		of, a["method"], a["bend"] = &m.Factorisation, "qmf", floats(m.Bend())
+		a["method"], a["bend"] = "qmf", host.Floats(m.Bend())
 	case *quantmf.QMFQ:
-		of, a["method"], a["bend"] = &m.Factorisation, "qmfq", floats(m.Bend())
+		a["method"], a["bend"] = "qmfq", host.Floats(m.Bend())
 	case *quantmf.BQMF:
-		of, a["method"], a["bend"] = &m.Factorisation, "bqmf", floats(m.Bend())
-		a["relevance"], a["leaveOneOut"] = floats(m.Relevance), m.LeaveOneOut
+		a["method"], a["bend"] = "bqmf", host.Floats(m.Bend())
+		a["relevance"], a["leaveOneOut"] = host.Floats(m.Relevance), m.LeaveOneOut
 	}
-	a["u"], a["v"] = grid(of.U), grid(of.V)
-	a["history"], a["validation"], a["best"] = floats(of.History), floats(of.Validation), of.Best
-	a["warnings"] = texts(of.Warnings)
+	a["u"], a["v"] = host.Grid(of.U), host.Grid(of.V)
+	a["history"], a["validation"], a["best"] = host.Floats(of.History), host.Floats(of.Validation), of.Best
+	var warnings []string
+	for _, w := range of.Warnings {
+		warnings = append(warnings, w.Error())
+	}
+	a["warnings"] = host.Texts(warnings)
 	return a, nil
 }
 
 // model reads the argument of the model's file.
 func (c call) model() (quantmf.Model, error) {
-	return quantmf.UnmarshalModel(fileOf(c.args.Get("model")))
+	return quantmf.UnmarshalModel(c.Bytes("model"))
 }
 
 func open(c call) (any, error) {
@@ -131,11 +160,11 @@ func transform(c call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := m.Transform(c.ctx, c.matrix("x"))
+	v, err := m.Transform(c.Ctx, c.Matrix("x"))
 	if err != nil {
 		return nil, err
 	}
-	return grid(v), nil
+	return host.Grid(v), nil
 }
 
 func normalize(c call) (any, error) {
@@ -147,11 +176,11 @@ func normalize(c call) (any, error) {
 	if !ok {
 		return nil, &quantmf.OptionError{Option: "normalize", Bound: "is of models by qmfq, the only ones with maps of the data itself"}
 	}
-	y, err := q.Normalize(c.matrix("x"))
+	y, err := q.Normalize(c.Matrix("x"))
 	if err != nil {
 		return nil, err
 	}
-	return grid(y), nil
+	return host.Grid(y), nil
 }
 
 func reconstruct(c call) (any, error) {
@@ -159,7 +188,7 @@ func reconstruct(c call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return grid(m.Reconstruct()), nil
+	return host.Grid(m.Reconstruct()), nil
 }
 
 func score(c call) (any, error) {
@@ -167,7 +196,7 @@ func score(c call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.Score(c.ctx, c.matrix("x"))
+	return m.Score(c.Ctx, c.Matrix("x"))
 }
 
 // mapped is T_i at values w.
@@ -180,7 +209,7 @@ func mapped(c call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := c.numbers("values")
+	w := c.Numbers("values")
 	for j, v := range w {
 		if v-v != 0 {
 			return nil, &quantmf.DataError{Row: -1, Col: j, Value: v, Problem: "must be finite"}
@@ -213,7 +242,7 @@ func mapped(c call) (any, error) {
 	for j, v := range w {
 		t[j] = at(v)
 	}
-	return floats(t), nil
+	return host.Floats(t), nil
 }
 
 // top is the first features and samples of every component.
@@ -229,7 +258,7 @@ func top(c call) (any, error) {
 	if count < 0 {
 		return nil, &quantmf.OptionError{Option: "count", Value: itoa(count), Bound: "must be at least 0"}
 	}
-	features, err := m.TopFeatures(c.matrix("x"), count)
+	features, err := m.TopFeatures(c.Matrix("x"), count)
 	if err != nil {
 		return nil, err
 	}
@@ -270,16 +299,16 @@ func heldOut(c call) (any, error) {
 			if p.Epoch == p.Epochs {
 				fits++
 			}
-			host.Call("progress", c.id, "rank", math.Min(1, fits/float64(max(n[1], 1))), p.Epoch, p.Epochs, p.Loss)
+			c.Progress("rank", math.Min(1, fits/float64(max(n[1], 1))), p.Epoch, p.Epochs, p.Loss)
 		}
-		return c.ctx.Err()
+		return c.Ctx.Err()
 	}))
-	masks := quantmf.Masks{Repeats: n[1], Share: c.args.Get("share").Float(), Seed: uint64(c.args.Get("maskSeed").Float())}
-	p, err := quantmf.HeldOut(c.ctx, c.matrix("x"), methods[method].fit, []quantmf.Trial{{Rank: n[0], Options: opts}}, masks)
+	masks := quantmf.Masks{Repeats: n[1], Share: c.Args.Get("share").Float(), Seed: uint64(c.Args.Get("maskSeed").Float())}
+	p, err := quantmf.HeldOut(c.Ctx, c.Matrix("x"), methods[method].fit, []quantmf.Trial{{Rank: n[0], Options: opts}}, masks)
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"rank": n[0], "mean": p[0].Mean, "standardError": p[0].StdErr, "losses": floats(p[0].Losses)}, nil
+	return map[string]any{"rank": n[0], "mean": p[0].Mean, "standardError": p[0].StdErr, "losses": host.Floats(p[0].Losses)}, nil
 }
 
 // footprint is the memory that a fit takes, in bytes.
@@ -312,11 +341,11 @@ func operator(f func(x []float64, opts ...quantmf.Option) ([]float64, error)) fu
 		if err != nil {
 			return nil, err
 		}
-		v, err := f(c.numbers("x"), opts...)
+		v, err := f(c.Numbers("x"), opts...)
 		if err != nil {
 			return nil, err
 		}
-		return floats(v), nil
+		return host.Floats(v), nil
 	}
 }
 
@@ -325,11 +354,11 @@ func softQuantile(c call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := quantmf.SoftQuantile(c.numbers("x"), c.numbers("q"), opts...)
+	v, err := quantmf.SoftQuantile(c.Numbers("x"), c.Numbers("q"), opts...)
 	if err != nil {
 		return nil, err
 	}
-	return floats(v), nil
+	return host.Floats(v), nil
 }
 
 // backward calls the transposed Jacobian of an operator.
@@ -339,22 +368,52 @@ func backward(f func(t *quantmf.Transport, q, z []float64) (*quantmf.Gradient, e
 		if err != nil {
 			return nil, err
 		}
-		q := c.numbers("q")
+		q := c.Numbers("q")
 		if q != nil {
 			opts = append([]quantmf.Option{quantmf.WithLevels(len(q))}, opts...)
 		}
-		t, err := quantmf.Solve(c.numbers("x"), opts...)
+		t, err := quantmf.Solve(c.Numbers("x"), opts...)
 		if err != nil {
 			return nil, err
 		}
-		g, err := f(t, q, c.numbers("z"))
+		g, err := f(t, q, c.Numbers("z"))
 		if err != nil {
 			return nil, err
 		}
-		of := map[string]any{"x": floats(g.X), "a": floats(g.A), "b": floats(g.B), "y": floats(g.Y), "epsilon": g.Epsilon}
+		of := map[string]any{"x": host.Floats(g.X), "a": host.Floats(g.A), "b": host.Floats(g.B), "y": host.Floats(g.Y), "epsilon": g.Epsilon}
 		if g.Q != nil {
-			of["q"] = floats(g.Q)
+			of["q"] = host.Floats(g.Q)
 		}
 		return of, nil
 	}
+}
+
+// named is the model's file with the names of features and samples, as the command writes
+// and reads them: u d, d names, u n, n names, each u length and bytes.
+func named(c call) (any, error) {
+	m, err := c.model()
+	if err != nil {
+		return nil, err
+	}
+	of := factorisation(m)
+	features, samples := c.Texts("features"), c.Texts("samples")
+	if len(features) != of.U.Rows || len(samples) != of.V.Cols {
+		return nil, &quantmf.ShapeError{What: "names", Got: itoa(len(features)) + " and " + itoa(len(samples)), Want: itoa(of.U.Rows) + " of features and " + itoa(of.V.Cols) + " of samples"}
+	}
+	file, err := m.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	var payload []byte
+	for _, names := range [][]string{features, samples} {
+		payload = binary.LittleEndian.AppendUint64(payload, uint64(len(names)))
+		for _, name := range names {
+			payload = append(binary.LittleEndian.AppendUint64(payload, uint64(len(name))), name...)
+		}
+	}
+	file, err = quantmf.AppendSection(file, "name", payload)
+	if err != nil {
+		return nil, err
+	}
+	return host.File(file), nil
 }

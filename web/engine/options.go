@@ -11,6 +11,7 @@ import (
 	"syscall/js"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/web/host"
 )
 
 // setting makes an option of its value.
@@ -76,7 +77,7 @@ var settings = map[string]setting{
 		if v.Type() != js.TypeObject {
 			return nil, wrong(name, v, "must be {u, v}")
 		}
-		return quantmf.WithInit(matrixOf(v.Get("u")), matrixOf(v.Get("v"))), nil
+		return quantmf.WithInit(host.Matrix(v.Get("u")), host.Matrix(v.Get("v"))), nil
 	},
 
 	// Of operators alone.
@@ -89,7 +90,7 @@ var settings = map[string]setting{
 
 // options are those of the argument of that name, in the order of their names.
 func (c call) options() (opts []quantmf.FitOption, err error) {
-	given := c.args.Get("options")
+	given := c.Args.Get("options")
 	names := js.Global().Get("Object").Call("keys", given).Call("sort")
 	for i := range names.Length() {
 		name := names.Index(i).String()
@@ -193,7 +194,7 @@ func list(with func([]float64) quantmf.Option) setting {
 		if v.Type() != js.TypeObject {
 			return nil, wrong(name, v, "must be a list of numbers")
 		}
-		return with(numbersOf(v)), nil
+		return with(host.Numbers(v)), nil
 	}
 }
 

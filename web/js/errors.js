@@ -13,8 +13,9 @@ export class DataError extends QuantmfError {}
 export class ShapeError extends QuantmfError {}
 export class FormatError extends QuantmfError {}
 export class ConvergenceError extends QuantmfError {}
+export class TableError extends QuantmfError {}
 
-const kinds = { OptionError, DataError, ShapeError, FormatError, ConvergenceError };
+const kinds = { OptionError, DataError, ShapeError, FormatError, ConvergenceError, TableError };
 
 /** made is the error that the engine describes. */
 export function made({ kind, message, ...fields }) {

@@ -131,6 +131,8 @@ export interface Model {
   score(x: MatrixLike, how?: How): Promise<number>;
   /** T of a feature at values of its row of UV; not of nmf. */
   map(row: number, values: Numbers, how?: How): Promise<Float64Array>;
+  /** The file with names of features and samples, which the command finds features by. */
+  named(features: readonly string[], samples: readonly string[], how?: How): Promise<Uint8Array>;
   /** The first features and samples of every component; x is the matrix that was fitted. */
   top(x: MatrixLike, count: number, how?: How): Promise<{ features: Top[][]; samples: Top[][] }>;
 }
@@ -185,6 +187,35 @@ export interface Gradient {
   q?: Float64Array;
 }
 
+export interface ReadOptions {
+  /** What errors call the file. */
+  name?: string;
+  /** Samples are in rows. */
+  transpose?: boolean;
+  /** The most bytes that reading may take; default 1 GiB. */
+  memory?: number;
+}
+
+/** A matrix from a file, and what is odd about it. */
+export interface Table {
+  x: Matrix;
+  features: string[];
+  samples: string[];
+  /** False where the file has no names, and f1, f2, ... or s1, s2, ... stand instead. */
+  namedFeatures: boolean;
+  namedSamples: boolean;
+  /** In words: what was taken for names, what may have been taken wrongly, and what is odd
+   * about names and rows. */
+  taken: string;
+  warnings: string[];
+  remarks: string[];
+  /** Counts of cells, and the range of the others. */
+  missing: number;
+  negative: number;
+  least: number;
+  most: number;
+}
+
 export interface Quantmf {
   /** Whether the loops run on vectors. The bits are the same either way. */
   readonly vectors: boolean;
@@ -193,6 +224,9 @@ export interface Quantmf {
   open(file: Uint8Array, how?: How): Promise<Model>;
   /** Compares ranks by hidden cells, spread over the workers. */
   rank(x: MatrixLike, options: RankOptions, how?: How & { onProgress?: (progress: { phase: 'rank'; done: number }) => void }): Promise<Trial[]>;
+  /** Reads a matrix as the command does: CSV, TSV, GCT, Matrix Market, npy or npz, plain or
+   * compressed by gzip or bzip2. The readers are loaded when this is called first. */
+  read(file: Uint8Array, options?: ReadOptions): Promise<Table>;
   /** An estimate of the bytes that a fit takes beside x. */
   footprint(options: FitOptions & { rows: number; columns: number }): Promise<number>;
 
@@ -258,4 +292,14 @@ export class ConvergenceError extends QuantmfError {
   readonly iterations: number;
   readonly marginalError: number;
   readonly tolerance: number;
+}
+
+/** A fault in the content of a file; line and column count from 1 and are 0 where they do
+ * not apply. */
+export class TableError extends QuantmfError {
+  readonly line: number;
+  readonly column: number;
+  readonly feature: string;
+  readonly sample: string;
+  readonly problem: string;
 }

@@ -2,7 +2,7 @@
 // WebAssembly, in workers. index.d.ts documents all of it.
 import { QuantmfError, made, option, shape } from './errors.js';
 
-export { QuantmfError, OptionError, DataError, ShapeError, FormatError, ConvergenceError } from './errors.js';
+export { QuantmfError, OptionError, DataError, ShapeError, FormatError, ConvergenceError, TableError } from './errors.js';
 
 const node = typeof process === 'object' && Boolean(process.versions?.node);
 
@@ -105,6 +105,13 @@ class Engine {
     if (this.task) this.settle({ kind: 'Error', message: `quantmf: the worker failed: ${message}` });
   }
 
+  /** end ends the worker, and a call under way with an error. */
+  end() {
+    this.ready.catch(() => {});
+    this.died('it has been closed');
+    return this.worker.terminate();
+  }
+
   async run(task) {
     this.task = task;
     this.worker.ref?.();
@@ -163,9 +170,14 @@ export async function load({ url, workers, simd = true } = {}) {
     worker: at('worker.js') ?? new URL('./worker.js', import.meta.url),
     engine: at('engine.wasm') ?? new URL('./engine.wasm', import.meta.url),
     kernels: at('kernels.wasm') ?? new URL('./kernels.wasm', import.meta.url),
+    tables: at('tables.wasm') ?? new URL('./tables.wasm', import.meta.url),
   };
   const [spawn, engine, kernels] = await Promise.all([spawner(), compile(places.engine), simd && WebAssembly.validate(vectors) ? compile(places.kernels) : null]);
-  const all = new Quantmf(most, () => new Engine({ engine, kernels }, places.worker, spawn));
+  const reader = async () => {
+    const tables = await compile(places.tables);
+    return new Engine({ engine: tables, kernels: null }, places.worker, spawn);
+  };
+  const all = new Quantmf(most, () => new Engine({ engine, kernels }, places.worker, spawn), reader);
   await all.warm();
   return all;
 }
@@ -178,10 +190,12 @@ class Quantmf {
   #spawn;
   #id = 0;
   #closed = false;
+  #reader;
 
-  constructor(most, spawn) {
+  constructor(most, spawn, reader) {
     this.#most = most;
     this.#spawn = spawn;
+    this.#reader = reader;
   }
 
   async warm() {
@@ -271,6 +285,19 @@ class Quantmf {
     return this.#call('footprint', { rows, columns, method, rank, options: settings(options) });
   }
 
+  async read(file, { name = 'matrix', transpose = false, memory = 2 ** 30 } = {}) {
+    // The reader's worker lives for one file: what a file took is given back.
+    const engine = await this.#reader();
+    try {
+      return await new Promise((resolve, reject) => {
+        const args = { file: Uint8Array.from(file), name: String(name), transpose: Boolean(transpose), memory };
+        engine.run({ id: 1, name: 'read', args, resolve, reject, free() {} }).catch(reject);
+      });
+    } finally {
+      engine.end();
+    }
+  }
+
   async softRank(x, options = {}, how) {
     return this.#call('softRank', { x: numbers('x', x), options: settings(options) }, how);
   }
@@ -298,12 +325,7 @@ class Quantmf {
   async close() {
     this.#closed = true;
     for (const task of this.#waiting.splice(0)) task.reject(new QuantmfError('quantmf: it has been closed'));
-    await Promise.all(this.#engines.map((e) => {
-      const end = e.worker.terminate();
-      e.ready.catch(() => {});
-      e.died('it has been closed');
-      return end;
-    }));
+    await Promise.all(this.#engines.map((e) => e.end()));
   }
 }
 
@@ -334,6 +356,10 @@ class Model {
 
   async score(x, how) {
     return this.#call('score', { x: matrix('x', x) }, how);
+  }
+
+  async named(features, samples, how) {
+    return this.#call('named', { features: Array.from(features, String), samples: Array.from(samples, String) }, how);
   }
 
   async map(row, values, how) {

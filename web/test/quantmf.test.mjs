@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { ConvergenceError, DataError, FormatError, OptionError, QuantmfError, ShapeError, load } from '../dist/index.js';
+import { ConvergenceError, DataError, FormatError, OptionError, QuantmfError, ShapeError, TableError, load } from '../dist/index.js';
 import { folder, mixed, npy, part, read, run, write } from './helpers.mjs';
 
 const x = mixed(60, 40, 3);
@@ -209,4 +209,43 @@ test('a footprint is a number of bytes', async () => {
   const small = await q.footprint({ rows: 100, columns: 50, rank: 3 });
   const large = await q.footprint({ rows: 1000, columns: 200, rank: 3 });
   assert.ok(small > 1e4 && large > 5 * small && large < 1e8);
+});
+
+test('without vectors: the same bits', async () => {
+  const plain = await load({ workers: 1, simd: false });
+  assert.deepEqual([q.vectors, plain.vectors], [true, false]);
+  for (const options of [{ rank: 3 }, { rank: 3, method: 'nmf' }, { rank: 3, method: 'qmfq', epochs: 2 }, { rank: 4, method: 'bqmf' }]) {
+    assert.deepEqual((await plain.fit(x, options)).bytes, (await q.fit(x, options)).bytes);
+  }
+  await plain.close();
+});
+
+test('tables are read as the command reads them', async () => {
+  write('t.tsv', x);
+  const t = await q.read(read('t.tsv'), { name: 't.tsv' });
+  bits(t.x.data, x.data);
+  assert.deepEqual([t.x.rows, t.x.columns, t.features[59], t.samples[39], t.missing, t.negative], [60, 40, 'f59', 's39', 0, 0]);
+  const text = (s) => new TextEncoder().encode(s);
+  const odd = await q.read(text('id,a,b,c\nx,1,NA,-3\nx,2,2,2\n'));
+  assert.deepEqual([odd.missing, odd.negative, odd.least, odd.most], [1, 1, -3, 2]);
+  assert.ok(odd.remarks.length === 2, odd.remarks.join('; '));
+  await assert.rejects(q.read(text('id,a,b\nx,1,2\ny,1,2,3\n'), { name: 'bad.csv' }), (e) => e instanceof TableError && e.line === 3 && e.message.startsWith('bad.csv:3'));
+  await assert.rejects(q.read(text('id,a,b\nx,1,two\ny,3,4\n')), TableError);
+  await assert.rejects(q.read(new Uint8Array(0)), TableError);
+  await assert.rejects(q.read(read('t.tsv'), { memory: 1000 }), TableError);
+});
+
+test('a file with names is one of the command', async () => {
+  write('x.tsv', x);
+  const t = await q.read(read('x.tsv'));
+  const model = await q.fit(t.x, { rank: 3 });
+  writeFileSync(join(folder, 'named.model'), await model.named(t.features, t.samples));
+  const turned = { ...x, data: new Float64Array(60 * 40) };
+  for (let i = 0; i < 60; i++) turned.data.set(x.data.subarray((59 - i) * 40, (60 - i) * 40), i * 40);
+  write('turned.tsv', turned);
+  const lines = new TextDecoder().decode(read('turned.tsv')).split('\n');
+  writeFileSync(join(folder, 'turned.tsv'), lines.map((l, i) => (i > 0 && l ? l.replace(/^f\d+/, `f${60 - i}`) : l)).join('\n'));
+  run('transform', 'named.model', 'turned.tsv', '-o', 'turned.npy');
+  bits((await model.transform(x)).data, npy('turned.npy').data);
+  await assert.rejects(model.named(['a'], t.samples), ShapeError);
 });

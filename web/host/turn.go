@@ -1,6 +1,6 @@
 //go:build js && wasm
 
-package main
+package host
 
 // This file holds how a fit gives way to the worker's event loop. Go returns there only when
 // no goroutine can run, so a fit would go on deaf to messages until its end. A context
