@@ -2,11 +2,14 @@
 // serves it elsewhere.
 //
 //	go run ./server [-at 127.0.0.1:8080] [FOLDER]
+//
+// With port 0 it takes a free one. The first line of its output is the address.
 package main
 
 import (
 	"flag"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 )
@@ -36,7 +39,11 @@ func main() {
 	if flag.NArg() > 0 {
 		folder = flag.Arg(0)
 	}
-	fmt.Println("http://" + *at)
-	fmt.Fprintln(os.Stderr, http.ListenAndServe(*at, handler(folder)))
+	listener, err := net.Listen("tcp", *at)
+	if err == nil {
+		fmt.Printf("http://%s\n", listener.Addr())
+		err = http.Serve(listener, handler(folder))
+	}
+	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
 }
