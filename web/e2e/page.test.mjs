@@ -2,7 +2,7 @@
 // policy is watched.
 import assert from 'node:assert/strict';
 import { spawn, execFileSync } from 'node:child_process';
-import { copyFileSync, readFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -61,13 +61,16 @@ test('sample data, fit, and the bits of the command line that is shown', async (
   run(...words);
   const q = await load({ workers: 1 });
   assert.deepEqual((await q.open(readFileSync(model))).bytes, (await q.open(read('native.qmf'))).bytes);
-  await q.close();
   assert.match(String(run('inspect', model)), /713/);
-  // The samples that were fitted find the coordinates that the command gives them.
-  write('fresh.tsv', part(mixed(3, 4, 2), 0, 4));
-  await page.setInputFiles('#new', join(folder, 'laml-exp.tsv.gz'));
-  await page.waitForFunction(() => /148 samples placed/.test(document.getElementById('placed').textContent), null, { timeout: 120000 });
-  run('transform', model, 'laml-exp.tsv.gz', '-o', 'placed.native.csv');
+  // New samples, their features in another order, find the coordinates that the command gives.
+  const t = await q.read(read('laml-exp.tsv.gz'));
+  await q.close();
+  const few = part(t.x, 20, 26);
+  const text = [['gene', ...t.samples.slice(20, 26)], ...t.features.map((f, i) => [f, ...few.data.subarray(6 * i, 6 * i + 6)]).reverse()];
+  writeFileSync(join(folder, 'few.tsv'), text.map((l) => `${l.join('\t')}\n`).join(''));
+  await page.setInputFiles('#new', join(folder, 'few.tsv'));
+  await page.waitForFunction(() => /^6 samples placed/.test(document.getElementById('placed').textContent), null, { timeout: 120000 });
+  run('transform', model, 'few.tsv', '-o', 'placed.native.csv');
   const rows = (file) => readFileSync(file, 'utf8').trim().split('\n').slice(1).map((l) => l.split(',').slice(1).map(Number));
   assert.deepEqual(rows(await download('placed')), rows(join(folder, 'placed.native.csv')));
   for (const what of ['u', 'v', 'curves', 'losses', 'curve', 'maps']) assert.ok(readFileSync(await download(what)).length > 200, what);
