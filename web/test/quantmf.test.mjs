@@ -1,8 +1,9 @@
 // The package for JavaScript as people call it, against the command: every bit.
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { ConvergenceError, DataError, FormatError, OptionError, QuantmfError, ShapeError, TableError, load } from '../dist/index.js';
 import { folder, mixed, npy, part, read, run, write } from './helpers.mjs';
 
@@ -218,6 +219,21 @@ test('without vectors: the same bits', async () => {
     assert.deepEqual((await plain.fit(x, options)).bytes, (await q.fit(x, options)).bytes);
   }
   await plain.close();
+});
+
+test('kernels of another version are left alone', async () => {
+  const other = join(folder, 'dist');
+  cpSync(new URL('../dist/', import.meta.url), other, { recursive: true });
+  const file = join(other, 'kernels.wasm');
+  const kernels = readFileSync(file);
+  kernels[kernels.length - 2] ^= 1; // the number that the last function returns
+  writeFileSync(file, kernels);
+  const plain = await load({ workers: 1, url: pathToFileURL(`${other}/`) });
+  assert.equal(plain.vectors, false);
+  assert.deepEqual((await plain.fit(x, { rank: 3 })).bytes, (await q.fit(x, { rank: 3 })).bytes);
+  await plain.close();
+  const nowhere = await load({ url: pathToFileURL(`${folder}/none/`) }).then(() => 'loaded', (e) => e.code);
+  assert.equal(nowhere, 'ENOENT');
 });
 
 test('tables are read as the command reads them', async () => {
