@@ -293,6 +293,10 @@ func heldOut(c call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	share := c.Args.Get("share").Float()
+	if n[1] == 0 || share == 0 { // HeldOut has defaults for 0, and js/index.js has its own
+		return nil, &quantmf.OptionError{Option: "repeats", Value: itoa(n[1]), Bound: "neither repeats nor share may be 0"}
+	}
 	fits := 0.0
 	opts = append(opts, quantmf.WithProgress(func(p quantmf.Progress) error {
 		if p.Phase == quantmf.PhaseEpochs {
@@ -303,7 +307,7 @@ func heldOut(c call) (any, error) {
 		}
 		return c.Ctx.Err()
 	}))
-	masks := quantmf.Masks{Repeats: n[1], Share: c.Args.Get("share").Float(), Seed: uint64(c.Args.Get("maskSeed").Float())}
+	masks := quantmf.Masks{Repeats: n[1], Share: share, Seed: uint64(c.Args.Get("maskSeed").Float())}
 	p, err := quantmf.HeldOut(c.Ctx, c.Matrix("x"), methods[method].fit, []quantmf.Trial{{Rank: n[0], Options: opts}}, masks)
 	if err != nil {
 		return nil, err

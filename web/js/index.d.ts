@@ -88,6 +88,7 @@ export interface How {
 }
 
 export interface HowToFit extends How {
+  /** What it throws stops the fit, which then rejects with that. */
   onProgress?: (progress: Progress) => void;
 }
 

@@ -9,10 +9,12 @@ const node = typeof process === 'object' && Boolean(process.versions?.node);
 /** vectors is a module with one instruction of WebAssembly SIMD. */
 const vectors = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11]);
 
+const list = (v) => Array.isArray(v) || (ArrayBuffer.isView(v) && 'length' in v);
+
 /** Numbers of an argument, copied: a caller's array is neither kept nor given away. */
 function numbers(name, value) {
   if (value instanceof Float64Array || value instanceof Float32Array) return bytes(Float64Array.from(value));
-  if (!ArrayBuffer.isView(value) && !Array.isArray(value)) throw shape(name, typeof value, 'an array of numbers');
+  if (!list(value)) throw shape(name, typeof value, 'an array of numbers');
   const to = new Float64Array(value.length);
   for (let i = 0; i < to.length; i++) to[i] = number(value[i], -1, i);
   return bytes(to);
@@ -32,9 +34,10 @@ const count = (n) => Number.isSafeInteger(n) && n >= 0;
 function matrix(name, x) {
   if (Array.isArray(x)) {
     const rows = x.length;
-    const columns = rows ? x[0].length : 0;
+    const columns = list(x[0]) ? x[0].length : 0;
     const data = new Float64Array(rows * columns);
     x.forEach((row, i) => {
+      if (!list(row)) throw shape(`${name}, row ${i}`, typeof row, 'an array of numbers');
       if (row.length !== columns) throw shape(`${name}, row ${i}`, `${row.length} values`, columns);
       for (let j = 0; j < columns; j++) data[i * columns + j] = number(row[j], i, j);
     });
@@ -43,6 +46,12 @@ function matrix(name, x) {
   if (!x || typeof x !== 'object' || !count(x.rows) || !count(x.columns)) throw shape(name, typeof x, '{rows, columns, data} or an array of rows');
   if (x.data?.length !== x.rows * x.columns) throw shape(name, `${x.data?.length} numbers of data`, `${x.rows}×${x.columns}`);
   return { rows: x.rows, columns: x.columns, data: numbers(name, x.data) };
+}
+
+/** content is a file, copied. */
+function content(name, value) {
+  if (!ArrayBuffer.isView(value) || value.BYTES_PER_ELEMENT !== 1) throw shape(name, typeof value, 'a Uint8Array');
+  return Uint8Array.from(value);
 }
 
 /** settings are options as the engine takes them. */
@@ -80,7 +89,12 @@ class Engine {
     else if (this.task && message.id === this.task.id) {
       if (message.type === 'progress') {
         const { phase, done, epoch, epochs, loss } = message;
-        this.task.onProgress?.({ phase, done, epoch, epochs, loss });
+        try {
+          this.task.onProgress?.({ phase, done, epoch, epochs, loss });
+        } catch (error) { // as in Go, it stops the call and comes back
+          this.task.failure ??= error;
+          this.worker.postMessage({ type: 'cancel', id: message.id });
+        }
       } else if (message.type === 'reply') {
         this.settle(message.error, message.result);
       }
@@ -91,7 +105,9 @@ class Engine {
     const { task } = this;
     this.task = undefined;
     task.signal?.removeEventListener('abort', task.abort);
-    if (!error) task.resolve(result);
+    task.signal?.removeEventListener('abort', task.leave);
+    if ('failure' in task) task.reject(task.failure);
+    else if (!error) task.resolve(result);
     else if (error.kind === 'AbortError') task.reject(task.signal?.reason ?? new DOMException('the call was aborted', 'AbortError'));
     else task.reject(made(error));
     this.worker?.unref?.();
@@ -227,13 +243,13 @@ class Quantmf {
     if (signal?.aborted) return Promise.reject(signal.reason);
     return new Promise((resolve, reject) => {
       const task = { id: ++this.#id, name, args, signal, onProgress, resolve, reject, free: () => this.#next() };
-      const leave = () => {
+      task.leave = () => {
         const i = this.#waiting.indexOf(task);
         if (i < 0) return; // it runs, and the engine ends it
         this.#waiting.splice(i, 1);
         reject(signal.reason);
       };
-      signal?.addEventListener('abort', leave, { once: true });
+      signal?.addEventListener('abort', task.leave, { once: true });
       this.#waiting.push(task);
       this.#next();
     });
@@ -245,7 +261,7 @@ class Quantmf {
   }
 
   async open(file, how) {
-    return this.#model(await this.#call('open', { model: Uint8Array.from(file) }, how));
+    return this.#model(await this.#call('open', { model: content('file', file) }, how));
   }
 
   #model(about) {
@@ -290,7 +306,7 @@ class Quantmf {
     const engine = await this.#reader();
     try {
       return await new Promise((resolve, reject) => {
-        const args = { file: Uint8Array.from(file), name: String(name), transpose: Boolean(transpose), memory };
+        const args = { file: content('file', file), name: String(name), transpose: Boolean(transpose), memory };
         engine.run({ id: 1, name: 'read', args, resolve, reject, free() {} }).catch(reject);
       });
     } finally {
