@@ -49,21 +49,21 @@ test('sample data, fit, and the bits of the command line that is shown', async (
   assert.equal(await page.evaluate(() => globalThis.quantmfPage.vectors), true);
   await page.click('#sample');
   await page.waitForSelector('#found:not([hidden])');
-  assert.match(await page.textContent('#found-title'), /713 features × 148 samples/);
+  assert.match(await page.textContent('#found-title'), /300 features × 148 samples/);
   await page.click('#fit');
   await status('Done');
   assert.equal(await page.isVisible('#result'), true);
   const model = await download('model');
-  copyFileSync(fileURLToPath(new URL('../../testdata/laml-exp.tsv.gz', import.meta.url)), join(folder, 'laml-exp.tsv.gz'));
+  copyFileSync(fileURLToPath(new URL('../../testdata/laml-assays.tsv.gz', import.meta.url)), join(folder, 'laml-assays.tsv.gz'));
   const words = (await page.textContent('#command')).split(' ');
   assert.equal(words.shift(), 'quantmf');
   words[words.indexOf('-o') + 1] = 'native.qmf';
   run(...words);
   const q = await load({ workers: 1 });
   assert.deepEqual((await q.open(readFileSync(model))).bytes, (await q.open(read('native.qmf'))).bytes);
-  assert.match(String(run('inspect', model)), /713/);
+  assert.match(String(run('inspect', model)), /300/);
   // New samples, their features in another order, find the coordinates that the command gives.
-  const t = await q.read(read('laml-exp.tsv.gz'));
+  const t = await q.read(read('laml-assays.tsv.gz'));
   await q.close();
   const few = part(t.x, 20, 26);
   const text = [['gene', ...t.samples.slice(20, 26)], ...t.features.map((f, i) => [f, ...few.data.subarray(6 * i, 6 * i + 6)]).reverse()];
@@ -74,7 +74,7 @@ test('sample data, fit, and the bits of the command line that is shown', async (
   const rows = (file) => readFileSync(file, 'utf8').trim().split('\n').slice(1).map((l) => l.split(',').slice(1).map(Number));
   assert.deepEqual(rows(await download('placed')), rows(join(folder, 'placed.native.csv')));
   for (const what of ['u', 'v', 'curves', 'losses', 'curve', 'maps']) assert.ok(readFileSync(await download(what)).length > 200, what);
-  assert.equal(rows(join(folder, 'U.csv')).length, 713);
+  assert.equal(rows(join(folder, 'U.csv')).length, 300);
 });
 
 test('keys move over cells, and a cell is told', async () => {

@@ -62,8 +62,8 @@ function found(t) {
 $('sample').onclick = async () => {
   try {
     const response = await fetch('sample.tsv.gz');
-    await take('laml-exp.tsv.gz', new Uint8Array(await response.arrayBuffer()));
-    $('facts').append(Object.assign(document.createElement('li'), { textContent: 'expression of genes in patients with acute myeloid leukaemia, log2(x+1): The Cancer Genome Atlas, https://www.cancer.gov/tcga' }));
+    await take('laml-assays.tsv.gz', new Uint8Array(await response.arrayBuffer()));
+    $('facts').append(Object.assign(document.createElement('li'), { textContent: 'expression, microRNA and methylation of patients with acute myeloid leukaemia: The Cancer Genome Atlas, https://www.cancer.gov/tcga' }));
   } catch (e) {
     fail(e.message);
   }
