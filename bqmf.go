@@ -287,7 +287,21 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 			}
 		}
 	}
+	tell := func(epoch int, loss float64) error {
+		if f.progress == nil {
+			return nil
+		}
+		of := len(strengths) * f.epochs
+		p := Progress{Phase: PhaseEpochs, Done: float64(before+epoch) / float64(max(of, 1)), Epoch: before + epoch, Epochs: of, Rows: f.d(), Loss: loss}
+		if err := f.progress(p); err != nil {
+			return stoppedAt(before+epoch, err)
+		}
+		return nil
+	}
 	var err error
+	if run == 0 && from == nil { // an epoch may take seconds
+		err = tell(0, history[0])
+	}
 	epoch := first
 	for epoch < f.epochs && !done && err == nil {
 		done = fit.Epoch(epoch, f.tolerance)
@@ -313,12 +327,7 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 				}
 			}
 		}
-		if f.progress != nil {
-			of := len(strengths) * f.epochs
-			if perr := f.progress(Progress{Phase: PhaseEpochs, Done: float64(before+epoch) / float64(of), Epoch: before + epoch, Epochs: of, Rows: f.d(), Loss: fit.Bound}); perr != nil {
-				err = stoppedAt(before+epoch, perr)
-			}
-		}
+		err = tell(epoch, fit.Bound)
 		if err == nil && f.save != nil && (done || epoch == f.epochs || epoch%f.every == 0) {
 			if serr := f.checkpoint(fit, run, epoch, done, judge, history, validation); serr != nil {
 				err = stoppedAt(before+epoch, serr)
