@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/paper/internal/cells"
 	matrices "github.com/quantmf/quantmf/paper/internal/data"
 )
 
@@ -105,9 +106,9 @@ func heldOut() {
 			hidden[model], seen[model] = make([][]float64, len(ranks)), make([][]float64, len(ranks))
 		}
 		for draw := range *draws {
-			holes, full := hide(x, uint64(draw))
+			holes := cells.Hide(x, uint64(draw))
 			add := func(model, r int, fit quantmf.Mat) {
-				h, s := split(full, holes, fit)
+				h, s := split(x, holes, fit)
 				hidden[model][r], seen[model][r] = append(hidden[model][r], h), append(seen[model][r], s)
 			}
 			for r, k := range ranks {
@@ -127,7 +128,7 @@ func heldOut() {
 					}
 					from = []quantmf.FitOption{quantmf.WithInit(m.U, m.V)}
 					fit := m.Reconstruct()
-					if h, _ := split(full, holes, fit); h < at {
+					if h, _ := split(x, holes, fit); h < at {
 						best, at = fit, h
 					}
 				}
@@ -163,48 +164,9 @@ func heldOut() {
 	}
 }
 
-// hide returns x with NaN in a tenth of its cells, and x. A row or column keeps
-// two cells.
-func hide(x quantmf.Mat, seed uint64) (holes, full quantmf.Mat) {
-	r := rand.New(rand.NewPCG(seed, 7))
-	holes = x.Clone()
-	left := make([]int, x.Cols)
-	for j := range left {
-		left[j] = x.Rows
-	}
-	for i := range x.Rows {
-		kept := x.Cols
-		for j := range x.Cols {
-			if r.Float64() < 0.1 && kept > 2 && left[j] > 2 {
-				holes.Set(i, j, math.NaN())
-				kept--
-				left[j]--
-			}
-		}
-	}
-	return holes, x
-}
-
 // split returns the mean divergences of hidden and of visible cells.
 func split(x, holes, fit quantmf.Mat) (hidden, seen float64) {
-	var h, s int
-	for i := range x.Rows {
-		for j, v := range x.Row(i) {
-			t := max(fit.At(i, j), 1e-30)
-			d := t - v
-			if v > 0 {
-				d += v * math.Log(v/t)
-			}
-			if w := holes.At(i, j); w != w {
-				hidden += d
-				h++
-			} else {
-				seen += d
-				s++
-			}
-		}
-	}
-	return hidden / float64(h), seen / float64(s)
+	return cells.Divergences(x, holes, fit, 1e-30)
 }
 
 func rowMeans(x quantmf.Mat) quantmf.Mat {
