@@ -3,10 +3,15 @@
 // classes that they were not told. docs/measurements/defaults.md and qmfq.md hold its tables.
 //
 //	go run . [-data FOLDER] heldout|labels|losses|qmfq|updates [SET ...]
+//	go run . -data FOLDER [-python PYTHON] peers [TABLE ...]
+//	go run . peerspage
 //
 // Without -data it reads the one matrix of this repository, testdata/laml-exp.tsv.gz, which
 // labels cannot do with. FOLDER has the others, as the experiments beside this folder read them: go run . data there
 // says where they are published. Named sets are read instead of the usual ones.
+//
+// peers writes results/peers.json and, from that alone, the figures of docs/measurements/bqmf.md and its picture;
+// of named tables it prints what it finds. What is done is kept in cache/. peerspage writes the page again.
 package main
 
 import (
@@ -29,7 +34,9 @@ import (
 var (
 	data  = flag.String("data", "", "folder of the data; without it testdata/laml-exp.tsv.gz of this repository is read")
 	rows  = flag.Int("rows", 0, "at most so many features, evenly spread; 0: all")
-	draws = flag.Int("draws", 3, "masks (heldout, qmfq, updates) or seeds (labels)")
+	draws = flag.Int("draws", 3, "masks (heldout, qmfq, updates, peers) or seeds (labels)")
+
+	python = flag.String("python", "python3", "peers: a Python that has what requirements.txt names")
 )
 
 // sets are matrices of several kinds: logarithms of counts, shares, counts.
@@ -60,23 +67,34 @@ func main() {
 		qmfq()
 	case "updates":
 		updates()
+	case "peers":
+		peers()
+	case "peerspage":
+		r, err := readPeers()
+		check(err)
+		writePeersPage(r)
 	default:
 		flag.Usage()
 		os.Exit(2)
 	}
 }
 
-func read(set string) quantmf.Mat {
-	t, err := matrices.Read(filepath.Join(*data, set+".tsv.gz"))
+func readIn(folder, set string) quantmf.Mat {
+	t, err := matrices.Read(filepath.Join(folder, set+".tsv.gz"))
 	check(err)
-	x := t.X
+	return t.X
+}
+
+func read(set string) quantmf.Mat {
+	x := readIn(*data, set)
 	if *rows > 0 && x.Rows > *rows {
 		some := make([][]float64, *rows)
 		for i := range some {
 			some[i] = x.Row(i * x.Rows / len(some))
 		}
-		x, err = quantmf.MatOf(some...)
+		y, err := quantmf.MatOf(some...)
 		check(err)
+		return y
 	}
 	return x
 }

@@ -132,7 +132,7 @@ def iterative(t, settings):
         return f
 
     grid = [(scale, "all features", fill(None)) for scale in t.scales() if not t.wide]
-    grid += [(scale, "%d features" % k, fill(k)) for scale in t.scales() for k in ((20, 60) if t.wide else (5, 15)) if k < len(t.x)]
+    grid += [(scale, "%d features" % k, fill(k)) for scale in t.scales() for k in ((20, 60, 150) if t.wide else (5, 15)) if k < len(t.x)]
     return each(t, settings, grid)
 
 
@@ -143,7 +143,7 @@ def forests(t, settings):
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401
     from sklearn.impute import IterativeImputer
 
-    trees, rounds, nearest = (10, 2, 60) if t.wide else (50, 4, None)
+    trees, rounds, nearest = (20, 3, 60) if t.wide else (50, 4, None)
 
     def fill(share):
         def f(y):
@@ -161,7 +161,7 @@ def copula(t, settings):
     from gcimpute.gaussian_copula import GaussianCopula
     from gcimpute.low_rank_gaussian_copula import LowRankGaussianCopula
 
-    ranks = [r for r in ((6, 15) if t.wide else (2, 4, 8)) if r < min(t.x.shape) - 1]
+    ranks = [r for r in ((3, 6, 12, 24) if t.wide else (2, 4, 8)) if r < min(t.x.shape) - 1]
     makes = [("rank %d" % r, lambda r=r: LowRankGaussianCopula(rank=r, max_iter=15 if t.wide else 50)) for r in ranks]
     if not t.wide:
         makes.append(("full", lambda: GaussianCopula()))
