@@ -88,12 +88,21 @@ func (v measure) mean(t *peerResult, method string) (float64, bool) {
 	return 0, false
 }
 
+// both are the means of two methods over the masks that they have both.
+func (v measure) both(t *peerResult, one, other string) (a, b float64, has bool) {
+	m, o := t.method(one), t.method(other)
+	if m == nil || o == nil {
+		return 0, 0, false
+	}
+	masks := min(len(v.of(m)), len(v.of(o)))
+	return mean(v.of(m)[:masks]), mean(v.of(o)[:masks]), masks > 0
+}
+
 // ratio is the geometric mean over tables of BQMF's measure by that of a method.
 func (v measure) ratio(tables []*peerResult, method string) (ratio float64, better, of int) {
 	sum := 0.0
 	for _, t := range tables {
-		b, _ := v.mean(t, "BQMF")
-		m, has := v.mean(t, method)
+		b, m, has := v.both(t, "BQMF", method)
 		if !has {
 			continue
 		}
@@ -205,9 +214,8 @@ func peersText(r *peerResults) string {
 	leastKL, leastAbs, firstRank := 0, 0, 0
 	for _, t := range compared {
 		first := func(v measure) int {
-			b, _ := v.mean(t, "BQMF")
 			for _, m := range singles {
-				if o, has := v.mean(t, m); has && (v.least && o < b || !v.least && o > b) {
+				if b, o, has := v.both(t, "BQMF", m); has && (v.least && o < b || !v.least && o > b) {
 					return 0
 				}
 			}
@@ -245,9 +253,8 @@ func peersText(r *peerResults) string {
 		of := func(tables []*peerResult, base string) (float64, int, int) {
 			sum, better, n := 0.0, 0, 0
 			for _, t := range tables {
-				a, hasA := kl.mean(t, m)
-				b, hasB := kl.mean(t, base)
-				if !hasA || !hasB {
+				a, b, has := kl.both(t, m, base)
+				if !has {
 					continue
 				}
 				n++
@@ -317,8 +324,7 @@ func drawPeers(r *peerResults) error {
 			e, s, n := 0.0, 0.0, 0.0
 			for i := range r.Tables {
 				t := &r.Tables[i]
-				b, _ := kl.mean(t, "BQMF")
-				o, has := kl.mean(t, m)
+				b, o, has := kl.both(t, "BQMF", m)
 				if t.of().alone || t.of().wide != wide || !has {
 					continue
 				}
