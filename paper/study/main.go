@@ -36,7 +36,8 @@ var (
 	rows  = flag.Int("rows", 0, "at most so many features, evenly spread; 0: all")
 	draws = flag.Int("draws", 3, "masks (heldout, qmfq, updates, peers) or seeds (labels)")
 
-	python = flag.String("python", "python3", "peers: a Python that has what requirements.txt names")
+	slowDraws = flag.Int("slow", 1, "peers: masks of the wide tables that slow methods get")
+	python    = flag.String("python", "python3", "peers: a Python that has what requirements.txt names")
 )
 
 // sets are matrices of several kinds: logarithms of counts, shares, counts.

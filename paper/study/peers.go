@@ -63,11 +63,11 @@ const designed = 9
 
 const mostFeatures, mostSamples = 400, 220
 
-// external are the methods of peers.py; slow ones try their whole grid under the first mask alone.
+// external are the methods of peers.py; slow ones try their whole grid under the first mask alone, and of wide tables get
+// slowDraws masks, as averages do.
 var (
 	external = []string{"softImpute", "KNNImputer", "IterativeImputer", "gcimpute", "missForest"}
 	slow     = map[string]bool{"IterativeImputer": true, "gcimpute": true, "missForest": true}
-	slowest  = "missForest" // of wide tables the first mask alone
 )
 
 // peerResults is what results/peers.json holds.
@@ -160,7 +160,7 @@ func peers() {
 				if slow[method] && draw > 0 {
 					settings = bestSettings(all[key][0])
 				}
-				if method == slowest && t.wide && draw > 0 {
+				if t.wide && draw >= *slowDraws && (slow[method] || slices.Contains(averages, method)) {
 					continue
 				}
 				all[key] = append(all[key], p.outcomes(method, settings))
