@@ -37,6 +37,7 @@ var (
 	draws = flag.Int("draws", 3, "masks (heldout, qmfq, updates, peers) or seeds (labels)")
 
 	slowDraws = flag.Int("slow", 1, "peers: masks of the wide tables that slow methods get")
+	some      = flag.String("methods", "", "peers: some methods of the tables named, separated by semicolons")
 	python    = flag.String("python", "python3", "peers: a Python that has what requirements.txt names")
 )
 
@@ -257,6 +258,41 @@ func labels() {
 			got = append(got, agreement(cluster(profiles(c.fit(uint64(s+1))), 3), class))
 		}
 		fmt.Printf("| %s | %.3f | %.3f | %.3f |\n", c.name, mean(got), deviation(got), slices.Min(got))
+	}
+	bayesian(x, class)
+}
+
+// bayesian does the same for BQMF: with its coordinates V, which give each feature the same weight, and with what it says of the cells,
+// whose roots give a feature the weight that it has under KL.
+func bayesian(x quantmf.Mat, class []int) {
+	m, err := quantmf.FitBQMF(context.Background(), x, 0)
+	check(err)
+	fit := m.Reconstruct()
+	parts, err := quantmf.FitNMF(context.Background(), fit, 3, quantmf.WithUpdates(quantmf.UpdatesMultiplicative))
+	check(err)
+	three, err := quantmf.FitBQMF(context.Background(), x, 3)
+	check(err)
+	columns := func(x quantmf.Mat, of func(i int, v float64) float64) [][]float64 {
+		p := make([][]float64, x.Cols)
+		for i := range x.Rows {
+			for j, v := range x.Row(i) {
+				p[j] = append(p[j], of(i, v))
+			}
+		}
+		return p
+	}
+	root := func(_ int, v float64) float64 { return math.Sqrt(v) }
+	for _, c := range []struct {
+		name string
+		p    [][]float64
+	}{
+		{"V of BQMF of rank 3", columns(three.V, func(c int, v float64) float64 { return v * math.Sqrt(three.Relevance[c]) })},
+		{"V of BQMF", columns(m.V, func(c int, v float64) float64 { return v * math.Sqrt(m.Relevance[c]) })},
+		{"roots of the cells themselves", columns(x, root)},
+		{"roots of what BQMF says of the cells", columns(fit, root)},
+		{"NMF of what BQMF says of the cells", profiles(parts.V)},
+	} {
+		fmt.Printf("| %s | %.3f |\n", c.name, agreement(cluster(c.p, 3), class))
 	}
 }
 

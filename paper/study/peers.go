@@ -126,11 +126,14 @@ type problem struct {
 
 func peers() {
 	tables := peerTables
-	some := flag.Args()[1:]
-	if len(some) > 0 {
+	named := flag.Args()[1:]
+	if *some != "" && len(named) == 0 {
+		log.Fatal("-methods is for named tables")
+	}
+	if len(named) > 0 {
 		tables = nil
 		for _, t := range peerTables {
-			if slices.Contains(some, t.key) {
+			if slices.Contains(named, t.key) {
 				tables = append(tables, t)
 			}
 		}
@@ -194,7 +197,7 @@ func peers() {
 		}
 		r.Tables = append(r.Tables, one)
 	}
-	if len(some) > 0 {
+	if len(named) > 0 {
 		for _, t := range r.Tables {
 			for _, m := range t.Methods {
 				fmt.Printf("%-12s %-20s KL %v, absolute %v, rank %v, %v s, 80 %%: %v, at %q\n", t.Key, m.Name, m.KL, m.Absolute, m.Rank, m.Second, m.Within80, m.Setting)
@@ -222,7 +225,11 @@ func methods(t peerTable) []string {
 	if t.alone {
 		return []string{"BQMF"}
 	}
-	return slices.Concat([]string{"BQMF"}, external, own)
+	all := slices.Concat([]string{"BQMF"}, external, own)
+	if *some != "" {
+		return slices.DeleteFunc(all, func(m string) bool { return !slices.Contains(strings.Split(*some, ";"), m) })
+	}
+	return all
 }
 
 // bestSettings are those that a measure is best at.
