@@ -159,12 +159,12 @@ func peers() {
 				if draw == 0 {
 					order = append(order, key)
 				}
+				if t.wide && draw >= *slowDraws && (slow[method] || slices.Contains(averages, method)) {
+					continue
+				}
 				var settings []string
 				if slow[method] && draw > 0 {
 					settings = bestSettings(all[key][0])
-				}
-				if t.wide && draw >= *slowDraws && (slow[method] || slices.Contains(averages, method)) {
-					continue
 				}
 				all[key] = append(all[key], p.outcomes(method, settings))
 			}
@@ -174,6 +174,9 @@ func peers() {
 		one := peerResult{Key: t.key}
 		for _, method := range methods(t) {
 			runs := all[t.key+"/"+method]
+			if len(runs) == 0 {
+				continue
+			}
 			one.Features, one.Samples = runs[0][0].Features, runs[0][0].Samples
 			m := methodResult{Name: method}
 			for _, run := range runs {
