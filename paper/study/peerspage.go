@@ -154,7 +154,7 @@ func peersText(r *peerResults) string {
 			}
 		}
 	}
-	p("*%d masks, version %s, %s, %s; scikit-learn %s, gcimpute %s.*\n", r.Masks, r.Version, r.Date, r.Machine, r.Packages["scikit-learn"], r.Packages["gcimpute"])
+	p("Means over %d masks, \\* over fewer; bold: the best by the ratio to BQMF over the masks that both have. Version %s, %s, %s; scikit-learn %s, gcimpute %s.\n", r.Masks, r.Version, r.Date, r.Machine, r.Packages["scikit-learn"], r.Packages["gcimpute"])
 
 	by := func(v measure, title string, methods []string, digits int) {
 		p("**%s**\n", title)
@@ -162,27 +162,29 @@ func peersText(r *peerResults) string {
 		rows := [][]string{head}
 		for _, t := range compared {
 			row := []string{t.of().name, fmt.Sprintf("%d × %d", t.Features, t.Samples)}
-			best := 0
-			var values []float64
+			best := 0 // by the ratio to BQMF over the masks that both have
+			ratios := make([]float64, len(methods))
 			for c, m := range methods {
-				value, has := v.mean(t, m)
-				if !has {
-					value = math.NaN()
-				}
-				values = append(values, value)
-				if has && (values[best] != values[best] || v.least && value < values[best] || !v.least && value > values[best]) {
+				b, o, has := v.both(t, "BQMF", m)
+				if ratios[c] = o / b; !has {
+					ratios[c] = math.NaN()
+				} else if v.least && ratios[c] < ratios[best] || !v.least && ratios[c] > ratios[best] {
 					best = c
 				}
 			}
-			for c, value := range values {
-				switch {
-				case value != value:
-					row = append(row, "")
-				case c == best && title != "":
-					row = append(row, "**"+number(value, digits)+"**")
-				default:
-					row = append(row, number(value, digits))
+			for c, m := range methods {
+				cell := ""
+				if ratios[c] == ratios[c] {
+					value, _ := v.mean(t, m)
+					cell = number(value, digits)
+					if c == best {
+						cell = "**" + cell + "**"
+					}
+					if len(v.of(t.method(m))) < r.Masks {
+						cell += "\\*"
+					}
 				}
+				row = append(row, cell)
 			}
 			rows = append(rows, row)
 		}
@@ -313,6 +315,7 @@ func drawPeers(r *peerResults) error {
 	pl := plot.New()
 	pl.X.Label.Text, pl.Y.Label.Text = "seconds of one core, a fit", "divergence of hidden cells, % of BQMF's"
 	pl.X.Scale, pl.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	pl.Y.Scale, pl.Y.Tick.Marker = plot.LogScale{}, plot.ConstantTicks{{Value: 100, Label: "100"}, {Value: 120, Label: "120"}, {Value: 150, Label: "150"}, {Value: 200, Label: "200"}, {Value: 250, Label: "250"}}
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{205}, color.Gray{205}
 	pl.Add(grid)
@@ -334,7 +337,7 @@ func drawPeers(r *peerResults) error {
 				n++
 			}
 			if n > 0 {
-				xy = append(xy, plotter.XY{X: math.Exp(s / n), Y: min(100*math.Exp(e/n), 300)})
+				xy = append(xy, plotter.XY{X: math.Exp(s / n), Y: 100 * math.Exp(e/n)})
 				names = append(names, m)
 				low, high = min(low, math.Exp(s/n)), max(high, math.Exp(s/n))
 			}
@@ -354,13 +357,20 @@ func drawPeers(r *peerResults) error {
 			return err
 		}
 		for i := range labels.TextStyle {
-			labels.TextStyle[i].Font.Size, labels.TextStyle[i].XAlign, labels.TextStyle[i].YAlign = vg.Points(7.5), text.XLeft, text.YCenter
+			side := text.XLeft
+			if !wide {
+				side = text.XRight
+			}
+			labels.TextStyle[i].Font.Size, labels.TextStyle[i].XAlign, labels.TextStyle[i].YAlign = vg.Points(7.5), side, text.YCenter
 		}
 		labels.Offset = vg.Point{X: vg.Points(5)}
+		if !wide {
+			labels.Offset.X = -labels.Offset.X
+		}
 		pl.Add(marks, labels)
-		pl.Legend.Add(map[bool]string{true: "wide tables", false: "small tables (300: or more)"}[wide], marks)
+		pl.Legend.Add(map[bool]string{true: "wide tables", false: "small tables"}[wide], marks)
 	}
-	pl.X.Min, pl.X.Max, pl.Y.Min, pl.Y.Max = low/1.5, high*4, 80, 310
+	pl.X.Min, pl.X.Max, pl.Y.Min, pl.Y.Max = low/5, high*5, 95, 270
 	pl.Legend.Top, pl.Legend.YOffs = true, vg.Points(-4)
 	return pl.Save(17*vg.Centimeter, 10*vg.Centimeter, pictureFile)
 }
