@@ -46,6 +46,10 @@ func dots4(g, v, r []float64) { dots4_g(g, v, r) }
 
 func accumulate4(acc, u, r []float64) { accumulate4_g(acc, u, r) }
 
+func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
+	accumulateFrom_g(acc, a, b, c, d, wa, wb, wc, wd)
+}
+
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	return quotient_g(r, u, v, x, stride, low)
 }
