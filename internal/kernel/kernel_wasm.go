@@ -279,6 +279,18 @@ func accumulate4(acc, u, r []float64) {
 //go:noescape
 func accumulate4SIMD128(acc_base unsafe.Pointer, u_base unsafe.Pointer, u_len int32, r_base unsafe.Pointer, r_len int32)
 
+func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
+	if level == cpu.SIMD128 {
+		accumulateFromSIMD128(place(acc), int32(len(acc)), place(a), place(b), place(c), place(d), wa, wb, wc, wd)
+		return
+	}
+	accumulateFrom_g(acc, a, b, c, d, wa, wb, wc, wd)
+}
+
+//go:wasmimport quantmf kernel_accumulateFrom
+//go:noescape
+func accumulateFromSIMD128(acc_base unsafe.Pointer, acc_len int32, a_base unsafe.Pointer, b_base unsafe.Pointer, c_base unsafe.Pointer, d_base unsafe.Pointer, wa float64, wb float64, wc float64, wd float64)
+
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	if level == cpu.SIMD128 {
 		return quotientSIMD128(place(r), int32(len(r)), place(u), int32(len(u)), place(v), place(x), int32(stride), low)
