@@ -311,12 +311,7 @@ func TestGoroutinesEnd(t *testing.T) {
 			}
 		}
 	}
-	for end := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before && time.Now().Before(end); {
-		time.Sleep(time.Millisecond)
-	}
-	if n := runtime.NumGoroutine(); n > before {
-		t.Errorf("%d goroutines, %d before", n, before)
-	}
+	allEnd(t, before)
 }
 
 // TestPhases: what a fit tells begins with its start, goes through the phases in their

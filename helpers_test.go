@@ -12,11 +12,14 @@ import (
 	"hash/crc32"
 	"math"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/order"
@@ -26,6 +29,27 @@ import (
 
 // long is set where tests may take minutes: whole data sets, all seeds and epochs.
 var long = os.Getenv("QUANTMF_LONG") != ""
+
+// allEnd waits until no more goroutines are there than before. One that was told to end does so when
+// the machine gives it the time: 100,000 looks, each with a sleep that gives others a turn, are minutes.
+func allEnd(t *testing.T, before int) {
+	t.Helper()
+	for range 100000 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	stacks := make([]byte, 1<<20)
+	t.Fatalf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
+}
+
+// allocations counts those of a call, on average, without garbage collections, which empty pools of
+// workspaces and the lists that channels wait in.
+func allocations(calls int, call func()) float64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	return testing.AllocsPerRun(calls, call)
+}
 
 // load reads a gzipped table with names in the first row and column.
 func load(t testing.TB, path string) Mat {

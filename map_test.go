@@ -105,7 +105,7 @@ func TestSweep(t *testing.T) {
 				closeTo(t, "T", values, wantValues, (1e-12+1e-16/eps)*largest(q))
 				// Slope rounds the share 1-t of what is below a level near its top.
 				closeTo(t, "slope", slopes, wantSlopes, 1e-10*largest(wantSlopes)+1e-14/eps*largest(q))
-				if allocs := testing.AllocsPerRun(10, func() { sheet.at(values, slopes, points, room) }); allocs > 0 {
+				if allocs := allocations(10, func() { sheet.at(values, slopes, points, room) }); allocs > 0 {
 					t.Errorf("%v allocations", allocs)
 				}
 			}

@@ -454,7 +454,7 @@ func TestFitAllocations(t *testing.T) {
 		},
 	} {
 		for workers := 1; workers <= 2; workers++ {
-			few, many := testing.AllocsPerRun(2, func() { f(2, workers) }), testing.AllocsPerRun(2, func() { f(22, workers) })
+			few, many := allocations(2, func() { f(2, workers) }), allocations(2, func() { f(22, workers) })
 			// AllocsPerRun leaves one processor to all, so what it counts of two workers is
 			// theirs; a stack that grows later is none of an epoch's.
 			if many > few+float64(workers-1)*2 {

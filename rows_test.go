@@ -252,7 +252,7 @@ func TestRowsAllocations(t *testing.T) {
 		for j := range q.Data {
 			q.Data[j] = float64(j)
 		}
-		return testing.AllocsPerRun(5, func() {
+		return allocations(5, func() {
 			if _, err := SoftQuantileRows(x, q, WithWorkers(1)); err != nil {
 				t.Fatal(err)
 			}

@@ -366,12 +366,7 @@ func TestTransformCancel(t *testing.T) {
 			}
 		}
 	}
-	for i := 0; runtime.NumGoroutine() > before && i < 1e6; i++ {
-		runtime.Gosched()
-	}
-	if n := runtime.NumGoroutine(); n > before {
-		t.Errorf("%d goroutines, %d before", n, before)
-	}
+	allEnd(t, before)
 }
 
 func BenchmarkTransform(b *testing.B) {

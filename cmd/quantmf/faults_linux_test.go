@@ -7,11 +7,13 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -113,11 +115,8 @@ func TestTwoProcesses(t *testing.T) {
 	dir, _, _, _ := runWith(t, "", "version")
 	args := []string{"fit", "-method", "nmf", "-k", "2", "-epochs", "100000000", "-progress", "none", "-checkpoint", "state", "matrix.tsv"}
 	first, _ := commandOf(t, args...)
-	if err := first.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer first.Process.Kill()
-	waitFor(t, "a state", func() bool { _, err := os.Stat("state"); return err == nil })
+	ended := start(t, first)
+	waitFor(t, ended, "state", func() bool { _, err := os.Stat("state"); return err == nil })
 	if _, e := quiet(t, exitFailed, append(args, "-resume")...); !strings.Contains(e, "state is in use: another quantmf writes to it; wait for that one, or give another -checkpoint") {
 		t.Error(e)
 	}
@@ -125,7 +124,7 @@ func TestTwoProcesses(t *testing.T) {
 		t.Error(e)
 	}
 	first.Process.Kill()
-	first.Wait()
+	<-ended
 	args[6] = "3"
 	quiet(t, 0, append(args, "-force")...)
 	if got := files(t, dir); got != "state" {
@@ -133,59 +132,77 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
-func waitFor(t *testing.T, what string, is func() bool) {
+// start starts a command, and returns what has its error once it has ended. It ends with the test.
+func start(t *testing.T, c *exec.Cmd) <-chan error {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("no " + what)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	over := make(chan bool)
+	go func() { ended <- c.Wait(); close(over) }()
+	t.Cleanup(func() { c.Process.Kill(); <-over })
+	return ended
+}
+
+// waitFor returns when it is so. A command that neither makes it so nor ends is a hang, and ends with
+// the test's timeout.
+func waitFor(t *testing.T, ended <-chan error, what string, is func() bool) {
+	t.Helper()
+	for !is() {
+		select {
+		case err := <-ended:
+			t.Fatalf("ended with no %s: %v", what, err)
+		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
 
-// TestSecondInterrupt: a process that does not end at the first, because it waits for the
-// reader of a pipe, ends at the second, and takes its temporary files away.
+// TestSecondInterrupt: a process that does not end at the first, because it writes to a pipe
+// that nobody reads, ends at the second, and takes its temporary files away.
 func TestSecondInterrupt(t *testing.T) {
 	dir, _, _, _ := runWith(t, "", "version")
 	if err := syscall.Mkfifo("pipe.tsv", 0o666); err != nil {
 		t.Skip(err)
 	}
-	p, said := commandOf(t, "fit", "-k", "2", "-epochs", "2", "-progress", "none", "-u", "pipe.tsv", "-o", "m.qmf", "-v", "V.tsv", "-checkpoint", "state", "matrix.tsv")
-	if err := p.Start(); err != nil {
+	pipe, err := syscall.Open("pipe.tsv", syscall.O_RDWR|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Process.Kill()
-	waitFor(t, "files written", func() bool {
-		for _, of := range []string{"m.qmf", "V.tsv"} {
-			at, _ := filepath.Glob("." + of + ".*.tmp")
-			if len(at) != 1 {
-				return false
-			}
-			if info, err := os.Stat(at[0]); err != nil || info.Size() == 0 {
-				return false
-			}
-		}
-		return true
+	defer syscall.Close(pipe)
+	for err == nil { // until it is full
+		_, err = syscall.Write(pipe, make([]byte, 512))
+	}
+	p, said := commandOf(t, "fit", "-k", "2", "-epochs", "2", "-progress", "none", "-u", "pipe.tsv", "-o", "m.qmf", "-v", "V.tsv", "-checkpoint", "state", "matrix.tsv")
+	p.Env = append(p.Env, "QUANTMF_AS_COMMAND=heard")
+	ended := start(t, p)
+	waitFor(t, ended, "pipe open", func() bool {
+		open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.Process.Pid))
+		return slices.ContainsFunc(open, func(link string) bool { to, _ := os.Readlink(link); return filepath.Base(to) == "pipe.tsv" })
 	})
-	time.Sleep(100 * time.Millisecond)
-	ended := make(chan error, 1)
-	go func() { ended <- p.Wait() }()
+	for _, of := range []string{"m.qmf", "V.tsv"} {
+		at, _ := filepath.Glob("." + of + ".*.tmp")
+		if len(at) != 1 {
+			t.Fatalf("files: %s", files(t, dir))
+		}
+		if info, err := os.Stat(at[0]); err != nil || info.Size() == 0 {
+			t.Fatalf("%s is not written: %v", at[0], err)
+		}
+	}
 	p.Process.Signal(os.Interrupt)
+	waitFor(t, ended, "interrupt heard", func() bool { _, err := os.Stat("heard"); return err == nil })
 	select {
 	case err := <-ended:
 		t.Fatalf("ended at the first: %v", err)
 	case <-time.After(200 * time.Millisecond):
 	}
 	p.Process.Signal(os.Interrupt)
-	select {
-	case err := <-ended:
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
-			t.Errorf("%v: %s", err, said)
-		}
-	case <-time.After(5 * time.Second):
-		t.Fatal("goes on after the second")
+	err = <-ended
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
+		t.Errorf("%v: %s", err, said)
 	}
-	if got := files(t, dir); got != "pipe.tsv state" {
+	if got := files(t, dir); got != "heard pipe.tsv state" {
 		t.Errorf("files: %s", got)
 	}
 }

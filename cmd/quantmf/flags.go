@@ -311,6 +311,9 @@ func (m *memory) Set(s string) error {
 	return nil
 }
 
+// heard is called when an interrupt has ended the context. Tests wait for it.
+var heard = func() {}
+
 // interruptible returns a context that an interrupt ends, instead of the process; a second
 // one does end it, and takes temporary files away first. From here on there are such.
 func interruptible() (context.Context, func()) {
@@ -330,6 +333,7 @@ func interruptible() (context.Context, func()) {
 				os.Exit(exitInterrupted)
 			}
 			cancel()
+			heard()
 		}
 	}()
 	outlivePipes()

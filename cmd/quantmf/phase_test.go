@@ -10,6 +10,14 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
+// stopped is the time of a clock that the test sets.
+func stopped(t *testing.T) *time.Time {
+	at, before := now(), now
+	now = func() time.Time { return at }
+	t.Cleanup(func() { now = before })
+	return &at
+}
+
 // Before the first epoch the phase is told, in every mode, but not of what takes a
 // moment only.
 func TestProgressPhase(t *testing.T) {
@@ -20,6 +28,7 @@ func TestProgressPhase(t *testing.T) {
 		"json":  "",
 	} {
 		var w bytes.Buffer
+		at := stopped(t)
 		p := newProgress(mode, &w)
 		p.begin("QMF")
 		told := []quantmf.Progress{
@@ -28,7 +37,7 @@ func TestProgressPhase(t *testing.T) {
 		}
 		for i, q := range told {
 			if i > 0 { // the first comes at once
-				p.shown = p.shown.Add(-time.Second)
+				*at = at.Add(time.Second)
 			}
 			if err := p.report(q); err != nil {
 				t.Fatal(err)

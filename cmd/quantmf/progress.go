@@ -13,6 +13,12 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
+// now is the clock of what is told. Tests stop it: which lines are shown depends on the time.
+var now = time.Now
+
+// since is the time from then to now.
+func since(then time.Time) time.Duration { return now().Sub(then) }
+
 // progress tells about one fit after the other.
 type progress struct {
 	w     io.Writer
@@ -51,7 +57,7 @@ func isTerminal(w io.Writer) bool {
 
 // begin announces the fit that the next reports are of.
 func (p *progress) begin(model string) {
-	p.model, p.start, p.since, p.last = model, time.Now(), 0, quantmf.Progress{}
+	p.model, p.start, p.since, p.last = model, now(), 0, quantmf.Progress{}
 	p.shown, p.phase = p.start, quantmf.PhaseEpochs
 }
 
@@ -83,10 +89,10 @@ func (p *progress) starting(q quantmf.Progress) error {
 			return nil
 		}
 	}
-	if p.mode == "none" || time.Since(p.shown) < pause {
+	if p.mode == "none" || since(p.shown) < pause {
 		return nil
 	}
-	p.shown, p.phase = time.Now(), q.Phase
+	p.shown, p.phase = now(), q.Phase
 	if p.mode == "json" {
 		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: phases[q.Phase], Done: q.Done, Epochs: q.Epochs})
 	}
@@ -121,15 +127,15 @@ func (p *progress) count(done, of int, what string) error {
 	switch {
 	case p.mode == "json":
 		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: what, Done: share})
-	case p.mode == "plain" && !p.asked && time.Since(p.start) < 2*time.Second:
+	case p.mode == "plain" && !p.asked && since(p.start) < 2*time.Second:
 		return nil
-	case p.mode == "none" || p.mode == "plain" && (done == 0 || done < of && (done*10/of == (done-1)*10/of || time.Since(p.shown) < 200*time.Millisecond)):
+	case p.mode == "none" || p.mode == "plain" && (done == 0 || done < of && (done*10/of == (done-1)*10/of || since(p.shown) < 200*time.Millisecond)):
 		return nil
 	}
-	p.shown = time.Now()
+	p.shown = now()
 	text := fmt.Sprintf("%s: %d of %d %s", p.model, done, of, what)
 	if done > 0 {
-		text += fmt.Sprintf(", %s left", duration(time.Since(p.start).Seconds()*(1-share)/share))
+		text += fmt.Sprintf(", %s left", duration(since(p.start).Seconds()*(1-share)/share))
 	}
 	return p.show(text)
 }
@@ -151,16 +157,16 @@ func (p *progress) report(q quantmf.Progress) error {
 	if q.Epoch <= p.last.Epoch { // the next of restarts
 		p.last, p.start = quantmf.Progress{}, p.told
 	}
-	p.told = time.Now()
+	p.told = now()
 	first := p.last.Epoch == 0
 	if first {
 		p.since = q.Epoch - 1 // more than 0 where the fit goes on from a checkpoint
 	}
-	elapsed := max(time.Since(p.start).Seconds(), 1e-9)
+	elapsed := max(since(p.start).Seconds(), 1e-9)
 	rate := float64(q.Epoch-p.since) * float64(q.Rows) / elapsed
 	left := float64(q.Epochs-q.Epoch) * float64(q.Rows) / rate
 	if first { // the way to the first epoch also held the start of the fit
-		p.start, p.since = time.Now(), q.Epoch
+		p.start, p.since = now(), q.Epoch
 	}
 	before := p.last
 	p.last = q
@@ -169,17 +175,17 @@ func (p *progress) report(q quantmf.Progress) error {
 		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: "epochs", Done: q.Done, Epochs: q.Epochs, Epoch: q.Epoch, Loss: &q.Loss, Rate: rate, Seconds: &left})
 	case "plain":
 		// A line every tenth of the way, fewer where that is a moment.
-		if q.Epoch < q.Epochs && (q.Epoch*10/q.Epochs == before.Epoch*10/q.Epochs || time.Since(p.shown) < 200*time.Millisecond) {
+		if q.Epoch < q.Epochs && (q.Epoch*10/q.Epochs == before.Epoch*10/q.Epochs || since(p.shown) < 200*time.Millisecond) {
 			return nil
 		}
 	case "line":
-		if q.Epoch < q.Epochs && time.Since(p.shown) < 100*time.Millisecond {
+		if q.Epoch < q.Epochs && since(p.shown) < 100*time.Millisecond {
 			return nil
 		}
 	default:
 		return nil
 	}
-	p.shown = time.Now()
+	p.shown = now()
 	text := fmt.Sprintf("%s: epoch %d of %d, %s %.4g, %.0f rows/s, %s left", p.model, q.Epoch, q.Epochs, p.measure(), q.Loss, rate, duration(left))
 	return p.show(text)
 }

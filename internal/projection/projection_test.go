@@ -2,6 +2,7 @@ package projection
 
 import (
 	"math"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"testing"
@@ -192,6 +193,7 @@ func TestBits(t *testing.T) {
 }
 
 func TestAllocations(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection empties the lists that channels wait in
 	w := pool.New(2, 2)
 	defer w.Close()
 	p := newProblem(40, 21, 5)
