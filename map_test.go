@@ -88,21 +88,24 @@ func TestSweep(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var values, wantValues, slopes, wantSlopes []float64
-				arg := make([]float64, m)
-				for i := -50; i < 350; i++ {
-					at := float64(i) / 10
-					if i == 349 {
+				var wantValues, wantSlopes []float64
+				points := make([]float64, 400)
+				for i := range points {
+					at := float64(i-50) / 10
+					if i == 399 {
 						at = 1e12
 					}
-					v, s := f.valueAndSlope(at, arg)
-					values, slopes = append(values, v), append(slopes, s)
+					points[i] = at
 					wantValues, wantSlopes = append(wantValues, f.At(at)), append(wantSlopes, f.Slope(at))
 				}
-				closeTo(t, "T", values, wantValues, 1e-12*largest(q))
+				values, slopes := make([]float64, 400), make([]float64, 400)
+				sheet, room := newSheet(f), newSheetRoom(400, m)
+				sheet.at(values, slopes, points, room)
+				// Their exponents are sums over levels, as those of a fit: as exact as x̃ is in units of ε.
+				closeTo(t, "T", values, wantValues, (1e-12+1e-16/eps)*largest(q))
 				// Slope rounds the share 1-t of what is below a level near its top.
 				closeTo(t, "slope", slopes, wantSlopes, 1e-10*largest(wantSlopes)+1e-14/eps*largest(q))
-				if allocs := allocations(10, func() { f.valueAndSlope(2, arg) }); allocs > 0 {
+				if allocs := allocations(10, func() { sheet.at(values, slopes, points, room) }); allocs > 0 {
 					t.Errorf("%v allocations", allocs)
 				}
 			}

@@ -693,94 +693,84 @@ func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 // Under [TruncatedSVD] the two projections are the same, and V' is the least-squares
 // projection of T'(x) on U.
 //
-// Cost: that of [QMF.Transform], d n' maps and that of [NMF.Transform].
+// Cost: that of [QMF.Transform], d n' maps of m exponentials and 2m divisions, and that of
+// [NMF.Transform].
 func (q *QMFQ) Transform(ctx context.Context, x Mat) (Mat, error) {
-	v, _, err := q.coordinates(ctx, x)
-	return v, err
+	return q.coordinates(ctx, x)
 }
 
 // Score returns the mean divergence of the observed cells of x, d × n', from
 // T(U V') where V' is Transform(x). For the columns of the training matrix it is
 // at most what Loss is, as in [QMF.Score]. Cost and errors are those of Transform.
 func (q *QMFQ) Score(ctx context.Context, x Mat) (float64, error) {
-	_, score, err := q.coordinates(ctx, x)
-	return score, err
+	v, err := q.coordinates(ctx, x)
+	if err != nil {
+		return 0, err
+	}
+	return q.inflated.scoreAt(ctx, x, v)
 }
 
-func (q *QMFQ) coordinates(ctx context.Context, x Mat) (Mat, float64, error) {
+func (q *QMFQ) coordinates(ctx context.Context, x Mat) (Mat, error) {
 	t := &q.inflated
-	visible, err := q.bounds().checkColumns(x, q.U.Rows)
-	if err != nil {
-		return Mat{}, 0, err
+	if _, err := q.bounds().checkColumns(x, q.U.Rows); err != nil {
+		return Mat{}, err
 	}
 	if q.projection.kind == projection.SVD {
-		norm := make([]float64, q.U.Cols)
-		for i := range q.U.Rows {
-			for c, w := range q.U.Row(i) {
-				norm[c] += float64(w * w)
-			}
-		}
-		return placed(ctx, x, q.U.Cols, visible, func() place.Locator { return &svdLocator{q, norm} })
+		return q.leastSquares(ctx, x)
 	}
-	base, u, x, err := t.placer(ctx, x)
-	if err != nil {
-		return Mat{}, 0, err
+	deflated := func(to []float64, j int) {
+		for i, f := range q.deflate {
+			to[i] = f.At(x.At(i, j))
+		}
 	}
 	loss := divergence.KL
 	if q.projection.kind == projection.Frobenius {
 		loss = divergence.Frobenius
 	}
-	projected := place.NewLinear(loss, q.U.Rows, q.U.Cols, q.U.Row)
-	v, sum, err := placed(ctx, x, q.U.Cols, visible, func() place.Locator {
-		p := &qmfqLocator{MappedLocator: base.Locator(), projection: projected.Locator(), units: u, deflate: q.deflate, y: make([]float64, x.Rows)}
-		p.Own = make([]float64, q.U.Cols)
-		return p
+	own, err := placed(ctx, x, q.U.Cols, place.NewLinear(loss, q.U.Rows, q.U.Cols, q.U.Row), deflated)
+	if err != nil {
+		return Mat{}, err
+	}
+	base, _, y, err := t.placer(ctx, x)
+	if err != nil {
+		return Mat{}, err
+	}
+	base.Own = own.column
+	return placed(ctx, y, q.U.Cols, base, y.column)
+}
+
+// leastSquares projects deflated columns on U, whose columns are orthogonal, v =
+// diag(UᵀU)⁻¹ Uᵀ y, 0 for a component without weight.
+func (q *QMFQ) leastSquares(ctx context.Context, x Mat) (Mat, error) {
+	norm := make([]float64, q.U.Cols)
+	for i := range q.U.Rows {
+		for c, w := range q.U.Row(i) {
+			norm[c] += float64(w * w)
+		}
+	}
+	v := NewMat(q.U.Cols, x.Cols)
+	p := pool.New(0, x.Cols)
+	defer p.Close()
+	p.Do(x.Cols, func(_, j int) {
+		if ctx.Err() != nil {
+			return
+		}
+		for i, f := range q.deflate {
+			y := f.At(x.At(i, j))
+			for c, w := range q.U.Row(i) {
+				v.Data[c*x.Cols+j] += float64(w * y)
+			}
+		}
+		for c, norm := range norm {
+			if norm > 0 {
+				v.Data[c*x.Cols+j] /= norm
+			}
+		}
 	})
-	return v, sum * t.loss.Unit(u.all), err
-}
-
-// qmfqLocator locates a column as a QMF does, with its projection as one more start.
-type qmfqLocator struct {
-	*place.MappedLocator
-	projection place.Locator
-	units      *units
-	deflate    []*Map
-	y          []float64 // the column, deflated
-}
-
-func (p *qmfqLocator) Locate(ctx context.Context, v, x []float64) float64 {
-	for i, f := range p.deflate {
-		p.y[i] = f.At(math.Ldexp(x[i], p.units.exponent(i)))
+	if err := ctx.Err(); err != nil {
+		return Mat{}, &interrupted{err}
 	}
-	p.projection.Locate(ctx, p.Own, p.y)
-	return p.MappedLocator.Locate(ctx, v, x)
-}
-
-// svdLocator projects a deflated column on U, whose columns are orthogonal, by
-// least squares: v = diag(norm)⁻¹ Uᵀ y, 0 for a component without weight.
-type svdLocator struct {
-	*QMFQ
-	norm []float64 // of the columns of U, squared
-}
-
-func (p *svdLocator) Locate(_ context.Context, v, x []float64) float64 {
-	clear(v)
-	for i, f := range p.deflate {
-		y := f.At(x[i])
-		for c, w := range p.U.Row(i) {
-			v[c] += float64(w * y)
-		}
-	}
-	for c, norm := range p.norm {
-		if norm > 0 {
-			v[c] /= norm
-		}
-	}
-	loss := 0.0
-	for i, f := range p.inflate {
-		loss += p.inflated.loss.Divergence(x[i], f.At(dot(p.U.Row(i), v)))
-	}
-	return loss
+	return v, nil
 }
 
 // Reconstruct returns T(UV) = T(Π_k(T'(X))), d × n.

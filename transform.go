@@ -7,10 +7,8 @@ package quantmf
 //	NMF   min over v >= 0 of  Σ_i Δ(x_i, (Uv)_i)
 //	QMF   min over v > 0  of  Σ_i Δ(x_i, T_i((Uv)_i)),   T_i as stored: no transport is solved.
 //
-// Columns are independent and each is located by one worker, so the bits do not
-// depend on the number of workers.
-//
-// The searches are internal/place.
+// The searches are internal/place. Columns are independent: the bits of one depend neither
+// on those beside it nor on the number of workers.
 
 import (
 	"context"
@@ -32,29 +30,33 @@ import (
 // workers, and the result does not depend on them. Errors: [*ShapeError] for
 // another number of rows, [*DataError]; when ctx ends, one that wraps its error.
 //
-// Cost: about 6 steps a column, at most 200, of dk² + 6dk flops, 4d divisions, 2d
-// logarithms and some k³; memory dk + k n' numbers, and 2d + 2k² a worker.
+// Cost: under KL about 6 passes a column, most often below 20, of dk² + 5dk flops and d
+// divisions, and some k³: .4 of the fit for its own columns at k = 10, .6 at 20. One product under Frobenius
+// without missing cells; for other β more passes, at most 200 steps, and powers. Memory
+// 2dk + k n' numbers, and 256d + 300k² a worker at most, for 64 columns at a time.
 func (m *NMF) Transform(ctx context.Context, x Mat) (Mat, error) {
-	v, _, err := m.coordinates(ctx, x)
-	return v, err
+	return m.coordinates(ctx, x)
 }
 
 // Score returns the mean divergence of the observed cells of x, d × n', from U V'
 // where V' is Transform(x). For the columns of the training matrix it is at most
 // what Loss is, wherever the divergence is convex. Cost and errors are those of
-// Transform.
+// Transform, and 2dkn' flops and dn' numbers.
 func (m *NMF) Score(ctx context.Context, x Mat) (float64, error) {
-	_, score, err := m.coordinates(ctx, x)
-	return score, err
+	v, err := m.coordinates(ctx, x)
+	if err != nil {
+		return 0, err
+	}
+	at := *m
+	at.V = v
+	return at.Loss(x)
 }
 
-func (m *NMF) coordinates(ctx context.Context, x Mat) (Mat, float64, error) {
-	visible, err := m.bounds().checkColumns(x, m.U.Rows)
-	if err != nil {
-		return Mat{}, 0, err
+func (m *NMF) coordinates(ctx context.Context, x Mat) (Mat, error) {
+	if _, err := m.bounds().checkColumns(x, m.U.Rows); err != nil {
+		return Mat{}, err
 	}
-	b := place.NewLinear(m.loss, m.U.Rows, m.U.Cols, m.U.Row)
-	return placed(ctx, x, m.U.Cols, visible, b.Locator)
+	return placed(ctx, x, m.U.Cols, place.NewLinear(m.loss, m.U.Rows, m.U.Cols, m.U.Row), x.column)
 }
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n'
@@ -69,14 +71,14 @@ func (m *NMF) coordinates(ctx context.Context, x Mat) (Mat, float64, error) {
 // depend on them. Errors: [*ShapeError] for another number of rows,
 // [*DataError]; when ctx ends, one that wraps its error.
 //
-// Cost: about 120 evaluations a column, at most 289, each of d maps of m
-// exponentials and 15m flops, and dk² + 6dk flops; before them min(dn, 2^18)
-// divergences a column to find the nearest training columns (64n for n > 4096),
-// and, once a call, as many maps to have their fitted values. Memory 3dm + k n'
-// numbers and one for each of those cells, and d + n + 6k² a worker.
+// Cost: about 100 evaluations a column, at most 299, each of d maps of m
+// exponentials and 25m flops, and dk² + 6dk flops: about half of the fit, for the columns of a fit. Before
+// them 2 min(dn, 2^18) flops a column find the nearest training columns (128n for n > 4096),
+// and, once a call, as many maps have their fitted values. Memory 6dm + dk + k n'
+// numbers and two for each of those cells, and 192d + 130n + mn + 300k² a worker at most, for 64
+// columns at a time.
 func (q *QMF) Transform(ctx context.Context, x Mat) (Mat, error) {
-	v, _, err := q.coordinates(ctx, x)
-	return v, err
+	return q.coordinates(ctx, x)
 }
 
 // Score returns the mean divergence of the observed cells of x, d × n', from T(U V')
@@ -84,23 +86,35 @@ func (q *QMF) Transform(ctx context.Context, x Mat) (Mat, error) {
 // most Loss, because a training column is found among the starts of its own search. In a
 // larger matrix the nearest training columns are sought on a part of the features, and a
 // column may miss itself; with a twentieth of the cells the score was still below the
-// loss. Cost and errors are those of Transform.
+// loss. Cost and errors are those of Transform, and dn' maps and dn' numbers.
 func (q *QMF) Score(ctx context.Context, x Mat) (float64, error) {
-	_, score, err := q.coordinates(ctx, x)
-	return score, err
+	v, err := q.coordinates(ctx, x)
+	if err != nil {
+		return 0, err
+	}
+	return q.scoreAt(ctx, x, v)
 }
 
-func (q *QMF) coordinates(ctx context.Context, x Mat) (Mat, float64, error) {
-	visible, err := q.bounds().checkColumns(x, q.U.Rows)
+// scoreAt is the loss of x, samples of their own, at the coordinates v.
+func (q *QMF) scoreAt(ctx context.Context, x, v Mat) (float64, error) {
+	at := *q
+	at.V = v
+	t, err := at.reconstruct(ctx)
 	if err != nil {
-		return Mat{}, 0, err
+		return 0, &interrupted{ctx.Err()}
 	}
-	b, u, x, err := q.placer(ctx, x)
+	return q.bounds().meanLoss(x, t)
+}
+
+func (q *QMF) coordinates(ctx context.Context, x Mat) (Mat, error) {
+	if _, err := q.bounds().checkColumns(x, q.U.Rows); err != nil {
+		return Mat{}, err
+	}
+	b, _, x, err := q.placer(ctx, x)
 	if err != nil {
-		return Mat{}, 0, err
+		return Mat{}, err
 	}
-	v, loss, err := placed(ctx, x, q.U.Cols, visible, func() place.Locator { return b.Locator() })
-	return v, loss * q.loss.Unit(u.all), err
+	return placed(ctx, x, q.U.Cols, b, x.column)
 }
 
 // placer returns what the columns of new samples are located by, and those samples as x' in units
@@ -122,16 +136,15 @@ func (q *QMF) placer(ctx context.Context, x Mat) (*place.Mapped, *units, Mat, er
 		in.Quantiles = u.inward(q.Quantiles)
 		q = &in
 	}
-	maps := make([]*Map, d)
+	maps := make([]sheet, d)
 	for i := range maps {
-		f, err := q.Map(i)
-		if err != nil {
-			return nil, nil, Mat{}, err
-		}
-		maps[i] = f
+		maps[i] = newSheet(q.mapOf(i))
 	}
-	b, err := place.NewMapped(ctx, place.Problem{Loss: q.loss, D: d, N: q.V.Cols, K: q.U.Cols, RowU: q.U.Row, RowV: q.V.Row, Levels: m,
-		Map:      func(i int, w float64, arg []float64) (t, slope float64) { return maps[i].valueAndSlope(w, arg) },
+	b, err := place.NewMapped(ctx, place.Problem{Loss: q.loss, D: d, N: q.V.Cols, K: q.U.Cols, RowU: q.U.Row, RowV: q.V.Row,
+		Maps: func() func(i int, t, slope, w []float64) {
+			r := newSheetRoom(max(place.Widest, q.V.Cols), m)
+			return func(i int, t, slope, w []float64) { maps[i].at(t, slope, w, r) }
+		},
 		Low:      func(i int) float64 { return maps[i].q[0] },
 		High:     func(i int) float64 { return maps[i].q[m-1] },
 		Constant: func(i int) bool { return maps[i].squash.Constant() },
@@ -143,14 +156,22 @@ func (q *QMF) placer(ctx context.Context, x Mat) (*place.Mapped, *units, Mat, er
 	return b, &u, x, nil
 }
 
-// placed locates every column of x and returns the coordinates, k × n', and
-// the mean divergence over the visible cells. fresh makes the locator of a worker.
-func placed(ctx context.Context, x Mat, k, visible int, fresh func() place.Locator) (Mat, float64, error) {
-	v, sum, err := place.Columns(ctx, x.Data, x.Rows, x.Cols, x.Stride, k, fresh)
+// placed returns the coordinates of the columns of x, k × n'. column fills to with one of them,
+// as by wants it.
+func placed(ctx context.Context, x Mat, k int, by place.Method, column func(to []float64, j int)) (Mat, error) {
+	v, err := place.Columns(ctx, by, x.Rows, x.Cols, k, column)
 	if err != nil {
-		return Mat{}, 0, &interrupted{err}
+		return Mat{}, &interrupted{err}
 	}
-	return Mat{Rows: k, Cols: x.Cols, Data: v, Stride: x.Cols}, sum / float64(visible), nil
+	return Mat{Rows: k, Cols: x.Cols, Data: v, Stride: x.Cols}, nil
+}
+
+// column fills to with column j.
+func (m Mat) column(to []float64, j int) {
+	for i := range to {
+		to[i] = m.Data[j]
+		j += m.Stride
+	}
 }
 
 // checkColumns reports what is wrong with new samples, and counts the observed

@@ -354,7 +354,7 @@ func TestTransformCancel(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for name, m := range allLocators(t, x, 3, WithEpochs(5)) {
 		for _, n := range []int{0, 1, 10, 100} {
-			if n > x.Cols && name == "TruncatedSVD" { // which looks once a column
+			if n > 10 && name != "QMF" { // the others end before they have looked as often
 				continue
 			}
 			v, err := m.Transform(&endsAfter{Context: context.Background(), n: n}, x)

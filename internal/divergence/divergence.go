@@ -246,25 +246,69 @@ func (l Loss) Unit(e int) float64 {
 // which the largest value of a row may lie below that of the matrix.
 const Ordinary = 100
 
-// Differentiate returns Δ(x,t); its derivative in t; its curvature
-// ∂²Δ/∂t²; and the curvature expected at t, which is that at x = t. For the last
-// three t is at least low. Where Δ is not convex in t, β < 1 or β > 2, the
-// expected curvature stands for both: it is positive.
-func (l Loss) Differentiate(x, t, low float64) (value, slope, curvature, expected float64) {
-	value = l.Value(x, t, min(l.Least(), low))
-	t = max(t, low)
-	r := x / t
-	switch l {
-	case KL:
-		return value, 1 - r, r / t, 1 / t
-	case Frobenius:
-		return value, t - x, 1, 1
+// Differentiate fills, number by number, value with Δ(x,t), unless it is nil; slope with its
+// derivative in t; curvature with ∂²Δ/∂t²; and expected with the curvature expected at t,
+// which is that at x = t and positive under any β. For the last three t is at least low.
+func (l Loss) Differentiate(value, slope, curvature, expected, x, t []float64, low float64) {
+	n := len(slope)
+	x, t, curvature, expected = x[:n], t[:n], curvature[:n], expected[:n]
+	least := min(l.Least(), low)
+	if l == KL {
+		copy(expected, t)
+		kernel.Curve(slope, curvature, expected, x, n, 1, low)
+		if len(value) > 0 {
+			kernel.Log(value, slope)
+			for j, log := range value {
+				if t, y := t[j], x[j]; y > 0 && t >= low {
+					value[j] = max(float64(y*max(log, lowest))+(t-y), 0)
+				} else {
+					value[j] = l.Value(y, t, least)
+				}
+			}
+		}
+		kernel.Shift(slope, slope, 1)
+		kernel.Scale(slope, slope, -1)
+		return
+	}
+	for j := range value {
+		value[j] = l.Value(x[j], t[j], least)
+	}
+	if l == Frobenius {
+		for j, y := range x {
+			slope[j], curvature[j], expected[j] = max(t[j], low)-y, 1, 1
+		}
+		return
 	}
 	b := float64(l)
-	expected = power(t, b-2)
-	curvature = expected
-	if b >= 1 && b <= 2 {
-		curvature *= (b - 1) + float64((2-b)*r)
+	for j, y := range x {
+		t := max(t[j], low)
+		p := power(t, b-2)
+		slope[j], expected[j] = float64(p*(t-y)), p
+		curvature[j] = float64(p * ((b - 1) + float64((2-b)*(y/t))))
 	}
-	return value, expected * (t - x), curvature, expected
+}
+
+// lowest is below the logarithm of any positive number.
+const lowest = -1000
+
+// Split fills phi and psi with what Δ(x,t) = ψ(t) - x φ(t) and what depends on x alone are made
+// of, t being at least low.
+func (l Loss) Split(phi, psi, t []float64, low float64) {
+	b := float64(l)
+	for j, t := range t {
+		if l == Frobenius {
+			phi[j], psi[j] = t, float64(t*t)/2
+			continue
+		}
+		t = max(t, low)
+		switch l {
+		case KL:
+			phi[j], psi[j] = elem.Log(t), t
+		case 0:
+			phi[j], psi[j] = -1/t, elem.Log(t)
+		default:
+			p := power(t, b-1)
+			phi[j], psi[j] = p/(b-1), float64(p*t)/b
+		}
+	}
 }

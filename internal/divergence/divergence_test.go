@@ -112,30 +112,53 @@ func TestBetaNearby(t *testing.T) {
 	}
 }
 
-// TestDifferentiate compares derivatives with central differences.
+// TestDifferentiate compares derivatives with central differences, and values with Value.
 func TestDifferentiate(t *testing.T) {
 	for _, l := range []Loss{KL, Frobenius, 1.5, 0, -1, 3} {
-		for _, x := range []float64{0, 0.3, 2, 50} {
-			if x == 0 && l <= 0 {
-				continue
-			}
+		var xs, ats []float64 // each three times: below, at and above
+		for _, x := range []float64{0, 1e-320, 0.3, 2, 50} {
 			for _, at := range []float64{0.1, 1, 2, 40} {
-				h := 1e-4 * at
-				up, slopeUp, _, _ := l.Differentiate(x, at+h, l.Least())
-				down, slopeDown, _, _ := l.Differentiate(x, at-h, l.Least())
-				_, slope, curvature, expected := l.Differentiate(x, at, l.Least())
-				_, up0, _, _ := l.Differentiate(at, at+h, l.Least())
-				_, down0, _, _ := l.Differentiate(at, at-h, l.Least())
-				scale := expected * (1 + x/at)
-				closeTo(t, "slope", slope, (up-down)/(2*h), 1e-6*scale*at)
-				closeTo(t, "expected", expected, (up0-down0)/(2*h), 1e-6*scale)
-				if l >= 1 && l <= 2 {
-					closeTo(t, "curvature", curvature, (slopeUp-slopeDown)/(2*h), 1e-6*scale)
+				if x > 1e-300 || l > 0 {
+					xs, ats = append(xs, x, x, x), append(ats, at*(1-1e-4), at, at*(1+1e-4))
 				}
 			}
 		}
+		count := len(xs)
+		n := (count + 7) &^ 7
+		for len(xs) < n {
+			xs, ats = append(xs, 1), append(ats, 1)
+		}
+		v := func() []float64 { return make([]float64, n) }
+		value, slope, curvature, expected := v(), v(), v(), v()
+		l.Differentiate(value, slope, curvature, expected, xs, ats, l.Least())
+		s0, c0, e0 := v(), v(), v()
+		l.Differentiate(nil, s0, c0, e0, xs, ats, l.Least())
+		phi, psi := v(), v()
+		l.Split(phi, psi, ats, l.Least())
+		same, slopeSame := v(), v()
+		l.Differentiate(same, slopeSame, v(), v(), ats, ats, l.Least())
+		for i, x := range xs {
+			closeTo(t, "value", value[i], l.Value(x, ats[i], l.Least()), 1e-14*(x+ats[i])*(1+math.Abs(value[i])))
+			if s0[i] != slope[i] || c0[i] != curvature[i] || e0[i] != expected[i] {
+				t.Errorf("β %v: derivatives without values are others", l)
+			}
+			closeTo(t, "value of equals", same[i], 0, 1e-13*(1+l.Scale(ats[i])))
+		}
+		for i := 1; i < count; i += 3 {
+			x, at := xs[i], ats[i]
+			h := 1e-4 * at
+			scale := expected[i] * (1 + x/at)
+			closeTo(t, "slope", slope[i], (value[i+1]-value[i-1])/(2*h), 1e-6*scale*at)
+			closeTo(t, "expected", expected[i], l.expectedAt(at), 1e-12*expected[i])
+			closeTo(t, "curvature", curvature[i], (slope[i+1]-slope[i-1])/(2*h), 1e-6*scale)
+			split := psi[i+1] - psi[i-1] - x*(phi[i+1]-phi[i-1])
+			closeTo(t, "ψ - xφ", split/(2*h), slope[i], 1e-6*scale*at)
+		}
 	}
 }
+
+// expectedAt is t^{β-2}.
+func (l Loss) expectedAt(t float64) float64 { return math.Pow(t, float64(l)-2) }
 
 func closeTo(t *testing.T, what string, got, want, by float64) {
 	t.Helper()

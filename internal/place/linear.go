@@ -1,40 +1,67 @@
 package place
 
-// This file holds columns under Uv. The problem is convex for β from 1 to 2. A step s minimises the quadratic model
-// g·s + sᵀHs/2 under v+s >= 0 exactly, by an active set in k unknowns, and is
-// then halved until the loss falls by a share of g·s: every step is feasible and
-// goes down, and zeros of v are found, not approached. H = Uᵀ diag(ω) U, ω = ∂²Δ/∂t²
-// as in Newton's method; in the first steps ω is that curvature at x = t, which
-// is what it is at a good fit and does not mistake a cell that is far off (x/t²
-// instead of 1/t) for a stiff one. Columns of U are brought to sum 1 and so is x.
+// This file holds columns under Uv. A step s minimises the quadratic model
+// g·s + sᵀHs/2 under v+s >= 0 exactly, by an active set in k unknowns, so that
+// zeros of v are found, not approached. H = Uᵀ diag(ω) U, ω = ∂²Δ/∂t² as in
+// Newton's method; in the first steps ω is at least the curvature at x = t, since
+// from afar a cell with x below t is flatter than it will be on the way. Columns of U are
+// brought to sum 1 and so is x.
+//
+// For β from 1 to 2 the problem is convex, and no value of the loss is needed. Along a step
+// let φ(t) be the loss at v + ts, φ'(0) = g·s = -a. The minimum under bounds has sᵀHs <= a, so
+// φ"(0) <= a; and φ" is convex, a sum of powers of w + tUs below 0. Among convex φ" of
+// φ"(0) <= a and ∫φ" = φ'(1) + a the line leaves the least fall,
+//
+//	φ(0) - φ(1) >= a/2 - φ'(1)/3.
+//
+// So a step is taken where φ'(1) <= a, and the loss falls by a/6 at least. Else it is shortened: where the slope is far above, a
+// cell came to w = 0 that is not 0, and a little less than all of the step
+// shows how stiff it is; otherwise to the root of -a + at/(1-ρt), which has the slopes at 0 and 1.
+//
+// Other losses may have many minima. There ω is the curvature at x = t, which is positive, and a
+// step is halved until the loss falls by a share of a.
 
 import (
-	"context"
-
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/quadratic"
 )
 
 const (
-	expectedAt  = 3      // steps of NMF by the expected curvature
-	farOff      = 1000   // x/t from which a cell always has the expected curvature: Newton's steps would only double t
+	expectedAt  = 1      // steps by at least the expected curvature, after the first
+	leastFirst  = 0.03   // of 1/k, below which no entry falls in the first step
+	settled     = 1e-10  // a over vᵀHv at which a step is the last: the convergence is quadratic
+	settledRoot = 1e-12  // the same where the loss has powers, whose derivatives are not smooth at 0
+	still       = 1e-16  // a over vᵀHv at which nothing but rounding is left
+	retreat     = 0.95   // of a step that made a cell 0 which is not
+	smallest    = 1e-9   // share of a step
+	ridge       = 1e-12  // of the diagonal of H
 	floorShare  = 1e-16  // of t in derivatives, x having sum 1
 	leastColumn = 1e-230 // sum of a column of U below which its coordinates could overflow: it counts as 0
 )
 
 // Linear is U without its zero columns, each brought to sum 1.
 type Linear struct {
-	loss  divergence.Loss
-	d, k  int
-	full  func(i int) []float64 // row i of U as it was given
-	u     []float64             // d × len(alive)
-	alive []int                 // the columns of U that are left
-	sum   []float64             // what each of them summed to
+	loss    divergence.Loss
+	convex  bool
+	settled float64
+	d, k    int
+	u       []float64 // d × len(alive)
+	alive   []int     // the columns of U that are left
+	sum     []float64 // what each of them summed to
+	// The model where all v_c are 1/k, by the expected curvature: its H, its g but for x, and what
+	// x is multiplied by in it, len(alive) × Pad(d).
+	first quadratic.Form
+	byX   []float64
+	mean  []float64 // d: t where all v_c are 1/k
 }
 
 // NewLinear makes a Linear of the d rows of U, of k numbers each.
 func NewLinear(loss divergence.Loss, d, k int, row func(i int) []float64) *Linear {
-	b := &Linear{loss: loss, d: d, k: k, full: row}
+	b := &Linear{loss: loss, convex: loss >= divergence.KL && loss <= divergence.Frobenius, settled: settledRoot, d: d, k: k}
+	if loss == divergence.KL {
+		b.settled = settled
+	}
 	for c := range k {
 		s := 0.0
 		for i := range d {
@@ -50,109 +77,226 @@ func NewLinear(loss divergence.Loss, d, k int, row func(i int) []float64) *Linea
 			b.u = append(b.u, row[c]/b.sum[a])
 		}
 	}
+	if b.convex {
+		b.begins()
+	}
 	return b
 }
 
+// begins makes the model that all columns begin with.
+func (b *Linear) begins() {
+	k, dp := len(b.alive), kernel.Pad(b.d)
+	b.first, b.mean, b.byX = quadratic.New(k), make([]float64, b.d), make([]float64, k*dp)
+	for i := range b.mean {
+		u := b.u[i*k : (i+1)*k]
+		for _, v := range u {
+			b.mean[i] += v / float64(k)
+		}
+		curvature := 1 / b.loss.Stiffness(max(b.mean[i], floorShare))
+		b.first.Add(float64(curvature*b.mean[i]), curvature, u)
+		for c, v := range u {
+			b.byX[c*dp+i] = float64(curvature * v)
+		}
+	}
+}
+
+func (b *Linear) features() (u []float64, d, k int) { return b.u, b.d, len(b.alive) }
+
+func (b *Linear) cells() func(t *tile, i, rows, np int) {
+	return func(t *tile, i, rows, np int) {
+		each, n := np, rows
+		if np == t.wide { // the rows of x are one after another, too
+			each, n = rows*np, 1
+		}
+		for r := range n {
+			lo, hi := r*each, (r+1)*each
+			value := t.loss[lo:hi]
+			if b.convex {
+				value = nil
+			}
+			b.loss.Differentiate(value, t.slope[lo:hi], t.curvature[lo:hi], t.expected[lo:hi], t.x[(i+r)*t.wide:], t.w[lo:hi], floorShare)
+		}
+		if t.cautious == 0 {
+			return
+		}
+		for r := range rows {
+			curvature, expected := t.curvature[r*np:(r+1)*np], t.expected[r*np:(r+1)*np]
+			for l, e := range t.caution[:np] {
+				if e *= expected[l]; curvature[l] < e || !b.convex {
+					curvature[l] = e
+				}
+			}
+		}
+	}
+}
+
+func (b *Linear) search() search {
+	k := len(b.alive)
+	v := func() []float64 { return make([]float64, k) }
+	return &linear{Linear: b, at: quadratic.New(k), there: quadratic.New(k), x: make([]float64, b.d), filled: make([]float64, kernel.Pad(b.d)), v: v(), try: v()}
+}
+
+// linear is the search of a column.
 type linear struct {
 	*Linear
-	quadratic.Form
-	x      []float64 // the column, of sum 1
-	v, try []float64
+	x              []float64 // the column, of sum 1
+	filled         []float64 // Pad(d): the same, with the mean where a cell is missing
+	unit           float64   // what it summed to
+	v, try         []float64
+	at, there      quadratic.Form // at v, and at try
+	loss           float64        // at v, where it is not convex
+	promise, share float64        // a, and how much of s is in try
+	scale          float64        // vᵀHv
+	step           int
+	stands         bool // try is v
 }
 
-// Locator returns the locator of a worker.
-func (b *Linear) Locator() Locator {
-	k := len(b.alive)
-	return &linear{Linear: b, Form: quadratic.New(k), x: make([]float64, b.d), v: make([]float64, k), try: make([]float64, k)}
+func (p *linear) begin(_ int, column []float64) ([]float64, bool) {
+	k := p.at.K
+	p.unit = 0
+	for _, x := range column {
+		if x == x {
+			p.unit += x
+		}
+	}
+	if !(p.unit > 0) || k == 0 {
+		clear(p.v)
+		return nil, false
+	}
+	for i, x := range column {
+		p.x[i] = x / p.unit
+	}
+	for c := range p.try {
+		p.v[c] = 1 / float64(k)
+	}
+	if p.convex && p.leap() {
+		return nil, false
+	}
+	copy(p.try, p.v)
+	p.step, p.stands = 0, true
+	return p.x, true
 }
 
-func (p *linear) Locate(ctx context.Context, v, x []float64) float64 {
-	clear(v)
-	unit := 0.0
-	for _, xi := range x {
-		if xi == xi {
-			unit += xi
+// leap makes the first step, from v_c = 1/k. It has no column to wait for: the curvature is
+// that of all, and missing cells are taken to be as the mean. It tells whether it came to the minimum;
+// else no entry is 0 after it.
+func (p *linear) leap() bool {
+	seen, holes := 0.0, false
+	for i, x := range p.x {
+		if p.filled[i] = x; x != x {
+			holes = true
+		} else {
+			seen += p.mean[i]
 		}
 	}
-	if unit > 0 && p.K > 0 {
-		for i, xi := range x {
-			p.x[i] = xi / unit
-		}
-		p.minimise(ctx)
-		for a, c := range p.alive {
-			v[c] = p.v[a] * (unit / p.sum[a])
-		}
-	}
-	loss := 0.0
-	for i, xi := range x {
-		if xi == xi {
-			loss += p.loss.Divergence(xi, dot(p.full(i), v))
-		}
-	}
-	return loss
-}
-
-// minimise finds the v of the least loss for p.x, from equal v_c.
-func (p *linear) minimise(ctx context.Context) {
-	for c := range p.v {
-		p.v[c] = 1 / float64(p.K)
-	}
-	f := p.value(p.v)
-	for step := range mostSteps {
-		if ctx.Err() != nil {
-			return
-		}
-		p.Clear()
-		noise := 0.0
+	if holes {
 		for i, x := range p.x {
 			if x != x {
-				continue
+				p.filled[i] = p.mean[i] / max(seen, floorShare)
 			}
-			u := p.u[i*p.K : (i+1)*p.K]
-			t := dot(u, p.v)
-			_, slope, curvature, expected := p.loss.Differentiate(x, t, floorShare)
-			noise += float64(float64(expected*t) * t)
-			if step < expectedAt || x > farOff*t {
-				curvature = expected
-			}
-			p.Add(slope, curvature, u)
 		}
-		p.Bounded(p.v, 1e-12)
-		promise := -dot(p.G, p.S)
-		if promise <= float64(1e-12*f)+float64(1e-16*noise) { // nothing is left but rounding
-			return
+	}
+	kernel.Dots(p.at.G, p.byX, p.filled)
+	for c, g := range p.at.G {
+		p.at.G[c] = p.first.G[c] - g
+	}
+	copy(p.at.H, p.first.H)
+	p.at.Bounded(p.v, ridge)
+	for c, s := range p.at.S {
+		p.v[c] += s
+	}
+	if p.Linear.loss == divergence.Frobenius && !holes {
+		for c := range p.at.G { // once more, for what the ridge has cost
+			p.at.G[c] += p.at.Times(c, p.at.S)
 		}
-		next := f
-		for share := 1.0; share > 1e-9; share /= 2 {
-			for c, s := range p.S {
-				p.try[c] = max(p.v[c]+float64(share*s), 0)
-			}
-			if next = p.value(p.try); next <= f-float64(1e-4*share*promise) {
-				break
-			}
-			next = f
+		p.at.Bounded(p.v, ridge)
+		for c, s := range p.at.S {
+			p.v[c] += s
 		}
-		if next >= f {
-			if step < expectedAt {
-				continue
-			}
-			return
+		return true
+	}
+	for c, v := range p.v {
+		p.v[c] = max(v, leastFirst/float64(p.at.K))
+	}
+	return false
+}
+
+func (p *linear) point() []float64       { return p.try }
+func (p *linear) model() *quadratic.Form { return &p.there }
+
+func (p *linear) cautious() bool {
+	step := p.step
+	if !p.stands {
+		step++
+	}
+	return step < expectedAt || !p.convex
+}
+
+func (p *linear) next(loss float64) bool {
+	slope := dot(p.there.G, p.at.S)
+	switch {
+	case p.stands:
+		p.stands = false
+	case p.convex && slope <= p.promise:
+		p.step++
+	case !p.convex && loss <= p.loss-float64(1e-4*float64(p.share*p.promise)):
+		if p.step >= expectedAt && p.loss-loss <= 1e-2*smallFall*p.loss {
+			p.v, p.try = p.try, p.v
+			return false
 		}
+		p.step++
+	case p.share > smallest:
+		p.shorten(slope)
+		p.aim()
+		return true
+	case p.step < expectedAt && p.convex: // by Newton's curvature, then
+		copy(p.try, p.v)
+		p.step, p.stands = expectedAt, true
+		return true
+	default:
+		return false
+	}
+	p.v, p.try = p.try, p.v
+	p.at, p.there = p.there, p.at
+	p.loss = loss
+	p.at.Bounded(p.v, ridge)
+	p.promise, p.share, p.scale = -dot(p.at.G, p.at.S), 1, 0
+	for c, v := range p.v {
+		p.scale += float64(v * p.at.Times(c, p.v))
+	}
+	if p.step == mostSteps || p.promise <= still*p.scale {
+		return false
+	}
+	p.aim()
+	if p.convex && p.promise <= p.settled*p.scale { // what is left after it is not worth a look
 		p.v, p.try = p.try, p.v
-		small := f-next <= 1e-2*smallFall*f // the convergence is quadratic: a step later nothing is left
-		f = next
-		if small && step >= expectedAt {
-			return
-		}
+		return false
+	}
+	return true
+}
+
+// shorten takes less of the step, at whose end the slope is that.
+func (p *linear) shorten(slope float64) {
+	switch {
+	case !p.convex:
+		p.share /= 2
+	case p.share == 1 && slope > 10*p.promise:
+		p.share = retreat
+	default:
+		p.share *= max((p.promise+slope)/(p.promise+2*slope), 0.1)
 	}
 }
 
-func (p *linear) value(v []float64) float64 {
-	f := 0.0
-	for i, x := range p.x {
-		if x == x {
-			f += p.loss.Value(x, dot(p.u[i*p.K:(i+1)*p.K], v), p.loss.Least())
-		}
+// aim makes try of the share of the step.
+func (p *linear) aim() {
+	for c, s := range p.at.S {
+		p.try[c] = max(p.v[c]+float64(p.share*s), 0)
 	}
-	return f
+}
+
+func (p *linear) end(v []float64) {
+	clear(v)
+	for a, c := range p.alive {
+		v[c] = p.v[a] * (p.unit / p.sum[a])
+	}
 }

@@ -4,14 +4,16 @@
 //	[Linear]  min over v >= 0 of  Σ_i Δ(x_i, (Uv)_i)
 //	[Mapped]  min over v > 0  of  Σ_i Δ(x_i, T_i((Uv)_i)),   T_i increasing and given.
 //
-// Columns are independent and each is located by one worker, so the bits do not depend on the number
-// of workers. A Linear and a Mapped are what all workers share, not changed once made; a [Locator] of them
-// is one worker's.
+// Columns lie side by side in tiles (tile.go), each with a search of its own, and their sums do not
+// mix: the bits of a column depend neither on those beside it nor on the number of workers. A Linear and
+// a Mapped are what all workers share, not changed once made.
 package place
 
 import (
 	"context"
+	"sync/atomic"
 
+	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 )
 
@@ -20,49 +22,31 @@ const (
 	smallFall = 1e-10 // relative fall of the loss at which a search ends
 )
 
-// Locator finds the coordinates of one column after another.
-type Locator interface {
-	// Locate fills v, k numbers, with the coordinates of the column x, NaN where a cell
-	// is missing, and returns the sum of divergences at v. It may stop early where ctx
-	// has ended.
-	Locate(ctx context.Context, v, x []float64) float64
-}
-
-// Columns locates the n columns of x, d rows that lie stride apart, and returns the coordinates, k × n,
-// and the sum of divergences. fresh makes the locator of a worker.
-func Columns(ctx context.Context, x []float64, d, n, stride, k int, fresh func() Locator) (out []float64, sum float64, err error) {
-	p := pool.New(0, n)
+// Columns returns the coordinates of n columns, k × n. column fills x with column j; it may be
+// called by several goroutines at once.
+func Columns(ctx context.Context, m Method, d, n, k int, column func(x []float64, j int)) ([]float64, error) {
+	out := make([]float64, k*n)
+	p := pool.New(0, (n+kernel.Lanes-1)/kernel.Lanes)
 	defer p.Close()
-	type space struct {
-		Locator
-		x, v []float64
-	}
-	work := make([]space, p.Workers())
-	out = make([]float64, k*n)
-	loss := make([]float64, n)
-	p.Do(n, func(worker, j int) {
-		if ctx.Err() != nil {
-			return
-		}
-		ws := &work[worker]
-		if ws.Locator == nil {
-			*ws = space{fresh(), make([]float64, d), make([]float64, k)}
-		}
-		for i := range ws.x {
-			ws.x[i] = x[i*stride+j]
-		}
-		loss[j] = ws.Locate(ctx, ws.v, ws.x)
-		for c, v := range ws.v {
-			out[c*n+j] = v
-		}
+	var next atomic.Int64
+	p.Do(p.Workers(), func(worker, piece int) {
+		t := newTile(m, (n+p.Workers()-1)/p.Workers())
+		t.locate(ctx, func(x []float64) (int, bool) {
+			j := int(next.Add(1)) - 1
+			if j < n {
+				column(x, j)
+			}
+			return j, j < n
+		}, func(j int, v []float64) {
+			for c, x := range v {
+				out[c*n+j] = x
+			}
+		}, make([]float64, d), make([]float64, k))
 	})
 	if err := ctx.Err(); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	for _, l := range loss {
-		sum += l
-	}
-	return out, sum, nil
+	return out, nil
 }
 
 // dot returns Σ a_c b_c.

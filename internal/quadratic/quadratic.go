@@ -42,12 +42,12 @@ func (p *Form) Add(slope, curvature float64, u []float64) {
 // Times returns entry c of Hs.
 func (p *Form) Times(c int, s []float64) float64 {
 	sum := 0.0
-	for b, v := range s {
-		if b <= c {
-			sum += float64(p.H[c*p.K+b] * v)
-		} else {
-			sum += float64(p.H[b*p.K+c] * v)
-		}
+	row := p.H[c*p.K : c*p.K+c+1]
+	for b, h := range row {
+		sum += float64(h * s[b])
+	}
+	for b, at := c+1, (c+1)*p.K+c; b < p.K; b, at = b+1, at+p.K {
+		sum += float64(p.H[at] * s[b])
 	}
 	return sum
 }
@@ -118,18 +118,21 @@ func (p *Form) Solve(b []float64) {
 }
 
 // Bounded fills S with the minimum under v+s >= 0, by a primal active set: the
-// model falls with every pivot, so s goes down wherever the loop may end. ridge
+// model falls with every pivot, so s goes down wherever the loop may end. Sweeps of
+// coordinate descent come before, which find most of the set. ridge
 // is a small multiple of the diagonal that dependent columns need.
 func (p *Form) Bounded(v []float64, ridge float64) {
 	k := p.K
 	floor := p.Top()
 	tiny := 0.0
-	for c, x := range v {
-		p.fixed[c] = x == 0
+	for c := range k {
 		tiny = max(tiny, math.Abs(p.G[c]))
 	}
 	tiny *= 1e-12
-	clear(p.S)
+	p.descend(v)
+	for c, x := range v {
+		p.fixed[c] = x+p.S[c] == 0
+	}
 	for range 4*k + 10 {
 		for !p.Factor(ridge, 1e-3*floor) {
 			if ridge = max(10*ridge, 1e-15); !(ridge < 1e6) {
@@ -170,5 +173,38 @@ func (p *Form) Bounded(v []float64, ridge float64) {
 			return
 		}
 		p.fixed[free] = false
+	}
+}
+
+// sweeps is the number of those that Bounded makes.
+const sweeps = 3
+
+// descend fills S by sweeps of coordinate descent from 0 under v+s >= 0. It fills the upper
+// triangle of H.
+func (p *Form) descend(v []float64) {
+	k := p.K
+	for c := range k {
+		for b := range c {
+			p.H[b*k+c] = p.H[c*k+b]
+		}
+	}
+	clear(p.S)
+	copy(p.r, p.G)
+	for range sweeps {
+		for c, x := range v {
+			row := p.H[c*k : c*k+k]
+			if !(row[c] > 0) {
+				continue
+			}
+			to := max(p.S[c]-p.r[c]/row[c], -x)
+			step := to - p.S[c]
+			if step == 0 || step-step != 0 {
+				continue
+			}
+			p.S[c] = to
+			for b, h := range row {
+				p.r[b] += float64(h * step)
+			}
+		}
 	}
 }

@@ -79,7 +79,7 @@ func (r *Row) Slopes(to, q []float64) {
 		kernel.Covariance(&kernel.Cov{Out: to[lo:hi], E: e, W: r.w, Z: r.z[lo:hi], Zeta: r.a[lo:hi], A: r.a[lo:hi], V: q, Lam: none, Y: r.cy})
 	})
 	kernel.Scale(to, to, 2/r.eps)
-	r.squash.slopes(to[:r.n], r.xs, r.x)
+	r.squash.Slopes(to[:r.n], r.xs, r.x)
 }
 
 // SquashBack turns the gradient g at x̃ into that at x, in place.

@@ -209,8 +209,8 @@ func (q *Squash) backward(g, sq, x []float64, observed []bool) {
 	}
 }
 
-// slopes multiplies each g_i by dx̃_i/dx_i at fixed moments. sq is x̃.
-func (q *Squash) slopes(g, sq, x []float64) {
+// Slopes multiplies each g_i by dx̃_i/dx_i at fixed moments. sq is x̃.
+func (q *Squash) Slopes(g, sq, x []float64) {
 	switch {
 	case q.Kind == None:
 		return

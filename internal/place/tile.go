@@ -1,0 +1,247 @@
+package place
+
+// This file holds the tile: columns side by side, as the lanes of the loops in
+// internal/kernel, each with a search of its own. A pass goes once through the rows of U
+// and gives every lane the loss of its column at the point where its search looks, and
+// what goes into a quadratic model there,
+//
+//	Σ_i Δ_i,   g = Σ_i s_i U_i,   H = Σ_i c_i U_i U_iᵀ,
+//
+// with slopes s and curvatures c in w_i = U_i v. A lane whose search has ended takes the
+// next column, so that no lane waits for another; where none is left, the last lane moves into the
+// gap. Each sum of a lane runs in the order of the rows, whatever the lanes beside
+// it hold: the coordinates of a column depend on that column alone.
+
+import (
+	"context"
+
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/quadratic"
+)
+
+const (
+	Widest   = 8 * kernel.Lanes  // columns of a tile
+	together = 32 * kernel.Lanes // cells of rows of U that go through all sums before the next do
+)
+
+// search is the way of a column to its coordinates.
+type search interface {
+	// begin takes a column, NaN where a cell is missing. It returns its cells in the rows that
+	// tiles have, in the units of the search, and false if there is nothing to look for.
+	begin(j int, column []float64) (x []float64, more bool)
+	// point is where to look.
+	point() []float64
+	// model is where the g and H are wanted that belong to the point.
+	model() *quadratic.Form
+	// cautious tells whether a curvature is to be at least the one expected at the point.
+	cautious() bool
+	// next takes the loss at the point, and the model, and finds the next one, or is at its end.
+	next(loss float64) (more bool)
+	// end fills v with the coordinates.
+	end(v []float64)
+}
+
+// Method is what differs between [Linear] and [Mapped]: rows of U, and what a cell is to a search.
+type Method interface {
+	// features returns U, d × k, in the rows that matter.
+	features() (u []float64, d, k int)
+	// search returns one search after another, for as many lanes.
+	search() search
+	// cells returns one worker's: for rows of t from i on, np lanes each, it fills slopes and
+	// curvatures in w, and losses, unless searches do not ask for them.
+	cells() func(t *tile, i, rows, np int)
+}
+
+// tile is one worker's.
+type tile struct {
+	u    []float64 // d × k
+	d, k int
+	wide int       // lanes there is room for
+	x    []float64 // d × wide: the columns, 0 where a cell is missing
+	seen []float64 // d × wide: 1, 0 where a cell is missing
+	left int       // lanes that have a column with missing cells; in the others seen is 1
+
+	lanes []lane // of which the first have columns
+	// 1 for a cautious lane, else 0; and their sum.
+	caution  []float64
+	cautious float64
+	busy     int
+
+	// Of a group of rows, np cells each:
+	w, loss, slope, curvature, expected []float64
+	pairs                               []float64 // of a group of rows: U_ic U_ib, b <= c
+	ones                                []float64
+	// Sums, np numbers a row, and where the lanes look:
+	v, g, h, sum []float64
+	cells        func(t *tile, i, rows, np int)
+}
+
+type lane struct {
+	search
+	column int
+	holes  bool // some cells are missing
+}
+
+func newTile(m Method, wide int) *tile {
+	u, d, k := m.features()
+	wide = min(kernel.Pad(wide), Widest)
+	v := func(n int) []float64 { return make([]float64, n) }
+	size, pairs := max(together, wide), k*(k+1)/2
+	t := &tile{u: u, d: d, k: k, wide: wide, x: v(d * wide), seen: v(d * wide), lanes: make([]lane, wide), caution: v(wide),
+		w: v(size), loss: v(size), slope: v(size), curvature: v(size), expected: v(size),
+		pairs: v(size / kernel.Lanes * pairs), ones: v(size / kernel.Lanes),
+		v: v(k * wide), g: v(k * wide), h: v(pairs * wide), sum: v(wide), cells: m.cells()}
+	for l := range t.lanes {
+		t.lanes[l].search = m.search()
+	}
+	for _, ones := range [...][]float64{t.ones, t.seen} {
+		for i := range ones {
+			ones[i] = 1
+		}
+	}
+	return t
+}
+
+// locate takes columns, as long as take has one and ctx has not ended, and gives put the
+// coordinates of each.
+func (t *tile) locate(ctx context.Context, take func(column []float64) (j int, more bool), put func(j int, v []float64), column, v []float64) {
+	for more := true; ctx.Err() == nil; {
+		for more && t.busy < t.wide {
+			more = t.load(t.busy, take, put, column, v)
+		}
+		if t.busy == 0 {
+			return
+		}
+		if !t.pass(ctx) {
+			return
+		}
+		np := kernel.Pad(t.busy)
+		for l := t.busy - 1; l >= 0; l-- {
+			s := &t.lanes[l]
+			t.gather(s.model(), l, np)
+			if s.next(t.sum[l]) {
+				continue
+			}
+			s.end(v)
+			put(s.column, v)
+			t.busy--
+			t.move(l, t.busy)
+		}
+	}
+}
+
+// load gives lane l, the first idle one, a column, if there is one.
+func (t *tile) load(l int, take func(column []float64) (int, bool), put func(j int, v []float64), column, v []float64) bool {
+	s := &t.lanes[l]
+	j, more := take(column)
+	if !more {
+		return false
+	}
+	x, search := s.begin(j, column)
+	if !search {
+		s.end(v)
+		put(j, v)
+		return true
+	}
+	s.column, s.holes = j, false
+	for i, x := range x {
+		if x != x {
+			s.holes = true
+			t.seen[i*t.wide+l] = 0
+			x = 0
+		}
+		t.x[i*t.wide+l] = x
+	}
+	if s.holes {
+		t.left++
+	}
+	t.busy++
+	return true
+}
+
+// move gives lane l, which has done, what lane from has, the last one.
+func (t *tile) move(l, from int) {
+	to, last := &t.lanes[l], &t.lanes[from]
+	if to.holes {
+		t.left--
+	}
+	for i, at := 0, 0; i < t.d; i, at = i+1, at+t.wide {
+		t.x[at+l] = t.x[at+from]
+	}
+	if to.holes || last.holes {
+		for i, at := 0, 0; i < t.d; i, at = i+1, at+t.wide {
+			t.seen[at+l] = t.seen[at+from]
+			t.seen[at+from] = 1
+		}
+	}
+	if l != from {
+		*to, *last = *last, *to
+	}
+	last.holes = false
+}
+
+// pass fills the sums of all busy lanes; false if ctx ends.
+func (t *tile) pass(ctx context.Context) bool {
+	k, np := t.k, kernel.Pad(t.busy)
+	v, g, h, sum := t.v[:k*np], t.g[:k*np], t.h[:k*(k+1)/2*np], t.sum[:np]
+	t.cautious = 0
+	for l := range np {
+		s := &t.lanes[min(l, t.busy-1)]
+		t.caution[l] = 0
+		if s.cautious() {
+			t.caution[l] = 1
+			t.cautious++
+		}
+		for c, x := range s.point() {
+			v[c*np+l] = x
+		}
+	}
+	clear(g)
+	clear(h)
+	clear(sum)
+	group := together / np
+	for i := 0; i < t.d; i += group {
+		if ctx.Err() != nil {
+			return false
+		}
+		rows := min(group, t.d-i)
+		u, n := t.u[i*k:(i+rows)*k], rows*np
+		kernel.CombineRows(t.w[:n], u, v, rows)
+		t.cells(t, i, rows, np)
+		if t.left > 0 {
+			for r := range rows {
+				seen := t.seen[(i+r)*t.wide:]
+				for _, of := range [...][]float64{t.loss, t.slope, t.curvature} {
+					kernel.Multiply(of[r*np:(r+1)*np], of[r*np:(r+1)*np], seen)
+				}
+			}
+		}
+		at := 0
+		for r := range rows {
+			u := u[r*k : (r+1)*k]
+			for c, x := range u {
+				pairs, u := t.pairs[at:at+c+1], u[:c+1]
+				for b := range pairs {
+					pairs[b] = x * u[b]
+				}
+				at += c + 1
+			}
+		}
+		kernel.AccumulateRows(sum, t.ones[:rows], t.loss[:n], rows)
+		kernel.AccumulateRows(g, u, t.slope[:n], rows)
+		kernel.AccumulateRows(h, t.pairs[:at], t.curvature[:n], rows)
+	}
+	return true
+}
+
+// gather fills f with the model of lane l of np.
+func (t *tile) gather(f *quadratic.Form, l, np int) {
+	pair := 0
+	for c := range t.k {
+		f.G[c] = t.g[c*np+l]
+		for b := range c + 1 {
+			f.H[c*t.k+b] = t.h[pair*np+l]
+			pair++
+		}
+	}
+}
