@@ -70,8 +70,7 @@ func lockBeside(path string) (*lock, error) {
 }
 
 func (l *lock) release() {
-	os.Remove(l.path)
-	l.file.Close()
+	endLock(l.file, l.path)
 	temporary.remove(l.path)
 }
 

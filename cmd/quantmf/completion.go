@@ -81,11 +81,14 @@ complete -F _quantmf quantmf
 	return s.String()
 }
 
-// quoted puts text between single quotes for a shell, and cuts it at the end of its first
-// sentence.
+// quoted puts text between single quotes for a shell, and cuts it where its first clause
+// ends; a clause of one word says nothing.
 func quoted(text string, special string) string {
-	if at := strings.IndexAny(text, ";:"); at > 0 {
+	if at := strings.IndexAny(text, ";:"); at > 0 && strings.Contains(text[:at], " ") {
 		text = text[:at]
+	}
+	if at := strings.LastIndexByte(text, '('); at > 0 && !strings.Contains(text[at:], ")") {
+		text = strings.TrimSpace(text[:at])
 	}
 	if r := []rune(text); len(r) > 60 {
 		text = string(r[:57]) + "..."

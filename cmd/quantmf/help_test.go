@@ -106,7 +106,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestCompletion asks bash for completions, and the other shells whether they can read theirs.
+// TestCompletion asks bash and fish for completions, and zsh whether it can read its script.
 func TestCompletion(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeText(t, "table.tsv", "")
@@ -127,7 +127,7 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%s: %v: %s", shell, err, out)
 		}
 		os.Remove("script")
-		if shell != "bash" {
+		if shell == "zsh" {
 			continue
 		}
 		for _, c := range []struct{ line, want string }{
@@ -143,6 +143,19 @@ func TestCompletion(t *testing.T) {
 			{"quantmf impute -value me", "mean median"},
 			{"quantmf impute -int", "-interval"},
 		} {
+			if shell == "fish" {
+				// It lists what it completes to, a line each, a description after a tab.
+				out, err := exec.Command(path, "--no-config", "-c", script+"\ncomplete -C '"+c.line+"'").CombinedOutput()
+				var got []string
+				for line := range strings.Lines(string(out)) {
+					word, _, _ := strings.Cut(strings.TrimSpace(line), "\t")
+					got = append(got, word)
+				}
+				if c.want != "" && !slices.Contains(got, strings.Fields(c.want)[0]) || err != nil {
+					t.Errorf("fish: %q: %v, %q, want %q", c.line, err, got, c.want)
+				}
+				continue
+			}
 			words := strings.Split(c.line, " ")
 			program := script + "\nCOMP_WORDS=(" + "'" + strings.Join(words, "' '") + "'" + ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_quantmf\necho \"${COMPREPLY[*]}\""
 			out, err := exec.Command(path, "-c", program).CombinedOutput()

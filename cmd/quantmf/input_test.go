@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -161,9 +162,12 @@ func TestControlCharacters(t *testing.T) {
 		out, e := quiet(t, 3, strings.Fields(args)...)
 		all += out + e
 	}
-	writeText(t, "\x1b]0;x\x07.tsv", in)
-	_, e := quiet(t, 0, "convert", "\x1b]0;x\x07.tsv", "v.npy")
-	if all += e; strings.ContainsAny(all, "\x1b\x07\u202e") {
+	if runtime.GOOS != "windows" { // which has no such names
+		writeText(t, "\x1b]0;x\x07.tsv", in)
+		_, e := quiet(t, 0, "convert", "\x1b]0;x\x07.tsv", "v.npy")
+		all += e
+	}
+	if strings.ContainsAny(all, "\x1b\x07\u202e") {
 		t.Errorf("%q", all)
 	}
 	if !strings.Contains(all, `\x1b[2J\ag3`) {

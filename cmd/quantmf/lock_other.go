@@ -15,3 +15,9 @@ func openLocked(path string) (f *os.File, free bool, err error) {
 	f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	return f, err == nil, err
 }
+
+// endLock closes and removes a file.
+func endLock(f *os.File, path string) {
+	f.Close()
+	os.Remove(path)
+}

@@ -30,3 +30,9 @@ func openLocked(path string) (f *os.File, free bool, err error) {
 	f.Close()
 	return nil, false, nil
 }
+
+// endLock removes a file and gives its lock up, in this order: another process may have it next.
+func endLock(f *os.File, path string) {
+	os.Remove(path)
+	f.Close()
+}

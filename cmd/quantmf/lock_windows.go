@@ -31,3 +31,10 @@ func openLocked(path string) (f *os.File, free bool, err error) {
 	}
 	return os.NewFile(uintptr(h), path), true, nil
 }
+
+// endLock closes and removes a file: one that is open cannot be removed. Another process that took it
+// in between keeps it.
+func endLock(f *os.File, path string) {
+	f.Close()
+	os.Remove(path)
+}
