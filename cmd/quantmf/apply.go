@@ -82,7 +82,7 @@ type applied struct {
 }
 
 // parseApplied parses it.
-func parseApplied(command string, args []string, s streams, wanted ...string) (*applied, error) {
+func parseApplied(command string, args []string, s streams, page *pageFlags, wanted ...string) (*applied, error) {
 	a := &applied{}
 	set := newFlags(command)
 	set.StringVar(&a.out, "o", "", "")
@@ -92,6 +92,9 @@ func parseApplied(command string, args []string, s streams, wanted ...string) (*
 	} else {
 		a.in.registerFormat(set)
 	}
+	if page != nil {
+		page.register(set)
+	}
 	words, err := arguments(set, args, wanted...)
 	if err != nil {
 		return nil, err
@@ -100,10 +103,13 @@ func parseApplied(command string, args []string, s streams, wanted ...string) (*
 	if err := needsOut(a.out); err != nil {
 		return nil, err
 	}
-	if command != "report" {
-		if err := a.in.writable(a.out); err != nil {
-			return nil, err
-		}
+	if page != nil {
+		err = page.check(words...)
+	} else {
+		err = a.in.writable(a.out)
+	}
+	if err != nil {
+		return nil, err
 	}
 	a.tell = newProgress(a.progress, s.err)
 	a.tell.begin(command)
@@ -144,7 +150,7 @@ func readBoth(a *applied, s streams) (*model, *table.Table, []os.FileInfo, error
 }
 
 func transform(args []string, s streams) error {
-	a, err := parseApplied("transform", args, s, "MODEL", "MATRIX")
+	a, err := parseApplied("transform", args, s, nil, "MODEL", "MATRIX")
 	if err != nil {
 		return err
 	}
@@ -209,7 +215,7 @@ func ended(ctx context.Context, err error, t *table.Table) error {
 }
 
 func reconstruct(args []string, s streams) error {
-	a, err := parseApplied("reconstruct", args, s, "MODEL")
+	a, err := parseApplied("reconstruct", args, s, nil, "MODEL")
 	if err != nil {
 		return err
 	}
@@ -228,7 +234,7 @@ func reconstruct(args []string, s streams) error {
 }
 
 func normalize(args []string, s streams) error {
-	a, err := parseApplied("normalize", args, s, "MODEL", "MATRIX")
+	a, err := parseApplied("normalize", args, s, nil, "MODEL", "MATRIX")
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/report"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -106,7 +107,7 @@ What is written ("-" is standard output; the end of a name says the format)
   -q FILE           per feature the quantiles q1, q2, ... and their weights
                     w1, w2, ... (qmf)
   -report FILE      a page of figures in one HTML file
-  -progress auto|plain|json|none
+` + pageHelp + `  -progress auto|plain|json|none
                     on standard error: auto: one line rewritten on a terminal,
                     plain elsewhere; plain: up to ten lines a fit; json: an
                     object per epoch; none: nothing (default auto)
@@ -165,6 +166,7 @@ type fitFlags struct {
 	matrix string
 
 	modelFile, uFile, vFile, qFile, page string // to write, "" for none
+	look                                 pageFlags
 
 	checkpoint    string
 	resume, force bool
@@ -193,6 +195,7 @@ func parseFit(args []string) (*fitFlags, error) {
 	set.StringVar(&f.vFile, "v", "", "")
 	set.StringVar(&f.qFile, "q", "", "")
 	set.StringVar(&f.page, "report", "", "")
+	f.look.register(set)
 	f.in.register(set, false)
 	set.StringVar(&f.checkpoint, "checkpoint", "", "")
 	set.BoolVar(&f.resume, "resume", false, "")
@@ -209,7 +212,7 @@ func parseFit(args []string) (*fitFlags, error) {
 	set.Visit(func(g *flag.Flag) {
 		given[g.Name] = true
 		switch g.Name {
-		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "force", "max-memory", "format":
+		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "force", "max-memory", "format", "groups", "order", "rank":
 		case "log1p", "missing", "strict", "transpose":
 			f.given = append(f.given, "-"+g.Name+"="+g.Value.String())
 		default:
@@ -246,6 +249,14 @@ func parseFit(args []string) (*fitFlags, error) {
 	}
 	if err := f.limits.check(); err != nil {
 		return nil, err
+	}
+	if err := f.look.check(f.matrix); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"groups", "order", "rank"} {
+		if given[name] && f.page == "" {
+			return nil, usageError("-" + name + ": it says how the page looks: give -report, too")
+		}
 	}
 	if err := f.takes(f.method, f.options); err != nil {
 		return nil, err
@@ -305,6 +316,9 @@ func fit(args []string, s streams) error {
 	}
 	if err := f.affordable(t.X.Rows, t.X.Cols); err != nil {
 		return explain(err, t, f.flagOf)
+	}
+	if err := f.look.read(t, s, &f.limits); err != nil {
+		return err
 	}
 	ctx, stop := interruptible()
 	defer stop()
@@ -375,6 +389,8 @@ type result struct {
 	table *table.Table
 	keep  *checkpoint // nil for none
 	m     *model
+
+	goodness []quantmf.Goodness // of each feature
 }
 
 // fitWith runs the fit of a method.
@@ -420,10 +436,17 @@ func (r *result) fit(ctx context.Context, tell *progress) error {
 		if err != nil {
 			return stopped(err)
 		}
-		m.nmf, m.nmfUpdates = last(nmf.History), comparisonUpdates
+		goodness, err := nmf.Goodness(x)
+		if err != nil {
+			return stopped(err)
+		}
+		m.nmf, m.nmfUpdates, m.nmfExplained = last(nmf.History), comparisonUpdates, report.Average(goodness)
 	}
 	m.matrix, m.log1p, m.top, m.losses = r.name(), r.log1p, r.top > 0, r.losses
 	m.words, m.unconverged = warningsInWords(m.warnings, m.features)
+	if r.goodness, err = m.Goodness(x); err != nil {
+		return stopped(err)
+	}
 	r.m = m
 	m.command = r.commandLine()
 	return nil
@@ -483,7 +506,7 @@ func (r *result) write(out *outputs) error {
 			levels := q.Quantiles.Cols
 			return table.Write(w, r.in.place(r.qFile), "feature", m.features, append(numbered("q", levels), numbered("w", levels)...), beside(q.Quantiles, q.Weights))
 		}},
-		{r.page, func(w io.Writer) error { return m.report(w, r.table) }},
+		{r.page, func(w io.Writer) error { return m.report(w, r.table, &r.look) }},
 	} {
 		if f.path == "" {
 			continue

@@ -688,10 +688,10 @@ func (r *imputation) summary(files []string, seconds float64) string {
 	default:
 		n := float64(r.all.hidden)
 		share, stdErr := r.overall()
-		line("Check", "%s of known values were hidden from %s", counted(r.all.hidden, "prediction"), counted(r.checks, "other fit"))
+		line("Check", "%s of known values, each by one of %s that had not seen it", counted(r.all.hidden, "prediction"), counted(r.checks, "other fit"))
 		line("", "mean %s %.4g; of the features' own means %.4g", lossName(r.loss), r.all.loss/n, r.all.own/n)
 		line("", "mean absolute error of medians %.4g; of the features' own medians %.4g", r.all.abs/n, r.all.ownAbs/n)
-		line("", "that is %.0f ± %.0f %% less error than the features' own %ss have", 100*share, 100*stdErr, what)
+		line("", "that is %s", lessError(share, stdErr, what))
 		line("Intervals", "those of %g %% hold %.1f %% of the hidden values", 100*r.probabilities, 100*r.all.held/n)
 		line("Features", "%s", r.told(what))
 		if share <= 0 {
@@ -720,6 +720,19 @@ func (r *imputation) summary(files []string, seconds float64) string {
 	return s.String()
 }
 
+// lessError says how much less error predictions have than the features' own means or medians.
+func lessError(share, stdErr float64, own string) string {
+	percent, about := math.Round(100*math.Abs(share)), math.Round(100*stdErr)
+	how := "less"
+	switch {
+	case percent == 0 && about == 0:
+		return "as much error as the features' own " + own + "s have"
+	case percent > 0 && share < 0:
+		how = "more"
+	}
+	return fmt.Sprintf("%.0f ± %.0f %% %s error than the features' own %ss have", percent, about, how, own)
+}
+
 // told counts features by verdict, and names those that are best left to their mean.
 func (r *imputation) told(own string) string {
 	count := map[string]int{}
@@ -728,7 +741,7 @@ func (r *imputation) told(own string) string {
 		v := r.of[i].verdict(r.median)
 		count[v]++
 		if v == "mean" {
-			names = append(names, r.table.Features[i])
+			names = append(names, shown(r.table.Features[i]))
 		}
 	}
 	text := fmt.Sprintf("%d of %d are predicted better than by their own %s", count["better"], len(r.of), own)

@@ -431,3 +431,32 @@ func TestImputeUsage(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 }
+
+// TestLessError: no share of error is said to be 0 ± 0, nor less than none.
+func TestLessError(t *testing.T) {
+	for _, c := range []struct {
+		share, stdErr float64
+		want          string
+	}{
+		{0.4, 0.05, "40 ± 5 % less error than the features' own means have"},
+		{0, 0, "as much error as the features' own means have"},
+		{-0.004, 0.001, "as much error as the features' own means have"},
+		{0.004, 0.021, "0 ± 2 % less error than the features' own means have"},
+		{-0.46, 0.26, "46 ± 26 % more error than the features' own means have"},
+	} {
+		if got := lessError(c.share, c.stdErr, "mean"); got != c.want {
+			t.Errorf("%g ± %g: %q, want %q", c.share, c.stdErr, got, c.want)
+		}
+	}
+}
+
+// TestImputeLittle: what is said of a table of nine cells has no number of sixteen digits, and
+// no name that speaks to the terminal.
+func TestImputeLittle(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeText(t, "little.tsv", "f\ta\tb\tc\nx\x1b[2J\t1\t2\tNA\ny\x1b[2J\t2\t4\t6\nz\x1b[2J\t3\t6\t9\n")
+	_, said := quiet(t, 0, "impute", "little.tsv", "-o", "full.tsv")
+	if m := regexp.MustCompile(`\d\.\d{7,}|0 ± 0 %|\x1b`).FindString(said); m != "" || !strings.Contains(said, "UV moved by") {
+		t.Errorf("%q in %s", m, said)
+	}
+}

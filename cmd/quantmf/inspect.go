@@ -1,7 +1,6 @@
 package main
 
-// This file holds "quantmf inspect" and "quantmf report": what a model says, in
-// words, as JSON, and as a page.
+// This file holds "quantmf inspect": what a model says, in words and as JSON.
 
 import (
 	"encoding/json"
@@ -10,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/report"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -20,7 +18,8 @@ Says on standard output what is in MODEL, a file of "quantmf fit -o": what was
 fitted and how well, the features whose scales were bent most, and for every
 component the samples that have most of it, in multiples of the mean sample.
 
-With MATRIX, the matrix that was fitted, it also says how well each feature is
+With MATRIX, the matrix that was fitted, the bent ones are those that are well
+explained, too, as on the page of "quantmf report"; it also says how well each is
 fitted, and which features each component stands for: by the component's share in
 the feature, times what the model explains of the feature (1 less its divergence
 from the fit over that from its own mean). What is read as MATRIX "quantmf fit -h"
@@ -32,23 +31,12 @@ says.
 ` + limitsHelp + `
 ` + exitHelp
 
-const reportUsage = `usage: quantmf report MODEL MATRIX -o FILE
-
-Draws MODEL, a file of "quantmf fit -o", and MATRIX, the matrix that was fitted, as
-a page of figures in one HTML file, as fit does with -report. What is read as
-MATRIX "quantmf fit -h" says.
-
-  -o FILE           where to write (required; "-" is standard output)
-` + matchHelp + `
-` + readHelp + `
-` + limitsHelp + `
-` + exitHelp
-
 // topShown is how many features or samples of a component are named.
 const topShown = 8
 
 // readings are what a model and its matrix say together.
 type readings struct {
+	x        quantmf.Mat
 	goodness []quantmf.Goodness
 	features [][]quantmf.Top
 	seen     []float64 // observed cells of each feature
@@ -62,6 +50,7 @@ func (m *model) readings(t *table.Table) (r readings, err error) {
 	if err != nil {
 		return r, explain(err, t, nil)
 	}
+	r.x = t.X
 	r.seen = make([]float64, t.X.Rows)
 	for i := range r.seen {
 		for _, v := range t.X.Row(i) {
@@ -164,7 +153,7 @@ func (m *model) tell(r readings) string {
 		line("", "plain NMF of the same rank ends at %.4g after %d updates", m.nmf, m.nmfUpdates)
 	}
 	if m.bend != nil {
-		line("Bent scales", "%s", m.bentScales())
+		line("Bent scales", "%s", m.bentScales(r.x, r.goodness))
 	}
 	for _, w := range m.words {
 		line("Warning", "%s", w)
@@ -304,69 +293,4 @@ func (m *model) object(r readings) modelObject {
 		o.Features = append(o.Features, f)
 	}
 	return o
-}
-
-func writeReport(args []string, s streams) error {
-	a, err := parseApplied("report", args, s, "MODEL", "MATRIX")
-	if err != nil {
-		return err
-	}
-	defer a.hold()()
-	defer a.tell.end()
-	m, t, inputs, err := readBoth(a, s)
-	if err != nil {
-		return err
-	}
-	if t, err = m.fitted(t, &a.in, s.err); err != nil {
-		return err
-	}
-	if err := a.allowsMatrices(6, t.X.Rows, t.X.Cols); err != nil {
-		return err
-	}
-	a.tell.at("drawing")
-	return writeOnly(s, a.out, inputs, func(w io.Writer) error { return m.report(w, t) })
-}
-
-// report draws the model and the matrix that was fitted.
-func (m *model) report(w io.Writer, t *table.Table) error {
-	r, err := m.readings(t)
-	if err != nil {
-		return err
-	}
-	name, _ := m.title()
-	f := report.Fit{
-		Matrix:      m.matrix,
-		Method:      name,
-		Command:     m.command,
-		Version:     version(),
-		Features:    m.features,
-		Samples:     m.samples,
-		X:           t.X,
-		U:           m.u,
-		V:           m.v,
-		Fitted:      m.Reconstruct(),
-		Loss:        m.history[:m.best+1],
-		Warnings:    m.words,
-		Goodness:    r.goodness,
-		Shares:      m.Shares(),
-		TopFeatures: r.features,
-		TopSamples:  m.TopSamples(topShown),
-		Unconverged: m.unconverged,
-		Compared:    m.nmf, ComparedUpdates: m.nmfUpdates,
-	}
-	if f.Matrix == "" {
-		f.Matrix = "A matrix"
-	}
-	if m.bend != nil {
-		f.Bend = m.bend()
-		f.Maps = make([]func(float64) float64, len(f.Features))
-		for i := range f.Maps {
-			scale, err := m.scale(i)
-			if err != nil {
-				return err
-			}
-			f.Maps[i] = scale
-		}
-	}
-	return report.Write(w, f)
 }

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/report"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -220,7 +221,12 @@ func TestFitWritesTheModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	bend := m.Bend()
-	most := slices.Index(bend, slices.Max(bend))
+	goodness, err := m.Goodness(in.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	telling := report.Telling(in.X, bend, goodness)
+	most := slices.Index(telling, slices.Max(telling))
 	for _, want := range []string{
 		fmt.Sprintf("a loss of %.4g ", m.History[4]), fmt.Sprintf("ends at %.4g after 1000 updates", nmf.History[1000]),
 		fmt.Sprintf("Bent scales   %s %.2f, ", in.Features[most], bend[most]), "Transport     converged for every feature", "Written       U.tsv (U, features × components)",

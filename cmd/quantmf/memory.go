@@ -45,9 +45,9 @@ func (f *fitFlags) footprint(d, n int) (float64, error) {
 	model := float64(need.Model)
 	most := max(fit, model+float64(compared.Fit))
 	if f.page != "" {
-		shownRows, shownColumns := float64(min(d, 500)), float64(min(n, 500))
+		shownRows, shownColumns := float64(min(d, 300)), float64(min(n, 300))
 		shown := max(shownRows, shownColumns)
-		most = max(most, 3*model+8*(2*numbers+2*shown*shown+2*shownRows*shownColumns+1<<19))
+		most = max(most, 3*model+8*(3*numbers+2*shown*shown+2*shownRows*shownColumns+1<<20))
 	}
 	most += model // as a file
 	x := 1.25 * numbers

@@ -45,6 +45,8 @@ type made struct {
 	unconverged int
 	nmf         float64 // the final loss of an NMF of the same rank
 	nmfUpdates  int     // after so many; 0 for none
+	// What it explains of the average feature; NaN where that is not known.
+	nmfExplained float64
 }
 
 // modelOf opens a model of the package up. It has no names yet.
@@ -148,6 +150,7 @@ func (m *made) text() string {
 	if m.nmfUpdates > 0 {
 		line("nmf updates", strconv.Itoa(m.nmfUpdates))
 		line("nmf", strconv.FormatFloat(m.nmf, 'g', -1, 64))
+		line("nmf explained", strconv.FormatFloat(m.nmfExplained, 'g', -1, 64))
 	}
 	return s.String()
 }
@@ -155,6 +158,7 @@ func (m *made) text() string {
 // read takes in what text wrote; lines that it does not know are of a later
 // version.
 func (m *made) read(text string) {
+	m.nmfExplained = math.NaN()
 	for _, l := range strings.Split(text, "\n") {
 		key, value, _ := strings.Cut(l, "\t")
 		switch key {
@@ -174,6 +178,8 @@ func (m *made) read(text string) {
 			m.unconverged, _ = strconv.Atoi(value)
 		case "nmf updates":
 			m.nmfUpdates, _ = strconv.Atoi(value)
+		case "nmf explained":
+			m.nmfExplained, _ = strconv.ParseFloat(value, 64)
 		case "nmf":
 			m.nmf, _ = strconv.ParseFloat(value, 64)
 		}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -216,7 +217,7 @@ func rank(args []string, s streams) error {
 		return explain(err, t, f.flagOf)
 	}
 	if f.plot != "" {
-		if err := out.write(f.plot, func(w io.Writer) error { return c.chart().Write(w) }); err != nil {
+		if err := out.write(f.plot, func(w io.Writer) error { return c.object().chart().Write(w) }); err != nil {
 			return err
 		}
 	}
@@ -519,29 +520,79 @@ func (c *comparison) verdict() string {
 }
 
 // chart draws the losses over k, a line for every m.
-func (c *comparison) chart() report.Chart {
+func (o rankObject) chart() report.Chart {
 	chart := report.Chart{Title: "Loss of hidden cells", XLabel: "components, k", YLabel: "mean divergence"}
-	for i, m := range c.levels() {
+	order := make([]int, len(o.Trials))
+	for i := range order {
+		order[i] = i
+	}
+	asMany := func(k int) int { // 0 is as many as there can be
+		if k == 0 {
+			return math.MaxInt
+		}
+		return k
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(asMany(o.Trials[a].K), asMany(o.Trials[b].K)) })
+	var levels []int // in the order of trials
+	for _, t := range o.Trials {
+		if !slices.Contains(levels, t.M) {
+			levels = append(levels, t.M)
+		}
+	}
+	for _, m := range levels {
 		line := report.Line{}
-		if len(c.ms) > 0 {
+		if m > 0 {
 			line.Name = fmt.Sprintf("m = %d", m)
 		}
-		var at []int
-		for trial := range c.got {
-			if trial%len(c.levels()) == i {
-				at = append(at, trial)
+		for _, i := range order {
+			if t := o.Trials[i]; t.M == m {
+				label := strconv.Itoa(t.K)
+				if t.K == 0 {
+					label = "all"
+				}
+				line.Points = append(line.Points, report.Point{Label: label, Y: t.Mean, Error: t.StdErr, Marked: i == o.Chosen, Best: i == o.Best})
 			}
-		}
-		slices.SortStableFunc(at, c.size)
-		for _, trial := range at {
-			p := c.got[trial]
-			label := strconv.Itoa(c.k(trial))
-			if c.k(trial) == 0 {
-				label = "all"
-			}
-			line.Points = append(line.Points, report.Point{Label: label, Y: p.Mean, Error: p.StdErr, Marked: trial == c.chosen, Best: trial == c.best})
 		}
 		chart.Lines = append(chart.Lines, line)
 	}
 	return chart
+}
+
+// words says which trial is best and which to take, for the page.
+func (o rankObject) words() string {
+	name := func(i int) string {
+		t := o.Trials[i]
+		text := fmt.Sprintf("k = %d", t.K)
+		if t.K == 0 {
+			text = "as many components as there can be"
+		}
+		if t.M > 0 {
+			text += fmt.Sprintf(" with m = %d", t.M)
+		}
+		return text
+	}
+	var s strings.Builder
+	fmt.Fprintf(&s, "%g %% of the cells were hidden, %s, from fits by %s. They are predicted best with %s", 100*o.Share, counted(o.Repeats, "time"), strings.ToUpper(o.Method), name(o.Best))
+	if o.Chosen != o.Best {
+		fmt.Fprintf(&s, "; %s is the smallest within one standard error of it", name(o.Chosen))
+	}
+	if o.Sure != nil {
+		fmt.Fprintf(&s, "; %.0f %% of resamplings of the repeats choose %s", 100**o.Sure, name(o.Chosen))
+	}
+	s.WriteString(".")
+	for _, w := range o.Warnings {
+		s.WriteString(" Beware: " + w + ".")
+	}
+	return s.String()
+}
+
+// readRank reads what rank -json wrote.
+func readRank(data []byte) (o rankObject, err error) {
+	if json.Unmarshal(data, &o) != nil || len(o.Trials) == 0 || min(o.Best, o.Chosen) < 0 || max(o.Best, o.Chosen) >= len(o.Trials) {
+		return o, errors.New("is not what quantmf rank -json writes")
+	}
+	if len(o.Trials) > 200 {
+		return o, errors.New("has more than 200 trials: the page cannot draw so many")
+	}
+	return o, nil
 }

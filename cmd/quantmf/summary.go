@@ -9,10 +9,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/report"
 )
 
 // noteworthyBend is the bend from which the summary names a feature: below it
@@ -49,7 +52,7 @@ func (r *result) summary(seconds float64) string {
 		line("Start", "%s", begun(q))
 	}
 	if m.bend != nil {
-		line("Bent scales", "%s", m.bentScales())
+		line("Bent scales", "%s", m.bentScales(x, r.goodness))
 	}
 	if m.transported() {
 		line("Transport", "%s", m.transports())
@@ -176,27 +179,30 @@ func compared(name string, of quantmf.Loss, loss, nmf float64, x quantmf.Mat) st
 	return name + " and NMF explain it about equally well: bending the scales gains little"
 }
 
-// bentScales names the features whose map is farthest from a line.
-func (m *model) bentScales() string {
+// bentScales names the features whose maps are worth a look, in the order of the page: by
+// their bend alone where goodness is nil.
+func (m *model) bentScales(x quantmf.Mat, goodness []quantmf.Goodness) string {
 	bend := m.bend()
-	order := make([]int, len(bend))
-	bent := 0
+	rank := bend
+	if goodness != nil {
+		rank = report.Telling(x, bend, goodness)
+	}
+	var order []int
 	for i, b := range bend {
-		order[i] = i
 		if b >= noteworthyBend {
-			bent++
+			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(bend[b], bend[a]) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rank[b], rank[a]) })
 	var names []string
-	for _, i := range order[:min(5, bent)] {
+	for _, i := range order[:min(5, len(order))] {
 		names = append(names, fmt.Sprintf("%s %.2f", shown(m.features[i]), bend[i]))
 	}
 	if len(names) == 0 {
 		return "none: every feature kept its scale, nearly"
 	}
 	return fmt.Sprintf("%s (0 keeps the scale, 1 is beyond any line; %d of %d features are at %g or above)",
-		strings.Join(names, ", "), bent, len(bend), noteworthyBend)
+		strings.Join(names, ", "), len(order), len(bend), noteworthyBend)
 }
 
 // transported tells whether the maps are transports, which may not converge.
@@ -226,7 +232,7 @@ func warningsInWords(warnings []error, features []string) (words []string, uncon
 		case errors.As(w, &dead) && dead.Row < 0 && dead.Col >= 0:
 			words = append(words, fmt.Sprintf("c%d: %s", dead.Col+1, dead.Problem))
 		case !errors.As(w, &c) || c.Row < 0:
-			words = append(words, strings.TrimPrefix(w.Error(), "quantmf: "))
+			words = append(words, inShort(strings.TrimPrefix(w.Error(), "quantmf: ")))
 		case !seen[c.Row]: // of QMFQ both maps may have one
 			seen[c.Row] = true
 			names = append(names, shown(features[c.Row]))
@@ -240,4 +246,15 @@ func warningsInWords(warnings []error, features []string) (words []string, uncon
 		words = append(words, fmt.Sprintf("the map of %s%s is less exact than asked for: a larger -eps helps", strings.Join(names, ", "), more))
 	}
 	return words, unconverged
+}
+
+// manyDigits is a number as a program wants it.
+var manyDigits = regexp.MustCompile(`\d+\.\d{5,}(e[+-]\d+)?`)
+
+// inShort gives the numbers of a text three digits.
+func inShort(text string) string {
+	return manyDigits.ReplaceAllStringFunc(text, func(number string) string {
+		v, _ := strconv.ParseFloat(number, 64)
+		return fmt.Sprintf("%.3g", v)
+	})
 }

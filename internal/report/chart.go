@@ -4,7 +4,6 @@ package report
 
 import (
 	"fmt"
-	"html"
 	"io"
 	"math"
 	"strings"
@@ -50,10 +49,10 @@ func (c Chart) Write(w io.Writer) error {
 	p.y = widened(low, high, p.Bottom, p.Top, 0.06, false)
 	var s strings.Builder
 	text := func(x, y float64, anchor, more, t string) {
-		fmt.Fprintf(&s, `<text x="%s" y="%s" text-anchor="%s"%s>%s</text>`+"\n", coordinate(x), coordinate(y), anchor, more, html.EscapeString(t))
+		fmt.Fprintf(&s, `<text x="%s" y="%s" text-anchor="%s"%s>%s</text>`+"\n", coordinate(x), coordinate(y), anchor, more, escape(t))
 	}
 	fmt.Fprintf(&s, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" width="%g" height="%g" role="img" font-family="sans-serif" font-size="12" fill="#222">`+"\n", p.Width, p.Height, p.Width, p.Height)
-	fmt.Fprintf(&s, "<title>%s</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n", html.EscapeString(c.Title))
+	fmt.Fprintf(&s, "<title>%s</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n", escape(c.Title))
 	text((p.Left+p.Right)/2, 20, "middle", ` font-size="14"`, c.Title)
 	for _, t := range p.y.ticks(6) {
 		fmt.Fprintf(&s, `<path d="M%s %sH%s" stroke="#ddd"/>`+"\n", coordinate(p.Left), t.At, coordinate(p.Right))

@@ -6,44 +6,45 @@ package report
 import (
 	"bytes"
 	"encoding/base64"
-	"html/template"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
 	"math"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/quantmf/quantmf"
 )
 
-// most rows or columns of a heatmap: about one per pixel.
-const most = 500
+// most rows or columns of a heatmap: a panel is about 270 pixels wide on a screen.
+const most = 300
 
 // reach is the number of standard deviations at which colours end.
 const reach = 2.5
 
-// heatmap is one of the panels.
-type heatmap struct {
-	Title, Alt string
-	Image      template.URL
-}
+// shades is the number of colours, odd so that 0 has one of its own. It is also the index of
+// the colour of missing values.
+const shades = 63
 
 // shown says which rows and columns the heatmaps show, in their order.
 type shown struct {
 	rows, columns []int
 }
 
-// arrange picks rows and columns and orders them by the structure of the fit.
-func arrange(x, fit quantmf.Mat) shown {
-	spread := make([]float64, x.Rows)
-	for i := range spread {
-		spread[i] = deviation(x.Row(i))
+// arrange picks rows and columns and orders them: columns as the table has them, or like
+// beside like in the fit if byFit; rows like beside like; groups together.
+func (f *Fit) arrange() shown {
+	explained := make([]float64, f.X.Rows)
+	for i, g := range f.Goodness {
+		explained[i] = g.Explained
 	}
-	rows := largest(spread, most)
+	rows := largest(explained, most)
 	slices.Sort(rows)
-	columns := make([]int, min(x.Cols, most))
+	columns := make([]int, min(f.X.Cols, most))
 	for j := range columns {
-		columns[j] = j * x.Cols / len(columns)
+		columns[j] = j * f.X.Cols / len(columns)
 	}
 	byRow := make([][]float64, len(rows))
 	byColumn := make([][]float64, len(columns))
@@ -51,35 +52,81 @@ func arrange(x, fit quantmf.Mat) shown {
 		byColumn[j] = make([]float64, len(rows))
 	}
 	for t, i := range rows {
-		byRow[t] = at(standardised(fit.Row(i), fit.Row(i)), columns)
+		byRow[t] = at(standardised(f.Fitted.Row(i), f.Fitted.Row(i)), columns)
 		for j, z := range byRow[t] {
 			byColumn[j][t] = z
 		}
 	}
-	return shown{at(rows, order(byRow)), at(columns, order(byColumn))}
+	rows = at(rows, order(byRow))
+	if f.ByFit {
+		columns = at(columns, order(byColumn))
+	}
+	f.FeatureGroups.order(rows)
+	f.SampleGroups.order(columns)
+	return shown{rows, columns}
 }
 
-// standardised returns v in standard deviations of by from its mean, 0 where by
-// is constant or v is missing.
+// standardised returns v in standard deviations of by from its mean, 0 where by is constant,
+// NaN where v is missing.
 func standardised(v, by []float64) []float64 {
-	z := make([]float64, len(v))
 	m, s := mean(by), deviation(by)
-	if !(s > 1e-12*math.Abs(m)) {
-		return z
-	}
+	z := make([]float64, len(v))
 	for j, x := range v {
-		if x == x {
-			z[j] = (x - m) / s
-		}
+		z[j] = scaled(x, m, m, s)
 	}
 	return z
 }
 
-// draw paints v, each row standardised by the same row of by: one pixel an entry.
-func (s shown) draw(v, by quantmf.Mat) template.URL {
+// scaled is x-from in units of s, 0 where s is 0 beside m.
+func scaled(x, from, m, s float64) float64 {
+	if x == x && !(s > 1e-12*math.Abs(m)) {
+		return 0
+	}
+	return (x - from) / s
+}
+
+// residual returns x less the fit in standard deviations of x.
+func residual(x, fit []float64) []float64 {
+	m, s := mean(x), deviation(x)
+	z := make([]float64, len(x))
+	for j, v := range x {
+		z[j] = scaled(v, fit[j], m, s)
+	}
+	return z
+}
+
+// panel is one of the heatmaps; row gives a row in standard deviations.
+type panel struct {
+	title, says string
+	row         func(i int) []float64
+}
+
+// panels are the heatmaps that a model has: the data, what the components make of it or are
+// fitted to, the fit and what it leaves.
+func (f *Fit) panels(uv quantmf.Mat) []panel {
+	byOwn := func(m quantmf.Mat) func(int) []float64 {
+		return func(i int) []float64 { return standardised(m.Row(i), m.Row(i)) }
+	}
+	out := []panel{{"X, the data", "the data", byOwn(f.X)}}
+	switch {
+	case f.Normalized.Rows > 0:
+		out = append(out, panel{"T′(X), the data normalised", "the data on the scale of the components", byOwn(f.Normalized)})
+	case f.Maps != nil:
+		out = append(out, panel{"UV, the components", "the mixture of components before the maps", byOwn(uv)})
+	}
+	fit := "UV, the fit"
+	if f.Maps != nil {
+		fit = "T(UV), the fit"
+	}
+	return append(out, panel{fit, "the fit", func(i int) []float64 { return standardised(f.Fitted.Row(i), f.X.Row(i)) }},
+		panel{"X less the fit", "the residuals", func(i int) []float64 { return residual(f.X.Row(i), f.Fitted.Row(i)) }})
+}
+
+// draw paints a panel: one pixel an entry.
+func (s shown) draw(row func(i int) []float64) markup {
 	img := image.NewPaletted(image.Rect(0, 0, len(s.columns), len(s.rows)), diverging)
 	for y, i := range s.rows {
-		z := standardised(v.Row(i), by.Row(i))
+		z := row(i)
 		for x, j := range s.columns {
 			img.SetColorIndex(x, y, shade(z[j]))
 		}
@@ -88,19 +135,13 @@ func (s shown) draw(v, by quantmf.Mat) template.URL {
 }
 
 func shade(z float64) uint8 {
-	return uint8(math.Round((min(max(z, -reach), reach)/reach + 1) / 2 * 255))
-}
-
-// scale is the picture of all colours, from the lowest to the highest.
-func scale() template.URL {
-	img := image.NewPaletted(image.Rect(0, 0, 256, 1), diverging)
-	for x := range 256 {
-		img.SetColorIndex(x, 0, uint8(x))
+	if z != z {
+		return shades
 	}
-	return dataURI(img)
+	return uint8(math.Round((min(max(z, -reach), reach)/reach + 1) / 2 * (shades - 1)))
 }
 
-func dataURI(img image.Image) template.URL {
+func dataURI(img image.Image) markup {
 	var b bytes.Buffer
 	b.WriteString("data:image/png;base64,")
 	to := base64.NewEncoder(base64.StdEncoding, &b)
@@ -109,24 +150,212 @@ func dataURI(img image.Image) template.URL {
 		panic(err) // a buffer takes everything and the image has a size
 	}
 	to.Close()
-	return template.URL(b.String())
+	return markup(b.String())
+}
+
+// Sizes of the figure of heatmaps, in pixels.
+const (
+	heatWidth  = 1120.
+	heatGap    = 14.
+	heatTop    = 24.
+	labelPitch = 11. // between labels that can be read
+	bandWidth  = 8.  // of the colours of groups
+	letter     = 6.3 // the mean width of a character
+)
+
+// heatmaps writes the figure of all panels, what its colours mean and what it leaves out.
+func (d *document) heatmaps(f *Fit, s shown, uv quantmf.Mat) {
+	rows, columns := float64(len(s.rows)), float64(len(s.columns))
+	height := min(max(1.4*rows, 240), 520)
+	if labelPitch*rows <= 620 {
+		height = max(height, labelPitch*rows)
+	}
+	panels := f.panels(uv)
+	left := 18.
+	named := height/rows >= labelPitch
+	var names []string // beside the first panel
+	for _, i := range s.rows {
+		names = append(names, clipped(f.Features[i], 24))
+	}
+	rowRuns, columnRuns := []run(nil), []run(nil)
+	if f.FeatureGroups.Of != nil {
+		rowRuns = f.FeatureGroups.runs(s.rows)
+	}
+	if f.SampleGroups.Of != nil {
+		columnRuns = f.SampleGroups.runs(s.columns)
+	}
+	if !named {
+		names = nil
+		for _, r := range rowRuns {
+			names = append(names, clipped(f.FeatureGroups.name(r.rank), 24))
+		}
+	}
+	longest := 0
+	for _, n := range names {
+		longest = max(longest, utf8.RuneCountInString(n))
+	}
+	if longest > 0 {
+		left = letter*float64(longest) + 8
+	}
+	if rowRuns != nil {
+		left += bandWidth + 3
+	}
+	top := heatTop
+	if columnRuns != nil {
+		top += bandWidth + 3
+	}
+	count := float64(len(panels))
+	width := (heatWidth - left - heatGap*(count-1)) / count
+	samplesNamed := width/columns >= labelPitch
+	bottom := 18.
+	if samplesNamed {
+		longest = 0
+		for _, j := range s.columns {
+			longest = max(longest, utf8.RuneCountInString(clipped(f.Samples[j], 16)))
+		}
+		bottom = letter*float64(longest) + 10
+	}
+
+	var titles []string
+	for _, p := range panels {
+		titles = append(titles, p.says)
+	}
+	d.add(`<figure><div class="wide">`)
+	d.svg(heatWidth, top+height+bottom, fmt.Sprintf("Heatmaps of %s: %s by %s, each feature in its standard deviations", strings.Join(titles, ", "), counted(len(s.rows), "feature"), counted(len(s.columns), "sample")))
+	pitch := height / rows
+	switch {
+	case named:
+		for t, n := range names {
+			d.text("end small", left-6-bandOf(rowRuns), top+(float64(t)+.5)*pitch+3.5, n)
+		}
+	case rowRuns != nil:
+		for t, r := range rowRuns {
+			if float64(r.to-r.from)*pitch >= labelPitch {
+				d.text("end small", left-6-bandOf(rowRuns), top+float64(r.from+r.to)/2*pitch+3.5, names[t])
+			}
+		}
+	default:
+		d.upright("mid small", 11, top+height/2, counted(len(s.rows), "feature"))
+	}
+	for _, r := range rowRuns {
+		d.add(`<path class="band" fill="%s" d="M%s %sh%gV%sh-%gz"><title>%s: %s</title></path>`, f.FeatureGroups.ink(r.rank), coordinate(left-bandWidth-3), coordinate(top+float64(r.from)*pitch),
+			bandWidth, coordinate(top+float64(r.to)*pitch), bandWidth, f.FeatureGroups.name(r.rank), counted(r.to-r.from, "feature"))
+	}
+	fine := ""
+	if columns > width || rows > height {
+		fine = ` class="fine"`
+	}
+	for t, p := range panels {
+		x := left + float64(t)*(width+heatGap)
+		d.text("title", x, 13, p.title)
+		for _, r := range columnRuns {
+			d.add(`<path class="band" fill="%s" d="M%s %gV%gH%sV%gz"><title>%s: %s</title></path>`, f.SampleGroups.ink(r.rank), coordinate(x+float64(r.from)*width/columns), heatTop, heatTop+bandWidth,
+				coordinate(x+float64(r.to)*width/columns), heatTop, f.SampleGroups.name(r.rank), counted(r.to-r.from, "sample"))
+		}
+		d.add(`<image%s x="%s" y="%g" width="%s" height="%s" preserveAspectRatio="none" href="%s"/>`, markup(fine), coordinate(x), top, coordinate(width), coordinate(height), s.draw(p.row))
+		d.add(`<rect class="frame" x="%s" y="%g" width="%s" height="%s"/>`, coordinate(x), top, coordinate(width), coordinate(height))
+		if !samplesNamed {
+			d.text("mid small", x+width/2, top+height+13, counted(len(s.columns), "sample"))
+			continue
+		}
+		for t, j := range s.columns {
+			d.add(`<text class="end small" transform="translate(%s %s) rotate(-90)">%s</text>`, coordinate(x+(float64(t)+.5)*width/columns+3.5), coordinate(top+height+5), clipped(f.Samples[j], 16))
+		}
+	}
+	d.WriteString("</svg>\n")
+	d.scale(f.missing() > 0)
+	d.WriteString("</div>\n")
+	d.legend("features", &f.FeatureGroups, rowRuns)
+	d.legend("samples", &f.SampleGroups, columnRuns)
+
+	d.add("<figcaption>Standard deviations of each feature: the data and the fit from the mean of the data, ")
+	if f.Maps != nil {
+		d.add("the panel between them from its own, since its scale is another, ")
+	}
+	d.add("the residuals from 0. Features stand like beside like, by Ward's clustering of the fit; samples ")
+	if f.ByFit {
+		d.add("do so, too")
+	} else {
+		d.add("as in the table")
+	}
+	if rowRuns != nil || columnRuns != nil {
+		d.add("; groups stand together")
+	}
+	d.add(".")
+	if len(s.rows) < f.X.Rows {
+		d.add(" Shown are the %d features that are explained best, of %d.", len(s.rows), f.X.Rows)
+	}
+	if len(s.columns) < f.X.Cols {
+		d.add(" Shown are %d samples, evenly spaced in the table, of %d.", len(s.columns), f.X.Cols)
+	}
+	d.WriteString("</figcaption></figure>\n")
+}
+
+// bandOf is the room that a band takes.
+func bandOf(runs []run) float64 {
+	if runs == nil {
+		return 0
+	}
+	return bandWidth + 3
+}
+
+// scale writes what the colours of heatmaps mean.
+func (d *document) scale(missing bool) {
+	img := image.NewPaletted(image.Rect(0, 0, shades, 1), diverging)
+	for x := range shades {
+		img.SetColorIndex(x, 0, uint8(x))
+	}
+	const width, left = 320., 20.
+	d.svg(heatWidth, 46, fmt.Sprintf("Colours: blue is %g standard deviations below, white the mean, red %g above", reach, reach))
+	d.add(`<image x="%g" y="4" width="%g" height="12" preserveAspectRatio="none" href="%s"/>`, left, width, dataURI(img))
+	for _, t := range []struct {
+		at   float64
+		text string
+	}{{0, "≤ −2.5"}, {.3, "−1"}, {.5, "0"}, {.7, "+1"}, {1, "≥ +2.5"}} {
+		d.add(`<path class="axis" d="M%g 16v4"/>`, left+t.at*width)
+		d.text("mid small", left+t.at*width, 32, t.text)
+	}
+	d.text("small", left+width+44, 14, "standard deviations of the feature")
+	if missing {
+		r, g, b, _ := diverging[shades].RGBA()
+		d.add(`<path class="band" fill="#%02x%02x%02x" d="M%g 22h14v12h-14z"/>`, r>>8, g>>8, b>>8, left+width+44)
+		d.text("small", left+width+64, 32, "missing")
+	}
+	d.WriteString("</svg>\n")
+}
+
+// legend names the groups that runs have.
+func (d *document) legend(of string, g *Groups, runs []run) {
+	if runs == nil {
+		return
+	}
+	d.add(`<div class="key"><b>%s`, of)
+	if g.Title != "" {
+		d.add(" by %s", clipped(g.Title, 60))
+	}
+	d.add("</b>")
+	for _, r := range runs {
+		d.add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="band" fill="%s" d="M0 0h30v12H0z"/></svg>%s (%d)</span>`, g.ink(r.rank), clipped(g.name(r.rank), 60), r.to-r.from)
+	}
+	d.WriteString("</div>\n")
 }
 
 // diverging runs from blue over near white to red in equal steps of perceived
-// difference: straight lines in OKLab through these lightnesses, chromas and hues.
+// difference: straight lines in OKLab through these lightnesses, chromas and hues. Behind
+// them is the grey of missing values.
 var diverging = palette([][3]float64{{0.36, 0.13, 264}, {0.66, 0.12, 245}, {0.97, 0.005, 90}, {0.70, 0.14, 48}, {0.40, 0.14, 27}})
 
 func palette(anchors [][3]float64) color.Palette {
-	p := make(color.Palette, 256)
+	p := make(color.Palette, shades, shades+1)
 	for i := range p {
-		t := float64(i) / 255 * float64(len(anchors)-1)
+		t := float64(i) / (shades - 1) * float64(len(anchors)-1)
 		from := min(int(t), len(anchors)-2)
 		t -= float64(from)
 		l1, a1, b1 := oklab(anchors[from])
 		l2, a2, b2 := oklab(anchors[from+1])
 		p[i] = srgb(l1+t*(l2-l1), a1+t*(a2-a1), b1+t*(b2-b1))
 	}
-	return p
+	return append(p, color.RGBA{0x8e, 0x8e, 0x8e, 255})
 }
 
 func oklab(lch [3]float64) (l, a, b float64) {

@@ -1,8 +1,9 @@
 package report
 
-// This file holds line plots as the coordinates that the page's SVG needs.
+// This file holds line plots, of losses and of maps, and the profiles of components.
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -23,9 +24,10 @@ type tick struct {
 	Label string
 }
 
-// series is one path, drawn as the class says, with its name written at (X,Y).
+// series is one path, drawn as the class says or in the ink, with its name written at (X,Y).
 type series struct {
-	Class, Path, Label, X, Y string
+	Class, Ink, Path, Label string
+	X, Y                    float64
 }
 
 // axis maps values from [low,high] to [from,to], by their logarithm if log.
@@ -85,10 +87,32 @@ func (a axis) ticks(count int) []tick {
 	var out []tick
 	for _, v := range values {
 		if v >= a.low && v <= a.high {
-			out = append(out, tick{coordinate(a.at(v)), strconv.FormatFloat(v, 'g', 4, 64)})
+			out = append(out, tick{coordinate(a.at(v)), rounded(v)})
 		}
 	}
 	return out
+}
+
+// rounded is a number with at most four digits; thousands are k and millions M.
+func rounded(v float64) string { return digits(v, 4) }
+
+// short is a number with three digits.
+func short(v float64) string {
+	if size := math.Abs(v); size >= 1e3 && size < 1e4 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return digits(v, 3)
+}
+
+func digits(v float64, count int) string {
+	unit := ""
+	switch size := math.Abs(v); {
+	case size >= 1e6 && size < 1e9:
+		v, unit = v/1e6, "M"
+	case size >= 1e4 && size < 1e6:
+		v, unit = v/1e3, "k"
+	}
+	return strconv.FormatFloat(v, 'g', count, 64) + unit
 }
 
 func coordinate(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
@@ -118,19 +142,28 @@ func (p *plot) dots(x, y []float64) string {
 	return s.String()
 }
 
+// mostEpochs bounds the points of the curve of losses.
+const mostEpochs = 600
+
 // lossPlot draws the loss by epoch, and what it is compared with as a line.
-func lossPlot(f Fit) plot {
+func lossPlot(f *Fit) plot {
 	p := frame(620, 330, 64, 46)
 	what := "Loss"
 	if f.Method == "BQMF" {
 		what = "Bound"
 	}
-	p.XLabel, p.YLabel = "epoch", strings.ToLower(what)
-	epochs := make([]float64, len(f.Loss))
+	p.XLabel, p.YLabel = "epoch", "loss: mean divergence of an entry"
+	if f.Method == "BQMF" {
+		p.YLabel = "bound, nats of an entry"
+	}
+	var epochs, losses []float64
 	low, high := f.Loss[0], f.Loss[0]
+	step := (len(f.Loss) + mostEpochs - 1) / mostEpochs
 	for e, l := range f.Loss {
-		epochs[e] = float64(e)
 		low, high = min(low, l), max(high, l)
+		if e%step == 0 || e == len(f.Loss)-1 {
+			epochs, losses = append(epochs, float64(e)), append(losses, l)
+		}
 	}
 	compared := f.ComparedUpdates > 0 && f.Compared > 0
 	if compared {
@@ -150,32 +183,29 @@ func lossPlot(f Fit) plot {
 		below = -below / 2
 	}
 	p.Title = what + " of " + f.Method + " by epoch, ending at " + short(final)
-	p.Series = append(p.Series, series{"curve", p.curve(epochs, f.Loss), f.Method + " " + short(final), coordinate(p.Right - 4), coordinate(end + below)})
+	p.Series = append(p.Series, series{Class: "curve", Path: p.curve(epochs, losses), Label: f.Method + " " + short(final), X: p.Right - 4, Y: end + below})
 	if compared {
 		at := p.y.at(f.Compared)
 		p.Title += "; NMF after " + strconv.Itoa(f.ComparedUpdates) + " updates is at " + short(f.Compared)
-		p.Series = append(p.Series, series{"compared", "M" + coordinate(p.Left) + " " + coordinate(at) + "H" + coordinate(p.Right),
-			"NMF after " + strconv.Itoa(f.ComparedUpdates) + " updates: " + short(f.Compared), coordinate(p.Right - 4), coordinate(at + above)})
+		p.Series = append(p.Series, series{Class: "compared", Path: "M" + coordinate(p.Left) + " " + coordinate(at) + "H" + coordinate(p.Right),
+			Label: "NMF after " + strconv.Itoa(f.ComparedUpdates) + " updates: " + short(f.Compared), X: p.Right - 4, Y: at + above})
 	}
 	return p
 }
-
-func short(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
 
 // mostDots bounds the samples drawn in one map.
 const mostDots = 400
 
 // mapPlot draws the map of a feature: x its values, w = (UV)_i.
-func mapPlot(name string, t func(float64) float64, x, w, fitted []float64) plot {
-	p := frame(250, 190, 44, 24)
-	p.Title = "Learned map of " + name
-	from, to := w[0], w[0]
-	for _, v := range w {
-		from, to = min(from, v), max(to, v)
+func (f *Fit) mapPlot(i int, w []float64) plot {
+	x, t := f.X.Row(i), f.Maps[i]
+	p := frame(250, 200, 60, 38)
+	p.Title = "Learned map of " + clipped(f.Features[i], 80)
+	p.XLabel, p.YLabel = "place in the mixture", "value"
+	if f.FeatureGroups.Of != nil && f.FeatureGroups.Of[i] >= 0 {
+		p.YLabel = clipped(f.FeatureGroups.Names[f.FeatureGroups.Of[i]], 28)
 	}
-	if from == to {
-		to = from + max(math.Abs(from), 1)
-	}
+	from, to := span(w)
 	p.x = widened(from, to, p.Left, p.Right, 0.06, false)
 
 	const steps = 120
@@ -197,59 +227,169 @@ func mapPlot(name string, t func(float64) float64, x, w, fitted []float64) plot 
 	}
 
 	step := (len(x) + mostDots - 1) / mostDots
-	var dotX, dotY []float64
+	dotX, dotY := make([][]float64, len(f.SampleGroups.Names)+1), make([][]float64, len(f.SampleGroups.Names)+1)
 	for j := 0; j < len(x); j += step {
 		if x[j] == x[j] {
-			dotX, dotY = append(dotX, w[j]), append(dotY, x[j])
+			g := 0
+			if f.SampleGroups.Of != nil {
+				g = f.SampleGroups.rank(j)
+			}
+			dotX[g], dotY[g] = append(dotX[g], w[j]), append(dotY[g], x[j])
 		}
 	}
-	slope, offset := line(w, fitted)
-	p.Series = []series{
-		{Class: "dots", Path: p.dots(dotX, dotY)},
-		{Class: "line", Path: p.curve([]float64{from, to}, []float64{offset + slope*from, offset + slope*to})},
-		{Class: "curve", Path: p.curve(curveX, curveY)},
+	for g := range dotX {
+		dots := series{Class: "dots", Path: p.dots(dotX[g], dotY[g])}
+		if f.SampleGroups.Of != nil {
+			dots.Class, dots.Ink = "group", f.SampleGroups.ink(g)
+		}
+		if dots.Path != "" {
+			p.Series = append(p.Series, dots)
+		}
 	}
+	slope, offset := line(w, f.Fitted.Row(i))
+	p.Series = append(p.Series, series{Class: "line", Path: p.curve([]float64{from, to}, []float64{offset + slope*from, offset + slope*to})},
+		series{Class: "curve", Path: p.curve(curveX, curveY)})
 	return p
+}
+
+// span returns the lowest and the highest of w, apart.
+func span(w []float64) (from, to float64) {
+	from, to = w[0], w[0]
+	for _, v := range w {
+		from, to = min(from, v), max(to, v)
+	}
+	if from == to {
+		to = from + max(math.Abs(from), 1)
+	}
+	return from, to
 }
 
 // line fits y ≈ offset + slope x by least squares.
 func line(x, y []float64) (slope, offset float64) {
-	mx, my := mean(x), mean(y)
-	var xx, xy float64
+	mx, my, sx, sy := mean(x), mean(y), deviation(x), deviation(y)
+	if !(sx > 0 && sy > 0) {
+		return 0, my
+	}
+	alike := 0.0 // the correlation
 	for j := range x {
-		xx += (x[j] - mx) * (x[j] - mx)
-		xy += (x[j] - mx) * (y[j] - my)
+		alike += (x[j] - mx) / sx * ((y[j] - my) / sy) / float64(len(x))
 	}
-	if xx > 0 {
-		slope = xy / xx
-	}
+	slope = alike * (sy / sx)
 	return slope, my - slope*mx
 }
 
-// strip draws v as a filled profile, from 0, which stands for what is below it,
-// up to its largest value.
-func strip(v []float64) string {
-	const width, height = 300.0, 40.0
-	high := 0.0
-	for _, a := range v {
-		high = max(high, a)
+// plot writes a line plot.
+func (d *document) plot(p plot) {
+	d.svg(p.Width, p.Height, p.Title)
+	for _, t := range p.YTicks {
+		d.add(`<path class="grid" d="M%g %sH%g"/><text class="end" x="%g" y="%s" dy=".35em">%s</text>`, p.Left, t.At, p.Right, p.Left-6, t.At, t.Label)
 	}
-	if high == 0 {
-		high = 1
+	for _, t := range p.XTicks {
+		d.add(`<path class="axis" d="M%s %gv4"/><text class="mid" x="%s" y="%g" dy="1.4em">%s</text>`, t.At, p.Bottom, t.At, p.Bottom, t.Label)
 	}
-	var s strings.Builder
-	s.WriteString("M0 " + coordinate(height))
-	for j, a := range v {
-		y := coordinate(height * (1 - max(a, 0)/high))
-		s.WriteString("L" + coordinate(width*float64(j)/float64(len(v))) + " " + y + "H" + coordinate(width*float64(j+1)/float64(len(v))))
+	d.add(`<svg x="%g" y="%g" width="%g" height="%g" viewBox="%g %g %g %g">`, p.Left, p.Top, p.Right-p.Left, p.Bottom-p.Top, p.Left, p.Top, p.Right-p.Left, p.Bottom-p.Top)
+	for _, s := range p.Series {
+		if s.Ink != "" {
+			d.add(`<path class="%s" stroke="%s" d="%s"/>`, s.Class, s.Ink, s.Path)
+			continue
+		}
+		d.add(`<path class="%s" d="%s"/>`, s.Class, s.Path)
 	}
-	s.WriteString("V" + coordinate(height) + "Z")
-	return s.String()
+	d.add(`</svg><path class="axis" d="M%g %gV%gH%g"/>`, p.Left, p.Top, p.Bottom, p.Right)
+	for _, s := range p.Series {
+		if s.Label != "" {
+			class := "named"
+			if s.Class == "compared" {
+				class = "named beside"
+			}
+			d.text(class, s.X, s.Y, s.Label)
+		}
+	}
+	d.text("mid", (p.Left+p.Right)/2, p.Height-4, p.XLabel)
+	d.upright("mid", 12, (p.Top+p.Bottom)/2, p.YLabel)
+	d.WriteString("</svg>\n")
 }
 
-// What the template needs beyond the frame's edges.
-func (p plot) FrameWidth() float64  { return p.Right - p.Left }
-func (p plot) FrameHeight() float64 { return p.Bottom - p.Top }
-func (p plot) InsideLeft() float64  { return p.Left - 7 }
-func (p plot) MiddleX() float64     { return (p.Left + p.Right) / 2 }
-func (p plot) MiddleY() float64     { return (p.Top + p.Bottom) / 2 }
+// profile draws a component over the samples, in multiples of the mean magnitude, with the
+// colours of their groups below.
+func (d *document) profile(f *Fit, c int, columns []int) {
+	v := at(f.V.Row(c), columns)
+	scale := 0.0
+	for _, a := range f.V.Row(c) {
+		scale += math.Abs(a) / float64(f.V.Cols)
+	}
+	low, high := 0.0, 0.0
+	for j := range v {
+		if scale > 0 {
+			v[j] /= scale
+		}
+		low, high = min(low, v[j]), max(high, v[j])
+	}
+	if low == high {
+		high = 1
+	}
+	p := frame(330, 104, 40, 28)
+	p.x, p.y = axis{0, float64(len(v)), p.Left, p.Right, false}, axis{low, high, p.Bottom, p.Top, false}
+	d.svg(p.Width, p.Height, fmt.Sprintf("Profile of component %s over %s, from %s to %s times the mean", name(c), counted(len(v), "sample"), short(low), short(high)))
+	for _, t := range p.y.ticks(4) {
+		d.add(`<path class="grid" d="M%g %sH%g"/><text class="end small" x="%g" y="%s" dy=".35em">%s</text>`, p.Left, t.At, p.Right, p.Left-5, t.At, t.Label)
+	}
+	zero := coordinate(p.y.at(0))
+	var s strings.Builder
+	s.WriteString("M" + coordinate(p.Left) + " " + zero)
+	for j, a := range v {
+		s.WriteString("V" + coordinate(p.y.at(a)) + "H" + coordinate(p.x.at(float64(j+1))))
+	}
+	d.add(`<path class="area" d="%sV%sz"/><path class="axis" d="M%g %gV%g"/><path class="axis" d="M%g %sH%g"/>`, s.String(), zero, p.Left, p.Top, p.Bottom, p.Left, zero, p.Right)
+	if f.SampleGroups.Of != nil {
+		for _, r := range f.SampleGroups.runs(columns) {
+			d.add(`<path class="band" fill="%s" d="M%s %gH%sv6H%sz"/>`, f.SampleGroups.ink(r.rank), coordinate(p.x.at(float64(r.from))), p.Bottom+4, coordinate(p.x.at(float64(r.to))), coordinate(p.x.at(float64(r.from))))
+		}
+	}
+	d.text("mid small", (p.Left+p.Right)/2, p.Height-4, "samples, as in the heatmaps")
+	d.upright("mid small", 10, (p.Top+p.Bottom)/2, "× mean")
+	d.WriteString("</svg>\n")
+}
+
+// sketch is the curve of a feature as a path in a box of 96 × 48: as few of its points as
+// keep it within one unit.
+func sketch(t func(float64) float64, w []float64) (path string, low, high float64) {
+	const steps, width, height = 24, 96, 48
+	from, to := span(w)
+	var y [steps + 1]float64
+	for s := range y {
+		y[s] = t(from + (to-from)*float64(s)/steps)
+	}
+	low, high = y[0], y[steps]
+	var at [steps + 1]int
+	for s := range y {
+		if high > low {
+			at[s] = int(math.Round(height * (high - y[s]) / (high - low)))
+		} else {
+			at[s] = height / 2
+		}
+	}
+	b := strconv.AppendInt([]byte("M0 "), int64(at[0]), 10)
+	var through func(a, z int)
+	through = func(a, z int) {
+		worst, off := 0, 1.0
+		for s := a + 1; s < z; s++ {
+			straight := float64(at[a]) + float64(at[z]-at[a])*float64(s-a)/float64(z-a)
+			if e := math.Abs(float64(at[s]) - straight); e > off {
+				worst, off = s, e
+			}
+		}
+		if worst > 0 {
+			through(a, worst)
+			through(worst, z)
+			return
+		}
+		b = strconv.AppendInt(append(b, 'l'), int64((z-a)*width/steps), 10)
+		if at[z] >= at[a] {
+			b = append(b, ' ')
+		}
+		b = strconv.AppendInt(b, int64(at[z]-at[a]), 10)
+	}
+	through(0, steps)
+	return string(b), low, high
+}

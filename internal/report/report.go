@@ -2,14 +2,12 @@
 // figures are inline SVG and PNG, nothing is fetched and no script runs.
 package report
 
-// This file holds what goes into the page, and the page as its template
-// page.html sees it.
+// This file holds what goes into the page, and the page from top to bottom.
 
 import (
-	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -18,10 +16,11 @@ import (
 
 // Fit is what the page shows.
 type Fit struct {
-	Matrix   string // the name of the file
-	Method   string // "QMF", "QMFQ", "NMF" or "BQMF", whose Loss is the negative bound of the evidence
-	Command  string // the command line that repeats the fit, "" where it is not known
-	Version  string // of quantmf
+	Matrix   string   // the name of the file
+	Method   string   // "QMF", "QMFQ", "NMF" or "BQMF", whose Loss is the negative bound of the evidence
+	Command  string   // the command line that repeats the fit, "" where it is not known
+	Version  string   // of quantmf
+	Settings []string // of the fit in words, for a methods section, such as "8 levels"
 	Features []string
 	Samples  []string
 	X        quantmf.Mat // NaN where a value is missing
@@ -29,6 +28,16 @@ type Fit struct {
 	Fitted   quantmf.Mat // T(UV), or UV
 	Loss     []float64   // after each epoch, entry 0 before the first
 	Warnings []string
+
+	// How the heatmaps stand: groups together, otherwise samples as in the table, or like
+	// beside like if ByFit.
+	FeatureGroups, SampleGroups Groups
+	ByFit                       bool
+
+	// How the number of components was chosen, nil where that is not known, and what is to
+	// be said of it.
+	Ranks    *Chart
+	RanksSay string
 
 	// What the model says (model.go of the package).
 	Goodness    []quantmf.Goodness // of each feature
@@ -39,121 +48,202 @@ type Fit struct {
 	// Not of NMF; Maps is nil there.
 	Maps            []func(w float64) float64 // T_i, from the scale of (UV)_i to that of feature i
 	Bend            []float64                 // 0 where the map of a feature is a line, towards 1 the farther it is from any
+	Normalized      quantmf.Mat               // T'(X) of a QMFQ, empty elsewhere
 	Unconverged     int                       // features whose transport did not converge
 	Compared        float64                   // the final loss of an NMF of the same rank
 	ComparedUpdates int                       // after so many; 0 where there is none
-}
 
-//go:embed page.html
-var pageSource string
-
-var pageTemplate = template.Must(template.New("page").Parse(pageSource))
-
-// page is what the template fills in.
-type page struct {
-	Fit
-	Maps       []mapPanel
-	Scales     bool // there are maps
-	Bayes      bool // it is a BQMF
-	Missing    bool // there are missing values
-	Numbers    []number
-	LossPlot   plot
-	Heatmaps   []heatmap
-	Scale      template.URL
-	Reach      float64
-	Shown      string // what the heatmaps leave out
-	Height     int    // of the heatmaps, in pixels
-	Fine       bool   // more columns than a narrow panel has pixels
-	Components []component
-	Table      []feature
-	Rest       []feature // all by name, where Table is not all
-}
-
-type number struct{ Value, Label string }
-
-type mapPanel struct {
-	Name, Bend, Explained string
-	Plot                  plot
-}
-
-type component struct {
-	Name     string
-	Strip    string // its profile over the samples
-	Features []part
-	Samples  []part
-}
-
-// part is a feature or a sample with what it has to do with a component.
-type part struct{ Name, Size string }
-
-type feature struct {
-	Name           string
-	Bend           float64
-	BendText       string
-	Explained      float64
-	ExplainedText  string
-	Left           string // the mean divergence
-	Component      string
-	ComponentShare string
+	ComparedExplained float64 // what it explains of the average feature, as Average has it; NaN where that is not known
 }
 
 const (
-	mapsShown  = 12
-	tableShown = 40
+	mapsShown       = 12
+	componentsShown = 50
+	chunk           = 100     // curves of a list that opens at once
+	listed          = 1100000 // bytes that the lists of curves may take
 )
 
-// Write writes the page. The same fit gives the same bytes.
+// Write writes the page, of at most 2 MB. The same fit gives the same bytes.
 func Write(w io.Writer, f Fit) error {
+	d := &document{}
+	f.FeatureGroups.backward = true
 	uv := product(f.U, f.V)
-	p := page{Fit: f, Scales: f.Maps != nil, Bayes: f.Method == "BQMF", LossPlot: lossPlot(f), Reach: reach, Scale: scale()}
-	p.Numbers = numbers(f)
-	p.Missing = slices.ContainsFunc(f.X.Data, func(v float64) bool { return v != v })
-	p.heatmaps(uv)
-
+	title := fmt.Sprintf("%s of %s", f.Method, clipped(f.Matrix, 120))
+	d.add(`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8"/>
+<meta http-equiv="Content-Security-Policy" content="%s"/>
+<meta name="viewport" content="width=device-width, initial-scale=1"/>
+<title>%s</title>
+<style>%s</style>
+</head>
+<body>
+<main>
+`, markup(policy), title, markup(style))
+	d.head(&f)
 	var rank []float64
-	if p.Scales {
-		rank = f.telling()
-		for _, i := range largest(rank, mapsShown) {
-			p.Maps = append(p.Maps, mapPanel{f.Features[i], fmt.Sprintf("%.2f", f.Bend[i]), f.explainedText(i),
-				mapPlot(f.Features[i], f.Maps[i], f.X.Row(i), uv.Row(i), f.Fitted.Row(i))})
-		}
+	if f.Maps != nil {
+		rank = Telling(f.X, f.Bend, f.Goodness)
 	} else {
 		for _, g := range f.Goodness {
 			rank = append(rank, g.Explained)
 		}
 	}
-	for _, i := range largest(rank, tableShown) {
-		p.Table = append(p.Table, f.row(i))
+	best := largest(rank, len(rank))
+	shown := f.arrange()
+	d.add("<section>\n<h2>Data and fit</h2>\n")
+	d.add(`<p class="how"><b>How to read this.</b> Rows are features and columns are samples, in the same order in every panel. Colours are relative to each feature: red where a sample is above that feature's mean, blue where it is below. `)
+	if f.Maps != nil && f.Normalized.Rows == 0 {
+		d.add("The second panel is the mixture before the maps, the third after them. ")
+	} else if f.Maps != nil {
+		d.add("The second panel is the data as a second map of each feature brings them to the scale on which components add up. ")
 	}
-	if len(p.Table) < len(f.Features) {
-		for i := range f.Features {
-			p.Rest = append(p.Rest, f.row(i))
+	d.add("The closer the fit looks to the data, the better; what has a pattern in the last panel has not been explained.</p>\n")
+	d.heatmaps(&f, shown, uv)
+	d.add("</section>\n\n")
+	if f.Maps != nil {
+		d.maps(&f, uv, best[:min(mapsShown, len(best))])
+	}
+	d.components(&f, shown.columns)
+	d.list(&f, uv, best)
+	d.odd(&f)
+	d.course(&f)
+	if f.Ranks != nil {
+		d.add("<section>\n<h2>How many components</h2>\n<div class=\"two\"><p class=\"how\"><b>How to read this.</b> The lower, the better cells are predicted that no fit has seen; bars are standard errors. The filled point is the best, the ring the smallest within one standard error of it. %s</p>\n<figure class=\"card chart\">", f.RanksSay)
+		if err := f.Ranks.Write(d); err != nil {
+			return err
 		}
-		slices.SortStableFunc(p.Rest, func(a, b feature) int { return strings.Compare(a.Name, b.Name) })
+		d.add("</figure></div>\n</section>\n\n")
 	}
-	return pageTemplate.Execute(w, p)
+	d.methods(&f)
+	d.add("<section>\n<h2>Tables</h2>\n<p class=\"how\">These files are in this page; a click saves them. Numbers have four or five digits; those of the command have all. Tables end in .tsv, those compressed by gzip in .tsv.gz.</p>\n")
+	d.tables(&f, uv)
+	d.add("</section>\n</main>\n</body>\n</html>\n")
+	_, err := w.Write(d.Bytes())
+	return err
 }
 
-// row is what the table says of feature i.
-func (f *Fit) row(i int) feature {
-	c := largest(f.Shares.Row(i), 1)[0]
-	row := feature{Name: f.Features[i], Explained: max(f.Goodness[i].Explained, 0) * 100, ExplainedText: f.explainedText(i), Left: short(f.Goodness[i].Divergence),
-		Component: name(c), ComponentShare: percent(f.Shares.At(i, c))}
-	if f.Bend != nil {
-		row.Bend, row.BendText = f.Bend[i]*100, fmt.Sprintf("%.2f", f.Bend[i])
+// head writes what was fitted, the key numbers and the warnings.
+func (d *document) head(f *Fit) {
+	d.add("<header>\n<h1>%s: %s × %s in %s</h1>\n", clipped(f.Matrix, 120), counted(len(f.Features), "feature"), counted(len(f.Samples), "sample"), counted(f.V.Rows, "component"))
+	d.add(`<p class="lede">`)
+	switch {
+	case f.Method == "BQMF":
+		d.add("Bayesian quantile matrix factorisation (BQMF) describes every sample as a point in %s, of either sign, and learns for every feature how that place translates into the feature's own scale: an increasing map. It knows how sure it is of every value.", counted(f.V.Rows, "direction"))
+	case f.Maps != nil:
+		d.add("Quantile matrix factorisation (%s) describes every sample as a mixture of %s, and learns for every feature how that mixture translates into the feature's own scale: an increasing map, bent as the data ask for. ", f.Method, counted(f.V.Rows, "component"))
+		if f.Method == "QMFQ" {
+			d.add("The mixture is what a projection onto so many components makes of the data, brought there by a second map of each feature. ")
+		}
+		d.add("Plain non-negative matrix factorisation (NMF) has the mixture but not the maps.")
+	default:
+		d.add("Non-negative matrix factorisation (NMF) describes every sample as a mixture of %s.", counted(f.V.Rows, "component"))
 	}
-	return row
+	d.add("</p>\n<ul class=\"numbers\">")
+	for _, n := range numbers(f) {
+		d.add("<li><b>%s</b><span>%s</span></li>", n.Value, n.Label)
+	}
+	d.add("</ul>\n")
+	for _, w := range f.Warnings {
+		d.add("<p class=\"warning\"><b>Warning:</b> %s</p>\n", clipped(w, 1000))
+	}
+	d.add("</header>\n\n")
 }
 
-// telling ranks features whose maps are worth a look: the bend, times what is explained, since
+// number is a key number.
+type number struct{ Value, Label string }
+
+// numbers are the key numbers at the top.
+func numbers(f *Fit) []number {
+	own, nmf := f.explained(f.Compared)
+	final := f.Loss[len(f.Loss)-1]
+	if f.Method == "BQMF" { // whose Loss is no divergence
+		final = f.left()
+	}
+	out := []number{{percent(own), "of the differences between samples explained"}}
+	loss := "loss: mean divergence per entry"
+	if f.ComparedUpdates > 0 {
+		out = append(out, number{percent(nmf), "explained by plain NMF with as many components"})
+		loss = "loss of " + f.Method + "; that of NMF is " + short(f.Compared)
+		if final > 1e-9*f.Compared && f.Compared > 1e-9*final {
+			loss += fmt.Sprintf(", %.3g times as much", f.Compared/final)
+		}
+	}
+	out = append(out, number{short(final), loss})
+	average := "of the average feature explained, whatever its scale"
+	if f.ComparedUpdates > 0 && f.ComparedExplained == f.ComparedExplained {
+		average = "of the average feature explained, whatever its scale; by plain NMF " + percent(f.ComparedExplained)
+	}
+	out = append(out, number{percent(Average(f.Goodness)), average})
+	if f.Maps == nil {
+		return out
+	}
+	middle := largest(f.Bend, len(f.Bend))[len(f.Bend)/2]
+	out = append(out, number{fmt.Sprintf("%.2f", f.Bend[middle]), "median bend of the scales: 0 is kept, 1 beyond any line"})
+	if f.Method != "BQMF" {
+		out = append(out, number{fmt.Sprint(f.X.Rows - f.Unconverged), fmt.Sprintf("of %d maps converged", f.X.Rows)})
+	}
+	return out
+}
+
+// course writes the loss by epoch.
+func (d *document) course(f *Fit) {
+	d.add("<section>\n<h2>How the fit went</h2>\n<div class=\"two\"><p class=\"how\"><b>How to read this.</b> ")
+	if f.Method == "BQMF" {
+		d.add("The curve is the negative lower bound of the evidence, in nats a value on the scale of the mixture: how well the model accounts for the data, what it takes to say it included. Lower is better; it need not be the same for models of other data.")
+	} else {
+		d.add("The curve is the loss after each pass over all features: how far the fit is from the data, as the mean divergence per entry. Lower is better. A curve that has flattened out is done; one that still falls would gain from more epochs.")
+		if f.ComparedUpdates > 0 {
+			d.add(" The dashed line is where plain NMF with as many components ends.")
+		}
+	}
+	d.add("</p>\n<figure class=\"loss card\">")
+	d.plot(lossPlot(f))
+	d.add("</figure></div>\n</section>\n\n")
+}
+
+// maps writes the learned maps of some features, with their samples.
+func (d *document) maps(f *Fit, uv quantmf.Mat, features []int) {
+	d.add(`<section>
+<h2>Learned scales of features that are bent and well explained</h2>
+<p class="how"><b>How to read this.</b> Each panel is one feature. From left to right runs what the components say about a sample, from the lowest (0) to the highest (1); upwards runs the measured value.
+The curve is the learned map between the two. Where it follows the dashed line, the feature's scale needed no change; a step means an on-off feature, a flat end means saturation.
+Points near the curve mean a good fit. <b>Bend</b> is the part of the curve's shape that no straight line has. Shown are those of largest bend times what is explained, times the share of samples that do not have the feature's most frequent value.</p>
+<div class="key"><span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="curve" d="M1 6H29"/></svg>learned map</span>
+<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="line" d="M1 6H29"/></svg>best straight line</span>
+`)
+	if f.SampleGroups.Of == nil {
+		d.add("<span><svg viewBox=\"0 0 30 12\" aria-hidden=\"true\"><path class=\"dots\" d=\"M6 6h0M15 6h0M24 6h0\"/></svg>samples</span></div>\n")
+	} else {
+		d.add("<span>samples in the colours of their groups:</span>")
+		for r, n := range f.SampleGroups.Names {
+			d.add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="group" stroke="%s" d="M6 6h0M15 6h0M24 6h0"/></svg>%s</span>`, f.SampleGroups.ink(r), clipped(n, 60))
+		}
+		d.add("</div>\n")
+	}
+	d.add(`<div class="maps">`)
+	for _, i := range features {
+		explained := f.explainedText(i)
+		if explained != "constant" {
+			explained += " explained"
+		}
+		d.add(`<figure class="card"><h3>%s</h3><small>bend %.2f, %s</small>`, clipped(f.Features[i], 80), f.Bend[i], explained)
+		d.plot(f.mapPlot(i, uv.Row(i)))
+		d.add("</figure>\n")
+	}
+	d.add("</div>\n</section>\n\n")
+}
+
+// Telling ranks features whose maps are worth a look: the bend, times what is explained, since
 // that of noise is a shape of noise, times the share of samples beside the most frequent value,
 // since a row of zeros is on or off, and any two levels are bent.
-func (f *Fit) telling() []float64 {
-	out := make([]float64, len(f.Bend))
+func Telling(x quantmf.Mat, bend []float64, goodness []quantmf.Goodness) []float64 {
+	out := make([]float64, len(bend))
 	var values []float64
 	for i := range out {
 		values = values[:0]
-		for _, v := range f.X.Row(i) {
+		for _, v := range x.Row(i) {
 			if v == v {
 				values = append(values, v)
 			}
@@ -171,7 +261,7 @@ func (f *Fit) telling() []float64 {
 		} else {
 			out[i] = 1
 		}
-		out[i] *= f.Bend[i] * max(f.Goodness[i].Explained, 0)
+		out[i] *= bend[i] * max(goodness[i].Explained, 0)
 	}
 	return out
 }
@@ -186,84 +276,131 @@ func (f *Fit) explainedText(i int) string {
 
 func name(c int) string { return fmt.Sprintf("c%d", c+1) }
 
-func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
-
-// numbers are the key numbers at the top.
-func numbers(f Fit) []number {
-	own, nmf := f.explained(f.Compared)
-	final := f.Loss[len(f.Loss)-1]
-	if f.Method == "BQMF" { // whose Loss is no divergence
-		final = f.left()
-	}
-	out := []number{{percent(own), "of the differences between samples explained"}}
-	loss := "loss: mean divergence per entry"
-	if f.ComparedUpdates > 0 {
-		out = append(out, number{percent(nmf), "explained by plain NMF with as many components"})
-		loss = "loss of " + f.Method + "; that of NMF is " + short(f.Compared)
-		if final > 1e-9*f.Compared {
-			loss += fmt.Sprintf(", %.3g times as much", f.Compared/final)
-		}
-	}
-	out = append(out, number{short(final), loss})
-	if f.Maps == nil {
-		return out
-	}
-	middle := largest(f.Bend, len(f.Bend))[len(f.Bend)/2]
-	out = append(out, number{fmt.Sprintf("%.2f", f.Bend[middle]), "median bend of the scales: 0 is kept, 1 beyond any line"})
-	if f.Method != "BQMF" {
-		out = append(out, number{fmt.Sprintf("%d of %d", f.X.Rows-f.Unconverged, f.X.Rows), "maps converged"})
-	}
-	return out
+// percent writes a share; a sign that stands before 0 is left out.
+func percent(v float64) string {
+	return strings.Replace(fmt.Sprintf("%.0f %%", math.Round(100*v)+0), "-", "−", 1)
 }
 
-// left is the mean divergence of all values from the fit.
-func (f *Fit) left() float64 {
-	sum, cells := 0.0, 0.0
-	for i, g := range f.Goodness {
-		seen := 0.0
-		for _, v := range f.X.Row(i) {
-			if v == v {
-				seen++
+// components writes the profile of each, and what it stands for.
+func (d *document) components(f *Fit, columns []int) {
+	d.add(`<section>
+<h2>Components</h2>
+<p class="how"><b>How to read this.</b> The profile shows how much of the component each sample has, in multiples of the mean`)
+	if f.Method == "BQMF" {
+		d.add(" distance from 0")
+	}
+	d.add(`, in the order of the heatmaps. <b>Features</b> are those that the component stands for, from 0 to 1: its share in the feature's mixture times the part of the feature that the model explains. No feature's own scale has a say in it.
+<b>Samples</b> are those with most of it, in the same multiples.`)
+	if f.V.Rows > componentsShown {
+		d.add(" Shown are the first %d of %d components.", componentsShown, f.V.Rows)
+	}
+	d.add("</p>\n<div class=\"components\">")
+	part := func(what string, tops []quantmf.Top, names []string, format string) {
+		d.add(`<ol><li class="head">%s</li>`, what)
+		for _, t := range tops {
+			if t.Value >= 0.005 { // a feature of less is none of the component's
+				d.add("<li><b>%s</b><span>%s</span></li>", clipped(names[t.Index], 40), fmt.Sprintf(format, t.Value))
 			}
 		}
-		cells += seen
-		sum += g.Divergence * seen
+		d.add("</ol>\n")
 	}
-	return sum / max(cells, 1)
+	for c := range min(f.V.Rows, componentsShown) {
+		d.add(`<article class="card"><h3>%s</h3>`, name(c))
+		d.profile(f, c, columns)
+		d.add(`<div class="parts">`)
+		part("features", f.TopFeatures[c], f.Features, "%.2f")
+		part("samples", f.TopSamples[c], f.Samples, "%.1f×")
+		d.add("</div></article>\n")
+	}
+	d.add("</div>\n</section>\n\n")
 }
 
-// heatmaps draws the panels, and what stands in their order beside them.
-func (p *page) heatmaps(uv quantmf.Mat) {
-	s := arrange(p.X, p.Fitted)
-	alt := fmt.Sprintf(", %d features by %d samples, each feature in standard deviations from its mean", len(s.rows), len(s.columns))
-	p.Heatmaps = []heatmap{{"X, the data", "Heatmap of the data" + alt, s.draw(p.X, p.X)}}
-	if p.Scales {
-		p.Heatmaps = append(p.Heatmaps, heatmap{"UV, the components", "Heatmap of UV, the mixture of components before the maps" + alt, s.draw(uv, uv)},
-			heatmap{"T(UV), the reconstruction", "Heatmap of the reconstruction" + alt, s.draw(p.Fitted, p.X)})
+// list writes all features in the given order, with their curves, in lists that open one by
+// one; a browser's search opens them by itself.
+func (d *document) list(f *Fit, uv quantmf.Mat, best []int) {
+	heading := "All features, the best explained first"
+	if f.Maps != nil {
+		heading = "All curves, the most telling first"
+	}
+	d.add("<section>\n<h2>%s</h2>\n<p class=\"how\"><b>How to read this.</b> ", heading)
+	if f.Maps != nil {
+		d.add("The order is that of bend times what is explained, times the share of samples that do not have the most frequent value. Below each name stand the <b>bend</b>, the part of the feature's differences between samples that the model <b>explains</b>, the ends of its <b>curve</b> in its own units, and the <b>component</b> with the largest share in it. The curve runs from the lowest to the highest mixture and from its lowest to its highest value. ")
 	} else {
-		p.Heatmaps = append(p.Heatmaps, heatmap{"UV, the reconstruction", "Heatmap of the reconstruction" + alt, s.draw(uv, p.X)})
+		d.add("Below each name stand the part of the feature's differences between samples that the model <b>explains</b> and the <b>component</b> with the largest share in it. ")
 	}
-	if len(s.rows) < p.X.Rows {
-		p.Shown += fmt.Sprintf(" Shown are the %d features of largest standard deviation, of %d.", len(s.rows), p.X.Rows)
+	d.add("To find a feature search the page for its name: most browsers open the list that has it.</p>\n")
+	limit := min(d.Len()+listed, budget-100_000)
+	most := min(60, max(12, listed/max(len(best), 1)-155)) // characters of a name
+	for from := 0; from < len(best); from += chunk {
+		to := min(from+chunk, len(best))
+		if d.Len() > limit-500*(to-from) {
+			d.add("<p>The other %s are in the table of features below, where it is in this page.</p>\n", counted(len(best)-from, "feature"))
+			break
+		}
+		open := ""
+		if len(best) <= 24 {
+			open = ` open=""`
+		}
+		d.add("<details%s><summary>Features %d to %d <small>%s … %s</small></summary>\n<ol class=\"curves\" start=\"%d\">\n", markup(open), from+1, to,
+			clipped(f.Features[best[from]], 40), clipped(f.Features[best[to-1]], 40), from+1)
+		for _, i := range best[from:to] {
+			c := largest(f.Shares.Row(i), 1)[0]
+			d.add("<li><b>%s</b>", clipped(f.Features[i], most))
+			if f.Maps == nil {
+				d.add("%s, %s</li>\n", f.explainedText(i), name(c))
+				continue
+			}
+			path, low, high := sketch(f.Maps[i], uv.Row(i))
+			d.add(`%.2f, %s, %s to %s, %s<svg viewBox="0 0 96 48"><title>curve</title><path d="%s"/></svg></li>`+"\n", f.Bend[i], f.explainedText(i), short(low), short(high), name(c), markup(path))
+		}
+		d.add("</ol></details>\n")
 	}
-	if len(s.columns) < p.X.Cols {
-		p.Shown += fmt.Sprintf(" Shown are %d samples, evenly spaced in the file, of %d.", len(s.columns), p.X.Cols)
-	}
-	p.Height = min(max(len(s.rows)*3/2, 260), 640)
-	p.Fine = len(s.columns) > 320
+	d.add("</section>\n\n")
+}
 
-	for c := range p.V.Rows {
-		k := component{Name: name(c), Strip: strip(at(p.V.Row(c), s.columns))}
-		for _, t := range p.TopFeatures[c] {
-			if t.Value > 0 {
-				k.Features = append(k.Features, part{p.Features[t.Index], fmt.Sprintf("%.2f", t.Value)})
-			}
+// odd writes what is odd in the data.
+func (d *document) odd(f *Fit) {
+	d.add("<section>\n<h2>What is odd in the data</h2>\n")
+	odd := f.oddities()
+	if len(odd) == 0 {
+		d.add("<p>Nothing was found: no value is missing or negative, no name stands twice, no feature is constant, none is a copy of another, nor is a sample, and no value lies more than %d interquartile ranges beyond the quartiles of its feature.</p>\n", farOut)
+	} else {
+		d.add("<ul>\n")
+		for _, o := range odd {
+			d.add("<li>%s.</li>\n", o)
 		}
-		for _, t := range p.TopSamples[c] {
-			if t.Value > 0 {
-				k.Samples = append(k.Samples, part{p.Samples[t.Index], fmt.Sprintf("%.1f×", t.Value)})
-			}
-		}
-		p.Components = append(p.Components, k)
+		d.add("</ul>\n")
 	}
+	d.add("</section>\n\n")
+}
+
+// methods writes a paragraph for a methods section and the command line.
+func (d *document) methods(f *Fit) {
+	d.add("<section>\n<h2>Methods</h2>\n<p>%s</p>\n", f.Methods())
+	if f.Command != "" {
+		d.add("<p class=\"how\">The same matrix and command give the same numbers, on any machine.</p>\n<pre>%s</pre>\n", clipped(f.Command, 5000))
+	}
+	d.add("</section>\n\n")
+}
+
+// Methods returns the paragraph for a methods section.
+func (f *Fit) Methods() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "The table %s (%s × %s", clipped(f.Matrix, 120), counted(len(f.Features), "feature"), counted(len(f.Samples), "sample"))
+	if n := f.missing(); n > 0 {
+		fmt.Fprintf(&s, ", %s left out", counted(n, "missing value"))
+	}
+	const paper = "Cuturi, Teboul, Niles-Weed, Vert: Supervised Quantile Normalization for Low-rank Matrix Approximation, ICML 2020"
+	how := map[string]string{
+		"NMF":  "non-negative matrix factorisation, X ≈ UV",
+		"QMF":  "quantile matrix factorisation, X ≈ T(UV) with an increasing map T for every feature (" + paper + ")",
+		"QMFQ": "quantile matrix factorisation, X ≈ T(UV), where UV projects the normalised data T′(X), with two increasing maps for every feature (" + paper + ")",
+		"BQMF": "Bayesian quantile matrix factorisation, X ≈ T(UV) with U and V of either sign and an increasing map T for every feature",
+	}[f.Method]
+	fmt.Fprintf(&s, ") was factorised by %s, as implemented in quantmf %s, with %s", how, f.Version, strings.Join(append([]string{counted(f.V.Rows, "component")}, f.Settings...), ", "))
+	s.WriteString(". All other settings were the defaults of that version.")
+	if f.ComparedUpdates > 0 {
+		fmt.Fprintf(&s, " For comparison a non-negative matrix factorisation of the same rank was run for %d multiplicative updates.", f.ComparedUpdates)
+	}
+	return s.String()
 }

@@ -5,11 +5,12 @@ package report
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/xml"
 	"fmt"
 	"html"
-	"html/template"
+	"image"
 	"image/png"
 	"io"
 	"math"
@@ -24,7 +25,7 @@ import (
 
 // example is a fit of rank 2 with names that must not reach the page as they are.
 func example(features, samples int) Fit {
-	f := Fit{Matrix: `<b>"m"</b>.tsv`, Method: "QMF", Command: "quantmf fit '<m>'", Version: "v1", Loss: []float64{9, 3, 1, 0.5},
+	f := Fit{Matrix: `<b>"m"</b>.tsv`, Method: "QMF", Command: "quantmf fit '<m>'", Version: "v1", Settings: []string{"8 levels"}, Loss: []float64{9, 3, 1, 0.5},
 		X: quantmf.NewMat(features, samples), U: quantmf.NewMat(features, 2), V: quantmf.NewMat(2, samples), Fitted: quantmf.NewMat(features, samples),
 		Warnings: []string{"<w>"}, Compared: 2, ComparedUpdates: 1000,
 		Shares: quantmf.NewMat(features, 2), Goodness: make([]quantmf.Goodness, features), TopFeatures: make([][]quantmf.Top, 2), TopSamples: make([][]quantmf.Top, 2)}
@@ -65,13 +66,18 @@ func render(t *testing.T, f Fit) string {
 	return b.String()
 }
 
-// wellFormed reports tags that do not match, and gives all elements by name.
+// wellFormed reports tags that do not match, attributes that a policy forbids and figures
+// without a title, and gives all elements by name. All elements are closed.
 func wellFormed(t *testing.T, page string) map[string]int {
 	t.Helper()
-	d := xml.NewDecoder(strings.NewReader(page))
-	d.AutoClose, d.Entity, d.Strict = xml.HTMLAutoClose, xml.HTMLEntity, false
+	rest, ok := strings.CutPrefix(page, "<!DOCTYPE html>")
+	if !ok {
+		t.Fatal("no DOCTYPE")
+	}
+	d := xml.NewDecoder(strings.NewReader(rest))
 	seen := map[string]int{}
-	depth := 0
+	ids := []string{}
+	named := true // the figure that was opened last has its title, or needs none
 	for {
 		token, err := d.Token()
 		if err == io.EOF {
@@ -82,57 +88,72 @@ func wellFormed(t *testing.T, page string) map[string]int {
 		}
 		switch e := token.(type) {
 		case xml.StartElement:
-			seen[e.Name.Local]++
-			depth++
+			name := e.Name.Local
+			if seen[name]++; !named && name != "title" {
+				t.Errorf("a figure begins with <%s>", name)
+			}
+			named = name != "svg" || slices.Contains(ids, "svg") // one inside another only clips
+			for _, a := range e.Attr {
+				switch {
+				case a.Name.Local == "style" || strings.HasPrefix(a.Name.Local, "on"):
+					t.Errorf("<%s %s>", name, a.Name.Local)
+				case (a.Name.Local == "href" || a.Name.Local == "src") && !strings.HasPrefix(a.Value, "data:image/png;base64,") && !strings.HasPrefix(a.Value, "data:text/tab-separated-values;base64,") && !strings.HasPrefix(a.Value, "data:application/gzip;base64,"):
+					t.Errorf("<%s %s=%.40q>", name, a.Name.Local, a.Value)
+				case a.Name.Local == "aria-hidden":
+					named = true
+				}
+			}
+			ids = append(ids, name)
 		case xml.EndElement:
-			depth--
+			ids = ids[:len(ids)-1]
+		case xml.CharData:
+			if s := string(e); len(ids) > 0 && ids[len(ids)-1] == "title" && strings.TrimSpace(s) == "" {
+				t.Error("an empty title")
+			}
 		}
 	}
-	if depth != 0 {
-		t.Errorf("%d elements are not closed", depth)
+	for _, never := range []string{"script", "link", "iframe", "object", "embed", "form", "input", "base", "use", "foreignObject", "img"} {
+		if seen[never] > 0 {
+			t.Errorf("%d of <%s>", seen[never], never)
+		}
+	}
+	if len(page) > budget {
+		t.Errorf("%d bytes", len(page))
 	}
 	return seen
 }
 
 func TestPage(t *testing.T) {
 	f := example(20, 9)
-	drawn := map[int]bool{}
-	for i, m := range f.Maps {
-		f.Maps[i] = func(w float64) float64 { drawn[i] = true; return m(w) }
-	}
 	page := render(t, f)
-	for i := range f.Maps {
-		if want := i >= 20-mapsShown; drawn[i] != want { // the bend of the example grows with i
-			t.Errorf("the map of feature %d is drawn: %v", i, drawn[i])
+	for i, n := range f.Features {
+		drawn := strings.Contains(page, "<h3>"+html.EscapeString(n)+"</h3>")
+		if want := i >= 20-mapsShown; drawn != want { // the bend of the example grows with i
+			t.Errorf("the map of feature %d is drawn: %v", i, drawn)
 		}
 	}
-	s := arrange(f.X, f.Fitted)
-	for i, want := range []template.URL{s.draw(f.X, f.X), s.draw(product(f.U, f.V), product(f.U, f.V)), s.draw(f.Fitted, f.X), scale()} {
-		if got := images(page)[i]; got != string(want) {
+	s := f.arrange()
+	for i, p := range f.panels(product(f.U, f.V)) {
+		if got := images(page)[i]; got != string(s.draw(p.row)) {
 			t.Errorf("image %d is not as it should be", i)
 		}
 	}
 	seen := wellFormed(t, page)
 	for element, want := range map[string]int{
-		"script": 0, "link": 0, "img": 3 + 1, "figure": 1 + mapsShown + 1, "article": 2, "tr": 1 + 20, "h1": 1,
-		// Each figure in SVG has one inside that clips it, and there are 3 keys.
-		"svg": 2*(1+mapsShown) + 2 + 3,
+		"image": 4 + 1, "figure": 1 + mapsShown + 1, "article": 2, "h1": 1, "a": 4,
+		// Each plot has one inside that clips it; 2 of heatmaps, 2 profiles, 20 curves, 3 keys.
+		"svg": 2*(1+mapsShown) + 2 + 2 + 20 + 3,
 	} {
 		if seen[element] != want {
 			t.Errorf("%d of <%s>, want %d", seen[element], element, want)
 		}
 	}
-	for _, m := range regexp.MustCompile(`(?: src=|href=|url\()[="']*([^"' >]{0,30})`).FindAllStringSubmatch(page, -1) {
-		if !strings.HasPrefix(m[1], "data:image/png;base64,") {
-			t.Errorf("the page fetches %s", m[1])
-		}
-	}
-	for _, bad := range []string{"http:", "https:", "<script", "<s0", "<b>\"m", "<w>", "NaN", "Inf", "ZgotmplZ", "%!"} {
+	for _, bad := range []string{"http:", "https:", "<script", "<s0", "<b>\"m", "<w>", "NaN", "Inf", "%!"} {
 		if at := strings.Index(withoutImages(page), bad); at >= 0 {
 			t.Errorf("the page holds %q: %s", bad, withoutImages(page)[max(at-60, 0):][:120])
 		}
 	}
-	for _, want := range []string{"&lt;script&gt;f19&lt;/script&gt;", "&lt;s0&gt;", "&lt;b&gt;&#34;m", "&lt;w&gt;", "quantmf fit &#39;&lt;m&gt;&#39;", "20 features × 9 samples in 2 components"} {
+	for _, want := range []string{"&lt;script&gt;f19&lt;/script&gt;", "&lt;s0&gt;", "&lt;b&gt;&#34;m", "&lt;w&gt;", "quantmf fit &#39;&lt;m&gt;&#39;", "20 features × 9 samples in 2 components", "quantile matrix factorisation, X ≈ T(UV)", "as implemented in quantmf v1, with 2 components, 8 levels."} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -145,7 +166,7 @@ func TestPage(t *testing.T) {
 // images returns the data URIs of the page.
 func images(page string) []string {
 	var uris []string
-	for _, m := range regexp.MustCompile(`src="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+	for _, m := range regexp.MustCompile(`<image[^>]* href="([^"]*)"`).FindAllStringSubmatch(page, -1) {
 		uris = append(uris, html.UnescapeString(m[1]))
 	}
 	return uris
@@ -172,12 +193,44 @@ func TestPageOfLittle(t *testing.T) {
 	for j := range 4 {
 		holes.X.Set(2, j, math.NaN())
 	}
+	signed := example(3, 4)
+	signed.Method, signed.Compared, signed.ComparedUpdates = "BQMF", 0, 0
+	for _, m := range []quantmf.Mat{signed.X, signed.U, signed.V, signed.Fitted} {
+		for i := range m.Data {
+			m.Data[i] -= 2
+		}
+	}
+	normalised := example(3, 4)
+	normalised.Method, normalised.Normalized = "QMFQ", product(normalised.U, normalised.V)
+	normalised.X.Set(0, 0, math.NaN())
+	normalised.Normalized.Set(0, 0, math.NaN())
+	nothing := example(1, 1)
+	nothing.X.Set(0, 0, math.NaN())
+	nothing.SampleGroups = Groups{Names: []string{"A"}, Of: []int{0}}
+	vast := example(3, 4)
+	for i := range vast.X.Data {
+		vast.X.Data[i] *= 1e306
+		vast.Fitted.Data[i] *= 1e306
+	}
+	for i := range vast.Maps {
+		vast.Maps[i] = func(w float64) float64 { return w * w * 1e306 }
+	}
+	tiny := example(3, 4)
+	for i := range tiny.X.Data {
+		tiny.X.Data[i] *= 1e-310
+		tiny.Fitted.Data[i] *= 1e-310
+	}
+	for i := range tiny.Maps {
+		tiny.Maps[i] = func(w float64) float64 { return w * w * 1e-310 }
+	}
 	rounding := example(3, 4)
 	rounding.Loss = []float64{1, 1e-17, -1e-20}
-	for name, f := range map[string]Fit{"one feature": example(1, 9), "one sample": example(3, 1), "one number": example(1, 1), "zeros": zero, "nmf": nmf, "rounding": rounding, "holes": holes} {
-		page := withoutImages(render(t, f))
+	for name, f := range map[string]Fit{"one feature": example(1, 9), "one sample": example(3, 1), "one number": example(1, 1), "zeros": zero, "nmf": nmf, "rounding": rounding, "holes": holes,
+		"signed": signed, "normalised": normalised, "nothing": nothing, "vast": vast, "tiny": tiny} {
+		page := render(t, f)
 		wellFormed(t, page)
-		for _, bad := range []string{"NaN", "Inf", "ZgotmplZ", "%!"} {
+		page = withoutImages(page)
+		for _, bad := range []string{"NaN", "Inf", "%!"} {
 			if at := strings.Index(page, bad); at >= 0 {
 				t.Errorf("%s: the page holds %q: %s", name, bad, page[max(at-60, 0):][:120])
 			}
@@ -188,27 +241,21 @@ func TestPageOfLittle(t *testing.T) {
 func TestHeatmapsOfMany(t *testing.T) {
 	f := example(most+40, most+11)
 	page := render(t, f)
-	for _, want := range []string{"Shown are the 500 features of largest standard deviation, of 540.", "Shown are 500 samples, evenly spaced in the file, of 511."} {
+	for _, want := range []string{"Shown are the 300 features that are explained best, of 340.", "Shown are 300 samples, evenly spaced in the table, of 311."} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	for i, want := range []string{"500×500", "500×500", "500×500", "256×1"} {
-		b, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(images(page)[i], "data:image/png;base64,"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := png.DecodeConfig(bytes.NewReader(b))
-		if got := fmt.Sprintf("%d×%d", c.Width, c.Height); err != nil || got != want {
-			t.Errorf("image %d: %s, %v", i, got, err)
+	for i, want := range []string{"300×300", "300×300", "300×300", "300×300", "63×1"} {
+		img := decoded(t, images(page)[i])
+		if got := fmt.Sprintf("%d×%d", img.Bounds().Dx(), img.Bounds().Dy()); got != want {
+			t.Errorf("image %d: %s", i, got)
 		}
 	}
 }
 
-func TestDrawUsesTheRowsScale(t *testing.T) {
-	x := quantmf.NewMat(2, 4)
-	copy(x.Data, []float64{0, 0, 100, 100, 3, 3, 3, 3})
-	uri := string(shown{rows: []int{1, 0}, columns: []int{3, 0}}.draw(x, x))
+func decoded(t *testing.T, uri string) image.Image {
+	t.Helper()
 	b, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(uri, "data:image/png;base64,"))
 	if err != nil {
 		t.Fatal(err)
@@ -217,12 +264,36 @@ func TestDrawUsesTheRowsScale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
-		x, y int
-		z    float64
-	}{{0, 0, 0}, {1, 0, 0}, {0, 1, 1}, {1, 1, -1}} {
-		if got, want := img.At(c.x, c.y), diverging[shade(c.z)]; got != want {
-			t.Errorf("pixel %d,%d is %v, want %v", c.x, c.y, got, want)
+	return img
+}
+
+// TestPanels: data and fit are in deviations of the data, the mixture in its own, and what is
+// missing has a colour of its own.
+func TestPanels(t *testing.T) {
+	f := example(2, 4)
+	copy(f.X.Row(0), []float64{3, 3, 3, 3})
+	copy(f.X.Row(1), []float64{0, math.NaN(), 100, 100})
+	copy(f.Fitted.Row(0), []float64{3, 3, 3, 4})
+	copy(f.Fitted.Row(1), []float64{0, 50, 100, 200})
+	s := shown{rows: []int{1, 0}, columns: []int{3, 1, 0}}
+	mean, dev := 200./3, math.Sqrt(2)*100/3
+	for i, want := range [][][]float64{
+		{{(100 - mean) / dev, math.NaN(), -mean / dev}, {0, 0, 0}},
+		nil,
+		{{(200 - mean) / dev, (50 - mean) / dev, -mean / dev}, {0, 0, 0}},
+		{{-100 / dev, math.NaN(), 0}, {0, 0, 0}},
+	} {
+		img := decoded(t, string(s.draw(f.panels(product(f.U, f.V))[i].row)))
+		for y, row := range want {
+			for x, z := range row {
+				k := shades
+				if z == z {
+					k = int(math.Round((min(max(z, -2.5), 2.5) + 2.5) / 5 * (shades - 1)))
+				}
+				if got := img.At(x, y); got != diverging[k] {
+					t.Errorf("panel %d, pixel %d,%d is %v, want %v", i, x, y, got, diverging[k])
+				}
+			}
 		}
 	}
 }
@@ -286,17 +357,17 @@ func TestPaletteIsEven(t *testing.T) {
 		y := 0.2126*linear(r) + 0.7152*linear(g) + 0.0722*linear(b)
 		return 116*math.Cbrt(y) - 16
 	}
-	for i := 1; i < 256; i++ {
+	for i := 1; i < shades; i++ {
 		step := lightness(i) - lightness(i-1)
-		if i > 129 {
+		if i > shades/2 {
 			step = -step
 		}
-		if i != 128 && i != 129 && (step < -0.3 || step > 1.2) {
+		if step < 0 || step > 4 {
 			t.Errorf("from %d to %d the lightness changes by %v", i-1, i, step)
 		}
 	}
-	if lightness(127) < 93 || lightness(0) > 40 || lightness(255) > 40 {
-		t.Errorf("lightness %v, %v, %v", lightness(0), lightness(127), lightness(255))
+	if lightness(shades/2) < 93 || lightness(0) > 40 || lightness(shades-1) > 40 {
+		t.Errorf("lightness %v, %v, %v", lightness(0), lightness(shades/2), lightness(shades-1))
 	}
 }
 
@@ -333,49 +404,67 @@ func TestStatistics(t *testing.T) {
 	if own, nmf := f.explained(0); own != 1 || nmf != 1 {
 		t.Errorf("of nothing %v, %v are explained", own, nmf)
 	}
+	if got := Average([]quantmf.Goodness{{Spread: 1, Explained: 0.5}, {}, {Spread: 9, Explained: -1}}); got != 0.25 {
+		t.Errorf("the average is %v", got)
+	}
+	for v, want := range map[float64]string{-0.001: "0 %", -0.04: "−4 %", 0.996: "100 %"} {
+		if got := percent(v); got != want {
+			t.Errorf("%v: %s, want %s", v, got, want)
+		}
+	}
 	if m, s := mean([]float64{1, math.NaN(), 5}), deviation([]float64{1, math.NaN(), 5}); m != 3 || s != 2 {
 		t.Errorf("mean %v, deviation %v", m, s)
+	}
+	if s := deviation([]float64{1e300, -1e300}); s != 1e300 {
+		t.Errorf("deviation %v", s)
+	}
+	if slope, offset := line([]float64{1, 2, 4}, []float64{5e-300, 7e-300, 11e-300}); math.Abs(slope-2e-300) > 1e-314 || math.Abs(offset-3e-300) > 1e-314 {
+		t.Errorf("%v + %v x", offset, slope)
 	}
 	if got := largest([]float64{1, 5, 5, 0}, 3); !slices.Equal(got, []int{1, 2, 0}) {
 		t.Errorf("largest %v", got)
 	}
 }
 
-// TestPolicy: the page forbids scripts and whatever is not in it.
+// TestPolicy: the page forbids scripts and whatever is not in it; its style is the one whose
+// hash the policy has.
 func TestPolicy(t *testing.T) {
 	page := render(t, example(20, 9))
-	if !strings.Contains(page, `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:;`) {
-		t.Error("no policy")
+	sum := sha256.Sum256([]byte(style))
+	hash := "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+	if !strings.Contains(page, `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src '`+hash+`'; img-src data:; base-uri 'none'; form-action 'none'"/>`) {
+		t.Errorf("no policy of the style, whose hash is %s", hash)
 	}
 	if strings.Index(page, "Content-Security-Policy") > strings.Index(page, "<style") {
 		t.Error("the policy comes after what it is for")
 	}
+	if strings.Count(page, "<style>"+style+"</style>") != 1 || strings.Count(page, "<style") != 1 {
+		t.Error("another style")
+	}
 }
 
-// TestAllFeatures: a table of some is followed by a list of all, by name.
-func TestAllFeatures(t *testing.T) {
-	if page := render(t, example(tableShown, 9)); strings.Contains(page, "<details>") {
-		t.Error("a list of what is in the table")
-	}
-	f := example(tableShown+3, 9)
+// TestList: all features are listed once, with their curves, in lists of at most a hundred,
+// the most telling first.
+func TestList(t *testing.T) {
+	f := example(2*chunk+3, 9)
 	page := render(t, f)
-	at := strings.Index(page, "<details>")
-	if at < 0 {
-		t.Fatal("no list")
+	list := page[strings.Index(page, "<h2>All curves"):strings.Index(page, "<h2>What is odd")]
+	if n := strings.Count(list, "<details>"); n != 3 {
+		t.Errorf("%d lists", n)
 	}
-	list := page[at:]
-	if n := strings.Count(list, "<tr>") - 1; n != len(f.Features) {
-		t.Errorf("%d features", n)
+	if n := strings.Count(list, "<svg"); n != len(f.Features) {
+		t.Errorf("%d curves", n)
 	}
-	last := -1
-	sorted := slices.Clone(f.Features)
-	slices.Sort(sorted)
-	for _, name := range sorted {
-		here := strings.Index(list, "<tr><td>"+template.HTMLEscapeString(name)+"</td>")
-		if here <= last {
-			t.Errorf("%s is not in its place", name)
+	last := 0
+	for _, i := range largest(Telling(f.X, f.Bend, f.Goodness), len(f.Features)) {
+		at := strings.Index(list, "<li><b>"+html.EscapeString(f.Features[i])+"</b>")
+		if at <= last {
+			t.Fatalf("feature %d stands at %d, the one before at %d", i, at, last)
 		}
-		last = here
+		last = at
+	}
+	if page := render(t, example(20, 9)); !strings.Contains(page, `<details open="">`) {
+		t.Error("a short list is closed")
 	}
 }
 
@@ -392,9 +481,37 @@ func TestTelling(t *testing.T) {
 	}
 	f.X.Set(0, 9, 3)
 	for i, want := range []float64{0.5 * 0.75 * 0.1, 0.4 * 0.75, 0.5 * 0.1} {
-		if got := f.telling()[i]; math.Abs(got-want) > 1e-12 {
+		if got := Telling(f.X, f.Bend, f.Goodness)[i]; math.Abs(got-want) > 1e-12 {
 			t.Errorf("%d: %g, want %g", i, got, want)
 		}
+	}
+}
+
+// TestNumbers: a loss of nothing is no times as much as another.
+func TestNumbers(t *testing.T) {
+	for _, c := range []struct {
+		final, compared float64
+		want            string
+	}{{0.5, 2, "loss of QMF; that of NMF is 2, 4 times as much"}, {0.5, 1e-15, "loss of QMF; that of NMF is 1e-15"}, {0, 2, "loss of QMF; that of NMF is 2"}} {
+		f := example(3, 4)
+		f.Loss[3], f.Compared = c.final, c.compared
+		if n := numbers(&f); n[2].Label != c.want {
+			t.Errorf("%v: %q, want %q", c, n[2].Label, c.want)
+		}
+	}
+}
+
+// TestRanks: the page has the chart of ranks, where there is one.
+func TestRanks(t *testing.T) {
+	f := example(3, 4)
+	if strings.Contains(render(t, f), "How many components") {
+		t.Error("a chart of nothing")
+	}
+	f.Ranks, f.RanksSay = &Chart{Title: "<ranks>", Lines: []Line{{Points: []Point{{Label: "1", Y: 3, Error: 1}, {Label: "2", Y: 1, Best: true}}}}}, "<said>"
+	page := render(t, f)
+	wellFormed(t, page)
+	if !strings.Contains(page, "&lt;said&gt;") || !strings.Contains(page, "<title>&lt;ranks&gt;</title>") {
+		t.Error("no chart")
 	}
 }
 

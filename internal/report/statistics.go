@@ -36,16 +36,43 @@ func mean(x []float64) float64 {
 	return m
 }
 
-// deviation returns the standard deviation of what is not missing.
+// deviation returns the standard deviation of what is not missing. Squares are those of numbers
+// of at most 1, which neither overflow nor vanish.
 func deviation(x []float64) float64 {
-	m, sum, seen := mean(x), 0.0, 0.0
+	m, top := mean(x), 0.0
 	for _, v := range x {
 		if v == v {
-			seen++
-			sum += ((v-m)*(v-m) - sum) / seen
+			top = max(top, math.Abs(v-m))
 		}
 	}
-	return math.Sqrt(sum)
+	if top == 0 {
+		return 0
+	}
+	sum, seen := 0.0, 0.0
+	for _, v := range x {
+		if v == v {
+			z := (v - m) / top
+			seen++
+			sum += (z*z - sum) / seen
+		}
+	}
+	return top * math.Sqrt(sum)
+}
+
+// left is the mean divergence of all values from the fit.
+func (f *Fit) left() float64 {
+	sum, cells := 0.0, 0.0
+	for i, g := range f.Goodness {
+		seen := 0.0
+		for _, v := range f.X.Row(i) {
+			if v == v {
+				seen++
+			}
+		}
+		cells += seen
+		sum += g.Divergence * seen
+	}
+	return sum / max(cells, 1)
 }
 
 // explained is what of all differences between samples the model reproduces; 1
@@ -68,6 +95,22 @@ func (f *Fit) explained(compared float64) (own, other float64) {
 		return 1, 1
 	}
 	return 1 - left/spread, 1 - compared*cells/spread
+}
+
+// Average is the mean of what is explained of the features that vary, 1 where none does. A
+// feature whose own mean is better than the fit counts as 0.
+func Average(goodness []quantmf.Goodness) float64 {
+	sum, count := 0.0, 0.0
+	for _, g := range goodness {
+		if g.Spread > 0 {
+			sum += max(g.Explained, 0)
+			count++
+		}
+	}
+	if count == 0 {
+		return 1
+	}
+	return sum / count
 }
 
 // largest returns the indices of the count largest of v, the largest first.

@@ -1,0 +1,144 @@
+package main
+
+// This file tests the flags of the page: groups, the order of samples, and what is said of them.
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestGroups(t *testing.T) {
+	runWith(t, "", "version")
+	in := read(t, "matrix.tsv")
+	groups := "sample,kind\n"
+	for j, s := range in.Samples {
+		groups += s + "," + []string{"odd", "even"}[j%2] + "\n"
+	}
+	writeText(t, "groups.csv", groups+"nobody,odd\n")
+	quiet(t, 0, "fit", "-k", "2", "-epochs", "3", "-o", "m.qmf", "matrix.tsv")
+	one, said := quiet(t, 0, "report", "m.qmf", "matrix.tsv", "-groups", "groups.csv", "-o", "-")
+	if !strings.Contains(said, `warning: groups.csv: 1 name is not in the matrix: "nobody"`) {
+		t.Error(said)
+	}
+	_, said = quiet(t, 0, "fit", "-k", "2", "-epochs", "3", "-groups", "groups.csv", "-report", "page.html", "matrix.tsv")
+	two, _ := os.ReadFile("page.html")
+	if one != string(two) || !strings.Contains(one, "<title>odd: 5 samples</title>") || !strings.Contains(one, "samples by kind") {
+		t.Error("the page of the model is not that of the fit, or has no groups")
+	}
+	if strings.Contains(one, "groups.csv") { // what a fit is does not depend on them
+		t.Error("the command has -groups")
+	}
+	table, _ := quiet(t, 0, "report", "m.qmf", "matrix.tsv", "-o", "-")
+	fit, _ := quiet(t, 0, "report", "m.qmf", "matrix.tsv", "-order", "fit", "-o", "-")
+	if !strings.Contains(table, "samples as in the table") || !strings.Contains(fit, "samples do so, too") || table == fit {
+		t.Error("-order does nothing")
+	}
+	writeText(t, "none.csv", "sample,kind\nnobody,odd\n")
+	writeText(t, "binary.csv", "\x00\x01\x02")
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"report m.qmf matrix.tsv -o - -groups none.csv", 3, `none.csv: no name in the first column is that of a feature or a sample (it has "nobody")`},
+		{"report m.qmf matrix.tsv -o - -groups binary.csv", 3, "binary.csv: line 1 has no second column"},
+		{"report m.qmf matrix.tsv -o - -groups nowhere.csv", 3, "nowhere.csv"},
+		{"report m.qmf matrix.tsv -o - -order best", 2, "-order best: must be one of table, fit"},
+		{"report m.qmf - -o - -groups -", 2, "standard input can be read only once"},
+		{"fit -k 2 -groups groups.csv matrix.tsv", 2, "-groups: it says how the page looks: give -report, too"},
+		{"fit -k 2 -report x.html -groups none.csv matrix.tsv", 3, "none.csv: no name"},
+	} {
+		if _, said := quiet(t, c.code, strings.Fields(c.args)...); !strings.Contains(said, c.want) {
+			t.Errorf("%s: %s", c.args, said)
+		}
+	}
+	if _, err := os.Stat("x.html"); err == nil {
+		t.Error("a page of groups that are none")
+	}
+}
+
+// TestMethodsParagraph: the page says how the model was fitted, also one that was read from a file.
+func TestMethodsParagraph(t *testing.T) {
+	runWith(t, "", "version")
+	for _, c := range []struct{ args, want string }{
+		{"-k 2 -epochs 3 -eps 0.05", "2 components, 8 levels, ε = 0.05, the Kullback-Leibler divergence as loss, started from an NMF"},
+		{"-method qmfq -k 2 -epochs 3", "two increasing maps for every feature"},
+		{"-method nmf -k 2 -loss 1.5 -seed 7", "with 2 components, the β-divergence of β = 1.5 as loss, 200 epochs, seed 7. All other"},
+		{"-method bqmf -k 2", "Bayesian quantile matrix factorisation"},
+		{"-k 2 -log1p -top 5", "log(1+x) of every value, the features of largest standard deviation alone"},
+	} {
+		quiet(t, 0, append(append([]string{"fit"}, strings.Fields(c.args)...), "-o", "m.qmf", "matrix.tsv")...)
+		if page, _ := quiet(t, 0, "report", "m.qmf", "matrix.tsv", "-o", "-"); !strings.Contains(page, c.want) {
+			at := strings.Index(page, "<h2>Methods")
+			t.Errorf("%s: %.900s", c.args, page[at:])
+		}
+	}
+}
+
+// TestBentScalesAsOnThePage: inspect with the matrix, the summary of the fit and the page name the
+// same features first, none of which is nearly always 0.
+func TestBentScalesAsOnThePage(t *testing.T) {
+	runWith(t, "", "version")
+	in := read(t, "matrix.tsv")
+	text := "feature\t" + strings.Join(in.Samples, "\t") + "\n"
+	for i, name := range in.Features {
+		text += name
+		for j, v := range in.X.Row(i) {
+			if i < 3 && j < in.X.Cols-1 { // seldom anything but 0
+				v = 0
+			}
+			text += fmt.Sprintf("\t%g", v*v*v*v)
+		}
+		text += "\n"
+	}
+	writeText(t, "sparse.tsv", text)
+	_, said := quiet(t, 0, "fit", "-k", "2", "-epochs", "8", "-shrinkage", "0", "-o", "m.qmf", "-report", "page.html", "sparse.tsv")
+	told, _ := quiet(t, 0, "inspect", "m.qmf", "sparse.tsv")
+	page, _ := os.ReadFile("page.html")
+	line := regexp.MustCompile(`(?m)^Bent scales +(.*) \(0 keeps`)
+	names := line.FindStringSubmatch(said)
+	if names == nil || !strings.Contains(told, names[0]) {
+		t.Fatalf("%s\n%s", said, told)
+	}
+	at := 0
+	for _, n := range strings.Split(names[1], ", ") {
+		name, _, _ := strings.Cut(n, " ")
+		if name == "g0" || name == "g1" || name == "g2" {
+			t.Errorf("%s is nearly always 0, and named first: %s", name, names[1])
+		}
+		here := strings.Index(string(page), "<h3>"+name+"</h3>")
+		if here <= at {
+			t.Errorf("%s is not in its place on the page", name)
+		}
+		at = here
+	}
+	alone, _ := quiet(t, 0, "inspect", "m.qmf")
+	if line.FindString(alone) == "" {
+		t.Error(alone)
+	}
+}
+
+// TestRankOnThePage: the page draws what rank found.
+func TestRankOnThePage(t *testing.T) {
+	runWith(t, "", "version")
+	found, _ := quiet(t, 0, "rank", "-k", "1,2,3", "-repeats", "2", "-epochs", "2", "-json", "-plot", "rank.svg", "matrix.tsv")
+	writeText(t, "rank.json", found)
+	page, _ := quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-rank", "rank.json", "-report", "-", "matrix.tsv")
+	plot, _ := os.ReadFile("rank.svg")
+	if !strings.Contains(page, string(plot)) || !strings.Contains(page, "10 % of the cells were hidden, 2 times, from fits by QMF. They are predicted best with k = ") {
+		t.Error("the page does not draw it")
+	}
+	writeText(t, "bad.json", `{"trials":[`+strings.Repeat(`{"k":1},`, 200)+`{"k":1}]}`)
+	if _, said := quiet(t, 3, "fit", "-k", "2", "-rank", "bad.json", "-report", "x.html", "matrix.tsv"); !strings.Contains(said, "more than 200 trials") {
+		t.Error(said)
+	}
+	for _, bad := range []string{"", "{}", `{"trials":[{"k":1}],"best":1}`, `{"trials":[{"k":1}],"chosen":-1}`, "k\tmean\n"} {
+		writeText(t, "bad.json", bad)
+		if _, said := quiet(t, 3, "fit", "-k", "2", "-rank", "bad.json", "-report", "x.html", "matrix.tsv"); !strings.Contains(said, "bad.json: is not what quantmf rank -json writes") {
+			t.Errorf("%q: %s", bad, said)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package report
+
+// This file holds groups of features and of samples, and the table that names them.
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Groups puts features, or samples, into groups. The zero value has none.
+type Groups struct {
+	Title string   // what the groups are, "" where it is not known
+	Names []string // in their order
+	Of    []int    // for each feature or sample an index into Names, -1 where it has no group
+
+	backward bool // its colours are taken from the end
+}
+
+// mostGroups is how many groups can be told apart.
+const mostGroups = 30
+
+// ReadGroups reads a table of two columns, names and their groups, separated by tabs, commas
+// or semicolons. A name may be one of the features, of the samples, or both; where it stands
+// more than once there, all have the group. An empty group, NA and NaN are none. A first line
+// whose name is neither is a heading. Warnings say which names are not known, what has no
+// group, and which column was taken of more than two. It is an error where no name is known,
+// where a name has two groups, and where there are more than 30 groups.
+func ReadGroups(text string, features, samples []string) (ofFeatures, ofSamples Groups, warnings []string, err error) {
+	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))
+	first, _, _ := strings.Cut(text, "\n")
+	switch {
+	case strings.Contains(first, "\t"):
+		r.Comma = '\t'
+	case !strings.Contains(first, ",") && strings.Contains(first, ";"):
+		r.Comma = ';'
+	}
+	r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = -1, true, true
+	known := map[string]bool{}
+	for _, n := range features {
+		known[n] = true
+	}
+	for _, n := range samples {
+		known[n] = true
+	}
+	groups := map[string]string{} // of the names that have one
+	seen := map[string]bool{}
+	var names, unknown []string // groups in their order; names that are neither feature nor sample
+	title, above := "", ""      // what stands in the first line, if that is a heading
+	for lines := 0; ; lines++ {
+		record, err := r.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return ofFeatures, ofSamples, nil, fmt.Errorf("no table of names and groups: %w", err)
+		}
+		line, _ := r.FieldPos(0)
+		if len(record) < 2 {
+			return ofFeatures, ofSamples, nil, fmt.Errorf("line %d has no second column: a line is a name and its group, with a tab, comma or semicolon between", line)
+		}
+		name, group := strings.TrimSpace(record[0]), strings.TrimSpace(record[1])
+		if !known[name] {
+			if lines == 0 {
+				title, above = group, name
+				if len(record) > 2 {
+					warnings = append(warnings, fmt.Sprintf("column 2 (%q) was taken for the groups; columns from 3 (%q) on were left out", clipped(group, 40), clipped(record[2], 40)))
+				}
+			} else {
+				unknown = append(unknown, name)
+			}
+			continue
+		}
+		if group == "NA" || group == "NaN" {
+			group = ""
+		}
+		if seen[name] && groups[name] != group {
+			return ofFeatures, ofSamples, nil, fmt.Errorf("line %d: %q has the group %q here and %q above", line, clipped(name, 40), clipped(group, 40), clipped(groups[name], 40))
+		}
+		seen[name] = true
+		if group == "" {
+			continue
+		}
+		groups[name] = group
+		if !slices.Contains(names, group) {
+			if names = append(names, group); len(names) > mostGroups {
+				return ofFeatures, ofSamples, nil, fmt.Errorf("line %d: the second column has more than %d groups: give a column of few different words", line, mostGroups)
+			}
+		}
+	}
+	if slices.Contains(names, title) { // the first line is one like the others
+		title, unknown = "", append([]string{above}, unknown...)
+	}
+	if len(seen) == 0 {
+		return ofFeatures, ofSamples, nil, errors.New("no name in the first column is that of a feature or a sample" + examples(" (it has ", unknown, ")"))
+	}
+	if len(unknown) > 0 {
+		warnings = append(warnings, fmt.Sprintf("%s not in the matrix%s", are(len(unknown), "name"), examples(": ", unknown, "")))
+	}
+	ofFeatures, without := grouped(title, names, groups, features)
+	if ofFeatures.Of != nil && len(without) > 0 {
+		warnings = append(warnings, fmt.Sprintf("%s without a group%s", are(len(without), "feature"), examples(": ", without, "")))
+	}
+	ofSamples, without = grouped(title, names, groups, samples)
+	if ofSamples.Of != nil && len(without) > 0 {
+		warnings = append(warnings, fmt.Sprintf("%s without a group%s", are(len(without), "sample"), examples(": ", without, "")))
+	}
+	if ofFeatures.Of == nil && ofSamples.Of == nil {
+		return ofFeatures, ofSamples, nil, errors.New("no feature and no sample has a group: the second column is empty where names are known")
+	}
+	return ofFeatures, ofSamples, warnings, nil
+}
+
+// grouped returns the groups of what is called so, none where no name has one, and what has none.
+func grouped(title string, names []string, groups map[string]string, called []string) (g Groups, without []string) {
+	of := make([]int, len(called))
+	used := make([]bool, len(names))
+	for i, name := range called {
+		group, is := groups[name]
+		if of[i] = slices.Index(names, group); !is {
+			without = append(without, name)
+			continue
+		}
+		used[of[i]] = true
+	}
+	if len(without) == len(called) {
+		return g, without
+	}
+	g = Groups{Title: title, Of: of}
+	place := make([]int, len(names))
+	for t, name := range names {
+		if used[t] {
+			place[t] = len(g.Names)
+			g.Names = append(g.Names, name)
+		}
+	}
+	for i, t := range of {
+		if t >= 0 {
+			of[i] = place[t]
+		}
+	}
+	return g, without
+}
+
+// are is "1 name is" or "2 names are".
+func are(n int, what string) string {
+	if n == 1 {
+		return "1 " + what + " is"
+	}
+	return counted(n, what) + " are"
+}
+
+// examples quotes the first names of a list, nothing where it is empty.
+func examples(before string, names []string, behind string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	var quoted []string
+	for _, n := range names[:min(len(names), 3)] {
+		quoted = append(quoted, fmt.Sprintf("%q", clipped(n, 40)))
+	}
+	if len(names) > 3 {
+		quoted = append(quoted, "...")
+	}
+	return before + strings.Join(quoted, ", ") + behind
+}
+
+// order sorts the indices of features or samples by their groups, those without last; within
+// a group they stay as they are.
+func (g *Groups) order(indices []int) {
+	if g.Of == nil {
+		return
+	}
+	slices.SortStableFunc(indices, func(a, b int) int { return g.rank(a) - g.rank(b) })
+}
+
+// rank is the place of i's group, that of no group behind all.
+func (g *Groups) rank(i int) int {
+	if g.Of[i] < 0 {
+		return len(g.Names)
+	}
+	return g.Of[i]
+}
+
+// name is that of the group of rank r.
+func (g *Groups) name(r int) string {
+	if r == len(g.Names) {
+		return "no group"
+	}
+	return g.Names[r]
+}
+
+// groupInks are the colours of groups, in turn: Okabe and Ito's without yellow, which is too
+// light for dots, and three more. Features take them from the end, so that few colours mean
+// a group of either.
+var groupInks = []string{"#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#d55e00", "#8f8f3c", "#6a51a3", "#5c4033"}
+
+// ink is the colour of the group of rank r.
+func (g *Groups) ink(r int) string {
+	if r == len(g.Names) {
+		return "#9a9a9a"
+	}
+	if r %= len(groupInks); g.backward {
+		r = len(groupInks) - 1 - r
+	}
+	return groupInks[r]
+}
+
+// run is a stretch of neighbours of one group: from, up to but not including, to.
+type run struct{ rank, from, to int }
+
+// runs returns the stretches of indices, in their order.
+func (g *Groups) runs(indices []int) (out []run) {
+	for t, i := range indices {
+		if r := g.rank(i); t > 0 && out[len(out)-1].rank == r {
+			out[len(out)-1].to++
+		} else {
+			out = append(out, run{r, t, t + 1})
+		}
+	}
+	return out
+}

@@ -1,0 +1,148 @@
+package report
+
+// This file holds what is odd in the data, as sentences.
+
+import (
+	"fmt"
+	"hash/maphash"
+	"math"
+	"slices"
+
+	"github.com/quantmf/quantmf/internal/table"
+)
+
+// farOut is how many interquartile ranges beyond a quartile a value is far.
+const farOut = 10
+
+// missing counts the missing values.
+func (f *Fit) missing() int {
+	n := 0
+	for i := range f.X.Rows {
+		for _, v := range f.X.Row(i) {
+			if v != v {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// oddities are names that stand twice, features that do not vary, what is missing or
+// negative, copies of features and samples, and values far from all others.
+func (f *Fit) oddities() (out []string) {
+	t := table.Table{Features: f.Features, Samples: f.Samples, X: f.X, NamedFeatures: true, NamedSamples: true}
+	out = t.Remarks()
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	x := f.X
+	if gone := f.missing(); gone > 0 {
+		rows, columns := make([]int, x.Rows), make([]int, x.Cols)
+		for i := range x.Rows {
+			for j, v := range x.Row(i) {
+				if v != v {
+					rows[i]++
+					columns[j]++
+				}
+			}
+		}
+		i, j := slices.Index(rows, slices.Max(rows)), slices.Index(columns, slices.Max(columns))
+		say("%s missing, %.2g %% of the table; most in the feature %q (%d of %d) and in the sample %q (%d of %d)", are(gone, "value"), 100*float64(gone)/float64(len(f.Features)*len(f.Samples)),
+			clipped(f.Features[i], 40), rows[i], x.Cols, clipped(f.Samples[j], 40), columns[j], x.Rows)
+	}
+	negative, within := 0, []string(nil)
+	far, farIn := 0, []string(nil)
+	for i := range x.Rows {
+		below, beyond := 0, 0
+		low, high := fences(x.Row(i))
+		for _, v := range x.Row(i) {
+			if v < 0 {
+				below++
+			}
+			if v < low || v > high {
+				beyond++
+			}
+		}
+		if negative += below; below > 0 {
+			within = append(within, f.Features[i])
+		}
+		if far += beyond; beyond > 0 {
+			farIn = append(farIn, f.Features[i])
+		}
+	}
+	if negative > 0 {
+		say("%s negative, in %s: %s", are(negative, "value"), counted(len(within), "feature"), examples("", within, ""))
+	}
+	if far > 0 {
+		say("%s more than %d interquartile ranges beyond the quartiles of the feature, in %s: %s", are(far, "value"), farOut, counted(len(farIn), "feature"), examples("", farIn, ""))
+	}
+	if x.Cols > 1 {
+		if copies := alike(x.Rows, func(i int) []float64 { return x.Row(i) }, f.Features); len(copies) > 0 {
+			say("%s the same in all samples as an earlier one: %s", are(len(copies), "feature"), examples("", copies, ""))
+		}
+	}
+	if x.Rows > 1 {
+		column := make([]float64, x.Rows)
+		if copies := alike(x.Cols, func(j int) []float64 {
+			for i := range column {
+				column[i] = x.At(i, j)
+			}
+			return column
+		}, f.Samples); len(copies) > 0 {
+			say("%s the same in all features as an earlier one: %s", are(len(copies), "sample"), examples("", copies, ""))
+		}
+	}
+	return out
+}
+
+// fences are what far values lie beyond: farOut interquartile ranges from the quartiles; no
+// value lies beyond where these are equal.
+func fences(row []float64) (low, high float64) {
+	var v []float64
+	for _, x := range row {
+		if x == x {
+			v = append(v, x)
+		}
+	}
+	slices.Sort(v)
+	if len(v) < 4 || v[len(v)/4] == v[(3*len(v)-1)/4] {
+		return math.Inf(-1), math.Inf(1)
+	}
+	q1, q3 := v[len(v)/4], v[(3*len(v)-1)/4]
+	return q1 - farOut*(q3-q1), q3 + farOut*(q3-q1)
+}
+
+// alike returns the names of lines that are copies of an earlier one. Lines without two
+// different values are no copies of one another: they are told of as constant.
+func alike(count int, line func(int) []float64, names []string) (copies []string) {
+	seed := maphash.MakeSeed()
+	seen := map[uint64][]int{}
+	same := func(a, b []float64) bool {
+		return slices.EqualFunc(a, b, func(x, y float64) bool { return x == y || x != x && y != y })
+	}
+	for i := range count {
+		v := line(i)
+		var h maphash.Hash
+		h.SetSeed(seed)
+		first, varies := math.NaN(), false
+		for _, x := range v {
+			if first != first {
+				first = x
+			}
+			varies = varies || x == x && x != first
+			if x != x {
+				x = math.Inf(1)
+			}
+			maphash.WriteComparable(&h, x+0)
+		}
+		if !varies {
+			continue
+		}
+		sum := h.Sum64()
+		mine := slices.Clone(v)
+		if slices.ContainsFunc(seen[sum], func(j int) bool { return same(mine, line(j)) }) {
+			copies = append(copies, names[i])
+			continue
+		}
+		seen[sum] = append(seen[sum], i)
+	}
+	return copies
+}

@@ -1,0 +1,65 @@
+package report
+
+// This file tests that nothing in a fit can be taken for HTML.
+
+import (
+	"html"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// hostile are names that would do something if they were not escaped.
+var hostile = []string{
+	`<script>alert(1)</script>`, `</title></svg><script>alert(2)</script>`, `"><img src=x onerror=alert(3)>`, `' onmouseover='alert(4)`,
+	`</style><style>@import "http://example.org"`, `javascript:alert(5)`, `--><!-- x`, `]]>`, `&lt;b&gt;`, `%s%d%!`, "\x00\x1b[2Jnul", "\xff\xfe", "left\u202egnp.exe", "a\nb\tc", "\u2028", "",
+}
+
+func TestHostileNames(t *testing.T) {
+	f := example(len(hostile), len(hostile))
+	f.Features, f.Samples = hostile, hostile
+	f.Warnings, f.Settings = hostile, hostile
+	f.SampleGroups = Groups{Title: hostile[0], Of: make([]int, len(hostile))}
+	for i := range hostile {
+		f.SampleGroups.Of[i] = i
+	}
+	f.SampleGroups.Names = hostile
+	f.FeatureGroups = f.SampleGroups
+	for _, name := range hostile {
+		f.Matrix, f.Command, f.Version = name, name, name
+		page := render(t, f)
+		wellFormed(t, page)
+		if !utf8.ValidString(page) {
+			t.Errorf("%q: no UTF-8", name)
+		}
+		for _, bad := range []string{"<script", "<img", "<b>&gt;", "alert(4)'", "\x00", "\x1b", "\u202e", "\u2028", "%!(", "<!--", "-->", "<style>@"} {
+			if at := strings.Index(page, bad); at >= 0 {
+				t.Errorf("%q: the page holds %q: %q", name, bad, page[max(at-40, 0):][:80])
+			}
+		}
+	}
+}
+
+// TestEscape: what is escaped reads as it was, but for what cannot be printed.
+func TestEscape(t *testing.T) {
+	for _, s := range append([]string{"Gène β₂ 蛋白质 😀", "it's 5 < 6 & \"so\""}, hostile[:10]...) {
+		if got := html.UnescapeString(escape(s)); got != s {
+			t.Errorf("%q reads as %q", s, got)
+		}
+	}
+	if got := escape("\x00\xff\u202e\n"); got != `\x00\xff\u202e\n` {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestClipped(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		most int
+		want string
+	}{{"short", 5, "short"}, {"abcdefghij", 7, "abcd…ij"}, {"ééééééééé", 4, "éé…é"}} {
+		if got := clipped(c.name, c.most); got != c.want {
+			t.Errorf("%q in %d: %q, want %q", c.name, c.most, got, c.want)
+		}
+	}
+}
