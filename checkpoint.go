@@ -63,6 +63,28 @@ func fingerprint(ms ...Mat) uint64 {
 	return h
 }
 
+// states keeps states and goes on from them. It is an interface for the sake of the linker: only
+// WithCheckpoint and WithResume name its one type, so a program with neither of them, such as a page in
+// a browser, does not contain what reads and writes files.
+type states interface {
+	// reopen reads the checkpoint that the options give, if any, and the best model in it into none.
+	reopen(t *task, none fitted) (past, error)
+	// resume brings an algorithm and its journal to the state that was saved.
+	resume(p *past, a algorithm, j *journal) error
+	// save hands the state after an epoch to the caller.
+	save(t *task, a algorithm, j *journal, restart int, before *past) error
+	// file is a model as a file.
+	file(m fitted) []byte
+}
+
+// files has states as files.
+type files struct{}
+
+func (files) file(m fitted) []byte {
+	b, _ := m.MarshalBinary()
+	return b
+}
+
 // saved is a checkpoint: what all fits have, and the snapshot of one algorithm.
 type saved struct {
 	restart, epoch      int
@@ -75,12 +97,11 @@ type saved struct {
 	index               []uint64
 }
 
-// checkpoint returns the state of a fit after an epoch, as a file.
-func (t *task) checkpoint(a algorithm, j *journal, restart int, before *past) []byte {
+func (files) save(t *task, a algorithm, j *journal, restart int, before *past) error {
 	own := a.snapshot()
 	s := &saved{restart: restart, epoch: j.done, source: own.source, steps: own.steps, judge: j.watch,
 		history: j.history, validation: j.validation, best: before.best, real: own.real, index: own.index}
-	return s.encode(t.kind, t.config, t.rank, before.data)
+	return t.config.save(s.encode(t.kind, t.config, t.rank, before.data))
 }
 
 func (s *saved) encode(kind uint32, c *config, rank int, data [2]uint64) []byte {
@@ -201,6 +222,14 @@ type past struct {
 	data  [2]uint64 // fingerprints of what is fitted, where states are saved or resumed
 }
 
+func (files) reopen(t *task, none fitted) (past, error) {
+	p, err := t.reopen()
+	if err == nil && len(p.best) > 0 {
+		err = p.bestModel(none, t)
+	}
+	return p, err
+}
+
 // reopen reads the checkpoint that the options give, if any.
 func (t *task) reopen() (p past, err error) {
 	if t.save != nil || t.resume != nil {
@@ -223,8 +252,7 @@ func (t *task) lag() int {
 	return 0
 }
 
-// resume brings an algorithm and its journal to the state that was saved.
-func (p *past) resume(a algorithm, j *journal) error {
+func (files) resume(p *past, a algorithm, j *journal) error {
 	if err := a.resume(p.state, p.from); err != nil {
 		return err
 	}

@@ -189,14 +189,13 @@ func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(se
 	t.pool = pool.New(t.workers, pieces)
 	defer t.pool.Close()
 	t.pool.Bind(ctx)
-	before, err := t.reopen()
-	if err != nil {
-		return nil, err
-	}
-	if len(before.best) > 0 {
-		if err := before.bestModel(none, t); err != nil {
+	var before past
+	if t.states != nil {
+		if before, err = t.states.reopen(t, none); err != nil {
 			return nil, err
 		}
+	}
+	if len(before.best) > 0 {
 		best = none
 	}
 	for restart := range t.restarts {
@@ -206,7 +205,7 @@ func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(se
 		way := newCourse(ctx, t.config, t.x.Rows)
 		a, j := fresh(t.seed+uint64(restart), way), newJournal(&t.settings, t.cells.held != nil)
 		if before.from != nil && restart == before.from.restart {
-			if err := before.resume(a, j); err != nil {
+			if err := t.states.resume(&before, a, j); err != nil {
 				return nil, err
 			}
 		} else {
@@ -217,7 +216,7 @@ func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(se
 				if t.save == nil || !last && j.done%t.every != 0 {
 					return nil
 				}
-				return t.save(t.checkpoint(a, j, restart, &before))
+				return t.states.save(t, a, j, restart, &before)
 			})
 		}
 		if err != nil && (t.discard || best != nil && len(j.history) == 0) {
@@ -235,7 +234,7 @@ func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(se
 		if best == nil || m.objective(t.penalty) < best.objective(t.penalty) {
 			best = m
 			if t.save != nil && t.restarts > 1 {
-				before.best, _ = m.MarshalBinary()
+				before.best = t.states.file(m)
 			}
 		}
 		if err != nil {

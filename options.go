@@ -57,7 +57,8 @@ type config struct {
 	every    int
 	save     func(state []byte) error
 	resume   []byte
-	discard  bool // no model is wanted of a fit that was stopped
+	states   states // where there is save or resume
+	discard  bool   // no model is wanted of a fit that was stopped
 }
 
 // settings are what the numbers of a fit depend on beside the data: a running fit has
@@ -730,7 +731,7 @@ func WithCheckpoint(every int, save func(state []byte) error) FitOption {
 		if save == nil {
 			return "save must not be nil"
 		}
-		c.every, c.save = every, save
+		c.every, c.save, c.states = every, save, files{}
 		return ""
 	})
 }
@@ -747,7 +748,7 @@ func WithResume(state []byte) FitOption {
 		if len(state) == 0 {
 			return "must not be empty"
 		}
-		c.resume = state
+		c.resume, c.states = state, files{}
 		return ""
 	})
 }

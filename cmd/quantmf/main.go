@@ -73,8 +73,14 @@ func printVersion(args []string, s streams) error {
 	return err
 }
 
-// version is that of the module as the Go tool stamped it.
+// released is the version of a program that .ci/release made.
+var released string
+
+// version is that of the release, or of the module as the Go tool stamped it.
 func version() string {
+	if released != "" {
+		return released
+	}
 	if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" {
 		return b.Main.Version
 	}
