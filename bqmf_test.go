@@ -8,11 +8,14 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/curve"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/posterior"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/section"
 )
@@ -282,12 +285,12 @@ func TestBQMFCancel(t *testing.T) {
 	}
 	t.Logf("looks: %v, %d in all", at, whole.count)
 	least := 2 * d // of an epoch
-	if at[0] < d+least {
-		t.Errorf("%d looks in the scales of %d rows and an epoch", at[0], d)
+	if at[0] < d {
+		t.Errorf("%d looks in the scales of %d rows", at[0], d)
 	}
 	for e := 1; e < len(at); e++ {
 		if at[e]-at[e-1] < least {
-			t.Errorf("%d looks in epoch %d, want %d at least", at[e]-at[e-1], e+1, least)
+			t.Errorf("%d looks in epoch %d, want %d at least", at[e]-at[e-1], e, least)
 		}
 	}
 	for k := range moments {
@@ -319,6 +322,31 @@ func TestBQMFCancel(t *testing.T) {
 	if !errors.Is(err, fail) || m == nil || len(m.History) != 4 {
 		t.Errorf("%v", err)
 	}
+}
+
+// A fit tells of its progress before its first epoch, which may take seconds, as Progress
+// promises; an error stops it there, with a model.
+func TestBQMFTellsBeforeItsFirstEpoch(t *testing.T) {
+	x, _ := bent(30, 20, 2, 0, 3)
+	var told []Progress
+	m, err := FitBQMF(context.Background(), x, 3, WithProgress(func(p Progress) error { told = append(told, p); return nil }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := told[0]; first.Epoch != 0 || first.Done != 0 || first.Phase != PhaseEpochs || first.Loss == 0 {
+		t.Errorf("the first report is %+v", first)
+	}
+	for i, p := range told[1:] {
+		if p.Epoch <= told[i].Epoch || p.Done <= told[i].Done {
+			t.Errorf("%+v after %+v", p, told[i])
+		}
+	}
+	fail := errors.New("enough")
+	m, err = FitBQMF(context.Background(), x, 3, WithProgress(func(Progress) error { return fail }))
+	if !errors.Is(err, fail) || m == nil || len(m.History) != 1 {
+		t.Fatalf("stopped at once: %v, a model: %v", err, m != nil)
+	}
+	finiteBQMF(t, m)
 }
 
 // What WithValidation holds out touches nothing but the choice of an epoch: with other
@@ -623,5 +651,76 @@ func TestBQMFIntervalsHold(t *testing.T) {
 				t.Errorf("%s: %g intervals hold %.3f of %g hidden cells", name, p, got, cells)
 			}
 		}
+	}
+}
+
+// The second strength is given up where it is far behind, and the model is that of both
+// fitted to their ends.
+func TestBQMFGivesUpTheSecondStrength(t *testing.T) {
+	start := func(x Mat, epochs *int) *bqmfFit {
+		c := bqmfDefaults()
+		c.missing, c.workers = true, 1
+		c.progress = func(p Progress) error { *epochs++; return nil }
+		visible, err := c.checkBQMF(x, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := pool.New(c.workers, x.Rows)
+		t.Cleanup(p.Close)
+		f := &bqmfFit{config: &c, cells: visible, pool: p, ctx: context.Background()}
+		f.begin(0)
+		return f
+	}
+	_, even := bent(50, 50, 12, 0.1, 1)
+	for _, ahead := range []float64{0.9, 1.1} { // the first strength at the mark, of what the second is there
+		var epochs int
+		f := start(even, &epochs)
+		second := posterior.New(f.ctx, f.data, f.rank, strengths[1], f.space, f.pool)
+		for e := range raceEpochs {
+			second.Epoch(e, f.tolerance)
+		}
+		loss := f.glance(second, 1)
+		if err := f.run(0, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		first := f.best
+		f.mark, epochs = loss*ahead, 0
+		if err := f.run(1, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		if ahead < 1 && (epochs != raceEpochs || f.best != first) || ahead > 1 && (epochs <= raceEpochs || f.best == first) {
+			t.Errorf("the first strength at %g of the second: %d epochs, the model has %g", ahead, epochs, f.best.Strength)
+		}
+	}
+	const file = "../shared/data/tcga-cesc/mirna.tsv.gz"
+	if _, err := os.Stat(file); err != nil || testing.Short() {
+		return
+	}
+	x := load(t, file).Clone()
+	src := random.Split(4, 4)
+	for i := range x.Data {
+		if src.Float64() < 0.1 {
+			x.Data[i] = math.NaN()
+		}
+	}
+	var epochs int
+	f := start(x, &epochs)
+	for run := range strengths {
+		epochs = 0
+		if err := f.run(run, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if epochs != raceEpochs || f.best.Strength != strengths[0] {
+		t.Errorf("%d epochs of the second strength, the model has %g", epochs, f.best.Strength)
+	}
+	second := posterior.New(f.ctx, f.data, f.rank, strengths[1], f.space, f.pool)
+	for e := range f.epochs {
+		if second.Epoch(e, f.tolerance) {
+			break
+		}
+	}
+	if loss := f.finish(second, 1).LeaveOneOut; loss < f.best.LeaveOneOut {
+		t.Errorf("the strength that was given up ends at %g, the model's at %g", loss, f.best.LeaveOneOut)
 	}
 }

@@ -113,7 +113,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 		}
 	case MethodQMF:
 		model = uv + size(3, f.d, f.m+4)
-		checkpoint = 4*uv + f.mapsState()
+		checkpoint = float64(4*uv) + f.mapsState()
 		if f.gauss = c.gaussian(rank); f.gauss {
 			checkpoint = uv + size(f.pairs()+f.k+1, f.n) + f.mapsState()
 		}
@@ -123,7 +123,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 		fit = f.maps(f.d, f.batch) + max(f.start(), model)
 	case MethodQMFQ:
 		model = uv + size(8, f.d, f.m+4)
-		checkpoint = 2*uv + 2*f.mapsState() + size(f.d, f.m)
+		checkpoint = float64(2*uv) + float64(2*f.mapsState()) + size(f.d, f.m)
 		if c.validation > 0 {
 			checkpoint += uv + size(5, f.d, f.m)
 		}

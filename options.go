@@ -140,7 +140,7 @@ func (c *config) contradictions() error {
 	if c.given.Has(option.Init) && c.restarts > 1 {
 		return against(option.Restarts, itoa(c.restarts), option.Init)
 	}
-	if c.given.Has(option.Init) && c.given.Has(option.Start) {
+	if c.given.Has(option.Init) && c.given.Has(option.Start) && !(c.mapped && c.start == StartUniform) {
 		return against(option.Start, c.start.String(), option.Init)
 	}
 	if c.start == StartSVD && c.restarts > 1 {
@@ -413,7 +413,8 @@ func WithEnds(e Ends) FitOption {
 // fit cannot hold is a [*DataError]: in FitNMF below 1e-50 or above 1e50 (times the root
 // of x's unit where that is beyond 2^±100); in FitQMF and FitQMFQ beyond e^±300, and
 // under [SquashNone], which transports UV as it is, beyond (1e12/k)^±½. So are factors whose
-// product may exceed 1e60, the bound of x.
+// product may exceed 1e60, the bound of x. Of the starts of [WithStart] only [StartUniform] of
+// FitQMF and FitQMFQ goes with it: the paper's form of the fit, from these factors.
 func WithInit(u, v Mat) FitOption {
 	return fitOption(option.Init, u.size()+", "+v.size(), func(c *config) string {
 		c.init, c.initU, c.initV = true, u, v
@@ -583,7 +584,8 @@ const (
 	StartNMF
 	// StartUniform is the paper's start: log factors uniform on [-1/2,1/2], and equal
 	// quantile steps between each row's extremes. The fit then goes down as the paper
-	// does, by Adam on the logarithms of factors and quantile steps. In FitNMF: factors
+	// does, by Adam on the logarithms of factors and quantile steps. The factors are those of
+	// WithInit where they are given; in FitQMFQ all projections start from them. In FitNMF: factors
 	// uniform on sqrt(mean x/k)·[1/2,3/2).
 	StartUniform
 	// StartSVD, of FitNMF alone, takes U, V from the non-negative parts of the first

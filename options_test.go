@@ -190,6 +190,7 @@ func TestBadArguments(t *testing.T) {
 		{"shrinkage, pinned", fit(good, 1, WithShrinkage(1), WithEnds(EndsPinned)), &option, "EndsFree"},
 		{"shrinkage, uniform", fit(good, 1, WithShrinkage(1), WithStart(StartUniform)), &option, "EM"},
 		{"start, init", fit(good, 1, WithStart(StartNMF), WithInit(mat([]float64{1}, []float64{1}), mat(x))), &option, "contradicts WithInit"},
+		{"start, init", nmf(good, 1, WithStart(StartUniform), WithInit(mat([]float64{1}, []float64{1}), mat(x))), &option, "contradicts WithInit"},
 		{"init shape", fit(good, 1, WithInit(good, good)), &shape, "initial U"},
 		{"init negative", nmf(good, 1, WithInit(mat([]float64{1}, []float64{-1}), mat(x))), &data, "initial U"},
 		{"init too large", nmf(good, 1, WithInit(mat([]float64{1}, []float64{1e40}), mat([]float64{1e40, 1, 1}))), &data, "the product"},

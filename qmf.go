@@ -36,7 +36,7 @@ type QMF struct {
 	Factorisation
 	// Quantiles and Weights (d × m) hold q_i, non-decreasing, and b_i, of sum 1.
 	Quantiles, Weights Mat
-	Start              Start   // where the fit started; StartAuto after WithInit
+	Start              Start   // where the fit started; StartAuto after WithInit alone
 	Shrinkage          float64 // λ of WithShrinkage: as given, or as chosen by the data
 
 	potentials Mat // h_i of the last solve, about center
@@ -312,6 +312,9 @@ func (f *qmfFit) epoch(e int) (losses, error) {
 		f.stepsV++
 		pieces := f.k
 		if f.gauss != nil {
+			if from+size >= f.d {
+				f.gauss.Judge(f.meanLoss())
+			}
 			f.gauss.Mix(len(f.batch), f.stepsV)
 			pieces = f.gauss.Tiles()
 		}

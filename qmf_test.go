@@ -463,3 +463,34 @@ func TestFitAllocations(t *testing.T) {
 		}
 	}
 }
+
+// TestStepsGrowNoFurther: where the rows hang together, one batch of them all makes steps of V
+// that lead too far, each back beyond the one before, and the loss grows from epoch to epoch. The
+// bounds of the steps stop that.
+func TestStepsGrowNoFurther(t *testing.T) {
+	for _, c := range []struct {
+		seed uint64
+		loss Loss
+		k    int
+	}{{7, KL, 3}, {8, KL, 2}, {1, Frobenius, 5}, {7, Frobenius, 5}} {
+		src := random.Split(c.seed, 30)
+		x, z := NewMat(30, 150), NewMat(2, 150)
+		for j := range z.Data {
+			z.Data[j] = normal(&src)
+		}
+		for i := range x.Rows {
+			a, b, unit := normal(&src), normal(&src), math.Pow(10, 5*src.Float64()-2)
+			for j := range x.Cols {
+				x.Set(i, j, unit*math.Exp(.6*a*z.At(0, j)+.3*b*z.At(1, j)+.1*normal(&src)))
+			}
+		}
+		q, err := FitQMF(t.Context(), x, c.k, WithEpochs(40), WithLoss(c.loss), WithShrinkage(0), WithStart(StartScores))
+		if err != nil {
+			t.Fatal(err)
+		}
+		least, last := slices.Min(q.History), q.History[len(q.History)-1]
+		if last > 1.02*least {
+			t.Errorf("seed %d, %v, rank %d: ends at %.4g, was at %.4g", c.seed, c.loss, c.k, last, least)
+		}
+	}
+}

@@ -469,7 +469,7 @@ func (f *qmfqFit) restore() {
 // begin fills the maps and the factors that projections start from, and returns the losses.
 func (f *qmfqFit) begin() (losses, error) {
 	var err error
-	if f.start == StartUniform && !f.init {
+	if f.start == StartUniform {
 		err = f.startUniform()
 	} else {
 		err = f.startFromQMF()
@@ -492,7 +492,12 @@ func (f *qmfqFit) startUniform() error {
 	f.inflation.lambda = 0
 	err := f.course.enter(PhaseFactors)
 	if err == nil {
-		f.from.uniform(f.seed)
+		if f.init {
+			f.from.copyFrom(f.initU, f.initV)
+			f.from.raise(factorBound(f.squash, f.from.k))
+		} else {
+			f.from.uniform(f.seed)
+		}
 		copy(f.whole.u, f.from.u)
 		copy(f.whole.v, f.from.v)
 		err = f.inflation.startMaps(&f.course)

@@ -217,10 +217,7 @@ func (f *qmfFit) startFactors() error {
 func (f *qmfFit) startLogarithms() {
 	exact := f.origin == StartUniform && !f.init
 	if f.gauss != nil {
-		raiseFactors(f.u, f.least, f.most)
-		for t := range f.k {
-			raiseFactors(f.rowV(t), f.least, f.most)
-		}
+		f.factors.raise(f.farthest)
 		return
 	}
 	logarithms(f.logU, f.u, exact, f.farthest)
@@ -255,6 +252,16 @@ const (
 )
 
 var trialShrinkages = [...]float64{0, 20, 100}
+
+// raise raises entries of the factors to floorStart of the mean of U or of their row of V, and holds
+// them within e^±farthest.
+func (f *factors) raise(farthest float64) {
+	most := elem.Exp(farthest)
+	raiseFactors(f.u, 1/most, most)
+	for t := range f.k {
+		raiseFactors(f.rowV(t), 1/most, most)
+	}
+}
 
 // raiseFactors raises v to floorStart of its mean, and holds it within its bounds.
 func raiseFactors(v []float64, least, most float64) {

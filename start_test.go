@@ -11,6 +11,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -82,6 +83,45 @@ func TestStartScores(t *testing.T) {
 	}
 	closeTo(t, "U", q.U.Data, want.U.Data, 1e-9*largest(want.U.Data))
 	closeTo(t, "V", q.V.Data, want.V.Data, 1e-9*largest(want.V.Data))
+}
+
+// TestUniformInit: the paper's form of a fit starts from the factors that it is given. From
+// those that it would draw, exp of uniform numbers on [-1/2,1/2], it has the bits of a fit that draws them.
+func TestUniformInit(t *testing.T) {
+	x := first(toy(4), 20)
+	const k = 3
+	src := random.Split(7, 0)
+	u, v := NewMat(x.Rows, k), NewMat(k, x.Cols)
+	for _, m := range []Mat{u, v} {
+		for i := range m.Data {
+			m.Data[i] = elem.Exp(src.Float64() - 0.5)
+		}
+	}
+	for _, model := range []string{"QMF", "QMFQ"} {
+		fit := func(o ...FitOption) Model {
+			m, _, _, _, _, err := fitAny(t.Context(), model, x, k, append(o, WithEpochs(4), WithStart(StartUniform))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		saved := func(m Model) string {
+			b, err := m.MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(b)
+		}
+		drawn := saved(fit(WithSeed(7)))
+		if saved(fit(WithSeed(7), WithInit(u, v))) != drawn {
+			t.Errorf("%s: from the factors that it draws the fit is another", model)
+		}
+		w := u.Clone()
+		w.Data[5] *= 2
+		if saved(fit(WithSeed(7), WithInit(w, v))) == drawn {
+			t.Errorf("%s: the fit does not depend on the factors that it is given", model)
+		}
+	}
 }
 
 // TestChoiceByPrediction: start and shrinkage that are left to the data are those

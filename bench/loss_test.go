@@ -15,10 +15,10 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-var toyFolder = flag.String("toy", "../../shared/data/toy", "folder with toy-std1.tsv.gz and official.json")
+var toyFolder = flag.String("toy", "../../shared/data/toy", "folder with toy-std1.tsv.gz, toy-std2.tsv.gz and official.json")
 
-// toy reads the matrix, its rank and the authors' loss after 1000 epochs.
-func toy(tb testing.TB) (x quantmf.Mat, k int, loss float64) {
+// toy reads a matrix, its rank and the authors' loss of QMF after 1000 epochs.
+func toy(tb testing.TB, name string) (x quantmf.Mat, k int, loss float64) {
 	text, err := os.ReadFile(*toyFolder + "/official.json")
 	if err != nil {
 		tb.Skip("the curves are not here")
@@ -31,10 +31,10 @@ func toy(tb testing.TB) (x quantmf.Mat, k int, loss float64) {
 		K   int
 		QMF map[string]float64
 	}
-	if err := json.Unmarshal(raw["toy-std1"], &curves); err != nil {
+	if err := json.Unmarshal(raw[name], &curves); err != nil {
 		tb.Fatal(err)
 	}
-	f, err := os.Open(*toyFolder + "/toy-std1.tsv.gz")
+	f, err := os.Open(*toyFolder + "/" + name + ".tsv.gz")
 	if err != nil {
 		tb.Skip("the matrix is not here")
 	}
@@ -67,7 +67,7 @@ func toy(tb testing.TB) (x quantmf.Mat, k int, loss float64) {
 // BenchmarkToLoss times the shortest fit, of the budgets below, that ends at or
 // below the authors' loss at their ε and m. The metric "epochs" is its budget.
 func BenchmarkToLoss(b *testing.B) {
-	x, k, loss := toy(b)
+	x, k, loss := toy(b, "toy-std1")
 	fit := func(epochs int) float64 {
 		m, err := quantmf.FitQMF(b.Context(), x, k, quantmf.WithEpochs(epochs), quantmf.WithEpsilon(0.01), quantmf.WithLevels(8),
 			quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0), quantmf.WithWorkers(1))

@@ -9,14 +9,18 @@ import (
 	"image/color"
 	"image/png"
 	"math"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/paper/internal/cells"
 	"github.com/quantmf/quantmf/paper/internal/data"
 )
+
+// leastShare, of the mean of x, is what a fitted value is taken as at least: no finite loss
+// forgives a count where 0 was fitted.
+const leastShare = 1e-6
 
 type fieldsResult struct {
 	Masks  int
@@ -109,8 +113,10 @@ func columnMeans(x quantmf.Mat) []float64 {
 	return sum
 }
 
+func fieldsMasks(s *session) int { return pick(s, 5, 2) }
+
 func fields(s *session) (any, error) {
-	r := &fieldsResult{Masks: pick(s, 5, 2)}
+	r := &fieldsResult{Masks: fieldsMasks(s)}
 	for _, f := range []struct {
 		set, kind string
 		rank      int
@@ -131,14 +137,14 @@ func fields(s *session) (any, error) {
 			l := fieldLoss{Name: name}
 			type losses struct{ Hidden, Seen float64 }
 			at := make([]losses, r.Masks)
-			err := abreast(r.Masks, func(i int) (err error) {
+			err := s.each(r.Masks, func(i int) (err error) {
 				at[i], err = cached(s, fmt.Sprintf("%s, %s, rank %d, mask %d", f.set, name, f.rank, i+1), func() (o losses, err error) {
-					holes := holed(t.X, uint64(i+1))
+					holes := cells.Hide(t.X, uint64(i+1))
 					fit, _, err := fieldFit(s, name, holes, f.rank, f.by, true)
 					if err != nil {
 						return o, err
 					}
-					o.Hidden, o.Seen = parts(t.X, holes, fit)
+					o.Hidden, o.Seen = cells.Divergences(t.X, holes, fit, leastShare*average(t.X.Data))
 					return o, nil
 				})
 				return err
@@ -179,27 +185,6 @@ func fields(s *session) (any, error) {
 		r.Fields = append(r.Fields, one)
 	}
 	return r, nil
-}
-
-// holed returns x with NaN in a tenth of its cells; rows and columns keep two.
-func holed(x quantmf.Mat, seed uint64) quantmf.Mat {
-	r := rand.New(rand.NewPCG(seed, 7))
-	holes := x.Clone()
-	left := make([]int, x.Cols)
-	for j := range left {
-		left[j] = x.Rows
-	}
-	for i := range x.Rows {
-		kept := x.Cols
-		for j := range x.Cols {
-			if r.Float64() < 0.1 && kept > 2 && left[j] > 2 {
-				holes.Set(i, j, math.NaN())
-				kept--
-				left[j]--
-			}
-		}
-	}
-	return holes
 }
 
 // fieldFit fits in one of the three ways and returns the fit on the scale of x. A fit of a
@@ -248,30 +233,6 @@ func fieldFit(s *session, name string, x quantmf.Mat, k int, by scaling, missing
 		}
 	}
 	return fit, m, nil
-}
-
-// parts returns the mean divergences of hidden and of visible cells. A fitted value is
-// taken as 1e-6 of the mean of x at least: no finite loss forgives a count where 0 was fitted.
-func parts(x, holes, fit quantmf.Mat) (hidden, seen float64) {
-	floor := 1e-6 * average(x.Data)
-	var h, n float64
-	for i := range x.Rows {
-		for j, v := range x.Row(i) {
-			t := max(fit.At(i, j), floor)
-			d := t - v
-			if v > 0 {
-				d += v * math.Log(v/t)
-			}
-			if w := holes.At(i, j); w != w {
-				hidden += d
-				h++
-			} else {
-				seen += d
-				n++
-			}
-		}
-	}
-	return hidden / h, seen / n
 }
 
 // terms are the names of the six features that each component stands for most.

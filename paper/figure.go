@@ -42,6 +42,25 @@ type line struct {
 	steps     bool // constant between the values
 }
 
+// epochAxis is the label of a logarithmic axis of epochs.
+const epochAxis = "epochs (0 is drawn at 0.7)"
+
+// lines are the band over epochs and over seconds.
+func (b band) overEpochs(c line) line {
+	c.name = b.Name
+	for _, e := range b.Epoch {
+		c.x = append(c.x, max(float64(e), 0.7))
+	}
+	c.y, c.low, c.high = b.Median, b.Low, b.High
+	return c
+}
+
+func (b band) overSeconds(c line) line {
+	c.name = b.Name
+	c.x, c.y, c.low, c.high = b.Second, b.Median, b.Low, b.High
+	return c
+}
+
 // chart is a plot of lines.
 type chart struct {
 	title, x, y string
@@ -66,6 +85,7 @@ func (c *chart) plot() (*plot.Plot, error) {
 		a.Label.Padding = vg.Points(3)
 	}
 	p.X.Label.Text, p.Y.Label.Text = c.x, c.y
+	p.X.Tick.Marker, p.Y.Tick.Marker = plain{}, plain{}
 	if c.logX {
 		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, decades{}
 	}
@@ -165,6 +185,19 @@ func (c *chart) plot() (*plot.Plot, error) {
 	return p, nil
 }
 
+// plain are the usual ticks of a linear axis, without zeros at the end of labels.
+type plain struct{}
+
+func (plain) Ticks(low, high float64) []plot.Tick {
+	ticks := plot.DefaultTicks{}.Ticks(low, high)
+	for i, t := range ticks {
+		if t.Label != "" {
+			ticks[i].Label = strconv.FormatFloat(sig(t.Value, 6), 'f', -1, 64)
+		}
+	}
+	return ticks
+}
+
 // decades are the ticks of a logarithmic axis: powers of ten have labels, and where
 // there are fewer than two of them 2 and 5 have, too.
 type decades struct{}
@@ -216,7 +249,7 @@ func figure(name string, width, height float64, rows ...[]*chart) error {
 		plots = append(plots, some)
 	}
 	cols := len(plots[0])
-	image := vgimg.NewWith(vgimg.UseWH(vg.Length(width*float64(cols))*vg.Centimeter, vg.Length(height*float64(len(rows)))*vg.Centimeter), vgimg.UseDPI(110))
+	image := vgimg.NewWith(vgimg.UseWH(vg.Length(width*float64(cols))*vg.Centimeter, vg.Length(height*float64(len(rows)))*vg.Centimeter), vgimg.UseDPI(140))
 	canvas := draw.New(image)
 	tiles := draw.Tiles{Rows: len(rows), Cols: cols, PadX: vg.Points(10), PadY: vg.Points(8),
 		PadTop: vg.Points(4), PadBottom: vg.Points(4), PadLeft: vg.Points(4), PadRight: vg.Points(10)}

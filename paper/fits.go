@@ -152,23 +152,6 @@ func (b band) last() float64 {
 	return b.Median[len(b.Median)-1]
 }
 
-// lines are the band over epochs (epoch 0 is drawn at 0.7 where the axis is logarithmic)
-// and over seconds.
-func (b band) overEpochs(c line) line {
-	c.name = b.Name
-	for _, e := range b.Epoch {
-		c.x = append(c.x, max(float64(e), 0.7))
-	}
-	c.y, c.low, c.high = b.Median, b.Low, b.High
-	return c
-}
-
-func (b band) overSeconds(c line) line {
-	c.name = b.Name
-	c.x, c.y, c.low, c.high = b.Second, b.Median, b.Low, b.High
-	return c
-}
-
 // find returns the band of a name, an empty one where there is none.
 func find(bands []band, name string) (b band, has bool) {
 	for _, b := range bands {

@@ -6,7 +6,7 @@
 // An experiment writes its numbers to results/NAME.json, with -quick to
 // results/quick/NAME.json; page draws figures/ and writes README.md from these files and
 // from nothing else. Fits that are done are kept in cache/ and not made again, until the
-// package changes or -again is given; so a command that was stopped goes on where it was. FOLDER has the real data; without it, what needs none is made.
+// package or this program changes or -again is given; so a command that was stopped goes on where it was. FOLDER has the real data; without it, what needs none is made.
 // data says where they are published and checks what FOLDER has of them; with -raw CLONES
 // it makes in FOLDER what can be made without R from clones of the repositories below CLONES.
 package main
@@ -19,7 +19,6 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"time"
 
 	"github.com/quantmf/quantmf/paper/internal/data"
 )
@@ -96,7 +95,7 @@ func command(args []string) error {
 			continue
 		}
 		found = true
-		s := &session{ctx: ctx, name: e.name, quick: *quick, again: *again, data: data.Folder(*folder), began: time.Now()}
+		s := newSession(ctx, e.name, *quick, *again, data.Folder(*folder))
 		s.say("%s setting", s.setting())
 		out, err := e.run(s)
 		switch {

@@ -3,8 +3,12 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -76,7 +80,11 @@ func text(draw bool) (string, error) {
 		}
 	}
 	head := &writer{}
-	head.p("%s\n## What comes out\n", preface)
+	takes, err := duration()
+	if err != nil {
+		return "", err
+	}
+	head.p("%s%s\n\n## What comes out\n", preface, takes)
 	head.table(append([][]string{{"the paper's claim", "here"}}, w.claims...))
 	all := head.String() + w.String() + "\n" + differences
 	return breaks.ReplaceAllString(strings.TrimRight(all, "\n"), "\n\n") + "\n", nil
@@ -91,6 +99,103 @@ func page() error {
 	}
 	return os.WriteFile("README.md", []byte(t), 0o644)
 }
+
+// duration says how long the full setting takes: the sum of what its sections took, and for a
+// section that has the quick setting alone an estimate from its seconds an epoch.
+func duration() (string, error) {
+	full := new(session)
+	measured, estimated := 0.0, 0.0
+	var guessed []string
+	add := func(name string, h header, has bool, estimate float64, err error) error {
+		switch {
+		case err != nil || !has:
+			return err
+		case h.Setting == "full":
+			measured += h.Minutes
+		default:
+			estimated += estimate
+			guessed = append(guessed, name)
+		}
+		return nil
+	}
+	quick := &session{quick: true}
+	// work is the time of fits, by their seconds in a run that may be shorter.
+	work := func(bands []band, ways []way, repeats int) (seconds float64) {
+		for _, w := range ways {
+			if b, has := find(bands, w.Name); has {
+				last := len(b.Epoch) - 1
+				seconds += (b.Second[0] + (b.Second[last]-b.Second[0])*float64(w.Epochs)/float64(b.Epoch[last])) * float64(repeats)
+			}
+		}
+		return seconds
+	}
+	t, has, err := read[timingResult]("timing")
+	if err = add("timing", t.Header, has, 10*t.Header.Minutes, err); err != nil {
+		return "", err
+	}
+	toys, has, err := read[toyResult]("toy")
+	ratio := 0.0
+	for _, p := range toys.Result.Problems {
+		ratio += work(p.Bands, toyWays(full), toySeeds(full)) / work(p.Bands, toyWays(quick), toySeeds(quick)) / float64(len(toys.Result.Problems))
+	}
+	if err = add("toy", toys.Header, has, ratio*toys.Header.Minutes, err); err != nil {
+		return "", err
+	}
+	set, has, err := read[settingsResult]("settings")
+	if err = add("settings", set.Header, has, 10*set.Header.Minutes, err); err != nil {
+		return "", err
+	}
+	l, has, err := read[largerResult]("larger")
+	ratio = work(l.Result.Bands, largerWays(full), largerRepeats(full)) / work(l.Result.Bands, largerWays(quick), largerRepeats(quick))
+	if err = add("larger", l.Header, has, ratio*l.Header.Minutes, err); err != nil {
+		return "", err
+	}
+	gen, has, err := read[genomicsResult]("genomics")
+	made, would := 0.0, 0.0
+	for _, c := range gen.Result.Cancers {
+		made, would = made+work(c.Bands, genomicsWays(quick), genomicsSeeds(quick)), would+work(c.Bands, genomicsWays(full), genomicsSeeds(full))
+	}
+	sum := func(v []int) float64 { return average(v) * float64(len(v)) }
+	hidden := sum(genomicsRanks(full)) / sum(genomicsRanks(quick)) * float64(genomicsMasks(full)) / float64(genomicsMasks(quick)) // as ranks and masks
+	if err = add("genomics", gen.Header, has, (gen.Header.Minutes-gen.Result.HiddenMinutes)*would/made+gen.Result.HiddenMinutes*hidden, err); err != nil {
+		return "", err
+	}
+	s, has, err := read[survivalResult]("survival")
+	if err = add("survival", s.Header, has, s.Header.Minutes*float64(survivalSeeds(full))/float64(max(1, s.Result.Seeds)), err); err != nil {
+		return "", err
+	}
+	f, has, err := read[fieldsResult]("fields")
+	if err = add("fields", f.Header, has, f.Header.Minutes*float64(fieldsMasks(full))/float64(max(1, f.Result.Masks)), err); err != nil {
+		return "", err
+	}
+	out := fmt.Sprintf("The full setting takes about %.0f minutes of two cores", measured+estimated)
+	if len(guessed) > 0 {
+		out += fmt.Sprintf(": %.1f were measured, %.0f, for %s, are estimated from the quick one", measured, estimated, strings.Join(guessed, ", "))
+	}
+	out += "."
+	drawn, all := 0.0, 0.0 // minutes of the quick setting: with generated data alone, and with all
+	for _, e := range experiments {
+		text, err := os.ReadFile(filepath.FromSlash("results/quick/" + e.name + ".json"))
+		if errors.Is(err, fs.ErrNotExist) {
+			return out, nil
+		}
+		var r result[any]
+		if err == nil {
+			err = json.Unmarshal(text, &r)
+		}
+		if err != nil {
+			return "", err
+		}
+		all += r.Header.Minutes
+		if !needsData[e.name] {
+			drawn += r.Header.Minutes
+		}
+	}
+	return out + fmt.Sprintf(" The quick one takes %.1f without data and %.1f with them, and what go takes to compile.", drawn, all), nil
+}
+
+// needsData has the experiments that are left out where there are no data.
+var needsData = map[string]bool{"genomics": true, "survival": true, "fields": true}
 
 const preface = "# The paper's experiments, with this package\n" + `
 Every experiment of "Supervised Quantile Normalization for Low-rank Matrix Approximation" (Cuturi, Teboul, Niles-Weed and Vert, ICML
@@ -108,9 +213,8 @@ go run . data -data FOLDER          # where the data are published, and which of
 
 Losses are mean generalised Kullback-Leibler divergences per entry of the matrix. Lines of figures are medians, bands go from
 the lowest to the highest seed. Seconds are those of one core of a machine that did other work at the same time: compare them
-within a figure only. A section's numbers are those of the version it names: FitQMF's own steps and numbers of epochs have
-changed since 6e52031, which stepped U and V by Adam. Minutes are those of the last command, on two cores of that machine; fits
-that it found in its cache count nothing. "NMF" is the textbook's multiplicative updates under KL, as in the paper, unless
+within a figure only. A section's numbers are those of the version it names, and its minutes those that two cores worked for it,
+as if they had done nothing else (where it was made at 3d580ff, those that passed). "NMF" is the textbook's multiplicative updates under KL, as in the paper, unless
 "Newton" is said, which is what FitNMF does by default. The published code is the folder soft_sort of google-research;
 "published curves" are losses that this code reaches on the same matrices. Fits named "paper's settings" have its start, pinned
 ends, a constant rate, ε = 0.01 and SquashLogistic. [study](study) is another program on the same data: what the defaults of

@@ -131,3 +131,32 @@ func half(v any) any {
 	}
 	return v
 }
+
+// The time of the full setting is what its sections took, and, where the quick one alone was made, as
+// much longer as its fits have more epochs and repeats.
+func TestDuration(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll("results/quick", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	put := func(file, setting string, minutes float64, r any) {
+		t.Helper()
+		text, err := json.Marshal(result[any]{header{Setting: setting, Minutes: minutes}, r})
+		if err == nil {
+			err = os.WriteFile(file, text, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("results/timing.json", "full", 3.5, timingResult{})
+	// A second and 300 epochs of 0.01 s, for each of 2 repeats; in full 1000 epochs, for each of 8.
+	put("results/quick/larger.json", "quick", 4, largerResult{Repeats: 2, Bands: []band{{Name: "NMF", Epoch: []int{0, 300}, Second: []float64{1, 4}}}})
+	got, err := duration()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "The full setting takes about 48 minutes of two cores: 3.5 were measured, 44, for larger, are estimated from the quick one."; got != want { // 44 = 4·(1+10)·8/((1+3)·2)
+		t.Errorf("%s\nis to be\n%s", got, want)
+	}
+}

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,7 +143,7 @@ func TestDistance(t *testing.T) {
 
 // A fit on the course that it was kept: History at its marks, seconds increasing.
 func TestTrace(t *testing.T) {
-	s := &session{ctx: context.Background(), name: "test", began: time.Now()}
+	s := newSession(context.Background(), "test", false, false, "")
 	x := problem(20, 30, 3, 1, 0, 1).X
 	for _, w := range []way{
 		{"NMF", quantmf.MethodNMF, 40, []quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)}},
@@ -204,6 +206,125 @@ func TestScalings(t *testing.T) {
 					t.Errorf("%s: %v off", s.name, d)
 				}
 			}
+		}
+	}
+}
+
+// Philox's published answers (Random123, kat_vectors), and the numbers that TensorFlow gives
+// first under its seeds of 1234 and 42.
+func TestUniform(t *testing.T) {
+	const all = 1<<32 - 1
+	for _, c := range []struct {
+		counter [4]uint32
+		key     [2]uint32
+		want    [4]uint32
+	}{
+		{[4]uint32{}, [2]uint32{}, [4]uint32{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+		{[4]uint32{all, all, all, all}, [2]uint32{all, all}, [4]uint32{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+		{[4]uint32{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, [2]uint32{0xa4093822, 0x299f31d0}, [4]uint32{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+	} {
+		if got := philox(c.counter, c.key); got != c.want {
+			t.Errorf("%x, not %x", got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		seed, draw uint64
+		want       []float64
+	}{
+		{1234, 1892932127, []float64{0.5380393}},
+		{42, 478163327, []float64{0.6645621, 0.44100678, 0.3528825}},
+	} {
+		for i, v := range uniform(c.seed, c.draw, len(c.want)) {
+			if math.Abs(v-c.want[i]) > 1e-7 {
+				t.Errorf("seed %d, number %d: %v, not %v", c.seed, i, v, c.want[i])
+			}
+		}
+	}
+	u, v := publishedFactors(3, 5, 2)
+	if u.Rows != 3 || v.Cols != 5 || slices.Min(append(u.Data, v.Data...)) < 0.01 || slices.Max(append(u.Data, v.Data...)) >= 1.01 {
+		t.Errorf("%v %v", u, v)
+	}
+}
+
+// What is in the cache belongs to the text that made it: the package, and the program up to its
+// pages. Neither tests nor pages make fits again.
+func TestSources(t *testing.T) {
+	root := t.TempDir()
+	put := func(name, text string) {
+		t.Helper()
+		name = filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const toy = "package main\nconst epochs = 4\n"
+	put("qmf.go", "package quantmf\n")
+	put("internal/kernel/kernel.go", "package kernel\n")
+	put("internal/kernel/kernel.s", "// loops\n")
+	put("paper/toy.go", toy+"func toyPage(w *writer) error { return nil }\n")
+	put("paper/internal/data/sums.go", "package data\n")
+	t.Chdir(filepath.Join(root, "paper"))
+	hash := func() string {
+		h, err := hashSources()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	before := hash()
+	put("qmf_test.go", "package quantmf\n")
+	put("paper/page.go", "package main\n")
+	put("paper/toy.go", toy+"func toyPage(w *writer) error { return errors.New(\"\") }\n")
+	if hash() != before {
+		t.Error("a test or a page makes all fits again")
+	}
+	for name, text := range map[string]string{
+		"qmf.go": "package quantmf // changed\n", "internal/kernel/kernel.go": "package kernel // changed\n", "internal/kernel/kernel.s": "// others\n",
+		"nmf.go": "package quantmf\n", "paper/toy.go": strings.Replace(toy, "4", "5", 1), "paper/internal/data/sums.go": "package data // changed\n",
+	} {
+		put(name, text)
+		if now := hash(); now == before {
+			t.Errorf("%s changed, and fits of before would be taken", name)
+		} else {
+			before = now
+		}
+	}
+}
+
+// A fit that is in the cache is not made again, and counts with the time that it took.
+func TestCached(t *testing.T) {
+	if _, err := sources(); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	made := 0
+	get := func(again bool, key string) *session {
+		s := newSession(context.Background(), "test", false, again, "")
+		v, err := cached(s, key, func() ([]float64, error) {
+			made++
+			for from := worked(); worked()-from < 20*time.Millisecond; {
+			}
+			return []float64{1, 2}, nil
+		})
+		if err != nil || len(v) != 2 || v[1] != 2 {
+			t.Fatalf("%v %v", v, err)
+		}
+		return s
+	}
+	for i, c := range []struct {
+		again bool
+		key   string
+		made  int
+	}{{false, "a", 1}, {false, "a", 1}, {true, "a", 2}, {false, "b", 3}, {false, "b", 3}} {
+		s := get(c.again, c.key)
+		if made != c.made {
+			t.Errorf("call %d: made %d times, not %d", i, made, c.made)
+		}
+		if hit := i == 1 || i == 4; hit != (s.found >= 20*time.Millisecond) {
+			t.Errorf("call %d: found %v", i, s.found)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +32,24 @@ type session struct {
 	quick, again bool
 	data         data.Folder
 	began        time.Time
+	before       time.Duration // worked when the session began
+	abreast      int           // fits that are made at the same time
+	mu           sync.Mutex    // of found
+	found        time.Duration // what processors worked for fits in the cache when they were made
+}
+
+func newSession(ctx context.Context, name string, quick, again bool, folder data.Folder) *session {
+	return &session{ctx: ctx, name: name, quick: quick, again: again, data: folder, began: time.Now(), before: worked(), abreast: 1}
+}
+
+var started = time.Now()
+
+func cores() int { return runtime.GOMAXPROCS(0) }
+
+// took is how long the session would have taken so far with the machine for itself: what
+// processors have worked for it, and for what it found in the cache, shared by all cores.
+func (s *session) took() time.Duration {
+	return (worked() - s.before + s.found) / time.Duration(cores())
 }
 
 func (s *session) setting() string {
@@ -58,7 +77,7 @@ type header struct {
 	Version string  // of the package
 	Date    string  // of the run
 	Machine string  // cores and architecture
-	Minutes float64 // that the run took, with what it found in the cache
+	Minutes float64 // that all cores worked for the run, and for what it found in the cache
 }
 
 // result is what a file of results holds.
@@ -67,9 +86,10 @@ type result[T any] struct {
 	Result T
 }
 
-// version is the last commit that changed the package, with a + where files differ from it.
+// version is the last commit that changed the package, its tests left out, with a + where files
+// differ from it.
 var version = sync.OnceValue(func() string {
-	of := []string{"--", ":(top,glob)*.go", ":(top)internal"}
+	of := []string{"--", ":(top,glob)*.go", ":(top)internal", ":(top,exclude)*_test.go"}
 	out, err := exec.Command("git", append([]string{"log", "-1", "--format=%h"}, of...)...).Output()
 	if err != nil || len(out) == 0 {
 		return "an unknown version"
@@ -89,7 +109,7 @@ func (s *session) save(v any) error {
 	text, err := json.MarshalIndent(result[any]{header{
 		Setting: s.setting(), Version: version(), Date: time.Now().UTC().Format(time.DateOnly),
 		Machine: fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
-		Minutes: sig(time.Since(s.began).Minutes(), 2),
+		Minutes: sig(s.took().Minutes(), 2),
 	}, v}, "", " ")
 	if err != nil {
 		return err
@@ -130,22 +150,78 @@ func read[T any](name string) (r result[T], has bool, err error) {
 	return r, false, nil
 }
 
-// cached returns what compute returned for this key earlier at this version of the
-// package, or calls it.
+// sources is the SHA-256 of the text that fits depend on: the package, and this program up to
+// the functions that write the page. Tests and files that make no fits are left out.
+var sources = sync.OnceValues(hashSources)
+
+func hashSources() (string, error) {
+	h := sha256.New()
+	add := func(pattern string) error {
+		files, err := filepath.Glob(filepath.FromSlash(pattern))
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			name := filepath.ToSlash(file)
+			if strings.HasSuffix(name, "_test.go") || slices.Contains(noFits, name) {
+				continue
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			if at := pages.FindIndex(text); at != nil {
+				text = text[:at[0]]
+			}
+			fmt.Fprintf(h, "%s %d\n%s", name, len(text), text)
+		}
+		return nil
+	}
+	for _, pattern := range []string{"../*.go", "../internal/*/*.go", "../internal/*/*.s", "../internal/*/*/*.go", "../internal/*/*/*.s", "*.go", "internal/*/*.go", "go.mod", "../go.mod"} {
+		if err := add(pattern); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// noFits are files of this program that only say, keep, time or draw what the others make.
+var noFits = []string{"main.go", "session.go", "clock_unix.go", "clock_other.go", "page.go", "figure.go"}
+
+// pages matches where an experiment's file goes over from fits to the page.
+var pages = regexp.MustCompile(`(?m)^func \w+Page\(w \*writer\)`)
+
+// entry is a file of the cache.
+type entry[T any] struct {
+	Seconds float64 // that processors worked for it, as far as those of fits abreast can be told apart
+	Value   T
+}
+
+// cached returns what compute returned for this key earlier, with the same sources, or calls it.
 func cached[T any](s *session, key string, compute func() (T, error)) (v T, err error) {
-	h := sha256.Sum256([]byte(version() + "\n" + s.name + "\n" + key))
+	src, err := sources()
+	if err != nil {
+		return v, err
+	}
+	h := sha256.Sum256([]byte(src + "\n" + s.name + "\n" + key))
 	file := filepath.Join("cache", s.name, hex.EncodeToString(h[:12])+".json")
-	if text, err := os.ReadFile(file); err == nil && !s.again && json.Unmarshal(text, &v) == nil {
-		return v, nil
+	var e entry[T]
+	if text, err := os.ReadFile(file); err == nil && !s.again && json.Unmarshal(text, &e) == nil {
+		s.mu.Lock()
+		s.found += time.Duration(e.Seconds * float64(time.Second))
+		s.mu.Unlock()
+		return e.Value, nil
 	}
 	if err := s.ctx.Err(); err != nil {
 		return v, err
 	}
+	before := worked()
 	if v, err = compute(); err != nil {
 		return v, fmt.Errorf("%s: %w", key, err)
 	}
+	e = entry[T]{Seconds: sig((worked()-before).Seconds()/float64(s.abreast), 3), Value: v}
 	s.say("%s", key)
-	text, err := json.Marshal(v)
+	text, err := json.Marshal(e)
 	if err != nil {
 		return v, fmt.Errorf("%s: %w", key, err)
 	}
@@ -155,13 +231,16 @@ func cached[T any](s *session, key string, compute func() (T, error)) (v T, err 
 	return v, os.WriteFile(file, text, 0o644)
 }
 
-// abreast calls f(0), ..., f(n-1) on as many goroutines as there are processors. The
+// each calls f(0), ..., f(n-1) on as many goroutines as there are processors. The
 // error returned is that of the lowest index.
-func abreast(n int, f func(i int) error) error {
+func (s *session) each(n int, f func(i int) error) error {
+	workers := min(n, cores())
+	s.abreast = workers
+	defer func() { s.abreast = 1 }()
 	errs := make([]error, n)
 	var wg sync.WaitGroup
 	next := make(chan int)
-	for range runtime.GOMAXPROCS(0) {
+	for range workers {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()

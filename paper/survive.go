@@ -67,8 +67,10 @@ var cancers = []struct {
 	more, qmf int
 }{{"aml", 0, -1}, {"breast", 1, 2}, {"colon", 0, 0}, {"gbm", 0, -1}, {"kidney", 0, -1}, {"liver", -1, -1}}
 
+func survivalSeeds(s *session) int { return pick(s, 20, 8) }
+
 func survive(s *session) (any, error) {
-	r := &survivalResult{Seeds: pick(s, 20, 8), Shuffle: pick(s, 50, 25)}
+	r := &survivalResult{Seeds: survivalSeeds(s), Shuffle: pick(s, 50, 25)}
 	for _, c := range cancers {
 		p, err := authorsFactors(s.data, c.name)
 		if err != nil {
@@ -176,7 +178,7 @@ func ourFactors(s *session, set cancerSet, seeds, shuffle int) (*associated, *ha
 	}
 	for _, model := range survivalModels {
 		all := make([]counts, seeds)
-		err := abreast(seeds, func(i int) (err error) {
+		err := s.each(seeds, func(i int) (err error) {
 			key := fmt.Sprintf("%s %s seed %d of %d deals", set.folder, model, i+1, shuffle)
 			all[i], err = cached(s, key, func() (c counts, err error) {
 				v, loss, err := factorsOf(s, model, x, 10, uint64(i+1))

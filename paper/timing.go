@@ -217,7 +217,7 @@ func timingPage(w *writer) error {
 			}
 		}
 		a.yRange = [2]float64{5e-6, 50}
-		return figure("timing", 11, 9, []*chart{a, b, c})
+		return figure("timing", 8, 8, []*chart{a, b, c})
 	})
 	if err != nil {
 		return err

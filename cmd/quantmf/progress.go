@@ -67,6 +67,7 @@ var phases = map[quantmf.Phase]string{
 	quantmf.PhaseFactors: "first factors",
 	quantmf.PhaseMaps:    "first maps",
 	quantmf.PhaseQMF:     "the QMF to start from",
+	quantmf.PhaseEpochs:  "the first epoch",
 }
 
 // record is a line of -progress json. What there is not before the first epoch is left out.

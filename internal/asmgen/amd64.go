@@ -37,8 +37,7 @@ func amd64(letter string, a Arch) *Arch {
 		}
 	}
 	a.moveR = func(f *Func, to Reg, from Operand) { f.line("MOVQ %s, %s", f.amd64(from), f.amd64(to)) }
-	a.numberR = func(f *Func, to Reg, v float64) { f.line("MOVQ $%#x, %s", bits(v), f.amd64(to)) }
-	a.storeR = func(f *Func, m Mem, from Operand) { f.line("MOVQ %s, %s", f.amd64(from), f.amd64(m)) }
+	a.zeroAt = func(f *Func, m Mem) { f.line("MOVQ $0, %s", f.amd64(m)) }
 	a.zeroR = func(f *Func, r Reg) { f.line("XORQ %s, %[1]s", f.amd64(r)) }
 	a.addressR = func(f *Func, to Reg, m Mem) { f.line("LEAQ %s, %s", f.amd64(m), f.amd64(to)) }
 	a.tableR = func(f *Func, to Reg, symbol string) { f.line("LEAQ %s<>(SB), %s", symbol, f.amd64(to)) }

@@ -182,9 +182,8 @@ type Arch struct {
 	// On general registers.
 	intOp    func(f *Func, op Op, to Reg, by Operand) // by: Reg or Imm, nil of opNegR
 	moveR    func(f *Func, to Reg, from Operand)
-	numberR  func(f *Func, to Reg, v float64)
 	zeroR    func(f *Func, r Reg)
-	storeR   func(f *Func, m Mem, from Operand)
+	zeroAt   func(f *Func, m Mem)
 	addressR func(f *Func, to Reg, m Mem)
 	tableR   func(f *Func, to Reg, symbol string)
 	compareR func(f *Func, a Reg, b Operand)
@@ -234,7 +233,8 @@ type Arch struct {
 	addAt       func(f *Func, h, dst, a, t, u Vec)
 }
 
-// Target is an architecture of Go with its sets of instructions, the best first.
+// Target is an architecture of Go with its sets of instructions, the best first, that
+// Go's assembler writes. That of WebAssembly is in module.go.
 type Target struct {
 	GOARCH string
 	Sets   []*Arch

@@ -72,21 +72,13 @@ var neon = &Arch{
 		f.emit(in)
 		f.written(f.regs[to])
 	},
-	numberR: func(f *Func, to Reg, v float64) {
-		f.line("MOVD $%#x, %s", bits(v), f.regs[to])
-		f.written(f.regs[to])
-	},
 	zeroR: func(f *Func, r Reg) {
 		f.line("MOVD ZR, %s", f.regs[r])
 		f.written(f.regs[r])
 	},
-	storeR: func(f *Func, m Mem, from Operand) {
+	zeroAt: func(f *Func, m Mem) {
 		var in instruction
-		at, r := f.address(&in, m, false), "ZR"
-		if from != Imm(0) {
-			r = f.integer(from)
-		}
-		in.add("MOVD %s, %s", r, at)
+		in.add("MOVD ZR, %s", f.address(&in, m, false))
 		f.emit(in)
 	},
 	addressR: func(f *Func, to Reg, m Mem) {
@@ -254,13 +246,7 @@ var neon = &Arch{
 		f.emit(in)
 	},
 
-	// The table has pairs of both parts, so that one load brings them.
-	powers: func(hi, lo []uint64) (words []uint64) {
-		for i := range hi {
-			words = append(words, hi[i], lo[i])
-		}
-		return words
-	},
+	powers:      eachWithTheOther,
 	powersReady: func(*Func, Reg) {},
 	powersLookUp: func(f *Func, at Reg, k, hi, lo, _, _ Vec) {
 		var in instruction
@@ -274,44 +260,60 @@ var neon = &Arch{
 		f.emit(in)
 	},
 
-	eachTail: func(f *Func, _ Reg, body func(get get, put put)) { body(f.firstMoves(0)) },
-	blockTail: func(f *Func, n Reg, done Label, body func(h Vec, tail bool, get get, put put)) {
-		f.halves(func(h Vec, off int) {
-			one := f.label("one")
-			f.branch(n, LT, Imm(2), one)
-			get, put := f.whole(off)
-			body(h, false, get, put)
-			f.subR(n, Imm(2))
-			f.jumpIf(EQ, done)
-			f.jump(one + "next")
-			f.at(one)
-			get, put = f.firstMoves(off)
-			body(h, true, get, put)
-			f.jump(done)
-			f.at(one + "next")
-		})
-	},
-	hold: func(f *Func, r Vec) { f.line("FMOVD F%d, F%[1]d", f.vec(r)) },
+	eachTail:  func(f *Func, _ Reg, body func(get get, put put)) { body(f.firstMoves(0)) },
+	blockTail: pairTail,
+	hold:      func(f *Func, r Vec) { f.line("FMOVD F%d, F%[1]d", f.vec(r)) },
 
-	below:     belowInMemory,
-	loadBelow: loadAndClear,
-	addBelow:  addAndBlend,
-	divideBelow: func(f *Func, n Reg, h, dst Vec, m Mem, t, u Vec) {
-		one, done := f.label("one"), f.label("have")
-		f.clear(t)
-		f.branch(n, LT, Imm(2*h+1), done)
-		f.jumpIf(EQ, one)
-		f.load(t, m)
-		f.jump(done)
+	below:       belowInMemory,
+	loadBelow:   loadAndClear,
+	addBelow:    addAndBlend,
+	divideBelow: divideWhatIsThere,
+	mulBelow:    mulAndClear,
+	addAt:       addAndBlendAt,
+}
+
+// What sets of two lanes share.
+
+// eachWithTheOther has pairs of both parts of a table, so that one load brings them.
+func eachWithTheOther(hi, lo []uint64) (words []uint64) {
+	for i := range hi {
+		words = append(words, hi[i], lo[i])
+	}
+	return words
+}
+
+// pairTail takes what is left of a block by two, and the last number alone.
+func pairTail(f *Func, n Reg, done Label, body func(h Vec, tail bool, get get, put put)) {
+	f.halves(func(h Vec, off int) {
+		one := f.label("one")
+		f.branch(n, LT, Imm(2), one)
+		get, put := f.whole(off)
+		body(h, false, get, put)
+		f.subR(n, Imm(2))
+		f.jumpIf(EQ, done)
+		f.jump(one + "next")
 		f.at(one)
-		f.loadFirst(t, m)
-		f.at(done)
-		f.load(u, f.onesOf(R0, h))
-		f.div(dst, dst, t)
-		f.and(dst, dst, u)
-	},
-	mulBelow: mulAndClear,
-	addAt:    addAndBlendAt,
+		get, put = f.firstMoves(off)
+		body(h, true, get, put)
+		f.jump(done)
+		f.at(one + "next")
+	})
+}
+
+// divideWhatIsThere reads no number that is not there.
+func divideWhatIsThere(f *Func, n Reg, h, dst Vec, m Mem, t, u Vec) {
+	one, done := f.label("one"), f.label("have")
+	f.clear(t)
+	f.branch(n, LT, Imm(2*h+1), done)
+	f.jumpIf(EQ, one)
+	f.load(t, m)
+	f.jump(done)
+	f.at(one)
+	f.loadFirst(t, m)
+	f.at(done)
+	f.load(u, f.onesOf(R0, h))
+	f.div(dst, dst, t)
+	f.and(dst, dst, u)
 }
 
 // firstMoves are get and put of the low lane.

@@ -1,10 +1,17 @@
 // Asmgen writes the kernels of quantmf: the inner loops, in assembly for amd64 (AVX2 and
-// AVX-512) and arm64 (NEON). Of internal/kernel, internal/laplacian and internal/adam it
+// AVX-512) and arm64 (NEON), and in WebAssembly (SIMD128). Of internal/kernel, internal/laplacian and internal/adam it
 // writes the files x_amd64.go, x_arm64.go (the choice at run time and the declarations),
 // x_portable.go (the loops in Go, where there is no assembly) and x_amd64.s, x_arm64.s.
 // Run it in the root of the repository:
 //
 //	go run ./internal/asmgen
+//
+// Go has no assembly for WebAssembly. There the kernels are a module of their own, which imports
+// Go's memory: x_wasm.go has the imports, under the build tag wasmsimd, and
+//
+//	go run ./internal/asmgen -wasm FOLDER
+//
+// writes kernels.wasm and kernels.js. See module.go.
 //
 // # A kernel
 //
@@ -47,7 +54,7 @@
 // General registers are R0 to R12, named anew on each processor. By custom the addresses
 // of slices are in R5, R4, R3, R1 in the order of the parameters, and R2 is the count.
 // R0 is scratch of tails; R6 to R12 are for what else a kernel counts. Vector registers
-// are V0 and on: 16 in AVX2, 28 in NEON, 32 in AVX-512, with those taken out that a
+// are V0 and on: 16 in AVX2, 28 in NEON and SIMD128, 32 in AVX-512, with those taken out that a
 // loop's comment names. A text that asks for more than there are stops the generator.
 // A text that uses one register for two things is not noticed: the tests see to that.
 //
@@ -92,8 +99,9 @@
 //	loops.go       loops and tails
 //	arch.go        the table of a set of instructions, and the kinds of operand
 //	amd64.go       what the tables of amd64 share
-//	avx2.go, avx512.go, arm64.go
+//	avx2.go, avx512.go, arm64.go, wasm.go
 //	               the tables
+//	module.go      the module of WebAssembly and its imports
 //	plan.go, product.go, quotients.go, elementary.go, levels.go, lanes.go
 //	               the texts
 package main

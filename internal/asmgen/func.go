@@ -257,7 +257,7 @@ func (f *Func) branch(a Reg, c Cond, b Operand, l Label) {
 
 func (f *Func) moveR(to Reg, from Operand) { f.Arch.moveR(f, to, from) }   // from: Reg, Imm, Arg or Mem
 func (f *Func) zeroR(r Reg)                { f.Arch.zeroR(f, r) }          // r = 0
-func (f *Func) storeR(m Mem, from Operand) { f.Arch.storeR(f, m, from) }   // from: Reg or Imm(0)
+func (f *Func) zeroAt(m Mem)               { f.Arch.zeroAt(f, m) }         // the double at m = 0
 func (f *Func) addressR(to Reg, m Mem)     { f.Arch.addressR(f, to, m) }   // to = the address of m
 func (f *Func) addR(to Reg, by Operand)    { f.intOp(f, opAddR, to, by) }  // to += by, a Reg or Imm
 func (f *Func) subR(to Reg, by Operand)    { f.intOp(f, opSubR, to, by) }  // to -= by, a Reg or Imm
@@ -269,9 +269,6 @@ func (f *Func) incR(to Reg)                { f.intOp(f, opIncR, to, nil) } // to
 func (f *Func) decR(to Reg)                { f.intOp(f, opDecR, to, nil) } // to--
 func (f *Func) negR(to Reg)                { f.intOp(f, opNegR, to, nil) } // to = -to
 func (f *Func) prefetch(m Mem)             { f.Arch.prefetch(f, m) }       // m will be read
-
-// numberR brings the bits of a double into a register.
-func (f *Func) numberR(to Reg, v float64) { f.Arch.numberR(f, to, v) }
 
 // advance moves addresses on by n bytes.
 func (f *Func) advance(n int, regs ...Reg) {

@@ -75,8 +75,8 @@ func (f *Func) onesOf(r Reg, h Vec) Mem { return mem(8*f.Lanes*int(h), r) }
 func factor(f *Func) {
 	w, d, k, floor, l, stride := f.base("w", R5), f.base("d", R1), f.length("d", R3), f.base("floor", R6), f.base("l", R7), f.value("stride", R9)
 	const n, rowK, at, blocks = R2, R4, R8, R10
-	f.numberR(R0, 1)
-	f.storeR(mem(0, d), R0)
+	f.load(V0, f.c("one", 1))
+	f.storeFirst(mem(0, d), V0)
 	next, done := f.label("next"), f.label("done")
 	if f.masked { // and has a register for each row
 		small, large := f.label("small"), f.label("large")
@@ -202,7 +202,7 @@ func solve(f *Func) {
 	// Forward, a block of unknowns at a time in registers b; blocks is 8b.
 	f.at(forward)
 	b := f.after(V8)
-	f.storeR(mem(0, r), Imm(0))
+	f.zeroAt(mem(0, r))
 	f.moveR(rowK, w)
 	f.zeroR(k)
 	f.zeroR(blocks)

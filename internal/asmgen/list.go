@@ -44,6 +44,7 @@ var packages = []pkg{
 		{"combine4", "w, u, v []float64", "", combine4},
 		{"dots4", "g, v, r []float64", "", dots4},
 		{"accumulate4", "acc, u, r []float64", "", accumulate4},
+		{"accumulateFrom", "acc, a, b, c, d []float64, wa, wb, wc, wd float64", "", accumulateFrom},
 		{"quotient", "r, u, v, x []float64, stride int, low float64", "float64", quotients(1)},
 		{"quotient4", "r, u, v, x []float64, stride int, low float64", "float64", quotients(4)},
 		{"logSum", "r, x []float64, stride int", "float64", logSums(1)},

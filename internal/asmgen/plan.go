@@ -267,7 +267,7 @@ func moments(f *Func) {
 		f.advance(64*n, e)
 		f.advance(16*n, mu)
 	})
-	f.storeR(mem(-8, mu), Imm(0)) // the last neighbour was the last level itself
+	f.zeroAt(mem(-8, mu)) // the last neighbour was the last level itself
 }
 
 func gram(f *Func) {

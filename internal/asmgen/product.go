@@ -276,3 +276,21 @@ func accumulate4(f *Func) {
 		}
 	})
 }
+
+// accumulateFrom adds four lines that lie anywhere, one after another.
+func accumulateFrom(f *Func) {
+	acc, count := f.base("acc", R5), f.length("acc", R2)
+	lines := []Reg{f.base("a", R4), f.base("b", R3), f.base("c", R6), f.base("d", R7)}
+	for r, w := range []string{"wa", "wb", "wc", "wd"} {
+		f.broadcast(f.common(Vec(8+r)), f.arg(w))
+	}
+	f.each(append([]Reg{acc}, lines...), count, func(get get, put put) {
+		get(V0, acc)
+		for r, line := range lines {
+			get(V1, line)
+			f.mul(V1, V1, f.common(Vec(8+r)))
+			f.add(V0, V0, V1)
+		}
+		put(acc, V0)
+	})
+}

@@ -3,6 +3,8 @@ package gauss
 // This file holds the steps of a fit: which model a row makes, what V's model keeps of the rows
 // before, and how far steps go. The constants were chosen by cells that no fit saw.
 
+import "github.com/quantmf/quantmf/internal/elem"
+
 // How far a row of U and a column of V go in a step.
 var (
 	stepU = Step{Sweeps: 4, Damp: 0.1, Low: 0.1, High: 4, Rise: 0.05, Share: 0.7}
@@ -19,7 +21,7 @@ const wholeBatch = 32
 type Steps struct {
 	columns *Columns
 	batch   Batch
-	weight  []float64 // one number: of the rows in columns, each 1 when it comes
+	weight  []float64 // of the rows in columns, each 1 when it comes; trust; the loss that was judged last
 	rows    []*Row    // one a worker
 	rooms   []*Room   // one a worker
 	stepV   Step      // of this batch
@@ -28,7 +30,7 @@ type Steps struct {
 
 // NewSteps makes the steps of d rows in batches of so many, for so many workers.
 func NewSteps(d, k, np, batch, workers int) *Steps {
-	s := &Steps{columns: NewColumns(k, np), batch: NewBatch(min(batch, d), k, np), weight: make([]float64, 1),
+	s := &Steps{columns: NewColumns(k, np), batch: NewBatch(min(batch, d), k, np), weight: []float64{0, 1, 0},
 		rows: make([]*Row, workers), rooms: make([]*Room, workers), d: d, size: batch}
 	for w := range workers {
 		s.rows[w], s.rooms[w] = NewRow(k, np), NewRoom(k, min(batch, d))
@@ -67,7 +69,27 @@ func (s *Steps) Mix(rows, count int) {
 	s.stepV = stepV
 	s.stepV.Damp += (1 - seen) / seen
 	s.stepV.Share *= min(float64(s.size)/wholeBatch, 1)
+	trust := s.weight[1]
+	s.stepV.Low, s.stepV.High = elem.Exp(float64(trust*elem.Log(stepV.Low))), elem.Exp(float64(trust*elem.Log(stepV.High)))
 }
+
+// Judge takes the mean loss that the visits of an epoch met, before the last Mix of it. The model of V
+// takes the cells of a row for independent, which T couples, so that a whole step can lead beyond
+// where it should, and the next one further back. Where the loss has risen, the bounds of V's
+// steps come closer to 1, by half their logarithm; where it falls, they widen again by a
+// quarter of it.
+func (s *Steps) Judge(loss float64) {
+	trust, before := &s.weight[1], &s.weight[2]
+	if loss > *before && *before > 0 {
+		*trust = max(*trust/2, leastTrust)
+	} else {
+		*trust = min(float64(*trust*1.25), 1)
+	}
+	*before = loss
+}
+
+// leastTrust is what is left of the logarithms of the bounds.
+const leastTrust = 1. / 256
 
 // Weight is that of the rows in the model of V: each 1 when it comes, and less as others do.
 func (s *Steps) Weight() float64 { return s.weight[0] }
@@ -83,5 +105,5 @@ func (s *Steps) StepTile(worker, t int, v []float64, penalty float64) {
 }
 
 // State is what a fit that goes on needs of the steps: sums of a >= 0, sums of any sign, a
-// weight >= 0. They are to be filled between batches only.
+// weight, trust and loss >= 0. They are to be filled between batches only.
 func (s *Steps) State() (a, b, weight []float64) { return s.columns.A, s.columns.B, s.weight }

@@ -260,6 +260,20 @@ func AccumulateRows(acc, u, r []float64, rows int) {
 	}
 }
 
+// AccumulateFrom adds w_l times line at_l of r to acc, for all l in turn: lines of the length of acc that lie
+// one after another in r. With the bits of [Accumulate] line by line.
+func AccumulateFrom(acc, w, r []float64, at []int32) {
+	n := len(acc)
+	line := func(l int) []float64 { return r[int(at[l])*n:][:n] }
+	l := 0
+	for ; l+4 <= len(at); l += 4 {
+		accumulateFrom(acc, line(l), line(l+1), line(l+2), line(l+3), w[l], w[l+1], w[l+2], w[l+3])
+	}
+	for ; l < len(at); l++ {
+		Accumulate(acc, w[l:l+1], line(l))
+	}
+}
+
 // QuotientRows fills R = X / max(UV, low), rows of padded samples as in [CombineRows],
 // and returns Σ UV - X, cell by cell. Rows of X lie stride numbers apart.
 func QuotientRows(r, u, v, x []float64, stride, rows int, low float64) float64 {

@@ -365,6 +365,23 @@ func accumulate4AVX512(acc, u, r []float64)
 //go:noescape
 func accumulate4AVX2(acc, u, r []float64)
 
+func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
+	switch level {
+	case cpu.AVX512:
+		accumulateFromAVX512(acc, a, b, c, d, wa, wb, wc, wd)
+	case cpu.AVX2:
+		accumulateFromAVX2(acc, a, b, c, d, wa, wb, wc, wd)
+	default:
+		accumulateFrom_g(acc, a, b, c, d, wa, wb, wc, wd)
+	}
+}
+
+//go:noescape
+func accumulateFromAVX512(acc, a, b, c, d []float64, wa, wb, wc, wd float64)
+
+//go:noescape
+func accumulateFromAVX2(acc, a, b, c, d []float64, wa, wb, wc, wd float64)
+
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
 	case cpu.AVX512:

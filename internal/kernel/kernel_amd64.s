@@ -209,6 +209,24 @@ DATA decouple<>+48(SB)/8, $0x16687e92154ef7ac
 DATA decouple<>+56(SB)/8, $0x16687e92154ef7ac
 GLOBL decouple<>(SB), RODATA|NOPTR, $64
 
+DATA window<>+0(SB)/8, $0xffffffffffffffff
+DATA window<>+8(SB)/8, $0xffffffffffffffff
+DATA window<>+16(SB)/8, $0xffffffffffffffff
+DATA window<>+24(SB)/8, $0xffffffffffffffff
+DATA window<>+32(SB)/8, $0xffffffffffffffff
+DATA window<>+40(SB)/8, $0xffffffffffffffff
+DATA window<>+48(SB)/8, $0xffffffffffffffff
+DATA window<>+56(SB)/8, $0xffffffffffffffff
+DATA window<>+64(SB)/8, $0x0000000000000000
+DATA window<>+72(SB)/8, $0x0000000000000000
+DATA window<>+80(SB)/8, $0x0000000000000000
+DATA window<>+88(SB)/8, $0x0000000000000000
+DATA window<>+96(SB)/8, $0x0000000000000000
+DATA window<>+104(SB)/8, $0x0000000000000000
+DATA window<>+112(SB)/8, $0x0000000000000000
+DATA window<>+120(SB)/8, $0x0000000000000000
+GLOBL window<>(SB), RODATA|NOPTR, $128
+
 DATA roughShift<>+0(SB)/8, $0x00095f619980c433
 DATA roughShift<>+8(SB)/8, $0x00095f619980c433
 DATA roughShift<>+16(SB)/8, $0x00095f619980c433
@@ -328,24 +346,6 @@ DATA sign<>+40(SB)/8, $0x8000000000000000
 DATA sign<>+48(SB)/8, $0x8000000000000000
 DATA sign<>+56(SB)/8, $0x8000000000000000
 GLOBL sign<>(SB), RODATA|NOPTR, $64
-
-DATA window<>+0(SB)/8, $0xffffffffffffffff
-DATA window<>+8(SB)/8, $0xffffffffffffffff
-DATA window<>+16(SB)/8, $0xffffffffffffffff
-DATA window<>+24(SB)/8, $0xffffffffffffffff
-DATA window<>+32(SB)/8, $0xffffffffffffffff
-DATA window<>+40(SB)/8, $0xffffffffffffffff
-DATA window<>+48(SB)/8, $0xffffffffffffffff
-DATA window<>+56(SB)/8, $0xffffffffffffffff
-DATA window<>+64(SB)/8, $0x0000000000000000
-DATA window<>+72(SB)/8, $0x0000000000000000
-DATA window<>+80(SB)/8, $0x0000000000000000
-DATA window<>+88(SB)/8, $0x0000000000000000
-DATA window<>+96(SB)/8, $0x0000000000000000
-DATA window<>+104(SB)/8, $0x0000000000000000
-DATA window<>+112(SB)/8, $0x0000000000000000
-DATA window<>+120(SB)/8, $0x0000000000000000
-GLOBL window<>(SB), RODATA|NOPTR, $128
 
 DATA underflow<>+0(SB)/8, $0xc086200000000000
 DATA underflow<>+8(SB)/8, $0xc086200000000000
@@ -7480,6 +7480,129 @@ inner6:
 	SUBQ $1, BX
 	JMP group4
 next5:
+	VZEROUPPER
+	RET
+
+// func accumulateFromAVX512(acc, a, b, c, d []float64, wa, wb, wc, wd float64)
+// Requires: AVX512F, AVX512DQ, AVX512VL
+TEXT ·accumulateFromAVX512(SB), NOSPLIT, $0-152
+	MOVQ acc_base+0(FP), DI
+	MOVQ acc_len+8(FP), CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	MOVQ c_base+72(FP), R8
+	MOVQ d_base+96(FP), R9
+	VBROADCASTSD wa+120(FP), Z8
+	VBROADCASTSD wb+128(FP), Z9
+	VBROADCASTSD wc+136(FP), Z10
+	VBROADCASTSD wd+144(FP), Z11
+loop1:
+	CMPQ CX, $8
+	JLT tail2
+	VMOVUPD (DI), Z0
+	VMOVUPD (SI), Z1
+	VMULPD Z8, Z1, Z1
+	VADDPD Z1, Z0, Z0
+	VMOVUPD (DX), Z1
+	VMULPD Z9, Z1, Z1
+	VADDPD Z1, Z0, Z0
+	VMOVUPD (R8), Z1
+	VMULPD Z10, Z1, Z1
+	VADDPD Z1, Z0, Z0
+	VMOVUPD (R9), Z1
+	VMULPD Z11, Z1, Z1
+	VADDPD Z1, Z0, Z0
+	VMOVUPD Z0, (DI)
+	ADDQ $64, DI
+	ADDQ $64, SI
+	ADDQ $64, DX
+	ADDQ $64, R8
+	ADDQ $64, R9
+	SUBQ $8, CX
+	JMP loop1
+tail2:
+	TESTQ CX, CX
+	JEQ done3
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVB AX, K7
+	VMOVUPD.Z (DI), K7, Z0
+	VMOVUPD.Z (SI), K7, Z1
+	VMULPD Z8, Z1, Z1
+	VADDPD Z1, Z0, Z0
+	VMOVUPD.Z (DX), K7, Z1
+	VMULPD Z9, Z1, Z1
+	VADDPD Z1, Z0, Z0
+	VMOVUPD.Z (R8), K7, Z1
+	VMULPD Z10, Z1, Z1
+	VADDPD Z1, Z0, Z0
+	VMOVUPD.Z (R9), K7, Z1
+	VMULPD Z11, Z1, Z1
+	VADDPD Z1, Z0, Z0
+	VMOVUPD Z0, K7, (DI)
+done3:
+	VZEROUPPER
+	RET
+
+// func accumulateFromAVX2(acc, a, b, c, d []float64, wa, wb, wc, wd float64)
+// Requires: AVX2
+TEXT ·accumulateFromAVX2(SB), NOSPLIT, $0-152
+	MOVQ acc_base+0(FP), DI
+	MOVQ acc_len+8(FP), CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	MOVQ c_base+72(FP), R8
+	MOVQ d_base+96(FP), R9
+	VBROADCASTSD wa+120(FP), Y8
+	VBROADCASTSD wb+128(FP), Y9
+	VBROADCASTSD wc+136(FP), Y10
+	VBROADCASTSD wd+144(FP), Y11
+loop1:
+	CMPQ CX, $4
+	JLT tail2
+	VMOVUPD (DI), Y0
+	VMOVUPD (SI), Y1
+	VMULPD Y8, Y1, Y1
+	VADDPD Y1, Y0, Y0
+	VMOVUPD (DX), Y1
+	VMULPD Y9, Y1, Y1
+	VADDPD Y1, Y0, Y0
+	VMOVUPD (R8), Y1
+	VMULPD Y10, Y1, Y1
+	VADDPD Y1, Y0, Y0
+	VMOVUPD (R9), Y1
+	VMULPD Y11, Y1, Y1
+	VADDPD Y1, Y0, Y0
+	VMOVUPD Y0, (DI)
+	ADDQ $32, DI
+	ADDQ $32, SI
+	ADDQ $32, DX
+	ADDQ $32, R8
+	ADDQ $32, R9
+	SUBQ $4, CX
+	JMP loop1
+tail2:
+	TESTQ CX, CX
+	JEQ done3
+	LEAQ window<>(SB), AX
+	NEGQ CX
+	VMOVUPD 64(AX)(CX*8), Y15
+	VMASKMOVPD (DI), Y15, Y0
+	VMASKMOVPD (SI), Y15, Y1
+	VMULPD Y8, Y1, Y1
+	VADDPD Y1, Y0, Y0
+	VMASKMOVPD (DX), Y15, Y1
+	VMULPD Y9, Y1, Y1
+	VADDPD Y1, Y0, Y0
+	VMASKMOVPD (R8), Y15, Y1
+	VMULPD Y10, Y1, Y1
+	VADDPD Y1, Y0, Y0
+	VMASKMOVPD (R9), Y15, Y1
+	VMULPD Y11, Y1, Y1
+	VADDPD Y1, Y0, Y0
+	VMASKMOVPD Y0, Y15, (DI)
+done3:
 	VZEROUPPER
 	RET
 

@@ -260,6 +260,18 @@ func accumulate4(acc, u, r []float64) {
 //go:noescape
 func accumulate4NEON(acc, u, r []float64)
 
+func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
+	switch level {
+	case cpu.NEON:
+		accumulateFromNEON(acc, a, b, c, d, wa, wb, wc, wd)
+	default:
+		accumulateFrom_g(acc, a, b, c, d, wa, wb, wc, wd)
+	}
+}
+
+//go:noescape
+func accumulateFromNEON(acc, a, b, c, d []float64, wa, wb, wc, wd float64)
+
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
 	case cpu.NEON:

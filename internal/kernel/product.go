@@ -167,6 +167,13 @@ func accumulate4_g(acc, u, r []float64) {
 	}
 }
 
+func accumulateFrom_g(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
+	a, b, c, d = a[:len(acc)], b[:len(acc)], c[:len(acc)], d[:len(acc)]
+	for j := range acc {
+		acc[j] = acc[j] + float64(wa*a[j]) + float64(wb*b[j]) + float64(wc*c[j]) + float64(wd*d[j])
+	}
+}
+
 // The ratio of x to a product and their divergence, see [QuotientRows]. Differences of
 // a sample's rows are added first, then these block by block.
 

@@ -1,4 +1,4 @@
-//go:build (amd64 || arm64) && !purego
+//go:build (amd64 || arm64 || (wasm && wasmsimd)) && !purego
 
 package kernel
 
@@ -214,6 +214,14 @@ func TestVectorProduct(t *testing.T) {
 				r := random.Split(uint64(np), k)
 				any := func(n int) []float64 { return numbers(&r, n, false) }
 				compare(t, "combine", func(v [][]float64) float64 { Combine(v[0], v[1], v[2]); return 0 }, any(np), any(k), any(k*np))
+				if k > 0 && np > 0 {
+					at := make([]int32, k) // lines in another order, one of them twice
+					for l := range at {
+						at[l] = int32((7*l + 3) % k)
+					}
+					at[k/2] = at[0]
+					compare(t, "accumulateFrom", func(v [][]float64) float64 { AccumulateFrom(v[0], v[1], v[2], at); return 0 }, any(np), any(k), any(k*np))
+				}
 				compare(t, "accumulate", func(v [][]float64) float64 { Accumulate(v[0], v[1], v[2]); return 0 }, any(k*np), any(k), any(np))
 				if np < 8 || np%8 != 0 {
 					continue

@@ -4,6 +4,16 @@
 
 #include "textflag.h"
 
+DATA one<>+0(SB)/8, $0x3ff0000000000000
+DATA one<>+8(SB)/8, $0x3ff0000000000000
+DATA one<>+16(SB)/8, $0x3ff0000000000000
+DATA one<>+24(SB)/8, $0x3ff0000000000000
+DATA one<>+32(SB)/8, $0x3ff0000000000000
+DATA one<>+40(SB)/8, $0x3ff0000000000000
+DATA one<>+48(SB)/8, $0x3ff0000000000000
+DATA one<>+56(SB)/8, $0x3ff0000000000000
+GLOBL one<>(SB), RODATA|NOPTR, $64
+
 DATA window<>+0(SB)/8, $0xffffffffffffffff
 DATA window<>+8(SB)/8, $0xffffffffffffffff
 DATA window<>+16(SB)/8, $0xffffffffffffffff
@@ -40,16 +50,6 @@ DATA single<>+112(SB)/8, $0x0000000000000000
 DATA single<>+120(SB)/8, $0x0000000000000000
 GLOBL single<>(SB), RODATA|NOPTR, $128
 
-DATA one<>+0(SB)/8, $0x3ff0000000000000
-DATA one<>+8(SB)/8, $0x3ff0000000000000
-DATA one<>+16(SB)/8, $0x3ff0000000000000
-DATA one<>+24(SB)/8, $0x3ff0000000000000
-DATA one<>+32(SB)/8, $0x3ff0000000000000
-DATA one<>+40(SB)/8, $0x3ff0000000000000
-DATA one<>+48(SB)/8, $0x3ff0000000000000
-DATA one<>+56(SB)/8, $0x3ff0000000000000
-GLOBL one<>(SB), RODATA|NOPTR, $64
-
 // func factorAVX512(w, d, floor, l []float64, stride int)
 // Requires: AVX512F, AVX512DQ, AVX512VL
 TEXT ·factorAVX512(SB), NOSPLIT, $0-104
@@ -59,8 +59,8 @@ TEXT ·factorAVX512(SB), NOSPLIT, $0-104
 	MOVQ floor_base+48(FP), R8
 	MOVQ l_base+72(FP), R9
 	MOVQ stride+96(FP), R11
-	MOVQ $0x3ff0000000000000, AX
-	MOVQ AX, (BX)
+	VMOVUPD one<>(SB), Z0
+	VMOVSD X0, (BX)
 	CMPQ DX, $2
 	JLT done2
 	CMPQ DX, $16
@@ -882,8 +882,8 @@ TEXT ·factorAVX2(SB), NOSPLIT, $0-104
 	MOVQ floor_base+48(FP), R8
 	MOVQ l_base+72(FP), R9
 	MOVQ stride+96(FP), R11
-	MOVQ $0x3ff0000000000000, AX
-	MOVQ AX, (BX)
+	VMOVUPD one<>(SB), Y0
+	VMOVSD X0, (BX)
 	SHLQ $3, R11
 next1:
 	DECQ DX

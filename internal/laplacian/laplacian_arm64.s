@@ -46,14 +46,15 @@ GLOBL single<>(SB), RODATA|NOPTR, $128
 
 // func factorNEON(w, d, floor, l []float64, stride int)
 TEXT ·factorNEON(SB), NOSPLIT, $0-104
+	MOVD $constants<>(SB), R14
 	MOVD w_base+0(FP), R5
 	MOVD d_base+24(FP), R1
 	MOVD d_len+32(FP), R3
 	MOVD floor_base+48(FP), R6
 	MOVD l_base+72(FP), R7
 	MOVD stride+96(FP), R9
-	MOVD $0x3ff0000000000000, R0
-	MOVD R0, (R1)
+	FMOVQ 0(R14), F0
+	FMOVD F0, (R1)
 	LSL $3, R9, R9
 next1:
 	SUBS $1, R3, R3

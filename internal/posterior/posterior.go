@@ -345,13 +345,18 @@ func gather(b []float64, l *List, weights, moments []float64, pp int) {
 	if !l.Seen {
 		sign = -1
 	}
-	var w [1]float64
-	for _, at := range l.At {
-		if w[0] = sign * weights[at]; w[0] != 0 {
-			kernel.Accumulate(b, w[:], moments[int(at)*pp:(int(at)+1)*pp])
+	var w [gatherRoom]float64
+	for at := l.At; len(at) > 0; {
+		n := min(len(at), gatherRoom)
+		for k, i := range at[:n] {
+			w[k] = sign * weights[i]
 		}
+		kernel.AccumulateFrom(b[:pp], w[:n], moments, at[:n])
+		at = at[n:]
 	}
 }
+
+const gatherRoom = 64
 
 // stepV updates ρ, V and C.
 func (f *Fit) stepV(t int) {
@@ -371,10 +376,10 @@ func (f *Fit) stepV(t int) {
 					ws.u[r*k+h] = v * f.Tau[i+r]
 				}
 				one[0] = f.Tau[i+r]
-				kernel.Accumulate(sum, one[:], f.packU(i+r))
 				kernel.Multiply(ws.line[:np], f.rowY(i+r), f.rowY(i+r))
 				kernel.Accumulate(squares, one[:], ws.line[:np])
 			}
+			kernel.AccumulateRows(sum, f.Tau[i:i+rows], f.BU[i*pp:(i+rows)*pp], rows)
 			kernel.AccumulateRows(acc, ws.u[:rows*k], f.Y[i*np:(i+rows)*np], rows)
 			i += rows
 		}
@@ -518,10 +523,14 @@ func (f *Fit) sum(to, moments []float64, lines int, weight func(l int) float64) 
 		part := f.parts[c][:f.pp]
 		clear(part)
 		from, end := pool.Cut(lines, pieces, c)
-		var w [1]float64
-		for l := from; l < end && !f.stopped(); l++ {
-			w[0] = weight(l)
-			kernel.Accumulate(part, w[:], moments[l*f.pp:(l+1)*f.pp])
+		var w [4]float64
+		for l := from; l < end && !f.stopped(); {
+			n := min(len(w), end-l)
+			for r := range n {
+				w[r] = weight(l + r)
+			}
+			kernel.AccumulateRows(part, w[:n], moments[l*f.pp:(l+n)*f.pp], n)
+			l += n
 		}
 	})
 	for _, part := range f.parts[:pieces] {

@@ -3,10 +3,15 @@
 // classes that they were not told. docs/measurements/defaults.md and qmfq.md hold its tables.
 //
 //	go run . [-data FOLDER] heldout|labels|losses|qmfq|updates [SET ...]
+//	go run . -data FOLDER [-python PYTHON] peers [TABLE ...]
+//	go run . peerspage
 //
 // Without -data it reads the one matrix of this repository, testdata/laml-exp.tsv.gz, which
 // labels cannot do with. FOLDER has the others, as the experiments beside this folder read them: go run . data there
 // says where they are published. Named sets are read instead of the usual ones.
+//
+// peers writes results/peers.json and, from that alone, the figures of docs/measurements/bqmf.md and its picture;
+// of named tables it prints what it finds. What is done is kept in cache/. peerspage writes the page again.
 package main
 
 import (
@@ -22,13 +27,18 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/paper/internal/cells"
 	matrices "github.com/quantmf/quantmf/paper/internal/data"
 )
 
 var (
 	data  = flag.String("data", "", "folder of the data; without it testdata/laml-exp.tsv.gz of this repository is read")
 	rows  = flag.Int("rows", 0, "at most so many features, evenly spread; 0: all")
-	draws = flag.Int("draws", 3, "masks (heldout, qmfq, updates) or seeds (labels)")
+	draws = flag.Int("draws", 3, "masks (heldout, qmfq, updates, peers) or seeds (labels)")
+
+	slowDraws = flag.Int("slow", 1, "peers: masks of the wide tables that slow methods get")
+	some      = flag.String("methods", "", "peers: some methods of the tables named, separated by semicolons")
+	python    = flag.String("python", "python3", "peers: a Python that has what requirements.txt names")
 )
 
 // sets are matrices of several kinds: logarithms of counts, shares, counts.
@@ -59,23 +69,34 @@ func main() {
 		qmfq()
 	case "updates":
 		updates()
+	case "peers":
+		peers()
+	case "peerspage":
+		r, err := readPeers()
+		check(err)
+		writePeersPage(r)
 	default:
 		flag.Usage()
 		os.Exit(2)
 	}
 }
 
-func read(set string) quantmf.Mat {
-	t, err := matrices.Read(filepath.Join(*data, set+".tsv.gz"))
+func readIn(folder, set string) quantmf.Mat {
+	t, err := matrices.Read(filepath.Join(folder, set+".tsv.gz"))
 	check(err)
-	x := t.X
+	return t.X
+}
+
+func read(set string) quantmf.Mat {
+	x := readIn(*data, set)
 	if *rows > 0 && x.Rows > *rows {
 		some := make([][]float64, *rows)
 		for i := range some {
 			some[i] = x.Row(i * x.Rows / len(some))
 		}
-		x, err = quantmf.MatOf(some...)
+		y, err := quantmf.MatOf(some...)
 		check(err)
+		return y
 	}
 	return x
 }
@@ -105,9 +126,9 @@ func heldOut() {
 			hidden[model], seen[model] = make([][]float64, len(ranks)), make([][]float64, len(ranks))
 		}
 		for draw := range *draws {
-			holes, full := hide(x, uint64(draw))
+			holes := cells.Hide(x, uint64(draw))
 			add := func(model, r int, fit quantmf.Mat) {
-				h, s := split(full, holes, fit)
+				h, s := split(x, holes, fit)
 				hidden[model][r], seen[model][r] = append(hidden[model][r], h), append(seen[model][r], s)
 			}
 			for r, k := range ranks {
@@ -127,7 +148,7 @@ func heldOut() {
 					}
 					from = []quantmf.FitOption{quantmf.WithInit(m.U, m.V)}
 					fit := m.Reconstruct()
-					if h, _ := split(full, holes, fit); h < at {
+					if h, _ := split(x, holes, fit); h < at {
 						best, at = fit, h
 					}
 				}
@@ -163,48 +184,9 @@ func heldOut() {
 	}
 }
 
-// hide returns x with NaN in a tenth of its cells, and x. A row or column keeps
-// two cells.
-func hide(x quantmf.Mat, seed uint64) (holes, full quantmf.Mat) {
-	r := rand.New(rand.NewPCG(seed, 7))
-	holes = x.Clone()
-	left := make([]int, x.Cols)
-	for j := range left {
-		left[j] = x.Rows
-	}
-	for i := range x.Rows {
-		kept := x.Cols
-		for j := range x.Cols {
-			if r.Float64() < 0.1 && kept > 2 && left[j] > 2 {
-				holes.Set(i, j, math.NaN())
-				kept--
-				left[j]--
-			}
-		}
-	}
-	return holes, x
-}
-
 // split returns the mean divergences of hidden and of visible cells.
 func split(x, holes, fit quantmf.Mat) (hidden, seen float64) {
-	var h, s int
-	for i := range x.Rows {
-		for j, v := range x.Row(i) {
-			t := max(fit.At(i, j), 1e-30)
-			d := t - v
-			if v > 0 {
-				d += v * math.Log(v/t)
-			}
-			if w := holes.At(i, j); w != w {
-				hidden += d
-				h++
-			} else {
-				seen += d
-				s++
-			}
-		}
-	}
-	return hidden / float64(h), seen / float64(s)
+	return cells.Divergences(x, holes, fit, 1e-30)
 }
 
 func rowMeans(x quantmf.Mat) quantmf.Mat {
@@ -276,6 +258,41 @@ func labels() {
 			got = append(got, agreement(cluster(profiles(c.fit(uint64(s+1))), 3), class))
 		}
 		fmt.Printf("| %s | %.3f | %.3f | %.3f |\n", c.name, mean(got), deviation(got), slices.Min(got))
+	}
+	bayesian(x, class)
+}
+
+// bayesian does the same for BQMF: with its coordinates V, which give each feature the same weight, and with what it says of the cells,
+// whose roots give a feature the weight that it has under KL.
+func bayesian(x quantmf.Mat, class []int) {
+	m, err := quantmf.FitBQMF(context.Background(), x, 0)
+	check(err)
+	fit := m.Reconstruct()
+	parts, err := quantmf.FitNMF(context.Background(), fit, 3, quantmf.WithUpdates(quantmf.UpdatesMultiplicative))
+	check(err)
+	three, err := quantmf.FitBQMF(context.Background(), x, 3)
+	check(err)
+	columns := func(x quantmf.Mat, of func(i int, v float64) float64) [][]float64 {
+		p := make([][]float64, x.Cols)
+		for i := range x.Rows {
+			for j, v := range x.Row(i) {
+				p[j] = append(p[j], of(i, v))
+			}
+		}
+		return p
+	}
+	root := func(_ int, v float64) float64 { return math.Sqrt(v) }
+	for _, c := range []struct {
+		name string
+		p    [][]float64
+	}{
+		{"V of BQMF of rank 3", columns(three.V, func(c int, v float64) float64 { return v * math.Sqrt(three.Relevance[c]) })},
+		{"V of BQMF", columns(m.V, func(c int, v float64) float64 { return v * math.Sqrt(m.Relevance[c]) })},
+		{"roots of the cells themselves", columns(x, root)},
+		{"roots of what BQMF says of the cells", columns(fit, root)},
+		{"NMF of what BQMF says of the cells", profiles(parts.V)},
+	} {
+		fmt.Printf("| %s | %.3f |\n", c.name, agreement(cluster(c.p, 3), class))
 	}
 }
 

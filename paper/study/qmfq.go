@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/paper/internal/cells"
 )
 
 // qmfq gives, for the projections, rates and lengths of FitQMFQ that could be its
@@ -64,10 +65,10 @@ func qmfq() {
 			}
 			var hidden []float64
 			for draw := range *draws {
-				holes, full := hide(x, uint64(draw))
+				holes := cells.Hide(x, uint64(draw))
 				m, err := quantmf.FitQMFQ(ctx, holes, k, append(slices.Clone(w.opts), quantmf.WithMissingValues(), quantmf.WithSeed(uint64(draw+1)))...)
 				check(err)
-				h, _ := split(full, holes, m.Reconstruct())
+				h, _ := split(x, holes, m.Reconstruct())
 				hidden = append(hidden, h)
 			}
 			fmt.Printf(" %.4g ± %.2g |", mean(hidden), deviation(hidden))

@@ -1,0 +1,577 @@
+package main
+
+// The module of WebAssembly with all kernels, and what calls them: the declarations in Go,
+// and the functions in JavaScript between the two modules. Go's imports must be there before
+// its memory is, which the kernels import; so the functions are closures that are bound later.
+//
+// # Blocks and loops
+//
+// WebAssembly has no jumps but those out of a block, to its end, and to the head of a loop. A
+// text is a list of instructions and labels. A label that is jumped to from further down is
+// the head of a loop as far as the last such jump; one that is jumped to from above is the end
+// of a block that begins at the first such jump. Where two of them overlap, the one that
+// begins later begins with the other, if it is a block, or else the other, a loop, ends later.
+
+import (
+	"encoding/binary"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// module is a module while it is written.
+type module struct {
+	root      string
+	tables    []string       // of the package at hand, by name
+	at        map[string]int // their places, in bytes
+	words     []uint64
+	functions []wasmFunction
+}
+
+// wasmFunction is a kernel in it.
+type wasmFunction struct {
+	name   string   // package_kernel
+	params []string // words of the arguments that it uses, "tables" first if it uses them
+	types  []byte
+	result bool
+	code   []byte
+}
+
+const (
+	typeI32, typeF64, typeV128 = 0x7f, 0x7c, 0x7b
+	emptyBlock                 = 0x40
+)
+
+// opcodes are the instructions without operands of their own, and those whose operands
+// [module.instruction] knows. Those from 0x100 on have the prefix of vectors.
+var opcodes = map[string]int{
+	"br": 0x0c, "br_if": 0x0d, "local.get": 0x20, "local.set": 0x21, "local.tee": 0x22,
+	"i32.load": 0x28, "i64.store": 0x37, "i32.const": 0x41, "i64.const": 0x42,
+	"i32.eq": 0x46, "i32.ne": 0x47, "i32.lt_s": 0x48, "i32.gt_s": 0x4a, "i32.le_s": 0x4c, "i32.ge_s": 0x4e,
+	"i32.add": 0x6a, "i32.sub": 0x6b, "i32.mul": 0x6c, "i32.and": 0x71, "i32.shl": 0x74, "i32.shr_u": 0x76,
+	"v128.load": 0x100, "v128.load64_splat": 0x10a, "v128.store": 0x10b, "v128.const": 0x10c,
+	"f64x2.splat": 0x114, "i32x4.extract_lane": 0x11b, "f64x2.extract_lane": 0x121,
+	"f64x2.eq": 0x147, "f64x2.ne": 0x148, "f64x2.lt": 0x149, "f64x2.gt": 0x14a, "f64x2.le": 0x14b, "f64x2.ge": 0x14c,
+	"v128.not": 0x14d, "v128.and": 0x14e, "v128.or": 0x150, "v128.xor": 0x151, "v128.bitselect": 0x152,
+	"v128.store64_lane": 0x15b, "v128.load64_zero": 0x15d,
+	"i64x2.shl": 0x1cb, "i64x2.shr_u": 0x1cd, "i64x2.add": 0x1ce,
+	"f64x2.sqrt": 0x1ef, "f64x2.add": 0x1f0, "f64x2.sub": 0x1f1, "f64x2.mul": 0x1f2, "f64x2.div": 0x1f3,
+	"f64x2.pmin": 0x1f6, "f64x2.pmax": 0x1f7,
+}
+
+// opShuffle takes two registers a, b and a number for each byte of the result.
+const opShuffle = 0x10d
+
+// shuffles are lanes of two registers: the first of each, the second of each, and of one
+// register the second before the first.
+var shuffles = map[string][2]int{"lows": {0, 2}, "highs": {1, 3}, "swap": {1, 0}}
+
+// compile adds the kernels of a package.
+func (w *module) compile(p pkg) {
+	w.tables, w.at, w.words = nil, map[string]int{}, nil
+	for _, k := range p.kernels {
+		file := &File{constants: map[string][]uint64{}}
+		f := newFunc(file, k, simd128)
+		k.text(f)
+		w.functions = append(w.functions, w.function(p, k, file, f.out.String()))
+	}
+}
+
+// wasmTag is the build tag under which Go imports the module: a program that does not bring it
+// would not link.
+const wasmTag = "wasmsimd"
+
+// item is a label, or some instructions of which the last may be a jump to one.
+type item struct {
+	label, to string
+	code      []string
+}
+
+// function encodes the text of a kernel.
+func (w *module) function(p pkg, k kernel, file *File, text string) wasmFunction {
+	var items []item
+	var all []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if label, ok := strings.CutSuffix(line, ":"); ok {
+			items = append(items, item{label: label})
+			continue
+		}
+		code := strings.Split(line, "; ")
+		last := code[len(code)-1]
+		to := ""
+		if strings.HasPrefix(last, "br") {
+			to = strings.Fields(last)[1]
+		}
+		all = append(all, code...)
+		items = append(items, item{code: code, to: to})
+	}
+
+	// Arguments that are used, then locals.
+	out := wasmFunction{name: p.name + "_" + k.name, result: k.result != ""}
+	locals, kinds := []string{}, map[string]byte{}
+	used := func(what, name string) bool { return slices.Contains(all, what+" "+name) }
+	param := func(name string, kind byte) {
+		out.params, out.types = append(out.params, name), append(out.types, kind)
+		locals = append(locals, name)
+	}
+	if slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(s, "table ") }) {
+		param("tables", typeI32)
+	}
+	for _, word := range k.words() {
+		if used("local.get", word.name) {
+			param(word.name, map[bool]byte{true: typeF64, false: typeI32}[word.float])
+		}
+	}
+	var constants []string
+	for _, s := range all {
+		name := ""
+		kind := byte(typeV128)
+		what, operand, _ := strings.Cut(s, " ")
+		switch {
+		case what == "constant":
+			name = "constant " + operand
+			if !slices.Contains(locals, name) {
+				constants = append(constants, operand)
+			}
+		case strings.HasPrefix(what, "local."):
+			name = operand
+			if name == "ret" {
+				kind = typeF64
+			} else if name[0] == 'R' || name == "left" || name == "right" {
+				kind = typeI32
+			}
+		default:
+			continue
+		}
+		if !slices.Contains(locals, name) {
+			locals = append(locals, name)
+			kinds[name] = kind
+		}
+	}
+	index := func(name string) int {
+		i := slices.Index(locals, name)
+		if i < 0 {
+			panic(out.name + ": no local " + name)
+		}
+		return i
+	}
+	body := uleb(nil, len(locals)-len(out.params))
+	for _, name := range locals[len(out.params):] {
+		body = append(body, 1, kinds[name])
+	}
+	fields := w.offsets(p, k)
+	emit := func(s string) { body = w.instruction(body, s, index, file, fields) }
+	for _, name := range constants {
+		emit(fmt.Sprintf("v128.const %x %[1]x", file.constants[name][0]))
+		emit("local.set constant " + name)
+	}
+
+	// Items in their blocks and loops.
+	scopes := scopesOf(out.name, items)
+	var open []*scope
+	for i := 0; i <= len(items); i++ {
+		for len(open) > 0 && open[len(open)-1].end == i {
+			open = open[:len(open)-1]
+			body = append(body, 0x0b)
+		}
+		for len(scopes) > 0 && scopes[0].begin == i {
+			body = append(body, map[bool]byte{true: 0x03, false: 0x02}[scopes[0].loop], emptyBlock)
+			open = append(open, scopes[0])
+			scopes = scopes[1:]
+		}
+		if i == len(items) || items[i].label != "" {
+			continue
+		}
+		for _, s := range items[i].code {
+			if !strings.HasPrefix(s, "br") {
+				emit(s)
+				continue
+			}
+			depth := slices.IndexFunc(open, func(c *scope) bool { return c.label == items[i].to && c.has(i) })
+			if depth < 0 {
+				panic(out.name + ": no way to " + items[i].to)
+			}
+			op, _, _ := strings.Cut(s, " ")
+			body = uleb(append(body, byte(opcodes[op])), len(open)-1-depth)
+		}
+	}
+	if out.result {
+		emit("local.get ret")
+	}
+	out.code = append(body, 0x0b)
+	return out
+}
+
+// scope is a block that ends at a label, or a loop that begins there: the items from begin
+// on and before end.
+type scope struct {
+	label      string
+	loop       bool
+	at         int // the label's item
+	begin, end int
+}
+
+// has tells whether a jump at item i goes to the label by this scope.
+func (s *scope) has(i int) bool { return s.loop == (i > s.at) }
+
+// scopesOf are the scopes that items need, the outer before the inner where they begin
+// together.
+func scopesOf(name string, items []item) []*scope {
+	var all []*scope
+	for at, it := range items {
+		if it.label == "" {
+			continue
+		}
+		first, last := -1, -1
+		for i, jump := range items {
+			if jump.to == it.label && i < at && first < 0 {
+				first = i
+			}
+			if jump.to == it.label && i > at {
+				last = i
+			}
+		}
+		if first >= 0 {
+			all = append(all, &scope{label: it.label, at: at, begin: first, end: at})
+		}
+		if last >= 0 {
+			all = append(all, &scope{label: it.label, loop: true, at: at, begin: at, end: last + 1})
+		}
+	}
+	for again := true; again; {
+		again = false
+		for _, a := range all {
+			for _, b := range all {
+				if a.begin >= b.begin || b.begin >= a.end || a.end >= b.end {
+					continue
+				}
+				switch {
+				case !b.loop:
+					b.begin = a.begin
+				case a.loop:
+					a.end = b.end
+				default:
+					panic(name + ": a jump into the loop at " + b.label)
+				}
+				again = true
+			}
+		}
+	}
+	sort.SliceStable(all, func(i, j int) bool {
+		a, b := all[i], all[j]
+		if a.begin != b.begin {
+			return a.begin < b.begin
+		}
+		if a.end != b.end {
+			return a.end > b.end
+		}
+		return !a.loop && b.loop
+	})
+	return all
+}
+
+// instruction appends the encoding of one.
+func (w *module) instruction(body []byte, s string, index func(string) int, file *File, fields map[string]int) []byte {
+	what, rest, _ := strings.Cut(s, " ")
+	operands := strings.Fields(rest)
+	switch what {
+	case "constant":
+		return uleb(append(body, 0x20), index(s))
+	case "table": // its address
+		if _, known := w.at[rest]; !known {
+			w.at[rest] = 8 * len(w.words)
+			w.tables = append(w.tables, rest)
+			w.words = append(w.words, file.constants[rest]...)
+		}
+		body = uleb(append(body, 0x20), index("tables"))
+		return append(sleb(append(body, 0x41), int64(w.at[rest])), byte(opcodes["i32.add"]))
+	case "shuffle":
+		body = opcode(body, opShuffle)
+		for _, lane := range shuffles[rest] {
+			for i := range 8 {
+				body = append(body, byte(8*lane+i))
+			}
+		}
+		return body
+	}
+	op, known := opcodes[what]
+	if !known {
+		panic("no instruction " + s)
+	}
+	body = opcode(body, op)
+	switch {
+	case strings.HasPrefix(what, "local."):
+		return uleb(body, index(rest))
+	case what == "i32.const" || what == "i64.const":
+		v, err := strconv.ParseInt(rest, 10, 64)
+		if err != nil {
+			panic(s)
+		}
+		return sleb(body, v)
+	case what == "v128.const":
+		for _, o := range operands {
+			v, err := strconv.ParseUint(o, 16, 64)
+			if err != nil {
+				panic(s)
+			}
+			body = binary.LittleEndian.AppendUint64(body, v)
+		}
+		return body
+	case strings.Contains(what, "load") || strings.Contains(what, "store"):
+		offset, number := fields[operands[0]]
+		if !number {
+			v, err := strconv.Atoi(operands[0])
+			if err != nil {
+				panic(s)
+			}
+			offset = v
+		}
+		align := 3
+		if what == "i32.load" {
+			align = 2
+		}
+		body = uleb(uleb(body, align), offset)
+		operands = operands[1:]
+	}
+	for _, o := range operands { // lanes
+		v, err := strconv.Atoi(o)
+		if err != nil {
+			panic(s)
+		}
+		body = append(body, byte(v))
+	}
+	return body
+}
+
+func opcode(body []byte, op int) []byte {
+	if op < 0x100 {
+		return append(body, byte(op))
+	}
+	return uleb(append(body, 0xfd), op-0x100)
+}
+
+func uleb(b []byte, v int) []byte { return binary.AppendUvarint(b, uint64(v)) }
+
+func sleb(b []byte, v int64) []byte {
+	for {
+		c := byte(v & 0x7f)
+		v >>= 7
+		if v == 0 && c&0x40 == 0 || v == -1 && c&0x40 != 0 {
+			return append(b, c)
+		}
+		b = append(b, c|0x80)
+	}
+}
+
+// bytes is the module.
+func (w *module) bytes() []byte {
+	section := func(out []byte, id byte, content []byte) []byte {
+		return append(uleb(append(out, id), len(content)), content...)
+	}
+	name := func(out []byte, s string) []byte { return append(uleb(out, len(s)), s...) }
+	types, signatures := []byte{}, []string{}
+	all := append(slices.Clip(w.functions), wasmFunction{name: version, result: true, code: append(sleb([]byte{0, 0x41}, int64(w.version())), 0x0b)})
+	functions, exports, code := uleb(nil, len(all)), uleb(nil, len(all)), uleb(nil, len(all))
+	for i, f := range all {
+		s := uleb([]byte{0x60}, len(f.types))
+		s = append(s, f.types...)
+		switch {
+		case !f.result:
+			s = append(s, 0)
+		case f.name == version:
+			s = append(s, 1, typeI32)
+		default:
+			s = append(s, 1, typeF64)
+		}
+		at := slices.Index(signatures, string(s))
+		if at < 0 {
+			at, signatures, types = len(signatures), append(signatures, string(s)), append(types, s...)
+		}
+		functions = uleb(functions, at)
+		exports = uleb(append(name(exports, f.name), 0), i)
+		code = append(uleb(code, len(f.code)), f.code...)
+	}
+	out := []byte("\x00asm\x01\x00\x00\x00")
+	out = section(out, 1, append(uleb(nil, len(signatures)), types...))
+	out = section(out, 2, append(name(name([]byte{1}, "env"), "memory"), 2, 0, 1))
+	out = section(out, 3, functions)
+	out = section(out, 7, exports)
+	return section(out, 10, code)
+}
+
+// version is the name of the function that returns what [module.version] does.
+const version = "version"
+
+// version is a number that changes with the kernels: Go has it too, and leaves alone a
+// module that says another.
+func (w *module) version() int32 {
+	sum := crc32.NewIEEE()
+	for _, f := range w.functions {
+		fmt.Fprintf(sum, "%s%v%v", f.name, f.params, f.types)
+		sum.Write(f.code)
+	}
+	return int32(sum.Sum32())
+}
+
+// said is the file of internal/cpu with the version.
+func (w *module) said() string {
+	return gofmt(notice + "//go:build " + wasmTag + " && !purego\n\npackage cpu\n\n// kernels is what the module of kernels that Go was built with says of itself.\nconst kernels = " + fmt.Sprint(w.version()) + "\n")
+}
+
+// script is the module of JavaScript with Go's imports.
+func (w *module) script() string {
+	var imports, names, bound strings.Builder
+	for _, f := range w.functions {
+		var args []string
+		for i := range f.params {
+			args = append(args, fmt.Sprintf("a%d", i))
+		}
+		list := strings.Join(args, ", ")
+		fmt.Fprintf(&imports, "  %s: (%s) => %[1]s(%[2]s),\n", f.name, list)
+		fmt.Fprintf(&names, ", %s", f.name)
+		fmt.Fprintf(&bound, ", %s", f.name)
+	}
+	return strings.TrimSuffix(notice, "\n") + `//
+// What Go imports of the kernels. Without bind, which takes the exports of kernels.wasm, version
+// is 0, and Go calls none of them.
+let version = () => 0` + names.String() + `;
+export const imports = {
+  version: () => version(),
+` + imports.String() + `};
+export function bind(exports) {
+  ({ version` + bound.String() + ` } = exports);
+}
+`
+}
+
+// declarations is the file of a package with the choice at run time and the imports.
+func (w *module) declarations(p pkg, functions []wasmFunction) string {
+	var b strings.Builder
+	b.WriteString(notice + "//go:build " + wasmTag + " && !purego\n\npackage " + p.name + "\n\nimport (\n\t\"unsafe\"\n\n\t\"github.com/quantmf/quantmf/internal/cpu\"\n)\n\n" +
+		"// level is the set of instructions in use; tests set it.\nvar level = cpu.Level\n\n" +
+		"// place is the address of a slice.\nfunc place(s []float64) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(s)) }\n")
+	if len(w.words) > 0 {
+		fmt.Fprintf(&b, "\n// tables are %s.\nvar tables = [...]uint64{\n", strings.Join(w.tables, ", then "))
+		for i, v := range w.words {
+			fmt.Fprintf(&b, "%#016x,", v)
+			if i%4 == 3 {
+				b.WriteString("\n")
+			}
+		}
+		b.WriteString("\n}\n")
+	}
+	checked := map[string]bool{}
+	for i, k := range p.kernels {
+		f := functions[i]
+		for field, at := range w.offsets(p, k) {
+			checked[fmt.Sprintf("_ = [1]struct{}{}[unsafe.Offsetof(%s)-%d]", strings.Replace(field, "_", "{}.", 1), at)] = true
+		}
+		var args, params []string
+		words := map[string]word{"tables": {give: "unsafe.Pointer(&tables)", goType: "unsafe.Pointer"}}
+		for _, w := range k.words() {
+			words[w.name] = w
+		}
+		for _, name := range f.params {
+			args = append(args, words[name].give)
+			params = append(params, name+" "+words[name].goType)
+		}
+		call := k.name + simd128.Name + "(" + strings.Join(args, ", ") + ")"
+		if k.result != "" {
+			call = "return " + call
+		}
+		fmt.Fprintf(&b, "\n%s {\n\tif level == cpu.%s {\n\t\t%s\n", k.signature(""), simd128.Name, call)
+		if k.result == "" {
+			b.WriteString("return\n")
+		}
+		fmt.Fprintf(&b, "\t}\n\t%s\n}\n", k.call("_g"))
+		fmt.Fprintf(&b, "\n//go:wasmimport quantmf %s\n//go:noescape\nfunc %s(%s) %s\n", f.name, k.name+simd128.Name, strings.Join(params, ", "), k.result)
+	}
+	if len(checked) > 0 {
+		b.WriteString("\n// The kernels have these offsets.\nvar (\n")
+		lines := []string{}
+		for line := range checked {
+			lines = append(lines, line)
+		}
+		slices.Sort(lines)
+		b.WriteString(strings.Join(lines, "\n") + "\n)\n")
+	}
+	return gofmt(b.String())
+}
+
+// word is a word of the arguments: its name, as [kernel.layout] has it, how Go gives it and
+// its type there.
+type word struct {
+	name, give, goType string
+	float              bool
+}
+
+// words are those of a kernel, in their order.
+func (k kernel) words() (all []word) {
+	for _, field := range k.fields() {
+		for _, n := range field.Names {
+			switch t := field.Type.(type) {
+			case *ast.ArrayType:
+				all = append(all, word{n.Name + "_base", "place(" + n.Name + ")", "unsafe.Pointer", false},
+					word{n.Name + "_len", "int32(len(" + n.Name + "))", "int32", false})
+			case *ast.StarExpr:
+				all = append(all, word{n.Name, "unsafe.Pointer(" + n.Name + ")", "unsafe.Pointer", false})
+			case *ast.Ident:
+				if t.Name == "float64" {
+					all = append(all, word{n.Name, n.Name, "float64", true})
+				} else {
+					all = append(all, word{n.Name, "int32(" + n.Name + ")", "int32", false})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// offsets are those of the fields of the structs that a kernel takes, "Type_Field".
+func (w *module) offsets(p pkg, k kernel) map[string]int {
+	at := map[string]int{}
+	for _, typ := range k.structs() {
+		files, err := filepath.Glob(filepath.Join(w.root, "internal", p.name, "*.go"))
+		if err != nil {
+			panic(err)
+		}
+		for _, name := range files {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				panic(err)
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
+			if err != nil {
+				panic(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				spec, ok := n.(*ast.TypeSpec)
+				if !ok || spec.Name.Name != typ {
+					return true
+				}
+				offset := 0
+				for _, field := range spec.Type.(*ast.StructType).Fields.List {
+					for _, n := range field.Names {
+						at[typ+"_"+n.Name] = offset
+						if _, slice := field.Type.(*ast.ArrayType); slice {
+							offset += 24
+						} else {
+							offset += 8
+						}
+					}
+				}
+				return false
+			})
+		}
+	}
+	return at
+}

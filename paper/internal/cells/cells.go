@@ -1,0 +1,54 @@
+// Package cells hides cells of a matrix from fits and says how well they were predicted.
+package cells
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/quantmf/quantmf"
+)
+
+// Hide returns x with NaN in a tenth of its cells, drawn by the seed. A row or a column keeps two
+// cells at least.
+func Hide(x quantmf.Mat, seed uint64) quantmf.Mat {
+	r := rand.New(rand.NewPCG(seed, 7))
+	holes := x.Clone()
+	left := make([]int, x.Cols)
+	for j := range left {
+		left[j] = x.Rows
+	}
+	for i := range x.Rows {
+		kept := x.Cols
+		for j := range x.Cols {
+			if r.Float64() < 0.1 && kept > 2 && left[j] > 2 {
+				holes.Set(i, j, math.NaN())
+				kept--
+				left[j]--
+			}
+		}
+	}
+	return holes
+}
+
+// Divergences returns the mean generalised Kullback-Leibler divergences of x from fit, over
+// the cells that are NaN in holes and over the others. No fitted value counts as less than floor.
+func Divergences(x, holes, fit quantmf.Mat, floor float64) (hidden, seen float64) {
+	var h, s float64
+	for i := range x.Rows {
+		for j, v := range x.Row(i) {
+			t := max(fit.At(i, j), floor)
+			d := t - v
+			if v > 0 {
+				d += v * math.Log(v/t)
+			}
+			if w := holes.At(i, j); w != w {
+				hidden += d
+				h++
+			} else {
+				seen += d
+				s++
+			}
+		}
+	}
+	return hidden / h, seen / s
+}

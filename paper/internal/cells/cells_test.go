@@ -1,0 +1,67 @@
+package cells
+
+import (
+	"math"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+)
+
+// A tenth is hidden, by the seed alone; nothing else is changed; rows and columns keep two.
+func TestHide(t *testing.T) {
+	for _, size := range [][2]int{{200, 150}, {3, 400}, {400, 3}} {
+		x := quantmf.NewMat(size[0], size[1])
+		for i := range x.Data {
+			x.Data[i] = float64(i)
+		}
+		holes, again, other := Hide(x, 5), Hide(x, 5), Hide(x, 6)
+		hidden, differ := 0, 0
+		inCol := make([]int, x.Cols)
+		for i := range x.Rows {
+			inRow := 0
+			for j := range x.Cols {
+				v := holes.At(i, j)
+				if math.Float64bits(v) != math.Float64bits(again.At(i, j)) {
+					t.Fatal("the same seed hides other cells")
+				}
+				if math.Float64bits(v) != math.Float64bits(other.At(i, j)) {
+					differ++
+				}
+				if x.At(i, j) != float64(i*x.Cols+j) || v == v && v != x.At(i, j) {
+					t.Fatal("a value was changed")
+				}
+				if v != v {
+					hidden++
+				} else {
+					inRow++
+					inCol[j]++
+				}
+			}
+			if inRow < 2 {
+				t.Errorf("row %d keeps %d cells", i, inRow)
+			}
+		}
+		for j, n := range inCol {
+			if n < 2 {
+				t.Errorf("column %d keeps %d cells", j, n)
+			}
+		}
+		if share := float64(hidden) / float64(len(x.Data)); x.Rows > 3 && x.Cols > 3 && math.Abs(share-0.1) > 0.01 {
+			t.Errorf("a share of %g is hidden", share)
+		}
+		if differ == 0 {
+			t.Error("another seed hides the same cells")
+		}
+	}
+}
+
+func TestDivergences(t *testing.T) {
+	x, _ := quantmf.MatOf([]float64{2, 0}, []float64{3, 1})
+	holes, _ := quantmf.MatOf([]float64{math.NaN(), 0}, []float64{3, math.NaN()})
+	fit, _ := quantmf.MatOf([]float64{1, 0.5}, []float64{3, 0})
+	hidden, seen := Divergences(x, holes, fit, 0.25)
+	// 2 log 2 - 1 and, at the floor, log 4 - 3/4; 1/2 and 0.
+	if want := (2*math.Ln2 - 1 + math.Log(4) - 0.75) / 2; math.Abs(hidden-want) > 1e-15 || seen != 0.25 {
+		t.Errorf("%g and %g, want %g and 0.25", hidden, seen, want)
+	}
+}

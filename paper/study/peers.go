@@ -1,0 +1,677 @@
+package main
+
+// Prediction of unseen cells beside other people's software: peers.py fills the holes, this file draws them, fits the
+// models of this package and scores all. Every other method is given its best setting on the hidden
+// cells themselves, measure by measure; FitBQMF runs at its defaults.
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/paper/internal/cells"
+)
+
+// peerTable is a table of the comparison: sets, stacked. Those of scikit-learn are made by peers.py.
+type peerTable struct {
+	key, name, kind string
+	sets            []string
+	wide            bool // of the wide tables, whose mean is given apart; the rest are small ones
+	alone           bool // BQMF alone: intervals
+}
+
+var peerTables = []peerTable{
+	{"laml-exp", "TCGA-LAML expression", "logarithms of omics", []string{"tcga-laml/exp"}, true, false},
+	{"kirc-mirna", "TCGA-KIRC miRNA", "logarithms of omics", []string{"tcga-kirc/mirna"}, true, false},
+	{"laml", "TCGA-LAML, three omics", "logarithms of omics", []string{"tcga-laml/exp", "tcga-laml/mirna", "tcga-laml/methy"}, true, false},
+	{"sotu", "State of the Union, words", "counts", []string{"sotu-wordcounts/counts"}, true, false},
+	{"pbmc", "PBMC, counts", "counts", []string{"pbmc3k-small/counts"}, true, false},
+	{"wine", "wine", "mixed measures", []string{"sklearn/wine"}, false, false},
+	{"breast", "breast cancer, 30 measures", "mixed measures", []string{"sklearn/breast"}, false, false},
+	{"diabetes", "diabetes", "mixed measures", []string{"sklearn/diabetes"}, false, false},
+	{"digits", "digits", "pictures", []string{"sklearn/digits"}, false, false},
+	{"orl", "ORL faces", "pictures", []string{"orl-faces-23x28/pixels"}, true, false},
+	{"golub", "Golub leukaemia", "raw intensities", []string{"golub-leukemia/exp"}, true, false},
+	{"brca-methy", "TCGA-BRCA methylation", "shares", []string{"tcga-brca/methy"}, true, false},
+	{"cesc-mirna", "TCGA-CESC miRNA", "logarithms of omics", []string{"tcga-cesc/mirna"}, true, true},
+	{"ov-mirna", "TCGA-OV miRNA", "logarithms of omics", []string{"tcga-ov/mirna"}, true, true},
+	{"kirc-rppa", "TCGA-KIRC proteins (signed)", "signed", []string{"tcga-kirc/rppa"}, true, true},
+	{"coadread-exp", "TCGA-COADREAD expression", "logarithms of omics", []string{"tcga-coadread/exp"}, true, true},
+	{"brca-exp", "TCGA-BRCA expression (signed)", "signed", []string{"tcga-brca/exp"}, true, true},
+}
+
+// designed is the number of tables at the head of the list that BQMF's prototype was found on; the first
+// five of them are the wide ones of its targets.
+const designed = 9
+
+const mostFeatures, mostSamples = 400, 220
+
+// external are the methods of peers.py; slow ones try their whole grid under the first mask alone, and of wide tables get
+// slowDraws masks, as averages do.
+var (
+	external = []string{"softImpute", "KNNImputer", "IterativeImputer", "gcimpute", "missForest"}
+	slow     = map[string]bool{"IterativeImputer": true, "gcimpute": true, "missForest": true}
+)
+
+// peerResults is what results/peers.json holds.
+type peerResults struct {
+	Version, Date, Machine string
+	Packages               map[string]string
+	Masks                  int
+	Tables                 []peerResult
+}
+
+type peerResult struct {
+	Key               string
+	Features, Samples int // of the first mask
+	Methods           []methodResult
+	Intervals         intervals
+}
+
+// methodResult has one value for each mask, at the setting that is best for the measure on that mask. Seconds are those
+// of the setting that is best for KL, and Within80, where the method has intervals, its share of hidden cells.
+type methodResult struct {
+	Name                       string
+	Setting                    []string
+	KL, Absolute, Rank, Second []float64
+	Within80                   []float64 `json:",omitempty"`
+}
+
+// intervals has, of 50, 80 and 95 % intervals, the share of hidden cells within, all masks together, and that of the
+// tenth of the features by their mean whose share is furthest from it, less it.
+type intervals struct {
+	Cells         int
+	Within, Worst [3]float64
+}
+
+var levels = [3]float64{0.5, 0.8, 0.95}
+
+// outcome is how one setting did on one mask.
+type outcome struct {
+	Setting                   string
+	KL, Absolute, Rank        float64
+	Seconds                   float64
+	Within80                  float64 // NaN is written as -1
+	Tenths                    [3][10]float64
+	Count                     [10]float64
+	Features, Samples, Hidden int
+}
+
+// problem is a table with holes, rows of fewer than three different visible values left out.
+type problem struct {
+	peerTable
+	draw    int
+	x, mask quantmf.Mat // whole, and with holes
+	means   []float64   // of the visible cells of each row
+	file    string      // with the holes, for peers.py
+	fits    map[ownFit]prediction
+}
+
+func peers() {
+	tables := peerTables
+	named := flag.Args()[1:]
+	if *some != "" && len(named) == 0 {
+		log.Fatal("-methods is for named tables")
+	}
+	if len(named) > 0 {
+		tables = nil
+		for _, t := range peerTables {
+			if slices.Contains(named, t.key) {
+				tables = append(tables, t)
+			}
+		}
+		if len(tables) == 0 {
+			log.Fatal("no such tables")
+		}
+	}
+	bundled := filepath.Join("cache", "sklearn")
+	if _, err := os.Stat(filepath.Join(bundled, "digits.tsv.gz")); err != nil {
+		runPython("tables", bundled)
+	}
+	r := peerResults{Version: version(), Date: time.Now().UTC().Format(time.DateOnly), Masks: *draws,
+		Machine: fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())}
+	check(json.Unmarshal(runPython("versions"), &r.Packages))
+	// Masks first: a command that was stopped has something of each table.
+	all := map[string][][]outcome{} // by table and method, of each mask
+	var order []string
+	for draw := range *draws {
+		for _, t := range tables {
+			p := t.problem(draw)
+			for _, method := range methods(t) {
+				key := t.key + "/" + method
+				if draw == 0 {
+					order = append(order, key)
+				}
+				if t.wide && draw >= *slowDraws && (slow[method] || slices.Contains(averages, method)) {
+					continue
+				}
+				var settings []string
+				if slow[method] && draw > 0 {
+					settings = bestSettings(all[key][0])
+				}
+				all[key] = append(all[key], p.outcomes(method, settings))
+			}
+		}
+	}
+	for _, t := range tables {
+		one := peerResult{Key: t.key}
+		for _, method := range methods(t) {
+			runs := all[t.key+"/"+method]
+			if len(runs) == 0 {
+				continue
+			}
+			one.Features, one.Samples = runs[0][0].Features, runs[0][0].Samples
+			m := methodResult{Name: method}
+			for _, run := range runs {
+				if len(run) == 0 {
+					continue
+				}
+				least := slices.MinFunc(run, func(a, b outcome) int { return cmp.Compare(a.KL, b.KL) })
+				m.Setting, m.KL, m.Second = append(m.Setting, least.Setting), append(m.KL, sig(least.KL)), append(m.Second, sig(least.Seconds))
+				m.Absolute = append(m.Absolute, sig(slices.MinFunc(run, func(a, b outcome) int { return cmp.Compare(a.Absolute, b.Absolute) }).Absolute))
+				m.Rank = append(m.Rank, sig(slices.MaxFunc(run, func(a, b outcome) int { return cmp.Compare(a.Rank, b.Rank) }).Rank))
+				if least.Within80 >= 0 {
+					m.Within80 = append(m.Within80, sig(least.Within80))
+				}
+			}
+			if len(m.KL) > 0 {
+				one.Methods = append(one.Methods, m)
+			}
+			if method == "BQMF" {
+				one.Intervals = pooled(runs)
+			}
+		}
+		r.Tables = append(r.Tables, one)
+	}
+	if len(named) > 0 {
+		for _, t := range r.Tables {
+			for _, m := range t.Methods {
+				fmt.Printf("%-12s %-20s KL %v, absolute %v, rank %v, %v s, 80 %%: %v, at %q\n", t.Key, m.Name, m.KL, m.Absolute, m.Rank, m.Second, m.Within80, m.Setting)
+			}
+			fmt.Printf("%-12s intervals: %.3f, tenths %+.3f\n", t.Key, t.Intervals.Within, t.Intervals.Worst)
+		}
+		return
+	}
+	text, err := json.MarshalIndent(r, "", " ")
+	check(err)
+	check(os.MkdirAll("results", 0o755))
+	text = arrays.ReplaceAllFunc(text, func(a []byte) []byte { return []byte(strings.Join(strings.Fields(string(a)), " ")) })
+	check(os.WriteFile(peerFile, append(text, '\n'), 0o644))
+	writePeersPage(&r)
+}
+
+var arrays = regexp.MustCompile(`\[[^][{}]*\]`) // of numbers or settings, onto one line
+
+const peerFile = "results/peers.json"
+
+// The methods of this package beside BQMF, and what averages of them do.
+var own = []string{"NMF", "QMF", "NMF, mean of ranks", "QMF, mean of ranks", "NMF, mean of seeds", "QMF, mean of seeds", "row means"}
+
+func methods(t peerTable) []string {
+	if t.alone {
+		return []string{"BQMF"}
+	}
+	all := slices.Concat([]string{"BQMF"}, external, own)
+	if *some != "" {
+		return slices.DeleteFunc(all, func(m string) bool { return !slices.Contains(strings.Split(*some, ";"), m) })
+	}
+	return all
+}
+
+// bestSettings are those that a measure is best at.
+func bestSettings(run []outcome) []string {
+	var names []string
+	if len(run) == 0 {
+		return nil
+	}
+	for _, better := range []func(a, b outcome) int{
+		func(a, b outcome) int { return cmp.Compare(a.KL, b.KL) },
+		func(a, b outcome) int { return cmp.Compare(a.Absolute, b.Absolute) },
+		func(a, b outcome) int { return cmp.Compare(b.Rank, a.Rank) },
+	} {
+		if s := slices.MinFunc(run, better).Setting; !slices.Contains(names, s) {
+			names = append(names, s)
+		}
+	}
+	return names
+}
+
+// pooled puts the masks together.
+func pooled(runs [][]outcome) (all intervals) {
+	for l, level := range levels {
+		var in, count [10]float64
+		for _, run := range runs {
+			for h := range in {
+				in[h] += run[0].Tenths[l][h]
+				count[h] += run[0].Count[h]
+			}
+		}
+		within, cells := 0.0, 0.0
+		for h := range in {
+			within += in[h]
+			cells += count[h]
+			if off := in[h]/count[h] - level; math.Abs(off) > math.Abs(all.Worst[l]) {
+				all.Worst[l] = sig(off)
+			}
+		}
+		all.Cells, all.Within[l] = int(cells), sig(within/cells)
+	}
+	return all
+}
+
+// problem draws a mask.
+func (t peerTable) problem(draw int) *problem {
+	var rows [][]float64
+	for _, set := range t.sets {
+		folder := *data
+		if strings.HasPrefix(set, "sklearn/") {
+			folder = "cache"
+		}
+		x := readIn(folder, set)
+		for i := range x.Rows {
+			rows = append(rows, x.Row(i))
+		}
+	}
+	d, n := min(len(rows), mostFeatures), min(len(rows[0]), mostSamples)
+	x := quantmf.NewMat(d, n)
+	for i := range d {
+		for j := range n {
+			x.Set(i, j, rows[i*len(rows)/d][j*len(rows[0])/n])
+		}
+	}
+	holes := cells.Hide(x, uint64(1000+draw)) // no seed of another measurement
+	p := &problem{peerTable: t, draw: draw, fits: map[ownFit]prediction{}}
+	var whole, mask [][]float64
+	for i := range d {
+		values, sum, count := map[float64]bool{}, 0.0, 0.0
+		for _, v := range holes.Row(i) {
+			if v == v {
+				values[v] = true
+				sum += v
+				count++
+			}
+		}
+		if len(values) >= 3 {
+			whole, mask, p.means = append(whole, x.Row(i)), append(mask, holes.Row(i)), append(p.means, sum/count)
+		}
+	}
+	var err error
+	p.x, err = quantmf.MatOf(whole...)
+	check(err)
+	p.mask, err = quantmf.MatOf(mask...)
+	check(err)
+	return p
+}
+
+// outcomes are those of a method at all its settings, or at some, from the cache where they are there.
+func (p *problem) outcomes(method string, settings []string) (out []outcome) {
+	by := version(":(top,exclude)bqmf.go", ":(top,exclude)internal/posterior", ":(top,exclude)internal/curve")
+	if method == "BQMF" {
+		by = version()
+	}
+	if slices.Contains(external, method) {
+		script, err := os.ReadFile("peers.py")
+		check(err)
+		by = fmt.Sprintf("%x", sha256.Sum256(script))
+	}
+	h := sha256.Sum256([]byte(strings.Join(append([]string{by, p.key, fmt.Sprint(p.draw), method}, settings...), "\n")))
+	file := filepath.Join("cache", "peers", p.key+"-"+hex.EncodeToString(h[:12])+".json")
+	if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &out) == nil {
+		return out
+	}
+	began := time.Now()
+	switch {
+	case method == "BQMF":
+		out = []outcome{p.bqmf()}
+	case slices.Contains(own, method):
+		out = p.own(method)
+	default:
+		out = p.external(method, settings)
+	}
+	log.Printf("%s, mask %d, %s: %.1f s", p.key, p.draw+1, method, time.Since(began).Seconds())
+	text, err := json.Marshal(out)
+	check(err)
+	check(os.MkdirAll(filepath.Dir(file), 0o755))
+	check(os.WriteFile(file, text, 0o644))
+	return out
+}
+
+func (p *problem) bqmf() outcome {
+	began := cpuTime()
+	m, err := quantmf.FitBQMF(context.Background(), p.mask, 0, quantmf.WithMissingValues(), quantmf.WithWorkers(1))
+	seconds := (cpuTime() - began).Seconds()
+	check(err)
+	o := p.score(m.Reconstruct(), false)
+	o.Absolute = p.score(m.Median(), false).Absolute
+	o.Seconds, o.Setting = seconds, "defaults"
+	below, upTo, err := m.Probability(p.x)
+	check(err)
+	order := make([]int, p.x.Rows)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.means[a], p.means[b]) })
+	total := 0.0
+	for place, i := range order {
+		tenth := place * 10 / len(order)
+		for j := range p.x.Cols {
+			if v := p.mask.At(i, j); v == v {
+				continue
+			}
+			o.Count[tenth]++
+			for l, level := range levels {
+				in := within(below.At(i, j), upTo.At(i, j), level)
+				o.Tenths[l][tenth] += in
+				if l == 1 {
+					total += in
+				}
+			}
+		}
+	}
+	o.Within80 = total / float64(o.Hidden)
+	return o
+}
+
+// within is the share of the probability from below to upTo that lies in a central interval; of a value
+// without mass 0 or 1.
+func within(below, upTo, level float64) float64 {
+	lo, hi := (1-level)/2, (1+level)/2
+	if !(upTo > below) {
+		if below >= lo && below <= hi {
+			return 1
+		}
+		return 0
+	}
+	return max(min(upTo, hi)-max(below, lo), 0) / (upTo - below)
+}
+
+// ownRanks are the ranks that NMF and QMF are given, and nmfEpochs where NMF may stop.
+var (
+	ownRanks  = []int{3, 6, 12, 24}
+	nmfEpochs = []int{4, 6, 9, 14, 20}
+)
+
+const seeds = 4 // that are averaged
+
+type ownFit struct {
+	model     string
+	k, epochs int
+	seed      uint64
+}
+
+type prediction struct {
+	fit     quantmf.Mat
+	seconds float64
+}
+
+// own fits NMF or QMF at all ranks, and averages predictions.
+func (p *problem) own(method string) (out []outcome) {
+	if method == "row means" {
+		fit := rowMeans(p.mask)
+		o := p.score(fit, true)
+		o.Setting = "means"
+		return []outcome{o}
+	}
+	model, mean, averaged := strings.Cut(method, ", mean of ")
+	fit := func(k, epochs int, seed uint64) (got quantmf.Mat, seconds float64) {
+		key := ownFit{model, k, epochs, seed}
+		if p, has := p.fits[key]; has {
+			return p.fit, p.seconds
+		}
+		defer func() { p.fits[key] = prediction{got, seconds} }()
+		opts := []quantmf.FitOption{quantmf.WithMissingValues(), quantmf.WithSeed(seed), quantmf.WithWorkers(1)}
+		began := cpuTime()
+		if model == "NMF" {
+			m, err := quantmf.FitNMF(context.Background(), p.mask, k, append(opts, quantmf.WithEpochs(epochs))...)
+			check(err)
+			return m.Reconstruct(), (cpuTime() - began).Seconds()
+		}
+		m, err := quantmf.FitQMF(context.Background(), p.mask, k, opts...)
+		check(err)
+		return m.Reconstruct(), (cpuTime() - began).Seconds()
+	}
+	lengths := nmfEpochs
+	name := func(k, epochs int) string { return fmt.Sprintf("k = %d, %d epochs", k, epochs) }
+	if model == "QMF" {
+		lengths = []int{0}
+		name = func(k, _ int) string { return fmt.Sprintf("k = %d", k) }
+	}
+	var ranks []int
+	for _, k := range ownRanks {
+		if k <= p.x.Rows {
+			ranks = append(ranks, k)
+		}
+	}
+	for _, epochs := range lengths {
+		if averaged && mean == "ranks" {
+			sum, all := quantmf.NewMat(p.x.Rows, p.x.Cols), 0.0
+			for _, k := range ranks {
+				f, s := fit(k, epochs, 1)
+				add(sum, f, 1/float64(len(ranks)))
+				all += s
+			}
+			o := p.score(sum, true)
+			o.Setting, o.Seconds = strings.TrimPrefix(strings.TrimPrefix(name(0, epochs), "k = 0"), ", "), all
+			out = append(out, o)
+			continue
+		}
+		for _, k := range ranks {
+			sum, all, times := quantmf.NewMat(p.x.Rows, p.x.Cols), 0.0, 1
+			if averaged {
+				times = seeds
+			}
+			for seed := range times {
+				f, s := fit(k, epochs, uint64(seed+1))
+				add(sum, f, 1/float64(times))
+				all += s
+			}
+			o := p.score(sum, true)
+			o.Setting, o.Seconds = name(k, epochs), all
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+func add(to, x quantmf.Mat, weight float64) {
+	for i := range to.Rows {
+		for j, v := range x.Row(i) {
+			to.Set(i, j, to.At(i, j)+weight*v)
+		}
+	}
+}
+
+// external runs peers.py and scores its lines.
+func (p *problem) external(method string, settings []string) (out []outcome) {
+	if p.file == "" {
+		var text bytes.Buffer
+		for i := range p.mask.Rows {
+			for j, v := range p.mask.Row(i) {
+				if j > 0 {
+					text.WriteByte('\t')
+				}
+				if v == v {
+					text.WriteString(strconv.FormatFloat(v, 'g', -1, 64))
+				}
+			}
+			text.WriteByte('\n')
+		}
+		p.file = filepath.Join("cache", fmt.Sprintf("%s-%d.tsv", p.key, p.draw))
+		check(os.MkdirAll("cache", 0o755))
+		check(os.WriteFile(p.file, text.Bytes(), 0o644))
+	}
+	said := runPython(append([]string{method, p.file}, settings...)...)
+	for _, line := range bytes.Split(bytes.TrimSpace(said), []byte("\n")) {
+		if len(line) == 0 {
+			continue
+		}
+		var l struct {
+			Setting          string
+			Seconds          float64
+			Cells, Low, High []float64
+		}
+		check(json.Unmarshal(line, &l))
+		fit, at, in := p.x.Clone(), 0, 0.0
+		for i := range fit.Rows {
+			for j := range fit.Cols {
+				if v := p.mask.At(i, j); v != v {
+					fit.Set(i, j, l.Cells[at])
+					if l.Low != nil && l.Low[at] <= p.x.At(i, j) && p.x.At(i, j) <= l.High[at] {
+						in++
+					}
+					at++
+				}
+			}
+		}
+		if at != len(l.Cells) {
+			log.Fatalf("%s: %d values for %d cells", method, len(l.Cells), at)
+		}
+		o := p.score(fit, true)
+		o.Setting, o.Seconds = l.Setting, l.Seconds
+		if l.Low != nil {
+			o.Within80 = in / float64(at)
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// floorShares, of a row's mean, are what predictions are not let fall below: no finite divergence forgives a count where 0
+// was predicted. The one that is best on the hidden cells counts.
+var floorShares = []float64{1e-9, 1e-3, 1e-2, 3e-2, 0.1, 0.2}
+
+// score compares a fit with what was hidden. Floored, it is given the best of the floors.
+func (p *problem) score(fit quantmf.Mat, floored bool) outcome {
+	o := outcome{KL: math.Inf(1), Within80: -1, Features: p.x.Rows, Samples: p.x.Cols}
+	shares := []float64{1e-30}
+	if floored {
+		shares = floorShares
+	}
+	var truths, said []float64
+	rows := 0.0
+	sums := make([]float64, len(shares))
+	for i := range p.x.Rows {
+		truths, said = truths[:0], said[:0]
+		for j, v := range p.x.Row(i) {
+			if w := p.mask.At(i, j); w == w {
+				continue
+			}
+			f := fit.At(i, j)
+			truths, said = append(truths, v), append(said, f)
+			o.Hidden++
+			o.Absolute += math.Abs(v - f)
+			for s, share := range shares {
+				t := max(f, share*p.means[i])
+				sums[s] += t - v
+				if v > 0 {
+					sums[s] += v * math.Log(v/t)
+				}
+			}
+		}
+		if r, varies := spearman(truths, said); varies {
+			o.Rank += r
+			rows++
+		}
+	}
+	for _, s := range sums {
+		o.KL = min(o.KL, s/float64(o.Hidden))
+	}
+	if math.IsInf(o.KL, 0) || p.kind == "signed" {
+		o.KL = 0 // not defined
+	}
+	o.Absolute /= float64(o.Hidden)
+	o.Rank /= max(rows, 1)
+	return o
+}
+
+// leastCells is the number of hidden cells that a row needs to have a rank correlation.
+const leastCells = 5
+
+// spearman is the correlation of ranks, ties averaged: 0 where what was said does not vary, none where the truth does
+// not or has too few cells.
+func spearman(truth, said []float64) (r float64, varies bool) {
+	if len(truth) < leastCells || slices.Min(truth) == slices.Max(truth) {
+		return 0, false
+	}
+	a, b := ranked(truth), ranked(said)
+	m := float64(len(a)-1) / 2
+	var ab, aa, bb float64
+	for i := range a {
+		ab += (a[i] - m) * (b[i] - m)
+		aa += (a[i] - m) * (a[i] - m)
+		bb += (b[i] - m) * (b[i] - m)
+	}
+	if bb == 0 {
+		return 0, true
+	}
+	return ab / math.Sqrt(aa*bb), true
+}
+
+// ranked returns ranks from 0, ties averaged.
+func ranked(v []float64) []float64 {
+	order := make([]int, len(v))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(v[a], v[b]) })
+	r := make([]float64, len(v))
+	for from := 0; from < len(order); {
+		to := from
+		for to < len(order) && v[order[to]] == v[order[from]] {
+			to++
+		}
+		for _, i := range order[from:to] {
+			r[i] = float64(from+to-1) / 2
+		}
+		from = to
+	}
+	return r
+}
+
+// runPython calls peers.py, its complaints going to standard error.
+func runPython(args ...string) []byte {
+	c := exec.Command(*python, append([]string{"peers.py"}, args...)...)
+	c.Stderr = os.Stderr
+	out, err := c.Output()
+	if err != nil {
+		log.Fatalf("peers.py %s: %v (%s needs what requirements.txt names)", args[0], err, *python)
+	}
+	return out
+}
+
+// version is the last commit that changed the package, but for the paths left out, with a + where files differ from it.
+func version(without ...string) string {
+	of := append([]string{"--", ":(top,glob)*.go", ":(top)internal"}, without...)
+	out, err := exec.Command("git", append([]string{"log", "-1", "--format=%h"}, of...)...).Output()
+	if err != nil || len(out) == 0 {
+		return "an unknown version"
+	}
+	v := strings.TrimSpace(string(out))
+	if changed, err := exec.Command("git", append([]string{"status", "--porcelain"}, of...)...).Output(); err != nil || len(changed) > 0 {
+		v += "+"
+	}
+	return v
+}
+
+// sig rounds to four significant digits.
+func sig(v float64) float64 {
+	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
+	return r
+}

@@ -1,0 +1,235 @@
+"""Other people's imputation of a table with holes, for `go run . peers`, which draws the holes and
+scores what is said of them: no value of a hidden cell comes here.
+
+    python peers.py tables FOLDER                  the four tables that scikit-learn brings along
+    python peers.py METHOD HOLES.tsv [SETTING...]  fills the empty cells; without settings, the whole grid
+
+HOLES.tsv has features in rows and nothing else, tab-separated, hidden cells empty. A line of JSON for
+each setting goes to standard output: the setting, the processor's seconds of that fit alone, its values of
+the hidden cells, row after row, and where the method has them the ends of central 80 % intervals.
+
+Every filled value is brought into the range of the visible ones of its row, which no method loses by.
+"log" is log(1+x); where it or "z" (each row to mean 0 and deviation 1) was the scale of a fit, what
+it says is brought back by the inverse.
+"""
+
+import gzip
+import importlib.metadata
+import json
+import math
+import os
+import pathlib
+import sys
+import time
+import warnings
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[name] = "1"
+
+import numpy as np
+
+warnings.filterwarnings("ignore")
+
+
+class Table:
+    def __init__(self, file):
+        lines = pathlib.Path(file).read_text().rstrip("\n").split("\n")
+        self.x = np.array([[float(v) if v else np.nan for v in line.split("\t")] for line in lines])
+        self.hidden = np.isnan(self.x)
+        self.low, self.high = np.nanmin(self.x, 1, keepdims=True), np.nanmax(self.x, 1, keepdims=True)
+        self.wide = len(self.x) > 100
+
+    def scales(self):
+        return ["z", "log z"] if self.low.min() >= 0 else ["z"]
+
+    def scaled(self, scale):
+        """The table on a scale, and the way back."""
+        forth, back = (np.log1p, np.expm1) if "log" in scale else (lambda v: v, lambda v: v)
+        y, mean, deviation = forth(self.x), 0, 1
+        if "z" in scale:
+            mean, deviation = np.nanmean(y, 1, keepdims=True), np.nanstd(y, 1, keepdims=True)
+            deviation[deviation == 0] = 1
+        return (y - mean) / deviation, lambda f: back(f * deviation + mean)
+
+
+def soft_impute(t, settings):
+    """Mazumder, Hastie and Tibshirani (2010): shrink the singular values of the filled table, fill it
+    again; the penalty falls along a path, each from where the one before ended, to a hundredth of the
+    largest singular value. The singular vectors are those of the Gram matrix of the short side."""
+    shares = ["%.3g" % v for v in np.geomspace(0.6, 0.01, 11)]
+    for scale in t.scales():
+        began = time.process_time()
+        y, back = t.scaled(scale)
+        if y.shape[0] < y.shape[1]:
+            y = y.T
+        seen = ~np.isnan(y)
+        filled = np.where(seen, y, 0)
+        top = math.sqrt(np.linalg.eigvalsh(filled.T @ filled)[-1])
+        fit = np.zeros_like(y)
+        for share in shares:
+            penalty = top * float(share)
+            for _ in range(100):
+                filled = np.where(seen, y, fit)
+                e, v = np.linalg.eigh(filled.T @ filled)
+                s = np.sqrt(np.maximum(e, 0))
+                keep = s > penalty
+                new = (filled @ (v[:, keep] * (1 - penalty / s[keep]))) @ v[:, keep].T
+                done = ((new - fit) ** 2).sum() < 1e-5 * max((fit**2).sum(), 1e-9)
+                fit = new
+                if done:
+                    break
+            seconds = time.process_time() - began
+            name = scale + ", " + share
+            if not settings or name in settings:
+                yield name, seconds, back(fit if fit.shape == t.x.shape else fit.T), None
+
+
+def each(t, settings, grid):
+    """Fits of sklearn's kind: grid has (scale, rest of the name, what fits)."""
+    for scale, name, fitted in grid:
+        name = scale + ", " + name
+        if settings and name not in settings:
+            continue
+        began = time.process_time()
+        y, back = t.scaled(scale)
+        f = back(fitted(y))
+        yield name, time.process_time() - began, f, None
+
+
+def knn(t, settings):
+    """KNNImputer, neighbours among the samples or among the features."""
+    from sklearn.impute import KNNImputer
+
+    def fill(k, samples):
+        def f(y):
+            m = KNNImputer(n_neighbors=k, weights="distance")
+            return m.fit_transform(y.T).T if samples else m.fit_transform(y)
+
+        return f
+
+    grid = [
+        (scale, "%d %s" % (k, "samples" if samples else "features"), fill(k, samples))
+        for scale in t.scales()
+        for samples in (True, False)
+        for k in (3, 6, 12, 25, 50)
+        if k < min(t.x.shape)
+    ]
+    return each(t, settings, grid)
+
+
+def iterative(t, settings):
+    """IterativeImputer with its own BayesianRidge, of the features most correlated; ten rounds, five where
+    there are more than a hundred features."""
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+    from sklearn.impute import IterativeImputer
+
+    def fill(nearest):
+        def f(y):
+            low, high = np.nanmin(y, 1), np.nanmax(y, 1)
+            m = IterativeImputer(n_nearest_features=nearest, max_iter=5 if t.wide else 10, min_value=low, max_value=high, random_state=1, keep_empty_features=True)
+            return m.fit_transform(y.T).T
+
+        return f
+
+    grid = [(scale, "all features", fill(None)) for scale in t.scales() if not t.wide]
+    grid += [(scale, "%d features" % k, fill(k)) for scale in t.scales() for k in ((20, 60, 150) if t.wide else (5, 15)) if k < len(t.x)]
+    return each(t, settings, grid)
+
+
+def forests(t, settings):
+    """missForest (Stekhoven and Buehlmann 2012): feature after feature, the fewest missing first, by a random
+    forest of the others, as IterativeImputer makes it."""
+    from sklearn.ensemble import RandomForestRegressor
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+    from sklearn.impute import IterativeImputer
+
+    trees, rounds, nearest = (20, 3, 60) if t.wide else (50, 4, None)
+
+    def fill(share):
+        def f(y):
+            forest = RandomForestRegressor(n_estimators=trees, max_features=share, min_samples_leaf=2, random_state=1)
+            m = IterativeImputer(forest, n_nearest_features=nearest, max_iter=rounds, imputation_order="ascending", random_state=1, keep_empty_features=True)
+            return m.fit_transform(y.T).T
+
+        return f
+
+    return each(t, settings, [("raw", "%d trees, %s" % (trees, share), fill(share)) for share in (("sqrt",) if t.wide else ("sqrt", 1.0))])
+
+
+def copula(t, settings):
+    """gcimpute (Zhao and Udell 2020): a Gaussian copula, or one of low rank."""
+    from gcimpute.gaussian_copula import GaussianCopula
+    from gcimpute.low_rank_gaussian_copula import LowRankGaussianCopula
+
+    ranks = [r for r in ((3, 6, 12, 24) if t.wide else (2, 4, 8)) if r < min(t.x.shape) - 1]
+    makes = [("rank %d" % r, lambda r=r: LowRankGaussianCopula(rank=r, max_iter=15 if t.wide else 50)) for r in ranks]
+    if not t.wide:
+        makes.append(("full", lambda: GaussianCopula()))
+    tied = any(np.unique(row[~np.isnan(row)], return_counts=True)[1].max() >= 0.1 * (~np.isnan(row)).sum() for row in t.x)
+    grid = [(name, make, {}) for name, make in makes]
+    if tied:  # rows that would count as ordinal or truncated
+        grid += [(name + ", all continuous", make, {"continuous": list(range(len(t.x)))}) for name, make in makes]
+    for name, make, types in grid:
+        if settings and name not in settings:
+            continue
+        began = time.process_time()
+        try:
+            m = make()
+            f = np.asarray(m.fit_transform(t.x.T, **types)).T
+        except Exception as e:  # of some types of rows with ties it makes empty intervals, and ends
+            print("gcimpute,", name, "fails:", repr(e)[:200], file=sys.stderr)
+            continue
+        seconds = time.process_time() - began
+        try:
+            ends = m.get_confidence_interval(alpha=0.8)
+            ends = np.asarray(ends["lower"]).T, np.asarray(ends["upper"]).T
+        except Exception as e:  # its intervals fail on some tables; the fit stands
+            print("gcimpute,", name, "has no intervals:", repr(e)[:200], file=sys.stderr)
+            ends = None
+        if not np.isfinite(f[t.hidden]).all():
+            continue
+        if ends and not all(np.isfinite(e[t.hidden]).all() for e in ends):
+            ends = None
+        yield name, seconds, f, ends
+
+
+METHODS = {"softImpute": soft_impute, "KNNImputer": knn, "IterativeImputer": iterative, "gcimpute": copula, "missForest": forests}
+
+
+def tables(folder):
+    from sklearn import datasets
+
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, d in (
+        ("wine", datasets.load_wine()),
+        ("breast", datasets.load_breast_cancer()),
+        ("diabetes", datasets.load_diabetes(scaled=False)),
+        ("digits", datasets.load_digits()),
+    ):
+        x = d.data.T
+        with gzip.open(folder / (name + ".tsv.gz"), "wt") as f:
+            f.write("feature\t" + "\t".join("s%d" % (j + 1) for j in range(x.shape[1])) + "\n")
+            for feature, row in zip(d.feature_names, x):
+                f.write(feature + "\t" + "\t".join(repr(float(v)) for v in row) + "\n")
+
+
+def main():
+    if sys.argv[1] == "tables":
+        return tables(sys.argv[2])
+    if sys.argv[1] == "versions":
+        print(json.dumps({p: importlib.metadata.version(p) for p in ("numpy", "scikit-learn", "gcimpute")}))
+        return
+    t = Table(sys.argv[2])
+    out, sys.stdout = sys.stdout, sys.stderr  # for what the libraries print
+    for name, seconds, f, ends in METHODS[sys.argv[1]](t, sys.argv[3:]):
+        line = {"setting": name, "seconds": seconds}
+        f = np.clip(f, t.low, t.high)
+        line["cells"] = [float("%.9g" % v) for v in f[t.hidden]]
+        if ends:
+            line["low"], line["high"] = ([float("%.9g" % v) for v in e[t.hidden]] for e in ends)
+        print(json.dumps(line), file=out, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"image/png"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+)
+
+// The page has what the results make of it, to the letter, and nothing of it comes from elsewhere; its picture is there.
+func TestPageShowsPeers(t *testing.T) {
+	r, err := readPeers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(pageFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, begins := strings.Cut(string(page), pageBegins)
+	got, _, ends := strings.Cut(rest, pageEnds)
+	if !begins || !ends {
+		t.Fatal("the page has no place for the figures")
+	}
+	want := peersText(r)
+	if got != want {
+		a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
+		for i := range min(len(a), len(b)) {
+			if a[i] != b[i] {
+				t.Fatalf("the page is not what go run . peerspage writes. Line %d:\n%s\nis to be\n%s", i+1, a[i], b[i])
+			}
+		}
+		t.Fatalf("the page has %d lines, go run . peerspage writes %d", len(a), len(b))
+	}
+	if strings.Contains(want, "NaN") || strings.Contains(want, "%!") || strings.Contains(want, "Inf") {
+		t.Error("the page has a NaN or a value that was not formatted")
+	}
+	compared := map[string]int{}
+	for i := range r.Tables {
+		one := &r.Tables[i]
+		if one.of().alone {
+			continue
+		}
+		compared[one.of().kind]++
+		for _, m := range append([]string{"BQMF"}, singles...) {
+			if one.method(m) == nil {
+				t.Errorf("%s has nothing of %s", one.Key, m)
+			}
+		}
+		if b := one.method("BQMF"); len(b.KL) != r.Masks || r.Masks < 3 {
+			t.Errorf("%s has %d masks of BQMF", one.Key, len(b.KL))
+		}
+		before := one.Methods[0].KL[0]
+		one.Methods[0].KL[0] *= 3
+		if peersText(r) == want {
+			t.Errorf("the page does not follow %s", one.Key)
+		}
+		one.Methods[0].KL[0] = before
+	}
+	if len(compared) < 5 {
+		t.Errorf("tables of the kinds %v", compared)
+	}
+	picture, err := os.ReadFile(pictureFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := png.Decode(bytes.NewReader(picture)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A value without mass is within or not; one with mass by the part of it that is.
+func TestWithin(t *testing.T) {
+	for _, c := range []struct{ below, upTo, level, want float64 }{
+		{0.3, 0.3, 0.5, 1}, {0.2, 0.2, 0.5, 0}, {0.1, 0.1, 0.8, 1}, {0, 0.5, 0.5, 0.5}, {0, 1, 0.8, 0.8}, {0.3, 0.6, 0.5, 1}, {0.8, 0.9, 0.5, 0}, {0.7, 0.8, 0.5, 0.5},
+	} {
+		if got := within(c.below, c.upTo, c.level); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("from %g to %g at %g: %g, want %g", c.below, c.upTo, c.level, got, c.want)
+		}
+	}
+}
+
+func TestSpearman(t *testing.T) {
+	for _, c := range []struct {
+		truth, said []float64
+		want        float64
+		varies      bool
+	}{
+		{[]float64{1, 2, 3, 4, 5}, []float64{2, 4, 9, 16, 25}, 1, true},
+		{[]float64{1, 2, 3, 4, 5}, []float64{5, 4, 3, 2, 1}, -1, true},
+		{[]float64{1, 2, 3, 4, 5}, []float64{7, 7, 7, 7, 7}, 0, true},
+		{[]float64{3, 3, 3, 3, 3}, []float64{1, 2, 3, 4, 5}, 0, false},
+		{[]float64{1, 2, 3}, []float64{1, 2, 3}, 0, false},
+		{[]float64{1, 2, 3, 4, 5}, []float64{2, 1, 4, 3, 5}, 0.8, true}, // 1 - 6·4/(5·24)
+	} {
+		if got, varies := spearman(c.truth, c.said); math.Abs(got-c.want) > 1e-12 || varies != c.varies {
+			t.Errorf("%v, %v: %g, want %g", c.truth, c.said, got, c.want)
+		}
+	}
+}
+
+// Only hidden cells count, and a prediction of 0 is given the best of the floors.
+func TestScore(t *testing.T) {
+	nan := math.NaN()
+	x, _ := quantmf.MatOf([]float64{2, 4, 6}, []float64{1, 1, 4})
+	mask, _ := quantmf.MatOf([]float64{nan, 4, 6}, []float64{1, 1, nan})
+	fit, _ := quantmf.MatOf([]float64{0, 99, 99}, []float64{99, 99, 5})
+	p := &problem{x: x, mask: mask, means: []float64{5, 1}}
+	o := p.score(fit, true)
+	// The first is best at a fifth of the mean of its row, 1: 2 log 2 - 1; the second is 4 log 4/5 + 1.
+	if want := (2*math.Ln2 - 1 + 4*math.Log(0.8) + 1) / 2; math.Abs(o.KL-want) > 1e-15 || o.Absolute != 1.5 || o.Hidden != 2 {
+		t.Errorf("%+v, want a divergence of %g", o, want)
+	}
+	if o := p.score(fit, false); !(o.KL > 60) { // 2 log(2/5e-30) - 2, halved
+		t.Errorf("without floors the divergence is %g", o.KL)
+	}
+	// A method's best setting is that of each measure.
+	run := []outcome{{Setting: "a", KL: 1, Absolute: 3, Rank: 0.1}, {Setting: "b", KL: 2, Absolute: 1, Rank: 0.2}, {Setting: "c", KL: 3, Absolute: 2, Rank: 0.3}}
+	if got := strings.Join(bestSettings(run), ""); got != "abc" {
+		t.Errorf("best settings %s", got)
+	}
+}

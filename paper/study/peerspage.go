@@ -1,0 +1,376 @@
+package main
+
+// The figures of docs/measurements/bqmf.md and its picture, written from results/peers.json and from nothing else.
+
+import (
+	"encoding/json"
+	"fmt"
+	"image/color"
+	"log"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+const (
+	pageFile    = "../../docs/measurements/bqmf.md"
+	pictureFile = "../../docs/measurements/bqmf.png"
+	pageBegins  = "<!-- From here on go run . peers of paper/study writes. -->\n"
+	pageEnds    = "<!-- To here. -->\n"
+)
+
+func readPeers() (*peerResults, error) {
+	text, err := os.ReadFile(peerFile)
+	if err != nil {
+		return nil, err
+	}
+	r := new(peerResults)
+	return r, json.Unmarshal(text, r)
+}
+
+func writePeersPage(r *peerResults) {
+	page, err := os.ReadFile(pageFile)
+	check(err)
+	head, rest, begins := strings.Cut(string(page), pageBegins)
+	_, tail, ends := strings.Cut(rest, pageEnds)
+	if !begins || !ends {
+		log.Fatalf("%s has no place for the figures", pageFile)
+	}
+	check(os.WriteFile(pageFile, []byte(head+pageBegins+peersText(r)+pageEnds+tail), 0o644))
+	check(drawPeers(r))
+}
+
+// singles are the methods that FitBQMF is compared with one by one.
+var singles = slices.Concat(external, []string{"NMF", "QMF"})
+
+// averages are those of this package's other models.
+var averages = []string{"NMF, mean of ranks", "NMF, mean of seeds", "QMF, mean of ranks", "QMF, mean of seeds"}
+
+func (t *peerResult) of() peerTable {
+	return peerTables[slices.IndexFunc(peerTables, func(p peerTable) bool { return p.key == t.Key })]
+}
+
+// method returns what a method did on a table, nil where it has nothing.
+func (t *peerResult) method(name string) *methodResult {
+	for i := range t.Methods {
+		if t.Methods[i].Name == name {
+			return &t.Methods[i]
+		}
+	}
+	return nil
+}
+
+// A measure of a method, and whether a smaller one is better.
+type measure struct {
+	of    func(m *methodResult) []float64
+	least bool
+}
+
+var (
+	kl       = measure{func(m *methodResult) []float64 { return m.KL }, true}
+	absolute = measure{func(m *methodResult) []float64 { return m.Absolute }, true}
+	rank     = measure{func(m *methodResult) []float64 { return m.Rank }, false}
+	seconds  = measure{func(m *methodResult) []float64 { return m.Second }, true}
+)
+
+// mean over the masks, false where a method has none.
+func (v measure) mean(t *peerResult, method string) (float64, bool) {
+	if m := t.method(method); m != nil && len(v.of(m)) > 0 {
+		return mean(v.of(m)), true
+	}
+	return 0, false
+}
+
+// both are the means of two methods over the masks that they have both.
+func (v measure) both(t *peerResult, one, other string) (a, b float64, has bool) {
+	m, o := t.method(one), t.method(other)
+	if m == nil || o == nil {
+		return 0, 0, false
+	}
+	masks := min(len(v.of(m)), len(v.of(o)))
+	return mean(v.of(m)[:masks]), mean(v.of(o)[:masks]), masks > 0
+}
+
+// ratio is the geometric mean over tables of BQMF's measure by that of a method.
+func (v measure) ratio(tables []*peerResult, method string) (ratio float64, better, of int) {
+	sum := 0.0
+	for _, t := range tables {
+		b, m, has := v.both(t, "BQMF", method)
+		if !has {
+			continue
+		}
+		of++
+		sum += math.Log(b / m)
+		if v.least && b < m || !v.least && b > m {
+			better++
+		}
+	}
+	return math.Exp(sum / float64(of)), better, of
+}
+
+// table writes rows, the first of which is the head.
+func table(w *strings.Builder, rows [][]string) {
+	for i, row := range rows {
+		fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | "))
+		if i == 0 {
+			fmt.Fprintf(w, "|%s\n", strings.Repeat("---|", len(row)))
+		}
+	}
+	w.WriteString("\n")
+}
+
+// number has so many digits, without an exponent.
+func number(v float64, digits int) string {
+	if v == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%.*f", max(digits-1-int(math.Floor(math.Log10(math.Abs(v)))), 0), v)
+}
+
+func percent(v float64) string { return fmt.Sprintf("%.1f", 100*v) }
+
+func peersText(r *peerResults) string {
+	var w strings.Builder
+	p := func(format string, args ...any) { fmt.Fprintf(&w, format+"\n", args...) }
+	var compared, wide, small []*peerResult // wide: those of the targets
+	for i := range r.Tables {
+		t := &r.Tables[i]
+		if t.of().alone {
+			continue
+		}
+		compared = append(compared, t)
+		if len(compared) <= designed {
+			if t.of().wide {
+				wide = append(wide, t)
+			} else {
+				small = append(small, t)
+			}
+		}
+	}
+	p("Means over %d masks, \\* over fewer; bold: the best by the ratio to BQMF over the masks that both have. Version %s, %s, %s; scikit-learn %s, gcimpute %s.\n", r.Masks, r.Version, r.Date, r.Machine, r.Packages["scikit-learn"], r.Packages["gcimpute"])
+
+	by := func(v measure, title string, methods []string, digits int) {
+		p("**%s**\n", title)
+		head := append([]string{"table", "d × n"}, methods...)
+		rows := [][]string{head}
+		for _, t := range compared {
+			row := []string{t.of().name, fmt.Sprintf("%d × %d", t.Features, t.Samples)}
+			best := 0 // by the ratio to BQMF over the masks that both have
+			ratios := make([]float64, len(methods))
+			for c, m := range methods {
+				b, o, has := v.both(t, "BQMF", m)
+				if ratios[c] = o / b; !has {
+					ratios[c] = math.NaN()
+				} else if v.least && ratios[c] < ratios[best] || !v.least && ratios[c] > ratios[best] {
+					best = c
+				}
+			}
+			for c, m := range methods {
+				cell := ""
+				if ratios[c] == ratios[c] {
+					value, _ := v.mean(t, m)
+					cell = number(value, digits)
+					if c == best {
+						cell = "**" + cell + "**"
+					}
+					if len(v.of(t.method(m))) < r.Masks {
+						cell += "\\*"
+					}
+				}
+				row = append(row, cell)
+			}
+			rows = append(rows, row)
+		}
+		table(&w, rows)
+	}
+	shown := append([]string{"BQMF"}, singles...)
+	by(kl, "Kullback-Leibler divergence of hidden cells", shown, 4)
+	by(absolute, "Mean absolute error, BQMF's by its median", shown, 3)
+	by(rank, "Rank correlation within rows", shown, 2)
+	by(seconds, "Seconds of one core, of one fit", shown, 2)
+
+	p("**BQMF against each**: its KL in %% of theirs, geometric means; on how many tables its KL, its absolute error and its rank correlation are the better; and its seconds by theirs.\n")
+	rows := [][]string{{"against", fmt.Sprintf("KL, the first %d", len(wide)), fmt.Sprintf("the next %d", len(small)), fmt.Sprintf("all %d", len(compared)), "better KL", "absolute error", "rank correlation", "seconds"}}
+	atLeast90 := 0
+	for _, m := range singles {
+		a, _, _ := kl.ratio(wide, m)
+		b, _, _ := kl.ratio(small, m)
+		c, better, of := kl.ratio(compared, m)
+		_, abs, _ := absolute.ratio(compared, m)
+		_, order, _ := rank.ratio(compared, m)
+		s, _, _ := seconds.ratio(compared, m)
+		if 10*better >= 9*of {
+			atLeast90++
+		}
+		rows = append(rows, []string{m, percent(a), percent(b), percent(c), fmt.Sprintf("%d of %d", better, of), fmt.Sprintf("%d of %d", abs, of), fmt.Sprintf("%d of %d", order, of), number(s, 2)})
+	}
+	table(&w, rows)
+
+	leastKL, leastAbs, firstRank := 0, 0, 0
+	for _, t := range compared {
+		first := func(v measure) int {
+			for _, m := range singles {
+				if b, o, has := v.both(t, "BQMF", m); has && (v.least && o < b || !v.least && o > b) {
+					return 0
+				}
+			}
+			return 1
+		}
+		leastKL += first(kl)
+		leastAbs += first(absolute)
+		firstRank += first(rank)
+	}
+	p("Of all methods BQMF has the least divergence on %d of the %d tables, the least absolute error on %d (%.0f %%), the best rank correlation on %d. It is better in divergence than", leastKL, len(compared), leastAbs, 100*float64(leastAbs)/float64(len(compared)), firstRank)
+	p("%d of the %d others, each taken alone, on nine tables of ten or more.\n", atLeast90, len(singles))
+	p("![Seconds of a fit against the divergence of hidden cells, in hundredths of BQMF's, geometric means.](bqmf.png)\n")
+	p("*Seconds of a fit against the divergence of hidden cells, in hundredths of BQMF's: geometric means over the wide tables (filled) and the small ones (open).*\n")
+
+	p("### 80 %% intervals beside gcimpute's\n")
+	rows = [][]string{{"table", "BQMF", "gcimpute"}}
+	within := measure{func(m *methodResult) []float64 { return m.Within80 }, true}
+	for _, t := range compared {
+		row := []string{t.of().name}
+		for _, m := range []string{"BQMF", "gcimpute"} {
+			cell := ""
+			if v, has := within.mean(t, m); has {
+				cell = percent(v)
+			}
+			row = append(row, cell)
+		}
+		rows = append(rows, row)
+	}
+	table(&w, rows)
+
+	p("### Averages of several models\n")
+	p("Mean predictions of NMF and QMF: of the four ranks, from one seed; of %d seeds, at the best rank. In %% of the divergence of the best single model of the same kind, and of BQMF's.\n", seeds)
+	rows = [][]string{{"", fmt.Sprintf("of the single one, the first %d", len(wide)), fmt.Sprintf("the next %d", len(small)), fmt.Sprintf("all %d", len(compared)), "better on", "of BQMF, all", "better on"}}
+	for _, m := range averages {
+		of := func(tables []*peerResult, base string) (float64, int, int) {
+			sum, better, n := 0.0, 0, 0
+			for _, t := range tables {
+				a, b, has := kl.both(t, m, base)
+				if !has {
+					continue
+				}
+				n++
+				sum += math.Log(a / b)
+				if a < b {
+					better++
+				}
+			}
+			return math.Exp(sum / float64(n)), better, n
+		}
+		single := m[:3]
+		a, _, _ := of(wide, single)
+		b, _, _ := of(small, single)
+		c, better, n := of(compared, single)
+		d, beat, _ := of(compared, "BQMF")
+		rows = append(rows, []string{m, percent(a), percent(b), percent(c), fmt.Sprintf("%d of %d", better, n), percent(d), fmt.Sprintf("%d of %d", beat, n)})
+	}
+	table(&w, rows)
+
+	p("## Intervals\n")
+	p("Share of the hidden cells within central intervals, %d masks together, a value that has mass counted by the part of", r.Masks)
+	p("it that lies within; and the worst of the ten tenths of the features by their mean.\n")
+	rows = [][]string{{"table", "50 %", "worst", "80 %", "worst", "95 %", "worst", "cells"}}
+	close, tenths, wides, most := 0, 0, 0, 0.0
+	for i := range r.Tables {
+		t := &r.Tables[i]
+		row := []string{t.of().name}
+		near, even := true, true
+		for l := range levels {
+			off := t.Intervals.Within[l] - levels[l]
+			row = append(row, percent(t.Intervals.Within[l]), fmt.Sprintf("%+.1f", 100*t.Intervals.Worst[l]))
+			near = near && math.Abs(off) <= 0.03
+			even = even && math.Abs(t.Intervals.Worst[l]) <= 0.06
+			if t.of().wide {
+				most = max(most, math.Abs(off))
+			}
+		}
+		if t.of().wide {
+			wides++
+			if near {
+				close++
+			}
+			if even {
+				tenths++
+			}
+		}
+		rows = append(rows, append(row, fmt.Sprint(t.Intervals.Cells)))
+	}
+	table(&w, rows)
+	p("Of the %d wide tables %d are within 3 points at all three levels (the furthest is %.1f off), and %d within 6 in every tenth.\n", wides, close, 100*most, tenths)
+	return w.String()
+}
+
+// drawPeers draws error against seconds.
+func drawPeers(r *peerResults) error {
+	pl := plot.New()
+	pl.X.Label.Text, pl.Y.Label.Text = "seconds of one core, a fit", "divergence of hidden cells, % of BQMF's"
+	pl.X.Scale, pl.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	pl.Y.Scale, pl.Y.Tick.Marker = plot.LogScale{}, plot.ConstantTicks{{Value: 100, Label: "100"}, {Value: 120, Label: "120"}, {Value: 150, Label: "150"}, {Value: 200, Label: "200"}, {Value: 250, Label: "250"}}
+	grid := plotter.NewGrid()
+	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{205}, color.Gray{205}
+	pl.Add(grid)
+	low, high := math.Inf(1), 0.0
+	for _, wide := range []bool{true, false} {
+		var xy plotter.XYs
+		var names []string
+		for _, m := range append([]string{"BQMF"}, singles...) {
+			e, s, n := 0.0, 0.0, 0.0
+			for i := range r.Tables {
+				t := &r.Tables[i]
+				b, o, has := kl.both(t, "BQMF", m)
+				if t.of().alone || t.of().wide != wide || !has {
+					continue
+				}
+				took, _ := seconds.mean(t, m)
+				e += math.Log(o / b)
+				s += math.Log(took)
+				n++
+			}
+			if n > 0 {
+				xy = append(xy, plotter.XY{X: math.Exp(s / n), Y: 100 * math.Exp(e/n)})
+				names = append(names, m)
+				low, high = min(low, math.Exp(s/n)), max(high, math.Exp(s/n))
+			}
+		}
+		marks, err := plotter.NewScatter(xy)
+		if err != nil {
+			return err
+		}
+		marks.Radius, marks.Shape = vg.Points(3), draw.CircleGlyph{}
+		marks.Color = color.RGBA{0, 0x72, 0xB2, 255}
+		if !wide {
+			marks.Shape = draw.RingGlyph{}
+			marks.Color = color.RGBA{0xD5, 0x5E, 0, 255}
+		}
+		labels, err := plotter.NewLabels(plotter.XYLabels{XYs: xy, Labels: names})
+		if err != nil {
+			return err
+		}
+		for i := range labels.TextStyle {
+			side := text.XLeft
+			if !wide {
+				side = text.XRight
+			}
+			labels.TextStyle[i].Font.Size, labels.TextStyle[i].XAlign, labels.TextStyle[i].YAlign = vg.Points(7.5), side, text.YCenter
+		}
+		labels.Offset = vg.Point{X: vg.Points(5)}
+		if !wide {
+			labels.Offset.X = -labels.Offset.X
+		}
+		pl.Add(marks, labels)
+		pl.Legend.Add(map[bool]string{true: "wide tables", false: "small tables"}[wide], marks)
+	}
+	pl.X.Min, pl.X.Max, pl.Y.Min, pl.Y.Max = low/5, high*5, 95, 270
+	pl.Legend.Top, pl.Legend.YOffs = true, vg.Points(-4)
+	return pl.Save(17*vg.Centimeter, 10*vg.Centimeter, pictureFile)
+}

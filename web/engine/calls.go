@@ -1,0 +1,423 @@
+//go:build js && wasm
+
+package main
+
+// This file holds the calls: what each takes, does and returns. js/index.d.ts documents them.
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"strings"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/web/host"
+)
+
+// calls are the answers as the host takes them.
+var calls = map[string]func(c host.Call) (any, error){}
+
+func init() {
+	for name, f := range answers {
+		calls[name] = func(c host.Call) (any, error) { return f(call{c}) }
+	}
+}
+
+// answers are those that there are.
+var answers = map[string]func(c call) (any, error){
+	"fit":         fit,
+	"open":        open,
+	"transform":   transform,
+	"normalize":   normalize,
+	"reconstruct": reconstruct,
+	"named":       named,
+	"score":       score,
+	"map":         mapped,
+	"top":         top,
+	"heldOut":     heldOut,
+	"footprint":   footprint,
+
+	"softRank":        operator(quantmf.SoftRank),
+	"softSort":        operator(quantmf.SoftSort),
+	"softQuantile":    softQuantile,
+	"softRankVJP":     backward(func(t *quantmf.Transport, _, z []float64) (*quantmf.Gradient, error) { return t.RankVJP(z) }),
+	"softSortVJP":     backward(func(t *quantmf.Transport, _, z []float64) (*quantmf.Gradient, error) { return t.SortVJP(z) }),
+	"softQuantileVJP": backward((*quantmf.Transport).QuantileVJP),
+}
+
+// The methods by their names, which are those of the command.
+type fitter func(ctx context.Context, x quantmf.Mat, rank int, opts ...quantmf.FitOption) (quantmf.Model, error)
+
+func fitterOf[M quantmf.Model](f func(context.Context, quantmf.Mat, int, ...quantmf.FitOption) (M, error)) fitter {
+	return func(ctx context.Context, x quantmf.Mat, rank int, opts ...quantmf.FitOption) (quantmf.Model, error) {
+		return f(ctx, x, rank, opts...)
+	}
+}
+
+var methods = map[string]struct {
+	fit fitter
+	is  quantmf.Method
+}{
+	"nmf":  {fitterOf(quantmf.FitNMF), quantmf.MethodNMF},
+	"qmf":  {fitterOf(quantmf.FitQMF), quantmf.MethodQMF},
+	"qmfq": {fitterOf(quantmf.FitQMFQ), quantmf.MethodQMFQ},
+	"bqmf": {fitterOf(quantmf.FitBQMF), quantmf.MethodBQMF},
+}
+
+func (c call) method() (name string, err error) {
+	v := c.Args.Get("method")
+	name = text(v)
+	if _, known := methods[name]; !known {
+		return "", wrong("method", v, "must be nmf, qmf, qmfq or bqmf")
+	}
+	return name, nil
+}
+
+// told reports the progress of a fit to the host, and stops the fit when its context ends.
+func (c call) told(p quantmf.Progress) error {
+	phase := strings.ToLower(strings.TrimPrefix(p.Phase.String(), "Phase"))
+	c.Progress(phase, p.Done, p.Epoch, p.Epochs, p.Loss)
+	return c.Ctx.Err()
+}
+
+func fit(c call) (any, error) {
+	method, err := c.method()
+	if err != nil {
+		return nil, err
+	}
+	rank, err := c.whole("rank")
+	if err != nil {
+		return nil, err
+	}
+	opts, err := c.options()
+	if err != nil {
+		return nil, err
+	}
+	m, err := methods[method].fit(c.Ctx, c.Matrix("x"), rank, append(opts, quantmf.WithProgress(c.told))...)
+	if err != nil {
+		return nil, err
+	}
+	return about(m)
+}
+
+// factorisation is what all models have.
+func factorisation(m quantmf.Model) *quantmf.Factorisation {
+	switch m := m.(type) {
+	case *quantmf.NMF:
+		return &m.Factorisation
+	case *quantmf.QMF:
+		return &m.Factorisation
+	case *quantmf.QMFQ:
+		return &m.Factorisation
+	}
+	return &m.(*quantmf.BQMF).Factorisation
+}
+
+// about is what JavaScript knows of a model: its file and what it reads of it.
+func about(m quantmf.Model) (any, error) {
+	file, err := m.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	of := factorisation(m)
+	a := map[string]any{"bytes": host.File(file)}
+	switch m := m.(type) {
+	case *quantmf.NMF:
+		a["method"] = "nmf"
+	case *quantmf.QMF:
+		a["method"], a["bend"] = "qmf", host.Floats(m.Bend())
+	case *quantmf.QMFQ:
+		a["method"], a["bend"] = "qmfq", host.Floats(m.Bend())
+	case *quantmf.BQMF:
+		a["method"], a["bend"] = "bqmf", host.Floats(m.Bend())
+		a["relevance"], a["leaveOneOut"] = host.Floats(m.Relevance), m.LeaveOneOut
+	}
+	a["u"], a["v"] = host.Grid(of.U), host.Grid(of.V)
+	a["history"], a["validation"], a["best"] = host.Floats(of.History), host.Floats(of.Validation), of.Best
+	var warnings []string
+	for _, w := range of.Warnings {
+		warnings = append(warnings, w.Error())
+	}
+	a["warnings"] = host.Texts(warnings)
+	return a, nil
+}
+
+// model reads the argument of the model's file.
+func (c call) model() (quantmf.Model, error) {
+	return quantmf.UnmarshalModel(c.Bytes("model"))
+}
+
+func open(c call) (any, error) {
+	m, err := c.model()
+	if err != nil {
+		return nil, err
+	}
+	return about(m)
+}
+
+func transform(c call) (any, error) {
+	m, err := c.model()
+	if err != nil {
+		return nil, err
+	}
+	v, err := m.Transform(c.Ctx, c.Matrix("x"))
+	if err != nil {
+		return nil, err
+	}
+	return host.Grid(v), nil
+}
+
+func normalize(c call) (any, error) {
+	m, err := c.model()
+	if err != nil {
+		return nil, err
+	}
+	q, ok := m.(*quantmf.QMFQ)
+	if !ok {
+		return nil, &quantmf.OptionError{Option: "normalize", Bound: "is of models by qmfq, the only ones with maps of the data itself"}
+	}
+	y, err := q.Normalize(c.Matrix("x"))
+	if err != nil {
+		return nil, err
+	}
+	return host.Grid(y), nil
+}
+
+func reconstruct(c call) (any, error) {
+	m, err := c.model()
+	if err != nil {
+		return nil, err
+	}
+	return host.Grid(m.Reconstruct()), nil
+}
+
+func score(c call) (any, error) {
+	m, err := c.model()
+	if err != nil {
+		return nil, err
+	}
+	return m.Score(c.Ctx, c.Matrix("x"))
+}
+
+// mapped is T_i at values w.
+func mapped(c call) (any, error) {
+	m, err := c.model()
+	if err != nil {
+		return nil, err
+	}
+	row, err := c.whole("row")
+	if err != nil {
+		return nil, err
+	}
+	w := c.Numbers("values")
+	for j, v := range w {
+		if v-v != 0 {
+			return nil, &quantmf.DataError{Row: -1, Col: j, Value: v, Problem: "must be finite"}
+		}
+	}
+	var at func(w float64) float64
+	switch m := m.(type) {
+	case *quantmf.QMF:
+		t, e := m.Map(row)
+		if err = e; err == nil {
+			at = t.At
+		}
+	case *quantmf.QMFQ:
+		t, e := m.Inflate(row)
+		if err = e; err == nil {
+			at = t.At
+		}
+	case *quantmf.BQMF:
+		t, e := m.Map(row)
+		if err = e; err == nil {
+			at = t.At
+		}
+	default:
+		err = &quantmf.OptionError{Option: "map", Bound: "a model by nmf has no maps"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	t := make([]float64, len(w))
+	for j, v := range w {
+		t[j] = at(v)
+	}
+	return host.Floats(t), nil
+}
+
+// top is the first features and samples of every component.
+func top(c call) (any, error) {
+	m, err := c.model()
+	if err != nil {
+		return nil, err
+	}
+	count, err := c.whole("count")
+	if err != nil {
+		return nil, err
+	}
+	if count < 0 {
+		return nil, &quantmf.OptionError{Option: "count", Value: itoa(count), Bound: "must be at least 0"}
+	}
+	features, err := m.TopFeatures(c.Matrix("x"), count)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"features": ranked(features), "samples": ranked(m.TopSamples(count))}, nil
+}
+
+func ranked(all [][]quantmf.Top) []any {
+	lists := make([]any, len(all))
+	for i, top := range all {
+		list := make([]any, len(top))
+		for j, t := range top {
+			list[j] = map[string]any{"index": t.Index, "value": t.Value}
+		}
+		lists[i] = list
+	}
+	return lists
+}
+
+// heldOut is one trial of a choice of rank: trials on other workers see the same masks.
+func heldOut(c call) (any, error) {
+	method, err := c.method()
+	if err != nil {
+		return nil, err
+	}
+	var n [2]int
+	for i, name := range []string{"rank", "repeats"} {
+		if n[i], err = c.whole(name); err != nil {
+			return nil, err
+		}
+	}
+	opts, err := c.options()
+	if err != nil {
+		return nil, err
+	}
+	share := c.Args.Get("share").Float()
+	if n[1] == 0 || share == 0 { // HeldOut has defaults for 0, and js/index.js has its own
+		return nil, &quantmf.OptionError{Option: "repeats", Value: itoa(n[1]), Bound: "neither repeats nor share may be 0"}
+	}
+	fits := 0.0
+	opts = append(opts, quantmf.WithProgress(func(p quantmf.Progress) error {
+		if p.Phase == quantmf.PhaseEpochs {
+			if p.Epoch == p.Epochs {
+				fits++
+			}
+			c.Progress("rank", math.Min(1, fits/float64(max(n[1], 1))), p.Epoch, p.Epochs, p.Loss)
+		}
+		return c.Ctx.Err()
+	}))
+	masks := quantmf.Masks{Repeats: n[1], Share: share, Seed: uint64(c.Args.Get("maskSeed").Float())}
+	p, err := quantmf.HeldOut(c.Ctx, c.Matrix("x"), methods[method].fit, []quantmf.Trial{{Rank: n[0], Options: opts}}, masks)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"rank": n[0], "mean": p[0].Mean, "standardError": p[0].StdErr, "losses": host.Floats(p[0].Losses)}, nil
+}
+
+// footprint is the memory that a fit takes, in bytes.
+func footprint(c call) (any, error) {
+	method, err := c.method()
+	if err != nil {
+		return nil, err
+	}
+	var n [3]int
+	for i, name := range []string{"rows", "columns", "rank"} {
+		if n[i], err = c.whole(name); err != nil {
+			return nil, err
+		}
+	}
+	opts, err := c.options()
+	if err != nil {
+		return nil, err
+	}
+	m, err := quantmf.MemoryOf(methods[method].is, n[0], n[1], n[2], opts...)
+	if err != nil {
+		return nil, err
+	}
+	return float64(m.Fit), nil
+}
+
+// operator calls a soft operator of x alone.
+func operator(f func(x []float64, opts ...quantmf.Option) ([]float64, error)) func(c call) (any, error) {
+	return func(c call) (any, error) {
+		opts, err := c.operator()
+		if err != nil {
+			return nil, err
+		}
+		v, err := f(c.Numbers("x"), opts...)
+		if err != nil {
+			return nil, err
+		}
+		return host.Floats(v), nil
+	}
+}
+
+func softQuantile(c call) (any, error) {
+	opts, err := c.operator()
+	if err != nil {
+		return nil, err
+	}
+	v, err := quantmf.SoftQuantile(c.Numbers("x"), c.Numbers("q"), opts...)
+	if err != nil {
+		return nil, err
+	}
+	return host.Floats(v), nil
+}
+
+// backward calls the transposed Jacobian of an operator.
+func backward(f func(t *quantmf.Transport, q, z []float64) (*quantmf.Gradient, error)) func(c call) (any, error) {
+	return func(c call) (any, error) {
+		opts, err := c.operator()
+		if err != nil {
+			return nil, err
+		}
+		q := c.Numbers("q")
+		if q != nil {
+			opts = append([]quantmf.Option{quantmf.WithLevels(len(q))}, opts...)
+		}
+		t, err := quantmf.Solve(c.Numbers("x"), opts...)
+		if err != nil {
+			return nil, err
+		}
+		g, err := f(t, q, c.Numbers("z"))
+		if err != nil {
+			return nil, err
+		}
+		of := map[string]any{"x": host.Floats(g.X), "a": host.Floats(g.A), "b": host.Floats(g.B), "y": host.Floats(g.Y), "epsilon": g.Epsilon}
+		if g.Q != nil {
+			of["q"] = host.Floats(g.Q)
+		}
+		return of, nil
+	}
+}
+
+// named is the model's file with the names of features and samples, as the command writes
+// and reads them: u d, d names, u n, n names, each u length and bytes.
+func named(c call) (any, error) {
+	m, err := c.model()
+	if err != nil {
+		return nil, err
+	}
+	of := factorisation(m)
+	features, samples := c.Texts("features"), c.Texts("samples")
+	if len(features) != of.U.Rows || len(samples) != of.V.Cols {
+		return nil, &quantmf.ShapeError{What: "names", Got: itoa(len(features)) + " and " + itoa(len(samples)), Want: itoa(of.U.Rows) + " of features and " + itoa(of.V.Cols) + " of samples"}
+	}
+	file, err := m.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	var payload []byte
+	for _, names := range [][]string{features, samples} {
+		payload = binary.LittleEndian.AppendUint64(payload, uint64(len(names)))
+		for _, name := range names {
+			payload = append(binary.LittleEndian.AppendUint64(payload, uint64(len(name))), name...)
+		}
+	}
+	file, err = quantmf.AppendSection(file, "name", payload)
+	if err != nil {
+		return nil, err
+	}
+	return host.File(file), nil
+}

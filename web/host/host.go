@@ -1,0 +1,170 @@
+//go:build js && wasm
+
+// Package host answers the calls that a worker passes on from JavaScript.
+//
+// The worker makes an object globalThis.quantmf with the functions reply, progress and turn,
+// and [Serve] adds call, cancel and vectors:
+//
+//	call(id, name, arguments)     begins a call
+//	cancel(id)                    ends its context
+//	vectors                       whether the loops run on vectors
+//	progress(id, phase, done, epoch, epochs, loss)
+//	reply(id, error, result)      the call has ended; one of both is null
+//	turn(f)                       calls f after a round of the event loop
+//
+// Matrices travel as {rows, columns, data}, data being the bytes of a Float64Array. An
+// error is an object whose kind names its type in JavaScript; js/index.js makes it an Error.
+//
+// The package imports no fmt: that alone would add a tenth to what is downloaded.
+package host
+
+import (
+	"context"
+	"errors"
+	"syscall/js"
+	"unsafe"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/kernel"
+)
+
+var host = js.Global().Get("quantmf")
+
+// Call is a call under way.
+type Call struct {
+	ID   int
+	Args js.Value
+	Ctx  context.Context
+}
+
+// Serve answers calls by their names, and does not return. described makes an object of an
+// error; its kind is Error where it has none.
+func Serve(calls map[string]func(c Call) (any, error), described func(err error) map[string]any) {
+	running := map[int]context.CancelFunc{}
+	events := newTurn()
+	host.Set("vectors", kernel.Vectors())
+	host.Set("call", js.FuncOf(func(_ js.Value, a []js.Value) any {
+		id, name, args := a[0].Int(), a[1].String(), a[2]
+		ctx, cancel := context.WithCancel(context.Background())
+		running[id] = cancel
+		go func() {
+			result, err := answer(calls[name], Call{id, args, newYielding(ctx, events)})
+			delete(running, id)
+			cancel()
+			if err != nil {
+				e := map[string]any{"kind": "Error", "message": err.Error()}
+				if errors.Is(err, context.Canceled) {
+					e["kind"] = "AbortError"
+				} else {
+					for k, v := range described(err) {
+						e[k] = v
+					}
+				}
+				host.Call("reply", id, e, nil)
+				return
+			}
+			host.Call("reply", id, nil, result)
+		}()
+		return nil
+	}))
+	host.Set("cancel", js.FuncOf(func(_ js.Value, a []js.Value) any {
+		if cancel := running[a[0].Int()]; cancel != nil {
+			cancel()
+		}
+		return nil
+	}))
+	select {}
+}
+
+// answer makes a call. What panics is an error of kind Error, as no data should.
+func answer(f func(c Call) (any, error), c Call) (result any, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case error:
+			err = errors.New("quantmf: " + p.Error())
+		case string:
+			err = errors.New("quantmf: " + p)
+		default:
+			err = errors.New("quantmf: panic")
+		}
+	}()
+	if f == nil {
+		return nil, errors.New("quantmf: there is no such call")
+	}
+	return f(c)
+}
+
+// Progress tells how far a call is.
+func (c Call) Progress(phase string, done float64, epoch, epochs int, loss float64) {
+	host.Call("progress", c.ID, phase, done, epoch, epochs, loss)
+}
+
+// Matrix is the argument of that name, Numbers the one that is a list of numbers.
+func (c Call) Matrix(name string) quantmf.Mat { return Matrix(c.Args.Get(name)) }
+func (c Call) Numbers(name string) []float64  { return Numbers(c.Args.Get(name)) }
+func (c Call) Bytes(name string) []byte       { return bytesFrom(c.Args.Get(name)) }
+func (c Call) Texts(name string) (all []string) {
+	v := c.Args.Get(name)
+	for i := range v.Length() {
+		all = append(all, v.Index(i).String())
+	}
+	return all
+}
+
+// Matrix copies a matrix into Go. What its sizes promise its data may not hold: the
+// functions of package quantmf report that.
+func Matrix(v js.Value) quantmf.Mat {
+	m := quantmf.Mat{Rows: v.Get("rows").Int(), Cols: v.Get("columns").Int(), Data: Numbers(v.Get("data"))}
+	m.Stride = m.Cols
+	return m
+}
+
+// Numbers copies the bytes of a Float64Array, nil for none.
+func Numbers(v js.Value) []float64 {
+	if v.IsUndefined() || v.IsNull() {
+		return nil
+	}
+	x := make([]float64, v.Get("byteLength").Int()/8)
+	js.CopyBytesToGo(bytesOf(x), v)
+	return x
+}
+
+// bytesOf is the memory of numbers, which is in the order of a Float64Array.
+func bytesOf(v []float64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 8*len(v))
+}
+
+func bytesFrom(v js.Value) []byte {
+	b := make([]byte, v.Get("byteLength").Int())
+	js.CopyBytesToGo(b, v)
+	return b
+}
+
+// File is a Uint8Array of bytes, Floats a Float64Array of numbers, Grid a matrix as an
+// object, Texts an array of strings.
+
+func File(b []byte) js.Value {
+	v := js.Global().Get("Uint8Array").New(len(b))
+	js.CopyBytesToJS(v, b)
+	return v
+}
+
+func Floats(v []float64) js.Value {
+	return js.Global().Get("Float64Array").New(File(bytesOf(v)).Get("buffer"))
+}
+
+func Grid(m quantmf.Mat) map[string]any {
+	if m.Stride != m.Cols {
+		m = m.Clone()
+	}
+	return map[string]any{"rows": m.Rows, "columns": m.Cols, "data": Floats(m.Data)}
+}
+
+func Texts(texts []string) []any {
+	all := make([]any, len(texts))
+	for i, t := range texts {
+		all[i] = t
+	}
+	return all
+}

@@ -1,0 +1,26 @@
+// The errors: those of the package in Go, with their fields.
+
+/** QuantmfError is what all of them are. */
+export class QuantmfError extends Error {
+  constructor(message, fields = {}) {
+    super(message);
+    this.name = new.target.name;
+    Object.assign(this, fields);
+  }
+}
+export class OptionError extends QuantmfError {}
+export class DataError extends QuantmfError {}
+export class ShapeError extends QuantmfError {}
+export class FormatError extends QuantmfError {}
+export class ConvergenceError extends QuantmfError {}
+export class TableError extends QuantmfError {}
+
+const kinds = { OptionError, DataError, ShapeError, FormatError, ConvergenceError, TableError };
+
+/** made is the error that the engine describes. */
+export function made({ kind, message, ...fields }) {
+  return new (kinds[kind] ?? QuantmfError)(message, fields);
+}
+
+export const shape = (what, got, want) => made({ kind: 'ShapeError', message: `quantmf: ${what}: got ${got}, want ${want}`, what, got, want });
+export const option = (name, value, bound) => made({ kind: 'OptionError', message: `quantmf: ${name} ${value}: ${bound}`, option: name, value: String(value), bound });

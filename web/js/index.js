@@ -1,0 +1,388 @@
+// quantmf in JavaScript: fits, models and operators of the package in Go, compiled to
+// WebAssembly, in workers. index.d.ts documents all of it.
+import { QuantmfError, made, option, shape } from './errors.js';
+
+export { QuantmfError, OptionError, DataError, ShapeError, FormatError, ConvergenceError, TableError } from './errors.js';
+
+const node = typeof process === 'object' && Boolean(process.versions?.node);
+
+/** vectors is a module with one instruction of WebAssembly SIMD. */
+const vectors = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11]);
+
+const list = (v) => Array.isArray(v) || (ArrayBuffer.isView(v) && 'length' in v);
+
+/** Numbers of an argument, copied: a caller's array is neither kept nor given away. */
+function numbers(name, value) {
+  if (value instanceof Float64Array || value instanceof Float32Array) return bytes(Float64Array.from(value));
+  if (!list(value)) throw shape(name, typeof value, 'an array of numbers');
+  const to = new Float64Array(value.length);
+  for (let i = 0; i < to.length; i++) to[i] = number(value[i], -1, i);
+  return bytes(to);
+}
+
+const bytes = (f64) => new Uint8Array(f64.buffer, f64.byteOffset, f64.byteLength);
+
+function number(v, row, column) {
+  if (typeof v === 'number') return v;
+  const problem = 'is no number';
+  throw made({ kind: 'DataError', message: `quantmf: ${row < 0 ? '' : `row ${row}, `}column ${column}, value ${v}: ${problem}`, row, column, value: NaN, problem });
+}
+
+const count = (n) => Number.isSafeInteger(n) && n >= 0;
+
+/** matrix is an argument as the engine takes it: {rows, columns, data} or an array of rows. */
+function matrix(name, x) {
+  if (Array.isArray(x)) {
+    const rows = x.length;
+    const columns = list(x[0]) ? x[0].length : 0;
+    const data = new Float64Array(rows * columns);
+    x.forEach((row, i) => {
+      if (!list(row)) throw shape(`${name}, row ${i}`, typeof row, 'an array of numbers');
+      if (row.length !== columns) throw shape(`${name}, row ${i}`, `${row.length} values`, columns);
+      for (let j = 0; j < columns; j++) data[i * columns + j] = number(row[j], i, j);
+    });
+    return { rows, columns, data: bytes(data) };
+  }
+  if (!x || typeof x !== 'object' || !count(x.rows) || !count(x.columns)) throw shape(name, typeof x, '{rows, columns, data} or an array of rows');
+  if (x.data?.length !== x.rows * x.columns) throw shape(name, `${x.data?.length} numbers of data`, `${x.rows}×${x.columns}`);
+  return { rows: x.rows, columns: x.columns, data: numbers(name, x.data) };
+}
+
+/** content is a file, copied. */
+function content(name, value) {
+  if (!ArrayBuffer.isView(value) || value.BYTES_PER_ELEMENT !== 1) throw shape(name, typeof value, 'a Uint8Array');
+  return Uint8Array.from(value);
+}
+
+/** settings are options as the engine takes them. */
+function settings(options) {
+  const given = {};
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined) continue;
+    if (name === 'seed') given[name] = String(value);
+    else if (name === 'init') given[name] = { u: matrix('init.u', value?.u), v: matrix('init.v', value?.v) };
+    else if (name === 'weights' || name === 'targets' || name === 'targetWeights') given[name] = numbers(name, value);
+    else if (typeof value === 'object' || typeof value === 'function') throw option(name, typeof value, 'must be a number, a word or true');
+    else given[name] = value;
+  }
+  return given;
+}
+
+/** A worker with the engine in it, and the one call that it makes at a time. */
+class Engine {
+  constructor(modules, url, spawn) {
+    this.ready = new Promise((resolve, reject) => {
+      this.failed = reject;
+      this.worker = spawn(url, (message) => this.heard(message, resolve, modules), (error) => this.died(error.message));
+    });
+  }
+
+  heard(message, ready, modules) {
+    if (message.type === 'listening') {
+      this.worker.postMessage({ type: 'start', ...modules });
+    }
+    else if (message.type === 'ready') {
+      if (!this.task) this.worker.unref?.(); // an idle worker does not keep node running
+      ready(message.vectors);
+    }
+    else if (message.type === 'died') this.died(message.message);
+    else if (this.task && message.id === this.task.id) {
+      if (message.type === 'progress') {
+        const { phase, done, epoch, epochs, loss } = message;
+        try {
+          this.task.onProgress?.({ phase, done, epoch, epochs, loss });
+        } catch (error) { // as in Go, it stops the call and comes back
+          this.task.failure ??= error;
+          this.worker.postMessage({ type: 'cancel', id: message.id });
+        }
+      } else if (message.type === 'reply') {
+        this.settle(message.error, message.result);
+      }
+    }
+  }
+
+  settle(error, result) {
+    const { task } = this;
+    this.task = undefined;
+    task.signal?.removeEventListener('abort', task.abort);
+    task.signal?.removeEventListener('abort', task.leave);
+    if ('failure' in task) task.reject(task.failure);
+    else if (!error) task.resolve(result);
+    else if (error.kind === 'AbortError') task.reject(task.signal?.reason ?? new DOMException('the call was aborted', 'AbortError'));
+    else task.reject(made(error));
+    this.worker?.unref?.();
+    task.free();
+  }
+
+  died(message) {
+    this.dead = true;
+    this.failed(new QuantmfError(`quantmf: the worker failed: ${message}`));
+    this.worker?.terminate();
+    if (this.task) this.settle({ kind: 'Error', message: `quantmf: the worker failed: ${message}` });
+  }
+
+  /** end ends the worker, and a call under way with an error. */
+  end() {
+    this.ready.catch(() => {});
+    this.died('it has been closed');
+    return this.worker.terminate();
+  }
+
+  async run(task) {
+    this.task = task;
+    this.worker.ref?.();
+    await this.ready;
+    if (this.task !== task) return; // it died
+    task.abort = () => this.worker.postMessage({ type: 'cancel', id: task.id });
+    task.signal?.addEventListener('abort', task.abort);
+    const { args } = task;
+    this.worker.postMessage({ type: 'call', id: task.id, name: task.name, args }, owned(args));
+    if (task.signal?.aborted) task.abort();
+  }
+}
+
+/** owned lists the buffers of arguments, which are copies made here. */
+function owned(value, found = []) {
+  if (ArrayBuffer.isView(value)) found.push(value.buffer);
+  else if (value && typeof value === 'object') for (const part of Object.values(value)) owned(part, found);
+  return found;
+}
+
+async function spawner() {
+  if (!node) {
+    return (url, heard, failed) => {
+      const worker = new Worker(url, { type: 'module' });
+      worker.onmessage = (event) => heard(event.data);
+      worker.onerror = failed;
+      return worker;
+    };
+  }
+  const threads = await import(/* webpackIgnore: true */ /* @vite-ignore */ 'node:worker_threads');
+  return (url, heard, failed) => {
+    const worker = new threads.Worker(url);
+    worker.on('message', heard).on('error', failed);
+    worker.once('online', () => heard({ type: 'listening' }));
+    return worker;
+  };
+}
+
+async function compile(url) {
+  if (node && url.protocol === 'file:') {
+    const { readFile } = await import(/* webpackIgnore: true */ /* @vite-ignore */ 'node:fs/promises');
+    return WebAssembly.compile(await readFile(url));
+  }
+  const response = await fetch(url);
+  if (!response.ok) throw new QuantmfError(`quantmf: ${url}: ${response.status} ${response.statusText}`);
+  return response.headers.get('Content-Type') === 'application/wasm' ? WebAssembly.compileStreaming(response) : WebAssembly.compile(await response.arrayBuffer());
+}
+
+/** load starts a worker with the engine. */
+export async function load({ url, workers, simd = true } = {}) {
+  const at = (name) => (url === undefined ? undefined : new URL(name, new URL(url, globalThis.location?.href)));
+  const most = workers ?? Math.max(1, Math.min(4, (globalThis.navigator?.hardwareConcurrency ?? 2) - 1));
+  if (!count(most) || most < 1) throw option('workers', most, 'must be a whole number, at least 1');
+  // A bundler finds the files by these very expressions.
+  const places = {
+    worker: at('worker.js') ?? new URL('./worker.js', import.meta.url),
+    engine: at('engine.wasm') ?? new URL('./engine.wasm', import.meta.url),
+    kernels: at('kernels.wasm') ?? new URL('./kernels.wasm', import.meta.url),
+    tables: at('tables.wasm') ?? new URL('./tables.wasm', import.meta.url),
+  };
+  const [spawn, engine, kernels] = await Promise.all([spawner(), compile(places.engine), simd && WebAssembly.validate(vectors) ? compile(places.kernels) : null]);
+  const reader = async () => {
+    const tables = await compile(places.tables);
+    return new Engine({ engine: tables, kernels: null }, places.worker, spawn);
+  };
+  const all = new Quantmf(most, () => new Engine({ engine, kernels }, places.worker, spawn), reader);
+  await all.warm();
+  return all;
+}
+
+/** Quantmf is the package, loaded: its workers and the calls that wait for one. */
+class Quantmf {
+  #engines = [];
+  #waiting = [];
+  #most;
+  #spawn;
+  #id = 0;
+  #closed = false;
+  #reader;
+
+  constructor(most, spawn, reader) {
+    this.#most = most;
+    this.#spawn = spawn;
+    this.#reader = reader;
+  }
+
+  async warm() {
+    const first = this.#spawn();
+    this.#engines.push(first);
+    this.vectors = await first.ready;
+  }
+
+  #next() {
+    this.#engines = this.#engines.filter((e) => !e.dead);
+    while (this.#waiting.length) {
+      let engine = this.#engines.find((e) => !e.task);
+      if (!engine) {
+        if (this.#engines.length >= this.#most) return;
+        engine = this.#spawn();
+        this.#engines.push(engine);
+      }
+      const task = this.#waiting.shift();
+      engine.run(task).catch((error) => {
+        engine.dead = true;
+        task.reject(error);
+        this.#next();
+      });
+    }
+  }
+
+  #call(name, args, { signal, onProgress } = {}) {
+    if (this.#closed) return Promise.reject(new QuantmfError('quantmf: it has been closed'));
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    return new Promise((resolve, reject) => {
+      const task = { id: ++this.#id, name, args, signal, onProgress, resolve, reject, free: () => this.#next() };
+      task.leave = () => {
+        const i = this.#waiting.indexOf(task);
+        if (i < 0) return; // it runs, and the engine ends it
+        this.#waiting.splice(i, 1);
+        reject(signal.reason);
+      };
+      signal?.addEventListener('abort', task.leave, { once: true });
+      this.#waiting.push(task);
+      this.#next();
+    });
+  }
+
+  async fit(x, { method = 'qmf', rank, ...options } = {}, how) {
+    const about = await this.#call('fit', { x: matrix('x', x), method, rank, options: settings(options) }, how);
+    return this.#model(about);
+  }
+
+  async open(file, how) {
+    return this.#model(await this.#call('open', { model: content('file', file) }, how));
+  }
+
+  #model(about) {
+    return new Model(about, (name, args, how) => this.#call(name, { ...args, model: about.bytes.slice() }, how));
+  }
+
+  async rank(x, { ranks, method = 'qmf', repeats = 5, share = 0.1, maskSeed = 1, ...options } = {}, { signal, onProgress } = {}) {
+    if (!Array.isArray(ranks) || ranks.length === 0) throw option('ranks', ranks, 'must be a list of ranks');
+    if (!count(maskSeed)) throw option('maskSeed', maskSeed, 'must be a whole number, at least 0');
+    if (typeof share !== 'number') throw option('share', share, 'must be a number');
+    const stop = new AbortController();
+    const pass = () => stop.abort(signal.reason);
+    if (signal?.aborted) throw signal.reason;
+    signal?.addEventListener('abort', pass, { once: true });
+    const done = ranks.map(() => 0);
+    try {
+      return await Promise.all(
+        ranks.map((rank, i) =>
+          this.#call('heldOut', { x: matrix('x', x), method, rank, repeats, share, maskSeed, options: settings(options) }, {
+            signal: stop.signal,
+            onProgress: (p) => {
+              done[i] = p.done;
+              onProgress?.({ phase: 'rank', done: done.reduce((a, b) => a + b, 0) / done.length });
+            },
+          }),
+        ),
+      );
+    } catch (error) {
+      stop.abort(error); // the other trials
+      throw error;
+    } finally {
+      signal?.removeEventListener('abort', pass);
+    }
+  }
+
+  async footprint({ rows, columns, method = 'qmf', rank, ...options }) {
+    return this.#call('footprint', { rows, columns, method, rank, options: settings(options) });
+  }
+
+  async read(file, { name = 'matrix', transpose = false, memory = 2 ** 30 } = {}) {
+    // The reader's worker lives for one file: what a file took is given back.
+    const engine = await this.#reader();
+    try {
+      return await new Promise((resolve, reject) => {
+        const args = { file: content('file', file), name: String(name), transpose: Boolean(transpose), memory };
+        engine.run({ id: 1, name: 'read', args, resolve, reject, free() {} }).catch(reject);
+      });
+    } finally {
+      engine.end();
+    }
+  }
+
+  async softRank(x, options = {}, how) {
+    return this.#call('softRank', { x: numbers('x', x), options: settings(options) }, how);
+  }
+
+  async softSort(x, options = {}, how) {
+    return this.#call('softSort', { x: numbers('x', x), options: settings(options) }, how);
+  }
+
+  async softQuantile(x, q, options = {}, how) {
+    return this.#call('softQuantile', { x: numbers('x', x), q: numbers('q', q), options: settings(options) }, how);
+  }
+
+  async softRankVJP(x, z, options = {}, how) {
+    return this.#call('softRankVJP', { x: numbers('x', x), z: numbers('z', z), options: settings(options) }, how);
+  }
+
+  async softSortVJP(x, z, options = {}, how) {
+    return this.#call('softSortVJP', { x: numbers('x', x), z: numbers('z', z), options: settings(options) }, how);
+  }
+
+  async softQuantileVJP(x, q, z, options = {}, how) {
+    return this.#call('softQuantileVJP', { x: numbers('x', x), q: numbers('q', q), z: numbers('z', z), options: settings(options) }, how);
+  }
+
+  async close() {
+    this.#closed = true;
+    for (const task of this.#waiting.splice(0)) task.reject(new QuantmfError('quantmf: it has been closed'));
+    await Promise.all(this.#engines.map((e) => e.end()));
+  }
+}
+
+/** Model is a fitted model. It does not change. */
+class Model {
+  #call;
+
+  constructor(about, call) {
+    Object.assign(this, about);
+    this.rows = this.u.rows;
+    this.columns = this.v.columns;
+    this.rank = this.u.columns;
+    this.#call = call;
+    Object.freeze(this);
+  }
+
+  async transform(x, how) {
+    return this.#call('transform', { x: matrix('x', x) }, how);
+  }
+
+  async normalize(x, how) {
+    return this.#call('normalize', { x: matrix('x', x) }, how);
+  }
+
+  async reconstruct(how) {
+    return this.#call('reconstruct', {}, how);
+  }
+
+  async score(x, how) {
+    return this.#call('score', { x: matrix('x', x) }, how);
+  }
+
+  async named(features, samples, how) {
+    return this.#call('named', { features: Array.from(features, String), samples: Array.from(samples, String) }, how);
+  }
+
+  async map(row, values, how) {
+    return this.#call('map', { row, values: numbers('values', values) }, how);
+  }
+
+  async top(x, most, how) {
+    return this.#call('top', { x: matrix('x', x), count: most }, how);
+  }
+}

@@ -1,0 +1,159 @@
+// Heatmaps that show the same cells: zoomed, moved and pointed at together.
+
+// Dark to light in equal steps of lightness, as viridis; blue over grey to orange for signs.
+const scale = [[68, 1, 84], [71, 45, 123], [59, 82, 139], [44, 114, 142], [33, 145, 140], [40, 174, 128], [94, 201, 98], [173, 220, 48], [253, 231, 37]];
+const signs = [[33, 84, 160], [120, 165, 214], [235, 235, 235], [236, 168, 106], [176, 78, 12]];
+
+function colour(stops, share) {
+  const at = Math.min(1, Math.max(0, share)) * (stops.length - 1);
+  const i = Math.min(stops.length - 2, Math.floor(at));
+  return stops[i].map((v, k) => Math.round(v + (at - i) * (stops[i + 1][k] - v)));
+}
+
+/** image paints values, a share of the scale or NaN, in the given order of rows and columns. */
+function image({ rows, columns, shares, signed }, order) {
+  const canvas = document.createElement('canvas');
+  canvas.width = columns;
+  canvas.height = rows;
+  const context = canvas.getContext('2d');
+  const pixels = context.createImageData(columns, rows);
+  for (let i = 0; i < rows; i++) {
+    for (let j = 0; j < columns; j++) {
+      const v = shares[order.rows[i] * columns + order.columns[j]];
+      const [r, g, b] = Number.isNaN(v) ? [128, 128, 128] : colour(signed ? signs : scale, v);
+      pixels.data.set([r, g, b, 255], 4 * (i * columns + j));
+    }
+  }
+  context.putImageData(pixels, 0, 0);
+  return canvas;
+}
+
+export class Heatmaps {
+  /** pointed(row, column, byKey) is called with a cell, in the matrix's own order. */
+  constructor(canvases, pointed) {
+    this.canvases = canvases;
+    this.pointed = pointed;
+    for (const c of canvases) {
+      c.addEventListener('pointermove', (e) => this.#move(c, e));
+      c.addEventListener('pointerdown', (e) => {
+        c.setPointerCapture(e.pointerId);
+        this.drag = [e.clientX, e.clientY];
+        this.#move(c, e);
+      });
+      c.addEventListener('pointerup', () => (this.drag = undefined));
+      c.addEventListener('wheel', (e) => {
+        e.preventDefault();
+        const box = c.getBoundingClientRect();
+        this.zoom(e.deltaY < 0 ? 1.25 : 0.8, (e.clientX - box.left) / box.width, (e.clientY - box.top) / box.height);
+      }, { passive: false });
+      c.addEventListener('keydown', (e) => this.#key(e));
+    }
+    addEventListener('resize', () => this.draw());
+  }
+
+  /** show takes the layers by the canvases' data-map, and the order of rows and columns. */
+  show(layers, order) {
+    this.order = order;
+    this.rows = order.rows.length;
+    this.columns = order.columns.length;
+    this.images = this.canvases.map((c) => image(layers[c.dataset.map], order));
+    this.cell = [0, 0];
+    this.fit();
+  }
+
+  fit() {
+    this.window = { x: 0, y: 0, w: this.columns, h: this.rows };
+    this.draw();
+  }
+
+  zoom(by, x = 0.5, y = 0.5) {
+    if (!this.images) return;
+    const { window: v } = this;
+    const w = Math.min(this.columns, Math.max(Math.min(4, this.columns), v.w / by));
+    const h = Math.min(this.rows, Math.max(Math.min(4, this.rows), v.h / by));
+    this.window = this.#inside({ x: v.x + x * (v.w - w), y: v.y + y * (v.h - h), w, h });
+    this.draw();
+  }
+
+  #inside(v) {
+    return { ...v, x: Math.min(Math.max(v.x, 0), this.columns - v.w), y: Math.min(Math.max(v.y, 0), this.rows - v.h) };
+  }
+
+  /** row points at a row of the matrix and brings it into view. */
+  row(i) {
+    const at = this.order.rows.indexOf(i);
+    this.#point(at, this.cell[1]);
+  }
+
+  #move(canvas, e) {
+    if (!this.images) return;
+    const box = canvas.getBoundingClientRect();
+    const { window: v } = this;
+    if (this.drag && e.buttons) {
+      this.window = this.#inside({ ...v, x: v.x - ((e.clientX - this.drag[0]) / box.width) * v.w, y: v.y - ((e.clientY - this.drag[1]) / box.height) * v.h });
+      this.drag = [e.clientX, e.clientY];
+    }
+    const j = Math.floor(v.x + ((e.clientX - box.left) / box.width) * v.w);
+    const i = Math.floor(v.y + ((e.clientY - box.top) / box.height) * v.h);
+    if (i >= 0 && i < this.rows && j >= 0 && j < this.columns) this.#point(i, j, false);
+  }
+
+  #key(e) {
+    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[e.key];
+    if (e.key === '+' || e.key === '-') this.zoom(e.key === '+' ? 1.25 : 0.8);
+    else if (step && this.images) {
+      e.preventDefault();
+      const [i, j] = this.cell;
+      this.#point(Math.min(Math.max(i + step[0], 0), this.rows - 1), Math.min(Math.max(j + step[1], 0), this.columns - 1));
+    }
+  }
+
+  #point(i, j, seen = true) {
+    this.cell = [i, j];
+    if (seen) {
+      const { window: v } = this;
+      const into = (from, size, at) => (at < from ? at : at + 1 > from + size ? at + 1 - size : from);
+      this.window = this.#inside({ ...v, x: into(v.x, v.w, j), y: into(v.y, v.h, i) });
+    }
+    this.draw();
+    this.pointed(this.order.rows[i], this.order.columns[j], seen);
+  }
+
+  draw() {
+    if (!this.images || this.drawing) return;
+    this.drawing = requestAnimationFrame(() => {
+      this.drawing = undefined;
+      this.canvases.forEach((c, k) => this.paint(c, this.images[k]));
+    });
+  }
+
+  paint(c, from) {
+    const ratio = devicePixelRatio || 1;
+    c.width = Math.max(1, Math.round(c.clientWidth * ratio));
+    c.height = Math.max(1, Math.round(c.clientHeight * ratio));
+    const context = c.getContext('2d');
+    const { x, y, w, h } = this.window;
+    context.imageSmoothingEnabled = w > c.width;
+    context.drawImage(from, x, y, w, h, 0, 0, c.width, c.height);
+    const [i, j] = this.cell;
+    context.lineWidth = 2 * ratio;
+    for (const [style, grow] of [['#000', 1], ['#fff', 3]]) {
+      context.strokeStyle = style;
+      context.strokeRect(((j - x) / w) * c.width - grow * ratio, ((i - y) / h) * c.height - grow * ratio, c.width / w + 2 * grow * ratio, c.height / h + 2 * grow * ratio);
+    }
+  }
+
+  /** picture is all of the maps side by side, whole, as a PNG. */
+  async picture() {
+    const gap = 10;
+    const canvas = document.createElement('canvas');
+    const wide = Math.max(1, Math.round(400 / this.columns));
+    const high = Math.max(1, Math.round(400 / this.rows));
+    canvas.width = this.images.length * (this.columns * wide + gap) - gap;
+    canvas.height = this.rows * high;
+    const context = canvas.getContext('2d');
+    context.imageSmoothingEnabled = false;
+    this.images.forEach((from, k) => context.drawImage(from, k * (this.columns * wide + gap), 0, this.columns * wide, canvas.height));
+    return new Promise((done) => canvas.toBlob(done, 'image/png'));
+  }
+}

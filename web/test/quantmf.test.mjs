@@ -1,0 +1,286 @@
+// The package for JavaScript as people call it, against the command: every bit.
+import assert from 'node:assert/strict';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { ConvergenceError, DataError, FormatError, OptionError, QuantmfError, ShapeError, TableError, load } from '../dist/index.js';
+import { folder, mixed, npy, part, read, run, write } from './helpers.mjs';
+
+const x = mixed(60, 40, 3);
+let q;
+before(async () => {
+  q = await load({ workers: 2 });
+});
+after(() => q.close());
+
+/** bits compares numbers by their bits. */
+const bits = (got, want) => assert.deepEqual(new BigUint64Array(got.buffer, got.byteOffset, got.length), new BigUint64Array(want.buffer, want.byteOffset, want.length));
+
+const cases = [
+  ['nmf', { method: 'nmf', rank: 3 }, ['-method', 'nmf', '-k', '3']],
+  ['qmf', { rank: 3 }, ['-k', '3']],
+  ['qmf, options', { rank: 2, levels: 5, epsilon: 0.05, epochs: 3, seed: 7, validation: 0.1, start: 'scores', shrinkage: 3, loss: 'frobenius' },
+    ['-k', '2', '-m', '5', '-eps', '0.05', '-epochs', '3', '-seed', '7', '-validation', '0.1', '-start', 'scores', '-shrinkage', '3', '-loss', 'frobenius']],
+  ['qmf by Adam', { rank: 2, start: 'uniform', learningRate: 0.1, schedule: 'constant', ends: 'pinned', batch: 16 },
+    ['-k', '2', '-start', 'uniform', '-lr', '0.1', '-schedule', 'constant', '-ends', 'pinned', '-batch', '16']],
+  ['qmfq', { method: 'qmfq', rank: 3, epochs: 3, projection: 'kl:10' }, ['-method', 'qmfq', '-k', '3', '-epochs', '3', '-projection', 'kl:10']],
+  ['bqmf', { method: 'bqmf', rank: 5 }, ['-method', 'bqmf', '-k', '5']],
+];
+
+for (const [name, options, flags] of cases) {
+  test(`the bits of the command: ${name}`, async () => {
+    write('x.tsv', x);
+    run('fit', ...flags, '-o', 'native.model', 'x.tsv');
+    const native = await q.open(read('native.model'));
+    const before = x.data.slice();
+    const model = await q.fit(x, options);
+    bits(x.data, before);
+    assert.deepEqual(model.bytes, native.bytes);
+    assert.equal(model.method, options.method ?? 'qmf');
+    assert.deepEqual([model.rows, model.columns], [60, 40]);
+    bits(model.u.data, native.u.data);
+
+    // And back: the command reads the file and places new samples.
+    const fresh = part(mixed(60, 50, 3), 40, 50);
+    writeFileSync(join(folder, 'web.model'), model.bytes);
+    run('transform', 'web.model', write('fresh.tsv', fresh), '-o', 'placed.npy');
+    const placed = await model.transform(fresh);
+    assert.deepEqual([placed.rows, placed.columns], [model.rank, 10]);
+    bits(placed.data, npy('placed.npy').data);
+    run('reconstruct', 'web.model', '-o', 'again.npy');
+    bits((await model.reconstruct()).data, npy('again.npy').data);
+  });
+}
+
+test('missing values', async () => {
+  const holes = { ...x, data: x.data.map((v, i) => (i % 7 === 3 ? NaN : v)) };
+  write('holes.tsv', holes);
+  run('fit', '-missing', '-k', '3', '-o', 'holes.model', 'holes.tsv');
+  const model = await q.fit(holes, { rank: 3, missingValues: true });
+  assert.deepEqual(model.bytes, (await q.open(read('holes.model'))).bytes);
+  await assert.rejects(q.fit(holes, { rank: 3 }), (e) => e instanceof DataError && e.row === 0 && e.column === 3 && Number.isNaN(e.value));
+});
+
+test('progress comes in the order of phases', async () => {
+  const seen = [];
+  const model = await q.fit(x, { rank: 3 }, { onProgress: (p) => seen.push(p) });
+  const phases = [...new Set(seen.map((p) => p.phase))];
+  assert.deepEqual(phases, ['choice', 'factors', 'maps', 'epochs']);
+  for (let i = 1; i < seen.length; i++) if (seen[i].phase === seen[i - 1].phase) assert.ok(seen[i].done >= seen[i - 1].done);
+  assert.equal(seen.at(-1).epoch, 4);
+  assert.equal(seen.at(-1).done, 1);
+  assert.equal(model.history.length, 5);
+});
+
+test('a signal ends a fit in every phase, and the worker goes on', async () => {
+  const large = mixed(500, 100, 4);
+  for (const method of ['nmf', 'qmf', 'qmfq', 'bqmf']) {
+    const stop = new AbortController();
+    const reason = new Error('enough');
+    let from;
+    const fit = q.fit(large, { method, rank: 8, epochs: 50 }, {
+      signal: stop.signal,
+      onProgress: () => {
+        if (from) return;
+        from = performance.now();
+        stop.abort(reason);
+      },
+    });
+    await assert.rejects(fit, (e) => e === reason);
+    assert.ok(performance.now() - from < 2000, `${method}: ${performance.now() - from} ms`);
+  }
+  await assert.rejects(q.fit(large, { rank: 8 }, { signal: AbortSignal.abort() }), { name: 'AbortError' });
+  await assert.rejects(q.fit(large, { rank: 8 }, { signal: AbortSignal.timeout(60) }), { name: 'TimeoutError' });
+  bits(await q.softRank([3, 1, 2], { epsilon: 0 }), Float64Array.of(3, 1, 2));
+});
+
+test('what a progress function throws stops the fit', async () => {
+  const enough = new Error('enough');
+  const seen = [];
+  const fit = q.fit(x, { rank: 3, epochs: 500 }, {
+    onProgress: (p) => {
+      seen.push(p);
+      if (p.epoch === 2) throw enough;
+    },
+  });
+  await assert.rejects(fit, (e) => e === enough);
+  assert.ok(seen.at(-1).epoch < 400);
+  assert.equal((await q.fit(x, { rank: 3 })).rank, 3);
+});
+
+test('a call that waits for a worker can be taken back', async () => {
+  const one = await load({ workers: 1 });
+  const stop = new AbortController();
+  const first = one.fit(x, { rank: 3 });
+  const second = one.fit(x, { rank: 3 }, { signal: stop.signal });
+  stop.abort();
+  await assert.rejects(second, { name: 'AbortError' });
+  assert.equal((await first).rank, 3);
+  const late = assert.rejects(one.fit(mixed(500, 100, 4), { rank: 8, epochs: 50 }), QuantmfError);
+  await one.close();
+  await late;
+  await assert.rejects(one.fit(x, { rank: 3 }), QuantmfError);
+});
+
+test('errors say what and where', async () => {
+  const bad = async (promise, kind, fields) => {
+    await assert.rejects(promise, (e) => {
+      assert.ok(e instanceof kind && e instanceof QuantmfError, `${e.name}: ${e.message}`);
+      assert.equal(e.name, kind.name);
+      for (const [k, v] of Object.entries(fields)) assert.deepEqual(e[k], v, `${k} of ${e.message}`);
+      return true;
+    });
+  };
+  await bad(q.fit(x, { rank: 3, epsilon: -1 }), OptionError, { option: 'epsilon', value: '-1', bound: 'must be 0, or from 1e-12 to 1e12' });
+  await bad(q.fit(x, { rank: 3, epsilon: '1' }), OptionError, { option: 'epsilon' });
+  await bad(q.fit(x, { rank: 3, levels: 2.5 }), OptionError, { option: 'levels', value: '2.5' });
+  await bad(q.fit(x, { rank: 3, learningRte: 1 }), OptionError, { option: 'learningRte' });
+  await bad(q.fit(x, { rank: 3, start: 'rank' }), OptionError, { option: 'start', value: 'rank' });
+  await bad(q.fit(x, { rank: 3, seed: -1 }), OptionError, { option: 'seed', value: '-1' });
+  await bad(q.fit(x, { rank: 3, method: 'pca' }), OptionError, { option: 'method', value: 'pca' });
+  await bad(q.fit(x, { rank: 0 }), OptionError, { option: 'rank', value: '0' });
+  await bad(q.fit(x, {}), OptionError, { option: 'rank', value: 'undefined' });
+  await bad(q.fit(x, { rank: 3, method: 'nmf', levels: 8 }), OptionError, { option: 'levels' });
+  await bad(q.softRank([1, 2], { epochs: 3 }), OptionError, {});
+  const negative = { ...x, data: x.data.map((v, i) => (i === 85 ? -2 : v)) };
+  await bad(q.fit(negative, { rank: 3 }), DataError, { row: 2, column: 5, value: -2 });
+  await bad(q.fit([[1, 2], [3, '4']], { rank: 1 }), DataError, { row: 1, column: 1 });
+  await bad(q.fit([[1, 2], [3]], { rank: 1 }), ShapeError, { what: 'x, row 1' });
+  await bad(q.fit({ rows: 2, columns: 2, data: new Float64Array(3) }, { rank: 1 }), ShapeError, { what: 'x', want: '2×2' });
+  await bad(q.fit([1, 2, 3], { rank: 1 }), ShapeError, { what: 'x, row 0' });
+  await bad(q.fit('1,2', { rank: 1 }), ShapeError, { what: 'x' });
+  await bad(q.open('model'), ShapeError, { what: 'file' });
+  await bad(q.rank(x, { ranks: [2], repeats: 0 }), OptionError, { option: 'repeats', value: '0' });
+  await bad(q.rank(x, { ranks: [] }), OptionError, { option: 'ranks' });
+  await bad(q.fit([], { rank: 1 }), ShapeError, { what: 'x' });
+  await bad(q.open(new Uint8Array(100)), FormatError, {});
+  const model = await q.fit(x, { rank: 3 });
+  const hurt = model.bytes.slice();
+  hurt[hurt.length >> 1] ^= 1;
+  await bad(q.open(hurt), FormatError, {});
+  await bad(model.transform(mixed(59, 4, 2)), ShapeError, { what: 'x' });
+  await bad(model.normalize(x), OptionError, {});
+  await bad(model.map(60, [1]), ShapeError, { got: '60' });
+  await bad(model.map(0, [NaN]), DataError, { column: 0 });
+  await bad(q.fit(x, { rank: 3, strict: true, maxIterations: 1 }), ConvergenceError, { iterations: 1 });
+  await bad(q.softQuantile([1, 2], [2, 1]), DataError, { column: 1, value: 1 });
+  await bad(load({ workers: 0 }), OptionError, { option: 'workers' });
+});
+
+test('a model by qmfq normalises, and all have maps', async () => {
+  const model = await q.fit(x, { method: 'qmfq', rank: 3, epochs: 2 });
+  writeFileSync(join(folder, 'n.model'), model.bytes);
+  run('normalize', 'n.model', write('n.tsv', x), '-o', 'n.npy');
+  bits((await model.normalize(x)).data, npy('n.npy').data);
+  const w = Float64Array.from({ length: 40 }, (_, j) => { let s = 0; for (let c = 0; c < 3; c++) s += model.u.data[5 * 3 + c] * model.v.data[c * 40 + j]; return s; });
+  const t = await model.map(5, w);
+  const full = await model.reconstruct();
+  for (let j = 0; j < 40; j++) assert.ok(Math.abs(t[j] - full.data[200 + j]) <= 1e-12 * Math.abs(t[j]));
+  const { features, samples } = await model.top(x, 4);
+  assert.deepEqual([features.length, features[0].length, samples[0].length], [3, 4, 4]);
+});
+
+test('rank: any number of workers gives the same trials', async () => {
+  const options = { ranks: [1, 3, 6], repeats: 2, epochs: 1, shrinkage: 0, start: 'nmf' };
+  const shares = [];
+  const two = await q.rank(x, options, { onProgress: (p) => shares.push(p.done) });
+  const one = await load({ workers: 1 });
+  const again = await one.rank(x, options);
+  await one.close();
+  assert.deepEqual(two, again);
+  assert.deepEqual(two.map((t) => t.rank), [1, 3, 6]);
+  assert.ok(two[1].mean < two[0].mean);
+  assert.ok(shares.length > 3 && shares.every((s) => s >= 0 && s <= 1));
+  await assert.rejects(q.rank(x, { ...options, ranks: [2, 0] }), OptionError);
+  const stop = new AbortController();
+  const late = q.rank(mixed(300, 80, 3), { ranks: [2, 3, 4, 5] }, { signal: stop.signal });
+  setTimeout(() => stop.abort(), 50);
+  await assert.rejects(late, { name: 'AbortError' });
+});
+
+test('derivatives of operators are those of differences', async () => {
+  const v = [0.3, -1.2, 2.2, 0.9, 0.1];
+  const z = [0.5, -1, 2, 0.25, 1];
+  const levels = [-1, 0, 1, 3, 7];
+  const dot = (a) => a.reduce((s, t, i) => s + t * z[i], 0);
+  const options = { epsilon: 0.1 };
+  for (const [value, gradient] of [
+    [(u) => q.softRank(u, options), () => q.softRankVJP(v, z, options)],
+    [(u) => q.softSort(u, options), () => q.softSortVJP(v, z, options)],
+    [(u) => q.softQuantile(u, levels, options), () => q.softQuantileVJP(v, levels, z, options)],
+  ]) {
+    const g = await gradient();
+    for (let i = 0; i < v.length; i++) {
+      const h = 1e-5;
+      const up = dot(await value(v.map((t, j) => t + (i === j ? h : 0))));
+      const down = dot(await value(v.map((t, j) => t - (i === j ? h : 0))));
+      const slope = (up - down) / (2 * h);
+      assert.ok(Math.abs(slope - g.x[i]) < 1e-5 * Math.max(1, Math.abs(slope)), `${i}: ${g.x[i]}, differences ${slope}`);
+    }
+  }
+  const g = await q.softQuantileVJP(v, levels, z, options);
+  const up = dot(await q.softQuantile(v, levels.map((t, j) => t + (j === 2 ? 1e-5 : 0)), options));
+  const down = dot(await q.softQuantile(v, levels.map((t, j) => t - (j === 2 ? 1e-5 : 0)), options));
+  assert.ok(Math.abs((up - down) / 2e-5 - g.q[2]) < 1e-5);
+});
+
+test('a footprint is a number of bytes', async () => {
+  const small = await q.footprint({ rows: 100, columns: 50, rank: 3 });
+  const large = await q.footprint({ rows: 1000, columns: 200, rank: 3 });
+  assert.ok(small > 1e4 && large > 5 * small && large < 1e8);
+});
+
+test('without vectors: the same bits', async () => {
+  const plain = await load({ workers: 1, simd: false });
+  assert.deepEqual([q.vectors, plain.vectors], [true, false]);
+  for (const options of [{ rank: 3 }, { rank: 3, method: 'nmf' }, { rank: 3, method: 'qmfq', epochs: 2 }, { rank: 4, method: 'bqmf' }]) {
+    assert.deepEqual((await plain.fit(x, options)).bytes, (await q.fit(x, options)).bytes);
+  }
+  await plain.close();
+});
+
+test('kernels of another version are left alone', async () => {
+  const other = join(folder, 'dist');
+  cpSync(new URL('../dist/', import.meta.url), other, { recursive: true });
+  const file = join(other, 'kernels.wasm');
+  const kernels = readFileSync(file);
+  kernels[kernels.length - 2] ^= 1; // the number that the last function returns
+  writeFileSync(file, kernels);
+  const plain = await load({ workers: 1, url: pathToFileURL(`${other}/`) });
+  assert.equal(plain.vectors, false);
+  assert.deepEqual((await plain.fit(x, { rank: 3 })).bytes, (await q.fit(x, { rank: 3 })).bytes);
+  await plain.close();
+  const nowhere = await load({ url: pathToFileURL(`${folder}/none/`) }).then(() => 'loaded', (e) => e.code);
+  assert.equal(nowhere, 'ENOENT');
+});
+
+test('tables are read as the command reads them', async () => {
+  write('t.tsv', x);
+  const t = await q.read(read('t.tsv'), { name: 't.tsv' });
+  bits(t.x.data, x.data);
+  assert.deepEqual([t.x.rows, t.x.columns, t.features[59], t.samples[39], t.missing, t.negative], [60, 40, 'f59', 's39', 0, 0]);
+  const text = (s) => new TextEncoder().encode(s);
+  const odd = await q.read(text('id,a,b,c\nx,1,NA,-3\nx,2,2,2\n'));
+  assert.deepEqual([odd.missing, odd.negative, odd.least, odd.most], [1, 1, -3, 2]);
+  assert.ok(odd.remarks.length === 2, odd.remarks.join('; '));
+  await assert.rejects(q.read(text('id,a,b\nx,1,2\ny,1,2,3\n'), { name: 'bad.csv' }), (e) => e instanceof TableError && e.line === 3 && e.message.startsWith('bad.csv:3'));
+  await assert.rejects(q.read(text('id,a,b\nx,1,two\ny,3,4\n')), TableError);
+  await assert.rejects(q.read(new Uint8Array(0)), TableError);
+  await assert.rejects(q.read(read('t.tsv'), { memory: 1000 }), TableError);
+});
+
+test('a file with names is one of the command', async () => {
+  write('x.tsv', x);
+  const t = await q.read(read('x.tsv'));
+  const model = await q.fit(t.x, { rank: 3 });
+  writeFileSync(join(folder, 'named.model'), await model.named(t.features, t.samples));
+  const turned = { ...x, data: new Float64Array(60 * 40) };
+  for (let i = 0; i < 60; i++) turned.data.set(x.data.subarray((59 - i) * 40, (60 - i) * 40), i * 40);
+  write('turned.tsv', turned);
+  const lines = new TextDecoder().decode(read('turned.tsv')).split('\n');
+  writeFileSync(join(folder, 'turned.tsv'), lines.map((l, i) => (i > 0 && l ? l.replace(/^f\d+/, `f${60 - i}`) : l)).join('\n'));
+  run('transform', 'named.model', 'turned.tsv', '-o', 'turned.npy');
+  bits((await model.transform(x)).data, npy('turned.npy').data);
+  await assert.rejects(model.named(['a'], t.samples), ShapeError);
+});

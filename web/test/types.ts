@@ -1,0 +1,28 @@
+// Uses of the declarations; tsc reads this and nothing runs it.
+import { DataError, type FitOptions, type Model, OptionError, type Trial, load } from 'quantmf';
+
+const options: FitOptions = { method: 'qmf', rank: 4, epsilon: 0.02, projection: 'kl:20', seed: 12345678901234567890n };
+// @ts-expect-error: there is no such method
+const wrong: FitOptions = { method: 'pca', rank: 4 };
+// @ts-expect-error: a fit needs a rank
+const none: FitOptions = { method: 'nmf' };
+
+export async function use(): Promise<number> {
+  const stop = new AbortController();
+  const q = await load({ workers: 2, url: new URL('https://example.org/') });
+  const model: Model = await q.fit([[1, 2], [3, 4]], options, { signal: stop.signal, onProgress: (p) => console.log(p.phase, p.loss) });
+  const v: Float64Array = (await model.transform({ rows: 2, columns: 1, data: new Float32Array(2) })).data;
+  // @ts-expect-error: a model does not change
+  model.rank = 3;
+  const trials: Trial[] = await q.rank([[1]], { ranks: [1, 2] });
+  const g = await q.softQuantileVJP([1, 2], [0, 1], [1, 1]);
+  try {
+    await q.open(model.bytes);
+  } catch (e) {
+    if (e instanceof DataError) return e.row + e.column;
+    if (e instanceof OptionError) return e.option.length;
+  }
+  await q.close();
+  return v[0]! + trials[0]!.mean + (g.q?.[0] ?? 0) + model.warnings.length;
+}
+export const unused = [wrong, none];
