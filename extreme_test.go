@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/place"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -410,7 +411,7 @@ func TestSlopeSymmetry(t *testing.T) {
 				t.Fatal(err)
 			}
 			value, slope := make([]float64, 8), make([]float64, 8)
-			sheet, room := newSheet(f), newSheetRoom(8, 4)
+			sheet, room := f.sheet(), place.NewSheetRoom(8, 4)
 			for at := 0.0; at < 80; at += 0.25 {
 				low, high := f.Slope(-at), f.Slope(at)
 				if low > 1e-200 && !(math.Abs(high-low) <= 1e-8*low) {
@@ -419,7 +420,7 @@ func TestSlopeSymmetry(t *testing.T) {
 				if s == SquashNone { // new samples feel no slope below e^-300
 					continue
 				}
-				sheet.at(value, slope, []float64{at, at, at, at, at, at, at, at}, room)
+				sheet.At(value, slope, []float64{at, at, at, at, at, at, at, at}, room)
 				if low > 1e-200 && !(math.Abs(slope[0]-high) <= 1e-8*high) {
 					t.Errorf("%v, ε=%g: slope %g at %g, of new samples %g", s, eps, high, at, slope[0])
 				}

@@ -25,7 +25,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/hard"
-	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/place"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -405,68 +405,5 @@ func (f *Map) invertStaircase(v float64) float64 {
 	return min(lo, hi)
 }
 
-// A sheet evaluates T and T' at many points side by side, for ε > 0. They agree with At and
-// Slope to rounding, T to that of x̃ in its exponents. The levels weigh
-// exp(h_j + y_j (x̃-c)), where y sums the rates and c is one of the thresholds.
-type sheet struct {
-	*Map
-	center    float64
-	h, y, inc []float64
-}
-
-func newSheet(f *Map) sheet {
-	m := len(f.q)
-	s := sheet{Map: f, h: make([]float64, m), y: make([]float64, m), inc: make([]float64, m-1)}
-	if m > 1 {
-		s.center = f.cut[(m-1)/2]
-	}
-	for J, r := range f.rate {
-		s.y[J+1] = s.y[J] + r
-		s.h[J+1] = s.h[J] - float64(r*(f.cut[J]-s.center))
-		s.inc[J] = f.q[J+1] - f.q[J]
-	}
-	return s
-}
-
-// sheetRoom is one worker's room for n points and m levels.
-type sheetRoom struct{ e, s, z, ones, zeros, weights, none []float64 }
-
-func newSheetRoom(n, m int) *sheetRoom {
-	n = kernel.Pad(n)
-	v := func(n int) []float64 { return make([]float64, n) }
-	r := &sheetRoom{e: v(n * m), s: v(n), z: v(n), ones: v(n), zeros: v(n), weights: v(m), none: v(m)}
-	for i := range r.ones {
-		r.ones[i] = 1
-	}
-	for j := range r.weights {
-		r.weights[j] = 1
-	}
-	return r
-}
-
-// at fills t and slope for the points w, whole blocks.
-func (f *sheet) at(t, slope, w []float64, r *sheetRoom) {
-	n, m := len(w), len(f.q)
-	if m == 1 {
-		for i := range t {
-			t[i], slope[i] = f.q[0], 0
-		}
-		return
-	}
-	e, s, z := r.e[:n*m], r.s[:n], r.z[:n]
-	f.squash.Apply(s, w)
-	kernel.Shift(z, s, f.center)
-	kernel.Build(e, z, f.h, f.y)
-	kernel.Average(t, e, r.weights, z, f.q[0], f.inc)
-	kernel.Covariance(&kernel.Cov{Out: slope, E: e, W: r.weights, Z: z, Zeta: r.ones[:n], A: r.zeros[:n], V: f.q, Lam: r.none, Y: f.y})
-	copy(z, slope)
-	f.squash.Slopes(slope, s, w)
-	top := f.q[m-1]
-	for i, v := range slope {
-		t[i] = min(t[i], top)
-		if s[i] > 1-0x1p-10 { // 1-x̃ has lost its digits
-			v = z[i] * f.squash.Slope(w[i], s[i])
-		}
-		slope[i] = transport.Saturate(max(v, 0))
-	}
-}
+// sheet returns T for many points side by side, for ε > 0.
+func (f *Map) sheet() place.Sheet { return place.NewSheet(f.squash, f.q, f.cut, f.rate) }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/place"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -99,13 +100,13 @@ func TestSweep(t *testing.T) {
 					wantValues, wantSlopes = append(wantValues, f.At(at)), append(wantSlopes, f.Slope(at))
 				}
 				values, slopes := make([]float64, 400), make([]float64, 400)
-				sheet, room := newSheet(f), newSheetRoom(400, m)
-				sheet.at(values, slopes, points, room)
+				sheet, room := f.sheet(), place.NewSheetRoom(400, m)
+				sheet.At(values, slopes, points, room)
 				// Their exponents are sums over levels, as those of a fit: as exact as x̃ is in units of ε.
 				closeTo(t, "T", values, wantValues, (1e-12+1e-16/eps)*largest(q))
 				// Slope rounds the share 1-t of what is below a level near its top.
 				closeTo(t, "slope", slopes, wantSlopes, 1e-10*largest(wantSlopes)+1e-14/eps*largest(q))
-				if allocs := allocations(10, func() { sheet.at(values, slopes, points, room) }); allocs > 0 {
+				if allocs := allocations(10, func() { sheet.At(values, slopes, points, room) }); allocs > 0 {
 					t.Errorf("%v allocations", allocs)
 				}
 			}

@@ -136,18 +136,18 @@ func (q *QMF) placer(ctx context.Context, x Mat) (*place.Mapped, *units, Mat, er
 		in.Quantiles = u.inward(q.Quantiles)
 		q = &in
 	}
-	maps := make([]sheet, d)
+	maps := make([]place.Sheet, d)
 	for i := range maps {
-		maps[i] = newSheet(q.mapOf(i))
+		maps[i] = q.mapOf(i).sheet()
 	}
 	b, err := place.NewMapped(ctx, place.Problem{Loss: q.loss, D: d, N: q.V.Cols, K: q.U.Cols, RowU: q.U.Row, RowV: q.V.Row,
 		Maps: func() func(i int, t, slope, w []float64) {
-			r := newSheetRoom(max(place.Widest, q.V.Cols), m)
-			return func(i int, t, slope, w []float64) { maps[i].at(t, slope, w, r) }
+			r := place.NewSheetRoom(max(place.Widest, q.V.Cols), m)
+			return func(i int, t, slope, w []float64) { maps[i].At(t, slope, w, r) }
 		},
-		Low:      func(i int) float64 { return maps[i].q[0] },
-		High:     func(i int) float64 { return maps[i].q[m-1] },
-		Constant: func(i int) bool { return maps[i].squash.Constant() },
+		Low:      func(i int) float64 { return maps[i].Low() },
+		High:     func(i int) float64 { return maps[i].High() },
+		Constant: func(i int) bool { return maps[i].Constant() },
 		Weight:   u.lossWeight, Floor: floorT,
 	}, func(row []float64, i int) { product(row, q.U.Row(i), q.V) })
 	if err != nil {
