@@ -106,7 +106,10 @@ func TestPageFollowsResults(t *testing.T) {
 			t.Fatal(err)
 		}
 		put(f, other)
-		if changed, err := text(false); err != nil || changed == before {
+		// Of a quick result beside a full one the page has the minutes alone.
+		_, hidden := results["results/"+filepath.Base(f)]
+		hidden = hidden && strings.HasPrefix(f, "results/quick/")
+		if changed, err := text(false); err != nil || changed == before && !hidden {
 			t.Errorf("the page does not follow %s: %v", f, err)
 		}
 		put(f, b)
