@@ -214,7 +214,7 @@ go run . data -data FOLDER          # where the data are published, and which of
 Losses are mean generalised Kullback-Leibler divergences per entry of the matrix. Lines of figures are medians, bands go from
 the lowest to the highest seed. Seconds are those of one core of a machine that did other work at the same time: compare them
 within a figure only. A section's numbers are those of the version it names, and its minutes those that two cores worked for it,
-as if they had done nothing else (where it was made at 3d580ff, those that passed). "NMF" is the textbook's multiplicative updates under KL, as in the paper, unless
+as if they had done nothing else. "NMF" is the textbook's multiplicative updates under KL, as in the paper, unless
 "Newton" is said, which is what FitNMF does by default. The published code is the folder soft_sort of google-research;
 "published curves" are losses that this code reaches on the same matrices. Fits named "paper's settings" have its start, pinned
 ends, a constant rate, ε = 0.01 and SquashLogistic. [study](study) is another program on the same data: what the defaults of
