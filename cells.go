@@ -239,7 +239,7 @@ func (c *config) checkCells(x Mat) error {
 			}
 		}
 	}
-	for i := 0; i < x.Rows && c.loss <= 0; i++ {
+	for i := 0; i < x.Rows && c.loss < limit.LeastBeta; i++ {
 		for j, v := range x.Row(i) {
 			if v < top/limit.Ratio {
 				return &DataError{Row: i, Col: j, Value: v, Problem: "under this loss x must be within a factor of " + ftoa(limit.Ratio) + " of its largest value, " + ftoa(top)}
@@ -263,7 +263,7 @@ func (c *config) checkCell(i, j int, v float64) error {
 		problem = "x must not be negative under this loss; WithLoss(Frobenius) takes any finite x"
 	case v == 0 && c.loss < limit.LeastBeta:
 		problem = "x must be positive under this loss"
-	case v < 1/limit.Value && c.loss <= 0:
+	case v < 1/limit.Value && c.loss < limit.LeastBeta:
 		problem = "x must be at least " + ftoa(1/limit.Value) + " under this loss, lest sums overflow"
 	case math.Abs(v) > limit.Value:
 		problem = "x must be at most " + ftoa(limit.Value) + " in magnitude, lest sums overflow"

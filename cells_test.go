@@ -506,3 +506,17 @@ func TestRatioBesideMissing(t *testing.T) {
 		}
 	}
 }
+
+// TestNearlyZero: under a β a little above 0 a value that vanishes beside the others is refused as
+// 0 is: its divergence would be 1/β.
+func TestNearlyZero(t *testing.T) {
+	for _, v := range []float64{0, 5e-324, 1e-61, 1e-40} {
+		x, _ := MatOf([]float64{1, 1, v, 1}, []float64{1, 1, 1, 24})
+		for _, beta := range []float64{6.9e-322, 1e-300, 1e-10} {
+			var data *DataError
+			if m, err := FitNMF(t.Context(), x, 1, WithLoss(Beta(beta)), WithEpochs(3)); !errors.As(err, &data) || data.Row != 0 || data.Col != 2 {
+				t.Errorf("%g under β = %g: %v, %+v", v, beta, err, m)
+			}
+		}
+	}
+}

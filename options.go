@@ -440,7 +440,7 @@ func WithShrinkage(lambda float64) FitOption {
 
 // WithLoss sets the divergence that is minimised. Default [KL]. x must not be negative,
 // except that FitQMF and FitQMFQ under [Frobenius] take any finite x: log ratios,
-// z-scores. See [Beta] for what β <= 0 asks of x.
+// z-scores. See [Beta] for what β < 1e-9 asks of x.
 func WithLoss(l Loss) FitOption {
 	return fitOption(option.Loss, ftoa(float64(l)), func(c *config) string {
 		if !(l >= -2 && l <= 4) {
@@ -463,9 +463,8 @@ const (
 )
 
 // Beta returns the divergence of the given β, from -2 to 4: 2 is [Frobenius], 1 is [KL],
-// 0 that of Itakura and Saito. It is continuous in β. For β < 1e-9 x must be positive,
-// since the divergence from 0 grows as 1/β; for β <= 0 x must be at least 1e-60, and
-// within a factor of 1e30 of its largest value.
+// 0 that of Itakura and Saito. It is continuous in β. For β < 1e-9 x must be at least 1e-60,
+// and within a factor of 1e30 of its largest value, since the divergence from 0 grows as 1/β.
 func Beta(beta float64) Loss { return Loss(beta) }
 
 // WithPatience ends a fit when its loss has not fallen by 1e-4 of itself within the given

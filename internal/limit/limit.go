@@ -13,8 +13,8 @@ package limit
 
 // Of data.
 const (
-	Value     = 1e60  // magnitude of an entry of a matrix to be fitted; 1/Value is the least under β <= 0
-	Ratio     = 1e30  // the largest entry to the least under β <= 0, where the divergence is that of ratios
+	Value     = 1e60  // magnitude of an entry of a matrix to be fitted; 1/Value is the least under β < LeastBeta
+	Ratio     = 1e30  // the largest entry to the least under β < LeastBeta, where the divergence is that of ratios
 	LeastBeta = 1e-9  // β below which no entry may be 0: the divergence from 0 grows as 1/β
 	Magnitude = 1e300 // of samples and quantile values of operators: differences of them have a value
 )
