@@ -520,3 +520,18 @@ func TestNearlyZero(t *testing.T) {
 		}
 	}
 }
+
+// TestSubnormalSpan: the visible values of a row may differ by less than numbers have digits for.
+func TestSubnormalSpan(t *testing.T) {
+	for _, beta := range []float64{1, 2, 3, 4} {
+		x := NewMat(3, 7)
+		x.Data[0], x.Data[1] = 1, 5e-324
+		for seed := range uint64(4) {
+			m, err := FitQMF(t.Context(), x, 1, WithLoss(Beta(beta)), WithEpochs(3), WithValidation(.3), WithEnds(EndsPinned), WithLevels(2), WithSeed(seed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			allFinite(t, "β = "+ftoa(beta), m, x)
+		}
+	}
+}

@@ -363,6 +363,9 @@ func (f *inflation) startRow(v *visitor, i, steps int) {
 		for _, d := range inc[1:] {
 			sum += d
 		}
+		if sum == 0 { // a subnormal span, of which no share is above 0
+			sum, inc[m-1] = span, span
+		}
 		for l := range inc[1:] {
 			inc[1+l] *= span / sum
 		}
