@@ -444,8 +444,8 @@ func (f *qmfFit) snapshot() snapshot {
 func (f *qmfFit) parts() []section.Part {
 	p := []section.Part{section.Positive(f.u), section.Positive(f.v), section.Positive(f.rowLosses), section.Positive(f.rowHeld)}
 	if f.gauss != nil {
-		a, b, weight := f.gauss.State()
-		p = append(p, section.Positive(a), section.Finite(b), section.Positive(weight))
+		a, b, numbers := f.gauss.State()
+		p = append(p, section.Positive(a), section.Finite(b), section.Positive(numbers))
 	} else {
 		log := func(v []float64) section.Part { return section.Within(v, -f.farthest, f.farthest) }
 		p = append(append(append(p, log(f.logU), log(f.logV)), f.momU.parts()...), f.momV.parts()...)

@@ -34,9 +34,9 @@ func bothModels(t *testing.T, x Mat, k int, opts ...FitOption) map[string]scorer
 	return map[string]scorer{"NMF": nmf, "QMF": qmf}
 }
 
-// allLocators is bothModels and a QMFQ under TruncatedSVD, which has a locator of
+// allPlacing is bothModels and a QMFQ under TruncatedSVD, which has a search of
 // its own.
-func allLocators(t *testing.T, x Mat, k int, opts ...FitOption) map[string]scorer {
+func allPlacing(t *testing.T, x Mat, k int, opts ...FitOption) map[string]scorer {
 	t.Helper()
 	models := bothModels(t, x, k, opts...)
 	svd, err := FitQMFQ(context.Background(), x, k, append(opts, WithProjection(TruncatedSVD()))...)

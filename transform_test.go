@@ -227,7 +227,7 @@ func TestTransformBits(t *testing.T) {
 	ctx := context.Background()
 	x := counts(some([]int{40, 20}, 1)[0], 20)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	for name, m := range allLocators(t, x, 4, WithEpochs(20)) {
+	for name, m := range allPlacing(t, x, 4, WithEpochs(20)) {
 		runtime.GOMAXPROCS(1)
 		one, err := m.Transform(ctx, x)
 		if err != nil {
@@ -352,7 +352,7 @@ func TestTransformErrors(t *testing.T) {
 func TestTransformCancel(t *testing.T) {
 	x := counts(30, 20)
 	before := runtime.NumGoroutine()
-	for name, m := range allLocators(t, x, 3, WithEpochs(5)) {
+	for name, m := range allPlacing(t, x, 3, WithEpochs(5)) {
 		for _, n := range []int{0, 1, 10, 100} {
 			if n > 10 && name != "QMF" { // the others end before they have looked as often
 				continue

@@ -21,16 +21,23 @@ const wholeBatch = 32
 type Steps struct {
 	columns *Columns
 	batch   Batch
-	weight  []float64 // of the rows in columns, each 1 when it comes; trust; the loss that was judged last
+	numbers []float64 // those named below
 	rows    []*Row    // one a worker
 	rooms   []*Room   // one a worker
 	stepV   Step      // of this batch
 	d, size int       // the rows of U; those of a whole batch
 }
 
+// The numbers of Steps that go on from batch to batch.
+const (
+	weight = iota // of the rows in columns, each 1 when it comes
+	trust         // the power of the bounds of V's steps
+	judged        // the loss that was judged last; 0: none
+)
+
 // NewSteps makes the steps of d rows in batches of so many, for so many workers.
 func NewSteps(d, k, np, batch, workers int) *Steps {
-	s := &Steps{columns: NewColumns(k, np), batch: NewBatch(min(batch, d), k, np), weight: []float64{0, 1, 0},
+	s := &Steps{columns: NewColumns(k, np), batch: NewBatch(min(batch, d), k, np), numbers: []float64{weight: 0, trust: 1, judged: 0},
 		rows: make([]*Row, workers), rooms: make([]*Room, workers), d: d, size: batch}
 	for w := range workers {
 		s.rows[w], s.rooms[w] = NewRow(k, np), NewRoom(k, min(batch, d))
@@ -64,13 +71,13 @@ func (s *Steps) Skip(slot int) { s.batch.Skip(slot) }
 func (s *Steps) Mix(rows, count int) {
 	d := float64(s.d)
 	s.batch.Rows, s.batch.Keep = rows, 1-float64(rows)/d
-	s.weight[0] = float64(s.weight[0]*s.batch.Keep) + float64(rows)
+	s.numbers[weight] = float64(s.numbers[weight]*s.batch.Keep) + float64(rows)
 	seen := min(float64(count)*float64(min(s.size, s.d))/d, 1)
 	s.stepV = stepV
 	s.stepV.Damp += (1 - seen) / seen
 	s.stepV.Share *= min(float64(s.size)/wholeBatch, 1)
-	trust := s.weight[1]
-	s.stepV.Low, s.stepV.High = elem.Exp(float64(trust*elem.Log(stepV.Low))), elem.Exp(float64(trust*elem.Log(stepV.High)))
+	power := s.numbers[trust]
+	s.stepV.Low, s.stepV.High = elem.Exp(float64(power*elem.Log(stepV.Low))), elem.Exp(float64(power*elem.Log(stepV.High)))
 }
 
 // Judge takes the mean loss that the visits of an epoch met, before the last Mix of it. The model of V
@@ -79,11 +86,11 @@ func (s *Steps) Mix(rows, count int) {
 // steps come closer to 1, by half their logarithm; where it falls, they widen again by a
 // quarter of it.
 func (s *Steps) Judge(loss float64) {
-	trust, before := &s.weight[1], &s.weight[2]
+	power, before := &s.numbers[trust], &s.numbers[judged]
 	if loss > *before && *before > 0 {
-		*trust = max(*trust/2, leastTrust)
+		*power = max(*power/2, leastTrust)
 	} else {
-		*trust = min(float64(*trust*1.25), 1)
+		*power = min(float64(*power*1.25), 1)
 	}
 	*before = loss
 }
@@ -92,7 +99,7 @@ func (s *Steps) Judge(loss float64) {
 const leastTrust = 1. / 256
 
 // Weight is that of the rows in the model of V: each 1 when it comes, and less as others do.
-func (s *Steps) Weight() float64 { return s.weight[0] }
+func (s *Steps) Weight() float64 { return s.numbers[weight] }
 
 // Tiles returns the number of tiles of V, and Tile the columns of one.
 func (s *Steps) Tiles() int                { return s.columns.Tiles() }
@@ -104,6 +111,6 @@ func (s *Steps) StepTile(worker, t int, v []float64, penalty float64) {
 	s.columns.Step(t, v, penalty, s.stepV, s.rooms[worker])
 }
 
-// State is what a fit that goes on needs of the steps: sums of a >= 0, sums of any sign, a
-// weight, trust and loss >= 0. They are to be filled between batches only.
-func (s *Steps) State() (a, b, weight []float64) { return s.columns.A, s.columns.B, s.weight }
+// State is what a fit that goes on needs of the steps: sums of a >= 0, sums of any sign, and numbers
+// >= 0. They are to be filled between batches only.
+func (s *Steps) State() (a, b, numbers []float64) { return s.columns.A, s.columns.B, s.numbers }
