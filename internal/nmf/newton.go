@@ -596,9 +596,8 @@ func (f *Newton) searchV(worker, piece int) {
 
 // groups calls g for the rows of a piece, Group at a time.
 func (f *Newton) groups(piece int, g func(i, rows int)) {
-	groups := (f.D + Group - 1) / Group
-	begin, end := piece*groups/len(f.pieces)*Group, min((piece+1)*groups/len(f.pieces)*Group, f.D)
-	for i := begin; i < end && f.Pool.Err() == nil; i += Group {
+	end := f.Runs[piece+1]
+	for i := f.Runs[piece]; i < end && f.Pool.Err() == nil; i += Group {
 		g(i, min(Group, end-i))
 	}
 }

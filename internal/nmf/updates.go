@@ -28,6 +28,16 @@ func split(groups int, products float64) int {
 	return min(Chunks, groups, max(int(min(products/(1<<18), Chunks)), Chunks/4))
 }
 
+// Runs returns where the pieces begin that the rows of a d × n matrix are cut into, and d.
+func Runs(d, n, k int) []int {
+	groups := (d + Group - 1) / Group
+	bounds := make([]int, split(groups, float64(d)*float64(n)*float64(k))+1)
+	for i := range bounds {
+		bounds[i] = min(i*groups/(len(bounds)-1)*Group, d)
+	}
+	return bounds
+}
+
 // Updates is multiplicative updates under way.
 type Updates struct {
 	*Problem
@@ -64,8 +74,10 @@ type scratch struct {
 // NewUpdates returns the multiplicative updates of a problem.
 func NewUpdates(p *Problem) *Updates {
 	k, np := p.K, p.NP
-	fit := &Updates{Problem: p, plain: p.Loss == divergence.KL && !p.Partial,
-		pieces: make([]part, split((p.D+Group-1)/Group, float64(p.D)*float64(p.N)*float64(p.K))), work: make([]scratch, p.Pool.Workers())}
+	if p.Runs == nil {
+		p.Of, p.Runs = p.D, Runs(p.D, p.N, p.K)
+	}
+	fit := &Updates{Problem: p, plain: p.Loss == divergence.KL && !p.Partial, pieces: make([]part, len(p.Runs)-1), work: make([]scratch, p.Pool.Workers())}
 	fit.sweeps, fit.updates = fit.sweep, fit.updateV
 	count := min((np*k+tileNumbers-1)/tileNumbers, max(np/tileSamples, 1))
 	fit.tiles = tiles{count: count, width: (np/kernel.Lanes + count - 1) / count * kernel.Lanes, denU: make([]float64, Group*k)}
@@ -89,7 +101,7 @@ func NewUpdates(p *Problem) *Updates {
 	}
 	// (1/N) ΣΔ + λ (mean U + mean V), N the visible cells, has the denominators
 	// of the updates with these added.
-	fit.addU = p.Penalty * float64(p.Visible) / float64(p.D) / float64(k)
+	fit.addU = p.Penalty * float64(p.Visible) / float64(p.Of) / float64(k)
 	fit.addV = p.Penalty * float64(p.Visible) / float64(p.N) / float64(k)
 	return fit
 }
@@ -120,8 +132,7 @@ func (f *Updates) sweep(worker, piece int) {
 	clear(pt.sum)
 	clear(pt.losses)
 	k, np := f.K, f.NP
-	groups := (f.D + Group - 1) / Group
-	begin, end := piece*groups/len(f.pieces)*Group, min((piece+1)*groups/len(f.pieces)*Group, f.D)
+	begin, end := f.Runs[piece], f.Runs[piece+1]
 	for i := begin; i < end && f.plain; i += Group {
 		if f.Pool.Err() != nil {
 			return
@@ -311,6 +322,31 @@ func (f *Updates) losses(u, v []float64) (l Losses) {
 	}
 	return l
 }
+
+// Sums returns what a piece of the rows adds to the next update of V, the numerators, the denominators (in the
+// plain case those of each component alone) and the losses of its visible and its held-out cells.
+func (f *Updates) Sums(piece int) (num, den, losses []float64) {
+	p := &f.pieces[piece]
+	if f.plain {
+		return p.num, p.sum, p.losses
+	}
+	return p.num, p.den, p.losses
+}
+
+// Sweep finishes the update of U for the V at hand, but where it is the first, and sums what the next update of V
+// takes.
+func (f *Updates) Sweep(first bool) error {
+	f.layAll()
+	f.updateU = !first
+	f.Pool.Do(len(f.pieces), f.sweeps)
+	return f.Pool.Err()
+}
+
+// StepV makes the update of V of the sums of all pieces, which are no more afterwards.
+func (f *Updates) StepV() { f.Pool.Do(f.K, f.updates) }
+
+// Losses are those of the factors by the sums of all pieces.
+func (f *Updates) Losses() Losses { return f.losses(f.U, f.V) }
 
 // Prepare and State are of a method with a state of its own beside the factors: there is none.
 func (f *Updates) Prepare(int)           {}
