@@ -1,0 +1,239 @@
+// Package command is the program quantmf-beam: fits of quantmf over shards, and new samples by the block, on
+// Apache Beam. It is a package for the sake of programs that import more runners or file systems than
+// quantmf-beam itself; beam's documentation shows one.
+package command
+
+// This file holds the list of subcommands, what their command lines share, and the one place where an error
+// becomes a message and an exit code.
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/beam"
+	"github.com/quantmf/quantmf/internal/table"
+)
+
+// Exit codes, those of quantmf.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitBadInput    = 3
+	exitUnconverged = 4
+	exitInterrupted = 130
+)
+
+type subcommand struct {
+	name, does, usage string
+	run               func(ctx context.Context, args []string, s streams) error
+}
+
+// streams are where a subcommand writes.
+type streams struct{ out, err io.Writer }
+
+var subcommands []subcommand
+
+func init() {
+	subcommands = []subcommand{
+		{"fit", "fit a matrix over shards of its rows", fitUsage, fit},
+		{"transform", "place new samples in a model's components, by the block", transformUsage, transform},
+		{"workers", "wait for runners that want workers (-environment_type EXTERNAL)", workersUsage, workers},
+	}
+}
+
+func overview() string {
+	s := "quantmf-beam fits matrices with quantmf by pipelines of Apache Beam.\n\nusage:\n"
+	for _, c := range subcommands {
+		s += fmt.Sprintf("  quantmf-beam %-9s  %s\n", c.name, c.does)
+	}
+	return s + "\n\"quantmf-beam COMMAND -h\" says all about one.\n"
+}
+
+// Run is the whole program: args are those behind its name; it returns the exit code. Where a runner has
+// started the program as a worker, with flags and no command, it works for that runner and does not return.
+func Run(args []string, out, errOut io.Writer) int {
+	asked := len(args) > 0 && slices.Contains([]string{"-h", "-help", "--help", "help"}, args[0])
+	switch {
+	case asked:
+		fmt.Fprint(out, overview())
+		return exitDone
+	case len(args) == 0:
+		fmt.Fprint(errOut, overview())
+		return exitUsage
+	case strings.HasPrefix(args[0], "-"):
+		if err := flag.CommandLine.Parse(args); err != nil {
+			return exitUsage
+		}
+		beam.Init()
+		fmt.Fprintln(errOut, "quantmf-beam: no command, and no worker's flags")
+		return exitUsage
+	}
+	for _, c := range subcommands {
+		if c.name != args[0] {
+			continue
+		}
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		err := c.run(ctx, args[1:], streams{out, errOut})
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprint(out, c.usage)
+			return exitDone
+		}
+		if err != nil {
+			fmt.Fprintf(errOut, "quantmf-beam %s: %v\n", c.name, err)
+		}
+		code := exitCode(err)
+		if code == exitUsage {
+			fmt.Fprintf(errOut, "\"quantmf-beam %s -h\" says how to use it.\n", c.name)
+		}
+		return code
+	}
+	fmt.Fprintf(errOut, "quantmf-beam: there is no command %q: \"quantmf-beam -h\" lists them\n", args[0])
+	return exitUsage
+}
+
+// usageError is a fault in the command line.
+type usageError string
+
+func (e usageError) Error() string { return string(e) }
+
+// inputError is an input that cannot be read.
+type inputError struct{ error }
+
+func (e inputError) Unwrap() error { return e.error }
+
+func exitCode(err error) int {
+	var usage usageError
+	var option *quantmf.OptionError
+	var fault *table.Error
+	var unread inputError
+	var damaged *quantmf.FormatError
+	var unconverged *quantmf.ConvergenceError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.As(err, &usage), errors.As(err, &option):
+		return exitUsage
+	case errors.As(err, &fault), errors.As(err, &unread), errors.As(err, &damaged):
+		return exitBadInput
+	case errors.As(err, &unconverged):
+		return exitUnconverged
+	}
+	return exitFailed
+}
+
+// runnerFlags are the flags of what runs a command's pipelines.
+type runnerFlags struct {
+	beam.Run
+	store string
+	log   string
+}
+
+const runnerHelp = `Where it runs
+  -runner NAME      prism: within this process; universal: by the job server at
+                    -endpoint, of Flink, Spark or a Prism elsewhere; or another
+                    runner that the program was built with (default prism)
+  -endpoint HOST:PORT
+                    the job server
+  -store FOLDER     where matrix, state and results lie, as all workers see it: a
+                    path on a file system that they share, or gs://bucket/folder
+                    (default: a temporary folder, removed at the end; workers in
+                    other processes of this machine see it, too)
+  -environment_type DOCKER|EXTERNAL|PROCESS|LOOPBACK
+  -environment_config TEXT
+                    where workers come from, in Beam's words: an image, the
+                    HOST:PORT of "quantmf-beam workers", or a command
+                    (default: with -runner prism this process)
+  -worker_binary FILE
+                    what workers in containers run (default: this program)
+  -job_name, -parallelism, -experiments
+                    as Beam has them
+  -retries N        how often in a row a pipeline may fail with nothing done (default 3)
+  -log debug|info|warn|error
+                    the least of what is shown of Beam's own log (default error)
+`
+
+// passed are the flags of Beam that a command has as well.
+var passed = []string{"endpoint", "environment_type", "environment_config", "worker_binary", "job_name", "parallelism", "experiments"}
+
+func (f *runnerFlags) register(set *flag.FlagSet) {
+	set.StringVar(&f.Runner, "runner", "prism", "")
+	set.StringVar(&f.store, "store", "", "")
+	set.IntVar(&f.Retries, "retries", 3, "")
+	set.StringVar(&f.log, "log", "error", "")
+	for _, name := range passed {
+		set.Func(name, "", func(value string) error { return flag.CommandLine.Set(name, value) })
+	}
+}
+
+// begin checks the flags, and makes this process one that can submit pipelines. It returns the store, and what is
+// to be done at the end.
+func (f *runnerFlags) begin(ctx context.Context) (*beam.Store, func(), error) {
+	var level slog.Level
+	if level.UnmarshalText([]byte(f.log)) != nil {
+		return nil, nil, usageError("-log " + f.log + ": must be one of debug, info, warn, error")
+	}
+	if f.Retries < 0 {
+		return nil, nil, usageError(fmt.Sprintf("-retries %d: must be at least 0", f.Retries))
+	}
+	if f.Retries == 0 {
+		f.Retries = -1
+	}
+	if f.Runner != "prism" && flag.CommandLine.Lookup("endpoint").Value.String() == "" {
+		return nil, nil, usageError("-runner " + f.Runner + ": give the -endpoint of its job server, too")
+	}
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
+	beam.Init()
+	folder, clean := f.store, func() {}
+	if folder == "" {
+		temporary, err := os.MkdirTemp("", "quantmf-beam-*")
+		if err != nil {
+			return nil, nil, err
+		}
+		folder, clean = temporary, func() { os.RemoveAll(temporary) }
+	}
+	store, err := beam.OpenStore(ctx, folder)
+	if err != nil {
+		clean()
+		return nil, nil, err
+	}
+	return store, func() { store.Close(); clean() }, nil
+}
+
+// arguments parses args: flags before, between and behind the words, of which there must be one for each of wanted.
+func arguments(set *flag.FlagSet, args []string, wanted ...string) ([]string, error) {
+	set.SetOutput(io.Discard)
+	var words []string
+	for len(args) > 0 {
+		if err := set.Parse(args); err != nil {
+			if errors.Is(err, flag.ErrHelp) {
+				return nil, err
+			}
+			return nil, usageError(err.Error())
+		}
+		args = set.Args()
+		if len(args) > 0 {
+			words, args = append(words, args[0]), args[1:]
+		}
+	}
+	switch {
+	case len(words) > len(wanted):
+		return nil, usageError(fmt.Sprintf("%s is too much: wanted %s", words[len(wanted)], strings.Join(wanted, " ")))
+	case len(words) < len(wanted):
+		return nil, usageError("no " + wanted[len(words)] + " given")
+	}
+	return words, nil
+}

@@ -1,0 +1,38 @@
+package command
+
+// This file holds "quantmf-beam workers": a pool of workers in one process, for runners that ask a pool for them.
+
+import (
+	"context"
+	"flag"
+	"fmt"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/universal/extworker"
+	"github.com/quantmf/quantmf/beam"
+)
+
+const workersUsage = `usage: quantmf-beam workers [-port N]
+
+Waits on a port of localhost for runners that want workers, and works for them
+in this process until it is interrupted: one beside every task manager of Flink,
+say, for fits with -environment_type EXTERNAL -environment_config localhost:N. It
+must be the same program as that which fits.
+
+  -port N           the port (default 50000)
+`
+
+func workers(ctx context.Context, args []string, s streams) error {
+	set := flag.NewFlagSet("workers", flag.ContinueOnError)
+	port := set.Int("port", 50000, "")
+	if _, err := arguments(set, args); err != nil {
+		return err
+	}
+	beam.Init()
+	pool, err := extworker.StartLoopback(ctx, *port)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(s.err, "workers wait at", pool.EnvironmentConfig(ctx))
+	<-ctx.Done()
+	return pool.Stop(context.Background())
+}

@@ -1,0 +1,143 @@
+package beam
+
+// This file holds the driver of a fit: it submits a pipeline of some rounds, looks in the store how
+// far the fit has come, and submits the next, until the fit is over. The store alone knows where a
+// fit stands, so a driver that was killed, too, goes on where it was.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	sdk "github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/quantmf/quantmf"
+)
+
+// Run says how pipelines are run. The zero value runs them by Prism within this process.
+type Run struct {
+	// Runner is the name of a runner that the program imports: "prism", the default, or "universal", any
+	// job server at Beam's -endpoint.
+	Runner string
+	// Rounds are unrolled into one pipeline, 0 for 20. A runner holds the graph of all of them, some 10 kB
+	// a round; every pipeline costs its submission, on Prism some milliseconds, on a cluster seconds.
+	Rounds int
+	// Retries is how often in a row a pipeline may fail with no round done before the fit fails, 0 for 3, -1
+	// for never. Runners such as Flink's repeat what failed by themselves first; Prism does not.
+	Retries int
+	// Progress is called, where it is not nil, with every round that is seen to begin. It is called on one
+	// goroutine at a time.
+	Progress func(quantmf.Round)
+	// Failed is called, where it is not nil, when a pipeline has failed and is tried again.
+	Failed func(error)
+}
+
+const (
+	defaultRounds  = 20
+	defaultRetries = 3
+	firstPause     = time.Second // before a failed pipeline is tried again; then twice as long each time
+)
+
+// Fit brings the fit that [quantmf.PlanNMF] or [quantmf.PlanQMF] has left in a store to its end, and
+// returns the model. What was done before stays done. Errors: those of the steps, in the words of
+// the runner; where ctx ends, one that wraps its error, and the same call goes on later.
+func Fit(ctx context.Context, store *Store, run Run) (quantmf.Model, error) {
+	if err := run.settle(); err != nil {
+		return nil, err
+	}
+	fit, err := quantmf.OpenSharded(store)
+	if err != nil {
+		return nil, err
+	}
+	at, err := fit.Round()
+	if err != nil {
+		return nil, err
+	}
+	for failures := 0; !at.Over; {
+		run.tell(at)
+		from := at.Number
+		failed := run.pipeline(ctx, fit, func(p *sdk.Pipeline) {
+			unroll(p, store.folder, fit.Shards(), from, run.Rounds)
+		}, &at)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("beam: stopped in round %d: %w", at.Number, ctx.Err())
+		}
+		if at, err = fit.Round(); err != nil {
+			return nil, errors.Join(failed, err)
+		}
+		if failed == nil && at.Number == from && !at.Over {
+			failed = errors.New("beam: the runner says that the pipeline is done, and the store that no round is")
+		}
+		if at.Number > from {
+			failures = 0
+		}
+		if failed != nil && !at.Over {
+			failures++
+			if err := run.again(ctx, failures, failed); err != nil {
+				return nil, fmt.Errorf("beam: round %d: %w", at.Number, err)
+			}
+		}
+	}
+	run.tell(at)
+	return fit.Finish(ctx)
+}
+
+// settle checks the run and puts in its defaults.
+func (r *Run) settle() error {
+	if r.Rounds < 0 || r.Retries < -1 {
+		return fmt.Errorf("beam: Run{Rounds: %d, Retries: %d}: must not be negative, but for Retries of -1", r.Rounds, r.Retries)
+	}
+	if r.Rounds == 0 {
+		r.Rounds = defaultRounds
+	}
+	if r.Retries == 0 {
+		r.Retries = defaultRetries
+	}
+	return nil
+}
+
+// again waits until a pipeline that has failed, so often in a row, is to be tried again, or returns what
+// it failed of.
+func (r *Run) again(ctx context.Context, failures int, failed error) error {
+	if failures > r.Retries {
+		return failed
+	}
+	if r.Failed != nil {
+		r.Failed(failed)
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(firstPause << (failures - 1)):
+		return nil
+	}
+}
+
+func (r *Run) tell(at quantmf.Round) {
+	if r.Progress != nil {
+		r.Progress(at)
+	}
+}
+
+// pipeline runs one pipeline and tells meanwhile of the rounds that begin. at is the round told last.
+func (r *Run) pipeline(ctx context.Context, fit *quantmf.Sharded, build func(*sdk.Pipeline), at *quantmf.Round) error {
+	done := make(chan error, 1)
+	go func() {
+		p := sdk.NewPipeline()
+		build(p)
+		done <- submit(ctx, r.Runner, p)
+	}()
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-look.C:
+			if now, err := fit.Round(); err == nil && now.Number > at.Number && !now.Over {
+				*at = now
+				r.tell(now)
+			}
+		}
+	}
+}

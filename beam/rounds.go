@@ -1,0 +1,146 @@
+package beam
+
+// This file holds the graph of a fit. R rounds of a fit over S shards are unrolled into one
+// pipeline; a round is
+//
+//	shards, a key each → GroupByKey → step → GroupByKey on one key → reduce → shards of the next.
+//
+// The elements are the numbers of shards, a few bytes each: rows, state, V and its parts stay in
+// the store, where a step finds them by the numbers of its round and shard. The first GroupByKey
+// lets a runner hand shards to different workers; the second is the barrier of the round. There
+// are no side inputs, which not every runner has for a stage of Go, and no Combine, whose order
+// of sums, and with it their bits, is the runner's: reduce adds the parts in their own order.
+//
+// A step or reduction that a runner repeats, after a failure or because a worker seemed slow,
+// writes the same bytes once more.
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	sdk "github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/quantmf/quantmf"
+)
+
+func init() {
+	// Beam's generic registrations save reflection for every element, of which there are few, and
+	// cost a minute to compile.
+	sdk.RegisterDoFn(&firstShards{})
+	sdk.RegisterDoFn(&step{})
+	sdk.RegisterDoFn(&reduce{})
+}
+
+// unroll adds the rounds from first on, count of them, to a pipeline. A round whose fit is over
+// has no shards, and passes nothing on.
+func unroll(p *sdk.Pipeline, folder string, shards, first, count int) {
+	s := p.Root()
+	next := sdk.ParDo(s, &firstShards{Shards: shards, Round: first}, sdk.Impulse(s))
+	for round := first; round < first+count; round++ {
+		s := s.Scope(fmt.Sprintf("round %d", round))
+		done := sdk.ParDo(s, &step{Store: folder, Round: round}, sdk.GroupByKey(s, next))
+		next = sdk.ParDo(s, &reduce{Store: folder, Round: round, Shards: shards}, sdk.GroupByKey(s, done))
+	}
+}
+
+// firstShards emits every shard, for the first round.
+type firstShards struct{ Shards, Round int }
+
+func (f *firstShards) ProcessElement(_ []byte, emit func(shard, round int)) {
+	for shard := range f.Shards {
+		emit(shard, f.Round)
+	}
+}
+
+// step makes the steps of a bundle's shards. How many shards a runner puts into a bundle is its
+// affair: Prism puts in all that are there. So the shards of a bundle are collected and worked on
+// side by side, as many at a time as there are processors.
+type step struct {
+	Store string
+	Round int
+
+	shards []int
+}
+
+func (f *step) StartBundle(func(int, int)) { f.shards = f.shards[:0] }
+
+func (f *step) ProcessElement(shard int, _ func(*int) bool, _ func(int, int)) {
+	f.shards = append(f.shards, shard)
+}
+
+func (f *step) FinishBundle(ctx context.Context, emit func(int, int)) error {
+	if len(f.shards) == 0 {
+		return nil
+	}
+	fit, shut, err := open(ctx, f.Store)
+	if err != nil {
+		return err
+	}
+	defer shut()
+	errs := make([]error, len(f.shards))
+	places := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var all sync.WaitGroup
+	for i, shard := range f.shards {
+		all.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			errs[i] = fit.Step(ctx, f.Round, shard)
+		})
+	}
+	all.Wait()
+	for i, shard := range f.shards {
+		if errs[i] != nil {
+			return fmt.Errorf("round %d, shard %d: %w", f.Round, shard, errs[i])
+		}
+		emit(0, shard)
+	}
+	return nil
+}
+
+// reduce makes the next V of the parts, and the shards of the next round unless the fit is over.
+type reduce struct {
+	Store         string
+	Round, Shards int
+}
+
+func (f *reduce) ProcessElement(ctx context.Context, _ int, parts func(*int) bool, emit func(int, int)) error {
+	var got []int
+	for shard := 0; parts(&shard); {
+		got = append(got, shard)
+	}
+	slices.Sort(got)
+	if got = slices.Compact(got); len(got) != f.Shards {
+		return fmt.Errorf("round %d: the runner brought the parts of %d shards, not %d", f.Round, len(got), f.Shards)
+	}
+	fit, shut, err := open(ctx, f.Store)
+	if err != nil {
+		return err
+	}
+	defer shut()
+	next, err := fit.Reduce(ctx, f.Round)
+	if err != nil {
+		return fmt.Errorf("round %d: %w", f.Round, err)
+	}
+	if !next.Over {
+		for shard := range f.Shards {
+			emit(shard, f.Round+1)
+		}
+	}
+	return nil
+}
+
+// open opens the fit in a store as a worker does.
+func open(ctx context.Context, folder string) (*quantmf.Sharded, func() error, error) {
+	store, err := OpenStore(ctx, folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	fit, err := quantmf.OpenSharded(store)
+	if err != nil {
+		store.Close()
+		return nil, nil, err
+	}
+	return fit, store.Close, nil
+}

@@ -1,0 +1,142 @@
+package beam
+
+// This file holds the blob store of a run: named blobs below a folder of one of Beam's file
+// systems, which the driver and all workers see under the same name. The local file system and
+// gs:// are there by themselves (Beam's worker harness links the latter in any case); a program
+// that imports another one, such as Beam's s3, has that too.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/local" // paths without a scheme
+	"github.com/quantmf/quantmf"
+)
+
+// Store is a folder of blobs, a [quantmf.Remover]. Any number of processes may use one at once.
+type Store struct {
+	ctx    context.Context
+	folder string
+	local  bool
+	files  filesystem.Interface
+}
+
+var _ quantmf.Remover = (*Store)(nil)
+
+// OpenStore opens the store below a folder: a path, which all workers must see, or an address such as
+// gs://bucket/folder. Close it when it is no longer needed. The context is that of all its reads and
+// writes. A file system with a scheme must show a file only when its writer is closed, as object
+// stores do; those of a path are written beside their place and renamed.
+func OpenStore(ctx context.Context, folder string) (*Store, error) {
+	if folder == "" {
+		return nil, errors.New("beam: a store needs a folder")
+	}
+	local := !strings.Contains(folder, "://")
+	if local {
+		at, err := filepath.Abs(folder)
+		if err != nil {
+			return nil, fmt.Errorf("beam: store %s: %w", folder, err)
+		}
+		folder = filepath.ToSlash(at)
+	} else if strings.ContainsAny(folder, `*?[\`) {
+		return nil, fmt.Errorf("beam: store %s: the name of a bucket or folder may not have any of * ? [ \\", folder)
+	}
+	files, err := filesystem.New(ctx, folder)
+	if err != nil {
+		return nil, fmt.Errorf("beam: store %s: %w", folder, err)
+	}
+	return &Store{ctx, strings.TrimRight(folder, "/"), local, files}, nil
+}
+
+// Close gives back what the file system holds, such as connections.
+func (s *Store) Close() error { return s.files.Close() }
+
+// Folder returns where the store lies, as every worker finds it.
+func (s *Store) Folder() string { return s.folder }
+
+func (s *Store) path(name string) string { return s.folder + "/" + name }
+
+func (s *Store) fault(name string, err error) error {
+	return fmt.Errorf("beam: store %s: %s: %w", s.folder, name, err)
+}
+
+// absent tells whether err, of reading or removing a blob, says that there is none. File systems other
+// than the local one have errors of their own for that; their lists of files do say it.
+func (s *Store) absent(name string, err error) bool {
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	if s.local {
+		return false
+	}
+	found, listErr := s.files.List(s.ctx, s.path(name))
+	return listErr == nil && len(found) == 0
+}
+
+// Get reads a blob; no bytes and no error where there is none.
+func (s *Store) Get(name string) ([]byte, error) {
+	r, err := s.files.OpenRead(s.ctx, s.path(name))
+	if err != nil {
+		if s.absent(name, err) {
+			return nil, nil
+		}
+		return nil, s.fault(name, err)
+	}
+	defer r.Close()
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, s.fault(name, err)
+	}
+	return data, nil
+}
+
+// Put writes a blob, as a whole or not at all.
+func (s *Store) Put(name string, data []byte) error {
+	to := s.path(name)
+	if s.local {
+		to = fmt.Sprintf("%s.%016x.tmp", to, rand.Uint64())
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	w, err := s.files.OpenWrite(ctx, to)
+	if err != nil {
+		return s.fault(name, err)
+	}
+	if _, err = w.Write(data); err != nil {
+		cancel() // before Close, which else would show a part of the blob as the whole
+	}
+	err = errors.Join(err, w.Close())
+	if !s.local {
+		if err != nil {
+			return s.fault(name, err)
+		}
+		return nil
+	}
+	if err == nil {
+		err = s.files.(filesystem.Renamer).Rename(s.ctx, to, s.path(name))
+	}
+	if err != nil {
+		s.files.(filesystem.Remover).Remove(s.ctx, to)
+		return s.fault(name, err)
+	}
+	return nil
+}
+
+// Remove forgets a blob. A file system that cannot remove keeps it.
+func (s *Store) Remove(name string) error {
+	files, can := s.files.(filesystem.Remover)
+	if !can {
+		return nil
+	}
+	if err := files.Remove(s.ctx, s.path(name)); err != nil && !s.absent(name, err) {
+		return s.fault(name, err)
+	}
+	return nil
+}

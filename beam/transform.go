@@ -1,0 +1,212 @@
+package beam
+
+// This file holds new samples by the block: the columns of a matrix are cut into blocks, and every block is
+// placed by itself in the components of a model, as [quantmf.NMF.Transform] and its like do. Nothing passes
+// between blocks, so the graph is names → GroupByKey → place. Model, blocks and coordinates are blobs whose
+// names are digests of what they hold or come from.
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+
+	sdk "github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/section"
+)
+
+func init() {
+	sdk.RegisterDoFn(&blockNames{})
+	sdk.RegisterDoFn(&place{})
+}
+
+// Transform returns the k × n' coordinates of the columns of x, d × n', as m.Transform does and with its
+// bits; so many blocks of columns are placed by the workers of a runner. It leaves model, blocks and
+// coordinates in the store, where the same call finds what an earlier one had done. Errors: those of
+// m.Transform, in the words of the runner, and of a number of blocks below 1 or above n'.
+func Transform(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat, blocks int, run Run) (quantmf.Mat, error) {
+	if blocks < 1 || blocks > x.Cols {
+		return quantmf.Mat{}, fmt.Errorf("beam: %d blocks of %d columns: must be from 1 to that", blocks, x.Cols)
+	}
+	if err := run.settle(); err != nil {
+		return quantmf.Mat{}, err
+	}
+	data, err := m.MarshalBinary()
+	if err != nil {
+		return quantmf.Mat{}, err
+	}
+	model, err := keep(store, "model", data)
+	if err != nil {
+		return quantmf.Mat{}, err
+	}
+	names := make([]string, blocks)
+	for b := range names {
+		from, to := x.Cols*b/blocks, x.Cols*(b+1)/blocks
+		block := quantmf.NewMat(x.Rows, to-from)
+		for i := range x.Rows {
+			copy(block.Row(i), x.Row(i)[from:to])
+		}
+		if names[b], err = keep(store, "x", marshalMat(block)); err != nil {
+			return quantmf.Mat{}, err
+		}
+	}
+	missing := func() (left []string, err error) {
+		for _, name := range names {
+			_, err := getMat(store, placed(model, name))
+			if errors.Is(err, errAbsent) {
+				left = append(left, name)
+			} else if err != nil {
+				return nil, err
+			}
+		}
+		return left, nil
+	}
+	left, err := missing()
+	for failures := 0; err == nil && len(left) > 0; {
+		failed := submit(ctx, run.Runner, graphOfPlaces(store.folder, model, left))
+		if left, err = missing(); err == nil && len(left) > 0 {
+			failures++
+			err = run.again(ctx, failures, failed)
+		}
+	}
+	if err != nil {
+		return quantmf.Mat{}, err
+	}
+	var v quantmf.Mat
+	for b, name := range names {
+		block, err := getMat(store, placed(model, name))
+		if err != nil {
+			return quantmf.Mat{}, err
+		}
+		from := x.Cols * b / blocks
+		if v.Data == nil {
+			v = quantmf.NewMat(block.Rows, x.Cols)
+		}
+		if want := x.Cols*(b+1)/blocks - from; block.Rows != v.Rows || block.Cols != want {
+			return quantmf.Mat{}, fmt.Errorf("beam: store %s: %s is %d × %d, not %d × %d", store.folder, placed(model, name), block.Rows, block.Cols, v.Rows, want)
+		}
+		for c := range v.Rows {
+			copy(v.Row(c)[from:], block.Row(c))
+		}
+	}
+	return v, nil
+}
+
+// graphOfPlaces is the pipeline that places these blocks.
+func graphOfPlaces(folder, model string, blocks []string) *sdk.Pipeline {
+	p, s := sdk.NewPipelineWithRoot()
+	names := sdk.ParDo(s, &blockNames{blocks}, sdk.Impulse(s))
+	sdk.ParDo0(s, &place{folder, model}, sdk.GroupByKey(s, names))
+	return p
+}
+
+type blockNames struct{ Names []string }
+
+func (f *blockNames) ProcessElement(_ []byte, emit func(string, int)) {
+	for b, name := range f.Names {
+		emit(name, b)
+	}
+}
+
+// place places one block.
+type place struct{ Store, Model string }
+
+func (f *place) ProcessElement(ctx context.Context, block string, _ func(*int) bool) error {
+	store, err := OpenStore(ctx, f.Store)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	data, err := store.Get(f.Model)
+	if err != nil {
+		return err
+	}
+	m, err := quantmf.UnmarshalModel(data)
+	if err != nil {
+		return fmt.Errorf("store %s: %s: %w", f.Store, f.Model, err)
+	}
+	x, err := getMat(store, block)
+	if err != nil {
+		return err
+	}
+	v, err := m.Transform(ctx, x)
+	if err != nil {
+		return err
+	}
+	return store.Put(placed(f.Model, block), marshalMat(v))
+}
+
+// keep puts a blob under the digest of its bytes, and returns that name.
+func keep(store *Store, kind string, data []byte) (string, error) {
+	sum := sha256.Sum256(data)
+	name := kind + "-" + hex.EncodeToString(sum[:])
+	there, err := store.Get(name)
+	if err != nil || sha256.Sum256(there) == sum {
+		return name, err
+	}
+	return name, store.Put(name, data)
+}
+
+// placed names the coordinates of a block under a model.
+func placed(model, block string) string {
+	sum := sha256.Sum256([]byte(model + " " + block))
+	return "placed-" + hex.EncodeToString(sum[:])
+}
+
+// kindMat is the kind of a file of a matrix: its dimensions, and its numbers row by row.
+const kindMat = 64
+
+var errAbsent = errors.New("there is no such blob")
+
+func marshalMat(m quantmf.Mat) []byte {
+	data := make([]float64, 0, m.Rows*m.Cols)
+	for i := range m.Rows {
+		data = append(data, m.Row(i)...)
+	}
+	return section.Encode(kindMat, []section.Section{section.Words("dims", uint64(m.Rows), uint64(m.Cols)), section.Floats("data", data)})
+}
+
+func getMat(store *Store, name string) (quantmf.Mat, error) {
+	data, err := store.Get(name)
+	if err == nil && data == nil {
+		err = store.fault(name, errAbsent)
+	}
+	if err != nil {
+		return quantmf.Mat{}, err
+	}
+	m, err := unmarshalMat(data)
+	if err != nil {
+		return quantmf.Mat{}, store.fault(name, err)
+	}
+	return m, nil
+}
+
+func unmarshalMat(data []byte) (quantmf.Mat, error) {
+	what := func(kind uint32) string {
+		if kind == kindMat {
+			return "a matrix"
+		}
+		return "another file"
+	}
+	f, err := section.Decode(data, kindMat, what, []string{"dims", "data"}, nil)
+	if err != nil {
+		return quantmf.Mat{}, err
+	}
+	dims, err := f.Words("dims", 2)
+	if err != nil {
+		return quantmf.Mat{}, err
+	}
+	rows, cols, numbers := dims[0], dims[1], f.Payload("data")
+	if count := uint64(len(numbers)) / 8; len(numbers)%8 != 0 || rows == 0 || cols == 0 || count/rows != cols || count%rows != 0 {
+		return quantmf.Mat{}, f.Fail("dims", "are not those of the numbers")
+	}
+	m := quantmf.NewMat(int(rows), int(cols))
+	for i := range m.Data { // NaN is a missing value
+		m.Data[i] = math.Float64frombits(binary.LittleEndian.Uint64(numbers[8*i:]))
+	}
+	return m, nil
+}
