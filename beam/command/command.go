@@ -19,6 +19,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/log"
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/beam"
 	"github.com/quantmf/quantmf/internal/table"
@@ -138,8 +139,7 @@ func exitCode(err error) int {
 // runnerFlags are the flags of what runs a command's pipelines.
 type runnerFlags struct {
 	beam.Run
-	store string
-	log   string
+	store, log string
 }
 
 const runnerHelp = `Where it runs
@@ -162,8 +162,8 @@ const runnerHelp = `Where it runs
   -job_name, -parallelism, -experiments
                     as Beam has them
   -retries N        how often in a row a pipeline may fail with nothing done (default 3)
-  -log debug|info|warn|error
-                    the least of what is shown of Beam's own log (default error)
+  -log debug|info|warn|error|none
+                    the least of what is shown of Beam's own log (default none)
 `
 
 // passed are the flags of Beam that a command has as well.
@@ -173,7 +173,7 @@ func (f *runnerFlags) register(set *flag.FlagSet) {
 	set.StringVar(&f.Runner, "runner", "prism", "")
 	set.StringVar(&f.store, "store", "", "")
 	set.IntVar(&f.Retries, "retries", 3, "")
-	set.StringVar(&f.log, "log", "error", "")
+	set.StringVar(&f.log, "log", "none", "")
 	for _, name := range passed {
 		set.Func(name, "", func(value string) error { return flag.CommandLine.Set(name, value) })
 	}
@@ -182,9 +182,8 @@ func (f *runnerFlags) register(set *flag.FlagSet) {
 // begin checks the flags, and makes this process one that can submit pipelines. It returns the store, and what is
 // to be done at the end.
 func (f *runnerFlags) begin(ctx context.Context) (*beam.Store, func(), error) {
-	var level slog.Level
-	if level.UnmarshalText([]byte(f.log)) != nil {
-		return nil, nil, usageError("-log " + f.log + ": must be one of debug, info, warn, error")
+	if err := checkLevel(f.log); err != nil {
+		return nil, nil, err
 	}
 	if f.Retries < 0 {
 		return nil, nil, usageError(fmt.Sprintf("-retries %d: must be at least 0", f.Retries))
@@ -195,8 +194,7 @@ func (f *runnerFlags) begin(ctx context.Context) (*beam.Store, func(), error) {
 	if f.Runner != "prism" && flag.CommandLine.Lookup("endpoint").Value.String() == "" {
 		return nil, nil, usageError("-runner " + f.Runner + ": give the -endpoint of its job server, too")
 	}
-	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
-	beam.Init()
+	initialise(f.log)
 	folder, clean := f.store, func() {}
 	if folder == "" {
 		temporary, err := os.MkdirTemp("", "quantmf-beam-*")
@@ -211,6 +209,30 @@ func (f *runnerFlags) begin(ctx context.Context) (*beam.Store, func(), error) {
 		return nil, nil, err
 	}
 	return store, func() { store.Close(); clean() }, nil
+}
+
+func checkLevel(level string) error {
+	if !slices.Contains([]string{"debug", "info", "warn", "error", "none"}, level) {
+		return usageError("-log " + level + ": must be one of debug, info, warn, error, none")
+	}
+	return nil
+}
+
+// initialise makes this process one that can submit pipelines, or work for a runner. What Beam logs goes to standard error.
+func initialise(level string) {
+	if level != "none" {
+		log.LogLevel = level
+	}
+	beam.Init()
+	if level == "none" {
+		slog.SetDefault(slog.New(slog.DiscardHandler))
+	}
+}
+
+// cause is the last line of an error: runners put the stages of a pipeline before what went wrong in them.
+func cause(err error) string {
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	return lines[len(lines)-1]
 }
 
 // arguments parses args: flags before, between and behind the words, of which there must be one for each of wanted.

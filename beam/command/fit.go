@@ -157,7 +157,7 @@ func fit(ctx context.Context, args []string, s streams) error {
 		shown = time.Now()
 		f.say(s, record{Epoch: r.Epoch, Epochs: r.Epochs, Loss: r.Loss}, "epoch %d of %d, loss %.4g", r.Epoch, r.Epochs, r.Loss)
 	}
-	f.Failed = func(err error) { f.say(s, record{Warning: err.Error()}, "trying again: %v", err) }
+	f.Failed = func(err error) { f.say(s, record{Warning: cause(err)}, "trying again: %s", cause(err)) }
 	m, err := beam.Fit(ctx, store, f.Run)
 	if err != nil {
 		if ctx.Err() != nil && f.store != "" {

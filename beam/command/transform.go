@@ -68,7 +68,7 @@ func transform(ctx context.Context, args []string, s streams) error {
 	if *blocks < 1 || *blocks > t.X.Cols {
 		return usageError(fmt.Sprintf("-blocks %d: must be from 1 to the %d samples", *blocks, t.X.Cols))
 	}
-	on.Failed = func(err error) { fmt.Fprintln(s.err, "trying again:", err) }
+	on.Failed = func(err error) { fmt.Fprintln(s.err, "trying again:", cause(err)) }
 	v, err := beam.Transform(ctx, store, m, t.X, *blocks, on.Run)
 	if err != nil {
 		return err
