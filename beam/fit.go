@@ -25,6 +25,10 @@ type Run struct {
 	// Retries is how often in a row a pipeline may fail with no round done before the fit fails, 0 for 3, -1
 	// for never. Runners such as Flink's repeat what failed by themselves first; Prism does not.
 	Retries int
+	// Stall is how long a round may take before its pipeline is given up and tried again, -1 for any time. 0 is a minute
+	// and at least ten times what the longest round has taken, with no limit before a first one is done. It is there for
+	// runners that do not see every failure: Prism waits for ever for a worker that was lost between two stages.
+	Stall time.Duration
 	// Progress is called, where it is not nil, with every round that is seen to begin. It is called on one
 	// goroutine at a time.
 	Progress func(quantmf.Round)
@@ -36,6 +40,8 @@ const (
 	defaultRounds  = 20
 	defaultRetries = 3
 	firstPause     = time.Second // before a failed pipeline is tried again; then twice as long each time
+	stallLeast     = time.Minute
+	stallTimes     = 10
 )
 
 // Fit brings the fit that [quantmf.PlanNMF] or [quantmf.PlanQMF] has left in a store to its end, and
@@ -53,12 +59,13 @@ func Fit(ctx context.Context, store *Store, run Run) (quantmf.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	var longest time.Duration
 	for failures := 0; !at.Over; {
 		run.tell(at)
 		from := at.Number
 		failed := run.pipeline(ctx, fit, func(p *sdk.Pipeline) {
 			unroll(p, store.folder, fit.Shards(), from, run.Rounds)
-		}, &at)
+		}, &at, &longest)
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("beam: stopped in round %d: %w", at.Number, ctx.Err())
 		}
@@ -84,8 +91,8 @@ func Fit(ctx context.Context, store *Store, run Run) (quantmf.Model, error) {
 
 // settle checks the run and puts in its defaults.
 func (r *Run) settle() error {
-	if r.Rounds < 0 || r.Retries < -1 {
-		return fmt.Errorf("beam: Run{Rounds: %d, Retries: %d}: must not be negative, but for Retries of -1", r.Rounds, r.Retries)
+	if r.Rounds < 0 || r.Retries < -1 || r.Stall < -1 {
+		return fmt.Errorf("beam: Run{Rounds: %d, Retries: %d, Stall: %d}: must not be negative, but for -1 of the last two", r.Rounds, r.Retries, r.Stall)
 	}
 	if r.Rounds == 0 {
 		r.Rounds = defaultRounds
@@ -119,8 +126,11 @@ func (r *Run) tell(at quantmf.Round) {
 	}
 }
 
-// pipeline runs one pipeline and tells meanwhile of the rounds that begin. at is the round told last.
-func (r *Run) pipeline(ctx context.Context, fit *quantmf.Sharded, build func(*sdk.Pipeline), at *quantmf.Round) error {
+// pipeline runs one pipeline and tells meanwhile of the rounds that begin. at is the round told last, and longest the
+// time that a round has taken. It gives the pipeline up where a round takes too long.
+func (r *Run) pipeline(ctx context.Context, fit *quantmf.Sharded, build func(*sdk.Pipeline), at *quantmf.Round, longest *time.Duration) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	done := make(chan error, 1)
 	go func() {
 		p := sdk.NewPipeline()
@@ -129,15 +139,32 @@ func (r *Run) pipeline(ctx context.Context, fit *quantmf.Sharded, build func(*sd
 	}()
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
+	began, from := time.Now(), at.Number
 	for {
 		select {
 		case err := <-done:
 			return err
 		case <-look.C:
-			if now, err := fit.Round(); err == nil && now.Number > at.Number && !now.Over {
+		}
+		now, err := fit.Round()
+		took := time.Since(began)
+		if err == nil && now.Number > from {
+			*longest = max(*longest, took/time.Duration(now.Number-from))
+			began, from = time.Now(), now.Number
+			if !now.Over {
 				*at = now
 				r.tell(now)
 			}
+			continue
+		}
+		limit := r.Stall
+		if limit == 0 && *longest > 0 {
+			limit = max(stallLeast, stallTimes**longest)
+		}
+		if limit > 0 && took > limit {
+			stop()
+			<-done
+			return fmt.Errorf("no round was done for %v: the pipeline was given up", took.Round(time.Second))
 		}
 	}
 }

@@ -4,16 +4,22 @@ package beam
 // process, or by a job server elsewhere.
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	sdk "github.com/apache/beam/sdks/v2/go/pkg/beam"
+	jobpb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/jobmanagement_v1"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/universal/extworker"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/util/grpcx"
 )
 
 // Init is called before all else, after flag.Parse: it makes a program that a runner has started as
@@ -25,8 +31,13 @@ var embedded = sync.OnceValues(func() (*extworker.Loopback, error) {
 	return extworker.StartLoopback(context.Background(), 0)
 })
 
-// submit runs a pipeline to its end.
+// submitting is held while a pipeline runs: Beam takes what it needs to know from flags.
+var submitting sync.Mutex
+
+// submit runs a pipeline to its end. Where ctx ends first the job is cancelled.
 func submit(ctx context.Context, runner string, p *sdk.Pipeline) error {
+	submitting.Lock()
+	defer submitting.Unlock()
 	if runner == "" {
 		runner = "prism"
 	}
@@ -41,7 +52,7 @@ func submit(ctx context.Context, runner string, p *sdk.Pipeline) error {
 	if *jobopts.WorkerBinary == "" {
 		// What is staged for workers: nothing for those that are there, this program for others.
 		*jobopts.WorkerBinary = os.DevNull
-		if !strings.EqualFold(*jobopts.EnvironmentType, "EXTERNAL") {
+		if kind := strings.ToUpper(*jobopts.EnvironmentType); kind != "EXTERNAL" && kind != "LOOPBACK" {
 			self, err := os.Executable()
 			if err != nil {
 				return err
@@ -49,12 +60,39 @@ func submit(ctx context.Context, runner string, p *sdk.Pipeline) error {
 			*jobopts.WorkerBinary = self
 		}
 	}
+	// A name of its own tells the job from others where it is to be cancelled.
+	given := *jobopts.JobName
+	defer func() { *jobopts.JobName = given }()
+	*jobopts.JobName = fmt.Sprintf("%s-%016x", cmp.Or(given, "quantmf"), rand.Uint64())
 	_, err := sdk.Run(ctx, runner, p)
-	if err == nil {
-		err = ctx.Err()
+	if ctx.Err() == nil {
+		return err
 	}
-	if err != nil && ctx.Err() != nil {
-		err = errors.Join(ctx.Err(), err)
+	return errors.Join(ctx.Err(), err, cancel(context.WithoutCancel(ctx), *jobopts.JobName))
+}
+
+// cancel cancels the job of a name, if the job server has it.
+func cancel(ctx context.Context, name string) error {
+	if *jobopts.Endpoint == "" {
+		return nil
 	}
-	return err
+	ctx, stop := context.WithTimeout(ctx, 10*time.Second)
+	defer stop()
+	conn, err := grpcx.Dial(ctx, *jobopts.Endpoint, 10*time.Second)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	jobs := jobpb.NewJobServiceClient(conn)
+	all, err := jobs.GetJobs(ctx, &jobpb.GetJobsRequest{})
+	if err != nil {
+		return err
+	}
+	for _, job := range all.GetJobInfo() {
+		if job.GetJobName() == name {
+			_, err := jobs.Cancel(ctx, &jobpb.CancelJobRequest{JobId: job.GetJobId()})
+			return err
+		}
+	}
+	return nil
 }

@@ -162,6 +162,9 @@ const runnerHelp = `Where it runs
   -job_name, -parallelism, -experiments
                     as Beam has them
   -retries N        how often in a row a pipeline may fail with nothing done (default 3)
+  -stall DURATION   how long a round may take, such as 30m, before its pipeline is
+                    given up and tried again; -1ns: any time (default 0: a minute,
+                    and ten times the longest round so far)
   -log debug|info|warn|error|none
                     the least of what is shown of Beam's own log (default none)
 `
@@ -173,6 +176,7 @@ func (f *runnerFlags) register(set *flag.FlagSet) {
 	set.StringVar(&f.Runner, "runner", "prism", "")
 	set.StringVar(&f.store, "store", "", "")
 	set.IntVar(&f.Retries, "retries", 3, "")
+	set.DurationVar(&f.Stall, "stall", 0, "")
 	set.StringVar(&f.log, "log", "none", "")
 	for _, name := range passed {
 		set.Func(name, "", func(value string) error { return flag.CommandLine.Set(name, value) })

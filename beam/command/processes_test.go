@@ -1,0 +1,200 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/table"
+)
+
+// matrix is d × n, of rank 3 with noise.
+func matrix(d, n int) quantmf.Mat {
+	r := rand.New(rand.NewPCG(3, 4))
+	v := quantmf.NewMat(3, n)
+	for i := range v.Data {
+		v.Data[i] = r.ExpFloat64()
+	}
+	x := quantmf.NewMat(d, n)
+	for i := range d {
+		u := []float64{r.ExpFloat64(), r.ExpFloat64(), r.ExpFloat64()}
+		for j := range n {
+			x.Set(i, j, math.Sqrt(u[0]*v.At(0, j)+u[1]*v.At(1, j)+u[2]*v.At(2, j)+.1*r.Float64()))
+		}
+	}
+	return x
+}
+
+// writeMatrix writes x to a file that names no rows and columns.
+func writeMatrix(t *testing.T, x quantmf.Mat) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.npy")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := table.Write(file, path, "", nil, nil, x); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// modelIn returns the model in a file, without what the command adds.
+func modelIn(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := quantmf.UnmarshalModel(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return marshal(t, m)
+}
+
+func marshal(t *testing.T, m quantmf.Model) string {
+	t.Helper()
+	data, err := m.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// build builds a command.
+func build(t *testing.T, pkg string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), filepath.Base(pkg)+".exe")
+	if out, err := exec.Command("go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
+// port is one of localhost that is free just now.
+func port(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, number, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return number
+}
+
+// start starts a process that listens on a port, and waits until it does. The test ends it.
+func start(t *testing.T, port, path string, args ...string) *exec.Cmd {
+	t.Helper()
+	c := exec.Command(path, args...)
+	var said strings.Builder
+	c.Stdout, c.Stderr = &said, &said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { c.Wait(); close(ended) }()
+	t.Cleanup(func() {
+		c.Process.Kill()
+		<-ended
+		if t.Failed() {
+			t.Logf("%s %s said:\n%s", filepath.Base(path), strings.Join(args, " "), said.String())
+		}
+	})
+	for range 600 {
+		if conn, err := net.Dial("tcp", "localhost:"+port); err == nil {
+			conn.Close()
+			return c
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("%s does not listen", path)
+	return nil
+}
+
+// TestProcesses: driver, job server and workers are processes of their own; the workers are killed at random moments
+// of the fit and started anew. The model has the bits of one machine.
+func TestProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds two programs")
+	}
+	kills := 4
+	if os.Getenv("QUANTMF_LONG") != "" {
+		kills = 20
+	}
+	x := matrix(330, 900)
+	file := writeMatrix(t, x)
+	want, err := quantmf.FitNMF(t.Context(), x, 8, quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithEpochs(100*kills))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, prism := build(t, "github.com/quantmf/quantmf/beam/cmd/quantmf-beam"), build(t, "github.com/apache/beam/sdks/v2/go/cmd/prism")
+	jobs, pool := port(t), port(t)
+	start(t, jobs, prism, "-job_port", jobs, "-serve_http=false", "-log_level", "error")
+	workers := start(t, pool, program, "workers", "-port", pool)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	model, store := filepath.Join(t.TempDir(), "m.qmf"), filepath.Join(t.TempDir(), "store")
+	fit := exec.CommandContext(ctx, program, "fit", "-method", "nmf", "-k", "8", "-epochs", fmt.Sprint(100*kills), "-shards", "3", "-rounds", "40", "-retries", "9", "-stall", "5s",
+		"-runner", "universal", "-endpoint", "localhost:"+jobs, "-environment_type", "EXTERNAL", "-environment_config", "localhost:"+pool,
+		"-store", store, "-o", model, file)
+	var said strings.Builder
+	fit.Stderr = &said
+	if err := fit.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- fit.Wait() }()
+
+	rounds := func() int {
+		written, err := filepath.Glob(filepath.Join(store, "round-??????"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(written)
+	}
+	killed, next, r := 0, 5, rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+waiting:
+	for {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatalf("after %d kills: %v\n%s", killed, err, said.String())
+			}
+			break waiting
+		case <-time.After(time.Duration(1+r.IntN(30)) * time.Millisecond):
+			if at := rounds(); killed < kills && at > next {
+				workers.Process.Kill()
+				workers.Process.Wait()
+				killed, next = killed+1, at+40+r.IntN(40)
+				workers = start(t, pool, program, "workers", "-port", pool)
+			}
+		}
+	}
+	if killed < kills {
+		t.Errorf("the fit was over after %d kills of %d", killed, kills)
+	}
+	if again := strings.Count(said.String(), "trying again"); again == 0 {
+		t.Errorf("no pipeline failed:\n%s", said.String())
+	} else {
+		t.Logf("%d kills, %d pipelines failed", killed, again)
+	}
+	if modelIn(t, model) != marshal(t, want) {
+		t.Error("the model differs from that of one machine")
+	}
+}
