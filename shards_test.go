@@ -351,8 +351,8 @@ func TestShardSteps(t *testing.T) {
 	if err := PlanQMF(ctx, s, 3, x, 2, WithEpochs(2), WithStart(StartNMF), WithShrinkage(1), WithLevels(4), WithValidation(0.1)); err != nil {
 		t.Error(err) // the same bytes, which the store looks at
 	}
-	var data *DataError
-	if err := PlanQMF(ctx, s, 2, x, 2, WithEpochs(2), WithStart(StartNMF), WithShrinkage(1), WithLevels(4), WithValidation(0.1)); !errors.As(err, &data) {
+	var option *OptionError
+	if err := PlanQMF(ctx, s, 2, x, 2, WithEpochs(2), WithStart(StartNMF), WithShrinkage(1), WithLevels(4), WithValidation(0.1)); !errors.As(err, &option) || option.Option != "store" {
 		t.Errorf("another plan: %v", err)
 	}
 	var shape *ShapeError
@@ -371,7 +371,6 @@ func TestShardSteps(t *testing.T) {
 	if _, err := fit.Reduce(ctx, 9); err == nil {
 		t.Error("a round that does not exist was reduced")
 	}
-	var option *OptionError
 	if _, err := fit.Finish(ctx); !errors.As(err, &option) {
 		t.Errorf("a fit that is not over: %v", err)
 	}
@@ -402,6 +401,9 @@ func TestShardSteps(t *testing.T) {
 	for round := range 20 { // as where rounds are planned ahead
 		if err := fit.Step(ctx, round, 0); err != nil {
 			t.Error(err)
+		}
+		if at, err := fit.Reduce(ctx, round); err != nil || at.Number != min(round+1, 6) {
+			t.Errorf("round %d is reduced again: %v, %v", round, at, err)
 		}
 		if at, err := fit.Reduce(ctx, round+5); err != nil || !at.Over || at.Epoch != 2 || at.Loss != m.(*QMF).History[2] {
 			t.Errorf("round %d: %v, %v", round+5, at, err)

@@ -90,9 +90,9 @@ Examples
 	"shard": `
 Examples
   quantmf shard plan -method nmf -k 10 -shards 8 -o fit counts.mtx.gz
-  seq 0 7 | xargs -P 4 -I{} quantmf shard step -shard {} fit
-  quantmf shard reduce fit
-                    a round; again until it prints "over"
+  seq 0 7 | xargs -P 4 -I{} quantmf shard step -round 0 -shard {} fit
+  quantmf shard reduce -round 0 fit
+                    a round; the next is the one that it prints
   quantmf shard step -wait -shard 3 fit
                     one of eight machines; one more has reduce -wait
   quantmf shard finish -o model.nmf fit

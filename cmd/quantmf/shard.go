@@ -35,9 +35,10 @@ that "quantmf fit" gives it on one machine, for any N: those of -method nmf with
 
 plan reads MATRIX, chooses the start, and fills DIR, which is new or empty, or has
 this very plan. Then in every round each shard makes a step, in any order and
-anywhere, and one reduce sums what they have made, until it prints "over"; finish
-writes the model. Every command may be done again: it writes the same bytes, or
-finds its work done. What is missing or damaged is named, or made again.
+anywhere, and one reduce sums what they have made. It prints the number of the
+next round, or "over"; then finish writes the model. Every command may be done
+again, with the same -round: it writes the same bytes, or finds its work done.
+What is missing or damaged is named, or made again.
 
 ` + matrixHelp + `
 ` + readHelp + `
@@ -54,30 +55,31 @@ Of plan (as of "quantmf fit", whose help says more)
   -top N            keep the N features of largest standard deviation
   -m N              levels (qmf; default 8)
   -eps X            entropic regularisation (qmf; default 0.02)
-  -epochs N         visits of every feature (default 4 for qmf, 20 where Adam steps
-                    U and V; 200 for nmf)
+  -epochs N         visits of every feature (default 4 for qmf, 20 where Adam
+                    steps U and V; 200 for nmf)
   -lr X             learning rate of Adam (qmf)
   -schedule cosine|constant
                     how the learning rate falls (qmf; default cosine)
   -start auto|scores|nmf|uniform|svd
-                    where the fit starts
+                    where it starts
   -ends free|pinned learn the lowest and highest quantile, or keep them (qmf)
   -penalty X        weight of the penalty on the factors (default 0)
   -shrinkage X      pull of every map towards a straight line (qmf)
   -tolerance X      where a map counts as converged (qmf)
-  -validation X     hide this share of the values, and take the epoch that predicts
-                    them best (default: none)
+  -validation X     hide this share of the values, and take the epoch that
+                    predicts them best (default: none)
   -patience N       end when the loss has not fallen for so many epochs
-  -strict           fail at the end, with exit code 4, where a map has not converged
+  -strict           fail at the end, with exit code 4, where a map has not
+                    converged (qmf)
   -seed N           seed of everything random (default 1)
-  -workers N        threads, 0 for one per processor (default 0); of step and reduce,
-                    too
+  -workers N        threads, 0 for one per processor (default 0); of step and
+                    reduce, too
 
 Of step and reduce
   -shard I          the shard of the step, from 0
   -round N          the round, from 0 (default: the one under way)
-  -wait             go on until the fit is over: a step with the shard's step of each
-                    round, a reduce as soon as all parts of a round are there
+  -wait             go on until the fit is over: a step with that of the next round
+                    when it is there, a reduce when all parts of its round are
 
 Of finish ("-" is standard output; the end of a name says the format)
   -u FILE           U, features × components
@@ -216,6 +218,9 @@ func planShards(f *shardFlags, s streams) error {
 	}
 	if ctx.Err() != nil {
 		return interrupted("interrupted; the same command again goes on")
+	}
+	if option := new(quantmf.OptionError); errors.As(err, &option) && option.Option == "store" {
+		return usageError("-o " + f.modelFile + ": the folder has another fit")
 	}
 	return explain(err, t, f.flagOf)
 }
@@ -384,6 +389,11 @@ func finishShards(f *shardFlags, s streams) error {
 	store, fit, err := f.openFolder()
 	if err != nil {
 		return err
+	}
+	if at, err := fit.Round(); err != nil {
+		return f.inFolder(err)
+	} else if !at.Over {
+		return fmt.Errorf("%s: the fit is not over: the steps of round %d come next", f.dir, at.Number)
 	}
 	ctx, stop := interruptible()
 	defer stop()
