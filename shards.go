@@ -82,7 +82,7 @@ func (e *ShardError) Unwrap() error { return e.Err }
 //
 // Errors are those of [FitNMF]; an [*OptionError] for options that a fit in shards does not have: WithUpdates of
 // another kind, WithRestarts, WithCheckpoint and WithResume; and those of the store. Begun again with the same arguments it writes
-// the same bytes. A store that has another fit is a [*DataError].
+// the same bytes. A store that has another fit is an [*OptionError].
 func PlanNMF(ctx context.Context, store Store, shards int, x Mat, rank int, opts ...FitOption) error {
 	c := nmfDefaults()
 	c.updates = UpdatesMultiplicative
@@ -108,7 +108,7 @@ func PlanNMF(ctx context.Context, store Store, shards int, x Mat, rank int, opts
 //
 // Errors are those of [FitQMF]; an [*OptionError] for options that a fit in shards does not have: WithBatch of
 // fewer rows, WithRestarts, WithCheckpoint and WithResume; and those of the store. Begun again with the same arguments it writes
-// the same bytes. A store that has another fit is a [*DataError].
+// the same bytes. A store that has another fit is an [*OptionError].
 func PlanQMF(ctx context.Context, store Store, shards int, x Mat, rank int, opts ...FitOption) error {
 	c := qmfDefaults()
 	c.batchRows = max(x.Rows, 1)
@@ -150,7 +150,7 @@ func (t *task) planShards(ctx context.Context, store Store, shards int, start fu
 	p.id = p.fingerprint(t)
 	s := &Sharded{store: store, plan: p}
 	if old, err := readPlan(store); err == nil && old.id != p.id {
-		return &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "the store has another fit"}
+		return &OptionError{Option: "store", Value: planBlob, Bound: "it has another fit"}
 	} else if err != nil && !isDamaged(err) {
 		return err
 	}
@@ -289,7 +289,13 @@ func (s *Sharded) Step(ctx context.Context, round, shard int) error {
 	if shard < 0 || shard >= s.plan.shards {
 		return &ShapeError{What: "shard", Got: itoa(shard), Want: "0 to " + itoa(s.plan.shards-1)}
 	}
-	return s.step(ctx, round, shard)
+	err := s.step(ctx, round, shard)
+	if err != nil && isDamaged(err) { // removed meanwhile
+		if _, late := s.readRound(round + 2); late == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 func (s *Sharded) step(ctx context.Context, round, shard int) error {
@@ -392,6 +398,9 @@ func (s *Sharded) putState(round, shard int, real []section.Part, index []uint64
 // blobs, with their names.
 func (s *Sharded) Reduce(ctx context.Context, round int) (Round, error) {
 	if next, err := s.readRound(round + 1); err == nil {
+		if _, late := s.readRound(round + 2); late == nil { // V of the next is not needed any more
+			return s.tell(next), nil
+		}
 		if _, err = s.readV(round + 1); err == nil || !isDamaged(err) {
 			return s.tell(next), err
 		}

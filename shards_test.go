@@ -6,7 +6,9 @@ package quantmf
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math"
+	"strings"
 	"sync"
 	"testing"
 
@@ -183,5 +185,272 @@ func TestShards(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// planned is a fit of x in shards, of some rounds done.
+func planned(t *testing.T, s *shelf, qmf bool, rounds int) (*Sharded, Mat) {
+	t.Helper()
+	x := tabled(130, 20)
+	plan, opts := PlanNMF, []FitOption{WithEpochs(6), WithValidation(0.1)}
+	if qmf {
+		plan, opts = PlanQMF, []FitOption{WithEpochs(2), WithStart(StartNMF), WithShrinkage(1), WithLevels(4), WithValidation(0.1)}
+	}
+	if err := plan(context.Background(), s, 3, x, 2, opts...); err != nil {
+		t.Fatal(err)
+	}
+	fit, err := OpenSharded(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range rounds {
+		for shard := range fit.Shards() {
+			if err := fit.Step(context.Background(), round, shard); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := fit.Reduce(context.Background(), round); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fit, x
+}
+
+// TestShardFaults: a blob that is lost, cut, flipped or taken from elsewhere is found wherever that happens. Either an error
+// names it, and the step that it names mends it; or the fit ends with the model that it has anyway.
+func TestShardFaults(t *testing.T) {
+	ctx := context.Background()
+	for _, qmf := range []bool{false, true} {
+		whole := newShelf(t)
+		planned(t, whole, qmf, 0)
+		want := marshalled(t, finish(t, whole))
+		reference := newShelf(t) // as it stands in round 3, all steps made
+		fit, _ := planned(t, reference, qmf, 3)
+		for shard := range fit.Shards() {
+			if err := fit.Step(ctx, 3, shard); err != nil {
+				t.Fatal(err)
+			}
+		}
+		other := newShelf(t) // of another fit
+		if err := PlanNMF(ctx, other, 3, tabled(131, 20), 2, WithEpochs(6), WithValidation(0.1)); err != nil {
+			t.Fatal(err)
+		}
+		finish(t, other)
+		faults := map[string]func(name string, b []byte) []byte{
+			"lost":    func(string, []byte) []byte { return nil },
+			"empty":   func(string, []byte) []byte { return []byte{} },
+			"cut":     func(_ string, b []byte) []byte { return b[:len(b)*2/3] },
+			"flipped": func(_ string, b []byte) []byte { b[len(b)/2] ^= 4; return b },
+			"doubled": func(_ string, b []byte) []byte { return append(b, b...) },
+			"of another shard": func(name string, b []byte) []byte {
+				at := []byte(name)
+				at[len(at)-1] = '0' + (at[len(at)-1]-'0'+1)%3
+				if from, is := reference.before[string(at)]; is {
+					return bytes.Clone(from)
+				}
+				return nil
+			},
+			"of another round": func(name string, b []byte) []byte {
+				for _, n := range []string{"2", "3", "4"} {
+					at := strings.Replace(name, "00000"+name[strings.Index(name, "00000")+5:][:1], "00000"+n, 1)
+					if from, is := reference.before[at]; is && at != name {
+						return bytes.Clone(from)
+					}
+				}
+				return nil
+			},
+			"of another fit": func(name string, b []byte) []byte { return bytes.Clone(other.before[name]) },
+		}
+		names := []string{"part-000003-0001", "state-000004-0002", "state-000003-0001", "rows-0001", "v-000003", "main-000003", "round-000003", "plan", "round-000000"}
+		for _, name := range names {
+			for fault, change := range faults {
+				if fault == "of another shard" && !strings.Contains(name, "-000") || fault == "of another round" && !strings.Contains(name, "-00000") {
+					continue
+				}
+				s := newShelf(t)
+				for n, b := range reference.blobs {
+					s.blobs[n], s.before[n] = b, b
+				}
+				for n, b := range reference.before {
+					s.before[n] = b
+				}
+				if _, there := s.blobs[name]; !there {
+					t.Fatalf("%s is not there", name)
+				}
+				b := change(name, bytes.Clone(s.blobs[name]))
+				if fault == "lost" || b == nil {
+					delete(s.blobs, name)
+				} else {
+					s.blobs[name] = b
+				}
+				m, named := mended(t, s, name)
+				if m == nil {
+					if !named {
+						t.Errorf("%s %s: no error names it", name, fault)
+					}
+					continue
+				}
+				if !bytes.Equal(marshalled(t, m), want) {
+					t.Errorf("%s %s: another model", name, fault)
+				}
+			}
+		}
+	}
+}
+
+// mended goes on with a fit, doing again the steps that errors name, to its end or to an error that names the blob.
+func mended(t *testing.T, s *shelf, name string) (m Model, named bool) {
+	t.Helper()
+	ctx := context.Background()
+	fail := func(err error) (Model, bool) {
+		var format *FormatError
+		named := strings.Contains(err.Error(), name) || name == planBlob && strings.Contains(err.Error(), "of another fit")
+		return nil, named && (errors.As(err, &format) || errors.Is(err, errMissing))
+	}
+	fit, err := OpenSharded(s)
+	if err != nil {
+		return fail(err)
+	}
+	for range 100 {
+		at, err := fit.Round()
+		if err != nil {
+			return fail(err)
+		}
+		if at.Over {
+			break
+		}
+		var again *ShardError
+		_, err = fit.Reduce(ctx, at.Number)
+		if errors.As(err, &again) {
+			err = fit.Step(ctx, again.Round, again.Shard)
+		}
+		if err != nil {
+			return fail(err)
+		}
+	}
+	for range fit.Shards() + 1 {
+		if m, err = fit.Finish(ctx); err == nil {
+			return m, false
+		}
+		var again *ShardError
+		if !errors.As(err, &again) {
+			return fail(err)
+		}
+		if err = fit.Step(ctx, again.Round, again.Shard); err != nil {
+			return fail(err)
+		}
+	}
+	return fail(err)
+}
+
+// TestShardSteps: what is done again, too early, too late or on no shard.
+func TestShardSteps(t *testing.T) {
+	ctx := context.Background()
+	s := newShelf(t)
+	fit, x := planned(t, s, true, 1)
+	if err := PlanQMF(ctx, s, 3, x, 2, WithEpochs(2), WithStart(StartNMF), WithShrinkage(1), WithLevels(4), WithValidation(0.1)); err != nil {
+		t.Error(err) // the same bytes, which the store looks at
+	}
+	var option *OptionError
+	if err := PlanQMF(ctx, s, 2, x, 2, WithEpochs(2), WithStart(StartNMF), WithShrinkage(1), WithLevels(4), WithValidation(0.1)); !errors.As(err, &option) || option.Option != "store" {
+		t.Errorf("another plan: %v", err)
+	}
+	var shape *ShapeError
+	for _, shard := range []int{-1, 3} {
+		if err := fit.Step(ctx, 1, shard); !errors.As(err, &shape) {
+			t.Errorf("shard %d: %v", shard, err)
+		}
+	}
+	var early *ShardError
+	if err := fit.Step(ctx, 2, 0); !errors.As(err, &early) || early.Round != 2 {
+		t.Errorf("a step of the next round: %v", err)
+	}
+	if _, err := fit.Reduce(ctx, 1); !errors.As(err, &early) || early.Round != 1 || early.Shard != 0 || !errors.Is(err, errMissing) {
+		t.Errorf("without steps: %v", err)
+	}
+	if _, err := fit.Reduce(ctx, 9); err == nil {
+		t.Error("a round that does not exist was reduced")
+	}
+	if _, err := fit.Finish(ctx); !errors.As(err, &option) {
+		t.Errorf("a fit that is not over: %v", err)
+	}
+	if err := fit.Step(ctx, 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	puts := s.puts
+	for _, round := range []int{0, 1} { // done
+		if err := fit.Step(ctx, round, 1); err != nil {
+			t.Error(err)
+		}
+	}
+	if s.puts != puts {
+		t.Error("a step that is done was made again")
+	}
+	delete(s.blobs, "part-000001-0001")
+	if err := fit.Step(ctx, 1, 1); err != nil || s.blobs["part-000001-0001"] == nil {
+		t.Errorf("a part was not made again: %v", err)
+	}
+	puts = s.puts
+	for n := range 5 {
+		if err := fit.Step(&endsAfter{Context: ctx, n: n}, 1, 2); !errors.Is(err, context.Canceled) || s.puts != puts {
+			t.Errorf("a step whose context has ended: %v", err)
+		}
+	}
+	m := finish(t, s)
+	puts = s.puts
+	for round := range 20 { // as where rounds are planned ahead
+		if err := fit.Step(ctx, round, 0); err != nil {
+			t.Error(err)
+		}
+		if at, err := fit.Reduce(ctx, round); err != nil || at.Number != min(round+1, 6) {
+			t.Errorf("round %d is reduced again: %v, %v", round, at, err)
+		}
+		if at, err := fit.Reduce(ctx, round+5); err != nil || !at.Over || at.Epoch != 2 || at.Loss != m.(*QMF).History[2] {
+			t.Errorf("round %d: %v, %v", round+5, at, err)
+		}
+	}
+	if s.puts != puts {
+		t.Error("something was written after the end")
+	}
+	for name := range s.blobs {
+		if strings.HasPrefix(name, "state-000001") || strings.HasPrefix(name, "part-000001") || strings.HasPrefix(name, "v-000001") {
+			t.Errorf("%s stays", name)
+		}
+	}
+}
+
+// TestShardOptions: what a fit in shards does not have is an error of its plan, and leaves no blob.
+func TestShardOptions(t *testing.T) {
+	ctx, x, none := context.Background(), tabled(40, 20), func([]byte) error { return nil }
+	for name, err := range map[string]error{
+		"shards":         PlanQMF(ctx, newShelf(t), 4, x, 2),
+		"no shards":      PlanNMF(ctx, newShelf(t), 0, x, 2),
+		"WithUpdates":    PlanNMF(ctx, newShelf(t), 1, x, 2, WithUpdates(UpdatesNewton)),
+		"WithRestarts":   PlanNMF(ctx, newShelf(t), 1, x, 2, WithRestarts(2)),
+		"WithCheckpoint": PlanQMF(ctx, newShelf(t), 1, x, 2, WithCheckpoint(1, none)),
+		"WithResume":     PlanQMF(ctx, newShelf(t), 1, x, 2, WithResume([]byte{1})),
+		"WithBatch":      PlanQMF(ctx, newShelf(t), 1, x, 2, WithBatch(39)),
+		"WithStart":      PlanQMF(ctx, newShelf(t), 1, x, 2, WithStart(StartSVD)),
+		"WithIterations": PlanQMF(ctx, newShelf(t), 1, x, 2, WithIterations(3)),
+		"rank":           PlanQMF(ctx, newShelf(t), 1, x, 0),
+	} {
+		var option *OptionError
+		if !errors.As(err, &option) || option.Option != strings.TrimPrefix(name, "no ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	stopped, cancel := context.WithCancel(ctx)
+	cancel()
+	for _, plan := range []func(context.Context, Store, int, Mat, int, ...FitOption) error{PlanNMF, PlanQMF} {
+		s := newShelf(t)
+		if err := plan(stopped, s, 1, x, 2); !errors.Is(err, context.Canceled) || s.blobs[planBlob] != nil {
+			t.Errorf("a plan whose context has ended: %v", err)
+		}
+		var data *DataError
+		bad := x.Clone()
+		bad.Data[30] = math.NaN()
+		if err := plan(ctx, s, 1, bad, 2); !errors.As(err, &data) || data.Row != 1 || data.Col != 10 {
+			t.Errorf("NaN: %v", err)
+		}
 	}
 }

@@ -107,6 +107,14 @@ func (m *model) marshal() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if data, err = quantmf.AppendSection(data, "name", m.names()); err != nil {
+		return nil, err
+	}
+	return quantmf.AppendSection(data, "made", []byte(m.made.text()))
+}
+
+// names returns the names that the matrix gave.
+func (m *model) names() []byte {
 	var names []byte
 	for _, part := range []struct {
 		names []string
@@ -121,10 +129,7 @@ func (m *model) marshal() ([]byte, error) {
 			names = append(names, n...)
 		}
 	}
-	if data, err = quantmf.AppendSection(data, "name", names); err != nil {
-		return nil, err
-	}
-	return quantmf.AppendSection(data, "made", []byte(m.made.text()))
+	return names
 }
 
 // text returns what is known as lines.
@@ -200,23 +205,8 @@ func unmarshal(data []byte) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, part := range []struct {
-		to     *[]string
-		given  *bool
-		prefix string
-		count  int
-	}{{&m.features, &m.namedFeatures, "f", m.u.Rows}, {&m.samples, &m.namedSamples, "s", m.v.Cols}} {
-		var read []string
-		if read, names, err = cutNames(names, part.count); err != nil {
-			return nil, err
-		}
-		if *part.given = read != nil; !*part.given {
-			read = numbered(part.prefix, part.count)
-		}
-		*part.to = read
-	}
-	if len(names) > 0 {
-		return nil, &inputError{errNames}
+	if err := m.setNames(names); err != nil {
+		return nil, err
 	}
 	text, _, err := quantmf.Section(data, "made")
 	if err != nil {
@@ -229,6 +219,30 @@ func unmarshal(data []byte) (*model, error) {
 		}
 	}
 	return m, nil
+}
+
+// setNames takes in what names wrote.
+func (m *model) setNames(names []byte) error {
+	for _, part := range []struct {
+		to     *[]string
+		given  *bool
+		prefix string
+		count  int
+	}{{&m.features, &m.namedFeatures, "f", m.u.Rows}, {&m.samples, &m.namedSamples, "s", m.v.Cols}} {
+		var read []string
+		var err error
+		if read, names, err = cutNames(names, part.count); err != nil {
+			return err
+		}
+		if *part.given = read != nil; !*part.given {
+			read = numbered(part.prefix, part.count)
+		}
+		*part.to = read
+	}
+	if len(names) > 0 {
+		return &inputError{errNames}
+	}
+	return nil
 }
 
 var errNames = errors.New("model file: the names of features or samples are damaged, or those of another model")
