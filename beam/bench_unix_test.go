@@ -1,0 +1,124 @@
+//go:build unix
+
+package beam
+
+import (
+	"fmt"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/quantmf/quantmf"
+)
+
+// BenchmarkRound compares a round by Prism in this process with an epoch on one machine, of the same matrix and on the same
+// processors. One run takes minutes:
+//
+//	go test -run '^$' -bench Round -benchtime 1x -timeout 60m
+func BenchmarkRound(b *testing.B) {
+	for _, size := range [][2]int{{2000, 500}, {20000, 2000}} {
+		x := lowRank(size[0], size[1])
+		for _, nmf := range []bool{true, false} {
+			for _, processors := range []int{1, 2} {
+				for _, shards := range []int{1, 2} {
+					name := map[bool]string{true: "NMF", false: "QMF"}[nmf]
+					b.Run(fmt.Sprintf("%s/%dx%d/processors=%d/shards=%d", name, size[0], size[1], processors, shards), func(b *testing.B) {
+						if processors > runtime.NumCPU() {
+							b.Skip("there are not so many processors")
+						}
+						defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+						for range b.N {
+							whole, round := epochAndRound(b, x, nmf, shards)
+							b.ReportMetric(whole.wall, "s/epoch")
+							b.ReportMetric(whole.cpu, "cpu-s/epoch")
+							b.ReportMetric(round.wall, "s/round")
+							b.ReportMetric(round.cpu, "cpu-s/round")
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// moment is a time by the clock and by what the process has used of processors, in seconds.
+type moment struct{ wall, cpu float64 }
+
+func now() moment {
+	var used syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &used)
+	cpu := time.Duration(used.Utime.Nano() + used.Stime.Nano())
+	return moment{float64(time.Now().UnixNano()) / 1e9, cpu.Seconds()}
+}
+
+// per is the time from then to m for each of count.
+func (m moment) per(then moment, count int) moment {
+	return moment{(m.wall - then.wall) / float64(count), (m.cpu - then.cpu) / float64(count)}
+}
+
+// epochAndRound returns the times of an epoch on one machine and of a round over shards: means between the end of the first and
+// that of the last, so that the start of either is left out.
+func epochAndRound(b *testing.B, x quantmf.Mat, nmf bool, shards int) (whole, round moment) {
+	ctx, epochs := b.Context(), 11
+	opts := []quantmf.FitOption{quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0)}
+	plan := quantmf.PlanQMF
+	if nmf {
+		opts, plan = nil, quantmf.PlanNMF
+	} else {
+		epochs = 5
+	}
+	opts = append(opts, quantmf.WithEpochs(epochs))
+	var first moment
+	tell := quantmf.WithProgress(func(p quantmf.Progress) error {
+		switch p.Epoch {
+		case 1:
+			first = now()
+		case epochs:
+			whole = now().per(first, epochs-1)
+		}
+		return nil
+	})
+	var err error
+	if nmf {
+		_, err = quantmf.FitNMF(ctx, x, 10, append(opts, tell, quantmf.WithUpdates(quantmf.UpdatesMultiplicative))...)
+	} else {
+		_, err = quantmf.FitQMF(ctx, x, 10, append(opts, tell, quantmf.WithBatch(x.Rows))...)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	store, err := OpenStore(ctx, b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := plan(ctx, store, shards, x, 10, opts...); err != nil {
+		b.Fatal(err)
+	}
+	fit, err := quantmf.OpenSharded(store)
+	if err != nil {
+		b.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { _, err := Fit(ctx, store, Run{Retries: -1}); done <- err }()
+	var from, to quantmf.Round
+	var began, ended moment
+	for {
+		select {
+		case err := <-done:
+			if err != nil {
+				b.Fatal(err)
+			}
+			return whole, ended.per(began, to.Number-from.Number)
+		case <-time.After(20 * time.Millisecond):
+			at, err := fit.Round()
+			if err != nil || at.Number == to.Number {
+				continue
+			}
+			to, ended = at, now()
+			if from.Number == 0 {
+				from, began = to, ended
+			}
+		}
+	}
+}
