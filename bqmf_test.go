@@ -657,6 +657,9 @@ func TestBQMFIntervalsHold(t *testing.T) {
 // The second strength is given up where it is far behind, and the model is that of both
 // fitted to their ends.
 func TestBQMFGivesUpTheSecondStrength(t *testing.T) {
+	if testing.Short() {
+		t.Skip("two strengths to their ends, twice")
+	}
 	start := func(x Mat, epochs *int) *bqmfFit {
 		c := bqmfDefaults()
 		c.missing, c.workers = true, 1
@@ -693,7 +696,7 @@ func TestBQMFGivesUpTheSecondStrength(t *testing.T) {
 		}
 	}
 	const file = "../shared/data/tcga-cesc/mirna.tsv.gz"
-	if _, err := os.Stat(file); err != nil || testing.Short() {
+	if _, err := os.Stat(file); err != nil {
 		return
 	}
 	x := load(t, file).Clone()

@@ -244,7 +244,10 @@ func TestReckless(t *testing.T) {
 			}
 		}
 	}
-	epochs := 12
+	epochs := 6
+	if long {
+		epochs = 12
+	}
 	if testing.Short() {
 		epochs = 3
 	}
