@@ -303,7 +303,7 @@ func TestEmptyLevels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := FitQMFQ(t.Context(), x, 1, WithEpochs(3), WithSquash(SquashNone), WithEpsilon(3e-11), WithMaxIterations(100))
+	m, err := FitQMFQ(t.Context(), x, 1, WithEpochs(3), WithSquash(SquashNone), WithEpsilon(2.9331204132176936e-11), WithMaxIterations(100), WithLoss(Beta(4)))
 	if err != nil {
 		t.Fatal(err)
 	}
