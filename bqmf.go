@@ -104,7 +104,7 @@ func FitBQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*BQMF, er
 	}
 	p := pool.New(c.workers, x.Rows)
 	defer p.Close()
-	f := &bqmfFit{config: &c, cells: visible, pool: p, ctx: ctx, fingerprints: past.data}
+	f := &bqmfFit{config: &c, cells: visible, x: visible.dense(), pool: p, ctx: ctx, fingerprints: past.data}
 	if len(past.best) > 0 {
 		f.best = new(BQMF)
 		if err := f.best.UnmarshalBinary(past.best); err != nil {
@@ -187,6 +187,7 @@ func (c *config) checkBQMF(x Mat, rank int) (*cells, error) {
 type bqmfFit struct {
 	*config
 	*cells
+	x            Mat // NaN where a cell is hidden
 	pool         *pool.Pool
 	ctx          context.Context
 	fingerprints [2]uint64
@@ -398,8 +399,8 @@ func (f *bqmfFit) heldMean(m *BQMF) float64 {
 	}
 	t, sum := m.conditional(f.pool), 0.0
 	for i := range t.Rows {
-		for j, v := range f.full.Row(i) {
-			if f.held[i*t.Cols+j] {
+		for j, v := range f.observedRow(nil, i) {
+			if f.isHeld(i, j) {
 				sum += f.loss.Divergence(v, t.At(i, j))
 			}
 		}
@@ -686,6 +687,11 @@ func (m *BQMF) Reconstruct() Mat {
 	return out
 }
 
+func (m *BQMF) filler(ctx context.Context) (filler, error) {
+	t, err := m.reconstruct(ctx)
+	return func(row []float64, i int) { copy(row, t.Row(i)) }, err
+}
+
 func (m *BQMF) reconstruct(ctx context.Context) (Mat, error) {
 	p := pool.New(0, len(m.curves))
 	defer p.Close()
@@ -818,7 +824,7 @@ func (m *BQMF) bounds() *config {
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the loss
 // that was fitted. Where the fit was WithMissingValues, NaN cells are left out.
 func (m *BQMF) Loss(x Mat) (float64, error) {
-	return m.bounds().meanLoss(x, m.Reconstruct())
+	return lossOf(m, m.U, m.V, x)
 }
 
 // Goodness is that of [NMF.Goodness].
