@@ -90,10 +90,10 @@ func TestHolders(t *testing.T) {
 		opts   []FitOption
 		models []string
 	}{
-		"counts":             {sparseCounts(40, 53, 1), nil, nil},
+		"counts":             {sparseCounts(40, 53, 1), nil, []string{"NMF", "QMF", "QMFQ", "BQMF"}},
 		"whole blocks":       {sparseCounts(40, 64, 2), nil, nil},
 		"missing":            {missing(sparseCounts(40, 53, 1)), []FitOption{WithMissingValues()}, nil},
-		"validation":         {missing(sparseCounts(40, 64, 2)), []FitOption{WithMissingValues(), WithValidation(0.1)}, nil},
+		"validation":         {missing(sparseCounts(40, 64, 2)), []FitOption{WithMissingValues(), WithValidation(0.1)}, []string{"NMF", "QMF", "QMFQ", "BQMF"}},
 		"large":              {times(sparseCounts(40, 53, 1), 0x1p110), []FitOption{WithValidation(0.1)}, nil},
 		"signed":             {signed(sparseCounts(40, 53, 1)), []FitOption{WithLoss(Frobenius)}, []string{"QMF", "QMFQ"}},
 		"signed, validation": {missing(signed(sparseCounts(40, 53, 1))), []FitOption{WithLoss(Frobenius), WithMissingValues(), WithValidation(0.1)}, []string{"QMF", "QMFQ"}},
@@ -126,6 +126,8 @@ func TestHolders(t *testing.T) {
 						m, err = FitQMF(t.Context(), x, 3, opts...)
 					case "QMFQ":
 						m, err = FitQMFQ(t.Context(), x, 3, opts...)
+					case "BQMF":
+						m, err = FitBQMF(t.Context(), x, 3, opts...)
 					}
 					if err != nil {
 						t.Fatal(err)
@@ -220,6 +222,13 @@ func TestReadErrors(t *testing.T) {
 			}
 			return m, err
 		},
+		"BQMF": func(x Rows) (Model, error) {
+			m, err := FitBQMF(t.Context(), x, 2, WithEpochs(2), WithWorkers(1), WithValidation(0.1))
+			if m == nil {
+				return nil, err
+			}
+			return m, err
+		},
 		"QMFQ": func(x Rows) (Model, error) {
 			m, err := FitQMFQ(t.Context(), x, 2, WithEpochs(2), WithWorkers(1))
 			if m == nil {
@@ -232,7 +241,7 @@ func TestReadErrors(t *testing.T) {
 			calls := 0
 			m, err := fit(failing{x, 7, after, &calls, cause})
 			if calls <= after {
-				if err != nil || after < 10 {
+				if err != nil || after < 5 {
 					t.Errorf("%s: %d calls, %v", name, calls, err)
 				}
 				break

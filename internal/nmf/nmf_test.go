@@ -60,7 +60,7 @@ func problem(t *testing.T, d, n, k int, loss divergence.Loss, hidden, penalty fl
 func (p *Problem) objective() float64 {
 	sum := 0.0
 	for i := range p.D {
-		for j, x := range p.X[i*p.Stride:i*p.Stride+p.N] {
+		for j, x := range p.X[i*p.Stride : i*p.Stride+p.N] {
 			if x != x {
 				continue
 			}
