@@ -87,10 +87,18 @@ func bqmfDefaults() config {
 //
 // Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)2k³; at the end
 // of either strength 6k² for each cell. Memory beside x: dn, (d+2n)k²/2 + 16nk, and nk² at
-// the end.
-func FitBQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*BQMF, error) {
+// the end; of x that is no [Mat] it makes one.
+func FitBQMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*BQMF, error) {
+	return runBQMF(ctx, x, rank, opts)
+}
+
+func runBQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*BQMF, error) {
 	c := bqmfDefaults()
 	if err := parse(option.FitBQMF, &c, opts); err != nil {
+		return nil, err
+	}
+	x, err := c.masked(x)
+	if err != nil {
 		return nil, err
 	}
 	visible, err := c.checkBQMF(x, rank)
@@ -102,7 +110,7 @@ func FitBQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*BQMF, er
 	if err != nil {
 		return nil, err
 	}
-	p := pool.New(c.workers, x.Rows)
+	p := pool.New(c.workers, visible.d)
 	defer p.Close()
 	f := &bqmfFit{config: &c, cells: visible, pool: p, ctx: ctx, fingerprints: past.data}
 	if len(past.best) > 0 {
@@ -110,11 +118,14 @@ func FitBQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*BQMF, er
 		if err := f.best.UnmarshalBinary(past.best); err != nil {
 			return nil, past.inside(err)
 		}
-		if b := f.best; b.U.Rows != x.Rows || b.V.Cols != x.Cols || b.loss != c.loss || b.missing != c.missing || (b.Validation != nil) != (c.validation > 0) {
+		if b := f.best; b.U.Rows != visible.d || b.V.Cols != visible.n || b.loss != c.loss || b.missing != c.missing || (b.Validation != nil) != (c.validation > 0) {
 			return nil, past.state.fail("BEST", "the best model is not of this fit")
 		}
 	}
 	f.begin(rank)
+	if err := visible.trouble.get(); err != nil {
+		return nil, err
+	}
 	first := 0
 	if past.from != nil {
 		first = past.from.restart
@@ -124,7 +135,11 @@ func FitBQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*BQMF, er
 		if past.from != nil && run == first {
 			from = past.from
 		}
-		if err := f.run(run, past.state, from); err != nil {
+		err := f.run(run, past.state, from)
+		if late := visible.trouble.get(); late != nil {
+			return nil, late
+		}
+		if err != nil {
 			if f.best == nil {
 				f.best = f.model(nil, run)
 			}
@@ -151,18 +166,19 @@ func (c *config) settleBQMF() error {
 }
 
 // checkBQMF returns the cells that a fit sees, or what is wrong with its data.
-func (c *config) checkBQMF(x Mat, rank int) (*cells, error) {
+func (c *config) checkBQMF(x Rows, rank int) (*cells, error) {
 	if err := c.settleBQMF(); err != nil {
 		return nil, err
 	}
-	if err := x.check("x"); err != nil {
+	if err := checkRows("x", x); err != nil {
 		return nil, err
 	}
 	if rank < 0 {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least 0"}
 	}
-	if k := uint64(bqmfComponents(x.Rows, x.Cols, rank)); k*(k+1)/2 > limit.Cells/uint64(x.Rows+x.Cols) {
-		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "the posterior of a " + x.size() + " matrix would need too much memory"}
+	d, n := x.Dims()
+	if k := uint64(bqmfComponents(d, n, rank)); k*(k+1)/2 > limit.Cells/uint64(d+n) {
+		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "the posterior of a " + sizeOf(d, n) + " matrix would need too much memory"}
 	}
 	rules := config{settings: settings{missing: c.missing, loss: c.loss, mapped: true}}
 	if !c.given.Has(option.Loss) {
@@ -171,22 +187,23 @@ func (c *config) checkBQMF(x Mat, rank int) (*cells, error) {
 	if err := rules.checkCells(x); err != nil {
 		return nil, err
 	}
-	negative := false
-	for i := range x.Rows {
-		for _, v := range x.Row(i) {
-			negative = negative || v < 0
+	visible, err := newCells(x, &c.settings)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range visible.extremes {
+		if e.least < 0 && c.loss == divergence.KL { // not asked for: checkCells would have said so
+			c.loss = divergence.Frobenius
 		}
 	}
-	if negative && c.loss == divergence.KL { // not asked for: checkCells would have said so
-		c.loss = divergence.Frobenius
-	}
-	return newCells(x, &c.settings)
+	return visible, nil
 }
 
 // bqmfFit is a fit under way.
 type bqmfFit struct {
 	*config
 	*cells
+	x            Mat // NaN where a cell is hidden
 	pool         *pool.Pool
 	ctx          context.Context
 	fingerprints [2]uint64
@@ -204,6 +221,7 @@ type bqmfFit struct {
 
 // begin makes the scales and what the fits start from.
 func (f *bqmfFit) begin(rank int) {
+	f.x = f.dense()
 	d, n := f.x.Rows, f.x.Cols
 	np := kernel.Pad(n)
 	f.rankAsked, f.rank = rank, bqmfComponents(d, n, rank)
@@ -377,7 +395,7 @@ func (u *unsettled) Error() string {
 	return "quantmf: UV moved by " + ftoa(u.moved) + " of itself in the last of " + itoa(u.epochs) + " epochs, wanted " + ftoa(u.tolerance)
 }
 
-func (f *bqmfFit) d() int { return f.x.Rows }
+func (f *bqmfFit) d() int { return f.cells.d }
 
 // better tells whether m predicts better than the best so far.
 func (f *bqmfFit) better(m *BQMF) bool {
@@ -396,10 +414,10 @@ func (f *bqmfFit) heldMean(m *BQMF) float64 {
 		f.pool.Bind(f.ctx)
 		defer f.pool.Bind(nil)
 	}
-	t, sum := m.conditional(f.pool), 0.0
+	t, sum, room := m.conditional(f.pool), 0.0, make([]float64, f.n)
 	for i := range t.Rows {
-		for j, v := range f.full.Row(i) {
-			if f.held[i*t.Cols+j] {
+		for j, v := range f.observedRow(room, i) {
+			if f.isHeld(i, j) {
 				sum += f.loss.Divergence(v, t.At(i, j))
 			}
 		}
@@ -686,6 +704,11 @@ func (m *BQMF) Reconstruct() Mat {
 	return out
 }
 
+func (m *BQMF) filler(ctx context.Context) (filler, error) {
+	t, err := m.reconstruct(ctx)
+	return func(row []float64, i int) { copy(row, t.Row(i)) }, err
+}
+
 func (m *BQMF) reconstruct(ctx context.Context) (Mat, error) {
 	p := pool.New(0, len(m.curves))
 	defer p.Close()
@@ -818,7 +841,7 @@ func (m *BQMF) bounds() *config {
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the loss
 // that was fitted. Where the fit was WithMissingValues, NaN cells are left out.
 func (m *BQMF) Loss(x Mat) (float64, error) {
-	return m.bounds().meanLoss(x, m.Reconstruct())
+	return lossOf(m, m.U, m.V, x)
 }
 
 // Goodness is that of [NMF.Goodness].
