@@ -6,8 +6,8 @@ package quantmf
 //	WHOM  u the fit's fingerprint, round, shard
 //
 //	plan               WORD u sizes and settings; REAL f settings; UNIT f, EACH u, WGHT f the units of rows, if any
-//	rows-SSSS          CELL f rows × n, x' and 0 where nothing was observed; MASK a byte a cell, if any is not 0:
-//	                   1 missing, 2 held out
+//	rows-SSSS          FORM u 1 where numbers are listed, 1 in single precision; CELL x', NaN where nothing was
+//	                   observed: row by row, or those of columns COLS from STRT u on; HELD u as in cells
 //	round-RRRRRR       STAT u, HIST f, VALI f the journal; NUMB f the numbers that V's steps go on from
 //	v-RRRRRR           VFAC f k × n: V as the steps of the round read it
 //	main-RRRRRR        REAL f what Reduce alone goes on from, if anything: V at the best epoch, Ṽ and its moments
@@ -20,6 +20,7 @@ package quantmf
 import (
 	"errors"
 	"math"
+	"math/bits"
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/limit"
@@ -269,34 +270,69 @@ func (f *file) plan() (*shardPlan, error) {
 	return p, nil
 }
 
-// encodeRows is the rows of a shard.
-func (p *shardPlan) encodeRows(c *cells, shard int) []byte {
+// encodeRows is the rows of a shard: those of x', NaN where nothing was observed. They are listed where more than half of
+// them are 0, and in single precision where that keeps every number.
+func (p *shardPlan) encodeRows(c *cells, shard int) ([]byte, error) {
 	from, to := p.cut(shard).Rows()
-	values := make([]float64, (to-from)*p.n)
-	var mask []byte
-	if p.partial {
-		mask = make([]byte, len(values))
-	}
+	room := make([]float64, p.n)
+	zero := func(v float64) bool { return math.Float64bits(v) == 0 }
+	listed, single := 0, true
 	for i := from; i < to; i++ {
-		for j, v := range c.full.Row(i) {
-			at := (i-from)*p.n + j
-			switch {
-			case v != v:
-				mask[at] = 1
-				continue
-			case c.held != nil && c.held[i*p.n+j]:
-				mask[at] = 2
+		for _, v := range c.observedRow(room, i) {
+			if !zero(v) {
+				listed++
 			}
-			values[at] = v
+			single = single && (v != v || float64(float32(v)) == v)
 		}
 	}
-	return p.whom(0, shard).encode(kindRows, section.Floats("CELL", values), section.Section{Tag: "MASK", Payload: mask})
+	all := (to - from) * p.n
+	sparse := listed < all/2
+	if !sparse {
+		listed = all
+	}
+	var start []uint64
+	var index []byte
+	size := 8
+	if single {
+		size = 4
+	}
+	values := make([]byte, 0, size*listed)
+	if sparse {
+		start, index = []uint64{0}, make([]byte, 0, 4*listed)
+	}
+	for i := from; i < to; i++ {
+		for j, v := range c.observedRow(room, i) {
+			if sparse && zero(v) {
+				continue
+			}
+			if v != v {
+				v = math.NaN()
+			}
+			if sparse {
+				index = section.Append32(index, uint32(j))
+			}
+			if single {
+				values = section.Append32(values, math.Float32bits(float32(v)))
+			} else {
+				values = section.Append64(values, math.Float64bits(v))
+			}
+		}
+		if sparse {
+			start = append(start, uint64(len(index)/4))
+		}
+	}
+	var held []uint64
+	if p.holds {
+		held = c.held[from*c.words() : to*c.words()]
+	}
+	return p.whom(0, shard).encode(kindRows, section.Words("FORM", bit(sparse), bit(single)), section.Words("STRT", start...),
+		section.Section{Tag: "COLS", Payload: index}, section.Section{Tag: "CELL", Payload: values}, section.Words("HELD", held...)), c.trouble.get()
 }
 
 // readCells reads the rows of a shard, as the cells of a fit of them alone but for the counts of the whole.
 func (s *Sharded) readCells(shard int) (*cells, error) {
 	p := s.plan
-	f, err := s.read(rowsBlob(shard), kindRows, p.whom(0, shard), "CELL", "MASK")
+	f, err := s.read(rowsBlob(shard), kindRows, p.whom(0, shard), "FORM", "STRT", "COLS", "CELL", "HELD")
 	if err != nil {
 		return nil, err
 	}
@@ -307,10 +343,23 @@ func (s *Sharded) readCells(shard int) (*cells, error) {
 	return c, nil
 }
 
+// cells reads what encodeRows wrote.
 func (f *file) cells(p *shardPlan, shard int) (*cells, error) {
 	from, to := p.cut(shard).Rows()
 	d := to - from
-	full, err := f.matrixIn("CELL", d, p.n, -math.MaxFloat64, math.MaxFloat64)
+	form, err := f.words("FORM", 2)
+	if err != nil {
+		return nil, err
+	}
+	if form[0] > 1 || form[1] > 1 {
+		return nil, f.fail("FORM", "a number is out of range")
+	}
+	var x Rows
+	if form[1] == 1 {
+		x, err = holder(f, d, p.n, form[0] == 1, 4, func(b []byte) float32 { return math.Float32frombits(section.Get32(b)) })
+	} else {
+		x, err = holder(f, d, p.n, form[0] == 1, 8, func(b []byte) float64 { return math.Float64frombits(section.Get64(b)) })
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -318,32 +367,83 @@ func (f *file) cells(p *shardPlan, shard int) (*cells, error) {
 	for i := range order {
 		order[i] = from + i
 	}
-	c := &cells{x: full, full: full, missing: p.missing, partial: p.partial, visible: p.visible, heldOut: p.heldOut, rows: make([]int, d), units: p.units.pick(order)}
-	mask := f.Payload("MASK")
-	if want := bit(p.partial) * uint64(len(full.Data)); uint64(len(mask)) != want {
-		return nil, f.fail("MASK", "wrong length")
-	}
+	c := &cells{sizes: sizes{d, p.n}, source: x, trouble: new(trouble), missing: p.missing, partial: p.partial, visible: p.visible, heldOut: p.heldOut,
+		rows: make([]int, d), units: p.units.pick(order)}
+	c.mat, _ = x.(Mat)
+	held := 0
 	if p.holds {
-		c.held = make([]bool, len(mask))
-		c.x = full.Clone()
+		held = d * c.words()
 	}
+	if held, err := f.words("HELD", held); err != nil {
+		return nil, err
+	} else if p.holds {
+		c.held = held
+	}
+	room := make([]float64, p.n)
 	for i := range d {
-		c.rows[i] = p.n
-	}
-	for at, m := range mask {
-		switch {
-		case m == 1:
-			full.Data[at], c.x.Data[at] = math.NaN(), math.NaN()
-		case m == 2 && p.holds:
-			c.held[at], c.x.Data[at] = true, math.NaN()
-		case m != 0:
-			return nil, f.fail("MASK", "a byte is out of range")
-		default:
-			continue
+		for _, v := range c.observedRow(room, i) {
+			if v == v {
+				c.rows[i]++
+			} else if !p.partial {
+				return nil, f.fail("CELL", "a number is missing in a matrix of which none is")
+			}
 		}
-		if c.rows[at/p.n]--; c.rows[at/p.n] == 0 {
-			return nil, f.fail("MASK", "a row has no visible cell")
+		for w, set := range c.heldOf(i) {
+			if unused := 64*(w+1) - p.n; unused > 0 && set>>(64-unused) != 0 {
+				return nil, f.failAt("HELD", i*c.words()+w, "a cell is out of range")
+			}
+			c.rows[i] -= bits.OnesCount64(set)
+		}
+		if c.rows[i] < 1 {
+			return nil, f.fail("CELL", "row "+itoa(i)+" has no visible cell")
 		}
 	}
 	return c, nil
+}
+
+// holder reads numbers of so many bytes, finite or NaN.
+func holder[F float32 | float64](f *file, d, n int, sparse bool, size int, number func(b []byte) F) (Rows, error) {
+	b, index := f.Payload("CELL"), f.Payload("COLS")
+	count := d * n
+	if sparse {
+		count = len(index) / 4
+	}
+	if len(b) != size*count || sparse && len(index) != 4*count || !sparse && len(index) != 0 {
+		return nil, f.fail("CELL", "wrong length")
+	}
+	values := make([]F, count)
+	for k := range values {
+		v := number(b[size*k:])
+		if v == v && v-v != 0 {
+			return nil, f.fail("CELL", "a number is infinite")
+		}
+		values[k] = v
+	}
+	if !sparse {
+		switch v := any(values).(type) {
+		case []float32:
+			return Mat32{d, n, v, n}, nil
+		case []float64:
+			return Mat{d, n, v, n}, nil
+		}
+	}
+	words, err := f.words("STRT", d+1)
+	if err != nil {
+		return nil, err
+	}
+	start, columns := make([]int, d+1), make([]uint32, count)
+	for i, w := range words {
+		if w > uint64(count) {
+			return nil, f.failAt("STRT", i, "a number is out of range")
+		}
+		start[i] = int(w)
+	}
+	for k := range columns {
+		columns[k] = section.Get32(index[4*k:])
+	}
+	x, err := NewSparse(n, start, columns, values)
+	if err != nil {
+		return nil, f.fail("STRT", "the rows are no matrix")
+	}
+	return x, nil
 }

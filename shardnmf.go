@@ -50,8 +50,9 @@ func (p *shardPlan) problem(f *factors, c *cells, first, end int, workers *pool.
 	for _, row := range p.runs[first : end+1] {
 		bounds = append(bounds, row-p.runs[first])
 	}
-	return &nmf.Problem{D: f.d, N: f.n, K: f.k, NP: f.np, U: f.u, V: f.v, X: c.x.Data, Stride: c.x.Stride, Partial: p.partial, Rows: c.rows,
-		Visible: p.visible, HeldOut: p.heldOut, Read: c.readRow, Held: c.heldLoss, Loss: p.loss, Penalty: p.penalty, Pool: workers, Of: p.d, Runs: bounds}
+	m := newProblem(f, c, p.loss, p.penalty, workers)
+	m.Of, m.Runs = p.d, bounds
+	return m
 }
 
 // setV fills V.
@@ -72,7 +73,7 @@ func (s *Sharded) readStateNMF(of *file, name string, d int) (u, best []float64,
 
 func (s *Sharded) stepNMF(r *shardRound, state *file, v Mat, rows *cells, shard int, workers *pool.Pool) ([]section.Part, []section.Section, error) {
 	p := s.plan
-	f := newFactors(rows.x.Rows, p.n, p.k)
+	f := newFactors(rows.d, p.n, p.k)
 	u, best, err := s.readStateNMF(state, stateBlob(r.number, shard), f.d)
 	if err != nil {
 		return nil, nil, err
@@ -115,7 +116,7 @@ func (s *Sharded) reduceNMF(r *shardRound, v Mat, workers *pool.Pool) (Mat, []se
 	if err := s.readMain(r.number, main); err != nil {
 		return Mat{}, nil, err
 	}
-	problem := p.problem(f, &cells{}, 0, len(p.runs)-1, workers)
+	problem := p.problem(f, &cells{partial: p.partial, visible: p.visible, heldOut: p.heldOut}, 0, len(p.runs)-1, workers)
 	m := nmf.NewUpdates(problem)
 	for shard := range p.shards {
 		if err := s.sumNMF(m, f.u, r.number, shard); err != nil {

@@ -75,7 +75,7 @@ func (e *ShardError) Unwrap() error { return e.Err }
 
 // PlanNMF begins an NMF whose rows are split into so many shards, by [UpdatesMultiplicative], and leaves
 // it in a store: the model has the bits of [FitNMF] with these options and WithUpdates(UpdatesMultiplicative), which is
-// the default here. x stays in memory during the plan alone.
+// the default here. x is read during the plan alone.
 //
 // There are at most as many shards as runs that the rows are summed in: one for each 16 rows, at most 16
 // (fewer than that for a small matrix).
@@ -83,7 +83,7 @@ func (e *ShardError) Unwrap() error { return e.Err }
 // Errors are those of [FitNMF]; an [*OptionError] for options that a fit in shards does not have: WithUpdates of
 // another kind, WithRestarts, WithCheckpoint and WithResume; and those of the store. Begun again with the same arguments it writes
 // the same bytes. A store that has another fit is an [*OptionError].
-func PlanNMF(ctx context.Context, store Store, shards int, x Mat, rank int, opts ...FitOption) error {
+func PlanNMF(ctx context.Context, store Store, shards int, x Rows, rank int, opts ...FitOption) error {
 	c := nmfDefaults()
 	c.updates = UpdatesMultiplicative
 	t, err := open(kindNMF, option.FitNMF, &c, x, rank, opts)
@@ -102,26 +102,29 @@ func PlanNMF(ctx context.Context, store Store, shards int, x Mat, rank int, opts
 // PlanQMF begins a QMF whose rows are split into so many shards, all rows being one batch, and leaves it in a
 // store: the model has the bits of [FitQMF] with these options and WithBatch of at least as many rows as x has, which is
 // the default here. The start is made in the plan, and the choice of start and shrinkage where they are left to the data; x
-// stays in memory during the plan alone.
+// is read during the plan alone.
 //
 // There are at most as many shards as runs that the rows are summed in: one for each 16 rows, at most 64.
 //
 // Errors are those of [FitQMF]; an [*OptionError] for options that a fit in shards does not have: WithBatch of
 // fewer rows, WithRestarts, WithCheckpoint and WithResume; and those of the store. Begun again with the same arguments it writes
 // the same bytes. A store that has another fit is an [*OptionError].
-func PlanQMF(ctx context.Context, store Store, shards int, x Mat, rank int, opts ...FitOption) error {
+func PlanQMF(ctx context.Context, store Store, shards int, x Rows, rank int, opts ...FitOption) error {
 	c := qmfDefaults()
-	c.batchRows = max(x.Rows, 1)
 	t, err := open(kindQMF, option.FitQMF, &c, x, rank, opts)
 	if err != nil {
 		return err
 	}
-	if err := c.checkQMF(x.Rows, x.Cols); err != nil {
+	d := t.cells.d
+	if err := c.checkQMF(d, t.cells.n); err != nil {
 		return err
 	}
 	c.settleQMF(rank)
-	if c.batchRows < x.Rows {
-		return &OptionError{Option: option.Batch.String(), Value: itoa(c.batchRows), Bound: "a fit in shards has one batch of all " + itoa(x.Rows) + " rows"}
+	if !c.given.Has(option.Batch) {
+		c.batchRows = d
+	}
+	if c.batchRows < d {
+		return &OptionError{Option: option.Batch.String(), Value: itoa(c.batchRows), Bound: "a fit in shards has one batch of all " + itoa(d) + " rows"}
 	}
 	return t.planShards(ctx, store, shards, planQMF)
 }
@@ -138,7 +141,7 @@ func (t *task) planShards(ctx context.Context, store Store, shards int, start fu
 			return &OptionError{Option: o.kind.String(), Value: o.value, Bound: "a fit in shards has no use for it"}
 		}
 	}
-	p := &shardPlan{settings: t.settings, kind: t.kind, strict: t.strict, d: t.x.Rows, n: t.x.Cols, k: t.rank, shards: shards,
+	p := &shardPlan{settings: t.settings, kind: t.kind, strict: t.strict, d: t.cells.d, n: t.cells.n, k: t.rank, shards: shards,
 		visible: t.cells.visible, heldOut: t.cells.heldOut, partial: t.cells.partial, holds: t.cells.held != nil, units: t.cells.units}
 	p.setRuns()
 	if most := len(p.runs) - 1; shards < 1 || shards > most {
@@ -147,7 +150,10 @@ func (t *task) planShards(ctx context.Context, store Store, shards int, start fu
 	if uint64(p.batchRows) > 1<<31-1 {
 		p.batchRows = 1<<31 - 1
 	}
-	p.id = p.fingerprint(t)
+	var err error
+	if p.id, err = p.fingerprint(t); err != nil {
+		return err
+	}
 	s := &Sharded{store: store, plan: p}
 	if old, err := readPlan(store); err == nil && old.id != p.id {
 		return &OptionError{Option: "store", Value: planBlob, Bound: "it has another fit"}
@@ -156,13 +162,18 @@ func (t *task) planShards(ctx context.Context, store Store, shards int, start fu
 	}
 	t.pool = pool.New(t.workers, p.d)
 	defer t.pool.Close()
+	ctx = t.cells.trouble.over(ctx)
 	t.pool.Bind(ctx)
 	first, err := start(ctx, t, p)
 	if err != nil {
 		return err
 	}
 	for shard := range shards {
-		if err := store.Put(rowsBlob(shard), p.encodeRows(t.cells, shard)); err != nil {
+		rows, err := p.encodeRows(t.cells, shard)
+		if err == nil {
+			err = store.Put(rowsBlob(shard), rows)
+		}
+		if err != nil {
 			return err
 		}
 		real, index := first.shard(p.cut(shard).Rows())
@@ -189,8 +200,8 @@ type shardStart struct {
 }
 
 // fingerprint hashes all that the fit depends on.
-func (p *shardPlan) fingerprint(t *task) uint64 {
-	h := fingerprint(t.x, t.initU, t.initV)
+func (p *shardPlan) fingerprint(t *task) (uint64, error) {
+	h, err := fingerprintRows(t.x, t.initU, t.initV)
 	put := func(text string) {
 		for i := range len(text) {
 			h = (h ^ uint64(text[i])) * 1099511628211
@@ -203,7 +214,7 @@ func (p *shardPlan) fingerprint(t *task) uint64 {
 		put(o[0])
 		put(o[1])
 	}
-	return h
+	return h, err
 }
 
 // OpenSharded opens the fit that [PlanNMF] or [PlanQMF] has left in a store. Errors are those of the store, and a
@@ -332,7 +343,7 @@ func (s *Sharded) step(ctx context.Context, round, shard int) error {
 	if err != nil {
 		return err
 	}
-	workers := pool.New(0, rows.x.Rows)
+	workers := pool.New(0, rows.d)
 	defer workers.Close()
 	workers.Bind(ctx)
 	var real []section.Part

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -441,7 +442,7 @@ func TestShardOptions(t *testing.T) {
 	}
 	stopped, cancel := context.WithCancel(ctx)
 	cancel()
-	for _, plan := range []func(context.Context, Store, int, Mat, int, ...FitOption) error{PlanNMF, PlanQMF} {
+	for _, plan := range []func(context.Context, Store, int, Rows, int, ...FitOption) error{PlanNMF, PlanQMF} {
 		s := newShelf(t)
 		if err := plan(stopped, s, 1, x, 2); !errors.Is(err, context.Canceled) || s.blobs[planBlob] != nil {
 			t.Errorf("a plan whose context has ended: %v", err)
@@ -451,6 +452,117 @@ func TestShardOptions(t *testing.T) {
 		bad.Data[30] = math.NaN()
 		if err := plan(ctx, s, 1, bad, 2); !errors.As(err, &data) || data.Row != 1 || data.Col != 10 {
 			t.Errorf("NaN: %v", err)
+		}
+	}
+}
+
+// TestShardRows: the rows of a shard come back with their bits and masks, listed or not, in single or double precision.
+func TestShardRows(t *testing.T) {
+	ctx := context.Background()
+	for name, change := range map[string]func(src *random.Source) float64{
+		"counts":         func(src *random.Source) float64 { return float64(src.IntN(9)) + 1 },
+		"few counts":     func(src *random.Source) float64 { return float64(max(src.IntN(9)-6, 0)) },
+		"numbers":        func(src *random.Source) float64 { return src.Float64() },
+		"few numbers":    func(src *random.Source) float64 { return max(src.Float64()-0.8, 0) },
+		"negative zeros": func(src *random.Source) float64 { return max(src.Float64()-0.8, 0) * -1 },
+	} {
+		src := random.Split(6, 6)
+		x := NewMat(100, 70)
+		for i := range x.Data {
+			if x.Data[i] = change(&src); src.IntN(10) == 0 {
+				x.Data[i] = math.NaN()
+			}
+		}
+		opts := []FitOption{WithMissingValues(), WithValidation(0.2), WithLoss(Frobenius), WithInit(NewMat(100, 1), NewMat(1, 70)), WithShrinkage(0)}
+		s := newShelf(t)
+		if err := PlanQMF(ctx, s, 3, x, 1, opts...); err != nil {
+			t.Fatal(err)
+		}
+		fit, err := OpenSharded(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := qmfDefaults()
+		whole, err := open(kindQMF, option.FitQMF, &c, x, 1, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes := 0
+		for shard := range 3 {
+			got, err := fit.readCells(shard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bytes += len(s.blobs[rowsBlob(shard)])
+			from, to := fit.plan.cut(shard).Rows()
+			a, b := make([]float64, 70), make([]float64, 70)
+			for i := from; i < to; i++ {
+				for j, v := range got.observedRow(a, i-from) {
+					w := whole.cells.observedRow(b, i)[j]
+					if math.Float64bits(v) != math.Float64bits(w) && !(v != v && w != w) || got.isHeld(i-from, j) != whole.cells.isHeld(i, j) {
+						t.Fatalf("%s: cell %d, %d is %v, want %v", name, i, j, v, w)
+					}
+				}
+				if got.rows[i-from] != whole.cells.rows[i] {
+					t.Fatalf("%s: row %d has %d cells, want %d", name, i, got.rows[i-from], whole.cells.rows[i])
+				}
+			}
+		}
+		most := map[string]int{"counts": 4, "few counts": 3, "numbers": 8, "few numbers": 5}[name] * 100 * 70
+		if most > 0 && bytes > most+6000 {
+			t.Errorf("%s take %d bytes", name, bytes)
+		}
+	}
+}
+
+// TestShardHolders: whatever holds a matrix, its shards have the same bytes; and an error of reading ends the plan.
+func TestShardHolders(t *testing.T) {
+	ctx := context.Background()
+	x := tabled(130, 40)
+	for i := range x.Data {
+		if i%3 > 0 {
+			x.Data[i] = 0
+		}
+	}
+	start, index, values, single := []int{0}, []uint32{}, []float64{}, make([]float32, len(x.Data))
+	for i := range x.Rows {
+		for j, v := range x.Row(i) {
+			single[i*x.Cols+j] = float32(v)
+			if v != 0 {
+				index, values = append(index, uint32(j)), append(values, v)
+			}
+		}
+		start = append(start, len(index))
+	}
+	sparse, err := NewSparse(x.Cols, start, index, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, plan := range []func(context.Context, Store, int, Rows, int, ...FitOption) error{PlanNMF, PlanQMF} {
+		want := newShelf(t)
+		if err := plan(ctx, want, 2, x, 2, WithEpochs(2)); err != nil {
+			t.Fatal(err)
+		}
+		for _, holder := range []Rows{sparse, Mat32{x.Rows, x.Cols, single, x.Cols}} {
+			got := newShelf(t)
+			got.before = want.before // where other bytes are an error
+			if err := plan(ctx, got, 2, holder, 2, WithEpochs(2)); err != nil {
+				t.Fatal(err)
+			}
+			if len(got.blobs) != len(want.blobs) {
+				t.Errorf("%d blobs, want %d", len(got.blobs), len(want.blobs))
+			}
+		}
+		var read *ReadError
+		for after := 0; ; after++ {
+			s, calls := newShelf(t), 0
+			err := plan(ctx, s, 2, failing{x, 7, after, &calls, errors.New("gone")}, 2, WithEpochs(2))
+			if err == nil && after > 4 {
+				break
+			}
+			if !errors.As(err, &read) || read.Row != 7 || s.blobs[planBlob] != nil {
+				t.Errorf("row 7 is read %d times: %v", after, err)
+			}
 		}
 	}
 }
