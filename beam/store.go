@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -82,19 +83,26 @@ func (s *Store) absent(name string, err error) bool {
 
 // Get reads a blob; no bytes and no error where there is none.
 func (s *Store) Get(name string) ([]byte, error) {
-	r, err := s.files.OpenRead(s.ctx, s.path(name))
+	data, err := s.read(s.path(name))
 	if err != nil {
 		if s.absent(name, err) {
 			return nil, nil
 		}
 		return nil, s.fault(name, err)
 	}
-	defer r.Close()
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, s.fault(name, err)
-	}
 	return data, nil
+}
+
+func (s *Store) read(path string) ([]byte, error) {
+	if s.local { // which takes as much memory as the file is long, at once
+		return os.ReadFile(path)
+	}
+	r, err := s.files.OpenRead(s.ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
 }
 
 // Put writes a blob, as a whole or not at all.
@@ -113,17 +121,15 @@ func (s *Store) Put(name string, data []byte) error {
 		cancel() // before Close, which else would show a part of the blob as the whole
 	}
 	err = errors.Join(err, w.Close())
-	if !s.local {
-		if err != nil {
-			return s.fault(name, err)
+	if s.local {
+		if err == nil {
+			err = os.Rename(to, s.path(name))
 		}
-		return nil
-	}
-	if err == nil {
-		err = s.files.(filesystem.Renamer).Rename(s.ctx, to, s.path(name))
+		if err != nil {
+			os.Remove(to)
+		}
 	}
 	if err != nil {
-		s.files.(filesystem.Remover).Remove(s.ctx, to)
 		return s.fault(name, err)
 	}
 	return nil
