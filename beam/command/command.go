@@ -140,6 +140,7 @@ func exitCode(err error) int {
 type runnerFlags struct {
 	beam.Run
 	store, log string
+	given      map[string]bool // of Beam's flags
 }
 
 const runnerHelp = `Where it runs
@@ -178,8 +179,12 @@ func (f *runnerFlags) register(set *flag.FlagSet) {
 	set.IntVar(&f.Retries, "retries", 3, "")
 	set.DurationVar(&f.Stall, "stall", 0, "")
 	set.StringVar(&f.log, "log", "none", "")
+	f.given = map[string]bool{}
 	for _, name := range passed {
-		set.Func(name, "", func(value string) error { return flag.CommandLine.Set(name, value) })
+		set.Func(name, "", func(value string) error {
+			f.given[name] = true
+			return flag.CommandLine.Set(name, value)
+		})
 	}
 }
 
@@ -195,7 +200,7 @@ func (f *runnerFlags) begin(ctx context.Context) (*beam.Store, func(), error) {
 	if f.Retries == 0 {
 		f.Retries = -1
 	}
-	if f.Runner != "prism" && flag.CommandLine.Lookup("endpoint").Value.String() == "" {
+	if f.Runner == "universal" && !f.given["endpoint"] {
 		return nil, nil, usageError("-runner " + f.Runner + ": give the -endpoint of its job server, too")
 	}
 	initialise(f.log)

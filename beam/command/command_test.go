@@ -1,0 +1,126 @@
+package command
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/table"
+)
+
+func run(t *testing.T, want int, args ...string) (out, said string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	if code := Run(args, &stdout, &stderr); code != want {
+		t.Fatalf("%v: exit code %d, not %d\n%s", args, code, want, stderr.String())
+	}
+	return stdout.String(), stderr.String()
+}
+
+// TestFit: a fit of the command, and new samples placed in it, with names, by the runner in this process.
+func TestFit(t *testing.T) {
+	file := filepath.Join("..", "..", "testdata", "laml-assays.tsv.gz")
+	model := filepath.Join(t.TempDir(), "m.qmf")
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	u, said := run(t, exitDone, "fit", "-k", "2", "-epochs", "2", "-start", "scores", "-shrinkage", "0", "-shards", "3", "-o", model, "-u", "-", file)
+	for _, want := range []string{"300 features × 148 samples", "epoch 2 of 2", "done"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not in %q", want, said)
+		}
+	}
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	in, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	x, err := table.Read(in, file, table.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := quantmf.FitQMF(t.Context(), x.X, 2, quantmf.WithEpochs(2), quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0), quantmf.WithBatch(300))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if modelIn(t, model) != marshal(t, m) {
+		t.Error("the model differs from that of one machine")
+	}
+	var want bytes.Buffer
+	if err := table.Write(&want, "-", "feature", x.Features, []string{"c1", "c2"}, m.U); err != nil {
+		t.Fatal(err)
+	}
+	if u != want.String() {
+		t.Error("U differs from that of one machine")
+	}
+	v, err := m.Transform(t.Context(), x.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.Reset()
+	if err := table.Write(&want, "-", "component", []string{"c1", "c2"}, x.Samples, v); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := run(t, exitDone, "transform", "-blocks", "5", model, file); got != want.String() {
+		t.Error("the coordinates differ from those of Transform")
+	}
+}
+
+// TestFaults: what is wrong is said in the words of the command line, with the exit code of its kind.
+func TestFaults(t *testing.T) {
+	file := filepath.Join("..", "..", "testdata", "laml-assays.tsv.gz")
+	damaged := filepath.Join(t.TempDir(), "m.qmf")
+	if err := os.WriteFile(damaged, []byte("no model, whatever its name says"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		code int
+		says string
+		args string
+	}{
+		{exitUsage, "there is no command", "fitt"},
+		{exitUsage, "no MATRIX given", "fit"},
+		{exitUsage, "too much", "fit a b"},
+		{exitUsage, "-method qmfq", "fit -method qmfq x"},
+		{exitUsage, "-endpoint", "fit -runner universal x"},
+		{exitUsage, "not a whole number", "fit -m x x"},
+		{exitUsage, "-shards 400", "fit -shards 400 " + file},
+		{exitUsage, "-updates", "fit -method nmf -updates newton " + file},
+		{exitUsage, "-k 0", "fit -k 0 " + file},
+		{exitUsage, "end of the name", "fit -u U.what " + file},
+		{exitUsage, "two outputs", "fit -u U.tsv -v U.tsv " + file},
+		{exitUsage, "-log loud", "fit -log loud " + file},
+		{exitUsage, "-blocks 0", "transform -blocks 0 MODEL " + file},
+		{exitBadInput, "no such file", "fit /nowhere"},
+		{exitBadInput, "model", "transform " + damaged + " " + file},
+	} {
+		_, said := run(t, c.code, strings.Fields(strings.Replace(c.args, "MODEL", goodModel(t), 1))...)
+		if !strings.Contains(said, c.says) {
+			t.Errorf("%s: %q is not in %q", c.args, c.says, said)
+		}
+	}
+	for _, help := range []string{"-h", "fit -h", "transform -h", "workers -h"} {
+		if out, _ := run(t, exitDone, strings.Fields(help)...); !strings.Contains(out, "usage:") {
+			t.Errorf("%s: %q", help, out)
+		}
+	}
+}
+
+// goodModel is the file of a model of the table of the tests.
+func goodModel(t *testing.T) string {
+	t.Helper()
+	m, err := quantmf.FitNMF(t.Context(), matrix(300, 4), 1, quantmf.WithEpochs(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "m.nmf")
+	if err := os.WriteFile(path, []byte(marshal(t, m)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
