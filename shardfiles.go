@@ -21,6 +21,7 @@ import (
 	"errors"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/limit"
@@ -90,7 +91,7 @@ func (s *Sharded) read(name string, kind uint32, of whom, tags ...string) (*file
 	}
 	var f *file
 	if err == nil {
-		f, err = decodeSections(data, kind, append(tags, "WHOM"))
+		f, err = decodeSections(data, kind, append(slices.Clip(tags), "WHOM"))
 	}
 	var w []uint64
 	if err == nil {

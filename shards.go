@@ -566,16 +566,27 @@ func (s *Sharded) putRound(r *shardRound, v Mat, main []section.Part) error {
 	if err := s.store.Put(vBlob(r.number), of.encode(kindV, section.Floats("VFAC", flat(v)))); err != nil {
 		return err
 	}
-	return s.store.Put(roundBlob(r.number), of.encode(kindRound,
+	data := of.encode(kindRound,
 		section.Words("STAT", uint64(r.phase), bit(r.fresh), uint64(r.steps), uint64(r.done), bit(r.kept), uint64(r.bestEpoch), uint64(r.last), math.Float64bits(r.best), math.Float64bits(r.mark)),
-		section.Floats("HIST", r.history), section.Floats("VALI", r.validation), section.Floats("NUMB", r.numbers)))
+		section.Floats("HIST", r.history), section.Floats("VALI", r.validation), section.Floats("NUMB", r.numbers))
+	// What nobody could read would be made again and again.
+	f, err := decodeSections(data, kindRound, roundTags)
+	if err == nil {
+		_, err = f.round(s.plan, r.number)
+	}
+	if err != nil {
+		return &blobError{roundBlob(r.number - 1), err}
+	}
+	return s.store.Put(roundBlob(r.number), data)
 }
+
+var roundTags = []string{"STAT", "HIST", "VALI", "NUMB", "WHOM"}
 
 func (s *Sharded) readRound(round int) (*shardRound, error) {
 	if round < 0 {
 		return nil, &blobError{roundBlob(round), errMissing}
 	}
-	f, err := s.read(roundBlob(round), kindRound, s.plan.whom(round, 0), "STAT", "HIST", "VALI", "NUMB")
+	f, err := s.read(roundBlob(round), kindRound, s.plan.whom(round, 0), roundTags[:4]...)
 	if err != nil {
 		return nil, err
 	}

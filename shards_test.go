@@ -14,6 +14,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 // shelf is a store in memory. It fails a test that gives a name other bytes than before.
@@ -563,6 +564,125 @@ func TestShardHolders(t *testing.T) {
 			if !errors.As(err, &read) || read.Row != 7 || s.blobs[planBlob] != nil {
 				t.Errorf("row 7 is read %d times: %v", after, err)
 			}
+		}
+	}
+}
+
+// TestShardNumbers: blobs whose checksums are right and whose numbers are not make errors of a type, or a model: they never
+// panic, and take no more memory than their length.
+func TestShardNumbers(t *testing.T) {
+	ctx := context.Background()
+	values := []uint64{0, 1, 2, 1 << 31, 1<<63 - 1, math.MaxUint64, math.Float64bits(math.NaN()), math.Float64bits(math.Inf(1)), math.Float64bits(-1), math.Float64bits(1e308)}
+	tags := map[string][]string{"plan": {"WHOM", "WORD", "REAL", "UNIT", "EACH", "WGHT"}, "rows": {"WHOM", "FORM", "STRT", "COLS", "CELL", "HELD"}, "round": {"WHOM", "STAT", "HIST", "VALI", "NUMB"},
+		"v": {"WHOM", "VFAC"}, "main": {"WHOM", "REAL"}, "state": {"WHOM", "REAL", "IDX0"}, "part": {"WHOM", "NUMS", "DENS", "LOSS", "HELD", "UFAC", "FILE"}}
+	src := random.Split(2, 9)
+	errs, models := 0, 0
+	for _, qmf := range []bool{false, true} {
+		x := tabled(40, 12)
+		for i := range x.Data {
+			if i%4 > 0 && i/12 != 3 {
+				x.Data[i] = 0
+			}
+		}
+		for j := range 12 {
+			x.Data[5*12+j] *= 0x1p-300
+		}
+		plan, opts, rounds := PlanNMF, []FitOption{WithEpochs(2), WithValidation(0.1), WithPenalty(0.1)}, 2
+		if qmf {
+			plan, opts, rounds = PlanQMF, []FitOption{WithEpochs(1), WithStart(StartUniform), WithLevels(3), WithValidation(0.1), WithPenalty(0.1), WithPatience(2)}, 4
+		}
+		for _, at := range []int{1, rounds - 1} {
+			reference := newShelf(t)
+			if err := plan(ctx, reference, 2, x, 2, opts...); err != nil {
+				t.Fatal(err)
+			}
+			fit, err := OpenSharded(reference)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for round := range at + 1 {
+				for shard := range 2 {
+					if err := fit.Step(ctx, round, shard); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if round < at {
+					if _, err := fit.Reduce(ctx, round); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for name, b := range reference.blobs {
+				kind, _, _ := strings.Cut(name, "-")
+				f, err := section.Decode(b, section32(b), kindName, nil, tags[kind])
+				if err != nil {
+					t.Fatal(name, err)
+				}
+				for _, tag := range tags[kind] {
+					count := len(f.Payload(tag)) / 8
+					for number := range count {
+						if count > 30 && src.IntN(count) >= 3 {
+							continue
+						}
+						value := values[src.IntN(len(values))]
+						s := newShelf(t)
+						for n, b := range reference.blobs {
+							s.blobs[n] = b
+						}
+						s.blobs[name], _ = altered(b, tag, number, value)
+						m, err := anyway(s)
+						var option *OptionError
+						var format *FormatError
+						switch {
+						case err == nil:
+							models++
+							if m == nil {
+								t.Errorf("%s, %s %d is %x: no model", name, tag, number, value)
+							}
+						case !errors.As(err, &option) && !errors.As(err, &format) && !errors.Is(err, errMissing) && !errors.Is(err, errNotReduced):
+							t.Errorf("%s, %s %d is %x: %v", name, tag, number, value, err)
+						default:
+							errs++
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d errors, %d models", errs, models)
+	if errs < 200 || models == 0 {
+		t.Error("that is few")
+	}
+}
+
+// section32 is the kind of a blob.
+func section32(b []byte) uint32 { kind, _ := section.Kind(b); return kind }
+
+// anyway brings a fit to its end, or to its first error that a step does not mend.
+func anyway(s *shelf) (Model, error) {
+	ctx := context.Background()
+	fit, err := OpenSharded(s)
+	if err != nil {
+		return nil, err
+	}
+	for mends := 0; ; {
+		at, err := fit.Round()
+		if err != nil {
+			return nil, err
+		}
+		if at.Number > 6 { // more epochs are no damage
+			return new(NMF), nil
+		}
+		if at.Over {
+			return fit.Finish(ctx)
+		}
+		var again *ShardError
+		if _, err = fit.Reduce(ctx, at.Number); errors.As(err, &again) && mends < 20 {
+			mends++
+			err = fit.Step(ctx, again.Round, again.Shard)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 }
