@@ -330,6 +330,42 @@ func (p *shardPlan) encodeRows(c *cells, shard int) ([]byte, error) {
 		section.Section{Tag: "COLS", Payload: index}, section.Section{Tag: "CELL", Payload: values}, section.Words("HELD", held...)), c.trouble.get()
 }
 
+// rowsOf returns the rows of a shard, from memory where they are kept there.
+func (s *Sharded) rowsOf(shard int) (*cells, error) {
+	s.kept.mu.Lock()
+	c := s.kept.ofShards[shard]
+	s.kept.mu.Unlock()
+	if c == nil {
+		var err error
+		if c, err = s.readCells(shard); err != nil {
+			return nil, err
+		}
+		size := c.size()
+		s.kept.mu.Lock()
+		if s.kept.ofShards != nil && s.kept.ofShards[shard] == nil && size <= s.kept.room {
+			s.kept.ofShards[shard], s.kept.room = c, s.kept.room-size
+		}
+		s.kept.mu.Unlock()
+	}
+	own := *c
+	own.trouble = new(trouble) // of one step
+	return &own, nil
+}
+
+// size is the memory of the numbers that the cells hold.
+func (c *cells) size() int64 {
+	size := 8 * len(c.held)
+	switch x := c.source.(type) {
+	case *Sparse:
+		size += 4*len(x.index) + 8*len(x.wide) + 4*len(x.narrow)
+	case Mat32:
+		size += 4 * len(x.Data)
+	case Mat:
+		size += 8 * len(x.Data)
+	}
+	return int64(size)
+}
+
 // readCells reads the rows of a shard, as the cells of a fit of them alone but for the counts of the whole.
 func (s *Sharded) readCells(shard int) (*cells, error) {
 	p := s.plan

@@ -22,6 +22,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync"
 
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -50,6 +51,23 @@ type Remover interface {
 type Sharded struct {
 	store Store
 	plan  *shardPlan
+	kept  keptRows
+}
+
+// keptRows are the rows of shards that steps have read and later rounds need again.
+type keptRows struct {
+	mu       sync.Mutex
+	room     int64 // in bytes
+	ofShards map[int]*cells
+}
+
+// KeepRows lets Step keep the rows that it reads in memory, up to so many bytes, for the steps of later rounds
+// by the same Sharded; without it every step reads them anew. Rows that no longer fit are read each time: rounds go
+// through all shards, so none is worth more than another.
+func (s *Sharded) KeepRows(bytes int64) {
+	s.kept.mu.Lock()
+	defer s.kept.mu.Unlock()
+	s.kept.room, s.kept.ofShards = bytes, map[int]*cells{}
 }
 
 // Round is where a fit stands.
@@ -339,7 +357,7 @@ func (s *Sharded) step(ctx context.Context, round, shard int) error {
 	if err != nil {
 		return err
 	}
-	rows, err := s.readCells(shard)
+	rows, err := s.rowsOf(shard)
 	if err != nil {
 		return err
 	}

@@ -686,3 +686,70 @@ func anyway(s *shelf) (Model, error) {
 		}
 	}
 }
+
+// TestKeepRows: rows that are kept are read once, those for which there is no room each time, and the model is the same.
+func TestKeepRows(t *testing.T) {
+	for _, qmf := range []bool{false, true} {
+		var want []byte
+		for _, room := range []int64{0, 1 << 20, 1 << 13} {
+			s := newShelf(t)
+			fit, _ := planned(t, s, qmf, 0)
+			most, left := 0, room
+			for shard := range fit.Shards() {
+				c, err := fit.readCells(shard)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if left -= c.size(); left >= 0 {
+					most++
+				}
+			}
+			if room > 0 {
+				fit.KeepRows(room)
+			}
+			reads := map[string]int{}
+			fit.store = countingStore{s, reads}
+			rounds := 0
+			for over := false; !over; rounds++ {
+				for shard := range fit.Shards() {
+					if err := fit.Step(t.Context(), rounds, shard); err != nil {
+						t.Fatal(err)
+					}
+				}
+				at, err := fit.Reduce(t.Context(), rounds)
+				if err != nil {
+					t.Fatal(err)
+				}
+				over = at.Over
+			}
+			kept := 0
+			for shard := range fit.Shards() {
+				switch count := reads[rowsBlob(shard)]; {
+				case count == 1 && rounds > 1:
+					kept++
+				case count < rounds-1:
+					t.Errorf("room %d: the rows of shard %d are read %d times in %d rounds", room, shard, count, rounds)
+				}
+			}
+			if kept != most || room == 1<<13 && (kept == 0 || kept == fit.Shards()) {
+				t.Errorf("room %d: %d shards of %d are kept, not %d", room, kept, fit.Shards(), most)
+			}
+			got := marshalled(t, finish(t, s))
+			if want == nil {
+				want = got
+			} else if !bytes.Equal(got, want) {
+				t.Errorf("room %d: other bits", room)
+			}
+		}
+	}
+}
+
+type countingStore struct {
+	*shelf
+	reads map[string]int
+}
+
+func (s countingStore) Get(name string) ([]byte, error) {
+	s.reads[name]++
+	return s.shelf.Get(name)
+}
