@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	sdk "github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -25,6 +26,9 @@ type Run struct {
 	// Retries is how often in a row a pipeline may fail with no round done before the fit fails, 0 for 3, -1
 	// for never. Runners such as Flink's repeat what failed by themselves first; Prism does not.
 	Retries int
+	// Memory is how many bytes of rows a worker's process may keep from round to round, 0 for 4 GiB, -1 for none.
+	// Rows that do not fit are read from the store in every round.
+	Memory int64
 	// Stall is how long a round may take before its pipeline is given up and tried again, -1 for any time. 0 is a minute
 	// and at least ten times what the longest round has taken, with no limit before a first one is done. It is there for
 	// runners that do not see every failure: Prism waits for ever for a worker that was lost between two stages.
@@ -39,6 +43,7 @@ type Run struct {
 const (
 	defaultRounds  = 20
 	defaultRetries = 3
+	defaultMemory  = 4 << 30
 	firstPause     = time.Second // before a failed pipeline is tried again; then twice as long each time
 	stallLeast     = time.Minute
 	stallTimes     = 10
@@ -59,12 +64,14 @@ func Fit(ctx context.Context, store *Store, run Run) (quantmf.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	in := task{Store: store.folder, Call: fmt.Sprintf("%016x", rand.Uint64()), Room: run.Memory}
+	defer forget(fitKey{in.Store, in.Call}, nil) // where workers are in this process
 	var longest time.Duration
 	for failures := 0; !at.Over; {
 		run.tell(at)
 		from := at.Number
 		failed := run.pipeline(ctx, fit, func(p *sdk.Pipeline) {
-			unroll(p, store.folder, fit.Shards(), from, run.Rounds)
+			unroll(p, in, fit.Shards(), from, run.Rounds)
 		}, &at, &longest)
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("beam: stopped in round %d: %w", at.Number, ctx.Err())
@@ -91,14 +98,17 @@ func Fit(ctx context.Context, store *Store, run Run) (quantmf.Model, error) {
 
 // settle checks the run and puts in its defaults.
 func (r *Run) settle() error {
-	if r.Rounds < 0 || r.Retries < -1 || r.Stall < -1 {
-		return fmt.Errorf("beam: Run{Rounds: %d, Retries: %d, Stall: %d}: must not be negative, but for -1 of the last two", r.Rounds, r.Retries, r.Stall)
+	if r.Rounds < 0 || r.Retries < -1 || r.Stall < -1 || r.Memory < -1 {
+		return fmt.Errorf("beam: Run{Rounds: %d, Retries: %d, Memory: %d, Stall: %d}: must not be negative, but for -1 of the last three", r.Rounds, r.Retries, r.Memory, r.Stall)
 	}
 	if r.Rounds == 0 {
 		r.Rounds = defaultRounds
 	}
 	if r.Retries == 0 {
 		r.Retries = defaultRetries
+	}
+	if r.Memory == 0 {
+		r.Memory = defaultMemory
 	}
 	return nil
 }

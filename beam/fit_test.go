@@ -120,6 +120,9 @@ func TestBits(t *testing.T) {
 				if marshal(t, got) != marshal(t, want) {
 					t.Error("the model differs from that of one machine")
 				}
+				if len(kept.fits) > 0 {
+					t.Errorf("%d fits are kept after the end", len(kept.fits))
+				}
 				left, err := filepath.Glob(filepath.Join(folder, "*.tmp"))
 				if err != nil || len(left) > 0 {
 					t.Errorf("left in the store: %v, %v", left, err)

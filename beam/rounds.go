@@ -35,14 +35,24 @@ func init() {
 
 // unroll adds the rounds from first on, count of them, to a pipeline. A round whose fit is over
 // has no shards, and passes nothing on.
-func unroll(p *sdk.Pipeline, folder string, shards, first, count int) {
+func unroll(p *sdk.Pipeline, in task, shards, first, count int) {
 	s := p.Root()
 	next := sdk.ParDo(s, &firstShards{Shards: shards, Round: first}, sdk.Impulse(s))
 	for round := first; round < first+count; round++ {
 		s := s.Scope(fmt.Sprintf("round %d", round))
-		done := sdk.ParDo(s, &step{Store: folder, Round: round}, sdk.GroupByKey(s, next))
-		next = sdk.ParDo(s, &reduce{Store: folder, Round: round, Shards: shards}, sdk.GroupByKey(s, done))
+		done := sdk.ParDo(s, &step{Task: in, Round: round}, sdk.GroupByKey(s, next))
+		next = sdk.ParDo(s, &reduce{Task: in, Round: round, Shards: shards}, sdk.GroupByKey(s, done))
 	}
+}
+
+// task says to a worker which fit it works for, and how many bytes of rows it may keep.
+type task struct {
+	Store, Call string
+	Room        int64
+}
+
+func (t task) acquire() (*quantmf.Sharded, func(), error) {
+	return acquire(fitKey{t.Store, t.Call}, t.Room)
 }
 
 // firstShards emits every shard, for the first round.
@@ -58,7 +68,7 @@ func (f *firstShards) ProcessElement(_ []byte, emit func(shard, round int)) {
 // affair: Prism puts in all that are there. So the shards of a bundle are collected and worked on
 // side by side, as many at a time as there are processors.
 type step struct {
-	Store string
+	Task  task
 	Round int
 
 	shards []int
@@ -74,11 +84,11 @@ func (f *step) FinishBundle(ctx context.Context, emit func(int, int)) error {
 	if len(f.shards) == 0 {
 		return nil
 	}
-	fit, shut, err := open(ctx, f.Store)
+	fit, release, err := f.Task.acquire()
 	if err != nil {
 		return err
 	}
-	defer shut()
+	defer release()
 	errs := make([]error, len(f.shards))
 	places := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var all sync.WaitGroup
@@ -101,7 +111,7 @@ func (f *step) FinishBundle(ctx context.Context, emit func(int, int)) error {
 
 // reduce makes the next V of the parts, and the shards of the next round unless the fit is over.
 type reduce struct {
-	Store         string
+	Task          task
 	Round, Shards int
 }
 
@@ -114,11 +124,11 @@ func (f *reduce) ProcessElement(ctx context.Context, _ int, parts func(*int) boo
 	if got = slices.Compact(got); len(got) != f.Shards {
 		return fmt.Errorf("round %d: the runner brought the parts of %d shards, not %d", f.Round, len(got), f.Shards)
 	}
-	fit, shut, err := open(ctx, f.Store)
+	fit, release, err := f.Task.acquire()
 	if err != nil {
 		return err
 	}
-	defer shut()
+	defer release()
 	next, err := fit.Reduce(ctx, f.Round)
 	if err != nil {
 		return fmt.Errorf("round %d: %w", f.Round, err)
@@ -129,18 +139,4 @@ func (f *reduce) ProcessElement(ctx context.Context, _ int, parts func(*int) boo
 		}
 	}
 	return nil
-}
-
-// open opens the fit in a store as a worker does.
-func open(ctx context.Context, folder string) (*quantmf.Sharded, func() error, error) {
-	store, err := OpenStore(ctx, folder)
-	if err != nil {
-		return nil, nil, err
-	}
-	fit, err := quantmf.OpenSharded(store)
-	if err != nil {
-		store.Close()
-		return nil, nil, err
-	}
-	return fit, store.Close, nil
 }

@@ -40,6 +40,8 @@ How it is split
   -shards N         shards of rows, each a unit of work; from 1 to one for each 16
                     rows, at most 64 (nmf: 16) (default 4)
   -rounds N         rounds, about one an epoch, in a pipeline (default 20)
+  -keep SIZE        rows that a worker's process keeps in memory from round to round,
+                    such as 16GiB, 0 for none (default 4GiB)
   -workers N        processors that workers in this process use, 0 for all (default 0)
 
 ` + runnerHelp + `
@@ -83,6 +85,13 @@ func parseFit(args []string) (*fitFlags, error) {
 	set.IntVar(&f.shards, "shards", 4, "")
 	set.IntVar(&f.Rounds, "rounds", 20, "")
 	set.IntVar(&f.workers, "workers", 0, "")
+	set.Func("keep", "", func(s string) (err error) {
+		f.Run.Memory = -1
+		if s != "0" {
+			f.Run.Memory, err = size(s)
+		}
+		return err
+	})
 	set.BoolVar(&f.log1p, "log1p", false, "")
 	set.StringVar(&f.modelFile, "o", "", "")
 	set.StringVar(&f.uFile, "u", "", "")

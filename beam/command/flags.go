@@ -188,17 +188,22 @@ func (f *matrixFlags) register(set *flag.FlagSet) {
 		return nil
 	})
 	set.BoolVar(&f.Transpose, "transpose", false, "")
-	set.Func("max-memory", "", func(s string) error {
-		number := strings.TrimRight(s, "kKMGTiB")
-		unit, ok := map[string]float64{"": 1, "B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
-			"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}[s[len(number):]]
-		v, err := strconv.ParseFloat(number, 64)
-		if err != nil || !ok || !(v*unit >= 1 && v*unit <= 1<<60) {
-			return errors.New("not a size such as 8GiB or 500MB")
-		}
-		f.Memory = int64(v * unit)
-		return nil
+	set.Func("max-memory", "", func(s string) (err error) {
+		f.Options.Memory, err = size(s)
+		return err
 	})
+}
+
+// size reads a number of bytes.
+func size(s string) (int64, error) {
+	number := strings.TrimRight(s, "kKMGTiB")
+	unit, ok := map[string]float64{"": 1, "B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+		"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}[s[len(number):]]
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil || !ok || !(v*unit >= 1 && v*unit <= 1<<60) {
+		return 0, errors.New("not a size such as 8GiB or 500MB")
+	}
+	return int64(v * unit), nil
 }
 
 // read reads a file or a folder.
