@@ -724,3 +724,42 @@ func TestBQMFGivesUpTheSecondStrength(t *testing.T) {
 		t.Errorf("the strength that was given up ends at %g, the model's at %g", loss, f.best.LeaveOneOut)
 	}
 }
+
+// TestBQMFTellsItsStart: progress is told before the scales are made, and on while they are;
+// an error in any of these reports stops the fit, with a model that is finite.
+func TestBQMFTellsItsStart(t *testing.T) {
+	x := lognormal(600, 12)
+	var seen []Progress
+	watch := func(p Progress) error {
+		seen = append(seen, p)
+		return nil
+	}
+	if _, err := FitBQMF(t.Context(), x, 3, WithEpochs(2), WithProgress(watch)); err != nil {
+		t.Fatal(err)
+	}
+	start := 0
+	for start < len(seen) && seen[start].Phase == PhaseFactors {
+		if p := seen[start]; p.Epoch != 0 || p.Loss != 0 || p.Epochs != 4 || start > 0 && p.Done <= seen[start-1].Done {
+			t.Errorf("report %d: %+v", start, p)
+		}
+		start++
+	}
+	if start != 5 || seen[0].Done != 0 || seen[start-1].Done != 1 { // at once, behind each 256 rows, and at the end
+		t.Errorf("%d reports of the start: %+v", start, seen[:start])
+	}
+	for at := range start {
+		count, cause := 0, errors.New("enough")
+		m, err := FitBQMF(t.Context(), x, 3, WithEpochs(2), WithProgress(func(Progress) error {
+			if count++; count > at {
+				return cause
+			}
+			return nil
+		}))
+		if !errors.Is(err, cause) || count != at+1 || m == nil {
+			t.Fatalf("report %d: %v after %d", at, err, count)
+		}
+		if i := notFinite(m.Reconstruct().Data); i >= 0 {
+			t.Errorf("report %d: cell %d of the model is not finite", at, i)
+		}
+	}
+}

@@ -54,6 +54,9 @@ function content(name, value) {
   return Uint8Array.from(value);
 }
 
+/** blob is a file that a worker reads piece by piece. */
+const blob = (name, value) => (value instanceof Blob ? value : new Blob([content(name, value)]));
+
 /** settings are options as the engine takes them. */
 function settings(options) {
   const given = {};
@@ -207,6 +210,7 @@ class Quantmf {
   #id = 0;
   #closed = false;
   #reader;
+  #asides = new Set();
 
   constructor(most, spawn, reader) {
     this.#most = most;
@@ -301,17 +305,33 @@ class Quantmf {
     return this.#call('footprint', { rows, columns, method, rank, options: settings(options) });
   }
 
-  async read(file, { name = 'matrix', transpose = false, memory = 2 ** 30 } = {}) {
-    // The reader's worker lives for one file: what a file took is given back.
+  /** aside makes a call of the readers, in a worker that lives for it: what a file took is
+   * given back. */
+  async #aside(name, args, { signal, onProgress } = {}) {
+    if (this.#closed) throw new QuantmfError('quantmf: it has been closed');
+    signal?.throwIfAborted();
     const engine = await this.#reader();
+    this.#asides.add(engine);
     try {
       return await new Promise((resolve, reject) => {
-        const args = { file: content('file', file), name: String(name), transpose: Boolean(transpose), memory };
-        engine.run({ id: 1, name: 'read', args, resolve, reject, free() {} }).catch(reject);
+        engine.run({ id: 1, name, args, signal, onProgress, resolve, reject, free() {} }).catch(reject);
       });
     } finally {
+      this.#asides.delete(engine);
       engine.end();
     }
+  }
+
+  async read(file, { name = 'matrix', transpose = false, memory = 2 ** 30 } = {}, how) {
+    return this.#aside('read', { file: blob('file', file), name: String(name), transpose: Boolean(transpose), memory }, how);
+  }
+
+  async groups(text, { features, samples, name = 'groups' }, how) {
+    return this.#aside('groups', { text: String(text), name: String(name), features: Array.from(features, String), samples: Array.from(samples, String) }, how);
+  }
+
+  async report(file, x, { groups = '', byFit = false } = {}, how) {
+    return this.#aside('report', { model: content('file', file), x: matrix('x', x), groups: String(groups), byFit: Boolean(byFit) }, how);
   }
 
   async softRank(x, options = {}, how) {
@@ -341,7 +361,7 @@ class Quantmf {
   async close() {
     this.#closed = true;
     for (const task of this.#waiting.splice(0)) task.reject(new QuantmfError('quantmf: it has been closed'));
-    await Promise.all(this.#engines.map((e) => e.end()));
+    await Promise.all([...this.#engines, ...this.#asides].map((e) => e.end()));
   }
 }
 
@@ -374,8 +394,9 @@ class Model {
     return this.#call('score', { x: matrix('x', x) }, how);
   }
 
-  async named(features, samples, how) {
-    return this.#call('named', { features: Array.from(features, String), samples: Array.from(samples, String) }, how);
+  async named(features, samples, { matrix: name = '', command = '', losses = '' } = {}, how) {
+    const made = { matrix: String(name), command: String(command), losses: String(losses) };
+    return this.#call('named', { features: Array.from(features, String), samples: Array.from(samples, String), made }, how);
   }
 
   async map(row, values, how) {
