@@ -280,7 +280,13 @@ func TestBQMFCancel(t *testing.T) {
 	fit := func(ctx context.Context, opts ...FitOption) (*BQMF, error) {
 		return FitBQMF(ctx, x, 0, append(opts, WithMissingValues(), WithEpochs(3), WithWorkers(1))...)
 	}
-	if _, err := fit(whole, WithProgress(func(Progress) error { at = append(at, whole.count); return nil })); err != nil {
+	count := func(p Progress) error {
+		if p.Phase == PhaseEpochs {
+			at = append(at, whole.count)
+		}
+		return nil
+	}
+	if _, err := fit(whole, WithProgress(count)); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("looks: %v, %d in all", at, whole.count)
@@ -324,12 +330,17 @@ func TestBQMFCancel(t *testing.T) {
 	}
 }
 
-// A fit tells of its progress before its first epoch, which may take seconds, as Progress
-// promises; an error stops it there, with a model.
+// A fit tells the loss before its first epoch, which may take seconds, as Progress
+// promises; an error of the first report of all stops it, with a model.
 func TestBQMFTellsBeforeItsFirstEpoch(t *testing.T) {
 	x, _ := bent(30, 20, 2, 0, 3)
 	var told []Progress
-	m, err := FitBQMF(context.Background(), x, 3, WithProgress(func(p Progress) error { told = append(told, p); return nil }))
+	m, err := FitBQMF(context.Background(), x, 3, WithProgress(func(p Progress) error {
+		if p.Phase == PhaseEpochs {
+			told = append(told, p)
+		}
+		return nil
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}

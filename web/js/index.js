@@ -305,6 +305,55 @@ class Quantmf {
     return this.#call('footprint', { rows, columns, method, rank, options: settings(options) });
   }
 
+  async estimate(x, { method = 'qmf', rank, ...options }, { signal } = {}) {
+    const { rows: d, columns: n } = x;
+    const bytes = await this.footprint({ rows: d, columns: n, method, rank, ...options });
+    // Some rows are fitted, until it is known what an epoch takes.
+    const rows = Math.min(d, Math.max(2 * rank, 48));
+    const data = new Float64Array(rows * n);
+    for (let i = 0; i < rows; i++) {
+      const from = Math.floor((i * d) / rows) * n;
+      data.set(x.data.subarray(from, from + n), i * n);
+    }
+    const stop = new AbortController();
+    const pass = () => stop.abort(signal.reason);
+    signal?.throwIfAborted();
+    signal?.addEventListener('abort', pass, { once: true });
+    const took = {}; // milliseconds in each phase
+    let phase = '';
+    let at = performance.now();
+    const began = at;
+    let done = 1; // the share of the phase under way
+    const note = () => {
+      const t = performance.now();
+      if (phase) took[phase] = (took[phase] ?? 0) + t - at;
+      at = t;
+    };
+    try {
+      await this.fit({ rows, columns: n, data }, { method, rank, ...options }, {
+        signal: stop.signal,
+        onProgress: (p) => {
+          if (stop.signal.aborted) return;
+          note();
+          ({ phase, done } = p);
+          if ((p.epoch >= 2 && at - began > 300) || at - began > 3000) stop.abort();
+        },
+      });
+      note();
+      done = 1;
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!stop.signal.aborted) throw error;
+    } finally {
+      signal?.removeEventListener('abort', pass);
+    }
+    if (phase !== 'epochs' || done === 0) return { bytes, seconds: NaN };
+    took.epochs /= done;
+    // A start is chosen by at most 512 rows; all else is by the row.
+    const seconds = Object.entries(took).reduce((s, [name, t]) => s + (t / 1000) * ((name === 'choice' ? Math.min(d, 512) : d) / rows), 0);
+    return { bytes, seconds };
+  }
+
   /** aside makes a call of the readers, in a worker that lives for it: what a file took is
    * given back. */
   async #aside(name, args, { signal, onProgress } = {}) {
