@@ -394,7 +394,7 @@ func (f *deflation) calibrate(v *deflator, i int, to *factors) {
 		r.Columns(num, v.z)
 		r.Tails(num)
 		for l, tail := range num {
-			inc[l] = max(inc[l]*(tail/den[l]), low)
+			inc[l] = max(inc[l]*divergence.KL.Step(tail, den[l]), low) // an unconverged plan may leave levels empty
 		}
 	}
 	for l, d := range inc {
