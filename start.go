@@ -33,7 +33,6 @@ package quantmf
 
 import (
 	"math"
-	"slices"
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
@@ -167,12 +166,18 @@ func (s *cells) sample(rows int, src *random.Source) (Mat, []int) {
 			}
 		}
 	}
-	slices.Sort(pick[:rows])
-	y := NewMat(rows, x.Cols)
-	for r, i := range pick[:rows] {
-		copy(y.Row(r), x.Row(i))
+	picked := make([]bool, x.Rows)
+	for _, i := range pick[:rows] {
+		picked[i] = true
 	}
-	return y, pick[:rows]
+	y, picks := NewMat(rows, x.Cols), pick[:0]
+	for i, is := range picked {
+		if is {
+			copy(y.Row(len(picks)), x.Row(i))
+			picks = append(picks, i)
+		}
+	}
+	return y, picks
 }
 
 // startFactors fills U and V.
@@ -206,11 +211,14 @@ func (f *qmfFit) startFactors() error {
 	if loss == divergence.KL || loss == divergence.Frobenius {
 		updates, epochs = UpdatesNewton, startNewton
 	}
-	fit, j := newNMFFit(way, f.pool, f.factors, f.seen(x), loss, 0, updates), new(journal)
-	if err := j.start(fit); err != nil {
-		return err
+	method := newMethod(f.pool, f.factors, f.seen(x), loss, 0, updates)
+	_, err := method.Begin()
+	for e := 0; err == nil && e < epochs; e++ {
+		if _, err = method.Epoch(e); err == nil {
+			err = way.reportEpoch(e+1, epochs, 0)
+		}
 	}
-	return j.advance(fit, epochs, &way, nil)
+	return err
 }
 
 // startLogarithms fills Ũ and Ṽ from U and V.
@@ -230,7 +238,13 @@ func (f *qmfFit) startLogarithms() {
 func (f *inflation) startMaps(way *course) error {
 	err := way.enter(PhaseMaps)
 	if err == nil {
-		err = way.rows(f.pool, f.d, func(worker, i int) { f.startRow(&f.work[worker].visitors[0], i, calibration) })
+		work := make([]sorting, f.pool.Workers())
+		err = way.rows(f.pool, f.d, func(worker, i int) {
+			if work[worker].perm == nil {
+				work[worker].resize(f.n)
+			}
+			f.startRow(&f.work[worker].visitors[0], i, calibration, &work[worker])
+		})
 	}
 	return err
 }
@@ -299,7 +313,7 @@ func logarithms(l, v []float64, exact bool, farthest float64) {
 // startRow gives row i its first quantiles: equal steps between its extremes
 // under StartUniform, else its empirical quantiles at the middles of the levels,
 // fitted to the starting UV by EM steps.
-func (f *inflation) startRow(v *visitor, i, steps int) {
+func (f *inflation) startRow(v *visitor, i, steps int, by *sorting) {
 	inc, m := f.increments(i), f.m
 	lo, hi := f.low[i], f.high[i]
 	span := hi - lo
@@ -338,21 +352,22 @@ func (f *inflation) startRow(v *visitor, i, steps int) {
 	}
 	st := &f.warm[i]
 	// The observed values in order, hidden ones left out.
-	sorted := v.t[:0]
+	values := v.t[:0]
 	for _, x := range f.x.Row(i) {
 		if x == x {
-			sorted = append(sorted, x)
+			values = append(values, x)
 		}
 	}
-	slices.Sort(sorted)
-	seen := len(sorted)
+	seen := len(values)
+	perm := by.perm[:seen]
+	by.sorter.Sort(perm, values)
 	last := 0.0
 	for l := range inc {
 		at := float64((float64(l)+0.5)/float64(m)*float64(seen)) - 0.5
 		at = min(max(at, 0), float64(seen-1))
 		p := min(int(at), seen-1)
 		frac := at - float64(p)
-		a, b := sorted[p], sorted[min(p+1, seen-1)]
+		a, b := values[perm[p]], values[perm[min(p+1, seen-1)]]
 		q := a + float64(frac*(b-a))
 		inc[l] = max(q-last, floorStart*span/float64(m))
 		last = q
@@ -405,21 +420,31 @@ func (f *inflation) shareLevels(v *visitor, i int) {
 	}
 }
 
+// sorting is a worker's room for the order of up to n numbers.
+type sorting struct {
+	perm   []int32
+	sorter order.Sorter
+}
+
+func (s *sorting) resize(n int) {
+	s.perm = make([]int32, n)
+	s.sorter.Resize(n)
+}
+
 // normalScores returns Φ⁻¹((rank-1/2)/n) among the observed values, ties
 // averaged, lifted to be positive; NaN stays.
 func (f *inflation) normalScores() Mat {
 	x, n := f.x, f.n
 	s := NewMat(x.Rows, n)
 	type space struct {
-		perm   []int32
-		sorter order.Sorter
+		sorting
 		values []float64
 		at     []int
 	}
 	work := make([]space, f.pool.Workers())
 	for w := range work {
-		work[w] = space{perm: make([]int32, n), values: make([]float64, n), at: make([]int, n)}
-		work[w].sorter.Resize(n)
+		work[w] = space{values: make([]float64, n), at: make([]int, n)}
+		work[w].resize(n)
 	}
 	lift := max(3, 0.1-elem.NormalQuantile(0.5/float64(n)))
 	f.pool.Do(x.Rows, func(worker, i int) {
