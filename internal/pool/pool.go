@@ -37,7 +37,7 @@ type Pool struct {
 	ctx     context.Context // what ends loops early; nil: nothing does
 	shares  []share
 	closed  atomic.Bool
-	sleeper []sleeper // worker 0, the caller, among them
+	sleeper []sleeper     // worker 0, the caller, among them
 	exits   chan struct{} // a worker that has ended
 }
 

@@ -63,8 +63,8 @@ var formats = []struct {
 
 // Read reads a matrix in any of the formats. A fault in the content is an [*Error];
 // file is what it calls the file. The numbers are taken once, 8 bytes each, where r is an
-// io.Seeker as well, which is read twice if it holds text or is compressed, and twice
-// where it is not.
+// io.Seeker as well, which is read twice if it holds text or is compressed. Where it is none they take
+// a quarter more while they become one piece, below 8 MiB as much again; an npz is kept whole, too.
 func Read(r io.Reader, file string, o Options) (*Table, error) {
 	s, err := newSource(r, file, o)
 	if err != nil {
