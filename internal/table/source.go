@@ -14,7 +14,6 @@ import (
 	"io"
 	"math"
 	"runtime/debug"
-	"strconv"
 )
 
 // ErrMemory is what an [*Error] wraps where the file asks for more memory than
@@ -52,7 +51,7 @@ func newSource(r io.Reader, file string, o Options) (*source, error) {
 	}
 	o.na = nil
 	for _, word := range o.NA {
-		if v, err := strconv.ParseFloat(word, 64); err == nil {
+		if v, err := parse(word); err == nil {
 			o.na = append(o.na, v)
 		}
 	}
