@@ -458,7 +458,7 @@ func (w *module) declarations(p pkg, functions []wasmFunction) string {
 	var b strings.Builder
 	b.WriteString(notice + "//go:build " + wasmTag + " && !purego\n\npackage " + p.name + "\n\nimport (\n\t\"unsafe\"\n\n\t\"github.com/quantmf/quantmf/internal/cpu\"\n)\n\n" +
 		"// level is the set of instructions in use; tests set it.\nvar level = cpu.Level\n\n" +
-		"// place is the address of a slice.\nfunc place(s []float64) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(s)) }\n")
+		"// place is the address of a slice.\nfunc place[T any](s []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(s)) }\n")
 	if len(w.words) > 0 {
 		fmt.Fprintf(&b, "\n// tables are %s.\nvar tables = [...]uint64{\n", strings.Join(w.tables, ", then "))
 		for i, v := range w.words {

@@ -274,6 +274,31 @@ func AccumulateFrom(acc, w, r []float64, at []int32) {
 	}
 }
 
+// CombineAt fills w_p = Σ_c u_c V_jc with j = cols_p, for V that lies sample by sample, a row of len(u)
+// numbers each, whole blocks of components; DotsAt adds Σ_p r_p V_jc to g_c, AccumulateAt adds u_c r_p to acc_jc. All
+// cols are different and below the number of such rows: that is not checked.
+func CombineAt(w, u, v []float64, cols []uint32) {
+	w = w[:len(cols)]
+	clear(w)
+	combineAt(w, u[:len(u)&^(Lanes-1)], v, cols)
+}
+
+// DotsAt adds R V at some samples to g; see [CombineAt].
+func DotsAt(g, v, r []float64, cols []uint32) {
+	dotsAt(g[:len(g)&^(Lanes-1)], v, r[:len(cols)], cols)
+}
+
+// AccumulateAt adds the products of u and r to some rows of acc; see [CombineAt].
+func AccumulateAt(acc, u, r []float64, cols []uint32) {
+	accumulateAt(acc, u[:len(u)&^(Lanes-1)], r[:len(cols)], cols)
+}
+
+// Compress takes the numbers of x that are not 0 over to vals, and their places to cols, and returns how
+// many they are. Both have room for all of x.
+func Compress(cols []uint32, vals, x []float64) int {
+	return compress_g(cols[:len(x)], vals[:len(x)], x)
+}
+
 // QuotientRows fills R = X / max(UV, low), rows of padded samples as in [CombineRows],
 // and returns Σ UV - X, cell by cell. Rows of X lie stride numbers apart.
 func QuotientRows(r, u, v, x []float64, stride, rows int, low float64) float64 {

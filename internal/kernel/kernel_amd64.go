@@ -382,6 +382,57 @@ func accumulateFromAVX512(acc, a, b, c, d []float64, wa, wb, wc, wd float64)
 //go:noescape
 func accumulateFromAVX2(acc, a, b, c, d []float64, wa, wb, wc, wd float64)
 
+func combineAt(w, u, v []float64, cols []uint32) {
+	switch level {
+	case cpu.AVX512:
+		combineAtAVX512(w, u, v, cols)
+	case cpu.AVX2:
+		combineAtAVX2(w, u, v, cols)
+	default:
+		combineAt_g(w, u, v, cols)
+	}
+}
+
+//go:noescape
+func combineAtAVX512(w, u, v []float64, cols []uint32)
+
+//go:noescape
+func combineAtAVX2(w, u, v []float64, cols []uint32)
+
+func dotsAt(g, v, r []float64, cols []uint32) {
+	switch level {
+	case cpu.AVX512:
+		dotsAtAVX512(g, v, r, cols)
+	case cpu.AVX2:
+		dotsAtAVX2(g, v, r, cols)
+	default:
+		dotsAt_g(g, v, r, cols)
+	}
+}
+
+//go:noescape
+func dotsAtAVX512(g, v, r []float64, cols []uint32)
+
+//go:noescape
+func dotsAtAVX2(g, v, r []float64, cols []uint32)
+
+func accumulateAt(acc, u, r []float64, cols []uint32) {
+	switch level {
+	case cpu.AVX512:
+		accumulateAtAVX512(acc, u, r, cols)
+	case cpu.AVX2:
+		accumulateAtAVX2(acc, u, r, cols)
+	default:
+		accumulateAt_g(acc, u, r, cols)
+	}
+}
+
+//go:noescape
+func accumulateAtAVX512(acc, u, r []float64, cols []uint32)
+
+//go:noescape
+func accumulateAtAVX2(acc, u, r []float64, cols []uint32)
+
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
 	case cpu.AVX512:

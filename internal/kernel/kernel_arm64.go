@@ -272,6 +272,42 @@ func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
 //go:noescape
 func accumulateFromNEON(acc, a, b, c, d []float64, wa, wb, wc, wd float64)
 
+func combineAt(w, u, v []float64, cols []uint32) {
+	switch level {
+	case cpu.NEON:
+		combineAtNEON(w, u, v, cols)
+	default:
+		combineAt_g(w, u, v, cols)
+	}
+}
+
+//go:noescape
+func combineAtNEON(w, u, v []float64, cols []uint32)
+
+func dotsAt(g, v, r []float64, cols []uint32) {
+	switch level {
+	case cpu.NEON:
+		dotsAtNEON(g, v, r, cols)
+	default:
+		dotsAt_g(g, v, r, cols)
+	}
+}
+
+//go:noescape
+func dotsAtNEON(g, v, r []float64, cols []uint32)
+
+func accumulateAt(acc, u, r []float64, cols []uint32) {
+	switch level {
+	case cpu.NEON:
+		accumulateAtNEON(acc, u, r, cols)
+	default:
+		accumulateAt_g(acc, u, r, cols)
+	}
+}
+
+//go:noescape
+func accumulateAtNEON(acc, u, r []float64, cols []uint32)
+
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
 	case cpu.NEON:

@@ -50,6 +50,12 @@ func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
 	accumulateFrom_g(acc, a, b, c, d, wa, wb, wc, wd)
 }
 
+func combineAt(w, u, v []float64, cols []uint32) { combineAt_g(w, u, v, cols) }
+
+func dotsAt(g, v, r []float64, cols []uint32) { dotsAt_g(g, v, r, cols) }
+
+func accumulateAt(acc, u, r []float64, cols []uint32) { accumulateAt_g(acc, u, r, cols) }
+
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	return quotient_g(r, u, v, x, stride, low)
 }

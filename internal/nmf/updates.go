@@ -35,6 +35,7 @@ type Updates struct {
 	pieces  []part
 	work    []scratch
 	tiles   tiles   // in the plain case
+	thin    thin    // of its rows
 	updateU bool    // the next sweep finishes the update of U: false in the first
 	addU    float64 // what the penalty adds to the denominators
 	addV    float64
@@ -67,6 +68,9 @@ func NewUpdates(p *Problem) *Updates {
 	fit := &Updates{Problem: p, plain: p.Loss == divergence.KL && !p.Partial,
 		pieces: make([]part, split((p.D+Group-1)/Group, float64(p.D)*float64(p.N)*float64(p.K))), work: make([]scratch, p.Pool.Workers())}
 	fit.sweeps, fit.updates = fit.sweep, fit.updateV
+	if fit.plain {
+		fit.thin = fit.newThin()
+	}
 	count := min((np*k+tileNumbers-1)/tileNumbers, max(np/tileSamples, 1))
 	fit.tiles = tiles{count: count, width: (np/kernel.Lanes + count - 1) / count * kernel.Lanes, denU: make([]float64, Group*k)}
 	for i := range fit.pieces {
@@ -120,15 +124,12 @@ func (f *Updates) sweep(worker, piece int) {
 	clear(pt.sum)
 	clear(pt.losses)
 	k, np := f.K, f.NP
-	groups := (f.D + Group - 1) / Group
-	begin, end := piece*groups/len(f.pieces)*Group, min((piece+1)*groups/len(f.pieces)*Group, f.D)
-	for i := begin; i < end && f.plain; i += Group {
-		if f.Pool.Err() != nil {
-			return
-		}
-		f.sweepPlain(ws, pt, i, min(Group, end-i))
+	begin, end := f.span(piece)
+	if f.plain {
+		f.sweepGroups(worker, pt, begin, end)
+		return
 	}
-	for i := begin; i < end && !f.plain; i += sweepRows {
+	for i := begin; i < end; i += sweepRows {
 		if f.Pool.Err() != nil {
 			return
 		}
@@ -159,6 +160,34 @@ func (f *Updates) sweep(worker, piece int) {
 	}
 }
 
+// span returns the rows of a piece, whole groups.
+func (f *Updates) span(piece int) (begin, end int) {
+	groups := (f.D + Group - 1) / Group
+	return piece * groups / len(f.pieces) * Group, min((piece+1)*groups/len(f.pieces)*Group, f.D)
+}
+
+// sweepGroups is sweep in the plain case: thin groups in bands, others one by one.
+func (f *Updates) sweepGroups(worker int, pt *part, begin, end int) {
+	b := &f.thin.bands[worker]
+	b.begin()
+	for i := begin; i < end; {
+		if f.Pool.Err() != nil {
+			return
+		}
+		rows := f.fetch(b, i, end)
+		if rows > 0 {
+			f.sweepThin(b, pt, i, rows)
+		} else {
+			rows = min(Group, end-i)
+			f.sweepPlain(worker, pt, i, rows)
+		}
+		i += rows
+	}
+	if b.used {
+		f.join(pt.num, b.num)
+	}
+}
+
 // tile returns the samples of tile t.
 func (f *Updates) tile(t int) (lo, hi int) {
 	blocks := f.NP / kernel.Lanes
@@ -168,16 +197,10 @@ func (f *Updates) tile(t int) (lo, hi int) {
 // sweepPlain takes up to Group rows through a sweep in the plain case, tile by
 // tile, so that a ratio never leaves the first cache and V comes to it once. X is read
 // where it lies, but where its rows end within a block.
-func (f *Updates) sweepPlain(ws *scratch, pt *part, i, rows int) {
-	k, np := f.K, f.NP
+func (f *Updates) sweepPlain(worker int, pt *part, i, rows int) {
+	ws, k := &f.work[worker], f.K
 	u := f.U[i*k : (i+rows)*k]
-	x, stride := f.X[i*f.Stride:], f.Stride
-	if np > f.N {
-		for r := range rows {
-			copy(ws.x[r*np:(r+1)*np], f.row(i+r))
-		}
-		x, stride = ws.x, np
-	}
+	x, stride := f.rowsOf(worker, ws.x, i, rows)
 	if f.updateU {
 		g, h := ws.g[:rows*k], ws.h[:rows*k]
 		for t := range f.tiles.count {
@@ -272,16 +295,26 @@ func (f *Updates) layTiles(c int) {
 		lo, hi := f.tile(t)
 		copy(f.tiles.v[f.K*lo+c*(hi-lo):f.K*lo+(c+1)*(hi-lo)], row[lo:hi])
 	}
-	den := kernel.Sum(row) + f.addU
+	f.thin.sumV[c] = kernel.Sum(row)
+	den := f.thin.sumV[c] + f.addU
 	for r := range Group {
 		f.tiles.denU[r*f.K+c] = den
 	}
 }
 
+// sweepAll makes a sweep.
+func (f *Updates) sweepAll() {
+	if f.thin.some {
+		f.Pool.Do(f.tiles.count, f.thin.stands)
+	}
+	f.Pool.Do(len(f.pieces), f.sweeps)
+}
+
 // Begin makes the first sweep over the factors of the start.
 func (f *Updates) Begin() (Losses, error) {
+	f.prepare()
 	f.layAll()
-	f.Pool.Do(len(f.pieces), f.sweeps)
+	f.sweepAll()
 	return f.losses(f.U, f.V), f.Pool.Err()
 }
 
@@ -293,7 +326,7 @@ func (f *Updates) Epoch(int) (Losses, error) {
 	}
 	f.Pool.Do(f.K, f.updates)
 	f.updateU = true
-	f.Pool.Do(len(f.pieces), f.sweeps)
+	f.sweepAll()
 	return f.losses(f.U, f.V), f.Pool.Err()
 }
 
@@ -318,6 +351,7 @@ func (f *Updates) State() []section.Part { return nil }
 
 // Resume makes the sums that the next update of V takes.
 func (f *Updates) Resume(int) {
+	f.prepare()
 	f.layAll()
-	f.Pool.Do(len(f.pieces), f.sweeps)
+	f.sweepAll()
 }

@@ -1,0 +1,340 @@
+package nmf
+
+// This file holds rows that are mostly zero, under the divergence of Kullback and Leibler without hidden
+// cells. There a cell x = 0 adds nothing to the sums of X/W and X/W² that updates take, and W alone to the
+// loss, which for a row i of products u_i V is
+//
+//	Σ_j x log(x/w) - x + w = Σ_{x>0} x log(x/w) - Σ_j x + Σ_c u_ic Σ_j V_cj.
+//
+// So an epoch visits the cells that are not 0 and costs k times their number, beside sums over the factors.
+//
+// # Thin groups
+//
+// A group of Group rows is thin if at most a quarter of its cells are other than 0. Its loss is the right side above, that of
+// others the left side, cell by cell: that is more exact where a fit is nearly perfect, which one of thin
+// rows is not. Which groups are thin depends on the numbers alone, and both kinds of
+// holders, Problem.X and Problem.NonZeros, go the same way, so a fit has the same bits over either: dense rows of a
+// thin group are searched for what is not 0, and sparse rows of another are expanded, at most
+// four times their cells.
+//
+// # Layout
+//
+// The samples of a row's cells lie anywhere, so V and the sums of its update are taken from where they lie
+// sample by sample, k numbers padded to whole blocks each (kernel.CombineAt and its neighbours). As many thin rows as
+// have eight cells a sample, a band, go over V together, tile by tile of samples, so that a tile comes to the
+// second cache once for all of them. The sums of a piece are turned at its end to lie as those of other rows.
+
+import (
+	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/kernel"
+)
+
+const (
+	thinShare  = 4       // a group is thin if no more than one cell in so many is other than 0
+	bandRows   = 512     // at most, in a band
+	bandCells  = 8       // of a band, by the number of samples
+	tileHeld   = 1 << 16 // numbers of V in a tile of samples
+	runCells   = 256     // of a row that are taken together, so that their rows of V stay in the first cache
+	tileOfRows = 64      // samples a tile has at least
+)
+
+// thin is what thin groups are visited with.
+type thin struct {
+	groups []bool    // which groups are
+	some   bool      // one is
+	sums   []float64 // d: Σ_j x_ij of thin rows
+	kp     int       // k padded to whole blocks
+	width  int       // samples of a tile
+	v      []float64 // np × kp: V sample by sample
+	sumV   []float64 // k: Σ_j V_cj
+	bands  []band    // by worker
+
+	surveys, stands func(worker, piece int)
+}
+
+// band is some thin rows, and a worker's room for them.
+type band struct {
+	cols   [][]uint32 // of each row: where it is not 0
+	vals   [][]float64
+	at     []int // how many of these are done
+	u, g   []float64
+	loss   []float64
+	w, r   []float64 // of a run
+	num    []float64 // np × kp: sums of a piece; nil: there are none yet
+	used   bool      // num has some
+	places []uint32  // room for cells of rows
+	cells  []float64
+}
+
+// newThin returns what the groups of a problem are looked at with.
+func (f *Updates) newThin() thin {
+	kp := kernel.Pad(f.K)
+	t := thin{groups: make([]bool, (f.D+Group-1)/Group), sums: make([]float64, f.D), kp: kp, width: max(tileHeld/kp, tileOfRows),
+		sumV: make([]float64, f.K), bands: make([]band, f.Pool.Workers())}
+	t.surveys, t.stands = f.survey, f.stand
+	for i := range t.bands {
+		room := (bandCells + 1) * f.N
+		t.bands[i].places, t.bands[i].cells = make([]uint32, room), make([]float64, room)
+	}
+	return t
+}
+
+// prepare finds the thin groups and makes room for them.
+func (f *Updates) prepare() {
+	if !f.plain || f.thin.some {
+		return
+	}
+	f.Pool.Do(len(f.pieces), f.thin.surveys)
+	for _, is := range f.thin.groups {
+		f.thin.some = f.thin.some || is
+	}
+	if !f.thin.some {
+		return
+	}
+	v := func(n int) []float64 { return make([]float64, n) }
+	f.thin.v = v(f.NP * f.thin.kp)
+	rows := min(bandRows, f.D)
+	for i := range f.thin.bands {
+		b := &f.thin.bands[i]
+		b.cols, b.vals, b.at = make([][]uint32, rows), make([][]float64, rows), make([]int, rows)
+		b.u, b.g, b.loss = v(rows*f.thin.kp), v(rows*f.thin.kp), v(rows)
+		b.w, b.r = v(runCells), v(runCells)
+	}
+}
+
+// survey tells which groups of a piece of the rows are thin.
+func (f *Updates) survey(worker, piece int) {
+	b := &f.thin.bands[worker]
+	begin, end := f.span(piece)
+	for i := begin; i < end; i += Group {
+		if f.Pool.Err() != nil {
+			return
+		}
+		rows := min(Group, end-i)
+		left := rows * f.N / thinShare
+		for r := i; r < i+rows && left >= 0; r++ {
+			_, vals := f.cells(r, b.places, b.cells)
+			left -= len(vals)
+			f.thin.sums[r] = 0
+			for _, x := range vals {
+				f.thin.sums[r] += x
+			}
+		}
+		f.thin.groups[i/Group] = left >= 0
+	}
+}
+
+// cells returns the cells of row i that are not 0, where they are held or in the room given, which has as
+// many as there are samples at least.
+func (f *Updates) cells(i int, places []uint32, cells []float64) ([]uint32, []float64) {
+	if f.NonZeros == nil {
+		n := kernel.Compress(places, cells, f.row(i))
+		return places[:n], cells[:n]
+	}
+	cols, vals := f.NonZeros(i, places[:0], cells[:0])
+	vals = vals[:len(cols)]
+	zeros := 0
+	for p, j := range cols {
+		if int(j) >= f.N {
+			panic("nmf: a cell beyond the matrix")
+		}
+		if vals[p] == 0 {
+			zeros++
+		}
+	}
+	if zeros == 0 {
+		return cols, vals
+	}
+	n := 0
+	for p, x := range vals {
+		if x != 0 {
+			places[n], cells[n] = cols[p], x
+			n++
+		}
+	}
+	return places[:n], cells[:n]
+}
+
+// expand fills x with row i.
+func (f *Updates) expand(b *band, x []float64, i int) {
+	clear(x)
+	cols, vals := f.NonZeros(i, b.places[:0], b.cells[:0])
+	for p, j := range cols {
+		x[j] = vals[p]
+	}
+}
+
+// rowsOf returns rows of x, whole blocks that lie stride apart, where they lie or in the room given.
+func (f *Updates) rowsOf(worker int, room []float64, i, rows int) (x []float64, stride int) {
+	if f.NonZeros == nil && f.NP == f.N {
+		return f.X[i*f.Stride:], f.Stride
+	}
+	for r := range rows {
+		if to := room[r*f.NP : (r+1)*f.NP]; f.NonZeros != nil {
+			f.expand(&f.thin.bands[worker], to[:f.N], i+r)
+		} else {
+			copy(to, f.row(i+r))
+		}
+	}
+	return room, f.NP
+}
+
+// stand fills a tile of V sample by sample.
+func (f *Updates) stand(_, tile int) {
+	lo, hi := f.tile(tile)
+	f.turn(f.thin.v, f.tiles.v, lo, hi)
+}
+
+// turn takes samples of V, of a tile, over to where they lie one by one.
+func (f *Updates) turn(to, from []float64, lo, hi int) {
+	n, kp := hi-lo, f.thin.kp
+	for c := range f.K {
+		row := from[f.K*lo+c*n : f.K*lo+(c+1)*n]
+		at := lo*kp + c
+		for _, x := range row {
+			to[at] = x
+			at += kp
+		}
+	}
+}
+
+// join adds the sums of thin rows, which lie sample by sample, to those of a piece.
+func (f *Updates) join(to, from []float64) {
+	kp := f.thin.kp
+	for t := range f.tiles.count {
+		lo, hi := f.tile(t)
+		n := hi - lo
+		for c := range f.K {
+			row := to[f.K*lo+c*n : f.K*lo+(c+1)*n]
+			at := lo*kp + c
+			for j := range row {
+				row[j] += from[at]
+				at += kp
+			}
+		}
+	}
+}
+
+// begin readies a worker's room for a piece of the rows.
+func (b *band) begin() { b.used = false }
+
+// open makes the sums of a band's piece ready.
+func (b *band) open(n int) {
+	if b.num == nil {
+		b.num = make([]float64, n)
+	} else if !b.used {
+		clear(b.num)
+	}
+	b.used = true
+}
+
+// fetch finds the cells of thin rows from row i on, and returns how many rows those are: at most as many as go over V
+// together.
+func (f *Updates) fetch(b *band, i, end int) (rows int) {
+	for used := 0; i+rows < end && rows < len(b.cols) && f.thin.groups[(i+rows)/Group] && used <= bandCells*f.N; rows++ {
+		cols, vals := f.cells(i+rows, b.places[used:], b.cells[used:])
+		b.cols[rows], b.vals[rows] = cols, vals
+		used += len(cols)
+	}
+	return rows
+}
+
+// next returns the next cells of row r of a band whose samples are below end, a run of them.
+func (b *band) next(r int, end uint32) ([]uint32, []float64) {
+	at := b.at[r]
+	cols := b.cols[r][at:min(at+runCells, len(b.cols[r]))]
+	if n := len(cols); n > 0 && cols[n-1] >= end {
+		lo, hi := 0, n-1 // the first that is not below
+		for lo < hi {
+			if m := (lo + hi) / 2; cols[m] < end {
+				lo = m + 1
+			} else {
+				hi = m
+			}
+		}
+		cols = cols[:lo]
+	}
+	b.at[r] += len(cols)
+	return cols, b.vals[r][at : at+len(cols)]
+}
+
+// lay takes rows of u over to where each has whole blocks.
+func (b *band) lay(u []float64, rows, kp int) {
+	k := len(u) / rows
+	for r := range rows {
+		copy(b.u[r*kp:(r+1)*kp], u[r*k:(r+1)*k])
+	}
+}
+
+// sweepThin takes a band of thin rows through a sweep.
+func (f *Updates) sweepThin(b *band, pt *part, i, rows int) {
+	k, kp := f.K, f.thin.kp
+	u := f.U[i*k : (i+rows)*k]
+	b.open(f.NP * kp)
+	b.lay(u, rows, kp)
+	if f.updateU {
+		clear(b.g[:rows*kp])
+		clear(b.at[:rows])
+		for lo := 0; lo < f.N; lo += f.thin.width {
+			for r := range rows {
+				ur, g := b.u[r*kp:(r+1)*kp], b.g[r*kp:(r+1)*kp]
+				for cols, x := b.next(r, uint32(lo+f.thin.width)); len(cols) > 0; cols, x = b.next(r, uint32(lo+f.thin.width)) {
+					w := b.w[:len(cols)]
+					kernel.CombineAt(w, ur, f.thin.v, cols)
+					kernel.Ratio(w, x, w, divergence.LeastT)
+					kernel.DotsAt(g, f.thin.v, w, cols)
+				}
+			}
+		}
+		for r := range rows {
+			g := b.g[r*kp : r*kp+k]
+			kernel.Ratio(g, g, f.tiles.denU[:k], divergence.LeastSum)
+			for c, by := range g {
+				u[r*k+c] *= by
+			}
+		}
+		b.lay(u, rows, kp)
+	}
+	clear(b.at[:rows])
+	clear(b.loss[:rows])
+	for lo := 0; lo < f.N; lo += f.thin.width {
+		for r := range rows {
+			ur := b.u[r*kp : (r+1)*kp]
+			for cols, x := b.next(r, uint32(lo+f.thin.width)); len(cols) > 0; cols, x = b.next(r, uint32(lo+f.thin.width)) {
+				w := b.w[:len(cols)]
+				kernel.CombineAt(w, ur, f.thin.v, cols)
+				kernel.Ratio(w, x, w, divergence.LeastT)
+				b.loss[r] += logSum(w, x)
+				kernel.AccumulateAt(b.num, ur, w, cols)
+			}
+		}
+	}
+	for r := range rows {
+		u := u[r*k : (r+1)*k]
+		pt.losses[0] += f.thinLoss(i+r, u, f.thin.sumV, b.loss[r])
+		for c, v := range u {
+			pt.sum[c] += v
+		}
+	}
+}
+
+// thinLoss is the loss of row i, given the sums over V and that of its logarithms.
+func (f *Updates) thinLoss(i int, u, sumV []float64, logs float64) float64 {
+	return max(inner(u, sumV)-f.thin.sums[i]+logs, 0) // rounding may say otherwise of a perfect fit
+}
+
+// logSum is Σ x log r.
+func logSum(r, x []float64) float64 {
+	whole := len(r) &^ (kernel.Lanes - 1)
+	s := 0.0
+	if whole > 0 {
+		s = kernel.LogSumRows(r[:whole], x, whole, 1)
+	}
+	if whole < len(r) {
+		var rest [2][kernel.Lanes]float64
+		copy(rest[0][:], r[whole:])
+		copy(rest[1][:], x[whole:])
+		s += kernel.LogSumRows(rest[0][:], rest[1][:], kernel.Lanes, 1)
+	}
+	return s
+}
