@@ -25,6 +25,8 @@ package nmf
 // second cache once for all of them. The sums of a piece are turned at its end to lie as those of other rows.
 
 import (
+	"sync/atomic"
+
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
 )
@@ -40,14 +42,16 @@ const (
 
 // thin is what thin groups are visited with.
 type thin struct {
-	groups []bool    // which groups are
-	some   bool      // one is
-	sums   []float64 // d: Σ_j x_ij of thin rows
-	kp     int       // k padded to whole blocks
-	width  int       // samples of a tile
-	v      []float64 // np × kp: V sample by sample
-	sumV   []float64 // k: Σ_j V_cj
-	bands  []band    // by worker
+	groups []bool      // which groups are
+	some   bool        // one is
+	zeros  atomic.Bool // NonZeros has stored some
+	sums   []float64   // d: Σ_j x_ij of thin rows
+	kp     int         // k padded to whole blocks
+	tiles  int         // of samples
+	width  int         // of the widest
+	v      []float64   // np × kp: V sample by sample
+	sumV   []float64   // k: Σ_j V_cj
+	bands  []band      // by worker
 
 	surveys, stands func(worker, piece int)
 }
@@ -56,7 +60,7 @@ type thin struct {
 type band struct {
 	cols   [][]uint32 // of each row: where it is not 0
 	vals   [][]float64
-	at     []int // how many of these are done
+	ends   []int32 // of each row and tile: how many cells come before its end
 	u, g   []float64
 	loss   []float64
 	w, r   []float64 // of a run
@@ -67,9 +71,10 @@ type band struct {
 }
 
 // newThin returns what the groups of a problem are looked at with.
-func (f *Updates) newThin() thin {
+func (f *Updates) newThin() *thin {
 	kp := kernel.Pad(f.K)
-	t := thin{groups: make([]bool, (f.D+Group-1)/Group), sums: make([]float64, f.D), kp: kp, width: max(tileHeld/kp, tileOfRows),
+	width := max(tileHeld/kp, tileOfRows)
+	t := &thin{groups: make([]bool, (f.D+Group-1)/Group), sums: make([]float64, f.D), kp: kp, tiles: (f.N + width - 1) / width, width: width,
 		sumV: make([]float64, f.K), bands: make([]band, f.Pool.Workers())}
 	t.surveys, t.stands = f.survey, f.stand
 	for i := range t.bands {
@@ -96,7 +101,7 @@ func (f *Updates) prepare() {
 	rows := min(bandRows, f.D)
 	for i := range f.thin.bands {
 		b := &f.thin.bands[i]
-		b.cols, b.vals, b.at = make([][]uint32, rows), make([][]float64, rows), make([]int, rows)
+		b.cols, b.vals, b.ends = make([][]uint32, rows), make([][]float64, rows), make([]int32, rows*f.thin.tiles)
 		b.u, b.g, b.loss = v(rows*f.thin.kp), v(rows*f.thin.kp), v(rows)
 		b.w, b.r = v(runCells), v(runCells)
 	}
@@ -114,10 +119,14 @@ func (f *Updates) survey(worker, piece int) {
 		left := rows * f.N / thinShare
 		for r := i; r < i+rows && left >= 0; r++ {
 			_, vals := f.cells(r, b.places, b.cells)
-			left -= len(vals)
 			f.thin.sums[r] = 0
 			for _, x := range vals {
+				if x == 0 {
+					f.thin.zeros.Store(true)
+					continue
+				}
 				f.thin.sums[r] += x
+				left--
 			}
 		}
 		f.thin.groups[i/Group] = left >= 0
@@ -133,16 +142,14 @@ func (f *Updates) cells(i int, places []uint32, cells []float64) ([]uint32, []fl
 	}
 	cols, vals := f.NonZeros(i, places[:0], cells[:0])
 	vals = vals[:len(cols)]
-	zeros := 0
-	for p, j := range cols {
-		if int(j) >= f.N {
-			panic("nmf: a cell beyond the matrix")
-		}
-		if vals[p] == 0 {
-			zeros++
-		}
+	last := uint32(0)
+	for _, j := range cols {
+		last = max(last, j)
 	}
-	if zeros == 0 {
+	if int(last) >= f.N {
+		panic("nmf: a cell beyond the matrix")
+	}
+	if !f.thin.zeros.Load() {
 		return cols, vals
 	}
 	n := 0
@@ -235,27 +242,39 @@ func (f *Updates) fetch(b *band, i, end int) (rows int) {
 		cols, vals := f.cells(i+rows, b.places[used:], b.cells[used:])
 		b.cols[rows], b.vals[rows] = cols, vals
 		used += len(cols)
+		at := 0
+		for t := range f.thin.tiles {
+			at += before(cols[at:], uint32((t+1)*f.thin.width))
+			b.ends[rows*f.thin.tiles+t] = int32(at)
+		}
 	}
 	return rows
 }
 
-// next returns the next cells of row r of a band whose samples are below end, a run of them.
-func (b *band) next(r int, end uint32) ([]uint32, []float64) {
-	at := b.at[r]
-	cols := b.cols[r][at:min(at+runCells, len(b.cols[r]))]
-	if n := len(cols); n > 0 && cols[n-1] >= end {
-		lo, hi := 0, n-1 // the first that is not below
-		for lo < hi {
-			if m := (lo + hi) / 2; cols[m] < end {
-				lo = m + 1
-			} else {
-				hi = m
-			}
-		}
-		cols = cols[:lo]
+// before returns how many of increasing cols are below end.
+func before(cols []uint32, end uint32) int {
+	n := len(cols)
+	if n == 0 || cols[n-1] < end {
+		return n
 	}
-	b.at[r] += len(cols)
-	return cols, b.vals[r][at : at+len(cols)]
+	lo, hi := 0, n-1 // of the first that is not below
+	for lo < hi {
+		if m := (lo + hi) / 2; cols[m] < end {
+			lo = m + 1
+		} else {
+			hi = m
+		}
+	}
+	return lo
+}
+
+// in returns the cells of row r of a band in a tile, one of some.
+func (b *band) in(r, tile, tiles int) ([]uint32, []float64) {
+	from, to := int32(0), b.ends[r*tiles+tile]
+	if tile > 0 {
+		from = b.ends[r*tiles+tile-1]
+	}
+	return b.cols[r][from:to], b.vals[r][from:to]
 }
 
 // lay takes rows of u over to where each has whole blocks.
@@ -274,15 +293,16 @@ func (f *Updates) sweepThin(b *band, pt *part, i, rows int) {
 	b.lay(u, rows, kp)
 	if f.updateU {
 		clear(b.g[:rows*kp])
-		clear(b.at[:rows])
-		for lo := 0; lo < f.N; lo += f.thin.width {
+		for t := range f.thin.tiles {
 			for r := range rows {
 				ur, g := b.u[r*kp:(r+1)*kp], b.g[r*kp:(r+1)*kp]
-				for cols, x := b.next(r, uint32(lo+f.thin.width)); len(cols) > 0; cols, x = b.next(r, uint32(lo+f.thin.width)) {
-					w := b.w[:len(cols)]
-					kernel.CombineAt(w, ur, f.thin.v, cols)
-					kernel.Ratio(w, x, w, divergence.LeastT)
-					kernel.DotsAt(g, f.thin.v, w, cols)
+				for cols, x := b.in(r, t, f.thin.tiles); len(cols) > 0; {
+					n := min(runCells, len(cols))
+					w := b.w[:n]
+					kernel.CombineAt(w, ur, f.thin.v, cols[:n])
+					kernel.Ratio(w, x[:n], w, divergence.LeastT)
+					kernel.DotsAt(g, f.thin.v, w, cols[:n])
+					cols, x = cols[n:], x[n:]
 				}
 			}
 		}
@@ -295,17 +315,18 @@ func (f *Updates) sweepThin(b *band, pt *part, i, rows int) {
 		}
 		b.lay(u, rows, kp)
 	}
-	clear(b.at[:rows])
 	clear(b.loss[:rows])
-	for lo := 0; lo < f.N; lo += f.thin.width {
+	for t := range f.thin.tiles {
 		for r := range rows {
 			ur := b.u[r*kp : (r+1)*kp]
-			for cols, x := b.next(r, uint32(lo+f.thin.width)); len(cols) > 0; cols, x = b.next(r, uint32(lo+f.thin.width)) {
-				w := b.w[:len(cols)]
-				kernel.CombineAt(w, ur, f.thin.v, cols)
-				kernel.Ratio(w, x, w, divergence.LeastT)
-				b.loss[r] += logSum(w, x)
-				kernel.AccumulateAt(b.num, ur, w, cols)
+			for cols, x := b.in(r, t, f.thin.tiles); len(cols) > 0; {
+				n := min(runCells, len(cols))
+				w := b.w[:n]
+				kernel.CombineAt(w, ur, f.thin.v, cols[:n])
+				kernel.Ratio(w, x[:n], w, divergence.LeastT)
+				b.loss[r] += logSum(w, x[:n])
+				kernel.AccumulateAt(b.num, ur, w, cols[:n])
+				cols, x = cols[n:], x[n:]
 			}
 		}
 	}

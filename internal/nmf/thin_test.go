@@ -61,7 +61,7 @@ func sparse(p *Problem, views bool, stored func(i, j int) bool) *Problem {
 }
 
 // again returns a problem with factors of its own.
-func again(p *Problem, workers int, t *testing.T) *Problem {
+func again(p *Problem, workers int, t testing.TB) *Problem {
 	c := *p
 	c.U, c.V = slices.Clone(p.U), slices.Clone(p.V)
 	c.Pool = pool.New(workers, Chunks)

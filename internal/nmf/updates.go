@@ -35,7 +35,7 @@ type Updates struct {
 	pieces  []part
 	work    []scratch
 	tiles   tiles   // in the plain case
-	thin    thin    // of its rows
+	thin    *thin   // of its rows
 	updateU bool    // the next sweep finishes the update of U: false in the first
 	addU    float64 // what the penalty adds to the denominators
 	addV    float64
@@ -304,7 +304,7 @@ func (f *Updates) layTiles(c int) {
 
 // sweepAll makes a sweep.
 func (f *Updates) sweepAll() {
-	if f.thin.some {
+	if f.plain && f.thin.some {
 		f.Pool.Do(f.tiles.count, f.thin.stands)
 	}
 	f.Pool.Do(len(f.pieces), f.sweeps)
