@@ -5207,13 +5207,13 @@ tail2:
 done3:
 	RET
 
-// func combineAtNEON(w, u, v []float64, cols []uint32)
-TEXT ·combineAtNEON(SB), NOSPLIT, $0-96
+// func combineAtNEON(w, u, v []float64, cols []uint32, stride int)
+TEXT ·combineAtNEON(SB), NOSPLIT, $0-104
 	MOVD w_base+0(FP), R5
 	MOVD u_base+24(FP), R3
 	MOVD u_len+32(FP), R1
 	MOVD v_base+48(FP), R4
-	MOVD R1, R9
+	MOVD stride+96(FP), R9
 	LSL $3, R9, R9
 	LSR $3, R1, R1
 group1:
@@ -5316,12 +5316,12 @@ next8:
 next6:
 	RET
 
-// func dotsAtNEON(g, v, r []float64, cols []uint32)
-TEXT ·dotsAtNEON(SB), NOSPLIT, $0-96
+// func dotsAtNEON(g, v, r []float64, cols []uint32, stride int)
+TEXT ·dotsAtNEON(SB), NOSPLIT, $0-104
 	MOVD g_base+0(FP), R5
 	MOVD g_len+8(FP), R1
 	MOVD v_base+24(FP), R4
-	MOVD R1, R9
+	MOVD stride+96(FP), R9
 	LSL $3, R9, R9
 	LSR $3, R1, R1
 group1:
@@ -5784,12 +5784,12 @@ next16:
 next10:
 	RET
 
-// func accumulateAtNEON(acc, u, r []float64, cols []uint32)
-TEXT ·accumulateAtNEON(SB), NOSPLIT, $0-96
+// func accumulateAtNEON(acc, u, r []float64, cols []uint32, stride int)
+TEXT ·accumulateAtNEON(SB), NOSPLIT, $0-104
 	MOVD acc_base+0(FP), R4
 	MOVD u_base+24(FP), R3
 	MOVD u_len+32(FP), R1
-	MOVD R1, R9
+	MOVD stride+96(FP), R9
 	LSL $3, R9, R9
 	LSR $3, R1, R1
 group1:

@@ -25,6 +25,7 @@ package nmf
 // second cache once for all of them. The sums of a piece are turned at its end to lie as those of other rows.
 
 import (
+	"math"
 	"sync/atomic"
 
 	"github.com/quantmf/quantmf/internal/divergence"
@@ -62,11 +63,11 @@ type band struct {
 	vals   [][]float64
 	ends   []int32 // of each row and tile: how many cells come before its end
 	u, g   []float64
-	loss   []float64
-	w, r   []float64 // of a run
-	num    []float64 // np × kp: sums of a piece; nil: there are none yet
-	used   bool      // num has some
-	places []uint32  // room for cells of rows
+	logs   [][kernel.Lanes]float64 // Σ x log2 r of each row
+	w      []float64               // of a run
+	num    []float64               // np × kp: sums of a piece; nil: there are none yet
+	used   bool                    // num has some
+	places []uint32                // room for cells of rows
 	cells  []float64
 }
 
@@ -102,8 +103,8 @@ func (f *Updates) prepare() {
 	for i := range f.thin.bands {
 		b := &f.thin.bands[i]
 		b.cols, b.vals, b.ends = make([][]uint32, rows), make([][]float64, rows), make([]int32, rows*f.thin.tiles)
-		b.u, b.g, b.loss = v(rows*f.thin.kp), v(rows*f.thin.kp), v(rows)
-		b.w, b.r = v(runCells), v(runCells)
+		b.u, b.g, b.logs = v(rows*f.thin.kp), v(rows*f.thin.kp), make([][kernel.Lanes]float64, rows)
+		b.w = v(runCells)
 	}
 }
 
@@ -298,10 +299,7 @@ func (f *Updates) sweepThin(b *band, pt *part, i, rows int) {
 				ur, g := b.u[r*kp:(r+1)*kp], b.g[r*kp:(r+1)*kp]
 				for cols, x := b.in(r, t, f.thin.tiles); len(cols) > 0; {
 					n := min(runCells, len(cols))
-					w := b.w[:n]
-					kernel.CombineAt(w, ur, f.thin.v, cols[:n])
-					kernel.Ratio(w, x[:n], w, divergence.LeastT)
-					kernel.DotsAt(g, f.thin.v, w, cols[:n])
+					kernel.RatioDotsAt(g, b.w, ur, f.thin.v, x[:n], cols[:n], divergence.LeastT)
 					cols, x = cols[n:], x[n:]
 				}
 			}
@@ -315,47 +313,27 @@ func (f *Updates) sweepThin(b *band, pt *part, i, rows int) {
 		}
 		b.lay(u, rows, kp)
 	}
-	clear(b.loss[:rows])
+	clear(b.logs[:rows])
 	for t := range f.thin.tiles {
 		for r := range rows {
 			ur := b.u[r*kp : (r+1)*kp]
 			for cols, x := b.in(r, t, f.thin.tiles); len(cols) > 0; {
 				n := min(runCells, len(cols))
-				w := b.w[:n]
-				kernel.CombineAt(w, ur, f.thin.v, cols[:n])
-				kernel.Ratio(w, x[:n], w, divergence.LeastT)
-				b.loss[r] += logSum(w, x[:n])
-				kernel.AccumulateAt(b.num, ur, w, cols[:n])
+				kernel.RatioAccumulateAt(b.num, b.w, &b.logs[r], ur, f.thin.v, x[:n], cols[:n], divergence.LeastT)
 				cols, x = cols[n:], x[n:]
 			}
 		}
 	}
 	for r := range rows {
 		u := u[r*k : (r+1)*k]
-		pt.losses[0] += f.thinLoss(i+r, u, f.thin.sumV, b.loss[r])
+		pt.losses[0] += f.thinLoss(i+r, u, f.thin.sumV, &b.logs[r])
 		for c, v := range u {
 			pt.sum[c] += v
 		}
 	}
 }
 
-// thinLoss is the loss of row i, given the sums over V and that of its logarithms.
-func (f *Updates) thinLoss(i int, u, sumV []float64, logs float64) float64 {
-	return max(inner(u, sumV)-f.thin.sums[i]+logs, 0) // rounding may say otherwise of a perfect fit
-}
-
-// logSum is Σ x log r.
-func logSum(r, x []float64) float64 {
-	whole := len(r) &^ (kernel.Lanes - 1)
-	s := 0.0
-	if whole > 0 {
-		s = kernel.LogSumRows(r[:whole], x, whole, 1)
-	}
-	if whole < len(r) {
-		var rest [2][kernel.Lanes]float64
-		copy(rest[0][:], r[whole:])
-		copy(rest[1][:], x[whole:])
-		s += kernel.LogSumRows(rest[0][:], rest[1][:], kernel.Lanes, 1)
-	}
-	return s
+// thinLoss is the loss of row i, given the sums over V and those of its logarithms.
+func (f *Updates) thinLoss(i int, u, sumV []float64, logs *[kernel.Lanes]float64) float64 {
+	return max(inner(u, sumV)-f.thin.sums[i]+float64(kernel.Reduce(logs)*math.Ln2), 0) // rounding may say otherwise of a perfect fit
 }
