@@ -11,11 +11,10 @@ package nmf
 // # Thin groups
 //
 // A group of Group rows is thin if at most a quarter of its cells are other than 0. Its loss is the right side above, that of
-// others the left side, cell by cell: that is more exact where a fit is nearly perfect, which one of thin
-// rows is not. Which groups are thin depends on the numbers alone, and both kinds of
-// holders, Problem.X and Problem.NonZeros, go the same way, so a fit has the same bits over either: dense rows of a
-// thin group are searched for what is not 0, and sparse rows of another are expanded, at most
-// four times their cells.
+// others the left side, cell by cell: that is more exact where a fit is nearly perfect. Which groups are thin
+// depends on the numbers alone, and all holders of rows go the same way, so a fit has the same bits over each: rows of
+// a thin group that are held in full are searched for what is not 0, and sparse rows of another are
+// expanded, to at most four times their cells.
 //
 // # Layout
 //
@@ -69,6 +68,7 @@ type band struct {
 	used   bool                    // num has some
 	places []uint32                // room for cells of rows
 	cells  []float64
+	row    []float64 // n: of a row whose holder has all of it
 }
 
 // newThin returns what the groups of a problem are looked at with.
@@ -81,6 +81,9 @@ func (f *Updates) newThin() *thin {
 	for i := range t.bands {
 		room := (bandCells + 1) * f.N
 		t.bands[i].places, t.bands[i].cells = make([]uint32, room), make([]float64, room)
+		if f.NonZeros == nil && f.X == nil {
+			t.bands[i].row = make([]float64, f.N)
+		}
 	}
 	return t
 }
@@ -119,7 +122,7 @@ func (f *Updates) survey(worker, piece int) {
 		rows := min(Group, end-i)
 		left := rows * f.N / thinShare
 		for r := i; r < i+rows && left >= 0; r++ {
-			_, vals := f.cells(r, b.places, b.cells)
+			_, vals := f.cells(b, r, b.places, b.cells)
 			f.thin.sums[r] = 0
 			for _, x := range vals {
 				if x == 0 {
@@ -136,9 +139,15 @@ func (f *Updates) survey(worker, piece int) {
 
 // cells returns the cells of row i that are not 0, where they are held or in the room given, which has as
 // many as there are samples at least.
-func (f *Updates) cells(i int, places []uint32, cells []float64) ([]uint32, []float64) {
+func (f *Updates) cells(b *band, i int, places []uint32, cells []float64) ([]uint32, []float64) {
 	if f.NonZeros == nil {
-		n := kernel.Compress(places, cells, f.row(i))
+		row := b.row
+		if f.X != nil {
+			row = f.X[i*f.Stride : i*f.Stride+f.N]
+		} else {
+			f.Read(row, nil, i)
+		}
+		n := kernel.Compress(places, cells, row)
 		return places[:n], cells[:n]
 	}
 	cols, vals := f.NonZeros(i, places[:0], cells[:0])
@@ -161,30 +170,6 @@ func (f *Updates) cells(i int, places []uint32, cells []float64) ([]uint32, []fl
 		}
 	}
 	return places[:n], cells[:n]
-}
-
-// expand fills x with row i.
-func (f *Updates) expand(b *band, x []float64, i int) {
-	clear(x)
-	cols, vals := f.NonZeros(i, b.places[:0], b.cells[:0])
-	for p, j := range cols {
-		x[j] = vals[p]
-	}
-}
-
-// rowsOf returns rows of x, whole blocks that lie stride apart, where they lie or in the room given.
-func (f *Updates) rowsOf(worker int, room []float64, i, rows int) (x []float64, stride int) {
-	if f.NonZeros == nil && f.NP == f.N {
-		return f.X[i*f.Stride:], f.Stride
-	}
-	for r := range rows {
-		if to := room[r*f.NP : (r+1)*f.NP]; f.NonZeros != nil {
-			f.expand(&f.thin.bands[worker], to[:f.N], i+r)
-		} else {
-			copy(to, f.row(i+r))
-		}
-	}
-	return room, f.NP
 }
 
 // stand fills a tile of V sample by sample.
@@ -240,7 +225,7 @@ func (b *band) open(n int) {
 // together.
 func (f *Updates) fetch(b *band, i, end int) (rows int) {
 	for used := 0; i+rows < end && rows < len(b.cols) && f.thin.groups[(i+rows)/Group] && used <= bandCells*f.N; rows++ {
-		cols, vals := f.cells(i+rows, b.places[used:], b.cells[used:])
+		cols, vals := f.cells(b, i+rows, b.places[used:], b.cells[used:])
 		b.cols[rows], b.vals[rows] = cols, vals
 		used += len(cols)
 		at := 0

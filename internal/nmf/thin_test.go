@@ -43,7 +43,7 @@ func counts(r *random.Source, d, n int, share float64, dense int) []float64 {
 func sparse(p *Problem, views bool, stored func(i, j int) bool) *Problem {
 	cols, vals := make([][]uint32, p.D), make([][]float64, p.D)
 	for i := range p.D {
-		for j, x := range p.row(i) {
+		for j, x := range p.X[i*p.N : (i+1)*p.N] {
 			if x != 0 || stored(i, j) {
 				cols[i], vals[i] = append(cols[i], uint32(j)), append(vals[i], x)
 			}
@@ -57,6 +57,13 @@ func sparse(p *Problem, views bool, stored func(i, j int) bool) *Problem {
 		}
 		return append(c, cols[i]...), append(v, vals[i]...)
 	}
+	return &s
+}
+
+// reads returns the problem with rows that are read alone.
+func reads(p *Problem) *Problem {
+	s := *p
+	s.X, s.Stride = nil, 0
 	return &s
 }
 
@@ -74,7 +81,6 @@ func thinProblem(t *testing.T, d, n, k int, share float64, dense int, penalty fl
 	p := problem(t, d, n, k, divergence.KL, 0, penalty)
 	r := random.Split(uint64(d), n)
 	p.X = counts(&r, d, n, share, dense)
-	p.Read = func([]float64, []bool, int) []bool { panic("rows are read") }
 	return p
 }
 
@@ -119,7 +125,7 @@ func TestThin(t *testing.T) {
 				}
 				want := run(p, 1)
 				for what, s := range map[string]*Problem{
-					"dense": p, "sparse": sparse(p, true, none), "appended": sparse(p, false, none),
+					"dense": p, "read": reads(p), "sparse": sparse(p, true, none), "appended": sparse(p, false, none),
 					"with zeros": sparse(p, true, func(i, j int) bool { return (i+j)%3 == 0 }), "full": sparse(p, false, func(i, j int) bool { return true }),
 				} {
 					for _, workers := range []int{1, 3} {

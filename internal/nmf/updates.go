@@ -155,7 +155,7 @@ func (f *Updates) sweep(worker, piece int) {
 		for r := range rows {
 			lo, hi := r*np, r*np+f.N
 			pt.losses[0] += f.Loss.Sum(ws.x[lo:hi], w[lo:hi], num[lo:hi], ws.seen[r], f.Loss.Least())
-			pt.losses[1] += f.Held(f.Loss, w[lo:hi], i+r, f.Loss.Least())
+			pt.losses[1] += f.Held(f.Loss, w[lo:hi], i+r, f.Loss.Least(), num[lo:hi])
 		}
 	}
 }
@@ -179,7 +179,7 @@ func (f *Updates) sweepGroups(worker int, pt *part, begin, end int) {
 			f.sweepThin(b, pt, i, rows)
 		} else {
 			rows = min(Group, end-i)
-			f.sweepPlain(worker, pt, i, rows)
+			f.sweepPlain(&f.work[worker], pt, i, rows)
 		}
 		i += rows
 	}
@@ -197,10 +197,17 @@ func (f *Updates) tile(t int) (lo, hi int) {
 // sweepPlain takes up to Group rows through a sweep in the plain case, tile by
 // tile, so that a ratio never leaves the first cache and V comes to it once. X is read
 // where it lies, but where its rows end within a block.
-func (f *Updates) sweepPlain(worker int, pt *part, i, rows int) {
-	ws, k := &f.work[worker], f.K
+func (f *Updates) sweepPlain(ws *scratch, pt *part, i, rows int) {
+	k, np := f.K, f.NP
 	u := f.U[i*k : (i+rows)*k]
-	x, stride := f.rowsOf(worker, ws.x, i, rows)
+	x, stride := ws.x, np
+	if f.blocks() {
+		x, stride = f.X[i*f.Stride:], f.Stride
+	} else {
+		for r := range rows {
+			f.Read(ws.x[r*np:(r+1)*np], nil, i+r)
+		}
+	}
 	if f.updateU {
 		g, h := ws.g[:rows*k], ws.h[:rows*k]
 		for t := range f.tiles.count {
