@@ -50,8 +50,10 @@ type thin struct {
 	tiles  int         // of samples
 	width  int         // of the widest
 	v      []float64   // np × kp: V sample by sample
-	sumV   []float64   // k: Σ_j V_cj
-	bands  []band      // by worker
+	from   []float64   // what v is filled with, which lies in tiles
+	newtonThin
+	sumV  []float64 // k: Σ_j V_cj
+	bands []band    // by worker
 
 	surveys, stands func(worker, piece int)
 }
@@ -64,11 +66,12 @@ type band struct {
 	u, g   []float64
 	logs   [][kernel.Lanes]float64 // Σ x log2 r of each row
 	w      []float64               // of a run
-	num    []float64               // np × kp: sums of a piece; nil: there are none yet
+	num    []float64               // np × kp: sums of a piece
 	used   bool                    // num has some
 	places []uint32                // room for cells of rows
 	cells  []float64
 	row    []float64 // n: of a row whose holder has all of it
+	newtonBand
 }
 
 // newThin returns what the groups of a problem are looked at with.
@@ -79,8 +82,7 @@ func (f *Updates) newThin() *thin {
 		sumV: make([]float64, f.K), bands: make([]band, f.Pool.Workers())}
 	t.surveys, t.stands = f.survey, f.stand
 	for i := range t.bands {
-		room := (bandCells + 1) * f.N
-		t.bands[i].places, t.bands[i].cells = make([]uint32, room), make([]float64, room)
+		t.bands[i].places, t.bands[i].cells = make([]uint32, f.N), make([]float64, f.N) // for one row
 		if f.NonZeros == nil && f.X == nil {
 			t.bands[i].row = make([]float64, f.N)
 		}
@@ -105,9 +107,11 @@ func (f *Updates) prepare() {
 	rows := min(bandRows, f.D)
 	for i := range f.thin.bands {
 		b := &f.thin.bands[i]
+		room := (bandCells + 1) * f.N
+		b.places, b.cells = make([]uint32, room), v(room)
 		b.cols, b.vals, b.ends = make([][]uint32, rows), make([][]float64, rows), make([]int32, rows*f.thin.tiles)
 		b.u, b.g, b.logs = v(rows*f.thin.kp), v(rows*f.thin.kp), make([][kernel.Lanes]float64, rows)
-		b.w = v(runCells)
+		b.w, b.num = v(runCells), v(f.NP*f.thin.kp)
 	}
 }
 
@@ -172,10 +176,16 @@ func (f *Updates) cells(b *band, i int, places []uint32, cells []float64) ([]uin
 	return places[:n], cells[:n]
 }
 
-// stand fills a tile of V sample by sample.
+// upright takes V, which lies in tiles, over to where thin rows read it sample by sample.
+func (f *Updates) upright(v []float64) {
+	f.thin.from = v
+	f.Pool.Do(f.tiles.count, f.thin.stands)
+}
+
+// stand does so for a tile.
 func (f *Updates) stand(_, tile int) {
 	lo, hi := f.tile(tile)
-	f.turn(f.thin.v, f.tiles.v, lo, hi)
+	f.turn(f.thin.v, f.thin.from, lo, hi)
 }
 
 // turn takes samples of V, of a tile, over to where they lie one by one.
@@ -208,17 +218,33 @@ func (f *Updates) join(to, from []float64) {
 	}
 }
 
-// begin readies a worker's room for a piece of the rows.
-func (b *band) begin() { b.used = false }
-
-// open makes the sums of a band's piece ready.
-func (b *band) open(n int) {
-	if b.num == nil {
-		b.num = make([]float64, n)
-	} else if !b.used {
-		clear(b.num)
+// visit calls bands for the thin rows of a piece, as many as go over V together, and others for groups of others.
+func (f *Updates) visit(worker, piece int, bands func(b *band, i, rows int), others func(i, rows int)) {
+	b := &f.thin.bands[worker]
+	b.used = false
+	begin, end := f.span(piece)
+	for i := begin; i < end && f.Pool.Err() == nil; {
+		rows := f.fetch(b, i, end)
+		if rows > 0 {
+			if !b.used {
+				b.used = true
+				clear(b.num)
+				clear(b.den)
+			}
+			bands(b, i, rows)
+		} else {
+			rows = min(Group, end-i)
+			others(i, rows)
+		}
+		i += rows
 	}
-	b.used = true
+	if !b.used {
+		return
+	}
+	f.join(f.pieces[piece].num, b.num)
+	if len(b.den) > 0 {
+		f.join(f.pieces[piece].den, b.den)
+	}
 }
 
 // fetch finds the cells of thin rows from row i on, and returns how many rows those are: at most as many as go over V
@@ -275,7 +301,6 @@ func (b *band) lay(u []float64, rows, kp int) {
 func (f *Updates) sweepThin(b *band, pt *part, i, rows int) {
 	k, kp := f.K, f.thin.kp
 	u := f.U[i*k : (i+rows)*k]
-	b.open(f.NP * kp)
 	b.lay(u, rows, kp)
 	if f.updateU {
 		clear(b.g[:rows*kp])

@@ -53,12 +53,6 @@ func BenchmarkThin(b *testing.B) {
 	}
 }
 
-// forget has all cells visited.
-func (t *thin) forget() {
-	t.some = false
-	clear(t.groups)
-}
-
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	syscall.Getrusage(syscall.RUSAGE_SELF, &u)

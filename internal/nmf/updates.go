@@ -126,7 +126,8 @@ func (f *Updates) sweep(worker, piece int) {
 	k, np := f.K, f.NP
 	begin, end := f.span(piece)
 	if f.plain {
-		f.sweepGroups(worker, pt, begin, end)
+		f.visit(worker, piece, func(b *band, i, rows int) { f.sweepThin(b, pt, i, rows) },
+			func(i, rows int) { f.sweepPlain(ws, pt, i, rows) })
 		return
 	}
 	for i := begin; i < end; i += sweepRows {
@@ -164,28 +165,6 @@ func (f *Updates) sweep(worker, piece int) {
 func (f *Updates) span(piece int) (begin, end int) {
 	groups := (f.D + Group - 1) / Group
 	return piece * groups / len(f.pieces) * Group, min((piece+1)*groups/len(f.pieces)*Group, f.D)
-}
-
-// sweepGroups is sweep in the plain case: thin groups in bands, others one by one.
-func (f *Updates) sweepGroups(worker int, pt *part, begin, end int) {
-	b := &f.thin.bands[worker]
-	b.begin()
-	for i := begin; i < end; {
-		if f.Pool.Err() != nil {
-			return
-		}
-		rows := f.fetch(b, i, end)
-		if rows > 0 {
-			f.sweepThin(b, pt, i, rows)
-		} else {
-			rows = min(Group, end-i)
-			f.sweepPlain(&f.work[worker], pt, i, rows)
-		}
-		i += rows
-	}
-	if b.used {
-		f.join(pt.num, b.num)
-	}
 }
 
 // tile returns the samples of tile t.
@@ -312,7 +291,7 @@ func (f *Updates) layTiles(c int) {
 // sweepAll makes a sweep.
 func (f *Updates) sweepAll() {
 	if f.plain && f.thin.some {
-		f.Pool.Do(f.tiles.count, f.thin.stands)
+		f.upright(f.tiles.v)
 	}
 	f.Pool.Do(len(f.pieces), f.sweeps)
 }
