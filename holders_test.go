@@ -293,3 +293,83 @@ type sized struct{ rows, cols int }
 
 func (s sized) Dims() (rows, cols int)           { return s.rows, s.cols }
 func (s sized) ReadRow(x []float64, i int) error { return errors.New("nothing") }
+
+// TestNewRows: new samples have the same coordinates and scores whatever holds them, in blocks of
+// columns too.
+func TestNewRows(t *testing.T) {
+	x := sparseCounts(30, 40, 1)
+	y := sparseCounts(30, 25, 2)
+	defer func(numbers, columns int) { blockNumbers, blockColumns = numbers, columns }(blockNumbers, blockColumns)
+	blockNumbers, blockColumns = 90, 7 // three whole blocks and a part of one
+	for name, c := range map[string]struct {
+		fit  func(opts ...FitOption) (Model, error)
+		opts []FitOption
+	}{
+		"NMF":           {func(o ...FitOption) (Model, error) { return FitNMF(t.Context(), x, 3, o...) }, nil},
+		"QMF":           {func(o ...FitOption) (Model, error) { return FitQMF(t.Context(), x, 3, o...) }, nil},
+		"QMF, large":    {func(o ...FitOption) (Model, error) { return FitQMF(t.Context(), x, 3, o...) }, nil},
+		"QMFQ":          {func(o ...FitOption) (Model, error) { return FitQMFQ(t.Context(), x, 3, o...) }, nil},
+		"QMFQ, vectors": {func(o ...FitOption) (Model, error) { return FitQMFQ(t.Context(), x, 3, o...) }, []FitOption{WithProjection(TruncatedSVD())}},
+		"BQMF":          {func(o ...FitOption) (Model, error) { return FitBQMF(t.Context(), x, 3, o...) }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := c.fit(append(c.opts, WithEpochs(3))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			y := y.Clone()
+			if name == "QMF, large" {
+				for j := range y.Cols {
+					y.Set(3, j, y.At(3, j)*0x1p110)
+				}
+			}
+			v, err := m.Transform(t.Context(), y)
+			if err != nil {
+				t.Fatal(err)
+			}
+			score, err := m.Score(t.Context(), y)
+			if err != nil {
+				t.Fatal(err)
+			}
+			loss, err := m.Loss(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			good, err := m.Goodness(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for holder, h := range holders(t, y) {
+				got, err := TransformRows(t.Context(), m, h)
+				if err != nil || fingerprint(got) != fingerprint(v) {
+					t.Errorf("%s: other coordinates, %v", holder, err)
+				}
+				if s, err := ScoreRows(t.Context(), m, h); err != nil || s != score {
+					t.Errorf("%s: score %v, want %v, %v", holder, s, score, err)
+				}
+			}
+			for holder, h := range holders(t, x) {
+				if l, err := LossRows(m, h); err != nil || l != loss {
+					t.Errorf("%s: loss %v, want %v, %v", holder, l, loss, err)
+				}
+				g, err := GoodnessRows(m, h)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range g {
+					if g[i] != good[i] {
+						t.Errorf("%s: feature %d: %v, want %v", holder, i, g[i], good[i])
+					}
+				}
+			}
+			cause, calls := errors.New("the disk is gone"), 0
+			var read *ReadError
+			for after := range 2 {
+				if v, err := TransformRows(t.Context(), m, failing{rowsOf{y}, 7, after, &calls, cause}); !errors.Is(err, cause) || !errors.As(err, &read) || read.Row != 7 || v.Data != nil {
+					t.Errorf("after %d: %v, %v", after, v, err)
+				}
+				calls = 0
+			}
+		})
+	}
+}

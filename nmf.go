@@ -251,7 +251,7 @@ func (m *NMF) filler(context.Context) (filler, error) {
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
 // out.
-func (m *NMF) Loss(x Mat) (float64, error) { return lossOf(m, m.U, m.V, x) }
+func (m *NMF) Loss(x Mat) (float64, error) { return LossRows(m, x) }
 
 // MarshalBinary returns the model as a file.
 func (m *NMF) MarshalBinary() ([]byte, error) {
@@ -288,7 +288,7 @@ func (m *NMF) bounds() *config { return &config{settings: settings{loss: m.loss,
 // a row without an observed cell is one. Cost: that of Reconstruct and 2dn
 // divergences.
 func (m *NMF) Goodness(x Mat) ([]Goodness, error) {
-	return m.bounds().goodness(x, m.Reconstruct())
+	return GoodnessRows(m, x)
 }
 
 // TopFeatures returns, for each of the k components, the count features that it
