@@ -157,6 +157,16 @@ func newMethod(p *pool.Pool, f *factors, s *cells, loss divergence.Loss, penalty
 	if s.held == nil {
 		problem.X, problem.Stride = s.mat.Data, s.mat.Stride
 	}
+	if sparse, ok := s.source.(*Sparse); ok && !s.partial && !s.signed {
+		problem.NonZeros = func(i int, cols []uint32, values []float64) ([]uint32, []float64) {
+			cols, listed := sparse.NonZeros(i, cols, values)
+			if s.into != nil {
+				listed = append(values[:0], listed...)
+				s.into.bring(listed, i)
+			}
+			return cols, listed
+		}
+	}
 	if u == UpdatesNewton {
 		return nmf.NewNewton(problem)
 	}
