@@ -41,7 +41,8 @@ export class Firefox {
       }
     }
     f.socket.on('data', (d) => f.#heard(d));
-    await f.send('WebDriver:NewSession', { capabilities: { alwaysMatch: { timeouts: { script: 300000, pageLoad: 60000 } } } });
+    const session = await f.send('WebDriver:NewSession', { capabilities: { alwaysMatch: { timeouts: { script: 300000, pageLoad: 60000 } } } });
+    f.version = session.capabilities.browserVersion;
     return f;
   }
 
@@ -58,7 +59,7 @@ export class Firefox {
       const { done, failed, name } = this.#calls.get(id);
       this.#calls.delete(id);
       if (error) failed(new Error(`${name}: ${error.error}: ${error.message}`));
-      else done(result?.value);
+      else done(result && 'value' in result ? result.value : result);
     }
   }
 

@@ -175,7 +175,7 @@ test('it fits a phone', async () => {
 test('on paper: figures and numbers, no controls, dark on white', async () => {
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
   for (const hidden of ['#drop', '#settings', '#downloads', '#fit', '#labels']) assert.equal(await page.isVisible(hidden), false, hidden);
-  for (const shown of ['#summary', 'canvas[data-map=x]', '#curve svg', '#samples svg', '#command']) assert.equal(await page.isVisible(shown), true, shown);
+  for (const shown of ['#summary', 'canvas[data-map=x]', '#curve svg', '#samples svg', '#command', '#components button']) assert.equal(await page.isVisible(shown), true, shown);
   assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).color), 'rgb(0, 0, 0)');
   if (shots) await page.pdf({ path: join(shots, 'print.pdf') });
   await page.emulateMedia({ media: 'screen', colorScheme: 'light' });

@@ -232,6 +232,24 @@ test('a footprint is a number of bytes', async () => {
   assert.ok(small > 1e4 && large > 5 * small && large < 1e8);
 });
 
+test('an estimate is about what a fit takes', async (t) => {
+  const large = mixed(700, 120, 4);
+  for (const options of [{ method: 'nmf', rank: 6 }, { rank: 6 }, { method: 'bqmf', rank: 6 }, { method: 'qmfq', rank: 4, epochs: 30 }]) {
+    const { bytes, seconds } = await q.estimate(large, options);
+    assert.equal(bytes, await q.footprint({ rows: 700, columns: 120, ...options }));
+    const began = performance.now();
+    await q.fit(large, options);
+    const took = (performance.now() - began) / 1000;
+    t.diagnostic(`${options.method ?? 'qmf'}: ${seconds.toFixed(2)} s foreseen, ${took.toFixed(2)} s`);
+    assert.ok(seconds > took / 8 && seconds < took * 8 + 0.5, `${options.method}: ${seconds} s foreseen, ${took} s`);
+  }
+  await assert.rejects(q.estimate(large, { rank: 6, epsilon: -1 }), OptionError);
+  const stop = new AbortController();
+  const late = q.estimate(large, { method: 'qmfq', rank: 6 }, { signal: stop.signal });
+  setTimeout(() => stop.abort(), 30);
+  await assert.rejects(late, { name: 'AbortError' });
+});
+
 test('without vectors: the same bits', async () => {
   const plain = await load({ workers: 1, simd: false });
   assert.deepEqual([q.vectors, plain.vectors], [true, false]);

@@ -1,0 +1,244 @@
+// Measures what docs/measurements/web.md has, and prints it: bash web/measure [TURNS].
+import { execFileSync } from 'node:child_process';
+import { gzipSync } from 'node:zlib';
+import { readFileSync, readdirSync } from 'node:fs';
+import os from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { chromium } from 'playwright-core';
+import { load } from '../dist/index.js';
+import { folder, mixed, write } from '../test/helpers.mjs';
+import { Firefox } from './marionette.mjs';
+import { serve } from './site.mjs';
+
+const turns = Number(process.argv[2] ?? 3);
+const sorted = (v) => [...v].sort((a, b) => a - b);
+const share = (v, p) => sorted(v)[Math.min(v.length - 1, Math.floor(p * v.length))];
+const out = [];
+const line = (...words) => out.push(words.join(' '));
+const rows = (heading, all) => {
+  line(`| ${heading.join(' | ')} |`);
+  line(`|${heading.map(() => '---').join('|')}|`);
+  for (const r of all) line(`| ${r.join(' | ')} |`);
+  line();
+};
+const note = (text) => console.error(text);
+const x = mixed(1000, 200, 10);
+const median = (v, digits = 0) => share(v, 0.5).toFixed(digits);
+const spread = (v, digits = 2) => `${median(v, digits)} (${Math.min(...v).toFixed(digits)} to ${Math.max(...v).toFixed(digits)})`;
+
+line('# In the browser, measured\n');
+line(`\`bash web/measure ${turns}\` wrote this: ${os.cpus()[0].model}, ${os.cpus().length} processors, a load of ${os.loadavg()[0].toFixed(1)} at the start, node ${process.version}.`);
+line('Where the load is above 1 the machine had other work: milliseconds of the clock are then upper bounds, and ratios within a turn hold.\n');
+
+// Size.
+const dist = fileURLToPath(new URL('../dist/', import.meta.url));
+const packed = (...names) => names.reduce((s, n) => s + gzipSync(readFileSync(join(dist, n)), { level: 9 }).length, 0);
+const page = readdirSync(dist).filter((n) => /^(index\.html|page\.(js|css)|state\.js|result\.js|downloads\.js|chart\.js|heatmap\.js|icon\.svg|sw\.js)$/.test(n));
+line('## What is downloaded\n');
+rows(['what', 'KB, gzip'], [
+  ['engine, kernels, glue', (packed('engine.wasm', 'kernels.wasm', 'kernels.js', 'index.js', 'errors.js', 'worker.js', 'wasm_exec.js') / 1000).toFixed(0)],
+  ['readers and report, on demand', (packed('tables.wasm') / 1000).toFixed(0)],
+  ['the page', (packed(...page) / 1000).toFixed(0)],
+]);
+
+// Seconds of the processor.
+note('seconds of fits');
+write('x.tsv', x);
+const seconds = { 'wasm, vectors': [], 'wasm alone': [], 'native, Go alone': [], 'native, assembly': [] };
+const commands = [['native, Go alone', 'purego'], ['native, assembly', '']].map(([name, tags]) => {
+  const at = join(folder, `command${tags}`);
+  execFileSync('go', ['build', '-tags', tags, '-o', at, './cmd/quantmf'], { cwd: fileURLToPath(new URL('../..', import.meta.url)) });
+  return [name, at];
+});
+for (let turn = 0; turn < turns; turn++) {
+  for (const simd of [true, false]) {
+    const q = await load({ workers: 1, simd });
+    await q.softRank([1, 2]);
+    const before = process.cpuUsage();
+    await q.fit(x, { rank: 10 });
+    const { user, system } = process.cpuUsage(before);
+    seconds[simd ? 'wasm, vectors' : 'wasm alone'].push((user + system) / 1e6);
+    await q.close();
+  }
+  for (const [name, command] of commands) {
+    const time = `TIMEFORMAT=%U; time "$0" fit -workers 1 -progress none -k 10 -o x.model x.tsv >/dev/null 2>&1`;
+    seconds[name].push(Number(execFileSync('bash', ['-c', `{ ${time}; } 2>&1`, command], { cwd: folder, encoding: 'utf8' })));
+  }
+}
+line('## FitQMF of 1000 × 200, k = 10, defaults, one worker\n');
+rows(['', 's of the processor', 'wasm with vectors over it'], Object.entries(seconds).map(([name, v]) => [name, spread(v), spread(seconds['wasm, vectors'].map((s, i) => s / v[i]))]));
+
+// First progress and cancel, in node: the same workers without a page.
+note('first progress and cancel');
+line('## First progress, and cancel at random moments of a fit, ms\n');
+const late = [];
+for (const [d, n, tries] of [[1000, 200, 10 * turns], [6000, 300, 5 * turns]]) {
+  const big = d === 1000 ? x : mixed(d, n, 10);
+  const q = await load({ workers: 1 });
+  for (const method of ['nmf', 'qmf', 'qmfq', 'bqmf']) {
+    const first = [];
+    const took = [];
+    const phases = new Set();
+    for (let k = 0; k < tries; k++) {
+      const stop = new AbortController();
+      let told, asked, phase;
+      const began = performance.now();
+      const wait = (3000 * (k + 0.5)) / tries;
+      const timer = setTimeout(() => {
+        asked = performance.now();
+        stop.abort();
+      }, wait);
+      await q.fit(big, { method, rank: 10 }, { signal: stop.signal, onProgress: (p) => {
+        told ??= performance.now() - began;
+        ({ phase } = p);
+      } }).then(() => clearTimeout(timer), () => {
+        took.push(performance.now() - asked);
+        phases.add(phase);
+      });
+      if (told) first.push(told);
+    }
+    if (took.length === 0) took.push(NaN);
+    late.push([`${d} × ${n}`, method, median(first), Math.max(...first).toFixed(0), took.length, median(took), share(took, 0.95).toFixed(0), Math.max(...took).toFixed(0), [...phases].join(', ')]);
+    note(late.at(-1).join(' '));
+  }
+  await q.close();
+}
+rows(['matrix', 'method', 'first progress, median', 'most', 'cancels', 'median', '95 %', 'most', 'in the phases'], late);
+
+// Browsers.
+const site = await serve();
+const chrome = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] });
+const context = await chrome.newContext();
+const tab = await context.newPage();
+const cdp = await tab.context().newCDPSession(tab);
+
+/** ready is how long load takes in a page, the first time and then with files at hand. */
+const ready = `async () => {
+  const { load } = await import('./index.js');
+  const took = [];
+  for (let k = 0; k < 6; k++) {
+    const began = performance.now();
+    const q = await load({ workers: 1 });
+    took.push(performance.now() - began);
+    await q.close();
+  }
+  return took;
+}`;
+/** frames fits in a page, and counts the frames that are drawn meanwhile; and those of as long a
+ * rest before it. */
+const frames = `async (x) => {
+  const { load } = await import('./index.js');
+  const q = await load({ workers: 1 });
+  x.data = Float64Array.from(x.data);
+  const count = async (work) => {
+    const gaps = [];
+    let at = performance.now();
+    let on = true;
+    const next = () => {
+      const now = performance.now();
+      gaps.push(now - at);
+      at = now;
+      if (on) requestAnimationFrame(next);
+    };
+    requestAnimationFrame(next);
+    const began = at;
+    await work();
+    on = false;
+    gaps.sort((a, b) => a - b);
+    return { rate: (1000 * gaps.length) / (performance.now() - began), late: gaps[Math.floor(0.99 * gaps.length)] };
+  };
+  const rest = await count(() => new Promise((r) => setTimeout(r, 3000)));
+  const fit = await count(() => q.fit(x, { rank: 10 }, { onProgress() {} }));
+  await q.close();
+  return { rest, fit };
+}`;
+const plainX = { rows: x.rows, columns: x.columns, data: Array.from(x.data) };
+
+note('Chromium');
+/** pss is the memory of the largest renderer, MB, each page of it shared out among its users. */
+function pss() {
+  let most = 0;
+  for (const pid of readdirSync('/proc').filter((n) => /^\d+$/.test(n))) {
+    try {
+      const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+      if (!command.includes('--type=renderer')) continue;
+      let up = pid; // only of our own browser
+      for (let k = 0; k < 6 && up !== String(process.pid); k++) up = /PPid:\s+(\d+)/.exec(readFileSync(`/proc/${up}/status`, 'utf8'))[1];
+      if (up !== String(process.pid)) continue;
+      most = Math.max(most, Number(/Pss:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))[1]) / 1000);
+    } catch {
+      // it has ended
+    }
+  }
+  return most;
+}
+await tab.goto(`${site.address}/icon.svg`);
+await tab.goto(site.address);
+await tab.waitForSelector('html[data-ready]');
+await cdp.send('Network.setCacheDisabled', { cacheDisabled: true });
+const cold = [];
+for (let k = 0; k < turns; k++) {
+  const own = await chrome.newContext();
+  const one = await own.newPage();
+  await one.goto(`${site.address}/index.d.ts`);
+  cold.push((await one.evaluate(`(${ready})()`).catch(() => [NaN]))[0]);
+  await own.close();
+}
+const warm = (await tab.evaluate(`(${ready})()`)).slice(1);
+const drawn = await tab.evaluate(`(${frames})(${JSON.stringify(plainX)})`);
+const memory = {};
+for (const workers of [1, 4]) {
+  const one = await (await chrome.newContext()).newPage();
+  await one.goto(site.address);
+  await one.waitForSelector('html[data-ready]');
+  await one.evaluate(`(async (x, workers) => {
+    const { load } = await import('./index.js');
+    const q = (globalThis.kept = await load({ workers }));
+    x.data = Float64Array.from(x.data);
+    await Promise.all(Array.from({ length: workers }, () => q.fit(x, { rank: 10, epochs: 2 })));
+  })(${JSON.stringify(plainX)}, ${workers})`);
+  memory[workers] = pss();
+  await one.context().close();
+}
+note('a file of 200 MB');
+const huge = await (await chrome.newContext()).newPage();
+await huge.goto(site.address);
+await huge.waitForSelector('html[data-ready]');
+const before = pss();
+let most = 0;
+const watch = setInterval(() => (most = Math.max(most, pss())), 250);
+const began = Date.now();
+await huge.evaluate(() => {
+  const tail = Array.from({ length: 1000 }, (_, j) => (1 + ((j * 7919) % 1000) / 999).toFixed(8)).join(',');
+  const parts = [`id,${Array.from({ length: 1000 }, (_, j) => `s${j}`).join(',')}\n`];
+  for (let i = 0; i < 18200; i++) parts.push(`g${i},${tail}\n`);
+  const files = new DataTransfer();
+  files.items.add(new File(parts, 'huge.csv'));
+  document.getElementById('file').files = files.files;
+  document.getElementById('file').dispatchEvent(new Event('change'));
+  globalThis.size = files.files[0].size;
+});
+await huge.waitForFunction(() => !document.getElementById('found').hidden || document.getElementById('problem').textContent, null, { timeout: 600000 });
+clearInterval(watch);
+const read = { size: await huge.evaluate(() => globalThis.size / 1e6), seconds: (Date.now() - began) / 1000, said: (await huge.textContent('#problem')) || (await huge.textContent('#found-title')), before, most, after: pss() };
+await chrome.close();
+const browsers = [[`Chromium ${chrome.version()}, headless`, drawn, cold, warm]];
+
+if (process.env.FIREFOX) {
+  note('Firefox');
+  const f = await Firefox.start(process.env.FIREFOX, folder);
+  await f.goto(`${site.address}/index.d.ts`);
+  const took = await f.run(`() => (${ready})()`);
+  const shown = await f.run(`(page, x) => (${frames})(x)`, plainX);
+  browsers.push([`Firefox ${f.version}, headless`, shown, took.slice(0, 1), took.slice(1)]);
+  await f.stop();
+}
+await site.stop();
+line('## In browsers\n');
+line('Without a screen, and so without a compositor that gives the beat: the rate at rest is what a headless browser can show here.\n');
+rows(['', 'worker ready, cold, ms', 'warm', 'frames a second at rest', 'while fitting 1000 × 200', '99 % of frames within, ms, at rest', 'while fitting'],
+  browsers.map(([name, d, c, w]) => [name, spread(c, 0), spread(w, 0), d.rest.rate.toFixed(1), d.fit.rate.toFixed(1), d.rest.late.toFixed(1), d.fit.late.toFixed(1)]));
+line(`Memory of Chromium's renderer after fits of 1000 × 200: ${memory[1].toFixed(0)} MB with the page's worker and one more, ${memory[4].toFixed(0)} MB with it and four: ${((memory[4] - memory[1]) / 3).toFixed(1)} MB a worker.\n`);
+line(`A CSV of ${read.size.toFixed(0)} MB, dropped on the page: "${read.said}" after ${read.seconds.toFixed(0)} s; memory ${read.before.toFixed(0)} MB before, at most ${read.most.toFixed(0)}, ${read.after.toFixed(0)} after.`);
+console.log(out.join('\n'));
