@@ -86,7 +86,7 @@ type Model interface {
 	// MarshalBinary returns the model as a file, for [UnmarshalModel].
 	MarshalBinary() ([]byte, error)
 	bounds() *config
-	reconstruct(ctx context.Context) (Mat, error)
+	filler(ctx context.Context) (filler, error)
 }
 
 // Factorisation is what all models have: the factors and the course of the fit.
@@ -135,32 +135,53 @@ type Goodness struct {
 	Explained float64
 }
 
+// filler fills row, n numbers, with row i of a fitted matrix. One goroutine calls it at a time.
+type filler func(row []float64, i int)
+
+// matrix returns all rows, d × n.
+func (f filler) matrix(d, n int) Mat {
+	m := NewMat(d, n)
+	for i := range d {
+		f(m.Row(i), i)
+	}
+	return m
+}
+
 // meanLoss is the mean over the observed entries of Δ(x, t) under the loss that was
-// fitted.
-func (c *config) meanLoss(x, t Mat) (float64, error) {
-	if err := x.check("x"); err != nil {
+// fitted, t being d × n.
+func (c *config) meanLoss(ctx context.Context, x Rows, d, n int, fill filler) (float64, error) {
+	if err := checkRows("x", x); err != nil {
 		return 0, err
 	}
-	if x.Rows != t.Rows || x.Cols != t.Cols {
-		return 0, &ShapeError{What: "x", Got: x.size(), Want: t.size()}
+	if rows, cols := x.Dims(); rows != d || cols != n {
+		return 0, &ShapeError{What: "x", Got: sizeOf(rows, cols), Want: sizeOf(d, n)}
 	}
 	sum, count := 0.0, 0
-	observed, num, den := make([]bool, x.Cols), make([]float64, x.Cols), make([]float64, x.Cols)
-	for i := range x.Rows {
+	from := newRowReader(x)
+	observed, num, den, t := make([]bool, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	for i := range d {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		row, err := from.row(i)
+		if err != nil {
+			return 0, err
+		}
+		fill(t, i)
 		top := 0.0
-		for j, v := range x.Row(i) {
+		for j, v := range row {
 			if err := c.checkCell(i, j, v); err != nil {
 				return 0, err
 			}
 			if observed[j] = v == v; v == v {
-				top = max(top, v, t.At(i, j))
+				top = max(top, v, t[j])
 				count++
 			}
 		}
 		if c.loss != divergence.Frobenius && divergence.Distant(top) {
 			for j, o := range observed {
 				if o {
-					sum += c.loss.Divergence(x.At(i, j), t.At(i, j))
+					sum += c.loss.Divergence(row[j], t[j])
 				}
 			}
 			continue
@@ -169,13 +190,22 @@ func (c *config) meanLoss(x, t Mat) (float64, error) {
 		if c.loss == divergence.Frobenius {
 			low = math.Inf(-1)
 		}
-		c.loss.Terms(num, den, x.Row(i), t.Row(i), low)
-		sum += c.loss.Sum(x.Row(i), t.Row(i), num, observed, low)
+		c.loss.Terms(num, den, row, t, low)
+		sum += c.loss.Sum(row, t, num, observed, low)
 	}
 	if count == 0 {
 		return 0, &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "x has no observed cell"}
 	}
 	return sum / float64(count), nil
+}
+
+// lossOf is meanLoss of a model that x was fitted to.
+func lossOf(m Model, u, v Mat, x Rows) (float64, error) {
+	fill, err := m.filler(context.Background())
+	if err != nil {
+		return 0, err
+	}
+	return m.bounds().meanLoss(context.Background(), x, u.Rows, v.Cols, fill)
 }
 
 // judged is the loss that a model is chosen by: that of the held-out cells, where there are

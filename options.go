@@ -59,6 +59,7 @@ type config struct {
 	resume   []byte
 	states   states // where there is save or resume
 	discard  bool   // no model is wanted of a fit that was stopped
+	mask     *cells // of x, whose held-out cells are hidden from the fit; nil: none
 }
 
 // settings are what the numbers of a fit depend on beside the data: a running fit has

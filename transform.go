@@ -99,11 +99,15 @@ func (q *QMF) Score(ctx context.Context, x Mat) (float64, error) {
 func (q *QMF) scoreAt(ctx context.Context, x, v Mat) (float64, error) {
 	at := *q
 	at.V = v
-	t, err := at.reconstruct(ctx)
+	fill, err := at.filler(ctx)
 	if err != nil {
-		return 0, &interrupted{ctx.Err()}
+		return 0, err
 	}
-	return q.bounds().meanLoss(x, t)
+	score, err := q.bounds().meanLoss(ctx, x, q.U.Rows, v.Cols, fill)
+	if end := ctx.Err(); end != nil {
+		return 0, &interrupted{end}
+	}
+	return score, err
 }
 
 func (q *QMF) coordinates(ctx context.Context, x Mat) (Mat, error) {

@@ -260,11 +260,19 @@ func AccumulateRows(acc, u, r []float64, rows int) {
 	}
 }
 
-// AccumulateFrom adds w_l times line at_l of r to acc, for all l in turn: lines of the length of acc that lie
-// one after another in r. With the bits of [Accumulate] line by line.
-func AccumulateFrom(acc, w, r []float64, at []int32) {
+// AccumulateLower adds UᵀR, U and R of four rows as long as those of acc, to the blocks of acc up to its diagonal:
+// of row c to entries 0 to c/8·8+7. rows is how many rows of acc there are, whole blocks, at most as many as entries in one.
+func AccumulateLower(acc, u, r []float64, rows int) {
+	np := len(r) / 4
+	_, _ = acc[:rows*np], u[:np:np][:rows]
+	accumulateLower(acc, u[:4*np], r[:4*np], rows)
+}
+
+// AccumulateFrom adds w_l times line at_l of r to acc, for all l in turn: lines of the length of acc, of which
+// line i begins at r_i·stride. With the bits of [Accumulate] line by line.
+func AccumulateFrom(acc, w, r []float64, stride int, at []int32) {
 	n := len(acc)
-	line := func(l int) []float64 { return r[int(at[l])*n:][:n] }
+	line := func(l int) []float64 { return r[int(at[l])*stride:][:n] }
 	l := 0
 	for ; l+4 <= len(at); l += 4 {
 		accumulateFrom(acc, line(l), line(l+1), line(l+2), line(l+3), w[l], w[l+1], w[l+2], w[l+3])
@@ -371,6 +379,9 @@ func Scale(to, x []float64, c float64) { scale(to, x[:len(to)], c) }
 
 // Multiply fills to_i = a_i b_i.
 func Multiply(to, a, b []float64) { multiply(to, a[:len(to)], b[:len(to)]) }
+
+// AddOuter fills to_i = (x u_i - a_i) c.
+func AddOuter(to, a, u []float64, x, c float64) { addOuter(to, a[:len(to)], u[:len(to)], x, c) }
 
 // Weigh fills to_i = a_i / z_i²: the weights of a Gram matrix.
 func Weigh(to, a, z []float64) { weigh(to, a[:len(to)], z[:len(to)]) }

@@ -365,6 +365,23 @@ func accumulate4AVX512(acc, u, r []float64)
 //go:noescape
 func accumulate4AVX2(acc, u, r []float64)
 
+func accumulateLower(acc, u, r []float64, rows int) {
+	switch level {
+	case cpu.AVX512:
+		accumulateLowerAVX512(acc, u, r, rows)
+	case cpu.AVX2:
+		accumulateLowerAVX2(acc, u, r, rows)
+	default:
+		accumulateLower_g(acc, u, r, rows)
+	}
+}
+
+//go:noescape
+func accumulateLowerAVX512(acc, u, r []float64, rows int)
+
+//go:noescape
+func accumulateLowerAVX2(acc, u, r []float64, rows int)
+
 func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
 	switch level {
 	case cpu.AVX512:
@@ -815,6 +832,23 @@ func multiplyAVX512(to, a, b []float64)
 
 //go:noescape
 func multiplyAVX2(to, a, b []float64)
+
+func addOuter(to, a, u []float64, x, c float64) {
+	switch level {
+	case cpu.AVX512:
+		addOuterAVX512(to, a, u, x, c)
+	case cpu.AVX2:
+		addOuterAVX2(to, a, u, x, c)
+	default:
+		addOuter_g(to, a, u, x, c)
+	}
+}
+
+//go:noescape
+func addOuterAVX512(to, a, u []float64, x, c float64)
+
+//go:noescape
+func addOuterAVX2(to, a, u []float64, x, c float64)
 
 func weigh(to, a, z []float64) {
 	switch level {

@@ -260,6 +260,18 @@ func accumulate4(acc, u, r []float64) {
 //go:noescape
 func accumulate4NEON(acc, u, r []float64)
 
+func accumulateLower(acc, u, r []float64, rows int) {
+	switch level {
+	case cpu.NEON:
+		accumulateLowerNEON(acc, u, r, rows)
+	default:
+		accumulateLower_g(acc, u, r, rows)
+	}
+}
+
+//go:noescape
+func accumulateLowerNEON(acc, u, r []float64, rows int)
+
 func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
 	switch level {
 	case cpu.NEON:
@@ -575,6 +587,18 @@ func multiply(to, a, b []float64) {
 
 //go:noescape
 func multiplyNEON(to, a, b []float64)
+
+func addOuter(to, a, u []float64, x, c float64) {
+	switch level {
+	case cpu.NEON:
+		addOuterNEON(to, a, u, x, c)
+	default:
+		addOuter_g(to, a, u, x, c)
+	}
+}
+
+//go:noescape
+func addOuterNEON(to, a, u []float64, x, c float64)
 
 func weigh(to, a, z []float64) {
 	switch level {

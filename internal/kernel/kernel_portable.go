@@ -46,6 +46,8 @@ func dots4(g, v, r []float64) { dots4_g(g, v, r) }
 
 func accumulate4(acc, u, r []float64) { accumulate4_g(acc, u, r) }
 
+func accumulateLower(acc, u, r []float64, rows int) { accumulateLower_g(acc, u, r, rows) }
+
 func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
 	accumulateFrom_g(acc, a, b, c, d, wa, wb, wc, wd)
 }
@@ -109,6 +111,8 @@ func divide(to, a, z []float64) { divide_g(to, a, z) }
 func scale(to, x []float64, c float64) { scale_g(to, x, c) }
 
 func multiply(to, a, b []float64) { multiply_g(to, a, b) }
+
+func addOuter(to, a, u []float64, x, c float64) { addOuter_g(to, a, u, x, c) }
 
 func weigh(to, a, z []float64) { weigh_g(to, a, z) }
 

@@ -279,6 +279,18 @@ func accumulate4(acc, u, r []float64) {
 //go:noescape
 func accumulate4SIMD128(acc_base unsafe.Pointer, u_base unsafe.Pointer, u_len int32, r_base unsafe.Pointer, r_len int32)
 
+func accumulateLower(acc, u, r []float64, rows int) {
+	if level == cpu.SIMD128 {
+		accumulateLowerSIMD128(place(acc), place(u), place(r), int32(len(r)), int32(rows))
+		return
+	}
+	accumulateLower_g(acc, u, r, rows)
+}
+
+//go:wasmimport quantmf kernel_accumulateLower
+//go:noescape
+func accumulateLowerSIMD128(acc_base unsafe.Pointer, u_base unsafe.Pointer, r_base unsafe.Pointer, r_len int32, rows int32)
+
 func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
 	if level == cpu.SIMD128 {
 		accumulateFromSIMD128(place(acc), int32(len(acc)), place(a), place(b), place(c), place(d), wa, wb, wc, wd)
@@ -594,6 +606,18 @@ func multiply(to, a, b []float64) {
 //go:wasmimport quantmf kernel_multiply
 //go:noescape
 func multiplySIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, b_base unsafe.Pointer)
+
+func addOuter(to, a, u []float64, x, c float64) {
+	if level == cpu.SIMD128 {
+		addOuterSIMD128(place(to), int32(len(to)), place(a), place(u), x, c)
+		return
+	}
+	addOuter_g(to, a, u, x, c)
+}
+
+//go:wasmimport quantmf kernel_addOuter
+//go:noescape
+func addOuterSIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, u_base unsafe.Pointer, x float64, c float64)
 
 func weigh(to, a, z []float64) {
 	if level == cpu.SIMD128 {

@@ -268,8 +268,8 @@ func (f *Newton) take() {
 	if f.Partial {
 		clear(f.shareV)
 		for i := range d {
-			for j, v := range f.row(i) {
-				if v == v {
+			for j, o := range f.Read(f.room[0].x, f.room[0].observed, i) {
+				if o {
 					f.shareV[j] += 1 / float64(d)
 				}
 			}
@@ -622,7 +622,7 @@ func (f *Newton) stretch(q, w, d float64) (c2, c3, rho float64) {
 // load returns rows of x, whole blocks that lie stride apart, with 0 where a cell is
 // hidden, and fills seen.
 func (f *Newton) load(ws *newtonScratch, i, rows int) (x []float64, stride int) {
-	if f.NP == f.N && !f.apart {
+	if f.blocks() && !f.apart {
 		return f.X[i*f.Stride:], f.Stride
 	}
 	for r := range rows {
@@ -630,7 +630,7 @@ func (f *Newton) load(ws *newtonScratch, i, rows int) (x []float64, stride int) 
 		if f.apart {
 			ws.seen[r] = f.Read(to, ws.observed[r*f.N:(r+1)*f.N], i+r)
 		} else {
-			copy(to, f.row(i+r))
+			f.Read(to, nil, i+r)
 		}
 	}
 	return ws.x, f.NP
@@ -976,7 +976,7 @@ func (f *Newton) lossRows(ws *newtonScratch, pt *part, i, rows int, x, w []float
 			kernel.Ratio(ws.product[:f.N], x, w, divergence.LeastT)
 		}
 		pt.losses[0] += f.Loss.Sum(x, w, ws.product[:f.N], ws.seen[r], f.Loss.Least())
-		pt.losses[1] += f.Held(f.Loss, w, i+r, f.Loss.Least())
+		pt.losses[1] += f.Held(f.Loss, w, i+r, f.Loss.Least(), ws.product[:f.N])
 	}
 }
 

@@ -19,7 +19,7 @@ func problem(t *testing.T, d, n, k int, loss divergence.Loss, hidden, penalty fl
 	r := random.Split(9, 1)
 	np := kernel.Pad(n)
 	p := &Problem{D: d, N: n, K: k, NP: np, U: make([]float64, d*k), V: make([]float64, k*np), X: make([]float64, d*n), Stride: n, Rows: make([]int, d),
-		Loss: loss, Penalty: penalty, Pool: pool.New(1, 1), Held: func(divergence.Loss, []float64, int, float64) float64 { return 0 }}
+		Loss: loss, Penalty: penalty, Pool: pool.New(1, 1), Held: func(divergence.Loss, []float64, int, float64, []float64) float64 { return 0 }}
 	t.Cleanup(p.Pool.Close)
 	for i := range p.X {
 		p.X[i] = math.Exp(normal(&r))
@@ -34,7 +34,7 @@ func problem(t *testing.T, d, n, k int, loss divergence.Loss, hidden, penalty fl
 		p.Visible++
 	}
 	p.Read = func(x []float64, observed []bool, i int) []bool {
-		copy(x, p.row(i))
+		copy(x, p.X[i*p.Stride:i*p.Stride+p.N])
 		if !p.Partial {
 			return nil
 		}
@@ -60,7 +60,7 @@ func problem(t *testing.T, d, n, k int, loss divergence.Loss, hidden, penalty fl
 func (p *Problem) objective() float64 {
 	sum := 0.0
 	for i := range p.D {
-		for j, x := range p.row(i) {
+		for j, x := range p.X[i*p.Stride : i*p.Stride+p.N] {
 			if x != x {
 				continue
 			}

@@ -154,7 +154,7 @@ func (f *Updates) sweep(worker, piece int) {
 		for r := range rows {
 			lo, hi := r*np, r*np+f.N
 			pt.losses[0] += f.Loss.Sum(ws.x[lo:hi], w[lo:hi], num[lo:hi], ws.seen[r], f.Loss.Least())
-			pt.losses[1] += f.Held(f.Loss, w[lo:hi], i+r, f.Loss.Least())
+			pt.losses[1] += f.Held(f.Loss, w[lo:hi], i+r, f.Loss.Least(), num[lo:hi])
 		}
 	}
 }
@@ -171,12 +171,13 @@ func (f *Updates) tile(t int) (lo, hi int) {
 func (f *Updates) sweepPlain(ws *scratch, pt *part, i, rows int) {
 	k, np := f.K, f.NP
 	u := f.U[i*k : (i+rows)*k]
-	x, stride := f.X[i*f.Stride:], f.Stride
-	if np > f.N {
+	x, stride := ws.x, np
+	if f.blocks() {
+		x, stride = f.X[i*f.Stride:], f.Stride
+	} else {
 		for r := range rows {
-			copy(ws.x[r*np:(r+1)*np], f.row(i+r))
+			f.Read(ws.x[r*np:(r+1)*np], nil, i+r)
 		}
-		x, stride = ws.x, np
 	}
 	if f.updateU {
 		g, h := ws.g[:rows*k], ws.h[:rows*k]
