@@ -235,6 +235,26 @@ test('bad files are said to be, with the place', async () => {
   assert.match(await page.textContent('#command'), /-missing/);
 });
 
+test('a file of 200 MB is read piece by piece, and another takes its place at once', async () => {
+  await page.evaluate(() => {
+    const tail = Array.from({ length: 1000 }, (_, j) => (1 + ((j * 7919) % 1000) / 999).toFixed(8)).join(',');
+    const parts = [`id,${Array.from({ length: 1000 }, (_, j) => `s${j}`).join(',')}\n`];
+    for (let i = 0; i < 18200; i++) parts.push(`g${i},${tail}\n`);
+    const files = new DataTransfer();
+    files.items.add(new File(parts, 'huge.csv'));
+    document.getElementById('file').files = files.files;
+    document.getElementById('file').dispatchEvent(new Event('change'));
+    globalThis.size = files.files[0].size;
+  });
+  assert.ok((await page.evaluate(() => globalThis.size)) > 2e8);
+  await page.waitForFunction(() => document.getElementById('reading').value > 0.02, null, { timeout: 60000 });
+  assert.equal(await page.isVisible('#fitting'), false);
+  await put('small.csv', 'id,a,b,c\nx,1,2,3\ny,3,2,5\nz,3,4,1\n');
+  await shown('3 features × 3');
+  assert.equal(await page.isVisible('#reading'), false);
+  assert.equal(await page.textContent('#problem'), '');
+});
+
 test('labels are text, whatever they hold', async () => {
   const evil = '<img src=x onerror="globalThis.hit=1">';
   const names = ['x"><script>globalThis.hit=1</script>', evil, "'); alert(1); ('", '=cmd()|x', '\u202egnp'];
