@@ -347,15 +347,15 @@ test('nothing leaves the machine', async () => {
   for (const r of requests) assert.ok(r.includes('127.0.0.1') || r.startsWith('blob:') || complaints.some((c) => c.includes(r)), r);
 });
 
-test('without a network after the first visit, and a new version when it is asked for', async () => {
+test('in any folder, without a network after the first visit, and a new version when it is asked for', async () => {
   const copy = join(folder, 'site');
   cpSync(fileURLToPath(new URL('../dist/', import.meta.url)), copy, { recursive: true });
-  let own = await serve(copy);
+  let own = await serve(folder);
   const one = await browser.newContext({ acceptDownloads: true });
   const tab = await one.newPage();
   const errors = [];
   tab.on('pageerror', (e) => errors.push(e.message));
-  await tab.goto(own.address);
+  await tab.goto(`${own.address}/site/`);
   await tab.waitForSelector('html[data-offline]', { timeout: 60000 });
   await own.stop(); // the machine is gone, not only the network
   for (const again of [false, true]) {
@@ -370,7 +370,7 @@ test('without a network after the first visit, and a new version when it is aske
   assert.deepEqual(errors, []);
   assert.equal(await tab.evaluate(() => fetch('https://example.org/', { mode: 'no-cors' }).then(() => 'sent', (e) => e.name)), 'TypeError', 'the policy came with the page');
   // What is kept is this build and no data.
-  const kept = await tab.evaluate(async () => ({ caches: await caches.keys(), files: (await (await caches.open((await caches.keys())[0])).keys()).map((r) => new URL(r.url).pathname.slice(1)), local: localStorage.length, data: await indexedDB.databases() }));
+  const kept = await tab.evaluate(async () => ({ caches: await caches.keys(), files: (await (await caches.open((await caches.keys())[0])).keys()).map((r) => new URL(r.url).pathname.slice('/site/'.length)), local: localStorage.length, data: await indexedDB.databases() }));
   assert.equal(kept.caches.length, 1);
   assert.deepEqual(kept.files.sort(), readdirSync(copy).filter((f) => !['SHA256SUMS', 'sw.js', 'index.d.ts', 'package.json'].includes(f)).sort());
   assert.deepEqual([kept.local, kept.data], [0, []]);
@@ -382,7 +382,7 @@ test('without a network after the first visit, and a new version when it is aske
   const sum = (b) => createHash('sha256').update(b).digest('hex');
   const fresh = Buffer.concat([old, Buffer.from('\n/* new */\n')]);
   writeFileSync(file('sw.js'), worker.replace(sum(old), sum(fresh)).replace(/mine \+ '[0-9a-f]+'/, "mine + '1'"));
-  own = await serve(copy, new URL(own.address).host);
+  own = await serve(folder, new URL(own.address).host);
   await tab.reload();
   await tab.waitForSelector('html[data-ready]');
   await tab.evaluate(() => navigator.serviceWorker.ready.then((r) => r.update()).catch(() => {}));
