@@ -10,26 +10,34 @@ function colour(stops, share) {
   return stops[i].map((v, k) => Math.round(v + (at - i) * (stops[i + 1][k] - v)));
 }
 
+/** palette is 256 colours of a scale as pixels, and a grey for NaN behind them. */
+function palette(stops) {
+  const pixels = new Uint8ClampedArray(4 * 257).fill(255);
+  for (let i = 0; i < 256; i++) pixels.set(colour(stops, i / 255), 4 * i);
+  pixels.set([128, 128, 128], 4 * 256);
+  return new Uint32Array(pixels.buffer);
+}
+const palettes = { false: palette(scale), true: palette(signs) };
+
 /** longest is the longest side of a canvas that all browsers draw. */
 const longest = 16384;
 
 /** image paints values, a share of the scale or NaN, in the given order of rows and columns. Of
  * a side too long for a canvas it has every so-manyth cell. */
-function image({ rows, columns, shares, signed }, order) {
+function image({ rows, columns, shares, signed = false }, order) {
   const [down, across] = [rows, columns].map((side) => Math.ceil(side / longest));
   const canvas = document.createElement('canvas');
   canvas.width = Math.ceil(columns / across);
   canvas.height = Math.ceil(rows / down);
   const context = canvas.getContext('2d');
   const pixels = context.createImageData(canvas.width, canvas.height);
+  const to = new Uint32Array(pixels.data.buffer);
+  const of = palettes[signed];
   for (let i = 0, at = 0; i < rows; i += down) {
-    for (let j = 0; j < columns; j += across, at += 4) {
-      const v = shares[order.rows[i] * columns + order.columns[j]];
-      const [r, g, b] = Number.isNaN(v) ? [128, 128, 128] : colour(signed ? signs : scale, v);
-      pixels.data[at] = r;
-      pixels.data[at + 1] = g;
-      pixels.data[at + 2] = b;
-      pixels.data[at + 3] = 255;
+    const row = order.rows[i] * columns;
+    for (let j = 0; j < columns; j += across, at++) {
+      const v = shares[row + order.columns[j]];
+      to[at] = of[v !== v ? 256 : v < 0 ? 0 : v > 1 ? 255 : Math.round(255 * v)];
     }
   }
   context.putImageData(pixels, 0, 0);
