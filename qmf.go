@@ -583,12 +583,13 @@ func (f *qmfFit) resume(from *file, s *saved) error {
 	if err := from.takeWarm(f.warm, index, f.d); err != nil {
 		return err
 	}
-	origin, lambda := index[2*f.d], math.Float64frombits(index[2*f.d+1])
+	origin := index[2*f.d]
 	if origin > uint64(StartSVD) {
 		return from.failAt("IDX0", 2*f.d, "there is no such start")
 	}
-	if !(lambda >= 0 && lambda <= 1e30) {
-		return from.failAt("IDX0", 2*f.d+1, "the shrinkage is "+ftoa(lambda))
+	lambda, err := from.shrinkage(index, 2*f.d+1)
+	if err != nil {
+		return err
 	}
 	size := min(f.batchRows, f.d)
 	if s.steps != s.epoch*((f.d+size-1)/size) {
@@ -597,6 +598,15 @@ func (f *qmfFit) resume(from *file, s *saved) error {
 	f.origin, f.lambda = Start(origin), lambda
 	f.source, f.stepsV = random.Source(s.source), s.steps
 	return nil
+}
+
+// shrinkage returns the λ that is number at of the indices of a checkpoint.
+func (f *file) shrinkage(index []uint64, at int) (float64, error) {
+	lambda := math.Float64frombits(index[at])
+	if !(lambda >= 0 && lambda <= 1e30) {
+		return 0, f.failAt("IDX0", at, "the shrinkage is "+ftoa(lambda))
+	}
+	return lambda, nil
 }
 
 // solved returns the potentials of T_i.
@@ -632,7 +642,7 @@ func (q *QMF) filler(context.Context) (filler, error) {
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
 // out.
-func (q *QMF) Loss(x Mat) (float64, error) { return lossOf(q, q.U, q.V, x) }
+func (q *QMF) Loss(x Mat) (float64, error) { return LossRows(q, x) }
 
 // Map returns T_i, from the scale of (UV)_i to that of feature i, 0 <= i < d; another i
 // is a [*ShapeError].
@@ -752,7 +762,7 @@ func (q *QMF) bounds() *config {
 
 // Goodness is that of [NMF.Goodness].
 func (q *QMF) Goodness(x Mat) ([]Goodness, error) {
-	return q.bounds().goodness(x, q.Reconstruct())
+	return GoodnessRows(q, x)
 }
 
 // TopFeatures is that of [NMF.TopFeatures].

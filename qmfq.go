@@ -46,7 +46,7 @@ type QMFQ struct {
 const (
 	startEpochs   = 20  // epochs of the QMF that a fit starts from
 	startAdam     = 100 // the same where Adam steps its factors
-	projectOften  = 20  // updates of the default projection
+	projectOften  = 5   // updates of the default projection
 	projectPaper  = 100 // updates of the default projection under StartUniform
 	qmfqRate      = 0.1
 	qmfqEpochs    = 100
@@ -59,7 +59,7 @@ const (
 
 func qmfqDefaults() config {
 	c := qmfDefaults()
-	c.learningRate, c.epochs, c.shrinkage = qmfqRate, qmfqEpochs, 0
+	c.learningRate, c.epochs = qmfqRate, qmfqEpochs
 	return c
 }
 
@@ -79,11 +79,12 @@ func (c *config) settleQMFQ() {
 // [SquashNone] T' transports x as it is, and x must be at most 1e12 in magnitude.
 //
 // Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 100 epochs, Adam at 0.1 falling
-// to 0 by cosine, free ends, [KLUpdates](20). All rows are one step. A fit starts from a
-// QMF of 20 epochs (100 where Adam steps its factors) without shrinkage, whose own start the
-// data choose: T starts from its maps, every projection starts from its factors, and T' starts
-// as the maps that bring X to its UV. Under [StartUniform] the start is the paper's: factors exp of uniform
-// numbers on [-1/2,1/2], equal quantile steps, and 100 updates a projection.
+// to 0 by cosine, free ends, [KLUpdates](5). All rows are one step. A fit starts from a
+// QMF of 20 epochs (100 where Adam steps its factors), whose own start and shrinkage the
+// data choose as in [FitQMF]: T starts from its maps and is shrunk as they are, every projection starts from its
+// factors, and T' starts as the maps that bring X to its UV. These defaults predicted unseen cells best
+// (docs/measurements/qmfq.md); to fit the seen cells more closely, take no shrinkage. Under [StartUniform] the
+// start is the paper's: factors exp of uniform numbers on [-1/2,1/2], equal quantile steps, and 100 updates a projection.
 //
 // Hidden cells, missing or held out, take no part in the measures that T and T' transport
 // nor in the projection. Under WithValidation the fit starts from the QMF at its best
@@ -192,6 +193,7 @@ func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 		from: newFactors(d, n, rank), whole: newFactors(d, n, rank), all: inOrder(d), seed: seed, course: way}
 	f.inflation = newInflation(s, visible, f.whole, p, d)
 	f.inflation.batch, f.inflation.whole = f.all, true
+	f.inflation.lambda = max(s.shrinkage, 0) // until the data have chosen
 	f.deflation = newDeflation(s, visible, slices.Max(f.inflation.average), len(f.inflation.work[0].visitors), p)
 	f.visits = f.visit
 	f.now = [][]float64{f.inflation.f, f.inflation.inc, f.deflation.f, f.deflation.r, f.deflation.h, f.whole.u, f.whole.v}
@@ -545,6 +547,7 @@ func (f *qmfqFit) startFromQMF() error {
 	if q.best != nil {
 		q.restore()
 	}
+	f.inflation.lambda = q.lambda
 	copy(f.inflation.f, q.f)
 	copy(f.inflation.inc, q.inc)
 	copy(f.from.u, q.u)
@@ -619,7 +622,7 @@ func (f *qmfqFit) snapshot() snapshot {
 		p = append(append(append(p, section.Finite(b[0])), t.rising(b[1])...), section.Finite(b[2]), section.Within(b[3], s.shortest, s.longest), section.Finite(b[4]))
 		p = append(p, f.product(b[5], b[6])...)
 	}
-	return snapshot{real: p, index: appendWarm(appendWarm(nil, t.warm), s.warm)}
+	return snapshot{real: p, index: append(appendWarm(appendWarm(nil, t.warm), s.warm), math.Float64bits(t.lambda))}
 }
 
 // product is U and V as parts of a checkpoint, of either sign under a truncated SVD.
@@ -633,7 +636,11 @@ func (f *qmfqFit) product(u, v []float64) []section.Part {
 // resume takes the state of a checkpoint.
 func (f *qmfqFit) resume(from *file, s *saved) error {
 	d := len(f.all)
-	index, err := from.restore(f.snapshot().real, 2*d)
+	index, err := from.restore(f.snapshot().real, 2*d+1)
+	if err != nil {
+		return err
+	}
+	lambda, err := from.shrinkage(index, 2*d)
 	if err != nil {
 		return err
 	}
@@ -646,6 +653,7 @@ func (f *qmfqFit) resume(from *file, s *saved) error {
 	if s.steps != 0 {
 		return from.failAt("STAT", 3, "there are no steps of V")
 	}
+	f.inflation.lambda = lambda
 	return nil
 }
 
@@ -713,6 +721,10 @@ func (q *QMFQ) Transform(ctx context.Context, x Mat) (Mat, error) {
 // T(U V') where V' is Transform(x). For the columns of the training matrix it is
 // at most what Loss is, as in [QMF.Score]. Cost and errors are those of Transform.
 func (q *QMFQ) Score(ctx context.Context, x Mat) (float64, error) {
+	return q.score(ctx, x)
+}
+
+func (q *QMFQ) score(ctx context.Context, x Rows) (float64, error) {
 	v, err := q.coordinates(ctx, x)
 	if err != nil {
 		return 0, err
@@ -720,7 +732,7 @@ func (q *QMFQ) Score(ctx context.Context, x Mat) (float64, error) {
 	return q.inflated.scoreAt(ctx, x, v)
 }
 
-func (q *QMFQ) coordinates(ctx context.Context, x Mat) (Mat, error) {
+func (q *QMFQ) coordinates(ctx context.Context, x Rows) (Mat, error) {
 	t := &q.inflated
 	if _, err := q.bounds().checkColumns(x, q.U.Rows); err != nil {
 		return Mat{}, err
@@ -728,57 +740,68 @@ func (q *QMFQ) coordinates(ctx context.Context, x Mat) (Mat, error) {
 	if q.projection.kind == projection.SVD {
 		return q.leastSquares(ctx, x)
 	}
-	deflated := func(to []float64, j int) {
-		for i, f := range q.deflate {
-			to[i] = f.At(x.At(i, j))
+	deflated := func(block Mat, _ int) func([]float64, int) {
+		return func(to []float64, j int) {
+			for i, f := range q.deflate {
+				to[i] = f.At(block.At(i, j))
+			}
 		}
 	}
 	loss := divergence.KL
 	if q.projection.kind == projection.Frobenius {
 		loss = divergence.Frobenius
 	}
-	own, err := placed(ctx, x, q.U.Cols, place.NewLinear(loss, q.U.Rows, q.U.Cols, q.U.Row), deflated)
+	own, err := placed(ctx, x, nil, q.U.Cols, place.NewLinear(loss, q.U.Rows, q.U.Cols, q.U.Row), deflated)
 	if err != nil {
 		return Mat{}, err
 	}
-	base, _, y, err := t.placer(ctx, x)
+	base, u, err := t.placer(ctx, x)
 	if err != nil {
 		return Mat{}, err
 	}
-	base.Own = own.column
-	return placed(ctx, y, q.U.Cols, base, y.column)
+	return placed(ctx, x, u, q.U.Cols, base, func(block Mat, from int) func([]float64, int) {
+		base.Own = func(to []float64, j int) { own.column(to, from+j) }
+		return block.column
+	})
 }
 
 // leastSquares projects deflated columns on U, whose columns are orthogonal, v =
 // diag(UᵀU)⁻¹ Uᵀ y, 0 for a component without weight.
-func (q *QMFQ) leastSquares(ctx context.Context, x Mat) (Mat, error) {
+func (q *QMFQ) leastSquares(ctx context.Context, x Rows) (Mat, error) {
 	norm := make([]float64, q.U.Cols)
 	for i := range q.U.Rows {
 		for c, w := range q.U.Row(i) {
 			norm[c] += float64(w * w)
 		}
 	}
-	v := NewMat(q.U.Cols, x.Cols)
-	p := pool.New(0, x.Cols)
+	_, n := x.Dims()
+	v := NewMat(q.U.Cols, n)
+	p := pool.New(0, n)
 	defer p.Close()
-	p.Do(x.Cols, func(_, j int) {
-		if ctx.Err() != nil {
-			return
-		}
-		for i, f := range q.deflate {
-			y := f.At(x.At(i, j))
-			for c, w := range q.U.Row(i) {
-				v.Data[c*x.Cols+j] += float64(w * y)
+	err := inBlocks(ctx, x, nil, func(block Mat, from int) error {
+		p.Do(block.Cols, func(_, j int) {
+			if ctx.Err() != nil {
+				return
 			}
-		}
-		for c, norm := range norm {
-			if norm > 0 {
-				v.Data[c*x.Cols+j] /= norm
+			for i, f := range q.deflate {
+				y := f.At(block.At(i, j))
+				for c, w := range q.U.Row(i) {
+					v.Data[c*n+from+j] += float64(w * y)
+				}
 			}
+			for c, norm := range norm {
+				if norm > 0 {
+					v.Data[c*n+from+j] /= norm
+				}
+			}
+		})
+		if err := ctx.Err(); err != nil {
+			return &interrupted{err}
 		}
+		return nil
 	})
-	if err := ctx.Err(); err != nil {
-		return Mat{}, &interrupted{err}
+	if err != nil {
+		return Mat{}, err
 	}
 	return v, nil
 }
@@ -872,7 +895,7 @@ func (q *QMFQ) bounds() *config { return q.inflated.bounds() }
 
 // Goodness is that of [NMF.Goodness].
 func (q *QMFQ) Goodness(x Mat) ([]Goodness, error) {
-	return q.bounds().goodness(x, q.Reconstruct())
+	return GoodnessRows(q, x)
 }
 
 // TopFeatures is that of [NMF.TopFeatures].

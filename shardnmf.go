@@ -45,7 +45,7 @@ func (p *shardPlan) statesU(u, best []float64) []section.Part {
 }
 
 // problem is that of some runs of the rows.
-func (p *shardPlan) problem(f *factors, c *cells, first, end int, workers *pool.Pool) *nmf.Problem {
+func (p *shardPlan) problem(f *factors, c *cells, first, end int, workers *pool.Pool) nmf.Problem {
 	bounds := make([]int, 0, end-first+1)
 	for _, row := range p.runs[first : end+1] {
 		bounds = append(bounds, row-p.runs[first])

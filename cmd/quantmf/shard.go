@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,6 +19,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -214,7 +214,11 @@ func planShards(f *shardFlags, s streams) error {
 	err = plan(ctx, store, f.shards, t.X, f.rank, append(f.options, quantmf.WithProgress(tell.report))...)
 	tell.end()
 	if err == nil { // the folder has no other plan
-		return store.Put("names", f.about(t))
+		about, err := f.about(t)
+		if err == nil {
+			err = store.Put("names", about)
+		}
+		return err
 	}
 	if ctx.Err() != nil {
 		return interrupted("interrupted; the same command again goes on")
@@ -226,8 +230,8 @@ func planShards(f *shardFlags, s streams) error {
 }
 
 // about is what finish has to know of the matrix: names, and how the fit came about.
-func (f *shardFlags) about(t *table.Table) []byte {
-	m := &model{made: made{matrix: f.name(), log1p: f.log1p, top: f.top > 0, losses: f.losses}}
+func (f *shardFlags) about(t *table.Table) ([]byte, error) {
+	m := &model{Made: saved.Made{Matrix: f.name(), Log1p: f.log1p, Top: f.top > 0, Losses: f.losses}}
 	m.named(t)
 	words := append([]string{"quantmf", "fit"}, f.given...)
 	say := func(name, value string) {
@@ -243,20 +247,12 @@ func (f *shardFlags) about(t *table.Table) []byte {
 		say("-batch", strconv.Itoa(t.X.Rows))
 	}
 	say("-seed", "1")
-	m.command = shellLine(append(words, f.name()))
-	text, names := m.text(), m.names()
-	b := binary.LittleEndian.AppendUint64(nil, uint64(len(text)))
-	return append(append(b, text...), names...)
-}
-
-// setAbout takes in what about wrote.
-func (m *model) setAbout(b []byte) error {
-	if len(b) < 8 || binary.LittleEndian.Uint64(b) > uint64(len(b)-8) {
-		return &inputError{errNames}
+	m.Command = shellLine(append(words, f.name()))
+	none, err := new(quantmf.NMF).MarshalBinary() // a file to put them behind
+	if err != nil {
+		return nil, err
 	}
-	n := int(binary.LittleEndian.Uint64(b))
-	m.made.read(string(b[8 : 8+n]))
-	return m.setNames(b[8+n:])
+	return saved.Append(none, m.names(), m.Made)
 }
 
 // openFolder opens the fit in a folder.
@@ -406,13 +402,15 @@ func finishShards(f *shardFlags, s streams) error {
 		return usageError("-q: only a QMF has quantiles to write")
 	}
 	about, err := store.Get("names")
-	if err == nil {
-		err = m.setAbout(about)
-	}
 	if err != nil {
 		return f.inFolder(err)
 	}
-	m.words, m.unconverged = warningsInWords(m.warnings, m.features)
+	names, how, _, err := saved.Read(about, m.u.Rows, m.v.Cols)
+	if err != nil {
+		return f.inFolder(fmt.Errorf("names: %w (\"quantmf shard plan\" makes them again)", err))
+	}
+	m.setNames(names, how)
+	m.Warnings, m.Unconverged = warningsInWords(m.warnings, m.features)
 	out := &outputs{stdout: s.out}
 	defer out.discard()
 	for _, path := range []string{f.modelFile, f.uFile, f.vFile, f.qFile} {

@@ -40,11 +40,12 @@ func Runs(d, n, k int) []int {
 
 // Updates is multiplicative updates under way.
 type Updates struct {
-	*Problem
+	Problem
 	plain   bool // KL of whole rows: the denominators are sums of factors
 	pieces  []part
 	work    []scratch
 	tiles   tiles   // in the plain case
+	thin    *thin   // of its rows
 	updateU bool    // the next sweep finishes the update of U: false in the first
 	addU    float64 // what the penalty adds to the denominators
 	addV    float64
@@ -72,13 +73,23 @@ type scratch struct {
 }
 
 // NewUpdates returns the multiplicative updates of a problem.
-func NewUpdates(p *Problem) *Updates {
+func NewUpdates(p Problem) *Updates {
+	fit := new(Updates)
+	fit.set(p)
+	return fit
+}
+
+// set makes fit the updates of a problem.
+func (fit *Updates) set(p Problem) {
 	k, np := p.K, p.NP
 	if p.Runs == nil {
 		p.Of, p.Runs = p.D, Runs(p.D, p.N, p.K)
 	}
-	fit := &Updates{Problem: p, plain: p.Loss == divergence.KL && !p.Partial, pieces: make([]part, len(p.Runs)-1), work: make([]scratch, p.Pool.Workers())}
+	*fit = Updates{Problem: p, plain: p.Loss == divergence.KL && !p.Partial, pieces: make([]part, len(p.Runs)-1), work: make([]scratch, p.Pool.Workers())}
 	fit.sweeps, fit.updates = fit.sweep, fit.updateV
+	if fit.plain {
+		fit.thin = fit.newThin()
+	}
 	count := min((np*k+tileNumbers-1)/tileNumbers, max(np/tileSamples, 1))
 	fit.tiles = tiles{count: count, width: (np/kernel.Lanes + count - 1) / count * kernel.Lanes, denU: make([]float64, Group*k)}
 	for i := range fit.pieces {
@@ -103,7 +114,6 @@ func NewUpdates(p *Problem) *Updates {
 	// of the updates with these added.
 	fit.addU = p.Penalty * float64(p.Visible) / float64(p.Of) / float64(k)
 	fit.addV = p.Penalty * float64(p.Visible) / float64(p.N) / float64(k)
-	return fit
 }
 
 // shares fills num = x w^{β-2} and den = w^{β-1} of some rows, both 0 where a cell is
@@ -132,14 +142,13 @@ func (f *Updates) sweep(worker, piece int) {
 	clear(pt.sum)
 	clear(pt.losses)
 	k, np := f.K, f.NP
-	begin, end := f.Runs[piece], f.Runs[piece+1]
-	for i := begin; i < end && f.plain; i += Group {
-		if f.Pool.Err() != nil {
-			return
-		}
-		f.sweepPlain(ws, pt, i, min(Group, end-i))
+	begin, end := f.span(piece)
+	if f.plain {
+		f.visit(worker, piece, func(b *band, i, rows int) { f.sweepThin(b, pt, i, rows) },
+			func(i, rows int) { f.sweepPlain(ws, pt, i, rows) })
+		return
 	}
-	for i := begin; i < end && !f.plain; i += sweepRows {
+	for i := begin; i < end; i += sweepRows {
 		if f.Pool.Err() != nil {
 			return
 		}
@@ -168,6 +177,11 @@ func (f *Updates) sweep(worker, piece int) {
 			pt.losses[1] += f.Held(f.Loss, w[lo:hi], i+r, f.Loss.Least(), num[lo:hi])
 		}
 	}
+}
+
+// span returns the rows of a piece, whole groups.
+func (f *Updates) span(piece int) (begin, end int) {
+	return f.Runs[piece], f.Runs[piece+1]
 }
 
 // tile returns the samples of tile t.
@@ -284,16 +298,26 @@ func (f *Updates) layTiles(c int) {
 		lo, hi := f.tile(t)
 		copy(f.tiles.v[f.K*lo+c*(hi-lo):f.K*lo+(c+1)*(hi-lo)], row[lo:hi])
 	}
-	den := kernel.Sum(row) + f.addU
+	f.thin.sumV[c] = kernel.Sum(row)
+	den := f.thin.sumV[c] + f.addU
 	for r := range Group {
 		f.tiles.denU[r*f.K+c] = den
 	}
 }
 
+// sweepAll makes a sweep.
+func (f *Updates) sweepAll() {
+	if f.plain && f.thin.some {
+		f.upright(f.tiles.v)
+	}
+	f.Pool.Do(len(f.pieces), f.sweeps)
+}
+
 // Begin makes the first sweep over the factors of the start.
 func (f *Updates) Begin() (Losses, error) {
+	f.prepare()
 	f.layAll()
-	f.Pool.Do(len(f.pieces), f.sweeps)
+	f.sweepAll()
 	return f.losses(f.U, f.V), f.Pool.Err()
 }
 
@@ -305,7 +329,7 @@ func (f *Updates) Epoch(int) (Losses, error) {
 	}
 	f.Pool.Do(f.K, f.updates)
 	f.updateU = true
-	f.Pool.Do(len(f.pieces), f.sweeps)
+	f.sweepAll()
 	return f.losses(f.U, f.V), f.Pool.Err()
 }
 
@@ -337,9 +361,10 @@ func (f *Updates) Sums(piece int) (num, den, losses []float64) {
 // Sweep finishes the update of U for the V at hand, but where it is the first, and sums what the next update of V
 // takes.
 func (f *Updates) Sweep(first bool) error {
+	f.prepare()
 	f.layAll()
 	f.updateU = !first
-	f.Pool.Do(len(f.pieces), f.sweeps)
+	f.sweepAll()
 	return f.Pool.Err()
 }
 
@@ -355,6 +380,7 @@ func (f *Updates) State() []section.Part { return nil }
 
 // Resume makes the sums that the next update of V takes.
 func (f *Updates) Resume(int) {
+	f.prepare()
 	f.layAll()
-	f.Pool.Do(len(f.pieces), f.sweeps)
+	f.sweepAll()
 }
