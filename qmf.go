@@ -660,16 +660,19 @@ func (q *QMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf
 // (UV)_i, in [0,1]. 0: the scale of the feature was kept up to a shift and a factor, or
 // the fitted row is constant. Near 1: no straight line comes close. Cost: that of
 // Reconstruct.
-func (q *QMF) Bend() []float64 { return bends(q.Reconstruct(), q.U, q.V) }
+func (q *QMF) Bend() []float64 {
+	fill, _ := q.filler(context.Background())
+	return bends(fill, q.U, q.V)
+}
 
-// bends compares every row of fit with that of uv.
-func bends(fit, u, v Mat) []float64 {
-	out := make([]float64, fit.Rows)
-	w := make([]float64, fit.Cols)
+// bends compares every row of a fitted matrix with that of uv.
+func bends(fill filler, u, v Mat) []float64 {
+	out := make([]float64, u.Rows)
+	w, t := make([]float64, v.Cols), make([]float64, v.Cols)
 	n := float64(len(w))
 	for i := range out {
+		fill(t, i)
 		product(w, u.Row(i), v)
-		t := fit.Row(i)
 		var mw, mt float64
 		for j := range w {
 			mw += w[j] / n

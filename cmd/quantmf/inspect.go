@@ -153,7 +153,8 @@ func (m *model) tell(r readings) string {
 		line("", "plain NMF of the same rank ends at %.4g after %d updates", m.nmf, m.nmfUpdates)
 	}
 	if m.bend != nil {
-		line("Bent scales", "%s", m.bentScales(r.x, r.goodness))
+		bent, _ := m.bentScales(r.x, r.goodness) // reading a Mat has no error
+		line("Bent scales", "%s", bent)
 	}
 	for _, w := range m.words {
 		line("Warning", "%s", w)
