@@ -56,14 +56,13 @@ func (x *npyRows) decodeMapped(to []float64, at int64, width int) (err error) {
 	return nil
 }
 
-// stays tells whether the array can be read by rows from the file, and is too large to be held beside
-// a fit: all its numbers would take more than a quarter of the memory that reading may take.
+// stays tells whether the array can be read by rows from the file, and is to be.
 func (a *npy) stays(there int64) bool {
 	if !a.Rows || a.Transpose || a.fortran || a.decoder() == nil || len(a.shape) != 2 || a.packed != "" || a.place == nil {
 		return false
 	}
 	d, n := int64(a.shape[0]), int64(a.shape[1])
-	return d > 0 && n > 0 && n < 1<<40 && d <= (there-a.at)/int64(a.size)/n && d >= a.all/4/8/n
+	return d > 0 && n > 0 && n < 1<<40 && d <= (there-a.at)/int64(a.size)/n && (a.InFile || d >= a.all/4/8/n)
 }
 
 // table returns the array as a table that is read by rows.
