@@ -47,11 +47,14 @@ func holders(t testing.TB, x Mat) map[string]Rows {
 }
 
 // sparseCounts is a sparse matrix of whole numbers, of which no row and no column is empty.
-func sparseCounts(d, n int, seed uint64) Mat {
+func sparseCounts(d, n int, seed uint64) Mat { return countsOf(d, n, seed, 0.3) }
+
+// countsOf has about that share of numbers other than 0.
+func countsOf(d, n int, seed uint64, share float64) Mat {
 	x, src := NewMat(d, n), random.Split(seed, 0)
 	for i := range d {
 		for j := range n {
-			if src.Float64() < 0.3 || i%n == j || j%d == i {
+			if src.Float64() < share || i%n == j || j%d == i {
 				x.Set(i, j, math.Floor(1+4/(0.1+src.Float64())*float64(1+i%3)))
 			}
 		}
@@ -103,6 +106,9 @@ func TestHolders(t *testing.T) {
 		"Frobenius":          {sparseCounts(40, 64, 1), []FitOption{WithLoss(Frobenius)}, nil},
 		"beta":               {sparseCounts(40, 53, 1), []FitOption{WithLoss(Beta(0.5))}, nil},
 		"updates":            {sparseCounts(40, 53, 1), []FitOption{WithUpdates(UpdatesMultiplicative)}, []string{"NMF"}},
+		"thin":               {countsOf(40, 153, 3, 0.05), nil, []string{"NMF", "QMF", "QMFQ"}},
+		"thin, updates":      {countsOf(40, 64, 3, 0.1), []FitOption{WithUpdates(UpdatesMultiplicative), WithPenalty(0.1)}, []string{"NMF"}},
+		"thin, large":        {times(countsOf(40, 53, 3, 0.05), 0x1p110), []FitOption{WithStart(StartSVD)}, []string{"NMF"}},
 		"updates, missing":   {missing(sparseCounts(40, 64, 1)), []FitOption{WithUpdates(UpdatesMultiplicative), WithMissingValues(), WithValidation(0.1)}, []string{"NMF"}},
 		"singular vectors":   {missing(sparseCounts(40, 53, 1)), []FitOption{WithStart(StartSVD), WithMissingValues()}, []string{"NMF"}},
 		"uniform":            {sparseCounts(40, 53, 1), []FitOption{WithStart(StartUniform)}, []string{"QMF", "QMFQ"}},
