@@ -56,7 +56,7 @@ func (c *config) settleNMF() error {
 // uniform on sqrt(mean x/k)·[1/2,3/2)), no penalty, no patience, no validation, one start. To go
 // on until the loss stands still, WithEpochs(1000) and [WithPatience](3).
 // [WithStart] takes StartUniform and StartSVD. Errors: [*DataError],
-// [*ShapeError], [*OptionError]; when ctx ends or a progress function fails, the
+// [*ShapeError], [*OptionError]; where a row cannot be read a [*ReadError], without a model; when ctx ends or a progress function fails, the
 // model so far with an error that wraps it. A component that has died out, all
 // of its U or V zero, is a warning.
 //
