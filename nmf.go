@@ -152,6 +152,15 @@ func newNMFFit(way course, p *pool.Pool, f *factors, s *cells, loss divergence.L
 
 // newMethod returns what goes down from the factors f.
 func newMethod(p *pool.Pool, f *factors, s *cells, loss divergence.Loss, penalty float64, u Updates) nmf.Method {
+	problem := newProblem(f, s, loss, penalty, p)
+	if u == UpdatesNewton {
+		return nmf.NewNewton(problem)
+	}
+	return nmf.NewUpdates(problem)
+}
+
+// newProblem is what internal/nmf is asked.
+func newProblem(f *factors, s *cells, loss divergence.Loss, penalty float64, p *pool.Pool) nmf.Problem {
 	problem := nmf.Problem{D: f.d, N: f.n, K: f.k, NP: f.np, U: f.u, V: f.v, Partial: s.partial, Rows: s.rows,
 		Visible: s.visible, HeldOut: s.heldOut, Read: s.readRow, Held: s.heldLoss, Loss: loss, Penalty: penalty, Pool: p}
 	if s.held == nil {
@@ -167,10 +176,7 @@ func newMethod(p *pool.Pool, f *factors, s *cells, loss divergence.Loss, penalty
 			return cols, listed
 		}
 	}
-	if u == UpdatesNewton {
-		return nmf.NewNewton(problem)
-	}
-	return nmf.NewUpdates(problem)
+	return problem
 }
 
 // startFactors fills U and V.

@@ -209,31 +209,7 @@ func parseFit(args []string) (*fitFlags, error) {
 		return nil, err
 	}
 	f.matrix = words[0]
-	given := map[string]bool{}
-	set.Visit(func(g *flag.Flag) {
-		given[g.Name] = true
-		switch g.Name {
-		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "force", "max-memory", "format", "groups", "order", "rank":
-		case "log1p", "missing", "strict", "transpose":
-			f.given = append(f.given, "-"+g.Name+"="+g.Value.String())
-		default:
-			f.given = append(f.given, "-"+g.Name, g.Value.String())
-		}
-	})
-	for _, o := range options {
-		if !given[o.name] || o.value == nil {
-			continue
-		}
-		f.options = append(f.options, o.value)
-		if o.shared {
-			f.shared = append(f.shared, o.value)
-		}
-		f.missing = f.missing || o.name == "missing"
-		if o.name == "loss" {
-			f.loss, _ = saved.ParseLoss(o.text)
-			f.autoLoss = false
-		}
-	}
+	given := f.take(set, options)
 	if f.method == "bqmf" && !given["k"] {
 		f.rank = 0 // what the data ask for
 	}
@@ -266,6 +242,37 @@ func parseFit(args []string) (*fitFlags, error) {
 		return nil, err
 	}
 	return f, checkpointFlags(f.checkpoint, f.resume, f.force)
+}
+
+// take takes the flags that were given for options of the package, and as words of a command line; it returns
+// the names of all that were given.
+func (f *fitFlags) take(set *flag.FlagSet, options []*optionFlag) map[string]bool {
+	given := map[string]bool{}
+	set.Visit(func(g *flag.Flag) {
+		given[g.Name] = true
+		switch g.Name {
+		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "force", "max-memory", "format", "groups", "order", "rank", "shards":
+		case "log1p", "missing", "strict", "transpose":
+			f.given = append(f.given, "-"+g.Name+"="+g.Value.String())
+		default:
+			f.given = append(f.given, "-"+g.Name, g.Value.String())
+		}
+	})
+	for _, o := range options {
+		if !given[o.name] || o.value == nil {
+			continue
+		}
+		f.options = append(f.options, o.value)
+		if o.shared {
+			f.shared = append(f.shared, o.value)
+		}
+		f.missing = f.missing || o.name == "missing"
+		if o.name == "loss" {
+			f.loss, _ = saved.ParseLoss(o.text)
+			f.autoLoss = false
+		}
+	}
+	return given
 }
 
 // signed tells whether values may be negative.
@@ -576,6 +583,11 @@ func (r *result) commandLine() string {
 	} else {
 		words = append(words, filepath.Base(r.matrix))
 	}
+	return shellLine(words)
+}
+
+// shellLine is a command line of these words.
+func shellLine(words []string) string {
 	for i, w := range words {
 		if w == "" || strings.ContainsFunc(w, needsQuotes) {
 			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
