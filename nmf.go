@@ -147,7 +147,12 @@ type nmfFit struct {
 }
 
 func newNMFFit(way course, p *pool.Pool, f *factors, s *cells, loss divergence.Loss, penalty float64, u Updates) *nmfFit {
-	problem := &nmf.Problem{D: f.d, N: f.n, K: f.k, NP: f.np, U: f.u, V: f.v, Partial: s.partial, Rows: s.rows,
+	return &nmfFit{factors: f, cells: s, loss: loss, course: way, method: newMethod(p, f, s, loss, penalty, u)}
+}
+
+// newMethod returns what goes down from the factors f.
+func newMethod(p *pool.Pool, f *factors, s *cells, loss divergence.Loss, penalty float64, u Updates) nmf.Method {
+	problem := nmf.Problem{D: f.d, N: f.n, K: f.k, NP: f.np, U: f.u, V: f.v, Partial: s.partial, Rows: s.rows,
 		Visible: s.visible, HeldOut: s.heldOut, Read: s.readRow, Held: s.heldLoss, Loss: loss, Penalty: penalty, Pool: p}
 	if s.held == nil {
 		problem.X, problem.Stride = s.mat.Data, s.mat.Stride
@@ -162,11 +167,10 @@ func newNMFFit(way course, p *pool.Pool, f *factors, s *cells, loss divergence.L
 			return cols, listed
 		}
 	}
-	fit := &nmfFit{factors: f, cells: s, loss: loss, course: way}
-	if fit.method = nmf.NewUpdates(problem); u == UpdatesNewton {
-		fit.method = nmf.NewNewton(problem)
+	if u == UpdatesNewton {
+		return nmf.NewNewton(problem)
 	}
-	return fit
+	return nmf.NewUpdates(problem)
 }
 
 // startFactors fills U and V.

@@ -96,7 +96,7 @@ const (
 // factors stay the state that the last losses are of: y above. What it has of V lies in
 // tiles, as the sums of the pieces do.
 type Newton struct {
-	*Updates
+	Updates
 	exact bool // Frobenius, no cell hidden
 	apart bool // cells are looked at one by one: some are hidden, or the loss has powers
 	taken bool // the multiplicative updates are over
@@ -199,10 +199,10 @@ func (s *strip) cut(k, n int) {
 }
 
 // NewNewton returns Newton's method for a problem.
-func NewNewton(p *Problem) *Newton {
-	f := NewUpdates(p)
-	n := &Newton{Updates: f, exact: f.Loss == divergence.Frobenius && !f.Partial, momentum: momentum{tau: []float64{1}}}
-	n.apart = f.Partial || n.powers()
+func NewNewton(p Problem) *Newton {
+	n := &Newton{exact: p.Loss == divergence.Frobenius && !p.Partial, momentum: momentum{tau: []float64{1}}}
+	n.set(p)
+	n.apart = p.Partial || n.powers()
 	n.directs, n.searches, n.moves, n.halves, n.gradients = n.direct, n.searchV, n.moveV, n.halfU, n.gradient
 	return n
 }

@@ -33,7 +33,7 @@ func BenchmarkThin(b *testing.B) {
 	held := map[string]*Problem{"sparse": sparse(p, true, func(i, j int) bool { return false }), "dense": p}
 	for what, p := range held {
 		b.Run("updates/"+what, func(b *testing.B) {
-			f, all := NewUpdates(again(p, 1, b)), NewUpdates(again(held["dense"], 1, b))
+			f, all := NewUpdates(*again(p, 1, b)), NewUpdates(*again(held["dense"], 1, b))
 			f.Begin()
 			all.Begin()
 			all.thin.forget()

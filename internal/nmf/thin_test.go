@@ -84,8 +84,8 @@ func thinProblem(t *testing.T, d, n, k int, share float64, dense int, penalty fl
 }
 
 var thinMethods = map[string]func(*Problem) Method{
-	"updates": func(p *Problem) Method { return NewUpdates(p) },
-	"newton":  func(p *Problem) Method { return NewNewton(p) },
+	"updates": func(p *Problem) Method { return NewUpdates(*p) },
+	"newton":  func(p *Problem) Method { return NewNewton(*p) },
 }
 
 // TestThin: rows that are held sparse have the bits of the same rows held dense, whatever else the holder stores, and for
@@ -155,7 +155,7 @@ func TestThinGroups(t *testing.T) {
 		}
 	}
 	p.X[2*Group*n+1] = 1
-	f := NewUpdates(p)
+	f := NewUpdates(*p)
 	if _, err := f.Begin(); err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestThinSums(t *testing.T) {
 		p := thinProblem(t, c.d, c.n, c.k, 0.04, c.dense, 0.05)
 		var all [2]*Newton
 		for i := range all {
-			f := NewNewton(again(p, 1, t))
+			f := NewNewton(*again(p, 1, t))
 			if _, err := f.Begin(); err != nil {
 				t.Fatal(err)
 			}

@@ -30,7 +30,7 @@ func split(groups int, products float64) int {
 
 // Updates is multiplicative updates under way.
 type Updates struct {
-	*Problem
+	Problem
 	plain   bool // KL of whole rows: the denominators are sums of factors
 	pieces  []part
 	work    []scratch
@@ -63,9 +63,16 @@ type scratch struct {
 }
 
 // NewUpdates returns the multiplicative updates of a problem.
-func NewUpdates(p *Problem) *Updates {
+func NewUpdates(p Problem) *Updates {
+	fit := new(Updates)
+	fit.set(p)
+	return fit
+}
+
+// set makes fit the updates of a problem.
+func (fit *Updates) set(p Problem) {
 	k, np := p.K, p.NP
-	fit := &Updates{Problem: p, plain: p.Loss == divergence.KL && !p.Partial,
+	*fit = Updates{Problem: p, plain: p.Loss == divergence.KL && !p.Partial,
 		pieces: make([]part, split((p.D+Group-1)/Group, float64(p.D)*float64(p.N)*float64(p.K))), work: make([]scratch, p.Pool.Workers())}
 	fit.sweeps, fit.updates = fit.sweep, fit.updateV
 	if fit.plain {
@@ -95,7 +102,6 @@ func NewUpdates(p *Problem) *Updates {
 	// of the updates with these added.
 	fit.addU = p.Penalty * float64(p.Visible) / float64(p.D) / float64(k)
 	fit.addV = p.Penalty * float64(p.Visible) / float64(p.N) / float64(k)
-	return fit
 }
 
 // shares fills num = x w^{β-2} and den = w^{β-1} of some rows, both 0 where a cell is

@@ -67,8 +67,8 @@ var formats = []struct {
 
 // Read reads a matrix in any of the formats. A fault in the content is an [*Error];
 // file is what it calls the file. The numbers are taken once, 8 bytes each, where r is an
-// io.Seeker as well, which is read twice if it holds text or is compressed, and twice
-// where it is not.
+// io.Seeker as well, which is read twice if it holds text or is compressed. Where it is none they take
+// a quarter more while they become one piece, below 8 MiB as much again; an npz is kept whole, too.
 func Read(r io.Reader, file string, o Options) (*Table, error) {
 	s, err := newSource(r, file, o)
 	if err != nil {
@@ -141,6 +141,8 @@ func foreign(head []byte) string {
 		return "this is a file of R's save or saveRDS" + save
 	case has("\xd0\xcf\x11\xe0"):
 		return "this is an old Excel workbook: save the sheet as CSV or tab-separated text"
+	case has("!Series_"), has("!Sample_"):
+		return "this is a series matrix of GEO: keep what stands between the lines !series_matrix_table_begin and !series_matrix_table_end"
 	case has("PAR1"), has("ARROW1"):
 		return "this is a Parquet or Arrow file" + save
 	case bytes.IndexByte(head, 0) >= 0:

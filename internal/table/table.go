@@ -292,7 +292,7 @@ func (t *Table) Remarks() []string {
 			seen[name] = true
 		}
 		if len(twice) > 0 {
-			remarks = append(remarks, fmt.Sprintf("%s of %s stand more than once: %s", counted(len(twice), "name"), n.what, examples(slices.Sorted(maps.Keys(twice)))))
+			remarks = append(remarks, fmt.Sprintf("%s more than once among those of %s: %s", counted(len(twice), "name stands", "names stand"), n.what, examples(slices.Sorted(maps.Keys(twice)))))
 		}
 	}
 	if len(t.Samples) < 2 {
