@@ -9,7 +9,7 @@ package quantmf
 // visible values of the row alone, and the maps back, T_i, last, from leave-one-out
 // predictions (internal/curve). α takes components away that the data do not ask for, so
 // the rank is an upper bound. It is fitted for two strengths γ of that, and the one
-// whose leave-one-out predictions lose less is the model; the second is given up where it is far behind.
+// whose leave-one-out predictions lose less is the model; the second is given up where it is behind.
 
 import (
 	"context"
@@ -61,10 +61,13 @@ type BQMF struct {
 // strengths are the values of γ, in the order in which they are fitted.
 var strengths = [2]float64{0.5, 1}
 
-// The second strength is given up after raceEpochs where its leave-one-out loss, over some rows, is
-// above that of the first at the same epoch by more than 3 %. In 45 fits of 17 tables none that was behind
-// by so much came out ahead (docs/measurements/bqmf.md). Under WithValidation both are fitted to their ends.
-const raceEpochs = 12
+// The second strength is given up after one of raceEpochs where its leave-one-out loss, over some rows, is by more than
+// raceMargin above that of the first, the larger one of that after the first of raceEpochs and at its end: while
+// losses still fall, epochs are compared, and where a strength gets worse as it settles its end counts. In 51 fits of 17 tables
+// none that was given up would have come out ahead (docs/measurements/bqmf.md). Under WithValidation both are fitted to their ends.
+var raceEpochs = [2]int{8, 12}
+
+const raceMargin = 0.01
 
 const bqmfRank = 50 // the most components where the rank is left to the function
 
@@ -78,8 +81,8 @@ func bqmfDefaults() config {
 //
 // Defaults: KL, Frobenius where x has negative values; at most 60 epochs, ended when
 // UV moves by less than 3e-3 of itself ([WithTolerance]); no validation. The loss
-// decides which of two strengths of relevance is taken, the second of which is given up where it is far behind
-// after twelve epochs, and how the maps are learnt.
+// decides which of two strengths of relevance is taken, the second of which is given up where it is behind
+// after eight or twelve epochs, and how the maps are learnt.
 // Under [WithValidation] the maps are learnt after every epoch, which takes about as long.
 // Nothing is random but the cells held out. Errors: [*DataError], [*ShapeError],
 // [*OptionError]; when ctx ends or a progress function fails, the model so far with
@@ -87,10 +90,18 @@ func bqmfDefaults() config {
 //
 // Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)2k³; at the end
 // of either strength 6k² for each cell. Memory beside x: dn, (d+2n)k²/2 + 16nk, and nk² at
-// the end.
-func FitBQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*BQMF, error) {
+// the end; of x that is no [Mat] it makes one.
+func FitBQMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*BQMF, error) {
+	return runBQMF(ctx, x, rank, opts)
+}
+
+func runBQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*BQMF, error) {
 	c := bqmfDefaults()
 	if err := parse(option.FitBQMF, &c, opts); err != nil {
+		return nil, err
+	}
+	x, err := c.masked(x)
+	if err != nil {
 		return nil, err
 	}
 	visible, err := c.checkBQMF(x, rank)
@@ -102,7 +113,7 @@ func FitBQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*BQMF, er
 	if err != nil {
 		return nil, err
 	}
-	p := pool.New(c.workers, x.Rows)
+	p := pool.New(c.workers, visible.d)
 	defer p.Close()
 	f := &bqmfFit{config: &c, cells: visible, pool: p, ctx: ctx, fingerprints: past.data}
 	if len(past.best) > 0 {
@@ -110,11 +121,20 @@ func FitBQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*BQMF, er
 		if err := f.best.UnmarshalBinary(past.best); err != nil {
 			return nil, past.inside(err)
 		}
-		if b := f.best; b.U.Rows != x.Rows || b.V.Cols != x.Cols || b.loss != c.loss || b.missing != c.missing || (b.Validation != nil) != (c.validation > 0) {
+		if b := f.best; b.U.Rows != visible.d || b.V.Cols != visible.n || b.loss != c.loss || b.missing != c.missing || (b.Validation != nil) != (c.validation > 0) {
 			return nil, past.state.fail("BEST", "the best model is not of this fit")
 		}
 	}
-	f.begin(rank)
+	err = f.begin(rank)
+	if late := visible.trouble.get(); late != nil {
+		return nil, late
+	}
+	if err != nil {
+		if f.best == nil {
+			f.best = f.model(nil, 0)
+		}
+		return f.best, stoppedAt(0, err)
+	}
 	first := 0
 	if past.from != nil {
 		first = past.from.restart
@@ -124,7 +144,11 @@ func FitBQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*BQMF, er
 		if past.from != nil && run == first {
 			from = past.from
 		}
-		if err := f.run(run, past.state, from); err != nil {
+		err := f.run(run, past.state, from)
+		if late := visible.trouble.get(); late != nil {
+			return nil, late
+		}
+		if err != nil {
 			if f.best == nil {
 				f.best = f.model(nil, run)
 			}
@@ -151,18 +175,19 @@ func (c *config) settleBQMF() error {
 }
 
 // checkBQMF returns the cells that a fit sees, or what is wrong with its data.
-func (c *config) checkBQMF(x Mat, rank int) (*cells, error) {
+func (c *config) checkBQMF(x Rows, rank int) (*cells, error) {
 	if err := c.settleBQMF(); err != nil {
 		return nil, err
 	}
-	if err := x.check("x"); err != nil {
+	if err := checkRows("x", x); err != nil {
 		return nil, err
 	}
 	if rank < 0 {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least 0"}
 	}
-	if k := uint64(bqmfComponents(x.Rows, x.Cols, rank)); k*(k+1)/2 > limit.Cells/uint64(x.Rows+x.Cols) {
-		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "the posterior of a " + x.size() + " matrix would need too much memory"}
+	d, n := x.Dims()
+	if k := uint64(bqmfComponents(d, n, rank)); k*(k+1)/2 > limit.Cells/uint64(d+n) {
+		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "the posterior of a " + sizeOf(d, n) + " matrix would need too much memory"}
 	}
 	rules := config{settings: settings{missing: c.missing, loss: c.loss, mapped: true}}
 	if !c.given.Has(option.Loss) {
@@ -171,22 +196,23 @@ func (c *config) checkBQMF(x Mat, rank int) (*cells, error) {
 	if err := rules.checkCells(x); err != nil {
 		return nil, err
 	}
-	negative := false
-	for i := range x.Rows {
-		for _, v := range x.Row(i) {
-			negative = negative || v < 0
+	visible, err := newCells(x, &c.settings)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range visible.extremes {
+		if e.least < 0 && c.loss == divergence.KL { // not asked for: checkCells would have said so
+			c.loss = divergence.Frobenius
 		}
 	}
-	if negative && c.loss == divergence.KL { // not asked for: checkCells would have said so
-		c.loss = divergence.Frobenius
-	}
-	return newCells(x, &c.settings)
+	return visible, nil
 }
 
 // bqmfFit is a fit under way.
 type bqmfFit struct {
 	*config
 	*cells
+	x            Mat // NaN where a cell is hidden
 	pool         *pool.Pool
 	ctx          context.Context
 	fingerprints [2]uint64
@@ -199,11 +225,17 @@ type bqmfFit struct {
 	data            *posterior.Data
 	space           *svd.Subspace
 	best            *BQMF
-	mark            float64 // the first strength's leave-one-out loss after raceEpochs; 0: none
+	mark            float64 // what the second strength's leave-one-out loss is compared with; 0: nothing yet
 }
 
-// begin makes the scales and what the fits start from.
-func (f *bqmfFit) begin(rank int) {
+// begin makes the scales and what the fits start from. An error is that of the context or of
+// the progress function; the rows that are left then have no scale.
+func (f *bqmfFit) begin(rank int) error {
+	const some = 256 // rows between two reports
+	course := newCourse(f.ctx, f.config, f.cells.d)
+	course.now.Epochs = len(strengths) * f.epochs
+	err := course.enter(PhaseFactors)
+	f.x = f.dense()
 	d, n := f.x.Rows, f.x.Cols
 	np := kernel.Pad(n)
 	f.rankAsked, f.rank = rank, bqmfComponents(d, n, rank)
@@ -216,7 +248,7 @@ func (f *bqmfFit) begin(rank int) {
 	f.curves, f.units = make([]curve.Curve, d), make([]float64, d)
 	y := make([]float64, d*np)
 	work := make([]curve.Scaler, f.pool.Workers())
-	f.pool.Do(d, func(w, i int) {
+	scale := func(w, i int) {
 		top, mean, count := 0.0, 0.0, 0.0
 		for _, v := range f.x.Row(i) {
 			if v == v {
@@ -226,12 +258,19 @@ func (f *bqmfFit) begin(rank int) {
 			}
 		}
 		f.units[i] = curve.UnitOf(top)
-		if f.ctx.Err() != nil {
+		if err != nil || f.ctx.Err() != nil {
 			f.curves[i] = curve.Curve{X: []float64{mean}, Y: []float64{0}, MassY: []float64{0}, MassX: []float64{mean}}
 			return
 		}
 		work[w].Scale(&f.curves[i], y[i*np:i*np+n], f.x.Row(i), !f.rooted)
-	})
+	}
+	for from := 0; from < d; from += some {
+		to := min(from+some, d)
+		f.pool.Do(to-from, func(w, i int) { scale(w, from+i) })
+		if err == nil {
+			err = course.report(0.5 * float64(to) / float64(d))
+		}
+	}
 	for i := range d {
 		if len(f.curves[i].X) > 1 {
 			if a := len(f.active); a < i {
@@ -240,14 +279,15 @@ func (f *bqmfFit) begin(rank int) {
 			f.active = append(f.active, i)
 		}
 	}
-	if f.ctx.Err() != nil || len(f.active) == 0 {
-		return
+	if err != nil || len(f.active) == 0 {
+		return err
 	}
 	a := len(f.active)
 	f.data = posterior.NewData(a, n, y[:a*np], func(i, j int) bool { v := f.x.Row(f.active[i])[j]; return v == v })
 	f.pool.Bind(f.ctx) // what a stop leaves undone nobody looks at
 	defer f.pool.Bind(nil)
 	f.space = svd.NewSubspace(a, n, f.rank, svdPasses, nmf.Chunks, func(_, i int) []float64 { return y[i*np : (i+1)*np] }, f.pool)
+	return course.report(1)
 }
 
 // run makes the fit of one strength, or goes on with it, and keeps it if it is the
@@ -311,11 +351,12 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 	}
 	epoch := first
 	for epoch < f.epochs && !done && err == nil {
-		if epoch == raceEpochs && f.held == nil {
-			loss := f.glance(fit, run)
-			if run == 0 {
-				f.mark = loss
-			} else if f.mark > 0 && loss > f.mark+float64(0.03*f.mark) {
+		switch {
+		case f.held != nil:
+		case run == 0 && epoch == raceEpochs[0]:
+			f.mark = f.glance(fit, run)
+		case run == 1 && slices.Contains(raceEpochs[:], epoch) && f.mark > 0:
+			if f.glance(fit, run) > f.mark+float64(raceMargin*f.mark) {
 				return nil
 			}
 		}
@@ -377,7 +418,7 @@ func (u *unsettled) Error() string {
 	return "quantmf: UV moved by " + ftoa(u.moved) + " of itself in the last of " + itoa(u.epochs) + " epochs, wanted " + ftoa(u.tolerance)
 }
 
-func (f *bqmfFit) d() int { return f.x.Rows }
+func (f *bqmfFit) d() int { return f.cells.d }
 
 // better tells whether m predicts better than the best so far.
 func (f *bqmfFit) better(m *BQMF) bool {
@@ -396,10 +437,10 @@ func (f *bqmfFit) heldMean(m *BQMF) float64 {
 		f.pool.Bind(f.ctx)
 		defer f.pool.Bind(nil)
 	}
-	t, sum := m.conditional(f.pool), 0.0
+	t, sum, room := m.conditional(f.pool), 0.0, make([]float64, f.n)
 	for i := range t.Rows {
-		for j, v := range f.full.Row(i) {
-			if f.held[i*t.Cols+j] {
+		for j, v := range f.observedRow(room, i) {
+			if f.isHeld(i, j) {
 				sum += f.loss.Divergence(v, t.At(i, j))
 			}
 		}
@@ -468,7 +509,11 @@ var floors = [...]float64{1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.2}
 func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
 	m := f.model(fit, run)
 	if f.ctx.Err() == nil {
-		m.LeaveOneOut = min(f.learn(m, 1), math.MaxFloat64)
+		loss, some := f.learn(m, true)
+		m.LeaveOneOut = min(loss, math.MaxFloat64)
+		if run == 0 {
+			f.mark = max(f.mark, min(some, limit.Moment))
+		}
 	}
 	return m
 }
@@ -476,17 +521,18 @@ func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
 // glance returns the leave-one-out loss over 100 rows, evenly spread, or all where they are fewer than 200. 0 when the
 // context ends.
 func (f *bqmfFit) glance(fit *posterior.Fit, run int) float64 {
-	loss := f.learn(f.model(fit, run), max(len(f.active)/100, 1))
+	_, some := f.learn(f.model(fit, run), false)
 	if f.ctx.Err() != nil {
 		return 0
 	}
-	return min(loss, limit.Moment)
+	return min(some, limit.Moment)
 }
 
-// learn learns the maps of m from leave-one-out predictions, and returns their loss;
-// with every above 1 it is the loss of every so-manyth piece of the rows alone, and m is of no use.
-func (f *bqmfFit) learn(m *BQMF, every int) float64 {
+// learn learns the maps of m from leave-one-out predictions, and returns their loss, and that of some rows. Unless
+// all are asked for it looks at these only, and m is of no use.
+func (f *bqmfFit) learn(m *BQMF, all bool) (loss, some float64) {
 	a, np := len(f.active), kernel.Pad(f.x.Cols)
+	every := max(a/100, 1) // pieces of rows, of which one is among the some
 	type outcome struct {
 		cov, vr, spreadX float64
 		losses           [len(floors)]float64
@@ -504,7 +550,7 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 		whole = max(whole, u)
 	}
 	f.pool.Do((a+posterior.Together-1)/posterior.Together, func(w, piece int) {
-		if f.ctx.Err() != nil || piece%every != 0 {
+		if f.ctx.Err() != nil || !all && piece%every != 0 {
 			return
 		}
 		if work[w] == nil {
@@ -533,7 +579,7 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 					if x == x {
 						without := ws.cells.Without(r, j, y[j], float64(tau*m.post.Rho[j]))
 						ws.X, ws.P = append(ws.X, x), append(ws.P, ws.table.Mean(without, s))
-						ws.Residual(c, x, without, s)
+						ws.Residual(c, x, y[j], without, s)
 					}
 				}
 				c.Spread = math.Sqrt(spread)
@@ -541,16 +587,23 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 				ws.Learn(c, f.units[i])
 				o := &out[at+r]
 				o.cov, o.vr, o.spreadX = ws.Cov, ws.Var, ws.SpreadX
+				var lows [len(floors)]float64
 				for k, share := range floors {
-					low := f.loss.Least()
+					lows[k] = math.Inf(-1)
 					if f.loss == divergence.KL {
-						low = max(low, share*c.MeanX)
+						lows[k] = max(f.loss.Least(), share*c.MeanX)
 					}
-					for j, x := range ws.X {
-						if f.loss == divergence.KL {
-							o.losses[k] += f.loss.Value(x/whole, max(ws.P[j], low)/whole, 0) / float64(f.visible)
+				}
+				for j, x := range ws.X {
+					above := -1.0 // the loss that all floors share which are below p
+					for k, low := range lows {
+						if p := ws.P[j]; p < low {
+							o.losses[k] += f.loss.Value(x/whole, low/whole, 0) / float64(f.visible)
 						} else {
-							o.losses[k] += f.loss.Value(x/whole, ws.P[j]/whole, math.Inf(-1)) / float64(f.visible)
+							if above < 0 {
+								above = f.loss.Value(x/whole, p/whole, 0) / float64(f.visible)
+							}
+							o.losses[k] += above
 						}
 					}
 				}
@@ -563,18 +616,26 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 			c := &m.curves[i]
 			c.Slope, c.MeanX, c.MeanP, c.StepAt, c.StepTo, c.Levels = 1, 0, 0, nil, nil, curve.LevelsAt
 		}
-		return math.MaxFloat64
+		return math.MaxFloat64, math.MaxFloat64
 	}
 	cov, vr := 0.0, 0.0
-	var losses [len(floors)]float64
-	for _, o := range out {
+	var losses, someLosses [len(floors)]float64
+	for k, o := range out {
 		if o.spreadX > 0 {
 			cov += o.cov / o.spreadX
 			vr += o.vr / o.spreadX
 		}
-		for k, l := range o.losses {
-			losses[k] += l
+		for h, l := range o.losses {
+			losses[h] += l
+			if k/posterior.Together%every == 0 {
+				someLosses[h] += l
+			}
 		}
+	}
+	unit := f.loss.Scale(whole)
+	some = slices.Min(someLosses[:]) * unit
+	if !all {
+		return some, some
 	}
 	pooled := 1.0
 	if vr > 0 {
@@ -586,10 +647,7 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 			least = k
 		}
 	}
-	loss := losses[least] * f.loss.Scale(whole)
-	if every > 1 {
-		return loss
-	}
+	loss = losses[least] * unit
 	seen := float64(f.data.Cells())
 	var levels [len(curve.LevelsAt)]float64 // means over the rows
 	for k, i := range f.active {
@@ -616,7 +674,7 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 			c.Floor = floors[least] * c.MeanX
 		}
 	}
-	return loss
+	return loss, some
 }
 
 // Map returns T_i, the increasing function from the scale of UV to the units of x.
@@ -684,6 +742,11 @@ func (m *BQMF) eachRow(p *pool.Pool, mass bool, g func(t *curve.Table, c *poster
 func (m *BQMF) Reconstruct() Mat {
 	out, _ := m.reconstruct(context.Background())
 	return out
+}
+
+func (m *BQMF) filler(ctx context.Context) (filler, error) {
+	t, err := m.reconstruct(ctx)
+	return func(row []float64, i int) { copy(row, t.Row(i)) }, err
 }
 
 func (m *BQMF) reconstruct(ctx context.Context) (Mat, error) {
@@ -811,6 +874,8 @@ func (m *BQMF) each(g func(t *curve.Table, mean, dev float64) float64) Mat {
 	return out
 }
 
+func (m *BQMF) dims() (d, n int) { return m.post.D, m.post.N }
+
 func (m *BQMF) bounds() *config {
 	return &config{settings: settings{loss: m.loss, missing: m.missing, mapped: true}}
 }
@@ -818,12 +883,12 @@ func (m *BQMF) bounds() *config {
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the loss
 // that was fitted. Where the fit was WithMissingValues, NaN cells are left out.
 func (m *BQMF) Loss(x Mat) (float64, error) {
-	return m.bounds().meanLoss(x, m.Reconstruct())
+	return LossRows(m, x)
 }
 
 // Goodness is that of [NMF.Goodness].
 func (m *BQMF) Goodness(x Mat) ([]Goodness, error) {
-	return m.bounds().goodness(x, m.Reconstruct())
+	return GoodnessRows(m, x)
 }
 
 // Bend returns the bend of every T_i, as [QMF.Bend] defines it.
@@ -858,7 +923,7 @@ func (m *BQMF) Score(ctx context.Context, x Mat) (float64, error) {
 	return score, err
 }
 
-func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64, error) {
+func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float64, error) {
 	visible, err := m.bounds().checkColumns(x, len(m.curves))
 	if err != nil {
 		return Mat{}, 0, err
@@ -881,7 +946,7 @@ func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64
 		y, variance []float64
 	}
 	work := make([]*room, p.Workers())
-	p.Do(n, func(w, j int) {
+	column := func(w, j int, x Mat, from int) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -896,7 +961,7 @@ func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64
 		}
 		at, rho := ws.placer.Place(ws.y)
 		for h, t := range at {
-			v.Set(h, j, t)
+			v.Set(h, from+j, t)
 		}
 		if !score {
 			return
@@ -912,11 +977,18 @@ func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64
 				mean := dot(m.post.U[i*m.post.K:(i+1)*m.post.K], at)
 				t = tables[i].C.Correct(tables[i].Mean(mean, math.Sqrt(ws.variance[i]+1/(tau*rho))))
 			}
-			losses[j] += m.loss.Divergence(value, t)
+			losses[from+j] += m.loss.Divergence(value, t)
 		}
+	}
+	err = inBlocks(ctx, x, nil, func(block Mat, from int) error {
+		p.Do(block.Cols, func(w, j int) { column(w, j, block, from) })
+		if err := ctx.Err(); err != nil {
+			return &interrupted{err}
+		}
+		return nil
 	})
-	if err := ctx.Err(); err != nil {
-		return Mat{}, 0, &interrupted{err}
+	if err != nil {
+		return Mat{}, 0, err
 	}
 	sum := 0.0
 	for _, l := range losses {

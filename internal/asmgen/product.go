@@ -277,6 +277,51 @@ func accumulate4(f *Func) {
 	})
 }
 
+// accumulateLower is accumulate4 for blocks up to the diagonal. done counts the rows; no group of them
+// crosses the border of a block.
+func accumulateLower(f *Func) {
+	acc, u, k, rAt, count := f.base("acc", R4), f.base("u", R5), f.value("rows", R1), f.base("r", R3), f.length("r", R2)
+	const row, threeRows, vc, ri, left, done = R9, R10, R6, R8, R0, R2
+	f.moveR(row, count)
+	f.shlR(row, Imm(1)) // bytes of a row of r, u and acc
+	f.addressR(threeRows, mem(0, row, row.times(2)))
+	f.zeroR(done)
+	f.groups(k, pick(f, []int{4, 2, 1}, []int{2, 1}), func(n int) {
+		by := func(r, g int) Vec { return Vec(6 + r*n + g) }
+		for r := range 4 {
+			for g := range n {
+				f.broadcast(by(r, g), fourth(r, 8*g, u, row, threeRows))
+			}
+		}
+		f.moveR(vc, acc)
+		f.moveR(ri, rAt)
+		f.moveR(left, done)
+		f.shrR(left, Imm(3))
+		f.incR(left)
+		f.loop(left, func() {
+			f.halves(func(_ Vec, off int) {
+				for r := range 4 {
+					f.load(Vec(2+r), fourth(r, off, ri, row, threeRows))
+				}
+				for g := range n {
+					f.load(V0, fourth(g, off, vc, row, threeRows))
+					for r := range 4 {
+						f.mul(V1, Vec(2+r), by(r, g))
+						f.add(V0, V0, V1)
+					}
+					f.store(fourth(g, off, vc, row, threeRows), V0)
+				}
+			})
+			f.advance(64, vc, ri)
+		})
+		f.advance(8*n, u)
+		f.addR(done, Imm(n))
+		for range n {
+			f.addR(acc, row)
+		}
+	})
+}
+
 // accumulateFrom adds four lines that lie anywhere, one after another.
 func accumulateFrom(f *Func) {
 	acc, count := f.base("acc", R5), f.length("acc", R2)

@@ -443,21 +443,31 @@ func Phi(z float64) float64 {
 	return min(max(0.5+float64(sum*float64(elem.Exp(-sq/2)*0.3989422804014327)), 0), 1)
 }
 
+// place is that of a cell among the leave-one-out predictions of its row.
+type place struct {
+	p float64
+	j int
+}
+
 // Learner makes the corrections of a row from leave-one-out predictions.
 type Learner struct {
 	Z        []float64 // residuals, parts of each
 	P, X     []float64
-	order    []int
+	order    []place
 	Cov, Var float64
 	SpreadX  float64
 	mass, to []float64
 	from     []int
 }
 
-// Residual adds what a visible cell of the row says of the levels, given the mean and
+// Residual adds what a visible cell of the row, x and y = g(x), says of the levels, given the mean and
 // the deviation that the model has of it without it. A value that has mass is
 // spread over it.
-func (l *Learner) Residual(c *Curve, x, mean, dev float64) {
+func (l *Learner) Residual(c *Curve, x, y, mean, dev float64) {
+	if &c.MassY[0] == &c.Y[0] { // no value has mass
+		l.Z = append(l.Z, (y-mean)/dev)
+		return
+	}
 	lo, hi := c.Places(x)
 	lo, hi = (lo-mean)/dev, (hi-mean)/dev
 	if lo == hi {
@@ -529,23 +539,23 @@ func (l *Learner) Learn(c *Curve, unit float64) {
 	}
 	// The step function: pool adjacent violators, equal p together.
 	l.order = l.order[:0]
-	for j := range l.X {
-		l.order = append(l.order, j)
+	for j, p := range l.P {
+		l.order = append(l.order, place{p, j})
 	}
-	slices.SortStableFunc(l.order, func(a, b int) int {
+	slices.SortFunc(l.order, func(a, b place) int {
 		switch {
-		case l.P[a] < l.P[b]:
+		case a.p < b.p:
 			return -1
-		case l.P[a] > l.P[b]:
+		case a.p > b.p:
 			return 1
 		}
-		return 0
+		return a.j - b.j
 	})
 	l.mass, l.to, l.from = l.mass[:0], l.to[:0], l.from[:0]
 	for at := 0; at < len(l.order); {
 		end, sum := at, 0.0
-		for ; end < len(l.order) && l.P[l.order[end]] == l.P[l.order[at]]; end++ {
-			sum += l.X[l.order[end]]
+		for ; end < len(l.order) && l.order[end].p == l.order[at].p; end++ {
+			sum += l.X[l.order[end].j]
 		}
 		mass, mean := float64(end-at), sum/float64(end-at)
 		from := at
@@ -566,7 +576,7 @@ func (l *Learner) Learn(c *Curve, unit float64) {
 			end = l.from[k+1]
 		}
 		v = min(max(v, lo), hi)
-		first, last := l.P[l.order[l.from[k]]], l.P[l.order[end-1]]
+		first, last := l.order[l.from[k]].p, l.order[end-1].p
 		c.StepAt, c.StepTo = append(c.StepAt, first), append(c.StepTo, v)
 		if last > first {
 			c.StepAt, c.StepTo = append(c.StepAt, last), append(c.StepTo, v)

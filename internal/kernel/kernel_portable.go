@@ -46,8 +46,26 @@ func dots4(g, v, r []float64) { dots4_g(g, v, r) }
 
 func accumulate4(acc, u, r []float64) { accumulate4_g(acc, u, r) }
 
+func accumulateLower(acc, u, r []float64, rows int) { accumulateLower_g(acc, u, r, rows) }
+
 func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
 	accumulateFrom_g(acc, a, b, c, d, wa, wb, wc, wd)
+}
+
+func combineAt(w, u, v []float64, cols []uint32, stride int) { combineAt_g(w, u, v, cols, stride) }
+
+func dotsAt(g, v, r []float64, cols []uint32, stride int) { dotsAt_g(g, v, r, cols, stride) }
+
+func accumulateAt(acc, u, r []float64, cols []uint32, stride int) {
+	accumulateAt_g(acc, u, r, cols, stride)
+}
+
+func ratioDotsAt(g, r, u, v, x []float64, cols []uint32, stride int, low float64) {
+	ratioDotsAt_g(g, r, u, v, x, cols, stride, low)
+}
+
+func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, stride int, low float64) {
+	ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, stride, low)
 }
 
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
@@ -109,6 +127,8 @@ func divide(to, a, z []float64) { divide_g(to, a, z) }
 func scale(to, x []float64, c float64) { scale_g(to, x, c) }
 
 func multiply(to, a, b []float64) { multiply_g(to, a, b) }
+
+func addOuter(to, a, u []float64, x, c float64) { addOuter_g(to, a, u, x, c) }
 
 func weigh(to, a, z []float64) { weigh_g(to, a, z) }
 

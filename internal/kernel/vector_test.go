@@ -220,11 +220,16 @@ func TestVectorProduct(t *testing.T) {
 						at[l] = int32((7*l + 3) % k)
 					}
 					at[k/2] = at[0]
-					compare(t, "accumulateFrom", func(v [][]float64) float64 { AccumulateFrom(v[0], v[1], v[2], at); return 0 }, any(np), any(k), any(k*np))
+					for stride := np; stride < np+10; stride += 9 {
+						compare(t, "accumulateFrom", func(v [][]float64) float64 { AccumulateFrom(v[0], v[1], v[2], stride, at); return 0 }, any(np), any(k), any(k*stride))
+					}
 				}
 				compare(t, "accumulate", func(v [][]float64) float64 { Accumulate(v[0], v[1], v[2]); return 0 }, any(k*np), any(k), any(np))
 				if np < 8 || np%8 != 0 {
 					continue
+				}
+				if k > 0 && k <= np {
+					compare(t, "accumulateLower", func(v [][]float64) float64 { AccumulateLower(v[0], v[1], v[2], k); return 0 }, any(k*np), any(4*np), any(4*np))
 				}
 				compare(t, "dots", func(v [][]float64) float64 { Dots(v[0], v[1], v[2]); return 0 }, any(k), any(k*np), any(np))
 				for rows := range 10 {
@@ -283,6 +288,7 @@ func TestVectorElementary(t *testing.T) {
 			compare(t, "scale", func(v [][]float64) float64 { Scale(v[0], v[1], -0.3); return 0 }, y, x)
 			compare(t, "scale in place", func(v [][]float64) float64 { Scale(v[0], v[0], -0.3); return 0 }, y)
 			compare(t, "multiply", func(v [][]float64) float64 { Multiply(v[0], v[1], v[2]); return 0 }, pos, y, x)
+			compare(t, "addOuter", func(v [][]float64) float64 { AddOuter(v[0], v[1], v[2], 0.7, -1.4); return 0 }, pos, y, x)
 			compare(t, "potential", func(v [][]float64) float64 { Potential(v[0], v[1], v[2], 0.3, -0.1, 7); return 0 }, y, x, pos)
 			compare(t, "divide in place", func(v [][]float64) float64 { Divide(v[0], v[0], v[1]); return 0 }, y, pos)
 			compare(t, "ratio", func(v [][]float64) float64 { Ratio(v[0], v[1], v[2], 1e-3); return 0 }, y, pos, x)
@@ -481,6 +487,28 @@ func TestVectorNewton(t *testing.T) {
 				for sweeps := 1; sweeps <= 4; sweeps += 3 {
 					compare(t, "bounded", func(v [][]float64) float64 { Bounded(v[0], v[1], v[2], v[3], sweeps); return 0 }, pos(k*np), any(k*np), c, inverse)
 				}
+			}
+		}
+	})
+}
+
+func TestVectorAt(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		for _, k := range []int{8, 16, 24, 32, 40} {
+			for count := range 29 {
+				r := random.Split(uint64(count), k)
+				n := count + 5
+				cols := someOf(&r, n, count)
+				any := func(n int) []float64 { return numbers(&r, n, false) }
+				compare(t, "combineAt", func(v [][]float64) float64 { CombineAt(v[0], v[1], v[2], cols); return 0 }, any(count), any(k), any(n*k))
+				compare(t, "dotsAt", func(v [][]float64) float64 { DotsAt(v[0], v[1], v[2], cols); return 0 }, any(k), any(n*k), any(count))
+				compare(t, "accumulateAt", func(v [][]float64) float64 { AccumulateAt(v[0], v[1], v[2], cols); return 0 }, any(n*k), any(k), any(count))
+				compare(t, "ratioDotsAt", func(v [][]float64) float64 { RatioDotsAt(v[0], v[1], v[2], v[3], v[4], cols, 0.7); return 0 },
+					any(k), any(count), any(k), any(n*k), numbers(&r, count, true))
+				compare(t, "ratioAccumulateAt", func(v [][]float64) float64 {
+					RatioAccumulateAt(v[0], v[1], (*[Lanes]float64)(v[2]), v[3], v[4], v[5], cols, 0.7)
+					return 0
+				}, any(n*k), any(count), any(Lanes), any(k), any(n*k), numbers(&r, count, true))
 			}
 		}
 	})

@@ -110,7 +110,7 @@ func (p *Posterior) Relevance() []float64 {
 }
 
 // Together is the number of rows that Cells takes at once.
-const Together = 4
+const Together = 8
 
 // Cells reads a posterior cell by cell. One reader belongs to one worker; what
 // they share is made once.
@@ -118,10 +118,9 @@ type Cells struct {
 	p      *Posterior
 	np     int
 	planes []float64 // K × K × Pad(N): entry (k, l) of C_j for all j
-	s, x   []float64
-	tight  []float64
-	z      []float64
-	u      []float64
+	s      []float64 // K × rows × K: row k of S_i for all rows
+	x, z   []float64 // rows × Pad(N): entry k of S_i v_j, and of C_j u_i
+	all    []float64 // rows × N: E (u_i·v_j)²
 	// Of Together rows, each Pad(N): the mean; the part of the variance that a
 	// cell's own weight counts against; all of it; and vᵀSCu.
 	Mean, Own, Var, Both []float64
@@ -131,19 +130,19 @@ type Cells struct {
 func (p *Posterior) Cells() *Cells {
 	np, k := kernel.Pad(p.N), p.K
 	c := &Cells{p: p, np: np, planes: make([]float64, k*k*np)}
-	pp := Packed(k)
-	for j := range p.N {
-		b, at := p.BV[j*pp:(j+1)*pp], 0
-		for r := range k {
-			for h := range r + 1 {
-				v := b[at]
+	pp, at := Packed(k), 0
+	for r := range k {
+		for h := range r + 1 {
+			plane, a, b := c.planes[(r*k+h)*np:][:p.N], p.V[r*np:], p.V[h*np:]
+			for j := range plane {
+				v := p.BV[j*pp+at]
 				if h < r {
 					v /= root2
 				}
-				v -= float64(p.V[r*np+j] * p.V[h*np+j])
-				c.planes[(r*k+h)*np+j], c.planes[(h*k+r)*np+j] = v, v
-				at++
+				plane[j] = v - float64(a[j]*b[j])
 			}
+			copy(c.planes[(h*k+r)*np:], plane)
+			at++
 		}
 	}
 	return c.Share()
@@ -153,21 +152,23 @@ func (p *Posterior) Cells() *Cells {
 func (c *Cells) Share() *Cells {
 	k, np := c.p.K, c.np
 	room := func(n int) []float64 { return make([]float64, n) }
-	return &Cells{p: c.p, np: np, planes: c.planes, s: room(Together * k * k), tight: room(k * k), x: room(Together * k * np), z: room(Together * np), u: room(Together * k),
+	return &Cells{p: c.p, np: np, planes: c.planes, s: room(Together * k * k), x: room(Together * np), z: room(Together * np), all: room(Together * c.p.N),
 		Mean: room(Together * np), Own: room(Together * np), Var: room(Together * np), Both: room(Together * np)}
 }
 
 // Rows reads the rows from i on, at most Together of them.
 func (c *Cells) Rows(i, rows int) {
-	p, k, np := c.p, c.p.K, c.np
+	p, k, n, np := c.p, c.p.K, c.p.N, c.np
 	pp := Packed(k)
-	u := p.U[i*k : (i+rows)*k]
+	u, moments := p.U[i*k:(i+rows)*k], p.BU[i*pp:(i+rows)*pp]
 	kernel.CombineRows(c.Mean[:rows*np], u, p.V, rows)
+	kernel.DotsRows(c.all[:rows*n], p.BV, moments, rows)
 	own, both, all := c.Own[:rows*np], c.Both[:rows*np], c.Var[:rows*np]
 	clear(own)
 	clear(both)
+	clear(all)
 	for r := range rows {
-		s, b, at := c.s[r*k*k:(r+1)*k*k], p.BU[(i+r)*pp:(i+r+1)*pp], 0
+		b, at := moments[r*pp:], 0
 		for a := range k {
 			for h := range a + 1 {
 				v := b[at]
@@ -175,35 +176,34 @@ func (c *Cells) Rows(i, rows int) {
 					v /= root2
 				}
 				v -= float64(u[r*k+a] * u[r*k+h])
-				s[a*k+h], s[h*k+a] = v, v
+				c.s[(a*rows+r)*k+h], c.s[(h*rows+r)*k+a] = v, v
 				at++
 			}
 		}
-		x := c.x[r*k*np : (r+1)*k*np]
-		kernel.CombineRows(x, s, p.V, k)
-		for a := range k {
-			v, xa, o := p.V[a*np:(a+1)*np], x[a*np:(a+1)*np], own[r*np:(r+1)*np]
-			for j, t := range xa {
-				o[j] += float64(t * v[j])
-			}
-		}
 	}
-	kernel.CombineRows(all, c.s[:rows*k*k], c.planes, rows)
-	z := c.z[:rows*np]
+	x, z := c.x[:rows*np], c.z[:rows*np]
 	for a := range k {
+		kernel.CombineRows(x, c.s[a*rows*k:(a+1)*rows*k], p.V, rows)
 		kernel.CombineRows(z, u, c.planes[a*k*np:(a+1)*k*np], rows)
+		v := p.V[a*np : (a+1)*np]
 		for r := range rows {
-			t, xa := u[r*k+a], c.x[(r*k+a)*np:(r*k+a+1)*np]
-			o, bo := own[r*np:(r+1)*np], both[r*np:(r+1)*np]
-			for j, zj := range z[r*np : (r+1)*np] {
-				o[j] += float64(t * zj)
-				bo[j] += float64(xa[j] * zj)
+			t, zr := u[r*k+a], z[r*np:(r+1)*np]
+			xr, o, bo := x[r*np:][:len(zr)], own[r*np:][:len(zr)], both[r*np:][:len(zr)]
+			v := v[:len(zr)]
+			for j, zj := range zr {
+				o[j] = o[j] + float64(xr[j]*v[j]) + float64(t*zj)
+				bo[j] += float64(xr[j] * zj)
 			}
 		}
 	}
 	for j, o := range own {
 		own[j] = max(o, 0)
-		all[j] = max(own[j]+all[j], 0)
+	}
+	for r := range rows {
+		for j, e := range c.all[r*n : (r+1)*n] { // what is left of E (u·v)² without the square of the mean
+			m := c.Mean[r*np+j]
+			all[r*np+j] = max(e-float64(m*m), own[r*np+j])
+		}
 	}
 }
 
@@ -229,7 +229,7 @@ type Placer struct {
 	all        []float64 // packed Σ_i τ_i B_i
 	gram, back []float64
 	rhs, v     []float64
-	ws         *scratch // its a holds C
+	ws         system // holds -C and v
 }
 
 // Placer returns what places new columns, for one worker.
@@ -247,7 +247,7 @@ func (p *Posterior) Placer() *Placer {
 // Share returns another for another worker.
 func (s *Placer) Share() *Placer {
 	k := s.p.K
-	return &Placer{p: s.p, all: s.all, gram: make([]float64, Packed(k)), back: make([]float64, Packed(k)), rhs: make([]float64, kernel.Pad(k)), v: make([]float64, k), ws: newScratch(k, 0)}
+	return &Placer{p: s.p, all: s.all, gram: make([]float64, Packed(k)), back: make([]float64, Packed(k)), rhs: make([]float64, k), v: make([]float64, k), ws: newSystem(k)}
 }
 
 // placeSteps is how often ρ and v of a new column are updated in turn.
@@ -257,7 +257,7 @@ const placeSteps = 3
 // its ρ. What it returns is overwritten by the next call.
 func (s *Placer) Place(y []float64) (v []float64, rho float64) {
 	p, k := s.p, s.p.K
-	pp, kp := Packed(k), kernel.Pad(k)
+	pp := Packed(k)
 	l := List{}
 	for _, t := range y {
 		if t == t {
@@ -279,36 +279,30 @@ func (s *Placer) Place(y []float64) (v []float64, rho float64) {
 			}
 		}
 	}
-	clear(s.gram)
-	if !l.Seen {
-		copy(s.gram, s.all)
-	}
+	whole(s.gram, &l, s.all)
 	gather(s.gram, &l, p.Tau, p.BU, pp)
 	rho = 1
-	f := Fit{K: k, kp: kp}
-	x := s.ws.line[:kp]
+	at := s.ws.border()
 	for step := range placeSteps {
-		f.unpack(s.ws.a, s.gram, rho)
-		for c := range k {
-			s.ws.a[c*kp+c]++
+		s.ws.load(s.gram, rho)
+		for c := range at {
+			s.ws.a[c*s.ws.kp+c]++
+			at[c] = s.rhs[c] * rho
 		}
-		s.ws.invert(k)
-		for c := range x {
-			x[c] = s.rhs[c] * rho
-		}
-		kernel.Dots(s.v, s.ws.a, x)
+		s.ws.solve()
+		s.ws.pack(s.back)
+		copy(s.v, at)
 		if !s.finite() { // moments that are none, from a file: the prior
 			clear(s.v)
-			clear(s.ws.a)
+			clear(s.back)
 			for c := range k {
-				s.ws.a[c*kp+c] = 1
+				s.back[c*(c+1)/2+c] = 1
 			}
 			return s.v, 1
 		}
 		if step == placeSteps-1 {
 			break
 		}
-		f.pack(s.back, s.ws.a, s.v)
 		var e [1]float64
 		kernel.Dots(e[:], s.gram, s.back)
 		dot := 0.0
@@ -321,13 +315,13 @@ func (s *Placer) Place(y []float64) (v []float64, rho float64) {
 	return s.v, rho
 }
 
-// finite tells whether v and C are numbers.
+// finite tells whether v and its second moments are numbers.
 func (s *Placer) finite() bool {
 	sum := 0.0
 	for _, t := range s.v {
 		sum += t - t
 	}
-	for _, t := range s.ws.a {
+	for _, t := range s.back {
 		sum += t - t
 	}
 	return sum == 0
@@ -337,8 +331,6 @@ func (s *Placer) finite() bool {
 func (s *Placer) Spread(variance []float64) {
 	p, k := s.p, s.p.K
 	pp := Packed(k)
-	f := Fit{K: k, kp: kernel.Pad(k)}
-	f.pack(s.back, s.ws.a, s.v)
 	for i := range variance {
 		var e [1]float64
 		kernel.Dots(e[:], s.back, p.BU[i*pp:(i+1)*pp])

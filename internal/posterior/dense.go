@@ -14,72 +14,141 @@ import (
 // least is what a pivot is not let fall below, relative to the diagonal.
 const least = 1e-14
 
-// invert replaces the symmetric positive matrix in a by its inverse and returns
-// the logarithm of its determinant: Gauss and Jordan's elimination, four pivots at
-// a time, which needs no exchange of rows where a matrix is positive.
-func (s *scratch) invert(k int) (logDet float64) {
-	kp := kernel.Pad(k)
-	a := s.a[:k*kp]
+// system is K equations A z = b, A symmetric and positive: the lower triangle of A, bordered by b as its last
+// row. Sweeps take it to -A⁻¹ and z = A⁻¹b. What lies above the diagonal is anything.
+type system struct {
+	k, kp       int
+	a           []float64 // (K+1) × kp, kp = Pad(K+1)
+	lines, outs []float64 // 4 × kp: the pivots' rows, and what sweeps make of them
+}
+
+func newSystem(k int) system {
+	kp := kernel.Pad(k + 1)
+	return system{k: k, kp: kp, a: make([]float64, (k+1)*kp), lines: make([]float64, 4*kp), outs: make([]float64, 4*kp)}
+}
+
+// load fills A with a packed matrix times scale.
+func (s *system) load(b []float64, scale float64) {
+	at, off := 0, scale/root2
+	for r := range s.k {
+		row := s.a[r*s.kp:][:r+1]
+		kernel.Scale(row[:r], b[at:], off)
+		at += r
+		row[r] = b[at] * scale
+		at++
+	}
+}
+
+// border returns the last row: b to be filled in, z after solve.
+func (s *system) border() []float64 { return s.a[s.k*s.kp:][:s.k] }
+
+// solve sweeps A, four pivots P at a time, and returns the logarithm of its determinant. With D = A_PP⁻¹ a sweep is
+//
+//	A_RR - A_RP D A_PR,  A_RP D,  -D
+//
+// in place of A_RR, A_RP and A_PP. It needs no exchange of rows where a matrix is positive, keeps the matrix symmetric, so that
+// the lower triangle is enough, and makes of the border what it makes of any row.
+func (s *system) solve() (logDet float64) {
+	k, kp, a := s.k, s.kp, s.a
+	rows := k + 1
+	det, power := 1.0, 0 // determinant = det 2^power
+	var d [4][4]float64
 	for p := 0; p < k; p += 4 {
 		b := min(4, k-p)
-		d := s.block[:b*b]
-		for r := range b {
-			copy(d[r*b:(r+1)*b], a[(p+r)*kp+p:])
-		}
-		logDet += elem.Log(invertSmall(d, b))
-		// The columns of the block, by the rows: those already eliminated have turned signs.
-		u := s.u[:b*k]
-		for r := range b {
-			row, to := a[(p+r)*kp:(p+r)*kp+k], u[r*k:(r+1)*k]
-			copy(to[:p], row)
-			clear(to[p : p+b])
-			for c := p + b; c < k; c++ {
-				to[c] = -row[c]
+		for r := range 4 {
+			line := s.lines[r*kp : (r+1)*kp]
+			if r >= b {
+				clear(line)
+				d[r] = [4]float64{}
+				d[r][r] = 1
+				continue
+			}
+			copy(line, a[(p+r)*kp:(p+r)*kp+p])
+			clear(line[p : p+b])
+			d[r] = [4]float64{}
+			for c := range r + 1 {
+				d[r][c] = a[(p+r)*kp+p+c]
+				d[c][r] = d[r][c]
 			}
 		}
 		if b == 4 {
-			for c := range k {
-				row := (*[4]float64)(a[c*kp+p:])
-				row[0], row[1], row[2], row[3] = 0, 0, 0, 0
+			l0, l1, l2, l3 := s.lines[:rows], s.lines[kp:][:rows], s.lines[2*kp:][:rows], s.lines[3*kp:][:rows]
+			for c := p + 4; c < rows; c++ {
+				col := (*[4]float64)(a[c*kp+p:])
+				l0[c], l1[c], l2[c], l3[c] = col[0], col[1], col[2], col[3]
+			}
+		} else { // the border alone is left
+			for r := range b {
+				s.lines[r*kp+k] = a[k*kp+p+r]
+			}
+		}
+		m, e := math.Frexp(float64(det * invertSmall(&d)))
+		det = m
+		power += e
+		var minus [16]float64
+		for r := range 4 {
+			for c := range 4 {
+				minus[4*r+c] = -d[r][c]
+			}
+		}
+		kernel.CombineRows(s.outs, minus[:], s.lines, 4)
+		kernel.AccumulateLower(a, s.lines, s.outs, rows)
+		for r := range b {
+			row, out := a[(p+r)*kp:], s.outs[r*kp:]
+			for c, v := range out[:p] {
+				row[c] = -v
+			}
+			copy(row[p:p+r+1], minus[4*r:4*r+r+1])
+		}
+		if b == 4 {
+			o0, o1, o2, o3 := s.outs[:rows], s.outs[kp:][:rows], s.outs[2*kp:][:rows], s.outs[3*kp:][:rows]
+			for c := p + 4; c < rows; c++ {
+				col := (*[4]float64)(a[c*kp+p:])
+				col[0], col[1], col[2], col[3] = -o0[c], -o1[c], -o2[c], -o3[c]
 			}
 		} else {
-			for c := range k {
-				clear(a[c*kp+p : c*kp+p+b])
+			for r := range b {
+				a[k*kp+p+r] = -s.outs[r*kp+k]
 			}
 		}
-		for r := range b {
-			a[(p+r)*kp+p+r] = 1
-		}
-		rows, out := a[p*kp:(p+b)*kp], s.out[:b*kp]
-		kernel.CombineRows(out, d, rows, b)
-		kernel.AccumulateRows(a, u, out, b)
-		copy(rows, out)
 	}
-	return logDet
+	return elem.Log(det) + float64(float64(power)*math.Ln2)
 }
 
-// invertSmall replaces d, b × b, by its inverse and returns its determinant.
-func invertSmall(d []float64, b int) float64 {
+// pack fills b with zzᵀ + A⁻¹ after solve.
+func (s *system) pack(b []float64) {
+	at, z := 0, s.border()
+	for r, x := range z {
+		row := s.a[r*s.kp:]
+		kernel.AddOuter(b[at:at+r], row, z, x, root2)
+		at += r
+		b[at] = float64(x*x) - row[r]
+		at++
+	}
+}
+
+// invertSmall replaces d by its inverse and returns its determinant.
+func invertSmall(d *[4][4]float64) float64 {
 	det := 1.0
-	for p := range b {
-		pivot := d[p*b+p]
+	for p := range 4 {
+		pivot := d[p][p]
 		if !(pivot > 1e-300) {
 			pivot = 1e-300
 		}
 		det *= pivot
 		inv := 1 / pivot
-		for c := range b {
-			d[p*b+c] *= inv
+		for c := range 4 {
+			d[p][c] *= inv
 		}
-		d[p*b+p] = inv
-		for r := range b {
+		d[p][p] = inv
+		for r := range 4 {
 			if r == p {
 				continue
 			}
-			t := d[r*b+p]
-			d[r*b+p] = 0
-			for c := range b {
-				d[r*b+c] -= float64(t * d[p*b+c])
+			t := d[r][p]
+			d[r][p] = 0
+			for c := range 4 {
+				d[r][c] -= float64(t * d[p][c])
 			}
 		}
 	}

@@ -54,7 +54,8 @@ const (
 	tauCells   = 2    // pseudo-cells that hold τ_i at t
 	tauMost    = 1e6  // noise below a thousandth of a row's deviation counts as so much
 	leastSteps = 10   // epochs before a fit may end
-	chunks     = 16   // pieces of the rows, whose sums are added in order
+	chunks     = 16   // the most pieces of the rows, whose sums are added in order
+	chunkLines = 64   // lines that are worth a piece
 	startRidge = 1e-6 // of α at the start
 	root2      = math.Sqrt2
 )
@@ -161,15 +162,12 @@ type Fit struct {
 
 // scratch is the room of one worker.
 type scratch struct {
-	a, rows, u, out []float64
-	packed, line    []float64
-	block           [16]float64
+	system
+	u, packed, line []float64
 }
 
 func newScratch(k, np int) *scratch {
-	kp := kernel.Pad(k)
-	return &scratch{a: make([]float64, k*kp), rows: make([]float64, 4*kp), u: make([]float64, 4*k), out: make([]float64, 4*kp),
-		packed: make([]float64, Packed(k)), line: make([]float64, max(np, 2*kp))}
+	return &scratch{system: newSystem(k), u: make([]float64, 4*k), packed: make([]float64, Packed(k)), line: make([]float64, np)}
 }
 
 // New returns a fit of rank k at its start: the first k singular vectors of Y, the
@@ -237,7 +235,7 @@ func (f *Fit) room() {
 	f.rhs, f.scaled = make([]float64, max(k*f.np, f.D*k)), make([]float64, k*f.np)
 	f.grams, f.done = make([]float64, f.N*f.pp), make([]bool, f.D)
 	f.sumU, f.sumV = make([]float64, f.pp), make([]float64, f.pp)
-	f.parts = make([][]float64, min(chunks, max(f.D, f.N)))
+	f.parts = make([][]float64, pieces(max(f.D, f.N)))
 	for c := range f.parts {
 		f.parts[c] = make([]float64, k*f.np+f.pp+f.np)
 	}
@@ -339,7 +337,7 @@ func (f *Fit) Epoch(t int, tolerance float64) (done bool) {
 }
 
 // gather adds w_l B_l over the places of a list to b, less them where they are
-// the hidden ones of the whole sum.
+// the hidden ones of the whole sum. The B_l lie pp numbers apart; b may be a part of them all.
 func gather(b []float64, l *List, weights, moments []float64, pp int) {
 	sign := 1.0
 	if !l.Seen {
@@ -351,23 +349,37 @@ func gather(b []float64, l *List, weights, moments []float64, pp int) {
 		for k, i := range at[:n] {
 			w[k] = sign * weights[i]
 		}
-		kernel.AccumulateFrom(b[:pp], w[:n], moments, at[:n])
+		kernel.AccumulateFrom(b, w[:n], moments, pp, at[:n])
 		at = at[n:]
 	}
 }
 
-const gatherRoom = 64
+const (
+	gatherRoom    = 64
+	gatherColumns = 64      // that take turns with one part of the B_i
+	gatherCache   = 1 << 17 // numbers, a megabyte
+	gatherLeast   = 128     // numbers, below which parts are not worth it
+)
+
+// whole fills what gather begins with: the sum over all lines, or 0.
+func whole(b []float64, l *List, sum []float64) {
+	if l.Seen {
+		clear(b)
+	} else {
+		copy(b, sum)
+	}
+}
 
 // stepV updates ρ, V and C.
 func (f *Fit) stepV(t int) {
 	k, np, pp := f.K, f.np, f.pp
-	pieces := min(chunks, f.D)
-	f.pool.Do(pieces, func(w, c int) {
+	count := pieces(f.D)
+	f.pool.Do(count, func(w, c int) {
 		ws := f.work[w]
 		part := f.parts[c]
 		clear(part)
 		acc, sum, squares := part[:k*np], part[k*np:k*np+pp], part[k*np+pp:]
-		from, to := pool.Cut(f.D, pieces, c)
+		from, to := pool.Cut(f.D, count, c)
 		var one [1]float64
 		for i := from; i < to && !f.stopped(); {
 			rows := min(4, to-i)
@@ -391,31 +403,38 @@ func (f *Fit) stepV(t int) {
 	copy(rhs, f.parts[0][:k*np])
 	copy(f.sumU, f.parts[0][k*np:])
 	copy(f.squares, f.parts[0][k*np+pp:])
-	for _, part := range f.parts[1:pieces] {
+	for _, part := range f.parts[1:count] {
 		add(rhs, part[:k*np])
 		add(f.sumU, part[k*np:k*np+pp])
 		add(f.squares, part[k*np+pp:])
 	}
 	update := t >= noiseFrom
-	f.pool.Do(f.N, func(w, j int) {
-		if f.stopped() {
+	part := pp // of all B_i, that stays in the cache from one column to the next
+	if n := gatherCache / f.D &^ (kernel.Lanes - 1); n >= gatherLeast {
+		part = min(n, pp)
+	}
+	f.pool.Do((f.N+gatherColumns-1)/gatherColumns, func(w, piece int) {
+		first := piece * gatherColumns
+		last := min(first+gatherColumns, f.N)
+		for from := 0; from < pp; from += part {
+			to := min(from+part, pp)
+			for j := first; j < last && !f.stopped(); j++ {
+				g, l := f.gram(j)[from:to], &f.Cols[j]
+				whole(g, l, f.sumU[from:to])
+				gather(g, l, f.Tau, f.BU[from:], pp)
+			}
+		}
+		if !update || f.stopped() {
 			return
 		}
-		b, l := f.packV(j), &f.Cols[j]
-		g := f.gram(j)
-		clear(g)
-		if !l.Seen {
-			copy(g, f.sumU)
-		}
-		gather(g, l, f.Tau, f.BU, pp)
-		if update {
+		for j := first; j < last; j++ {
 			var e [1]float64
-			kernel.Dots(e[:], g, b)
+			kernel.Dots(e[:], f.gram(j), f.packV(j))
 			dot := 0.0
 			for c := range k {
 				dot += float64(f.V[c*np+j] * rhs[c*np+j])
 			}
-			f.logC[j] = (float64(l.Count) + rhoCells) / (max(f.squares[j]-2*dot+e[0], 0) + rhoCells)
+			f.logC[j] = (float64(f.Cols[j].Count) + rhoCells) / (max(f.squares[j]-2*dot+e[0], 0) + rhoCells)
 		}
 	})
 	if f.stopped() {
@@ -436,22 +455,17 @@ func (f *Fit) stepV(t int) {
 			return
 		}
 		ws := f.work[w]
-		f.unpack(ws.a, f.gram(j), f.Rho[j])
-		for c := range k {
-			ws.a[c*f.kp+c]++
+		ws.load(f.gram(j), f.Rho[j])
+		v := ws.border()
+		for c := range v {
+			ws.a[c*ws.kp+c]++
+			v[c] = rhs[c*np+j] * f.Rho[j]
 		}
-		f.logC[j] = -ws.invert(k)
-		x := ws.line[:f.kp]
-		clear(x)
-		for c := range k {
-			x[c] = rhs[c*np+j] * f.Rho[j]
-		}
-		v := ws.u[:k]
-		kernel.Dots(v, ws.a, x)
+		f.logC[j] = -ws.solve()
 		for c, t := range v {
 			f.V[c*np+j] = t
 		}
-		f.pack(f.packV(j), ws.a, v)
+		ws.pack(f.packV(j))
 	})
 }
 
@@ -467,8 +481,7 @@ func (f *Fit) stepU() {
 	if f.stopped() {
 		return
 	}
-	pieces := (f.D + 3) / 4
-	f.pool.Do(pieces, func(w, c int) {
+	f.pool.Do((f.D+3)/4, func(w, c int) {
 		if f.stopped() {
 			return
 		}
@@ -478,23 +491,17 @@ func (f *Fit) stepU() {
 		for i := from; i < to; i++ {
 			l, rhs := &f.Rows[i], f.rhs[i*k:(i+1)*k]
 			g := ws.packed
-			clear(g)
-			if !l.Seen {
-				copy(g, f.sumV)
-			}
+			whole(g, l, f.sumV)
 			gather(g, l, f.Rho, f.BV, pp)
-			f.unpack(ws.a, g, f.Tau[i])
+			ws.load(g, f.Tau[i])
+			u := ws.border()
 			for c, a := range f.Alpha {
-				ws.a[c*f.kp+c] += a
+				ws.a[c*ws.kp+c] += a
+				u[c] = rhs[c] * f.Tau[i]
 			}
-			f.logS[i] = -ws.invert(k)
-			x := ws.line[:f.kp]
-			clear(x)
-			for c := range k {
-				x[c] = rhs[c] * f.Tau[i]
-			}
-			kernel.Dots(f.rowU(i), ws.a, x)
-			f.pack(f.packU(i), ws.a, f.rowU(i))
+			f.logS[i] = -ws.solve()
+			copy(f.rowU(i), u)
+			ws.pack(f.packU(i))
 			line := ws.line[:np]
 			kernel.Multiply(line[:f.N], f.rowY(i)[:f.N], f.Rho)
 			clear(line[f.N:])
@@ -516,13 +523,16 @@ func (f *Fit) stepU() {
 	f.sum(f.sumU, f.BU, f.D, func(int) float64 { return 1 })
 }
 
+// pieces is into how many sums over lines are cut.
+func pieces(lines int) int { return min(max(lines/chunkLines, 1), chunks) }
+
 // sum adds w_l B_l over all lines.
 func (f *Fit) sum(to, moments []float64, lines int, weight func(l int) float64) {
-	pieces := min(chunks, lines)
-	f.pool.Do(pieces, func(_, c int) {
+	count := pieces(lines)
+	f.pool.Do(count, func(_, c int) {
 		part := f.parts[c][:f.pp]
 		clear(part)
-		from, end := pool.Cut(lines, pieces, c)
+		from, end := pool.Cut(lines, count, c)
 		var w [4]float64
 		for l := from; l < end && !f.stopped(); {
 			n := min(len(w), end-l)
@@ -533,7 +543,7 @@ func (f *Fit) sum(to, moments []float64, lines int, weight func(l int) float64) 
 			l += n
 		}
 	})
-	for _, part := range f.parts[:pieces] {
+	for _, part := range f.parts[:count] {
 		add(to, part[:f.pp])
 	}
 }
@@ -563,16 +573,16 @@ func (f *Fit) unpack(a, b []float64, scale float64) {
 	}
 }
 
-// pack fills b with uuᵀ + a, of a the lower triangle.
-func (f *Fit) pack(b, a, u []float64) {
+// pack fills b with the lower triangle of a.
+func (f *Fit) pack(b, a []float64) {
 	at := 0
-	for r, x := range u {
+	for r := range f.K {
 		row := a[r*f.kp : r*f.kp+r+1]
-		for c, y := range u[:r] {
-			b[at+c] = root2 * (float64(x*y) + row[c])
+		for c, y := range row[:r] {
+			b[at+c] = root2 * y
 		}
 		at += r
-		b[at] = float64(x*x) + row[r]
+		b[at] = row[r]
 		at++
 	}
 }
@@ -807,18 +817,16 @@ func (f *Fit) rotate(moments []float64, lines int, r []float64, which func(l int
 			return
 		}
 		if room[w] == nil {
-			room[w] = make([]float64, k*kp+k*k)
+			room[w] = make([]float64, 2*k*kp+k*k)
 		}
-		ws, half, tight := f.work[w], room[w][:k*kp], room[w][k*kp:]
+		a, half, tight := room[w][:k*kp], room[w][k*kp:2*k*kp], room[w][2*k*kp:]
 		b := moments[l*f.pp : (l+1)*f.pp]
-		f.unpack(ws.a, b, 1)
-		kernel.CombineRows(half, rk, ws.a, k)
+		f.unpack(a, b, 1)
+		kernel.CombineRows(half, rk, a, k)
 		for c := range k {
 			copy(tight[c*k:(c+1)*k], half[c*kp:])
 		}
-		kernel.CombineRows(ws.a, tight, rt, k)
-		zero := ws.u[:k]
-		clear(zero)
-		f.pack(b, ws.a, zero)
+		kernel.CombineRows(a, tight, rt, k)
+		f.pack(b, a)
 	})
 }
