@@ -224,9 +224,9 @@ func (p *fixed) Forward(y []float64, start projection.Factors) error {
 	for i := range rows {
 		rows[i] = p.N
 	}
-	f := nmf.NewNewton(&nmf.Problem{D: p.D, N: p.N, K: p.K, NP: p.np, U: p.u, V: p.v, X: y, Stride: p.np, Rows: rows, Visible: p.D * p.N, Loss: p.loss, Pool: p.pool,
+	f := nmf.NewNewton(nmf.Problem{D: p.D, N: p.N, K: p.K, NP: p.np, U: p.u, V: p.v, X: y, Stride: p.np, Rows: rows, Visible: p.D * p.N, Loss: p.loss, Pool: p.pool,
 		Read: func(x []float64, _ []bool, i int) []bool { copy(x, y[i*p.np:i*p.np+p.N]); return nil },
-		Held: func(divergence.Loss, []float64, int, float64) float64 { return 0 }})
+		Held: func(divergence.Loss, []float64, int, float64, []float64) float64 { return 0 }})
 	if _, err := f.Begin(); err != nil {
 		return err
 	}
