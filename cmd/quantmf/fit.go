@@ -74,11 +74,11 @@ How (defaults are those of the package)
                     them at its minimum and maximum (qmf, qmfq; default free)
   -penalty X        weight of the penalty on the factors (qmf, nmf; default 0)
   -shrinkage X      pull of every map towards a straight line, in pseudo-samples
-                    (qmf; default: of 0, 20 and 100 the one that predicts
+                    (qmf, qmfq; default: of 0, 20 and 100 the one that predicts
                     hidden cells best, 0 with -ends pinned or -start uniform)
   -projection kl:N|frobenius:N|svd
                     N updates under either divergence, or singular vectors, which
-                    need every value (qmfq; default kl:20, kl:100 with -start
+                    need every value (qmfq; default kl:5, kl:100 with -start
                     uniform)
   -updates newton|multiplicative
                     Newton's method, for a -loss of β up to 2, or the updates of
