@@ -26,7 +26,8 @@ func TestFit(t *testing.T) {
 	model := filepath.Join(t.TempDir(), "m.qmf")
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	u, said := run(t, exitDone, "fit", "-k", "2", "-epochs", "2", "-start", "scores", "-shrinkage", "0", "-shards", "3", "-o", model, "-u", "-", file)
+	store := filepath.Join(t.TempDir(), "store")
+	u, said := run(t, exitDone, "fit", "-k", "2", "-epochs", "2", "-start", "scores", "-shrinkage", "0", "-shards", "3", "-o", model, "-u", "-", file) // with names, in a temporary store
 	for _, want := range []string{"300 features × 148 samples", "epoch 2 of 2", "done"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is not in %q", want, said)
@@ -34,6 +35,12 @@ func TestFit(t *testing.T) {
 	}
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+	for range 2 { // the second finds all done
+		run(t, exitDone, "fit", "-method", "nmf", "-k", "2", "-epochs", "3", "-store", store, file)
+	}
+	if _, said := run(t, exitUsage, "fit", "-method", "nmf", "-k", "3", "-store", store, file); !strings.Contains(said, "-store: it has another fit") {
+		t.Error(said)
 	}
 	in, err := os.Open(file)
 	if err != nil {

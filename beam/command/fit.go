@@ -4,7 +4,6 @@ package command
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/beam"
+	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -136,18 +136,25 @@ func fit(ctx context.Context, args []string, s streams) error {
 		return err
 	}
 	defer end()
+	f.Options.Rows = true
 	t, err := f.matrixFlags.read(f.fileName, f.missing, f.method != "nmf" && !f.log1p)
 	if err != nil {
 		return err
 	}
+	defer t.Close()
 	if f.log1p {
 		t.Log1p()
 	}
 	if f.top > 0 {
-		t = t.MostVariable(f.top)
+		if t, err = t.MostVariable(f.top); err != nil {
+			return err
+		}
 	}
-	f.takeLoss(t.X)
-	f.say(s, record{Read: t.File, Features: t.X.Rows, Samples: t.X.Cols}, "%s: %d features × %d samples; %s", t.File, t.X.Rows, t.X.Cols, t.Taken)
+	if err := f.takeLoss(t); err != nil {
+		return err
+	}
+	features, samples := t.Dims()
+	f.say(s, record{Read: t.File, Features: features, Samples: samples}, "%s: %d features × %d samples; %s", t.File, features, samples, t.Taken)
 	for _, w := range t.Warnings {
 		f.say(s, record{Warning: w}, "warning: %s", w)
 	}
@@ -155,7 +162,7 @@ func fit(ctx context.Context, args []string, s streams) error {
 	if f.method == "nmf" {
 		plan = quantmf.PlanNMF
 	}
-	if err := plan(ctx, store, f.shards, t.X, f.rank, f.options...); err != nil {
+	if err := plan(ctx, store, f.shards, t.Rows(), f.rank, f.options...); err != nil {
 		return f.explain(err, t)
 	}
 	shown := time.Now()
@@ -235,36 +242,20 @@ func (f *fitFlags) write(m quantmf.Model, t *table.Table, stdout io.Writer) erro
 }
 
 // marshal returns the model as a file of quantmf: with the names of features and samples, and what was done to the
-// matrix first (cmd/quantmf's model.go has the layout).
+// matrix first.
 func (f *fitFlags) marshal(m quantmf.Model, t *table.Table) ([]byte, error) {
 	data, err := m.MarshalBinary()
 	if err != nil {
 		return nil, err
 	}
-	var names []byte
-	for _, part := range []struct {
-		names []string
-		given bool
-	}{{t.Features, t.NamedFeatures}, {t.Samples, t.NamedSamples}} {
-		if !part.given {
-			part.names = nil
-		}
-		names = binary.LittleEndian.AppendUint64(names, uint64(len(part.names)))
-		for _, n := range part.names {
-			names = append(binary.LittleEndian.AppendUint64(names, uint64(len(n))), n...)
-		}
+	var names saved.Names
+	if t.NamedFeatures {
+		names.Features = t.Features
 	}
-	if data, err = quantmf.AppendSection(data, "name", names); err != nil {
-		return nil, err
+	if t.NamedSamples {
+		names.Samples = t.Samples
 	}
-	made := "matrix\t" + filepath.Base(f.fileName) + "\n"
-	if f.log1p {
-		made += "log1p\tyes\n"
-	}
-	if f.top > 0 {
-		made += "top\tyes\n"
-	}
-	return quantmf.AppendSection(data, "made", []byte(made))
+	return saved.Append(data, names, saved.Made{Matrix: filepath.Base(f.fileName), Log1p: f.log1p, Top: f.top > 0})
 }
 
 func numbered(prefix string, n int) []string {

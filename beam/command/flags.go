@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -66,18 +67,14 @@ func (f *optionFlags) register(set *flag.FlagSet) {
 	yes("missing", "WithMissingValues", quantmf.WithMissingValues(), &f.missing)
 	yes("strict", "WithStrict", quantmf.WithStrict(), &strict)
 	add("loss", "WithLoss", func(s string) (quantmf.FitOption, error) {
-		named := map[string]quantmf.Loss{"kl": quantmf.KL, "frobenius": quantmf.Frobenius}
 		if f.loss = s != "auto"; !f.loss {
 			return nil, nil
 		}
-		if l, is := named[s]; is {
-			return quantmf.WithLoss(l), nil
-		}
-		beta, err := strconv.ParseFloat(s, 64)
+		l, err := saved.ParseLoss(s)
 		if err != nil {
-			return nil, errors.New("must be auto, kl, frobenius or the β of a divergence")
+			return nil, err
 		}
-		return quantmf.WithLoss(quantmf.Beta(beta)), nil
+		return quantmf.WithLoss(l), nil
 	})
 	add("m", "WithLevels", whole(quantmf.WithLevels))
 	add("epochs", "WithEpochs", whole(quantmf.WithEpochs))
@@ -103,13 +100,16 @@ func (f *optionFlags) register(set *flag.FlagSet) {
 }
 
 // takeLoss takes the loss that the values ask for, where none was given.
-func (f *optionFlags) takeLoss(x quantmf.Mat) {
-	for i := 0; i < x.Rows && !f.loss; i++ {
-		if slices.ContainsFunc(x.Row(i), func(v float64) bool { return v < 0 }) {
+func (f *optionFlags) takeLoss(t *table.Table) error {
+	if f.loss {
+		return nil
+	}
+	return t.EachRow(func(_ int, row []float64) {
+		if !f.loss && slices.ContainsFunc(row, func(v float64) bool { return v < 0 }) {
 			f.options = append(f.options, quantmf.WithLoss(quantmf.Frobenius))
 			f.loss = true
 		}
-	}
+	})
 }
 
 // explain puts an error of the package into the words of the command line and of the matrix.
@@ -117,11 +117,13 @@ func (f *optionFlags) explain(err error, t *table.Table) error {
 	var option *quantmf.OptionError
 	var data *quantmf.DataError
 	switch {
+	case errors.As(err, &option) && option.Option == "store":
+		return usageError("-store: " + option.Bound)
 	case errors.As(err, &option):
 		if name, is := f.names[option.Option]; is {
 			return usageError(strings.TrimSpace(fmt.Sprintf("-%s %s", name, option.Value)) + ": " + option.Bound)
 		}
-	case errors.As(err, &data) && data.Row < t.X.Rows && data.Col < t.X.Cols:
+	case errors.As(err, &data) && data.Row < len(t.Features) && data.Col < len(t.Samples):
 		return t.Error(data.Row, data.Col, data.Problem)
 	}
 	return err
@@ -214,9 +216,13 @@ func (f *matrixFlags) read(path string, missing, negative bool) (*table.Table, e
 	if err != nil {
 		return nil, inputError{err}
 	}
-	defer file.Close()
 	if at, err := file.Stat(); err == nil && at.IsDir() {
+		file.Close()
 		return table.ReadFolder(os.DirFS(path), path, o)
 	}
-	return table.Read(file, path, o)
+	t, err := table.Read(file, path, o)
+	if err != nil || !t.InFile() { // else the table closes it
+		file.Close()
+	}
+	return t, err
 }

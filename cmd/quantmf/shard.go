@@ -196,7 +196,7 @@ func planShards(f *shardFlags, s streams) error {
 	if err != nil {
 		return err
 	}
-	if err := f.affordable(t.X.Rows, t.X.Cols); err != nil {
+	if err := f.affordable(t); err != nil {
 		return explain(err, t, f.flagOf)
 	}
 	ctx, stop := interruptible()
