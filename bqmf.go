@@ -7,7 +7,8 @@ package quantmf
 //
 // by variational Bayes (internal/posterior). The scales g_i come first, from the
 // visible values of the row alone, and the maps back, T_i, last, from leave-one-out
-// predictions (internal/curve). α takes components away that the data do not ask for, so
+// predictions (internal/curve). Rows whose noise goes together, as that of pixels that touch, also say what the others are
+// (internal/posterior, near.go). α takes components away that the data do not ask for, so
 // the rank is an upper bound. It is fitted for two strengths γ of that, and the one
 // whose leave-one-out predictions lose less is the model; the second is given up where it is behind.
 
@@ -46,7 +47,8 @@ type BQMF struct {
 	Relevance []float64
 	// RowNoise (d) and SampleNoise (n): the deviation of the noise of cell (i, j), on
 	// the scale of UV, is RowNoise_i SampleNoise_j; the samples' have geometric mean 1.
-	// Near 1 a row is hardly better predicted than by its mean. 0 for a constant row.
+	// Near 1 a row is hardly better predicted by the factors than by its mean, though other rows may know more: a row whose noise goes
+	// with that of others is also predicted from what the factors leave of them. 0 for a constant row.
 	RowNoise, SampleNoise []float64
 	// Strength is γ, 1 or 1/2: how far each component has a relevance of its own.
 	Strength float64
@@ -88,9 +90,9 @@ func bqmfDefaults() config {
 // [*OptionError]; when ctx ends or a progress function fails, the model so far with
 // an error that wraps it.
 //
-// Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)2k³; at the end
-// of either strength 6k² for each cell. Memory beside x: dn, (d+2n)k²/2 + 16nk, and nk² at
-// the end.
+// Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)k³; at the end
+// of either strength 5k² for each cell, and 4096 (n+k) for each row. Memory beside x: dn, (d+2n)k²/2 + 16nk, and nk² + 3dn at
+// the end; a model keeps dn.
 func FitBQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*BQMF, error) {
 	c := bqmfDefaults()
 	if err := parse(option.FitBQMF, &c, opts); err != nil {
@@ -720,7 +722,7 @@ func (m *BQMF) eachRow(p *pool.Pool, mass bool, g func(t *curve.Table, c *poster
 }
 
 // Reconstruct returns the conditional mean of every cell, d × n, under the loss that
-// was fitted: T_i of (UV)_ij and of what is not known of it. Cost: 6k² flops a
+// was fitted: T_i of (UV)_ij, of what rows whose noise goes with that of row i say, and of what is not known of it. Cost: 5k² flops a
 // cell, spread over GOMAXPROCS workers.
 func (m *BQMF) Reconstruct() Mat {
 	out, _ := m.reconstruct(context.Background())
