@@ -92,10 +92,18 @@ func bqmfDefaults() config {
 //
 // Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)k³; at the end
 // of either strength 5k² for each cell, and 4096 (n+k) for each row. Memory beside x: dn, (d+2n)k²/2 + 16nk, and nk² + 3dn at
-// the end; a model keeps dn.
-func FitBQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*BQMF, error) {
+// the end; a model keeps dn, and of x that is no [Mat] it makes one.
+func FitBQMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*BQMF, error) {
+	return runBQMF(ctx, x, rank, opts)
+}
+
+func runBQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*BQMF, error) {
 	c := bqmfDefaults()
 	if err := parse(option.FitBQMF, &c, opts); err != nil {
+		return nil, err
+	}
+	x, err := c.masked(x)
+	if err != nil {
 		return nil, err
 	}
 	visible, err := c.checkBQMF(x, rank)
@@ -107,7 +115,7 @@ func FitBQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*BQMF, er
 	if err != nil {
 		return nil, err
 	}
-	p := pool.New(c.workers, x.Rows)
+	p := pool.New(c.workers, visible.d)
 	defer p.Close()
 	f := &bqmfFit{config: &c, cells: visible, pool: p, ctx: ctx, fingerprints: past.data}
 	if len(past.best) > 0 {
@@ -115,11 +123,20 @@ func FitBQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*BQMF, er
 		if err := f.best.UnmarshalBinary(past.best); err != nil {
 			return nil, past.inside(err)
 		}
-		if b := f.best; b.U.Rows != x.Rows || b.V.Cols != x.Cols || b.loss != c.loss || b.missing != c.missing || (b.Validation != nil) != (c.validation > 0) {
+		if b := f.best; b.U.Rows != visible.d || b.V.Cols != visible.n || b.loss != c.loss || b.missing != c.missing || (b.Validation != nil) != (c.validation > 0) {
 			return nil, past.state.fail("BEST", "the best model is not of this fit")
 		}
 	}
-	f.begin(rank)
+	err = f.begin(rank)
+	if late := visible.trouble.get(); late != nil {
+		return nil, late
+	}
+	if err != nil {
+		if f.best == nil {
+			f.best = f.model(nil, 0)
+		}
+		return f.best, stoppedAt(0, err)
+	}
 	first := 0
 	if past.from != nil {
 		first = past.from.restart
@@ -129,7 +146,11 @@ func FitBQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*BQMF, er
 		if past.from != nil && run == first {
 			from = past.from
 		}
-		if err := f.run(run, past.state, from); err != nil {
+		err := f.run(run, past.state, from)
+		if late := visible.trouble.get(); late != nil {
+			return nil, late
+		}
+		if err != nil {
 			if f.best == nil {
 				f.best = f.model(nil, run)
 			}
@@ -156,18 +177,19 @@ func (c *config) settleBQMF() error {
 }
 
 // checkBQMF returns the cells that a fit sees, or what is wrong with its data.
-func (c *config) checkBQMF(x Mat, rank int) (*cells, error) {
+func (c *config) checkBQMF(x Rows, rank int) (*cells, error) {
 	if err := c.settleBQMF(); err != nil {
 		return nil, err
 	}
-	if err := x.check("x"); err != nil {
+	if err := checkRows("x", x); err != nil {
 		return nil, err
 	}
 	if rank < 0 {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least 0"}
 	}
-	if k := uint64(bqmfComponents(x.Rows, x.Cols, rank)); k*(k+1)/2 > limit.Cells/uint64(x.Rows+x.Cols) {
-		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "the posterior of a " + x.size() + " matrix would need too much memory"}
+	d, n := x.Dims()
+	if k := uint64(bqmfComponents(d, n, rank)); k*(k+1)/2 > limit.Cells/uint64(d+n) {
+		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "the posterior of a " + sizeOf(d, n) + " matrix would need too much memory"}
 	}
 	rules := config{settings: settings{missing: c.missing, loss: c.loss, mapped: true}}
 	if !c.given.Has(option.Loss) {
@@ -176,22 +198,23 @@ func (c *config) checkBQMF(x Mat, rank int) (*cells, error) {
 	if err := rules.checkCells(x); err != nil {
 		return nil, err
 	}
-	negative := false
-	for i := range x.Rows {
-		for _, v := range x.Row(i) {
-			negative = negative || v < 0
+	visible, err := newCells(x, &c.settings)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range visible.extremes {
+		if e.least < 0 && c.loss == divergence.KL { // not asked for: checkCells would have said so
+			c.loss = divergence.Frobenius
 		}
 	}
-	if negative && c.loss == divergence.KL { // not asked for: checkCells would have said so
-		c.loss = divergence.Frobenius
-	}
-	return newCells(x, &c.settings)
+	return visible, nil
 }
 
 // bqmfFit is a fit under way.
 type bqmfFit struct {
 	*config
 	*cells
+	x            Mat // NaN where a cell is hidden
 	pool         *pool.Pool
 	ctx          context.Context
 	fingerprints [2]uint64
@@ -207,8 +230,14 @@ type bqmfFit struct {
 	mark            float64 // what the second strength's leave-one-out loss is compared with; 0: nothing yet
 }
 
-// begin makes the scales and what the fits start from.
-func (f *bqmfFit) begin(rank int) {
+// begin makes the scales and what the fits start from. An error is that of the context or of
+// the progress function; the rows that are left then have no scale.
+func (f *bqmfFit) begin(rank int) error {
+	const some = 256 // rows between two reports
+	course := newCourse(f.ctx, f.config, f.cells.d)
+	course.now.Epochs = len(strengths) * f.epochs
+	err := course.enter(PhaseFactors)
+	f.x = f.dense()
 	d, n := f.x.Rows, f.x.Cols
 	np := kernel.Pad(n)
 	f.rankAsked, f.rank = rank, bqmfComponents(d, n, rank)
@@ -221,7 +250,7 @@ func (f *bqmfFit) begin(rank int) {
 	f.curves, f.units = make([]curve.Curve, d), make([]float64, d)
 	y := make([]float64, d*np)
 	work := make([]curve.Scaler, f.pool.Workers())
-	f.pool.Do(d, func(w, i int) {
+	scale := func(w, i int) {
 		top, mean, count := 0.0, 0.0, 0.0
 		for _, v := range f.x.Row(i) {
 			if v == v {
@@ -231,12 +260,19 @@ func (f *bqmfFit) begin(rank int) {
 			}
 		}
 		f.units[i] = curve.UnitOf(top)
-		if f.ctx.Err() != nil {
+		if err != nil || f.ctx.Err() != nil {
 			f.curves[i] = curve.Curve{X: []float64{mean}, Y: []float64{0}, MassY: []float64{0}, MassX: []float64{mean}}
 			return
 		}
 		work[w].Scale(&f.curves[i], y[i*np:i*np+n], f.x.Row(i), !f.rooted)
-	})
+	}
+	for from := 0; from < d; from += some {
+		to := min(from+some, d)
+		f.pool.Do(to-from, func(w, i int) { scale(w, from+i) })
+		if err == nil {
+			err = course.report(0.5 * float64(to) / float64(d))
+		}
+	}
 	for i := range d {
 		if len(f.curves[i].X) > 1 {
 			if a := len(f.active); a < i {
@@ -245,14 +281,15 @@ func (f *bqmfFit) begin(rank int) {
 			f.active = append(f.active, i)
 		}
 	}
-	if f.ctx.Err() != nil || len(f.active) == 0 {
-		return
+	if err != nil || len(f.active) == 0 {
+		return err
 	}
 	a := len(f.active)
 	f.data = posterior.NewData(a, n, y[:a*np], func(i, j int) bool { v := f.x.Row(f.active[i])[j]; return v == v })
 	f.pool.Bind(f.ctx) // what a stop leaves undone nobody looks at
 	defer f.pool.Bind(nil)
 	f.space = svd.NewSubspace(a, n, f.rank, svdPasses, nmf.Chunks, func(_, i int) []float64 { return y[i*np : (i+1)*np] }, f.pool)
+	return course.report(1)
 }
 
 // run makes the fit of one strength, or goes on with it, and keeps it if it is the
@@ -386,7 +423,7 @@ func (u *unsettled) Error() string {
 	return "quantmf: UV moved by " + ftoa(u.moved) + " of itself in the last of " + itoa(u.epochs) + " epochs, wanted " + ftoa(u.tolerance)
 }
 
-func (f *bqmfFit) d() int { return f.x.Rows }
+func (f *bqmfFit) d() int { return f.cells.d }
 
 // better tells whether m predicts better than the best so far.
 func (f *bqmfFit) better(m *BQMF) bool {
@@ -405,10 +442,10 @@ func (f *bqmfFit) heldMean(m *BQMF) float64 {
 		f.pool.Bind(f.ctx)
 		defer f.pool.Bind(nil)
 	}
-	t, sum := m.conditional(f.pool), 0.0
+	t, sum, room := m.conditional(f.pool), 0.0, make([]float64, f.n)
 	for i := range t.Rows {
-		for j, v := range f.full.Row(i) {
-			if f.held[i*t.Cols+j] {
+		for j, v := range f.observedRow(room, i) {
+			if f.isHeld(i, j) {
 				sum += f.loss.Divergence(v, t.At(i, j))
 			}
 		}
@@ -729,6 +766,11 @@ func (m *BQMF) Reconstruct() Mat {
 	return out
 }
 
+func (m *BQMF) filler(ctx context.Context) (filler, error) {
+	t, err := m.reconstruct(ctx)
+	return func(row []float64, i int) { copy(row, t.Row(i)) }, err
+}
+
 func (m *BQMF) reconstruct(ctx context.Context) (Mat, error) {
 	p := pool.New(0, len(m.curves))
 	defer p.Close()
@@ -851,6 +893,8 @@ func (m *BQMF) each(g func(t *curve.Table, mean, dev float64) float64) Mat {
 	return out
 }
 
+func (m *BQMF) dims() (d, n int) { return m.post.D, m.post.N }
+
 func (m *BQMF) bounds() *config {
 	return &config{settings: settings{loss: m.loss, missing: m.missing, mapped: true}}
 }
@@ -858,12 +902,12 @@ func (m *BQMF) bounds() *config {
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the loss
 // that was fitted. Where the fit was WithMissingValues, NaN cells are left out.
 func (m *BQMF) Loss(x Mat) (float64, error) {
-	return m.bounds().meanLoss(x, m.Reconstruct())
+	return LossRows(m, x)
 }
 
 // Goodness is that of [NMF.Goodness].
 func (m *BQMF) Goodness(x Mat) ([]Goodness, error) {
-	return m.bounds().goodness(x, m.Reconstruct())
+	return GoodnessRows(m, x)
 }
 
 // Bend returns the bend of every T_i, as [QMF.Bend] defines it.
@@ -898,7 +942,7 @@ func (m *BQMF) Score(ctx context.Context, x Mat) (float64, error) {
 	return score, err
 }
 
-func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64, error) {
+func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float64, error) {
 	visible, err := m.bounds().checkColumns(x, len(m.curves))
 	if err != nil {
 		return Mat{}, 0, err
@@ -921,7 +965,7 @@ func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64
 		y, variance, z, w []float64
 	}
 	work := make([]*room, p.Workers())
-	p.Do(n, func(w, j int) {
+	column := func(w, j int, x Mat, from int) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -936,7 +980,7 @@ func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64
 		}
 		at, rho := ws.placer.Place(ws.y)
 		for h, t := range at {
-			v.Set(h, j, t)
+			v.Set(h, from+j, t)
 		}
 		if !score {
 			return
@@ -962,11 +1006,18 @@ func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64
 				}
 				t = tables[i].C.Correct(tables[i].Mean(mean, dev))
 			}
-			losses[j] += m.loss.Divergence(value, t)
+			losses[from+j] += m.loss.Divergence(value, t)
 		}
+	}
+	err = inBlocks(ctx, x, nil, func(block Mat, from int) error {
+		p.Do(block.Cols, func(w, j int) { column(w, j, block, from) })
+		if err := ctx.Err(); err != nil {
+			return &interrupted{err}
+		}
+		return nil
 	})
-	if err := ctx.Err(); err != nil {
-		return Mat{}, 0, &interrupted{err}
+	if err != nil {
+		return Mat{}, 0, err
 	}
 	sum := 0.0
 	for _, l := range losses {

@@ -3,6 +3,9 @@ package quantmf
 // This file holds which cells of a matrix a fit may look at: all, those that were
 // observed, or those of them that are not held out for validation.
 //
+// Rows of x are read again whenever they are wanted, and nothing of the size of x is kept but a bit a
+// cell where some are held out.
+//
 // # Units
 //
 // Sums of powers of x overflow or underflow where the unit of x is far from 1, so a fit
@@ -30,8 +33,11 @@ package quantmf
 // sign (maps.go).
 
 import (
+	"context"
 	"math"
+	"math/bits"
 	"slices"
+	"sync/atomic"
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
@@ -40,34 +46,87 @@ import (
 	"github.com/quantmf/quantmf/internal/random"
 )
 
-// cells is what a fit may look at: x with NaN where a cell is missing or held
-// out, the number of visible cells in all, and the cells held out for validation.
+// cells is what a fit may look at: the rows of x', which cells of them are hidden, and the number of
+// visible ones.
 type cells struct {
-	x       Mat  // a copy where cells are hidden, else the caller's
-	full    Mat  // the caller's
-	missing bool // NaN cells of full are unobserved
-	partial bool // some are hidden
-	visible int
-	rows    []int  // visible cells of each row
-	held    []bool // d × n, nil where nothing is held out
-	heldOut int
-	units   // of x and full, which are copies where the units are not the caller's
+	sizes
+	source   Rows
+	mat      Mat      // source, where it is a Mat and x' itself; else empty
+	into     *units   // what brings rows of source to x'; nil: they are x'
+	trouble  *trouble // with reading
+	missing  bool     // NaN cells are unobserved
+	partial  bool     // some cells are hidden: they are unobserved or held out
+	visible  int
+	rows     []int    // visible cells of each row
+	held     []uint64 // of each row a bit for each cell, 1 where it is held out; nil where none is
+	heldOut  int
+	units               // of x'
+	extremes []extremes // of each row, in the units of source
+}
+
+// sizes are d and n, which where cells and factors come together are those of the factors.
+type sizes struct{ d, n int }
+
+// extremes are the least and the largest value of the observed cells of a row, and the least of
+// the visible ones.
+type extremes struct{ least, most, visible float64 }
+
+// trouble is the first error of reading rows.
+type trouble struct {
+	err atomic.Pointer[ReadError]
+}
+
+// over returns ctx, ended where there is trouble.
+func (t *trouble) over(ctx context.Context) context.Context { return troubled{ctx, t} }
+
+func (t *trouble) get() error {
+	if e := t.err.Load(); e != nil {
+		return e
+	}
+	return nil
+}
+
+type troubled struct {
+	context.Context
+	*trouble
+}
+
+func (t troubled) Err() error {
+	if err := t.get(); err != nil {
+		return err
+	}
+	return t.Context.Err()
 }
 
 // newCells hides the validation share of the observed cells, chosen by seed. A
 // row or column keeps at least two visible cells, or what it has.
-func newCells(x Mat, c *settings) (*cells, error) {
-	d, n := x.Rows, x.Cols
-	s := &cells{x: x, full: x, missing: c.missing, rows: make([]int, d)}
+func newCells(x Rows, c *settings) (*cells, error) {
+	d, n := x.Dims()
+	s := &cells{sizes: sizes{d, n}, source: x, trouble: new(trouble), missing: c.missing, rows: make([]int, d), extremes: make([]extremes, d)}
+	s.mat, _ = x.(Mat)
+	from := newRowReader(x)
 	cols := make([]int, n)
 	for i := range d {
-		for j, v := range x.Row(i) {
+		row, err := from.row(i)
+		if err != nil {
+			return nil, err
+		}
+		e := extremes{least: math.Inf(1), most: math.Inf(-1)}
+		for j, v := range row {
+			if v < e.least { // not NaN
+				e.least = v
+			}
+			if v > e.most {
+				e.most = v
+			}
 			if v == v {
 				s.rows[i]++
 				cols[j]++
-				s.visible++
 			}
 		}
+		e.visible = e.least
+		s.extremes[i] = e
+		s.visible += s.rows[i]
 	}
 	s.partial = s.visible < d*n
 	for i, k := range s.rows {
@@ -83,20 +142,26 @@ func newCells(x Mat, c *settings) (*cells, error) {
 	if c.validation == 0 {
 		return s, nil
 	}
-	s.partial, s.x, s.held = true, x.Clone(), make([]bool, d*n)
+	s.partial, s.held = true, make([]uint64, d*s.words())
 	src := random.Split(c.seed, 2)
 	for i := range d {
-		row := s.x.Row(i)
+		row, err := from.row(i)
+		if err != nil {
+			return nil, err
+		}
+		held, least := s.heldOf(i), math.Inf(1)
 		for j, v := range row {
 			if v == v && src.Float64() < c.validation && s.rows[i] > 2 && cols[j] > 2 {
-				row[j] = math.NaN()
-				s.held[i*n+j] = true
+				held[j/64] |= 1 << (j % 64)
 				s.rows[i]--
 				cols[j]--
 				s.visible--
 				s.heldOut++
+			} else if v < least {
+				least = v
 			}
 		}
+		s.extremes[i].visible = least
 	}
 	if s.heldOut == 0 {
 		return nil, &OptionError{Option: option.Validation.String(), Value: ftoa(c.validation), Bound: "holds out no cell of this matrix; it is too small"}
@@ -104,25 +169,94 @@ func newCells(x Mat, c *settings) (*cells, error) {
 	return s, nil
 }
 
-// readRow copies row i into x, with 0 in hidden cells, and fills observed. It returns
+// words is the number of words of held that a row has, and heldOf are those of row i.
+func (s *cells) words() int { return (s.n + 63) / 64 }
+func (s *cells) heldOf(i int) []uint64 {
+	if s.held == nil {
+		return nil
+	}
+	return s.held[i*s.words() : (i+1)*s.words()]
+}
+
+// isHeld tells whether cell (i, j) is held out.
+func (s *cells) isHeld(i, j int) bool {
+	return s.held != nil && s.heldOf(i)[j/64]>>(j%64)&1 == 1
+}
+
+// observedRow returns row i of x', held-out cells too and NaN where one is not observed: in room, n
+// numbers, or where it lies. It is not to be written to. Where it cannot be read it is all 0, and the
+// trouble is noted.
+func (s *cells) observedRow(room []float64, i int) []float64 {
+	if s.mat.Rows > 0 {
+		return s.mat.Row(i)
+	}
+	room = room[:s.n]
+	s.fill(room, i)
+	return room
+}
+
+// fill fills x, n numbers, with what observedRow returns.
+func (s *cells) fill(x []float64, i int) {
+	if s.mat.Rows > 0 {
+		copy(x, s.mat.Row(i))
+		return
+	}
+	if err := s.source.ReadRow(x, i); err != nil {
+		s.trouble.err.CompareAndSwap(nil, unread(i, err))
+		clear(x)
+	}
+	if s.into != nil {
+		s.into.bring(x, i)
+	}
+}
+
+// row is observedRow with NaN in every hidden cell.
+func (s *cells) row(room []float64, i int) []float64 {
+	if s.held == nil {
+		return s.observedRow(room, i)
+	}
+	room = room[:s.n]
+	s.fill(room, i)
+	s.hide(room, i)
+	return room
+}
+
+// hide makes the held-out cells of row i NaN.
+func (s *cells) hide(row []float64, i int) {
+	for w, set := range s.heldOf(i) {
+		for ; set != 0; set &= set - 1 {
+			row[64*w+bits.TrailingZeros64(set)] = math.NaN()
+		}
+	}
+}
+
+// readRow fills x, n numbers, with row i of x', 0 in hidden cells, and fills observed. It returns
 // observed, or nil where all cells of the matrix are visible.
 func (s *cells) readRow(x []float64, observed []bool, i int) []bool {
-	copy(x, s.x.Row(i))
+	x = x[:s.n]
+	s.fill(x, i)
 	if !s.partial {
 		return nil
 	}
-	for j, v := range x[:s.x.Cols] {
+	observed = observed[:s.n]
+	for j, v := range x {
 		observed[j] = v == v
 		if v != v {
 			x[j] = 0
 		}
 	}
-	return observed[:s.x.Cols]
+	for w, set := range s.heldOf(i) {
+		for ; set != 0; set &= set - 1 {
+			j := 64*w + bits.TrailingZeros64(set)
+			x[j], observed[j] = 0, false
+		}
+	}
+	return observed
 }
 
 // mark fills omega, n numbers, with 1 where a cell of row i is visible and 0 elsewhere.
 func (s *cells) mark(omega []float64, i int) {
-	for j, v := range s.x.Row(i) {
+	for j, v := range s.row(omega, i) {
 		omega[j] = 0
 		if v == v {
 			omega[j] = 1
@@ -130,31 +264,93 @@ func (s *cells) mark(omega []float64, i int) {
 	}
 }
 
-// heldLoss returns the sum of divergences of t from the held-out cells of row i.
-func (s *cells) heldLoss(l divergence.Loss, t []float64, i int, low float64) float64 {
+// heldLoss returns the sum of divergences of t from the held-out cells of row i. room has n numbers.
+func (s *cells) heldLoss(l divergence.Loss, t []float64, i int, low float64, room []float64) float64 {
 	if s.held == nil {
 		return 0
 	}
 	sum := 0.0
-	row := s.full.Row(i)
-	for j, h := range s.held[i*s.full.Cols : (i+1)*s.full.Cols] {
-		if h {
+	row := s.observedRow(room, i)
+	for w, set := range s.heldOf(i) {
+		for ; set != 0; set &= set - 1 {
+			j := 64*w + bits.TrailingZeros64(set)
 			sum += l.Value(row[j], t[j], low)
 		}
 	}
 	return sum
 }
 
-// checkFit returns the cells that a fit sees, or the error of its data.
-func checkFit(x Mat, rank int, c *config) (*cells, error) {
-	if err := x.check("x"); err != nil {
+// dense returns x', NaN where a cell is hidden: where it lies, or a copy.
+func (s *cells) dense() Mat {
+	if s.mat.Rows > 0 && s.held == nil {
+		return s.mat
+	}
+	m := NewMat(s.d, s.n)
+	for i := range s.d {
+		copy(m.Row(i), s.row(m.Row(i), i))
+	}
+	return m
+}
+
+// someRows are rows of x', NaN where a cell is hidden, as a matrix of its own.
+type someRows struct {
+	of   *cells
+	pick []int // nil: all
+}
+
+func (s someRows) Dims() (rows, cols int) {
+	if s.pick == nil {
+		return s.of.d, s.of.n
+	}
+	return len(s.pick), s.of.n
+}
+
+// ReadRow has the error that the cells have noted, if any.
+func (s someRows) ReadRow(x []float64, i int) error {
+	if s.pick != nil {
+		i = s.pick[i]
+	}
+	copy(x, s.of.row(x, i))
+	return s.of.trouble.get()
+}
+
+// maskedRows are rows with NaN where a mask holds a cell out.
+type maskedRows struct {
+	Rows
+	mask *cells
+}
+
+func (m maskedRows) ReadRow(x []float64, i int) error {
+	err := m.Rows.ReadRow(x, i)
+	m.mask.hide(x, i)
+	return err
+}
+
+// masked returns x without what the mask of the options hides, if there is one.
+func (c *config) masked(x Rows) (Rows, error) {
+	if c.mask == nil {
+		return x, nil
+	}
+	if err := checkRows("x", x); err != nil {
 		return nil, err
 	}
+	if d, n := x.Dims(); d != c.mask.d || n != c.mask.n {
+		return nil, &ShapeError{What: "x", Got: sizeOf(d, n), Want: sizeOf(c.mask.d, c.mask.n) + ", as HeldOut has it"}
+	}
+	return maskedRows{x, c.mask}, nil
+}
+
+// checkFit returns the cells that a fit sees, or the error of its data.
+func checkFit(x Rows, rank int, c *config) (*cells, error) {
+	if err := checkRows("x", x); err != nil {
+		return nil, err
+	}
+	d, n := x.Dims()
 	if rank < 1 {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least 1"}
 	}
-	if uint64(rank) > limit.Cells/uint64(x.Rows+x.Cols) {
-		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "the factors of a " + x.size() + " matrix would need too much memory"}
+	if uint64(rank) > limit.Cells/uint64(d+n) {
+		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "the factors of a " + sizeOf(d, n) + " matrix would need too much memory"}
 	}
 	if err := c.checkCells(x); err != nil {
 		return nil, err
@@ -173,7 +369,7 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 		name       string
 		m          Mat
 		rows, cols int
-	}{{"initial U", c.initU, x.Rows, rank}, {"initial V", c.initV, rank, x.Cols}} {
+	}{{"initial U", c.initU, d, rank}, {"initial V", c.initV, rank, n}} {
 		if f.m.Rows != f.rows || f.m.Cols != f.cols {
 			return nil, &ShapeError{What: f.name, Got: f.m.size(), Want: itoa(f.rows) + "×" + itoa(f.cols)}
 		}
@@ -197,7 +393,7 @@ func checkFit(x Mat, rank int, c *config) (*cells, error) {
 	}
 	for l := range rank {
 		topU, topV := 0.0, 0.0
-		for i := range x.Rows {
+		for i := range d {
 			topU = max(topU, c.initU.At(i, l))
 		}
 		for _, v := range c.initV.Row(l) {
@@ -221,10 +417,15 @@ func (c *config) initBounds(rank int, root float64) (least, most float64) {
 }
 
 // checkCells reports the first value that a fit cannot have.
-func (c *config) checkCells(x Mat) error {
-	top := 0.0
-	for i := range x.Rows {
-		for j, v := range x.Row(i) {
+func (c *config) checkCells(x Rows) error {
+	top, from := 0.0, newRowReader(x)
+	d, _ := x.Dims()
+	for i := range d {
+		row, err := from.row(i)
+		if err != nil {
+			return err
+		}
+		for j, v := range row {
 			if v >= 1/limit.Value && v <= limit.Value { // which every fit takes
 				if v > top {
 					top = v
@@ -239,8 +440,12 @@ func (c *config) checkCells(x Mat) error {
 			}
 		}
 	}
-	for i := 0; i < x.Rows && c.loss < limit.LeastBeta; i++ {
-		for j, v := range x.Row(i) {
+	for i := 0; i < d && c.loss < limit.LeastBeta; i++ {
+		row, err := from.row(i)
+		if err != nil {
+			return err
+		}
+		for j, v := range row {
 			if v < top/limit.Ratio {
 				return &DataError{Row: i, Col: j, Value: v, Problem: "under this loss x must be within a factor of " + ftoa(limit.Ratio) + " of its largest value, " + ftoa(top)}
 			}
@@ -341,15 +546,30 @@ func (u *units) inward(x Mat) Mat {
 	if u.plain() {
 		return x
 	}
-	y := NewMat(x.Rows, x.Cols)
+	y := x.Clone()
 	for i := range y.Rows {
-		row, e, offset := y.Row(i), u.exponent(i), u.offset(i)
-		for j, v := range x.Row(i) {
-			row[j] = math.Ldexp(v-offset, -e)
-		}
+		u.bring(y.Row(i), i)
 	}
 	return y
 }
+
+// bring makes row i of x' of that of x.
+func (u *units) bring(row []float64, i int) {
+	e, offset := u.exponent(i), u.offset(i)
+	if e < -farthestUnit || e > farthestUnit {
+		for j, v := range row {
+			row[j] = math.Ldexp(v-offset, -e)
+		}
+		return
+	}
+	by := math.Ldexp(1, -e) // what is multiplied by it is rounded as by Ldexp
+	for j, v := range row {
+		row[j] = float64((v - offset) * by)
+	}
+}
+
+// farthestUnit is a magnitude of exponents e for which 2^-e is a normal number.
+const farthestUnit = 1000
 
 // outward brings rows of values of x' to the units of x.
 func (u *units) outward(m Mat) {
@@ -417,38 +637,25 @@ func (u *units) pick(rows []int) units {
 // setUnits chooses the units of the cells and brings the cells to them. mapped: the fit
 // has maps, which may give every row a scale of its own, and where x is signed a shift.
 func (s *cells) setUnits(l divergence.Loss, mapped bool) {
-	low, top := make([]float64, s.x.Rows), make([]float64, s.x.Rows)
+	low, top := make([]float64, s.d), make([]float64, s.d)
 	signed := false
-	for i := range low {
-		least := math.Inf(1)
-		for _, v := range s.x.Row(i) {
-			if v < least { // not NaN
-				least = v
-			}
-		}
-		low[i] = least
-		signed = signed || least < 0
+	for i, e := range s.extremes {
+		low[i] = e.visible
+		signed = signed || low[i] < 0
 	}
-	for i := range top { // held-out cells too: none of them may overflow
-		offset, most := 0.0, 0.0
+	for i, e := range s.extremes { // held-out cells too: none of them may overflow
+		offset := 0.0
 		if signed {
 			offset = low[i]
 		}
-		for _, v := range s.full.Row(i) {
-			if v = math.Abs(v - offset); v > most {
-				most = v
-			}
-		}
-		top[i] = most
+		top[i] = max(math.Abs(e.least-offset), math.Abs(e.most-offset))
 	}
 	s.units = unitsOf(l, top, mapped)
 	if signed {
 		s.signed, s.shift = true, low
 	}
-	same := s.held == nil
-	s.x = s.units.inward(s.x)
-	if s.full = s.units.inward(s.full); same {
-		s.full = s.x
+	if !s.plain() {
+		s.into, s.mat = &s.units, Mat{}
 	}
 }
 

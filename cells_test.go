@@ -196,8 +196,8 @@ func TestValidationOfConstants(t *testing.T) {
 	want, alone := 0.0, 0
 	fit := m.Reconstruct()
 	for i := range x.Rows {
-		want += hidden.heldLoss(divergence.KL, fit.Row(i), i, divergence.LeastT)
-		if i < 20 && hidden.held[i*x.Cols+i] {
+		want += hidden.heldLoss(divergence.KL, fit.Row(i), i, divergence.LeastT, nil)
+		if i < 20 && hidden.isHeld(i, i) {
 			alone++
 		}
 	}

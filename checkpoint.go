@@ -42,8 +42,18 @@ func (c *config) described(rank int) [][2]string {
 	}
 }
 
-// fingerprint hashes matrices, sizes and bits (FNV-1a).
+// fingerprint hashes matrices in memory.
 func fingerprint(ms ...Mat) uint64 {
+	all := make([]Rows, len(ms))
+	for i, m := range ms {
+		all[i] = m
+	}
+	h, _ := fingerprintRows(all...) // reading a Mat has no error
+	return h
+}
+
+// fingerprintRows hashes matrices, sizes and numbers (FNV-1a): a NaN is one like another, and -0 is 0.
+func fingerprintRows(ms ...Rows) (uint64, error) {
 	h := uint64(14695981039346656037)
 	put := func(v uint64) {
 		for range 8 {
@@ -52,15 +62,24 @@ func fingerprint(ms ...Mat) uint64 {
 		}
 	}
 	for _, m := range ms {
-		put(uint64(m.Rows))
-		put(uint64(m.Cols))
-		for i := range m.Rows {
-			for _, v := range m.Row(i) {
-				put(math.Float64bits(v))
+		d, n := m.Dims()
+		put(uint64(d))
+		put(uint64(n))
+		from := newRowReader(m)
+		for i := range d {
+			row, err := from.row(i)
+			if err != nil {
+				return 0, err
+			}
+			for _, v := range row {
+				if v != v {
+					v = math.NaN()
+				}
+				put(math.Float64bits(v + 0))
 			}
 		}
 	}
-	return h
+	return h, nil
 }
 
 // states keeps states and goes on from them. It is an interface for the sake of the linker: only
@@ -233,7 +252,11 @@ func (files) reopen(t *task, none fitted) (past, error) {
 // reopen reads the checkpoint that the options give, if any.
 func (t *task) reopen() (p past, err error) {
 	if t.save != nil || t.resume != nil {
-		p.data = [2]uint64{fingerprint(t.x), fingerprint(t.initU, t.initV)}
+		of, err := fingerprintRows(t.x)
+		if err != nil {
+			return p, err
+		}
+		p.data = [2]uint64{of, fingerprint(t.initU, t.initV)}
 	}
 	if t.resume == nil {
 		return p, nil
@@ -246,7 +269,7 @@ func (t *task) reopen() (p past, err error) {
 
 // lag is the number of epochs that the journal of a fit is behind the fit (see losses).
 func (t *task) lag() int {
-	if t.kind == kindQMFQ || t.kind == kindQMF && t.lagging(t.x.Rows) {
+	if t.kind == kindQMFQ || t.kind == kindQMF && t.lagging(t.cells.d) {
 		return 1
 	}
 	return 0
@@ -285,7 +308,7 @@ func (p *past) bestModel(m fitted, t *task) error {
 	if kind == kindNMF {
 		levels, eps = 0, 0
 	}
-	if f.d != t.x.Rows || f.n != t.x.Cols || f.k != t.rank || f.m != levels || f.loss != c.loss || f.missing != c.missing || f.epsilon != eps {
+	if f.d != t.cells.d || f.n != t.cells.n || f.k != t.rank || f.m != levels || f.loss != c.loss || f.missing != c.missing || f.epsilon != eps {
 		return p.state.fail("BEST", "the best model is not of this fit")
 	}
 	if (c.validation > 0) != (len(f.Payload("VALI")) > 0) {

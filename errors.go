@@ -54,6 +54,17 @@ func (e *ShapeError) Error() string {
 	return "quantmf: " + e.What + ": got " + e.Got + ", want " + e.Want
 }
 
+// ReadError reports a row of a matrix that could not be read. It wraps the error of [Rows].
+type ReadError struct {
+	Row int // from 0
+	Err error
+}
+
+func (e *ReadError) Error() string {
+	return "quantmf: row " + itoa(e.Row) + " could not be read: " + e.Err.Error()
+}
+func (e *ReadError) Unwrap() error { return e.Err }
+
 // FormatError reports a model file or a checkpoint that is damaged or of another kind.
 type FormatError struct {
 	Offset  int64 // where, in bytes from the start

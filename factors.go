@@ -88,19 +88,20 @@ func (f *factors) uniform(seed uint64) {
 }
 
 // random fills the factors with sqrt(mean/k) times uniform numbers on [1/2,3/2).
-func (f *factors) random(x Mat, seed uint64) {
+func (f *factors) random(visible *cells, seed uint64) {
 	mean, count := 0.0, 0
-	for i := range x.Rows {
+	all, room := float64(f.d*f.n), make([]float64, f.n)
+	for i := range f.d {
 		s := 0.0
-		for _, v := range x.Row(i) {
+		for _, v := range visible.row(room, i) {
 			if v == v {
-				s += v / float64(x.Rows*x.Cols)
+				s += v / all
 				count++
 			}
 		}
 		mean += s
 	}
-	mean *= float64(x.Rows*x.Cols) / float64(count)
+	mean *= all / float64(count)
 	scale := math.Sqrt(mean / float64(f.k))
 	if scale == 0 {
 		scale = 1
@@ -187,7 +188,7 @@ func raise(v []float64, step, n int) {
 // subspace computes the first k+svdMore singular vectors of x, hidden cells at the mean of
 // their row.
 func (s *cells) subspace(k int, p *pool.Pool) *svd.Subspace {
-	d, n := s.x.Rows, s.x.Cols
+	d, n := s.d, s.n
 	type space struct {
 		x        []float64
 		observed []bool
@@ -210,7 +211,7 @@ func (s *cells) readRowFilled(x []float64, observed []bool, i int) {
 		return
 	}
 	mean := 0.0
-	for _, v := range x[:s.x.Cols] {
+	for _, v := range x[:s.n] {
 		mean += v / float64(s.rows[i])
 	}
 	for j, o := range seen {

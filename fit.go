@@ -165,15 +165,19 @@ func (j *journal) start(a algorithm) error {
 type task struct {
 	*config
 	kind  uint32
-	x     Mat // the caller's
+	x     Rows // the caller's
 	rank  int
 	cells *cells
 	pool  *pool.Pool
 }
 
 // open checks options and data of a fit.
-func open[O FitOption](fileKind uint32, t option.Function, c *config, x Mat, rank int, opts []O) (*task, error) {
+func open[O FitOption](fileKind uint32, t option.Function, c *config, x Rows, rank int, opts []O) (*task, error) {
 	if err := parse(t, c, opts); err != nil {
+		return nil, err
+	}
+	x, err := c.masked(x)
+	if err != nil {
 		return nil, err
 	}
 	visible, err := checkFit(x, rank, c)
@@ -186,6 +190,7 @@ func open[O FitOption](fileKind uint32, t option.Function, c *config, x Mat, ran
 // drive fits from every seed and returns the best model. fresh makes an algorithm with
 // its course; none is an empty model, for reading a model from a checkpoint.
 func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(seed uint64, way course) algorithm) (best fitted, err error) {
+	ctx = t.cells.trouble.over(ctx)
 	t.pool = pool.New(t.workers, pieces)
 	defer t.pool.Close()
 	t.pool.Bind(ctx)
@@ -202,7 +207,7 @@ func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(se
 		if before.from != nil && restart < before.from.restart {
 			continue
 		}
-		way := newCourse(ctx, t.config, t.x.Rows)
+		way := newCourse(ctx, t.config, t.cells.d)
 		a, j := fresh(t.seed+uint64(restart), way), newJournal(&t.settings, t.cells.held != nil)
 		if before.from != nil && restart == before.from.restart {
 			if err := t.states.resume(&before, a, j); err != nil {
@@ -218,6 +223,9 @@ func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(se
 				}
 				return t.states.save(t, a, j, restart, &before)
 			})
+		}
+		if t.cells.trouble.get() != nil {
+			break
 		}
 		if err != nil && (t.discard || best != nil && len(j.history) == 0) {
 			break // there is a model of an earlier restart, or none is wanted
@@ -241,7 +249,10 @@ func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(se
 			break
 		}
 	}
-	if err != nil && t.discard {
+	if late := t.cells.trouble.get(); late != nil && err == nil {
+		err = stoppedAt(0, late)
+	}
+	if err != nil && (t.discard || t.cells.trouble.get() != nil) {
 		return nil, err
 	}
 	best.outward(&t.cells.units)

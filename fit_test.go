@@ -239,7 +239,7 @@ func TestValidation(t *testing.T) {
 		for i := range x.Rows {
 			for j, v := range x.Row(i) {
 				d := divergence.KL.Value(v, m.fit.At(i, j), divergence.LeastT)
-				if hidden.held[i*x.Cols+j] {
+				if hidden.isHeld(i, j) {
 					held += d / float64(hidden.heldOut)
 				} else {
 					seen += d / float64(hidden.visible)
@@ -252,8 +252,8 @@ func TestValidation(t *testing.T) {
 	}
 	// What the held-out cells hold makes no difference to the factors of a fixed epoch.
 	y := x.Clone()
-	for i, h := range hidden.held {
-		if h {
+	for i := range x.Rows * x.Cols {
+		if hidden.isHeld(i/x.Cols, i%x.Cols) {
 			y.Data[i] *= 1 + 1e-9 // so little that the best epoch stays
 		}
 	}
@@ -296,7 +296,7 @@ func TestQMFQValidation(t *testing.T) {
 		seen, held := 0.0, 0.0
 		for i := range x.Rows {
 			for j, v := range x.Row(i) {
-				if d := l.Value(v, fit.At(i, j), divergence.LeastT); hidden.held[i*x.Cols+j] {
+				if d := l.Value(v, fit.At(i, j), divergence.LeastT); hidden.isHeld(i, j) {
 					held += d / float64(hidden.heldOut)
 				} else {
 					seen += d / float64(hidden.visible)
@@ -308,8 +308,8 @@ func TestQMFQValidation(t *testing.T) {
 			t.Errorf("the model returned has %v, %v; History %v, Validation %v", seen, held, q.History[q.Best], q.Validation[q.Best])
 		}
 		y := x.Clone()
-		for i, h := range hidden.held {
-			if h {
+		for i := range x.Rows * x.Cols {
+			if hidden.isHeld(i/x.Cols, i%x.Cols) {
 				y.Data[i] *= 1 + 1e-9 // so little that the best epoch stays
 			}
 		}
@@ -321,7 +321,7 @@ func TestQMFQValidation(t *testing.T) {
 		if o[0].setting().kind != option.Start {
 			continue
 		}
-		m, err := FitQMFQ(ctx, hidden.x, 6, append(o, WithMissingValues())...)
+		m, err := FitQMFQ(ctx, hidden.dense(), 6, append(o, WithMissingValues())...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -483,13 +483,13 @@ func TestQMFQRestarts(t *testing.T) {
 	}
 	best := math.Inf(1)
 	for seed := range 3 {
-		one, err := FitQMFQ(context.Background(), hidden.x, 3, WithEpochs(4), WithLevels(5), WithSeed(uint64(3+seed)), WithMissingValues())
+		one, err := FitQMFQ(context.Background(), hidden.dense(), 3, WithEpochs(4), WithLevels(5), WithSeed(uint64(3+seed)), WithMissingValues())
 		if err != nil {
 			t.Fatal(err)
 		}
 		fit, held := one.Reconstruct(), 0.0
 		for i := range x.Rows {
-			held += hidden.heldLoss(divergence.KL, fit.Row(i), i, divergence.LeastT) / float64(hidden.heldOut)
+			held += hidden.heldLoss(divergence.KL, fit.Row(i), i, divergence.LeastT, nil) / float64(hidden.heldOut)
 		}
 		t.Logf("seed %d: %v held out", 3+seed, held)
 		best = min(best, held)

@@ -40,7 +40,8 @@ type Masks struct {
 // observed cells of x hidden, and returns for each trial how well its models predict the
 // hidden cells. All trials see the same masks, so a difference between two trials is more
 // certain than their standard errors suggest. fit is FitNMF, FitQMF, FitBQMF or FitQMFQ, the last
-// not with [TruncatedSVD], which needs every cell. GOMAXPROCS fits run at a time, one
+// not with [TruncatedSVD], which needs every cell; or a function that calls one of them with the
+// matrix and the options that it is given. GOMAXPROCS fits run at a time, one
 // worker each; the result does not depend on their number.
 //
 // NaN cells of x are unobserved. Every row and column keeps at least two visible cells.
@@ -49,11 +50,12 @@ type Masks struct {
 //
 // Errors: those of fit, of the first trial that has one; [*DataError] for a cell that no
 // fit takes, hidden or not; [*OptionError]; when ctx ends, an error that wraps its error.
-// Cost: repeats × trials fits. Memory: repeats copies of x, and GOMAXPROCS fits.
+// Cost: repeats × trials fits. Memory: a bit for every cell and repeat, and GOMAXPROCS fits, each with
+// a copy of x where x is a Mat.
 //
 //	trials := []quantmf.Trial{{Rank: 2}, {Rank: 4}, {Rank: 8}}
 //	p, err := quantmf.HeldOut(ctx, x, quantmf.FitQMF, trials, quantmf.Masks{Seed: 1})
-func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat, int, ...FitOption) (M, error), trials []Trial, masks Masks) ([]Prediction, error) {
+func HeldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context, X, int, ...FitOption) (M, error), trials []Trial, masks Masks) ([]Prediction, error) {
 	repeats, share := masks.Repeats, masks.Share
 	if repeats == 0 {
 		repeats = 5
@@ -67,7 +69,7 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 	if !(share > 0 && share <= 0.5) {
 		return nil, &OptionError{Option: "share", Value: ftoa(share), Bound: "must be above 0 and at most 0.5"}
 	}
-	if err := x.check("x"); err != nil {
+	if err := checkRows("x", x); err != nil {
 		return nil, err
 	}
 	// What a mask hides is checked too: what no fit could have at once, and what this one
@@ -102,9 +104,20 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 			errs[job] = stoppedAt(0, errs[job])
 			return
 		}
-		alone := fitOption(option.Workers, "1", func(c *config) string { c.workers, c.discard = 1, true; return "" })
-		opts := append(append([]FitOption{}, trials[trial].Options...), WithMissingValues(), alone)
-		m, err := fit(ctx, hidden[r].x, trials[trial].Rank, opts...)
+		mask := hidden[r]
+		seen, isMat := any(mask.dense).(func() X) // of a Mat a copy without what is hidden
+		alone := fitOption(option.Workers, "1", func(c *config) string {
+			c.workers, c.discard = 1, true
+			if !isMat {
+				c.mask = mask
+			}
+			return ""
+		})
+		opts, of := append(append([]FitOption{}, trials[trial].Options...), WithMissingValues(), alone), x
+		if isMat {
+			of = seen()
+		}
+		m, err := fit(ctx, of, trials[trial].Rank, opts...)
 		if errs[job] = err; err != nil {
 			return
 		}
@@ -113,18 +126,25 @@ func HeldOut[M Model](ctx context.Context, x Mat, fit func(context.Context, Mat,
 		if errs[job] = is.checkCells(x); errs[job] != nil {
 			return
 		}
-		t, err := m.reconstruct(ctx)
+		fill, err := m.filler(ctx)
 		if errs[job] = err; err != nil {
 			return
 		}
-		sum := 0.0
-		for i := range t.Rows {
-			row, held := t.Row(i), hidden[r].held[i*x.Cols:(i+1)*x.Cols]
-			for j, v := range x.Row(i) {
-				if held[j] {
-					sum += is.loss.Divergence(v, row[j])
+		sum, room, t := 0.0, make([]float64, mask.n), make([]float64, mask.n)
+		for i := range mask.d {
+			if err := ctx.Err(); err != nil {
+				errs[job] = stoppedAt(0, err)
+				return
+			}
+			fill(t, i)
+			for j, v := range mask.observedRow(room, i) {
+				if mask.isHeld(i, j) {
+					sum += is.loss.Divergence(v, t[j])
 				}
 			}
+		}
+		if errs[job] = mask.trouble.get(); errs[job] != nil {
+			return
 		}
 		if sum-sum != 0 {
 			errs[job] = &DataError{Row: -1, Col: -1, Value: sum, Problem: "the loss of the hidden cells under trial " + itoa(trial) + " is not finite"}

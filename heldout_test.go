@@ -318,13 +318,13 @@ func TestSignedUnseenCells(t *testing.T) {
 			means := 0.0
 			for i := range x.Rows {
 				mean := 0.0
-				for _, v := range mask.x.Row(i) {
+				for _, v := range mask.dense().Row(i) {
 					if v == v {
 						mean += v / float64(mask.rows[i])
 					}
 				}
 				for j, v := range x.Row(i) {
-					if mask.held[i*x.Cols+j] {
+					if mask.isHeld(i, j) {
 						means += (v - mean) * (v - mean) / 2 / float64(mask.heldOut)
 					}
 				}

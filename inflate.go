@@ -65,7 +65,7 @@ type visitor struct {
 // newInflation makes maps for the visible cells, visited in batches of up to batch rows.
 // Its factors may be replaced by others of the same size.
 func newInflation(s *settings, visible *cells, f *factors, p *pool.Pool, batch int) *inflation {
-	d, of := visible.x.Rows, newSpans(visible)
+	d, of := visible.d, newSpans(visible)
 	t := &inflation{settings: s, cells: visible, factors: f, spans: of, maps: newMaps(d, s.levels, s.start == StartUniform, s.ends, of), pool: p,
 		lambda: s.shrinkage, stepsQ: 1, rowLosses: make([]float64, d), rowHeld: make([]float64, d)}
 	for i := range d {
@@ -301,7 +301,7 @@ func (f *inflation) fitMap(v *visitor, i int) {
 	whole := len(f.batch) == f.d
 	if whole {
 		f.rowLosses[i] = f.ratiosLoss(v, i)
-		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i))
+		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i), v.about)
 	}
 	if f.r == nil {
 		for range f.stepsQ {
@@ -365,7 +365,7 @@ func (f *inflation) evaluate(worker, piece int) {
 // judgeRow computes the losses of row i from T_i in v.t.
 func (f *inflation) judgeRow(v *visitor, i int) {
 	f.rowLosses[i] = f.rowLoss(v, i)
-	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i))
+	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i), v.about)
 }
 
 func (f *inflation) meanHeld() float64 {

@@ -67,11 +67,11 @@ type spans struct {
 }
 
 func newSpans(s *cells) *spans {
-	d := s.x.Rows
+	d, room := s.d, make([]float64, s.n)
 	p := &spans{low: make([]float64, d), high: make([]float64, d), average: make([]float64, d), seen: s.rows, signed: s.signed}
 	for i := range d {
 		lo, hi, sum, count := math.Inf(1), math.Inf(-1), 0.0, float64(s.rows[i])
-		for _, v := range s.x.Row(i) {
+		for _, v := range s.row(room, i) {
 			if v < lo { // not NaN
 				lo = v
 			}

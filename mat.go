@@ -1,6 +1,22 @@
 package quantmf
 
-// This file holds Mat, the one matrix type of the package.
+// This file holds matrices: Mat, which is dense and in memory, what the package computes with; and
+// Rows, what it reads: Mat, and holders of matrices that are larger, Mat32 and Sparse.
+
+import "github.com/quantmf/quantmf/internal/limit"
+
+// Rows is a matrix that is read a row at a time: [Mat], [Mat32], [*Sparse], or another way to hold
+// d × n numbers. A fit reads every row many times, and several rows at once. It never holds all of
+// them, but where its doc says so: beside its factors it takes memory for some rows of n numbers a
+// worker. The same numbers lead to the same bits, whatever holds them.
+type Rows interface {
+	// Dims returns the sizes, which do not change.
+	Dims() (rows, cols int)
+	// ReadRow fills x, of length cols, with row i, 0 <= i < rows; NaN is a missing number. It gives
+	// the same numbers whenever it is called, and is called by several goroutines at once. Its error
+	// ends what reads the matrix, which returns it in a [*ReadError].
+	ReadRow(x []float64, i int) error
+}
 
 // Mat is a dense matrix of Rows × Cols numbers, row-major: entry (i, j) lies at
 // Data[i*Stride+j]. The fields are those of gonum's blas64.General, so that
@@ -60,6 +76,12 @@ func (m Mat) Row(i int) []float64 {
 // Dims returns Rows and Cols.
 func (m Mat) Dims() (rows, cols int) { return m.Rows, m.Cols }
 
+// ReadRow copies row i to x.
+func (m Mat) ReadRow(x []float64, i int) error {
+	copy(x, m.Row(i))
+	return nil
+}
+
 // Clone returns a copy that shares nothing with m, with Stride = Cols.
 func (m Mat) Clone() Mat {
 	c := NewMat(m.Rows, m.Cols)
@@ -71,20 +93,46 @@ func (m Mat) Clone() Mat {
 
 // check reports a matrix whose fields contradict each other, by name.
 func (m Mat) check(name string) error {
-	if m.Rows < 0 || m.Cols < 0 {
-		return &ShapeError{What: name, Got: m.size(), Want: "no negative size"}
+	return checkFields(name, m.Rows, m.Cols, len(m.Data), m.Stride)
+}
+
+func checkFields(name string, rows, cols, numbers, stride int) error {
+	if err := checkSize(name, rows, cols); err != nil {
+		return err
 	}
-	if m.Rows == 0 || m.Cols == 0 {
-		return &ShapeError{What: name, Got: m.size(), Want: "at least one row and one column"}
-	}
-	if m.Stride < m.Cols {
-		return &ShapeError{What: name, Got: "stride " + itoa(m.Stride), Want: "at least its " + itoa(m.Cols) + " columns"}
+	if stride < cols {
+		return &ShapeError{What: name, Got: "stride " + itoa(stride), Want: "at least its " + itoa(cols) + " columns"}
 	}
 	// Divided, not multiplied: sizes from outside must not overflow.
-	if len(m.Data) < m.Cols || (len(m.Data)-m.Cols)/m.Stride < m.Rows-1 {
-		return &ShapeError{What: name, Got: itoa(len(m.Data)) + " numbers of data", Want: "enough for " + m.size() + " at stride " + itoa(m.Stride)}
+	if numbers < cols || (numbers-cols)/stride < rows-1 {
+		return &ShapeError{What: name, Got: itoa(numbers) + " numbers of data", Want: "enough for " + sizeOf(rows, cols) + " at stride " + itoa(stride)}
 	}
 	return nil
+}
+
+func checkSize(name string, rows, cols int) error {
+	if rows < 0 || cols < 0 {
+		return &ShapeError{What: name, Got: sizeOf(rows, cols), Want: "no negative size"}
+	}
+	if rows == 0 || cols == 0 {
+		return &ShapeError{What: name, Got: sizeOf(rows, cols), Want: "at least one row and one column"}
+	}
+	return nil
+}
+
+// checkRows reports a matrix that nothing can be read from.
+func checkRows(name string, x Rows) error {
+	switch m := x.(type) {
+	case nil:
+		return &ShapeError{What: name, Got: "nil", Want: "a matrix"}
+	case interface{ check(name string) error }: // Mat, Mat32
+		return m.check(name)
+	}
+	rows, cols := x.Dims()
+	if max(rows, cols) > limit.Cells { // there may be no data behind them
+		return &ShapeError{What: name, Got: sizeOf(rows, cols), Want: "at most " + itoa(limit.Cells) + " rows and columns"}
+	}
+	return checkSize(name, rows, cols)
 }
 
 // checkFinite reports the first entry that is NaN or infinite.
@@ -97,7 +145,9 @@ func (m Mat) checkFinite(name string) error {
 	return nil
 }
 
-func (m Mat) size() string { return itoa(m.Rows) + "×" + itoa(m.Cols) }
+func (m Mat) size() string { return sizeOf(m.Rows, m.Cols) }
+
+func sizeOf(rows, cols int) string { return itoa(rows) + "×" + itoa(cols) }
 
 // notFinite returns the index of the first NaN or infinity, -1 for none.
 func notFinite(x []float64) int {
@@ -107,6 +157,154 @@ func notFinite(x []float64) int {
 		}
 	}
 	return -1
+}
+
+// rowReader gives the rows of a matrix one after another.
+type rowReader struct {
+	x    Rows
+	mat  Mat       // x, where it is one: rows are views
+	room []float64 // of a row, where it is none
+}
+
+func newRowReader(x Rows) *rowReader {
+	r := &rowReader{x: x}
+	if m, ok := x.(Mat); ok {
+		r.mat = m
+		return r
+	}
+	_, cols := x.Dims()
+	r.room = make([]float64, cols)
+	return r
+}
+
+// row returns row i, which is not to be written to, until the next call.
+func (r *rowReader) row(i int) ([]float64, error) {
+	if r.room == nil {
+		return r.mat.Row(i), nil
+	}
+	if err := r.x.ReadRow(r.room, i); err != nil {
+		return nil, unread(i, err)
+	}
+	return r.room, nil
+}
+
+// unread is the error of row i; that of another row, of which row i is made, stays.
+func unread(i int, err error) *ReadError {
+	if e, ok := err.(*ReadError); ok {
+		return e
+	}
+	return &ReadError{Row: i, Err: err}
+}
+
+// Mat32 is a [Mat] of numbers in single precision, of half its size.
+type Mat32 struct {
+	Rows, Cols int
+	Data       []float32
+	Stride     int
+}
+
+// Dims returns Rows and Cols.
+func (m Mat32) Dims() (rows, cols int) { return m.Rows, m.Cols }
+
+// ReadRow fills x with row i. It panics when i is out of range.
+func (m Mat32) ReadRow(x []float64, i int) error {
+	x = x[:m.Cols]
+	for j, v := range m.Data[i*m.Stride : i*m.Stride+m.Cols] {
+		x[j] = float64(v)
+	}
+	return nil
+}
+
+func (m Mat32) check(name string) error {
+	return checkFields(name, m.Rows, m.Cols, len(m.Data), m.Stride)
+}
+
+// Sparse is a matrix most of whose numbers are 0: those that are listed, row by row with their
+// columns (compressed sparse rows). It takes 8 bytes a listed number in single precision, 12 in
+// double, and 8 a row.
+type Sparse struct {
+	cols   int
+	start  []int // row i is listed from start[i] up to start[i+1]
+	index  []uint32
+	wide   []float64 // the numbers in double precision,
+	narrow []float32 // or in single
+}
+
+// NewSparse returns a matrix of so many columns and len(start)-1 rows. Row i has the numbers
+// values[start[i]:start[i+1]] in the columns of index[start[i]:start[i+1]], which increase, and 0 in
+// all others. A listed number may be 0, and NaN is a missing one. The slices are kept as they are and
+// must not be changed afterwards. Errors: [*ShapeError] for slices that are no matrix, [*DataError]
+// for columns that do not increase or are not there. Cost: one pass over start and index.
+func NewSparse[F float32 | float64](cols int, start []int, index []uint32, values []F) (*Sparse, error) {
+	d := len(start) - 1
+	if err := checkSize("sparse matrix", max(d, 0), cols); err != nil {
+		return nil, err
+	}
+	if len(values) != len(index) {
+		return nil, &ShapeError{What: "values", Got: itoa(len(values)), Want: itoa(len(index)) + ", one for each column"}
+	}
+	if start[0] != 0 || start[d] != len(index) {
+		return nil, &ShapeError{What: "start", Got: itoa(start[0]) + " to " + itoa(start[d]), Want: "0 to " + itoa(len(index)) + ", the number of columns listed"}
+	}
+	for i := range d {
+		if start[i] > start[i+1] || start[i+1] > len(index) {
+			return nil, &ShapeError{What: "row " + itoa(i), Got: "start " + itoa(start[i]) + ", end " + itoa(start[i+1]), Want: "an end from its start to " + itoa(len(index))}
+		}
+		last := -1
+		for _, j := range index[start[i]:start[i+1]] {
+			if int(j) <= last || uint64(j) >= uint64(cols) {
+				return nil, &DataError{Row: i, Col: int(j), Value: float64(j), Problem: "the columns of a row must increase and be below " + itoa(cols)}
+			}
+			last = int(j)
+		}
+	}
+	s := &Sparse{cols: cols, start: start, index: index}
+	switch v := any(values).(type) {
+	case []float64:
+		s.wide = v
+	case []float32:
+		s.narrow = v
+	}
+	return s, nil
+}
+
+// Dims returns the sizes.
+func (s *Sparse) Dims() (rows, cols int) { return len(s.start) - 1, s.cols }
+
+// Listed returns how many numbers are listed.
+func (s *Sparse) Listed() int { return len(s.index) }
+
+// ReadRow fills x with row i. It panics when i is out of range.
+func (s *Sparse) ReadRow(x []float64, i int) error {
+	x = x[:s.cols]
+	clear(x)
+	from, to := s.start[i], s.start[i+1]
+	if s.narrow != nil {
+		values := s.narrow[from:to]
+		for k, j := range s.index[from:to] {
+			x[j] = float64(values[k])
+		}
+		return nil
+	}
+	values := s.wide[from:to]
+	for k, j := range s.index[from:to] {
+		x[j] = values[k]
+	}
+	return nil
+}
+
+// NonZeros returns the columns and the numbers that are listed of row i, in slices that are not to be
+// written to, which may be those given, overwritten from their start. It panics when i is out of range.
+func (s *Sparse) NonZeros(i int, cols []uint32, values []float64) ([]uint32, []float64) {
+	from, to := s.start[i], s.start[i+1]
+	if s.narrow == nil {
+		return s.index[from:to], s.wide[from:to]
+	}
+	values = values[:0]
+	for _, v := range s.narrow[from:to] {
+		values = append(values, float64(v))
+	}
+	return s.index[from:to], values
 }
 
 // product fills w = u V.

@@ -89,7 +89,7 @@ func TestMemoryOfState(t *testing.T) {
 		{"QMF", MethodQMF, []FitOption{WithRestarts(2)}},
 		{"BQMF", MethodBQMF, nil},
 	} {
-		opts := append([]FitOption{WithEpochs(6)}, c.opts...)
+		opts := append([]FitOption{WithEpochs(4)}, c.opts...)
 		told, err := MemoryOf(c.method, x.Rows, x.Cols, 6, opts...)
 		if err != nil {
 			t.Fatal(err)

@@ -87,8 +87,11 @@ type Model interface {
 	TopSamples(count int) [][]Top
 	// MarshalBinary returns the model as a file, for [UnmarshalModel].
 	MarshalBinary() ([]byte, error)
+	dims() (d, n int)
 	bounds() *config
-	reconstruct(ctx context.Context) (Mat, error)
+	transform(ctx context.Context, x Rows) (Mat, error)
+	score(ctx context.Context, x Rows) (float64, error)
+	filler(ctx context.Context) (filler, error)
 }
 
 // Factorisation is what all models have: the factors and the course of the fit.
@@ -137,32 +140,53 @@ type Goodness struct {
 	Explained float64
 }
 
+// filler fills row, n numbers, with row i of a fitted matrix. One goroutine calls it at a time.
+type filler func(row []float64, i int)
+
+// matrix returns all rows, d × n.
+func (f filler) matrix(d, n int) Mat {
+	m := NewMat(d, n)
+	for i := range d {
+		f(m.Row(i), i)
+	}
+	return m
+}
+
 // meanLoss is the mean over the observed entries of Δ(x, t) under the loss that was
-// fitted.
-func (c *config) meanLoss(x, t Mat) (float64, error) {
-	if err := x.check("x"); err != nil {
+// fitted, t being d × n.
+func (c *config) meanLoss(ctx context.Context, x Rows, d, n int, fill filler) (float64, error) {
+	if err := checkRows("x", x); err != nil {
 		return 0, err
 	}
-	if x.Rows != t.Rows || x.Cols != t.Cols {
-		return 0, &ShapeError{What: "x", Got: x.size(), Want: t.size()}
+	if rows, cols := x.Dims(); rows != d || cols != n {
+		return 0, &ShapeError{What: "x", Got: sizeOf(rows, cols), Want: sizeOf(d, n)}
 	}
 	sum, count := 0.0, 0
-	observed, num, den := make([]bool, x.Cols), make([]float64, x.Cols), make([]float64, x.Cols)
-	for i := range x.Rows {
+	from := newRowReader(x)
+	observed, num, den, t := make([]bool, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	for i := range d {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		row, err := from.row(i)
+		if err != nil {
+			return 0, err
+		}
+		fill(t, i)
 		top := 0.0
-		for j, v := range x.Row(i) {
+		for j, v := range row {
 			if err := c.checkCell(i, j, v); err != nil {
 				return 0, err
 			}
 			if observed[j] = v == v; v == v {
-				top = max(top, v, t.At(i, j))
+				top = max(top, v, t[j])
 				count++
 			}
 		}
 		if c.loss != divergence.Frobenius && divergence.Distant(top) {
 			for j, o := range observed {
 				if o {
-					sum += c.loss.Divergence(x.At(i, j), t.At(i, j))
+					sum += c.loss.Divergence(row[j], t[j])
 				}
 			}
 			continue
@@ -171,14 +195,27 @@ func (c *config) meanLoss(x, t Mat) (float64, error) {
 		if c.loss == divergence.Frobenius {
 			low = math.Inf(-1)
 		}
-		c.loss.Terms(num, den, x.Row(i), t.Row(i), low)
-		sum += c.loss.Sum(x.Row(i), t.Row(i), num, observed, low)
+		c.loss.Terms(num, den, row, t, low)
+		sum += c.loss.Sum(row, t, num, observed, low)
 	}
 	if count == 0 {
 		return 0, &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "x has no observed cell"}
 	}
 	return sum / float64(count), nil
 }
+
+// LossRows is the Loss of a model from a matrix that is read by rows. Errors are those of Loss, and
+// [*ReadError].
+func LossRows(m Model, x Rows) (float64, error) {
+	fill, err := m.filler(context.Background())
+	if err != nil {
+		return 0, err
+	}
+	d, n := m.dims()
+	return m.bounds().meanLoss(context.Background(), x, d, n, fill)
+}
+
+func (m *Factorisation) dims() (d, n int) { return m.U.Rows, m.V.Cols }
 
 // judged is the loss that a model is chosen by: that of the held-out cells, where there are
 // any, at the best epoch.
@@ -235,17 +272,30 @@ func meanSize(v []float64) float64 {
 	return mean
 }
 
-func (c *config) goodness(x, fit Mat) ([]Goodness, error) {
-	if err := x.check("x"); err != nil {
+// GoodnessRows is the Goodness of a model for a matrix that is read by rows. Errors are those of
+// Goodness, and [*ReadError].
+func GoodnessRows(m Model, x Rows) ([]Goodness, error) {
+	c := m.bounds()
+	d, n := m.dims()
+	if err := checkRows("x", x); err != nil {
 		return nil, err
 	}
-	if x.Rows != fit.Rows || x.Cols != fit.Cols {
-		return nil, &ShapeError{What: "x", Got: x.size(), Want: fit.size()}
+	if rows, cols := x.Dims(); rows != d || cols != n {
+		return nil, &ShapeError{What: "x", Got: sizeOf(rows, cols), Want: sizeOf(d, n)}
 	}
-	out := make([]Goodness, x.Rows)
+	fill, err := m.filler(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	out, from, fit := make([]Goodness, d), newRowReader(x), make([]float64, n)
 	for i := range out {
+		row, err := from.row(i)
+		if err != nil {
+			return nil, err
+		}
+		fill(fit, i)
 		low, high, mean, count := math.Inf(1), math.Inf(-1), 0.0, 0.0
-		for j, v := range x.Row(i) {
+		for j, v := range row {
 			if err := c.checkCell(i, j, v); err != nil {
 				return nil, err
 			}
@@ -260,17 +310,17 @@ func (c *config) goodness(x, fit Mat) ([]Goodness, error) {
 		}
 		// Squares of a row far out have no number, their ratio has.
 		e, top := 0, max(math.Abs(low), math.Abs(high))
-		for _, v := range fit.Row(i) {
+		for _, v := range fit {
 			top = max(top, math.Abs(v))
 		}
 		if divergence.Distant(top) {
 			e = divergence.ExponentOf(top)
 		}
 		left, total, unit := 0.0, 0.0, c.loss.Unit(e)
-		for j, v := range x.Row(i) {
+		for j, v := range row {
 			if v == v {
 				v = math.Ldexp(v, -e)
-				left += c.loss.Divergence(v, math.Ldexp(fit.At(i, j), -e))
+				left += c.loss.Divergence(v, math.Ldexp(fit[j], -e))
 				total += c.loss.Divergence(v, math.Ldexp(mean, -e))
 			}
 		}

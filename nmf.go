@@ -63,7 +63,11 @@ func (c *config) settleNMF() error {
 // Cost: 18dnk flops an epoch, under Frobenius without missing cells 6dnk; memory 40kn + 4dk
 // numbers beside x. Of multiplicative updates 8dnk flops, 12dnk where cells are missing or the
 // loss is not KL; memory 18kn + dk numbers (33kn then).
-func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, error) {
+func FitNMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*NMF, error) {
+	return runNMF(ctx, x, rank, opts)
+}
+
+func runNMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*NMF, error) {
 	c := nmfDefaults()
 	t, err := open(kindNMF, option.FitNMF, &c, x, rank, opts)
 	if err != nil {
@@ -73,7 +77,7 @@ func FitNMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*NMF, erro
 		return nil, err
 	}
 	m, err := t.drive(ctx, nmf.Chunks, new(NMF), func(seed uint64, way course) algorithm {
-		f := newNMFFit(way, t.pool, newFactors(x.Rows, x.Cols, rank), t.cells, c.loss, c.penalty, c.updates)
+		f := newNMFFit(way, t.pool, newFactors(t.cells.d, t.cells.n, rank), t.cells, c.loss, c.penalty, c.updates)
 		f.start = func() error { return f.startFactors(&c, t.pool, seed) }
 		return f
 	})
@@ -143,13 +147,30 @@ type nmfFit struct {
 }
 
 func newNMFFit(way course, p *pool.Pool, f *factors, s *cells, loss divergence.Loss, penalty float64, u Updates) *nmfFit {
-	problem := &nmf.Problem{D: f.d, N: f.n, K: f.k, NP: f.np, U: f.u, V: f.v, X: s.x.Data, Stride: s.x.Stride, Partial: s.partial, Rows: s.rows,
+	return &nmfFit{factors: f, cells: s, loss: loss, course: way, method: newMethod(p, f, s, loss, penalty, u)}
+}
+
+// newMethod returns what goes down from the factors f.
+func newMethod(p *pool.Pool, f *factors, s *cells, loss divergence.Loss, penalty float64, u Updates) nmf.Method {
+	problem := nmf.Problem{D: f.d, N: f.n, K: f.k, NP: f.np, U: f.u, V: f.v, Partial: s.partial, Rows: s.rows,
 		Visible: s.visible, HeldOut: s.heldOut, Read: s.readRow, Held: s.heldLoss, Loss: loss, Penalty: penalty, Pool: p}
-	fit := &nmfFit{factors: f, cells: s, loss: loss, course: way}
-	if fit.method = nmf.NewUpdates(problem); u == UpdatesNewton {
-		fit.method = nmf.NewNewton(problem)
+	if s.held == nil {
+		problem.X, problem.Stride = s.mat.Data, s.mat.Stride
 	}
-	return fit
+	if sparse, ok := s.source.(*Sparse); ok && !s.partial && !s.signed {
+		problem.NonZeros = func(i int, cols []uint32, values []float64) ([]uint32, []float64) {
+			cols, listed := sparse.NonZeros(i, cols, values)
+			if s.into != nil {
+				listed = append(values[:0], listed...)
+				s.into.bring(listed, i)
+			}
+			return cols, listed
+		}
+	}
+	if u == UpdatesNewton {
+		return nmf.NewNewton(problem)
+	}
+	return nmf.NewUpdates(problem)
 }
 
 // startFactors fills U and V.
@@ -159,7 +180,7 @@ func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
 		f.multiply(1 / f.root())
 		return f.course.enter(PhaseFactors)
 	}
-	f.random(f.cells.x, seed)
+	f.random(f.cells, seed)
 	err := f.course.enter(PhaseFactors)
 	if err == nil && c.start == StartSVD {
 		err = f.decompose(f.cells, p)
@@ -233,25 +254,18 @@ func (f *nmfFit) resume(file *file, s *saved) error {
 
 // Reconstruct returns UV, d × n.
 func (m *NMF) Reconstruct() Mat {
-	out, _ := m.reconstruct(context.Background())
-	return out
+	fill, _ := m.filler(context.Background())
+	return fill.matrix(m.U.Rows, m.V.Cols)
 }
 
-func (m *NMF) reconstruct(ctx context.Context) (Mat, error) {
-	out := NewMat(m.U.Rows, m.V.Cols)
-	for i := range out.Rows {
-		if err := ctx.Err(); err != nil {
-			return Mat{}, stoppedAt(0, err)
-		}
-		product(out.Row(i), m.U.Row(i), m.V)
-	}
-	return out, nil
+func (m *NMF) filler(context.Context) (filler, error) {
+	return func(row []float64, i int) { product(row, m.U.Row(i), m.V) }, nil
 }
 
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
 // out.
-func (m *NMF) Loss(x Mat) (float64, error) { return m.bounds().meanLoss(x, m.Reconstruct()) }
+func (m *NMF) Loss(x Mat) (float64, error) { return LossRows(m, x) }
 
 // MarshalBinary returns the model as a file.
 func (m *NMF) MarshalBinary() ([]byte, error) {
@@ -288,7 +302,7 @@ func (m *NMF) bounds() *config { return &config{settings: settings{loss: m.loss,
 // a row without an observed cell is one. Cost: that of Reconstruct and 2dn
 // divergences.
 func (m *NMF) Goodness(x Mat) ([]Goodness, error) {
-	return m.bounds().goodness(x, m.Reconstruct())
+	return GoodnessRows(m, x)
 }
 
 // TopFeatures returns, for each of the k components, the count features that it

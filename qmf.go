@@ -117,17 +117,21 @@ func (c *config) settleQMF(rank int) {
 // during the start, and dn for normal scores;
 // under WithValidation a copy of x, a mask and the parameters at the best epoch; where x
 // is signed or beyond 2^±100 another copy of x. [MemoryOf] adds it up.
-func FitQMF(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMF, error) {
+func FitQMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*QMF, error) {
+	return runQMF(ctx, x, rank, opts)
+}
+
+func runQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*QMF, error) {
 	c := qmfDefaults()
 	t, err := open(kindQMF, option.FitQMF, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkQMF(x.Rows, x.Cols); err != nil {
+	if err := c.checkQMF(t.cells.d, t.cells.n); err != nil {
 		return nil, err
 	}
 	c.settleQMF(rank)
-	m, err := t.drive(ctx, x.Rows, new(QMF), func(seed uint64, way course) algorithm {
+	m, err := t.drive(ctx, t.cells.d, new(QMF), func(seed uint64, way course) algorithm {
 		return newQMFFit(t.cells, rank, &c.settings, t.pool, seed, way)
 	})
 	q, _ := m.(*QMF)
@@ -213,7 +217,7 @@ type qmfFit struct {
 }
 
 func newQMFFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, way course) *qmfFit {
-	d, n := visible.x.Rows, visible.x.Cols
+	d, n := visible.d, visible.n
 	f := &qmfFit{settings: s, inflation: newInflation(s, visible, newFactors(d, n, rank), p, s.batchRows),
 		seed: seed, source: random.Split(seed, 1), origin: s.start, farthest: factorBound(s.squash, rank), course: way}
 	f.most = elem.Exp(f.farthest)
@@ -506,31 +510,26 @@ func (q *QMF) fill(r *transport.Row, t, w []float64, i int) {
 
 // Reconstruct returns T(UV), d × n. Cost: d rows of nm exponentials or products.
 func (q *QMF) Reconstruct() Mat {
-	out, _ := q.reconstruct(context.Background())
-	return out
+	fill, _ := q.filler(context.Background())
+	return fill.matrix(q.U.Rows, q.V.Cols)
 }
 
-func (q *QMF) reconstruct(ctx context.Context) (Mat, error) {
+func (q *QMF) filler(context.Context) (filler, error) {
 	n := q.V.Cols
-	out := NewMat(q.U.Rows, n)
 	var r transport.Row
 	r.Resize(n, q.Quantiles.Cols)
 	w, t := make([]float64, n), make([]float64, kernel.Pad(n))
-	for i := range out.Rows {
-		if err := ctx.Err(); err != nil {
-			return Mat{}, stoppedAt(0, err)
-		}
+	return func(row []float64, i int) {
 		product(w, q.U.Row(i), q.V)
 		q.fill(&r, t, w, i)
-		copy(out.Row(i), t)
-	}
-	return out, nil
+		copy(row, t)
+	}, nil
 }
 
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
 // out.
-func (q *QMF) Loss(x Mat) (float64, error) { return q.bounds().meanLoss(x, q.Reconstruct()) }
+func (q *QMF) Loss(x Mat) (float64, error) { return LossRows(q, x) }
 
 // Map returns T_i, from the scale of (UV)_i to that of feature i, 0 <= i < d; another i
 // is a [*ShapeError].
@@ -650,7 +649,7 @@ func (q *QMF) bounds() *config {
 
 // Goodness is that of [NMF.Goodness].
 func (q *QMF) Goodness(x Mat) ([]Goodness, error) {
-	return q.bounds().goodness(x, q.Reconstruct())
+	return GoodnessRows(q, x)
 }
 
 // TopFeatures is that of [NMF.TopFeatures].
@@ -719,7 +718,7 @@ func (f *inflation) hand(stopped func() bool) *QMF {
 		low := min(f.loss.Least(), f.lowest(i))
 		f.loss.Terms(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
 		f.rowLosses[i] = f.loss.Sum(v.x[:f.n], v.t, v.g, v.observed, low)
-		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, low)
+		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, low, v.about)
 	}
 	f.pool.Do(pieces, func(worker, piece int) {
 		c, brief := &f.work[worker], stopped()

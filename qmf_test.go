@@ -82,7 +82,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	if visible.signed != signed {
 		t.Fatalf("signed: %v", visible.signed)
 	}
-	f := newQMFFit(visible, 3, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
+	f := newQMFFit(visible, 3, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.d))
 	if _, err := f.begin(); err != nil {
 		t.Fatal(err)
 	}

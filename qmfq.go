@@ -96,13 +96,17 @@ func (c *config) settleQMFQ() {
 //
 // Cost of an epoch: the projection, 28dnk flops an update forward and back, 42dnk where
 // cells are hidden, and 2d transports with their backward. Memory: see [MemoryOf].
-func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, error) {
+func FitQMFQ[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*QMFQ, error) {
+	return runQMFQ(ctx, x, rank, opts)
+}
+
+func runQMFQ(ctx context.Context, x Rows, rank int, opts []FitOption) (*QMFQ, error) {
 	c := qmfqDefaults()
 	t, err := open(kindQMFQ, option.FitQMFQ, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkQMF(x.Rows, x.Cols); err != nil {
+	if err := c.checkQMF(t.cells.d, t.cells.n); err != nil {
 		return nil, err
 	}
 	if c.squash == SquashNone {
@@ -111,7 +115,7 @@ func FitQMFQ(ctx context.Context, x Mat, rank int, opts ...FitOption) (*QMFQ, er
 		}
 	}
 	c.settleQMFQ()
-	m, err := t.drive(ctx, x.Rows, new(QMFQ), func(seed uint64, way course) algorithm {
+	m, err := t.drive(ctx, t.cells.d, new(QMFQ), func(seed uint64, way course) algorithm {
 		return newQMFQFit(t.cells, rank, &c.settings, t.pool, seed, way)
 	})
 	q, _ := m.(*QMFQ)
@@ -124,15 +128,21 @@ func (q *QMFQ) common() *Factorisation { return &q.Factorisation }
 func (q *QMFQ) objective(float64) float64 { return q.judged() }
 
 // checkPoints reports values that T' cannot transport as they are.
-func checkPoints(x Mat, u *units) error {
-	for i := range x.Rows {
-		for j, v := range x.Row(i) {
+func checkPoints(x Rows, u *units) error {
+	d, _ := x.Dims()
+	from := newRowReader(x)
+	for i := range d {
+		row, err := from.row(i)
+		if err != nil {
+			return err
+		}
+		for j, v := range row {
 			if math.Abs(v) > limit.Point {
 				return &DataError{Row: i, Col: j, Value: v, Problem: "x must be at most " + ftoa(limit.Point) + " in magnitude under SquashNone, which transports it as it is"}
 			}
 		}
 	}
-	for i := range x.Rows {
+	for i := range d {
 		if u.exponent(i) != 0 {
 			return &DataError{Row: i, Col: -1, Value: math.Ldexp(1, u.exponent(i)), Problem: "the row is too small to be transported as it is by SquashNone"}
 		}
@@ -177,7 +187,7 @@ type qmfqFit struct {
 }
 
 func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, way course) *qmfqFit {
-	d, n := visible.x.Rows, visible.x.Cols
+	d, n := visible.d, visible.n
 	f := &qmfqFit{settings: s, cells: visible, pool: p, projector: newProjector(s.projection, visible, rank, p),
 		from: newFactors(d, n, rank), whole: newFactors(d, n, rank), all: inOrder(d), seed: seed, course: way}
 	f.inflation = newInflation(s, visible, f.whole, p, d)
@@ -199,7 +209,7 @@ func newProjector(kind Projection, visible *cells, k int, p *pool.Pool) projecti
 	if visible.partial {
 		seen = visible.mark
 	}
-	return projection.New(kind.kind, kind.updates, projection.Size{D: visible.x.Rows, N: visible.x.Cols, K: k}, seen, p)
+	return projection.New(kind.kind, kind.updates, projection.Size{D: visible.d, N: visible.n, K: k}, seen, p)
 }
 
 // deflation is T' during a fit: Y = T'(X), and its adjoint. X is a constant, so T' takes
@@ -238,7 +248,7 @@ type deflator struct {
 
 // newDeflation makes T' for the visible cells; mean is the largest of the means of rows.
 func newDeflation(s *settings, visible *cells, mean float64, abreast int, p *pool.Pool) *deflation {
-	d, n, m := visible.x.Rows, visible.x.Cols, s.levels
+	d, n, m := visible.d, visible.n, s.levels
 	np := kernel.Pad(n)
 	f := &deflation{settings: s, cells: visible, maps: newMaps(d, m, true, EndsFree, nil), np: np, block: abreast, pool: p,
 		y: make([]float64, d*np), ybar: make([]float64, d*np), h: make([]float64, d*m), solved: make([]transport.Potentials, d), ends: make([]transport.Outcome, d)}
@@ -280,7 +290,7 @@ func (f *deflation) piece(p int) (from, to int) {
 // problem is the transport of row i of X, its hidden cells left out, onto b'_i.
 func (f *deflation) problem(v *deflator, i int) transport.Problem {
 	v.observed = f.readRow(v.x, v.mask, i)
-	return transport.Problem{X: v.x[:f.x.Cols], Observed: v.observed, Logits: f.logits(i), Squash: transport.Kind(f.squash), Epsilon: f.epsilon}
+	return transport.Problem{X: v.x[:f.n], Observed: v.observed, Logits: f.logits(i), Squash: transport.Kind(f.squash), Epsilon: f.epsilon}
 }
 
 // deflate fills the rows of a piece of Y with T'_i(X_i), 0 in hidden cells.
@@ -299,7 +309,7 @@ func (f *deflation) deflate(worker, piece int) {
 		f.ends[i] = c.group.End(i - from)
 		copy(f.rowOf(f.h, i), v.row.Potentials().H)
 		f.solvedAt(v, i)
-		y := f.rowY(f.y, i)[:f.x.Cols]
+		y := f.rowY(f.y, i)[:f.n]
 		copy(y, v.t)
 		for j, o := range v.observed {
 			if !o {
@@ -327,7 +337,7 @@ func (f *deflation) deflateBack(worker, piece int) {
 		v.row.Return(f.rowOf(f.h, i))
 		f.quantiles(v.q, i)
 		clear(v.z)
-		copy(v.z[:f.x.Cols], f.rowY(f.ybar, i))
+		copy(v.z[:f.n], f.rowY(f.ybar, i))
 		c.back[i-from] = transport.Cotangent{Z: v.z, Q: v.q}
 	}
 	c.group.Adjoint(c.back[:to-from])
@@ -384,7 +394,7 @@ func (f *deflation) calibrate(v *deflator, i int, to *factors) {
 		r.Columns(num, v.z)
 		r.Tails(num)
 		for l, tail := range num {
-			inc[l] = max(inc[l]*(tail/den[l]), low)
+			inc[l] = max(inc[l]*divergence.KL.Step(tail, den[l]), low) // an unconverged plan may leave levels empty
 		}
 	}
 	for l, d := range inc {
@@ -503,7 +513,7 @@ func (f *qmfqFit) startUniform() error {
 		err = f.inflation.startMaps(&f.course)
 	}
 	for i := range f.deflation.r {
-		f.deflation.r[i] = -elem.Log(float64(f.x.Cols))
+		f.deflation.r[i] = -elem.Log(float64(f.n))
 	}
 	for i := range f.all {
 		f.deflation.fromR(i)
@@ -703,6 +713,10 @@ func (q *QMFQ) Transform(ctx context.Context, x Mat) (Mat, error) {
 // T(U V') where V' is Transform(x). For the columns of the training matrix it is
 // at most what Loss is, as in [QMF.Score]. Cost and errors are those of Transform.
 func (q *QMFQ) Score(ctx context.Context, x Mat) (float64, error) {
+	return q.score(ctx, x)
+}
+
+func (q *QMFQ) score(ctx context.Context, x Rows) (float64, error) {
 	v, err := q.coordinates(ctx, x)
 	if err != nil {
 		return 0, err
@@ -710,7 +724,7 @@ func (q *QMFQ) Score(ctx context.Context, x Mat) (float64, error) {
 	return q.inflated.scoreAt(ctx, x, v)
 }
 
-func (q *QMFQ) coordinates(ctx context.Context, x Mat) (Mat, error) {
+func (q *QMFQ) coordinates(ctx context.Context, x Rows) (Mat, error) {
 	t := &q.inflated
 	if _, err := q.bounds().checkColumns(x, q.U.Rows); err != nil {
 		return Mat{}, err
@@ -718,57 +732,68 @@ func (q *QMFQ) coordinates(ctx context.Context, x Mat) (Mat, error) {
 	if q.projection.kind == projection.SVD {
 		return q.leastSquares(ctx, x)
 	}
-	deflated := func(to []float64, j int) {
-		for i, f := range q.deflate {
-			to[i] = f.At(x.At(i, j))
+	deflated := func(block Mat, _ int) func([]float64, int) {
+		return func(to []float64, j int) {
+			for i, f := range q.deflate {
+				to[i] = f.At(block.At(i, j))
+			}
 		}
 	}
 	loss := divergence.KL
 	if q.projection.kind == projection.Frobenius {
 		loss = divergence.Frobenius
 	}
-	own, err := placed(ctx, x, q.U.Cols, place.NewLinear(loss, q.U.Rows, q.U.Cols, q.U.Row), deflated)
+	own, err := placed(ctx, x, nil, q.U.Cols, place.NewLinear(loss, q.U.Rows, q.U.Cols, q.U.Row), deflated)
 	if err != nil {
 		return Mat{}, err
 	}
-	base, _, y, err := t.placer(ctx, x)
+	base, u, err := t.placer(ctx, x)
 	if err != nil {
 		return Mat{}, err
 	}
-	base.Own = own.column
-	return placed(ctx, y, q.U.Cols, base, y.column)
+	return placed(ctx, x, u, q.U.Cols, base, func(block Mat, from int) func([]float64, int) {
+		base.Own = func(to []float64, j int) { own.column(to, from+j) }
+		return block.column
+	})
 }
 
 // leastSquares projects deflated columns on U, whose columns are orthogonal, v =
 // diag(UᵀU)⁻¹ Uᵀ y, 0 for a component without weight.
-func (q *QMFQ) leastSquares(ctx context.Context, x Mat) (Mat, error) {
+func (q *QMFQ) leastSquares(ctx context.Context, x Rows) (Mat, error) {
 	norm := make([]float64, q.U.Cols)
 	for i := range q.U.Rows {
 		for c, w := range q.U.Row(i) {
 			norm[c] += float64(w * w)
 		}
 	}
-	v := NewMat(q.U.Cols, x.Cols)
-	p := pool.New(0, x.Cols)
+	_, n := x.Dims()
+	v := NewMat(q.U.Cols, n)
+	p := pool.New(0, n)
 	defer p.Close()
-	p.Do(x.Cols, func(_, j int) {
-		if ctx.Err() != nil {
-			return
-		}
-		for i, f := range q.deflate {
-			y := f.At(x.At(i, j))
-			for c, w := range q.U.Row(i) {
-				v.Data[c*x.Cols+j] += float64(w * y)
+	err := inBlocks(ctx, x, nil, func(block Mat, from int) error {
+		p.Do(block.Cols, func(_, j int) {
+			if ctx.Err() != nil {
+				return
 			}
-		}
-		for c, norm := range norm {
-			if norm > 0 {
-				v.Data[c*x.Cols+j] /= norm
+			for i, f := range q.deflate {
+				y := f.At(block.At(i, j))
+				for c, w := range q.U.Row(i) {
+					v.Data[c*n+from+j] += float64(w * y)
+				}
 			}
+			for c, norm := range norm {
+				if norm > 0 {
+					v.Data[c*n+from+j] /= norm
+				}
+			}
+		})
+		if err := ctx.Err(); err != nil {
+			return &interrupted{err}
 		}
+		return nil
 	})
-	if err := ctx.Err(); err != nil {
-		return Mat{}, &interrupted{err}
+	if err != nil {
+		return Mat{}, err
 	}
 	return v, nil
 }
@@ -776,7 +801,7 @@ func (q *QMFQ) leastSquares(ctx context.Context, x Mat) (Mat, error) {
 // Reconstruct returns T(UV) = T(Π_k(T'(X))), d × n.
 func (q *QMFQ) Reconstruct() Mat { return q.inflated.Reconstruct() }
 
-func (q *QMFQ) reconstruct(ctx context.Context) (Mat, error) { return q.inflated.reconstruct(ctx) }
+func (q *QMFQ) filler(ctx context.Context) (filler, error) { return q.inflated.filler(ctx) }
 
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
@@ -862,7 +887,7 @@ func (q *QMFQ) bounds() *config { return q.inflated.bounds() }
 
 // Goodness is that of [NMF.Goodness].
 func (q *QMFQ) Goodness(x Mat) ([]Goodness, error) {
-	return q.bounds().goodness(x, q.Reconstruct())
+	return GoodnessRows(q, x)
 }
 
 // TopFeatures is that of [NMF.TopFeatures].

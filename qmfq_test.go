@@ -37,7 +37,7 @@ func TestQMFQGradient(t *testing.T) {
 		}
 		p := pool.New(1, 1)
 		defer p.Close()
-		f := newQMFQFit(visible, 3, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
+		f := newQMFQFit(visible, 3, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.d))
 		if _, err := f.begin(); err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func (q *QMFQ) projectedScore(t *testing.T, x Mat) float64 {
 			fit.Set(i, j, q.inflate[i].At(w))
 		}
 	}
-	score, err := q.bounds().meanLoss(x, fit)
+	score, err := q.bounds().meanLoss(t.Context(), x, x.Rows, x.Cols, func(row []float64, i int) { copy(row, fit.Row(i)) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 				}
 				one := pool.New(1, 1)
 				defer one.Close()
-				f := newQMFQFit(visible, size[2], &c.settings, one, c.seed, newCourse(context.Background(), &c, visible.x.Rows))
+				f := newQMFQFit(visible, size[2], &c.settings, one, c.seed, newCourse(context.Background(), &c, visible.d))
 				if _, err := f.begin(); err != nil {
 					b.Fatal(err)
 				}

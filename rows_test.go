@@ -185,7 +185,10 @@ func TestRowsAlone(t *testing.T) {
 // transpose, to the digits of its largest entries.
 func TestFlushedColumns(t *testing.T) {
 	src := random.Split(44, 0)
-	flushed, problems := 0, 1000
+	flushed, problems := 0, 300
+	if long {
+		problems = 1000
+	}
 	if testing.Short() {
 		problems = 60
 	}

@@ -134,7 +134,7 @@ func TestScoreIsLoss(t *testing.T) {
 				}
 			}
 		}
-		want, err := (&config{settings: settings{loss: divergence.KL}}).meanLoss(x, fit)
+		want, err := (&config{settings: settings{loss: divergence.KL}}).meanLoss(t.Context(), x, x.Rows, x.Cols, func(row []float64, i int) { copy(row, fit.Row(i)) })
 		if err != nil {
 			t.Fatal(err)
 		}

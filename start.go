@@ -33,7 +33,6 @@ package quantmf
 
 import (
 	"math"
-	"slices"
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
@@ -84,8 +83,8 @@ func (f *qmfFit) choose() error {
 	src := random.Split(f.seed, 3)
 	c := *f.settings
 	c.epochs, c.validation, c.missing, c.patience, c.seed = trialEpochs, trialShare, true, 0, src.Uint64()
-	x, rows := f.sample(trialRows, &src)
-	hidden, err := newCells(x, &c)
+	rows := f.sample(trialRows, &src)
+	hidden, err := newCells(someRows{f.cells, rows}, &c)
 	if err != nil { // too few cells to choose by
 		return nil
 	}
@@ -133,23 +132,21 @@ func (f *qmfFit) choose() error {
 	return nil
 }
 
-// sample returns so many random rows of x, in their order, and their indices; x itself and
-// nil where x has no more rows. For a column that no sampled row has observed it takes one
-// more row.
-func (s *cells) sample(rows int, src *random.Source) (Mat, []int) {
-	x := s.x
-	if x.Rows <= rows {
-		return x, nil
+// sample returns the indices of so many random rows of x, in their order; nil where x has no
+// more rows. For a column that no sampled row has observed it takes one more row.
+func (s *cells) sample(rows int, src *random.Source) []int {
+	if s.d <= rows {
+		return nil
 	}
-	pick := make([]int, x.Rows)
+	pick := make([]int, s.d)
 	for i := range pick {
 		pick[i] = i
 	}
 	src.Shuffle(pick)
 	if s.partial {
-		seen, unseen := make([]bool, x.Cols), x.Cols
+		seen, unseen, room := make([]bool, s.n), s.n, make([]float64, s.n)
 		sees := func(i int) (fresh bool) {
-			for j, v := range x.Row(i) {
+			for j, v := range s.row(room, i) {
 				if v == v && !seen[j] {
 					seen[j], fresh = true, true
 					unseen--
@@ -167,12 +164,17 @@ func (s *cells) sample(rows int, src *random.Source) (Mat, []int) {
 			}
 		}
 	}
-	slices.Sort(pick[:rows])
-	y := NewMat(rows, x.Cols)
-	for r, i := range pick[:rows] {
-		copy(y.Row(r), x.Row(i))
+	picked := make([]bool, s.d)
+	for _, i := range pick[:rows] {
+		picked[i] = true
 	}
-	return y, pick[:rows]
+	picks := pick[:0]
+	for i, is := range picked {
+		if is {
+			picks = append(picks, i)
+		}
+	}
+	return picks
 }
 
 // startFactors fills U and V.
@@ -180,7 +182,7 @@ func (f *qmfFit) startFactors() error {
 	if err := f.course.enter(PhaseFactors); err != nil {
 		return err
 	}
-	x, loss := f.x, f.loss
+	x, loss := f.cells, f.loss
 	switch {
 	case f.init:
 		f.factors.copyFrom(f.initU, f.initV)
@@ -189,13 +191,7 @@ func (f *qmfFit) startFactors() error {
 		f.uniform(f.seed)
 		return nil
 	case f.origin == StartScores:
-		x, loss = f.normalScores(), divergence.KL
-		for i := range x.Rows {
-			row := x.Row(i)
-			for j := range row {
-				row[j] *= max(f.average[i], divergence.Tiny)
-			}
-		}
+		x, loss = f.scored(), divergence.KL
 		if err := f.pool.Err(); err != nil { // rows may be without scores
 			return err
 		}
@@ -206,11 +202,14 @@ func (f *qmfFit) startFactors() error {
 	if loss == divergence.KL || loss == divergence.Frobenius {
 		updates, epochs = UpdatesNewton, startNewton
 	}
-	fit, j := newNMFFit(way, f.pool, f.factors, f.seen(x), loss, 0, updates), new(journal)
-	if err := j.start(fit); err != nil {
-		return err
+	method := newMethod(f.pool, f.factors, x, loss, 0, updates)
+	_, err := method.Begin()
+	for e := 0; err == nil && e < epochs; e++ {
+		if _, err = method.Epoch(e); err == nil {
+			err = way.reportEpoch(e+1, epochs, 0)
+		}
 	}
-	return j.advance(fit, epochs, &way, nil)
+	return err
 }
 
 // startLogarithms fills Ũ and Ṽ from U and V.
@@ -230,7 +229,14 @@ func (f *qmfFit) startLogarithms() {
 func (f *inflation) startMaps(way *course) error {
 	err := way.enter(PhaseMaps)
 	if err == nil {
-		err = way.rows(f.pool, f.d, func(worker, i int) { f.startRow(&f.work[worker].visitors[0], i, calibration) })
+		rooms := make([]sorting, f.pool.Workers())
+		err = way.rows(f.pool, f.d, func(worker, i int) {
+			room := &rooms[worker]
+			if room.perm == nil {
+				room.resize(f.n)
+			}
+			f.startRow(&f.work[worker].visitors[0], i, calibration, room)
+		})
 	}
 	return err
 }
@@ -299,7 +305,7 @@ func logarithms(l, v []float64, exact bool, farthest float64) {
 // startRow gives row i its first quantiles: equal steps between its extremes
 // under StartUniform, else its empirical quantiles at the middles of the levels,
 // fitted to the starting UV by EM steps.
-func (f *inflation) startRow(v *visitor, i, steps int) {
+func (f *inflation) startRow(v *visitor, i, steps int, room *sorting) {
 	inc, m := f.increments(i), f.m
 	lo, hi := f.low[i], f.high[i]
 	span := hi - lo
@@ -337,22 +343,35 @@ func (f *inflation) startRow(v *visitor, i, steps int) {
 		return
 	}
 	st := &f.warm[i]
-	// The observed values in order, hidden ones left out.
-	sorted := v.t[:0]
-	for _, x := range f.x.Row(i) {
-		if x == x {
-			sorted = append(sorted, x)
+	// The visible values in order; those that are 0, most of them in counts, need not be sorted.
+	values, below, seen := v.t[:0], 0, f.cells.rows[i]
+	for _, x := range f.row(v.z[:f.n], i) {
+		if x == x && x != 0 {
+			values = append(values, x)
+			if x < 0 {
+				below++
+			}
 		}
 	}
-	slices.Sort(sorted)
-	seen := len(sorted)
+	perm := room.perm[:len(values)]
+	room.sorter.Sort(perm, values)
+	zeros := seen - len(values)
+	at := func(p int) float64 {
+		switch {
+		case p < below:
+			return values[perm[p]]
+		case p < below+zeros:
+			return 0
+		}
+		return values[perm[p-zeros]]
+	}
 	last := 0.0
 	for l := range inc {
-		at := float64((float64(l)+0.5)/float64(m)*float64(seen)) - 0.5
-		at = min(max(at, 0), float64(seen-1))
-		p := min(int(at), seen-1)
-		frac := at - float64(p)
-		a, b := sorted[p], sorted[min(p+1, seen-1)]
+		place := float64((float64(l)+0.5)/float64(m)*float64(seen)) - 0.5
+		place = min(max(place, 0), float64(seen-1))
+		p := min(int(place), seen-1)
+		frac := place - float64(p)
+		a, b := at(p), at(min(p+1, seen-1))
 		q := a + float64(frac*(b-a))
 		inc[l] = max(q-last, floorStart*span/float64(m))
 		last = q
@@ -405,53 +424,126 @@ func (f *inflation) shareLevels(v *visitor, i int) {
 	}
 }
 
-// normalScores returns Φ⁻¹((rank-1/2)/n) among the observed values, ties
-// averaged, lifted to be positive; NaN stays.
-func (f *inflation) normalScores() Mat {
-	x, n := f.x, f.n
-	s := NewMat(x.Rows, n)
-	type space struct {
-		perm   []int32
-		sorter order.Sorter
-		values []float64
-		at     []int
+// scored returns the cells of the normal scores of x', each row times its mean. They are held where x
+// is held in memory in full too, or has few rows, and otherwise made whenever a row is read.
+func (f *inflation) scored() *cells {
+	s := &scoreRows{of: f.cells, mean: f.average, lift: max(3, 0.1-elem.NormalQuantile(0.5/float64(f.n))),
+		rooms: make(chan *scoreRoom, f.pool.Workers())}
+	c := &cells{sizes: f.cells.sizes, source: s, trouble: f.trouble, partial: f.partial, visible: f.visible, rows: f.cells.rows}
+	if !f.cells.large() {
+		m := NewMat(f.d, f.n)
+		f.pool.Do(f.d, func(_, i int) { s.ReadRow(m.Row(i), i) })
+		c.source, c.mat = m, m
 	}
-	work := make([]space, f.pool.Workers())
-	for w := range work {
-		work[w] = space{perm: make([]int32, n), values: make([]float64, n), at: make([]int, n)}
-		work[w].sorter.Resize(n)
-	}
-	lift := max(3, 0.1-elem.NormalQuantile(0.5/float64(n)))
-	f.pool.Do(x.Rows, func(worker, i int) {
-		ws := &work[worker]
-		perm, values, at := ws.perm, ws.values, ws.at
-		out := s.Row(i)
-		k := 0
-		for j, v := range x.Row(i) {
-			out[j] = v
-			if v == v {
-				values[k], at[k] = v, j
-				k++
-			}
-		}
-		ws.sorter.Sort(perm[:k], values[:k])
-		for p := 0; p < k; {
-			end := p
-			for end < k && values[perm[end]] == values[perm[p]] {
-				end++
-			}
-			rank := float64(p+end) / 2 // the mean of p+1/2, ..., end-1/2
-			v := elem.NormalQuantile(rank/float64(k)) + lift
-			for _, j := range perm[p:end] {
-				out[at[j]] = v
-			}
-			p = end
-		}
-	})
-	return s
+	return c
 }
 
-// seen returns x with its NaN cells hidden and none held out.
-func (f *inflation) seen(x Mat) *cells {
-	return &cells{x: x, full: x, partial: f.partial, visible: f.visible, rows: f.cells.rows}
+// large tells whether a copy of x may be too large to be held.
+func (s *cells) large() bool {
+	switch of := s.source.(type) {
+	case Mat:
+		return false
+	case someRows:
+		return of.of.large() && s.d > mostHeld
+	case maskedRows:
+		_, inMemory := of.Rows.(Mat)
+		return !inMemory && s.d > mostHeld
+	}
+	return s.d > mostHeld
+}
+
+// mostHeld rows at most are held as scores where x is read from elsewhere.
+const mostHeld = 2 * trialRows
+
+// scoreRows are the normal scores Φ⁻¹((rank-1/2)/n) among the visible values of each row, ties averaged,
+// lifted to be positive and times the row's mean; NaN in hidden cells.
+type scoreRows struct {
+	of    *cells
+	mean  []float64
+	lift  float64
+	rooms chan *scoreRoom // those that nobody is in
+}
+
+// scoreRoom is what the scores of a row are made in.
+type scoreRoom struct {
+	sorting
+	values []float64
+	at     []int
+}
+
+func newScoreRoom(n int) *scoreRoom {
+	w := &scoreRoom{values: make([]float64, n), at: make([]int, n)}
+	w.resize(n)
+	return w
+}
+
+// sorting has room for the order of up to n numbers.
+type sorting struct {
+	perm   []int32
+	sorter order.Sorter
+}
+
+func (s *sorting) resize(n int) {
+	s.perm = make([]int32, n)
+	s.sorter.Resize(n)
+}
+
+func (s *scoreRows) Dims() (rows, cols int) { return s.of.d, s.of.n }
+
+// ReadRow fills x with the scores of row i. It has no error: the cells note it.
+func (s *scoreRows) ReadRow(x []float64, i int) error {
+	var w *scoreRoom
+	select {
+	case w = <-s.rooms:
+	default:
+		w = newScoreRoom(s.of.n)
+	}
+	seen, k, below, by := s.of.rows[i], 0, 0, max(s.mean[i], divergence.Tiny)
+	row := s.of.row(x, i)
+	for j, v := range row {
+		if v == v && v != 0 {
+			w.values[k], w.at[k] = v, j
+			k++
+			if v < 0 {
+				below++
+			}
+		}
+	}
+	// score is that of values whose ranks are from p+1 to end.
+	score := func(p, end int) float64 {
+		rank := float64(p+end) / 2 // the mean of p+1/2, ..., end-1/2
+		return (elem.NormalQuantile(rank/float64(seen)) + s.lift) * by
+	}
+	perm, values, zeros := w.perm[:k], w.values, seen-k
+	zero := 0.0 // the score of values that are 0
+	if zeros > 0 {
+		zero = score(below, below+zeros)
+	}
+	for j, v := range row {
+		if v == 0 {
+			v = zero
+		}
+		x[j] = v
+	}
+	w.sorter.Sort(perm, values[:k])
+	for p := 0; p < k; {
+		end := p
+		for end < k && values[perm[end]] == values[perm[p]] {
+			end++
+		}
+		rank := p
+		if p >= below {
+			rank += zeros
+		}
+		v := score(rank, rank+end-p)
+		for _, j := range perm[p:end] {
+			x[w.at[j]] = v
+		}
+		p = end
+	}
+	select {
+	case s.rooms <- w:
+	default:
+	}
+	return nil
 }

@@ -236,9 +236,9 @@ func TestSparseColumns(t *testing.T) {
 	}
 	for seed := range uint64(10) {
 		src := random.Split(seed, 3)
-		y, _ := visible.sample(100, &src)
-		if _, err := newCells(y, &c.settings); err != nil || y.Rows > 101 {
-			t.Errorf("seed %d: %d rows, %v", seed, y.Rows, err)
+		rows := visible.sample(100, &src)
+		if _, err := newCells(someRows{visible, rows}, &c.settings); err != nil || len(rows) > 101 {
+			t.Errorf("seed %d: %d rows, %v", seed, len(rows), err)
 		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -139,7 +140,7 @@ func parseImpute(args []string) (*imputeFlags, error) {
 		f.options = append(f.options, o.value)
 		switch o.name {
 		case "loss":
-			f.loss, _ = parseLoss(o.text)
+			f.loss, _ = saved.ParseLoss(o.text)
 			f.autoLoss = false
 		case "seed":
 			f.seed, _ = parseSeed(o.text)
@@ -663,6 +664,19 @@ func (r *imputation) overall() (share, stdErr float64) {
 	return 1 - ratio, stdErr
 }
 
+// strayed says what to make of intervals of so many percent that held a share of the values tried which
+// is far from that.
+func strayed(percent, share float64, tried int) string {
+	values := counted(tried, "value")
+	switch {
+	case tried < 100:
+		return fmt.Sprintf("the table is too small to check its intervals: those of %g %% held %.0f %% of no more than %s. Take them for a rough guess", percent, share, values)
+	case share > percent:
+		return fmt.Sprintf("the intervals of %g %% are wider than they need be on this table: they held %.1f %% of %s", percent, share, values)
+	}
+	return fmt.Sprintf("the intervals of %g %% are too narrow on this table: they held %.1f %% of %s. Take them for intervals of %.0f %%", percent, share, values, share)
+}
+
 // summary says the result in a few lines of words.
 func (r *imputation) summary(files []string, seconds float64) string {
 	var s strings.Builder
@@ -689,7 +703,7 @@ func (r *imputation) summary(files []string, seconds float64) string {
 		n := float64(r.all.hidden)
 		share, stdErr := r.overall()
 		line("Check", "%s of known values, each by one of %s that had not seen it", counted(r.all.hidden, "prediction"), counted(r.checks, "other fit"))
-		line("", "mean %s %.4g; of the features' own means %.4g", lossName(r.loss), r.all.loss/n, r.all.own/n)
+		line("", "mean %s %.4g; of the features' own means %.4g", saved.LossName(r.loss), r.all.loss/n, r.all.own/n)
 		line("", "mean absolute error of medians %.4g; of the features' own medians %.4g", r.all.abs/n, r.all.ownAbs/n)
 		line("", "that is %s", lessError(share, stdErr, what))
 		line("Intervals", "those of %g %% hold %.1f %% of the hidden values", 100*r.probabilities, 100*r.all.held/n)
@@ -698,7 +712,7 @@ func (r *imputation) summary(files []string, seconds float64) string {
 			line("Warning", "the features' own %ss predict as well: this table has nothing that a model of few components can use", what)
 		}
 		if off := r.all.held/n - r.probabilities; math.Abs(off) > 0.05+2*math.Sqrt(r.probabilities*(1-r.probabilities)/n) {
-			line("Warning", "intervals are off by %.0f points here: do not rely on them", 100*off)
+			line("Warning", "%s", strayed(100*r.probabilities, 100*r.all.held/n, r.all.hidden))
 		}
 	}
 	for _, w := range r.words {

@@ -22,25 +22,30 @@ type Problem struct {
 	NP      int       // N padded to whole blocks of samples
 	U, V    []float64 // d × k; k × np, the padding 0
 
-	X       []float64 // d rows, Stride apart, NaN where a cell is hidden
+	X       []float64 // d rows, Stride apart, NaN where a cell is hidden; nil: Read alone gives them
 	Stride  int
 	Partial bool  // cells are hidden
 	Rows    []int // visible cells of each row
 	Visible int   // and of all
 	HeldOut int   // cells that the losses Held are of
 
+	// NonZeros, if there is one, returns the cells of row i that may be other than 0, columns increasing, where
+	// they are held or appended to the slices given, which have room for a row. Under KL where no cell is hidden,
+	// rows that are mostly zero are then read by it alone.
+	NonZeros func(i int, cols []uint32, vals []float64) ([]uint32, []float64)
 	// Read copies row i into x, with 0 in hidden cells, and fills observed; it returns
 	// observed, or nil where no cell is hidden.
 	Read func(x []float64, observed []bool, i int) []bool
-	// Held returns the sum of divergences of t from the held-out cells of row i.
-	Held func(l divergence.Loss, t []float64, i int, low float64) float64
+	// Held returns the sum of divergences of t from the held-out cells of row i. room has N numbers.
+	Held func(l divergence.Loss, t []float64, i int, low float64, room []float64) float64
 
 	Loss    divergence.Loss
 	Penalty float64
 	Pool    *pool.Pool
 }
 
-func (p *Problem) row(i int) []float64 { return p.X[i*p.Stride : i*p.Stride+p.N] }
+// blocks tells whether rows of X can be read where they lie, in whole blocks of samples.
+func (p *Problem) blocks() bool { return p.X != nil && p.NP == p.N }
 
 // Losses are mean divergences at one state of the factors.
 type Losses struct {

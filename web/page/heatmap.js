@@ -10,18 +10,34 @@ function colour(stops, share) {
   return stops[i].map((v, k) => Math.round(v + (at - i) * (stops[i + 1][k] - v)));
 }
 
-/** image paints values, a share of the scale or NaN, in the given order of rows and columns. */
-function image({ rows, columns, shares, signed }, order) {
+/** palette is 256 colours of a scale as pixels, and a grey for NaN behind them. */
+function palette(stops) {
+  const pixels = new Uint8ClampedArray(4 * 257).fill(255);
+  for (let i = 0; i < 256; i++) pixels.set(colour(stops, i / 255), 4 * i);
+  pixels.set([128, 128, 128], 4 * 256);
+  return new Uint32Array(pixels.buffer);
+}
+const palettes = { false: palette(scale), true: palette(signs) };
+
+/** longest is the longest side of a canvas that all browsers draw. */
+const longest = 16384;
+
+/** image paints values, a share of the scale or NaN, in the given order of rows and columns. Of
+ * a side too long for a canvas it has every so-manyth cell. */
+function image({ rows, columns, shares, signed = false }, order) {
+  const [down, across] = [rows, columns].map((side) => Math.ceil(side / longest));
   const canvas = document.createElement('canvas');
-  canvas.width = columns;
-  canvas.height = rows;
+  canvas.width = Math.ceil(columns / across);
+  canvas.height = Math.ceil(rows / down);
   const context = canvas.getContext('2d');
-  const pixels = context.createImageData(columns, rows);
-  for (let i = 0; i < rows; i++) {
-    for (let j = 0; j < columns; j++) {
-      const v = shares[order.rows[i] * columns + order.columns[j]];
-      const [r, g, b] = Number.isNaN(v) ? [128, 128, 128] : colour(signed ? signs : scale, v);
-      pixels.data.set([r, g, b, 255], 4 * (i * columns + j));
+  const pixels = context.createImageData(canvas.width, canvas.height);
+  const to = new Uint32Array(pixels.data.buffer);
+  const of = palettes[signed];
+  for (let i = 0, at = 0; i < rows; i += down) {
+    const row = order.rows[i] * columns;
+    for (let j = 0; j < columns; j += across, at++) {
+      const v = shares[row + order.columns[j]];
+      to[at] = of[v !== v ? 256 : v < 0 ? 0 : v > 1 ? 255 : Math.round(255 * v)];
     }
   }
   context.putImageData(pixels, 0, 0);
@@ -29,10 +45,12 @@ function image({ rows, columns, shares, signed }, order) {
 }
 
 export class Heatmaps {
-  /** pointed(row, column, byKey) is called with a cell, in the matrix's own order. */
-  constructor(canvases, pointed) {
+  /** pointed(row, column, byKey) is called with a cell, in the matrix's own order, and seen()
+   * when another part of the maps is in view. */
+  constructor(canvases, pointed, seen) {
     this.canvases = canvases;
     this.pointed = pointed;
+    this.seen = seen;
     for (const c of canvases) {
       c.addEventListener('pointermove', (e) => this.#move(c, e));
       c.addEventListener('pointerdown', (e) => {
@@ -58,7 +76,38 @@ export class Heatmaps {
     this.columns = order.columns.length;
     this.images = this.canvases.map((c) => image(layers[c.dataset.map], order));
     this.cell = [0, 0];
+    this.colour();
     this.fit();
+  }
+
+  /** colour puts a strip of colours above the maps, of each column in the matrix's own order;
+   * none takes it away. */
+  colour(colours) {
+    this.strip = undefined;
+    if (colours) {
+      this.strip = document.createElement('canvas');
+      this.strip.width = Math.min(this.columns, longest);
+      this.strip.height = 1;
+      const context = this.strip.getContext('2d');
+      this.order.columns.forEach((j, at) => {
+        context.fillStyle = colours[j];
+        context.fillRect(Math.floor((at * this.strip.width) / this.columns), 0, 1, 1);
+      });
+    }
+    this.draw();
+  }
+
+  /** view is the part in view, at most so many rows and columns of it around the cell that
+   * is pointed at: their indices in the matrix. */
+  view(most) {
+    const { x, y, w, h } = this.window;
+    const part = (from, size, count, at, list) => {
+      const low = Math.max(0, Math.floor(from));
+      const high = Math.min(count, Math.ceil(from + size));
+      const first = Math.max(low, Math.min(at - (most >> 1), high - most));
+      return list.slice(first, Math.min(high, first + most));
+    };
+    return { rows: part(y, h, this.rows, this.cell[0], this.order.rows), columns: part(x, w, this.columns, this.cell[1], this.order.columns) };
   }
 
   fit() {
@@ -99,7 +148,11 @@ export class Heatmaps {
   }
 
   #key(e) {
-    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[e.key];
+    const page = Math.max(1, Math.floor((this.window?.h ?? 1) / 4));
+    const step = {
+      ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
+      PageUp: [-page, 0], PageDown: [page, 0], Home: [0, -Infinity], End: [0, Infinity],
+    }[e.key];
     if (e.key === '+' || e.key === '-') this.zoom(e.key === '+' ? 1.25 : 0.8);
     else if (step && this.images) {
       e.preventDefault();
@@ -124,6 +177,7 @@ export class Heatmaps {
     this.drawing = requestAnimationFrame(() => {
       this.drawing = undefined;
       this.canvases.forEach((c, k) => this.paint(c, this.images[k]));
+      this.seen();
     });
   }
 
@@ -134,7 +188,13 @@ export class Heatmaps {
     const context = c.getContext('2d');
     const { x, y, w, h } = this.window;
     context.imageSmoothingEnabled = w > c.width;
-    context.drawImage(from, x, y, w, h, 0, 0, c.width, c.height);
+    const [wide, high] = [from.width / this.columns, from.height / this.rows];
+    context.drawImage(from, x * wide, y * high, w * wide, h * high, 0, 0, c.width, c.height);
+    if (this.strip) {
+      context.imageSmoothingEnabled = false;
+      const wide = this.strip.width / this.columns;
+      context.drawImage(this.strip, x * wide, 0, w * wide, 1, 0, 0, c.width, 8 * ratio);
+    }
     const [i, j] = this.cell;
     context.lineWidth = 2 * ratio;
     for (const [style, grow] of [['#000', 1], ['#fff', 3]]) {
@@ -149,11 +209,17 @@ export class Heatmaps {
     const canvas = document.createElement('canvas');
     const wide = Math.max(1, Math.round(400 / this.columns));
     const high = Math.max(1, Math.round(400 / this.rows));
-    canvas.width = this.images.length * (this.columns * wide + gap) - gap;
-    canvas.height = this.rows * high;
+    const [width, height] = [Math.min(this.columns * wide, 4000), Math.min(this.rows * high, 8000)];
+    canvas.width = this.images.length * (width + gap) - gap;
+    const top = this.strip ? 12 : 0;
+    canvas.height = height + top;
     const context = canvas.getContext('2d');
     context.imageSmoothingEnabled = false;
-    this.images.forEach((from, k) => context.drawImage(from, k * (this.columns * wide + gap), 0, this.columns * wide, canvas.height));
+    this.images.forEach((from, k) => {
+      const left = k * (width + gap);
+      context.drawImage(from, left, top, width, height);
+      if (this.strip) context.drawImage(this.strip, left, 0, width, 10);
+    });
     return new Promise((done) => canvas.toBlob(done, 'image/png'));
   }
 }

@@ -8,13 +8,23 @@ import { fileURLToPath } from 'node:url';
 export const folder = mkdtempSync(join(tmpdir(), 'quantmf-web-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 
-const command = process.env.QUANTMF_COMMAND || join(folder, 'quantmf');
+/** command is the path of the command. */
+export const command = process.env.QUANTMF_COMMAND || join(folder, 'quantmf');
 if (!process.env.QUANTMF_COMMAND) {
   execFileSync('go', ['build', '-o', command, './cmd/quantmf'], { cwd: fileURLToPath(new URL('../..', import.meta.url)) });
 }
 
 /** run calls the command. */
 export const run = (...args) => execFileSync(command, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+
+/** phases are those of each method, with options that come to them soon. */
+const started = { start: 'nmf' };
+export const phases = {
+  nmf: [['epochs', {}]],
+  qmf: [['choice', {}], ['factors', { ...started, shrinkage: 0 }], ['maps', { ...started, shrinkage: 0 }], ['epochs', { ...started, shrinkage: 0 }]],
+  qmfq: [['choice', {}], ['factors', started], ['maps', started], ['qmf', started], ['epochs', { start: 'uniform' }]],
+  bqmf: [['factors', {}], ['epochs', {}]],
+};
 
 /** mixed is a d × n matrix of rank k whose rows lie on scales of three kinds. */
 export function mixed(rows, columns, k, seed = 1) {

@@ -4,8 +4,9 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { gzipSync } from 'node:zlib';
 import { ConvergenceError, DataError, FormatError, OptionError, QuantmfError, ShapeError, TableError, load } from '../dist/index.js';
-import { folder, mixed, npy, part, read, run, write } from './helpers.mjs';
+import { folder, mixed, npy, part, phases, read, run, write } from './helpers.mjs';
 
 const x = mixed(60, 40, 3);
 let q;
@@ -73,22 +74,26 @@ test('progress comes in the order of phases', async () => {
   assert.equal(model.history.length, 5);
 });
 
-test('a signal ends a fit in every phase, and the worker goes on', async () => {
+test('a signal ends a fit in every phase, and the worker goes on', async (t) => {
   const large = mixed(500, 100, 4);
-  for (const method of ['nmf', 'qmf', 'qmfq', 'bqmf']) {
-    const stop = new AbortController();
-    const reason = new Error('enough');
-    let from;
-    const fit = q.fit(large, { method, rank: 8, epochs: 50 }, {
-      signal: stop.signal,
-      onProgress: () => {
-        if (from) return;
-        from = performance.now();
-        stop.abort(reason);
-      },
-    });
-    await assert.rejects(fit, (e) => e === reason);
-    assert.ok(performance.now() - from < 2000, `${method}: ${performance.now() - from} ms`);
+  for (const [method, all] of Object.entries(phases)) {
+    for (const [phase, options] of all) {
+      const stop = new AbortController();
+      const reason = new Error('enough');
+      let from;
+      const fit = q.fit(large, { method, rank: 8, epochs: 50, ...options }, {
+        signal: stop.signal,
+        onProgress: (p) => {
+          if (from || p.phase !== phase) return;
+          from = performance.now();
+          stop.abort(reason);
+        },
+      });
+      await assert.rejects(fit, (e) => e === reason, `${method}, ${phase}`);
+      const took = performance.now() - from;
+      t.diagnostic(`${method}, ${phase}: ${took.toFixed(0)} ms`);
+      assert.ok(took < 2000, `${method}, ${phase}: ${took} ms`);
+    }
   }
   await assert.rejects(q.fit(large, { rank: 8 }, { signal: AbortSignal.abort() }), { name: 'AbortError' });
   await assert.rejects(q.fit(large, { rank: 8 }, { signal: AbortSignal.timeout(60) }), { name: 'TimeoutError' });
@@ -231,6 +236,24 @@ test('a footprint is a number of bytes', async () => {
   assert.ok(small > 1e4 && large > 5 * small && large < 1e8);
 });
 
+test('an estimate is about what a fit takes', async (t) => {
+  const large = mixed(700, 120, 4);
+  for (const options of [{ method: 'nmf', rank: 6 }, { rank: 6 }, { method: 'bqmf', rank: 6 }, { method: 'qmfq', rank: 4, epochs: 30 }]) {
+    const { bytes, seconds } = await q.estimate(large, options);
+    assert.equal(bytes, await q.footprint({ rows: 700, columns: 120, ...options }));
+    const began = performance.now();
+    await q.fit(large, options);
+    const took = (performance.now() - began) / 1000;
+    t.diagnostic(`${options.method ?? 'qmf'}: ${seconds.toFixed(2)} s foreseen, ${took.toFixed(2)} s`);
+    assert.ok(seconds > took / 8 && seconds < took * 8 + 0.5, `${options.method}: ${seconds} s foreseen, ${took} s`);
+  }
+  await assert.rejects(q.estimate(large, { rank: 6, epsilon: -1 }), OptionError);
+  const stop = new AbortController();
+  const late = q.estimate(large, { method: 'qmfq', rank: 6 }, { signal: stop.signal });
+  setTimeout(() => stop.abort(), 30);
+  await assert.rejects(late, { name: 'AbortError' });
+});
+
 test('without vectors: the same bits', async () => {
   const plain = await load({ workers: 1, simd: false });
   assert.deepEqual([q.vectors, plain.vectors], [true, false]);
@@ -267,7 +290,57 @@ test('tables are read as the command reads them', async () => {
   await assert.rejects(q.read(text('id,a,b\nx,1,2\ny,1,2,3\n'), { name: 'bad.csv' }), (e) => e instanceof TableError && e.line === 3 && e.message.startsWith('bad.csv:3'));
   await assert.rejects(q.read(text('id,a,b\nx,1,two\ny,3,4\n')), TableError);
   await assert.rejects(q.read(new Uint8Array(0)), TableError);
-  await assert.rejects(q.read(read('t.tsv'), { memory: 1000 }), TableError);
+  await assert.rejects(q.read(read('t.tsv'), { memory: 1000 }), (e) => e instanceof TableError && /the option memory/.test(e.message));
+});
+
+test('a Blob is read piece by piece, with progress, and reading can be ended', async () => {
+  const wide = mixed(400, 600, 2);
+  write('wide.tsv', wide);
+  const file = new Blob([read('wide.tsv')]);
+  assert.ok(file.size > 3 << 20);
+  const shares = [];
+  const t = await q.read(file, { name: 'wide.tsv' }, { onProgress: (p) => shares.push(p.done) });
+  bits(t.x.data, wide.data);
+  assert.ok(shares.length >= 2 * Math.floor(file.size / 2 ** 20), `${shares}`);
+  for (let i = 1; i < shares.length; i++) assert.ok(shares[i] >= shares[i - 1] && shares[i] <= 1, `${shares}`);
+  const stop = new AbortController();
+  await assert.rejects(q.read(file, {}, { signal: stop.signal, onProgress: () => stop.abort() }), { name: 'AbortError' });
+  const packed = gzipSync(read('wide.tsv'));
+  bits((await q.read(new Blob([packed]))).x.data, wide.data);
+});
+
+test('a report is the page of the command, byte for byte', async () => {
+  write('x.tsv', x);
+  const names = Array.from({ length: 40 }, (_, j) => `s${j}`);
+  const features = Array.from({ length: 60 }, (_, i) => (i ? `f${i}` : '<b>&"\u2028'));
+  writeFileSync(join(folder, 'x.tsv'), new TextDecoder().decode(read('x.tsv')).replace('\nf0\t', `\n${features[0]}\t`));
+  const groups = names.map((s, j) => `${s}\t${['<i>one', 'two', ''][j % 3]}`).join('\n');
+  writeFileSync(join(folder, 'groups.tsv'), groups);
+  const version = String(run('version')).split(' ')[1];
+  for (const [options, flags] of [[{ rank: 3 }, []], [{ rank: 2, method: 'nmf' }, ['-groups', 'groups.tsv']], [{ rank: 2, method: 'qmfq', epochs: 2 }, ['-order', 'fit']], [{ rank: 4, method: 'bqmf' }, ['-groups', 'groups.tsv', '-order', 'fit']]]) {
+    const model = await q.fit(x, options);
+    const file = await model.named(features, names, { matrix: 'x.tsv', command: 'quantmf fit -k 3 -seed 1 x.tsv', losses: '-loss auto took kl: no value is negative' });
+    writeFileSync(join(folder, 'r.model'), file);
+    run('report', 'r.model', 'x.tsv', ...flags, '-o', 'r.html');
+    const page = new TextDecoder().decode(await q.report(file, x, { groups: flags.includes('-groups') ? groups : '', byFit: flags.includes('-order') }));
+    const native = new TextDecoder().decode(read('r.html'));
+    assert.ok(native.includes('quantmf fit -k 3') && native.includes(version));
+    assert.equal(page, native.replaceAll(version, '(devel)'));
+  }
+  const model = await q.fit(x, { rank: 2 });
+  await assert.rejects(q.report(await model.named(features, names), mixed(59, 40, 2)), ShapeError);
+  await assert.rejects(q.report(new Uint8Array(100), x), FormatError);
+});
+
+test('groups are read as the command reads them', async () => {
+  const of = { features: ['a', 'b'], samples: ['s', 't', 'u'], name: 'labels.csv' };
+  const g = await q.groups('name,<b>tissue\ns,<script>\nu,"x, y"\nnobody,z\n', of);
+  assert.equal(g.features, null);
+  assert.deepEqual({ ...g.samples, colours: g.samples.colours.length }, { title: '<b>tissue', names: ['<script>', 'x, y'], colours: 2, of: [0, -1, 1] });
+  assert.equal(g.warnings.length, 2);
+  await assert.rejects(q.groups('nobody,z\n', of), (e) => e instanceof TableError && e.message.startsWith('labels.csv'));
+  const many = Array.from({ length: 31 }, (_, i) => `s${i}`);
+  await assert.rejects(q.groups(many.map((s, i) => `${s},${i}`).join('\n'), { features: [], samples: many }), /more than 30 groups/);
 });
 
 test('a file with names is one of the command', async () => {
