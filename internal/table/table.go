@@ -31,15 +31,17 @@ type Table struct {
 	Taken    string   // in words, what was taken for names
 	Warnings []string // what may have been taken wrongly
 
-	lines      []int // the line of each row, nil where rows are no lines
-	fields     []int // the number, from 1, of each column's cell in a line
-	transposed bool  // lines are those of columns, fields those of rows
+	lines      []int  // the line of each row, nil where rows are no lines
+	fields     []int  // the number, from 1, of each column's cell in a line
+	transposed bool   // lines are those of columns, fields those of rows
+	absent     []bool // the rows that SelectOr added; nil: none
 }
 
 // Select returns the table of the given rows, in that order. It shares no
 // numbers with t.
 func (t *Table) Select(rows []int) *Table {
 	s := *t
+	s.absent = nil
 	s.Features = make([]string, len(rows))
 	of := &s.lines
 	if t.transposed {
@@ -66,9 +68,10 @@ func (t *Table) SelectOr(rows []int, names []string) *Table {
 		there[to] = max(from, 0)
 	}
 	s := t.Select(there)
+	s.absent = make([]bool, len(rows))
 	for to, from := range rows {
 		if from < 0 {
-			s.Features[to] = names[to]
+			s.Features[to], s.absent[to] = names[to], true
 			row := s.X.Row(to)
 			for j := range row {
 				row[j] = math.NaN()
@@ -77,6 +80,9 @@ func (t *Table) SelectOr(rows []int, names []string) *Table {
 	}
 	return s
 }
+
+// Absent tells whether the file lacks the feature of row i, which SelectOr added.
+func (t *Table) Absent(i int) bool { return t.absent != nil && t.absent[i] }
 
 // Log1p takes log(1+x) of every number.
 func (t *Table) Log1p() {
@@ -127,6 +133,9 @@ func (t *Table) Error(i, j int, problem string) *Error {
 	}
 	if j >= 0 {
 		e.Sample = t.Samples[j]
+	}
+	if i >= 0 && t.Absent(i) { // nowhere
+		return e
 	}
 	if t.transposed {
 		i, j = j, i
