@@ -125,9 +125,15 @@ func runBQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*BQMF, er
 			return nil, past.state.fail("BEST", "the best model is not of this fit")
 		}
 	}
-	f.begin(rank)
+	err = f.begin(rank)
 	if err := visible.trouble.get(); err != nil {
 		return nil, err
+	}
+	if err != nil {
+		if f.best == nil {
+			f.best = f.model(nil, 0)
+		}
+		return f.best, stoppedAt(0, err)
 	}
 	first := 0
 	if past.from != nil {
@@ -222,11 +228,16 @@ type bqmfFit struct {
 	mark            float64 // what the second strength's leave-one-out loss is compared with; 0: nothing yet
 }
 
-// begin makes the scales and what the fits start from.
-func (f *bqmfFit) begin(rank int) {
+// begin makes the scales and what the fits start from. An error is that of the context or of
+// the progress function; the rows that are left then have no scale.
+func (f *bqmfFit) begin(rank int) error {
+	const some = 256 // rows between two reports
 	f.x = f.dense()
 	d, n := f.x.Rows, f.x.Cols
 	np := kernel.Pad(n)
+	course := newCourse(f.ctx, f.config, d)
+	course.now.Epochs = len(strengths) * f.epochs
+	err := course.enter(PhaseFactors)
 	f.rankAsked, f.rank = rank, bqmfComponents(d, n, rank)
 	f.rooted = true
 	for i := range d {
@@ -237,7 +248,7 @@ func (f *bqmfFit) begin(rank int) {
 	f.curves, f.units = make([]curve.Curve, d), make([]float64, d)
 	y := make([]float64, d*np)
 	work := make([]curve.Scaler, f.pool.Workers())
-	f.pool.Do(d, func(w, i int) {
+	scale := func(w, i int) {
 		top, mean, count := 0.0, 0.0, 0.0
 		for _, v := range f.x.Row(i) {
 			if v == v {
@@ -247,12 +258,19 @@ func (f *bqmfFit) begin(rank int) {
 			}
 		}
 		f.units[i] = curve.UnitOf(top)
-		if f.ctx.Err() != nil {
+		if err != nil || f.ctx.Err() != nil {
 			f.curves[i] = curve.Curve{X: []float64{mean}, Y: []float64{0}, MassY: []float64{0}, MassX: []float64{mean}}
 			return
 		}
 		work[w].Scale(&f.curves[i], y[i*np:i*np+n], f.x.Row(i), !f.rooted)
-	})
+	}
+	for from := 0; from < d; from += some {
+		to := min(from+some, d)
+		f.pool.Do(to-from, func(w, i int) { scale(w, from+i) })
+		if err == nil {
+			err = course.report(0.5 * float64(to) / float64(d))
+		}
+	}
 	for i := range d {
 		if len(f.curves[i].X) > 1 {
 			if a := len(f.active); a < i {
@@ -261,14 +279,15 @@ func (f *bqmfFit) begin(rank int) {
 			f.active = append(f.active, i)
 		}
 	}
-	if f.ctx.Err() != nil || len(f.active) == 0 {
-		return
+	if err != nil || len(f.active) == 0 {
+		return err
 	}
 	a := len(f.active)
 	f.data = posterior.NewData(a, n, y[:a*np], func(i, j int) bool { v := f.x.Row(f.active[i])[j]; return v == v })
 	f.pool.Bind(f.ctx) // what a stop leaves undone nobody looks at
 	defer f.pool.Bind(nil)
 	f.space = svd.NewSubspace(a, n, f.rank, svdPasses, nmf.Chunks, func(_, i int) []float64 { return y[i*np : (i+1)*np] }, f.pool)
+	return course.report(1)
 }
 
 // run makes the fit of one strength, or goes on with it, and keeps it if it is the
@@ -855,6 +874,8 @@ func (m *BQMF) each(g func(t *curve.Table, mean, dev float64) float64) Mat {
 	return out
 }
 
+func (m *BQMF) dims() (d, n int) { return m.post.D, m.post.N }
+
 func (m *BQMF) bounds() *config {
 	return &config{settings: settings{loss: m.loss, missing: m.missing, mapped: true}}
 }
@@ -862,12 +883,12 @@ func (m *BQMF) bounds() *config {
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the loss
 // that was fitted. Where the fit was WithMissingValues, NaN cells are left out.
 func (m *BQMF) Loss(x Mat) (float64, error) {
-	return lossOf(m, m.U, m.V, x)
+	return LossRows(m, x)
 }
 
 // Goodness is that of [NMF.Goodness].
 func (m *BQMF) Goodness(x Mat) ([]Goodness, error) {
-	return m.bounds().goodness(x, m.Reconstruct())
+	return GoodnessRows(m, x)
 }
 
 // Bend returns the bend of every T_i, as [QMF.Bend] defines it.
@@ -902,7 +923,7 @@ func (m *BQMF) Score(ctx context.Context, x Mat) (float64, error) {
 	return score, err
 }
 
-func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64, error) {
+func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float64, error) {
 	visible, err := m.bounds().checkColumns(x, len(m.curves))
 	if err != nil {
 		return Mat{}, 0, err
@@ -925,7 +946,7 @@ func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64
 		y, variance []float64
 	}
 	work := make([]*room, p.Workers())
-	p.Do(n, func(w, j int) {
+	column := func(w, j int, x Mat, from int) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -940,7 +961,7 @@ func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64
 		}
 		at, rho := ws.placer.Place(ws.y)
 		for h, t := range at {
-			v.Set(h, j, t)
+			v.Set(h, from+j, t)
 		}
 		if !score {
 			return
@@ -956,11 +977,18 @@ func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64
 				mean := dot(m.post.U[i*m.post.K:(i+1)*m.post.K], at)
 				t = tables[i].C.Correct(tables[i].Mean(mean, math.Sqrt(ws.variance[i]+1/(tau*rho))))
 			}
-			losses[j] += m.loss.Divergence(value, t)
+			losses[from+j] += m.loss.Divergence(value, t)
 		}
+	}
+	err = inBlocks(ctx, x, nil, func(block Mat, from int) error {
+		p.Do(block.Cols, func(w, j int) { column(w, j, block, from) })
+		if err := ctx.Err(); err != nil {
+			return &interrupted{err}
+		}
+		return nil
 	})
-	if err := ctx.Err(); err != nil {
-		return Mat{}, 0, &interrupted{err}
+	if err != nil {
+		return Mat{}, 0, err
 	}
 	sum := 0.0
 	for _, l := range losses {

@@ -280,7 +280,13 @@ func TestBQMFCancel(t *testing.T) {
 	fit := func(ctx context.Context, opts ...FitOption) (*BQMF, error) {
 		return FitBQMF(ctx, x, 0, append(opts, WithMissingValues(), WithEpochs(3), WithWorkers(1))...)
 	}
-	if _, err := fit(whole, WithProgress(func(Progress) error { at = append(at, whole.count); return nil })); err != nil {
+	count := func(p Progress) error {
+		if p.Phase == PhaseEpochs {
+			at = append(at, whole.count)
+		}
+		return nil
+	}
+	if _, err := fit(whole, WithProgress(count)); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("looks: %v, %d in all", at, whole.count)
@@ -324,12 +330,17 @@ func TestBQMFCancel(t *testing.T) {
 	}
 }
 
-// A fit tells of its progress before its first epoch, which may take seconds, as Progress
-// promises; an error stops it there, with a model.
+// A fit tells the loss before its first epoch, which may take seconds, as Progress
+// promises; an error of the first report of all stops it, with a model.
 func TestBQMFTellsBeforeItsFirstEpoch(t *testing.T) {
 	x, _ := bent(30, 20, 2, 0, 3)
 	var told []Progress
-	m, err := FitBQMF(context.Background(), x, 3, WithProgress(func(p Progress) error { told = append(told, p); return nil }))
+	m, err := FitBQMF(context.Background(), x, 3, WithProgress(func(p Progress) error {
+		if p.Phase == PhaseEpochs {
+			told = append(told, p)
+		}
+		return nil
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -725,5 +736,44 @@ func TestBQMFGivesUpTheSecondStrength(t *testing.T) {
 	}
 	if loss := f.finish(second, 1).LeaveOneOut; loss < f.best.LeaveOneOut {
 		t.Errorf("the strength that was given up ends at %g, the model's at %g", loss, f.best.LeaveOneOut)
+	}
+}
+
+// TestBQMFTellsItsStart: progress is told before the scales are made, and on while they are;
+// an error in any of these reports stops the fit, with a model that is finite.
+func TestBQMFTellsItsStart(t *testing.T) {
+	x := lognormal(600, 12)
+	var seen []Progress
+	watch := func(p Progress) error {
+		seen = append(seen, p)
+		return nil
+	}
+	if _, err := FitBQMF(t.Context(), x, 3, WithEpochs(2), WithProgress(watch)); err != nil {
+		t.Fatal(err)
+	}
+	start := 0
+	for start < len(seen) && seen[start].Phase == PhaseFactors {
+		if p := seen[start]; p.Epoch != 0 || p.Loss != 0 || p.Epochs != 4 || start > 0 && p.Done <= seen[start-1].Done {
+			t.Errorf("report %d: %+v", start, p)
+		}
+		start++
+	}
+	if start != 5 || seen[0].Done != 0 || seen[start-1].Done != 1 { // at once, behind each 256 rows, and at the end
+		t.Errorf("%d reports of the start: %+v", start, seen[:start])
+	}
+	for at := range start {
+		count, cause := 0, errors.New("enough")
+		m, err := FitBQMF(t.Context(), x, 3, WithEpochs(2), WithProgress(func(Progress) error {
+			if count++; count > at {
+				return cause
+			}
+			return nil
+		}))
+		if !errors.Is(err, cause) || count != at+1 || m == nil {
+			t.Fatalf("report %d: %v after %d", at, err, count)
+		}
+		if i := notFinite(m.Reconstruct().Data); i >= 0 {
+			t.Errorf("report %d: cell %d of the model is not finite", at, i)
+		}
 	}
 }

@@ -157,6 +157,16 @@ func newMethod(p *pool.Pool, f *factors, s *cells, loss divergence.Loss, penalty
 	if s.held == nil {
 		problem.X, problem.Stride = s.mat.Data, s.mat.Stride
 	}
+	if sparse, ok := s.source.(*Sparse); ok && !s.partial && !s.signed {
+		problem.NonZeros = func(i int, cols []uint32, values []float64) ([]uint32, []float64) {
+			cols, listed := sparse.NonZeros(i, cols, values)
+			if s.into != nil {
+				listed = append(values[:0], listed...)
+				s.into.bring(listed, i)
+			}
+			return cols, listed
+		}
+	}
 	if u == UpdatesNewton {
 		return nmf.NewNewton(problem)
 	}
@@ -255,7 +265,7 @@ func (m *NMF) filler(context.Context) (filler, error) {
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
 // out.
-func (m *NMF) Loss(x Mat) (float64, error) { return lossOf(m, m.U, m.V, x) }
+func (m *NMF) Loss(x Mat) (float64, error) { return LossRows(m, x) }
 
 // MarshalBinary returns the model as a file.
 func (m *NMF) MarshalBinary() ([]byte, error) {
@@ -292,7 +302,7 @@ func (m *NMF) bounds() *config { return &config{settings: settings{loss: m.loss,
 // a row without an observed cell is one. Cost: that of Reconstruct and 2dn
 // divergences.
 func (m *NMF) Goodness(x Mat) ([]Goodness, error) {
-	return m.bounds().goodness(x, m.Reconstruct())
+	return GoodnessRows(m, x)
 }
 
 // TopFeatures returns, for each of the k components, the count features that it

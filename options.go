@@ -667,13 +667,13 @@ type Phase uint8
 
 const (
 	// PhaseChoice is the choice of start and shrinkage by short fits of some rows, where
-	// they are left to the data. FitNMF has none.
+	// they are left to the data. FitNMF and FitBQMF have none.
 	PhaseChoice Phase = iota
 	// PhaseFactors makes the factors that a fit starts from: an NMF of up to 200 updates,
-	// or singular vectors.
+	// or singular vectors, and of a FitBQMF the scales that these are of.
 	PhaseFactors
-	// PhaseMaps fits the first maps of all rows to those factors. FitNMF has none, FitQMFQ
-	// two: T at the start of the QMF that it starts from, T' after it.
+	// PhaseMaps fits the first maps of all rows to those factors. FitNMF and FitBQMF have
+	// none, FitQMFQ two: T at the start of the QMF that it starts from, T' after it.
 	PhaseMaps
 	// PhaseQMF is the epochs of the QMF that a FitQMFQ starts from.
 	PhaseQMF

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -241,7 +242,10 @@ func TestTopAndLogarithmOfModel(t *testing.T) {
 	}
 	in := read(t, "matrix.tsv")
 	in.Log1p()
-	in = in.MostVariable(6)
+	in, err := in.MostVariable(6)
+	if err != nil {
+		t.Fatal(err)
+	}
 	m, err := quantmf.FitQMF(t.Context(), in.X, 2, quantmf.WithEpochs(3))
 	if err != nil {
 		t.Fatal(err)
@@ -424,11 +428,11 @@ func TestNames(t *testing.T) {
 	}
 	plain, _ := fitted.MarshalBinary()
 	m, err := unmarshal(plain)
-	if err != nil || strings.Join(m.features, " ") != "f1 f2 f3" || strings.Join(m.samples, " ") != "s1 s2" || m.namedFeatures || m.matrix != "" {
+	if err != nil || strings.Join(m.features, " ") != "f1 f2 f3" || strings.Join(m.samples, " ") != "s1 s2" || m.namedFeatures || m.Matrix != "" {
 		t.Fatalf("%v: %v", err, m)
 	}
 	m.features, m.namedFeatures = []string{"", "g\xe9\n", "a\tb"}, true
-	m.made = made{matrix: "x y\n.tsv", command: "quantmf fit", log1p: true, top: true, words: []string{"one", "two"}, unconverged: 3, nmf: 1.0 / 3, nmfUpdates: 7}
+	m.Made = saved.Made{Matrix: "x y\n.tsv", Command: "quantmf fit", Log1p: true, Top: true, Warnings: []string{"one", "two"}, Unconverged: 3, NMF: 1.0 / 3, NMFUpdates: 7}
 	data, err := m.marshal()
 	if err != nil {
 		t.Fatal(err)
@@ -437,9 +441,9 @@ func TestNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.made.matrix = "x y .tsv"
-	if strings.Join(got.features, "|") != strings.Join(m.features, "|") || !got.namedFeatures || got.namedSamples || fmt.Sprint(got.made) != fmt.Sprint(m.made) {
-		t.Errorf("%q, %v", got.features, got.made)
+	m.Matrix = "x y .tsv"
+	if strings.Join(got.features, "|") != strings.Join(m.features, "|") || !got.namedFeatures || got.namedSamples || fmt.Sprint(got.Made) != fmt.Sprint(m.Made) {
+		t.Errorf("%q, %v", got.features, got.Made)
 	}
 	for _, names := range []string{"short", strings.Repeat("\x00", 16) + "more", strings.Repeat("\xff", 8), "\x03" + strings.Repeat("\x00", 7) + strings.Repeat("\xff", 8), "\x02" + strings.Repeat("\x00", 31)} {
 		bad, err := quantmf.AppendSection(plain, "name", []byte(names))
@@ -457,7 +461,7 @@ func TestNames(t *testing.T) {
 	}
 	// A matrix without names is taken by its number of features alone.
 	unnamed := &table.Table{Features: numbered("f", 3), X: x}
-	got.log1p, got.top = false, false
+	got.Log1p, got.Top = false, false
 	if _, err := got.fitting(unnamed, &inputFlags{}, io.Discard); err != nil {
 		t.Error(err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/report"
+	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -229,7 +230,7 @@ func parseFit(args []string) (*fitFlags, error) {
 		}
 		f.missing = f.missing || o.name == "missing"
 		if o.name == "loss" {
-			f.loss, _ = parseLoss(o.text)
+			f.loss, _ = saved.ParseLoss(o.text)
 			f.autoLoss = false
 		}
 	}
@@ -297,7 +298,9 @@ func (f *fitFlags) read(s streams) (*table.Table, os.FileInfo, error) {
 		t.Log1p()
 	}
 	if f.top > 0 {
-		t = t.MostVariable(f.top)
+		if t, err = t.MostVariable(f.top); err != nil {
+			return nil, nil, err
+		}
 	}
 	f.takeLoss(t.X)
 	return t, input, nil
@@ -440,15 +443,15 @@ func (r *result) fit(ctx context.Context, tell *progress) error {
 		if err != nil {
 			return stopped(err)
 		}
-		m.nmf, m.nmfUpdates, m.nmfExplained = last(nmf.History), comparisonUpdates, report.Average(goodness)
+		m.NMF, m.NMFUpdates, m.NMFExplained = last(nmf.History), comparisonUpdates, report.Average(goodness)
 	}
-	m.matrix, m.log1p, m.top, m.losses = r.name(), r.log1p, r.top > 0, r.losses
-	m.words, m.unconverged = warningsInWords(m.warnings, m.features)
+	m.Matrix, m.Log1p, m.Top, m.Losses = r.name(), r.log1p, r.top > 0, r.losses
+	m.Warnings, m.Unconverged = warningsInWords(m.warnings, m.features)
 	if r.goodness, err = m.Goodness(x); err != nil {
 		return stopped(err)
 	}
 	r.m = m
-	m.command = r.commandLine()
+	m.Command = r.commandLine()
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/saved"
 )
 
 // newFlags returns an empty set of flags.
@@ -231,42 +232,15 @@ func seed(s string) (quantmf.FitOption, error) {
 	return quantmf.WithSeed(v), nil
 }
 
-// losses are the divergences that have a name.
-var losses = map[string]quantmf.Loss{"kl": quantmf.KL, "frobenius": quantmf.Frobenius}
-
 func loss(s string) (quantmf.FitOption, error) {
 	if s == "auto" {
 		return nil, nil
 	}
-	l, err := parseLoss(s)
+	l, err := saved.ParseLoss(s)
 	if err != nil {
 		return nil, err
 	}
 	return quantmf.WithLoss(l), nil
-}
-
-func parseLoss(s string) (quantmf.Loss, error) {
-	if l, named := losses[s]; named {
-		return l, nil
-	}
-	beta, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		return 0, errors.New("must be auto, kl, frobenius or the β of a divergence")
-	}
-	return quantmf.Beta(beta), nil
-}
-
-// lossName says in words what a loss is the mean of.
-func lossName(l quantmf.Loss) string {
-	switch l {
-	case quantmf.KL:
-		return "Kullback-Leibler divergence"
-	case quantmf.Frobenius:
-		return "half squared difference"
-	case 0:
-		return "Itakura-Saito divergence"
-	}
-	return fmt.Sprintf("β-divergence of β = %g", float64(l))
 }
 
 func parseSeed(s string) (uint64, error) {

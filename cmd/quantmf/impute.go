@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -139,7 +140,7 @@ func parseImpute(args []string) (*imputeFlags, error) {
 		f.options = append(f.options, o.value)
 		switch o.name {
 		case "loss":
-			f.loss, _ = parseLoss(o.text)
+			f.loss, _ = saved.ParseLoss(o.text)
 			f.autoLoss = false
 		case "seed":
 			f.seed, _ = parseSeed(o.text)
@@ -702,7 +703,7 @@ func (r *imputation) summary(files []string, seconds float64) string {
 		n := float64(r.all.hidden)
 		share, stdErr := r.overall()
 		line("Check", "%s of known values, each by one of %s that had not seen it", counted(r.all.hidden, "prediction"), counted(r.checks, "other fit"))
-		line("", "mean %s %.4g; of the features' own means %.4g", lossName(r.loss), r.all.loss/n, r.all.own/n)
+		line("", "mean %s %.4g; of the features' own means %.4g", saved.LossName(r.loss), r.all.loss/n, r.all.own/n)
 		line("", "mean absolute error of medians %.4g; of the features' own medians %.4g", r.all.abs/n, r.all.ownAbs/n)
 		line("", "that is %s", lessError(share, stdErr, what))
 		line("Intervals", "those of %g %% hold %.1f %% of the hidden values", 100*r.probabilities, 100*r.all.held/n)

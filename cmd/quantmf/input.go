@@ -265,7 +265,7 @@ func shown(name string) string {
 // its matrix out. Of a name that stands twice the first is the model's first, and so on.
 // Without names on either side the features must be the model's in its order.
 func (m *model) fitting(t *table.Table, f *inputFlags, messages io.Writer) (*table.Table, error) {
-	if m.log1p {
+	if m.Log1p {
 		t.Log1p()
 	}
 	if !m.namedFeatures || !t.NamedFeatures {
@@ -318,9 +318,9 @@ func (m *model) fitting(t *table.Table, f *inputFlags, messages io.Writer) (*tab
 	}
 	if len(extra) > 0 {
 		text := fmt.Sprintf("%d of the %d features are not the model's: %s", len(extra), len(t.Features), firstOf(extra))
-		if !f.extra && !m.top {
+		if !f.extra && !m.Top {
 			problems = append(problems, text)
-		} else if !m.top {
+		} else if !m.Top {
 			if err := f.say(messages, t, text+"; left out"); err != nil {
 				return nil, err
 			}
@@ -331,7 +331,7 @@ func (m *model) fitting(t *table.Table, f *inputFlags, messages io.Writer) (*tab
 	}
 	if len(problems) > 0 {
 		var allow []string
-		if len(extra) > 0 && !f.extra && !m.top {
+		if len(extra) > 0 && !f.extra && !m.Top {
 			allow = append(allow, "extra")
 		}
 		if len(absent) > 0 && !f.absent {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/report"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -31,9 +32,6 @@ says.
 ` + limitsHelp + `
 ` + exitHelp
 
-// topShown is how many features or samples of a component are named.
-const topShown = 8
-
 // readings are what a model and its matrix say together.
 type readings struct {
 	x        quantmf.Mat
@@ -45,7 +43,7 @@ type readings struct {
 // readings reads the model against the matrix that was fitted.
 func (m *model) readings(t *table.Table) (r readings, err error) {
 	if r.goodness, err = m.Goodness(t.X); err == nil {
-		r.features, err = m.TopFeatures(t.X, topShown)
+		r.features, err = m.TopFeatures(t.X, report.TopShown)
 	}
 	if err != nil {
 		return r, explain(err, t, nil)
@@ -123,14 +121,14 @@ func (m *model) tell(r readings) string {
 	name, formula := m.title()
 	line("Model", "%s of %s (%s)", name, counted(m.u.Cols, "component"), formula)
 	of := ""
-	if m.matrix != "" {
-		of = m.matrix + ": "
+	if m.Matrix != "" {
+		of = m.Matrix + ": "
 	}
 	how := ""
-	if m.log1p {
+	if m.Log1p {
 		how = ", log(1+x) taken"
 	}
-	if m.top {
+	if m.Top {
 		how += ", those features of largest standard deviation"
 	}
 	line("Fitted to", "%s%s × %s%s", of, counted(len(m.features), "feature"), counted(len(m.samples), "sample"), how)
@@ -140,22 +138,22 @@ func (m *model) tell(r readings) string {
 	default:
 		line("Fit", "a loss of %.4g (mean divergence per entry) after %s, %.4g before the first", m.history[m.best], counted(m.best, "epoch"), m.history[0])
 	}
-	if m.losses != "" {
-		line("Loss", "%s", m.losses)
+	if m.Losses != "" {
+		line("Loss", "%s", m.Losses)
 	}
 	if q, ok := m.Model.(*quantmf.QMF); ok {
-		line("Start", "%s", begun(q))
+		line("Start", "%s", report.Begun(q))
 	}
 	if len(m.validation) > m.best {
 		line("", "%.4g on the cells held out", m.validation[m.best])
 	}
-	if m.nmfUpdates > 0 {
-		line("", "plain NMF of the same rank ends at %.4g after %d updates", m.nmf, m.nmfUpdates)
+	if m.NMFUpdates > 0 {
+		line("", "plain NMF of the same rank ends at %.4g after %d updates", m.NMF, m.NMFUpdates)
 	}
 	if m.bend != nil {
 		line("Bent scales", "%s", m.bentScales(r.x, r.goodness))
 	}
-	for _, w := range m.words {
+	for _, w := range m.Warnings {
 		line("Warning", "%s", w)
 	}
 	if r.goodness != nil {
@@ -176,7 +174,7 @@ func (m *model) tell(r readings) string {
 				100*(1-left/spread), count, len(r.goodness), shown(m.features[least]), 100*r.goodness[least].Explained)
 		}
 	}
-	samples := m.TopSamples(topShown)
+	samples := m.TopSamples(report.TopShown)
 	for c := range samples {
 		head := fmt.Sprintf("Component c%d", c+1)
 		if r.features != nil {
@@ -185,8 +183,8 @@ func (m *model) tell(r readings) string {
 		}
 		line(head, "samples  %s", listed(samples[c], m.samples, "%.1f×"))
 	}
-	if m.command != "" {
-		line("Command", "%s", m.command)
+	if m.Command != "" {
+		line("Command", "%s", m.Command)
 	}
 	return s.String()
 }
@@ -249,10 +247,10 @@ type (
 )
 
 func (m *model) object(r readings) modelObject {
-	o := modelObject{Method: m.method, Matrix: m.matrix, Command: m.command, Log1p: m.log1p, Epoch: m.best, Loss: m.history,
-		Validation: m.validation, Warnings: append([]string{}, m.words...), Samples: m.samples}
-	if m.nmfUpdates > 0 {
-		o.NMF = &comparedObject{m.nmf, m.nmfUpdates}
+	o := modelObject{Method: m.method, Matrix: m.Matrix, Command: m.Command, Log1p: m.Log1p, Epoch: m.best, Loss: m.history,
+		Validation: m.validation, Warnings: append([]string{}, m.Warnings...), Samples: m.samples}
+	if m.NMFUpdates > 0 {
+		o.NMF = &comparedObject{m.NMF, m.NMFUpdates}
 	}
 	bayes, _ := m.Model.(*quantmf.BQMF)
 	if bayes != nil {
@@ -264,7 +262,7 @@ func (m *model) object(r readings) modelObject {
 		}
 		return out
 	}
-	for c, samples := range m.TopSamples(topShown) {
+	for c, samples := range m.TopSamples(report.TopShown) {
 		k := componentObject{Name: fmt.Sprintf("c%d", c+1), Samples: objects(samples, m.samples)}
 		if bayes != nil {
 			k.Relevance = &bayes.Relevance[c]

@@ -2,19 +2,17 @@ package main
 
 // This file holds models as the command has them: of any kind, with the names of
 // features and samples and how they came about, which model files keep in
-// sections of their own (model.go of the package has those of its own).
+// sections of their own (package saved).
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"strconv"
-	"strings"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -26,27 +24,11 @@ type model struct {
 	history, validation []float64
 	best                int
 	warnings            []error
-	bend                func() []float64                           // nil in an NMF
-	scale               func(i int) (func(float64) float64, error) // T_i; nil in an NMF
+	bend                func() []float64 // nil in an NMF
 
 	features, samples           []string
 	namedFeatures, namedSamples bool
-	made
-}
-
-// made is how a model came about, empty where that is not known.
-type made struct {
-	matrix      string // its name
-	command     string // that repeats the fit
-	log1p       bool   // log(1+x) was taken first
-	top         bool   // not all features of the matrix were fitted
-	losses      string // which loss was taken and why, where that was left to the command
-	words       []string
-	unconverged int
-	nmf         float64 // the final loss of an NMF of the same rank
-	nmfUpdates  int     // after so many; 0 for none
-	// What it explains of the average feature; NaN where that is not known.
-	nmfExplained float64
+	saved.Made
 }
 
 // modelOf opens a model of the package up. It has no names yet.
@@ -55,27 +37,13 @@ func modelOf(m quantmf.Model) *model {
 	case *quantmf.NMF:
 		return &model{Model: m, method: "nmf", u: m.U, v: m.V, history: m.History, validation: m.Validation, best: m.Best, warnings: m.Warnings}
 	case *quantmf.QMF:
-		return &model{Model: m, method: "qmf", u: m.U, v: m.V, history: m.History, validation: m.Validation, best: m.Best, warnings: m.Warnings,
-			bend: m.Bend, scale: at(m.Map)}
+		return &model{Model: m, method: "qmf", u: m.U, v: m.V, history: m.History, validation: m.Validation, best: m.Best, warnings: m.Warnings, bend: m.Bend}
 	case *quantmf.QMFQ:
-		return &model{Model: m, method: "qmfq", u: m.U, v: m.V, history: m.History, validation: m.Validation, best: m.Best, warnings: m.Warnings,
-			bend: m.Bend, scale: at(m.Inflate)}
+		return &model{Model: m, method: "qmfq", u: m.U, v: m.V, history: m.History, validation: m.Validation, best: m.Best, warnings: m.Warnings, bend: m.Bend}
 	case *quantmf.BQMF:
-		return &model{Model: m, method: "bqmf", u: m.U, v: m.V, history: m.History, validation: m.Validation, best: m.Best, warnings: m.Warnings,
-			bend: m.Bend, scale: at(m.Map)}
+		return &model{Model: m, method: "bqmf", u: m.U, v: m.V, history: m.History, validation: m.Validation, best: m.Best, warnings: m.Warnings, bend: m.Bend}
 	}
 	panic("a model of no kind")
-}
-
-// at makes functions of the maps of a model.
-func at[M interface{ At(w float64) float64 }](maps func(i int) (M, error)) func(i int) (func(float64) float64, error) {
-	return func(i int) (func(float64) float64, error) {
-		m, err := maps(i)
-		if err != nil {
-			return nil, err
-		}
-		return m.At, nil
-	}
 }
 
 // title names the kind as people do, with its formula.
@@ -94,7 +62,7 @@ func (m *model) title() (name, formula string) {
 
 // signed tells whether values may be negative; whether they may under the loss that was
 // fitted is for the package to say.
-func (m *model) signed() bool { return m.method != "nmf" && !m.log1p }
+func (m *model) signed() bool { return m.method != "nmf" && !m.Log1p }
 
 // named gives the model the names of the matrix that was fitted.
 func (m *model) named(t *table.Table) {
@@ -107,83 +75,14 @@ func (m *model) marshal() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names []byte
-	for _, part := range []struct {
-		names []string
-		given bool
-	}{{m.features, m.namedFeatures}, {m.samples, m.namedSamples}} {
-		if !part.given {
-			part.names = nil
-		}
-		names = binary.LittleEndian.AppendUint64(names, uint64(len(part.names)))
-		for _, n := range part.names {
-			names = binary.LittleEndian.AppendUint64(names, uint64(len(n)))
-			names = append(names, n...)
-		}
+	var names saved.Names
+	if m.namedFeatures {
+		names.Features = m.features
 	}
-	if data, err = quantmf.AppendSection(data, "name", names); err != nil {
-		return nil, err
+	if m.namedSamples {
+		names.Samples = m.samples
 	}
-	return quantmf.AppendSection(data, "made", []byte(m.made.text()))
-}
-
-// text returns what is known as lines.
-func (m *made) text() string {
-	var s strings.Builder
-	line := func(key, value string) {
-		if value != "" {
-			s.WriteString(key + "\t" + strings.NewReplacer("\n", " ", "\r", " ").Replace(value) + "\n")
-		}
-	}
-	yes := map[bool]string{true: "yes"}
-	line("matrix", m.matrix)
-	line("command", m.command)
-	line("log1p", yes[m.log1p])
-	line("top", yes[m.top])
-	line("losses", m.losses)
-	for _, w := range m.words {
-		line("warning", w)
-	}
-	if m.unconverged > 0 {
-		line("unconverged", strconv.Itoa(m.unconverged))
-	}
-	if m.nmfUpdates > 0 {
-		line("nmf updates", strconv.Itoa(m.nmfUpdates))
-		line("nmf", strconv.FormatFloat(m.nmf, 'g', -1, 64))
-		line("nmf explained", strconv.FormatFloat(m.nmfExplained, 'g', -1, 64))
-	}
-	return s.String()
-}
-
-// read takes in what text wrote; lines that it does not know are of a later
-// version.
-func (m *made) read(text string) {
-	m.nmfExplained = math.NaN()
-	for _, l := range strings.Split(text, "\n") {
-		key, value, _ := strings.Cut(l, "\t")
-		switch key {
-		case "matrix":
-			m.matrix = value
-		case "command":
-			m.command = value
-		case "log1p":
-			m.log1p = true
-		case "top":
-			m.top = true
-		case "losses":
-			m.losses = value
-		case "warning":
-			m.words = append(m.words, value)
-		case "unconverged":
-			m.unconverged, _ = strconv.Atoi(value)
-		case "nmf updates":
-			m.nmfUpdates, _ = strconv.Atoi(value)
-		case "nmf explained":
-			m.nmfExplained, _ = strconv.ParseFloat(value, 64)
-		case "nmf":
-			m.nmf, _ = strconv.ParseFloat(value, 64)
-		}
-	}
+	return saved.Append(data, names, m.Made)
 }
 
 // unmarshal reads a model file.
@@ -196,69 +95,27 @@ func unmarshal(data []byte) (*model, error) {
 	if len(m.history) == 0 {
 		return nil, &inputError{errors.New("model file: its fit was stopped before it began")}
 	}
-	names, _, err := quantmf.Section(data, "name")
+	names, how, known, err := saved.Read(data, m.u.Rows, m.v.Cols)
+	if errors.Is(err, saved.ErrNames) {
+		return nil, &inputError{err}
+	}
 	if err != nil {
 		return nil, err
 	}
-	for _, part := range []struct {
-		to     *[]string
-		given  *bool
-		prefix string
-		count  int
-	}{{&m.features, &m.namedFeatures, "f", m.u.Rows}, {&m.samples, &m.namedSamples, "s", m.v.Cols}} {
-		var read []string
-		if read, names, err = cutNames(names, part.count); err != nil {
-			return nil, err
-		}
-		if *part.given = read != nil; !*part.given {
-			read = numbered(part.prefix, part.count)
-		}
-		*part.to = read
+	m.features, m.samples, m.Made = names.Features, names.Samples, how
+	m.namedFeatures, m.namedSamples = names.Features != nil, names.Samples != nil
+	if !m.namedFeatures {
+		m.features = numbered("f", m.u.Rows)
 	}
-	if len(names) > 0 {
-		return nil, &inputError{errNames}
+	if !m.namedSamples {
+		m.samples = numbered("s", m.v.Cols)
 	}
-	text, _, err := quantmf.Section(data, "made")
-	if err != nil {
-		return nil, err
-	}
-	m.made.read(string(text))
-	if len(text) == 0 {
+	if !known {
 		for _, w := range m.warnings {
-			m.words = append(m.words, w.Error())
+			m.Warnings = append(m.Warnings, w.Error())
 		}
 	}
 	return m, nil
-}
-
-var errNames = errors.New("model file: the names of features or samples are damaged, or those of another model")
-
-// cutNames reads count names, or none, off b; nil stands for none.
-func cutNames(b []byte, count int) (names []string, rest []byte, err error) {
-	number := func() (int, bool) {
-		if len(b) < 8 {
-			return 0, false
-		}
-		v := binary.LittleEndian.Uint64(b)
-		b = b[8:]
-		return int(min(v, math.MaxInt32)), true
-	}
-	if len(b) == 0 {
-		return nil, nil, nil
-	}
-	n, ok := number()
-	if !ok || n != 0 && n != count {
-		return nil, nil, &inputError{errNames}
-	}
-	for range n {
-		size, ok := number()
-		if !ok || size > len(b) {
-			return nil, nil, &inputError{errNames}
-		}
-		names = append(names, string(b[:size]))
-		b = b[size:]
-	}
-	return names, b, nil
 }
 
 // readModel also says which file it read, nil for standard input.

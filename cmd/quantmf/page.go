@@ -1,15 +1,13 @@
 package main
 
-// This file holds the page of figures: its flags, and what a model says there.
+// This file holds the page of figures and its flags.
 
 import (
 	"flag"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
-	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/report"
 	"github.com/quantmf/quantmf/internal/table"
 )
@@ -152,103 +150,12 @@ func writeReport(args []string, s streams) error {
 
 // report draws the model and the matrix that was fitted.
 func (m *model) report(w io.Writer, t *table.Table, p *pageFlags) error {
-	r, err := m.readings(t)
+	f, err := report.Of(m.Model, m.features, m.samples, t.X, m.Made)
 	if err != nil {
-		return err
+		return explain(err, t, nil)
 	}
-	name, _ := m.title()
-	f := report.Fit{
-		Matrix:        m.matrix,
-		Method:        name,
-		Command:       m.command,
-		Version:       version(),
-		Settings:      m.settings(),
-		Features:      m.features,
-		Samples:       m.samples,
-		X:             t.X,
-		U:             m.u,
-		V:             m.v,
-		Fitted:        m.Reconstruct(),
-		Loss:          m.history[:m.best+1],
-		Warnings:      m.words,
-		FeatureGroups: p.features,
-		SampleGroups:  p.samples,
-		Ranks:         p.ranks,
-		RanksSay:      p.said,
-		ByFit:         p.order == "fit",
-		Goodness:      r.goodness,
-		Shares:        m.Shares(),
-		TopFeatures:   r.features,
-		TopSamples:    m.TopSamples(topShown),
-		Unconverged:   m.unconverged,
-		Compared:      m.nmf, ComparedUpdates: m.nmfUpdates, ComparedExplained: m.nmfExplained,
-	}
-	if f.Matrix == "" {
-		f.Matrix = "A matrix"
-	}
-	if q, is := m.Model.(*quantmf.QMFQ); is {
-		if f.Normalized, err = q.Normalize(t.X); err != nil {
-			return explain(err, t, nil)
-		}
-	}
-	if m.bend != nil {
-		f.Bend = m.bend()
-		f.Maps = make([]func(float64) float64, len(f.Features))
-		for i := range f.Maps {
-			scale, err := m.scale(i)
-			if err != nil {
-				return err
-			}
-			f.Maps[i] = scale
-		}
-	}
+	f.Version, f.ByFit = version(), p.order == "fit"
+	f.FeatureGroups, f.SampleGroups = p.features, p.samples
+	f.Ranks, f.RanksSay = p.ranks, p.said
 	return report.Write(w, f)
-}
-
-// settings says in words how the model was fitted, as far as that is known.
-func (m *model) settings() (words []string) {
-	say := func(format string, args ...any) { words = append(words, fmt.Sprintf(format, args...)) }
-	given := map[string]string{} // of the command line
-	line := strings.Fields(m.command)
-	for i, w := range line[:max(len(line)-1, 0)] {
-		if strings.HasPrefix(w, "-") {
-			given[w] = line[i+1]
-		}
-	}
-	if m.log1p {
-		say("log(1+x) of every value")
-	}
-	if m.top {
-		say("the features of largest standard deviation alone")
-	}
-	if q, is := m.Model.(*quantmf.QMF); is {
-		say("%d levels", q.Quantiles.Cols)
-	}
-	if eps := given["-eps"]; eps != "" {
-		say("ε = %s", eps)
-	}
-	loss := given["-loss"]
-	if _, auto, is := strings.Cut(m.losses, "-loss auto took "); is {
-		loss, _, _ = strings.Cut(auto, ":")
-	}
-	if l, err := parseLoss(loss); err == nil {
-		say("the %s as loss", lossName(l))
-	}
-	if q, is := m.Model.(*quantmf.QMF); is {
-		say("started %s, %s", strings.ReplaceAll(begun(q), "; ", ", "), counted(m.best, "epoch"))
-	} else if m.method != "bqmf" {
-		say("%s", counted(m.best, "epoch"))
-	} else {
-		say("%s of variational Bayes", counted(len(m.history)-1, "epoch"))
-	}
-	if share := given["-validation"]; share != "" {
-		say("a share of %s of the values held out to choose the epoch", share)
-	}
-	if restarts := given["-restarts"]; restarts != "" {
-		say("the best of %s restarts", restarts)
-	}
-	if seed := given["-seed"]; seed != "" {
-		say("seed %s", seed)
-	}
-	return words
 }

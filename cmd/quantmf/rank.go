@@ -23,6 +23,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/report"
+	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -146,7 +147,7 @@ func parseRank(args []string) (*rankFlags, error) {
 			f.seed, _ = parseSeed(o.text)
 		case "loss":
 			if o.value != nil {
-				f.loss, _ = parseLoss(o.text)
+				f.loss, _ = saved.ParseLoss(o.text)
 				f.autoLoss = false
 			}
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/report"
+	"github.com/quantmf/quantmf/internal/saved"
 )
 
 // noteworthyBend is the bend from which the summary names a feature: below it
@@ -33,23 +34,23 @@ func (r *result) summary(seconds float64) string {
 	line("Matrix", "%s: %s × %s%s", r.name(), counted(x.Rows, "feature"), counted(x.Cols, "sample"), r.naming())
 	line("Model", "%s of %s (%s)", name, counted(m.u.Cols, "component"), formula)
 	loss, end := m.history[m.best], ""
-	if m.nmfUpdates > 0 {
+	if m.NMFUpdates > 0 {
 		end = ";"
 	}
-	if m.losses != "" {
-		line("Loss", "%s", m.losses)
+	if m.Losses != "" {
+		line("Loss", "%s", m.Losses)
 	}
 	if q, is := m.Model.(*quantmf.BQMF); is {
 		line("Fit", "%s", foreseen(q))
 	} else {
-		line("Fit", "a loss of %.4g (mean %s per entry) after %s%s", loss, lossName(r.loss), counted(m.best, "epoch"), end)
+		line("Fit", "a loss of %.4g (mean %s per entry) after %s%s", loss, saved.LossName(r.loss), counted(m.best, "epoch"), end)
 	}
-	if m.nmfUpdates > 0 {
-		line("", "plain NMF of the same rank ends at %.4g after %d updates", m.nmf, m.nmfUpdates)
-		line("", "%s", compared(name, r.loss, loss, m.nmf, x))
+	if m.NMFUpdates > 0 {
+		line("", "plain NMF of the same rank ends at %.4g after %d updates", m.NMF, m.NMFUpdates)
+		line("", "%s", compared(name, r.loss, loss, m.NMF, x))
 	}
 	if q, ok := m.Model.(*quantmf.QMF); ok {
-		line("Start", "%s", begun(q))
+		line("Start", "%s", report.Begun(q))
 	}
 	if m.bend != nil {
 		line("Bent scales", "%s", m.bentScales(x, r.goodness))
@@ -57,7 +58,7 @@ func (r *result) summary(seconds float64) string {
 	if m.transported() {
 		line("Transport", "%s", m.transports())
 	}
-	for _, w := range m.words {
+	for _, w := range m.Warnings {
 		line("Warning", "%s", w)
 	}
 	line("Time", "%s", duration(seconds))
@@ -78,16 +79,6 @@ func (r *result) summary(seconds float64) string {
 // foreseen says how well a BQMF foresees values.
 func foreseen(m *quantmf.BQMF) string {
 	return fmt.Sprintf("about a loss of %.4g (mean divergence per entry) on values not seen, as each that is there is predicted without itself; after %s", m.LeaveOneOut, counted(len(m.History)-1, "epoch"))
-}
-
-// begun says where a fit started and how much its maps were shrunk.
-func begun(q *quantmf.QMF) string {
-	from := map[quantmf.Start]string{quantmf.StartAuto: "from given factors", quantmf.StartScores: "from an NMF of normal scores",
-		quantmf.StartNMF: "from an NMF of the matrix", quantmf.StartUniform: "at random"}[q.Start]
-	if q.Shrinkage == 0 {
-		return from + "; maps are free"
-	}
-	return fmt.Sprintf("%s; maps are pulled towards straight lines by %g pseudo-samples", from, q.Shrinkage)
 }
 
 // summary tells it the way progress was told.
@@ -213,8 +204,8 @@ func (m *model) transports() string {
 	if q, is := m.Model.(*quantmf.QMF); is {
 		worst = fmt.Sprintf("; the worst is off by %.2g relative to a level's weight", slices.Max(q.MarginalErrors()))
 	}
-	if m.unconverged > 0 {
-		return fmt.Sprintf("%d of %d features did not converge%s", m.unconverged, len(m.features), worst)
+	if m.Unconverged > 0 {
+		return fmt.Sprintf("%d of %d features did not converge%s", m.Unconverged, len(m.features), worst)
 	}
 	return "converged for every feature" + worst
 }

@@ -209,6 +209,15 @@ func (g *Groups) ink(r int) string {
 	return groupInks[r]
 }
 
+// Inks are the colours of the groups of samples, in the order of their names.
+func (g Groups) Inks() []string {
+	inks := make([]string, len(g.Names))
+	for r := range inks {
+		inks[r] = g.ink(r)
+	}
+	return inks
+}
+
 // run is a stretch of neighbours of one group: from, up to but not including, to.
 type run struct{ rank, from, to int }
 

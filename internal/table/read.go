@@ -32,6 +32,10 @@ type Options struct {
 
 	Transpose bool // samples are in rows
 
+	// Rows says that a matrix which takes less memory so, or which can be read by rows from
+	// its file, may stay as it is: Table.Held is what it is then, and X is empty.
+	Rows bool
+
 	// Of text. Names is the heading or the number, from 1, of the column that names the
 	// features; the further numbers of a list such as 1,3-5 are columns to be left out;
 	// "none" is no such column; "" is to find out. Of a 10x folder it is the column of

@@ -6,11 +6,11 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"math"
 	"strings"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/web/host"
 )
 
@@ -392,30 +392,27 @@ func backward(f func(t *quantmf.Transport, q, z []float64) (*quantmf.Gradient, e
 	}
 }
 
-// named is the model's file with the names of features and samples, as the command writes
-// and reads them: u d, d names, u n, n names, each u length and bytes.
+// named is the model's file with the names of features and samples and how it came about, as
+// the command writes and reads them.
 func named(c call) (any, error) {
 	m, err := c.model()
 	if err != nil {
 		return nil, err
 	}
 	of := factorisation(m)
-	features, samples := c.Texts("features"), c.Texts("samples")
-	if len(features) != of.U.Rows || len(samples) != of.V.Cols {
-		return nil, &quantmf.ShapeError{What: "names", Got: itoa(len(features)) + " and " + itoa(len(samples)), Want: itoa(of.U.Rows) + " of features and " + itoa(of.V.Cols) + " of samples"}
+	names := saved.Names{Features: c.Texts("features"), Samples: c.Texts("samples")}
+	if len(names.Features) != of.U.Rows || len(names.Samples) != of.V.Cols {
+		return nil, &quantmf.ShapeError{What: "names", Got: itoa(len(names.Features)) + " and " + itoa(len(names.Samples)), Want: itoa(of.U.Rows) + " of features and " + itoa(of.V.Cols) + " of samples"}
+	}
+	how := c.Args.Get("made")
+	made := saved.Made{Matrix: how.Get("matrix").String(), Command: how.Get("command").String(), Losses: how.Get("losses").String()}
+	for _, w := range of.Warnings {
+		made.Warnings = append(made.Warnings, strings.TrimPrefix(w.Error(), "quantmf: "))
 	}
 	file, err := m.MarshalBinary()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		file, err = saved.Append(file, names, made)
 	}
-	var payload []byte
-	for _, names := range [][]string{features, samples} {
-		payload = binary.LittleEndian.AppendUint64(payload, uint64(len(names)))
-		for _, name := range names {
-			payload = append(binary.LittleEndian.AppendUint64(payload, uint64(len(name))), name...)
-		}
-	}
-	file, err = quantmf.AppendSection(file, "name", payload)
 	if err != nil {
 		return nil, err
 	}

@@ -6,37 +6,20 @@
 package main
 
 import (
-	"errors"
 	"strconv"
 
-	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/web/host"
 )
 
 func main() { host.Serve(calls, described) }
 
-// described is an error of the package as an object: its kind, its text and its fields.
+// described is an error of the package as an object, the option under its name in JavaScript.
 func described(err error) map[string]any {
-	e := map[string]any{}
-	var option *quantmf.OptionError
-	var data *quantmf.DataError
-	var shape *quantmf.ShapeError
-	var format *quantmf.FormatError
-	var convergence *quantmf.ConvergenceError
-	switch {
-	case errors.As(err, &option):
-		name := optionName(option.Option)
-		e["kind"], e["option"], e["value"], e["bound"] = "OptionError", name, option.Value, option.Bound
-		e["message"] = "quantmf: " + name + " " + option.Value + ": " + option.Bound
-	case errors.As(err, &data):
-		e["kind"], e["row"], e["column"], e["value"], e["problem"] = "DataError", data.Row, data.Col, data.Value, data.Problem
-	case errors.As(err, &shape):
-		e["kind"], e["what"], e["got"], e["want"] = "ShapeError", shape.What, shape.Got, shape.Want
-	case errors.As(err, &format):
-		e["kind"], e["offset"], e["problem"] = "FormatError", float64(format.Offset), format.Problem
-	case errors.As(err, &convergence):
-		e["kind"], e["row"], e["iterations"] = "ConvergenceError", convergence.Row, convergence.Iterations
-		e["marginalError"], e["tolerance"] = convergence.MarginalError, convergence.Tolerance
+	e := host.Described(err)
+	if option, is := e["option"].(string); is {
+		name := optionName(option)
+		e["option"] = name
+		e["message"] = "quantmf: " + name + " " + e["value"].(string) + ": " + e["bound"].(string)
 	}
 	return e
 }

@@ -132,10 +132,21 @@ export interface Model {
   score(x: MatrixLike, how?: How): Promise<number>;
   /** T of a feature at values of its row of UV; not of nmf. */
   map(row: number, values: Numbers, how?: How): Promise<Float64Array>;
-  /** The file with names of features and samples, which the command finds features by. */
-  named(features: readonly string[], samples: readonly string[], how?: How): Promise<Uint8Array>;
+  /** The file with names of features and samples, which the command finds features by, and with
+   * how the model came about, which the command tells and a report shows. */
+  named(features: readonly string[], samples: readonly string[], made?: Made, how?: How): Promise<Uint8Array>;
   /** The first features and samples of every component; x is the matrix that was fitted. */
   top(x: MatrixLike, count: number, how?: How): Promise<{ features: Top[][]; samples: Top[][] }>;
+}
+
+/** How a model came about; each "" where it is not known. */
+export interface Made {
+  /** The name of the matrix. */
+  matrix?: string;
+  /** The command line that repeats the fit. */
+  command?: string;
+  /** Which loss was taken and why, in words. */
+  losses?: string;
 }
 
 export interface RankOptions extends Settings {
@@ -217,6 +228,24 @@ export interface Table {
   most: number;
 }
 
+/** Groups of features or of samples. */
+export interface Groups {
+  /** What the groups are, "" where it is not known. */
+  title: string;
+  names: string[];
+  /** A colour of each, #rrggbb. */
+  colours: string[];
+  /** For every feature or sample an index into names, -1 where it has no group. */
+  of: number[];
+}
+
+export interface ReportOptions {
+  /** The text of a table of names and their groups. */
+  groups?: string;
+  /** Like beside like as in the fit, not as in the table. */
+  byFit?: boolean;
+}
+
 export interface Quantmf {
   /** Whether the loops run on vectors. The bits are the same either way. */
   readonly vectors: boolean;
@@ -226,10 +255,21 @@ export interface Quantmf {
   /** Compares ranks by hidden cells, spread over the workers. */
   rank(x: MatrixLike, options: RankOptions, how?: How & { onProgress?: (progress: { phase: 'rank'; done: number }) => void }): Promise<Trial[]>;
   /** Reads a matrix as the command does: CSV, TSV, GCT, Matrix Market, npy or npz, plain or
-   * compressed by gzip or bzip2. The readers are loaded when this is called first. */
-  read(file: Uint8Array, options?: ReadOptions): Promise<Table>;
+   * compressed by gzip or bzip2. The readers are loaded when this is called first, and run in
+   * a worker that ends with the call. A Blob (a File is one) is read piece by piece. */
+  read(file: Blob | Uint8Array, options?: ReadOptions, how?: How & { onProgress?: (progress: { phase: 'read'; done: number }) => void }): Promise<Table>;
+  /** Reads a table of two columns, names and their groups, as the command's -groups does: at
+   * most 30 groups; a TableError where no name is known or one has two groups. */
+  groups(text: string, of: { features: readonly string[]; samples: readonly string[]; name?: string }, how?: How): Promise<{ features: Groups | null; samples: Groups | null; warnings: string[] }>;
+  /** The page of figures, one file of HTML, that the command's `report` writes of the file of a
+   * model (`named` has names in it) and the matrix that was fitted. */
+  report(file: Uint8Array, x: MatrixLike, options?: ReportOptions, how?: How): Promise<Uint8Array>;
   /** An estimate of the bytes that a fit takes beside x. */
   footprint(options: FitOptions & { rows: number; columns: number }): Promise<number>;
+  /** What a fit of x takes here: the bytes of footprint, and about how many seconds, from a fit
+   * of some of its rows, which takes about a third of a second itself; NaN where that does not
+   * tell in three. */
+  estimate(x: Matrix, options: FitOptions, how?: How): Promise<{ bytes: number; seconds: number }>;
 
   /** n soft ranks of x, in [0, n]. */
   softRank(x: Numbers, options?: OperatorSettings, how?: How): Promise<Float64Array>;

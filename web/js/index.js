@@ -54,6 +54,9 @@ function content(name, value) {
   return Uint8Array.from(value);
 }
 
+/** blob is a file that a worker reads piece by piece. */
+const blob = (name, value) => (value instanceof Blob ? value : new Blob([content(name, value)]));
+
 /** settings are options as the engine takes them. */
 function settings(options) {
   const given = {};
@@ -207,6 +210,7 @@ class Quantmf {
   #id = 0;
   #closed = false;
   #reader;
+  #asides = new Set();
 
   constructor(most, spawn, reader) {
     this.#most = most;
@@ -301,17 +305,82 @@ class Quantmf {
     return this.#call('footprint', { rows, columns, method, rank, options: settings(options) });
   }
 
-  async read(file, { name = 'matrix', transpose = false, memory = 2 ** 30 } = {}) {
-    // The reader's worker lives for one file: what a file took is given back.
+  async estimate(x, { method = 'qmf', rank, ...options }, { signal } = {}) {
+    const { rows: d, columns: n } = x;
+    const bytes = await this.footprint({ rows: d, columns: n, method, rank, ...options });
+    // Some rows are fitted, until it is known what an epoch takes.
+    const rows = Math.min(d, Math.max(2 * rank, 48));
+    const data = new Float64Array(rows * n);
+    for (let i = 0; i < rows; i++) {
+      const from = Math.floor((i * d) / rows) * n;
+      data.set(x.data.subarray(from, from + n), i * n);
+    }
+    const stop = new AbortController();
+    const pass = () => stop.abort(signal.reason);
+    signal?.throwIfAborted();
+    signal?.addEventListener('abort', pass, { once: true });
+    const took = {}; // milliseconds in each phase
+    let phase = '';
+    let at = performance.now();
+    const began = at;
+    let done = 1; // the share of the phase under way
+    const note = () => {
+      const t = performance.now();
+      if (phase) took[phase] = (took[phase] ?? 0) + t - at;
+      at = t;
+    };
+    try {
+      await this.fit({ rows, columns: n, data }, { method, rank, ...options }, {
+        signal: stop.signal,
+        onProgress: (p) => {
+          if (stop.signal.aborted) return;
+          note();
+          ({ phase, done } = p);
+          if ((p.epoch >= 2 && at - began > 300) || at - began > 3000) stop.abort();
+        },
+      });
+      note();
+      done = 1;
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!stop.signal.aborted) throw error;
+    } finally {
+      signal?.removeEventListener('abort', pass);
+    }
+    if (phase !== 'epochs' || done === 0) return { bytes, seconds: NaN };
+    took.epochs /= done;
+    // A start is chosen by at most 512 rows; all else is by the row.
+    const seconds = Object.entries(took).reduce((s, [name, t]) => s + (t / 1000) * ((name === 'choice' ? Math.min(d, 512) : d) / rows), 0);
+    return { bytes, seconds };
+  }
+
+  /** aside makes a call of the readers, in a worker that lives for it: what a file took is
+   * given back. */
+  async #aside(name, args, { signal, onProgress } = {}) {
+    if (this.#closed) throw new QuantmfError('quantmf: it has been closed');
+    signal?.throwIfAborted();
     const engine = await this.#reader();
+    this.#asides.add(engine);
     try {
       return await new Promise((resolve, reject) => {
-        const args = { file: content('file', file), name: String(name), transpose: Boolean(transpose), memory };
-        engine.run({ id: 1, name: 'read', args, resolve, reject, free() {} }).catch(reject);
+        engine.run({ id: 1, name, args, signal, onProgress, resolve, reject, free() {} }).catch(reject);
       });
     } finally {
+      this.#asides.delete(engine);
       engine.end();
     }
+  }
+
+  async read(file, { name = 'matrix', transpose = false, memory = 2 ** 30 } = {}, how) {
+    return this.#aside('read', { file: blob('file', file), name: String(name), transpose: Boolean(transpose), memory }, how);
+  }
+
+  async groups(text, { features, samples, name = 'groups' }, how) {
+    return this.#aside('groups', { text: String(text), name: String(name), features: Array.from(features, String), samples: Array.from(samples, String) }, how);
+  }
+
+  async report(file, x, { groups = '', byFit = false } = {}, how) {
+    return this.#aside('report', { model: content('file', file), x: matrix('x', x), groups: String(groups), byFit: Boolean(byFit) }, how);
   }
 
   async softRank(x, options = {}, how) {
@@ -341,7 +410,7 @@ class Quantmf {
   async close() {
     this.#closed = true;
     for (const task of this.#waiting.splice(0)) task.reject(new QuantmfError('quantmf: it has been closed'));
-    await Promise.all(this.#engines.map((e) => e.end()));
+    await Promise.all([...this.#engines, ...this.#asides].map((e) => e.end()));
   }
 }
 
@@ -374,8 +443,9 @@ class Model {
     return this.#call('score', { x: matrix('x', x) }, how);
   }
 
-  async named(features, samples, how) {
-    return this.#call('named', { features: Array.from(features, String), samples: Array.from(samples, String) }, how);
+  async named(features, samples, { matrix: name = '', command = '', losses = '' } = {}, how) {
+    const made = { matrix: String(name), command: String(command), losses: String(losses) };
+    return this.#call('named', { features: Array.from(features, String), samples: Array.from(samples, String), made }, how);
   }
 
   async map(row, values, how) {

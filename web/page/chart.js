@@ -21,9 +21,27 @@ export function ticks(low, high) {
   return all;
 }
 
-/** plot draws points [x, y] and lines of them; here is a point that is marked. */
-export function plot(title, { points = [], line = [], here, bars = [], x = '', y = '' }) {
-  const all = [...points, ...line, ...(here ? [here] : []), ...bars.flatMap(([u, a, b]) => [[u, a], [u, b]])].filter((p) => p.every(Number.isFinite));
+/** mark is a point, of a group or of none. There are nine colours: shapes tell groups apart
+ * that share one. */
+function mark(x, y, group) {
+  if (!group) return element('circle', { class: 'dot', cx: x, cy: y, r: 3 });
+  const shape = [() => element('circle', { cx: x, cy: y, r: 3.5 }), () => element('rect', { x: x - 3, y: y - 3, width: 6, height: 6 }),
+    () => element('path', { d: `M${x} ${y - 4}L${x + 4} ${y + 3}H${x - 4}Z` }), () => element('path', { d: `M${x} ${y - 4.5}L${x + 4.5} ${y}L${x} ${y + 4.5}L${x - 4.5} ${y}Z` })][group.shape]();
+  shape.setAttribute('fill', group.colour);
+  return shape;
+}
+
+/** sign is what stands for a group in a key of colours. */
+export function sign(group) {
+  const svg = element('svg', { viewBox: '0 0 10 10', width: 12, height: 12, 'aria-hidden': 'true' });
+  svg.append(mark(5, 5, group));
+  return svg;
+}
+
+/** plot draws points [x, y] and lines of them, rings around others; here is a point that is
+ * marked. groups has a group of each point, {colour, shape}, or nothing. */
+export function plot(title, { points = [], groups, rings = [], line = [], here, bars = [], x = '', y = '' }) {
+  const all = [...points, ...rings, ...line, ...(here ? [here] : []), ...bars.flatMap(([u, a, b]) => [[u, a], [u, b]])].filter((p) => p.every(Number.isFinite));
   const range = (k) => {
     const v = all.map((p) => p[k]);
     const low = v.reduce((a, b) => Math.min(a, b), Infinity);
@@ -42,20 +60,21 @@ export function plot(title, { points = [], line = [], here, bars = [], x = '', y
   for (const v of ticks(y0, y1)) svg.append(element('text', { x: 55, y: py(v) + 4, 'text-anchor': 'end' }, short(v)));
   svg.append(element('text', { x: 265, y: 272, 'text-anchor': 'middle' }, x), element('text', { x: 62, y: 11 }, y));
   for (const [u, a, b] of bars) svg.append(element('path', { class: 'axis', d: `M${px(u)} ${py(a)}V${py(b)}` }));
-  for (const [u, v] of points) if (Number.isFinite(u + v)) svg.append(element('circle', { class: 'dot', cx: px(u), cy: py(v), r: 3 }));
+  points.forEach(([u, v], i) => Number.isFinite(u + v) && svg.append(mark(px(u), py(v), groups?.[i])));
+  for (const [u, v] of rings) if (Number.isFinite(u + v)) svg.append(element('circle', { class: 'ring', cx: px(u), cy: py(v), r: 6 }));
   if (line.length) svg.append(element('path', { class: 'line', d: `M${line.map(([u, v]) => `${px(u).toFixed(1)} ${py(v).toFixed(1)}`).join('L')}` }));
   if (here && Number.isFinite(here[0] + here[1])) svg.append(element('circle', { class: 'here', cx: px(here[0]), cy: py(here[1]), r: 5 }));
   return svg;
 }
 
-/** table is rows of text under a heading. */
+/** table is rows of text and numbers under a heading; the first of each row names it. */
 export function table(heading, rows) {
   const cells = (tag, texts) => {
     const tr = document.createElement('tr');
     for (const t of texts) {
-      const cell = document.createElement(tag);
+      const cell = document.createElement(tr.children.length || tag === 'th' ? tag : 'th');
       cell.textContent = typeof t === 'number' ? short(t) : t;
-      if (tag === 'th') cell.scope = 'col';
+      if (cell.tagName === 'TH') cell.scope = tag === 'th' ? 'col' : 'row';
       tr.append(cell);
     }
     return tr;

@@ -29,10 +29,12 @@ function image({ rows, columns, shares, signed }, order) {
 }
 
 export class Heatmaps {
-  /** pointed(row, column, byKey) is called with a cell, in the matrix's own order. */
-  constructor(canvases, pointed) {
+  /** pointed(row, column, byKey) is called with a cell, in the matrix's own order, and seen()
+   * when another part of the maps is in view. */
+  constructor(canvases, pointed, seen) {
     this.canvases = canvases;
     this.pointed = pointed;
+    this.seen = seen;
     for (const c of canvases) {
       c.addEventListener('pointermove', (e) => this.#move(c, e));
       c.addEventListener('pointerdown', (e) => {
@@ -58,7 +60,38 @@ export class Heatmaps {
     this.columns = order.columns.length;
     this.images = this.canvases.map((c) => image(layers[c.dataset.map], order));
     this.cell = [0, 0];
+    this.colour();
     this.fit();
+  }
+
+  /** colour puts a strip of colours above the maps, of each column in the matrix's own order;
+   * none takes it away. */
+  colour(colours) {
+    this.strip = undefined;
+    if (colours) {
+      this.strip = document.createElement('canvas');
+      this.strip.width = this.columns;
+      this.strip.height = 1;
+      const context = this.strip.getContext('2d');
+      this.order.columns.forEach((j, at) => {
+        context.fillStyle = colours[j];
+        context.fillRect(at, 0, 1, 1);
+      });
+    }
+    this.draw();
+  }
+
+  /** view is the part in view, at most so many rows and columns of it around the cell that
+   * is pointed at: their indices in the matrix. */
+  view(most) {
+    const { x, y, w, h } = this.window;
+    const part = (from, size, count, at, list) => {
+      const low = Math.max(0, Math.floor(from));
+      const high = Math.min(count, Math.ceil(from + size));
+      const first = Math.max(low, Math.min(at - (most >> 1), high - most));
+      return list.slice(first, Math.min(high, first + most));
+    };
+    return { rows: part(y, h, this.rows, this.cell[0], this.order.rows), columns: part(x, w, this.columns, this.cell[1], this.order.columns) };
   }
 
   fit() {
@@ -99,7 +132,11 @@ export class Heatmaps {
   }
 
   #key(e) {
-    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[e.key];
+    const page = Math.max(1, Math.floor((this.window?.h ?? 1) / 4));
+    const step = {
+      ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
+      PageUp: [-page, 0], PageDown: [page, 0], Home: [0, -Infinity], End: [0, Infinity],
+    }[e.key];
     if (e.key === '+' || e.key === '-') this.zoom(e.key === '+' ? 1.25 : 0.8);
     else if (step && this.images) {
       e.preventDefault();
@@ -124,6 +161,7 @@ export class Heatmaps {
     this.drawing = requestAnimationFrame(() => {
       this.drawing = undefined;
       this.canvases.forEach((c, k) => this.paint(c, this.images[k]));
+      this.seen();
     });
   }
 
@@ -135,6 +173,10 @@ export class Heatmaps {
     const { x, y, w, h } = this.window;
     context.imageSmoothingEnabled = w > c.width;
     context.drawImage(from, x, y, w, h, 0, 0, c.width, c.height);
+    if (this.strip) {
+      context.imageSmoothingEnabled = false;
+      context.drawImage(this.strip, x, 0, w, 1, 0, 0, c.width, 8 * ratio);
+    }
     const [i, j] = this.cell;
     context.lineWidth = 2 * ratio;
     for (const [style, grow] of [['#000', 1], ['#fff', 3]]) {
@@ -150,10 +192,15 @@ export class Heatmaps {
     const wide = Math.max(1, Math.round(400 / this.columns));
     const high = Math.max(1, Math.round(400 / this.rows));
     canvas.width = this.images.length * (this.columns * wide + gap) - gap;
-    canvas.height = this.rows * high;
+    const top = this.strip ? 12 : 0;
+    canvas.height = this.rows * high + top;
     const context = canvas.getContext('2d');
     context.imageSmoothingEnabled = false;
-    this.images.forEach((from, k) => context.drawImage(from, k * (this.columns * wide + gap), 0, this.columns * wide, canvas.height));
+    this.images.forEach((from, k) => {
+      const left = k * (this.columns * wide + gap);
+      context.drawImage(from, left, top, this.columns * wide, this.rows * high);
+      if (this.strip) context.drawImage(this.strip, left, 0, this.columns * wide, 10);
+    });
     return new Promise((done) => canvas.toBlob(done, 'image/png'));
   }
 }

@@ -1,26 +1,40 @@
 //go:build js && wasm
 
 // Tables reads matrices for JavaScript, with the readers of the command: text, GCT, Matrix
-// Market, npy and npz, plain or compressed. It is a module of its own, which a page loads when
-// a file comes.
+// Market, npy and npz, plain or compressed; and it writes the command's page of figures. It is
+// a module of its own, which a page loads when a file comes.
 package main
 
 import (
 	"bytes"
 	"errors"
 	"math"
+	"strconv"
 
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/report"
+	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 	"github.com/quantmf/quantmf/web/host"
 )
 
-func main() { host.Serve(map[string]func(c host.Call) (any, error){"read": read}, described) }
+// version is that of the release, which web/build sets.
+var version = "(devel)"
+
+func main() {
+	host.Serve(map[string]func(c host.Call) (any, error){"read": read, "groups": groups, "report": page}, described)
+}
 
 // read reads a file. What it may not hold is left to the fit: missing and negative values
-// are read.
+// are read. A text is read twice, so that progress is by twice the size of the file.
 func read(c host.Call) (any, error) {
 	o := table.Options{Missing: true, Negative: true, Transpose: c.Args.Get("transpose").Truthy(), Memory: int64(c.Args.Get("memory").Float())}
-	t, err := table.Read(bytes.NewReader(c.Bytes("file")), c.Args.Get("name").String(), o)
+	size := c.Args.Get("file").Get("size").Float()
+	file := c.Blob("file", func(n int64) { c.Progress("read", math.Min(1, float64(n)/(2*size)), 0, 0, 0) })
+	t, err := table.Read(file, c.Args.Get("name").String(), o)
+	if ended := c.Ctx.Err(); ended != nil {
+		return nil, ended
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -45,10 +59,65 @@ func read(c host.Call) (any, error) {
 	}, nil
 }
 
+// groups reads a table of names and their groups, as the command's flag -groups does.
+func groups(c host.Call) (any, error) {
+	features, samples, warnings, err := report.ReadGroups(c.Args.Get("text").String(), c.Texts("features"), c.Texts("samples"))
+	if err != nil {
+		return nil, &table.Error{File: c.Args.Get("name").String(), Problem: err.Error()}
+	}
+	of := func(g report.Groups) any {
+		if g.Of == nil {
+			return nil
+		}
+		of := make([]any, len(g.Of))
+		for i, rank := range g.Of {
+			of[i] = rank
+		}
+		return map[string]any{"title": g.Title, "names": host.Texts(g.Names), "colours": host.Texts(g.Inks()), "of": of}
+	}
+	return map[string]any{"features": of(features), "samples": of(samples), "warnings": host.Texts(warnings)}, nil
+}
+
+// page is what the command's "report" writes of a model's file and the matrix.
+func page(c host.Call) (any, error) {
+	file, x := c.Bytes("model"), c.Matrix("x")
+	m, err := quantmf.UnmarshalModel(file)
+	if err != nil {
+		return nil, err
+	}
+	shares := m.Shares()
+	names, how, _, err := saved.Read(file, shares.Rows, x.Cols)
+	if err != nil {
+		return nil, err
+	}
+	numbered := func(names []string, prefix string, n int) []string {
+		for i := 0; len(names) < n; i++ {
+			names = append(names, prefix+strconv.Itoa(i+1))
+		}
+		return names
+	}
+	features, samples := numbered(names.Features, "f", shares.Rows), numbered(names.Samples, "s", x.Cols)
+	f, err := report.Of(m, features, samples, x, how)
+	if err != nil {
+		return nil, err
+	}
+	f.Version, f.ByFit = version, c.Args.Get("byFit").Truthy()
+	if text := c.Args.Get("groups"); text.Truthy() {
+		if f.FeatureGroups, f.SampleGroups, _, err = report.ReadGroups(text.String(), features, samples); err != nil {
+			return nil, &table.Error{File: "groups", Problem: err.Error()}
+		}
+	}
+	var b bytes.Buffer
+	if err := report.Write(&b, f); err != nil {
+		return nil, err
+	}
+	return host.File(b.Bytes()), nil
+}
+
 func described(err error) map[string]any {
 	var e *table.Error
-	if !errors.As(err, &e) {
-		return nil
+	if errors.As(err, &e) {
+		return map[string]any{"kind": "TableError", "line": e.Line, "column": e.Column, "feature": e.Feature, "sample": e.Sample, "problem": e.Problem}
 	}
-	return map[string]any{"kind": "TableError", "line": e.Line, "column": e.Column, "feature": e.Feature, "sample": e.Sample, "problem": e.Problem}
+	return host.Described(err)
 }

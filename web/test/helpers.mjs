@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url';
 export const folder = mkdtempSync(join(tmpdir(), 'quantmf-web-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 
-const command = process.env.QUANTMF_COMMAND || join(folder, 'quantmf');
+/** command is the path of the command. */
+export const command = process.env.QUANTMF_COMMAND || join(folder, 'quantmf');
 if (!process.env.QUANTMF_COMMAND) {
   execFileSync('go', ['build', '-o', command, './cmd/quantmf'], { cwd: fileURLToPath(new URL('../..', import.meta.url)) });
 }

@@ -4,6 +4,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { gzipSync } from 'node:zlib';
 import { ConvergenceError, DataError, FormatError, OptionError, QuantmfError, ShapeError, TableError, load } from '../dist/index.js';
 import { folder, mixed, npy, part, read, run, write } from './helpers.mjs';
 
@@ -268,6 +269,56 @@ test('tables are read as the command reads them', async () => {
   await assert.rejects(q.read(text('id,a,b\nx,1,two\ny,3,4\n')), TableError);
   await assert.rejects(q.read(new Uint8Array(0)), TableError);
   await assert.rejects(q.read(read('t.tsv'), { memory: 1000 }), TableError);
+});
+
+test('a Blob is read piece by piece, with progress, and reading can be ended', async () => {
+  const wide = mixed(400, 600, 2);
+  write('wide.tsv', wide);
+  const file = new Blob([read('wide.tsv')]);
+  assert.ok(file.size > 3 << 20);
+  const shares = [];
+  const t = await q.read(file, { name: 'wide.tsv' }, { onProgress: (p) => shares.push(p.done) });
+  bits(t.x.data, wide.data);
+  assert.ok(shares.length >= 2 * Math.floor(file.size / 2 ** 20), `${shares}`);
+  for (let i = 1; i < shares.length; i++) assert.ok(shares[i] >= shares[i - 1] && shares[i] <= 1, `${shares}`);
+  const stop = new AbortController();
+  await assert.rejects(q.read(file, {}, { signal: stop.signal, onProgress: () => stop.abort() }), { name: 'AbortError' });
+  const packed = gzipSync(read('wide.tsv'));
+  bits((await q.read(new Blob([packed]))).x.data, wide.data);
+});
+
+test('a report is the page of the command, byte for byte', async () => {
+  write('x.tsv', x);
+  const names = Array.from({ length: 40 }, (_, j) => `s${j}`);
+  const features = Array.from({ length: 60 }, (_, i) => (i ? `f${i}` : '<b>&"\u2028'));
+  writeFileSync(join(folder, 'x.tsv'), new TextDecoder().decode(read('x.tsv')).replace('\nf0\t', `\n${features[0]}\t`));
+  const groups = names.map((s, j) => `${s}\t${['<i>one', 'two', ''][j % 3]}`).join('\n');
+  writeFileSync(join(folder, 'groups.tsv'), groups);
+  const version = String(run('version')).split(' ')[1];
+  for (const [options, flags] of [[{ rank: 3 }, []], [{ rank: 2, method: 'nmf' }, ['-groups', 'groups.tsv']], [{ rank: 2, method: 'qmfq', epochs: 2 }, ['-order', 'fit']], [{ rank: 4, method: 'bqmf' }, ['-groups', 'groups.tsv', '-order', 'fit']]]) {
+    const model = await q.fit(x, options);
+    const file = await model.named(features, names, { matrix: 'x.tsv', command: 'quantmf fit -k 3 -seed 1 x.tsv', losses: '-loss auto took kl: no value is negative' });
+    writeFileSync(join(folder, 'r.model'), file);
+    run('report', 'r.model', 'x.tsv', ...flags, '-o', 'r.html');
+    const page = new TextDecoder().decode(await q.report(file, x, { groups: flags.includes('-groups') ? groups : '', byFit: flags.includes('-order') }));
+    const native = new TextDecoder().decode(read('r.html'));
+    assert.ok(native.includes('quantmf fit -k 3') && native.includes(version));
+    assert.equal(page, native.replaceAll(version, '(devel)'));
+  }
+  const model = await q.fit(x, { rank: 2 });
+  await assert.rejects(q.report(await model.named(features, names), mixed(59, 40, 2)), ShapeError);
+  await assert.rejects(q.report(new Uint8Array(100), x), FormatError);
+});
+
+test('groups are read as the command reads them', async () => {
+  const of = { features: ['a', 'b'], samples: ['s', 't', 'u'], name: 'labels.csv' };
+  const g = await q.groups('name,<b>tissue\ns,<script>\nu,"x, y"\nnobody,z\n', of);
+  assert.equal(g.features, null);
+  assert.deepEqual({ ...g.samples, colours: g.samples.colours.length }, { title: '<b>tissue', names: ['<script>', 'x, y'], colours: 2, of: [0, -1, 1] });
+  assert.equal(g.warnings.length, 2);
+  await assert.rejects(q.groups('nobody,z\n', of), (e) => e instanceof TableError && e.message.startsWith('labels.csv'));
+  const many = Array.from({ length: 31 }, (_, i) => `s${i}`);
+  await assert.rejects(q.groups(many.map((s, i) => `${s},${i}`).join('\n'), { features: [], samples: many }), /more than 30 groups/);
 });
 
 test('a file with names is one of the command', async () => {

@@ -1,0 +1,162 @@
+// Package saved has what a model file of the command, or of the page in a browser, holds beside
+// the model: the names of features and samples (section "name"), and how the model came about
+// (section "made", lines of a key, a tab and a value).
+package saved
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/section"
+)
+
+// Names are those of features and samples, nil where the matrix had none.
+type Names struct{ Features, Samples []string }
+
+// Made is how a model came about, empty where that is not known.
+type Made struct {
+	Matrix      string   // its name
+	Command     string   // the command line that repeats the fit
+	Log1p       bool     // log(1+x) was taken first
+	Top         bool     // not all features of the matrix were fitted
+	Losses      string   // which loss was taken and why, where that was not given
+	Warnings    []string // of the fit
+	Unconverged int      // features whose map is less exact than asked for
+
+	// The final loss of an NMF of the same rank after so many updates, 0 for none, and what
+	// it explains of the average feature, NaN where that is not known.
+	NMF          float64
+	NMFUpdates   int
+	NMFExplained float64
+}
+
+// Append returns the file of a model with both sections.
+func Append(file []byte, n Names, m Made) ([]byte, error) {
+	var names []byte
+	for _, part := range [][]string{n.Features, n.Samples} {
+		names = append(names, section.Words("", uint64(len(part))).Payload...)
+		names = append(names, section.Texts("", part...).Payload...)
+	}
+	file, err := quantmf.AppendSection(file, "name", names)
+	if err != nil {
+		return nil, err
+	}
+	return quantmf.AppendSection(file, "made", []byte(m.text()))
+}
+
+// ErrNames is the error of a file whose names cannot be read.
+var ErrNames = errors.New("model file: the names of features or samples are damaged, or those of another model")
+
+// Read reads both sections of the file of a model of d features and n samples. known tells
+// whether the file says how the model came about.
+func Read(file []byte, d, n int) (names Names, m Made, known bool, err error) {
+	b, _, err := quantmf.Section(file, "name")
+	if err != nil {
+		return names, m, false, err
+	}
+	if names.Features, b, err = cut(b, d); err == nil {
+		names.Samples, b, err = cut(b, n)
+	}
+	if err == nil && len(b) > 0 {
+		err = ErrNames
+	}
+	if err != nil {
+		return Names{}, m, false, err
+	}
+	text, _, err := quantmf.Section(file, "made")
+	m.read(string(text))
+	return names, m, len(text) > 0, err
+}
+
+// cut reads count names, or none, off b; nil stands for none.
+func cut(b []byte, count int) (names []string, rest []byte, err error) {
+	number := func() (int, bool) {
+		if len(b) < 8 {
+			return 0, false
+		}
+		var v uint64
+		for i, x := range b[:8] {
+			v |= uint64(x) << (8 * i)
+		}
+		b = b[8:]
+		return int(min(v, math.MaxInt32)), true
+	}
+	if len(b) == 0 {
+		return nil, nil, nil
+	}
+	n, ok := number()
+	if !ok || n != 0 && n != count {
+		return nil, nil, ErrNames
+	}
+	for range n {
+		size, ok := number()
+		if !ok || size > len(b) {
+			return nil, nil, ErrNames
+		}
+		names = append(names, string(b[:size]))
+		b = b[size:]
+	}
+	return names, b, nil
+}
+
+// text returns what is known as lines.
+func (m *Made) text() string {
+	var s strings.Builder
+	line := func(key, value string) {
+		if value != "" {
+			s.WriteString(key + "\t" + strings.NewReplacer("\n", " ", "\r", " ").Replace(value) + "\n")
+		}
+	}
+	yes := map[bool]string{true: "yes"}
+	line("matrix", m.Matrix)
+	line("command", m.Command)
+	line("log1p", yes[m.Log1p])
+	line("top", yes[m.Top])
+	line("losses", m.Losses)
+	for _, w := range m.Warnings {
+		line("warning", w)
+	}
+	if m.Unconverged > 0 {
+		line("unconverged", strconv.Itoa(m.Unconverged))
+	}
+	if m.NMFUpdates > 0 {
+		line("nmf updates", strconv.Itoa(m.NMFUpdates))
+		line("nmf", strconv.FormatFloat(m.NMF, 'g', -1, 64))
+		line("nmf explained", strconv.FormatFloat(m.NMFExplained, 'g', -1, 64))
+	}
+	return s.String()
+}
+
+// read takes in what text wrote; lines that it does not know are of a later
+// version.
+func (m *Made) read(text string) {
+	m.NMFExplained = math.NaN()
+	for _, l := range strings.Split(text, "\n") {
+		key, value, _ := strings.Cut(l, "\t")
+		switch key {
+		case "matrix":
+			m.Matrix = value
+		case "command":
+			m.Command = value
+		case "log1p":
+			m.Log1p = true
+		case "top":
+			m.Top = true
+		case "losses":
+			m.Losses = value
+		case "warning":
+			m.Warnings = append(m.Warnings, value)
+		case "unconverged":
+			m.Unconverged, _ = strconv.Atoi(value)
+		case "nmf updates":
+			m.NMFUpdates, _ = strconv.Atoi(value)
+		case "nmf explained":
+			m.NMFExplained, _ = strconv.ParseFloat(value, 64)
+		case "nmf":
+			m.NMF, _ = strconv.ParseFloat(value, 64)
+		}
+	}
+}

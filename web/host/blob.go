@@ -1,0 +1,99 @@
+//go:build js && wasm
+
+package host
+
+// This file holds how files come in: a Blob stays where the browser has it, on the disk as a
+// rule, and is read piece by piece.
+
+import (
+	"context"
+	"errors"
+	"io"
+	"syscall/js"
+)
+
+// piece is how many bytes of a Blob are taken at once.
+const piece = 1 << 20
+
+// Blob reads a Blob of JavaScript.
+type Blob struct {
+	ctx      context.Context
+	of       js.Value
+	size, at int64
+	ahead    []byte // the bytes from at on that are here
+	told     func(bytes int64)
+	all      int64 // bytes read, also of those that were read twice
+}
+
+// Blob is the argument of that name. told is called behind each piece with the number of
+// bytes read so far.
+func (c Call) Blob(name string, told func(bytes int64)) *Blob {
+	v := c.Args.Get(name)
+	return &Blob{ctx: c.Ctx, of: v, size: int64(v.Get("size").Float()), told: told}
+}
+
+// Size is the length of the Blob.
+func (b *Blob) Size() int64 { return b.size }
+
+func (b *Blob) Read(p []byte) (int, error) {
+	if len(b.ahead) == 0 {
+		if b.at >= b.size {
+			return 0, io.EOF
+		}
+		if err := b.ctx.Err(); err != nil {
+			return 0, err
+		}
+		end := min(b.at+piece, b.size)
+		buffer, err := await(b.of.Call("slice", float64(b.at), float64(end)).Call("arrayBuffer"))
+		if err != nil {
+			return 0, err
+		}
+		b.ahead = bytesFrom(js.Global().Get("Uint8Array").New(buffer))
+		b.all += int64(len(b.ahead))
+		b.told(b.all)
+	}
+	n := copy(p, b.ahead)
+	b.ahead = b.ahead[n:]
+	b.at += int64(n)
+	return n, nil
+}
+
+func (b *Blob) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += b.at
+	case io.SeekEnd:
+		offset += b.size
+	}
+	if offset < 0 {
+		return b.at, errors.New("quantmf: a place before the start of the file")
+	}
+	if offset != b.at {
+		b.at, b.ahead = offset, nil
+	}
+	return offset, nil
+}
+
+// await waits for a promise.
+func await(promise js.Value) (js.Value, error) {
+	type outcome struct {
+		v  js.Value
+		ok bool
+	}
+	came := make(chan outcome, 1)
+	settled := func(ok bool) js.Func {
+		return js.FuncOf(func(_ js.Value, a []js.Value) any {
+			came <- outcome{a[0], ok}
+			return nil
+		})
+	}
+	kept, broken := settled(true), settled(false)
+	defer kept.Release()
+	defer broken.Release()
+	promise.Call("then", kept, broken)
+	o := <-came
+	if !o.ok {
+		return js.Value{}, errors.New("quantmf: the file cannot be read: " + js.Global().Get("String").Invoke(o.v).String())
+	}
+	return o.v, nil
+}
