@@ -126,8 +126,8 @@ func runBQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*BQMF, er
 		}
 	}
 	err = f.begin(rank)
-	if err := visible.trouble.get(); err != nil {
-		return nil, err
+	if late := visible.trouble.get(); late != nil {
+		return nil, late
 	}
 	if err != nil {
 		if f.best == nil {
@@ -232,12 +232,12 @@ type bqmfFit struct {
 // the progress function; the rows that are left then have no scale.
 func (f *bqmfFit) begin(rank int) error {
 	const some = 256 // rows between two reports
+	course := newCourse(f.ctx, f.config, f.cells.d)
+	course.now.Epochs = len(strengths) * f.epochs
+	err := course.enter(PhaseFactors)
 	f.x = f.dense()
 	d, n := f.x.Rows, f.x.Cols
 	np := kernel.Pad(n)
-	course := newCourse(f.ctx, f.config, d)
-	course.now.Epochs = len(strengths) * f.epochs
-	err := course.enter(PhaseFactors)
 	f.rankAsked, f.rank = rank, bqmfComponents(d, n, rank)
 	f.rooted = true
 	for i := range d {

@@ -175,7 +175,7 @@ test('it fits a phone', async () => {
 test('on paper: figures and numbers, no controls, dark on white', async () => {
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
   for (const hidden of ['#drop', '#settings', '#downloads', '#fit', '#labels']) assert.equal(await page.isVisible(hidden), false, hidden);
-  for (const shown of ['#summary', 'canvas[data-map=x]', '#curve svg', '#samples svg', '#command']) assert.equal(await page.isVisible(shown), true, shown);
+  for (const shown of ['#summary', 'canvas[data-map=x]', '#curve svg', '#samples svg', '#command', '#components button']) assert.equal(await page.isVisible(shown), true, shown);
   assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).color), 'rgb(0, 0, 0)');
   if (shots) await page.pdf({ path: join(shots, 'print.pdf') });
   await page.emulateMedia({ media: 'screen', colorScheme: 'light' });
@@ -233,6 +233,26 @@ test('bad files are said to be, with the place', async () => {
   await page.waitForFunction(() => document.getElementById('facts').textContent.includes('1 of 9 values are missing'));
   assert.match(await page.textContent('#facts'), /1 values are negative/);
   assert.match(await page.textContent('#command'), /-missing/);
+});
+
+test('a file of 200 MB is read piece by piece, and another takes its place at once', async () => {
+  await page.evaluate(() => {
+    const tail = Array.from({ length: 1000 }, (_, j) => (1 + ((j * 7919) % 1000) / 999).toFixed(8)).join(',');
+    const parts = [`id,${Array.from({ length: 1000 }, (_, j) => `s${j}`).join(',')}\n`];
+    for (let i = 0; i < 18200; i++) parts.push(`g${i},${tail}\n`);
+    const files = new DataTransfer();
+    files.items.add(new File(parts, 'huge.csv'));
+    document.getElementById('file').files = files.files;
+    document.getElementById('file').dispatchEvent(new Event('change'));
+    globalThis.size = files.files[0].size;
+  });
+  assert.ok((await page.evaluate(() => globalThis.size)) > 2e8);
+  await page.waitForFunction(() => document.getElementById('reading').value > 0.02, null, { timeout: 60000 });
+  assert.equal(await page.isVisible('#fitting'), false);
+  await put('small.csv', 'id,a,b,c\nx,1,2,3\ny,3,2,5\nz,3,4,1\n');
+  await shown('3 features × 3');
+  assert.equal(await page.isVisible('#reading'), false);
+  assert.equal(await page.textContent('#problem'), '');
 });
 
 test('labels are text, whatever they hold', async () => {
@@ -327,15 +347,15 @@ test('nothing leaves the machine', async () => {
   for (const r of requests) assert.ok(r.includes('127.0.0.1') || r.startsWith('blob:') || complaints.some((c) => c.includes(r)), r);
 });
 
-test('without a network after the first visit, and a new version when it is asked for', async () => {
+test('in any folder, without a network after the first visit, and a new version when it is asked for', async () => {
   const copy = join(folder, 'site');
   cpSync(fileURLToPath(new URL('../dist/', import.meta.url)), copy, { recursive: true });
-  let own = await serve(copy);
+  let own = await serve(folder);
   const one = await browser.newContext({ acceptDownloads: true });
   const tab = await one.newPage();
   const errors = [];
   tab.on('pageerror', (e) => errors.push(e.message));
-  await tab.goto(own.address);
+  await tab.goto(`${own.address}/site/`);
   await tab.waitForSelector('html[data-offline]', { timeout: 60000 });
   await own.stop(); // the machine is gone, not only the network
   for (const again of [false, true]) {
@@ -350,7 +370,7 @@ test('without a network after the first visit, and a new version when it is aske
   assert.deepEqual(errors, []);
   assert.equal(await tab.evaluate(() => fetch('https://example.org/', { mode: 'no-cors' }).then(() => 'sent', (e) => e.name)), 'TypeError', 'the policy came with the page');
   // What is kept is this build and no data.
-  const kept = await tab.evaluate(async () => ({ caches: await caches.keys(), files: (await (await caches.open((await caches.keys())[0])).keys()).map((r) => new URL(r.url).pathname.slice(1)), local: localStorage.length, data: await indexedDB.databases() }));
+  const kept = await tab.evaluate(async () => ({ caches: await caches.keys(), files: (await (await caches.open((await caches.keys())[0])).keys()).map((r) => new URL(r.url).pathname.slice('/site/'.length)), local: localStorage.length, data: await indexedDB.databases() }));
   assert.equal(kept.caches.length, 1);
   assert.deepEqual(kept.files.sort(), readdirSync(copy).filter((f) => !['SHA256SUMS', 'sw.js', 'index.d.ts', 'package.json'].includes(f)).sort());
   assert.deepEqual([kept.local, kept.data], [0, []]);
@@ -361,8 +381,8 @@ test('without a network after the first visit, and a new version when it is aske
   const old = readFileSync(file('page.css'));
   const sum = (b) => createHash('sha256').update(b).digest('hex');
   const fresh = Buffer.concat([old, Buffer.from('\n/* new */\n')]);
-  writeFileSync(file('sw.js'), worker.replace(sum(old), sum(fresh)).replace(/' *\+ *'[^']*|mine \+ '[0-9a-f]+'/, "mine + '1'"));
-  own = await serve(copy, new URL(own.address).host);
+  writeFileSync(file('sw.js'), worker.replace(sum(old), sum(fresh)).replace(/mine \+ '[0-9a-f]+'/, "mine + '1'"));
+  own = await serve(folder, new URL(own.address).host);
   await tab.reload();
   await tab.waitForSelector('html[data-ready]');
   await tab.evaluate(() => navigator.serviceWorker.ready.then((r) => r.update()).catch(() => {}));
@@ -371,10 +391,10 @@ test('without a network after the first visit, and a new version when it is aske
   writeFileSync(file('page.css'), fresh);
   await tab.evaluate(() => navigator.serviceWorker.ready.then((r) => r.update()).catch(() => {}));
   await tab.waitForSelector('#newer:not([hidden])', { timeout: 30000 });
-  assert.equal(await tab.evaluate(() => fetch('page.css').then((r) => r.text()).then((t) => t.includes('new'))), false, 'the old one until then');
+  assert.equal(await tab.evaluate(() => fetch('page.css').then((r) => r.text()).then((t) => t.includes('/* new */'))), false, 'the old one until then');
   await Promise.all([tab.waitForEvent('load'), tab.click('#take-newer')]);
   await tab.waitForSelector('html[data-ready]');
-  assert.equal(await tab.evaluate(() => fetch('page.css').then((r) => r.text()).then((t) => t.includes('new'))), true);
+  assert.equal(await tab.evaluate(() => fetch('page.css').then((r) => r.text()).then((t) => t.includes('/* new */'))), true);
   assert.equal(await tab.evaluate(() => caches.keys().then((k) => k.length)), 1);
   await one.close();
   await own.stop();

@@ -10,18 +10,34 @@ function colour(stops, share) {
   return stops[i].map((v, k) => Math.round(v + (at - i) * (stops[i + 1][k] - v)));
 }
 
-/** image paints values, a share of the scale or NaN, in the given order of rows and columns. */
-function image({ rows, columns, shares, signed }, order) {
+/** palette is 256 colours of a scale as pixels, and a grey for NaN behind them. */
+function palette(stops) {
+  const pixels = new Uint8ClampedArray(4 * 257).fill(255);
+  for (let i = 0; i < 256; i++) pixels.set(colour(stops, i / 255), 4 * i);
+  pixels.set([128, 128, 128], 4 * 256);
+  return new Uint32Array(pixels.buffer);
+}
+const palettes = { false: palette(scale), true: palette(signs) };
+
+/** longest is the longest side of a canvas that all browsers draw. */
+const longest = 16384;
+
+/** image paints values, a share of the scale or NaN, in the given order of rows and columns. Of
+ * a side too long for a canvas it has every so-manyth cell. */
+function image({ rows, columns, shares, signed = false }, order) {
+  const [down, across] = [rows, columns].map((side) => Math.ceil(side / longest));
   const canvas = document.createElement('canvas');
-  canvas.width = columns;
-  canvas.height = rows;
+  canvas.width = Math.ceil(columns / across);
+  canvas.height = Math.ceil(rows / down);
   const context = canvas.getContext('2d');
-  const pixels = context.createImageData(columns, rows);
-  for (let i = 0; i < rows; i++) {
-    for (let j = 0; j < columns; j++) {
-      const v = shares[order.rows[i] * columns + order.columns[j]];
-      const [r, g, b] = Number.isNaN(v) ? [128, 128, 128] : colour(signed ? signs : scale, v);
-      pixels.data.set([r, g, b, 255], 4 * (i * columns + j));
+  const pixels = context.createImageData(canvas.width, canvas.height);
+  const to = new Uint32Array(pixels.data.buffer);
+  const of = palettes[signed];
+  for (let i = 0, at = 0; i < rows; i += down) {
+    const row = order.rows[i] * columns;
+    for (let j = 0; j < columns; j += across, at++) {
+      const v = shares[row + order.columns[j]];
+      to[at] = of[v !== v ? 256 : v < 0 ? 0 : v > 1 ? 255 : Math.round(255 * v)];
     }
   }
   context.putImageData(pixels, 0, 0);
@@ -70,12 +86,12 @@ export class Heatmaps {
     this.strip = undefined;
     if (colours) {
       this.strip = document.createElement('canvas');
-      this.strip.width = this.columns;
+      this.strip.width = Math.min(this.columns, longest);
       this.strip.height = 1;
       const context = this.strip.getContext('2d');
       this.order.columns.forEach((j, at) => {
         context.fillStyle = colours[j];
-        context.fillRect(at, 0, 1, 1);
+        context.fillRect(Math.floor((at * this.strip.width) / this.columns), 0, 1, 1);
       });
     }
     this.draw();
@@ -172,10 +188,12 @@ export class Heatmaps {
     const context = c.getContext('2d');
     const { x, y, w, h } = this.window;
     context.imageSmoothingEnabled = w > c.width;
-    context.drawImage(from, x, y, w, h, 0, 0, c.width, c.height);
+    const [wide, high] = [from.width / this.columns, from.height / this.rows];
+    context.drawImage(from, x * wide, y * high, w * wide, h * high, 0, 0, c.width, c.height);
     if (this.strip) {
       context.imageSmoothingEnabled = false;
-      context.drawImage(this.strip, x, 0, w, 1, 0, 0, c.width, 8 * ratio);
+      const wide = this.strip.width / this.columns;
+      context.drawImage(this.strip, x * wide, 0, w * wide, 1, 0, 0, c.width, 8 * ratio);
     }
     const [i, j] = this.cell;
     context.lineWidth = 2 * ratio;
@@ -191,15 +209,16 @@ export class Heatmaps {
     const canvas = document.createElement('canvas');
     const wide = Math.max(1, Math.round(400 / this.columns));
     const high = Math.max(1, Math.round(400 / this.rows));
-    canvas.width = this.images.length * (this.columns * wide + gap) - gap;
+    const [width, height] = [Math.min(this.columns * wide, 4000), Math.min(this.rows * high, 8000)];
+    canvas.width = this.images.length * (width + gap) - gap;
     const top = this.strip ? 12 : 0;
-    canvas.height = this.rows * high + top;
+    canvas.height = height + top;
     const context = canvas.getContext('2d');
     context.imageSmoothingEnabled = false;
     this.images.forEach((from, k) => {
-      const left = k * (this.columns * wide + gap);
-      context.drawImage(from, left, top, this.columns * wide, this.rows * high);
-      if (this.strip) context.drawImage(this.strip, left, 0, this.columns * wide, 10);
+      const left = k * (width + gap);
+      context.drawImage(from, left, top, width, height);
+      if (this.strip) context.drawImage(this.strip, left, 0, width, 10);
     });
     return new Promise((done) => canvas.toBlob(done, 'image/png'));
   }

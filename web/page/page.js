@@ -24,6 +24,7 @@ async function take(name, file) {
   try {
     const q = await loading;
     const t = await q.read(file, { name, transpose: now.transposed }, { signal: stop.signal, onProgress: (p) => ($('reading').value = p.done) });
+    if (now.stop !== stop) return; // another file has come
     now.table = t;
     found(t);
   } catch (e) {
@@ -132,7 +133,11 @@ function span(seconds) {
 
 async function estimated() {
   const { table: t } = now;
-  if (!t || now.busy) return;
+  if (!t) return;
+  if (now.busy) {
+    waiting = setTimeout(estimated, 400);
+    return;
+  }
   guess = new AbortController();
   const { signal } = guess;
   try {

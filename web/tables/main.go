@@ -10,6 +10,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/report"
@@ -34,6 +35,9 @@ func read(c host.Call) (any, error) {
 	t, err := table.Read(file, c.Args.Get("name").String(), o)
 	if ended := c.Ctx.Err(); ended != nil {
 		return nil, ended
+	}
+	if e := (*table.Error)(nil); errors.As(err, &e) && errors.Is(err, table.ErrMemory) {
+		e.Problem = strings.Replace(e.Problem, "allow more with -max-memory", "allow more with the option memory, or with -max-memory of the command", 1)
 	}
 	if err != nil {
 		return nil, err

@@ -17,6 +17,15 @@ if (!process.env.QUANTMF_COMMAND) {
 /** run calls the command. */
 export const run = (...args) => execFileSync(command, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
 
+/** phases are those of each method, with options that come to them soon. */
+const started = { start: 'nmf' };
+export const phases = {
+  nmf: [['epochs', {}]],
+  qmf: [['choice', {}], ['factors', { ...started, shrinkage: 0 }], ['maps', { ...started, shrinkage: 0 }], ['epochs', { ...started, shrinkage: 0 }]],
+  qmfq: [['choice', {}], ['factors', started], ['maps', started], ['qmf', started], ['epochs', { start: 'uniform' }]],
+  bqmf: [['factors', {}], ['epochs', {}]],
+};
+
 /** mixed is a d × n matrix of rank k whose rows lie on scales of three kinds. */
 export function mixed(rows, columns, k, seed = 1) {
   let state = BigInt(seed) * 0x9e3779b97f4a7c15n;

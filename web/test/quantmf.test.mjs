@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { ConvergenceError, DataError, FormatError, OptionError, QuantmfError, ShapeError, TableError, load } from '../dist/index.js';
-import { folder, mixed, npy, part, read, run, write } from './helpers.mjs';
+import { folder, mixed, npy, part, phases, read, run, write } from './helpers.mjs';
 
 const x = mixed(60, 40, 3);
 let q;
@@ -74,22 +74,26 @@ test('progress comes in the order of phases', async () => {
   assert.equal(model.history.length, 5);
 });
 
-test('a signal ends a fit in every phase, and the worker goes on', async () => {
+test('a signal ends a fit in every phase, and the worker goes on', async (t) => {
   const large = mixed(500, 100, 4);
-  for (const method of ['nmf', 'qmf', 'qmfq', 'bqmf']) {
-    const stop = new AbortController();
-    const reason = new Error('enough');
-    let from;
-    const fit = q.fit(large, { method, rank: 8, epochs: 50 }, {
-      signal: stop.signal,
-      onProgress: () => {
-        if (from) return;
-        from = performance.now();
-        stop.abort(reason);
-      },
-    });
-    await assert.rejects(fit, (e) => e === reason);
-    assert.ok(performance.now() - from < 2000, `${method}: ${performance.now() - from} ms`);
+  for (const [method, all] of Object.entries(phases)) {
+    for (const [phase, options] of all) {
+      const stop = new AbortController();
+      const reason = new Error('enough');
+      let from;
+      const fit = q.fit(large, { method, rank: 8, epochs: 50, ...options }, {
+        signal: stop.signal,
+        onProgress: (p) => {
+          if (from || p.phase !== phase) return;
+          from = performance.now();
+          stop.abort(reason);
+        },
+      });
+      await assert.rejects(fit, (e) => e === reason, `${method}, ${phase}`);
+      const took = performance.now() - from;
+      t.diagnostic(`${method}, ${phase}: ${took.toFixed(0)} ms`);
+      assert.ok(took < 2000, `${method}, ${phase}: ${took} ms`);
+    }
   }
   await assert.rejects(q.fit(large, { rank: 8 }, { signal: AbortSignal.abort() }), { name: 'AbortError' });
   await assert.rejects(q.fit(large, { rank: 8 }, { signal: AbortSignal.timeout(60) }), { name: 'TimeoutError' });
@@ -232,6 +236,24 @@ test('a footprint is a number of bytes', async () => {
   assert.ok(small > 1e4 && large > 5 * small && large < 1e8);
 });
 
+test('an estimate is about what a fit takes', async (t) => {
+  const large = mixed(700, 120, 4);
+  for (const options of [{ method: 'nmf', rank: 6 }, { rank: 6 }, { method: 'bqmf', rank: 6 }, { method: 'qmfq', rank: 4, epochs: 30 }]) {
+    const { bytes, seconds } = await q.estimate(large, options);
+    assert.equal(bytes, await q.footprint({ rows: 700, columns: 120, ...options }));
+    const began = performance.now();
+    await q.fit(large, options);
+    const took = (performance.now() - began) / 1000;
+    t.diagnostic(`${options.method ?? 'qmf'}: ${seconds.toFixed(2)} s foreseen, ${took.toFixed(2)} s`);
+    assert.ok(seconds > took / 8 && seconds < took * 8 + 0.5, `${options.method}: ${seconds} s foreseen, ${took} s`);
+  }
+  await assert.rejects(q.estimate(large, { rank: 6, epsilon: -1 }), OptionError);
+  const stop = new AbortController();
+  const late = q.estimate(large, { method: 'qmfq', rank: 6 }, { signal: stop.signal });
+  setTimeout(() => stop.abort(), 30);
+  await assert.rejects(late, { name: 'AbortError' });
+});
+
 test('without vectors: the same bits', async () => {
   const plain = await load({ workers: 1, simd: false });
   assert.deepEqual([q.vectors, plain.vectors], [true, false]);
@@ -268,7 +290,7 @@ test('tables are read as the command reads them', async () => {
   await assert.rejects(q.read(text('id,a,b\nx,1,2\ny,1,2,3\n'), { name: 'bad.csv' }), (e) => e instanceof TableError && e.line === 3 && e.message.startsWith('bad.csv:3'));
   await assert.rejects(q.read(text('id,a,b\nx,1,two\ny,3,4\n')), TableError);
   await assert.rejects(q.read(new Uint8Array(0)), TableError);
-  await assert.rejects(q.read(read('t.tsv'), { memory: 1000 }), TableError);
+  await assert.rejects(q.read(read('t.tsv'), { memory: 1000 }), (e) => e instanceof TableError && /the option memory/.test(e.message));
 });
 
 test('a Blob is read piece by piece, with progress, and reading can be ended', async () => {

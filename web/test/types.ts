@@ -15,6 +15,11 @@ export async function use(): Promise<number> {
   // @ts-expect-error: a model does not change
   model.rank = 3;
   const trials: Trial[] = await q.rank([[1]], { ranks: [1, 2] });
+  const { x, features, samples } = await q.read(new Blob(['a,b']), { name: 'x.csv' }, { signal: stop.signal, onProgress: (p) => console.log(p.done) });
+  const page: Uint8Array = await q.report(await model.named(features, samples, { matrix: 'x.csv' }), x, { groups: 'a,b' });
+  const groups: string[] | undefined = (await q.groups('a,b', { features, samples })).samples?.names;
+  const { seconds } = await q.estimate(x, options);
+  console.log(page.length, groups, seconds);
   const g = await q.softQuantileVJP([1, 2], [0, 1], [1, 1]);
   try {
     await q.open(model.bytes);

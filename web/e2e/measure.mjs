@@ -1,0 +1,268 @@
+// Measures what docs/measurements/web.md has, and prints it: bash web/measure [TURNS].
+import { execFileSync } from 'node:child_process';
+import { gzipSync } from 'node:zlib';
+import { readFileSync, readdirSync } from 'node:fs';
+import os from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { chromium } from 'playwright-core';
+import { load } from '../dist/index.js';
+import { folder, mixed, phases, write } from '../test/helpers.mjs';
+import { Firefox } from './marionette.mjs';
+import { serve } from './site.mjs';
+
+const turns = Number(process.argv[2] ?? 3);
+const sorted = (v) => [...v].sort((a, b) => a - b);
+const share = (v, p) => sorted(v)[Math.min(v.length - 1, Math.floor(p * v.length))];
+const out = [];
+const line = (...words) => out.push(words.join(' '));
+const rows = (heading, all) => {
+  line(`| ${heading.join(' | ')} |`);
+  line(`|${heading.map(() => '---').join('|')}|`);
+  for (const r of all) line(`| ${r.join(' | ')} |`);
+  line();
+};
+const note = (text) => console.error(text);
+const x = mixed(1000, 200, 10);
+const median = (v, digits = 0) => share(v, 0.5).toFixed(digits);
+const spread = (v, digits = 2) => `${median(v, digits)} (${Math.min(...v).toFixed(digits)} to ${Math.max(...v).toFixed(digits)})`;
+
+line('# In the browser, measured\n');
+line(`\`bash web/measure ${turns}\` wrote this: ${os.cpus()[0].model}, ${os.cpus().length} processors, a load of ${os.loadavg()[0].toFixed(1)} at the start, node ${process.version}.`);
+line('Where the load is above 1 the machine had other work: milliseconds of the clock are then upper bounds, and ratios within a turn hold.\n');
+
+// Size.
+const dist = fileURLToPath(new URL('../dist/', import.meta.url));
+const packed = (...names) => names.reduce((s, n) => s + gzipSync(readFileSync(join(dist, n)), { level: 9 }).length, 0);
+const page = readdirSync(dist).filter((n) => /^(index\.html|page\.(js|css)|state\.js|result\.js|downloads\.js|chart\.js|heatmap\.js|icon\.svg|sw\.js)$/.test(n));
+line('## What is downloaded\n');
+rows(['what', 'KB, gzip'], [
+  ['engine, kernels, glue', (packed('engine.wasm', 'kernels.wasm', 'kernels.js', 'index.js', 'errors.js', 'worker.js', 'wasm_exec.js') / 1000).toFixed(0)],
+  ['readers and report, on demand', (packed('tables.wasm') / 1000).toFixed(0)],
+  ['the page', (packed(...page) / 1000).toFixed(0)],
+]);
+
+// Seconds of the processor.
+note('seconds of fits');
+write('x.tsv', x);
+const seconds = { 'wasm, vectors': [], 'wasm alone': [], 'native, Go alone': [], 'native, assembly': [] };
+const commands = [['native, Go alone', 'purego'], ['native, assembly', '']].map(([name, tags]) => {
+  const at = join(folder, `command${tags}`);
+  execFileSync('go', ['build', '-tags', tags, '-o', at, './cmd/quantmf'], { cwd: fileURLToPath(new URL('../..', import.meta.url)) });
+  return [name, at];
+});
+for (let turn = 0; turn < turns; turn++) {
+  for (const simd of [true, false]) {
+    const q = await load({ workers: 1, simd });
+    await q.softRank([1, 2]);
+    const before = process.cpuUsage();
+    await q.fit(x, { rank: 10 });
+    const { user, system } = process.cpuUsage(before);
+    seconds[simd ? 'wasm, vectors' : 'wasm alone'].push((user + system) / 1e6);
+    await q.close();
+  }
+  for (const [name, command] of commands) {
+    const time = `TIMEFORMAT=%U; time "$0" fit -workers 1 -progress none -k 10 -o x.model x.tsv >/dev/null 2>&1`;
+    seconds[name].push(Number(execFileSync('bash', ['-c', `{ ${time}; } 2>&1`, command], { cwd: folder, encoding: 'utf8' })));
+  }
+}
+line('## FitQMF of 1000 × 200, k = 10, defaults, one worker\n');
+rows(['', 's of the processor', 'wasm with vectors over it'], Object.entries(seconds).map(([name, v]) => [name, spread(v), spread(seconds['wasm, vectors'].map((s, i) => s / v[i]))]));
+
+// First progress and cancel, in node: the same workers without a page.
+note('first progress and cancel');
+line('## First progress, and cancel in each phase of a fit\n');
+line('In ms of the processor, which other work on the machine does not change, and of the clock: the median and the most of all.');
+line('A cancel comes some 0 to 40 ms behind a report of the phase.\n');
+const cpu = () => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+};
+const late = [];
+for (const [d, n] of [[1000, 200], [6000, 300]]) {
+  const big = d === 1000 ? x : mixed(d, n, 10);
+  const q = await load({ workers: 1 });
+  for (const [method, all] of Object.entries(phases)) {
+    for (const [phase, options] of all) {
+      const [first, firstCPU, took, tookCPU] = [[], [], [], []];
+      for (let k = 0; k < 4 * turns; k++) {
+        const stop = new AbortController();
+        let told, asked, askedCPU, timer;
+        const began = performance.now();
+        const beganCPU = cpu();
+        await q.fit(big, { method, rank: 10, ...options }, { signal: stop.signal, onProgress: (p) => {
+          if (!told) {
+            told = true;
+            first.push(performance.now() - began);
+            firstCPU.push(cpu() - beganCPU);
+          }
+          if (p.phase === phase && p.done < 1) timer ??= setTimeout(() => {
+            asked = performance.now();
+            askedCPU = cpu();
+            stop.abort();
+          }, (40 * k) / (4 * turns));
+        } }).then(() => clearTimeout(timer), () => {
+          took.push(performance.now() - asked);
+          tookCPU.push(cpu() - askedCPU);
+        });
+      }
+      if (took.length === 0) [took, tookCPU].forEach((v) => v.push(NaN));
+      const both = (v) => `${median(v)}, ${Math.max(...v).toFixed(0)}`;
+      late.push([`${d} × ${n}`, method, phase, both(firstCPU), both(first), both(tookCPU), both(took)]);
+      note(late.at(-1).join(' '));
+    }
+  }
+  await q.close();
+}
+rows(['matrix', 'method', 'phase', 'first progress, processor', 'clock', 'cancel, processor', 'clock'], late);
+
+// Browsers.
+const site = await serve();
+const chrome = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] });
+const context = await chrome.newContext();
+const tab = await context.newPage();
+const cdp = await tab.context().newCDPSession(tab);
+
+/** ready is how long load takes in a page, the first time and then with files at hand. */
+const ready = `async () => {
+  const { load } = await import('./index.js');
+  const took = [];
+  for (let k = 0; k < 6; k++) {
+    const began = performance.now();
+    const q = await load({ workers: 1 });
+    took.push(performance.now() - began);
+    await q.close();
+  }
+  return took;
+}`;
+/** frames counts the frames that are drawn while the page fits what it has, until the result is
+ * shown, and those of as long a rest before it. */
+const frames = `async () => {
+  const now = globalThis.quantmfPage;
+  const count = async (ends) => {
+    const gaps = [];
+    const began = performance.now();
+    let at = began;
+    while (!ends(at - began)) {
+      const t = await new Promise((r) => requestAnimationFrame(() => r(performance.now())));
+      gaps.push(t - at);
+      at = t;
+    }
+    gaps.sort((a, b) => a - b);
+    return { rate: (1000 * gaps.length) / (at - began), late: gaps[Math.floor(0.99 * gaps.length)], most: gaps.at(-1) };
+  };
+  const rest = await count((t) => t > 3000);
+  document.getElementById('fit').click();
+  const fit = await count(() => !now.busy);
+  return { rest, fit };
+}`;
+const plainX = { rows: x.rows, columns: x.columns, data: Array.from(x.data) };
+
+note('Chromium');
+/** pss is the memory of the largest renderer, MB, each page of it shared out among its users. */
+function pss() {
+  let most = 0;
+  for (const pid of readdirSync('/proc').filter((n) => /^\d+$/.test(n))) {
+    try {
+      const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+      if (!command.includes('--type=renderer')) continue;
+      let up = pid; // only of our own browser
+      for (let k = 0; k < 6 && up !== String(process.pid); k++) up = /PPid:\s+(\d+)/.exec(readFileSync(`/proc/${up}/status`, 'utf8'))[1];
+      if (up !== String(process.pid)) continue;
+      most = Math.max(most, Number(/Pss:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))[1]) / 1000);
+    } catch {
+      // it has ended
+    }
+  }
+  return most;
+}
+await tab.goto(`${site.address}/icon.svg`);
+await tab.goto(site.address);
+await tab.waitForSelector('html[data-ready]');
+await cdp.send('Network.setCacheDisabled', { cacheDisabled: true });
+const cold = [];
+for (let k = 0; k < turns; k++) {
+  const own = await chrome.newContext();
+  const one = await own.newPage();
+  await one.goto(`${site.address}/index.d.ts`);
+  cold.push((await one.evaluate(`(${ready})()`).catch(() => [NaN]))[0]);
+  await own.close();
+}
+const warm = (await tab.evaluate(`(${ready})()`)).slice(1);
+await cdp.send('Network.setCacheDisabled', { cacheDisabled: false });
+await tab.setInputFiles('#file', join(folder, 'x.tsv'));
+await tab.waitForFunction(() => !document.getElementById('found').hidden);
+await tab.fill('[name=rank]', '10');
+await tab.waitForFunction(() => / and .*second/.test(document.getElementById('estimate').textContent));
+await cdp.send('Performance.enable', { timeDomain: 'threadTicks' });
+const busy = async () => {
+  const { metrics } = await cdp.send('Performance.getMetrics');
+  const of = (name) => metrics.find((m) => m.name === name).value;
+  return { task: of('TaskDuration'), at: Date.now() / 1000 };
+};
+const begins = await busy();
+const drawn = await tab.evaluate(`(${frames})()`);
+const ends = await busy();
+const work = ends.task - begins.task;
+const memory = {};
+for (const workers of [1, 4]) {
+  const one = await (await chrome.newContext()).newPage();
+  await one.goto(site.address);
+  await one.waitForSelector('html[data-ready]');
+  await one.evaluate(`(async (x, workers) => {
+    const { load } = await import('./index.js');
+    const q = (globalThis.kept = await load({ workers }));
+    x.data = Float64Array.from(x.data);
+    await Promise.all(Array.from({ length: workers }, () => q.fit(x, { rank: 10, epochs: 2 })));
+  })(${JSON.stringify(plainX)}, ${workers})`);
+  memory[workers] = pss();
+  await one.context().close();
+}
+note('a file of 200 MB');
+const huge = await (await chrome.newContext()).newPage();
+await huge.goto(site.address);
+await huge.waitForSelector('html[data-ready]');
+const before = pss();
+let most = 0;
+const watch = setInterval(() => (most = Math.max(most, pss())), 250);
+const began = Date.now();
+await huge.evaluate(() => {
+  const tail = Array.from({ length: 1000 }, (_, j) => (1 + ((j * 7919) % 1000) / 999).toFixed(8)).join(',');
+  const parts = [`id,${Array.from({ length: 1000 }, (_, j) => `s${j}`).join(',')}\n`];
+  for (let i = 0; i < 18200; i++) parts.push(`g${i},${tail}\n`);
+  const files = new DataTransfer();
+  files.items.add(new File(parts, 'huge.csv'));
+  document.getElementById('file').files = files.files;
+  document.getElementById('file').dispatchEvent(new Event('change'));
+  globalThis.size = files.files[0].size;
+});
+await huge.waitForFunction(() => !document.getElementById('found').hidden || document.getElementById('problem').textContent, null, { timeout: 600000 });
+clearInterval(watch);
+const read = { size: await huge.evaluate(() => globalThis.size / 1e6), seconds: (Date.now() - began) / 1000, said: (await huge.textContent('#problem')) || (await huge.textContent('#found-title')), before, most, after: pss() };
+await chrome.close();
+const browsers = [[`Chromium ${chrome.version()}, headless`, drawn, cold, warm]];
+
+if (process.env.FIREFOX) {
+  note('Firefox');
+  const f = await Firefox.start(process.env.FIREFOX, folder);
+  await f.goto(`${site.address}/index.d.ts`);
+  const took = await f.run(`() => (${ready})()`);
+  await f.goto(site.address);
+  await f.until((page) => page.document.documentElement.dataset.ready);
+  await f.type('#file', join(folder, 'x.tsv'));
+  await f.until((page) => !page.document.getElementById('found').hidden);
+  await f.fill('[name=rank]', '10');
+  await f.until((page) => / and .*second/.test(page.document.getElementById('estimate').textContent));
+  const shown = await f.run(`() => (${frames})()`);
+  browsers.push([`Firefox ${f.version}, headless`, shown, took.slice(0, 1), took.slice(1)]);
+  await f.stop();
+}
+await site.stop();
+line('## In browsers\n');
+line('Without a screen, and so without a compositor that gives the beat: the rate at rest is what a headless browser can show here.\n');
+rows(['', 'worker ready, cold, ms', 'warm', 'frames a second at rest', 'in a fit of 1000 × 200 until it is shown', '99 % of frames within, ms, at rest', 'in the fit', 'the longest'],
+  browsers.map(([name, d, c, w]) => [name, spread(c, 0), spread(w, 0), d.rest.rate.toFixed(1), d.fit.rate.toFixed(1), d.rest.late.toFixed(1), d.fit.late.toFixed(1), d.fit.most.toFixed(1)]));
+line(`Chromium's main thread worked ${(1000 * work).toFixed(0)} ms of its processor in the ${(ends.at - begins.at).toFixed(1)} s of rest and fit, drawing included.\n`);
+line(`Memory of Chromium's renderer after fits of 1000 × 200: ${memory[1].toFixed(0)} MB with the page's worker and one more, ${memory[4].toFixed(0)} MB with it and four: ${((memory[4] - memory[1]) / 3).toFixed(1)} MB a worker.\n`);
+line(`A CSV of ${read.size.toFixed(0)} MB, dropped on the page: "${read.said}" after ${read.seconds.toFixed(0)} s; memory ${read.before.toFixed(0)} MB before, at most ${read.most.toFixed(0)}, ${read.after.toFixed(0)} after.`);
+console.log(out.join('\n'));
