@@ -304,6 +304,9 @@ func (t *Table) Remarks() []string {
 			remarks = append(remarks, fmt.Sprintf("%s more than once among those of %s: %s", counted(len(twice), "name stands", "names stand"), n.what, examples(slices.Sorted(maps.Keys(twice)))))
 		}
 	}
+	if dates := asDates(t.Features); t.NamedFeatures && len(dates) > 0 {
+		remarks = append(remarks, fmt.Sprintf("%s dates, which spreadsheets make of names such as MARCH1 and SEPT2: %s", counted(len(dates), "feature is called like", "features are called like"), examples(dates)))
+	}
 	if len(t.Samples) < 2 {
 		return remarks
 	}
@@ -336,6 +339,23 @@ func (t *Table) Remarks() []string {
 		remarks = append(remarks, fmt.Sprintf("%s the same in all samples: %s", counted(len(constant), "feature is", "features are"), examples(constant)))
 	}
 	return remarks
+}
+
+// asDates is the names that a spreadsheet makes of names such as MARCH1, SEPT2 and DEC1.
+func asDates(names []string) (dates []string) {
+	for _, name := range names {
+		a, b, cut := strings.Cut(name, "-")
+		if cut && (isDay(a) && isMonth(b) || isMonth(a) && isDay(b)) {
+			dates = append(dates, name)
+		}
+	}
+	return dates
+}
+
+func isDay(s string) bool { v, ok := count(s); return ok && v >= 1 && v <= 31 && len(s) <= 2 }
+
+func isMonth(s string) bool {
+	return slices.Contains([]string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}, strings.ToLower(s))
 }
 
 // counted is "1 name", "2 names"; the plural is given where it does not end in s.
