@@ -126,8 +126,8 @@ func runBQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*BQMF, er
 		}
 	}
 	err = f.begin(rank)
-	if late := visible.trouble.get(); late != nil {
-		return nil, late
+	if err := visible.trouble.get(); err != nil {
+		return nil, err
 	}
 	if err != nil {
 		if f.best == nil {
@@ -874,6 +874,8 @@ func (m *BQMF) each(g func(t *curve.Table, mean, dev float64) float64) Mat {
 	return out
 }
 
+func (m *BQMF) dims() (d, n int) { return m.post.D, m.post.N }
+
 func (m *BQMF) bounds() *config {
 	return &config{settings: settings{loss: m.loss, missing: m.missing, mapped: true}}
 }
@@ -881,12 +883,12 @@ func (m *BQMF) bounds() *config {
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the loss
 // that was fitted. Where the fit was WithMissingValues, NaN cells are left out.
 func (m *BQMF) Loss(x Mat) (float64, error) {
-	return lossOf(m, m.U, m.V, x)
+	return LossRows(m, x)
 }
 
 // Goodness is that of [NMF.Goodness].
 func (m *BQMF) Goodness(x Mat) ([]Goodness, error) {
-	return m.bounds().goodness(x, m.Reconstruct())
+	return GoodnessRows(m, x)
 }
 
 // Bend returns the bend of every T_i, as [QMF.Bend] defines it.
@@ -921,7 +923,7 @@ func (m *BQMF) Score(ctx context.Context, x Mat) (float64, error) {
 	return score, err
 }
 
-func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64, error) {
+func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float64, error) {
 	visible, err := m.bounds().checkColumns(x, len(m.curves))
 	if err != nil {
 		return Mat{}, 0, err
@@ -944,7 +946,7 @@ func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64
 		y, variance []float64
 	}
 	work := make([]*room, p.Workers())
-	p.Do(n, func(w, j int) {
+	column := func(w, j int, x Mat, from int) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -959,7 +961,7 @@ func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64
 		}
 		at, rho := ws.placer.Place(ws.y)
 		for h, t := range at {
-			v.Set(h, j, t)
+			v.Set(h, from+j, t)
 		}
 		if !score {
 			return
@@ -975,11 +977,18 @@ func (m *BQMF) coordinates(ctx context.Context, x Mat, score bool) (Mat, float64
 				mean := dot(m.post.U[i*m.post.K:(i+1)*m.post.K], at)
 				t = tables[i].C.Correct(tables[i].Mean(mean, math.Sqrt(ws.variance[i]+1/(tau*rho))))
 			}
-			losses[j] += m.loss.Divergence(value, t)
+			losses[from+j] += m.loss.Divergence(value, t)
 		}
+	}
+	err = inBlocks(ctx, x, nil, func(block Mat, from int) error {
+		p.Do(block.Cols, func(w, j int) { column(w, j, block, from) })
+		if err := ctx.Err(); err != nil {
+			return &interrupted{err}
+		}
+		return nil
 	})
-	if err := ctx.Err(); err != nil {
-		return Mat{}, 0, &interrupted{err}
+	if err != nil {
+		return Mat{}, 0, err
 	}
 	sum := 0.0
 	for _, l := range losses {

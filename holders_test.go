@@ -47,11 +47,14 @@ func holders(t testing.TB, x Mat) map[string]Rows {
 }
 
 // sparseCounts is a sparse matrix of whole numbers, of which no row and no column is empty.
-func sparseCounts(d, n int, seed uint64) Mat {
+func sparseCounts(d, n int, seed uint64) Mat { return countsOf(d, n, seed, 0.3) }
+
+// countsOf has about that share of numbers other than 0.
+func countsOf(d, n int, seed uint64, share float64) Mat {
 	x, src := NewMat(d, n), random.Split(seed, 0)
 	for i := range d {
 		for j := range n {
-			if src.Float64() < 0.3 || i%n == j || j%d == i {
+			if src.Float64() < share || i%n == j || j%d == i {
 				x.Set(i, j, math.Floor(1+4/(0.1+src.Float64())*float64(1+i%3)))
 			}
 		}
@@ -100,6 +103,9 @@ func TestHolders(t *testing.T) {
 		"Frobenius":          {sparseCounts(40, 64, 1), []FitOption{WithLoss(Frobenius)}, nil},
 		"beta":               {sparseCounts(40, 53, 1), []FitOption{WithLoss(Beta(0.5))}, nil},
 		"updates":            {sparseCounts(40, 53, 1), []FitOption{WithUpdates(UpdatesMultiplicative)}, []string{"NMF"}},
+		"thin":               {countsOf(40, 153, 3, 0.05), nil, []string{"NMF", "QMF", "QMFQ"}},
+		"thin, updates":      {countsOf(40, 64, 3, 0.1), []FitOption{WithUpdates(UpdatesMultiplicative), WithPenalty(0.1)}, []string{"NMF"}},
+		"thin, large":        {times(countsOf(40, 53, 3, 0.05), 0x1p110), []FitOption{WithStart(StartSVD)}, []string{"NMF"}},
 		"updates, missing":   {missing(sparseCounts(40, 64, 1)), []FitOption{WithUpdates(UpdatesMultiplicative), WithMissingValues(), WithValidation(0.1)}, []string{"NMF"}},
 		"singular vectors":   {missing(sparseCounts(40, 53, 1)), []FitOption{WithStart(StartSVD), WithMissingValues()}, []string{"NMF"}},
 		"uniform":            {sparseCounts(40, 53, 1), []FitOption{WithStart(StartUniform)}, []string{"QMF", "QMFQ"}},
@@ -293,3 +299,83 @@ type sized struct{ rows, cols int }
 
 func (s sized) Dims() (rows, cols int)           { return s.rows, s.cols }
 func (s sized) ReadRow(x []float64, i int) error { return errors.New("nothing") }
+
+// TestNewRows: new samples have the same coordinates and scores whatever holds them, in blocks of
+// columns too.
+func TestNewRows(t *testing.T) {
+	x := sparseCounts(30, 40, 1)
+	y := sparseCounts(30, 25, 2)
+	defer func(numbers, columns int) { blockNumbers, blockColumns = numbers, columns }(blockNumbers, blockColumns)
+	blockNumbers, blockColumns = 90, 7 // three whole blocks and a part of one
+	for name, c := range map[string]struct {
+		fit  func(opts ...FitOption) (Model, error)
+		opts []FitOption
+	}{
+		"NMF":           {func(o ...FitOption) (Model, error) { return FitNMF(t.Context(), x, 3, o...) }, nil},
+		"QMF":           {func(o ...FitOption) (Model, error) { return FitQMF(t.Context(), x, 3, o...) }, nil},
+		"QMF, large":    {func(o ...FitOption) (Model, error) { return FitQMF(t.Context(), x, 3, o...) }, nil},
+		"QMFQ":          {func(o ...FitOption) (Model, error) { return FitQMFQ(t.Context(), x, 3, o...) }, nil},
+		"QMFQ, vectors": {func(o ...FitOption) (Model, error) { return FitQMFQ(t.Context(), x, 3, o...) }, []FitOption{WithProjection(TruncatedSVD())}},
+		"BQMF":          {func(o ...FitOption) (Model, error) { return FitBQMF(t.Context(), x, 3, o...) }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := c.fit(append(c.opts, WithEpochs(3))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			y := y.Clone()
+			if name == "QMF, large" {
+				for j := range y.Cols {
+					y.Set(3, j, y.At(3, j)*0x1p110)
+				}
+			}
+			v, err := m.Transform(t.Context(), y)
+			if err != nil {
+				t.Fatal(err)
+			}
+			score, err := m.Score(t.Context(), y)
+			if err != nil {
+				t.Fatal(err)
+			}
+			loss, err := m.Loss(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			good, err := m.Goodness(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for holder, h := range holders(t, y) {
+				got, err := TransformRows(t.Context(), m, h)
+				if err != nil || fingerprint(got) != fingerprint(v) {
+					t.Errorf("%s: other coordinates, %v", holder, err)
+				}
+				if s, err := ScoreRows(t.Context(), m, h); err != nil || s != score {
+					t.Errorf("%s: score %v, want %v, %v", holder, s, score, err)
+				}
+			}
+			for holder, h := range holders(t, x) {
+				if l, err := LossRows(m, h); err != nil || l != loss {
+					t.Errorf("%s: loss %v, want %v, %v", holder, l, loss, err)
+				}
+				g, err := GoodnessRows(m, h)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range g {
+					if g[i] != good[i] {
+						t.Errorf("%s: feature %d: %v, want %v", holder, i, g[i], good[i])
+					}
+				}
+			}
+			cause, calls := errors.New("the disk is gone"), 0
+			var read *ReadError
+			for after := range 2 {
+				if v, err := TransformRows(t.Context(), m, failing{rowsOf{y}, 7, after, &calls, cause}); !errors.Is(err, cause) || !errors.As(err, &read) || read.Row != 7 || v.Data != nil {
+					t.Errorf("after %d: %v, %v", after, v, err)
+				}
+				calls = 0
+			}
+		})
+	}
+}

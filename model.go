@@ -85,7 +85,10 @@ type Model interface {
 	TopSamples(count int) [][]Top
 	// MarshalBinary returns the model as a file, for [UnmarshalModel].
 	MarshalBinary() ([]byte, error)
+	dims() (d, n int)
 	bounds() *config
+	transform(ctx context.Context, x Rows) (Mat, error)
+	score(ctx context.Context, x Rows) (float64, error)
 	filler(ctx context.Context) (filler, error)
 }
 
@@ -199,14 +202,18 @@ func (c *config) meanLoss(ctx context.Context, x Rows, d, n int, fill filler) (f
 	return sum / float64(count), nil
 }
 
-// lossOf is meanLoss of a model that x was fitted to.
-func lossOf(m Model, u, v Mat, x Rows) (float64, error) {
+// LossRows is the Loss of a model from a matrix that is read by rows. Errors are those of Loss, and
+// [*ReadError].
+func LossRows(m Model, x Rows) (float64, error) {
 	fill, err := m.filler(context.Background())
 	if err != nil {
 		return 0, err
 	}
-	return m.bounds().meanLoss(context.Background(), x, u.Rows, v.Cols, fill)
+	d, n := m.dims()
+	return m.bounds().meanLoss(context.Background(), x, d, n, fill)
 }
+
+func (m *Factorisation) dims() (d, n int) { return m.U.Rows, m.V.Cols }
 
 // judged is the loss that a model is chosen by: that of the held-out cells, where there are
 // any, at the best epoch.
@@ -263,17 +270,30 @@ func meanSize(v []float64) float64 {
 	return mean
 }
 
-func (c *config) goodness(x, fit Mat) ([]Goodness, error) {
-	if err := x.check("x"); err != nil {
+// GoodnessRows is the Goodness of a model for a matrix that is read by rows. Errors are those of
+// Goodness, and [*ReadError].
+func GoodnessRows(m Model, x Rows) ([]Goodness, error) {
+	c := m.bounds()
+	d, n := m.dims()
+	if err := checkRows("x", x); err != nil {
 		return nil, err
 	}
-	if x.Rows != fit.Rows || x.Cols != fit.Cols {
-		return nil, &ShapeError{What: "x", Got: x.size(), Want: fit.size()}
+	if rows, cols := x.Dims(); rows != d || cols != n {
+		return nil, &ShapeError{What: "x", Got: sizeOf(rows, cols), Want: sizeOf(d, n)}
 	}
-	out := make([]Goodness, x.Rows)
+	fill, err := m.filler(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	out, from, fit := make([]Goodness, d), newRowReader(x), make([]float64, n)
 	for i := range out {
+		row, err := from.row(i)
+		if err != nil {
+			return nil, err
+		}
+		fill(fit, i)
 		low, high, mean, count := math.Inf(1), math.Inf(-1), 0.0, 0.0
-		for j, v := range x.Row(i) {
+		for j, v := range row {
 			if err := c.checkCell(i, j, v); err != nil {
 				return nil, err
 			}
@@ -288,17 +308,17 @@ func (c *config) goodness(x, fit Mat) ([]Goodness, error) {
 		}
 		// Squares of a row far out have no number, their ratio has.
 		e, top := 0, max(math.Abs(low), math.Abs(high))
-		for _, v := range fit.Row(i) {
+		for _, v := range fit {
 			top = max(top, math.Abs(v))
 		}
 		if divergence.Distant(top) {
 			e = divergence.ExponentOf(top)
 		}
 		left, total, unit := 0.0, 0.0, c.loss.Unit(e)
-		for j, v := range x.Row(i) {
+		for j, v := range row {
 			if v == v {
 				v = math.Ldexp(v, -e)
-				left += c.loss.Divergence(v, math.Ldexp(fit.At(i, j), -e))
+				left += c.loss.Divergence(v, math.Ldexp(fit[j], -e))
 				total += c.loss.Divergence(v, math.Ldexp(mean, -e))
 			}
 		}

@@ -147,16 +147,30 @@ type nmfFit struct {
 }
 
 func newNMFFit(way course, p *pool.Pool, f *factors, s *cells, loss divergence.Loss, penalty float64, u Updates) *nmfFit {
-	problem := &nmf.Problem{D: f.d, N: f.n, K: f.k, NP: f.np, U: f.u, V: f.v, Partial: s.partial, Rows: s.rows,
+	return &nmfFit{factors: f, cells: s, loss: loss, course: way, method: newMethod(p, f, s, loss, penalty, u)}
+}
+
+// newMethod returns what goes down from the factors f.
+func newMethod(p *pool.Pool, f *factors, s *cells, loss divergence.Loss, penalty float64, u Updates) nmf.Method {
+	problem := nmf.Problem{D: f.d, N: f.n, K: f.k, NP: f.np, U: f.u, V: f.v, Partial: s.partial, Rows: s.rows,
 		Visible: s.visible, HeldOut: s.heldOut, Read: s.readRow, Held: s.heldLoss, Loss: loss, Penalty: penalty, Pool: p}
 	if s.held == nil {
 		problem.X, problem.Stride = s.mat.Data, s.mat.Stride
 	}
-	fit := &nmfFit{factors: f, cells: s, loss: loss, course: way}
-	if fit.method = nmf.NewUpdates(problem); u == UpdatesNewton {
-		fit.method = nmf.NewNewton(problem)
+	if sparse, ok := s.source.(*Sparse); ok && !s.partial && !s.signed {
+		problem.NonZeros = func(i int, cols []uint32, values []float64) ([]uint32, []float64) {
+			cols, listed := sparse.NonZeros(i, cols, values)
+			if s.into != nil {
+				listed = append(values[:0], listed...)
+				s.into.bring(listed, i)
+			}
+			return cols, listed
+		}
 	}
-	return fit
+	if u == UpdatesNewton {
+		return nmf.NewNewton(problem)
+	}
+	return nmf.NewUpdates(problem)
 }
 
 // startFactors fills U and V.
@@ -251,7 +265,7 @@ func (m *NMF) filler(context.Context) (filler, error) {
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
 // out.
-func (m *NMF) Loss(x Mat) (float64, error) { return lossOf(m, m.U, m.V, x) }
+func (m *NMF) Loss(x Mat) (float64, error) { return LossRows(m, x) }
 
 // MarshalBinary returns the model as a file.
 func (m *NMF) MarshalBinary() ([]byte, error) {
@@ -288,7 +302,7 @@ func (m *NMF) bounds() *config { return &config{settings: settings{loss: m.loss,
 // a row without an observed cell is one. Cost: that of Reconstruct and 2dn
 // divergences.
 func (m *NMF) Goodness(x Mat) ([]Goodness, error) {
-	return m.bounds().goodness(x, m.Reconstruct())
+	return GoodnessRows(m, x)
 }
 
 // TopFeatures returns, for each of the k components, the count features that it

@@ -529,7 +529,7 @@ func (q *QMF) filler(context.Context) (filler, error) {
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
 // out.
-func (q *QMF) Loss(x Mat) (float64, error) { return lossOf(q, q.U, q.V, x) }
+func (q *QMF) Loss(x Mat) (float64, error) { return LossRows(q, x) }
 
 // Map returns T_i, from the scale of (UV)_i to that of feature i, 0 <= i < d; another i
 // is a [*ShapeError].
@@ -649,7 +649,7 @@ func (q *QMF) bounds() *config {
 
 // Goodness is that of [NMF.Goodness].
 func (q *QMF) Goodness(x Mat) ([]Goodness, error) {
-	return q.bounds().goodness(x, q.Reconstruct())
+	return GoodnessRows(q, x)
 }
 
 // TopFeatures is that of [NMF.TopFeatures].

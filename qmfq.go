@@ -713,6 +713,10 @@ func (q *QMFQ) Transform(ctx context.Context, x Mat) (Mat, error) {
 // T(U V') where V' is Transform(x). For the columns of the training matrix it is
 // at most what Loss is, as in [QMF.Score]. Cost and errors are those of Transform.
 func (q *QMFQ) Score(ctx context.Context, x Mat) (float64, error) {
+	return q.score(ctx, x)
+}
+
+func (q *QMFQ) score(ctx context.Context, x Rows) (float64, error) {
 	v, err := q.coordinates(ctx, x)
 	if err != nil {
 		return 0, err
@@ -720,7 +724,7 @@ func (q *QMFQ) Score(ctx context.Context, x Mat) (float64, error) {
 	return q.inflated.scoreAt(ctx, x, v)
 }
 
-func (q *QMFQ) coordinates(ctx context.Context, x Mat) (Mat, error) {
+func (q *QMFQ) coordinates(ctx context.Context, x Rows) (Mat, error) {
 	t := &q.inflated
 	if _, err := q.bounds().checkColumns(x, q.U.Rows); err != nil {
 		return Mat{}, err
@@ -728,57 +732,68 @@ func (q *QMFQ) coordinates(ctx context.Context, x Mat) (Mat, error) {
 	if q.projection.kind == projection.SVD {
 		return q.leastSquares(ctx, x)
 	}
-	deflated := func(to []float64, j int) {
-		for i, f := range q.deflate {
-			to[i] = f.At(x.At(i, j))
+	deflated := func(block Mat, _ int) func([]float64, int) {
+		return func(to []float64, j int) {
+			for i, f := range q.deflate {
+				to[i] = f.At(block.At(i, j))
+			}
 		}
 	}
 	loss := divergence.KL
 	if q.projection.kind == projection.Frobenius {
 		loss = divergence.Frobenius
 	}
-	own, err := placed(ctx, x, q.U.Cols, place.NewLinear(loss, q.U.Rows, q.U.Cols, q.U.Row), deflated)
+	own, err := placed(ctx, x, nil, q.U.Cols, place.NewLinear(loss, q.U.Rows, q.U.Cols, q.U.Row), deflated)
 	if err != nil {
 		return Mat{}, err
 	}
-	base, _, y, err := t.placer(ctx, x)
+	base, u, err := t.placer(ctx, x)
 	if err != nil {
 		return Mat{}, err
 	}
-	base.Own = own.column
-	return placed(ctx, y, q.U.Cols, base, y.column)
+	return placed(ctx, x, u, q.U.Cols, base, func(block Mat, from int) func([]float64, int) {
+		base.Own = func(to []float64, j int) { own.column(to, from+j) }
+		return block.column
+	})
 }
 
 // leastSquares projects deflated columns on U, whose columns are orthogonal, v =
 // diag(UᵀU)⁻¹ Uᵀ y, 0 for a component without weight.
-func (q *QMFQ) leastSquares(ctx context.Context, x Mat) (Mat, error) {
+func (q *QMFQ) leastSquares(ctx context.Context, x Rows) (Mat, error) {
 	norm := make([]float64, q.U.Cols)
 	for i := range q.U.Rows {
 		for c, w := range q.U.Row(i) {
 			norm[c] += float64(w * w)
 		}
 	}
-	v := NewMat(q.U.Cols, x.Cols)
-	p := pool.New(0, x.Cols)
+	_, n := x.Dims()
+	v := NewMat(q.U.Cols, n)
+	p := pool.New(0, n)
 	defer p.Close()
-	p.Do(x.Cols, func(_, j int) {
-		if ctx.Err() != nil {
-			return
-		}
-		for i, f := range q.deflate {
-			y := f.At(x.At(i, j))
-			for c, w := range q.U.Row(i) {
-				v.Data[c*x.Cols+j] += float64(w * y)
+	err := inBlocks(ctx, x, nil, func(block Mat, from int) error {
+		p.Do(block.Cols, func(_, j int) {
+			if ctx.Err() != nil {
+				return
 			}
-		}
-		for c, norm := range norm {
-			if norm > 0 {
-				v.Data[c*x.Cols+j] /= norm
+			for i, f := range q.deflate {
+				y := f.At(block.At(i, j))
+				for c, w := range q.U.Row(i) {
+					v.Data[c*n+from+j] += float64(w * y)
+				}
 			}
+			for c, norm := range norm {
+				if norm > 0 {
+					v.Data[c*n+from+j] /= norm
+				}
+			}
+		})
+		if err := ctx.Err(); err != nil {
+			return &interrupted{err}
 		}
+		return nil
 	})
-	if err := ctx.Err(); err != nil {
-		return Mat{}, &interrupted{err}
+	if err != nil {
+		return Mat{}, err
 	}
 	return v, nil
 }
@@ -872,7 +887,7 @@ func (q *QMFQ) bounds() *config { return q.inflated.bounds() }
 
 // Goodness is that of [NMF.Goodness].
 func (q *QMFQ) Goodness(x Mat) ([]Goodness, error) {
-	return q.bounds().goodness(x, q.Reconstruct())
+	return GoodnessRows(q, x)
 }
 
 // TopFeatures is that of [NMF.TopFeatures].

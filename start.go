@@ -33,8 +33,6 @@ package quantmf
 
 import (
 	"math"
-	"slices"
-	"sync"
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
@@ -166,8 +164,17 @@ func (s *cells) sample(rows int, src *random.Source) []int {
 			}
 		}
 	}
-	slices.Sort(pick[:rows])
-	return pick[:rows]
+	picked := make([]bool, s.d)
+	for _, i := range pick[:rows] {
+		picked[i] = true
+	}
+	picks := pick[:0]
+	for i, is := range picked {
+		if is {
+			picks = append(picks, i)
+		}
+	}
+	return picks
 }
 
 // startFactors fills U and V.
@@ -195,11 +202,14 @@ func (f *qmfFit) startFactors() error {
 	if loss == divergence.KL || loss == divergence.Frobenius {
 		updates, epochs = UpdatesNewton, startNewton
 	}
-	fit, j := newNMFFit(way, f.pool, f.factors, x, loss, 0, updates), new(journal)
-	if err := j.start(fit); err != nil {
-		return err
+	method := newMethod(f.pool, f.factors, x, loss, 0, updates)
+	_, err := method.Begin()
+	for e := 0; err == nil && e < epochs; e++ {
+		if _, err = method.Epoch(e); err == nil {
+			err = way.reportEpoch(e+1, epochs, 0)
+		}
 	}
-	return j.advance(fit, epochs, &way, nil)
+	return err
 }
 
 // startLogarithms fills Ũ and Ṽ from U and V.
@@ -219,7 +229,14 @@ func (f *qmfFit) startLogarithms() {
 func (f *inflation) startMaps(way *course) error {
 	err := way.enter(PhaseMaps)
 	if err == nil {
-		err = way.rows(f.pool, f.d, func(worker, i int) { f.startRow(&f.work[worker].visitors[0], i, calibration) })
+		rooms := make([]sorting, f.pool.Workers())
+		err = way.rows(f.pool, f.d, func(worker, i int) {
+			room := &rooms[worker]
+			if room.perm == nil {
+				room.resize(f.n)
+			}
+			f.startRow(&f.work[worker].visitors[0], i, calibration, room)
+		})
 	}
 	return err
 }
@@ -288,7 +305,7 @@ func logarithms(l, v []float64, exact bool, farthest float64) {
 // startRow gives row i its first quantiles: equal steps between its extremes
 // under StartUniform, else its empirical quantiles at the middles of the levels,
 // fitted to the starting UV by EM steps.
-func (f *inflation) startRow(v *visitor, i, steps int) {
+func (f *inflation) startRow(v *visitor, i, steps int, room *sorting) {
 	inc, m := f.increments(i), f.m
 	lo, hi := f.low[i], f.high[i]
 	span := hi - lo
@@ -327,23 +344,26 @@ func (f *inflation) startRow(v *visitor, i, steps int) {
 	}
 	st := &f.warm[i]
 	// The visible values in order; those that are 0, most of them in counts, need not be sorted.
-	sorted, seen := v.t[:0], f.cells.rows[i]
+	values, below, seen := v.t[:0], 0, f.cells.rows[i]
 	for _, x := range f.row(v.z[:f.n], i) {
 		if x == x && x != 0 {
-			sorted = append(sorted, x)
+			values = append(values, x)
+			if x < 0 {
+				below++
+			}
 		}
 	}
-	slices.Sort(sorted)
-	below, _ := slices.BinarySearch(sorted, 0)
-	zeros := seen - len(sorted)
+	perm := room.perm[:len(values)]
+	room.sorter.Sort(perm, values)
+	zeros := seen - len(values)
 	at := func(p int) float64 {
 		switch {
 		case p < below:
-			return sorted[p]
+			return values[perm[p]]
 		case p < below+zeros:
 			return 0
 		}
-		return sorted[p-zeros]
+		return values[perm[p-zeros]]
 	}
 	last := 0.0
 	for l := range inc {
@@ -407,8 +427,8 @@ func (f *inflation) shareLevels(v *visitor, i int) {
 // scored returns the cells of the normal scores of x', each row times its mean. They are held where x
 // is held in memory in full too, or has few rows, and otherwise made whenever a row is read.
 func (f *inflation) scored() *cells {
-	s := &scoreRows{of: f.cells, mean: f.average, lift: max(3, 0.1-elem.NormalQuantile(0.5/float64(f.n)))}
-	s.rooms.New = func() any { return newScoreRoom(f.n) }
+	s := &scoreRows{of: f.cells, mean: f.average, lift: max(3, 0.1-elem.NormalQuantile(0.5/float64(f.n))),
+		rooms: make(chan *scoreRoom, f.pool.Workers())}
 	c := &cells{sizes: f.cells.sizes, source: s, trouble: f.trouble, partial: f.partial, visible: f.visible, rows: f.cells.rows}
 	if !f.cells.large() {
 		m := NewMat(f.d, f.n)
@@ -441,29 +461,43 @@ type scoreRows struct {
 	of    *cells
 	mean  []float64
 	lift  float64
-	rooms sync.Pool
+	rooms chan *scoreRoom // those that nobody is in
 }
 
 // scoreRoom is what the scores of a row are made in.
 type scoreRoom struct {
-	perm   []int32
-	sorter order.Sorter
+	sorting
 	values []float64
 	at     []int
 }
 
 func newScoreRoom(n int) *scoreRoom {
-	w := &scoreRoom{perm: make([]int32, n), values: make([]float64, n), at: make([]int, n)}
-	w.sorter.Resize(n)
+	w := &scoreRoom{values: make([]float64, n), at: make([]int, n)}
+	w.resize(n)
 	return w
+}
+
+// sorting has room for the order of up to n numbers.
+type sorting struct {
+	perm   []int32
+	sorter order.Sorter
+}
+
+func (s *sorting) resize(n int) {
+	s.perm = make([]int32, n)
+	s.sorter.Resize(n)
 }
 
 func (s *scoreRows) Dims() (rows, cols int) { return s.of.d, s.of.n }
 
 // ReadRow fills x with the scores of row i. It has no error: the cells note it.
 func (s *scoreRows) ReadRow(x []float64, i int) error {
-	w := s.rooms.Get().(*scoreRoom)
-	defer s.rooms.Put(w)
+	var w *scoreRoom
+	select {
+	case w = <-s.rooms:
+	default:
+		w = newScoreRoom(s.of.n)
+	}
 	seen, k, below, by := s.of.rows[i], 0, 0, max(s.mean[i], divergence.Tiny)
 	row := s.of.row(x, i)
 	for j, v := range row {
@@ -506,6 +540,10 @@ func (s *scoreRows) ReadRow(x []float64, i int) error {
 			x[w.at[j]] = v
 		}
 		p = end
+	}
+	select {
+	case s.rooms <- w:
+	default:
 	}
 	return nil
 }

@@ -43,20 +43,24 @@ func (m *NMF) Transform(ctx context.Context, x Mat) (Mat, error) {
 // what Loss is, wherever the divergence is convex. Cost and errors are those of
 // Transform, and 2dkn' flops and dn' numbers.
 func (m *NMF) Score(ctx context.Context, x Mat) (float64, error) {
+	return m.score(ctx, x)
+}
+
+func (m *NMF) score(ctx context.Context, x Rows) (float64, error) {
 	v, err := m.coordinates(ctx, x)
 	if err != nil {
 		return 0, err
 	}
 	at := *m
 	at.V = v
-	return at.Loss(x)
+	return scoreAt(ctx, &at, x, at.U, v)
 }
 
-func (m *NMF) coordinates(ctx context.Context, x Mat) (Mat, error) {
+func (m *NMF) coordinates(ctx context.Context, x Rows) (Mat, error) {
 	if _, err := m.bounds().checkColumns(x, m.U.Rows); err != nil {
 		return Mat{}, err
 	}
-	return placed(ctx, x, m.U.Cols, place.NewLinear(m.loss, m.U.Rows, m.U.Cols, m.U.Row), x.column)
+	return placed(ctx, x, nil, m.U.Cols, place.NewLinear(m.loss, m.U.Rows, m.U.Cols, m.U.Row), ownColumns)
 }
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n'
@@ -88,6 +92,10 @@ func (q *QMF) Transform(ctx context.Context, x Mat) (Mat, error) {
 // column may miss itself; with a twentieth of the cells the score was still below the
 // loss. Cost and errors are those of Transform, and dn' maps and dn' numbers.
 func (q *QMF) Score(ctx context.Context, x Mat) (float64, error) {
+	return q.score(ctx, x)
+}
+
+func (q *QMF) score(ctx context.Context, x Rows) (float64, error) {
 	v, err := q.coordinates(ctx, x)
 	if err != nil {
 		return 0, err
@@ -96,46 +104,55 @@ func (q *QMF) Score(ctx context.Context, x Mat) (float64, error) {
 }
 
 // scoreAt is the loss of x, samples of their own, at the coordinates v.
-func (q *QMF) scoreAt(ctx context.Context, x, v Mat) (float64, error) {
+func (q *QMF) scoreAt(ctx context.Context, x Rows, v Mat) (float64, error) {
 	at := *q
 	at.V = v
-	fill, err := at.filler(ctx)
+	return scoreAt(ctx, &at, x, q.U, v)
+}
+
+// scoreAt is the loss of x, samples of their own, from a model of them.
+func scoreAt(ctx context.Context, m Model, x Rows, u, v Mat) (float64, error) {
+	fill, err := m.filler(ctx)
 	if err != nil {
 		return 0, err
 	}
-	score, err := q.bounds().meanLoss(ctx, x, q.U.Rows, v.Cols, fill)
+	score, err := m.bounds().meanLoss(ctx, x, u.Rows, v.Cols, fill)
 	if end := ctx.Err(); end != nil {
 		return 0, &interrupted{end}
 	}
 	return score, err
 }
 
-func (q *QMF) coordinates(ctx context.Context, x Mat) (Mat, error) {
+func (q *QMF) coordinates(ctx context.Context, x Rows) (Mat, error) {
 	if _, err := q.bounds().checkColumns(x, q.U.Rows); err != nil {
 		return Mat{}, err
 	}
-	b, _, x, err := q.placer(ctx, x)
+	b, u, err := q.placer(ctx, x)
 	if err != nil {
 		return Mat{}, err
 	}
-	return placed(ctx, x, q.U.Cols, b, x.column)
+	return placed(ctx, x, u, q.U.Cols, b, ownColumns)
 }
 
-// placer returns what the columns of new samples are located by, and those samples as x' in units
-// of their own and the model's.
-func (q *QMF) placer(ctx context.Context, x Mat) (*place.Mapped, *units, Mat, error) {
+// placer returns what the columns of new samples are located by, and the units that bring the samples
+// to x'.
+func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *units, error) {
 	d, m := q.U.Rows, q.Quantiles.Cols
-	top := make([]float64, d)
+	top, from := make([]float64, d), newRowReader(x)
 	for i := range top {
+		row, err := from.row(i)
+		if err != nil {
+			return nil, nil, err
+		}
 		top[i] = max(math.Abs(q.Quantiles.At(i, 0)), math.Abs(q.Quantiles.At(i, m-1)))
-		for _, v := range x.Row(i) {
+		for _, v := range row {
 			if v == v {
 				top[i] = max(top[i], math.Abs(v))
 			}
 		}
 	}
 	u := unitsOf(q.loss, top, true)
-	if x = u.inward(x); !u.plain() {
+	if !u.plain() {
 		in := *q
 		in.Quantiles = u.inward(q.Quantiles)
 		q = &in
@@ -155,19 +172,103 @@ func (q *QMF) placer(ctx context.Context, x Mat) (*place.Mapped, *units, Mat, er
 		Weight:   u.lossWeight, Floor: floorT,
 	}, func(row []float64, i int) { product(row, q.U.Row(i), q.V) })
 	if err != nil {
-		return nil, nil, Mat{}, &interrupted{err}
+		return nil, nil, &interrupted{err}
 	}
-	return b, &u, x, nil
+	return b, &u, nil
 }
 
-// placed returns the coordinates of the columns of x, k × n'. column fills to with one of them,
-// as by wants it.
-func placed(ctx context.Context, x Mat, k int, by place.Method, column func(to []float64, j int)) (Mat, error) {
-	v, err := place.Columns(ctx, by, x.Rows, x.Cols, k, column)
+// placed returns the coordinates of the columns of x, k × n'. of returns what fills to with one column
+// of a block of them, which begins with column from, as by wants it; u are the units of the block, nil
+// for those of x.
+func placed(ctx context.Context, x Rows, u *units, k int, by place.Method, of func(block Mat, from int) func(to []float64, j int)) (Mat, error) {
+	d, n := x.Dims()
+	var v Mat
+	err := inBlocks(ctx, x, u, func(block Mat, from int) error {
+		some, err := place.Columns(ctx, by, d, block.Cols, k, of(block, from))
+		if err != nil {
+			return &interrupted{err}
+		}
+		if block.Cols == n {
+			v = Mat{Rows: k, Cols: n, Data: some, Stride: n}
+			return nil
+		}
+		if from == 0 {
+			v = NewMat(k, n)
+		}
+		for c := range k {
+			copy(v.Row(c)[from:], some[c*block.Cols:(c+1)*block.Cols])
+		}
+		return nil
+	})
 	if err != nil {
-		return Mat{}, &interrupted{err}
+		return Mat{}, err
 	}
-	return Mat{Rows: k, Cols: x.Cols, Data: v, Stride: x.Cols}, nil
+	return v, nil
+}
+
+// blockNumbers is about how many numbers of a matrix that is no Mat are held at once where its columns
+// are wanted, and blockColumns how many columns at least: for each block all rows are read.
+var blockNumbers, blockColumns = 1 << 24, 64 // a test has fewer
+
+// inBlocks calls do for blocks of columns of x, of x' where u are its units: all at once where x is a
+// Mat. The block that begins with column from is not to be written to.
+func inBlocks(ctx context.Context, x Rows, u *units, do func(block Mat, from int) error) error {
+	if u != nil && u.plain() {
+		u = nil
+	}
+	if m, ok := x.(Mat); ok {
+		if u != nil {
+			m = u.inward(m)
+		}
+		return do(m, 0)
+	}
+	d, n := x.Dims()
+	width := min(max(blockNumbers/d, blockColumns), n)
+	block, row := NewMat(d, width), make([]float64, n)
+	for from := 0; from < n; from += width {
+		block.Cols = min(width, n-from)
+		for i := range d {
+			if err := ctx.Err(); err != nil {
+				return &interrupted{err}
+			}
+			if err := x.ReadRow(row, i); err != nil {
+				return unread(i, err)
+			}
+			if u != nil {
+				u.bring(row, i)
+			}
+			copy(block.Row(i), row[from:])
+		}
+		if err := do(block, from); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownColumns gives columns as they are.
+func ownColumns(block Mat, _ int) func(to []float64, j int) { return block.column }
+
+// TransformRows is the Transform of a model for new samples that are read by rows: the bits of the
+// Transform of a [Mat] of the same numbers. Cost: that of Transform, and the rows of x are read once for
+// every 2^24/d columns (at least 64), which are held at once, and up to three times before. Errors are
+// those of Transform, and [*ReadError].
+func TransformRows(ctx context.Context, m Model, x Rows) (Mat, error) { return m.transform(ctx, x) }
+
+// ScoreRows is the Score of a model for new samples that are read by rows, as [TransformRows] is its
+// Transform.
+func ScoreRows(ctx context.Context, m Model, x Rows) (float64, error) { return m.score(ctx, x) }
+
+func (m *NMF) transform(ctx context.Context, x Rows) (Mat, error)  { return m.coordinates(ctx, x) }
+func (q *QMF) transform(ctx context.Context, x Rows) (Mat, error)  { return q.coordinates(ctx, x) }
+func (q *QMFQ) transform(ctx context.Context, x Rows) (Mat, error) { return q.coordinates(ctx, x) }
+func (m *BQMF) transform(ctx context.Context, x Rows) (Mat, error) {
+	v, _, err := m.coordinates(ctx, x, false)
+	return v, err
+}
+func (m *BQMF) score(ctx context.Context, x Rows) (float64, error) {
+	_, score, err := m.coordinates(ctx, x, true)
+	return score, err
 }
 
 // column fills to with column j.
@@ -180,16 +281,21 @@ func (m Mat) column(to []float64, j int) {
 
 // checkColumns reports what is wrong with new samples, and counts the observed
 // cells.
-func (c *config) checkColumns(x Mat, d int) (visible int, err error) {
-	if err := x.check("x"); err != nil {
+func (c *config) checkColumns(x Rows, d int) (visible int, err error) {
+	if err := checkRows("x", x); err != nil {
 		return 0, err
 	}
-	if x.Rows != d {
-		return 0, &ShapeError{What: "x", Got: itoa(x.Rows) + " rows", Want: itoa(d) + ", the features of the model"}
+	rows, n := x.Dims()
+	if rows != d {
+		return 0, &ShapeError{What: "x", Got: itoa(rows) + " rows", Want: itoa(d) + ", the features of the model"}
 	}
-	seen := make([]bool, x.Cols)
-	for i := range x.Rows {
-		for j, v := range x.Row(i) {
+	seen, from := make([]bool, n), newRowReader(x)
+	for i := range d {
+		row, err := from.row(i)
+		if err != nil {
+			return 0, err
+		}
+		for j, v := range row {
 			if err := c.checkCell(i, j, v); err != nil {
 				return 0, err
 			}

@@ -664,6 +664,19 @@ func (r *imputation) overall() (share, stdErr float64) {
 	return 1 - ratio, stdErr
 }
 
+// strayed says what to make of intervals of so many percent that held a share of the values tried which
+// is far from that.
+func strayed(percent, share float64, tried int) string {
+	values := counted(tried, "value")
+	switch {
+	case tried < 100:
+		return fmt.Sprintf("the table is too small to check its intervals: those of %g %% held %.0f %% of no more than %s. Take them for a rough guess", percent, share, values)
+	case share > percent:
+		return fmt.Sprintf("the intervals of %g %% are wider than they need be on this table: they held %.1f %% of %s", percent, share, values)
+	}
+	return fmt.Sprintf("the intervals of %g %% are too narrow on this table: they held %.1f %% of %s. Take them for intervals of %.0f %%", percent, share, values, share)
+}
+
 // summary says the result in a few lines of words.
 func (r *imputation) summary(files []string, seconds float64) string {
 	var s strings.Builder
@@ -699,7 +712,7 @@ func (r *imputation) summary(files []string, seconds float64) string {
 			line("Warning", "the features' own %ss predict as well: this table has nothing that a model of few components can use", what)
 		}
 		if off := r.all.held/n - r.probabilities; math.Abs(off) > 0.05+2*math.Sqrt(r.probabilities*(1-r.probabilities)/n) {
-			line("Warning", "intervals are off by %.0f points here: do not rely on them", 100*off)
+			line("Warning", "%s", strayed(100*r.probabilities, 100*r.all.held/n, r.all.hidden))
 		}
 	}
 	for _, w := range r.words {

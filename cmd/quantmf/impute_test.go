@@ -460,3 +460,27 @@ func TestImputeLittle(t *testing.T) {
 		t.Errorf("%q in %s", m, said)
 	}
 }
+
+// TestStrayedIntervals: intervals that hold too few or too many values say what to make of them, and a
+// table that is too small to tell says that.
+func TestStrayedIntervals(t *testing.T) {
+	for _, c := range []struct {
+		percent, share float64
+		tried          int
+		want           string
+	}{
+		{90, 29, 12, "the table is too small to check its intervals: those of 90 % held 29 % of no more than 12 values. Take them for a rough guess"},
+		{90, 71.23, 5000, "the intervals of 90 % are too narrow on this table: they held 71.2 % of 5000 values. Take them for intervals of 71 %"},
+		{50, 61.5, 400, "the intervals of 50 % are wider than they need be on this table: they held 61.5 % of 400 values"},
+	} {
+		if got := strayed(c.percent, c.share, c.tried); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+	runWith(t, "", "version")
+	writeText(t, "tiny.tsv", "g\ta\tb\tc\td\te\nx\t1\t2\tNA\t4\t9\ny\t2\t4\t6\t8\t1\nz\t3\t1\t9\tNA\t2\nw\t5\t1\t3\t1\t50\n")
+	_, said := quiet(t, 0, "impute", "tiny.tsv", "-o", "filled.tsv")
+	if !strings.Contains(said, "too small to check its intervals") {
+		t.Error(said)
+	}
+}

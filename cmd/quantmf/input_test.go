@@ -77,7 +77,7 @@ func TestDuplicates(t *testing.T) {
 	in := strings.Replace(small(), "\ng5\t", "\ng2\t", 1)
 	writeText(t, "twice.tsv", in)
 	_, e := quiet(t, 0, "fit", "-k", "2", "-epochs", "3", "-o", "m.qmf", "twice.tsv")
-	if !strings.Contains(e, `warning: twice.tsv: 1 name of features stand more than once: "g2"`) {
+	if !strings.Contains(e, `warning: twice.tsv: 1 name stands more than once among those of features: "g2"`) {
 		t.Error(e)
 	}
 	quiet(t, 0, "transform", "m.qmf", "twice.tsv", "-o", "v.tsv")
@@ -186,7 +186,7 @@ func TestRemarks(t *testing.T) {
 	_, code, _, e := runWith(t, in, "convert", "-", "-")
 	for _, want := range []string{
 		`stdin: 4 features × 3 samples; tab-separated, features named by column 1 ("gene"), samples by line 1`,
-		`warning: stdin: 1 name of samples stand more than once: "b"`,
+		`warning: stdin: 1 name stands more than once among those of samples: "b"`,
 		`warning: stdin: 1 feature is 0 in all samples: "zero"`,
 		`warning: stdin: 2 features are the same in all samples: "one", "holes"`,
 	} {

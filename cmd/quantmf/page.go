@@ -17,8 +17,9 @@ const pageHelp = `  -groups FILE      a table of two columns, names of samples, 
                     their groups: the page colours them and puts groups together
   -order table|fit  samples of the page stand as in the table, or like beside like
                     in the fit (default table)
-  -rank FILE        what "quantmf rank -json" wrote of the table: the page draws how
-                    the number of components was chosen
+  -rank FILE        what "quantmf rank -json" wrote of the same table, with the same
+                    -log1p and -top: the page draws how the number of components
+                    was chosen
 `
 
 // pageFlags say how the page looks.
@@ -75,6 +76,9 @@ func (p *pageFlags) read(t *table.Table, s streams, l *limits) error {
 			return err
 		}
 		o, err := readRank(data)
+		if err == nil {
+			err = o.of(t)
+		}
 		if err != nil {
 			return &inputError{fmt.Errorf("%s: %w", p.rank, err)}
 		}

@@ -6,10 +6,12 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"hash/crc64"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -22,6 +24,7 @@ import (
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/report"
 	"github.com/quantmf/quantmf/internal/saved"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 const rankUsage = `usage: quantmf rank [flags] MATRIX
@@ -202,7 +205,7 @@ func rank(args []string, s streams) error {
 			return err
 		}
 	}
-	c := &comparison{rankFlags: f, told: newProgress(f.progress, s.err)}
+	c := &comparison{rankFlags: f, of: markOf(t), told: newProgress(f.progress, s.err)}
 	if f.checkpoint != "" {
 		if c.done, err = openFits(f.checkpoint, f.resume, f.force, input, f.identity()); err != nil {
 			return err
@@ -266,6 +269,7 @@ func (f *rankFlags) identity() string {
 // comparison is a comparison under way, and its results.
 type comparison struct {
 	*rankFlags
+	of   tableMark
 	told *progress
 	done *fitsDone // nil without -checkpoint
 
@@ -439,6 +443,7 @@ func (c *comparison) table() string {
 // What rank -json says.
 type (
 	rankObject struct {
+		Table    *tableMark    `json:"table"`
 		Method   string        `json:"method"`
 		Loss     string        `json:"loss_reason,omitempty"`
 		Repeats  int           `json:"repeats"`
@@ -448,6 +453,13 @@ type (
 		Chosen   int           `json:"chosen"` // the smallest within a standard error of the best
 		Sure     *float64      `json:"sure,omitempty"`
 		Warnings []string      `json:"warnings"`
+	}
+	// tableMark tells tables apart. Values is a number of the names and the values of all features,
+	// whatever their order, in hexadecimal digits.
+	tableMark struct {
+		Features int    `json:"features"`
+		Samples  int    `json:"samples"`
+		Values   string `json:"values"`
 	}
 	trialObject struct {
 		K           int       `json:"k"`
@@ -461,7 +473,7 @@ type (
 )
 
 func (c *comparison) object() rankObject {
-	o := rankObject{Method: c.method, Loss: c.losses, Repeats: c.repeats, Share: c.share, Best: c.best, Chosen: c.chosen, Warnings: append([]string{}, c.edges()...)}
+	o := rankObject{Table: &c.of, Method: c.method, Loss: c.losses, Repeats: c.repeats, Share: c.share, Best: c.best, Chosen: c.chosen, Warnings: append([]string{}, c.edges()...)}
 	if c.repeats > 1 {
 		o.Sure = &c.sure
 	}
@@ -470,6 +482,37 @@ func (c *comparison) object() rankObject {
 		o.Trials = append(o.Trials, trialObject{c.k(i), c.m(i), p.Mean, p.StdErr, worse, stdErr, p.Losses})
 	}
 	return o
+}
+
+func markOf(t *table.Table) tableMark {
+	sum := uint64(0)
+	row := make([]byte, 0, 8*t.X.Cols)
+	for i := range t.X.Rows {
+		row = row[:0]
+		for _, v := range t.X.Row(i) {
+			if v != v {
+				v = math.NaN() // of any bits
+			}
+			row = binary.LittleEndian.AppendUint64(row, math.Float64bits(v))
+		}
+		sum += crc64.Checksum(append(row, t.Features[i]...), crc)
+	}
+	return tableMark{t.X.Rows, t.X.Cols, fmt.Sprintf("%016x", sum)}
+}
+
+// of reports that the results are not of table t.
+func (o rankObject) of(t *table.Table) error {
+	const give = `: give what "quantmf rank -json" writes of this one`
+	switch here := markOf(t); {
+	case o.Table == nil:
+		return errors.New("does not say which table it is of" + give)
+	case o.Table.Features != here.Features || o.Table.Samples != here.Samples:
+		return fmt.Errorf("is of a table of %s and %s, this one has %d and %d%s",
+			counted(o.Table.Features, "feature"), counted(o.Table.Samples, "sample"), here.Features, here.Samples, give)
+	case o.Table.Values != here.Values:
+		return errors.New("is of a table of the same size with other values or names of features (-log1p changes values, too)" + give)
+	}
+	return nil
 }
 
 // edges warns where the best or the chosen trial has the most or the least of what was

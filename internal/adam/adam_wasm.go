@@ -14,7 +14,7 @@ import (
 var level = cpu.Level
 
 // place is the address of a slice.
-func place(s []float64) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(s)) }
+func place[T any](s []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(s)) }
 
 func step(x, g, mu, nu []float64, rate, c2 float64) {
 	if level == cpu.SIMD128 {

@@ -37,6 +37,7 @@ func amd64(letter string, a Arch) *Arch {
 		}
 	}
 	a.moveR = func(f *Func, to Reg, from Operand) { f.line("MOVQ %s, %s", f.amd64(from), f.amd64(to)) }
+	a.wordR = func(f *Func, to Reg, from Mem) { f.line("MOVL %s, %s", f.amd64(from), f.amd64(to)) }
 	a.zeroAt = func(f *Func, m Mem) { f.line("MOVQ $0, %s", f.amd64(m)) }
 	a.zeroR = func(f *Func, r Reg) { f.line("XORQ %s, %[1]s", f.amd64(r)) }
 	a.addressR = func(f *Func, to Reg, m Mem) { f.line("LEAQ %s, %s", f.amd64(m), f.amd64(to)) }

@@ -182,6 +182,7 @@ type Arch struct {
 	// On general registers.
 	intOp    func(f *Func, op Op, to Reg, by Operand) // by: Reg or Imm, nil of opNegR
 	moveR    func(f *Func, to Reg, from Operand)
+	wordR    func(f *Func, to Reg, from Mem)
 	zeroR    func(f *Func, r Reg)
 	zeroAt   func(f *Func, m Mem)
 	addressR func(f *Func, to Reg, m Mem)
@@ -208,8 +209,9 @@ type Arch struct {
 	keep       func(f *Func, m Mask, dst Vec)
 	where      func(f *Func, m Mask, op Op, dst Vec, b Operand) // nil unless masked
 	reduce     func(f *Func, op Op, block []Vec, t Vec)
-	exponent   func(f *Func, dst, a Vec) // may be nil: texts take the bits apart
-	mantissa   func(f *Func, dst, a Vec) // nil with exponent
+	reduceEach func(f *Func, blocks, t Vec) // may be nil: texts reduce one block at a time
+	exponent   func(f *Func, dst, a Vec)    // may be nil: texts take the bits apart
+	mantissa   func(f *Func, dst, a Vec)    // nil with exponent
 
 	// The table of 2^(j/16) that [Func.exp] looks up: how it lies in memory, what makes
 	// it ready at the start of a kernel, and hi and lo of the j in the low four bits of

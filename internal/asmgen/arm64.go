@@ -72,6 +72,12 @@ var neon = &Arch{
 		f.emit(in)
 		f.written(f.regs[to])
 	},
+	wordR: func(f *Func, to Reg, from Mem) {
+		var in instruction
+		in.add("MOVWU %s, %s", f.address(&in, from, false), f.regs[to])
+		f.emit(in)
+		f.written(f.regs[to])
+	},
 	zeroR: func(f *Func, r Reg) {
 		f.line("MOVD ZR, %s", f.regs[r])
 		f.written(f.regs[r])

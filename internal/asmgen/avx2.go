@@ -23,6 +23,22 @@ var avx2 = amd64("Y", Arch{
 		f.line("%s Y%d, Y%d, Y%d", f.op[op], b, a, f.vec(t))
 		f.lowHalf("VEXTRACTF128", op, a, f.vec(t))
 	},
+	// Block i is registers 2i and 2i+1.
+	reduceEach: func(f *Func, blocks, t Vec) {
+		r := func(i int) int { return f.vec(blocks) + 2*i }
+		a, b := f.vec(t), f.vec(t)+1
+		for i := range 4 {
+			f.line("VADDPD Y%d, Y%d, Y%d", r(i)+1, r(i), r(i))
+		}
+		for i := range 2 {
+			f.line("VPERM2F128 $0x20, Y%d, Y%d, Y%d", r(i+2), r(i), a)
+			f.line("VPERM2F128 $0x31, Y%d, Y%d, Y%d", r(i+2), r(i), b)
+			f.line("VADDPD Y%d, Y%d, Y%d", b, a, r(i))
+		}
+		f.line("VUNPCKLPD Y%d, Y%d, Y%d", r(1), r(0), a)
+		f.line("VUNPCKHPD Y%d, Y%d, Y%d", r(1), r(0), b)
+		f.line("VADDPD Y%d, Y%d, Y%d", b, a, r(0))
+	},
 
 	powers:      oneAfterTheOther,
 	powersReady: func(*Func, Reg) {},

@@ -39,6 +39,24 @@ var avx512 = amd64("Z", Arch{
 		f.line("%s Y%d, Y%d, Y%[2]d", f.op[op], t4, a)
 		f.lowHalf("VEXTRACTF64X2", op, a, t4)
 	},
+	// Halves of a pair of blocks are joined first, then quarters of two pairs, then what is left of two
+	// fours, whose sums come out alternating.
+	reduceEach: func(f *Func, blocks, t Vec) {
+		r := func(i int) int { return f.vec(blocks) + i }
+		join := func(what string, lows, highs int, to, a, b int) {
+			f.line("%s $0x%02x, Z%d, Z%d, Z%d", what, lows, b, a, f.vec(t))
+			f.line("%s $0x%02x, Z%d, Z%d, Z%d", what, highs, b, a, f.vec(t)+1)
+			f.line("VADDPD Z%d, Z%d, Z%d", f.vec(t)+1, f.vec(t), to)
+		}
+		for _, i := range []int{0, 4, 1, 5} {
+			join("VSHUFF64X2", 0x44, 0xee, r(i), r(i), r(i+2))
+		}
+		join("VSHUFF64X2", 0x88, 0xdd, r(0), r(0), r(4))
+		join("VSHUFF64X2", 0x88, 0xdd, r(1), r(1), r(5))
+		f.line("VUNPCKLPD Z%d, Z%d, Z%d", r(1), r(0), f.vec(t))
+		f.line("VUNPCKHPD Z%d, Z%d, Z%d", r(1), r(0), f.vec(t)+1)
+		f.line("VADDPD Z%d, Z%d, Z%d", f.vec(t)+1, f.vec(t), r(0))
+	},
 	exponent: func(f *Func, dst, a Vec) { f.line("VGETEXPPD Z%d, Z%d", f.vec(a), f.vec(dst)) },
 	mantissa: func(f *Func, dst, a Vec) { f.line("VGETMANTPD $0, Z%d, Z%d", f.vec(a), f.vec(dst)) },
 

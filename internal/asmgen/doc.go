@@ -80,7 +80,7 @@
 //  6. A test in vector_test.go of the package: equal bits at every length, with poison
 //     around every slice.
 //
-// Parameters are slices of float64, numbers of float64 and int, and one pointer to a
+// Parameters are slices of float64 or uint32, numbers of float64 and int, and one pointer to a
 // struct of such fields where they would be many: its fields are then "c.X", and the
 // assembler takes their offsets from go_asm.h, that is from the compiler.
 //
@@ -102,7 +102,7 @@
 //	avx2.go, avx512.go, arm64.go, wasm.go
 //	               the tables
 //	module.go      the module of WebAssembly and its imports
-//	plan.go, product.go, quotients.go, elementary.go, levels.go, lanes.go
+//	plan.go, product.go, at.go, quotients.go, elementary.go, levels.go, lanes.go
 //	               the texts
 package main
 

@@ -256,6 +256,7 @@ func (f *Func) branch(a Reg, c Cond, b Operand, l Label) {
 // General registers. Their operations end in R.
 
 func (f *Func) moveR(to Reg, from Operand) { f.Arch.moveR(f, to, from) }   // from: Reg, Imm, Arg or Mem
+func (f *Func) wordR(to Reg, from Mem)     { f.Arch.wordR(f, to, from) }   // to = the 32 bits there, no sign
 func (f *Func) zeroR(r Reg)                { f.Arch.zeroR(f, r) }          // r = 0
 func (f *Func) zeroAt(m Mem)               { f.Arch.zeroAt(f, m) }         // the double at m = 0
 func (f *Func) addressR(to Reg, m Mem)     { f.Arch.addressR(f, to, m) }   // to = the address of m
@@ -352,6 +353,10 @@ func (f *Func) keepIf(dst, a Vec, cmp Cmp, b Operand, t Vec) {
 // reduce joins the lanes of a block into lane 0 of its first register, as kernel.Reduce
 // joins them; t is scratch.
 func (f *Func) reduce(block []Vec, t Vec) { f.Arch.reduce(f, opAdd, block, t) }
+
+// reduceEach reduces as many blocks as a register has lanes, those from the register blocks on, and
+// leaves their sums in that register in their order. As many registers from t on are scratch.
+func (f *Func) reduceEach(blocks, t Vec) { f.Arch.reduceEach(f, blocks, t) }
 
 // sumTo sets to, a Mem or Arg, to the sum of the lanes of the block at r, as kernel.Reduce
 // adds them. The block and V1 are scratch.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/parser"
+	"slices"
 	"strings"
 )
 
@@ -13,6 +14,16 @@ import (
 type kernel struct {
 	name, params, result string
 	text                 func(f *Func)
+}
+
+// only has the sets of instructions of kernels that are not written for all. Elsewhere the loop in Go is called, which
+// for these is some smaller kernels.
+var only = map[string][]*Arch{"ratioDotsAt": {avx512}, "ratioAccumulateAt": {avx512}}
+
+// in tells whether the kernel is written for a set.
+func (k kernel) in(set *Arch) bool {
+	sets, some := only[k.name]
+	return !some || slices.Contains(sets, set)
 }
 
 // pkg is a package with kernels; its folder is internal/name.
@@ -46,6 +57,11 @@ var packages = []pkg{
 		{"accumulate4", "acc, u, r []float64", "", accumulate4},
 		{"accumulateLower", "acc, u, r []float64, rows int", "", accumulateLower},
 		{"accumulateFrom", "acc, a, b, c, d []float64, wa, wb, wc, wd float64", "", accumulateFrom},
+		{"combineAt", "w, u, v []float64, cols []uint32, stride int", "", combineAt},
+		{"dotsAt", "g, v, r []float64, cols []uint32, stride int", "", dotsAt},
+		{"accumulateAt", "acc, u, r []float64, cols []uint32, stride int", "", accumulateAt},
+		{"ratioDotsAt", "g, r, u, v, x []float64, cols []uint32, stride int, low float64", "", ratioDotsAt},
+		{"ratioAccumulateAt", "acc, r, logs, u, v, x []float64, cols []uint32, stride int, low float64", "", ratioAccumulateAt},
 		{"quotient", "r, u, v, x []float64, stride int, low float64", "float64", quotients(1)},
 		{"quotient4", "r, u, v, x []float64, stride int, low float64", "float64", quotients(4)},
 		{"logSum", "r, x []float64, stride int", "float64", logSums(1)},

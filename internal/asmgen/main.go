@@ -73,6 +73,9 @@ func (p pkg) branches(t Target) string {
 	for _, k := range p.kernels {
 		fmt.Fprintf(&b, "\n%s {\n\tswitch level {\n", k.signature(""))
 		for _, set := range t.Sets {
+			if !k.in(set) {
+				continue
+			}
 			fmt.Fprintf(&b, "\tcase cpu.%s:\n\t\t%s\n", set.Name, k.call(set.Name))
 		}
 		if k.result == "" {
@@ -81,6 +84,9 @@ func (p pkg) branches(t Target) string {
 			fmt.Fprintf(&b, "\t}\n\t%s\n}\n", k.call("_g"))
 		}
 		for _, set := range t.Sets {
+			if !k.in(set) {
+				continue
+			}
 			fmt.Fprintf(&b, "\n//go:noescape\n%s\n", k.signature(set.Name))
 		}
 	}
@@ -92,6 +98,9 @@ func (p pkg) assembly(t Target) string {
 	file := &File{constants: map[string][]uint64{}}
 	for _, k := range p.kernels {
 		for _, set := range t.Sets {
+			if !k.in(set) {
+				continue
+			}
 			f := newFunc(file, k, set)
 			k.text(f)
 			f.end()

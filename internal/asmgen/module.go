@@ -78,6 +78,9 @@ var shuffles = map[string][2]int{"lows": {0, 2}, "highs": {1, 3}, "swap": {1, 0}
 func (w *module) compile(p pkg) {
 	w.tables, w.at, w.words = nil, map[string]int{}, nil
 	for _, k := range p.kernels {
+		if !k.in(simd128) {
+			continue
+		}
 		file := &File{constants: map[string][]uint64{}}
 		f := newFunc(file, k, simd128)
 		k.text(f)
@@ -458,7 +461,7 @@ func (w *module) declarations(p pkg, functions []wasmFunction) string {
 	var b strings.Builder
 	b.WriteString(notice + "//go:build " + wasmTag + " && !purego\n\npackage " + p.name + "\n\nimport (\n\t\"unsafe\"\n\n\t\"github.com/quantmf/quantmf/internal/cpu\"\n)\n\n" +
 		"// level is the set of instructions in use; tests set it.\nvar level = cpu.Level\n\n" +
-		"// place is the address of a slice.\nfunc place(s []float64) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(s)) }\n")
+		"// place is the address of a slice.\nfunc place[T any](s []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(s)) }\n")
 	if len(w.words) > 0 {
 		fmt.Fprintf(&b, "\n// tables are %s.\nvar tables = [...]uint64{\n", strings.Join(w.tables, ", then "))
 		for i, v := range w.words {
@@ -470,8 +473,13 @@ func (w *module) declarations(p pkg, functions []wasmFunction) string {
 		b.WriteString("\n}\n")
 	}
 	checked := map[string]bool{}
-	for i, k := range p.kernels {
-		f := functions[i]
+	for _, k := range p.kernels {
+		if !k.in(simd128) {
+			fmt.Fprintf(&b, "\n%s { %s }\n", k.signature(""), k.call("_g"))
+			continue
+		}
+		f := functions[0]
+		functions = functions[1:]
 		for field, at := range w.offsets(p, k) {
 			checked[fmt.Sprintf("_ = [1]struct{}{}[unsafe.Offsetof(%s)-%d]", strings.Replace(field, "_", "{}.", 1), at)] = true
 		}

@@ -48,6 +48,7 @@ var simd128 = &Arch{
 		}
 		f.line("%s; local.set %s", f.wasmInteger(from), f.regs[to])
 	},
+	wordR: func(f *Func, to Reg, from Mem) { f.moveR(to, from) },
 	zeroR: func(f *Func, r Reg) { f.line("i32.const 0; local.set %s", f.regs[r]) },
 	zeroAt: func(f *Func, m Mem) {
 		f.line("%s; i64.const 0; i64.store %s", f.wasmAddress(m), wasmOffset(m))

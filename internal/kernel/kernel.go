@@ -282,6 +282,70 @@ func AccumulateFrom(acc, w, r []float64, stride int, at []int32) {
 	}
 }
 
+// CombineAt fills w_p = Σ_c u_c V_jc with j = cols_p, for V that lies sample by sample, a row of len(u)
+// numbers each, whole blocks of components; DotsAt adds Σ_p r_p V_jc to g_c, AccumulateAt adds u_c r_p to acc_jc. All
+// cols are different and below the number of such rows: that is not checked.
+func CombineAt(w, u, v []float64, cols []uint32) {
+	w = w[:len(cols)]
+	clear(w)
+	combineAt(w, u, v, cols, len(u))
+}
+
+// DotsAt adds R V at some samples to g; see [CombineAt].
+func DotsAt(g, v, r []float64, cols []uint32) { dotsAt(g, v, r[:len(cols)], cols, len(g)) }
+
+// AccumulateAt adds the products of u and r to some rows of acc; see [CombineAt].
+func AccumulateAt(acc, u, r []float64, cols []uint32) {
+	accumulateAt(acc, u, r[:len(cols)], cols, len(u))
+}
+
+// last is the span of k components that ratios are taken with: those before it are added up first.
+func last(k int) int { return (k - 1) / span * span }
+
+// RatioDotsAt fills r_p = x_p / max(w_p, low) with w of [CombineAt], and adds to g as [DotsAt] does.
+func RatioDotsAt(g, r, u, v, x []float64, cols []uint32, low float64) {
+	k, whole, c := len(u), len(cols)&^(Lanes-1), last(len(u))
+	r, x = r[:len(cols)], x[:len(cols)]
+	clear(r)
+	combineAt(r, u[:c], v, cols, k)
+	if whole > 0 {
+		ratioDotsAt(g[c:k], r[:whole], u[c:], v[c:], x[:whole], cols[:whole], k, low)
+	}
+	if whole < len(r) {
+		ratioDotsAt_g(g[c:k], r[whole:], u[c:], v[c:], x[whole:], cols[whole:], k, low)
+	}
+	dotsAt(g[:c], v, r, cols, k)
+}
+
+// RatioAccumulateAt fills r as [RatioDotsAt] does, adds Σ x log2 r to the sum of the lanes of logs, with the
+// logarithm of elem.RoughLog2, and to acc as [AccumulateAt] does.
+func RatioAccumulateAt(acc, r []float64, logs *[Lanes]float64, u, v, x []float64, cols []uint32, low float64) {
+	k, whole, c := len(u), len(cols)&^(Lanes-1), last(len(u))
+	r, x = r[:len(cols)], x[:len(cols)]
+	clear(r)
+	combineAt(r, u[:c], v, cols, k)
+	if whole > 0 {
+		ratioAccumulateAt(acc[c:], r[:whole], logs[:], u[c:], v[c:], x[:whole], cols[:whole], k, low)
+	}
+	if rest := r[whole:]; len(rest) > 0 {
+		cols := cols[whole:]
+		combineAt(rest, u[c:], v[c:], cols, k)
+		ratio(rest, x[whole:], rest, low)
+		accumulateAt(acc[c:], u[c:], rest, cols, k)
+		var block [2][Lanes]float64
+		copy(block[0][:], rest)
+		copy(block[1][:], x[whole:])
+		logBlock(logs, block[0][:], block[1][:])
+	}
+	accumulateAt(acc, u[:c], r, cols, k)
+}
+
+// Compress takes the numbers of x that are not 0 over to vals, and their places to cols, and returns how
+// many they are. Both have room for all of x.
+func Compress(cols []uint32, vals, x []float64) int {
+	return compress_g(cols[:len(x)], vals[:len(x)], x)
+}
+
 // QuotientRows fills R = X / max(UV, low), rows of padded samples as in [CombineRows],
 // and returns Σ UV - X, cell by cell. Rows of X lie stride numbers apart.
 func QuotientRows(r, u, v, x []float64, stride, rows int, low float64) float64 {

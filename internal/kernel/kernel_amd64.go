@@ -399,6 +399,81 @@ func accumulateFromAVX512(acc, a, b, c, d []float64, wa, wb, wc, wd float64)
 //go:noescape
 func accumulateFromAVX2(acc, a, b, c, d []float64, wa, wb, wc, wd float64)
 
+func combineAt(w, u, v []float64, cols []uint32, stride int) {
+	switch level {
+	case cpu.AVX512:
+		combineAtAVX512(w, u, v, cols, stride)
+	case cpu.AVX2:
+		combineAtAVX2(w, u, v, cols, stride)
+	default:
+		combineAt_g(w, u, v, cols, stride)
+	}
+}
+
+//go:noescape
+func combineAtAVX512(w, u, v []float64, cols []uint32, stride int)
+
+//go:noescape
+func combineAtAVX2(w, u, v []float64, cols []uint32, stride int)
+
+func dotsAt(g, v, r []float64, cols []uint32, stride int) {
+	switch level {
+	case cpu.AVX512:
+		dotsAtAVX512(g, v, r, cols, stride)
+	case cpu.AVX2:
+		dotsAtAVX2(g, v, r, cols, stride)
+	default:
+		dotsAt_g(g, v, r, cols, stride)
+	}
+}
+
+//go:noescape
+func dotsAtAVX512(g, v, r []float64, cols []uint32, stride int)
+
+//go:noescape
+func dotsAtAVX2(g, v, r []float64, cols []uint32, stride int)
+
+func accumulateAt(acc, u, r []float64, cols []uint32, stride int) {
+	switch level {
+	case cpu.AVX512:
+		accumulateAtAVX512(acc, u, r, cols, stride)
+	case cpu.AVX2:
+		accumulateAtAVX2(acc, u, r, cols, stride)
+	default:
+		accumulateAt_g(acc, u, r, cols, stride)
+	}
+}
+
+//go:noescape
+func accumulateAtAVX512(acc, u, r []float64, cols []uint32, stride int)
+
+//go:noescape
+func accumulateAtAVX2(acc, u, r []float64, cols []uint32, stride int)
+
+func ratioDotsAt(g, r, u, v, x []float64, cols []uint32, stride int, low float64) {
+	switch level {
+	case cpu.AVX512:
+		ratioDotsAtAVX512(g, r, u, v, x, cols, stride, low)
+	default:
+		ratioDotsAt_g(g, r, u, v, x, cols, stride, low)
+	}
+}
+
+//go:noescape
+func ratioDotsAtAVX512(g, r, u, v, x []float64, cols []uint32, stride int, low float64)
+
+func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, stride int, low float64) {
+	switch level {
+	case cpu.AVX512:
+		ratioAccumulateAtAVX512(acc, r, logs, u, v, x, cols, stride, low)
+	default:
+		ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, stride, low)
+	}
+}
+
+//go:noescape
+func ratioAccumulateAtAVX512(acc, r, logs, u, v, x []float64, cols []uint32, stride int, low float64)
+
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
 	case cpu.AVX512:

@@ -284,6 +284,56 @@ func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
 //go:noescape
 func accumulateFromNEON(acc, a, b, c, d []float64, wa, wb, wc, wd float64)
 
+func combineAt(w, u, v []float64, cols []uint32, stride int) {
+	switch level {
+	case cpu.NEON:
+		combineAtNEON(w, u, v, cols, stride)
+	default:
+		combineAt_g(w, u, v, cols, stride)
+	}
+}
+
+//go:noescape
+func combineAtNEON(w, u, v []float64, cols []uint32, stride int)
+
+func dotsAt(g, v, r []float64, cols []uint32, stride int) {
+	switch level {
+	case cpu.NEON:
+		dotsAtNEON(g, v, r, cols, stride)
+	default:
+		dotsAt_g(g, v, r, cols, stride)
+	}
+}
+
+//go:noescape
+func dotsAtNEON(g, v, r []float64, cols []uint32, stride int)
+
+func accumulateAt(acc, u, r []float64, cols []uint32, stride int) {
+	switch level {
+	case cpu.NEON:
+		accumulateAtNEON(acc, u, r, cols, stride)
+	default:
+		accumulateAt_g(acc, u, r, cols, stride)
+	}
+}
+
+//go:noescape
+func accumulateAtNEON(acc, u, r []float64, cols []uint32, stride int)
+
+func ratioDotsAt(g, r, u, v, x []float64, cols []uint32, stride int, low float64) {
+	switch level {
+	default:
+		ratioDotsAt_g(g, r, u, v, x, cols, stride, low)
+	}
+}
+
+func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, stride int, low float64) {
+	switch level {
+	default:
+		ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, stride, low)
+	}
+}
+
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
 	case cpu.NEON:

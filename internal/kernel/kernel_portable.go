@@ -52,6 +52,22 @@ func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
 	accumulateFrom_g(acc, a, b, c, d, wa, wb, wc, wd)
 }
 
+func combineAt(w, u, v []float64, cols []uint32, stride int) { combineAt_g(w, u, v, cols, stride) }
+
+func dotsAt(g, v, r []float64, cols []uint32, stride int) { dotsAt_g(g, v, r, cols, stride) }
+
+func accumulateAt(acc, u, r []float64, cols []uint32, stride int) {
+	accumulateAt_g(acc, u, r, cols, stride)
+}
+
+func ratioDotsAt(g, r, u, v, x []float64, cols []uint32, stride int, low float64) {
+	ratioDotsAt_g(g, r, u, v, x, cols, stride, low)
+}
+
+func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, stride int, low float64) {
+	ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, stride, low)
+}
+
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	return quotient_g(r, u, v, x, stride, low)
 }

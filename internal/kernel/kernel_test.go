@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
@@ -168,6 +169,55 @@ func TestProduct(t *testing.T) {
 					want += v[c*np+j] * x[j]
 				}
 				near(t, "Dots", g[c], want, float64(np))
+			}
+		}
+	}
+}
+
+// someOf are count different numbers below n in their order.
+func someOf(r *random.Source, n, count int) []uint32 {
+	var all []uint32
+	for j := range n {
+		if left := n - j; r.IntN(left) < count-len(all) {
+			all = append(all, uint32(j))
+		}
+	}
+	return all
+}
+
+// TestAt compares the products at some samples with sums as they are written.
+func TestAt(t *testing.T) {
+	for _, k := range []int{8, 16, 24, 40} {
+		for _, count := range []int{0, 1, 2, 7, 8, 9, 30} {
+			r := random.Split(uint64(k), count)
+			n := count + 6
+			some := func(n int) []float64 {
+				v := make([]float64, n)
+				for i := range v {
+					v[i] = r.Float64() + 0.1
+				}
+				return v
+			}
+			cols := someOf(&r, n, count)
+			u, v, w, x := some(k), some(n*k), some(count), some(count)
+			g, acc := some(k), some(n*k)
+			wantG, wantAcc, wantW := slices.Clone(g), slices.Clone(acc), make([]float64, count)
+			for p, j := range cols {
+				for c, b := range u {
+					wantW[p] += b * v[int(j)*k+c]
+					wantG[c] += x[p] * v[int(j)*k+c]
+					wantAcc[int(j)*k+c] += b * x[p]
+				}
+			}
+			CombineAt(w, u, v, cols)
+			DotsAt(g, v, x, cols)
+			AccumulateAt(acc, u, x, cols)
+			for _, c := range [][2][]float64{{w, wantW}, {g, wantG}, {acc, wantAcc}} {
+				for i, want := range c[1] {
+					if !(math.Abs(c[0][i]-want) <= 1e-14*want) {
+						t.Fatalf("%d components, %d samples: number %d is %v, want %v", k, count, i, c[0][i], want)
+					}
+				}
 			}
 		}
 	}

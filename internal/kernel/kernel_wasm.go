@@ -14,7 +14,7 @@ import (
 var level = cpu.Level
 
 // place is the address of a slice.
-func place(s []float64) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(s)) }
+func place[T any](s []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(s)) }
 
 // tables are pow16.
 var tables = [...]uint64{
@@ -302,6 +302,50 @@ func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
 //go:wasmimport quantmf kernel_accumulateFrom
 //go:noescape
 func accumulateFromSIMD128(acc_base unsafe.Pointer, acc_len int32, a_base unsafe.Pointer, b_base unsafe.Pointer, c_base unsafe.Pointer, d_base unsafe.Pointer, wa float64, wb float64, wc float64, wd float64)
+
+func combineAt(w, u, v []float64, cols []uint32, stride int) {
+	if level == cpu.SIMD128 {
+		combineAtSIMD128(place(w), place(u), int32(len(u)), place(v), place(cols), int32(len(cols)), int32(stride))
+		return
+	}
+	combineAt_g(w, u, v, cols, stride)
+}
+
+//go:wasmimport quantmf kernel_combineAt
+//go:noescape
+func combineAtSIMD128(w_base unsafe.Pointer, u_base unsafe.Pointer, u_len int32, v_base unsafe.Pointer, cols_base unsafe.Pointer, cols_len int32, stride int32)
+
+func dotsAt(g, v, r []float64, cols []uint32, stride int) {
+	if level == cpu.SIMD128 {
+		dotsAtSIMD128(place(g), int32(len(g)), place(v), place(r), place(cols), int32(len(cols)), int32(stride))
+		return
+	}
+	dotsAt_g(g, v, r, cols, stride)
+}
+
+//go:wasmimport quantmf kernel_dotsAt
+//go:noescape
+func dotsAtSIMD128(g_base unsafe.Pointer, g_len int32, v_base unsafe.Pointer, r_base unsafe.Pointer, cols_base unsafe.Pointer, cols_len int32, stride int32)
+
+func accumulateAt(acc, u, r []float64, cols []uint32, stride int) {
+	if level == cpu.SIMD128 {
+		accumulateAtSIMD128(place(acc), place(u), int32(len(u)), place(r), place(cols), int32(len(cols)), int32(stride))
+		return
+	}
+	accumulateAt_g(acc, u, r, cols, stride)
+}
+
+//go:wasmimport quantmf kernel_accumulateAt
+//go:noescape
+func accumulateAtSIMD128(acc_base unsafe.Pointer, u_base unsafe.Pointer, u_len int32, r_base unsafe.Pointer, cols_base unsafe.Pointer, cols_len int32, stride int32)
+
+func ratioDotsAt(g, r, u, v, x []float64, cols []uint32, stride int, low float64) {
+	ratioDotsAt_g(g, r, u, v, x, cols, stride, low)
+}
+
+func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, stride int, low float64) {
+	ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, stride, low)
+}
 
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	if level == cpu.SIMD128 {

@@ -491,3 +491,25 @@ func TestVectorNewton(t *testing.T) {
 		}
 	})
 }
+
+func TestVectorAt(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		for _, k := range []int{8, 16, 24, 32, 40} {
+			for count := range 29 {
+				r := random.Split(uint64(count), k)
+				n := count + 5
+				cols := someOf(&r, n, count)
+				any := func(n int) []float64 { return numbers(&r, n, false) }
+				compare(t, "combineAt", func(v [][]float64) float64 { CombineAt(v[0], v[1], v[2], cols); return 0 }, any(count), any(k), any(n*k))
+				compare(t, "dotsAt", func(v [][]float64) float64 { DotsAt(v[0], v[1], v[2], cols); return 0 }, any(k), any(n*k), any(count))
+				compare(t, "accumulateAt", func(v [][]float64) float64 { AccumulateAt(v[0], v[1], v[2], cols); return 0 }, any(n*k), any(k), any(count))
+				compare(t, "ratioDotsAt", func(v [][]float64) float64 { RatioDotsAt(v[0], v[1], v[2], v[3], v[4], cols, 0.7); return 0 },
+					any(k), any(count), any(k), any(n*k), numbers(&r, count, true))
+				compare(t, "ratioAccumulateAt", func(v [][]float64) float64 {
+					RatioAccumulateAt(v[0], v[1], (*[Lanes]float64)(v[2]), v[3], v[4], v[5], cols, 0.7)
+					return 0
+				}, any(n*k), any(count), any(Lanes), any(k), any(n*k), numbers(&r, count, true))
+			}
+		}
+	})
+}

@@ -1,5 +1,7 @@
 package nmf
 
+import "github.com/quantmf/quantmf/internal/kernel"
+
 // This file holds how many numbers the methods hold, in double precision: sizes may be beyond
 // what any memory holds.
 
@@ -9,6 +11,8 @@ func UpdatesNumbers(n, k, workers float64, hidden bool) float64 {
 	partial := product(Chunks+1, k, n)
 	if hidden {
 		partial += product(Chunks, k, n)
+	} else {
+		partial += thinNumbers(n, k, 1+workers, workers)
 	}
 	return partial + product(workers, Group+2, n)
 }
@@ -16,8 +20,14 @@ func UpdatesNumbers(n, k, workers float64, hidden bool) float64 {
 // NewtonNumbers is what Newton's method takes beside the factors: the sums of the
 // pieces, factors ahead and behind, and room for rows and their products.
 func NewtonNumbers(d, n, k, workers float64) float64 {
-	return product(2*Chunks+6, k, n) + product(3*Chunks, n) + product(2, d, k) + product(Chunks+1, k, k) +
+	return thinNumbers(n, k, 3+2*workers, workers) + product(workers, bandCells+1, n) + product(2*Chunks+6, k, n) + product(3*Chunks, n) + product(2, d, k) + product(Chunks+1, k, k) +
 		product(workers, 5*Group, n) + product(workers, 6, stripColumns+Group, k)
+}
+
+// thinNumbers is what rows that are mostly zero take under KL: so many matrices of V's size, whose components are
+// padded, and room for cells.
+func thinNumbers(n, k, matrices, workers float64) float64 {
+	return product(matrices, k+kernel.Lanes-1, n) + product(workers, 1.5*(bandCells+1), n)
 }
 
 // product is the product of some sizes, which no sum is fused with.

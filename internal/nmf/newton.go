@@ -96,7 +96,7 @@ const (
 // factors stay the state that the last losses are of: y above. What it has of V lies in
 // tiles, as the sums of the pieces do.
 type Newton struct {
-	*Updates
+	Updates
 	exact bool // Frobenius, no cell hidden
 	apart bool // cells are looked at one by one: some are hidden, or the loss has powers
 	taken bool // the multiplicative updates are over
@@ -199,10 +199,10 @@ func (s *strip) cut(k, n int) {
 }
 
 // NewNewton returns Newton's method for a problem.
-func NewNewton(p *Problem) *Newton {
-	f := NewUpdates(p)
-	n := &Newton{Updates: f, exact: f.Loss == divergence.Frobenius && !f.Partial, momentum: momentum{tau: []float64{1}}}
-	n.apart = f.Partial || n.powers()
+func NewNewton(p Problem) *Newton {
+	n := &Newton{exact: p.Loss == divergence.Frobenius && !p.Partial, momentum: momentum{tau: []float64{1}}}
+	n.set(p)
+	n.apart = p.Partial || n.powers()
 	n.directs, n.searches, n.moves, n.halves, n.gradients = n.direct, n.searchV, n.moveV, n.halfU, n.gradient
 	return n
 }
@@ -224,6 +224,9 @@ func (f *Newton) take() {
 		f.tiles.count, f.tiles.width = 1, np
 	}
 	f.taken, f.work, f.tiles.v = true, nil, nil
+	if f.plain && f.thin.some {
+		f.takeThin()
+	}
 	f.y, f.zv, f.nv, f.z = v(k*np), v(k*np), v(k*np), v(k*np)
 	f.zu, f.nu = v(d*k), v(d*k)
 	f.scale, f.sumU, f.sumV, f.sumZ = v(k), v(k), v(k), v(k)
@@ -306,6 +309,7 @@ func (f *Newton) accept(l Losses) {
 // refresh makes a pass for the loss at the next y and the gradient of V there.
 func (f *Newton) refresh() {
 	f.sums(f.sumV, f.nv)
+	f.uprights(nil, nil, f.nv)
 	f.Pool.Do(len(f.pieces), f.gradients)
 }
 
@@ -339,6 +343,7 @@ func (f *Newton) Epoch(e int) (Losses, error) {
 	if !f.still {
 		f.halfV()
 		f.between()
+		f.uprights(f.z, f.z2, f.nv)
 		f.Pool.Do(len(f.pieces), f.halves)
 		l := f.losses(f.nu, f.nv)
 		if f.rises(l) {
@@ -474,6 +479,7 @@ func (f *Newton) halfV() {
 	m.share(f.exact, inner(f.sumU, f.sumV))
 	f.Pool.Do(f.cols, f.directs)
 	if !f.exact {
+		f.uprights(f.y, f.nv, nil)
 		f.Pool.Do(len(f.pieces), f.searches)
 		f.Pool.Do(f.cols, f.moves)
 	}
@@ -556,7 +562,7 @@ func (f *Newton) searchV(worker, piece int) {
 	clear(ex.c2)
 	clear(ex.c3)
 	clear(ex.rho)
-	f.groups(piece, func(i, rows int) {
+	f.over(worker, piece, func(b *band, i, rows int) { f.searchThin(b, ex, i, rows) }, func(i, rows int) {
 		x, stride := f.load(ws, i, rows)
 		u := f.U[i*f.K : (i+rows)*f.K]
 		for t := range f.tiles.count {
@@ -594,12 +600,15 @@ func (f *Newton) searchV(worker, piece int) {
 	})
 }
 
-// groups calls g for the rows of a piece, Group at a time.
-func (f *Newton) groups(piece int, g func(i, rows int)) {
-	groups := (f.D + Group - 1) / Group
-	begin, end := piece*groups/len(f.pieces)*Group, min((piece+1)*groups/len(f.pieces)*Group, f.D)
+// over calls others for the rows of a piece, Group at a time, and bands for those that are thin, see [Updates.visit].
+func (f *Newton) over(worker, piece int, bands func(b *band, i, rows int), others func(i, rows int)) {
+	if f.plain {
+		f.visit(worker, piece, bands, others)
+		return
+	}
+	begin, end := f.span(piece)
 	for i := begin; i < end && f.Pool.Err() == nil; i += Group {
-		g(i, min(Group, end-i))
+		others(i, min(Group, end-i))
 	}
 }
 
@@ -738,7 +747,7 @@ func (f *Newton) halfU(worker, piece int) {
 	ws := &f.room[worker]
 	f.clear(piece)
 	k := f.K
-	f.groups(piece, func(i, rows int) {
+	f.over(worker, piece, func(b *band, i, rows int) { f.halfThin(ws, b, piece, i, rows) }, func(i, rows int) {
 		x, stride := f.load(ws, i, rows)
 		u, p := ws.u[:rows*k], ws.p[:rows*k]
 		for r := range rows {
@@ -760,7 +769,7 @@ func (f *Newton) halfU(worker, piece int) {
 // directU fills p with the direction of rows of U, and g with the slope and the longest
 // step of each; where the metric is exact p is the new rows.
 func (f *Newton) directU(ws *newtonScratch, i, rows int, x []float64, stride int) {
-	k, s := f.K, &ws.strip
+	k := f.K
 	u, g, h := ws.u[:rows*k], ws.g[:rows*k], ws.h[:rows*k]
 	clear(g)
 	clear(h)
@@ -785,6 +794,13 @@ func (f *Newton) directU(ws *newtonScratch, i, rows int, x []float64, stride int
 		kernel.DotsRows(t, f.z2[k*lo:k*hi], q, rows)
 		add(h, t)
 	}
+	f.solveU(ws, i, rows)
+}
+
+// solveU makes the direction of rows of U of the sums g and h.
+func (f *Newton) solveU(ws *newtonScratch, i, rows int) {
+	k, s := f.K, &ws.strip
+	u, g, h := ws.u[:rows*k], ws.g[:rows*k], ws.h[:rows*k]
 	n := kernel.Pad(rows)
 	s.cut(k, n)
 	clear(s.b)
@@ -909,15 +925,14 @@ func (f *Newton) clear(piece int) {
 func (f *Newton) gradient(worker, piece int) {
 	ws := &f.room[worker]
 	f.clear(piece)
-	f.groups(piece, func(i, rows int) {
+	f.over(worker, piece, func(b *band, i, rows int) { f.gradientThin(b, piece, i, rows) }, func(i, rows int) {
 		x, stride := f.load(ws, i, rows)
 		f.gradientRows(ws, piece, i, rows, x, stride)
 	})
 }
 
 func (f *Newton) gradientRows(ws *newtonScratch, piece, i, rows int, x []float64, stride int) {
-	k := f.K
-	pt, h := &f.pieces[piece], f.extra[piece].h
+	k, pt := f.K, &f.pieces[piece]
 	u, squares := f.nu[i*k:(i+rows)*k], ws.squares[:rows*k]
 	if !f.exact {
 		kernel.Multiply(squares, u, u)
@@ -952,6 +967,12 @@ func (f *Newton) gradientRows(ws *newtonScratch, piece, i, rows int, x []float64
 		kernel.AccumulateRows(pt.den[k*lo:k*hi], squares, q, rows)
 	}
 	pt.losses[0] += max(loss, 0) // it is one; rounding may say otherwise of a perfect fit
+	f.curvatures(piece, u)
+}
+
+// curvatures adds what rows of U add to their sums and to the shared Hessian of V.
+func (f *Newton) curvatures(piece int, u []float64) {
+	k, pt, h := f.K, &f.pieces[piece], f.extra[piece].h
 	for ; len(u) > 0; u = u[k:] {
 		weight := f.Loss.Stiffness(inner(u[:k], f.sumV))
 		for a, v := range u[:k] {

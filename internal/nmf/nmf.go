@@ -29,6 +29,10 @@ type Problem struct {
 	Visible int   // and of all
 	HeldOut int   // cells that the losses Held are of
 
+	// NonZeros, if there is one, returns the cells of row i that may be other than 0, columns increasing, where
+	// they are held or appended to the slices given, which have room for a row. Under KL where no cell is hidden,
+	// rows that are mostly zero are then read by it alone.
+	NonZeros func(i int, cols []uint32, vals []float64) ([]uint32, []float64)
 	// Read copies row i into x, with 0 in hidden cells, and fills observed; it returns
 	// observed, or nil where no cell is hidden.
 	Read func(x []float64, observed []bool, i int) []bool

@@ -92,7 +92,7 @@ func TestNewtonGradient(t *testing.T) {
 	for _, loss := range []divergence.Loss{divergence.KL, divergence.Frobenius, 1.25, 1.75, 0.5, 0, -1} {
 		for _, hidden := range []float64{0, 0.2} {
 			p := problem(t, d, n, k, loss, hidden, 0.3)
-			f := NewNewton(p)
+			f := NewNewton(*p)
 			f.take()
 			f.open()
 			total := func() float64 {
@@ -151,8 +151,8 @@ func TestNewtonGradient(t *testing.T) {
 func TestDescent(t *testing.T) {
 	const epochs = 9
 	methods := map[string]func(*Problem) Method{
-		"updates": func(p *Problem) Method { return NewUpdates(p) },
-		"newton":  func(p *Problem) Method { return NewNewton(p) },
+		"updates": func(p *Problem) Method { return NewUpdates(*p) },
+		"newton":  func(p *Problem) Method { return NewNewton(*p) },
 	}
 	for name, method := range methods {
 		for _, loss := range []divergence.Loss{divergence.KL, divergence.Frobenius} {
@@ -217,9 +217,9 @@ func TestEnds(t *testing.T) {
 		p.Pool = pool.New(2, 8)
 		t.Cleanup(p.Pool.Close)
 		p.Pool.Bind(ctx)
-		var m Method = NewUpdates(p)
+		var m Method = NewUpdates(*p)
 		if newton {
-			m = NewNewton(p)
+			m = NewNewton(*p)
 		}
 		if _, err := m.Begin(); err != nil {
 			t.Fatal(err)
@@ -255,7 +255,7 @@ func TestStepLength(t *testing.T) {
 			}
 			d[i] = max(d[i], -w[i]) // as where w and w + d are products of what is not negative
 			slope += d[i] * math.Pow(w[i], p-2) * (w[i] - x[i])
-			f := Newton{Updates: &Updates{Problem: &Problem{Loss: loss}}}
+			f := Newton{Updates: Updates{Problem: Problem{Loss: loss}}}
 			some, more, far := f.stretch(max(p-1, 0)*math.Pow(w[i], p-2)+(2-p)*x[i]*math.Pow(w[i], p-3), w[i], d[i])
 			c2, c3, rho = c2+some, c3+more, max(rho, far)
 		}

@@ -30,11 +30,12 @@ func split(groups int, products float64) int {
 
 // Updates is multiplicative updates under way.
 type Updates struct {
-	*Problem
+	Problem
 	plain   bool // KL of whole rows: the denominators are sums of factors
 	pieces  []part
 	work    []scratch
 	tiles   tiles   // in the plain case
+	thin    *thin   // of its rows
 	updateU bool    // the next sweep finishes the update of U: false in the first
 	addU    float64 // what the penalty adds to the denominators
 	addV    float64
@@ -62,11 +63,21 @@ type scratch struct {
 }
 
 // NewUpdates returns the multiplicative updates of a problem.
-func NewUpdates(p *Problem) *Updates {
+func NewUpdates(p Problem) *Updates {
+	fit := new(Updates)
+	fit.set(p)
+	return fit
+}
+
+// set makes fit the updates of a problem.
+func (fit *Updates) set(p Problem) {
 	k, np := p.K, p.NP
-	fit := &Updates{Problem: p, plain: p.Loss == divergence.KL && !p.Partial,
+	*fit = Updates{Problem: p, plain: p.Loss == divergence.KL && !p.Partial,
 		pieces: make([]part, split((p.D+Group-1)/Group, float64(p.D)*float64(p.N)*float64(p.K))), work: make([]scratch, p.Pool.Workers())}
 	fit.sweeps, fit.updates = fit.sweep, fit.updateV
+	if fit.plain {
+		fit.thin = fit.newThin()
+	}
 	count := min((np*k+tileNumbers-1)/tileNumbers, max(np/tileSamples, 1))
 	fit.tiles = tiles{count: count, width: (np/kernel.Lanes + count - 1) / count * kernel.Lanes, denU: make([]float64, Group*k)}
 	for i := range fit.pieces {
@@ -91,7 +102,6 @@ func NewUpdates(p *Problem) *Updates {
 	// of the updates with these added.
 	fit.addU = p.Penalty * float64(p.Visible) / float64(p.D) / float64(k)
 	fit.addV = p.Penalty * float64(p.Visible) / float64(p.N) / float64(k)
-	return fit
 }
 
 // shares fills num = x w^{β-2} and den = w^{β-1} of some rows, both 0 where a cell is
@@ -120,15 +130,13 @@ func (f *Updates) sweep(worker, piece int) {
 	clear(pt.sum)
 	clear(pt.losses)
 	k, np := f.K, f.NP
-	groups := (f.D + Group - 1) / Group
-	begin, end := piece*groups/len(f.pieces)*Group, min((piece+1)*groups/len(f.pieces)*Group, f.D)
-	for i := begin; i < end && f.plain; i += Group {
-		if f.Pool.Err() != nil {
-			return
-		}
-		f.sweepPlain(ws, pt, i, min(Group, end-i))
+	begin, end := f.span(piece)
+	if f.plain {
+		f.visit(worker, piece, func(b *band, i, rows int) { f.sweepThin(b, pt, i, rows) },
+			func(i, rows int) { f.sweepPlain(ws, pt, i, rows) })
+		return
 	}
-	for i := begin; i < end && !f.plain; i += sweepRows {
+	for i := begin; i < end; i += sweepRows {
 		if f.Pool.Err() != nil {
 			return
 		}
@@ -157,6 +165,12 @@ func (f *Updates) sweep(worker, piece int) {
 			pt.losses[1] += f.Held(f.Loss, w[lo:hi], i+r, f.Loss.Least(), num[lo:hi])
 		}
 	}
+}
+
+// span returns the rows of a piece, whole groups.
+func (f *Updates) span(piece int) (begin, end int) {
+	groups := (f.D + Group - 1) / Group
+	return piece * groups / len(f.pieces) * Group, min((piece+1)*groups/len(f.pieces)*Group, f.D)
 }
 
 // tile returns the samples of tile t.
@@ -273,16 +287,26 @@ func (f *Updates) layTiles(c int) {
 		lo, hi := f.tile(t)
 		copy(f.tiles.v[f.K*lo+c*(hi-lo):f.K*lo+(c+1)*(hi-lo)], row[lo:hi])
 	}
-	den := kernel.Sum(row) + f.addU
+	f.thin.sumV[c] = kernel.Sum(row)
+	den := f.thin.sumV[c] + f.addU
 	for r := range Group {
 		f.tiles.denU[r*f.K+c] = den
 	}
 }
 
+// sweepAll makes a sweep.
+func (f *Updates) sweepAll() {
+	if f.plain && f.thin.some {
+		f.upright(f.tiles.v)
+	}
+	f.Pool.Do(len(f.pieces), f.sweeps)
+}
+
 // Begin makes the first sweep over the factors of the start.
 func (f *Updates) Begin() (Losses, error) {
+	f.prepare()
 	f.layAll()
-	f.Pool.Do(len(f.pieces), f.sweeps)
+	f.sweepAll()
 	return f.losses(f.U, f.V), f.Pool.Err()
 }
 
@@ -294,7 +318,7 @@ func (f *Updates) Epoch(int) (Losses, error) {
 	}
 	f.Pool.Do(f.K, f.updates)
 	f.updateU = true
-	f.Pool.Do(len(f.pieces), f.sweeps)
+	f.sweepAll()
 	return f.losses(f.U, f.V), f.Pool.Err()
 }
 
@@ -319,6 +343,7 @@ func (f *Updates) State() []section.Part { return nil }
 
 // Resume makes the sums that the next update of V takes.
 func (f *Updates) Resume(int) {
+	f.prepare()
 	f.layAll()
-	f.Pool.Do(len(f.pieces), f.sweeps)
+	f.sweepAll()
 }

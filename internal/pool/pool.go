@@ -23,7 +23,6 @@ package pool
 import (
 	"context"
 	"runtime"
-	"sync"
 	"sync/atomic"
 )
 
@@ -38,8 +37,8 @@ type Pool struct {
 	ctx     context.Context // what ends loops early; nil: nothing does
 	shares  []share
 	closed  atomic.Bool
-	sleeper []sleeper // worker 0, the caller, among them
-	exits   sync.WaitGroup
+	sleeper []sleeper     // worker 0, the caller, among them
+	exits   chan struct{} // a worker that has ended
 }
 
 const (
@@ -92,7 +91,7 @@ func New(want, most int) *Pool {
 	for w := range p.sleeper {
 		p.sleeper[w].wake = make(chan struct{}, 1)
 	}
-	p.exits.Add(p.workers - 1)
+	p.exits = make(chan struct{}, p.workers)
 	for w := 1; w < p.workers; w++ {
 		go p.work(w)
 	}
@@ -183,7 +182,7 @@ func (p *Pool) take(worker int) {
 
 // work joins one round after another until Close.
 func (p *Pool) work(worker int) {
-	defer p.exits.Done()
+	defer func() { p.exits <- struct{}{} }()
 	last := uint64(0) // the round before
 	for !p.closed.Load() {
 		s := p.state.Load()
@@ -224,5 +223,7 @@ func (p *Pool) Close() {
 	for w := range p.sleeper {
 		p.sleeper[w].rouse()
 	}
-	p.exits.Wait()
+	for w := 1; w < p.workers; w++ {
+		<-p.exits
+	}
 }

@@ -7,6 +7,7 @@ package table
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -79,6 +80,34 @@ func BenchmarkReadText(b *testing.B) {
 						}
 						values = append(values, v)
 					}
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkReadSparse reads a Matrix Market file of counts, column by column, into sparse rows.
+func BenchmarkReadSparse(b *testing.B) {
+	const d, n = 20000, 1000
+	r := rand.New(rand.NewPCG(1, 2))
+	var body bytes.Buffer
+	entries := 0
+	for j := range n {
+		for i := int(r.ExpFloat64() * 20); i < d; i += 1 + int(r.ExpFloat64()*20) {
+			fmt.Fprintf(&body, "%d %d %d\n", i+1, j+1, 1+int(r.ExpFloat64()*2))
+			entries++
+		}
+	}
+	text := append(fmt.Appendf(nil, "%s matrix coordinate integer general\n%d %d %d\n", mtxMagic, d, n, entries), body.Bytes()...)
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	z.Write(text)
+	z.Close()
+	for name, in := range map[string][]byte{"plain": text, "gzip": packed.Bytes()} {
+		b.Run(name, func(b *testing.B) {
+			timed(b, len(text), func() {
+				if _, err := Read(bytes.NewReader(in), "in", Options{Rows: true}); err != nil {
+					b.Fatal(err)
 				}
 			})
 		})

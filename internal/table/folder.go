@@ -45,6 +45,7 @@ func ReadFolder(dir fs.FS, folder string, o Options) (*Table, error) {
 		}
 	}
 	transpose := o.Transpose
+	o.Rows = o.Rows && !transpose
 	o.Transpose = false
 	if o.Format != "" && o.Format != "mtx" {
 		return nil, &Error{File: folder, Problem: "this is a folder with a Matrix Market file, not " + o.Format}
@@ -73,13 +74,13 @@ func ReadFolder(dir fs.FS, folder string, o Options) (*Table, error) {
 	}
 	kinds := map[string]int{}
 	if err := read(features, func(io.Reader) (err error) {
-		t.Features, err = s.list(column, t.X.Rows, kinds)
+		t.Features, err = s.list(column, len(t.Features), kinds)
 		return err
 	}); err != nil {
 		return nil, err
 	}
 	if err := read(barcodes, func(io.Reader) (err error) {
-		t.Samples, err = s.list(1, t.X.Cols, nil)
+		t.Samples, err = s.list(1, len(t.Samples), nil)
 		return err
 	}); err != nil {
 		return nil, err

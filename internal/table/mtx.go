@@ -45,7 +45,10 @@ func readMTX(s *source) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.tableOf(x) // with what was added up or mirrored
+	if held, is := x.(*quantmf.Sparse); is {
+		return s.sparseTable(held)
+	}
+	return s.tableOf(x.(quantmf.Mat)) // with what was added up or mirrored
 }
 
 type mtxReader struct {
@@ -86,7 +89,8 @@ func (r *mtxReader) fields(f [][]byte, what string, a ...any) (n int, err error)
 	}
 }
 
-func (r *mtxReader) matrix() (x quantmf.Mat, err error) {
+// matrix returns a Mat, or a Sparse where the matrix is to stay sparse.
+func (r *mtxReader) matrix() (x quantmf.Rows, err error) {
 	want := 2
 	if r.coordinate {
 		want = 3
@@ -117,6 +121,9 @@ func (r *mtxReader) matrix() (x quantmf.Mat, err error) {
 	case r.mirror && d != n:
 		return x, r.fault(0, "a symmetric matrix has as many rows as columns")
 	}
+	if r.coordinate && r.staysSparse(d, n, sizes[2]) {
+		return r.sparse(d, n, sizes[2])
+	}
 	if r.coordinate {
 		return r.entries(d, n, sizes[2])
 	}
@@ -129,46 +136,40 @@ func (r *mtxReader) entries(rows, cols, entries uint64) (x quantmf.Mat, err erro
 	if err != nil {
 		return x, err
 	}
-	f := make([][]byte, 3)
-	if r.pattern {
-		f = f[:2]
-	}
-	for e := range entries {
-		n, err := r.fields(f, "entry %d of %d", e+1, entries)
-		if err != nil {
-			return x, err
-		}
-		if n != len(f) {
-			return x, r.fault(0, "this entry has %d numbers, it should have %d", n, len(f))
-		}
-		var at [2]int
-		for k, most := range [2]uint64{rows, cols} {
-			v, ok := count(string(f[k]))
-			if !ok || v < 1 || v > most {
-				return x, r.fault(k+1, "%s is no index from 1 to %d", quote(string(f[k])), most)
-			}
-			at[k] = int(v) - 1
-		}
-		v := 1.0
-		if !r.pattern {
-			if v, err = r.value(f[2], 3); err != nil {
-				return x, err
-			}
-		}
-		i, j := at[0], at[1]
-		if err := p.add(i, j, v); err != nil {
-			return x, err
-		}
-		if r.mirror && i != j {
-			if err := p.add(j, i, float64(r.sign*v)); err != nil {
-				return x, err
-			}
-		}
+	l := &listed{mtxReader: r, rows: rows, cols: cols, entries: entries}
+	if err := l.each(r.source, func(i, j uint32, v float64) error { return p.add(int(i), int(j), v) }); err != nil {
+		return x, err
 	}
 	if err := r.end(); err != nil {
 		return x, err
 	}
 	return p.matrix()
+}
+
+// entry reads entry e, counted from 0, of so many. f has room for its fields.
+func (r *mtxReader) entry(f [][]byte, e, rows, cols, entries uint64) (i, j uint32, v float64, err error) {
+	n, err := r.fields(f, "entry %d of %d", e+1, entries)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	if n != len(f) {
+		return 0, 0, 0, r.fault(0, "this entry has %d numbers, it should have %d", n, len(f))
+	}
+	var at [2]uint32
+	for k, most := range [2]uint64{rows, cols} {
+		v, ok := count(string(f[k]))
+		if !ok || v < 1 || v > most {
+			return 0, 0, 0, r.fault(k+1, "%s is no index from 1 to %d", quote(string(f[k])), most)
+		}
+		at[k] = uint32(v - 1)
+	}
+	v = 1
+	if !r.pattern {
+		if v, err = r.value(f[2], 3); err != nil {
+			return 0, 0, 0, err
+		}
+	}
+	return at[0], at[1], v, nil
 }
 
 // array reads a matrix of all values; those above the diagonal are not listed

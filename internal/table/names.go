@@ -170,7 +170,8 @@ func separators(line []byte, sep byte) int {
 const (
 	isValue = iota
 	isName
-	isLeft // left out
+	isLeft  // left out
+	isEmpty // nothing: the lines end in a separator
 )
 
 // layout is how a text is taken apart.
@@ -235,6 +236,11 @@ var featureCounts = []string{"Geneid", "Chr", "Start", "End", "Strand", "Length"
 // follow, as far as they are looked at.
 func (o Options) layoutOf(sep byte, first []cell, rows [][]cell) (*layout, string) {
 	l := &layout{sep: sep, first: first, names: -1}
+	trailing := o.trailing(l, rows)
+	if trailing && len(first) < len(rows[0]) {
+		first = append(slices.Clip(first), cell{})
+		l.first = first
+	}
 	width := len(first)
 	if len(rows) > 0 {
 		width = len(rows[0])
@@ -264,6 +270,9 @@ func (o Options) layoutOf(sep byte, first []cell, rows [][]cell) (*layout, strin
 	if problem := o.nameColumns(l, body); problem != "" {
 		return nil, problem
 	}
+	if last := width - 1; trailing && l.roles[last] == isValue {
+		l.roles[last] = isEmpty
+	}
 	if l.short && l.names < 0 {
 		return nil, "the first line has one cell fewer than the lines below, as where it has none above the names of the features; -names none says that there are no such names"
 	}
@@ -273,6 +282,23 @@ func (o Options) layoutOf(sep byte, first []cell, rows [][]cell) (*layout, strin
 		}
 	}
 	return l, ""
+}
+
+// trailing tells whether all lines end in a separator with nothing behind it, but for the first one perhaps.
+func (o Options) trailing(l *layout, rows [][]cell) bool {
+	if len(rows) == 0 || len(rows[0]) < 3 {
+		return false
+	}
+	last := len(rows[0]) - 1
+	nothing := func(r []cell) bool { return len(r) == last+1 && r[last] == cell{} }
+	if slices.ContainsFunc(rows, func(r []cell) bool { return !nothing(r) }) {
+		return false
+	}
+	if len(l.first) == last && o.Header != HeaderYes {
+		l.doubt(fmt.Sprintf("all lines but the first end in a separator: the empty column %d was left out; give -header yes if the first line lacks a cell above the names instead", last+1))
+		return true
+	}
+	return nothing(l.first)
 }
 
 // isShortHeader reports whether a first line that is one cell shorter than the
@@ -561,6 +587,9 @@ func (l *layout) taken(first int) string {
 		fmt.Fprintf(&s, "; columns %s and %d more left out", strings.Join(left[:8], ", "), more)
 	case len(left) > 0:
 		s.WriteString("; columns " + strings.Join(left, ", ") + " left out")
+	}
+	if n := len(l.roles); l.roles[n-1] == isEmpty {
+		fmt.Fprintf(&s, "; column %d is empty", n)
 	}
 	return s.String()
 }

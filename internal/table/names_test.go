@@ -101,6 +101,12 @@ func TestDoubts(t *testing.T) {
 		{"a comment that is a header", "# made by hand\n#OTU ID\ta\tb\nx\t1\t2\n", Options{}, "x", "1 2", ""},
 		{"blanks, many of them", "  x    a   b  \n  g    1   2  \n\n  h \t 3  4\n", Options{}, "g|h", "1 2/3 4", ""},
 		{"words of missing values", "x,a,b\ng,-999,below\n", Options{Missing: true, NA: []string{"-999", "below"}}, "g", "NaN NaN", ""},
+		{"lines that end in a separator", "x,a,b,\ng,1,2,\nh,3,4,\n", Options{}, "g|h", "1 2/3 4", ""},
+		{"all but the first", "x\ta\tb\ng\t1\t2\t\nh\t3\t4\t\n", Options{Missing: true}, "g|h", "1 2/3 4", "the empty column 4 was left out; give -header yes"},
+		{"the same, overruled", "x\ta\tb\ng\t1\t2\t\nh\t3\t4\t\n", Options{Missing: true, Header: HeaderYes}, "g|h", "1 2 NaN/3 4 NaN", ""},
+		{"a last sample that misses one value", "x,a,b\ng,1,\nh,3,4\n", Options{Missing: true}, "g|h", "1 NaN/3 4", ""},
+		{"names that Go writes numbers like", "1_1,1,2\n1_2,3,4\n", Options{}, "1_1|1_2", "1 2/3 4", ""},
+		{"others", "0x1p4,1,2\n0x1p5,3,4\n", Options{}, "0x1p4|0x1p5", "1 2/3 4", ""},
 		{"a separator of one's own", "x|a|b\ng|1|2\n", Options{Sep: '|'}, "g", "1 2", ""},
 	} {
 		got, err := Read(strings.NewReader(c.in), "in", c.o)

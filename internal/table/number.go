@@ -94,8 +94,16 @@ func (o Options) numberLike(cell string) bool {
 	return o.isMissing(cell) || isNumber(cell)
 }
 
+// parse reads a number. What Go alone writes as one is none: 1_2 and 0x1p4 are names of wells and the like.
+func parse(text string) (float64, error) {
+	if strings.ContainsAny(text, "_xX") {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseFloat(text, 64)
+}
+
 func isNumber(text string) bool {
-	_, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	_, err := parse(strings.TrimSpace(text))
 	return err == nil || errors.Is(err, strconv.ErrRange)
 }
 
@@ -127,7 +135,7 @@ func (o Options) number(cell string) (v float64, problem string) {
 		}
 		return 0, fmt.Sprintf("%q is a missing value: %s", short(text), fillIn)
 	}
-	v, err := strconv.ParseFloat(text, 64)
+	v, err := parse(text)
 	switch {
 	case err == nil && slices.Contains(o.na, v):
 		if o.Missing {

@@ -32,6 +32,10 @@ type Options struct {
 
 	Transpose bool // samples are in rows
 
+	// Rows says that a matrix which takes less memory so, or which can be read by rows from
+	// its file, may stay as it is: Table.Held is what it is then, and X is empty.
+	Rows bool
+
 	// Of text. Names is the heading or the number, from 1, of the column that names the
 	// features; the further numbers of a list such as 1,3-5 are columns to be left out;
 	// "none" is no such column; "" is to find out. Of a 10x folder it is the column of
@@ -63,8 +67,8 @@ var formats = []struct {
 
 // Read reads a matrix in any of the formats. A fault in the content is an [*Error];
 // file is what it calls the file. The numbers are taken once, 8 bytes each, where r is an
-// io.Seeker as well, which is read twice if it holds text or is compressed, and twice
-// where it is not.
+// io.Seeker as well, which is read twice if it holds text or is compressed. Where it is none they take
+// a quarter more while they become one piece, below 8 MiB as much again; an npz is kept whole, too.
 func Read(r io.Reader, file string, o Options) (*Table, error) {
 	s, err := newSource(r, file, o)
 	if err != nil {
@@ -137,6 +141,8 @@ func foreign(head []byte) string {
 		return "this is a file of R's save or saveRDS" + save
 	case has("\xd0\xcf\x11\xe0"):
 		return "this is an old Excel workbook: save the sheet as CSV or tab-separated text"
+	case has("!Series_"), has("!Sample_"):
+		return "this is a series matrix of GEO: keep what stands between the lines !series_matrix_table_begin and !series_matrix_table_end"
 	case has("PAR1"), has("ARROW1"):
 		return "this is a Parquet or Arrow file" + save
 	case bytes.IndexByte(head, 0) >= 0:

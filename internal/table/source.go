@@ -13,7 +13,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
+	"runtime/debug"
 )
 
 // ErrMemory is what an [*Error] wraps where the file asks for more memory than
@@ -51,7 +51,7 @@ func newSource(r io.Reader, file string, o Options) (*source, error) {
 	}
 	o.na = nil
 	for _, word := range o.NA {
-		if v, err := strconv.ParseFloat(word, 64); err == nil {
+		if v, err := parse(word); err == nil {
 			o.na = append(o.na, v)
 		}
 	}
@@ -354,6 +354,7 @@ type numberList struct {
 	s      *source
 	pieces [][]float64
 	count  int
+	room   int // of all pieces
 }
 
 // piece is how many numbers are taken at a time where their count is not known: fewer
@@ -366,6 +367,7 @@ func (l *numberList) reserve(count int) error {
 		return err
 	}
 	l.pieces = append(l.pieces, make([]float64, 0, count))
+	l.room += count
 	return nil
 }
 
@@ -380,6 +382,7 @@ func (l *numberList) next(count int) ([]float64, error) {
 			return nil, err
 		}
 		l.pieces = append(l.pieces, make([]float64, 0, room))
+		l.room += room
 		last++
 	}
 	p := l.pieces[last]
@@ -396,19 +399,34 @@ func (l *numberList) drop(count int) {
 	l.count -= count
 }
 
-// all returns the numbers in one slice.
+// handOver is the share of a large list that is in memory twice while it becomes one piece: 1/8.
+const handOver = 8
+
+// all returns the numbers in one slice. A large slice is made of pages that take no memory before they
+// are written, so pieces that go back to the system as they are copied leave room for it: there is little more
+// than the numbers at any time.
 func (l *numberList) all() ([]float64, error) {
 	if len(l.pieces) == 1 {
 		return l.pieces[0], nil
 	}
-	if err := l.s.take(8*int64(l.count), ofNumbers(l.count)+" in one piece"); err != nil {
+	more := l.count
+	if l.count >= 1<<20 {
+		more /= handOver
+	}
+	if err := l.s.take(8*int64(more), ofNumbers(l.count)+" in one piece"); err != nil {
 		return nil, err
 	}
-	out := make([]float64, 0, l.count)
+	out, kept := make([]float64, 0, l.count), 0
 	for i, p := range l.pieces {
-		out = append(out, p...)
-		l.s.give(8 * int64(cap(p)))
 		l.pieces[i] = nil
+		out = append(out, p...)
+		if kept += len(p); more < l.count && kept+piece > more && i < len(l.pieces)-1 {
+			debug.FreeOSMemory()
+			kept = 0
+		}
+	}
+	for _, size := range [...]int{l.room - l.count, more} {
+		l.s.give(8 * int64(size))
 	}
 	return out, nil
 }

@@ -83,8 +83,13 @@ func (p *sparse) matrix() (quantmf.Mat, error) {
 		return p.x, nil
 	}
 	if full := 8 * int64(p.rows) * int64(p.cols); full > spare+packing*int64(p.count) {
-		return p.x, &Error{File: p.s.file, Err: ErrMemory, Problem: fmt.Sprintf("%d × %d numbers with only %d of them in the file would take %s: leave out the rows and columns that hold nothing", p.rows, p.cols, p.count, size(full))}
+		return p.x, p.s.tooEmpty(full, uint64(p.rows), uint64(p.cols), p.count)
 	}
 	err := p.fill()
 	return p.x, err
+}
+
+// tooEmpty is the error of a matrix of so few entries for its size that its header must be wrong.
+func (s *source) tooEmpty(full int64, rows, cols uint64, count int) error {
+	return &Error{File: s.file, Err: ErrMemory, Problem: fmt.Sprintf("%d × %d numbers with only %d of them in the file would take %s: leave out the rows and columns that hold nothing", rows, cols, count, size(full))}
 }

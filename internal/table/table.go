@@ -24,6 +24,9 @@ type Table struct {
 	Samples  []string
 	X        quantmf.Mat
 
+	// Held is the matrix where it is not in X, and nil where it is (Options.Rows).
+	Held quantmf.Rows
+
 	// NamedFeatures and NamedSamples are false where the file had no names and
 	// f1, f2, ... or s1, s2, ... stand instead.
 	NamedFeatures, NamedSamples bool
@@ -36,8 +39,35 @@ type Table struct {
 	transposed bool  // lines are those of columns, fields those of rows
 }
 
+// Rows returns the matrix, whatever holds it.
+func (t *Table) Rows() quantmf.Rows {
+	if t.Held != nil {
+		return t.Held
+	}
+	return t.X
+}
+
+// Dims returns the sizes of the matrix.
+func (t *Table) Dims() (features, samples int) { return t.Rows().Dims() }
+
+// eachRow calls do for every row, which it may not write to.
+func (t *Table) eachRow(do func(i int, row []float64)) error {
+	d, n := t.Dims()
+	room := make([]float64, n)
+	for i := range d {
+		row := room
+		if t.Held == nil {
+			row = t.X.Row(i)
+		} else if err := t.Held.ReadRow(room, i); err != nil {
+			return &Error{File: t.File, Feature: t.Features[i], Problem: err.Error()}
+		}
+		do(i, row)
+	}
+	return nil
+}
+
 // Select returns the table of the given rows, in that order. It shares no
-// numbers with t.
+// numbers with t, but where a file holds them.
 func (t *Table) Select(rows []int) *Table {
 	s := *t
 	s.Features = make([]string, len(rows))
@@ -47,15 +77,64 @@ func (t *Table) Select(rows []int) *Table {
 	}
 	at := *of
 	*of = nil
-	s.X = quantmf.NewMat(len(rows), t.X.Cols)
+	switch held := t.Held.(type) {
+	case nil:
+		s.X = quantmf.NewMat(len(rows), t.X.Cols)
+	case *quantmf.Sparse:
+		s.Held = rebuilt(held, rows, func(v float64) float64 { return v })
+	default:
+		s.Held = selected{held, slices.Clone(rows)}
+	}
 	for to, from := range rows {
 		s.Features[to] = t.Features[from]
 		if at != nil {
 			*of = append(*of, at[from])
 		}
-		copy(s.X.Row(to), t.X.Row(from))
+		if t.Held == nil {
+			copy(s.X.Row(to), t.X.Row(from))
+		}
 	}
 	return &s
+}
+
+// selected is some rows of a matrix.
+type selected struct {
+	quantmf.Rows
+	rows []int
+}
+
+func (s selected) Dims() (rows, cols int) {
+	_, cols = s.Rows.Dims()
+	return len(s.rows), cols
+}
+
+func (s selected) ReadRow(x []float64, i int) error { return s.Rows.ReadRow(x, s.rows[i]) }
+
+// logged is log(1+x) of a matrix.
+type logged struct{ quantmf.Rows }
+
+func (l logged) ReadRow(x []float64, i int) error {
+	err := l.Rows.ReadRow(x, i)
+	for j, v := range x {
+		x[j] = math.Log1p(v)
+	}
+	return err
+}
+
+// holed is a matrix with rows that are missing altogether.
+type holed struct {
+	quantmf.Rows
+	missing []bool
+}
+
+func (h holed) ReadRow(x []float64, i int) error {
+	if !h.missing[i] {
+		return h.Rows.ReadRow(x, i)
+	}
+	for j := range x {
+		x[j] = math.NaN()
+	}
+	return nil
 }
 
 // SelectOr is Select, where a row that is -1 is one of missing values, with the name that
@@ -66,20 +145,39 @@ func (t *Table) SelectOr(rows []int, names []string) *Table {
 		there[to] = max(from, 0)
 	}
 	s := t.Select(there)
+	missing := make([]bool, len(rows))
 	for to, from := range rows {
-		if from < 0 {
-			s.Features[to] = names[to]
-			row := s.X.Row(to)
-			for j := range row {
-				row[j] = math.NaN()
-			}
+		if from >= 0 {
+			continue
 		}
+		s.Features[to], missing[to] = names[to], true
+		if s.Held != nil {
+			continue
+		}
+		row := s.X.Row(to)
+		for j := range row {
+			row[j] = math.NaN()
+		}
+	}
+	if s.Held != nil && slices.Contains(missing, true) {
+		s.Held = holed{s.Held, missing}
 	}
 	return s
 }
 
 // Log1p takes log(1+x) of every number.
 func (t *Table) Log1p() {
+	switch held := t.Held.(type) {
+	case nil:
+	case *quantmf.Sparse:
+		rows := make([]int, len(t.Features))
+		for i := range rows {
+			rows[i] = i
+		}
+		t.Held = rebuilt(held, rows, math.Log1p)
+	default:
+		t.Held = logged{held}
+	}
 	for i := range t.X.Rows {
 		row := t.X.Row(i)
 		for j, v := range row {
@@ -90,32 +188,36 @@ func (t *Table) Log1p() {
 
 // MostVariable returns the table of the count features of largest standard
 // deviation over the values that are there, in the order of t, or t where it has
-// no more.
-func (t *Table) MostVariable(count int) *Table {
-	if count >= t.X.Rows {
-		return t
+// no more. The error is one of reading what a file holds.
+func (t *Table) MostVariable(count int) (*Table, error) {
+	d, _ := t.Dims()
+	if count >= d {
+		return t, nil
 	}
-	spread := make([]float64, t.X.Rows) // the variance
-	rows := make([]int, t.X.Rows)
-	for i := range rows {
+	spread := make([]float64, d) // the variance
+	rows := make([]int, d)
+	err := t.eachRow(func(i int, row []float64) {
 		rows[i] = i
 		mean, seen := 0.0, 0.0
-		for _, v := range t.X.Row(i) {
+		for _, v := range row {
 			if v == v {
 				seen++
 				mean += (v - mean) / seen
 			}
 		}
-		for _, v := range t.X.Row(i) {
+		for _, v := range row {
 			if v == v {
 				spread[i] += (v - mean) * (v - mean) / seen
 			}
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(spread[b], spread[a]) })
 	rows = rows[:count]
 	slices.Sort(rows)
-	return t.Select(rows)
+	return t.Select(rows), nil
 }
 
 // Error returns an error at entry (i, j), either of which is -1 where the fault
@@ -190,16 +292,16 @@ func (t *Table) Remarks() []string {
 			seen[name] = true
 		}
 		if len(twice) > 0 {
-			remarks = append(remarks, fmt.Sprintf("%s of %s stand more than once: %s", counted(len(twice), "name"), n.what, examples(slices.Sorted(maps.Keys(twice)))))
+			remarks = append(remarks, fmt.Sprintf("%s more than once among those of %s: %s", counted(len(twice), "name stands", "names stand"), n.what, examples(slices.Sorted(maps.Keys(twice)))))
 		}
 	}
-	if t.X.Cols < 2 {
+	if len(t.Samples) < 2 {
 		return remarks
 	}
 	var zero, constant []string
-	for i := range t.X.Rows {
+	err := t.eachRow(func(i int, row []float64) {
 		first, varies := math.NaN(), false
-		for _, v := range t.X.Row(i) {
+		for _, v := range row {
 			if first != first {
 				first = v
 			} else if v != first && v == v {
@@ -214,6 +316,9 @@ func (t *Table) Remarks() []string {
 		default:
 			constant = append(constant, t.Features[i])
 		}
+	})
+	if err != nil { // whoever fits the matrix will say so
+		return remarks
 	}
 	if len(zero) > 0 {
 		remarks = append(remarks, fmt.Sprintf("%s 0 in all samples: %s", counted(len(zero), "feature is", "features are"), examples(zero)))

@@ -282,6 +282,10 @@ func (r *textReader) add(line []byte) error {
 				return err
 			}
 			r.features = append(r.features, string(text))
+		case isEmpty:
+			if len(bytes.TrimSpace(text)) > 0 {
+				return r.fault(f+1, "%s stands in a column that is empty in the lines before: remove it, or name the column in the first line", quote(string(text)))
+			}
 		}
 		at = next
 	}
@@ -352,7 +356,7 @@ func (r *textReader) ragged(line []byte) error {
 		todo = "remove the cells that are too many"
 	}
 	f := min(count, len(r.roles))
-	e := r.fault(f+1, "this line has %d cells, %s: %s", count, before, todo)
+	e := r.fault(f+1, "this line has %s, %s: %s", counted(count, "cell"), before, todo)
 	e.Feature = r.feature(line)
 	if f < len(r.roles) && r.roles[f] == isValue {
 		e.Sample = r.sample(f)

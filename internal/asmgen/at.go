@@ -1,0 +1,234 @@
+package main
+
+// The loops of low-rank products at some samples only; see internal/kernel/at.go for the loops in Go. V lies
+// sample by sample, stride numbers apart, of which two blocks are taken at a time.
+
+// sample brings the offset of the row of sample i of cols into a register, row being the bytes of a row.
+func (f *Func) sample(i int, cols, row Reg) Reg {
+	r := []Reg{R10, R11}[i%2]
+	f.wordR(r, mem(4*i, cols))
+	f.mulR(r, row)
+	return r
+}
+
+// samples calls text for every sample that cols names, count of them, some at a time: at(i) brings
+// the offset of the row of sample i of these into a register.
+func (f *Func) samples(cols, count, row Reg, sizes []int, text func(n int, at func(i int) Reg)) {
+	f.groups(count, sizes, func(n int) {
+		text(n, func(i int) Reg { return f.sample(i, cols, row) })
+		f.advance(4*n, cols)
+	})
+}
+
+// stride brings the bytes of a row into a register.
+func (f *Func) stride(row Reg) {
+	f.value("stride", row)
+	f.shlR(row, Imm(3))
+}
+
+// products fills blocks from acc on with those of n blocks of u, from register by on, and some rows of v.
+func (f *Func) products(acc, by Vec, n, rows int, v Reg, at func(i int) Reg) {
+	for i := range rows {
+		r := at(i)
+		for b := range n {
+			f.halves(func(h Vec, off int) {
+				a, from := f.nth(acc, i, h), mem(64*b+off, v, r.times(1))
+				if b == 0 {
+					f.mul(a, f.nth(by, b, h), from)
+					return
+				}
+				f.mul(V1, f.nth(by, b, h), from)
+				f.add(a, a, V1)
+			})
+		}
+	}
+}
+
+// combineAt adds the products of as many samples as there are lanes at once where their sums can be made
+// together.
+func combineAt(f *Func) {
+	w, u, blocks, v := f.base("w", R5), f.base("u", R3), f.length("u", R1), f.base("v", R4)
+	const row, to, cols, left = R9, R6, R7, R8
+	f.stride(row)
+	f.shrR(blocks, Imm(3))
+	const acc = V8
+	first := pick(f, V4, V4, 16)
+	f.groups(blocks, []int{2, 1}, func(n int) {
+		for b := range n {
+			f.halves(func(h Vec, off int) { f.load(f.nth(first, b, h), mem(64*b+off, u)) })
+		}
+		f.moveR(to, w)
+		f.base("cols", cols)
+		f.length("cols", left)
+		f.samples(cols, left, row, pick(f, []int{8, 1}, []int{4, 1}, []int{1}), func(m int, at func(int) Reg) {
+			f.products(acc, first, n, m, v, at)
+			if m > 1 {
+				f.reduceEach(acc, V2)
+				f.add(acc, acc, mem(0, to))
+				f.store(mem(0, to), acc)
+			} else {
+				f.reduce(f.block(acc), V1)
+				f.loadFirst(V1, mem(0, to))
+				f.addFirst(acc, V1, acc)
+				f.storeFirst(mem(0, to), acc)
+			}
+			f.advance(8*m, to)
+		})
+		f.advance(64*n, u, v)
+	})
+}
+
+func dotsAt(f *Func) {
+	g, blocks, v := f.base("g", R5), f.length("g", R1), f.base("v", R4)
+	const row, r, cols, left = R9, R6, R7, R8
+	f.stride(row)
+	f.shrR(blocks, Imm(3))
+	f.groups(blocks, []int{2, 1}, func(n int) {
+		sum := func(chain, b int, h Vec) Vec { return f.nth(V8, chain*n+b, h) }
+		for chain := range 2 {
+			for b := range n {
+				f.halves(func(h Vec, _ int) { f.clear(sum(chain, b, h)) })
+			}
+		}
+		f.base("r", r)
+		f.base("cols", cols)
+		f.length("cols", left)
+		f.samples(cols, left, row, []int{4, 2, 1}, func(m int, at func(int) Reg) {
+			for i := range m {
+				j := at(i)
+				f.broadcast(V0, mem(8*i, r))
+				for b := range n {
+					f.halves(func(h Vec, off int) {
+						s := sum(i%2, b, h)
+						f.mul(V1, V0, mem(64*b+off, v, j.times(1)))
+						f.add(s, s, V1)
+					})
+				}
+			}
+			f.advance(8*m, r)
+		})
+		for b := range n {
+			f.halves(func(h Vec, off int) {
+				s := sum(0, b, h)
+				f.add(s, s, sum(1, b, h))
+				f.add(s, s, mem(64*b+off, g))
+				f.store(mem(64*b+off, g), s)
+			})
+		}
+		f.advance(64*n, g, v)
+	})
+}
+
+func accumulateAt(f *Func) {
+	acc, u, blocks := f.base("acc", R4), f.base("u", R3), f.length("u", R1)
+	const row, r, cols, left = R9, R6, R7, R8
+	f.stride(row)
+	f.shrR(blocks, Imm(3))
+	f.groups(blocks, []int{2, 1}, func(n int) {
+		by := func(b int, h Vec) Vec { return f.nth(V8, b, h) }
+		for b := range n {
+			f.halves(func(h Vec, off int) { f.load(by(b, h), mem(64*b+off, u)) })
+		}
+		f.base("r", r)
+		f.base("cols", cols)
+		f.length("cols", left)
+		f.samples(cols, left, row, []int{4, 1}, func(m int, at func(int) Reg) {
+			for i := range m {
+				j := at(i)
+				f.broadcast(V0, mem(8*i, r))
+				for b := range n {
+					f.halves(func(h Vec, off int) {
+						place := mem(64*b+off, acc, j.times(1))
+						f.mul(V1, V0, by(b, h))
+						f.add(V1, V1, place)
+						f.store(place, V1)
+					})
+				}
+			}
+			f.advance(8*m, r)
+		})
+		f.advance(64*n, u, acc)
+	})
+}
+
+// ratiosAt is what the two kernels below begin with, of at most two blocks of components and whole blocks of samples:
+// it fills eight ratios r, which are in V8 then and those of x in V0. text is what follows.
+func (f *Func) ratiosAt(v, r Reg, text func(n int, cols, row Reg)) {
+	u, blocks, x, count := f.base("u", R3), f.length("u", R1), f.base("x", R6), f.length("cols", R2)
+	const cols, row, low = R7, R9, V6
+	f.base("cols", cols)
+	f.stride(row)
+	f.shrR(blocks, Imm(3))
+	f.shrR(count, Imm(3))
+	f.broadcast(low, f.arg("low"))
+	f.groups(blocks, []int{2, 1}, func(n int) {
+		for b := range n {
+			f.load(V4+Vec(b), mem(64*b, u))
+		}
+		f.groups(count, []int{1}, func(int) {
+			f.products(V8, V4, n, 8, v, func(i int) Reg { return f.sample(i, cols, row) })
+			f.reduceEach(V8, V2)
+			f.add(V8, V8, mem(0, r))
+			f.max(V8, low, V8)
+			f.load(V0, mem(0, x))
+			f.div(V8, V0, V8)
+			f.store(mem(0, r), V8)
+			text(n, cols, row)
+			f.advance(64, x, r)
+			f.advance(32, cols)
+		})
+	})
+}
+
+func ratioDotsAt(f *Func) {
+	g, v, r := f.base("g", R5), f.base("v", R4), f.base("r", R8)
+	sum := func(i, b int) Vec { return Vec(20 + 2*(i%2) + b) }
+	for i := range 4 {
+		f.clear(sum(i/2, i%2))
+	}
+	f.ratiosAt(v, r, func(n int, cols, row Reg) {
+		for i := range 8 {
+			j := f.sample(i, cols, row)
+			f.broadcast(V0, mem(8*i, r))
+			for b := range n {
+				f.mul(V1, V0, mem(64*b, v, j.times(1)))
+				f.add(sum(i, b), sum(i, b), V1)
+			}
+		}
+	})
+	count := f.length("u", R2)
+	f.shrR(count, Imm(3))
+	for b := range 2 {
+		f.add(sum(0, b), sum(0, b), sum(1, b))
+	}
+	none := f.label("none")
+	f.add(V0, sum(0, 0), mem(0, g))
+	f.store(mem(0, g), V0)
+	f.branch(count, LT, Imm(2), none)
+	f.add(V0, sum(0, 1), mem(64, g))
+	f.store(mem(64, g), V0)
+	f.at(none)
+}
+
+func ratioAccumulateAt(f *Func) {
+	acc, v, r, logs := f.base("acc", R5), f.base("v", R4), f.base("r", R8), f.base("logs", R12)
+	const total = V7
+	f.roughReady()
+	f.load(total, mem(0, logs))
+	f.ratiosAt(v, r, func(n int, cols, row Reg) {
+		f.copy(16, V8)
+		f.roughLog(16, 17, 18, 19, 20, 21)
+		f.mul(16, 16, V0)
+		f.add(total, total, Vec(16))
+		for i := range 8 {
+			j := f.sample(i, cols, row)
+			f.broadcast(V0, mem(8*i, r))
+			for b := range n {
+				f.mul(V1, V0, V4+Vec(b))
+				f.add(V1, V1, mem(64*b, acc, j.times(1)))
+				f.store(mem(64*b, acc, j.times(1)), V1)
+			}
+		}
+	})
+	f.store(mem(0, logs), total)
+}

@@ -1,0 +1,109 @@
+package kernel
+
+import "math"
+
+// The loops of a low-rank product at some samples only, in Go: those of the cells of a row that are not 0.
+// V lies sample by sample, rows of whole blocks of components that lie stride numbers apart. cols names the
+// samples, which are different ones.
+
+// span is how many components go together.
+const span = 2 * Lanes
+
+func combineAt_g(w, u, v []float64, cols []uint32, stride int) {
+	k := len(u)
+	w = w[:len(cols)]
+	for c := 0; c < k; c += span {
+		a := (*[Lanes]float64)(u[c:])
+		if c+Lanes == k {
+			for p, j := range cols {
+				x := (*[Lanes]float64)(v[int(j)*stride+c:])
+				w[p] += ((float64(a[0]*x[0]) + float64(a[4]*x[4])) + (float64(a[2]*x[2]) + float64(a[6]*x[6]))) +
+					((float64(a[1]*x[1]) + float64(a[5]*x[5])) + (float64(a[3]*x[3]) + float64(a[7]*x[7])))
+			}
+			return
+		}
+		b := (*[Lanes]float64)(u[c+Lanes:])
+		for p, j := range cols {
+			x := (*[span]float64)(v[int(j)*stride+c:])
+			s0, s4 := float64(a[0]*x[0])+float64(b[0]*x[8]), float64(a[4]*x[4])+float64(b[4]*x[12])
+			s2, s6 := float64(a[2]*x[2])+float64(b[2]*x[10]), float64(a[6]*x[6])+float64(b[6]*x[14])
+			s1, s5 := float64(a[1]*x[1])+float64(b[1]*x[9]), float64(a[5]*x[5])+float64(b[5]*x[13])
+			s3, s7 := float64(a[3]*x[3])+float64(b[3]*x[11]), float64(a[7]*x[7])+float64(b[7]*x[15])
+			w[p] += ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))
+		}
+	}
+}
+
+// Samples at even and at odd places have sums of their own.
+func dotsAt_g(g, v, r []float64, cols []uint32, stride int) {
+	k := len(g)
+	r = r[:len(cols)]
+	for c := 0; c < k; c += 4 {
+		var e0, e1, e2, e3, o0, o1, o2, o3 float64
+		p := 0
+		for ; p+1 < len(cols); p += 2 {
+			x, y := (*[4]float64)(v[int(cols[p])*stride+c:]), (*[4]float64)(v[int(cols[p+1])*stride+c:])
+			a, b := r[p], r[p+1]
+			e0 += float64(a * x[0])
+			e1 += float64(a * x[1])
+			e2 += float64(a * x[2])
+			e3 += float64(a * x[3])
+			o0 += float64(b * y[0])
+			o1 += float64(b * y[1])
+			o2 += float64(b * y[2])
+			o3 += float64(b * y[3])
+		}
+		if p < len(cols) {
+			x, a := (*[4]float64)(v[int(cols[p])*stride+c:]), r[p]
+			e0 += float64(a * x[0])
+			e1 += float64(a * x[1])
+			e2 += float64(a * x[2])
+			e3 += float64(a * x[3])
+		}
+		g[c] += e0 + o0
+		g[c+1] += e1 + o1
+		g[c+2] += e2 + o2
+		g[c+3] += e3 + o3
+	}
+}
+
+func accumulateAt_g(acc, u, r []float64, cols []uint32, stride int) {
+	k := len(u)
+	r = r[:len(cols)]
+	for p, j := range cols {
+		to, by := acc[int(j)*stride:][:k], r[p]
+		for c, v := range u {
+			to[c] += float64(by * v)
+		}
+	}
+}
+
+// ratioDotsAt and ratioAccumulateAt are one loop of what is one after another here; of at most a span of
+// components and of whole blocks of samples.
+
+func ratioDotsAt_g(g, r, u, v, x []float64, cols []uint32, stride int, low float64) {
+	combineAt(r, u, v, cols, stride)
+	ratio(r, x, r, low)
+	dotsAt(g, v, r, cols, stride)
+}
+
+func ratioAccumulateAt_g(acc, r, logs, u, v, x []float64, cols []uint32, stride int, low float64) {
+	combineAt(r, u, v, cols, stride)
+	ratio(r, x, r, low)
+	s := (*[Lanes]float64)(logs)
+	for p := 0; p < len(r); p += Lanes {
+		logBlock(s, r[p:], x[p:])
+	}
+	accumulateAt(acc, u, r, cols, stride)
+}
+
+// Every number is written, and the next one over it where it was 0: no branch is to be foretold.
+func compress_g(cols []uint32, vals, x []float64) int {
+	n := 0
+	for j, v := range x {
+		cols[n], vals[n] = uint32(j), v
+		b := math.Float64bits(v) << 1
+		n += int((b | -b) >> 63)
+	}
+	return n
+}

@@ -1,0 +1,349 @@
+package nmf
+
+// This file holds rows that are mostly zero, under the divergence of Kullback and Leibler without hidden
+// cells. There a cell x = 0 adds nothing to the sums of X/W and X/W² that updates take, and W alone to the
+// loss, which for a row i of products u_i V is
+//
+//	Σ_j x log(x/w) - x + w = Σ_{x>0} x log(x/w) - Σ_j x + Σ_c u_ic Σ_j V_cj.
+//
+// So an epoch visits the cells that are not 0 and costs k times their number, beside sums over the factors.
+//
+// # Thin groups
+//
+// A group of Group rows is thin if at most a quarter of its cells are other than 0. Its loss is the right side above, that of
+// others the left side, cell by cell: that is more exact where a fit is nearly perfect. Which groups are thin
+// depends on the numbers alone, and all holders of rows go the same way, so a fit has the same bits over each: rows of
+// a thin group that are held in full are searched for what is not 0, and sparse rows of another are
+// expanded, to at most four times their cells.
+//
+// # Layout
+//
+// The samples of a row's cells lie anywhere, so V and the sums of its update are taken from where they lie
+// sample by sample, k numbers padded to whole blocks each (kernel.CombineAt and its neighbours). As many thin rows as
+// have eight cells a sample, a band, go over V together, tile by tile of samples, so that a tile comes to the
+// second cache once for all of them. The sums of a piece are turned at its end to lie as those of other rows.
+
+import (
+	"math"
+	"sync/atomic"
+
+	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/kernel"
+)
+
+const (
+	thinShare  = 4       // a group is thin if no more than one cell in so many is other than 0
+	bandRows   = 512     // at most, in a band
+	bandCells  = 8       // of a band, by the number of samples
+	tileHeld   = 1 << 16 // numbers of V in a tile of samples
+	runCells   = 256     // of a row that are taken together, so that their rows of V stay in the first cache
+	tileOfRows = 64      // samples a tile has at least
+)
+
+// thin is what thin groups are visited with.
+type thin struct {
+	groups []bool      // which groups are
+	some   bool        // one is
+	zeros  atomic.Bool // NonZeros has stored some
+	sums   []float64   // d: Σ_j x_ij of thin rows
+	kp     int         // k padded to whole blocks
+	tiles  int         // of samples
+	width  int         // of the widest
+	v      []float64   // np × kp: V sample by sample
+	from   []float64   // what v is filled with, which lies in tiles
+	newtonThin
+	sumV  []float64 // k: Σ_j V_cj
+	bands []band    // by worker
+
+	surveys, stands func(worker, piece int)
+}
+
+// band is some thin rows, and a worker's room for them.
+type band struct {
+	cols   [][]uint32 // of each row: where it is not 0
+	vals   [][]float64
+	ends   []int32 // of each row and tile: how many cells come before its end
+	u, g   []float64
+	logs   [][kernel.Lanes]float64 // Σ x log2 r of each row
+	w      []float64               // of a run
+	num    []float64               // np × kp: sums of a piece
+	used   bool                    // num has some
+	places []uint32                // room for cells of rows
+	cells  []float64
+	row    []float64 // n: of a row whose holder has all of it
+	newtonBand
+}
+
+// newThin returns what the groups of a problem are looked at with.
+func (f *Updates) newThin() *thin {
+	kp := kernel.Pad(f.K)
+	width := max(tileHeld/kp, tileOfRows)
+	t := &thin{groups: make([]bool, (f.D+Group-1)/Group), sums: make([]float64, f.D), kp: kp, tiles: (f.N + width - 1) / width, width: width,
+		sumV: make([]float64, f.K), bands: make([]band, f.Pool.Workers())}
+	t.surveys, t.stands = f.survey, f.stand
+	for i := range t.bands {
+		t.bands[i].places, t.bands[i].cells = make([]uint32, f.N), make([]float64, f.N) // for one row
+		if f.NonZeros == nil && f.X == nil {
+			t.bands[i].row = make([]float64, f.N)
+		}
+	}
+	return t
+}
+
+// prepare finds the thin groups and makes room for them.
+func (f *Updates) prepare() {
+	if !f.plain || f.thin.some {
+		return
+	}
+	f.Pool.Do(len(f.pieces), f.thin.surveys)
+	for _, is := range f.thin.groups {
+		f.thin.some = f.thin.some || is
+	}
+	if !f.thin.some {
+		return
+	}
+	v := func(n int) []float64 { return make([]float64, n) }
+	f.thin.v = v(f.NP * f.thin.kp)
+	rows := min(bandRows, f.D)
+	for i := range f.thin.bands {
+		b := &f.thin.bands[i]
+		room := (bandCells + 1) * f.N
+		b.places, b.cells = make([]uint32, room), v(room)
+		b.cols, b.vals, b.ends = make([][]uint32, rows), make([][]float64, rows), make([]int32, rows*f.thin.tiles)
+		b.u, b.g, b.logs = v(rows*f.thin.kp), v(rows*f.thin.kp), make([][kernel.Lanes]float64, rows)
+		b.w, b.num = v(runCells), v(f.NP*f.thin.kp)
+	}
+}
+
+// survey tells which groups of a piece of the rows are thin.
+func (f *Updates) survey(worker, piece int) {
+	b := &f.thin.bands[worker]
+	begin, end := f.span(piece)
+	for i := begin; i < end; i += Group {
+		if f.Pool.Err() != nil {
+			return
+		}
+		rows := min(Group, end-i)
+		left := rows * f.N / thinShare
+		for r := i; r < i+rows && left >= 0; r++ {
+			_, vals := f.cells(b, r, b.places, b.cells)
+			f.thin.sums[r] = 0
+			for _, x := range vals {
+				if x == 0 {
+					f.thin.zeros.Store(true)
+					continue
+				}
+				f.thin.sums[r] += x
+				left--
+			}
+		}
+		f.thin.groups[i/Group] = left >= 0
+	}
+}
+
+// cells returns the cells of row i that are not 0, where they are held or in the room given, which has as
+// many as there are samples at least.
+func (f *Updates) cells(b *band, i int, places []uint32, cells []float64) ([]uint32, []float64) {
+	if f.NonZeros == nil {
+		row := b.row
+		if f.X != nil {
+			row = f.X[i*f.Stride : i*f.Stride+f.N]
+		} else {
+			f.Read(row, nil, i)
+		}
+		n := kernel.Compress(places, cells, row)
+		return places[:n], cells[:n]
+	}
+	cols, vals := f.NonZeros(i, places[:0], cells[:0])
+	vals = vals[:len(cols)]
+	last := uint32(0)
+	for _, j := range cols {
+		last = max(last, j)
+	}
+	if int(last) >= f.N {
+		panic("nmf: a cell beyond the matrix")
+	}
+	if !f.thin.zeros.Load() {
+		return cols, vals
+	}
+	n := 0
+	for p, x := range vals {
+		if x != 0 {
+			places[n], cells[n] = cols[p], x
+			n++
+		}
+	}
+	return places[:n], cells[:n]
+}
+
+// upright takes V, which lies in tiles, over to where thin rows read it sample by sample.
+func (f *Updates) upright(v []float64) {
+	f.thin.from = v
+	f.Pool.Do(f.tiles.count, f.thin.stands)
+}
+
+// stand does so for a tile.
+func (f *Updates) stand(_, tile int) {
+	lo, hi := f.tile(tile)
+	f.turn(f.thin.v, f.thin.from, lo, hi)
+}
+
+// turn takes samples of V, of a tile, over to where they lie one by one.
+func (f *Updates) turn(to, from []float64, lo, hi int) {
+	n, kp := hi-lo, f.thin.kp
+	for c := range f.K {
+		row := from[f.K*lo+c*n : f.K*lo+(c+1)*n]
+		at := lo*kp + c
+		for _, x := range row {
+			to[at] = x
+			at += kp
+		}
+	}
+}
+
+// join adds the sums of thin rows, which lie sample by sample, to those of a piece.
+func (f *Updates) join(to, from []float64) {
+	kp := f.thin.kp
+	for t := range f.tiles.count {
+		lo, hi := f.tile(t)
+		n := hi - lo
+		for c := range f.K {
+			row := to[f.K*lo+c*n : f.K*lo+(c+1)*n]
+			at := lo*kp + c
+			for j := range row {
+				row[j] += from[at]
+				at += kp
+			}
+		}
+	}
+}
+
+// visit calls bands for the thin rows of a piece, as many as go over V together, and others for groups of others.
+func (f *Updates) visit(worker, piece int, bands func(b *band, i, rows int), others func(i, rows int)) {
+	b := &f.thin.bands[worker]
+	b.used = false
+	begin, end := f.span(piece)
+	for i := begin; i < end && f.Pool.Err() == nil; {
+		rows := f.fetch(b, i, end)
+		if rows > 0 {
+			if !b.used {
+				b.used = true
+				clear(b.num)
+				clear(b.den)
+			}
+			bands(b, i, rows)
+		} else {
+			rows = min(Group, end-i)
+			others(i, rows)
+		}
+		i += rows
+	}
+	if !b.used {
+		return
+	}
+	f.join(f.pieces[piece].num, b.num)
+	if len(b.den) > 0 {
+		f.join(f.pieces[piece].den, b.den)
+	}
+}
+
+// fetch finds the cells of thin rows from row i on, and returns how many rows those are: at most as many as go over V
+// together.
+func (f *Updates) fetch(b *band, i, end int) (rows int) {
+	for used := 0; i+rows < end && rows < len(b.cols) && f.thin.groups[(i+rows)/Group] && used <= bandCells*f.N; rows++ {
+		cols, vals := f.cells(b, i+rows, b.places[used:], b.cells[used:])
+		b.cols[rows], b.vals[rows] = cols, vals
+		used += len(cols)
+		at := 0
+		for t := range f.thin.tiles {
+			at += before(cols[at:], uint32((t+1)*f.thin.width))
+			b.ends[rows*f.thin.tiles+t] = int32(at)
+		}
+	}
+	return rows
+}
+
+// before returns how many of increasing cols are below end.
+func before(cols []uint32, end uint32) int {
+	n := len(cols)
+	if n == 0 || cols[n-1] < end {
+		return n
+	}
+	lo, hi := 0, n-1 // of the first that is not below
+	for lo < hi {
+		if m := (lo + hi) / 2; cols[m] < end {
+			lo = m + 1
+		} else {
+			hi = m
+		}
+	}
+	return lo
+}
+
+// in returns the cells of row r of a band in a tile, one of some.
+func (b *band) in(r, tile, tiles int) ([]uint32, []float64) {
+	from, to := int32(0), b.ends[r*tiles+tile]
+	if tile > 0 {
+		from = b.ends[r*tiles+tile-1]
+	}
+	return b.cols[r][from:to], b.vals[r][from:to]
+}
+
+// lay takes rows of u over to where each has whole blocks.
+func (b *band) lay(u []float64, rows, kp int) {
+	k := len(u) / rows
+	for r := range rows {
+		copy(b.u[r*kp:(r+1)*kp], u[r*k:(r+1)*k])
+	}
+}
+
+// sweepThin takes a band of thin rows through a sweep.
+func (f *Updates) sweepThin(b *band, pt *part, i, rows int) {
+	k, kp := f.K, f.thin.kp
+	u := f.U[i*k : (i+rows)*k]
+	b.lay(u, rows, kp)
+	if f.updateU {
+		clear(b.g[:rows*kp])
+		for t := range f.thin.tiles {
+			for r := range rows {
+				ur, g := b.u[r*kp:(r+1)*kp], b.g[r*kp:(r+1)*kp]
+				for cols, x := b.in(r, t, f.thin.tiles); len(cols) > 0; {
+					n := min(runCells, len(cols))
+					kernel.RatioDotsAt(g, b.w, ur, f.thin.v, x[:n], cols[:n], divergence.LeastT)
+					cols, x = cols[n:], x[n:]
+				}
+			}
+		}
+		for r := range rows {
+			g := b.g[r*kp : r*kp+k]
+			kernel.Ratio(g, g, f.tiles.denU[:k], divergence.LeastSum)
+			for c, by := range g {
+				u[r*k+c] *= by
+			}
+		}
+		b.lay(u, rows, kp)
+	}
+	clear(b.logs[:rows])
+	for t := range f.thin.tiles {
+		for r := range rows {
+			ur := b.u[r*kp : (r+1)*kp]
+			for cols, x := b.in(r, t, f.thin.tiles); len(cols) > 0; {
+				n := min(runCells, len(cols))
+				kernel.RatioAccumulateAt(b.num, b.w, &b.logs[r], ur, f.thin.v, x[:n], cols[:n], divergence.LeastT)
+				cols, x = cols[n:], x[n:]
+			}
+		}
+	}
+	for r := range rows {
+		u := u[r*k : (r+1)*k]
+		pt.losses[0] += f.thinLoss(i+r, u, f.thin.sumV, &b.logs[r])
+		for c, v := range u {
+			pt.sum[c] += v
+		}
+	}
+}
+
+// thinLoss is the loss of row i, given the sums over V and those of its logarithms.
+func (f *Updates) thinLoss(i int, u, sumV []float64, logs *[kernel.Lanes]float64) float64 {
+	return max(inner(u, sumV)-f.thin.sums[i]+float64(kernel.Reduce(logs)*math.Ln2), 0) // rounding may say otherwise of a perfect fit
+}
