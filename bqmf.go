@@ -126,8 +126,8 @@ func runBQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*BQMF, er
 		}
 	}
 	err = f.begin(rank)
-	if err := visible.trouble.get(); err != nil {
-		return nil, err
+	if late := visible.trouble.get(); late != nil {
+		return nil, late
 	}
 	if err != nil {
 		if f.best == nil {
