@@ -239,7 +239,10 @@ func TestTopAndLogarithmOfModel(t *testing.T) {
 	}
 	in := read(t, "matrix.tsv")
 	in.Log1p()
-	in = in.MostVariable(6)
+	in, err := in.MostVariable(6)
+	if err != nil {
+		t.Fatal(err)
+	}
 	m, err := quantmf.FitQMF(t.Context(), in.X, 2, quantmf.WithEpochs(3))
 	if err != nil {
 		t.Fatal(err)

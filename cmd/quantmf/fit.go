@@ -298,7 +298,9 @@ func (f *fitFlags) read(s streams) (*table.Table, os.FileInfo, error) {
 		t.Log1p()
 	}
 	if f.top > 0 {
-		t = t.MostVariable(f.top)
+		if t, err = t.MostVariable(f.top); err != nil {
+			return nil, nil, err
+		}
 	}
 	f.takeLoss(t.X)
 	return t, input, nil
