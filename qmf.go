@@ -102,8 +102,8 @@ func (c *config) settleQMF(rank int) {
 // is the whole matrix and under WithValidation and WithPatience, and otherwise means over
 // the rows, each at its visit.
 //
-// Errors: [*DataError], [*ShapeError], [*OptionError]; under [WithStrict] a
-// [*ConvergenceError]; when ctx ends or a progress function fails, the model so far with
+// Errors: [*DataError], [*ShapeError], [*OptionError]; where a row cannot be read a [*ReadError],
+// without a model; under [WithStrict] a [*ConvergenceError]; when ctx ends or a progress function fails, the model so far with
 // an error that wraps it.
 //
 // Cost of an epoch: d solves of about 4 passes (8nm flops and m³/3 each), their backward
@@ -115,9 +115,10 @@ func (c *config) settleQMF(rank int) {
 //
 // Memory beside x, in numbers of 8 bytes: dk + nk(k+5)/2 + 5dm (by Adam 4dk + 5kn + 5dm), n(m+21)
 // for each of up to eight rows a worker, 32(3n + k²) for a batch of 32 rows (64(3n + k²) + nk(k+3) for one of
-// all rows, however many they are), and the model; 40kn + 4dk during the start, and dn for normal scores;
-// under WithValidation a copy of x, a mask and the parameters at the best epoch; where x
-// is signed or beyond 2^±100 another copy of x. [MemoryOf] adds it up.
+// all rows, however many they are), and the model; 40kn + 4dk during the start, and dn for normal scores (at
+// most 2^26 where x is no [Mat]);
+// under WithValidation a bit for each cell and the parameters at the best epoch; where x
+// is a Mat that is signed or beyond 2^±100 a copy of it. [MemoryOf] adds it up.
 func FitQMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*QMF, error) {
 	return runQMF(ctx, x, rank, opts)
 }
@@ -773,16 +774,19 @@ func (q *QMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf
 // (UV)_i, in [0,1]. 0: the scale of the feature was kept up to a shift and a factor, or
 // the fitted row is constant. Near 1: no straight line comes close. Cost: that of
 // Reconstruct.
-func (q *QMF) Bend() []float64 { return bends(q.Reconstruct(), q.U, q.V) }
+func (q *QMF) Bend() []float64 {
+	fill, _ := q.filler(context.Background())
+	return bends(fill, q.U, q.V)
+}
 
-// bends compares every row of fit with that of uv.
-func bends(fit, u, v Mat) []float64 {
-	out := make([]float64, fit.Rows)
-	w := make([]float64, fit.Cols)
+// bends compares every row of a fitted matrix with that of uv.
+func bends(fill filler, u, v Mat) []float64 {
+	out := make([]float64, u.Rows)
+	w, t := make([]float64, v.Cols), make([]float64, v.Cols)
 	n := float64(len(w))
 	for i := range out {
+		fill(t, i)
 		product(w, u.Row(i), v)
-		t := fit.Row(i)
 		var mw, mt float64
 		for j := range w {
 			mw += w[j] / n

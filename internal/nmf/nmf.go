@@ -4,7 +4,8 @@
 //	[Updates]  multiplicative updates (Lee and Seung 2001), any β divergence: V ← V ∘ (num/den)^γ, then U
 //	[Newton]   Newton's method with bounds and momentum, β <= 2: under KL and Frobenius twenty epochs for hundreds
 //
-// Both read X row by row and hold nothing of its size. The factors are the caller's: a method changes
+// Both read X row by row and hold nothing of its size. Under KL without hidden cells rows that are mostly zero
+// cost what their other cells do (thin.go). The factors are the caller's: a method changes
 // them in Epoch alone, and between calls they are those of the losses last returned, unless the
 // pool's context ended within an epoch. Bits do not depend on the number of workers.
 package nmf
