@@ -340,10 +340,12 @@ func (s *Sharded) rowsOf(shard int) (*cells, error) {
 		if c, err = s.readCells(shard); err != nil {
 			return nil, err
 		}
-		size := c.size()
 		s.kept.mu.Lock()
-		if s.kept.ofShards != nil && s.kept.ofShards[shard] == nil && size <= s.kept.room {
-			s.kept.ofShards[shard], s.kept.room = c, s.kept.room-size
+		if size := c.size(); !s.kept.given {
+			s.kept.ofShards = map[int]*cells{shard: c}
+		} else if s.kept.ofShards[shard] == nil && size <= s.kept.room {
+			s.kept.ofShards[shard] = c
+			s.kept.room -= size
 		}
 		s.kept.mu.Unlock()
 	}

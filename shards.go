@@ -54,20 +54,22 @@ type Sharded struct {
 	kept  keptRows
 }
 
-// keptRows are the rows of shards that steps have read and later rounds need again.
+// keptRows are the rows of shards that steps have read and later rounds need again: those read last, or, after
+// KeepRows, as many as there is room for.
 type keptRows struct {
 	mu       sync.Mutex
-	room     int64 // in bytes
 	ofShards map[int]*cells
+	given    bool  // KeepRows was called
+	room     int64 // then, in bytes
 }
 
-// KeepRows lets Step keep the rows that it reads in memory, up to so many bytes, for the steps of later rounds
-// by the same Sharded; without it every step reads them anew. Rows that no longer fit are read each time: rounds go
-// through all shards, so none is worth more than another.
+// KeepRows lets Step keep the rows of several shards in memory, up to so many bytes, for the steps of later rounds by
+// the same Sharded, 0 for none; without it those of one shard are kept. Rows that no longer fit are read each time: rounds go through
+// all shards, so none is worth more than another.
 func (s *Sharded) KeepRows(bytes int64) {
 	s.kept.mu.Lock()
 	defer s.kept.mu.Unlock()
-	s.kept.room, s.kept.ofShards = bytes, map[int]*cells{}
+	s.kept.ofShards, s.kept.given, s.kept.room = map[int]*cells{}, true, bytes
 }
 
 // Round is where a fit stands.

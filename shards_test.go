@@ -744,6 +744,30 @@ func TestKeepRows(t *testing.T) {
 	}
 }
 
+// TestKeepLastRows: without KeepRows the rows that were read last are kept, and after KeepRows(0) none.
+func TestKeepLastRows(t *testing.T) {
+	for _, c := range []struct {
+		none bool
+		want int
+	}{{false, 2}, {true, 3}} {
+		s := newShelf(t)
+		fit, _ := planned(t, s, false, 0)
+		reads := map[string]int{}
+		fit.store = countingStore{s, reads}
+		if c.none {
+			fit.KeepRows(0)
+		}
+		for _, shard := range []int{0, 0, 1, 0} {
+			if _, err := fit.rowsOf(shard); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := reads[rowsBlob(0)]; got != c.want {
+			t.Errorf("none %v: the rows are read %d times, not %d", c.none, got, c.want)
+		}
+	}
+}
+
 type countingStore struct {
 	*shelf
 	reads map[string]int

@@ -46,9 +46,7 @@ func acquire(key fitKey, room int64) (fit *quantmf.Sharded, release func(), err 
 			store.Close()
 			return nil, nil, err
 		}
-		if room > 0 {
-			fit.KeepRows(room)
-		}
+		fit.KeepRows(max(room, 0))
 		k = &keptFit{fit: fit, store: store}
 		k.idle = time.AfterFunc(keptFor, func() { forget(key, k) })
 		kept.fits[key] = k
