@@ -23,6 +23,11 @@ type Problem struct {
 	NP      int       // N padded to whole blocks of samples
 	U, V    []float64 // d × k; k × np, the padding 0
 
+	// Where the rows are some of a matrix of Of, not all of it: where its runs begin that they are, and their
+	// end. Visible and HeldOut are of the whole matrix. (0, nil: they are all of it.)
+	Of   int
+	Runs []int
+
 	X       []float64 // d rows, Stride apart, NaN where a cell is hidden; nil: Read alone gives them
 	Stride  int
 	Partial bool  // cells are hidden

@@ -34,9 +34,11 @@ type Table struct {
 	Taken    string   // in words, what was taken for names
 	Warnings []string // what may have been taken wrongly
 
-	lines      []int // the line of each row, nil where rows are no lines
-	fields     []int // the number, from 1, of each column's cell in a line
-	transposed bool  // lines are those of columns, fields those of rows
+	close      func() error
+	lines      []int  // the line of each row, nil where rows are no lines
+	fields     []int  // the number, from 1, of each column's cell in a line
+	transposed bool   // lines are those of columns, fields those of rows
+	absent     []bool // the rows that SelectOr added; nil: none
 }
 
 // Rows returns the matrix, whatever holds it.
@@ -47,11 +49,35 @@ func (t *Table) Rows() quantmf.Rows {
 	return t.X
 }
 
+// InFile tells whether the matrix is read from its file, which is to stay open until Close.
+func (t *Table) InFile() bool { return t.close != nil }
+
+// Close closes the file that the matrix is in, if any. The matrix cannot be read afterwards.
+func (t *Table) Close() error {
+	if t.close == nil {
+		return nil
+	}
+	return t.close()
+}
+
+// HeldBytes is about how many bytes of memory Held takes, 0 where the matrix is in X.
+func (t *Table) HeldBytes() float64 {
+	switch held := t.Held.(type) {
+	case nil:
+		return 0
+	case *quantmf.Sparse:
+		return float64(12*held.Listed()) + float64(8*len(t.Features))
+	}
+	_, n := t.Dims()
+	return float64(8 * n) // what is read at once
+}
+
 // Dims returns the sizes of the matrix.
 func (t *Table) Dims() (features, samples int) { return t.Rows().Dims() }
 
-// eachRow calls do for every row, which it may not write to.
-func (t *Table) eachRow(do func(i int, row []float64)) error {
+// EachRow calls do for every row, which it may not write to. The error is one of reading what a file
+// holds.
+func (t *Table) EachRow(do func(i int, row []float64)) error {
 	d, n := t.Dims()
 	room := make([]float64, n)
 	for i := range d {
@@ -70,6 +96,7 @@ func (t *Table) eachRow(do func(i int, row []float64)) error {
 // numbers with t, but where a file holds them.
 func (t *Table) Select(rows []int) *Table {
 	s := *t
+	s.absent = nil
 	s.Features = make([]string, len(rows))
 	of := &s.lines
 	if t.transposed {
@@ -159,11 +186,15 @@ func (t *Table) SelectOr(rows []int, names []string) *Table {
 			row[j] = math.NaN()
 		}
 	}
+	s.absent = missing
 	if s.Held != nil && slices.Contains(missing, true) {
 		s.Held = holed{s.Held, missing}
 	}
 	return s
 }
+
+// Absent tells whether the file lacks the feature of row i, which SelectOr added.
+func (t *Table) Absent(i int) bool { return t.absent != nil && t.absent[i] }
 
 // Log1p takes log(1+x) of every number.
 func (t *Table) Log1p() {
@@ -196,7 +227,7 @@ func (t *Table) MostVariable(count int) (*Table, error) {
 	}
 	spread := make([]float64, d) // the variance
 	rows := make([]int, d)
-	err := t.eachRow(func(i int, row []float64) {
+	err := t.EachRow(func(i int, row []float64) {
 		rows[i] = i
 		mean, seen := 0.0, 0.0
 		for _, v := range row {
@@ -229,6 +260,9 @@ func (t *Table) Error(i, j int, problem string) *Error {
 	}
 	if j >= 0 {
 		e.Sample = t.Samples[j]
+	}
+	if i >= 0 && t.Absent(i) { // nowhere
+		return e
 	}
 	if t.transposed {
 		i, j = j, i
@@ -295,11 +329,14 @@ func (t *Table) Remarks() []string {
 			remarks = append(remarks, fmt.Sprintf("%s more than once among those of %s: %s", counted(len(twice), "name stands", "names stand"), n.what, examples(slices.Sorted(maps.Keys(twice)))))
 		}
 	}
+	if dates := asDates(t.Features); t.NamedFeatures && len(dates) > 0 {
+		remarks = append(remarks, fmt.Sprintf("%s dates, which spreadsheets make of names such as MARCH1 and SEPT2: %s", counted(len(dates), "feature is called like", "features are called like"), examples(dates)))
+	}
 	if len(t.Samples) < 2 {
 		return remarks
 	}
 	var zero, constant []string
-	err := t.eachRow(func(i int, row []float64) {
+	err := t.EachRow(func(i int, row []float64) {
 		first, varies := math.NaN(), false
 		for _, v := range row {
 			if first != first {
@@ -327,6 +364,23 @@ func (t *Table) Remarks() []string {
 		remarks = append(remarks, fmt.Sprintf("%s the same in all samples: %s", counted(len(constant), "feature is", "features are"), examples(constant)))
 	}
 	return remarks
+}
+
+// asDates is the names that a spreadsheet makes of names such as MARCH1, SEPT2 and DEC1.
+func asDates(names []string) (dates []string) {
+	for _, name := range names {
+		a, b, cut := strings.Cut(name, "-")
+		if cut && (isDay(a) && isMonth(b) || isMonth(a) && isDay(b)) {
+			dates = append(dates, name)
+		}
+	}
+	return dates
+}
+
+func isDay(s string) bool { v, ok := count(s); return ok && v >= 1 && v <= 31 && len(s) <= 2 }
+
+func isMonth(s string) bool {
+	return slices.Contains([]string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}, strings.ToLower(s))
 }
 
 // counted is "1 name", "2 names"; the plural is given where it does not end in s.
