@@ -911,7 +911,10 @@ func (m *BQMF) Goodness(x Mat) ([]Goodness, error) {
 }
 
 // Bend returns the bend of every T_i, as [QMF.Bend] defines it.
-func (m *BQMF) Bend() []float64 { return bends(m.Reconstruct(), m.U, m.V) }
+func (m *BQMF) Bend() []float64 {
+	fill, _ := m.filler(context.Background())
+	return bends(fill, m.U, m.V)
+}
 
 // Shares is that of [NMF.Shares], signs of U and V having no part in it.
 func (m *BQMF) Shares() Mat { return shares(m.U, m.V) }
