@@ -201,6 +201,9 @@ func explain(err error, t *table.Table, flags map[string]string) error {
 		if data.Value == data.Value {
 			problem = fmt.Sprintf("%g: %s", data.Value, problem)
 		}
+		if data.Row >= 0 && t.Absent(data.Row) {
+			return t.Error(data.Row, -1, "the matrix lacks this feature, and the model takes none for missing: -allow missing is for models that were fitted with -missing")
+		}
 		return t.Error(data.Row, data.Col, problem)
 	case errors.As(err, &unconverged) && unconverged.Row >= 0:
 		return fmt.Errorf("feature %q: %w", t.Features[unconverged.Row], err)
