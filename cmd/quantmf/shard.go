@@ -192,11 +192,13 @@ func planShards(f *shardFlags, s streams) error {
 	if err := f.takes(f.method, f.options); err != nil {
 		return err
 	}
+	f.in.rows = true
 	t, _, err := f.read(s)
 	if err != nil {
 		return err
 	}
-	if err := f.affordable(t.X.Rows, t.X.Cols); err != nil {
+	defer t.Close()
+	if err := f.affordable(t); err != nil {
 		return explain(err, t, f.flagOf)
 	}
 	ctx, stop := interruptible()
@@ -211,7 +213,7 @@ func planShards(f *shardFlags, s streams) error {
 	if f.method == "nmf" {
 		plan = quantmf.PlanNMF
 	}
-	err = plan(ctx, store, f.shards, t.X, f.rank, append(f.options, quantmf.WithProgress(tell.report))...)
+	err = plan(ctx, store, f.shards, t.Rows(), f.rank, append(f.options, quantmf.WithProgress(tell.report))...)
 	tell.end()
 	if err == nil { // the folder has no other plan
 		about, err := f.about(t)
@@ -244,7 +246,8 @@ func (f *shardFlags) about(t *table.Table) ([]byte, error) {
 	if f.method == "nmf" {
 		say("-updates", "multiplicative")
 	} else {
-		say("-batch", strconv.Itoa(t.X.Rows))
+		d, _ := t.Dims()
+		say("-batch", strconv.Itoa(d))
 	}
 	say("-seed", "1")
 	m.Command = shellLine(append(words, f.name()))
