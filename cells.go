@@ -4,7 +4,7 @@ package quantmf
 // observed, or those of them that are not held out for validation.
 //
 // Rows of x are read again whenever they are wanted, and nothing of the size of x is kept but a bit a
-// cell where some are held out.
+// cell where some are held out, and a Mat in other units.
 //
 // # Units
 //
@@ -51,7 +51,7 @@ import (
 type cells struct {
 	sizes
 	source   Rows
-	mat      Mat      // source, where it is a Mat and x' itself; else empty
+	mat      Mat      // x' where source is a Mat, a copy where x' is not x; else empty
 	into     *units   // what brings rows of source to x'; nil: they are x'
 	trouble  *trouble // with reading
 	missing  bool     // NaN cells are unobserved
@@ -654,9 +654,14 @@ func (s *cells) setUnits(l divergence.Loss, mapped bool) {
 	if signed {
 		s.signed, s.shift = true, low
 	}
-	if !s.plain() {
-		s.into, s.mat = &s.units, Mat{}
+	if s.plain() {
+		return
 	}
+	if s.mat.Rows > 0 { // what is in memory is brought to x' once
+		s.mat = s.units.inward(s.mat)
+		return
+	}
+	s.into = &s.units
 }
 
 // factorBound returns the bound of the logarithms of factors.

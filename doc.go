@@ -52,6 +52,20 @@
 //	m  levels (targets)       b  their weights, sum 1   M  diag(1/a) P, row-stochastic
 //	q  quantile values        f, g  dual potentials     w  a row of UV in QMF
 //
+// # Matrices
+//
+// What is computed is a [Mat]. What is fitted or placed may be any [Rows], which is read a row at a
+// time: a Mat, a [Mat32], a [*Sparse], a file that package rowfile opens, or a type of the caller's.
+// FitNMF, FitQMF, FitQMFQ, FitBQMF and [HeldOut] take all of them; [TransformRows], [ScoreRows],
+// [LossRows] and [GoodnessRows] are for them what the methods of a model are for a Mat. The same numbers
+// give the same bits, whatever holds them, and a checkpoint saved from one is taken by another.
+//
+// FitNMF and FitQMF hold no d × n numbers beside x, but one bit each under WithValidation; of what is
+// no Mat they make the normal scores of a row whenever it is read, where there are more than 2^26, at
+// the cost of sorting what is not 0 in it, some forty times. FitQMFQ holds its projections, which are
+// d × n, and FitBQMF makes a Mat. Under KL, FitNMF visits of a [*Sparse] without missing numbers only
+// what is listed. [Memory] has what a fit takes in either case.
+//
 // # Choosing ε
 //
 // Rows are squashed onto [0,1] by a logistic function of their z-score, of slope
@@ -172,7 +186,7 @@
 //
 // # Map of files
 //
-//	mat.go        the matrix                      options.go    every option, its default and bound
+//	mat.go        matrices: Mat, Rows, Sparse     options.go    every option, its default and bound
 //	errors.go     the typed errors                cells.go      which cells count, in which units
 //
 //	quantile.go   R, S, T, Transport, few levels  implicit.go   their derivatives

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
@@ -87,7 +88,10 @@ func TestHolders(t *testing.T) {
 		}
 		return x
 	}
-	tall := sparseCounts(mostHeld+3, 11, 4) // whose scores are not held
+	tall := sparseCounts(600, 11, 4) // whose scores are not held
+	cells := mostHeld
+	t.Cleanup(func() { mostHeld = cells })
+	mostHeld = 5000
 	for name, c := range map[string]struct {
 		x      Mat
 		opts   []FitOption
@@ -377,5 +381,63 @@ func TestNewRows(t *testing.T) {
 				calls = 0
 			}
 		})
+	}
+}
+
+// TestRowsMemory: no fit of rows holds d × n numbers, but where its doc says so.
+func TestRowsMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds of sorting")
+	}
+	cells := mostHeld
+	defer func() { mostHeld = cells }()
+	mostHeld = 0
+	x := sparseCounts(900, 1500, 1)
+	for i := range x.Data {
+		if i%7 == 3 {
+			x.Data[i] = -x.Data[i]
+		}
+	}
+	all := uint64(8 * len(x.Data))
+	signed := []FitOption{WithLoss(Frobenius), WithStart(StartScores), WithShrinkage(0)}
+	y := x.Clone()
+	for i, v := range y.Data {
+		y.Data[i] = math.Abs(v)
+	}
+	for name, fit := range map[string]func() error{
+		"NMF": func() error {
+			_, err := FitNMF(t.Context(), rowsOf{y}, 2, WithEpochs(1), WithWorkers(1), WithValidation(0.1))
+			return err
+		},
+		"QMF": func() error {
+			_, err := FitQMF(t.Context(), rowsOf{x}, 2, append(signed, WithEpochs(1), WithWorkers(1))...)
+			return err
+		},
+		"QMF, held out": func() error {
+			_, err := FitQMF(t.Context(), rowsOf{x}, 2, append(signed, WithEpochs(1), WithWorkers(1), WithValidation(0.1))...)
+			return err
+		},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := fit(); err != nil {
+			t.Fatal(name, err)
+		}
+		runtime.ReadMemStats(&after)
+		t.Logf("%s: %d bytes allocated in all, %d of numbers", name, after.TotalAlloc-before.TotalAlloc, all)
+		if got := after.TotalAlloc - before.TotalAlloc; got > all/2 {
+			t.Errorf("%s: %d bytes allocated, x has %d", name, got, all)
+		}
+	}
+	for _, m := range []Method{MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF} {
+		got, err := MemoryOf(m, 20000, 100000, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		numbers := int64(8 * 20000 * 100000)
+		if most := got.Rows > numbers; most != (m == MethodQMFQ || m == MethodBQMF) {
+			t.Errorf("%v: %+v", m, got)
+		}
+		t.Logf("%v of 20000 × 100000: %.3g GiB of rows, %.3g of a Mat", m, float64(got.Rows)/(1<<30), float64(got.Fit)/(1<<30))
 	}
 }

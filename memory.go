@@ -34,6 +34,7 @@ func (m Method) String() string { return option.Name(int(m), "NMF", "QMF", "QMFQ
 // Memory is what a fit takes, in bytes.
 type Memory struct {
 	Fit   int64 // the peak during the fit: everything alive at once but x itself, the model included
+	Rows  int64 // the same where x is read by rows ([Rows]) and is no Mat
 	Model int64 // the model returned; its file is of about this size
 	State int64 // a checkpoint, as WithCheckpoint hands it over
 }
@@ -92,7 +93,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	if err != nil {
 		return Memory{}, err
 	}
-	f := footprint{d: float64(d), n: float64(n), k: float64(rank), m: float64(c.levels), batch: min(float64(c.batchRows), float64(d)),
+	f := footprint{d: float64(d), n: float64(n), k: float64(rank), m: float64(c.levels), scored: float64(d), batch: min(float64(c.batchRows), float64(d)),
 		workers: float64(pool.Count(c.workers, d)), hidden: c.missing || c.validation > 0, uniform: c.start == StartUniform}
 	f.choose = c.start == StartAuto || c.shrinkage < 0 && c.ends == EndsFree && !f.uniform
 	var fit, model, checkpoint float64
@@ -114,6 +115,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	case MethodQMF:
 		model = uv + size(3, f.d, f.m+4)
 		checkpoint = float64(4*uv) + f.mapsState()
+		f.steps = true
 		if f.gauss = c.gaussian(rank); f.gauss {
 			checkpoint = uv + size(f.pairs()+f.k+1, f.n) + f.mapsState()
 		}
@@ -130,6 +132,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 		before := 0.0 // the QMF that it starts from
 		own := f.maps(f.d, f.d)
 		if f.gauss = c.gaussian(rank); !f.uniform {
+			f.steps = true
 			before = f.maps(f.d, float64(min(qmfDefaults().batchRows, d))) + f.start()
 		}
 		fit = own + f.projection(c.projection) + max(before, model+f.row())
@@ -139,11 +142,20 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 		fit = left + 2*model // beside the fit under way, the better one so far and the one that is made of it
 		checkpoint += model
 	}
-	if c.validation > 0 { // a copy of x, its mask, and the best epoch
-		fit += size(1.125, f.d, f.n) + model
+	if c.validation > 0 { // a bit for each cell, and the best epoch
+		fit += size(1./64, f.d, f.n) + model
 	}
-	if c.mapped && c.loss == divergence.Frobenius { // a signed x about its rows' lowest values
+	rows := fit
+	if c.mapped && c.loss == divergence.Frobenius { // a signed Mat about its rows' lowest values
 		fit += size(f.d, f.n)
+	}
+	switch method {
+	case MethodQMF: // few normal scores are held
+		rows -= max(f.start(), model)
+		f.scored = min(f.d, mostHeld/f.n)
+		rows += max(f.start(), model)
+	case MethodBQMF: // the Mat that it makes
+		rows += size(f.d, f.n)
 		if c.validation > 0 {
 			fit += size(f.d, f.n)
 		}
@@ -152,7 +164,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 		checkpoint += model
 	}
 	bytes := func(numbers float64) int64 { return int64(min(8*numbers, math.MaxInt64/2)) }
-	return Memory{Fit: bytes(fit), Model: bytes(model), State: bytes(checkpoint)}, nil
+	return Memory{Fit: bytes(fit), Rows: bytes(rows), Model: bytes(model), State: bytes(checkpoint)}, nil
 }
 
 // size is the product of some sizes, rounded before it meets a sum.
@@ -168,10 +180,12 @@ func size(of ...float64) float64 {
 // counts of numbers of eight bytes.
 type footprint struct {
 	d, n, k, m      float64
+	scored          float64 // rows of which the normal scores are held
 	batch, workers  float64
 	hidden, uniform bool // cells are hidden; StartUniform
 	choose          bool // start or shrinkage are chosen by the data
 	gauss           bool // U and V take steps of Gauss and Newton's method
+	steps           bool // U and V take steps at all: not those of a QMFQ
 }
 
 // pairs is the number of entries of a symmetric k × k matrix.
@@ -190,12 +204,15 @@ func (p footprint) maps(d, batch float64) float64 {
 	if p.uniform {
 		perRow += size(3, p.m)
 	}
-	factors := size(4, d, p.k) + size(5, p.k, p.n)
-	if p.gauss {
-		rows := min(batch, d)
-		factors = size(d, p.k) + size(p.pairs()+p.k+p.k, p.n) + size(rows, p.n+p.n+p.pairs()) + size(p.workers, p.n+size(p.k, p.k)+size(32, rows+float64(3*p.k)))
+	factors, rows, copies := size(4, d, p.k)+size(5, p.k, p.n), min(batch, d), 1.0
+	if p.steps && batch >= d { // the sums of a run and of a group beside those of all rows
+		rows, copies = min(d, togetherRows), 3
+		factors += size(2, p.k, p.n)
 	}
-	return factors + size(d, perRow) + size(min(batch, d), p.n+p.k) + size(p.workers, p.row())
+	if p.gauss {
+		factors = size(d, p.k) + size(p.k, p.n) + size(copies, p.pairs()+p.k, p.n) + size(rows, p.n+p.n+p.pairs()) + size(p.workers, p.n+size(p.k, p.k)+size(32, rows+float64(3*p.k)))
+	}
+	return factors + size(d, perRow) + size(rows, p.n+p.k) + size(p.workers, p.row())
 }
 
 // mapsState is what a checkpoint has of d maps: parameters, Adam's moments, warm starts, losses.
@@ -214,7 +231,7 @@ func (p footprint) start() float64 {
 	if p.uniform {
 		return 0
 	}
-	most := size(p.d, p.n) + max(nmf.UpdatesNumbers(p.n, p.k, p.workers, p.hidden), nmf.NewtonNumbers(p.d, p.n, p.k, p.workers))
+	most := size(p.scored, p.n) + max(nmf.UpdatesNumbers(p.n, p.k, p.workers, p.hidden), nmf.NewtonNumbers(p.d, p.n, p.k, p.workers))
 	if p.choose {
 		few := min(p.d, trialRows)
 		most = max(most, size(3, p.maps(few, p.batch))+size(3.2, few, p.n)+
@@ -236,7 +253,7 @@ func (p footprint) projection(of Projection) float64 {
 func (p footprint) posterior() (model, state, fit float64) {
 	n, pp := float64(kernel.Pad(int(min(p.n, 1<<40)))), size(.5, p.k, p.k+1)+kernel.Lanes
 	uv, moments := size(p.k, p.d+n), size(p.d+n, pp)
-	model = 2*uv + moments + size(2, p.d, p.n) + size(34, p.d) + size(2, p.n)
+	model = 2*uv + moments + size(2, p.d, p.n) + size(34, p.d) + size(2, p.n) + size(p.d, n) + size(20, p.d) // the last two: neighbours
 	state = uv + moments + size(p.d, 4) + size(n, 4)
 	scales := size(p.d, n) + size(2, p.d, p.n)
 	if p.hidden { // lists of what is hidden, or seen, of four bytes each
@@ -244,6 +261,7 @@ func (p footprint) posterior() (model, state, fit float64) {
 	}
 	subspace := size(nmf.Chunks+2, p.k, n) + size(3, p.k, p.d+n)
 	epochs := 2*uv + moments + size(3, p.k, max(p.d, n)) + size(n, pp) + size(nmf.Chunks, size(p.k, n)+pp+n) + size(p.workers, 4, p.k, p.k+8)
-	cells := size(p.k, p.k, n) + size(p.workers, posterior.Together, size(p.k, p.k)+size(p.k, n)+float64(5*n)+p.k)
-	return model, state, scales + subspace + epochs + cells
+	cells := size(p.k, p.k, n) + size(p.workers, posterior.Together, size(p.k, p.k)+float64(18*n))
+	near := size(p.d, n+p.k+kernel.Lanes) + size(p.workers, 4, n+p.k+min(p.d, 2048))
+	return model, state, scales + subspace + epochs + max(cells, near)
 }

@@ -425,7 +425,7 @@ func (f *inflation) shareLevels(v *visitor, i int) {
 }
 
 // scored returns the cells of the normal scores of x', each row times its mean. They are held where x
-// is held in memory in full too, or has few rows, and otherwise made whenever a row is read.
+// is a Mat or not large, and otherwise made whenever a row is read.
 func (f *inflation) scored() *cells {
 	s := &scoreRows{of: f.cells, mean: f.average, lift: max(3, 0.1-elem.NormalQuantile(0.5/float64(f.n))),
 		rooms: make(chan *scoreRoom, f.pool.Workers())}
@@ -444,16 +444,19 @@ func (s *cells) large() bool {
 	case Mat:
 		return false
 	case someRows:
-		return of.of.large() && s.d > mostHeld
+		if !of.of.large() {
+			return false
+		}
 	case maskedRows:
-		_, inMemory := of.Rows.(Mat)
-		return !inMemory && s.d > mostHeld
+		if _, inMemory := of.Rows.(Mat); inMemory {
+			return false
+		}
 	}
-	return s.d > mostHeld
+	return float64(s.d)*float64(s.n) > mostHeld
 }
 
-// mostHeld rows at most are held as scores where x is read from elsewhere.
-const mostHeld = 2 * trialRows
+// mostHeld is how many scores at most are held where x is no Mat.
+var mostHeld = float64(1 << 26) // a test has fewer
 
 // scoreRows are the normal scores Φ⁻¹((rank-1/2)/n) among the visible values of each row, ties averaged,
 // lifted to be positive and times the row's mean; NaN in hidden cells.

@@ -491,15 +491,18 @@ func TestHelpOfAll(t *testing.T) {
 func TestBentScales(t *testing.T) {
 	bend := []float64{0.01, 0.2, 0.0499, 0.05, 0.9, 0}
 	m := &model{bend: func() []float64 { return bend }, features: []string{"a", "b", "c", "d", "e", "f"}}
-	if got, want := m.bentScales(quantmf.Mat{}, nil), "e 0.90, b 0.20, d 0.05 (0 keeps the scale, 1 is beyond any line; 3 of 6 features are at 0.05 or above)"; got != want {
+	want := "e 0.90, b 0.20, d 0.05 (0 keeps the scale, 1 is beyond any line; 3 of 6 features are at 0.05 or above)"
+	if got, err := m.bentScales(quantmf.Mat{}, nil); err != nil || got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	bend = []float64{0.5, 0.6, 0.7, 0.8, 0.9, 0.4}
-	if got, want := m.bentScales(quantmf.Mat{}, nil), "e 0.90, d 0.80, c 0.70, b 0.60, a 0.50 (0 keeps the scale, 1 is beyond any line; 6 of 6 features are at 0.05 or above)"; got != want {
+	want = "e 0.90, d 0.80, c 0.70, b 0.60, a 0.50 (0 keeps the scale, 1 is beyond any line; 6 of 6 features are at 0.05 or above)"
+	if got, err := m.bentScales(quantmf.Mat{}, nil); err != nil || got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	bend = []float64{0.01, 0, 0.049, 0, 0, 0}
-	if got, want := m.bentScales(quantmf.Mat{}, nil), "none: every feature kept its scale, nearly"; got != want {
+	want = "none: every feature kept its scale, nearly"
+	if got, err := m.bentScales(quantmf.Mat{}, nil); err != nil || got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -74,11 +74,11 @@ How (defaults are those of the package)
                     them at its minimum and maximum (qmf, qmfq; default free)
   -penalty X        weight of the penalty on the factors (qmf, nmf; default 0)
   -shrinkage X      pull of every map towards a straight line, in pseudo-samples
-                    (qmf; default: of 0, 20 and 100 the one that predicts
+                    (qmf, qmfq; default: of 0, 20 and 100 the one that predicts
                     hidden cells best, 0 with -ends pinned or -start uniform)
   -projection kl:N|frobenius:N|svd
                     N updates under either divergence, or singular vectors, which
-                    need every value (qmfq; default kl:20, kl:100 with -start
+                    need every value (qmfq; default kl:5, kl:100 with -start
                     uniform)
   -updates newton|multiplicative
                     Newton's method, for a -loss of β up to 2, or the updates of
@@ -209,31 +209,7 @@ func parseFit(args []string) (*fitFlags, error) {
 		return nil, err
 	}
 	f.matrix = words[0]
-	given := map[string]bool{}
-	set.Visit(func(g *flag.Flag) {
-		given[g.Name] = true
-		switch g.Name {
-		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "force", "max-memory", "format", "groups", "order", "rank":
-		case "log1p", "missing", "strict", "transpose":
-			f.given = append(f.given, "-"+g.Name+"="+g.Value.String())
-		default:
-			f.given = append(f.given, "-"+g.Name, g.Value.String())
-		}
-	})
-	for _, o := range options {
-		if !given[o.name] || o.value == nil {
-			continue
-		}
-		f.options = append(f.options, o.value)
-		if o.shared {
-			f.shared = append(f.shared, o.value)
-		}
-		f.missing = f.missing || o.name == "missing"
-		if o.name == "loss" {
-			f.loss, _ = saved.ParseLoss(o.text)
-			f.autoLoss = false
-		}
-	}
+	given := f.take(set, options)
 	if f.method == "bqmf" && !given["k"] {
 		f.rank = 0 // what the data ask for
 	}
@@ -268,24 +244,59 @@ func parseFit(args []string) (*fitFlags, error) {
 	return f, checkpointFlags(f.checkpoint, f.resume, f.force)
 }
 
+// take takes the flags that were given for options of the package, and as words of a command line; it returns
+// the names of all that were given.
+func (f *fitFlags) take(set *flag.FlagSet, options []*optionFlag) map[string]bool {
+	given := map[string]bool{}
+	set.Visit(func(g *flag.Flag) {
+		given[g.Name] = true
+		switch g.Name {
+		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "force", "max-memory", "format", "groups", "order", "rank", "shards":
+		case "log1p", "missing", "strict", "transpose":
+			f.given = append(f.given, "-"+g.Name+"="+g.Value.String())
+		default:
+			f.given = append(f.given, "-"+g.Name, g.Value.String())
+		}
+	})
+	for _, o := range options {
+		if !given[o.name] || o.value == nil {
+			continue
+		}
+		f.options = append(f.options, o.value)
+		if o.shared {
+			f.shared = append(f.shared, o.value)
+		}
+		f.missing = f.missing || o.name == "missing"
+		if o.name == "loss" {
+			f.loss, _ = saved.ParseLoss(o.text)
+			f.autoLoss = false
+		}
+	}
+	return given
+}
+
 // signed tells whether values may be negative.
 func (f *fitFlags) signed() bool {
 	return (f.loss == quantmf.Frobenius || f.autoLoss) && f.method != "nmf" && !f.log1p
 }
 
 // takeLoss takes the loss that the values of x ask for, where none was given.
-func (f *fitFlags) takeLoss(x quantmf.Mat) {
+func (f *fitFlags) takeLoss(t *table.Table) error {
 	if !f.autoLoss {
-		return
+		return nil
 	}
-	count := negatives(x)
+	count, err := negatives(t)
+	if err != nil {
+		return err
+	}
 	if count == 0 {
 		f.losses = "-loss auto took kl: no value is negative"
-		return
+		return nil
 	}
 	f.loss, f.losses = quantmf.Frobenius, fmt.Sprintf("-loss auto took frobenius: %s", are(count, "value", "negative"))
 	f.options = append(f.options, quantmf.WithLoss(f.loss))
 	f.shared = append(f.shared, quantmf.WithLoss(f.loss))
+	return nil
 }
 
 // read reads the matrix and brings it to what is fitted.
@@ -302,8 +313,7 @@ func (f *fitFlags) read(s streams) (*table.Table, os.FileInfo, error) {
 			return nil, nil, err
 		}
 	}
-	f.takeLoss(t.X)
-	return t, input, nil
+	return t, input, f.takeLoss(t)
 }
 
 func fit(args []string, s streams) error {
@@ -313,11 +323,13 @@ func fit(args []string, s streams) error {
 		return err
 	}
 	defer f.hold()()
+	f.in.rows = f.page == "" // which shows the matrix
 	t, input, err := f.read(s)
 	if err != nil {
 		return err
 	}
-	if err := f.affordable(t.X.Rows, t.X.Cols); err != nil {
+	defer t.Close()
+	if err := f.affordable(t); err != nil {
 		return explain(err, t, f.flagOf)
 	}
 	if err := f.look.read(t, s, &f.limits); err != nil {
@@ -359,7 +371,11 @@ func fit(args []string, s streams) error {
 	if err := out.commit(); err != nil {
 		return err
 	}
-	return tell.summary(r.summary(time.Since(began).Seconds()))
+	text, err := r.summary(time.Since(began).Seconds())
+	if err != nil {
+		return explain(err, t, f.flagOf)
+	}
+	return tell.summary(text)
 }
 
 // open opens an input; it also says which file that is, nil for standard input.
@@ -397,7 +413,7 @@ type result struct {
 }
 
 // fitWith runs the fit of a method.
-func fitWith(ctx context.Context, method string, x quantmf.Mat, rank int, options []quantmf.FitOption) (quantmf.Model, error) {
+func fitWith(ctx context.Context, method string, x quantmf.Rows, rank int, options []quantmf.FitOption) (quantmf.Model, error) {
 	switch method {
 	case "nmf":
 		return quantmf.FitNMF(ctx, x, rank, options...)
@@ -410,7 +426,7 @@ func fitWith(ctx context.Context, method string, x quantmf.Mat, rank int, option
 }
 
 func (r *result) fit(ctx context.Context, tell *progress) error {
-	x, observe := r.table.X, quantmf.WithProgress(tell.report)
+	x, observe := r.table.Rows(), quantmf.WithProgress(tell.report)
 	stopped := func(err error) error {
 		var bad *quantmf.FormatError
 		switch {
@@ -433,13 +449,17 @@ func (r *result) fit(ctx context.Context, tell *progress) error {
 	}
 	m := modelOf(fitted)
 	m.named(r.table)
-	if m.transported() && negatives(x) == 0 {
+	below, err := negatives(r.table)
+	if err != nil {
+		return stopped(err)
+	}
+	if m.transported() && below == 0 {
 		tell.begin("NMF to compare with")
 		nmf, err := quantmf.FitNMF(ctx, x, r.rank, append(r.shared, quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithEpochs(comparisonUpdates), observe)...)
 		if err != nil {
 			return stopped(err)
 		}
-		goodness, err := nmf.Goodness(x)
+		goodness, err := quantmf.GoodnessRows(nmf, x)
 		if err != nil {
 			return stopped(err)
 		}
@@ -447,7 +467,7 @@ func (r *result) fit(ctx context.Context, tell *progress) error {
 	}
 	m.Matrix, m.Log1p, m.Top, m.Losses = r.name(), r.log1p, r.top > 0, r.losses
 	m.Warnings, m.Unconverged = warningsInWords(m.warnings, m.features)
-	if r.goodness, err = m.Goodness(x); err != nil {
+	if r.goodness, err = quantmf.GoodnessRows(m.Model, x); err != nil {
 		return stopped(err)
 	}
 	r.m = m
@@ -456,16 +476,15 @@ func (r *result) fit(ctx context.Context, tell *progress) error {
 }
 
 // negatives counts the negative values.
-func negatives(x quantmf.Mat) int {
-	n := 0
-	for i := range x.Rows {
-		for _, v := range x.Row(i) {
+func negatives(t *table.Table) (n int, err error) {
+	err = t.EachRow(func(_ int, row []float64) {
+		for _, v := range row {
 			if v < 0 {
 				n++
 			}
 		}
-	}
-	return n
+	})
+	return n, err
 }
 
 // interrupted says how far the fit came and what is left of it.
@@ -564,6 +583,11 @@ func (r *result) commandLine() string {
 	} else {
 		words = append(words, filepath.Base(r.matrix))
 	}
+	return shellLine(words)
+}
+
+// shellLine is a command line of these words.
+func shellLine(words []string) string {
 	for i, w := range words {
 		if w == "" || strings.ContainsFunc(w, needsQuotes) {
 			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"

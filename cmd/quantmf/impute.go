@@ -685,7 +685,7 @@ func (r *imputation) summary(files []string, seconds float64) string {
 	}
 	x := r.table.X
 	read := &result{fitFlags: &r.fitFlags, table: r.table}
-	line("Matrix", "%s: %s × %s%s", r.name(), counted(x.Rows, "feature"), counted(x.Cols, "sample"), read.naming())
+	line("Matrix", "%s: %s × %s%s", r.name(), counted(x.Rows, "feature"), counted(x.Cols, "sample"), read.naming(missing(r.table.X)))
 	if r.losses != "" {
 		line("Loss", "%s", r.losses)
 	}

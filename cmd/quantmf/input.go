@@ -49,6 +49,7 @@ type inputFlags struct {
 	extra    bool      // features that the model does not have may be there,
 	absent   bool      // and those that it has may not
 	progress string    // how it is told, as newProgress has it
+	rows     bool      // the matrix may stay as its file has it
 }
 
 // register adds the flags to a command's; those of matching where it has a model.
@@ -172,7 +173,7 @@ var openedMatrix = func(path string) {}
 // read, nil for standard input and folders.
 func (f *inputFlags) read(path string, s streams, l *limits, tell *progress, missing, negative bool) (*table.Table, os.FileInfo, error) {
 	o := f.Options
-	o.Missing, o.Negative, o.Memory, f.progress = missing, negative, int64(l.maxMemory), l.progress
+	o.Missing, o.Negative, o.Memory, o.Rows, f.progress = missing, negative, int64(l.maxMemory), f.rows, l.progress
 	var t *table.Table
 	var info os.FileInfo
 	at, err := os.Stat(path)
@@ -187,9 +188,10 @@ func (f *inputFlags) read(path string, s streams, l *limits, tell *progress, mis
 		if in, info, err = open(path, nil, "matrix"); err != nil {
 			return nil, nil, err
 		}
-		defer in.Close()
 		openedMatrix(path)
-		t, err = table.Read(in, path, o)
+		if t, err = table.Read(in, path, o); err != nil || !t.InFile() {
+			in.Close()
+		}
 	}
 	if err != nil {
 		return nil, nil, err
@@ -235,12 +237,13 @@ func (f *inputFlags) tell(w io.Writer, t *table.Table) error {
 	if f.progress != "none" {
 		warnings = append(slices.Clone(warnings), t.Remarks()...)
 	}
+	features, samples := t.Dims()
 	if f.progress == "json" {
-		return json.NewEncoder(w).Encode(readRecord{t.File, t.X.Rows, t.X.Cols, t.Taken, warnings})
+		return json.NewEncoder(w).Encode(readRecord{t.File, features, samples, t.Taken, warnings})
 	}
 	var text strings.Builder
 	if f.progress != "none" {
-		fmt.Fprintf(&text, "%s: %s × %s; %s\n", shown(t.File), counted(t.X.Rows, "feature"), counted(t.X.Cols, "sample"), t.Taken)
+		fmt.Fprintf(&text, "%s: %s × %s; %s\n", shown(t.File), counted(features, "feature"), counted(samples, "sample"), t.Taken)
 	}
 	for _, warning := range warnings {
 		fmt.Fprintf(&text, "warning: %s: %s\n", shown(t.File), warning)

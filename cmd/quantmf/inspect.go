@@ -151,7 +151,8 @@ func (m *model) tell(r readings) string {
 		line("", "plain NMF of the same rank ends at %.4g after %d updates", m.NMF, m.NMFUpdates)
 	}
 	if m.bend != nil {
-		line("Bent scales", "%s", m.bentScales(r.x, r.goodness))
+		bent, _ := m.bentScales(r.x, r.goodness) // reading a Mat has no error
+		line("Bent scales", "%s", bent)
 	}
 	for _, w := range m.Warnings {
 		line("Warning", "%s", w)

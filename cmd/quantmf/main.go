@@ -53,6 +53,7 @@ var commands = []command{
 	{"inspect", "say what is in a model: scales, features and samples of components", inspectUsage, inspect},
 	{"report", "draw a model and its matrix as a page of figures", reportUsage, writeReport},
 	{"rank", "compare numbers of components on cells that fits do not see", rankUsage, rank},
+	{"shard", "fit a matrix in steps that many machines share", shardUsage, shard},
 	{"convert", "rewrite a matrix in another format", convertUsage, convert},
 	{"version", "print the version", versionUsage, printVersion},
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // readShare is how many bytes reading takes for a number where a large matrix comes through a
@@ -26,8 +27,8 @@ const programSize = 12 << 20
 
 // footprint is the most that is alive at once while a d × n matrix is fitted, in
 // bytes: the matrix, the fit (quantmf.MemoryOf), the NMF that it is compared with,
-// the report.
-func (f *fitFlags) footprint(d, n int) (float64, error) {
+// the report. held is what the matrix takes where it is no Mat, else 0.
+func (f *fitFlags) footprint(d, n int, held float64) (float64, error) {
 	need, err := quantmf.MemoryOf(methodOf[f.method], d, n, f.rank, f.options...)
 	if err != nil {
 		return 0, err
@@ -38,7 +39,12 @@ func (f *fitFlags) footprint(d, n int) (float64, error) {
 			return 0, err
 		}
 	}
-	fit := float64(need.Fit)
+	fit, reading := float64(need.Fit), readShare*float64(d)*float64(n)
+	x := 1.25 * 8 * float64(d) * float64(n)
+	if held > 0 {
+		fit, compared.Fit = float64(need.Rows), compared.Rows
+		x, reading = held, 1.3*held
+	}
 	if f.checkpoint != "" {
 		fit += 5 * float64(need.State) // the last one, a new one, what it is put together from
 	}
@@ -51,15 +57,15 @@ func (f *fitFlags) footprint(d, n int) (float64, error) {
 		most = max(most, 3*model+8*(3*numbers+2*shown*shown+2*shownRows*shownColumns+1<<20))
 	}
 	most += model // as a file
-	x := 1.25 * numbers
-	return margin*max(8*x+most, readShare*numbers) + 64*float64(d+n) + buffers + programSize, nil
+	return margin*max(x+most, reading) + 64*float64(d+n) + buffers + programSize, nil
 }
 
 var methodOf = map[string]quantmf.Method{"nmf": quantmf.MethodNMF, "qmf": quantmf.MethodQMF, "qmfq": quantmf.MethodQMFQ, "bqmf": quantmf.MethodBQMF}
 
 // affordable reports a fit that would take more memory than it may.
-func (f *fitFlags) affordable(d, n int) error {
-	need, err := f.footprint(d, n)
+func (f *fitFlags) affordable(t *table.Table) error {
+	d, n := t.Dims()
+	need, err := f.footprint(d, n, t.HeldBytes())
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func TestFootprint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told, err := f.footprint(d, n)
+		told, err := f.footprint(d, n, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 func TestRank(t *testing.T) {
@@ -259,6 +260,6 @@ func parsedRank(t *testing.T, args []string) *rankFlags {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.takeLoss(quantmf.NewMat(1, 1))
+	f.takeLoss(&table.Table{X: quantmf.NewMat(1, 1)})
 	return f
 }

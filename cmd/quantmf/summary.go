@@ -17,6 +17,7 @@ import (
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/report"
 	"github.com/quantmf/quantmf/internal/saved"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // noteworthyBend is the bend from which the summary names a feature: below it
@@ -24,14 +25,19 @@ import (
 const noteworthyBend = 0.05
 
 // summary says the result in a few lines of words.
-func (r *result) summary(seconds float64) string {
+func (r *result) summary(seconds float64) (string, error) {
 	var s strings.Builder
 	line := func(head, format string, args ...any) {
 		fmt.Fprintf(&s, "%-13s %s\n", head, fmt.Sprintf(format, args...))
 	}
-	x, m := r.table.X, r.m
+	m := r.m
+	d, n := r.table.Dims()
+	gaps, mean, err := looked(r.table)
+	if err != nil {
+		return "", err
+	}
 	name, formula := m.title()
-	line("Matrix", "%s: %s × %s%s", r.name(), counted(x.Rows, "feature"), counted(x.Cols, "sample"), r.naming())
+	line("Matrix", "%s: %s × %s%s", r.name(), counted(d, "feature"), counted(n, "sample"), r.naming(gaps))
 	line("Model", "%s of %s (%s)", name, counted(m.u.Cols, "component"), formula)
 	loss, end := m.history[m.best], ""
 	if m.NMFUpdates > 0 {
@@ -47,13 +53,17 @@ func (r *result) summary(seconds float64) string {
 	}
 	if m.NMFUpdates > 0 {
 		line("", "plain NMF of the same rank ends at %.4g after %d updates", m.NMF, m.NMFUpdates)
-		line("", "%s", compared(name, r.loss, loss, m.NMF, x))
+		line("", "%s", compared(name, r.loss, loss, m.NMF, mean))
 	}
 	if q, ok := m.Model.(*quantmf.QMF); ok {
 		line("Start", "%s", report.Begun(q))
 	}
 	if m.bend != nil {
-		line("Bent scales", "%s", m.bentScales(x, r.goodness))
+		bent, err := m.bentScales(r.table.Rows(), r.goodness)
+		if err != nil {
+			return "", err
+		}
+		line("Bent scales", "%s", bent)
 	}
 	if m.transported() {
 		line("Transport", "%s", m.transports())
@@ -73,7 +83,7 @@ func (r *result) summary(seconds float64) string {
 			line("Written", "%s (%s)", f.path, f.what)
 		}
 	}
-	return s.String()
+	return s.String(), nil
 }
 
 // foreseen says how well a BQMF foresees values.
@@ -106,7 +116,7 @@ func are(n int, what, how string) string {
 }
 
 // naming says what of the matrix was not as the file has it.
-func (r *result) naming() string {
+func (r *result) naming(gaps int) string {
 	var parts []string
 	if !r.table.NamedFeatures {
 		parts = append(parts, "the file names no features, so they are f1, f2, ...")
@@ -114,7 +124,7 @@ func (r *result) naming() string {
 	if !r.table.NamedSamples {
 		parts = append(parts, "the file names no samples, so they are s1, s2, ...")
 	}
-	if gaps := missing(r.table.X); gaps > 0 {
+	if gaps > 0 {
 		parts = append(parts, counted(gaps, "missing value"))
 	}
 	if r.log1p {
@@ -142,18 +152,25 @@ func missing(x quantmf.Mat) int {
 	return n
 }
 
-// compared puts the two losses in relation. A loss is nothing where it is so
-// beside the numbers of x themselves, of whose unit it is a power.
-func compared(name string, of quantmf.Loss, loss, nmf float64, x quantmf.Mat) string {
-	mean, seen := 0.0, 0.0
-	for i := range x.Rows {
-		for _, v := range x.Row(i) {
-			if v == v {
-				seen++
-				mean += (v - mean) / seen
+// looked counts the missing values, and returns the mean of the others.
+func looked(t *table.Table) (gaps int, mean float64, err error) {
+	seen := 0.0
+	err = t.EachRow(func(_ int, row []float64) {
+		for _, v := range row {
+			if v != v {
+				gaps++
+				continue
 			}
+			seen++
+			mean += (v - mean) / seen
 		}
-	}
+	})
+	return gaps, mean, err
+}
+
+// compared puts the two losses in relation. A loss is nothing where it is so
+// beside the mean of x, of whose unit it is a power.
+func compared(name string, of quantmf.Loss, loss, nmf, mean float64) string {
 	nothing := 1e-9 * math.Pow(mean, float64(of))
 	switch {
 	case loss <= nothing && nmf <= nothing:
@@ -172,11 +189,14 @@ func compared(name string, of quantmf.Loss, loss, nmf float64, x quantmf.Mat) st
 
 // bentScales names the features whose maps are worth a look, in the order of the page: by
 // their bend alone where goodness is nil.
-func (m *model) bentScales(x quantmf.Mat, goodness []quantmf.Goodness) string {
+func (m *model) bentScales(x quantmf.Rows, goodness []quantmf.Goodness) (string, error) {
 	bend := m.bend()
 	rank := bend
 	if goodness != nil {
-		rank = report.Telling(x, bend, goodness)
+		var err error
+		if rank, err = report.Telling(x, bend, goodness); err != nil {
+			return "", err
+		}
 	}
 	var order []int
 	for i, b := range bend {
@@ -190,10 +210,10 @@ func (m *model) bentScales(x quantmf.Mat, goodness []quantmf.Goodness) string {
 		names = append(names, fmt.Sprintf("%s %.2f", shown(m.features[i]), bend[i]))
 	}
 	if len(names) == 0 {
-		return "none: every feature kept its scale, nearly"
+		return "none: every feature kept its scale, nearly", nil
 	}
 	return fmt.Sprintf("%s (0 keeps the scale, 1 is beyond any line; %d of %d features are at %g or above)",
-		strings.Join(names, ", "), len(order), len(bend), noteworthyBend)
+		strings.Join(names, ", "), len(order), len(bend), noteworthyBend), nil
 }
 
 // transported tells whether the maps are transports, which may not converge.

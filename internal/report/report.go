@@ -84,7 +84,7 @@ func Write(w io.Writer, f Fit) error {
 	d.head(&f)
 	var rank []float64
 	if f.Maps != nil {
-		rank = Telling(f.X, f.Bend, f.Goodness)
+		rank, _ = Telling(f.X, f.Bend, f.Goodness) // reading a Mat has no error
 	} else {
 		for _, g := range f.Goodness {
 			rank = append(rank, g.Explained)
@@ -238,12 +238,17 @@ Points near the curve mean a good fit. <b>Bend</b> is the part of the curve's sh
 // Telling ranks features whose maps are worth a look: the bend, times what is explained, since
 // that of noise is a shape of noise, times the share of samples beside the most frequent value,
 // since a row of zeros is on or off, and any two levels are bent.
-func Telling(x quantmf.Mat, bend []float64, goodness []quantmf.Goodness) []float64 {
+// The error is one of reading x.
+func Telling(x quantmf.Rows, bend []float64, goodness []quantmf.Goodness) ([]float64, error) {
 	out := make([]float64, len(bend))
-	var values []float64
+	_, n := x.Dims()
+	row, values := make([]float64, n), make([]float64, 0, n)
 	for i := range out {
+		if err := x.ReadRow(row, i); err != nil {
+			return nil, err
+		}
 		values = values[:0]
-		for _, v := range x.Row(i) {
+		for _, v := range row {
 			if v == v {
 				values = append(values, v)
 			}
@@ -263,7 +268,7 @@ func Telling(x quantmf.Mat, bend []float64, goodness []quantmf.Goodness) []float
 		}
 		out[i] *= bend[i] * max(goodness[i].Explained, 0)
 	}
-	return out
+	return out, nil
 }
 
 // explainedText says what the model explains of feature i, if there is anything.

@@ -456,7 +456,11 @@ func TestList(t *testing.T) {
 		t.Errorf("%d curves", n)
 	}
 	last := 0
-	for _, i := range largest(Telling(f.X, f.Bend, f.Goodness), len(f.Features)) {
+	telling, err := Telling(f.X, f.Bend, f.Goodness)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range largest(telling, len(f.Features)) {
 		at := strings.Index(list, "<li><b>"+html.EscapeString(f.Features[i])+"</b>")
 		if at <= last {
 			t.Fatalf("feature %d stands at %d, the one before at %d", i, at, last)
@@ -481,8 +485,8 @@ func TestTelling(t *testing.T) {
 	}
 	f.X.Set(0, 9, 3)
 	for i, want := range []float64{0.5 * 0.75 * 0.1, 0.4 * 0.75, 0.5 * 0.1} {
-		if got := Telling(f.X, f.Bend, f.Goodness)[i]; math.Abs(got-want) > 1e-12 {
-			t.Errorf("%d: %g, want %g", i, got, want)
+		if got, err := Telling(f.X, f.Bend, f.Goodness); err != nil || math.Abs(got[i]-want) > 1e-12 {
+			t.Errorf("%d: %g, want %g, %v", i, got[i], want, err)
 		}
 	}
 }

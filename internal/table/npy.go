@@ -443,6 +443,9 @@ func readNPY(s *source) (*Table, error) {
 		return nil, err
 	}
 	_, there, _ := s.extent(math.MaxInt64)
+	if a.stays(there) {
+		return a.table()
+	}
 	x, err := a.matrix(there)
 	if err != nil {
 		return nil, err

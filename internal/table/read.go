@@ -36,6 +36,10 @@ type Options struct {
 	// its file, may stay as it is: Table.Held is what it is then, and X is empty.
 	Rows bool
 
+	// InFile says under Rows that every npy array which can be read by rows stays in its file. Else
+	// those do whose numbers would take more than a quarter of Memory.
+	InFile bool
+
 	// Of text. Names is the heading or the number, from 1, of the column that names the
 	// features; the further numbers of a list such as 1,3-5 are columns to be left out;
 	// "none" is no such column; "" is to find out. Of a 10x folder it is the column of

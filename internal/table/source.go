@@ -40,6 +40,8 @@ type source struct {
 	// again calls with the content from its start once more, where the file can be read
 	// twice, and leaves the source as it was; nil where it cannot.
 	again func(do func(io.Reader) error) error
+
+	place io.ReaderAt // the file from its start, where it can be read at a place; else nil
 }
 
 // buffered is the size of a buffer to begin with.
@@ -68,6 +70,9 @@ func newSource(r io.Reader, file string, o Options) (*source, error) {
 	if seeker, ok := r.(io.ReadSeeker); ok {
 		if here, err := seeker.Seek(0, io.SeekCurrent); err == nil {
 			start := here - content.raw.n
+			if at, is := r.(io.ReaderAt); is && start == 0 {
+				s.place = at
+			}
 			s.again = func(do func(io.Reader) error) error { return s.reread(seeker, start, do) }
 		}
 	}

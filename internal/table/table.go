@@ -34,6 +34,7 @@ type Table struct {
 	Taken    string   // in words, what was taken for names
 	Warnings []string // what may have been taken wrongly
 
+	close      func() error
 	lines      []int  // the line of each row, nil where rows are no lines
 	fields     []int  // the number, from 1, of each column's cell in a line
 	transposed bool   // lines are those of columns, fields those of rows
@@ -48,11 +49,35 @@ func (t *Table) Rows() quantmf.Rows {
 	return t.X
 }
 
+// InFile tells whether the matrix is read from its file, which is to stay open until Close.
+func (t *Table) InFile() bool { return t.close != nil }
+
+// Close closes the file that the matrix is in, if any. The matrix cannot be read afterwards.
+func (t *Table) Close() error {
+	if t.close == nil {
+		return nil
+	}
+	return t.close()
+}
+
+// HeldBytes is about how many bytes of memory Held takes, 0 where the matrix is in X.
+func (t *Table) HeldBytes() float64 {
+	switch held := t.Held.(type) {
+	case nil:
+		return 0
+	case *quantmf.Sparse:
+		return float64(12*held.Listed()) + float64(8*len(t.Features))
+	}
+	_, n := t.Dims()
+	return float64(8 * n) // what is read at once
+}
+
 // Dims returns the sizes of the matrix.
 func (t *Table) Dims() (features, samples int) { return t.Rows().Dims() }
 
-// eachRow calls do for every row, which it may not write to.
-func (t *Table) eachRow(do func(i int, row []float64)) error {
+// EachRow calls do for every row, which it may not write to. The error is one of reading what a file
+// holds.
+func (t *Table) EachRow(do func(i int, row []float64)) error {
 	d, n := t.Dims()
 	room := make([]float64, n)
 	for i := range d {
@@ -202,7 +227,7 @@ func (t *Table) MostVariable(count int) (*Table, error) {
 	}
 	spread := make([]float64, d) // the variance
 	rows := make([]int, d)
-	err := t.eachRow(func(i int, row []float64) {
+	err := t.EachRow(func(i int, row []float64) {
 		rows[i] = i
 		mean, seen := 0.0, 0.0
 		for _, v := range row {
@@ -311,7 +336,7 @@ func (t *Table) Remarks() []string {
 		return remarks
 	}
 	var zero, constant []string
-	err := t.eachRow(func(i int, row []float64) {
+	err := t.EachRow(func(i int, row []float64) {
 		first, varies := math.NaN(), false
 		for _, v := range row {
 			if first != first {

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package table
+
+// mapFile maps no file: its rows are read one by one.
+func mapFile(file uintptr, bytes int64) (b []byte, unmap func() error) { return nil, nil }

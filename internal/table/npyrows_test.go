@@ -1,0 +1,190 @@
+package table
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+)
+
+// npyFile writes x as an array of the type into a file.
+func npyFile(t *testing.T, descr string, x quantmf.Mat) string {
+	t.Helper()
+	var b bytes.Buffer
+	writeNPYHeader(&b, descr, fmt.Sprintf("%d, %d", x.Rows, x.Cols))
+	for _, v := range x.Data {
+		switch descr {
+		case "<f8":
+			binary.Write(&b, binary.LittleEndian, v)
+		case "<f4":
+			binary.Write(&b, binary.LittleEndian, float32(v))
+		case ">f4":
+			binary.Write(&b, binary.BigEndian, float32(v))
+		case "<i2":
+			binary.Write(&b, binary.LittleEndian, int16(v))
+		}
+	}
+	path := filepath.Join(t.TempDir(), "x.npy")
+	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// unmappable is a file that cannot be mapped.
+type unmappable struct {
+	io.ReadSeeker
+	io.ReaderAt
+}
+
+// readInFile reads a file as a table that stays in it: all its numbers would be too many.
+func readInFile(t *testing.T, path string, mapped bool, o Options) (*Table, error) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	o.Rows, o.Memory = true, 1<<19
+	if mapped {
+		return Read(f, "x.npy", o)
+	}
+	return Read(unmappable{f, f}, "x.npy", o)
+}
+
+// TestNPYRows: an array that stays in its file, mapped or not, has the numbers of one that is read, and a
+// fit of it the bits.
+func TestNPYRows(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	x := quantmf.NewMat(130, 150)
+	for i := range x.Data {
+		if r.Float64() < 0.5 {
+			x.Data[i] = float64(r.IntN(50))
+		}
+	}
+	holes := x.Clone()
+	for i := range holes.Data {
+		if r.Float64() < 0.1 {
+			holes.Data[i] = math.NaN()
+		}
+	}
+	for _, c := range []struct {
+		descr string
+		x     quantmf.Mat
+	}{{"<f8", x}, {"<f4", x}, {">f4", holes}, {"<i2", x}, {"<f8", holes}} {
+		path := npyFile(t, c.descr, c.x)
+		for _, mapped := range []bool{true, false} {
+			name := fmt.Sprintf("%s, mapped %v", c.descr, mapped)
+			got, err := readInFile(t, path, mapped, Options{Missing: true})
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			held, is := got.Held.(*npyRows)
+			if !is || runtime.GOOS == "linux" && (held.mapped != nil) != mapped {
+				t.Fatalf("%s: %T", name, got.Held)
+			}
+			sameNumbers(t, name, got.Rows(), c.x)
+			opts := []quantmf.FitOption{quantmf.WithEpochs(2), quantmf.WithMissingValues()}
+			for model, fit := range map[string]func(x quantmf.Rows) (quantmf.Model, error){
+				"NMF":  func(x quantmf.Rows) (quantmf.Model, error) { return quantmf.FitNMF(t.Context(), x, 3, opts...) },
+				"QMF":  func(x quantmf.Rows) (quantmf.Model, error) { return quantmf.FitQMF(t.Context(), x, 3, opts...) },
+				"QMFQ": func(x quantmf.Rows) (quantmf.Model, error) { return quantmf.FitQMFQ(t.Context(), x, 3, opts...) },
+			} {
+				if testing.Short() && (c.descr != ">f4" || model == "QMFQ") {
+					continue
+				}
+				want, err := fit(c.x)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m, err := fit(got.Rows())
+				if err != nil {
+					t.Fatal(name, err)
+				}
+				a, err1 := want.MarshalBinary()
+				b, err2 := m.MarshalBinary()
+				if err1 != nil || err2 != nil || !bytes.Equal(a, b) {
+					t.Errorf("%s, %s: another model", name, model)
+				}
+			}
+			if err := got.Close(); err != nil {
+				t.Error(name, err)
+			}
+		}
+	}
+}
+
+// TestNPYRowsFaults: what is wrong with an array that stays in its file is said as of one that is read.
+func TestNPYRowsFaults(t *testing.T) {
+	x := quantmf.NewMat(130, 150)
+	for i := range x.Data {
+		x.Data[i] = float64(i)
+	}
+	for name, c := range map[string]struct {
+		number func(x quantmf.Mat)
+		file   func(path string) error
+	}{
+		"NaN":      {number: func(x quantmf.Mat) { x.Set(3, 5, math.NaN()) }},
+		"infinite": {number: func(x quantmf.Mat) { x.Set(129, 149, math.Inf(1)) }},
+		"negative": {number: func(x quantmf.Mat) { x.Set(0, 1, -1) }},
+		"cut":      {file: func(path string) error { return os.Truncate(path, 100000) }},
+		"one more": {file: func(path string) error {
+			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+			if err == nil {
+				_, err = f.Write([]byte{1})
+				f.Close()
+			}
+			return err
+		}},
+	} {
+		y := x.Clone()
+		if c.number != nil {
+			c.number(y)
+		}
+		path := npyFile(t, "<f8", y)
+		if c.file != nil {
+			if err := c.file(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, want := Read(bytes.NewReader(b), "x.npy", Options{})
+		for _, mapped := range []bool{true, false} {
+			got, err := readInFile(t, path, mapped, Options{})
+			if err == nil || want == nil || err.Error() != want.Error() {
+				t.Errorf("%s: %v, %v, want %v", name, got, err, want)
+			}
+		}
+	}
+	// A file that becomes shorter is an error of reading, not a fault of the program.
+	for _, mapped := range []bool{true, false} {
+		path := npyFile(t, "<f8", x)
+		got, err := readInFile(t, path, mapped, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, 8192); err != nil {
+			t.Skip(err)
+		}
+		m, err := quantmf.FitNMF(t.Context(), got.Rows(), 2, quantmf.WithEpochs(2))
+		var read *quantmf.ReadError
+		if m != nil || !errors.Is(err, io.ErrUnexpectedEOF) || !errors.As(err, &read) || read.Row < 6 {
+			t.Errorf("mapped %v: %v", mapped, err)
+		}
+		if err := got.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package rowfile_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/rowfile"
+)
+
+// TestOpen: a matrix is the same from every file, and a fit of it.
+func TestOpen(t *testing.T) {
+	const d, n = 12, 20
+	var entries []string
+	var text strings.Builder
+	text.WriteString("name")
+	for j := range n {
+		fmt.Fprintf(&text, "\ts%d", j+1)
+	}
+	npy := []byte("\x93NUMPY\x01\x00\x76\x00{'descr': '|u1', 'fortran_order': False, 'shape': (12, 20), }")
+	npy = append(npy, strings.Repeat(" ", 128-len(npy)-1)+"\n"...)
+	for i := range d {
+		fmt.Fprintf(&text, "\nf%d", i+1)
+		for j := range n {
+			v := 0
+			if (i*5+j)%4 == 0 {
+				v = 1 + (i*7+j*3)%11
+				entries = append(entries, fmt.Sprintf("%d %d %d\n", i+1, j+1, v))
+			}
+			fmt.Fprintf(&text, "\t%d", v)
+			npy = append(npy, byte(v))
+		}
+	}
+	mtx := fmt.Sprintf("%%%%MatrixMarket matrix coordinate integer general\n%d %d %d\n%s", d, n, len(entries), strings.Join(entries, ""))
+	names := func(c string, n int) string {
+		var s strings.Builder
+		for i := range n {
+			fmt.Fprintf(&s, "%s%d\n", c, i+1)
+		}
+		return s.String()
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"x.tsv": text.String(), "x.npy": string(npy), "x.mtx": mtx,
+		"folder/matrix.mtx": mtx, "folder/features.tsv": names("f", d), "folder/barcodes.tsv": names("s", n)} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var want []byte
+	for _, name := range []string{"x.tsv", "x.npy", "x.mtx", "folder"} {
+		f, err := rowfile.Open(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(f.Features) != d || len(f.Samples) != n || f.Features[d-1] != "f12" || f.Samples[n-1] != "s20" {
+			t.Errorf("%s: %v, %v", name, f.Features, f.Samples)
+		}
+		_, sparse := f.Rows.(*quantmf.Sparse)
+		_, dense := f.Rows.(quantmf.Mat)
+		if sparse != (name == "x.mtx" || name == "folder") || dense != (name == "x.tsv") {
+			t.Errorf("%s: %T", name, f.Rows)
+		}
+		m, err := quantmf.FitQMF(context.Background(), f.Rows, 2, quantmf.WithEpochs(2))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		b, err := m.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = b
+		}
+		if string(b) != string(want) {
+			t.Errorf("%s: another model", name)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if f, err := rowfile.Open(filepath.Join(dir, "nothing")); f != nil || !os.IsNotExist(err) {
+		t.Errorf("nothing: %v, %v", f, err)
+	}
+}
