@@ -258,7 +258,7 @@ func TestLooks(t *testing.T) {
 		{"QMF", "QMF", []FitOption{WithEpochs(3)}, []want{{PhaseChoice, 2*(startNewton*512/nmf.Group) + 6*512 + 6*trialEpochs*512/8}, {PhaseFactors, startNewton * groups}, {PhaseMaps, 600}, {PhaseEpochs, 3 * 600 / 8}}},
 		{"QMF validation", "QMF", []FitOption{WithEpochs(3), WithValidation(0.1), WithStart(StartScores), WithShrinkage(0)},
 			[]want{{PhaseFactors, 600 + startNewton*600/nmf.Group}, {PhaseMaps, 600}, {PhaseEpochs, 3 * 2 * 600 / 8}}},
-		{"QMFQ", "QMFQ", []FitOption{WithEpochs(3), WithStart(StartNMF)},
+		{"QMFQ", "QMFQ", []FitOption{WithEpochs(3), WithStart(StartNMF), WithShrinkage(0)},
 			[]want{{PhaseFactors, startNewton * groups}, {PhaseMaps, 2 * 600}, {PhaseQMF, startEpochs * 600 / 8}, {PhaseEpochs, 3 * (3*600/8 + 2*projectOften*16)}}},
 		{"QMFQ by singular vectors", "QMFQ", []FitOption{WithEpochs(2), WithStart(StartUniform), WithProjection(TruncatedSVD())},
 			[]want{{PhaseMaps, 600}, {PhaseEpochs, 2 * (3*600/8 + 3*40)}}},

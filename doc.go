@@ -126,7 +126,7 @@
 //	WithSchedule         -         -         -                 -              -       x       x        -
 //	WithEnds             -         -         -                 -              -       x       x        -
 //	WithBatch            -         -         -                 -              -       x       -        -
-//	WithShrinkage        -         -         -                 -              -       x       -        -
+//	WithShrinkage        -         -         -                 -              -       x       x        -
 //	WithProjection       -         -         -                 -              -       -       x        -
 //
 // # Defaults of models
@@ -145,8 +145,8 @@
 //	WithBatch            -             32                    all                 -
 //	WithStart            StartUniform  StartAuto             StartAuto           -
 //	WithEnds             -             EndsFree              EndsFree            -
-//	WithShrinkage        -             by hidden cells       0                   -
-//	WithProjection       -             -                     KLUpdates(20)       -
+//	WithShrinkage        -             by hidden cells       by hidden cells     -
+//	WithProjection       -             -                     KLUpdates(5)        -
 //	WithPenalty          0             0                     -                   -
 //	WithSeed             1             1                     1                   1
 //	WithRestarts         1             1                     1                   -

@@ -430,7 +430,7 @@ func WithPenalty(lambda float64) FitOption {
 	return fitOption(option.Penalty, ftoa(lambda), func(c *config) string { c.penalty = lambda; return option.Weight(lambda) })
 }
 
-// WithShrinkage pulls the quantiles of each row of a QMF towards an affine map of (UV)_i,
+// WithShrinkage pulls the quantiles of each row of a QMF, and those of T of a QMFQ, towards an affine map of (UV)_i,
 // with the weight of lambda further samples. 0 <= lambda <= 1e30. Default: whichever of
 // 0, 20 and 100 predicts a hidden tenth of the cells best in short fits (start.go); 0
 // with [EndsPinned], [StartUniform] or [WithInit]. A lambda above 0 is an error with

@@ -480,12 +480,13 @@ func (f *qmfFit) resume(from *file, s *saved) error {
 	if err := from.takeWarm(f.warm, index, f.d); err != nil {
 		return err
 	}
-	origin, lambda := index[2*f.d], math.Float64frombits(index[2*f.d+1])
+	origin := index[2*f.d]
 	if origin > uint64(StartSVD) {
 		return from.failAt("IDX0", 2*f.d, "there is no such start")
 	}
-	if !(lambda >= 0 && lambda <= 1e30) {
-		return from.failAt("IDX0", 2*f.d+1, "the shrinkage is "+ftoa(lambda))
+	lambda, err := from.shrinkage(index, 2*f.d+1)
+	if err != nil {
+		return err
 	}
 	size := min(f.batchRows, f.d)
 	if s.steps != s.epoch*((f.d+size-1)/size) {
@@ -494,6 +495,15 @@ func (f *qmfFit) resume(from *file, s *saved) error {
 	f.origin, f.lambda = Start(origin), lambda
 	f.source, f.stepsV = random.Source(s.source), s.steps
 	return nil
+}
+
+// shrinkage returns the λ that is number at of the indices of a checkpoint.
+func (f *file) shrinkage(index []uint64, at int) (float64, error) {
+	lambda := math.Float64frombits(index[at])
+	if !(lambda >= 0 && lambda <= 1e30) {
+		return 0, f.failAt("IDX0", at, "the shrinkage is "+ftoa(lambda))
+	}
+	return lambda, nil
 }
 
 // solved returns the potentials of T_i.

@@ -46,7 +46,7 @@ type QMFQ struct {
 const (
 	startEpochs   = 20  // epochs of the QMF that a fit starts from
 	startAdam     = 100 // the same where Adam steps its factors
-	projectOften  = 20  // updates of the default projection
+	projectOften  = 5   // updates of the default projection
 	projectPaper  = 100 // updates of the default projection under StartUniform
 	qmfqRate      = 0.1
 	qmfqEpochs    = 100
@@ -59,7 +59,7 @@ const (
 
 func qmfqDefaults() config {
 	c := qmfDefaults()
-	c.learningRate, c.epochs, c.shrinkage = qmfqRate, qmfqEpochs, 0
+	c.learningRate, c.epochs = qmfqRate, qmfqEpochs
 	return c
 }
 
@@ -79,11 +79,12 @@ func (c *config) settleQMFQ() {
 // [SquashNone] T' transports x as it is, and x must be at most 1e12 in magnitude.
 //
 // Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 100 epochs, Adam at 0.1 falling
-// to 0 by cosine, free ends, [KLUpdates](20). All rows are one step. A fit starts from a
-// QMF of 20 epochs (100 where Adam steps its factors) without shrinkage, whose own start the
-// data choose: T starts from its maps, every projection starts from its factors, and T' starts
-// as the maps that bring X to its UV. Under [StartUniform] the start is the paper's: factors exp of uniform
-// numbers on [-1/2,1/2], equal quantile steps, and 100 updates a projection.
+// to 0 by cosine, free ends, [KLUpdates](5). All rows are one step. A fit starts from a
+// QMF of 20 epochs (100 where Adam steps its factors), whose own start and shrinkage the
+// data choose as in [FitQMF]: T starts from its maps and is shrunk as they are, every projection starts from its
+// factors, and T' starts as the maps that bring X to its UV. These defaults predicted unseen cells best
+// (docs/measurements/qmfq.md); to fit the seen cells more closely, take no shrinkage. Under [StartUniform] the
+// start is the paper's: factors exp of uniform numbers on [-1/2,1/2], equal quantile steps, and 100 updates a projection.
 //
 // Hidden cells, missing or held out, take no part in the measures that T and T' transport
 // nor in the projection. Under WithValidation the fit starts from the QMF at its best
@@ -192,6 +193,7 @@ func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 		from: newFactors(d, n, rank), whole: newFactors(d, n, rank), all: inOrder(d), seed: seed, course: way}
 	f.inflation = newInflation(s, visible, f.whole, p, d)
 	f.inflation.batch = f.all
+	f.inflation.lambda = max(s.shrinkage, 0) // until the data have chosen
 	f.deflation = newDeflation(s, visible, slices.Max(f.inflation.average), len(f.inflation.work[0].visitors), p)
 	f.visits = f.visit
 	f.now = [][]float64{f.inflation.f, f.inflation.inc, f.deflation.f, f.deflation.r, f.deflation.h, f.whole.u, f.whole.v}
@@ -545,6 +547,7 @@ func (f *qmfqFit) startFromQMF() error {
 	if q.best != nil {
 		q.restore()
 	}
+	f.inflation.lambda = q.lambda
 	copy(f.inflation.f, q.f)
 	copy(f.inflation.inc, q.inc)
 	copy(f.from.u, q.u)
@@ -619,7 +622,7 @@ func (f *qmfqFit) snapshot() snapshot {
 		p = append(append(append(p, section.Finite(b[0])), t.rising(b[1])...), section.Finite(b[2]), section.Within(b[3], s.shortest, s.longest), section.Finite(b[4]))
 		p = append(p, f.product(b[5], b[6])...)
 	}
-	return snapshot{real: p, index: appendWarm(appendWarm(nil, t.warm), s.warm)}
+	return snapshot{real: p, index: append(appendWarm(appendWarm(nil, t.warm), s.warm), math.Float64bits(t.lambda))}
 }
 
 // product is U and V as parts of a checkpoint, of either sign under a truncated SVD.
@@ -633,7 +636,11 @@ func (f *qmfqFit) product(u, v []float64) []section.Part {
 // resume takes the state of a checkpoint.
 func (f *qmfqFit) resume(from *file, s *saved) error {
 	d := len(f.all)
-	index, err := from.restore(f.snapshot().real, 2*d)
+	index, err := from.restore(f.snapshot().real, 2*d+1)
+	if err != nil {
+		return err
+	}
+	lambda, err := from.shrinkage(index, 2*d)
 	if err != nil {
 		return err
 	}
@@ -646,6 +653,7 @@ func (f *qmfqFit) resume(from *file, s *saved) error {
 	if s.steps != 0 {
 		return from.failAt("STAT", 3, "there are no steps of V")
 	}
+	f.inflation.lambda = lambda
 	return nil
 }
 

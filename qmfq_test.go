@@ -4,6 +4,7 @@ package quantmf
 // new samples, and places that are out of reach.
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -247,6 +248,69 @@ func leastSquares(u, y Mat) Mat {
 		}
 	}
 	return v
+}
+
+// TestQMFQShrinkage: T is shrunk as FitQMF would shrink it, by a choice that a resumed fit and one that
+// is told it share, and straighter the more it is.
+func TestQMFQShrinkage(t *testing.T) {
+	ctx := context.Background()
+	x, k := noisyProduct()
+	fit := func(o ...FitOption) *QMFQ {
+		t.Helper()
+		m, err := FitQMFQ(ctx, x, k, append(o, WithEpochs(6))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	bits := func(m *QMFQ) []byte {
+		b, _ := m.MarshalBinary()
+		return b
+	}
+	var state []byte
+	chosen := fit(WithCheckpoint(3, func(s []byte) error {
+		if state == nil {
+			state = s
+		}
+		return nil
+	}))
+	lambda := chosen.inflated.Shrinkage
+	q, err := FitQMF(ctx, x, k, WithEpochs(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(lambda > 0) || lambda != q.Shrinkage {
+		t.Errorf("shrunk by %v, FitQMF by %v", lambda, q.Shrinkage)
+	}
+	if !bytes.Equal(bits(fit(WithShrinkage(lambda))), bits(chosen)) {
+		t.Error("a fit that is told the shrinkage differs from the one that chose it")
+	}
+	if !bytes.Equal(bits(fit(WithResume(state))), bits(chosen)) {
+		t.Error("a resumed fit differs")
+	}
+	before := math.Inf(1)
+	for _, lambda := range []float64{0, lambda} {
+		m := fit(WithShrinkage(lambda))
+		if m.inflated.Shrinkage != lambda {
+			t.Errorf("told %v, took %v", lambda, m.inflated.Shrinkage)
+		}
+		bend := total(m.Bend())
+		t.Logf("λ %v: bend %.3f, loss %.4f", lambda, bend/float64(x.Rows), m.History[6])
+		if !(bend < 0.9*before) {
+			t.Errorf("λ %v: the rows bend by %v in all, less shrunk by %v", lambda, bend, before)
+		}
+		before = bend
+	}
+	for _, o := range []FitOption{WithEnds(EndsPinned), WithStart(StartUniform)} {
+		m := fit(o)
+		if m.inflated.Shrinkage != 0 {
+			t.Errorf("%v: shrunk by %v", o.setting().value, m.inflated.Shrinkage)
+		}
+		var option *OptionError
+		if _, err := FitQMFQ(ctx, x, k, o, WithShrinkage(1)); !errors.As(err, &option) || option.Option != "WithShrinkage" {
+			t.Errorf("%v: %v", o.setting().value, err)
+		}
+	}
 }
 
 // BenchmarkQMFQEpoch measures an epoch and the shares of its time: T' and its

@@ -166,13 +166,11 @@ func TestChoiceByPrediction(t *testing.T) {
 	}
 }
 
-// TestChoice: a fit that chooses start and shrinkage has the bits of one that is
-// told them; it takes scores and free maps where curves are all that is wrong with
-// a product, and shrinks maps where there is nothing but a product and noise.
-func TestChoice(t *testing.T) {
-	ctx := context.Background()
+// noisyProduct draws a product of rank k with noise.
+func noisyProduct() (noisy Mat, k int) {
 	r := random.Split(8, 8)
-	const d, n, k = 60, 40, 2
+	const d, n = 60, 40
+	k = 2
 	noisy, u, v := NewMat(d, n), NewMat(d, k), NewMat(k, n)
 	for _, m := range []Mat{u, v} {
 		for i := range m.Data {
@@ -185,6 +183,15 @@ func TestChoice(t *testing.T) {
 			noisy.Row(i)[j] = max(noisy.At(i, j)+5*normal(&r), 0)
 		}
 	}
+	return noisy, k
+}
+
+// TestChoice: a fit that chooses start and shrinkage has the bits of one that is
+// told them; it takes scores and free maps where curves are all that is wrong with
+// a product, and shrinks maps where there is nothing but a product and noise.
+func TestChoice(t *testing.T) {
+	ctx := context.Background()
+	noisy, k := noisyProduct()
 	for _, c := range []struct {
 		name string
 		x    Mat

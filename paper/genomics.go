@@ -59,7 +59,7 @@ func genomicsWays(s *session) []way {
 		{rate8, quantmf.MethodQMF, epochs, batch(8, 0.01)},
 		{closely, quantmf.MethodQMF, pick(s, 100, 50), []quantmf.FitOption{quantmf.WithShrinkage(0)}},
 		{atDefaults, quantmf.MethodQMF, defaultEpochs, nil},
-		{qmfqKL, quantmf.MethodQMFQ, pick(s, 100, 20), nil},
+		{qmfqKL, quantmf.MethodQMFQ, pick(s, 100, 20), []quantmf.FitOption{quantmf.WithShrinkage(0), quantmf.WithProjection(quantmf.KLUpdates(20))}},
 	}
 }
 

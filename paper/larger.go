@@ -45,11 +45,8 @@ const (
 func largerWays(s *session) []way {
 	epochs, inner, most := pick(s, 1000, 300), pick(s, 300, 20), pick(s, 300, 100)
 	many := pick(s, 100, 50)
-	oursQ := func(more ...quantmf.FitOption) []quantmf.FitOption {
-		return append([]quantmf.FitOption{quantmf.WithEpsilon(0.01), quantmf.WithLevels(16)}, more...)
-	}
 	ours := func(more ...quantmf.FitOption) []quantmf.FitOption {
-		return append(oursQ(quantmf.WithShrinkage(0)), more...)
+		return append([]quantmf.FitOption{quantmf.WithEpsilon(0.01), quantmf.WithLevels(16), quantmf.WithShrinkage(0)}, more...)
 	}
 	return []way{
 		{"NMF", quantmf.MethodNMF, epochs, []quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)}},
@@ -73,9 +70,9 @@ func largerWays(s *session) []way {
 		{oursM8, quantmf.MethodQMF, most, ours(quantmf.WithLevels(8))},
 		{"QMFQ, 10 updates", quantmf.MethodQMFQ, inner, paperQMFQ(16, quantmf.KLUpdates(10))},
 		{"QMFQ, " + strconv.Itoa(many) + " updates", quantmf.MethodQMFQ, inner, paperQMFQ(16, quantmf.KLUpdates(many))},
-		{qmfqKL, quantmf.MethodQMFQ, inner, oursQ()},
-		{qmfqFew, quantmf.MethodQMFQ, inner, oursQ(quantmf.WithProjection(quantmf.KLUpdates(5)))},
-		{qmfqMany, quantmf.MethodQMFQ, inner, oursQ(quantmf.WithProjection(quantmf.KLUpdates(50)))},
+		{qmfqKL, quantmf.MethodQMFQ, inner, ours(quantmf.WithProjection(quantmf.KLUpdates(20)))},
+		{qmfqFew, quantmf.MethodQMFQ, inner, ours(quantmf.WithProjection(quantmf.KLUpdates(5)))},
+		{qmfqMany, quantmf.MethodQMFQ, inner, ours(quantmf.WithProjection(quantmf.KLUpdates(50)))},
 	}
 }
 
@@ -140,7 +137,7 @@ func largerPage(w *writer) error {
 		left := panel("our steps, sizes of batches and rates", []string{oursAll, ours256, "QMF", ours16, ours16Up},
 			[]string{"all rows", "batches of 256", "batches of 32 (default)", "batches of 16", "batches of 16, rate 1"}, a, b, c, d, e)
 		right := panel("our steps, levels, and inner updates of QMFQ", []string{oursM4, oursM8, "QMF", qmfqFew, qmfqKL},
-			[]string{"QMF, m = 4", "QMF, m = 8", "QMF, m = 16", "QMFQ, 5 updates", "QMFQ, 20 updates (default)"}, a, b, c, d, e)
+			[]string{"QMF, m = 4", "QMF, m = 8", "QMF, m = 16", "QMFQ, 5 updates (default)", "QMFQ, 20 updates"}, a, b, c, d, e)
 		for _, p := range []*chart{left, right} {
 			p.legend, p.yRange = "top right", [2]float64{0.15, 2000}
 		}

@@ -43,9 +43,9 @@ func toyWays(s *session) []way {
 		{qmfPaper, quantmf.MethodQMF, pick(s, 1000, 300), paperQMF(8)},
 		{"QMF", quantmf.MethodQMF, pick(s, 300, 100), with(quantmf.WithShrinkage(0))},
 		{qmfqPaper, quantmf.MethodQMFQ, pick(s, 300, 30), paperQMFQ(8, quantmf.KLUpdates(100))},
-		{qmfqKL, quantmf.MethodQMFQ, pick(s, 300, 30), with()},
-		{"QMFQ, Frobenius", quantmf.MethodQMFQ, pick(s, 300, 30), with(quantmf.WithProjection(quantmf.FrobeniusUpdates(20)))},
-		{"QMFQ, SVD", quantmf.MethodQMFQ, pick(s, 300, 30), with(quantmf.WithProjection(quantmf.TruncatedSVD()))},
+		{qmfqKL, quantmf.MethodQMFQ, pick(s, 300, 30), with(quantmf.WithShrinkage(0), quantmf.WithProjection(quantmf.KLUpdates(20)))},
+		{"QMFQ, Frobenius", quantmf.MethodQMFQ, pick(s, 300, 30), with(quantmf.WithShrinkage(0), quantmf.WithProjection(quantmf.FrobeniusUpdates(20)))},
+		{"QMFQ, SVD", quantmf.MethodQMFQ, pick(s, 300, 30), with(quantmf.WithShrinkage(0), quantmf.WithProjection(quantmf.TruncatedSVD()))},
 	}
 }
 
@@ -155,7 +155,7 @@ func toyPage(w *writer) error {
 	res := r.Result
 	w.made(r.Header, fmt.Sprintf("%d seeds, each another matrix", res.Seeds))
 	w.p("d = 160, n = 80, k = 8: U* Poisson(2), V* Dirichlet(1/2), every row of U*V* brought to a quantile function of its own, whose steps are exp(N(0,σ²)); m = 8,")
-	w.p("ε = 0.01. σ is 1 in the paper and 2 in its code. QMF and QMFQ without \"paper's settings\" are FitQMF and FitQMFQ at their defaults but for ε, no shrinkage, and the number of epochs.\n")
+	w.p("ε = 0.01. σ is 1 in the paper and 2 in its code. QMF and QMFQ without \"paper's settings\" are FitQMF and FitQMFQ at their defaults but for ε, no shrinkage, 20 updates a projection, and the number of epochs.\n")
 	err = w.picture("toy-loss", "Loss against epochs and against seconds of one core.", func() error {
 		var rows [][]*chart
 		for _, p := range res.Problems {

@@ -128,7 +128,7 @@ var (
 	FitNMF           = Function{"FitNMF", fits | Of(Start, Updates), ""}
 	FitQMF           = Function{"FitQMF", transports | fits | Of(Levels, LearningRate, Schedule, Batch, Start, Ends, Shrinkage), ""}
 	FitBQMF          = Function{"FitBQMF", Of(Tolerance, Workers, Epochs, Seed, Loss, Missing, Validation, Progress, Checkpoint, Resume), ""}
-	FitQMFQ          = Function{"FitQMFQ", (transports | fits | Of(Levels, LearningRate, Schedule, Start, Ends, Projection)) &^ Of(Penalty), ""}
+	FitQMFQ          = Function{"FitQMFQ", (transports | fits | Of(Levels, LearningRate, Schedule, Start, Ends, Shrinkage, Projection)) &^ Of(Penalty), ""}
 )
 
 // The bounds that values of many options share. Each returns what a value must be, "" where it

@@ -2,7 +2,7 @@
 // fits predict cells that they have not seen, and whether their components find
 // classes that they were not told. docs/measurements/defaults.md and qmfq.md hold its tables.
 //
-//	go run . [-data FOLDER] heldout|labels|losses|qmfq|updates [SET ...]
+//	go run . [-data FOLDER] heldout|labels|losses|qmfq|batches|updates [SET ...]
 //	go run . -data FOLDER [-python PYTHON] peers [TABLE ...]
 //	go run . peerspage
 //
@@ -37,7 +37,7 @@ var (
 	draws = flag.Int("draws", 3, "masks (heldout, qmfq, updates, peers) or seeds (labels)")
 
 	slowDraws = flag.Int("slow", 1, "peers: masks of the wide tables that slow methods get")
-	some      = flag.String("methods", "", "peers: some methods of the tables named, separated by semicolons")
+	some      = flag.String("methods", "", "some methods of the tables named (peers), or some ways (qmfq), separated by semicolons")
 	python    = flag.String("python", "python3", "peers: a Python that has what requirements.txt names")
 )
 
@@ -67,6 +67,8 @@ func main() {
 		losses()
 	case "qmfq":
 		qmfq()
+	case "batches":
+		batches()
 	case "updates":
 		updates()
 	case "peers":
