@@ -7,7 +7,8 @@ package quantmf
 //
 // by variational Bayes (internal/posterior). The scales g_i come first, from the
 // visible values of the row alone, and the maps back, T_i, last, from leave-one-out
-// predictions (internal/curve). α takes components away that the data do not ask for, so
+// predictions (internal/curve). Rows whose noise goes together, as that of pixels that touch, also say what the others are
+// (internal/posterior, near.go). α takes components away that the data do not ask for, so
 // the rank is an upper bound. It is fitted for two strengths γ of that, and the one
 // whose leave-one-out predictions lose less is the model; the second is given up where it is behind.
 
@@ -46,7 +47,8 @@ type BQMF struct {
 	Relevance []float64
 	// RowNoise (d) and SampleNoise (n): the deviation of the noise of cell (i, j), on
 	// the scale of UV, is RowNoise_i SampleNoise_j; the samples' have geometric mean 1.
-	// Near 1 a row is hardly better predicted than by its mean. 0 for a constant row.
+	// Near 1 a row is hardly better predicted by the factors than by its mean, though other rows may know more: a row whose noise goes
+	// with that of others is also predicted from what the factors leave of them. 0 for a constant row.
 	RowNoise, SampleNoise []float64
 	// Strength is γ, 1 or 1/2: how far each component has a relevance of its own.
 	Strength float64
@@ -88,9 +90,9 @@ func bqmfDefaults() config {
 // [*OptionError]; when ctx ends or a progress function fails, the model so far with
 // an error that wraps it.
 //
-// Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)2k³; at the end
-// of either strength 6k² for each cell. Memory beside x: dn, (d+2n)k²/2 + 16nk, and nk² at
-// the end; of x that is no [Mat] it makes one.
+// Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)k³; at the end
+// of either strength 5k² for each cell, and 4096 (n+k) for each row. Memory beside x: dn, (d+2n)k²/2 + 16nk, and nk² + 3dn at
+// the end; a model keeps dn, and of x that is no [Mat] it makes one.
 func FitBQMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*BQMF, error) {
 	return runBQMF(ctx, x, rank, opts)
 }
@@ -390,6 +392,9 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 			}
 		}
 	}
+	if run == 0 && f.held == nil && err == nil {
+		f.mark = max(f.mark, f.glance(fit, run))
+	}
 	m := best
 	if m == nil {
 		m = f.finish(fit, run)
@@ -509,11 +514,8 @@ var floors = [...]float64{1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.2}
 func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
 	m := f.model(fit, run)
 	if f.ctx.Err() == nil {
-		loss, some := f.learn(m, true)
-		m.LeaveOneOut = min(loss, math.MaxFloat64)
-		if run == 0 {
-			f.mark = max(f.mark, min(some, limit.Moment))
-		}
+		m.post.Near = m.post.Neighbours(f.data, f.active, f.pool, func() bool { return f.ctx.Err() != nil })
+		m.LeaveOneOut = min(f.learn(m, 1), math.MaxFloat64)
 	}
 	return m
 }
@@ -521,18 +523,17 @@ func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
 // glance returns the leave-one-out loss over 100 rows, evenly spread, or all where they are fewer than 200. 0 when the
 // context ends.
 func (f *bqmfFit) glance(fit *posterior.Fit, run int) float64 {
-	_, some := f.learn(f.model(fit, run), false)
+	loss := f.learn(f.model(fit, run), max(len(f.active)/100, 1))
 	if f.ctx.Err() != nil {
 		return 0
 	}
-	return min(some, limit.Moment)
+	return min(loss, limit.Moment)
 }
 
-// learn learns the maps of m from leave-one-out predictions, and returns their loss, and that of some rows. Unless
-// all are asked for it looks at these only, and m is of no use.
-func (f *bqmfFit) learn(m *BQMF, all bool) (loss, some float64) {
+// learn learns the maps of m from leave-one-out predictions, decides which rows have neighbours, and returns the loss of these predictions;
+// with every above 1 it is the loss of every so-manyth piece of the rows alone, and m is of no use.
+func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 	a, np := len(f.active), kernel.Pad(f.x.Cols)
-	every := max(a/100, 1) // pieces of rows, of which one is among the some
 	type outcome struct {
 		cov, vr, spreadX float64
 		losses           [len(floors)]float64
@@ -542,6 +543,7 @@ func (f *bqmfFit) learn(m *BQMF, all bool) (loss, some float64) {
 		cells *posterior.Cells
 		table curve.Table
 		curve.Learner
+		without, residuals, said []float64 // of the visible cells
 	}
 	work := make([]*room, f.pool.Workers())
 	base := m.post.Cells()
@@ -550,11 +552,12 @@ func (f *bqmfFit) learn(m *BQMF, all bool) (loss, some float64) {
 		whole = max(whole, u)
 	}
 	f.pool.Do((a+posterior.Together-1)/posterior.Together, func(w, piece int) {
-		if f.ctx.Err() != nil || !all && piece%every != 0 {
+		if f.ctx.Err() != nil || piece%every != 0 {
 			return
 		}
 		if work[w] == nil {
 			work[w] = &room{cells: base.Share()}
+			work[w].cells.Lone = true
 		}
 		ws := work[w]
 		from := piece * posterior.Together
@@ -572,14 +575,34 @@ func (f *bqmfFit) learn(m *BQMF, all bool) (loss, some float64) {
 				ws.table.Load(c, false)
 				ws.X, ws.P, ws.Z = ws.X[:0], ws.P[:0], ws.Z[:0]
 				y, tau := f.data.Y[(at+r)*np:], m.post.Tau[i]
-				spread := 0.0
+				ws.without, ws.residuals, ws.said = ws.without[:0], ws.residuals[:0], ws.said[:0]
+				near := m.post.Near != nil && len(m.post.Near.Of[i]) > 0
+				for j, x := range f.x.Row(i) {
+					if x == x {
+						without := ws.cells.Without(r, j, y[j], float64(tau*m.post.Rho[j]))
+						ws.without = append(ws.without, without)
+						if near {
+							ws.residuals = append(ws.residuals, math.Sqrt(tau*m.post.Rho[j])*(y[j]-without))
+							ws.said = append(ws.said, ws.cells.Said(r, i, j, y[j]))
+						}
+					}
+				}
+				factor := 0.0
+				if near {
+					factor = m.post.Near.Keep(i, ws.residuals, ws.said)
+				}
+				spread, seen := 0.0, 0
 				for j, x := range f.x.Row(i) {
 					s := ws.cells.Deviation(r, i, j)
 					spread += float64(s*s) / float64(f.x.Cols)
 					if x == x {
-						without := ws.cells.Without(r, j, y[j], float64(tau*m.post.Rho[j]))
+						without := ws.without[seen]
+						if factor > 0 {
+							without += factor * ws.said[seen] / math.Sqrt(tau*m.post.Rho[j])
+						}
 						ws.X, ws.P = append(ws.X, x), append(ws.P, ws.table.Mean(without, s))
 						ws.Residual(c, x, y[j], without, s)
+						seen++
 					}
 				}
 				c.Spread = math.Sqrt(spread)
@@ -616,26 +639,19 @@ func (f *bqmfFit) learn(m *BQMF, all bool) (loss, some float64) {
 			c := &m.curves[i]
 			c.Slope, c.MeanX, c.MeanP, c.StepAt, c.StepTo, c.Levels = 1, 0, 0, nil, nil, curve.LevelsAt
 		}
-		return math.MaxFloat64, math.MaxFloat64
+		m.post.Near = nil
+		return math.MaxFloat64
 	}
 	cov, vr := 0.0, 0.0
-	var losses, someLosses [len(floors)]float64
-	for k, o := range out {
+	var losses [len(floors)]float64
+	for _, o := range out {
 		if o.spreadX > 0 {
 			cov += o.cov / o.spreadX
 			vr += o.vr / o.spreadX
 		}
-		for h, l := range o.losses {
-			losses[h] += l
-			if k/posterior.Together%every == 0 {
-				someLosses[h] += l
-			}
+		for k, l := range o.losses {
+			losses[k] += l
 		}
-	}
-	unit := f.loss.Scale(whole)
-	some = slices.Min(someLosses[:]) * unit
-	if !all {
-		return some, some
 	}
 	pooled := 1.0
 	if vr > 0 {
@@ -647,7 +663,13 @@ func (f *bqmfFit) learn(m *BQMF, all bool) (loss, some float64) {
 			least = k
 		}
 	}
-	loss = losses[least] * unit
+	loss := losses[least] * f.loss.Scale(whole)
+	if every > 1 {
+		return loss
+	}
+	if m.post.Near != nil && !m.post.Near.Any() {
+		m.post.Near = nil
+	}
 	seen := float64(f.data.Cells())
 	var levels [len(curve.LevelsAt)]float64 // means over the rows
 	for k, i := range f.active {
@@ -674,7 +696,7 @@ func (f *bqmfFit) learn(m *BQMF, all bool) (loss, some float64) {
 			c.Floor = floors[least] * c.MeanX
 		}
 	}
-	return loss, some
+	return loss
 }
 
 // Map returns T_i, the increasing function from the scale of UV to the units of x.
@@ -737,7 +759,7 @@ func (m *BQMF) eachRow(p *pool.Pool, mass bool, g func(t *curve.Table, c *poster
 }
 
 // Reconstruct returns the conditional mean of every cell, d × n, under the loss that
-// was fitted: T_i of (UV)_ij and of what is not known of it. Cost: 6k² flops a
+// was fitted: T_i of (UV)_ij, of what rows whose noise goes with that of row i say, and of what is not known of it. Cost: 5k² flops a
 // cell, spread over GOMAXPROCS workers.
 func (m *BQMF) Reconstruct() Mat {
 	out, _ := m.reconstruct(context.Background())
@@ -764,13 +786,12 @@ func (m *BQMF) conditional(p *pool.Pool) Mat {
 	out := NewMat(m.post.D, m.post.N)
 	m.eachRow(p, false, func(t *curve.Table, c *posterior.Cells, r, i int) {
 		row := out.Row(i)
-		np := kernel.Pad(m.post.N)
 		for j := range row {
 			if c == nil {
 				row[j] = t.C.X[0]
 				continue
 			}
-			row[j] = t.C.Correct(t.Mean(c.Mean[r*np+j], c.Deviation(r, i, j)))
+			row[j] = t.C.Correct(t.Mean(c.At(r, i, j), c.Deviation(r, i, j)))
 		}
 	})
 	return out
@@ -830,7 +851,6 @@ func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
 	p := pool.New(0, len(m.curves))
 	defer p.Close()
 	below, upTo = NewMat(x.Rows, x.Cols), NewMat(x.Rows, x.Cols)
-	np := kernel.Pad(m.post.N)
 	m.eachRow(p, true, func(t *curve.Table, c *posterior.Cells, r, i int) {
 		for j, v := range x.Row(i) {
 			lo, hi := t.C.Places(v)
@@ -841,7 +861,7 @@ func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
 				hi = math.Inf(1)
 			}
 			if c != nil {
-				mean, dev := c.Mean[r*np+j], c.Deviation(r, i, j)
+				mean, dev := c.At(r, i, j), c.Deviation(r, i, j)
 				lo, hi = t.C.Unbend((lo-mean)/dev), t.C.Unbend((hi-mean)/dev)
 			}
 			if v != v {
@@ -859,7 +879,6 @@ func (m *BQMF) each(g func(t *curve.Table, mean, dev float64) float64) Mat {
 	p := pool.New(0, len(m.curves))
 	defer p.Close()
 	out := NewMat(m.post.D, m.post.N)
-	np := kernel.Pad(m.post.N)
 	m.eachRow(p, true, func(t *curve.Table, c *posterior.Cells, r, i int) {
 		row := out.Row(i)
 		for j := range row {
@@ -868,7 +887,7 @@ func (m *BQMF) each(g func(t *curve.Table, mean, dev float64) float64) Mat {
 				row[j] = g(t, 0, 0)
 				continue
 			}
-			row[j] = g(t, c.Mean[r*np+j], c.Deviation(r, i, j))
+			row[j] = g(t, c.At(r, i, j), c.Deviation(r, i, j))
 		}
 	})
 	return out
@@ -945,8 +964,8 @@ func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float6
 		}
 	}
 	type room struct {
-		placer      *posterior.Placer
-		y, variance []float64
+		placer            *posterior.Placer
+		y, variance, z, w []float64
 	}
 	work := make([]*room, p.Workers())
 	column := func(w, j int, x Mat, from int) {
@@ -954,7 +973,7 @@ func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float6
 			return
 		}
 		if work[w] == nil {
-			work[w] = &room{base.Share(), make([]float64, d), make([]float64, d)}
+			work[w] = &room{base.Share(), make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)}
 		}
 		ws := work[w]
 		for i := range d {
@@ -971,14 +990,24 @@ func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float6
 		}
 		ws.placer.Spread(ws.variance)
 		for i := range d {
+			ws.w[i], ws.z[i] = dot(m.post.U[i*m.post.K:(i+1)*m.post.K], at), 0
+			if ws.y[i] == ws.y[i] {
+				ws.z[i] = math.Sqrt(m.post.Tau[i]*rho) * (ws.y[i] - ws.w[i])
+			}
+		}
+		for i := range d {
 			value := x.At(i, j)
 			if value != value {
 				continue
 			}
 			t := m.curves[i].X[0]
 			if tau := m.post.Tau[i]; tau > 0 {
-				mean := dot(m.post.U[i*m.post.K:(i+1)*m.post.K], at)
-				t = tables[i].C.Correct(tables[i].Mean(mean, math.Sqrt(ws.variance[i]+1/(tau*rho))))
+				mean, dev := ws.w[i], math.Sqrt(ws.variance[i]+1/(tau*rho))
+				if near := m.post.Near; near != nil {
+					mean += near.Say(i, ws.z) / math.Sqrt(tau*rho)
+					dev *= near.Left[i]
+				}
+				t = tables[i].C.Correct(tables[i].Mean(mean, dev))
 			}
 			losses[from+j] += m.loss.Divergence(value, t)
 		}
@@ -1015,7 +1044,9 @@ func (m *BQMF) MarshalBinary() ([]byte, error) {
 	}
 	noise := append(append(append([]float64{}, p.Tau...), p.Rho...), p.Unit, m.Strength, m.LeaveOneOut)
 	counts, rows, knots := curve.Encode(m.curves)
+	of, near := p.Near.Encode(p.N)
 	return section.Encode(kindBQMF, append(m.sections(0, 0), []section.Section{
+		section.Words("NEAR", of...), section.Floats("NEAZ", near),
 		section.Floats("MOMU", tight(p.BU, p.D)), section.Floats("MOMV", tight(p.BV, p.N)), section.Floats("NOIS", noise),
 		section.Words("CURV", counts...), section.Floats("CURR", rows), section.Floats("KNOT", knots),
 	}...)), nil
@@ -1101,6 +1132,19 @@ func (m *BQMF) UnmarshalBinary(data []byte) error {
 		if (len(b.curves[i].X) == 1) != (p.Tau[i] == 0) {
 			return f.fail("NOIS", "a row is constant and has noise, or neither")
 		}
+	}
+	of, err := f.words("NEAR", len(f.Payload("NEAR"))/8)
+	if err != nil {
+		return err
+	}
+	near, err := f.vectorIn("NEAZ", -1, -limit.Moment, limit.Moment)
+	if err != nil {
+		return err
+	}
+	var part int
+	var problem string
+	if p.Near, part, problem = posterior.DecodeNear(of, near, f.d, f.n); problem != "" {
+		return f.fail([...]string{"NEAR", "NEAZ"}[part], problem)
 	}
 	b.post = p
 	b.fill()

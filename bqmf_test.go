@@ -9,6 +9,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/curve"
@@ -501,6 +502,84 @@ func TestBQMFResume(t *testing.T) {
 
 // A file whose sums are right may hold anything: an error, or a model of which nothing
 // is NaN.
+// twins is bent with the noise of rows 2i and 2i+1 of a correlation.
+func twins(d, n, k int, correlation float64, seed uint64) (x, given Mat) {
+	x, given = bent(d, n, k, 0.1, seed)
+	src := random.Split(seed, 11)
+	shared := make([]float64, n)
+	for i := range d {
+		for j := range n {
+			if i%2 == 0 {
+				shared[j] = elem.NormalQuantile(math.Max(src.Float64(), 1e-12))
+			}
+			own := elem.NormalQuantile(math.Max(src.Float64(), 1e-12))
+			x.Set(i, j, x.At(i, j)*elem.Exp(0.8*(math.Sqrt(correlation)*shared[j]+math.Sqrt(1-correlation)*own)))
+			if v := given.At(i, j); v == v {
+				given.Set(i, j, x.At(i, j))
+			}
+		}
+	}
+	return x, given
+}
+
+// Where the noise of rows goes together, the one says what the other is. Models that have such rows come back
+// from their files as they were, and have the same bits for any number of workers.
+func TestBQMFNeighbours(t *testing.T) {
+	var missed [2]float64
+	for k, correlation := range []float64{0, 0.9} {
+		x, given := twins(60, 160, 3, correlation, 5)
+		m := fitBQMF(t, given, 8, WithMissingValues(), WithWorkers(1))
+		r := m.Reconstruct()
+		for i := range x.Data {
+			if given.Data[i] != given.Data[i] {
+				missed[k] += math.Abs(elem.Log(r.Data[i] / x.Data[i]))
+			}
+		}
+		if correlation == 0 {
+			if near := m.post.Near; near != nil && len(near.Used()) > 4 {
+				t.Errorf("%d rows are neighbours where noise is independent", len(near.Used()))
+			}
+			continue
+		}
+		if m.post.Near == nil || len(m.post.Near.Used()) < 40 {
+			t.Fatal("no rows are neighbours")
+		}
+		finiteBQMF(t, m)
+		if other := fitBQMF(t, given, 8, WithMissingValues(), WithWorkers(3)); !bytes.Equal(bqmfFile(t, m), bqmfFile(t, other)) {
+			t.Error("the model depends on the number of workers")
+		}
+		back := new(BQMF)
+		if err := back.UnmarshalBinary(bqmfFile(t, m)); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(bqmfFile(t, m), bqmfFile(t, back)) {
+			t.Error("the file of a file is another one")
+		}
+		for name, pair := range map[string][2]Mat{"Reconstruct": {m.Reconstruct(), back.Reconstruct()}, "Median": {m.Median(), back.Median()}, "Deviation": {m.Deviation(), back.Deviation()}} {
+			if !slices.Equal(pair[0].Data, pair[1].Data) {
+				t.Errorf("%s of the file is another one", name)
+			}
+		}
+		// What is known of a new sample makes Score less than without neighbours.
+		fresh, _ := twins(60, 160, 3, correlation, 5)
+		with, err := m.Score(context.Background(), fresh)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back.post.Near = nil
+		without, err := back.Score(context.Background(), fresh)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if with >= without {
+			t.Errorf("the score is %g, and %g without neighbours", with, without)
+		}
+	}
+	if missed[1] > 0.8*missed[0] {
+		t.Errorf("hidden cells are missed by %g where twins say what they are, by %g otherwise", missed[1], missed[0])
+	}
+}
+
 func FuzzBQMFFile(f *testing.F) {
 	x, given := bent(5, 6, 2, 0.1, 13)
 	for i := range x.Data {
@@ -511,6 +590,11 @@ func FuzzBQMFFile(f *testing.F) {
 	m, err := FitBQMF(context.Background(), given, 2, WithMissingValues())
 	if err != nil {
 		f.Fatal(err)
+	}
+	m.post.Near = &posterior.Near{Of: make([][]posterior.Neighbour, m.post.D), Left: make([]float64, m.post.D), Z: slices.Repeat([]float64{0.5}, len(m.post.V)/m.post.K*m.post.D)}
+	m.post.Near.Of[1] = []posterior.Neighbour{{Row: 0, Weight: 0.5}, {Row: 2, Weight: -1}}
+	for i := range m.post.Near.Left {
+		m.post.Near.Left[i] = 1
 	}
 	b, _ := m.MarshalBinary()
 	f.Add(uint16(100), uint64(0x7ff0000000000000))

@@ -29,6 +29,7 @@ type inflation struct {
 	lambda float64 // the shrinkage
 	scale  float64 // the weighted mean of unit(i): the unit of the whole loss
 	batch  []int   // the rows that are visited next; an index into it is a slot
+	whole  bool    // all rows are one batch, visited some at a time
 	at     pace    // of Adam's steps
 	stepsQ int     // EM steps on q a visit
 	// A visit records the loss of a row before its steps where all rows are one batch,
@@ -62,7 +63,7 @@ type visitor struct {
 	gu          []float64 // k
 }
 
-// newInflation makes maps for the visible cells, visited in batches of up to batch rows.
+// newInflation makes maps for the visible cells, up to batch rows of which are visited at a time.
 // Its factors may be replaced by others of the same size.
 func newInflation(s *settings, visible *cells, f *factors, p *pool.Pool, batch int) *inflation {
 	d, of := visible.d, newSpans(visible)
@@ -298,8 +299,7 @@ func (f *inflation) visitMaps(c *crew, from, to int) {
 func (f *inflation) fitMap(v *visitor, i int) {
 	f.ratios(v, i)
 	// Where all rows are one batch the loss before the steps is that of the model.
-	whole := len(f.batch) == f.d
-	if whole {
+	if f.whole {
 		f.rowLosses[i] = f.ratiosLoss(v, i)
 		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i), v.about)
 	}
@@ -310,7 +310,7 @@ func (f *inflation) fitMap(v *visitor, i int) {
 			f.ratios(v, i)
 		}
 	}
-	if !whole && !f.evaluated {
+	if !f.whole && !f.evaluated {
 		f.rowLosses[i] = f.ratiosLoss(v, i)
 	}
 	// ∂Δ/∂T of the row's mean divergence, in units of f.unit(i). Ṽ̄ is in units of the

@@ -115,6 +115,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	case MethodQMF:
 		model = uv + size(3, f.d, f.m+4)
 		checkpoint = float64(4*uv) + f.mapsState()
+		f.steps = true
 		if f.gauss = c.gaussian(rank); f.gauss {
 			checkpoint = uv + size(f.pairs()+f.k+1, f.n) + f.mapsState()
 		}
@@ -131,6 +132,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 		before := 0.0 // the QMF that it starts from
 		own := f.maps(f.d, f.d)
 		if f.gauss = c.gaussian(rank); !f.uniform {
+			f.steps = true
 			before = f.maps(f.d, float64(min(qmfDefaults().batchRows, d))) + f.start()
 		}
 		fit = own + f.projection(c.projection) + max(before, model+f.row())
@@ -183,6 +185,7 @@ type footprint struct {
 	hidden, uniform bool // cells are hidden; StartUniform
 	choose          bool // start or shrinkage are chosen by the data
 	gauss           bool // U and V take steps of Gauss and Newton's method
+	steps           bool // U and V take steps at all: not those of a QMFQ
 }
 
 // pairs is the number of entries of a symmetric k × k matrix.
@@ -201,12 +204,15 @@ func (p footprint) maps(d, batch float64) float64 {
 	if p.uniform {
 		perRow += size(3, p.m)
 	}
-	factors := size(4, d, p.k) + size(5, p.k, p.n)
-	if p.gauss {
-		rows := min(batch, d)
-		factors = size(d, p.k) + size(p.pairs()+p.k+p.k, p.n) + size(rows, p.n+p.n+p.pairs()) + size(p.workers, p.n+size(p.k, p.k)+size(32, rows+float64(3*p.k)))
+	factors, rows, copies := size(4, d, p.k)+size(5, p.k, p.n), min(batch, d), 1.0
+	if p.steps && batch >= d { // the sums of a run and of a group beside those of all rows
+		rows, copies = min(d, togetherRows), 3
+		factors += size(2, p.k, p.n)
 	}
-	return factors + size(d, perRow) + size(min(batch, d), p.n+p.k) + size(p.workers, p.row())
+	if p.gauss {
+		factors = size(d, p.k) + size(p.k, p.n) + size(copies, p.pairs()+p.k, p.n) + size(rows, p.n+p.n+p.pairs()) + size(p.workers, p.n+size(p.k, p.k)+size(32, rows+float64(3*p.k)))
+	}
+	return factors + size(d, perRow) + size(rows, p.n+p.k) + size(p.workers, p.row())
 }
 
 // mapsState is what a checkpoint has of d maps: parameters, Adam's moments, warm starts, losses.
@@ -247,7 +253,7 @@ func (p footprint) projection(of Projection) float64 {
 func (p footprint) posterior() (model, state, fit float64) {
 	n, pp := float64(kernel.Pad(int(min(p.n, 1<<40)))), size(.5, p.k, p.k+1)+kernel.Lanes
 	uv, moments := size(p.k, p.d+n), size(p.d+n, pp)
-	model = 2*uv + moments + size(2, p.d, p.n) + size(34, p.d) + size(2, p.n)
+	model = 2*uv + moments + size(2, p.d, p.n) + size(34, p.d) + size(2, p.n) + size(p.d, n) + size(20, p.d) // the last two: neighbours
 	state = uv + moments + size(p.d, 4) + size(n, 4)
 	scales := size(p.d, n) + size(2, p.d, p.n)
 	if p.hidden { // lists of what is hidden, or seen, of four bytes each
@@ -255,6 +261,7 @@ func (p footprint) posterior() (model, state, fit float64) {
 	}
 	subspace := size(nmf.Chunks+2, p.k, n) + size(3, p.k, p.d+n)
 	epochs := 2*uv + moments + size(3, p.k, max(p.d, n)) + size(n, pp) + size(nmf.Chunks, size(p.k, n)+pp+n) + size(p.workers, 4, p.k, p.k+8)
-	cells := size(p.k, p.k, n) + size(p.workers, posterior.Together, size(p.k, p.k)+size(p.k, n)+float64(5*n)+p.k)
-	return model, state, scales + subspace + epochs + cells
+	cells := size(p.k, p.k, n) + size(p.workers, posterior.Together, size(p.k, p.k)+float64(18*n))
+	near := size(p.d, n+p.k+kernel.Lanes) + size(p.workers, 4, n+p.k+min(p.d, 2048))
+	return model, state, scales + subspace + epochs + max(cells, near)
 }

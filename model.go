@@ -46,6 +46,8 @@ package quantmf
 //	CURV  u d×3: knots of g_i, of g_i⁻¹ with mass (0: the same), steps of T_i
 //	CURR  f d×20: spread, floor, mean of x, mean of leave-one-out p, slope, 15 levels
 //	KNOT  f of each row: y of its knots, x of them; those with mass; places of its steps, their values
+//	NEAR  u of each row: how many neighbours, and which rows; nothing where no row has any
+//	NEAZ  f of each row with neighbours: their weights, what they leave of the deviation; then z (n) of each row that is one
 //	CONV  f w×4, a warning each: row, passes, marginal error, tolerance of a transport that
 //	      did not converge (QMF and QMFQ, optional)
 //	WARN  texts of warnings, each u length and bytes (optional)
@@ -519,7 +521,7 @@ type file struct {
 func required(kind uint32) []string {
 	tags := []string{"DIMS", "UFAC", "VFAC", "HIST", "VALI"}
 	if kind == kindBQMF {
-		return append(tags, "MOMU", "MOMV", "NOIS", "CURV", "CURR", "KNOT")
+		return append(tags, "MOMU", "MOMV", "NOIS", "CURV", "CURR", "KNOT", "NEAR", "NEAZ")
 	}
 	if kind != kindNMF {
 		tags = append(tags, "QUAN", "WGHT", "POTN", "ROWS", "TOOK")

@@ -5,8 +5,8 @@ package quantmf
 //	min over Ũ, Ṽ, F, q of  Σ_i Δ(X_i, T_i((UV)_i)),
 //	U = exp Ũ,  V = exp Ṽ,  b_i = softmax F_i,  T_i = T_{ε,b_i,q_i}.
 //
-// An epoch visits all rows in batches. A visit (inflate.go) makes the steps of T_i and
-// gives w̄, the gradient at w = (UV)_i. U_i and, once a batch, V take steps by the method of Gauss
+// An epoch visits all rows in batches; one batch of all rows is summed up in the order of the rows
+// (internal/runs), some at a time. A visit (inflate.go) makes the steps of T_i and gives w̄, the gradient at w = (UV)_i. U_i and, once a batch, V take steps by the method of Gauss
 // and Newton (internal/gauss) or, in the paper's form, by Adam:
 //
 //	Ũ̄_i = U_i∘(w̄Vᵀ),   Adam on Ũ_i;   once a batch   Ṽ̄ = V∘Σ_i U_iᵀw̄_i,   Adam on Ṽ.
@@ -26,6 +26,7 @@ import (
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/runs"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -113,8 +114,9 @@ func (c *config) settleQMF(rank int) {
 // choice.
 //
 // Memory beside x, in numbers of 8 bytes: dk + nk(k+5)/2 + 5dm (by Adam 4dk + 5kn + 5dm), n(m+21)
-// for each of up to eight rows a worker, 32(3n + k²) for a batch of 32 rows, and the model; 40kn + 4dk
-// during the start, and dn for normal scores (at most 2^26 where x is no [Mat]);
+// for each of up to eight rows a worker, 32(3n + k²) for a batch of 32 rows (64(3n + k²) + nk(k+3) for one of
+// all rows, however many they are), and the model; 40kn + 4dk during the start, and dn for normal scores (at
+// most 2^26 where x is no [Mat]);
 // under WithValidation a bit for each cell and the parameters at the best epoch; where x
 // is a Mat that is signed or beyond 2^±100 a copy of it. [MemoryOf] adds it up.
 func FitQMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*QMF, error) {
@@ -200,9 +202,11 @@ type qmfFit struct {
 	*inflation
 	logU, logV   []float64 // Ũ, Ṽ; u and v hold their exponentials
 	momU, momV   moment
-	gradV        []float64 // k × np: the gradient at Ṽ
-	ubatch       []float64 // batch × k: rows of U before their steps, times relativeUnit
-	order        []int     // of the rows in the next epoch
+	gradV        []float64  // k × np: the gradient at Ṽ
+	ubatch       []float64  // batch × k: rows of U before their steps, times relativeUnit
+	sumsV        *runs.Sums // of gradV over one batch of all rows, where Adam steps V
+	cut          runs.Cut   // the runs of rows of one batch of all
+	order        []int      // of the rows in the next epoch
 	source       random.Source
 	stepsV       int
 	seed         uint64  // of everything random
@@ -213,12 +217,22 @@ type qmfFit struct {
 	best         *qmfState
 	course       course
 	visits, vees func(worker, piece int) // visit, and stepRowV or stepTileV, made once
+	takes        func(worker, piece int) // takeRowV or takeTileV
 	gauss        *gauss.Steps            // nil: Adam steps U and V
 }
 
 func newQMFFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, way course) *qmfFit {
+	return newQMFPart(visible, rank, s, p, seed, way, runs.All(visible.d))
+}
+
+// newQMFPart makes a fit that sees the runs of a cut alone: its rows are those.
+func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, way course, cut runs.Cut) *qmfFit {
 	d, n := visible.d, visible.n
-	f := &qmfFit{settings: s, inflation: newInflation(s, visible, newFactors(d, n, rank), p, s.batchRows),
+	whole, slots := s.batchRows >= d, min(s.batchRows, d)
+	if whole {
+		slots = min(slots, togetherRows)
+	}
+	f := &qmfFit{settings: s, inflation: newInflation(s, visible, newFactors(d, n, rank), p, slots), cut: cut,
 		seed: seed, source: random.Split(seed, 1), origin: s.start, farthest: factorBound(s.squash, rank), course: way}
 	f.most = elem.Exp(f.farthest)
 	f.least = 1 / f.most
@@ -227,18 +241,32 @@ func newQMFFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64,
 	}
 	f.evaluated = f.held != nil || f.lag == 0 && s.patience > 0
 	f.order = inOrder(d)
+	f.inflation.whole = whole
 	f.visits = f.visit
 	if s.gaussian(rank) {
 		// Three EM steps on q a visit, so that the maps keep up with the factors.
-		f.gauss, f.stepsQ, f.vees = gauss.NewSteps(d, rank, f.np, s.batchRows, p.Workers()), 3, f.stepTileV
+		f.stepsQ, f.vees, f.takes = 3, f.stepTileV, f.takeTileV
+		if whole {
+			f.gauss = gauss.NewWhole(cut, rank, f.np, slots, s.batchRows, p.Workers())
+		} else {
+			f.gauss = gauss.NewSteps(d, rank, f.np, s.batchRows, p.Workers())
+		}
 		return f
 	}
 	f.logU, f.momU = make([]float64, d*rank), newMoment(d*rank)
 	f.logV, f.momV = make([]float64, rank*f.np), newMoment(rank*f.np)
-	f.gradV, f.ubatch = make([]float64, rank*f.np), make([]float64, min(s.batchRows, d)*rank)
-	f.vees = f.stepRowV
+	f.ubatch, f.vees, f.takes = make([]float64, slots*rank), f.stepRowV, f.takeRowV
+	if !whole {
+		f.gradV = make([]float64, rank*f.np)
+	} else if f.sumsV = runs.NewSums(cut, rank*f.np); len(f.sumsV.Parts) == 1 {
+		f.gradV = f.sumsV.Parts[0]
+	}
 	return f
 }
+
+// togetherRows is how many rows of one batch of all are visited together: the gradients of so many are
+// held.
+const togetherRows = 64
 
 // inOrder returns 0, 1, ..., d-1.
 func inOrder(d int) []int {
@@ -301,31 +329,23 @@ func (f *qmfFit) stepGauss(worker, from, to int) {
 	}
 }
 
-// epoch visits every row once, in a new random order.
+// epoch visits every row once: in batches in a new random order, otherwise in the order of their numbers.
 func (f *qmfFit) epoch(e int) (losses, error) {
 	if err := f.pool.Err(); err != nil {
 		return losses{}, err
 	}
 	f.at = f.pace(e)
-	f.source.Shuffle(f.order)
-	size := min(f.batchRows, f.d)
-	penalty := f.regularity()
-	for from := 0; from < f.d; from += size {
-		f.batch = f.order[from:min(from+size, f.d)]
-		f.pool.Do(f.pieces(len(f.batch)), f.visits)
-		f.stepsV++
-		pieces := f.k
-		if f.gauss != nil {
-			if from+size >= f.d {
-				f.gauss.Judge(f.meanLoss())
-			}
-			f.gauss.Mix(len(f.batch), f.stepsV)
-			pieces = f.gauss.Tiles()
+	penalty, err := f.regularity(), error(nil)
+	if f.inflation.whole {
+		if err = f.visitAll(); err == nil {
+			f.stepV()
+			err = f.pool.Err()
 		}
-		f.pool.Do(pieces, f.vees)
-		if err := f.pool.Err(); err != nil {
-			return losses{}, err
-		}
+	} else {
+		err = f.visitBatches()
+	}
+	if err != nil {
+		return losses{}, err
 	}
 	// The losses are those recorded by the visits, unless validation or patience judge
 	// the model: then they are evaluated after the epoch.
@@ -339,23 +359,104 @@ func (f *qmfFit) epoch(e int) (losses, error) {
 	return losses{of: e + 1 - f.lag, visible: f.meanLoss(), held: f.meanHeld(), penalty: penalty}, nil
 }
 
+// visitAll visits all rows as one batch, some at a time, and sums their part of the step of V.
+func (f *qmfFit) visitAll() error {
+	for from := 0; from < f.d; from += togetherRows {
+		f.batch = f.order[from:min(from+togetherRows, f.d)]
+		f.pool.Do(f.pieces(len(f.batch)), f.visits)
+		f.pool.Do(f.piecesV(), f.takes)
+		if err := f.pool.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// piecesV is the number of pieces that the steps of V are cut into.
+func (f *qmfFit) piecesV() int {
+	if f.gauss != nil {
+		return f.gauss.Tiles()
+	}
+	return f.k
+}
+
+// stepV makes the step of V after one batch of all rows, whose sums and losses are there.
+func (f *qmfFit) stepV() {
+	f.stepsV++
+	if f.gauss != nil {
+		f.gauss.Judge(f.meanLoss())
+		f.gauss.Mix(f.d, f.stepsV)
+	}
+	f.pool.Do(f.piecesV(), f.vees)
+}
+
+// takeTileV adds the rows of the batch to the sums of a tile of V.
+func (f *qmfFit) takeTileV(worker, t int) {
+	first, _ := f.cut.Rows()
+	f.gauss.TakeTile(worker, t, first+f.batch[0], len(f.batch))
+}
+
+// visitBatches visits all rows in batches of a new random order, and makes a step of V after each.
+func (f *qmfFit) visitBatches() error {
+	f.source.Shuffle(f.order)
+	size := min(f.batchRows, f.d)
+	for from := 0; from < f.d; from += size {
+		f.batch = f.order[from:min(from+size, f.d)]
+		f.pool.Do(f.pieces(len(f.batch)), f.visits)
+		f.stepsV++
+		if f.gauss != nil {
+			if from+size >= f.d {
+				f.gauss.Judge(f.meanLoss())
+			}
+			f.gauss.Mix(len(f.batch), f.stepsV)
+		}
+		f.pool.Do(f.piecesV(), f.vees)
+		if err := f.pool.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // stepRowV makes the batch's step of row t of Ṽ: Ṽ̄ = V∘Σ_i U_iᵀw̄_i, summed in the order of
-// the batch.
+// the batch, or as visitAll has summed it.
 func (f *qmfFit) stepRowV(_, t int) {
-	rows := len(f.batch)
-	pen := f.penaltyV(float64(rows))
 	lo, hi := t*f.np, (t+1)*f.np
 	g, v, lv := f.gradV[lo:hi], f.v[lo:hi], f.logV[lo:hi]
-	clear(g)
-	for s := range rows {
-		kernel.Accumulate(g, f.ubatch[s*f.k+t:s*f.k+t+1], f.wbar[s*f.np:(s+1)*f.np])
+	rows := f.cut.Bounds[len(f.cut.Bounds)-1]
+	if !f.inflation.whole {
+		rows = len(f.batch)
+		clear(g)
+		f.gradRowV(g, t, 0, rows)
 	}
+	pen := f.penaltyV(float64(rows))
 	for j := range g[:f.n] {
 		g[j] = float64(g[j]*v[j]) + float64(pen*lv[j])
 	}
 	adam.Step(lv[:f.n], g[:f.n], f.momV.mu[lo:hi], f.momV.nu[lo:hi], f.at.rate, f.stepsV)
 	confine(lv[:f.n], -f.farthest, f.farthest)
 	kernel.Exp(v[:f.n], lv)
+}
+
+// gradRowV adds U_iᵀw̄_i of some slots to row t of the gradient at V.
+func (f *qmfFit) gradRowV(g []float64, t, from, to int) {
+	for s := from; s < to; s++ {
+		kernel.Accumulate(g, f.ubatch[s*f.k+t:s*f.k+t+1], f.wbar[s*f.np:(s+1)*f.np])
+	}
+}
+
+// takeRowV adds the rows of the batch to the sums of row t of the gradient.
+func (f *qmfFit) takeRowV(_, t int) {
+	lo, hi := t*f.np, (t+1)*f.np
+	first, _ := f.cut.Rows()
+	first += f.batch[0]
+	for slot := 0; slot < len(f.batch); {
+		run, end := f.cut.Run(first + slot)
+		till := min(end-first, len(f.batch))
+		f.gradRowV(f.sumsV.Open(first+slot, run, lo, hi), t, slot, till)
+		f.sumsV.Close(first+till, run, lo, hi)
+		slot = till
+	}
 }
 
 // stepTileV makes the batch's step of a tile of V by the method of Gauss and Newton.
@@ -474,6 +575,9 @@ func (f *qmfFit) resume(from *file, s *saved) error {
 	for k, i := range index[:f.d] {
 		if i >= uint64(f.d) || seen[i] {
 			return from.failAt("IDX0", k, "an index is out of range")
+		}
+		if f.inflation.whole && i != uint64(k) {
+			return from.failAt("IDX0", k, "one batch of all rows has another order")
 		}
 		seen[i], f.order[k] = true, int(i)
 	}

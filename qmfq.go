@@ -192,7 +192,7 @@ func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 	f := &qmfqFit{settings: s, cells: visible, pool: p, projector: newProjector(s.projection, visible, rank, p),
 		from: newFactors(d, n, rank), whole: newFactors(d, n, rank), all: inOrder(d), seed: seed, course: way}
 	f.inflation = newInflation(s, visible, f.whole, p, d)
-	f.inflation.batch = f.all
+	f.inflation.batch, f.inflation.whole = f.all, true
 	f.inflation.lambda = max(s.shrinkage, 0) // until the data have chosen
 	f.deflation = newDeflation(s, visible, slices.Max(f.inflation.average), len(f.inflation.work[0].visitors), p)
 	f.visits = f.visit

@@ -155,6 +155,7 @@ func TestModelAndMatrix(t *testing.T) {
 	join := func(lines []string) string { return strings.Join(lines, "\n") + "\n" }
 	writeText(t, "renamed.tsv", strings.Replace(small(), "\ng4\t", "\nother\t", 1))
 	writeText(t, "short.tsv", join(lines[:12]))
+	writeText(t, "negative.tsv", strings.Replace(small(), "\ng1\t", "\ng1\t-1", 1))
 	writeText(t, "long.tsv", small()+strings.Replace(lines[1], "g0", "more", 1)+"\n")
 	writeText(t, "hole.tsv", strings.Replace(small(), lines[3], lines[3][:strings.LastIndex(lines[3], "\t")]+"\tNA", 1))
 	writeText(t, "samples.tsv", strings.Replace(small(), "\tp3", "\tq3", 1))
@@ -176,6 +177,8 @@ func TestModelAndMatrix(t *testing.T) {
 		err  string
 	}{
 		{"transform qmf.qmf renamed.tsv -o -", 3, `\nquantmf transform: renamed.tsv: 1 of the model's 14 features are not there: "g4"; 1 of the 14 features are not the model's: "other": -allow extra,missing goes on without\n`},
+		{"transform qmf.qmf short.tsv -o - -allow missing", 3, `quantmf transform: short.tsv: feature "g11": the matrix lacks this feature, and the model takes none for missing: -allow missing is for models that were fitted with -missing\n`},
+		{"report qmf.qmf negative.tsv -o page.html", 3, `\nquantmf report: negative.tsv:3:2: feature `},
 		{"transform qmf.qmf short.tsv -o -", 3, `short.tsv: 3 of the model's 14 features are not there: "g11", "g12", "g13": -allow missing goes on`},
 		{"transform qmf.qmf long.tsv -o -", 3, `long.tsv: 1 of the 15 features are not the model's: "more": -allow extra goes on`},
 		{"transform qmf.qmf hole.tsv -o -", 3, `hole.tsv:4:10: feature "g2", sample "p8": x must be finite; -missing of fit takes NaN as missing`},
@@ -239,7 +242,10 @@ func TestTopAndLogarithmOfModel(t *testing.T) {
 	}
 	in := read(t, "matrix.tsv")
 	in.Log1p()
-	in, _ = in.MostVariable(6)
+	in, err := in.MostVariable(6)
+	if err != nil {
+		t.Fatal(err)
+	}
 	m, err := quantmf.FitQMF(t.Context(), in.X, 2, quantmf.WithEpochs(3))
 	if err != nil {
 		t.Fatal(err)

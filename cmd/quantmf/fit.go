@@ -74,11 +74,11 @@ How (defaults are those of the package)
                     them at its minimum and maximum (qmf, qmfq; default free)
   -penalty X        weight of the penalty on the factors (qmf, nmf; default 0)
   -shrinkage X      pull of every map towards a straight line, in pseudo-samples
-                    (qmf; default: of 0, 20 and 100 the one that predicts
+                    (qmf, qmfq; default: of 0, 20 and 100 the one that predicts
                     hidden cells best, 0 with -ends pinned or -start uniform)
   -projection kl:N|frobenius:N|svd
                     N updates under either divergence, or singular vectors, which
-                    need every value (qmfq; default kl:20, kl:100 with -start
+                    need every value (qmfq; default kl:5, kl:100 with -start
                     uniform)
   -updates newton|multiplicative
                     Newton's method, for a -loss of β up to 2, or the updates of
@@ -209,31 +209,7 @@ func parseFit(args []string) (*fitFlags, error) {
 		return nil, err
 	}
 	f.matrix = words[0]
-	given := map[string]bool{}
-	set.Visit(func(g *flag.Flag) {
-		given[g.Name] = true
-		switch g.Name {
-		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "force", "max-memory", "format", "groups", "order", "rank":
-		case "log1p", "missing", "strict", "transpose":
-			f.given = append(f.given, "-"+g.Name+"="+g.Value.String())
-		default:
-			f.given = append(f.given, "-"+g.Name, g.Value.String())
-		}
-	})
-	for _, o := range options {
-		if !given[o.name] || o.value == nil {
-			continue
-		}
-		f.options = append(f.options, o.value)
-		if o.shared {
-			f.shared = append(f.shared, o.value)
-		}
-		f.missing = f.missing || o.name == "missing"
-		if o.name == "loss" {
-			f.loss, _ = saved.ParseLoss(o.text)
-			f.autoLoss = false
-		}
-	}
+	given := f.take(set, options)
 	if f.method == "bqmf" && !given["k"] {
 		f.rank = 0 // what the data ask for
 	}
@@ -266,6 +242,37 @@ func parseFit(args []string) (*fitFlags, error) {
 		return nil, err
 	}
 	return f, checkpointFlags(f.checkpoint, f.resume, f.force)
+}
+
+// take takes the flags that were given for options of the package, and as words of a command line; it returns
+// the names of all that were given.
+func (f *fitFlags) take(set *flag.FlagSet, options []*optionFlag) map[string]bool {
+	given := map[string]bool{}
+	set.Visit(func(g *flag.Flag) {
+		given[g.Name] = true
+		switch g.Name {
+		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "force", "max-memory", "format", "groups", "order", "rank", "shards":
+		case "log1p", "missing", "strict", "transpose":
+			f.given = append(f.given, "-"+g.Name+"="+g.Value.String())
+		default:
+			f.given = append(f.given, "-"+g.Name, g.Value.String())
+		}
+	})
+	for _, o := range options {
+		if !given[o.name] || o.value == nil {
+			continue
+		}
+		f.options = append(f.options, o.value)
+		if o.shared {
+			f.shared = append(f.shared, o.value)
+		}
+		f.missing = f.missing || o.name == "missing"
+		if o.name == "loss" {
+			f.loss, _ = saved.ParseLoss(o.text)
+			f.autoLoss = false
+		}
+	}
+	return given
 }
 
 // signed tells whether values may be negative.
@@ -576,6 +583,11 @@ func (r *result) commandLine() string {
 	} else {
 		words = append(words, filepath.Base(r.matrix))
 	}
+	return shellLine(words)
+}
+
+// shellLine is a command line of these words.
+func shellLine(words []string) string {
 	for i, w := range words {
 		if w == "" || strings.ContainsFunc(w, needsQuotes) {
 			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"

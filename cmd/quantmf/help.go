@@ -87,6 +87,16 @@ Examples
   quantmf rank -k 5,10,20 -m 8,16 -checkpoint done -resume big.npz
                     fits that are done are kept over an interrupt
 `,
+	"shard": `
+Examples
+  quantmf shard plan -method nmf -k 10 -shards 8 -o fit counts.mtx.gz
+  seq 0 7 | xargs -P 4 -I{} quantmf shard step -round 0 -shard {} fit
+  quantmf shard reduce -round 0 fit
+                    a round; the next is the one that it prints
+  quantmf shard step -wait -shard 3 fit
+                    one of eight machines; one more has reduce -wait
+  quantmf shard finish -o model.nmf fit
+`,
 	"convert": `
 Examples
   quantmf convert expression.gct table.csv.gz

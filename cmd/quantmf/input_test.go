@@ -246,3 +246,24 @@ func TestSparseInput(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesLost: a name that a spreadsheet has made a date is said, and that a format holds no names.
+func TestNamesLost(t *testing.T) {
+	runWith(t, "", "version")
+	writeText(t, "dates.tsv", "g\ta\tb\nTP53\t1\t2\n1-Mar\t3\t4\nsep-02\t3\t6\n32-Mar\t3\t5\nA-1\t1\t2\n")
+	writeText(t, "plain.tsv", "1.5\t2\n3\t4.5\n")
+	for _, c := range []struct{ args, want string }{
+		{"dates.tsv x.tsv", `warning: dates.tsv: 2 features are called like dates, which spreadsheets make of names such as MARCH1 and SEPT2: "1-Mar", "sep-02"`},
+		{"dates.tsv x.npy", "warning: dates.tsv: npy holds no names: those of features and samples are not written"},
+		{"dates.tsv x.mtx.gz", "warning: dates.tsv: mtx holds no names"},
+	} {
+		if _, said := quiet(t, 0, append([]string{"convert"}, strings.Fields(c.args)...)...); !strings.Contains(said, c.want) {
+			t.Errorf("%s: %s", c.args, said)
+		}
+	}
+	for _, args := range []string{"plain.tsv x.npy", "dates.tsv x.npz", "-progress none dates.tsv x.npy"} {
+		if _, said := quiet(t, 0, append([]string{"convert"}, strings.Fields(args)...)...); strings.Contains(said, "holds no names") {
+			t.Errorf("%s: %s", args, said)
+		}
+	}
+}

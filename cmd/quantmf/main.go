@@ -53,6 +53,7 @@ var commands = []command{
 	{"inspect", "say what is in a model: scales, features and samples of components", inspectUsage, inspect},
 	{"report", "draw a model and its matrix as a page of figures", reportUsage, writeReport},
 	{"rank", "compare numbers of components on cells that fits do not see", rankUsage, rank},
+	{"shard", "fit a matrix in steps that many machines share", shardUsage, shard},
 	{"convert", "rewrite a matrix in another format", convertUsage, convert},
 	{"version", "print the version", versionUsage, printVersion},
 }
@@ -199,6 +200,9 @@ func explain(err error, t *table.Table, flags map[string]string) error {
 		problem := inFlags.Replace(data.Problem)
 		if data.Value == data.Value {
 			problem = fmt.Sprintf("%g: %s", data.Value, problem)
+		}
+		if data.Row >= 0 && t.Absent(data.Row) {
+			return t.Error(data.Row, -1, "the matrix lacks this feature, and the model takes none for missing: -allow missing is for models that were fitted with -missing")
 		}
 		return t.Error(data.Row, data.Col, problem)
 	case errors.As(err, &unconverged) && unconverged.Row >= 0:

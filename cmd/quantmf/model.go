@@ -75,6 +75,11 @@ func (m *model) marshal() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return saved.Append(data, m.names(), m.Made)
+}
+
+// names are those that the matrix gave.
+func (m *model) names() saved.Names {
 	var names saved.Names
 	if m.namedFeatures {
 		names.Features = m.features
@@ -82,7 +87,7 @@ func (m *model) marshal() ([]byte, error) {
 	if m.namedSamples {
 		names.Samples = m.samples
 	}
-	return saved.Append(data, names, m.Made)
+	return names
 }
 
 // unmarshal reads a model file.
@@ -102,6 +107,17 @@ func unmarshal(data []byte) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.setNames(names, how)
+	if !known {
+		for _, w := range m.warnings {
+			m.Warnings = append(m.Warnings, w.Error())
+		}
+	}
+	return m, nil
+}
+
+// setNames gives the model names, and how it came about.
+func (m *model) setNames(names saved.Names, how saved.Made) {
 	m.features, m.samples, m.Made = names.Features, names.Samples, how
 	m.namedFeatures, m.namedSamples = names.Features != nil, names.Samples != nil
 	if !m.namedFeatures {
@@ -110,12 +126,6 @@ func unmarshal(data []byte) (*model, error) {
 	if !m.namedSamples {
 		m.samples = numbered("s", m.v.Cols)
 	}
-	if !known {
-		for _, w := range m.warnings {
-			m.Warnings = append(m.Warnings, w.Error())
-		}
-	}
-	return m, nil
 }
 
 // readModel also says which file it read, nil for standard input.

@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // outputs are the files of one run. Always discard them: after commit that does
@@ -117,6 +119,10 @@ func (o *outputs) write(path string, fill func(w io.Writer) error) error {
 		err := fill(f.temp)
 		if err == nil {
 			err = f.temp.Sync()
+		}
+		var in *table.Error // the fault is not the file's
+		if errors.As(err, &in) {
+			return err
 		}
 		if err != nil {
 			return fmt.Errorf("cannot write %s: %w", path, err)

@@ -152,8 +152,9 @@ func accumulateAt(f *Func) {
 }
 
 // ratiosAt is what the two kernels below begin with, of at most two blocks of components and whole blocks of samples:
-// it fills eight ratios r, which are in V8 then and those of x in V0. text is what follows.
-func (f *Func) ratiosAt(v, r Reg, text func(n int, cols, row Reg)) {
+// it fills eight ratios r, which are in V8 then and those of x in V0. text is what follows. Rows of the matrices
+// at ahead are asked for sixteen samples before their turn.
+func (f *Func) ratiosAt(v, r Reg, ahead []Reg, text func(n int, cols, row Reg)) {
 	u, blocks, x, count := f.base("u", R3), f.length("u", R1), f.base("x", R6), f.length("cols", R2)
 	const cols, row, low = R7, R9, V6
 	f.base("cols", cols)
@@ -166,6 +167,17 @@ func (f *Func) ratiosAt(v, r Reg, text func(n int, cols, row Reg)) {
 			f.load(V4+Vec(b), mem(64*b, u))
 		}
 		f.groups(count, []int{1}, func(int) {
+			near := f.label("near")
+			f.branch(count, LT, Imm(3), near)
+			for i := range 8 {
+				j := f.sample(16+i, cols, row)
+				for _, at := range ahead {
+					for b := range n {
+						f.prefetchNear(mem(64*b, at, j.times(1)))
+					}
+				}
+			}
+			f.at(near)
 			f.products(V8, V4, n, 8, v, func(i int) Reg { return f.sample(i, cols, row) })
 			f.reduceEach(V8, V2)
 			f.add(V8, V8, mem(0, r))
@@ -186,7 +198,7 @@ func ratioDotsAt(f *Func) {
 	for i := range 4 {
 		f.clear(sum(i/2, i%2))
 	}
-	f.ratiosAt(v, r, func(n int, cols, row Reg) {
+	f.ratiosAt(v, r, []Reg{v}, func(n int, cols, row Reg) {
 		for i := range 8 {
 			j := f.sample(i, cols, row)
 			f.broadcast(V0, mem(8*i, r))
@@ -215,7 +227,7 @@ func ratioAccumulateAt(f *Func) {
 	const total = V7
 	f.roughReady()
 	f.load(total, mem(0, logs))
-	f.ratiosAt(v, r, func(n int, cols, row Reg) {
+	f.ratiosAt(v, r, []Reg{v, acc}, func(n int, cols, row Reg) {
 		f.copy(16, V8)
 		f.roughLog(16, 17, 18, 19, 20, 21)
 		f.mul(16, 16, V0)

@@ -112,6 +112,9 @@ func (f *Func) zmm(o Operand) string {
 	return f.amd64(o)
 }
 
+// prefetchNear asks for m to come into the first cache.
+func (f *Func) prefetchNear(m Mem) { f.line("PREFETCHT0 %s", f.amd64(m)) }
+
 // oneAt leaves 1<<n in AX; n is R2, as shifts want it.
 func (f *Func) oneAt(n Reg) {
 	f.line("MOVL $1, AX")

@@ -80,6 +80,9 @@
 //  6. A test in vector_test.go of the package: equal bits at every length, with poison
 //     around every slice.
 //
+// A kernel that pays on some sets of instructions only is named in [only] with them; on others its loop in Go is called,
+// which is made of smaller kernels then.
+//
 // Parameters are slices of float64 or uint32, numbers of float64 and int, and one pointer to a
 // struct of such fields where they would be many: its fields are then "c.X", and the
 // assembler takes their offsets from go_asm.h, that is from the compiler.

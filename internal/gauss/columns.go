@@ -2,7 +2,10 @@ package gauss
 
 // This file holds the model of V, and its step, in tiles of columns.
 
-import "github.com/quantmf/quantmf/internal/kernel"
+import (
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/runs"
+)
 
 // width is the number of columns of a tile: A of so many is read and written while it stays in
 // the cache.
@@ -92,18 +95,40 @@ func NewRoom(k, slots int) *Room {
 // Take adds a batch to a tile.
 func (m *Columns) Take(t int, batch *Batch, room *Room) {
 	from, to := m.Tile(t)
-	n := to - from
-	rows := room.rows[:batch.Rows*n]
-	add := func(sums, cells, by []float64, count int) {
-		sums = sums[count*from : count*to]
-		kernel.Scale(sums, sums, batch.Keep)
-		for i := range batch.Rows {
-			copy(rows[i*n:(i+1)*n], cells[i*m.np+from:i*m.np+to])
-		}
-		kernel.AccumulateRows(sums, by[:batch.Rows*count], rows, batch.Rows)
+	a, b := m.A[pairsOf(m.k)*from:pairsOf(m.k)*to], m.B[m.k*from:m.k*to]
+	kernel.Scale(a, a, batch.Keep)
+	kernel.Scale(b, b, batch.Keep)
+	m.add(a, b, t, batch, 0, batch.Rows, room)
+}
+
+// TakeRuns adds rows of one batch of all to a tile of its sums: the batch has those from the given one on.
+func (m *Columns) TakeRuns(t, row int, a, b *runs.Sums, batch *Batch, room *Room) {
+	from, to := m.Tile(t)
+	pairs := pairsOf(m.k)
+	for slot := 0; slot < batch.Rows; {
+		run, end := a.Run(row + slot)
+		till := min(end-row, batch.Rows)
+		m.add(a.Open(row+slot, run, pairs*from, pairs*to), b.Open(row+slot, run, m.k*from, m.k*to), t, batch, slot, till, room)
+		a.Close(row+till, run, pairs*from, pairs*to)
+		b.Close(row+till, run, m.k*from, m.k*to)
+		slot = till
 	}
-	add(m.A, batch.a, batch.pairs, pairsOf(m.k))
-	add(m.B, batch.b, batch.u, m.k)
+}
+
+// add adds the slots first to end-1 of a batch to a tile of A and of B.
+func (m *Columns) add(a, b []float64, t int, batch *Batch, first, end int, room *Room) {
+	from, to := m.Tile(t)
+	n, count := to-from, end-first
+	rows := room.rows[:count*n]
+	take := func(sums, cells, by []float64, each int) {
+		for i := range count {
+			at := (first + i) * m.np
+			copy(rows[i*n:(i+1)*n], cells[at+from:at+to])
+		}
+		kernel.AccumulateRows(sums, by[first*each:end*each], rows, count)
+	}
+	take(a, batch.a, batch.pairs, pairsOf(m.k))
+	take(b, batch.b, batch.u, m.k)
 }
 
 // Step makes the step of a tile of V, in place, penalty/2 Σ log²v added to the model where

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/runs"
 )
 
 // rowOf is a row's w, w̄ and a, np numbers of which n are not padding.
@@ -353,6 +354,68 @@ func TestHostile(t *testing.T) {
 			mean := (v[j] + v[n+j] + v[2*n+j] + v[3*n+j]) / k
 			for c := range k {
 				within("v", v[c*n+j], after[c*n+j], mean)
+			}
+		}
+	}
+}
+
+// TestWhole: one batch of all rows, some of them in slots at a time, makes the step of V that a batch of all slots makes, but
+// for rounding; and to the bit whatever rows go together and however the rows are split.
+func TestWhole(t *testing.T) {
+	src := random.Split(5, 0)
+	const k, n, d = 4, 43, 150
+	np := kernel.Pad(n)
+	v, all := problem(&src, k, n, d)
+	put := func(s *Steps, slot, i int) {
+		copy(s.Curvature(slot), all[i].a)
+		s.Put(slot, all[i].u, all[i].w, all[i].wbar, float64(i%5))
+	}
+	step := func(s *Steps) []float64 {
+		s.Judge(1)
+		s.Mix(d, 1)
+		to := append([]float64(nil), v...)
+		for tile := range s.Tiles() {
+			s.StepTile(0, tile, to, 0.1)
+		}
+		return to
+	}
+	batch := NewSteps(d, k, np, d, 1)
+	for i := range d {
+		put(batch, i, i)
+	}
+	want := step(batch)
+	sum := func(s *Steps, cut runs.Cut, together int) {
+		from, to := cut.Rows()
+		for at := from; at < to; at += together {
+			for slot := range min(together, to-at) {
+				put(s, slot, at+slot)
+			}
+			for tile := range s.Tiles() {
+				s.TakeTile(0, tile, at, min(together, to-at))
+			}
+		}
+	}
+	whole := NewWhole(runs.All(d), k, np, 64, d, 1)
+	sum(whole, runs.All(d), 64)
+	first := step(whole)
+	compare(t, "V", first, want, 1e-13)
+	for _, shards := range []int{1, 2, 3} {
+		to := NewWhole(runs.All(d), k, np, 1, d, 1)
+		a, b := to.Sums()
+		for shard := range shards {
+			cut := runs.All(d)
+			cut.From, cut.To = shard*cut.To/shards, (shard+1)*cut.To/shards
+			s := NewWhole(cut, k, np, 7, d, 1)
+			sum(s, cut, 7)
+			fromA, fromB := s.Sums()
+			for i, node := range cut.Nodes() {
+				a.Add(node, 0, fromA.Parts[i])
+				b.Add(node, 0, fromB.Parts[i])
+			}
+		}
+		for i, x := range step(to) {
+			if x != first[i] {
+				t.Fatalf("%d shards: V[%d] = %v, want %v", shards, i, x, first[i])
 			}
 		}
 	}

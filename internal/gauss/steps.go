@@ -3,7 +3,10 @@ package gauss
 // This file holds the steps of a fit: which model a row makes, what V's model keeps of the rows
 // before, and how far steps go. The constants were chosen by cells that no fit saw.
 
-import "github.com/quantmf/quantmf/internal/elem"
+import (
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/runs"
+)
 
 // How far a row of U and a column of V go in a step.
 var (
@@ -18,14 +21,19 @@ const wholeBatch = 32
 // Steps are those of U (d × k) and V (k × np) during a fit. Rows come in batches: each row of one in
 // a slot of its own, by StepRow and Put or by Skip; then Mix; then StepTile for every tile of V.
 // Slots, and tiles, are independent of each other.
+//
+// Of one batch of all rows (NewWhole) not all need to be there at once, nor to be seen by one machine. Some
+// rows at a time get slots, and TakeTile adds them up tile by tile, in one tree of sums (internal/runs); when all
+// are in, Mix and StepTile.
 type Steps struct {
 	columns *Columns
 	batch   Batch
-	numbers []float64 // those named below
-	rows    []*Row    // one a worker
-	rooms   []*Room   // one a worker
-	stepV   Step      // of this batch
-	d, size int       // the rows of U; those of a whole batch
+	numbers []float64  // those named below
+	rows    []*Row     // one a worker
+	rooms   []*Room    // one a worker
+	stepV   Step       // of this batch
+	d, size int        // the rows of U; those of a whole batch
+	a, b    *runs.Sums // of one batch of all rows; nil: there are several
 }
 
 // The numbers of Steps that go on from batch to batch.
@@ -37,13 +45,41 @@ const (
 
 // NewSteps makes the steps of d rows in batches of so many, for so many workers.
 func NewSteps(d, k, np, batch, workers int) *Steps {
-	s := &Steps{columns: NewColumns(k, np), batch: NewBatch(min(batch, d), k, np), numbers: []float64{weight: 0, trust: 1, judged: 0},
-		rows: make([]*Row, workers), rooms: make([]*Room, workers), d: d, size: batch}
+	return newSteps(NewColumns(k, np), d, min(batch, d), batch, workers)
+}
+
+func newSteps(columns *Columns, d, slots, size, workers int) *Steps {
+	k, np := columns.k, columns.np
+	s := &Steps{columns: columns, batch: NewBatch(slots, k, np), numbers: []float64{weight: 0, trust: 1, judged: 0},
+		rows: make([]*Row, workers), rooms: make([]*Room, workers), d: d, size: size}
 	for w := range workers {
-		s.rows[w], s.rooms[w] = NewRow(k, np), NewRoom(k, min(batch, d))
+		s.rows[w], s.rooms[w] = NewRow(k, np), NewRoom(k, slots)
 	}
 	return s
 }
+
+// NewWhole makes the steps of one batch of all rows, of which the runs of a cut are seen here, in so many slots; size is
+// the number of rows that a batch may have.
+func NewWhole(cut runs.Cut, k, np, slots, size, workers int) *Steps {
+	columns := &Columns{k: k, np: np}
+	s := newSteps(columns, cut.Bounds[len(cut.Bounds)-1], slots, size, workers)
+	s.a, s.b = runs.NewSums(cut, pairsOf(k)*np), runs.NewSums(cut, k*np)
+	if len(s.a.Parts) == 1 {
+		columns.A, columns.B = s.a.Parts[0], s.b.Parts[0]
+	}
+	return s
+}
+
+// TakeTile adds the rows that the slots have, those of the matrix from the given one on, to the sums of a tile of
+// V. Rows come in their order.
+func (s *Steps) TakeTile(worker, t, row, rows int) {
+	batch := s.batch
+	batch.Rows = rows
+	s.columns.TakeRuns(t, row, s.a, s.b, &batch, s.rooms[worker])
+}
+
+// Sums are those of A and of B over one batch of all rows.
+func (s *Steps) Sums() (a, b *runs.Sums) { return s.a, s.b }
 
 // Curvature is a of the row of a slot, np numbers: to be filled before StepRow.
 func (s *Steps) Curvature(slot int) []float64 { return s.batch.Curvature(slot) }
@@ -107,7 +143,9 @@ func (s *Steps) Tile(t int) (from, to int) { return s.columns.Tile(t) }
 
 // StepTile adds the batch to the model of a tile of V, and makes the step of V there.
 func (s *Steps) StepTile(worker, t int, v []float64, penalty float64) {
-	s.columns.Take(t, &s.batch, s.rooms[worker])
+	if s.a == nil {
+		s.columns.Take(t, &s.batch, s.rooms[worker])
+	}
 	s.columns.Step(t, v, penalty, s.stepV, s.rooms[worker])
 }
 

@@ -4,7 +4,8 @@
 //	[Updates]  multiplicative updates (Lee and Seung 2001), any β divergence: V ← V ∘ (num/den)^γ, then U
 //	[Newton]   Newton's method with bounds and momentum, β <= 2: under KL and Frobenius twenty epochs for hundreds
 //
-// Both read X row by row and hold nothing of its size. The factors are the caller's: a method changes
+// Both read X row by row and hold nothing of its size. Under KL without hidden cells rows that are mostly zero
+// cost what their other cells do (thin.go). The factors are the caller's: a method changes
 // them in Epoch alone, and between calls they are those of the losses last returned, unless the
 // pool's context ended within an epoch. Bits do not depend on the number of workers.
 package nmf
@@ -21,6 +22,11 @@ type Problem struct {
 	D, N, K int
 	NP      int       // N padded to whole blocks of samples
 	U, V    []float64 // d × k; k × np, the padding 0
+
+	// Where the rows are some of a matrix of Of, not all of it: where its runs begin that they are, and their
+	// end. Visible and HeldOut are of the whole matrix. (0, nil: they are all of it.)
+	Of   int
+	Runs []int
 
 	X       []float64 // d rows, Stride apart, NaN where a cell is hidden; nil: Read alone gives them
 	Stride  int

@@ -28,6 +28,16 @@ func split(groups int, products float64) int {
 	return min(Chunks, groups, max(int(min(products/(1<<18), Chunks)), Chunks/4))
 }
 
+// Runs returns where the pieces begin that the rows of a d × n matrix are cut into, and d.
+func Runs(d, n, k int) []int {
+	groups := (d + Group - 1) / Group
+	bounds := make([]int, split(groups, float64(d)*float64(n)*float64(k))+1)
+	for i := range bounds {
+		bounds[i] = min(i*groups/(len(bounds)-1)*Group, d)
+	}
+	return bounds
+}
+
 // Updates is multiplicative updates under way.
 type Updates struct {
 	Problem
@@ -72,8 +82,10 @@ func NewUpdates(p Problem) *Updates {
 // set makes fit the updates of a problem.
 func (fit *Updates) set(p Problem) {
 	k, np := p.K, p.NP
-	*fit = Updates{Problem: p, plain: p.Loss == divergence.KL && !p.Partial,
-		pieces: make([]part, split((p.D+Group-1)/Group, float64(p.D)*float64(p.N)*float64(p.K))), work: make([]scratch, p.Pool.Workers())}
+	if p.Runs == nil {
+		p.Of, p.Runs = p.D, Runs(p.D, p.N, p.K)
+	}
+	*fit = Updates{Problem: p, plain: p.Loss == divergence.KL && !p.Partial, pieces: make([]part, len(p.Runs)-1), work: make([]scratch, p.Pool.Workers())}
 	fit.sweeps, fit.updates = fit.sweep, fit.updateV
 	if fit.plain {
 		fit.thin = fit.newThin()
@@ -100,7 +112,7 @@ func (fit *Updates) set(p Problem) {
 	}
 	// (1/N) ΣΔ + λ (mean U + mean V), N the visible cells, has the denominators
 	// of the updates with these added.
-	fit.addU = p.Penalty * float64(p.Visible) / float64(p.D) / float64(k)
+	fit.addU = p.Penalty * float64(p.Visible) / float64(p.Of) / float64(k)
 	fit.addV = p.Penalty * float64(p.Visible) / float64(p.N) / float64(k)
 }
 
@@ -169,8 +181,7 @@ func (f *Updates) sweep(worker, piece int) {
 
 // span returns the rows of a piece, whole groups.
 func (f *Updates) span(piece int) (begin, end int) {
-	groups := (f.D + Group - 1) / Group
-	return piece * groups / len(f.pieces) * Group, min((piece+1)*groups/len(f.pieces)*Group, f.D)
+	return f.Runs[piece], f.Runs[piece+1]
 }
 
 // tile returns the samples of tile t.
@@ -336,6 +347,32 @@ func (f *Updates) losses(u, v []float64) (l Losses) {
 	}
 	return l
 }
+
+// Sums returns what a piece of the rows adds to the next update of V, the numerators, the denominators (in the
+// plain case those of each component alone) and the losses of its visible and its held-out cells.
+func (f *Updates) Sums(piece int) (num, den, losses []float64) {
+	p := &f.pieces[piece]
+	if f.plain {
+		return p.num, p.sum, p.losses
+	}
+	return p.num, p.den, p.losses
+}
+
+// Sweep finishes the update of U for the V at hand, but where it is the first, and sums what the next update of V
+// takes.
+func (f *Updates) Sweep(first bool) error {
+	f.prepare()
+	f.layAll()
+	f.updateU = !first
+	f.sweepAll()
+	return f.Pool.Err()
+}
+
+// StepV makes the update of V of the sums of all pieces, which are no more afterwards.
+func (f *Updates) StepV() { f.Pool.Do(f.K, f.updates) }
+
+// Losses are those of the factors by the sums of all pieces.
+func (f *Updates) Losses() Losses { return f.losses(f.U, f.V) }
 
 // Prepare and State are of a method with a state of its own beside the factors: there is none.
 func (f *Updates) Prepare(int)           {}

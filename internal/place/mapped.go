@@ -104,8 +104,16 @@ func NewMapped(ctx context.Context, of Problem, reconstruct func(row []float64, 
 			}
 			return 0
 		})
-		b.near = b.near[:most]
-		slices.Sort(b.near)
+		near := make([]bool, d)
+		for _, i := range b.near[:most] {
+			near[i] = true
+		}
+		b.near = b.near[:0]
+		for _, i := range b.rows {
+			if near[i] {
+				b.near = append(b.near, i)
+			}
+		}
 	}
 	np := kernel.Pad(n)
 	b.phi, b.psi, b.all = make([]float64, len(b.near)*np), make([]float64, len(b.near)*np), make([]float64, np)

@@ -29,6 +29,7 @@ type Posterior struct {
 	BU, BV   []float64 // D and N × Packed(K)
 	Tau, Rho []float64
 	Unit     float64
+	Near     *Near // nil: none
 }
 
 // Copy returns what the fit has come to, for d rows of which the fit's are those
@@ -121,9 +122,14 @@ type Cells struct {
 	s      []float64 // K × rows × K: row k of S_i for all rows
 	x, z   []float64 // rows × Pad(N): entry k of S_i v_j, and of C_j u_i
 	all    []float64 // rows × N: E (u_i·v_j)²
-	// Of Together rows, each Pad(N): the mean; the part of the variance that a
+	// Of Together rows, each Pad(N): the mean by the factors; the part of the variance that a
 	// cell's own weight counts against; all of it; and vᵀSCu.
 	Mean, Own, Var, Both []float64
+	// Lone has Rows fill what Said needs: u_lᵀC_j u_i of the neighbours l of each row, and of the row itself.
+	Lone  bool
+	first [Together]int // of a row's
+	with  []float64
+	ends  []float64 // entry a of the u_l
 }
 
 // Cells returns a reader.
@@ -181,6 +187,17 @@ func (c *Cells) Rows(i, rows int) {
 			}
 		}
 	}
+	lines := 0
+	for r := range rows {
+		c.first[r] = lines
+		if of := c.near(i + r); c.Lone && len(of) > 0 {
+			lines += len(of) + 1
+		}
+	}
+	if lines > 0 {
+		c.with = slices.Grow(c.with[:0], lines*np)[:lines*np]
+		clear(c.with)
+	}
 	x, z := c.x[:rows*np], c.z[:rows*np]
 	for a := range k {
 		kernel.CombineRows(x, c.s[a*rows*k:(a+1)*rows*k], p.V, rows)
@@ -193,6 +210,14 @@ func (c *Cells) Rows(i, rows int) {
 			for j, zj := range zr {
 				o[j] = o[j] + float64(xr[j]*v[j]) + float64(t*zj)
 				bo[j] += float64(xr[j] * zj)
+			}
+			if of := c.near(i + r); c.Lone && len(of) > 0 {
+				c.ends = c.ends[:0]
+				for _, l := range of {
+					c.ends = append(c.ends, p.U[l.Row*k+a])
+				}
+				c.ends = append(c.ends, t)
+				kernel.Accumulate(c.with[c.first[r]*np:], c.ends, zr)
 			}
 		}
 	}
@@ -218,9 +243,48 @@ func (c *Cells) Without(r, j int, y, a float64) float64 {
 	return m - float64(a*(float64((y-m)*own)-2*c.Both[at]))/max(slack, 1-float64(a*own))
 }
 
+// near returns the neighbours of row i.
+func (c *Cells) near(i int) []Neighbour {
+	if c.p.Near == nil {
+		return nil
+	}
+	return c.p.Near.Of[i]
+}
+
+// Said returns what the neighbours of row i, row r of the last Rows, say of a cell whose value is y, times √(τρ), had it not been seen.
+func (c *Cells) Said(r, i, j int, y float64) (sum float64) {
+	p, of := c.p, c.near(i)
+	a := float64(p.Tau[i] * p.Rho[j])
+	at := func(l int) float64 { return c.with[(c.first[r]+l)*c.np+j] }
+	pull := a * (y - c.Mean[r*c.np+j]) / max(slack, 1-float64(a*at(len(of))))
+	for l, o := range of {
+		if z := p.Near.Z[o.Row*c.np+j]; z != 0 { // a seen cell
+			sum += float64(o.Weight * (z + float64(math.Sqrt(p.Tau[o.Row]*p.Rho[j])*pull*at(l))))
+		}
+	}
+	return sum
+}
+
+// At returns the mean of a cell of row i, row r of the last Rows.
+func (c *Cells) At(r, i, j int) float64 {
+	m, sum := c.Mean[r*c.np+j], 0.0
+	of := c.near(i)
+	if len(of) == 0 {
+		return m
+	}
+	for _, o := range of {
+		sum += float64(o.Weight * c.p.Near.Z[o.Row*c.np+j])
+	}
+	return m + sum/math.Sqrt(c.p.Tau[i]*c.p.Rho[j])
+}
+
 // Deviation returns that of Y of a cell of row i, row r of the last Rows.
 func (c *Cells) Deviation(r, i, j int) float64 {
-	return math.Sqrt(c.Var[r*c.np+j] + 1/(c.p.Tau[i]*c.p.Rho[j]))
+	s := math.Sqrt(c.Var[r*c.np+j] + 1/(c.p.Tau[i]*c.p.Rho[j]))
+	if c.p.Near != nil {
+		s *= c.p.Near.Left[i]
+	}
+	return s
 }
 
 // Placer places new columns: the step of v_j and ρ_j of a fit, all else as it is.

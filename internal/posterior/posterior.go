@@ -27,7 +27,7 @@
 //	Σ_i τ_i e_ij = Σ_i τ_i Y_ij² - 2 v_j·(Σ_i τ_i Y_ij u_i) + <Σ_i τ_i B_i, B_j>.
 //
 // So an epoch takes 4dnK flops, 2K² for each hidden cell, and d+n inverses of
-// K × K, 2K³ each.
+// K × K, by their lower triangles, K³ each.
 //
 // Second moments are kept packed: the lower triangle row after row, entries off
 // the diagonal times √2, so that an inner product of matrices is one of vectors.

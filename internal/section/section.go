@@ -61,6 +61,12 @@ type Section struct {
 
 // The four ways to a little-endian number (package encoding/binary would bring reflection along).
 
+// Append32, Append64, Get32 and Get64 are for callers that have a payload of their own.
+func Append32(b []byte, v uint32) []byte { return append32(b, v) }
+func Append64(b []byte, v uint64) []byte { return append64(b, v) }
+func Get32(b []byte) uint32              { return get32(b) }
+func Get64(b []byte) uint64              { return get64(b) }
+
 func append32(b []byte, v uint32) []byte {
 	return append(b, byte(v), byte(v>>8), byte(v>>16), byte(v>>24))
 }

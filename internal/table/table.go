@@ -35,9 +35,10 @@ type Table struct {
 	Warnings []string // what may have been taken wrongly
 
 	close      func() error
-	lines      []int // the line of each row, nil where rows are no lines
-	fields     []int // the number, from 1, of each column's cell in a line
-	transposed bool  // lines are those of columns, fields those of rows
+	lines      []int  // the line of each row, nil where rows are no lines
+	fields     []int  // the number, from 1, of each column's cell in a line
+	transposed bool   // lines are those of columns, fields those of rows
+	absent     []bool // the rows that SelectOr added; nil: none
 }
 
 // Rows returns the matrix, whatever holds it.
@@ -95,6 +96,7 @@ func (t *Table) EachRow(do func(i int, row []float64)) error {
 // numbers with t, but where a file holds them.
 func (t *Table) Select(rows []int) *Table {
 	s := *t
+	s.absent = nil
 	s.Features = make([]string, len(rows))
 	of := &s.lines
 	if t.transposed {
@@ -184,11 +186,15 @@ func (t *Table) SelectOr(rows []int, names []string) *Table {
 			row[j] = math.NaN()
 		}
 	}
+	s.absent = missing
 	if s.Held != nil && slices.Contains(missing, true) {
 		s.Held = holed{s.Held, missing}
 	}
 	return s
 }
+
+// Absent tells whether the file lacks the feature of row i, which SelectOr added.
+func (t *Table) Absent(i int) bool { return t.absent != nil && t.absent[i] }
 
 // Log1p takes log(1+x) of every number.
 func (t *Table) Log1p() {
@@ -255,6 +261,9 @@ func (t *Table) Error(i, j int, problem string) *Error {
 	if j >= 0 {
 		e.Sample = t.Samples[j]
 	}
+	if i >= 0 && t.Absent(i) { // nowhere
+		return e
+	}
 	if t.transposed {
 		i, j = j, i
 	}
@@ -320,6 +329,9 @@ func (t *Table) Remarks() []string {
 			remarks = append(remarks, fmt.Sprintf("%s more than once among those of %s: %s", counted(len(twice), "name stands", "names stand"), n.what, examples(slices.Sorted(maps.Keys(twice)))))
 		}
 	}
+	if dates := asDates(t.Features); t.NamedFeatures && len(dates) > 0 {
+		remarks = append(remarks, fmt.Sprintf("%s dates, which spreadsheets make of names such as MARCH1 and SEPT2: %s", counted(len(dates), "feature is called like", "features are called like"), examples(dates)))
+	}
 	if len(t.Samples) < 2 {
 		return remarks
 	}
@@ -352,6 +364,23 @@ func (t *Table) Remarks() []string {
 		remarks = append(remarks, fmt.Sprintf("%s the same in all samples: %s", counted(len(constant), "feature is", "features are"), examples(constant)))
 	}
 	return remarks
+}
+
+// asDates is the names that a spreadsheet makes of names such as MARCH1, SEPT2 and DEC1.
+func asDates(names []string) (dates []string) {
+	for _, name := range names {
+		a, b, cut := strings.Cut(name, "-")
+		if cut && (isDay(a) && isMonth(b) || isMonth(a) && isDay(b)) {
+			dates = append(dates, name)
+		}
+	}
+	return dates
+}
+
+func isDay(s string) bool { v, ok := count(s); return ok && v >= 1 && v <= 31 && len(s) <= 2 }
+
+func isMonth(s string) bool {
+	return slices.Contains([]string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}, strings.ToLower(s))
 }
 
 // counted is "1 name", "2 names"; the plural is given where it does not end in s.

@@ -11,7 +11,7 @@
 // says where they are published. Named sets are read instead of the usual ones.
 //
 // peers writes results/peers.json and, from that alone, the figures of docs/measurements/bqmf.md and its picture;
-// of named tables it prints what it finds. What is done is kept in cache/. peerspage writes the page again.
+// of named tables it prints what it finds or, with -merge, puts it with the rest. What is done is kept in cache/. peerspage writes the page again.
 package main
 
 import (
@@ -38,6 +38,7 @@ var (
 
 	slowDraws = flag.Int("slow", 1, "peers: masks of the wide tables that slow methods get")
 	some      = flag.String("methods", "", "some methods of the tables named (peers), or some ways (qmfq), separated by semicolons")
+	merge     = flag.Bool("merge", false, "peers: put what is found of the tables named into results/peers.json, and write the page")
 	python    = flag.String("python", "python3", "peers: a Python that has what requirements.txt names")
 )
 

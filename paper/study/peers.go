@@ -127,8 +127,8 @@ type problem struct {
 func peers() {
 	tables := peerTables
 	named := flag.Args()[1:]
-	if *some != "" && len(named) == 0 {
-		log.Fatal("-methods is for named tables")
+	if (*some != "" || *merge) && len(named) == 0 {
+		log.Fatal("-methods and -merge are for named tables")
 	}
 	if len(named) > 0 {
 		tables = nil
@@ -200,6 +200,13 @@ func peers() {
 		}
 		r.Tables = append(r.Tables, one)
 	}
+	if len(named) > 0 && *merge {
+		old, err := readPeers()
+		check(err)
+		old.merge(&r)
+		old.write()
+		return
+	}
 	if len(named) > 0 {
 		for _, t := range r.Tables {
 			for _, m := range t.Methods {
@@ -209,12 +216,39 @@ func peers() {
 		}
 		return
 	}
+	r.write()
+}
+
+// merge takes over what another run found of some tables and methods, where it has as many masks.
+func (r *peerResults) merge(from *peerResults) {
+	r.Date, r.Machine, r.Packages = from.Date, from.Machine, from.Packages
+	for _, t := range from.Tables {
+		at := slices.IndexFunc(r.Tables, func(o peerResult) bool { return o.Key == t.Key })
+		if at < 0 {
+			log.Fatalf("%s has no table %s", peerFile, t.Key)
+		}
+		into := &r.Tables[at]
+		for _, m := range t.Methods {
+			if old := into.method(m.Name); old == nil {
+				into.Methods = append(into.Methods, m)
+			} else if len(m.KL) >= len(old.KL) {
+				*old = m
+			}
+			if m.Name == "BQMF" {
+				into.Intervals, r.Version = t.Intervals, from.Version
+			}
+		}
+	}
+}
+
+// write writes the results and the page.
+func (r *peerResults) write() {
 	text, err := json.MarshalIndent(r, "", " ")
 	check(err)
 	check(os.MkdirAll("results", 0o755))
 	text = arrays.ReplaceAllFunc(text, func(a []byte) []byte { return []byte(strings.Join(strings.Fields(string(a)), " ")) })
 	check(os.WriteFile(peerFile, append(text, '\n'), 0o644))
-	writePeersPage(&r)
+	writePeersPage(r)
 }
 
 var arrays = regexp.MustCompile(`\[[^][{}]*\]`) // of numbers or settings, onto one line

@@ -154,7 +154,7 @@ func peersText(r *peerResults) string {
 			}
 		}
 	}
-	p("Means over %d masks, \\* over fewer; bold: the best by the ratio to BQMF over the masks that both have. Version %s, %s, %s; scikit-learn %s, gcimpute %s.\n", r.Masks, r.Version, r.Date, r.Machine, r.Packages["scikit-learn"], r.Packages["gcimpute"])
+	p("Means over %d masks; (1) or (2) where there are only so many; bold: the best by the ratio to BQMF over the masks that both have. Version %s, %s, %s; scikit-learn %s, gcimpute %s.\n", r.Masks, r.Version, r.Date, r.Machine, r.Packages["scikit-learn"], r.Packages["gcimpute"])
 
 	by := func(v measure, title string, methods []string, digits int) {
 		p("**%s**\n", title)
@@ -180,8 +180,8 @@ func peersText(r *peerResults) string {
 					if c == best {
 						cell = "**" + cell + "**"
 					}
-					if len(v.of(t.method(m))) < r.Masks {
-						cell += "\\*"
+					if masks := len(v.of(t.method(m))); masks < r.Masks {
+						cell += fmt.Sprintf(" (%d)", masks)
 					}
 				}
 				row = append(row, cell)

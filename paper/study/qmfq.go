@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -20,7 +21,10 @@ func qmfq() {
 	if *rows == 0 {
 		*rows = 300
 	}
-	tables := append([]string{"toy"}, sets...)
+	tables := sets
+	if flag.NArg() < 2 {
+		tables = append([]string{"toy"}, sets...)
+	}
 	problem := func(set string) (quantmf.Mat, int) {
 		if set == "toy" {
 			return toy(), 8

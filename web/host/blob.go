@@ -40,9 +40,7 @@ func (b *Blob) Read(p []byte) (int, error) {
 		if b.at >= b.size {
 			return 0, io.EOF
 		}
-		if err := b.ctx.Err(); err != nil {
-			return 0, err
-		}
+		b.ctx.Err() // takes a turn, or ends the call
 		end := min(b.at+piece, b.size)
 		buffer, err := await(b.of.Call("slice", float64(b.at), float64(end)).Call("arrayBuffer"))
 		if err != nil {

@@ -76,11 +76,14 @@ func Serve(calls map[string]func(c Call) (any, error), described func(err error)
 	select {}
 }
 
-// answer makes a call. What panics is an error of kind Error, as no data should.
+// answer makes a call. What panics is an error of kind Error, as no data should, but for the
+// end of the context.
 func answer(f func(c Call) (any, error), c Call) (result any, err error) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
+		case cancelled:
+			err = context.Canceled
 		case error:
 			err = errors.New("quantmf: " + p.Error())
 		case string:

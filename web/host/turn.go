@@ -39,7 +39,10 @@ func (t *turn) take() {
 	<-t.came
 }
 
-// yielding is a context whose Err takes a turn when the last was a pause ago.
+// yielding is a context whose Err takes a turn when the last was a pause ago, and does not
+// return once the context has ended. A fit that is stopped makes a model of what it has, by a
+// solve of every row, and JavaScript has no use for it: the call ends where it stands.
+// Calls run on one goroutine and hold nothing beyond it.
 type yielding struct {
 	context.Context
 	turn *turn
@@ -55,5 +58,11 @@ func (y *yielding) Err() error {
 		y.turn.take()
 		y.last = time.Now()
 	}
-	return y.Context.Err()
+	if y.Context.Err() != nil {
+		panic(cancelled{})
+	}
+	return nil
 }
+
+// cancelled is what a call panics with when its context has ended; answer makes it an error.
+type cancelled struct{}

@@ -33,9 +33,6 @@ func read(c host.Call) (any, error) {
 	size := c.Args.Get("file").Get("size").Float()
 	file := c.Blob("file", func(n int64) { c.Progress("read", math.Min(1, float64(n)/(2*size)), 0, 0, 0) })
 	t, err := table.Read(file, c.Args.Get("name").String(), o)
-	if ended := c.Ctx.Err(); ended != nil {
-		return nil, ended
-	}
 	if e := (*table.Error)(nil); errors.As(err, &e) && errors.Is(err, table.ErrMemory) {
 		e.Problem = strings.Replace(e.Problem, "allow more with -max-memory", "allow more with the option memory, or with -max-memory of the command", 1)
 	}

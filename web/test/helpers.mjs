@@ -22,7 +22,7 @@ const started = { start: 'nmf' };
 export const phases = {
   nmf: [['epochs', {}]],
   qmf: [['choice', {}], ['factors', { ...started, shrinkage: 0 }], ['maps', { ...started, shrinkage: 0 }], ['epochs', { ...started, shrinkage: 0 }]],
-  qmfq: [['choice', {}], ['factors', started], ['maps', started], ['qmf', started], ['epochs', { start: 'uniform' }]],
+  qmfq: [['choice', {}], ['factors', { ...started, shrinkage: 0 }], ['maps', { ...started, shrinkage: 0 }], ['qmf', { ...started, shrinkage: 0 }], ['epochs', { start: 'uniform' }]],
   bqmf: [['factors', {}], ['epochs', {}]],
 };
 

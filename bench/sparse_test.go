@@ -1,0 +1,116 @@
+//go:build linux || darwin
+
+package bench
+
+// Epochs of FitNMF over sparse counts by seconds of the processor, for sparse.py.
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+)
+
+// TestSparse reads a problem from the file QUANTMF_SPARSE: d, n, k and the number of cells that are not 0, the starts of
+// rows, the columns, the values, u and v, doubles all but the columns, of 32 bits. It fits one that QUANTMF_HOLDER names, in
+// QUANTMF_EPOCHS epochs of QUANTMF_UPDATES, and writes a line for each: seconds that the processor has worked since
+// the one before, and the loss; then the most memory that the process had, in MB.
+//
+//	sparse  the matrix, in sparse rows
+//	dense   its first quarter of rows, in full
+//	all     a matrix of that size without zeros
+func TestSparse(t *testing.T) {
+	name := os.Getenv("QUANTMF_SPARSE")
+	if name == "" {
+		t.Skip("for sparse.py")
+	}
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := func() float64 {
+		v := math.Float64frombits(binary.LittleEndian.Uint64(raw))
+		raw = raw[8:]
+		return v
+	}
+	d, n, k, cells := int(next()), int(next()), int(next()), int(next())
+	epochs, err := strconv.Atoi(os.Getenv("QUANTMF_EPOCHS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	start, index, values := make([]int, d+1), make([]uint32, cells), make([]float64, cells)
+	for i := range start {
+		start[i] = int(next())
+	}
+	for p := range index {
+		index[p] = binary.LittleEndian.Uint32(raw)
+		raw = raw[4:]
+	}
+	for p := range values {
+		values[p] = next()
+	}
+	u, v := quantmf.NewMat(d, k), quantmf.NewMat(k, n)
+	for _, m := range []quantmf.Mat{u, v} {
+		for i := range m.Data {
+			m.Data[i] = next()
+		}
+	}
+	raw = nil
+	var x quantmf.Rows
+	sparse, err := quantmf.NewSparse(n, start, index, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x = sparse; os.Getenv("QUANTMF_HOLDER") != "sparse" {
+		m := quantmf.NewMat(d/4, n)
+		u.Rows = m.Rows
+		u.Data = u.Data[:m.Rows*k]
+		for i := range m.Rows {
+			if err := sparse.ReadRow(m.Row(i), i); err != nil {
+				t.Fatal(err)
+			}
+			if os.Getenv("QUANTMF_HOLDER") == "all" {
+				for j := range m.Row(i) {
+					m.Row(i)[j] += 0.01
+				}
+			}
+		}
+		x = m
+	}
+	runtime.GC()
+	usage := func() (r syscall.Rusage) {
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	worked := func() float64 {
+		r := usage()
+		return float64(r.Utime.Nano()+r.Stime.Nano()) / 1e9
+	}
+	updates := quantmf.UpdatesMultiplicative
+	if os.Getenv("QUANTMF_UPDATES") == "newton" {
+		updates = quantmf.UpdatesNewton
+	}
+	last := worked()
+	_, err = quantmf.FitNMF(context.Background(), x, k, quantmf.WithInit(u, v), quantmf.WithEpochs(epochs), quantmf.WithUpdates(updates),
+		quantmf.WithWorkers(1), quantmf.WithProgress(func(p quantmf.Progress) error {
+			if p.Phase == quantmf.PhaseEpochs {
+				now := worked()
+				fmt.Printf("epoch %.17g %.17g\n", now-last, p.Loss)
+				last = now
+			}
+			return nil
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Printf("memory %d\n", usage().Maxrss/1024)
+}

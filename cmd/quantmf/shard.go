@@ -1,0 +1,468 @@
+package main
+
+// This file holds "quantmf shard": a fit whose rows are split, in a folder that all machines see. The package
+// makes the steps (quantmf.Sharded); here are the folder, the words of the command line, and waiting.
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/saved"
+	"github.com/quantmf/quantmf/internal/table"
+)
+
+const shardUsage = `usage: quantmf shard plan [flags] -shards N -o DIR MATRIX
+usage: quantmf shard step [flags] -shard I DIR
+usage: quantmf shard reduce [flags] DIR
+usage: quantmf shard finish [flags] DIR
+
+Fits a matrix whose features are split over N shards, by commands that a scheduler
+starts: on one machine or on many that share the folder DIR. The model has the bits
+that "quantmf fit" gives it on one machine, for any N: those of -method nmf with
+-updates multiplicative, and of -method qmf with -batch of all features.
+
+plan reads MATRIX, chooses the start, and fills DIR, which is new or empty, or has
+this very plan. Then in every round each shard makes a step, in any order and
+anywhere, and one reduce sums what they have made. It prints the number of the
+next round, or "over"; then finish writes the model. Every command may be done
+again, with the same -round: it writes the same bytes, or finds its work done.
+What is missing or damaged is named, or made again.
+
+` + matrixHelp + `
+` + readHelp + `
+Of plan (as of "quantmf fit", whose help says more)
+  -o DIR            the folder; of finish: the model
+  -shards N         shards, the features being summed in up to 16 (nmf) or 64
+                    (qmf) runs of at least 16 (default 1)
+  -method qmf|nmf   what is fitted (default qmf)
+  -k N              rank, the number of components (default 10)
+  -loss auto|kl|frobenius|BETA
+                    what is minimised (default auto)
+  -missing          empty cells, NA and NaN are missing
+  -log1p            take log(1+x) of every value first
+  -top N            keep the N features of largest standard deviation
+  -m N              levels (qmf; default 8)
+  -eps X            entropic regularisation (qmf; default 0.02)
+  -epochs N         visits of every feature (default 4 for qmf, 20 where Adam
+                    steps U and V; 200 for nmf)
+  -lr X             learning rate of Adam (qmf)
+  -schedule cosine|constant
+                    how the learning rate falls (qmf; default cosine)
+  -start auto|scores|nmf|uniform|svd
+                    where it starts
+  -ends free|pinned learn the lowest and highest quantile, or keep them (qmf)
+  -penalty X        weight of the penalty on the factors (default 0)
+  -shrinkage X      pull of every map towards a straight line (qmf)
+  -tolerance X      where a map counts as converged (qmf)
+  -validation X     hide this share of the values, and take the epoch that
+                    predicts them best (default: none)
+  -patience N       end when the loss has not fallen for so many epochs
+  -strict           fail at the end, with exit code 4, where a map has not
+                    converged (qmf)
+  -seed N           seed of everything random (default 1)
+  -workers N        threads, 0 for one per processor (default 0); of step and
+                    reduce, too
+
+Of step and reduce
+  -shard I          the shard of the step, from 0
+  -round N          the round, from 0 (default: the one under way)
+  -wait             go on until the fit is over: a step with that of the next round
+                    when it is there, a reduce when all parts of its round are
+
+Of finish ("-" is standard output; the end of a name says the format)
+  -u FILE           U, features × components
+  -v FILE           V, components × samples
+  -q FILE           per feature the quantiles and their weights (qmf)
+
+All
+` + limitsHelp + `
+` + exitHelp
+
+// shardFlags are the flags of all four.
+type shardFlags struct {
+	fitFlags
+	shards, shard, round, workers int
+	wait                          bool
+	dir                           string
+}
+
+func shard(args []string, s streams) error {
+	actions := []struct {
+		name, word string
+		takes      []string // flags; nil: all but those of the others
+		run        func(*shardFlags, streams) error
+	}{
+		{"plan", "MATRIX", nil, planShards},
+		{"step", "DIR", []string{"shard", "round", "wait", "workers", "max-memory", "progress"}, stepShard},
+		{"reduce", "DIR", []string{"round", "wait", "workers", "max-memory", "progress"}, reduceShards},
+		{"finish", "DIR", []string{"o", "u", "v", "q", "format", "max-memory", "progress"}, finishShards},
+	}
+	action := actions[0]
+	var names []string
+	for _, a := range actions {
+		names = append(names, a.name)
+		if len(args) > 0 && args[0] == a.name {
+			action = a
+		}
+	}
+	known := len(args) > 0 && slices.Contains(names, args[0])
+	if known {
+		args = args[1:]
+	}
+	options := slices.DeleteFunc(optionFlags(), func(o *optionFlag) bool {
+		return slices.Contains([]string{"batch", "projection", "updates", "restarts"}, o.name)
+	})
+	f := &shardFlags{fitFlags: fitFlags{flagOf: flagOf(options), loss: quantmf.KL, autoLoss: true}}
+	f.flagOf["shards"] = "shards"
+	set := newFlags("shard")
+	set.StringVar(&f.method, "method", "qmf", "")
+	set.IntVar(&f.rank, "k", 10, "")
+	set.BoolVar(&f.log1p, "log1p", false, "")
+	set.IntVar(&f.top, "top", 0, "")
+	set.IntVar(&f.shards, "shards", 1, "")
+	set.IntVar(&f.shard, "shard", -1, "")
+	set.IntVar(&f.round, "round", -1, "")
+	set.BoolVar(&f.wait, "wait", false, "")
+	set.StringVar(&f.modelFile, "o", "", "")
+	set.StringVar(&f.uFile, "u", "", "")
+	set.StringVar(&f.vFile, "v", "", "")
+	set.StringVar(&f.qFile, "q", "", "")
+	f.limits.flags(set)
+	f.in.register(set, false)
+	for _, o := range options {
+		set.Var(o, o.name, "")
+	}
+	words, err := arguments(set, args, action.word)
+	if errors.Is(err, flag.ErrHelp) {
+		return err
+	}
+	if !known {
+		return usageError("give one of " + strings.Join(names, ", ") + " first")
+	}
+	if err != nil {
+		return err
+	}
+	others := []string{"shard", "round", "wait", "u", "v", "q"}
+	given := f.take(set, options)
+	for name := range given {
+		if action.takes == nil && slices.Contains(others, name) || action.takes != nil && !slices.Contains(action.takes, name) {
+			return usageError("-" + name + ": " + action.name + " has no use for it")
+		}
+	}
+	if given["workers"] {
+		f.workers, _ = strconv.Atoi(set.Lookup("workers").Value.String())
+		if f.workers < 0 {
+			return usageError("-workers: must be at least 0")
+		}
+	}
+	switch {
+	case !slices.Contains([]string{"qmf", "nmf"}, f.method):
+		return usageError(fmt.Sprintf("-method %s: %v", f.method, mustBeOneOf([]string{"qmf", "nmf"})))
+	case given["top"] && f.top < 1:
+		return usageError(fmt.Sprintf("-top %d: must be at least 1", f.top))
+	case given["round"] && f.round < 0:
+		return usageError(fmt.Sprintf("-round %d: must be at least 0", f.round))
+	case given["round"] && f.wait:
+		return usageError("-wait goes through all rounds: leave -round out")
+	}
+	if err := f.limits.check(); err != nil {
+		return err
+	}
+	f.matrix, f.dir = words[0], words[0]
+	defer f.hold()()
+	return action.run(f, s)
+}
+
+func planShards(f *shardFlags, s streams) error {
+	if err := needsOut(f.modelFile); err != nil {
+		return err
+	}
+	if err := f.takes(f.method, f.options); err != nil {
+		return err
+	}
+	f.in.rows = true
+	t, _, err := f.read(s)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if err := f.affordable(t); err != nil {
+		return explain(err, t, f.flagOf)
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	if err := os.MkdirAll(f.modelFile, 0o777); err != nil {
+		return err
+	}
+	store := &folder{dir: f.modelFile}
+	tell := newProgress(f.progress, s.err)
+	tell.begin(strings.ToUpper(f.method))
+	plan := quantmf.PlanQMF
+	if f.method == "nmf" {
+		plan = quantmf.PlanNMF
+	}
+	err = plan(ctx, store, f.shards, t.Rows(), f.rank, append(f.options, quantmf.WithProgress(tell.report))...)
+	tell.end()
+	if err == nil { // the folder has no other plan
+		about, err := f.about(t)
+		if err == nil {
+			err = store.Put("names", about)
+		}
+		return err
+	}
+	if ctx.Err() != nil {
+		return interrupted("interrupted; the same command again goes on")
+	}
+	if option := new(quantmf.OptionError); errors.As(err, &option) && option.Option == "store" {
+		return usageError("-o " + f.modelFile + ": the folder has another fit")
+	}
+	return explain(err, t, f.flagOf)
+}
+
+// about is what finish has to know of the matrix: names, and how the fit came about.
+func (f *shardFlags) about(t *table.Table) ([]byte, error) {
+	m := &model{Made: saved.Made{Matrix: f.name(), Log1p: f.log1p, Top: f.top > 0, Losses: f.losses}}
+	m.named(t)
+	words := append([]string{"quantmf", "fit"}, f.given...)
+	say := func(name, value string) {
+		if !slices.Contains(f.given, name) {
+			words = append(words, name, value)
+		}
+	}
+	say("-method", f.method)
+	say("-k", strconv.Itoa(f.rank))
+	if f.method == "nmf" {
+		say("-updates", "multiplicative")
+	} else {
+		d, _ := t.Dims()
+		say("-batch", strconv.Itoa(d))
+	}
+	say("-seed", "1")
+	m.Command = shellLine(append(words, f.name()))
+	none, err := new(quantmf.NMF).MarshalBinary() // a file to put them behind
+	if err != nil {
+		return nil, err
+	}
+	return saved.Append(none, m.names(), m.Made)
+}
+
+// openFolder opens the fit in a folder.
+func (f *shardFlags) openFolder() (*folder, *quantmf.Sharded, error) {
+	if info, err := os.Stat(f.dir); err != nil || !info.IsDir() {
+		if err == nil {
+			err = errors.New(f.dir + ": is no folder")
+		}
+		return nil, nil, &inputError{err}
+	}
+	if f.workers > 0 {
+		runtime.GOMAXPROCS(f.workers)
+	}
+	store := &folder{dir: f.dir}
+	fit, err := quantmf.OpenSharded(store)
+	return store, fit, f.inFolder(err)
+}
+
+// inFolder says in which folder something is wrong, and what would mend it.
+func (f *shardFlags) inFolder(err error) error {
+	var of *quantmf.ShardError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &of):
+		return fmt.Errorf("%s: %w (\"quantmf shard step -round %d -shard %d\" makes it)", f.dir, err, of.Round, of.Shard)
+	}
+	return fmt.Errorf("%s: %w", f.dir, explain(err, &table.Table{}, map[string]string{}))
+}
+
+// patienceOfFolder is how long a command that waits lets the folder be.
+var patienceOfFolder = time.Second
+
+// pause waits a while, or until the context ends.
+func pause(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(patienceOfFolder):
+	}
+}
+
+func stepShard(f *shardFlags, s streams) error {
+	_, fit, err := f.openFolder()
+	if err != nil {
+		return err
+	}
+	if f.shard < 0 || f.shard >= fit.Shards() {
+		return usageError(fmt.Sprintf("-shard: must be from 0 to %d", fit.Shards()-1))
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	for {
+		at, err := fit.Round()
+		if err != nil {
+			return f.inFolder(err)
+		}
+		if f.round < 0 && at.Over {
+			return nil
+		}
+		round := at.Number
+		if f.round >= 0 {
+			round = f.round
+		}
+		err = fit.Step(ctx, round, f.shard)
+		if ctx.Err() != nil {
+			return interrupted("interrupted; the same command again goes on")
+		}
+		if err != nil || !f.wait {
+			return f.inFolder(err)
+		}
+		// A part that was damaged meanwhile is made again by the next step of this round.
+		if now, err := fit.Round(); err == nil && now.Number == round {
+			pause(ctx)
+		}
+	}
+}
+
+func reduceShards(f *shardFlags, s streams) error {
+	_, fit, err := f.openFolder()
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	for {
+		round := f.round
+		if round < 0 {
+			at, err := fit.Round()
+			if err != nil {
+				return f.inFolder(err)
+			}
+			round = at.Number
+		}
+		at, err := fit.Reduce(ctx, round)
+		if ctx.Err() != nil {
+			return interrupted("interrupted; the same command again goes on")
+		}
+		var waits *quantmf.ShardError
+		if f.wait && errors.As(err, &waits) {
+			pause(ctx)
+			continue
+		}
+		if err != nil {
+			return f.inFolder(err)
+		}
+		if f.progress != "none" {
+			fmt.Fprintf(s.err, "%s: epoch %d of %d, loss %.6g\n", f.dir, at.Epoch, at.Epochs, at.Loss)
+		}
+		if at.Over {
+			_, err = fmt.Fprintln(s.out, "over")
+			return err
+		}
+		if !f.wait {
+			_, err = fmt.Fprintln(s.out, at.Number)
+			return err
+		}
+	}
+}
+
+func finishShards(f *shardFlags, s streams) error {
+	if f.modelFile == "" && f.uFile == "" && f.vFile == "" && f.qFile == "" {
+		return needsOut("")
+	}
+	if err := apart(f.modelFile, f.uFile, f.vFile, f.qFile); err != nil {
+		return err
+	}
+	if err := f.in.writable(f.uFile, f.vFile, f.qFile); err != nil {
+		return err
+	}
+	store, fit, err := f.openFolder()
+	if err != nil {
+		return err
+	}
+	if at, err := fit.Round(); err != nil {
+		return f.inFolder(err)
+	} else if !at.Over {
+		return fmt.Errorf("%s: the fit is not over: the steps of round %d come next", f.dir, at.Number)
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	fitted, err := fit.Finish(ctx)
+	if err != nil {
+		return f.inFolder(err)
+	}
+	m := modelOf(fitted)
+	if f.qFile != "" && m.method != "qmf" {
+		return usageError("-q: only a QMF has quantiles to write")
+	}
+	about, err := store.Get("names")
+	if err != nil {
+		return f.inFolder(err)
+	}
+	names, how, _, err := saved.Read(about, m.u.Rows, m.v.Cols)
+	if err != nil {
+		return f.inFolder(fmt.Errorf("names: %w (\"quantmf shard plan\" makes them again)", err))
+	}
+	m.setNames(names, how)
+	m.Warnings, m.Unconverged = warningsInWords(m.warnings, m.features)
+	out := &outputs{stdout: s.out}
+	defer out.discard()
+	for _, path := range []string{f.modelFile, f.uFile, f.vFile, f.qFile} {
+		if path == "" {
+			continue
+		}
+		if err := out.open(path); err != nil {
+			return err
+		}
+	}
+	if err := (&result{fitFlags: &f.fitFlags, m: m}).write(out); err != nil {
+		return err
+	}
+	return out.commit()
+}
+
+// folder is a quantmf.Remover: a file for each blob.
+type folder struct{ dir string }
+
+func (d *folder) Get(name string) ([]byte, error) {
+	b, err := os.ReadFile(filepath.Join(d.dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return b, err
+}
+
+// Put writes beside and renames, so that a file is whole or not there.
+func (d *folder) Put(name string, data []byte) error {
+	out := &outputs{stdout: io.Discard}
+	defer out.discard()
+	path := filepath.Join(d.dir, name)
+	err := out.open(path)
+	if err == nil {
+		err = out.write(path, func(w io.Writer) error {
+			_, err := w.Write(data)
+			return err
+		})
+	}
+	if err == nil {
+		err = out.commit()
+	}
+	return err
+}
+
+func (d *folder) Remove(name string) error {
+	err := os.Remove(filepath.Join(d.dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

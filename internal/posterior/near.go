@@ -1,0 +1,339 @@
+package posterior
+
+// This file holds what rows say of each other beyond the factors. The noise of nearly equal rows (pixels that touch, two
+// forms of one molecule) goes together, and no component is spared for two rows. With
+//
+//	z_ij = √(τ_i ρ_j) (Y_ij - u_i·v_j) at seen cells, 0 at hidden ones,
+//	c_il = Σ_j z_ij z_lj / n_il + √(τ_i τ_l) u_iᵀ (Σ_j ρ_j C_j / n) u_l,   r_il = c_il / √(c_ii c_ll),
+//
+// r_il is the correlation of the noise of rows i and l over the n_il cells that both have: the second part is
+// what the factors, which saw both rows, have taken of it. The neighbours of row i are the rows of largest |r_il|, at most
+// nearMost, that are above nearLeast/√n_i, among nearBlock rows in their order; to find them, n_il counts as n_i n_l / n.
+// Their weights are
+//
+//	b_l = √(c_ii/c_ll) a_l,  a = (R + nearRidge I)⁻¹ r_i,
+//
+// R the correlations among them, and the mean of a cell is u_i·v_j + Σ_l b_l z_lj / √(τ_i ρ_j). Without cell (i, j) of weight
+// A = τ_i ρ_j itself, to first order as in cells.go,
+//
+//	z_lj⁻ = z_lj + √(τ_l ρ_j) A (Y_ij - m) u_lᵀC_j u_i / max(0.4, 1 - A u_iᵀC_j u_i).
+//
+// What these leave of the row's leave-one-out residuals decides whether it has neighbours at all, and may make the weights less
+// (Keep).
+//
+// Cost: 2(n + K) flops for each pair of rows of a block, and at the end 2(n + K) for each pair of neighbours; for each of the cells of a row
+// that has neighbours 2K for each of them.
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
+)
+
+const (
+	nearMost   = 10
+	nearLeast  = 4.5  // deviations of a correlation of nothing
+	nearRidge  = 0.05 // of a diagonal of 1
+	nearBlock  = 2048 // rows that are compared with each other
+	nearGain   = 0.02 // of the squares of a row's leave-one-out residuals, below which it has no neighbours
+	nearWeight = 4    // the largest magnitude of a weight
+)
+
+// Neighbour is a row, and its weight in another one.
+type Neighbour struct {
+	Row    int
+	Weight float64
+}
+
+// Near is the neighbours of all rows.
+type Near struct {
+	Of   [][]Neighbour // of each row
+	Left []float64     // by which they make the deviation of a row smaller
+	Z    []float64     // rows × Pad(N); a row that is no neighbour may be 0
+}
+
+// Neighbours finds the neighbours of the rows given, of which x has the cells; their weights count in full. nil where there
+// are none, or when the pool's work was stopped.
+func (p *Posterior) Neighbours(x *Data, rows []int, workers *pool.Pool, stopped func() bool) *Near {
+	k, np, kp := p.K, kernel.Pad(p.N), kernel.Pad(p.K)
+	near := &Near{Of: make([][]Neighbour, p.D), Left: make([]float64, p.D), Z: make([]float64, p.D*np)}
+	for i := range near.Left {
+		near.Left[i] = 1
+	}
+	// Line a has √n z/n_a and then √τ u, over √c_aa, so that an inner product of two lines, with Σ ρ C / n
+	// between the second parts, is a correlation where n_il = n_i n_l / n.
+	width, words := np+kp, (p.N+63)/64
+	lines, seen := make([]float64, len(rows)*width), make([]uint64, len(rows)*words)
+	taken, scale := p.taken(), make([]float64, len(rows))
+	root := make([]float64, p.N)
+	for j := range root {
+		root[j] = math.Sqrt(p.Rho[j])
+	}
+	workers.Do(len(rows), func(_, a int) {
+		if stopped() {
+			return
+		}
+		i := rows[a]
+		z, line, u := near.Z[i*np:(i+1)*np], lines[a*width:(a+1)*width], p.U[i*k:(i+1)*k]
+		kernel.Combine(line[:np], u, p.V)
+		t := math.Sqrt(p.Tau[i])
+		x.Rows[a].Each(p.N, func(j int) {
+			z[j] = t * root[j] * (x.Y[a*np+j] - line[j])
+			seen[a*words+j/64] |= 1 << (j % 64)
+		})
+		for c, v := range u {
+			line[np+c] = t * v
+		}
+		half, count := make([]float64, kp), float64(max(x.Rows[a].Count, 1))
+		kernel.Combine(half, line[np:np+k], taken)
+		var zz, uu [1]float64
+		kernel.Dots(zz[:], z, z)
+		kernel.Dots(uu[:], line[np:], half)
+		scale[a] = math.Sqrt(max(zz[0]/count+uu[0], 1e-6))
+		kernel.Scale(line[:np], z, math.Sqrt(float64(p.N))/count/scale[a])
+		kernel.Scale(line[np:], line[np:], 1/scale[a])
+	})
+	some := make([]bool, p.D)
+	type room struct{ query, dots, half []float64 }
+	work := make([]*room, workers.Workers())
+	workers.Do((len(rows)+3)/4, func(w, piece int) {
+		if stopped() {
+			return
+		}
+		if work[w] == nil {
+			work[w] = &room{make([]float64, 4*width), make([]float64, 4*min(nearBlock, len(rows))), make([]float64, kp)}
+		}
+		ws := work[w]
+		from := 4 * piece
+		to := min(from+4, len(rows))
+		first := from / nearBlock * nearBlock
+		last := min(first+nearBlock, len(rows))
+		count := last - first
+		for a := from; a < to; a++ {
+			q, line := ws.query[(a-from)*width:(a-from+1)*width], lines[a*width:(a+1)*width]
+			copy(q, line[:np])
+			kernel.Combine(ws.half, line[np:np+k], taken)
+			copy(q[np:], ws.half)
+		}
+		dots := ws.dots[:(to-from)*count]
+		kernel.DotsRows(dots, lines[first*width:last*width], ws.query[:(to-from)*width], to-from)
+		for a := from; a < to; a++ {
+			of := nearest(dots[(a-from)*count:(a-from+1)*count], a-first, nearLeast/math.Sqrt(float64(max(x.Rows[a].Count, 1))))
+			if len(of) == 0 {
+				continue
+			}
+			correlation := func(a, b int) float64 {
+				both := 0
+				for w, s := range seen[a*words : (a+1)*words] {
+					both += bits.OnesCount64(s & seen[b*words+w])
+				}
+				if both == 0 {
+					return 0
+				}
+				var zz, uu [1]float64
+				kernel.Dots(zz[:], lines[a*width:a*width+np], lines[b*width:b*width+np])
+				kernel.Combine(ws.half, lines[a*width+np:][:k], taken)
+				kernel.Dots(uu[:], lines[b*width+np:(b+1)*width], ws.half)
+				return float64(zz[0]*(float64(x.Rows[a].Count)*float64(x.Rows[b].Count)/float64(p.N)/float64(both))) + uu[0]
+			}
+			s := newSystem(len(of))
+			for r, b := range of {
+				for c, h := range of[:r] {
+					s.a[r*s.kp+c] = correlation(first+b, first+h)
+				}
+				s.a[r*s.kp+r] = 1 + nearRidge
+				s.border()[r] = correlation(a, first+b)
+			}
+			s.solve()
+			fine := true
+			for r, b := range s.border() {
+				fine = fine && math.Abs(b*scale[a]/scale[first+of[r]]) <= nearWeight
+			}
+			if !fine { // correlations over different cells that no variables have
+				continue
+			}
+			for r, b := range of {
+				near.Of[rows[a]] = append(near.Of[rows[a]], Neighbour{rows[first+b], s.border()[r] * scale[a] / scale[first+b]})
+			}
+			some[rows[a]] = true
+		}
+	})
+	if !slices.Contains(some, true) || stopped() {
+		return nil
+	}
+	return near
+}
+
+// taken returns Σ_j ρ_j C_j / n, K × Pad(K).
+func (p *Posterior) taken() []float64 {
+	k, pp := p.K, Packed(p.K)
+	np := kernel.Pad(p.N)
+	f := Fit{K: k, kp: kernel.Pad(k)}
+	sum, a := make([]float64, pp), make([]float64, k*kernel.Pad(k))
+	for j := range p.N {
+		w := [1]float64{p.Rho[j] / float64(p.N)}
+		kernel.Accumulate(sum, w[:], p.BV[j*pp:(j+1)*pp])
+	}
+	f.unpack(a, sum, 1)
+	for r := range k {
+		for c := range k {
+			s := 0.0
+			for j, rho := range p.Rho {
+				s += float64(float64(rho/float64(p.N)*p.V[r*np+j]) * p.V[c*np+j])
+			}
+			a[r*f.kp+c] -= s
+		}
+	}
+	return a
+}
+
+// nearest returns the places of the numbers that are largest in magnitude, falling, and above least, but that of own.
+func nearest(r []float64, own int, least float64) (of []int) {
+	for b, v := range r {
+		if b != own && math.Abs(v) > least {
+			of = append(of, b)
+		}
+	}
+	slices.SortFunc(of, func(a, b int) int {
+		if c := cmp.Compare(math.Abs(r[b]), math.Abs(r[a])); c != 0 {
+			return c
+		}
+		return a - b
+	})
+	return of[:min(len(of), nearMost)]
+}
+
+// Keep decides on the neighbours of row i by its leave-one-out residuals, each times √(τρ), and what the neighbours say of each.
+// It returns the factor by which that counts: 0 where the row is better off without.
+func (n *Near) Keep(i int, residuals, said []float64) (factor float64) {
+	cov, square := 0.0, 0.0
+	for j, s := range said {
+		cov += float64(s * residuals[j])
+		square += float64(s * s)
+	}
+	if square > 0 {
+		factor = min(max(cov/square, 0), 1)
+	}
+	before, after := 0.0, 0.0
+	for j, s := range said {
+		e := residuals[j] - float64(factor*s)
+		before += float64(residuals[j] * residuals[j])
+		after += float64(e * e)
+	}
+	if !(after <= (1-nearGain)*before) {
+		n.Of[i] = nil
+		return 0
+	}
+	for l := range n.Of[i] {
+		n.Of[i][l].Weight *= factor
+	}
+	n.Left[i] = math.Sqrt(after / before)
+	return factor
+}
+
+// Used returns the rows that are neighbours of any, rising.
+func (n *Near) Used() (rows []int) {
+	is := make([]bool, len(n.Of))
+	for _, of := range n.Of {
+		for _, l := range of {
+			is[l.Row] = true
+		}
+	}
+	for i, used := range is {
+		if used {
+			rows = append(rows, i)
+		}
+	}
+	return rows
+}
+
+// Any tells whether any row has neighbours.
+func (n *Near) Any() bool {
+	return slices.ContainsFunc(n.Of, func(of []Neighbour) bool { return len(of) > 0 })
+}
+
+// Say returns what the neighbours of row i say of a column, given every row's z, times √(τρ).
+func (n *Near) Say(i int, z []float64) (sum float64) {
+	for _, l := range n.Of[i] {
+		sum += float64(l.Weight * z[l.Row])
+	}
+	return sum
+}
+
+// Encode returns neighbours as numbers, none for nil: words, of each row a count and the rows, and of each row that has any
+// their weights and what they leave, then z, n numbers, of each row that is one.
+func (n *Near) Encode(columns int) (words []uint64, numbers []float64) {
+	if n == nil {
+		return nil, nil
+	}
+	for i, of := range n.Of {
+		words = append(words, uint64(len(of)))
+		for _, l := range of {
+			words, numbers = append(words, uint64(l.Row)), append(numbers, l.Weight)
+		}
+		if len(of) > 0 {
+			numbers = append(numbers, n.Left[i])
+		}
+	}
+	np := kernel.Pad(columns)
+	for _, i := range n.Used() {
+		numbers = append(numbers, n.Z[i*np:i*np+columns]...)
+	}
+	return words, numbers
+}
+
+// DecodeNear is the inverse of Encode, for numbers that need not come from it. What is wrong is a problem, with part 0 of the
+// words or 1 of the numbers.
+func DecodeNear(words []uint64, numbers []float64, d, columns int) (n *Near, part int, problem string) {
+	if len(words) == 0 && len(numbers) == 0 {
+		return nil, 0, ""
+	}
+	n = &Near{Of: make([][]Neighbour, d), Left: make([]float64, d)}
+	for i := range n.Of {
+		n.Left[i] = 1
+		if len(words) == 0 {
+			return nil, 0, "wrong length"
+		}
+		count := words[0]
+		words = words[1:]
+		if count > uint64(len(words)) || count > nearMost {
+			return nil, 0, "a number of neighbours is out of range"
+		}
+		if count == 0 {
+			continue
+		}
+		if count >= uint64(len(numbers)) {
+			return nil, 1, "wrong length"
+		}
+		for l, row := range words[:count] {
+			if row >= uint64(d) || row == uint64(i) {
+				return nil, 0, "a neighbour is out of range"
+			}
+			if w := numbers[l]; !(math.Abs(w) <= nearWeight) {
+				return nil, 1, "a weight is out of range"
+			}
+			n.Of[i] = append(n.Of[i], Neighbour{int(row), numbers[l]})
+		}
+		if n.Left[i] = numbers[count]; !(n.Left[i] >= 0 && n.Left[i] <= 1) {
+			return nil, 1, "what neighbours leave is out of range"
+		}
+		words, numbers = words[count:], numbers[count+1:]
+	}
+	used := n.Used()
+	if len(words) > 0 || len(used) == 0 {
+		return nil, 0, "wrong length"
+	}
+	if int64(len(numbers)) != int64(len(used))*int64(columns) {
+		return nil, 1, "wrong length"
+	}
+	np := kernel.Pad(columns)
+	n.Z = make([]float64, d*np)
+	for at, i := range used {
+		copy(n.Z[i*np:], numbers[at*columns:(at+1)*columns])
+	}
+	return n, 0, ""
+}

@@ -1,0 +1,228 @@
+package posterior
+
+import (
+	"math"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// paired is drawn with the noise of rows 2i and 2i+1 of a correlation.
+func paired(d, n, k int, hidden, correlation float64, seed uint64) *problem {
+	q := drawn(d, n, k, hidden, seed)
+	for i := 1; i < d; i += 2 {
+		for j := range n {
+			at, other := i*n+j, (i-1)*n+j
+			own := (q.y[at] - q.truth[at]) / q.noise[at]
+			shared := (q.y[other] - q.truth[other]) / q.noise[other]
+			q.y[at] = q.truth[at] + q.noise[at]*(correlation*shared+math.Sqrt(1-correlation*correlation)*own)
+		}
+	}
+	return q
+}
+
+func (q *problem) neighbours(t *testing.T, rank int) (*Posterior, *Near) {
+	f := q.start(t, rank, 0.5)
+	for e := range 30 {
+		f.Epoch(e, 0)
+	}
+	rows := make([]int, q.d)
+	for i := range rows {
+		rows[i] = i
+	}
+	p := f.Copy(rows, q.d)
+	workers := pool.New(3, q.d)
+	defer workers.Close()
+	return p, p.Neighbours(f.Data, rows, workers, func() bool { return false })
+}
+
+// Rows whose noise goes together are neighbours, and no others are. Their weights are most of what the regression of one noise on
+// the other has, and never more: what is seen of both is less correlated than they are, as the factors have taken a part.
+func TestNeighbours(t *testing.T) {
+	for _, hidden := range []float64{0, 0.2} {
+		for _, correlation := range []float64{0.8, -0.8} {
+			q := paired(80, 200, 3, hidden, correlation, 3)
+			p, found := q.neighbours(t, 5)
+			if found == nil {
+				t.Fatal("no row has neighbours")
+			}
+			p.Near = found
+			cells := p.Cells()
+			cells.Lone = true
+			for i := range q.d {
+				var residuals, said []float64
+				cells.Rows(i, 1)
+				for j := range q.n {
+					if at := i*q.n + j; q.seen[at] {
+						a := p.Tau[i] * p.Rho[j]
+						residuals = append(residuals, math.Sqrt(a)*(q.y[at]-cells.Without(0, j, q.y[at], a)))
+						said = append(said, cells.Said(0, i, j, q.y[at]))
+					}
+				}
+				found.Keep(i, residuals, said)
+			}
+			right, others, mean := 0, 0, 0.0
+			for i, of := range found.Of {
+				for _, l := range of {
+					if l.Row == i^1 {
+						right++
+						mean += l.Weight / float64(q.d)
+					} else {
+						others++
+					}
+				}
+			}
+			if right < q.d-1 || others > 4 {
+				t.Errorf("hidden %g, correlation %g: %d of %d rows have the one that they go with, %d another one", hidden, correlation, right, q.d, others)
+			}
+			if share := mean / correlation; share < 0.8 || share > 1 {
+				t.Errorf("hidden %g, correlation %g: weights of %.3f on average", hidden, correlation, mean)
+			}
+		}
+		q := drawn(80, 200, 3, hidden, 4)
+		if _, near := q.neighbours(t, 5); near != nil {
+			count := 0
+			for _, of := range near.Of {
+				count += len(of)
+			}
+			if count > 2 {
+				t.Errorf("%d neighbours where noise is independent", count)
+			}
+		}
+	}
+}
+
+// What neighbours say of a cell without it is what they say after a fit of the column without it, where rows are known for certain.
+func TestSaidIsWithoutTheCell(t *testing.T) {
+	const d, n, k = 12, 5, 2
+	src := random.Split(8, 0)
+	np, pp := kernel.Pad(n), Packed(k)
+	q := drawn(d, n, k, 0.3, 9)
+	f := &Fit{K: k}
+	p := &Posterior{D: d, N: n, K: k, U: make([]float64, d*k), V: make([]float64, k*np), BU: make([]float64, d*pp), BV: make([]float64, n*pp), Tau: make([]float64, d), Rho: make([]float64, n), Unit: 1}
+	for i := range p.U {
+		p.U[i] = 0.6 * normal(&src)
+	}
+	for i := range d {
+		p.Tau[i] = 0.5 + src.Float64()
+		f.moments(p.BU[i*pp:(i+1)*pp], p.U[i*k:(i+1)*k])
+	}
+	// column returns v_j and C_j of the seen cells but one.
+	column := func(j, without int) (v []float64, c [][]float64) {
+		a := make([][]float64, k)
+		b := make([]float64, k)
+		for r := range a {
+			a[r] = make([]float64, k)
+			a[r][r] = 1
+		}
+		for i := range d {
+			if !q.seen[i*n+j] || i == without {
+				continue
+			}
+			w := p.Tau[i] * p.Rho[j]
+			for r := range k {
+				b[r] += w * q.y[i*n+j] * p.U[i*k+r]
+				for h := range k {
+					a[r][h] += w * p.U[i*k+r] * p.U[i*k+h]
+				}
+			}
+		}
+		c, _ = solve(a)
+		v = make([]float64, k)
+		for r := range k {
+			v[r] = dotted(c[r], b)
+		}
+		return v, c
+	}
+	all := &Near{Of: make([][]Neighbour, d), Left: make([]float64, d), Z: make([]float64, d*np)}
+	z := func(i, j int, v []float64) float64 {
+		return math.Sqrt(p.Tau[i]*p.Rho[j]) * (q.y[i*n+j] - dotted(p.U[i*k:(i+1)*k], v))
+	}
+	for j := range n {
+		p.Rho[j] = 0.5 + src.Float64()
+		v, c := column(j, -1)
+		at := 0
+		for r := range k {
+			p.V[r*np+j] = v[r]
+			for h := range r {
+				p.BV[j*pp+at] = math.Sqrt2 * (c[r][h] + v[r]*v[h])
+				at++
+			}
+			p.BV[j*pp+at] = c[r][r] + v[r]*v[r]
+			at++
+		}
+		for i := range d {
+			if q.seen[i*n+j] {
+				all.Z[i*np+j] = z(i, j, v)
+			}
+		}
+	}
+	for i := range d {
+		all.Of[i] = []Neighbour{{(i + 1) % d, 0.7}, {(i + 5) % d, -0.4}}[:i%3]
+		all.Left[i] = 1
+	}
+	p.Near = all
+	cells := p.Cells()
+	cells.Lone = true
+	asked := 0
+	for from := 0; from < d; from += Together {
+		rows := min(Together, d-from)
+		cells.Rows(from, rows)
+		for i := from; i < from+rows; i++ {
+			for j := range n {
+				if !q.seen[i*n+j] || len(all.Of[i]) == 0 {
+					continue
+				}
+				_, c := column(j, -1)
+				h := 0.0
+				for r := range k {
+					h += p.Tau[i] * p.Rho[j] * p.U[i*k+r] * dotted(c[r], p.U[i*k:(i+1)*k])
+				}
+				if h > 1-slack {
+					continue
+				}
+				v, _ := column(j, i)
+				want := 0.0
+				for _, l := range all.Of[i] {
+					if q.seen[l.Row*n+j] {
+						want += l.Weight * z(l.Row, j, v)
+					}
+				}
+				near(t, "what neighbours say", cells.Said(i-from, i, j, q.y[i*n+j]), want, 1e-9)
+				asked++
+			}
+		}
+	}
+	if asked < 15 {
+		t.Errorf("%d cells were looked at", asked)
+	}
+}
+
+// Neighbours are kept where they leave less of the residuals.
+func TestKeep(t *testing.T) {
+	residuals, said := []float64{1, -2, 3, 0.5}, []float64{0.9, -2.2, 2.8, 1}
+	for _, sign := range []float64{1, -1} {
+		n := &Near{Of: [][]Neighbour{{{1, 0.5}}}, Left: []float64{1}}
+		for j := range said {
+			said[j] *= sign
+		}
+		factor := n.Keep(0, residuals, said)
+		if sign < 0 {
+			if factor != 0 || n.Of[0] != nil || n.Left[0] != 1 {
+				t.Error("neighbours that say the opposite are kept")
+			}
+			continue
+		}
+		cov, ss, rr := 0.0, 0.0, 0.0
+		for j, s := range said {
+			cov += s * residuals[j]
+			ss += s * s
+			rr += residuals[j] * residuals[j]
+		}
+		near(t, "factor", factor, min(cov/ss, 1), 1e-12)
+		near(t, "weight", n.Of[0][0].Weight, 0.5*factor, 1e-12)
+		near(t, "what is left", n.Left[0], math.Sqrt((rr-2*factor*cov+factor*factor*ss)/rr), 1e-12)
+	}
+}

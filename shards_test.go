@@ -1,0 +1,688 @@
+package quantmf
+
+// Tests of fits whose rows are split: the bits of a fit on one machine, steps that are done twice, too late or out
+// of order, and blobs that are lost, cut, flipped or taken from elsewhere.
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/section"
+)
+
+// shelf is a store in memory. It fails a test that gives a name other bytes than before.
+type shelf struct {
+	t       *testing.T
+	mu      sync.Mutex
+	blobs   map[string][]byte
+	before  map[string][]byte // all that was ever put
+	puts    int
+	keepAll bool
+}
+
+func newShelf(t *testing.T) *shelf {
+	return &shelf{t: t, blobs: map[string][]byte{}, before: map[string][]byte{}}
+}
+
+func (s *shelf) Get(name string) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.blobs[name], nil
+}
+
+func (s *shelf) Put(name string, data []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	data = append([]byte(nil), data...)
+	if old, had := s.before[name]; had && !bytes.Equal(old, data) {
+		s.t.Errorf("%s was given other bytes", name)
+	}
+	s.blobs[name], s.before[name] = data, data
+	s.puts++
+	return nil
+}
+
+func (s *shelf) Remove(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.blobs, name)
+	return nil
+}
+
+// tabled is d × n counts, every cell positive under no loss that needs it.
+func tabled(d, n int) Mat {
+	src := random.Split(11, 4)
+	x := NewMat(d, n)
+	for i := range d {
+		for j := range n {
+			x.Data[i*n+j] = math.Floor(20*src.Float64()*src.Float64()*float64(1+(i+j)%4)) + 1
+		}
+	}
+	for j := range n {
+		x.Data[3*n+j] = 2 // constant
+	}
+	return x
+}
+
+// finish makes all rounds of a fit, of some steps each in another order.
+func finish(t *testing.T, s *shelf) Model {
+	t.Helper()
+	fit, err := OpenSharded(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := 0; ; round++ {
+		for i := range fit.Shards() {
+			if err := fit.Step(context.Background(), round, (i*3+round)%fit.Shards()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range fit.Shards() { // 3 may divide their number
+			if err := fit.Step(context.Background(), round, i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at, err := fit.Reduce(context.Background(), round)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at.Over {
+			break
+		}
+	}
+	m, err := fit.Finish(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func marshalled(t *testing.T, m Model) []byte {
+	t.Helper()
+	b, err := m.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestShards: a fit in shards has the bytes of the fit on one machine.
+func TestShards(t *testing.T) {
+	x := tabled(300, 70)
+	holes := holed(x, 0.1)
+	small := x.Clone()
+	for j := range small.Cols {
+		small.Data[5*small.Cols+j] *= 0x1p-300
+		small.Data[7*small.Cols+j] *= 0x1p-200
+	}
+	signed := x.Clone()
+	for i := range signed.Data {
+		signed.Data[i] -= 9
+	}
+	src := random.Split(3, 3)
+	u, v := NewMat(x.Rows, 4), NewMat(4, x.Cols)
+	for _, m := range []Mat{u, v} {
+		for i := range m.Data {
+			m.Data[i] = 0.5 + src.Float64()
+		}
+	}
+	given := []FitOption{WithInit(u, v), WithShrinkage(5), WithEpochs(3)}
+	for name, c := range map[string]struct {
+		x    Mat
+		qmf  bool
+		opts []FitOption
+	}{
+		"NMF":                 {x, false, []FitOption{WithEpochs(7)}},
+		"NMF, penalty":        {x, false, []FitOption{WithEpochs(7), WithPenalty(0.1), WithPatience(2)}},
+		"NMF, missing":        {holes, false, []FitOption{WithEpochs(7), WithMissingValues()}},
+		"NMF, validation":     {holes, false, []FitOption{WithEpochs(60), WithMissingValues(), WithValidation(0.2), WithPatience(3)}},
+		"NMF, Frobenius, SVD": {small, false, []FitOption{WithEpochs(5), WithLoss(Frobenius), WithStart(StartSVD)}},
+		"NMF, patience":       {x, false, []FitOption{WithEpochs(400), WithPatience(1)}},
+		"NMF, no epoch":       {x, false, []FitOption{WithEpochs(0)}},
+		"QMF":                 {x, true, given},
+		"QMF, no epoch":       {x, true, append(given[:2:2], WithEpochs(0))},
+		"QMF, chosen":         {x, true, []FitOption{WithEpochs(2)}},
+		"QMF, missing":        {holes, true, append(given, WithMissingValues())},
+		"QMF, validation":     {holes, true, append(given, WithMissingValues(), WithValidation(0.2), WithEpochs(12), WithPatience(2))},
+		"QMF, patience":       {x, true, append(given, WithEpochs(30), WithPatience(1), WithPenalty(0.3), WithLevels(4))},
+		"QMF, paper":          {x, true, []FitOption{WithStart(StartUniform), WithEpochs(4)}},
+		"QMF, paper, best":    {x, true, []FitOption{WithStart(StartUniform), WithEpochs(9), WithLearningRate(1), WithValidation(0.1), WithPenalty(1), WithEnds(EndsPinned)}},
+		"QMF, signed":         {signed, true, append(given, WithLoss(Frobenius))},
+		"QMF, units":          {small, true, append(given, WithLoss(Beta(0.5)), WithLevels(5))},
+		"QMF, convergence":    {x, true, append(given, WithMaxIterations(2))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var want Model
+			var err error
+			if c.qmf {
+				want, err = FitQMF(context.Background(), c.x, 4, append(c.opts, WithBatch(1000))...)
+			} else {
+				want, err = FitNMF(context.Background(), c.x, 4, append(c.opts, WithUpdates(UpdatesMultiplicative))...)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, shards := range []int{1, 2, 3, 8} {
+				s := newShelf(t)
+				if c.qmf {
+					err = PlanQMF(context.Background(), s, shards, c.x, 4, append(c.opts, WithBatch(1000))...)
+				} else if shards == 8 {
+					continue // there are four runs
+				} else {
+					err = PlanNMF(context.Background(), s, shards, c.x, 4, c.opts...)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := finish(t, s); !bytes.Equal(marshalled(t, got), marshalled(t, want)) {
+					t.Errorf("%d shards: another model", shards)
+				}
+			}
+		})
+	}
+}
+
+// planned is a fit of x in shards, of some rounds done.
+func planned(t *testing.T, s *shelf, qmf bool, rounds int) (*Sharded, Mat) {
+	t.Helper()
+	x := tabled(130, 20)
+	plan, opts := PlanNMF, []FitOption{WithEpochs(6), WithValidation(0.1)}
+	if qmf {
+		plan, opts = PlanQMF, []FitOption{WithEpochs(2), WithStart(StartNMF), WithShrinkage(1), WithLevels(4), WithValidation(0.1)}
+	}
+	if err := plan(context.Background(), s, 3, x, 2, opts...); err != nil {
+		t.Fatal(err)
+	}
+	fit, err := OpenSharded(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range rounds {
+		for shard := range fit.Shards() {
+			if err := fit.Step(context.Background(), round, shard); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := fit.Reduce(context.Background(), round); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fit, x
+}
+
+// TestShardFaults: a blob that is lost, cut, flipped or taken from elsewhere is found wherever that happens. Either an error
+// names it, and the step that it names mends it; or the fit ends with the model that it has anyway.
+func TestShardFaults(t *testing.T) {
+	ctx := context.Background()
+	for _, qmf := range []bool{false, true} {
+		whole := newShelf(t)
+		planned(t, whole, qmf, 0)
+		want := marshalled(t, finish(t, whole))
+		reference := newShelf(t) // as it stands in round 3, all steps made
+		fit, _ := planned(t, reference, qmf, 3)
+		for shard := range fit.Shards() {
+			if err := fit.Step(ctx, 3, shard); err != nil {
+				t.Fatal(err)
+			}
+		}
+		other := newShelf(t) // of another fit
+		if err := PlanNMF(ctx, other, 3, tabled(131, 20), 2, WithEpochs(6), WithValidation(0.1)); err != nil {
+			t.Fatal(err)
+		}
+		finish(t, other)
+		faults := map[string]func(name string, b []byte) []byte{
+			"lost":    func(string, []byte) []byte { return nil },
+			"empty":   func(string, []byte) []byte { return []byte{} },
+			"cut":     func(_ string, b []byte) []byte { return b[:len(b)*2/3] },
+			"flipped": func(_ string, b []byte) []byte { b[len(b)/2] ^= 4; return b },
+			"doubled": func(_ string, b []byte) []byte { return append(b, b...) },
+			"of another shard": func(name string, b []byte) []byte {
+				at := []byte(name)
+				at[len(at)-1] = '0' + (at[len(at)-1]-'0'+1)%3
+				if from, is := reference.before[string(at)]; is {
+					return bytes.Clone(from)
+				}
+				return nil
+			},
+			"of another round": func(name string, b []byte) []byte {
+				for _, n := range []string{"2", "3", "4"} {
+					at := strings.Replace(name, "00000"+name[strings.Index(name, "00000")+5:][:1], "00000"+n, 1)
+					if from, is := reference.before[at]; is && at != name {
+						return bytes.Clone(from)
+					}
+				}
+				return nil
+			},
+			"of another fit": func(name string, b []byte) []byte { return bytes.Clone(other.before[name]) },
+		}
+		names := []string{"part-000003-0001", "state-000004-0002", "state-000003-0001", "rows-0001", "v-000003", "main-000003", "round-000003", "plan", "round-000000"}
+		for _, name := range names {
+			for fault, change := range faults {
+				if fault == "of another shard" && !strings.Contains(name, "-000") || fault == "of another round" && !strings.Contains(name, "-00000") {
+					continue
+				}
+				s := newShelf(t)
+				for n, b := range reference.blobs {
+					s.blobs[n], s.before[n] = b, b
+				}
+				for n, b := range reference.before {
+					s.before[n] = b
+				}
+				if _, there := s.blobs[name]; !there {
+					t.Fatalf("%s is not there", name)
+				}
+				b := change(name, bytes.Clone(s.blobs[name]))
+				if fault == "lost" || b == nil {
+					delete(s.blobs, name)
+				} else {
+					s.blobs[name] = b
+				}
+				m, named := mended(t, s, name)
+				if m == nil {
+					if !named {
+						t.Errorf("%s %s: no error names it", name, fault)
+					}
+					continue
+				}
+				if !bytes.Equal(marshalled(t, m), want) {
+					t.Errorf("%s %s: another model", name, fault)
+				}
+			}
+		}
+	}
+}
+
+// mended goes on with a fit, doing again the steps that errors name, to its end or to an error that names the blob.
+func mended(t *testing.T, s *shelf, name string) (m Model, named bool) {
+	t.Helper()
+	ctx := context.Background()
+	fail := func(err error) (Model, bool) {
+		var format *FormatError
+		named := strings.Contains(err.Error(), name) || name == planBlob && strings.Contains(err.Error(), "of another fit")
+		return nil, named && (errors.As(err, &format) || errors.Is(err, errMissing))
+	}
+	fit, err := OpenSharded(s)
+	if err != nil {
+		return fail(err)
+	}
+	for range 100 {
+		at, err := fit.Round()
+		if err != nil {
+			return fail(err)
+		}
+		if at.Over {
+			break
+		}
+		var again *ShardError
+		_, err = fit.Reduce(ctx, at.Number)
+		if errors.As(err, &again) {
+			err = fit.Step(ctx, again.Round, again.Shard)
+		}
+		if err != nil {
+			return fail(err)
+		}
+	}
+	for range fit.Shards() + 1 {
+		if m, err = fit.Finish(ctx); err == nil {
+			return m, false
+		}
+		var again *ShardError
+		if !errors.As(err, &again) {
+			return fail(err)
+		}
+		if err = fit.Step(ctx, again.Round, again.Shard); err != nil {
+			return fail(err)
+		}
+	}
+	return fail(err)
+}
+
+// TestShardSteps: what is done again, too early, too late or on no shard.
+func TestShardSteps(t *testing.T) {
+	ctx := context.Background()
+	s := newShelf(t)
+	fit, x := planned(t, s, true, 1)
+	if err := PlanQMF(ctx, s, 3, x, 2, WithEpochs(2), WithStart(StartNMF), WithShrinkage(1), WithLevels(4), WithValidation(0.1)); err != nil {
+		t.Error(err) // the same bytes, which the store looks at
+	}
+	var option *OptionError
+	if err := PlanQMF(ctx, s, 2, x, 2, WithEpochs(2), WithStart(StartNMF), WithShrinkage(1), WithLevels(4), WithValidation(0.1)); !errors.As(err, &option) || option.Option != "store" {
+		t.Errorf("another plan: %v", err)
+	}
+	var shape *ShapeError
+	for _, shard := range []int{-1, 3} {
+		if err := fit.Step(ctx, 1, shard); !errors.As(err, &shape) {
+			t.Errorf("shard %d: %v", shard, err)
+		}
+	}
+	var early *ShardError
+	if err := fit.Step(ctx, 2, 0); !errors.As(err, &early) || early.Round != 2 {
+		t.Errorf("a step of the next round: %v", err)
+	}
+	if _, err := fit.Reduce(ctx, 1); !errors.As(err, &early) || early.Round != 1 || early.Shard != 0 || !errors.Is(err, errMissing) {
+		t.Errorf("without steps: %v", err)
+	}
+	if _, err := fit.Reduce(ctx, 9); err == nil {
+		t.Error("a round that does not exist was reduced")
+	}
+	if _, err := fit.Finish(ctx); !errors.As(err, &option) {
+		t.Errorf("a fit that is not over: %v", err)
+	}
+	if err := fit.Step(ctx, 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	puts := s.puts
+	for _, round := range []int{0, 1} { // done
+		if err := fit.Step(ctx, round, 1); err != nil {
+			t.Error(err)
+		}
+	}
+	if s.puts != puts {
+		t.Error("a step that is done was made again")
+	}
+	delete(s.blobs, "part-000001-0001")
+	if err := fit.Step(ctx, 1, 1); err != nil || s.blobs["part-000001-0001"] == nil {
+		t.Errorf("a part was not made again: %v", err)
+	}
+	puts = s.puts
+	for n := range 5 {
+		if err := fit.Step(&endsAfter{Context: ctx, n: n}, 1, 2); !errors.Is(err, context.Canceled) || s.puts != puts {
+			t.Errorf("a step whose context has ended: %v", err)
+		}
+	}
+	m := finish(t, s)
+	puts = s.puts
+	for round := range 20 { // as where rounds are planned ahead
+		if err := fit.Step(ctx, round, 0); err != nil {
+			t.Error(err)
+		}
+		if at, err := fit.Reduce(ctx, round); err != nil || at.Number != min(round+1, 6) {
+			t.Errorf("round %d is reduced again: %v, %v", round, at, err)
+		}
+		if at, err := fit.Reduce(ctx, round+5); err != nil || !at.Over || at.Epoch != 2 || at.Loss != m.(*QMF).History[2] {
+			t.Errorf("round %d: %v, %v", round+5, at, err)
+		}
+	}
+	if s.puts != puts {
+		t.Error("something was written after the end")
+	}
+	for name := range s.blobs {
+		if strings.HasPrefix(name, "state-000001") || strings.HasPrefix(name, "part-000001") || strings.HasPrefix(name, "v-000001") {
+			t.Errorf("%s stays", name)
+		}
+	}
+}
+
+// TestShardOptions: what a fit in shards does not have is an error of its plan, and leaves no blob.
+func TestShardOptions(t *testing.T) {
+	ctx, x, none := context.Background(), tabled(40, 20), func([]byte) error { return nil }
+	for name, err := range map[string]error{
+		"shards":         PlanQMF(ctx, newShelf(t), 4, x, 2),
+		"no shards":      PlanNMF(ctx, newShelf(t), 0, x, 2),
+		"WithUpdates":    PlanNMF(ctx, newShelf(t), 1, x, 2, WithUpdates(UpdatesNewton)),
+		"WithRestarts":   PlanNMF(ctx, newShelf(t), 1, x, 2, WithRestarts(2)),
+		"WithCheckpoint": PlanQMF(ctx, newShelf(t), 1, x, 2, WithCheckpoint(1, none)),
+		"WithResume":     PlanQMF(ctx, newShelf(t), 1, x, 2, WithResume([]byte{1})),
+		"WithBatch":      PlanQMF(ctx, newShelf(t), 1, x, 2, WithBatch(39)),
+		"WithStart":      PlanQMF(ctx, newShelf(t), 1, x, 2, WithStart(StartSVD)),
+		"WithIterations": PlanQMF(ctx, newShelf(t), 1, x, 2, WithIterations(3)),
+		"rank":           PlanQMF(ctx, newShelf(t), 1, x, 0),
+	} {
+		var option *OptionError
+		if !errors.As(err, &option) || option.Option != strings.TrimPrefix(name, "no ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	stopped, cancel := context.WithCancel(ctx)
+	cancel()
+	for _, plan := range []func(context.Context, Store, int, Rows, int, ...FitOption) error{PlanNMF, PlanQMF} {
+		s := newShelf(t)
+		if err := plan(stopped, s, 1, x, 2); !errors.Is(err, context.Canceled) || s.blobs[planBlob] != nil {
+			t.Errorf("a plan whose context has ended: %v", err)
+		}
+		var data *DataError
+		bad := x.Clone()
+		bad.Data[30] = math.NaN()
+		if err := plan(ctx, s, 1, bad, 2); !errors.As(err, &data) || data.Row != 1 || data.Col != 10 {
+			t.Errorf("NaN: %v", err)
+		}
+	}
+}
+
+// TestShardRows: the rows of a shard come back with their bits and masks, listed or not, in single or double precision.
+func TestShardRows(t *testing.T) {
+	ctx := context.Background()
+	for name, change := range map[string]func(src *random.Source) float64{
+		"counts":         func(src *random.Source) float64 { return float64(src.IntN(9)) + 1 },
+		"few counts":     func(src *random.Source) float64 { return float64(max(src.IntN(9)-6, 0)) },
+		"numbers":        func(src *random.Source) float64 { return src.Float64() },
+		"few numbers":    func(src *random.Source) float64 { return max(src.Float64()-0.8, 0) },
+		"negative zeros": func(src *random.Source) float64 { return max(src.Float64()-0.8, 0) * -1 },
+	} {
+		src := random.Split(6, 6)
+		x := NewMat(100, 70)
+		for i := range x.Data {
+			if x.Data[i] = change(&src); src.IntN(10) == 0 {
+				x.Data[i] = math.NaN()
+			}
+		}
+		opts := []FitOption{WithMissingValues(), WithValidation(0.2), WithLoss(Frobenius), WithInit(NewMat(100, 1), NewMat(1, 70)), WithShrinkage(0)}
+		s := newShelf(t)
+		if err := PlanQMF(ctx, s, 3, x, 1, opts...); err != nil {
+			t.Fatal(err)
+		}
+		fit, err := OpenSharded(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := qmfDefaults()
+		whole, err := open(kindQMF, option.FitQMF, &c, x, 1, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes := 0
+		for shard := range 3 {
+			got, err := fit.readCells(shard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bytes += len(s.blobs[rowsBlob(shard)])
+			from, to := fit.plan.cut(shard).Rows()
+			a, b := make([]float64, 70), make([]float64, 70)
+			for i := from; i < to; i++ {
+				for j, v := range got.observedRow(a, i-from) {
+					w := whole.cells.observedRow(b, i)[j]
+					if math.Float64bits(v) != math.Float64bits(w) && !(v != v && w != w) || got.isHeld(i-from, j) != whole.cells.isHeld(i, j) {
+						t.Fatalf("%s: cell %d, %d is %v, want %v", name, i, j, v, w)
+					}
+				}
+				if got.rows[i-from] != whole.cells.rows[i] {
+					t.Fatalf("%s: row %d has %d cells, want %d", name, i, got.rows[i-from], whole.cells.rows[i])
+				}
+			}
+		}
+		most := map[string]int{"counts": 4, "few counts": 3, "numbers": 8, "few numbers": 5}[name] * 100 * 70
+		if most > 0 && bytes > most+6000 {
+			t.Errorf("%s take %d bytes", name, bytes)
+		}
+	}
+}
+
+// TestShardHolders: whatever holds a matrix, its shards have the same bytes; and an error of reading ends the plan.
+func TestShardHolders(t *testing.T) {
+	ctx := context.Background()
+	x := tabled(130, 40)
+	for i := range x.Data {
+		if i%3 > 0 {
+			x.Data[i] = 0
+		}
+	}
+	start, index, values, single := []int{0}, []uint32{}, []float64{}, make([]float32, len(x.Data))
+	for i := range x.Rows {
+		for j, v := range x.Row(i) {
+			single[i*x.Cols+j] = float32(v)
+			if v != 0 {
+				index, values = append(index, uint32(j)), append(values, v)
+			}
+		}
+		start = append(start, len(index))
+	}
+	sparse, err := NewSparse(x.Cols, start, index, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, plan := range []func(context.Context, Store, int, Rows, int, ...FitOption) error{PlanNMF, PlanQMF} {
+		want := newShelf(t)
+		if err := plan(ctx, want, 2, x, 2, WithEpochs(2)); err != nil {
+			t.Fatal(err)
+		}
+		for _, holder := range []Rows{sparse, Mat32{x.Rows, x.Cols, single, x.Cols}} {
+			got := newShelf(t)
+			got.before = want.before // where other bytes are an error
+			if err := plan(ctx, got, 2, holder, 2, WithEpochs(2)); err != nil {
+				t.Fatal(err)
+			}
+			if len(got.blobs) != len(want.blobs) {
+				t.Errorf("%d blobs, want %d", len(got.blobs), len(want.blobs))
+			}
+		}
+		var read *ReadError
+		for after := 0; ; after++ {
+			s, calls := newShelf(t), 0
+			err := plan(ctx, s, 2, failing{x, 7, after, &calls, errors.New("gone")}, 2, WithEpochs(2))
+			if err == nil && after > 4 {
+				break
+			}
+			if !errors.As(err, &read) || read.Row != 7 || s.blobs[planBlob] != nil {
+				t.Errorf("row 7 is read %d times: %v", after, err)
+			}
+		}
+	}
+}
+
+// TestShardNumbers: blobs whose checksums are right and whose numbers are not make errors of a type, or a model: they never
+// panic, and take no more memory than their length.
+func TestShardNumbers(t *testing.T) {
+	ctx := context.Background()
+	values := []uint64{0, 1, 2, 1 << 31, 1<<63 - 1, math.MaxUint64, math.Float64bits(math.NaN()), math.Float64bits(math.Inf(1)), math.Float64bits(-1), math.Float64bits(1e308)}
+	tags := map[string][]string{"plan": {"WHOM", "WORD", "REAL", "UNIT", "EACH", "WGHT"}, "rows": {"WHOM", "FORM", "STRT", "COLS", "CELL", "HELD"}, "round": {"WHOM", "STAT", "HIST", "VALI", "NUMB"},
+		"v": {"WHOM", "VFAC"}, "main": {"WHOM", "REAL"}, "state": {"WHOM", "REAL", "IDX0"}, "part": {"WHOM", "NUMS", "DENS", "LOSS", "HELD", "UFAC", "FILE"}}
+	src := random.Split(2, 9)
+	errs, models := 0, 0
+	for _, qmf := range []bool{false, true} {
+		x := tabled(40, 12)
+		for i := range x.Data {
+			if i%4 > 0 && i/12 != 3 {
+				x.Data[i] = 0
+			}
+		}
+		for j := range 12 {
+			x.Data[5*12+j] *= 0x1p-300
+		}
+		plan, opts, rounds := PlanNMF, []FitOption{WithEpochs(2), WithValidation(0.1), WithPenalty(0.1)}, 2
+		if qmf {
+			plan, opts, rounds = PlanQMF, []FitOption{WithEpochs(1), WithStart(StartUniform), WithLevels(3), WithValidation(0.1), WithPenalty(0.1), WithPatience(2)}, 4
+		}
+		for _, at := range []int{1, rounds - 1} {
+			reference := newShelf(t)
+			if err := plan(ctx, reference, 2, x, 2, opts...); err != nil {
+				t.Fatal(err)
+			}
+			fit, err := OpenSharded(reference)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for round := range at + 1 {
+				for shard := range 2 {
+					if err := fit.Step(ctx, round, shard); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if round < at {
+					if _, err := fit.Reduce(ctx, round); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for name, b := range reference.blobs {
+				kind, _, _ := strings.Cut(name, "-")
+				f, err := section.Decode(b, section32(b), kindName, nil, tags[kind])
+				if err != nil {
+					t.Fatal(name, err)
+				}
+				for _, tag := range tags[kind] {
+					count := len(f.Payload(tag)) / 8
+					for number := range count {
+						if count > 30 && src.IntN(count) >= 3 {
+							continue
+						}
+						value := values[src.IntN(len(values))]
+						s := newShelf(t)
+						for n, b := range reference.blobs {
+							s.blobs[n] = b
+						}
+						s.blobs[name], _ = altered(b, tag, number, value)
+						m, err := anyway(s)
+						var option *OptionError
+						var format *FormatError
+						switch {
+						case err == nil:
+							models++
+							if m == nil {
+								t.Errorf("%s, %s %d is %x: no model", name, tag, number, value)
+							}
+						case !errors.As(err, &option) && !errors.As(err, &format) && !errors.Is(err, errMissing) && !errors.Is(err, errNotReduced):
+							t.Errorf("%s, %s %d is %x: %v", name, tag, number, value, err)
+						default:
+							errs++
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d errors, %d models", errs, models)
+	if errs < 200 || models == 0 {
+		t.Error("that is few")
+	}
+}
+
+// section32 is the kind of a blob.
+func section32(b []byte) uint32 { kind, _ := section.Kind(b); return kind }
+
+// anyway brings a fit to its end, or to its first error that a step does not mend.
+func anyway(s *shelf) (Model, error) {
+	ctx := context.Background()
+	fit, err := OpenSharded(s)
+	if err != nil {
+		return nil, err
+	}
+	for mends := 0; ; {
+		at, err := fit.Round()
+		if err != nil {
+			return nil, err
+		}
+		if at.Number > 6 { // more epochs are no damage
+			return new(NMF), nil
+		}
+		if at.Over {
+			return fit.Finish(ctx)
+		}
+		var again *ShardError
+		if _, err = fit.Reduce(ctx, at.Number); errors.As(err, &again) && mends < 20 {
+			mends++
+			err = fit.Step(ctx, again.Round, again.Shard)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
