@@ -81,7 +81,7 @@ const cpu = () => {
 const late = [];
 for (const [d, n] of [[1000, 200], [6000, 300]]) {
   const big = d === 1000 ? x : mixed(d, n, 10);
-  const tries = (d === 1000 ? 4 : 2) * turns;
+  const tries = (d === 1000 ? 4 : 1) * turns;
   const q = await load({ workers: 1 });
   for (const [method, all] of Object.entries(phases)) {
     for (const [phase, options] of all) {
