@@ -333,6 +333,9 @@ func (p *shardPlan) encodeRows(c *cells, shard int) ([]byte, error) {
 // readCells reads the rows of a shard, as the cells of a fit of them alone but for the counts of the whole.
 func (s *Sharded) readCells(shard int) (*cells, error) {
 	p := s.plan
+	if last := s.rows.Load(); last != nil && last.shard == shard {
+		return last.cells, nil
+	}
 	f, err := s.read(rowsBlob(shard), kindRows, p.whom(0, shard), "FORM", "STRT", "COLS", "CELL", "HELD")
 	if err != nil {
 		return nil, err
@@ -341,6 +344,7 @@ func (s *Sharded) readCells(shard int) (*cells, error) {
 	if err != nil {
 		return nil, &blobError{rowsBlob(shard), err}
 	}
+	s.rows.Store(&shardRows{shard, c})
 	return c, nil
 }
 

@@ -22,6 +22,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync/atomic"
 
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -50,6 +51,13 @@ type Remover interface {
 type Sharded struct {
 	store Store
 	plan  *shardPlan
+	rows  atomic.Pointer[shardRows] // read last: a process that goes on with its shard reads them once
+}
+
+// shardRows are the rows of a shard.
+type shardRows struct {
+	shard int
+	*cells
 }
 
 // Round is where a fit stands.

@@ -6,7 +6,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -201,6 +204,46 @@ func TestConvertIsBounded(t *testing.T) {
 	_, code, out, e := runWith(t, "%%MatrixMarket matrix coordinate real general\n32000 32000 1\n1 1 1\n", "convert", "-", "-")
 	if code != exitBadInput || out != "" || !strings.Contains(e, "32000 × 32000 numbers with only 1 of them in the file would take 7.63 GiB") {
 		t.Errorf("%d: %s", code, e)
+	}
+}
+
+// TestSparseInput: a fit of a file that lists what is not 0 says and writes what a fit of all its numbers does.
+func TestSparseInput(t *testing.T) {
+	const d, n = 20, 15
+	var listed, all strings.Builder
+	entries := 0
+	for j := range n {
+		for i := range d {
+			v := 0
+			if (3*i+2*j)%5 == 0 {
+				v = 1 + (i*7+j*5)%13
+				fmt.Fprintf(&listed, "%d %d %d\n", i+1, j+1, v)
+				entries++
+			}
+			fmt.Fprintf(&all, "%d\n", v)
+		}
+	}
+	sparse := fmt.Sprintf("%%%%MatrixMarket matrix coordinate integer general\n%d %d %d\n%s", d, n, entries, listed.String())
+	dense := fmt.Sprintf("%%%%MatrixMarket matrix array integer general\n%d %d\n%s", d, n, all.String())
+	time := regexp.MustCompile(`(?m)^Time .*\n`)
+	for _, args := range [][]string{{}, {"-method", "nmf"}, {"-method", "qmfq"}, {"-method", "bqmf"}, {"-log1p", "-top", "12"}} {
+		words := append(append([]string{"fit", "-k", "2", "-epochs", "2", "-v", "V.tsv"}, args...), "-")
+		dir, code, _, want := runWith(t, dense, words...)
+		if code != 0 {
+			t.Fatal(want)
+		}
+		v, err := os.ReadFile(filepath.Join(dir, "V.tsv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, code, _, got := runWith(t, sparse, words...)
+		w, err := os.ReadFile(filepath.Join(dir, "V.tsv"))
+		if code != 0 || err != nil || string(w) != string(v) {
+			t.Errorf("%v: %d, %v: another V\n%s", args, code, err, got)
+		}
+		if got, want := time.ReplaceAllString(got, ""), time.ReplaceAllString(want, ""); got != want {
+			t.Errorf("%v: it says\n%s\nwant\n%s", args, got, want)
+		}
 	}
 }
 
