@@ -127,6 +127,9 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 			f.visit(0, piece)
 		}
 		for t := range f.k {
+			if f.inflation.whole {
+				f.takeRowV(0, t)
+			}
 			f.stepRowV(0, t)
 		}
 		for i, g := range f.gradV {

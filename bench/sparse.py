@@ -30,7 +30,7 @@ here = pathlib.Path(__file__).resolve().parent
 QUICK = "quick" in sys.argv
 given = [a for a in sys.argv[1:] if a != "quick"]
 D, N, DENSITY, K = (int(given[0]), int(given[1]), float(given[2]), int(given[3])) if given else (2000, 4000, 0.05, 10) if QUICK else (20000, 20000, 0.05, 10)
-ROUNDS, EPOCHS = (1, 4) if QUICK else (2, 6)
+ROUNDS, EPOCHS = (1, 4) if QUICK else (2, 8)
 OURS = {
     "FitNMF, multiplicative, sparse rows": ("sparse", "multiplicative", 1),
     "FitNMF, Newton, sparse rows": ("sparse", "newton", 1),

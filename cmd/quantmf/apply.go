@@ -288,11 +288,6 @@ func convert(args []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	if format, _, _ := table.FormatOf(in.place(words[1])); (format == "npy" || format == "mtx") && (t.NamedFeatures || t.NamedSamples) {
-		if err := in.say(s.err, t, format+" holds no names: those of features and samples are not written"); err != nil {
-			return err
-		}
-	}
 	tell.at("writing " + words[1])
 	return writeMatrix(s, words[1], &in, []os.FileInfo{from}, "feature", t.Features, t.Samples, t.X)
 }

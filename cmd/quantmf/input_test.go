@@ -6,7 +6,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -204,23 +207,52 @@ func TestConvertIsBounded(t *testing.T) {
 	}
 }
 
-// TestNamesLost: a name that a spreadsheet has made a date is said, and that a format holds no names.
-func TestNamesLost(t *testing.T) {
-	runWith(t, "", "version")
-	writeText(t, "dates.tsv", "g\ta\tb\nTP53\t1\t2\n1-Mar\t3\t4\nsep-02\t3\t6\n32-Mar\t3\t5\nA-1\t1\t2\n")
-	writeText(t, "plain.tsv", "1.5\t2\n3\t4.5\n")
-	for _, c := range []struct{ args, want string }{
-		{"dates.tsv x.tsv", `warning: dates.tsv: 2 features are called like dates, which spreadsheets make of names such as MARCH1 and SEPT2: "1-Mar", "sep-02"`},
-		{"dates.tsv x.npy", "warning: dates.tsv: npy holds no names: those of features and samples are not written"},
-		{"dates.tsv x.mtx.gz", "warning: dates.tsv: mtx holds no names"},
-	} {
-		if _, said := quiet(t, 0, append([]string{"convert"}, strings.Fields(c.args)...)...); !strings.Contains(said, c.want) {
-			t.Errorf("%s: %s", c.args, said)
+// TestSparseInput: a fit of a file that lists what is not 0 says and writes what a fit of all its numbers does.
+func TestSparseInput(t *testing.T) {
+	const d, n = 20, 15
+	var listed, all strings.Builder
+	entries := 0
+	for j := range n {
+		for i := range d {
+			v := 0
+			if (3*i+2*j)%5 == 0 {
+				v = 1 + (i*7+j*5)%13
+				fmt.Fprintf(&listed, "%d %d %d\n", i+1, j+1, v)
+				entries++
+			}
+			fmt.Fprintf(&all, "%d\n", v)
 		}
 	}
-	for _, args := range []string{"plain.tsv x.npy", "dates.tsv x.npz", "-progress none dates.tsv x.npy"} {
-		if _, said := quiet(t, 0, append([]string{"convert"}, strings.Fields(args)...)...); strings.Contains(said, "holds no names") {
-			t.Errorf("%s: %s", args, said)
+	sparse := fmt.Sprintf("%%%%MatrixMarket matrix coordinate integer general\n%d %d %d\n%s", d, n, entries, listed.String())
+	dense := fmt.Sprintf("%%%%MatrixMarket matrix array integer general\n%d %d\n%s", d, n, all.String())
+	time := regexp.MustCompile(`(?m)^Time .*\n`)
+	for _, args := range [][]string{{}, {"-method", "nmf"}, {"-method", "qmfq"}, {"-method", "bqmf"}, {"-log1p", "-top", "12"}} {
+		words := append(append([]string{"fit", "-k", "2", "-epochs", "2", "-v", "V.tsv"}, args...), "-")
+		dir, code, _, want := runWith(t, dense, words...)
+		if code != 0 {
+			t.Fatal(want)
 		}
+		v, err := os.ReadFile(filepath.Join(dir, "V.tsv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, code, _, got := runWith(t, sparse, words...)
+		w, err := os.ReadFile(filepath.Join(dir, "V.tsv"))
+		if code != 0 || err != nil || string(w) != string(v) {
+			t.Errorf("%v: %d, %v: another V\n%s", args, code, err, got)
+		}
+		if got, want := time.ReplaceAllString(got, ""), time.ReplaceAllString(want, ""); got != want {
+			t.Errorf("%v: it says\n%s\nwant\n%s", args, got, want)
+		}
+	}
+}
+
+// TestDates: a name that a spreadsheet has made a date is said.
+func TestDates(t *testing.T) {
+	runWith(t, "", "version")
+	writeText(t, "dates.tsv", "g\ta\tb\nTP53\t1\t2\n1-Mar\t3\t4\nsep-02\t3\t6\n32-Mar\t3\t5\nA-1\t1\t2\n")
+	want := `warning: dates.tsv: 2 features are called like dates, which spreadsheets make of names such as MARCH1 and SEPT2: "1-Mar", "sep-02"`
+	if _, said := quiet(t, 0, "convert", "dates.tsv", "x.tsv"); !strings.Contains(said, want) {
+		t.Error(said)
 	}
 }

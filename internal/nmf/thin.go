@@ -66,7 +66,7 @@ type band struct {
 	u, g   []float64
 	logs   [][kernel.Lanes]float64 // Σ x log2 r of each row
 	w      []float64               // of a run
-	num    []float64               // np × kp: sums of a piece
+	num    []float64               // np × kp: sums of a piece, 0 before and after it
 	used   bool                    // num has some
 	places []uint32                // room for cells of rows
 	cells  []float64
@@ -201,7 +201,7 @@ func (f *Updates) turn(to, from []float64, lo, hi int) {
 	}
 }
 
-// join adds the sums of thin rows, which lie sample by sample, to those of a piece.
+// join adds the sums of thin rows, which lie sample by sample, to those of a piece, and leaves 0 for the next.
 func (f *Updates) join(to, from []float64) {
 	kp := f.thin.kp
 	for t := range f.tiles.count {
@@ -212,6 +212,7 @@ func (f *Updates) join(to, from []float64) {
 			at := lo*kp + c
 			for j := range row {
 				row[j] += from[at]
+				from[at] = 0
 				at += kp
 			}
 		}
@@ -226,11 +227,7 @@ func (f *Updates) visit(worker, piece int, bands func(b *band, i, rows int), oth
 	for i := begin; i < end && f.Pool.Err() == nil; {
 		rows := f.fetch(b, i, end)
 		if rows > 0 {
-			if !b.used {
-				b.used = true
-				clear(b.num)
-				clear(b.den)
-			}
+			b.used = true
 			bands(b, i, rows)
 		} else {
 			rows = min(Group, end-i)

@@ -238,14 +238,18 @@ test('a footprint is a number of bytes', async () => {
 
 test('an estimate is about what a fit takes', async (t) => {
   const large = mixed(700, 120, 4);
-  for (const options of [{ method: 'nmf', rank: 6 }, { rank: 6 }, { method: 'bqmf', rank: 6 }, { method: 'qmfq', rank: 4, epochs: 30 }]) {
-    const { bytes, seconds } = await q.estimate(large, options);
-    assert.equal(bytes, await q.footprint({ rows: 700, columns: 120, ...options }));
-    const began = performance.now();
-    await q.fit(large, options);
-    const took = (performance.now() - began) / 1000;
-    t.diagnostic(`${options.method ?? 'qmf'}: ${seconds.toFixed(2)} s foreseen, ${took.toFixed(2)} s`);
-    assert.ok(seconds > took / 8 && seconds < took * 8 + 0.5, `${options.method}: ${seconds} s foreseen, ${took} s`);
+  for (const options of [{ method: 'nmf', rank: 6 }, { rank: 6 }, { method: 'bqmf', rank: 6 }, { method: 'qmfq', rank: 4, epochs: 10 }]) {
+    let near = false;
+    for (let tries = 0; tries < 3 && !near; tries++) { // other work on the machine comes and goes
+      const { bytes, seconds } = await q.estimate(large, options);
+      assert.equal(bytes, await q.footprint({ rows: 700, columns: 120, ...options }));
+      const began = performance.now();
+      await q.fit(large, options);
+      const took = (performance.now() - began) / 1000;
+      t.diagnostic(`${options.method ?? 'qmf'}: ${seconds.toFixed(2)} s foreseen, ${took.toFixed(2)} s`);
+      near = seconds > took / 6 && seconds < took * 6 + 0.5;
+    }
+    assert.ok(near, options.method);
   }
   await assert.rejects(q.estimate(large, { rank: 6, epsilon: -1 }), OptionError);
   const stop = new AbortController();
