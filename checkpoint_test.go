@@ -321,7 +321,7 @@ func TestStatesOutOfRange(t *testing.T) {
 				if b == nil {
 					break
 				}
-				if model == "QMF" && number == 2*rows+1 {
+				if model == "QMF" && number == 2*rows+1 || model == "QMFQ" && number == 2*rows {
 					b, at = altered(state, "IDX0", number, math.Float64bits(-1))
 				}
 				refused("IDX0", b, at)

@@ -211,6 +211,7 @@ type qmfFit struct {
 	stepsV       int
 	seed         uint64  // of everything random
 	origin       Start   // where this fit starts
+	heaviest     float64 // bound of the shrinkage that the data choose
 	farthest     float64 // bound of log factors
 	least, most  float64 // the same of factors
 	lag          int     // 1 where the losses of an epoch are those of its start, else 0
@@ -233,7 +234,7 @@ func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 		slots = min(slots, togetherRows)
 	}
 	f := &qmfFit{settings: s, inflation: newInflation(s, visible, newFactors(d, n, rank), p, slots), cut: cut,
-		seed: seed, source: random.Split(seed, 1), origin: s.start, farthest: factorBound(s.squash, rank), course: way}
+		seed: seed, source: random.Split(seed, 1), origin: s.start, heaviest: math.Inf(1), farthest: factorBound(s.squash, rank), course: way}
 	f.most = elem.Exp(f.farthest)
 	f.least = 1 / f.most
 	if s.lagging(d) {

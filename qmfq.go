@@ -48,6 +48,7 @@ const (
 	startAdam     = 100 // the same where Adam steps its factors
 	projectOften  = 5   // updates of the default projection
 	projectPaper  = 100 // updates of the default projection under StartUniform
+	mostShrinkage = 20  // of T, where the data choose: more costs T' what it is there for
 	qmfqRate      = 0.1
 	qmfqEpochs    = 100
 	unitDeflation = 1e-12 // floor of the increments of q', in units of their sum
@@ -81,7 +82,7 @@ func (c *config) settleQMFQ() {
 // Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 100 epochs, Adam at 0.1 falling
 // to 0 by cosine, free ends, [KLUpdates](5). All rows are one step. A fit starts from a
 // QMF of 20 epochs (100 where Adam steps its factors), whose own start and shrinkage the
-// data choose as in [FitQMF]: T starts from its maps and is shrunk as they are, every projection starts from its
+// data choose as in [FitQMF]: T starts from its maps and is shrunk as they are, but by 20 at most, every projection starts from its
 // factors, and T' starts as the maps that bring X to its UV. These defaults predicted unseen cells best
 // (docs/measurements/qmfq.md); to fit the seen cells more closely, take no shrinkage. Under [StartUniform] the
 // start is the paper's: factors exp of uniform numbers on [-1/2,1/2], equal quantile steps, and 100 updates a projection.
@@ -536,6 +537,7 @@ func (f *qmfqFit) startFromQMF() error {
 		s.epochs, s.learningRate = startAdam, adamRate
 	}
 	q, j := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.course), newJournal(&s, f.held != nil)
+	q.heaviest = mostShrinkage
 	err := j.start(q)
 	if err == nil {
 		err = f.course.enter(PhaseQMF)

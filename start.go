@@ -125,7 +125,7 @@ func (f *qmfFit) choose() error {
 				return err
 			}
 			if loss := trial.meanHeld(); loss < best {
-				best, f.origin, f.lambda = loss, start, lambda
+				best, f.origin, f.lambda = loss, start, min(lambda, f.heaviest)
 			}
 		}
 	}
