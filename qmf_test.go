@@ -459,8 +459,9 @@ func TestFitAllocations(t *testing.T) {
 		for workers := 1; workers <= 2; workers++ {
 			few, many := allocations(2, func() { f(2, workers) }), allocations(2, func() { f(22, workers) })
 			// AllocsPerRun leaves one processor to all, so what it counts of two workers is
-			// theirs; a stack that grows later is none of an epoch's.
-			if many > few+float64(workers-1)*2 {
+			// theirs; stacks that grow later, by some in one run and not in another, are none of an epoch's:
+			// one number an epoch would be twenty.
+			if many > few+float64(workers-1)*9 {
 				t.Errorf("%d workers: %v allocations for 2 epochs, %v for 22", workers, few, many)
 			}
 		}
