@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -124,6 +125,9 @@ func (s *source) rest() ([]byte, error) {
 	}
 	if s.err != io.EOF {
 		return nil, s.failed(s.err)
+	}
+	if s.to >= 1<<20 {
+		debug.FreeOSMemory() // the smaller buffers that it outgrew
 	}
 	return s.buf[s.from:s.to], nil
 }
