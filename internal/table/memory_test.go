@@ -271,7 +271,9 @@ func TestPeak(t *testing.T) {
 		if info, err := os.Stat(path); err == nil && name == "x.npz" {
 			archive = int(info.Size())
 		}
-		for by, bound := range map[string]int{"file": matrix * 13 / 10, "pipe": matrix*13/10 + archive} {
+		// Through a pipe, 1.2 to 1.3 are measured, and 2.1 were before pieces went back to the system; when they do is
+		// the collector's business, so that the bound is halfway to twice.
+		for by, bound := range map[string]int{"file": matrix * 13 / 10, "pipe": matrix*3/2 + archive} {
 			peak, said := readBy(t, "GOGC=1", fmt.Sprintf("%s=%s %d %s", peakReads, by, bound, path))
 			if want := fmt.Sprint(m.At(3999, 799)); strings.TrimSpace(said) != want {
 				t.Errorf("%s, %s: %s, want %s", name, by, said, want)
