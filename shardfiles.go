@@ -233,6 +233,9 @@ func (f *file) plan() (*shardPlan, error) {
 	p.epsilon, p.tolerance, p.learningRate, p.penalty, p.lambda, p.scale = parts[0].V[0], v[0], v[1], v[2], v[3], v[4]
 	p.loss, p.validation = divergence.Loss(parts[2].V[0]), parts[3].V[0]
 	p.shrinkage = p.lambda
+	if p.kind == kindQMF && !(p.epsilon >= 1e-12) || p.kind == kindNMF && p.epsilon != 0 {
+		return nil, f.failAt("REAL", 0, "ε is "+ftoa(p.epsilon))
+	}
 	perRow := func(tag string) int64 {
 		if len(f.Payload(tag)) == 0 {
 			return 0
