@@ -268,7 +268,7 @@ func settingsPage(w *writer) error {
 						verdict(near, "their draw is an ordinary one.", "the draw makes the difference, not the method."))
 					curve = fmt.Sprintf("With the paper's settings, from the factors that it draws, our losses are within %s %% of its at each epoch.", g(100*off))
 				}
-				w.claim(fmt.Sprintf("The published code's losses of %s on %s", pair[1], m.Name), "%s At our defaults the loss is %s after %d epochs, theirs %s after %d. [Settings](#the-papers-own-settings)", curve,
+				w.claim(fmt.Sprintf("The published code's losses of %s on %s", pair[1], m.Name), "%s With our steps the loss is %s after %d epochs, theirs %s after %d. [Settings](#the-papers-own-settings)", curve,
 					g(defaults.last()), defaults.Epoch[len(defaults.Epoch)-1], g(theirs.at(theirs.Epoch[len(theirs.Epoch)-1])), theirs.Epoch[len(theirs.Epoch)-1])
 			}
 			last := theirs.Epoch[len(theirs.Epoch)-1]
