@@ -172,6 +172,9 @@ func TestShards(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, shards := range []int{1, 2, 3, 8} {
+				if testing.Short() && shards != 3 {
+					continue
+				}
 				s := newShelf(t)
 				if c.qmf {
 					err = PlanQMF(context.Background(), s, shards, c.x, 4, append(c.opts, WithBatch(1000))...)
@@ -519,6 +522,9 @@ func TestShardRows(t *testing.T) {
 
 // TestShardHolders: whatever holds a matrix, its shards have the same bytes; and an error of reading ends the plan.
 func TestShardHolders(t *testing.T) {
+	if testing.Short() {
+		t.Skip("plans and fits by three holders")
+	}
 	ctx := context.Background()
 	x := tabled(130, 40)
 	for i := range x.Data {

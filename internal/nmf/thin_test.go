@@ -103,6 +103,9 @@ func TestThin(t *testing.T) {
 			{130, 203, 10, 0.04, 96, 0}, {130, 200, 17, 0.1, 64, 0.2}, {150, 170, 5, 0.22, 150, 0}, {64, 5000, 33, 0.03, 64, 0}, {40, 4000, 70, 0.02, 32, 0},
 			{900, 30, 2, 0.02, 900, 0}, {90, 67, 4, 0, 90, 0}, {48, 50, 3, 0.9, 48, 0},
 		} {
+			if testing.Short() && c.n >= 4000 {
+				continue
+			}
 			t.Run(fmt.Sprint(name, c), func(t *testing.T) {
 				p := thinProblem(t, c.d, c.n, c.k, c.share, c.dense, c.penalty)
 				run := func(p *Problem, workers int) (bits []float64) {
