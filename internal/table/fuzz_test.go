@@ -72,7 +72,7 @@ func comesBack(t *testing.T, first *Table) {
 	for _, file := range []string{"x.tsv", "x.csv", "x.csv.gz", "x.gct", "x.mtx", "x.npy", "x.npz"} {
 		var b bytes.Buffer
 		if err := Write(&b, file, "feature", first.Features, first.Samples, first.X); err != nil {
-			if inOneCell(first.Features, first.Samples, "\t\r\n") == nil {
+			if inOneCell(first.Features, first.Samples, "\x00\t\r\n") == nil {
 				t.Fatal(err)
 			}
 			continue

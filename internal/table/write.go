@@ -58,11 +58,11 @@ func Write(w io.Writer, file, corner string, rows, columns []string, m quantmf.M
 	case "mtx":
 		writeMTX(out, m)
 	case "gct":
-		if err = inOneCell(rows, columns, "\t\r\n"); err == nil {
+		if err = inOneCell(rows, columns, "\x00\t\r\n"); err == nil {
 			writeGCT(out, rows, columns, m)
 		}
 	default:
-		if err = inOneCell(rows, columns, "\r\n"); err == nil {
+		if err = inOneCell(rows, columns, "\x00\r\n"); err == nil {
 			writeText(out, format == "csv", corner, rows, columns, m)
 		}
 	}
@@ -75,7 +75,8 @@ func Write(w io.Writer, file, corner string, rows, columns []string, m quantmf.M
 	return err
 }
 
-// inOneCell reports a name that text cannot hold.
+// inOneCell reports a name that text cannot hold. A NUL among its first bytes would
+// make a file look binary to a reader, this package's own among them.
 func inOneCell(rows, columns []string, never string) error {
 	for _, names := range [][]string{rows, columns} {
 		for _, n := range names {
