@@ -493,22 +493,22 @@ func StretchRow(to *[3]float64, v, d, x []float64) {
 	stretchRow(to[:], v, d[:len(v)], x[:len(v)])
 }
 
-// Metric fills s with the root of q, not let fall below low, x with v s and r with g/s.
-func Metric(x, r, s, v, g, q []float64, low float64) {
-	n := len(x)
-	metric(x, r[:n], s[:n], v[:n], g[:n], q[:n], low)
+// Metric fills s with the root of q, not let fall below low, to with -v s and r with g/s.
+func Metric(to, r, s, v, g, q []float64, low float64) {
+	n := len(to)
+	metric(to, r[:n], s[:n], v[:n], g[:n], q[:n], low)
 }
 
-// Bounded makes sweeps of coordinate descent towards the least of r·(x-x°) +
-// (x-x°)ᵀC(x-x°)/2 over x >= 0, for every sample from its x°: x and its gradient r have
-// k rows of whole blocks of samples. C is k × k, symmetric; inverse, k, has 1/C_aa.
-func Bounded(x, r, c, inverse []float64, sweeps int) {
+// Bounded makes sweeps of coordinate descent from x towards the least of q·x + xᵀCx/2 over
+// x >= low, for every sample: x, low and q have k rows of whole blocks of samples. C is k × k,
+// symmetric; inverse, k, has 1/C_aa. A sum over components has those at even and at odd places apart.
+func Bounded(x, low, q, c, inverse []float64, sweeps int) {
 	k := len(inverse)
-	bounded(x, r[:len(x)], c[:k*k], inverse, len(x)/k, sweeps)
+	bounded(x, low[:len(x)], q[:len(x)], c[:k*k], inverse, len(x)/k, sweeps)
 }
 
-// Direction turns what [Bounded] made of [Metric]'s x into the direction from v, -v to where
-// x is 0 and x/s - v elsewhere, and fills slope, n, with Σ g p over the k rows and most with
+// Direction turns a step p in [Metric]'s terms into the direction from v, -v where p is at most
+// -v s and p/s elsewhere, and fills slope, n, with Σ g p over the k rows and most with
 // the longest step, up to longest, at which no v + t p is below 0. Whole blocks.
 func Direction(p, slope, most, v, g, s []float64, longest float64) {
 	n := len(p)

@@ -86,9 +86,11 @@ func stretch(c2, c3, rho, w, d, x []float64, low float64) { stretch_g(c2, c3, rh
 
 func stretchRow(to, v, d, x []float64) { stretchRow_g(to, v, d, x) }
 
-func metric(x, r, s, v, g, q []float64, low float64) { metric_g(x, r, s, v, g, q, low) }
+func metric(to, r, s, v, g, q []float64, low float64) { metric_g(to, r, s, v, g, q, low) }
 
-func bounded(x, r, c, inverse []float64, n, sweeps int) { bounded_g(x, r, c, inverse, n, sweeps) }
+func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
+	bounded_g(x, low, q, c, inverse, n, sweeps)
+}
 
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	direction_g(p, slope, most, b, g, root, k, longest)

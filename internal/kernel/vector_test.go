@@ -485,7 +485,8 @@ func TestVectorNewton(t *testing.T) {
 				compare(t, "direction", func(v [][]float64) float64 { Direction(v[0], v[1], v[2], v[3], v[4], v[5], 2); return 0 },
 					pos(k*np), any(np), any(np), pos(k*np), any(k*np), steep(k*np))
 				for sweeps := 1; sweeps <= 4; sweeps += 3 {
-					compare(t, "bounded", func(v [][]float64) float64 { Bounded(v[0], v[1], v[2], v[3], sweeps); return 0 }, pos(k*np), any(k*np), c, inverse)
+					compare(t, "bounded", func(v [][]float64) float64 { Bounded(v[0], v[1], v[2], v[3], v[4], sweeps); return 0 },
+						any(k*np), any(k*np), any(k*np), c, inverse)
 				}
 			}
 		}

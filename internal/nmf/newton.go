@@ -90,6 +90,7 @@ const (
 	ridge        = 1e-6
 	longestStep  = 2
 	leastEntry   = 0.01 // of the mean of its component, where cells are hidden
+	closeFit     = 1e-3 // of Σ X²/2: a loss below is taken cell by cell
 )
 
 // Newton is an NMF by Newton's method under way. It begins as an Updates, whose
@@ -98,6 +99,7 @@ const (
 type Newton struct {
 	Updates
 	exact bool // Frobenius, no cell hidden
+	sized bool // the pieces have the size
 	apart bool // cells are looked at one by one: some are hidden, or the loss has powers
 	taken bool // the multiplicative updates are over
 	still bool // neither y nor z was lower: nothing moves any more
@@ -106,13 +108,14 @@ type Newton struct {
 	points
 	balance
 	metric         metric
+	gram           []float64 // k × k, where the metric is exact: V Vᵀ of the next y
 	slopes, most   []float64 // np: of the direction of V
 	shareU, shareV []float64 // the visible share of a row, of a column
 	extra          []newtonPart
 	room           []newtonScratch
 	cols           int // pieces of the columns
 
-	directs, searches, moves, halves, gradients func(worker, piece int)
+	directs, searches, moves, halves, gradients, residuals func(worker, piece int)
 }
 
 // momentum is what an epoch takes over from the one before: z, and τ, which is 1 where there is
@@ -163,7 +166,8 @@ type metric struct {
 // newtonPart is what a piece of the rows adds to the half of V, beside part: num is
 // the sum of the gradient, den of h.
 type newtonPart struct {
-	h           []float64 // k × k: the shared Hessian
+	h           []float64 // k rows, padded: the shared Hessian
+	size        float64   // Σ X²/2, where the metric is exact
 	c2, c3, rho []float64 // np, see kernel.Stretch
 }
 
@@ -173,18 +177,21 @@ type newtonScratch struct {
 	x, w, r, q, d          []float64
 	product                []float64 // n: of one row
 	u, squares, p, g, h, t []float64 // rows of U, and what belongs to them
+	over, wide             []float64 // of the shared Hessian: rows of U by their weights, and padded
+	laid                   []float64 // rows of X as exact halves read them
 	strip                  strip
 	observed               []bool
 	seen                   [Group][]bool
 }
 
-// strip is some columns of B, k rows of n numbers: B itself, the gradient, the diagonal of
-// the Hessian and, of solve, the direction; the mean of W in each column by that in all
+// strip is some columns of B, k rows of n numbers: B itself, the gradient (where the metric is exact less
+// that of the metric), the diagonal of
+// the Hessian and, of solve, the direction; how low the sweeps may go; the mean of W in each column by that in all
 // of them, the slope along the direction and the longest step.
 type strip struct {
 	n                     int
 	b, g, h, p            []float64
-	r, root               []float64
+	low, r, root          []float64
 	weight, slope, limits []float64
 }
 
@@ -193,7 +200,7 @@ const stripColumns = 32
 
 func (s *strip) cut(k, n int) {
 	s.n = n
-	for _, v := range []*[]float64{&s.b, &s.g, &s.h, &s.p, &s.r, &s.root} {
+	for _, v := range []*[]float64{&s.b, &s.g, &s.h, &s.p, &s.low, &s.r, &s.root} {
 		*v = (*v)[:k*n]
 	}
 }
@@ -203,7 +210,7 @@ func NewNewton(p Problem) *Newton {
 	n := &Newton{exact: p.Loss == divergence.Frobenius && !p.Partial, momentum: momentum{tau: []float64{1}}}
 	n.set(p)
 	n.apart = p.Partial || n.powers()
-	n.directs, n.searches, n.moves, n.halves, n.gradients = n.direct, n.searchV, n.moveV, n.halfU, n.gradient
+	n.directs, n.searches, n.moves, n.halves, n.gradients, n.residuals = n.direct, n.searchV, n.moveV, n.halfU, n.gradient, n.residual
 	return n
 }
 
@@ -214,6 +221,24 @@ func (f *Newton) first() int {
 		return 0
 	}
 	return warmEpochs
+}
+
+// Begin takes the losses of the start.
+func (f *Newton) Begin() (Losses, error) {
+	if f.first() > 0 {
+		return f.Updates.Begin()
+	}
+	f.start()
+	return f.last, f.Pool.Err()
+}
+
+// start goes on from the factors as they are, without momentum.
+func (f *Newton) start() {
+	f.take()
+	f.open()
+	copy(f.zu, f.U)
+	copy(f.zv, f.y)
+	f.last = f.lossesAhead()
 }
 
 // take goes over from multiplicative updates.
@@ -235,7 +260,7 @@ func (f *Newton) take() {
 	f.extra, f.room = make([]newtonPart, len(f.pieces)), make([]newtonScratch, f.Pool.Workers())
 	f.cols = min(Chunks, np/kernel.Lanes)
 	for i := range f.pieces {
-		f.extra[i].h, f.pieces[i].sum = v(k*k), v(k)
+		f.extra[i].h, f.pieces[i].sum = v(k*kernel.Pad(k)), v(k)
 		if f.exact {
 			f.pieces[i].den = nil
 			continue
@@ -245,7 +270,9 @@ func (f *Newton) take() {
 			f.pieces[i].den = v(k * np)
 		}
 	}
-	if !f.exact {
+	if f.exact {
+		f.gram = v(k * k)
+	} else {
 		f.z2 = v(k * np)
 	}
 	rows, tile, wide := Group*k, Group*f.tiles.width, k*stripColumns
@@ -253,9 +280,12 @@ func (f *Newton) take() {
 		ws := &f.room[i]
 		ws.x, ws.w, ws.r = v(Group*np), v(Group*np), v(tile)
 		ws.u, ws.squares, ws.p, ws.g, ws.h, ws.t = v(rows), v(rows), v(rows), v(rows), v(rows), v(rows)
-		ws.strip = strip{b: v(wide), g: v(wide), h: v(wide), p: v(wide), r: v(wide), root: v(wide),
+		ws.over, ws.wide = v(rows), v(Group*kernel.Pad(k))
+		ws.strip = strip{b: v(wide), g: v(wide), h: v(wide), p: v(wide), low: v(wide), r: v(wide), root: v(wide),
 			weight: v(stripColumns), slope: v(stripColumns), limits: v(stripColumns)}
-		if !f.exact {
+		if f.exact {
+			ws.laid = v(Group * np)
+		} else {
 			ws.q, ws.d = v(tile), v(tile)
 		}
 		if f.apart {
@@ -309,8 +339,54 @@ func (f *Newton) accept(l Losses) {
 // refresh makes a pass for the loss at the next y and the gradient of V there.
 func (f *Newton) refresh() {
 	f.sums(f.sumV, f.nv)
+	f.products()
 	f.uprights(nil, nil, f.nv)
 	f.Pool.Do(len(f.pieces), f.gradients)
+}
+
+// products fills gram, which the loss is taken of where the metric is exact.
+func (f *Newton) products() {
+	if !f.exact {
+		return
+	}
+	clear(f.gram)
+	g := f.room[0].g[:f.K]
+	for t := range f.tiles.count {
+		lo, hi := f.tile(t)
+		v, n := f.nv[f.K*lo:f.K*hi], hi-lo
+		for c := range f.K {
+			kernel.Dots(g[:c+1], v[:(c+1)*n], v[c*n:(c+1)*n])
+			for b, s := range g[:c+1] {
+				f.gram[c*f.K+b] += s
+				if b < c {
+					f.gram[b*f.K+c] = f.gram[c*f.K+b]
+				}
+			}
+		}
+	}
+}
+
+// lossesAhead are those at the next y. Where the metric is exact they are
+//
+//	Σ (X-W)²/2 = Σ X²/2 - <UᵀX, V> + <UᵀU, VVᵀ>/2,
+//
+// products that the halves need anyway; where little of the first is left, of which the others take the rest, a
+// further pass takes them cell by cell.
+func (f *Newton) lossesAhead() Losses {
+	l := f.losses(f.nu, f.nv)
+	if !f.exact {
+		return l
+	}
+	f.sized = true
+	size := 0.0
+	for i := range f.extra {
+		size += f.extra[i].size
+	}
+	if !(float64(l.Visible*float64(f.Visible)) >= float64(closeFit*size)) {
+		f.Pool.Do(len(f.pieces), f.residuals)
+		l = f.losses(f.nu, f.nv)
+	}
+	return l
 }
 
 // sums fills s with the sums over the rows of v, in tiles.
@@ -334,24 +410,20 @@ func (f *Newton) Epoch(e int) (Losses, error) {
 		return Losses{}, err
 	}
 	if !f.taken {
-		f.take()
-		f.open()
-		copy(f.zu, f.U)
-		copy(f.zv, f.y)
-		f.last = f.losses(f.nu, f.nv)
+		f.start()
 	}
 	if !f.still {
 		f.halfV()
 		f.between()
 		f.uprights(f.z, f.z2, f.nv)
 		f.Pool.Do(len(f.pieces), f.halves)
-		l := f.losses(f.nu, f.nv)
+		l := f.lossesAhead()
 		if f.rises(l) {
 			f.tau[0] = 1
 			copy(f.nu, f.zu)
 			copy(f.nv, f.z)
 			f.refresh()
-			l = f.losses(f.nu, f.nv)
+			l = f.lossesAhead()
 		}
 		if err := f.Pool.Err(); err != nil {
 			return Losses{}, err
@@ -398,8 +470,7 @@ func (m *metric) solve(s *strip, exact bool) {
 	n := s.n
 	if exact {
 		copy(s.p, s.b)
-		copy(s.r, s.g)
-		kernel.Bounded(s.p, s.r, m.c, m.inverse, newtonSweeps)
+		kernel.Bounded(s.p, s.low, s.g, m.c, m.inverse, newtonSweeps)
 		return
 	}
 	for a, low := range m.floor {
@@ -414,8 +485,9 @@ func (m *metric) solve(s *strip, exact bool) {
 			row[j] = max(row[j], float64(float64(leastShare*d)*s.weight[j]))
 		}
 	}
-	kernel.Metric(s.p, s.r, s.root, s.b, s.g, s.h, divergence.LeastSum)
-	kernel.Bounded(s.p, s.r, m.c, m.inverse, newtonSweeps)
+	kernel.Metric(s.low, s.r, s.root, s.b, s.g, s.h, divergence.LeastSum)
+	clear(s.p)
+	kernel.Bounded(s.p, s.low, s.r, m.c, m.inverse, newtonSweeps)
 	kernel.Direction(s.p, s.slope[:n], s.limits[:n], s.b, s.g, s.root, longestStep)
 }
 
@@ -468,8 +540,9 @@ func (f *Newton) halfV() {
 	clear(m.c)
 	clear(f.sumU)
 	for i := range f.pieces {
-		for j, v := range f.extra[i].h {
-			m.c[j] += v
+		for c := range f.K {
+			at := c * kernel.Pad(f.K)
+			add(m.c[c*f.K:], f.extra[i].h[at:at+c+1])
 		}
 		for c, v := range f.pieces[i].sum {
 			f.sumU[c] += v
@@ -718,6 +791,7 @@ func (f *Newton) between() {
 		kernel.Multiply(f.z2, f.z, f.z)
 	}
 	f.sums(f.sumV, f.nv)
+	f.products()
 	f.lowest(f.sumU, f.D)
 	m.share(f.exact, inner(f.sumU, f.sumZ))
 }
@@ -749,6 +823,7 @@ func (f *Newton) halfU(worker, piece int) {
 	k := f.K
 	f.over(worker, piece, func(b *band, i, rows int) { f.halfThin(ws, b, piece, i, rows) }, func(i, rows int) {
 		x, stride := f.load(ws, i, rows)
+		f.lay(ws, rows, x, stride)
 		u, p := ws.u[:rows*k], ws.p[:rows*k]
 		for r := range rows {
 			for c, s := range f.scale {
@@ -764,6 +839,7 @@ func (f *Newton) halfU(worker, piece int) {
 		copy(zu, p)
 		f.gradientRows(ws, piece, i, rows, x, stride)
 	})
+	f.whole(piece)
 }
 
 // directU fills p with the direction of rows of U, and g with the slope and the longest
@@ -776,17 +852,14 @@ func (f *Newton) directU(ws *newtonScratch, i, rows int, x []float64, stride int
 	t := ws.t[:rows*k]
 	for tile := range f.tiles.count {
 		lo, hi := f.tile(tile)
-		n := rows * (hi - lo)
-		z, w, r := f.z[k*lo:k*hi], ws.w[rows*lo:rows*hi], ws.r[:n]
+		z := f.z[k*lo : k*hi]
 		if f.exact {
-			for i := range rows {
-				copy(r[i*(hi-lo):(i+1)*(hi-lo)], x[i*stride+lo:i*stride+hi])
-			}
-			kernel.DotsRows(t, z, r, rows)
+			kernel.DotsRows(t, z, ws.laid[rows*lo:rows*hi], rows)
 			add(g, t)
 			continue
 		}
-		q := ws.q[:n]
+		n := rows * (hi - lo)
+		w, r, q := ws.w[rows*lo:rows*hi], ws.r[:n], ws.q[:n]
 		kernel.CombineRows(w, u, z, rows)
 		f.curve(ws, r, q, w, x[lo:], stride, rows)
 		kernel.DotsRows(t, z, r, rows)
@@ -819,9 +892,6 @@ func (f *Newton) solveU(ws *newtonScratch, i, rows int) {
 			s.g[at] = f.addU - g[r*k+c]
 			if f.plain {
 				s.g[at] += f.sumZ[c]
-			}
-			if f.exact {
-				s.g[at] += inner(u, f.metric.c[c*k:(c+1)*k])
 			}
 		}
 	}
@@ -925,9 +995,63 @@ func (f *Newton) clear(piece int) {
 func (f *Newton) gradient(worker, piece int) {
 	ws := &f.room[worker]
 	f.clear(piece)
-	f.over(worker, piece, func(b *band, i, rows int) { f.gradientThin(b, piece, i, rows) }, func(i, rows int) {
+	f.over(worker, piece, func(b *band, i, rows int) { f.gradientThin(ws, b, piece, i, rows) }, func(i, rows int) {
 		x, stride := f.load(ws, i, rows)
+		f.lay(ws, rows, x, stride)
 		f.gradientRows(ws, piece, i, rows, x, stride)
+	})
+	f.whole(piece)
+}
+
+// lay has rows of X lie as exact halves read them: tile by tile, the rows of each one after another.
+func (f *Newton) lay(ws *newtonScratch, rows int, x []float64, stride int) {
+	if !f.exact {
+		return
+	}
+	if f.tiles.count == 1 && stride == f.NP {
+		ws.laid = x[:rows*stride]
+		return
+	}
+	for t := range f.tiles.count {
+		lo, hi := f.tile(t)
+		for i := range rows {
+			copy(ws.laid[rows*lo+i*(hi-lo):rows*lo+(i+1)*(hi-lo)], x[i*stride+lo:i*stride+hi])
+		}
+	}
+}
+
+// whole ends the sums of a piece where the metric is exact: its loss, see [Newton.lossesAhead].
+func (f *Newton) whole(piece int) {
+	if !f.exact {
+		return
+	}
+	var s [1]float64
+	p, ex, k := &f.pieces[piece], &f.extra[piece], f.K
+	kernel.Dots(s[:], p.num, f.nv)
+	both := 0.0
+	for a := range k {
+		h, g := ex.h[a*kernel.Pad(k):], f.gram[a*k:]
+		both += float64(2*inner(g[:a], h)) + float64(g[a]*h[a])
+	}
+	p.losses[0] = ex.size - s[0] + float64(both/2)
+}
+
+// residual takes the loss at the next y in a piece of the rows cell by cell.
+func (f *Newton) residual(worker, piece int) {
+	ws, p := &f.room[worker], &f.pieces[piece]
+	p.losses[0] = 0
+	f.over(worker, piece, nil, func(i, rows int) {
+		x, stride := f.load(ws, i, rows)
+		u := f.nu[i*f.K : (i+rows)*f.K]
+		for t := range f.tiles.count {
+			lo, hi := f.tile(t)
+			w := ws.w[:rows*(hi-lo)]
+			kernel.CombineRows(w, u, f.nv[f.K*lo:f.K*hi], rows)
+			kernel.Residual(w, x[lo:], stride, rows)
+			var s [1]float64
+			kernel.Dots(s[:], w, w)
+			p.losses[0] += float64(s[0] / 2)
+		}
 	})
 }
 
@@ -941,20 +1065,19 @@ func (f *Newton) gradientRows(ws *newtonScratch, piece, i, rows int, x []float64
 	for t := range f.tiles.count {
 		lo, hi := f.tile(t)
 		n := hi - lo
-		w, r, num := ws.w[:rows*n], ws.r[:rows*n], pt.num[k*lo:k*hi]
-		kernel.CombineRows(w, u, f.nv[k*lo:k*hi], rows)
+		num := pt.num[k*lo : k*hi]
 		if f.exact {
-			kernel.Residual(w, x[lo:], stride, rows)
-			for i := range rows {
+			x := ws.laid[rows*lo : rows*hi]
+			kernel.AccumulateRows(num, u, x, rows)
+			if !f.sized {
 				var s [1]float64
-				r := w[i*n : (i+1)*n]
-				kernel.Dots(s[:], r, r)
-				loss += float64(s[0] / 2)
+				kernel.Dots(s[:], x, x)
+				f.extra[piece].size += float64(s[0] / 2)
 			}
-			kernel.AccumulateRows(num, u, w, rows)
 			continue
 		}
-		q := ws.q[:rows*n]
+		w, r, q := ws.w[:rows*n], ws.r[:rows*n], ws.q[:rows*n]
+		kernel.CombineRows(w, u, f.nv[k*lo:k*hi], rows)
 		if f.apart {
 			f.lossRows(ws, pt, i, rows, x, w)
 		}
@@ -967,24 +1090,38 @@ func (f *Newton) gradientRows(ws *newtonScratch, piece, i, rows int, x []float64
 		kernel.AccumulateRows(pt.den[k*lo:k*hi], squares, q, rows)
 	}
 	pt.losses[0] += max(loss, 0) // it is one; rounding may say otherwise of a perfect fit
-	f.curvatures(piece, u)
+	f.curvatures(ws, piece, u)
 }
 
 // curvatures adds what rows of U add to their sums and to the shared Hessian of V.
-func (f *Newton) curvatures(piece int, u []float64) {
-	k, pt, h := f.K, &f.pieces[piece], f.extra[piece].h
-	for ; len(u) > 0; u = u[k:] {
-		weight := f.Loss.Stiffness(inner(u[:k], f.sumV))
-		for a, v := range u[:k] {
-			pt.sum[a] += v
-			if !(weight > 0) {
+func (f *Newton) curvatures(ws *newtonScratch, piece int, u []float64) {
+	k, kp, pt := f.K, kernel.Pad(f.K), &f.pieces[piece]
+	for len(u) > 0 {
+		rows := min(Group, len(u)/k)
+		over, wide := u[:rows*k], ws.wide[:rows*kp]
+		if !f.exact {
+			over = ws.over[:rows*k]
+		}
+		for r := range rows {
+			u := u[r*k : (r+1)*k]
+			copy(wide[r*kp:], u)
+			for a, v := range u {
+				pt.sum[a] += v
+			}
+			if f.exact {
 				continue
 			}
-			over := v / weight
-			for b, v := range u[:a+1] {
-				h[a*k+b] += float64(over * v)
+			weight := f.Loss.Stiffness(inner(u, f.sumV))
+			over := over[r*k : (r+1)*k]
+			clear(over)
+			if weight > 0 {
+				for a, v := range u {
+					over[a] = v / weight
+				}
 			}
 		}
+		kernel.AccumulateRows(f.extra[piece].h, over, wide, rows)
+		u = u[rows*k:]
 	}
 }
 
@@ -1023,5 +1160,5 @@ func (f *Newton) Resume(e int) {
 		return
 	}
 	f.open()
-	f.last = f.losses(f.nu, f.nv)
+	f.last = f.lossesAhead()
 }
