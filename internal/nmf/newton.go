@@ -132,13 +132,19 @@ func (m *momentum) advance() {
 	m.by, m.tau[0] = (m.tau[0]-1)/tau, tau
 }
 
-// ahead fills y with the extrapolation from before by way of z, entries of components in
-// turn, none below least of z or the floor of its component, whichever is more.
-func (m *momentum) ahead(y, z, before, floor []float64, least float64) {
-	for j, v := range z {
-		low := max(float64(least*v), min(v, floor[j%len(floor)]))
-		y[j] = max(v+float64(m.by*(v-before[j])), low)
+// ahead returns the entry of y that lies beyond z, coming from before, and not below least of z or floor,
+// whichever is more, nor above z on that account.
+func (m *momentum) ahead(z, before, floor, least float64) float64 {
+	if floor > z {
+		floor = z
 	}
+	if low := float64(least * z); low > floor {
+		floor = low
+	}
+	if y := z + float64(m.by*(z-before)); y > floor {
+		return y
+	}
+	return floor
 }
 
 // points are the factors of an epoch beside those of the fit, which are y. V lies in tiles.
@@ -768,7 +774,10 @@ func (f *Newton) between() {
 			for j, v := range f.z[from:to] {
 				f.z[from+j] = float64(v * over)
 			}
-			f.ahead(f.nv[from:to], f.z[from:to], f.zv[from:to], m.floor[c:c+1], f.leastAhead())
+			next, floor, least := f.nv[from:to], m.floor[c], f.leastAhead()
+			for j, v := range f.z[from:to] {
+				next[j] = f.ahead(v, f.zv[from+j], floor, least)
+			}
 			kernel.Accumulate(weight, f.sumU[c:c+1], f.z[from:to])
 		}
 		for j := range weight {
@@ -834,12 +843,21 @@ func (f *Newton) halfU(worker, piece int) {
 		if !f.exact {
 			f.searchU(ws, rows, x, stride)
 		}
-		zu := f.zu[i*k : (i+rows)*k]
-		f.ahead(f.nu[i*k:(i+rows)*k], p, zu, f.metric.floor, f.leastAhead())
-		copy(zu, p)
+		for r := range rows {
+			f.aheadU(i+r, p[r*k:(r+1)*k])
+		}
 		f.gradientRows(ws, piece, i, rows, x, stride)
 	})
 	f.whole(piece)
+}
+
+// aheadU makes row i of U's z of the one before, and the next y.
+func (f *Newton) aheadU(i int, z []float64) {
+	zu, nu, floors, least := f.zu[i*f.K:(i+1)*f.K], f.nu[i*f.K:(i+1)*f.K], f.metric.floor, f.leastAhead()
+	for c, v := range z {
+		nu[c] = f.ahead(v, zu[c], floors[c], least)
+		zu[c] = v
+	}
 }
 
 // directU fills p with the direction of rows of U, and g with the slope and the longest
@@ -876,29 +894,44 @@ func (f *Newton) solveU(ws *newtonScratch, i, rows int) {
 	u, g, h := ws.u[:rows*k], ws.g[:rows*k], ws.h[:rows*k]
 	n := kernel.Pad(rows)
 	s.cut(k, n)
-	clear(s.b)
-	clear(s.g)
-	clear(s.h)
+	if rows < n {
+		clear(s.b)
+		clear(s.g)
+		clear(s.h)
+	}
 	for r := range n {
 		s.weight[r] = 0
-		if r >= rows {
+		if r < rows && !f.exact {
+			s.weight[r] = f.metric.weigh(f.Loss, inner(u[r*k:(r+1)*k], f.sumZ), f.shareU[i+r], f.D)
+		}
+	}
+	for c := range k {
+		b, g0, h0 := s.b[c*n:c*n+rows], s.g[c*n:c*n+rows], s.h[c*n:c*n+rows]
+		base := f.addU
+		if f.plain {
+			base += f.sumZ[c]
+		}
+		at := c
+		for r := range b {
+			b[r], g0[r] = u[at], base-g[at]
+			at += k
+		}
+		if f.exact {
 			continue
 		}
-		u := u[r*k : (r+1)*k]
-		s.weight[r] = f.metric.weigh(f.Loss, inner(u, f.sumZ), f.shareU[i+r], f.D)
-		for c, v := range u {
-			at := c*n + r
-			s.b[at], s.h[at] = v, h[r*k+c]
-			s.g[at] = f.addU - g[r*k+c]
-			if f.plain {
-				s.g[at] += f.sumZ[c]
-			}
+		at = c
+		for r := range h0 {
+			h0[r] = h[at]
+			at += k
 		}
 	}
 	f.metric.solve(s, f.exact)
-	for r := range rows {
-		for c := range k {
-			ws.p[r*k+c] = s.p[c*n+r]
+	p := ws.p[:rows*k]
+	for c := range k {
+		at := c
+		for _, v := range s.p[c*n : c*n+rows] {
+			p[at] = v
+			at += k
 		}
 	}
 }

@@ -164,9 +164,7 @@ func (f *Newton) halfThin(ws *newtonScratch, b *band, piece, i, rows int) {
 		for c := range p {
 			p[c] = stepped(b.u[r*kp+c], float64(t*b.p[r*kp+c]))
 		}
-		zu := f.zu[(i+r)*k : (i+r+1)*k]
-		f.ahead(f.nu[(i+r)*k:(i+r+1)*k], p, zu, f.metric.floor, f.leastAhead())
-		copy(zu, p)
+		f.aheadU(i+r, p)
 	}
 	f.gradientThin(ws, b, piece, i, rows)
 }
