@@ -538,6 +538,22 @@ func logSum4AVX512(r, x []float64, stride int) float64
 //go:noescape
 func logSum4AVX2(r, x []float64, stride int) float64
 
+func curve4(r, q, w, u, v, x []float64, stride int, low float64) float64 {
+	switch level {
+	case cpu.AVX512:
+		return curve4AVX512(r, q, w, u, v, x, stride, low)
+	case cpu.AVX2:
+		return curve4AVX2(r, q, w, u, v, x, stride, low)
+	}
+	return curve4_g(r, q, w, u, v, x, stride, low)
+}
+
+//go:noescape
+func curve4AVX512(r, q, w, u, v, x []float64, stride int, low float64) float64
+
+//go:noescape
+func curve4AVX2(r, q, w, u, v, x []float64, stride int, low float64) float64
+
 func curve(r, q, w, x []float64, low float64) float64 {
 	switch level {
 	case cpu.AVX512:

@@ -378,6 +378,17 @@ func logSum4(r, x []float64, stride int) float64 {
 //go:noescape
 func logSum4NEON(r, x []float64, stride int) float64
 
+func curve4(r, q, w, u, v, x []float64, stride int, low float64) float64 {
+	switch level {
+	case cpu.NEON:
+		return curve4NEON(r, q, w, u, v, x, stride, low)
+	}
+	return curve4_g(r, q, w, u, v, x, stride, low)
+}
+
+//go:noescape
+func curve4NEON(r, q, w, u, v, x []float64, stride int, low float64) float64
+
 func curve(r, q, w, x []float64, low float64) float64 {
 	switch level {
 	case cpu.NEON:

@@ -80,6 +80,10 @@ func logSum(r, x []float64, stride int) float64 { return logSum_g(r, x, stride) 
 
 func logSum4(r, x []float64, stride int) float64 { return logSum4_g(r, x, stride) }
 
+func curve4(r, q, w, u, v, x []float64, stride int, low float64) float64 {
+	return curve4_g(r, q, w, u, v, x, stride, low)
+}
+
 func curve(r, q, w, x []float64, low float64) float64 { return curve_g(r, q, w, x, low) }
 
 func stretch(c2, c3, rho, w, d, x []float64, low float64) { stretch_g(c2, c3, rho, w, d, x, low) }

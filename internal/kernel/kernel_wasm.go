@@ -391,6 +391,17 @@ func logSum4(r, x []float64, stride int) float64 {
 //go:noescape
 func logSum4SIMD128(r_base unsafe.Pointer, r_len int32, x_base unsafe.Pointer, stride int32) float64
 
+func curve4(r, q, w, u, v, x []float64, stride int, low float64) float64 {
+	if level == cpu.SIMD128 {
+		return curve4SIMD128(place(r), int32(len(r)), place(q), place(w), place(u), int32(len(u)), place(v), place(x), int32(stride), low)
+	}
+	return curve4_g(r, q, w, u, v, x, stride, low)
+}
+
+//go:wasmimport quantmf kernel_curve4
+//go:noescape
+func curve4SIMD128(r_base unsafe.Pointer, r_len int32, q_base unsafe.Pointer, w_base unsafe.Pointer, u_base unsafe.Pointer, u_len int32, v_base unsafe.Pointer, x_base unsafe.Pointer, stride int32, low float64) float64
+
 func curve(r, q, w, x []float64, low float64) float64 {
 	if level == cpu.SIMD128 {
 		return curveSIMD128(place(r), int32(len(r)), place(q), place(w), place(x), low)

@@ -24,6 +24,33 @@ func curve_g(r, q, w, x []float64, low float64) float64 {
 	return Reduce(&s)
 }
 
+// curve4_g adds the differences of a sample's rows first, as quotient4_g does.
+func curve4_g(r, q, w, u, v, x []float64, stride int, low float64) float64 {
+	var s [Lanes]float64
+	combine4_g(w, u, v)
+	np := len(w) / 4
+	for j := 0; j < np; j += Lanes {
+		var d [Lanes]float64
+		for i := range 4 {
+			at := i*np + j
+			r, q, w, x := r[at:at+8:at+8], q[at:at+8:at+8], w[at:at+8:at+8], x[i*stride+j:i*stride+j+8]
+			for l := range d {
+				v, y := w[l], x[l]
+				d[l] += v - y
+				v = 1 / atLeast(v, low)
+				w[l] = v
+				v1 := y * v
+				r[l] = v1
+				q[l] = v1 * v
+			}
+		}
+		for l, v := range d {
+			s[l] += v
+		}
+	}
+	return Reduce(&s)
+}
+
 func stretch_g(c2, c3, rho, w, d, x []float64, low float64) {
 	c3, rho, w, d, x = c3[:len(c2)], rho[:len(c2)], w[:len(c2)], d[:len(c2)], x[:len(c2)]
 	for j, v := range w {

@@ -649,12 +649,12 @@ func (f *Newton) searchV(worker, piece int) {
 			n := hi - lo
 			w, d := ws.w[:rows*n], ws.d[:rows*n]
 			kernel.CombineRows(d, u, f.nv[f.K*lo:f.K*hi], rows)
-			if f.Loss != divergence.Frobenius {
+			if f.Loss == divergence.KL {
 				kernel.CombineRows(w, u, f.y[f.K*lo:f.K*hi], rows)
 			}
 			if f.powers() { // in one tile
 				q := ws.q[:rows*n]
-				f.curve(ws, ws.r[:rows*n], q, w, x, stride, rows)
+				f.curve(ws, ws.r[:rows*n], q, w, u, f.y, x, stride, rows)
 				for j := range q {
 					c2, c3, rho := f.stretch(q[j], w[j], d[j])
 					ex.c2[j%n] += c2
@@ -878,8 +878,7 @@ func (f *Newton) directU(ws *newtonScratch, i, rows int, x []float64, stride int
 		}
 		n := rows * (hi - lo)
 		w, r, q := ws.w[rows*lo:rows*hi], ws.r[:n], ws.q[:n]
-		kernel.CombineRows(w, u, z, rows)
-		f.curve(ws, r, q, w, x[lo:], stride, rows)
+		f.curve(ws, r, q, w, u, z, x[lo:], stride, rows)
 		kernel.DotsRows(t, z, r, rows)
 		add(g, t)
 		kernel.DotsRows(t, f.z2[k*lo:k*hi], q, rows)
@@ -983,11 +982,16 @@ func (f *Newton) searchU(ws *newtonScratch, rows int, x []float64, stride int) {
 // curve fills r with what the gradient of the factor that moves sums against the one that is
 // held, but for its sign and for the sums of that under KL without hidden cells, and q with
 // the curvature: X/W - 1 and X/W² or X - W and 1, 0 where a cell is hidden; without, X/W and
-// X/W². Under KL w is 1/W afterwards. Other β: see above.
-func (f *Newton) curve(ws *newtonScratch, r, q, w, x []float64, stride, rows int) (difference float64) {
+// X/W², W = uv, which w has already where v is nil. w is W afterwards, under KL 1/W. Other β: see above.
+func (f *Newton) curve(ws *newtonScratch, r, q, w, u, v, x []float64, stride, rows int) (difference float64) {
 	n := len(r) / rows
-	if f.Loss == divergence.KL {
-		difference = kernel.Curve(r, q, w, x, stride, rows, divergence.LeastT)
+	switch {
+	case f.Loss == divergence.KL && v != nil:
+		difference = kernel.CurveRows(r, q, w, u, v, x, stride, rows, divergence.LeastT)
+	case f.Loss == divergence.KL:
+		kernel.Curve(r, q, w, x, stride, rows, divergence.LeastT)
+	case v != nil:
+		kernel.CombineRows(w, u, v, rows)
 	}
 	if !f.apart {
 		return difference
@@ -1110,11 +1114,13 @@ func (f *Newton) gradientRows(ws *newtonScratch, piece, i, rows int, x []float64
 			continue
 		}
 		w, r, q := ws.w[:rows*n], ws.r[:rows*n], ws.q[:rows*n]
-		kernel.CombineRows(w, u, f.nv[k*lo:k*hi], rows)
+		v := f.nv[k*lo : k*hi]
 		if f.apart {
+			kernel.CombineRows(w, u, v, rows)
 			f.lossRows(ws, pt, i, rows, x, w)
+			v = nil
 		}
-		difference := f.curve(ws, r, q, w, x[lo:], stride, rows)
+		difference := f.curve(ws, r, q, w, u, v, x[lo:], stride, rows)
 		if !f.apart {
 			loss += difference
 			loss += kernel.LogSumRows(r, x[lo:], stride, rows)
