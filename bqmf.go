@@ -289,7 +289,7 @@ func (f *bqmfFit) begin(rank int) error {
 	f.data = posterior.NewData(a, n, y[:a*np], func(i, j int) bool { v := f.x.Row(f.active[i])[j]; return v == v })
 	f.pool.Bind(f.ctx) // what a stop leaves undone nobody looks at
 	defer f.pool.Bind(nil)
-	f.space = svd.NewSubspace(a, n, f.rank, svdPasses, nmf.Chunks, func(_, i int) []float64 { return y[i*np : (i+1)*np] }, f.pool)
+	f.space = svd.NewSubspace(a, n, f.rank, svd.Passes, nmf.Chunks, func(_, i int) []float64 { return y[i*np : (i+1)*np] }, f.pool)
 	return course.report(1)
 }
 

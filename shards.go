@@ -167,7 +167,9 @@ func (s *settings) choices() shard.Choices {
 }
 
 // lastChoices has the last of every list.
-var lastChoices = (&settings{squash: SquashArctan, schedule: ScheduleConstant, start: StartSVD, ends: EndsPinned, updates: UpdatesMultiplicative}).choices()
+func lastChoices() shard.Choices {
+	return (&settings{squash: SquashArctan, schedule: ScheduleConstant, start: StartSVD, ends: EndsPinned, updates: UpdatesMultiplicative}).choices()
+}
 
 // planned are the settings as a plan has them, settingsOf those of a plan.
 func (s *settings) planned() shard.Settings {
@@ -205,7 +207,7 @@ func (t *task) planShards(ctx context.Context, store Store, shards int, start fu
 		return err
 	}
 	f := &shard.Fit{Store: store, Plan: p}
-	if another, err := f.Another(lastChoices); another {
+	if another, err := f.Another(lastChoices()); another {
 		return &OptionError{Option: "store", Value: shard.PlanName, Bound: "it has another fit"}
 	} else if err != nil {
 		return ofBlobs(err)
@@ -242,7 +244,7 @@ func (t *task) fingerprint(shards int) (uint64, error) {
 // OpenSharded opens the fit that [PlanNMF] or [PlanQMF] has left in a store. Errors are those of the store, and a
 // [*FormatError] within another where the plan is damaged.
 func OpenSharded(store Store) (*Sharded, error) {
-	f, err := shard.Open(store, lastChoices)
+	f, err := shard.Open(store, lastChoices())
 	if err != nil {
 		return nil, ofBlobs(err)
 	}

@@ -41,6 +41,7 @@ import (
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/rankit"
 )
 
 // begin fills factors and quantiles, and returns the losses before the first epoch.
@@ -232,11 +233,11 @@ func (f *qmfFit) startLogarithms() {
 func (f *inflation) startMaps(way *course) error {
 	err := way.enter(PhaseMaps)
 	if err == nil {
-		rooms := make([]sorting, f.pool.Workers())
+		rooms := make([]order.Room, f.pool.Workers())
 		err = way.rows(f.pool, f.d, func(worker, i int) {
 			room := &rooms[worker]
-			if room.perm == nil {
-				room.resize(f.n)
+			if room.Perm == nil {
+				room.Resize(f.n)
 			}
 			f.startRow(&f.work[worker].visitors[0], i, calibration, room)
 		})
@@ -308,7 +309,7 @@ func logarithms(l, v []float64, exact bool, farthest float64) {
 // startRow gives row i its first quantiles: equal steps between its extremes
 // under StartUniform, else its empirical quantiles at the middles of the levels,
 // fitted to the starting UV by EM steps.
-func (f *inflation) startRow(v *visitor, i, steps int, room *sorting) {
+func (f *inflation) startRow(v *visitor, i, steps int, room *order.Room) {
 	inc, m := f.Increments(i), f.M
 	lo, hi := f.Low[i], f.High[i]
 	span := hi - lo
@@ -356,8 +357,7 @@ func (f *inflation) startRow(v *visitor, i, steps int, room *sorting) {
 			}
 		}
 	}
-	perm := room.perm[:len(values)]
-	room.sorter.Sort(perm, values)
+	perm := room.Sort(values)
 	zeros := seen - len(values)
 	at := func(p int) float64 {
 		switch {
@@ -430,8 +430,7 @@ func (f *inflation) shareLevels(v *visitor, i int) {
 // scored returns the cells of the normal scores of x', each row times its mean. They are held where x
 // is a Mat or not large, and otherwise made whenever a row is read.
 func (f *inflation) scored() *cells {
-	s := &scoreRows{of: f.cells, mean: f.Average, lift: max(3, 0.1-elem.NormalQuantile(0.5/float64(f.n))),
-		rooms: make(chan *scoreRoom, f.pool.Workers())}
+	s := rankit.New(f.n, f.cells.rows, f.Average, f.cells.row, f.pool.Workers())
 	c := &cells{sizes: f.cells.sizes, source: s, trouble: f.trouble, partial: f.partial, visible: f.visible, rows: f.cells.rows}
 	if !f.cells.large() {
 		m := NewMat(f.d, f.n)
@@ -460,96 +459,3 @@ func (s *cells) large() bool {
 
 // mostHeld is how many scores at most are held where x is no Mat.
 var mostHeld = float64(1 << 26) // a test has fewer
-
-// scoreRows are the normal scores Φ⁻¹((rank-1/2)/n) among the visible values of each row, ties averaged,
-// lifted to be positive and times the row's mean; NaN in hidden cells.
-type scoreRows struct {
-	of    *cells
-	mean  []float64
-	lift  float64
-	rooms chan *scoreRoom // those that nobody is in
-}
-
-// scoreRoom is what the scores of a row are made in.
-type scoreRoom struct {
-	sorting
-	values []float64
-	at     []int
-}
-
-func newScoreRoom(n int) *scoreRoom {
-	w := &scoreRoom{values: make([]float64, n), at: make([]int, n)}
-	w.resize(n)
-	return w
-}
-
-// sorting has room for the order of up to n numbers.
-type sorting struct {
-	perm   []int32
-	sorter order.Sorter
-}
-
-func (s *sorting) resize(n int) {
-	s.perm = make([]int32, n)
-	s.sorter.Resize(n)
-}
-
-func (s *scoreRows) Dims() (rows, cols int) { return s.of.d, s.of.n }
-
-// ReadRow fills x with the scores of row i. It has no error: the cells note it.
-func (s *scoreRows) ReadRow(x []float64, i int) error {
-	var w *scoreRoom
-	select {
-	case w = <-s.rooms:
-	default:
-		w = newScoreRoom(s.of.n)
-	}
-	seen, k, below, by := s.of.rows[i], 0, 0, max(s.mean[i], divergence.Tiny)
-	row := s.of.row(x, i)
-	for j, v := range row {
-		if v == v && v != 0 {
-			w.values[k], w.at[k] = v, j
-			k++
-			if v < 0 {
-				below++
-			}
-		}
-	}
-	// score is that of values whose ranks are from p+1 to end.
-	score := func(p, end int) float64 {
-		rank := float64(p+end) / 2 // the mean of p+1/2, ..., end-1/2
-		return (elem.NormalQuantile(rank/float64(seen)) + s.lift) * by
-	}
-	perm, values, zeros := w.perm[:k], w.values, seen-k
-	zero := 0.0 // the score of values that are 0
-	if zeros > 0 {
-		zero = score(below, below+zeros)
-	}
-	for j, v := range row {
-		if v == 0 {
-			v = zero
-		}
-		x[j] = v
-	}
-	w.sorter.Sort(perm, values[:k])
-	for p := 0; p < k; {
-		end := p
-		for end < k && values[perm[end]] == values[perm[p]] {
-			end++
-		}
-		rank := p
-		if p >= below {
-			rank += zeros
-		}
-		v := score(rank, rank+end-p)
-		for _, j := range perm[p:end] {
-			x[w.at[j]] = v
-		}
-		p = end
-	}
-	select {
-	case s.rooms <- w:
-	default:
-	}
-	return nil
-}
