@@ -453,9 +453,8 @@ func (c *config) checkCell(i, j int, v float64) error {
 	return &DataError{Row: i, Col: j, Value: v, Problem: problem}
 }
 
-// inward returns x in the given units, a copy where they are not its own, and outward brings a matrix of values
-// in them to its own.
-func (m Mat) inward(u *unit.Units) Mat {
+// brought returns x in the given units, a copy where they are not its own.
+func (m Mat) brought(u *unit.Units) Mat {
 	if u.Plain() {
 		return m
 	}
@@ -464,15 +463,6 @@ func (m Mat) inward(u *unit.Units) Mat {
 		u.Bring(y.Row(i), i)
 	}
 	return y
-}
-
-func (m Mat) outward(u *unit.Units) {
-	if u.Plain() {
-		return
-	}
-	for i := range m.Rows {
-		u.Outward(m.Row(i), i)
-	}
 }
 
 // inward brings the options that are in the units of x to those of x'.
@@ -521,7 +511,7 @@ func (s *cells) setUnits(l divergence.Loss, mapped bool) {
 		return
 	}
 	if s.mat.Rows > 0 { // what is in memory is brought to x' once
-		s.mat = s.mat.inward(&s.Units)
+		s.mat = s.mat.brought(&s.Units)
 		return
 	}
 	s.into = &s.Units

@@ -68,7 +68,11 @@ type visitor struct {
 // newInflation makes maps for the visible cells, up to batch rows of which are visited at a time.
 // Its factors may be replaced by others of the same size.
 func newInflation(s *settings, visible *cells, f *factors, p *pool.Pool, batch int) *inflation {
-	d, of := visible.d, monotone.NewSpans(visible.n, visible.rows, visible.Signed, visible.row)
+	d, room := visible.d, make([]float64, visible.n)
+	of := monotone.NewSpans(d, visible.rows, visible.Signed)
+	for i := range d {
+		of.Read(visible.row(room, i), i)
+	}
 	t := &inflation{settings: s, cells: visible, factors: f, Spans: of, Maps: monotone.New(d, s.levels, s.start == StartUniform, s.ends == EndsPinned, of), pool: p,
 		lambda: s.shrinkage, stepsQ: 1, rowLosses: make([]float64, d), rowHeld: make([]float64, d)}
 	for i := range d {

@@ -156,7 +156,11 @@ func (q *QMF) common() *Factorisation { return &q.Factorisation }
 
 // outward brings a model of x' to the units of x.
 func (q *QMF) outward(u *unit.Units) {
-	q.Quantiles.outward(u)
+	if !u.Plain() {
+		for i := range q.Quantiles.Rows {
+			u.Outward(q.Quantiles.Row(i), i)
+		}
+	}
 	u.Losses(q.loss, q.History)
 	u.Losses(q.loss, q.Validation)
 }

@@ -156,7 +156,7 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *unit.Units, e
 	u := unit.Of(q.loss, top, true)
 	if !u.Plain() {
 		in := *q
-		in.Quantiles = q.Quantiles.inward(&u)
+		in.Quantiles = q.Quantiles.brought(&u)
 		q = &in
 	}
 	maps := make([]place.Sheet, d)
@@ -220,7 +220,7 @@ func inBlocks(ctx context.Context, x Rows, u *unit.Units, do func(block Mat, fro
 	}
 	if m, ok := x.(Mat); ok {
 		if u != nil {
-			m = m.inward(u)
+			m = m.brought(u)
 		}
 		return do(m, 0)
 	}

@@ -66,27 +66,26 @@ type Spans struct {
 	Signed             bool  // rows may be of either sign
 }
 
-// NewSpans reads the rows once: row i by row, in room of n numbers or where it lies, NaN where a cell is not
-// visible; seen counts those that are.
-func NewSpans(n int, seen []int, signed bool, row func(room []float64, i int) []float64) *Spans {
-	d, room := len(seen), make([]float64, n)
-	p := &Spans{Low: make([]float64, d), High: make([]float64, d), Average: make([]float64, d), Seen: seen, Signed: signed}
-	for i := range d {
-		lo, hi, sum, count := math.Inf(1), math.Inf(-1), 0.0, float64(seen[i])
-		for _, v := range row(room, i) {
-			if v < lo { // not NaN
-				lo = v
-			}
-			if v > hi {
-				hi = v
-			}
-			if v == v {
-				sum += v / count
-			}
+// NewSpans makes room for d rows, of which each is to be read; seen counts their visible cells.
+func NewSpans(d int, seen []int, signed bool) *Spans {
+	return &Spans{Low: make([]float64, d), High: make([]float64, d), Average: make([]float64, d), Seen: seen, Signed: signed}
+}
+
+// Read reads row i, NaN where a cell is not visible.
+func (p *Spans) Read(row []float64, i int) {
+	lo, hi, sum, count := math.Inf(1), math.Inf(-1), 0.0, float64(p.Seen[i])
+	for _, v := range row {
+		if v < lo { // not NaN
+			lo = v
 		}
-		p.Low[i], p.High[i], p.Average[i] = lo, hi, sum
+		if v > hi {
+			hi = v
+		}
+		if v == v {
+			sum += v / count
+		}
 	}
-	return p
+	p.Low[i], p.High[i], p.Average[i] = lo, hi, sum
 }
 
 // Constant tells whether all visible cells of row i are equal.
