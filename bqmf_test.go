@@ -270,8 +270,10 @@ func TestBQMFTransform(t *testing.T) {
 // TestBQMFCancel: how far a fit goes between two looks at its context is bound by rows and
 // samples, and nothing is begun once the context has ended. It counts looks, not time.
 func TestBQMFCancel(t *testing.T) {
-	d, n, moments := 300, 150, 12
-	if testing.Short() {
+	d, n, moments := 160, 90, 10
+	if long {
+		d, n, moments = 300, 150, 12
+	} else if testing.Short() {
 		d, n, moments = 100, 60, 6
 	}
 	x, _ := bent(d, n, 5, 0, 9)

@@ -147,6 +147,8 @@ func TestGaussHostile(t *testing.T) {
 	if testing.Short() {
 		options = map[string][]FitOption{"": nil, "Frobenius": {WithLoss(Frobenius)}}
 		base = first(base, 14)
+	} else if !long {
+		base = first(base, 20)
 	}
 	for _, c := range []struct {
 		name string

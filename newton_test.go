@@ -83,14 +83,21 @@ func (b *wholeNMF) objective(u, v Mat) (loss, all float64) {
 func (b *wholeNMF) warm(x, u, v Mat) Mat {
 	w, to := times(u, v), v.Clone()
 	added := b.penalty * b.visible / float64(v.Rows*v.Cols)
+	falls, rises := NewMat(x.Rows, x.Cols), NewMat(x.Rows, x.Cols) // the two parts of a cell's slope
+	for i := range x.Rows {
+		for j, y := range x.Row(i) {
+			t, p := w.At(i, j), float64(b.loss)
+			falls.Set(i, j, y*math.Pow(t, p-2))
+			rises.Set(i, j, math.Pow(t, p-1))
+		}
+	}
 	for c := range v.Rows {
 		for j := range v.Cols {
 			num, den := 0.0, added
 			for i := range u.Rows {
 				if y := x.At(i, j); y == y {
-					t, p := w.At(i, j), float64(b.loss)
-					num += u.At(i, c) * y * math.Pow(t, p-2)
-					den += u.At(i, c) * math.Pow(t, p-1)
+					num += u.At(i, c) * falls.At(i, j)
+					den += u.At(i, c) * rises.At(i, j)
 				}
 			}
 			step := num / den
@@ -131,10 +138,12 @@ func (b *wholeNMF) half(x, u, v Mat) Mat {
 	p := float64(b.loss)
 	shared, total := NewMat(k, k), 0.0
 	for i := range d {
-		total += share(i)
+		all := share(i)
+		total += all
+		weight := math.Pow(all, p-2)
 		for a := range k {
 			for c := range k {
-				shared.Data[a*k+c] += u.At(i, a) * u.At(i, c) * math.Pow(share(i), p-2)
+				shared.Data[a*k+c] += u.At(i, a) * u.At(i, c) * weight
 			}
 		}
 	}
@@ -149,9 +158,10 @@ func (b *wholeNMF) half(x, u, v Mat) Mat {
 				continue
 			}
 			seen++
+			slope, bend := math.Pow(t, p-2)*(t-y), b.curvature(y, t)
 			for a := range k {
-				g[a] += u.At(i, a) * math.Pow(t, p-2) * (t - y)
-				h[a] += u.At(i, a) * u.At(i, a) * b.curvature(y, t)
+				g[a] += u.At(i, a) * slope
+				h[a] += u.At(i, a) * u.At(i, a) * bend
 			}
 		}
 		weight := seen / float64(d) * math.Pow(sum/total, p-2)

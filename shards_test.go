@@ -171,10 +171,15 @@ func TestShards(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, shards := range []int{1, 2, 3, 8} {
-				if testing.Short() && shards != 3 {
-					continue
-				}
+			counts := []int{1, 2, 3, 8}
+			if testing.Short() {
+				counts = []int{3}
+			} else if !long && c.qmf {
+				counts = []int{2, 8}
+			} else if !long {
+				counts = []int{1, 3}
+			}
+			for _, shards := range counts {
 				s := newShelf(t)
 				if c.qmf {
 					err = PlanQMF(context.Background(), s, shards, c.x, 4, append(c.opts, WithBatch(1000))...)
@@ -562,7 +567,7 @@ func TestShardHolders(t *testing.T) {
 			}
 		}
 		var read *ReadError
-		for after := 0; ; after++ {
+		for after := 0; ; after = after*5/4 + 1 {
 			s, calls := newShelf(t), 0
 			err := plan(ctx, s, 2, failing{x, 7, after, &calls, errors.New("gone")}, 2, WithEpochs(2))
 			if err == nil && after > 4 {
