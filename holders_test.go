@@ -193,6 +193,9 @@ func TestHeldOutHolders(t *testing.T) {
 			t.Fatal(err)
 		}
 		for holder, h := range holders(t, x) {
+			if testing.Short() && holder != "sparse" {
+				continue
+			}
 			got, err := fit(h)
 			if err != nil {
 				t.Fatal(holder, err)

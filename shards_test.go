@@ -603,7 +603,7 @@ func TestShardNumbers(t *testing.T) {
 		if qmf {
 			plan, opts, rounds = PlanQMF, []FitOption{WithEpochs(1), WithStart(StartUniform), WithLevels(3), WithValidation(0.1), WithPenalty(0.1), WithPatience(2)}, 4
 		}
-		for _, at := range []int{1, rounds - 1} {
+		for _, at := range some([]int{1, rounds - 1}, 1) {
 			reference := newShelf(t)
 			if err := plan(ctx, reference, 2, x, 2, opts...); err != nil {
 				t.Fatal(err)
@@ -671,7 +671,7 @@ func TestShardNumbers(t *testing.T) {
 		}
 	}
 	t.Logf("%d errors, %d models", errs, models)
-	if errs < 200 || models == 0 {
+	if errs < some([]int{200, 100}, 1)[0] || models == 0 {
 		t.Error("that is few")
 	}
 }
