@@ -274,7 +274,7 @@ func TestBQMFCancel(t *testing.T) {
 	if long {
 		d, n, moments = 300, 150, 12
 	} else if testing.Short() {
-		d, n, moments = 100, 60, 6
+		d, n, moments = 80, 50, 5
 	}
 	x, _ := bent(d, n, 5, 0, 9)
 	x.Set(3, 3, math.NaN())

@@ -117,6 +117,9 @@ func marshalled(t *testing.T, m Model) []byte {
 // TestShards: a fit in shards has the bytes of the fit on one machine.
 func TestShards(t *testing.T) {
 	x := tabled(300, 70)
+	if testing.Short() {
+		x = tabled(150, 40)
+	}
 	holes := holed(x, 0.1)
 	small := x.Clone()
 	for j := range small.Cols {
