@@ -487,20 +487,20 @@ func Curve(r, q, w, x []float64, stride, rows int, low float64) float64 {
 }
 
 // CurveRows is [CombineRows] and then [Curve], four rows at a time without W leaving the registers.
-func CurveRows(r, q, w, u, v, x []float64, stride, rows int, low float64) float64 {
-	k, np := len(u)/rows, len(r)/rows
-	_, x = u[0], x[:(rows-1)*stride+np]
-	s := 0.0
-	for ; rows >= 4; rows -= 4 {
-		s += curve4(r[:4*np], q[:4*np], w[:4*np], u[:4*k], v[:k*np], x, stride, low)
-		r, q, w, u, x = r[4*np:], q[4*np:], w[4*np:], u[4*k:], x[min(4*stride, len(x)):]
+func CurveRows(r, q, w, u, v, x []float64, stride, rows int, low float64) (s float64) {
+	k, np, whole := len(u)/rows, len(r)/rows, rows&^3
+	_, _ = x[:(rows-1)*stride+np], v[:k*np]
+	for i := 0; i < whole; i += 4 {
+		lo, hi := i*np, (i+4)*np
+		s += curve4(r[lo:hi], q[lo:hi], w[lo:hi], u[i*k:(i+4)*k], v, x[i*stride:], stride, low)
 	}
-	for ; rows > 0; rows-- {
-		Combine(w[:np], u[:k], v[:k*np])
-		s += curve(r[:np], q[:np], w[:np], x[:np], low)
-		r, q, w, u, x = r[np:], q[np:], w[np:], u[k:], x[min(stride, len(x)):]
+	if whole == rows {
+		return s
 	}
-	return s
+	lo := whole * np
+	w = w[lo:len(r)]
+	CombineRows(w, u[whole*k:], v, rows-whole)
+	return s + Curve(r[lo:], q[lo:], w, x[whole*stride:], stride, rows-whole, low)
 }
 
 // Stretch adds, for a row of samples, x z² to c2 and x |z|³ to c3 where z < 0, and raises

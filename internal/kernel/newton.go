@@ -8,18 +8,8 @@ import "math"
 
 func curve_g(r, q, w, x []float64, low float64) float64 {
 	var s [Lanes]float64
-	q, w, x = q[:len(r)], w[:len(r)], x[:len(r)]
 	for j := 0; j+Lanes <= len(r); j += Lanes {
-		r, q, w, x := r[j:j+8:j+8], q[j:j+8:j+8], w[j:j+8:j+8], x[j:j+8:j+8]
-		for l := range s {
-			v, y := w[l], x[l]
-			s[l] += v - y
-			v = 1 / atLeast(v, low)
-			w[l] = v
-			v1 := y * v
-			r[l] = v1
-			q[l] = v1 * v
-		}
+		curveBlock(&s, r[j:], q[j:], w[j:], x[j:], low)
 	}
 	return Reduce(&s)
 }
@@ -33,22 +23,27 @@ func curve4_g(r, q, w, u, v, x []float64, stride int, low float64) float64 {
 		var d [Lanes]float64
 		for i := range 4 {
 			at := i*np + j
-			r, q, w, x := r[at:at+8:at+8], q[at:at+8:at+8], w[at:at+8:at+8], x[i*stride+j:i*stride+j+8]
-			for l := range d {
-				v, y := w[l], x[l]
-				d[l] += v - y
-				v = 1 / atLeast(v, low)
-				w[l] = v
-				v1 := y * v
-				r[l] = v1
-				q[l] = v1 * v
-			}
+			curveBlock(&d, r[at:], q[at:], w[at:], x[i*stride+j:], low)
 		}
 		for l, v := range d {
 			s[l] += v
 		}
 	}
 	return Reduce(&s)
+}
+
+// curveBlock is curve_g for a block, whose differences it adds to s.
+func curveBlock(s *[Lanes]float64, r, q, w, x []float64, low float64) {
+	r, q, w, x = r[:8:8], q[:8:8], w[:8:8], x[:8:8]
+	for l := range s {
+		v, y := w[l], x[l]
+		s[l] += v - y
+		v = 1 / atLeast(v, low)
+		w[l] = v
+		v1 := y * v
+		r[l] = v1
+		q[l] = v1 * v
+	}
 }
 
 func stretch_g(c2, c3, rho, w, d, x []float64, low float64) {

@@ -101,6 +101,7 @@ type Newton struct {
 	Updates
 	exact bool // Frobenius, no cell hidden
 	sized bool // the pieces have the size
+	close bool // a pass takes the loss alone, cell by cell
 	apart bool // cells are looked at one by one: some are hidden, or the loss has powers
 	taken bool // the multiplicative updates are over
 	still bool // neither y nor z was lower: nothing moves any more
@@ -109,14 +110,14 @@ type Newton struct {
 	points
 	balance
 	metric         metric
-	gram           []float64 // k × k, where the metric is exact: V Vᵀ of the next y
+	gram, some     []float64 // k × k, where the metric is exact: V Vᵀ of the next y, and of a tile
 	slopes, most   []float64 // np: of the direction of V
 	shareU, shareV []float64 // the visible share of a row, of a column
 	extra          []newtonPart
 	room           []newtonScratch
 	cols           int // pieces of the columns
 
-	directs, searches, moves, halves, gradients, residuals func(worker, piece int)
+	directs, searches, moves, halves, gradients func(worker, piece int)
 }
 
 // momentum is what an epoch takes over from the one before: z, and τ, which is 1 where there is
@@ -217,7 +218,7 @@ func NewNewton(p Problem) *Newton {
 	n := &Newton{exact: p.Loss == divergence.Frobenius && !p.Partial, momentum: momentum{tau: []float64{1}}}
 	n.set(p)
 	n.apart = p.Partial || n.powers()
-	n.directs, n.searches, n.moves, n.halves, n.gradients, n.residuals = n.direct, n.searchV, n.moveV, n.halfU, n.gradient, n.residual
+	n.directs, n.searches, n.moves, n.halves, n.gradients = n.direct, n.searchV, n.moveV, n.halfU, n.gradient
 	return n
 }
 
@@ -278,7 +279,7 @@ func (f *Newton) take() {
 		}
 	}
 	if f.exact {
-		f.gram = v(k * k)
+		f.gram, f.some = v(k*k), v(k*k)
 	} else {
 		f.z2 = v(k * np)
 	}
@@ -357,19 +358,11 @@ func (f *Newton) products() {
 		return
 	}
 	clear(f.gram)
-	g := f.room[0].g[:f.K]
 	for t := range f.tiles.count {
 		lo, hi := f.tile(t)
-		v, n := f.nv[f.K*lo:f.K*hi], hi-lo
-		for c := range f.K {
-			kernel.Dots(g[:c+1], v[:(c+1)*n], v[c*n:(c+1)*n])
-			for b, s := range g[:c+1] {
-				f.gram[c*f.K+b] += s
-				if b < c {
-					f.gram[b*f.K+c] = f.gram[c*f.K+b]
-				}
-			}
-		}
+		v := f.nv[f.K*lo : f.K*hi]
+		kernel.DotsRows(f.some, v, v, f.K)
+		add(f.gram, f.some)
 	}
 }
 
@@ -390,7 +383,9 @@ func (f *Newton) lossesAhead() Losses {
 		size += f.extra[i].size
 	}
 	if !(float64(l.Visible*float64(f.Visible)) >= float64(closeFit*size)) {
-		f.Pool.Do(len(f.pieces), f.residuals)
+		f.close = true
+		f.Pool.Do(len(f.pieces), f.gradients)
+		f.close = false
 		l = f.losses(f.nu, f.nv)
 	}
 	return l
@@ -1041,7 +1036,11 @@ func (f *Newton) clear(piece int) {
 // gradient takes the loss and the gradient of V at the next y, in a piece of the rows.
 func (f *Newton) gradient(worker, piece int) {
 	ws := &f.room[worker]
-	f.clear(piece)
+	if f.close {
+		f.pieces[piece].losses[0] = 0
+	} else {
+		f.clear(piece)
+	}
 	f.over(worker, piece, func(b *band, i, rows int) { f.gradientThin(ws, b, piece, i, rows) }, func(i, rows int) {
 		x, stride := f.load(ws, i, rows)
 		f.lay(ws, rows, x, stride)
@@ -1069,7 +1068,7 @@ func (f *Newton) lay(ws *newtonScratch, rows int, x []float64, stride int) {
 
 // whole ends the sums of a piece where the metric is exact: its loss, see [Newton.lossesAhead].
 func (f *Newton) whole(piece int) {
-	if !f.exact {
+	if !f.exact || f.close {
 		return
 	}
 	var s [1]float64
@@ -1083,25 +1082,6 @@ func (f *Newton) whole(piece int) {
 	p.losses[0] = ex.size - s[0] + float64(both/2)
 }
 
-// residual takes the loss at the next y in a piece of the rows cell by cell.
-func (f *Newton) residual(worker, piece int) {
-	ws, p := &f.room[worker], &f.pieces[piece]
-	p.losses[0] = 0
-	f.over(worker, piece, nil, func(i, rows int) {
-		x, stride := f.load(ws, i, rows)
-		u := f.nu[i*f.K : (i+rows)*f.K]
-		for t := range f.tiles.count {
-			lo, hi := f.tile(t)
-			w := ws.w[:rows*(hi-lo)]
-			kernel.CombineRows(w, u, f.nv[f.K*lo:f.K*hi], rows)
-			kernel.Residual(w, x[lo:], stride, rows)
-			var s [1]float64
-			kernel.Dots(s[:], w, w)
-			p.losses[0] += float64(s[0] / 2)
-		}
-	})
-}
-
 func (f *Newton) gradientRows(ws *newtonScratch, piece, i, rows int, x []float64, stride int) {
 	k, pt := f.K, &f.pieces[piece]
 	u, squares := f.nu[i*k:(i+rows)*k], ws.squares[:rows*k]
@@ -1113,6 +1093,15 @@ func (f *Newton) gradientRows(ws *newtonScratch, piece, i, rows int, x []float64
 		lo, hi := f.tile(t)
 		n := hi - lo
 		num := pt.num[k*lo : k*hi]
+		if f.close {
+			w := ws.w[:rows*n]
+			kernel.CombineRows(w, u, f.nv[k*lo:k*hi], rows)
+			kernel.Residual(w, ws.laid[rows*lo:], n, rows)
+			var s [1]float64
+			kernel.Dots(s[:], w, w)
+			loss += float64(s[0] / 2)
+			continue
+		}
 		if f.exact {
 			x := ws.laid[rows*lo : rows*hi]
 			kernel.AccumulateRows(num, u, x, rows)
@@ -1139,7 +1128,9 @@ func (f *Newton) gradientRows(ws *newtonScratch, piece, i, rows int, x []float64
 		kernel.AccumulateRows(pt.den[k*lo:k*hi], squares, q, rows)
 	}
 	pt.losses[0] += max(loss, 0) // it is one; rounding may say otherwise of a perfect fit
-	f.curvatures(ws, piece, u)
+	if !f.close {
+		f.curvatures(ws, piece, u)
+	}
 }
 
 // curvatures adds what rows of U add to their sums and to the shared Hessian of V.
