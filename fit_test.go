@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/option"
 )
 
@@ -277,7 +278,7 @@ func TestQMFQValidation(t *testing.T) {
 		t.Fatal(err)
 	}
 	interior := 0
-	for _, o := range some([][]FitOption{nil, {WithLoss(Frobenius), WithProjection(FrobeniusUpdates(10))}, {WithStart(StartUniform)}, {WithPatience(3)}}, 2, 3) {
+	for _, o := range some([][]FitOption{nil, {WithLoss(Frobenius), WithProjection(FrobeniusUpdates(10))}, {WithStart(StartUniform)}, {WithPatience(3)}}, 2) {
 		o = append(o, WithEpochs(15), WithSeed(3), WithLevels(8), WithLearningRate(0.2), WithSchedule(ScheduleConstant))
 		q, err := FitQMFQ(ctx, x, 6, append(o, WithValidation(0.1))...)
 		if err != nil {
@@ -347,7 +348,7 @@ func TestFirstPatience(t *testing.T) {
 			t.Fatal(err)
 		}
 		for e := 1; e < len(q.History)-2; e++ {
-			if q.History[e] > q.History[e-1]*(1-worthwhile) {
+			if q.History[e] > q.History[e-1]*(1-journal.Worthwhile) {
 				t.Errorf("%s: epoch %d gained nothing and %d more followed", name, e, len(q.History)-1-e)
 			}
 		}

@@ -461,7 +461,7 @@ func TestOtherProjections(t *testing.T) {
 		if _, is := c.p.(*fixed); is {
 			h = 5e-4 // a point is where the loss falls no further, and known to half its digits
 		}
-		for i := 0; i < len(y); i += 7 {
+		for i := 0; i < len(y); i += some([]int{7, 19}, 1)[0] {
 			if i%share.np >= size.N {
 				continue
 			}
@@ -588,7 +588,7 @@ func begun(to, from *qmfqFit) {
 
 // starts is what a start fills.
 func (f *qmfqFit) starts() [][]float64 {
-	return [][]float64{f.inflation.f, f.inflation.inc, f.deflation.f, f.deflation.inc, f.deflation.r, f.from.u, f.from.v}
+	return [][]float64{f.inflation.F, f.inflation.Inc, f.deflation.F, f.deflation.Inc, f.deflation.R, f.from.u, f.from.v}
 }
 
 func exists(path string) bool {
