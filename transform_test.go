@@ -336,7 +336,7 @@ func (p *plainSearch) model(x, z []float64) (g []float64, h [][]float64) {
 		if slope == 0 {
 			continue
 		}
-		t = max(t, floorT*slices.Max(p.q.Quantiles.Row(i)))
+		t = max(t, 1e-12*slices.Max(p.q.Quantiles.Row(i)))
 		for c, u := range p.q.U.Row(i) {
 			a := slope * u * math.Exp(z[c])
 			g[c] += (1 - x/t) * a

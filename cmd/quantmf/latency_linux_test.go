@@ -45,7 +45,7 @@ func TestCommandLatency(t *testing.T) {
 	outputs := []string{"o.qmf", "o.npy", "o.tsv", "o.html", "o.csv.gz"}
 	kept := files(t, ".")
 	for _, args := range []string{
-		"fit -k 10 x.npy -o o.qmf", "fit -k 10 -method nmf -epochs 2000 -tolerance 1e-15 x.npy -o o.qmf", "fit -k 10 -method qmfq x.npy -o o.qmf", "fit -method bqmf x.npy -o o.qmf",
+		"fit -k 10 x.npy -o o.qmf", "fit -k 10 -method nmf -epochs 2000 x.npy -o o.qmf", "fit -k 10 -method qmfq x.npy -o o.qmf", "fit -method bqmf x.npy -o o.qmf",
 		"fit -k 10 x.tsv -o o.qmf", "rank -k 5,10 x.npy", "impute holes.npy -o o.npy", "transform m.qmf x.npy -o o.npy", "reconstruct m.qmf -o o.tsv",
 		"normalize q.qmf x.npy -o o.tsv", "inspect m.qmf x.npy", "report m.qmf x.npy -o o.html", "convert x.tsv o.csv.gz",
 	} {
