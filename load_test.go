@@ -118,7 +118,7 @@ func TestLoad(t *testing.T) {
 }
 
 // TestTransformTime: the time of the processor that placing the samples of a fit takes, beside that of
-// the fit. The bounds are a quarter above what was measured.
+// the fit. The bounds are a quarter above what was measured beside other loads.
 func TestTransformTime(t *testing.T) {
 	if os.Getenv("QUANTMF_LONG") == "" {
 		t.Skip("a measurement: set QUANTMF_LONG")
@@ -130,7 +130,7 @@ func TestTransformTime(t *testing.T) {
 		most float64
 		fit  func() (Model, error)
 	}{
-		{"NMF", 0.4, func() (Model, error) { return FitNMF(ctx, x, 10) }},
+		{"NMF", 0.5, func() (Model, error) { return FitNMF(ctx, x, 10) }},
 		{"QMF", 0.45, func() (Model, error) { return FitQMF(ctx, x, 10) }},
 		{"QMFQ", 0.2, func() (Model, error) { return FitQMFQ(ctx, x, 10) }},
 		{"BQMF", 0.06, func() (Model, error) { return FitBQMF(ctx, x, 0) }},
@@ -143,7 +143,7 @@ func TestTransformTime(t *testing.T) {
 				t.Fatal(err)
 			}
 			fit = min(fit, cpuTime()-began)
-			for range 3 {
+			for range 5 {
 				began = cpuTime()
 				if _, err := m.Transform(ctx, x); err != nil {
 					t.Fatal(err)
