@@ -281,39 +281,32 @@ func (c *words) number() {
 // Huffman's method; those that are too long are cut, and the shortest of the others lengthened until there is room.
 func (c *words) set(count []int32, most uint8) {
 	clear(c.length[:])
-	type node struct {
-		weight      int32
-		left, right int16 // symbols, or ^ of nodes
-	}
-	var leaves []node
+	const symbols = 1 << 9
+	var leaves []int // weights times symbols, plus the symbol
 	for s, n := range count {
 		if n > 0 {
-			leaves = append(leaves, node{n, int16(s), 0})
+			leaves = append(leaves, int(n)*symbols+s)
 		}
 	}
 	if len(leaves) < 2 { // a code of one word is one of one bit
 		for _, l := range leaves {
-			c.length[l.left] = 1
+			c.length[l%symbols] = 1
 		}
 		c.number()
 		return
 	}
-	slices.SortFunc(leaves, func(a, b node) int {
-		if a.weight != b.weight {
-			return int(a.weight - b.weight)
-		}
-		return int(a.left - b.left)
-	})
+	slices.Sort(leaves)
 	// Both leaves and nodes come in order of their weights.
+	type node struct{ weight, left, right int } // of leaves, or ^ of nodes
 	nodes := make([]node, 0, len(leaves)-1)
 	leaf, inner := 0, 0
-	least := func() (place int16, weight int32) {
-		if inner == len(nodes) || leaf < len(leaves) && leaves[leaf].weight <= nodes[inner].weight {
+	least := func() (place, weight int) {
+		if inner == len(nodes) || leaf < len(leaves) && leaves[leaf]/symbols <= nodes[inner].weight {
 			leaf++
-			return int16(leaf - 1), leaves[leaf-1].weight
+			return leaf - 1, leaves[leaf-1] / symbols
 		}
 		inner++
-		return int16(^(inner - 1)), nodes[inner-1].weight
+		return ^(inner - 1), nodes[inner-1].weight
 	}
 	for range len(leaves) - 1 {
 		a, wa := least()
@@ -324,7 +317,7 @@ func (c *words) set(count []int32, most uint8) {
 	depth := make([]uint8, len(nodes))
 	var counts [longest + 1]int
 	for i := len(nodes) - 1; i >= 0; i-- {
-		for _, to := range [2]int16{nodes[i].left, nodes[i].right} {
+		for _, to := range [2]int{nodes[i].left, nodes[i].right} {
 			if d := depth[i] + 1; to < 0 {
 				depth[^to] = d
 			} else {
@@ -348,7 +341,7 @@ func (c *words) set(count []int32, most uint8) {
 	next := 0
 	for n := most; n > 0; n-- {
 		for range counts[n] {
-			c.length[leaves[next].left] = n
+			c.length[leaves[next]%symbols] = n
 			next++
 		}
 	}

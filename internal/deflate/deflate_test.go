@@ -277,6 +277,8 @@ func FuzzUnpack(f *testing.F) {
 			f.Add(b.Bytes())
 		}
 	}
+	f.Add([]byte("$0\x00\x00")) // a code of one word, and the other
+	f.Add([]byte("\x1cVK\x12\xddZ\n\x1b\xf5K\xae\r\x92@h\xff[\xedr\xc6.\x1f(}\xf9\x83I"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		const most = 1 << 20
 		got, err := io.ReadAll(io.LimitReader(NewReader(bytes.NewReader(in)), most))

@@ -208,8 +208,18 @@ const (
 	recordSize   = 44
 
 	tableStops   = 0 // whether a goroutine may be stopped, which WebAssembly does not
-	tableInlined = 2
+	tableInlined = 2 // an index into the tree of what was inlined
+	dataTree     = 3 // that tree, among the other data
+	treeNode     = 16
 	mostTables   = 8
+	none         = 1<<32 - 1
+)
+
+// The description of the module (runtime.moduledata), numbers of eight bytes, begins with the addresses of the head and of the names.
+const (
+	moduleFuncs  = 8 * 17 // how many functions, and one more
+	moduleOthers = 8 * 40 // the address that other data are counted from
+	moduleSize   = 8 * 41
 )
 
 // clearLines clears the tables of lines in a memory.
@@ -230,29 +240,46 @@ func clearLines(memory []byte) error {
 	if offset(headNames) > units || units > places || places > records || funcs == 0 || funcs > (len(tables)-records)/8 {
 		return unknown
 	}
+	module := binary.LittleEndian.AppendUint64(nil, uint64(at))
+	module = binary.LittleEndian.AppendUint64(module, uint64(at+offset(headNames)))
+	described := bytes.Index(memory, module)
+	if described < 0 || described > len(memory)-moduleSize || binary.LittleEndian.Uint64(memory[described+moduleFuncs:]) != uint64(funcs)+1 {
+		return unknown
+	}
+	base := binary.LittleEndian.Uint64(memory[described+moduleOthers:])
+	if base >= uint64(len(memory)) {
+		return unknown
+	}
+	others := memory[base:]
+	trees, used := map[uint32]int{}, map[uint32]bool{} // where trees begin, and how long they are; where other data do
 	old := bytes.Clone(tables[places:records])
 	kept := make([]byte, len(old))
-	// keep takes over the table at a place: steps of the value and of the place, up to one of 0.
-	keep := func(from uint32) bool {
+	// table returns the table of a place, pairs of steps of the value, from -1 on, and of the place, up to a step of 0;
+	// and the largest value.
+	table := func(from uint32) (t []byte, most int, ok bool) {
 		at := int(from)
 		if at == 0 {
-			return true
+			return nil, -1, true
 		}
-		for first := true; ; first = false {
-			if at >= len(old) {
-				return false
-			}
-			step, n := binary.Uvarint(old[at:])
-			if step == 0 && !first {
-				copy(kept[from:], old[from:at+1])
-				return n > 0
+		value := -1
+		for most, first := -1, true; ; first = false {
+			step, n := binary.Uvarint(old[min(at, len(old)):])
+			if n > 0 && step == 0 && !first {
+				return old[from : at+1], most, true
 			}
 			_, m := binary.Uvarint(old[min(at+max(n, 0), len(old)):])
 			if n <= 0 || m <= 0 {
-				return false
+				return nil, 0, false
 			}
+			value += int(step>>1) ^ -int(step&1)
+			most = max(most, value)
 			at += n + m
 		}
+	}
+	keep := func(from uint32) bool {
+		t, _, ok := table(from)
+		copy(kept[min(int(from), len(kept)):], t)
+		return ok
 	}
 	list := tables[records:]
 	for i := range funcs {
@@ -262,9 +289,27 @@ func clearLines(memory []byte) error {
 		}
 		record := list[place:]
 		field := func(f int) uint32 { return binary.LittleEndian.Uint32(record[f:]) }
-		further, others := int(min(field(recordTables), mostTables+1)), int(record[recordOthers])
-		if field(recordEntry) != entry || further > mostTables || len(record) < recordSize+4*(further+others) {
+		further, other := int(min(field(recordTables), mostTables+1)), int(record[recordOthers])
+		if field(recordEntry) != entry || further > mostTables || len(record) < recordSize+4*(further+other) {
 			return unknown
+		}
+		for d := range other {
+			f := recordSize + 4*(further+d)
+			place := field(f)
+			switch {
+			case place == none:
+			case uint64(place) >= uint64(len(others)):
+				return unknown
+			case d != dataTree || further <= tableInlined:
+				used[place] = true
+			default:
+				_, most, ok := table(field(recordSize + 4*tableInlined))
+				if !ok {
+					return unknown
+				}
+				trees[place] = max(trees[place], treeNode*(most+1))
+				binary.LittleEndian.PutUint32(record[f:], none)
+			}
 		}
 		for _, f := range []int{recordFile, recordLine, recordUnit, recordStart} {
 			clear(record[f : f+4])
@@ -280,6 +325,17 @@ func clearLines(memory []byte) error {
 		if !ok {
 			return unknown
 		}
+	}
+	for from, size := range trees {
+		if uint64(size) > uint64(len(others))-uint64(from) {
+			return unknown
+		}
+		for place := from; place < from+uint32(size); place++ {
+			if used[place] {
+				return unknown
+			}
+		}
+		clear(others[from : int(from)+size])
 	}
 	copy(tables[places:], kept)
 	clear(tables[units:places]) // and the names of files
