@@ -1,16 +1,18 @@
 // Lean makes a WebAssembly module that Go linked smaller, in its place, without another behaviour:
 //
-//		go run ./internal/lean app.wasm
+//	go run ./internal/lean app.wasm
 //
-//	  - Data. The linker cuts the initial memory where a few bytes are zero, into tens of thousands of segments with a
-//	    head each. They become one segment up to the next long run of zeros, which compress to nothing.
-//	  - Line tables. Of each function Go keeps for each place in it the file, the line, what was inlined there and
-//	    whether the goroutine may be stopped, beside what its collector and its stacks need. The former four
-//	    are read where a trace of the stack is printed, or asked for by runtime.Callers; they are cleared. A trace then has
-//	    the names of functions, without lines ("?:0"), and without functions that were inlined.
+// Data: the linker cuts the initial memory where a few bytes are zero, into tens of thousands of segments with a
+// head each. They become one segment up to the next long run of zeros, which compress to nothing.
 //
-// What compresses a module, as servers do, has a fifth less of it. The layout is that of package runtime (symtab.go, runtime2.go);
-// a module whose tables are laid out otherwise is refused.
+// Line tables: of each function Go keeps for each place in it the file, the line, what was inlined there and
+// whether the goroutine may be stopped, beside what its collector and its stacks need. The former four
+// are read where a trace of the stack is printed, or asked for by runtime.Callers; they are cleared, and so are
+// the trees of what was inlined. A trace then has the names of functions, without lines ("?:0"), and without
+// functions that were inlined.
+//
+// What compresses a module, as servers do, makes a fifth less of it. The layout is that of package runtime (symtab.go,
+// runtime2.go); a module whose tables are laid out otherwise is refused.
 package main
 
 import (
