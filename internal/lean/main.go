@@ -218,10 +218,17 @@ const (
 )
 
 // The description of the module (runtime.moduledata), numbers of eight bytes, begins with the addresses of the head and of the names.
+// Somewhere in it, where exactly depends on the version of Go, is the address that other data are counted from.
 const (
-	moduleFuncs  = 8 * 17 // how many functions, and one more
-	moduleOthers = 8 * 40 // the address that other data are counted from
-	moduleSize   = 8 * 41
+	moduleFuncs = 17 // how many functions, and one more
+	moduleRest  = 18
+	moduleSize  = 60
+)
+
+// A node of a tree (runtime.inlinedCall).
+const (
+	nodeZeros = 1 // three bytes of zeros
+	nodeName  = 4 // where its name lies among names
 )
 
 // clearLines clears the tables of lines in a memory.
@@ -242,17 +249,13 @@ func clearLines(memory []byte) error {
 	if offset(headNames) > units || units > places || places > records || funcs == 0 || funcs > (len(tables)-records)/8 {
 		return unknown
 	}
+	names := tables[offset(headNames):units]
 	module := binary.LittleEndian.AppendUint64(nil, uint64(at))
 	module = binary.LittleEndian.AppendUint64(module, uint64(at+offset(headNames)))
 	described := bytes.Index(memory, module)
-	if described < 0 || described > len(memory)-moduleSize || binary.LittleEndian.Uint64(memory[described+moduleFuncs:]) != uint64(funcs)+1 {
+	if described < 0 || described > len(memory)-8*moduleSize || binary.LittleEndian.Uint64(memory[described+8*moduleFuncs:]) != uint64(funcs)+1 {
 		return unknown
 	}
-	base := binary.LittleEndian.Uint64(memory[described+moduleOthers:])
-	if base >= uint64(len(memory)) {
-		return unknown
-	}
-	others := memory[base:]
 	trees, used := map[uint32]int{}, map[uint32]bool{} // where trees begin, and how long they are; where other data do
 	old := bytes.Clone(tables[places:records])
 	kept := make([]byte, len(old))
@@ -300,8 +303,6 @@ func clearLines(memory []byte) error {
 			place := field(f)
 			switch {
 			case place == none:
-			case uint64(place) >= uint64(len(others)):
-				return unknown
 			case d != dataTree || further <= tableInlined:
 				used[place] = true
 			default:
@@ -328,18 +329,45 @@ func clearLines(memory []byte) error {
 			return unknown
 		}
 	}
-	for from, size := range trees {
-		if uint64(size) > uint64(len(others))-uint64(from) {
-			return unknown
-		}
-		for place := from; place < from+uint32(size); place++ {
-			if used[place] {
-				return unknown
-			}
-		}
-		clear(others[from : int(from)+size])
+	if len(trees) > 0 && !clearTrees(memory, memory[described+8*moduleRest:described+8*moduleSize], names, trees, used) {
+		return unknown
 	}
 	copy(tables[places:], kept)
 	clear(tables[units:places]) // and the names of files
 	return nil
+}
+
+// clearTrees clears the trees of what was inlined, whose places are counted from one of the addresses: the one where
+// every node has a name, and no tree is anything else.
+func clearTrees(memory, addresses, names []byte, trees map[uint32]int, used map[uint32]bool) bool {
+	for from, size := range trees {
+		for place := from; place < from+uint32(size); place++ {
+			if used[place] {
+				return false
+			}
+		}
+	}
+	are := func(base uint64) bool {
+		for from, size := range trees {
+			if base > uint64(len(memory)) || uint64(from)+uint64(size) > uint64(len(memory))-base {
+				return false
+			}
+			for tree := memory[base+uint64(from):][:size]; len(tree) > 0; tree = tree[treeNode:] {
+				name := uint64(binary.LittleEndian.Uint32(tree[nodeName:]))
+				if tree[nodeZeros]|tree[nodeZeros+1]|tree[nodeZeros+2] != 0 || name == 0 || name >= uint64(len(names)) || names[name-1] != 0 {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	for ; len(addresses) > 0; addresses = addresses[8:] {
+		if base := binary.LittleEndian.Uint64(addresses); are(base) {
+			for from, size := range trees {
+				clear(memory[base+uint64(from):][:size])
+			}
+			return true
+		}
+	}
+	return false
 }

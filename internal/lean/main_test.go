@@ -119,6 +119,14 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: no error", what)
 		}
 	}
+	// Trees that lie elsewhere.
+	memory := memoryOf(t, module)
+	head := bytes.Index(memory, []byte(layout))
+	described := bytes.Index(memory, binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(head)), uint64(head)+binary.LittleEndian.Uint64(memory[head+headNames:])))
+	clear(memory[described+8*moduleRest : described+8*moduleSize])
+	if err := clearLines(memory); err == nil {
+		t.Error("trees elsewhere: no error")
+	}
 	small, err := lean(bytes.Clone(module))
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ func TestSprintf(t *testing.T) {
 		"a %s b":  {"", "x", "%d", "ü\x00\xff", errors.New("an error")},
 		"%v":      {"x", errors.New("an error"), 3, []int{}, []int{3}, []int{3, -4}, 2.5},
 		"%q":      {"", "x\"\n\u00fc\u200b\xff", byte('|'), byte('\''), byte(0), byte(0xe4)},
-		"%d%%":    {0, -3, math.MaxInt64, math.MinInt64, int64(7), uint32(math.MaxUint32), uint64(math.MaxUint64), byte(200)},
+		"%d%%":    {0, -3, math.MaxInt32, int64(math.MaxInt64), int64(math.MinInt64), uint32(math.MaxUint32), uint64(math.MaxUint64), byte(200)},
 		"#%02x":   {0, 9, 16, 255, byte(10), uint32(0x8e)},
 		"%c":      {byte('f'), byte(0xe4)},
 		"%g":      numbers,
