@@ -15,6 +15,7 @@ import (
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/posterior"
 	"github.com/quantmf/quantmf/internal/projection"
+	"github.com/quantmf/quantmf/internal/svd"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -110,7 +111,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 			fit = uv + nmf.NewtonNumbers(f.d, f.n, f.k, f.workers)
 		}
 		if c.start == StartSVD {
-			fit += size(18, f.n, f.k+2*svdMore) + size(3, f.d+f.n, f.k+2*svdMore)
+			fit += size(18, f.n, f.k+2*svd.More) + size(3, f.d+f.n, f.k+2*svd.More)
 		}
 	case MethodQMF:
 		model = uv + size(3, f.d, f.m+4)

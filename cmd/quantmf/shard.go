@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/flags"
 	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
@@ -122,7 +123,7 @@ func shard(args []string, s streams) error {
 		args = args[1:]
 	}
 	options := slices.DeleteFunc(optionFlags(), func(o *optionFlag) bool {
-		return slices.Contains([]string{"batch", "projection", "updates", "restarts"}, o.name)
+		return slices.Contains([]string{"batch", "projection", "updates", "restarts"}, o.Name)
 	})
 	f := &shardFlags{fitFlags: fitFlags{flagOf: flagOf(options), loss: quantmf.KL, autoLoss: true}}
 	f.flagOf["shards"] = "shards"
@@ -142,7 +143,7 @@ func shard(args []string, s streams) error {
 	f.limits.flags(set)
 	f.in.register(set, false)
 	for _, o := range options {
-		set.Var(o, o.name, "")
+		set.Var(o, o.Name, "")
 	}
 	words, err := arguments(set, args, action.word)
 	if errors.Is(err, flag.ErrHelp) {
@@ -169,7 +170,7 @@ func shard(args []string, s streams) error {
 	}
 	switch {
 	case !slices.Contains([]string{"qmf", "nmf"}, f.method):
-		return usageError(fmt.Sprintf("-method %s: %v", f.method, mustBeOneOf([]string{"qmf", "nmf"})))
+		return usageError(fmt.Sprintf("-method %s: %v", f.method, flags.OneOf([]string{"qmf", "nmf"})))
 	case given["top"] && f.top < 1:
 		return usageError(fmt.Sprintf("-top %d: must be at least 1", f.top))
 	case given["round"] && f.round < 0:
