@@ -270,9 +270,11 @@ func TestBQMFTransform(t *testing.T) {
 // TestBQMFCancel: how far a fit goes between two looks at its context is bound by rows and
 // samples, and nothing is begun once the context has ended. It counts looks, not time.
 func TestBQMFCancel(t *testing.T) {
-	d, n, moments := 300, 150, 12
-	if testing.Short() {
-		d, n, moments = 100, 60, 6
+	d, n, moments := 160, 90, 10
+	if long {
+		d, n, moments = 300, 150, 12
+	} else if testing.Short() {
+		d, n, moments = 80, 50, 5
 	}
 	x, _ := bent(d, n, 5, 0, 9)
 	x.Set(3, 3, math.NaN())
@@ -828,13 +830,13 @@ func TestBQMFCurve(t *testing.T) {
 // have mass counted by the part of it that lies within (in a closed interval they would
 // count whole).
 func TestBQMFIntervalsHold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fits two larger matrices")
+	}
 	for name, change := range map[string]func(v float64) float64{
 		"continuous": func(v float64) float64 { return v },
 		"counts":     func(v float64) float64 { return math.Floor(2 * v) },
 	} {
-		if testing.Short() && name == "continuous" {
-			continue
-		}
 		hold, cells := [3]float64{}, 0.0
 		for seed := range uint64(2) {
 			x, _ := bent(100, 90, 3, 0, 20+seed)
