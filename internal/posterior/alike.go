@@ -35,7 +35,7 @@ const (
 	alikeMost   = 24
 	alikeLength = 0.1
 	alikeRidge  = 1
-	alikeGain   = 6 // of one seen cell's part of a row's squared residuals; by chance, 1 goes away
+	alikeGain   = 6 // in parts of 1/n_i, of which about one goes away by chance
 	alikeWeight = 5 // what no weight exceeds: |b| <= |κ_j| / alikeRidge
 )
 
@@ -47,7 +47,7 @@ type Alike struct {
 	n, k, kp int
 	step     int       // every so-manyth sample is compared with
 	low      []float64 // L over √(2 alikeLength D), K × kp
-	middle   []float64 // K: the mean of w
+	middle   []float64 // K: the mean of v
 	at       []float64 // places w of those that are compared with, each kp
 	squares  []float64 // |w|²
 	of       []int32   // of each sample alikeMost of those, nearest first; -1: none
