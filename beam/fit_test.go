@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/samebits"
 )
 
 func TestMain(m *testing.M) {
@@ -128,6 +129,32 @@ func TestBits(t *testing.T) {
 					t.Errorf("left in the store: %v, %v", left, err)
 				}
 			})
+		}
+	}
+}
+
+// TestSame: by Beam's embedded runner fits have the hashes that the package's have.
+func TestSame(t *testing.T) {
+	for i, f := range samebits.Fits() {
+		store, err := OpenStore(t.Context(), t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := quantmf.PlanQMF
+		if f.Method == quantmf.MethodNMF {
+			plan = quantmf.PlanNMF
+		}
+		shards := []int{1, 2, 3, 8}[i]
+		if err := plan(t.Context(), store, shards, f.X, f.Rank, f.Options...); err != nil {
+			t.Fatal(err)
+		}
+		m, err := Fit(t.Context(), store, Run{Retries: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Check(t, fmt.Sprintf("%d shards by Beam", shards), m)
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
