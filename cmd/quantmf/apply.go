@@ -111,14 +111,20 @@ func parseApplied(command string, args []string, s streams, page *pageFlags, wan
 	if err != nil {
 		return nil, err
 	}
+	a.in.progress = a.progress
 	a.tell = newProgress(a.progress, s.err)
 	a.tell.begin(command)
 	return a, a.limits.check()
 }
 
-// writeMatrix writes one matrix, to a place that is none of the inputs.
-func writeMatrix(s streams, path string, in *inputFlags, inputs []os.FileInfo, corner string, rows, columns []string, m quantmf.Mat) error {
-	return writeOnly(s, path, inputs, func(w io.Writer) error { return table.Write(w, in.place(path), corner, rows, columns, m) })
+// writeMatrix writes one matrix, to a place that is none of the inputs. Features and samples tell whether the names among rows and columns
+// are those of a matrix that was read.
+func writeMatrix(s streams, path string, in *inputFlags, inputs []os.FileInfo, corner string, rows, columns []string, m quantmf.Mat, features, samples bool) error {
+	err := writeOnly(s, path, inputs, func(w io.Writer) error { return table.Write(w, in.place(path), corner, rows, columns, m) })
+	if err == nil {
+		err = in.nameless(s.err, path, features, samples)
+	}
+	return err
 }
 
 // writeOnly writes one file, to a place that is none of the inputs.
@@ -172,7 +178,7 @@ func transform(args []string, s streams) error {
 	if err != nil {
 		return ended(ctx, err, t)
 	}
-	return writeMatrix(s, a.out, &a.in, inputs, "component", numbered("c", v.Rows), t.Samples, v)
+	return writeMatrix(s, a.out, &a.in, inputs, "component", numbered("c", v.Rows), t.Samples, v, false, t.NamedSamples)
 }
 
 // placed is how many samples are placed at once, at least: fewer would make the nearest
@@ -230,7 +236,7 @@ func reconstruct(args []string, s streams) error {
 		return err
 	}
 	a.tell.at("taking the model at every feature and sample")
-	return writeMatrix(s, a.out, &a.in, []os.FileInfo{from}, "feature", m.features, m.samples, m.Reconstruct())
+	return writeMatrix(s, a.out, &a.in, []os.FileInfo{from}, "feature", m.features, m.samples, m.Reconstruct(), m.namedFeatures, m.namedSamples)
 }
 
 func normalize(args []string, s streams) error {
@@ -260,7 +266,7 @@ func normalize(args []string, s streams) error {
 	if err != nil {
 		return explain(err, t, nil)
 	}
-	return writeMatrix(s, a.out, &a.in, inputs, "feature", t.Features, t.Samples, y)
+	return writeMatrix(s, a.out, &a.in, inputs, "feature", t.Features, t.Samples, y, t.NamedFeatures, t.NamedSamples)
 }
 
 func convert(args []string, s streams) error {
@@ -289,5 +295,5 @@ func convert(args []string, s streams) error {
 		return err
 	}
 	tell.at("writing " + words[1])
-	return writeMatrix(s, words[1], &in, []os.FileInfo{from}, "feature", t.Features, t.Samples, t.X)
+	return writeMatrix(s, words[1], &in, []os.FileInfo{from}, "feature", t.Features, t.Samples, t.X, t.NamedFeatures, t.NamedSamples)
 }

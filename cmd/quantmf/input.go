@@ -165,6 +165,22 @@ func (f *inputFlags) writable(paths ...string) error {
 	return nil
 }
 
+// nameless says that the format of an output has no room for the names of features, or of samples, that there are.
+func (f *inputFlags) nameless(w io.Writer, path string, features, samples bool) error {
+	format, _, err := table.FormatOf(f.place(path))
+	if path == "" || err != nil || format != "npy" && format != "mtx" || !features && !samples || f.progress == "none" {
+		return nil
+	}
+	whose := "features and samples"
+	if !samples {
+		whose = "features"
+	} else if !features {
+		whose = "samples"
+	}
+	_, err = fmt.Fprintf(w, "warning: %s: %s has no names, so those of the %s are left out: npz keeps them\n", shown(path), format, whose)
+	return err
+}
+
 // openedMatrix sees every file of a matrix between its opening and its reading, for the
 // test in which it changes there.
 var openedMatrix = func(path string) {}

@@ -424,10 +424,15 @@ func finishShards(f *shardFlags, s streams) error {
 			return err
 		}
 	}
-	if err := (&result{fitFlags: &f.fitFlags, m: m}).write(out); err != nil {
+	r := &result{fitFlags: &f.fitFlags, m: m}
+	if err := r.write(out); err != nil {
 		return err
 	}
-	return out.commit()
+	if err := out.commit(); err != nil {
+		return err
+	}
+	f.in.progress = f.progress
+	return r.nameless(s.err)
 }
 
 // folder is a quantmf.Remover: a file for each blob.
