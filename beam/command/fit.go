@@ -17,6 +17,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/beam"
+	"github.com/quantmf/quantmf/internal/advice"
 	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
@@ -157,6 +158,9 @@ func fit(ctx context.Context, args []string, s streams) error {
 	f.say(s, record{Read: t.File, Features: features, Samples: samples}, "%s: %d features × %d samples; %s", t.File, features, samples, t.Taken)
 	for _, w := range t.Warnings {
 		f.say(s, record{Warning: w}, "warning: %s", w)
+	}
+	if text := advice.OneMachine(f.method, features, samples, "-k", strconv.Itoa(f.rank)); text != "" {
+		f.say(s, record{Warning: text}, "%s", text)
 	}
 	plan := quantmf.PlanQMF
 	if f.method == "nmf" {

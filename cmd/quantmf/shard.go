@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/advice"
 	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
@@ -209,6 +210,10 @@ func planShards(f *shardFlags, s streams) error {
 	store := &folder{dir: f.modelFile}
 	tell := newProgress(f.progress, s.err)
 	tell.begin(strings.ToUpper(f.method))
+	d, n := t.Dims()
+	if err := tell.remark(advice.OneMachine(f.method, d, n, "-k", strconv.Itoa(f.rank))); err != nil {
+		return err
+	}
 	plan := quantmf.PlanQMF
 	if f.method == "nmf" {
 		plan = quantmf.PlanNMF
