@@ -219,7 +219,7 @@ func (f formulas) plot(all []line) string {
 	var s strings.Builder
 	inks := []string{"#0072b2", "#56b4e9", "#009e73", "#e69f00", "#d55e00"}
 	fmt.Fprint(&s, `<svg xmlns="http://www.w3.org/2000/svg" width="960" height="400" font-family="sans-serif" font-size="12"><rect width="960" height="400" fill="white"/>`+"\n")
-	const top, bottom, low, high = 20.0, 330.0, -3.0, 2.0 // seconds are from 10^low to 10^high
+	const top, bottom, low, high = 20.0, 330.0, -3.0, 1.0 // seconds are from 10^low to 10^high
 	y := func(v float64) float64 { return bottom - (math.Log10(v)-low)/(high-low)*(bottom-top) }
 	panel := func(left, from, to float64, label string, ticks ...float64) func(v float64) float64 {
 		x := func(v float64) float64 { return left + 260*math.Log(v/from)/math.Log(to/from) }
@@ -237,7 +237,7 @@ func (f formulas) plot(all []line) string {
 	}
 	overN := panel(52, 900, 70000, "an epoch over n, d = 1000, k = 10", 1000, 4000, 16000, 64000)
 	overD := panel(372, 450, 22000, "an epoch over d, n = 2000, k = 10", 500, 2000, 8000, 20000)
-	overS := panel(692, 0.9, 9, "shards, 2000 × 4000: the longest step; rings: the reduce", 1, 2, 4, 8)
+	overS := panel(692, 0.9, 9, "shards of 2000 × 4000: a step (rings: the reduce)", 1, 2, 4, 8)
 	for i, kind := range kinds {
 		curve := func(x func(float64) float64, from, to float64, of func(v float64) work) {
 			path, d := "", "M"
