@@ -21,6 +21,7 @@ import (
 	"github.com/quantmf/quantmf/internal/curve"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/nmf"
@@ -288,7 +289,7 @@ func (f *bqmfFit) begin(rank int) error {
 	f.data = posterior.NewData(a, n, y[:a*np], func(i, j int) bool { v := f.x.Row(f.active[i])[j]; return v == v })
 	f.pool.Bind(f.ctx) // what a stop leaves undone nobody looks at
 	defer f.pool.Bind(nil)
-	f.space = svd.NewSubspace(a, n, f.rank, svdPasses, nmf.Chunks, func(_, i int) []float64 { return y[i*np : (i+1)*np] }, f.pool)
+	f.space = svd.NewSubspace(a, n, f.rank, svd.Passes, nmf.Chunks, func(_, i int) []float64 { return y[i*np : (i+1)*np] }, f.pool)
 	return course.report(1)
 }
 
@@ -312,7 +313,7 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 	}
 	fit := posterior.New(f.ctx, f.data, min(f.rank, len(f.active)), strengths[run], f.space, f.pool)
 	history, validation := []float64{fit.Nothing()}, []float64(nil)
-	judge := watch{}
+	judge := journal.Watch{}
 	first, done := 0, false
 	var best *BQMF // of this run, on the held-out cells
 	if from != nil {
@@ -328,7 +329,7 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 		m := f.finish(fit, run)
 		if held := f.heldMean(m); f.ctx.Err() == nil {
 			validation = []float64{held}
-			judge.see(0, held)
+			judge.See(0, held)
 			best = m
 			best.History, best.Validation = history, validation
 			if f.better(m) {
@@ -377,7 +378,7 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 				break
 			}
 			validation = append(validation, held)
-			if better, _ := judge.see(epoch, held); better {
+			if better, _ := judge.See(epoch, held); better {
 				m.Best, best = epoch, m
 				best.History, best.Validation = history, validation
 				if f.better(m) {
@@ -1193,7 +1194,7 @@ func (f *bqmfFit) parts(fit *posterior.Fit, last []float64) []section.Part {
 }
 
 // checkpoint hands the state after an epoch of a run to the caller.
-func (f *bqmfFit) checkpoint(fit *posterior.Fit, run, epoch int, done bool, judge watch, history, validation []float64) error {
+func (f *bqmfFit) checkpoint(fit *posterior.Fit, run, epoch int, done bool, judge journal.Watch, history, validation []float64) error {
 	s := &saved{restart: run, epoch: epoch, judge: judge, history: history, validation: validation, real: f.parts(fit, []float64{fit.Unit, fit.Moved, f.mark}), index: []uint64{uint64(fit.K)}}
 	if done {
 		s.steps = 1

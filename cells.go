@@ -4,39 +4,13 @@ package quantmf
 // observed, or those of them that are not held out for validation.
 //
 // Rows of x are read again whenever they are wanted, and nothing of the size of x is kept but a bit a
-// cell where some are held out, and a Mat in other units.
-//
-// # Units
-//
-// Sums of powers of x overflow or underflow where the unit of x is far from 1, so a fit
-// works on
-//
-//	x'_ij = (x_ij - shift_i) 2^{-e_i},
-//
-// and converts its model to the units of x at the end. Multiplication by 2^{-e_i} is
-// exact, and e_i is even, so that 2^{e_i/2} is exact, too. Where the largest |x| lies
-// within 2^±100 and x is not negative, x' is x itself.
-//
-// # Scale
-//
-// Every e_i is the exponent e that brings the largest |x| to [1,4); the loss of x is
-// then 2^{βe} times that of x'. An NMF has no other exponent. The maps of QMF and QMFQ
-// are free to give every row a scale of its own, so a row that lies more than 2^100
-// below the largest gets a smaller e_i, which brings it to 2^-100 of the largest, and
-// its loss in x' is weighted by 2^{β(e_i-e)}.
-//
-// # Shift
-//
-// Under Frobenius those maps are free to give every row an offset, too. Where x has a
-// negative value the shift of a row is its lowest visible value: x' is not negative,
-// starts and floors are relative to the range of the row, and q_1 alone may be of either
-// sign (maps.go).
+// cell where some are held out, and a Mat in other units. A fit works on x', which is x in units of its own
+// (internal/unit); the rows here are those of x'.
 
 import (
 	"context"
 	"math"
 	"math/bits"
-	"slices"
 	"sync/atomic"
 
 	"github.com/quantmf/quantmf/internal/divergence"
@@ -44,24 +18,25 @@ import (
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/unit"
 )
 
 // cells is what a fit may look at: the rows of x', which cells of them are hidden, and the number of
 // visible ones.
 type cells struct {
 	sizes
-	source   Rows
-	mat      Mat      // x' where source is a Mat, a copy where x' is not x; else empty
-	into     *units   // what brings rows of source to x'; nil: they are x'
-	trouble  *trouble // with reading
-	missing  bool     // NaN cells are unobserved
-	partial  bool     // some cells are hidden: they are unobserved or held out
-	visible  int
-	rows     []int    // visible cells of each row
-	held     []uint64 // of each row a bit for each cell, 1 where it is held out; nil where none is
-	heldOut  int
-	units               // of x'
-	extremes []extremes // of each row, in the units of source
+	source     Rows
+	mat        Mat         // x' where source is a Mat, a copy where x' is not x; else empty
+	into       *unit.Units // what brings rows of source to x'; nil: they are x'
+	trouble    *trouble    // with reading
+	missing    bool        // NaN cells are unobserved
+	partial    bool        // some cells are hidden: they are unobserved or held out
+	visible    int
+	rows       []int    // visible cells of each row
+	held       []uint64 // of each row a bit for each cell, 1 where it is held out; nil where none is
+	heldOut    int
+	unit.Units            // of x'
+	extremes   []extremes // of each row, in the units of source
 }
 
 // sizes are d and n, which where cells and factors come together are those of the factors.
@@ -206,7 +181,7 @@ func (s *cells) fill(x []float64, i int) {
 		clear(x)
 	}
 	if s.into != nil {
-		s.into.bring(x, i)
+		s.into.Bring(x, i)
 	}
 }
 
@@ -360,11 +335,11 @@ func checkFit(x Rows, rank int, c *config) (*cells, error) {
 		return nil, err
 	}
 	s.setUnits(c.loss, c.mapped)
-	c.inward(&s.units)
+	c.inward(&s.Units)
 	if !c.given.Has(option.Init) {
 		return s, nil
 	}
-	least, most := c.initBounds(rank, s.root())
+	least, most := c.initBounds(rank, s.Root())
 	for _, f := range []struct {
 		name       string
 		m          Mat
@@ -389,7 +364,7 @@ func checkFit(x Rows, rank int, c *config) (*cells, error) {
 	}
 	bound, most := 0.0, limit.Value // of U V, in the units of x, and for an NMF in those of x' too
 	if !c.mapped {
-		most *= min(s.root()*s.root(), 1)
+		most *= min(s.Root()*s.Root(), 1)
 	}
 	for l := range rank {
 		topU, topV := 0.0, 0.0
@@ -478,125 +453,28 @@ func (c *config) checkCell(i, j int, v float64) error {
 	return &DataError{Row: i, Col: j, Value: v, Problem: problem}
 }
 
-// units are the units of one matrix. shift is nil where all are 0, each and weight where all
-// rows have the exponent all.
-type units struct {
-	signed bool      // rows are taken about their lowest value
-	shift  []float64 // of each row
-	all    int       // e
-	each   []int     // e_i
-	weight []float64 // 2^{β(e_i-e)}
-}
-
-// unitsOf returns the units for rows of the given largest values, without a shift.
-func unitsOf(l divergence.Loss, top []float64, byRow bool) (u units) {
-	whole := slices.Max(top)
-	u.all = divergence.ExponentOf(whole)
-	if !byRow {
-		return u
+// brought returns x in the given units, a copy where they are not its own.
+func (m Mat) brought(u *unit.Units) Mat {
+	if u.Plain() {
+		return m
 	}
-	_, floor := math.Frexp(math.Ldexp(whole, -u.all))
-	floor = (floor-1)&^1 - divergence.Ordinary
-	for i, t := range top {
-		_, e := math.Frexp(math.Ldexp(t, -u.all))
-		e = (e - 1) &^ 1
-		if t == 0 || e >= floor {
-			continue
-		}
-		if u.each == nil {
-			u.each, u.weight = make([]int, len(top)), make([]float64, len(top))
-			for h := range u.each {
-				u.each[h], u.weight[h] = u.all, 1
-			}
-		}
-		u.each[i] = u.all + e - floor
-		u.weight[i] = l.Unit(e - floor)
-	}
-	return u
-}
-
-// plain tells whether x' is x.
-func (u *units) plain() bool { return !u.signed && u.all == 0 && u.each == nil }
-
-// exponent returns e_i, and offset the shift of row i.
-func (u *units) exponent(i int) int {
-	if u.each == nil {
-		return u.all
-	}
-	return u.each[i]
-}
-
-func (u *units) offset(i int) float64 {
-	if u.shift == nil {
-		return 0
-	}
-	return u.shift[i]
-}
-
-// lossWeight returns the weight of the loss of row i of x' in that of the matrix.
-func (u *units) lossWeight(i int) float64 {
-	if u.weight == nil {
-		return 1
-	}
-	return u.weight[i]
-}
-
-// inward returns x', a copy where it is not x itself.
-func (u *units) inward(x Mat) Mat {
-	if u.plain() {
-		return x
-	}
-	y := x.Clone()
+	y := m.Clone()
 	for i := range y.Rows {
-		u.bring(y.Row(i), i)
+		u.Bring(y.Row(i), i)
 	}
 	return y
 }
 
-// bring makes row i of x' of that of x.
-func (u *units) bring(row []float64, i int) {
-	e, offset := u.exponent(i), u.offset(i)
-	if e < -farthestUnit || e > farthestUnit {
-		for j, v := range row {
-			row[j] = math.Ldexp(v-offset, -e)
-		}
-		return
-	}
-	by := math.Ldexp(1, -e) // what is multiplied by it is rounded as by Ldexp
-	for j, v := range row {
-		row[j] = float64((v - offset) * by)
-	}
-}
-
-// farthestUnit is a magnitude of exponents e for which 2^-e is a normal number.
-const farthestUnit = 1000
-
-// outward brings rows of values of x' to the units of x.
-func (u *units) outward(m Mat) {
-	if u.plain() {
-		return
-	}
-	for i := range m.Rows {
-		row, e, offset := m.Row(i), u.exponent(i), u.offset(i)
-		for j, v := range row {
-			row[j] = math.Ldexp(v, e) + offset
-		}
-	}
-}
-
-// root returns 2^{e/2}, the unit of the factors of an NMF.
-func (u *units) root() float64 { return math.Ldexp(1, u.all/2) }
-
 // inward brings the options that are in the units of x to those of x'.
-func (c *config) inward(u *units) {
-	if u.all == 0 {
+func (c *config) inward(u *unit.Units) {
+	if u.All == 0 {
 		return
 	}
-	unit := c.loss.Unit(u.all)
+	unit := c.loss.Unit(u.All)
 	if c.penalty > 0 { // by exponents: the unit of the loss itself may be 0 or infinite
-		by := -float64(float64(c.loss) * float64(u.all))
+		by := -float64(float64(c.loss) * float64(u.All))
 		if !c.mapped { // it grows with the factors
-			by += float64(u.all / 2)
+			by += float64(u.All / 2)
 		}
 		whole, frac := math.Modf(by)
 		c.penalty = min(math.Ldexp(float64(c.penalty*elem.Exp(float64(frac*math.Ln2))), int(whole)), limit.Penalty)
@@ -607,31 +485,6 @@ func (c *config) inward(u *units) {
 			return tell(p)
 		}
 	}
-}
-
-// losses brings losses of x' to those of x.
-func (u *units) losses(l divergence.Loss, v []float64) {
-	if u.all == 0 {
-		return
-	}
-	unit := l.Unit(u.all)
-	for i := range v {
-		v[i] *= unit
-	}
-}
-
-// pick returns the units of some of the rows.
-func (u *units) pick(rows []int) units {
-	p := units{signed: u.signed, all: u.all}
-	for _, i := range rows {
-		if u.shift != nil {
-			p.shift = append(p.shift, u.shift[i])
-		}
-		if u.each != nil {
-			p.each, p.weight = append(p.each, u.each[i]), append(p.weight, u.weight[i])
-		}
-	}
-	return p
 }
 
 // setUnits chooses the units of the cells and brings the cells to them. mapped: the fit
@@ -650,18 +503,18 @@ func (s *cells) setUnits(l divergence.Loss, mapped bool) {
 		}
 		top[i] = max(math.Abs(e.least-offset), math.Abs(e.most-offset))
 	}
-	s.units = unitsOf(l, top, mapped)
+	s.Units = unit.Of(l, top, mapped)
 	if signed {
-		s.signed, s.shift = true, low
+		s.Signed, s.Shift = true, low
 	}
-	if s.plain() {
+	if s.Plain() {
 		return
 	}
 	if s.mat.Rows > 0 { // what is in memory is brought to x' once
-		s.mat = s.units.inward(s.mat)
+		s.mat = s.mat.brought(&s.Units)
 		return
 	}
-	s.into = &s.units
+	s.into = &s.Units
 }
 
 // factorBound returns the bound of the logarithms of factors.

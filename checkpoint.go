@@ -18,6 +18,7 @@ package quantmf
 import (
 	"math"
 
+	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/section"
 )
@@ -89,9 +90,9 @@ type states interface {
 	// reopen reads the checkpoint that the options give, if any, and the best model in it into none.
 	reopen(t *task, none fitted) (past, error)
 	// resume brings an algorithm and its journal to the state that was saved.
-	resume(p *past, a algorithm, j *journal) error
+	resume(p *past, a algorithm, j *journal.Journal) error
 	// save hands the state after an epoch to the caller.
-	save(t *task, a algorithm, j *journal, restart int, before *past) error
+	save(t *task, a algorithm, j *journal.Journal, restart int, before *past) error
 	// file is a model as a file.
 	file(m fitted) []byte
 }
@@ -109,17 +110,17 @@ type saved struct {
 	restart, epoch      int
 	source              uint64
 	steps               int
-	judge               watch
+	judge               journal.Watch
 	history, validation []float64
 	best                []byte
 	real                []section.Part
 	index               []uint64
 }
 
-func (files) save(t *task, a algorithm, j *journal, restart int, before *past) error {
+func (files) save(t *task, a algorithm, j *journal.Journal, restart int, before *past) error {
 	own := a.snapshot()
-	s := &saved{restart: restart, epoch: j.done, source: own.source, steps: own.steps, judge: j.watch,
-		history: j.history, validation: j.validation, best: before.best, real: own.real, index: own.index}
+	s := &saved{restart: restart, epoch: j.Done, source: own.source, steps: own.steps, judge: j.Watch,
+		history: j.History, validation: j.Validation, best: before.best, real: own.real, index: own.index}
 	return t.config.save(s.encode(t.kind, t.config, t.rank, before.data))
 }
 
@@ -130,8 +131,8 @@ func (s *saved) encode(kind uint32, c *config, rank int, data [2]uint64) []byte 
 	}
 	return section.Encode(kindCheckpoint+kind, []section.Section{
 		{Tag: "OPTS", Payload: opts}, section.Words("DATA", data[:]...),
-		section.Words("STAT", uint64(s.restart), uint64(s.epoch), s.source, uint64(s.steps), uint64(s.judge.bestEpoch), uint64(s.judge.last),
-			math.Float64bits(s.judge.best), math.Float64bits(s.judge.mark)),
+		section.Words("STAT", uint64(s.restart), uint64(s.epoch), s.source, uint64(s.steps), uint64(s.judge.BestEpoch), uint64(s.judge.Last),
+			math.Float64bits(s.judge.Best), math.Float64bits(s.judge.Mark)),
 		section.Floats("HIST", s.history), section.Floats("VALI", s.validation), {Tag: "BEST", Payload: s.best}, section.Parts("REAL", s.real), section.Words("IDX0", s.index...),
 	})
 }
@@ -189,7 +190,7 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 		}
 	}
 	s := &saved{restart: int(st[0]), epoch: int(st[1]), source: st[2], steps: int(st[3]), best: f.Payload("BEST"),
-		judge: watch{patience: c.patience, bestEpoch: int(st[4]), last: int(st[5]), best: math.Float64frombits(st[6]), mark: math.Float64frombits(st[7])}}
+		judge: journal.Watch{Patience: c.patience, BestEpoch: int(st[4]), Last: int(st[5]), Best: math.Float64frombits(st[6]), Mark: math.Float64frombits(st[7])}}
 	entries := s.epoch + 1 - lag
 	if s.history, err = f.vectorIn("HIST", int64(entries), leastHistory(t.kind), math.MaxFloat64); err != nil {
 		return nil, nil, err
@@ -204,10 +205,10 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 	if held == 0 {
 		s.validation = nil // as in a fit that never stopped
 	}
-	if s.judge.bestEpoch >= entries {
+	if s.judge.BestEpoch >= entries {
 		return nil, nil, f.failAt("STAT", 4, "the best epoch is not in the history")
 	}
-	if s.judge.last >= entries {
+	if s.judge.Last >= entries {
 		return nil, nil, f.failAt("STAT", 5, "the epoch of the last fall is not in the history")
 	}
 	// A BQMF has the best of its epochs so far there too.
@@ -275,12 +276,12 @@ func (t *task) lag() int {
 	return 0
 }
 
-func (files) resume(p *past, a algorithm, j *journal) error {
+func (files) resume(p *past, a algorithm, j *journal.Journal) error {
 	if err := a.resume(p.state, p.from); err != nil {
 		return err
 	}
-	j.history, j.validation, j.watch, j.done = p.from.history, p.from.validation, p.from.judge, p.from.epoch
-	j.kept = j.holds
+	j.History, j.Validation, j.Watch, j.Done = p.from.history, p.from.validation, p.from.judge, p.from.epoch
+	j.Kept = j.Holds
 	return nil
 }
 

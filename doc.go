@@ -194,25 +194,29 @@
 //
 //	model.go      what all models are and say     files.go      model files of any kind
 //	fit.go        the driver of all fits          checkpoint.go fits that stop and go on
-//	factors.go    U and V, and starts of them     maps.go       the d increasing maps, their steps
-//	inflate.go    T fitted to X                   nmf.go        X ≈ UV
-//	qmf.go        X ≈ T(UV)                       qmfq.go       X ≈ T(Π_k(T'(X)))
-//	bqmf.go       X ≈ T(UV) and its uncertainty   start.go      where a fit of QMF starts
+//	factors.go    U and V, and starts of them     inflate.go    T fitted to X
+//	nmf.go        X ≈ UV                          qmf.go        X ≈ T(UV)
+//	qmfq.go       X ≈ T(Π_k(T'(X)))               bqmf.go       X ≈ T(UV) and its uncertainty
+//	start.go      where a fit of QMF starts       shards.go     fits whose rows are split
 //	transform.go  new samples                     heldout.go    choosing k and m
 //	memory.go     what fits take
 //
 //	internal/transport  the problem of one row: its dual, solver, averages, adjoints, several rows abreast
 //	internal/hard       the limit ε → 0 of that problem
 //	internal/nmf        X ≈ UV by multiplicative updates and by Newton's method
+//	internal/shard      plan, blobs and rounds of fits whose rows are split
+//	internal/monotone   the d increasing maps, their steps
 //	internal/projection the projection Π_k: its updates, the truncated SVD, their adjoints
 //	internal/place      coordinates of new columns
 //	internal/posterior, curve                     the mathematics of BQMF: UV, and its scales and maps
 //	internal/divergence what fits minimise        internal/section       the layout of files
+//	internal/journal    losses, patience          internal/unit          the units of a matrix
 //	internal/option     which function takes what internal/limit         the ranges of numbers
 //	internal/kernel     loops over samples        internal/laplacian     the m × m system
 //	internal/elem       exp, log, normal quantile internal/order         the order of samples
 //	internal/svd        singular vectors          internal/quadratic     steps in k unknowns
 //	internal/gauss      steps of Gauss and Newton's method on U and V
+//	internal/rankit     normal scores             internal/wide          a larger range than float64's
 //	internal/adam, pool, random, cpu              internal/asmgen        what writes the assembly
 //
 // docs/architecture.md has the way of a row through them, and where to change what.

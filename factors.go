@@ -1,15 +1,7 @@
 package quantmf
 
 // This file holds the factors U and V during a fit, and those starts of them that need no
-// other fit: uniform numbers, and singular vectors (NNDSVD; Boutsidis
-// and Gallopoulos 2008). In X ≈ Σ_c s_c u_c v_cᵀ split every vector into its
-// positive and negative part. The non-negative matrix of rank one nearest to
-// s u vᵀ is s u⁺v⁺ᵀ or s u⁻v⁻ᵀ, of the larger |u±||v±|, and
-//
-//	U_·c = √(s|u±||v±|) u±/|u±|,   V_c· = √(s|u±||v±|) v±/|v±|.
-//
-// Multiplicative updates never leave a zero, so no entry is left below a share of
-// the mean of its column of U or row of V. The vectors come of subspace iteration with
+// other fit: uniform numbers, and singular vectors, which come of subspace iteration with
 // k+8 directions (internal/svd). A pass costs about twice an epoch of NMF of that rank.
 
 import (
@@ -118,14 +110,6 @@ func (f *factors) random(visible *cells, seed uint64) {
 	}
 }
 
-const (
-	svdPasses = 4
-	svdMore   = 8     // directions beyond k
-	svdNoise  = 1e-10 // singular values below this share of the first are rounding
-	svdFill   = 0.3   // least entry, in units of the mean of its column of U or row of V
-
-)
-
 // decompose fills the factors from the singular vectors of the visible cells. Components
 // beyond the rank of X are not written, and none is where the context that p is bound to
 // has ended.
@@ -135,57 +119,19 @@ func (f *factors) decompose(visible *cells, p *pool.Pool) error {
 		return err
 	}
 	u, v := make([]float64, f.d), make([]float64, f.n)
-	for c := range min(f.k, s.L) {
-		size := s.Vectors(u, v, c)
-		if !(size > svdNoise*s.Values()[0]) {
+	for c := range f.k {
+		if !s.NonNegative(u, v, c) {
 			return nil
 		}
-		var up, un, vp, vn float64 // the squared norms of the parts
-		for _, x := range u {
-			if x > 0 {
-				up += float64(x * x)
-			} else {
-				un += float64(x * x)
-			}
-		}
-		for _, x := range v {
-			if x > 0 {
-				vp += float64(x * x)
-			} else {
-				vn += float64(x * x)
-			}
-		}
-		sign, nu, nv := 1.0, math.Sqrt(up), math.Sqrt(vp)
-		if float64(un*vn) > float64(up*vp) {
-			sign, nu, nv = -1, math.Sqrt(un), math.Sqrt(vn)
-		}
-		scale := math.Sqrt(size) * math.Sqrt(float64(nu*nv))
 		for i, x := range u {
-			f.u[i*f.k+c] = scale * max(sign*x/nu, 0)
+			f.u[i*f.k+c] = x
 		}
-		row := f.rowV(c)
-		for j, x := range v {
-			row[j] = scale * max(sign*x/nv, 0)
-		}
-		raise(f.u[c:], f.k, f.d)
-		raise(row, 1, f.n)
+		copy(f.rowV(c), v)
 	}
 	return nil
 }
 
-// raise brings n entries, step apart, up to svdFill of their mean.
-func raise(v []float64, step, n int) {
-	mean := 0.0
-	for i := range n {
-		mean += v[i*step] / float64(n)
-	}
-	low := svdFill * mean
-	for i := range n {
-		v[i*step] = max(v[i*step], low)
-	}
-}
-
-// subspace computes the first k+svdMore singular vectors of x, hidden cells at the mean of
+// subspace computes the first k+svd.More singular vectors of x, hidden cells at the mean of
 // their row.
 func (s *cells) subspace(k int, p *pool.Pool) *svd.Subspace {
 	d, n := s.d, s.n
@@ -197,7 +143,7 @@ func (s *cells) subspace(k int, p *pool.Pool) *svd.Subspace {
 	for i := range work {
 		work[i] = space{make([]float64, kernel.Pad(n)), make([]bool, n)}
 	}
-	return svd.NewSubspace(d, n, k+svdMore, svdPasses, nmf.Chunks, func(worker, i int) []float64 {
+	return svd.NewSubspace(d, n, k+svd.More, svd.Passes, nmf.Chunks, func(worker, i int) []float64 {
 		ws := &work[worker]
 		s.readRowFilled(ws.x, ws.observed, i)
 		return ws.x
@@ -220,6 +166,3 @@ func (s *cells) readRowFilled(x []float64, observed []bool, i int) {
 		}
 	}
 }
-
-// add adds from to to.
-func add(to, from []float64) { kernel.Accumulate(to[:len(from)], []float64{1}, from) }

@@ -11,7 +11,7 @@ package quantmf
 //
 // An epoch may return the losses of the state that its steps started from, because its
 // forward pass computes them anyway and no further pass is needed. So losses name the
-// epoch after which the fit was in their state ([losses.of]), and the journal enters them
+// epoch after which the fit was in their state (journal.Losses), and the journal enters them
 // there.
 //
 // # Stops
@@ -26,24 +26,26 @@ package quantmf
 import (
 	"context"
 
+	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
+	"github.com/quantmf/quantmf/internal/unit"
 )
 
 // algorithm is a fit under way, of one seed.
 type algorithm interface {
 	// begin makes the start, and returns its losses: those after epoch 0.
-	begin() (losses, error)
+	begin() (journal.Losses, error)
 	// epoch makes epoch e, counted from 0, and returns the newest losses that it knows
 	// of. An epoch that returns an error was stopped, and is not counted.
-	epoch(e int) (losses, error)
+	epoch(e int) (journal.Losses, error)
 	// keep copies the state that the losses last returned belong to, as the best so far
 	// on held-out cells.
 	keep()
 	// model returns the model at the state that was kept, otherwise at the current one,
 	// and makes the journal's entry for it exact.
-	model(j *journal) (fitted, error)
+	model(j *journal.Journal) (fitted, error)
 	// snapshot returns all that the rest of the fit depends on but the journal. resume
 	// fills the same from a checkpoint.
 	snapshot() snapshot
@@ -63,102 +65,8 @@ type fitted interface {
 	Model
 	UnmarshalBinary([]byte) error
 	objective(penalty float64) float64 // what fits are chosen by
-	outward(u *units)                  // brings a model of x' to the units of x
+	outward(u *unit.Units)             // brings a model of x' to the units of x
 	common() *Factorisation
-}
-
-// losses are mean divergences of one state of a fit.
-type losses struct {
-	of            int // the number of epochs that led to the state, 0: the start
-	visible, held float64
-	penalty       float64 // what the penalty adds to visible for patience; 0 without patience
-}
-
-// journal is the losses of a fit after each epoch, and which of them is the best.
-type journal struct {
-	history, validation []float64 // of visible and of held-out cells, the latter nil without
-	done                int       // epochs made
-	kept                bool      // a state was kept
-	watch
-	holds bool // there are held-out cells
-}
-
-func newJournal(c *settings, holds bool) *journal {
-	j := &journal{watch: watch{patience: c.patience}, holds: holds, history: make([]float64, 0, min(c.epochs, 1000)+2)}
-	if holds {
-		j.validation = make([]float64, 0, min(c.epochs, 1000)+2)
-	}
-	return j
-}
-
-// note enters losses, unless the journal has those of their state already, and tells
-// whether their state is to be kept and whether patience has run out.
-func (j *journal) note(l losses) (better, stop bool) {
-	if l.of < len(j.history) {
-		return false, false
-	}
-	j.history = append(j.history, l.visible)
-	judged := l.visible + l.penalty
-	if j.holds {
-		j.validation = append(j.validation, l.held)
-		judged = l.held
-	}
-	better, stop = j.see(l.of, judged)
-	better = better && j.holds
-	j.kept = j.kept || better
-	return better, stop
-}
-
-// exact enters the exact losses of the model, for the state that was kept, otherwise for
-// the state after the last epoch, and returns the index of the entry.
-func (j *journal) exact(visible, held float64) (best int) {
-	if j.kept {
-		j.history[j.bestEpoch] = visible
-		return j.bestEpoch
-	}
-	if j.holds { // stopped before its first epoch
-		j.validation = append(j.validation, held)
-	}
-	j.history = append(j.history[:min(len(j.history), j.done)], visible)
-	return len(j.history) - 1
-}
-
-// advance makes epochs until the fit has made as many as given, patience has run out or
-// something stops it. After each it calls after, which may be nil.
-func (j *journal) advance(a algorithm, epochs int, way *course, after func(last bool) error) error {
-	stop := len(j.history) > 0 && j.over(len(j.history)-1)
-	for !stop && j.done < epochs {
-		l, err := a.epoch(j.done)
-		if err != nil {
-			return stoppedAt(j.done, err)
-		}
-		j.done++
-		better, over := j.note(l)
-		if better {
-			a.keep()
-		}
-		stop = over
-		err = way.reportEpoch(j.done, epochs, j.history[len(j.history)-1])
-		if err == nil && after != nil {
-			err = after(stop || j.done == epochs)
-		}
-		if err != nil {
-			return stoppedAt(j.done, err)
-		}
-	}
-	return nil
-}
-
-// start makes the start of an algorithm, and enters its losses.
-func (j *journal) start(a algorithm) error {
-	l, err := a.begin()
-	if err != nil {
-		return stoppedAt(0, err)
-	}
-	if better, _ := j.note(l); better {
-		a.keep()
-	}
-	return nil
 }
 
 // task is what a fit is asked for: the options and the data, checked.
@@ -208,17 +116,17 @@ func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(se
 			continue
 		}
 		way := newCourse(ctx, t.config, t.cells.d)
-		a, j := fresh(t.seed+uint64(restart), way), newJournal(&t.settings, t.cells.held != nil)
+		a, j := fresh(t.seed+uint64(restart), way), journal.New(t.patience, t.epochs, t.cells.held != nil)
 		if before.from != nil && restart == before.from.restart {
 			if err := t.states.resume(&before, a, j); err != nil {
 				return nil, err
 			}
 		} else {
-			err = j.start(a)
+			err = begin(a, j)
 		}
 		if err == nil {
-			err = j.advance(a, t.epochs, &way, func(last bool) error {
-				if t.save == nil || !last && j.done%t.every != 0 {
+			err = way.advance(a, j, t.epochs, func(last bool) error {
+				if t.save == nil || !last && j.Done%t.every != 0 {
 					return nil
 				}
 				return t.states.save(t, a, j, restart, &before)
@@ -227,7 +135,7 @@ func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(se
 		if t.cells.trouble.get() != nil {
 			break
 		}
-		if err != nil && (t.discard || best != nil && len(j.history) == 0) {
+		if err != nil && (t.discard || best != nil && len(j.History) == 0) {
 			break // there is a model of an earlier restart, or none is wanted
 		}
 		if err != nil { // the model is made as after the end of the context, whatever stopped the fit
@@ -235,7 +143,7 @@ func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(se
 		}
 		m, late := a.model(j)
 		if err == nil && late != nil {
-			if err = stoppedAt(j.done, late); t.discard {
+			if err = stoppedAt(j.Done, late); t.discard {
 				break
 			}
 		}
@@ -255,45 +163,55 @@ func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(se
 	if err != nil && (t.discard || t.cells.trouble.get() != nil) {
 		return nil, err
 	}
-	best.outward(&t.cells.units)
+	best.outward(&t.cells.Units)
 	if f := best.common(); err == nil && t.strict && len(f.Warnings) > 0 {
 		err = f.Warnings[0]
 	}
 	return best, err
 }
 
+// begin makes the start of an algorithm, and enters its losses.
+func begin(a algorithm, j *journal.Journal) error {
+	l, err := a.begin()
+	if err != nil {
+		return stoppedAt(0, err)
+	}
+	if better, _ := j.Note(l); better {
+		a.keep()
+	}
+	return nil
+}
+
+// advance makes epochs of an algorithm until it has made as many as given, patience has run out or
+// something stops it. After each it calls after, which may be nil.
+func (c *course) advance(a algorithm, j *journal.Journal, epochs int, after func(last bool) error) error {
+	stop := len(j.History) > 0 && j.Over(len(j.History)-1)
+	for !stop && j.Done < epochs {
+		l, err := a.epoch(j.Done)
+		if err != nil {
+			return stoppedAt(j.Done, err)
+		}
+		j.Done++
+		better, over := j.Note(l)
+		if better {
+			a.keep()
+		}
+		stop = over
+		err = c.reportEpoch(j.Done, epochs, j.History[len(j.History)-1])
+		if err == nil && after != nil {
+			err = after(stop || j.Done == epochs)
+		}
+		if err != nil {
+			return stoppedAt(j.Done, err)
+		}
+	}
+	return nil
+}
+
 // ended is a context that has ended.
 type ended struct{ context.Context }
 
 func (ended) Err() error { return context.Canceled }
-
-// watch follows the loss that a fit is judged by, from epoch to epoch: that of
-// the held-out cells where there are any, else that of the visible ones.
-type watch struct {
-	patience  int // 0: none
-	best      float64
-	bestEpoch int
-	last      int     // the epoch of the last worthwhile fall
-	mark      float64 // the loss at that epoch
-}
-
-// worthwhile is the least relative fall of the loss that renews the patience.
-const worthwhile = 1e-4
-
-// over tells whether patience had run out by an epoch.
-func (w *watch) over(epoch int) bool { return w.patience > 0 && epoch-w.last >= w.patience }
-
-// see takes the loss after an epoch and tells whether it is the best so far and
-// whether to end.
-func (w *watch) see(epoch int, loss float64) (better, stop bool) {
-	if epoch == 0 || loss < w.best {
-		w.best, w.bestEpoch, better = loss, epoch, true
-	}
-	if epoch == 0 || loss < w.mark*(1-worthwhile) {
-		w.mark, w.last = loss, epoch
-	}
-	return better, w.over(epoch)
-}
 
 // course is the context and the progress function of a fit. A fit within another, such
 // as a trial of a start, has a part of the course of the other: it reports its progress

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/option"
 )
 
@@ -347,7 +348,7 @@ func TestFirstPatience(t *testing.T) {
 			t.Fatal(err)
 		}
 		for e := 1; e < len(q.History)-2; e++ {
-			if q.History[e] > q.History[e-1]*(1-worthwhile) {
+			if q.History[e] > q.History[e-1]*(1-journal.Worthwhile) {
 				t.Errorf("%s: epoch %d gained nothing and %d more followed", name, e, len(q.History)-1-e)
 			}
 		}

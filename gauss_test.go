@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/journal"
+	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 )
@@ -57,8 +59,8 @@ func TestGaussCurvature(t *testing.T) {
 					v, i := &c.visitors[s], f.batch[slot]
 					a := make([]float64, f.np)
 					f.curvature(a, v, i)
-					q := make([]float64, f.m)
-					f.quantiles(q, i)
+					q := make([]float64, f.M)
+					f.Quantiles(q, i)
 					at := func(d float64) []float64 {
 						w := append([]float64(nil), v.w[:f.n]...)
 						for j := range w {
@@ -100,15 +102,15 @@ func TestGaussLosses(t *testing.T) {
 	}
 	f := gaussFitOf(t, x, 8, func(c *config) { c.epsilon, c.epochs, c.learningRate = 0.01, 100, adamRate })
 	adam := adamOf(f)
-	var last losses
+	var last journal.Losses
 	for e := range 100 {
 		if last, err = adam.epoch(e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("25 epochs %v, 100 of Adam %v", fast.History[25], last.visible)
-	if got := fast.History[25]; !(got < 1.1*last.visible) {
-		t.Errorf("the loss after 25 epochs is %v, after 100 of Adam's %v", got, last.visible)
+	t.Logf("25 epochs %v, 100 of Adam %v", fast.History[25], last.Visible)
+	if got := fast.History[25]; !(got < 1.1*last.Visible) {
+		t.Errorf("the loss after 25 epochs is %v, after 100 of Adam's %v", got, last.Visible)
 	}
 }
 
@@ -121,9 +123,9 @@ func adamOf(f *qmfFit) *qmfFit {
 	copy(a.u, f.u)
 	copy(a.v, f.v)
 	a.startLogarithms()
-	a.maps = newMaps(f.d, f.m, false, f.ends, f.spans)
-	copy(a.f, f.f)
-	copy(a.inc, f.inc)
+	a.Maps = monotone.New(f.d, f.M, false, f.ends == EndsPinned, f.Spans)
+	copy(a.F, f.F)
+	copy(a.Inc, f.Inc)
 	return a
 }
 

@@ -12,8 +12,10 @@ package quantmf
 import (
 	"math"
 
+	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -23,15 +25,15 @@ type inflation struct {
 	*settings
 	*cells
 	*factors // whose product is inflated
-	*spans
-	maps
+	*monotone.Spans
+	monotone.Maps
 	pool   *pool.Pool
-	lambda float64 // the shrinkage
-	scale  float64 // the weighted mean of unit(i): the unit of the whole loss
-	batch  []int   // the rows that are visited next; an index into it is a slot
-	whole  bool    // all rows are one batch, visited some at a time
-	at     pace    // of Adam's steps
-	stepsQ int     // EM steps on q a visit
+	lambda float64   // the shrinkage
+	scale  float64   // the weighted mean of unit(i): the unit of the whole loss
+	batch  []int     // the rows that are visited next; an index into it is a slot
+	whole  bool      // all rows are one batch, visited some at a time
+	at     adam.Pace // of Adam's steps
+	stepsQ int       // EM steps on q a visit
 	// A visit records the loss of a row before its steps where all rows are one batch,
 	// otherwise after the step on q. evaluated: the losses of an epoch are those of
 	// evaluateAll, and visits of several batches record none.
@@ -66,25 +68,29 @@ type visitor struct {
 // newInflation makes maps for the visible cells, up to batch rows of which are visited at a time.
 // Its factors may be replaced by others of the same size.
 func newInflation(s *settings, visible *cells, f *factors, p *pool.Pool, batch int) *inflation {
-	d, of := visible.d, newSpans(visible)
-	t := &inflation{settings: s, cells: visible, factors: f, spans: of, maps: newMaps(d, s.levels, s.start == StartUniform, s.ends, of), pool: p,
+	d, room := visible.d, make([]float64, visible.n)
+	of := monotone.NewSpans(d, visible.rows, visible.Signed)
+	for i := range d {
+		of.Read(visible.row(room, i), i)
+	}
+	t := &inflation{settings: s, cells: visible, factors: f, Spans: of, Maps: monotone.New(d, s.levels, s.start == StartUniform, s.ends == EndsPinned, of), pool: p,
 		lambda: s.shrinkage, stepsQ: 1, rowLosses: make([]float64, d), rowHeld: make([]float64, d)}
 	for i := range d {
-		t.scale += float64(t.lossWeight(i)*t.unit(i)) / float64(d)
+		t.scale += float64(t.LossWeight(i)*t.unit(i)) / float64(d)
 	}
 	batch = min(batch, d)
 	t.wbar = make([]float64, batch*t.np)
 	t.work = make([]crew, p.Workers())
 	share := (batch + p.Workers() - 1) / p.Workers() // rows of a batch for each worker
 	for w := range t.work {
-		t.work[w] = t.newCrew(transport.Abreast(t.n, t.m, share))
+		t.work[w] = t.newCrew(transport.Abreast(t.n, t.M, share))
 	}
 	t.evaluates = t.evaluate
 	return t
 }
 
 func (f *inflation) newCrew(abreast int) crew {
-	rows := transport.NewRows(abreast, f.n, f.m)
+	rows := transport.NewRows(abreast, f.n, f.M)
 	c := crew{visitors: make([]visitor, len(rows)), slots: make([]int, 0, len(rows)), group: transport.NewGroup(rows), back: make([]transport.Cotangent, len(rows))}
 	for i := range c.visitors {
 		v := &c.visitors[i]
@@ -93,7 +99,7 @@ func (f *inflation) newCrew(abreast int) crew {
 			*s = make([]float64, f.np)
 		}
 		for _, s := range []*[]float64{&v.q, &v.num, &v.den, &v.d0} {
-			*s = make([]float64, f.m)
+			*s = make([]float64, f.M)
 		}
 		for j := range v.s[:f.n] {
 			v.s[j] = 1
@@ -115,14 +121,14 @@ func (f *inflation) piece(p int) (from, to int) {
 // solveRow solves the transport of row i in the visitor.
 func (f *inflation) solveRow(v *visitor, i int) transport.Outcome {
 	v.row.Load(f.problem(v, i))
-	return v.row.Solve(f.tolerance, f.maxIterations, &f.warm[i])
+	return v.row.Solve(f.tolerance, f.maxIterations, &f.Warm[i])
 }
 
 // problem is the transport of row i: of w = U_i V, its hidden cells left out, onto b_i.
 func (f *inflation) problem(v *visitor, i int) transport.Problem {
 	v.observed = f.cells.readRow(v.x, v.mask, i)
 	kernel.Combine(v.w, f.rowU(i), f.v)
-	return transport.Problem{X: v.w[:f.n], Observed: v.observed, Logits: f.logits(i), Squash: transport.Kind(f.squash), Epsilon: f.epsilon}
+	return transport.Problem{X: v.w[:f.n], Observed: v.observed, Logits: f.Logits(i), Squash: transport.Kind(f.squash), Epsilon: f.epsilon}
 }
 
 // solveRows solves the transports of the rows of some slots, except constant ones, side
@@ -131,10 +137,10 @@ func (f *inflation) solveRows(c *crew, from, to int) {
 	c.group.Clear()
 	c.slots = c.slots[:0]
 	for slot := from; slot < to; slot++ {
-		if i := f.batch[slot]; !f.constant(i) {
+		if i := f.batch[slot]; !f.Constant(i) {
 			v := &c.visitors[len(c.slots)]
-			f.quantiles(v.q, i)
-			v.row = c.group.Add(f.problem(v, i), &f.warm[i], v.t, v.q)
+			f.Quantiles(v.q, i)
+			v.row = c.group.Add(f.problem(v, i), &f.Warm[i], v.t, v.q)
 			c.slots = append(c.slots, slot)
 		}
 	}
@@ -143,10 +149,10 @@ func (f *inflation) solveRows(c *crew, from, to int) {
 
 // fitted fills v.t with T_i(w) = M q_i at the solved transport.
 func (f *inflation) fitted(v *visitor, i int) {
-	f.quantiles(v.q, i)
-	if f.constant(i) {
+	f.Quantiles(v.q, i)
+	if f.Constant(i) {
 		for j := range v.t {
-			v.t[j] = f.low[i]
+			v.t[j] = f.Low[i]
 		}
 		return
 	}
@@ -156,10 +162,10 @@ func (f *inflation) fitted(v *visitor, i int) {
 // lowest is the least value of T_i where T_i is divided by. Under Frobenius nothing is
 // divided by it, and T_i of signed data may be negative.
 func (f *inflation) lowest(i int) float64 {
-	if f.spans.signed {
+	if f.Spans.Signed {
 		return math.Inf(-1)
 	}
-	return max(floorT*f.average[i], f.loss.Least())
+	return max(monotone.FloorT*f.Average[i], f.loss.Least())
 }
 
 // ratios fills v.g with x T^{β-2} and v.s with T^{β-1}, both 0 in hidden cells. Under KL
@@ -210,7 +216,7 @@ func (f *inflation) prior(v *visitor, i int, d0, den []float64) {
 			}
 		}
 		kernel.Combine(z, []float64{1 / at.Std}, x)
-		kernel.Shift(x, v.x, f.average[i])
+		kernel.Shift(x, v.x, f.Average[i])
 		var cov, vw [1]float64
 		kernel.Dots(cov[:], z, x)
 		kernel.Dots(vw[:], z, z)
@@ -223,8 +229,8 @@ func (f *inflation) prior(v *visitor, i int, d0, den []float64) {
 		if den[l] > 0 {
 			at = d0[l] / den[l]
 		}
-		q := f.average[i] + float64(beta*at)
-		if l > 0 || !f.spans.signed {
+		q := f.Average[i] + float64(beta*at)
+		if l > 0 || !f.Spans.Signed {
 			q = max(q, last)
 		}
 		d0[l], last = q-last, q
@@ -233,30 +239,30 @@ func (f *inflation) prior(v *visitor, i int, d0, den []float64) {
 
 // stepQ makes the EM step on q_i from the ratios in v.g and v.s.
 func (f *inflation) stepQ(v *visitor, i int) {
-	s := emSums{num: v.num, den: v.den, shares: v.den, prior: v.d0}
-	v.row.Columns(s.den, v.s)
-	if f.lambda > 0 || f.spans.signed {
+	s := monotone.Sums{Num: v.num, Den: v.den, Shares: v.den, Prior: v.d0}
+	v.row.Columns(s.Den, v.s)
+	if f.lambda > 0 || f.Spans.Signed {
 		if f.loss != divergence.KL {
-			s.shares = v.q
+			s.Shares = v.q
 			clear(v.z)
 			for j := range v.z[:f.n] {
 				if v.observed == nil || v.observed[j] {
 					v.z[j] = 1
 				}
 			}
-			v.row.Columns(s.shares, v.z)
+			v.row.Columns(s.Shares, v.z)
 		}
 		if f.lambda > 0 {
-			f.prior(v, i, s.prior, s.shares)
+			f.prior(v, i, s.Prior, s.Shares)
 		}
 	}
-	v.row.Columns(s.num, v.g)
-	v.row.Tails(s.num)
-	v.row.Tails(s.den)
-	if f.spans.signed {
-		v.row.Tails(s.shares)
+	v.row.Columns(s.Num, v.g)
+	v.row.Tails(s.Num)
+	v.row.Tails(s.Den)
+	if f.Spans.Signed {
+		v.row.Tails(s.Shares)
 	}
-	f.em(i, s, f.loss, f.lambda)
+	f.EM(i, s, f.loss, f.lambda)
 }
 
 // rowWbar is the gradient at w of the row in a slot.
@@ -265,16 +271,16 @@ func (f *inflation) rowWbar(slot int) []float64 { return f.wbar[slot*f.np : (slo
 // unit is the size of the loss of row i: (mean x_i)^β. relativeUnit is the same weighted
 // as in the loss of the matrix, over the mean of all rows.
 func (f *inflation) unit(i int) float64 {
-	return max(f.loss.Scale(max(f.average[i], divergence.Tiny)), divergence.Tiny)
+	return max(f.loss.Scale(max(f.Average[i], divergence.Tiny)), divergence.Tiny)
 }
-func (f *inflation) relativeUnit(i int) float64 { return f.lossWeight(i) * f.unit(i) / f.scale }
+func (f *inflation) relativeUnit(i int) float64 { return f.LossWeight(i) * f.unit(i) / f.scale }
 
 // visitMaps makes the steps on q and F for the rows of some slots, and fills their w̄
 // with the gradient at w = (UV)_i, in units of the row's loss. For constant rows w̄ is 0
 // and nothing is stepped.
 func (f *inflation) visitMaps(c *crew, from, to int) {
 	for slot := from; slot < to; slot++ {
-		if i := f.batch[slot]; f.constant(i) {
+		if i := f.batch[slot]; f.Constant(i) {
 			f.rowLosses[i] = 0
 			clear(f.rowWbar(slot))
 		}
@@ -303,7 +309,7 @@ func (f *inflation) fitMap(v *visitor, i int) {
 		f.rowLosses[i] = f.ratiosLoss(v, i)
 		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i), v.about)
 	}
-	if f.r == nil {
+	if f.R == nil {
 		for range f.stepsQ {
 			f.stepQ(v, i)
 			f.fitted(v, i)
@@ -326,16 +332,16 @@ func (f *inflation) fitMap(v *visitor, i int) {
 }
 
 // cellUnit is the factor that brings q_i to units of the mean of x_i for its adjoint.
-func (f *inflation) cellUnit(i int) float64 { return 1 / max(f.average[i], divergence.Tiny) }
+func (f *inflation) cellUnit(i int) float64 { return 1 / max(f.Average[i], divergence.Tiny) }
 
 // stepMap makes the steps of F_i and, where q is stepped by Adam, of R_i.
 func (f *inflation) stepMap(v *visitor, i int) {
-	if f.r != nil {
+	if f.R != nil {
 		v.row.GradQ(v.den)
-		f.stepR(i, v.den, f.cellUnit(i), f.at)
+		f.StepR(i, v.den, f.cellUnit(i), f.at)
 	}
 	v.row.GradLogits(v.num)
-	f.stepF(i, v.num, f.at)
+	f.StepF(i, v.num, f.at)
 }
 
 // evaluateAll computes the losses of the rows in all, at the current parameters.
@@ -353,7 +359,7 @@ func (f *inflation) evaluate(worker, piece int) {
 		f.judgeRow(&c.visitors[k], f.batch[slot])
 	}
 	for _, i := range f.batch[from:to] {
-		if f.constant(i) {
+		if f.Constant(i) {
 			v := &c.visitors[0]
 			v.observed = f.cells.readRow(v.x, v.mask, i)
 			f.fitted(v, i)
@@ -371,7 +377,7 @@ func (f *inflation) judgeRow(v *visitor, i int) {
 func (f *inflation) meanHeld() float64 {
 	total := 0.0
 	for i, l := range f.rowHeld {
-		total += float64(f.lossWeight(i) * l)
+		total += float64(f.LossWeight(i) * l)
 	}
 	return total / float64(max(f.heldOut, 1))
 }
@@ -379,7 +385,7 @@ func (f *inflation) meanHeld() float64 {
 func (f *inflation) meanLoss() float64 {
 	total := 0.0
 	for i, l := range f.rowLosses {
-		total += float64(f.lossWeight(i) * l)
+		total += float64(f.LossWeight(i) * l)
 	}
 	return total / float64(f.visible)
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/quantmf/quantmf/internal/hard"
 	"github.com/quantmf/quantmf/internal/place"
 	"github.com/quantmf/quantmf/internal/transport"
+	"github.com/quantmf/quantmf/internal/wide"
 )
 
 // Map is a fitted increasing function T, from the units of x to those of q. For a row of
@@ -184,91 +185,29 @@ const narrow = 600
 // with the same rounding where both apply, so that T does not fall from one to the other.
 func (f *Map) atFar(logs, odds []float64) float64 {
 	m := len(f.q)
-	var localRatio, localUp [64]wide
+	var localRatio, localUp [64]wide.Number
 	ratio, up := localRatio[:], localUp[:]
 	if m > len(up) {
-		ratio, up = make([]wide, m), make([]wide, m)
+		ratio, up = make([]wide.Number, m), make([]wide.Number, m)
 	}
 	ratio = ratio[:m-1]
-	one := wide{1, 0}
+	one := wide.Of(1)
 	b := one
 	for J := m - 2; J >= 0; J-- {
-		ratio[J] = wideExp(logs[J])
+		ratio[J] = wide.Exp(logs[J])
 		up[J] = b
-		b = one.plus(b.times(ratio[J]))
+		b = one.Plus(b.Times(ratio[J]))
 	}
 	t, a := f.q[0], one
 	for J, r := range ratio {
-		o := a.over(up[J]).over(r)
+		o := a.Over(up[J]).Over(r)
 		if odds != nil {
-			odds[J] = o.float()
+			odds[J] = o.Float()
 		}
-		t += float64((f.q[J+1] - f.q[J]) * one.over(one.plus(o)).float())
-		a = one.plus(a.over(r))
+		t += float64((f.q[J+1] - f.q[J]) * one.Over(one.Plus(o)).Float())
+		a = one.Plus(a.Over(r))
 	}
 	return min(t, f.q[m-1])
-}
-
-// wide is the positive number f·2^(512 e), f in [2^-256, 2^256): float64 with a larger
-// range. Operations round as those of float64 do.
-type wide struct {
-	f float64
-	e int
-}
-
-func (w wide) normal() wide {
-	switch {
-	case w.f >= 0x1p256:
-		return wide{w.f * 0x1p-512, w.e + 1}
-	case w.f < 0x1p-256:
-		return wide{w.f * 0x1p512, w.e - 1}
-	}
-	return w
-}
-
-func (w wide) times(v wide) wide { return wide{w.f * v.f, w.e + v.e}.normal() }
-func (w wide) over(v wide) wide  { return wide{w.f / v.f, w.e - v.e}.normal() }
-
-func (w wide) plus(v wide) wide {
-	if w.e < v.e {
-		w, v = v, w
-	}
-	switch w.e - v.e {
-	case 0:
-		return wide{w.f + v.f, w.e}.normal()
-	case 1:
-		return wide{w.f + float64(v.f*0x1p-512), w.e}.normal()
-	}
-	return w // by more than 2^512
-}
-
-// float returns w, 0 or +Inf where it is out of range.
-func (w wide) float() float64 {
-	switch {
-	case w.e > 1:
-		return math.Inf(1)
-	case w.e < -3:
-		return 0
-	}
-	return math.Ldexp(w.f, 512*w.e)
-}
-
-// wideExp returns e^v, with v clamped to ±farthest: a weight beyond that is too small or too
-// large to change any sum. It never falls as v rises: [elem.Exp] does not, products with a
-// constant do not, and where one more factor e^±piece is split off, the result with it and
-// without it is the same number.
-func wideExp(v float64) wide {
-	const piece, farthest = 512, 1 << 14
-	v = min(max(v, -farthest), farthest)
-	w, step := wide{1, 0}, math.Copysign(piece, v)
-	if math.Abs(v) >= piece {
-		by := wide{elem.Exp(step), 0}.normal()
-		for math.Abs(v) >= piece {
-			v -= step
-			w = w.times(by)
-		}
-	}
-	return w.times(wide{elem.Exp(v), 0}.normal())
 }
 
 // Slope returns dT/dx >= 0: (2/ε) Cov_M(q, y) dx̃/dx; 0 at ε = 0 and at ±Inf.

@@ -164,41 +164,6 @@ func TestMapTinyWeights(t *testing.T) {
 	}
 }
 
-// TestWide: numbers of the wide range against float64 where both can be used, and order at
-// the seams of the exponential.
-func TestWide(t *testing.T) {
-	r := random.Split(72, 0)
-	for range 100000 {
-		a, b := math.Exp(200*normal(&r)/3), math.Exp(200*normal(&r)/3)
-		v, w := wide{a, 0}.normal(), wide{b, 0}.normal()
-		if got, want := v.times(w).float(), a*b; got != want {
-			t.Fatalf("%v·%v = %v, want %v", a, b, got, want)
-		}
-		if got, want := v.over(w).float(), a/b; got != want {
-			t.Fatalf("%v/%v = %v, want %v", a, b, got, want)
-		}
-		if got, want := v.plus(w).float(), a+b; got != want {
-			t.Fatalf("%v+%v = %v, want %v", a, b, got, want)
-		}
-	}
-	less := func(v, w wide) bool { return v.e < w.e || v.e == w.e && v.f < w.f }
-	for k := -20; k <= 20; k++ {
-		v := 512 * float64(k)
-		for range 50 {
-			v = math.Nextafter(v, math.Inf(-1))
-		}
-		last := wideExp(v)
-		for range 100 {
-			v = math.Nextafter(v, math.Inf(1))
-			w := wideExp(v)
-			if less(w, last) {
-				t.Fatalf("e^%v falls", v)
-			}
-			last = w
-		}
-	}
-}
-
 // TestSlopeBothSides: the slope keeps its digits on either side of a step, however far. Of
 // two levels it is Δq·rate/(4 cosh²(rate·(x-t)/2)).
 func TestSlopeBothSides(t *testing.T) {

@@ -83,13 +83,13 @@ func TestStepOnQ(t *testing.T) {
 			}
 			f.shareLevels(vis, i)
 			got := make([]float64, m)
-			for l, v := range f.logits(i) {
+			for l, v := range f.Logits(i) {
 				got[l] = math.Exp(v)
 			}
 			closeTo(t, "weights of levels", got, want, 1e-12)
 
 			f.solveRow(vis, i)
-			inc := f.increments(i)
+			inc := f.Increments(i)
 			for l := range inc {
 				inc[l] = 0.2 + r.Float64()
 			}
@@ -183,9 +183,9 @@ func TestSignedStep(t *testing.T) {
 				}
 				last = loss
 			}
-			negative = negative || f.increments(i)[0] < 0
+			negative = negative || f.Increments(i)[0] < 0
 			// tail_jl, from the map at unit increments.
-			m := f.m
+			m := f.M
 			tail := make([][]float64, m)
 			for l := range tail {
 				q := make([]float64, m)
@@ -263,11 +263,11 @@ func TestSignedPrior(t *testing.T) {
 			vw += (wj - mw) * (wj - mw)
 		}
 		beta := max(cov/vw, 0)
-		q := make([]float64, f.m)
-		cumulate(q, f.increments(i))
+		q := make([]float64, f.M)
+		f.Quantiles(q, i)
 		for l := range q {
 			// The mean of w in level l under the plan: the average of an indicator.
-			one, mass, sum := make([]float64, f.m), 0.0, 0.0
+			one, mass, sum := make([]float64, f.M), 0.0, 0.0
 			one[l] = 1
 			shares := make([]float64, f.np)
 			v.row.Average(shares, one)
@@ -275,7 +275,7 @@ func TestSignedPrior(t *testing.T) {
 				mass += shares[j]
 				sum += shares[j] * w[j]
 			}
-			want := mx + beta*(sum/mass-mw) - visible.offset(i)
+			want := mx + beta*(sum/mass-mw) - visible.Offset(i)
 			if math.Abs(q[l]-want) > 1e-9 {
 				t.Errorf("row %d, level %d: %v, the line has %v", i, l, q[l], want)
 			}
@@ -283,8 +283,8 @@ func TestSignedPrior(t *testing.T) {
 	}
 }
 
-// TestPinned: the step keeps the sum of the increments and never divides by
-// nothing, however little weight a level has.
+// TestPinned: pinned ends never lead to a division by nothing, however little weight a level has. The step by
+// itself is tested in internal/monotone.
 func TestPinned(t *testing.T) {
 	x := counts(60, 50)
 	for _, eps := range []float64{1e-2, 1e-4, 1e-6} {
@@ -296,24 +296,6 @@ func TestPinned(t *testing.T) {
 			if i := notFinite(v); i >= 0 {
 				t.Fatalf("ε=%g: %v", eps, v[i])
 			}
-		}
-	}
-	r := random.Split(61, 0)
-	for range 2000 {
-		m := 1 + r.IntN(8)
-		d, num, den := make([]float64, m), make([]float64, m), make([]float64, m)
-		for l := range d {
-			d[l], num[l], den[l] = math.Exp(10*normal(&r)), math.Exp(20*normal(&r)), math.Exp(5*normal(&r))
-			if r.IntN(3) == 0 {
-				num[l] = 0
-			}
-		}
-		all := total(num)
-		span := math.Exp(5 * normal(&r))
-		before := total(d)
-		pinned(d, num, den, span, 0)
-		if notFinite(d) >= 0 || all > 0 && math.Abs(total(d)-span) > 1e-9*span || all == 0 && total(d) != before {
-			t.Fatalf("num %v, den %v, span %v: %v", num, den, span, d)
 		}
 	}
 }
@@ -371,14 +353,8 @@ func TestMapOfFit(t *testing.T) {
 	}
 }
 
-// TestSchedule: the rate of a cosine begins at what was given and falls as (1+cos πt)/2.
+// TestSchedule: the rate of a cosine begins at what was given; internal/adam has how it falls.
 func TestSchedule(t *testing.T) {
-	for i := range 101 {
-		p := float64(i) / 100
-		if want := (1 + math.Cos(math.Pi*p)) / 2; math.Abs(cosine(p)-want) > 1e-15 {
-			t.Errorf("cosine(%v) = %v, want %v", p, cosine(p), want)
-		}
-	}
 	ctx := context.Background()
 	x := first(toy(3), 12)
 	u, v := NewMat(12, 2), NewMat(2, x.Cols)

@@ -15,7 +15,8 @@ import (
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/posterior"
 	"github.com/quantmf/quantmf/internal/projection"
-	"github.com/quantmf/quantmf/internal/runs"
+	"github.com/quantmf/quantmf/internal/shard"
+	"github.com/quantmf/quantmf/internal/svd"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -65,7 +66,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 			fit = uv + nmf.NewtonNumbers(f.d, f.n, f.k, f.workers)
 		}
 		if c.start == StartSVD {
-			fit += size(18, f.n, f.k+2*svdMore) + size(3, f.d+f.n, f.k+2*svdMore)
+			fit += size(18, f.n, f.k+2*svd.More) + size(3, f.d+f.n, f.k+2*svd.More)
 		}
 	case MethodQMF:
 		model = uv + size(3, f.d, f.m+4)
@@ -139,9 +140,9 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 	if method != MethodNMF && method != MethodQMF {
 		return ShardMemory{}, &OptionError{Option: "method", Value: method.String(), Bound: "must be MethodNMF or MethodQMF"}
 	}
-	before := []FitOption{WithUpdates(UpdatesMultiplicative)}
+	before, kind := []FitOption{WithUpdates(UpdatesMultiplicative)}, uint32(kindNMF)
 	if method == MethodQMF {
-		before = []FitOption{WithBatch(max(d, 1))}
+		before, kind = []FitOption{WithBatch(max(d, 1))}, kindQMF
 	}
 	opts = append(before, opts...)
 	c, f, err := sizesOf(method, d, n, rank, opts)
@@ -150,22 +151,19 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 	}
 	whole, err := MemoryOf(method, d, n, rank, opts...)
 	if err == nil {
-		err = c.inShards(method == MethodNMF, d)
+		err = c.inShards(kind, d)
 	}
 	if err != nil {
 		return ShardMemory{}, err
 	}
-	bounds := runs.Of(d)
-	if method == MethodNMF {
-		bounds = nmf.Runs(d, n, rank)
-	}
-	count := len(bounds) - 1
-	if shards < 1 || shards > count {
+	p := &shard.Plan{Kind: kind, D: d, N: n, K: rank, Shards: shards}
+	p.SetRuns()
+	if count := p.Runs(); shards < 1 || shards > count {
 		return ShardMemory{}, shardsError(shards, count)
 	}
 	most, sums, all := 0.0, 0.0, 0.0 // rows of the largest shard; sums that it puts into the store; those of all shards
 	for shard := range shards {
-		cut := runs.Cut{Bounds: bounds, From: shard * count / shards, To: (shard + 1) * count / shards}
+		cut := p.Cut(shard)
 		from, to := cut.Rows()
 		parts := float64(cut.To - cut.From)
 		if method == MethodQMF {
@@ -191,7 +189,7 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 		finish = size(f.d+f.n, f.k) + size(2, most, state)
 		plan = size(2, f.d+f.n, f.k)
 		if c.start == StartSVD {
-			plan += size(18, f.n, f.k+2*svdMore) + size(3, f.d+f.n, f.k+2*svdMore)
+			plan += size(18, f.n, f.k+2*svd.More) + size(3, f.d+f.n, f.k+2*svd.More)
 		}
 	} else {
 		f.steps, f.gauss = true, c.gaussian(rank)
@@ -217,22 +215,6 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 	bytes := func(numbers float64) int64 { return int64(min(8*numbers, math.MaxInt64/2)) }
 	return ShardMemory{Plan: bytes(plan), Rows: bytes(size(most, f.n)), Step: bytes(step), Reduce: bytes(reduce), Finish: bytes(finish + 2*v),
 		Round: bytes(size(all, sum) + size(f.d, state) + v + main)}, nil
-}
-
-// inShards reports options of an NMF, or of a QMF of d rows, that a fit in shards does not have.
-func (c *config) inShards(nmf bool, d int) error {
-	switch {
-	case nmf && c.updates != UpdatesMultiplicative:
-		return &OptionError{Option: option.Updates.String(), Value: c.updates.String(), Bound: "a fit in shards has UpdatesMultiplicative alone"}
-	case !nmf && c.batchRows < d:
-		return &OptionError{Option: option.Batch.String(), Value: itoa(c.batchRows), Bound: "a fit in shards has one batch of all " + itoa(d) + " rows"}
-	}
-	return nil
-}
-
-// shardsError is the error of a number of shards of rows that sum in so many runs.
-func shardsError(shards, count int) error {
-	return &OptionError{Option: "shards", Value: itoa(shards), Bound: "must be from 1 to " + itoa(count) + ", the number of runs in which the rows are summed"}
 }
 
 // sizesOf reads the options of a fit of a d × n matrix, as MemoryOf and MemoryOfShards do before all else.

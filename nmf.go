@@ -9,10 +9,12 @@ import (
 	"io"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
+	"github.com/quantmf/quantmf/internal/unit"
 )
 
 // NMF is a fitted X ≈ UV. It is not changed by its methods.
@@ -91,15 +93,15 @@ func runNMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*NMF, erro
 func (m *NMF) common() *Factorisation { return &m.Factorisation }
 
 // outward brings a model of x' to the units of x, and says what is to be warned of.
-func (m *NMF) outward(u *units) {
+func (m *NMF) outward(u *unit.Units) {
 	m.Warnings = deadComponents(m.U, m.V)
 	for _, f := range []Mat{m.U, m.V} {
 		for i := range f.Data {
-			f.Data[i] *= u.root()
+			f.Data[i] *= u.Root()
 		}
 	}
-	u.losses(m.loss, m.History)
-	u.losses(m.loss, m.Validation)
+	u.Losses(m.loss, m.History)
+	u.Losses(m.loss, m.Validation)
 }
 
 // objective is what a fit is chosen by: its loss on held-out cells, else that on
@@ -169,12 +171,12 @@ func newProblem(f *factors, s *cells, loss divergence.Loss, penalty float64, p *
 	if s.held == nil {
 		problem.X, problem.Stride = s.mat.Data, s.mat.Stride
 	}
-	if sparse, ok := s.source.(*Sparse); ok && !s.partial && !s.signed {
+	if sparse, ok := s.source.(*Sparse); ok && !s.partial && !s.Signed {
 		problem.NonZeros = func(i int, cols []uint32, values []float64) ([]uint32, []float64) {
 			cols, listed := sparse.NonZeros(i, cols, values)
 			if s.into != nil {
 				listed = append(values[:0], listed...)
-				s.into.bring(listed, i)
+				s.into.Bring(listed, i)
 			}
 			return cols, listed
 		}
@@ -186,7 +188,7 @@ func newProblem(f *factors, s *cells, loss divergence.Loss, penalty float64, p *
 func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
 	if c.given.Has(option.Init) {
 		f.factors.copyFrom(c.initU, c.initV)
-		f.multiply(1 / f.root())
+		f.multiply(1 / f.Root())
 		return f.course.enter(PhaseFactors)
 	}
 	f.random(f.cells, seed)
@@ -198,10 +200,10 @@ func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
 }
 
 // begin makes the first sweep over the factors of the start.
-func (f *nmfFit) begin() (losses, error) {
+func (f *nmfFit) begin() (journal.Losses, error) {
 	if f.start != nil { // else the factors are there
 		if err := f.start(); err != nil {
-			return losses{}, err
+			return journal.Losses{}, err
 		}
 	}
 	l, err := f.method.Begin()
@@ -209,13 +211,13 @@ func (f *nmfFit) begin() (losses, error) {
 }
 
 // epoch leaves the factors those of the last losses until it is done.
-func (f *nmfFit) epoch(e int) (losses, error) {
+func (f *nmfFit) epoch(e int) (journal.Losses, error) {
 	l, err := f.method.Epoch(e)
 	return lossesOf(e+1, l), err
 }
 
-func lossesOf(epoch int, l nmf.Losses) losses {
-	return losses{of: epoch, visible: l.Visible, held: l.Held, penalty: l.Penalty}
+func lossesOf(epoch int, l nmf.Losses) journal.Losses {
+	return journal.Losses{Of: epoch, Visible: l.Visible, Held: l.Held, Penalty: l.Penalty}
 }
 
 func (f *nmfFit) keep() {
@@ -227,14 +229,14 @@ func (f *nmfFit) keep() {
 }
 
 // model hands the factors over. Every entry of the journal is exact.
-func (f *nmfFit) model(j *journal) (fitted, error) {
-	best := max(len(j.history)-1, 0)
+func (f *nmfFit) model(j *journal.Journal) (fitted, error) {
+	best := max(len(j.History)-1, 0)
 	if f.best != nil {
 		copy(f.u, f.best.u)
 		copy(f.v, f.best.v)
-		best = j.bestEpoch
+		best = j.BestEpoch
 	}
-	return &NMF{Factorisation{U: f.matU(), V: f.matV(), History: j.history, Validation: j.validation, Best: best, loss: f.loss, missing: f.cells.missing}}, nil
+	return &NMF{Factorisation{U: f.matU(), V: f.matV(), History: j.History, Validation: j.Validation, Best: best, loss: f.loss, missing: f.cells.missing}}, nil
 }
 
 func (f *nmfFit) snapshot() snapshot {

@@ -192,9 +192,9 @@ func TestNNDSVD(t *testing.T) {
 			mean += u.At(i, c) / float64(u.Rows)
 		}
 		for i := range u.Rows {
-			u.Set(i, c, max(u.At(i, c), svdFill*mean))
+			u.Set(i, c, max(u.At(i, c), svd.Fill*mean))
 		}
-		low := svdFill * total(v.Row(c)) / float64(v.Cols)
+		low := svd.Fill * total(v.Row(c)) / float64(v.Cols)
 		for j := range v.Cols {
 			v.Set(c, j, max(v.At(c, j), low))
 		}

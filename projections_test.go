@@ -588,7 +588,7 @@ func begun(to, from *qmfqFit) {
 
 // starts is what a start fills.
 func (f *qmfqFit) starts() [][]float64 {
-	return [][]float64{f.inflation.f, f.inflation.inc, f.deflation.f, f.deflation.inc, f.deflation.r, f.from.u, f.from.v}
+	return [][]float64{f.inflation.F, f.inflation.Inc, f.deflation.F, f.deflation.Inc, f.deflation.R, f.from.u, f.from.v}
 }
 
 func exists(path string) bool {

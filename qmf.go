@@ -21,14 +21,17 @@ import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/gauss"
+	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
+	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/runs"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
+	"github.com/quantmf/quantmf/internal/unit"
 )
 
 // QMF is a fitted X ≈ T(UV). It is not changed by its methods and may be used by
@@ -62,6 +65,15 @@ const adamRate = 0.06
 // that from about 40 on twenty epochs of Adam take less time.
 func (s *settings) gaussian(k int) bool {
 	return s.start != StartUniform && s.squash != SquashNone && s.loss >= -0.5 && k <= 32
+}
+
+// pace returns the pace of Adam in epoch e, counted from 0.
+func (s *settings) pace(e int) adam.Pace {
+	rate := s.learningRate
+	if s.schedule == ScheduleCosine {
+		rate *= adam.Cosine(float64(e) / float64(s.epochs))
+	}
+	return adam.Pace{Rate: rate, Count: e + 1}
 }
 
 // settleQMF sets the defaults that depend on the steps; qmfDefaults has those of Gauss and Newton's.
@@ -143,10 +155,14 @@ func runQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*QMF, erro
 func (q *QMF) common() *Factorisation { return &q.Factorisation }
 
 // outward brings a model of x' to the units of x.
-func (q *QMF) outward(u *units) {
-	u.outward(q.Quantiles)
-	u.losses(q.loss, q.History)
-	u.losses(q.loss, q.Validation)
+func (q *QMF) outward(u *unit.Units) {
+	if !u.Plain() {
+		for i := range q.Quantiles.Rows {
+			u.Outward(q.Quantiles.Row(i), i)
+		}
+	}
+	u.Losses(q.loss, q.History)
+	u.Losses(q.loss, q.Validation)
 }
 
 // objective is the loss that restarts are compared by: that on held-out cells, otherwise
@@ -201,7 +217,7 @@ type qmfFit struct {
 	*settings
 	*inflation
 	logU, logV   []float64 // Ũ, Ṽ; u and v hold their exponentials
-	momU, momV   moment
+	momU, momV   adam.Moment
 	gradV        []float64  // k × np: the gradient at Ṽ
 	ubatch       []float64  // batch × k: rows of U before their steps, times relativeUnit
 	sumsV        *runs.Sums // of gradV over one batch of all rows, where Adam steps V
@@ -254,8 +270,8 @@ func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 		}
 		return f
 	}
-	f.logU, f.momU = make([]float64, d*rank), newMoment(d*rank)
-	f.logV, f.momV = make([]float64, rank*f.np), newMoment(rank*f.np)
+	f.logU, f.momU = make([]float64, d*rank), adam.NewMoment(d*rank)
+	f.logV, f.momV = make([]float64, rank*f.np), adam.NewMoment(rank*f.np)
 	f.ubatch, f.vees, f.takes = make([]float64, slots*rank), f.stepRowV, f.takeRowV
 	if !whole {
 		f.gradV = make([]float64, rank*f.np)
@@ -305,8 +321,8 @@ func (f *qmfFit) visit(worker, piece int) {
 		for t := range gu {
 			gu[t] = float64(gu[t]*u[t]) + float64(pen*f.logU[lo+t])
 		}
-		f.momU.step(f.logU, gu, lo, hi, f.at)
-		confine(f.logU[lo:hi], -f.farthest, f.farthest)
+		f.momU.Step(f.logU, gu, lo, hi, f.at)
+		kernel.Confine(f.logU[lo:hi], -f.farthest, f.farthest)
 		kernel.Exp(u, f.logU[lo:hi])
 	}
 }
@@ -316,7 +332,7 @@ func (f *qmfFit) visit(worker, piece int) {
 func (f *qmfFit) stepGauss(worker, from, to int) {
 	c := &f.work[worker]
 	for slot := from; slot < to; slot++ {
-		if f.constant(f.batch[slot]) {
+		if f.Constant(f.batch[slot]) {
 			f.gauss.Skip(slot)
 		}
 	}
@@ -325,15 +341,15 @@ func (f *qmfFit) stepGauss(worker, from, to int) {
 		u, wbar := f.rowU(i), f.rowWbar(slot)
 		f.curvature(f.gauss.Curvature(slot), v, i)
 		f.gauss.StepRow(worker, slot, u, f.v, wbar, f.penaltyU(i))
-		confine(u, f.least, f.most)
+		kernel.Confine(u, f.least, f.most)
 		f.gauss.Put(slot, u, v.w, wbar, f.relativeUnit(i))
 	}
 }
 
 // epoch visits every row once: in batches in a new random order, otherwise in the order of their numbers.
-func (f *qmfFit) epoch(e int) (losses, error) {
+func (f *qmfFit) epoch(e int) (journal.Losses, error) {
 	if err := f.pool.Err(); err != nil {
-		return losses{}, err
+		return journal.Losses{}, err
 	}
 	f.at = f.pace(e)
 	penalty, err := f.regularity(), error(nil)
@@ -346,18 +362,18 @@ func (f *qmfFit) epoch(e int) (losses, error) {
 		err = f.visitBatches()
 	}
 	if err != nil {
-		return losses{}, err
+		return journal.Losses{}, err
 	}
 	// The losses are those recorded by the visits, unless validation or patience judge
 	// the model: then they are evaluated after the epoch.
 	if f.evaluated {
 		f.evaluateAll(f.order)
 		if err := f.pool.Err(); err != nil {
-			return losses{}, err
+			return journal.Losses{}, err
 		}
 		penalty = f.regularity()
 	}
-	return losses{of: e + 1 - f.lag, visible: f.meanLoss(), held: f.meanHeld(), penalty: penalty}, nil
+	return journal.Losses{Of: e + 1 - f.lag, Visible: f.meanLoss(), Held: f.meanHeld(), Penalty: penalty}, nil
 }
 
 // visitAll visits all rows as one batch, some at a time, and sums their part of the step of V.
@@ -434,8 +450,8 @@ func (f *qmfFit) stepRowV(_, t int) {
 	for j := range g[:f.n] {
 		g[j] = float64(g[j]*v[j]) + float64(pen*lv[j])
 	}
-	adam.Step(lv[:f.n], g[:f.n], f.momV.mu[lo:hi], f.momV.nu[lo:hi], f.at.rate, f.stepsV)
-	confine(lv[:f.n], -f.farthest, f.farthest)
+	adam.Step(lv[:f.n], g[:f.n], f.momV.Mu[lo:hi], f.momV.Nu[lo:hi], f.at.Rate, f.stepsV)
+	kernel.Confine(lv[:f.n], -f.farthest, f.farthest)
 	kernel.Exp(v[:f.n], lv)
 }
 
@@ -465,14 +481,14 @@ func (f *qmfFit) stepTileV(worker, t int) {
 	f.gauss.StepTile(worker, t, f.v, f.penaltyV(f.gauss.Weight()))
 	from, to := f.gauss.Tile(t)
 	for c := range f.k {
-		confine(f.rowV(c)[from:min(to, f.n)], f.least, f.most)
+		kernel.Confine(f.rowV(c)[from:min(to, f.n)], f.least, f.most)
 	}
 }
 
 // penaltyU and penaltyV are the weights of the penalty in the steps of row i of U, and of V with the
 // model of so many rows.
 func (f *qmfFit) penaltyU(i int) float64 {
-	return min(f.penalty/float64(f.k)/f.unit(i)/max(f.lossWeight(i), divergence.Tiny), limit.Penalty)
+	return min(f.penalty/float64(f.k)/f.unit(i)/max(f.LossWeight(i), divergence.Tiny), limit.Penalty)
 }
 func (f *qmfFit) penaltyV(rows float64) float64 {
 	return min(f.penalty*rows/float64(f.k*f.n)/f.scale, limit.Penalty)
@@ -482,7 +498,7 @@ func (f *qmfFit) penaltyV(rows float64) float64 {
 type qmfState struct{ u, v, f, inc []float64 }
 
 func (f *qmfFit) newState() *qmfState {
-	return &qmfState{make([]float64, len(f.u)), make([]float64, len(f.v)), make([]float64, len(f.f)), make([]float64, len(f.inc))}
+	return &qmfState{make([]float64, len(f.u)), make([]float64, len(f.v)), make([]float64, len(f.F)), make([]float64, len(f.Inc))}
 }
 
 // regularity is the penalty of the current factors; 0 without patience, which alone counts
@@ -509,30 +525,30 @@ func (f *qmfFit) keep() {
 	}
 	copy(f.best.u, f.u)
 	copy(f.best.v, f.v)
-	copy(f.best.f, f.f)
-	copy(f.best.inc, f.inc)
+	copy(f.best.f, f.F)
+	copy(f.best.inc, f.Inc)
 }
 
 // restore goes back to the state that was kept.
 func (f *qmfFit) restore() {
 	copy(f.u, f.best.u)
 	copy(f.v, f.best.v)
-	copy(f.f, f.best.f)
-	copy(f.inc, f.best.inc)
+	copy(f.F, f.best.f)
+	copy(f.Inc, f.best.inc)
 }
 
 // model returns the model at the best epoch on held-out cells, otherwise at the current
 // state. The error is that of the context, which a complete fit also ends with where it
 // came while the model was made.
-func (f *qmfFit) model(j *journal) (fitted, error) {
+func (f *qmfFit) model(j *journal.Journal) (fitted, error) {
 	if f.best != nil {
 		f.restore()
 	}
 	stopped, done := f.course.finish(f.pool)
 	defer done()
 	q := f.hand(stopped)
-	q.Start, q.Best = f.origin, j.exact(f.meanLoss(), f.meanHeld())
-	q.History, q.Validation = j.history, j.validation
+	q.Start, q.Best = f.origin, j.Exact(f.meanLoss(), f.meanHeld())
+	q.History, q.Validation = j.History, j.Validation
 	return q, f.course.ctx.Err()
 }
 
@@ -542,7 +558,7 @@ func (f *qmfFit) snapshot() snapshot {
 	for _, i := range f.order {
 		s.index = append(s.index, uint64(i))
 	}
-	s.index = append(appendWarm(s.index, f.warm), uint64(f.origin), math.Float64bits(f.lambda))
+	s.index = append(monotone.AppendWarm(s.index, f.Warm), uint64(f.origin), math.Float64bits(f.lambda))
 	return s
 }
 
@@ -554,11 +570,11 @@ func (f *qmfFit) parts() []section.Part {
 		p = append(p, section.Positive(a), section.Finite(b), section.Positive(numbers))
 	} else {
 		log := func(v []float64) section.Part { return section.Within(v, -f.farthest, f.farthest) }
-		p = append(append(append(p, log(f.logU), log(f.logV)), f.momU.parts()...), f.momV.parts()...)
+		p = append(append(append(p, log(f.logU), log(f.logV)), monotone.Moments(f.momU)...), monotone.Moments(f.momV)...)
 	}
-	p = append(p, f.maps.parts()...)
+	p = append(p, f.Maps.Parts()...)
 	if f.held != nil {
-		p = append(append(p, section.Positive(f.best.u), section.Positive(f.best.v), section.Finite(f.best.f)), f.rising(f.best.inc)...)
+		p = append(append(p, section.Positive(f.best.u), section.Positive(f.best.v), section.Finite(f.best.f)), f.Rising(f.best.inc)...)
 	}
 	return p
 }
@@ -582,7 +598,7 @@ func (f *qmfFit) resume(from *file, s *saved) error {
 		}
 		seen[i], f.order[k] = true, int(i)
 	}
-	if err := from.takeWarm(f.warm, index, f.d); err != nil {
+	if err := formatError(monotone.TakeWarm(from.File, f.Warm, index, f.d)); err != nil {
 		return err
 	}
 	origin := index[2*f.d]
@@ -821,7 +837,7 @@ func (q *QMF) MarginalErrors() []float64 { return append([]float64(nil), q.margi
 // rounding: M is not made anew from the potentials and no samples are brought into order,
 // which is more than half of the time.
 func (f *inflation) hand(stopped func() bool) *QMF {
-	d, m := f.d, f.m
+	d, m := f.d, f.M
 	q := &QMF{Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: f.loss, missing: f.cells.missing}, Quantiles: NewMat(d, m), Weights: NewMat(d, m), potentials: NewMat(d, m),
 		center: make([]float64, d), squash: make([]transport.Squash, d), marginal: make([]float64, d), epsilon: f.epsilon, Shrinkage: f.lambda}
 	ends := make([]transport.Outcome, d)
@@ -844,32 +860,32 @@ func (f *inflation) hand(stopped func() bool) *QMF {
 		c.slots = c.slots[:0]
 		for i, to := pool.Cut(d, pieces, piece); i < to; i++ {
 			v, row := &c.visitors[len(c.slots)], q.Quantiles.Row(i)
-			if slices.ContainsFunc(f.increments(i), func(d float64) bool { return d != 0 }) {
-				f.quantiles(row, i)
-				if f.maps.ends == EndsPinned { // the last is not left to the sum
-					row[m-1] = f.high[i]
+			if slices.ContainsFunc(f.Increments(i), func(d float64) bool { return d != 0 }) {
+				f.Quantiles(row, i)
+				if f.Pinned { // the last is not left to the sum
+					row[m-1] = f.High[i]
 					for l := range row {
-						row[l] = min(row[l], f.high[i])
+						row[l] = min(row[l], f.High[i])
 					}
 				}
 				t := v.t
 				if !brief {
 					t = nil
 				}
-				v.row = c.group.Add(f.problem(v, i), &f.warm[i], t, row)
+				v.row = c.group.Add(f.problem(v, i), &f.Warm[i], t, row)
 				c.slots = append(c.slots, i)
 				continue
 			}
-			at := f.average[i]
-			if f.constant(i) {
-				at = f.low[i]
+			at := f.Average[i]
+			if f.Constant(i) {
+				at = f.Low[i]
 			}
-			f.increments(i)[0] = at
-			f.quantiles(row, i)
+			f.Increments(i)[0] = at
+			f.Quantiles(row, i)
 			ends[i].Converged = true
 			if brief { // as if all samples were one: the map is the same
 				v.observed = f.cells.readRow(v.x, v.mask, i)
-				transport.Softmax(q.Weights.Row(i), f.logits(i))
+				transport.Softmax(q.Weights.Row(i), f.Logits(i))
 				q.squash[i].Kind = transport.Kind(f.squash)
 				q.center[i] = q.squash[i].At(0)
 			} else {
@@ -894,7 +910,7 @@ func (f *inflation) hand(stopped func() bool) *QMF {
 		}
 	})
 	for i, o := range ends {
-		if !o.Converged && !f.constant(i) {
+		if !o.Converged && !f.Constant(i) {
 			q.Warnings = append(q.Warnings, notConverged(o, i, f.tolerance))
 		}
 	}

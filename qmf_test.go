@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -79,19 +80,19 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 		t.Fatal(err)
 	}
 	visible.setUnits(divergence.Loss(l), true)
-	if visible.signed != signed {
-		t.Fatalf("signed: %v", visible.signed)
+	if visible.Signed != signed {
+		t.Fatalf("signed: %v", visible.Signed)
 	}
 	f := newQMFFit(visible, 3, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.d))
 	if _, err := f.begin(); err != nil {
 		t.Fatal(err)
 	}
 	src := random.Split(2, 2)
-	for i := range f.f {
-		f.f[i] = normal(&src) / 2
+	for i := range f.F {
+		f.F[i] = normal(&src) / 2
 	}
-	for i := range f.r {
-		f.r[i] += normal(&src) / 2
+	for i := range f.R {
+		f.R[i] += normal(&src) / 2
 	}
 	loss := func() float64 {
 		total, squaresU, squaresV := 0.0, 0.0, 0.0
@@ -108,8 +109,8 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 		}
 		for i := range f.d {
 			v := &f.work[0].visitors[0]
-			f.fromR(i)
-			f.warm[i].Valid = false
+			f.FromR(i)
+			f.Warm[i].Valid = false
 			f.solveRow(v, i)
 			f.fitted(v, i)
 			total += f.rowLoss(v, i) / float64(f.cells.rows[i])
@@ -119,7 +120,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	loss()
 	// With Adam's first moment at zero before, the gradient is μ/(1-β1) after. Of Ṽ
 	// the batches are to add up to it.
-	f.at, f.stepsV = pace{f.learningRate, 1}, 1
+	f.at, f.stepsV = adam.Pace{Rate: f.learningRate, Count: 1}, 1
 	gradV := make([]float64, len(f.gradV))
 	for from := 0; from < f.d; from += batch {
 		f.batch = f.order[from:min(from+batch, f.d)]
@@ -149,7 +150,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	for _, p := range []struct {
 		name string
 		x, g []float64
-	}{{"U", f.logU, byMoment(f.momU.mu)}, {"V", f.logV, gradV}, {"F", f.f, byMoment(f.momF.mu)}, {"R", f.r, byMoment(f.momR.mu)}} {
+	}{{"U", f.logU, byMoment(f.momU.Mu)}, {"V", f.logV, gradV}, {"F", f.F, byMoment(f.MomF.Mu)}, {"R", f.R, byMoment(f.MomR.Mu)}} {
 		scale := largest(p.g)
 		if !(scale > 0) {
 			t.Fatalf("no gradient in %s", p.name)
@@ -159,7 +160,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 			step = 7
 		}
 		for i := 0; i < len(p.x); i += step {
-			if p.name == "V" && i%f.np >= f.n || p.name == "R" && ends == EndsPinned && i%f.m == 0 {
+			if p.name == "V" && i%f.np >= f.n || p.name == "R" && ends == EndsPinned && i%f.M == 0 {
 				continue
 			}
 			const h = 1e-4

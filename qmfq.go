@@ -21,16 +21,20 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
+	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/place"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
+	"github.com/quantmf/quantmf/internal/unit"
 )
 
 // QMFQ is a fitted X ≈ T(Π_k(T'(X))). It is not changed by its methods and may be
@@ -112,7 +116,7 @@ func runQMFQ(ctx context.Context, x Rows, rank int, opts []FitOption) (*QMFQ, er
 		return nil, err
 	}
 	if c.squash == SquashNone {
-		if err := checkPoints(x, &t.cells.units); err != nil {
+		if err := checkPoints(x, &t.cells.Units); err != nil {
 			return nil, err
 		}
 	}
@@ -130,7 +134,7 @@ func (q *QMFQ) common() *Factorisation { return &q.Factorisation }
 func (q *QMFQ) objective(float64) float64 { return q.judged() }
 
 // checkPoints reports values that T' cannot transport as they are.
-func checkPoints(x Rows, u *units) error {
+func checkPoints(x Rows, u *unit.Units) error {
 	d, _ := x.Dims()
 	from := newRowReader(x)
 	for i := range d {
@@ -145,25 +149,25 @@ func checkPoints(x Rows, u *units) error {
 		}
 	}
 	for i := range d {
-		if u.exponent(i) != 0 {
-			return &DataError{Row: i, Col: -1, Value: math.Ldexp(1, u.exponent(i)), Problem: "the row is too small to be transported as it is by SquashNone"}
+		if u.Exponent(i) != 0 {
+			return &DataError{Row: i, Col: -1, Value: math.Ldexp(1, u.Exponent(i)), Problem: "the row is too small to be transported as it is by SquashNone"}
 		}
 	}
 	return nil
 }
 
 // outward brings a model of x' to the units of x.
-func (q *QMFQ) outward(u *units) {
+func (q *QMFQ) outward(u *unit.Units) {
 	q.inflated.outward(u)
-	if u.plain() {
+	if u.Plain() {
 		return
 	}
 	for i, m := range q.deflate {
-		s, e := &m.squash, u.exponent(i)
-		s.Ref, s.Shift, s.Std = math.Ldexp(s.Ref, e)+u.offset(i), math.Ldexp(s.Shift, e), math.Ldexp(s.Std, e)
+		s, e := &m.squash, u.Exponent(i)
+		s.Ref, s.Shift, s.Std = math.Ldexp(s.Ref, e)+u.Offset(i), math.Ldexp(s.Shift, e), math.Ldexp(s.Std, e)
 		for j := range m.cut {
 			if s.Kind == transport.None {
-				m.cut[j] += u.offset(i)
+				m.cut[j] += u.Offset(i)
 			}
 		}
 	}
@@ -195,9 +199,9 @@ func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 	f.inflation = newInflation(s, visible, f.whole, p, d)
 	f.inflation.batch, f.inflation.whole = f.all, true
 	f.inflation.lambda = max(s.shrinkage, 0) // until the data have chosen
-	f.deflation = newDeflation(s, visible, slices.Max(f.inflation.average), len(f.inflation.work[0].visitors), p)
+	f.deflation = newDeflation(s, visible, slices.Max(f.inflation.Average), len(f.inflation.work[0].visitors), p)
 	f.visits = f.visit
-	f.now = [][]float64{f.inflation.f, f.inflation.inc, f.deflation.f, f.deflation.r, f.deflation.h, f.whole.u, f.whole.v}
+	f.now = [][]float64{f.inflation.F, f.inflation.Inc, f.deflation.F, f.deflation.R, f.deflation.h, f.whole.u, f.whole.v}
 	if f.held != nil {
 		for _, v := range f.now {
 			f.best, f.before = append(f.best, make([]float64, len(v))), append(f.before, make([]float64, len(v)))
@@ -221,10 +225,10 @@ func newProjector(kind Projection, visible *cells, k int, p *pool.Pool) projecti
 type deflation struct {
 	*settings
 	*cells
-	maps
+	monotone.Maps
 	np, block       int // numbers of a padded row; rows of a group
 	pool            *pool.Pool
-	at              pace                   // of Adam's steps
+	at              adam.Pace              // of Adam's steps
 	y, ybar         []float64              // d × np: Y, 0 in hidden cells, and its gradient
 	h               []float64              // d × m, potentials
 	solved          []transport.Potentials // views of h, and what else a map is made of; H nil: not solved yet
@@ -253,12 +257,12 @@ type deflator struct {
 func newDeflation(s *settings, visible *cells, mean float64, abreast int, p *pool.Pool) *deflation {
 	d, n, m := visible.d, visible.n, s.levels
 	np := kernel.Pad(n)
-	f := &deflation{settings: s, cells: visible, maps: newMaps(d, m, true, EndsFree, nil), np: np, block: abreast, pool: p,
+	f := &deflation{settings: s, cells: visible, Maps: monotone.New(d, m, true, false, nil), np: np, block: abreast, pool: p,
 		y: make([]float64, d*np), ybar: make([]float64, d*np), h: make([]float64, d*m), solved: make([]transport.Potentials, d), ends: make([]transport.Outcome, d)}
 	scale := elem.Log(max(mean, divergence.Tiny))
-	f.shortest, f.longest = min(0, scale)-farthestDeflated, max(0, scale)+farthestDeflated
+	f.Shortest, f.Longest = min(0, scale)-farthestDeflated, max(0, scale)+farthestDeflated
 	if s.squash == SquashNone { // T transports the projection of T'(X) as it is
-		f.longest = elem.Log(limit.Point / float64(m))
+		f.Longest = elem.Log(limit.Point / float64(m))
 	}
 	f.work = make([]deflators, p.Workers())
 	for w := range f.work {
@@ -276,7 +280,7 @@ func newDeflation(s *settings, visible *cells, mean float64, abreast int, p *poo
 	return f
 }
 
-func (f *deflation) rowOf(v []float64, i int) []float64 { return v[i*f.m : (i+1)*f.m] }
+func (f *deflation) rowOf(v []float64, i int) []float64 { return v[i*f.M : (i+1)*f.M] }
 func (f *deflation) rowY(v []float64, i int) []float64  { return v[i*f.np : (i+1)*f.np] }
 
 // eachPiece calls do for every piece of the rows.
@@ -293,7 +297,7 @@ func (f *deflation) piece(p int) (from, to int) {
 // problem is the transport of row i of X, its hidden cells left out, onto b'_i.
 func (f *deflation) problem(v *deflator, i int) transport.Problem {
 	v.observed = f.readRow(v.x, v.mask, i)
-	return transport.Problem{X: v.x[:f.n], Observed: v.observed, Logits: f.logits(i), Squash: transport.Kind(f.squash), Epsilon: f.epsilon}
+	return transport.Problem{X: v.x[:f.n], Observed: v.observed, Logits: f.Logits(i), Squash: transport.Kind(f.squash), Epsilon: f.epsilon}
 }
 
 // deflate fills the rows of a piece of Y with T'_i(X_i), 0 in hidden cells.
@@ -303,8 +307,8 @@ func (f *deflation) deflate(worker, piece int) {
 	c.group.Clear()
 	for i := from; i < to; i++ {
 		v := &c.each[i-from]
-		f.quantiles(v.q, i)
-		v.row = c.group.Add(f.problem(v, i), &f.warm[i], v.t, v.q)
+		f.Quantiles(v.q, i)
+		v.row = c.group.Add(f.problem(v, i), &f.Warm[i], v.t, v.q)
 	}
 	c.group.Solve(f.tolerance, f.maxIterations)
 	for i := from; i < to; i++ {
@@ -338,7 +342,7 @@ func (f *deflation) deflateBack(worker, piece int) {
 		v := &c.each[i-from]
 		v.row = c.group.Add(f.problem(v, i), nil, nil, nil)
 		v.row.Return(f.rowOf(f.h, i))
-		f.quantiles(v.q, i)
+		f.Quantiles(v.q, i)
 		clear(v.z)
 		copy(v.z[:f.n], f.rowY(f.ybar, i))
 		c.back[i-from] = transport.Cotangent{Z: v.z, Q: v.q}
@@ -347,9 +351,9 @@ func (f *deflation) deflateBack(worker, piece int) {
 	for i := from; i < to; i++ {
 		v := &c.each[i-from]
 		v.row.GradLogits(v.g)
-		f.stepF(i, v.g, f.at)
+		f.StepF(i, v.g, f.at)
 		v.row.GradQ(v.g)
-		f.stepR(i, v.g, 1, f.at)
+		f.StepR(i, v.g, 1, f.at)
 	}
 }
 
@@ -358,7 +362,7 @@ func (f *deflation) deflateBack(worker, piece int) {
 func (f *deflation) calibrate(v *deflator, i int, to *factors) {
 	r := v.row
 	r.Load(f.problem(v, i))
-	r.Solve(f.tolerance, f.maxIterations, &f.warm[i])
+	r.Solve(f.tolerance, f.maxIterations, &f.Warm[i])
 	goal := f.rowY(f.y, i) // scratch: Y is not in use yet
 	to.reconstruct(goal, i)
 	sees := func(j int) bool { return v.observed == nil || v.observed[j] }
@@ -368,11 +372,11 @@ func (f *deflation) calibrate(v *deflator, i int, to *factors) {
 			lo, hi = min(lo, w), max(hi, w)
 		}
 	}
-	inc := f.increments(i)
+	inc := f.Increments(i)
 	for l := range inc {
-		inc[l] = (hi - lo) / float64(f.m)
+		inc[l] = (hi - lo) / float64(f.M)
 	}
-	inc[0] = max(lo, floorStart*hi)
+	inc[0] = max(lo, monotone.FloorStart*hi)
 	low := unitDeflation * hi
 	for l := range inc {
 		inc[l] = max(inc[l], low)
@@ -387,7 +391,7 @@ func (f *deflation) calibrate(v *deflator, i int, to *factors) {
 	r.Columns(den, v.z)
 	r.Tails(den)
 	for range calibration {
-		f.quantiles(v.q, i)
+		f.Quantiles(v.q, i)
 		r.Average(v.t, v.q)
 		for j := range v.z[:to.n] {
 			if sees(j) {
@@ -401,9 +405,9 @@ func (f *deflation) calibrate(v *deflator, i int, to *factors) {
 		}
 	}
 	for l, d := range inc {
-		f.r[i*f.m+l] = elem.Log(d)
+		f.R[i*f.M+l] = elem.Log(d)
 	}
-	f.fromR(i)
+	f.FromR(i)
 	clear(goal)
 }
 
@@ -442,13 +446,13 @@ func (f *qmfqFit) project() error {
 
 // epoch is a pass forward and back. Its losses are those of the state that its steps start
 // from, the state after the epoch before.
-func (f *qmfqFit) epoch(e int) (losses, error) {
+func (f *qmfqFit) epoch(e int) (journal.Losses, error) {
 	if err := f.pool.Err(); err != nil {
-		return losses{}, err
+		return journal.Losses{}, err
 	}
 	f.inflation.at, f.deflation.at = f.pace(e), f.pace(e)
 	if err := f.project(); err != nil {
-		return losses{}, err
+		return journal.Losses{}, err
 	}
 	copyAll(f.before, f.now)
 	f.pool.Do(f.inflation.pieces(len(f.all)), f.visits)
@@ -458,8 +462,8 @@ func (f *qmfqFit) epoch(e int) (losses, error) {
 }
 
 // losses returns the losses of the last visit or evaluation.
-func (f *qmfqFit) losses(of int) losses {
-	return losses{of: of, visible: f.inflation.meanLoss(), held: f.inflation.meanHeld()}
+func (f *qmfqFit) losses(of int) journal.Losses {
+	return journal.Losses{Of: of, Visible: f.inflation.meanLoss(), Held: f.inflation.meanHeld()}
 }
 
 // keep makes before, the state that the last losses are of, the best.
@@ -475,12 +479,12 @@ func copyAll(to, from [][]float64) {
 func (f *qmfqFit) restore() {
 	copyAll(f.now, f.best)
 	for i := range f.all {
-		f.deflation.fromR(i)
+		f.deflation.FromR(i)
 	}
 }
 
 // begin fills the maps and the factors that projections start from, and returns the losses.
-func (f *qmfqFit) begin() (losses, error) {
+func (f *qmfqFit) begin() (journal.Losses, error) {
 	var err error
 	if f.start == StartUniform {
 		err = f.startUniform()
@@ -515,11 +519,11 @@ func (f *qmfqFit) startUniform() error {
 		copy(f.whole.v, f.from.v)
 		err = f.inflation.startMaps(&f.course)
 	}
-	for i := range f.deflation.r {
-		f.deflation.r[i] = -elem.Log(float64(f.n))
+	for i := range f.deflation.R {
+		f.deflation.R[i] = -elem.Log(float64(f.n))
 	}
 	for i := range f.all {
-		f.deflation.fromR(i)
+		f.deflation.FromR(i)
 	}
 	return err
 }
@@ -536,22 +540,22 @@ func (f *qmfqFit) startFromQMF() error {
 	if !s.gaussian(f.from.k) {
 		s.epochs, s.learningRate = startAdam, adamRate
 	}
-	q, j := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.course), newJournal(&s, f.held != nil)
+	q, j := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.course), journal.New(s.patience, s.epochs, f.held != nil)
 	q.heaviest = mostShrinkage
-	err := j.start(q)
+	err := begin(q, j)
 	if err == nil {
 		err = f.course.enter(PhaseQMF)
 	}
 	if err == nil {
 		way := f.course.within(0, 1)
-		err = j.advance(q, s.epochs, &way, nil)
+		err = way.advance(q, j, s.epochs, nil)
 	}
 	if q.best != nil {
 		q.restore()
 	}
 	f.inflation.lambda = q.lambda
-	copy(f.inflation.f, q.f)
-	copy(f.inflation.inc, q.inc)
+	copy(f.inflation.F, q.F)
+	copy(f.inflation.Inc, q.Inc)
 	copy(f.from.u, q.u)
 	copy(f.from.v, q.v)
 	if err == nil {
@@ -567,7 +571,7 @@ func (f *qmfqFit) startFromQMF() error {
 // model projects once more and returns the model. Where the fit is stopped before that
 // projection is done, UV is that of the projection before, and under validation the state
 // after the last epoch has no losses and is left out. The error is that of the context.
-func (f *qmfqFit) model(j *journal) (fitted, error) {
+func (f *qmfqFit) model(j *journal.Journal) (fitted, error) {
 	on := func() bool { return f.pool.Err() == nil }
 	if on() {
 		f.project()
@@ -575,12 +579,12 @@ func (f *qmfqFit) model(j *journal) (fitted, error) {
 	if f.held != nil && on() {
 		if f.inflation.evaluateAll(f.all); on() {
 			copyAll(f.before, f.now)
-			if better, _ := j.note(f.losses(j.done)); better {
+			if better, _ := j.Note(f.losses(j.Done)); better {
 				f.keep()
 			}
 		}
 	}
-	if j.kept {
+	if j.Kept {
 		if f.restore(); on() {
 			f.project()
 		}
@@ -590,8 +594,8 @@ func (f *qmfqFit) model(j *journal) (fitted, error) {
 	d, s := len(f.all), f.deflation
 	q := &QMFQ{inflate: make([]*Map, d), deflate: make([]*Map, d), projection: f.projection}
 	t := f.inflation.hand(stopped)
-	t.Best = j.exact(f.inflation.meanLoss(), f.inflation.meanHeld())
-	t.History, t.Validation = j.history, j.validation
+	t.Best = j.Exact(f.inflation.meanLoss(), f.inflation.meanHeld())
+	t.History, t.Validation = j.History, j.Validation
 	q.Factorisation = t.Factorisation
 	f.pool.Do(d, func(worker, i int) {
 		v := &s.work[worker].each[0]
@@ -599,7 +603,7 @@ func (f *qmfqFit) model(j *journal) (fitted, error) {
 			v.row.Load(s.problem(v, i))
 			s.solvedAt(v, i)
 		}
-		s.quantiles(v.q, i)
+		s.Quantiles(v.q, i)
 		q.deflate[i], q.inflate[i] = newMap(s.solved[i], v.q, nil, f.epsilon), t.mapOf(i)
 	})
 	for i, o := range s.ends {
@@ -617,14 +621,14 @@ func (f *qmfqFit) model(j *journal) (fitted, error) {
 func (f *qmfqFit) snapshot() snapshot {
 	t, s := f.inflation, f.deflation
 	p := []section.Part{section.Positive(f.from.u), section.Positive(f.from.v), section.Positive(t.rowLosses), section.Positive(t.rowHeld)}
-	p = append(append(p, t.maps.parts()...), s.maps.parts()...)
+	p = append(append(p, t.Maps.Parts()...), s.Maps.Parts()...)
 	p = append(append(p, section.Finite(s.h)), f.product(f.whole.u, f.whole.v)...)
 	if f.held != nil {
 		b := f.best
-		p = append(append(append(p, section.Finite(b[0])), t.rising(b[1])...), section.Finite(b[2]), section.Within(b[3], s.shortest, s.longest), section.Finite(b[4]))
+		p = append(append(append(p, section.Finite(b[0])), t.Rising(b[1])...), section.Finite(b[2]), section.Within(b[3], s.Shortest, s.Longest), section.Finite(b[4]))
 		p = append(p, f.product(b[5], b[6])...)
 	}
-	return snapshot{real: p, index: append(appendWarm(appendWarm(nil, t.warm), s.warm), math.Float64bits(t.lambda))}
+	return snapshot{real: p, index: append(monotone.AppendWarm(monotone.AppendWarm(nil, t.Warm), s.Warm), math.Float64bits(t.lambda))}
 }
 
 // product is U and V as parts of a checkpoint, of either sign under a truncated SVD.
@@ -646,10 +650,10 @@ func (f *qmfqFit) resume(from *file, s *saved) error {
 	if err != nil {
 		return err
 	}
-	if err := from.takeWarm(f.inflation.warm, index, 0); err != nil {
+	if err := formatError(monotone.TakeWarm(from.File, f.inflation.Warm, index, 0)); err != nil {
 		return err
 	}
-	if err := from.takeWarm(f.deflation.warm, index, d); err != nil {
+	if err := formatError(monotone.TakeWarm(from.File, f.deflation.Warm, index, d)); err != nil {
 		return err
 	}
 	if s.steps != 0 {

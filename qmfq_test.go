@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/projection"
@@ -44,16 +45,16 @@ func TestQMFQGradient(t *testing.T) {
 		}
 		up, down, d := f.inflation, f.deflation, x.Rows
 		src := random.Split(2, 2)
-		for _, v := range [][]float64{up.f, up.r, down.f, down.r} {
+		for _, v := range [][]float64{up.F, up.R, down.F, down.R} {
 			for i := range v {
 				v[i] += normal(&src) / 2
 			}
 		}
 		loss := func() float64 {
 			for i := range d {
-				up.warm[i].Valid, down.warm[i].Valid = false, false
-				up.fromR(i)
-				down.fromR(i)
+				up.Warm[i].Valid, down.Warm[i].Valid = false, false
+				up.FromR(i)
+				down.FromR(i)
 			}
 			if err := f.project(); err != nil {
 				t.Fatal(err)
@@ -66,7 +67,7 @@ func TestQMFQGradient(t *testing.T) {
 			return sum
 		}
 		loss()
-		up.at, down.at = pace{f.learningRate, 1}, pace{f.learningRate, 1}
+		up.at, down.at = adam.Pace{Rate: f.learningRate, Count: 1}, adam.Pace{Rate: f.learningRate, Count: 1}
 		for piece := range up.pieces(d) {
 			f.visit(0, piece)
 		}
@@ -78,11 +79,11 @@ func TestQMFQGradient(t *testing.T) {
 			name  string
 			x, mu []float64
 			own   bool // in units of the row's loss
-		}{{"F", up.f, up.momF.mu, true}, {"R", up.r, up.momR.mu, true}, {"F'", down.f, down.momF.mu, false}, {"R'", down.r, down.momR.mu, false}} {
+		}{{"F", up.F, up.MomF.Mu, true}, {"R", up.R, up.MomR.Mu, true}, {"F'", down.F, down.MomF.Mu, false}, {"R'", down.R, down.MomR.Mu, false}} {
 			top := 0.0
 			for i, v := range p.mu {
 				if p.own {
-					v *= up.relativeUnit(i / up.m)
+					v *= up.relativeUnit(i / up.M)
 				}
 				top = max(top, math.Abs(v)/0.1)
 			}
@@ -97,7 +98,7 @@ func TestQMFQGradient(t *testing.T) {
 				want := derivative(at, h)
 				got := p.mu[i] / 0.1
 				if p.own {
-					got *= up.relativeUnit(i / up.m)
+					got *= up.relativeUnit(i / up.M)
 				}
 				if math.Abs(got-want) > 1e-6*top {
 					t.Errorf("%v: ∂%s[%d] = %v, differences say %v (largest %v)", projection, p.name, i, got, want, top)
@@ -339,7 +340,7 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 				up, down := f.inflation, f.deflation
 				var spent [5]time.Duration
 				for epoch := 1; b.Loop(); epoch++ {
-					up.at, down.at = pace{qmfqRate, epoch}, pace{qmfqRate, epoch}
+					up.at, down.at = adam.Pace{Rate: qmfqRate, Count: epoch}, adam.Pace{Rate: qmfqRate, Count: epoch}
 					for i, step := range []func(){
 						func() { down.eachPiece(down.forth) },
 						func() {

@@ -529,7 +529,7 @@ func SoftQuantileRowsVJP(x, q, z Mat, opts ...Option) (dx, dq, db Mat, err error
 	}
 	dq = NewMat(1, q.Cols)
 	for i := range each.Rows {
-		add(dq.Data, each.Row(i))
+		kernel.Accumulate(dq.Data, []float64{1}, each.Row(i))
 	}
 	for j, v := range dq.Data {
 		dq.Data[j] = transport.Saturate(v)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -62,7 +63,7 @@ func TestRows(t *testing.T) {
 					closeTo(t, "T", got.Row(i), want, 0)
 					closeTo(t, "dx", dx.Row(i), g.X, 0)
 					closeTo(t, "db", db.Row(i), g.B, 0)
-					add(sum, g.Q)
+					kernel.Accumulate(sum, []float64{1}, g.Q)
 					if levels.Rows > 1 {
 						closeTo(t, "dq", dq.Row(i), g.Q, 0)
 					}

@@ -10,23 +10,36 @@ package quantmf
 //	}                               until Reduce says Over
 //	Finish                          the model
 //
-// A shard has some runs of the rows, with their rows of U and their maps. A step reads V, goes over
-// the rows, and writes the state of the shard, which no one else reads, and its part: sums over the runs
-// for the step of V, and losses. Sums are joined in the tree in which a fit on one machine joins
-// them (internal/runs, and nmf.Runs), so the model has that fit's bits.
-//
 // The start of the factors, and the choice of start and shrinkage, are made by the plan, as the fit
-// makes them. shardfiles.go has the layout of the blobs, shardnmf.go and shardqmf.go what is done in a round.
+// makes them. Plan, rounds and blobs are internal/shard, and so is what an NMF computes in a round. Here is that of a
+// QMF, all rows being one batch. Its rounds are
+//
+//	start   q and F of every row at the start of U and V, and its losses
+//	visit   an epoch: the visits of all rows; Reduce makes the step of V
+//	judge   where cells are held out: the losses after the epoch
+//	hand    what the model has of every row
+//
+// A step of a shard is that of a qmfFit which has its rows alone; its sums for V are those of its runs
+// (internal/runs), joined as far as whole groups of runs go. Reduce is that of a qmfFit which has none. The sums of
+// all parts are joined in the tree in which a fit on one machine joins them, so the model has that fit's bits. The state
+// of a shard is what a checkpoint has of its rows, in its order.
 
 import (
 	"context"
 	"errors"
 	"math"
-	"sync"
+	"math/bits"
 
+	"github.com/quantmf/quantmf/internal/adam"
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/gauss"
+	"github.com/quantmf/quantmf/internal/journal"
+	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/runs"
 	"github.com/quantmf/quantmf/internal/section"
+	"github.com/quantmf/quantmf/internal/shard"
 )
 
 // Store keeps named blobs. Names are of the letters a to z, digits and hyphens. A name is only ever given
@@ -49,28 +62,15 @@ type Remover interface {
 // Sharded is a fit whose rows are split, as a store has it. It may be used by several goroutines at once,
 // where the store may.
 type Sharded struct {
-	store Store
-	plan  *shardPlan
-	kept  keptRows
-}
-
-// keptRows are the rows of shards that steps have read and later rounds need again: those read last, or, after
-// KeepRows, as many as there is room for.
-type keptRows struct {
-	mu       sync.Mutex
-	ofShards map[int]*cells
-	given    bool  // KeepRows was called
-	room     int64 // then, in bytes
+	fit      *shard.Fit
+	settings settings
+	kept     shard.Kept[*cells]
 }
 
 // KeepRows lets Step keep the rows of several shards in memory, up to so many bytes, for the steps of later rounds by
 // the same Sharded, 0 for none; without it those of one shard are kept. Rows that no longer fit are read each time: rounds go through
 // all shards, so none is worth more than another.
-func (s *Sharded) KeepRows(bytes int64) {
-	s.kept.mu.Lock()
-	defer s.kept.mu.Unlock()
-	s.kept.ofShards, s.kept.given, s.kept.room = map[int]*cells{}, true, bytes
-}
+func (s *Sharded) KeepRows(bytes int64) { s.kept.Keep(bytes) }
 
 // Round is where a fit stands.
 type Round struct {
@@ -113,10 +113,10 @@ func PlanNMF(ctx context.Context, store Store, shards int, x Rows, rank int, opt
 	if err := c.settleNMF(); err != nil {
 		return err
 	}
-	if c.updates != UpdatesMultiplicative {
-		return &OptionError{Option: option.Updates.String(), Value: c.updates.String(), Bound: "a fit in shards has UpdatesMultiplicative alone"}
+	if err := c.inShards(kindNMF, t.cells.d); err != nil {
+		return err
 	}
-	return t.planShards(ctx, store, shards, planNMF)
+	return t.planShards(ctx, store, shards, t.startNMF)
 }
 
 // PlanQMF begins a QMF whose rows are split into so many shards, all rows being one batch, and leaves it in a
@@ -143,15 +143,65 @@ func PlanQMF(ctx context.Context, store Store, shards int, x Rows, rank int, opt
 	if !c.given.Has(option.Batch) {
 		c.batchRows = d
 	}
-	if c.batchRows < d {
-		return &OptionError{Option: option.Batch.String(), Value: itoa(c.batchRows), Bound: "a fit in shards has one batch of all " + itoa(d) + " rows"}
+	if err := c.inShards(kindQMF, d); err != nil {
+		return err
 	}
-	return t.planShards(ctx, store, shards, planQMF)
+	return t.planShards(ctx, store, shards, t.startQMF)
 }
 
-// planShards writes a plan: the rows and the first state of every shard, the first round, and last the plan
-// itself. start makes what the kind of fit begins with.
-func (t *task) planShards(ctx context.Context, store Store, shards int, start func(ctx context.Context, t *task, p *shardPlan) (*shardStart, error)) error {
+// ofBlobs brings an error of internal/shard to the types of this package.
+func ofBlobs(err error) error {
+	var blob *shard.BlobError
+	if errors.As(err, &blob) {
+		blob.Err = formatError(blob.Err)
+	}
+	if step, is := err.(*shard.StepError); is {
+		return (*ShardError)(step)
+	}
+	return err
+}
+
+// choices are the settings that are one of a list, by their numbers.
+func (s *settings) choices() shard.Choices {
+	return shard.Choices{Squash: uint64(s.squash), Schedule: uint64(s.schedule), Start: uint64(s.start), Ends: uint64(s.ends), Updates: uint64(s.updates)}
+}
+
+// lastChoices has the last of every list.
+func lastChoices() shard.Choices {
+	return (&settings{squash: SquashArctan, schedule: ScheduleConstant, start: StartSVD, ends: EndsPinned, updates: UpdatesMultiplicative}).choices()
+}
+
+// planned are the settings as a plan has them, settingsOf those of a plan.
+func (s *settings) planned() shard.Settings {
+	return shard.Settings{Epsilon: s.epsilon, Tolerance: s.tolerance, LearningRate: s.learningRate, Penalty: s.penalty, Validation: s.validation, Loss: s.loss,
+		MaxIterations: s.maxIterations, Levels: s.levels, Epochs: s.epochs, BatchRows: int(min(uint64(s.batchRows), 1<<31-1)), Patience: s.patience, Seed: s.seed,
+		Missing: s.missing, Mapped: s.mapped, Choices: s.choices()}
+}
+
+func settingsOf(p *shard.Plan) settings {
+	return settings{epsilon: p.Epsilon, tolerance: p.Tolerance, learningRate: p.LearningRate, penalty: p.Penalty, validation: p.Validation, loss: p.Loss,
+		maxIterations: p.MaxIterations, levels: p.Levels, epochs: p.Epochs, batchRows: p.BatchRows, patience: p.Patience, seed: p.Seed, missing: p.Missing, mapped: p.Mapped,
+		squash: Squash(p.Squash), schedule: Schedule(p.Schedule), start: Start(p.Start), ends: Ends(p.Ends), updates: Updates(p.Updates), shrinkage: p.Lambda}
+}
+
+// inShards reports options of an NMF, or of a QMF of d rows, that a fit in shards does not have.
+func (c *config) inShards(kind uint32, d int) error {
+	switch {
+	case kind == kindNMF && c.updates != UpdatesMultiplicative:
+		return &OptionError{Option: option.Updates.String(), Value: c.updates.String(), Bound: "a fit in shards has UpdatesMultiplicative alone"}
+	case kind == kindQMF && c.batchRows < d:
+		return &OptionError{Option: option.Batch.String(), Value: itoa(c.batchRows), Bound: "a fit in shards has one batch of all " + itoa(d) + " rows"}
+	}
+	return nil
+}
+
+// shardsError is the error of a number of shards of rows that sum in so many runs.
+func shardsError(shards, count int) error {
+	return &OptionError{Option: "shards", Value: itoa(shards), Bound: "must be from 1 to " + itoa(count) + ", the number of runs in which the rows are summed"}
+}
+
+// planShards writes a plan. start makes what the kind of fit begins with.
+func (t *task) planShards(ctx context.Context, store Store, shards int, start func(ctx context.Context, p *shard.Plan, first *shard.Start) error) error {
 	for _, o := range []struct {
 		given bool
 		kind  option.Kind
@@ -161,66 +211,36 @@ func (t *task) planShards(ctx context.Context, store Store, shards int, start fu
 			return &OptionError{Option: o.kind.String(), Value: o.value, Bound: "a fit in shards has no use for it"}
 		}
 	}
-	p := &shardPlan{settings: t.settings, kind: t.kind, strict: t.strict, d: t.cells.d, n: t.cells.n, k: t.rank, shards: shards,
-		visible: t.cells.visible, heldOut: t.cells.heldOut, partial: t.cells.partial, holds: t.cells.held != nil, units: t.cells.units}
-	p.setRuns()
-	if most := len(p.runs) - 1; shards < 1 || shards > most {
-		return &OptionError{Option: "shards", Value: itoa(shards), Bound: "must be from 1 to " + itoa(most) + ", the number of runs in which the rows are summed"}
-	}
-	if uint64(p.batchRows) > 1<<31-1 {
-		p.batchRows = 1<<31 - 1
+	c := t.cells
+	p := &shard.Plan{Kind: t.kind, Strict: t.strict, D: c.d, N: c.n, K: t.rank, Shards: shards, Visible: c.visible, HeldOut: c.heldOut, Partial: c.partial, Holds: c.held != nil,
+		Units: c.Units, Settings: t.settings.planned()}
+	p.SetRuns()
+	if most := p.Runs(); shards < 1 || shards > most {
+		return shardsError(shards, most)
 	}
 	var err error
-	if p.id, err = p.fingerprint(t); err != nil {
+	if p.ID, err = t.fingerprint(shards); err != nil {
 		return err
 	}
-	s := &Sharded{store: store, plan: p}
-	if old, err := readPlan(store); err == nil && old.id != p.id {
-		return &OptionError{Option: "store", Value: planBlob, Bound: "it has another fit"}
-	} else if err != nil && !isDamaged(err) {
-		return err
+	f := &shard.Fit{Store: store, Plan: p}
+	if another, err := f.Another(lastChoices()); another {
+		return &OptionError{Option: "store", Value: shard.PlanName, Bound: "it has another fit"}
+	} else if err != nil {
+		return ofBlobs(err)
 	}
-	t.pool = pool.New(t.workers, p.d)
+	t.pool = pool.New(t.workers, p.D)
 	defer t.pool.Close()
-	ctx = t.cells.trouble.over(ctx)
+	ctx = c.trouble.over(ctx)
 	t.pool.Bind(ctx)
-	first, err := start(ctx, t, p)
-	if err != nil {
+	first := &shard.Start{Row: c.observedRow, Held: c.held, Read: c.trouble.get}
+	if err := start(ctx, p, first); err != nil {
 		return err
 	}
-	for shard := range shards {
-		rows, err := p.encodeRows(t.cells, shard)
-		if err == nil {
-			err = store.Put(rowsBlob(shard), rows)
-		}
-		if err != nil {
-			return err
-		}
-		real, index := first.shard(p.cut(shard).Rows())
-		if err := s.putState(0, shard, real, index); err != nil {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-	}
-	r := &shardRound{journal: newJournal(&p.settings, p.holds), numbers: first.numbers}
-	if err := s.putRound(r, first.v, first.main); err != nil {
-		return err
-	}
-	return store.Put(planBlob, p.encode())
+	return ofBlobs(f.Begin(ctx, first))
 }
 
-// shardStart is what a fit begins with: the first state of each shard, V, and what putRound takes.
-type shardStart struct {
-	shard   func(from, to int) ([]section.Part, []uint64)
-	v       Mat
-	main    []section.Part
-	numbers []float64
-}
-
-// fingerprint hashes all that the fit depends on.
-func (p *shardPlan) fingerprint(t *task) (uint64, error) {
+// fingerprint hashes all that a fit in so many shards depends on.
+func (t *task) fingerprint(shards int) (uint64, error) {
 	h, err := fingerprintRows(t.x, t.initU, t.initV)
 	put := func(text string) {
 		for i := range len(text) {
@@ -228,9 +248,9 @@ func (p *shardPlan) fingerprint(t *task) (uint64, error) {
 		}
 		h *= 1099511628211
 	}
-	put(itoa(int(p.kind)))
-	put(itoa(p.shards))
-	for _, o := range t.described(p.k) {
+	put(itoa(int(t.kind)))
+	put(itoa(shards))
+	for _, o := range t.described(t.rank) {
 		put(o[0])
 		put(o[1])
 	}
@@ -240,74 +260,36 @@ func (p *shardPlan) fingerprint(t *task) (uint64, error) {
 // OpenSharded opens the fit that [PlanNMF] or [PlanQMF] has left in a store. Errors are those of the store, and a
 // [*FormatError] within another where the plan is damaged.
 func OpenSharded(store Store) (*Sharded, error) {
-	p, err := readPlan(store)
+	f, err := shard.Open(store, lastChoices())
 	if err != nil {
-		return nil, err
+		return nil, ofBlobs(err)
 	}
-	return &Sharded{store: store, plan: p}, nil
+	return &Sharded{fit: f, settings: settingsOf(f.Plan)}, nil
 }
 
 // Shards returns the number of shards.
-func (s *Sharded) Shards() int { return s.plan.shards }
+func (s *Sharded) Shards() int { return s.fit.Plan.Shards }
 
 // Round returns where the fit stands: the round whose steps are to be made. It looks at some blobs, not at
 // all.
 func (s *Sharded) Round() (Round, error) {
-	r, err := s.current()
+	r, err := s.fit.Current()
 	if err != nil {
-		return Round{}, err
+		return Round{}, ofBlobs(err)
 	}
 	return s.tell(r), nil
 }
 
 // tell is a round as callers see it.
-func (s *Sharded) tell(r *shardRound) Round {
-	of := Round{Number: r.number, Epoch: r.done, Epochs: s.plan.epochs, Loss: math.NaN(), Over: r.phase == phaseOver}
-	if n := len(r.history); n > 0 {
-		last := []float64{r.history[n-1]}
-		s.plan.units.losses(s.plan.loss, last)
+func (s *Sharded) tell(r *shard.Round) Round {
+	of := Round{Number: r.Number, Epoch: r.Done, Epochs: s.fit.Plan.Epochs, Loss: math.NaN(), Over: r.Phase == shard.PhaseOver}
+	if n := len(r.History); n > 0 {
+		last := []float64{r.History[n-1]}
+		s.fit.Plan.Losses(s.fit.Plan.Loss, last)
 		of.Loss = last[0]
 	}
 	return of
 }
-
-// current reads the newest round. Rounds are written one after the other and stay, so the newest is found by
-// doubling and halving. One that is damaged counts as not written yet, so that it is written again.
-func (s *Sharded) current() (*shardRound, error) {
-	r, err := s.readRound(0)
-	if err != nil {
-		return nil, err
-	}
-	// Round low is there, and round high is not.
-	low, high := 0, 0
-	for step := 1; high == 0; step *= 2 {
-		next, err := s.readRound(low + step)
-		switch {
-		case err == nil:
-			r, low = next, low+step
-		case isDamaged(err):
-			high = low + step
-		default:
-			return nil, err
-		}
-	}
-	for high-low > 1 {
-		middle := low + (high-low)/2
-		next, err := s.readRound(middle)
-		switch {
-		case err == nil:
-			r, low = next, middle
-		case isDamaged(err):
-			high = middle
-		default:
-			return nil, err
-		}
-	}
-	return r, nil
-}
-
-// errNotReduced is of a step of a round that does not exist yet.
-var errNotReduced = errors.New("the round before is not reduced yet")
 
 // Step makes the step of one shard in a round: it reads the shard's rows and state and the round's V, and writes the
 // shard's next state and its part of V's step and of the losses. Done again it writes the same bytes; it does nothing where
@@ -317,108 +299,32 @@ var errNotReduced = errors.New("the round before is not reduced yet")
 // Errors: a [*ShapeError] for a shard that does not exist; a [*ShardError] where the round is not to be made yet;
 // those of the store, of ctx, and of damaged blobs, with their names.
 func (s *Sharded) Step(ctx context.Context, round, shard int) error {
-	if shard < 0 || shard >= s.plan.shards {
-		return &ShapeError{What: "shard", Got: itoa(shard), Want: "0 to " + itoa(s.plan.shards-1)}
+	if shard < 0 || shard >= s.Shards() {
+		return &ShapeError{What: "shard", Got: itoa(shard), Want: "0 to " + itoa(s.Shards()-1)}
 	}
-	err := s.step(ctx, round, shard)
-	if err != nil && isDamaged(err) { // removed meanwhile
-		if _, late := s.readRound(round + 2); late == nil {
-			return nil
-		}
-	}
-	return err
+	return ofBlobs(s.fit.Step(round, shard, s.stepOf(ctx, shard)))
 }
 
-func (s *Sharded) step(ctx context.Context, round, shard int) error {
-	r, err := s.readRound(round)
-	if err != nil {
-		if !isDamaged(err) {
-			return err
-		}
-		if now, err := s.current(); err != nil || now.phase == phaseOver && round > now.number {
-			return err
-		}
-		return &ShardError{round, shard, errNotReduced}
-	}
-	if r.phase == phaseOver {
-		return nil
-	}
-	if done, err := s.stepped(round, shard); done || err != nil {
-		return err
-	}
-	state, err := s.read(stateBlob(round, shard), kindState, s.plan.whom(round, shard), "REAL", "IDX0")
-	if err != nil && isDamaged(err) && round > 0 {
-		if err = s.step(ctx, round-1, shard); err == nil {
-			state, err = s.read(stateBlob(round, shard), kindState, s.plan.whom(round, shard), "REAL", "IDX0")
-		}
-	}
-	if err != nil {
-		return err
-	}
-	v, err := s.readV(round)
-	if err != nil {
-		return err
-	}
-	rows, err := s.rowsOf(shard)
-	if err != nil {
-		return err
-	}
-	workers := pool.New(0, rows.d)
-	defer workers.Close()
-	workers.Bind(ctx)
-	var real []section.Part
-	var index []uint64
-	var part []section.Section
-	if s.plan.kind == kindNMF {
-		real, part, err = s.stepNMF(r, state, v, rows, shard, workers)
-	} else {
-		real, index, part, err = s.stepQMF(ctx, r, state, v, rows, shard, workers)
-	}
-	if err == nil {
-		err = workers.Err()
-	}
-	if err != nil {
-		return err
-	}
-	if err := s.putState(round+1, shard, real, index); err != nil {
-		return err
-	}
-	return s.store.Put(partBlob(round, shard), s.plan.whom(round, shard).encode(kindPart, part...))
-}
-
-// stepped tells whether what a step writes is there, as far as it is still needed.
-func (s *Sharded) stepped(round, shard int) (bool, error) {
-	needed := func(name string, kind uint32, of whom) (bool, error) {
-		data, err := s.store.Get(name)
-		if err != nil || data == nil {
-			return true, err
-		}
-		f, err := section.Decode(data, kind, kindName, []string{"WHOM"}, partTags)
+// stepOf returns what makes a step of a shard of its state and V.
+func (s *Sharded) stepOf(ctx context.Context, of int) func(r *shard.Round, state *shard.Blob, v []float64) (*shard.Made, error) {
+	return func(r *shard.Round, state *shard.Blob, v []float64) (made *shard.Made, err error) {
+		rows, err := s.rowsOf(of)
 		if err != nil {
-			return true, nil
+			return nil, err
 		}
-		w, err := f.Words("WHOM", 3)
-		return err != nil || w[0] != of.id || w[1] != uint64(of.round) || w[2] != uint64(of.shard), nil
+		workers := pool.New(0, rows.d)
+		defer workers.Close()
+		workers.Bind(ctx)
+		if p := s.fit.Plan; p.Kind == kindNMF {
+			made, err = s.fit.StepNMF(r, of, state, v, newProblem(newFactors(rows.d, p.N, p.K), rows, p.Loss, p.Penalty, workers))
+		} else {
+			made, err = s.stepQMF(ctx, r, of, state, v, rows, workers)
+		}
+		if err == nil {
+			err = workers.Err()
+		}
+		return made, err
 	}
-	if _, err := s.readRound(round + 2); err == nil {
-		return true, nil
-	}
-	again, err := needed(stateBlob(round+1, shard), kindState, s.plan.whom(round+1, shard))
-	if again || err != nil {
-		return false, err
-	}
-	if _, err := s.readRound(round + 1); err == nil {
-		return true, nil
-	}
-	again, err = needed(partBlob(round, shard), kindPart, s.plan.whom(round, shard))
-	return !again && err == nil, err
-}
-
-// partTags are the sections of states and parts.
-var partTags = []string{"REAL", "IDX0", "NUMS", "DENS", "LOSS", "HELD", "UFAC", "FILE"}
-
-func (s *Sharded) putState(round, shard int, real []section.Part, index []uint64) error {
-	return s.store.Put(stateBlob(round, shard), s.plan.whom(round, shard).encode(kindState, section.Parts("REAL", real), section.Words("IDX0", index...)))
 }
 
 // Reduce sums the parts of all shards in a round in their fixed order, makes the next V, and returns the
@@ -428,252 +334,410 @@ func (s *Sharded) putState(round, shard int, real []section.Part, index []uint64
 // Errors: a [*ShardError] for the first part that is missing or damaged; those of the store, of ctx, and of damaged
 // blobs, with their names.
 func (s *Sharded) Reduce(ctx context.Context, round int) (Round, error) {
-	if next, err := s.readRound(round + 1); err == nil {
-		if _, late := s.readRound(round + 2); late == nil { // V of the next is not needed any more
-			return s.tell(next), nil
+	r, err := s.fit.Reduce(round, func(r *shard.Round, v []float64) (next []float64, main []section.Part, err error) {
+		workers := pool.New(0, s.fit.Plan.N)
+		defer workers.Close()
+		workers.Bind(ctx)
+		if s.fit.Plan.Kind == kindNMF {
+			next, main, err = s.fit.ReduceNMF(r, v, workers)
+		} else {
+			next, main, err = s.reduceQMF(r, v, workers)
 		}
-		if _, err = s.readV(round + 1); err == nil || !isDamaged(err) {
-			return s.tell(next), err
+		if err == nil {
+			err = workers.Err()
 		}
-	} else if !isDamaged(err) {
-		return Round{}, err
+		return next, main, err
+	})
+	if r == nil {
+		return Round{}, ofBlobs(err)
 	}
-	r, err := s.readRound(round)
-	if err != nil {
-		if isDamaged(err) {
-			now, late := s.current()
-			if late != nil {
-				return Round{}, late
-			}
-			if now.phase == phaseOver && round > now.number {
-				return s.tell(now), nil
-			}
-		}
-		return Round{}, err
-	}
-	if r.phase == phaseOver {
-		return s.tell(r), nil
-	}
-	v, err := s.readV(round)
-	if err != nil {
-		return Round{}, err
-	}
-	workers := pool.New(0, s.plan.n)
-	defer workers.Close()
-	workers.Bind(ctx)
-	var main []section.Part
-	if s.plan.kind == kindNMF {
-		v, main, err = s.reduceNMF(r, v, workers)
-	} else {
-		v, main, err = s.reduceQMF(r, v, workers)
-	}
-	if err == nil {
-		err = workers.Err()
-	}
-	if err != nil {
-		return Round{}, err
-	}
-	r.number++
-	if err := s.putRound(r, v, main); err != nil {
-		return Round{}, err
-	}
-	return s.tell(r), s.forget(round - 1)
-}
-
-// forget removes what the steps of a round have read and written, but not the round itself.
-func (s *Sharded) forget(round int) error {
-	store, can := s.store.(Remover)
-	if !can || round < 0 {
-		return nil
-	}
-	names := []string{vBlob(round), mainBlob(round)}
-	for shard := range s.plan.shards {
-		names = append(names, stateBlob(round, shard), partBlob(round, shard))
-	}
-	for _, name := range names {
-		if err := store.Remove(name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// readPart reads what a shard adds in a round.
-func (s *Sharded) readPart(round, shard int, tags ...string) (*file, error) {
-	f, err := s.read(partBlob(round, shard), kindPart, s.plan.whom(round, shard), tags...)
-	if err != nil && isDamaged(err) {
-		err = &ShardError{round, shard, err}
-	}
-	return f, err
-}
-
-// damagedPart is the error of a part that was read whole, but of which a number is wrong.
-func damagedPart(round, shard int, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &ShardError{round, shard, &blobError{partBlob(round, shard), err}}
+	return s.tell(r), ofBlobs(err)
 }
 
 // Finish returns the model, [*NMF] or [*QMF], of a fit that is over. Under [WithStrict] a transport that has not
 // converged is a [*ConvergenceError], with the model. A fit that is not over is an [*OptionError].
 func (s *Sharded) Finish(ctx context.Context) (Model, error) {
-	r, err := s.current()
+	r, err := s.fit.Current()
 	if err != nil {
-		return nil, err
+		return nil, ofBlobs(err)
 	}
-	if r.phase != phaseOver {
-		return nil, &OptionError{Option: "Finish", Value: "round " + itoa(r.number), Bound: "the fit is not over"}
-	}
-	v, err := s.readV(r.number)
-	if err != nil {
-		return nil, err
+	if r.Phase != shard.PhaseOver {
+		return nil, &OptionError{Option: "Finish", Value: "round " + itoa(r.Number), Bound: "the fit is not over"}
 	}
 	var m fitted
-	if s.plan.kind == kindNMF {
-		m, err = s.finishNMF(r, v)
+	if s.fit.Plan.Kind == kindNMF {
+		m, err = s.finishNMF(r)
 	} else {
-		m, err = s.finishQMF(r, v)
+		m, err = s.finishQMF(r)
 	}
 	if err != nil {
-		return nil, err
+		return nil, ofBlobs(err)
 	}
-	m.outward(&s.plan.units)
-	if f := m.common(); s.plan.strict && len(f.Warnings) > 0 {
+	m.outward(&s.fit.Plan.Units)
+	if f := m.common(); s.fit.Plan.Strict && len(f.Warnings) > 0 {
 		err = f.Warnings[0]
 	}
 	return m, err
 }
 
-// phase is what the steps of a round do.
-type phase uint64
-
-const (
-	phaseStart phase = iota // what comes before the first epoch
-	phaseVisit              // an epoch
-	phaseJudge              // the losses after an epoch, where they are not those of its visits
-	phaseHand               // the model's rows
-	phaseOver               // nothing
-)
-
-// shardRound is where a fit stands before the steps of a round.
-type shardRound struct {
-	number int
-	phase  phase
-	fresh  bool // the states that are read now are the best so far, and to be kept
-	steps  int  // of V
-	*journal
-	numbers []float64 // gauss.Steps
-}
-
-// note enters losses into the journal, and sets what comes next: again, where there is another epoch, or else end.
-func (r *shardRound) note(l losses, epochs int, again, end phase) {
-	better, stop := r.journal.note(l)
-	r.fresh = better
-	r.phase = again
-	if stop || r.done >= epochs {
-		r.phase = end
+// rowsOf returns the rows of a shard, from memory where they are kept there.
+func (s *Sharded) rowsOf(shard int) (*cells, error) {
+	c, err := s.kept.Rows(shard, func() (*cells, error) { return s.readCells(shard) }, (*cells).size)
+	if err != nil {
+		return nil, err
 	}
+	own := *c
+	own.trouble = new(trouble) // of one step
+	return &own, nil
 }
 
-func (s *Sharded) putRound(r *shardRound, v Mat, main []section.Part) error {
-	of := s.plan.whom(r.number, 0)
-	if len(main) > 0 {
-		if err := s.store.Put(mainBlob(r.number), of.encode(kindMain, section.Parts("REAL", main))); err != nil {
-			return err
+// size is the memory of the numbers that the cells hold.
+func (c *cells) size() int64 {
+	size := 8 * len(c.held)
+	switch x := c.source.(type) {
+	case *Sparse:
+		size += 4*len(x.index) + 8*len(x.wide) + 4*len(x.narrow)
+	case Mat32:
+		size += 4 * len(x.Data)
+	case Mat:
+		size += 8 * len(x.Data)
+	}
+	return int64(size)
+}
+
+// readCells reads the rows of a shard, as the cells of a fit of them alone but for the counts of the whole.
+func (s *Sharded) readCells(shard int) (*cells, error) {
+	p := s.fit.Plan
+	rows, err := s.fit.Rows(shard)
+	if err != nil {
+		return nil, err
+	}
+	from, to := p.Cut(shard).Rows()
+	d, n := to-from, p.N
+	var x Rows
+	switch {
+	case rows.Listed && rows.Narrow != nil:
+		x, err = NewSparse(n, rows.Start, rows.Columns, rows.Narrow)
+	case rows.Listed:
+		x, err = NewSparse(n, rows.Start, rows.Columns, rows.Wide)
+	case rows.Narrow != nil:
+		x = Mat32{d, n, rows.Narrow, n}
+	default:
+		x = Mat{d, n, rows.Wide, n}
+	}
+	if err != nil {
+		return nil, rows.Fault(rows.Fail("STRT", "the rows are no matrix"))
+	}
+	order := make([]int, d)
+	for i := range order {
+		order[i] = from + i
+	}
+	c := &cells{sizes: sizes{d, n}, source: x, trouble: new(trouble), missing: p.Missing, partial: p.Partial, visible: p.Visible, heldOut: p.HeldOut,
+		rows: make([]int, d), held: rows.Held, Units: p.Pick(order)}
+	c.mat, _ = x.(Mat)
+	room := make([]float64, n)
+	for i := range d {
+		for _, v := range c.observedRow(room, i) {
+			if v == v {
+				c.rows[i]++
+			} else if !p.Partial {
+				return nil, rows.Fault(rows.Fail("CELL", "a number is missing in a matrix of which none is"))
+			}
+		}
+		for _, set := range c.heldOf(i) {
+			c.rows[i] -= bits.OnesCount64(set)
+		}
+		if c.rows[i] < 1 {
+			return nil, rows.Fault(rows.Fail("CELL", "row "+itoa(i)+" has no visible cell"))
 		}
 	}
-	if err := s.store.Put(vBlob(r.number), of.encode(kindV, section.Floats("VFAC", flat(v)))); err != nil {
-		return err
-	}
-	data := of.encode(kindRound,
-		section.Words("STAT", uint64(r.phase), bit(r.fresh), uint64(r.steps), uint64(r.done), bit(r.kept), uint64(r.bestEpoch), uint64(r.last), math.Float64bits(r.best), math.Float64bits(r.mark)),
-		section.Floats("HIST", r.history), section.Floats("VALI", r.validation), section.Floats("NUMB", r.numbers))
-	// What nobody could read would be made again and again.
-	f, err := decodeSections(data, kindRound, roundTags)
-	if err == nil {
-		_, err = f.round(s.plan, r.number)
-	}
-	if err != nil {
-		return &blobError{roundBlob(r.number - 1), err}
-	}
-	return s.store.Put(roundBlob(r.number), data)
+	return c, nil
 }
 
-var roundTags = []string{"STAT", "HIST", "VALI", "NUMB", "WHOM"}
-
-func (s *Sharded) readRound(round int) (*shardRound, error) {
-	if round < 0 {
-		return nil, &blobError{roundBlob(round), errMissing}
+// startNMF makes the start of an NMF.
+func (t *task) startNMF(ctx context.Context, p *shard.Plan, first *shard.Start) error {
+	f := &nmfFit{factors: newFactors(p.D, p.N, p.K), cells: t.cells, loss: t.loss, course: newCourse(ctx, t.config, p.D)}
+	if err := f.startFactors(t.config, t.pool, t.seed); err != nil {
+		return stoppedAt(0, err)
 	}
-	f, err := s.read(roundBlob(round), kindRound, s.plan.whom(round, 0), roundTags[:4]...)
-	if err != nil {
-		return nil, err
-	}
-	r, err := f.round(s.plan, round)
-	if err != nil {
-		return nil, &blobError{roundBlob(round), err}
-	}
-	return r, nil
-}
-
-func (f *file) round(p *shardPlan, number int) (*shardRound, error) {
-	st, err := f.words("STAT", 9)
-	if err != nil {
-		return nil, err
-	}
-	epochs := uint64(p.epochs)
-	for i, most := range []uint64{uint64(phaseOver), 1, epochs, epochs, 1, epochs, epochs} {
-		if st[i] > most {
-			return nil, f.failAt("STAT", i, "a number is out of range")
-		}
-	}
-	r := &shardRound{number: number, phase: phase(st[0]), fresh: st[1] == 1, steps: int(st[2]), journal: newJournal(&p.settings, p.holds)}
-	r.done, r.kept, r.bestEpoch, r.last, r.best, r.mark = int(st[3]), st[4] == 1, int(st[5]), int(st[6]), math.Float64frombits(st[7]), math.Float64frombits(st[8])
-	for i, v := range []float64{r.best, r.mark} {
-		if !(v >= 0 && v <= math.MaxFloat64) {
-			return nil, f.failAt("STAT", 7+i, "a loss is "+ftoa(v))
-		}
-	}
-	if r.history, err = f.vectorIn("HIST", -1, 0, math.MaxFloat64); err != nil {
-		return nil, err
-	}
-	if r.validation, err = f.vectorIn("VALI", -1, 0, math.MaxFloat64); err != nil {
-		return nil, err
-	}
-	if !p.holds {
-		r.validation = nil
-	}
-	if len(r.history) > r.done+1 || p.holds && len(r.validation) != len(r.history) || r.bestEpoch >= max(len(r.history), 1) || (r.fresh || r.kept) && !p.holds {
-		return nil, f.fail("STAT", "the journal is not of so many epochs")
-	}
-	r.numbers, err = f.vectorIn("NUMB", -1, 0, math.MaxFloat64)
-	return r, err
-}
-
-func (s *Sharded) readV(round int) (Mat, error) {
-	f, err := s.read(vBlob(round), kindV, s.plan.whom(round, 0), "VFAC")
-	if err != nil {
-		return Mat{}, err
-	}
-	v, err := f.matrixIn("VFAC", s.plan.k, s.plan.n, 0, math.MaxFloat64)
-	if err != nil {
-		return Mat{}, &blobError{vBlob(round), err}
-	}
-	return v, nil
-}
-
-// readMain fills what only Reduce goes on from.
-func (s *Sharded) readMain(round int, parts []section.Part) error {
-	if len(parts) == 0 {
-		return nil
-	}
-	f, err := s.read(mainBlob(round), kindMain, s.plan.whom(round, 0), "REAL")
-	if err != nil {
-		return err
-	}
-	if err := formatError(f.Fill("REAL", parts)); err != nil {
-		return &blobError{mainBlob(round), err}
-	}
+	first.V = f.matV().Data
+	p.BeginNMF(first, f.u)
 	return nil
+}
+
+// finishNMF makes the model of the last states.
+func (s *Sharded) finishNMF(r *shard.Round) (fitted, error) {
+	p := s.fit.Plan
+	u, v, err := s.fit.FinishNMF(r)
+	if err != nil {
+		return nil, err
+	}
+	f := newFactors(p.D, p.N, p.K)
+	f.copyFrom(Mat{p.D, p.K, u, p.K}, Mat{p.K, p.N, v, p.N})
+	fit := &nmfFit{factors: f, cells: &cells{missing: p.Missing}, loss: p.Loss}
+	if r.Kept {
+		fit.best = f
+	}
+	return fit.model(r.Journal)
+}
+
+// startQMF makes the start of a QMF: the choice of start and shrinkage, and the factors.
+func (t *task) startQMF(ctx context.Context, p *shard.Plan, first *shard.Start) error {
+	f := newQMFFit(t.cells, p.K, &t.settings, t.pool, t.seed, newCourse(ctx, t.config, p.D))
+	err := f.choose()
+	if err == nil {
+		err = f.startFactors()
+	}
+	if err != nil {
+		return stoppedAt(0, err)
+	}
+	f.startLogarithms()
+	p.Origin, p.Lambda, p.Scale = uint64(f.origin), f.lambda, f.scale
+	first.V = f.matV().Data
+	first.State = func(from, to int) ([]section.Part, []uint64) {
+		rows := make([]int, to-from)
+		part := &qmfFit{settings: f.settings, gauss: f.gauss, farthest: f.farthest, inflation: &inflation{
+			factors: &factors{u: f.u[from*p.K : to*p.K]}, cells: &cells{held: f.held}, rowLosses: make([]float64, len(rows)), rowHeld: make([]float64, len(rows)),
+			Maps: monotone.New(len(rows), p.Levels, t.start == StartUniform, t.ends == EndsPinned, f.Spans)}}
+		if f.gauss == nil {
+			part.logU, part.momU = f.logU[from*p.K:to*p.K], adam.NewMoment(len(rows)*p.K)
+		}
+		if p.Holds {
+			part.best = part.newState()
+		}
+		return part.rowParts(), monotone.AppendWarm(nil, part.Warm)
+	}
+	if f.gauss != nil {
+		_, _, first.Numbers = f.gauss.State()
+	}
+	m := &qmfFit{settings: f.settings, gauss: f.gauss, farthest: f.farthest, inflation: &inflation{factors: f.factors, cells: f.cells}, logV: f.logV, momV: f.momV}
+	if p.Holds {
+		m.best = &qmfState{v: make([]float64, len(f.v))}
+	}
+	first.Main = m.mainParts()
+	return nil
+}
+
+// rowParts are the numbers of the rows of a fit in the state of a shard.
+func (f *qmfFit) rowParts() []section.Part {
+	p := []section.Part{section.Positive(f.u), section.Positive(f.rowLosses), section.Positive(f.rowHeld)}
+	if f.gauss == nil {
+		p = append(append(p, section.Within(f.logU, -f.farthest, f.farthest)), monotone.Moments(f.momU)...)
+	}
+	p = append(p, f.Maps.Parts()...)
+	if f.held != nil {
+		p = append(append(p, section.Positive(f.best.u), section.Finite(f.best.f)), f.Rising(f.best.inc)...)
+	}
+	return p
+}
+
+// mainParts are the numbers beside V that only Reduce goes on from.
+func (f *qmfFit) mainParts() (p []section.Part) {
+	if f.gauss == nil {
+		p = append(append(p, section.Within(f.logV, -f.farthest, f.farthest)), monotone.Moments(f.momV)...)
+	}
+	if f.best != nil {
+		p = append(p, section.Positive(f.best.v))
+	}
+	return p
+}
+
+// setV fills V from k × n numbers.
+func (f *factors) setV(v []float64) {
+	for c := range f.k {
+		copy(f.rowV(c), v[c*f.n:])
+	}
+}
+
+func (s *Sharded) stepQMF(ctx context.Context, r *shard.Round, of int, state *shard.Blob, v []float64, rows *cells, workers *pool.Pool) (*shard.Made, error) {
+	p := s.fit.Plan
+	f := newQMFPart(rows, p.K, &s.settings, workers, p.Seed, course{ctx: ctx, to: 1}, p.Cut(of))
+	f.lambda, f.scale = p.Lambda, p.Scale
+	if p.Holds {
+		f.best = f.newState()
+	}
+	words, err := state.Restore(f.rowParts(), f.d)
+	if err == nil {
+		err = state.Fault(monotone.TakeWarm(state.File, f.Warm, words, 0))
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.setV(v)
+	if r.Fresh {
+		copy(f.best.u, f.u)
+		copy(f.best.f, f.F)
+		copy(f.best.inc, f.Inc)
+	}
+	part := shard.Part{Losses: f.rowLosses, Held: f.rowHeld}
+	if p.JudgesPenalty() {
+		part.U = append(part.U, f.u...)
+		if f.gauss == nil {
+			part.U = append(part.U[:0], f.logU...)
+		}
+	}
+	switch r.Phase {
+	case shard.PhaseStart:
+		err = f.startMaps(&f.course)
+	case shard.PhaseVisit:
+		f.at = f.pace(r.Done)
+		if err = f.visitAll(); err != nil {
+			break
+		}
+		if f.gauss == nil {
+			part.Num = shard.Joined(f.sumsV)
+			break
+		}
+		a, b := f.gauss.Sums()
+		part.Num, part.Den = shard.Joined(b), shard.Joined(a)
+	case shard.PhaseJudge:
+		f.evaluateAll(f.order)
+	case shard.PhaseHand:
+		if r.Kept {
+			copy(f.u, f.best.u)
+			copy(f.F, f.best.f)
+			copy(f.Inc, f.best.inc)
+		}
+		q := f.hand(func() bool { return false })
+		q.History = []float64{0}
+		part.File, err = q.MarshalBinary()
+	}
+	return shard.MadeQMF(f.rowParts(), monotone.AppendWarm(nil, f.Warm), part), err
+}
+
+// reducer makes the fit without rows that a round is reduced with.
+func (s *Sharded) reducer(r *shard.Round, v []float64, workers *pool.Pool) (*qmfFit, error) {
+	p := s.fit.Plan
+	all := newFactors(0, p.N, p.K)
+	all.d = p.D
+	f := &qmfFit{settings: &s.settings, farthest: factorBound(s.settings.squash, p.K), cut: runs.All(p.D), stepsV: r.Steps,
+		inflation: &inflation{settings: &s.settings, cells: &cells{Units: p.Units, visible: p.Visible, heldOut: p.HeldOut}, factors: all, pool: workers,
+			lambda: p.Lambda, scale: p.Scale, whole: true, at: s.settings.pace(r.Done), rowLosses: make([]float64, p.D), rowHeld: make([]float64, p.D)}}
+	f.most = elem.Exp(f.farthest)
+	f.least = 1 / f.most
+	f.setV(v)
+	if p.Holds {
+		f.best = &qmfState{v: make([]float64, len(f.v))}
+	}
+	if s.settings.gaussian(p.K) {
+		f.gauss, f.vees = gauss.NewWhole(f.cut, p.K, f.np, 1, p.BatchRows, workers.Workers()), f.stepTileV
+		_, _, numbers := f.gauss.State()
+		if len(r.Numbers) != len(numbers) {
+			return nil, r.Fault(&section.Error{Problem: "section NUMB: wrong length"})
+		}
+		copy(numbers, r.Numbers)
+		r.Numbers = numbers
+	} else {
+		f.vees, f.sumsV = f.stepRowV, runs.NewSums(f.cut, p.K*f.np)
+		f.gradV = f.sumsV.Parts[0]
+		f.logV, f.momV = make([]float64, len(f.v)), adam.NewMoment(len(f.v))
+	}
+	return f, s.fit.Main(r.Number, f.mainParts())
+}
+
+// reduceQMF sums the parts of a round, makes the step of V after visits, and judges the losses.
+func (s *Sharded) reduceQMF(r *shard.Round, v []float64, workers *pool.Pool) ([]float64, []section.Part, error) {
+	p := s.fit.Plan
+	f, err := s.reducer(r, v, workers)
+	if err != nil {
+		return nil, nil, err
+	}
+	total := &shard.Total{B: f.sumsV, Losses: f.rowLosses, Held: f.rowHeld, U: make([]float64, 0)}
+	if f.gauss != nil {
+		total.A, total.B = f.gauss.Sums()
+	}
+	if p.JudgesPenalty() {
+		total.U = make([]float64, p.D*p.K)
+	}
+	for i := range p.Shards {
+		part, err := s.fit.TakeQMF(r, i, total)
+		if err == nil && r.Phase == shard.PhaseHand {
+			_, err = s.handed(part, i)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	if f.u = total.U; f.gauss == nil {
+		f.logU = total.U
+	}
+	now := journal.Losses{Visible: f.meanLoss(), Held: f.meanHeld(), Penalty: f.regularity()}
+	judged := true
+	switch r.Phase {
+	case shard.PhaseVisit:
+		f.stepV()
+		r.Steps = f.stepsV
+		if judged = !p.Holds; !judged {
+			r.Phase, r.Fresh = shard.PhaseJudge, false
+			break
+		}
+		now.Of = r.Done // the losses are those that the epoch started from
+		r.Done++
+	case shard.PhaseJudge:
+		r.Done++
+		now.Of = r.Done
+	case shard.PhaseHand:
+		r.Phase, r.Fresh, judged = shard.PhaseOver, false, false
+		r.BestEpoch = r.Exact(now.Visible, now.Held)
+	}
+	if judged {
+		r.Enter(now, p.Epochs, shard.PhaseVisit, shard.PhaseHand)
+	}
+	if r.Fresh {
+		copy(f.best.v, f.v)
+	}
+	if r.Phase == shard.PhaseHand && r.Kept {
+		copy(f.v, f.best.v)
+	}
+	return f.matV().Data, f.mainParts(), nil
+}
+
+// handed reads the model of the rows of a shard.
+func (s *Sharded) handed(part *shard.Blob, shard int) (*QMF, error) {
+	p := s.fit.Plan
+	from, to := p.Cut(shard).Rows()
+	q := new(QMF)
+	err := q.UnmarshalBinary(part.Payload("FILE"))
+	if err == nil && (q.U.Rows != to-from || q.V.Cols != p.N || q.U.Cols != p.K || q.Quantiles.Cols != p.Levels) {
+		err = part.Fail("FILE", "the model is not of this shard")
+	}
+	return q, part.Fault(err)
+}
+
+// finishQMF joins the models of the rows of all shards.
+func (s *Sharded) finishQMF(r *shard.Round) (fitted, error) {
+	p := s.fit.Plan
+	v, err := s.fit.V(r.Number)
+	if err != nil {
+		return nil, err
+	}
+	m := &QMF{Factorisation: Factorisation{U: NewMat(p.D, p.K), V: Mat{p.K, p.N, v, p.N}, loss: p.Loss, missing: p.Missing, History: r.History, Validation: r.Validation, Best: r.BestEpoch},
+		Quantiles: NewMat(p.D, p.Levels), Weights: NewMat(p.D, p.Levels), potentials: NewMat(p.D, p.Levels), Start: Start(p.Origin), Shrinkage: p.Lambda, epsilon: p.Epsilon}
+	for i := range p.Shards {
+		part, err := s.fit.Handed(r, i)
+		if err != nil {
+			return nil, err
+		}
+		q, err := s.handed(part, i)
+		if err != nil {
+			return nil, err
+		}
+		from, to := p.Cut(i).Rows()
+		for i := from; i < to; i++ {
+			copy(m.U.Row(i), q.U.Row(i-from))
+			copy(m.Quantiles.Row(i), q.Quantiles.Row(i-from))
+			copy(m.Weights.Row(i), q.Weights.Row(i-from))
+			copy(m.potentials.Row(i), q.potentials.Row(i-from))
+		}
+		m.center, m.squash, m.marginal = append(m.center, q.center...), append(m.squash, q.squash...), append(m.marginal, q.marginal...)
+		for _, w := range q.Warnings {
+			if c, ok := w.(*ConvergenceError); ok {
+				at := *c
+				at.Row += from
+				w = &at
+			}
+			m.Warnings = append(m.Warnings, w)
+		}
+	}
+	return m, nil
 }

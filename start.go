@@ -18,7 +18,7 @@ package quantmf
 // F: half uniform, half the share of the samples that lie nearest to each target
 // (shared between two neighbours), so that a heavy tail has levels of its own.
 // q: the empirical quantiles at the middles of the levels, then 20 EM steps
-// (maps.go) at the plan of the starting UV. Before the first epoch the fit then has about
+// (internal/monotone) at the plan of the starting UV. Before the first epoch the fit then has about
 // the loss of the NMF itself.
 //
 // # The choice
@@ -36,32 +36,36 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/journal"
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/rankit"
 )
 
 // begin fills factors and quantiles, and returns the losses before the first epoch.
-func (f *qmfFit) begin() (losses, error) {
+func (f *qmfFit) begin() (journal.Losses, error) {
 	err := f.choose()
 	if err == nil {
 		err = f.startFactors()
 	}
 	f.startLogarithms()
 	if err != nil {
-		return losses{}, err
+		return journal.Losses{}, err
 	}
 	err = f.startMaps(&f.course)
 	return f.losses(), err
 }
 
 // losses returns the losses of the start.
-func (f *qmfFit) losses() losses {
-	return losses{visible: f.meanLoss(), held: f.meanHeld(), penalty: f.regularity()}
+func (f *qmfFit) losses() journal.Losses {
+	return journal.Losses{Visible: f.meanLoss(), Held: f.meanHeld(), Penalty: f.regularity()}
 }
 
 // choose sets start and shrinkage where they are left to the data.
 func (f *qmfFit) choose() error {
-	chooseMaps := f.lambda < 0 && f.maps.ends == EndsFree && f.origin != StartUniform
+	chooseMaps := f.lambda < 0 && !f.Pinned && f.origin != StartUniform
 	f.lambda = max(f.lambda, 0)
 	if f.init {
 		return nil
@@ -88,9 +92,9 @@ func (f *qmfFit) choose() error {
 	if err != nil { // too few cells to choose by
 		return nil
 	}
-	hidden.units = f.units
+	hidden.Units = f.Units
 	if rows != nil {
-		hidden.units = f.pick(rows)
+		hidden.Units = f.Pick(rows)
 	}
 	best := math.Inf(1)
 	done, pieces := 0.0, float64(len(starts)*(1+len(shrinkages))) // NMFs and fits, of about the same cost each
@@ -106,16 +110,16 @@ func (f *qmfFit) choose() error {
 		}
 		for _, lambda := range shrinkages {
 			way := next()
-			trial, j := newQMFFit(hidden, f.k, &c, f.pool, c.seed, way.within(0, 0.5)), newJournal(&c, true)
+			trial, j := newQMFFit(hidden, f.k, &c, f.pool, c.seed, way.within(0, 0.5)), journal.New(c.patience, c.epochs, true)
 			trial.origin, trial.lambda, trial.evaluated = start, lambda, false // but once, below
 			copy(trial.u, from.u)
 			copy(trial.v, from.v)
 			trial.startLogarithms()
 			err := trial.startMaps(&trial.course)
 			if err == nil {
-				j.note(trial.losses())
+				j.Note(trial.losses())
 				way = way.within(0.5, 1)
-				err = j.advance(trial, c.epochs, &way, nil)
+				err = way.advance(trial, j, c.epochs, nil)
 			}
 			if err == nil {
 				trial.evaluateAll(trial.order)
@@ -229,11 +233,11 @@ func (f *qmfFit) startLogarithms() {
 func (f *inflation) startMaps(way *course) error {
 	err := way.enter(PhaseMaps)
 	if err == nil {
-		rooms := make([]sorting, f.pool.Workers())
+		rooms := make([]order.Room, f.pool.Workers())
 		err = way.rows(f.pool, f.d, func(worker, i int) {
 			room := &rooms[worker]
-			if room.perm == nil {
-				room.resize(f.n)
+			if room.Perm == nil {
+				room.Resize(f.n)
 			}
 			f.startRow(&f.work[worker].visitors[0], i, calibration, room)
 		})
@@ -259,7 +263,7 @@ const (
 
 var trialShrinkages = [...]float64{0, 20, 100}
 
-// raise raises entries of the factors to floorStart of the mean of U or of their row of V, and holds
+// raise raises entries of the factors to FloorStart (internal/monotone) of the mean of U or of their row of V, and holds
 // them within e^±farthest.
 func (f *factors) raise(farthest float64) {
 	most := elem.Exp(farthest)
@@ -269,23 +273,23 @@ func (f *factors) raise(farthest float64) {
 	}
 }
 
-// raiseFactors raises v to floorStart of its mean, and holds it within its bounds.
+// raiseFactors raises v to FloorStart of its mean, and holds it within its bounds.
 func raiseFactors(v []float64, least, most float64) {
-	low := floorStart * meanOf(v)
+	low := monotone.FloorStart * meanOf(v)
 	if low == 0 {
 		low = 1
 	}
-	confine(v, min(max(low, least), most), most)
+	kernel.Confine(v, min(max(low, least), most), most)
 }
 
-// logarithms fills l with log v, v raised to floorStart of its mean first
+// logarithms fills l with log v, v raised to FloorStart of its mean first
 // unless exact, and held within e^±farthest.
 func logarithms(l, v []float64, exact bool, farthest float64) {
 	mean := 0.0
 	for _, x := range v {
 		mean += x / float64(len(v))
 	}
-	low := floorStart * mean
+	low := monotone.FloorStart * mean
 	if low == 0 {
 		low = 1
 	}
@@ -305,11 +309,11 @@ func logarithms(l, v []float64, exact bool, farthest float64) {
 // startRow gives row i its first quantiles: equal steps between its extremes
 // under StartUniform, else its empirical quantiles at the middles of the levels,
 // fitted to the starting UV by EM steps.
-func (f *inflation) startRow(v *visitor, i, steps int, room *sorting) {
-	inc, m := f.increments(i), f.m
-	lo, hi := f.low[i], f.high[i]
+func (f *inflation) startRow(v *visitor, i, steps int, room *order.Room) {
+	inc, m := f.Increments(i), f.M
+	lo, hi := f.Low[i], f.High[i]
 	span := hi - lo
-	if f.constant(i) {
+	if f.Constant(i) {
 		clear(inc)
 		inc[0] = lo
 		v.observed = f.cells.readRow(v.x, v.mask, i)
@@ -317,23 +321,23 @@ func (f *inflation) startRow(v *visitor, i, steps int, room *sorting) {
 		f.judgeRow(v, i)
 		return
 	}
-	if f.r != nil {
-		r := f.r[i*m : (i+1)*m]
+	if f.R != nil {
+		r := f.R[i*m : (i+1)*m]
 		inc[0] = lo
 		for l := 1; l < m; l++ {
 			inc[l] = span / float64(m-1)
 		}
-		if f.maps.ends == EndsFree {
-			inc[0] = max(lo, floorStart*span/float64(m))
+		if !f.Pinned {
+			inc[0] = max(lo, monotone.FloorStart*span/float64(m))
 			for l := range inc {
-				r[l] = max(elem.Log(inc[l]), f.maps.shortest)
+				r[l] = max(elem.Log(inc[l]), f.Shortest)
 			}
-			if f.spans.signed {
+			if f.Spans.Signed {
 				// The mean underflows where only held-out cells are far above 5e-324: then q_1
 				// stays 0.
 				r[0] = 0
-				if f.average[i] > 0 {
-					r[0] = inc[0] / f.average[i]
+				if f.Average[i] > 0 {
+					r[0] = inc[0] / f.Average[i]
 				}
 			}
 		}
@@ -342,7 +346,7 @@ func (f *inflation) startRow(v *visitor, i, steps int, room *sorting) {
 		f.judgeRow(v, i)
 		return
 	}
-	st := &f.warm[i]
+	st := &f.Warm[i]
 	// The visible values in order; those that are 0, most of them in counts, need not be sorted.
 	values, below, seen := v.t[:0], 0, f.cells.rows[i]
 	for _, x := range f.row(v.z[:f.n], i) {
@@ -353,8 +357,7 @@ func (f *inflation) startRow(v *visitor, i, steps int, room *sorting) {
 			}
 		}
 	}
-	perm := room.perm[:len(values)]
-	room.sorter.Sort(perm, values)
+	perm := room.Sort(values)
 	zeros := seen - len(values)
 	at := func(p int) float64 {
 		switch {
@@ -373,10 +376,10 @@ func (f *inflation) startRow(v *visitor, i, steps int, room *sorting) {
 		frac := place - float64(p)
 		a, b := at(p), at(min(p+1, seen-1))
 		q := a + float64(frac*(b-a))
-		inc[l] = max(q-last, floorStart*span/float64(m))
+		inc[l] = max(q-last, monotone.FloorStart*span/float64(m))
 		last = q
 	}
-	if f.maps.ends == EndsPinned {
+	if f.Pinned {
 		inc[0] = lo
 		sum := 0.0
 		for _, d := range inc[1:] {
@@ -404,17 +407,17 @@ func (f *inflation) startRow(v *visitor, i, steps int, room *sorting) {
 
 // shareLevels sets F_i by where the samples lie among the targets.
 func (f *inflation) shareLevels(v *visitor, i int) {
-	share := f.logits(i)
+	share := f.Logits(i)
 	seen := float64(f.cells.rows[i])
 	for l := range share {
-		share[l] = 0.5 / float64(f.m)
+		share[l] = 0.5 / float64(f.M)
 	}
 	for j, s := range v.row.Squashed() {
 		if v.observed != nil && !v.observed[j] {
 			continue
 		}
-		at := float64(min(max(s, 0), 1) * float64(f.m-1))
-		l := min(int(at), f.m-2)
+		at := float64(min(max(s, 0), 1) * float64(f.M-1))
+		l := min(int(at), f.M-2)
 		frac := at - float64(l)
 		share[l] += (1 - frac) * 0.5 / seen
 		share[l+1] += frac * 0.5 / seen
@@ -427,8 +430,7 @@ func (f *inflation) shareLevels(v *visitor, i int) {
 // scored returns the cells of the normal scores of x', each row times its mean. They are held where x
 // is a Mat or not large, and otherwise made whenever a row is read.
 func (f *inflation) scored() *cells {
-	s := &scoreRows{of: f.cells, mean: f.average, lift: max(3, 0.1-elem.NormalQuantile(0.5/float64(f.n))),
-		rooms: make(chan *scoreRoom, f.pool.Workers())}
+	s := rankit.New(f.n, f.cells.rows, f.Average, f.cells.row, f.pool.Workers())
 	c := &cells{sizes: f.cells.sizes, source: s, trouble: f.trouble, partial: f.partial, visible: f.visible, rows: f.cells.rows}
 	if !f.cells.large() {
 		m := NewMat(f.d, f.n)
@@ -457,96 +459,3 @@ func (s *cells) large() bool {
 
 // mostHeld is how many scores at most are held where x is no Mat.
 var mostHeld = float64(1 << 26) // a test has fewer
-
-// scoreRows are the normal scores Φ⁻¹((rank-1/2)/n) among the visible values of each row, ties averaged,
-// lifted to be positive and times the row's mean; NaN in hidden cells.
-type scoreRows struct {
-	of    *cells
-	mean  []float64
-	lift  float64
-	rooms chan *scoreRoom // those that nobody is in
-}
-
-// scoreRoom is what the scores of a row are made in.
-type scoreRoom struct {
-	sorting
-	values []float64
-	at     []int
-}
-
-func newScoreRoom(n int) *scoreRoom {
-	w := &scoreRoom{values: make([]float64, n), at: make([]int, n)}
-	w.resize(n)
-	return w
-}
-
-// sorting has room for the order of up to n numbers.
-type sorting struct {
-	perm   []int32
-	sorter order.Sorter
-}
-
-func (s *sorting) resize(n int) {
-	s.perm = make([]int32, n)
-	s.sorter.Resize(n)
-}
-
-func (s *scoreRows) Dims() (rows, cols int) { return s.of.d, s.of.n }
-
-// ReadRow fills x with the scores of row i. It has no error: the cells note it.
-func (s *scoreRows) ReadRow(x []float64, i int) error {
-	var w *scoreRoom
-	select {
-	case w = <-s.rooms:
-	default:
-		w = newScoreRoom(s.of.n)
-	}
-	seen, k, below, by := s.of.rows[i], 0, 0, max(s.mean[i], divergence.Tiny)
-	row := s.of.row(x, i)
-	for j, v := range row {
-		if v == v && v != 0 {
-			w.values[k], w.at[k] = v, j
-			k++
-			if v < 0 {
-				below++
-			}
-		}
-	}
-	// score is that of values whose ranks are from p+1 to end.
-	score := func(p, end int) float64 {
-		rank := float64(p+end) / 2 // the mean of p+1/2, ..., end-1/2
-		return (elem.NormalQuantile(rank/float64(seen)) + s.lift) * by
-	}
-	perm, values, zeros := w.perm[:k], w.values, seen-k
-	zero := 0.0 // the score of values that are 0
-	if zeros > 0 {
-		zero = score(below, below+zeros)
-	}
-	for j, v := range row {
-		if v == 0 {
-			v = zero
-		}
-		x[j] = v
-	}
-	w.sorter.Sort(perm, values[:k])
-	for p := 0; p < k; {
-		end := p
-		for end < k && values[perm[end]] == values[perm[p]] {
-			end++
-		}
-		rank := p
-		if p >= below {
-			rank += zeros
-		}
-		v := score(rank, rank+end-p)
-		for _, j := range perm[p:end] {
-			x[w.at[j]] = v
-		}
-		p = end
-	}
-	select {
-	case s.rooms <- w:
-	default:
-	}
-	return nil
-}

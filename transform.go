@@ -15,7 +15,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/place"
+	"github.com/quantmf/quantmf/internal/unit"
 )
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n'
@@ -136,7 +138,7 @@ func (q *QMF) coordinates(ctx context.Context, x Rows) (Mat, error) {
 
 // placer returns what the columns of new samples are located by, and the units that bring the samples
 // to x'.
-func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *units, error) {
+func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *unit.Units, error) {
 	d, m := q.U.Rows, q.Quantiles.Cols
 	top, from := make([]float64, d), newRowReader(x)
 	for i := range top {
@@ -151,10 +153,10 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *units, error)
 			}
 		}
 	}
-	u := unitsOf(q.loss, top, true)
-	if !u.plain() {
+	u := unit.Of(q.loss, top, true)
+	if !u.Plain() {
 		in := *q
-		in.Quantiles = u.inward(q.Quantiles)
+		in.Quantiles = q.Quantiles.brought(&u)
 		q = &in
 	}
 	maps := make([]place.Sheet, d)
@@ -169,7 +171,7 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *units, error)
 		Low:      func(i int) float64 { return maps[i].Low() },
 		High:     func(i int) float64 { return maps[i].High() },
 		Constant: func(i int) bool { return maps[i].Constant() },
-		Weight:   u.lossWeight, Floor: floorT,
+		Weight:   u.LossWeight, Floor: monotone.FloorT,
 	}, func(row []float64, i int) { product(row, q.U.Row(i), q.V) })
 	if err != nil {
 		return nil, nil, &interrupted{err}
@@ -180,7 +182,7 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *units, error)
 // placed returns the coordinates of the columns of x, k × n'. of returns what fills to with one column
 // of a block of them, which begins with column from, as by wants it; u are the units of the block, nil
 // for those of x.
-func placed(ctx context.Context, x Rows, u *units, k int, by place.Method, of func(block Mat, from int) func(to []float64, j int)) (Mat, error) {
+func placed(ctx context.Context, x Rows, u *unit.Units, k int, by place.Method, of func(block Mat, from int) func(to []float64, j int)) (Mat, error) {
 	d, n := x.Dims()
 	var v Mat
 	err := inBlocks(ctx, x, u, func(block Mat, from int) error {
@@ -212,13 +214,13 @@ var blockNumbers, blockColumns = 1 << 24, 64 // a test has fewer
 
 // inBlocks calls do for blocks of columns of x, of x' where u are its units: all at once where x is a
 // Mat. The block that begins with column from is not to be written to.
-func inBlocks(ctx context.Context, x Rows, u *units, do func(block Mat, from int) error) error {
-	if u != nil && u.plain() {
+func inBlocks(ctx context.Context, x Rows, u *unit.Units, do func(block Mat, from int) error) error {
+	if u != nil && u.Plain() {
 		u = nil
 	}
 	if m, ok := x.(Mat); ok {
 		if u != nil {
-			m = u.inward(m)
+			m = m.brought(u)
 		}
 		return do(m, 0)
 	}
@@ -235,7 +237,7 @@ func inBlocks(ctx context.Context, x Rows, u *units, do func(block Mat, from int
 				return unread(i, err)
 			}
 			if u != nil {
-				u.bring(row, i)
+				u.Bring(row, i)
 			}
 			copy(block.Row(i), row[from:])
 		}

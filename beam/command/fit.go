@@ -18,6 +18,7 @@ import (
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/beam"
 	"github.com/quantmf/quantmf/internal/advice"
+	"github.com/quantmf/quantmf/internal/flags"
 	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
@@ -89,7 +90,7 @@ func parseFit(args []string) (*fitFlags, error) {
 	set.Func("keep", "", func(s string) (err error) {
 		f.Run.Memory = -1
 		if s != "0" {
-			f.Run.Memory, err = size(s)
+			f.Run.Memory, err = flags.Size(s)
 		}
 		return err
 	})

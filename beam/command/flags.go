@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/saved"
+	"github.com/quantmf/quantmf/internal/flags"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -39,16 +39,6 @@ const optionHelp = `  -loss auto|kl|frobenius|BETA
 
 func (f *optionFlags) register(set *flag.FlagSet) {
 	f.names = map[string]string{"rank": "k", "shards": "shards", "WithBatch": "batch"}
-	add := func(name, option string, parse func(string) (quantmf.FitOption, error)) {
-		f.names[option] = name
-		set.Func(name, "", func(s string) error {
-			o, err := parse(s)
-			if err == nil && o != nil {
-				f.options = append(f.options, o)
-			}
-			return err
-		})
-	}
 	yes := func(name, option string, with quantmf.FitOption, also *bool) {
 		f.names[option] = name
 		set.BoolFunc(name, "", func(s string) error {
@@ -66,38 +56,26 @@ func (f *optionFlags) register(set *flag.FlagSet) {
 	var strict bool
 	yes("missing", "WithMissingValues", quantmf.WithMissingValues(), &f.missing)
 	yes("strict", "WithStrict", quantmf.WithStrict(), &strict)
-	add("loss", "WithLoss", func(s string) (quantmf.FitOption, error) {
-		if f.loss = s != "auto"; !f.loss {
-			return nil, nil
+	for _, o := range flags.Options() {
+		if !slices.Contains(taken, o.Name) {
+			continue
 		}
-		l, err := saved.ParseLoss(s)
-		if err != nil {
-			return nil, err
-		}
-		return quantmf.WithLoss(l), nil
-	})
-	add("m", "WithLevels", whole(quantmf.WithLevels))
-	add("epochs", "WithEpochs", whole(quantmf.WithEpochs))
-	add("patience", "WithPatience", whole(quantmf.WithPatience))
-	add("eps", "WithEpsilon", decimal(quantmf.WithEpsilon))
-	add("lr", "WithLearningRate", decimal(quantmf.WithLearningRate))
-	add("penalty", "WithPenalty", decimal(quantmf.WithPenalty))
-	add("shrinkage", "WithShrinkage", decimal(quantmf.WithShrinkage))
-	add("tolerance", "WithTolerance", decimal(quantmf.WithTolerance))
-	add("validation", "WithValidation", decimal(quantmf.WithValidation))
-	add("schedule", "WithSchedule", choice(quantmf.WithSchedule, []string{"cosine", "constant"}, quantmf.ScheduleCosine, quantmf.ScheduleConstant))
-	add("start", "WithStart", choice(quantmf.WithStart, []string{"auto", "scores", "nmf", "uniform", "svd"},
-		quantmf.StartAuto, quantmf.StartScores, quantmf.StartNMF, quantmf.StartUniform, quantmf.StartSVD))
-	add("ends", "WithEnds", choice(quantmf.WithEnds, []string{"free", "pinned"}, quantmf.EndsFree, quantmf.EndsPinned))
-	add("updates", "WithUpdates", choice(quantmf.WithUpdates, []string{"newton", "multiplicative"}, quantmf.UpdatesNewton, quantmf.UpdatesMultiplicative))
-	add("seed", "WithSeed", func(s string) (quantmf.FitOption, error) {
-		v, err := strconv.ParseUint(s, 10, 64)
-		if err != nil {
-			return nil, errors.New("not a whole number from 0 to 2^64-1")
-		}
-		return quantmf.WithSeed(v), nil
-	})
+		f.names[o.Option] = o.Name
+		set.Func(o.Name, "", func(s string) error {
+			with, err := o.Parse(s)
+			if err == nil && with != nil {
+				f.options = append(f.options, with)
+			}
+			if o.Name == "loss" {
+				f.loss = s != "auto"
+			}
+			return err
+		})
+	}
 }
+
+// taken are the options of a fit that a fit over shards has, but for those that are true or false.
+var taken = []string{"loss", "m", "epochs", "patience", "eps", "lr", "penalty", "shrinkage", "tolerance", "validation", "schedule", "start", "ends", "updates", "seed"}
 
 // takeLoss takes the loss that the values ask for, where none was given.
 func (f *optionFlags) takeLoss(t *table.Table) error {
@@ -129,36 +107,6 @@ func (f *optionFlags) explain(err error, t *table.Table) error {
 	return err
 }
 
-func whole[O quantmf.FitOption](with func(int) O) func(string) (quantmf.FitOption, error) {
-	return func(s string) (quantmf.FitOption, error) {
-		v, err := strconv.Atoi(s)
-		if err != nil {
-			return nil, errors.New("not a whole number")
-		}
-		return with(v), nil
-	}
-}
-
-func decimal[O quantmf.FitOption](with func(float64) O) func(string) (quantmf.FitOption, error) {
-	return func(s string) (quantmf.FitOption, error) {
-		v, err := strconv.ParseFloat(s, 64)
-		if err != nil {
-			return nil, errors.New("not a number")
-		}
-		return with(v), nil
-	}
-}
-
-func choice[T any](with func(T) quantmf.FitOption, words []string, values ...T) func(string) (quantmf.FitOption, error) {
-	return func(s string) (quantmf.FitOption, error) {
-		i := slices.Index(words, s)
-		if i < 0 {
-			return nil, errors.New("must be one of " + strings.Join(words, ", "))
-		}
-		return with(values[i]), nil
-	}
-}
-
 // matrixFlags are the flags of how a matrix is read.
 type matrixFlags struct{ table.Options }
 
@@ -174,38 +122,20 @@ const readHelp = `How the matrix is read
 `
 
 func (f *matrixFlags) register(set *flag.FlagSet) {
-	set.Func("header", "", func(s string) error {
-		i := slices.Index([]string{"auto", "yes", "no"}, s)
-		if i < 0 {
-			return errors.New("must be one of auto, yes, no")
-		}
-		f.Header = []table.Header{table.HeaderAuto, table.HeaderYes, table.HeaderNo}[i]
-		return nil
+	set.Func("header", "", func(s string) (err error) {
+		f.Header, err = flags.Header(s)
+		return err
 	})
 	set.StringVar(&f.Names, "names", "", "")
 	set.Func("na", "", func(s string) error {
-		for w := range strings.SplitSeq(s, ",") {
-			f.NA = append(f.NA, strings.TrimSpace(w))
-		}
+		f.NA = append(f.NA, flags.Words(s)...)
 		return nil
 	})
 	set.BoolVar(&f.Transpose, "transpose", false, "")
 	set.Func("max-memory", "", func(s string) (err error) {
-		f.Options.Memory, err = size(s)
+		f.Options.Memory, err = flags.Size(s)
 		return err
 	})
-}
-
-// size reads a number of bytes.
-func size(s string) (int64, error) {
-	number := strings.TrimRight(s, "kKMGTiB")
-	unit, ok := map[string]float64{"": 1, "B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
-		"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}[s[len(number):]]
-	v, err := strconv.ParseFloat(number, 64)
-	if err != nil || !ok || !(v*unit >= 1 && v*unit <= 1<<60) {
-		return 0, errors.New("not a size such as 8GiB or 500MB")
-	}
-	return int64(v * unit), nil
 }
 
 // read reads a file or a folder.

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -64,15 +65,9 @@ func fitBySpec(ctx context.Context, x quantmf.Mat, rank int, spec string, opts .
 	if err := json.Unmarshal([]byte(spec), &s); err != nil {
 		return nil, err
 	}
-	var options []quantmf.FitOption
-	for _, f := range s.Flags {
-		o, err := option(f[0], f[1])
-		if err != nil {
-			return nil, err
-		}
-		if o != nil {
-			options = append(options, o)
-		}
+	options, err := s.options()
+	if err != nil {
+		return nil, err
 	}
 	options = append(options, opts...)
 	switch s.Method {
@@ -86,15 +81,26 @@ func fitBySpec(ctx context.Context, x quantmf.Mat, rank int, spec string, opts .
 	return quantmf.FitQMF(ctx, x, rank, options...)
 }
 
-// option is the option that a flag stands for, nil where it leaves it to the data.
-func option(name, value string) (quantmf.FitOption, error) {
+// options are those that the flags stand for.
+func (s *fitSpec) options() (options []quantmf.FitOption, err error) {
 	all := flags.Options()
-	i := slices.IndexFunc(all, func(o flags.Option) bool { return o.Name == name })
-	if i < 0 {
-		return nil, errors.New("there is no flag -" + name)
+	for _, f := range s.Flags {
+		i := slices.IndexFunc(all, func(o flags.Option) bool { return o.Name == f[0] })
+		if i < 0 {
+			return nil, errors.New("there is no flag -" + f[0])
+		}
+		o, err := all[i].Parse(f[1])
+		if err != nil {
+			return nil, err
+		}
+		if o != nil { // else it is left to the data
+			options = append(options, o)
+		}
 	}
-	return all[i].Parse(value)
+	return options, nil
 }
+
+var methods = map[string]quantmf.Method{"nmf": quantmf.MethodNMF, "qmf": quantmf.MethodQMF, "qmfq": quantmf.MethodQMFQ, "bqmf": quantmf.MethodBQMF}
 
 func rank(ctx context.Context, args []string, s streams) error {
 	var in matrixFlags
@@ -157,8 +163,12 @@ func rank(ctx context.Context, args []string, s streams) error {
 		return err
 	}
 	switch {
-	case !slices.Contains([]string{"qmf", "nmf", "qmfq", "bqmf"}, spec.Method):
+	case !slices.Contains(slices.Collect(maps.Keys(methods)), spec.Method):
 		return usageError("-method " + spec.Method + ": must be one of qmf, nmf, qmfq, bqmf")
+	case !(*share > 0 && *share <= 0.5):
+		return usageError(fmt.Sprintf("-share %g: must be above 0 and at most 0.5", *share))
+	case c.Repeats < 1:
+		return usageError(fmt.Sprintf("-repeats %d: must be at least 1", c.Repeats))
 	case *top < 0:
 		return usageError(fmt.Sprintf("-top %d: must be at least 1", *top))
 	}
@@ -193,6 +203,13 @@ func rank(ctx context.Context, args []string, s streams) error {
 			of := spec
 			if len(c.Ms) > 0 {
 				of.Flags = append(slices.Clip(of.Flags), [2]string{"m", strconv.Itoa(m)})
+			}
+			options, err := of.options()
+			if err == nil { // what is no option of the method is said before anything is fitted
+				_, err = quantmf.MemoryOf(methods[of.Method], t.X.Rows, t.X.Cols, k, options...)
+			}
+			if err != nil {
+				return f.explain(err, t)
 			}
 			text, err := json.Marshal(of)
 			if err != nil {

@@ -504,8 +504,8 @@ func TestHelpOfAll(t *testing.T) {
 		}
 	}
 	for _, o := range optionFlags() {
-		if o.name != "workers" && !strings.Contains(rankUsage, "-"+o.name) {
-			t.Errorf("rank -h does not say -%s", o.name)
+		if o.Name != "workers" && !strings.Contains(rankUsage, "-"+o.Name) {
+			t.Errorf("rank -h does not say -%s", o.Name)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/quantmf/quantmf/internal/flags"
 )
 
 var shells = []string{"bash", "zsh", "fish"}
@@ -17,7 +19,7 @@ func printCompletion(args []string, s streams) error {
 	}
 	write, is := map[string]func() string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[words[0]]
 	if !is {
-		return usageError(words[0] + ": " + mustBeOneOf(shells).Error())
+		return usageError(words[0] + ": " + flags.OneOf(shells).Error())
 	}
 	_, err = io.WriteString(s.out, write())
 	return err

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/flags"
 	"github.com/quantmf/quantmf/internal/report"
 	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
@@ -202,7 +203,7 @@ func parseFit(args []string) (*fitFlags, error) {
 	set.BoolVar(&f.resume, "resume", false, "")
 	set.BoolVar(&f.force, "force", false, "")
 	for _, o := range options {
-		set.Var(o, o.name, "")
+		set.Var(o, o.Name, "")
 	}
 	words, err := arguments(set, args, "MATRIX")
 	if err != nil {
@@ -215,7 +216,7 @@ func parseFit(args []string) (*fitFlags, error) {
 	}
 	switch {
 	case !slices.Contains(methods, f.method):
-		return nil, usageError(fmt.Sprintf("-method %s: %v", f.method, mustBeOneOf(methods)))
+		return nil, usageError(fmt.Sprintf("-method %s: %v", f.method, flags.OneOf(methods)))
 	case given["top"] && f.top < 1:
 		return nil, usageError(fmt.Sprintf("-top %d: must be at least 1", f.top))
 	case f.qFile != "" && f.method != "qmf":
@@ -259,15 +260,15 @@ func (f *fitFlags) take(set *flag.FlagSet, options []*optionFlag) map[string]boo
 		}
 	})
 	for _, o := range options {
-		if !given[o.name] || o.value == nil {
+		if !given[o.Name] || o.value == nil {
 			continue
 		}
 		f.options = append(f.options, o.value)
-		if o.shared {
+		if o.Shared {
 			f.shared = append(f.shared, o.value)
 		}
-		f.missing = f.missing || o.name == "missing"
-		if o.name == "loss" {
+		f.missing = f.missing || o.Name == "missing"
+		if o.Name == "loss" {
 			f.loss, _ = saved.ParseLoss(o.text)
 			f.autoLoss = false
 		}

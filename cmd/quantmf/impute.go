@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/flags"
 	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
@@ -121,8 +122,8 @@ func parseImpute(args []string) (*imputeFlags, error) {
 	f.limits.flags(set)
 	f.in.register(set, false)
 	for _, o := range options {
-		if slices.Contains([]string{"loss", "epochs", "seed", "workers"}, o.name) {
-			set.Var(o, o.name, "")
+		if slices.Contains([]string{"loss", "epochs", "seed", "workers"}, o.Name) {
+			set.Var(o, o.Name, "")
 		}
 	}
 	words, err := arguments(set, args, "MATRIX")
@@ -138,18 +139,18 @@ func parseImpute(args []string) (*imputeFlags, error) {
 			return
 		}
 		f.options = append(f.options, o.value)
-		switch o.name {
+		switch o.Name {
 		case "loss":
 			f.loss, _ = saved.ParseLoss(o.text)
 			f.autoLoss = false
 		case "seed":
-			f.seed, _ = parseSeed(o.text)
+			f.seed, _ = flags.Seed(o.text)
 		}
 	})
 	f.median = value == "median"
 	switch {
 	case value != "mean" && value != "median":
-		return nil, usageError(fmt.Sprintf("-value %s: %v", value, mustBeOneOf([]string{"mean", "median"})))
+		return nil, usageError(fmt.Sprintf("-value %s: %v", value, flags.OneOf([]string{"mean", "median"})))
 	case given["interval"] && !(f.interval > 0 && f.interval < 1):
 		return nil, usageError(fmt.Sprintf("-interval %g: must be above 0 and below 1", f.interval))
 	case f.checks < 0 || f.checks > parts:

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/quantmf/quantmf/internal/flags"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -54,14 +55,9 @@ type inputFlags struct {
 
 // register adds the flags to a command's; those of matching where it has a model.
 func (f *inputFlags) register(set *flag.FlagSet, matching bool) {
-	setting(set, "header", func(s string) error {
-		words := []string{"auto", "yes", "no"}
-		i := slices.Index(words, s)
-		if i < 0 {
-			return mustBeOneOf(words)
-		}
-		f.Header = []table.Header{table.HeaderAuto, table.HeaderYes, table.HeaderNo}[i]
-		return nil
+	setting(set, "header", func(s string) (err error) {
+		f.Header, err = flags.Header(s)
+		return err
 	})
 	setting(set, "names", func(s string) error {
 		if s == "" {
@@ -71,10 +67,7 @@ func (f *inputFlags) register(set *flag.FlagSet, matching bool) {
 		return nil
 	})
 	setting(set, "na", func(s string) error {
-		f.NA = nil
-		for w := range strings.SplitSeq(s, ",") {
-			f.NA = append(f.NA, strings.TrimSpace(w))
-		}
+		f.NA = flags.Words(s)
 		return nil
 	})
 	setting(set, "sep", func(s string) error {
@@ -116,7 +109,7 @@ func (f *inputFlags) registerFormat(set *flag.FlagSet) {
 			out = in
 		}
 		if !slices.Contains(table.Formats, in) || !slices.Contains(table.Formats, out) {
-			return mustBeOneOf(table.Formats)
+			return flags.OneOf(table.Formats)
 		}
 		f.format = [2]string{in, out}
 		return nil

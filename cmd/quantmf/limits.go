@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
+
+	"github.com/quantmf/quantmf/internal/flags"
 )
 
 // limits are the flags that every command has.
@@ -40,7 +42,7 @@ func (l *limits) flags(set *flag.FlagSet) {
 func (l *limits) check() error {
 	modes := []string{"auto", "plain", "json", "none"}
 	if !slices.Contains(modes, l.progress) {
-		return usageError(fmt.Sprintf("-progress %s: %v", l.progress, mustBeOneOf(modes)))
+		return usageError(fmt.Sprintf("-progress %s: %v", l.progress, flags.OneOf(modes)))
 	}
 	return nil
 }

@@ -140,8 +140,8 @@ func TestExitCodes(t *testing.T) {
 
 func TestUsageNamesEveryFlag(t *testing.T) {
 	for _, o := range optionFlags() {
-		if !strings.Contains(fitUsage, "\n  -"+o.name+" ") {
-			t.Errorf("fit -h does not say -%s", o.name)
+		if !strings.Contains(fitUsage, "\n  -"+o.Name+" ") {
+			t.Errorf("fit -h does not say -%s", o.Name)
 		}
 	}
 	for _, m := range regexp.MustCompile(`(?m)^  -([\w-]+)( \S+)?`).FindAllStringSubmatch(fitUsage, -1) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/flags"
 	"github.com/quantmf/quantmf/internal/report"
 	"github.com/quantmf/quantmf/internal/table"
 )
@@ -43,7 +44,7 @@ func (p *pageFlags) check(inputs ...string) error {
 	orders := []string{"table", "fit"}
 	switch {
 	case !slices.Contains(orders, p.order):
-		return usageError(fmt.Sprintf("-order %s: %v", p.order, mustBeOneOf(orders)))
+		return usageError(fmt.Sprintf("-order %s: %v", p.order, flags.OneOf(orders)))
 	case slices.Contains(append(inputs, p.groups), "-") && p.rank == "-", slices.Contains(inputs, "-") && p.groups == "-":
 		return usageError("standard input can be read only once")
 	}

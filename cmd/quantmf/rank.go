@@ -21,6 +21,7 @@ import (
 	"sync"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/flags"
 	"github.com/quantmf/quantmf/internal/ranking"
 	"github.com/quantmf/quantmf/internal/report"
 	"github.com/quantmf/quantmf/internal/saved"
@@ -115,8 +116,8 @@ func parseRank(args []string) (*rankFlags, error) {
 	set.BoolVar(&f.resume, "resume", false, "")
 	set.BoolVar(&f.force, "force", false, "")
 	for _, o := range options {
-		if o.name != "m" && o.name != "workers" {
-			set.Var(o, o.name, "")
+		if o.Name != "m" && o.Name != "workers" {
+			set.Var(o, o.Name, "")
 		}
 	}
 	words, err := arguments(set, args, "MATRIX")
@@ -128,15 +129,15 @@ func parseRank(args []string) (*rankFlags, error) {
 		o, is := g.Value.(*optionFlag)
 		switch {
 		case !is || o.value == nil:
-		case o.name == "missing": // HeldOut sees to it
+		case o.Name == "missing": // HeldOut sees to it
 			f.missing = true
 		default:
-			f.given = append(f.given, o.name+" "+o.text)
+			f.given = append(f.given, o.Name+" "+o.text)
 			f.options = append(f.options, o.value)
 		}
 		switch g.Name {
 		case "seed":
-			f.seed, _ = parseSeed(o.text)
+			f.seed, _ = flags.Seed(o.text)
 		case "loss":
 			if o.value != nil {
 				f.loss, _ = saved.ParseLoss(o.text)
@@ -146,7 +147,7 @@ func parseRank(args []string) (*rankFlags, error) {
 	})
 	switch {
 	case !slices.Contains(methods, f.method):
-		return nil, usageError(fmt.Sprintf("-method %s: %v", f.method, mustBeOneOf(methods)))
+		return nil, usageError(fmt.Sprintf("-method %s: %v", f.method, flags.OneOf(methods)))
 	case f.repeats < 1:
 		return nil, usageError(fmt.Sprintf("-repeats %d: must be at least 1", f.repeats))
 	case f.top < 0:

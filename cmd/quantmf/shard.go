@@ -20,6 +20,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/advice"
+	"github.com/quantmf/quantmf/internal/flags"
 	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
@@ -123,7 +124,7 @@ func shard(args []string, s streams) error {
 		args = args[1:]
 	}
 	options := slices.DeleteFunc(optionFlags(), func(o *optionFlag) bool {
-		return slices.Contains([]string{"batch", "projection", "updates", "restarts"}, o.name)
+		return slices.Contains([]string{"batch", "projection", "updates", "restarts"}, o.Name)
 	})
 	f := &shardFlags{fitFlags: fitFlags{flagOf: flagOf(options), loss: quantmf.KL, autoLoss: true}}
 	f.flagOf["shards"] = "shards"
@@ -143,7 +144,7 @@ func shard(args []string, s streams) error {
 	f.limits.flags(set)
 	f.in.register(set, false)
 	for _, o := range options {
-		set.Var(o, o.name, "")
+		set.Var(o, o.Name, "")
 	}
 	words, err := arguments(set, args, action.word)
 	if errors.Is(err, flag.ErrHelp) {
@@ -170,7 +171,7 @@ func shard(args []string, s streams) error {
 	}
 	switch {
 	case !slices.Contains([]string{"qmf", "nmf"}, f.method):
-		return usageError(fmt.Sprintf("-method %s: %v", f.method, mustBeOneOf([]string{"qmf", "nmf"})))
+		return usageError(fmt.Sprintf("-method %s: %v", f.method, flags.OneOf([]string{"qmf", "nmf"})))
 	case given["top"] && f.top < 1:
 		return usageError(fmt.Sprintf("-top %d: must be at least 1", f.top))
 	case given["round"] && f.round < 0:

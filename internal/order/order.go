@@ -220,3 +220,22 @@ func merge(to, a, b []pair) {
 	copy(to[i+j:], a[i:])
 	copy(to[j+len(a):], b[j:])
 }
+
+// Room has room for the order of up to n numbers.
+type Room struct {
+	Perm   []int32 // nil before Resize
+	sorter Sorter
+}
+
+// Resize makes room for n numbers.
+func (r *Room) Resize(n int) {
+	r.Perm = make([]int32, n)
+	r.sorter.Resize(n)
+}
+
+// Sort returns the order of the values, until the next call.
+func (r *Room) Sort(values []float64) []int32 {
+	perm := r.Perm[:len(values)]
+	r.sorter.Sort(perm, values)
+	return perm
+}

@@ -1,4 +1,5 @@
 // Heatmaps that show the same cells: zoomed, moved and pointed at together.
+import { inPieces } from './state.js';
 
 // Dark to light in equal steps of lightness, as viridis; blue over grey to orange for signs.
 const scale = [[68, 1, 84], [71, 45, 123], [59, 82, 139], [44, 114, 142], [33, 145, 140], [40, 174, 128], [94, 201, 98], [173, 220, 48], [253, 231, 37]];
@@ -24,7 +25,7 @@ const longest = 16384;
 
 /** image paints values, a share of the scale or NaN, in the given order of rows and columns. Of
  * a side too long for a canvas it has every so-manyth cell. */
-function image({ rows, columns, shares, signed = false }, order) {
+async function image({ rows, columns, shares, signed = false }, order, signal) {
   const [down, across] = [rows, columns].map((side) => Math.ceil(side / longest));
   const canvas = document.createElement('canvas');
   canvas.width = Math.ceil(columns / across);
@@ -33,13 +34,14 @@ function image({ rows, columns, shares, signed = false }, order) {
   const pixels = context.createImageData(canvas.width, canvas.height);
   const to = new Uint32Array(pixels.data.buffer);
   const of = palettes[signed];
-  for (let i = 0, at = 0; i < rows; i += down) {
-    const row = order.rows[i] * columns;
+  let at = 0;
+  await inPieces(canvas.height, (r) => {
+    const row = order.rows[r * down] * columns;
     for (let j = 0; j < columns; j += across, at++) {
       const v = shares[row + order.columns[j]];
       to[at] = of[v !== v ? 256 : v < 0 ? 0 : v > 1 ? 255 : Math.round(255 * v)];
     }
-  }
+  }, signal);
   context.putImageData(pixels, 0, 0);
   return canvas;
 }
@@ -69,12 +71,19 @@ export class Heatmaps {
     addEventListener('resize', () => this.draw());
   }
 
-  /** show takes the layers by the canvases' data-map, and the order of rows and columns. */
-  show(layers, order) {
+  /** painted are the images of the layers, which have the canvases' data-map for names, for show. */
+  async painted(layers, order, signal) {
+    const all = [];
+    for (const c of this.canvases) all.push(await image(layers[c.dataset.map], order, signal));
+    return all;
+  }
+
+  /** show takes what painted gave, and the same order of rows and columns. */
+  show(images, order) {
     this.order = order;
     this.rows = order.rows.length;
     this.columns = order.columns.length;
-    this.images = this.canvases.map((c) => image(layers[c.dataset.map], order));
+    this.images = images;
     this.cell = [0, 0];
     this.colour();
     this.fit();

@@ -232,8 +232,7 @@ form.onsubmit = (e) => {
     });
     if (now.table !== t) return;
     course.now(Array.from(model.history, (v, i) => [i, v]));
-    Object.assign(now, { model, command: line });
-    await show(signal);
+    await show(model, line, signal);
   });
 };
 $('cancel').onclick = () => now.stop?.abort();

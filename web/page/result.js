@@ -2,7 +2,7 @@
 // and new samples placed among them.
 import { plot, short, sign, table } from './chart.js';
 import { Heatmaps } from './heatmap.js';
-import { $, make, now } from './state.js';
+import { $, inPieces, make, now } from './state.js';
 
 export const maps = new Heatmaps([...document.querySelectorAll('canvas[data-map]')], (i, j, byKey) => pointed(i, j, byKey), () => tabled());
 
@@ -15,21 +15,21 @@ export function clear() {
 }
 
 /** product is UV. */
-function product({ u, v }) {
+async function product({ u, v }, signal) {
   const data = new Float64Array(u.rows * v.columns);
-  for (let i = 0; i < u.rows; i++) {
+  await inPieces(u.rows, (i) => {
     for (let c = 0; c < u.columns; c++) {
       const by = u.data[i * u.columns + c];
       for (let j = 0; j < v.columns; j++) data[i * v.columns + j] += by * v.data[c * v.columns + j];
     }
-  }
+  }, signal);
   return { rows: u.rows, columns: v.columns, data };
 }
 
 /** ranged are the values of each row as shares of its range. */
-function ranged({ rows, columns, data }) {
+async function ranged({ rows, columns, data }, signal) {
   const shares = new Float64Array(data.length);
-  for (let i = 0; i < rows; i++) {
+  await inPieces(rows, (i) => {
     const row = data.subarray(i * columns, (i + 1) * columns);
     let low = Infinity;
     let high = -Infinity;
@@ -38,20 +38,29 @@ function ranged({ rows, columns, data }) {
       if (v > high) high = v;
     }
     for (let j = 0; j < columns; j++) shares[i * columns + j] = high > low ? (row[j] - low) / (high - low) : row[j] === row[j] ? 0.5 : NaN;
-  }
+  }, signal);
   return { rows, columns, shares };
 }
 
 /** residuals are X - T(UV) by the deviation of X's row, from -2 to 2 as shares. */
-function residuals(x, t) {
+async function residuals(x, t, signal) {
   const { rows, columns } = x;
   const shares = new Float64Array(rows * columns);
-  for (let i = 0; i < rows; i++) {
-    const row = Array.from(x.data.subarray(i * columns, (i + 1) * columns)).filter((v) => v === v);
-    const mean = row.reduce((a, b) => a + b, 0) / row.length;
-    const deviation = Math.sqrt(row.reduce((a, b) => a + (b - mean) ** 2, 0) / row.length) || 1;
-    for (let j = 0; j < columns; j++) shares[i * columns + j] = 0.5 + (x.data[i * columns + j] - t.data[i * columns + j]) / deviation / 4;
-  }
+  await inPieces(rows, (i) => {
+    const row = x.data.subarray(i * columns, (i + 1) * columns);
+    let seen = 0;
+    let sum = 0;
+    for (const v of row) {
+      if (v !== v) continue;
+      seen++;
+      sum += v;
+    }
+    const mean = sum / seen;
+    let squares = 0;
+    for (const v of row) if (v === v) squares += (v - mean) ** 2;
+    const deviation = Math.sqrt(squares / seen) || 1;
+    for (let j = 0; j < columns; j++) shares[i * columns + j] = 0.5 + (row[j] - t.data[i * columns + j]) / deviation / 4;
+  }, signal);
   return { rows, columns, shares, signed: true };
 }
 
@@ -74,18 +83,27 @@ function ordered({ u, v }) {
   };
 }
 
-export async function show(signal) {
-  const { table: t, model } = now;
+/** show takes a model of the table that the page holds, and the command line that makes it again. All
+ * that is drawn is made in pieces before anything of the last result is replaced, so that the page goes on answering. */
+export async function show(model, command, signal) {
+  const { table: t } = now;
   const [fitted, tops] = await Promise.all([model.reconstruct({ signal }), model.top(t.x, 8, { signal })]);
-  Object.assign(now, { fitted, uv: product(model), placed: undefined });
+  const uv = await product(model, signal);
+  const order = ordered(model);
+  const layers = { x: await ranged(t.x, signal), uv: await ranged(uv, signal), t: await ranged(fitted, signal), rest: await residuals(t.x, fitted, signal) };
+  const images = await maps.painted(layers, order, signal);
+  const names = [];
+  await inPieces(Math.min(5000, t.features.length), (i) => names.push(make('option', '', { value: t.features[i] })), signal);
+  if (now.table !== t) return;
+  Object.assign(now, { model, command, fitted, uv, placed: undefined });
   $('placed').textContent = '';
   document.querySelector('[data-save=placed]').disabled = true;
   $('result').hidden = false;
   $('fit-caption').textContent = model.method === 'nmf' ? 'The fit: UV' : 'T(UV)';
   $('summary').textContent = `${model.method}, ${model.rank} components: mean divergence ${short(model.history[model.best])} after ${model.best} epochs` +
     `${model.warnings.length ? `; ${model.warnings.length} warnings, the first: ${model.warnings[0]}` : ''}.`;
-  maps.show({ x: ranged(t.x), uv: ranged(now.uv), t: ranged(fitted), rest: residuals(t.x, fitted) }, ordered(model));
-  $('names').replaceChildren(...t.features.slice(0, 5000).map((f) => make('option', '', { value: f })));
+  maps.show(images, order);
+  $('names').replaceChildren(...names);
   const list = (title, all, names, choose) => {
     const p = document.createElement('p');
     p.append(`${title}: `);

@@ -40,5 +40,18 @@ export function seldom(every, show) {
   return call;
 }
 
+/** inPieces calls each(i) for all i below count; after every few milliseconds of it the page may
+ * draw and hear, and an abort ends it. */
+export async function inPieces(count, each, signal) {
+  let until = performance.now() + 6;
+  for (let i = 0; i < count; i++) {
+    each(i);
+    if (performance.now() < until) continue;
+    await new Promise((go) => setTimeout(go));
+    signal?.throwIfAborted();
+    until = performance.now() + 6;
+  }
+}
+
 /** make is an element of text. */
 export const make = (tag, textContent, more = {}) => Object.assign(document.createElement(tag), { textContent, ...more });

@@ -1,0 +1,89 @@
+// Package journal has the losses of a fit after each of its epochs, which of them is the best, and whether
+// they still fall. A fit is judged by the loss of the held-out cells where there are any, else by that of the
+// visible ones and the penalty.
+package journal
+
+// Losses are mean divergences of one state of a fit.
+type Losses struct {
+	Of            int // the number of epochs that led to the state, 0: the start
+	Visible, Held float64
+	Penalty       float64 // what the penalty adds to Visible for patience; 0 without patience
+}
+
+// Journal is the losses of a fit after each epoch.
+type Journal struct {
+	History, Validation []float64 // of visible and of held-out cells, the latter nil without
+	Done                int       // epochs made
+	Kept                bool      // a state was kept
+	Watch
+	Holds bool // there are held-out cells
+}
+
+// New begins the journal of a fit of so many epochs at most. holds: there are held-out cells.
+func New(patience, epochs int, holds bool) *Journal {
+	room := min(epochs, 1000) + 2
+	j := &Journal{Watch: Watch{Patience: patience}, Holds: holds, History: make([]float64, 0, room)}
+	if holds {
+		j.Validation = make([]float64, 0, room)
+	}
+	return j
+}
+
+// Note enters losses, unless the journal has those of their state already, and tells
+// whether their state is to be kept and whether patience has run out.
+func (j *Journal) Note(l Losses) (better, stop bool) {
+	if l.Of < len(j.History) {
+		return false, false
+	}
+	j.History = append(j.History, l.Visible)
+	judged := l.Visible + l.Penalty
+	if j.Holds {
+		j.Validation = append(j.Validation, l.Held)
+		judged = l.Held
+	}
+	better, stop = j.See(l.Of, judged)
+	better = better && j.Holds
+	j.Kept = j.Kept || better
+	return better, stop
+}
+
+// Exact enters the exact losses of the model, for the state that was kept, otherwise for
+// the state after the last epoch, and returns the index of the entry.
+func (j *Journal) Exact(visible, held float64) (best int) {
+	if j.Kept {
+		j.History[j.BestEpoch] = visible
+		return j.BestEpoch
+	}
+	if j.Holds { // stopped before its first epoch
+		j.Validation = append(j.Validation, held)
+	}
+	j.History = append(j.History[:min(len(j.History), j.Done)], visible)
+	return len(j.History) - 1
+}
+
+// Watch follows the loss that a fit is judged by, from epoch to epoch.
+type Watch struct {
+	Patience  int // 0: none
+	Best      float64
+	BestEpoch int
+	Last      int     // the epoch of the last worthwhile fall
+	Mark      float64 // the loss at that epoch
+}
+
+// Worthwhile is the least relative fall of the loss that renews the patience.
+const Worthwhile = 1e-4
+
+// Over tells whether patience had run out by an epoch.
+func (w *Watch) Over(epoch int) bool { return w.Patience > 0 && epoch-w.Last >= w.Patience }
+
+// See takes the loss after an epoch and tells whether it is the best so far and
+// whether to end.
+func (w *Watch) See(epoch int, loss float64) (better, stop bool) {
+	if epoch == 0 || loss < w.Best {
+		w.Best, w.BestEpoch, better = loss, epoch, true
+	}
+	if epoch == 0 || loss < w.Mark*(1-Worthwhile) {
+		w.Mark, w.Last = loss, epoch
+	}
+	return better, w.Over(epoch)
+}

@@ -1,0 +1,348 @@
+// Package monotone has the d increasing maps of a model while they are learnt,
+//
+//	T_i = T_{ε,b_i,q_i},   b_i = softmax F_i,   q_i = cumsum D_i,
+//
+// and their steps: Adam on F, and on q either the EM step or Adam on R, the logarithms
+// of D. A QMF has one set of them (T), a QMFQ two (T and T').
+//
+// # The EM step on q
+//
+// With the plan fixed the model of a row is linear in the increments D of q:
+// T_j = Σ_l tail_jl D_l, tail_jl = Σ_{l'>=l} M_jl' >= 0. So the EM (or MM) step
+//
+//	D_l ← (D_l num_l + c_l D⁰_l)/(den_l + c_l + μ),  num_l = Σ_j tail_jl x_j/T_j,  den_l = Σ_j tail_jl
+//
+// lowers the divergence at once and takes the place of gradient steps on q. That is KL;
+// under other divergences num and den are those of [Loss.parts], and with free ends
+// and λ = 0 their ratio is raised to the power γ (internal/divergence).
+// Free ends: l = 0, ..., m-1 with D_0 = q_1 and μ = 0. Pinned ends: D_0 = min x
+// stays, and μ keeps Σ_{l>0} D_l = max x - min x. c_l = λ den_l/n is the
+// shrinkage towards the increments D⁰ of an affine map of w (WithShrinkage).
+// Under StartUniform q takes Adam steps on the logarithms instead, as in the
+// paper.
+//
+// # Signed data
+//
+// Data of either sign, which Frobenius alone takes, have each row shifted by its lowest
+// value (internal/unit), and q_1 may be of either sign. With c = min(q_1, min x) all of x - c,
+// T - c and D_l, l > 0, are non-negative, so D_l, l > 0, take the step above for x - c and
+// T - c. Then q_1 takes its least-squares value, the mean of x_j - Σ_{l>0} tail_jl D_l;
+// with shrinkage, the mean of it and, with the weight λ/n, of the affine map's q_1. Without
+// shrinkage neither step raises the loss, and both are invariant to a constant added to the
+// row. Where Adam steps q, it steps q_1 itself and the logarithms of the other increments.
+package monotone
+
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/adam"
+	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/section"
+	"github.com/quantmf/quantmf/internal/transport"
+)
+
+// Maps are d increasing maps during a fit. Slices have d rows of M numbers.
+type Maps struct {
+	M    int
+	F    []float64 // F
+	Inc  []float64 // D, the first of a row q_1; where R is not nil, computed from it (FromR)
+	R    []float64 // R: the logarithms of D, where Adam makes the steps on q; nil: EM does
+	MomF adam.Moment
+	MomR adam.Moment
+	Warm []transport.Warm // the warm starts of the transports
+
+	Pinned            bool    // the ends of q are those of the row: see above
+	Shortest, Longest float64 // bounds of R
+
+	of *Spans // of the rows of x that T_i maps to; nil: ends are free and positive
+}
+
+// Spans are the extremes and the mean of the visible cells of every row.
+type Spans struct {
+	Low, High, Average []float64
+	Seen               []int // visible cells
+	Signed             bool  // rows may be of either sign
+}
+
+// NewSpans makes room for d rows, of which each is to be read; seen counts their visible cells.
+func NewSpans(d int, seen []int, signed bool) *Spans {
+	return &Spans{Low: make([]float64, d), High: make([]float64, d), Average: make([]float64, d), Seen: seen, Signed: signed}
+}
+
+// Read reads row i, NaN where a cell is not visible.
+func (p *Spans) Read(row []float64, i int) {
+	lo, hi, sum, count := math.Inf(1), math.Inf(-1), 0.0, float64(p.Seen[i])
+	for _, v := range row {
+		if v < lo { // not NaN
+			lo = v
+		}
+		if v > hi {
+			hi = v
+		}
+		if v == v {
+			sum += v / count
+		}
+	}
+	p.Low[i], p.High[i], p.Average[i] = lo, hi, sum
+}
+
+// Constant tells whether all visible cells of row i are equal.
+func (p *Spans) Constant(i int) bool { return p.Low[i] == p.High[i] }
+
+// Floors, in units of the row: FloorT of T in x/T, floorIncrement of increments,
+// FloorStart of increments and factors at the start. mostIncrement is a ceiling for signed
+// data: least squares do not bound the increment of a level that has almost no share of
+// the row.
+const (
+	FloorT         = 1e-12
+	floorIncrement = 1e-12
+	FloorStart     = 1e-3
+	mostIncrement  = 1e12
+)
+
+// shortest and longest bound the logarithms of increments, so that a learning rate too large
+// gives a bad fit and no overflow.
+const shortest, longest = -690, 138
+
+// New makes d maps of m levels, flat and of uniform weights. byAdam: their q is
+// stepped by Adam on R.
+func New(d, m int, byAdam, pinned bool, of *Spans) Maps {
+	p := Maps{M: m, F: make([]float64, d*m), Inc: make([]float64, d*m), MomF: adam.NewMoment(d * m), Warm: make([]transport.Warm, d),
+		Pinned: pinned, of: of, Shortest: shortest, Longest: longest}
+	for i := range p.Warm {
+		p.Warm[i] = transport.NewWarm(m)
+	}
+	if byAdam {
+		p.R, p.MomR = make([]float64, d*m), adam.NewMoment(d*m)
+	}
+	return p
+}
+
+// Logits returns F_i, and Increments D_i.
+func (p *Maps) Logits(i int) []float64     { return p.F[i*p.M : (i+1)*p.M] }
+func (p *Maps) Increments(i int) []float64 { return p.Inc[i*p.M : (i+1)*p.M] }
+
+// Quantiles fills q with q_i.
+func (p *Maps) Quantiles(q []float64, i int) {
+	s := 0.0
+	for j, d := range p.Increments(i) {
+		s += d
+		q[j] = s
+	}
+}
+
+// signedEnds tells whether q_1 may be negative.
+func (p *Maps) signedEnds() bool { return p.of != nil && p.of.Signed }
+
+// StepF makes Adam's step of F_i along its gradient.
+func (p *Maps) StepF(i int, grad []float64, at adam.Pace) {
+	p.MomF.Step(p.F, grad, i*p.M, (i+1)*p.M, at)
+}
+
+// StepR makes the paper's step on q: Adam on R, the logarithms of the increments (of
+// signed data R_1 is q_1 over the row's mean; pinned: of their shares of the row's range,
+// by softmax). grad is the gradient in unit·q_i, and is overwritten.
+func (p *Maps) StepR(i int, grad []float64, unit float64, at adam.Pace) {
+	m, inc := p.M, p.Increments(i)
+	tail := 0.0
+	for l := m - 1; l >= 0; l-- { // backward of the cumulative sum
+		tail += grad[l]
+		grad[l] = tail
+	}
+	if !p.Pinned {
+		for l := range inc {
+			d := inc[l]
+			if l == 0 && p.signedEnds() {
+				d = p.of.Average[i]
+			}
+			grad[l] *= d * unit
+		}
+	} else {
+		span := p.of.High[i] - p.of.Low[i]
+		mean := 0.0
+		for l := 1; l < m; l++ {
+			mean += float64(inc[l] / span * grad[l])
+		}
+		grad[0] = 0
+		for l := 1; l < m; l++ {
+			grad[l] = float64(inc[l] * unit * (grad[l] - mean))
+		}
+	}
+	p.MomR.Step(p.R, grad, i*m, (i+1)*m, at)
+	kernel.Confine(p.R[i*m:(i+1)*m], p.Shortest, p.Longest)
+	p.FromR(i)
+}
+
+// FromR makes the increments of row i from their logarithms.
+func (p *Maps) FromR(i int) {
+	inc, r := p.Increments(i), p.R[i*p.M:(i+1)*p.M]
+	if !p.Pinned {
+		kernel.Exp(inc, r)
+		if p.signedEnds() {
+			inc[0] = r[0] * p.of.Average[i]
+		}
+		return
+	}
+	transport.Softmax(inc[1:], r[1:])
+	for l := 1; l < len(inc); l++ {
+		inc[l] *= p.of.High[i] - p.of.Low[i]
+	}
+	inc[0] = p.of.Low[i]
+}
+
+// Sums are what the EM step of a row takes: of tail_jl over its visible samples, with
+// weights x T^{β-2} (Num), T^{β-1} (Den) and 1 (Shares, wanted of signed data alone), and
+// the increments of the map that shrinkage pulls to (Prior).
+type Sums struct{ Num, Den, Shares, Prior []float64 }
+
+// EM makes one multiplicative step on the increments of row i. Num and Den are
+// overwritten of signed data.
+func (p *Maps) EM(i int, s Sums, loss divergence.Loss, lambda float64) {
+	inc, low, high := p.Increments(i), p.of.Low[i], p.of.High[i]
+	seen, first := float64(p.of.Seen[i]), 0
+	if p.of.Signed && !p.Pinned {
+		first = 1
+		c := min(inc[0], low)
+		for l, tail := range s.Shares {
+			s.Num[l], s.Den[l] = max(s.Num[l]-float64(c*tail), 0), max(s.Den[l]-float64(c*tail), 0)
+		}
+	}
+	least := floorIncrement * max(high-low, p.of.Average[i]*1e-3)
+	if p.Pinned {
+		pinned(inc[1:], s.Num[1:], s.Den[1:], high-low, least)
+		return
+	}
+	for l := first; l < len(inc); l++ {
+		if lambda == 0 {
+			inc[l] = max(inc[l]*loss.Step(s.Num[l], s.Den[l]), least)
+			continue
+		}
+		c := lambda * s.Den[l] / seen
+		inc[l] = max((float64(inc[l]*s.Num[l])+float64(c*s.Prior[l]))/max(s.Den[l]+c, divergence.LeastSum), least)
+	}
+	if first == 1 {
+		q, most := p.of.Average[i], mostIncrement*(high-low)
+		for l := 1; l < len(inc); l++ {
+			inc[l] = min(inc[l], most)
+			q -= float64(inc[l] * (s.Shares[l] / seen))
+		}
+		if lambda > 0 {
+			more := lambda / seen
+			q = (q + float64(more*s.Prior[0])) / (1 + more)
+		}
+		inc[0] = q
+	}
+}
+
+// pinned makes the step D ← D num/(den+μ) with μ such that ΣD = span. With
+// ν = μ + min den the sum falls in ν from +Inf at 0 to below span at Σ D num/span,
+// so the root is unique. It is found in ν, which keeps its digits near 0, where μ would
+// cancel.
+func pinned(d, num, den []float64, span, low float64) {
+	lowest, width := math.Inf(1), 0.0
+	for l := range d {
+		if t := float64(d[l] * num[l]); t > 0 {
+			lowest = min(lowest, den[l])
+			width += t
+		}
+	}
+	if !(width/span > 0) {
+		return
+	}
+	sum := func(nu float64) (s, slope float64) {
+		for l := range d {
+			if t := float64(d[l] * num[l]); t > 0 {
+				v := (den[l] - lowest) + nu
+				s += t / v
+				slope -= t / v / v
+			}
+		}
+		return s - span, slope
+	}
+	a, z := 0.0, width/span
+	nu := min(lowest, z)
+	if nu == 0 {
+		nu = z
+	}
+	for range 100 {
+		s, slope := sum(nu)
+		if s > 0 {
+			a = nu
+		} else {
+			z = nu
+		}
+		next := nu - s/slope
+		if !(next > a && next < z) {
+			next = elem.Middle(a, z)
+		}
+		if math.Abs(next-nu) <= 1e-14*nu {
+			break
+		}
+		nu = next
+	}
+	total := 0.0
+	for l := range d {
+		t := float64(d[l] * num[l])
+		if t > 0 {
+			t /= (den[l] - lowest) + nu
+		}
+		d[l] = max(min(t, span), low)
+		total += d[l]
+	}
+	for l := range d {
+		d[l] *= span / total
+	}
+}
+
+// Parts are the numbers of the maps in a checkpoint: parameters, moments and warm starts.
+func (p *Maps) Parts() []section.Part {
+	all := append([]section.Part{section.Finite(p.F)}, p.Rising(p.Inc)...)
+	all = append(all, Moments(p.MomF)...)
+	if p.R != nil {
+		all = append(append(all, section.Within(p.R, p.Shortest, p.Longest)), Moments(p.MomR)...)
+	}
+	for i := range p.Warm {
+		all = append(all, section.Finite(p.Warm[i].Offset))
+	}
+	return all
+}
+
+// Rising are increments as parts of a checkpoint: only the first of a row, q_1, may be
+// negative.
+func (p *Maps) Rising(inc []float64) (all []section.Part) {
+	for lo := 0; lo < len(inc); lo += p.M {
+		all = append(all, section.Finite(inc[lo:lo+1]), section.Positive(inc[lo+1:lo+p.M]))
+	}
+	return all
+}
+
+// Moments are Adam's moments as parts of a checkpoint.
+func Moments(m adam.Moment) []section.Part {
+	// The square of a large gradient overflows: ν is +Inf from then on, and its parameter stands still.
+	return []section.Part{section.Finite(m.Mu), section.Within(m.Nu, 0, math.Inf(1))}
+}
+
+// AppendWarm appends, for each row, 1 where its warm start is valid, else 0.
+func AppendWarm(index []uint64, states []transport.Warm) []uint64 {
+	for i := range states {
+		valid := uint64(0)
+		if states[i].Valid {
+			valid = 1
+		}
+		index = append(index, valid)
+	}
+	return index
+}
+
+// TakeWarm reads from section IDX0 of a checkpoint what AppendWarm appended, from the given index on.
+func TakeWarm(f *section.File, states []transport.Warm, index []uint64, from int) error {
+	for i := range states {
+		if index[from+i] > 1 {
+			return f.FailAt("IDX0", from+i, "is neither 0 nor 1")
+		}
+		states[i].Valid = index[from+i] == 1
+	}
+	return nil
+}

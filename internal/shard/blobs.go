@@ -1,0 +1,181 @@
+package shard
+
+// This file holds the blobs: their names, whose each is, and what is said of one that is not as it should be. Each has
+// the layout of a model file (internal/section), of a kind of its own from 32 on, and says in WHOM whose it is:
+//
+//	WHOM  u the fit's fingerprint, round, shard
+//
+//	plan               WORD u sizes and settings; REAL f settings; UNIT f, EACH u, WGHT f the units of rows, if any
+//	rows-SSSS          FORM u 1 where numbers are listed, 1 in single precision; CELL x', NaN where nothing was
+//	                   observed: row by row, or those of columns COLS from STRT u on; HELD u a bit for each cell, 1
+//	                   where it is held out
+//	round-RRRRRR       STAT u, HIST f, VALI f the journal; NUMB f the numbers that V's steps go on from
+//	v-RRRRRR           VFAC f k × n: V as the steps of the round read it
+//	main-RRRRRR        REAL f what Reduce alone goes on from, if anything: V at the best epoch, Ṽ and its moments
+//	state-RRRRRR-SSSS  REAL f, IDX0 u a shard before the round
+//	part-RRRRRR-SSSS   what the shard adds in the round (parts.go)
+//
+// A number of a round or a shard has leading zeros. Every payload has a length that the plan
+// tells, and is held against it.
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/quantmf/quantmf/internal/section"
+)
+
+// The kinds of blobs.
+const (
+	kindPlan = 32 + iota
+	kindRows
+	kindRound
+	kindV
+	kindMain
+	kindState
+	kindPart
+)
+
+func kindName(kind uint32) string {
+	names := [...]string{"the plan of a fit in shards", "the rows of a shard", "a round of a fit in shards",
+		"V of a round", "what reducing a round goes on from", "the state of a shard", "the part of a shard in a round"}
+	if kind < kindPlan || kind > kindPart {
+		return "of unknown kind"
+	}
+	return names[kind-kindPlan]
+}
+
+// PlanName is the name of the plan.
+const PlanName = "plan"
+
+func digits(i, n int) string {
+	s := strconv.Itoa(i)
+	for len(s) < n {
+		s = "0" + s
+	}
+	return s
+}
+
+// RowsName returns the name of the rows of a shard.
+func RowsName(shard int) string { return "rows-" + digits(shard, 4) }
+
+func roundName(round int) string        { return "round-" + digits(round, 6) }
+func vName(round int) string            { return "v-" + digits(round, 6) }
+func mainName(round int) string         { return "main-" + digits(round, 6) }
+func stateName(round, shard int) string { return "state-" + digits(round, 6) + "-" + digits(shard, 4) }
+func partName(round, shard int) string  { return "part-" + digits(round, 6) + "-" + digits(shard, 4) }
+
+// Store keeps named blobs: Get returns none, and no error, where there is none, and Put keeps one whole or not at
+// all.
+type Store interface {
+	Get(name string) ([]byte, error)
+	Put(name string, data []byte) error
+}
+
+// remover is a store that can also forget.
+type remover interface {
+	Remove(name string) error
+}
+
+// whom is whose a blob is.
+type whom struct {
+	id           uint64
+	round, shard int
+}
+
+func (w whom) encode(kind uint32, sections ...section.Section) []byte {
+	return section.Encode(kind, append([]section.Section{section.Words("WHOM", w.id, uint64(w.round), uint64(w.shard))}, sections...))
+}
+
+// is tells whether WHOM says so.
+func (w whom) is(f *section.File) (bool, error) {
+	v, err := f.Words("WHOM", 3)
+	return err == nil && v[0] == w.id && v[1] == uint64(w.round) && v[2] == uint64(w.shard), err
+}
+
+// Missing is of a blob that is not there.
+var Missing = errors.New("is not there")
+
+// BlobError names the blob that an error is of.
+type BlobError struct {
+	Name string
+	Err  error
+}
+
+func (e *BlobError) Error() string { return "quantmf: blob " + e.Name + ": " + e.Err.Error() }
+func (e *BlobError) Unwrap() error { return e.Err }
+
+// StepError names a step that is missing, or whose blobs are damaged.
+type StepError struct {
+	Round, Shard int
+	Err          error
+}
+
+func (e *StepError) Error() string {
+	return "shard " + strconv.Itoa(e.Shard) + ", round " + strconv.Itoa(e.Round) + ": " + e.Err.Error()
+}
+func (e *StepError) Unwrap() error { return e.Err }
+
+// damaged tells whether an error says that a blob is missing, or is not what it should be: not that
+// the store failed.
+func damaged(err error) bool {
+	var format *section.Error
+	return errors.Is(err, Missing) || errors.As(err, &format)
+}
+
+// Blob is a blob that was read, whole and of whom it should be. What is wrong with its numbers is for its reader to
+// find.
+type Blob struct {
+	*section.File
+	name string
+	made *[2]int // the round and the shard of the step that makes it again; nil: none does
+}
+
+// Fault makes an error of the blob of what is wrong with it, if anything is.
+func (b *Blob) Fault(err error) error {
+	if err == nil {
+		return nil
+	}
+	err = &BlobError{b.name, err}
+	if b.made != nil {
+		err = &StepError{b.made[0], b.made[1], err}
+	}
+	return err
+}
+
+// Restore fills the parts from section REAL, in their order, and returns the count integers of IDX0.
+func (b *Blob) Restore(parts []section.Part, count int) ([]uint64, error) {
+	index, err := b.Words("IDX0", count)
+	if err == nil {
+		err = b.Fill("REAL", parts)
+	}
+	return index, b.Fault(err)
+}
+
+// read gets and decodes a blob, which must have the sections of the tags and be the given one's.
+func (f *Fit) read(name string, kind uint32, of whom, tags ...string) (*Blob, error) {
+	return read(f.Store, name, kind, &of, tags)
+}
+
+// read is the same for any store; of may be nil.
+func read(store Store, name string, kind uint32, of *whom, tags []string) (*Blob, error) {
+	data, err := store.Get(name)
+	if err == nil && data == nil {
+		err = Missing
+	}
+	b := &Blob{name: name}
+	if err == nil {
+		b.File, err = section.Decode(data, kind, kindName, append(slices.Clip(tags), "WHOM"), nil)
+	}
+	if err == nil && of != nil {
+		var is bool
+		if is, err = of.is(b.File); err == nil && !is {
+			err = b.Fail("WHOM", "the blob is of another fit, round or shard")
+		}
+	}
+	if err != nil {
+		return nil, b.Fault(err)
+	}
+	return b, nil
+}

@@ -1,0 +1,179 @@
+package shard
+
+// This file holds an NMF by multiplicative updates whose rows are split. Round 0 is the first
+// sweep over the rows, round e+1 that of epoch e: a step finishes the update of its rows of U for the V of the round, and
+// sums what the next update of V takes. The sums of each run of rows are a piece of nmf.Updates of their own, and are
+// added in the order of the pieces. The state of a shard is its rows of U and, where cells are held out, those at the
+// best epoch.
+
+import (
+	"github.com/quantmf/quantmf/internal/journal"
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/nmf"
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/section"
+)
+
+// BeginNMF fills the state of an NMF for the factors of its start, U (d × k) and first.V.
+func (p *Plan) BeginNMF(first *Start, u []float64) {
+	first.State = func(from, to int) ([]section.Part, []uint64) {
+		u := u[from*p.K : to*p.K]
+		return p.statesU(u, make([]float64, len(u))), nil
+	}
+	if p.Holds {
+		first.Main = []section.Part{section.Positive(make([]float64, p.K*p.N))}
+	}
+}
+
+// statesU is U and the best U in the state of a shard.
+func (p *Plan) statesU(u, best []float64) []section.Part {
+	parts := []section.Part{section.Positive(u)}
+	if p.Holds {
+		parts = append(parts, section.Positive(best))
+	}
+	return parts
+}
+
+// factors reads U and, where cells are held out, the best U.
+func (p *Plan) factors(state *Blob, d int) (u, best []float64, err error) {
+	u, best = make([]float64, d*p.K), make([]float64, d*p.K)
+	_, err = state.Restore(p.statesU(u, best), 0)
+	return u, best, err
+}
+
+// padded copies V, k × n, into rows of np numbers.
+func (p *Plan) padded(to, v []float64, np int) {
+	for c := range p.K {
+		copy(to[c*np:], v[c*p.N:(c+1)*p.N])
+	}
+}
+
+// runsOf has m be of the runs first to end-1.
+func (p *Plan) runsOf(m *nmf.Problem, first, end int) {
+	m.Of, m.Runs = p.D, make([]int, 0, end-first+1)
+	for _, row := range p.runs[first : end+1] {
+		m.Runs = append(m.Runs, row-p.runs[first])
+	}
+}
+
+// StepNMF makes the step of a shard. m is the problem of its rows, but for the runs; its factors are filled here.
+func (f *Fit) StepNMF(r *Round, shard int, state *Blob, v []float64, m nmf.Problem) (*Made, error) {
+	p, cut := f.Plan, f.Plan.Cut(shard)
+	u, best, err := p.factors(state, m.D)
+	if err != nil {
+		return nil, err
+	}
+	if r.Fresh {
+		copy(best, u)
+	}
+	copy(m.U, u)
+	p.padded(m.V, v, m.NP)
+	p.runsOf(&m, cut.From, cut.To)
+	fit := nmf.NewUpdates(m)
+	if err := fit.Sweep(r.Phase == PhaseStart); err != nil {
+		return nil, err
+	}
+	var of Part
+	for run := range cut.To - cut.From {
+		num, den, losses := fit.Sums(run)
+		of.Num, of.Den, of.Losses = append(of.Num, num...), append(of.Den, den...), append(of.Losses, losses...)
+	}
+	if p.Penalty > 0 {
+		of.U = m.U
+	}
+	return &Made{p.statesU(m.U, best), nil, of.sections(NMF)}, nil
+}
+
+// ReduceNMF sums the parts of a round, judges its factors, and makes the next V unless the fit is over.
+func (f *Fit) ReduceNMF(r *Round, v []float64, workers *pool.Pool) ([]float64, []section.Part, error) {
+	p, np := f.Plan, kernel.Pad(f.Plan.N)
+	m := nmf.Problem{N: p.N, K: p.K, NP: np, V: make([]float64, p.K*np), Partial: p.Partial, Visible: p.Visible, HeldOut: p.HeldOut, Loss: p.Loss, Penalty: p.Penalty, Pool: workers}
+	p.padded(m.V, v, np)
+	p.runsOf(&m, 0, p.Runs())
+	if p.Penalty > 0 {
+		m.U = make([]float64, p.D*p.K)
+	}
+	var best []float64
+	var main []section.Part
+	if p.Holds {
+		best = make([]float64, p.K*p.N)
+		main = []section.Part{section.Positive(best)}
+	}
+	if err := f.Main(r.Number, main); err != nil {
+		return nil, nil, err
+	}
+	fit := nmf.NewUpdates(m)
+	for shard := range p.Shards {
+		if err := f.sumNMF(fit, m.U, r.Number, shard); err != nil {
+			return nil, nil, err
+		}
+	}
+	l := fit.Losses()
+	if r.Phase == PhaseVisit {
+		r.Done++
+	}
+	r.Enter(journal.Losses{Of: r.Done, Visible: l.Visible, Held: l.Held, Penalty: l.Penalty}, p.Epochs, PhaseVisit, PhaseOver)
+	if r.Fresh {
+		copy(best, v)
+	}
+	if r.Phase != PhaseOver {
+		fit.StepV()
+		v = make([]float64, p.K*p.N)
+		for c := range p.K {
+			copy(v[c*p.N:(c+1)*p.N], m.V[c*np:])
+		}
+	}
+	return v, main, nil
+}
+
+// sumNMF takes the sums of a shard's runs into their pieces.
+func (f *Fit) sumNMF(fit *nmf.Updates, u []float64, round, shard int) error {
+	p, cut := f.Plan, f.Plan.Cut(shard)
+	b, err := f.part(round, shard)
+	if err != nil {
+		return err
+	}
+	var num, den, losses []section.Part
+	for run := cut.From; run < cut.To; run++ {
+		a, b, c := fit.Sums(run)
+		num, den, losses = append(num, section.Positive(a)), append(den, section.Positive(b)), append(losses, section.Positive(c))
+	}
+	us := []section.Part{}
+	if from, to := cut.Rows(); p.Penalty > 0 {
+		us = append(us, section.Positive(u[from*p.K:to*p.K]))
+	}
+	return b.fill(sums{"NUMS", num}, sums{"DENS", den}, sums{"LOSS", losses}, sums{"UFAC", us})
+}
+
+// FinishNMF reads the factors of a fit that is over, U (d × k) and V (k × n).
+func (f *Fit) FinishNMF(r *Round) (u, v []float64, err error) {
+	p := f.Plan
+	if v, err = f.V(r.Number); err != nil {
+		return nil, nil, err
+	}
+	if r.Kept {
+		if err := f.Main(r.Number, []section.Part{section.Positive(v)}); err != nil {
+			return nil, nil, err
+		}
+	}
+	u = make([]float64, p.D*p.K)
+	for shard := range p.Shards {
+		from, to := p.Cut(shard).Rows()
+		state, err := f.state(r.Number, shard)
+		if err != nil {
+			if damaged(err) {
+				err = &StepError{r.Number - 1, shard, err}
+			}
+			return nil, nil, err
+		}
+		last, best, err := p.factors(state, to-from)
+		if err != nil {
+			return nil, nil, &StepError{r.Number - 1, shard, err}
+		}
+		if r.Kept && !r.Fresh {
+			last = best
+		}
+		copy(u[from*p.K:], last)
+	}
+	return u, v, nil
+}

@@ -1,0 +1,175 @@
+package shard
+
+// This file holds rounds: where a fit stands before the steps of each, and V, which they read.
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/quantmf/quantmf/internal/journal"
+	"github.com/quantmf/quantmf/internal/section"
+)
+
+// Phase is what the steps of a round do.
+type Phase uint64
+
+const (
+	PhaseStart Phase = iota // what comes before the first epoch
+	PhaseVisit              // an epoch
+	PhaseJudge              // the losses after an epoch, where they are not those of its visits
+	PhaseHand               // the model's rows
+	PhaseOver               // nothing
+)
+
+// Round is where a fit stands before the steps of a round.
+type Round struct {
+	Number int
+	Phase  Phase
+	Fresh  bool // the states that are read now are the best so far, and to be kept
+	Steps  int  // of V
+	*journal.Journal
+	Numbers []float64 // that V's steps go on from
+}
+
+// Enter enters losses into the journal, and sets what comes next: again, where there is another epoch, or else end.
+func (r *Round) Enter(l journal.Losses, epochs int, again, end Phase) {
+	better, stop := r.Note(l)
+	r.Fresh = better
+	r.Phase = again
+	if stop || r.Done >= epochs {
+		r.Phase = end
+	}
+}
+
+// Fault is the error of the round's blob.
+func (r *Round) Fault(err error) error { return &BlobError{roundName(r.Number), err} }
+
+func (f *Fit) putRound(r *Round, v []float64, main []section.Part) error {
+	of := f.Plan.whom(r.Number, 0)
+	if len(main) > 0 {
+		if err := f.Store.Put(mainName(r.Number), of.encode(kindMain, section.Parts("REAL", main))); err != nil {
+			return err
+		}
+	}
+	if err := f.Store.Put(vName(r.Number), of.encode(kindV, section.Floats("VFAC", v))); err != nil {
+		return err
+	}
+	data := of.encode(kindRound,
+		section.Words("STAT", uint64(r.Phase), bit(r.Fresh), uint64(r.Steps), uint64(r.Done), bit(r.Kept), uint64(r.BestEpoch), uint64(r.Last), math.Float64bits(r.Best), math.Float64bits(r.Mark)),
+		section.Floats("HIST", r.History), section.Floats("VALI", r.Validation), section.Floats("NUMB", r.Numbers))
+	// What nobody could read would be made again and again.
+	file, err := section.Decode(data, kindRound, kindName, append(slices.Clip(roundTags), "WHOM"), nil)
+	if err == nil {
+		_, err = decodeRound(file, f.Plan, r.Number)
+	}
+	if err != nil {
+		return &BlobError{roundName(r.Number - 1), err}
+	}
+	return f.Store.Put(roundName(r.Number), data)
+}
+
+var roundTags = []string{"STAT", "HIST", "VALI", "NUMB"}
+
+func (f *Fit) readRound(round int) (*Round, error) {
+	if round < 0 {
+		return nil, &BlobError{roundName(round), Missing}
+	}
+	b, err := f.read(roundName(round), kindRound, f.Plan.whom(round, 0), roundTags...)
+	if err != nil {
+		return nil, err
+	}
+	r, err := decodeRound(b.File, f.Plan, round)
+	return r, b.Fault(err)
+}
+
+func decodeRound(f *section.File, p *Plan, number int) (*Round, error) {
+	st, err := f.Words("STAT", 9)
+	if err != nil {
+		return nil, err
+	}
+	epochs := uint64(p.Epochs)
+	for i, most := range []uint64{uint64(PhaseOver), 1, epochs, epochs, 1, epochs, epochs} {
+		if st[i] > most {
+			return nil, f.FailAt("STAT", i, "a number is out of range")
+		}
+	}
+	r := &Round{Number: number, Phase: Phase(st[0]), Fresh: st[1] == 1, Steps: int(st[2]), Journal: journal.New(p.Patience, p.Epochs, p.Holds)}
+	r.Done, r.Kept, r.BestEpoch, r.Last, r.Best, r.Mark = int(st[3]), st[4] == 1, int(st[5]), int(st[6]), math.Float64frombits(st[7]), math.Float64frombits(st[8])
+	for i, v := range []float64{r.Best, r.Mark} {
+		if !(v >= 0 && v <= math.MaxFloat64) {
+			return nil, f.FailAt("STAT", 7+i, "a loss is "+strconv.FormatFloat(v, 'g', -1, 64))
+		}
+	}
+	if r.History, err = f.Floats("HIST", -1, 0, math.MaxFloat64); err != nil {
+		return nil, err
+	}
+	if r.Validation, err = f.Floats("VALI", -1, 0, math.MaxFloat64); err != nil {
+		return nil, err
+	}
+	if !p.Holds {
+		r.Validation = nil
+	}
+	if len(r.History) > r.Done+1 || p.Holds && len(r.Validation) != len(r.History) || r.BestEpoch >= max(len(r.History), 1) || (r.Fresh || r.Kept) && !p.Holds {
+		return nil, f.Fail("STAT", "the journal is not of so many epochs")
+	}
+	r.Numbers, err = f.Floats("NUMB", -1, 0, math.MaxFloat64)
+	return r, err
+}
+
+// Current reads the newest round. Rounds are written one after the other and stay, so the newest is found by
+// doubling and halving. One that is damaged counts as not written yet, so that it is written again.
+func (f *Fit) Current() (*Round, error) {
+	r, err := f.readRound(0)
+	if err != nil {
+		return nil, err
+	}
+	// Round low is there, and round high is not.
+	low, high := 0, 0
+	for step := 1; high == 0; step *= 2 {
+		next, err := f.readRound(low + step)
+		switch {
+		case err == nil:
+			r, low = next, low+step
+		case damaged(err):
+			high = low + step
+		default:
+			return nil, err
+		}
+	}
+	for high-low > 1 {
+		middle := low + (high-low)/2
+		next, err := f.readRound(middle)
+		switch {
+		case err == nil:
+			r, low = next, middle
+		case damaged(err):
+			high = middle
+		default:
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// V reads V as the steps of a round do, k × n.
+func (f *Fit) V(round int) ([]float64, error) {
+	b, err := f.read(vName(round), kindV, f.Plan.whom(round, 0), "VFAC")
+	if err != nil {
+		return nil, err
+	}
+	v, err := b.Floats("VFAC", int64(f.Plan.K)*int64(f.Plan.N), 0, math.MaxFloat64)
+	return v, b.Fault(err)
+}
+
+// Main fills what only Reduce goes on from.
+func (f *Fit) Main(round int, parts []section.Part) error {
+	if len(parts) == 0 {
+		return nil
+	}
+	b, err := f.read(mainName(round), kindMain, f.Plan.whom(round, 0), "REAL")
+	if err != nil {
+		return err
+	}
+	return b.Fault(b.Fill("REAL", parts))
+}

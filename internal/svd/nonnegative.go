@@ -1,0 +1,79 @@
+package svd
+
+// This file holds non-negative factors from singular vectors (NNDSVD; Boutsidis
+// and Gallopoulos 2008). In X ≈ Σ_c s_c u_c v_cᵀ split every vector into its
+// positive and negative part. The non-negative matrix of rank one nearest to
+// s u vᵀ is s u⁺v⁺ᵀ or s u⁻v⁻ᵀ, of the larger |u±||v±|, and
+//
+//	U_·c = √(s|u±||v±|) u±/|u±|,   V_c· = √(s|u±||v±|) v±/|v±|.
+//
+// Multiplicative updates never leave a zero, so no entry is left below a share of
+// the mean of its column of U or row of V.
+
+import "math"
+
+// Passes and More are the passes, and the directions beyond k, that find k vectors well enough for it.
+const (
+	Passes = 4
+	More   = 8
+)
+
+const (
+	noise = 1e-10 // singular values below this share of the first are rounding
+
+	// Fill is the least entry, in units of the mean of its column of U or row of V.
+	Fill = 0.3
+)
+
+// NonNegative fills u, d numbers, and v, n numbers, with column c of U and row c of V, and tells whether X has
+// a rank beyond c; else they mean nothing.
+func (s *Subspace) NonNegative(u, v []float64, c int) bool {
+	if c >= s.L {
+		return false
+	}
+	size := s.Vectors(u, v, c)
+	if !(size > noise*s.Values()[0]) {
+		return false
+	}
+	var up, un, vp, vn float64 // the squared norms of the parts
+	for _, x := range u {
+		if x > 0 {
+			up += float64(x * x)
+		} else {
+			un += float64(x * x)
+		}
+	}
+	for _, x := range v {
+		if x > 0 {
+			vp += float64(x * x)
+		} else {
+			vn += float64(x * x)
+		}
+	}
+	sign, nu, nv := 1.0, math.Sqrt(up), math.Sqrt(vp)
+	if float64(un*vn) > float64(up*vp) {
+		sign, nu, nv = -1, math.Sqrt(un), math.Sqrt(vn)
+	}
+	scale := math.Sqrt(size) * math.Sqrt(float64(nu*nv))
+	for i, x := range u {
+		u[i] = scale * max(sign*x/nu, 0)
+	}
+	for j, x := range v {
+		v[j] = scale * max(sign*x/nv, 0)
+	}
+	fill(u)
+	fill(v)
+	return true
+}
+
+// fill brings entries up to Fill of their mean.
+func fill(v []float64) {
+	mean := 0.0
+	for _, x := range v {
+		mean += x / float64(len(v))
+	}
+	low := Fill * mean
+	for i, x := range v {
+		v[i] = max(x, low)
+	}
+}
