@@ -345,6 +345,38 @@ func TestConvert(t *testing.T) {
 	}
 }
 
+// TestTransformBlocks: blocks of samples that are placed by commands of their own have the bits of one command.
+func TestTransformBlocks(t *testing.T) {
+	runWith(t, "", "version")
+	quiet(t, 0, strings.Fields("fit -k 2 -epochs 2 matrix.tsv -o m")...)
+	quiet(t, 0, strings.Fields("transform m matrix.tsv -o V.tsv")...)
+	want := read(t, "V.tsv")
+	from := 0
+	for i := range 3 {
+		quiet(t, 0, "transform", "m", "matrix.tsv", "-o", "part.tsv", "-block", fmt.Sprintf("%d/3", i))
+		part := read(t, "part.tsv")
+		for j, name := range part.Samples {
+			if name != want.Samples[from+j] {
+				t.Errorf("block %d: sample %s, want %s", i, name, want.Samples[from+j])
+			}
+			for c := range want.X.Rows {
+				if math.Float64bits(part.X.At(c, j)) != math.Float64bits(want.X.At(c, from+j)) {
+					t.Errorf("sample %s: component %d is %v, want %v", name, c, part.X.At(c, j), want.X.At(c, from+j))
+				}
+			}
+		}
+		from += len(part.Samples)
+	}
+	if from != len(want.Samples) {
+		t.Errorf("the blocks have %d samples, want %d", from, len(want.Samples))
+	}
+	for _, block := range []string{"3/3", "-1/3", "1", "x/2", "0/0", "0/99999", "900000000000000000/9000000000000000000"} {
+		if _, said := quiet(t, exitUsage, "transform", "m", "matrix.tsv", "-o", "part.tsv", "-block", block); !strings.Contains(said, "-block") {
+			t.Errorf("%s: %s", block, said)
+		}
+	}
+}
+
 // TestNameless: what is written without the names that there are is said, of each output.
 func TestNameless(t *testing.T) {
 	runWith(t, "", "version")
