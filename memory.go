@@ -176,10 +176,10 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 	if c.validation > 0 {
 		best = 1
 	}
-	held := size(best, most, f.n) / 64
+	held := size(best, most, f.n, 1./64)
 	var plan, step, reduce, finish, state, sum, main float64
 	if method == MethodNMF {
-		state, sum = size(1+best, f.k), 2*v
+		state, sum = size(1+best, f.k), size(2, v)
 		if c.loss == divergence.KL && !f.hidden { // the denominators are sums of factors
 			sum = v + f.k
 		}
@@ -198,7 +198,7 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 			sum = size(f.pairs()+f.k, f.n)
 		} else {
 			state += size(3, f.k)
-			main = 3 * v
+			main = size(3, v)
 		}
 		of := f
 		of.d = most
@@ -210,10 +210,10 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 	// State and sums are there as they are, as bytes, and as a blob of bytes.
 	step += size(4, most, state) + size(3, sums, sum) + size(3, v) + held
 	main += size(best, v)
-	reduce += size(sums, sum) + 5*v + 3*main
+	reduce += size(sums, sum) + size(5, v) + size(3, main)
 	plan += size(3, most, f.n) + size(3, most, state) + size(3, v)
 	bytes := func(numbers float64) int64 { return int64(min(8*numbers, math.MaxInt64/2)) }
-	return ShardMemory{Plan: bytes(plan), Rows: bytes(size(most, f.n)), Step: bytes(step), Reduce: bytes(reduce), Finish: bytes(finish + 2*v),
+	return ShardMemory{Plan: bytes(plan), Rows: bytes(size(most, f.n)), Step: bytes(step), Reduce: bytes(reduce), Finish: bytes(finish + size(2, v)),
 		Round: bytes(size(all, sum) + size(f.d, state) + v + main)}, nil
 }
 

@@ -68,7 +68,7 @@ func paired(a, b []float64, at []int) (mean, stdErr float64) {
 	}
 	for _, r := range at {
 		d := a[r] - b[r] - mean
-		stdErr += d * d
+		stdErr += float64(d * d)
 	}
 	if n > 1 {
 		stdErr = math.Sqrt(stdErr / (n - 1) / n)

@@ -58,7 +58,7 @@ func counts(n int, missing float64) quantmf.Mat {
 		}
 		for j := range x.Cols {
 			if src.Float64() < share || j%x.Rows == i {
-				x.Set(i, j, math.Floor(1+3/(0.1+src.Float64())*float64(1+(i+j)%3)))
+				x.Set(i, j, math.Floor(1+float64(3/(0.1+src.Float64())*float64(1+(i+j)%3))))
 			}
 			if src.Float64() < missing {
 				x.Set(i, j, math.NaN())
