@@ -270,9 +270,11 @@ func TestBQMFTransform(t *testing.T) {
 // TestBQMFCancel: how far a fit goes between two looks at its context is bound by rows and
 // samples, and nothing is begun once the context has ended. It counts looks, not time.
 func TestBQMFCancel(t *testing.T) {
-	d, n, moments := 300, 150, 12
-	if testing.Short() {
-		d, n, moments = 100, 60, 6
+	d, n, moments := 160, 90, 10
+	if long {
+		d, n, moments = 300, 150, 12
+	} else if testing.Short() {
+		d, n, moments = 80, 50, 5
 	}
 	x, _ := bent(d, n, 5, 0, 9)
 	x.Set(3, 3, math.NaN())

@@ -244,7 +244,7 @@ func TestReckless(t *testing.T) {
 			}
 		}
 	}
-	epochs := 6
+	epochs := 4
 	if long {
 		epochs = 12
 	}

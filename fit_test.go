@@ -278,7 +278,7 @@ func TestQMFQValidation(t *testing.T) {
 		t.Fatal(err)
 	}
 	interior := 0
-	for _, o := range some([][]FitOption{nil, {WithLoss(Frobenius), WithProjection(FrobeniusUpdates(10))}, {WithStart(StartUniform)}, {WithPatience(3)}}, 2, 3) {
+	for _, o := range some([][]FitOption{nil, {WithLoss(Frobenius), WithProjection(FrobeniusUpdates(10))}, {WithStart(StartUniform)}, {WithPatience(3)}}, 2) {
 		o = append(o, WithEpochs(15), WithSeed(3), WithLevels(8), WithLearningRate(0.2), WithSchedule(ScheduleConstant))
 		q, err := FitQMFQ(ctx, x, 6, append(o, WithValidation(0.1))...)
 		if err != nil {

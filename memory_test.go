@@ -72,11 +72,12 @@ func TestMemoryOf(t *testing.T) {
 // TestMemoryOfState: the size told of a checkpoint is that of the states of a fit.
 func TestMemoryOfState(t *testing.T) {
 	x := lognormal(150, 40)
-	for _, c := range []struct {
+	type kind struct {
 		model  string
 		method Method
 		opts   []FitOption
-	}{
+	}
+	for _, c := range some([]kind{
 		{"NMF", MethodNMF, nil},
 		{"NMF", MethodNMF, []FitOption{WithUpdates(UpdatesMultiplicative)}},
 		{"NMF", MethodNMF, []FitOption{WithValidation(0.1)}},
@@ -88,7 +89,7 @@ func TestMemoryOfState(t *testing.T) {
 		{"NMF", MethodNMF, []FitOption{WithUpdates(UpdatesMultiplicative), WithRestarts(2)}},
 		{"QMF", MethodQMF, []FitOption{WithRestarts(2)}},
 		{"BQMF", MethodBQMF, nil},
-	} {
+	}, 0, 2, 4, 5, 7, 8, 10) {
 		opts := append([]FitOption{WithEpochs(4)}, c.opts...)
 		told, err := MemoryOf(c.method, x.Rows, x.Cols, 6, opts...)
 		if err != nil {

@@ -162,7 +162,7 @@ func TestStarts(t *testing.T) {
 	for name, start := range map[string]FitOption{"uniform": WithStart(StartUniform), "SVD": WithStart(StartSVD), "given": WithInit(u, v)} {
 		for _, l := range []Loss{KL, Frobenius, 0, -1, 0.5, 1.5, 3} {
 			for _, x := range []Mat{x, holed(x, 0.1)} {
-				m, err := FitNMF(context.Background(), x, 4, WithLoss(l), WithEpochs(40), WithMissingValues(), start)
+				m, err := FitNMF(context.Background(), x, 4, WithLoss(l), WithEpochs(some([]int{40, 15}, 1)[0]), WithMissingValues(), start)
 				if err != nil {
 					t.Fatal(err)
 				}

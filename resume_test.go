@@ -148,8 +148,8 @@ func TestResumeQMFQ(t *testing.T) {
 	}
 }
 
-// stateCases calls f for every model with every combination of the options that are
-// part of the state of a fit.
+// stateCases calls f for every model with combinations of the options that are part of the
+// state of a fit: with QUANTMF_LONG with each.
 func stateCases(f func(name, model string, x Mat, opts []FitOption)) {
 	type choice struct {
 		name   string
@@ -178,7 +178,8 @@ func stateCases(f func(name, model string, x Mat, opts []FitOption)) {
 		var walk func(k int, name string, x Mat, opts []FitOption)
 		walk = func(k int, name string, x Mat, opts []FitOption) {
 			if k == len(axes) {
-				if count++; !testing.Short() || count%11 == 3 { // every choice of every axis is among them
+				// Of every model each pair of choices is among the fifth, and each choice among the eleventh.
+				if count++; long || testing.Short() && count%11 == 3 || !testing.Short() && count%5 == 3 {
 					f(name, model, x, opts)
 				}
 				return
@@ -221,7 +222,7 @@ func TestResumeEveryState(t *testing.T) {
 		}
 		bits, _ := want.MarshalBinary()
 		for i, s := range states {
-			if testing.Short() && i%4 != 1 || !long && i%4 > 1 { // of both numbers of workers
+			if testing.Short() && i%4 != 1 {
 				continue
 			}
 			got, _, _, _, _, err := fitAny(ctx, model, x, 2, append(opts, WithResume(s), WithWorkers(1+i%2))...)

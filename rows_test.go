@@ -80,8 +80,10 @@ func TestRows(t *testing.T) {
 // it is with, for options of every kind.
 func TestRowsAlone(t *testing.T) {
 	src := random.Split(43, 0)
-	trials := 400
-	if testing.Short() {
+	trials := 160
+	if long {
+		trials = 400
+	} else if testing.Short() {
 		trials = 60
 	}
 	for trial := range trials {

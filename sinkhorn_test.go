@@ -117,8 +117,10 @@ func randomProblem(r *random.Source) (x, b []float64, eps float64) {
 // TestRandomProblems: all converge, in the number of passes that is stated, and
 // nothing is NaN.
 func TestRandomProblems(t *testing.T) {
-	problems := 100000
-	if testing.Short() {
+	problems := 30000
+	if long {
+		problems = 100000
+	} else if testing.Short() {
 		problems = 5000
 	}
 	src := random.Split(3, 0)

@@ -232,9 +232,11 @@ func FuzzSolve(f *testing.F) {
 
 // TestSolveAnything is what FuzzSolve does, for bytes that are drawn.
 func TestSolveAnything(t *testing.T) {
-	problems := 40000
-	if testing.Short() {
-		problems = 4000
+	problems := 15000
+	if long {
+		problems = 40000
+	} else if testing.Short() {
+		problems = 3000
 	}
 	r := random.Split(31, 0)
 	solved := 0

@@ -82,7 +82,7 @@ func TestTransformOptimal(t *testing.T) {
 func TestTransformFromProjection(t *testing.T) {
 	ctx := context.Background()
 	const d, columns = 30, 40
-	for _, c := range []struct{ n, k int }{{5, 4}, {5, 8}} {
+	for _, c := range some([]struct{ n, k int }{{5, 4}, {5, 8}}, 1) {
 		x := columnsOf(first(toy(1), d), func(j int) bool { return j < c.n })
 		q, err := FitQMFQ(ctx, x, c.k, WithEpochs(5), WithEpsilon(0.0005))
 		if err != nil {

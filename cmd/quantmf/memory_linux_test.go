@@ -24,8 +24,8 @@ func TestFootprint(t *testing.T) {
 	fits := []string{
 		"-k 20 -epochs 2 plain.tsv",
 		"-k 20 -epochs 2 -method qmfq -start uniform plain.tsv",
-		"-k 100 -epochs 300 -method nmf -o m.qmf plain.tsv",
-		"-k 60 -epochs 6 -method bqmf -o m.qmf plain.tsv",
+		"-k 100 -epochs 60 -method nmf -o m.qmf plain.tsv",
+		"-k 60 -epochs 3 -method bqmf -o m.qmf plain.tsv",
 	}
 	d, n := 500, 150
 	if os.Getenv("QUANTMF_LONG") != "" {

@@ -12,8 +12,11 @@ import (
 // alone: the same bits, with T taken in passing or afterwards.
 func TestAbreast(t *testing.T) {
 	src := random.Split(41, 0)
-	taken, all := 0, 0
-	for trial := range 300 {
+	taken, all, trials := 0, 0, 300
+	if testing.Short() {
+		trials = 80
+	}
+	for trial := range trials {
 		n, m := 1+int(60*src.Float64()), 2+int(20*src.Float64())
 		count := 1 + trial%kernel.Lanes
 		spaces := NewRows(count, n, m)
