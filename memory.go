@@ -42,8 +42,8 @@ type Memory struct {
 }
 
 // MemoryOf estimates what a fit of a d × n matrix of the given rank takes with these
-// options, before the fit is made. The estimate is up to 2.5 times what was measured. Not
-// counted are x, garbage that has not been collected yet, and what [WithCheckpoint] takes
+// options, before the fit is made. The estimate is up to 2.5 times what was measured; where the data
+// choose a start it is for the one that takes most. Not counted are x, garbage that has not been collected yet, and what [WithCheckpoint] takes
 // while it assembles a state, about five times State. Errors: the [*OptionError] that
 // the fit would return before it looks at x, and [*ShapeError] for sizes below 1; a fit too large
 // for any machine is no error here.
