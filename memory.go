@@ -202,13 +202,13 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 		}
 		of := f
 		of.d = most
-		step = of.maps(most, most) + size(sums, sum)
+		step = of.maps(most, most) + size(max(sums-2, 0), sum) // maps counts three: here they are those of the nodes and a run
 		reduce = size(3, sum) + size(2, sums, sum) + size(2, f.d) + size(4, v)
 		finish = float64(whole.Model/8) + v + size(3, most, f.k+float64(3*f.m))
 		plan = float64(whole.Rows / 8)
 	}
-	// State and sums are there as they are, as bytes, and as a blob of bytes.
-	step += size(4, most, state) + size(3, sums, sum) + size(3, v) + held
+	// State and sums become bytes, and a blob of bytes.
+	step += size(4, most, state) + size(2, sums, sum) + size(3, v) + held
 	main += size(best, v)
 	reduce += size(sums, sum) + size(5, v) + size(3, main)
 	plan += size(3, most, f.n) + size(3, most, state) + size(3, v)

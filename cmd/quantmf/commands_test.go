@@ -386,6 +386,7 @@ func TestNameless(t *testing.T) {
 		{"transform m matrix.tsv -o V.npy", "V.npy: npy has no names, so those of the samples are left out"},
 		{"reconstruct m -o X.npy", "X.npy: npy has no names, so those of the features and samples are left out"},
 		{"reconstruct m -o X.npy -progress none", ""},
+		{"convert matrix.tsv X.npy -progress json", `{"file":"X.npy","warning":"npy has no names, so those of the features and samples are left out: npz keeps them"}`},
 		{"impute matrix.tsv -k 2 -epochs 2 -checks 0 -o X.npy", "X.npy: npy has no names, so those of the features and samples are left out"},
 	} {
 		_, said := quiet(t, 0, strings.Fields(c.args)...)

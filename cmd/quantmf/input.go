@@ -170,7 +170,18 @@ func (f *inputFlags) nameless(w io.Writer, path string, features, samples bool) 
 	} else if !features {
 		whose = "samples"
 	}
-	_, err = fmt.Fprintf(w, "warning: %s: %s has no names, so those of the %s are left out: npz keeps them\n", shown(path), format, whose)
+	return f.warn(w, path, fmt.Sprintf("%s has no names, so those of the %s are left out: npz keeps them", format, whose))
+}
+
+// warn says what may be wrong with a file.
+func (f *inputFlags) warn(w io.Writer, path, text string) error {
+	if f.progress == "json" {
+		return json.NewEncoder(w).Encode(struct {
+			File    string `json:"file"`
+			Warning string `json:"warning"`
+		}{path, text})
+	}
+	_, err := fmt.Fprintf(w, "warning: %s: %s\n", shown(path), text)
 	return err
 }
 
@@ -358,8 +369,7 @@ func (f *inputFlags) say(w io.Writer, t *table.Table, text string) error {
 	if f.progress == "none" {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "warning: %s: %s\n", shown(t.File), text)
-	return err
+	return f.warn(w, t.File, text)
 }
 
 // firstOf quotes the first names of a list.
