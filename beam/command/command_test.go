@@ -41,7 +41,10 @@ func TestFit(t *testing.T) {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	for range 2 { // the second finds all done
-		run(t, exitDone, "fit", "-method", "nmf", "-k", "2", "-epochs", "3", "-store", store, file)
+		_, said := run(t, exitDone, "fit", "-method", "nmf", "-k", "2", "-epochs", "3", "-store", store, "-u", filepath.Join(t.TempDir(), "U.npy"), file)
+		if !strings.Contains(said, "U.npy: npy has no names, so those of the features are left out") {
+			t.Errorf("names were lost, and what was said is %q", said)
+		}
 	}
 	if _, said := run(t, exitUsage, "fit", "-method", "nmf", "-k", "3", "-store", store, file); !strings.Contains(said, "-store: it has another fit") {
 		t.Error(said)

@@ -189,6 +189,11 @@ func fit(ctx context.Context, args []string, s streams) error {
 	if err := f.write(m, t, s.out); err != nil {
 		return err
 	}
+	for _, text := range []string{nameless(f.uFile, "features", t.NamedFeatures), nameless(f.vFile, "samples", t.NamedSamples), nameless(f.qFile, "features", t.NamedFeatures)} {
+		if text != "" {
+			f.say(s, record{Warning: text}, "warning: %s", text)
+		}
+	}
 	f.say(s, record{Done: true, Seconds: time.Since(began).Seconds()}, "done in %.1f s", time.Since(began).Seconds())
 	return nil
 }
