@@ -112,7 +112,8 @@ func (c *ending) Err() error {
 // 6000 × 300, rank 10, calls with the default workers return within 50 ms of it, which needs
 // a machine that does nothing else. Calls of one worker are told of in time of the
 // processor, which other programs hardly change: the most between two looks at the context, and
-// from the look that finds the end to the return, at most 100 ms together. QUANTMF_LATENCY
+// from the look that finds the end to the return, at most 100 ms together; the first progress is told
+// after 100 ms at most. QUANTMF_LATENCY
 // is 1 or the name of a call. What is above is tried three times.
 func TestCancelLatency(t *testing.T) {
 	only := os.Getenv("QUANTMF_LATENCY")
@@ -140,9 +141,14 @@ func TestCancelLatency(t *testing.T) {
 		const budget, alone = 50 * time.Millisecond, 100 * time.Millisecond
 		runtime.GOMAXPROCS(1)             // Transform has a worker for each
 		phase, of := "", map[int]string{} // the phase that follows a look
+		var first time.Duration           // until something is told
 		whole := &clocked{Context: context.Background()}
 		run := func(c *clocked) error {
+			began := cpuTime()
 			return call(c, WithWorkers(1), WithProgress(func(p Progress) error {
+				if first == 0 {
+					first = cpuTime() - began
+				}
 				if name := p.Phase.String(); name != phase && c == whole {
 					phase, of[c.count] = name, name
 				}
@@ -195,6 +201,9 @@ func TestCancelLatency(t *testing.T) {
 		}
 		t.Logf("%-16s %8d looks, %.1f ms between two at most (in %s), %.1f ms from the end at most (in %s)", name, whole.count,
 			1e3*gap.Seconds(), in(whole.at), 1e3*worst.Seconds(), in(at))
+		if t.Logf("%-16s tells something after %.1f ms", name, 1e3*first.Seconds()); first > 100*time.Millisecond {
+			t.Errorf("%s: tells nothing for %v", name, first)
+		}
 		if gap+worst > alone {
 			t.Errorf("%s: one worker goes on for %v", name, gap+worst)
 		}

@@ -115,6 +115,9 @@ func TestTopFeaturesFindGroups(t *testing.T) {
 // TestTopsWithHoles: with missing cells, a constant feature and a feature of one
 // observed cell the groups are still found, and those two features are no one's.
 func TestTopsWithHoles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fits for long")
+	}
 	full, group := planted(1, 0.1)
 	x := holed(full, 0.15)
 	for j := range x.Cols {

@@ -106,7 +106,41 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestCompletion asks bash and fish for completions, and zsh whether it can read its script.
+// zshType types lines into a zsh of its own, a tab after each, and prints what is added to each: all of it
+// that zsh tells by zshHear.
+const zshType = `
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell 'source ./hear'
+while IFS= read -r line; do
+	zpty -w -n shell $'\C-u'"$line"$'\t'
+	for ((tries = 0; tries < 3000; tries++)); do
+		[[ -e told ]] && break
+		while zpty -r -t shell said; do :; done
+		sleep 0.01
+	done
+	print -r -- ${(f)"$(<told)"}
+	rm -f told
+done
+`
+
+const zshHear = `
+PS1= LISTMAX=0
+setopt nobeep
+bindkey -e
+bindkey '^I' complete-word
+autoload -U compinit; compinit -u -D
+source ./script
+compadd() {
+	local -a found
+	[[ " $* " == *' -'[OAD]' '* ]] || { builtin compadd -A found "$@"; added+=($found) }
+	builtin compadd "$@"
+}
+told() { print -rl -- $added >|new; added=() comppostfuncs=(told); mv new told }
+comppostfuncs=(told)
+`
+
+// TestCompletion asks each shell that is here for completions; zsh has them in a terminal alone, and gets one of its own.
 func TestCompletion(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeText(t, "table.tsv", "")
@@ -126,11 +160,7 @@ func TestCompletion(t *testing.T) {
 		if out, err := exec.Command(path, "-n", "script").CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s", shell, err, out)
 		}
-		os.Remove("script")
-		if shell == "zsh" {
-			continue
-		}
-		for _, c := range []struct{ line, want string }{
+		lines := []struct{ line, want string }{
 			{"quantmf im", "impute"},
 			{"quantmf fit -meth", "-method"},
 			{"quantmf fit -method bq", "bqmf"},
@@ -142,7 +172,28 @@ func TestCompletion(t *testing.T) {
 			{"quantmf help recon", "reconstruct"},
 			{"quantmf impute -value me", "mean median"},
 			{"quantmf impute -int", "-interval"},
-		} {
+		}
+		if shell == "zsh" {
+			var typed strings.Builder
+			for _, c := range lines {
+				typed.WriteString(c.line + "\n")
+			}
+			writeText(t, "hear", zshHear)
+			run := exec.Command(path, "-f", "-c", zshType)
+			run.Stdin = strings.NewReader(typed.String())
+			out, err := run.CombinedOutput()
+			os.Remove("hear")
+			os.Remove("script")
+			got := strings.Split(string(out), "\n")
+			for i, c := range lines {
+				if err != nil || i >= len(got) || got[i] != c.want {
+					t.Errorf("zsh: %q: %v, %q, want %q as line %d", c.line, err, out, c.want, i)
+				}
+			}
+			continue
+		}
+		os.Remove("script")
+		for _, c := range lines {
 			if shell == "fish" {
 				// It lists what it completes to, a line each, a description after a tab.
 				out, err := exec.Command(path, "--no-config", "-c", script+"\ncomplete -C '"+c.line+"'").CombinedOutput()

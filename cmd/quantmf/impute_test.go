@@ -330,6 +330,9 @@ func TestDeal(t *testing.T) {
 // TestImputeIntervals: on expression data, rows of values that come once, intervals hold as
 // many hidden values as they say.
 func TestImputeIntervals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fits whole data sets")
+	}
 	whole := read(t, filepath.Join("..", "..", "testdata", "laml-exp.tsv.gz"))
 	t.Chdir(t.TempDir())
 	var rows []int
@@ -352,11 +355,7 @@ func TestImputeIntervals(t *testing.T) {
 		}
 	}
 	writeTable(t, "holes.npz", given)
-	shares := []float64{0.5, 0.8, 0.95}
-	if testing.Short() {
-		shares = shares[1:2]
-	}
-	for _, p := range shares {
+	for _, p := range []float64{0.5, 0.8, 0.95} {
 		quiet(t, 0, "impute", "holes.npz", "-o", "full.npz", "-interval", fmt.Sprint(p), "-checks", "0")
 		lower, upper := read(t, "full.lower.npz"), read(t, "full.upper.npz")
 		held, count := 0.0, 0.0

@@ -256,6 +256,9 @@ func TestShardKilled(t *testing.T) {
 
 // TestShardScripts: the scripts in docs/shards make the model of fit, started as schedulers start them.
 func TestShardScripts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs whole scripts")
+	}
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("no bash here")

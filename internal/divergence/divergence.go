@@ -259,11 +259,16 @@ func (l Loss) Differentiate(value, slope, curvature, expected, x, t []float64, l
 		if len(value) > 0 {
 			kernel.Log(value, slope)
 			for j, log := range value {
-				if t, y := t[j], x[j]; y > 0 && t >= low {
-					value[j] = max(float64(y*max(log, lowest))+(t-y), 0)
-				} else {
-					value[j] = l.Value(y, t, least)
+				t, y := t[j], x[j]
+				v := float64(y*log) + (t - y)
+				switch {
+				case y > 0 && t >= low && v > 0:
+				case y > 0 && t >= low: // x/t may be 0
+					v = max(float64(y*max(log, lowest))+(t-y), 0)
+				default:
+					v = l.Value(y, t, least)
 				}
+				value[j] = v
 			}
 		}
 		kernel.Shift(slope, slope, 1)

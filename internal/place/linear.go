@@ -30,7 +30,7 @@ import (
 const (
 	expectedAt  = 1      // steps by at least the expected curvature, after the first
 	leastFirst  = 0.03   // of 1/k, below which no entry falls in the first step
-	settled     = 1e-10  // a over vᵀHv at which a step is the last: the convergence is quadratic
+	settled     = 1e-8   // a over vᵀHv at which a step is the last: the convergence is quadratic
 	settledRoot = 1e-12  // the same where the loss has powers, whose derivatives are not smooth at 0
 	still       = 1e-16  // a over vᵀHv at which nothing but rounding is left
 	retreat     = 0.95   // of a step that made a cell 0 which is not
@@ -130,18 +130,25 @@ func (b *Linear) cells() func(t *tile, i, rows, np int) {
 	}
 }
 
-func (b *Linear) search() search {
-	k := len(b.alive)
+func (b *Linear) searches() func() search {
+	k, at := len(b.alive), &column{x: make([]float64, b.d), filled: make([]float64, kernel.Pad(b.d))}
 	v := func() []float64 { return make([]float64, k) }
-	return &linear{Linear: b, at: quadratic.New(k), there: quadratic.New(k), x: make([]float64, b.d), filled: make([]float64, kernel.Pad(b.d)), v: v(), try: v()}
+	return func() search {
+		return &linear{Linear: b, column: at, at: quadratic.New(k), there: quadratic.New(k), v: v(), try: v()}
+	}
+}
+
+// column is the one that a search begins with.
+type column struct {
+	x      []float64 // of sum 1
+	filled []float64 // Pad(d): the same, with the mean where a cell is missing
 }
 
 // linear is the search of a column.
 type linear struct {
 	*Linear
-	x              []float64 // the column, of sum 1
-	filled         []float64 // Pad(d): the same, with the mean where a cell is missing
-	unit           float64   // what it summed to
+	*column
+	unit           float64 // what the column summed to
 	v, try         []float64
 	at, there      quadratic.Form // at v, and at try
 	loss           float64        // at v, where it is not convex

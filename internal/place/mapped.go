@@ -179,12 +179,15 @@ func (b *Mapped) cells() func(t *tile, i, rows, np int) {
 			}
 			loss, first, second, expected := t.loss[lo:hi], t.slope[lo:hi], t.curvature[lo:hi], t.expected[lo:hi]
 			b.Loss.Differentiate(loss, first, second, expected, t.x[(i+r)*t.wide:], value, low)
-			weight := b.Weight(row)
-			for l, s := range slope {
-				loss[l] *= weight
-				s *= weight
-				first[l], second[l] = float64(first[l]*s), float64(expected[l]*s)*slope[l]
+			weighted := slope
+			if weight := b.Weight(row); weight != 1 {
+				weighted = values[:np]
+				kernel.Scale(loss, loss, weight)
+				kernel.Scale(weighted, slope, weight)
 			}
+			kernel.Multiply(first, first, weighted)
+			kernel.Multiply(second, expected, weighted)
+			kernel.Multiply(second, second, slope)
 		}
 	}
 }
@@ -192,17 +195,15 @@ func (b *Mapped) cells() func(t *tile, i, rows, np int) {
 // mapped is the search of a column: short ones from all starts, and a long one from the best end.
 type mapped struct {
 	*Mapped
-	x                      []float64 // the column, in the rows that matter
-	starts                 []start   // the best one last, in the end
-	now                    int       // of starts: where the search that is on began
-	at, there              logPoint  // where it is, and where it looks
-	steps                  int       // that it has left
-	stands                 bool      // there is its first point
+	*nearest
+	starts                 []start  // the best one last, in the end
+	now                    int      // of starts: where the search that is on began
+	at, there              logPoint // where it is, and where it looks
+	steps                  int      // that it has left
+	stands                 bool     // there is its first point
 	lambda, raise, promise float64
 	idle                   int
 	s                      []float64
-	distance, base         []float64 // Pad(n)
-	weights                []float64 // of near
 }
 
 // start is where a search begins, and then where it ended.
@@ -222,14 +223,24 @@ func newLogPoint(k int) logPoint {
 	return logPoint{z: make([]float64, k), v: make([]float64, k), Form: quadratic.New(k)}
 }
 
-func (b *Mapped) search() search {
-	k := b.K
-	p := &mapped{Mapped: b, x: make([]float64, len(b.rows)), at: newLogPoint(k), there: newLogPoint(k),
-		distance: make([]float64, kernel.Pad(b.N)), base: make([]float64, kernel.Pad(b.N)), weights: make([]float64, len(b.near)), s: make([]float64, k)}
-	for range nearStarts + 2 {
-		p.starts = append(p.starts, start{z: make([]float64, k)})
+func (b *Mapped) searches() func() search {
+	k, np := b.K, kernel.Pad(b.N)
+	v := func(n int) []float64 { return make([]float64, n) }
+	room := &nearest{x: v(len(b.rows)), weights: v(len(b.near)), distance: v(np), base: v(np)}
+	return func() search {
+		p := &mapped{Mapped: b, nearest: room, at: newLogPoint(k), there: newLogPoint(k), s: v(k)}
+		for range nearStarts + 2 {
+			p.starts = append(p.starts, start{z: v(k)})
+		}
+		return p
 	}
-	return p
+}
+
+// nearest is room for the column that a search begins with, and for what lies near it.
+type nearest struct {
+	x              []float64 // in the rows that matter
+	weights        []float64 // of near
+	distance, base []float64 // Pad(n)
 }
 
 func (p *mapped) begin(j int, column []float64) ([]float64, bool) {
@@ -324,8 +335,9 @@ func (p *mapped) next(loss float64) bool {
 	k := p.K
 	for c, v := range p.there.v { // from v to log v
 		p.there.G[c] *= v
-		for b := range c + 1 {
-			p.there.H[c*k+b] *= float64(v * p.there.v[b])
+		for b, w := range p.there.v[:c+1] {
+			h := p.there.H[c*k+b] * float64(v*w)
+			p.there.H[c*k+b], p.there.H[b*k+c] = h, h
 		}
 	}
 	if p.stands {

@@ -6,32 +6,81 @@ package place
 //
 //	h_{J+1} = h_J - ρ_J (t_J - c),   y_{J+1} = y_J + ρ_J,
 //
-// t_J is the threshold between levels J and J+1, ρ_J its rate, and c one of the thresholds.
+// t_J is the threshold between levels J and J+1, ρ_J its rate, and c one of the thresholds. Where all
+// rates are one ρ, as on a regular grid, the weights are e^{h_J} e^{ρ(J-(m-1)/2)(x̃-c)}, h_J taken from the middle
+// of their range, and the second factors are powers: two exponentials a point instead of m.
 
 import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // A Sheet is the map T of a row, for ε > 0. It is not changed once made.
 type Sheet struct {
-	squash       transport.Squash
-	center       float64
-	q, h, y, inc []float64
+	squash transport.Squash
+	center float64
+	step   float64   // ρ where the weights are powers
+	form   form      // how the weights are made
+	q, y   []float64 // m
+	h      []float64 // m: e^{h_J} where the weights are powers
+	inc    []float64 // m-1
 }
+
+// form says how the weights of the levels at a point are made. It depends on the row alone, so that a point
+// has the same bits beside any others.
+type form uint8
+
+const (
+	exact  form = iota // by an exponential each, over the largest
+	lifted             // by powers times e^{h_J}, over the largest
+	powers             // by powers, each level counting e^{h_J} times
+)
+
+const (
+	mostPower = 300 // largest |log| of a weight that sums take as it is: no product of two overflows
+	mostLift  = 680 // likewise of one that is divided by the largest first
+)
 
 // NewSheet makes the map onto the rising q of m levels by the m-1 thresholds cut, in squashed x,
 // and their rates.
 func NewSheet(squash transport.Squash, q, cut, rate []float64) Sheet {
 	m := len(q)
 	s := Sheet{squash: squash, q: q, h: make([]float64, m), y: make([]float64, m), inc: make([]float64, m-1)}
-	if m > 1 {
-		s.center = cut[(m-1)/2]
+	if m == 1 {
+		return s
 	}
+	s.center = cut[(m-1)/2]
 	for J, r := range rate {
 		s.y[J+1] = s.y[J] + r
 		s.h[J+1] = s.h[J] - float64(r*(cut[J]-s.center))
 		s.inc[J] = q[J+1] - q[J]
+	}
+	s.step = s.y[m-1] / float64(m-1)
+	for _, r := range rate {
+		if !(math.Abs(r-s.step) <= 1e-15*float64(m)*s.step) {
+			return s
+		}
+	}
+	farthest := squash.Farthest(s.center)
+	edge := s.y[m-1] / 2
+	lo, hi := s.h[0], s.h[0]
+	for _, h := range s.h {
+		lo, hi = min(lo, h), max(hi, h)
+	}
+	switch most := float64(farthest*max(edge, s.step)) + (hi-lo)/2; {
+	case most <= mostPower:
+		s.form = powers
+	case most <= mostLift:
+		s.form = lifted
+	default:
+		return s
+	}
+	for J := range s.h {
+		s.y[J] = float64(float64(J)*s.step) - edge
+		s.h[J] = elem.Exp(s.h[J] - elem.Middle(lo, hi))
 	}
 	return s
 }
@@ -70,16 +119,41 @@ func (f *Sheet) At(t, slope, w []float64, r *SheetRoom) {
 	e, s, z := r.e[:n*m], r.s[:n], r.z[:n]
 	f.squash.Apply(s, w)
 	kernel.Shift(z, s, f.center)
-	kernel.Build(e, z, f.h, f.y)
-	kernel.Average(t, e, r.weights, z, f.q[0], f.inc)
-	kernel.Covariance(&kernel.Cov{Out: slope, E: e, W: r.weights, Z: z, Zeta: r.ones[:n], A: r.zeros[:n], V: f.q, Lam: r.none, Y: f.y})
-	copy(z, slope)
+	weights := r.weights
+	switch f.form {
+	case exact:
+		kernel.Build(e, z, f.h, f.y)
+	case lifted:
+		kernel.BuildPower(e, z, f.y[0], f.step, m)
+		kernel.Lift(e, f.h, n)
+	case powers:
+		kernel.BuildPower(e, z, f.y[0], f.step, m)
+		weights = f.h
+	}
+	kernel.Average(t, e, weights, z, f.q[0], f.inc)
+	kernel.Covariance(&kernel.Cov{Out: slope, E: e, W: weights, Z: z, Zeta: r.ones[:n], A: r.zeros[:n], V: f.q, Lam: r.none, Y: f.y})
+	var ends [2]float64
+	if kernel.Extent(&ends, s); ends[1] > mostSquashed {
+		copy(z, slope)
+	}
 	f.squash.Slopes(slope, s, w)
-	for i, v := range slope {
-		t[i] = min(t[i], f.High())
-		if s[i] > 1-0x1p-10 { // 1-x̃ has lost its digits
-			v = z[i] * f.squash.Slope(w[i], s[i])
+	if ends[1] > mostSquashed {
+		for i, v := range s {
+			if v > mostSquashed { // 1-x̃ has lost its digits
+				slope[i] = z[i] * f.squash.Slope(w[i], v)
+			}
 		}
-		slope[i] = transport.Saturate(max(v, 0))
+	}
+	high := f.High()
+	for i, v := range slope {
+		if !(v >= 0 && v <= math.MaxFloat64) {
+			slope[i] = transport.Saturate(max(v, 0))
+		}
+		if t[i] > high {
+			t[i] = high
+		}
 	}
 }
+
+// mostSquashed is the largest x̃ whose slope is taken from x̃.
+const mostSquashed = 1 - 0x1p-10

@@ -45,8 +45,9 @@ type search interface {
 type Method interface {
 	// features returns U, d × k, in the rows that matter.
 	features() (u []float64, d, k int)
-	// search returns one search after another, for as many lanes.
-	search() search
+	// searches returns one worker's: it returns one search after another, for as many lanes. They begin one at a
+	// time.
+	searches() func() search
 	// cells returns one worker's: for rows of t from i on, np lanes each, it fills slopes and
 	// curvatures in w, and losses, unless searches do not ask for them.
 	cells() func(t *tile, i, rows, np int)
@@ -91,8 +92,9 @@ func newTile(m Method, wide int) *tile {
 		w: v(size), loss: v(size), slope: v(size), curvature: v(size), expected: v(size),
 		pairs: v(size / kernel.Lanes * pairs), ones: v(size / kernel.Lanes),
 		v: v(k * wide), g: v(k * wide), h: v(pairs * wide), sum: v(wide), cells: m.cells()}
+	search := m.searches()
 	for l := range t.lanes {
-		t.lanes[l].search = m.search()
+		t.lanes[l].search = search()
 	}
 	for _, ones := range [...][]float64{t.ones, t.seen} {
 		for i := range ones {
@@ -240,7 +242,8 @@ func (t *tile) gather(f *quadratic.Form, l, np int) {
 	for c := range t.k {
 		f.G[c] = t.g[c*np+l]
 		for b := range c + 1 {
-			f.H[c*t.k+b] = t.h[pair*np+l]
+			x := t.h[pair*np+l]
+			f.H[c*t.k+b], f.H[b*t.k+c] = x, x
 			pair++
 		}
 	}

@@ -4,21 +4,22 @@ package quadratic
 
 import "math"
 
-// Form is g·s + sᵀHs/2 in k unknowns, H by its lower triangle, with the
-// room to minimise it.
+// Form is g·s + sᵀHs/2 in k unknowns, with the room to minimise it.
 type Form struct {
-	K     int
-	G, H  []float64 // k, and k × k row by row, of which the lower triangle is read
-	S     []float64 // k: the last minimum, see Bounded
-	l     []float64 // k × k: the Cholesky factor, see Factor
-	r     []float64 // k: a step of Bounded
-	fixed []bool    // k: unknowns that stay at their bound; none but within Bounded
+	K       int
+	G, H    []float64 // k, and k × k row by row, both triangles
+	S       []float64 // k: the last minimum, see Bounded
+	l       []float64 // the Cholesky factor, see Factor: rows of k numbers
+	inverse []float64 // 1 over its diagonal
+	free    []int     // the unknowns that it has
+	r, x    []float64 // k: a step of Bounded; room of Solve
+	fixed   []bool    // k: unknowns that stay at their bound; none but within Bounded
 }
 
 // New returns the form that is 0 everywhere, in k unknowns.
 func New(k int) Form {
 	return Form{K: k, G: make([]float64, k), H: make([]float64, k*k), S: make([]float64, k),
-		l: make([]float64, k*k), r: make([]float64, k), fixed: make([]bool, k)}
+		l: make([]float64, k*k), inverse: make([]float64, k), free: make([]int, 0, k), r: make([]float64, k), x: make([]float64, k), fixed: make([]bool, k)}
 }
 
 // Clear makes g and H zero.
@@ -31,10 +32,10 @@ func (p *Form) Clear() {
 func (p *Form) Add(slope, curvature float64, u []float64) {
 	for c, uc := range u {
 		p.G[c] += float64(slope * uc)
-		row := p.H[c*p.K : c*p.K+c+1]
 		wu := curvature * uc
-		for b := range row {
-			row[b] += float64(wu * u[b])
+		for b, ub := range u[:c+1] {
+			p.H[c*p.K+b] += float64(wu * ub)
+			p.H[b*p.K+c] = p.H[c*p.K+b]
 		}
 	}
 }
@@ -42,12 +43,10 @@ func (p *Form) Add(slope, curvature float64, u []float64) {
 // Times returns entry c of Hs.
 func (p *Form) Times(c int, s []float64) float64 {
 	sum := 0.0
-	row := p.H[c*p.K : c*p.K+c+1]
+	row := p.H[c*p.K : (c+1)*p.K]
+	s = s[:len(row)]
 	for b, h := range row {
 		sum += float64(h * s[b])
-	}
-	for b, at := c+1, (c+1)*p.K+c; b < p.K; b, at = b+1, at+p.K {
-		sum += float64(p.H[at] * s[b])
 	}
 	return sum
 }
@@ -61,59 +60,61 @@ func (p *Form) Top() float64 {
 	return top
 }
 
-// Factor fills l with the Cholesky factor of H + λ diag(max(H_cc, floor)), rows
-// and columns of fixed unknowns replaced by those of the identity; false where a
-// pivot is lost to rounding.
+// Factor fills l with the Cholesky factor of H + λ diag(max(H_cc, floor)) in the unknowns that are not
+// fixed; false where a pivot is lost to rounding.
 func (p *Form) Factor(lambda, floor float64) bool {
 	k, l := p.K, p.l
-	for i := range k {
-		row := l[i*k : i*k+i+1]
-		copy(row, p.H[i*k:i*k+i+1])
-		for j := range row {
-			if p.fixed[i] || p.fixed[j] {
-				row[j] = 0
-			}
+	p.free = p.free[:0]
+	for c, fixed := range p.fixed {
+		if !fixed {
+			p.free = append(p.free, c)
 		}
-		if p.fixed[i] {
-			row[i] = 1
-			continue
+	}
+	for i, c := range p.free {
+		row, of := l[i*k:i*k+i+1], p.H[c*k:(c+1)*k]
+		for j, b := range p.free[:i+1] {
+			row[j] = of[b]
 		}
 		row[i] += float64(lambda * max(row[i], floor))
 		least := 1e-15 * row[i]
-		for j := range row {
-			s := row[j]
-			for c, v := range l[j*k : j*k+j] {
-				s -= float64(row[c] * v)
+		for j := range i {
+			s, above := row[j], l[j*k:j*k+j]
+			to := row[:len(above)]
+			for c, v := range above {
+				s -= float64(to[c] * v)
 			}
-			if j < i {
-				row[j] = s / l[j*k+j]
-				continue
-			}
-			if !(s > least) || s-s != 0 {
-				return false
-			}
-			row[i] = math.Sqrt(s)
+			row[j] = s * p.inverse[j]
 		}
+		s := row[i]
+		for _, v := range row[:i] {
+			s -= float64(v * v)
+		}
+		if !(s > least) || s-s != 0 {
+			return false
+		}
+		row[i] = math.Sqrt(s)
+		p.inverse[i] = 1 / row[i]
 	}
 	return true
 }
 
-// Solve overwrites b with the solution for the factored matrix.
+// Solve overwrites b with the solution for the factored matrix; what is fixed stays.
 func (p *Form) Solve(b []float64) {
-	k, l := p.K, p.l
-	for i := range k {
-		s := b[i]
-		for c, v := range l[i*k : i*k+i] {
-			s -= float64(v * b[c])
+	k, l, x := p.K, p.l, p.x[:len(p.free)]
+	for i, c := range p.free {
+		s, to := b[c], x[:i]
+		for j, v := range l[i*k : i*k+i] {
+			s -= float64(v * to[j])
 		}
-		b[i] = s / l[i*k+i]
+		x[i] = s * p.inverse[i]
 	}
-	for i := k - 1; i >= 0; i-- {
-		s := b[i]
-		for c := i + 1; c < k; c++ {
-			s -= float64(l[c*k+i] * b[c])
+	for i := len(x) - 1; i >= 0; i-- {
+		s := x[i] * p.inverse[i]
+		x[i] = s
+		for j, v := range l[i*k : i*k+i] {
+			x[j] -= float64(v * s)
 		}
-		b[i] = s / l[i*k+i]
+		b[p.free[i]] = s
 	}
 }
 
@@ -140,9 +141,9 @@ func (p *Form) Bounded(v []float64, ridge float64) {
 			}
 		}
 		for c := range k {
-			p.r[c] = -p.G[c] - p.Times(c, p.S) // the target is s + H⁻¹(-g-Hs) on the free ones
-			if p.fixed[c] {
-				p.r[c] = 0
+			p.r[c] = 0
+			if !p.fixed[c] {
+				p.r[c] = -p.G[c] - p.Times(c, p.S) // the target is s + H⁻¹(-g-Hs) on the free ones
 			}
 		}
 		p.Solve(p.r)
@@ -179,15 +180,9 @@ func (p *Form) Bounded(v []float64, ridge float64) {
 // sweeps is the number of those that Bounded makes.
 const sweeps = 3
 
-// descend fills S by sweeps of coordinate descent from 0 under v+s >= 0. It fills the upper
-// triangle of H.
+// descend fills S by sweeps of coordinate descent from 0 under v+s >= 0.
 func (p *Form) descend(v []float64) {
 	k := p.K
-	for c := range k {
-		for b := range c {
-			p.H[b*k+c] = p.H[c*k+b]
-		}
-	}
 	clear(p.S)
 	copy(p.r, p.G)
 	for range sweeps {

@@ -5,10 +5,11 @@ package report
 
 import (
 	"bytes"
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/quantmf/quantmf/internal/say"
 )
 
 // markup is text that is HTML already; any other text is escaped on its way into the page.
@@ -20,11 +21,14 @@ type document struct{ bytes.Buffer }
 // add writes format, which is HTML, with its verbs filled in; strings among args are escaped.
 func (d *document) add(format string, args ...any) {
 	for i, a := range args {
-		if s, is := a.(string); is {
+		switch s := a.(type) {
+		case string:
 			args[i] = escape(s)
+		case markup:
+			args[i] = string(s)
 		}
 	}
-	fmt.Fprintf(d, format, args...)
+	d.WriteString(say.Sprintf(format, args...))
 }
 
 // escape returns text that HTML shows as it is, in an element as in an attribute. What
@@ -45,7 +49,7 @@ func escape(s string) string {
 		case r == '\'':
 			b.WriteString("&#39;")
 		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
+			b.WriteString(say.Sprintf(`\x%02x`, s[i]))
 		case !strconv.IsPrint(r):
 			quoted := strconv.QuoteRune(r)
 			b.WriteString(quoted[1 : len(quoted)-1])
@@ -73,7 +77,7 @@ func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return say.Sprintf("%d %ss", n, what)
 }
 
 // svg opens a figure of the given size, which says in words what it shows.

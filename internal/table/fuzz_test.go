@@ -269,7 +269,7 @@ func TestDecimal(t *testing.T) {
 		state = state*6364136223846793005 + 1442695040888963407
 		digits := state >> 33 % 1000000000 * (state >> 50)
 		text := strconv.FormatUint(digits%10000000000000000, 10)
-		if at := int(state>>20) % (len(text) + 1); at < len(text) {
+		if at := int(state >> 20 % uint64(len(text)+1)); at < len(text) {
 			text = text[:at] + "." + text[at:]
 		}
 		if state>>10&3 == 0 {

@@ -3,7 +3,10 @@
 package table
 
 import (
+	"fmt"
+	"io"
 	"math"
+	"runtime/debug"
 	"syscall"
 )
 
@@ -17,4 +20,17 @@ func mapFile(file uintptr, bytes int64) (b []byte, unmap func() error) {
 		return nil, nil
 	}
 	return b, func() error { return syscall.Munmap(b) }
+}
+
+// decodeMapped reads a row where it lies. Where the file has become shorter than its map there is no
+// memory behind the row, and the fault becomes an error.
+func (x *npyRows) decodeMapped(to []float64, at int64, width int) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if recover() != nil {
+			err = fmt.Errorf("the file became shorter while it was read: %w", io.ErrUnexpectedEOF)
+		}
+	}()
+	x.decode(to, x.mapped[at:at+int64(width)])
+	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"math"
 	"math/bits"
@@ -20,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/say"
 )
 
 const (
@@ -41,7 +41,7 @@ type npy struct {
 }
 
 func (a *npy) fault(format string, args ...any) *Error {
-	return &Error{File: a.name, Byte: a.at, Problem: fmt.Sprintf(format, args...)}
+	return &Error{File: a.name, Byte: a.at, Problem: say.Sprintf(format, args...)}
 }
 
 // full fills b.
@@ -298,7 +298,7 @@ func (v *values) read(to []float64) (n int, err error) {
 		v.b = make([]byte, need)
 	}
 	b := v.b[:n*v.size]
-	if err := v.full(b, fmt.Sprintf("its values, %d of %d of which are there in full", v.done, v.count)); err != nil {
+	if err := v.full(b, say.Sprintf("its values, %d of %d of which are there in full", v.done, v.count)); err != nil {
 		return 0, err
 	}
 	v.decode(to[:n], b)
@@ -455,7 +455,7 @@ func readNPY(s *source) (*Table, error) {
 
 // writeNPYHeader writes the header of an array.
 func writeNPYHeader(out io.Writer, descr string, shape string) {
-	head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, shape)
+	head := say.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, shape)
 	pad := (64 - (10+len(head)+1)%64) % 64
 	head += strings.Repeat(" ", pad) + "\n"
 	out.Write(append([]byte(npyMagic+"\x01\x00"), byte(len(head)), byte(len(head)>>8)))
@@ -463,7 +463,7 @@ func writeNPYHeader(out io.Writer, descr string, shape string) {
 }
 
 func writeNPY(out *bufio.Writer, m quantmf.Mat) {
-	writeNPYHeader(out, "<f8", fmt.Sprintf("%d, %d", m.Rows, m.Cols))
+	writeNPYHeader(out, "<f8", say.Sprintf("%d, %d", m.Rows, m.Cols))
 	var b []byte
 	for i := range m.Rows {
 		b = b[:0]

@@ -4,9 +4,7 @@ package table
 // file into memory where the system has it (map_unix.go), else by reads at a place.
 
 import (
-	"fmt"
 	"io"
-	"runtime/debug"
 	"sync"
 
 	"github.com/quantmf/quantmf"
@@ -40,19 +38,6 @@ func (x *npyRows) ReadRow(to []float64, i int) error {
 		return err
 	}
 	x.decode(to, *b)
-	return nil
-}
-
-// decodeMapped reads a row where it lies. Where the file has become shorter than its map there is no
-// memory behind the row, and the fault becomes an error.
-func (x *npyRows) decodeMapped(to []float64, at int64, width int) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if recover() != nil {
-			err = fmt.Errorf("the file became shorter while it was read: %w", io.ErrUnexpectedEOF)
-		}
-	}()
-	x.decode(to, x.mapped[at:at+int64(width)])
 	return nil
 }
 

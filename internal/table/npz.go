@@ -15,29 +15,26 @@ package table
 //	dia  data is diagonals × length; data[q][j] is the entry in column j of the diagonal offsets[q], row j - offsets[q]
 
 import (
-	"archive/zip"
 	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"math"
-	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/say"
 )
-
-const zipMagic = "PK\x03\x04"
 
 // npz is an archive.
 type npz struct {
 	*source
-	arrays map[string]*zip.File
+	at     io.ReaderAt
+	length int64 // bytes in all
+	arrays map[string]*zipped
 	names  []string // in the order of the archive
-	length int64    // bytes in all
 }
 
 // mostPacked is how many bytes deflate makes of one at the most.
@@ -49,37 +46,34 @@ func (z *npz) broken(err error) error {
 	if errors.As(err, &known) {
 		return err
 	}
-	return &Error{File: z.file, Problem: fmt.Sprintf("the archive is damaged or cut short (%v): copy or download the file again", err)}
+	return &Error{File: z.file, Problem: say.Sprintf("the archive is damaged or cut short (%v): copy or download the file again", err)}
 }
 
 // openNPZ opens an archive: in its place, where r is a file, else in memory.
 func openNPZ(s *source, r io.Reader) (*npz, error) {
-	z := &npz{source: s, arrays: map[string]*zip.File{}}
-	var at io.ReaderAt
+	z := &npz{source: s, arrays: map[string]*zipped{}}
 	if file, ok := r.(interface {
 		io.ReaderAt
 		io.Seeker
 	}); ok && s.packed == "" {
 		if end, err := file.Seek(0, io.SeekEnd); err == nil {
-			at, z.length = file, end
+			z.at, z.length = file, end
 		}
 	}
-	if at == nil {
+	if z.at == nil {
 		b, err := s.rest()
 		if err != nil {
 			return nil, err
 		}
-		at, z.length = bytes.NewReader(b), int64(len(b))
+		z.at, z.length = bytes.NewReader(b), int64(len(b))
 	}
-	if err := s.take(directory(at, z.length)*8, "the directory of the archive"); err != nil {
-		return nil, err
-	}
-	archive, err := zip.NewReader(at, z.length)
+	files, err := readZip(z.at, z.length, func(bytes int64) error { return s.take(bytes, "the directory of the archive") })
 	if err != nil {
 		return nil, z.broken(err)
 	}
-	for _, f := range archive.File {
-		if name, isArray := strings.CutSuffix(f.Name, ".npy"); isArray && z.arrays[name] == nil {
+	for i := range files {
+		f := &files[i]
+		if name, isArray := strings.CutSuffix(f.name, ".npy"); isArray && z.arrays[name] == nil {
 			z.arrays[name] = f
 			z.names = append(z.names, name)
 		}
@@ -88,32 +82,6 @@ func openNPZ(s *source, r io.Reader) (*npz, error) {
 		return nil, &Error{File: s.file, Problem: "this is a zip archive or an Excel workbook: save the sheet as CSV or tab-separated text"}
 	}
 	return z, nil
-}
-
-// directory returns how many bytes lie behind the start of an archive's list of files: what
-// reading the list may take is in proportion to them. A list that is not found is
-// for archive/zip to complain of, and takes nothing.
-func directory(r io.ReaderAt, length int64) int64 {
-	tail := make([]byte, min(length, 1<<16+22))
-	if n, _ := r.ReadAt(tail, length-int64(len(tail))); n < len(tail) {
-		return length
-	}
-	end := bytes.LastIndex(tail, []byte("PK\x05\x06"))
-	if end < 0 || len(tail)-end < 22 {
-		return 0
-	}
-	start := int64(binary.LittleEndian.Uint32(tail[end+16:]))
-	if start != 1<<32-1 {
-		return max(length-start, 0)
-	}
-	if end < 20 {
-		return length
-	}
-	record := make([]byte, 56) // the end of an archive of more than 4 GiB
-	if n, _ := r.ReadAt(record, int64(binary.LittleEndian.Uint64(tail[end-20+8:])&(1<<62-1))); n < len(record) {
-		return length
-	}
-	return max(length-int64(binary.LittleEndian.Uint64(record[48:])&(1<<62-1)), 0)
 }
 
 // rest reads all that is left of a file.
@@ -127,27 +95,22 @@ func (s *source) rest() ([]byte, error) {
 		return nil, s.failed(s.err)
 	}
 	if s.to >= 1<<20 {
-		debug.FreeOSMemory() // the smaller buffers that it outgrew
+		giveBack() // the smaller buffers that it outgrew
 	}
 	return s.buf[s.from:s.to], nil
 }
 
-// open opens an array, to be closed by close.
-func (z *npz) open(name string) (a *npy, closeIt func() error, err error) {
+// open opens an array.
+func (z *npz) open(name string) (*npy, error) {
 	f := z.arrays[name]
 	if f == nil {
-		return nil, nil, &Error{File: z.file, Problem: fmt.Sprintf("there is no array %s in the archive", quote(name))}
+		return nil, &Error{File: z.file, Problem: say.Sprintf("there is no array %s in the archive", quote(name))}
 	}
-	r, err := f.Open()
+	r, err := f.open(z.at)
 	if err != nil {
-		return nil, nil, z.broken(err)
+		return nil, z.broken(err)
 	}
-	a, err = z.openNPY(bufio.NewReaderSize(&packedReader{r, "zip"}, buffered), z.file+"("+short(name)+".npy)")
-	if err != nil {
-		r.Close()
-		return nil, nil, err
-	}
-	return a, r.Close, nil
+	return z.openNPY(bufio.NewReaderSize(&packedReader{r, "zip"}, buffered), z.file+"("+short(name)+".npy)")
 }
 
 func readNPZ(s *source, r io.Reader) (*Table, error) {
@@ -173,11 +136,10 @@ func readNPZ(s *source, r io.Reader) (*Table, error) {
 	}
 	var matrices []string
 	for _, name := range z.names {
-		a, closeIt, err := z.open(name)
+		a, err := z.open(name)
 		if err != nil {
 			return nil, err
 		}
-		closeIt()
 		if len(a.shape) == 2 && a.decoder() != nil {
 			matrices = append(matrices, name)
 		}
@@ -198,15 +160,14 @@ func readNPZ(s *source, r io.Reader) (*Table, error) {
 			for _, name := range matrices[:min(len(matrices), 8)] {
 				shown = append(shown, short(name))
 			}
-			return nil, &Error{File: s.file, Problem: fmt.Sprintf("there are several matrices, %s: call the one that is meant x", strings.Join(shown, ", "))}
+			return nil, &Error{File: s.file, Problem: say.Sprintf("there are several matrices, %s: call the one that is meant x", strings.Join(shown, ", "))}
 		}
 		chosen = matrices[at]
 	}
-	a, closeIt, err := z.open(chosen)
+	a, err := z.open(chosen)
 	if err != nil {
 		return nil, err
 	}
-	defer closeIt()
 	x, err := a.matrix(mostPacked * z.length)
 	if err != nil {
 		return nil, err
@@ -223,12 +184,11 @@ func readNPZ(s *source, r io.Reader) (*Table, error) {
 		if z.arrays[n.array] == nil {
 			continue
 		}
-		a, closeIt, err := z.open(n.array)
+		a, err := z.open(n.array)
 		if err != nil {
 			return nil, err
 		}
 		names, err := a.strings(len(*n.to))
-		closeIt()
 		if err != nil {
 			return nil, err
 		}
@@ -242,7 +202,7 @@ func readNPZ(s *source, r io.Reader) (*Table, error) {
 		named bool
 	}{{"features", t.NamedFeatures}, {"samples", t.NamedSamples}} {
 		if n.named {
-			t.Taken += fmt.Sprintf(", %s named by the array %q", n.what, n.what)
+			t.Taken += say.Sprintf(", %s named by the array %q", n.what, n.what)
 		} else {
 			t.Taken += ", no names of " + n.what
 		}
@@ -254,29 +214,26 @@ func readNPZ(s *source, r io.Reader) (*Table, error) {
 // number.
 type stream struct {
 	*values
-	part    []float64
-	next    int
-	closeIt func() error
+	part []float64
+	next int
 }
 
 // stream opens an array of numbers; dims is how many dimensions it must have.
 func (z *npz) stream(name string, dims int) (*stream, error) {
-	a, closeIt, err := z.open(name)
+	a, err := z.open(name)
 	if err != nil {
 		return nil, err
 	}
 	if len(a.shape) != dims || a.decoder() == nil || a.fortran && dims > 1 {
-		closeIt()
 		return nil, a.fault("this array of a sparse matrix must have %d dimensions and hold numbers in the order of C; its shape is %v", dims, a.shape)
 	}
 	count := uint64(1)
 	for _, n := range a.shape {
 		if count *= uint64(n); count > 1<<48 {
-			closeIt()
 			return nil, a.fault("the shape %v is out of range", a.shape)
 		}
 	}
-	return &stream{values: a.values(int(count)), closeIt: closeIt}, nil
+	return &stream{values: a.values(int(count))}, nil
 }
 
 // number reads the next number.
@@ -316,13 +273,12 @@ func (z *npz) sparse() (x quantmf.Rows, kind string, err error) {
 		return nil, kind, err
 	}
 	fault := func(format string, args ...any) error {
-		return &Error{File: z.file, Problem: fmt.Sprintf(format, args...)}
+		return &Error{File: z.file, Problem: say.Sprintf(format, args...)}
 	}
 	shape, err := z.stream("shape", 1)
 	if err != nil {
 		return nil, kind, err
 	}
-	defer shape.closeIt()
 	if shape.count != 2 {
 		return nil, kind, fault("the sparse array has %d dimensions: a matrix has rows and columns", shape.count)
 	}
@@ -339,7 +295,6 @@ func (z *npz) sparse() (x quantmf.Rows, kind string, err error) {
 	if err != nil {
 		return nil, kind, err
 	}
-	data.closeIt()
 	d, n := uint64(e.rows), uint64(e.cols)
 	if z.staysSparse(d, n, uint64(data.count)) {
 		through := func(put func(i, j uint32, v float64) error) error {
@@ -373,7 +328,6 @@ func (e entries) each(put func(i, j int, v float64) error) error {
 	if err != nil {
 		return err
 	}
-	defer data.closeIt()
 	switch e.kind {
 	case "coo":
 		return e.coo(data, put)
@@ -385,11 +339,10 @@ func (e entries) each(put func(i, j int, v float64) error) error {
 
 // format reads the name of a sparse matrix's format.
 func (z *npz) format() (string, error) {
-	a, closeIt, err := z.open("format")
+	a, err := z.open("format")
 	if err != nil {
 		return "", err
 	}
-	defer closeIt()
 	if a.kind != 'S' && a.kind != 'U' || a.size == 0 || a.size > 64 || len(a.shape) != 0 {
 		return "", a.fault("the format of a sparse matrix must be a word")
 	}
@@ -405,14 +358,12 @@ func (z entries) coo(data *stream, put func(i, j int, v float64) error) error {
 	if err != nil {
 		return err
 	}
-	defer rows.closeIt()
 	cols, err := z.stream("col", 1)
 	if err != nil {
 		return err
 	}
-	defer cols.closeIt()
 	if rows.count != data.count || cols.count != data.count {
-		return &Error{File: z.file, Problem: fmt.Sprintf("the arrays data, row and col have %d, %d and %d numbers: they must have as many", data.count, rows.count, cols.count)}
+		return &Error{File: z.file, Problem: say.Sprintf("the arrays data, row and col have %d, %d and %d numbers: they must have as many", data.count, rows.count, cols.count)}
 	}
 	for range data.count {
 		i, err := rows.index(0, z.rows)
@@ -440,9 +391,8 @@ func (z entries) dia(data *stream, put func(i, j int, v float64) error) error {
 	if err != nil {
 		return err
 	}
-	defer offsets.closeIt()
 	if offsets.count != data.shape[0] {
-		return &Error{File: z.file, Problem: fmt.Sprintf("the arrays data and offsets have %d and %d diagonals: they must have as many", data.shape[0], offsets.count)}
+		return &Error{File: z.file, Problem: say.Sprintf("the arrays data and offsets have %d and %d diagonals: they must have as many", data.shape[0], offsets.count)}
 	}
 	for range data.shape[0] {
 		offset, err := offsets.index(-z.rows, z.cols+1)
@@ -470,25 +420,23 @@ func (z entries) compressed(data *stream, put func(i, j int, v float64) error) e
 	if err != nil {
 		return err
 	}
-	defer pointers.closeIt()
 	indices, err := z.stream("indices", 1)
 	if err != nil {
 		return err
 	}
-	defer indices.closeIt()
 	height, width := 1, 1 // of a block
 	if z.kind == "bsr" {
 		height, width = data.shape[1], data.shape[2]
 	}
 	if height == 0 || width == 0 || z.rows%height != 0 || z.cols%width != 0 {
-		return &Error{File: z.file, Problem: fmt.Sprintf("blocks of %d × %d do not make up a matrix of %d × %d", height, width, z.rows, z.cols)}
+		return &Error{File: z.file, Problem: say.Sprintf("blocks of %d × %d do not make up a matrix of %d × %d", height, width, z.rows, z.cols)}
 	}
 	outer, inner := z.rows/height, z.cols/width
 	if z.kind == "csc" {
 		outer, inner = inner, outer
 	}
 	if pointers.count != outer+1 || indices.count != data.shape[0] {
-		return &Error{File: z.file, Problem: fmt.Sprintf("the arrays data, indices and indptr have %d, %d and %d entries, which do not fit each other and %d × %d", data.shape[0], indices.count, pointers.count, z.rows, z.cols)}
+		return &Error{File: z.file, Problem: say.Sprintf("the arrays data, indices and indptr have %d, %d and %d entries, which do not fit each other and %d × %d", data.shape[0], indices.count, pointers.count, z.rows, z.cols)}
 	}
 	from, err := pointers.index(0, 1)
 	if err != nil {
@@ -523,13 +471,13 @@ func (z entries) compressed(data *stream, put func(i, j int, v float64) error) e
 		from = to
 	}
 	if from != indices.count {
-		return &Error{File: z.file, Problem: fmt.Sprintf("indptr ends at %d, and there are %d entries", from, indices.count)}
+		return &Error{File: z.file, Problem: say.Sprintf("indptr ends at %d, and there are %d entries", from, indices.count)}
 	}
 	return nil
 }
 
-func writeNPZ(out *bufio.Writer, rows, columns []string, m quantmf.Mat) error {
-	z := zip.NewWriter(out)
+func writeNPZ(out io.Writer, rows, columns []string, m quantmf.Mat) error {
+	z := &zipWriter{to: out}
 	for _, part := range []struct {
 		name  string
 		write func(out *bufio.Writer)
@@ -538,17 +486,16 @@ func writeNPZ(out *bufio.Writer, rows, columns []string, m quantmf.Mat) error {
 		{"features", func(out *bufio.Writer) { writeNames(out, rows) }},
 		{"samples", func(out *bufio.Writer) { writeNames(out, columns) }},
 	} {
-		w, err := z.CreateHeader(&zip.FileHeader{Name: part.name + ".npy", Method: zip.Deflate})
+		err := z.write(part.name+".npy", func(to io.Writer) error {
+			buffered := bufio.NewWriter(to)
+			part.write(buffered)
+			return buffered.Flush()
+		})
 		if err != nil {
 			return err
 		}
-		buffered := bufio.NewWriter(w)
-		part.write(buffered)
-		if err := buffered.Flush(); err != nil {
-			return err
-		}
 	}
-	return z.Close()
+	return z.close()
 }
 
 func writeNames(out *bufio.Writer, names []string) {
@@ -556,7 +503,7 @@ func writeNames(out *bufio.Writer, names []string) {
 	for _, n := range names {
 		longest = max(longest, len([]rune(n)))
 	}
-	writeNPYHeader(out, fmt.Sprintf("<U%d", longest), fmt.Sprintf("%d,", len(names)))
+	writeNPYHeader(out, say.Sprintf("<U%d", longest), say.Sprintf("%d,", len(names)))
 	for _, n := range names {
 		b := make([]byte, 0, 4*longest)
 		for _, r := range n {

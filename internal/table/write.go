@@ -5,7 +5,6 @@ package table
 
 import (
 	"bufio"
-	"compress/gzip"
 	"errors"
 	"io"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/deflate"
 )
 
 // FormatOf returns the format, one of Formats, that the end of a file's name says, and
@@ -44,9 +44,9 @@ func Write(w io.Writer, file, corner string, rows, columns []string, m quantmf.M
 	if err != nil {
 		return err
 	}
-	var z *gzip.Writer
+	var z io.WriteCloser
 	if zipped {
-		z = gzip.NewWriter(w)
+		z = deflate.Gzip(w)
 		w = z
 	}
 	out := bufio.NewWriter(w)

@@ -157,6 +157,18 @@ func (q *Squash) Slope(x, s float64) float64 {
 // Constant tells whether the squash maps every x to one value.
 func (q *Squash) Constant() bool { return q.Kind != None && q.Std == 0 }
 
+// Farthest is how far a squashed value can be from c; +Inf where the squash has no bound.
+func (q *Squash) Farthest(c float64) float64 {
+	lo, hi := 0.0, 1.0
+	switch {
+	case q.Kind == None:
+		return math.Inf(1)
+	case q.Kind == Arctan:
+		lo, hi = -math.Pi/2, math.Pi/2
+	}
+	return max(hi-c, c-lo)
+}
+
 // Span returns the middle and the width, in x, of where a map with the given thresholds
 // (squashed, at least one) moves.
 func (q *Squash) Span(cut []float64) (mid, width float64) {

@@ -1,6 +1,6 @@
 // Measures what docs/measurements/web.md has, and prints it: bash web/measure [TURNS].
 import { execFileSync } from 'node:child_process';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, constants as zlib, gzipSync } from 'node:zlib';
 import { readFileSync, readdirSync } from 'node:fs';
 import os from 'node:os';
 import { join } from 'node:path';
@@ -33,13 +33,15 @@ line('Where the load is above 1 the machine had other work: milliseconds of the 
 
 // Size.
 const dist = fileURLToPath(new URL('../dist/', import.meta.url));
-const packed = (...names) => names.reduce((s, n) => s + gzipSync(readFileSync(join(dist, n)), { level: 9 }).length, 0);
+const gzip = (b) => gzipSync(b, { level: 9 });
+const brotli = (b) => brotliCompressSync(b, { params: { [zlib.BROTLI_PARAM_LGWIN]: 24, [zlib.BROTLI_PARAM_SIZE_HINT]: b.length } });
+const packed = (...names) => [gzip, brotli].map((pack) => (names.reduce((s, n) => s + pack(readFileSync(join(dist, n))).length, 0) / 1000).toFixed(0));
 const page = readdirSync(dist).filter((n) => /^(index\.html|page\.(js|css)|state\.js|result\.js|downloads\.js|chart\.js|heatmap\.js|icon\.svg|sw\.js)$/.test(n));
 line('## What is downloaded\n');
-rows(['what', 'KB, gzip'], [
-  ['engine, kernels, glue', (packed('engine.wasm', 'kernels.wasm', 'kernels.js', 'index.js', 'errors.js', 'worker.js', 'wasm_exec.js') / 1000).toFixed(0)],
-  ['readers and report, on demand', (packed('tables.wasm') / 1000).toFixed(0)],
-  ['the page', (packed(...page) / 1000).toFixed(0)],
+rows(['what', 'KB, gzip', 'brotli'], [
+  ['engine, kernels, glue', ...packed('engine.wasm', 'kernels.wasm', 'kernels.js', 'index.js', 'errors.js', 'worker.js', 'wasm_exec.js')],
+  ['readers and report, on demand', ...packed('tables.wasm')],
+  ['the page', ...packed(...page)],
 ]);
 
 // Seconds of the processor.

@@ -1,0 +1,373 @@
+// Lean makes a WebAssembly module that Go linked smaller, in its place, without another behaviour:
+//
+//	go run ./internal/lean app.wasm
+//
+// Data: the linker cuts the initial memory where a few bytes are zero, into tens of thousands of segments with a
+// head each. They become one segment up to the next long run of zeros, which compress to nothing.
+//
+// Line tables: of each function Go keeps for each place in it the file, the line, what was inlined there and
+// whether the goroutine may be stopped, beside what its collector and its stacks need. The former four
+// are read where a trace of the stack is printed, or asked for by runtime.Callers; they are cleared, and so are
+// the trees of what was inlined. A trace then has the names of functions, without lines ("?:0"), and without
+// functions that were inlined.
+//
+// What compresses a module, as servers do, makes a fifth less of it. The layout is that of package runtime (symtab.go,
+// runtime2.go); a module whose tables are laid out otherwise is refused.
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+)
+
+func main() {
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: lean MODULE.wasm ...")
+		os.Exit(2)
+	}
+	for _, name := range os.Args[1:] {
+		module, err := os.ReadFile(name)
+		if err == nil {
+			module, err = lean(module)
+		}
+		if err == nil {
+			err = os.WriteFile(name, module, 0o666)
+		}
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "lean: %s: %v\n", name, err)
+			os.Exit(1)
+		}
+	}
+}
+
+// Sections of a module, and instructions of the place of a segment.
+const (
+	dataSection = 11
+	constant    = 0x41 // i32.const
+	end         = 0x0b
+)
+
+var magic = []byte("\x00asm\x01\x00\x00\x00")
+
+var errModule = errors.New("this is no module of WebAssembly as Go's linker writes it")
+
+// lean returns the module with its memory in few segments and without tables of lines.
+func lean(module []byte) ([]byte, error) {
+	rest, is := bytes.CutPrefix(module, magic)
+	if !is {
+		return nil, errModule
+	}
+	out := bytes.Clone(magic)
+	found := false
+	for len(rest) > 0 {
+		id := rest[0]
+		size, n := binary.Uvarint(rest[1:])
+		if n <= 0 || size > uint64(len(rest)-1-n) {
+			return nil, errModule
+		}
+		content := rest[1+n : 1+n+int(size)]
+		rest = rest[1+n+int(size):]
+		if id == dataSection {
+			memory, err := initial(content)
+			if err == nil {
+				err = clearLines(memory)
+			}
+			if err != nil {
+				return nil, err
+			}
+			content, found = segments(memory), true
+		}
+		out = append(out, id)
+		out = binary.AppendUvarint(out, uint64(len(content)))
+		out = append(out, content...)
+	}
+	if !found {
+		return nil, errModule
+	}
+	return out, nil
+}
+
+// initial returns the memory that a section of data makes, from address 0 on.
+func initial(section []byte) (memory []byte, err error) {
+	at := 0
+	number := func() int {
+		v, n := binary.Uvarint(section[min(at, len(section)):])
+		if n <= 0 || v > 1<<31 {
+			err = errModule
+			return 0
+		}
+		at += n
+		return int(v)
+	}
+	for count := number(); count > 0 && err == nil; count-- {
+		if len(section)-at < 2 || section[at] != 0 || section[at+1] != constant {
+			return nil, errModule
+		}
+		at += 2
+		place, n := signed(section[at:])
+		at += n
+		if n == 0 || place < 0 || at == len(section) || section[at] != end {
+			return nil, errModule
+		}
+		at++
+		size := number()
+		if err != nil || size > len(section)-at {
+			return nil, errModule
+		}
+		if more := int(place) + size - len(memory); more > 0 {
+			memory = append(memory, make([]byte, more)...)
+		}
+		copy(memory[place:], section[at:at+size])
+		at += size
+	}
+	if err == nil && at != len(section) {
+		err = errModule
+	}
+	return memory, err
+}
+
+// signed reads a signed number of variable length (LEB128), and returns how long it is, 0 where it is none.
+func signed(b []byte) (v int32, n int) {
+	for shift := 0; n < len(b) && shift < 35; shift += 7 {
+		c := b[n]
+		n++
+		v |= int32(c&0x7f) << shift
+		if c < 0x80 {
+			if c&0x40 != 0 && shift < 25 {
+				v |= -1 << (shift + 7)
+			}
+			return v, n
+		}
+	}
+	return 0, 0
+}
+
+func appendSigned(b []byte, v int32) []byte {
+	for {
+		c := byte(v & 0x7f)
+		v >>= 7
+		if v == 0 && c&0x40 == 0 || v == -1 && c&0x40 != 0 {
+			return append(b, c)
+		}
+		b = append(b, c|0x80)
+	}
+}
+
+// longRun is how many zeros are worth a segment of their own.
+const longRun = 1 << 10
+
+// segments returns the section of data of a memory.
+func segments(memory []byte) []byte {
+	var all []byte
+	count := uint64(0)
+	for at := 0; at < len(memory); {
+		if memory[at] == 0 {
+			at++
+			continue
+		}
+		last := at // that is not zero
+		for i := at; i < len(memory) && i-last <= longRun; i++ {
+			if memory[i] != 0 {
+				last = i
+			}
+		}
+		all = append(all, 0, constant)
+		all = appendSigned(all, int32(at))
+		all = append(all, end)
+		all = binary.AppendUvarint(all, uint64(last+1-at))
+		all = append(all, memory[at:last+1]...)
+		count++
+		at = last + 1
+	}
+	return append(binary.AppendUvarint(nil, count), all...)
+}
+
+// The head of the tables of functions (runtime.pcHeader), little-endian: a number that names the layout, two zeros, the steps of places in
+// code, the size of a pointer, and eight numbers of eight bytes.
+const (
+	layout      = "\xf1\xff\xff\xff\x00\x00\x01\x08"
+	headFuncs   = 8  // how many functions
+	headNames   = 32 // from the head on: where names begin
+	headUnits   = 40 // and units of compilation
+	headPlaces  = 56 // tables of places
+	headRecords = 64 // the list of functions, and records
+	headSize    = 72
+)
+
+// A record of a function (runtime._func), numbers of four bytes, and behind it as many tables of places and of other data as it says.
+const (
+	recordEntry  = 0
+	recordStacks = 16 // the table of depths of the stack
+	recordFile   = 20 // the table of files
+	recordLine   = 24 // and that of lines
+	recordTables = 28 // how many further tables there are
+	recordUnit   = 32
+	recordStart  = 36 // the first line
+	recordOthers = 43 // a byte: how many other data
+	recordSize   = 44
+
+	tableStops   = 0 // whether a goroutine may be stopped, which WebAssembly does not
+	tableInlined = 2 // an index into the tree of what was inlined
+	dataTree     = 3 // that tree, among the other data
+	treeNode     = 16
+	mostTables   = 8
+	none         = 1<<32 - 1
+)
+
+// The description of the module (runtime.moduledata), numbers of eight bytes, begins with the addresses of the head and of the names.
+// Somewhere in it, where exactly depends on the version of Go, is the address that other data are counted from.
+const (
+	moduleFuncs = 17 // how many functions, and one more
+	moduleRest  = 18
+	moduleSize  = 60
+)
+
+// A node of a tree (runtime.inlinedCall).
+const (
+	nodeZeros = 1 // three bytes of zeros
+	nodeName  = 4 // where its name lies among names
+)
+
+// clearLines clears the tables of lines in a memory.
+func clearLines(memory []byte) error {
+	at := bytes.Index(memory, []byte(layout))
+	if at < 0 || bytes.Contains(memory[at+1:], []byte(layout)) {
+		return errors.New("one table of functions was expected, of the layout that Go has had since 1.20")
+	}
+	unknown := errors.New("the tables of functions are laid out as those of another Go")
+	tables := memory[at:]
+	offset := func(field int) int {
+		return int(min(binary.LittleEndian.Uint64(tables[field:]), uint64(len(tables))))
+	}
+	if len(tables) < headSize {
+		return unknown
+	}
+	funcs, units, places, records := offset(headFuncs), offset(headUnits), offset(headPlaces), offset(headRecords)
+	if offset(headNames) > units || units > places || places > records || funcs == 0 || funcs > (len(tables)-records)/8 {
+		return unknown
+	}
+	names := tables[offset(headNames):units]
+	module := binary.LittleEndian.AppendUint64(nil, uint64(at))
+	module = binary.LittleEndian.AppendUint64(module, uint64(at+offset(headNames)))
+	described := bytes.Index(memory, module)
+	if described < 0 || described > len(memory)-8*moduleSize || binary.LittleEndian.Uint64(memory[described+8*moduleFuncs:]) != uint64(funcs)+1 {
+		return unknown
+	}
+	trees, used := map[uint32]int{}, map[uint32]bool{} // where trees begin, and how long they are; where other data do
+	old := bytes.Clone(tables[places:records])
+	kept := make([]byte, len(old))
+	// table returns the table of a place, pairs of steps of the value, from -1 on, and of the place, up to a step of 0;
+	// and the largest value.
+	table := func(from uint32) (t []byte, most int, ok bool) {
+		at := int(from)
+		if at == 0 {
+			return nil, -1, true
+		}
+		value := -1
+		for most, first := -1, true; ; first = false {
+			step, n := binary.Uvarint(old[min(at, len(old)):])
+			if n > 0 && step == 0 && !first {
+				return old[from : at+1], most, true
+			}
+			_, m := binary.Uvarint(old[min(at+max(n, 0), len(old)):])
+			if n <= 0 || m <= 0 {
+				return nil, 0, false
+			}
+			value += int(step>>1) ^ -int(step&1)
+			most = max(most, value)
+			at += n + m
+		}
+	}
+	keep := func(from uint32) bool {
+		t, _, ok := table(from)
+		copy(kept[min(int(from), len(kept)):], t)
+		return ok
+	}
+	list := tables[records:]
+	for i := range funcs {
+		entry, place := binary.LittleEndian.Uint32(list[8*i:]), int(binary.LittleEndian.Uint32(list[8*i+4:]))
+		if place < 8*funcs || place > len(list)-recordSize {
+			return unknown
+		}
+		record := list[place:]
+		field := func(f int) uint32 { return binary.LittleEndian.Uint32(record[f:]) }
+		further, other := int(min(field(recordTables), mostTables+1)), int(record[recordOthers])
+		if field(recordEntry) != entry || further > mostTables || len(record) < recordSize+4*(further+other) {
+			return unknown
+		}
+		for d := range other {
+			f := recordSize + 4*(further+d)
+			place := field(f)
+			switch {
+			case place == none:
+			case d != dataTree || further <= tableInlined:
+				used[place] = true
+			default:
+				_, most, ok := table(field(recordSize + 4*tableInlined))
+				if !ok {
+					return unknown
+				}
+				trees[place] = max(trees[place], treeNode*(most+1))
+				binary.LittleEndian.PutUint32(record[f:], none)
+			}
+		}
+		for _, f := range []int{recordFile, recordLine, recordUnit, recordStart} {
+			clear(record[f : f+4])
+		}
+		ok := keep(field(recordStacks))
+		for t := range further {
+			f := recordSize + 4*t
+			if t == tableStops || t == tableInlined {
+				clear(record[f : f+4])
+			}
+			ok = ok && keep(field(f))
+		}
+		if !ok {
+			return unknown
+		}
+	}
+	if len(trees) > 0 && !clearTrees(memory, memory[described+8*moduleRest:described+8*moduleSize], names, trees, used) {
+		return unknown
+	}
+	copy(tables[places:], kept)
+	clear(tables[units:places]) // and the names of files
+	return nil
+}
+
+// clearTrees clears the trees of what was inlined, whose places are counted from one of the addresses: the one where
+// every node has a name, and no tree is anything else.
+func clearTrees(memory, addresses, names []byte, trees map[uint32]int, used map[uint32]bool) bool {
+	for from, size := range trees {
+		for place := from; place < from+uint32(size); place++ {
+			if used[place] {
+				return false
+			}
+		}
+	}
+	are := func(base uint64) bool {
+		for from, size := range trees {
+			if base > uint64(len(memory)) || uint64(from)+uint64(size) > uint64(len(memory))-base {
+				return false
+			}
+			for tree := memory[base+uint64(from):][:size]; len(tree) > 0; tree = tree[treeNode:] {
+				name := uint64(binary.LittleEndian.Uint32(tree[nodeName:]))
+				if tree[nodeZeros]|tree[nodeZeros+1]|tree[nodeZeros+2] != 0 || name == 0 || name >= uint64(len(names)) || names[name-1] != 0 {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	for ; len(addresses) > 0; addresses = addresses[8:] {
+		if base := binary.LittleEndian.Uint64(addresses); are(base) {
+			for from, size := range trees {
+				clear(memory[base+uint64(from):][:size])
+			}
+			return true
+		}
+	}
+	return false
+}
