@@ -8,7 +8,8 @@ package quantmf
 // by variational Bayes (internal/posterior). The scales g_i come first, from the
 // visible values of the row alone, and the maps back, T_i, last, from leave-one-out
 // predictions (internal/curve). Rows whose noise goes together, as that of pixels that touch, also say what the others are
-// (internal/posterior, near.go). α takes components away that the data do not ask for, so
+// (internal/posterior, near.go), and where a row bends along the samples, as over samples of several kinds, what the factors leave of it at samples that are
+// alike says what they leave of a cell (alike.go). α takes components away that the data do not ask for, so
 // the rank is an upper bound. It is fitted for two strengths γ of that, and the one
 // whose leave-one-out predictions lose less is the model; the second is given up where it is behind.
 
@@ -49,7 +50,8 @@ type BQMF struct {
 	// RowNoise (d) and SampleNoise (n): the deviation of the noise of cell (i, j), on
 	// the scale of UV, is RowNoise_i SampleNoise_j; the samples' have geometric mean 1.
 	// Near 1 a row is hardly better predicted by the factors than by its mean, though other rows may know more: a row whose noise goes
-	// with that of others is also predicted from what the factors leave of them. 0 for a constant row.
+	// with that of others is also predicted from what the factors leave of them, and one that bends along the samples from what they leave of it
+	// at samples that are alike. 0 for a constant row.
 	RowNoise, SampleNoise []float64
 	// Strength is γ, 1 or 1/2: how far each component has a relevance of its own.
 	Strength float64
@@ -515,7 +517,9 @@ var floors = [...]float64{1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.2}
 func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
 	m := f.model(fit, run)
 	if f.ctx.Err() == nil {
-		m.post.Near = m.post.Neighbours(f.data, f.active, f.pool, func() bool { return f.ctx.Err() != nil })
+		stopped := func() bool { return f.ctx.Err() != nil }
+		m.post.Near = m.post.Neighbours(f.data, f.active, f.pool, stopped)
+		m.post.Alike = m.post.Samples(f.pool, stopped)
 		m.LeaveOneOut = min(f.learn(m, 1), math.MaxFloat64)
 	}
 	return m
@@ -531,7 +535,7 @@ func (f *bqmfFit) glance(fit *posterior.Fit, run int) float64 {
 	return min(loss, limit.Moment)
 }
 
-// learn learns the maps of m from leave-one-out predictions, decides which rows have neighbours, and returns the loss of these predictions;
+// learn learns the maps of m from leave-one-out predictions, decides which rows have neighbours or samples that are alike, and returns the loss of these predictions;
 // with every above 1 it is the loss of every so-manyth piece of the rows alone, and m is of no use.
 func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 	a, np := len(f.active), kernel.Pad(f.x.Cols)
@@ -544,7 +548,8 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 		cells *posterior.Cells
 		table curve.Table
 		curve.Learner
-		without, residuals, said []float64 // of the visible cells
+		places                   []int32   // of the visible cells
+		without, residuals, said []float64 // there
 	}
 	work := make([]*room, f.pool.Workers())
 	base := m.post.Cells()
@@ -576,21 +581,33 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 				ws.table.Load(c, false)
 				ws.X, ws.P, ws.Z = ws.X[:0], ws.P[:0], ws.Z[:0]
 				y, tau := f.data.Y[(at+r)*np:], m.post.Tau[i]
-				ws.without, ws.residuals, ws.said = ws.without[:0], ws.residuals[:0], ws.said[:0]
+				ws.places, ws.without, ws.residuals, ws.said = ws.places[:0], ws.without[:0], ws.residuals[:0], ws.said[:0]
 				near := m.post.Near != nil && len(m.post.Near.Of[i]) > 0
 				for j, x := range f.x.Row(i) {
 					if x == x {
 						without := ws.cells.Without(r, j, y[j], float64(tau*m.post.Rho[j]))
-						ws.without = append(ws.without, without)
+						ws.places, ws.without = append(ws.places, int32(j)), append(ws.without, without)
+						ws.residuals = append(ws.residuals, math.Sqrt(tau*m.post.Rho[j])*(y[j]-without))
+						said := 0.0
 						if near {
-							ws.residuals = append(ws.residuals, math.Sqrt(tau*m.post.Rho[j])*(y[j]-without))
-							ws.said = append(ws.said, ws.cells.Said(r, i, j, y[j]))
+							said = ws.cells.Said(r, i, j, y[j])
+						}
+						ws.said = append(ws.said, said)
+					}
+				}
+				if near {
+					if factor := m.post.Near.Keep(i, ws.residuals, ws.said); factor > 0 {
+						for h, j := range ws.places {
+							said := float64(factor * ws.said[h])
+							ws.without[h] += said / math.Sqrt(tau*m.post.Rho[j])
+							ws.residuals[h] -= said
 						}
 					}
 				}
-				factor := 0.0
-				if near {
-					factor = m.post.Near.Keep(i, ws.residuals, ws.said)
+				if m.post.Alike != nil && ws.cells.Alike(r, i, y, ws.places, ws.residuals, ws.said) {
+					for h, j := range ws.places {
+						ws.without[h] += ws.said[h] / math.Sqrt(tau*m.post.Rho[j])
+					}
 				}
 				spread, seen := 0.0, 0
 				for j, x := range f.x.Row(i) {
@@ -598,9 +615,6 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 					spread += float64(s*s) / float64(f.x.Cols)
 					if x == x {
 						without := ws.without[seen]
-						if factor > 0 {
-							without += factor * ws.said[seen] / math.Sqrt(tau*m.post.Rho[j])
-						}
 						ws.X, ws.P = append(ws.X, x), append(ws.P, ws.table.Mean(without, s))
 						ws.Residual(c, x, y[j], without, s)
 						seen++
@@ -640,7 +654,7 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 			c := &m.curves[i]
 			c.Slope, c.MeanX, c.MeanP, c.StepAt, c.StepTo, c.Levels = 1, 0, 0, nil, nil, curve.LevelsAt
 		}
-		m.post.Near = nil
+		m.post.Near, m.post.Alike = nil, nil
 		return math.MaxFloat64
 	}
 	cov, vr := 0.0, 0.0
@@ -670,6 +684,9 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 	}
 	if m.post.Near != nil && !m.post.Near.Any() {
 		m.post.Near = nil
+	}
+	if m.post.Alike != nil {
+		m.post.Alike = m.post.Alike.Settled()
 	}
 	seen := float64(f.data.Cells())
 	var levels [len(curve.LevelsAt)]float64 // means over the rows
@@ -760,7 +777,7 @@ func (m *BQMF) eachRow(p *pool.Pool, mass bool, g func(t *curve.Table, c *poster
 }
 
 // Reconstruct returns the conditional mean of every cell, d × n, under the loss that
-// was fitted: T_i of (UV)_ij, of what rows whose noise goes with that of row i say, and of what is not known of it. Cost: 5k² flops a
+// was fitted: T_i of (UV)_ij, of what rows whose noise goes with that of row i say, of what is left of row i at samples that are alike, and of what is not known of it. Cost: 5k² flops a
 // cell, spread over GOMAXPROCS workers.
 func (m *BQMF) Reconstruct() Mat {
 	out, _ := m.reconstruct(context.Background())
@@ -939,8 +956,8 @@ func (m *BQMF) Transform(ctx context.Context, x Mat) (Mat, error) {
 }
 
 // Score returns the mean divergence of the observed cells of x, d × n', from what the
-// model says of them after Transform. Cost and errors are those of Transform, and
-// k² flops a cell.
+// model says of them after Transform, what samples of the fit that are alike say among it. Cost and errors are those of Transform, and
+// k² flops a cell and 4096 k a column.
 func (m *BQMF) Score(ctx context.Context, x Mat) (float64, error) {
 	_, score, err := m.coordinates(ctx, x, true)
 	return score, err
@@ -966,6 +983,7 @@ func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float6
 	}
 	type room struct {
 		placer            *posterior.Placer
+		finder            *posterior.Finder
 		y, variance, z, w []float64
 	}
 	work := make([]*room, p.Workers())
@@ -974,7 +992,7 @@ func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float6
 			return
 		}
 		if work[w] == nil {
-			work[w] = &room{base.Share(), make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)}
+			work[w] = &room{base.Share(), nil, make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)}
 		}
 		ws := work[w]
 		for i := range d {
@@ -990,6 +1008,13 @@ func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float6
 			return
 		}
 		ws.placer.Spread(ws.variance)
+		var alike []float64
+		if m.post.Alike != nil {
+			if ws.finder == nil {
+				ws.finder = m.post.Alike.Finder()
+			}
+			alike = ws.finder.Find(at, -1)
+		}
 		for i := range d {
 			ws.w[i], ws.z[i] = dot(m.post.U[i*m.post.K:(i+1)*m.post.K], at), 0
 			if ws.y[i] == ws.y[i] {
@@ -1004,10 +1029,15 @@ func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float6
 			t := m.curves[i].X[0]
 			if tau := m.post.Tau[i]; tau > 0 {
 				mean, dev := ws.w[i], math.Sqrt(ws.variance[i]+1/(tau*rho))
-				if near := m.post.Near; near != nil {
-					mean += near.Say(i, ws.z) / math.Sqrt(tau*rho)
-					dev *= near.Left[i]
+				said := 0.0
+				if m.post.Near != nil {
+					said = m.post.Near.Say(i, ws.z)
 				}
+				if m.post.Alike != nil {
+					said += ws.finder.Say(i, alike)
+				}
+				mean += said / math.Sqrt(tau*rho)
+				dev *= m.post.Left(i)
 				t = tables[i].C.Correct(tables[i].Mean(mean, dev))
 			}
 			losses[from+j] += m.loss.Divergence(value, t)
@@ -1046,11 +1076,16 @@ func (m *BQMF) MarshalBinary() ([]byte, error) {
 	noise := append(append(append([]float64{}, p.Tau...), p.Rho...), p.Unit, m.Strength, m.LeaveOneOut)
 	counts, rows, knots := curve.Encode(m.curves)
 	of, near := p.Near.Encode(p.N)
-	return section.Encode(kindBQMF, append(m.sections(0, 0), []section.Section{
+	all := append(m.sections(0, 0), []section.Section{
 		section.Words("NEAR", of...), section.Floats("NEAZ", near),
 		section.Floats("MOMU", tight(p.BU, p.D)), section.Floats("MOMV", tight(p.BV, p.N)), section.Floats("NOIS", noise),
 		section.Words("CURV", counts...), section.Floats("CURR", rows), section.Floats("KNOT", knots),
-	}...)), nil
+	}...)
+	if p.Alike != nil {
+		of, alike := p.Alike.Encode()
+		all = append(all, section.Words("ALIK", of...), section.Floats("ALIZ", alike))
+	}
+	return section.Encode(kindBQMF, all), nil
 }
 
 // UnmarshalBinary makes m the model in data, or returns a [*FormatError] and
@@ -1146,6 +1181,18 @@ func (m *BQMF) UnmarshalBinary(data []byte) error {
 	var problem string
 	if p.Near, part, problem = posterior.DecodeNear(of, near, f.d, f.n); problem != "" {
 		return f.fail([...]string{"NEAR", "NEAZ"}[part], problem)
+	}
+	if f.Has("ALIK") || f.Has("ALIZ") {
+		if of, err = f.words("ALIK", len(f.Payload("ALIK"))/8); err != nil {
+			return err
+		}
+		alike, err := f.vectorIn("ALIZ", -1, -limit.Moment, limit.Moment)
+		if err != nil {
+			return err
+		}
+		if p.Alike, part, problem = p.DecodeAlike(of, alike); problem != "" {
+			return f.fail([...]string{"ALIK", "ALIZ"}[part], problem)
+		}
 	}
 	b.post = p
 	b.fill()

@@ -502,8 +502,6 @@ func TestBQMFResume(t *testing.T) {
 	}
 }
 
-// A file whose sums are right may hold anything: an error, or a model of which nothing
-// is NaN.
 // twins is bent with the noise of rows 2i and 2i+1 of a correlation.
 func twins(d, n, k int, correlation float64, seed uint64) (x, given Mat) {
 	x, given = bent(d, n, k, 0.1, seed)
@@ -582,6 +580,135 @@ func TestBQMFNeighbours(t *testing.T) {
 	}
 }
 
+// circle has samples on a circle, of which most rows are one wave and every third has a length of its own, so that no other row says what
+// it is; and a copy with a tenth of the cells hidden.
+func circle(d, n int, seed uint64) (x, given Mat) {
+	src := random.Split(seed, 12)
+	angle := make([]float64, n)
+	for j := range angle {
+		angle[j] = 2 * math.Pi * src.Float64()
+	}
+	x = NewMat(d, n)
+	for i := range d {
+		waves, phase := 1.0, 2*math.Pi*src.Float64()
+		if i%3 == 0 {
+			waves = 1.5 + 0.4*float64(i/3)
+		}
+		for j, a := range angle {
+			x.Set(i, j, elem.Exp(math.Sin(float64(waves*a)+phase)+0.1*elem.NormalQuantile(math.Max(src.Float64(), 1e-12))))
+		}
+	}
+	given = x.Clone()
+	for i := range given.Data {
+		if src.Float64() < 0.1 {
+			given.Data[i] = math.NaN()
+		}
+	}
+	return x, given
+}
+
+// Where rows bend along the samples, samples that are alike say what factors too few cannot. Models that have that
+// come back from their files as they were, and have the same bits for any number of workers; hidden values touch nothing.
+func TestBQMFAlike(t *testing.T) {
+	x, given := circle(24, 200, 3)
+	m := fitBQMF(t, given, 2, WithMissingValues(), WithWorkers(1))
+	if m.post.Alike == nil {
+		t.Fatal("no row has anything of samples that are alike")
+	}
+	finiteBQMF(t, m)
+	missed := func(r Mat) (sum float64) {
+		for i, v := range given.Data {
+			if v != v {
+				sum += math.Abs(elem.Log(r.Data[i] / x.Data[i]))
+			}
+		}
+		return sum
+	}
+	score := func(m *BQMF) float64 {
+		t.Helper()
+		s, err := m.Score(context.Background(), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	within := func(m *BQMF) float64 {
+		lo, hi, err := m.Interval(0.8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, all := 0.0, 0.0
+		for i, v := range given.Data {
+			if v != v {
+				all++
+				if x.Data[i] >= lo.Data[i] && x.Data[i] <= hi.Data[i] {
+					in++
+				}
+			}
+		}
+		return in / all
+	}
+	if in := within(m); math.Abs(in-0.8) > 0.06 {
+		t.Errorf("80 %% intervals hold %.3f", in)
+	}
+	for _, workers := range []int{3, 8} {
+		if other := fitBQMF(t, given, 2, WithMissingValues(), WithWorkers(workers)); !bytes.Equal(bqmfFile(t, m), bqmfFile(t, other)) {
+			t.Errorf("another model of %d workers", workers)
+		}
+	}
+	back := new(BQMF)
+	if err := back.UnmarshalBinary(bqmfFile(t, m)); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(bqmfFile(t, m), bqmfFile(t, back)) {
+		t.Error("the file of a file is another one")
+	}
+	for name, pair := range map[string][2]Mat{"Reconstruct": {m.Reconstruct(), back.Reconstruct()}, "Median": {m.Median(), back.Median()}, "Deviation": {m.Deviation(), back.Deviation()}} {
+		if !slices.Equal(pair[0].Data, pair[1].Data) {
+			t.Errorf("%s of the file is another one", name)
+		}
+	}
+	if score(m) != score(back) {
+		t.Error("Score of the file is another one")
+	}
+	with, scored := missed(m.Reconstruct()), score(m)
+	back.post.Alike = nil
+	if without := missed(back.Reconstruct()); with > 0.8*without {
+		t.Errorf("hidden cells are missed by %g, by %g without samples that are alike", with, without)
+	}
+	if without := score(back); scored >= without {
+		t.Errorf("the score is %g, and %g without samples that are alike", scored, without)
+	}
+	// A file of before, that has nothing of it, is the model without.
+	old := new(BQMF)
+	if err := old.UnmarshalBinary(bqmfFile(t, back)); err != nil || old.post.Alike != nil {
+		t.Errorf("a file without ALIK: %v", err)
+	}
+	// Cells held out are as good as not there.
+	held := x.Clone()
+	c := settings{validation: 0.1, seed: 1}
+	hidden, err := newCells(x, &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range held.Data {
+		if hidden.isHeld(i/x.Cols, i%x.Cols) {
+			held.Data[i] *= 1.001 // the best epoch stays
+		}
+	}
+	a, b := fitBQMF(t, x, 2, WithValidation(0.1), WithEpochs(12)), fitBQMF(t, held, 2, WithValidation(0.1), WithEpochs(12))
+	if a.post.Alike == nil || !slices.Equal(a.post.V, b.post.V) {
+		t.Fatal("the fits are not of one state")
+	}
+	for i, z := range a.post.Alike.Z {
+		if !slices.Equal(z, b.post.Alike.Z[i]) {
+			t.Fatal("hidden values touch what samples that are alike say")
+		}
+	}
+}
+
+// A file whose sums are right may hold anything: an error, or a model of which nothing
+// is NaN.
 func FuzzBQMFFile(f *testing.F) {
 	x, given := bent(5, 6, 2, 0.1, 13)
 	for i := range x.Data {
@@ -598,18 +725,27 @@ func FuzzBQMFFile(f *testing.F) {
 	for i := range m.post.Near.Left {
 		m.post.Near.Left[i] = 1
 	}
+	numbers := make([]float64, 2*(1+m.post.N))
+	for k := range numbers {
+		numbers[k] = 0.5
+	}
+	var problem string
+	if m.post.Alike, _, problem = m.post.DecodeAlike([]uint64{1, 3}, numbers); problem != "" {
+		f.Fatal(problem)
+	}
+	tags := append(required(kindBQMF), "ALIK", "ALIZ")
 	b, _ := m.MarshalBinary()
 	f.Add(uint16(100), uint64(0x7ff0000000000000))
 	f.Add(uint16(200), uint64(0xffefffffffffffff))
 	f.Add(uint16(300), uint64(1))
 	f.Fuzz(func(t *testing.T, at uint16, v uint64) {
-		f, err := decodeSections(b, kindBQMF, required(kindBQMF))
+		f, err := decodeSections(b, kindBQMF, tags)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var sections []section.Section
 		place := int(at)
-		for _, tag := range required(kindBQMF) {
+		for _, tag := range tags {
 			p := bytes.Clone(f.Payload(tag))
 			if n := len(p) / 8; place >= 0 && place < n {
 				copy(p[8*place:], append64(nil, v))

@@ -357,7 +357,10 @@ func (p footprint) projection(of Projection) float64 {
 func (p footprint) posterior() (model, state, fit float64) {
 	n, pp := float64(kernel.Pad(int(min(p.n, 1<<40)))), size(.5, p.k, p.k+1)+kernel.Lanes
 	uv, moments := size(p.k, p.d+n), size(p.d+n, pp)
-	model = 2*uv + moments + size(2, p.d, p.n) + size(34, p.d) + size(2, p.n) + size(p.d, n) + size(20, p.d) // the last two: neighbours
+	compared := min(n, 2048)
+	model = 2*uv + moments + size(2, p.d, p.n) + size(34, p.d) + size(2, p.n) +
+		size(p.d, n) + size(20, p.d) + // neighbours
+		size(p.d, compared) + size(n, 37) + size(p.k+kernel.Lanes, compared) // samples that are alike
 	state = uv + moments + size(p.d, 4) + size(n, 4)
 	scales := size(p.d, n) + size(2, p.d, p.n)
 	if p.hidden { // lists of what is hidden, or seen, of four bytes each
@@ -367,5 +370,6 @@ func (p footprint) posterior() (model, state, fit float64) {
 	epochs := 2*uv + moments + size(3, p.k, max(p.d, n)) + size(n, pp) + size(nmf.Chunks, size(p.k, n)+pp+n) + size(p.workers, 4, p.k, p.k+8)
 	cells := size(p.k, p.k, n) + size(p.workers, posterior.Together, size(p.k, p.k)+float64(18*n))
 	near := size(p.d, n+p.k+kernel.Lanes) + size(p.workers, 4, n+p.k+min(p.d, 2048))
-	return model, state, scales + subspace + epochs + max(cells, near)
+	alike := size(n, 300) + size(p.workers, size(2, p.k, n)+2*n+float64(compared)+1000)
+	return model, state, scales + subspace + epochs + max(cells+alike, near)
 }

@@ -48,6 +48,8 @@ package quantmf
 //	KNOT  f of each row: y of its knots, x of them; those with mass; places of its steps, their values
 //	NEAR  u of each row: how many neighbours, and which rows; nothing where no row has any
 //	NEAZ  f of each row with neighbours: their weights, what they leave of the deviation; then z (n) of each row that is one
+//	ALIK  u the rows that have something of samples that are alike (not there where none has)
+//	ALIZ  f of each of them: what that leaves of the deviation, and z of every ⌈n/2048⌉th sample
 //	CONV  f w×4, a warning each: row, passes, marginal error, tolerance of a transport that
 //	      did not converge (QMF and QMFQ, optional)
 //	WARN  texts of warnings, each u length and bytes (optional)
@@ -516,8 +518,8 @@ type file struct {
 	epsilon      float64
 }
 
-// required returns the tags that a file of the kind must have. CONV and WARN are the only
-// other ones that this version knows.
+// required returns the tags that a file of the kind must have. CONV, WARN and, in a BQMF, ALIK and ALIZ
+// are the only other ones that this version knows.
 func required(kind uint32) []string {
 	tags := []string{"DIMS", "UFAC", "VFAC", "HIST", "VALI"}
 	if kind == kindBQMF {
@@ -533,7 +535,11 @@ func required(kind uint32) []string {
 }
 
 func decode(b []byte, kind uint32) (*file, error) {
-	f, err := decodeSections(b, kind, required(kind))
+	var more []string
+	if kind == kindBQMF {
+		more = []string{"ALIK", "ALIZ"}
+	}
+	f, err := decodeSections(b, kind, required(kind), more...)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,8 @@ type Posterior struct {
 	BU, BV   []float64 // D and N × Packed(K)
 	Tau, Rho []float64
 	Unit     float64
-	Near     *Near // nil: none
+	Near     *Near  // nil: none
+	Alike    *Alike // nil: no row has any
 }
 
 // Copy returns what the fit has come to, for d rows of which the fit's are those
@@ -130,6 +131,7 @@ type Cells struct {
 	first [Together]int // of a row's
 	with  []float64
 	ends  []float64 // entry a of the u_l
+	bent  *bent
 }
 
 // Cells returns a reader.
@@ -268,23 +270,35 @@ func (c *Cells) Said(r, i, j int, y float64) (sum float64) {
 // At returns the mean of a cell of row i, row r of the last Rows.
 func (c *Cells) At(r, i, j int) float64 {
 	m, sum := c.Mean[r*c.np+j], 0.0
-	of := c.near(i)
-	if len(of) == 0 {
+	of, alike := c.near(i), c.p.Alike
+	bent := alike != nil && alike.Z[i] != nil
+	if len(of) == 0 && !bent {
 		return m
 	}
 	for _, o := range of {
 		sum += float64(o.Weight * c.p.Near.Z[o.Row*c.np+j])
+	}
+	if bent {
+		sum += alike.say(alike.Z[i], j)
 	}
 	return m + sum/math.Sqrt(c.p.Tau[i]*c.p.Rho[j])
 }
 
 // Deviation returns that of Y of a cell of row i, row r of the last Rows.
 func (c *Cells) Deviation(r, i, j int) float64 {
-	s := math.Sqrt(c.Var[r*c.np+j] + 1/(c.p.Tau[i]*c.p.Rho[j]))
-	if c.p.Near != nil {
-		s *= c.p.Near.Left[i]
+	return c.p.Left(i) * math.Sqrt(c.Var[r*c.np+j]+1/(c.p.Tau[i]*c.p.Rho[j]))
+}
+
+// Left returns by what neighbours, and samples that are alike, make the deviation of row i smaller.
+func (p *Posterior) Left(i int) float64 {
+	left := 1.0
+	if p.Near != nil {
+		left = p.Near.Left[i]
 	}
-	return s
+	if p.Alike != nil {
+		left *= p.Alike.Left[i]
+	}
+	return left
 }
 
 // Placer places new columns: the step of v_j and ρ_j of a fit, all else as it is.

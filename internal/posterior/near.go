@@ -207,9 +207,9 @@ func nearest(r []float64, own int, least float64) (of []int) {
 	return of[:min(len(of), nearMost)]
 }
 
-// Keep decides on the neighbours of row i by its leave-one-out residuals, each times √(τρ), and what the neighbours say of each.
-// It returns the factor by which that counts: 0 where the row is better off without.
-func (n *Near) Keep(i int, residuals, said []float64) (factor float64) {
+// keep returns by what factor that counts which is said of a row's leave-one-out residuals, each times √(τρ): 0 where less than a share
+// gain of their squares goes away; and by what it makes their deviation smaller.
+func keep(residuals, said []float64, gain float64) (factor, left float64) {
 	cov, square := 0.0, 0.0
 	for j, s := range said {
 		cov += float64(s * residuals[j])
@@ -224,14 +224,24 @@ func (n *Near) Keep(i int, residuals, said []float64) (factor float64) {
 		before += float64(residuals[j] * residuals[j])
 		after += float64(e * e)
 	}
-	if !(after <= (1-nearGain)*before) {
+	if !(after <= (1-gain)*before) || factor == 0 {
+		return 0, 1
+	}
+	return factor, math.Sqrt(after / before)
+}
+
+// Keep decides on the neighbours of row i by its leave-one-out residuals, each times √(τρ), and what the neighbours say of each.
+// It returns the factor by which that counts: 0 where the row is better off without.
+func (n *Near) Keep(i int, residuals, said []float64) (factor float64) {
+	factor, left := keep(residuals, said, nearGain)
+	if factor == 0 {
 		n.Of[i] = nil
 		return 0
 	}
 	for l := range n.Of[i] {
 		n.Of[i][l].Weight *= factor
 	}
-	n.Left[i] = math.Sqrt(after / before)
+	n.Left[i] = left
 	return factor
 }
 

@@ -94,14 +94,13 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
-// What neighbours say of a cell without it is what they say after a fit of the column without it, where rows are known for certain.
-func TestSaidIsWithoutTheCell(t *testing.T) {
-	const d, n, k = 12, 5, 2
-	src := random.Split(8, 0)
+// certain is a posterior of given columns for rows that are known for certain, and what it would be, v_j and C_j, without one cell of a column, or -1.
+func certain(q *problem, k int, seed uint64) (p *Posterior, column func(j, without int) (v []float64, c [][]float64)) {
+	d, n := q.d, q.n
+	src := random.Split(seed, 0)
 	np, pp := kernel.Pad(n), Packed(k)
-	q := drawn(d, n, k, 0.3, 9)
 	f := &Fit{K: k}
-	p := &Posterior{D: d, N: n, K: k, U: make([]float64, d*k), V: make([]float64, k*np), BU: make([]float64, d*pp), BV: make([]float64, n*pp), Tau: make([]float64, d), Rho: make([]float64, n), Unit: 1}
+	p = &Posterior{D: d, N: n, K: k, U: make([]float64, d*k), V: make([]float64, k*np), BU: make([]float64, d*pp), BV: make([]float64, n*pp), Tau: make([]float64, d), Rho: make([]float64, n), Unit: 1}
 	for i := range p.U {
 		p.U[i] = 0.6 * normal(&src)
 	}
@@ -109,8 +108,7 @@ func TestSaidIsWithoutTheCell(t *testing.T) {
 		p.Tau[i] = 0.5 + src.Float64()
 		f.moments(p.BU[i*pp:(i+1)*pp], p.U[i*k:(i+1)*k])
 	}
-	// column returns v_j and C_j of the seen cells but one.
-	column := func(j, without int) (v []float64, c [][]float64) {
+	column = func(j, without int) (v []float64, c [][]float64) {
 		a := make([][]float64, k)
 		b := make([]float64, k)
 		for r := range a {
@@ -136,10 +134,6 @@ func TestSaidIsWithoutTheCell(t *testing.T) {
 		}
 		return v, c
 	}
-	all := &Near{Of: make([][]Neighbour, d), Left: make([]float64, d), Z: make([]float64, d*np)}
-	z := func(i, j int, v []float64) float64 {
-		return math.Sqrt(p.Tau[i]*p.Rho[j]) * (q.y[i*n+j] - dotted(p.U[i*k:(i+1)*k], v))
-	}
 	for j := range n {
 		p.Rho[j] = 0.5 + src.Float64()
 		v, c := column(j, -1)
@@ -153,6 +147,22 @@ func TestSaidIsWithoutTheCell(t *testing.T) {
 			p.BV[j*pp+at] = c[r][r] + v[r]*v[r]
 			at++
 		}
+	}
+	return p, column
+}
+
+// What neighbours say of a cell without it is what they say after a fit of the column without it, where rows are known for certain.
+func TestSaidIsWithoutTheCell(t *testing.T) {
+	const d, n, k = 12, 5, 2
+	np := kernel.Pad(n)
+	q := drawn(d, n, k, 0.3, 9)
+	p, column := certain(q, k, 8)
+	all := &Near{Of: make([][]Neighbour, d), Left: make([]float64, d), Z: make([]float64, d*np)}
+	z := func(i, j int, v []float64) float64 {
+		return math.Sqrt(p.Tau[i]*p.Rho[j]) * (q.y[i*n+j] - dotted(p.U[i*k:(i+1)*k], v))
+	}
+	for j := range n {
+		v, _ := column(j, -1)
 		for i := range d {
 			if q.seen[i*n+j] {
 				all.Z[i*np+j] = z(i, j, v)

@@ -1,0 +1,418 @@
+package posterior
+
+// This file holds what a row's own residuals say of a cell: those at samples that are alike. A row may bend along the samples as no
+// linear form in v does, as where samples come in kinds; what the factors leave of it is then a smooth function of v, for which
+// a Gaussian process of every row has the kernel
+//
+//	κ_jl = exp(-|w_j - w_l|² / (2 alikeLength D)),  w = Lᵀv,  L Lᵀ = Σ_i τ_i u_i u_iᵀ,
+//
+// in which |w_j - w_l|² is how far apart two columns of UV are beside the noise, and D its mean over all pairs. With e_ij the leave-one-out
+// residual of a cell (cells.go, near.go) times √(τ_i ρ_j), 0 where it is hidden, the process says at sample j
+//
+//	f_i Σ_l b_jl e_il,  b_j = (κ + alikeRidge I)⁻¹ κ_j,
+//
+// over the alikeMost samples nearest to j, of nearBlock samples, evenly spread, at most. f_i, from 0 to 1, comes from what is said of the row's
+// seen cells; a row of n_i of whose squared residuals less than a share nearGain or alikeGain/n_i goes away has none (keep). A seen cell has drawn v_j to where its
+// own residual is; without it, to first order with the row held,
+//
+//	w_j⁻ = w_j - A (Y_ij - u_i·v_j) LᵀC_j u_i / max(0.4, 1 - A u_iᵀC_j u_i),  A = τ_i ρ_j,
+//
+// and κ_j is taken there, κ and the b of others as they are.
+//
+// Cost: 2K flops for each pair of a sample and one of nearBlock, alikeMost²(K + alikeMost) for each sample, 2 alikeMost a cell; for each of the
+// cells of a row that may have it 2K² + alikeMost (3K + 2 alikeMost).
+
+import (
+	"math"
+	"slices"
+
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
+)
+
+const (
+	alikeMost   = 24
+	alikeLength = 0.1
+	alikeRidge  = 1
+	alikeGain   = 6 // in parts of 1/n_i, of which about one goes away by chance
+	alikeWeight = 5 // what no weight exceeds: |b| <= |κ_j| / alikeRidge
+)
+
+// Alike is what samples that are alike say.
+type Alike struct {
+	Z    [][]float64 // of each row, nil where it has none: f e at the samples that are compared with
+	Left []float64   // by which it makes the deviation of a row smaller
+
+	n, k, kp int
+	step     int       // every so-manyth sample is compared with
+	low      []float64 // L over √(2 alikeLength D), K × kp
+	middle   []float64 // K: the mean of v
+	at       []float64 // places w of those that are compared with, each kp
+	squares  []float64 // |w|²
+	of       []int32   // of each sample alikeMost of those, nearest first; -1: none
+	weights  []float64 // b
+	inverses []float64 // of each sample the lower triangle of (κ + alikeRidge I)⁻¹; nil once the rows are known
+}
+
+func alikeStep(n int) int { return (n + nearBlock - 1) / nearBlock }
+
+// compared is the number of samples that all are compared with.
+func (a *Alike) compared() int { return (a.n + a.step - 1) / a.step }
+
+// alike returns what is known of the samples alone, nil where all are in one place.
+func (p *Posterior) alike() *Alike {
+	k, kp, np := p.K, kernel.Pad(p.K), kernel.Pad(p.N)
+	a := &Alike{Z: make([][]float64, p.D), Left: make([]float64, p.D), n: p.N, k: k, kp: kp, step: alikeStep(p.N), low: make([]float64, k*kp), middle: make([]float64, k)}
+	trace := 0.0
+	for i, t := range p.Tau {
+		a.Left[i] = 1
+		u := p.U[i*k : (i+1)*k]
+		for r, x := range u {
+			tx := t / float64(p.D) * x
+			row := a.low[r*kp:]
+			for c, y := range u[:r+1] {
+				row[c] += float64(tx * y)
+			}
+			trace += float64(tx * x)
+		}
+	}
+	for r := range k {
+		a.low[r*kp+r] += float64(1e-9 * trace)
+	}
+	cholesky(a.low, k, kp)
+	count := a.compared()
+	a.at, a.squares = make([]float64, count*kp), make([]float64, count)
+	for c := range k {
+		for l := range count {
+			a.middle[c] += p.V[c*np+l*a.step] / float64(count)
+		}
+	}
+	v := make([]float64, k)
+	unit := 0.0
+	for l := range count {
+		p.column(v, l*a.step)
+		for _, t := range a.place(a.at[l*kp:(l+1)*kp], v) {
+			unit += float64(2*float64(t*t)) / float64(count)
+		}
+	}
+	scale := 1 / math.Sqrt(2*alikeLength*unit)
+	if !(scale > 0) || scale > math.MaxFloat64 {
+		return nil
+	}
+	kernel.Scale(a.low, a.low, scale)
+	kernel.Scale(a.at, a.at, scale)
+	for l := range count {
+		kernel.Dots(a.squares[l:l+1], a.at[l*kp:(l+1)*kp], a.at[l*kp:(l+1)*kp])
+	}
+	return a
+}
+
+// column fills v with v_j.
+func (p *Posterior) column(v []float64, j int) {
+	for c := range v {
+		v[c] = p.V[c*kernel.Pad(p.N)+j]
+	}
+}
+
+// place fills w, kp numbers, with the place of a sample.
+func (a *Alike) place(w, v []float64) []float64 {
+	clear(w)
+	for r, t := range v {
+		t -= a.middle[r]
+		for c, l := range a.low[r*a.kp : r*a.kp+r+1] {
+			w[c] += float64(t * l)
+		}
+	}
+	return w
+}
+
+// Finder finds the samples that a place is alike to, for one worker.
+type Finder struct {
+	a       *Alike
+	dots    []float64
+	w       []float64
+	squares []float64 // distances of those found
+	Of      []int32
+	ws      system
+}
+
+// Finder returns one.
+func (a *Alike) Finder() *Finder {
+	return &Finder{a: a, dots: make([]float64, a.compared()), w: make([]float64, a.kp), squares: make([]float64, alikeMost+1), Of: make([]int32, 0, alikeMost+1)}
+}
+
+// Find fills Of for a sample at v, which is not the one compared with in place own, and returns b. What it returns is overwritten by the next call.
+func (s *Finder) Find(v []float64, own int) (b []float64) {
+	a, kp := s.a, s.a.kp
+	a.place(s.w, v)
+	var square [1]float64
+	kernel.Dots(square[:], s.w, s.w)
+	kernel.DotsRows(s.dots, a.at, s.w, 1)
+	s.Of = s.Of[:0]
+	for l, dot := range s.dots {
+		t := max(square[0]+a.squares[l]-2*dot, 0)
+		if l == own || !(t < alikeFar) || len(s.Of) == alikeMost && t >= s.squares[alikeMost-1] {
+			continue
+		}
+		h := len(s.Of)
+		s.Of = append(s.Of, 0)
+		for ; h > 0 && s.squares[h-1] > t; h-- {
+			s.squares[h], s.Of[h] = s.squares[h-1], s.Of[h-1]
+		}
+		s.squares[h], s.Of[h] = t, int32(l)
+		s.Of = s.Of[:min(len(s.Of), alikeMost)]
+	}
+	k := len(s.Of)
+	if s.ws.k != k || s.ws.a == nil {
+		s.ws = newSystem(k)
+	}
+	b = s.ws.border()
+	for r, l := range s.Of {
+		row, w := s.ws.a[r*s.ws.kp:], a.at[int(l)*kp:(int(l)+1)*kp]
+		for c, h := range s.Of[:r] {
+			row[c] = alikeness(distance(w, a.at[int(h)*kp:(int(h)+1)*kp]))
+		}
+		row[r] = 1 + alikeRidge
+		b[r] = alikeness(s.squares[r])
+	}
+	s.ws.solve()
+	for _, t := range b {
+		if !(math.Abs(t) <= alikeWeight) { // places of a file, too far apart for their distances
+			s.Of = s.Of[:0]
+			return b[:0]
+		}
+	}
+	return b
+}
+
+// alikeFar is the square of a distance, over 2 alikeLength D, beyond which a sample says less than 1e-13 of its residual.
+const alikeFar = 30
+
+// samples is Samples, and without learn has only what predictions need.
+func (p *Posterior) samples(workers *pool.Pool, learn bool, stopped func() bool) *Alike {
+	a := p.alike()
+	if a == nil {
+		return nil
+	}
+	const size = alikeMost * (alikeMost + 1) / 2
+	a.of, a.weights = make([]int32, p.N*alikeMost), make([]float64, p.N*alikeMost)
+	if learn {
+		a.inverses = make([]float64, p.N*size)
+	}
+	type room struct {
+		*Finder
+		v []float64
+	}
+	work := make([]*room, workers.Workers())
+	workers.Do(p.N, func(w, j int) {
+		if stopped() {
+			return
+		}
+		if work[w] == nil {
+			work[w] = &room{a.Finder(), make([]float64, p.K)}
+		}
+		ws := work[w]
+		own := -1
+		if j%a.step == 0 {
+			own = j / a.step
+		}
+		p.column(ws.v, j)
+		b := ws.Find(ws.v, own)
+		of := a.of[j*alikeMost : (j+1)*alikeMost]
+		for h := range of {
+			of[h] = -1
+		}
+		copy(of, ws.Of)
+		copy(a.weights[j*alikeMost:], b)
+		if learn {
+			inverse := a.inverses[j*size:][:0]
+			for r := range b {
+				for _, t := range ws.ws.a[r*ws.ws.kp:][:r+1] {
+					inverse = append(inverse, -t)
+				}
+			}
+		}
+	})
+	if stopped() {
+		return nil
+	}
+	return a
+}
+
+// Samples finds what samples that are alike are to each other, for Cells to find out which rows have anything of it. nil where there is nothing, or when the
+// pool's work was stopped.
+func (p *Posterior) Samples(workers *pool.Pool, stopped func() bool) *Alike {
+	return p.samples(workers, true, stopped)
+}
+
+// Settled drops what only Cells.Alike needs, and returns nil where no row has anything.
+func (a *Alike) Settled() *Alike {
+	if !slices.ContainsFunc(a.Z, func(z []float64) bool { return z != nil }) {
+		return nil
+	}
+	a.inverses = nil
+	return a
+}
+
+// near returns the samples compared with that sample j is alike to.
+func (a *Alike) near(j int) []int32 {
+	of := a.of[j*alikeMost : (j+1)*alikeMost]
+	for h, l := range of {
+		if l < 0 {
+			return of[:h]
+		}
+	}
+	return of
+}
+
+// say returns what residuals z at the samples compared with say of sample j.
+func (a *Alike) say(z []float64, j int) (sum float64) {
+	for h, l := range a.near(j) {
+		sum += float64(a.weights[j*alikeMost+h] * z[l])
+	}
+	return sum
+}
+
+// Say returns what they say of row i at the sample of the last Find, times √(τρ).
+func (s *Finder) Say(i int, b []float64) (sum float64) {
+	z := s.a.Z[i]
+	if z == nil {
+		return 0
+	}
+	for h, l := range s.Of {
+		sum += float64(b[h] * z[l])
+	}
+	return sum
+}
+
+// Encode returns what rows have of samples that are alike, nothing for nil: the rows, and of each by what it makes their deviation smaller and z.
+func (a *Alike) Encode() (rows []uint64, numbers []float64) {
+	if a == nil {
+		return nil, nil
+	}
+	for i, z := range a.Z {
+		if z != nil {
+			rows, numbers = append(rows, uint64(i)), append(append(numbers, a.Left[i]), z...)
+		}
+	}
+	return rows, numbers
+}
+
+// DecodeAlike is the inverse of Encode, for numbers that need not come from it, and a posterior that they are of. What is wrong is
+// a problem, with part 0 of the rows or 1 of the numbers.
+func (p *Posterior) DecodeAlike(rows []uint64, numbers []float64) (a *Alike, part int, problem string) {
+	if len(rows) == 0 && len(numbers) == 0 {
+		return nil, 0, ""
+	}
+	for k, i := range rows {
+		if i >= uint64(p.D) || k > 0 && i <= rows[k-1] || !(p.Tau[i] > 0) {
+			return nil, 0, "a row is out of range"
+		}
+	}
+	count := (&Alike{n: p.N, step: alikeStep(p.N)}).compared()
+	if int64(len(numbers)) != int64(len(rows))*int64(1+count) {
+		return nil, 1, "wrong length"
+	}
+	workers := pool.New(0, p.N)
+	defer workers.Close()
+	if a = p.samples(workers, false, func() bool { return false }); a == nil {
+		return nil, 0, "all samples are in one place"
+	}
+	for _, i := range rows {
+		if a.Left[i] = numbers[0]; !(numbers[0] >= 0 && numbers[0] <= 1) {
+			return nil, 1, "what samples leave is out of range"
+		}
+		a.Z[i], numbers = numbers[1:1+count:1+count], numbers[1+count:]
+	}
+	return a, 0, ""
+}
+
+// Alike finds out whether row i, row r of the last Rows, has anything of samples that are alike, and tells so: of the row y, its seen places and the leave-one-out
+// residuals there, times √(τρ). Then said has what is said of each of these cells without it, times √(τρ).
+func (c *Cells) Alike(r, i int, y []float64, places []int32, residuals, said []float64) bool {
+	p, a, k, np := c.p, c.p.Alike, c.p.K, c.np
+	if c.bent == nil {
+		c.bent = &bent{q: make([]float64, k*np), o: make([]float64, k*np), own: make([]float64, np), z: make([]float64, a.compared()), w: make([]float64, a.kp), v: make([]float64, k)}
+	}
+	b := c.bent
+	gain := max(nearGain, alikeGain/float64(len(places)))
+	clear(b.z)
+	for h, j := range places {
+		if int(j)%a.step == 0 {
+			b.z[int(j)/a.step] = residuals[h]
+		}
+	}
+	for h, j := range places {
+		said[h] = a.say(b.z, int(j))
+	}
+	if factor, _ := keep(residuals, said, gain); factor == 0 { // the cells themselves make it look better than it is
+		return false
+	}
+	u := p.U[i*k : (i+1)*k]
+	for h := range k {
+		kernel.Combine(b.q[h*np:(h+1)*np], u, c.planes[h*k*np:(h+1)*k*np])
+	}
+	kernel.Combine(b.own, u, b.q)
+	for h := range k {
+		for g := range b.v {
+			b.v[g] = a.low[g*a.kp+h]
+		}
+		kernel.Combine(b.o[h*np:(h+1)*np], b.v, b.q)
+	}
+	for h, place := range places {
+		j := int(place)
+		weight := float64(p.Tau[i] * p.Rho[j])
+		pull := weight * (y[j] - c.Mean[r*np+j]) / max(slack, 1-float64(weight*b.own[j]))
+		p.column(b.v, j)
+		w := a.place(b.w, b.v)
+		for g := range k {
+			w[g] -= float64(pull * b.o[g*np+j])
+		}
+		of := a.near(j)
+		inverse := a.inverses[j*(alikeMost*(alikeMost+1)/2):]
+		var process [alikeMost]float64 // (κ + alikeRidge I)⁻¹ e
+		at := 0
+		for g, l := range of {
+			z, sum := b.z[l], 0.0
+			for f, m := range of[:g] {
+				sum += float64(inverse[at+f] * b.z[m])
+				process[f] += float64(inverse[at+f] * z)
+			}
+			process[g] = sum + float64(inverse[at+g]*z)
+			at += g + 1
+		}
+		sum := 0.0
+		for g, l := range of {
+			sum += float64(process[g] * alikeness(distance(w, a.at[int(l)*a.kp:(int(l)+1)*a.kp])))
+		}
+		said[h] = sum
+	}
+	factor, left := keep(residuals, said, gain)
+	if factor == 0 {
+		return false
+	}
+	a.Z[i], a.Left[i] = make([]float64, len(b.z)), left
+	kernel.Scale(a.Z[i], b.z, factor)
+	kernel.Scale(said, said, factor)
+	return true
+}
+
+// bent is the room of Cells.Alike.
+type bent struct{ q, o, own, z, w, v []float64 }
+
+func alikeness(square float64) float64 {
+	if !(square < alikeFar) {
+		return 0
+	}
+	return elem.Exp(-square)
+}
+
+func distance(v, w []float64) float64 {
+	sum := 0.0
+	for c, t := range v {
+		d := t - w[c]
+		sum += float64(d * d)
+	}
+	return sum
+}
