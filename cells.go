@@ -15,6 +15,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/random"
@@ -80,11 +81,18 @@ func newCells(x Rows, c *settings) (*cells, error) {
 	s := &cells{sizes: sizes{d, n}, source: x, trouble: new(trouble), missing: c.missing, rows: make([]int, d), extremes: make([]extremes, d)}
 	s.mat, _ = x.(Mat)
 	from := newRowReader(x)
-	cols := make([]int, n)
+	cols, whole := make([]int, n), 0 // of rows that have all their cells
 	for i := range d {
 		row, err := from.row(i)
 		if err != nil {
 			return nil, err
+		}
+		if least, most, ok := reach(row); ok {
+			s.extremes[i] = extremes{least: least, most: most, visible: least}
+			s.rows[i] = n
+			s.visible += n
+			whole++
+			continue
 		}
 		e := extremes{least: math.Inf(1), most: math.Inf(-1)}
 		for j, v := range row {
@@ -109,8 +117,8 @@ func newCells(x Rows, c *settings) (*cells, error) {
 			return nil, &DataError{Row: i, Col: -1, Value: math.NaN(), Problem: "the row has no observed cell"}
 		}
 	}
-	for j, k := range cols {
-		if k == 0 {
+	for j := range cols {
+		if cols[j] += whole; cols[j] == 0 {
 			return nil, &DataError{Row: -1, Col: j, Value: math.NaN(), Problem: "the column has no observed cell"}
 		}
 	}
@@ -400,8 +408,12 @@ func (c *config) checkCells(x Rows) error {
 		if err != nil {
 			return err
 		}
+		if least, most, ok := reach(row); ok && most <= limit.Value && (least >= 1/limit.Value || least >= 0 && c.loss >= limit.LeastBeta) { // which every fit takes
+			top = max(top, most)
+			continue
+		}
 		for j, v := range row {
-			if v >= 1/limit.Value && v <= limit.Value { // which every fit takes
+			if v >= 1/limit.Value && v <= limit.Value { // likewise
 				if v > top {
 					top = v
 				}
@@ -427,6 +439,21 @@ func (c *config) checkCells(x Rows) error {
 		}
 	}
 	return nil
+}
+
+// reach returns the least and the largest of a row that is all finite, and whether it is.
+func reach(row []float64) (least, most float64, finite bool) {
+	var size, block [2]float64
+	if kernel.Spread(&size, row, 0); size[1]-size[1] != 0 || len(row) < kernel.Lanes {
+		return 0, 0, false
+	}
+	kernel.Extent(&block, row[len(row)-kernel.Lanes:])
+	least, most = block[0], block[1]
+	if blocks := len(row) &^ (kernel.Lanes - 1); blocks < len(row) || blocks > kernel.Lanes {
+		kernel.Extent(&block, row[:blocks])
+		least, most = min(least, block[0]), max(most, block[1])
+	}
+	return least, most, true
 }
 
 // checkCell reports a value that a fit cannot have at (i, j).

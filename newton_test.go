@@ -183,7 +183,11 @@ func (b *wholeNMF) half(x, u, v Mat) Mat {
 			}
 		}
 		s := make([]float64, k)
-		for range 4 {
+		sweeps := 4
+		if b.exact {
+			sweeps = 12
+		}
+		for range sweeps {
 			for a := range k {
 				r := g[a] + added
 				for c := range k {

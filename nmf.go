@@ -62,7 +62,7 @@ func (c *config) settleNMF() error {
 // model so far with an error that wraps it. A component that has died out, all
 // of its U or V zero, is a warning.
 //
-// Cost: 18dnk flops an epoch, under Frobenius without missing cells 6dnk; memory 40kn + 4dk
+// Cost: 18dnk flops an epoch, under Frobenius without missing cells 4dnk + 24k²(d+n); memory 40kn + 4dk
 // numbers beside x. Of multiplicative updates 8dnk flops, 12dnk where cells are missing or the
 // loss is not KL; memory 18kn + dk numbers (33kn then). Under KL without missing or held-out cells, rows that
 // are mostly zero cost what their other cells do: an epoch over a [*Sparse] takes time for k z + k(d+n), z the

@@ -104,73 +104,80 @@ func stretchRow(f *Func) {
 }
 
 func metric(f *Func) {
-	x, count, r, s := f.base("x", R5), f.length("x", R2), f.base("r", R4), f.base("s", R3)
+	to, count, r, s := f.base("to", R5), f.length("to", R2), f.base("r", R4), f.base("s", R3)
 	v, g, q := f.base("v", R1), f.base("g", R6), f.base("q", R7)
 	low := f.common(V8)
 	f.broadcast(low, f.arg("low"))
-	f.each([]Reg{x, r, s, v, g, q}, count, func(get get, put put) {
+	f.each([]Reg{to, r, s, v, g, q}, count, func(get get, put put) {
 		get(V0, q)
 		f.max(V0, low, V0)
 		f.sqrt(V0, V0)
 		put(s, V0)
 		get(V1, v)
+		f.negate(V1, V1)
 		f.mul(V1, V1, V0)
-		put(x, V1)
+		put(to, V1)
 		get(V1, g)
 		f.div(V1, V1, V0)
 		put(r, V1)
 	})
 }
 
+// bounded has the sums over components at even places and at odd ones in registers of their own: each
+// waits for the one before.
 func bounded(f *Func) {
-	x, r, c, inverse, k := f.base("x", R5), f.base("r", R4), R3, R1, f.length("inverse", R2)
-	const row, xa, ra, rb, inner, outer, sweep, count = R6, R7, R8, R9, R10, R11, R12, R0
+	x, low, q := f.base("x", R5), f.base("low", R4), f.base("q", R7)
+	const c, inverse, row, at, xb, inner, outer, sweep, count = R3, R1, R6, R8, R9, R10, R11, R12, R2
 	f.moveR(count, f.arg("n"))
 	f.moveR(row, count)
-	f.shlR(row, Imm(3)) // bytes of a row of x and r
+	f.shlR(row, Imm(3)) // bytes of a row of x, low and q
 	f.shrR(count, Imm(3))
 	f.groups(count, pick(f, []int{4, 2, 1}, []int{2, 1}, []int{1}), func(n int) {
-		step := func(b int, h Vec) Vec { return f.nth(V8, b, h) }
+		sum := func(odd, b int, h Vec) Vec { return f.nth(V4, odd*n+b, h) }
 		f.moveR(sweep, f.arg("sweeps"))
 		f.loop(sweep, func() {
 			f.base("c", c)
 			f.base("inverse", inverse)
-			f.moveR(xa, x)
-			f.moveR(ra, r)
-			f.moveR(outer, k)
+			f.zeroR(at)
+			f.length("inverse", outer)
 			f.loop(outer, func() {
-				f.broadcast(V2, mem(0, inverse))
-				f.clear(V3)
 				for b := range n {
 					f.halves(func(h Vec, off int) {
-						f.load(V0, mem(64*b+off, xa))
-						f.mul(V1, V2, mem(64*b+off, ra))
-						f.sub(V1, V0, V1)
-						f.max(V1, V1, V3)
-						f.store(mem(64*b+off, xa), V1)
-						f.sub(step(b, h), V1, V0)
+						f.load(sum(0, b, h), mem(64*b+off, q, at.times(1)))
+						f.clear(sum(1, b, h))
 					})
 				}
-				f.moveR(rb, r)
-				f.moveR(inner, k)
-				f.loop(inner, func() {
-					f.broadcast(V2, mem(0, c))
-					for b := range n {
-						f.halves(func(h Vec, off int) {
-							f.mul(V0, V2, step(b, h))
-							f.add(V0, V0, mem(64*b+off, rb))
-							f.store(mem(64*b+off, rb), V0)
-						})
+				f.moveR(xb, x)
+				f.length("inverse", inner)
+				f.groups(inner, []int{2, 1}, func(m int) {
+					for odd := range m {
+						f.broadcast(V0, mem(8*odd, c))
+						for b := range n {
+							f.halves(func(h Vec, off int) {
+								f.mul(V1, V0, mem(64*b+off, xb))
+								f.add(sum(odd, b, h), sum(odd, b, h), V1)
+							})
+						}
+						f.addR(xb, row)
 					}
-					f.addR(rb, row)
-					f.advance(8, c)
+					f.advance(8*m, c)
 				})
-				f.addR(xa, row)
-				f.addR(ra, row)
+				f.broadcast(V0, mem(0, inverse))
+				for b := range n {
+					f.halves(func(h Vec, off int) {
+						f.add(sum(0, b, h), sum(0, b, h), sum(1, b, h))
+						f.mul(V1, V0, sum(0, b, h))
+						f.load(V2, mem(64*b+off, x, at.times(1)))
+						f.sub(V1, V2, V1)
+						f.max(V1, V1, mem(64*b+off, low, at.times(1)))
+						f.store(mem(64*b+off, x, at.times(1)), V1)
+					})
+				}
+				f.addR(at, row)
 				f.advance(8, inverse)
 			})
 		})
-		f.advance(64*n, x, r)
+		f.advance(64*n, x, low, q)
 	})
 }
 
@@ -197,13 +204,12 @@ func direction(f *Func) {
 				f.load(V0, mem(off, pa))
 				f.load(V1, mem(off, ba))
 				f.load(V2, mem(off, ra))
-				f.mul(V3, V1, V2)
-				f.sub(V3, V0, V3)
-				f.div(V3, V3, V2)
 				f.negate(V4, V1)
-				f.clear(V5)
-				f.compare(f.mask(V6), V0, greater, V5)
+				f.mul(V3, V4, V2)
+				f.compare(f.mask(V6), V0, greater, V3)
+				f.div(V3, V0, V2)
 				f.choose(f.mask(V6), V4, V3, V4)
+				f.clear(V5)
 				f.store(mem(off, pa), V4)
 				f.mul(V3, V4, mem(off, ga))
 				f.add(sum+h, sum+h, V3)

@@ -71,21 +71,28 @@ func (f *Func) roughLog(a, b, c, d, e, g Vec) {
 	f.add(a, a, b)
 }
 
-// quotients is the text for 1 or 4 rows.
-func quotients(rows int) func(f *Func) {
+// quotients is the text for 1 or 4 rows. With curve it has 1/W and X/W² of them, too.
+func quotients(rows int, curve bool) func(f *Func) {
 	return func(f *Func) {
-		to, count, u, k, v, x := f.base("r", R5), f.length("r", R2), f.base("u", R3), f.length("u", R1), f.base("v", R4), f.base("x", R12)
-		const row, uRow, threeU, threeRows, vc, uc, left = R9, R10, R11, R0, R6, R7, R8
+		to, count, v, x := f.base("r", R5), f.length("r", R2), f.base("v", R4), f.base("x", R12)
+		const q, w, row, uRow, threeU, threeRows, vc, uc, left = R1, R3, R9, R10, R11, R0, R6, R7, R8
+		outputs := []Reg{to}
+		if curve {
+			outputs = []Reg{to, f.base("q", q), f.base("w", w)}
+		}
 		f.moveR(row, count) // bytes of a row of r and v
 		f.shlR(row, Imm(pickRows(rows, 3, 1)))
 		f.shrR(count, Imm(pickRows(rows, 3, 5)))
-		f.shrR(k, Imm(pickRows(rows, 0, 2)))
-		f.moveR(uRow, k)
+		f.length("u", uRow)
+		f.shrR(uRow, Imm(pickRows(rows, 0, 2)))
 		f.shlR(uRow, Imm(3)) // bytes of a row of u
 		f.addressR(threeU, mem(0, uRow, uRow.times(2)))
 		f.addressR(threeRows, mem(0, row, row.times(2)))
-		low, total := pick(f, Vec(22), 14, 22), pick(f, Vec(23), 4, 23)
+		low, total, one := pick(f, Vec(22), 14, 22), pick(f, Vec(23), 4, 23), pick(f, Vec(21), 15, 27)
 		f.broadcast(low, f.arg("low"))
+		if curve {
+			f.load(one, f.c("one", 1))
+		}
 		f.halves(func(h Vec, _ int) { f.clear(total + h) })
 		f.groups(count, pick(f, []int{2, 1}, []int{1}), func(n int) {
 			acc := func(r, b int, h Vec) Vec { return f.nth(V6, r*n+b, h) }
@@ -110,8 +117,9 @@ func quotients(rows int) func(f *Func) {
 				f.advance(8, uc)
 			}
 			f.moveR(vc, v)
-			f.moveR(uc, u)
-			f.moveR(left, k)
+			f.base("u", uc)
+			f.length("u", left)
+			f.shrR(left, Imm(pickRows(rows, 0, 2)))
 			products(false)
 			whole := f.label("whole")
 			f.decR(left)
@@ -134,13 +142,22 @@ func quotients(rows int) func(f *Func) {
 							f.add(diff, diff, V1)
 						}
 						f.max(w, low, w)
-						f.div(w, V0, w)
-						f.store(fourth(r, 64*b+off, to, row, threeRows), w)
+						if !curve {
+							f.div(w, V0, w)
+							f.store(fourth(r, 64*b+off, to, row, threeRows), w)
+							return
+						}
+						f.div(w, one, w)
+						f.store(fourth(r, 64*b+off, outputs[2], row, threeRows), w)
+						f.mul(V0, V0, w)
+						f.store(fourth(r, 64*b+off, to, row, threeRows), V0)
+						f.mul(V0, V0, w)
+						f.store(fourth(r, 64*b+off, outputs[1], row, threeRows), V0)
 					})
 				}
 				f.halves(func(h Vec, _ int) { f.add(total+h, total+h, 2+h) })
 			}
-			f.advance(64*n, to, v, x)
+			f.advance(64*n, append(outputs, v, x)...)
 		})
 		f.sumTo(f.result(), total)
 	}

@@ -486,6 +486,23 @@ func Curve(r, q, w, x []float64, stride, rows int, low float64) float64 {
 	return s
 }
 
+// CurveRows is [CombineRows] and then [Curve], four rows at a time without W leaving the registers.
+func CurveRows(r, q, w, u, v, x []float64, stride, rows int, low float64) (s float64) {
+	k, np, whole := len(u)/rows, len(r)/rows, rows&^3
+	_, _ = x[:(rows-1)*stride+np], v[:k*np]
+	for i := 0; i < whole; i += 4 {
+		lo, hi := i*np, (i+4)*np
+		s += curve4(r[lo:hi], q[lo:hi], w[lo:hi], u[i*k:(i+4)*k], v, x[i*stride:], stride, low)
+	}
+	if whole == rows {
+		return s
+	}
+	lo := whole * np
+	w = w[lo:len(r)]
+	CombineRows(w, u[whole*k:], v, rows-whole)
+	return s + Curve(r[lo:], q[lo:], w, x[whole*stride:], stride, rows-whole, low)
+}
+
 // Stretch adds, for a row of samples, x z² to c2 and x |z|³ to c3 where z < 0, and raises
 // rho to |z| there if x > 0. z = d/w, w not let fall below low, is how a direction d
 // changes w.
@@ -500,22 +517,22 @@ func StretchRow(to *[3]float64, v, d, x []float64) {
 	stretchRow(to[:], v, d[:len(v)], x[:len(v)])
 }
 
-// Metric fills s with the root of q, not let fall below low, x with v s and r with g/s.
-func Metric(x, r, s, v, g, q []float64, low float64) {
-	n := len(x)
-	metric(x, r[:n], s[:n], v[:n], g[:n], q[:n], low)
+// Metric fills s with the root of q, not let fall below low, to with -v s and r with g/s.
+func Metric(to, r, s, v, g, q []float64, low float64) {
+	n := len(to)
+	metric(to, r[:n], s[:n], v[:n], g[:n], q[:n], low)
 }
 
-// Bounded makes sweeps of coordinate descent towards the least of r·(x-x°) +
-// (x-x°)ᵀC(x-x°)/2 over x >= 0, for every sample from its x°: x and its gradient r have
-// k rows of whole blocks of samples. C is k × k, symmetric; inverse, k, has 1/C_aa.
-func Bounded(x, r, c, inverse []float64, sweeps int) {
+// Bounded makes sweeps of coordinate descent from x towards the least of q·x + xᵀCx/2 over
+// x >= low, for every sample: x, low and q have k rows of whole blocks of samples. C is k × k,
+// symmetric; inverse, k, has 1/C_aa. A sum over components has those at even and at odd places apart.
+func Bounded(x, low, q, c, inverse []float64, sweeps int) {
 	k := len(inverse)
-	bounded(x, r[:len(x)], c[:k*k], inverse, len(x)/k, sweeps)
+	bounded(x, low[:len(x)], q[:len(x)], c[:k*k], inverse, len(x)/k, sweeps)
 }
 
-// Direction turns what [Bounded] made of [Metric]'s x into the direction from v, -v to where
-// x is 0 and x/s - v elsewhere, and fills slope, n, with Σ g p over the k rows and most with
+// Direction turns a step p in [Metric]'s terms into the direction from v, -v where p is at most
+// -v s and p/s elsewhere, and fills slope, n, with Σ g p over the k rows and most with
 // the longest step, up to longest, at which no v + t p is below 0. Whole blocks.
 func Direction(p, slope, most, v, g, s []float64, longest float64) {
 	n := len(p)

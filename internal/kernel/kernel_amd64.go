@@ -538,6 +538,22 @@ func logSum4AVX512(r, x []float64, stride int) float64
 //go:noescape
 func logSum4AVX2(r, x []float64, stride int) float64
 
+func curve4(r, q, w, u, v, x []float64, stride int, low float64) float64 {
+	switch level {
+	case cpu.AVX512:
+		return curve4AVX512(r, q, w, u, v, x, stride, low)
+	case cpu.AVX2:
+		return curve4AVX2(r, q, w, u, v, x, stride, low)
+	}
+	return curve4_g(r, q, w, u, v, x, stride, low)
+}
+
+//go:noescape
+func curve4AVX512(r, q, w, u, v, x []float64, stride int, low float64) float64
+
+//go:noescape
+func curve4AVX2(r, q, w, u, v, x []float64, stride int, low float64) float64
+
 func curve(r, q, w, x []float64, low float64) float64 {
 	switch level {
 	case cpu.AVX512:
@@ -588,39 +604,39 @@ func stretchRowAVX512(to, v, d, x []float64)
 //go:noescape
 func stretchRowAVX2(to, v, d, x []float64)
 
-func metric(x, r, s, v, g, q []float64, low float64) {
+func metric(to, r, s, v, g, q []float64, low float64) {
 	switch level {
 	case cpu.AVX512:
-		metricAVX512(x, r, s, v, g, q, low)
+		metricAVX512(to, r, s, v, g, q, low)
 	case cpu.AVX2:
-		metricAVX2(x, r, s, v, g, q, low)
+		metricAVX2(to, r, s, v, g, q, low)
 	default:
-		metric_g(x, r, s, v, g, q, low)
+		metric_g(to, r, s, v, g, q, low)
 	}
 }
 
 //go:noescape
-func metricAVX512(x, r, s, v, g, q []float64, low float64)
+func metricAVX512(to, r, s, v, g, q []float64, low float64)
 
 //go:noescape
-func metricAVX2(x, r, s, v, g, q []float64, low float64)
+func metricAVX2(to, r, s, v, g, q []float64, low float64)
 
-func bounded(x, r, c, inverse []float64, n, sweeps int) {
+func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 	switch level {
 	case cpu.AVX512:
-		boundedAVX512(x, r, c, inverse, n, sweeps)
+		boundedAVX512(x, low, q, c, inverse, n, sweeps)
 	case cpu.AVX2:
-		boundedAVX2(x, r, c, inverse, n, sweeps)
+		boundedAVX2(x, low, q, c, inverse, n, sweeps)
 	default:
-		bounded_g(x, r, c, inverse, n, sweeps)
+		bounded_g(x, low, q, c, inverse, n, sweeps)
 	}
 }
 
 //go:noescape
-func boundedAVX512(x, r, c, inverse []float64, n, sweeps int)
+func boundedAVX512(x, low, q, c, inverse []float64, n, sweeps int)
 
 //go:noescape
-func boundedAVX2(x, r, c, inverse []float64, n, sweeps int)
+func boundedAVX2(x, low, q, c, inverse []float64, n, sweeps int)
 
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	switch level {

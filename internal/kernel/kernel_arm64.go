@@ -378,6 +378,17 @@ func logSum4(r, x []float64, stride int) float64 {
 //go:noescape
 func logSum4NEON(r, x []float64, stride int) float64
 
+func curve4(r, q, w, u, v, x []float64, stride int, low float64) float64 {
+	switch level {
+	case cpu.NEON:
+		return curve4NEON(r, q, w, u, v, x, stride, low)
+	}
+	return curve4_g(r, q, w, u, v, x, stride, low)
+}
+
+//go:noescape
+func curve4NEON(r, q, w, u, v, x []float64, stride int, low float64) float64
+
 func curve(r, q, w, x []float64, low float64) float64 {
 	switch level {
 	case cpu.NEON:
@@ -413,29 +424,29 @@ func stretchRow(to, v, d, x []float64) {
 //go:noescape
 func stretchRowNEON(to, v, d, x []float64)
 
-func metric(x, r, s, v, g, q []float64, low float64) {
+func metric(to, r, s, v, g, q []float64, low float64) {
 	switch level {
 	case cpu.NEON:
-		metricNEON(x, r, s, v, g, q, low)
+		metricNEON(to, r, s, v, g, q, low)
 	default:
-		metric_g(x, r, s, v, g, q, low)
+		metric_g(to, r, s, v, g, q, low)
 	}
 }
 
 //go:noescape
-func metricNEON(x, r, s, v, g, q []float64, low float64)
+func metricNEON(to, r, s, v, g, q []float64, low float64)
 
-func bounded(x, r, c, inverse []float64, n, sweeps int) {
+func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 	switch level {
 	case cpu.NEON:
-		boundedNEON(x, r, c, inverse, n, sweeps)
+		boundedNEON(x, low, q, c, inverse, n, sweeps)
 	default:
-		bounded_g(x, r, c, inverse, n, sweeps)
+		bounded_g(x, low, q, c, inverse, n, sweeps)
 	}
 }
 
 //go:noescape
-func boundedNEON(x, r, c, inverse []float64, n, sweeps int)
+func boundedNEON(x, low, q, c, inverse []float64, n, sweeps int)
 
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	switch level {

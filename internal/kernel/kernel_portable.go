@@ -80,15 +80,21 @@ func logSum(r, x []float64, stride int) float64 { return logSum_g(r, x, stride) 
 
 func logSum4(r, x []float64, stride int) float64 { return logSum4_g(r, x, stride) }
 
+func curve4(r, q, w, u, v, x []float64, stride int, low float64) float64 {
+	return curve4_g(r, q, w, u, v, x, stride, low)
+}
+
 func curve(r, q, w, x []float64, low float64) float64 { return curve_g(r, q, w, x, low) }
 
 func stretch(c2, c3, rho, w, d, x []float64, low float64) { stretch_g(c2, c3, rho, w, d, x, low) }
 
 func stretchRow(to, v, d, x []float64) { stretchRow_g(to, v, d, x) }
 
-func metric(x, r, s, v, g, q []float64, low float64) { metric_g(x, r, s, v, g, q, low) }
+func metric(to, r, s, v, g, q []float64, low float64) { metric_g(to, r, s, v, g, q, low) }
 
-func bounded(x, r, c, inverse []float64, n, sweeps int) { bounded_g(x, r, c, inverse, n, sweeps) }
+func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
+	bounded_g(x, low, q, c, inverse, n, sweeps)
+}
 
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	direction_g(p, slope, most, b, g, root, k, longest)

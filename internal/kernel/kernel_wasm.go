@@ -391,6 +391,17 @@ func logSum4(r, x []float64, stride int) float64 {
 //go:noescape
 func logSum4SIMD128(r_base unsafe.Pointer, r_len int32, x_base unsafe.Pointer, stride int32) float64
 
+func curve4(r, q, w, u, v, x []float64, stride int, low float64) float64 {
+	if level == cpu.SIMD128 {
+		return curve4SIMD128(place(r), int32(len(r)), place(q), place(w), place(u), int32(len(u)), place(v), place(x), int32(stride), low)
+	}
+	return curve4_g(r, q, w, u, v, x, stride, low)
+}
+
+//go:wasmimport quantmf kernel_curve4
+//go:noescape
+func curve4SIMD128(r_base unsafe.Pointer, r_len int32, q_base unsafe.Pointer, w_base unsafe.Pointer, u_base unsafe.Pointer, u_len int32, v_base unsafe.Pointer, x_base unsafe.Pointer, stride int32, low float64) float64
+
 func curve(r, q, w, x []float64, low float64) float64 {
 	if level == cpu.SIMD128 {
 		return curveSIMD128(place(r), int32(len(r)), place(q), place(w), place(x), low)
@@ -426,29 +437,29 @@ func stretchRow(to, v, d, x []float64) {
 //go:noescape
 func stretchRowSIMD128(to_base unsafe.Pointer, v_base unsafe.Pointer, v_len int32, d_base unsafe.Pointer, x_base unsafe.Pointer)
 
-func metric(x, r, s, v, g, q []float64, low float64) {
+func metric(to, r, s, v, g, q []float64, low float64) {
 	if level == cpu.SIMD128 {
-		metricSIMD128(place(x), int32(len(x)), place(r), place(s), place(v), place(g), place(q), low)
+		metricSIMD128(place(to), int32(len(to)), place(r), place(s), place(v), place(g), place(q), low)
 		return
 	}
-	metric_g(x, r, s, v, g, q, low)
+	metric_g(to, r, s, v, g, q, low)
 }
 
 //go:wasmimport quantmf kernel_metric
 //go:noescape
-func metricSIMD128(x_base unsafe.Pointer, x_len int32, r_base unsafe.Pointer, s_base unsafe.Pointer, v_base unsafe.Pointer, g_base unsafe.Pointer, q_base unsafe.Pointer, low float64)
+func metricSIMD128(to_base unsafe.Pointer, to_len int32, r_base unsafe.Pointer, s_base unsafe.Pointer, v_base unsafe.Pointer, g_base unsafe.Pointer, q_base unsafe.Pointer, low float64)
 
-func bounded(x, r, c, inverse []float64, n, sweeps int) {
+func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 	if level == cpu.SIMD128 {
-		boundedSIMD128(place(x), place(r), place(c), place(inverse), int32(len(inverse)), int32(n), int32(sweeps))
+		boundedSIMD128(place(x), place(low), place(q), place(c), place(inverse), int32(len(inverse)), int32(n), int32(sweeps))
 		return
 	}
-	bounded_g(x, r, c, inverse, n, sweeps)
+	bounded_g(x, low, q, c, inverse, n, sweeps)
 }
 
 //go:wasmimport quantmf kernel_bounded
 //go:noescape
-func boundedSIMD128(x_base unsafe.Pointer, r_base unsafe.Pointer, c_base unsafe.Pointer, inverse_base unsafe.Pointer, inverse_len int32, n int32, sweeps int32)
+func boundedSIMD128(x_base unsafe.Pointer, low_base unsafe.Pointer, q_base unsafe.Pointer, c_base unsafe.Pointer, inverse_base unsafe.Pointer, inverse_len int32, n int32, sweeps int32)
 
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	if level == cpu.SIMD128 {

@@ -8,20 +8,42 @@ import "math"
 
 func curve_g(r, q, w, x []float64, low float64) float64 {
 	var s [Lanes]float64
-	q, w, x = q[:len(r)], w[:len(r)], x[:len(r)]
 	for j := 0; j+Lanes <= len(r); j += Lanes {
-		r, q, w, x := r[j:j+8:j+8], q[j:j+8:j+8], w[j:j+8:j+8], x[j:j+8:j+8]
-		for l := range s {
-			v, y := w[l], x[l]
-			s[l] += v - y
-			v = 1 / atLeast(v, low)
-			w[l] = v
-			v1 := y * v
-			r[l] = v1
-			q[l] = v1 * v
+		curveBlock(&s, r[j:], q[j:], w[j:], x[j:], low)
+	}
+	return Reduce(&s)
+}
+
+// curve4_g adds the differences of a sample's rows first, as quotient4_g does.
+func curve4_g(r, q, w, u, v, x []float64, stride int, low float64) float64 {
+	var s [Lanes]float64
+	combine4_g(w, u, v)
+	np := len(w) / 4
+	for j := 0; j < np; j += Lanes {
+		var d [Lanes]float64
+		for i := range 4 {
+			at := i*np + j
+			curveBlock(&d, r[at:], q[at:], w[at:], x[i*stride+j:], low)
+		}
+		for l, v := range d {
+			s[l] += v
 		}
 	}
 	return Reduce(&s)
+}
+
+// curveBlock is curve_g for a block, whose differences it adds to s.
+func curveBlock(s *[Lanes]float64, r, q, w, x []float64, low float64) {
+	r, q, w, x = r[:8:8], q[:8:8], w[:8:8], x[:8:8]
+	for l := range s {
+		v, y := w[l], x[l]
+		s[l] += v - y
+		v = 1 / atLeast(v, low)
+		w[l] = v
+		v1 := y * v
+		r[l] = v1
+		q[l] = v1 * v
+	}
 }
 
 func stretch_g(c2, c3, rho, w, d, x []float64, low float64) {
@@ -58,35 +80,53 @@ func stretchRow_g(to, v, d, x []float64) {
 	to[2] = max(max(max(c[0], c[4]), max(c[2], c[6])), max(max(c[1], c[5]), max(c[3], c[7])))
 }
 
-func bounded_g(x, r, c, inverse []float64, n, sweeps int) {
+// bounded_g goes half a block at a time, so that its sums stay in registers.
+func bounded_g(x, low, q, c, inverse []float64, n, sweeps int) {
 	k := len(inverse)
-	for j := 0; j+Lanes <= n; j += Lanes {
+	for j := 0; j+4 <= n; j += 4 {
 		for range sweeps {
 			for a, by := range inverse {
-				var step [Lanes]float64
-				xa, ra := x[a*n+j:a*n+j+8:a*n+j+8], r[a*n+j:a*n+j+8:a*n+j+8]
-				for l := range step {
-					to := max(xa[l]-float64(ra[l]*by), 0)
-					step[l] = to - xa[l]
-					xa[l] = to
+				at := a*n + j
+				qa, xa, la := (*[4]float64)(q[at:]), (*[4]float64)(x[at:]), (*[4]float64)(low[at:])
+				s0, s1, s2, s3 := qa[0], qa[1], qa[2], qa[3]
+				var t0, t1, t2, t3 float64
+				at = j
+				row := c[a*k : (a+1)*k]
+				for ; len(row) >= 2; row = row[2:] {
+					e, o := row[0], row[1]
+					y, z := (*[4]float64)(x[at:]), (*[4]float64)(x[at+n:])
+					s0 += float64(e * y[0])
+					s1 += float64(e * y[1])
+					s2 += float64(e * y[2])
+					s3 += float64(e * y[3])
+					t0 += float64(o * z[0])
+					t1 += float64(o * z[1])
+					t2 += float64(o * z[2])
+					t3 += float64(o * z[3])
+					at += 2 * n
 				}
-				for b, cb := range c[a*k : (a+1)*k] {
-					rb := r[b*n+j : b*n+j+8 : b*n+j+8]
-					for l, s := range step {
-						rb[l] += float64(cb * s)
-					}
+				for _, e := range row {
+					y := (*[4]float64)(x[at:])
+					s0 += float64(e * y[0])
+					s1 += float64(e * y[1])
+					s2 += float64(e * y[2])
+					s3 += float64(e * y[3])
 				}
+				xa[0] = max(xa[0]-float64((s0+t0)*by), la[0])
+				xa[1] = max(xa[1]-float64((s1+t1)*by), la[1])
+				xa[2] = max(xa[2]-float64((s2+t2)*by), la[2])
+				xa[3] = max(xa[3]-float64((s3+t3)*by), la[3])
 			}
 		}
 	}
 }
 
-func metric_g(x, r, s, v, g, q []float64, low float64) {
-	r, s, v, g, q = r[:len(x)], s[:len(x)], v[:len(x)], g[:len(x)], q[:len(x)]
-	for i := range x {
+func metric_g(to, r, s, v, g, q []float64, low float64) {
+	r, s, v, g, q = r[:len(to)], s[:len(to)], v[:len(to)], g[:len(to)], q[:len(to)]
+	for i := range to {
 		root := math.Sqrt(atLeast(q[i], low))
 		s[i] = root
-		x[i] = v[i] * root
+		to[i] = -v[i] * root
 		r[i] = g[i] / root
 	}
 }
@@ -101,8 +141,8 @@ func direction_g(p, slope, most, b, g, root []float64, k int, longest float64) {
 		p, b, g, root := p[a*n:(a+1)*n], b[a*n:(a+1)*n], g[a*n:(a+1)*n], root[a*n:(a+1)*n]
 		for j, to := range p {
 			v := -b[j]
-			if to > 0 {
-				v = (to - float64(b[j]*root[j])) / root[j]
+			if to > v*root[j] {
+				v = to / root[j]
 			}
 			p[j] = v
 			slope[j] += float64(g[j] * v)

@@ -468,6 +468,13 @@ func TestVectorNewton(t *testing.T) {
 			compare(t, "curve", func(v [][]float64) float64 { return Curve(v[0], v[1], v[2], v[3], np, 1, 0.2) }, pos(np), pos(np), pos(np), pos(np))
 			compare(t, "curve of rows", func(v [][]float64) float64 { return Curve(v[0], v[1], v[2], v[3], np+3, 3, 0.2) },
 				pos(3*np), pos(3*np), pos(3*np), pos(3*np+6))
+			for _, k := range []int{1, 2, 7, 10} {
+				for rows := 1; rows <= 9; rows += 2 {
+					compare(t, "curveRows", func(v [][]float64) float64 {
+						return CurveRows(v[0], v[1], v[2], v[3], v[4], v[5], np+3, rows, 0.2)
+					}, pos(rows*np), pos(rows*np), pos(rows*np), pos(rows*k), pos(k*np), pos((rows-1)*(np+3)+np))
+				}
+			}
 			compare(t, "stretch", func(v [][]float64) float64 { Stretch(v[0], v[1], v[2], v[3], v[4], v[5], 0.2); return 0 },
 				pos(np), pos(np), pos(np), pos(np), any(np), pos(np))
 			compare(t, "stretchRow", func(v [][]float64) float64 { StretchRow((*[3]float64)(v[0]), v[1], v[2], v[3]); return 0 },
@@ -485,7 +492,8 @@ func TestVectorNewton(t *testing.T) {
 				compare(t, "direction", func(v [][]float64) float64 { Direction(v[0], v[1], v[2], v[3], v[4], v[5], 2); return 0 },
 					pos(k*np), any(np), any(np), pos(k*np), any(k*np), steep(k*np))
 				for sweeps := 1; sweeps <= 4; sweeps += 3 {
-					compare(t, "bounded", func(v [][]float64) float64 { Bounded(v[0], v[1], v[2], v[3], sweeps); return 0 }, pos(k*np), any(k*np), c, inverse)
+					compare(t, "bounded", func(v [][]float64) float64 { Bounded(v[0], v[1], v[2], v[3], v[4], sweeps); return 0 },
+						any(k*np), any(k*np), any(k*np), c, inverse)
 				}
 			}
 		}

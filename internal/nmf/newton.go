@@ -31,7 +31,7 @@ package nmf
 // non-negative. Under Frobenius' loss the last sum is 0 and the bound exact.
 //
 // Where no cell is hidden Frobenius' loss has the same Hessian AᵀA for every column, and the
-// sweeps themselves lower it (HALS, Cichocki and Phan 2009, four sweeps a half): t = 1.
+// sweeps themselves lower it (HALS, Cichocki and Phan 2009, twelve sweeps a half): t = 1.
 //
 // # Other β
 //
@@ -72,8 +72,8 @@ package nmf
 //
 // X is read twice: for the step of V, and for the half of U and with the U and V that follow the
 // loss and the next gradient of V. Nothing of its size is kept: 18dnk flops, 3dn divisions
-// and dn logarithms; 6dnk and one reading for Frobenius without hidden cells; five powers
-// of every cell for other β.
+// and dn logarithms; five powers of every cell for other β. For Frobenius without hidden cells
+// XVᵀ and UᵀX are all that is taken of X, in one reading: 4dnk, and 24k²(d+n) for the sweeps.
 
 import (
 	"math"
@@ -86,10 +86,12 @@ import (
 const (
 	warmEpochs   = 3   // multiplicative updates before Newton's method: it finds poor optima from afar
 	newtonSweeps = 4   // of coordinate descent
+	exactSweeps  = 12  // where that lowers the loss itself
 	leastShare   = 0.1 // of the shared Hessian's diagonal, below which h does not fall; and of z, below which y does not
 	ridge        = 1e-6
 	longestStep  = 2
 	leastEntry   = 0.01 // of the mean of its component, where cells are hidden
+	closeFit     = 1e-3 // of Σ X²/2: a loss below is taken cell by cell
 )
 
 // Newton is an NMF by Newton's method under way. It begins as an Updates, whose
@@ -98,6 +100,8 @@ const (
 type Newton struct {
 	Updates
 	exact bool // Frobenius, no cell hidden
+	sized bool // the pieces have the size
+	close bool // a pass takes the loss alone, cell by cell
 	apart bool // cells are looked at one by one: some are hidden, or the loss has powers
 	taken bool // the multiplicative updates are over
 	still bool // neither y nor z was lower: nothing moves any more
@@ -106,6 +110,7 @@ type Newton struct {
 	points
 	balance
 	metric         metric
+	gram, some     []float64 // k × k, where the metric is exact: V Vᵀ of the next y, and of a tile
 	slopes, most   []float64 // np: of the direction of V
 	shareU, shareV []float64 // the visible share of a row, of a column
 	extra          []newtonPart
@@ -129,13 +134,19 @@ func (m *momentum) advance() {
 	m.by, m.tau[0] = (m.tau[0]-1)/tau, tau
 }
 
-// ahead fills y with the extrapolation from before by way of z, entries of components in
-// turn, none below least of z or the floor of its component, whichever is more.
-func (m *momentum) ahead(y, z, before, floor []float64, least float64) {
-	for j, v := range z {
-		low := max(float64(least*v), min(v, floor[j%len(floor)]))
-		y[j] = max(v+float64(m.by*(v-before[j])), low)
+// ahead returns the entry of y that lies beyond z, coming from before, and not below least of z or floor,
+// whichever is more, nor above z on that account.
+func (m *momentum) ahead(z, before, floor, least float64) float64 {
+	if floor > z {
+		floor = z
 	}
+	if low := float64(least * z); low > floor {
+		floor = low
+	}
+	if y := z + float64(m.by*(z-before)); y > floor {
+		return y
+	}
+	return floor
 }
 
 // points are the factors of an epoch beside those of the fit, which are y. V lies in tiles.
@@ -163,7 +174,8 @@ type metric struct {
 // newtonPart is what a piece of the rows adds to the half of V, beside part: num is
 // the sum of the gradient, den of h.
 type newtonPart struct {
-	h           []float64 // k × k: the shared Hessian
+	h           []float64 // k rows, padded: the shared Hessian
+	size        float64   // Σ X²/2, where the metric is exact
 	c2, c3, rho []float64 // np, see kernel.Stretch
 }
 
@@ -173,18 +185,21 @@ type newtonScratch struct {
 	x, w, r, q, d          []float64
 	product                []float64 // n: of one row
 	u, squares, p, g, h, t []float64 // rows of U, and what belongs to them
+	over, wide             []float64 // of the shared Hessian: rows of U by their weights, and padded
+	laid                   []float64 // rows of X as exact halves read them
 	strip                  strip
 	observed               []bool
 	seen                   [Group][]bool
 }
 
-// strip is some columns of B, k rows of n numbers: B itself, the gradient, the diagonal of
-// the Hessian and, of solve, the direction; the mean of W in each column by that in all
+// strip is some columns of B, k rows of n numbers: B itself, the gradient (where the metric is exact less
+// that of the metric), the diagonal of
+// the Hessian and, of solve, the direction; how low the sweeps may go; the mean of W in each column by that in all
 // of them, the slope along the direction and the longest step.
 type strip struct {
 	n                     int
 	b, g, h, p            []float64
-	r, root               []float64
+	low, r, root          []float64
 	weight, slope, limits []float64
 }
 
@@ -193,7 +208,7 @@ const stripColumns = 32
 
 func (s *strip) cut(k, n int) {
 	s.n = n
-	for _, v := range []*[]float64{&s.b, &s.g, &s.h, &s.p, &s.r, &s.root} {
+	for _, v := range []*[]float64{&s.b, &s.g, &s.h, &s.p, &s.low, &s.r, &s.root} {
 		*v = (*v)[:k*n]
 	}
 }
@@ -216,6 +231,24 @@ func (f *Newton) first() int {
 	return warmEpochs
 }
 
+// Begin takes the losses of the start.
+func (f *Newton) Begin() (Losses, error) {
+	if f.first() > 0 {
+		return f.Updates.Begin()
+	}
+	f.start()
+	return f.last, f.Pool.Err()
+}
+
+// start goes on from the factors as they are, without momentum.
+func (f *Newton) start() {
+	f.take()
+	f.open()
+	copy(f.zu, f.U)
+	copy(f.zv, f.y)
+	f.last = f.lossesAhead()
+}
+
 // take goes over from multiplicative updates.
 func (f *Newton) take() {
 	d, k, np := f.D, f.K, f.NP
@@ -235,7 +268,7 @@ func (f *Newton) take() {
 	f.extra, f.room = make([]newtonPart, len(f.pieces)), make([]newtonScratch, f.Pool.Workers())
 	f.cols = min(Chunks, np/kernel.Lanes)
 	for i := range f.pieces {
-		f.extra[i].h, f.pieces[i].sum = v(k*k), v(k)
+		f.extra[i].h, f.pieces[i].sum = v(k*kernel.Pad(k)), v(k)
 		if f.exact {
 			f.pieces[i].den = nil
 			continue
@@ -245,7 +278,9 @@ func (f *Newton) take() {
 			f.pieces[i].den = v(k * np)
 		}
 	}
-	if !f.exact {
+	if f.exact {
+		f.gram, f.some = v(k*k), v(k*k)
+	} else {
 		f.z2 = v(k * np)
 	}
 	rows, tile, wide := Group*k, Group*f.tiles.width, k*stripColumns
@@ -253,9 +288,12 @@ func (f *Newton) take() {
 		ws := &f.room[i]
 		ws.x, ws.w, ws.r = v(Group*np), v(Group*np), v(tile)
 		ws.u, ws.squares, ws.p, ws.g, ws.h, ws.t = v(rows), v(rows), v(rows), v(rows), v(rows), v(rows)
-		ws.strip = strip{b: v(wide), g: v(wide), h: v(wide), p: v(wide), r: v(wide), root: v(wide),
+		ws.over, ws.wide = v(rows), v(Group*kernel.Pad(k))
+		ws.strip = strip{b: v(wide), g: v(wide), h: v(wide), p: v(wide), low: v(wide), r: v(wide), root: v(wide),
 			weight: v(stripColumns), slope: v(stripColumns), limits: v(stripColumns)}
-		if !f.exact {
+		if f.exact {
+			ws.laid = v(Group * np)
+		} else {
 			ws.q, ws.d = v(tile), v(tile)
 		}
 		if f.apart {
@@ -309,8 +347,48 @@ func (f *Newton) accept(l Losses) {
 // refresh makes a pass for the loss at the next y and the gradient of V there.
 func (f *Newton) refresh() {
 	f.sums(f.sumV, f.nv)
+	f.products()
 	f.uprights(nil, nil, f.nv)
 	f.Pool.Do(len(f.pieces), f.gradients)
+}
+
+// products fills gram, which the loss is taken of where the metric is exact.
+func (f *Newton) products() {
+	if !f.exact {
+		return
+	}
+	clear(f.gram)
+	for t := range f.tiles.count {
+		lo, hi := f.tile(t)
+		v := f.nv[f.K*lo : f.K*hi]
+		kernel.DotsRows(f.some, v, v, f.K)
+		add(f.gram, f.some)
+	}
+}
+
+// lossesAhead are those at the next y. Where the metric is exact they are
+//
+//	Σ (X-W)²/2 = Σ X²/2 - <UᵀX, V> + <UᵀU, VVᵀ>/2,
+//
+// products that the halves need anyway; where little of the first is left, of which the others take the rest, a
+// further pass takes them cell by cell.
+func (f *Newton) lossesAhead() Losses {
+	l := f.losses(f.nu, f.nv)
+	if !f.exact {
+		return l
+	}
+	f.sized = true
+	size := 0.0
+	for i := range f.extra {
+		size += f.extra[i].size
+	}
+	if !(float64(l.Visible*float64(f.Visible)) >= float64(closeFit*size)) {
+		f.close = true
+		f.Pool.Do(len(f.pieces), f.gradients)
+		f.close = false
+		l = f.losses(f.nu, f.nv)
+	}
+	return l
 }
 
 // sums fills s with the sums over the rows of v, in tiles.
@@ -334,24 +412,20 @@ func (f *Newton) Epoch(e int) (Losses, error) {
 		return Losses{}, err
 	}
 	if !f.taken {
-		f.take()
-		f.open()
-		copy(f.zu, f.U)
-		copy(f.zv, f.y)
-		f.last = f.losses(f.nu, f.nv)
+		f.start()
 	}
 	if !f.still {
 		f.halfV()
 		f.between()
 		f.uprights(f.z, f.z2, f.nv)
 		f.Pool.Do(len(f.pieces), f.halves)
-		l := f.losses(f.nu, f.nv)
+		l := f.lossesAhead()
 		if f.rises(l) {
 			f.tau[0] = 1
 			copy(f.nu, f.zu)
 			copy(f.nv, f.z)
 			f.refresh()
-			l = f.losses(f.nu, f.nv)
+			l = f.lossesAhead()
 		}
 		if err := f.Pool.Err(); err != nil {
 			return Losses{}, err
@@ -398,24 +472,30 @@ func (m *metric) solve(s *strip, exact bool) {
 	n := s.n
 	if exact {
 		copy(s.p, s.b)
-		copy(s.r, s.g)
-		kernel.Bounded(s.p, s.r, m.c, m.inverse, newtonSweeps)
+		kernel.Bounded(s.p, s.low, s.g, m.c, m.inverse, exactSweeps)
 		return
 	}
 	for a, low := range m.floor {
+		if low == 0 {
+			continue
+		}
 		row := s.b[a*n : (a+1)*n]
 		for j, b := range row {
 			row[j] = stepped(b, -low)
 		}
 	}
 	for a, d := range m.diag {
-		row := s.h[a*n : (a+1)*n]
-		for j := range row {
-			row[j] = max(row[j], float64(float64(leastShare*d)*s.weight[j]))
+		row, weight := s.h[a*n:(a+1)*n], s.weight[:n]
+		low := float64(leastShare * d)
+		for j, w := range weight {
+			if least := float64(low * w); row[j] < least {
+				row[j] = least
+			}
 		}
 	}
-	kernel.Metric(s.p, s.r, s.root, s.b, s.g, s.h, divergence.LeastSum)
-	kernel.Bounded(s.p, s.r, m.c, m.inverse, newtonSweeps)
+	kernel.Metric(s.low, s.r, s.root, s.b, s.g, s.h, divergence.LeastSum)
+	clear(s.p)
+	kernel.Bounded(s.p, s.low, s.r, m.c, m.inverse, newtonSweeps)
 	kernel.Direction(s.p, s.slope[:n], s.limits[:n], s.b, s.g, s.root, longestStep)
 }
 
@@ -468,8 +548,9 @@ func (f *Newton) halfV() {
 	clear(m.c)
 	clear(f.sumU)
 	for i := range f.pieces {
-		for j, v := range f.extra[i].h {
-			m.c[j] += v
+		for c := range f.K {
+			at := c * kernel.Pad(f.K)
+			add(m.c[c*f.K:], f.extra[i].h[at:at+c+1])
 		}
 		for c, v := range f.pieces[i].sum {
 			f.sumU[c] += v
@@ -570,12 +651,12 @@ func (f *Newton) searchV(worker, piece int) {
 			n := hi - lo
 			w, d := ws.w[:rows*n], ws.d[:rows*n]
 			kernel.CombineRows(d, u, f.nv[f.K*lo:f.K*hi], rows)
-			if f.Loss != divergence.Frobenius {
+			if f.Loss == divergence.KL {
 				kernel.CombineRows(w, u, f.y[f.K*lo:f.K*hi], rows)
 			}
 			if f.powers() { // in one tile
 				q := ws.q[:rows*n]
-				f.curve(ws, ws.r[:rows*n], q, w, x, stride, rows)
+				f.curve(ws, ws.r[:rows*n], q, w, u, f.y, x, stride, rows)
 				for j := range q {
 					c2, c3, rho := f.stretch(q[j], w[j], d[j])
 					ex.c2[j%n] += c2
@@ -636,9 +717,12 @@ func (f *Newton) load(ws *newtonScratch, i, rows int) (x []float64, stride int) 
 	}
 	for r := range rows {
 		to := ws.x[r*f.NP : (r+1)*f.NP]
-		if f.apart {
+		switch {
+		case f.apart:
 			ws.seen[r] = f.Read(to, ws.observed[r*f.N:(r+1)*f.N], i+r)
-		} else {
+		case len(f.X) > 0:
+			copy(to, f.X[(i+r)*f.Stride:(i+r)*f.Stride+f.N])
+		default:
 			f.Read(to, nil, i+r)
 		}
 	}
@@ -695,7 +779,10 @@ func (f *Newton) between() {
 			for j, v := range f.z[from:to] {
 				f.z[from+j] = float64(v * over)
 			}
-			f.ahead(f.nv[from:to], f.z[from:to], f.zv[from:to], m.floor[c:c+1], f.leastAhead())
+			next, floor, least := f.nv[from:to], m.floor[c], f.leastAhead()
+			for j, v := range f.z[from:to] {
+				next[j] = f.ahead(v, f.zv[from+j], floor, least)
+			}
 			kernel.Accumulate(weight, f.sumU[c:c+1], f.z[from:to])
 		}
 		for j := range weight {
@@ -718,6 +805,7 @@ func (f *Newton) between() {
 		kernel.Multiply(f.z2, f.z, f.z)
 	}
 	f.sums(f.sumV, f.nv)
+	f.products()
 	f.lowest(f.sumU, f.D)
 	m.share(f.exact, inner(f.sumU, f.sumZ))
 }
@@ -749,6 +837,7 @@ func (f *Newton) halfU(worker, piece int) {
 	k := f.K
 	f.over(worker, piece, func(b *band, i, rows int) { f.halfThin(ws, b, piece, i, rows) }, func(i, rows int) {
 		x, stride := f.load(ws, i, rows)
+		f.lay(ws, rows, x, stride)
 		u, p := ws.u[:rows*k], ws.p[:rows*k]
 		for r := range rows {
 			for c, s := range f.scale {
@@ -759,11 +848,21 @@ func (f *Newton) halfU(worker, piece int) {
 		if !f.exact {
 			f.searchU(ws, rows, x, stride)
 		}
-		zu := f.zu[i*k : (i+rows)*k]
-		f.ahead(f.nu[i*k:(i+rows)*k], p, zu, f.metric.floor, f.leastAhead())
-		copy(zu, p)
+		for r := range rows {
+			f.aheadU(i+r, p[r*k:(r+1)*k])
+		}
 		f.gradientRows(ws, piece, i, rows, x, stride)
 	})
+	f.whole(piece)
+}
+
+// aheadU makes row i of U's z of the one before, and the next y.
+func (f *Newton) aheadU(i int, z []float64) {
+	zu, nu, floors, least := f.zu[i*f.K:(i+1)*f.K], f.nu[i*f.K:(i+1)*f.K], f.metric.floor, f.leastAhead()
+	for c, v := range z {
+		nu[c] = f.ahead(v, zu[c], floors[c], least)
+		zu[c] = v
+	}
 }
 
 // directU fills p with the direction of rows of U, and g with the slope and the longest
@@ -776,19 +875,15 @@ func (f *Newton) directU(ws *newtonScratch, i, rows int, x []float64, stride int
 	t := ws.t[:rows*k]
 	for tile := range f.tiles.count {
 		lo, hi := f.tile(tile)
-		n := rows * (hi - lo)
-		z, w, r := f.z[k*lo:k*hi], ws.w[rows*lo:rows*hi], ws.r[:n]
+		z := f.z[k*lo : k*hi]
 		if f.exact {
-			for i := range rows {
-				copy(r[i*(hi-lo):(i+1)*(hi-lo)], x[i*stride+lo:i*stride+hi])
-			}
-			kernel.DotsRows(t, z, r, rows)
+			kernel.DotsRows(t, z, ws.laid[rows*lo:rows*hi], rows)
 			add(g, t)
 			continue
 		}
-		q := ws.q[:n]
-		kernel.CombineRows(w, u, z, rows)
-		f.curve(ws, r, q, w, x[lo:], stride, rows)
+		n := rows * (hi - lo)
+		w, r, q := ws.w[rows*lo:rows*hi], ws.r[:n], ws.q[:n]
+		f.curve(ws, r, q, w, u, z, x[lo:], stride, rows)
 		kernel.DotsRows(t, z, r, rows)
 		add(g, t)
 		kernel.DotsRows(t, f.z2[k*lo:k*hi], q, rows)
@@ -803,32 +898,44 @@ func (f *Newton) solveU(ws *newtonScratch, i, rows int) {
 	u, g, h := ws.u[:rows*k], ws.g[:rows*k], ws.h[:rows*k]
 	n := kernel.Pad(rows)
 	s.cut(k, n)
-	clear(s.b)
-	clear(s.g)
-	clear(s.h)
+	if rows < n {
+		clear(s.b)
+		clear(s.g)
+		clear(s.h)
+	}
 	for r := range n {
 		s.weight[r] = 0
-		if r >= rows {
+		if r < rows && !f.exact {
+			s.weight[r] = f.metric.weigh(f.Loss, inner(u[r*k:(r+1)*k], f.sumZ), f.shareU[i+r], f.D)
+		}
+	}
+	for c := range k {
+		b, g0, h0 := s.b[c*n:c*n+rows], s.g[c*n:c*n+rows], s.h[c*n:c*n+rows]
+		base := f.addU
+		if f.plain {
+			base += f.sumZ[c]
+		}
+		at := c
+		for r := range b {
+			b[r], g0[r] = u[at], base-g[at]
+			at += k
+		}
+		if f.exact {
 			continue
 		}
-		u := u[r*k : (r+1)*k]
-		s.weight[r] = f.metric.weigh(f.Loss, inner(u, f.sumZ), f.shareU[i+r], f.D)
-		for c, v := range u {
-			at := c*n + r
-			s.b[at], s.h[at] = v, h[r*k+c]
-			s.g[at] = f.addU - g[r*k+c]
-			if f.plain {
-				s.g[at] += f.sumZ[c]
-			}
-			if f.exact {
-				s.g[at] += inner(u, f.metric.c[c*k:(c+1)*k])
-			}
+		at = c
+		for r := range h0 {
+			h0[r] = h[at]
+			at += k
 		}
 	}
 	f.metric.solve(s, f.exact)
-	for r := range rows {
-		for c := range k {
-			ws.p[r*k+c] = s.p[c*n+r]
+	p := ws.p[:rows*k]
+	for c := range k {
+		at := c
+		for _, v := range s.p[c*n : c*n+rows] {
+			p[at] = v
+			at += k
 		}
 	}
 }
@@ -880,11 +987,16 @@ func (f *Newton) searchU(ws *newtonScratch, rows int, x []float64, stride int) {
 // curve fills r with what the gradient of the factor that moves sums against the one that is
 // held, but for its sign and for the sums of that under KL without hidden cells, and q with
 // the curvature: X/W - 1 and X/W² or X - W and 1, 0 where a cell is hidden; without, X/W and
-// X/W². Under KL w is 1/W afterwards. Other β: see above.
-func (f *Newton) curve(ws *newtonScratch, r, q, w, x []float64, stride, rows int) (difference float64) {
+// X/W², W = uv, which w has already where v is nil. w is W afterwards, under KL 1/W. Other β: see above.
+func (f *Newton) curve(ws *newtonScratch, r, q, w, u, v, x []float64, stride, rows int) (difference float64) {
 	n := len(r) / rows
-	if f.Loss == divergence.KL {
-		difference = kernel.Curve(r, q, w, x, stride, rows, divergence.LeastT)
+	switch {
+	case f.Loss == divergence.KL && v != nil:
+		difference = kernel.CurveRows(r, q, w, u, v, x, stride, rows, divergence.LeastT)
+	case f.Loss == divergence.KL:
+		kernel.Curve(r, q, w, x, stride, rows, divergence.LeastT)
+	case v != nil:
+		kernel.CombineRows(w, u, v, rows)
 	}
 	if !f.apart {
 		return difference
@@ -924,11 +1036,50 @@ func (f *Newton) clear(piece int) {
 // gradient takes the loss and the gradient of V at the next y, in a piece of the rows.
 func (f *Newton) gradient(worker, piece int) {
 	ws := &f.room[worker]
-	f.clear(piece)
-	f.over(worker, piece, func(b *band, i, rows int) { f.gradientThin(b, piece, i, rows) }, func(i, rows int) {
+	if f.close {
+		f.pieces[piece].losses[0] = 0
+	} else {
+		f.clear(piece)
+	}
+	f.over(worker, piece, func(b *band, i, rows int) { f.gradientThin(ws, b, piece, i, rows) }, func(i, rows int) {
 		x, stride := f.load(ws, i, rows)
+		f.lay(ws, rows, x, stride)
 		f.gradientRows(ws, piece, i, rows, x, stride)
 	})
+	f.whole(piece)
+}
+
+// lay has rows of X lie as exact halves read them: tile by tile, the rows of each one after another.
+func (f *Newton) lay(ws *newtonScratch, rows int, x []float64, stride int) {
+	if !f.exact {
+		return
+	}
+	if f.tiles.count == 1 && stride == f.NP {
+		ws.laid = x[:rows*stride]
+		return
+	}
+	for t := range f.tiles.count {
+		lo, hi := f.tile(t)
+		for i := range rows {
+			copy(ws.laid[rows*lo+i*(hi-lo):rows*lo+(i+1)*(hi-lo)], x[i*stride+lo:i*stride+hi])
+		}
+	}
+}
+
+// whole ends the sums of a piece where the metric is exact: its loss, see [Newton.lossesAhead].
+func (f *Newton) whole(piece int) {
+	if !f.exact || f.close {
+		return
+	}
+	var s [1]float64
+	p, ex, k := &f.pieces[piece], &f.extra[piece], f.K
+	kernel.Dots(s[:], p.num, f.nv)
+	both := 0.0
+	for a := range k {
+		h, g := ex.h[a*kernel.Pad(k):], f.gram[a*k:]
+		both += float64(2*inner(g[:a], h)) + float64(g[a]*h[a])
+	}
+	p.losses[0] = ex.size - s[0] + float64(both/2)
 }
 
 func (f *Newton) gradientRows(ws *newtonScratch, piece, i, rows int, x []float64, stride int) {
@@ -941,24 +1092,34 @@ func (f *Newton) gradientRows(ws *newtonScratch, piece, i, rows int, x []float64
 	for t := range f.tiles.count {
 		lo, hi := f.tile(t)
 		n := hi - lo
-		w, r, num := ws.w[:rows*n], ws.r[:rows*n], pt.num[k*lo:k*hi]
-		kernel.CombineRows(w, u, f.nv[k*lo:k*hi], rows)
-		if f.exact {
-			kernel.Residual(w, x[lo:], stride, rows)
-			for i := range rows {
-				var s [1]float64
-				r := w[i*n : (i+1)*n]
-				kernel.Dots(s[:], r, r)
-				loss += float64(s[0] / 2)
-			}
-			kernel.AccumulateRows(num, u, w, rows)
+		num := pt.num[k*lo : k*hi]
+		if f.close {
+			w := ws.w[:rows*n]
+			kernel.CombineRows(w, u, f.nv[k*lo:k*hi], rows)
+			kernel.Residual(w, ws.laid[rows*lo:], n, rows)
+			var s [1]float64
+			kernel.Dots(s[:], w, w)
+			loss += float64(s[0] / 2)
 			continue
 		}
-		q := ws.q[:rows*n]
-		if f.apart {
-			f.lossRows(ws, pt, i, rows, x, w)
+		if f.exact {
+			x := ws.laid[rows*lo : rows*hi]
+			kernel.AccumulateRows(num, u, x, rows)
+			if !f.sized {
+				var s [1]float64
+				kernel.Dots(s[:], x, x)
+				f.extra[piece].size += float64(s[0] / 2)
+			}
+			continue
 		}
-		difference := f.curve(ws, r, q, w, x[lo:], stride, rows)
+		w, r, q := ws.w[:rows*n], ws.r[:rows*n], ws.q[:rows*n]
+		v := f.nv[k*lo : k*hi]
+		if f.apart {
+			kernel.CombineRows(w, u, v, rows)
+			f.lossRows(ws, pt, i, rows, x, w)
+			v = nil
+		}
+		difference := f.curve(ws, r, q, w, u, v, x[lo:], stride, rows)
 		if !f.apart {
 			loss += difference
 			loss += kernel.LogSumRows(r, x[lo:], stride, rows)
@@ -967,24 +1128,40 @@ func (f *Newton) gradientRows(ws *newtonScratch, piece, i, rows int, x []float64
 		kernel.AccumulateRows(pt.den[k*lo:k*hi], squares, q, rows)
 	}
 	pt.losses[0] += max(loss, 0) // it is one; rounding may say otherwise of a perfect fit
-	f.curvatures(piece, u)
+	if !f.close {
+		f.curvatures(ws, piece, u)
+	}
 }
 
 // curvatures adds what rows of U add to their sums and to the shared Hessian of V.
-func (f *Newton) curvatures(piece int, u []float64) {
-	k, pt, h := f.K, &f.pieces[piece], f.extra[piece].h
-	for ; len(u) > 0; u = u[k:] {
-		weight := f.Loss.Stiffness(inner(u[:k], f.sumV))
-		for a, v := range u[:k] {
-			pt.sum[a] += v
-			if !(weight > 0) {
+func (f *Newton) curvatures(ws *newtonScratch, piece int, u []float64) {
+	k, kp, pt := f.K, kernel.Pad(f.K), &f.pieces[piece]
+	for len(u) > 0 {
+		rows := min(Group, len(u)/k)
+		over, wide := u[:rows*k], ws.wide[:rows*kp]
+		if !f.exact {
+			over = ws.over[:rows*k]
+		}
+		for r := range rows {
+			u := u[r*k : (r+1)*k]
+			copy(wide[r*kp:], u)
+			for a, v := range u {
+				pt.sum[a] += v
+			}
+			if f.exact {
 				continue
 			}
-			over := v / weight
-			for b, v := range u[:a+1] {
-				h[a*k+b] += float64(over * v)
+			weight := f.Loss.Stiffness(inner(u, f.sumV))
+			over := over[r*k : (r+1)*k]
+			clear(over)
+			if weight > 0 {
+				for a, v := range u {
+					over[a] = v / weight
+				}
 			}
 		}
+		kernel.AccumulateRows(f.extra[piece].h, over, wide, rows)
+		u = u[rows*k:]
 	}
 }
 
@@ -1023,5 +1200,5 @@ func (f *Newton) Resume(e int) {
 		return
 	}
 	f.open()
-	f.last = f.losses(f.nu, f.nv)
+	f.last = f.lossesAhead()
 }

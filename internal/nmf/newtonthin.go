@@ -164,11 +164,9 @@ func (f *Newton) halfThin(ws *newtonScratch, b *band, piece, i, rows int) {
 		for c := range p {
 			p[c] = stepped(b.u[r*kp+c], float64(t*b.p[r*kp+c]))
 		}
-		zu := f.zu[(i+r)*k : (i+r+1)*k]
-		f.ahead(f.nu[(i+r)*k:(i+r+1)*k], p, zu, f.metric.floor, f.leastAhead())
-		copy(zu, p)
+		f.aheadU(i+r, p)
 	}
-	f.gradientThin(b, piece, i, rows)
+	f.gradientThin(ws, b, piece, i, rows)
 }
 
 // raise adds cells to what the step of row r is taken of.
@@ -182,7 +180,7 @@ func (b *band) raise(r int, v, d, x []float64) {
 }
 
 // gradientThin takes the loss and the gradient of V at the next y.
-func (f *Newton) gradientThin(b *band, piece, i, rows int) {
+func (f *Newton) gradientThin(ws *newtonScratch, b *band, piece, i, rows int) {
 	k, kp, pt := f.K, f.thin.kp, &f.pieces[piece]
 	nu := f.nu[i*k : (i+rows)*k]
 	b.lay(nu, rows, kp)
@@ -199,5 +197,5 @@ func (f *Newton) gradientThin(b *band, piece, i, rows int) {
 	for r := range rows {
 		pt.losses[0] += f.thinLoss(i+r, nu[r*k:(r+1)*k], f.sumV, &b.logs[r])
 	}
-	f.curvatures(piece, nu)
+	f.curvatures(ws, piece, nu)
 }

@@ -119,6 +119,13 @@ func TestNewtonGradient(t *testing.T) {
 							g += f.pieces[i].sum[c]
 						}
 					}
+					if f.exact { // the pieces have UᵀX and UᵀU, its lower half
+						for i := range f.pieces {
+							for b := range k {
+								g += f.extra[i].h[max(b, c)*kernel.Pad(k)+min(b, c)] * p.V[b*p.NP+j]
+							}
+						}
+					}
 					for i := range f.pieces {
 						g -= f.pieces[i].num[at]
 						if !f.exact {

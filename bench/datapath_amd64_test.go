@@ -1,0 +1,54 @@
+//go:build !purego
+
+package bench
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/quantmf/quantmf/internal/cpu"
+)
+
+// BenchmarkDatapath tells how many numbers a processor multiplies and adds in a cycle, with 512 bits and with 256:
+// products that are rounded before they are added, which the kernels are made of, products fused with sums, which
+// other software is, and divisions. A cycle is what an addition takes that waits for another. The metrics
+// "…512/256" say what the wider registers are worth, the most that AVX-512 can be over AVX2: 2 with datapaths
+// of 512 bits for both multiplication and addition, 1 where they run in two halves.
+func BenchmarkDatapath(b *testing.B) {
+	if level < cpu.AVX512 {
+		b.Skip("this processor has no AVX-512")
+	}
+	const turns = 4000
+	kinds := []struct {
+		name    string
+		run     func(int)
+		numbers float64 // of an instruction
+	}{
+		{"pairs512", pairs512, 8}, {"pairs256", pairs256, 4}, {"fused512", fused512, 8}, {"fused256", fused256, 4},
+		{"divisions512", divisions512, 8}, {"divisions256", divisions256, 4},
+	}
+	least := make([]float64, len(kinds)+1)
+	for i := range least {
+		least[i] = math.Inf(1)
+	}
+	measure := func(i int, run func(int)) {
+		start := time.Now()
+		run(turns)
+		least[i] = min(least[i], float64(time.Since(start).Nanoseconds()))
+	}
+	for range max(b.N, 200) {
+		measure(len(kinds), chain)
+		for i, k := range kinds {
+			measure(i, k.run)
+		}
+	}
+	rate := func(i int) float64 { return kinds[i].numbers * least[len(kinds)] / least[i] }
+	for i, k := range kinds {
+		b.ReportMetric(rate(i), k.name+"/cycle")
+		if i%2 == 0 {
+			b.ReportMetric(rate(i)/rate(i+1), k.name+"/256")
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+}
