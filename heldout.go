@@ -56,6 +56,49 @@ type Masks struct {
 //	trials := []quantmf.Trial{{Rank: 2}, {Rank: 4}, {Rank: 8}}
 //	p, err := quantmf.HeldOut(ctx, x, quantmf.FitQMF, trials, quantmf.Masks{Seed: 1})
 func HeldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context, X, int, ...FitOption) (M, error), trials []Trial, masks Masks) ([]Prediction, error) {
+	all, err := heldOut(ctx, x, fit, trials, masks, -1)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Prediction, len(all))
+	for i, losses := range all {
+		out[i] = PredictionOf(losses)
+	}
+	return out, nil
+}
+
+// HeldOutLoss returns the loss of one trial in one repeat of [HeldOut], from 0 to masks.Repeats-1, with the same bits: the
+// fits of a comparison may so be made by processes that know nothing of each other. Trials of different losses cannot be compared, which
+// is up to the caller here. Errors are those of HeldOut. Cost: one fit, by one worker.
+func HeldOutLoss[X Rows, M Model](ctx context.Context, x X, fit func(context.Context, X, int, ...FitOption) (M, error), trial Trial, masks Masks, repeat int) (float64, error) {
+	if repeat < 0 {
+		return 0, &OptionError{Option: "repeat", Value: itoa(repeat), Bound: "must be at least 0"}
+	}
+	all, err := heldOut(ctx, x, fit, []Trial{trial}, masks, repeat)
+	if err != nil {
+		return 0, err
+	}
+	return all[0][0], nil
+}
+
+// PredictionOf returns the prediction of a trial of these losses, one a repeat, which it keeps.
+func PredictionOf(losses []float64) Prediction {
+	p, repeats := Prediction{Losses: losses}, float64(len(losses))
+	sq := 0.0
+	for _, l := range losses {
+		p.Mean += l / repeats
+	}
+	for _, l := range losses {
+		sq += float64((l - p.Mean) * (l - p.Mean))
+	}
+	if len(losses) > 1 {
+		p.StdErr = math.Sqrt(sq / (repeats - 1) / repeats)
+	}
+	return p
+}
+
+// heldOut returns the losses of each trial in each repeat, or in the given one alone if it is not negative.
+func heldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context, X, int, ...FitOption) (M, error), trials []Trial, masks Masks, only int) ([][]float64, error) {
 	repeats, share := masks.Repeats, masks.Share
 	if repeats == 0 {
 		repeats = 5
@@ -68,6 +111,13 @@ func HeldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context
 	}
 	if !(share > 0 && share <= 0.5) {
 		return nil, &OptionError{Option: "share", Value: ftoa(share), Bound: "must be above 0 and at most 0.5"}
+	}
+	first := 0
+	if only >= 0 {
+		if only >= repeats {
+			return nil, &OptionError{Option: "repeat", Value: itoa(only), Bound: "there are " + itoa(repeats)}
+		}
+		first, repeats = only, 1
 	}
 	if err := checkRows("x", x); err != nil {
 		return nil, err
@@ -82,7 +132,7 @@ func HeldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context
 		if err := ctx.Err(); err != nil {
 			return nil, stoppedAt(0, err)
 		}
-		c := config{settings: settings{validation: share, seed: uint64(random.Split(masks.Seed, r)), missing: true}}
+		c := config{settings: settings{validation: share, seed: uint64(random.Split(masks.Seed, first+r)), missing: true}}
 		var err error
 		if hidden[r], err = newCells(x, &c.settings); err != nil {
 			if o, ok := err.(*OptionError); ok {
@@ -91,9 +141,9 @@ func HeldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context
 			return nil, err
 		}
 	}
-	out := make([]Prediction, len(trials))
+	out := make([][]float64, len(trials))
 	for i := range out {
-		out[i].Losses = make([]float64, repeats)
+		out[i] = make([]float64, repeats)
 	}
 	errs, lossOf := make([]error, len(trials)*repeats), make([]divergence.Loss, len(trials)*repeats)
 	p := pool.New(0, len(errs))
@@ -150,7 +200,7 @@ func HeldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context
 			errs[job] = &DataError{Row: -1, Col: -1, Value: sum, Problem: "the loss of the hidden cells under trial " + itoa(trial) + " is not finite"}
 			return
 		}
-		out[trial].Losses[r] = sum / float64(hidden[r].heldOut)
+		out[trial][r] = sum / float64(hidden[r].heldOut)
 	})
 	for job, err := range errs {
 		if err != nil {
@@ -158,19 +208,6 @@ func HeldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context
 		}
 		if lossOf[job] != lossOf[0] {
 			return nil, &OptionError{Option: option.Loss.String(), Value: ftoa(float64(lossOf[job])), Bound: "trial 0 has " + ftoa(float64(lossOf[0])) + ", and no two losses can be compared"}
-		}
-	}
-	for i := range out {
-		mean, sq := 0.0, 0.0
-		for _, l := range out[i].Losses {
-			mean += l / float64(repeats)
-		}
-		for _, l := range out[i].Losses {
-			sq += float64((l - mean) * (l - mean))
-		}
-		out[i].Mean = mean
-		if repeats > 1 {
-			out[i].StdErr = math.Sqrt(sq / float64(repeats-1) / float64(repeats))
 		}
 	}
 	return out, nil

@@ -53,6 +53,19 @@ func TestHeldOut(t *testing.T) {
 			t.Errorf("mean %v ± %v of %v", q.Mean, q.StdErr, q.Losses)
 		}
 	}
+	for i, q := range p { // each of the fits by itself
+		for r, want := range q.Losses {
+			if got, err := HeldOutLoss(ctx, x, FitNMF, trials[i], Masks{4, 0.1, 1}, r); err != nil || got != want {
+				t.Errorf("trial %d, repeat %d alone: %v, %v, want %v", i, r, got, err, want)
+			}
+		}
+	}
+	var option *OptionError
+	for _, r := range []int{-1, 4} {
+		if _, err := HeldOutLoss(ctx, x, FitNMF, trials[0], Masks{4, 0.1, 1}, r); !errors.As(err, &option) || option.Option != "repeat" {
+			t.Errorf("repeat %d of 4: %v", r, err)
+		}
+	}
 	again, err := HeldOut(ctx, x, FitNMF, trials[1:2], Masks{4, 0.1, 1})
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +82,7 @@ func TestHeldOut(t *testing.T) {
 	if few[1].Mean > few[0].Mean {
 		t.Error("QMFQ of one component predicts better than of three")
 	}
-	var option *OptionError
+
 	if _, err := HeldOut(ctx, x, FitQMFQ, []Trial{{Rank: 2, Options: []FitOption{WithProjection(TruncatedSVD())}}}, Masks{1, 0.1, 1}); !errors.As(err, &option) || option.Option != "WithProjection" {
 		t.Errorf("a truncated SVD without some cells: %v", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/posterior"
 	"github.com/quantmf/quantmf/internal/projection"
+	"github.com/quantmf/quantmf/internal/shard"
 	"github.com/quantmf/quantmf/internal/svd"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -41,62 +42,16 @@ type Memory struct {
 }
 
 // MemoryOf estimates what a fit of a d × n matrix of the given rank takes with these
-// options, before the fit is made. The estimate is up to 2.5 times what was measured. Not
-// counted are x, garbage that has not been collected yet, and what [WithCheckpoint] takes
+// options, before the fit is made. The estimate is up to 2.5 times what was measured; where the data
+// choose a start it is for the one that takes most. Not counted are x, garbage that has not been collected yet, and what [WithCheckpoint] takes
 // while it assembles a state, about five times State. Errors: the [*OptionError] that
 // the fit would return before it looks at x, and [*ShapeError] for sizes below 1; a fit too large
 // for any machine is no error here.
 func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) {
-	var c config
-	var t option.Function
-	switch method {
-	case MethodNMF:
-		c, t = nmfDefaults(), option.FitNMF
-	case MethodQMF:
-		c, t = qmfDefaults(), option.FitQMF
-	case MethodQMFQ:
-		c, t = qmfqDefaults(), option.FitQMFQ
-	case MethodBQMF:
-		c, t = bqmfDefaults(), option.FitBQMF
-	default:
-		return Memory{}, &OptionError{Option: "method", Value: method.String(), Bound: "must be one of the Method constants"}
-	}
-	if err := parse(t, &c, opts); err != nil {
-		return Memory{}, err
-	}
-	if d < 1 || n < 1 {
-		return Memory{}, &ShapeError{What: "x", Got: itoa(d) + "×" + itoa(n), Want: "at least 1×1"}
-	}
-	least := 1
-	if method == MethodBQMF {
-		least = 0
-	}
-	if rank < least {
-		return Memory{}, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least " + itoa(least)}
-	}
-	if method == MethodBQMF {
-		rank = bqmfComponents(d, n, rank)
-	}
-	var err error
-	switch method {
-	case MethodNMF:
-		err = c.settleNMF()
-	case MethodBQMF:
-		err = c.settleBQMF()
-	default:
-		few := c
-		few.levels = min(c.levels, 2) // how many are too many is not asked here
-		err = few.checkQMF(1, 1)
-		if method == MethodQMFQ {
-			c.settleQMFQ()
-		}
-	}
+	c, f, err := sizesOf(method, d, n, rank, opts)
 	if err != nil {
 		return Memory{}, err
 	}
-	f := footprint{d: float64(d), n: float64(n), k: float64(rank), m: float64(c.levels), scored: float64(d), batch: min(float64(c.batchRows), float64(d)),
-		workers: float64(pool.Count(c.workers, d)), hidden: c.missing || c.validation > 0, uniform: c.start == StartUniform}
-	f.choose = c.start == StartAuto || c.shrinkage < 0 && c.ends == EndsFree && !f.uniform
 	var fit, model, checkpoint float64
 	uv := size(f.d+f.n, f.k)
 	switch method {
@@ -117,7 +72,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 		model = uv + size(3, f.d, f.m+4)
 		checkpoint = float64(4*uv) + f.mapsState()
 		f.steps = true
-		if f.gauss = c.gaussian(rank); f.gauss {
+		if f.gauss = c.gaussian(f.rank); f.gauss {
 			checkpoint = uv + size(f.pairs()+f.k+1, f.n) + f.mapsState()
 		}
 		if c.validation > 0 {
@@ -132,7 +87,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 		}
 		before := 0.0 // the QMF that it starts from
 		own := f.maps(f.d, f.d)
-		if f.gauss = c.gaussian(rank); !f.uniform {
+		if f.gauss = c.gaussian(f.rank); !f.uniform {
 			f.steps = true
 			before = f.maps(f.d, float64(min(qmfDefaults().batchRows, d))) + f.start()
 		}
@@ -168,6 +123,153 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	return Memory{Fit: bytes(fit), Rows: bytes(rows), Model: bytes(model), State: bytes(checkpoint)}, nil
 }
 
+// ShardMemory is what a fit over shards takes, in bytes.
+type ShardMemory struct {
+	Plan   int64 // PlanNMF or PlanQMF at its most, beside x: the start is made there, on one machine
+	Rows   int64 // the rows of the largest shard, 8 bytes a cell: less where they are listed or in single precision
+	Step   int64 // a step of the largest shard at its most, beside its rows; reading them takes Rows once more, before that
+	Reduce int64 // a Reduce at its most
+	Finish int64 // Finish at its most, the model included
+	Round  int64 // what the store has of a round beside the rows; it has two rounds at a time
+}
+
+// MemoryOfShards estimates what [PlanNMF] or [PlanQMF] with these arguments, and the steps of that plan, take, before x is looked
+// at. The estimate is up to 2.5 times what was measured; garbage that has not been collected yet is not counted. Errors: those of
+// [MemoryOf], and the [*OptionError] of a method that is not split, or of a number of shards.
+func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (ShardMemory, error) {
+	if method != MethodNMF && method != MethodQMF {
+		return ShardMemory{}, &OptionError{Option: "method", Value: method.String(), Bound: "must be MethodNMF or MethodQMF"}
+	}
+	before, kind := []FitOption{WithUpdates(UpdatesMultiplicative)}, uint32(kindNMF)
+	if method == MethodQMF {
+		before, kind = []FitOption{WithBatch(max(d, 1))}, kindQMF
+	}
+	opts = append(before, opts...)
+	c, f, err := sizesOf(method, d, n, rank, opts)
+	if err != nil {
+		return ShardMemory{}, err
+	}
+	whole, err := MemoryOf(method, d, n, rank, opts...)
+	if err == nil {
+		err = c.inShards(kind, d)
+	}
+	if err != nil {
+		return ShardMemory{}, err
+	}
+	p := &shard.Plan{Kind: kind, D: d, N: n, K: rank, Shards: shards}
+	p.SetRuns()
+	if count := p.Runs(); shards < 1 || shards > count {
+		return ShardMemory{}, shardsError(shards, count)
+	}
+	most, sums, all := 0.0, 0.0, 0.0 // rows of the largest shard; sums that it puts into the store; those of all shards
+	for shard := range shards {
+		cut := p.Cut(shard)
+		from, to := cut.Rows()
+		parts := float64(cut.To - cut.From)
+		if method == MethodQMF {
+			parts = float64(len(cut.Nodes()))
+		}
+		most, sums, all = max(most, float64(to-from)), max(sums, parts), all+parts
+	}
+	v := size(f.k, f.n)
+	best := 0.0 // 1 where the best epoch is kept as well
+	if c.validation > 0 {
+		best = 1
+	}
+	held := size(best, most, f.n, 1./64)
+	var plan, step, reduce, finish, state, sum, main float64
+	if method == MethodNMF {
+		state, sum = size(1+best, f.k), size(2, v)
+		if c.loss == divergence.KL && !f.hidden { // the denominators are sums of factors
+			sum = v + f.k
+		}
+		pieces := nmf.UpdatesNumbers(f.n, f.k, f.workers, f.hidden)
+		step = size(2, most, f.k) + pieces
+		reduce = pieces
+		finish = size(f.d+f.n, f.k) + size(2, most, state)
+		plan = size(2, f.d+f.n, f.k)
+		if c.start == StartSVD {
+			plan += size(18, f.n, f.k+2*svd.More) + size(3, f.d+f.n, f.k+2*svd.More)
+		}
+	} else {
+		f.steps, f.gauss = true, c.gaussian(rank)
+		state, sum = size(1+best, f.k)+2+f.mapsState()/f.d+size(2*best, f.m), v
+		if f.gauss {
+			sum = size(f.pairs()+f.k, f.n)
+		} else {
+			state += size(3, f.k)
+			main = size(3, v)
+		}
+		of := f
+		of.d = most
+		step = of.maps(most, most) + size(max(sums-2, 0), sum) // maps counts three: here they are those of the nodes and a run
+		reduce = size(3, sum) + size(2, sums, sum) + size(2, f.d) + size(4, v)
+		finish = float64(whole.Model/8) + v + size(3, most, f.k+float64(3*f.m))
+		plan = float64(whole.Rows / 8)
+	}
+	// State and sums become bytes, and a blob of bytes.
+	step += size(4, most, state) + size(2, sums, sum) + size(3, v) + held
+	main += size(best, v)
+	reduce += size(sums, sum) + size(5, v) + size(3, main)
+	plan += size(3, most, f.n) + size(3, most, state) + size(3, v)
+	bytes := func(numbers float64) int64 { return int64(min(8*numbers, math.MaxInt64/2)) }
+	return ShardMemory{Plan: bytes(plan), Rows: bytes(size(most, f.n)), Step: bytes(step), Reduce: bytes(reduce), Finish: bytes(finish + size(2, v)),
+		Round: bytes(size(all, sum) + size(f.d, state) + v + main)}, nil
+}
+
+// sizesOf reads the options of a fit of a d × n matrix, as MemoryOf and MemoryOfShards do before all else.
+func sizesOf(method Method, d, n, rank int, opts []FitOption) (c config, f footprint, err error) {
+	var t option.Function
+	switch method {
+	case MethodNMF:
+		c, t = nmfDefaults(), option.FitNMF
+	case MethodQMF:
+		c, t = qmfDefaults(), option.FitQMF
+	case MethodQMFQ:
+		c, t = qmfqDefaults(), option.FitQMFQ
+	case MethodBQMF:
+		c, t = bqmfDefaults(), option.FitBQMF
+	default:
+		return c, f, &OptionError{Option: "method", Value: method.String(), Bound: "must be one of the Method constants"}
+	}
+	if err = parse(t, &c, opts); err != nil {
+		return c, f, err
+	}
+	if d < 1 || n < 1 {
+		return c, f, &ShapeError{What: "x", Got: itoa(d) + "×" + itoa(n), Want: "at least 1×1"}
+	}
+	least := 1
+	if method == MethodBQMF {
+		least = 0
+	}
+	if rank < least {
+		return c, f, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least " + itoa(least)}
+	}
+	if method == MethodBQMF {
+		rank = bqmfComponents(d, n, rank)
+	}
+	switch method {
+	case MethodNMF:
+		err = c.settleNMF()
+	case MethodBQMF:
+		err = c.settleBQMF()
+	default:
+		few := c
+		few.levels = min(c.levels, 2) // how many are too many is not asked here
+		err = few.checkQMF(1, 1)
+		if method == MethodQMFQ {
+			c.settleQMFQ()
+		}
+	}
+	if err != nil {
+		return c, f, err
+	}
+	f = footprint{rank: rank, d: float64(d), n: float64(n), k: float64(rank), m: float64(c.levels), scored: float64(d), batch: min(float64(c.batchRows), float64(d)),
+		workers: float64(pool.Count(c.workers, d)), hidden: c.missing || c.validation > 0, uniform: c.start == StartUniform}
+	f.choose = c.start == StartAuto || c.shrinkage < 0 && c.ends == EndsFree && !f.uniform
+	return c, f, nil
+}
+
 // size is the product of some sizes, rounded before it meets a sum.
 func size(of ...float64) float64 {
 	p := 1.0
@@ -180,6 +282,7 @@ func size(of ...float64) float64 {
 // footprint is the sizes that decide how much memory a fit takes. Its methods return
 // counts of numbers of eight bytes.
 type footprint struct {
+	rank            int // k
 	d, n, k, m      float64
 	scored          float64 // rows of which the normal scores are held
 	batch, workers  float64

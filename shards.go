@@ -113,8 +113,8 @@ func PlanNMF(ctx context.Context, store Store, shards int, x Rows, rank int, opt
 	if err := c.settleNMF(); err != nil {
 		return err
 	}
-	if c.updates != UpdatesMultiplicative {
-		return &OptionError{Option: option.Updates.String(), Value: c.updates.String(), Bound: "a fit in shards has UpdatesMultiplicative alone"}
+	if err := c.inShards(kindNMF, t.cells.d); err != nil {
+		return err
 	}
 	return t.planShards(ctx, store, shards, t.startNMF)
 }
@@ -143,8 +143,8 @@ func PlanQMF(ctx context.Context, store Store, shards int, x Rows, rank int, opt
 	if !c.given.Has(option.Batch) {
 		c.batchRows = d
 	}
-	if c.batchRows < d {
-		return &OptionError{Option: option.Batch.String(), Value: itoa(c.batchRows), Bound: "a fit in shards has one batch of all " + itoa(d) + " rows"}
+	if err := c.inShards(kindQMF, d); err != nil {
+		return err
 	}
 	return t.planShards(ctx, store, shards, t.startQMF)
 }
@@ -184,6 +184,22 @@ func settingsOf(p *shard.Plan) settings {
 		squash: Squash(p.Squash), schedule: Schedule(p.Schedule), start: Start(p.Start), ends: Ends(p.Ends), updates: Updates(p.Updates), shrinkage: p.Lambda}
 }
 
+// inShards reports options of an NMF, or of a QMF of d rows, that a fit in shards does not have.
+func (c *config) inShards(kind uint32, d int) error {
+	switch {
+	case kind == kindNMF && c.updates != UpdatesMultiplicative:
+		return &OptionError{Option: option.Updates.String(), Value: c.updates.String(), Bound: "a fit in shards has UpdatesMultiplicative alone"}
+	case kind == kindQMF && c.batchRows < d:
+		return &OptionError{Option: option.Batch.String(), Value: itoa(c.batchRows), Bound: "a fit in shards has one batch of all " + itoa(d) + " rows"}
+	}
+	return nil
+}
+
+// shardsError is the error of a number of shards of rows that sum in so many runs.
+func shardsError(shards, count int) error {
+	return &OptionError{Option: "shards", Value: itoa(shards), Bound: "must be from 1 to " + itoa(count) + ", the number of runs in which the rows are summed"}
+}
+
 // planShards writes a plan. start makes what the kind of fit begins with.
 func (t *task) planShards(ctx context.Context, store Store, shards int, start func(ctx context.Context, p *shard.Plan, first *shard.Start) error) error {
 	for _, o := range []struct {
@@ -200,7 +216,7 @@ func (t *task) planShards(ctx context.Context, store Store, shards int, start fu
 		Units: c.Units, Settings: t.settings.planned()}
 	p.SetRuns()
 	if most := p.Runs(); shards < 1 || shards > most {
-		return &OptionError{Option: "shards", Value: itoa(shards), Bound: "must be from 1 to " + itoa(most) + ", the number of runs in which the rows are summed"}
+		return shardsError(shards, most)
 	}
 	var err error
 	if p.ID, err = t.fingerprint(shards); err != nil {

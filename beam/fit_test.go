@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/samebits"
 )
 
 func TestMain(m *testing.M) {
@@ -132,6 +133,32 @@ func TestBits(t *testing.T) {
 	}
 }
 
+// TestSame: by Beam's embedded runner fits have the hashes that the package's have.
+func TestSame(t *testing.T) {
+	for i, f := range samebits.Fits() {
+		store, err := OpenStore(t.Context(), t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := quantmf.PlanQMF
+		if f.Method == quantmf.MethodNMF {
+			plan = quantmf.PlanNMF
+		}
+		shards := []int{1, 2, 3, 8}[i]
+		if err := plan(t.Context(), store, shards, f.X, f.Rank, f.Options...); err != nil {
+			t.Fatal(err)
+		}
+		m, err := Fit(t.Context(), store, Run{Retries: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Check(t, fmt.Sprintf("%d shards by Beam", shards), m)
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestGoesOn: a fit whose driver was stopped goes on from the store.
 func TestGoesOn(t *testing.T) {
 	c := cases()[0]
@@ -210,7 +237,7 @@ func TestFailedStep(t *testing.T) {
 	}
 }
 
-// TestTransform: new samples have the bits of Transform, for any number of blocks, missing values included.
+// TestTransform: new samples have the bits of Transform, and of Score, for any number of blocks, missing values included.
 func TestTransform(t *testing.T) {
 	x := lowRank(60, 50)
 	x.Data[77] = math.NaN()
@@ -219,6 +246,10 @@ func TestTransform(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, err := m.Transform(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantScore, err := m.Score(t.Context(), x)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,9 +267,31 @@ func TestTransform(t *testing.T) {
 				t.Fatalf("%d blocks: number %d is %v, not %v", blocks, i, got.Data[i], v)
 			}
 		}
+		score, err := Score(t.Context(), store, m, x, blocks, Run{})
+		if err != nil || score != wantScore {
+			t.Errorf("%d blocks: score %v, %v, not %v", blocks, score, err, wantScore)
+		}
 		again, err := Transform(t.Context(), store, m, x, blocks, Run{Runner: "there is none of this name"}) // all is done
 		if err != nil || again.Data[3] != want.Data[3] {
 			t.Errorf("%d blocks, once more: %v", blocks, err)
 		}
+	}
+	nmf, err := quantmf.FitNMF(t.Context(), lowRank(60, 50), 3, quantmf.WithEpochs(4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := lowRank(60, 20)
+	if wantScore, err = nmf.Score(t.Context(), y); err != nil {
+		t.Fatal(err)
+	}
+	store, err := OpenStore(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if score, err := Score(t.Context(), store, nmf, y, 3, Run{}); err != nil || score != wantScore {
+		t.Errorf("score %v, %v, not %v", score, err, wantScore)
+	}
+	if nmf.V.Cols != 50 {
+		t.Error("the model was changed")
 	}
 }

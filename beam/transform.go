@@ -96,6 +96,30 @@ func Transform(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat
 	return v, nil
 }
 
+// Score returns the mean divergence of x from the model at the coordinates that Transform places its columns at, as m.Score does and
+// with its bits: m is an NMF or a QMF, as fits over shards make them. The columns are placed by the workers of a runner, which is
+// nearly all of the work; the divergence is taken here. Errors: those of Transform.
+func Score(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat, blocks int, run Run) (float64, error) {
+	var at quantmf.Model
+	var v *quantmf.Mat
+	switch m := m.(type) {
+	case *quantmf.NMF:
+		own := *m
+		at, v = &own, &own.V
+	case *quantmf.QMF:
+		own := *m
+		at, v = &own, &own.V
+	default:
+		return 0, errors.New("beam: a score by blocks is one of an NMF or a QMF")
+	}
+	placed, err := Transform(ctx, store, m, x, blocks, run)
+	if err != nil {
+		return 0, err
+	}
+	*v = placed
+	return quantmf.LossRows(at, x)
+}
+
 // graphOfPlaces is the pipeline that places these blocks.
 func graphOfPlaces(folder, model string, blocks []string) *sdk.Pipeline {
 	p, s := sdk.NewPipelineWithRoot()

@@ -7,8 +7,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"os"
 	"runtime"
 	"syscall"
@@ -19,14 +17,18 @@ import (
 )
 
 // TestScale fits by FitQMF, k = 10, 8 levels, two epochs from its default start, a matrix of counts of the size
-// QUANTMF_SCALE (20000x100000) a twentieth of which is not zero, and says how long start and epochs took, of
+// QUANTMF_SCALE (20000x100000) a twentieth of which is not zero; with QUANTMF_SCALE_START=given from factors that are given, and
+// without a choice of shrinkage. It says how long start and epochs took, of
 // how much of the processors, and the most memory that the process had.
 func TestScale(t *testing.T) {
 	var d, n int
 	if _, err := fmt.Sscanf(os.Getenv("QUANTMF_SCALE"), "%dx%d", &d, &n); err != nil {
 		t.Skip("a measurement: set QUANTMF_SCALE to ROWSxCOLUMNS")
 	}
-	x, cells := scaleCounts(t, d, n)
+	x, err := Counts(d, n, 0.05)
+	if err != nil {
+		t.Fatal(err)
+	}
 	runtime.GC()
 	usage := func() (r syscall.Rusage) {
 		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
@@ -38,10 +40,20 @@ func TestScale(t *testing.T) {
 		r := usage()
 		return float64(r.Utime.Nano()+r.Stime.Nano()) / 1e9
 	}
-	fmt.Printf("%d × %d, %d cells not zero, %d MB before the fit\n", d, n, cells, usage().Maxrss/1024)
+	fmt.Printf("%d × %d, %d cells not zero, %d MB before the fit\n", d, n, x.Listed(), usage().Maxrss/1024)
 	began, last := time.Now(), worked()
 	phase, epoch := quantmf.Phase(99), 0
-	_, err := quantmf.FitQMF(context.Background(), x, 10, quantmf.WithEpochs(2), quantmf.WithProgress(func(p quantmf.Progress) error {
+	options := []quantmf.FitOption{quantmf.WithEpochs(2)}
+	if os.Getenv("QUANTMF_SCALE_START") == "given" {
+		u, v := quantmf.NewMat(d, 10), quantmf.NewMat(10, n)
+		for _, m := range []quantmf.Mat{u, v} {
+			for i := range m.Data {
+				m.Data[i] = 0.5 + float64(i*7%11)/11
+			}
+		}
+		options = append(options, quantmf.WithInit(u, v), quantmf.WithShrinkage(0))
+	}
+	_, err = quantmf.FitQMF(context.Background(), x, 10, append(options, quantmf.WithProgress(func(p quantmf.Progress) error {
 		if p.Phase != phase || p.Phase == quantmf.PhaseEpochs && p.Epoch > epoch {
 			now := worked()
 			fmt.Printf("%v %d: %.1f s by the clock since the start; %.1f s of processors since the line before, %.2f ns a cell\n",
@@ -49,32 +61,9 @@ func TestScale(t *testing.T) {
 			phase, epoch, last = p.Phase, p.Epoch, now
 		}
 		return nil
-	}))
+	}))...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	fmt.Printf("%.1f s by the clock, most memory %d MB\n", time.Since(began).Seconds(), usage().Maxrss/1024)
-}
-
-// scaleCounts makes counts of features whose rates differ by orders of magnitude.
-func scaleCounts(t *testing.T, d, n int) (*quantmf.Sparse, int) {
-	r := rand.New(rand.NewPCG(1, 2))
-	start, index, values := []int{0}, []uint32(nil), []float32(nil)
-	for range d {
-		share := min(0.5, 0.03*math.Exp(r.NormFloat64()))
-		mean := 0.3 * math.Exp(1.5*r.NormFloat64())
-		for j := 0; ; j++ {
-			if j += int(math.Log(1-r.Float64()) / math.Log(1-share)); j >= n {
-				break
-			}
-			index = append(index, uint32(j))
-			values = append(values, float32(1+math.Floor(mean*r.ExpFloat64())))
-		}
-		start = append(start, len(index))
-	}
-	x, err := quantmf.NewSparse(n, start, index, values)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return x, len(index)
 }

@@ -49,6 +49,7 @@ func init() {
 	subcommands = []subcommand{
 		{"fit", "fit a matrix over shards of its rows", fitUsage, fit},
 		{"transform", "place new samples in a model's components, by the block", transformUsage, transform},
+		{"rank", "choose a number of components by hidden cells", rankUsage, rank},
 		{"workers", "wait for runners that want workers (-environment_type EXTERNAL)", workersUsage, workers},
 	}
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,11 +34,17 @@ func TestFit(t *testing.T) {
 			t.Errorf("%q is not in %q", want, said)
 		}
 	}
+	if !strings.Contains(said, "300 × 148 cells are few: one machine is sooner (quantmf fit -method qmf -k 2)") {
+		t.Errorf("nothing is said of one machine: %q", said)
+	}
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	for range 2 { // the second finds all done
-		run(t, exitDone, "fit", "-method", "nmf", "-k", "2", "-epochs", "3", "-store", store, file)
+		_, said := run(t, exitDone, "fit", "-method", "nmf", "-k", "2", "-epochs", "3", "-store", store, "-u", filepath.Join(t.TempDir(), "U.npy"), file)
+		if !strings.Contains(said, "U.npy: npy has no names, so those of the features are left out") {
+			t.Errorf("names were lost, and what was said is %q", said)
+		}
 	}
 	if _, said := run(t, exitUsage, "fit", "-method", "nmf", "-k", "3", "-store", store, file); !strings.Contains(said, "-store: it has another fit") {
 		t.Error(said)
@@ -78,6 +85,34 @@ func TestFit(t *testing.T) {
 	}
 }
 
+// TestRank: the table and the verdict are those of "quantmf rank".
+func TestRank(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the other program")
+	}
+	quantmf := build(t, "github.com/quantmf/quantmf/cmd/quantmf")
+	file := filepath.Join("..", "..", "testdata", "laml-assays.tsv.gz")
+	for _, args := range []string{
+		"-method nmf -k 1,3 -epochs 4 -repeats 3 -share 0.2 -seed 5 -top 60",
+		"-k 2,1 -m 4,6 -epochs 1 -start nmf -shrinkage 1 -batch 20 -repeats 2 -log1p -top 40",
+	} {
+		words := append(strings.Fields("rank "+args), file)
+		c := exec.Command(quantmf, words...)
+		var out, verdict bytes.Buffer
+		c.Stdout, c.Stderr = &out, &verdict
+		if err := c.Run(); err != nil {
+			t.Fatalf("%s: %v\n%s", args, err, verdict.String())
+		}
+		got, said := run(t, exitDone, words...)
+		if got != out.String() || strings.Count(got, "\n") < 3 {
+			t.Errorf("%s:\n%swant\n%s", args, got, out.String())
+		}
+		if !strings.Contains(verdict.String(), said) || !strings.Contains(said, "predicts hidden cells best") {
+			t.Errorf("%s: %q, want %q", args, said, verdict.String())
+		}
+	}
+}
+
 // TestFaults: what is wrong is said in the words of the command line, with the exit code of its kind.
 func TestFaults(t *testing.T) {
 	file := filepath.Join("..", "..", "testdata", "laml-assays.tsv.gz")
@@ -102,6 +137,12 @@ func TestFaults(t *testing.T) {
 		{exitUsage, "end of the name", "fit -u U.what " + file},
 		{exitUsage, "two outputs", "fit -u U.tsv -v U.tsv " + file},
 		{exitUsage, "-log loud", "fit -log loud " + file},
+		{exitUsage, "-share 0.9", "rank -share 0.9 " + file},
+		{exitUsage, "-repeats 0", "rank -repeats 0 " + file},
+		{exitUsage, "not whole numbers", "rank -k 1,x " + file},
+		{exitUsage, "-k 0", "rank -method nmf -k 0 " + file},
+		{exitUsage, "-method what", "rank -method what " + file},
+		{exitUsage, "-eps", "rank -method nmf -eps 0.1 " + file},
 		{exitUsage, "-blocks 0", "transform -blocks 0 MODEL " + file},
 		{exitBadInput, "no such file", "fit /nowhere"},
 		{exitBadInput, "model", "transform " + damaged + " " + file},
@@ -111,7 +152,7 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%s: %q is not in %q", c.args, c.says, said)
 		}
 	}
-	for _, help := range []string{"-h", "fit -h", "transform -h", "workers -h"} {
+	for _, help := range []string{"-h", "fit -h", "transform -h", "rank -h", "workers -h"} {
 		if out, _ := run(t, exitDone, strings.Fields(help)...); !strings.Contains(out, "usage:") {
 			t.Errorf("%s: %q", help, out)
 		}

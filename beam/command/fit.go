@@ -17,6 +17,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/beam"
+	"github.com/quantmf/quantmf/internal/advice"
 	"github.com/quantmf/quantmf/internal/flags"
 	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
@@ -159,6 +160,9 @@ func fit(ctx context.Context, args []string, s streams) error {
 	for _, w := range t.Warnings {
 		f.say(s, record{Warning: w}, "warning: %s", w)
 	}
+	if text := advice.OneMachine(f.method, features, samples, "-k", strconv.Itoa(f.rank)); text != "" {
+		f.say(s, record{Warning: text}, "%s", text)
+	}
 	plan := quantmf.PlanQMF
 	if f.method == "nmf" {
 		plan = quantmf.PlanNMF
@@ -184,6 +188,11 @@ func fit(ctx context.Context, args []string, s streams) error {
 	}
 	if err := f.write(m, t, s.out); err != nil {
 		return err
+	}
+	for _, text := range []string{nameless(f.uFile, "features", t.NamedFeatures), nameless(f.vFile, "samples", t.NamedSamples), nameless(f.qFile, "features", t.NamedFeatures)} {
+		if text != "" {
+			f.say(s, record{Warning: text}, "warning: %s", text)
+		}
 	}
 	f.say(s, record{Done: true, Seconds: time.Since(began).Seconds()}, "done in %.1f s", time.Since(began).Seconds())
 	return nil

@@ -25,6 +25,15 @@ func tableOutput(path, corner string, rows, columns []string, m quantmf.Mat) out
 	return output{path, func(w io.Writer) error { return table.Write(w, path, corner, rows, columns, m) }}
 }
 
+// nameless says that an output has no room for names that there are, of features or of samples; "" where it has, or there are none.
+func nameless(path, whose string, named bool) string {
+	format, _, err := table.FormatOf(path)
+	if path == "" || err != nil || !named || format != "npy" && format != "mtx" {
+		return ""
+	}
+	return fmt.Sprintf("%s: %s has no names, so those of the %s are left out: npz keeps them", path, format, whose)
+}
+
 // writable reports outputs whose format is not known, and two to the same place, before any work is done.
 func writable(paths ...string) error {
 	seen := map[string]bool{"": false}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/samebits"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -150,9 +151,11 @@ func TestProcesses(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	model, store := filepath.Join(t.TempDir(), "m.qmf"), filepath.Join(t.TempDir(), "store")
-	fit := exec.CommandContext(ctx, program, "fit", "-method", "nmf", "-k", "8", "-epochs", fmt.Sprint(100*kills), "-shards", "3", "-rounds", "40", "-retries", "9", "-stall", "5s",
-		"-runner", "universal", "-endpoint", "localhost:"+jobs, "-environment_type", "EXTERNAL", "-environment_config", "localhost:"+pool,
-		"-store", store, "-o", model, file)
+	command := func(words ...string) *exec.Cmd {
+		return exec.CommandContext(ctx, program, append([]string{"fit", "-retries", "9", "-stall", "5s", "-runner", "universal", "-endpoint", "localhost:" + jobs,
+			"-environment_type", "EXTERNAL", "-environment_config", "localhost:" + pool, "-o", model}, words...)...)
+	}
+	fit := command("-method", "nmf", "-k", "8", "-epochs", fmt.Sprint(100*kills), "-shards", "3", "-rounds", "40", "-store", store, file)
 	var said strings.Builder
 	fit.Stderr = &said
 	if err := fit.Start(); err != nil {
@@ -196,5 +199,16 @@ waiting:
 	}
 	if modelIn(t, model) != marshal(t, want) {
 		t.Error("the model differs from that of one machine")
+	}
+	for i, f := range samebits.Fits() {
+		shards := fmt.Sprint([]int{8, 3, 2, 1}[i])
+		if out, err := command(append(f.Flags, "-shards", shards, writeMatrix(t, f.X))...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		data, err := os.ReadFile(model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.CheckFile(t, "processes of Beam, "+shards+" shards", data)
 	}
 }

@@ -73,5 +73,8 @@ func transform(ctx context.Context, args []string, s streams) error {
 	if err != nil {
 		return err
 	}
+	if text := nameless(*out, "samples", t.NamedSamples); text != "" {
+		fmt.Fprintln(s.err, "warning:", text)
+	}
 	return write(s.out, tableOutput(*out, "component", numbered("c", v.Rows), t.Samples, v))
 }

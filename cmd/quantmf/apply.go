@@ -6,8 +6,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"strings"
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/table"
@@ -26,6 +29,8 @@ had -log1p, log(1+x) is taken here, too. Of a model fitted with -missing, values
 may be missing. Formats are those of "quantmf fit -h".
 
   -o FILE           where to write (required)
+  -block I/N        place the samples of block I alone, of N blocks, from 0: N such
+                    commands side by side do what one does, to the bit (default 0/1)
 ` + matchHelp + `
 ` + readHelp + `
 ` + limitsHelp + `
@@ -79,11 +84,13 @@ type applied struct {
 	words []string
 	out   string
 	tell  *progress
+
+	block, blocks int // of transform: which of how many blocks of samples
 }
 
 // parseApplied parses it.
 func parseApplied(command string, args []string, s streams, page *pageFlags, wanted ...string) (*applied, error) {
-	a := &applied{}
+	a := &applied{blocks: 1}
 	set := newFlags(command)
 	set.StringVar(&a.out, "o", "", "")
 	a.limits.flags(set)
@@ -94,6 +101,18 @@ func parseApplied(command string, args []string, s streams, page *pageFlags, wan
 	}
 	if page != nil {
 		page.register(set)
+	}
+	if command == "transform" {
+		setting(set, "block", func(s string) error {
+			i, n, ok := strings.Cut(s, "/")
+			var wrong [2]error
+			a.block, wrong[0] = strconv.Atoi(i)
+			a.blocks, wrong[1] = strconv.Atoi(n)
+			if !ok || wrong[0] != nil || wrong[1] != nil || a.block < 0 || a.block >= a.blocks || a.blocks > 1<<31-1 {
+				return errors.New("must be two whole numbers such as 0/4, the first from 0 and below the second")
+			}
+			return nil
+		})
 	}
 	words, err := arguments(set, args, wanted...)
 	if err != nil {
@@ -111,14 +130,20 @@ func parseApplied(command string, args []string, s streams, page *pageFlags, wan
 	if err != nil {
 		return nil, err
 	}
+	a.in.progress = a.progress
 	a.tell = newProgress(a.progress, s.err)
 	a.tell.begin(command)
 	return a, a.limits.check()
 }
 
-// writeMatrix writes one matrix, to a place that is none of the inputs.
-func writeMatrix(s streams, path string, in *inputFlags, inputs []os.FileInfo, corner string, rows, columns []string, m quantmf.Mat) error {
-	return writeOnly(s, path, inputs, func(w io.Writer) error { return table.Write(w, in.place(path), corner, rows, columns, m) })
+// writeMatrix writes one matrix, to a place that is none of the inputs. Features and samples tell whether the names among rows and columns
+// are those of a matrix that was read.
+func writeMatrix(s streams, path string, in *inputFlags, inputs []os.FileInfo, corner string, rows, columns []string, m quantmf.Mat, features, samples bool) error {
+	err := writeOnly(s, path, inputs, func(w io.Writer) error { return table.Write(w, in.place(path), corner, rows, columns, m) })
+	if err == nil {
+		err = in.nameless(s.err, path, features, samples)
+	}
+	return err
 }
 
 // writeOnly writes one file, to a place that is none of the inputs.
@@ -163,17 +188,29 @@ func transform(args []string, s streams) error {
 	if t, err = m.fitting(t, &a.in, s.err); err != nil {
 		return err
 	}
+	x := t.X
+	from, to := blockOf(x.Cols, a.block, a.blocks), blockOf(x.Cols, a.block+1, a.blocks)
+	if from == to {
+		return usageError(fmt.Sprintf("-block %d/%d: there are %s", a.block, a.blocks, counted(x.Cols, "sample")))
+	}
+	x.Data, x.Cols = x.Data[from:], to-from
 	ctx, stop := interruptible()
 	defer stop()
 	if err := a.allowsMatrices(4, t.X.Rows+m.v.Rows, t.X.Cols); err != nil {
 		return err
 	}
-	v, err := place(ctx, m, t.X, a.tell)
+	v, err := place(ctx, m, x, a.tell)
+	if bad := new(quantmf.DataError); errors.As(err, &bad) && bad.Col >= 0 {
+		bad.Col += from
+	}
 	if err != nil {
 		return ended(ctx, err, t)
 	}
-	return writeMatrix(s, a.out, &a.in, inputs, "component", numbered("c", v.Rows), t.Samples, v)
+	return writeMatrix(s, a.out, &a.in, inputs, "component", numbered("c", v.Rows), t.Samples[from:to], v, false, t.NamedSamples)
 }
+
+// blockOf is where a block of n samples begins.
+func blockOf(n, block, blocks int) int { return int(int64(n) * int64(block) / int64(blocks)) }
 
 // placed is how many samples are placed at once, at least: fewer would make the nearest
 // samples of the fit be looked for anew too often.
@@ -230,7 +267,7 @@ func reconstruct(args []string, s streams) error {
 		return err
 	}
 	a.tell.at("taking the model at every feature and sample")
-	return writeMatrix(s, a.out, &a.in, []os.FileInfo{from}, "feature", m.features, m.samples, m.Reconstruct())
+	return writeMatrix(s, a.out, &a.in, []os.FileInfo{from}, "feature", m.features, m.samples, m.Reconstruct(), m.namedFeatures, m.namedSamples)
 }
 
 func normalize(args []string, s streams) error {
@@ -260,7 +297,7 @@ func normalize(args []string, s streams) error {
 	if err != nil {
 		return explain(err, t, nil)
 	}
-	return writeMatrix(s, a.out, &a.in, inputs, "feature", t.Features, t.Samples, y)
+	return writeMatrix(s, a.out, &a.in, inputs, "feature", t.Features, t.Samples, y, t.NamedFeatures, t.NamedSamples)
 }
 
 func convert(args []string, s streams) error {
@@ -289,5 +326,5 @@ func convert(args []string, s streams) error {
 		return err
 	}
 	tell.at("writing " + words[1])
-	return writeMatrix(s, words[1], &in, []os.FileInfo{from}, "feature", t.Features, t.Samples, t.X)
+	return writeMatrix(s, words[1], &in, []os.FileInfo{from}, "feature", t.Features, t.Samples, t.X, t.NamedFeatures, t.NamedSamples)
 }

@@ -329,8 +329,12 @@ func TestConvert(t *testing.T) {
 	if want := strings.Replace(strings.Replace(in, "b \"x\"", "\"b \"\"x\"\"\"", 1), "NA", "NaN", 1); out != want {
 		t.Errorf("got %q, want %q", out, want)
 	}
-	quiet(t, 0, "convert", from, "f.mtx")
-	quiet(t, 0, "convert", "f.mtx", "g.npy.gz")
+	if _, said := quiet(t, 0, "convert", from, "f.mtx"); !strings.Contains(said, "warning: f.mtx: mtx has no names, so those of the features and samples are left out: npz keeps them\n") {
+		t.Errorf("names were lost, and what was said is %q", said)
+	}
+	if _, said := quiet(t, 0, "convert", "f.mtx", "g.npy.gz"); strings.Contains(said, "names of the") { // there were none
+		t.Error(said)
+	}
 	g := read(t, "g.npy.gz")
 	if w := read(t, "in.tsv"); g.X.At(0, 1) != -1.5 || !math.IsNaN(g.X.At(1, 0)) || g.X.At(1, 2) != w.X.At(1, 2) || g.Features[1] != "f2" {
 		t.Errorf("%v, %v", g.X, g.Features)
@@ -338,6 +342,59 @@ func TestConvert(t *testing.T) {
 	_, code, out, _ := runWith(t, "1,2\n3,4\n", "convert", "-", "-")
 	if code != 0 || out != "feature\ts1\ts2\nf1\t1\t2\nf2\t3\t4\n" {
 		t.Errorf("%d: %q", code, out)
+	}
+}
+
+// TestTransformBlocks: blocks of samples that are placed by commands of their own have the bits of one command.
+func TestTransformBlocks(t *testing.T) {
+	runWith(t, "", "version")
+	quiet(t, 0, strings.Fields("fit -k 2 -epochs 2 matrix.tsv -o m")...)
+	quiet(t, 0, strings.Fields("transform m matrix.tsv -o V.tsv")...)
+	want := read(t, "V.tsv")
+	from := 0
+	for i := range 3 {
+		quiet(t, 0, "transform", "m", "matrix.tsv", "-o", "part.tsv", "-block", fmt.Sprintf("%d/3", i))
+		part := read(t, "part.tsv")
+		for j, name := range part.Samples {
+			if name != want.Samples[from+j] {
+				t.Errorf("block %d: sample %s, want %s", i, name, want.Samples[from+j])
+			}
+			for c := range want.X.Rows {
+				if math.Float64bits(part.X.At(c, j)) != math.Float64bits(want.X.At(c, from+j)) {
+					t.Errorf("sample %s: component %d is %v, want %v", name, c, part.X.At(c, j), want.X.At(c, from+j))
+				}
+			}
+		}
+		from += len(part.Samples)
+	}
+	if from != len(want.Samples) {
+		t.Errorf("the blocks have %d samples, want %d", from, len(want.Samples))
+	}
+	for _, block := range []string{"3/3", "-1/3", "1", "x/2", "0/0", "0/99999", "900000000000000000/9000000000000000000"} {
+		if _, said := quiet(t, exitUsage, "transform", "m", "matrix.tsv", "-o", "part.tsv", "-block", block); !strings.Contains(said, "-block") {
+			t.Errorf("%s: %s", block, said)
+		}
+	}
+}
+
+// TestNameless: what is written without the names that there are is said, of each output.
+func TestNameless(t *testing.T) {
+	runWith(t, "", "version")
+	for _, c := range []struct{ args, says string }{
+		{"fit -method nmf -k 2 -epochs 2 matrix.tsv -o m -u U.npy -v V.mtx", "U.npy: npy has no names, so those of the features are left out|V.mtx: mtx has no names, so those of the samples are left out"},
+		{"fit -method qmf -k 2 -epochs 1 matrix.tsv -q Q.mtx.gz -u U.tsv -v V.npz", "Q.mtx.gz: mtx has no names, so those of the features are left out"},
+		{"transform m matrix.tsv -o V.npy", "V.npy: npy has no names, so those of the samples are left out"},
+		{"reconstruct m -o X.npy", "X.npy: npy has no names, so those of the features and samples are left out"},
+		{"reconstruct m -o X.npy -progress none", ""},
+		{"convert matrix.tsv X.npy -progress json", `{"file":"X.npy","warning":"npy has no names, so those of the features and samples are left out: npz keeps them"}`},
+		{"impute matrix.tsv -k 2 -epochs 2 -checks 0 -o X.npy", "X.npy: npy has no names, so those of the features and samples are left out"},
+	} {
+		_, said := quiet(t, 0, strings.Fields(c.args)...)
+		for _, says := range strings.Split(c.says, "|") {
+			if strings.Count(said, "has no names") != strings.Count(c.says, "has no names") || !strings.Contains(said, says) {
+				t.Errorf("%s: %q", c.args, said)
+			}
+		}
 	}
 }
 

@@ -372,6 +372,9 @@ func fit(args []string, s streams) error {
 	if err := out.commit(); err != nil {
 		return err
 	}
+	if err := r.nameless(s.err); err != nil {
+		return err
+	}
 	text, err := r.summary(time.Since(began).Seconds())
 	if err != nil {
 		return explain(err, t, f.flagOf)
@@ -539,6 +542,12 @@ func (r *result) write(out *outputs) error {
 		}
 	}
 	return nil
+}
+
+// nameless says which outputs have no names that the model has.
+func (r *result) nameless(w io.Writer) error {
+	features, samples := r.m.namedFeatures, r.m.namedSamples
+	return errors.Join(r.in.nameless(w, r.uFile, features, false), r.in.nameless(w, r.vFile, false, samples), r.in.nameless(w, r.qFile, features, false))
 }
 
 // beside returns [a b].

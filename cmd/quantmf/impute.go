@@ -260,6 +260,14 @@ func impute(args []string, s streams) error {
 	if err := out.commit(); err != nil {
 		return err
 	}
+	for _, path := range files {
+		if path == f.features { // no matrix
+			continue
+		}
+		if err := f.in.nameless(s.err, path, t.NamedFeatures, t.NamedSamples); err != nil {
+			return err
+		}
+	}
 	if f.asJSON {
 		e := json.NewEncoder(s.out)
 		e.SetEscapeHTML(false)

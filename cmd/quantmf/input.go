@@ -158,6 +158,33 @@ func (f *inputFlags) writable(paths ...string) error {
 	return nil
 }
 
+// nameless says that the format of an output has no room for the names of features, or of samples, that there are.
+func (f *inputFlags) nameless(w io.Writer, path string, features, samples bool) error {
+	format, _, err := table.FormatOf(f.place(path))
+	if path == "" || err != nil || format != "npy" && format != "mtx" || !features && !samples || f.progress == "none" {
+		return nil
+	}
+	whose := "features and samples"
+	if !samples {
+		whose = "features"
+	} else if !features {
+		whose = "samples"
+	}
+	return f.warn(w, path, fmt.Sprintf("%s has no names, so those of the %s are left out: npz keeps them", format, whose))
+}
+
+// warn says what may be wrong with a file.
+func (f *inputFlags) warn(w io.Writer, path, text string) error {
+	if f.progress == "json" {
+		return json.NewEncoder(w).Encode(struct {
+			File    string `json:"file"`
+			Warning string `json:"warning"`
+		}{path, text})
+	}
+	_, err := fmt.Fprintf(w, "warning: %s: %s\n", shown(path), text)
+	return err
+}
+
 // openedMatrix sees every file of a matrix between its opening and its reading, for the
 // test in which it changes there.
 var openedMatrix = func(path string) {}
@@ -342,8 +369,7 @@ func (f *inputFlags) say(w io.Writer, t *table.Table, text string) error {
 	if f.progress == "none" {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "warning: %s: %s\n", shown(t.File), text)
-	return err
+	return f.warn(w, t.File, text)
 }
 
 // firstOf quotes the first names of a list.

@@ -127,7 +127,7 @@ func TestLimits(t *testing.T) {
 		{"normalize qmfq.qmf matrix.tsv -o x.tsv", "taking maps"},
 		{"inspect qmf.qmf matrix.tsv", "comparing the model with the matrix"},
 		{"report qmf.qmf matrix.tsv -o x.html", "drawing"},
-		{"convert matrix.tsv x.npy", "reading matrix.tsv"},
+		{"convert matrix.tsv x.npz", "reading matrix.tsv"},
 		{"rank -k 1,2 -epochs 2 -repeats 2 matrix.tsv", "fits"},
 		{"impute matrix.tsv -o x.tsv -checks 1", "epochs"},
 		{"fit -k 2 -epochs 2 matrix.tsv", "epochs"},

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // TestFootprint: what is told of memory is at least what a fit in a process of its own has
@@ -83,6 +86,88 @@ func TestFootprint(t *testing.T) {
 		if told < got || told-programSize > 2.5*(got-idle) {
 			t.Errorf("%s: %.3g bytes were resident at most, %.3g by the program alone, %.3g told", args, got, idle, told)
 		}
+	}
+}
+
+// TestShardFootprint: what is told of the memory of a plan over shards and of its steps is at least what processes had resident at
+// their most; beyond the program's share, at most two and a half times that. What is told of the folder is what is there.
+func TestShardFootprint(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts many processes")
+	}
+	const d, n, k, shards = 320, 4000, 20, 4
+	t.Chdir(t.TempDir())
+	r := rand.New(rand.NewPCG(1, 2))
+	x := quantmf.NewMat(d, n)
+	for i := range x.Data {
+		x.Data[i] = r.ExpFloat64() * (1 + float64(i%7))
+	}
+	file, err := os.Create("x.npy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := table.Write(file, "x.npy", "", nil, nil, x); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	writeText(t, "tiny.tsv", "1\t2\t3\n4\t5\t7\n9\t8\t6\n")
+	idle := peakOf(t, "fit", "-method", "nmf", "-k", "1", "-progress", "none", "tiny.tsv")
+	for i, c := range []struct {
+		method quantmf.Method
+		flags  string
+		opts   []quantmf.FitOption
+	}{
+		{quantmf.MethodNMF, "-method nmf -epochs 1", []quantmf.FitOption{quantmf.WithEpochs(1)}},
+		{quantmf.MethodNMF, "-method nmf -epochs 1 -validation 0.1", []quantmf.FitOption{quantmf.WithEpochs(1), quantmf.WithValidation(0.1)}},
+		{quantmf.MethodQMF, "-method qmf -epochs 1 -start nmf -shrinkage 1", []quantmf.FitOption{quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartNMF), quantmf.WithShrinkage(1)}},
+		{quantmf.MethodQMF, "-method qmf -epochs 1 -start uniform", []quantmf.FitOption{quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartUniform)}},
+	} {
+		told, err := quantmf.MemoryOfShards(c.method, d, n, k, shards, c.opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, whole := fmt.Sprint("fit", i), float64(8*d*n)
+		check := func(what string, told float64, args ...string) {
+			got := peakOf(t, args...)
+			t.Logf("%s, %s: %.1f MiB resident, %.1f told beside the program's %.1f", c.flags, what, got/(1<<20), told/(1<<20), idle/(1<<20))
+			if margin*told+buffers+programSize < got || told > 2.5*(got-idle) {
+				t.Errorf("%s, %s: %.3g bytes were resident at most, %.3g by the program alone, %.3g told", c.flags, what, got, idle, told)
+			}
+		}
+		check("plan", float64(told.Plan)+whole, append([]string{"shard", "plan", "-k", fmt.Sprint(k), "-shards", fmt.Sprint(shards), "-progress", "none", "-o", dir, "x.npy"}, strings.Fields(c.flags)...)...)
+		for round := 0; ; round++ {
+			for shard := range shards - 1 {
+				quiet(t, 0, "shard", "step", dir, "-shard", fmt.Sprint(shard))
+			}
+			step := []string{"shard", "step", dir, "-shard", fmt.Sprint(shards - 1)}
+			if round == 1 {
+				check("step", float64(max(2*told.Rows, told.Rows+told.Step)), step...)
+				var bytes int64
+				for _, name := range []string{"part-000001-*", "state-000001-*", "v-000001", "main-000001"} {
+					files, err := filepath.Glob(filepath.Join(dir, name))
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, f := range files {
+						if at, err := os.Stat(f); err == nil {
+							bytes += at.Size()
+						}
+					}
+				}
+				if float64(told.Round) < 0.95*float64(bytes) || float64(told.Round) > 1.5*float64(bytes) {
+					t.Errorf("%s: a round leaves %d bytes, %d told", c.flags, bytes, told.Round)
+				}
+				check("reduce", float64(told.Reduce), "shard", "reduce", "-round", "1", dir)
+			} else {
+				quiet(t, 0, step...)
+			}
+			if out, _ := quiet(t, 0, "shard", "reduce", "-round", fmt.Sprint(round), dir); out == "over\n" {
+				break
+			}
+		}
+		check("finish", float64(told.Finish), "shard", "finish", "-o", "m", dir)
 	}
 }
 

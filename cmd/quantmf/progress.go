@@ -122,6 +122,18 @@ func (p *progress) at(what string) error {
 	return nil
 }
 
+// remark says what someone who waits may want to know, if it is not "".
+func (p *progress) remark(text string) error {
+	switch {
+	case text == "" || p.mode == "none":
+		return nil
+	case p.mode == "json":
+		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: text})
+	}
+	_, err := fmt.Fprintf(p.w, "%s: %s\n", p.model, text)
+	return err
+}
+
 // count reports how many of several pieces of work are done.
 func (p *progress) count(done, of int, what string) error {
 	share := float64(done) / float64(of)

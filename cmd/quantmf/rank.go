@@ -14,7 +14,6 @@ import (
 	"hash/crc64"
 	"io"
 	"math"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strconv"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/flags"
+	"github.com/quantmf/quantmf/internal/ranking"
 	"github.com/quantmf/quantmf/internal/report"
 	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
@@ -80,18 +80,10 @@ type rankFlags struct {
 	plot    string
 }
 
-// levels are the numbers of levels tried, 0 alone for that of fit.
-func (f *rankFlags) levels() []int {
-	if len(f.ms) == 0 {
-		return []int{0}
-	}
-	return f.ms
-}
-
 // trials are what is tried, every -m with the first -k, then with the next.
 func (f *rankFlags) trials() (trials []quantmf.Trial) {
 	for _, k := range f.ks {
-		for _, m := range f.levels() {
+		for _, m := range (&ranking.Comparison{Ms: f.ms}).Levels() {
 			options := slices.Clip(f.options)
 			if m != 0 || len(f.ms) > 0 {
 				options = append(options, quantmf.WithLevels(m))
@@ -206,7 +198,8 @@ func rank(args []string, s streams) error {
 			return err
 		}
 	}
-	c := &comparison{rankFlags: f, of: markOf(t), told: newProgress(f.progress, s.err)}
+	c := newComparison(f, newProgress(f.progress, s.err))
+	c.of = markOf(t)
 	if f.checkpoint != "" {
 		if c.done, err = openFits(f.checkpoint, f.resume, f.force, input, f.identity()); err != nil {
 			return err
@@ -234,7 +227,7 @@ func rank(args []string, s streams) error {
 		e.SetIndent("", " ")
 		err = e.Encode(c.object())
 	} else {
-		_, err = io.WriteString(s.out, c.table())
+		_, err = io.WriteString(s.out, c.Table())
 	}
 	if err != nil {
 		return err
@@ -242,7 +235,11 @@ func rank(args []string, s streams) error {
 	if c.done != nil {
 		c.done.remove()
 	}
-	return c.told.summary(c.verdict())
+	verdict := c.Verdict()
+	if c.losses != "" {
+		verdict = c.losses + "\n" + verdict
+	}
+	return c.told.summary(verdict)
 }
 
 // affordable reports a comparison that would take more memory than it may: the matrix, a
@@ -274,10 +271,11 @@ type comparison struct {
 	told *progress
 	done *fitsDone // nil without -checkpoint
 
-	got    []quantmf.Prediction
-	best   int
-	chosen int
-	sure   float64 // the share of resamplings that choose the same
+	ranking.Comparison
+}
+
+func newComparison(f *rankFlags, told *progress) *comparison {
+	return &comparison{rankFlags: f, told: told, Comparison: ranking.Comparison{Ks: f.ks, Ms: f.ms, Repeats: f.repeats, Seed: f.seed}}
 }
 
 // run makes the fits. The rank that HeldOut is told is the number of the trial, so that a
@@ -296,10 +294,10 @@ func (c *comparison) run(ctx context.Context, x quantmf.Mat) error {
 	if err != nil {
 		return err
 	}
-	c.got, err = quantmf.HeldOut(ctx, x, func(ctx context.Context, x quantmf.Mat, trial int, options ...quantmf.FitOption) (quantmf.Model, error) {
+	c.Got, err = quantmf.HeldOut(ctx, x, func(ctx context.Context, x quantmf.Mat, trial int, options ...quantmf.FitOption) (quantmf.Model, error) {
 		m, key := quantmf.Model(nil), uint64(0)
 		if c.done != nil {
-			key = hashOf(x, trials[trial].Rank, c.m(trial))
+			key = hashOf(x, trials[trial].Rank, c.M(trial))
 			m = c.done.get(key)
 		}
 		if m == nil {
@@ -319,7 +317,7 @@ func (c *comparison) run(ctx context.Context, x quantmf.Mat) error {
 		return m, c.told.count(done, all, "fits")
 	}, numbered, quantmf.Masks{Repeats: c.repeats, Share: c.share, Seed: c.seed})
 	if err == nil {
-		c.choose()
+		c.Choose()
 	}
 	return err
 }
@@ -330,115 +328,6 @@ func (c *comparison) left() string {
 		return ""
 	}
 	return "; those that are done are in " + c.checkpoint + ": the same command with -resume goes on"
-}
-
-// k and m of a trial.
-func (c *comparison) k(trial int) int { return c.ks[trial/len(c.levels())] }
-func (c *comparison) m(trial int) int { return c.levels()[trial%len(c.levels())] }
-
-// size orders trials by k, then by m; a k of 0 is as many as there can be.
-func (c *comparison) size(a, b int) int {
-	most := func(k int) int {
-		if k == 0 {
-			return math.MaxInt
-		}
-		return k
-	}
-	return cmp.Or(cmp.Compare(most(c.k(a)), most(c.k(b))), cmp.Compare(c.m(a), c.m(b)))
-}
-
-func (c *comparison) name(trial int) string {
-	text := fmt.Sprintf("k=%d", c.k(trial))
-	if len(c.ms) > 0 {
-		text += fmt.Sprintf(", m=%d", c.m(trial))
-	}
-	return text
-}
-
-// paired is the mean of a - b over the repeats that at picks, and its standard error, 0 for
-// one repeat.
-func paired(a, b []float64, at []int) (mean, stdErr float64) {
-	n := float64(len(at))
-	for _, r := range at {
-		mean += (a[r] - b[r]) / n
-	}
-	for _, r := range at {
-		d := a[r] - b[r] - mean
-		stdErr += d * d
-	}
-	if n > 1 {
-		stdErr = math.Sqrt(stdErr / (n - 1) / n)
-	}
-	return mean, stdErr
-}
-
-// choice is the trial of least mean loss over the repeats that at picks, and the smallest one
-// that is worse by at most a standard error of the difference.
-func (c *comparison) choice(at []int) (best, chosen int) {
-	mean := func(i int) (s float64) {
-		for _, r := range at {
-			s += c.got[i].Losses[r]
-		}
-		return s
-	}
-	for i := range c.got {
-		if mean(i) < mean(best) {
-			best = i
-		}
-	}
-	chosen = best
-	for i := range c.got {
-		if worse, stdErr := paired(c.got[i].Losses, c.got[best].Losses, at); worse <= stdErr && c.size(i, chosen) < 0 {
-			chosen = i
-		}
-	}
-	return best, chosen
-}
-
-// resamplings is how often the repeats are drawn anew, with replacement.
-const resamplings = 1000
-
-func (c *comparison) choose() {
-	at := c.everyRepeat()
-	c.best, c.chosen = c.choice(at)
-	src := rand.New(rand.NewPCG(c.seed, 29))
-	same := 0
-	for range resamplings {
-		for r := range at {
-			at[r] = src.IntN(c.repeats)
-		}
-		if _, chosen := c.choice(at); chosen == c.chosen {
-			same++
-		}
-	}
-	c.sure = float64(same) / resamplings
-}
-
-// everyRepeat picks all of them once.
-func (c *comparison) everyRepeat() []int {
-	at := make([]int, c.repeats)
-	for r := range at {
-		at[r] = r
-	}
-	return at
-}
-
-// table is the results, a line a trial.
-func (c *comparison) table() string {
-	var s strings.Builder
-	column := ""
-	if len(c.ms) > 0 {
-		column = "m\t"
-	}
-	fmt.Fprintf(&s, "k\t%smean\tstderr\tworse\tworse_stderr\n", column)
-	for i, p := range c.got {
-		if len(c.ms) > 0 {
-			column = fmt.Sprintf("%d\t", c.m(i))
-		}
-		worse, stdErr := paired(p.Losses, c.got[c.best].Losses, c.everyRepeat())
-		fmt.Fprintf(&s, "%d\t%s%.6g\t%.3g\t%.3g\t%.3g\n", c.k(i), column, p.Mean, p.StdErr, worse, stdErr)
-	}
-	return s.String()
 }
 
 // What rank -json says.
@@ -474,13 +363,13 @@ type (
 )
 
 func (c *comparison) object() rankObject {
-	o := rankObject{Table: &c.of, Method: c.method, Loss: c.losses, Repeats: c.repeats, Share: c.share, Best: c.best, Chosen: c.chosen, Warnings: append([]string{}, c.edges()...)}
+	o := rankObject{Table: &c.of, Method: c.method, Loss: c.losses, Repeats: c.repeats, Share: c.share, Best: c.Best, Chosen: c.Chosen, Warnings: append([]string{}, c.Edges()...)}
 	if c.repeats > 1 {
-		o.Sure = &c.sure
+		o.Sure = &c.Sure
 	}
-	for i, p := range c.got {
-		worse, stdErr := paired(p.Losses, c.got[c.best].Losses, c.everyRepeat())
-		o.Trials = append(o.Trials, trialObject{c.k(i), c.m(i), p.Mean, p.StdErr, worse, stdErr, p.Losses})
+	for i, p := range c.Got {
+		worse, stdErr := c.Worse(i)
+		o.Trials = append(o.Trials, trialObject{c.K(i), c.M(i), p.Mean, p.StdErr, worse, stdErr, p.Losses})
 	}
 	return o
 }
@@ -514,54 +403,6 @@ func (o rankObject) of(t *table.Table) error {
 		return errors.New("is of a table of the same size with other values or names of features (-log1p changes values, too)" + give)
 	}
 	return nil
-}
-
-// edges warns where the best or the chosen trial has the most or the least of what was
-// tried, and there is more or less to try.
-func (c *comparison) edges() (words []string) {
-	for _, of := range []struct {
-		flag  string
-		tried []int
-		value func(trial int) int
-		least int // that there can be
-	}{{"-k", c.ks, c.k, 1}, {"-m", c.ms, c.m, 2}} {
-		if len(of.tried) < 2 {
-			continue
-		}
-		low, high := slices.Min(of.tried), slices.Max(of.tried)
-		all := slices.Contains(of.tried, 0) // as many as there can be
-		if v := of.value(c.best); v == high && !all {
-			words = append(words, fmt.Sprintf("the best, %s %d, is the largest that was tried: try larger ones", of.flag, v))
-		}
-		if v := of.value(c.chosen); v == low && low > of.least && !all {
-			words = append(words, fmt.Sprintf("%s %d is the smallest that was tried: smaller ones may do as well", of.flag, v))
-		}
-	}
-	return words
-}
-
-// verdict says which trial is best, which to take, and how sure that is.
-func (c *comparison) verdict() string {
-	var s strings.Builder
-	if c.losses != "" {
-		fmt.Fprintln(&s, c.losses)
-	}
-	fmt.Fprintf(&s, "%s predicts hidden cells best", c.name(c.best))
-	if c.chosen != c.best {
-		worse, stdErr := paired(c.got[c.chosen].Losses, c.got[c.best].Losses, c.everyRepeat())
-		fmt.Fprintf(&s, "; %s is the smallest within one standard error of it (worse by %.2g ± %.2g)", c.name(c.chosen), worse, stdErr)
-	}
-	switch {
-	case c.repeats == 1:
-		s.WriteString(". One repeat says nothing of chance: give more -repeats")
-	case len(c.got) > 1:
-		fmt.Fprintf(&s, ". Take %s: %.0f %% of %d resamplings of the %d repeats choose it", c.name(c.chosen), 100*c.sure, resamplings, c.repeats)
-	}
-	s.WriteString("\n")
-	for _, w := range c.edges() {
-		fmt.Fprintf(&s, "Warning: %s\n", w)
-	}
-	return s.String()
 }
 
 // chart draws the losses over k, a line for every m.

@@ -11,7 +11,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -73,49 +72,6 @@ func TestRank(t *testing.T) {
 		var o rankObject
 		if err := json.Unmarshal([]byte(text), &o); err != nil || len(o.Trials) != len(got) || o.Best != best || o.Trials[1].Losses[2] != got[1].Losses[2] || o.Trials[1].K != trials[1].Rank || o.Sure == nil {
 			t.Errorf("%v: %s", err, text)
-		}
-	}
-}
-
-// TestRankChoice: of losses made by hand, the smallest k within one paired standard error.
-func TestRankChoice(t *testing.T) {
-	type losses = []float64
-	for _, c := range []struct {
-		name         string
-		ks, ms       []int
-		losses       []losses
-		best, chosen int
-		sure         float64 // at least; below 0 at most
-		edges        string
-	}{
-		// Masks differ much, the two do not: the difference .01 is ± .0058, so 2 is worse.
-		{"paired", []int{2, 4, 8}, nil, []losses{{1.01, 2.02, 3.0}, {1, 2, 3}, {1.5, 2.5, 3.5}}, 1, 1, 0.5, ""},
-		{"within", []int{2, 4, 8}, nil, []losses{{1.1, 1.9, 3.05}, {1, 2, 3}, {1.5, 2.5, 3.5}}, 1, 0, 0.5, "-k 2 is the smallest that was tried: smaller ones may do as well"},
-		{"any order", []int{8, 4, 2}, nil, []losses{{1.5, 2.5, 3.5}, {1, 2, 3}, {1.1, 1.9, 3.05}}, 1, 2, 0.5, "-k 2 is the smallest"},
-		{"the largest", []int{1, 2}, nil, []losses{{3, 3.1, 2.9}, {1, 2, 1}}, 1, 1, 1, "the best, -k 2, is the largest that was tried: try larger ones"},
-		{"one is the least there is", []int{1, 2}, nil, []losses{{1, 1, 1}, {2, 2, 2}}, 0, 0, 1, "^$"},
-		{"as many as there can be", []int{5, 0}, nil, []losses{{1, 1.2, 1.1}, {1, 1, 1}}, 1, 1, 0.5, "^$"},
-		{"one alone", []int{5}, nil, []losses{{1, 1.2, 1.1}}, 0, 0, 1, "^$"},
-		{"levels", []int{3, 6}, []int{4, 8}, []losses{{2, 2, 2}, {1, 1.3, 1}, {1.1, 1.1, 1.1}, {0.9, 1.1, 1.1}}, 3, 1, 0.1, "-m 8, is the largest"},
-		{"a toss", []int{2, 4}, nil, []losses{{1, 3}, {2, 1.9}}, 1, 0, -0.99, ""},
-	} {
-		r := &comparison{rankFlags: &rankFlags{ks: c.ks, ms: c.ms, repeats: len(c.losses[0]), seed: 1}}
-		for _, l := range c.losses {
-			sum := 0.0
-			for _, v := range l {
-				sum += v
-			}
-			r.got = append(r.got, quantmf.Prediction{Mean: sum / float64(len(l)), Losses: l})
-		}
-		r.choose()
-		if r.best != c.best || r.chosen != c.chosen || c.sure >= 0 && r.sure < c.sure || c.sure < 0 && r.sure > -c.sure {
-			t.Errorf("%s: best %d, chosen %d, sure %.2f", c.name, r.best, r.chosen, r.sure)
-		}
-		if got := strings.Join(r.edges(), "; "); !regexp.MustCompile(c.edges).MatchString(got) {
-			t.Errorf("%s: %q", c.name, got)
-		}
-		if got := r.verdict(); !strings.HasPrefix(got, r.name(c.best)+" predicts hidden cells best") || strings.Contains(got, "is the smallest within one") != (c.best != c.chosen) {
-			t.Errorf("%s: %s", c.name, got)
 		}
 	}
 }
@@ -232,7 +188,8 @@ func TestRankResumes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &comparison{rankFlags: parsedRank(t, args[1:]), told: newProgress("none", io.Discard), done: d}
+	c := newComparison(parsedRank(t, args[1:]), newProgress("none", io.Discard))
+	c.done = d
 	x := read(t, "matrix.tsv").X
 	if err := c.run(t.Context(), x); err != nil {
 		t.Fatal(err)
@@ -243,7 +200,8 @@ func TestRankResumes(t *testing.T) {
 	}
 	defer d.close()
 	calls = len(d.models)
-	c = &comparison{rankFlags: parsedRank(t, append([]string{"-k", "1,2,3,4"}, args[3:]...)), told: newProgress("none", io.Discard), done: d}
+	c = newComparison(parsedRank(t, append([]string{"-k", "1,2,3,4"}, args[3:]...)), newProgress("none", io.Discard))
+	c.done = d
 	before, _ := d.file.Seek(0, io.SeekEnd)
 	if err := c.run(t.Context(), x); err != nil {
 		t.Fatal(err)
@@ -252,7 +210,7 @@ func TestRankResumes(t *testing.T) {
 	if calls != 12 || after-before > before/2 || after == before {
 		t.Errorf("%d fits in the file; it grew from %d to %d bytes by four more", calls, before, after)
 	}
-	if c.table()[:strings.Index(c.table(), "\n4\t")+1] == "" {
+	if c.Table()[:strings.Index(c.Table(), "\n4\t")+1] == "" {
 		t.Error("no fourth")
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/advice"
 	"github.com/quantmf/quantmf/internal/flags"
 	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
@@ -210,6 +211,10 @@ func planShards(f *shardFlags, s streams) error {
 	store := &folder{dir: f.modelFile}
 	tell := newProgress(f.progress, s.err)
 	tell.begin(strings.ToUpper(f.method))
+	d, n := t.Dims()
+	if err := tell.remark(advice.OneMachine(f.method, d, n, "-k", strconv.Itoa(f.rank))); err != nil {
+		return err
+	}
 	plan := quantmf.PlanQMF
 	if f.method == "nmf" {
 		plan = quantmf.PlanNMF
@@ -425,10 +430,15 @@ func finishShards(f *shardFlags, s streams) error {
 			return err
 		}
 	}
-	if err := (&result{fitFlags: &f.fitFlags, m: m}).write(out); err != nil {
+	r := &result{fitFlags: &f.fitFlags, m: m}
+	if err := r.write(out); err != nil {
 		return err
 	}
-	return out.commit()
+	if err := out.commit(); err != nil {
+		return err
+	}
+	f.in.progress = f.progress
+	return r.nameless(s.err)
 }
 
 // folder is a quantmf.Remover: a file for each blob.

@@ -1,7 +1,7 @@
 package table
 
-// This file holds matrices whose files list their entries, as Matrix Market files do, where they stay
-// sparse: quantmf.Sparse, its rows one after another with their columns increasing.
+// This file holds matrices whose files list their entries, as Matrix Market files and SciPy's archives do, where
+// they stay sparse: quantmf.Sparse, its rows one after another with their columns increasing.
 //
 // Files list entries in any order, those of 10x column by column. So the entries are gone through
 // twice: once to count those of each row and to see whether single precision holds them all exactly,
@@ -26,28 +26,25 @@ const sparseShare = 3
 const mostSparseRows = spare / 8
 
 // staysSparse tells whether a matrix of so many listed entries is to stay sparse.
-func (r *mtxReader) staysSparse(rows, cols, entries uint64) bool {
-	if r.mirror {
-		entries *= 2
-	}
-	return r.Rows && !r.Transpose && rows <= mostSparseRows && entries <= rows*cols/sparseShare
+func (s *source) staysSparse(rows, cols, entries uint64) bool {
+	return s.Rows && !s.Transpose && rows <= mostSparseRows && entries <= rows*cols/sparseShare
 }
 
 // listed are the entries of a file, which can be gone through more than once.
 type listed struct {
-	*mtxReader
-	rows, cols, entries uint64
-	header              int       // lines before the first entry
-	held                [][]entry // of a pipe
+	*source
+	rows, cols uint64
+	each       func(put func(i, j uint32, v float64) error) error // calls put for every entry and ends at the end of the file
+	again      func(put func(i, j uint32, v float64) error) error // the same once more; nil for a pipe
+	held       [][]entry                                          // of a pipe
 }
 
 // sparse reads the entries into sparse rows.
-func (r *mtxReader) sparse(rows, cols, entries uint64) (*quantmf.Sparse, error) {
-	l := &listed{mtxReader: r, rows: rows, cols: cols, entries: entries, header: r.line}
-	if err := r.take(16*int64(rows), "so many rows"); err != nil {
+func (l *listed) sparse() (*quantmf.Sparse, error) {
+	if err := l.take(16*int64(l.rows), "so many rows"); err != nil {
 		return nil, err
 	}
-	start := make([]int, rows+1)
+	start := make([]int, l.rows+1)
 	single, count := true, 0
 	note := func(i, j uint32, v float64) error {
 		start[i+1]++
@@ -55,20 +52,17 @@ func (r *mtxReader) sparse(rows, cols, entries uint64) (*quantmf.Sparse, error) 
 		single = single && (float64(float32(v)) == v || v != v)
 		return nil
 	}
-	if r.again == nil {
+	if l.again == nil {
 		if err := l.hold(note); err != nil {
 			return nil, err
 		}
-	} else if err := l.each(r.source, note); err != nil {
+	} else if err := l.each(note); err != nil {
 		return nil, err
 	}
-	if err := r.end(); err != nil {
-		return nil, err
+	if frame := 64 * (l.rows + l.cols); frame > spare+packing*uint64(count) { // starts and names
+		return nil, l.tooEmpty(int64(frame), l.rows, l.cols, count)
 	}
-	if frame := 64 * (rows + cols); frame > spare+packing*uint64(count) { // starts and names
-		return nil, r.tooEmpty(int64(frame), rows, cols, count)
-	}
-	for i := range rows {
+	for i := range l.rows {
 		start[i+1] += start[i]
 	}
 	if single {
@@ -80,19 +74,44 @@ func (r *mtxReader) sparse(rows, cols, entries uint64) (*quantmf.Sparse, error) 
 	return inRows[float64](l, start, count)
 }
 
+// listed are the entries of a Matrix Market file, so many by its header.
+func (r *mtxReader) listed(rows, cols, entries uint64) *listed {
+	header := r.line // lines before the first entry
+	l := &listed{source: r.source, rows: rows, cols: cols, each: func(put func(i, j uint32, v float64) error) error {
+		err := r.each(rows, cols, entries, put)
+		if err == nil {
+			err = r.end()
+		}
+		return err
+	}}
+	if r.source.again != nil {
+		l.again = func(put func(i, j uint32, v float64) error) error {
+			return r.source.again(func(content io.Reader) error {
+				second := *r
+				second.source = &source{Options: r.Options, budget: r.budget, file: r.file, r: content, buf: make([]byte, buffered)}
+				for range header {
+					if _, err := second.nextLine(); err != nil {
+						return second.changed()
+					}
+				}
+				return second.each(rows, cols, entries, put)
+			})
+		}
+	}
+	return l
+}
+
 // each calls put for every entry that follows in the file, and for its mirror image.
-func (l *listed) each(s *source, put func(i, j uint32, v float64) error) error {
-	r := *l.mtxReader
-	r.source = s
+func (r *mtxReader) each(rows, cols, entries uint64, put func(i, j uint32, v float64) error) error {
 	f := make([][]byte, 3)
 	if r.pattern {
 		f = f[:2]
 	}
-	for e := range l.entries {
-		i, j, v, ok := r.plainEntry(l.rows, l.cols)
+	for e := range entries {
+		i, j, v, ok := r.plainEntry(rows, cols)
 		if !ok {
 			var err error
-			if i, j, v, err = r.entry(f, e, l.rows, l.cols, l.entries); err != nil {
+			if i, j, v, err = r.entry(f, e, rows, cols, entries); err != nil {
 				return err
 			}
 		}
@@ -157,7 +176,17 @@ func (r *mtxReader) plainEntry(rows, cols uint64) (i, j uint32, v float64, ok bo
 // hold goes through the entries of a pipe, and keeps them.
 func (l *listed) hold(note func(i, j uint32, v float64) error) error {
 	count := 0
-	return l.each(l.source, func(i, j uint32, v float64) error {
+	l.again = func(put func(i, j uint32, v float64) error) error {
+		for _, piece := range l.held {
+			for _, e := range piece {
+				if err := put(e.i, e.j, e.v); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	return l.each(func(i, j uint32, v float64) error {
 		last := len(l.held) - 1
 		if last < 0 || len(l.held[last]) == cap(l.held[last]) {
 			room := min(max(256, count), piece)
@@ -170,29 +199,6 @@ func (l *listed) hold(note func(i, j uint32, v float64) error) error {
 		l.held[last] = append(l.held[last], entry{i, j, v})
 		count++
 		return note(i, j, v)
-	})
-}
-
-// repeat goes through the entries once more.
-func (l *listed) repeat(put func(i, j uint32, v float64) error) error {
-	if l.again == nil {
-		for _, piece := range l.held {
-			for _, e := range piece {
-				if err := put(e.i, e.j, e.v); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	return l.again(func(content io.Reader) error {
-		s := &source{Options: l.Options, budget: l.budget, file: l.file, r: content, buf: make([]byte, buffered)}
-		for range l.header {
-			if _, err := s.nextLine(); err != nil {
-				return s.changed()
-			}
-		}
-		return l.each(s, put)
 	})
 }
 
@@ -213,7 +219,7 @@ func inRows[F float32 | float64](l *listed, start []int, count int) (*quantmf.Sp
 	}
 	index, values := make([]uint32, count), make([]F, count)
 	next := slices.Clone(start)
-	err := l.repeat(func(i, j uint32, v float64) error {
+	err := l.again(func(i, j uint32, v float64) error {
 		at := next[i]
 		if at == start[i+1] || float64(F(v)) != v && v == v {
 			return l.changed()

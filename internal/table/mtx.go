@@ -121,8 +121,12 @@ func (r *mtxReader) matrix() (x quantmf.Rows, err error) {
 	case r.mirror && d != n:
 		return x, r.fault(0, "a symmetric matrix has as many rows as columns")
 	}
-	if r.coordinate && r.staysSparse(d, n, sizes[2]) {
-		return r.sparse(d, n, sizes[2])
+	entries := sizes[want-1]
+	if r.mirror {
+		entries *= 2
+	}
+	if r.coordinate && r.staysSparse(d, n, entries) {
+		return r.listed(d, n, sizes[2]).sparse()
 	}
 	if r.coordinate {
 		return r.entries(d, n, sizes[2])
@@ -136,11 +140,7 @@ func (r *mtxReader) entries(rows, cols, entries uint64) (x quantmf.Mat, err erro
 	if err != nil {
 		return x, err
 	}
-	l := &listed{mtxReader: r, rows: rows, cols: cols, entries: entries}
-	if err := l.each(r.source, func(i, j uint32, v float64) error { return p.add(int(i), int(j), v) }); err != nil {
-		return x, err
-	}
-	if err := r.end(); err != nil {
+	if err := r.listed(rows, cols, entries).each(func(i, j uint32, v float64) error { return p.add(int(i), int(j), v) }); err != nil {
 		return x, err
 	}
 	return p.matrix()

@@ -123,7 +123,12 @@ func readNPZ(s *source, r io.Reader) (*Table, error) {
 		if err != nil {
 			return nil, err
 		}
-		t, err := s.tableOf(x)
+		var t *Table
+		if held, is := x.(*quantmf.Sparse); is {
+			t, err = s.sparseTable(held)
+		} else {
+			t, err = s.tableOf(x.(quantmf.Mat))
+		}
 		if err == nil {
 			t.Taken = "SciPy " + kind + ", no names in the file"
 		}
@@ -262,53 +267,74 @@ func (s *stream) index(least, most int) (int, error) {
 	return int(v), nil
 }
 
-// sparse reads a matrix that SciPy wrote.
-func (z *npz) sparse() (x quantmf.Mat, kind string, err error) {
+// sparse reads a matrix that SciPy wrote: a Mat, or a Sparse where it is to stay sparse.
+func (z *npz) sparse() (x quantmf.Rows, kind string, err error) {
 	if kind, err = z.format(); err != nil {
-		return x, kind, err
+		return nil, kind, err
 	}
 	fault := func(format string, args ...any) error {
 		return &Error{File: z.file, Problem: say.Sprintf(format, args...)}
 	}
 	shape, err := z.stream("shape", 1)
 	if err != nil {
-		return x, kind, err
+		return nil, kind, err
 	}
 	if shape.count != 2 {
-		return x, kind, fault("the sparse array has %d dimensions: a matrix has rows and columns", shape.count)
+		return nil, kind, fault("the sparse array has %d dimensions: a matrix has rows and columns", shape.count)
 	}
-	var size [2]int
-	for k := range size {
-		if size[k], err = shape.index(1, math.MaxInt32); err != nil {
-			return x, kind, err
+	e := entries{npz: z, kind: kind}
+	for _, size := range []*int{&e.rows, &e.cols} {
+		if *size, err = shape.index(1, math.MaxInt32); err != nil {
+			return nil, kind, err
 		}
 	}
-	d, n := size[0], size[1]
-	p, err := newSparse(z.source, uint64(d), uint64(n))
+	if e.dims = map[string]int{"csr": 1, "csc": 1, "coo": 1, "bsr": 3, "dia": 2}[kind]; e.dims == 0 {
+		return nil, kind, fault("a sparse matrix of the format %s is not known here: save it as csr, csc, coo, bsr or dia", quote(kind))
+	}
+	data, err := z.stream("data", e.dims)
 	if err != nil {
+		return nil, kind, err
+	}
+	d, n := uint64(e.rows), uint64(e.cols)
+	if z.staysSparse(d, n, uint64(data.count)) {
+		through := func(put func(i, j uint32, v float64) error) error {
+			return e.each(func(i, j int, v float64) error { return put(uint32(i), uint32(j), v) })
+		}
+		x, err := (&listed{source: z.source, rows: d, cols: n, each: through, again: through}).sparse()
 		return x, kind, err
 	}
-	dims := map[string]int{"csr": 1, "csc": 1, "coo": 1, "bsr": 3, "dia": 2}[kind]
-	if dims == 0 {
-		return x, kind, fault("a sparse matrix of the format %s is not known here: save it as csr, csc, coo, bsr or dia", quote(kind))
+	p, err := newSparse(z.source, d, n)
+	if err == nil {
+		err = e.each(p.add)
 	}
-	data, err := z.stream("data", dims)
 	if err != nil {
-		return x, kind, err
+		return nil, kind, err
 	}
-	switch kind {
+	full, err := p.matrix()
+	return full, kind, err
+}
+
+// entries are those of a sparse matrix in an archive.
+type entries struct {
+	*npz
+	kind       string
+	dims       int // of the array data
+	rows, cols int
+}
+
+// each calls put for every entry.
+func (e entries) each(put func(i, j int, v float64) error) error {
+	data, err := e.stream("data", e.dims)
+	if err != nil {
+		return err
+	}
+	switch e.kind {
 	case "coo":
-		err = z.coo(p, data)
+		return e.coo(data, put)
 	case "dia":
-		err = z.dia(p, data)
-	default:
-		err = z.compressed(p, data, kind)
+		return e.dia(data, put)
 	}
-	if err != nil {
-		return x, kind, err
-	}
-	x, err = p.matrix()
-	return x, kind, err
+	return e.compressed(data, put)
 }
 
 // format reads the name of a sparse matrix's format.
@@ -327,7 +353,7 @@ func (z *npz) format() (string, error) {
 	return strings.ReplaceAll(string(b), "\x00", ""), nil
 }
 
-func (z *npz) coo(p *sparse, data *stream) error {
+func (z entries) coo(data *stream, put func(i, j int, v float64) error) error {
 	rows, err := z.stream("row", 1)
 	if err != nil {
 		return err
@@ -340,11 +366,11 @@ func (z *npz) coo(p *sparse, data *stream) error {
 		return &Error{File: z.file, Problem: say.Sprintf("the arrays data, row and col have %d, %d and %d numbers: they must have as many", data.count, rows.count, cols.count)}
 	}
 	for range data.count {
-		i, err := rows.index(0, p.rows)
+		i, err := rows.index(0, z.rows)
 		if err != nil {
 			return err
 		}
-		j, err := cols.index(0, p.cols)
+		j, err := cols.index(0, z.cols)
 		if err != nil {
 			return err
 		}
@@ -352,7 +378,7 @@ func (z *npz) coo(p *sparse, data *stream) error {
 		if err != nil {
 			return err
 		}
-		if err := p.add(i, j, v); err != nil {
+		if err := put(i, j, v); err != nil {
 			return err
 		}
 	}
@@ -360,7 +386,7 @@ func (z *npz) coo(p *sparse, data *stream) error {
 }
 
 // dia reads diagonals.
-func (z *npz) dia(p *sparse, data *stream) error {
+func (z entries) dia(data *stream, put func(i, j int, v float64) error) error {
 	offsets, err := z.stream("offsets", 1)
 	if err != nil {
 		return err
@@ -369,7 +395,7 @@ func (z *npz) dia(p *sparse, data *stream) error {
 		return &Error{File: z.file, Problem: say.Sprintf("the arrays data and offsets have %d and %d diagonals: they must have as many", data.shape[0], offsets.count)}
 	}
 	for range data.shape[0] {
-		offset, err := offsets.index(-p.rows, p.cols+1)
+		offset, err := offsets.index(-z.rows, z.cols+1)
 		if err != nil {
 			return err
 		}
@@ -378,8 +404,8 @@ func (z *npz) dia(p *sparse, data *stream) error {
 			if err != nil {
 				return err
 			}
-			if i := j - offset; v != 0 && j < p.cols && i >= 0 && i < p.rows {
-				if err := p.add(i, j, v); err != nil {
+			if i := j - offset; v != 0 && j < z.cols && i >= 0 && i < z.rows {
+				if err := put(i, j, v); err != nil {
 					return err
 				}
 			}
@@ -389,7 +415,7 @@ func (z *npz) dia(p *sparse, data *stream) error {
 }
 
 // compressed reads rows or columns of entries or blocks.
-func (z *npz) compressed(p *sparse, data *stream, kind string) error {
+func (z entries) compressed(data *stream, put func(i, j int, v float64) error) error {
 	pointers, err := z.stream("indptr", 1)
 	if err != nil {
 		return err
@@ -399,18 +425,18 @@ func (z *npz) compressed(p *sparse, data *stream, kind string) error {
 		return err
 	}
 	height, width := 1, 1 // of a block
-	if kind == "bsr" {
+	if z.kind == "bsr" {
 		height, width = data.shape[1], data.shape[2]
 	}
-	if height == 0 || width == 0 || p.rows%height != 0 || p.cols%width != 0 {
-		return &Error{File: z.file, Problem: say.Sprintf("blocks of %d × %d do not make up a matrix of %d × %d", height, width, p.rows, p.cols)}
+	if height == 0 || width == 0 || z.rows%height != 0 || z.cols%width != 0 {
+		return &Error{File: z.file, Problem: say.Sprintf("blocks of %d × %d do not make up a matrix of %d × %d", height, width, z.rows, z.cols)}
 	}
-	outer, inner := p.rows/height, p.cols/width
-	if kind == "csc" {
+	outer, inner := z.rows/height, z.cols/width
+	if z.kind == "csc" {
 		outer, inner = inner, outer
 	}
 	if pointers.count != outer+1 || indices.count != data.shape[0] {
-		return &Error{File: z.file, Problem: say.Sprintf("the arrays data, indices and indptr have %d, %d and %d entries, which do not fit each other and %d × %d", data.shape[0], indices.count, pointers.count, p.rows, p.cols)}
+		return &Error{File: z.file, Problem: say.Sprintf("the arrays data, indices and indptr have %d, %d and %d entries, which do not fit each other and %d × %d", data.shape[0], indices.count, pointers.count, z.rows, z.cols)}
 	}
 	from, err := pointers.index(0, 1)
 	if err != nil {
@@ -427,7 +453,7 @@ func (z *npz) compressed(p *sparse, data *stream, kind string) error {
 				return err
 			}
 			i, j := o*height, k*width
-			if kind == "csc" {
+			if z.kind == "csc" {
 				i, j = k, o
 			}
 			for a := range height {
@@ -436,7 +462,7 @@ func (z *npz) compressed(p *sparse, data *stream, kind string) error {
 					if err != nil {
 						return err
 					}
-					if err := p.add(i+a, j+b, v); err != nil {
+					if err := put(i+a, j+b, v); err != nil {
 						return err
 					}
 				}

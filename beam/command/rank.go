@@ -1,0 +1,231 @@
+package command
+
+// This file holds "quantmf-beam rank".
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/beam"
+	"github.com/quantmf/quantmf/internal/flags"
+	"github.com/quantmf/quantmf/internal/ranking"
+)
+
+const rankUsage = `usage: quantmf-beam rank [flags] MATRIX
+
+Compares numbers of components as "quantmf rank" does, with its results: hides a
+share of the cells, fits the rest with each number, and measures how well the
+hidden cells are predicted. Each fit is made by one of the workers of a Beam runner;
+nothing is split over shards, and each holds the matrix in full.
+
+` + matrixHelp + `
+` + readHelp + `
+What is compared, as in "quantmf rank -h"
+  -k N,N,...        the numbers of components (default 2,4,8)
+  -m N,N,...        numbers of levels, each tried with every -k (default: that of
+                    fit)
+  -repeats N        times that cells are hidden (default 5)
+  -share X          of the cells hidden each time, at most 0.5 (default 0.1)
+  -seed N           seed of the hidden cells and of the fits (default 1)
+  -method qmf|nmf|qmfq|bqmf
+                    what is fitted (default qmf)
+  -loss, -missing, -log1p, -top, -eps, -epochs, -lr, -schedule, -batch, -start,
+  -ends, -penalty, -shrinkage, -projection, -updates, -tolerance, -validation,
+  -patience, -restarts, -strict
+                    as in "quantmf fit -h"
+
+` + runnerHelp + `
+Standard output gets the table of "quantmf rank", standard error which number is
+best and which to take. What was fitted is taken from the -store if the same command is
+given with the same one.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad input, 4 not converged where
+-strict wants it, 130 interrupted.
+`
+
+// fitSpec says to a worker which fit it makes beside the rank.
+type fitSpec struct {
+	Method string
+	Flags  [][2]string // names and values
+}
+
+func init() { beam.RegisterFit("command", fitBySpec) }
+
+// fitBySpec is the fit of a worker.
+func fitBySpec(ctx context.Context, x quantmf.Mat, rank int, spec string, opts ...quantmf.FitOption) (quantmf.Model, error) {
+	var s fitSpec
+	if err := json.Unmarshal([]byte(spec), &s); err != nil {
+		return nil, err
+	}
+	options, err := s.options()
+	if err != nil {
+		return nil, err
+	}
+	options = append(options, opts...)
+	switch s.Method {
+	case "nmf":
+		return quantmf.FitNMF(ctx, x, rank, options...)
+	case "qmfq":
+		return quantmf.FitQMFQ(ctx, x, rank, options...)
+	case "bqmf":
+		return quantmf.FitBQMF(ctx, x, rank, options...)
+	}
+	return quantmf.FitQMF(ctx, x, rank, options...)
+}
+
+// options are those that the flags stand for.
+func (s *fitSpec) options() (options []quantmf.FitOption, err error) {
+	all := flags.Options()
+	for _, f := range s.Flags {
+		i := slices.IndexFunc(all, func(o flags.Option) bool { return o.Name == f[0] })
+		if i < 0 {
+			return nil, errors.New("there is no flag -" + f[0])
+		}
+		o, err := all[i].Parse(f[1])
+		if err != nil {
+			return nil, err
+		}
+		if o != nil { // else it is left to the data
+			options = append(options, o)
+		}
+	}
+	return options, nil
+}
+
+var methods = map[string]quantmf.Method{"nmf": quantmf.MethodNMF, "qmf": quantmf.MethodQMF, "qmfq": quantmf.MethodQMFQ, "bqmf": quantmf.MethodBQMF}
+
+func rank(ctx context.Context, args []string, s streams) error {
+	var in matrixFlags
+	var on runnerFlags
+	f := optionFlags{names: map[string]string{"rank": "k", "repeats": "repeats", "share": "share"}}
+	spec := fitSpec{Method: "qmf"}
+	c := ranking.Comparison{Ks: []int{2, 4, 8}, Repeats: 5, Seed: 1}
+	set := flag.NewFlagSet("rank", flag.ContinueOnError)
+	in.register(set)
+	on.register(set)
+	list := func(to *[]int) func(string) error {
+		return func(text string) error {
+			*to = nil
+			for _, word := range flags.Words(text) {
+				v, err := strconv.Atoi(word)
+				if err != nil {
+					return errors.New("not whole numbers between commas")
+				}
+				*to = append(*to, v)
+			}
+			return nil
+		}
+	}
+	set.Func("k", "", list(&c.Ks))
+	set.Func("m", "", list(&c.Ms))
+	set.StringVar(&spec.Method, "method", spec.Method, "")
+	set.IntVar(&c.Repeats, "repeats", c.Repeats, "")
+	share := set.Float64("share", 0.1, "")
+	log1p := set.Bool("log1p", false, "")
+	top := set.Int("top", 0, "")
+	for _, o := range flags.Options() {
+		if o.Name == "m" || o.Name == "workers" {
+			continue
+		}
+		f.names[o.Option] = o.Name
+		take := func(text string) error {
+			_, err := o.Parse(text)
+			switch {
+			case err != nil:
+				return err
+			case o.Name == "missing": // HeldOut sees to it
+				f.missing = text == "true"
+				return nil
+			case o.Name == "loss":
+				f.loss = text != "auto"
+			case o.Name == "seed":
+				c.Seed, _ = flags.Seed(text)
+			}
+			spec.Flags = append(spec.Flags, [2]string{o.Name, text})
+			return nil
+		}
+		if o.Boolean {
+			set.BoolFunc(o.Name, "", take)
+		} else {
+			set.Func(o.Name, "", take)
+		}
+	}
+	words, err := arguments(set, args, "MATRIX")
+	if err != nil {
+		return err
+	}
+	switch {
+	case !slices.Contains(slices.Collect(maps.Keys(methods)), spec.Method):
+		return usageError("-method " + spec.Method + ": must be one of qmf, nmf, qmfq, bqmf")
+	case !(*share > 0 && *share <= 0.5):
+		return usageError(fmt.Sprintf("-share %g: must be above 0 and at most 0.5", *share))
+	case c.Repeats < 1:
+		return usageError(fmt.Sprintf("-repeats %d: must be at least 1", c.Repeats))
+	case *top < 0:
+		return usageError(fmt.Sprintf("-top %d: must be at least 1", *top))
+	}
+	store, end, err := on.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	t, err := in.read(words[0], f.missing, spec.Method != "nmf" && !*log1p)
+	if err != nil {
+		return err
+	}
+	if *log1p {
+		t.Log1p()
+	}
+	if *top > 0 {
+		if t, err = t.MostVariable(*top); err != nil {
+			return err
+		}
+	}
+	if given := f.loss; !given {
+		if err := f.takeLoss(t); err != nil {
+			return err
+		}
+		if f.loss {
+			spec.Flags = append(spec.Flags, [2]string{"loss", "frobenius"})
+		}
+	}
+	var trials []beam.Trial
+	for _, k := range c.Ks {
+		for _, m := range c.Levels() {
+			of := spec
+			if len(c.Ms) > 0 {
+				of.Flags = append(slices.Clip(of.Flags), [2]string{"m", strconv.Itoa(m)})
+			}
+			options, err := of.options()
+			if err == nil { // what is no option of the method is said before anything is fitted
+				_, err = quantmf.MemoryOf(methods[of.Method], t.X.Rows, t.X.Cols, k, options...)
+			}
+			if err != nil {
+				return f.explain(err, t)
+			}
+			text, err := json.Marshal(of)
+			if err != nil {
+				return err
+			}
+			trials = append(trials, beam.Trial{Rank: k, Spec: string(text)})
+		}
+	}
+	on.Failed = func(err error) { fmt.Fprintln(s.err, "trying again:", cause(err)) }
+	if c.Got, err = beam.HeldOut(ctx, store, t.X, "command", trials, quantmf.Masks{Repeats: c.Repeats, Share: *share, Seed: c.Seed}, on.Run); err != nil {
+		return f.explain(err, t)
+	}
+	c.Choose()
+	if _, err := io.WriteString(s.out, c.Table()); err != nil {
+		return err
+	}
+	_, err = io.WriteString(s.err, c.Verdict())
+	return err
+}

@@ -1,0 +1,222 @@
+package beam
+
+// This file holds the choice of a rank by hidden cells, as [quantmf.HeldOut] makes it: every trial is fitted once in every
+// repeat, and nothing passes between these fits, so the graph is fits → GroupByKey → loss. The matrix and the losses are
+// blobs whose names are digests of what they hold or come from.
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+
+	sdk "github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/section"
+)
+
+func init() {
+	sdk.RegisterDoFn(&fitNames{})
+	sdk.RegisterDoFn(&heldOut{})
+}
+
+// Trial is one way to fit, for [HeldOut].
+type Trial struct {
+	Rank int
+	Spec string // what the fit function is told beside the rank
+}
+
+// FitFunc fits x with the options it is given, which come last, and those that spec stands for: the same in every process.
+type FitFunc func(ctx context.Context, x quantmf.Mat, rank int, spec string, opts ...quantmf.FitOption) (quantmf.Model, error)
+
+var fitFuncs = map[string]FitFunc{}
+
+// RegisterFit gives a function the name by which workers find it. It is to be called by an init function, in the program of the
+// driver and of the workers alike.
+func RegisterFit(name string, fit FitFunc) { fitFuncs[name] = fit }
+
+// HeldOut fits every trial masks.Repeats times, each time with other cells of x hidden, by the function that [RegisterFit] has
+// given the name, and returns for each trial how well its models predict the hidden cells: what [quantmf.HeldOut] returns, with
+// its bits. Each fit is made by one worker of the runner. All trials must have the same loss, which is not checked. It leaves the matrix
+// and the losses in the store, where the same call finds what an earlier one had done.
+func HeldOut(ctx context.Context, store *Store, x quantmf.Mat, fit string, trials []Trial, masks quantmf.Masks, run Run) ([]quantmf.Prediction, error) {
+	if fitFuncs[fit] == nil {
+		return nil, fmt.Errorf("beam: no function is registered as %q", fit)
+	}
+	if err := run.settle(); err != nil {
+		return nil, err
+	}
+	if masks.Repeats == 0 {
+		masks.Repeats = 5
+	}
+	if masks.Repeats < 1 { // in the words of the package
+		_, err := quantmf.HeldOut(ctx, x, quantmf.FitNMF, nil, masks)
+		return nil, err
+	}
+	matrix, err := keep(store, "x", marshalMat(x))
+	if err != nil {
+		return nil, err
+	}
+	work := heldOut{Store: store.folder, Matrix: matrix, Fit: fit, Share: masks.Share, Seed: masks.Seed, Repeats: masks.Repeats, Trials: trials}
+	missing := func() (left []int, err error) {
+		for fit := range len(trials) * masks.Repeats {
+			_, err := work.loss(store, fit)
+			if errors.Is(err, errAbsent) {
+				left = append(left, fit)
+			} else if err != nil {
+				return nil, err
+			}
+		}
+		return left, nil
+	}
+	left, err := missing()
+	for failures := 0; err == nil && len(left) > 0; {
+		before := len(left)
+		p, s := sdk.NewPipelineWithRoot()
+		sdk.ParDo0(s, &work, sdk.GroupByKey(s, sdk.ParDo(s, &fitNames{left}, sdk.Impulse(s))))
+		failed := submit(ctx, run.Runner, p)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("beam: stopped: %w", ctx.Err())
+		}
+		if left, err = missing(); err == nil && len(left) > 0 {
+			if failures++; len(left) < before {
+				failures = 1
+			}
+			if failed == nil {
+				failed = errors.New("beam: the runner says that the pipeline is done, and the store that not all fits are")
+			}
+			err = run.again(ctx, failures, failed)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := make([]quantmf.Prediction, len(trials))
+	for trial := range trials {
+		losses := make([]float64, masks.Repeats)
+		for r := range losses {
+			if losses[r], err = work.loss(store, trial*masks.Repeats+r); err != nil {
+				return nil, err
+			}
+		}
+		out[trial] = quantmf.PredictionOf(losses)
+	}
+	return out, nil
+}
+
+// fitNames emits the fits that are to be made, a key each.
+type fitNames struct{ Fits []int }
+
+func (f *fitNames) ProcessElement(_ []byte, emit func(fit, _ int)) {
+	for _, fit := range f.Fits {
+		emit(fit, 0)
+	}
+}
+
+// heldOut makes the fits of a bundle side by side, as many at a time as there are processors; each uses one. Fit i is that
+// of trial i/Repeats in repeat i%Repeats.
+type heldOut struct {
+	Store, Matrix, Fit string
+	Share              float64
+	Seed               uint64
+	Repeats            int
+	Trials             []Trial
+
+	fits []int
+}
+
+func (f *heldOut) StartBundle() { f.fits = f.fits[:0] }
+
+func (f *heldOut) ProcessElement(fit int, _ func(*int) bool) { f.fits = append(f.fits, fit) }
+
+func (f *heldOut) FinishBundle(ctx context.Context) error {
+	if len(f.fits) == 0 {
+		return nil
+	}
+	store, err := OpenStore(ctx, f.Store)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	x, err := getMat(store, f.Matrix)
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(f.fits))
+	places := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var all sync.WaitGroup
+	for i, fit := range f.fits {
+		all.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			errs[i] = f.make(ctx, store, x, fit)
+		})
+	}
+	all.Wait()
+	for i, fit := range f.fits {
+		if errs[i] != nil {
+			return fmt.Errorf("rank %d, repeat %d: %w", f.Trials[fit/f.Repeats].Rank, fit%f.Repeats, errs[i])
+		}
+	}
+	return nil
+}
+
+// make makes a fit, unless its loss is there, and leaves its loss.
+func (f *heldOut) make(ctx context.Context, store *Store, x quantmf.Mat, fit int) error {
+	if _, err := f.loss(store, fit); err == nil {
+		return nil
+	}
+	of := fitFuncs[f.Fit]
+	if of == nil {
+		return fmt.Errorf("no function is registered as %q in this worker", f.Fit)
+	}
+	trial := f.Trials[fit/f.Repeats]
+	loss, err := quantmf.HeldOutLoss(ctx, x, func(ctx context.Context, x quantmf.Mat, rank int, opts ...quantmf.FitOption) (quantmf.Model, error) {
+		return of(ctx, x, rank, trial.Spec, opts...)
+	}, quantmf.Trial{Rank: trial.Rank}, quantmf.Masks{Repeats: f.Repeats, Share: f.Share, Seed: f.Seed}, fit%f.Repeats)
+	if err != nil {
+		return err
+	}
+	return store.Put(f.name(fit), section.Encode(kindLoss, []section.Section{section.Floats("loss", []float64{loss})}))
+}
+
+// name is that of the loss of a fit.
+func (f *heldOut) name(fit int) string {
+	trial := f.Trials[fit/f.Repeats]
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %q %x %d %d %q %d", f.Matrix, f.Fit, math.Float64bits(f.Share), f.Seed, trial.Rank, trial.Spec, fit%f.Repeats))
+	return "loss-" + hex.EncodeToString(sum[:])
+}
+
+// kindLoss is the kind of a file of the loss of a fit.
+const kindLoss = 65
+
+// loss reads the loss of a fit.
+func (f *heldOut) loss(store *Store, fit int) (float64, error) {
+	name := f.name(fit)
+	data, err := store.Get(name)
+	if err == nil && data == nil {
+		err = store.fault(name, errAbsent)
+	}
+	if err != nil {
+		return 0, err
+	}
+	what := func(kind uint32) string {
+		if kind == kindLoss {
+			return "the loss of a fit"
+		}
+		return "another file"
+	}
+	file, err := section.Decode(data, kindLoss, what, []string{"loss"}, nil)
+	var loss []float64
+	if err == nil {
+		loss, err = file.Floats("loss", 1, 0, math.MaxFloat64)
+	}
+	if err != nil { // it is made again
+		return 0, store.fault(name, errors.Join(errAbsent, err))
+	}
+	return loss[0], nil
+}

@@ -1,0 +1,95 @@
+package beam
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+)
+
+func init() {
+	RegisterFit("test", func(ctx context.Context, x quantmf.Mat, rank int, spec string, opts ...quantmf.FitOption) (quantmf.Model, error) {
+		switch spec {
+		case "nmf":
+			return quantmf.FitNMF(ctx, x, rank, opts...)
+		case "qmf":
+			return quantmf.FitQMF(ctx, x, rank, append(opts, quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartNMF), quantmf.WithShrinkage(1))...)
+		}
+		return nil, errors.New("a fit of no kind")
+	})
+}
+
+// TestHeldOut: the losses of hidden cells are those of HeldOut on one machine, bit for bit; what is in the store is not made
+// again, but for what is damaged there.
+func TestHeldOut(t *testing.T) {
+	x := lowRank(40, 30)
+	x.Data[77] = math.NaN()
+	masks := quantmf.Masks{Repeats: 3, Share: 0.2, Seed: 5}
+	for _, spec := range []string{"nmf", "qmf"} {
+		want, err := quantmf.HeldOut(t.Context(), x, func(ctx context.Context, x quantmf.Mat, rank int, opts ...quantmf.FitOption) (quantmf.Model, error) {
+			return fitFuncs["test"](ctx, x, rank, spec, opts...)
+		}, []quantmf.Trial{{Rank: 1}, {Rank: 3}}, masks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder := t.TempDir()
+		store, err := OpenStore(t.Context(), folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trials := []Trial{{1, spec}, {3, spec}}
+		check := func(run Run) {
+			t.Helper()
+			got, err := HeldOut(t.Context(), store, x, "test", trials, masks, run)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range want {
+				if got[i].Mean != want[i].Mean || got[i].StdErr != want[i].StdErr {
+					t.Errorf("%s, trial %d: %v ± %v, want %v ± %v", spec, i, got[i].Mean, got[i].StdErr, want[i].Mean, want[i].StdErr)
+				}
+				for r, l := range want[i].Losses {
+					if got[i].Losses[r] != l {
+						t.Errorf("%s, trial %d, repeat %d: %v, want %v", spec, i, r, got[i].Losses[r], l)
+					}
+				}
+			}
+		}
+		check(Run{Retries: -1})
+		check(Run{Runner: "there is none of this name"}) // all is done
+		losses, err := filepath.Glob(filepath.Join(folder, "loss-*"))
+		if err != nil || len(losses) != 6 {
+			t.Fatal(losses, err)
+		}
+		if err := os.Truncate(losses[2], 20); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(losses[4]); err != nil {
+			t.Fatal(err)
+		}
+		check(Run{Retries: -1})
+	}
+	store, err := OpenStore(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		fit, spec string
+		masks     quantmf.Masks
+		says      string
+	}{
+		{"test", "none", masks, "a fit of no kind"},
+		{"none", "nmf", masks, `no function is registered as "none"`},
+		{"test", "nmf", quantmf.Masks{Share: 0.9}, "share"},
+		{"test", "nmf", quantmf.Masks{Repeats: -1}, "repeats"},
+	} {
+		if _, err := HeldOut(t.Context(), store, x, c.fit, []Trial{{2, c.spec}}, c.masks, Run{Retries: -1}); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v: %v, want %s", c, err, c.says)
+		}
+	}
+}

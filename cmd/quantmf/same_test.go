@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/samebits"
+	"github.com/quantmf/quantmf/internal/table"
+)
+
+// TestSame: the command's models have the hashes of the package's, from files of several formats, on one machine and over
+// shards.
+func TestSame(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, f := range samebits.Fits() {
+		check := func(how string) {
+			data, err := os.ReadFile("model")
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.CheckFile(t, how, data)
+		}
+		for i, name := range []string{"x.tsv", "x.npy", "x.mtx"} {
+			if testing.Short() && i != 2 {
+				continue
+			}
+			file, err := os.Create(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, n := f.X.Rows, f.X.Cols
+			if err := table.Write(file, name, "feature", numbered("f", d), numbered("s", n), f.X); err != nil {
+				t.Fatal(err)
+			}
+			if err := file.Close(); err != nil {
+				t.Fatal(err)
+			}
+			with := func(words []string, more ...string) []string {
+				return append(append(words, more...), append(f.Flags, "-progress", "none")...)
+			}
+			quiet(t, 0, with([]string{"fit", name, "-o", "model"}, f.OneMachineFlags...)...)
+			check("quantmf fit " + name)
+			if i == 0 {
+				continue
+			}
+			shards, dir := []int{0, 8, 3}[i], fmt.Sprintf("%s-%d", f.Name, i)
+			quiet(t, 0, with([]string{"shard", "plan", name, "-o", dir, "-shards", fmt.Sprint(shards)})...)
+			for out := ""; out != "over\n"; {
+				for shard := range shards {
+					quiet(t, 0, "shard", "step", dir, "-shard", fmt.Sprint(shard))
+				}
+				out, _ = quiet(t, 0, "shard", "reduce", dir)
+			}
+			quiet(t, 0, "shard", "finish", "-o", "model", dir)
+			check(fmt.Sprintf("quantmf shard of %s, %d shards", name, shards))
+		}
+	}
+}

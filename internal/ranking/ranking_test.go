@@ -1,0 +1,52 @@
+package ranking
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+)
+
+// TestChoice: of losses made by hand, the smallest k within one paired standard error.
+func TestChoice(t *testing.T) {
+	type losses = []float64
+	for _, c := range []struct {
+		name         string
+		ks, ms       []int
+		losses       []losses
+		best, chosen int
+		sure         float64 // at least; below 0 at most
+		edges        string
+	}{
+		// Masks differ much, the two do not: the difference .01 is ± .0058, so 2 is worse.
+		{"paired", []int{2, 4, 8}, nil, []losses{{1.01, 2.02, 3.0}, {1, 2, 3}, {1.5, 2.5, 3.5}}, 1, 1, 0.5, ""},
+		{"within", []int{2, 4, 8}, nil, []losses{{1.1, 1.9, 3.05}, {1, 2, 3}, {1.5, 2.5, 3.5}}, 1, 0, 0.5, "-k 2 is the smallest that was tried: smaller ones may do as well"},
+		{"any order", []int{8, 4, 2}, nil, []losses{{1.5, 2.5, 3.5}, {1, 2, 3}, {1.1, 1.9, 3.05}}, 1, 2, 0.5, "-k 2 is the smallest"},
+		{"the largest", []int{1, 2}, nil, []losses{{3, 3.1, 2.9}, {1, 2, 1}}, 1, 1, 1, "the best, -k 2, is the largest that was tried: try larger ones"},
+		{"one is the least there is", []int{1, 2}, nil, []losses{{1, 1, 1}, {2, 2, 2}}, 0, 0, 1, "^$"},
+		{"as many as there can be", []int{5, 0}, nil, []losses{{1, 1.2, 1.1}, {1, 1, 1}}, 1, 1, 0.5, "^$"},
+		{"one alone", []int{5}, nil, []losses{{1, 1.2, 1.1}}, 0, 0, 1, "^$"},
+		{"levels", []int{3, 6}, []int{4, 8}, []losses{{2, 2, 2}, {1, 1.3, 1}, {1.1, 1.1, 1.1}, {0.9, 1.1, 1.1}}, 3, 1, 0.1, "-m 8, is the largest"},
+		{"a toss", []int{2, 4}, nil, []losses{{1, 3}, {2, 1.9}}, 1, 0, -0.99, ""},
+	} {
+		r := &Comparison{Ks: c.ks, Ms: c.ms, Repeats: len(c.losses[0]), Seed: 1}
+		for _, l := range c.losses {
+			sum := 0.0
+			for _, v := range l {
+				sum += v
+			}
+			r.Got = append(r.Got, quantmf.Prediction{Mean: sum / float64(len(l)), Losses: l})
+		}
+		r.Choose()
+		if r.Best != c.best || r.Chosen != c.chosen || c.sure >= 0 && r.Sure < c.sure || c.sure < 0 && r.Sure > -c.sure {
+			t.Errorf("%s: best %d, chosen %d, sure %.2f", c.name, r.Best, r.Chosen, r.Sure)
+		}
+		if got := strings.Join(r.Edges(), "; "); !regexp.MustCompile(c.edges).MatchString(got) {
+			t.Errorf("%s: %q", c.name, got)
+		}
+		if got := r.Verdict(); !strings.HasPrefix(got, r.Name(c.best)+" predicts hidden cells best") || strings.Contains(got, "is the smallest within one") != (c.best != c.chosen) {
+			t.Errorf("%s: %s", c.name, got)
+		}
+	}
+}
