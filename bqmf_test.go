@@ -663,6 +663,11 @@ func TestBQMFAlike(t *testing.T) {
 	if !bytes.Equal(bqmfFile(t, m), bqmfFile(t, back)) {
 		t.Error("the file of a file is another one")
 	}
+	if data, err := AppendSection(bqmfFile(t, m), "name", []byte("abc")); err != nil {
+		t.Error(err)
+	} else if got, has, err := Section(data, "name"); err != nil || !has || string(got) != "abc" {
+		t.Errorf("a section of one's own: %q, %v, %v", got, has, err)
+	}
 	for name, pair := range map[string][2]Mat{"Reconstruct": {m.Reconstruct(), back.Reconstruct()}, "Median": {m.Median(), back.Median()}, "Deviation": {m.Deviation(), back.Deviation()}} {
 		if !slices.Equal(pair[0].Data, pair[1].Data) {
 			t.Errorf("%s of the file is another one", name)

@@ -84,7 +84,7 @@ func Section(data []byte, tag string) (payload []byte, has bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	f, err := decodeSections(data, kind, required(kind), tag)
+	f, err := decodeSections(data, kind, required(kind), append(optional(kind), tag)...)
 	if err != nil {
 		return nil, false, err
 	}

@@ -518,7 +518,7 @@ type file struct {
 	epsilon      float64
 }
 
-// required returns the tags that a file of the kind must have. CONV, WARN and, in a BQMF, ALIK and ALIZ
+// required returns the tags that a file of the kind must have. CONV, WARN and those of optional
 // are the only other ones that this version knows.
 func required(kind uint32) []string {
 	tags := []string{"DIMS", "UFAC", "VFAC", "HIST", "VALI"}
@@ -534,12 +534,16 @@ func required(kind uint32) []string {
 	return tags
 }
 
-func decode(b []byte, kind uint32) (*file, error) {
-	var more []string
+// optional returns the tags that only some models of the kind have.
+func optional(kind uint32) []string {
 	if kind == kindBQMF {
-		more = []string{"ALIK", "ALIZ"}
+		return []string{"ALIK", "ALIZ"}
 	}
-	f, err := decodeSections(b, kind, required(kind), more...)
+	return nil
+}
+
+func decode(b []byte, kind uint32) (*file, error) {
+	f, err := decodeSections(b, kind, required(kind), optional(kind)...)
 	if err != nil {
 		return nil, err
 	}
