@@ -65,12 +65,12 @@ func NewSheet(squash transport.Squash, q, cut, rate []float64) Sheet {
 		}
 	}
 	farthest := squash.Farthest(s.center)
-	edge := s.y[m-1] / 2
+	edge := float64(s.y[m-1] / 2)
 	lo, hi := s.h[0], s.h[0]
 	for _, h := range s.h {
 		lo, hi = min(lo, h), max(hi, h)
 	}
-	switch most := float64(farthest*max(edge, s.step)) + (hi-lo)/2; {
+	switch most := float64(farthest*max(edge, s.step)) + float64((hi-lo)/2); {
 	case most <= mostPower:
 		s.form = powers
 	case most <= mostLift:
