@@ -310,16 +310,83 @@ func peersText(r *peerResults) string {
 	return w.String()
 }
 
+// named is a point of the plot and its name, which stands to its left or right.
+type named struct {
+	at   plotter.XY
+	name string
+	left bool
+}
+
+const (
+	pictureWide, pictureHigh = 17 * vg.Centimeter, 11 * vg.Centimeter
+	nameSize                 = 7.5 // points
+)
+
+// nameAll puts names beside points, as near to them as they do not cover a point or each other.
+func nameAll(pl *plot.Plot, points []named) error {
+	type box struct{ x, y, w, h float64 }
+	place := func(at plotter.XY) (x, y float64) { // in points, nearly: axes take some of the picture
+		share := func(v, low, high float64) float64 { return math.Log(v/low) / math.Log(high/low) }
+		return share(at.X, pl.X.Min, pl.X.Max) * (pictureWide.Points() - 50), share(at.Y, pl.Y.Min, pl.Y.Max) * (pictureHigh.Points() - 40)
+	}
+	var taken []box
+	for _, p := range points {
+		x, y := place(p.at)
+		taken = append(taken, box{x - 3, y - 3, 6, 6})
+	}
+	for own, p := range points {
+		x, y := place(p.at)
+		width := 0.55 * nameSize * float64(len(p.name))
+		best, least := vg.Point{}, math.Inf(1)
+		left := p.left
+		for _, side := range []bool{p.left, !p.left} {
+			for _, up := range []float64{0, 7, -7} {
+				b := box{x + 5, y + up - nameSize/2, width, nameSize}
+				if side {
+					b.x = x - 5 - width
+				}
+				over := math.Abs(up) / 10
+				if side != p.left {
+					over++
+				}
+				for i, o := range taken {
+					across, along := min(b.x+b.w, o.x+o.w)-max(b.x, o.x), min(b.y+b.h, o.y+o.h)-max(b.y, o.y)
+					if i != own && across > 0 && along > 0 {
+						over += across * along
+					}
+				}
+				if over < least {
+					best, least, left = vg.Point{X: 5, Y: vg.Points(up)}, over, side
+				}
+			}
+		}
+		label, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{p.at}, Labels: []string{p.name}})
+		if err != nil {
+			return err
+		}
+		b := box{x + 5, y + best.Y.Points() - nameSize/2, width, nameSize}
+		label.TextStyle[0].XAlign = text.XLeft
+		if left {
+			b.x, best.X, label.TextStyle[0].XAlign = x-5-width, -best.X, text.XRight
+		}
+		label.TextStyle[0].Font.Size, label.TextStyle[0].YAlign, label.Offset = vg.Points(nameSize), text.YCenter, best
+		taken = append(taken, b)
+		pl.Add(label)
+	}
+	return nil
+}
+
 // drawPeers draws error against seconds.
 func drawPeers(r *peerResults) error {
 	pl := plot.New()
 	pl.X.Label.Text, pl.Y.Label.Text = "seconds of one core, a fit", "divergence of hidden cells, % of BQMF's"
 	pl.X.Scale, pl.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	pl.Y.Scale, pl.Y.Tick.Marker = plot.LogScale{}, plot.ConstantTicks{{Value: 100, Label: "100"}, {Value: 120, Label: "120"}, {Value: 150, Label: "150"}, {Value: 200, Label: "200"}, {Value: 250, Label: "250"}}
+	pl.Y.Scale, pl.Y.Tick.Marker = plot.LogScale{}, plot.ConstantTicks{{Value: 100, Label: "100"}, {Value: 120, Label: "120"}, {Value: 150, Label: "150"}, {Value: 200, Label: "200"}, {Value: 250, Label: "250"}, {Value: 300, Label: "300"}}
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{205}, color.Gray{205}
 	pl.Add(grid)
 	low, high := math.Inf(1), 0.0
+	var points []named
 	for _, wide := range []bool{true, false} {
 		var xy plotter.XYs
 		var names []string
@@ -352,25 +419,16 @@ func drawPeers(r *peerResults) error {
 			marks.Shape = draw.RingGlyph{}
 			marks.Color = color.RGBA{0xD5, 0x5E, 0, 255}
 		}
-		labels, err := plotter.NewLabels(plotter.XYLabels{XYs: xy, Labels: names})
-		if err != nil {
-			return err
+		pl.Add(marks)
+		for i, name := range names {
+			points = append(points, named{xy[i], name, !wide})
 		}
-		for i := range labels.TextStyle {
-			side := text.XLeft
-			if !wide {
-				side = text.XRight
-			}
-			labels.TextStyle[i].Font.Size, labels.TextStyle[i].XAlign, labels.TextStyle[i].YAlign = vg.Points(7.5), side, text.YCenter
-		}
-		labels.Offset = vg.Point{X: vg.Points(5)}
-		if !wide {
-			labels.Offset.X = -labels.Offset.X
-		}
-		pl.Add(marks, labels)
 		pl.Legend.Add(map[bool]string{true: "wide tables", false: "small tables"}[wide], marks)
 	}
-	pl.X.Min, pl.X.Max, pl.Y.Min, pl.Y.Max = low/5, high*5, 95, 270
+	pl.X.Min, pl.X.Max, pl.Y.Min, pl.Y.Max = low/5, high*5, 95, 310
+	if err := nameAll(pl, points); err != nil {
+		return err
+	}
 	pl.Legend.Top, pl.Legend.YOffs = true, vg.Points(-4)
-	return pl.Save(17*vg.Centimeter, 10*vg.Centimeter, pictureFile)
+	return pl.Save(pictureWide, pictureHigh, pictureFile)
 }
