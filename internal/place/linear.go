@@ -30,7 +30,7 @@ import (
 const (
 	expectedAt  = 1      // steps by at least the expected curvature, after the first
 	leastFirst  = 0.03   // of 1/k, below which no entry falls in the first step
-	settled     = 1e-8   // a over vᵀHv at which a step is the last: the convergence is quadratic
+	settled     = 1e-10  // a over vᵀHv at which a step is the last: the convergence is quadratic
 	settledRoot = 1e-12  // the same where the loss has powers, whose derivatives are not smooth at 0
 	still       = 1e-16  // a over vᵀHv at which nothing but rounding is left
 	retreat     = 0.95   // of a step that made a cell 0 which is not
