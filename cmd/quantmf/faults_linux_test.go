@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -18,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/quantmf/quantmf"
 )
 
 // commandOf is this test as a quantmf of its own.
@@ -32,6 +35,37 @@ func commandOf(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	var said bytes.Buffer
 	c.Stderr = &said
 	return c, &said
+}
+
+// TestInterruptedWriting: a command that only writes ends at an interrupt, and leaves nothing
+// behind.
+func TestInterruptedWriting(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	x := quantmf.NewMat(1500, 800)
+	for i := range x.Data {
+		x.Data[i] = math.Sqrt(float64(i))
+	}
+	writeTable(t, "x.npy", x)
+	p, said := commandOf(t, "convert", "x.npy", "o.tsv.gz")
+	ended := start(t, p)
+	waitFor(t, ended, "output begun", func() bool {
+		at, _ := filepath.Glob(".o.tsv.gz.*.tmp")
+		if len(at) == 0 {
+			return false
+		}
+		info, err := os.Stat(at[0])
+		return err == nil && info.Size() > 0
+	})
+	p.Process.Signal(os.Interrupt)
+	err := <-ended
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
+		t.Errorf("%v: %s", err, said)
+	}
+	if got := files(t, dir); got != "x.npy" {
+		t.Errorf("files: %s", got)
+	}
 }
 
 // TestKilled: fits that are killed at random moments while they keep their state go on to

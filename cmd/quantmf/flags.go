@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/quantmf/quantmf"
@@ -172,12 +173,35 @@ func (m *memory) Set(s string) error {
 // heard is called when an interrupt has ended the context. Tests wait for it.
 var heard = func() {}
 
+// listening counts the contexts of interruptible that are in use.
+var listening atomic.Int32
+
+// endCleanly has an interrupt take temporary files away before it ends the process, while
+// nothing interruptible runs.
+func endCleanly() {
+	told := make(chan os.Signal, 2)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		if !signal.Ignored(s) {
+			signal.Notify(told, s)
+		}
+	}
+	go func() {
+		for range told {
+			if listening.Load() == 0 {
+				temporary.clean()
+				os.Exit(exitInterrupted)
+			}
+		}
+	}()
+}
+
 // interruptible returns a context that an interrupt ends, instead of the process; a second
 // one does end it, and takes temporary files away first. From here on there are such.
 func interruptible() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	told := make(chan os.Signal, 2)
 	signal.Notify(told, os.Interrupt, syscall.SIGTERM)
+	listening.Add(1)
 	over := make(chan struct{})
 	go func() {
 		for range 2 {
@@ -196,6 +220,7 @@ func interruptible() (context.Context, func()) {
 	}()
 	outlivePipes()
 	return ctx, func() {
+		listening.Add(-1)
 		signal.Stop(told)
 		close(over)
 		cancel()

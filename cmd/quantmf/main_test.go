@@ -260,6 +260,10 @@ func TestProgress(t *testing.T) {
 		t.Fatal(errOut)
 	}
 	lines := strings.Split(strings.TrimSuffix(errOut, "\n"), "\n")
+	if want := `{"phase":"reading matrix.tsv","done":0}`; lines[0] != want {
+		t.Fatal(lines[0])
+	}
+	lines = lines[1:]
 	if read := `{"read":"matrix.tsv","features":14,"samples":9,"taken":"tab-separated, features named by column 1 (\"gene\"), samples by line 1"}`; lines[0] != read {
 		t.Fatal(lines[0])
 	}

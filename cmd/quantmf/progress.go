@@ -72,7 +72,7 @@ var phases = map[quantmf.Phase]string{
 
 // record is a line of -progress json. What there is not before the first epoch is left out.
 type record struct {
-	Model   string   `json:"model"`
+	Model   string   `json:"model,omitempty"` // none while the matrix is read
 	Phase   string   `json:"phase"`
 	Done    float64  `json:"done"` // of the phase, from 0 to 1
 	Epochs  int      `json:"epochs,omitempty"`
@@ -117,7 +117,10 @@ func (p *progress) at(what string) error {
 	case p.mode == "json":
 		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: what})
 	case p.mode == "line" || p.mode == "plain" && p.asked:
-		return p.show(p.model + ": " + what)
+		if p.model != "" {
+			what = p.model + ": " + what
+		}
+		return p.show(what)
 	}
 	return nil
 }
