@@ -9,6 +9,7 @@ import (
 	"errors"
 	stdmaps "maps"
 	"math"
+	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -407,8 +408,8 @@ func TestNewRows(t *testing.T) {
 
 // TestRowsMemory: no fit of rows holds d × n numbers, but where its doc says so.
 func TestRowsMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("some seconds of sorting")
+	if os.Getenv("QUANTMF_LONG") == "" {
+		t.Skip("QUANTMF_LONG is not set: some seconds of sorting")
 	}
 	cells := mostHeld
 	defer func() { mostHeld = cells }()

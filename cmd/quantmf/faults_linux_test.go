@@ -74,7 +74,7 @@ func TestKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills and resumes again and again")
 	}
-	kills := 4
+	kills := 2
 	if os.Getenv("QUANTMF_LONG") != "" {
 		kills = 100
 	}

@@ -93,8 +93,8 @@ func TestFootprint(t *testing.T) {
 // TestShardFootprint: what is told of the memory of a plan over shards and of its steps is at least what processes had resident at
 // their most; beyond the program's share, at most two and a half times that. What is told of the folder is what is there.
 func TestShardFootprint(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts many processes")
+	if os.Getenv("QUANTMF_LONG") == "" {
+		t.Skip("QUANTMF_LONG is not set: starts many processes")
 	}
 	const d, n, k, shards = 320, 4000, 20, 4
 	t.Chdir(t.TempDir())

@@ -256,8 +256,8 @@ func TestShardKilled(t *testing.T) {
 
 // TestShardScripts: the scripts in docs/shards make the model of fit, started as schedulers start them.
 func TestShardScripts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs whole scripts")
+	if os.Getenv("QUANTMF_LONG") == "" {
+		t.Skip("QUANTMF_LONG is not set: runs whole scripts")
 	}
 	bash, err := exec.LookPath("bash")
 	if err != nil {
