@@ -124,6 +124,9 @@ func TestBQMFPredicts(t *testing.T) {
 }
 
 func TestBQMFEdges(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	src := random.Split(4, 0)
 	random := func(d, n int) Mat {
 		m := NewMat(d, n)

@@ -470,6 +470,9 @@ func TestRestartsObjective(t *testing.T) {
 // TestQMFQRestarts: the seed returned is the one whose model predicts the
 // held-out cells best.
 func TestQMFQRestarts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	x := toy(5)
 	x.Rows = 40
 	c := qmfDefaults()

@@ -67,6 +67,9 @@ func TestMap(t *testing.T) {
 
 // TestSweep compares T and its slope with At and Slope.
 func TestSweep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	r := random.Split(8, 1)
 	x := make([]float64, 60)
 	for i := range x {

@@ -168,6 +168,9 @@ func TestTopsWithHoles(t *testing.T) {
 
 // TestGoodness holds it against the formulas, written down once more.
 func TestGoodness(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	x := first(toy(4), 50)
 	for j := range x.Cols {
 		x.Set(2, j, 0)

@@ -157,6 +157,9 @@ func TestRandomProblems(t *testing.T) {
 // TestMaxIterations: no more passes are made than were allowed, and what comes of
 // too few is whole.
 func TestMaxIterations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	src := random.Split(5, 0)
 	for p := range 3000 {
 		x, b, eps := randomProblem(&src)

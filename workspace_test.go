@@ -19,6 +19,9 @@ import (
 // TestWorkspaces: a call gives the same bits where the workspace still stands at the
 // transport, where it must be put there after others, and from several goroutines.
 func TestWorkspaces(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	type problem struct {
 		tr   *Transport
 		q, z []float64

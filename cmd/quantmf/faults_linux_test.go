@@ -253,6 +253,9 @@ func mounted(t *testing.T, options string) string {
 // TestDiskFull: what does not fit on the disk fails with its reason; files that were there
 // stay as they were, and nothing is left behind.
 func TestDiskFull(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	runWith(t, "", "version")
 	matrix, err := filepath.Abs("matrix.tsv")
 	if err != nil {

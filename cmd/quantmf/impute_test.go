@@ -142,6 +142,9 @@ func TestImpute(t *testing.T) {
 // TestImputeErrors: what is said of errors is what a loop over the same hidden values
 // makes of the package's models, with every feature's mean and median taken here.
 func TestImputeErrors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	t.Chdir(t.TempDir())
 	_, given := bent(30, 40, false)
 	writeTable(t, "holes.tsv", given)

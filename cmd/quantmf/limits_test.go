@@ -72,6 +72,9 @@ func TestFlagsNotGo(t *testing.T) {
 
 // TestNewFlagsOfFit: each is that option of the package.
 func TestNewFlagsOfFit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	runWith(t, "", "version")
 	for _, args := range []string{
 		"-validation 0.2 -epochs 8", "-patience 2 -epochs 8", "-method nmf -restarts 6 -epochs 2", "-restarts 2 -epochs 3 -start uniform", "-tolerance 1e-3 -epochs 3",

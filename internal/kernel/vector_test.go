@@ -376,6 +376,9 @@ func TestVectorElementary(t *testing.T) {
 
 // TestHankelLanes asks every lane for the bits of its system alone.
 func TestHankelLanes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	levels(t, func(t *testing.T) {
 		for m := 1; m <= 70; m++ {
 			for lanes := 1; lanes <= Lanes; lanes++ {
