@@ -16,6 +16,22 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
+// usage is what this process has used.
+func usage(t *testing.T) (r syscall.Rusage) {
+	t.Helper()
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// worked is the processor time that this process has used, in seconds.
+func worked(t *testing.T) float64 {
+	t.Helper()
+	r := usage(t)
+	return float64(r.Utime.Nano()+r.Stime.Nano()) / 1e9
+}
+
 // TestScale fits by FitQMF, k = 10, 8 levels, two epochs from its default start, a matrix of counts of the size
 // QUANTMF_SCALE (20000x100000) a twentieth of which is not zero; with QUANTMF_SCALE_START=given from factors that are given, and
 // without a choice of shrinkage. It says how long start and epochs took, of
@@ -30,18 +46,8 @@ func TestScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	runtime.GC()
-	usage := func() (r syscall.Rusage) {
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
-	worked := func() float64 {
-		r := usage()
-		return float64(r.Utime.Nano()+r.Stime.Nano()) / 1e9
-	}
-	fmt.Printf("%d × %d, %d cells not zero, %d MB before the fit\n", d, n, x.Listed(), usage().Maxrss/1024)
-	began, last := time.Now(), worked()
+	fmt.Printf("%d × %d, %d cells not zero, %d MB before the fit\n", d, n, x.Listed(), usage(t).Maxrss/1024)
+	began, last := time.Now(), worked(t)
 	phase, epoch := quantmf.Phase(99), 0
 	options := []quantmf.FitOption{quantmf.WithEpochs(2)}
 	if os.Getenv("QUANTMF_SCALE_START") == "given" {
@@ -55,7 +61,7 @@ func TestScale(t *testing.T) {
 	}
 	_, err = quantmf.FitQMF(context.Background(), x, 10, append(options, quantmf.WithProgress(func(p quantmf.Progress) error {
 		if p.Phase != phase || p.Phase == quantmf.PhaseEpochs && p.Epoch > epoch {
-			now := worked()
+			now := worked(t)
 			fmt.Printf("%v %d: %.1f s by the clock since the start; %.1f s of processors since the line before, %.2f ns a cell\n",
 				p.Phase, p.Epoch, time.Since(began).Seconds(), now-last, (now-last)/float64(d)/float64(n)*1e9)
 			phase, epoch, last = p.Phase, p.Epoch, now
@@ -65,5 +71,5 @@ func TestScale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Printf("%.1f s by the clock, most memory %d MB\n", time.Since(began).Seconds(), usage().Maxrss/1024)
+	fmt.Printf("%.1f s by the clock, most memory %d MB\n", time.Since(began).Seconds(), usage(t).Maxrss/1024)
 }

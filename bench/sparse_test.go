@@ -12,7 +12,6 @@ import (
 	"os"
 	"runtime"
 	"strconv"
-	"syscall"
 	"testing"
 
 	"github.com/quantmf/quantmf"
@@ -85,25 +84,15 @@ func TestSparse(t *testing.T) {
 		x = m
 	}
 	runtime.GC()
-	usage := func() (r syscall.Rusage) {
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
-	worked := func() float64 {
-		r := usage()
-		return float64(r.Utime.Nano()+r.Stime.Nano()) / 1e9
-	}
 	updates := quantmf.UpdatesMultiplicative
 	if os.Getenv("QUANTMF_UPDATES") == "newton" {
 		updates = quantmf.UpdatesNewton
 	}
-	last := worked()
+	last := worked(t)
 	_, err = quantmf.FitNMF(context.Background(), x, k, quantmf.WithInit(u, v), quantmf.WithEpochs(epochs), quantmf.WithUpdates(updates),
 		quantmf.WithWorkers(1), quantmf.WithProgress(func(p quantmf.Progress) error {
 			if p.Phase == quantmf.PhaseEpochs {
-				now := worked()
+				now := worked(t)
 				fmt.Printf("epoch %.17g %.17g\n", now-last, p.Loss)
 				last = now
 			}
@@ -112,5 +101,5 @@ func TestSparse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Printf("memory %d\n", usage().Maxrss/1024)
+	fmt.Printf("memory %d\n", usage(t).Maxrss/1024)
 }
