@@ -94,7 +94,7 @@ func bqmfDefaults() config {
 // an error that wraps it.
 //
 // Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)k³; at the end
-// of either strength 5k² for each cell, and 4096 (n+k) for each row. Memory beside x: dn, (d+2n)k²/2 + 16nk, and nk² + 3dn at
+// of either strength 5k² for each cell, and 4096 (n+k) for each row. Memory beside x: dn, (d+n)k² + 16nk, and nk² + 3dn at
 // the end; a model keeps dn, and of x that is no [Mat] it makes one.
 func FitBQMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*BQMF, error) {
 	return runBQMF(ctx, x, rank, opts)
@@ -289,6 +289,7 @@ func (f *bqmfFit) begin(rank int) error {
 	}
 	a := len(f.active)
 	f.data = posterior.NewData(a, n, y[:a*np], func(i, j int) bool { v := f.x.Row(f.active[i])[j]; return v == v })
+	f.data.Of = d
 	f.pool.Bind(f.ctx) // what a stop leaves undone nobody looks at
 	defer f.pool.Bind(nil)
 	f.space = svd.NewSubspace(a, n, f.rank, svd.Passes, nmf.Chunks, func(_, i int) []float64 { return y[i*np : (i+1)*np] }, f.pool)
@@ -314,6 +315,9 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 		return nil
 	}
 	fit := posterior.New(f.ctx, f.data, min(f.rank, len(f.active)), strengths[run], f.space, f.pool)
+	if err := f.ctx.Err(); err != nil {
+		return stoppedAt(0, err)
+	}
 	history, validation := []float64{fit.Nothing()}, []float64(nil)
 	judge := journal.Watch{}
 	first, done := 0, false
@@ -328,7 +332,7 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 			best = f.best
 		}
 	} else if f.held != nil {
-		m := f.finish(fit, run)
+		m := f.finish(fit.Copy, run)
 		if held := f.heldMean(m); f.ctx.Err() == nil {
 			validation = []float64{held}
 			judge.See(0, held)
@@ -373,7 +377,7 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 		epoch++
 		history = append(history, fit.Bound)
 		if f.held != nil {
-			m := f.finish(fit, run)
+			m := f.finish(fit.Copy, run)
 			held := f.heldMean(m)
 			if err = f.ctx.Err(); err != nil {
 				err = stoppedAt(before+epoch, err)
@@ -400,7 +404,7 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 	}
 	m := best
 	if m == nil {
-		m = f.finish(fit, run)
+		m = f.finish(fit.Lend, run)
 		m.Best = len(history) - 1
 		if err == nil && f.ctx.Err() != nil {
 			err = stoppedAt(before+epoch, f.ctx.Err())
@@ -456,8 +460,8 @@ func (f *bqmfFit) heldMean(m *BQMF) float64 {
 	return sum / float64(f.heldOut)
 }
 
-// model returns the model of a posterior, its maps without corrections.
-func (f *bqmfFit) model(fit *posterior.Fit, run int) *BQMF {
+// model returns the model of a posterior, its maps without corrections; nil: of one that knows nothing.
+func (f *bqmfFit) model(of func(rows []int, d int) *posterior.Posterior, run int) *BQMF {
 	d, n := f.x.Rows, f.x.Cols
 	m := &BQMF{Strength: strengths[run], curves: slices.Clone(f.curves), LeaveOneOut: math.MaxFloat64}
 	m.loss, m.missing = f.loss, f.missing
@@ -465,7 +469,7 @@ func (f *bqmfFit) model(fit *posterior.Fit, run int) *BQMF {
 		m.curves[i].Slope = 1
 		m.curves[i].Levels = curve.LevelsAt
 	}
-	if fit == nil {
+	if of == nil {
 		k := f.rank
 		m.post = &posterior.Posterior{D: d, N: n, K: k, U: make([]float64, d*k), V: make([]float64, k*kernel.Pad(n)), BU: make([]float64, d*posterior.Packed(k)), BV: make([]float64, n*posterior.Packed(k)),
 			Tau: make([]float64, d), Rho: make([]float64, n), Unit: 1}
@@ -477,7 +481,7 @@ func (f *bqmfFit) model(fit *posterior.Fit, run int) *BQMF {
 		}
 		m.History = []float64{0}
 	} else {
-		m.post = fit.Copy(f.active, d)
+		m.post = of(f.active, d)
 	}
 	m.fill()
 	return m
@@ -514,21 +518,27 @@ var floors = [...]float64{1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.2}
 
 // finish makes the model of a posterior, its maps learnt from leave-one-out
 // predictions. When the context ends, the maps not yet learnt are without corrections.
-func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
-	m := f.model(fit, run)
-	if f.ctx.Err() == nil {
-		stopped := func() bool { return f.ctx.Err() != nil }
+func (f *bqmfFit) finish(of func(rows []int, d int) *posterior.Posterior, run int) *BQMF {
+	m := f.model(of, run)
+	stopped := func() bool { return f.ctx.Err() != nil }
+	if !stopped() {
 		m.post.Near = m.post.Neighbours(f.data, f.active, f.pool, stopped)
-		m.post.Alike = m.post.Samples(f.pool, stopped)
-		m.LeaveOneOut = min(f.learn(m, 1), math.MaxFloat64)
 	}
+	if !stopped() {
+		m.post.Alike = m.post.Samples(f.pool, stopped)
+	}
+	if stopped() {
+		m.post.Near, m.post.Alike = nil, nil
+		return m
+	}
+	m.LeaveOneOut = min(f.learn(m, 1), math.MaxFloat64)
 	return m
 }
 
 // glance returns the leave-one-out loss over 100 rows, evenly spread, or all where they are fewer than 200. 0 when the
 // context ends.
 func (f *bqmfFit) glance(fit *posterior.Fit, run int) float64 {
-	loss := f.learn(f.model(fit, run), max(len(f.active)/100, 1))
+	loss := f.learn(f.model(fit.Lend, run), max(len(f.active)/100, 1))
 	if f.ctx.Err() != nil {
 		return 0
 	}
