@@ -399,9 +399,6 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 			}
 		}
 	}
-	if run == 0 && f.held == nil && err == nil {
-		f.mark = max(f.mark, f.glance(fit, run))
-	}
 	m := best
 	if m == nil {
 		m = f.finish(fit.Lend, run)
@@ -531,27 +528,32 @@ func (f *bqmfFit) finish(of func(rows []int, d int) *posterior.Posterior, run in
 		m.post.Near, m.post.Alike = nil, nil
 		return m
 	}
-	m.LeaveOneOut = min(f.learn(m, 1), math.MaxFloat64)
+	loss, apart := f.learn(m, false)
+	if run == 0 && f.held == nil && f.ctx.Err() == nil {
+		f.mark = max(f.mark, min(apart, limit.Moment))
+	}
+	m.LeaveOneOut = min(loss, math.MaxFloat64)
 	return m
 }
 
-// glance returns the leave-one-out loss over 100 rows, evenly spread, or all where they are fewer than 200. 0 when the
-// context ends.
+// glance returns the leave-one-out loss of the factors alone over 100 rows, evenly spread, or all where they are fewer than 200.
+// 0 when the context ends.
 func (f *bqmfFit) glance(fit *posterior.Fit, run int) float64 {
-	loss := f.learn(f.model(fit.Lend, run), max(len(f.active)/100, 1))
+	_, loss := f.learn(f.model(fit.Lend, run), true)
 	if f.ctx.Err() != nil {
 		return 0
 	}
 	return min(loss, limit.Moment)
 }
 
-// learn learns the maps of m from leave-one-out predictions, decides which rows have neighbours or samples that are alike, and returns the loss of these predictions;
-// with every above 1 it is the loss of every so-manyth piece of the rows alone, and m is of no use.
-func (f *bqmfFit) learn(m *BQMF, every int) float64 {
+// learn learns the maps of m from leave-one-out predictions, decides which rows have neighbours or samples that are alike, and returns the loss of these predictions,
+// and that of glance. Only for the second, it makes no more than that, and m is of no use.
+func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance float64) {
+	every := max(len(f.active)/100, 1)
 	a, np := len(f.active), kernel.Pad(f.x.Cols)
 	type outcome struct {
 		cov, vr, spreadX float64
-		losses           [len(floors)]float64
+		losses, glance   [len(floors)]float64
 	}
 	out := make([]outcome, a)
 	type room struct {
@@ -560,6 +562,7 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 		curve.Learner
 		places                   []int32   // of the visible cells
 		without, residuals, said []float64 // there
+		lows                     [len(floors)]float64
 	}
 	work := make([]*room, f.pool.Workers())
 	base := m.post.Cells()
@@ -567,8 +570,23 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 	for _, u := range f.units {
 		whole = max(whole, u)
 	}
+	add := func(losses *[len(floors)]float64, ws *room) {
+		for j, x := range ws.X {
+			above := -1.0 // the loss that all floors share which are below p
+			for k, low := range ws.lows {
+				if p := ws.P[j]; p < low {
+					losses[k] += f.loss.Value(x/whole, low/whole, 0) / float64(f.visible)
+				} else {
+					if above < 0 {
+						above = f.loss.Value(x/whole, p/whole, 0) / float64(f.visible)
+					}
+					losses[k] += above
+				}
+			}
+		}
+	}
 	f.pool.Do((a+posterior.Together-1)/posterior.Together, func(w, piece int) {
-		if f.ctx.Err() != nil || piece%every != 0 {
+		if f.ctx.Err() != nil || only && piece%every != 0 {
 			return
 		}
 		if work[w] == nil {
@@ -593,8 +611,11 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 				y, tau := f.data.Y[(at+r)*np:], m.post.Tau[i]
 				ws.places, ws.without, ws.residuals, ws.said = ws.places[:0], ws.without[:0], ws.residuals[:0], ws.said[:0]
 				near := m.post.Near != nil && len(m.post.Near.Of[i]) > 0
+				mean, count := 0.0, float64(f.data.Rows[at+r].Count)
 				for j, x := range f.x.Row(i) {
 					if x == x {
+						ws.X = append(ws.X, x)
+						mean += x / count
 						without := ws.cells.Without(r, j, y[j], float64(tau*m.post.Rho[j]))
 						ws.places, ws.without = append(ws.places, int32(j)), append(ws.without, without)
 						ws.residuals = append(ws.residuals, math.Sqrt(tau*m.post.Rho[j])*(y[j]-without))
@@ -604,6 +625,23 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 						}
 						ws.said = append(ws.said, said)
 					}
+				}
+				o := &out[at+r]
+				for k, share := range floors {
+					ws.lows[k] = math.Inf(-1)
+					if f.loss == divergence.KL {
+						ws.lows[k] = max(f.loss.Least(), share*mean)
+					}
+				}
+				if piece%every == 0 {
+					for h, j := range ws.places {
+						ws.P = append(ws.P, ws.table.Mean(ws.without[h], ws.cells.Deviation(r, i, int(j))))
+					}
+					add(&o.glance, ws)
+					ws.P = ws.P[:0]
+				}
+				if only {
+					continue
 				}
 				if near {
 					if factor := m.post.Near.Keep(i, ws.residuals, ws.said); factor > 0 {
@@ -625,7 +663,7 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 					spread += float64(s*s) / float64(f.x.Cols)
 					if x == x {
 						without := ws.without[seen]
-						ws.X, ws.P = append(ws.X, x), append(ws.P, ws.table.Mean(without, s))
+						ws.P = append(ws.P, ws.table.Mean(without, s))
 						ws.Residual(c, x, y[j], without, s)
 						seen++
 					}
@@ -633,28 +671,8 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 				c.Spread = math.Sqrt(spread)
 				curve.Quantiles(&c.Levels, ws.Z, float64(c.Parts()))
 				ws.Learn(c, f.units[i])
-				o := &out[at+r]
 				o.cov, o.vr, o.spreadX = ws.Cov, ws.Var, ws.SpreadX
-				var lows [len(floors)]float64
-				for k, share := range floors {
-					lows[k] = math.Inf(-1)
-					if f.loss == divergence.KL {
-						lows[k] = max(f.loss.Least(), share*c.MeanX)
-					}
-				}
-				for j, x := range ws.X {
-					above := -1.0 // the loss that all floors share which are below p
-					for k, low := range lows {
-						if p := ws.P[j]; p < low {
-							o.losses[k] += f.loss.Value(x/whole, low/whole, 0) / float64(f.visible)
-						} else {
-							if above < 0 {
-								above = f.loss.Value(x/whole, p/whole, 0) / float64(f.visible)
-							}
-							o.losses[k] += above
-						}
-					}
-				}
+				add(&o.losses, ws)
 			}
 			at = end
 		}
@@ -665,10 +683,10 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 			c.Slope, c.MeanX, c.MeanP, c.StepAt, c.StepTo, c.Levels = 1, 0, 0, nil, nil, curve.LevelsAt
 		}
 		m.post.Near, m.post.Alike = nil, nil
-		return math.MaxFloat64
+		return math.MaxFloat64, math.MaxFloat64
 	}
 	cov, vr := 0.0, 0.0
-	var losses [len(floors)]float64
+	var losses, some [len(floors)]float64
 	for _, o := range out {
 		if o.spreadX > 0 {
 			cov += o.cov / o.spreadX
@@ -676,7 +694,12 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 		}
 		for k, l := range o.losses {
 			losses[k] += l
+			some[k] += o.glance[k]
 		}
+	}
+	glance = slices.Min(some[:]) * f.loss.Scale(whole)
+	if only {
+		return 0, glance
 	}
 	pooled := 1.0
 	if vr > 0 {
@@ -687,10 +710,6 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 		if l < losses[least] {
 			least = k
 		}
-	}
-	loss := losses[least] * f.loss.Scale(whole)
-	if every > 1 {
-		return loss
 	}
 	if m.post.Near != nil && !m.post.Near.Any() {
 		m.post.Near = nil
@@ -724,7 +743,7 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 			c.Floor = floors[least] * c.MeanX
 		}
 	}
-	return loss
+	return losses[least] * f.loss.Scale(whole), glance
 }
 
 // Map returns T_i, the increasing function from the scale of UV to the units of x.

@@ -95,7 +95,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	case MethodBQMF:
 		var left, room float64
 		model, checkpoint, left, room = f.posterior()
-		fit = left + 2*model // beside the fit under way, the better one so far and the one that is made of it, in the fit's spare room
+		fit = left + 2*model  // beside the fit under way, the better one so far and the one that is made of it, in the fit's spare room
 		if c.validation > 0 { // out of it
 			fit += room
 		}
