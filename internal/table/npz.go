@@ -55,16 +55,17 @@ func (z *npz) broken(err error) error {
 	return &Error{File: z.file, Problem: fmt.Sprintf("the archive is damaged or cut short (%v): copy or download the file again", err)}
 }
 
-// zipBytes is what package archive/zip reads an archive from. While it reads the directory, it makes less than
-// listedBytes of each byte, which are asked for here.
+// zipBytes is what package archive/zip reads an archive from. While it reads the directory, it asks for the memory that is
+// made of it by the bytes that are read: an archive may say of its directory's size and place what it likes.
 type zipBytes struct {
 	io.ReaderAt
 	of      *source
 	listing bool // the directory is read
 }
 
-// listedBytes is the memory for a byte of the directory. An entry has 46 bytes and a name; a zip.File of 176 bytes and
-// pointers to it are made of that, the name twice, and where it is that of an array a key of a map.
+// listedBytes is the memory for a byte of the directory. An entry has 46 bytes and its name; a zip.File of 176 bytes is
+// made of it, pointers, and where it is an array a key of a map: 3.6 to 4.2 bytes a byte stay, and while lists grow,
+// twice that.
 const listedBytes = 8
 
 func (z *zipBytes) ReadAt(b []byte, at int64) (int, error) {

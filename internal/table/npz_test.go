@@ -17,7 +17,7 @@ import (
 )
 
 // packedAnew is an archive of the files of another, by a method.
-func packedAnew(t *testing.T, in string, method uint16) []byte {
+func packedAnew(t testing.TB, in string, method uint16) []byte {
 	t.Helper()
 	from, err := zip.NewReader(strings.NewReader(in), int64(len(in)))
 	if err != nil {
