@@ -218,6 +218,33 @@ func TestBQMFSigned(t *testing.T) {
 	if m.loss != divergence.Frobenius {
 		t.Error("not Frobenius")
 	}
+	said := m.Reconstruct()
+	hidden, left, all := 0, 0.0, 0.0
+	for i, v := range given.Data {
+		if v != v {
+			hidden++
+			left += (x.Data[i] - said.Data[i]) * (x.Data[i] - said.Data[i])
+			all += x.Data[i] * x.Data[i]
+		}
+	}
+	if hidden < 50 || !(left < 0.2*all) {
+		t.Errorf("of the squares of %d hidden values, %g, the model leaves %g", hidden, all, left)
+	}
+	constant := NewMat(12, 20)
+	for i := range constant.Data {
+		constant.Data[i] = x.Data[i]
+	}
+	for j := range constant.Row(3) {
+		constant.Row(3)[j] = -7
+	}
+	flat := fitBQMF(t, constant, 0)
+	c, err := flat.Map(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, at := flat.Reconstruct().At(3, 5), c.At(0); got != -7 || at != -7 {
+		t.Errorf("a row of -7 is fitted as %g, its map is %g", got, at)
+	}
 	var de *DataError
 	if _, err := FitBQMF(context.Background(), given, 0, WithMissingValues(), WithLoss(KL)); !errors.As(err, &de) {
 		t.Errorf("KL of negative values: %v", err)
