@@ -20,6 +20,15 @@ function palette(stops) {
 }
 const palettes = { false: palette(scale), true: palette(signs) };
 
+/** key is the colours of a scale from its low end to its high one. */
+export function key(signed) {
+  const canvas = document.createElement('canvas');
+  canvas.width = 256;
+  canvas.height = 1;
+  canvas.getContext('2d').putImageData(new ImageData(new Uint8ClampedArray(palettes[signed].buffer, 0, 1024), 256), 0, 0);
+  return canvas;
+}
+
 /** longest is the longest side of a canvas that all browsers draw. */
 const longest = 16384;
 
