@@ -171,6 +171,14 @@ test('it fits a phone', async () => {
   await page.setViewportSize({ width: 390, height: 844 });
   const wide = await page.evaluate(() => [...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > 390 && !e.closest('.table, .skip, svg')).map((e) => e.outerHTML.slice(0, 80)));
   assert.deepEqual(wide, []);
+  const touch = () => page.$eval('canvas[data-map=x]', (c) => getComputedStyle(c).touchAction);
+  await page.click('[data-zoom=all]');
+  await page.waitForFunction(() => !document.querySelector('canvas.part'));
+  assert.equal(await touch(), 'pan-y', 'a finger on a map scrolls the page');
+  await page.click('[data-zoom=in]');
+  await page.waitForSelector('canvas.part');
+  assert.equal(await touch(), 'none', 'and moves the map where it is not whole');
+  await page.click('[data-zoom=all]');
   if (shots) await page.screenshot({ path: join(shots, 'phone.png'), fullPage: true });
   await page.setViewportSize({ width: 1200, height: 900 });
   for (const scheme of shots ? ['light', 'dark'] : []) {

@@ -69,7 +69,7 @@ export class Heatmaps {
         this.drag = [e.clientX, e.clientY];
         this.#move(c, e);
       });
-      c.addEventListener('pointerup', () => (this.drag = undefined));
+      for (const end of ['pointerup', 'pointercancel']) c.addEventListener(end, () => (this.drag = undefined));
       c.addEventListener('wheel', (e) => {
         e.preventDefault();
         const box = c.getBoundingClientRect();
@@ -206,6 +206,7 @@ export class Heatmaps {
     const context = c.getContext('2d');
     const { x, y, w, h } = this.window;
     context.imageSmoothingEnabled = w > c.width;
+    c.classList.toggle('part', w < this.columns || h < this.rows);
     const [wide, high] = [from.width / this.columns, from.height / this.rows];
     context.drawImage(from, x * wide, y * high, w * wide, h * high, 0, 0, c.width, c.height);
     if (this.strip) {
