@@ -991,7 +991,7 @@ func TestBQMFGivesUpTheSecondStrength(t *testing.T) {
 			break
 		}
 	}
-	if loss := f.finish(second, 1).LeaveOneOut; loss < f.best.LeaveOneOut {
+	if loss := f.finish(second.Lend, 1).LeaveOneOut; loss < f.best.LeaveOneOut {
 		t.Errorf("the strength that was given up ends at %g, the model's at %g", loss, f.best.LeaveOneOut)
 	}
 }
