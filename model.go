@@ -310,10 +310,13 @@ func GoodnessRows(m Model, x Rows) ([]Goodness, error) {
 		if count == 0 {
 			return nil, &DataError{Row: i, Col: -1, Value: math.NaN(), Problem: "the row has no observed cell"}
 		}
-		// Squares of a row far out have no number, their ratio has.
+		// Squares of a row far out have no number, their ratio has. Under β < 1 it is small numbers that weigh:
+		// in the unit of one fitted value that is far too large all others would be.
 		e, top := 0, max(math.Abs(low), math.Abs(high))
 		for _, v := range fit {
-			top = max(top, math.Abs(v))
+			if c.loss >= divergence.KL {
+				top = max(top, math.Abs(v))
+			}
 		}
 		if divergence.Distant(top) {
 			e = divergence.ExponentOf(top)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/journal"
+	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -189,6 +190,7 @@ func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
 	if c.given.Has(option.Init) {
 		f.factors.copyFrom(c.initU, c.initV)
 		f.multiply(1 / f.Root())
+		f.drop(limit.LeastInit)
 		return f.course.enter(PhaseFactors)
 	}
 	f.random(f.cells, seed)
