@@ -1062,9 +1062,20 @@ func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float6
 
 // The file of a BQMF (model.go) and its checkpoint (checkpoint.go).
 
-// MarshalBinary returns the model as a file.
+// MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].
 func (m *BQMF) MarshalBinary() ([]byte, error) {
+	if err := m.writable(kindBQMF, -limit.Moment, limit.Moment); err != nil {
+		return nil, err
+	}
 	p := m.post
+	switch {
+	case p == nil || m.U.Rows != p.D || m.U.Cols != p.K || m.V.Cols != p.N:
+		return nil, &ShapeError{What: "U, V", Got: m.U.size() + ", " + m.V.size(), Want: "the sizes that were fitted"}
+	case !slices.Contains(strengths[:], m.Strength):
+		return nil, &DataError{Row: -1, Col: -1, Value: m.Strength, Problem: "Strength must be 0.5 or 1"}
+	case !(m.LeaveOneOut >= 0 && m.LeaveOneOut <= math.MaxFloat64):
+		return nil, &DataError{Row: -1, Col: -1, Value: m.LeaveOneOut, Problem: "LeaveOneOut must be finite and not negative"}
+	}
 	size := p.K * (p.K + 1) / 2
 	tight := func(b []float64, lines int) []float64 {
 		out := make([]float64, 0, lines*size)
@@ -1158,7 +1169,7 @@ func (m *BQMF) UnmarshalBinary(data []byte) error {
 			return f.fail("NOIS", "a noise of a sample is out of range")
 		}
 	}
-	if !(p.Unit >= 1/limit.Moment && p.Unit <= limit.Moment) || b.Strength != strengths[0] && b.Strength != strengths[1] || !(b.LeaveOneOut >= 0) {
+	if !(p.Unit >= 1/limit.Moment && p.Unit <= limit.Moment) || !slices.Contains(strengths[:], b.Strength) || !(b.LeaveOneOut >= 0) {
 		return f.fail("NOIS", "a unit, strength or loss is out of range")
 	}
 	if err := f.readCurves(b); err != nil {

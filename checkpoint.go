@@ -101,7 +101,7 @@ type states interface {
 type files struct{}
 
 func (files) file(m fitted) []byte {
-	b, _ := m.MarshalBinary()
+	b, _ := m.MarshalBinary() // its fields are those of the fit: a file can hold them
 	return b
 }
 

@@ -87,7 +87,8 @@ type Model interface {
 	TopFeatures(x Mat, count int) ([][]Top, error)
 	// TopSamples ranks, for each of the k components, the samples that have most of it.
 	TopSamples(count int) [][]Top
-	// MarshalBinary returns the model as a file, for [UnmarshalModel].
+	// MarshalBinary returns the model as a file, for [UnmarshalModel]. Where a caller has given a field of the
+	// model a size or a number that no model has, it returns a [*ShapeError] or a [*DataError] that names the field.
 	MarshalBinary() ([]byte, error)
 	dims() (d, n int)
 	bounds() *config
@@ -394,20 +395,8 @@ func (f *file) common(m *Factorisation, low float64) (err error) {
 	if m.V, err = f.matrixIn("VFAC", f.k, f.n, low, math.MaxFloat64); err != nil {
 		return err
 	}
-	total := 0.0
-	for c := range f.k {
-		top, at, topU := 0.0, 0, 0.0
-		for i := range f.d {
-			topU = max(topU, math.Abs(m.U.At(i, c)))
-		}
-		for j, x := range m.V.Row(c) {
-			if math.Abs(x) > top {
-				top, at = math.Abs(x), j
-			}
-		}
-		if total += float64(topU * top); !(total <= limit.Product) {
-			return f.failAt("VFAC", c*f.n+at, "the product of the factors overflows")
-		}
+	if c, j := m.overflow(); c >= 0 {
+		return f.failAt("VFAC", c*f.n+j, "the product of the factors overflows")
 	}
 	if m.History, err = f.vectorIn("HIST", -1, f.leastHistory, math.MaxFloat64); err != nil {
 		return err
@@ -427,6 +416,68 @@ func (f *file) common(m *Factorisation, low float64) (err error) {
 	return err
 }
 
+// overflow returns the component whose part may bring an entry of UV beyond limit.Product, and the sample where it is
+// largest; -1 where none does.
+func (m *Factorisation) overflow() (component, sample int) {
+	total := 0.0
+	for c := range m.V.Rows {
+		topU, topV, at := 0.0, 0.0, 0
+		for i := range m.U.Rows {
+			topU = max(topU, math.Abs(m.U.At(i, c)))
+		}
+		for j, x := range m.V.Row(c) {
+			if math.Abs(x) > topV {
+				topV, at = math.Abs(x), j
+			}
+		}
+		if total += float64(topU * topV); !(total <= limit.Product) {
+			return c, at
+		}
+	}
+	return -1, 0
+}
+
+// writable reports the first of the exported fields that has what no reader of a file of the kind would take: they are
+// the caller's to change. Factors are from low to high.
+func (m *Factorisation) writable(kind uint32, low, high float64) error {
+	if err := cmp.Or(m.U.within("U", low, high), m.V.within("V", low, high)); err != nil {
+		return err
+	}
+	if m.V.Rows != m.U.Cols {
+		return &ShapeError{What: "V", Got: m.V.size(), Want: itoa(m.U.Cols) + " rows, as U has columns"}
+	}
+	if c, j := m.overflow(); c >= 0 {
+		return &DataError{Row: c, Col: j, Value: m.V.At(c, j), Problem: "V must not be so large that UV may exceed " + ftoa(limit.Product)}
+	}
+	if n := len(m.Validation); n > 0 && n != len(m.History) {
+		return &ShapeError{What: "Validation", Got: itoa(n) + " entries", Want: itoa(len(m.History)) + ", as History has, or none"}
+	}
+	for _, h := range [...]struct {
+		name string
+		v    []float64
+		low  float64
+	}{{"History", m.History, leastHistory(kind)}, {"Validation", m.Validation, 0}} {
+		line := Mat{Rows: 1, Cols: len(h.v), Stride: len(h.v), Data: h.v}
+		if err := line.within(h.name, h.low, math.MaxFloat64); err != nil && len(h.v) > 0 {
+			return err
+		}
+	}
+	if m.Best < 0 || m.Best >= max(len(m.History), 1) {
+		return &DataError{Row: -1, Col: -1, Value: float64(m.Best), Problem: "Best must be an index into History"}
+	}
+	for _, w := range m.Warnings {
+		c, is := w.(*ConvergenceError)
+		switch {
+		case w == nil || is && c == nil:
+			return &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "Warnings must not have a nil"}
+		case !is:
+		case c.Row < 0 || c.Row >= m.U.Rows || c.Iterations < 0 || !(c.MarginalError >= 0 && c.MarginalError <= math.MaxFloat64) || !(c.Tolerance > 0 && c.Tolerance <= math.MaxFloat64):
+			return &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "Warnings must be of rows that there are, their numbers not negative and finite: " + c.Error()}
+		}
+	}
+	return nil
+}
+
 // sections are those that all models have; m and ε are 0 in an NMF.
 func (f *Factorisation) sections(m int, eps float64) []section.Section {
 	missing := uint64(0)
@@ -434,7 +485,7 @@ func (f *Factorisation) sections(m int, eps float64) []section.Section {
 		missing = 1
 	}
 	return append([]section.Section{
-		section.Words("DIMS", uint64(f.U.Rows), uint64(f.V.Cols), uint64(f.U.Cols), uint64(m), uint64(max(f.Best, 0)), missing, math.Float64bits(float64(f.loss)), math.Float64bits(eps)),
+		section.Words("DIMS", uint64(f.U.Rows), uint64(f.V.Cols), uint64(f.U.Cols), uint64(m), uint64(f.Best), missing, math.Float64bits(float64(f.loss)), math.Float64bits(eps)),
 		section.Floats("UFAC", flat(f.U)), section.Floats("VFAC", flat(f.V)), section.Floats("HIST", f.History), section.Floats("VALI", f.Validation),
 	}, warned(f.Warnings)...)
 }
@@ -648,10 +699,8 @@ func (w savedWarning) Error() string { return string(w) }
 
 // rising reports quantiles of row i that fall.
 func (f *file) rising(tag string, q Mat, i int) error {
-	for j := 1; j < q.Cols; j++ {
-		if q.At(i, j) < q.At(i, j-1) {
-			return f.failAt(tag, i*q.Cols+j, "the quantiles of row "+itoa(i)+" fall")
-		}
+	if j := q.falls(i); j > 0 {
+		return f.failAt(tag, i*q.Cols+j, "the quantiles of row "+itoa(i)+" fall")
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ package quantmf
 import (
 	"context"
 	"io"
+	"math"
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/journal"
@@ -280,8 +281,12 @@ func (m *NMF) filler(context.Context) (filler, error) {
 // out.
 func (m *NMF) Loss(x Mat) (float64, error) { return LossRows(m, x) }
 
-// MarshalBinary returns the model as a file.
+// MarshalBinary returns the model as a file. Errors: [*ShapeError] and [*DataError] for a field that has been
+// given what no model has.
 func (m *NMF) MarshalBinary() ([]byte, error) {
+	if err := m.writable(kindNMF, 0, math.MaxFloat64); err != nil {
+		return nil, err
+	}
 	return section.Encode(kindNMF, m.sections(0, 0)), nil
 }
 

@@ -676,8 +676,66 @@ func (q *QMF) mapOf(i int) *Map {
 	return newMap(q.solved(i), q.Quantiles.Row(i), nil, q.epsilon)
 }
 
-// MarshalBinary returns the model as a file.
-func (q *QMF) MarshalBinary() ([]byte, error) { return section.Encode(kindQMF, q.sections()), nil }
+// MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].
+func (q *QMF) MarshalBinary() ([]byte, error) {
+	if err := q.writable(kindQMF, math.SmallestNonzeroFloat64); err != nil {
+		return nil, err
+	}
+	return section.Encode(kindQMF, q.sections()), nil
+}
+
+// leastQuantile is the least quantile that a file may have.
+func (q *QMF) leastQuantile() float64 {
+	if q.loss == divergence.Frobenius { // which alone takes any x
+		return -limit.Map
+	}
+	return 0
+}
+
+// sumsTo1 tells whether the weights of row i do.
+func (q *QMF) sumsTo1(i int) (sum float64, ok bool) {
+	for _, w := range q.Weights.Row(i) {
+		sum += w
+	}
+	return sum, math.Abs(sum-1) <= 1e-9
+}
+
+// writable is that of [Factorisation], for the fields of a QMF too.
+func (q *QMF) writable(kind uint32, low float64) error {
+	if err := q.Factorisation.writable(kind, low, math.MaxFloat64); err != nil {
+		return err
+	}
+	for _, m := range [...]struct {
+		name      string
+		m         Mat
+		low, high float64
+	}{{"Quantiles", q.Quantiles, q.leastQuantile(), limit.Map}, {"Weights", q.Weights, math.SmallestNonzeroFloat64, 1}} {
+		if err := m.m.within(m.name, m.low, m.high); err != nil {
+			return err
+		}
+		if p := &q.potentials; m.m.Rows != p.Rows || m.m.Cols != p.Cols {
+			return &ShapeError{What: m.name, Got: m.m.size(), Want: p.size() + ", as fitted"}
+		}
+	}
+	if d := q.potentials.Rows; q.U.Rows != d {
+		return &ShapeError{What: "U", Got: q.U.size(), Want: itoa(d) + " rows, as fitted"}
+	}
+	for i := range q.Weights.Rows {
+		if l := q.Quantiles.falls(i); l > 0 {
+			return &DataError{Row: i, Col: l, Value: q.Quantiles.At(i, l), Problem: "Quantiles must not fall within a row"}
+		}
+		if sum, ok := q.sumsTo1(i); !ok {
+			return &DataError{Row: i, Col: -1, Value: sum, Problem: "Weights of a row must have the sum 1"}
+		}
+	}
+	if q.Start > StartSVD {
+		return &DataError{Row: -1, Col: -1, Value: float64(q.Start), Problem: "Start must be one of the Start constants"}
+	}
+	if problem := option.Weight(q.Shrinkage); problem != "" {
+		return &DataError{Row: -1, Col: -1, Value: q.Shrinkage, Problem: "Shrinkage " + problem}
+	}
+	return nil
+}
 
 func (q *QMF) sections() []section.Section {
 	d, m := q.Quantiles.Dims()
@@ -711,15 +769,11 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 	if err != nil {
 		return nil, err
 	}
-	lowest := 0.0
-	if f.loss == divergence.Frobenius { // which alone takes any x
-		lowest = -limit.Map
-	}
 	for _, sec := range []struct {
 		tag       string
 		to        *Mat
 		low, high float64
-	}{{"QUAN", &n.Quantiles, lowest, limit.Map}, {"WGHT", &n.Weights, math.SmallestNonzeroFloat64, 1}, {"POTN", &n.potentials, -limit.Map, limit.Map}} {
+	}{{"QUAN", &n.Quantiles, n.leastQuantile(), limit.Map}, {"WGHT", &n.Weights, math.SmallestNonzeroFloat64, 1}, {"POTN", &n.potentials, -limit.Map, limit.Map}} {
 		if *sec.to, err = f.matrixIn(sec.tag, f.d, f.m, sec.low, sec.high); err != nil {
 			return nil, err
 		}
@@ -754,11 +808,7 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 		n.center = append(n.center, r[0])
 		n.squash = append(n.squash, s)
 		n.marginal = append(n.marginal, r[5])
-		sum := 0.0
-		for _, w := range n.Weights.Row(i) {
-			sum += w
-		}
-		if math.Abs(sum-1) > 1e-9 {
+		if sum, ok := n.sumsTo1(i); !ok {
 			return nil, f.failAt("WGHT", i*f.m, "the weights of row "+itoa(i)+" sum to "+ftoa(sum))
 		}
 		if err := f.rising("QUAN", n.Quantiles, i); err != nil {

@@ -822,10 +822,21 @@ func (q *QMFQ) filler(ctx context.Context) (filler, error) { return q.inflated.f
 // out.
 func (q *QMFQ) Loss(x Mat) (float64, error) { return q.inflated.Loss(x) }
 
-// MarshalBinary returns the model as a file.
+// least is the least number that a factor may be.
+func (q *QMFQ) least() float64 {
+	if q.projection.kind == projection.SVD {
+		return -math.MaxFloat64
+	}
+	return 0
+}
+
+// MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].
 func (q *QMFQ) MarshalBinary() ([]byte, error) {
 	t := q.inflated
 	t.Factorisation = q.Factorisation
+	if err := t.writable(kindQMFQ, q.least()); err != nil {
+		return nil, err
+	}
 	var quantiles, cuts, squashes []float64
 	for _, m := range q.deflate {
 		quantiles = append(quantiles, m.q...)
@@ -848,17 +859,13 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	n := QMFQ{projection: Projection{projection.Kind(p[0]), int(p[1] & 0x7fffffff)}}
-	low := 0.0
-	if n.projection.kind == projection.SVD {
-		low = -math.MaxFloat64
-	}
 	switch {
 	case p[0] < uint64(projection.KL) || p[0] > uint64(projection.SVD):
 		return f.failAt("PROJ", 0, "there is no such projection")
 	case n.projection.kind == projection.SVD && p[1] != 0 || p[1] > 0x7fffffff || n.projection.bound() != "":
 		return f.failAt("PROJ", 1, "the projection has no such number of updates")
 	}
-	t, err := f.readQMF(low)
+	t, err := f.readQMF(n.least())
 	if err != nil {
 		return err
 	}
