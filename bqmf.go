@@ -24,6 +24,7 @@ import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
@@ -113,7 +114,7 @@ func runBQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*BQMF, er
 	if err != nil {
 		return nil, err
 	}
-	t := &task{config: &c, kind: kindBQMF, x: x, rank: rank, cells: visible}
+	t := &task{config: &c, kind: kinds.BQMF, x: x, rank: rank, cells: visible}
 	past, err := t.reopen()
 	if err != nil {
 		return nil, err
@@ -1060,11 +1061,11 @@ func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float6
 	return v, sum / float64(visible), nil
 }
 
-// The file of a BQMF (model.go) and its checkpoint (checkpoint.go).
+// The file of a BQMF (internal/kinds) and its checkpoint (checkpoint.go).
 
 // MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].
 func (m *BQMF) MarshalBinary() ([]byte, error) {
-	if err := m.writable(kindBQMF, -limit.Moment, limit.Moment); err != nil {
+	if err := m.writable(kinds.BQMF, -limit.Moment, limit.Moment); err != nil {
 		return nil, err
 	}
 	p := m.post
@@ -1096,13 +1097,13 @@ func (m *BQMF) MarshalBinary() ([]byte, error) {
 		of, alike := p.Alike.Encode()
 		all = append(all, section.Words("ALIK", of...), section.Floats("ALIZ", alike))
 	}
-	return section.Encode(kindBQMF, all), nil
+	return section.Encode(kinds.BQMF, all), nil
 }
 
 // UnmarshalBinary makes m the model in data, or returns a [*FormatError] and
 // leaves m as it was.
 func (m *BQMF) UnmarshalBinary(data []byte) error {
-	f, err := decode(data, kindBQMF)
+	f, err := decode(data, kinds.BQMF)
 	if err != nil {
 		return err
 	}
@@ -1260,7 +1261,7 @@ func (f *bqmfFit) checkpoint(fit *posterior.Fit, run, epoch int, done bool, judg
 	if f.best != nil {
 		s.best, _ = f.best.MarshalBinary()
 	}
-	return f.save(s.encode(kindBQMF, f.config, f.rankAsked, f.fingerprints))
+	return f.save(s.encode(kinds.BQMF, f.config, f.rankAsked, f.fingerprints))
 }
 
 // resumeFrom takes the state of a checkpoint.

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
@@ -176,7 +177,7 @@ func TestDamage(t *testing.T) {
 	// A section of a later version is skipped where it is optional, refused where not.
 	for _, flags := range []uint32{section.Optional, 0} {
 		q2, _ := q.MarshalBinary()
-		extra := section.Encode(kindQMF, []section.Section{{Tag: "NEXT", Flags: flags, Payload: []byte("something")}})[headerSize:]
+		extra := section.Encode(kinds.QMF, []section.Section{{Tag: "NEXT", Flags: flags, Payload: []byte("something")}})[headerSize:]
 		q2 = append(q2, extra...)
 		binary.LittleEndian.PutUint32(q2[16:], binary.LittleEndian.Uint32(q2[16:])+1)
 		binary.LittleEndian.PutUint32(q2[20:], crc32.ChecksumIEEE(q2[:20]))
@@ -195,7 +196,7 @@ func TestHugeSizes(t *testing.T) {
 		t.Fatal("another product")
 	}
 	eight := make([]float64, 8)
-	data := section.Encode(kindNMF, []section.Section{section.Words("DIMS", d, d, k, 0, 0, 0, math.Float64bits(float64(KL)), 0),
+	data := section.Encode(kinds.NMF, []section.Section{section.Words("DIMS", d, d, k, 0, 0, 0, math.Float64bits(float64(KL)), 0),
 		section.Floats("UFAC", eight), section.Floats("VFAC", eight), section.Floats("HIST", eight[:1]), section.Floats("VALI", nil)})
 	var bad *FormatError
 	if m, err := UnmarshalModel(data); !errors.As(err, &bad) {
@@ -207,7 +208,7 @@ func TestHugeSizes(t *testing.T) {
 	for i := range ones {
 		ones[i] = 1
 	}
-	data = section.Encode(kindQMF, []section.Section{section.Words("DIMS", 1, n, 1, n, 0, 0, math.Float64bits(float64(KL)), math.Float64bits(0.02)), section.Floats("UFAC", ones[:1]), section.Floats("VFAC", ones), section.Floats("HIST", ones[:1]), section.Floats("VALI", nil),
+	data = section.Encode(kinds.QMF, []section.Section{section.Words("DIMS", 1, n, 1, n, 0, 0, math.Float64bits(float64(KL)), math.Float64bits(0.02)), section.Floats("UFAC", ones[:1]), section.Floats("VFAC", ones), section.Floats("HIST", ones[:1]), section.Floats("VALI", nil),
 		section.Floats("QUAN", ones), section.Floats("WGHT", ones), section.Floats("POTN", ones), section.Floats("ROWS", make([]float64, 6)), section.Words("TOOK", 0, 0)})
 	if m, err := UnmarshalModel(data); !errors.As(err, &bad) {
 		t.Errorf("%T, %v", m, err)

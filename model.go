@@ -29,31 +29,7 @@ package quantmf
 //
 // # Files
 //
-// A model is a file of sections (internal/section), of kind 1 NMF, 2 QMF, 3 QMFQ or 4 BQMF
-// (checkpoint.go has more). Payloads, uint64 as u, float64 as f:
-//
-//	DIMS  u d, n, k, m (0 in an NMF); u best; u 1 where NaN cells are missing; f loss β; f ε
-//	UFAC  f d×k       VFAC  f k×n       HIST  f one an epoch       VALI  f likewise
-//	QUAN  f d×m       WGHT  f d×m       POTN  f d×m, h about the centre
-//	TOOK  u start, f shrinkage (QMF and QMFQ)
-//	ROWS  f d×6: centre, squash kind, its reference, shift and deviation, marginal error
-//	DEFQ  f d×m, quantiles of T' (QMFQ only)      DEFC  f d×(m-1), its thresholds, squashed
-//	DEFR  f d×4, its squash: kind, reference, shift, deviation
-//	PROJ  u kind of projection, u updates
-//	BQMF only, packed matrices of k(k+1)/2 as in internal/posterior, factors signed:
-//	MOMU  f d×k(k+1)/2, E u uᵀ      MOMV  f n×k(k+1)/2, E v vᵀ
-//	NOIS  f d: τ; n: ρ; the mean that ρ was divided by; strength; leave-one-out loss
-//	CURV  u d×3: knots of g_i, of g_i⁻¹ with mass (0: the same), steps of T_i
-//	CURR  f d×20: spread, floor, mean of x, mean of leave-one-out p, slope, 15 levels
-//	KNOT  f of each row: y of its knots, x of them; those with mass; places of its steps, their values
-//	NEAR  u of each row: how many neighbours, and which rows; nothing where no row has any
-//	NEAZ  f of each row with neighbours: their weights, what they leave of the deviation; then z (n) of each row that is one
-//	ALIK  u the rows that have something of samples that are alike (not there where none has)
-//	ALIZ  f of each of them: what that leaves of the deviation, and z of every ⌈n/2048⌉th sample
-//	CONV  f w×4, a warning each: row, passes, marginal error, tolerance of a transport that
-//	      did not converge (QMF and QMFQ, optional)
-//	WARN  texts of warnings, each u length and bytes (optional)
-//
+// A model is a file of sections (internal/section); internal/kinds has which, and what they hold.
 // Every number is held against the range that it has in a model.
 
 import (
@@ -64,6 +40,7 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
@@ -456,7 +433,7 @@ func (m *Factorisation) writable(kind uint32, low, high float64) error {
 		name string
 		v    []float64
 		low  float64
-	}{{"History", m.History, leastHistory(kind)}, {"Validation", m.Validation, 0}} {
+	}{{"History", m.History, kinds.LeastHistory(kind)}, {"Validation", m.Validation, 0}} {
 		line := Mat{Rows: 1, Cols: len(h.v), Stride: len(h.v), Data: h.v}
 		if err := line.within(h.name, h.low, math.MaxFloat64); err != nil && len(h.v) > 0 {
 			return err
@@ -534,14 +511,6 @@ func readFrom(r io.Reader, unmarshal func([]byte) error) (int64, error) {
 	return int64(len(b)), err
 }
 
-// The kinds of files.
-const (
-	kindNMF = 1 + iota
-	kindQMF
-	kindQMFQ
-	kindBQMF
-)
-
 // flat returns the entries of m row by row.
 func flat(m Mat) []float64 { return m.Clone().Data }
 
@@ -572,52 +541,19 @@ type file struct {
 	epsilon      float64
 }
 
-// required returns the tags that a file of the kind must have. CONV, WARN and those of optional
-// are the only other ones that this version knows.
-func required(kind uint32) []string {
-	tags := []string{"DIMS", "UFAC", "VFAC", "HIST", "VALI"}
-	if kind == kindBQMF {
-		return append(tags, "MOMU", "MOMV", "NOIS", "CURV", "CURR", "KNOT", "NEAR", "NEAZ")
-	}
-	if kind != kindNMF {
-		tags = append(tags, "QUAN", "WGHT", "POTN", "ROWS", "TOOK")
-	}
-	if kind == kindQMFQ {
-		tags = append(tags, "DEFQ", "DEFC", "DEFR", "PROJ")
-	}
-	return tags
-}
-
-// optional returns the tags that only some models of the kind have.
-func optional(kind uint32) []string {
-	if kind == kindBQMF {
-		return []string{"ALIK", "ALIZ"}
-	}
-	return nil
-}
-
 func decode(b []byte, kind uint32) (*file, error) {
-	f, err := decodeSections(b, kind, required(kind), optional(kind)...)
+	f, err := decodeSections(b, kind, kinds.Required(kind), kinds.Optional(kind)...)
 	if err != nil {
 		return nil, err
 	}
-	f.leastHistory = leastHistory(kind)
+	f.leastHistory = kinds.LeastHistory(kind)
 	return f, f.dims(kind)
-}
-
-// leastHistory is the least entry of a History: losses are not negative, bounds of the
-// evidence may be.
-func leastHistory(kind uint32) float64 {
-	if kind == kindBQMF {
-		return -math.MaxFloat64
-	}
-	return 0
 }
 
 // decodeSections reads a file of the kind that must have the sections tags and
 // may have CONV, WARN and more.
 func decodeSections(b []byte, kind uint32, tags []string, more ...string) (*file, error) {
-	f, err := section.Decode(b, kind, kindName, tags, append(more, "CONV", "WARN"))
+	f, err := section.Decode(b, kind, kinds.Name, tags, append(more, "CONV", "WARN"))
 	if err != nil {
 		return nil, formatError(err)
 	}
@@ -630,17 +566,6 @@ func formatError(err error) error {
 		return (*FormatError)(e)
 	}
 	return err
-}
-
-func kindName(kind uint32) string {
-	names := map[uint32]string{kindNMF: "NMF", kindQMF: "QMF", kindQMFQ: "QMFQ", kindBQMF: "BQMF"}
-	if name, known := names[kind]; known {
-		return "a model of " + name
-	}
-	if name, known := names[kind-kindCheckpoint]; known {
-		return "a state of a fit of " + name
-	}
-	return "of unknown kind"
 }
 
 // fail reports what is wrong with a section, failAt what is wrong with number i of it.
@@ -657,7 +582,7 @@ func (f *file) dims(kind uint32) error {
 	}
 	low := [6]uint64{1, 1, 1, 2, 0, 0}
 	most := [6]uint64{1<<31 - 1, 1<<31 - 1, 1<<31 - 1, 1<<31 - 1, 1<<31 - 1, 1}
-	mapped := kind == kindQMF || kind == kindQMFQ // of levels
+	mapped := kinds.Mapped(kind)
 	if !mapped {
 		low[3], most[3] = 0, 0
 	}
@@ -720,9 +645,6 @@ func (f *file) squash(tag string, at int, r []float64) (transport.Squash, error)
 	}
 	return transport.Squash{Kind: transport.Kind(r[0]), Ref: r[1], Shift: r[2], Std: r[3]}, nil
 }
-
-// kindCheckpoint is added to a model's kind.
-const kindCheckpoint = 16
 
 func (f *file) words(tag string, n int) ([]uint64, error) {
 	v, err := f.Words(tag, n)

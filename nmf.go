@@ -11,6 +11,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/journal"
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
@@ -76,7 +77,7 @@ func FitNMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*NMF
 
 func runNMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*NMF, error) {
 	c := nmfDefaults()
-	t, err := open(kindNMF, option.FitNMF, &c, x, rank, opts)
+	t, err := open(kinds.NMF, option.FitNMF, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -284,16 +285,16 @@ func (m *NMF) Loss(x Mat) (float64, error) { return LossRows(m, x) }
 // MarshalBinary returns the model as a file. Errors: [*ShapeError] and [*DataError] for a field that has been
 // given what no model has.
 func (m *NMF) MarshalBinary() ([]byte, error) {
-	if err := m.writable(kindNMF, 0, math.MaxFloat64); err != nil {
+	if err := m.writable(kinds.NMF, 0, math.MaxFloat64); err != nil {
 		return nil, err
 	}
-	return section.Encode(kindNMF, m.sections(0, 0)), nil
+	return section.Encode(kinds.NMF, m.sections(0, 0)), nil
 }
 
 // UnmarshalBinary makes m the model in data, or returns a [*FormatError] and
 // leaves m as it was.
 func (m *NMF) UnmarshalBinary(data []byte) error {
-	f, err := decode(data, kindNMF)
+	f, err := decode(data, kinds.NMF)
 	if err != nil {
 		return err
 	}

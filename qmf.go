@@ -23,6 +23,7 @@ import (
 	"github.com/quantmf/quantmf/internal/gauss"
 	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
@@ -137,7 +138,7 @@ func FitQMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*QMF
 
 func runQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*QMF, error) {
 	c := qmfDefaults()
-	t, err := open(kindQMF, option.FitQMF, &c, x, rank, opts)
+	t, err := open(kinds.QMF, option.FitQMF, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -678,10 +679,10 @@ func (q *QMF) mapOf(i int) *Map {
 
 // MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].
 func (q *QMF) MarshalBinary() ([]byte, error) {
-	if err := q.writable(kindQMF, math.SmallestNonzeroFloat64); err != nil {
+	if err := q.writable(kinds.QMF, math.SmallestNonzeroFloat64); err != nil {
 		return nil, err
 	}
-	return section.Encode(kindQMF, q.sections()), nil
+	return section.Encode(kinds.QMF, q.sections()), nil
 }
 
 // leastQuantile is the least quantile that a file may have.
@@ -750,7 +751,7 @@ func (q *QMF) sections() []section.Section {
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
 // leaves q as it was.
 func (q *QMF) UnmarshalBinary(data []byte) error {
-	f, err := decode(data, kindQMF)
+	f, err := decode(data, kinds.QMF)
 	if err != nil {
 		return err
 	}

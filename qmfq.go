@@ -26,6 +26,7 @@ import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
@@ -108,7 +109,7 @@ func FitQMFQ[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*QM
 
 func runQMFQ(ctx context.Context, x Rows, rank int, opts []FitOption) (*QMFQ, error) {
 	c := qmfqDefaults()
-	t, err := open(kindQMFQ, option.FitQMFQ, &c, x, rank, opts)
+	t, err := open(kinds.QMFQ, option.FitQMFQ, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -834,7 +835,7 @@ func (q *QMFQ) least() float64 {
 func (q *QMFQ) MarshalBinary() ([]byte, error) {
 	t := q.inflated
 	t.Factorisation = q.Factorisation
-	if err := t.writable(kindQMFQ, q.least()); err != nil {
+	if err := t.writable(kinds.QMFQ, q.least()); err != nil {
 		return nil, err
 	}
 	var quantiles, cuts, squashes []float64
@@ -843,14 +844,14 @@ func (q *QMFQ) MarshalBinary() ([]byte, error) {
 		cuts = append(cuts, m.cut...)
 		squashes = append(squashes, float64(m.squash.Kind), m.squash.Ref, m.squash.Shift, m.squash.Std)
 	}
-	return section.Encode(kindQMFQ, append(t.sections(), section.Floats("DEFQ", quantiles), section.Floats("DEFC", cuts), section.Floats("DEFR", squashes),
+	return section.Encode(kinds.QMFQ, append(t.sections(), section.Floats("DEFQ", quantiles), section.Floats("DEFC", cuts), section.Floats("DEFR", squashes),
 		section.Words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates)))), nil
 }
 
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
 // leaves q as it was.
 func (q *QMFQ) UnmarshalBinary(data []byte) error {
-	f, err := decode(data, kindQMFQ)
+	f, err := decode(data, kinds.QMFQ)
 	if err != nil {
 		return err
 	}
