@@ -275,7 +275,7 @@ func TestPeak(t *testing.T) {
 		if info, err := os.Stat(path); err == nil && name == "x.npz" {
 			archive = int(info.Size())
 		}
-		// Through a pipe 1.08 to 1.15 are measured: 1/64 for the numbers of a piece that are not there yet, 1/32 for those that are
+		// Through a pipe 1.1 to 1.2 are measured: 1/64 for the numbers of a piece that are not there yet, 1/16 for those that are
 		// there twice while the list becomes the matrix, and what garbage there is between two collections.
 		for by, bound := range map[string]int{"file": matrix * 13 / 10, "pipe": matrix*13/10 + archive} {
 			peak, said := readBy(t, "GOGC=1", fmt.Sprintf("%s=%s %d %s", peakReads, by, bound, path))

@@ -416,8 +416,8 @@ func (l *numberList) drop(count int) {
 	l.count -= count
 }
 
-// handOver is the part of a large list that is in memory twice while it becomes one piece: 1/32.
-const handOver = 32
+// handOver is the part of a large list that is in memory twice while it becomes one piece: 1/16.
+const handOver = 16
 
 // all returns the numbers in one slice. A large slice is made of pages that take no memory before they
 // are written, so pieces that go back to the system as they are copied leave room for it: there is little more
