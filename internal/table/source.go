@@ -409,13 +409,6 @@ func (l *numberList) next(count int) ([]float64, error) {
 	return p[len(p)-count:], nil
 }
 
-// drop takes back the count numbers that next gave last.
-func (l *numberList) drop(count int) {
-	last := len(l.pieces) - 1
-	l.pieces[last] = l.pieces[last][:len(l.pieces[last])-count]
-	l.count -= count
-}
-
 // handOver is the part of a large list that is in memory twice while it becomes one piece: 1/16.
 const handOver = 16
 
