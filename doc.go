@@ -210,7 +210,7 @@
 //	internal/place      coordinates of new columns
 //	internal/posterior, curve                     the mathematics of BQMF: UV, and its scales and maps
 //	internal/divergence what fits minimise        internal/section       the layout of files
-//	internal/kinds      which sections files have
+//	internal/kinds      which sections files have internal/runs          sums over rows in a fixed order
 //	internal/journal    losses, patience          internal/unit          the units of a matrix
 //	internal/option     which function takes what internal/limit         the ranges of numbers
 //	internal/kernel     loops over samples        internal/laplacian     the m × m system

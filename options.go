@@ -506,7 +506,7 @@ func WithMissingValues() FitOption {
 	return fitOption(option.Missing, "", func(c *config) string { c.missing = true; return "" })
 }
 
-// WithProjection sets Π_k, the projection onto rank k. Default [KLUpdates](20),
+// WithProjection sets Π_k, the projection onto rank k. Default [KLUpdates](5),
 // KLUpdates(100) under [StartUniform].
 func WithProjection(p Projection) FitOption {
 	return fitOption(option.Projection, p.String(), func(c *config) string {
@@ -672,8 +672,8 @@ const (
 	// PhaseChoice is the choice of start and shrinkage by short fits of some rows, where
 	// they are left to the data. FitNMF and FitBQMF have none.
 	PhaseChoice Phase = iota
-	// PhaseFactors makes the factors that a fit starts from: an NMF of up to 200 updates,
-	// or singular vectors, and of a FitBQMF the scales that these are of.
+	// PhaseFactors makes the factors that a fit starts from: an NMF of 20 epochs, or 200
+	// multiplicative updates, or singular vectors, and of a FitBQMF the scales that these are of.
 	PhaseFactors
 	// PhaseMaps fits the first maps of all rows to those factors. FitNMF and FitBQMF have
 	// none, FitQMFQ two: T at the start of the QMF that it starts from, T' after it.
@@ -724,8 +724,8 @@ func WithProgress(f func(Progress) error) FitOption {
 // WithCheckpoint calls save with the state of the fit after every so many epochs, and
 // after the last, on the goroutine of the caller. save may keep the bytes. An error of
 // save stops the fit and comes back wrapped, with the model so far. every >= 1; default
-// no checkpoints. Nothing is saved during the start, which in FitQMFQ includes a QMF of
-// 100 epochs. [WithResume] takes the state.
+// no checkpoints. Nothing is saved during the start, which in FitQMFQ includes a QMF.
+// [WithResume] takes the state.
 func WithCheckpoint(every int, save func(state []byte) error) FitOption {
 	return fitOption(option.Checkpoint, itoa(every), func(c *config) string {
 		if every < 1 {
