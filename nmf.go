@@ -279,7 +279,8 @@ func (m *NMF) filler(context.Context) (filler, error) {
 
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
-// out.
+// out. Errors: [*ShapeError]; [*DataError] for a value that no fit takes, or an x without
+// an observed cell. Cost: that of Reconstruct and dn divergences.
 func (m *NMF) Loss(x Mat) (float64, error) { return LossRows(m, x) }
 
 // MarshalBinary returns the model as a file. Errors: [*ShapeError] and [*DataError] for a field that has been
@@ -306,10 +307,10 @@ func (m *NMF) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// WriteTo writes the model as a file.
+// WriteTo writes the model as a file. Errors: those of MarshalBinary, and of w.
 func (m *NMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, m.MarshalBinary) }
 
-// ReadFrom reads a model until the end of r.
+// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
 func (m *NMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, m.UnmarshalBinary) }
 
 // bounds returns the options that say which values a matrix may have.

@@ -5,9 +5,10 @@ package quantmf
 //	min over Ũ, Ṽ, F, q of  Σ_i Δ(X_i, T_i((UV)_i)),
 //	U = exp Ũ,  V = exp Ṽ,  b_i = softmax F_i,  T_i = T_{ε,b_i,q_i}.
 //
-// An epoch visits all rows in batches; one batch of all rows is summed up in the order of the rows
-// (internal/runs), some at a time. A visit (inflate.go) makes the steps of T_i and gives w̄, the gradient at w = (UV)_i. U_i and, once a batch, V take steps by the method of Gauss
-// and Newton (internal/gauss) or, in the paper's form, by Adam:
+// An epoch visits all rows in batches. Where all rows are one batch, some are visited at a time, and what they add to
+// the step of V is summed in one fixed order (internal/runs). A visit (inflate.go) makes the steps of T_i and gives w̄,
+// the gradient at w = (UV)_i. U_i and, once a batch, V take steps by the method of Gauss and Newton (internal/gauss) or,
+// in the paper's form, by Adam:
 //
 //	Ũ̄_i = U_i∘(w̄Vᵀ),   Adam on Ũ_i;   once a batch   Ṽ̄ = V∘Σ_i U_iᵀw̄_i,   Adam on Ṽ.
 
@@ -660,7 +661,7 @@ func (q *QMF) filler(context.Context) (filler, error) {
 
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
-// out.
+// out. Errors and cost are those of [NMF.Loss].
 func (q *QMF) Loss(x Mat) (float64, error) { return LossRows(q, x) }
 
 // Map returns T_i, from the scale of (UV)_i to that of feature i, 0 <= i < d; another i
@@ -819,10 +820,10 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 	return n, nil
 }
 
-// WriteTo writes the model as a file.
+// WriteTo writes the model as a file. Errors: those of MarshalBinary, and of w.
 func (q *QMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, q.MarshalBinary) }
 
-// ReadFrom reads a model until the end of r.
+// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
 func (q *QMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, q.UnmarshalBinary) }
 
 func (q *QMF) bounds() *config {

@@ -820,7 +820,7 @@ func (q *QMFQ) filler(ctx context.Context) (filler, error) { return q.inflated.f
 
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
-// out.
+// out. Errors and cost are those of [NMF.Loss].
 func (q *QMFQ) Loss(x Mat) (float64, error) { return q.inflated.Loss(x) }
 
 // least is the least number that a factor may be.
@@ -899,10 +899,10 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// WriteTo writes the model as a file.
+// WriteTo writes the model as a file. Errors: those of MarshalBinary, and of w.
 func (q *QMFQ) WriteTo(w io.Writer) (int64, error) { return writeTo(w, q.MarshalBinary) }
 
-// ReadFrom reads a model until the end of r.
+// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
 func (q *QMFQ) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, q.UnmarshalBinary) }
 
 func (q *QMFQ) bounds() *config { return q.inflated.bounds() }
