@@ -411,14 +411,16 @@ func WithEnds(e Ends) FitOption {
 // WithInit starts a fit from the given factors, u d × k and v k × n, finite and
 // non-negative, which are copied: those of an NMF or a QMF, for example. FitNMF takes an entry
 // below 1e-50 for 0. FitQMF and FitQMFQ keep logarithms of factors, so they raise an entry below
-// 1e-3 of the mean of U, or of the mean of its row of V, to that, and to e^-300 at least.
+// 1e-3 of the mean of U, or of the mean of its row of V, to that, and to the least that they hold.
 //
-// The largest entry of U and that of V must be 0 or what a fit can hold, else they are a [*DataError]: in
-// FitNMF from 1e-50 to 1e50; in FitQMF and FitQMFQ within e^±300 or, under [SquashNone],
-// which transports UV as it is, within (1e12/k)^±½. The product of FitNMF's may be
-// at most 1e60. Where the largest x is beyond 2^±100, bounds of factors are in units of its root, and
-// that of the product in its own, up to 1e70. Of the starts of [WithStart] only [StartUniform] of
-// FitQMF and FitQMFQ goes with it: the paper's form of the fit, from these factors.
+// The largest entry of U, and that of V, must be 0 or what the fit holds, else it is a [*DataError].
+// FitNMF holds 1e-50 to 1e50; FitQMF and FitQMFQ hold e^-300 to e^300 and, under [SquashNone],
+// which transports UV as it is, (1e12/k)^-½ to (1e12/k)^½. No entry of UV may exceed 1e60 in FitNMF.
+// Where the largest x is beyond 2^±100, bounds of U and V are in units of its root in FitNMF, and
+// that of UV is in units of it, at most 1e70.
+//
+// Of the starts of [WithStart] only [StartUniform] of FitQMF and FitQMFQ goes with it: the
+// paper's form of the fit, from these factors.
 func WithInit(u, v Mat) FitOption {
 	return fitOption(option.Init, u.size()+", "+v.size(), func(c *config) string {
 		c.init, c.initU, c.initV = true, u, v
