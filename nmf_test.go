@@ -523,9 +523,9 @@ func TestInitFromModel(t *testing.T) {
 	}
 }
 
-// TestFarInit: the loss of no row is infinite where UV has one value far out among others near 0: under β < 1 a
+// TestFarGoodness: the divergence of no row is infinite where UV has one value far out among others near 0: under β < 1 a
 // row has the unit of x.
-func TestFarInit(t *testing.T) {
+func TestFarGoodness(t *testing.T) {
 	x := Mat{Rows: 1, Cols: 3, Stride: 3, Data: []float64{5, 7, 2}}
 	m := &NMF{Factorisation{U: Mat{Rows: 1, Cols: 1, Stride: 1, Data: []float64{1}}, V: Mat{Rows: 1, Cols: 3, Stride: 3, Data: []float64{1e93, 3, 1e-68}}, loss: -2}}
 	g, err := m.Goodness(x)
