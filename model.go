@@ -288,15 +288,13 @@ func GoodnessRows(m Model, x Rows) ([]Goodness, error) {
 		if count == 0 {
 			return nil, &DataError{Row: i, Col: -1, Value: math.NaN(), Problem: "the row has no observed cell"}
 		}
-		// Squares of a row far out have no number, their ratio has. Under β < 1 it is small numbers that weigh:
-		// in the unit of one fitted value that is far too large all others would be.
+		// Squares of a row far out have no number, their ratio has. Under β < 0 no x is far out, and powers of the others
+		// would have none in the unit of a fitted value that is.
 		e, top := 0, max(math.Abs(low), math.Abs(high))
 		for _, v := range fit {
-			if c.loss >= divergence.KL {
-				top = max(top, math.Abs(v))
-			}
+			top = max(top, math.Abs(v))
 		}
-		if divergence.Distant(top) {
+		if c.loss >= 0 && divergence.Distant(top) {
 			e = divergence.ExponentOf(top)
 		}
 		left, total, unit := 0.0, 0.0, c.loss.Unit(e)

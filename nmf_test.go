@@ -13,6 +13,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/svd"
@@ -523,19 +524,28 @@ func TestInitFromModel(t *testing.T) {
 	}
 }
 
-// TestFarGoodness: the divergence of no row is infinite where UV has one value far out among others near 0: under β < 1 a
-// row has the unit of x.
+// TestFarGoodness: the divergence of a row has a value where UV has one far out among others near 0, and where x is near
+// 0 and UV is not.
 func TestFarGoodness(t *testing.T) {
-	x := Mat{Rows: 1, Cols: 3, Stride: 3, Data: []float64{5, 7, 2}}
-	m := &NMF{Factorisation{U: Mat{Rows: 1, Cols: 1, Stride: 1, Data: []float64{1}}, V: Mat{Rows: 1, Cols: 3, Stride: 3, Data: []float64{1e93, 3, 1e-68}}, loss: -2}}
-	g, err := m.Goodness(x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Δ(x,t) of t = 1e93 is x^-2/6, of the second (7^-2 - 3·3^-2 + 2·7·3^-3)/6, and of the last all others are nothing beside it.
-	// Its t counts as 1e-50 of the unit of x, which is 1: 2x t^-3/6.
-	if want := 2 * 2e150 / 6 / 3; !(math.Abs(g[0].Divergence-want) <= 1e-9*want) {
-		t.Errorf("the divergence is %g, want %g", g[0].Divergence, want)
+	for _, c := range []struct {
+		loss  Loss
+		x, uv []float64
+		want  float64
+	}{
+		// Δ(x,t) of t = 1e93 is x^-2/6, of the second (7^-2 - 3·3^-2 + 2·7·3^-3)/6, and both are nothing beside the last. Its t
+		// counts as 1e-50: 2x t^-3/6.
+		{-2, []float64{5, 7, 2}, []float64{1e93, 3, 1e-68}, 2 * 2e150 / 6 / 3},
+		{1 - 0x1p-53, []float64{2.37e-322, 0, 0}, []float64{1, 2, 3}, 2}, // of x near 0 it is t
+	} {
+		x := Mat{Rows: 1, Cols: 3, Stride: 3, Data: c.x}
+		m := &NMF{Factorisation{U: Mat{Rows: 1, Cols: 1, Stride: 1, Data: []float64{1}}, V: Mat{Rows: 1, Cols: 3, Stride: 3, Data: c.uv}, loss: divergence.Loss(c.loss)}}
+		g, err := m.Goodness(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := g[0].Divergence; !(math.Abs(got-c.want) <= 1e-9*c.want) {
+			t.Errorf("β %v, %v fitted by %v: the divergence is %g, want %g", c.loss, c.x, c.uv, got, c.want)
+		}
 	}
 }
 
