@@ -353,9 +353,9 @@ func checkFit(x Rows, rank int, c *config) (*cells, error) {
 // checkInit reports what is wrong with the initial factors of d × n cells, the unit of which is root². An entry among
 // larger ones may be as small as it likes: an NMF takes it for 0 (startFactors), and where there are maps it is raised.
 func (c *config) checkInit(d, n, rank int, root float64) error {
-	least, most := root*limit.LeastInit, root*limit.MostInit
+	least, most, product := root*limit.LeastInit, root*limit.MostInit, min(limit.Value*root*root, limit.ProductInit)
 	if c.mapped {
-		most = elem.Exp(factorBound(c.squash, rank))
+		most, product = elem.Exp(factorBound(c.squash, rank)), limit.ProductInit
 		least = 1 / most
 	}
 	for _, f := range []struct {
@@ -384,10 +384,7 @@ func (c *config) checkInit(d, n, rank int, root float64) error {
 			return &top
 		}
 	}
-	if c.mapped { // a product of such entries has a value
-		return nil
-	}
-	bound, product := 0.0, min(limit.Value*root*root, limit.ProductInit) // of U V
+	bound := 0.0 // of UV
 	for l := range rank {
 		topU, topV := 0.0, 0.0
 		for i := range d {

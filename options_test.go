@@ -196,6 +196,7 @@ func TestBadArguments(t *testing.T) {
 		{"init negative", nmf(good, 1, WithInit(mat([]float64{1}, []float64{-1}), mat(x))), &data, "initial U"},
 		{"init too large", nmf(good, 1, WithInit(mat([]float64{1}, []float64{1e40}), mat([]float64{1e40, 1, 1}))), &data, "the product"},
 		{"init out of reach", nmf(good, 1, WithInit(mat([]float64{1}, []float64{1e200}), mat([]float64{1, 1, 1}))), &data, "row 1, column 0"},
+		{"init too large", fit(good, 1, WithInit(mat([]float64{1}, []float64{1e40}), mat([]float64{1e40, 1, 1}))), &data, "the product"},
 		{"init out of reach", fit(good, 1, WithInit(mat([]float64{1}, []float64{1e200}), mat([]float64{1, 1, 1}))), &data, "row 1, column 0"},
 		{"absurd levels", fit(good, 1, WithLevels(math.MaxInt32)), &option, "memory"},
 		{"absurd rate", fit(good, 1, WithLearningRate(1e9)), &option, "at most 100"},

@@ -30,7 +30,7 @@ const (
 const (
 	LeastInit   = 1e-50 // of initial factors of an NMF, in units of the root of x's: what is below is 0
 	MostInit    = 1e50
-	ProductInit = 1e70  // of an entry of their product: UV of an NMF may exceed the x that it was fitted to
+	ProductInit = 1e70  // of an entry of their product: UV of an NMF may exceed the x that it was fitted to, and maps onto it are far below Map
 	LogFactor   = 300   // of logarithms: a learning rate too large gives a bad fit and no overflow
 	Product     = 1e290 // of an entry of UV in a file, and of means and deviations of its rows
 	Penalty     = 1e120 // of the weight of a penalty in units of the loss: beyond it nothing else counts
