@@ -15,6 +15,7 @@ import (
 	"github.com/quantmf/quantmf/internal/curve"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/posterior"
 	"github.com/quantmf/quantmf/internal/random"
@@ -414,7 +415,7 @@ func TestBQMFHeldOutCellsTouchNothing(t *testing.T) {
 		return s
 	}
 	real := func(b []byte) []byte {
-		f, err := decodeSections(b, kindCheckpoint+kindBQMF, []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
+		f, err := decodeSections(b, kinds.State+kinds.BQMF, []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -768,13 +769,13 @@ func FuzzBQMFFile(f *testing.F) {
 	if m.post.Alike, _, problem = m.post.DecodeAlike([]uint64{1, 3}, numbers); problem != "" {
 		f.Fatal(problem)
 	}
-	tags := append(required(kindBQMF), "ALIK", "ALIZ")
+	tags := append(kinds.Required(kinds.BQMF), "ALIK", "ALIZ")
 	b, _ := m.MarshalBinary()
 	f.Add(uint16(100), uint64(0x7ff0000000000000))
 	f.Add(uint16(200), uint64(0xffefffffffffffff))
 	f.Add(uint16(300), uint64(1))
 	f.Fuzz(func(t *testing.T, at uint16, v uint64) {
-		f, err := decodeSections(b, kindBQMF, tags)
+		f, err := decodeSections(b, kinds.BQMF, tags)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -791,7 +792,7 @@ func FuzzBQMFFile(f *testing.F) {
 			sections = append(sections, section.Section{Tag: tag, Payload: p})
 		}
 		got := new(BQMF)
-		if err := got.UnmarshalBinary(section.Encode(kindBQMF, sections)); err != nil {
+		if err := got.UnmarshalBinary(section.Encode(kinds.BQMF, sections)); err != nil {
 			var fe *FormatError
 			if !errors.As(err, &fe) {
 				t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -143,9 +144,9 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 	if method != MethodNMF && method != MethodQMF {
 		return ShardMemory{}, &OptionError{Option: "method", Value: method.String(), Bound: "must be MethodNMF or MethodQMF"}
 	}
-	before, kind := []FitOption{WithUpdates(UpdatesMultiplicative)}, uint32(kindNMF)
+	before, kind := []FitOption{WithUpdates(UpdatesMultiplicative)}, kinds.NMF
 	if method == MethodQMF {
-		before, kind = []FitOption{WithBatch(max(d, 1))}, kindQMF
+		before, kind = []FitOption{WithBatch(max(d, 1))}, kinds.QMF
 	}
 	opts = append(before, opts...)
 	c, f, err := sizesOf(method, d, n, rank, opts)

@@ -249,7 +249,6 @@ func (c *Curve) Invert(v float64) (w float64, problem string) {
 type Scaler struct {
 	sorted []float64
 	count  []int
-	y      []float64
 }
 
 // UnitOf returns a power of four that brings v into [1,4), 1 for 0: rows are scaled
