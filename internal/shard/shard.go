@@ -52,6 +52,8 @@ type Start struct {
 	V       []float64                                     // k × n
 	Main    []section.Part
 	Numbers []float64
+	Phase   Phase     // of the first round,
+	Beside  []float64 // and what its steps read beside V
 }
 
 // Begin writes the rows and the first state of every shard, the first round, and last the plan itself.
@@ -74,7 +76,7 @@ func (f *Fit) Begin(ctx context.Context, first *Start) error {
 			return err
 		}
 	}
-	r := &Round{Journal: journal.New(p.Patience, p.Epochs, p.Holds), Numbers: first.Numbers}
+	r := &Round{Journal: journal.New(p.Patience, p.Epochs, p.Holds), Numbers: first.Numbers, Phase: first.Phase, Beside: first.Beside}
 	if err := f.putRound(r, first.V, first.Main); err != nil {
 		return err
 	}
