@@ -132,7 +132,7 @@ func TestFaults(t *testing.T) {
 		{exitUsage, "-endpoint", "fit -runner universal x"},
 		{exitUsage, "not a whole number", "fit -m x x"},
 		{exitUsage, "-shards 400", "fit -shards 400 " + file},
-		{exitUsage, "-updates", "fit -method nmf -updates newton " + file},
+		{exitUsage, "-updates", "fit -method nmf -updates newton -loss 3 " + file},
 		{exitUsage, "-k 0", "fit -k 0 " + file},
 		{exitUsage, "end of the name", "fit -u U.what " + file},
 		{exitUsage, "two outputs", "fit -u U.tsv -v U.tsv " + file},

@@ -32,7 +32,7 @@ has the same bits for any number of shards and workers, those of one process inc
 ` + matrixHelp + `
 ` + readHelp + `
 What is fitted
-  -method qmf|nmf   X = T(UV), or X = UV by multiplicative updates (default qmf)
+  -method qmf|nmf   X = T(UV), or X = UV (default qmf)
   -k N              rank, the number of components (default 10)
   -log1p            take log(1+x) of every value first (natural logarithm)
   -top N            keep the N features of largest standard deviation, after
@@ -41,7 +41,7 @@ What is fitted
 How it is split
   -shards N         shards of rows, each a unit of work; from 1 to one for each 16
                     rows, at most 64 (nmf: 16) (default 4)
-  -rounds N         rounds, about one an epoch, in a pipeline (default 20)
+  -rounds N         rounds, one or two an epoch, in a pipeline (default 20)
   -keep SIZE        rows that a worker's process keeps in memory from round to round,
                     such as 16GiB, 0 for none (default 4GiB)
   -workers N        processors that workers in this process use, 0 for all (default 0)

@@ -33,8 +33,9 @@ const optionHelp = `  -loss auto|kl|frobenius|BETA
   -ends free|pinned  -shrinkage X  -tolerance X  -strict  -epochs N  -penalty X
   -validation X  -patience N  -seed N
                     as in "quantmf fit -h"
-  -updates multiplicative
-                    of nmf, and its default here: a fit over shards has no others
+  -updates multiplicative|newton
+                    of nmf: a round an epoch, or two for an epoch that gets ten times
+                    as far or more (default multiplicative)
 `
 
 func (f *optionFlags) register(set *flag.FlagSet) {
