@@ -133,6 +133,8 @@ func TestFaults(t *testing.T) {
 		{exitUsage, "not a whole number", "fit -m x x"},
 		{exitUsage, "-shards 400", "fit -shards 400 " + file},
 		{exitUsage, "-updates", "fit -method nmf -updates newton -loss 3 " + file},
+		{exitUsage, "-top: must be a whole number of at least 1", "fit -top 0 " + file},
+		{exitUsage, "-top: must be a whole number of at least 1", "rank -top 0 " + file},
 		{exitUsage, "-k 0", "fit -k 0 " + file},
 		{exitUsage, "end of the name", "fit -u U.what " + file},
 		{exitUsage, "two outputs", "fit -u U.tsv -v U.tsv " + file},
