@@ -51,12 +51,12 @@ func (f *Newton) flat(v []float64) []float64 {
 func (f *Newton) Points() (y, z, next []float64) { return f.U, f.zu, f.nu }
 
 // Gradient passes over the rows for the loss at their next y and that of V, and for the gradient of V there; close says that the
-// loss is taken cell by cell.
+// loss is taken cell by cell under an exact metric.
 func (f *Newton) Gradient(next []float64, close bool) error {
 	f.laid(f.nv, next)
 	f.refresh()
-	if close {
-		f.closer()
+	if close && f.exact {
+		f.Pool.Do(len(f.pieces), f.residuals)
 	}
 	return f.Pool.Err()
 }
@@ -79,11 +79,12 @@ func (f *Newton) Half(z, next, numbers []float64) error {
 		at += copy(to, numbers[at:])
 	}
 	f.by, f.metric.total = numbers[at], numbers[at+1]
-	if !f.exact {
+	f.sums(f.sumV, f.nv)
+	if f.exact {
+		f.products()
+	} else {
 		kernel.Multiply(f.z2, f.z, f.z)
 	}
-	f.sums(f.sumV, f.nv)
-	f.products()
 	f.uprights(f.z, f.z2, f.nv)
 	f.Pool.Do(len(f.pieces), f.halves)
 	return f.Pool.Err()
@@ -114,8 +115,10 @@ func (f *Newton) Passed(piece int) [][]float64 {
 func (f *Newton) Ahead(u, next []float64, closed bool) (l Losses, again bool) {
 	f.nu = u
 	f.laid(f.nv, next)
-	l, again = f.summed()
-	return l, again && !closed
+	if !f.exact || closed {
+		return f.losses(f.nu, f.nv), false
+	}
+	return f.summed()
 }
 
 // Descent is where the half of V goes, at most as far as 1: from y along Direction. Under an exact metric Direction is the new V,
