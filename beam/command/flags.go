@@ -34,8 +34,8 @@ const optionHelp = `  -loss auto|kl|frobenius|BETA
   -validation X  -patience N  -seed N
                     as in "quantmf fit -h"
   -updates multiplicative|newton
-                    of nmf: a round an epoch, or two for an epoch that gets ten times
-                    as far or more (default multiplicative)
+                    of nmf: a round an epoch, or two for an epoch that gets ten
+                    times as far or more (default multiplicative)
 `
 
 func (f *optionFlags) register(set *flag.FlagSet) {

@@ -66,8 +66,8 @@ Of plan (as of "quantmf fit", whose help says more)
                     where it starts
   -ends free|pinned learn the lowest and highest quantile, or keep them (qmf)
   -updates multiplicative|newton
-                    of nmf: a round an epoch, or two for an epoch that gets ten times
-                    as far or more (default multiplicative)
+                    of nmf: a round an epoch, or two for an epoch that gets ten
+                    times as far or more (default multiplicative)
   -penalty X        weight of the penalty on the factors (default 0)
   -shrinkage X      pull of every map towards a straight line (qmf)
   -tolerance X      where a map counts as converged (qmf)
