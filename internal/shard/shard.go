@@ -7,7 +7,7 @@
 //
 // Every blob is only ever given the same bytes, so steps and reduces may be made in any order that their inputs
 // allow, anywhere, and again. Here are the rounds, and what is done about blobs that are missing or damaged; and all
-// of an NMF (nmf.go). What the steps of a QMF compute is the caller's; parts.go has its part.
+// of an NMF (nmf.go, newton.go). What the steps of a QMF compute is the caller's; parts.go has its part.
 //
 // An error is of the store, of what the caller computes, or a [BlobError] of a [section.Error] or [Missing], which
 // may stand in a [StepError].
