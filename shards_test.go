@@ -240,6 +240,26 @@ func TestShards(t *testing.T) {
 	}
 }
 
+// TestShardFar: where numbers lie so far apart that sums of Newton's method overflow, a fit in shards has the bits of one machine, too.
+func TestShardFar(t *testing.T) {
+	x := Mat{5, 7, []float64{31, 12, 0, 0.5, 7, 1e-9, 0, 10, 1e30, 3, 1e-100, 1e-300, 1e30, 5e-324, 2, 2, 0.5, 7, 0, 1e-3, 1 + 0x1p-52, 3, 10, 1e12, 1e12, 5e-324, 5e-324, 1e30,
+		7, 1e-9, 0.5, 1e13, 1e-60, 7, 1e30}, 7}
+	for _, loss := range []Loss{KL, Frobenius, Beta(0.5), Beta(1.5)} {
+		opts := []FitOption{WithLoss(loss), WithUpdates(UpdatesNewton), WithMissingValues(), WithEpochs(19)}
+		want, err := FitNMF(t.Context(), x, 3, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newShelf(t)
+		if err := PlanNMF(t.Context(), s, 1, x, 3, opts...); err != nil {
+			t.Fatal(err)
+		}
+		if got := finish(t, s); !bytes.Equal(marshalled(t, got), marshalled(t, want)) {
+			t.Errorf("%v: another model", loss)
+		}
+	}
+}
+
 // planned is a fit of x in shards, of some rounds done.
 func planned(t *testing.T, s *shelf, kind string, rounds int) (*Sharded, Mat) {
 	t.Helper()

@@ -64,7 +64,7 @@ func (m *mainNMF) parts() (p []section.Part) {
 		p = append(p, section.Within(m.seen, 0, float64(m.rows)))
 	}
 	if m.slopes != nil {
-		p = append(p, section.Finite(m.slopes))
+		p = append(p, section.Any(m.slopes))
 	}
 	return p
 }
@@ -261,7 +261,7 @@ func (f *Fit) passed(of func(run int) [][]float64, u []float64, round, shard int
 	var num, us []section.Part
 	for run := cut.From; run < cut.To; run++ {
 		for _, s := range of(run) {
-			num = append(num, section.Finite(s))
+			num = append(num, section.Any(s)) // far from 1 a sum may overflow, and the steps that it is of are none
 		}
 	}
 	if from, to := cut.Rows(); p.Penalty > 0 {
