@@ -190,6 +190,11 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 		pieces := nmf.UpdatesNumbers(f.n, f.k, f.workers, f.hidden)
 		step = size(2, most, f.k) + pieces
 		reduce = pieces
+		if c.updates == UpdatesNewton {
+			state, sum, main = state+size(2, f.k), size(2, v)+size(2, f.k)+size(f.k, f.k+kernel.Lanes)+3, size(3, v)+size(3, f.n)
+			step = size(4, most, f.k) + nmf.NewtonNumbers(most, f.n, f.k, f.workers) + v
+			reduce = nmf.NewtonNumbers(0, f.n, f.k, f.workers) + size(3, v)
+		}
 		finish = size(f.d+f.n, f.k) + size(2, most, state)
 		plan = size(2, f.d+f.n, f.k)
 		if c.start == StartSVD {

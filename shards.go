@@ -94,15 +94,16 @@ func (e *ShardError) Error() string {
 }
 func (e *ShardError) Unwrap() error { return e.Err }
 
-// PlanNMF begins an NMF whose rows are split into so many shards, by [UpdatesMultiplicative], and leaves
-// it in a store: the model has the bits of [FitNMF] with these options and WithUpdates(UpdatesMultiplicative), which is
-// the default here. x is read during the plan alone.
+// PlanNMF begins an NMF whose rows are split into so many shards, and leaves it in a store: the model has the bits of
+// [FitNMF] with these options and WithUpdates, of which the default here is [UpdatesMultiplicative], a round an epoch.
+// By [UpdatesNewton] an epoch takes two rounds, under Frobenius without hidden cells one; now and then one more. x is read
+// during the plan alone.
 //
 // There are at most as many shards as runs that the rows are summed in: one for each 16 rows, at most 16
 // (fewer than that for a small matrix).
 //
-// Errors are those of [FitNMF]; an [*OptionError] for options that a fit in shards does not have: WithUpdates of
-// another kind, WithRestarts, WithCheckpoint and WithResume; and those of the store. Begun again with the same arguments it writes
+// Errors are those of [FitNMF]; an [*OptionError] for options that a fit in shards does not have: WithRestarts,
+// WithCheckpoint and WithResume; and those of the store. Begun again with the same arguments it writes
 // the same bytes. A store that has another fit is an [*OptionError].
 func PlanNMF(ctx context.Context, store Store, shards int, x Rows, rank int, opts ...FitOption) error {
 	c := nmfDefaults()
@@ -187,10 +188,7 @@ func settingsOf(p *shard.Plan) settings {
 
 // inShards reports options of an NMF, or of a QMF of d rows, that a fit in shards does not have.
 func (c *config) inShards(kind uint32, d int) error {
-	switch {
-	case kind == kinds.NMF && c.updates != UpdatesMultiplicative:
-		return &OptionError{Option: option.Updates.String(), Value: c.updates.String(), Bound: "a fit in shards has UpdatesMultiplicative alone"}
-	case kind == kinds.QMF && c.batchRows < d:
+	if kind == kinds.QMF && c.batchRows < d {
 		return &OptionError{Option: option.Batch.String(), Value: itoa(c.batchRows), Bound: "a fit in shards has one batch of all " + itoa(d) + " rows"}
 	}
 	return nil
@@ -455,6 +453,9 @@ func (s *Sharded) readCells(shard int) (*cells, error) {
 	return c, nil
 }
 
+// The package of shards knows Newton's method by its number.
+var _ = [1]struct{}{}[shard.Newton-UpdatesNewton]
+
 // startNMF makes the start of an NMF.
 func (t *task) startNMF(ctx context.Context, p *shard.Plan, first *shard.Start) error {
 	f := &nmfFit{factors: newFactors(p.D, p.N, p.K), cells: t.cells, loss: t.loss, course: newCourse(ctx, t.config, p.D)}
@@ -462,7 +463,19 @@ func (t *task) startNMF(ctx context.Context, p *shard.Plan, first *shard.Start) 
 		return stoppedAt(0, err)
 	}
 	first.V = f.matV().Data
-	p.BeginNMF(first, f.u)
+	var seen []float64
+	if p.Partial && t.updates == UpdatesNewton {
+		seen = make([]float64, p.N)
+		x, observed := make([]float64, p.N), make([]bool, p.N)
+		for i := range p.D {
+			for j, o := range t.cells.readRow(x, observed, i) {
+				if o {
+					seen[j]++
+				}
+			}
+		}
+	}
+	p.BeginNMF(first, f.u, seen)
 	return nil
 }
 
