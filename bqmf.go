@@ -24,6 +24,7 @@ import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
@@ -113,7 +114,7 @@ func runBQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*BQMF, er
 	if err != nil {
 		return nil, err
 	}
-	t := &task{config: &c, kind: kindBQMF, x: x, rank: rank, cells: visible}
+	t := &task{config: &c, kind: kinds.BQMF, x: x, rank: rank, cells: visible}
 	past, err := t.reopen()
 	if err != nil {
 		return nil, err
@@ -1089,11 +1090,22 @@ func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float6
 	return v, sum / float64(visible), nil
 }
 
-// The file of a BQMF (model.go) and its checkpoint (checkpoint.go).
+// The file of a BQMF (internal/kinds) and its checkpoint (checkpoint.go).
 
-// MarshalBinary returns the model as a file.
+// MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].
 func (m *BQMF) MarshalBinary() ([]byte, error) {
+	if err := m.writable(kinds.BQMF, -limit.Moment, limit.Moment); err != nil {
+		return nil, err
+	}
 	p := m.post
+	switch {
+	case p == nil || m.U.Rows != p.D || m.U.Cols != p.K || m.V.Cols != p.N:
+		return nil, &ShapeError{What: "U, V", Got: m.U.size() + ", " + m.V.size(), Want: "the sizes that were fitted"}
+	case !slices.Contains(strengths[:], m.Strength):
+		return nil, &DataError{Row: -1, Col: -1, Value: m.Strength, Problem: "Strength must be 0.5 or 1"}
+	case !(m.LeaveOneOut >= 0 && m.LeaveOneOut <= math.MaxFloat64):
+		return nil, &DataError{Row: -1, Col: -1, Value: m.LeaveOneOut, Problem: "LeaveOneOut must be finite and not negative"}
+	}
 	size := p.K * (p.K + 1) / 2
 	tight := func(b []float64, lines int) []float64 {
 		out := make([]float64, 0, lines*size)
@@ -1114,13 +1126,13 @@ func (m *BQMF) MarshalBinary() ([]byte, error) {
 		of, alike := p.Alike.Encode()
 		all = append(all, section.Words("ALIK", of...), section.Floats("ALIZ", alike))
 	}
-	return section.Encode(kindBQMF, all), nil
+	return section.Encode(kinds.BQMF, all), nil
 }
 
 // UnmarshalBinary makes m the model in data, or returns a [*FormatError] and
 // leaves m as it was.
 func (m *BQMF) UnmarshalBinary(data []byte) error {
-	f, err := decode(data, kindBQMF)
+	f, err := decode(data, kinds.BQMF)
 	if err != nil {
 		return err
 	}
@@ -1187,7 +1199,7 @@ func (m *BQMF) UnmarshalBinary(data []byte) error {
 			return f.fail("NOIS", "a noise of a sample is out of range")
 		}
 	}
-	if !(p.Unit >= 1/limit.Moment && p.Unit <= limit.Moment) || b.Strength != strengths[0] && b.Strength != strengths[1] || !(b.LeaveOneOut >= 0) {
+	if !(p.Unit >= 1/limit.Moment && p.Unit <= limit.Moment) || !slices.Contains(strengths[:], b.Strength) || !(b.LeaveOneOut >= 0) {
 		return f.fail("NOIS", "a unit, strength or loss is out of range")
 	}
 	if err := f.readCurves(b); err != nil {
@@ -1278,7 +1290,7 @@ func (f *bqmfFit) checkpoint(fit *posterior.Fit, run, epoch int, done bool, judg
 	if f.best != nil {
 		s.best, _ = f.best.MarshalBinary()
 	}
-	return f.save(s.encode(kindBQMF, f.config, f.rankAsked, f.fingerprints))
+	return f.save(s.encode(kinds.BQMF, f.config, f.rankAsked, f.fingerprints))
 }
 
 // resumeFrom takes the state of a checkpoint.

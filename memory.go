@@ -10,6 +10,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -143,9 +144,9 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 	if method != MethodNMF && method != MethodQMF {
 		return ShardMemory{}, &OptionError{Option: "method", Value: method.String(), Bound: "must be MethodNMF or MethodQMF"}
 	}
-	before, kind := []FitOption{WithUpdates(UpdatesMultiplicative)}, uint32(kindNMF)
+	before, kind := []FitOption{WithUpdates(UpdatesMultiplicative)}, kinds.NMF
 	if method == MethodQMF {
-		before, kind = []FitOption{WithBatch(max(d, 1))}, kindQMF
+		before, kind = []FitOption{WithBatch(max(d, 1))}, kinds.QMF
 	}
 	opts = append(before, opts...)
 	c, f, err := sizesOf(method, d, n, rank, opts)
@@ -189,6 +190,11 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 		pieces := nmf.UpdatesNumbers(f.n, f.k, f.workers, f.hidden)
 		step = size(2, most, f.k) + pieces
 		reduce = pieces
+		if c.updates == UpdatesNewton {
+			state, sum, main = state+size(2, f.k), size(2, v)+size(2, f.k)+size(f.k, f.k+kernel.Lanes)+3, size(3, v)+size(3, f.n)
+			step = size(4, most, f.k) + nmf.NewtonNumbers(most, f.n, f.k, f.workers) + v
+			reduce = nmf.NewtonNumbers(0, f.n, f.k, f.workers) + size(3, v)
+		}
 		finish = size(f.d+f.n, f.k) + size(2, most, state)
 		plan = size(2, f.d+f.n, f.k)
 		if c.start == StartSVD {
