@@ -34,6 +34,7 @@ import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/gauss"
 	"github.com/quantmf/quantmf/internal/journal"
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -107,14 +108,14 @@ func (e *ShardError) Unwrap() error { return e.Err }
 func PlanNMF(ctx context.Context, store Store, shards int, x Rows, rank int, opts ...FitOption) error {
 	c := nmfDefaults()
 	c.updates = UpdatesMultiplicative
-	t, err := open(kindNMF, option.FitNMF, &c, x, rank, opts)
+	t, err := open(kinds.NMF, option.FitNMF, &c, x, rank, opts)
 	if err != nil {
 		return err
 	}
 	if err := c.settleNMF(); err != nil {
 		return err
 	}
-	if err := c.inShards(kindNMF, t.cells.d); err != nil {
+	if err := c.inShards(kinds.NMF, t.cells.d); err != nil {
 		return err
 	}
 	return t.planShards(ctx, store, shards, t.startNMF)
@@ -132,7 +133,7 @@ func PlanNMF(ctx context.Context, store Store, shards int, x Rows, rank int, opt
 // the same bytes. A store that has another fit is an [*OptionError].
 func PlanQMF(ctx context.Context, store Store, shards int, x Rows, rank int, opts ...FitOption) error {
 	c := qmfDefaults()
-	t, err := open(kindQMF, option.FitQMF, &c, x, rank, opts)
+	t, err := open(kinds.QMF, option.FitQMF, &c, x, rank, opts)
 	if err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func PlanQMF(ctx context.Context, store Store, shards int, x Rows, rank int, opt
 	if !c.given.Has(option.Batch) {
 		c.batchRows = d
 	}
-	if err := c.inShards(kindQMF, d); err != nil {
+	if err := c.inShards(kinds.QMF, d); err != nil {
 		return err
 	}
 	return t.planShards(ctx, store, shards, t.startQMF)
@@ -187,7 +188,7 @@ func settingsOf(p *shard.Plan) settings {
 
 // inShards reports options of an NMF, or of a QMF of d rows, that a fit in shards does not have.
 func (c *config) inShards(kind uint32, d int) error {
-	if kind == kindQMF && c.batchRows < d {
+	if kind == kinds.QMF && c.batchRows < d {
 		return &OptionError{Option: option.Batch.String(), Value: itoa(c.batchRows), Bound: "a fit in shards has one batch of all " + itoa(d) + " rows"}
 	}
 	return nil
@@ -313,7 +314,7 @@ func (s *Sharded) stepOf(ctx context.Context, of int) func(r *shard.Round, state
 		workers := pool.New(0, rows.d)
 		defer workers.Close()
 		workers.Bind(ctx)
-		if p := s.fit.Plan; p.Kind == kindNMF {
+		if p := s.fit.Plan; p.Kind == kinds.NMF {
 			made, err = s.fit.StepNMF(r, of, state, v, newProblem(newFactors(rows.d, p.N, p.K), rows, p.Loss, p.Penalty, workers))
 		} else {
 			made, err = s.stepQMF(ctx, r, of, state, v, rows, workers)
@@ -336,7 +337,7 @@ func (s *Sharded) Reduce(ctx context.Context, round int) (Round, error) {
 		workers := pool.New(0, s.fit.Plan.N)
 		defer workers.Close()
 		workers.Bind(ctx)
-		if s.fit.Plan.Kind == kindNMF {
+		if s.fit.Plan.Kind == kinds.NMF {
 			next, main, err = s.fit.ReduceNMF(r, v, workers)
 		} else {
 			next, main, err = s.reduceQMF(r, v, workers)
@@ -363,7 +364,7 @@ func (s *Sharded) Finish(ctx context.Context) (Model, error) {
 		return nil, &OptionError{Option: "Finish", Value: "round " + itoa(r.Number), Bound: "the fit is not over"}
 	}
 	var m fitted
-	if s.fit.Plan.Kind == kindNMF {
+	if s.fit.Plan.Kind == kinds.NMF {
 		m, err = s.finishNMF(r)
 	} else {
 		m, err = s.finishQMF(r)

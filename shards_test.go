@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/section"
@@ -557,7 +558,7 @@ func TestShardRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := qmfDefaults()
-		whole, err := open(kindQMF, option.FitQMF, &c, x, 1, opts)
+		whole, err := open(kinds.QMF, option.FitQMF, &c, x, 1, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -699,7 +700,7 @@ func TestShardNumbers(t *testing.T) {
 			for _, name := range names {
 				b := reference.blobs[name]
 				kind, _, _ := strings.Cut(name, "-")
-				f, err := section.Decode(b, section32(b), kindName, nil, tags[kind])
+				f, err := section.Decode(b, section32(b), kinds.Name, nil, tags[kind])
 				if err != nil {
 					t.Fatal(name, err)
 				}

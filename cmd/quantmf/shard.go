@@ -260,7 +260,8 @@ func (f *shardFlags) about(t *table.Table) ([]byte, error) {
 	}
 	say("-seed", "1")
 	m.Command = shellLine(append(words, f.name()))
-	none, err := new(quantmf.NMF).MarshalBinary() // a file to put them behind
+	one := quantmf.NMF{Factorisation: quantmf.Factorisation{U: quantmf.NewMat(1, 1), V: quantmf.NewMat(1, 1)}}
+	none, err := one.MarshalBinary() // a file to put them behind
 	if err != nil {
 		return nil, err
 	}
