@@ -292,10 +292,16 @@ func (c *config) checkColumns(x Rows, d int) (visible int, err error) {
 		return 0, &ShapeError{What: "x", Got: itoa(rows) + " rows", Want: itoa(d) + ", the features of the model"}
 	}
 	seen, from := make([]bool, n), newRowReader(x)
+	whole := false // a row has no missing cell
 	for i := range d {
 		row, err := from.row(i)
 		if err != nil {
 			return 0, err
+		}
+		if _, ok := c.takes(row); ok {
+			whole = true
+			visible += n
+			continue
 		}
 		for j, v := range row {
 			if err := c.checkCell(i, j, v); err != nil {
@@ -307,7 +313,7 @@ func (c *config) checkColumns(x Rows, d int) (visible int, err error) {
 			}
 		}
 	}
-	if j := slices.Index(seen, false); j >= 0 {
+	if j := slices.Index(seen, false); j >= 0 && !whole {
 		return 0, &DataError{Row: -1, Col: j, Value: math.NaN(), Problem: "the column has no observed cell"}
 	}
 	return visible, nil

@@ -139,6 +139,7 @@ func (b *Linear) searches() func() search {
 type column struct {
 	x      []float64 // of sum 1
 	filled []float64 // Pad(d): the same, with the mean where a cell is missing
+	holes  bool      // some are
 }
 
 // linear is the search of a column.
@@ -157,10 +158,14 @@ type linear struct {
 
 func (p *linear) begin(_ int, column []float64) ([]float64, bool) {
 	k := p.at.K
-	p.unit = 0
-	for _, x := range column {
-		if x == x {
-			p.unit += x
+	copy(p.filled, column)
+	p.unit, p.holes = kernel.Sum(p.filled), false
+	if p.unit != p.unit {
+		p.unit, p.holes = 0, true
+		for _, x := range column {
+			if x == x {
+				p.unit += x
+			}
 		}
 	}
 	if !(p.unit > 0) || k == 0 {
@@ -185,15 +190,14 @@ func (p *linear) begin(_ int, column []float64) ([]float64, bool) {
 // that of all, and missing cells are taken to be as the mean. It tells whether it came to the minimum;
 // else no entry is 0 after it.
 func (p *linear) leap() bool {
-	seen, holes := 0.0, false
-	for i, x := range p.x {
-		if p.filled[i] = x; x != x {
-			holes = true
-		} else {
-			seen += p.mean[i]
+	copy(p.filled, p.x)
+	if p.holes {
+		seen := 0.0
+		for i, x := range p.x {
+			if x == x {
+				seen += p.mean[i]
+			}
 		}
-	}
-	if holes {
 		for i, x := range p.x {
 			if x != x {
 				p.filled[i] = p.mean[i] / max(seen, floorShare)
@@ -209,7 +213,7 @@ func (p *linear) leap() bool {
 	for c, s := range p.at.S {
 		p.v[c] += s
 	}
-	if p.Linear.loss == divergence.Frobenius && !holes {
+	if p.Linear.loss == divergence.Frobenius && !p.holes {
 		for c := range p.at.G { // once more, for what the ridge has cost
 			p.at.G[c] += p.at.Times(c, p.at.S)
 		}

@@ -18,8 +18,13 @@ type Form struct {
 
 // New returns the form that is 0 everywhere, in k unknowns.
 func New(k int) Form {
-	return Form{K: k, G: make([]float64, k), H: make([]float64, k*k), S: make([]float64, k),
-		l: make([]float64, k*k), inverse: make([]float64, k), free: make([]int, 0, k), r: make([]float64, k), x: make([]float64, k), fixed: make([]bool, k)}
+	room := make([]float64, k*(2*k+5))
+	v := func(n int) []float64 {
+		some := room[:n:n]
+		room = room[n:]
+		return some
+	}
+	return Form{K: k, G: v(k), H: v(k * k), S: v(k), l: v(k * k), inverse: v(k), r: v(k), x: v(k), free: make([]int, 0, k), fixed: make([]bool, k)}
 }
 
 // Clear makes g and H zero.
