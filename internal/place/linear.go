@@ -116,12 +116,14 @@ func (b *Linear) cells() func(t *tile, i, rows, np int) {
 			}
 			b.loss.Differentiate(value, t.slope[lo:hi], t.curvature[lo:hi], t.expected[lo:hi], t.x[(i+r)*t.wide:], t.w[lo:hi], floorShare)
 		}
+		if !b.convex { // all are cautious
+			copy(t.curvature[:rows*np], t.expected)
+			return
+		}
 		for r := range rows {
 			curvature, expected := t.curvature[r*np:(r+1)*np], t.expected[r*np:(r+1)*np]
 			for _, l := range t.cautious {
-				if e := expected[l]; curvature[l] < e || !b.convex {
-					curvature[l] = e
-				}
+				curvature[l] = max(curvature[l], expected[l])
 			}
 		}
 	}
