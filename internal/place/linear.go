@@ -102,6 +102,8 @@ func (b *Linear) begins() {
 
 func (b *Linear) features() (u []float64, d, k int) { return b.u, b.d, len(b.alive) }
 
+func (b *Linear) valued() bool { return !b.convex }
+
 func (b *Linear) cells() func(t *tile, i, rows, np int) {
 	return func(t *tile, i, rows, np int) {
 		each, n := np, rows

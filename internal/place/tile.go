@@ -46,11 +46,13 @@ type search interface {
 type Method interface {
 	// features returns U, d × k, in the rows that matter.
 	features() (u []float64, d, k int)
+	// valued tells whether searches ask for losses.
+	valued() bool
 	// searches returns one worker's: it returns one search after another, for as many lanes. They begin one at a
 	// time.
 	searches() func() search
 	// cells returns one worker's: for rows of t from i on, np lanes each, it fills slopes and
-	// curvatures in w, and losses, unless searches do not ask for them.
+	// curvatures in w, and losses, if searches ask for them.
 	cells() func(t *tile, i, rows, np int)
 }
 
@@ -72,6 +74,7 @@ type tile struct {
 	pairs                               []float64 // U_ic U_ib, b <= c, of a group of rows
 	all                                 []float64 // the same of all rows, which workers share, or nil
 	ones                                []float64
+	valued                              bool // there are losses
 	// Sums, np numbers a row, and where the lanes look:
 	v, g, h, sum []float64
 	cells        func(t *tile, i, rows, np int)
@@ -91,7 +94,7 @@ func newTile(m Method, wide int, all []float64) *tile {
 	size, pairs := max(together, wide), k*(k+1)/2
 	t := &tile{u: u, d: d, k: k, wide: wide, x: v(d * wide), lanes: make([]lane, wide), cautious: make([]int, 0, wide),
 		w: v(size), loss: v(size), slope: v(size), curvature: v(size), expected: v(size),
-		all: all, ones: v(size / kernel.Lanes),
+		all: all, valued: m.valued(), ones: v(size / kernel.Lanes),
 		v: v(k * wide), g: v(k * wide), h: v(pairs * wide), sum: v(wide), cells: m.cells()}
 	if all == nil {
 		t.pairs = v(size / kernel.Lanes * pairs)
@@ -279,7 +282,9 @@ func (t *tile) pass(ctx context.Context) bool {
 		} else {
 			pairs = t.all[i*all : (i+rows)*all]
 		}
-		kernel.AccumulateRows(sum, t.ones[:rows], t.loss[:n], rows)
+		if t.valued {
+			kernel.AccumulateRows(sum, t.ones[:rows], t.loss[:n], rows)
+		}
 		kernel.AccumulateRows(g, u, t.slope[:n], rows)
 		kernel.AccumulateRows(h, pairs, t.curvature[:n], rows)
 	}
