@@ -117,8 +117,8 @@ func TestLoad(t *testing.T) {
 	runtime.KeepAlive(models)
 }
 
-// TestTransformTime: the time of the processor that placing the samples of a fit takes, beside that of
-// the fit. The bounds are a quarter above what was measured beside other loads.
+// TestTransformTime: the time of the processor that placing the samples of a fit takes is .3 of that of the fit
+// at most, each the least of several, by turns.
 func TestTransformTime(t *testing.T) {
 	if os.Getenv("QUANTMF_LONG") == "" {
 		t.Skip("a measurement: set QUANTMF_LONG")
@@ -126,17 +126,18 @@ func TestTransformTime(t *testing.T) {
 	ctx := context.Background()
 	x, _ := bent(400, 221, 4, 0, 9)
 	for _, c := range []struct {
-		name string
-		most float64
-		fit  func() (Model, error)
+		name   string
+		most   float64
+		rounds int // more where a fit takes milliseconds
+		fit    func() (Model, error)
 	}{
-		{"NMF", 0.5, func() (Model, error) { return FitNMF(ctx, x, 10) }},
-		{"QMF", 0.45, func() (Model, error) { return FitQMF(ctx, x, 10) }},
-		{"QMFQ", 0.2, func() (Model, error) { return FitQMFQ(ctx, x, 10) }},
-		{"BQMF", 0.06, func() (Model, error) { return FitBQMF(ctx, x, 0) }},
+		{"NMF", 0.3, 20, func() (Model, error) { return FitNMF(ctx, x, 10) }},
+		{"QMF", 0.3, 3, func() (Model, error) { return FitQMF(ctx, x, 10) }},
+		{"QMFQ", 0.15, 3, func() (Model, error) { return FitQMFQ(ctx, x, 10) }},
+		{"BQMF", 0.06, 3, func() (Model, error) { return FitBQMF(ctx, x, 0) }},
 	} {
 		fit, place := time.Duration(1<<62), time.Duration(1<<62)
-		for range 3 {
+		for range c.rounds {
 			began := cpuTime()
 			m, err := c.fit()
 			if err != nil {
