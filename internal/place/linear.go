@@ -157,7 +157,7 @@ type linear struct {
 	v, try, s      []float64
 	loss           float64 // at v, where it is not convex
 	promise, share float64 // a, and how much of s is in try
-	scale          float64 // vᵀHv
+	scale          float64 // vᵀHv, where a is small beside it
 	step           int
 	stands         bool // try is v
 }
@@ -178,9 +178,11 @@ func (p *linear) begin(_ int, column []float64) ([]float64, bool) {
 		clear(p.v)
 		return nil, false
 	}
-	for i, x := range column {
-		p.x[i] = x / p.unit
+	units := p.filled[:p.d]
+	for i := range units {
+		units[i] = p.unit
 	}
+	kernel.Divide(p.x, column, units)
 	for c := range p.try {
 		p.v[c] = 1 / float64(k)
 	}
@@ -247,7 +249,7 @@ func (p *linear) cautious() bool {
 }
 
 func (p *linear) next(loss float64) bool {
-	slope := dot(p.form.G, p.s)
+	k, slope := p.form.K, dot(p.form.G, p.s)
 	switch {
 	case p.stands:
 		p.stands = false
@@ -275,8 +277,14 @@ func (p *linear) next(loss float64) bool {
 	p.form.Bounded(p.v, ridge)
 	copy(p.s, p.form.S)
 	p.promise, p.share, p.scale = -dot(p.form.G, p.s), 1, 0
+	most := 0.0 // k Σ v_c² H_cc, which vᵀHv is not above
 	for c, v := range p.v {
-		p.scale += float64(v * p.form.Times(c, p.v))
+		most += float64(float64(float64(k)*v*v) * p.form.H[c*k+c])
+	}
+	if p.promise <= p.settled*most {
+		for c, v := range p.v {
+			p.scale += float64(v * p.form.Times(c, p.v))
+		}
 	}
 	if p.step == mostSteps || p.promise <= still*p.scale {
 		return false
