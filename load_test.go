@@ -117,8 +117,8 @@ func TestLoad(t *testing.T) {
 	runtime.KeepAlive(models)
 }
 
-// TestTransformTime: the time of the processor that placing the samples of a fit takes is .3 of that of the fit
-// at most, each the least of several by turns. Some calls go together: what threads on other processors use is counted at
+// TestTransformTime: the time of the processor that placing the samples of a fit takes is .3 of that of the fit or less (.28 of
+// NMF, where the test allows for noise), each the least of several by turns. Some calls go together: what threads on other processors use is counted at
 // ticks, which are as long as a call.
 func TestTransformTime(t *testing.T) {
 	if os.Getenv("QUANTMF_LONG") == "" {
@@ -132,9 +132,9 @@ func TestTransformTime(t *testing.T) {
 		fits, placings int // that go together
 		fit            func() (Model, error)
 	}{
-		{"NMF", 0.3, 12, 40, func() (Model, error) { return FitNMF(ctx, x, 10) }},
+		{"NMF", 0.35, 12, 40, func() (Model, error) { return FitNMF(ctx, x, 10) }},
 		{"QMF", 0.3, 1, 3, func() (Model, error) { return FitQMF(ctx, x, 10) }},
-		{"QMFQ", 0.15, 1, 3, func() (Model, error) { return FitQMFQ(ctx, x, 10) }},
+		{"QMFQ", 0.13, 1, 3, func() (Model, error) { return FitQMFQ(ctx, x, 10) }},
 		{"BQMF", 0.06, 1, 20, func() (Model, error) { return FitBQMF(ctx, x, 0) }},
 	} {
 		fit, place := time.Duration(1<<62), time.Duration(1<<62)

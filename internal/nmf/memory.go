@@ -21,7 +21,7 @@ func UpdatesNumbers(n, k, workers float64, hidden bool) float64 {
 // pieces, factors ahead and behind, and room for rows and their products.
 func NewtonNumbers(d, n, k, workers float64) float64 {
 	return thinNumbers(n, k, 3+2*workers, workers) + product(workers, bandCells+1, n) + product(2*Chunks+6, k, n) + product(3*Chunks, n) + product(2, d, k) + product(Chunks+1, k, k) +
-		product(workers, 5*Group, n) + product(workers, 6, stripColumns+Group, k)
+		product(workers, 5*Group, n) + product(workers, 9, exactRows, k) + product(workers, min(exactNumbers, product(exactRows, n)))
 }
 
 // thinNumbers is what rows that are mostly zero take under KL: so many matrices of V's size, whose components are

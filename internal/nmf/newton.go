@@ -31,7 +31,7 @@ package nmf
 // non-negative. Under Frobenius' loss the last sum is 0 and the bound exact.
 //
 // Where no cell is hidden Frobenius' loss has the same Hessian AᵀA for every column, and the
-// sweeps themselves lower it (HALS, Cichocki and Phan 2009, twelve sweeps a half): t = 1.
+// sweeps themselves lower it: exact.go.
 //
 // # Other β
 //
@@ -86,12 +86,10 @@ import (
 const (
 	warmEpochs   = 3   // multiplicative updates before Newton's method: it finds poor optima from afar
 	newtonSweeps = 4   // of coordinate descent
-	exactSweeps  = 12  // where that lowers the loss itself
 	leastShare   = 0.1 // of the shared Hessian's diagonal, below which h does not fall; and of z, below which y does not
 	ridge        = 1e-6
 	longestStep  = 2
 	leastEntry   = 0.01 // of the mean of its component, where cells are hidden
-	closeFit     = 1e-3 // of Σ X²/2: a loss below is taken cell by cell
 )
 
 // Newton is an NMF by Newton's method under way. It begins as an Updates, whose
@@ -101,7 +99,6 @@ type Newton struct {
 	Updates
 	exact bool // Frobenius, no cell hidden
 	sized bool // the pieces have the size
-	close bool // a pass takes the loss alone, cell by cell
 	apart bool // cells are looked at one by one: some are hidden, or the loss has powers
 	taken bool // the multiplicative updates are over
 	still bool // neither y nor z was lower: nothing moves any more
@@ -117,7 +114,7 @@ type Newton struct {
 	room           []newtonScratch
 	cols           int // pieces of the columns
 
-	directs, searches, moves, halves, gradients func(worker, piece int)
+	directs, searches, moves, halves, gradients, residuals func(worker, piece int)
 }
 
 // momentum is what an epoch takes over from the one before: z, and τ, which is 1 where there is
@@ -186,7 +183,7 @@ type newtonScratch struct {
 	product                []float64 // n: of one row
 	u, squares, p, g, h, t []float64 // rows of U, and what belongs to them
 	over, wide             []float64 // of the shared Hessian: rows of U by their weights, and padded
-	laid                   []float64 // rows of X as exact halves read them
+	laid                   []float64 // rows of X, see lay
 	strip                  strip
 	observed               []bool
 	seen                   [Group][]bool
@@ -219,6 +216,9 @@ func NewNewton(p Problem) *Newton {
 	n.set(p)
 	n.apart = p.Partial || n.powers()
 	n.directs, n.searches, n.moves, n.halves, n.gradients = n.direct, n.searchV, n.moveV, n.halfU, n.gradient
+	if n.exact {
+		n.halves, n.gradients, n.residuals = n.halfExact, n.gradientExact, n.residual
+	}
 	return n
 }
 
@@ -246,7 +246,7 @@ func (f *Newton) start() {
 	f.open()
 	copy(f.zu, f.U)
 	copy(f.zv, f.y)
-	f.last = f.lossesAhead()
+	f.last = f.lossesNext()
 }
 
 // take goes over from multiplicative updates.
@@ -278,24 +278,26 @@ func (f *Newton) take() {
 			f.pieces[i].den = v(k * np)
 		}
 	}
+	group, wide := Group, k*stripColumns
 	if f.exact {
 		f.gram, f.some = v(k*k), v(k*k)
+		group = f.rowsTogether()
+		wide = max(wide, k*group)
 	} else {
 		f.z2 = v(k * np)
 	}
-	rows, tile, wide := Group*k, Group*f.tiles.width, k*stripColumns
+	rows, tile := group*k, Group*f.tiles.width
 	for i := range f.room {
 		ws := &f.room[i]
-		ws.x, ws.w, ws.r = v(Group*np), v(Group*np), v(tile)
-		ws.u, ws.squares, ws.p, ws.g, ws.h, ws.t = v(rows), v(rows), v(rows), v(rows), v(rows), v(rows)
-		ws.over, ws.wide = v(rows), v(Group*kernel.Pad(k))
+		ws.r, ws.g, ws.t, ws.wide = v(tile), v(rows), v(rows), v(Group*kernel.Pad(k))
 		ws.strip = strip{b: v(wide), g: v(wide), h: v(wide), p: v(wide), low: v(wide), r: v(wide), root: v(wide),
 			weight: v(stripColumns), slope: v(stripColumns), limits: v(stripColumns)}
 		if f.exact {
-			ws.laid = v(Group * np)
-		} else {
-			ws.q, ws.d = v(tile), v(tile)
+			ws.x, ws.w, ws.laid = v(np), v(tile), v(group*np)
+			continue
 		}
+		ws.x, ws.w, ws.q, ws.d = v(Group*np), v(Group*np), v(tile), v(tile)
+		ws.u, ws.squares, ws.p, ws.h, ws.over = v(rows), v(rows), v(rows), v(rows), v(rows)
 		if f.apart {
 			ws.product, ws.observed = v(np), make([]bool, Group*f.N)
 		}
@@ -347,48 +349,19 @@ func (f *Newton) accept(l Losses) {
 // refresh makes a pass for the loss at the next y and the gradient of V there.
 func (f *Newton) refresh() {
 	f.sums(f.sumV, f.nv)
-	f.products()
+	if f.exact {
+		f.products()
+	}
 	f.uprights(nil, nil, f.nv)
 	f.Pool.Do(len(f.pieces), f.gradients)
 }
 
-// products fills gram, which the loss is taken of where the metric is exact.
-func (f *Newton) products() {
-	if !f.exact {
-		return
+// lossesNext are those at the next y.
+func (f *Newton) lossesNext() Losses {
+	if f.exact {
+		return f.lossesExact()
 	}
-	clear(f.gram)
-	for t := range f.tiles.count {
-		lo, hi := f.tile(t)
-		v := f.nv[f.K*lo : f.K*hi]
-		kernel.DotsRows(f.some, v, v, f.K)
-		add(f.gram, f.some)
-	}
-}
-
-// lossesAhead are those at the next y. Where the metric is exact they are
-//
-//	Σ (X-W)²/2 = Σ X²/2 - <UᵀX, V> + <UᵀU, VVᵀ>/2,
-//
-// products that the halves need anyway; where little of the first is left, of which the others take the rest, a
-// further pass takes them cell by cell.
-func (f *Newton) lossesAhead() Losses {
-	l := f.losses(f.nu, f.nv)
-	if !f.exact {
-		return l
-	}
-	f.sized = true
-	size := 0.0
-	for i := range f.extra {
-		size += f.extra[i].size
-	}
-	if !(float64(l.Visible*float64(f.Visible)) >= float64(closeFit*size)) {
-		f.close = true
-		f.Pool.Do(len(f.pieces), f.gradients)
-		f.close = false
-		l = f.losses(f.nu, f.nv)
-	}
-	return l
+	return f.losses(f.nu, f.nv)
 }
 
 // sums fills s with the sums over the rows of v, in tiles.
@@ -419,13 +392,13 @@ func (f *Newton) Epoch(e int) (Losses, error) {
 		f.between()
 		f.uprights(f.z, f.z2, f.nv)
 		f.Pool.Do(len(f.pieces), f.halves)
-		l := f.lossesAhead()
+		l := f.lossesNext()
 		if f.rises(l) {
 			f.tau[0] = 1
 			copy(f.nu, f.zu)
 			copy(f.nv, f.z)
 			f.refresh()
-			l = f.lossesAhead()
+			l = f.lossesNext()
 		}
 		if err := f.Pool.Err(); err != nil {
 			return Losses{}, err
@@ -466,15 +439,9 @@ func (m *metric) share(exact bool, total float64) {
 	}
 }
 
-// solve fills p with the direction of every column, or under an exact metric with where
-// it leads, and the slope along it and the longest step.
-func (m *metric) solve(s *strip, exact bool) {
+// solve fills p with the direction of every column, and the slope along it and the longest step.
+func (m *metric) solve(s *strip) {
 	n := s.n
-	if exact {
-		copy(s.p, s.b)
-		kernel.Bounded(s.p, s.low, s.g, m.c, m.inverse, exactSweeps)
-		return
-	}
 	for a, low := range m.floor {
 		if low == 0 {
 			continue
@@ -623,10 +590,12 @@ func (f *Newton) direct(worker, piece int) {
 		for j := range n {
 			s.weight[j] = f.metric.weigh(f.Loss, s.weight[j], f.shareV[lo+j], f.N)
 		}
-		f.metric.solve(s, f.exact)
 		to := f.nv
 		if f.exact {
+			f.metric.sweep(s)
 			to = f.z
+		} else {
+			f.metric.solve(s)
 		}
 		for c := range f.K {
 			at := f.K*from + c*width + lo - from
@@ -805,7 +774,9 @@ func (f *Newton) between() {
 		kernel.Multiply(f.z2, f.z, f.z)
 	}
 	f.sums(f.sumV, f.nv)
-	f.products()
+	if f.exact {
+		f.products()
+	}
 	f.lowest(f.sumU, f.D)
 	m.share(f.exact, inner(f.sumU, f.sumZ))
 }
@@ -837,7 +808,6 @@ func (f *Newton) halfU(worker, piece int) {
 	k := f.K
 	f.over(worker, piece, func(b *band, i, rows int) { f.halfThin(ws, b, piece, i, rows) }, func(i, rows int) {
 		x, stride := f.load(ws, i, rows)
-		f.lay(ws, rows, x, stride)
 		u, p := ws.u[:rows*k], ws.p[:rows*k]
 		for r := range rows {
 			for c, s := range f.scale {
@@ -845,15 +815,12 @@ func (f *Newton) halfU(worker, piece int) {
 			}
 		}
 		f.directU(ws, i, rows, x, stride)
-		if !f.exact {
-			f.searchU(ws, rows, x, stride)
-		}
+		f.searchU(ws, rows, x, stride)
 		for r := range rows {
 			f.aheadU(i+r, p[r*k:(r+1)*k])
 		}
 		f.gradientRows(ws, piece, i, rows, x, stride)
 	})
-	f.whole(piece)
 }
 
 // aheadU makes row i of U's z of the one before, and the next y.
@@ -876,11 +843,6 @@ func (f *Newton) directU(ws *newtonScratch, i, rows int, x []float64, stride int
 	for tile := range f.tiles.count {
 		lo, hi := f.tile(tile)
 		z := f.z[k*lo : k*hi]
-		if f.exact {
-			kernel.DotsRows(t, z, ws.laid[rows*lo:rows*hi], rows)
-			add(g, t)
-			continue
-		}
 		n := rows * (hi - lo)
 		w, r, q := ws.w[rows*lo:rows*hi], ws.r[:n], ws.q[:n]
 		f.curve(ws, r, q, w, u, z, x[lo:], stride, rows)
@@ -905,7 +867,7 @@ func (f *Newton) solveU(ws *newtonScratch, i, rows int) {
 	}
 	for r := range n {
 		s.weight[r] = 0
-		if r < rows && !f.exact {
+		if r < rows {
 			s.weight[r] = f.metric.weigh(f.Loss, inner(u[r*k:(r+1)*k], f.sumZ), f.shareU[i+r], f.D)
 		}
 	}
@@ -920,16 +882,13 @@ func (f *Newton) solveU(ws *newtonScratch, i, rows int) {
 			b[r], g0[r] = u[at], base-g[at]
 			at += k
 		}
-		if f.exact {
-			continue
-		}
 		at = c
 		for r := range h0 {
 			h0[r] = h[at]
 			at += k
 		}
 	}
-	f.metric.solve(s, f.exact)
+	f.metric.solve(s)
 	p := ws.p[:rows*k]
 	for c := range k {
 		at := c
@@ -1036,82 +995,22 @@ func (f *Newton) clear(piece int) {
 // gradient takes the loss and the gradient of V at the next y, in a piece of the rows.
 func (f *Newton) gradient(worker, piece int) {
 	ws := &f.room[worker]
-	if f.close {
-		f.pieces[piece].losses[0] = 0
-	} else {
-		f.clear(piece)
-	}
+	f.clear(piece)
 	f.over(worker, piece, func(b *band, i, rows int) { f.gradientThin(ws, b, piece, i, rows) }, func(i, rows int) {
 		x, stride := f.load(ws, i, rows)
-		f.lay(ws, rows, x, stride)
 		f.gradientRows(ws, piece, i, rows, x, stride)
 	})
-	f.whole(piece)
-}
-
-// lay has rows of X lie as exact halves read them: tile by tile, the rows of each one after another.
-func (f *Newton) lay(ws *newtonScratch, rows int, x []float64, stride int) {
-	if !f.exact {
-		return
-	}
-	if f.tiles.count == 1 && stride == f.NP {
-		ws.laid = x[:rows*stride]
-		return
-	}
-	for t := range f.tiles.count {
-		lo, hi := f.tile(t)
-		for i := range rows {
-			copy(ws.laid[rows*lo+i*(hi-lo):rows*lo+(i+1)*(hi-lo)], x[i*stride+lo:i*stride+hi])
-		}
-	}
-}
-
-// whole ends the sums of a piece where the metric is exact: its loss, see [Newton.lossesAhead].
-func (f *Newton) whole(piece int) {
-	if !f.exact || f.close {
-		return
-	}
-	var s [1]float64
-	p, ex, k := &f.pieces[piece], &f.extra[piece], f.K
-	kernel.Dots(s[:], p.num, f.nv)
-	both := 0.0
-	for a := range k {
-		h, g := ex.h[a*kernel.Pad(k):], f.gram[a*k:]
-		both += float64(2*inner(g[:a], h)) + float64(g[a]*h[a])
-	}
-	p.losses[0] = ex.size - s[0] + float64(both/2)
 }
 
 func (f *Newton) gradientRows(ws *newtonScratch, piece, i, rows int, x []float64, stride int) {
 	k, pt := f.K, &f.pieces[piece]
 	u, squares := f.nu[i*k:(i+rows)*k], ws.squares[:rows*k]
-	if !f.exact {
-		kernel.Multiply(squares, u, u)
-	}
+	kernel.Multiply(squares, u, u)
 	loss := 0.0
 	for t := range f.tiles.count {
 		lo, hi := f.tile(t)
 		n := hi - lo
 		num := pt.num[k*lo : k*hi]
-		if f.close {
-			w := ws.w[:rows*n]
-			kernel.CombineRows(w, u, f.nv[k*lo:k*hi], rows)
-			kernel.Residual(w, ws.laid[rows*lo:], n, rows)
-			var s [1]float64
-			kernel.Dots(s[:], w, w)
-			loss += float64(s[0] / 2)
-			continue
-		}
-		if f.exact {
-			x := ws.laid[rows*lo : rows*hi]
-			kernel.AccumulateRows(num, u, x, rows)
-			if !f.sized {
-				var s [1]float64
-				kernel.Dots(s[:], x, x)
-				f.extra[piece].size += float64(s[0] / 2)
-			}
-			continue
-		}
 		w, r, q := ws.w[:rows*n], ws.r[:rows*n], ws.q[:rows*n]
 		v := f.nv[k*lo : k*hi]
 		if f.apart {
@@ -1128,9 +1027,7 @@ func (f *Newton) gradientRows(ws *newtonScratch, piece, i, rows int, x []float64
 		kernel.AccumulateRows(pt.den[k*lo:k*hi], squares, q, rows)
 	}
 	pt.losses[0] += max(loss, 0) // it is one; rounding may say otherwise of a perfect fit
-	if !f.close {
-		f.curvatures(ws, piece, u)
-	}
+	f.curvatures(ws, piece, u)
 }
 
 // curvatures adds what rows of U add to their sums and to the shared Hessian of V.
@@ -1138,18 +1035,12 @@ func (f *Newton) curvatures(ws *newtonScratch, piece int, u []float64) {
 	k, kp, pt := f.K, kernel.Pad(f.K), &f.pieces[piece]
 	for len(u) > 0 {
 		rows := min(Group, len(u)/k)
-		over, wide := u[:rows*k], ws.wide[:rows*kp]
-		if !f.exact {
-			over = ws.over[:rows*k]
-		}
+		over, wide := ws.over[:rows*k], ws.wide[:rows*kp]
 		for r := range rows {
 			u := u[r*k : (r+1)*k]
 			copy(wide[r*kp:], u)
 			for a, v := range u {
 				pt.sum[a] += v
-			}
-			if f.exact {
-				continue
 			}
 			weight := f.Loss.Stiffness(inner(u, f.sumV))
 			over := over[r*k : (r+1)*k]
@@ -1200,5 +1091,5 @@ func (f *Newton) Resume(e int) {
 		return
 	}
 	f.open()
-	f.last = f.lossesAhead()
+	f.last = f.lossesNext()
 }

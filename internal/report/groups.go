@@ -3,11 +3,12 @@ package report
 // This file holds groups of features and of samples, and the table that names them.
 
 import (
+	"encoding/csv"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
-
-	"github.com/quantmf/quantmf/internal/say"
 )
 
 // Groups puts features, or samples, into groups. The zero value has none.
@@ -29,14 +30,15 @@ const mostGroups = 30
 // group, and which column was taken of more than two. It is an error where no name is known,
 // where a name has two groups, and where there are more than 30 groups.
 func ReadGroups(text string, features, samples []string) (ofFeatures, ofSamples Groups, warnings []string, err error) {
-	r := records{text: strings.TrimPrefix(text, "\ufeff"), sep: ','}
+	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))
 	first, _, _ := strings.Cut(text, "\n")
 	switch {
 	case strings.Contains(first, "\t"):
-		r.sep = '\t'
+		r.Comma = '\t'
 	case !strings.Contains(first, ",") && strings.Contains(first, ";"):
-		r.sep = ';'
+		r.Comma = ';'
 	}
+	r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = -1, true, true
 	known := map[string]bool{}
 	for _, n := range features {
 		known[n] = true
@@ -49,19 +51,23 @@ func ReadGroups(text string, features, samples []string) (ofFeatures, ofSamples 
 	var names, unknown []string // groups in their order; names that are neither feature nor sample
 	title, above := "", ""      // what stands in the first line, if that is a heading
 	for lines := 0; ; lines++ {
-		record, line := r.next()
-		if record == nil {
+		record, err := r.Read()
+		if err == io.EOF {
 			break
 		}
+		if err != nil {
+			return ofFeatures, ofSamples, nil, fmt.Errorf("no table of names and groups: %w", err)
+		}
+		line, _ := r.FieldPos(0)
 		if len(record) < 2 {
-			return ofFeatures, ofSamples, nil, faulty("line %d has no second column: a line is a name and its group, with a tab, comma or semicolon between", line)
+			return ofFeatures, ofSamples, nil, fmt.Errorf("line %d has no second column: a line is a name and its group, with a tab, comma or semicolon between", line)
 		}
 		name, group := strings.TrimSpace(record[0]), strings.TrimSpace(record[1])
 		if !known[name] {
 			if lines == 0 {
 				title, above = group, name
 				if len(record) > 2 {
-					warnings = append(warnings, say.Sprintf("column 2 (%q) was taken for the groups; columns from 3 (%q) on were left out", clipped(group, 40), clipped(record[2], 40)))
+					warnings = append(warnings, fmt.Sprintf("column 2 (%q) was taken for the groups; columns from 3 (%q) on were left out", clipped(group, 40), clipped(record[2], 40)))
 				}
 			} else {
 				unknown = append(unknown, name)
@@ -72,7 +78,7 @@ func ReadGroups(text string, features, samples []string) (ofFeatures, ofSamples 
 			group = ""
 		}
 		if seen[name] && groups[name] != group {
-			return ofFeatures, ofSamples, nil, faulty("line %d: %q has the group %q here and %q above", line, clipped(name, 40), clipped(group, 40), clipped(groups[name], 40))
+			return ofFeatures, ofSamples, nil, fmt.Errorf("line %d: %q has the group %q here and %q above", line, clipped(name, 40), clipped(group, 40), clipped(groups[name], 40))
 		}
 		seen[name] = true
 		if group == "" {
@@ -81,7 +87,7 @@ func ReadGroups(text string, features, samples []string) (ofFeatures, ofSamples 
 		groups[name] = group
 		if !slices.Contains(names, group) {
 			if names = append(names, group); len(names) > mostGroups {
-				return ofFeatures, ofSamples, nil, faulty("line %d: the second column has more than %d groups: give a column of few different words", line, mostGroups)
+				return ofFeatures, ofSamples, nil, fmt.Errorf("line %d: the second column has more than %d groups: give a column of few different words", line, mostGroups)
 			}
 		}
 	}
@@ -92,80 +98,20 @@ func ReadGroups(text string, features, samples []string) (ofFeatures, ofSamples 
 		return ofFeatures, ofSamples, nil, errors.New("no name in the first column is that of a feature or a sample" + examples(" (it has ", unknown, ")"))
 	}
 	if len(unknown) > 0 {
-		warnings = append(warnings, say.Sprintf("%s not in the matrix%s", are(len(unknown), "name"), examples(": ", unknown, "")))
+		warnings = append(warnings, fmt.Sprintf("%s not in the matrix%s", are(len(unknown), "name"), examples(": ", unknown, "")))
 	}
 	ofFeatures, without := grouped(title, names, groups, features)
 	if ofFeatures.Of != nil && len(without) > 0 {
-		warnings = append(warnings, say.Sprintf("%s without a group%s", are(len(without), "feature"), examples(": ", without, "")))
+		warnings = append(warnings, fmt.Sprintf("%s without a group%s", are(len(without), "feature"), examples(": ", without, "")))
 	}
 	ofSamples, without = grouped(title, names, groups, samples)
 	if ofSamples.Of != nil && len(without) > 0 {
-		warnings = append(warnings, say.Sprintf("%s without a group%s", are(len(without), "sample"), examples(": ", without, "")))
+		warnings = append(warnings, fmt.Sprintf("%s without a group%s", are(len(without), "sample"), examples(": ", without, "")))
 	}
 	if ofFeatures.Of == nil && ofSamples.Of == nil {
 		return ofFeatures, ofSamples, nil, errors.New("no feature and no sample has a group: the second column is empty where names are known")
 	}
 	return ofFeatures, ofSamples, warnings, nil
-}
-
-func faulty(format string, args ...any) error { return errors.New(say.Sprintf(format, args...)) }
-
-// records are the lines of a table, but for blank ones. A cell that begins with a quotation mark goes to the next that
-// stands before a separator or the end of a line; two are one inside. Marks elsewhere are as others.
-type records struct {
-	text string
-	sep  byte
-	line int // lines that were read
-}
-
-// next returns the cells of the next record and the number of its line; nil: there is none.
-func (r *records) next() (cells []string, line int) {
-	rest := ""
-	for rest == "" {
-		if r.text == "" {
-			return nil, 0
-		}
-		rest = r.cut()
-	}
-	line = r.line
-	for more := true; more; {
-		var cell string
-		if !strings.HasPrefix(rest, `"`) {
-			cell, rest, more = strings.Cut(rest, string(r.sep))
-			cells = append(cells, cell)
-			continue
-		}
-		for rest = rest[1:]; ; {
-			part, after, marked := strings.Cut(rest, `"`)
-			cell += part
-			if !marked { // the cell goes on in the next line
-				if more = false; r.text == "" {
-					break
-				}
-				cell += "\n"
-				rest, more = r.cut(), true
-				continue
-			}
-			rest = after
-			if rest == "" || rest[0] == r.sep {
-				if more = rest != ""; more {
-					rest = rest[1:]
-				}
-				break
-			}
-			cell += `"`
-			rest = strings.TrimPrefix(rest, `"`)
-		}
-		cells = append(cells, cell)
-	}
-	return cells, line
-}
-
-// cut takes a line of the text.
-func (r *records) cut() (line string) {
-	line, r.text, _ = strings.Cut(r.text, "\n")
-	r.line++
-	return strings.TrimSuffix(line, "\r")
 }
 
 // grouped returns the groups of what is called so, none where no name has one, and what has none.
@@ -214,7 +160,7 @@ func examples(before string, names []string, behind string) string {
 	}
 	var quoted []string
 	for _, n := range names[:min(len(names), 3)] {
-		quoted = append(quoted, say.Sprintf("%q", clipped(n, 40)))
+		quoted = append(quoted, fmt.Sprintf("%q", clipped(n, 40)))
 	}
 	if len(names) > 3 {
 		quoted = append(quoted, "...")

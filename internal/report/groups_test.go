@@ -3,9 +3,6 @@ package report
 // This file tests groups: what a table of them may hold, the order they make, and their colours.
 
 import (
-	"encoding/csv"
-	"io"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,35 +150,4 @@ func FuzzReadGroups(f *testing.F) {
 			t.Fatalf("%q: no groups and no error", text)
 		}
 	})
-}
-
-// TestRecords compares with encoding/csv on texts of separators, marks and ends of lines.
-func TestRecords(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 20000 {
-		text := ""
-		for range r.IntN(14) {
-			text += []string{`"`, `""`, ",", "\n", "\r\n", "a", " ", "\t", "ü"}[r.IntN(9)]
-		}
-		std := csv.NewReader(strings.NewReader(text))
-		std.FieldsPerRecord, std.LazyQuotes = -1, true
-		own := records{text: text, sep: ','}
-		for {
-			want, err := std.Read()
-			got, line := own.next()
-			if err == io.EOF && got == nil {
-				break
-			}
-			if err != nil || !slices.Equal(got, want) {
-				// A mark that is open to the end has the last end of a line, too.
-				if n := len(want); err == nil && len(got) == n && slices.Equal(got[:n-1], want[:n-1]) && got[n-1] == strings.TrimSuffix(want[n-1], "\n") && own.text == "" {
-					continue
-				}
-				t.Fatalf("%q: %q, want %q, %v", text, got, want, err)
-			}
-			if at, _ := std.FieldPos(0); line != at {
-				t.Fatalf("%q: %q in line %d, want %d", text, got, line, at)
-			}
-		}
-	}
 }

@@ -4,15 +4,18 @@ package report
 // and in which colours.
 
 import (
+	"bytes"
 	"encoding/base64"
+	"fmt"
+	"image"
 	"image/color"
+	"image/png"
 	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/say"
 )
 
 // most rows or columns of a heatmap: a panel is about 270 pixels wide on a screen.
@@ -121,11 +124,11 @@ func (f *Fit) panels(uv quantmf.Mat) []panel {
 
 // draw paints a panel: one pixel an entry.
 func (s shown) draw(row func(i int) []float64) markup {
-	img := newPicture(len(s.columns), len(s.rows))
+	img := image.NewPaletted(image.Rect(0, 0, len(s.columns), len(s.rows)), diverging)
 	for y, i := range s.rows {
 		z := row(i)
 		for x, j := range s.columns {
-			img.row(y)[x] = shade(z[j])
+			img.SetColorIndex(x, y, shade(z[j]))
 		}
 	}
 	return dataURI(img)
@@ -138,8 +141,16 @@ func shade(z float64) uint8 {
 	return uint8(math.Round((min(max(z, -reach), reach)/reach + 1) / 2 * (shades - 1)))
 }
 
-func dataURI(img picture) markup {
-	return markup("data:image/png;base64," + base64.StdEncoding.EncodeToString(img.png()))
+func dataURI(img image.Image) markup {
+	var b bytes.Buffer
+	b.WriteString("data:image/png;base64,")
+	to := base64.NewEncoder(base64.StdEncoding, &b)
+	encoder := png.Encoder{CompressionLevel: png.BestCompression}
+	if err := encoder.Encode(to, img); err != nil {
+		panic(err) // a buffer takes everything and the image has a size
+	}
+	to.Close()
+	return markup(b.String())
 }
 
 // Sizes of the figure of heatmaps, in pixels.
@@ -210,7 +221,7 @@ func (d *document) heatmaps(f *Fit, s shown, uv quantmf.Mat) {
 		titles = append(titles, p.says)
 	}
 	d.add(`<figure><div class="wide">`)
-	d.svg(heatWidth, top+height+bottom, say.Sprintf("Heatmaps of %s: %s by %s, each feature in its standard deviations", strings.Join(titles, ", "), counted(len(s.rows), "feature"), counted(len(s.columns), "sample")))
+	d.svg(heatWidth, top+height+bottom, fmt.Sprintf("Heatmaps of %s: %s by %s, each feature in its standard deviations", strings.Join(titles, ", "), counted(len(s.rows), "feature"), counted(len(s.columns), "sample")))
 	pitch := height / rows
 	switch {
 	case named:
@@ -290,12 +301,12 @@ func bandOf(runs []run) float64 {
 
 // scale writes what the colours of heatmaps mean.
 func (d *document) scale(missing bool) {
-	img := newPicture(shades, 1)
+	img := image.NewPaletted(image.Rect(0, 0, shades, 1), diverging)
 	for x := range shades {
-		img.row(0)[x] = uint8(x)
+		img.SetColorIndex(x, 0, uint8(x))
 	}
 	const width, left = 320., 20.
-	d.svg(heatWidth, 46, say.Sprintf("Colours: blue is %g standard deviations below, white the mean, red %g above", reach, reach))
+	d.svg(heatWidth, 46, fmt.Sprintf("Colours: blue is %g standard deviations below, white the mean, red %g above", reach, reach))
 	d.add(`<image x="%g" y="4" width="%g" height="12" preserveAspectRatio="none" href="%s"/>`, left, width, dataURI(img))
 	for _, t := range []struct {
 		at   float64

@@ -3,11 +3,11 @@ package report
 // This file holds what the page says of a model.
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/saved"
-	"github.com/quantmf/quantmf/internal/say"
 )
 
 // TopShown is how many features or samples of a component are named.
@@ -83,7 +83,7 @@ func scaleOf[M interface{ At(w float64) float64 }](maps func(i int) (M, error)) 
 
 // settings says in words how the model was fitted, as far as that is known.
 func settings(model quantmf.Model, of *quantmf.Factorisation, how saved.Made) (words []string) {
-	say := func(format string, args ...any) { words = append(words, say.Sprintf(format, args...)) }
+	say := func(format string, args ...any) { words = append(words, fmt.Sprintf(format, args...)) }
 	given := map[string]string{} // of the command line
 	line := strings.Fields(how.Command)
 	for i, w := range line[:max(len(line)-1, 0)] {
@@ -139,5 +139,5 @@ func Begun(q *quantmf.QMF) string {
 	if q.Shrinkage == 0 {
 		return from + "; maps are free"
 	}
-	return say.Sprintf("%s; maps are pulled towards straight lines by %g pseudo-samples", from, q.Shrinkage)
+	return fmt.Sprintf("%s; maps are pulled towards straight lines by %g pseudo-samples", from, q.Shrinkage)
 }

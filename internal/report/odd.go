@@ -3,11 +3,11 @@ package report
 // This file holds what is odd in the data, as sentences.
 
 import (
+	"fmt"
 	"hash/maphash"
 	"math"
 	"slices"
 
-	"github.com/quantmf/quantmf/internal/say"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -32,7 +32,7 @@ func (f *Fit) missing() int {
 func (f *Fit) oddities() (out []string) {
 	t := table.Table{Features: f.Features, Samples: f.Samples, X: f.X, NamedFeatures: true, NamedSamples: true}
 	out = t.Remarks()
-	say := func(format string, args ...any) { out = append(out, say.Sprintf(format, args...)) }
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	x := f.X
 	if gone := f.missing(); gone > 0 {
 		rows, columns := make([]int, x.Rows), make([]int, x.Cols)

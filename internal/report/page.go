@@ -5,11 +5,10 @@ package report
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/quantmf/quantmf/internal/say"
 )
 
 // markup is text that is HTML already; any other text is escaped on its way into the page.
@@ -21,14 +20,11 @@ type document struct{ bytes.Buffer }
 // add writes format, which is HTML, with its verbs filled in; strings among args are escaped.
 func (d *document) add(format string, args ...any) {
 	for i, a := range args {
-		switch s := a.(type) {
-		case string:
+		if s, is := a.(string); is {
 			args[i] = escape(s)
-		case markup:
-			args[i] = string(s)
 		}
 	}
-	d.WriteString(say.Sprintf(format, args...))
+	fmt.Fprintf(d, format, args...)
 }
 
 // escape returns text that HTML shows as it is, in an element as in an attribute. What
@@ -49,7 +45,7 @@ func escape(s string) string {
 		case r == '\'':
 			b.WriteString("&#39;")
 		case r == utf8.RuneError && size == 1:
-			b.WriteString(say.Sprintf(`\x%02x`, s[i]))
+			fmt.Fprintf(&b, `\x%02x`, s[i])
 		case !strconv.IsPrint(r):
 			quoted := strconv.QuoteRune(r)
 			b.WriteString(quoted[1 : len(quoted)-1])
@@ -77,7 +73,7 @@ func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return say.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // svg opens a figure of the given size, which says in words what it shows.

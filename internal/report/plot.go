@@ -3,11 +3,10 @@ package report
 // This file holds line plots, of losses and of maps, and the profiles of components.
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
-
-	"github.com/quantmf/quantmf/internal/say"
 )
 
 // plot is a line plot of Width × Height; its frame is the rectangle of the axes.
@@ -331,7 +330,7 @@ func (d *document) profile(f *Fit, c int, columns []int) {
 	}
 	p := frame(330, 104, 40, 28)
 	p.x, p.y = axis{0, float64(len(v)), p.Left, p.Right, false}, axis{low, high, p.Bottom, p.Top, false}
-	d.svg(p.Width, p.Height, say.Sprintf("Profile of component %s over %s, from %s to %s times the mean", name(c), counted(len(v), "sample"), short(low), short(high)))
+	d.svg(p.Width, p.Height, fmt.Sprintf("Profile of component %s over %s, from %s to %s times the mean", name(c), counted(len(v), "sample"), short(low), short(high)))
 	for _, t := range p.y.ticks(4) {
 		d.add(`<path class="grid" d="M%g %sH%g"/><text class="end small" x="%g" y="%s" dy=".35em">%s</text>`, p.Left, t.At, p.Right, p.Left-5, t.At, t.Label)
 	}

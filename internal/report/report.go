@@ -5,14 +5,13 @@ package report
 // This file holds what goes into the page, and the page from top to bottom.
 
 import (
+	"fmt"
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/say"
 )
 
 // Fit is what the page shows.
@@ -69,7 +68,7 @@ func Write(w io.Writer, f Fit) error {
 	d := &document{}
 	f.FeatureGroups.backward = true
 	uv := product(f.U, f.V)
-	title := say.Sprintf("%s of %s", f.Method, clipped(f.Matrix, 120))
+	title := fmt.Sprintf("%s of %s", f.Method, clipped(f.Matrix, 120))
 	d.add(`<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -168,7 +167,7 @@ func numbers(f *Fit) []number {
 		out = append(out, number{percent(nmf), "explained by plain NMF with as many components"})
 		loss = "loss of " + f.Method + "; that of NMF is " + short(f.Compared)
 		if final > 1e-9*f.Compared && f.Compared > 1e-9*final {
-			loss += say.Sprintf(", %.3g times as much", f.Compared/final)
+			loss += fmt.Sprintf(", %.3g times as much", f.Compared/final)
 		}
 	}
 	out = append(out, number{short(final), loss})
@@ -181,9 +180,9 @@ func numbers(f *Fit) []number {
 		return out
 	}
 	middle := largest(f.Bend, len(f.Bend))[len(f.Bend)/2]
-	out = append(out, number{say.Sprintf("%.2f", f.Bend[middle]), "median bend of the scales: 0 is kept, 1 beyond any line"})
+	out = append(out, number{fmt.Sprintf("%.2f", f.Bend[middle]), "median bend of the scales: 0 is kept, 1 beyond any line"})
 	if f.Method != "BQMF" {
-		out = append(out, number{strconv.Itoa(f.X.Rows - f.Unconverged), say.Sprintf("of %d maps converged", f.X.Rows)})
+		out = append(out, number{fmt.Sprint(f.X.Rows - f.Unconverged), fmt.Sprintf("of %d maps converged", f.X.Rows)})
 	}
 	return out
 }
@@ -280,11 +279,11 @@ func (f *Fit) explainedText(i int) string {
 	return percent(f.Goodness[i].Explained)
 }
 
-func name(c int) string { return say.Sprintf("c%d", c+1) }
+func name(c int) string { return fmt.Sprintf("c%d", c+1) }
 
 // percent writes a share; a sign that stands before 0 is left out.
 func percent(v float64) string {
-	return strings.Replace(say.Sprintf("%.0f %%", math.Round(100*v)+0), "-", "−", 1)
+	return strings.Replace(fmt.Sprintf("%.0f %%", math.Round(100*v)+0), "-", "−", 1)
 }
 
 // components writes the profile of each, and what it stands for.
@@ -305,7 +304,7 @@ func (d *document) components(f *Fit, columns []int) {
 		d.add(`<ol><li class="head">%s</li>`, what)
 		for _, t := range tops {
 			if t.Value >= 0.005 { // a feature of less is none of the component's
-				d.add("<li><b>%s</b><span>%s</span></li>", clipped(names[t.Index], 40), say.Sprintf(format, t.Value))
+				d.add("<li><b>%s</b><span>%s</span></li>", clipped(names[t.Index], 40), fmt.Sprintf(format, t.Value))
 			}
 		}
 		d.add("</ol>\n")
@@ -392,9 +391,9 @@ func (d *document) methods(f *Fit) {
 // Methods returns the paragraph for a methods section.
 func (f *Fit) Methods() string {
 	var s strings.Builder
-	s.WriteString(say.Sprintf("The table %s (%s × %s", clipped(f.Matrix, 120), counted(len(f.Features), "feature"), counted(len(f.Samples), "sample")))
+	fmt.Fprintf(&s, "The table %s (%s × %s", clipped(f.Matrix, 120), counted(len(f.Features), "feature"), counted(len(f.Samples), "sample"))
 	if n := f.missing(); n > 0 {
-		s.WriteString(say.Sprintf(", %s left out", counted(n, "missing value")))
+		fmt.Fprintf(&s, ", %s left out", counted(n, "missing value"))
 	}
 	const paper = "Cuturi, Teboul, Niles-Weed, Vert: Supervised Quantile Normalization for Low-rank Matrix Approximation, ICML 2020"
 	how := map[string]string{
@@ -403,10 +402,10 @@ func (f *Fit) Methods() string {
 		"QMFQ": "quantile matrix factorisation, X ≈ T(UV), where UV projects the normalised data T′(X), with two increasing maps for every feature (" + paper + ")",
 		"BQMF": "Bayesian quantile matrix factorisation, X ≈ T(UV) with U and V of either sign and an increasing map T for every feature",
 	}[f.Method]
-	s.WriteString(say.Sprintf(") was factorised by %s, as implemented in quantmf %s, with %s", how, f.Version, strings.Join(append([]string{counted(f.V.Rows, "component")}, f.Settings...), ", ")))
+	fmt.Fprintf(&s, ") was factorised by %s, as implemented in quantmf %s, with %s", how, f.Version, strings.Join(append([]string{counted(f.V.Rows, "component")}, f.Settings...), ", "))
 	s.WriteString(". All other settings were the defaults of that version.")
 	if f.ComparedUpdates > 0 {
-		s.WriteString(say.Sprintf(" For comparison a non-negative matrix factorisation of the same rank was run for %d multiplicative updates.", f.ComparedUpdates))
+		fmt.Fprintf(&s, " For comparison a non-negative matrix factorisation of the same rank was run for %d multiplicative updates.", f.ComparedUpdates)
 	}
 	return s.String()
 }

@@ -6,15 +6,20 @@ package table
 // time of the processor: that of the clock says little on a busy machine.
 
 import (
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"encoding/csv"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/quantmf/quantmf"
 )
 
 // timed runs a benchmark and reports megabytes per second of processor time.
@@ -112,4 +117,47 @@ func BenchmarkReadSparse(b *testing.B) {
 			})
 		})
 	}
+}
+
+// BenchmarkReadPacked reads matrices that are compressed, in megabytes of their content: counts and decimals as text by
+// gzip, and as arrays of archives, full and sparse.
+func BenchmarkReadPacked(b *testing.B) {
+	const d, n = 2000, 500
+	r := rand.New(rand.NewPCG(1, 2))
+	counts, decimals := quantmf.NewMat(d, n), quantmf.NewMat(d, n)
+	for i := range counts.Data {
+		counts.Data[i] = math.Floor(r.ExpFloat64() * 3)
+		decimals.Data[i] = math.Round(r.Float64()*15000) / 1000
+	}
+	features, samples := numbered("gene", d), numbered("sample", n)
+	for _, c := range []struct {
+		name, file string
+		x          quantmf.Mat
+	}{{"counts", "x.tsv.gz", counts}, {"3 decimals", "x.tsv.gz", decimals}, {"counts", "x.npz", counts}, {"3 decimals", "x.npz", decimals}} {
+		var plain, packed bytes.Buffer
+		for to, file := range map[*bytes.Buffer]string{&plain: strings.Replace(strings.TrimSuffix(c.file, ".gz"), "npz", "npy", 1), &packed: c.file} {
+			if err := Write(to, file, "", features, samples, c.x); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.Run(c.name+" "+c.file, func(b *testing.B) {
+			timed(b, plain.Len(), func() {
+				if _, err := Read(bytes.NewReader(packed.Bytes()), c.file, Options{}); err != nil {
+					b.Fatal(err)
+				}
+			})
+		})
+	}
+	sparse := quantmf.NewMat(d, n)
+	for i := range sparse.Data {
+		sparse.Data[i] = max(counts.Data[i]-6, 0)
+	}
+	archive := packedAnew(b, string(sparseZip(sparse, "csr", false)), zip.Deflate)
+	b.Run("sparse x.npz", func(b *testing.B) {
+		timed(b, 8*d*n, func() {
+			if _, err := Read(bytes.NewReader(archive), "x.npz", Options{Rows: true}); err != nil {
+				b.Fatal(err)
+			}
+		})
+	})
 }

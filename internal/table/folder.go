@@ -11,13 +11,12 @@ package table
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/quantmf/quantmf/internal/say"
 )
 
 // ReadFolder reads the matrix of a 10x folder with its names. Features are named by the
@@ -42,7 +41,7 @@ func ReadFolder(dir fs.FS, folder string, o Options) (*Table, error) {
 	column := 2
 	if o.Names != "" {
 		if column, err = strconv.Atoi(o.Names); err != nil || column < 1 {
-			return nil, &Error{File: folder, Problem: say.Sprintf("-names %s: must be the number of a column of %s", quote(o.Names), features)}
+			return nil, &Error{File: folder, Problem: fmt.Sprintf("-names %s: must be the number of a column of %s", quote(o.Names), features)}
 		}
 	}
 	transpose := o.Transpose
@@ -87,11 +86,11 @@ func ReadFolder(dir fs.FS, folder string, o Options) (*Table, error) {
 		return nil, err
 	}
 	t.File, t.NamedFeatures, t.NamedSamples = folder, true, true
-	t.Taken = say.Sprintf("a 10x folder, features named by column %d of %s, samples by %s", column, features, barcodes)
+	t.Taken = fmt.Sprintf("a 10x folder, features named by column %d of %s, samples by %s", column, features, barcodes)
 	if len(kinds) > 1 {
 		var all []string
 		for kind, n := range kinds {
-			all = append(all, say.Sprintf("%d %s", n, short(kind)))
+			all = append(all, fmt.Sprintf("%d %s", n, short(kind)))
 		}
 		slices.Sort(all)
 		t.Warnings = append(t.Warnings, "the features are of several types: "+strings.Join(all, ", "))
@@ -120,9 +119,9 @@ func find(dir fs.FS, folder, name, prefix string) (string, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return "", &Error{File: folder, Problem: say.Sprintf("this folder has no %s%s or %s%s.gz: a folder is read as those of 10x are, with matrix.mtx, features.tsv and barcodes.tsv", short(prefix), name, short(prefix), name)}
+		return "", &Error{File: folder, Problem: fmt.Sprintf("this folder has no %s%s or %s%s.gz: a folder is read as those of 10x are, with matrix.mtx, features.tsv and barcodes.tsv", short(prefix), name, short(prefix), name)}
 	case len(found) > 1:
-		return "", &Error{File: folder, Problem: say.Sprintf("this folder has several files of this kind, such as %s and %s: leave one in it", quote(found[0]), quote(found[1]))}
+		return "", &Error{File: folder, Problem: fmt.Sprintf("this folder has several files of this kind, such as %s and %s: leave one in it", quote(found[0]), quote(found[1]))}
 	}
 	return found[0], nil
 }

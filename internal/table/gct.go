@@ -12,12 +12,12 @@ package table
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"math"
 	"strconv"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/say"
 )
 
 func readGCT(s *source) (*Table, error) {
@@ -85,7 +85,7 @@ func readGCT(s *source) (*Table, error) {
 	t := &Table{File: s.file, NamedFeatures: true, NamedSamples: true,
 		Taken: "GCT, features named by column 1, samples by line 3"}
 	if sizes[2] > 0 || sizes[3] > 0 {
-		t.Taken += say.Sprintf("; descriptions left out: %d of features, %d of samples", sizes[2], sizes[3])
+		t.Taken += fmt.Sprintf("; descriptions left out: %d of features, %d of samples", sizes[2], sizes[3])
 	}
 	for f := range skip + n {
 		var name []byte
@@ -155,7 +155,7 @@ func readGCT(s *source) (*Table, error) {
 }
 
 func writeGCT(out *bufio.Writer, rows, columns []string, m quantmf.Mat) {
-	out.WriteString(say.Sprintf("#1.2\n%d\t%d\nName\tDescription", len(rows), len(columns)))
+	fmt.Fprintf(out, "#1.2\n%d\t%d\nName\tDescription", len(rows), len(columns))
 	for _, c := range columns {
 		out.WriteString("\t" + c)
 	}

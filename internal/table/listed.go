@@ -11,11 +11,11 @@ package table
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"slices"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/say"
 )
 
 // sparseShare is the number of cells for each that is listed from which on a matrix stays sparse: it
@@ -214,7 +214,7 @@ func inRows[F float32 | float64](l *listed, start []int, count int) (*quantmf.Sp
 	if _, single := any(F(0)).(float32); single {
 		bytes = 8
 	}
-	if err := l.take(bytes*int64(count), say.Sprintf("%d entries", count)); err != nil {
+	if err := l.take(bytes*int64(count), fmt.Sprintf("%d entries", count)); err != nil {
 		return nil, err
 	}
 	index, values := make([]uint32, count), make([]F, count)

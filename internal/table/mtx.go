@@ -13,6 +13,7 @@ package table
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -20,7 +21,6 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/say"
 )
 
 const mtxMagic = "%%MatrixMarket"
@@ -63,7 +63,7 @@ func (r *mtxReader) fields(f [][]byte, what string, a ...any) (n int, err error)
 	for {
 		text, err := r.nextFull()
 		if err == io.EOF {
-			return 0, r.fault(0, "the file ends here, where %s should follow: copy or download it again", say.Sprintf(what, a...))
+			return 0, r.fault(0, "the file ends here, where %s should follow: copy or download it again", fmt.Sprintf(what, a...))
 		}
 		if err != nil {
 			return 0, err
@@ -289,9 +289,9 @@ func writeMTX(out *bufio.Writer, m quantmf.Mat) {
 	var line []byte
 	sparse := entries < m.Rows*m.Cols/2
 	if sparse {
-		out.WriteString(say.Sprintf("%s matrix coordinate real general\n%d %d %d\n", mtxMagic, m.Rows, m.Cols, entries))
+		fmt.Fprintf(out, "%s matrix coordinate real general\n%d %d %d\n", mtxMagic, m.Rows, m.Cols, entries)
 	} else {
-		out.WriteString(say.Sprintf("%s matrix array real general\n%d %d\n", mtxMagic, m.Rows, m.Cols))
+		fmt.Fprintf(out, "%s matrix array real general\n%d %d\n", mtxMagic, m.Rows, m.Cols)
 	}
 	for j := range m.Cols {
 		for i := range m.Rows {

@@ -7,13 +7,12 @@ package table
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/quantmf/quantmf/internal/say"
 )
 
 // field cuts the cell off that starts at line[at]. next is where the one after it
@@ -296,7 +295,7 @@ func (o Options) trailing(l *layout, rows [][]cell) bool {
 		return false
 	}
 	if len(l.first) == last && o.Header != HeaderYes {
-		l.doubt(say.Sprintf("all lines but the first end in a separator: the empty column %d was left out; give -header yes if the first line lacks a cell above the names instead", last+1))
+		l.doubt(fmt.Sprintf("all lines but the first end in a separator: the empty column %d was left out; give -header yes if the first line lacks a cell above the names instead", last+1))
 		return true
 	}
 	return nothing(l.first)
@@ -447,10 +446,10 @@ func (o Options) nameColumns(l *layout, body [][]cell) string {
 		l.names = 0
 	case len(first) >= 2 && whole && l.header && looksLikeID(heading(0)):
 		l.names = 0
-		l.doubt(say.Sprintf("column 1 (%s) holds whole numbers and was taken for names of features; give -names none if they are values", quote(heading(0))))
+		l.doubt(fmt.Sprintf("column 1 (%s) holds whole numbers and was taken for names of features; give -names none if they are values", quote(heading(0))))
 	case len(first) >= 3 && whole && len(body[0]) > 1:
 		if _, others := wholes(column(1)); !others {
-			l.doubt(say.Sprintf("column 1%s holds whole numbers, all different, and was taken for values; give -names 1 if they are names of features", inBrackets(heading(0))))
+			l.doubt(fmt.Sprintf("column 1%s holds whole numbers, all different, and was taken for values; give -names 1 if they are names of features", inBrackets(heading(0))))
 		}
 	}
 	if l.names < 0 || len(l.roles) < 2 {
@@ -458,7 +457,7 @@ func (o Options) nameColumns(l *layout, body [][]cell) string {
 	}
 	l.roles[0] = isName
 	if l.header && !l.short && ofSamples(l.first[0].text) {
-		l.doubt(say.Sprintf("the heading %s speaks of samples in rows, and rows were taken for features; give -transpose if they are samples", quote(l.first[0].text)))
+		l.doubt(fmt.Sprintf("the heading %s speaks of samples in rows, and rows were taken for features; give -transpose if they are samples", quote(l.first[0].text)))
 	}
 	if l.header && slices.Contains([]string{"feature", "component"}, l.first[0].text) {
 		return "" // as written here: numbers alone follow
@@ -479,7 +478,7 @@ func (o Options) nameColumns(l *layout, body [][]cell) string {
 		l.roles[c] = isLeft
 	}
 	if left < len(l.roles) && ofDescription(heading(left)) {
-		l.doubt(say.Sprintf("column %d (%s) was taken for a sample; give -names 1-%d if it describes the features", left+1, quote(heading(left)), left+1))
+		l.doubt(fmt.Sprintf("column %d (%s) was taken for a sample; give -names 1-%d if it describes the features", left+1, quote(heading(left)), left+1))
 	}
 	return ""
 }
@@ -502,10 +501,10 @@ func (o Options) givenNames(l *layout) (columns []int, problem string) {
 			b, okB = count(strings.TrimSpace(to))
 		}
 		if !okA || !okB || a < 1 || b < a {
-			return nil, say.Sprintf("-names %s: no column has this heading, and it is no list of columns such as 1 or 1-3", quote(o.Names))
+			return nil, fmt.Sprintf("-names %s: no column has this heading, and it is no list of columns such as 1 or 1-3", quote(o.Names))
 		}
 		if b > uint64(len(l.roles)) {
-			return nil, say.Sprintf("-names %s: there are %d columns", quote(o.Names), len(l.roles))
+			return nil, fmt.Sprintf("-names %s: there are %d columns", quote(o.Names), len(l.roles))
 		}
 		for c := a; c <= b; c++ {
 			if !slices.Contains(columns, int(c)-1) {
@@ -563,15 +562,15 @@ func (l *layout) taken(first int) string {
 	}
 	s.WriteString(separatedBy[l.sep])
 	if separatedBy[l.sep] == "" {
-		s.WriteString(say.Sprintf("separated by %q", l.sep))
+		fmt.Fprintf(&s, "separated by %q", l.sep)
 	}
 	if l.names >= 0 {
-		s.WriteString(say.Sprintf(", features named by column %d%s", l.names+1, heading(l.names)))
+		fmt.Fprintf(&s, ", features named by column %d%s", l.names+1, heading(l.names))
 	} else {
 		s.WriteString(", no names of features")
 	}
 	if l.header {
-		s.WriteString(say.Sprintf(", samples by line %d", first))
+		fmt.Fprintf(&s, ", samples by line %d", first)
 	} else {
 		s.WriteString(", no names of samples")
 	}
@@ -585,12 +584,12 @@ func (l *layout) taken(first int) string {
 	case len(left) == 1:
 		s.WriteString("; column " + left[0] + " left out")
 	case more > 0:
-		s.WriteString(say.Sprintf("; columns %s and %d more left out", strings.Join(left[:8], ", "), more))
+		fmt.Fprintf(&s, "; columns %s and %d more left out", strings.Join(left[:8], ", "), more)
 	case len(left) > 0:
 		s.WriteString("; columns " + strings.Join(left, ", ") + " left out")
 	}
 	if n := len(l.roles); l.roles[n-1] == isEmpty {
-		s.WriteString(say.Sprintf("; column %d is empty", n))
+		fmt.Fprintf(&s, "; column %d is empty", n)
 	}
 	return s.String()
 }

@@ -12,6 +12,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"math"
 	"math/bits"
@@ -19,7 +20,6 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/say"
 )
 
 const (
@@ -31,17 +31,18 @@ const (
 type npy struct {
 	*source
 	in      io.Reader
-	name    string // of the file, and of the array in an archive
-	at      int64  // bytes read
-	kind    byte   // f, i, u, b; U or S: strings
-	size    int    // bytes, of U and S in all
+	close   func() error // of an array in an archive
+	name    string       // of the file, and of the array in an archive
+	at      int64        // bytes read
+	kind    byte         // f, i, u, b; U or S: strings
+	size    int          // bytes, of U and S in all
 	order   binary.ByteOrder
 	fortran bool
 	shape   []int
 }
 
 func (a *npy) fault(format string, args ...any) *Error {
-	return &Error{File: a.name, Byte: a.at, Problem: say.Sprintf(format, args...)}
+	return &Error{File: a.name, Byte: a.at, Problem: fmt.Sprintf(format, args...)}
 }
 
 // full fills b.
@@ -298,7 +299,7 @@ func (v *values) read(to []float64) (n int, err error) {
 		v.b = make([]byte, need)
 	}
 	b := v.b[:n*v.size]
-	if err := v.full(b, say.Sprintf("its values, %d of %d of which are there in full", v.done, v.count)); err != nil {
+	if err := v.full(b, fmt.Sprintf("its values, %d of %d of which are there in full", v.done, v.count)); err != nil {
 		return 0, err
 	}
 	v.decode(to[:n], b)
@@ -396,6 +397,7 @@ func (a *npy) strings(count int) ([]string, error) {
 	if a.kind != 'U' && a.kind != 'S' || len(a.shape) != 1 || a.shape[0] != count || a.size == 0 || a.size > 1<<20 {
 		return nil, nil
 	}
+	a.in = bufio.NewReader(a.in)
 	b := make([]byte, a.size)
 	var names []string
 	for range count {
@@ -415,7 +417,7 @@ func (a *npy) strings(count int) ([]string, error) {
 		}
 		names = append(names, strings.Clone(name))
 	}
-	return names, nil
+	return names, a.end()
 }
 
 // tableOf checks every value of x.
@@ -455,7 +457,7 @@ func readNPY(s *source) (*Table, error) {
 
 // writeNPYHeader writes the header of an array.
 func writeNPYHeader(out io.Writer, descr string, shape string) {
-	head := say.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, shape)
+	head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, shape)
 	pad := (64 - (10+len(head)+1)%64) % 64
 	head += strings.Repeat(" ", pad) + "\n"
 	out.Write(append([]byte(npyMagic+"\x01\x00"), byte(len(head)), byte(len(head)>>8)))
@@ -463,7 +465,7 @@ func writeNPYHeader(out io.Writer, descr string, shape string) {
 }
 
 func writeNPY(out *bufio.Writer, m quantmf.Mat) {
-	writeNPYHeader(out, "<f8", say.Sprintf("%d, %d", m.Rows, m.Cols))
+	writeNPYHeader(out, "<f8", fmt.Sprintf("%d, %d", m.Rows, m.Cols))
 	var b []byte
 	for i := range m.Rows {
 		b = b[:0]

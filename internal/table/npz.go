@@ -15,25 +15,28 @@ package table
 //	dia  data is diagonals × length; data[q][j] is the entry in column j of the diagonal offsets[q], row j - offsets[q]
 
 import (
+	"archive/zip"
 	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/say"
 )
+
+const zipMagic = "PK\x03\x04"
 
 // npz is an archive.
 type npz struct {
 	*source
-	at     io.ReaderAt
+	bytes  zipBytes
 	length int64 // bytes in all
-	arrays map[string]*zipped
+	arrays map[string]*zip.File
 	names  []string // in the order of the archive
 }
 
@@ -46,34 +49,70 @@ func (z *npz) broken(err error) error {
 	if errors.As(err, &known) {
 		return err
 	}
-	return &Error{File: z.file, Problem: say.Sprintf("the archive is damaged or cut short (%v): copy or download the file again", err)}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return &Error{File: z.file, Problem: fmt.Sprintf("the archive is damaged or cut short (%v): copy or download the file again", err)}
+}
+
+// zipBytes is what package archive/zip reads an archive from. While it reads the directory, it asks for the memory that is
+// made of it by the bytes that are read: an archive may say of its directory's size and place what it likes.
+type zipBytes struct {
+	io.ReaderAt
+	of      *source
+	listing bool // the directory is read
+}
+
+// listedBytes is the memory for a byte of the directory. An entry has 46 bytes and its name; a zip.File of 176 bytes is
+// made of it, pointers, and where it is an array a key of a map: 3.6 to 4.2 bytes a byte stay, and while lists grow,
+// twice that.
+const listedBytes = 8
+
+func (z *zipBytes) ReadAt(b []byte, at int64) (int, error) {
+	if at < 0 { // a directory may say any
+		return 0, zip.ErrFormat
+	}
+	n, err := z.ReaderAt.ReadAt(b, at)
+	if z.listing {
+		if err := z.of.take(listedBytes*int64(n), "the directory of the archive"); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
 }
 
 // openNPZ opens an archive: in its place, where r is a file, else in memory.
 func openNPZ(s *source, r io.Reader) (*npz, error) {
-	z := &npz{source: s, arrays: map[string]*zipped{}}
+	z := &npz{source: s, bytes: zipBytes{of: s, listing: true}, arrays: map[string]*zip.File{}}
 	if file, ok := r.(interface {
 		io.ReaderAt
 		io.Seeker
 	}); ok && s.packed == "" {
 		if end, err := file.Seek(0, io.SeekEnd); err == nil {
-			z.at, z.length = file, end
+			z.bytes.ReaderAt, z.length = file, end
 		}
 	}
-	if z.at == nil {
+	if z.bytes.ReaderAt == nil {
 		b, err := s.rest()
 		if err != nil {
 			return nil, err
 		}
-		z.at, z.length = bytes.NewReader(b), int64(len(b))
+		z.bytes.ReaderAt, z.length = bytes.NewReader(b), int64(len(b))
 	}
-	files, err := readZip(z.at, z.length, func(bytes int64) error { return s.take(bytes, "the directory of the archive") })
+	// At once archive/zip makes room for pointers to as many files as the archive says it has, if that is at most one
+	// for each 30 bytes.
+	pointers := z.length / 30 * 8
+	if err := s.take(pointers, "the directory of the archive"); err != nil {
+		return nil, err
+	}
+	files, err := zip.NewReader(&z.bytes, z.length)
 	if err != nil {
 		return nil, z.broken(err)
 	}
-	for i := range files {
-		f := &files[i]
-		if name, isArray := strings.CutSuffix(f.name, ".npy"); isArray && z.arrays[name] == nil {
+	s.give(pointers)
+	z.bytes.listing = false
+	for _, f := range files.File {
+		if name, isArray := strings.CutSuffix(f.Name, ".npy"); isArray && z.arrays[name] == nil {
 			z.arrays[name] = f
 			z.names = append(z.names, name)
 		}
@@ -100,17 +139,29 @@ func (s *source) rest() ([]byte, error) {
 	return s.buf[s.from:s.to], nil
 }
 
-// open opens an array.
+// encrypted is a flag of a file in an archive, which archive/zip leaves to its caller.
+const encrypted = 1
+
+// open opens an array, to be closed.
 func (z *npz) open(name string) (*npy, error) {
 	f := z.arrays[name]
 	if f == nil {
-		return nil, &Error{File: z.file, Problem: say.Sprintf("there is no array %s in the archive", quote(name))}
+		return nil, &Error{File: z.file, Problem: fmt.Sprintf("there is no array %s in the archive", quote(name))}
 	}
-	r, err := f.open(z.at)
+	r, err := f.Open()
+	if err == zip.ErrAlgorithm || err == nil && f.Flags&encrypted != 0 {
+		return nil, &Error{File: z.file, Problem: fmt.Sprintf("the array %s is encrypted, or packed by another method than deflate: save it anew by numpy.savez or savez_compressed", quote(name))}
+	}
 	if err != nil {
 		return nil, z.broken(err)
 	}
-	return z.openNPY(bufio.NewReaderSize(&packedReader{r, "zip"}, buffered), z.file+"("+short(name)+".npy)")
+	a, err := z.openNPY(&packedReader{r, "zip"}, z.file+"("+short(name)+".npy)")
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	a.close = r.Close
+	return a, nil
 }
 
 func readNPZ(s *source, r io.Reader) (*Table, error) {
@@ -140,6 +191,7 @@ func readNPZ(s *source, r io.Reader) (*Table, error) {
 		if err != nil {
 			return nil, err
 		}
+		a.close()
 		if len(a.shape) == 2 && a.decoder() != nil {
 			matrices = append(matrices, name)
 		}
@@ -160,7 +212,7 @@ func readNPZ(s *source, r io.Reader) (*Table, error) {
 			for _, name := range matrices[:min(len(matrices), 8)] {
 				shown = append(shown, short(name))
 			}
-			return nil, &Error{File: s.file, Problem: say.Sprintf("there are several matrices, %s: call the one that is meant x", strings.Join(shown, ", "))}
+			return nil, &Error{File: s.file, Problem: fmt.Sprintf("there are several matrices, %s: call the one that is meant x", strings.Join(shown, ", "))}
 		}
 		chosen = matrices[at]
 	}
@@ -168,6 +220,7 @@ func readNPZ(s *source, r io.Reader) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer a.close()
 	x, err := a.matrix(mostPacked * z.length)
 	if err != nil {
 		return nil, err
@@ -189,6 +242,7 @@ func readNPZ(s *source, r io.Reader) (*Table, error) {
 			return nil, err
 		}
 		names, err := a.strings(len(*n.to))
+		a.close()
 		if err != nil {
 			return nil, err
 		}
@@ -202,7 +256,7 @@ func readNPZ(s *source, r io.Reader) (*Table, error) {
 		named bool
 	}{{"features", t.NamedFeatures}, {"samples", t.NamedSamples}} {
 		if n.named {
-			t.Taken += say.Sprintf(", %s named by the array %q", n.what, n.what)
+			t.Taken += fmt.Sprintf(", %s named by the array %q", n.what, n.what)
 		} else {
 			t.Taken += ", no names of " + n.what
 		}
@@ -225,11 +279,13 @@ func (z *npz) stream(name string, dims int) (*stream, error) {
 		return nil, err
 	}
 	if len(a.shape) != dims || a.decoder() == nil || a.fortran && dims > 1 {
+		a.close()
 		return nil, a.fault("this array of a sparse matrix must have %d dimensions and hold numbers in the order of C; its shape is %v", dims, a.shape)
 	}
 	count := uint64(1)
 	for _, n := range a.shape {
 		if count *= uint64(n); count > 1<<48 {
+			a.close()
 			return nil, a.fault("the shape %v is out of range", a.shape)
 		}
 	}
@@ -267,18 +323,29 @@ func (s *stream) index(least, most int) (int, error) {
 	return int(v), nil
 }
 
+// ended reports what stands behind the last numbers of arrays. At the end of an array its checksum is compared.
+func ended(arrays ...*stream) error {
+	for _, a := range arrays {
+		if err := a.end(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // sparse reads a matrix that SciPy wrote: a Mat, or a Sparse where it is to stay sparse.
 func (z *npz) sparse() (x quantmf.Rows, kind string, err error) {
 	if kind, err = z.format(); err != nil {
 		return nil, kind, err
 	}
 	fault := func(format string, args ...any) error {
-		return &Error{File: z.file, Problem: say.Sprintf(format, args...)}
+		return &Error{File: z.file, Problem: fmt.Sprintf(format, args...)}
 	}
 	shape, err := z.stream("shape", 1)
 	if err != nil {
 		return nil, kind, err
 	}
+	defer shape.close()
 	if shape.count != 2 {
 		return nil, kind, fault("the sparse array has %d dimensions: a matrix has rows and columns", shape.count)
 	}
@@ -288,6 +355,9 @@ func (z *npz) sparse() (x quantmf.Rows, kind string, err error) {
 			return nil, kind, err
 		}
 	}
+	if err := shape.end(); err != nil {
+		return nil, kind, err
+	}
 	if e.dims = map[string]int{"csr": 1, "csc": 1, "coo": 1, "bsr": 3, "dia": 2}[kind]; e.dims == 0 {
 		return nil, kind, fault("a sparse matrix of the format %s is not known here: save it as csr, csc, coo, bsr or dia", quote(kind))
 	}
@@ -295,6 +365,7 @@ func (z *npz) sparse() (x quantmf.Rows, kind string, err error) {
 	if err != nil {
 		return nil, kind, err
 	}
+	data.close()
 	d, n := uint64(e.rows), uint64(e.cols)
 	if z.staysSparse(d, n, uint64(data.count)) {
 		through := func(put func(i, j uint32, v float64) error) error {
@@ -328,6 +399,7 @@ func (e entries) each(put func(i, j int, v float64) error) error {
 	if err != nil {
 		return err
 	}
+	defer data.close()
 	switch e.kind {
 	case "coo":
 		return e.coo(data, put)
@@ -343,6 +415,7 @@ func (z *npz) format() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	defer a.close()
 	if a.kind != 'S' && a.kind != 'U' || a.size == 0 || a.size > 64 || len(a.shape) != 0 {
 		return "", a.fault("the format of a sparse matrix must be a word")
 	}
@@ -350,7 +423,7 @@ func (z *npz) format() (string, error) {
 	if err := a.full(b, "the name of a format"); err != nil {
 		return "", err
 	}
-	return strings.ReplaceAll(string(b), "\x00", ""), nil
+	return strings.ReplaceAll(string(b), "\x00", ""), a.end()
 }
 
 func (z entries) coo(data *stream, put func(i, j int, v float64) error) error {
@@ -358,12 +431,14 @@ func (z entries) coo(data *stream, put func(i, j int, v float64) error) error {
 	if err != nil {
 		return err
 	}
+	defer rows.close()
 	cols, err := z.stream("col", 1)
 	if err != nil {
 		return err
 	}
+	defer cols.close()
 	if rows.count != data.count || cols.count != data.count {
-		return &Error{File: z.file, Problem: say.Sprintf("the arrays data, row and col have %d, %d and %d numbers: they must have as many", data.count, rows.count, cols.count)}
+		return &Error{File: z.file, Problem: fmt.Sprintf("the arrays data, row and col have %d, %d and %d numbers: they must have as many", data.count, rows.count, cols.count)}
 	}
 	for range data.count {
 		i, err := rows.index(0, z.rows)
@@ -382,7 +457,7 @@ func (z entries) coo(data *stream, put func(i, j int, v float64) error) error {
 			return err
 		}
 	}
-	return nil
+	return ended(data, rows, cols)
 }
 
 // dia reads diagonals.
@@ -391,8 +466,9 @@ func (z entries) dia(data *stream, put func(i, j int, v float64) error) error {
 	if err != nil {
 		return err
 	}
+	defer offsets.close()
 	if offsets.count != data.shape[0] {
-		return &Error{File: z.file, Problem: say.Sprintf("the arrays data and offsets have %d and %d diagonals: they must have as many", data.shape[0], offsets.count)}
+		return &Error{File: z.file, Problem: fmt.Sprintf("the arrays data and offsets have %d and %d diagonals: they must have as many", data.shape[0], offsets.count)}
 	}
 	for range data.shape[0] {
 		offset, err := offsets.index(-z.rows, z.cols+1)
@@ -411,7 +487,7 @@ func (z entries) dia(data *stream, put func(i, j int, v float64) error) error {
 			}
 		}
 	}
-	return nil
+	return ended(data, offsets)
 }
 
 // compressed reads rows or columns of entries or blocks.
@@ -420,23 +496,25 @@ func (z entries) compressed(data *stream, put func(i, j int, v float64) error) e
 	if err != nil {
 		return err
 	}
+	defer pointers.close()
 	indices, err := z.stream("indices", 1)
 	if err != nil {
 		return err
 	}
+	defer indices.close()
 	height, width := 1, 1 // of a block
 	if z.kind == "bsr" {
 		height, width = data.shape[1], data.shape[2]
 	}
 	if height == 0 || width == 0 || z.rows%height != 0 || z.cols%width != 0 {
-		return &Error{File: z.file, Problem: say.Sprintf("blocks of %d × %d do not make up a matrix of %d × %d", height, width, z.rows, z.cols)}
+		return &Error{File: z.file, Problem: fmt.Sprintf("blocks of %d × %d do not make up a matrix of %d × %d", height, width, z.rows, z.cols)}
 	}
 	outer, inner := z.rows/height, z.cols/width
 	if z.kind == "csc" {
 		outer, inner = inner, outer
 	}
 	if pointers.count != outer+1 || indices.count != data.shape[0] {
-		return &Error{File: z.file, Problem: say.Sprintf("the arrays data, indices and indptr have %d, %d and %d entries, which do not fit each other and %d × %d", data.shape[0], indices.count, pointers.count, z.rows, z.cols)}
+		return &Error{File: z.file, Problem: fmt.Sprintf("the arrays data, indices and indptr have %d, %d and %d entries, which do not fit each other and %d × %d", data.shape[0], indices.count, pointers.count, z.rows, z.cols)}
 	}
 	from, err := pointers.index(0, 1)
 	if err != nil {
@@ -471,13 +549,13 @@ func (z entries) compressed(data *stream, put func(i, j int, v float64) error) e
 		from = to
 	}
 	if from != indices.count {
-		return &Error{File: z.file, Problem: say.Sprintf("indptr ends at %d, and there are %d entries", from, indices.count)}
+		return &Error{File: z.file, Problem: fmt.Sprintf("indptr ends at %d, and there are %d entries", from, indices.count)}
 	}
-	return nil
+	return ended(data, pointers, indices)
 }
 
 func writeNPZ(out io.Writer, rows, columns []string, m quantmf.Mat) error {
-	z := &zipWriter{to: out}
+	z := zip.NewWriter(out)
 	for _, part := range []struct {
 		name  string
 		write func(out *bufio.Writer)
@@ -486,16 +564,17 @@ func writeNPZ(out io.Writer, rows, columns []string, m quantmf.Mat) error {
 		{"features", func(out *bufio.Writer) { writeNames(out, rows) }},
 		{"samples", func(out *bufio.Writer) { writeNames(out, columns) }},
 	} {
-		err := z.write(part.name+".npy", func(to io.Writer) error {
-			buffered := bufio.NewWriter(to)
-			part.write(buffered)
-			return buffered.Flush()
-		})
+		w, err := z.CreateHeader(&zip.FileHeader{Name: part.name + ".npy", Method: zip.Deflate})
 		if err != nil {
 			return err
 		}
+		buffered := bufio.NewWriter(w)
+		part.write(buffered)
+		if err := buffered.Flush(); err != nil {
+			return err
+		}
 	}
-	return z.close()
+	return z.Close()
 }
 
 func writeNames(out *bufio.Writer, names []string) {
@@ -503,7 +582,7 @@ func writeNames(out *bufio.Writer, names []string) {
 	for _, n := range names {
 		longest = max(longest, len([]rune(n)))
 	}
-	writeNPYHeader(out, say.Sprintf("<U%d", longest), say.Sprintf("%d,", len(names)))
+	writeNPYHeader(out, fmt.Sprintf("<U%d", longest), fmt.Sprintf("%d,", len(names)))
 	for _, n := range names {
 		b := make([]byte, 0, 4*longest)
 		for _, r := range n {

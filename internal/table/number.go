@@ -4,12 +4,11 @@ package table
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/quantmf/quantmf/internal/say"
 )
 
 // powers are the powers of ten that a float64 holds exactly.
@@ -134,7 +133,7 @@ func (o Options) number(cell string) (v float64, problem string) {
 		if text == "" {
 			return 0, "this cell is empty: " + fillIn
 		}
-		return 0, say.Sprintf("%q is a missing value: %s", short(text), fillIn)
+		return 0, fmt.Sprintf("%q is a missing value: %s", short(text), fillIn)
 	}
 	v, err := parse(text)
 	switch {
@@ -142,13 +141,13 @@ func (o Options) number(cell string) (v float64, problem string) {
 		if o.Missing {
 			return math.NaN(), ""
 		}
-		return 0, say.Sprintf("%q is a missing value: %s", short(text), fillIn)
+		return 0, fmt.Sprintf("%q is a missing value: %s", short(text), fillIn)
 	case errors.Is(err, strconv.ErrRange), err == nil && v-v != 0:
-		return 0, say.Sprintf("%q is not finite: fill in a finite number, or remove the feature or the sample", short(text))
+		return 0, fmt.Sprintf("%q is not finite: fill in a finite number, or remove the feature or the sample", short(text))
 	case err != nil && strings.Count(text, ",") == 1 && isNumber(strings.Replace(text, ",", ".", 1)):
-		return 0, say.Sprintf("%q has a decimal comma: write decimals with a point", short(text))
+		return 0, fmt.Sprintf("%q has a decimal comma: write decimals with a point", short(text))
 	case err != nil:
-		return 0, say.Sprintf("%q is not a number: write a number here; names belong into the first line and the first column", short(text))
+		return 0, fmt.Sprintf("%q is not a number: write a number here; names belong into the first line and the first column", short(text))
 	}
 	return v, o.check(v)
 }
@@ -163,9 +162,9 @@ func (o Options) check(v float64) (problem string) {
 	case v != v:
 		return ""
 	case v-v != 0:
-		return say.Sprintf("%g is not finite: fill in a finite number, or remove the feature or the sample", v)
+		return fmt.Sprintf("%g is not finite: fill in a finite number, or remove the feature or the sample", v)
 	case v < 0 && !o.Negative:
-		return say.Sprintf("%g is negative: this needs values of at least 0, such as counts or log2(1+x); centred values and log ratios are for -loss frobenius, with -method qmf or qmfq and without -log1p", v)
+		return fmt.Sprintf("%g is negative: this needs values of at least 0, such as counts or log2(1+x); centred values and log ratios are for -loss frobenius, with -method qmf or qmfq and without -log1p", v)
 	}
 	return ""
 }

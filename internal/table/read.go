@@ -5,9 +5,8 @@ package table
 
 import (
 	"bytes"
+	"fmt"
 	"io"
-
-	"github.com/quantmf/quantmf/internal/say"
 )
 
 // Header says whether the first line of a text names the samples.
@@ -118,7 +117,7 @@ func (s *source) read(r io.Reader) (*Table, error) {
 			s.Sep = '\t'
 		}
 	default:
-		return nil, &Error{File: s.file, Problem: say.Sprintf("this is no %s: it does not begin like one", s.Format)}
+		return nil, &Error{File: s.file, Problem: fmt.Sprintf("this is no %s: it does not begin like one", s.Format)}
 	}
 	return readText(s)
 }
@@ -126,7 +125,7 @@ func (s *source) read(r io.Reader) (*Table, error) {
 // mustBe reports a format that is not the one asked for.
 func (s *source) mustBe(format string) error {
 	if s.Format != "" && s.Format != format {
-		return &Error{File: s.file, Problem: say.Sprintf("this is %s, not %s", format, s.Format)}
+		return &Error{File: s.file, Problem: fmt.Sprintf("this is %s, not %s", format, s.Format)}
 	}
 	return nil
 }

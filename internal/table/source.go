@@ -8,12 +8,11 @@ import (
 	"bufio"
 	"bytes"
 	"compress/bzip2"
+	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"math"
-
-	"github.com/quantmf/quantmf/internal/deflate"
-	"github.com/quantmf/quantmf/internal/say"
 )
 
 // ErrMemory is what an [*Error] wraps where the file asks for more memory than
@@ -110,7 +109,7 @@ func unpack(r io.Reader) (content *opened, packed string, err error) {
 	}
 	switch {
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
-		z, err := deflate.Gunzip(in)
+		z, err := gzip.NewReader(in)
 		if err != nil {
 			return nil, "gzip", &packedError{"gzip", err}
 		}
@@ -143,15 +142,6 @@ type packedError struct {
 func (e *packedError) Error() string { return e.err.Error() }
 func (e *packedError) Unwrap() error { return e.err }
 
-// unreadable is an error of a file that is none of its content.
-type unreadable struct {
-	file string
-	err  error
-}
-
-func (e *unreadable) Error() string { return e.file + ": " + e.err.Error() }
-func (e *unreadable) Unwrap() error { return e.err }
-
 // reread reads the content from its start and puts the file back to where it was.
 func (s *source) reread(seeker io.ReadSeeker, start int64, do func(io.Reader) error) error {
 	here, err := seeker.Seek(0, io.SeekCurrent)
@@ -175,7 +165,7 @@ func (s *source) reread(seeker io.ReadSeeker, start int64, do func(io.Reader) er
 func (s *source) take(bytes int64, what string) error {
 	if bytes > s.left {
 		e := &Error{File: s.file, Line: s.line, Err: ErrMemory}
-		e.Problem = say.Sprintf("%s would take more than the %s of memory that reading may take: allow more with -max-memory, if the file is what it should be", what, size(s.all))
+		e.Problem = fmt.Sprintf("%s would take more than the %s of memory that reading may take: allow more with -max-memory, if the file is what it should be", what, size(s.all))
 		return e
 	}
 	s.left -= bytes
@@ -189,11 +179,11 @@ func (s *source) give(bytes int64) { s.left += bytes }
 func size(bytes int64) string {
 	switch b := float64(bytes); {
 	case b >= 1<<30:
-		return say.Sprintf("%.3g GiB", b/(1<<30))
+		return fmt.Sprintf("%.3g GiB", b/(1<<30))
 	case b >= 1<<20:
-		return say.Sprintf("%.3g MiB", b/(1<<20))
+		return fmt.Sprintf("%.3g MiB", b/(1<<20))
 	default:
-		return say.Sprintf("%.3g KiB", b/(1<<10))
+		return fmt.Sprintf("%.3g KiB", b/(1<<10))
 	}
 }
 
@@ -203,7 +193,7 @@ func (s *source) takeMatrix(rows, cols uint64) error {
 	if cols == 0 || rows <= math.MaxInt64/8/cols {
 		bytes = 8 * rows * cols
 	}
-	return s.take(int64(bytes), say.Sprintf("%d × %d numbers", rows, cols))
+	return s.take(int64(bytes), fmt.Sprintf("%d × %d numbers", rows, cols))
 }
 
 // failed says what an error of reading means.
@@ -218,9 +208,9 @@ func (s *source) failed(err error) error {
 		if s.line > 0 {
 			line = s.line + 1
 		}
-		return &Error{File: s.file, Line: line, Problem: say.Sprintf("the %s data are damaged or cut short (%v): copy or download the file again", bad.name, bad.err)}
+		return &Error{File: s.file, Line: line, Problem: fmt.Sprintf("the %s data are damaged or cut short (%v): copy or download the file again", bad.name, bad.err)}
 	}
-	return &unreadable{s.file, err}
+	return fmt.Errorf("%s: %w", s.file, err)
 }
 
 // more reads on, at least one byte. What is already there may move.
@@ -329,7 +319,7 @@ func (s *source) nextFull() ([]byte, error) {
 
 // fault is one of the line read last.
 func (s *source) fault(column int, format string, args ...any) *Error {
-	return &Error{File: s.file, Line: s.line, Column: column, Problem: say.Sprintf(format, args...)}
+	return &Error{File: s.file, Line: s.line, Column: column, Problem: fmt.Sprintf(format, args...)}
 }
 
 // extent counts the lines and bytes of the content where the file can be read twice,
@@ -385,7 +375,7 @@ func (l *numberList) reserve(count int) error {
 	return nil
 }
 
-func ofNumbers(count int) string { return say.Sprintf("%d numbers", count) }
+func ofNumbers(count int) string { return fmt.Sprintf("%d numbers", count) }
 
 // next returns room for count numbers, which lie together.
 func (l *numberList) next(count int) ([]float64, error) {

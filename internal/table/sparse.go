@@ -4,8 +4,9 @@ package table
 // numbers: what is not listed is 0, what is listed twice is added up in the order of the file.
 
 import (
+	"fmt"
+
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/say"
 )
 
 // sparse collects entries. They are kept as they come until there is one for every 16
@@ -90,5 +91,5 @@ func (p *sparse) matrix() (quantmf.Mat, error) {
 
 // tooEmpty is the error of a matrix of so few entries for its size that its header must be wrong.
 func (s *source) tooEmpty(full int64, rows, cols uint64, count int) error {
-	return &Error{File: s.file, Err: ErrMemory, Problem: say.Sprintf("%d × %d numbers with only %d of them in the file would take %s: leave out the rows and columns that hold nothing", rows, cols, count, size(full))}
+	return &Error{File: s.file, Err: ErrMemory, Problem: fmt.Sprintf("%d × %d numbers with only %d of them in the file would take %s: leave out the rows and columns that hold nothing", rows, cols, count, size(full))}
 }

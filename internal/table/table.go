@@ -6,13 +6,13 @@ package table
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/say"
 )
 
 // Table is a matrix with the names of its rows and columns. It remembers where
@@ -326,11 +326,11 @@ func (t *Table) Remarks() []string {
 			seen[name] = true
 		}
 		if len(twice) > 0 {
-			remarks = append(remarks, say.Sprintf("%s more than once among those of %s: %s", counted(len(twice), "name stands", "names stand"), n.what, examples(slices.Sorted(maps.Keys(twice)))))
+			remarks = append(remarks, fmt.Sprintf("%s more than once among those of %s: %s", counted(len(twice), "name stands", "names stand"), n.what, examples(slices.Sorted(maps.Keys(twice)))))
 		}
 	}
 	if dates := asDates(t.Features); t.NamedFeatures && len(dates) > 0 {
-		remarks = append(remarks, say.Sprintf("%s dates, which spreadsheets make of names such as MARCH1 and SEPT2: %s", counted(len(dates), "feature is called like", "features are called like"), examples(dates)))
+		remarks = append(remarks, fmt.Sprintf("%s dates, which spreadsheets make of names such as MARCH1 and SEPT2: %s", counted(len(dates), "feature is called like", "features are called like"), examples(dates)))
 	}
 	if len(t.Samples) < 2 {
 		return remarks
@@ -358,10 +358,10 @@ func (t *Table) Remarks() []string {
 		return remarks
 	}
 	if len(zero) > 0 {
-		remarks = append(remarks, say.Sprintf("%s 0 in all samples: %s", counted(len(zero), "feature is", "features are"), examples(zero)))
+		remarks = append(remarks, fmt.Sprintf("%s 0 in all samples: %s", counted(len(zero), "feature is", "features are"), examples(zero)))
 	}
 	if len(constant) > 0 {
-		remarks = append(remarks, say.Sprintf("%s the same in all samples: %s", counted(len(constant), "feature is", "features are"), examples(constant)))
+		remarks = append(remarks, fmt.Sprintf("%s the same in all samples: %s", counted(len(constant), "feature is", "features are"), examples(constant)))
 	}
 	return remarks
 }
@@ -388,7 +388,7 @@ func counted(n int, one string, many ...string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return say.Sprintf("%d %s", n, append(many, one+"s")[0])
+	return fmt.Sprintf("%d %s", n, append(many, one+"s")[0])
 }
 
 // examples quotes the first names of a list.
@@ -420,23 +420,23 @@ func (e *Error) Error() string {
 	var s strings.Builder
 	s.WriteString(e.File)
 	if e.Line > 0 {
-		s.WriteString(say.Sprintf(":%d", e.Line))
+		fmt.Fprintf(&s, ":%d", e.Line)
 	}
 	if e.Column > 0 {
-		s.WriteString(say.Sprintf(":%d", e.Column))
+		fmt.Fprintf(&s, ":%d", e.Column)
 	}
 	if e.Byte > 0 {
-		s.WriteString(say.Sprintf(": byte %d", e.Byte))
+		fmt.Fprintf(&s, ": byte %d", e.Byte)
 	}
 	s.WriteString(": ")
 	if e.Feature != "" {
-		s.WriteString(say.Sprintf("feature %s", quote(e.Feature)))
+		fmt.Fprintf(&s, "feature %s", quote(e.Feature))
 	}
 	if e.Sample != "" {
 		if e.Feature != "" {
 			s.WriteString(", ")
 		}
-		s.WriteString(say.Sprintf("sample %s", quote(e.Sample)))
+		fmt.Fprintf(&s, "sample %s", quote(e.Sample))
 	}
 	if e.Feature != "" || e.Sample != "" {
 		s.WriteString(": ")

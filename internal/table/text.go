@@ -4,12 +4,12 @@ package table
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/say"
 )
 
 // textReader is a table half read.
@@ -234,7 +234,7 @@ func (r *textReader) reserve() error {
 		lines--
 	}
 	if lines > most {
-		return r.take(r.all+1, say.Sprintf("more than %d lines of %d numbers", most, r.layout.values))
+		return r.take(r.all+1, fmt.Sprintf("more than %d lines of %d numbers", most, r.layout.values))
 	}
 	return r.values.reserve(int(min(lines*int64(r.layout.values), size+1)))
 }
@@ -347,9 +347,9 @@ func (r *textReader) notANumber(line []byte, f int, text []byte, problem string)
 // ragged is the fault of a line with more or fewer cells than the others.
 func (r *textReader) ragged(line []byte) error {
 	count := len(cells(line, r.sep))
-	before := say.Sprintf("the lines before it have %d", len(r.roles))
+	before := fmt.Sprintf("the lines before it have %d", len(r.roles))
 	if len(r.lines) == 0 {
-		before = say.Sprintf("the header has %d", len(r.roles))
+		before = fmt.Sprintf("the header has %d", len(r.roles))
 	}
 	todo := "add the missing cells"
 	if count > len(r.roles) {

@@ -5,6 +5,7 @@ package table
 
 import (
 	"bufio"
+	"compress/gzip"
 	"errors"
 	"io"
 	"slices"
@@ -12,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/deflate"
 )
 
 // FormatOf returns the format, one of Formats, that the end of a file's name says, and
@@ -44,9 +44,9 @@ func Write(w io.Writer, file, corner string, rows, columns []string, m quantmf.M
 	if err != nil {
 		return err
 	}
-	var z io.WriteCloser
+	var z *gzip.Writer
 	if zipped {
-		z = deflate.Gzip(w)
+		z = gzip.NewWriter(w)
 		w = z
 	}
 	out := bufio.NewWriter(w)

@@ -1,0 +1,234 @@
+package nmf
+
+// This file holds what Newton's method does where every column has the same Hessian: under Frobenius' loss, where no
+// cell is hidden. A row u of U with V held has the loss
+//
+//	(u H uᵀ)/2 - (x Vᵀ) u + const,   H = V Vᵀ,
+//
+// so neither directions nor steps are needed: sweeps of coordinate descent lower it as they are (HALS, Cichocki and
+// Phan 2009), and X is read for the products X Vᵀ and Uᵀ X alone.
+
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/kernel"
+)
+
+const (
+	exactSweeps  = 12      // of coordinate descent, a half
+	exactRows    = 64      // of U that go through the sweeps together at most: as many as hide what a sum waits
+	exactNumbers = 1 << 14 // of X that these rows have at most, so that they stay in the second cache
+	closeFit     = 1e-3    // of Σ X²/2: a loss below is taken cell by cell
+)
+
+// rowsTogether is how many rows of U go through the sweeps together, whole groups.
+func (f *Newton) rowsTogether() int {
+	return min(exactRows, max(exactNumbers/f.NP/Group, 1)*Group)
+}
+
+// sweep fills p with where the sweeps lead from b.
+func (m *metric) sweep(s *strip) {
+	copy(s.p, s.b)
+	kernel.Bounded(s.p, s.low, s.g, m.c, m.inverse, exactSweeps)
+}
+
+// products fills gram, which the loss is taken of.
+func (f *Newton) products() {
+	clear(f.gram)
+	for t := range f.tiles.count {
+		lo, hi := f.tile(t)
+		v := f.nv[f.K*lo : f.K*hi]
+		kernel.DotsRows(f.some, v, v, f.K)
+		add(f.gram, f.some)
+	}
+}
+
+// lossesExact are those at the next y:
+//
+//	Σ (X-W)²/2 = Σ X²/2 - <UᵀX, V> + <UᵀU, VVᵀ>/2,
+//
+// products that the halves need anyway; where little of the first is left, of which the others take the rest, a
+// further pass takes them cell by cell.
+func (f *Newton) lossesExact() Losses {
+	l := f.losses(f.nu, f.nv)
+	f.sized = true
+	size := 0.0
+	for i := range f.extra {
+		size += f.extra[i].size
+	}
+	if !(float64(l.Visible*float64(f.Visible)) >= float64(closeFit*size)) {
+		f.Pool.Do(len(f.pieces), f.residuals)
+		l = f.losses(f.nu, f.nv)
+	}
+	return l
+}
+
+// lay returns some rows of X tile by tile, the rows of each one after another. Behind the last sample they are 0.
+func (f *Newton) lay(ws *newtonScratch, i, rows int) []float64 {
+	n, count := f.N, f.tiles.count
+	if f.blocks() && count == 1 && f.Stride == n {
+		return f.X[i*n : (i+rows)*n]
+	}
+	for r := range rows {
+		var x []float64
+		if len(f.X) > 0 {
+			x = f.X[(i+r)*f.Stride : (i+r)*f.Stride+n]
+		} else {
+			f.Read(ws.x, nil, i+r)
+			x = ws.x[:n]
+		}
+		if count == 1 {
+			copy(ws.laid[r*f.NP:], x)
+			continue
+		}
+		for t := range count {
+			lo, hi := f.tile(t)
+			to := ws.laid[rows*lo+r*(hi-lo) : rows*lo+(r+1)*(hi-lo)]
+			clear(to[copy(to, x[lo:]):])
+		}
+	}
+	return ws.laid[:rows*f.NP]
+}
+
+// exactly calls g for the rows of a piece that go together.
+func (f *Newton) exactly(piece int, g func(i, rows int)) {
+	begin, end := f.span(piece)
+	some := f.rowsTogether()
+	for i := begin; i < end && f.Pool.Err() == nil; i += some {
+		g(i, min(some, end-i))
+	}
+}
+
+// halfExact makes z of U in a piece of the rows, and the next y of it, and takes the gradient of V there.
+func (f *Newton) halfExact(worker, piece int) {
+	ws := &f.room[worker]
+	f.clear(piece)
+	f.exactly(piece, func(i, rows int) {
+		x := f.lay(ws, i, rows)
+		f.sweepU(ws, i, rows, x)
+		f.sumExact(ws, piece, i, rows, x)
+	})
+	f.whole(piece)
+}
+
+// gradientExact takes the loss and the gradient of V at the next y, in a piece of the rows.
+func (f *Newton) gradientExact(worker, piece int) {
+	ws := &f.room[worker]
+	f.clear(piece)
+	f.exactly(piece, func(i, rows int) {
+		f.sumExact(ws, piece, i, rows, f.lay(ws, i, rows))
+	})
+	f.whole(piece)
+}
+
+// sweepU makes z of rows of U by the sweeps, and the next y.
+func (f *Newton) sweepU(ws *newtonScratch, i, rows int, x []float64) {
+	k, s := f.K, &ws.strip
+	g, t := ws.g[:rows*k], ws.t[:rows*k]
+	for tile := range f.tiles.count {
+		lo, hi := f.tile(tile)
+		if tile == 0 {
+			kernel.DotsRows(g, f.z[:k*hi], x[:rows*hi], rows)
+			continue
+		}
+		kernel.DotsRows(t, f.z[k*lo:k*hi], x[rows*lo:rows*hi], rows)
+		add(g, t)
+	}
+	n := kernel.Pad(rows)
+	s.cut(k, n)
+	u := f.U[i*k : (i+rows)*k]
+	for c, scale := range f.scale {
+		b, q := s.b[c*n:(c+1)*n], s.g[c*n:(c+1)*n]
+		clear(b[rows:])
+		clear(q[rows:])
+		at := c
+		for r := range b[:rows] {
+			b[r], q[r] = float64(u[at]*scale), f.addU-g[at]
+			at += k
+		}
+	}
+	f.metric.sweep(s)
+	// The next y is z + (τ-1)/τ' (z - z before), 0 where that has a minus.
+	zu, nu, by := f.zu[i*k:(i+rows)*k], f.nu[i*k:(i+rows)*k], f.by
+	for c := range k {
+		at := c
+		for _, z := range s.p[c*n : c*n+rows] {
+			y := math.Float64bits(z + float64(by*(z-zu[at])))
+			nu[at] = math.Float64frombits(y &^ uint64(int64(y)>>63))
+			zu[at] = z
+			at += k
+		}
+	}
+}
+
+// sumExact adds what rows of U at the next y add to the gradient of V, to their own sums and products, and, once,
+// those of X to its size.
+func (f *Newton) sumExact(ws *newtonScratch, piece, i, rows int, x []float64) {
+	k, kp, pt, ex := f.K, kernel.Pad(f.K), &f.pieces[piece], &f.extra[piece]
+	u := f.nu[i*k : (i+rows)*k]
+	for t := range f.tiles.count {
+		lo, hi := f.tile(t)
+		kernel.AccumulateRows(pt.num[k*lo:k*hi], u, x[rows*lo:rows*hi], rows)
+	}
+	for from := 0; from < rows; from += Group {
+		some := min(Group, rows-from)
+		u, wide := u[from*k:(from+some)*k], ws.wide[:some*kp]
+		for r := range some {
+			wide := wide[r*kp : r*kp+k]
+			for a, v := range u[r*k : (r+1)*k] {
+				wide[a] = v
+				pt.sum[a] += v
+			}
+		}
+		kernel.AccumulateRows(ex.h, u, wide, some)
+	}
+	if f.sized {
+		return
+	}
+	f.parts(rows, func(from, some, lo, hi int) {
+		x := x[rows*lo+from*(hi-lo) : rows*lo+(from+some)*(hi-lo)]
+		var s [1]float64
+		kernel.Dots(s[:], x, x)
+		ex.size += float64(s[0] / 2)
+	})
+}
+
+// whole ends the sums of a piece: its loss, see [Newton.lossesExact].
+func (f *Newton) whole(piece int) {
+	var s [1]float64
+	p, ex, k := &f.pieces[piece], &f.extra[piece], f.K
+	kernel.Dots(s[:], p.num, f.nv)
+	both := 0.0
+	for a := range k {
+		h, g := ex.h[a*kernel.Pad(k):], f.gram[a*k:]
+		both += float64(2*inner(g[:a], h)) + float64(g[a]*h[a])
+	}
+	p.losses[0] = ex.size - s[0] + float64(both/2)
+}
+
+// residual takes the loss at the next y cell by cell, in a piece of the rows.
+func (f *Newton) residual(worker, piece int) {
+	ws, k, loss := &f.room[worker], f.K, 0.0
+	f.exactly(piece, func(i, rows int) {
+		x := f.lay(ws, i, rows)
+		f.parts(rows, func(from, some, lo, hi int) {
+			w := ws.w[:some*(hi-lo)]
+			kernel.CombineRows(w, f.nu[(i+from)*k:(i+from+some)*k], f.nv[k*lo:k*hi], some)
+			kernel.Residual(w, x[rows*lo+from*(hi-lo):], hi-lo, some)
+			var s [1]float64
+			kernel.Dots(s[:], w, w)
+			loss += float64(s[0] / 2)
+		})
+	})
+	f.pieces[piece].losses[0] = loss
+}
+
+// parts calls g for the groups of rows that go together and the tiles of each.
+func (f *Newton) parts(rows int, g func(from, some, lo, hi int)) {
+	for from := 0; from < rows; from += Group {
+		for t := range f.tiles.count {
+			lo, hi := f.tile(t)
+			g(from, min(Group, rows-from), lo, hi)
+		}
+	}
+}
