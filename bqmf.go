@@ -24,6 +24,7 @@ import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
@@ -94,7 +95,7 @@ func bqmfDefaults() config {
 // an error that wraps it.
 //
 // Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)k³; at the end
-// of either strength 5k² for each cell, and 4096 (n+k) for each row. Memory beside x: dn, (d+2n)k²/2 + 16nk, and nk² + 3dn at
+// of either strength 5k² for each cell, and 4096 (n+k) for each row. Memory beside x: dn, (d+n)k² + 16nk, and nk² + 3dn at
 // the end; a model keeps dn, and of x that is no [Mat] it makes one.
 func FitBQMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*BQMF, error) {
 	return runBQMF(ctx, x, rank, opts)
@@ -113,7 +114,7 @@ func runBQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*BQMF, er
 	if err != nil {
 		return nil, err
 	}
-	t := &task{config: &c, kind: kindBQMF, x: x, rank: rank, cells: visible}
+	t := &task{config: &c, kind: kinds.BQMF, x: x, rank: rank, cells: visible}
 	past, err := t.reopen()
 	if err != nil {
 		return nil, err
@@ -289,6 +290,7 @@ func (f *bqmfFit) begin(rank int) error {
 	}
 	a := len(f.active)
 	f.data = posterior.NewData(a, n, y[:a*np], func(i, j int) bool { v := f.x.Row(f.active[i])[j]; return v == v })
+	f.data.Of = d
 	f.pool.Bind(f.ctx) // what a stop leaves undone nobody looks at
 	defer f.pool.Bind(nil)
 	f.space = svd.NewSubspace(a, n, f.rank, svd.Passes, nmf.Chunks, func(_, i int) []float64 { return y[i*np : (i+1)*np] }, f.pool)
@@ -314,6 +316,9 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 		return nil
 	}
 	fit := posterior.New(f.ctx, f.data, min(f.rank, len(f.active)), strengths[run], f.space, f.pool)
+	if err := f.ctx.Err(); err != nil {
+		return stoppedAt(0, err)
+	}
 	history, validation := []float64{fit.Nothing()}, []float64(nil)
 	judge := journal.Watch{}
 	first, done := 0, false
@@ -328,7 +333,7 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 			best = f.best
 		}
 	} else if f.held != nil {
-		m := f.finish(fit, run)
+		m := f.finish(fit.Copy, run)
 		if held := f.heldMean(m); f.ctx.Err() == nil {
 			validation = []float64{held}
 			judge.See(0, held)
@@ -373,7 +378,7 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 		epoch++
 		history = append(history, fit.Bound)
 		if f.held != nil {
-			m := f.finish(fit, run)
+			m := f.finish(fit.Copy, run)
 			held := f.heldMean(m)
 			if err = f.ctx.Err(); err != nil {
 				err = stoppedAt(before+epoch, err)
@@ -395,12 +400,9 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 			}
 		}
 	}
-	if run == 0 && f.held == nil && err == nil {
-		f.mark = max(f.mark, f.glance(fit, run))
-	}
 	m := best
 	if m == nil {
-		m = f.finish(fit, run)
+		m = f.finish(fit.Lend, run)
 		m.Best = len(history) - 1
 		if err == nil && f.ctx.Err() != nil {
 			err = stoppedAt(before+epoch, f.ctx.Err())
@@ -456,8 +458,8 @@ func (f *bqmfFit) heldMean(m *BQMF) float64 {
 	return sum / float64(f.heldOut)
 }
 
-// model returns the model of a posterior, its maps without corrections.
-func (f *bqmfFit) model(fit *posterior.Fit, run int) *BQMF {
+// model returns the model of a posterior, its maps without corrections; nil: of one that knows nothing.
+func (f *bqmfFit) model(of func(rows []int, d int) *posterior.Posterior, run int) *BQMF {
 	d, n := f.x.Rows, f.x.Cols
 	m := &BQMF{Strength: strengths[run], curves: slices.Clone(f.curves), LeaveOneOut: math.MaxFloat64}
 	m.loss, m.missing = f.loss, f.missing
@@ -465,7 +467,7 @@ func (f *bqmfFit) model(fit *posterior.Fit, run int) *BQMF {
 		m.curves[i].Slope = 1
 		m.curves[i].Levels = curve.LevelsAt
 	}
-	if fit == nil {
+	if of == nil {
 		k := f.rank
 		m.post = &posterior.Posterior{D: d, N: n, K: k, U: make([]float64, d*k), V: make([]float64, k*kernel.Pad(n)), BU: make([]float64, d*posterior.Packed(k)), BV: make([]float64, n*posterior.Packed(k)),
 			Tau: make([]float64, d), Rho: make([]float64, n), Unit: 1}
@@ -477,7 +479,7 @@ func (f *bqmfFit) model(fit *posterior.Fit, run int) *BQMF {
 		}
 		m.History = []float64{0}
 	} else {
-		m.post = fit.Copy(f.active, d)
+		m.post = of(f.active, d)
 	}
 	m.fill()
 	return m
@@ -514,34 +516,45 @@ var floors = [...]float64{1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.2}
 
 // finish makes the model of a posterior, its maps learnt from leave-one-out
 // predictions. When the context ends, the maps not yet learnt are without corrections.
-func (f *bqmfFit) finish(fit *posterior.Fit, run int) *BQMF {
-	m := f.model(fit, run)
-	if f.ctx.Err() == nil {
-		stopped := func() bool { return f.ctx.Err() != nil }
+func (f *bqmfFit) finish(of func(rows []int, d int) *posterior.Posterior, run int) *BQMF {
+	m := f.model(of, run)
+	stopped := func() bool { return f.ctx.Err() != nil }
+	if !stopped() {
 		m.post.Near = m.post.Neighbours(f.data, f.active, f.pool, stopped)
-		m.post.Alike = m.post.Samples(f.pool, stopped)
-		m.LeaveOneOut = min(f.learn(m, 1), math.MaxFloat64)
 	}
+	if !stopped() {
+		m.post.Alike = m.post.Samples(f.pool, stopped)
+	}
+	if stopped() {
+		m.post.Near, m.post.Alike = nil, nil
+		return m
+	}
+	loss, apart := f.learn(m, false)
+	if run == 0 && f.held == nil && f.ctx.Err() == nil {
+		f.mark = max(f.mark, min(apart, limit.Moment))
+	}
+	m.LeaveOneOut = min(loss, math.MaxFloat64)
 	return m
 }
 
-// glance returns the leave-one-out loss over 100 rows, evenly spread, or all where they are fewer than 200. 0 when the
-// context ends.
+// glance returns the leave-one-out loss of the factors alone over 100 rows, evenly spread, or all where they are fewer than 200.
+// 0 when the context ends.
 func (f *bqmfFit) glance(fit *posterior.Fit, run int) float64 {
-	loss := f.learn(f.model(fit, run), max(len(f.active)/100, 1))
+	_, loss := f.learn(f.model(fit.Lend, run), true)
 	if f.ctx.Err() != nil {
 		return 0
 	}
 	return min(loss, limit.Moment)
 }
 
-// learn learns the maps of m from leave-one-out predictions, decides which rows have neighbours or samples that are alike, and returns the loss of these predictions;
-// with every above 1 it is the loss of every so-manyth piece of the rows alone, and m is of no use.
-func (f *bqmfFit) learn(m *BQMF, every int) float64 {
+// learn learns the maps of m from leave-one-out predictions, decides which rows have neighbours or samples that are alike, and returns the loss of these predictions,
+// and that of glance. Only for the second, it makes no more than that, and m is of no use.
+func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance float64) {
+	every := max(len(f.active)/100, 1)
 	a, np := len(f.active), kernel.Pad(f.x.Cols)
 	type outcome struct {
 		cov, vr, spreadX float64
-		losses           [len(floors)]float64
+		losses, glance   [len(floors)]float64
 	}
 	out := make([]outcome, a)
 	type room struct {
@@ -550,6 +563,7 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 		curve.Learner
 		places                   []int32   // of the visible cells
 		without, residuals, said []float64 // there
+		lows                     [len(floors)]float64
 	}
 	work := make([]*room, f.pool.Workers())
 	base := m.post.Cells()
@@ -557,8 +571,23 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 	for _, u := range f.units {
 		whole = max(whole, u)
 	}
+	add := func(losses *[len(floors)]float64, ws *room) {
+		for j, x := range ws.X {
+			above := -1.0 // the loss that all floors share which are below p
+			for k, low := range ws.lows {
+				if p := ws.P[j]; p < low {
+					losses[k] += f.loss.Value(x/whole, low/whole, 0) / float64(f.visible)
+				} else {
+					if above < 0 {
+						above = f.loss.Value(x/whole, p/whole, 0) / float64(f.visible)
+					}
+					losses[k] += above
+				}
+			}
+		}
+	}
 	f.pool.Do((a+posterior.Together-1)/posterior.Together, func(w, piece int) {
-		if f.ctx.Err() != nil || piece%every != 0 {
+		if f.ctx.Err() != nil || only && piece%every != 0 {
 			return
 		}
 		if work[w] == nil {
@@ -583,8 +612,11 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 				y, tau := f.data.Y[(at+r)*np:], m.post.Tau[i]
 				ws.places, ws.without, ws.residuals, ws.said = ws.places[:0], ws.without[:0], ws.residuals[:0], ws.said[:0]
 				near := m.post.Near != nil && len(m.post.Near.Of[i]) > 0
+				mean, count := 0.0, float64(f.data.Rows[at+r].Count)
 				for j, x := range f.x.Row(i) {
 					if x == x {
+						ws.X = append(ws.X, x)
+						mean += x / count
 						without := ws.cells.Without(r, j, y[j], float64(tau*m.post.Rho[j]))
 						ws.places, ws.without = append(ws.places, int32(j)), append(ws.without, without)
 						ws.residuals = append(ws.residuals, math.Sqrt(tau*m.post.Rho[j])*(y[j]-without))
@@ -594,6 +626,23 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 						}
 						ws.said = append(ws.said, said)
 					}
+				}
+				o := &out[at+r]
+				for k, share := range floors {
+					ws.lows[k] = math.Inf(-1)
+					if f.loss == divergence.KL {
+						ws.lows[k] = max(f.loss.Least(), share*mean)
+					}
+				}
+				if piece%every == 0 {
+					for h, j := range ws.places {
+						ws.P = append(ws.P, ws.table.Mean(ws.without[h], ws.cells.Deviation(r, i, int(j))))
+					}
+					add(&o.glance, ws)
+					ws.P = ws.P[:0]
+				}
+				if only {
+					continue
 				}
 				if near {
 					if factor := m.post.Near.Keep(i, ws.residuals, ws.said); factor > 0 {
@@ -615,7 +664,7 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 					spread += float64(s*s) / float64(f.x.Cols)
 					if x == x {
 						without := ws.without[seen]
-						ws.X, ws.P = append(ws.X, x), append(ws.P, ws.table.Mean(without, s))
+						ws.P = append(ws.P, ws.table.Mean(without, s))
 						ws.Residual(c, x, y[j], without, s)
 						seen++
 					}
@@ -623,28 +672,8 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 				c.Spread = math.Sqrt(spread)
 				curve.Quantiles(&c.Levels, ws.Z, float64(c.Parts()))
 				ws.Learn(c, f.units[i])
-				o := &out[at+r]
 				o.cov, o.vr, o.spreadX = ws.Cov, ws.Var, ws.SpreadX
-				var lows [len(floors)]float64
-				for k, share := range floors {
-					lows[k] = math.Inf(-1)
-					if f.loss == divergence.KL {
-						lows[k] = max(f.loss.Least(), share*c.MeanX)
-					}
-				}
-				for j, x := range ws.X {
-					above := -1.0 // the loss that all floors share which are below p
-					for k, low := range lows {
-						if p := ws.P[j]; p < low {
-							o.losses[k] += f.loss.Value(x/whole, low/whole, 0) / float64(f.visible)
-						} else {
-							if above < 0 {
-								above = f.loss.Value(x/whole, p/whole, 0) / float64(f.visible)
-							}
-							o.losses[k] += above
-						}
-					}
-				}
+				add(&o.losses, ws)
 			}
 			at = end
 		}
@@ -655,10 +684,10 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 			c.Slope, c.MeanX, c.MeanP, c.StepAt, c.StepTo, c.Levels = 1, 0, 0, nil, nil, curve.LevelsAt
 		}
 		m.post.Near, m.post.Alike = nil, nil
-		return math.MaxFloat64
+		return math.MaxFloat64, math.MaxFloat64
 	}
 	cov, vr := 0.0, 0.0
-	var losses [len(floors)]float64
+	var losses, some [len(floors)]float64
 	for _, o := range out {
 		if o.spreadX > 0 {
 			cov += o.cov / o.spreadX
@@ -666,7 +695,12 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 		}
 		for k, l := range o.losses {
 			losses[k] += l
+			some[k] += o.glance[k]
 		}
+	}
+	glance = slices.Min(some[:]) * f.loss.Scale(whole)
+	if only {
+		return 0, glance
 	}
 	pooled := 1.0
 	if vr > 0 {
@@ -677,10 +711,6 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 		if l < losses[least] {
 			least = k
 		}
-	}
-	loss := losses[least] * f.loss.Scale(whole)
-	if every > 1 {
-		return loss
 	}
 	if m.post.Near != nil && !m.post.Near.Any() {
 		m.post.Near = nil
@@ -714,7 +744,7 @@ func (f *bqmfFit) learn(m *BQMF, every int) float64 {
 			c.Floor = floors[least] * c.MeanX
 		}
 	}
-	return loss
+	return losses[least] * f.loss.Scale(whole), glance
 }
 
 // Map returns T_i, the increasing function from the scale of UV to the units of x.
@@ -1060,11 +1090,22 @@ func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float6
 	return v, sum / float64(visible), nil
 }
 
-// The file of a BQMF (model.go) and its checkpoint (checkpoint.go).
+// The file of a BQMF (internal/kinds) and its checkpoint (checkpoint.go).
 
-// MarshalBinary returns the model as a file.
+// MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].
 func (m *BQMF) MarshalBinary() ([]byte, error) {
+	if err := m.writable(kinds.BQMF, -limit.Moment, limit.Moment); err != nil {
+		return nil, err
+	}
 	p := m.post
+	switch {
+	case p == nil || m.U.Rows != p.D || m.U.Cols != p.K || m.V.Cols != p.N:
+		return nil, &ShapeError{What: "U, V", Got: m.U.size() + ", " + m.V.size(), Want: "the sizes that were fitted"}
+	case !slices.Contains(strengths[:], m.Strength):
+		return nil, &DataError{Row: -1, Col: -1, Value: m.Strength, Problem: "Strength must be 0.5 or 1"}
+	case !(m.LeaveOneOut >= 0 && m.LeaveOneOut <= math.MaxFloat64):
+		return nil, &DataError{Row: -1, Col: -1, Value: m.LeaveOneOut, Problem: "LeaveOneOut must be finite and not negative"}
+	}
 	size := p.K * (p.K + 1) / 2
 	tight := func(b []float64, lines int) []float64 {
 		out := make([]float64, 0, lines*size)
@@ -1085,13 +1126,13 @@ func (m *BQMF) MarshalBinary() ([]byte, error) {
 		of, alike := p.Alike.Encode()
 		all = append(all, section.Words("ALIK", of...), section.Floats("ALIZ", alike))
 	}
-	return section.Encode(kindBQMF, all), nil
+	return section.Encode(kinds.BQMF, all), nil
 }
 
 // UnmarshalBinary makes m the model in data, or returns a [*FormatError] and
 // leaves m as it was.
 func (m *BQMF) UnmarshalBinary(data []byte) error {
-	f, err := decode(data, kindBQMF)
+	f, err := decode(data, kinds.BQMF)
 	if err != nil {
 		return err
 	}
@@ -1158,7 +1199,7 @@ func (m *BQMF) UnmarshalBinary(data []byte) error {
 			return f.fail("NOIS", "a noise of a sample is out of range")
 		}
 	}
-	if !(p.Unit >= 1/limit.Moment && p.Unit <= limit.Moment) || b.Strength != strengths[0] && b.Strength != strengths[1] || !(b.LeaveOneOut >= 0) {
+	if !(p.Unit >= 1/limit.Moment && p.Unit <= limit.Moment) || !slices.Contains(strengths[:], b.Strength) || !(b.LeaveOneOut >= 0) {
 		return f.fail("NOIS", "a unit, strength or loss is out of range")
 	}
 	if err := f.readCurves(b); err != nil {
@@ -1249,7 +1290,7 @@ func (f *bqmfFit) checkpoint(fit *posterior.Fit, run, epoch int, done bool, judg
 	if f.best != nil {
 		s.best, _ = f.best.MarshalBinary()
 	}
-	return f.save(s.encode(kindBQMF, f.config, f.rankAsked, f.fingerprints))
+	return f.save(s.encode(kinds.BQMF, f.config, f.rankAsked, f.fingerprints))
 }
 
 // resumeFrom takes the state of a checkpoint.

@@ -15,6 +15,7 @@ import (
 	"github.com/quantmf/quantmf/internal/curve"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/posterior"
 	"github.com/quantmf/quantmf/internal/random"
@@ -218,6 +219,33 @@ func TestBQMFSigned(t *testing.T) {
 	if m.loss != divergence.Frobenius {
 		t.Error("not Frobenius")
 	}
+	said := m.Reconstruct()
+	hidden, left, all := 0, 0.0, 0.0
+	for i, v := range given.Data {
+		if v != v {
+			hidden++
+			left += (x.Data[i] - said.Data[i]) * (x.Data[i] - said.Data[i])
+			all += x.Data[i] * x.Data[i]
+		}
+	}
+	if hidden < 50 || !(left < 0.2*all) {
+		t.Errorf("of the squares of %d hidden values, %g, the model leaves %g", hidden, all, left)
+	}
+	constant := NewMat(12, 20)
+	for i := range constant.Data {
+		constant.Data[i] = x.Data[i]
+	}
+	for j := range constant.Row(3) {
+		constant.Row(3)[j] = -7
+	}
+	flat := fitBQMF(t, constant, 0)
+	c, err := flat.Map(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, at := flat.Reconstruct().At(3, 5), c.At(0); got != -7 || at != -7 {
+		t.Errorf("a row of -7 is fitted as %g, its map is %g", got, at)
+	}
 	var de *DataError
 	if _, err := FitBQMF(context.Background(), given, 0, WithMissingValues(), WithLoss(KL)); !errors.As(err, &de) {
 		t.Errorf("KL of negative values: %v", err)
@@ -387,7 +415,7 @@ func TestBQMFHeldOutCellsTouchNothing(t *testing.T) {
 		return s
 	}
 	real := func(b []byte) []byte {
-		f, err := decodeSections(b, kindCheckpoint+kindBQMF, []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
+		f, err := decodeSections(b, kinds.State+kinds.BQMF, []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -741,13 +769,13 @@ func FuzzBQMFFile(f *testing.F) {
 	if m.post.Alike, _, problem = m.post.DecodeAlike([]uint64{1, 3}, numbers); problem != "" {
 		f.Fatal(problem)
 	}
-	tags := append(required(kindBQMF), "ALIK", "ALIZ")
+	tags := append(kinds.Required(kinds.BQMF), "ALIK", "ALIZ")
 	b, _ := m.MarshalBinary()
 	f.Add(uint16(100), uint64(0x7ff0000000000000))
 	f.Add(uint16(200), uint64(0xffefffffffffffff))
 	f.Add(uint16(300), uint64(1))
 	f.Fuzz(func(t *testing.T, at uint16, v uint64) {
-		f, err := decodeSections(b, kindBQMF, tags)
+		f, err := decodeSections(b, kinds.BQMF, tags)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -764,7 +792,7 @@ func FuzzBQMFFile(f *testing.F) {
 			sections = append(sections, section.Section{Tag: tag, Payload: p})
 		}
 		got := new(BQMF)
-		if err := got.UnmarshalBinary(section.Encode(kindBQMF, sections)); err != nil {
+		if err := got.UnmarshalBinary(section.Encode(kinds.BQMF, sections)); err != nil {
 			var fe *FormatError
 			if !errors.As(err, &fe) {
 				t.Fatal(err)
@@ -964,7 +992,7 @@ func TestBQMFGivesUpTheSecondStrength(t *testing.T) {
 			break
 		}
 	}
-	if loss := f.finish(second, 1).LeaveOneOut; loss < f.best.LeaveOneOut {
+	if loss := f.finish(second.Lend, 1).LeaveOneOut; loss < f.best.LeaveOneOut {
 		t.Errorf("the strength that was given up ends at %g, the model's at %g", loss, f.best.LeaveOneOut)
 	}
 }

@@ -63,6 +63,10 @@ func interruptible(x Mat, rank int) map[string]func(ctx context.Context, opts ..
 			_, err := FitBQMF(ctx, x, rank, append(opts, WithEpochs(2), WithValidation(0.1))...)
 			return err
 		},
+		"BQMF 50": func(ctx context.Context, opts ...FitOption) error {
+			_, err := FitBQMF(ctx, x, 50, append(opts, WithEpochs(3))...)
+			return err
+		},
 		"HeldOut": func(ctx context.Context, _ ...FitOption) error {
 			_, err := HeldOut(ctx, x, FitQMF, []Trial{{Rank: rank, Options: []FitOption{WithEpochs(1), WithStart(StartNMF), WithShrinkage(0)}}}, Masks{Repeats: 2, Share: 0.1, Seed: 1})
 			return err

@@ -347,33 +347,44 @@ func checkFit(x Rows, rank int, c *config) (*cells, error) {
 	if !c.given.Has(option.Init) {
 		return s, nil
 	}
-	least, most := c.initBounds(rank, s.Root())
+	return s, c.checkInit(d, n, rank, s.Root())
+}
+
+// checkInit reports what is wrong with the initial factors of d × n cells, the unit of which is root². An entry among
+// larger ones may be as small as it likes: an NMF takes it for 0 (startFactors), and where there are maps it is raised.
+func (c *config) checkInit(d, n, rank int, root float64) error {
+	least, most, product := root*limit.LeastInit, root*limit.MostInit, min(limit.Value*root*root, limit.ProductInit)
+	if c.mapped {
+		most, product = elem.Exp(factorBound(c.squash, rank)), limit.ProductInit
+		least = 1 / most
+	}
 	for _, f := range []struct {
 		name       string
 		m          Mat
 		rows, cols int
 	}{{"initial U", c.initU, d, rank}, {"initial V", c.initV, rank, n}} {
 		if f.m.Rows != f.rows || f.m.Cols != f.cols {
-			return nil, &ShapeError{What: f.name, Got: f.m.size(), Want: itoa(f.rows) + "×" + itoa(f.cols)}
+			return &ShapeError{What: f.name, Got: f.m.size(), Want: itoa(f.rows) + "×" + itoa(f.cols)}
 		}
 		if err := f.m.check(f.name); err != nil {
-			return nil, err
+			return err
 		}
+		top := DataError{Problem: "the largest of " + f.name + " must be 0 or from " + ftoa(least) + " to " + ftoa(most)}
 		for i := range f.m.Rows {
 			for j, v := range f.m.Row(i) {
 				if v-v != 0 || v < 0 {
-					return nil, &DataError{Row: i, Col: j, Value: v, Problem: f.name + " must be finite and not negative"}
+					return &DataError{Row: i, Col: j, Value: v, Problem: f.name + " must be finite and not negative"}
 				}
-				if v != 0 && (v < least || v > most) {
-					return nil, &DataError{Row: i, Col: j, Value: v, Problem: f.name + " must be 0 or from " + ftoa(least) + " to " + ftoa(most)}
+				if v > top.Value {
+					top.Row, top.Col, top.Value = i, j, v
 				}
 			}
 		}
+		if top.Value != 0 && (top.Value < least || top.Value > most) {
+			return &top
+		}
 	}
-	bound, most := 0.0, limit.Value // of U V, in the units of x, and for an NMF in those of x' too
-	if !c.mapped {
-		most *= min(s.Root()*s.Root(), 1)
-	}
+	bound := 0.0 // of UV
 	for l := range rank {
 		topU, topV := 0.0, 0.0
 		for i := range d {
@@ -382,21 +393,11 @@ func checkFit(x Rows, rank int, c *config) (*cells, error) {
 		for _, v := range c.initV.Row(l) {
 			topV = max(topV, v)
 		}
-		if bound += float64(topU * topV); !(bound <= most) {
-			return nil, &DataError{Row: -1, Col: l, Value: topU, Problem: "the product of the initial factors must be at most " + ftoa(most) + ": the largest of this column of U, by that of the row of V, is too much"}
+		if bound += float64(topU * topV); !(bound <= product) {
+			return &DataError{Row: -1, Col: l, Value: topU, Problem: "the product of the initial factors must be at most " + ftoa(product) + ": the largest of this column of U, by that of the row of V, is too much"}
 		}
 	}
-	return s, nil
-}
-
-// initBounds returns the least and the largest entry other than 0 that initial factors may
-// have, so that neither they nor sums over them overflow or underflow.
-func (c *config) initBounds(rank int, root float64) (least, most float64) {
-	if c.mapped {
-		most = elem.Exp(factorBound(c.squash, rank))
-		return 1 / most, most
-	}
-	return root * limit.LeastInit, root * limit.MostInit
+	return nil
 }
 
 // checkCells reports the first value that a fit cannot have.

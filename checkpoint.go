@@ -19,6 +19,7 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/journal"
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/section"
 )
@@ -101,7 +102,7 @@ type states interface {
 type files struct{}
 
 func (files) file(m fitted) []byte {
-	b, _ := m.MarshalBinary()
+	b, _ := m.MarshalBinary() // its fields are those of the fit: a file can hold them
 	return b
 }
 
@@ -129,7 +130,7 @@ func (s *saved) encode(kind uint32, c *config, rank int, data [2]uint64) []byte 
 	for _, o := range c.described(rank) {
 		opts = append(opts, o[0]+"\t"+o[1]+"\n"...)
 	}
-	return section.Encode(kindCheckpoint+kind, []section.Section{
+	return section.Encode(kinds.State+kind, []section.Section{
 		{Tag: "OPTS", Payload: opts}, section.Words("DATA", data[:]...),
 		section.Words("STAT", uint64(s.restart), uint64(s.epoch), s.source, uint64(s.steps), uint64(s.judge.BestEpoch), uint64(s.judge.Last),
 			math.Float64bits(s.judge.Best), math.Float64bits(s.judge.Mark)),
@@ -141,7 +142,7 @@ func (s *saved) encode(kind uint32, c *config, rank int, data [2]uint64) []byte 
 // the options and the data.
 func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 	c, lag := t.config, t.lag()
-	f, err := decodeSections(c.resume, kindCheckpoint+t.kind, []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
+	f, err := decodeSections(c.resume, kinds.State+t.kind, []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -192,7 +193,7 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 	s := &saved{restart: int(st[0]), epoch: int(st[1]), source: st[2], steps: int(st[3]), best: f.Payload("BEST"),
 		judge: journal.Watch{Patience: c.patience, BestEpoch: int(st[4]), Last: int(st[5]), Best: math.Float64frombits(st[6]), Mark: math.Float64frombits(st[7])}}
 	entries := s.epoch + 1 - lag
-	if s.history, err = f.vectorIn("HIST", int64(entries), leastHistory(t.kind), math.MaxFloat64); err != nil {
+	if s.history, err = f.vectorIn("HIST", int64(entries), kinds.LeastHistory(t.kind), math.MaxFloat64); err != nil {
 		return nil, nil, err
 	}
 	held := 0
@@ -212,7 +213,7 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 		return nil, nil, f.failAt("STAT", 5, "the epoch of the last fall is not in the history")
 	}
 	// A BQMF has the best of its epochs so far there too.
-	if t.kind != kindBQMF && (len(s.best) > 0) != (s.restart > 0) {
+	if t.kind != kinds.BQMF && (len(s.best) > 0) != (s.restart > 0) {
 		return nil, nil, f.fail("BEST", "there is a best model from the second of the restarts on")
 	}
 	return f, s, nil
@@ -224,9 +225,9 @@ func (t *task) epochsAreFixed(restart, epoch uint64) string {
 	switch {
 	case epoch > uint64(t.epochs):
 		return ", of which " + utoa(epoch) + " are done"
-	case t.kind == kindBQMF:
+	case t.kind == kinds.BQMF:
 		return ", and the first of its two fits may have ended there"
-	case t.kind != kindNMF && t.schedule != ScheduleConstant:
+	case t.kind != kinds.NMF && t.schedule != ScheduleConstant:
 		return ", over which the learning rate falls to 0: only ScheduleConstant can have more"
 	case restart > 0:
 		return ", which restarts before have ended with"
@@ -270,7 +271,7 @@ func (t *task) reopen() (p past, err error) {
 
 // lag is the number of epochs that the journal of a fit is behind the fit (see losses).
 func (t *task) lag() int {
-	if t.kind == kindQMFQ || t.kind == kindQMF && t.lagging(t.cells.d) {
+	if t.kind == kinds.QMFQ || t.kind == kinds.QMF && t.lagging(t.cells.d) {
 		return 1
 	}
 	return 0
@@ -306,7 +307,7 @@ func (p *past) bestModel(m fitted, t *task) error {
 		return p.inside(err)
 	}
 	levels, eps := c.levels, c.epsilon
-	if kind == kindNMF {
+	if kind == kinds.NMF {
 		levels, eps = 0, 0
 	}
 	if f.d != t.cells.d || f.n != t.cells.n || f.k != t.rank || f.m != levels || f.loss != c.loss || f.missing != c.missing || f.epsilon != eps {

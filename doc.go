@@ -60,9 +60,10 @@
 // [LossRows] and [GoodnessRows] are for them what the methods of a model are for a Mat. The same numbers
 // give the same bits, whatever holds them, and a checkpoint saved from one is taken by another.
 //
-// FitNMF and FitQMF hold no d × n numbers beside x, but one bit each under WithValidation; of what is
-// no Mat they make the normal scores of a row whenever it is read, where there are more than 2^26, at
-// the cost of sorting what is not 0 in it, some forty times. FitQMFQ holds its projections, which are
+// FitNMF holds no d × n numbers beside x, nor does FitQMF but for the normal scores of the rows while it
+// starts. Of an x that is no Mat and has more than 2^26 cells it does not hold those either: it makes the
+// scores of a row whenever it reads it, some forty times, at the cost of sorting what is not 0 in the row.
+// Under WithValidation both hold a bit for each cell. FitQMFQ holds its projections, which are
 // d × n, and FitBQMF makes a Mat. Under KL, FitNMF visits of a [*Sparse] without missing numbers only
 // what is listed. [Memory] has what a fit takes in either case.
 //
@@ -210,6 +211,7 @@
 //	internal/place      coordinates of new columns
 //	internal/posterior, curve                     the mathematics of BQMF: UV, and its scales and maps
 //	internal/divergence what fits minimise        internal/section       the layout of files
+//	internal/kinds      which sections files have internal/runs          sums over rows in a fixed order
 //	internal/journal    losses, patience          internal/unit          the units of a matrix
 //	internal/option     which function takes what internal/limit         the ranges of numbers
 //	internal/kernel     loops over samples        internal/laplacian     the m × m system

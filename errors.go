@@ -17,7 +17,7 @@ func (e *OptionError) Error() string {
 	return "quantmf: " + e.Option + "(" + e.Value + "): " + e.Bound
 }
 
-// DataError reports a number in the data that cannot be used. Row and Col count from 0
+// DataError reports a number in the data, or in a field of a model, that cannot be used. Row and Col count from 0
 // and are -1 where they do not apply. Value is the number, NaN where no single number is
 // at fault.
 type DataError struct {

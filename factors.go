@@ -60,6 +60,17 @@ func (f *factors) multiply(by float64) {
 	}
 }
 
+// drop makes entries below least 0.
+func (f *factors) drop(least float64) {
+	for _, v := range [][]float64{f.u, f.v} {
+		for i, x := range v {
+			if x < least {
+				v[i] = 0
+			}
+		}
+	}
+}
+
 // reconstruct fills w, np numbers, with row i of UV.
 func (f *factors) reconstruct(w []float64, i int) {
 	kernel.Combine(w, f.u[i*f.k:(i+1)*f.k], f.v)

@@ -1,7 +1,7 @@
 package quantmf
 
 // This file holds model files as a program meets them: of a kind that it does not know
-// beforehand, and with sections of its own. model.go has what the package keeps in them.
+// beforehand, and with sections of its own. internal/kinds has what the package keeps in them.
 //
 // A tag in lower case is of the program that wrote the file, optional always
 // (AppendSection, Section); the package skips it. Those of cmd/quantmf:
@@ -12,26 +12,27 @@ package quantmf
 import (
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
 // UnmarshalModel reads a model of any kind: a [*NMF], [*QMF], [*QMFQ] or [*BQMF], or
 // a [*FormatError].
 func UnmarshalModel(data []byte) (Model, error) {
-	kind, err := modelKind(data)
+	kind, err := kinds.Model(data)
 	if err != nil {
-		return nil, err
+		return nil, formatError(err)
 	}
 	var m interface {
 		Model
 		UnmarshalBinary(data []byte) error
 	}
 	switch kind {
-	case kindNMF:
+	case kinds.NMF:
 		m = new(NMF)
-	case kindQMF:
+	case kinds.QMF:
 		m = new(QMF)
-	case kindBQMF:
+	case kinds.BQMF:
 		m = new(BQMF)
 	default:
 		m = new(QMFQ)
@@ -40,21 +41,6 @@ func UnmarshalModel(data []byte) (Model, error) {
 		return nil, err
 	}
 	return m, nil
-}
-
-// modelKind returns the kind of a model file.
-func modelKind(data []byte) (uint32, error) {
-	kind, err := section.Kind(data)
-	if err != nil {
-		return 0, formatError(err)
-	}
-	if kind-kindCheckpoint-kindNMF <= kindBQMF-kindNMF {
-		return 0, &FormatError{Offset: 12, Problem: "this is a checkpoint of a fit, not a model"}
-	}
-	if kind < kindNMF || kind > kindBQMF {
-		kind = kindQMF // magic, sum or kind are wrong: let the reader say which
-	}
-	return kind, nil
 }
 
 // AppendSection returns the model file data with a section appended for the caller's own
@@ -80,11 +66,11 @@ func Section(data []byte, tag string) (payload []byte, has bool, err error) {
 	if len(tag) != 4 || slices.ContainsFunc([]byte(tag), func(c byte) bool { return c < 'a' || c > 'z' }) {
 		return nil, false, &OptionError{Option: "tag", Value: tag, Bound: "must be four letters in lower case"}
 	}
-	kind, err := modelKind(data)
+	kind, err := kinds.Model(data)
 	if err != nil {
-		return nil, false, err
+		return nil, false, formatError(err)
 	}
-	f, err := decodeSections(data, kind, required(kind), append(optional(kind), tag)...)
+	f, err := decodeSections(data, kind, kinds.Required(kind), append(kinds.Optional(kind), tag)...)
 	if err != nil {
 		return nil, false, err
 	}

@@ -11,9 +11,11 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"reflect"
+	"strings"
 	"testing"
 
-	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
@@ -175,7 +177,7 @@ func TestDamage(t *testing.T) {
 	// A section of a later version is skipped where it is optional, refused where not.
 	for _, flags := range []uint32{section.Optional, 0} {
 		q2, _ := q.MarshalBinary()
-		extra := section.Encode(kindQMF, []section.Section{{Tag: "NEXT", Flags: flags, Payload: []byte("something")}})[headerSize:]
+		extra := section.Encode(kinds.QMF, []section.Section{{Tag: "NEXT", Flags: flags, Payload: []byte("something")}})[headerSize:]
 		q2 = append(q2, extra...)
 		binary.LittleEndian.PutUint32(q2[16:], binary.LittleEndian.Uint32(q2[16:])+1)
 		binary.LittleEndian.PutUint32(q2[20:], crc32.ChecksumIEEE(q2[:20]))
@@ -194,7 +196,7 @@ func TestHugeSizes(t *testing.T) {
 		t.Fatal("another product")
 	}
 	eight := make([]float64, 8)
-	data := section.Encode(kindNMF, []section.Section{section.Words("DIMS", d, d, k, 0, 0, 0, math.Float64bits(float64(KL)), 0),
+	data := section.Encode(kinds.NMF, []section.Section{section.Words("DIMS", d, d, k, 0, 0, 0, math.Float64bits(float64(KL)), 0),
 		section.Floats("UFAC", eight), section.Floats("VFAC", eight), section.Floats("HIST", eight[:1]), section.Floats("VALI", nil)})
 	var bad *FormatError
 	if m, err := UnmarshalModel(data); !errors.As(err, &bad) {
@@ -206,7 +208,7 @@ func TestHugeSizes(t *testing.T) {
 	for i := range ones {
 		ones[i] = 1
 	}
-	data = section.Encode(kindQMF, []section.Section{section.Words("DIMS", 1, n, 1, n, 0, 0, math.Float64bits(float64(KL)), math.Float64bits(0.02)), section.Floats("UFAC", ones[:1]), section.Floats("VFAC", ones), section.Floats("HIST", ones[:1]), section.Floats("VALI", nil),
+	data = section.Encode(kinds.QMF, []section.Section{section.Words("DIMS", 1, n, 1, n, 0, 0, math.Float64bits(float64(KL)), math.Float64bits(0.02)), section.Floats("UFAC", ones[:1]), section.Floats("VFAC", ones), section.Floats("HIST", ones[:1]), section.Floats("VALI", nil),
 		section.Floats("QUAN", ones), section.Floats("WGHT", ones), section.Floats("POTN", ones), section.Floats("ROWS", make([]float64, 6)), section.Words("TOOK", 0, 0)})
 	if m, err := UnmarshalModel(data); !errors.As(err, &bad) {
 		t.Errorf("%T, %v", m, err)
@@ -480,10 +482,103 @@ func TestSignedFiles(t *testing.T) {
 	if err := new(QMF).UnmarshalBinary(b); err != nil {
 		t.Fatal(err)
 	}
-	m.loss = divergence.KL
-	b, _ = m.MarshalBinary()
+	b, _ = altered(b, "DIMS", 6, math.Float64bits(float64(KL)))
 	var format *FormatError
-	if err := new(QMF).UnmarshalBinary(b); !errors.As(err, &format) {
+	if err := new(QMF).UnmarshalBinary(b); !errors.As(err, &format) || !strings.Contains(err.Error(), "QUAN") {
 		t.Errorf("negative quantiles of KL: %v", err)
+	}
+}
+
+// TestChangedFields: a field of a model that its owner has given what no reader would take is an error that names it, and
+// whatever else is written can be read.
+func TestChangedFields(t *testing.T) {
+	x := first(toy(2), 5)
+	models := threeModels(t, x, 2)
+	b, err := FitBQMF(t.Context(), x, 2, WithEpochs(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	models["BQMF"] = b
+	nan, inf := math.NaN(), math.Inf(1)
+	refused := map[string]int{}
+	for name, m := range models {
+		data, err := m.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		try := func(field, what string, change func(f reflect.Value)) {
+			t.Helper()
+			m, err := UnmarshalModel(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			change(reflect.ValueOf(m).Elem().FieldByName(field))
+			file, err := m.MarshalBinary()
+			if err == nil {
+				if _, err := UnmarshalModel(file); err != nil {
+					t.Errorf("%s: %s, %s, is written and not read: %v", name, field, what, err)
+				}
+				return
+			}
+			refused[field]++
+			var shape *ShapeError
+			var data *DataError
+			if !errors.As(err, &shape) && !errors.As(err, &data) || !strings.Contains(err.Error(), field) && !strings.Contains(what, "size") {
+				t.Errorf("%s: %s, %s: %v", name, field, what, err)
+			}
+		}
+		all := reflect.VisibleFields(reflect.TypeOf(m).Elem())
+		for _, f := range all {
+			if !f.IsExported() || f.Anonymous {
+				continue
+			}
+			field := f.Name
+			switch reflect.New(f.Type).Interface().(type) {
+			case *Mat:
+				for _, v := range []float64{nan, inf, -inf, -1, 0, 1e-320, 1e40, 1e200, 1e300} {
+					for _, at := range []int{0, 3} {
+						try(field, ftoa(v), func(f reflect.Value) { f.Interface().(Mat).Data[at] = v })
+					}
+				}
+				for _, other := range []Mat{{}, NewMat(2, 2), NewMat(6, 2), NewMat(-0, 3), {Rows: 5, Cols: 2, Stride: 2}, {Rows: 5, Cols: 2, Stride: 1, Data: make([]float64, 10)}, {Rows: -1, Cols: 2, Stride: 2}} {
+					try(field, "size "+other.size(), func(f reflect.Value) { f.Set(reflect.ValueOf(other)) })
+				}
+			case *[]float64:
+				for _, v := range []float64{nan, inf, -1} {
+					try(field, ftoa(v), func(f reflect.Value) { f.Set(reflect.ValueOf([]float64{v, 1})) })
+				}
+				try(field, "size 0", func(f reflect.Value) { f.SetZero() })
+			case *[]error:
+				for _, w := range []error{nil, io.EOF, &ConvergenceError{Row: 5, Tolerance: 1}, &ConvergenceError{Row: -1, Tolerance: 1}, &ConvergenceError{Tolerance: 0}, &ConvergenceError{Tolerance: nan},
+					&ConvergenceError{Tolerance: 1, MarginalError: inf}, &ConvergenceError{Tolerance: 1, Iterations: -1}, &ConvergenceError{Tolerance: 1}, (*ConvergenceError)(nil)} {
+					try(field, "an error", func(f reflect.Value) { f.Set(reflect.ValueOf([]error{w})) })
+				}
+			case *int:
+				for _, v := range []int{-1, 1, 1000} {
+					try(field, itoa(v), func(f reflect.Value) { f.SetInt(int64(v)) })
+				}
+			case *float64:
+				for _, v := range []float64{nan, inf, -1, 0, 1e31, 0.75} {
+					try(field, ftoa(v), func(f reflect.Value) { f.SetFloat(v) })
+				}
+			case *Start:
+				for _, v := range []Start{StartSVD, StartSVD + 1, 255} {
+					try(field, v.String(), func(f reflect.Value) { f.SetUint(uint64(v)) })
+				}
+			default:
+				t.Errorf("%s: no change of %s is tried", name, field)
+			}
+		}
+	}
+	for _, field := range []string{"U", "V", "History", "Validation", "Best", "Warnings", "Quantiles", "Weights", "Start", "Shrinkage", "Strength", "LeaveOneOut"} {
+		if refused[field] == 0 {
+			t.Errorf("no change of %s is refused", field)
+		}
+	}
+	for _, m := range []Model{new(NMF), new(QMF), new(QMFQ), new(BQMF)} {
+		var shape *ShapeError
+		if _, err := m.MarshalBinary(); !errors.As(err, &shape) {
+			t.Errorf("an empty %T: %v", m, err)
+		}
 	}
 }

@@ -145,6 +145,31 @@ func (m Mat) checkFinite(name string) error {
 	return nil
 }
 
+// within reports the first number that is not from low to high.
+func (m Mat) within(name string, low, high float64) error {
+	if err := m.check(name); err != nil {
+		return err
+	}
+	for i := range m.Rows {
+		for j, v := range m.Row(i) {
+			if !(v >= low && v <= high) {
+				return &DataError{Row: i, Col: j, Value: v, Problem: name + " must be from " + ftoa(low) + " to " + ftoa(high)}
+			}
+		}
+	}
+	return nil
+}
+
+// falls returns where in row i a number is below the one before it, 0 where none is.
+func (m Mat) falls(i int) int {
+	for j, v := range m.Row(i) {
+		if j > 0 && v < m.At(i, j-1) {
+			return j
+		}
+	}
+	return 0
+}
+
 func (m Mat) size() string { return sizeOf(m.Rows, m.Cols) }
 
 func sizeOf(rows, cols int) string { return itoa(rows) + "×" + itoa(cols) }

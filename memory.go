@@ -10,6 +10,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -93,9 +94,12 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 		}
 		fit = own + f.projection(c.projection) + max(before, model+f.row())
 	case MethodBQMF:
-		var left float64
-		model, checkpoint, left = f.posterior()
-		fit = left + 2*model // beside the fit under way, the better one so far and the one that is made of it
+		var left, room float64
+		model, checkpoint, left, room = f.posterior()
+		fit = left + 2*model  // beside the fit under way, the better one so far and the one that is made of it, in the fit's spare room
+		if c.validation > 0 { // out of it
+			fit += room
+		}
 		checkpoint += model
 	}
 	if c.validation > 0 { // a bit for each cell, and the best epoch
@@ -140,9 +144,9 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 	if method != MethodNMF && method != MethodQMF {
 		return ShardMemory{}, &OptionError{Option: "method", Value: method.String(), Bound: "must be MethodNMF or MethodQMF"}
 	}
-	before, kind := []FitOption{WithUpdates(UpdatesMultiplicative)}, uint32(kindNMF)
+	before, kind := []FitOption{WithUpdates(UpdatesMultiplicative)}, kinds.NMF
 	if method == MethodQMF {
-		before, kind = []FitOption{WithBatch(max(d, 1))}, kindQMF
+		before, kind = []FitOption{WithBatch(max(d, 1))}, kinds.QMF
 	}
 	opts = append(before, opts...)
 	c, f, err := sizesOf(method, d, n, rank, opts)
@@ -186,6 +190,11 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 		pieces := nmf.UpdatesNumbers(f.n, f.k, f.workers, f.hidden)
 		step = size(2, most, f.k) + pieces
 		reduce = pieces
+		if c.updates == UpdatesNewton {
+			state, sum, main = state+size(2, f.k), size(2, v)+size(2, f.k)+size(f.k, f.k+kernel.Lanes)+3, size(3, v)+size(3, f.n)
+			step = size(4, most, f.k) + nmf.NewtonNumbers(most, f.n, f.k, f.workers) + v
+			reduce = nmf.NewtonNumbers(0, f.n, f.k, f.workers) + size(3, v)
+		}
 		finish = size(f.d+f.n, f.k) + size(2, most, state)
 		plan = size(2, f.d+f.n, f.k)
 		if c.start == StartSVD {
@@ -352,9 +361,9 @@ func (p footprint) projection(of Projection) float64 {
 }
 
 // posterior is a BQMF: the model, what a checkpoint has beside the best model so far,
-// and the fit under way at its most, of as many components as it starts with. The
-// tables of curves are counted as if no value came twice.
-func (p footprint) posterior() (model, state, fit float64) {
+// and the fit under way at its most, of as many components as it starts with, without the spare room
+// that the moments of a model may take. The tables of curves are counted as if no value came twice.
+func (p footprint) posterior() (model, state, fit, room float64) {
 	n, pp := float64(kernel.Pad(int(min(p.n, 1<<40)))), size(.5, p.k, p.k+1)+kernel.Lanes
 	uv, moments := size(p.k, p.d+n), size(p.d+n, pp)
 	compared := min(n, 2048)
@@ -367,9 +376,9 @@ func (p footprint) posterior() (model, state, fit float64) {
 		scales += size(.5, p.d, n)
 	}
 	subspace := size(nmf.Chunks+2, p.k, n) + size(3, p.k, p.d+n)
-	epochs := 2*uv + moments + size(3, p.k, max(p.d, n)) + size(n, pp) + size(nmf.Chunks, size(p.k, n)+pp+n) + size(p.workers, 4, p.k, p.k+8)
+	epochs := 2*uv + moments + size(3, p.k, max(p.d, n)) + size(nmf.Chunks, size(p.k, n)+pp+n) + size(p.workers, 4, p.k, p.k+8)
 	cells := size(p.k, p.k, n) + size(p.workers, posterior.Together, size(p.k, p.k)+float64(18*n))
 	near := size(p.d, n+p.k+kernel.Lanes) + size(p.workers, 4, n+p.k+min(p.d, 2048))
 	alike := size(n, 300) + size(p.workers, size(2, p.k, n)+2*n+float64(compared)+1000)
-	return model, state, scales + subspace + epochs + max(cells+alike, near)
+	return model, state, scales + subspace + epochs + max(cells+alike, near), moments
 }

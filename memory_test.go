@@ -143,6 +143,9 @@ func TestMemoryOfShards(t *testing.T) {
 		}
 		return got
 	}
+	if updates, newton := need(MethodNMF, 2000, 4000, 10, 2), need(MethodNMF, 2000, 4000, 10, 2, WithUpdates(UpdatesNewton)); newton.Step <= updates.Step || newton.Reduce <= updates.Reduce || newton.Round <= updates.Round {
+		t.Errorf("Newton's method takes %+v, updates %+v", newton, updates)
+	}
 	for _, m := range []Method{MethodNMF, MethodQMF} {
 		base := need(m, 2000, 4000, 10, 2)
 		for what, more := range map[string]ShardMemory{"d": need(m, 4000, 4000, 10, 2), "n": need(m, 2000, 8000, 10, 2), "rank": need(m, 2000, 4000, 20, 2), "cells held out": need(m, 2000, 4000, 10, 2, WithValidation(0.1))} {
@@ -164,7 +167,7 @@ func TestMemoryOfShards(t *testing.T) {
 	for name, err := range map[string]error{
 		"method":      second(MemoryOfShards(MethodQMFQ, 100, 100, 2, 1)),
 		"shards":      second(MemoryOfShards(MethodQMF, 100, 100, 2, 8)),
-		"WithUpdates": second(MemoryOfShards(MethodNMF, 100, 100, 2, 1, WithUpdates(UpdatesNewton))),
+		"WithUpdates": second(MemoryOfShards(MethodNMF, 100, 100, 2, 1, WithUpdates(UpdatesNewton), WithLoss(Beta(3)))),
 		"WithBatch":   second(MemoryOfShards(MethodQMF, 100, 100, 2, 1, WithBatch(99))),
 		"rank":        second(MemoryOfShards(MethodNMF, 100, 100, 0, 1)),
 	} {

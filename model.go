@@ -29,31 +29,7 @@ package quantmf
 //
 // # Files
 //
-// A model is a file of sections (internal/section), of kind 1 NMF, 2 QMF, 3 QMFQ or 4 BQMF
-// (checkpoint.go has more). Payloads, uint64 as u, float64 as f:
-//
-//	DIMS  u d, n, k, m (0 in an NMF); u best; u 1 where NaN cells are missing; f loss β; f ε
-//	UFAC  f d×k       VFAC  f k×n       HIST  f one an epoch       VALI  f likewise
-//	QUAN  f d×m       WGHT  f d×m       POTN  f d×m, h about the centre
-//	TOOK  u start, f shrinkage (QMF and QMFQ)
-//	ROWS  f d×6: centre, squash kind, its reference, shift and deviation, marginal error
-//	DEFQ  f d×m, quantiles of T' (QMFQ only)      DEFC  f d×(m-1), its thresholds, squashed
-//	DEFR  f d×4, its squash: kind, reference, shift, deviation
-//	PROJ  u kind of projection, u updates
-//	BQMF only, packed matrices of k(k+1)/2 as in internal/posterior, factors signed:
-//	MOMU  f d×k(k+1)/2, E u uᵀ      MOMV  f n×k(k+1)/2, E v vᵀ
-//	NOIS  f d: τ; n: ρ; the mean that ρ was divided by; strength; leave-one-out loss
-//	CURV  u d×3: knots of g_i, of g_i⁻¹ with mass (0: the same), steps of T_i
-//	CURR  f d×20: spread, floor, mean of x, mean of leave-one-out p, slope, 15 levels
-//	KNOT  f of each row: y of its knots, x of them; those with mass; places of its steps, their values
-//	NEAR  u of each row: how many neighbours, and which rows; nothing where no row has any
-//	NEAZ  f of each row with neighbours: their weights, what they leave of the deviation; then z (n) of each row that is one
-//	ALIK  u the rows that have something of samples that are alike (not there where none has)
-//	ALIZ  f of each of them: what that leaves of the deviation, and z of every ⌈n/2048⌉th sample
-//	CONV  f w×4, a warning each: row, passes, marginal error, tolerance of a transport that
-//	      did not converge (QMF and QMFQ, optional)
-//	WARN  texts of warnings, each u length and bytes (optional)
-//
+// A model is a file of sections (internal/section); internal/kinds has which, and what they hold.
 // Every number is held against the range that it has in a model.
 
 import (
@@ -64,6 +40,7 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
@@ -87,7 +64,8 @@ type Model interface {
 	TopFeatures(x Mat, count int) ([][]Top, error)
 	// TopSamples ranks, for each of the k components, the samples that have most of it.
 	TopSamples(count int) [][]Top
-	// MarshalBinary returns the model as a file, for [UnmarshalModel].
+	// MarshalBinary returns the model as a file, for [UnmarshalModel]. Where a caller has given a field of the
+	// model a size or a number that no model has, it returns a [*ShapeError] or a [*DataError] that names the field.
 	MarshalBinary() ([]byte, error)
 	dims() (d, n int)
 	bounds() *config
@@ -310,12 +288,13 @@ func GoodnessRows(m Model, x Rows) ([]Goodness, error) {
 		if count == 0 {
 			return nil, &DataError{Row: i, Col: -1, Value: math.NaN(), Problem: "the row has no observed cell"}
 		}
-		// Squares of a row far out have no number, their ratio has.
+		// Squares of a row far out have no number, their ratio has. Under β < 0 no x is far out, and powers of the others
+		// would have none in the unit of a fitted value that is.
 		e, top := 0, max(math.Abs(low), math.Abs(high))
 		for _, v := range fit {
 			top = max(top, math.Abs(v))
 		}
-		if divergence.Distant(top) {
+		if c.loss >= 0 && divergence.Distant(top) {
 			e = divergence.ExponentOf(top)
 		}
 		left, total, unit := 0.0, 0.0, c.loss.Unit(e)
@@ -391,20 +370,8 @@ func (f *file) common(m *Factorisation, low float64) (err error) {
 	if m.V, err = f.matrixIn("VFAC", f.k, f.n, low, math.MaxFloat64); err != nil {
 		return err
 	}
-	total := 0.0
-	for c := range f.k {
-		top, at, topU := 0.0, 0, 0.0
-		for i := range f.d {
-			topU = max(topU, math.Abs(m.U.At(i, c)))
-		}
-		for j, x := range m.V.Row(c) {
-			if math.Abs(x) > top {
-				top, at = math.Abs(x), j
-			}
-		}
-		if total += float64(topU * top); !(total <= limit.Product) {
-			return f.failAt("VFAC", c*f.n+at, "the product of the factors overflows")
-		}
+	if c, j := m.overflow(); c >= 0 {
+		return f.failAt("VFAC", c*f.n+j, "the product of the factors overflows")
 	}
 	if m.History, err = f.vectorIn("HIST", -1, f.leastHistory, math.MaxFloat64); err != nil {
 		return err
@@ -424,6 +391,68 @@ func (f *file) common(m *Factorisation, low float64) (err error) {
 	return err
 }
 
+// overflow returns the component whose part may bring an entry of UV beyond limit.Product, and the sample where it is
+// largest; -1 where none does.
+func (m *Factorisation) overflow() (component, sample int) {
+	total := 0.0
+	for c := range m.V.Rows {
+		topU, topV, at := 0.0, 0.0, 0
+		for i := range m.U.Rows {
+			topU = max(topU, math.Abs(m.U.At(i, c)))
+		}
+		for j, x := range m.V.Row(c) {
+			if math.Abs(x) > topV {
+				topV, at = math.Abs(x), j
+			}
+		}
+		if total += float64(topU * topV); !(total <= limit.Product) {
+			return c, at
+		}
+	}
+	return -1, 0
+}
+
+// writable reports the first of the exported fields that has what no reader of a file of the kind would take: they are
+// the caller's to change. Factors are from low to high.
+func (m *Factorisation) writable(kind uint32, low, high float64) error {
+	if err := cmp.Or(m.U.within("U", low, high), m.V.within("V", low, high)); err != nil {
+		return err
+	}
+	if m.V.Rows != m.U.Cols {
+		return &ShapeError{What: "V", Got: m.V.size(), Want: itoa(m.U.Cols) + " rows, as U has columns"}
+	}
+	if c, j := m.overflow(); c >= 0 {
+		return &DataError{Row: c, Col: j, Value: m.V.At(c, j), Problem: "V must not be so large that UV may exceed " + ftoa(limit.Product)}
+	}
+	if n := len(m.Validation); n > 0 && n != len(m.History) {
+		return &ShapeError{What: "Validation", Got: itoa(n) + " entries", Want: itoa(len(m.History)) + ", as History has, or none"}
+	}
+	for _, h := range [...]struct {
+		name string
+		v    []float64
+		low  float64
+	}{{"History", m.History, kinds.LeastHistory(kind)}, {"Validation", m.Validation, 0}} {
+		line := Mat{Rows: 1, Cols: len(h.v), Stride: len(h.v), Data: h.v}
+		if err := line.within(h.name, h.low, math.MaxFloat64); err != nil && len(h.v) > 0 {
+			return err
+		}
+	}
+	if m.Best < 0 || m.Best >= max(len(m.History), 1) {
+		return &DataError{Row: -1, Col: -1, Value: float64(m.Best), Problem: "Best must be an index into History"}
+	}
+	for _, w := range m.Warnings {
+		c, is := w.(*ConvergenceError)
+		switch {
+		case w == nil || is && c == nil:
+			return &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "Warnings must not have a nil"}
+		case !is:
+		case c.Row < 0 || c.Row >= m.U.Rows || c.Iterations < 0 || !(c.MarginalError >= 0 && c.MarginalError <= math.MaxFloat64) || !(c.Tolerance > 0 && c.Tolerance <= math.MaxFloat64):
+			return &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "Warnings must be of rows that there are, their numbers not negative and finite: " + c.Error()}
+		}
+	}
+	return nil
+}
+
 // sections are those that all models have; m and ε are 0 in an NMF.
 func (f *Factorisation) sections(m int, eps float64) []section.Section {
 	missing := uint64(0)
@@ -431,7 +460,7 @@ func (f *Factorisation) sections(m int, eps float64) []section.Section {
 		missing = 1
 	}
 	return append([]section.Section{
-		section.Words("DIMS", uint64(f.U.Rows), uint64(f.V.Cols), uint64(f.U.Cols), uint64(m), uint64(max(f.Best, 0)), missing, math.Float64bits(float64(f.loss)), math.Float64bits(eps)),
+		section.Words("DIMS", uint64(f.U.Rows), uint64(f.V.Cols), uint64(f.U.Cols), uint64(m), uint64(f.Best), missing, math.Float64bits(float64(f.loss)), math.Float64bits(eps)),
 		section.Floats("UFAC", flat(f.U)), section.Floats("VFAC", flat(f.V)), section.Floats("HIST", f.History), section.Floats("VALI", f.Validation),
 	}, warned(f.Warnings)...)
 }
@@ -480,14 +509,6 @@ func readFrom(r io.Reader, unmarshal func([]byte) error) (int64, error) {
 	return int64(len(b)), err
 }
 
-// The kinds of files.
-const (
-	kindNMF = 1 + iota
-	kindQMF
-	kindQMFQ
-	kindBQMF
-)
-
 // flat returns the entries of m row by row.
 func flat(m Mat) []float64 { return m.Clone().Data }
 
@@ -518,52 +539,19 @@ type file struct {
 	epsilon      float64
 }
 
-// required returns the tags that a file of the kind must have. CONV, WARN and those of optional
-// are the only other ones that this version knows.
-func required(kind uint32) []string {
-	tags := []string{"DIMS", "UFAC", "VFAC", "HIST", "VALI"}
-	if kind == kindBQMF {
-		return append(tags, "MOMU", "MOMV", "NOIS", "CURV", "CURR", "KNOT", "NEAR", "NEAZ")
-	}
-	if kind != kindNMF {
-		tags = append(tags, "QUAN", "WGHT", "POTN", "ROWS", "TOOK")
-	}
-	if kind == kindQMFQ {
-		tags = append(tags, "DEFQ", "DEFC", "DEFR", "PROJ")
-	}
-	return tags
-}
-
-// optional returns the tags that only some models of the kind have.
-func optional(kind uint32) []string {
-	if kind == kindBQMF {
-		return []string{"ALIK", "ALIZ"}
-	}
-	return nil
-}
-
 func decode(b []byte, kind uint32) (*file, error) {
-	f, err := decodeSections(b, kind, required(kind), optional(kind)...)
+	f, err := decodeSections(b, kind, kinds.Required(kind), kinds.Optional(kind)...)
 	if err != nil {
 		return nil, err
 	}
-	f.leastHistory = leastHistory(kind)
+	f.leastHistory = kinds.LeastHistory(kind)
 	return f, f.dims(kind)
-}
-
-// leastHistory is the least entry of a History: losses are not negative, bounds of the
-// evidence may be.
-func leastHistory(kind uint32) float64 {
-	if kind == kindBQMF {
-		return -math.MaxFloat64
-	}
-	return 0
 }
 
 // decodeSections reads a file of the kind that must have the sections tags and
 // may have CONV, WARN and more.
 func decodeSections(b []byte, kind uint32, tags []string, more ...string) (*file, error) {
-	f, err := section.Decode(b, kind, kindName, tags, append(more, "CONV", "WARN"))
+	f, err := section.Decode(b, kind, kinds.Name, tags, append(more, "CONV", "WARN"))
 	if err != nil {
 		return nil, formatError(err)
 	}
@@ -576,17 +564,6 @@ func formatError(err error) error {
 		return (*FormatError)(e)
 	}
 	return err
-}
-
-func kindName(kind uint32) string {
-	names := map[uint32]string{kindNMF: "NMF", kindQMF: "QMF", kindQMFQ: "QMFQ", kindBQMF: "BQMF"}
-	if name, known := names[kind]; known {
-		return "a model of " + name
-	}
-	if name, known := names[kind-kindCheckpoint]; known {
-		return "a state of a fit of " + name
-	}
-	return "of unknown kind"
 }
 
 // fail reports what is wrong with a section, failAt what is wrong with number i of it.
@@ -603,7 +580,7 @@ func (f *file) dims(kind uint32) error {
 	}
 	low := [6]uint64{1, 1, 1, 2, 0, 0}
 	most := [6]uint64{1<<31 - 1, 1<<31 - 1, 1<<31 - 1, 1<<31 - 1, 1<<31 - 1, 1}
-	mapped := kind == kindQMF || kind == kindQMFQ // of levels
+	mapped := kinds.Mapped(kind)
 	if !mapped {
 		low[3], most[3] = 0, 0
 	}
@@ -645,10 +622,8 @@ func (w savedWarning) Error() string { return string(w) }
 
 // rising reports quantiles of row i that fall.
 func (f *file) rising(tag string, q Mat, i int) error {
-	for j := 1; j < q.Cols; j++ {
-		if q.At(i, j) < q.At(i, j-1) {
-			return f.failAt(tag, i*q.Cols+j, "the quantiles of row "+itoa(i)+" fall")
-		}
+	if j := q.falls(i); j > 0 {
+		return f.failAt(tag, i*q.Cols+j, "the quantiles of row "+itoa(i)+" fall")
 	}
 	return nil
 }
@@ -668,9 +643,6 @@ func (f *file) squash(tag string, at int, r []float64) (transport.Squash, error)
 	}
 	return transport.Squash{Kind: transport.Kind(r[0]), Ref: r[1], Shift: r[2], Std: r[3]}, nil
 }
-
-// kindCheckpoint is added to a model's kind.
-const kindCheckpoint = 16
 
 func (f *file) words(tag string, n int) ([]uint64, error) {
 	v, err := f.Words(tag, n)

@@ -7,9 +7,12 @@ package quantmf
 import (
 	"context"
 	"io"
+	"math"
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/journal"
+	"github.com/quantmf/quantmf/internal/kinds"
+	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -74,7 +77,7 @@ func FitNMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*NMF
 
 func runNMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*NMF, error) {
 	c := nmfDefaults()
-	t, err := open(kindNMF, option.FitNMF, &c, x, rank, opts)
+	t, err := open(kinds.NMF, option.FitNMF, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -189,6 +192,7 @@ func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
 	if c.given.Has(option.Init) {
 		f.factors.copyFrom(c.initU, c.initV)
 		f.multiply(1 / f.Root())
+		f.drop(limit.LeastInit)
 		return f.course.enter(PhaseFactors)
 	}
 	f.random(f.cells, seed)
@@ -275,18 +279,23 @@ func (m *NMF) filler(context.Context) (filler, error) {
 
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
-// out.
+// out. Errors: [*ShapeError]; [*DataError] for a value that no fit takes, or an x without
+// an observed cell. Cost: that of Reconstruct and dn divergences.
 func (m *NMF) Loss(x Mat) (float64, error) { return LossRows(m, x) }
 
-// MarshalBinary returns the model as a file.
+// MarshalBinary returns the model as a file. Errors: [*ShapeError] and [*DataError] for a field that has been
+// given what no model has.
 func (m *NMF) MarshalBinary() ([]byte, error) {
-	return section.Encode(kindNMF, m.sections(0, 0)), nil
+	if err := m.writable(kinds.NMF, 0, math.MaxFloat64); err != nil {
+		return nil, err
+	}
+	return section.Encode(kinds.NMF, m.sections(0, 0)), nil
 }
 
 // UnmarshalBinary makes m the model in data, or returns a [*FormatError] and
 // leaves m as it was.
 func (m *NMF) UnmarshalBinary(data []byte) error {
-	f, err := decode(data, kindNMF)
+	f, err := decode(data, kinds.NMF)
 	if err != nil {
 		return err
 	}
@@ -298,10 +307,10 @@ func (m *NMF) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// WriteTo writes the model as a file.
+// WriteTo writes the model as a file. Errors: those of MarshalBinary, and of w.
 func (m *NMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, m.MarshalBinary) }
 
-// ReadFrom reads a model until the end of r.
+// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
 func (m *NMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, m.UnmarshalBinary) }
 
 // bounds returns the options that say which values a matrix may have.

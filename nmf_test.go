@@ -13,6 +13,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/svd"
@@ -438,7 +439,7 @@ func TestHistoryOfScales(t *testing.T) {
 	}
 }
 
-// TestInitProduct: initial factors whose product exceeds what x may be are refused where x is
+// TestInitProduct: initial factors whose product exceeds what a loss has a value for are refused where x is
 // in a large unit, too, and the losses at the largest product are finite.
 func TestInitProduct(t *testing.T) {
 	x, u, v := NewMat(1, 1), NewMat(1, 1), NewMat(1, 1)
@@ -447,7 +448,7 @@ func TestInitProduct(t *testing.T) {
 		for _, c := range []struct {
 			u, v float64
 			ok   bool
-		}{{1e30, 9e29, true}, {1e45, 9e14, true}, {1e31, 1e30, false}, {1e70, 1e45, false}} {
+		}{{1e30, 9e29, true}, {1e45, 9e24, true}, {1e36, 1e35, false}, {1e70, 1e45, false}} {
 			u.Set(0, 0, c.u)
 			v.Set(0, 0, c.v)
 			m, err := FitNMF(t.Context(), x, 1, WithLoss(l), WithInit(u, v), WithEpochs(2))
@@ -463,6 +464,87 @@ func TestInitProduct(t *testing.T) {
 				continue
 			}
 			allFinite(t, "NMF", m, x)
+		}
+	}
+}
+
+// TestInitFromModel: the factors of a fit are initial factors of the next, of any model, however small some have
+// become and where x is as large as it may be; the next fit of the same model starts from the loss of the last.
+func TestInitFromModel(t *testing.T) {
+	for _, c := range []struct {
+		scale  float64
+		loss   Loss
+		epochs int
+		least  float64 // below which some factors are, in units of the root of scale
+	}{{1, Frobenius, 200, 1e-80}, {1, Beta(3), 2000, 1e-300}, {1e60 / 9, KL, 20, 1}, {1e60 / 9, Frobenius, 200, 1e-80}, {1e-40, Beta(3), 200, 1e-60}} {
+		x := NewMat(12, 16) // three blocks; every other cell is 0
+		for i := range x.Rows {
+			for j := range x.Cols {
+				if i/4 == j/6 {
+					x.Set(i, j, c.scale*float64(1+(i*7+j*3)%9))
+				}
+			}
+		}
+		m, err := FitNMF(t.Context(), x, 3, WithUpdates(UpdatesMultiplicative), WithLoss(c.loss), WithEpochs(c.epochs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		least, last := math.Inf(1), m.History[len(m.History)-1]
+		for _, v := range append(flat(m.U), m.V.Data...) {
+			if v > 0 {
+				least = min(least, v/math.Sqrt(c.scale))
+			}
+		}
+		if least > c.least && c.least < 1 {
+			t.Errorf("%+v: the least factor is %g: choose another x", c, least)
+		}
+		for name, fit := range map[string]func(...FitOption) (Model, error){
+			"NMF": func(o ...FitOption) (Model, error) { return FitNMF(t.Context(), x, 3, o...) },
+			"multiplicative": func(o ...FitOption) (Model, error) {
+				return FitNMF(t.Context(), x, 3, append(o, WithUpdates(UpdatesMultiplicative))...)
+			},
+			"QMF": func(o ...FitOption) (Model, error) { return FitQMF(t.Context(), x, 3, o...) },
+			"QMFQ": func(o ...FitOption) (Model, error) {
+				return FitQMFQ(t.Context(), x, 3, append(o, WithStart(StartUniform))...)
+			},
+		} {
+			if name == "NMF" && c.loss > Frobenius {
+				continue // Newton's method has none
+			}
+			next, err := fit(WithLoss(c.loss), WithInit(m.U, m.V), WithEpochs(2))
+			if err != nil {
+				t.Errorf("%+v, %s: %v", c, name, err)
+				continue
+			}
+			allFinite(t, name, next, x)
+			if h, is := next.(*NMF); is && !(math.Abs(h.History[0]-last) <= 1e-12*last && h.History[2] <= h.History[0]) {
+				t.Errorf("%+v, %s: from %g the losses are %g", c, name, last, h.History)
+			}
+		}
+	}
+}
+
+// TestFarGoodness: the divergence of a row has a value where UV has one far out among others near 0, and where x is near
+// 0 and UV is not.
+func TestFarGoodness(t *testing.T) {
+	for _, c := range []struct {
+		loss  Loss
+		x, uv []float64
+		want  float64
+	}{
+		// Δ(x,t) of t = 1e93 is x^-2/6, of the second (7^-2 - 3·3^-2 + 2·7·3^-3)/6, and both are nothing beside the last. Its t
+		// counts as 1e-50: 2x t^-3/6.
+		{-2, []float64{5, 7, 2}, []float64{1e93, 3, 1e-68}, 2 * 2e150 / 6 / 3},
+		{1 - 0x1p-53, []float64{2.37e-322, 0, 0}, []float64{1, 2, 3}, 2}, // of x near 0 it is t
+	} {
+		x := Mat{Rows: 1, Cols: 3, Stride: 3, Data: c.x}
+		m := &NMF{Factorisation{U: Mat{Rows: 1, Cols: 1, Stride: 1, Data: []float64{1}}, V: Mat{Rows: 1, Cols: 3, Stride: 3, Data: c.uv}, loss: divergence.Loss(c.loss)}}
+		g, err := m.Goodness(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := g[0].Divergence; !(math.Abs(got-c.want) <= 1e-9*c.want) {
+			t.Errorf("β %v, %v fitted by %v: the divergence is %g, want %g", c.loss, c.x, c.uv, got, c.want)
 		}
 	}
 }

@@ -409,13 +409,18 @@ func WithEnds(e Ends) FitOption {
 }
 
 // WithInit starts a fit from the given factors, u d × k and v k × n, finite and
-// non-negative, which are copied. FitQMF and FitQMFQ keep logarithms of factors, so they
-// raise an entry below 1e-3 of the factor's mean to that. An entry other than 0 that a
-// fit cannot hold is a [*DataError]: in FitNMF below 1e-50 or above 1e50 (times the root
-// of x's unit where that is beyond 2^±100); in FitQMF and FitQMFQ beyond e^±300, and
-// under [SquashNone], which transports UV as it is, beyond (1e12/k)^±½. So are factors whose
-// product may exceed 1e60, the bound of x. Of the starts of [WithStart] only [StartUniform] of
-// FitQMF and FitQMFQ goes with it: the paper's form of the fit, from these factors.
+// non-negative, which are copied: those of an NMF or a QMF, for example. FitNMF takes an entry
+// below 1e-50 for 0. FitQMF and FitQMFQ keep logarithms of factors, so they raise an entry below
+// 1e-3 of the mean of U, or of the mean of its row of V, to that, and to the least that they hold.
+//
+// The largest entry of U, and that of V, must be 0 or what the fit holds, else it is a [*DataError].
+// FitNMF holds 1e-50 to 1e50; FitQMF and FitQMFQ hold e^-300 to e^300 and, under [SquashNone],
+// which transports UV as it is, (1e12/k)^-½ to (1e12/k)^½. No entry of UV may exceed 1e60 in FitNMF, and
+// 1e70 in the others. Where the largest x is beyond 2^±100, FitNMF's bounds of U and V are in units of its
+// root, and that of UV is in units of it, at most 1e70.
+//
+// Of the starts of [WithStart] only [StartUniform] of FitQMF and FitQMFQ goes with it: the
+// paper's form of the fit, from these factors.
 func WithInit(u, v Mat) FitOption {
 	return fitOption(option.Init, u.size()+", "+v.size(), func(c *config) string {
 		c.init, c.initU, c.initV = true, u, v
@@ -503,7 +508,7 @@ func WithMissingValues() FitOption {
 	return fitOption(option.Missing, "", func(c *config) string { c.missing = true; return "" })
 }
 
-// WithProjection sets Π_k, the projection onto rank k. Default [KLUpdates](20),
+// WithProjection sets Π_k, the projection onto rank k. Default [KLUpdates](5),
 // KLUpdates(100) under [StartUniform].
 func WithProjection(p Projection) FitOption {
 	return fitOption(option.Projection, p.String(), func(c *config) string {
@@ -669,8 +674,8 @@ const (
 	// PhaseChoice is the choice of start and shrinkage by short fits of some rows, where
 	// they are left to the data. FitNMF and FitBQMF have none.
 	PhaseChoice Phase = iota
-	// PhaseFactors makes the factors that a fit starts from: an NMF of up to 200 updates,
-	// or singular vectors, and of a FitBQMF the scales that these are of.
+	// PhaseFactors makes the factors that a fit starts from: an NMF of 20 epochs, or 200
+	// multiplicative updates, or singular vectors, and of a FitBQMF the scales that these are of.
 	PhaseFactors
 	// PhaseMaps fits the first maps of all rows to those factors. FitNMF and FitBQMF have
 	// none, FitQMFQ two: T at the start of the QMF that it starts from, T' after it.
@@ -721,8 +726,8 @@ func WithProgress(f func(Progress) error) FitOption {
 // WithCheckpoint calls save with the state of the fit after every so many epochs, and
 // after the last, on the goroutine of the caller. save may keep the bytes. An error of
 // save stops the fit and comes back wrapped, with the model so far. every >= 1; default
-// no checkpoints. Nothing is saved during the start, which in FitQMFQ includes a QMF of
-// 100 epochs. [WithResume] takes the state.
+// no checkpoints. Nothing is saved during the start, which in FitQMFQ includes a QMF.
+// [WithResume] takes the state.
 func WithCheckpoint(every int, save func(state []byte) error) FitOption {
 	return fitOption(option.Checkpoint, itoa(every), func(c *config) string {
 		if every < 1 {

@@ -5,9 +5,10 @@ package quantmf
 //	min over Ũ, Ṽ, F, q of  Σ_i Δ(X_i, T_i((UV)_i)),
 //	U = exp Ũ,  V = exp Ṽ,  b_i = softmax F_i,  T_i = T_{ε,b_i,q_i}.
 //
-// An epoch visits all rows in batches; one batch of all rows is summed up in the order of the rows
-// (internal/runs), some at a time. A visit (inflate.go) makes the steps of T_i and gives w̄, the gradient at w = (UV)_i. U_i and, once a batch, V take steps by the method of Gauss
-// and Newton (internal/gauss) or, in the paper's form, by Adam:
+// An epoch visits all rows in batches. Where all rows are one batch, some are visited at a time, and what they add to
+// the step of V is summed in one fixed order (internal/runs). A visit (inflate.go) makes the steps of T_i and gives w̄,
+// the gradient at w = (UV)_i. U_i and, once a batch, V take steps by the method of Gauss and Newton (internal/gauss) or,
+// in the paper's form, by Adam:
 //
 //	Ũ̄_i = U_i∘(w̄Vᵀ),   Adam on Ũ_i;   once a batch   Ṽ̄ = V∘Σ_i U_iᵀw̄_i,   Adam on Ṽ.
 
@@ -23,6 +24,7 @@ import (
 	"github.com/quantmf/quantmf/internal/gauss"
 	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
@@ -137,7 +139,7 @@ func FitQMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*QMF
 
 func runQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*QMF, error) {
 	c := qmfDefaults()
-	t, err := open(kindQMF, option.FitQMF, &c, x, rank, opts)
+	t, err := open(kinds.QMF, option.FitQMF, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -659,7 +661,7 @@ func (q *QMF) filler(context.Context) (filler, error) {
 
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
-// out.
+// out. Errors and cost are those of [NMF.Loss].
 func (q *QMF) Loss(x Mat) (float64, error) { return LossRows(q, x) }
 
 // Map returns T_i, from the scale of (UV)_i to that of feature i, 0 <= i < d; another i
@@ -676,8 +678,66 @@ func (q *QMF) mapOf(i int) *Map {
 	return newMap(q.solved(i), q.Quantiles.Row(i), nil, q.epsilon)
 }
 
-// MarshalBinary returns the model as a file.
-func (q *QMF) MarshalBinary() ([]byte, error) { return section.Encode(kindQMF, q.sections()), nil }
+// MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].
+func (q *QMF) MarshalBinary() ([]byte, error) {
+	if err := q.writable(kinds.QMF, math.SmallestNonzeroFloat64); err != nil {
+		return nil, err
+	}
+	return section.Encode(kinds.QMF, q.sections()), nil
+}
+
+// leastQuantile is the least quantile that a file may have.
+func (q *QMF) leastQuantile() float64 {
+	if q.loss == divergence.Frobenius { // which alone takes any x
+		return -limit.Map
+	}
+	return 0
+}
+
+// sumsTo1 tells whether the weights of row i do.
+func (q *QMF) sumsTo1(i int) (sum float64, ok bool) {
+	for _, w := range q.Weights.Row(i) {
+		sum += w
+	}
+	return sum, math.Abs(sum-1) <= 1e-9
+}
+
+// writable is that of [Factorisation], for the fields of a QMF too.
+func (q *QMF) writable(kind uint32, low float64) error {
+	if err := q.Factorisation.writable(kind, low, math.MaxFloat64); err != nil {
+		return err
+	}
+	for _, m := range [...]struct {
+		name      string
+		m         Mat
+		low, high float64
+	}{{"Quantiles", q.Quantiles, q.leastQuantile(), limit.Map}, {"Weights", q.Weights, math.SmallestNonzeroFloat64, 1}} {
+		if err := m.m.within(m.name, m.low, m.high); err != nil {
+			return err
+		}
+		if p := &q.potentials; m.m.Rows != p.Rows || m.m.Cols != p.Cols {
+			return &ShapeError{What: m.name, Got: m.m.size(), Want: p.size() + ", as fitted"}
+		}
+	}
+	if d := q.potentials.Rows; q.U.Rows != d {
+		return &ShapeError{What: "U", Got: q.U.size(), Want: itoa(d) + " rows, as fitted"}
+	}
+	for i := range q.Weights.Rows {
+		if l := q.Quantiles.falls(i); l > 0 {
+			return &DataError{Row: i, Col: l, Value: q.Quantiles.At(i, l), Problem: "Quantiles must not fall within a row"}
+		}
+		if sum, ok := q.sumsTo1(i); !ok {
+			return &DataError{Row: i, Col: -1, Value: sum, Problem: "Weights of a row must have the sum 1"}
+		}
+	}
+	if q.Start > StartSVD {
+		return &DataError{Row: -1, Col: -1, Value: float64(q.Start), Problem: "Start must be one of the Start constants"}
+	}
+	if problem := option.Weight(q.Shrinkage); problem != "" {
+		return &DataError{Row: -1, Col: -1, Value: q.Shrinkage, Problem: "Shrinkage " + problem}
+	}
+	return nil
+}
 
 func (q *QMF) sections() []section.Section {
 	d, m := q.Quantiles.Dims()
@@ -692,7 +752,7 @@ func (q *QMF) sections() []section.Section {
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
 // leaves q as it was.
 func (q *QMF) UnmarshalBinary(data []byte) error {
-	f, err := decode(data, kindQMF)
+	f, err := decode(data, kinds.QMF)
 	if err != nil {
 		return err
 	}
@@ -711,15 +771,11 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 	if err != nil {
 		return nil, err
 	}
-	lowest := 0.0
-	if f.loss == divergence.Frobenius { // which alone takes any x
-		lowest = -limit.Map
-	}
 	for _, sec := range []struct {
 		tag       string
 		to        *Mat
 		low, high float64
-	}{{"QUAN", &n.Quantiles, lowest, limit.Map}, {"WGHT", &n.Weights, math.SmallestNonzeroFloat64, 1}, {"POTN", &n.potentials, -limit.Map, limit.Map}} {
+	}{{"QUAN", &n.Quantiles, n.leastQuantile(), limit.Map}, {"WGHT", &n.Weights, math.SmallestNonzeroFloat64, 1}, {"POTN", &n.potentials, -limit.Map, limit.Map}} {
 		if *sec.to, err = f.matrixIn(sec.tag, f.d, f.m, sec.low, sec.high); err != nil {
 			return nil, err
 		}
@@ -754,11 +810,7 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 		n.center = append(n.center, r[0])
 		n.squash = append(n.squash, s)
 		n.marginal = append(n.marginal, r[5])
-		sum := 0.0
-		for _, w := range n.Weights.Row(i) {
-			sum += w
-		}
-		if math.Abs(sum-1) > 1e-9 {
+		if sum, ok := n.sumsTo1(i); !ok {
 			return nil, f.failAt("WGHT", i*f.m, "the weights of row "+itoa(i)+" sum to "+ftoa(sum))
 		}
 		if err := f.rising("QUAN", n.Quantiles, i); err != nil {
@@ -768,10 +820,10 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 	return n, nil
 }
 
-// WriteTo writes the model as a file.
+// WriteTo writes the model as a file. Errors: those of MarshalBinary, and of w.
 func (q *QMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, q.MarshalBinary) }
 
-// ReadFrom reads a model until the end of r.
+// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
 func (q *QMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, q.UnmarshalBinary) }
 
 func (q *QMF) bounds() *config {

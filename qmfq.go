@@ -26,6 +26,7 @@ import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
@@ -108,7 +109,7 @@ func FitQMFQ[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*QM
 
 func runQMFQ(ctx context.Context, x Rows, rank int, opts []FitOption) (*QMFQ, error) {
 	c := qmfqDefaults()
-	t, err := open(kindQMFQ, option.FitQMFQ, &c, x, rank, opts)
+	t, err := open(kinds.QMFQ, option.FitQMFQ, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -819,27 +820,38 @@ func (q *QMFQ) filler(ctx context.Context) (filler, error) { return q.inflated.f
 
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
-// out.
+// out. Errors and cost are those of [NMF.Loss].
 func (q *QMFQ) Loss(x Mat) (float64, error) { return q.inflated.Loss(x) }
 
-// MarshalBinary returns the model as a file.
+// least is the least number that a factor may be.
+func (q *QMFQ) least() float64 {
+	if q.projection.kind == projection.SVD {
+		return -math.MaxFloat64
+	}
+	return 0
+}
+
+// MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].
 func (q *QMFQ) MarshalBinary() ([]byte, error) {
 	t := q.inflated
 	t.Factorisation = q.Factorisation
+	if err := t.writable(kinds.QMFQ, q.least()); err != nil {
+		return nil, err
+	}
 	var quantiles, cuts, squashes []float64
 	for _, m := range q.deflate {
 		quantiles = append(quantiles, m.q...)
 		cuts = append(cuts, m.cut...)
 		squashes = append(squashes, float64(m.squash.Kind), m.squash.Ref, m.squash.Shift, m.squash.Std)
 	}
-	return section.Encode(kindQMFQ, append(t.sections(), section.Floats("DEFQ", quantiles), section.Floats("DEFC", cuts), section.Floats("DEFR", squashes),
+	return section.Encode(kinds.QMFQ, append(t.sections(), section.Floats("DEFQ", quantiles), section.Floats("DEFC", cuts), section.Floats("DEFR", squashes),
 		section.Words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates)))), nil
 }
 
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
 // leaves q as it was.
 func (q *QMFQ) UnmarshalBinary(data []byte) error {
-	f, err := decode(data, kindQMFQ)
+	f, err := decode(data, kinds.QMFQ)
 	if err != nil {
 		return err
 	}
@@ -848,17 +860,13 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	n := QMFQ{projection: Projection{projection.Kind(p[0]), int(p[1] & 0x7fffffff)}}
-	low := 0.0
-	if n.projection.kind == projection.SVD {
-		low = -math.MaxFloat64
-	}
 	switch {
 	case p[0] < uint64(projection.KL) || p[0] > uint64(projection.SVD):
 		return f.failAt("PROJ", 0, "there is no such projection")
 	case n.projection.kind == projection.SVD && p[1] != 0 || p[1] > 0x7fffffff || n.projection.bound() != "":
 		return f.failAt("PROJ", 1, "the projection has no such number of updates")
 	}
-	t, err := f.readQMF(low)
+	t, err := f.readQMF(n.least())
 	if err != nil {
 		return err
 	}
@@ -891,10 +899,10 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// WriteTo writes the model as a file.
+// WriteTo writes the model as a file. Errors: those of MarshalBinary, and of w.
 func (q *QMFQ) WriteTo(w io.Writer) (int64, error) { return writeTo(w, q.MarshalBinary) }
 
-// ReadFrom reads a model until the end of r.
+// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
 func (q *QMFQ) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, q.UnmarshalBinary) }
 
 func (q *QMFQ) bounds() *config { return q.inflated.bounds() }

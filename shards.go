@@ -34,6 +34,7 @@ import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/gauss"
 	"github.com/quantmf/quantmf/internal/journal"
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -93,27 +94,28 @@ func (e *ShardError) Error() string {
 }
 func (e *ShardError) Unwrap() error { return e.Err }
 
-// PlanNMF begins an NMF whose rows are split into so many shards, by [UpdatesMultiplicative], and leaves
-// it in a store: the model has the bits of [FitNMF] with these options and WithUpdates(UpdatesMultiplicative), which is
-// the default here. x is read during the plan alone.
+// PlanNMF begins an NMF whose rows are split into so many shards, and leaves it in a store: the model has the bits of
+// [FitNMF] with these options and WithUpdates, of which the default here is [UpdatesMultiplicative], a round an epoch.
+// By [UpdatesNewton] an epoch takes two rounds, under Frobenius without hidden cells one; now and then one more. x is read
+// during the plan alone.
 //
 // There are at most as many shards as runs that the rows are summed in: one for each 16 rows, at most 16
 // (fewer than that for a small matrix).
 //
-// Errors are those of [FitNMF]; an [*OptionError] for options that a fit in shards does not have: WithUpdates of
-// another kind, WithRestarts, WithCheckpoint and WithResume; and those of the store. Begun again with the same arguments it writes
+// Errors are those of [FitNMF]; an [*OptionError] for options that a fit in shards does not have: WithRestarts,
+// WithCheckpoint and WithResume; and those of the store. Begun again with the same arguments it writes
 // the same bytes. A store that has another fit is an [*OptionError].
 func PlanNMF(ctx context.Context, store Store, shards int, x Rows, rank int, opts ...FitOption) error {
 	c := nmfDefaults()
 	c.updates = UpdatesMultiplicative
-	t, err := open(kindNMF, option.FitNMF, &c, x, rank, opts)
+	t, err := open(kinds.NMF, option.FitNMF, &c, x, rank, opts)
 	if err != nil {
 		return err
 	}
 	if err := c.settleNMF(); err != nil {
 		return err
 	}
-	if err := c.inShards(kindNMF, t.cells.d); err != nil {
+	if err := c.inShards(kinds.NMF, t.cells.d); err != nil {
 		return err
 	}
 	return t.planShards(ctx, store, shards, t.startNMF)
@@ -131,7 +133,7 @@ func PlanNMF(ctx context.Context, store Store, shards int, x Rows, rank int, opt
 // the same bytes. A store that has another fit is an [*OptionError].
 func PlanQMF(ctx context.Context, store Store, shards int, x Rows, rank int, opts ...FitOption) error {
 	c := qmfDefaults()
-	t, err := open(kindQMF, option.FitQMF, &c, x, rank, opts)
+	t, err := open(kinds.QMF, option.FitQMF, &c, x, rank, opts)
 	if err != nil {
 		return err
 	}
@@ -143,7 +145,7 @@ func PlanQMF(ctx context.Context, store Store, shards int, x Rows, rank int, opt
 	if !c.given.Has(option.Batch) {
 		c.batchRows = d
 	}
-	if err := c.inShards(kindQMF, d); err != nil {
+	if err := c.inShards(kinds.QMF, d); err != nil {
 		return err
 	}
 	return t.planShards(ctx, store, shards, t.startQMF)
@@ -186,10 +188,7 @@ func settingsOf(p *shard.Plan) settings {
 
 // inShards reports options of an NMF, or of a QMF of d rows, that a fit in shards does not have.
 func (c *config) inShards(kind uint32, d int) error {
-	switch {
-	case kind == kindNMF && c.updates != UpdatesMultiplicative:
-		return &OptionError{Option: option.Updates.String(), Value: c.updates.String(), Bound: "a fit in shards has UpdatesMultiplicative alone"}
-	case kind == kindQMF && c.batchRows < d:
+	if kind == kinds.QMF && c.batchRows < d {
 		return &OptionError{Option: option.Batch.String(), Value: itoa(c.batchRows), Bound: "a fit in shards has one batch of all " + itoa(d) + " rows"}
 	}
 	return nil
@@ -315,7 +314,7 @@ func (s *Sharded) stepOf(ctx context.Context, of int) func(r *shard.Round, state
 		workers := pool.New(0, rows.d)
 		defer workers.Close()
 		workers.Bind(ctx)
-		if p := s.fit.Plan; p.Kind == kindNMF {
+		if p := s.fit.Plan; p.Kind == kinds.NMF {
 			made, err = s.fit.StepNMF(r, of, state, v, newProblem(newFactors(rows.d, p.N, p.K), rows, p.Loss, p.Penalty, workers))
 		} else {
 			made, err = s.stepQMF(ctx, r, of, state, v, rows, workers)
@@ -338,7 +337,7 @@ func (s *Sharded) Reduce(ctx context.Context, round int) (Round, error) {
 		workers := pool.New(0, s.fit.Plan.N)
 		defer workers.Close()
 		workers.Bind(ctx)
-		if s.fit.Plan.Kind == kindNMF {
+		if s.fit.Plan.Kind == kinds.NMF {
 			next, main, err = s.fit.ReduceNMF(r, v, workers)
 		} else {
 			next, main, err = s.reduceQMF(r, v, workers)
@@ -365,7 +364,7 @@ func (s *Sharded) Finish(ctx context.Context) (Model, error) {
 		return nil, &OptionError{Option: "Finish", Value: "round " + itoa(r.Number), Bound: "the fit is not over"}
 	}
 	var m fitted
-	if s.fit.Plan.Kind == kindNMF {
+	if s.fit.Plan.Kind == kinds.NMF {
 		m, err = s.finishNMF(r)
 	} else {
 		m, err = s.finishQMF(r)
@@ -454,6 +453,9 @@ func (s *Sharded) readCells(shard int) (*cells, error) {
 	return c, nil
 }
 
+// The package of shards knows Newton's method by its number.
+var _ = [1]struct{}{}[shard.Newton-UpdatesNewton]
+
 // startNMF makes the start of an NMF.
 func (t *task) startNMF(ctx context.Context, p *shard.Plan, first *shard.Start) error {
 	f := &nmfFit{factors: newFactors(p.D, p.N, p.K), cells: t.cells, loss: t.loss, course: newCourse(ctx, t.config, p.D)}
@@ -461,7 +463,19 @@ func (t *task) startNMF(ctx context.Context, p *shard.Plan, first *shard.Start) 
 		return stoppedAt(0, err)
 	}
 	first.V = f.matV().Data
-	p.BeginNMF(first, f.u)
+	var seen []float64
+	if p.Partial && t.updates == UpdatesNewton {
+		seen = make([]float64, p.N)
+		x, observed := make([]float64, p.N), make([]bool, p.N)
+		for i := range p.D {
+			for j, o := range t.cells.readRow(x, observed, i) {
+				if o {
+					seen[j]++
+				}
+			}
+		}
+	}
+	p.BeginNMF(first, f.u, seen)
 	return nil
 }
 

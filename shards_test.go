@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/section"
@@ -139,6 +140,23 @@ func TestShards(t *testing.T) {
 		}
 	}
 	given := []FitOption{WithInit(u, v), WithShrinkage(5), WithEpochs(3)}
+	newton := func(o ...FitOption) []FitOption { return append(o, WithUpdates(UpdatesNewton)) }
+	thin, made := NewMat(x.Rows, x.Cols), NewMat(x.Rows, x.Cols)
+	few := holed(x, 0.9) // where the share of a column that is observed bounds curvatures
+	for i := range x.Rows {
+		few.Set(i, i%x.Cols, 1)
+		if i%30 == 0 {
+			for j := range x.Cols {
+				few.Data[i*x.Cols+j] *= 100
+			}
+		}
+		product(made.Row(i), u.Row(i), v)
+		for j := range x.Cols {
+			if src.IntN(8) == 0 || i == j {
+				thin.Set(i, j, x.At(i, j))
+			}
+		}
+	}
 	for name, c := range map[string]struct {
 		x    Mat
 		qmf  bool
@@ -151,6 +169,26 @@ func TestShards(t *testing.T) {
 		"NMF, Frobenius, SVD": {small, false, []FitOption{WithEpochs(5), WithLoss(Frobenius), WithStart(StartSVD)}},
 		"NMF, patience":       {x, false, []FitOption{WithEpochs(400), WithPatience(1)}},
 		"NMF, no epoch":       {x, false, []FitOption{WithEpochs(0)}},
+		"Newton":              {x, false, newton(WithEpochs(9))},
+		"Newton, no epoch":    {x, false, newton(WithEpochs(0))},
+		"Newton, 3 epochs":    {x, false, newton(WithEpochs(3))},
+		"Newton, 4 epochs":    {x, false, newton(WithEpochs(4))},
+		"Newton, mostly zero": {thin, false, newton(WithEpochs(9))},
+		"Newton, few cells":   {few, false, newton(WithEpochs(9), WithMissingValues())},
+		"Frobenius, few":      {few, false, newton(WithEpochs(9), WithMissingValues(), WithLoss(Frobenius))},
+		"Newton, penalty":     {x, false, newton(WithEpochs(30), WithPenalty(0.1), WithPatience(2))},
+		"Newton, missing":     {holes, false, newton(WithEpochs(8), WithMissingValues())},
+		"Newton, validation":  {holes, false, newton(WithEpochs(60), WithMissingValues(), WithValidation(0.2), WithPatience(3))},
+		"Newton, beta":        {x, false, newton(WithEpochs(7), WithLoss(Beta(0.5)))},
+		"Frobenius, Newton":   {small, false, newton(WithEpochs(9), WithLoss(Frobenius), WithStart(StartSVD))},
+		"Frobenius, no epoch": {x, false, newton(WithEpochs(0), WithLoss(Frobenius))},
+		"Frobenius, penalty":  {x, false, newton(WithEpochs(9), WithLoss(Frobenius), WithPenalty(0.2))},
+		"Frobenius, missing":  {holes, false, newton(WithEpochs(9), WithLoss(Frobenius), WithMissingValues(), WithValidation(0.1))},
+		"Frobenius, close":    {made, false, newton(WithEpochs(60), WithLoss(Frobenius))},
+		"Newton, exact fit":   {made, false, newton(WithEpochs(90))},
+		"Newton, still":       {made, false, newton(WithEpochs(40), WithInit(u, v))},
+		"Frobenius, still":    {made, false, newton(WithEpochs(40), WithInit(u, v), WithLoss(Frobenius))},
+		"Newton, patience":    {made, false, newton(WithEpochs(40), WithInit(u, v), WithPatience(9))},
 		"QMF":                 {x, true, given},
 		"QMF, no epoch":       {x, true, append(given[:2:2], WithEpochs(0))},
 		"QMF, chosen":         {x, true, []FitOption{WithEpochs(2)}},
@@ -170,7 +208,7 @@ func TestShards(t *testing.T) {
 			if c.qmf {
 				want, err = FitQMF(context.Background(), c.x, 4, append(c.opts, WithBatch(1000))...)
 			} else {
-				want, err = FitNMF(context.Background(), c.x, 4, append(c.opts, WithUpdates(UpdatesMultiplicative))...)
+				want, err = FitNMF(context.Background(), c.x, 4, append([]FitOption{WithUpdates(UpdatesMultiplicative)}, c.opts...)...)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -203,13 +241,36 @@ func TestShards(t *testing.T) {
 	}
 }
 
+// TestShardFar: where numbers lie so far apart that sums of Newton's method overflow, a fit in shards has the bits of one machine, too.
+func TestShardFar(t *testing.T) {
+	x := Mat{5, 7, []float64{31, 12, 0, 0.5, 7, 1e-9, 0, 10, 1e30, 3, 1e-100, 1e-300, 1e30, 5e-324, 2, 2, 0.5, 7, 0, 1e-3, 1 + 0x1p-52, 3, 10, 1e12, 1e12, 5e-324, 5e-324, 1e30,
+		7, 1e-9, 0.5, 1e13, 1e-60, 7, 1e30}, 7}
+	for _, loss := range []Loss{KL, Frobenius, Beta(0.5), Beta(1.5)} {
+		opts := []FitOption{WithLoss(loss), WithUpdates(UpdatesNewton), WithMissingValues(), WithEpochs(19)}
+		want, err := FitNMF(t.Context(), x, 3, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newShelf(t)
+		if err := PlanNMF(t.Context(), s, 1, x, 3, opts...); err != nil {
+			t.Fatal(err)
+		}
+		if got := finish(t, s); !bytes.Equal(marshalled(t, got), marshalled(t, want)) {
+			t.Errorf("%v: another model", loss)
+		}
+	}
+}
+
 // planned is a fit of x in shards, of some rounds done.
-func planned(t *testing.T, s *shelf, qmf bool, rounds int) (*Sharded, Mat) {
+func planned(t *testing.T, s *shelf, kind string, rounds int) (*Sharded, Mat) {
 	t.Helper()
 	x := tabled(130, 20)
 	plan, opts := PlanNMF, []FitOption{WithEpochs(6), WithValidation(0.1)}
-	if qmf {
+	switch kind {
+	case "QMF":
 		plan, opts = PlanQMF, []FitOption{WithEpochs(2), WithStart(StartNMF), WithShrinkage(1), WithLevels(4), WithValidation(0.1)}
+	case "Newton": // from the first round on
+		opts = []FitOption{WithEpochs(6), WithUpdates(UpdatesNewton), WithLoss(Frobenius)}
 	}
 	if err := plan(context.Background(), s, 3, x, 2, opts...); err != nil {
 		t.Fatal(err)
@@ -235,12 +296,12 @@ func planned(t *testing.T, s *shelf, qmf bool, rounds int) (*Sharded, Mat) {
 // names it, and the step that it names mends it; or the fit ends with the model that it has anyway.
 func TestShardFaults(t *testing.T) {
 	ctx := context.Background()
-	for _, qmf := range []bool{false, true} {
+	for _, kind := range []string{"NMF", "Newton", "QMF"} {
 		whole := newShelf(t)
-		planned(t, whole, qmf, 0)
+		planned(t, whole, kind, 0)
 		want := marshalled(t, finish(t, whole))
 		reference := newShelf(t) // as it stands in round 3, all steps made
-		fit, _ := planned(t, reference, qmf, 3)
+		fit, _ := planned(t, reference, kind, 3)
 		for shard := range fit.Shards() {
 			if err := fit.Step(ctx, 3, shard); err != nil {
 				t.Fatal(err)
@@ -362,7 +423,7 @@ func mended(t *testing.T, s *shelf, name string) (m Model, named bool) {
 func TestShardSteps(t *testing.T) {
 	ctx := context.Background()
 	s := newShelf(t)
-	fit, x := planned(t, s, true, 1)
+	fit, x := planned(t, s, "QMF", 1)
 	if err := PlanQMF(ctx, s, 3, x, 2, WithEpochs(2), WithStart(StartNMF), WithShrinkage(1), WithLevels(4), WithValidation(0.1)); err != nil {
 		t.Error(err) // the same bytes, which the store looks at
 	}
@@ -440,7 +501,7 @@ func TestShardOptions(t *testing.T) {
 	for name, err := range map[string]error{
 		"shards":         PlanQMF(ctx, newShelf(t), 4, x, 2),
 		"no shards":      PlanNMF(ctx, newShelf(t), 0, x, 2),
-		"WithUpdates":    PlanNMF(ctx, newShelf(t), 1, x, 2, WithUpdates(UpdatesNewton)),
+		"WithUpdates":    PlanNMF(ctx, newShelf(t), 1, x, 2, WithUpdates(UpdatesNewton), WithLoss(Beta(3))),
 		"WithRestarts":   PlanNMF(ctx, newShelf(t), 1, x, 2, WithRestarts(2)),
 		"WithCheckpoint": PlanQMF(ctx, newShelf(t), 1, x, 2, WithCheckpoint(1, none)),
 		"WithResume":     PlanQMF(ctx, newShelf(t), 1, x, 2, WithResume([]byte{1})),
@@ -497,7 +558,7 @@ func TestShardRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := qmfDefaults()
-		whole, err := open(kindQMF, option.FitQMF, &c, x, 1, opts)
+		whole, err := open(kinds.QMF, option.FitQMF, &c, x, 1, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -590,10 +651,10 @@ func TestShardNumbers(t *testing.T) {
 	ctx := context.Background()
 	values := []uint64{0, 1, 2, 1 << 31, 1<<63 - 1, math.MaxUint64, math.Float64bits(math.NaN()), math.Float64bits(math.Inf(1)), math.Float64bits(-1), math.Float64bits(1e308)}
 	tags := map[string][]string{"plan": {"WHOM", "WORD", "REAL", "UNIT", "EACH", "WGHT"}, "rows": {"WHOM", "FORM", "STRT", "COLS", "CELL", "HELD"}, "round": {"WHOM", "STAT", "HIST", "VALI", "NUMB"},
-		"v": {"WHOM", "VFAC"}, "main": {"WHOM", "REAL"}, "state": {"WHOM", "REAL", "IDX0"}, "part": {"WHOM", "NUMS", "DENS", "LOSS", "HELD", "UFAC", "FILE"}}
+		"v": {"WHOM", "VFAC", "VTWO"}, "main": {"WHOM", "REAL"}, "state": {"WHOM", "REAL", "IDX0"}, "part": {"WHOM", "NUMS", "DENS", "LOSS", "HELD", "UFAC", "FILE"}}
 	src := random.Split(2, 9)
 	errs, models := 0, 0
-	for _, qmf := range []bool{false, true} {
+	for _, kind := range []string{"NMF", "Newton", "QMF"} {
 		x := tabled(40, 12)
 		for i := range x.Data {
 			if i%4 > 0 && i/12 != 3 {
@@ -604,10 +665,13 @@ func TestShardNumbers(t *testing.T) {
 			x.Data[5*12+j] *= 0x1p-300
 		}
 		plan, opts, rounds := PlanNMF, []FitOption{WithEpochs(2), WithValidation(0.1), WithPenalty(0.1)}, 2
-		if qmf {
+		switch kind {
+		case "Newton": // its rounds 3, 4 and 5 are those of its own
+			opts, rounds = []FitOption{WithEpochs(4), WithValidation(0.1), WithPenalty(0.1), WithUpdates(UpdatesNewton)}, 6
+		case "QMF":
 			plan, opts, rounds = PlanQMF, []FitOption{WithEpochs(1), WithStart(StartUniform), WithLevels(3), WithValidation(0.1), WithPenalty(0.1), WithPatience(2)}, 4
 		}
-		for _, at := range some([]int{1, rounds - 1}, 1) {
+		for _, at := range some([]int{rounds - 1, 1, rounds - 2}[:2+rounds/6], 1) {
 			reference := newShelf(t)
 			if err := plan(ctx, reference, 2, x, 2, opts...); err != nil {
 				t.Fatal(err)
@@ -636,7 +700,7 @@ func TestShardNumbers(t *testing.T) {
 			for _, name := range names {
 				b := reference.blobs[name]
 				kind, _, _ := strings.Cut(name, "-")
-				f, err := section.Decode(b, section32(b), kindName, nil, tags[kind])
+				f, err := section.Decode(b, section32(b), kinds.Name, nil, tags[kind])
 				if err != nil {
 					t.Fatal(name, err)
 				}
@@ -649,7 +713,7 @@ func TestShardNumbers(t *testing.T) {
 						value := values[src.IntN(len(values))]
 						wants := false // an error
 						if kind == "plan" && tag == "REAL" && number == 0 {
-							value, wants = 0, qmf // ε
+							value, wants = 0, kind == "QMF" // ε
 						}
 						s := newShelf(t)
 						for n, b := range reference.blobs {
@@ -698,7 +762,7 @@ func anyway(s *shelf) (Model, error) {
 		if err != nil {
 			return nil, err
 		}
-		if at.Number > 6 { // more epochs are no damage
+		if at.Number > 8 { // more epochs are no damage
 			return new(NMF), nil
 		}
 		if at.Over {
@@ -717,11 +781,11 @@ func anyway(s *shelf) (Model, error) {
 
 // TestKeepRows: rows that are kept are read once, those for which there is no room each time, and the model is the same.
 func TestKeepRows(t *testing.T) {
-	for _, qmf := range []bool{false, true} {
+	for _, kind := range []string{"NMF", "QMF"} {
 		var want []byte
 		for _, room := range []int64{0, 1 << 20, 1 << 13} {
 			s := newShelf(t)
-			fit, _ := planned(t, s, qmf, 0)
+			fit, _ := planned(t, s, kind, 0)
 			most, left := 0, room
 			for shard := range fit.Shards() {
 				c, err := fit.readCells(shard)
@@ -779,7 +843,7 @@ func TestKeepLastRows(t *testing.T) {
 		want int
 	}{{false, 2}, {true, 3}} {
 		s := newShelf(t)
-		fit, _ := planned(t, s, false, 0)
+		fit, _ := planned(t, s, "NMF", 0)
 		reads := map[string]int{}
 		fit.fit.Store = countingStore{s, reads}
 		if c.none {

@@ -250,7 +250,7 @@ func TestSparseColumns(t *testing.T) {
 	}
 }
 
-// TestInitialFactors: they are taken as they are, or refused where they are.
+// TestInitialFactors: they are taken as they are, or refused where the largest is; a small one among them is no matter.
 func TestInitialFactors(t *testing.T) {
 	ctx := context.Background()
 	x := near1(7, 5, 6)
@@ -290,6 +290,14 @@ func TestInitialFactors(t *testing.T) {
 			var data *DataError
 			if !errors.As(err, &data) || data.Row < 0 || data.Col < 0 {
 				t.Errorf("%s takes an initial factor of %v: %v", name, v, err)
+			}
+			if v < 1 {
+				u.Set(0, 0, 1)
+				if m, err = fit(x, WithInit(u, fill(2, 6, 1)), WithEpochs(0)); err != nil {
+					t.Errorf("%s, %v beside 1: %v", name, v, err)
+					continue
+				}
+				allFinite(t, name, m, x)
 			}
 		}
 	}

@@ -4,7 +4,7 @@
 // it on one machine, for any number of shards, workers and failures.
 //
 //	store, err := beam.OpenStore(ctx, "/shared/fit1")
-//	err = quantmf.PlanNMF(ctx, store, 8, x, 10, quantmf.WithUpdates(quantmf.UpdatesMultiplicative))
+//	err = quantmf.PlanNMF(ctx, store, 8, x, 10, quantmf.WithUpdates(quantmf.UpdatesNewton))
 //	model, err := beam.Fit(ctx, store, beam.Run{})
 //
 // What is large never enters a pipeline: rows, state, V and its parts lie in a [Store] that all

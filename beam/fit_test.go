@@ -62,6 +62,7 @@ func cases() []struct {
 		opts []quantmf.FitOption
 	}{
 		{"NMF", lowRank(330, 700), 10, true, []quantmf.FitOption{quantmf.WithEpochs(12)}},
+		{"NMF by Newton's method", lowRank(330, 700), 10, true, []quantmf.FitOption{quantmf.WithEpochs(8), quantmf.WithUpdates(quantmf.UpdatesNewton)}},
 		{"QMF", lowRank(150, 40), 3, false, []quantmf.FitOption{quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0)}},
 		{"QMF with missing and held-out cells", holes, 2, false,
 			[]quantmf.FitOption{quantmf.WithMissingValues(), quantmf.WithValidation(.1), quantmf.WithEpochs(3)}},
@@ -87,7 +88,7 @@ func TestBits(t *testing.T) {
 		plan := quantmf.PlanQMF
 		if c.nmf {
 			plan = quantmf.PlanNMF
-			want, err = quantmf.FitNMF(ctx, c.x, c.rank, append(c.opts, quantmf.WithUpdates(quantmf.UpdatesMultiplicative))...)
+			want, err = quantmf.FitNMF(ctx, c.x, c.rank, append([]quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)}, c.opts...)...)
 		} else {
 			want, err = quantmf.FitQMF(ctx, c.x, c.rank, append(c.opts, quantmf.WithBatch(c.x.Rows))...)
 		}
@@ -144,7 +145,7 @@ func TestSame(t *testing.T) {
 		if f.Method == quantmf.MethodNMF {
 			plan = quantmf.PlanNMF
 		}
-		shards := []int{1, 2, 3, 8}[i]
+		shards := []int{1, 2, 3, 8, 3}[i]
 		if err := plan(t.Context(), store, shards, f.X, f.Rank, f.Options...); err != nil {
 			t.Fatal(err)
 		}

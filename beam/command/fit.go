@@ -32,7 +32,7 @@ has the same bits for any number of shards and workers, those of one process inc
 ` + matrixHelp + `
 ` + readHelp + `
 What is fitted
-  -method qmf|nmf   X = T(UV), or X = UV by multiplicative updates (default qmf)
+  -method qmf|nmf   X = T(UV), or X = UV (default qmf)
   -k N              rank, the number of components (default 10)
   -log1p            take log(1+x) of every value first (natural logarithm)
   -top N            keep the N features of largest standard deviation, after
@@ -41,7 +41,7 @@ What is fitted
 How it is split
   -shards N         shards of rows, each a unit of work; from 1 to one for each 16
                     rows, at most 64 (nmf: 16) (default 4)
-  -rounds N         rounds, about one an epoch, in a pipeline (default 20)
+  -rounds N         rounds, one or two an epoch, in a pipeline (default 20)
   -keep SIZE        rows that a worker's process keeps in memory from round to round,
                     such as 16GiB, 0 for none (default 4GiB)
   -workers N        processors that workers in this process use, 0 for all (default 0)
@@ -68,9 +68,7 @@ type fitFlags struct {
 	matrixFlags
 	runnerFlags
 	method                    string
-	rank, top, shards         int
-	workers                   int
-	log1p                     bool
+	rank, shards, workers     int
 	modelFile, uFile, vFile   string
 	qFile, progress, fileName string
 }
@@ -80,10 +78,10 @@ func parseFit(args []string) (*fitFlags, error) {
 	set := flag.NewFlagSet("fit", flag.ContinueOnError)
 	f.optionFlags.register(set)
 	f.matrixFlags.register(set)
+	f.registerTop(set)
 	f.runnerFlags.register(set)
 	set.StringVar(&f.method, "method", "qmf", "")
 	set.IntVar(&f.rank, "k", 10, "")
-	set.IntVar(&f.top, "top", 0, "")
 	set.IntVar(&f.shards, "shards", 4, "")
 	set.IntVar(&f.Rounds, "rounds", 20, "")
 	set.IntVar(&f.workers, "workers", 0, "")
@@ -94,7 +92,6 @@ func parseFit(args []string) (*fitFlags, error) {
 		}
 		return err
 	})
-	set.BoolVar(&f.log1p, "log1p", false, "")
 	set.StringVar(&f.modelFile, "o", "", "")
 	set.StringVar(&f.uFile, "u", "", "")
 	set.StringVar(&f.vFile, "v", "", "")
@@ -105,13 +102,9 @@ func parseFit(args []string) (*fitFlags, error) {
 		return nil, err
 	}
 	f.fileName = words[0]
-	given := map[string]bool{}
-	set.Visit(func(g *flag.Flag) { given[g.Name] = true })
 	switch {
 	case !slices.Contains([]string{"qmf", "nmf"}, f.method):
 		return nil, usageError("-method " + f.method + ": must be one of qmf, nmf; the others are not split into shards")
-	case given["top"] && f.top < 1:
-		return nil, usageError(fmt.Sprintf("-top %d: must be at least 1", f.top))
 	case f.Rounds < 1:
 		return nil, usageError(fmt.Sprintf("-rounds %d: must be at least 1", f.Rounds))
 	case f.workers < 0:
@@ -139,19 +132,11 @@ func fit(ctx context.Context, args []string, s streams) error {
 	}
 	defer end()
 	f.Options.Rows = true
-	t, err := f.matrixFlags.read(f.fileName, f.missing, f.method != "nmf" && !f.log1p)
+	t, err := f.matrix(f.fileName, f.missing, f.method != "nmf")
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	if f.log1p {
-		t.Log1p()
-	}
-	if f.top > 0 {
-		if t, err = t.MostVariable(f.top); err != nil {
-			return err
-		}
-	}
 	if err := f.takeLoss(t); err != nil {
 		return err
 	}

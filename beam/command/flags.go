@@ -33,8 +33,9 @@ const optionHelp = `  -loss auto|kl|frobenius|BETA
   -ends free|pinned  -shrinkage X  -tolerance X  -strict  -epochs N  -penalty X
   -validation X  -patience N  -seed N
                     as in "quantmf fit -h"
-  -updates multiplicative
-                    of nmf, and its default here: a fit over shards has no others
+  -updates multiplicative|newton
+                    of nmf: a round an epoch, or two for an epoch that gets ten
+                    times as far or more (default multiplicative)
 `
 
 func (f *optionFlags) register(set *flag.FlagSet) {
@@ -107,8 +108,12 @@ func (f *optionFlags) explain(err error, t *table.Table) error {
 	return err
 }
 
-// matrixFlags are the flags of how a matrix is read.
-type matrixFlags struct{ table.Options }
+// matrixFlags are the flags of how a matrix is read, and of what is made of it.
+type matrixFlags struct {
+	table.Options
+	log1p bool
+	top   int // 0: all
+}
 
 const matrixHelp = `MATRIX is what quantmf takes: text, GCT, Matrix Market, npy, npz, plain or
 compressed, or a folder of 10x; features are in rows, samples in columns. The
@@ -122,6 +127,7 @@ const readHelp = `How the matrix is read
 `
 
 func (f *matrixFlags) register(set *flag.FlagSet) {
+	set.BoolVar(&f.log1p, "log1p", false, "")
 	set.Func("header", "", func(s string) (err error) {
 		f.Header, err = flags.Header(s)
 		return err
@@ -136,6 +142,35 @@ func (f *matrixFlags) register(set *flag.FlagSet) {
 		f.Options.Memory, err = flags.Size(s)
 		return err
 	})
+}
+
+// registerTop is for commands that fit.
+func (f *matrixFlags) registerTop(set *flag.FlagSet) {
+	set.Func("top", "", func(s string) (err error) {
+		if f.top, err = strconv.Atoi(s); err != nil || f.top < 1 {
+			return errors.New("must be a whole number of at least 1")
+		}
+		return nil
+	})
+}
+
+// matrix reads a matrix as the flags have it.
+func (f *matrixFlags) matrix(path string, missing, negative bool) (*table.Table, error) {
+	t, err := f.read(path, missing, negative && !f.log1p)
+	if err != nil {
+		return nil, err
+	}
+	if f.log1p {
+		t.Log1p()
+	}
+	if f.top == 0 {
+		return t, nil
+	}
+	few, err := t.MostVariable(f.top)
+	if err != nil {
+		t.Close()
+	}
+	return few, err
 }
 
 // read reads a file or a folder.

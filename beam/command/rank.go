@@ -110,6 +110,7 @@ func rank(ctx context.Context, args []string, s streams) error {
 	c := ranking.Comparison{Ks: []int{2, 4, 8}, Repeats: 5, Seed: 1}
 	set := flag.NewFlagSet("rank", flag.ContinueOnError)
 	in.register(set)
+	in.registerTop(set)
 	on.register(set)
 	list := func(to *[]int) func(string) error {
 		return func(text string) error {
@@ -129,8 +130,6 @@ func rank(ctx context.Context, args []string, s streams) error {
 	set.StringVar(&spec.Method, "method", spec.Method, "")
 	set.IntVar(&c.Repeats, "repeats", c.Repeats, "")
 	share := set.Float64("share", 0.1, "")
-	log1p := set.Bool("log1p", false, "")
-	top := set.Int("top", 0, "")
 	for _, o := range flags.Options() {
 		if o.Name == "m" || o.Name == "workers" {
 			continue
@@ -169,25 +168,15 @@ func rank(ctx context.Context, args []string, s streams) error {
 		return usageError(fmt.Sprintf("-share %g: must be above 0 and at most 0.5", *share))
 	case c.Repeats < 1:
 		return usageError(fmt.Sprintf("-repeats %d: must be at least 1", c.Repeats))
-	case *top < 0:
-		return usageError(fmt.Sprintf("-top %d: must be at least 1", *top))
 	}
 	store, end, err := on.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	t, err := in.read(words[0], f.missing, spec.Method != "nmf" && !*log1p)
+	t, err := in.matrix(words[0], f.missing, spec.Method != "nmf")
 	if err != nil {
 		return err
-	}
-	if *log1p {
-		t.Log1p()
-	}
-	if *top > 0 {
-		if t, err = t.MostVariable(*top); err != nil {
-			return err
-		}
 	}
 	if given := f.loss; !given {
 		if err := f.takeLoss(t); err != nil {

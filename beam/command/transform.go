@@ -35,7 +35,6 @@ func transform(ctx context.Context, args []string, s streams) error {
 	in.register(set)
 	on.register(set)
 	missing := set.Bool("missing", false, "")
-	log1p := set.Bool("log1p", false, "")
 	blocks := set.Int("blocks", 4, "")
 	out := set.String("o", "-", "")
 	words, err := arguments(set, args, "MODEL", "MATRIX")
@@ -58,12 +57,9 @@ func transform(ctx context.Context, args []string, s streams) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", words[0], err)
 	}
-	t, err := in.read(words[1], *missing, !*log1p)
+	t, err := in.matrix(words[1], *missing, true)
 	if err != nil {
 		return err
-	}
-	if *log1p {
-		t.Log1p()
 	}
 	if *blocks < 1 || *blocks > t.X.Cols {
 		return usageError(fmt.Sprintf("-blocks %d: must be from 1 to the %d samples", *blocks, t.X.Cols))

@@ -34,6 +34,8 @@ type work struct {
 // kinds are the ways to fit.
 var kinds = []string{"nmf", "nmf-updates", "nmf-sparse", "nmf-sparse-updates", "qmf"}
 
+func (w work) newton() bool { return w.kind == "nmf" || w.kind == "nmf-sparse" }
+
 func (w work) String() string {
 	return fmt.Sprintf("%s %d %d %g %d %d %d", w.kind, w.d, w.n, w.density, w.k, w.m, w.shards)
 }
@@ -41,12 +43,12 @@ func (w work) String() string {
 // took is what a fit has taken: seconds of the processor, bytes.
 type took struct {
 	nonzero       int
-	start, epoch  float64 // before the first epoch; the least of an epoch, or of a round over shards
+	start, epoch  float64 // before the first epoch; the least of an epoch
 	matrix, fit   float64 // the matrix; what the fit had beside it at its most
 	told          float64 // the latter as MemoryOf tells it
-	read, reduce  float64 // over shards: reading the rows of one; a reduce
-	largest       float64 // the longest step of a round
-	moved, stored float64 // bytes that a round reads and writes beside the rows; of the rows of all shards
+	read, reduce  float64 // over shards, of an epoch, which by Newton's method has two rounds: reading the rows of one; the reduce
+	largest       float64 // the longest step
+	moved, stored float64 // bytes that are read and written beside the rows; of the rows of all shards
 }
 
 func (t took) String() string {
@@ -92,7 +94,7 @@ func grid() (all []work) {
 			}
 		}
 	}
-	for _, kind := range []string{"nmf-updates", "nmf-sparse-updates", "qmf"} {
+	for _, kind := range kinds {
 		m := 0
 		if kind == "qmf" {
 			m = 8
@@ -205,6 +207,8 @@ func measure(w work) (took, error) {
 	method, epochs := quantmf.MethodNMF, 12
 	opts := []quantmf.FitOption{quantmf.WithWorkers(1)}
 	switch w.kind {
+	case "nmf", "nmf-sparse":
+		opts = append(opts, quantmf.WithUpdates(quantmf.UpdatesNewton))
 	case "nmf-updates", "nmf-sparse-updates":
 		opts = append(opts, quantmf.WithUpdates(quantmf.UpdatesMultiplicative))
 	case "qmf":
@@ -212,7 +216,9 @@ func measure(w work) (took, error) {
 		opts = append(opts, quantmf.WithLevels(w.m))
 	}
 	if w.shards > 0 { // the start, that of one machine, is left out
-		epochs = 3
+		if epochs = 3; w.newton() {
+			epochs = 9
+		}
 		if w.kind == "qmf" {
 			opts = append(opts, quantmf.WithInit(ones(w.d, w.k), ones(w.k, w.n)), quantmf.WithShrinkage(0))
 		}
@@ -273,7 +279,7 @@ func onOneMachine(w work, t *took, method quantmf.Method, x quantmf.Rows, epochs
 	if len(at) < epochs {
 		return fmt.Errorf("there were %d epochs", len(at))
 	}
-	if w.kind == "nmf" || w.kind == "nmf-sparse" {
+	if w.newton() {
 		t.epoch = (at[epochs-1] - at[epochs/2-1]) / float64(epochs-epochs/2)
 	} else {
 		t.epoch = at[1] - at[0]
@@ -285,8 +291,8 @@ func onOneMachine(w work, t *took, method quantmf.Method, x quantmf.Rows, epochs
 	return nil
 }
 
-// overShards fits over shards, one step after the other: what each is, and the reduces, with the least of the rounds. No rows are
-// kept between steps for the first of these, all for the others.
+// overShards fits over shards, one step after the other: what each is, and the reduces, with the least of the epochs, by Newton's
+// method of those that follow its first. No rows are kept between steps for the first round, all for the others.
 func overShards(w work, t *took, method quantmf.Method, x quantmf.Rows, opts []quantmf.FitOption) error {
 	dir, err := os.MkdirTemp("", "scale-*")
 	if err != nil {
@@ -309,39 +315,49 @@ func overShards(w work, t *took, method quantmf.Method, x quantmf.Rows, opts []q
 		return err
 	}
 	fit.KeepRows(1 << 40)
-	times := func(round int) (longest, all, reduce float64, over bool, err error) {
+	times := func(round int) (longest, all, reduce float64, at quantmf.Round, err error) {
 		for shard := range w.shards {
 			began := worked()
 			if err := fit.Step(ctx, round, shard); err != nil {
-				return 0, 0, 0, false, err
+				return 0, 0, 0, at, err
 			}
 			step := worked() - began
 			longest, all = max(longest, step), all+step
 		}
 		began := worked()
-		at, err := fit.Reduce(ctx, round)
-		return longest, all, worked() - began, at.Over, err
+		at, err = fit.Reduce(ctx, round)
+		return longest, all, worked() - began, at, err
 	}
-	cold, _, _, _, err := times(0)
+	cold, _, _, at, err := times(0)
 	if err != nil {
 		return err
 	}
 	store.moved = 0
+	first := 1 // epoch that counts
+	if w.newton() {
+		first = 5
+	}
+	var largest, epoch, reduce float64
 	for round := 1; ; round++ {
-		longest, all, reduce, over, err := times(round)
+		longest, all, last, now, err := times(round)
 		if err != nil {
 			return err
 		}
-		if round == 1 {
-			t.largest, t.epoch, t.reduce, t.moved = longest, all+reduce, reduce, float64(store.moved)
-		} else if !over { // the last round is another one
-			t.largest, t.epoch, t.reduce = min(longest, t.largest), min(all+reduce, t.epoch), min(reduce, t.reduce)
-		}
-		if over {
+		if now.Over { // the last round is another one
 			break
 		}
+		largest, epoch, reduce = largest+longest, epoch+all+last, reduce+last
+		if now.Epoch == at.Epoch {
+			continue
+		}
+		if at = now; at.Epoch == first {
+			t.largest, t.epoch, t.reduce, t.moved = largest, epoch, reduce, float64(store.moved)
+		} else if at.Epoch > first {
+			t.largest, t.epoch, t.reduce = min(largest, t.largest), min(epoch, t.epoch), min(reduce, t.reduce)
+		}
+		largest, epoch, reduce, store.moved = 0, 0, 0, 0
 	}
-	if method == quantmf.MethodNMF { // whose round 0 is a sweep as well
+	if method == quantmf.MethodNMF && !w.newton() { // whose round 0 is a sweep as well
 		t.read = max(cold-t.largest, 0)
 	}
 	t.stored = float64(store.rows)

@@ -166,7 +166,7 @@ func (f formulas) measured(all []line) string {
 
 // overShards is the table of rounds.
 func (f formulas) overShards(all []line) string {
-	s := "| fit | d × n | shards | all steps and the reduce | the longest step | the reduce | written and read in a round |\n|---|---|---|---|---|---|---|\n"
+	s := "| fit | d × n | shards | all steps and the reduce | the longest step | the reduce | written and read |\n|---|---|---|---|---|---|---|\n"
 	for _, l := range all {
 		if l.shards > 0 {
 			s += fmt.Sprintf("| %s | %s × %s | %d | %s | %s | %s | %s |\n", names[l.kind], thousands(l.d), thousands(l.n), l.shards, seconds(l.epoch), seconds(l.largest), seconds(l.reduce), bytes(l.moved))

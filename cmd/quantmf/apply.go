@@ -30,7 +30,9 @@ may be missing. Formats are those of "quantmf fit -h".
 
   -o FILE           where to write (required)
   -block I/N        place the samples of block I alone, of N blocks, from 0: N such
-                    commands side by side do what one does, to the bit (default 0/1)
+                    commands side by side do what one does, to the bit. Of a sparse
+                    matrix, or of an npy file larger than a quarter of -max-memory,
+                    each has its block alone in full (default 0/1)
 ` + matchHelp + `
 ` + readHelp + `
 ` + limitsHelp + `
@@ -181,22 +183,31 @@ func transform(args []string, s streams) error {
 	}
 	defer a.hold()()
 	defer a.tell.end()
+	a.in.rows = a.blocks > 1 // a block is held in full, and not the others
 	m, t, inputs, err := readBoth(a, s)
 	if err != nil {
 		return err
 	}
+	defer t.Close()
 	if t, err = m.fitting(t, &a.in, s.err); err != nil {
 		return err
 	}
-	x := t.X
-	from, to := blockOf(x.Cols, a.block, a.blocks), blockOf(x.Cols, a.block+1, a.blocks)
+	d, n := t.Dims()
+	from, to := blockOf(n, a.block, a.blocks), blockOf(n, a.block+1, a.blocks)
 	if from == to {
-		return usageError(fmt.Sprintf("-block %d/%d: there are %s", a.block, a.blocks, counted(x.Cols, "sample")))
+		return usageError(fmt.Sprintf("-block %d/%d: there are %s", a.block, a.blocks, counted(n, "sample")))
 	}
-	x.Data, x.Cols = x.Data[from:], to-from
 	ctx, stop := interruptible()
 	defer stop()
-	if err := a.allowsMatrices(4, t.X.Rows+m.v.Rows, t.X.Cols); err != nil {
+	full := n
+	if t.Held != nil {
+		full = to - from
+	}
+	if err := a.allowsMatrices(4, d+m.v.Rows, full); err != nil {
+		return err
+	}
+	x, err := samples(t, from, to)
+	if err != nil {
 		return err
 	}
 	v, err := place(ctx, m, x, a.tell)

@@ -48,7 +48,7 @@ func (w *half) Write(b []byte) (int, error) { return w.Buffer.Write(b[:len(b)/2]
 func TestShortWriter(t *testing.T) {
 	workshop(t)
 	for _, args := range []string{
-		"fit -k 2 -epochs 2 -u - matrix.tsv", "fit -k 2 -epochs 2 -o - matrix.tsv", "transform qmf.qmf matrix.tsv -o -", "reconstruct qmf.qmf -o -",
+		"fit -k 2 -epochs 2 -u - matrix.tsv", "fit -k 2 -epochs 2 -o - matrix.tsv", "transform qmf.qmf matrix.tsv -o -", "score qmf.qmf matrix.tsv", "reconstruct qmf.qmf -o -",
 		"normalize qmfq.qmf matrix.tsv -o -", "inspect qmf.qmf", "inspect qmf.qmf -json", "report qmf.qmf matrix.tsv -o -", "rank -k 1,2 -epochs 2 -repeats 1 matrix.tsv",
 		"rank -json -k 1,2 -epochs 2 -repeats 1 matrix.tsv", "impute matrix.tsv -checks 0 -o -", "impute matrix.tsv -checks 1 -json -o x.tsv", "convert matrix.tsv -", "help fit", "completion bash", "version",
 	} {
@@ -73,6 +73,7 @@ func TestMatrixChanges(t *testing.T) {
 	for _, c := range []struct{ args, file string }{
 		{"convert changing.tsv x.npy", "changing.tsv"},
 		{"transform qmf.qmf changing.tsv -o x.tsv", "changing.tsv"},
+		{"score qmf.qmf changing.tsv", "changing.tsv"},
 		{"fit -k 2 -epochs 2 changing.tsv", "changing.tsv"},
 		{"rank -k 1 -epochs 1 -repeats 1 changing.tsv", "changing.tsv"},
 		{"impute -checks 0 changing.tsv -o x.tsv", "changing.tsv"},

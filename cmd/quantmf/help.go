@@ -54,6 +54,13 @@ Examples
   quantmf transform model.qmf new.csv -o V.csv
   zcat new.tsv.gz | quantmf transform model.qmf - -o -
 `,
+	"score": `
+Examples
+  quantmf score model.qmf new.csv
+  seq 0 1 | xargs -P 2 -I{} quantmf transform -block {}/2 -o V{}.npy m.nmf big.npy
+  quantmf score -v V0.npy -v V1.npy m.nmf big.npy
+                    by blocks that several machines place
+`,
 	"reconstruct": `
 Examples
   quantmf reconstruct model.qmf -o fitted.tsv.gz

@@ -291,7 +291,6 @@ type imputation struct {
 	of            []feature   // how well each is predicted, nil without checks
 	all           feature
 	words         []string // warnings
-	holds         float64  // the share of the hidden values within the intervals
 	probabilities float64  // of those intervals
 }
 

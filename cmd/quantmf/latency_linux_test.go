@@ -47,7 +47,7 @@ func TestCommandLatency(t *testing.T) {
 	kept := files(t, ".")
 	for _, args := range []string{
 		"fit -k 10 x.npy -o o.qmf", "fit -k 10 -method nmf -epochs 2000 x.npy -o o.qmf", "fit -k 10 -method qmfq x.npy -o o.qmf", "fit -k 10 -method bqmf x.npy -o o.qmf",
-		"fit -k 10 x.tsv -o o.qmf", "rank -k 5,10 x.npy", "impute -k 10 holes.npy -o o.npy", "transform m.qmf x.npy -o o.npy", "reconstruct m.qmf -o o.tsv",
+		"fit -k 10 x.tsv -o o.qmf", "rank -k 5,10 x.npy", "impute -k 10 holes.npy -o o.npy", "transform m.qmf x.npy -o o.npy", "score m.qmf x.npy", "reconstruct m.qmf -o o.tsv",
 		"normalize q.qmf x.npy -o o.tsv", "inspect m.qmf x.npy", "report m.qmf x.npy -o o.html", "convert x.tsv o.csv.gz",
 	} {
 		begin := func() (p *exec.Cmd, said *bufio.Reader) {

@@ -6,7 +6,6 @@ package main
 import (
 	"flag"
 	"fmt"
-	"math"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -53,9 +52,6 @@ func (l *limits) hold() (release func()) {
 	debug.SetMemoryLimit(min(before, int64(l.maxMemory)))
 	return func() { debug.SetMemoryLimit(before) }
 }
-
-// cells is the most numbers that a matrix may have.
-func (l *limits) cells() int { return int(min(max(l.maxMemory/readShare, 1), math.MaxInt)) }
 
 // allows reports a need of more bytes than -max-memory allows.
 func (l *limits) allows(need float64, what, instead string) error {

@@ -50,6 +50,7 @@ type command struct {
 var commands = []command{
 	{"fit", "fit a matrix; write the model, its factors and scales, a report", fitUsage, fit},
 	{"transform", "place new samples in a model's components", transformUsage, transform},
+	{"score", "say how well a model fits samples", scoreUsage, score},
 	{"reconstruct", "write what a model makes of its matrix, missing values filled", reconstructUsage, reconstruct},
 	{"impute", "fill missing values, and say how well they are predicted", imputeUsage, impute},
 	{"normalize", "bring samples to the scales of a qmfq model", normalizeUsage, normalize},

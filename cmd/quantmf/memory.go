@@ -12,9 +12,9 @@ import (
 )
 
 // readShare is how many bytes reading takes for a number where a large matrix comes through a
-// pipe: 8 as it comes, and a quarter of that while it becomes one piece. A file takes 8. Below
+// pipe: 8 as it comes, and an eighth of that while it becomes one piece. A file takes 8. Below
 // 8 MiB a pipe takes 16, which matter to nobody.
-const readShare = 10
+const readShare = 9
 
 // margin is for sizes that the allocator rounds up, and small things.
 const margin = 1.25

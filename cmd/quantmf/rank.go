@@ -255,7 +255,7 @@ func (f *rankFlags) affordable(d, n int) error {
 	}
 	numbers := 8 * float64(d) * float64(n)
 	fits := float64(min(runtime.GOMAXPROCS(0), f.repeats*len(f.trials())))
-	need := margin*max((1.25+1.125*float64(f.repeats))*numbers+fits*(most+numbers), readShare/8*numbers) + buffers + programSize
+	need := margin*((1.25+1.125*float64(f.repeats))*numbers+fits*(most+numbers)) + buffers + programSize // reading takes less
 	return f.allows(need, "this", "use fewer features (-top), components, levels or repeats, or allow more")
 }
 

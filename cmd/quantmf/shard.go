@@ -33,7 +33,7 @@ usage: quantmf shard finish [flags] DIR
 Fits a matrix whose features are split over N shards, by commands that a scheduler
 starts: on one machine or on many that share the folder DIR. The model has the bits
 that "quantmf fit" gives it on one machine, for any N: those of -method nmf with
--updates multiplicative, and of -method qmf with -batch of all features.
+the same -updates, and of -method qmf with -batch of all features.
 
 plan reads MATRIX, chooses the start, and fills DIR, which is new or empty, or has
 this very plan. Then in every round each shard makes a step, in any order and
@@ -58,13 +58,16 @@ Of plan (as of "quantmf fit", whose help says more)
   -m N              levels (qmf; default 8)
   -eps X            entropic regularisation (qmf; default 0.02)
   -epochs N         visits of every feature (default 4 for qmf, 20 where Adam
-                    steps U and V; 200 for nmf)
+                    steps U and V; 200 for nmf, 20 with -updates newton)
   -lr X             learning rate of Adam (qmf)
   -schedule cosine|constant
                     how the learning rate falls (qmf; default cosine)
   -start auto|scores|nmf|uniform|svd
                     where it starts
   -ends free|pinned learn the lowest and highest quantile, or keep them (qmf)
+  -updates multiplicative|newton
+                    of nmf: a round an epoch, or two for an epoch that gets ten
+                    times as far or more (default multiplicative)
   -penalty X        weight of the penalty on the factors (default 0)
   -shrinkage X      pull of every map towards a straight line (qmf)
   -tolerance X      where a map counts as converged (qmf)
@@ -124,7 +127,7 @@ func shard(args []string, s streams) error {
 		args = args[1:]
 	}
 	options := slices.DeleteFunc(optionFlags(), func(o *optionFlag) bool {
-		return slices.Contains([]string{"batch", "projection", "updates", "restarts"}, o.Name)
+		return slices.Contains([]string{"batch", "projection", "restarts"}, o.Name)
 	})
 	f := &shardFlags{fitFlags: fitFlags{flagOf: flagOf(options), loss: quantmf.KL, autoLoss: true}}
 	f.flagOf["shards"] = "shards"
@@ -257,7 +260,8 @@ func (f *shardFlags) about(t *table.Table) ([]byte, error) {
 	}
 	say("-seed", "1")
 	m.Command = shellLine(append(words, f.name()))
-	none, err := new(quantmf.NMF).MarshalBinary() // a file to put them behind
+	one := quantmf.NMF{Factorisation: quantmf.Factorisation{U: quantmf.NewMat(1, 1), V: quantmf.NewMat(1, 1)}}
+	none, err := one.MarshalBinary() // a file to put them behind
 	if err != nil {
 		return nil, err
 	}

@@ -66,6 +66,7 @@ func TestShard(t *testing.T) {
 	writeText(t, "wide.tsv", wide())
 	for i, c := range []struct{ plan, fit string }{
 		{"-method nmf -missing -k 3 -epochs 5 -validation 0.1", "-updates multiplicative"},
+		{"-method nmf -updates newton -missing -k 3 -epochs 5", ""},
 		{"-k 2 -missing -epochs 2 -start nmf -shrinkage 1", "-batch 96"},
 		{"-k 2 -missing -log1p -top 70 -loss frobenius -start uniform -epochs 3 -patience 2", "-batch 70"},
 	} {

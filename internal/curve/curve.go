@@ -41,7 +41,7 @@ type Curve struct {
 	MassY, MassX   []float64              // g_i⁻¹ with mass: MassX stays where a value has mass
 	Levels         [len(LevelsAt)]float64 // deviations from the mean at LevelsAt
 	Spread         float64                // s of At
-	Floor          float64                // what T_i is not let fall below
+	Floor          float64                // what T_i is not let fall below; 0 is no floor: values may be negative
 	MeanX, MeanP   float64                // over the visible cells: x, and leave-one-out p
 	Slope          float64                // b
 	StepAt, StepTo []float64              // the monotone correction, both non-decreasing
@@ -150,7 +150,15 @@ func (c *Curve) Correct(p float64) float64 {
 			steps = between(p, c.StepAt[k-1], c.StepAt[k], c.StepTo[k-1], c.StepTo[k])
 		}
 	}
-	return max(p/3+affine/3+steps/3, c.Floor)
+	return c.raised(p/3 + affine/3 + steps/3)
+}
+
+// raised is a value of T_i, or the floor.
+func (c *Curve) raised(t float64) float64 {
+	if c.Floor > 0 {
+		return max(t, c.Floor)
+	}
+	return t
 }
 
 // Forward is g_i, linear between the row's values and flat beyond.
@@ -176,7 +184,7 @@ func (c *Curve) At(w float64) float64 {
 		return w
 	}
 	if len(c.X) == 1 {
-		return max(c.X[0], c.Floor)
+		return c.raised(c.X[0])
 	}
 	sum := 0.0
 	for k, e := range Nodes {
@@ -241,7 +249,6 @@ func (c *Curve) Invert(v float64) (w float64, problem string) {
 type Scaler struct {
 	sorted []float64
 	count  []int
-	y      []float64
 }
 
 // UnitOf returns a power of four that brings v into [1,4), 1 for 0: rows are scaled

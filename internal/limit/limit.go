@@ -4,6 +4,7 @@
 //
 //	2^31 Value²    = 2e129   squares of data can be summed
 //	2^31 MostInit² = 2e109   products of initial factors can, in units of x
+//	ProductInit⁴   = 1e280   the product of initial factors has a loss under every β
 //	Map²           = 1e300   two numbers of a map can be multiplied
 //	Moment³        = 1e90    three numbers on the scale of UV can
 //	Point²         = 1e24    costs of a transport
@@ -27,11 +28,12 @@ const (
 
 // Of factors.
 const (
-	LeastInit = 1e-50 // of initial factors other than 0, in units of the root of x's
-	MostInit  = 1e50
-	LogFactor = 300   // of logarithms: a learning rate too large gives a bad fit and no overflow
-	Product   = 1e290 // of an entry of UV in a file, and of means and deviations of its rows
-	Penalty   = 1e120 // of the weight of a penalty in units of the loss: beyond it nothing else counts
+	LeastInit   = 1e-50 // of initial factors of an NMF, in units of the root of x's: what is below is 0
+	MostInit    = 1e50
+	ProductInit = 1e70  // of an entry of their product: UV of an NMF may exceed the x that it was fitted to, and maps onto it are far below Map
+	LogFactor   = 300   // of logarithms: a learning rate too large gives a bad fit and no overflow
+	Product     = 1e290 // of an entry of UV in a file, and of means and deviations of its rows
+	Penalty     = 1e120 // of the weight of a penalty in units of the loss: beyond it nothing else counts
 )
 
 // Of maps in files.

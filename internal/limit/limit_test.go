@@ -10,13 +10,14 @@ func TestRanges(t *testing.T) {
 	terms := math.Ldexp(1, 31)
 	for name, c := range map[string]struct{ got, want float64 }{
 		"squares of data": {terms * Value * Value, 2e129}, "products of initial factors": {terms * MostInit * MostInit, 2e109},
+		"a loss under β 4": {ProductInit * ProductInit * ProductInit * ProductInit, 1e280},
 		"numbers of a map": {Map * Map, 1e300}, "numbers on the scale of UV": {Moment * Moment * Moment, 1e90}, "costs": {Point * Point, 1e24},
 	} {
 		if !(c.got <= 1.1*c.want && c.got >= c.want/2) {
 			t.Errorf("%s: %v, said to be %v", name, c.got, c.want)
 		}
 	}
-	if !(LeastInit*MostInit == 1) || math.IsInf(2*Magnitude, 0) || Product*Ratio*1e-30 > math.MaxFloat64 || math.Exp(2*LogFactor) > 1e270 {
+	if !(LeastInit*MostInit == 1) || !(ProductInit > Value) || math.IsInf(2*Magnitude, 0) || Product*Ratio*1e-30 > math.MaxFloat64 || math.Exp(2*LogFactor) > 1e270 {
 		t.Error("a range is too wide")
 	}
 }

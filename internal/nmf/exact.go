@@ -50,17 +50,23 @@ func (f *Newton) products() {
 // products that the halves need anyway; where little of the first is left, of which the others take the rest, a
 // further pass takes them cell by cell.
 func (f *Newton) lossesExact() Losses {
-	l := f.losses(f.nu, f.nv)
+	l, again := f.summed()
 	f.sized = true
-	size := 0.0
-	for i := range f.extra {
-		size += f.extra[i].size
-	}
-	if !(float64(l.Visible*float64(f.Visible)) >= float64(closeFit*size)) {
+	if again {
 		f.Pool.Do(len(f.pieces), f.residuals)
 		l = f.losses(f.nu, f.nv)
 	}
 	return l
+}
+
+// summed are the losses by the sums of the pieces; again says that they are to be taken cell by cell.
+func (f *Newton) summed() (l Losses, again bool) {
+	l = f.losses(f.nu, f.nv)
+	size := 0.0
+	for i := range f.extra {
+		size += f.extra[i].size[0]
+	}
+	return l, !(float64(l.Visible*float64(f.Visible)) >= float64(closeFit*size))
 }
 
 // lay returns some rows of X tile by tile, the rows of each one after another. Behind the last sample they are 0.
@@ -189,7 +195,7 @@ func (f *Newton) sumExact(ws *newtonScratch, piece, i, rows int, x []float64) {
 		x := x[rows*lo+from*(hi-lo) : rows*lo+(from+some)*(hi-lo)]
 		var s [1]float64
 		kernel.Dots(s[:], x, x)
-		ex.size += float64(s[0] / 2)
+		ex.size[0] += float64(s[0] / 2)
 	})
 }
 
@@ -203,7 +209,7 @@ func (f *Newton) whole(piece int) {
 		h, g := ex.h[a*kernel.Pad(k):], f.gram[a*k:]
 		both += float64(2*inner(g[:a], h)) + float64(g[a]*h[a])
 	}
-	p.losses[0] = ex.size - s[0] + float64(both/2)
+	p.losses[0] = ex.size[0] - s[0] + float64(both/2)
 }
 
 // residual takes the loss at the next y cell by cell, in a piece of the rows.

@@ -171,9 +171,9 @@ type metric struct {
 // newtonPart is what a piece of the rows adds to the half of V, beside part: num is
 // the sum of the gradient, den of h.
 type newtonPart struct {
-	h           []float64 // k rows, padded: the shared Hessian
-	size        float64   // Σ X²/2, where the metric is exact
-	c2, c3, rho []float64 // np, see kernel.Stretch
+	h           []float64  // k rows, padded: the shared Hessian
+	size        [1]float64 // Σ X²/2, where the metric is exact
+	c2, c3, rho []float64  // np, see kernel.Stretch
 }
 
 // newtonScratch is a worker's room: Group rows of samples, and strips of columns
@@ -224,8 +224,11 @@ func NewNewton(p Problem) *Newton {
 
 // first is the number of multiplicative updates that a fit begins with: none where the
 // halves are exact, unless a penalty may then end both factors at 0 at once.
-func (f *Newton) first() int {
-	if f.exact && f.Penalty == 0 {
+func (f *Newton) first() int { return First(f.Loss, f.Partial, f.Penalty) }
+
+// First is the same for a problem of this kind.
+func First(loss divergence.Loss, partial bool, penalty float64) int {
+	if loss == divergence.Frobenius && !partial && penalty == 0 {
 		return 0
 	}
 	return warmEpochs
@@ -308,7 +311,7 @@ func (f *Newton) take() {
 	for j := range f.shareV {
 		f.shareV[j] = 1
 	}
-	if f.Partial {
+	if f.Partial && f.D == f.Of {
 		clear(f.shareV)
 		for i := range d {
 			for j, o := range f.Read(f.room[0].x, f.room[0].observed, i) {
@@ -412,9 +415,7 @@ func (f *Newton) Epoch(e int) (Losses, error) {
 }
 
 // rises tells whether losses are above the last ones.
-func (f *Newton) rises(l Losses) bool {
-	return !(l.Visible+l.Penalty <= f.last.Visible+f.last.Penalty)
-}
+func (f *Newton) rises(l Losses) bool { return l.Above(f.last) }
 
 // share fills the metric from its lower triangle in h, which the sums of the factors make
 // one of the total given.
@@ -511,6 +512,16 @@ func stepped(b, by float64) float64 {
 
 // halfV makes z of V: the half of V at y.
 func (f *Newton) halfV() {
+	f.descend()
+	if !f.exact {
+		f.uprights(f.y, f.nv, nil)
+		f.Pool.Do(len(f.pieces), f.searches)
+		f.Pool.Do(f.cols, f.moves)
+	}
+}
+
+// descend makes the direction of V, or under an exact metric z.
+func (f *Newton) descend() {
 	m := &f.metric
 	clear(m.c)
 	clear(f.sumU)
@@ -526,11 +537,6 @@ func (f *Newton) halfV() {
 	f.lowest(f.sumV, f.N)
 	m.share(f.exact, inner(f.sumU, f.sumV))
 	f.Pool.Do(f.cols, f.directs)
-	if !f.exact {
-		f.uprights(f.y, f.nv, nil)
-		f.Pool.Do(len(f.pieces), f.searches)
-		f.Pool.Do(f.cols, f.moves)
-	}
 }
 
 // inner is Σ a b.
@@ -777,7 +783,7 @@ func (f *Newton) between() {
 	if f.exact {
 		f.products()
 	}
-	f.lowest(f.sumU, f.D)
+	f.lowest(f.sumU, f.Of)
 	m.share(f.exact, inner(f.sumU, f.sumZ))
 }
 
@@ -868,7 +874,7 @@ func (f *Newton) solveU(ws *newtonScratch, i, rows int) {
 	for r := range n {
 		s.weight[r] = 0
 		if r < rows {
-			s.weight[r] = f.metric.weigh(f.Loss, inner(u[r*k:(r+1)*k], f.sumZ), f.shareU[i+r], f.D)
+			s.weight[r] = f.metric.weigh(f.Loss, inner(u[r*k:(r+1)*k], f.sumZ), f.shareU[i+r], f.Of)
 		}
 	}
 	for c := range k {

@@ -35,8 +35,22 @@ type Posterior struct {
 
 // Copy returns what the fit has come to, for d rows of which the fit's are those
 // given and the others know nothing, components by falling relevance, the entry of
-// each row of V that is largest in magnitude positive.
+// each row of V that is largest in magnitude positive. When the context ends some of it is 0.
 func (f *Fit) Copy(rows []int, d int) *Posterior {
+	return f.posterior(rows, d, make([]float64, d*f.pp), make([]float64, f.N*f.pp), f.stopped)
+}
+
+// Lend is Copy in the room of the fit: what it returns has a meaning until the fit's next epoch. It does not
+// look at the context: a fit that has ended makes its model so.
+func (f *Fit) Lend(rows []int, d int) *Posterior {
+	room := f.spare
+	if cap(room) < d*f.pp { // Data did not tell of d
+		room = make([]float64, d*f.pp)
+	}
+	return f.posterior(rows, d, room[:d*f.pp], f.grams, func() bool { return false })
+}
+
+func (f *Fit) posterior(rows []int, d int, bu, bv []float64, stopped func() bool) *Posterior {
 	k := f.K
 	from := &Posterior{D: f.D, N: f.N, K: k, U: f.U, V: f.V, BU: f.BU, BV: f.BV}
 	relevance := from.Relevance()
@@ -45,7 +59,7 @@ func (f *Fit) Copy(rows []int, d int) *Posterior {
 		order[c] = c
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(relevance[b], relevance[a]) })
-	p := &Posterior{D: d, N: f.N, K: k, U: make([]float64, d*k), V: make([]float64, k*f.np), BU: make([]float64, d*f.pp), BV: make([]float64, f.N*f.pp),
+	p := &Posterior{D: d, N: f.N, K: k, U: make([]float64, d*k), V: make([]float64, k*f.np), BU: bu, BV: bv,
 		Tau: make([]float64, d), Rho: slices.Clone(f.Rho), Unit: f.Unit}
 	for h, c := range order {
 		row, top := f.V[c*f.np:c*f.np+f.N], 0.0
@@ -66,47 +80,73 @@ func (f *Fit) Copy(rows []int, d int) *Posterior {
 			p.U[i*k+h] = sign * f.U[a*k+c]
 		}
 	}
+	pick := newPicker(order, flip)
 	f.pool.Do(f.D, func(_, a int) {
-		i := rows[a]
+		if stopped() {
+			return
+		}
+		i, next := rows[a], d
+		if a+1 < len(rows) {
+			next = rows[a+1]
+		}
 		p.Tau[i] = f.Tau[a]
-		pick(p.BU[i*f.pp:(i+1)*f.pp], f.packU(a), order, flip)
+		pick.fill(bu[i*f.pp:(i+1)*f.pp], f.packU(a))
+		clear(bu[(i+1)*f.pp : next*f.pp])
 	})
+	clear(bu[:rows[0]*f.pp])
 	f.pool.Do(f.N, func(_, j int) {
-		pick(p.BV[j*f.pp:(j+1)*f.pp], f.packV(j), order, flip)
+		if !stopped() {
+			pick.fill(bv[j*f.pp:(j+1)*f.pp], f.packV(j))
+		}
 	})
 	return p
 }
 
-// pick fills a packed matrix with rows and columns of another one, in the order
-// given, of turned signs where told.
-func pick(to, from []float64, order []int, flip []bool) {
-	at := 0
+// picker takes rows and columns of a packed matrix, in some order, of turned signs where told.
+type picker struct {
+	from []int32
+	sign []float64
+}
+
+func newPicker(order []int, flip []bool) (p picker) {
 	for r, a := range order {
 		for c, b := range order[:r+1] {
 			hi, lo := max(a, b), min(a, b)
-			v := from[hi*(hi+1)/2+lo] // the diagonal stays the diagonal
+			sign := 1.0
 			if flip != nil && flip[r] != flip[c] {
-				v = -v
+				sign = -1
 			}
-			to[at] = v
-			at++
+			p.from, p.sign = append(p.from, int32(hi*(hi+1)/2+lo)), append(p.sign, sign) // the diagonal stays the diagonal
 		}
 	}
+	return p
+}
+
+// fill fills a packed matrix from another one, and its padding with 0.
+func (p picker) fill(to, from []float64) {
+	sign := p.sign[:len(p.from)]
+	for at, b := range p.from {
+		to[at] = sign[at] * from[b]
+	}
+	clear(to[len(p.from):])
 }
 
 // Relevance returns, for each component, the mean over the cells of the square of
 // its part of u·v, by the second moments.
 func (p *Posterior) Relevance() []float64 {
 	out, pp := make([]float64, p.K), Packed(p.K)
+	v := make([]float64, p.K)
+	mean := func(to, moments []float64, lines int) {
+		for l := range lines {
+			for c := range to {
+				to[c] += diagonal(moments[l*pp:], c) / float64(lines)
+			}
+		}
+	}
+	mean(out, p.BU, p.D)
+	mean(v, p.BV, p.N)
 	for c := range out {
-		u, v := 0.0, 0.0
-		for i := range p.D {
-			u += diagonal(p.BU[i*pp:], c) / float64(p.D)
-		}
-		for j := range p.N {
-			v += diagonal(p.BV[j*pp:], c) / float64(p.N)
-		}
-		out[c] = float64(u * v)
+		out[c] *= v[c]
 	}
 	return out
 }

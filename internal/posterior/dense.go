@@ -131,25 +131,29 @@ func (s *system) pack(b []float64) {
 func invertSmall(d *[4][4]float64) float64 {
 	det := 1.0
 	for p := range 4 {
-		pivot := d[p][p]
+		line := &d[p]
+		pivot := line[p]
 		if !(pivot > 1e-300) {
 			pivot = 1e-300
 		}
 		det *= pivot
 		inv := 1 / pivot
-		for c := range 4 {
-			d[p][c] *= inv
-		}
-		d[p][p] = inv
+		line[0] *= inv
+		line[1] *= inv
+		line[2] *= inv
+		line[3] *= inv
+		line[p] = inv
 		for r := range 4 {
 			if r == p {
 				continue
 			}
-			t := d[r][p]
-			d[r][p] = 0
-			for c := range 4 {
-				d[r][c] -= float64(t * d[p][c])
-			}
+			row := &d[r]
+			t := row[p]
+			row[p] = 0
+			row[0] -= float64(t * line[0])
+			row[1] -= float64(t * line[1])
+			row[2] -= float64(t * line[2])
+			row[3] -= float64(t * line[3])
 		}
 	}
 	return det

@@ -73,29 +73,30 @@ func (p *Posterior) Neighbours(x *Data, rows []int, workers *pool.Pool, stopped 
 	for j := range root {
 		root[j] = math.Sqrt(p.Rho[j])
 	}
-	workers.Do(len(rows), func(_, a int) {
-		if stopped() {
-			return
+	const together = 8 // rows of a piece
+	workers.Do((len(rows)+together-1)/together, func(_, piece int) {
+		half := make([]float64, kp)
+		for a := together * piece; a < min(together*(piece+1), len(rows)) && !stopped(); a++ {
+			i := rows[a]
+			z, line, u := near.Z[i*np:(i+1)*np], lines[a*width:(a+1)*width], p.U[i*k:(i+1)*k]
+			kernel.Combine(line[:np], u, p.V)
+			t := math.Sqrt(p.Tau[i])
+			x.Rows[a].Each(p.N, func(j int) {
+				z[j] = t * root[j] * (x.Y[a*np+j] - line[j])
+				seen[a*words+j/64] |= 1 << (j % 64)
+			})
+			for c, v := range u {
+				line[np+c] = t * v
+			}
+			count := float64(max(x.Rows[a].Count, 1))
+			kernel.Combine(half, line[np:np+k], taken)
+			var zz, uu [1]float64
+			kernel.Dots(zz[:], z, z)
+			kernel.Dots(uu[:], line[np:], half)
+			scale[a] = math.Sqrt(max(zz[0]/count+uu[0], 1e-6))
+			kernel.Scale(line[:np], z, math.Sqrt(float64(p.N))/count/scale[a])
+			kernel.Scale(line[np:], line[np:], 1/scale[a])
 		}
-		i := rows[a]
-		z, line, u := near.Z[i*np:(i+1)*np], lines[a*width:(a+1)*width], p.U[i*k:(i+1)*k]
-		kernel.Combine(line[:np], u, p.V)
-		t := math.Sqrt(p.Tau[i])
-		x.Rows[a].Each(p.N, func(j int) {
-			z[j] = t * root[j] * (x.Y[a*np+j] - line[j])
-			seen[a*words+j/64] |= 1 << (j % 64)
-		})
-		for c, v := range u {
-			line[np+c] = t * v
-		}
-		half, count := make([]float64, kp), float64(max(x.Rows[a].Count, 1))
-		kernel.Combine(half, line[np:np+k], taken)
-		var zz, uu [1]float64
-		kernel.Dots(zz[:], z, z)
-		kernel.Dots(uu[:], line[np:], half)
-		scale[a] = math.Sqrt(max(zz[0]/count+uu[0], 1e-6))
-		kernel.Scale(line[:np], z, math.Sqrt(float64(p.N))/count/scale[a])
-		kernel.Scale(line[np:], line[np:], 1/scale[a])
 	})
 	some := make([]bool, p.D)
 	type room struct{ query, dots, half []float64 }

@@ -36,6 +36,7 @@ package posterior
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
@@ -64,6 +65,7 @@ const (
 // padding, and the hidden cells.
 type Data struct {
 	D, N  int
+	Of    int // rows of the matrix that these are of, which Lend has room for; 0: no others
 	Y     []float64
 	Rows  []List // the hidden columns of every row
 	Cols  []List // the hidden rows of every column
@@ -150,8 +152,8 @@ type Fit struct {
 	logS, logC []float64 // log determinants
 	rhs        []float64 // K × Pad(N), or D × K
 	scaled     []float64 // K × Pad(N)
-	grams      []float64 // N × Packed(K): Σ_i τ_i B_i of what a column sees
-	done       []bool    // D: rows updated in this epoch
+	spare      []float64 // D × Packed(K): the B_i of the epoch before, and where a step of U puts the new ones
+	grams      []float64 // N × Packed(K): Σ_i τ_i B_i of what a column sees, then its new B_j, and after a step of V the old ones
 	parts      [][]float64
 	sumU, sumV []float64 // packed
 	squares    []float64 // Pad(N)
@@ -171,7 +173,7 @@ func newScratch(k, np int) *scratch {
 }
 
 // New returns a fit of rank k at its start: the first k singular vectors of Y, the
-// hidden cells at 0.
+// hidden cells at 0. It has no meaning where the context has ended.
 func New(ctx context.Context, x *Data, k int, gamma float64, s *svd.Subspace, p *pool.Pool) *Fit {
 	f := &Fit{Data: x, K: k, Gamma: gamma, Unit: 1, pool: p, ctx: ctx, np: kernel.Pad(x.N)}
 	f.size()
@@ -197,8 +199,13 @@ func New(ctx context.Context, x *Data, k int, gamma float64, s *svd.Subspace, p 
 			row[j] = t * rootN
 		}
 	}
-	for i := range x.D {
-		f.moments(f.BU[i*f.pp:(i+1)*f.pp], f.rowU(i))
+	p.Do((x.D+chunkLines-1)/chunkLines, func(_, c int) {
+		for i := c * chunkLines; i < min((c+1)*chunkLines, x.D) && !f.stopped(); i++ {
+			f.moments(f.packU(i), f.rowU(i))
+		}
+	})
+	if f.stopped() {
+		return f
 	}
 	column := make([]float64, k)
 	for j := range x.N {
@@ -225,7 +232,9 @@ func (f *Fit) size() {
 	k := f.K
 	f.kp, f.pp = kernel.Pad(k), Packed(k)
 	f.U, f.V = make([]float64, f.D*k), make([]float64, k*f.np)
-	f.BU, f.BV = make([]float64, f.D*f.pp), make([]float64, f.N*f.pp)
+	most := max(f.D, f.Of) * f.pp
+	f.BU, f.spare = make([]float64, f.D*f.pp, most), make([]float64, f.D*f.pp, most)
+	f.BV, f.grams = make([]float64, f.N*f.pp), make([]float64, f.N*f.pp)
 	f.room()
 }
 
@@ -233,7 +242,6 @@ func (f *Fit) room() {
 	k := f.K
 	f.lastU, f.lastV = make([]float64, f.D*k), make([]float64, k*f.np)
 	f.rhs, f.scaled = make([]float64, max(k*f.np, f.D*k)), make([]float64, k*f.np)
-	f.grams, f.done = make([]float64, f.N*f.pp), make([]bool, f.D)
 	f.sumU, f.sumV = make([]float64, f.pp), make([]float64, f.pp)
 	f.parts = make([][]float64, pieces(max(f.D, f.N)))
 	for c := range f.parts {
@@ -306,22 +314,23 @@ func (l *List) Each(n int, g func(j int)) {
 func (f *Fit) stopped() bool { return f.ctx.Err() != nil }
 
 // Epoch makes one epoch, the t-th from 0, and tells whether the fit has come to
-// rest at the tolerance. When the context ends it stops early; what there is then
-// is a posterior still.
+// rest at the tolerance. When the context ends it stops early, and the fit is as it was before.
 func (f *Fit) Epoch(t int, tolerance float64) (done bool) {
+	before, rho, alpha := *f, slices.Clone(f.Rho), slices.Clone(f.Alpha)
 	f.stepV(t)
-	if f.stopped() {
-		return false
+	turned := 0.0
+	if t < turns && !f.stopped() {
+		turned = f.turn()
 	}
-	turned, back := 0.0, []float64(nil)
-	if t < turns {
-		turned, back = f.turn()
+	if !f.stopped() {
+		f.stepU()
 	}
-	f.stepU()
-	if f.stopped() {
-		if back != nil {
-			f.follow(back)
-		}
+	if f.stopped() { // the old second moments are where they were
+		*f = before
+		copy(f.U, f.lastU)
+		copy(f.V, f.lastV)
+		copy(f.Rho, rho)
+		copy(f.Alpha, alpha)
 		return false
 	}
 	f.relevance(f.sumU)
@@ -370,7 +379,7 @@ func whole(b []float64, l *List, sum []float64) {
 	}
 }
 
-// stepV updates ρ, V and C.
+// stepV updates ρ, V and C; the B_j before it go to grams. When the context ends BV is as it was.
 func (f *Fit) stepV(t int) {
 	k, np, pp := f.K, f.np, f.pp
 	count := pieces(f.D)
@@ -465,14 +474,16 @@ func (f *Fit) stepV(t int) {
 		for c, t := range v {
 			f.V[c*np+j] = t
 		}
-		ws.pack(f.packV(j))
+		ws.pack(f.gram(j))
 	})
+	if !f.stopped() {
+		f.BV, f.grams = f.grams, f.BV
+	}
 }
 
-// stepU updates U and S, and fills sumU with Σ_i B_i and resid.
+// stepU updates U and S, and fills sumU with Σ_i B_i and resid; the B_i before it go to spare. When the context ends BU is as it was.
 func (f *Fit) stepU() {
 	k, np, pp := f.K, f.np, f.pp
-	clear(f.done)
 	for c := range k {
 		kernel.Multiply(f.scaled[c*np:c*np+f.N], f.V[c*np:c*np+f.N], f.Rho)
 	}
@@ -501,24 +512,25 @@ func (f *Fit) stepU() {
 			}
 			f.logS[i] = -ws.solve()
 			copy(f.rowU(i), u)
-			ws.pack(f.packU(i))
+			b := f.spare[i*pp : (i+1)*pp]
+			ws.pack(b)
 			line := ws.line[:np]
 			kernel.Multiply(line[:f.N], f.rowY(i)[:f.N], f.Rho)
 			clear(line[f.N:])
 			var yy, bb [1]float64
 			kernel.Dots(yy[:], line, f.rowY(i))
-			kernel.Dots(bb[:], g, f.packU(i))
+			kernel.Dots(bb[:], g, b)
 			dot := 0.0
 			for c, u := range f.rowU(i) {
 				dot += float64(u * rhs[c])
 			}
 			f.resid[i] = max(yy[0]-2*dot+bb[0], 0)
-			f.done[i] = true
 		}
 	})
 	if f.stopped() {
 		return
 	}
+	f.BU, f.spare = f.spare, f.BU
 	clear(f.sumU)
 	f.sum(f.sumU, f.BU, f.D, func(int) float64 { return 1 })
 }
@@ -728,36 +740,46 @@ func (f *Fit) prune() {
 // keep drops all components but the given ones.
 func (f *Fit) keep(keep []int) {
 	old := *f
-	f.K = len(keep)
-	f.size()
-	f.Alpha = make([]float64, f.K)
+	k := len(keep)
+	f.K, f.kp, f.pp = k, kernel.Pad(k), Packed(k)
+	f.U, f.V, f.Alpha = make([]float64, f.D*k), make([]float64, k*f.np), make([]float64, k)
+	if most := max(f.D, f.Of) * f.pp; most < cap(old.BU)/2 {
+		f.BU, f.spare = make([]float64, f.D*f.pp, most), make([]float64, f.D*f.pp, most)
+		f.BV, f.grams = make([]float64, f.N*f.pp), make([]float64, f.N*f.pp)
+	} else {
+		f.BU, f.spare = old.spare[:f.D*f.pp], old.BU[:f.D*f.pp]
+		f.BV, f.grams = old.grams[:f.N*f.pp], old.BV[:f.N*f.pp]
+	}
+	f.room()
 	for h, c := range keep {
 		f.Alpha[h] = old.Alpha[c]
 		for i := range f.D {
-			f.U[i*f.K+h], f.lastU[i*f.K+h] = old.U[i*old.K+c], old.lastU[i*old.K+c]
+			f.U[i*k+h], f.lastU[i*k+h] = old.U[i*old.K+c], old.lastU[i*old.K+c]
 		}
 		copy(f.V[h*f.np:(h+1)*f.np], old.V[c*f.np:])
 		copy(f.lastV[h*f.np:(h+1)*f.np], old.lastV[c*f.np:])
 	}
+	pick := newPicker(keep, nil)
 	for i := range f.D {
-		pick(f.packU(i), old.packU(i), keep, nil)
+		pick.fill(f.packU(i), old.packU(i))
 	}
 	for j := range f.N {
-		pick(f.packV(j), old.packV(j), keep, nil)
+		pick.fill(f.packV(j), old.packV(j))
 	}
+	clear(f.spare) // a step of U leaves the padding as it is
 }
 
 // turn changes the coordinates of V, so that Σ_j B_j/n is the identity and Σ_i B_i
 // diagonal, and fills α; U follows in stepU, which takes nothing of the old one. It
-// returns what that adds to each log det C_j, and the change that U would need.
-func (f *Fit) turn() (change float64, forU []float64) {
+// returns what that adds to each log det C_j.
+func (f *Fit) turn() (change float64) {
 	k, kp := f.K, f.kp
 	clear(f.sumV)
 	clear(f.sumU)
 	f.sum(f.sumV, f.BV, f.N, func(int) float64 { return 1 / float64(f.N) })
 	f.sum(f.sumU, f.BU, f.D, func(int) float64 { return 1 })
 	if f.stopped() {
-		return 0, nil
+		return 0
 	}
 	low, mid, m := make([]float64, k*kp), make([]float64, k*kp), make([]float64, k*kp)
 	f.unpack(low, f.sumV, 1)
@@ -771,7 +793,7 @@ func (f *Fit) turn() (change float64, forU []float64) {
 	kernel.CombineRows(m, square(lowT, k, kp), mid, k) // lowᵀ Σ_i B_i low
 	s, q := eigen(square(m, k, kp), k)
 	if s == nil {
-		return 0, nil
+		return 0
 	}
 	f.relevant(s)
 	r := make([]float64, k*kp)
@@ -779,41 +801,20 @@ func (f *Fit) turn() (change float64, forU []float64) {
 	v := make([]float64, len(f.V))
 	kernel.CombineRows(v, square(r, k, kp), f.V, k)
 	f.V = v
-	f.rotate(f.BV, f.N, r, func(int) bool { return true })
+	f.rotate(f.BV, f.N, r)
 	for c := range k {
 		change -= 2 * elem.Log(low[c*kp+c])
 	}
-	forU = make([]float64, k*kp)
-	kernel.CombineRows(forU, q, lowT, k)
-	return change, forU
+	return change
 }
 
-// follow takes the rows of U that an epoch did not come to where turn took V.
-func (f *Fit) follow(r []float64) {
-	k := f.K
-	u := make([]float64, k)
-	for i := range f.D {
-		if !f.done[i] {
-			copy(u, f.rowU(i))
-			for c := range k {
-				s := 0.0
-				for h, v := range u {
-					s += float64(r[c*f.kp+h] * v)
-				}
-				f.U[i*k+c] = s
-			}
-		}
-	}
-	f.rotate(f.BU, f.D, r, func(i int) bool { return !f.done[i] })
-}
-
-// rotate takes the second moments of some lines from B to R B Rᵀ.
-func (f *Fit) rotate(moments []float64, lines int, r []float64, which func(l int) bool) {
+// rotate takes the second moments of lines from B to R B Rᵀ.
+func (f *Fit) rotate(moments []float64, lines int, r []float64) {
 	k, kp := f.K, f.kp
 	rk, rt := square(r, k, kp), transposed(r, k, kp)
 	room := make([][]float64, len(f.work))
 	f.pool.Do(lines, func(w, l int) {
-		if !which(l) {
+		if f.stopped() {
 			return
 		}
 		if room[w] == nil {

@@ -3,6 +3,7 @@ package posterior
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/elem"
@@ -363,6 +364,13 @@ func TestEpochIsTheEquations(t *testing.T) {
 			for e := range 3 {
 				f.Epoch(e, 0)
 			}
+			k := k
+			if k == 9 {
+				f.keep([]int{0, 2, 3, 5, 8})
+				k = 5
+				f.Epoch(turns, 0)
+				f.Epoch(turns, 0)
+			}
 			s := q.slow(f)
 			f.Epoch(turns, 0) // no change of coordinates any more
 			s.stepRho()
@@ -373,9 +381,135 @@ func TestEpochIsTheEquations(t *testing.T) {
 			if f.K != k {
 				t.Fatal("a component was dropped")
 			}
+			for l, b := range [][]float64{f.BU, f.BV, f.spare, f.grams} {
+				for at, v := range b {
+					if at%f.pp >= k*(k+1)/2 && v != 0 {
+						t.Fatalf("moments %d: padding of %v", l, v)
+					}
+				}
+			}
 			s.compare(t, f)
 			near(t, "the bound", f.Bound, s.bound(), 1e-9)
 		}
+	}
+}
+
+// follow takes U where a change of coordinates has taken V since before: V' = RV with R = V'Vᵀ (VVᵀ)⁻¹, and u' = R⁻ᵀu.
+func (s *slow) follow(before *slow) {
+	k := s.k
+	square := func(g func(a, b int) float64) [][]float64 {
+		m := make([][]float64, k)
+		for a := range m {
+			for b := range k {
+				m[a] = append(m[a], g(a, b))
+			}
+		}
+		return m
+	}
+	inner := func(v, w [][]float64) [][]float64 {
+		return square(func(a, b int) (sum float64) {
+			for j := range v {
+				sum += v[j][a] * w[j][b]
+			}
+			return sum
+		})
+	}
+	g, _ := solve(inner(before.v, before.v))
+	m := inner(s.v, before.v)
+	inverse, _ := solve(square(func(a, b int) float64 { return dotted(m[a], g[b]) })) // G⁻¹ is symmetric
+	r := square(func(a, b int) float64 { return inverse[b][a] })
+	for i := range s.u {
+		u, c := before.u[i], before.s[i]
+		for a := range k {
+			s.u[i][a] = dotted(r[a], u)
+		}
+		half := square(func(a, b int) float64 { return dotted(r[a], c[b]) }) // S is symmetric
+		s.s[i] = square(func(a, b int) float64 { return dotted(half[a], r[b]) })
+	}
+}
+
+// ending is a context that ends at the last of so many looks; 0: never.
+type ending struct {
+	context.Context
+	count, last int
+}
+
+func (e *ending) Err() error {
+	if e.count++; e.last > 0 && e.count >= e.last {
+		return context.Canceled
+	}
+	return nil
+}
+
+// An epoch that the context ends, at whichever look, leaves the fit as it was, and the next epoch is
+// as if that one had not been.
+func TestStoppedEpoch(t *testing.T) {
+	for _, hidden := range hidings {
+		for e, fade := range map[int]bool{0: false, 2: false, noiseFrom: true} { // with and without a change of coordinates, the noise, and fading
+			q := drawn(23, 19, 3, hidden, 9)
+			start := func() *Fit {
+				f := q.start(t, 6, 1)
+				for e := range e {
+					f.Epoch(e, 0)
+				}
+				if fade {
+					f.keep([]int{0, 1, 3})
+				}
+				return f
+			}
+			state := func(f *Fit) []float64 {
+				u, v := f.Last()
+				return slices.Concat([]float64{float64(f.K), f.Unit, f.Bound, f.Moved}, f.U, f.V, f.BU, f.BV, f.Tau, f.Rho, f.Alpha, u, v)
+			}
+			whole := start()
+			count := &ending{Context: context.Background()}
+			whole.ctx = count
+			whole.Epoch(e, 0)
+			for look := 1; look <= count.count; look++ {
+				if testing.Short() && look%5 != 0 {
+					continue
+				}
+				f := start()
+				before := state(f)
+				f.ctx = &ending{Context: context.Background(), last: look}
+				if f.Epoch(e, 1); !slices.Equal(state(f), before) {
+					t.Fatalf("hidden %g, epoch %d, look %d of %d: the fit is not as it was", hidden, e, look, count.count)
+				}
+				f.ctx = context.Background()
+				if f.Epoch(e, 0); !slices.Equal(state(f), state(whole)) {
+					t.Fatalf("hidden %g, epoch %d, look %d of %d: another epoch", hidden, e, look, count.count)
+				}
+			}
+		}
+	}
+}
+
+// Copy and Lend make the same of a fit, with rows between that know nothing, and Lend leaves the fit as it is.
+func TestLend(t *testing.T) {
+	q := drawn(11, 13, 2, 0.2, 6)
+	f, g := q.start(t, 8, 0.5), q.start(t, 8, 0.5)
+	rows := make([]int, q.d)
+	for i := range rows {
+		rows[i] = 1 + 2*i
+	}
+	for e := range 12 {
+		if e > 6 && f.K > 1 { // by little and by much, where there is no room for more rows and where there is
+			keep := []int{0, 1, 2, 3, 4, 5, 6, 7}[:f.K-1]
+			f.keep(keep)
+			g.keep(keep)
+			f.Of = 2*q.d + 2
+		}
+		f.Epoch(e, 0)
+		g.Epoch(e, 0)
+		a, b := f.Lend(rows, 2*q.d+2), g.Copy(rows, 2*q.d+2)
+		for _, both := range [][2][]float64{{a.U, b.U}, {a.V, b.V}, {a.BU, b.BU}, {a.BV, b.BV}, {a.Tau, b.Tau}, {a.Rho, b.Rho}} {
+			if !slices.Equal(both[0], both[1]) {
+				t.Fatalf("epoch %d: Lend and Copy are not the same", e)
+			}
+		}
+	}
+	if !slices.Equal(f.BU, g.BU) || !slices.Equal(f.U, g.U) {
+		t.Error("Lend changed the fit")
 	}
 }
 
@@ -388,10 +522,9 @@ func TestTurn(t *testing.T) {
 		f.Epoch(e, 0)
 	}
 	before := q.slow(f)
-	_, r := f.turn()
-	clear(f.done)
-	f.follow(r)
+	f.turn()
 	after := q.slow(f)
+	after.follow(before)
 	for i := range q.d {
 		for j := range q.n {
 			near(t, "u·v", dotted(after.u[i], after.v[j]), dotted(before.u[i], before.v[j]), 1e-6)

@@ -44,7 +44,10 @@ func Fits() []Fit {
 		f.Flags = append(f.Flags[:len(f.Flags):len(f.Flags)], "-missing")
 		fits = append(fits, f)
 	}
-	return fits
+	newton := nmf
+	newton.Name, newton.Options, newton.OneMachine = "newton", append(nmf.Options[:1:1], quantmf.WithUpdates(quantmf.UpdatesNewton)), nil
+	newton.Flags, newton.OneMachineFlags = append(nmf.Flags[:len(nmf.Flags):len(nmf.Flags)], "-updates", "newton"), nil
+	return append(fits, newton)
 }
 
 // counts are 144 × n, of which a share is missing: three quarters of the rows have few that are not zero.

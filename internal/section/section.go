@@ -271,7 +271,7 @@ func (f *File) fill(v []float64, tag string, at int, low, high float64) error {
 	b := f.payloads[tag][8*at:]
 	for i := range v {
 		x := math.Float64frombits(get64(b[8*i:]))
-		if !(x >= low && x <= high) {
+		if !(x >= low && x <= high) && low > math.Inf(-1) {
 			return f.FailAt(tag, at+i, "number "+strconv.Itoa(at+i)+" is "+strconv.FormatFloat(x, 'g', -1, 64))
 		}
 		v[i] = x
@@ -286,11 +286,12 @@ type Part struct {
 }
 
 // Within returns the part of these numbers from low to high, [Finite] that of any finite ones,
-// [Positive] that of those that are not negative.
+// [Positive] that of those that are not negative, [Any] that of numbers of which some may not be finite.
 func Within(v []float64, low, high float64) Part { return Part{v, low, high} }
 
 func Finite(v []float64) Part   { return Part{v, -math.MaxFloat64, math.MaxFloat64} }
 func Positive(v []float64) Part { return Part{v, 0, math.MaxFloat64} }
+func Any(v []float64) Part      { return Part{v, math.Inf(-1), math.Inf(1)} }
 
 // Parts returns a section of the numbers of all parts, one after another.
 func Parts(tag string, parts []Part) Section {

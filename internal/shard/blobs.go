@@ -10,8 +10,10 @@ package shard
 //	                   observed: row by row, or those of columns COLS from STRT u on; HELD u a bit for each cell, 1
 //	                   where it is held out
 //	round-RRRRRR       STAT u, HIST f, VALI f the journal; NUMB f the numbers that V's steps go on from
-//	v-RRRRRR           VFAC f k × n: V as the steps of the round read it
-//	main-RRRRRR        REAL f what Reduce alone goes on from, if anything: V at the best epoch, Ṽ and its moments
+//	v-RRRRRR           VFAC f k × n: V as the steps of the round read it; VTWO f of Newton's method, k × n or none: what
+//	                   they read beside it
+//	main-RRRRRR        REAL f what Reduce alone goes on from, if anything: V at the best epoch, Ṽ and its moments; of
+//	                   Newton's method see newton.go
 //	state-RRRRRR-SSSS  REAL f, IDX0 u a shard before the round
 //	part-RRRRRR-SSSS   what the shard adds in the round (parts.go)
 //

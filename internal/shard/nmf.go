@@ -1,43 +1,65 @@
 package shard
 
-// This file holds an NMF by multiplicative updates whose rows are split. Round 0 is the first
+// This file holds an NMF by multiplicative updates whose rows are split, and the first epochs of one by Newton's method (newton.go). Round 0 is the first
 // sweep over the rows, round e+1 that of epoch e: a step finishes the update of its rows of U for the V of the round, and
 // sums what the next update of V takes. The sums of each run of rows are a piece of nmf.Updates of their own, and are
 // added in the order of the pieces. The state of a shard is its rows of U and, where cells are held out, those at the
 // best epoch.
 
 import (
+	"math"
+
 	"github.com/quantmf/quantmf/internal/journal"
-	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
-// BeginNMF fills the state of an NMF for the factors of its start, U (d × k) and first.V.
-func (p *Plan) BeginNMF(first *Start, u []float64) {
+// BeginNMF fills the state of an NMF for the factors of its start, U (d × k) and first.V, and returns its first round. seen is
+// in how many rows each column is observed, for Newton's method where cells are hidden.
+func (p *Plan) BeginNMF(first *Start, u, seen []float64) {
 	first.State = func(from, to int) ([]section.Part, []uint64) {
 		u := u[from*p.K : to*p.K]
-		return p.statesU(u, make([]float64, len(u))), nil
+		none := make([]float64, len(u))
+		return p.statesU(u, none, none, none), nil
 	}
-	if p.Holds {
-		first.Main = []section.Part{section.Positive(make([]float64, p.K*p.N))}
+	main := p.newMain()
+	copy(main.seen, seen)
+	first.Main = main.parts()
+	if p.warm() == 0 {
+		first.Phase, first.Beside = PhaseOpen, first.V
 	}
 }
 
-// statesU is U and the best U in the state of a shard.
-func (p *Plan) statesU(u, best []float64) []section.Part {
+// warm is the number of multiplicative updates that a fit begins with.
+func (p *Plan) warm() int {
+	if p.newton() {
+		return nmf.First(p.Loss, p.Partial, p.Penalty)
+	}
+	return math.MaxInt
+}
+
+// statesU is U, the best U, and U at z and at the next y in the state of a shard.
+func (p *Plan) statesU(u, best, z, next []float64) []section.Part {
 	parts := []section.Part{section.Positive(u)}
 	if p.Holds {
 		parts = append(parts, section.Positive(best))
 	}
+	if p.newton() {
+		parts = append(parts, section.Positive(z), section.Positive(next))
+	}
 	return parts
 }
 
-// factors reads U and, where cells are held out, the best U.
-func (p *Plan) factors(state *Blob, d int) (u, best []float64, err error) {
-	u, best = make([]float64, d*p.K), make([]float64, d*p.K)
-	_, err = state.Restore(p.statesU(u, best), 0)
+// factors reads U and, where cells are held out, the best U. ahead says that it is at the next y.
+func (p *Plan) factors(state *Blob, d int, ahead bool) (u, best []float64, err error) {
+	v := func() []float64 { return make([]float64, d*p.K) }
+	u, best = v(), v()
+	next := v()
+	_, err = state.Restore(p.statesU(u, best, v(), next), 0)
+	if ahead {
+		u = next
+	}
 	return u, best, err
 }
 
@@ -59,7 +81,11 @@ func (p *Plan) runsOf(m *nmf.Problem, first, end int) {
 // StepNMF makes the step of a shard. m is the problem of its rows, but for the runs; its factors are filled here.
 func (f *Fit) StepNMF(r *Round, shard int, state *Blob, v []float64, m nmf.Problem) (*Made, error) {
 	p, cut := f.Plan, f.Plan.Cut(shard)
-	u, best, err := p.factors(state, m.D)
+	if r.Phase > PhaseOver {
+		p.runsOf(&m, cut.From, cut.To)
+		return f.stepNewton(r, state, v, m, cut.To-cut.From)
+	}
+	u, best, err := p.factors(state, m.D, false)
 	if err != nil {
 		return nil, err
 	}
@@ -81,25 +107,20 @@ func (f *Fit) StepNMF(r *Round, shard int, state *Blob, v []float64, m nmf.Probl
 	if p.Penalty > 0 {
 		of.U = m.U
 	}
-	return &Made{p.statesU(m.U, best), nil, of.sections(NMF)}, nil
+	return &Made{p.statesU(m.U, best, u, u), nil, of.sections(NMF)}, nil
 }
 
 // ReduceNMF sums the parts of a round, judges its factors, and makes the next V unless the fit is over.
 func (f *Fit) ReduceNMF(r *Round, v []float64, workers *pool.Pool) ([]float64, []section.Part, error) {
-	p, np := f.Plan, kernel.Pad(f.Plan.N)
-	m := nmf.Problem{N: p.N, K: p.K, NP: np, V: make([]float64, p.K*np), Partial: p.Partial, Visible: p.Visible, HeldOut: p.HeldOut, Loss: p.Loss, Penalty: p.Penalty, Pool: workers}
+	p := f.Plan
+	m := p.problem(workers)
+	if r.Phase > PhaseOver {
+		return f.reduceNewton(r, v, m)
+	}
+	np := m.NP
 	p.padded(m.V, v, np)
-	p.runsOf(&m, 0, p.Runs())
-	if p.Penalty > 0 {
-		m.U = make([]float64, p.D*p.K)
-	}
-	var best []float64
-	var main []section.Part
-	if p.Holds {
-		best = make([]float64, p.K*p.N)
-		main = []section.Part{section.Positive(best)}
-	}
-	if err := f.Main(r.Number, main); err != nil {
+	main := p.newMain()
+	if err := f.Main(r.Number, main.parts()); err != nil {
 		return nil, nil, err
 	}
 	fit := nmf.NewUpdates(m)
@@ -114,16 +135,20 @@ func (f *Fit) ReduceNMF(r *Round, v []float64, workers *pool.Pool) ([]float64, [
 	}
 	r.Enter(journal.Losses{Of: r.Done, Visible: l.Visible, Held: l.Held, Penalty: l.Penalty}, p.Epochs, PhaseVisit, PhaseOver)
 	if r.Fresh {
-		copy(best, v)
+		copy(main.best, v)
 	}
-	if r.Phase != PhaseOver {
+	switch {
+	case r.Phase == PhaseOver:
+	case r.Done == p.warm():
+		r.Phase, r.Beside = PhaseOpen, v
+	default:
 		fit.StepV()
 		v = make([]float64, p.K*p.N)
 		for c := range p.K {
 			copy(v[c*p.N:(c+1)*p.N], m.V[c*np:])
 		}
 	}
-	return v, main, nil
+	return v, main.parts(), nil
 }
 
 // sumNMF takes the sums of a shard's runs into their pieces.
@@ -152,9 +177,19 @@ func (f *Fit) FinishNMF(r *Round) (u, v []float64, err error) {
 		return nil, nil, err
 	}
 	if r.Kept {
-		if err := f.Main(r.Number, []section.Part{section.Positive(v)}); err != nil {
+		main := p.newMain()
+		if err := f.Main(r.Number, main.parts()); err != nil {
 			return nil, nil, err
 		}
+		v = main.best
+	}
+	ahead := false
+	if len(r.Numbers) > 0 {
+		c, err := r.course(p)
+		if err != nil {
+			return nil, nil, err
+		}
+		ahead = c.ahead
 	}
 	u = make([]float64, p.D*p.K)
 	for shard := range p.Shards {
@@ -166,7 +201,7 @@ func (f *Fit) FinishNMF(r *Round) (u, v []float64, err error) {
 			}
 			return nil, nil, err
 		}
-		last, best, err := p.factors(state, to-from)
+		last, best, err := p.factors(state, to-from, ahead)
 		if err != nil {
 			return nil, nil, &StepError{r.Number - 1, shard, err}
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/quantmf/quantmf/internal/unit"
 )
 
-// The kinds of fits: X ≈ UV by multiplicative updates, and X ≈ T(UV) with all rows in one batch.
+// The kinds of fits: X ≈ UV, and X ≈ T(UV) with all rows in one batch.
 const (
 	NMF = 1 + iota
 	QMF
@@ -45,7 +45,7 @@ type Settings struct {
 	Lambda, Scale float64
 }
 
-// Choices are settings that are one of a list, by their numbers, which are the caller's.
+// Choices are settings that are one of a list, by their numbers, which are the caller's but for [Newton].
 type Choices struct{ Squash, Schedule, Start, Ends, Updates uint64 }
 
 func (p *Plan) whom(round, shard int) whom { return whom{p.ID, round, shard} }

@@ -20,6 +20,13 @@ const (
 	PhaseJudge              // the losses after an epoch, where they are not those of its visits
 	PhaseHand               // the model's rows
 	PhaseOver               // nothing
+	PhaseOpen               // of Newton's method, see newton.go
+	PhaseHalf
+	PhaseAgain
+	PhaseOpenClose
+	PhaseHalfClose
+	PhaseAgainClose
+	PhaseSearch
 )
 
 // Round is where a fit stands before the steps of a round.
@@ -30,6 +37,7 @@ type Round struct {
 	Steps  int  // of V
 	*journal.Journal
 	Numbers []float64 // that V's steps go on from
+	Beside  []float64 // k × n, of Newton's method: what the steps read beside V; of a round that is to be written
 }
 
 // Enter enters losses into the journal, and sets what comes next: again, where there is another epoch, or else end.
@@ -52,7 +60,11 @@ func (f *Fit) putRound(r *Round, v []float64, main []section.Part) error {
 			return err
 		}
 	}
-	if err := f.Store.Put(vName(r.Number), of.encode(kindV, section.Floats("VFAC", v))); err != nil {
+	factor := []section.Section{section.Floats("VFAC", v)}
+	if f.Plan.newton() {
+		factor = append(factor, section.Floats("VTWO", r.Beside))
+	}
+	if err := f.Store.Put(vName(r.Number), of.encode(kindV, factor...)); err != nil {
 		return err
 	}
 	data := of.encode(kindRound,
@@ -88,8 +100,11 @@ func decodeRound(f *section.File, p *Plan, number int) (*Round, error) {
 	if err != nil {
 		return nil, err
 	}
-	epochs := uint64(p.Epochs)
-	for i, most := range []uint64{uint64(PhaseOver), 1, epochs, epochs, 1, epochs, epochs} {
+	epochs, last := uint64(p.Epochs), PhaseOver
+	if p.newton() {
+		last = PhaseSearch
+	}
+	for i, most := range []uint64{uint64(last), 1, epochs, epochs, 1, epochs, epochs} {
 		if st[i] > most {
 			return nil, f.FailAt("STAT", i, "a number is out of range")
 		}
@@ -152,9 +167,28 @@ func (f *Fit) Current() (*Round, error) {
 	return r, nil
 }
 
+// factor reads what the steps of a round read of V.
+func (f *Fit) factor(round int) (*Blob, error) {
+	tags := []string{"VFAC", "VTWO"}
+	if !f.Plan.newton() {
+		tags = tags[:1]
+	}
+	return f.read(vName(round), kindV, f.Plan.whom(round, 0), tags...)
+}
+
+// beside reads what stands beside V, k × n numbers of either sign.
+func (f *Fit) beside(round int) ([]float64, error) {
+	b, err := f.factor(round)
+	if err != nil {
+		return nil, err
+	}
+	v, err := b.Floats("VTWO", int64(f.Plan.K)*int64(f.Plan.N), -math.MaxFloat64, math.MaxFloat64)
+	return v, b.Fault(err)
+}
+
 // V reads V as the steps of a round do, k × n.
 func (f *Fit) V(round int) ([]float64, error) {
-	b, err := f.read(vName(round), kindV, f.Plan.whom(round, 0), "VFAC")
+	b, err := f.factor(round)
 	if err != nil {
 		return nil, err
 	}

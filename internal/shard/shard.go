@@ -7,7 +7,7 @@
 //
 // Every blob is only ever given the same bytes, so steps and reduces may be made in any order that their inputs
 // allow, anywhere, and again. Here are the rounds, and what is done about blobs that are missing or damaged; and all
-// of an NMF (nmf.go). What the steps of a QMF compute is the caller's; parts.go has its part.
+// of an NMF (nmf.go, newton.go). What the steps of a QMF compute is the caller's; parts.go has its part.
 //
 // An error is of the store, of what the caller computes, or a [BlobError] of a [section.Error] or [Missing], which
 // may stand in a [StepError].
@@ -52,6 +52,8 @@ type Start struct {
 	V       []float64                                     // k × n
 	Main    []section.Part
 	Numbers []float64
+	Phase   Phase     // of the first round,
+	Beside  []float64 // and what its steps read beside V
 }
 
 // Begin writes the rows and the first state of every shard, the first round, and last the plan itself.
@@ -74,7 +76,7 @@ func (f *Fit) Begin(ctx context.Context, first *Start) error {
 			return err
 		}
 	}
-	r := &Round{Journal: journal.New(p.Patience, p.Epochs, p.Holds), Numbers: first.Numbers}
+	r := &Round{Journal: journal.New(p.Patience, p.Epochs, p.Holds), Numbers: first.Numbers, Phase: first.Phase, Beside: first.Beside}
 	if err := f.putRound(r, first.V, first.Main); err != nil {
 		return err
 	}

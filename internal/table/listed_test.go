@@ -283,6 +283,104 @@ func TestListedArchive(t *testing.T) {
 	}
 }
 
+// TestListedBlocks: an archive of blocks or of diagonals stays sparse, with the numbers that it stands for, from a file and from a
+// pipe; what is wrong with it is said in the words in which it is said where it is read in full.
+func TestListedBlocks(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	const d, n = 36, 40
+	array := func(shape string, v []float64) io.Reader {
+		text := []byte(npyHead("<f8", shape))
+		for _, v := range v {
+			text = binary.LittleEndian.AppendUint64(text, math.Float64bits(v))
+		}
+		return bytes.NewReader(text)
+	}
+	vector := func(v ...float64) io.Reader { return array(fmt.Sprintf("%d,", len(v)), v) }
+	arrays := func(format string) map[string]io.Reader {
+		return map[string]io.Reader{"format": strings.NewReader(npyHead("|S3", "") + format), "shape": vector(d, n)}
+	}
+	check := func(name string, file []byte, want quantmf.Mat) {
+		for how, in := range map[string]io.Reader{"file": bytes.NewReader(file), "pipe": pipe{bytes.NewReader(file)}} {
+			got, err := Read(in, "in", Options{Rows: true})
+			if err != nil {
+				t.Errorf("%s, %s: %v", name, how, err)
+			} else if _, is := got.Held.(*quantmf.Sparse); !is {
+				t.Errorf("%s, %s: it did not stay sparse", name, how)
+			} else {
+				sameNumbers(t, name+", "+how, got.Held, want)
+			}
+		}
+		full, err := Read(bytes.NewReader(file), "in", Options{})
+		if err != nil || full.Held != nil {
+			t.Fatalf("%s in full: %v", name, err)
+		}
+		sameNumbers(t, name+" in full", full.X, want)
+	}
+	wrong := func(name string, file []byte, says string) {
+		_, want := Read(bytes.NewReader(file), "in", Options{})
+		_, err := Read(bytes.NewReader(file), "in", Options{Rows: true})
+		if want == nil || err == nil || err.Error() != want.Error() || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, in full %v, want %s", name, err, want, says)
+		}
+	}
+	for _, of := range [][2]int{{1, 1}, {3, 2}, {2, 5}, {12, 4}} {
+		name, height, width := fmt.Sprintf("blocks of %d × %d", of[0], of[1]), of[0], of[1]
+		blocks := func(stray float64) (file []byte, x quantmf.Mat) {
+			x = quantmf.NewMat(d, n)
+			var data, indices []float64
+			pointers := []float64{0}
+			for i := range d / height {
+				for range 1 + n/width/10 { // in any order, some twice, some of their numbers 0
+					j := r.IntN(n / width)
+					indices = append(indices, float64(j))
+					for a := range height {
+						for b := range width {
+							v := float64(r.IntN(5)) / 3
+							data = append(data, v)
+							x.Set(i*height+a, j*width+b, x.At(i*height+a, j*width+b)+v)
+						}
+					}
+				}
+				pointers = append(pointers, float64(len(indices)))
+			}
+			indices[len(indices)-1] += stray
+			a := arrays("bsr")
+			a["data"], a["indices"], a["indptr"] = array(fmt.Sprintf("%d, %d, %d", len(indices), height, width), data), vector(indices...), vector(pointers...)
+			return archive(a), x
+		}
+		file, x := blocks(0)
+		check(name, file, x)
+		file, _ = blocks(n)
+		wrong(name+", one beyond the matrix", file, "is no index")
+	}
+	a := arrays("bsr")
+	a["data"], a["indices"], a["indptr"] = array("1, 7, 2", make([]float64, 14)), vector(0), vector(0, 1)
+	wrong("blocks that do not make up the matrix", archive(a), "blocks of 7 × 2 do not make up")
+	for _, length := range []int{n - 7, n, n + 9} { // of the array of diagonals: what is beyond the matrix counts for nothing
+		diagonals := func(offsets ...float64) (file []byte, x quantmf.Mat) {
+			x = quantmf.NewMat(d, n)
+			var data []float64
+			for _, o := range offsets {
+				for j := range length {
+					v := float64(r.IntN(5)) / 3
+					data = append(data, v)
+					if i := j - int(o); j < n && i >= 0 && i < d {
+						x.Set(i, j, v)
+					}
+				}
+			}
+			a := arrays("dia")
+			a["data"], a["offsets"] = array(fmt.Sprintf("%d, %d", len(offsets), length), data), vector(offsets...)
+			return archive(a), x
+		}
+		name := fmt.Sprintf("diagonals of %d", length)
+		file, x := diagonals(0, -d+1, 7, n-1, -3)
+		check(name, file, x)
+		file, _ = diagonals(0, n+1)
+		wrong(name+", one beyond the matrix", file, "is no index")
+	}
+}
+
 // TestListedArchiveMemory: reading an archive takes at most 1.3 times what the sparse matrix takes, which is far below what
 // all numbers would.
 func TestListedArchiveMemory(t *testing.T) {

@@ -123,20 +123,35 @@ func openNPZ(s *source, r io.Reader) (*npz, error) {
 	return z, nil
 }
 
-// rest reads all that is left of a file.
+// rest reads all that is left of a file, by blocks: a buffer that grew to twice its size would hold as much as the archive
+// that is not used.
 func (s *source) rest() ([]byte, error) {
-	for s.err == nil {
-		if err := s.more(); err != nil && err != io.EOF {
-			return nil, s.failed(err)
+	const block = 4 * buffered
+	var blocks [][]byte
+	size, last := 0, error(nil)
+	for last == nil {
+		if err := s.take(block, "the archive"); err != nil {
+			return nil, err
 		}
+		b := make([]byte, block)
+		n := 0
+		n, last = io.ReadFull(s, b)
+		blocks = append(blocks, b[:n])
+		size += n
 	}
-	if s.err != io.EOF {
-		return nil, s.failed(s.err)
+	if last != io.EOF && last != io.ErrUnexpectedEOF {
+		return nil, s.failed(last)
 	}
-	if s.to >= 1<<20 {
-		giveBack() // the smaller buffers that it outgrew
+	if err := s.take(int64(size), "the archive"); err != nil {
+		return nil, err
 	}
-	return s.buf[s.from:s.to], nil
+	all := bytes.Join(blocks, nil)
+	s.give(block * int64(len(blocks)))
+	blocks = nil
+	if size >= 1<<20 {
+		giveBack()
+	}
+	return all, nil
 }
 
 // encrypted is a flag of a file in an archive, which archive/zip leaves to its caller.

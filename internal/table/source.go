@@ -361,9 +361,12 @@ type numberList struct {
 	room   int // of all pieces
 }
 
-// piece is how many numbers are taken at a time where their count is not known: fewer
-// of the first ones, more of many.
-const piece = 1 << 16
+// piece is how many numbers are taken at a time where their count is not known, fewer of the first ones, and
+// morePieces the part of a long list by which it grows: so much of it is empty at most.
+const (
+	piece      = 1 << 16
+	morePieces = 64
+)
 
 // reserve takes the memory for count numbers at once.
 func (l *numberList) reserve(count int) error {
@@ -381,7 +384,7 @@ func ofNumbers(count int) string { return fmt.Sprintf("%d numbers", count) }
 func (l *numberList) next(count int) ([]float64, error) {
 	last := len(l.pieces) - 1
 	if last < 0 || cap(l.pieces[last])-len(l.pieces[last]) < count {
-		room := max(min(max(l.count, 256), piece), l.count/16, count)
+		room := max(min(max(l.count, 256), piece), l.count/morePieces, count)
 		if err := l.s.take(8*int64(room), ofNumbers(l.count+room)); err != nil {
 			return nil, err
 		}
@@ -396,15 +399,8 @@ func (l *numberList) next(count int) ([]float64, error) {
 	return p[len(p)-count:], nil
 }
 
-// drop takes back the count numbers that next gave last.
-func (l *numberList) drop(count int) {
-	last := len(l.pieces) - 1
-	l.pieces[last] = l.pieces[last][:len(l.pieces[last])-count]
-	l.count -= count
-}
-
-// handOver is the share of a large list that is in memory twice while it becomes one piece: 1/8.
-const handOver = 8
+// handOver is the part of a large list that is in memory twice while it becomes one piece: 1/16.
+const handOver = 16
 
 // all returns the numbers in one slice. A large slice is made of pages that take no memory before they
 // are written, so pieces that go back to the system as they are copied leave room for it: there is little more
@@ -424,7 +420,7 @@ func (l *numberList) all() ([]float64, error) {
 	for i, p := range l.pieces {
 		l.pieces[i] = nil
 		out = append(out, p...)
-		if kept += len(p); more < l.count && kept+piece > more && i < len(l.pieces)-1 {
+		if kept += len(p); more < l.count && i < len(l.pieces)-1 && kept+len(l.pieces[i+1]) > more {
 			giveBack()
 			kept = 0
 		}

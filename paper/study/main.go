@@ -142,13 +142,6 @@ func heldOut() {
 				for _, epochs := range []int{15, 10, 15, 20, 40, 50, 100, 150, 200} { // 15, 25, ..., 600 in all
 					m, err := quantmf.FitNMF(ctx, holes, k, append(append(from, opts...), quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithEpochs(epochs))...)
 					check(err)
-					for _, f := range []quantmf.Mat{m.U, m.V} { // WithInit takes 0, and nothing near it
-						for i, v := range f.Data {
-							if v < 1e-50 {
-								f.Data[i] = 0
-							}
-						}
-					}
 					from = []quantmf.FitOption{quantmf.WithInit(m.U, m.V)}
 					fit := m.Reconstruct()
 					if h, _ := split(x, holes, fit); h < at {

@@ -1,7 +1,7 @@
 // The page as people use it, in Chromium: every request and every complaint of the page's
 // policy is watched.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, cpSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -98,7 +98,8 @@ test('labels colour samples, and the report is the page of the command', async (
   assert.equal(await page.evaluate(() => globalThis.hit), undefined);
   assert.equal(await page.locator('main img, main script').count(), 0);
   await label('many.tsv', samples.map((s, j) => `${s}\tg${j}`));
-  await page.waitForFunction(() => /many.tsv.*more than 30 groups/.test(document.getElementById('problem').textContent));
+  await page.waitForFunction(() => /many.tsv.*more than 30 groups/.test(document.getElementById('labels-problem').textContent));
+  assert.equal(await page.evaluate(() => document.getElementById('labels-problem').getBoundingClientRect().top - document.getElementById('labels').getBoundingClientRect().bottom < 100), true, 'beside what was asked for');
   await label('29.tsv', samples.map((s, j) => `${s}\tg${j % 29}`));
   await page.waitForFunction(() => document.querySelectorAll('#key li').length === 29);
   const marks = await page.evaluate(() => [...document.querySelectorAll('#key svg > *')].map((e) => e.tagName + e.getAttribute('fill') + e.getAttribute('d')));
@@ -112,7 +113,7 @@ test('keys move over cells, and a cell is told', async () => {
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowRight');
   await page.waitForFunction((t) => document.getElementById('cell').textContent !== t, before);
-  assert.match(await page.textContent('#cell'), /x .*, UV .*, T\(UV\) .*, rest/);
+  assert.match(await page.textContent('#cell'), /x .*, UV .*, T\(UV\) .*, x − T\(UV\)/);
   await page.click('[data-zoom=in]');
   await page.fill('#search', (await page.evaluate(() => globalThis.quantmfPage.table.features[100])));
   await page.dispatchEvent('#search', 'change');
@@ -138,10 +139,12 @@ test('a table stands beside each figure, with the numbers of the figure', async 
     await page.waitForSelector(`[data-table=${map}] td`);
     cells[map] = await page.$$eval(`[data-table=${map}] tr`, (rows) => rows.map((r) => [...r.children].map((c) => c.textContent)));
   }
-  const cell = (await page.textContent('#cell')).match(/^(.*), (.*): x (.*), UV (.*), T\(UV\) (.*), rest (.*)$/);
+  const cell = (await page.textContent('#cell')).match(/^(.*), (.*): x (.*), UV (.*), T\(UV\) (.*), x − T\(UV\) (.*)$/);
   const j = cells.x[0].indexOf(cell[2]);
   const at = (map) => cells[map].find((r) => r[0] === cell[1])[j];
   assert.deepEqual(['x', 'uv', 't', 'rest'].map(at), cell.slice(3));
+  const narrow = await page.$$eval('.maps th', (all) => all.filter((c) => c.getBoundingClientRect().width < 60 || c.getBoundingClientRect().height > 100).map((c) => c.textContent));
+  assert.deepEqual(narrow, [], 'names are words, not a letter a line');
   await page.focus('canvas[data-map=x]');
   await page.keyboard.press('End');
   await page.waitForFunction((name) => ![...document.querySelectorAll('[data-table=x] thead th')].some((c) => c.textContent === name), cell[2]);
@@ -158,10 +161,24 @@ test('nothing that axe finds', async () => {
   await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'no-preference' });
 });
 
+test('settings stand in line, and nothing that is hidden takes room', async () => {
+  const [tops, heights] = await page.$$eval('#settings label > :is(input, select)', (all) => ['top', 'height'].map((k) => [...new Set(all.map((e) => e.getBoundingClientRect()[k]))]));
+  assert.deepEqual([tops.length, heights.length], [1, 1], `${tops} ${heights}`);
+  assert.deepEqual(await page.$$eval('[hidden]', (all) => all.filter((e) => e.getBoundingClientRect().height > 0).map((e) => e.id)), []);
+});
+
 test('it fits a phone', async () => {
   await page.setViewportSize({ width: 390, height: 844 });
   const wide = await page.evaluate(() => [...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > 390 && !e.closest('.table, .skip, svg')).map((e) => e.outerHTML.slice(0, 80)));
   assert.deepEqual(wide, []);
+  const touch = () => page.$eval('canvas[data-map=x]', (c) => getComputedStyle(c).touchAction);
+  await page.click('[data-zoom=all]');
+  await page.waitForFunction(() => !document.querySelector('canvas.part'));
+  assert.equal(await touch(), 'pan-y', 'a finger on a map scrolls the page');
+  await page.click('[data-zoom=in]');
+  await page.waitForSelector('canvas.part');
+  assert.equal(await touch(), 'none', 'and moves the map where it is not whole');
+  await page.click('[data-zoom=all]');
   if (shots) await page.screenshot({ path: join(shots, 'phone.png'), fullPage: true });
   await page.setViewportSize({ width: 1200, height: 900 });
   for (const scheme of shots ? ['light', 'dark'] : []) {
@@ -176,7 +193,8 @@ test('on paper: figures and numbers, no controls, dark on white', async () => {
   for (const hidden of ['#drop', '#settings', '#downloads', '#fit', '#labels']) assert.equal(await page.isVisible(hidden), false, hidden);
   for (const shown of ['#summary', 'canvas[data-map=x]', '#curve svg', '#samples svg', '#command', '#components button']) assert.equal(await page.isVisible(shown), true, shown);
   assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).color), 'rgb(0, 0, 0)');
-  if (shots) await page.pdf({ path: join(shots, 'print.pdf') });
+  const pdf = await page.pdf({ format: 'A4', ...(shots && { path: join(shots, 'print.pdf') }) });
+  assert.ok(pdf.toString('latin1').match(/\/Type \/Page\b/g).length <= 4, 'figures share pages');
   await page.emulateMedia({ media: 'screen', colorScheme: 'light' });
 });
 
@@ -229,9 +247,55 @@ test('bad files are said to be, with the place', async () => {
   await put('empty.csv', '');
   await page.waitForFunction(() => document.getElementById('problem').textContent.includes('empty.csv'));
   await put('negative.csv', 'id,a,b,c\nx,1,-2,3\ny,3,,5\nz,3,4,1\n');
-  await page.waitForFunction(() => document.getElementById('facts').textContent.includes('1 of 9 values are missing'));
-  assert.match(await page.textContent('#facts'), /1 values are negative/);
+  await page.waitForFunction(() => document.getElementById('facts').textContent.includes('1 value is missing, of 9'));
+  assert.match(await page.textContent('#facts'), /1 value is negative: the loss is Frobenius/);
   assert.match(await page.textContent('#command'), /-missing/);
+  for (const no of ['[name=method] [value=nmf]', '[name=loss] [value=kl]']) assert.equal(await page.isDisabled(no), true, no);
+});
+
+test('numbers that may be names are taken as is said, on the command line, too', async () => {
+  writeFileSync(join(folder, 'patients.csv'), `1,2,3,4\n${Array.from({ length: 6 }, (_, i) => [1, 2, 3, 5].map((v, j) => (j ? v * (i + 1) + ((i * j) % 3) : 7)).join(',')).join('\n')}\n`);
+  await page.setInputFiles('#file', join(folder, 'patients.csv'));
+  await shown('7 features × 4');
+  assert.match(await page.textContent('#facts'), /line 1 holds numbers.*say that the first line holds names/);
+  assert.doesNotMatch(await page.textContent('#facts'), /give -/);
+  await page.click('#reading-of summary');
+  await page.selectOption('#header', 'yes');
+  await shown('6 features × 4');
+  assert.match(await page.evaluate(() => location.hash), /header=yes/);
+  await page.fill('[name=rank]', '2');
+  await fit(page);
+  const model = await download('model');
+  const line = await words();
+  line[line.indexOf('-o') + 1] = 'native.qmf';
+  run(...line.slice(1));
+  const q = await load({ workers: 1 });
+  assert.deepEqual((await q.open(readFileSync(model))).bytes, (await q.open(read('native.qmf'))).bytes);
+  await q.close();
+  await page.selectOption('#header', 'auto');
+  await shown('7 features × 4');
+});
+
+test('what is missing is filled in as by the command, and words fit the method', async () => {
+  const x = mixed(40, 30, 3);
+  x.data.forEach((v, i) => (x.data[i] = i % 11 ? v - 2 : NaN)); // of either sign
+  write('holes.tsv', x);
+  await page.setInputFiles('#file', join(folder, 'holes.tsv'));
+  await shown('40 features × 30');
+  await page.selectOption('[name=method]', 'bqmf');
+  await page.fill('[name=rank]', '0');
+  await fit(page);
+  assert.match(await page.textContent('#losses figcaption'), /negative evidence, nats a cell/);
+  assert.match(await page.textContent('#summary'), /each predicted without itself \(mean half the squared difference\)/);
+  const filled = readFileSync(await download('filled'), 'utf8').trim().split('\n').map((l) => l.split(','));
+  run('impute', 'holes.tsv', '-checks', '0', '-o', 'filled.native.csv');
+  const native = readFileSync(join(folder, 'filled.native.csv'), 'utf8').trim().split('\n').map((l) => l.split(','));
+  assert.deepEqual(filled.slice(1).map((r) => r.slice(1).map(Number)), native.slice(1).map((r) => r.slice(1).map(Number)));
+  assert.ok(filled.slice(1).some((r, i) => r.slice(1).some((v, j) => x.data[30 * i + j] !== x.data[30 * i + j] && Number(v) < 0)), 'below 0, too');
+  await page.selectOption('[name=method]', 'qmf');
+  await page.fill('[name=rank]', '3');
+  await fit(page);
+  assert.match(await page.textContent('#losses figcaption'), /mean divergence/);
 });
 
 test('a file of 200 MB is read piece by piece, and another takes its place at once', async () => {
@@ -272,9 +336,15 @@ test('ranks are compared by hidden cells', async () => {
   write('ranks.tsv', x);
   await page.setInputFiles('#file', join(folder, 'ranks.tsv'));
   await page.waitForFunction(() => document.getElementById('found-title').textContent.includes('40 features × 30'));
+  await page.selectOption('[name=method]', 'qmf');
   await page.fill('[name=rank]', '4');
   await page.click('#choose');
   await page.waitForSelector('#ranks svg', { timeout: 120000 });
+  const { chosen, best, trials } = JSON.parse(run('rank', 'ranks.tsv', '-k', '1,2,3,4,5,8,12,20', '-repeats', '3', '-json'));
+  const verdict = await page.textContent('#verdict');
+  assert.match(verdict, new RegExp(`by ${trials[best].k} component`));
+  await page.click('#verdict button');
+  assert.equal(await page.inputValue('[name=rank]'), String(trials[chosen].k));
 });
 
 test('the command line repeats the fit to the bit, for every method, with missing and negative values', async () => {
@@ -317,6 +387,22 @@ test('an estimate comes before the fit', async () => {
   assert.equal(await page.evaluate(() => globalThis.quantmfPage.busy), undefined);
 });
 
+test('no task of the page takes a frame while it fits and shows', async () => {
+  write('tasks.tsv', mixed(1000, 200, 10));
+  await page.setInputFiles('#file', join(folder, 'tasks.tsv'));
+  await shown('1000 features × 200');
+  await page.fill('[name=rank]', '10');
+  await fit(page); // the first one compiles what it needs
+  await browser.startTracing(page, { categories: ['toplevel', 'blink.user_timing'] });
+  await page.evaluate(() => performance.mark('it begins'));
+  await fit(page);
+  const { traceEvents } = JSON.parse(await browser.stopTracing());
+  const { pid, tid, ts } = traceEvents.find((e) => e.name === 'it begins');
+  const tasks = traceEvents.filter((e) => e.pid === pid && e.tid === tid && e.ts > ts && e.name.endsWith('RunTask') && e.tdur).map((e) => e.tdur / 1000); // ms of the processor, which other work does not lengthen
+  assert.ok(tasks.length > 100);
+  assert.ok(Math.max(...tasks) < 20, `${Math.max(...tasks)} ms`);
+});
+
 test('settings are in the fragment', async () => {
   await page.selectOption('[name=method]', 'qmf');
   await page.fill('[name=rank]', '7');
@@ -344,6 +430,35 @@ test('nothing leaves the machine', async () => {
   assert.equal(await page.evaluate(() => navigator.sendBeacon('https://example.org/', 'x') && document.querySelector('img') === null), true);
   await page.waitForTimeout(200);
   for (const r of requests) assert.ok(r.includes('127.0.0.1') || r.startsWith('blob:') || complaints.some((c) => c.includes(r)), r);
+});
+
+test('from any server of files, which sends no policy: the page has its own, and opens when the server is gone', async () => {
+  const server = spawn('python3', ['-u', '-m', 'http.server', '0', '--bind', '127.0.0.1'], { cwd: fileURLToPath(new URL('../dist/', import.meta.url)), stdio: ['ignore', 'pipe', 'ignore'] });
+  const port = await new Promise((done, no) => {
+    server.once('error', no);
+    server.stdout.once('data', (d) => done(/port (\d+)/.exec(d)[1]));
+  });
+  const one = await browser.newContext();
+  const tab = await one.newPage();
+  const wrong = [];
+  tab.on('console', (m) => m.type() === 'error' && wrong.push(m.text()));
+  tab.on('pageerror', (e) => wrong.push(e.message));
+  const response = await tab.goto(`http://127.0.0.1:${port}/`);
+  assert.equal(response.headers()['content-security-policy'], undefined);
+  await tab.waitForSelector('html[data-ready]');
+  await tab.waitForSelector('html[data-offline]', { timeout: 60000 });
+  await tab.waitForSelector('#offline:not([hidden])');
+  await new Promise((done) => server.once('exit', done) && server.kill());
+  await tab.reload();
+  await tab.waitForSelector('html[data-ready]');
+  await tab.click('#sample');
+  await tab.waitForSelector('#found:not([hidden])');
+  await tab.fill('[name=rank]', '2');
+  await fit(tab);
+  assert.deepEqual(wrong, []);
+  assert.equal(await tab.evaluate(() => fetch('https://example.org/', { mode: 'no-cors' }).then(() => 'sent', (e) => e.name)), 'TypeError');
+  assert.ok(wrong.some((c) => c.includes('Content Security Policy')), `${wrong}`);
+  await one.close();
 });
 
 test('in any folder, without a network after the first visit, and a new version when it is asked for', async () => {

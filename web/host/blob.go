@@ -6,7 +6,6 @@ package host
 // rule, and is read piece by piece.
 
 import (
-	"context"
 	"errors"
 	"io"
 	"syscall/js"
@@ -17,7 +16,7 @@ const piece = 1 << 20
 
 // Blob reads a Blob of JavaScript.
 type Blob struct {
-	ctx      context.Context
+	ctx      *Context
 	of       js.Value
 	size, at int64
 	ahead    []byte // the bytes from at on that are here

@@ -34,23 +34,23 @@ var host = js.Global().Get("quantmf")
 type Call struct {
 	ID   int
 	Args js.Value
-	Ctx  context.Context
+	Ctx  *Context
 }
 
 // Serve answers calls by their names, and does not return. described makes an object of an
 // error; its kind is Error where it has none.
 func Serve(calls map[string]func(c Call) (any, error), described func(err error) map[string]any) {
-	running := map[int]context.CancelFunc{}
+	running := map[int]*Context{}
 	events := newTurn()
 	host.Set("vectors", kernel.Vectors())
 	host.Set("call", js.FuncOf(func(_ js.Value, a []js.Value) any {
 		id, name, args := a[0].Int(), a[1].String(), a[2]
-		ctx, cancel := context.WithCancel(context.Background())
-		running[id] = cancel
+		ctx := newContext(events)
+		running[id] = ctx
 		go func() {
-			result, err := answer(calls[name], Call{id, args, newYielding(ctx, events)})
+			result, err := answer(calls[name], Call{id, args, ctx})
 			delete(running, id)
-			cancel()
+			ctx.end()
 			if err != nil {
 				e := map[string]any{"kind": "Error", "message": err.Error()}
 				if errors.Is(err, context.Canceled) {
@@ -68,8 +68,8 @@ func Serve(calls map[string]func(c Call) (any, error), described func(err error)
 		return nil
 	}))
 	host.Set("cancel", js.FuncOf(func(_ js.Value, a []js.Value) any {
-		if cancel := running[a[0].Int()]; cancel != nil {
-			cancel()
+		if ctx := running[a[0].Int()]; ctx != nil {
+			ctx.end()
 		}
 		return nil
 	}))

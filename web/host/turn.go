@@ -8,7 +8,6 @@ package host
 // sends the worker a message and waits until that has come round.
 
 import (
-	"context"
 	"syscall/js"
 	"time"
 )
@@ -39,30 +38,51 @@ func (t *turn) take() {
 	<-t.came
 }
 
-// yielding is a context whose Err takes a turn when the last was a pause ago, and does not
-// return once the context has ended. A fit that is stopped makes a model of what it has, by a
+// Context is the context of a call. Its Err takes a turn when the last was a pause ago, and does not
+// return once the call is to end. A fit that is stopped makes a model of what it has, by a
 // solve of every row, and JavaScript has no use for it: the call ends where it stands.
 // Calls run on one goroutine and hold nothing beyond it.
-type yielding struct {
-	context.Context
+//
+// It is a context of its own: those of package context may have others below them, which takes 12 KB of
+// what is downloaded.
+type Context struct {
 	turn *turn
-	last time.Time
+	last int64 // now at the end of the last turn
+	done chan struct{}
+	over bool
 }
 
-func newYielding(ctx context.Context, t *turn) *yielding {
-	return &yielding{Context: ctx, turn: t, last: time.Now()}
+func newContext(t *turn) *Context {
+	return &Context{turn: t, last: now(), done: make(chan struct{})}
 }
 
-func (y *yielding) Err() error {
-	if now := time.Now(); now.Sub(y.last) > pause {
-		y.turn.take()
-		y.last = time.Now()
+// end ends the call, the next time that it asks.
+func (c *Context) end() {
+	if !c.over {
+		c.over = true
+		close(c.done)
 	}
-	if y.Context.Err() != nil {
+}
+
+func (c *Context) Err() error {
+	if now()-c.last > int64(pause) {
+		c.turn.take()
+		c.last = now()
+	}
+	if c.over {
 		panic(cancelled{})
 	}
 	return nil
 }
+
+func (c *Context) Done() <-chan struct{}       { return c.done }
+func (c *Context) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (c *Context) Value(any) any               { return nil }
+
+// now is the nanoseconds since the module began.
+func now() int64 { return int64(time.Since(began)) }
+
+var began = time.Now()
 
 // cancelled is what a call panics with when its context has ended; answer makes it an error.
 type cancelled struct{}

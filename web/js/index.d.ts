@@ -107,7 +107,8 @@ export interface Model {
   /** The factors: d × k and k × n. */
   readonly u: Matrix;
   readonly v: Matrix;
-  /** Mean divergence of the visible cells, and of the hidden ones, after each epoch. */
+  /** Mean divergence of the visible cells, and of the hidden ones, after each epoch. Of bqmf
+   * history is no loss: the negative lower bound of the evidence, in nats a cell. */
   readonly history: Float64Array;
   readonly validation: Float64Array;
   /** The epoch whose model this is. */
@@ -204,6 +205,12 @@ export interface ReadOptions {
   name?: string;
   /** Samples are in rows. */
   transpose?: boolean;
+  /** Of text: whether the first line holds names, those of the samples; default auto, to find out. */
+  header?: 'auto' | 'yes' | 'no';
+  /** Of text: the column that names the features, by its heading or its number, from 1; "none"
+   * is no such column. The further numbers of a list such as 1,3-5 are columns to be left out.
+   * Default "", to find out. */
+  names?: string;
   /** The most bytes that reading may take; default 1 GiB. */
   memory?: number;
 }

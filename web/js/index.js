@@ -13,7 +13,7 @@ const list = (v) => Array.isArray(v) || (ArrayBuffer.isView(v) && 'length' in v)
 
 /** Numbers of an argument, copied: a caller's array is neither kept nor given away. */
 function numbers(name, value) {
-  if (value instanceof Float64Array || value instanceof Float32Array) return bytes(Float64Array.from(value));
+  if (value instanceof Float64Array || value instanceof Float32Array) return bytes(new Float64Array(value));
   if (!list(value)) throw shape(name, typeof value, 'an array of numbers');
   const to = new Float64Array(value.length);
   for (let i = 0; i < to.length; i++) to[i] = number(value[i], -1, i);
@@ -371,8 +371,8 @@ class Quantmf {
     }
   }
 
-  async read(file, { name = 'matrix', transpose = false, memory = 2 ** 30 } = {}, how) {
-    return this.#aside('read', { file: blob('file', file), name: String(name), transpose: Boolean(transpose), memory }, how);
+  async read(file, { name = 'matrix', transpose = false, header = 'auto', names = '', memory = 2 ** 30 } = {}, how) {
+    return this.#aside('read', { file: blob('file', file), name: String(name), transpose: Boolean(transpose), header: String(header), names: String(names), memory }, how);
   }
 
   async groups(text, { features, samples, name = 'groups' }, how) {

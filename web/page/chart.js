@@ -17,7 +17,7 @@ export function ticks(low, high) {
   const step = 10 ** Math.floor(Math.log10((high - low) / 3));
   const unit = [1, 2, 5, 10].map((m) => m * step).find((u) => (high - low) / u <= 5);
   const all = [];
-  for (let v = Math.ceil(low / unit); v <= high / unit; v++) all.push(v * unit);
+  for (let v = Math.ceil(low / unit - 1e-6); v <= high / unit + 1e-6; v++) all.push(v * unit + 0); // no negative zero
   return all;
 }
 
@@ -53,8 +53,8 @@ export function plot(title, { points = [], groups, rings = [], line = [], here, 
   if (all.length === 0) return svg;
   const [x0, x1] = range(0);
   const [y0, y1] = range(1);
-  const px = (v) => 60 + (410 * (v - x0)) / (x1 - x0);
-  const py = (v) => 235 - (220 * (v - y0)) / (y1 - y0);
+  const px = (v) => 67 + (397 * (v - x0)) / (x1 - x0); // the ends stand off the axes
+  const py = (v) => 229 - (208 * (v - y0)) / (y1 - y0);
   svg.append(element('path', { class: 'axis', d: 'M60 15V235H470' }));
   for (const v of ticks(x0, x1)) svg.append(element('text', { x: px(v), y: 251, 'text-anchor': 'middle' }, short(v)));
   for (const v of ticks(y0, y1)) svg.append(element('text', { x: 55, y: py(v) + 4, 'text-anchor': 'end' }, short(v)));
@@ -65,6 +65,15 @@ export function plot(title, { points = [], groups, rings = [], line = [], here, 
   if (line.length) svg.append(element('path', { class: 'line', d: `M${line.map(([u, v]) => `${px(u).toFixed(1)} ${py(v).toFixed(1)}`).join('L')}` }));
   if (here && Number.isFinite(here[0] + here[1])) svg.append(element('circle', { class: 'here', cx: px(here[0]), cy: py(here[1]), r: 5 }));
   return svg;
+}
+
+/** beside keeps the table of a figure, which made makes, where there is one to be seen: it is made
+ * while its details are open. */
+export function beside(figure, made) {
+  const details = figure.querySelector('details');
+  const show = () => details.open && details.querySelector('.table').replaceChildren(made());
+  details.ontoggle = show;
+  show();
 }
 
 /** table is rows of text and numbers under a heading; the first of each row names it. */

@@ -49,6 +49,10 @@ const files = {
   curve: () => ['curve.svg', styled('curve')],
   scatter: () => ['samples.svg', styled('samples')],
   maps: async () => ['heatmaps.png', await maps.picture()],
+  filled: () => {
+    const { table: t, fitted } = now;
+    return ['filled.csv', csv('feature', t.samples, t.features, { ...t.x, data: t.x.data.map((v, at) => (v === v ? v : fitted.data[at])) })];
+  },
   placed: () => ['placed.csv', csv('component', now.placed.samples, components(now.model.rank), now.placed.v)],
 };
 /** downloads gives the buttons their work. */
@@ -61,7 +65,7 @@ export function downloads(loading) {
         Object.assign(document.createElement('a'), { href: url, download: name }).click();
         setTimeout(() => URL.revokeObjectURL(url), 10000);
       } catch (e) {
-        fail(e.message);
+        fail(e.message, 'save-problem');
       }
     };
   }

@@ -20,6 +20,15 @@ function palette(stops) {
 }
 const palettes = { false: palette(scale), true: palette(signs) };
 
+/** key is the colours of a scale from its low end to its high one. */
+export function key(signed) {
+  const canvas = document.createElement('canvas');
+  canvas.width = 256;
+  canvas.height = 1;
+  canvas.getContext('2d').putImageData(new ImageData(new Uint8ClampedArray(palettes[signed].buffer, 0, 1024), 256), 0, 0);
+  return canvas;
+}
+
 /** longest is the longest side of a canvas that all browsers draw. */
 const longest = 16384;
 
@@ -60,7 +69,7 @@ export class Heatmaps {
         this.drag = [e.clientX, e.clientY];
         this.#move(c, e);
       });
-      c.addEventListener('pointerup', () => (this.drag = undefined));
+      for (const end of ['pointerup', 'pointercancel']) c.addEventListener(end, () => (this.drag = undefined));
       c.addEventListener('wheel', (e) => {
         e.preventDefault();
         const box = c.getBoundingClientRect();
@@ -197,6 +206,7 @@ export class Heatmaps {
     const context = c.getContext('2d');
     const { x, y, w, h } = this.window;
     context.imageSmoothingEnabled = w > c.width;
+    c.classList.toggle('part', w < this.columns || h < this.rows);
     const [wide, high] = [from.width / this.columns, from.height / this.rows];
     context.drawImage(from, x * wide, y * high, w * wide, h * high, 0, 0, c.width, c.height);
     if (this.strip) {

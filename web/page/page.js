@@ -1,10 +1,10 @@
 // The page: a matrix comes in, is looked at, fitted and shown. All work is done by workers of
 // this tab; nothing is sent anywhere.
 import { load } from './index.js';
-import { plot, short, table } from './chart.js';
+import { beside, plot, short, table } from './chart.js';
 import { downloads } from './downloads.js';
 import { clear, colour, place, show } from './result.js';
-import { $, fail, make, now, say, seldom } from './state.js';
+import { $, counted, fail, make, now, say, seldom } from './state.js';
 
 const form = $('settings');
 const loading = load();
@@ -12,34 +12,46 @@ loading.catch((e) => fail(`The engine could not be loaded: ${e.message}`));
 
 // Data.
 
+/** lying is how the table lies in its file, where that is not found out. */
+const lying = () => Object.fromEntries(Object.entries({ transpose: $('transpose').checked, header: $('header').value, names: $('names-in').value.trim() }).filter(([, v]) => v && v !== 'auto'));
+
 async function take(name, file) {
   fail('');
   now.stop?.abort();
   const stop = (now.stop = new AbortController());
-  for (const id of ['found', 'fitting', 'result']) $(id).hidden = true;
+  for (const id of ['found', 'fitting', 'result', 'losses', 'ranks', 'verdict']) $(id).hidden = true;
   clear();
-  Object.assign(now, { name, file, transposed: $('transpose').checked, table: undefined, model: undefined });
+  Object.assign(now, { name, file, lies: lying(), table: undefined, model: undefined });
   $('reading').hidden = false;
   $('reading').value = 0;
   try {
     const q = await loading;
-    const t = await q.read(file, { name, transpose: now.transposed }, { signal: stop.signal, onProgress: (p) => ($('reading').value = p.done) });
+    const t = await q.read(file, { name, ...now.lies }, { signal: stop.signal, onProgress: (p) => ($('reading').value = p.done) });
     if (now.stop !== stop) return; // another file has come
     now.table = t;
     found(t);
   } catch (e) {
-    if (!stop.signal.aborted) fail(e.message);
+    if (!stop.signal.aborted) fail(spoken(e.message));
   } finally {
     if (now.stop === stop) $('reading').hidden = true;
   }
 }
 
+/** spoken is a remark of the readers, which speak of the command's flags, in words of the page. */
+const spoken = (text) => [[/give -header yes/g, 'say that the first line holds names'], [/give -header no/g, 'say that the first line holds values'], [/give -names none/g, 'give “none” as the column of names'],
+  [/-names none says/g, '“none” as the column of names says'], [/give -names ([\d,-]+)/g, 'give $1 as the column of names'], [/give -transpose/g, 'tick “samples are in rows”']].reduce((s, [from, to]) => s.replace(from, to), text);
+
 function found(t) {
   const { rows, columns } = t.x;
-  $('found-title').textContent = `${now.name}: ${rows} features × ${columns} samples`;
-  const facts = [t.taken, ...t.warnings, ...t.remarks];
-  facts.push(t.missing ? `${t.missing} of ${rows * columns} values are missing: they are left out of the fit, and the model fills them` : 'no value is missing');
-  if (t.negative) facts.push(`${t.negative} values are negative: the loss is Frobenius, and nmf cannot be taken`);
+  $('found-title').textContent = `${now.name}: ${counted(rows, 'feature')} × ${counted(columns, 'sample')}`;
+  const facts = [t.taken, ...t.warnings, ...t.remarks].map(spoken);
+  const are = (count) => `${counted(count, 'value')} ${count === 1 ? 'is' : 'are'}`;
+  facts.push(t.missing ? `${are(t.missing)} missing, of ${rows * columns}: they are left out of the fit, and the model fills them in` : 'no value is missing');
+  if (t.negative) facts.push(`${are(t.negative)} negative: the loss is Frobenius, and nmf cannot be taken`);
+  for (const [select, value, instead] of [['method', 'nmf', 'qmf'], ['loss', 'kl', 'auto']]) {
+    form[select].querySelector(`[value=${value}]`).disabled = t.negative > 0;
+    if (t.negative && form[select].value === value) form[select].value = instead;
+  }
   facts.push(`values from ${short(t.least)} to ${short(t.most)}`);
   $('facts').replaceChildren(...facts.filter(Boolean).map((f) => make('li', f)));
   $('found').hidden = $('fitting').hidden = false;
@@ -59,10 +71,12 @@ $('sample').onclick = async () => {
 const file = (f) => f && take(f.name, f);
 $('file').onchange = (e) => file(e.target.files[0]);
 $('take').onclick = () => take('pasted.txt', new Blob([$('paste').value]));
-$('transpose').onchange = () => {
-  settled();
-  if (now.file) take(now.name, now.file);
-};
+for (const id of ['transpose', 'header', 'names-in']) {
+  $(id).onchange = () => {
+    settled();
+    if (now.file) take(now.name, now.file);
+  };
+}
 for (const type of ['dragover', 'dragleave', 'drop']) {
   addEventListener(type, (e) => {
     e.preventDefault();
@@ -82,7 +96,7 @@ const quoted = (s) => (/^[\w@%+=:,./-]+$/.test(s) && !s.startsWith('-') ? s : `'
 function command() {
   const words = Object.entries(given()).map(([k, v]) => `-${flags[k]} ${v}`);
   if (now.table.missing) words.push('-missing');
-  if (now.transposed) words.push('-transpose');
+  for (const [k, v] of Object.entries(now.lies)) words.push(v === true ? `-${k}` : `-${k} ${quoted(v)}`);
   return `quantmf fit ${words.join(' ')} -o model.qmf ${quoted(now.name)}`;
 }
 
@@ -103,7 +117,8 @@ async function settled() {
     if (!maps) form[k].value = '';
   }
   $('choose').disabled = form.method.value === 'bqmf';
-  history.replaceState(null, '', `#${new URLSearchParams({ ...given(), ...($('transpose').checked && { transpose: 1 }) })}`);
+  form.epochs.placeholder = { qmf: 4, nmf: 20, qmfq: 100, bqmf: 60 }[form.method.value];
+  history.replaceState(null, '', `#${new URLSearchParams({ ...given(), ...lying() })}`);
   clearTimeout(waiting);
   guess?.abort();
   if (!now.table) return;
@@ -153,13 +168,23 @@ async function estimated() {
 for (const [k, v] of new URLSearchParams(location.hash.slice(1))) {
   if (flags[k]) form[k].value = v;
   else if (k === 'transpose') $('transpose').checked = true;
+  else if (k === 'header') $('header').value = v;
+  else if (k === 'names') $('names-in').value = v;
 }
+$('reading-of').open = Boolean(lying().header || lying().names);
 form.oninput = settled;
 $('copy').onclick = () => navigator.clipboard.writeText($('command').textContent).then(() => say('Copied.'), () => {});
 
 // Fits.
 
 const phases = { choice: 'choosing the start', factors: 'first factors', maps: 'first maps', qmf: 'start by qmf', epochs: 'fitting', rank: 'comparing' };
+
+/** told is the message of an error of the package, the place in the table by its names. */
+function told(e, { features, samples } = now.table ?? {}) {
+  if (!features || !(e.row >= 0)) return e.message.replace(/^quantmf: /, '');
+  const place = [`feature ${features[e.row]}`, ...(e.column >= 0 ? [`sample ${samples[e.column]}`] : [])].join(', ');
+  return `${place}: ${e.problem ? `${short(e.value)}: ${e.problem}` : e.message}`;
+}
 
 const bar = seldom(50, (done) => ($('progress').value = done));
 
@@ -188,7 +213,7 @@ async function work(what) {
       if (now.busy === stop) say('Cancelled.');
     } else {
       say('Failed.');
-      fail(e.message);
+      fail(told(e), 'fit-problem');
     }
   } finally {
     if (now.busy === stop) {
@@ -209,21 +234,35 @@ function losses(figure, all, x, y, bars) {
   const some = thinned(all, 300);
   $(figure).hidden = false;
   $(figure).querySelector('.plot').replaceChildren(plot(`${y} by ${x}`, { line: some, points: some.length < 60 ? some : [], x, y, bars }));
-  $(figure).querySelector('.table').replaceChildren(table([x, y], some));
+  beside($(figure), () => table([x, y], some));
 }
 const course = seldom(250, (seen) => losses('losses', seen, 'epoch', 'loss'));
+
+/** judged says which of the trials to take: the smallest rank that is worse than the best by at
+ * most one standard error of the difference, as `quantmf rank` does. */
+function judged(trials) {
+  const best = trials.reduce((a, b) => (b.mean < a.mean ? b : a));
+  const apart = (t) => {
+    const worse = Array.from(t.losses, (v, r) => v - best.losses[r]);
+    const mean = worse.reduce((a, b) => a + b, 0) / worse.length;
+    return [mean, Math.sqrt(worse.reduce((s, d) => s + (d - mean) ** 2, 0) / (worse.length - 1) / worse.length)];
+  };
+  return { best, take: trials.find((t) => apart(t)[0] <= apart(t)[1]) };
+}
 
 form.onsubmit = (e) => {
   e.preventDefault();
   now.firstProgress = undefined;
   const seen = [];
-  work(async (q, signal, told) => {
+  $('losses').querySelector('figcaption').textContent = form.method.value === 'bqmf' ? 'What the model does not explain after each epoch (negative evidence, nats a cell). Lower is better.'
+    : 'How far the model is from X after each epoch: the mean divergence of a cell. Epoch 0 is the start. Lower is better.';
+  work(async (q, signal, heard) => {
     const { table: t } = now;
     const line = command();
     const model = await q.fit(t.x, options(), {
       signal,
       onProgress: (p) => {
-        told(p);
+        heard(p);
         if (p.phase === 'epochs') {
           seen.push([p.epoch, p.loss]);
           course(seen);
@@ -238,12 +277,22 @@ form.onsubmit = (e) => {
 $('cancel').onclick = () => now.stop?.abort();
 
 $('choose').onclick = () =>
-  work(async (q, signal, told) => {
+  work(async (q, signal, heard) => {
     const { rank, ...rest } = options();
     const most = Math.min(now.table.x.rows, now.table.x.columns);
     const ranks = [...new Set([1, 2, 3, 5, 8, 12, 20, rank])].filter((k) => k >= 1 && k <= most).sort((a, b) => a - b);
     delete rest.missingValues; // a comparison takes missing values as they are
-    const trials = await q.rank(now.table.x, { ...rest, ranks, repeats: 3 }, { signal, onProgress: told });
+    const trials = await q.rank(now.table.x, { ...rest, ranks, repeats: 3 }, { signal, onProgress: heard });
+    const { best, take } = judged(trials);
+    const [verdict, button] = $('verdict').children;
+    verdict.textContent = `Hidden cells are predicted best by ${counted(best.rank, 'component')}` +
+      `${take === best ? '.' : `; ${take.rank} ${take.rank === 1 ? 'is' : 'are'} the fewest that do as well, within one standard error.`}${best.rank === ranks.at(-1) && best.rank < most ? ' No more than that were tried.' : ''}`;
+    button.textContent = `Take ${take.rank}`;
+    button.onclick = () => {
+      form.rank.value = take.rank;
+      settled();
+    };
+    $('verdict').hidden = false;
     losses('ranks', trials.map((t) => [t.rank, t.mean]), 'components', 'loss of hidden cells', trials.map((t) => [t.rank, t.mean - t.standardError, t.mean + t.standardError]));
   });
 
@@ -253,15 +302,16 @@ $('labels').onchange = async (e) => {
   const f = e.target.files[0];
   if (!f) return;
   fail('');
+  $('labelled').textContent = '';
   try {
     const { features, samples } = now.table;
     const text = await f.text();
     const g = await (await loading).groups(text, { features, samples, name: f.name });
     now.groups = { ...g, text, name: f.name };
     if (now.model) colour();
-    $('labelled').textContent = [g.samples ? `${g.samples.names.length} groups of samples` : 'no sample has a group', ...g.warnings].join('; ');
+    $('labelled').textContent = [g.samples ? `${counted(g.samples.names.length, 'group')} of samples` : 'no sample has a group', ...g.warnings].join('; ');
   } catch (error) {
-    fail(error.message);
+    fail(error.message, 'labels-problem');
   }
 };
 
@@ -269,10 +319,13 @@ $('new').onchange = async (e) => {
   const f = e.target.files[0];
   if (!f) return;
   fail('');
+  $('placed').textContent = '';
+  let t;
   try {
-    await place(await (await loading).read(f, { name: f.name, transpose: now.transposed }), f.name);
+    t = await (await loading).read(f, { name: f.name, ...now.lies });
+    await place(t, f.name);
   } catch (error) {
-    fail(error.message);
+    fail(told(error, { features: now.table?.features, samples: t?.samples }), 'new-problem');
   }
 };
 

@@ -1,17 +1,20 @@
 // The result of a fit: linked heatmaps, the curve of a feature, components, samples as points,
 // and new samples placed among them.
-import { plot, short, sign, table } from './chart.js';
-import { Heatmaps } from './heatmap.js';
-import { $, inPieces, make, now } from './state.js';
+import { beside, plot, short, sign, table } from './chart.js';
+import { Heatmaps, key } from './heatmap.js';
+import { $, counted, inPieces, make, now, pause } from './state.js';
 
 export const maps = new Heatmaps([...document.querySelectorAll('canvas[data-map]')], (i, j, byKey) => pointed(i, j, byKey), () => tabled());
+
+$('values-key').append(key(false));
+$('rest-key').append(key(true));
 
 /** clear forgets the result: another matrix comes. */
 export function clear() {
   Object.assign(now, { model: undefined, fitted: undefined, uv: undefined, placed: undefined, curves: undefined, groups: undefined });
   for (const id of ['placed', 'labelled']) $(id).textContent = '';
   for (const id of ['new', 'labels']) $(id).value = '';
-  document.querySelector('[data-save=placed]').disabled = true;
+  for (const what of ['placed', 'filled']) document.querySelector(`[data-save=${what}]`).disabled = true;
 }
 
 /** product is UV. */
@@ -65,71 +68,98 @@ async function residuals(x, t, signal) {
 }
 
 /** ordered are features and samples by the component that they have most of. */
-function ordered({ u, v }) {
+async function ordered({ u, v }, signal) {
   const k = u.columns;
   const weight = Array.from({ length: k }, (_, c) => v.data.subarray(c * v.columns, (c + 1) * v.columns).reduce((a, b) => a + Math.abs(b), 0));
-  const sort = (count, share) => {
-    const best = Array.from({ length: count }, (_, i) => {
-      const all = Array.from({ length: k }, (_, c) => share(i, c));
-      const sum = all.reduce((a, b) => a + b, 0) || 1;
-      const c = all.indexOf(Math.max(...all));
-      return [c, all[c] / sum, i];
-    });
-    return best.sort((a, b) => a[0] - b[0] || b[1] - a[1] || a[2] - b[2]).map((b) => b[2]);
+  const sort = async (count, share) => {
+    const most = new Uint32Array(count);
+    const of = new Float64Array(count); // the share of that component
+    await inPieces(count, (i) => {
+      let sum = 0;
+      let largest = -Infinity;
+      for (let c = 0; c < k; c++) {
+        const s = share(i, c);
+        sum += s;
+        if (s > largest) {
+          largest = s;
+          most[i] = c;
+        }
+      }
+      of[i] = largest / (sum || 1);
+    }, signal);
+    return Array.from(most.keys()).sort((a, b) => most[a] - most[b] || of[b] - of[a] || a - b);
   };
   return {
-    rows: sort(u.rows, (i, c) => Math.abs(u.data[i * k + c]) * weight[c]),
-    columns: sort(v.columns, (j, c) => Math.abs(v.data[c * v.columns + j]) / (weight[c] || 1)),
+    rows: await sort(u.rows, (i, c) => Math.abs(u.data[i * k + c]) * weight[c]),
+    columns: await sort(v.columns, (j, c) => Math.abs(v.data[c * v.columns + j]) / (weight[c] || 1)),
   };
 }
 
+/** listed is a line of the first features or samples of a component. */
+function listed(title, all, names, choose) {
+  const p = document.createElement('p');
+  p.append(`${title}: `);
+  all.forEach(({ index, value }, i) => {
+    if (i) p.append(', ');
+    if (choose) {
+      const b = make('button', names[index], { type: 'button' });
+      b.onclick = () => choose(index);
+      p.append(b, ` ${short(value)}`);
+    } else p.append(`${names[index]} ${short(value)}`);
+  });
+  return p;
+}
+
 /** show takes a model of the table that the page holds, and the command line that makes it again. All
- * that is drawn is made in pieces before anything of the last result is replaced, so that the page goes on answering. */
+ * that is drawn is made in pieces before anything of the last result is replaced, and that part by part, so that the
+ * page goes on answering. */
 export async function show(model, command, signal) {
   const { table: t } = now;
   const [fitted, tops] = await Promise.all([model.reconstruct({ signal }), model.top(t.x, 8, { signal })]);
   const uv = await product(model, signal);
-  const order = ordered(model);
+  const order = await ordered(model, signal);
   const layers = { x: await ranged(t.x, signal), uv: await ranged(uv, signal), t: await ranged(fitted, signal), rest: await residuals(t.x, fitted, signal) };
   const images = await maps.painted(layers, order, signal);
   const names = [];
   await inPieces(Math.min(5000, t.features.length), (i) => names.push(make('option', '', { value: t.features[i] })), signal);
-  if (now.table !== t) return;
-  Object.assign(now, { model, command, fitted, uv, placed: undefined });
-  $('placed').textContent = '';
-  document.querySelector('[data-save=placed]').disabled = true;
-  $('result').hidden = false;
-  $('fit-caption').textContent = model.method === 'nmf' ? 'The fit: UV' : 'T(UV)';
-  $('summary').textContent = `${model.method}, ${model.rank} components: mean divergence ${short(model.history[model.best])} after ${model.best} epochs` +
-    `${model.warnings.length ? `; ${model.warnings.length} warnings, the first: ${model.warnings[0]}` : ''}.`;
-  maps.show(images, order);
-  $('names').replaceChildren(...names);
-  const list = (title, all, names, choose) => {
-    const p = document.createElement('p');
-    p.append(`${title}: `);
-    all.forEach(({ index, value }, i) => {
-      if (i) p.append(', ');
-      if (choose) {
-        const b = make('button', names[index], { type: 'button' });
-        b.onclick = () => maps.row(index);
-        p.append(b, ` ${short(value)}`);
-      } else p.append(`${names[index]} ${short(value)}`);
-    });
-    return p;
-  };
-  $('components').replaceChildren(...tops.features.flatMap((features, c) => [
-    make('h3', `Component ${c + 1}`),
-    list('features', features, t.features, true),
-    list('samples', tops.samples[c], t.samples),
-  ]));
-  const [across, up] = ['across', 'up'].map((id, k) => {
-    $(id).replaceChildren(...Array.from({ length: model.rank }, (_, c) => make('option', `c${c + 1}`, { value: c })));
-    $(id).value = Math.min(k, model.rank - 1);
-    return $(id);
-  });
-  across.onchange = up.onchange = scatter;
-  colour();
-  maps.row(maps.order.rows[0]);
+  const components = [];
+  await inPieces(model.rank, (c) => components.push(make('h3', `Component ${c + 1}`), listed('features', tops.features[c], t.features, (i) => maps.row(i)), listed('samples', tops.samples[c], t.samples)), signal);
+  const parts = [
+    () => {
+      Object.assign(now, { model, command, fitted, uv, placed: undefined });
+      $('placed').textContent = '';
+      document.querySelector('[data-save=placed]').disabled = true;
+      document.querySelector('[data-save=filled]').disabled = !t.missing;
+      $('result').hidden = false;
+      $('fit-caption').textContent = model.method === 'nmf' ? 'UV again: what the model makes of X' : 'T(UV): what the model makes of X';
+      $('summary').textContent = summary(model, command);
+      maps.show(images, order);
+    },
+    () => $('names').replaceChildren(...names),
+    () => $('components').replaceChildren(...components),
+    () => {
+      for (const [k, id] of ['across', 'up'].entries()) {
+        $(id).replaceChildren(...Array.from({ length: model.rank }, (_, c) => make('option', `c${c + 1}`, { value: c })));
+        $(id).value = Math.min(k, model.rank - 1);
+        $(id).onchange = scatter;
+      }
+      tint();
+    },
+    () => maps.row(order.rows[0]),
+  ];
+  for (const part of parts) {
+    await pause();
+    if (now.table !== t || (now.model !== model && part !== parts[0])) return; // another came
+    part();
+  }
+}
+
+/** summary is what a model is and how near it comes. */
+function summary(model, command) {
+  const loss = /-loss frobenius/.test(command) || (now.table.negative && !/-loss /.test(command)) ? 'half the squared difference' : 'Kullback-Leibler divergence';
+  const near = model.method === 'bqmf' ? `about ${short(model.leaveOneOut)} a cell, each predicted without itself` : `${short(model.history[model.best])} a cell`;
+  return `${model.method}, ${counted(model.rank, 'component')}, ${counted(model.history.length - 1, 'epoch')}. From X to the model: ${near} (mean ${loss}).` +
+    `${model.warnings.length ? ` ${counted(model.warnings.length, 'warning')}, the first: ${model.warnings[0]}.` : ''}`;
 }
 
 // Samples as points, and their groups.
@@ -142,8 +172,14 @@ function groupOf(j) {
   return of < 0 ? { colour: '#9a9a9a', shape: 0, name: 'no group' } : { colour: g.colours[of], shape: Math.floor(of / 9) % 4, name: g.names[of] };
 }
 
-/** colour shows the samples by their groups, where there are some. */
+/** colour shows the samples by their groups, in every figure. */
 export function colour() {
+  tint();
+  maps.row(maps.order.rows[maps.cell[0]]);
+}
+
+/** tint shows the samples by their groups above the maps, in the key and in their own figure. */
+function tint() {
   const { samples } = now.table;
   const g = now.groups?.samples;
   maps.colour(g ? samples.map((_, j) => groupOf(j).colour) : undefined);
@@ -156,7 +192,6 @@ export function colour() {
   }));
   $('key').ariaLabel = g?.title || 'Groups of samples';
   scatter();
-  maps.row(maps.order.rows[maps.cell[0]]);
 }
 
 function scatter() {
@@ -167,11 +202,13 @@ function scatter() {
   const rings = placed ? pairs(placed.v) : [];
   const groups = now.groups?.samples && points.map((_, j) => groupOf(j));
   const names = [`c${a + 1}`, `c${b + 1}`];
-  $('samples').querySelector('figcaption').textContent = `Samples by their share of two components${rings.length ? '; rings are new samples' : ''}`;
+  $('samples').querySelector('figcaption').textContent = `Samples by how much they have of two components (rows of V)${rings.length ? '; rings are new samples' : ''}`;
   $('samples').querySelector('.plot').replaceChildren(plot(`Samples by ${names[0]} and ${names[1]}`, { points, groups, rings, x: names[0], y: names[1] }));
-  const rows = points.map((p, j) => [t.samples[j], ...(groups ? [groups[j].name] : []), ...p]);
-  rows.push(...rings.map((p, j) => [placed.samples[j], ...(groups ? ['new'] : []), ...p]));
-  $('samples').querySelector('.table').replaceChildren(table(['sample', ...(groups ? ['group'] : []), ...names], rows.slice(0, 2000)));
+  beside($('samples'), () => {
+    const rows = points.map((p, j) => [t.samples[j], ...(groups ? [groups[j].name] : []), ...p]);
+    rows.push(...rings.map((p, j) => [placed.samples[j], ...(groups ? ['new'] : []), ...p]));
+    return table(['sample', ...(groups ? ['group'] : []), ...names], rows.slice(0, 2000));
+  });
 }
 
 // What of the maps is in view, as tables.
@@ -195,7 +232,7 @@ async function pointed(i, j, byKey) {
   const n = t.x.columns;
   const at = (m) => m.data[i * n + j];
   $('cell').ariaLive = byKey ? 'polite' : 'off'; // nobody wants every cell under a pointer read out
-  $('cell').textContent = `${t.features[i]}, ${t.samples[j]}: x ${short(at(t.x))}, UV ${short(at(uv))}, T(UV) ${short(at(fitted))}, rest ${short(at(t.x) - at(fitted))}`;
+  $('cell').textContent = `${t.features[i]}, ${t.samples[j]}: x ${short(at(t.x))}, UV ${short(at(uv))}, T(UV) ${short(at(fitted))}, x − T(UV) ${short(at(t.x) - at(fitted))}`;
   const row = uv.data.subarray(i * n, (i + 1) * n);
   const key = (drawn = `${i},${j}`);
   let line = [];
@@ -210,9 +247,9 @@ async function pointed(i, j, byKey) {
     if (drawn !== key || now.model !== model) return;
   }
   const points = Array.from(row, (w, c) => [w, t.x.data[i * n + c]]);
-  $('curve').querySelector('figcaption').textContent = `${t.features[i]}: x of every sample against its UV${line.length ? ', and the map T' : ''}`;
+  $('curve').querySelector('figcaption').textContent = `${t.features[i]}: what was measured in every sample against its UV${line.length ? ', and the curve T' : ''}`;
   $('curve').querySelector('.plot').replaceChildren(plot(`${t.features[i]}: x against UV`, { points, groups: now.groups?.samples && points.map((_, c) => groupOf(c)), line, here: [at(uv), at(t.x)], x: 'UV', y: 'x' }));
-  $('curve').querySelector('.table').replaceChildren(table(['sample', 'x', 'UV', 'T(UV)'], points.slice(0, 500).map(([w, x], c) => [t.samples[c], x, w, fitted.data[i * n + c]])));
+  beside($('curve'), () => table(['sample', 'x', 'UV', 'T(UV)'], points.slice(0, 500).map(([w, x], c) => [t.samples[c], x, w, fitted.data[i * n + c]])));
 }
 
 $('search').onchange = (e) => {
@@ -235,7 +272,7 @@ export async function place(t, name) {
   const data = new Float64Array(rows.length * n);
   rows.forEach((r, i) => data.set(t.x.data.subarray(r * n, (r + 1) * n), i * n));
   now.placed = { v: await now.model.transform({ rows: rows.length, columns: n, data }), samples: t.samples };
-  $('placed').textContent = `${n} samples placed.`;
+  $('placed').textContent = `${counted(n, 'sample')} placed: rings in the figure.`;
   document.querySelector('[data-save=placed]').disabled = false;
   scatter();
 }

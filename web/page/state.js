@@ -6,8 +6,9 @@ export const $ = (id) => document.getElementById(id);
 export const now = {};
 globalThis.quantmfPage = now; // for tests and the curious
 
-export function fail(text) {
-  $('problem').textContent = text;
+/** fail says what is wrong, beside what was asked for, and takes back what it said before. */
+export function fail(text, where = 'problem') {
+  for (const p of document.querySelectorAll('.problem')) p.textContent = p.id === where ? text : '';
 }
 
 // Status: at most one line a second, the newest, for those who have it read out.
@@ -40,18 +41,27 @@ export function seldom(every, show) {
   return call;
 }
 
-/** inPieces calls each(i) for all i below count; after every few milliseconds of it the page may
- * draw and hear, and an abort ends it. */
+/** pause lets the page draw and hear, and throws where an abort has come. */
+export async function pause(signal) {
+  await new Promise((go) => setTimeout(go));
+  signal?.throwIfAborted();
+}
+
+/** inPieces calls each(i) for all i below count, a few milliseconds of it at a time, each in a
+ * task of its own; an abort ends it. */
 export async function inPieces(count, each, signal) {
-  let until = performance.now() + 6;
+  let until = -Infinity;
   for (let i = 0; i < count; i++) {
+    if (performance.now() >= until) {
+      await pause(signal);
+      until = performance.now() + 4;
+    }
     each(i);
-    if (performance.now() < until) continue;
-    await new Promise((go) => setTimeout(go));
-    signal?.throwIfAborted();
-    until = performance.now() + 6;
   }
 }
 
 /** make is an element of text. */
 export const make = (tag, textContent, more = {}) => Object.assign(document.createElement(tag), { textContent, ...more });
+
+/** counted is a number of things. */
+export const counted = (count, what) => `${count} ${what}${count === 1 ? '' : 's'}`;

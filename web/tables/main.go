@@ -29,7 +29,16 @@ func main() {
 // read reads a file. What it may not hold is left to the fit: missing and negative values
 // are read. A text is read twice, so that progress is by twice the size of the file.
 func read(c host.Call) (any, error) {
-	o := table.Options{Missing: true, Negative: true, Transpose: c.Args.Get("transpose").Truthy(), Memory: int64(c.Args.Get("memory").Float())}
+	o := table.Options{Missing: true, Negative: true, Transpose: c.Args.Get("transpose").Truthy(), Memory: int64(c.Args.Get("memory").Float()), Names: c.Args.Get("names").String()}
+	switch header := c.Args.Get("header").String(); header {
+	case "auto":
+	case "yes":
+		o.Header = table.HeaderYes
+	case "no":
+		o.Header = table.HeaderNo
+	default:
+		return nil, &quantmf.OptionError{Option: "header", Value: header, Bound: "must be auto, yes or no"}
+	}
 	size := c.Args.Get("file").Get("size").Float()
 	file := c.Blob("file", func(n int64) { c.Progress("read", math.Min(1, float64(n)/(2*size)), 0, 0, 0) })
 	t, err := table.Read(file, c.Args.Get("name").String(), o)

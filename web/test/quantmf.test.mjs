@@ -1,5 +1,6 @@
 // The package for JavaScript as people call it, against the command: every bit.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -293,6 +294,10 @@ test('tables are read as the command reads them', async () => {
   assert.ok(odd.remarks.length === 2, odd.remarks.join('; '));
   await assert.rejects(q.read(text('id,a,b\nx,1,2\ny,1,2,3\n'), { name: 'bad.csv' }), (e) => e instanceof TableError && e.line === 3 && e.message.startsWith('bad.csv:3'));
   await assert.rejects(q.read(text('id,a,b\nx,1,two\ny,3,4\n')), TableError);
+  const numbered = text('9,11,12\n7,3,4\n8,5,6\n'); // lines and columns of numbers, which may be names
+  const shapes = await Promise.all([{}, { header: 'yes' }, { header: 'yes', names: '1' }, { names: 'none', header: 'no' }].map((o) => q.read(numbered, o)));
+  assert.deepEqual(shapes.map((s) => [s.x.rows, s.x.columns, s.samples[0], s.features[0]]), [[3, 3, 's1', 'f1'], [2, 3, '9', 'f1'], [2, 2, '11', '7'], [3, 3, 's1', 'f1']]);
+  await assert.rejects(q.read(numbered, { header: 'maybe' }), (e) => e instanceof OptionError && e.option === 'header');
   await assert.rejects(q.read(new Uint8Array(0)), TableError);
   await assert.rejects(q.read(read('t.tsv'), { memory: 1000 }), (e) => e instanceof TableError && /the option memory/.test(e.message));
 });
@@ -360,4 +365,13 @@ test('a file with names is one of the command', async () => {
   run('transform', 'named.model', 'turned.tsv', '-o', 'turned.npy');
   bits((await model.transform(x)).data, npy('turned.npy').data);
   await assert.rejects(model.named(['a'], t.samples), ShapeError);
+});
+
+test('the example of the documentation runs, and its comments are true', async () => {
+  const page = readFileSync(new URL('../../docs/web.md', import.meta.url), 'utf8');
+  const example = /```js\n(.*?)```/s.exec(page)[1].replace("'./dist/index.js'", `'${new URL('../dist/index.js', import.meta.url)}'`);
+  const file = join(folder, 'example.mjs');
+  writeFileSync(file, `${example}\nconsole.log(model.u.rows, model.u.columns, model.u.data.length);\n`);
+  const said = execFileSync(process.execPath, [file], { encoding: 'utf8' }).trim().split('\n');
+  assert.deepEqual(said.slice(-3), ['AbortError', '0 1', '100 3 300']);
 });

@@ -1,0 +1,160 @@
+package main
+
+// This file holds "quantmf score": how well a model fits samples. Its matrix is read by rows, so it may be larger than
+// memory; where the samples are placed already, by "quantmf transform -block" of many machines, one pass over it is left.
+
+import (
+	"fmt"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/table"
+)
+
+const scoreUsage = `usage: quantmf score [flags] MODEL MATRIX
+
+Places the samples of MATRIX in the components of MODEL, a file of "quantmf fit -o",
+as "quantmf transform" does, and prints how far they are from the model there: the
+mean divergence of the values that are not missing, of the loss that was fitted.
+Features find those of the model as in "quantmf transform -h".
+
+Of a sparse MATRIX what is not zero is held, and of an npy file larger than a
+quarter of -max-memory a row; while samples are placed, some 2^24 values beside.
+
+  -v FILE           where the samples are, components × samples, as "quantmf
+                    transform" writes it: placing them is most of the work. Once for
+                    each file of -block, in their order; -v of fit is that of the
+                    samples that were fitted (qmf and nmf; default: place them)
+` + matchHelp + `
+` + readHelp + `
+` + limitsHelp + `
+` + exitHelp
+
+func score(args []string, s streams) error {
+	var l limits
+	var in inputFlags
+	var placed []string
+	set := newFlags("score")
+	l.flags(set)
+	in.register(set, true)
+	setting(set, "v", func(path string) error {
+		placed = append(placed, path)
+		return nil
+	})
+	words, err := arguments(set, args, "MODEL", "MATRIX")
+	if err == nil {
+		err = l.check()
+	}
+	if err != nil {
+		return err
+	}
+	defer l.hold()()
+	in.rows = true
+	a := &applied{limits: l, in: in, words: words, tell: newProgress(l.progress, s.err)}
+	a.tell.begin("score")
+	defer a.tell.end()
+	m, t, _, err := readBoth(a, s)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if placed != nil && m.method != "nmf" && m.method != "qmf" {
+		return usageError("-v: coordinates alone say what a model of -method qmf or nmf makes of a sample, and this is one of " + m.method)
+	}
+	if t, err = m.fitting(t, &a.in, s.err); err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	d, n := t.Dims()
+	full := n // samples that are held in full
+	switch {
+	case t.Held != nil && placed != nil:
+		full = 0
+	case t.Held != nil:
+		full = min(n, max(64, 1<<24/d))
+	}
+	if err := a.allows(t.HeldBytes()+8*4*(float64(d)*float64(full)+float64(m.u.Cols)*float64(n))+programSize, "this", "allow more, or give fewer samples at a time"); err != nil {
+		return err
+	}
+	var at float64
+	if placed == nil {
+		a.tell.at("placing samples")
+		at, err = quantmf.ScoreRows(ctx, m.Model, t.Rows())
+	} else {
+		var v quantmf.Mat
+		if v, err = a.coordinates(placed, m.u.Cols, t); err != nil {
+			return err
+		}
+		a.tell.at("comparing the model with the matrix")
+		at, err = quantmf.LossRows(m.at(v), t.Rows())
+	}
+	if err != nil {
+		return ended(ctx, err, t)
+	}
+	a.tell.end()
+	_, err = fmt.Fprintln(s.out, at)
+	return err
+}
+
+// at is an NMF or a QMF of samples that are placed at v, k × n.
+func (m *model) at(v quantmf.Mat) quantmf.Model {
+	if m, is := m.Model.(*quantmf.NMF); is {
+		at := *m
+		at.V = v
+		return &at
+	}
+	at := *m.Model.(*quantmf.QMF)
+	at.V = v
+	return &at
+}
+
+// coordinates reads what "quantmf transform" has written of blocks of the samples of t, and puts it side by side.
+func (a *applied) coordinates(paths []string, k int, t *table.Table) (quantmf.Mat, error) {
+	_, n := t.Dims()
+	v, from := quantmf.NewMat(k, n), 0
+	for _, path := range paths {
+		a.tell.at("reading " + shown(path))
+		in, _, err := open(path, nil, "matrix")
+		if err != nil {
+			return v, err
+		}
+		part, err := table.Read(in, path, table.Options{Memory: int64(a.maxMemory), Header: table.HeaderYes, Names: "1"})
+		in.Close()
+		if err != nil {
+			return v, err
+		}
+		if part.X.Rows != k {
+			return v, part.Error(-1, -1, fmt.Sprintf("the model has %s, and this %d", counted(k, "component"), part.X.Rows))
+		}
+		if more := from + part.X.Cols; more > n {
+			return v, part.Error(-1, n-from, fmt.Sprintf("this sample is one more than the %d of the matrix", n))
+		}
+		if part.NamedSamples && t.NamedSamples {
+			for j, name := range part.Samples {
+				if want := t.Samples[from+j]; name != want {
+					return v, part.Error(-1, j, fmt.Sprintf("the matrix has %q in this place: give the files in the order of their blocks", want))
+				}
+			}
+		}
+		for c := range k {
+			copy(v.Row(c)[from:], part.X.Row(c))
+		}
+		from += part.X.Cols
+	}
+	if from < n {
+		return v, usageError(fmt.Sprintf("-v: the files have %s, and the matrix %d", counted(from, "sample"), n))
+	}
+	return v, nil
+}
+
+// samples returns the samples from, ..., to-1 of a matrix in full.
+func samples(t *table.Table, from, to int) (quantmf.Mat, error) {
+	if t.Held == nil {
+		x := t.X
+		x.Data, x.Cols = x.Data[from:], to-from
+		return x, nil
+	}
+	x := quantmf.NewMat(len(t.Features), to-from)
+	err := t.EachRow(func(i int, row []float64) { copy(x.Row(i), row[from:to]) })
+	return x, err
+}

@@ -1,0 +1,152 @@
+package main
+
+// This file tests "quantmf score", and "quantmf transform -block" over a matrix that is held by rows: the bits of the
+// package over all of the matrix in memory.
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+)
+
+// scoreOf is what "quantmf score" prints.
+func scoreOf(t *testing.T, args string) float64 {
+	t.Helper()
+	out, _ := quiet(t, 0, strings.Fields("score "+args)...)
+	v, err := strconv.ParseFloat(strings.TrimSuffix(out, "\n"), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestScore: the score of new samples is that of the package, placed by one command or by several.
+func TestScore(t *testing.T) {
+	workshop(t)
+	src := rand.New(rand.NewPCG(5, 6))
+	in := read(t, "matrix.tsv")
+	y := quantmf.NewMat(in.X.Rows, 7)
+	for i := range y.Rows {
+		for j := range y.Cols {
+			if y.Set(i, j, 0); src.IntN(4) == 0 {
+				y.Set(i, j, float64(1+src.IntN(9)))
+			}
+		}
+	}
+	for j := range y.Cols {
+		y.Set(j%y.Rows, j, 3)
+	}
+	names := numbered("new", y.Cols)
+	for _, path := range []string{"y.tsv", "y.npy", "y.mtx"} {
+		if err := writeMatrix(streams{}, path, &inputFlags{progress: "none"}, nil, "feature", in.Features, names, y, true, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	quiet(t, 0, strings.Fields("fit -k 2 -epochs 2 -missing -log1p matrix.tsv -o holes.qmf")...)
+	for _, model := range []string{"nmf.qmf", "qmf.qmf", "qmfq.qmf", "bqmf.qmf", "holes.qmf"} {
+		data, err := os.ReadFile(model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := unmarshal(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := quantmf.NewMat(y.Rows, y.Cols)
+		for i, v := range y.Data {
+			if x.Data[i] = v; m.Log1p {
+				x.Data[i] = math.Log1p(v)
+			}
+		}
+		want, err := m.Score(t.Context(), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := ""
+		for i, c := range []struct{ from, end string }{{"y.tsv", ".tsv"}, {"y.mtx", ".npy"}, {"y.tsv", ".csv.gz"}} {
+			part := fmt.Sprint(model, i, c.end)
+			quiet(t, 0, "transform", model, c.from, "-o", part, "-block", fmt.Sprint(i, "/3"))
+			parts += " -v " + part
+		}
+		for _, path := range []string{"y.tsv", "y.npy", "y.mtx"} {
+			if got := scoreOf(t, model+" "+path); got != want {
+				t.Errorf("%s, %s: %v, want %v", model, path, got, want)
+			}
+			if m.method != "nmf" && m.method != "qmf" {
+				if _, said := quiet(t, exitUsage, strings.Fields("score"+parts+" "+model+" "+path)...); !strings.Contains(said, "this is one of "+m.method) {
+					t.Error(said)
+				}
+			} else if got := scoreOf(t, parts+" "+model+" "+path); got != want {
+				t.Errorf("%s, %s by blocks: %v, want %v", model, path, got, want)
+			}
+		}
+	}
+	quiet(t, 0, strings.Fields("fit -method nmf -k 3 -epochs 1 matrix.tsv -o three.nmf")...)
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"nmf.qmf", exitUsage, "no MATRIX given"},
+		{"-v nmf.qmf2.csv.gz -v nmf.qmf1.npy -v nmf.qmf0.tsv nmf.qmf y.tsv", exitBadInput, `the matrix has "new1" in this place: give the files in the order of their blocks`},
+		{"-v nmf.qmf0.tsv nmf.qmf y.tsv", exitUsage, "-v: the files have 2 samples, and the matrix 7"},
+		{"-v nmf.qmf1.npy -v nmf.qmf1.npy -v nmf.qmf1.npy -v nmf.qmf1.npy nmf.qmf y.tsv", exitBadInput, "one more than the 7"},
+		{"-v nmf.qmf0.tsv three.nmf y.tsv", exitBadInput, "the model has 3 components, and this 2"},
+		{"-v none.tsv nmf.qmf y.tsv", exitBadInput, "none.tsv"},
+		{"-max-memory 1MB nmf.qmf y.tsv", exitBadInput, "-max-memory allows"},
+	} {
+		if _, said := quiet(t, c.code, strings.Fields("score "+c.args)...); !strings.Contains(said, c.says) {
+			t.Errorf("%s: %s", c.args, said)
+		}
+	}
+}
+
+// TestScoreByRows: an npy file that is larger than may be held is placed by blocks and scored, with the bits of all of it in
+// memory.
+func TestScoreByRows(t *testing.T) {
+	t.Chdir(t.TempDir())
+	src := rand.New(rand.NewPCG(1, 9))
+	x := quantmf.NewMat(40, 14000)
+	for i := range x.Data {
+		x.Data[i] = float64(src.IntN(5))
+	}
+	writeTable(t, "x.npy", x)
+	few := x
+	few.Cols = 50
+	writeTable(t, "few.npy", few)
+	quiet(t, 0, strings.Fields("fit -method nmf -k 2 -epochs 3 few.npy -o m")...)
+	data, err := os.ReadFile("m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := unmarshal(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := m.Score(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := ""
+	for i := range 8 {
+		quiet(t, 0, strings.Fields(fmt.Sprintf("transform -max-memory 16MB -block %d/8 m x.npy -o V%d.npy", i, i))...)
+		parts += fmt.Sprintf(" -v V%d.npy", i)
+	}
+	if got := scoreOf(t, "-max-memory 16MB"+parts+" m x.npy"); got != want {
+		t.Errorf("by blocks: %v, want %v", got, want)
+	}
+	if got := scoreOf(t, "-max-memory 64MB m x.npy"); got != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for _, args := range []string{"transform m x.npy -o V.npy", "score m x.npy"} {
+		if _, said := quiet(t, exitBadInput, strings.Fields(args+" -max-memory 16MB")...); !strings.Contains(said, "-max-memory allows") {
+			t.Errorf("%s: %s", args, said)
+		}
+	}
+}

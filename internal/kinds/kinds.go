@@ -1,0 +1,107 @@
+// Package kinds has the kinds of files that the package writes, models and states of fits (checkpoints), and the sections that
+// each has. internal/section has their layout. A state is of the kind of its model plus [State]; checkpoint.go has its
+// sections. Those of a model, uint64 as u, float64 as f:
+//
+//	DIMS  u d, n, k, m (0 in an NMF); u best; u 1 where NaN cells are missing; f loss β; f ε
+//	UFAC  f d×k       VFAC  f k×n       HIST  f one an epoch       VALI  f likewise
+//	QUAN  f d×m       WGHT  f d×m       POTN  f d×m, h about the centre
+//	TOOK  u start, f shrinkage (QMF and QMFQ)
+//	ROWS  f d×6: centre, squash kind, its reference, shift and deviation, marginal error
+//	DEFQ  f d×m, quantiles of T' (QMFQ only)      DEFC  f d×(m-1), its thresholds, squashed
+//	DEFR  f d×4, its squash: kind, reference, shift, deviation
+//	PROJ  u kind of projection, u updates
+//	BQMF only, packed matrices of k(k+1)/2 as in internal/posterior, factors signed:
+//	MOMU  f d×k(k+1)/2, E u uᵀ      MOMV  f n×k(k+1)/2, E v vᵀ
+//	NOIS  f d: τ; n: ρ; the mean that ρ was divided by; strength; leave-one-out loss
+//	CURV  u d×3: knots of g_i, of g_i⁻¹ with mass (0: the same), steps of T_i
+//	CURR  f d×20: spread, floor, mean of x, mean of leave-one-out p, slope, 15 levels
+//	KNOT  f of each row: y of its knots, x of them; those with mass; places of its steps, their values
+//	NEAR  u of each row: how many neighbours, and which rows; nothing where no row has any
+//	NEAZ  f of each row with neighbours: their weights, what they leave of the deviation; then z (n) of each row that is one
+//	ALIK  u the rows that have something of samples that are alike (not there where none has)
+//	ALIZ  f of each of them: what that leaves of the deviation, and z of every ⌈n/2048⌉th sample
+//	CONV  f w×4, a warning each: row, passes, marginal error, tolerance of a transport that
+//	      did not converge (QMF and QMFQ, optional)
+//	WARN  texts of warnings, each u length and bytes (optional)
+//
+// A section whose tag is in lower case is of the program that wrote the file.
+package kinds
+
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/section"
+)
+
+// Models.
+const (
+	NMF uint32 = 1 + iota
+	QMF
+	QMFQ
+	BQMF
+)
+
+// State is added to the kind of a model for that of a state of its fit.
+const State = 16
+
+// Model returns the kind of the model in a file, by its header: where that is none of them any, for whose reader to say what
+// is wrong. The state of a fit is an error.
+func Model(data []byte) (uint32, error) {
+	kind, err := section.Kind(data)
+	switch {
+	case err != nil:
+		return 0, err
+	case kind >= State+NMF && kind <= State+BQMF:
+		return 0, &section.Error{Offset: 12, Problem: "this is a checkpoint of a fit, not a model"}
+	case kind < NMF || kind > BQMF:
+		return QMF, nil
+	}
+	return kind, nil
+}
+
+// Name says what a file of the kind is.
+func Name(kind uint32) string {
+	names := map[uint32]string{NMF: "NMF", QMF: "QMF", QMFQ: "QMFQ", BQMF: "BQMF"}
+	if name, known := names[kind]; known {
+		return "a model of " + name
+	}
+	if name, known := names[kind-State]; known {
+		return "a state of a fit of " + name
+	}
+	return "of unknown kind"
+}
+
+// Required returns the tags of the sections that a model of the kind must have. Those of Optional, CONV and WARN are the
+// only other ones that this version knows.
+func Required(kind uint32) []string {
+	tags := []string{"DIMS", "UFAC", "VFAC", "HIST", "VALI"}
+	if kind == BQMF {
+		return append(tags, "MOMU", "MOMV", "NOIS", "CURV", "CURR", "KNOT", "NEAR", "NEAZ")
+	}
+	if kind != NMF {
+		tags = append(tags, "QUAN", "WGHT", "POTN", "ROWS", "TOOK")
+	}
+	if kind == QMFQ {
+		tags = append(tags, "DEFQ", "DEFC", "DEFR", "PROJ")
+	}
+	return tags
+}
+
+// Optional returns the tags that only some models of the kind have.
+func Optional(kind uint32) []string {
+	if kind == BQMF {
+		return []string{"ALIK", "ALIZ"}
+	}
+	return nil
+}
+
+// Mapped tells whether models of the kind have maps of m levels.
+func Mapped(kind uint32) bool { return kind == QMF || kind == QMFQ }
+
+// LeastHistory is the least that an entry of a history may be: losses are not negative, bounds of the evidence may be.
+func LeastHistory(kind uint32) float64 {
+	if kind == BQMF {
+		return -math.MaxFloat64
+	}
+	return 0
+}
