@@ -409,7 +409,7 @@ func (c *config) checkCells(x Rows) error {
 		if err != nil {
 			return err
 		}
-		if least, most, ok := reach(row); ok && most <= limit.Value && (least >= 1/limit.Value || least >= 0 && c.loss >= limit.LeastBeta) { // which every fit takes
+		if most, ok := c.takes(row); ok {
 			top = max(top, most)
 			continue
 		}
@@ -455,6 +455,13 @@ func reach(row []float64) (least, most float64, finite bool) {
 		least, most = min(least, block[0]), max(most, block[1])
 	}
 	return least, most, true
+}
+
+// takes tells whether a row has none but values that every fit takes, and returns the largest.
+// It is false for some rows of which that holds, too.
+func (c *config) takes(row []float64) (most float64, ok bool) {
+	least, most, ok := reach(row)
+	return most, ok && most <= limit.Value && (least >= 1/limit.Value || least >= 0 && c.loss >= limit.LeastBeta)
 }
 
 // checkCell reports a value that a fit cannot have at (i, j).

@@ -117,8 +117,9 @@ func TestLoad(t *testing.T) {
 	runtime.KeepAlive(models)
 }
 
-// TestTransformTime: the time of the processor that placing the samples of a fit takes, beside that of
-// the fit. The bounds are a quarter above what was measured beside other loads.
+// TestTransformTime: the time of the processor that placing the samples of a fit takes is .3 of that of the fit or less (.28 of
+// NMF, where the test allows for noise), each the least of several by turns. Some calls go together: what threads on other processors use is counted at
+// ticks, which are as long as a call.
 func TestTransformTime(t *testing.T) {
 	if os.Getenv("QUANTMF_LONG") == "" {
 		t.Skip("a measurement: set QUANTMF_LONG")
@@ -126,30 +127,34 @@ func TestTransformTime(t *testing.T) {
 	ctx := context.Background()
 	x, _ := bent(400, 221, 4, 0, 9)
 	for _, c := range []struct {
-		name string
-		most float64
-		fit  func() (Model, error)
+		name           string
+		most           float64
+		fits, placings int // that go together
+		fit            func() (Model, error)
 	}{
-		{"NMF", 0.5, func() (Model, error) { return FitNMF(ctx, x, 10) }},
-		{"QMF", 0.45, func() (Model, error) { return FitQMF(ctx, x, 10) }},
-		{"QMFQ", 0.2, func() (Model, error) { return FitQMFQ(ctx, x, 10) }},
-		{"BQMF", 0.06, func() (Model, error) { return FitBQMF(ctx, x, 0) }},
+		{"NMF", 0.35, 12, 40, func() (Model, error) { return FitNMF(ctx, x, 10) }},
+		{"QMF", 0.3, 1, 3, func() (Model, error) { return FitQMF(ctx, x, 10) }},
+		{"QMFQ", 0.13, 1, 3, func() (Model, error) { return FitQMFQ(ctx, x, 10) }},
+		{"BQMF", 0.06, 1, 20, func() (Model, error) { return FitBQMF(ctx, x, 0) }},
 	} {
 		fit, place := time.Duration(1<<62), time.Duration(1<<62)
-		for range 3 {
+		for range 4 {
+			var m Model
 			began := cpuTime()
-			m, err := c.fit()
-			if err != nil {
-				t.Fatal(err)
+			for range c.fits {
+				var err error
+				if m, err = c.fit(); err != nil {
+					t.Fatal(err)
+				}
 			}
-			fit = min(fit, cpuTime()-began)
-			for range 5 {
-				began = cpuTime()
+			fit = min(fit, (cpuTime()-began)/time.Duration(c.fits))
+			began = cpuTime()
+			for range c.placings {
 				if _, err := m.Transform(ctx, x); err != nil {
 					t.Fatal(err)
 				}
-				place = min(place, cpuTime()-began)
 			}
+			place = min(place, (cpuTime()-began)/time.Duration(c.placings))
 		}
 		share := place.Seconds() / fit.Seconds()
 		t.Logf("%s of 400×221: fit %v, Transform %v, %.2f of it", c.name, fit, place, share)

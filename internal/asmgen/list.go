@@ -37,6 +37,7 @@ var packages = []pkg{
 		{"build", "e, s, h, y []float64", "", build},
 		{"buildPower", "e, s []float64, y0, step float64, m int", "", buildPower},
 		{"lift", "e, h []float64, n int", "", lift},
+		{"powerMean", "t, slope, z, c []float64", "", powerMean},
 		{"tops", "t, s, h, y []float64", "", tops},
 		{"rowSums", "z, e, w []float64", "", rowSums},
 		{"moments", "mu, e, v []float64", "", moments},

@@ -179,6 +179,86 @@ func buildPower(f *Func) {
 	f.at(done)
 }
 
+func powerMean(f *Func) {
+	t, slope, z, c, count, size := f.base("t", R5), f.base("slope", R4), f.base("z", R3), f.base("c", R1), f.length("t", R2), f.length("c", R10)
+	const top, down, up, left = R6, R7, R8, R9
+	f.expReady()
+	f.shrR(count, Imm(pick(f, 3, 2, 1)))        // registers
+	f.addressR(top, mem(-16, c, size.times(8))) // the last level
+	f.shrR(size, Imm(1))
+	f.decR(size)
+	const (
+		r, mask, n, s, d, e, v Vec = 1, 0, 2, 3, 4, 5, 6
+		own                        = 7
+	)
+	f.groups(count, pick(f, []int{4, 1}, []int{2, 1}, []int{2, 1}), func(many int) {
+		each := func(text func(at func(base Reg) Mem)) {
+			f.weave(many, own, func(u int) {
+				text(func(base Reg) Mem { return mem(8*f.Lanes*u, base) })
+			})
+		}
+		// coefficient fills v with a number of the level, counted from the last one above 0.
+		coefficient := func(off int) {
+			f.broadcast(v, mem(off, down))
+			if f.masked {
+				f.choose(f.mask(mask), v, Repeat{mem(off, up)}, v)
+				return
+			}
+			other := pick(f, Vec(31), 14, 27) // one for all
+			f.broadcast(other, mem(off, up))
+			f.choose(f.mask(mask), v, other, v)
+		}
+		f.moveR(down, top)
+		f.moveR(up, c)
+		f.moveR(left, size)
+		each(func(at func(Reg) Mem) {
+			f.load(V0, at(z))
+			f.magnitude(V0, V0)
+			f.negate(V0, V0)
+			f.exp(r, V0, V2, V3, V4, V5, V6)
+			f.load(v, at(z))
+			f.clear(e)
+			f.compare(f.mask(mask), v, greater, e)
+			f.clear(s)
+			coefficient(0)
+			f.copy(d, v)
+			coefficient(8)
+			f.copy(n, v)
+		})
+		f.loop(left, func() {
+			f.subR(down, Imm(16))
+			f.advance(16, up)
+			each(func(func(Reg) Mem) {
+				f.mul(e, e, r)
+				f.add(e, e, d)
+				f.mul(s, s, r)
+				f.add(s, s, n)
+				f.mul(d, d, r)
+				coefficient(0)
+				f.add(d, d, v)
+				f.mul(n, n, r)
+				coefficient(8)
+				f.add(n, n, v)
+			})
+		})
+		each(func(at func(Reg) Mem) {
+			f.load(v, f.c("one", 1))
+			f.div(v, v, d)
+			f.mul(n, n, v)
+			f.store(at(t), n)
+			f.mul(e, e, v)
+			f.mul(e, e, n)
+			f.mul(s, s, v)
+			f.sub(s, s, e)
+			f.mul(s, s, r)
+			f.negate(e, s)
+			f.choose(f.mask(mask), s, e, s)
+			f.store(at(slope), s)
+		})
+		f.advance(8*f.Lanes*many, t, slope, z)
+	})
+}
+
 func rowSums(f *Func) {
 	z, count, e, w, m := f.base("z", R5), f.length("z", R2), f.base("e", R4), f.base("w", R3), f.length("w", R1)
 	const eBlock, threeBlocks, entry, wj, left = R9, R10, R8, R6, R7

@@ -258,11 +258,12 @@ func (l Loss) Differentiate(value, slope, curvature, expected, x, t []float64, l
 		kernel.Curve(slope, curvature, expected, x, n, 1, low)
 		if len(value) > 0 {
 			kernel.Log(value, slope)
+			t, x := t[:len(value)], x[:len(value)]
 			for j, log := range value {
 				t, y := t[j], x[j]
 				v := float64(y*log) + (t - y)
 				switch {
-				case y > 0 && t >= low && v > 0:
+				case v > 0 && t >= low: // also where y is 0 and log is finite
 				case y > 0 && t >= low: // x/t may be 0
 					v = max(float64(y*max(log, lowest))+(t-y), 0)
 				default:

@@ -85,6 +85,19 @@ func BuildPower(e, s []float64, y0, step float64, m int) {
 	buildPower(e[:len(s)*m], s, y0, step, m)
 }
 
+// PowerMean fills t_i with the mean of m values under weights of the levels that are powers, and slope_i with its
+// derivative in z_i, the covariance of the values with their index,
+//
+//	t = Σ_J b_J r^J / Σ_J a_J r^J,   r = e^z,   |z| <= 700,
+//
+// c being a_0, b_0, a_1, b_1 and so on of two levels at least, whole blocks of z. Sums are of powers of e^{-|z|}, from the last
+// level where z > 0: the slope keeps its digits where the first level has all the weight, and where the last one has, as
+// far as b_J/a_J tells it from the one before.
+func PowerMean(t, slope, z, c []float64) {
+	_ = c[3]
+	powerMean(t, slope[:len(t)], z[:len(t)], c[:len(c)&^1])
+}
+
 // RowSums fills z_i = Σ_j E_ij w_j, the last level first.
 func RowSums(z, e, w []float64) {
 	_ = w[0]

@@ -60,6 +60,23 @@ func liftAVX512(e, h []float64, n int)
 //go:noescape
 func liftAVX2(e, h []float64, n int)
 
+func powerMean(t, slope, z, c []float64) {
+	switch level {
+	case cpu.AVX512:
+		powerMeanAVX512(t, slope, z, c)
+	case cpu.AVX2:
+		powerMeanAVX2(t, slope, z, c)
+	default:
+		powerMean_g(t, slope, z, c)
+	}
+}
+
+//go:noescape
+func powerMeanAVX512(t, slope, z, c []float64)
+
+//go:noescape
+func powerMeanAVX2(t, slope, z, c []float64)
+
 func tops(t, s, h, y []float64) {
 	switch level {
 	case cpu.AVX512:

@@ -45,6 +45,18 @@ func lift(e, h []float64, n int) {
 //go:noescape
 func liftNEON(e, h []float64, n int)
 
+func powerMean(t, slope, z, c []float64) {
+	switch level {
+	case cpu.NEON:
+		powerMeanNEON(t, slope, z, c)
+	default:
+		powerMean_g(t, slope, z, c)
+	}
+}
+
+//go:noescape
+func powerMeanNEON(t, slope, z, c []float64)
+
 func tops(t, s, h, y []float64) {
 	switch level {
 	case cpu.NEON:

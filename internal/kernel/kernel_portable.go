@@ -10,6 +10,8 @@ func buildPower(e, s []float64, y0, step float64, m int) { buildPower_g(e, s, y0
 
 func lift(e, h []float64, n int) { lift_g(e, h, n) }
 
+func powerMean(t, slope, z, c []float64) { powerMean_g(t, slope, z, c) }
+
 func tops(t, s, h, y []float64) { tops_g(t, s, h, y) }
 
 func rowSums(z, e, w []float64) { rowSums_g(z, e, w) }

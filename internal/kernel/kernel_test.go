@@ -116,6 +116,56 @@ func TestAgainstDefinitions(t *testing.T) {
 	}
 }
 
+// TestPowerMean holds mean and covariance against sums over pairs of levels, to relative precision: the slope keeps its
+// digits at both ends.
+func TestPowerMean(t *testing.T) {
+	r := random.Split(11, 11)
+	for _, m := range []int{2, 3, 4, 8, 16, 33} {
+		for _, reach := range []float64{1e-3, 1, 10, 100, 690} {
+			const n = 48
+			z, mean, slope, c := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, 2*m)
+			q, last := make([]float64, m), 0.0
+			for J := range q {
+				if J > 0 {
+					last += 0.5 + r.Float64()
+				}
+				q[J] = last
+				a := math.Exp(4 * (r.Float64() - 0.5))
+				c[2*J], c[2*J+1] = a, a*q[J]
+			}
+			for i := range z {
+				z[i] = (2*float64(i)/(n-1) - 1) * reach
+			}
+			z[5] = 0
+			PowerMean(mean, slope, z, c)
+			for i, z := range z {
+				p, sum := make([]float64, m), 0.0
+				from := 0.0 // J from the end that has the most weight: no power overflows
+				if z > 0 {
+					from = float64(m - 1)
+				}
+				for J := range p {
+					p[J] = c[2*J] * math.Exp(z*(float64(J)-from))
+					sum += p[J]
+				}
+				want, cov := 0.0, 0.0
+				for J := range p {
+					want += p[J] / sum * q[J]
+					for K := range J {
+						cov += p[J] / sum * p[K] / sum * (q[J] - q[K]) * float64(J-K)
+					}
+				}
+				if !(math.Abs(mean[i]-want) <= 1e-13*want) {
+					t.Errorf("%d levels, z=%v: mean %v, want %v", m, z, mean[i], want)
+				}
+				if !(math.Abs(slope[i]-cov) <= 1e-11*cov) {
+					t.Errorf("%d levels, z=%v: slope %v, want %v", m, z, slope[i], cov)
+				}
+			}
+		}
+	}
+}
+
 func TestBuildPower(t *testing.T) {
 	const n, m = 24, 16
 	s, y := make([]float64, n), make([]float64, m)
@@ -228,12 +278,16 @@ func BenchmarkKernels(b *testing.B) {
 	m := p.m
 	c, mu := make([]float64, m), make([]float64, 2*m)
 	t := make([]float64, p.np)
-	u, v := make([]float64, m), make([]float64, m)
+	u, v, powers, spare := make([]float64, m), make([]float64, m), make([]float64, 2*m), make([]float64, p.np)
+	for i := range powers {
+		powers[i] = float64(1 + i%3)
+	}
 	copy(u, p.inc)
 	copy(v, p.otherIncrement)
 	for name, f := range map[string]func(){
 		"Build":      func() { Build(p.e, p.s, p.h, p.y) },
 		"BuildPower": func() { BuildPower(p.e, p.s, p.y[0], 1./15, m) },
+		"PowerMean":  func() { PowerMean(t, spare, p.s, powers) },
 		"RowSums":    func() { RowSums(p.z, p.e, p.w) },
 		"Moments":    func() { Moments(mu, p.e, p.v) },
 		"ColSums":    func() { ColSums(c, p.e, p.v) },

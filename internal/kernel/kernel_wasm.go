@@ -64,6 +64,18 @@ func lift(e, h []float64, n int) {
 //go:noescape
 func liftSIMD128(e_base unsafe.Pointer, h_base unsafe.Pointer, h_len int32, n int32)
 
+func powerMean(t, slope, z, c []float64) {
+	if level == cpu.SIMD128 {
+		powerMeanSIMD128(unsafe.Pointer(&tables), place(t), int32(len(t)), place(slope), place(z), place(c), int32(len(c)))
+		return
+	}
+	powerMean_g(t, slope, z, c)
+}
+
+//go:wasmimport quantmf kernel_powerMean
+//go:noescape
+func powerMeanSIMD128(tables unsafe.Pointer, t_base unsafe.Pointer, t_len int32, slope_base unsafe.Pointer, z_base unsafe.Pointer, c_base unsafe.Pointer, c_len int32)
+
 func tops(t, s, h, y []float64) {
 	if level == cpu.SIMD128 {
 		topsSIMD128(place(t), int32(len(t)), place(s), place(h), place(y), int32(len(y)))

@@ -122,6 +122,33 @@ func lift_g(e, h []float64, n int) {
 	}
 }
 
+func powerMean_g(t, slope, z, c []float64) {
+	slope, z = slope[:len(t)], z[:len(t)]
+	last := len(c) - 2
+	for i, z := range z {
+		at, by := last, -2
+		if z > 0 {
+			at, by = 0, 2
+		}
+		r := elem.Exp(-math.Abs(z))
+		d, n, e, s := c[at], c[at+1], 0.0, 0.0
+		for range last / 2 {
+			at += by
+			e = float64(e*r) + d
+			s = float64(s*r) + n
+			d = float64(d*r) + c[at]
+			n = float64(n*r) + c[at+1]
+		}
+		v := 1 / d
+		n *= v
+		s = (float64(s*v) - float64(float64(e*v)*n)) * r
+		if z > 0 {
+			s = -s
+		}
+		t[i], slope[i] = n, s
+	}
+}
+
 func rowSums_g(z, e, w []float64) {
 	m := len(w)
 	for len(z) >= Lanes {

@@ -147,6 +147,9 @@ func TestVectorPlan(t *testing.T) {
 				compare(t, "lift", func(v [][]float64) float64 { Lift(v[0], v[1], np); return 0 }, steep(pos(np*m)), steep(pos(m)))
 				compare(t, "tops", func(v [][]float64) float64 { Tops(v[0], v[1], v[2], v[3]); return 0 }, pos(np), any(np), any(m), any(m))
 				compare(t, "build", func(v [][]float64) float64 { Build(v[0], v[1], v[2], v[3]); return 0 }, pos(np*m), any(np), any(m), any(m))
+				if m > 1 {
+					compare(t, "powerMean", func(v [][]float64) float64 { PowerMean(v[0], v[1], v[2], v[3]); return 0 }, pos(np), pos(np), any(np), steep(pos(2*m)))
+				}
 				wide := any(np)
 				for i := range wide {
 					wide[i] *= 40

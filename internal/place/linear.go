@@ -102,6 +102,8 @@ func (b *Linear) begins() {
 
 func (b *Linear) features() (u []float64, d, k int) { return b.u, b.d, len(b.alive) }
 
+func (b *Linear) valued() bool { return !b.convex }
+
 func (b *Linear) cells() func(t *tile, i, rows, np int) {
 	return func(t *tile, i, rows, np int) {
 		each, n := np, rows
@@ -116,63 +118,71 @@ func (b *Linear) cells() func(t *tile, i, rows, np int) {
 			}
 			b.loss.Differentiate(value, t.slope[lo:hi], t.curvature[lo:hi], t.expected[lo:hi], t.x[(i+r)*t.wide:], t.w[lo:hi], floorShare)
 		}
-		if t.cautious == 0 {
+		if !b.convex { // all are cautious
+			copy(t.curvature[:rows*np], t.expected)
 			return
 		}
 		for r := range rows {
 			curvature, expected := t.curvature[r*np:(r+1)*np], t.expected[r*np:(r+1)*np]
-			for l, e := range t.caution[:np] {
-				if e *= expected[l]; curvature[l] < e || !b.convex {
-					curvature[l] = e
-				}
+			for _, l := range t.cautious {
+				curvature[l] = max(curvature[l], expected[l])
 			}
 		}
 	}
 }
 
 func (b *Linear) searches() func() search {
-	k, at := len(b.alive), &column{x: make([]float64, b.d), filled: make([]float64, kernel.Pad(b.d))}
-	v := func() []float64 { return make([]float64, k) }
+	k := len(b.alive)
+	shared := &shared{x: make([]float64, b.d), filled: make([]float64, kernel.Pad(b.d)), form: quadratic.New(k)}
 	return func() search {
-		return &linear{Linear: b, column: at, at: quadratic.New(k), there: quadratic.New(k), v: v(), try: v()}
+		room := make([]float64, 3*k)
+		return &linear{Linear: b, shared: shared, v: room[:k:k], try: room[k : 2*k : 2*k], s: room[2*k:]}
 	}
 }
 
-// column is the one that a search begins with.
-type column struct {
+// shared is what the searches of a worker have together: the column that one begins with, and the model at the point of
+// the one that goes on.
+type shared struct {
 	x      []float64 // of sum 1
 	filled []float64 // Pad(d): the same, with the mean where a cell is missing
+	holes  bool      // some are
+	form   quadratic.Form
 }
 
 // linear is the search of a column.
 type linear struct {
 	*Linear
-	*column
+	*shared
 	unit           float64 // what the column summed to
-	v, try         []float64
-	at, there      quadratic.Form // at v, and at try
-	loss           float64        // at v, where it is not convex
-	promise, share float64        // a, and how much of s is in try
-	scale          float64        // vᵀHv
+	v, try, s      []float64
+	loss           float64 // at v, where it is not convex
+	promise, share float64 // a, and how much of s is in try
+	scale          float64 // vᵀHv, where a is small beside it
 	step           int
 	stands         bool // try is v
 }
 
 func (p *linear) begin(_ int, column []float64) ([]float64, bool) {
-	k := p.at.K
-	p.unit = 0
-	for _, x := range column {
-		if x == x {
-			p.unit += x
+	k := p.form.K
+	copy(p.filled, column)
+	p.unit, p.holes = kernel.Sum(p.filled), false
+	if p.unit != p.unit {
+		p.unit, p.holes = 0, true
+		for _, x := range column {
+			if x == x {
+				p.unit += x
+			}
 		}
 	}
 	if !(p.unit > 0) || k == 0 {
 		clear(p.v)
 		return nil, false
 	}
-	for i, x := range column {
-		p.x[i] = x / p.unit
+	units := p.filled[:p.d]
+	for i := range units {
+		units[i] = p.unit
 	}
+	kernel.Divide(p.x, column, units)
 	for c := range p.try {
 		p.v[c] = 1 / float64(k)
 	}
@@ -188,48 +198,47 @@ func (p *linear) begin(_ int, column []float64) ([]float64, bool) {
 // that of all, and missing cells are taken to be as the mean. It tells whether it came to the minimum;
 // else no entry is 0 after it.
 func (p *linear) leap() bool {
-	seen, holes := 0.0, false
-	for i, x := range p.x {
-		if p.filled[i] = x; x != x {
-			holes = true
-		} else {
-			seen += p.mean[i]
+	copy(p.filled, p.x)
+	if p.holes {
+		seen := 0.0
+		for i, x := range p.x {
+			if x == x {
+				seen += p.mean[i]
+			}
 		}
-	}
-	if holes {
 		for i, x := range p.x {
 			if x != x {
 				p.filled[i] = p.mean[i] / max(seen, floorShare)
 			}
 		}
 	}
-	kernel.Dots(p.at.G, p.byX, p.filled)
-	for c, g := range p.at.G {
-		p.at.G[c] = p.first.G[c] - g
+	kernel.Dots(p.form.G, p.byX, p.filled)
+	for c, g := range p.form.G {
+		p.form.G[c] = p.first.G[c] - g
 	}
-	copy(p.at.H, p.first.H)
-	p.at.Bounded(p.v, ridge)
-	for c, s := range p.at.S {
+	copy(p.form.H, p.first.H)
+	p.form.Bounded(p.v, ridge)
+	for c, s := range p.form.S {
 		p.v[c] += s
 	}
-	if p.Linear.loss == divergence.Frobenius && !holes {
-		for c := range p.at.G { // once more, for what the ridge has cost
-			p.at.G[c] += p.at.Times(c, p.at.S)
+	if p.Linear.loss == divergence.Frobenius && !p.holes {
+		for c := range p.form.G { // once more, for what the ridge has cost
+			p.form.G[c] += p.form.Times(c, p.form.S)
 		}
-		p.at.Bounded(p.v, ridge)
-		for c, s := range p.at.S {
+		p.form.Bounded(p.v, ridge)
+		for c, s := range p.form.S {
 			p.v[c] += s
 		}
 		return true
 	}
 	for c, v := range p.v {
-		p.v[c] = max(v, leastFirst/float64(p.at.K))
+		p.v[c] = max(v, leastFirst/float64(p.form.K))
 	}
 	return false
 }
 
 func (p *linear) point() []float64       { return p.try }
-func (p *linear) model() *quadratic.Form { return &p.there }
+func (p *linear) model() *quadratic.Form { return &p.form }
 
 func (p *linear) cautious() bool {
 	step := p.step
@@ -240,7 +249,7 @@ func (p *linear) cautious() bool {
 }
 
 func (p *linear) next(loss float64) bool {
-	slope := dot(p.there.G, p.at.S)
+	k, slope := p.form.K, dot(p.form.G, p.s)
 	switch {
 	case p.stands:
 		p.stands = false
@@ -264,12 +273,18 @@ func (p *linear) next(loss float64) bool {
 		return false
 	}
 	p.v, p.try = p.try, p.v
-	p.at, p.there = p.there, p.at
 	p.loss = loss
-	p.at.Bounded(p.v, ridge)
-	p.promise, p.share, p.scale = -dot(p.at.G, p.at.S), 1, 0
+	p.form.Bounded(p.v, ridge)
+	copy(p.s, p.form.S)
+	p.promise, p.share, p.scale = -dot(p.form.G, p.s), 1, 0
+	most := 0.0 // k Σ v_c² H_cc, which vᵀHv is not above
 	for c, v := range p.v {
-		p.scale += float64(v * p.at.Times(c, p.v))
+		most += float64(float64(float64(k)*v*v) * p.form.H[c*k+c])
+	}
+	if p.promise <= p.settled*most {
+		for c, v := range p.v {
+			p.scale += float64(v * p.form.Times(c, p.v))
+		}
 	}
 	if p.step == mostSteps || p.promise <= still*p.scale {
 		return false
@@ -296,7 +311,7 @@ func (p *linear) shorten(slope float64) {
 
 // aim makes try of the share of the step.
 func (p *linear) aim() {
-	for c, s := range p.at.S {
+	for c, s := range p.s {
 		p.try[c] = max(p.v[c]+float64(p.share*s), 0)
 	}
 }

@@ -164,6 +164,8 @@ func (b *Problem) lowest(i int) float64 {
 
 func (b *Mapped) features() (u []float64, d, k int) { return b.u, len(b.rows), b.K }
 
+func (b *Mapped) valued() bool { return true }
+
 func (b *Mapped) cells() func(t *tile, i, rows, np int) {
 	maps := b.Maps()
 	values, slopes := make([]float64, together), make([]float64, together)

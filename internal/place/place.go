@@ -29,8 +29,9 @@ func Columns(ctx context.Context, m Method, d, n, k int, column func(x []float64
 	p := pool.New(0, (n+kernel.Lanes-1)/kernel.Lanes)
 	defer p.Close()
 	var next atomic.Int64
+	all := allPairs(m)
 	p.Do(p.Workers(), func(worker, piece int) {
-		t := newTile(m, (n+p.Workers()-1)/p.Workers())
+		t := newTile(m, (n+p.Workers()-1)/p.Workers(), all)
 		t.locate(ctx, func(x []float64) (int, bool) {
 			j := int(next.Add(1)) - 1
 			if j < n {

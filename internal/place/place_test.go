@@ -66,8 +66,10 @@ func newMapped(t *testing.T, p Problem) *Mapped {
 
 // alone is a tile with one column in its first lane, unless that needs no search.
 func alone(m Method, column []float64) *tile {
-	tile := newTile(m, 1)
-	tile.load(0, func(to []float64) (int, bool) { return 0, copy(to, column) > 0 }, func(int, []float64) {}, make([]float64, d), make([]float64, k))
+	tile := newTile(m, 1, allPairs(m))
+	if loaded, _ := tile.load(0, func(to []float64) (int, bool) { return 0, copy(to, column) > 0 }, func(int, []float64) {}, make([]float64, d), make([]float64, k)); loaded {
+		tile.busy = 1
+	}
 	return tile
 }
 
@@ -255,7 +257,7 @@ func TestColumns(t *testing.T) {
 	}
 	column, at := make([]float64, d), make([]float64, k)
 	for name, m := range map[string]Method{"linear": linear, "mapped": b} {
-		tile := newTile(m, 16)
+		tile := newTile(m, 16, nil)
 		if allocs := testing.AllocsPerRun(10, func() {
 			j := 0
 			tile.locate(ctx, func(to []float64) (int, bool) {

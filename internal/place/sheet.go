@@ -8,7 +8,8 @@ package place
 //
 // t_J is the threshold between levels J and J+1, ρ_J its rate, and c one of the thresholds. Where all
 // rates are one ρ, as on a regular grid, the weights are e^{h_J} e^{ρ(J-(m-1)/2)(x̃-c)}, h_J taken from the middle
-// of their range, and the second factors are powers: two exponentials a point instead of m.
+// of their range, and the second factors are powers: one exponential a point instead of m, and T and T' are ratios of
+// polynomials in it.
 
 import (
 	"math"
@@ -27,6 +28,7 @@ type Sheet struct {
 	q, y   []float64 // m
 	h      []float64 // m: e^{h_J} where the weights are powers
 	inc    []float64 // m-1
+	pairs  []float64 // 2m: e^{h_J} and e^{h_J} (q_J-q_0), where the form is powers
 }
 
 // form says how the weights of the levels at a point are made. It depends on the row alone, so that a point
@@ -36,12 +38,15 @@ type form uint8
 const (
 	exact  form = iota // by an exponential each, over the largest
 	lifted             // by powers times e^{h_J}, over the largest
-	powers             // by powers, each level counting e^{h_J} times
+	powers             // by powers, of which [kernel.PowerMean] makes T and T' at once
 )
 
 const (
 	mostPower = 300 // largest |log| of a weight that sums take as it is: no product of two overflows
 	mostLift  = 680 // likewise of one that is divided by the largest first
+	// mostGap is the largest ρ times the distance of two thresholds for which slopes are differences of moments: half-way
+	// the nearest levels have e^-14 of the weight, and 10 of the slope's digits are left.
+	mostGap = 28
 )
 
 // NewSheet makes the map onto the rising q of m levels by the m-1 thresholds cut, in squashed x,
@@ -70,8 +75,12 @@ func NewSheet(squash transport.Squash, q, cut, rate []float64) Sheet {
 	for _, h := range s.h {
 		lo, hi = min(lo, h), max(hi, h)
 	}
+	gap := 0.0
+	for J, c := range cut[1:] {
+		gap = max(gap, c-cut[J])
+	}
 	switch most := float64(farthest*max(edge, s.step)) + float64((hi-lo)/2); {
-	case most <= mostPower:
+	case most <= mostPower && float64(gap*s.step) <= mostGap:
 		s.form = powers
 	case most <= mostLift:
 		s.form = lifted
@@ -81,6 +90,11 @@ func NewSheet(squash transport.Squash, q, cut, rate []float64) Sheet {
 	for J := range s.h {
 		s.y[J] = float64(float64(J)*s.step) - edge
 		s.h[J] = elem.Exp(s.h[J] - elem.Middle(lo, hi))
+	}
+	if s.form == powers {
+		for J, h := range s.h {
+			s.pairs = append(s.pairs, h, float64(h*(q[J]-q[0])))
+		}
 	}
 	return s
 }
@@ -119,19 +133,21 @@ func (f *Sheet) At(t, slope, w []float64, r *SheetRoom) {
 	e, s, z := r.e[:n*m], r.s[:n], r.z[:n]
 	f.squash.Apply(s, w)
 	kernel.Shift(z, s, f.center)
-	weights := r.weights
-	switch f.form {
-	case exact:
-		kernel.Build(e, z, f.h, f.y)
-	case lifted:
-		kernel.BuildPower(e, z, f.y[0], f.step, m)
-		kernel.Lift(e, f.h, n)
-	case powers:
-		kernel.BuildPower(e, z, f.y[0], f.step, m)
-		weights = f.h
+	if f.form == powers {
+		kernel.Scale(z, z, f.step)
+		kernel.PowerMean(t, slope, z, f.pairs)
+		kernel.Shift(t, t, -f.q[0])
+		kernel.Scale(slope, slope, f.step)
+	} else {
+		if f.form == lifted {
+			kernel.BuildPower(e, z, f.y[0], f.step, m)
+			kernel.Lift(e, f.h, n)
+		} else {
+			kernel.Build(e, z, f.h, f.y)
+		}
+		kernel.Average(t, e, r.weights, z, f.q[0], f.inc)
+		kernel.Covariance(&kernel.Cov{Out: slope, E: e, W: r.weights, Z: z, Zeta: r.ones[:n], A: r.zeros[:n], V: f.q, Lam: r.none, Y: f.y})
 	}
-	kernel.Average(t, e, weights, z, f.q[0], f.inc)
-	kernel.Covariance(&kernel.Cov{Out: slope, E: e, W: weights, Z: z, Zeta: r.ones[:n], A: r.zeros[:n], V: f.q, Lam: r.none, Y: f.y})
 	var ends [2]float64
 	if kernel.Extent(&ends, s); ends[1] > mostSquashed {
 		copy(z, slope)
@@ -144,14 +160,18 @@ func (f *Sheet) At(t, slope, w []float64, r *SheetRoom) {
 			}
 		}
 	}
+	var size [2]float64
+	kernel.Extent(&ends, slope)
+	if kernel.Spread(&size, slope, 0); !(ends[0] >= 0 && size[1] <= math.MaxFloat64) {
+		for i, v := range slope {
+			if !(v >= 0 && v <= math.MaxFloat64) {
+				slope[i] = transport.Saturate(max(v, 0))
+			}
+		}
+	}
 	high := f.High()
-	for i, v := range slope {
-		if !(v >= 0 && v <= math.MaxFloat64) {
-			slope[i] = transport.Saturate(max(v, 0))
-		}
-		if t[i] > high {
-			t[i] = high
-		}
+	if kernel.Extent(&ends, t); ends[1] > high {
+		kernel.Confine(t, f.Low(), high)
 	}
 }
 

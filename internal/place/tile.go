@@ -22,6 +22,7 @@ import (
 const (
 	Widest   = 8 * kernel.Lanes  // columns of a tile
 	together = 32 * kernel.Lanes // cells of rows of U that go through all sums before the next do
+	kept     = 1 << 18           // products U_ic U_ib that are kept from one pass to the next, at most
 )
 
 // search is the way of a column to its coordinates.
@@ -45,11 +46,13 @@ type search interface {
 type Method interface {
 	// features returns U, d × k, in the rows that matter.
 	features() (u []float64, d, k int)
+	// valued tells whether searches ask for losses.
+	valued() bool
 	// searches returns one worker's: it returns one search after another, for as many lanes. They begin one at a
 	// time.
 	searches() func() search
 	// cells returns one worker's: for rows of t from i on, np lanes each, it fills slopes and
-	// curvatures in w, and losses, unless searches do not ask for them.
+	// curvatures in w, and losses, if searches ask for them.
 	cells() func(t *tile, i, rows, np int)
 }
 
@@ -59,19 +62,19 @@ type tile struct {
 	d, k int
 	wide int       // lanes there is room for
 	x    []float64 // d × wide: the columns, 0 where a cell is missing
-	seen []float64 // d × wide: 1, 0 where a cell is missing
+	seen []float64 // d × wide: 1, 0 where a cell is missing; nil before a column has such a cell
 	left int       // lanes that have a column with missing cells; in the others seen is 1
 
-	lanes []lane // of which the first have columns
-	// 1 for a cautious lane, else 0; and their sum.
-	caution  []float64
-	cautious float64
+	lanes    []lane // of which the first have columns
+	cautious []int  // lanes of cautious searches
 	busy     int
 
 	// Of a group of rows, np cells each:
 	w, loss, slope, curvature, expected []float64
-	pairs                               []float64 // of a group of rows: U_ic U_ib, b <= c
+	pairs                               []float64 // U_ic U_ib, b <= c, of a group of rows
+	all                                 []float64 // the same of all rows, which workers share, or nil
 	ones                                []float64
+	valued                              bool // there are losses
 	// Sums, np numbers a row, and where the lanes look:
 	v, g, h, sum []float64
 	cells        func(t *tile, i, rows, np int)
@@ -83,25 +86,56 @@ type lane struct {
 	holes  bool // some cells are missing
 }
 
-func newTile(m Method, wide int) *tile {
+// newTile makes a tile; all is that of the others on m, or nil.
+func newTile(m Method, wide int, all []float64) *tile {
 	u, d, k := m.features()
 	wide = min(kernel.Pad(wide), Widest)
 	v := func(n int) []float64 { return make([]float64, n) }
 	size, pairs := max(together, wide), k*(k+1)/2
-	t := &tile{u: u, d: d, k: k, wide: wide, x: v(d * wide), seen: v(d * wide), lanes: make([]lane, wide), caution: v(wide),
+	t := &tile{u: u, d: d, k: k, wide: wide, x: v(d * wide), lanes: make([]lane, wide), cautious: make([]int, 0, wide),
 		w: v(size), loss: v(size), slope: v(size), curvature: v(size), expected: v(size),
-		pairs: v(size / kernel.Lanes * pairs), ones: v(size / kernel.Lanes),
+		all: all, valued: m.valued(), ones: v(size / kernel.Lanes),
 		v: v(k * wide), g: v(k * wide), h: v(pairs * wide), sum: v(wide), cells: m.cells()}
+	if all == nil {
+		t.pairs = v(size / kernel.Lanes * pairs)
+	}
 	search := m.searches()
 	for l := range t.lanes {
 		t.lanes[l].search = search()
 	}
-	for _, ones := range [...][]float64{t.ones, t.seen} {
-		for i := range ones {
-			ones[i] = 1
+	fill(t.ones)
+	return t
+}
+
+func fill(ones []float64) {
+	for i := range ones {
+		ones[i] = 1
+	}
+}
+
+// allPairs returns the products of all rows, nil where they are too many to be kept.
+func allPairs(m Method) []float64 {
+	u, d, k := m.features()
+	if d*k*(k+1)/2 > kept {
+		return nil
+	}
+	pairs := make([]float64, d*k*(k+1)/2)
+	multiply(pairs, u, k)
+	return pairs
+}
+
+// multiply fills pairs with the products of some rows of U.
+func multiply(pairs, u []float64, k int) {
+	for ; len(u) > 0; u = u[k:] {
+		for c, x := range u[:k] {
+			u := u[:c+1]
+			to := pairs[:len(u)]
+			for b, v := range u {
+				to[b] = x * v
+			}
+			pairs = pairs[len(to):]
 		}
 	}
-	return t
 }
 
 // locate takes columns, as long as take has one and ctx has not ended, and gives put the
@@ -109,7 +143,10 @@ func newTile(m Method, wide int) *tile {
 func (t *tile) locate(ctx context.Context, take func(column []float64) (j int, more bool), put func(j int, v []float64), column, v []float64) {
 	for more := true; ctx.Err() == nil; {
 		for more && t.busy < t.wide {
-			more = t.load(t.busy, take, put, column, v)
+			var loaded bool
+			if loaded, more = t.load(t.busy, take, put, column, v); loaded {
+				t.busy++
+			}
 		}
 		if t.busy == 0 {
 			return
@@ -126,73 +163,93 @@ func (t *tile) locate(ctx context.Context, take func(column []float64) (j int, m
 			}
 			s.end(v)
 			put(s.column, v)
-			t.busy--
-			t.move(l, t.busy)
+			t.leave(l)
+			loaded := false
+			for more && !loaded {
+				loaded, more = t.load(l, take, put, column, v)
+			}
+			if !loaded {
+				t.busy--
+				t.move(l, t.busy)
+			}
 		}
 	}
 }
 
-// load gives lane l, the first idle one, a column, if there is one.
-func (t *tile) load(l int, take func(column []float64) (int, bool), put func(j int, v []float64), column, v []float64) bool {
+// load gives lane l, an idle one, the next column, if there is one and it is to be looked for.
+func (t *tile) load(l int, take func(column []float64) (int, bool), put func(j int, v []float64), column, v []float64) (loaded, more bool) {
 	s := &t.lanes[l]
 	j, more := take(column)
 	if !more {
-		return false
+		return false, false
 	}
 	x, search := s.begin(j, column)
 	if !search {
 		s.end(v)
 		put(j, v)
-		return true
+		return false, true
 	}
-	s.column, s.holes = j, false
+	s.column = j
 	for i, x := range x {
 		if x != x {
-			s.holes = true
-			t.seen[i*t.wide+l] = 0
+			t.hide(i, l)
 			x = 0
 		}
 		t.x[i*t.wide+l] = x
 	}
-	if s.holes {
-		t.left++
-	}
-	t.busy++
-	return true
+	return true, true
 }
 
-// move gives lane l, which has done, what lane from has, the last one.
-func (t *tile) move(l, from int) {
-	to, last := &t.lanes[l], &t.lanes[from]
-	if to.holes {
+// hide says that cell i of lane l is missing.
+func (t *tile) hide(i, l int) {
+	if t.seen == nil {
+		t.seen = make([]float64, t.d*t.wide)
+		fill(t.seen)
+	}
+	if s := &t.lanes[l]; !s.holes {
+		s.holes = true
+		t.left++
+	}
+	t.seen[i*t.wide+l] = 0
+}
+
+// leave takes the column from lane l.
+func (t *tile) leave(l int) {
+	if s := &t.lanes[l]; s.holes {
+		s.holes = false
 		t.left--
-	}
-	for i, at := 0, 0; i < t.d; i, at = i+1, at+t.wide {
-		t.x[at+l] = t.x[at+from]
-	}
-	if to.holes || last.holes {
-		for i, at := 0, 0; i < t.d; i, at = i+1, at+t.wide {
-			t.seen[at+l] = t.seen[at+from]
-			t.seen[at+from] = 1
+		for at := l; at < len(t.seen); at += t.wide {
+			t.seen[at] = 1
 		}
 	}
-	if l != from {
-		*to, *last = *last, *to
+}
+
+// move gives lane l, an idle one, what lane from has, the last one.
+func (t *tile) move(l, from int) {
+	if l == from {
+		return
 	}
-	last.holes = false
+	for at := 0; at < len(t.x); at += t.wide {
+		t.x[at+l] = t.x[at+from]
+	}
+	to, last := &t.lanes[l], &t.lanes[from]
+	*to, *last = *last, *to
+	if to.holes {
+		for at := 0; at < len(t.seen); at += t.wide {
+			t.seen[at+l], t.seen[at+from] = t.seen[at+from], 1
+		}
+	}
 }
 
 // pass fills the sums of all busy lanes; false if ctx ends.
 func (t *tile) pass(ctx context.Context) bool {
 	k, np := t.k, kernel.Pad(t.busy)
 	v, g, h, sum := t.v[:k*np], t.g[:k*np], t.h[:k*(k+1)/2*np], t.sum[:np]
-	t.cautious = 0
+	t.cautious = t.cautious[:0]
 	for l := range np {
 		s := &t.lanes[min(l, t.busy-1)]
-		t.caution[l] = 0
-		if s.cautious() {
-			t.caution[l] = 1
-			t.cautious++
+		if l < t.busy && s.cautious() {
+			t.cautious = append(t.cautious, l)
 		}
 		for c, x := range s.point() {
 			v[c*np+l] = x
@@ -218,20 +275,18 @@ func (t *tile) pass(ctx context.Context) bool {
 				}
 			}
 		}
-		at := 0
-		for r := range rows {
-			u := u[r*k : (r+1)*k]
-			for c, x := range u {
-				pairs, u := t.pairs[at:at+c+1], u[:c+1]
-				for b := range pairs {
-					pairs[b] = x * u[b]
-				}
-				at += c + 1
-			}
+		pairs := t.pairs
+		if all := k * (k + 1) / 2; t.all == nil {
+			pairs = pairs[:rows*all]
+			multiply(pairs, u, k)
+		} else {
+			pairs = t.all[i*all : (i+rows)*all]
 		}
-		kernel.AccumulateRows(sum, t.ones[:rows], t.loss[:n], rows)
+		if t.valued {
+			kernel.AccumulateRows(sum, t.ones[:rows], t.loss[:n], rows)
+		}
 		kernel.AccumulateRows(g, u, t.slope[:n], rows)
-		kernel.AccumulateRows(h, t.pairs[:at], t.curvature[:n], rows)
+		kernel.AccumulateRows(h, pairs, t.curvature[:n], rows)
 	}
 	return true
 }

@@ -18,8 +18,13 @@ type Form struct {
 
 // New returns the form that is 0 everywhere, in k unknowns.
 func New(k int) Form {
-	return Form{K: k, G: make([]float64, k), H: make([]float64, k*k), S: make([]float64, k),
-		l: make([]float64, k*k), inverse: make([]float64, k), free: make([]int, 0, k), r: make([]float64, k), x: make([]float64, k), fixed: make([]bool, k)}
+	room := make([]float64, k*(2*k+5))
+	v := func(n int) []float64 {
+		some := room[:n:n]
+		room = room[n:]
+		return some
+	}
+	return Form{K: k, G: v(k), H: v(k * k), S: v(k), l: v(k * k), inverse: v(k), r: v(k), x: v(k), free: make([]int, 0, k), fixed: make([]bool, k)}
 }
 
 // Clear makes g and H zero.
@@ -119,8 +124,8 @@ func (p *Form) Solve(b []float64) {
 }
 
 // Bounded fills S with the minimum under v+s >= 0, by a primal active set: the
-// model falls with every pivot, so s goes down wherever the loop may end. Sweeps of
-// coordinate descent come before, which find most of the set. ridge
+// model falls with every pivot, so s goes down wherever the loop may end. Before it come the set that v has already, and
+// sweeps of coordinate descent, which find most of the set. ridge
 // is a small multiple of the diagonal that dependent columns need.
 func (p *Form) Bounded(v []float64, ridge float64) {
 	k := p.K
@@ -130,6 +135,9 @@ func (p *Form) Bounded(v []float64, ridge float64) {
 		tiny = max(tiny, math.Abs(p.G[c]))
 	}
 	tiny *= 1e-12
+	if p.stays(v, ridge, 1e-3*floor) {
+		return
+	}
 	p.descend(v)
 	for c, x := range v {
 		p.fixed[c] = x+p.S[c] == 0
@@ -175,6 +183,43 @@ func (p *Form) Bounded(v []float64, ridge float64) {
 		}
 		p.fixed[free] = false
 	}
+}
+
+// stays tries the set of those v at their bound that g holds there, if there are some, and tells whether it is that of the minimum,
+// which is in S then. It does not try where the others are curved so differently that the ridge would shorten their steps,
+// which the sweeps do not feel.
+func (p *Form) stays(v []float64, ridge, floor float64) bool {
+	some := false
+	for c, x := range v {
+		p.fixed[c] = x == 0 && p.G[c] > 0
+		if p.S[c] = -p.G[c]; p.fixed[c] {
+			p.S[c], some = 0, true
+		} else if p.H[c*p.K+c] < floor { // the ridge would count
+			return false
+		}
+	}
+	if !some || !p.Factor(ridge, floor) {
+		return false
+	}
+	p.Solve(p.S)
+	for c, x := range v {
+		if !p.fixed[c] {
+			if !(x+p.S[c] >= 0) {
+				return false
+			}
+			continue
+		}
+		y, size := p.G[c], p.G[c]
+		for b, h := range p.H[c*p.K : c*p.K+p.K] {
+			part := h * p.S[b]
+			y += part
+			size += math.Abs(part)
+		}
+		if !(y >= -1e-12*size) {
+			return false
+		}
+	}
+	return true
 }
 
 // sweeps is the number of those that Bounded makes.

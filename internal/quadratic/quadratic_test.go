@@ -145,3 +145,19 @@ func TestFactor(t *testing.T) {
 		t.Error("a singular form has a factor")
 	}
 }
+
+// TestBoundedFar: an unknown takes its whole step beside one of a far larger curvature, to which the ridge is set, also where a
+// third one stays at its bound.
+func TestBoundedFar(t *testing.T) {
+	f := New(3)
+	copy(f.G, []float64{1, -3, -5e20})
+	for c, h := range []float64{1e24, 1, 1e20} {
+		f.H[c*3+c] = h
+	}
+	f.Bounded([]float64{0, 1, 1}, 1e-12)
+	for c, want := range []float64{0, 3, 5} {
+		if !(math.Abs(f.S[c]-want) <= 1e-6*want) {
+			t.Errorf("unknown %d moves by %v, want %v", c, f.S[c], want)
+		}
+	}
+}
