@@ -22,12 +22,11 @@ import (
 
 // shelf is a store in memory. It fails a test that gives a name other bytes than before.
 type shelf struct {
-	t       *testing.T
-	mu      sync.Mutex
-	blobs   map[string][]byte
-	before  map[string][]byte // all that was ever put
-	puts    int
-	keepAll bool
+	t      *testing.T
+	mu     sync.Mutex
+	blobs  map[string][]byte
+	before map[string][]byte // all that was ever put
+	puts   int
 }
 
 func newShelf(t *testing.T) *shelf {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/runs"
@@ -14,10 +15,10 @@ import (
 	"github.com/quantmf/quantmf/internal/unit"
 )
 
-// The kinds of fits: X ≈ UV, and X ≈ T(UV) with all rows in one batch.
+// The kinds of fits, those of their models: X ≈ UV, and X ≈ T(UV) with all rows in one batch.
 const (
-	NMF = 1 + iota
-	QMF
+	NMF = kinds.NMF
+	QMF = kinds.QMF
 )
 
 // Plan is what all steps of a fit know.
@@ -93,7 +94,7 @@ func (p *Plan) words() []uint64 {
 // bounds are what each of the words may at most be.
 func (c Choices) bounds() [planWords]uint64 {
 	const size, any = 1<<31 - 1, math.MaxUint64
-	return [planWords]uint64{QMF, any, size, size, size, size, 1 << 62, 1 << 62, 1, 1, 1, 1, 2 * exponents, c.Start,
+	return [planWords]uint64{uint64(QMF), any, size, size, size, size, 1 << 62, 1 << 62, 1, 1, 1, 1, 2 * exponents, c.Start,
 		size, size, size, any, size, size, c.Squash, c.Schedule, c.Start, c.Ends, c.Updates, 1, 1}
 }
 
