@@ -524,6 +524,26 @@ func TestInitFromModel(t *testing.T) {
 	}
 }
 
+// TestTinyInit: FitNMF takes an initial entry below 1e-50 among larger ones for 0, and keeps one above.
+func TestTinyInit(t *testing.T) {
+	x, u, v := near1(7, 5, 6), NewMat(5, 2), NewMat(2, 6)
+	for i := range u.Data {
+		u.Data[i] = 1
+	}
+	for i := range v.Data {
+		v.Data[i] = 1
+	}
+	u.Set(2, 1, 1e-60)
+	v.Set(0, 3, 1e-40)
+	m, err := FitNMF(t.Context(), x, 2, WithInit(u, v), WithEpochs(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.U.At(2, 1) != 0 || m.U.At(2, 0) != 1 || m.V.At(0, 3) != 1e-40 {
+		t.Errorf("the fit starts from %v and %v", m.U, m.V)
+	}
+}
+
 // TestFarGoodness: the divergence of a row has a value where UV has one far out among others near 0, and where x is near
 // 0 and UV is not.
 func TestFarGoodness(t *testing.T) {

@@ -140,13 +140,11 @@ func (f *Newton) sweepU(ws *newtonScratch, i, rows int, x []float64) {
 		kernel.DotsRows(t, f.z[k*lo:k*hi], x[rows*lo:rows*hi], rows)
 		add(g, t)
 	}
-	n := kernel.Pad(rows)
+	n := kernel.Pad(rows) // columns from rows on go through the sweeps unread
 	s.cut(k, n)
 	u := f.U[i*k : (i+rows)*k]
 	for c, scale := range f.scale {
 		b, q := s.b[c*n:(c+1)*n], s.g[c*n:(c+1)*n]
-		clear(b[rows:])
-		clear(q[rows:])
 		at := c
 		for r := range b[:rows] {
 			b[r], q[r] = float64(u[at]*scale), f.addU-g[at]

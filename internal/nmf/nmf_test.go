@@ -153,7 +153,7 @@ func TestNewtonGradient(t *testing.T) {
 	}
 }
 
-// TestDescent: the losses returned are those of the factors, and do not rise; another number of
+// TestDescent: the losses returned are those of the factors, which are not negative, and do not rise; another number of
 // workers has the same bits, and so has a method that goes on from a state.
 func TestDescent(t *testing.T) {
 	const epochs = 9
@@ -171,6 +171,11 @@ func TestDescent(t *testing.T) {
 						t.Helper()
 						if want := p.objective() / float64(p.Visible); err != nil || !(math.Abs(l.Visible-want) <= 1e-12*want) {
 							t.Fatalf("%s, loss %v: %v (%v), of the factors %v", name, loss, l.Visible, err, want)
+						}
+						for i, v := range append(append([]float64(nil), p.U...), p.V...) {
+							if !(v >= 0) {
+								t.Fatalf("%s, loss %v, hidden %v, penalty %v: number %d is %v", name, loss, hidden, penalty, i, v)
+							}
 						}
 						return l.Visible + l.Penalty
 					}

@@ -47,11 +47,11 @@ func (f *Newton) flat(v []float64) []float64 {
 	return to
 }
 
-// Points are U at y, z and the next y, d × k, which a pass starts from and leaves its own in.
+// Points returns U at y, at z and at the next y, d × k each: a pass reads them, and writes what it makes of them there.
 func (f *Newton) Points() (y, z, next []float64) { return f.U, f.zu, f.nu }
 
-// Gradient passes over the rows for the loss at their next y and that of V, and for the gradient of V there; close says that the
-// loss is taken cell by cell under an exact metric.
+// Gradient passes over the rows for the loss at the next y of U and of V, and for the gradient of V there. Where the metric is
+// exact and close is true, the loss is taken cell by cell.
 func (f *Newton) Gradient(next []float64, close bool) error {
 	f.laid(f.nv, next)
 	f.refresh()
@@ -99,19 +99,20 @@ func (f *Newton) turned() [][]float64 {
 // Turned is how many numbers Turn returns for k components.
 func Turned(k int) int { return k*k + 5*k + 2 }
 
-// Searched are what a piece of the rows adds in Search, and Passed what it adds in Gradient and Half, the losses last.
+// Searched returns what a piece of the rows adds to the sums in Search.
 func (f *Newton) Searched(piece int) [][]float64 {
 	e := &f.extra[piece]
 	return [][]float64{e.c2, e.c3, e.rho}
 }
 
+// Passed returns what a piece of the rows adds to the sums in Gradient and in Half, the losses last.
 func (f *Newton) Passed(piece int) [][]float64 {
 	p, e := &f.pieces[piece], &f.extra[piece]
 	return [][]float64{p.num, p.den, p.sum, e.h, e.size[:], p.losses}
 }
 
-// Ahead returns the losses at the next y, whose U is given where there is a penalty, of the sums of a pass that closed tells
-// was close; again says that they must be taken cell by cell.
+// Ahead returns the losses at the next y by the sums of a pass. U is given where there is a penalty. closed tells that the pass
+// took the loss cell by cell; again, that another pass must.
 func (f *Newton) Ahead(u, next []float64, closed bool) (l Losses, again bool) {
 	f.nu = u
 	f.laid(f.nv, next)
