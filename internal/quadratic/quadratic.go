@@ -211,7 +211,7 @@ func (p *Form) stays(v []float64, ridge, floor float64) bool {
 		}
 		y, size := p.G[c], p.G[c]
 		for b, h := range p.H[c*p.K : c*p.K+p.K] {
-			part := h * p.S[b]
+			part := float64(h * p.S[b])
 			y += part
 			size += math.Abs(part)
 		}
