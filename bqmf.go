@@ -576,10 +576,10 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance float64) {
 			above := -1.0 // the loss that all floors share which are below p
 			for k, low := range ws.lows {
 				if p := ws.P[j]; p < low {
-					losses[k] += f.loss.Value(x/whole, low/whole, 0) / float64(f.visible)
+					losses[k] += f.loss.Value(x/whole, low/whole, divergence.Tiny) / float64(f.visible)
 				} else {
 					if above < 0 {
-						above = f.loss.Value(x/whole, p/whole, 0) / float64(f.visible)
+						above = f.loss.Value(x/whole, p/whole, divergence.Tiny) / float64(f.visible)
 					}
 					losses[k] += above
 				}
@@ -631,7 +631,7 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance float64) {
 				for k, share := range floors {
 					ws.lows[k] = math.Inf(-1)
 					if f.loss == divergence.KL {
-						ws.lows[k] = max(f.loss.Least(), share*mean)
+						ws.lows[k] = float64(share * mean)
 					}
 				}
 				if piece%every == 0 {

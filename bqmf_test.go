@@ -184,18 +184,21 @@ func TestBQMFEdges(t *testing.T) {
 	}
 }
 
-// Hidden cells are NaN to a fit; those held out by WithValidation are known to it and
-// must not touch the model but for the choice of an epoch.
+// TestBQMFUnits: in another unit the model says the same, and its losses are in that unit.
 func TestBQMFUnits(t *testing.T) {
 	_, given := bent(25, 30, 2, 0.1, 5)
 	m := fitBQMF(t, given, 0, WithMissingValues())
 	want := m.Reconstruct()
-	for _, unit := range []float64{1e-30, 3e-7, 1, 1e30} {
+	for _, unit := range []float64{0x1p-900, 1e-30, 3e-7, 1, 1e30} {
 		scaled := given.Clone()
 		for i := range scaled.Data {
 			scaled.Data[i] *= unit
 		}
-		r := fitBQMF(t, scaled, 0, WithMissingValues()).Reconstruct()
+		in := fitBQMF(t, scaled, 0, WithMissingValues())
+		if math.Abs(in.LeaveOneOut/unit-m.LeaveOneOut) > 1e-6*m.LeaveOneOut || in.Strength != m.Strength {
+			t.Errorf("unit %g: strength %g, by leave-one-out %g, want %g, %g", unit, in.Strength, in.LeaveOneOut/unit, m.Strength, m.LeaveOneOut)
+		}
+		r := in.Reconstruct()
 		for i, v := range r.Data {
 			if math.Abs(v/unit-want.Data[i]) > 1e-6*want.Data[i] {
 				t.Fatalf("unit %g: %g, want %g", unit, v/unit, want.Data[i])
