@@ -566,7 +566,9 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance float64) {
 		lows                     [len(floors)]float64
 	}
 	work := make([]*room, f.pool.Workers())
-	base := m.post.Cells()
+	f.pool.Bind(f.ctx)
+	base := m.post.Cells(f.pool)
+	f.pool.Bind(nil)
 	whole := 0.0 // the unit of the loss, so that its squares neither overflow nor vanish
 	for _, u := range f.units {
 		whole = max(whole, u)
@@ -785,7 +787,7 @@ func (m *BQMF) eachRow(p *pool.Pool, mass bool, g func(t *curve.Table, c *poster
 		table curve.Table
 	}
 	work := make([]*room, p.Workers())
-	base := m.post.Cells()
+	base := m.post.Cells(p)
 	d := len(m.curves)
 	p.Do((d+posterior.Together-1)/posterior.Together, func(w, piece int) {
 		if work[w] == nil {
