@@ -950,7 +950,7 @@ func (m *BQMF) bounds() *config {
 }
 
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the loss
-// that was fitted. Where the fit was WithMissingValues, NaN cells are left out.
+// that was fitted. Where the fit was WithMissingValues, NaN cells are left out. Errors and cost are those of [NMF.Loss].
 func (m *BQMF) Loss(x Mat) (float64, error) {
 	return LossRows(m, x)
 }
@@ -1265,22 +1265,18 @@ func (f *file) readCurves(b *BQMF) error {
 	return nil
 }
 
-// WriteTo writes the model as a file.
+// WriteTo writes the model as a file. Errors: those of MarshalBinary, and of w.
 func (m *BQMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, m.MarshalBinary) }
 
-// ReadFrom reads a model until the end of r.
+// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
 func (m *BQMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, m.UnmarshalBinary) }
 
 // parts are the numbers of a fit under way: those of the posterior, and the unit of ρ,
 // the last movement and the mark of the first strength.
 func (f *bqmfFit) parts(fit *posterior.Fit, last []float64) []section.Part {
-	ranges := [...]section.Part{
-		section.Within(fit.U, -limit.Moment, limit.Moment), section.Within(fit.V, -limit.Moment, limit.Moment), section.Within(fit.BU, -limit.Moment, limit.Moment), section.Within(fit.BV, -limit.Moment, limit.Moment),
-		section.Within(fit.Tau, 1/limit.Moment, limit.Moment), section.Within(fit.Rho, 1/limit.Moment, limit.Moment), section.Within(fit.Alpha, 1/limit.Moment, limit.Moment),
-		section.Within(last, 0, limit.Moment),
-	}
-	u, v := fit.Last()
-	return append(ranges[:], section.Within(u, -limit.Moment, limit.Moment), section.Within(v, -limit.Moment, limit.Moment))
+	within := func(numbers []float64) section.Part { return section.Within(numbers, -limit.Moment, limit.Moment) }
+	above := func(numbers []float64) section.Part { return section.Within(numbers, 1/limit.Moment, limit.Moment) }
+	return []section.Part{within(fit.U), within(fit.V), within(fit.BU), within(fit.BV), above(fit.Tau), above(fit.Rho), above(fit.Alpha), section.Within(last, 0, limit.Moment)}
 }
 
 // checkpoint hands the state after an epoch of a run to the caller.

@@ -15,6 +15,7 @@ import (
 	"github.com/quantmf/quantmf/internal/curve"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/posterior"
@@ -522,6 +523,18 @@ func TestBQMFResume(t *testing.T) {
 		whole := fitBQMF(t, given, 5, append(opts, WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil }))...)
 		want := bqmfFile(t, whole)
 		for k, s := range states {
+			f, err := decodeSections(s, kinds.State+kinds.BQMF, []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			components, err := f.words("IDX0", 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := int(components[0])
+			if n := 20*(c+posterior.Packed(c)+1) + c*kernel.Pad(26) + 26*(posterior.Packed(c)+1) + c + 3; len(f.Payload("REAL")) != 8*n {
+				t.Errorf("state %d has %d bytes of numbers, of which it needs %d", k, len(f.Payload("REAL")), 8*n)
+			}
 			if !bytes.Equal(want, bqmfFile(t, fitBQMF(t, given, 5, append(opts, WithResume(s))...))) {
 				t.Fatalf("resumed at state %d of %d: other bits", k, len(states))
 			}

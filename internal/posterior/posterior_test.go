@@ -458,8 +458,7 @@ func TestStoppedEpoch(t *testing.T) {
 				return f
 			}
 			state := func(f *Fit) []float64 {
-				u, v := f.Last()
-				return slices.Concat([]float64{float64(f.K), f.Unit, f.Bound, f.Moved}, f.U, f.V, f.BU, f.BV, f.Tau, f.Rho, f.Alpha, u, v)
+				return slices.Concat([]float64{float64(f.K), f.Unit, f.Bound, f.Moved}, f.U, f.V, f.BU, f.BV, f.Tau, f.Rho, f.Alpha)
 			}
 			whole := start()
 			count := &ending{Context: context.Background()}
@@ -815,19 +814,6 @@ func (p *Posterior) reader() *Cells {
 	return p.Cells(workers)
 }
 
-// ends is a context that has ended after some looks.
-type ends struct {
-	context.Context
-	looks int
-}
-
-func (e *ends) Err() error {
-	if e.looks--; e.looks < 0 {
-		return context.Canceled
-	}
-	return nil
-}
-
 // TestCellsStop: a reader that is stopped while it is made leaves the rest.
 func TestCellsStop(t *testing.T) {
 	f := drawn(20, 30, 4, 0.1, 3).start(t, 4, 1)
@@ -839,7 +825,7 @@ func TestCellsStop(t *testing.T) {
 	p := f.Copy(rows, f.D)
 	whole, workers := p.reader(), pool.New(1, p.N)
 	defer workers.Close()
-	workers.Bind(&ends{t.Context(), 3})
+	workers.Bind(&ending{Context: t.Context(), last: 4})
 	c := p.Cells(workers)
 	for r := range f.K {
 		for h := range r + 1 {
