@@ -95,8 +95,8 @@ func bqmfDefaults() config {
 // an error that wraps it.
 //
 // Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)k³; at the end
-// of either strength 5k² for each cell, and 4096 (n+k) for each row. Memory beside x: dn, (d+n)k² + 16nk, and nk² + 3dn at
-// the end; a model keeps dn, and of x that is no [Mat] it makes one.
+// of either strength 5k² for each cell, and 4096 (n+k) for each row. Memory beside x: some 9dn + 1.5(d+n)k² + nk² + 16nk + 300n
+// numbers, of which the model keeps 4dn + (d+n)k²/2; of x that is no [Mat] it makes one. [MemoryOf] adds it up.
 func FitBQMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*BQMF, error) {
 	return runBQMF(ctx, x, rank, opts)
 }
@@ -808,9 +808,10 @@ func (m *BQMF) eachRow(p *pool.Pool, mass bool, g func(t *curve.Table, c *poster
 	})
 }
 
-// Reconstruct returns the conditional mean of every cell, d × n, under the loss that
-// was fitted: T_i of (UV)_ij, of what rows whose noise goes with that of row i say, of what is left of row i at samples that are alike, and of what is not known of it. Cost: 5k² flops a
-// cell, spread over GOMAXPROCS workers.
+// Reconstruct returns the conditional mean of every cell, d × n, under the loss that was fitted: T_i, averaged over
+// the normal distribution of the cell on the scale of UV. The mean of that distribution is (UV)_ij, and what
+// is added to it by rows whose noise goes with that of row i, and by what the factors leave of row i at samples that are alike.
+// Cost: 5k² flops a cell, spread over GOMAXPROCS workers.
 func (m *BQMF) Reconstruct() Mat {
 	out, _ := m.reconstruct(context.Background())
 	return out
@@ -988,8 +989,8 @@ func (m *BQMF) Transform(ctx context.Context, x Mat) (Mat, error) {
 }
 
 // Score returns the mean divergence of the observed cells of x, d × n', from what the
-// model says of them after Transform, what samples of the fit that are alike say among it. Cost and errors are those of Transform, and
-// k² flops a cell and 4096 k a column.
+// model says of them after Transform, as Reconstruct says it of those of the fit. Errors are those of Transform, and so is the cost,
+// to which k² flops a cell and 4096 k a column are added.
 func (m *BQMF) Score(ctx context.Context, x Mat) (float64, error) {
 	_, score, err := m.coordinates(ctx, x, true)
 	return score, err
