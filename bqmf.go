@@ -714,8 +714,8 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance float64) {
 			least = k
 		}
 	}
-	if m.post.Near != nil && !m.post.Near.Any() {
-		m.post.Near = nil
+	if m.post.Near != nil {
+		m.post.Near = m.post.Near.Settled()
 	}
 	if m.post.Alike != nil {
 		m.post.Alike = m.post.Alike.Settled()

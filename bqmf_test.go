@@ -772,7 +772,7 @@ func FuzzBQMFFile(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	m.post.Near = &posterior.Near{Of: make([][]posterior.Neighbour, m.post.D), Left: make([]float64, m.post.D), Z: slices.Repeat([]float64{0.5}, len(m.post.V)/m.post.K*m.post.D)}
+	m.post.Near = &posterior.Near{Of: make([][]posterior.Neighbour, m.post.D), Left: make([]float64, m.post.D), Z: slices.Repeat([][]float64{slices.Repeat([]float64{0.5}, len(m.post.V)/m.post.K)}, m.post.D)}
 	m.post.Near.Of[1] = []posterior.Neighbour{{Row: 0, Weight: 0.5}, {Row: 2, Weight: -1}}
 	for i := range m.post.Near.Left {
 		m.post.Near.Left[i] = 1
