@@ -5,13 +5,14 @@ package quantmf
 //
 //	g_i(x_ij) ~ N(u_i·v_j, 1/(τ_i ρ_j)),   v_j ~ N(0, I),   u_i ~ N(0, diag(1/α)),
 //
-// by variational Bayes (internal/posterior). The scales g_i come first, from the
-// visible values of the row alone, and the maps back, T_i, last, from leave-one-out
-// predictions (internal/curve). Rows whose noise goes together, as that of pixels that touch, also say what the others are
-// (internal/posterior, near.go), and where a row bends along the samples, as over samples of several kinds, what the factors leave of it at samples that are
-// alike says what they leave of a cell (alike.go). α takes components away that the data do not ask for, so
-// the rank is an upper bound. It is fitted for two strengths γ of that, and the one
-// whose leave-one-out predictions lose less is the model; the second is given up where it is behind.
+// by variational Bayes (internal/posterior). The scales g_i are made first, from the
+// visible values of the row alone. The maps back, T_i, are learnt last, from leave-one-out
+// predictions (internal/curve). Two corrections are added to a prediction u_i·v_j. Where the noise of two rows is correlated,
+// as that of pixels that touch, each is predicted from the residuals of the other, too (internal/posterior, near.go). Where
+// residuals of a row are alike at samples that are alike, as over samples of several kinds, a cell is predicted from those of the row's
+// residuals, too (alike.go). α takes components away that the data do not ask for, so
+// the rank is an upper bound. The model is fitted for two strengths γ of α, and the one
+// whose leave-one-out predictions have the smaller loss is returned; the second fit is given up where it is behind.
 
 import (
 	"context"
@@ -50,9 +51,8 @@ type BQMF struct {
 	Relevance []float64
 	// RowNoise (d) and SampleNoise (n): the deviation of the noise of cell (i, j), on
 	// the scale of UV, is RowNoise_i SampleNoise_j; the samples' have geometric mean 1.
-	// Near 1 a row is hardly better predicted by the factors than by its mean, though other rows may know more: a row whose noise goes
-	// with that of others is also predicted from what the factors leave of them, and one that bends along the samples from what they leave of it
-	// at samples that are alike. 0 for a constant row.
+	// A row near 1 is hardly better predicted by the factors than by its mean. Two corrections may still predict it: that from the
+	// residuals of rows whose noise is correlated with its own, and that from its own residuals at samples that are alike. 0 for a constant row.
 	RowNoise, SampleNoise []float64
 	// Strength is γ, 1 or 1/2: how far each component has a relevance of its own.
 	Strength float64
@@ -82,8 +82,8 @@ func bqmfDefaults() config {
 }
 
 // FitBQMF fits x, d features × n samples of any finite values, by T(UV) of rank at
-// most k and at most min(d,n)-1, signed factors, one increasing map T_i a feature. rank 0: min(50, d-1, n-1).
-// What the data do not ask for fades, so the rank need not be chosen.
+// most k and at most min(d,n)-1, but at least 1, signed factors, one increasing map T_i a feature. rank 0: min(50, d-1, n-1).
+// Components that the data do not ask for fade, so the rank need not be chosen.
 //
 // Defaults: KL, Frobenius where x has negative values; at most 60 epochs, ended when
 // UV moves by less than 3e-3 of itself ([WithTolerance]); no validation. The loss
