@@ -73,6 +73,7 @@ var packages = []pkg{
 		{"stretchRow", "to, v, d, x []float64", "", stretchRow},
 		{"metric", "to, r, s, v, g, q []float64, low float64", "", metric},
 		{"bounded", "x, low, q, c, inverse []float64, n, sweeps int", "", bounded},
+		{"descend", "s, a []float64, k, n, sweeps int", "", descend},
 		{"direction", "p, slope, most, b, g, root []float64, k int, longest float64", "", direction},
 		{"residual", "w, x []float64", "", residual},
 		{"exp", "to, x []float64", "", exp},

@@ -655,6 +655,23 @@ func boundedAVX512(x, low, q, c, inverse []float64, n, sweeps int)
 //go:noescape
 func boundedAVX2(x, low, q, c, inverse []float64, n, sweeps int)
 
+func descend(s, a []float64, k, n, sweeps int) {
+	switch level {
+	case cpu.AVX512:
+		descendAVX512(s, a, k, n, sweeps)
+	case cpu.AVX2:
+		descendAVX2(s, a, k, n, sweeps)
+	default:
+		descend_g(s, a, k, n, sweeps)
+	}
+}
+
+//go:noescape
+func descendAVX512(s, a []float64, k, n, sweeps int)
+
+//go:noescape
+func descendAVX2(s, a []float64, k, n, sweeps int)
+
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	switch level {
 	case cpu.AVX512:

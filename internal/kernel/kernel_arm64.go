@@ -460,6 +460,18 @@ func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 //go:noescape
 func boundedNEON(x, low, q, c, inverse []float64, n, sweeps int)
 
+func descend(s, a []float64, k, n, sweeps int) {
+	switch level {
+	case cpu.NEON:
+		descendNEON(s, a, k, n, sweeps)
+	default:
+		descend_g(s, a, k, n, sweeps)
+	}
+}
+
+//go:noescape
+func descendNEON(s, a []float64, k, n, sweeps int)
+
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	switch level {
 	case cpu.NEON:

@@ -98,6 +98,8 @@ func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 	bounded_g(x, low, q, c, inverse, n, sweeps)
 }
 
+func descend(s, a []float64, k, n, sweeps int) { descend_g(s, a, k, n, sweeps) }
+
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	direction_g(p, slope, most, b, g, root, k, longest)
 }

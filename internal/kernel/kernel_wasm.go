@@ -473,6 +473,18 @@ func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 //go:noescape
 func boundedSIMD128(x_base unsafe.Pointer, low_base unsafe.Pointer, q_base unsafe.Pointer, c_base unsafe.Pointer, inverse_base unsafe.Pointer, inverse_len int32, n int32, sweeps int32)
 
+func descend(s, a []float64, k, n, sweeps int) {
+	if level == cpu.SIMD128 {
+		descendSIMD128(place(s), place(a), int32(k), int32(n), int32(sweeps))
+		return
+	}
+	descend_g(s, a, k, n, sweeps)
+}
+
+//go:wasmimport quantmf kernel_descend
+//go:noescape
+func descendSIMD128(s_base unsafe.Pointer, a_base unsafe.Pointer, k int32, n int32, sweeps int32)
+
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	if level == cpu.SIMD128 {
 		directionSIMD128(place(p), place(slope), int32(len(slope)), place(most), place(b), place(g), place(root), int32(k), longest)

@@ -506,6 +506,33 @@ func TestVectorNewton(t *testing.T) {
 	})
 }
 
+func TestVectorColumns(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		for n := 8; n <= Wide; n += 8 {
+			for _, k := range []int{1, 2, 3, 5, 10, 13} {
+				for sweeps := 1; sweeps <= 4; sweeps += 3 {
+					r := random.Split(uint64(n), k)
+					s, a := numbers(&r, k*ColumnNumbers, false), numbers(&r, k*(k+1)/2*n, true)
+					for c := range k {
+						column := ColumnOf(s, c, n)
+						for j, v := range column.X {
+							column.Low[j], column.High[j] = v-0.3*r.Float64(), v+0.4*r.Float64()
+							column.H[j] = max(column.H[j], 0) // some of 0
+							switch {
+							case r.Float64() < 0.03:
+								column.G[j] = math.NaN()
+							case r.Float64() < 0.03:
+								column.H[j] = 1e-251
+							}
+						}
+					}
+					compare(t, "descend", func(v [][]float64) float64 { Descend(v[0], v[1], k, n, sweeps); return 0 }, s, a)
+				}
+			}
+		}
+	})
+}
+
 func TestVectorAt(t *testing.T) {
 	levels(t, func(t *testing.T) {
 		for _, k := range []int{8, 16, 24, 32, 40} {
