@@ -40,6 +40,7 @@ var packages = []pkg{
 		{"powerMean", "t, slope, z, c []float64", "", powerMean},
 		{"tops", "t, s, h, y []float64", "", tops},
 		{"rowSums", "z, e, w []float64", "", rowSums},
+		{"rowRatios", "u, e, c, z, x []float64, low float64", "", rowRatios},
 		{"moments", "mu, e, v []float64", "", moments},
 		{"gram", "g, e, v []float64, m int", "", gram},
 		{"hankel", "g, c, mu, ratio, w []float64, m int", "", hankel},

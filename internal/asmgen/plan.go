@@ -259,8 +259,25 @@ func powerMean(f *Func) {
 	})
 }
 
-func rowSums(f *Func) {
-	z, count, e, w, m := f.base("z", R5), f.length("z", R2), f.base("e", R4), f.base("w", R3), f.length("w", R1)
+func rowSums(f *Func) { f.rowSums("z", "w", nil, nil) }
+
+func rowRatios(f *Func) {
+	const z, x = R11, R12
+	low := pick(f, Vec(30), 14, 26)
+	f.base("z", z)
+	f.base("x", x)
+	f.broadcast(low, f.arg("low"))
+	f.rowSums("u", "c", []Reg{z, x}, func(sum Vec, off int) {
+		f.mul(V0, low, mem(off, z))
+		f.max(sum, sum, V0)
+		f.load(V1, mem(off, x))
+		f.div(sum, V1, sum)
+	})
+}
+
+// rowSums stores what last, if there is one, makes of the sums of a register, off bytes from the addresses.
+func (f *Func) rowSums(to, weights string, with []Reg, last func(sum Vec, off int)) {
+	z, count, e, w, m := f.base(to, R5), f.length(to, R2), f.base("e", R4), f.base(weights, R3), f.length(weights, R1)
 	const eBlock, threeBlocks, entry, wj, left = R9, R10, R8, R6, R7
 	f.shrR(count, Imm(3))
 	f.moveR(eBlock, m)
@@ -288,10 +305,15 @@ func rowSums(f *Func) {
 			f.subR(wj, Imm(8))
 		})
 		for u := range n {
-			f.halves(func(h Vec, off int) { f.store(mem(64*u+off, z), acc(u, h)) })
+			f.halves(func(h Vec, off int) {
+				if last != nil {
+					last(acc(u, h), 64*u+off)
+				}
+				f.store(mem(64*u+off, z), acc(u, h))
+			})
 			f.addR(e, eBlock)
 		}
-		f.advance(64*n, z)
+		f.advance(64*n, append(with, z)...)
 	})
 }
 

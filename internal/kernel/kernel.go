@@ -104,6 +104,12 @@ func RowSums(z, e, w []float64) {
 	rowSums(z, e[:len(z)*len(w)], w)
 }
 
+// RowRatios fills u_i = x_i / max(Σ_j E_ij c_j, low z_i), the last level first.
+func RowRatios(u, e, c, z, x []float64, low float64) {
+	_ = c[0]
+	rowRatios(u, e[:len(u)*len(c)], c, z[:len(u)], x[:len(u)], low)
+}
+
 // Moments fills mu_2j = Σ_i v_i E_ij² and, for j < m-1, mu_2j+1 = Σ_i v_i E_ij
 // E_i,j+1, m = len(mu)/2; the last is 0. On a regular grid these 2m-1 sums hold
 // the whole Gram matrix.

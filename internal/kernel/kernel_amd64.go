@@ -111,6 +111,23 @@ func rowSumsAVX512(z, e, w []float64)
 //go:noescape
 func rowSumsAVX2(z, e, w []float64)
 
+func rowRatios(u, e, c, z, x []float64, low float64) {
+	switch level {
+	case cpu.AVX512:
+		rowRatiosAVX512(u, e, c, z, x, low)
+	case cpu.AVX2:
+		rowRatiosAVX2(u, e, c, z, x, low)
+	default:
+		rowRatios_g(u, e, c, z, x, low)
+	}
+}
+
+//go:noescape
+func rowRatiosAVX512(u, e, c, z, x []float64, low float64)
+
+//go:noescape
+func rowRatiosAVX2(u, e, c, z, x []float64, low float64)
+
 func moments(mu, e, v []float64) {
 	switch level {
 	case cpu.AVX512:

@@ -81,6 +81,18 @@ func rowSums(z, e, w []float64) {
 //go:noescape
 func rowSumsNEON(z, e, w []float64)
 
+func rowRatios(u, e, c, z, x []float64, low float64) {
+	switch level {
+	case cpu.NEON:
+		rowRatiosNEON(u, e, c, z, x, low)
+	default:
+		rowRatios_g(u, e, c, z, x, low)
+	}
+}
+
+//go:noescape
+func rowRatiosNEON(u, e, c, z, x []float64, low float64)
+
 func moments(mu, e, v []float64) {
 	switch level {
 	case cpu.NEON:

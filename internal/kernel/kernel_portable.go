@@ -16,6 +16,8 @@ func tops(t, s, h, y []float64) { tops_g(t, s, h, y) }
 
 func rowSums(z, e, w []float64) { rowSums_g(z, e, w) }
 
+func rowRatios(u, e, c, z, x []float64, low float64) { rowRatios_g(u, e, c, z, x, low) }
+
 func moments(mu, e, v []float64) { moments_g(mu, e, v) }
 
 func gram(g, e, v []float64, m int) { gram_g(g, e, v, m) }

@@ -100,6 +100,18 @@ func rowSums(z, e, w []float64) {
 //go:noescape
 func rowSumsSIMD128(z_base unsafe.Pointer, z_len int32, e_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32)
 
+func rowRatios(u, e, c, z, x []float64, low float64) {
+	if level == cpu.SIMD128 {
+		rowRatiosSIMD128(place(u), int32(len(u)), place(e), place(c), int32(len(c)), place(z), place(x), low)
+		return
+	}
+	rowRatios_g(u, e, c, z, x, low)
+}
+
+//go:wasmimport quantmf kernel_rowRatios
+//go:noescape
+func rowRatiosSIMD128(u_base unsafe.Pointer, u_len int32, e_base unsafe.Pointer, c_base unsafe.Pointer, c_len int32, z_base unsafe.Pointer, x_base unsafe.Pointer, low float64)
+
 func moments(mu, e, v []float64) {
 	if level == cpu.SIMD128 {
 		momentsSIMD128(place(mu), int32(len(mu)), place(e), place(v), int32(len(v)))

@@ -171,6 +171,13 @@ func rowSums_g(z, e, w []float64) {
 	}
 }
 
+func rowRatios_g(u, e, c, z, x []float64, low float64) {
+	rowSums_g(u, e, c)
+	for i, sum := range u {
+		u[i] = x[i] / max(sum, float64(low*z[i]))
+	}
+}
+
 func moments_g(mu, e, v []float64) {
 	m := len(mu) / 2
 	for j := range m {

@@ -133,6 +133,8 @@ func TestVectorPlan(t *testing.T) {
 					compare(t, "colSums", func(v [][]float64) float64 { ColSums(v[0], v[1], v[2]); return 0 }, pos(m), pos(np*m), any(np))
 				}
 				compare(t, "rowSums", func(v [][]float64) float64 { RowSums(v[0], v[1], v[2]); return 0 }, pos(np), pos(np*m), pos(m))
+				compare(t, "rowRatios", func(v [][]float64) float64 { RowRatios(v[0], v[1], v[2], v[3], v[4], 0.3); return 0 },
+					pos(np), pos(np*m), pos(m), steep(pos(np)), pos(np))
 				compare(t, "average", func(v [][]float64) float64 { Average(v[0], v[1], v[2], v[3], 0.3, v[4]); return 0 },
 					pos(np), pos(np*m), pos(m), pos(np), any(m-1))
 				compare(t, "covariance", func(v [][]float64) float64 {
