@@ -42,6 +42,7 @@ type inflation struct {
 	wbar               []float64 // batch × np: the gradients at w, in units of the rows' losses
 	work               []crew
 	evaluates          func(worker, piece int)
+	slopes             func(slot int) []float64 // room for ∂T_i/∂w, np numbers, where it is wanted; or nil
 }
 
 // crew is the workspace of one worker: a visitor for each row of a group.
@@ -332,7 +333,11 @@ func (f *inflation) visitMaps(c *crew, from, to int) {
 	c.group.Adjoint(c.back[:len(c.slots)])
 	for k, slot := range c.slots {
 		v, wbar := &c.visitors[k], f.rowWbar(slot)
-		v.row.GradX(wbar[:f.n])
+		if f.slopes == nil {
+			v.row.GradX(wbar[:f.n])
+		} else {
+			v.row.GradXSlopes(wbar[:f.n], f.slopes(slot))
+		}
 		clear(wbar[f.n:])
 		f.stepMap(v, f.batch[slot])
 	}
@@ -361,9 +366,8 @@ func (f *inflation) fitMap(v *visitor, i int) {
 		v.q[l] *= unit
 	}
 	perCell := 1 / (f.unit(i) * unit) / float64(f.cells.rows[i])
-	for j := range v.g {
-		v.g[j] = (v.s[j] - v.g[j]) * perCell
-	}
+	kernel.Residual(v.g, v.s, f.np, 1)
+	kernel.Scale(v.g, v.g, perCell)
 }
 
 // cellUnit is the factor that brings q_i to units of the mean of x_i for its adjoint.
@@ -437,12 +441,16 @@ func (f *inflation) meanLoss() float64 {
 //	a_j = T_j^{β-2} s_j²/n_i.
 //
 // That is Fisher's scoring; the second derivative at x itself, x T^{-2} under KL, makes steps too
-// short where x is far above T. The row has taken its adjoint: v.q is in units of the row's
-// mean, and v.s is T^{β-1}, 0 in hidden cells.
+// short where x is far above T. The row has taken its adjoint: a has s_j/n_i in units of the row's
+// mean, and v.s is T^{β-1}, 0 in hidden cells, where a is 0 too.
 func (f *inflation) curvature(a []float64, v *visitor, i int) {
-	v.row.Slopes(a, v.q) // s_j/n_i
 	seen, low, unit := float64(f.cells.rows[i]), f.lowest(i), f.cellUnit(i)
 	by := seen / (f.unit(i) * unit) / unit
+	if f.loss == divergence.KL {
+		kernel.Fisher(a[:f.n], v.t, by, low)
+		clear(a[f.n:])
+		return
+	}
 	for j, s := range a[:f.n] {
 		weight := by
 		if f.loss != divergence.Frobenius {

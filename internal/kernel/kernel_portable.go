@@ -132,6 +132,8 @@ func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 	logisticBack_g(to, g, s, x, z, rate)
 }
 
+func logisticSlope(g, s []float64, c float64) { logisticSlope_g(g, s, c) }
+
 func scoreBack(g, x []float64, z *Score, mean, dot float64) { scoreBack_g(g, x, z, mean, dot) }
 
 func divide(to, a, z []float64) { divide_g(to, a, z) }
@@ -145,6 +147,8 @@ func addOuter(to, a, u []float64, x, c float64) { addOuter_g(to, a, u, x, c) }
 func weigh(to, a, z []float64) { weigh_g(to, a, z) }
 
 func ratio(num, x, t []float64, low float64) { ratio_g(num, x, t, low) }
+
+func fisher(a, t []float64, by, low float64) { fisher_g(a, t, by, low) }
 
 func ratioBack(w, r, ybar, y []float64, low float64) { ratioBack_g(w, r, ybar, y, low) }
 

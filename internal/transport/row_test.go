@@ -3,6 +3,7 @@ package transport
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/kernel"
@@ -208,7 +209,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestSlopes: a_i ∂T_i/∂x_i at the potentials and the squash of the row is what differences of T
+// TestSlopes: beside the gradient a_i ∂T_i/∂x_i at the potentials and the squash of the row is what differences of T
 // there say, for every squash, weights and hidden samples; of a row that the squash makes
 // constant it is 0.
 func TestSlopes(t *testing.T) {
@@ -233,7 +234,16 @@ func TestSlopes(t *testing.T) {
 			q[j] = float64(j) + src.Float64()
 		}
 		got := make([]float64, kernel.Pad(n))
-		r.Slopes(got, q)
+		zeta, gx, alone := make([]float64, kernel.Pad(n)), make([]float64, n), make([]float64, n)
+		for i := range zeta[:n] {
+			zeta[i] = src.Float64() - 0.5
+		}
+		r.Adjoint(Cotangent{Z: zeta, Q: q})
+		r.GradXSlopes(gx, got)
+		r.GradX(alone)
+		if !slices.Equal(gx, alone) {
+			t.Fatal("the gradient is another one with slopes beside it")
+		}
 		at := func(d float64) []float64 {
 			x := append([]float64(nil), p.X...)
 			for i := range x {
