@@ -81,6 +81,18 @@ func rowSums(z, e, w []float64) {
 //go:noescape
 func rowSumsNEON(z, e, w []float64)
 
+func rowRatios(u, e, c, z, x []float64, low float64) {
+	switch level {
+	case cpu.NEON:
+		rowRatiosNEON(u, e, c, z, x, low)
+	default:
+		rowRatios_g(u, e, c, z, x, low)
+	}
+}
+
+//go:noescape
+func rowRatiosNEON(u, e, c, z, x []float64, low float64)
+
 func moments(mu, e, v []float64) {
 	switch level {
 	case cpu.NEON:
@@ -460,6 +472,18 @@ func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 //go:noescape
 func boundedNEON(x, low, q, c, inverse []float64, n, sweeps int)
 
+func descend(s, a []float64, k, n, sweeps int) {
+	switch level {
+	case cpu.NEON:
+		descendNEON(s, a, k, n, sweeps)
+	default:
+		descend_g(s, a, k, n, sweeps)
+	}
+}
+
+//go:noescape
+func descendNEON(s, a []float64, k, n, sweeps int)
+
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	switch level {
 	case cpu.NEON:
@@ -613,6 +637,18 @@ func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 //go:noescape
 func logisticBackNEON(to, g, s, x []float64, z *Score, rate float64)
 
+func logisticSlope(g, s []float64, c float64) {
+	switch level {
+	case cpu.NEON:
+		logisticSlopeNEON(g, s, c)
+	default:
+		logisticSlope_g(g, s, c)
+	}
+}
+
+//go:noescape
+func logisticSlopeNEON(g, s []float64, c float64)
+
 func scoreBack(g, x []float64, z *Score, mean, dot float64) {
 	switch level {
 	case cpu.NEON:
@@ -696,6 +732,18 @@ func ratio(num, x, t []float64, low float64) {
 
 //go:noescape
 func ratioNEON(num, x, t []float64, low float64)
+
+func fisher(a, t []float64, by, low float64) {
+	switch level {
+	case cpu.NEON:
+		fisherNEON(a, t, by, low)
+	default:
+		fisher_g(a, t, by, low)
+	}
+}
+
+//go:noescape
+func fisherNEON(a, t []float64, by, low float64)
 
 func ratioBack(w, r, ybar, y []float64, low float64) {
 	switch level {
