@@ -262,3 +262,20 @@ func ratioAccumulateAt(f *Func) {
 	})
 	f.store(mem(0, logs), total)
 }
+
+// touch asks for the lines of both slices, 64 bytes each.
+func touch(f *Func) {
+	lines := func(slice string, numbers, shift int) {
+		at, count := f.base(slice, R4), f.length(slice, R1)
+		f.addR(count, Imm(numbers-1))
+		f.shrR(count, Imm(shift))
+		f.groups(count, []int{4, 1}, func(n int) {
+			for i := range n {
+				f.prefetch(mem(64*i, at))
+			}
+			f.advance(64*n, at)
+		})
+	}
+	lines("cols", 16, 4)
+	lines("x", 8, 3)
+}

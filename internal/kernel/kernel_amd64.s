@@ -11004,6 +11004,110 @@ next7:
 	VZEROUPPER
 	RET
 
+// func touchAVX512(cols []uint32, x []float64)
+// Requires: AVX512F, AVX512DQ, AVX512VL
+TEXT ·touchAVX512(SB), NOSPLIT, $0-48
+	MOVQ cols_base+0(FP), SI
+	MOVQ cols_len+8(FP), BX
+	ADDQ $15, BX
+	SHRQ $4, BX
+group1:
+	CMPQ BX, $4
+	JLT next2
+	PREFETCHT1 (SI)
+	PREFETCHT1 64(SI)
+	PREFETCHT1 128(SI)
+	PREFETCHT1 192(SI)
+	ADDQ $256, SI
+	SUBQ $4, BX
+	JMP group1
+next2:
+group3:
+	CMPQ BX, $1
+	JLT next4
+	PREFETCHT1 (SI)
+	ADDQ $64, SI
+	SUBQ $1, BX
+	JMP group3
+next4:
+	MOVQ x_base+24(FP), SI
+	MOVQ x_len+32(FP), BX
+	ADDQ $7, BX
+	SHRQ $3, BX
+group5:
+	CMPQ BX, $4
+	JLT next6
+	PREFETCHT1 (SI)
+	PREFETCHT1 64(SI)
+	PREFETCHT1 128(SI)
+	PREFETCHT1 192(SI)
+	ADDQ $256, SI
+	SUBQ $4, BX
+	JMP group5
+next6:
+group7:
+	CMPQ BX, $1
+	JLT next8
+	PREFETCHT1 (SI)
+	ADDQ $64, SI
+	SUBQ $1, BX
+	JMP group7
+next8:
+	VZEROUPPER
+	RET
+
+// func touchAVX2(cols []uint32, x []float64)
+// Requires: AVX2
+TEXT ·touchAVX2(SB), NOSPLIT, $0-48
+	MOVQ cols_base+0(FP), SI
+	MOVQ cols_len+8(FP), BX
+	ADDQ $15, BX
+	SHRQ $4, BX
+group1:
+	CMPQ BX, $4
+	JLT next2
+	PREFETCHT1 (SI)
+	PREFETCHT1 64(SI)
+	PREFETCHT1 128(SI)
+	PREFETCHT1 192(SI)
+	ADDQ $256, SI
+	SUBQ $4, BX
+	JMP group1
+next2:
+group3:
+	CMPQ BX, $1
+	JLT next4
+	PREFETCHT1 (SI)
+	ADDQ $64, SI
+	SUBQ $1, BX
+	JMP group3
+next4:
+	MOVQ x_base+24(FP), SI
+	MOVQ x_len+32(FP), BX
+	ADDQ $7, BX
+	SHRQ $3, BX
+group5:
+	CMPQ BX, $4
+	JLT next6
+	PREFETCHT1 (SI)
+	PREFETCHT1 64(SI)
+	PREFETCHT1 128(SI)
+	PREFETCHT1 192(SI)
+	ADDQ $256, SI
+	SUBQ $4, BX
+	JMP group5
+next6:
+group7:
+	CMPQ BX, $1
+	JLT next8
+	PREFETCHT1 (SI)
+	ADDQ $64, SI
+	SUBQ $1, BX
+	JMP group7
+next8:
+	VZEROUPPER
+	RET
+
 // func quotientAVX512(r, u, v, x []float64, stride int, low float64) float64
 // Requires: AVX512F, AVX512DQ, AVX512VL
 TEXT ·quotientAVX512(SB), NOSPLIT, $0-120
