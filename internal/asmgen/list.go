@@ -18,7 +18,7 @@ type kernel struct {
 
 // only has the sets of instructions of kernels that are not written for all. Elsewhere the loop in Go is called, which
 // for these is some smaller kernels.
-var only = map[string][]*Arch{"ratioDotsAt": {avx512}, "ratioAccumulateAt": {avx512}}
+var only = map[string][]*Arch{"ratioDotsAt": {avx512}, "ratioAccumulateAt": {avx512}, "touch": {avx512, avx2, neon}}
 
 // in tells whether the kernel is written for a set.
 func (k kernel) in(set *Arch) bool {
@@ -64,6 +64,7 @@ var packages = []pkg{
 		{"accumulateAt", "acc, u, r []float64, cols []uint32, stride int", "", accumulateAt},
 		{"ratioDotsAt", "g, r, u, v, x []float64, cols []uint32, stride int, low float64", "", ratioDotsAt},
 		{"ratioAccumulateAt", "acc, r, logs, u, v, x []float64, cols []uint32, stride int, low float64", "", ratioAccumulateAt},
+		{"touch", "cols []uint32, x []float64", "", touch},
 		{"quotient", "r, u, v, x []float64, stride int, low float64", "float64", quotients(1, false)},
 		{"quotient4", "r, u, v, x []float64, stride int, low float64", "float64", quotients(4, false)},
 		{"logSum", "r, x []float64, stride int", "float64", logSums(1)},

@@ -364,6 +364,9 @@ func RatioAccumulateAt(acc, r []float64, logs *[Lanes]float64, u, v, x []float64
 	accumulateAt(acc, u[:c], r, cols, k)
 }
 
+// Touch asks for cells of a row to be brought to the caches, where that can be asked.
+func Touch(cols []uint32, x []float64) { touch(cols, x) }
+
 // Compress takes the numbers of x that are not 0 over to vals, and their places to cols, and returns how
 // many they are. Both have room for all of x.
 func Compress(cols []uint32, vals, x []float64) int {

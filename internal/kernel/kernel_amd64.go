@@ -508,6 +508,23 @@ func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, stride in
 //go:noescape
 func ratioAccumulateAtAVX512(acc, r, logs, u, v, x []float64, cols []uint32, stride int, low float64)
 
+func touch(cols []uint32, x []float64) {
+	switch level {
+	case cpu.AVX512:
+		touchAVX512(cols, x)
+	case cpu.AVX2:
+		touchAVX2(cols, x)
+	default:
+		touch_g(cols, x)
+	}
+}
+
+//go:noescape
+func touchAVX512(cols []uint32, x []float64)
+
+//go:noescape
+func touchAVX2(cols []uint32, x []float64)
+
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
 	case cpu.AVX512:

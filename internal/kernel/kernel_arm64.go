@@ -358,6 +358,18 @@ func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, stride in
 	}
 }
 
+func touch(cols []uint32, x []float64) {
+	switch level {
+	case cpu.NEON:
+		touchNEON(cols, x)
+	default:
+		touch_g(cols, x)
+	}
+}
+
+//go:noescape
+func touchNEON(cols []uint32, x []float64)
+
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
 	case cpu.NEON:

@@ -72,6 +72,8 @@ func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, stride in
 	ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, stride, low)
 }
 
+func touch(cols []uint32, x []float64) { touch_g(cols, x) }
+
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	return quotient_g(r, u, v, x, stride, low)
 }

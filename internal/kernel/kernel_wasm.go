@@ -371,6 +371,8 @@ func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, stride in
 	ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, stride, low)
 }
 
+func touch(cols []uint32, x []float64) { touch_g(cols, x) }
+
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	if level == cpu.SIMD128 {
 		return quotientSIMD128(place(r), int32(len(r)), place(u), int32(len(u)), place(v), place(x), int32(stride), low)
