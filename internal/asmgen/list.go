@@ -57,7 +57,7 @@ var packages = []pkg{
 		{"dots4", "g, v, r []float64", "", dots4},
 		{"accumulate4", "acc, u, r []float64", "", accumulate4},
 		{"accumulateLower", "acc, u, r []float64, rows int", "", accumulateLower},
-		{"accumulateFrom", "acc, a, b, c, d []float64, wa, wb, wc, wd float64", "", accumulateFrom},
+		{"accumulateFrom", "to, from, w, r []float64, at []uint32, stride int", "", accumulateFrom},
 		{"combineAt", "w, u, v []float64, cols []uint32, stride int", "", combineAt},
 		{"dotsAt", "g, v, r []float64, cols []uint32, stride int", "", dotsAt},
 		{"accumulateAt", "acc, u, r []float64, cols []uint32, stride int", "", accumulateAt},

@@ -281,18 +281,10 @@ func AccumulateLower(acc, u, r []float64, rows int) {
 	accumulateLower(acc, u[:4*np], r[:4*np], rows)
 }
 
-// AccumulateFrom adds w_l times line at_l of r to acc, for all l in turn: lines of the length of acc, of which
-// line i begins at r_i·stride. With the bits of [Accumulate] line by line.
-func AccumulateFrom(acc, w, r []float64, stride int, at []int32) {
-	n := len(acc)
-	line := func(l int) []float64 { return r[int(at[l])*stride:][:n] }
-	l := 0
-	for ; l+4 <= len(at); l += 4 {
-		accumulateFrom(acc, line(l), line(l+1), line(l+2), line(l+3), w[l], w[l+1], w[l+2], w[l+3])
-	}
-	for ; l < len(at); l++ {
-		Accumulate(acc, w[l:l+1], line(l))
-	}
+// AccumulateFrom fills to, whole blocks, with from and adds w_l times line l of r, for all l of at in turn: lines of the length of to
+// that lie stride numbers apart. With the bits of [Accumulate] line by line. All l are below len(w) and lines of r: that is not checked.
+func AccumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
+	accumulateFrom(to, from[:len(to)], w, r, at, stride)
 }
 
 // CombineAt fills w_p = Σ_c u_c V_jc with j = cols_p, for V that lies sample by sample, a row of len(u)

@@ -399,22 +399,22 @@ func accumulateLowerAVX512(acc, u, r []float64, rows int)
 //go:noescape
 func accumulateLowerAVX2(acc, u, r []float64, rows int)
 
-func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
+func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	switch level {
 	case cpu.AVX512:
-		accumulateFromAVX512(acc, a, b, c, d, wa, wb, wc, wd)
+		accumulateFromAVX512(to, from, w, r, at, stride)
 	case cpu.AVX2:
-		accumulateFromAVX2(acc, a, b, c, d, wa, wb, wc, wd)
+		accumulateFromAVX2(to, from, w, r, at, stride)
 	default:
-		accumulateFrom_g(acc, a, b, c, d, wa, wb, wc, wd)
+		accumulateFrom_g(to, from, w, r, at, stride)
 	}
 }
 
 //go:noescape
-func accumulateFromAVX512(acc, a, b, c, d []float64, wa, wb, wc, wd float64)
+func accumulateFromAVX512(to, from, w, r []float64, at []uint32, stride int)
 
 //go:noescape
-func accumulateFromAVX2(acc, a, b, c, d []float64, wa, wb, wc, wd float64)
+func accumulateFromAVX2(to, from, w, r []float64, at []uint32, stride int)
 
 func combineAt(w, u, v []float64, cols []uint32, stride int) {
 	switch level {

@@ -284,17 +284,17 @@ func accumulateLower(acc, u, r []float64, rows int) {
 //go:noescape
 func accumulateLowerNEON(acc, u, r []float64, rows int)
 
-func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
+func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	switch level {
 	case cpu.NEON:
-		accumulateFromNEON(acc, a, b, c, d, wa, wb, wc, wd)
+		accumulateFromNEON(to, from, w, r, at, stride)
 	default:
-		accumulateFrom_g(acc, a, b, c, d, wa, wb, wc, wd)
+		accumulateFrom_g(to, from, w, r, at, stride)
 	}
 }
 
 //go:noescape
-func accumulateFromNEON(acc, a, b, c, d []float64, wa, wb, wc, wd float64)
+func accumulateFromNEON(to, from, w, r []float64, at []uint32, stride int)
 
 func combineAt(w, u, v []float64, cols []uint32, stride int) {
 	switch level {

@@ -50,8 +50,8 @@ func accumulate4(acc, u, r []float64) { accumulate4_g(acc, u, r) }
 
 func accumulateLower(acc, u, r []float64, rows int) { accumulateLower_g(acc, u, r, rows) }
 
-func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
-	accumulateFrom_g(acc, a, b, c, d, wa, wb, wc, wd)
+func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
+	accumulateFrom_g(to, from, w, r, at, stride)
 }
 
 func combineAt(w, u, v []float64, cols []uint32, stride int) { combineAt_g(w, u, v, cols, stride) }

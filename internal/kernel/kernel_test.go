@@ -303,3 +303,25 @@ func BenchmarkKernels(b *testing.B) {
 		})
 	}
 }
+
+// AccumulateFrom against Accumulate, line by line.
+func TestAccumulateFromLines(t *testing.T) {
+	r := random.Split(3, 0)
+	const n, lines, stride = 40, 9, 47
+	w, x, from := make([]float64, lines), make([]float64, lines*stride), make([]float64, n)
+	for _, v := range [][]float64{w, x, from} {
+		for i := range v {
+			v[i] = r.Float64() - 0.5
+		}
+	}
+	for _, at := range [][]uint32{nil, {5}, {8, 0, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8}} {
+		got, want := make([]float64, n), slices.Clone(from)
+		AccumulateFrom(got, from, w, x, at, stride)
+		for _, l := range at {
+			Accumulate(want, w[l:l+1], x[int(l)*stride:][:n])
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("lines %v: %v, want %v", at, got, want)
+		}
+	}
+}

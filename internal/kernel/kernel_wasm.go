@@ -303,17 +303,17 @@ func accumulateLower(acc, u, r []float64, rows int) {
 //go:noescape
 func accumulateLowerSIMD128(acc_base unsafe.Pointer, u_base unsafe.Pointer, r_base unsafe.Pointer, r_len int32, rows int32)
 
-func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
+func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	if level == cpu.SIMD128 {
-		accumulateFromSIMD128(place(acc), int32(len(acc)), place(a), place(b), place(c), place(d), wa, wb, wc, wd)
+		accumulateFromSIMD128(place(to), int32(len(to)), place(from), place(w), place(r), place(at), int32(len(at)), int32(stride))
 		return
 	}
-	accumulateFrom_g(acc, a, b, c, d, wa, wb, wc, wd)
+	accumulateFrom_g(to, from, w, r, at, stride)
 }
 
 //go:wasmimport quantmf kernel_accumulateFrom
 //go:noescape
-func accumulateFromSIMD128(acc_base unsafe.Pointer, acc_len int32, a_base unsafe.Pointer, b_base unsafe.Pointer, c_base unsafe.Pointer, d_base unsafe.Pointer, wa float64, wb float64, wc float64, wd float64)
+func accumulateFromSIMD128(to_base unsafe.Pointer, to_len int32, from_base unsafe.Pointer, w_base unsafe.Pointer, r_base unsafe.Pointer, at_base unsafe.Pointer, at_len int32, stride int32)
 
 func combineAt(w, u, v []float64, cols []uint32, stride int) {
 	if level == cpu.SIMD128 {
