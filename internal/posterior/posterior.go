@@ -379,8 +379,9 @@ func (s *weights) gather(b []float64, l *List, sum, moments []float64, stride in
 }
 
 const (
-	panelWidth = 32 // numbers
-	panelLeast = 2  // times that a line is read, on average, below which a panel is not worth it
+	panelWidth = 32      // the least numbers of a line in a panel
+	panelCache = 1 << 13 // numbers of a panel of more than these
+	panelLeast = 2       // times that a line is read, on average, below which a panel is not worth it
 )
 
 // gather fills sum with Σ w_l B_l over all lines, in pieces as [Fit.sum] has them, and to with the sums over what each of the lists sees.
@@ -391,7 +392,8 @@ func (f *Fit) gather(to []float64, lists []List, sum, moments []float64, s *weig
 	for i := range lists {
 		reads += len(lists[i].At)
 	}
-	if reads < panelLeast*lines {
+	width := max(panelCache/lines&^(panelWidth-1), panelWidth)
+	if reads < panelLeast*lines || width >= pp {
 		clear(sum)
 		f.sum(sum, moments, lines, func(l int) float64 { return s.plain[l] })
 		f.pool.Do(len(lists), func(_, i int) {
@@ -401,22 +403,22 @@ func (f *Fit) gather(to []float64, lists []List, sum, moments []float64, s *weig
 		})
 		return
 	}
-	panels, count := (pp+panelWidth-1)/panelWidth, pieces(lines)
+	panels, count := (pp+width-1)/width, pieces(lines)
 	cuts := (f.pool.Workers() + panels - 1) / panels // of the lists, where panels are few
 	f.pool.Do(panels*cuts, func(w, piece int) {
-		from := piece / cuts * panelWidth
-		n := min(panelWidth, pp-from)
-		panel := slices.Grow(f.work[w].panel[:0], lines*n)[:lines*n]
-		f.work[w].panel = panel
+		from := piece / cuts * width
+		n := min(width, pp-from)
+		room := slices.Grow(f.work[w].panel[:0], (lines+2)*n)[:(lines+2)*n]
+		f.work[w].panel = room
+		all, part, panel := room[:n], room[n:2*n], room[2*n:]
 		for l := range lines {
 			copy(panel[l*n:(l+1)*n], moments[l*pp+from:])
 		}
-		var room, part [panelWidth]float64
-		all := room[:n]
+		clear(all)
 		for c := range count {
 			first, last := pool.Cut(lines, count, c)
-			kernel.AccumulateFrom(part[:n], s.none[:n], s.plain, panel, s.all[first:last], n)
-			add(all, part[:n])
+			kernel.AccumulateFrom(part, s.none[:n], s.plain, panel, s.all[first:last], n)
+			add(all, part)
 		}
 		if piece%cuts == 0 {
 			copy(sum[from:], all)
