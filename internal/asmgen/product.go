@@ -355,3 +355,52 @@ func accumulateFrom(f *Func) {
 		f.advance(64*n, to, from, r)
 	})
 }
+
+// triangle calls text for the registers of the blocks up to the diagonal of each of some rows, with how far from the start of the row they are:
+// matrix is at the start of a row, and packed where the row begins in a packed matrix. begin is written before each row.
+func (f *Func) triangle(matrix, packed, rows Reg, begin func(), text func(at Reg, off int)) {
+	const row, done, at, left = R9, R2, R6, R8
+	f.stride(row)
+	f.zeroR(done)
+	f.groups(rows, []int{1}, func(int) {
+		begin()
+		f.zeroR(at)
+		f.moveR(left, done)
+		f.shrR(left, Imm(3))
+		f.incR(left)
+		f.loop(left, func() {
+			f.halves(func(_ Vec, off int) { text(at, off) })
+			f.advance(64, at)
+		})
+		f.incR(done)
+		f.moveR(left, done)
+		f.shlR(left, Imm(3))
+		f.addR(packed, left)
+		f.addR(matrix, row)
+	})
+}
+
+func unpack(f *Func) {
+	to, from, rows := f.base("to", R5), f.base("from", R4), f.value("rows", R1)
+	f.broadcast(V2, f.arg("c"))
+	f.triangle(to, from, rows, func() {}, func(at Reg, off int) {
+		f.mul(V0, V2, mem(off, from, at.times(1)))
+		f.store(mem(off, to, at.times(1)), V0)
+	})
+}
+
+func packOuter(f *Func) {
+	to, a, z, rows := f.base("to", R5), f.base("a", R4), f.base("z", R3), f.value("rows", R1)
+	const zr = R7
+	f.moveR(zr, z)
+	f.broadcast(V2, f.arg("c"))
+	f.triangle(a, to, rows, func() {
+		f.broadcast(V3, mem(0, zr))
+		f.advance(8, zr)
+	}, func(at Reg, off int) {
+		f.mul(V0, V3, mem(off, z, at.times(1)))
+		f.sub(V0, V0, mem(off, a, at.times(1)))
+		f.mul(V0, V0, V2)
+		f.store(mem(off, to, at.times(1)), V0)
+	})
+}

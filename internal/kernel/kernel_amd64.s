@@ -9080,6 +9080,160 @@ next20:
 	VZEROUPPER
 	RET
 
+// func unpackAVX512(to, from []float64, rows, stride int, c float64)
+// Requires: AVX512F, AVX512DQ, AVX512VL
+TEXT ·unpackAVX512(SB), NOSPLIT, $0-72
+	MOVQ to_base+0(FP), DI
+	MOVQ from_base+24(FP), SI
+	MOVQ rows+48(FP), BX
+	VBROADCASTSD c+64(FP), Z2
+	MOVQ stride+56(FP), R11
+	SHLQ $3, R11
+	XORQ CX, CX
+group1:
+	CMPQ BX, $1
+	JLT next2
+	XORQ R8, R8
+	MOVQ CX, R10
+	SHRQ $3, R10
+	INCQ R10
+inner3:
+	VMULPD (SI)(R8*1), Z2, Z0
+	VMOVUPD Z0, (DI)(R8*1)
+	ADDQ $64, R8
+	DECQ R10
+	JNE inner3
+	INCQ CX
+	MOVQ CX, R10
+	SHLQ $3, R10
+	ADDQ R10, SI
+	ADDQ R11, DI
+	SUBQ $1, BX
+	JMP group1
+next2:
+	VZEROUPPER
+	RET
+
+// func unpackAVX2(to, from []float64, rows, stride int, c float64)
+// Requires: AVX2
+TEXT ·unpackAVX2(SB), NOSPLIT, $0-72
+	MOVQ to_base+0(FP), DI
+	MOVQ from_base+24(FP), SI
+	MOVQ rows+48(FP), BX
+	VBROADCASTSD c+64(FP), Y2
+	MOVQ stride+56(FP), R11
+	SHLQ $3, R11
+	XORQ CX, CX
+group1:
+	CMPQ BX, $1
+	JLT next2
+	XORQ R8, R8
+	MOVQ CX, R10
+	SHRQ $3, R10
+	INCQ R10
+inner3:
+	VMULPD (SI)(R8*1), Y2, Y0
+	VMOVUPD Y0, (DI)(R8*1)
+	VMULPD 32(SI)(R8*1), Y2, Y0
+	VMOVUPD Y0, 32(DI)(R8*1)
+	ADDQ $64, R8
+	DECQ R10
+	JNE inner3
+	INCQ CX
+	MOVQ CX, R10
+	SHLQ $3, R10
+	ADDQ R10, SI
+	ADDQ R11, DI
+	SUBQ $1, BX
+	JMP group1
+next2:
+	VZEROUPPER
+	RET
+
+// func packOuterAVX512(to, a, z []float64, rows, stride int, c float64)
+// Requires: AVX512F, AVX512DQ, AVX512VL
+TEXT ·packOuterAVX512(SB), NOSPLIT, $0-96
+	MOVQ to_base+0(FP), DI
+	MOVQ a_base+24(FP), SI
+	MOVQ z_base+48(FP), DX
+	MOVQ rows+72(FP), BX
+	MOVQ DX, R9
+	VBROADCASTSD c+88(FP), Z2
+	MOVQ stride+80(FP), R11
+	SHLQ $3, R11
+	XORQ CX, CX
+group1:
+	CMPQ BX, $1
+	JLT next2
+	VBROADCASTSD (R9), Z3
+	ADDQ $8, R9
+	XORQ R8, R8
+	MOVQ CX, R10
+	SHRQ $3, R10
+	INCQ R10
+inner3:
+	VMULPD (DX)(R8*1), Z3, Z0
+	VSUBPD (SI)(R8*1), Z0, Z0
+	VMULPD Z2, Z0, Z0
+	VMOVUPD Z0, (DI)(R8*1)
+	ADDQ $64, R8
+	DECQ R10
+	JNE inner3
+	INCQ CX
+	MOVQ CX, R10
+	SHLQ $3, R10
+	ADDQ R10, DI
+	ADDQ R11, SI
+	SUBQ $1, BX
+	JMP group1
+next2:
+	VZEROUPPER
+	RET
+
+// func packOuterAVX2(to, a, z []float64, rows, stride int, c float64)
+// Requires: AVX2
+TEXT ·packOuterAVX2(SB), NOSPLIT, $0-96
+	MOVQ to_base+0(FP), DI
+	MOVQ a_base+24(FP), SI
+	MOVQ z_base+48(FP), DX
+	MOVQ rows+72(FP), BX
+	MOVQ DX, R9
+	VBROADCASTSD c+88(FP), Y2
+	MOVQ stride+80(FP), R11
+	SHLQ $3, R11
+	XORQ CX, CX
+group1:
+	CMPQ BX, $1
+	JLT next2
+	VBROADCASTSD (R9), Y3
+	ADDQ $8, R9
+	XORQ R8, R8
+	MOVQ CX, R10
+	SHRQ $3, R10
+	INCQ R10
+inner3:
+	VMULPD (DX)(R8*1), Y3, Y0
+	VSUBPD (SI)(R8*1), Y0, Y0
+	VMULPD Y2, Y0, Y0
+	VMOVUPD Y0, (DI)(R8*1)
+	VMULPD 32(DX)(R8*1), Y3, Y0
+	VSUBPD 32(SI)(R8*1), Y0, Y0
+	VMULPD Y2, Y0, Y0
+	VMOVUPD Y0, 32(DI)(R8*1)
+	ADDQ $64, R8
+	DECQ R10
+	JNE inner3
+	INCQ CX
+	MOVQ CX, R10
+	SHLQ $3, R10
+	ADDQ R10, DI
+	ADDQ R11, SI
+	SUBQ $1, BX
+	JMP group1
+next2:
+	VZEROUPPER
+	RET
+
 // func combineAtAVX512(w, u, v []float64, cols []uint32, stride int)
 // Requires: AVX512F, AVX512DQ, AVX512VL
 TEXT ·combineAtAVX512(SB), NOSPLIT, $0-104
@@ -16272,85 +16426,6 @@ tail2:
 	VMASKMOVPD (SI), Y15, Y0
 	VMASKMOVPD (DX), Y15, Y1
 	VMULPD Y1, Y0, Y0
-	VMASKMOVPD Y0, Y15, (DI)
-done3:
-	VZEROUPPER
-	RET
-
-// func addOuterAVX512(to, a, u []float64, x, c float64)
-// Requires: AVX512F, AVX512DQ, AVX512VL
-TEXT ·addOuterAVX512(SB), NOSPLIT, $0-88
-	MOVQ to_base+0(FP), DI
-	MOVQ a_base+24(FP), SI
-	MOVQ u_base+48(FP), DX
-	MOVQ to_len+8(FP), CX
-	VBROADCASTSD x+72(FP), Z8
-	VBROADCASTSD c+80(FP), Z9
-loop1:
-	CMPQ CX, $8
-	JLT tail2
-	VMOVUPD (SI), Z0
-	VMOVUPD (DX), Z1
-	VMULPD Z8, Z1, Z1
-	VSUBPD Z0, Z1, Z0
-	VMULPD Z9, Z0, Z0
-	VMOVUPD Z0, (DI)
-	ADDQ $64, DI
-	ADDQ $64, SI
-	ADDQ $64, DX
-	SUBQ $8, CX
-	JMP loop1
-tail2:
-	TESTQ CX, CX
-	JEQ done3
-	MOVL $1, AX
-	SHLL CX, AX
-	DECL AX
-	KMOVB AX, K7
-	VMOVUPD.Z (SI), K7, Z0
-	VMOVUPD.Z (DX), K7, Z1
-	VMULPD Z8, Z1, Z1
-	VSUBPD Z0, Z1, Z0
-	VMULPD Z9, Z0, Z0
-	VMOVUPD Z0, K7, (DI)
-done3:
-	VZEROUPPER
-	RET
-
-// func addOuterAVX2(to, a, u []float64, x, c float64)
-// Requires: AVX2
-TEXT ·addOuterAVX2(SB), NOSPLIT, $0-88
-	MOVQ to_base+0(FP), DI
-	MOVQ a_base+24(FP), SI
-	MOVQ u_base+48(FP), DX
-	MOVQ to_len+8(FP), CX
-	VBROADCASTSD x+72(FP), Y8
-	VBROADCASTSD c+80(FP), Y9
-loop1:
-	CMPQ CX, $4
-	JLT tail2
-	VMOVUPD (SI), Y0
-	VMOVUPD (DX), Y1
-	VMULPD Y8, Y1, Y1
-	VSUBPD Y0, Y1, Y0
-	VMULPD Y9, Y0, Y0
-	VMOVUPD Y0, (DI)
-	ADDQ $32, DI
-	ADDQ $32, SI
-	ADDQ $32, DX
-	SUBQ $4, CX
-	JMP loop1
-tail2:
-	TESTQ CX, CX
-	JEQ done3
-	LEAQ window<>(SB), AX
-	NEGQ CX
-	VMOVUPD 64(AX)(CX*8), Y15
-	VMASKMOVPD (SI), Y15, Y0
-	VMASKMOVPD (DX), Y15, Y1
-	VMULPD Y8, Y1, Y1
-	VSUBPD Y0, Y1, Y0
-	VMULPD Y9, Y0, Y0
 	VMASKMOVPD Y0, Y15, (DI)
 done3:
 	VZEROUPPER

@@ -296,6 +296,30 @@ func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 //go:noescape
 func accumulateFromNEON(to, from, w, r []float64, at []uint32, stride int)
 
+func unpack(to, from []float64, rows, stride int, c float64) {
+	switch level {
+	case cpu.NEON:
+		unpackNEON(to, from, rows, stride, c)
+	default:
+		unpack_g(to, from, rows, stride, c)
+	}
+}
+
+//go:noescape
+func unpackNEON(to, from []float64, rows, stride int, c float64)
+
+func packOuter(to, a, z []float64, rows, stride int, c float64) {
+	switch level {
+	case cpu.NEON:
+		packOuterNEON(to, a, z, rows, stride, c)
+	default:
+		packOuter_g(to, a, z, rows, stride, c)
+	}
+}
+
+//go:noescape
+func packOuterNEON(to, a, z []float64, rows, stride int, c float64)
+
 func combineAt(w, u, v []float64, cols []uint32, stride int) {
 	switch level {
 	case cpu.NEON:
@@ -660,18 +684,6 @@ func multiply(to, a, b []float64) {
 
 //go:noescape
 func multiplyNEON(to, a, b []float64)
-
-func addOuter(to, a, u []float64, x, c float64) {
-	switch level {
-	case cpu.NEON:
-		addOuterNEON(to, a, u, x, c)
-	default:
-		addOuter_g(to, a, u, x, c)
-	}
-}
-
-//go:noescape
-func addOuterNEON(to, a, u []float64, x, c float64)
 
 func weigh(to, a, z []float64) {
 	switch level {

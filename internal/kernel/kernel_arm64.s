@@ -6061,6 +6061,113 @@ next18:
 next14:
 	RET
 
+// func unpackNEON(to, from []float64, rows, stride int, c float64)
+TEXT ·unpackNEON(SB), NOSPLIT, $0-72
+	MOVD to_base+0(FP), R5
+	MOVD from_base+24(FP), R4
+	MOVD rows+48(FP), R1
+	MOVD c+64(FP), R19
+	VDUP R19, V2.D2
+	MOVD stride+56(FP), R9
+	LSL $3, R9, R9
+	MOVD ZR, R2
+group1:
+	CMP $1, R1
+	BLT next2
+	MOVD ZR, R6
+	MOVD R2, R8
+	LSR $3, R8, R8
+	ADD $1, R8, R8
+inner3:
+	ADD R6, R4, R13
+	FMOVQ (R13), F28
+	WORD $0x6e7cdc40 // FMUL V0.2D, V2.2D, V28.2D
+	ADD R6, R5, R15
+	FMOVQ F0, (R15)
+	FMOVQ 16(R13), F28
+	WORD $0x6e7cdc40 // FMUL V0.2D, V2.2D, V28.2D
+	FMOVQ F0, 16(R15)
+	FMOVQ 32(R13), F28
+	WORD $0x6e7cdc40 // FMUL V0.2D, V2.2D, V28.2D
+	FMOVQ F0, 32(R15)
+	FMOVQ 48(R13), F28
+	WORD $0x6e7cdc40 // FMUL V0.2D, V2.2D, V28.2D
+	FMOVQ F0, 48(R15)
+	ADD $64, R6, R6
+	SUBS $1, R8, R8
+	BNE inner3
+	ADD $1, R2, R2
+	MOVD R2, R8
+	LSL $3, R8, R8
+	ADD R8, R4, R4
+	ADD R9, R5, R5
+	SUBS $1, R1, R1
+	B group1
+next2:
+	RET
+
+// func packOuterNEON(to, a, z []float64, rows, stride int, c float64)
+TEXT ·packOuterNEON(SB), NOSPLIT, $0-96
+	MOVD to_base+0(FP), R5
+	MOVD a_base+24(FP), R4
+	MOVD z_base+48(FP), R3
+	MOVD rows+72(FP), R1
+	MOVD R3, R7
+	MOVD c+88(FP), R19
+	VDUP R19, V2.D2
+	MOVD stride+80(FP), R9
+	LSL $3, R9, R9
+	MOVD ZR, R2
+group1:
+	CMP $1, R1
+	BLT next2
+	VLD1R (R7), [V3.D2]
+	ADD $8, R7, R7
+	MOVD ZR, R6
+	MOVD R2, R8
+	LSR $3, R8, R8
+	ADD $1, R8, R8
+inner3:
+	ADD R6, R3, R13
+	FMOVQ (R13), F28
+	WORD $0x6e7cdc60 // FMUL V0.2D, V3.2D, V28.2D
+	ADD R6, R4, R15
+	FMOVQ (R15), F28
+	WORD $0x4efcd400 // FSUB V0.2D, V0.2D, V28.2D
+	WORD $0x6e62dc00 // FMUL V0.2D, V0.2D, V2.2D
+	ADD R6, R5, R16
+	FMOVQ F0, (R16)
+	FMOVQ 16(R13), F28
+	WORD $0x6e7cdc60 // FMUL V0.2D, V3.2D, V28.2D
+	FMOVQ 16(R15), F28
+	WORD $0x4efcd400 // FSUB V0.2D, V0.2D, V28.2D
+	WORD $0x6e62dc00 // FMUL V0.2D, V0.2D, V2.2D
+	FMOVQ F0, 16(R16)
+	FMOVQ 32(R13), F28
+	WORD $0x6e7cdc60 // FMUL V0.2D, V3.2D, V28.2D
+	FMOVQ 32(R15), F28
+	WORD $0x4efcd400 // FSUB V0.2D, V0.2D, V28.2D
+	WORD $0x6e62dc00 // FMUL V0.2D, V0.2D, V2.2D
+	FMOVQ F0, 32(R16)
+	FMOVQ 48(R13), F28
+	WORD $0x6e7cdc60 // FMUL V0.2D, V3.2D, V28.2D
+	FMOVQ 48(R15), F28
+	WORD $0x4efcd400 // FSUB V0.2D, V0.2D, V28.2D
+	WORD $0x6e62dc00 // FMUL V0.2D, V0.2D, V2.2D
+	FMOVQ F0, 48(R16)
+	ADD $64, R6, R6
+	SUBS $1, R8, R8
+	BNE inner3
+	ADD $1, R2, R2
+	MOVD R2, R8
+	LSL $3, R8, R8
+	ADD R8, R5, R5
+	ADD R9, R4, R4
+	SUBS $1, R1, R1
+	B group1
+next2:
+	RET
+
 // func combineAtNEON(w, u, v []float64, cols []uint32, stride int)
 TEXT ·combineAtNEON(SB), NOSPLIT, $0-104
 	MOVD w_base+0(FP), R5
@@ -11477,75 +11584,6 @@ tail2:
 	FMOVD (R4), F0
 	FMOVD (R3), F1
 	WORD $0x6e61dc00 // FMUL V0.2D, V0.2D, V1.2D
-	FMOVD F0, (R5)
-done3:
-	RET
-
-// func addOuterNEON(to, a, u []float64, x, c float64)
-TEXT ·addOuterNEON(SB), NOSPLIT, $0-88
-	MOVD to_base+0(FP), R5
-	MOVD a_base+24(FP), R4
-	MOVD u_base+48(FP), R3
-	MOVD to_len+8(FP), R2
-	MOVD x+72(FP), R19
-	VDUP R19, V24.D2
-	MOVD c+80(FP), R19
-	VDUP R19, V25.D2
-many4:
-	CMP $8, R2
-	BLT few5
-	FMOVQ (R4), F0
-	FMOVQ 16(R4), F4
-	FMOVQ 32(R4), F8
-	FMOVQ 48(R4), F12
-	FMOVQ (R3), F1
-	FMOVQ 16(R3), F5
-	FMOVQ 32(R3), F9
-	FMOVQ 48(R3), F13
-	WORD $0x6e78dc21 // FMUL V1.2D, V1.2D, V24.2D
-	WORD $0x6e78dca5 // FMUL V5.2D, V5.2D, V24.2D
-	WORD $0x6e78dd29 // FMUL V9.2D, V9.2D, V24.2D
-	WORD $0x6e78ddad // FMUL V13.2D, V13.2D, V24.2D
-	WORD $0x4ee0d420 // FSUB V0.2D, V1.2D, V0.2D
-	WORD $0x4ee4d4a4 // FSUB V4.2D, V5.2D, V4.2D
-	WORD $0x4ee8d528 // FSUB V8.2D, V9.2D, V8.2D
-	WORD $0x4eecd5ac // FSUB V12.2D, V13.2D, V12.2D
-	WORD $0x6e79dc00 // FMUL V0.2D, V0.2D, V25.2D
-	WORD $0x6e79dc84 // FMUL V4.2D, V4.2D, V25.2D
-	WORD $0x6e79dd08 // FMUL V8.2D, V8.2D, V25.2D
-	WORD $0x6e79dd8c // FMUL V12.2D, V12.2D, V25.2D
-	FMOVQ F0, (R5)
-	FMOVQ F4, 16(R5)
-	FMOVQ F8, 32(R5)
-	FMOVQ F12, 48(R5)
-	ADD $64, R5, R5
-	ADD $64, R4, R4
-	ADD $64, R3, R3
-	SUBS $8, R2, R2
-	B many4
-few5:
-loop1:
-	CMP $2, R2
-	BLT tail2
-	FMOVQ (R4), F0
-	FMOVQ (R3), F1
-	WORD $0x6e78dc21 // FMUL V1.2D, V1.2D, V24.2D
-	WORD $0x4ee0d420 // FSUB V0.2D, V1.2D, V0.2D
-	WORD $0x6e79dc00 // FMUL V0.2D, V0.2D, V25.2D
-	FMOVQ F0, (R5)
-	ADD $16, R5, R5
-	ADD $16, R4, R4
-	ADD $16, R3, R3
-	SUBS $2, R2, R2
-	B loop1
-tail2:
-	CMP $0, R2
-	BEQ done3
-	FMOVD (R4), F0
-	FMOVD (R3), F1
-	WORD $0x6e78dc21 // FMUL V1.2D, V1.2D, V24.2D
-	WORD $0x4ee0d420 // FSUB V0.2D, V1.2D, V0.2D
-	WORD $0x6e79dc00 // FMUL V0.2D, V0.2D, V25.2D
 	FMOVD F0, (R5)
 done3:
 	RET

@@ -199,6 +199,29 @@ func accumulateFrom_g(to, from, w, r []float64, at []uint32, stride int) {
 	}
 }
 
+// Rows of a packed lower triangle begin one after another, of a matrix stride numbers apart; whole blocks are read and written.
+
+func unpack_g(to, from []float64, rows, stride int, c float64) {
+	for r := range rows {
+		n := r&^(Lanes-1) + Lanes
+		row := to[r*stride:][:n]
+		for i, v := range from[r*(r+1)/2:][:n] {
+			row[i] = v * c
+		}
+	}
+}
+
+func packOuter_g(to, a, z []float64, rows, stride int, c float64) {
+	for r := range rows {
+		n := r&^(Lanes-1) + Lanes
+		x, row, line := z[r], a[r*stride:][:n], z[:n]
+		b := to[r*(r+1)/2:][:n]
+		for i := range b {
+			b[i] = (float64(x*line[i]) - row[i]) * c
+		}
+	}
+}
+
 // The ratio of x to a product and their divergence, see [QuotientRows]. Differences of
 // a sample's rows are added first, then these block by block.
 

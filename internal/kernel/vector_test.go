@@ -234,6 +234,9 @@ func TestVectorProduct(t *testing.T) {
 					}
 				}
 				if k > 0 && k <= np {
+					size := k * (k + 1) / 2
+					compare(t, "unpack", func(v [][]float64) float64 { Unpack(v[0], v[1], k, np, 0.7); return 0 }, any(k*np), any(Pad(size)))
+					compare(t, "packOuter", func(v [][]float64) float64 { PackOuter(v[0], v[1], v[2], k, np, -1.4); return 0 }, any(size), any(k*np), any(np))
 					compare(t, "accumulateLower", func(v [][]float64) float64 { AccumulateLower(v[0], v[1], v[2], k); return 0 }, any(k*np), any(4*np), any(4*np))
 				}
 				compare(t, "dots", func(v [][]float64) float64 { Dots(v[0], v[1], v[2]); return 0 }, any(k), any(k*np), any(np))
@@ -293,7 +296,6 @@ func TestVectorElementary(t *testing.T) {
 			compare(t, "scale", func(v [][]float64) float64 { Scale(v[0], v[1], -0.3); return 0 }, y, x)
 			compare(t, "scale in place", func(v [][]float64) float64 { Scale(v[0], v[0], -0.3); return 0 }, y)
 			compare(t, "multiply", func(v [][]float64) float64 { Multiply(v[0], v[1], v[2]); return 0 }, pos, y, x)
-			compare(t, "addOuter", func(v [][]float64) float64 { AddOuter(v[0], v[1], v[2], 0.7, -1.4); return 0 }, pos, y, x)
 			compare(t, "potential", func(v [][]float64) float64 { Potential(v[0], v[1], v[2], 0.3, -0.1, 7); return 0 }, y, x, pos)
 			compare(t, "divide in place", func(v [][]float64) float64 { Divide(v[0], v[0], v[1]); return 0 }, y, pos)
 			compare(t, "ratio", func(v [][]float64) float64 { Ratio(v[0], v[1], v[2], 1e-3); return 0 }, y, pos, x)

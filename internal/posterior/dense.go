@@ -29,13 +29,9 @@ func newSystem(k int) system {
 
 // load fills A with a packed matrix times scale.
 func (s *system) load(b []float64, scale float64) {
-	at, off := 0, scale/root2
-	for r := range s.k {
-		row := s.a[r*s.kp:][:r+1]
-		kernel.Scale(row[:r], b[at:], off)
-		at += r
-		row[r] = b[at] * scale
-		at++
+	kernel.Unpack(s.a, b, s.k, s.kp, scale/root2)
+	for c := range s.k {
+		s.a[c*s.kp+c] = diagonal(b, c) * scale
 	}
 }
 
@@ -112,13 +108,10 @@ func (s *system) solve() (logDet float64) {
 
 // pack fills b with zzᵀ + A⁻¹ after solve.
 func (s *system) pack(b []float64) {
-	at, z := 0, s.border()
-	for r, x := range z {
-		row := s.a[r*s.kp:]
-		kernel.AddOuter(b[at:at+r], row, z, x, root2)
-		at += r
-		b[at] = float64(x*x) - row[r]
-		at++
+	z := s.a[s.k*s.kp:]
+	kernel.PackOuter(b, s.a, z, s.k, s.kp, root2)
+	for c, x := range z[:s.k] {
+		b[c*(c+1)/2+c] = float64(x*x) - s.a[c*s.kp+c]
 	}
 }
 
