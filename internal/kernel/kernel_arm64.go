@@ -296,17 +296,41 @@ func accumulateLower(acc, u, r []float64, rows int) {
 //go:noescape
 func accumulateLowerNEON(acc, u, r []float64, rows int)
 
-func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
+func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	switch level {
 	case cpu.NEON:
-		accumulateFromNEON(acc, a, b, c, d, wa, wb, wc, wd)
+		accumulateFromNEON(to, from, w, r, at, stride)
 	default:
-		accumulateFrom_g(acc, a, b, c, d, wa, wb, wc, wd)
+		accumulateFrom_g(to, from, w, r, at, stride)
 	}
 }
 
 //go:noescape
-func accumulateFromNEON(acc, a, b, c, d []float64, wa, wb, wc, wd float64)
+func accumulateFromNEON(to, from, w, r []float64, at []uint32, stride int)
+
+func unpack(to, from []float64, rows, stride int, c float64) {
+	switch level {
+	case cpu.NEON:
+		unpackNEON(to, from, rows, stride, c)
+	default:
+		unpack_g(to, from, rows, stride, c)
+	}
+}
+
+//go:noescape
+func unpackNEON(to, from []float64, rows, stride int, c float64)
+
+func packOuter(to, a, z []float64, rows, stride int, c float64) {
+	switch level {
+	case cpu.NEON:
+		packOuterNEON(to, a, z, rows, stride, c)
+	default:
+		packOuter_g(to, a, z, rows, stride, c)
+	}
+}
+
+//go:noescape
+func packOuterNEON(to, a, z []float64, rows, stride int, c float64)
 
 func combineAt(w, u, v []float64, cols []uint32, stride int) {
 	switch level {
@@ -708,18 +732,6 @@ func multiply(to, a, b []float64) {
 
 //go:noescape
 func multiplyNEON(to, a, b []float64)
-
-func addOuter(to, a, u []float64, x, c float64) {
-	switch level {
-	case cpu.NEON:
-		addOuterNEON(to, a, u, x, c)
-	default:
-		addOuter_g(to, a, u, x, c)
-	}
-}
-
-//go:noescape
-func addOuterNEON(to, a, u []float64, x, c float64)
 
 func weigh(to, a, z []float64) {
 	switch level {
