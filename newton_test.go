@@ -330,7 +330,7 @@ func (b *wholeNMF) run(u, v Mat, warm, epochs int) (Mat, Mat, []float64) {
 	return u, v, history
 }
 
-// led is the v of eight epochs over the rows that lead, alone.
+// led is the v of ten epochs over the rows that lead, alone.
 func (b *wholeNMF) led(u, v Mat) Mat {
 	some, us := NewMat(len(b.leads), v.Cols), NewMat(len(b.leads), v.Rows)
 	for r, i := range b.leads {
@@ -338,7 +338,7 @@ func (b *wholeNMF) led(u, v Mat) Mat {
 		copy(us.Row(r), u.Row(i))
 	}
 	alone := &wholeNMF{x: some, loss: b.loss, exact: true, visible: float64(len(some.Data))}
-	_, v, _ = alone.run(us, v, 0, 8)
+	_, v, _ = alone.run(us, v, 0, 10)
 	return v
 }
 

@@ -2,11 +2,11 @@ package nmf
 
 // This file holds how the first epoch of Frobenius' loss begins where few rows of X have most of Σ X², as counts have it: the
 // loss is theirs, almost. Some epochs go over these rows alone, X being the matrix of them, and lead to the V that the half of U
-// of all rows then is made for, in place of the half of V. They cost at most an epoch over all rows. Should the loss be above that
+// of all rows then is made for, in place of the half of V. They cost at most a quarter more than an epoch over all rows. Should the loss be above that
 // of the start, the epoch is made anew, without them.
 
 const (
-	leadEpochs = 8
+	leadEpochs = 10
 	leadRows   = 16  // for each component, at most
 	leastLead  = 4   // for each component, at least: V is a fit of k numbers to each column of them
 	leadCost   = 8   // and at most one in so many

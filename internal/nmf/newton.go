@@ -215,7 +215,7 @@ func (s *strip) cut(k, n int) {
 // NewNewton returns Newton's method for a problem.
 func NewNewton(p Problem) *Newton {
 	n := &Newton{exact: p.Loss == divergence.Frobenius && !p.Partial, momentum: momentum{tau: []float64{1}}}
-	n.set(p)
+	n.set(p, First(p.Loss, p.Partial, p.Penalty) > 0)
 	n.apart = p.Partial || n.powers()
 	n.directs, n.searches, n.moves, n.halves, n.gradients = n.direct, n.searchV, n.moveV, n.halfU, n.gradient
 	if n.exact {
@@ -270,7 +270,7 @@ func (f *Newton) take() {
 	f.zu, f.nu = v(d*k), v(d*k)
 	f.scale, f.sumU, f.sumV, f.sumZ = v(k), v(k), v(k), v(k)
 	f.metric = metric{floor: v(k), c: v(k * k), diag: v(k), inverse: v(k)}
-	f.slopes, f.most, f.shareU, f.shareV = v(np), v(np), v(d), v(np)
+	f.slopes, f.most, f.shareV = v(np), v(np), v(np)
 	f.extra, f.room = make([]newtonPart, len(f.pieces)), make([]newtonScratch, f.Pool.Workers())
 	f.cols = min(Chunks, np/kernel.Lanes)
 	for i := range f.pieces {
@@ -290,7 +290,7 @@ func (f *Newton) take() {
 		group = f.rowsTogether()
 		wide = max(wide, k*group)
 	} else {
-		f.z2 = v(k * np)
+		f.z2, f.shareU = v(k*np), v(d)
 	}
 	rows, tile := group*k, Group*f.tiles.width
 	for i := range f.room {
