@@ -270,6 +270,7 @@ func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 		} else {
 			f.gauss = gauss.NewSteps(d, rank, f.np, s.batchRows, p.Workers())
 		}
+		f.slopes = f.gauss.Curvature
 		return f
 	}
 	f.logU, f.momU = make([]float64, d*rank), adam.NewMoment(d*rank)

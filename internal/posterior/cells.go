@@ -348,6 +348,7 @@ func (p *Posterior) Left(i int) float64 {
 type Placer struct {
 	p          *Posterior
 	all        []float64 // packed Σ_i τ_i B_i
+	weights    weights
 	gram, back []float64
 	rhs, v     []float64
 	ws         system // holds -C and v
@@ -357,6 +358,7 @@ type Placer struct {
 func (p *Posterior) Placer() *Placer {
 	pp := Packed(p.K)
 	s := &Placer{p: p, all: make([]float64, pp)}
+	s.weights.fill(p.Tau, pp)
 	var w [1]float64
 	for i := range p.D {
 		w[0] = p.Tau[i]
@@ -368,7 +370,7 @@ func (p *Posterior) Placer() *Placer {
 // Share returns another for another worker.
 func (s *Placer) Share() *Placer {
 	k := s.p.K
-	return &Placer{p: s.p, all: s.all, gram: make([]float64, Packed(k)), back: make([]float64, Packed(k)), rhs: make([]float64, k), v: make([]float64, k), ws: newSystem(k)}
+	return &Placer{p: s.p, all: s.all, weights: s.weights, gram: make([]float64, Packed(k)), back: make([]float64, Packed(k)), rhs: make([]float64, k), v: make([]float64, k), ws: newSystem(k)}
 }
 
 // placeSteps is how often ρ and v of a new column are updated in turn.
@@ -390,7 +392,7 @@ func (s *Placer) Place(y []float64) (v []float64, rho float64) {
 	clear(s.rhs)
 	for i, t := range y {
 		if (t == t) == l.Seen {
-			l.At = append(l.At, int32(i))
+			l.At = append(l.At, uint32(i))
 		}
 		if t == t {
 			a := p.Tau[i] * t
@@ -400,8 +402,7 @@ func (s *Placer) Place(y []float64) (v []float64, rho float64) {
 			}
 		}
 	}
-	whole(s.gram, &l, s.all)
-	gather(s.gram, &l, p.Tau, p.BU, pp)
+	s.weights.gather(s.gram, &l, s.all, p.BU, pp)
 	rho = 1
 	at := s.ws.border()
 	for step := range placeSteps {

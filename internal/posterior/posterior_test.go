@@ -836,3 +836,43 @@ func TestCellsStop(t *testing.T) {
 		}
 	}
 }
+
+// Sums over what each line sees, against sums number by number: with few holes and many, by any number of workers with the same bits.
+func TestGather(t *testing.T) {
+	for _, hidden := range []float64{0, 0.01, 0.2, 0.8} {
+		for _, k := range []int{1, 7, 12} {
+			q := drawn(90, 70, 3, hidden, 5)
+			var first []float64
+			for _, workers := range []int{1, 3, 9} {
+				p := pool.New(workers, workers)
+				x, np := q.data(), kernel.Pad(q.n)
+				s := svd.NewSubspace(q.d, q.n, k, 6, 4, func(_, i int) []float64 { return x.Y[i*np : (i+1)*np] }, p)
+				f := New(context.Background(), x, k, 1, s, p)
+				f.tau.fill(f.Tau, f.pp)
+				for i := range f.grams {
+					f.grams[i] = math.NaN()
+				}
+				f.gather(f.grams, f.Cols, f.sumU, f.BU, &f.tau)
+				p.Close()
+				for j := range q.n {
+					for c := range f.pp {
+						want, all := 0.0, 0.0
+						for i := range q.d {
+							b := f.Tau[i] * f.BU[i*f.pp+c]
+							if all += b; q.seen[i*q.n+j] {
+								want += b
+							}
+						}
+						near(t, "sum over what a column sees", f.gram(j)[c], want, 1e-12*(1+math.Abs(all))*float64(q.d))
+						near(t, "sum over all", f.sumU[c], all, 1e-12*(1+math.Abs(all))*float64(q.d))
+					}
+				}
+				if first == nil {
+					first = append(slices.Clone(f.sumU), f.grams...)
+				} else if !slices.Equal(first, append(slices.Clone(f.sumU), f.grams...)) {
+					t.Fatalf("%d workers: other bits", workers)
+				}
+			}
+		}
+	}
+}

@@ -27,6 +27,7 @@ const (
 	PhaseHalfClose
 	PhaseAgainClose
 	PhaseSearch
+	PhaseLead
 )
 
 // Round is where a fit stands before the steps of a round.
@@ -102,7 +103,7 @@ func decodeRound(f *section.File, p *Plan, number int) (*Round, error) {
 	}
 	epochs, last := uint64(p.Epochs), PhaseOver
 	if p.newton() {
-		last = PhaseSearch
+		last = PhaseLead
 	}
 	for i, most := range []uint64{uint64(last), 1, epochs, epochs, 1, epochs, epochs} {
 		if st[i] > most {
