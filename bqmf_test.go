@@ -345,7 +345,7 @@ func TestBQMFCancel(t *testing.T) {
 		}
 		// Each row or sample that is left of the loop under way looks once, and the loops behind it find
 		// the end at their first look; that of the scales gives each row its mean.
-		most := 20 + n
+		most := 20 + max(d, n)
 		if ctx.last <= d {
 			most += d
 		}
