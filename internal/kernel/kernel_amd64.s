@@ -8596,6 +8596,41 @@ group1:
 group3:
 	CMPQ R10, $8
 	JLT next4
+	CMPQ R10, $24
+	JLT near5
+	MOVL 64(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	PREFETCHT0 64(SI)(R12*1)
+	MOVL 68(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	PREFETCHT0 64(SI)(R13*1)
+	MOVL 72(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	PREFETCHT0 64(SI)(R12*1)
+	MOVL 76(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	PREFETCHT0 64(SI)(R13*1)
+	MOVL 80(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	PREFETCHT0 64(SI)(R12*1)
+	MOVL 84(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	PREFETCHT0 64(SI)(R13*1)
+	MOVL 88(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	PREFETCHT0 64(SI)(R12*1)
+	MOVL 92(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	PREFETCHT0 64(SI)(R13*1)
+near5:
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VMULPD (SI)(R12*1), Z4, Z8
@@ -8664,9 +8699,9 @@ group3:
 	SUBQ $8, R10
 	JMP group3
 next4:
-group5:
+group6:
 	CMPQ R10, $1
-	JLT next6
+	JLT next7
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VMULPD (SI)(R12*1), Z4, Z8
@@ -8684,23 +8719,50 @@ group5:
 	ADDQ $8, R8
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group5
-next6:
+	JMP group6
+next7:
 	ADDQ $128, DX
 	ADDQ $128, SI
 	SUBQ $2, BX
 	JMP group1
 next2:
-group7:
+group8:
 	CMPQ BX, $1
-	JLT next8
+	JLT next9
 	VMOVUPD (DX), Z4
 	MOVQ DI, R8
 	MOVQ cols_base+72(FP), R9
 	MOVQ cols_len+80(FP), R10
-group9:
+group10:
 	CMPQ R10, $8
-	JLT next10
+	JLT next11
+	CMPQ R10, $24
+	JLT near12
+	MOVL 64(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	MOVL 68(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	MOVL 72(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	MOVL 76(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	MOVL 80(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	MOVL 84(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	MOVL 88(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	MOVL 92(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+near12:
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VMULPD (SI)(R12*1), Z4, Z8
@@ -8751,11 +8813,11 @@ group9:
 	ADDQ $64, R8
 	ADDQ $32, R9
 	SUBQ $8, R10
-	JMP group9
-next10:
-group11:
+	JMP group10
+next11:
+group13:
 	CMPQ R10, $1
-	JLT next12
+	JLT next14
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VMULPD (SI)(R12*1), Z4, Z8
@@ -8771,13 +8833,13 @@ group11:
 	ADDQ $8, R8
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group11
-next12:
+	JMP group13
+next14:
 	ADDQ $64, DX
 	ADDQ $64, SI
 	SUBQ $1, BX
-	JMP group7
-next8:
+	JMP group8
+next9:
 	VZEROUPPER
 	RET
 
@@ -8982,6 +9044,17 @@ group1:
 group3:
 	CMPQ R10, $4
 	JLT next4
+	CMPQ R10, $20
+	JLT near5
+	MOVL 64(R9), R12
+	IMULQ R11, R12
+	MOVL 68(R9), R13
+	IMULQ R11, R13
+	MOVL 72(R9), R12
+	IMULQ R11, R12
+	MOVL 76(R9), R13
+	IMULQ R11, R13
+near5:
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -9015,9 +9088,9 @@ group3:
 	SUBQ $4, R10
 	JMP group3
 next4:
-group5:
+group6:
 	CMPQ R10, $2
-	JLT next6
+	JLT next7
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -9035,11 +9108,11 @@ group5:
 	ADDQ $16, R8
 	ADDQ $8, R9
 	SUBQ $2, R10
-	JMP group5
-next6:
-group7:
+	JMP group6
+next7:
+group8:
 	CMPQ R10, $1
-	JLT next8
+	JLT next9
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -9050,8 +9123,8 @@ group7:
 	ADDQ $8, R8
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group7
-next8:
+	JMP group8
+next9:
 	VADDPD Z10, Z8, Z8
 	VADDPD (DI), Z8, Z8
 	VMOVUPD Z8, (DI)
@@ -9063,17 +9136,28 @@ next8:
 	SUBQ $2, BX
 	JMP group1
 next2:
-group9:
+group10:
 	CMPQ BX, $1
-	JLT next10
+	JLT next11
 	VPXORQ Z8, Z8, Z8
 	VPXORQ Z9, Z9, Z9
 	MOVQ r_base+48(FP), R8
 	MOVQ cols_base+72(FP), R9
 	MOVQ cols_len+80(FP), R10
-group11:
+group12:
 	CMPQ R10, $4
-	JLT next12
+	JLT next13
+	CMPQ R10, $20
+	JLT near14
+	MOVL 64(R9), R12
+	IMULQ R11, R12
+	MOVL 68(R9), R13
+	IMULQ R11, R13
+	MOVL 72(R9), R12
+	IMULQ R11, R12
+	MOVL 76(R9), R13
+	IMULQ R11, R13
+near14:
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -9097,11 +9181,11 @@ group11:
 	ADDQ $32, R8
 	ADDQ $16, R9
 	SUBQ $4, R10
-	JMP group11
-next12:
-group13:
+	JMP group12
+next13:
+group15:
 	CMPQ R10, $2
-	JLT next14
+	JLT next16
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -9115,11 +9199,11 @@ group13:
 	ADDQ $16, R8
 	ADDQ $8, R9
 	SUBQ $2, R10
-	JMP group13
-next14:
-group15:
+	JMP group15
+next16:
+group17:
 	CMPQ R10, $1
-	JLT next16
+	JLT next18
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -9128,16 +9212,16 @@ group15:
 	ADDQ $8, R8
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group15
-next16:
+	JMP group17
+next18:
 	VADDPD Z9, Z8, Z8
 	VADDPD (DI), Z8, Z8
 	VMOVUPD Z8, (DI)
 	ADDQ $64, DI
 	ADDQ $64, SI
 	SUBQ $1, BX
-	JMP group9
-next10:
+	JMP group10
+next11:
 	VZEROUPPER
 	RET
 
@@ -9399,6 +9483,25 @@ group1:
 group3:
 	CMPQ R10, $4
 	JLT next4
+	CMPQ R10, $20
+	JLT near5
+	MOVL 64(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	PREFETCHT0 64(SI)(R12*1)
+	MOVL 68(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	PREFETCHT0 64(SI)(R13*1)
+	MOVL 72(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	PREFETCHT0 64(SI)(R12*1)
+	MOVL 76(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	PREFETCHT0 64(SI)(R13*1)
+near5:
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -9440,9 +9543,9 @@ group3:
 	SUBQ $4, R10
 	JMP group3
 next4:
-group5:
+group6:
 	CMPQ R10, $1
-	JLT next6
+	JLT next7
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -9455,23 +9558,38 @@ group5:
 	ADDQ $8, R8
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group5
-next6:
+	JMP group6
+next7:
 	ADDQ $128, DX
 	ADDQ $128, SI
 	SUBQ $2, BX
 	JMP group1
 next2:
-group7:
+group8:
 	CMPQ BX, $1
-	JLT next8
+	JLT next9
 	VMOVUPD (DX), Z8
 	MOVQ r_base+48(FP), R8
 	MOVQ cols_base+72(FP), R9
 	MOVQ cols_len+80(FP), R10
-group9:
+group10:
 	CMPQ R10, $4
-	JLT next10
+	JLT next11
+	CMPQ R10, $20
+	JLT near12
+	MOVL 64(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	MOVL 68(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	MOVL 72(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	MOVL 76(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+near12:
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -9499,11 +9617,11 @@ group9:
 	ADDQ $32, R8
 	ADDQ $16, R9
 	SUBQ $4, R10
-	JMP group9
-next10:
-group11:
+	JMP group10
+next11:
+group13:
 	CMPQ R10, $1
-	JLT next12
+	JLT next14
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -9513,13 +9631,13 @@ group11:
 	ADDQ $8, R8
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group11
-next12:
+	JMP group13
+next14:
 	ADDQ $64, DX
 	ADDQ $64, SI
 	SUBQ $1, BX
-	JMP group7
-next8:
+	JMP group8
+next9:
 	VZEROUPPER
 	RET
 
