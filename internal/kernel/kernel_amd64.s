@@ -9565,6 +9565,41 @@ group1:
 group3:
 	CMPQ R10, $8
 	JLT next4
+	CMPQ R10, $24
+	JLT near5
+	MOVL 64(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	PREFETCHT0 64(SI)(R12*1)
+	MOVL 68(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	PREFETCHT0 64(SI)(R13*1)
+	MOVL 72(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	PREFETCHT0 64(SI)(R12*1)
+	MOVL 76(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	PREFETCHT0 64(SI)(R13*1)
+	MOVL 80(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	PREFETCHT0 64(SI)(R12*1)
+	MOVL 84(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	PREFETCHT0 64(SI)(R13*1)
+	MOVL 88(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	PREFETCHT0 64(SI)(R12*1)
+	MOVL 92(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	PREFETCHT0 64(SI)(R13*1)
+near5:
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VMULPD (SI)(R12*1), Z4, Z8
@@ -9633,9 +9668,9 @@ group3:
 	SUBQ $8, R10
 	JMP group3
 next4:
-group5:
+group6:
 	CMPQ R10, $1
-	JLT next6
+	JLT next7
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VMULPD (SI)(R12*1), Z4, Z8
@@ -9653,23 +9688,50 @@ group5:
 	ADDQ $8, R8
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group5
-next6:
+	JMP group6
+next7:
 	ADDQ $128, DX
 	ADDQ $128, SI
 	SUBQ $2, BX
 	JMP group1
 next2:
-group7:
+group8:
 	CMPQ BX, $1
-	JLT next8
+	JLT next9
 	VMOVUPD (DX), Z4
 	MOVQ DI, R8
 	MOVQ cols_base+72(FP), R9
 	MOVQ cols_len+80(FP), R10
-group9:
+group10:
 	CMPQ R10, $8
-	JLT next10
+	JLT next11
+	CMPQ R10, $24
+	JLT near12
+	MOVL 64(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	MOVL 68(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	MOVL 72(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	MOVL 76(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	MOVL 80(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	MOVL 84(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	MOVL 88(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	MOVL 92(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+near12:
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VMULPD (SI)(R12*1), Z4, Z8
@@ -9720,11 +9782,11 @@ group9:
 	ADDQ $64, R8
 	ADDQ $32, R9
 	SUBQ $8, R10
-	JMP group9
-next10:
-group11:
+	JMP group10
+next11:
+group13:
 	CMPQ R10, $1
-	JLT next12
+	JLT next14
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VMULPD (SI)(R12*1), Z4, Z8
@@ -9740,13 +9802,13 @@ group11:
 	ADDQ $8, R8
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group11
-next12:
+	JMP group13
+next14:
 	ADDQ $64, DX
 	ADDQ $64, SI
 	SUBQ $1, BX
-	JMP group7
-next8:
+	JMP group8
+next9:
 	VZEROUPPER
 	RET
 
@@ -9951,6 +10013,17 @@ group1:
 group3:
 	CMPQ R10, $4
 	JLT next4
+	CMPQ R10, $20
+	JLT near5
+	MOVL 64(R9), R12
+	IMULQ R11, R12
+	MOVL 68(R9), R13
+	IMULQ R11, R13
+	MOVL 72(R9), R12
+	IMULQ R11, R12
+	MOVL 76(R9), R13
+	IMULQ R11, R13
+near5:
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -9984,9 +10057,9 @@ group3:
 	SUBQ $4, R10
 	JMP group3
 next4:
-group5:
+group6:
 	CMPQ R10, $2
-	JLT next6
+	JLT next7
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -10004,11 +10077,11 @@ group5:
 	ADDQ $16, R8
 	ADDQ $8, R9
 	SUBQ $2, R10
-	JMP group5
-next6:
-group7:
+	JMP group6
+next7:
+group8:
 	CMPQ R10, $1
-	JLT next8
+	JLT next9
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -10019,8 +10092,8 @@ group7:
 	ADDQ $8, R8
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group7
-next8:
+	JMP group8
+next9:
 	VADDPD Z10, Z8, Z8
 	VADDPD (DI), Z8, Z8
 	VMOVUPD Z8, (DI)
@@ -10032,17 +10105,28 @@ next8:
 	SUBQ $2, BX
 	JMP group1
 next2:
-group9:
+group10:
 	CMPQ BX, $1
-	JLT next10
+	JLT next11
 	VPXORQ Z8, Z8, Z8
 	VPXORQ Z9, Z9, Z9
 	MOVQ r_base+48(FP), R8
 	MOVQ cols_base+72(FP), R9
 	MOVQ cols_len+80(FP), R10
-group11:
+group12:
 	CMPQ R10, $4
-	JLT next12
+	JLT next13
+	CMPQ R10, $20
+	JLT near14
+	MOVL 64(R9), R12
+	IMULQ R11, R12
+	MOVL 68(R9), R13
+	IMULQ R11, R13
+	MOVL 72(R9), R12
+	IMULQ R11, R12
+	MOVL 76(R9), R13
+	IMULQ R11, R13
+near14:
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -10066,11 +10150,11 @@ group11:
 	ADDQ $32, R8
 	ADDQ $16, R9
 	SUBQ $4, R10
-	JMP group11
-next12:
-group13:
+	JMP group12
+next13:
+group15:
 	CMPQ R10, $2
-	JLT next14
+	JLT next16
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -10084,11 +10168,11 @@ group13:
 	ADDQ $16, R8
 	ADDQ $8, R9
 	SUBQ $2, R10
-	JMP group13
-next14:
-group15:
+	JMP group15
+next16:
+group17:
 	CMPQ R10, $1
-	JLT next16
+	JLT next18
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -10097,16 +10181,16 @@ group15:
 	ADDQ $8, R8
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group15
-next16:
+	JMP group17
+next18:
 	VADDPD Z9, Z8, Z8
 	VADDPD (DI), Z8, Z8
 	VMOVUPD Z8, (DI)
 	ADDQ $64, DI
 	ADDQ $64, SI
 	SUBQ $1, BX
-	JMP group9
-next10:
+	JMP group10
+next11:
 	VZEROUPPER
 	RET
 
@@ -10368,6 +10452,25 @@ group1:
 group3:
 	CMPQ R10, $4
 	JLT next4
+	CMPQ R10, $20
+	JLT near5
+	MOVL 64(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	PREFETCHT0 64(SI)(R12*1)
+	MOVL 68(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	PREFETCHT0 64(SI)(R13*1)
+	MOVL 72(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	PREFETCHT0 64(SI)(R12*1)
+	MOVL 76(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	PREFETCHT0 64(SI)(R13*1)
+near5:
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -10409,9 +10512,9 @@ group3:
 	SUBQ $4, R10
 	JMP group3
 next4:
-group5:
+group6:
 	CMPQ R10, $1
-	JLT next6
+	JLT next7
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -10424,23 +10527,38 @@ group5:
 	ADDQ $8, R8
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group5
-next6:
+	JMP group6
+next7:
 	ADDQ $128, DX
 	ADDQ $128, SI
 	SUBQ $2, BX
 	JMP group1
 next2:
-group7:
+group8:
 	CMPQ BX, $1
-	JLT next8
+	JLT next9
 	VMOVUPD (DX), Z8
 	MOVQ r_base+48(FP), R8
 	MOVQ cols_base+72(FP), R9
 	MOVQ cols_len+80(FP), R10
-group9:
+group10:
 	CMPQ R10, $4
-	JLT next10
+	JLT next11
+	CMPQ R10, $20
+	JLT near12
+	MOVL 64(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	MOVL 68(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	MOVL 72(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	MOVL 76(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+near12:
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -10468,11 +10586,11 @@ group9:
 	ADDQ $32, R8
 	ADDQ $16, R9
 	SUBQ $4, R10
-	JMP group9
-next10:
-group11:
+	JMP group10
+next11:
+group13:
 	CMPQ R10, $1
-	JLT next12
+	JLT next14
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Z0
@@ -10482,13 +10600,13 @@ group11:
 	ADDQ $8, R8
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group11
-next12:
+	JMP group13
+next14:
 	ADDQ $64, DX
 	ADDQ $64, SI
 	SUBQ $1, BX
-	JMP group7
-next8:
+	JMP group8
+next9:
 	VZEROUPPER
 	RET
 
