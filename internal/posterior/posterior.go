@@ -835,26 +835,30 @@ func (f *Fit) turn() (change float64) {
 	return change
 }
 
-// rotate takes the second moments of lines from B to R B Rᵀ.
+// rotate takes the second moments of lines from B to R B Rᵀ, of which the lower triangle is made.
 func (f *Fit) rotate(moments []float64, lines int, r []float64) {
 	k, kp := f.K, f.kp
-	rk, rt := square(r, k, kp), transposed(r, k, kp)
+	fours := (k + 3) &^ 3
+	rt := append(transposed(r, k, kp), make([]float64, (fours-k)*kp)...)
 	room := make([][]float64, len(f.work))
 	f.pool.Do(lines, func(w, l int) {
 		if f.stopped() {
 			return
 		}
 		if room[w] == nil {
-			room[w] = make([]float64, 2*k*kp+k*k)
+			room[w] = make([]float64, (fours+k)*kp+k*k)
 		}
-		a, half, tight := room[w][:k*kp], room[w][k*kp:2*k*kp], room[w][2*k*kp:]
+		half, a, tight := room[w][:fours*kp], room[w][fours*kp:(fours+k)*kp], room[w][(fours+k)*kp:]
 		b := moments[l*f.pp : (l+1)*f.pp]
 		f.unpack(a, b, 1)
-		kernel.CombineRows(half, rk, a, k)
 		for c := range k {
-			copy(tight[c*k:(c+1)*k], half[c*kp:])
+			copy(tight[c*k:(c+1)*k], a[c*kp:])
 		}
-		kernel.CombineRows(a, tight, rt, k)
+		kernel.CombineRows(half[:k*kp], tight, rt[:k*kp], k) // B Rᵀ
+		clear(a)
+		for h := 0; h < fours; h += 4 {
+			kernel.AccumulateLower(a, half[h*kp:(h+4)*kp], rt[h*kp:(h+4)*kp], k)
+		}
 		f.pack(b, a)
 	})
 }
