@@ -380,7 +380,7 @@ func (s *weights) gather(b []float64, l *List, sum, moments []float64, stride in
 
 const (
 	panelWidth = 32      // the least numbers of a line in a panel
-	panelCache = 1 << 13 // numbers of a panel of more than these
+	panelCache = 1 << 14 // numbers of a panel of more than these
 	panelLeast = 2       // times that a line is read, on average, below which a panel is not worth it
 )
 
