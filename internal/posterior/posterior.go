@@ -156,6 +156,7 @@ type Fit struct {
 	grams      []float64 // N × Packed(K): Σ_i τ_i B_i of what a column sees, then its new B_j, and after a step of V the old ones
 	parts      [][]float64
 	sumU, sumV []float64 // packed
+	sizes      []float64 // K: the diagonal of Σ_i B_i
 	squares    []float64 // Pad(N)
 	work       []*scratch
 	tau, rho   weights
@@ -244,7 +245,7 @@ func (f *Fit) room() {
 	k := f.K
 	f.lastU, f.lastV = make([]float64, f.D*k), make([]float64, k*f.np)
 	f.rhs, f.scaled = make([]float64, max(k*f.np, f.D*k)), make([]float64, k*f.np)
-	f.sumU, f.sumV = make([]float64, f.pp), make([]float64, f.pp)
+	f.sumU, f.sumV, f.sizes = make([]float64, f.pp), make([]float64, f.pp), make([]float64, k)
 	f.parts = make([][]float64, pieces(max(f.D, f.N)))
 	for c := range f.parts {
 		f.parts[c] = make([]float64, max(k*f.np+f.np, f.pp))
@@ -335,7 +336,7 @@ func (f *Fit) Epoch(t int, tolerance float64) (done bool) {
 		copy(f.Alpha, alpha)
 		return false
 	}
-	f.relevance(f.sumU)
+	f.relevant(f.sizes)
 	f.noise()
 	f.Bound = f.bound(turned)
 	f.Moved = f.movement()
@@ -512,7 +513,7 @@ func (f *Fit) stepV(t int) {
 	}
 }
 
-// stepU updates U and S, and fills sumU with Σ_i B_i and resid; the B_i before it go to spare. When the context ends BU is as it was.
+// stepU updates U and S, and fills sizes with the diagonal of Σ_i B_i, and resid; the B_i before it go to spare. When the context ends BU is as it was.
 func (f *Fit) stepU() {
 	k, np, pp := f.K, f.np, f.pp
 	for c := range k {
@@ -553,14 +554,29 @@ func (f *Fit) stepU() {
 				dot += float64(u * rhs[c])
 			}
 			f.resid[i] = max(yy[0]-2*dot+bb[0], 0)
+			for c := range rhs { // what was there has been used
+				rhs[c] = diagonal(ws.packed, c)
+			}
 		}
 	})
 	if f.stopped() {
 		return
 	}
 	f.BU, f.spare = f.spare, f.BU
-	clear(f.sumU)
-	f.sum(f.sumU, f.BU, f.D, func(int) float64 { return 1 })
+	clear(f.sizes)
+	for c := range pieces(f.D) {
+		part := f.parts[c][:k]
+		clear(part)
+		from, to := pool.Cut(f.D, pieces(f.D), c)
+		for i := from; i < to; i++ {
+			for c, b := range f.rhs[i*k : (i+1)*k] {
+				part[c] += b
+			}
+		}
+		for c, b := range part {
+			f.sizes[c] += b
+		}
+	}
 }
 
 // pieces is into how many sums over lines are cut.
@@ -630,15 +646,7 @@ func (f *Fit) pack(b, a []float64) {
 // diagonal returns entry c of the diagonal of b.
 func diagonal(b []float64, c int) float64 { return b[c*(c+1)/2+c] }
 
-// relevance fills α from the second moments of U.
-func (f *Fit) relevance(sum []float64) {
-	s := make([]float64, f.K)
-	for c := range s {
-		s[c] = diagonal(sum, c)
-	}
-	f.relevant(s)
-}
-
+// relevant fills α from the diagonal of Σ_i B_i.
 func (f *Fit) relevant(s []float64) {
 	all, d := 0.0, float64(f.D)
 	for _, v := range s {
@@ -685,7 +693,7 @@ func (f *Fit) bound(turned float64) float64 {
 		}
 	}
 	for c, a := range f.Alpha {
-		b += float64(a*diagonal(f.sumU, c)) - float64(float64(f.D)*elem.Log(a))
+		b += float64(a*f.sizes[c]) - float64(float64(f.D)*elem.Log(a))
 	}
 	b -= float64(float64(f.K) * float64(f.D+f.N))
 	return b/2/f.seen + logTwoPi/2
