@@ -397,8 +397,10 @@ func (f *Fit) gather(to []float64, lists []List, sum, moments []float64, s *weig
 	if reads < panelLeast*lines || width >= pp {
 		clear(sum)
 		f.sum(sum, moments, lines, func(l int) float64 { return s.plain[l] })
-		f.pool.Do(len(lists), func(_, i int) {
-			if !f.stopped() {
+		count := pieces(len(lists))
+		f.pool.Do(count, func(_, c int) {
+			from, end := pool.Cut(len(lists), count, c)
+			for i := from; i < end && !f.stopped(); i++ {
 				s.gather(to[i*pp:(i+1)*pp], &lists[i], sum, moments, pp)
 			}
 		})
@@ -407,6 +409,9 @@ func (f *Fit) gather(to []float64, lists []List, sum, moments []float64, s *weig
 	panels, count := (pp+width-1)/width, pieces(lines)
 	cuts := (f.pool.Workers() + panels - 1) / panels // of the lists, where panels are few
 	f.pool.Do(panels*cuts, func(w, piece int) {
+		if f.stopped() {
+			return
+		}
 		from := piece / cuts * width
 		n := min(width, pp-from)
 		room := slices.Grow(f.work[w].panel[:0], (lines+2)*n)[:(lines+2)*n]
