@@ -64,6 +64,13 @@ func ratio_g(num, x, t []float64, low float64) {
 	}
 }
 
+func fisher_g(a, t []float64, by, low float64) {
+	t = t[:len(a)]
+	for i, v := range a {
+		a[i] = by / max(t[i], low) * v * v
+	}
+}
+
 func ratioBack_g(w, r, ybar, y []float64, low float64) {
 	r, ybar, y = r[:len(w)], ybar[:len(w)], y[:len(w)]
 	for i, v := range w {
@@ -173,6 +180,13 @@ func logisticBack_g(to, g, s, x []float64, z *Score, rate float64) {
 		dot[i%Lanes] += float64(w * z.of(x[i]))
 	}
 	to[0], to[1] = Reduce(&sum), Reduce(&dot)
+}
+
+func logisticSlope_g(g, s []float64, c float64) {
+	s = s[:len(g)]
+	for i, v := range g {
+		g[i] = v * float64(float64(s[i]*(1-s[i]))*c)
+	}
 }
 
 func scoreBack_g(g, x []float64, z *Score, mean, dot float64) {

@@ -104,6 +104,12 @@ func RowSums(z, e, w []float64) {
 	rowSums(z, e[:len(z)*len(w)], w)
 }
 
+// RowRatios fills u_i = x_i / max(Σ_j E_ij c_j, low z_i), the last level first.
+func RowRatios(u, e, c, z, x []float64, low float64) {
+	_ = c[0]
+	rowRatios(u, e[:len(u)*len(c)], c, z[:len(u)], x[:len(u)], low)
+}
+
 // Moments fills mu_2j = Σ_i v_i E_ij² and, for j < m-1, mu_2j+1 = Σ_i v_i E_ij
 // E_i,j+1, m = len(mu)/2; the last is 0. On a regular grid these 2m-1 sums hold
 // the whole Gram matrix.
@@ -164,6 +170,7 @@ func Average(t, e, w, z []float64, first float64, d []float64) {
 // for the other.
 type Cov struct {
 	Out        []float64 // n: to fill
+	Own        []float64 // n: to fill, Covariance only
 	Mean, Logs []float64 // n: to fill, Covariances only
 	E          []float64 // n × m: the stored kernel
 	W          []float64 // m: the weights of the levels
@@ -185,13 +192,17 @@ func (c *Cov) check() (n, m int) {
 
 // Covariance fills
 //
-//	out_i = ζ_i Cov_{M_i}(v, y) - a_i Cov_{M_i}(λ, y) = Cov_{M_i}(u_i, y),  u_ij = ζ_i v_j - a_i λ_j.
+//	out_i = ζ_i Cov_{M_i}(v, y) - a_i Cov_{M_i}(λ, y),
 //
-// Levels are taken about the likeliest one of the sample: a plan on one level
+// and own_i = a_i Cov_{M_i}(v, y), where it is wanted. Levels are taken about the likeliest one of the sample: a plan on one level
 // gives 0 without cancellation, and a level of little weight adds little
 // however large its v. Eight lanes keep their own.
 func Covariance(c *Cov) {
 	n, m := c.check()
+	if c.Own == nil {
+		c.Own = c.Out // which is written after it
+	}
+	_ = c.Own[:n]
 	covariance(c, n, m)
 }
 
@@ -375,6 +386,9 @@ func RatioAccumulateAt(acc, r []float64, logs *[Lanes]float64, u, v, x []float64
 	accumulateAt(acc, u[:c], r, cols, k)
 }
 
+// Touch asks for cells of a row to be brought to the caches, where that can be asked.
+func Touch(cols []uint32, x []float64) { touch(cols, x) }
+
 // Compress takes the numbers of x that are not 0 over to vals, and their places to cols, and returns how
 // many they are. Both have room for all of x.
 func Compress(cols []uint32, vals, x []float64) int {
@@ -474,6 +488,9 @@ func LogisticBack(to *[2]float64, g, s, x []float64, z *Score, rate float64) {
 	logisticBack(to[:], g, s[:len(g)], x[:len(g)], z, rate)
 }
 
+// LogisticSlope multiplies g_i by c s_i (1-s_i).
+func LogisticSlope(g, s []float64, c float64) { logisticSlope(g, s[:len(g)], c) }
+
 // ScoreBack replaces g_i by (g_i - mean - z_i dot)/std.
 func ScoreBack(g, x []float64, z *Score, mean, dot float64) { scoreBack(g, x[:len(g)], z, mean, dot) }
 
@@ -491,6 +508,9 @@ func Weigh(to, a, z []float64) { weigh(to, a[:len(to)], z[:len(to)]) }
 
 // Ratio fills num_i = x_i / max(t_i, low).
 func Ratio(num, x, t []float64, low float64) { ratio(num, x[:len(num)], t[:len(num)], low) }
+
+// Fisher replaces a_i by a_i² by/max(t_i, low).
+func Fisher(a, t []float64, by, low float64) { fisher(a, t[:len(a)], by, low) }
 
 // RatioBack takes the gradient r at R = y/max(w, low) back: it adds the gradient at y
 // to ybar, and leaves R in r and the gradient at w, -r R/w and 0 up to low, in w.

@@ -111,6 +111,23 @@ func rowSumsAVX512(z, e, w []float64)
 //go:noescape
 func rowSumsAVX2(z, e, w []float64)
 
+func rowRatios(u, e, c, z, x []float64, low float64) {
+	switch level {
+	case cpu.AVX512:
+		rowRatiosAVX512(u, e, c, z, x, low)
+	case cpu.AVX2:
+		rowRatiosAVX2(u, e, c, z, x, low)
+	default:
+		rowRatios_g(u, e, c, z, x, low)
+	}
+}
+
+//go:noescape
+func rowRatiosAVX512(u, e, c, z, x []float64, low float64)
+
+//go:noescape
+func rowRatiosAVX2(u, e, c, z, x []float64, low float64)
+
 func moments(mu, e, v []float64) {
 	switch level {
 	case cpu.AVX512:
@@ -525,6 +542,23 @@ func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, stride in
 //go:noescape
 func ratioAccumulateAtAVX512(acc, r, logs, u, v, x []float64, cols []uint32, stride int, low float64)
 
+func touch(cols []uint32, x []float64) {
+	switch level {
+	case cpu.AVX512:
+		touchAVX512(cols, x)
+	case cpu.AVX2:
+		touchAVX2(cols, x)
+	default:
+		touch_g(cols, x)
+	}
+}
+
+//go:noescape
+func touchAVX512(cols []uint32, x []float64)
+
+//go:noescape
+func touchAVX2(cols []uint32, x []float64)
+
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
 	case cpu.AVX512:
@@ -688,6 +722,23 @@ func boundedAVX512(x, low, q, c, inverse []float64, n, sweeps int)
 
 //go:noescape
 func boundedAVX2(x, low, q, c, inverse []float64, n, sweeps int)
+
+func descend(s, a []float64, k, n, sweeps int) {
+	switch level {
+	case cpu.AVX512:
+		descendAVX512(s, a, k, n, sweeps)
+	case cpu.AVX2:
+		descendAVX2(s, a, k, n, sweeps)
+	default:
+		descend_g(s, a, k, n, sweeps)
+	}
+}
+
+//go:noescape
+func descendAVX512(s, a []float64, k, n, sweeps int)
+
+//go:noescape
+func descendAVX2(s, a []float64, k, n, sweeps int)
 
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	switch level {
@@ -907,6 +958,23 @@ func logisticBackAVX512(to, g, s, x []float64, z *Score, rate float64)
 //go:noescape
 func logisticBackAVX2(to, g, s, x []float64, z *Score, rate float64)
 
+func logisticSlope(g, s []float64, c float64) {
+	switch level {
+	case cpu.AVX512:
+		logisticSlopeAVX512(g, s, c)
+	case cpu.AVX2:
+		logisticSlopeAVX2(g, s, c)
+	default:
+		logisticSlope_g(g, s, c)
+	}
+}
+
+//go:noescape
+func logisticSlopeAVX512(g, s []float64, c float64)
+
+//go:noescape
+func logisticSlopeAVX2(g, s []float64, c float64)
+
 func scoreBack(g, x []float64, z *Score, mean, dot float64) {
 	switch level {
 	case cpu.AVX512:
@@ -1008,6 +1076,23 @@ func ratioAVX512(num, x, t []float64, low float64)
 
 //go:noescape
 func ratioAVX2(num, x, t []float64, low float64)
+
+func fisher(a, t []float64, by, low float64) {
+	switch level {
+	case cpu.AVX512:
+		fisherAVX512(a, t, by, low)
+	case cpu.AVX2:
+		fisherAVX2(a, t, by, low)
+	default:
+		fisher_g(a, t, by, low)
+	}
+}
+
+//go:noescape
+func fisherAVX512(a, t []float64, by, low float64)
+
+//go:noescape
+func fisherAVX2(a, t []float64, by, low float64)
 
 func ratioBack(w, r, ybar, y []float64, low float64) {
 	switch level {

@@ -16,6 +16,8 @@ func tops(t, s, h, y []float64) { tops_g(t, s, h, y) }
 
 func rowSums(z, e, w []float64) { rowSums_g(z, e, w) }
 
+func rowRatios(u, e, c, z, x []float64, low float64) { rowRatios_g(u, e, c, z, x, low) }
+
 func moments(mu, e, v []float64) { moments_g(mu, e, v) }
 
 func gram(g, e, v []float64, m int) { gram_g(g, e, v, m) }
@@ -76,6 +78,8 @@ func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, stride in
 	ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, stride, low)
 }
 
+func touch(cols []uint32, x []float64) { touch_g(cols, x) }
+
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	return quotient_g(r, u, v, x, stride, low)
 }
@@ -103,6 +107,8 @@ func metric(to, r, s, v, g, q []float64, low float64) { metric_g(to, r, s, v, g,
 func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 	bounded_g(x, low, q, c, inverse, n, sweeps)
 }
+
+func descend(s, a []float64, k, n, sweeps int) { descend_g(s, a, k, n, sweeps) }
 
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	direction_g(p, slope, most, b, g, root, k, longest)
@@ -134,6 +140,8 @@ func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 	logisticBack_g(to, g, s, x, z, rate)
 }
 
+func logisticSlope(g, s []float64, c float64) { logisticSlope_g(g, s, c) }
+
 func scoreBack(g, x []float64, z *Score, mean, dot float64) { scoreBack_g(g, x, z, mean, dot) }
 
 func divide(to, a, z []float64) { divide_g(to, a, z) }
@@ -145,6 +153,8 @@ func multiply(to, a, b []float64) { multiply_g(to, a, b) }
 func weigh(to, a, z []float64) { weigh_g(to, a, z) }
 
 func ratio(num, x, t []float64, low float64) { ratio_g(num, x, t, low) }
+
+func fisher(a, t []float64, by, low float64) { fisher_g(a, t, by, low) }
 
 func ratioBack(w, r, ybar, y []float64, low float64) { ratioBack_g(w, r, ybar, y, low) }
 

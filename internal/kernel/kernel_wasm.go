@@ -100,6 +100,18 @@ func rowSums(z, e, w []float64) {
 //go:noescape
 func rowSumsSIMD128(z_base unsafe.Pointer, z_len int32, e_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32)
 
+func rowRatios(u, e, c, z, x []float64, low float64) {
+	if level == cpu.SIMD128 {
+		rowRatiosSIMD128(place(u), int32(len(u)), place(e), place(c), int32(len(c)), place(z), place(x), low)
+		return
+	}
+	rowRatios_g(u, e, c, z, x, low)
+}
+
+//go:wasmimport quantmf kernel_rowRatios
+//go:noescape
+func rowRatiosSIMD128(u_base unsafe.Pointer, u_len int32, e_base unsafe.Pointer, c_base unsafe.Pointer, c_len int32, z_base unsafe.Pointer, x_base unsafe.Pointer, low float64)
+
 func moments(mu, e, v []float64) {
 	if level == cpu.SIMD128 {
 		momentsSIMD128(place(mu), int32(len(mu)), place(e), place(v), int32(len(v)))
@@ -383,6 +395,8 @@ func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, stride in
 	ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, stride, low)
 }
 
+func touch(cols []uint32, x []float64) { touch_g(cols, x) }
+
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	if level == cpu.SIMD128 {
 		return quotientSIMD128(place(r), int32(len(r)), place(u), int32(len(u)), place(v), place(x), int32(stride), low)
@@ -496,6 +510,18 @@ func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 //go:wasmimport quantmf kernel_bounded
 //go:noescape
 func boundedSIMD128(x_base unsafe.Pointer, low_base unsafe.Pointer, q_base unsafe.Pointer, c_base unsafe.Pointer, inverse_base unsafe.Pointer, inverse_len int32, n int32, sweeps int32)
+
+func descend(s, a []float64, k, n, sweeps int) {
+	if level == cpu.SIMD128 {
+		descendSIMD128(place(s), place(a), int32(k), int32(n), int32(sweeps))
+		return
+	}
+	descend_g(s, a, k, n, sweeps)
+}
+
+//go:wasmimport quantmf kernel_descend
+//go:noescape
+func descendSIMD128(s_base unsafe.Pointer, a_base unsafe.Pointer, k int32, n int32, sweeps int32)
 
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	if level == cpu.SIMD128 {
@@ -650,6 +676,18 @@ func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 //go:noescape
 func logisticBackSIMD128(to_base unsafe.Pointer, g_base unsafe.Pointer, g_len int32, s_base unsafe.Pointer, x_base unsafe.Pointer, z unsafe.Pointer, rate float64)
 
+func logisticSlope(g, s []float64, c float64) {
+	if level == cpu.SIMD128 {
+		logisticSlopeSIMD128(place(g), int32(len(g)), place(s), c)
+		return
+	}
+	logisticSlope_g(g, s, c)
+}
+
+//go:wasmimport quantmf kernel_logisticSlope
+//go:noescape
+func logisticSlopeSIMD128(g_base unsafe.Pointer, g_len int32, s_base unsafe.Pointer, c float64)
+
 func scoreBack(g, x []float64, z *Score, mean, dot float64) {
 	if level == cpu.SIMD128 {
 		scoreBackSIMD128(place(g), int32(len(g)), place(x), unsafe.Pointer(z), mean, dot)
@@ -722,6 +760,18 @@ func ratio(num, x, t []float64, low float64) {
 //go:noescape
 func ratioSIMD128(num_base unsafe.Pointer, num_len int32, x_base unsafe.Pointer, t_base unsafe.Pointer, low float64)
 
+func fisher(a, t []float64, by, low float64) {
+	if level == cpu.SIMD128 {
+		fisherSIMD128(place(a), int32(len(a)), place(t), by, low)
+		return
+	}
+	fisher_g(a, t, by, low)
+}
+
+//go:wasmimport quantmf kernel_fisher
+//go:noescape
+func fisherSIMD128(a_base unsafe.Pointer, a_len int32, t_base unsafe.Pointer, by float64, low float64)
+
 func ratioBack(w, r, ybar, y []float64, low float64) {
 	if level == cpu.SIMD128 {
 		ratioBackSIMD128(place(w), int32(len(w)), place(r), place(ybar), place(y), low)
@@ -747,19 +797,20 @@ func lossKLSIMD128(x_base unsafe.Pointer, x_len int32, t_base unsafe.Pointer, r_
 
 // The kernels have these offsets.
 var (
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.A)-168]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.E)-72]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.H)-288]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Lam)-240]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Logs)-48]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Mean)-24]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.A)-192]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.E)-96]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.H)-312]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Lam)-264]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Logs)-72]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Mean)-48]
 	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Out)-0]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.S)-192]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.V)-216]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.W)-96]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Y)-264]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Z)-120]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Zeta)-144]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Own)-24]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.S)-216]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.V)-240]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.W)-120]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Y)-288]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Z)-144]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Zeta)-168]
 	_ = [1]struct{}{}[unsafe.Offsetof(Score{}.Ref)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(Score{}.Shift)-8]
 	_ = [1]struct{}{}[unsafe.Offsetof(Score{}.Std)-16]

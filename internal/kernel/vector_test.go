@@ -133,9 +133,15 @@ func TestVectorPlan(t *testing.T) {
 					compare(t, "colSums", func(v [][]float64) float64 { ColSums(v[0], v[1], v[2]); return 0 }, pos(m), pos(np*m), any(np))
 				}
 				compare(t, "rowSums", func(v [][]float64) float64 { RowSums(v[0], v[1], v[2]); return 0 }, pos(np), pos(np*m), pos(m))
+				compare(t, "rowRatios", func(v [][]float64) float64 { RowRatios(v[0], v[1], v[2], v[3], v[4], 0.3); return 0 },
+					pos(np), pos(np*m), pos(m), steep(pos(np)), pos(np))
 				compare(t, "average", func(v [][]float64) float64 { Average(v[0], v[1], v[2], v[3], 0.3, v[4]); return 0 },
 					pos(np), pos(np*m), pos(m), pos(np), any(m-1))
 				compare(t, "covariance", func(v [][]float64) float64 {
+					Covariance(&Cov{Out: v[0], E: v[1], W: v[2], Z: v[3], Zeta: v[4], A: v[5], V: v[6], Lam: v[7], Y: v[8], Own: v[9]})
+					return 0
+				}, pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(m), any(m), any(m), any(np))
+				compare(t, "covariance alone", func(v [][]float64) float64 {
 					Covariance(&Cov{Out: v[0], E: v[1], W: v[2], Z: v[3], Zeta: v[4], A: v[5], V: v[6], Lam: v[7], Y: v[8]})
 					return 0
 				}, pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(m), any(m), any(m))
@@ -327,6 +333,8 @@ func TestVectorElementary(t *testing.T) {
 					return to[0] + 1e-3*to[1]
 				}, y[:n&^7])
 			}
+			compare(t, "fisher", func(v [][]float64) float64 { Fisher(v[0], v[1], 1.7, 1e-3); return 0 }, y, pos)
+			compare(t, "logisticSlope", func(v [][]float64) float64 { LogisticSlope(v[0], v[1], -1.7); return 0 }, y, x)
 			compare(t, "ratioBack", func(v [][]float64) float64 { RatioBack(v[0], v[1], v[2], v[3], 1e-3); return 0 }, x, y, numbers(&r, n, false), pos)
 			fit := numbers(&r, n, true)
 			compare(t, "lossKL", func(v [][]float64) float64 {
@@ -504,6 +512,33 @@ func TestVectorNewton(t *testing.T) {
 				for sweeps := 1; sweeps <= 4; sweeps += 3 {
 					compare(t, "bounded", func(v [][]float64) float64 { Bounded(v[0], v[1], v[2], v[3], v[4], sweeps); return 0 },
 						any(k*np), any(k*np), any(k*np), c, inverse)
+				}
+			}
+		}
+	})
+}
+
+func TestVectorColumns(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		for n := 8; n <= Wide; n += 8 {
+			for _, k := range []int{1, 2, 3, 5, 10, 13} {
+				for sweeps := 1; sweeps <= 4; sweeps += 3 {
+					r := random.Split(uint64(n), k)
+					s, a := numbers(&r, k*ColumnNumbers, false), numbers(&r, k*(k+1)/2*n, true)
+					for c := range k {
+						column := ColumnOf(s, c, n)
+						for j, v := range column.X {
+							column.Low[j], column.High[j] = v-0.3*r.Float64(), v+0.4*r.Float64()
+							column.H[j] = max(column.H[j], 0) // some of 0
+							switch {
+							case r.Float64() < 0.03:
+								column.G[j] = math.NaN()
+							case r.Float64() < 0.03:
+								column.H[j] = 1e-251
+							}
+						}
+					}
+					compare(t, "descend", func(v [][]float64) float64 { Descend(v[0], v[1], k, n, sweeps); return 0 }, s, a)
 				}
 			}
 		}

@@ -19,6 +19,7 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
 )
 
 // Posterior is what a fit ends with, as Fit has it.
@@ -174,25 +175,27 @@ type Cells struct {
 	bent  *bent
 }
 
-// Cells returns a reader.
-func (p *Posterior) Cells() *Cells {
+// Cells returns a reader, which is of no use where the context that the workers are bound to has ended.
+func (p *Posterior) Cells(workers *pool.Pool) *Cells {
 	np, k := kernel.Pad(p.N), p.K
 	c := &Cells{p: p, np: np, planes: make([]float64, k*k*np)}
-	pp, at := Packed(k), 0
-	for r := range k {
-		for h := range r + 1 {
-			plane, a, b := c.planes[(r*k+h)*np:][:p.N], p.V[r*np:], p.V[h*np:]
-			for j := range plane {
-				v := p.BV[j*pp+at]
-				if h < r {
-					v /= root2
-				}
-				plane[j] = v - float64(a[j]*b[j])
-			}
-			copy(c.planes[(h*k+r)*np:], plane)
-			at++
+	pp := Packed(k)
+	workers.Do(k*(k+1)/2, func(_, at int) { // entry (r, h) of all C_j
+		r := 0
+		for (r+1)*(r+2)/2 <= at {
+			r++
 		}
-	}
+		h := at - r*(r+1)/2
+		plane, a, b := c.planes[(r*k+h)*np:][:p.N], p.V[r*np:], p.V[h*np:]
+		for j := range plane {
+			v := p.BV[j*pp+at]
+			if h < r {
+				v /= root2
+			}
+			plane[j] = v - float64(a[j]*b[j])
+		}
+		copy(c.planes[(h*k+r)*np:], plane)
+	})
 	return c.Share()
 }
 

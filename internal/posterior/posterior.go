@@ -128,7 +128,7 @@ func (x *Data) Cells() int {
 func Packed(k int) int { return kernel.Pad(k * (k + 1) / 2) }
 
 // Fit is a posterior and the noise, under way or done. U, V, BU, BV, Tau, Rho,
-// Alpha and K are its state.
+// Alpha, Unit and K are its state: a fit that was made like another one and given its state goes on like it.
 type Fit struct {
 	*Data
 	K     int
@@ -146,7 +146,7 @@ type Fit struct {
 
 	np, kp, pp int
 	seen       float64
-	lastU      []float64 // of the epoch before
+	lastU      []float64 // U and V as the epoch found them
 	lastV      []float64
 	resid      []float64 // D: Σ_j ρ_j e_ij
 	logS, logC []float64 // log determinants
@@ -225,8 +225,6 @@ func New(ctx context.Context, x *Data, k int, gamma float64, s *svd.Subspace, p 
 		}
 		f.Alpha[c] = float64(x.D) / (s + float64(startRidge*float64(x.D)))
 	}
-	copy(f.lastU, f.U)
-	copy(f.lastV, f.V)
 	return f
 }
 
@@ -320,6 +318,8 @@ func (f *Fit) stopped() bool { return f.ctx.Err() != nil }
 // rest at the tolerance. When the context ends it stops early, and the fit is as it was before.
 func (f *Fit) Epoch(t int, tolerance float64) (done bool) {
 	before, rho, alpha := *f, slices.Clone(f.Rho), slices.Clone(f.Alpha)
+	copy(f.lastU, f.U)
+	copy(f.lastV, f.V)
 	f.stepV(t)
 	turned := 0.0
 	if t < turns && !f.stopped() {
@@ -340,8 +340,6 @@ func (f *Fit) Epoch(t int, tolerance float64) (done bool) {
 	f.noise()
 	f.Bound = f.bound(turned)
 	f.Moved = f.movement()
-	copy(f.lastU, f.U)
-	copy(f.lastV, f.V)
 	if t >= pruneFrom {
 		f.prune()
 	}
@@ -717,10 +715,6 @@ func (f *Fit) Nothing() float64 {
 	return b/2/f.seen + logTwoPi/2
 }
 
-// Last returns U and V of the epoch before, which are state too: a fit that was made
-// like another one and given its state goes on like it.
-func (f *Fit) Last() (u, v []float64) { return f.lastU, f.lastV }
-
 // Resize gives the fit k components, their numbers to be filled in.
 func (f *Fit) Resize(k int) {
 	f.K = k
@@ -795,10 +789,9 @@ func (f *Fit) keep(keep []int) {
 	for h, c := range keep {
 		f.Alpha[h] = old.Alpha[c]
 		for i := range f.D {
-			f.U[i*k+h], f.lastU[i*k+h] = old.U[i*old.K+c], old.lastU[i*old.K+c]
+			f.U[i*k+h] = old.U[i*old.K+c]
 		}
 		copy(f.V[h*f.np:(h+1)*f.np], old.V[c*f.np:])
-		copy(f.lastV[h*f.np:(h+1)*f.np], old.lastV[c*f.np:])
 	}
 	pick := newPicker(keep, nil)
 	for i := range f.D {
