@@ -70,10 +70,14 @@ var strengths = [2]float64{0.5, 1}
 // The second strength is given up after one of raceEpochs where its leave-one-out loss, over some rows, is by more than
 // raceMargin above that of the first, the larger one of that after the first of raceEpochs and at its end: while
 // losses still fall, epochs are compared, and where a strength gets worse as it settles its end counts. In 51 fits of 17 tables
-// none that was given up would have come out ahead (docs/measurements/bqmf.md). Under WithValidation both are fitted to their ends.
+// none that was given up would have come out ahead (docs/measurements/bqmf.md). Where rows whose noise goes together, and samples that are alike, leave less than
+// raceLeft of the first strength's loss, that of the factors alone tells nothing, and both are fitted to their ends, as under WithValidation.
 var raceEpochs = [2]int{8, 12}
 
-const raceMargin = 0.01
+const (
+	raceMargin = 0.01
+	raceLeft   = 0.85
+)
 
 const bqmfRank = 50 // the most components where the rank is left to the function
 
@@ -529,9 +533,12 @@ func (f *bqmfFit) finish(of func(rows []int, d int) *posterior.Posterior, run in
 		m.post.Near, m.post.Alike = nil, nil
 		return m
 	}
-	loss, apart := f.learn(m, false)
+	loss, apart, those := f.learn(m, false)
 	if run == 0 && f.held == nil && f.ctx.Err() == nil {
 		f.mark = max(f.mark, min(apart, limit.Moment))
+		if those < raceLeft*apart {
+			f.mark = 0
+		}
 	}
 	m.LeaveOneOut = min(loss, math.MaxFloat64)
 	return m
@@ -540,7 +547,7 @@ func (f *bqmfFit) finish(of func(rows []int, d int) *posterior.Posterior, run in
 // glance returns the leave-one-out loss of the factors alone over 100 rows, evenly spread, or all where they are fewer than 200.
 // 0 when the context ends.
 func (f *bqmfFit) glance(fit *posterior.Fit, run int) float64 {
-	_, loss := f.learn(f.model(fit.Lend, run), true)
+	_, loss, _ := f.learn(f.model(fit.Lend, run), true)
 	if f.ctx.Err() != nil {
 		return 0
 	}
@@ -548,8 +555,8 @@ func (f *bqmfFit) glance(fit *posterior.Fit, run int) float64 {
 }
 
 // learn learns the maps of m from leave-one-out predictions, decides which rows have neighbours or samples that are alike, and returns the loss of these predictions,
-// and that of glance. Only for the second, it makes no more than that, and m is of no use.
-func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance float64) {
+// that of glance, and of its rows the first one. Only for the second, it makes no more than that, and m is of no use.
+func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance, those float64) {
 	every := max(len(f.active)/100, 1)
 	a, np := len(f.active), kernel.Pad(f.x.Cols)
 	type outcome struct {
@@ -686,7 +693,7 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance float64) {
 			c.Slope, c.MeanX, c.MeanP, c.StepAt, c.StepTo, c.Levels = 1, 0, 0, nil, nil, curve.LevelsAt
 		}
 		m.post.Near, m.post.Alike = nil, nil
-		return math.MaxFloat64, math.MaxFloat64
+		return math.MaxFloat64, math.MaxFloat64, math.MaxFloat64
 	}
 	cov, vr := 0.0, 0.0
 	var losses, some [len(floors)]float64
@@ -702,7 +709,7 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance float64) {
 	}
 	glance = slices.Min(some[:]) * f.loss.Scale(whole)
 	if only {
-		return 0, glance
+		return 0, glance, glance
 	}
 	pooled := 1.0
 	if vr > 0 {
@@ -746,7 +753,13 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance float64) {
 			c.Floor = floors[least] * c.MeanX
 		}
 	}
-	return losses[least] * f.loss.Scale(whole), glance
+	for k, o := range out {
+		if k/posterior.Together%every == 0 {
+			those += o.losses[least]
+		}
+	}
+	scale := f.loss.Scale(whole)
+	return losses[least] * scale, glance, those * scale
 }
 
 // Map returns T_i, the increasing function from the scale of UV to the units of x.
