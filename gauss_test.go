@@ -57,7 +57,7 @@ func TestGaussCurvature(t *testing.T) {
 				f.visitMaps(c, from, to)
 				for s, slot := range c.slots {
 					v, i := &c.visitors[s], f.batch[slot]
-					a := make([]float64, f.np)
+					a := f.slopes(slot)
 					f.curvature(a, v, i)
 					q := make([]float64, f.M)
 					f.Quantiles(q, i)

@@ -42,6 +42,7 @@ type inflation struct {
 	wbar               []float64 // batch × np: the gradients at w, in units of the rows' losses
 	work               []crew
 	evaluates          func(worker, piece int)
+	slopes             func(slot int) []float64 // room for ∂T_i/∂w, np numbers, where it is wanted; or nil
 }
 
 // crew is the workspace of one worker: a visitor for each row of a group.
@@ -59,6 +60,7 @@ type visitor struct {
 	s           []float64      // np, T^{β-1}; 1 at first, see ratios
 	about, z    []float64      // scratch, np
 	q, num, den []float64      // m
+	shares      []float64      // m
 	d0          []float64      // increments of the affine map, m
 	observed    []bool         // of the row at hand; nil: all
 	mask        []bool
@@ -98,7 +100,7 @@ func (f *inflation) newCrew(abreast int) crew {
 		for _, s := range []*[]float64{&v.x, &v.w, &v.t, &v.g, &v.s, &v.about, &v.z} {
 			*s = make([]float64, f.np)
 		}
-		for _, s := range []*[]float64{&v.q, &v.num, &v.den, &v.d0} {
+		for _, s := range []*[]float64{&v.q, &v.num, &v.den, &v.shares, &v.d0} {
 			*s = make([]float64, f.M)
 		}
 		for j := range v.s[:f.n] {
@@ -124,23 +126,41 @@ func (f *inflation) solveRow(v *visitor, i int) transport.Outcome {
 	return v.row.Solve(f.tolerance, f.maxIterations, &f.Warm[i])
 }
 
+// read takes row i, and under KL fills v.s, which without hidden cells is 1 from newCrew on.
+func (f *inflation) read(v *visitor, i int) {
+	v.observed = f.cells.readRow(v.x, v.mask, i)
+	if f.loss == divergence.KL {
+		for j, o := range v.observed {
+			one := uint64(0) // without a branch, as no one can tell what comes next
+			if o {
+				one = 0x3ff << 52
+			}
+			v.s[j] = math.Float64frombits(one)
+		}
+	}
+}
+
 // problem is the transport of row i: of w = U_i V, its hidden cells left out, onto b_i.
 func (f *inflation) problem(v *visitor, i int) transport.Problem {
-	v.observed = f.cells.readRow(v.x, v.mask, i)
+	f.read(v, i)
 	kernel.Combine(v.w, f.rowU(i), f.v)
 	return transport.Problem{X: v.w[:f.n], Observed: v.observed, Logits: f.Logits(i), Squash: transport.Kind(f.squash), Epsilon: f.epsilon}
 }
 
 // solveRows solves the transports of the rows of some slots, except constant ones, side
-// by side, and fills v.q with q_i and v.t with T_i of each.
-func (f *inflation) solveRows(c *crew, from, to int) {
+// by side, and fills v.q with q_i and, where it is wanted, v.t with T_i of each.
+func (f *inflation) solveRows(c *crew, from, to int, fill bool) {
 	c.group.Clear()
 	c.slots = c.slots[:0]
 	for slot := from; slot < to; slot++ {
 		if i := f.batch[slot]; !f.Constant(i) {
 			v := &c.visitors[len(c.slots)]
 			f.Quantiles(v.q, i)
-			v.row = c.group.Add(f.problem(v, i), &f.Warm[i], v.t, v.q)
+			t := v.t
+			if !fill {
+				t = nil
+			}
+			v.row = c.group.Add(f.problem(v, i), &f.Warm[i], t, v.q)
 			c.slots = append(c.slots, slot)
 		}
 	}
@@ -168,14 +188,14 @@ func (f *inflation) lowest(i int) float64 {
 	return max(monotone.FloorT*f.Average[i], f.loss.Least())
 }
 
-// ratios fills v.g with x T^{β-2} and v.s with T^{β-1}, both 0 in hidden cells. Under KL
-// without hidden cells v.s is 1 from newCrew on and is not written.
+// ratios fills v.g with x T^{β-2} and v.s with T^{β-1}, both 0 in hidden cells, where x is 0. Under KL
+// v.s is there from read.
 func (f *inflation) ratios(v *visitor, i int) {
-	den := v.s[:f.n]
-	if f.loss == divergence.KL && v.observed == nil {
-		den = nil
+	if f.loss == divergence.KL {
+		f.loss.Terms(v.g[:f.n], nil, v.x, v.t, f.lowest(i))
+		return
 	}
-	f.loss.Terms(v.g[:f.n], den, v.x, v.t, f.lowest(i))
+	f.loss.Terms(v.g[:f.n], v.s[:f.n], v.x, v.t, f.lowest(i))
 	for j, o := range v.observed {
 		if !o {
 			v.g[j], v.s[j] = 0, 0
@@ -191,6 +211,11 @@ func (f *inflation) rowLoss(v *visitor, i int) float64 {
 
 // ratiosLoss returns the sum of divergences of the row, whose ratios are there.
 func (f *inflation) ratiosLoss(v *visitor, i int) float64 {
+	if f.loss == divergence.KL && v.observed != nil { // T of hidden cells, where x is 0 too, adds 0
+		t := v.z[:f.n]
+		kernel.Multiply(t, v.t[:f.n], v.s[:f.n])
+		return f.loss.Sum(v.x[:f.n], t, v.g, nil, f.lowest(i))
+	}
 	return f.loss.Sum(v.x[:f.n], v.t, v.g, v.observed, f.lowest(i))
 }
 
@@ -237,32 +262,46 @@ func (f *inflation) prior(v *visitor, i int, d0, den []float64) {
 	}
 }
 
-// stepQ makes the EM step on q_i from the ratios in v.g and v.s.
-func (f *inflation) stepQ(v *visitor, i int) {
+// stepQ makes EM steps on q_i at the solved transport. What of their sums does not depend on q is taken once: under KL
+// all but the ratios.
+func (f *inflation) stepQ(v *visitor, i, steps int) {
+	kl := f.loss == divergence.KL
 	s := monotone.Sums{Num: v.num, Den: v.den, Shares: v.den, Prior: v.d0}
-	v.row.Columns(s.Den, v.s)
-	if f.lambda > 0 || f.Spans.Signed {
-		if f.loss != divergence.KL {
-			s.Shares = v.q
-			clear(v.z)
-			for j := range v.z[:f.n] {
-				if v.observed == nil || v.observed[j] {
-					v.z[j] = 1
-				}
+	if kl {
+		v.row.Columns(s.Den, v.s)
+	} else if f.lambda > 0 || f.Spans.Signed {
+		s.Shares = v.shares
+		clear(v.z)
+		for j := range v.z[:f.n] {
+			if v.observed == nil || v.observed[j] {
+				v.z[j] = 1
 			}
-			v.row.Columns(s.Shares, v.z)
 		}
-		if f.lambda > 0 {
-			f.prior(v, i, s.Prior, s.Shares)
-		}
+		v.row.Columns(s.Shares, v.z)
 	}
-	v.row.Columns(s.Num, v.g)
-	v.row.Tails(s.Num)
-	v.row.Tails(s.Den)
+	if f.lambda > 0 {
+		f.prior(v, i, s.Prior, s.Shares)
+	}
 	if f.Spans.Signed {
 		v.row.Tails(s.Shares)
 	}
-	f.EM(i, s, f.loss, f.lambda)
+	if kl {
+		v.row.Tails(s.Den)
+	}
+	for range steps {
+		if kl {
+			f.Quantiles(v.q, i)
+			v.row.RatioColumns(s.Num, v.x, v.q, f.lowest(i))
+		} else {
+			f.fitted(v, i)
+			f.ratios(v, i)
+			v.row.Columns(s.Num, v.g)
+			v.row.Columns(s.Den, v.s)
+			v.row.Tails(s.Den)
+		}
+		v.row.Tails(s.Num)
+		f.EM(i, s, f.loss, f.lambda)
+	}
 }
 
 // rowWbar is the gradient at w of the row in a slot.
@@ -285,7 +324,7 @@ func (f *inflation) visitMaps(c *crew, from, to int) {
 			clear(f.rowWbar(slot))
 		}
 	}
-	f.solveRows(c, from, to)
+	f.solveRows(c, from, to, f.whole || f.R != nil)
 	for k, slot := range c.slots {
 		v := &c.visitors[k]
 		f.fitMap(v, f.batch[slot])
@@ -294,28 +333,29 @@ func (f *inflation) visitMaps(c *crew, from, to int) {
 	c.group.Adjoint(c.back[:len(c.slots)])
 	for k, slot := range c.slots {
 		v, wbar := &c.visitors[k], f.rowWbar(slot)
-		v.row.GradX(wbar[:f.n])
+		if f.slopes == nil {
+			v.row.GradX(wbar[:f.n])
+		} else {
+			v.row.GradXSlopes(wbar[:f.n], f.slopes(slot))
+		}
 		clear(wbar[f.n:])
 		f.stepMap(v, f.batch[slot])
 	}
 }
 
-// fitMap makes the EM step on q_i. v.t holds T_i before the step. It leaves ∂Δ/∂T after
+// fitMap makes the EM steps on q_i. Where all rows are one batch, and where Adam steps q, v.t holds T_i before them. It leaves ∂Δ/∂T after
 // the step in v.g, and in v.q the q_i of the adjoint, in its units.
 func (f *inflation) fitMap(v *visitor, i int) {
-	f.ratios(v, i)
 	// Where all rows are one batch the loss before the steps is that of the model.
 	if f.whole {
-		f.rowLosses[i] = f.ratiosLoss(v, i)
+		f.rowLosses[i] = f.rowLoss(v, i)
 		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i), v.about)
 	}
 	if f.R == nil {
-		for range f.stepsQ {
-			f.stepQ(v, i)
-			f.fitted(v, i)
-			f.ratios(v, i)
-		}
+		f.stepQ(v, i, f.stepsQ)
+		f.fitted(v, i)
 	}
+	f.ratios(v, i)
 	if !f.whole && !f.evaluated {
 		f.rowLosses[i] = f.ratiosLoss(v, i)
 	}
@@ -326,9 +366,8 @@ func (f *inflation) fitMap(v *visitor, i int) {
 		v.q[l] *= unit
 	}
 	perCell := 1 / (f.unit(i) * unit) / float64(f.cells.rows[i])
-	for j := range v.g {
-		v.g[j] = (v.s[j] - v.g[j]) * perCell
-	}
+	kernel.Residual(v.g, v.s, f.np, 1)
+	kernel.Scale(v.g, v.g, perCell)
 }
 
 // cellUnit is the factor that brings q_i to units of the mean of x_i for its adjoint.
@@ -354,14 +393,14 @@ func (f *inflation) evaluateAll(all []int) {
 func (f *inflation) evaluate(worker, piece int) {
 	c := &f.work[worker]
 	from, to := f.piece(piece)
-	f.solveRows(c, from, to)
+	f.solveRows(c, from, to, true)
 	for k, slot := range c.slots {
 		f.judgeRow(&c.visitors[k], f.batch[slot])
 	}
 	for _, i := range f.batch[from:to] {
 		if f.Constant(i) {
 			v := &c.visitors[0]
-			v.observed = f.cells.readRow(v.x, v.mask, i)
+			f.read(v, i)
 			f.fitted(v, i)
 			f.judgeRow(v, i)
 		}
@@ -402,12 +441,16 @@ func (f *inflation) meanLoss() float64 {
 //	a_j = T_j^{β-2} s_j²/n_i.
 //
 // That is Fisher's scoring; the second derivative at x itself, x T^{-2} under KL, makes steps too
-// short where x is far above T. The row has taken its adjoint: v.q is in units of the row's
-// mean, and v.s is T^{β-1}, 0 in hidden cells.
+// short where x is far above T. The row has taken its adjoint: a has s_j/n_i in units of the row's
+// mean, and v.s is T^{β-1}, 0 in hidden cells, where a is 0 too.
 func (f *inflation) curvature(a []float64, v *visitor, i int) {
-	v.row.Slopes(a, v.q) // s_j/n_i
 	seen, low, unit := float64(f.cells.rows[i]), f.lowest(i), f.cellUnit(i)
 	by := seen / (f.unit(i) * unit) / unit
+	if f.loss == divergence.KL {
+		kernel.Fisher(a[:f.n], v.t, by, low)
+		clear(a[f.n:])
+		return
+	}
 	for j, s := range a[:f.n] {
 		weight := by
 		if f.loss != divergence.Frobenius {

@@ -134,9 +134,7 @@ func TestStepOnQ(t *testing.T) {
 				weight := lambda * den[l] / count
 				want[l] = (before[l]*num[l] + weight*prior) / (den[l] + weight)
 			}
-			f.fitted(vis, i)
-			f.ratios(vis, i)
-			f.stepQ(vis, i)
+			f.stepQ(vis, i, 1)
 			closeTo(t, "increments", inc, want, 1e-8)
 		}
 	}
@@ -175,7 +173,7 @@ func TestSignedStep(t *testing.T) {
 			f.fitted(v, i)
 			last := f.rowLoss(v, i)
 			for range 20000 {
-				f.stepQ(v, i)
+				f.stepQ(v, i, 1)
 				f.fitted(v, i)
 				loss := f.rowLoss(v, i)
 				if loss > last*(1+1e-12) {
@@ -252,9 +250,7 @@ func TestSignedPrior(t *testing.T) {
 	for i := range 2 {
 		v := &f.work[0].visitors[0]
 		f.solveRow(v, i)
-		f.fitted(v, i)
-		f.ratios(v, i)
-		f.stepQ(v, i)
+		f.stepQ(v, i, 1)
 		w, n := v.w[:f.n], float64(f.n)
 		mw, mx := total(w)/n, total(x.Row(i))/n
 		cov, vw := 0.0, 0.0

@@ -55,7 +55,7 @@ func (c *config) settleNMF() error {
 // [WithUpdates], by the multiplicative updates of the textbooks. Under Frobenius, without missing or held-out cells and without
 // a penalty, rows that have three fifths of Σ x² lead where there are few, up to d/8 and 16k: the first
 // epoch finds V by ten epochs over these alone, and takes up to 2.3 times its time. The
-// loss, with its penalty, never rises. Entries of the factors may be 0; under β <= 1 with
+// loss, with its penalty, never rises by more than rounding. Entries of the factors may be 0; under β <= 1 with
 // cells hidden they are not let fall below a hundredth of the mean of their component, so that
 // cells which the fit has not seen are not held impossible.
 //
@@ -67,7 +67,7 @@ func (c *config) settleNMF() error {
 // model so far with an error that wraps it. A component that has died out, all
 // of its U or V zero, is a warning.
 //
-// Cost: 18dnk flops an epoch, under Frobenius without missing cells 4dnk + 24k²(d+n); memory 48kn + 4dk
+// Cost: 18dnk flops an epoch, under Frobenius without missing cells 4dnk + 24k²(d+n); memory 48kn + 4dk + 17k²
 // numbers beside x. Of multiplicative updates 8dnk flops, 12dnk where cells are missing or the
 // loss is not KL; memory 18kn + dk numbers (33kn then). Under KL without missing or held-out cells, rows that
 // are mostly zero cost what their other cells do: an epoch over a [*Sparse] takes time for k z + k(d+n), z the

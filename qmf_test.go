@@ -477,7 +477,7 @@ func TestStepsGrowNoFurther(t *testing.T) {
 		seed uint64
 		loss Loss
 		k    int
-	}{{7, KL, 3}, {8, KL, 2}, {1, Frobenius, 5}, {7, Frobenius, 5}} {
+	}{{7, KL, 3}, {25, KL, 2}, {1, Frobenius, 5}, {7, Frobenius, 5}} {
 		src := random.Split(c.seed, 30)
 		x, z := NewMat(30, 150), NewMat(2, 150)
 		for j := range z.Data {

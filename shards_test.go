@@ -367,7 +367,7 @@ func TestShardFaults(t *testing.T) {
 			},
 			"of another fit": func(name string, b []byte) []byte { return bytes.Clone(other.before[name]) },
 		}
-		names := []string{"part-000003-0001", "state-000004-0002", "state-000003-0001", "rows-0001", "v-000003", "main-000003", "round-000003", "plan", "round-000000"}
+		names := []string{"part-000003-0001", "state-000004-0002", "state-000003-0001", "rows-0001", "v-000003", "main-000003", "round-000003", "plan", "round-000000", "round-000001", "round-000002"}
 		for _, name := range names {
 			for fault, change := range faults {
 				if fault == "of another shard" && !strings.Contains(name, "-000") || fault == "of another round" && !strings.Contains(name, "-00000") {

@@ -316,7 +316,7 @@ func (f *inflation) startRow(v *visitor, i, steps int, room *order.Room) {
 	if f.Constant(i) {
 		clear(inc)
 		inc[0] = lo
-		v.observed = f.cells.readRow(v.x, v.mask, i)
+		f.read(v, i)
 		f.fitted(v, i)
 		f.judgeRow(v, i)
 		return
@@ -396,11 +396,7 @@ func (f *inflation) startRow(v *visitor, i, steps int, room *order.Room) {
 	f.solveRow(v, i)
 	f.shareLevels(v, i)
 	f.solveRow(v, i)
-	for range steps {
-		f.fitted(v, i)
-		f.ratios(v, i)
-		f.stepQ(v, i)
-	}
+	f.stepQ(v, i, steps)
 	f.fitted(v, i)
 	f.judgeRow(v, i)
 }

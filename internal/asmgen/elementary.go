@@ -208,21 +208,6 @@ func multiply(f *Func) {
 	})
 }
 
-func addOuter(f *Func) {
-	to, a, u, count := f.base("to", R5), f.base("a", R4), f.base("u", R3), f.length("to", R2)
-	x, c := f.common(V8), f.common(V9)
-	f.broadcast(x, f.arg("x"))
-	f.broadcast(c, f.arg("c"))
-	f.each([]Reg{to, a, u}, count, func(get get, put put) {
-		get(V0, a)
-		get(V1, u)
-		f.mul(V1, V1, x)
-		f.sub(V0, V1, V0)
-		f.mul(V0, V0, c)
-		put(to, V0)
-	})
-}
-
 func weigh(f *Func) {
 	to, a, z, count := f.base("to", R5), f.base("a", R4), f.base("z", R3), f.length("to", R2)
 	f.each([]Reg{to, a, z}, count, func(get get, put put) {
@@ -243,6 +228,38 @@ func ratio(f *Func) {
 		f.max(V1, f.common(V8), V1)
 		f.div(V0, V0, V1)
 		put(num, V0)
+	})
+}
+
+func fisher(f *Func) {
+	a, t, count := f.base("a", R5), f.base("t", R4), f.length("a", R2)
+	by, low := f.common(V8), f.common(V9)
+	f.broadcast(by, f.arg("by"))
+	f.broadcast(low, f.arg("low"))
+	f.each([]Reg{a, t}, count, func(get get, put put) {
+		get(V0, t)
+		f.max(V0, low, V0)
+		f.div(V0, by, V0)
+		get(V1, a)
+		f.mul(V0, V0, V1)
+		f.mul(V0, V0, V1)
+		put(a, V0)
+	})
+}
+
+func logisticSlope(f *Func) {
+	g, s, count := f.base("g", R5), f.base("s", R4), f.length("g", R2)
+	c, one := f.common(V8), f.common(V9)
+	f.broadcast(c, f.arg("c"))
+	f.load(one, f.c("one", 1))
+	f.each([]Reg{g, s}, count, func(get get, put put) {
+		get(V0, s)
+		f.sub(V1, one, V0)
+		f.mul(V0, V0, V1)
+		f.mul(V0, V0, c)
+		get(V1, g)
+		f.mul(V0, V1, V0)
+		put(g, V0)
 	})
 }
 

@@ -259,8 +259,25 @@ func powerMean(f *Func) {
 	})
 }
 
-func rowSums(f *Func) {
-	z, count, e, w, m := f.base("z", R5), f.length("z", R2), f.base("e", R4), f.base("w", R3), f.length("w", R1)
+func rowSums(f *Func) { f.rowSums("z", "w", nil, nil) }
+
+func rowRatios(f *Func) {
+	const z, x = R11, R12
+	low := pick(f, Vec(30), 14, 26)
+	f.base("z", z)
+	f.base("x", x)
+	f.broadcast(low, f.arg("low"))
+	f.rowSums("u", "c", []Reg{z, x}, func(sum Vec, off int) {
+		f.mul(V0, low, mem(off, z))
+		f.max(sum, sum, V0)
+		f.load(V1, mem(off, x))
+		f.div(sum, V1, sum)
+	})
+}
+
+// rowSums stores what last, if there is one, makes of the sums of a register, off bytes from the addresses.
+func (f *Func) rowSums(to, weights string, with []Reg, last func(sum Vec, off int)) {
+	z, count, e, w, m := f.base(to, R5), f.length(to, R2), f.base("e", R4), f.base(weights, R3), f.length(weights, R1)
 	const eBlock, threeBlocks, entry, wj, left = R9, R10, R8, R6, R7
 	f.shrR(count, Imm(3))
 	f.moveR(eBlock, m)
@@ -288,10 +305,15 @@ func rowSums(f *Func) {
 			f.subR(wj, Imm(8))
 		})
 		for u := range n {
-			f.halves(func(h Vec, off int) { f.store(mem(64*u+off, z), acc(u, h)) })
+			f.halves(func(h Vec, off int) {
+				if last != nil {
+					last(acc(u, h), 64*u+off)
+				}
+				f.store(mem(64*u+off, z), acc(u, h))
+			})
 			f.addR(e, eBlock)
 		}
-		f.advance(64*n, z)
+		f.advance(64*n, append(with, z)...)
 	})
 }
 
@@ -569,15 +591,15 @@ func covariance(f *Func) {
 	f.shrR(count, Imm(3))
 	f.shlR(eBlock, Imm(6)) // bytes of a block of e
 	const (
-		p, du, t, best                   Vec = 0, 1, 2, 3
-		dy                                   = best
-		vt, lt0, yt, zl, al, mu, my, muy Vec = 4, 5, 6, 7, 8, 9, 10, 11
-		own                                  = 12
+		p, dv, dl, best                   Vec = 0, 1, 2, 3
+		dy                                    = best
+		vt, lt0, yt, my, mv, mvy, ml, mly Vec = 4, 5, 6, 7, 8, 9, 10, 11
+		mine                                  = 12
 	)
 	// Several registers of samples go side by side: of AVX-512 two blocks, of NEON two of
 	// the four registers of a block; of AVX2 one half of a block goes after the other.
 	part := func(n, off int) {
-		r := func(u int, k Vec) Vec { return Vec(own*u) + k }
+		r := func(u int, k Vec) Vec { return Vec(mine*u) + k }
 		at := func(u int, base Reg) Mem { return mem(off+pick(f, 64, 0, 16)*u, base) }
 		// number is a register with that of the level in a list: to or, as NEON has no
 		// operands of memory, one for all.
@@ -610,7 +632,7 @@ func covariance(f *Func) {
 			f.clear(r(u, best))
 		}
 		each(func(u int) {
-			top := Mask{1, r(u, t)}
+			top := Mask{1, r(u, dl)}
 			f.compare(top, r(u, p), greater, r(u, best))
 			f.max(r(u, best), r(u, best), r(u, p))
 			for i, list := range []Reg{vAt, lam, y} {
@@ -618,39 +640,50 @@ func covariance(f *Func) {
 				if f.masked {
 					f.choose(top, to, Repeat{mem(0, list, level.times(8))}, to)
 				} else {
-					f.choose(top, to, number(u, list, r(u, du)), to)
+					f.choose(top, to, number(u, list, r(u, dv)), to)
 				}
 			}
 		})
 		for u := range n {
-			f.load(r(u, zl), at(u, zeta))
-			f.load(r(u, al), at(u, a))
-			f.clear(r(u, mu), r(u, my), r(u, muy))
+			f.clear(r(u, my), r(u, mv), r(u, mvy), r(u, ml), r(u, mly))
 		}
 		each(func(u int) {
-			p, du, dy, t := r(u, p), r(u, du), r(u, dy), r(u, t)
-			f.sub(du, number(u, vAt, du), r(u, vt))
-			f.mul(du, r(u, zl), du)
-			f.sub(t, number(u, lam, t), r(u, lt0))
-			f.mul(t, r(u, al), t)
-			f.sub(du, du, t)
+			p, dv, dl, dy := r(u, p), r(u, dv), r(u, dl), r(u, dy)
+			f.sub(dv, number(u, vAt, dv), r(u, vt))
+			f.sub(dl, number(u, lam, dl), r(u, lt0))
 			f.sub(dy, number(u, y, dy), r(u, yt))
-			f.mul(du, p, du)
-			f.add(r(u, mu), r(u, mu), du)
+			for _, s := range [][3]Vec{{dv, mv, mvy}, {dl, ml, mly}} {
+				f.mul(s[0], p, s[0])
+				f.add(r(u, s[1]), r(u, s[1]), s[0])
+				f.mul(s[0], s[0], dy)
+				f.add(r(u, s[2]), r(u, s[2]), s[0])
+			}
 			f.mul(p, p, dy)
 			f.add(r(u, my), r(u, my), p)
-			f.mul(du, du, dy)
-			f.add(r(u, muy), r(u, muy), du)
 		})
+		own := f.base("c.Own", row) // as far on as out is
+		f.addR(own, out)
+		f.subR(own, f.base("c.Out", level))
 		for u := range n {
-			mu, my, muy, z := r(u, mu), r(u, my), r(u, muy), r(u, p)
-			f.load(z, at(u, zAt))
-			f.div(muy, muy, z)
-			f.div(mu, mu, z)
-			f.div(my, my, z)
-			f.mul(mu, mu, my)
-			f.sub(muy, muy, mu)
-			f.store(at(u, out), muy)
+			inverse, my, mv, mvy, ml, mly, t := r(u, p), r(u, my), r(u, mv), r(u, mvy), r(u, ml), r(u, mly), r(u, dv)
+			f.load(inverse, f.c("one", 1))
+			f.load(t, at(u, zAt))
+			f.div(inverse, inverse, t)
+			f.mul(my, my, inverse)
+			for _, s := range [][2]Vec{{mv, mvy}, {ml, mly}} {
+				f.mul(s[0], s[0], inverse)
+				f.mul(s[1], s[1], inverse)
+				f.mul(s[0], s[0], my)
+				f.sub(s[1], s[1], s[0])
+			}
+			f.load(t, at(u, a))
+			f.mul(mly, t, mly)
+			f.mul(t, t, mvy)
+			f.store(at(u, own), t)
+			f.load(t, at(u, zeta))
+			f.mul(mvy, t, mvy)
+			f.sub(mvy, mvy, mly)
+			f.store(at(u, out), mvy)
 		}
 	}
 	f.groups(count, pick(f, []int{2, 1}, []int{1}), func(n int) {

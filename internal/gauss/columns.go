@@ -9,7 +9,7 @@ import (
 
 // width is the number of columns of a tile: A of so many is read and written while it stays in
 // the cache.
-const width = 32
+const width = kernel.Wide
 
 // Batch is rows that the model of V takes together.
 type Batch struct {
@@ -82,14 +82,13 @@ func (m *Columns) Tile(t int) (from, to int) { return t * width, min((t+1)*width
 // Room is a worker's room for a tile.
 type Room struct {
 	rows       []float64 // of the batch
-	x, h, g    []float64 // k rows
-	mean, step []float64
+	columns    []float64 // the entries of V in the tile, as kernel.Descend has them
+	mean, logs []float64
 }
 
 // NewRoom makes room for batches of so many slots.
 func NewRoom(k, slots int) *Room {
-	v := func(rows int) []float64 { return make([]float64, rows*width) }
-	return &Room{rows: v(slots), x: v(k), h: v(k), g: v(k), mean: v(1), step: v(1)}
+	return &Room{rows: make([]float64, slots*width), columns: make([]float64, k*kernel.ColumnNumbers), mean: make([]float64, width), logs: make([]float64, width)}
 }
 
 // Take adds a batch to a tile.
@@ -137,76 +136,44 @@ func (m *Columns) Step(t int, v []float64, penalty float64, s Step, room *Room) 
 	from, to := m.Tile(t)
 	n, k := to-from, m.k
 	a, b := m.A[pairsOf(k)*from:pairsOf(k)*to], m.B[k*from:k*to]
-	x, h, g := room.x[:k*n], room.h[:k*n], room.g[:k*n]
-	mean, step := room.mean[:n], room.step[:n]
+	mean := room.mean[:n]
 	clear(mean)
+	share := []float64{1 / float64(k)}
 	for c := range k {
-		row := v[c*m.np+from : c*m.np+to]
-		copy(x[c*n:(c+1)*n], row)
+		row, column, diagonal := v[c*m.np+from:c*m.np+to], kernel.ColumnOf(room.columns, c, n), pairsOf(c+1)-1
+		kernel.Accumulate(mean, share, row)
+		copy(column.X, row)
+		copy(column.H, a[diagonal*n:])
+		kernel.Scale(column.G, b[c*n:(c+1)*n], -1)
+		if penalty > 0 {
+			penalise(column, room.logs[:n], penalty)
+		}
+	}
+	rise := []float64{s.Rise}
+	for c := range k {
+		column := kernel.ColumnOf(room.columns, c, n)
+		kernel.Scale(column.H, column.H, 1+s.Damp)
+		kernel.Scale(column.Low, column.X, s.Low)
+		kernel.Scale(column.High, column.X, s.High)
+		kernel.Accumulate(column.High, rise, mean)
+	}
+	kernel.Descend(room.columns, a, k, n, s.Sweeps)
+	for c := range k {
+		row, x := v[c*m.np+from:c*m.np+to], kernel.ColumnOf(room.columns, c, n).X
 		for j, y := range row {
-			mean[j] += y / float64(k)
-		}
-		diagonal := pairsOf(c+1) - 1
-		copy(h[c*n:(c+1)*n], a[diagonal*n:(diagonal+1)*n])
-	}
-	for i, y := range b {
-		g[i] = -y
-	}
-	for c := range k {
-		m.move(g, a, x[c*n:(c+1)*n], c, n)
-	}
-	if penalty > 0 {
-		room.penalise(g, h, x, penalty)
-	}
-	for i, y := range h {
-		h[i] = y + float64(y*s.Damp)
-	}
-	for range s.Sweeps {
-		for c := range k {
-			x, g, h, row := x[c*n:(c+1)*n], g[c*n:(c+1)*n], h[c*n:(c+1)*n], v[c*m.np+from:c*m.np+to]
-			diagonal := pairsOf(c+1) - 1
-			for j, y := range x {
-				to := s.to(y, g[j], h[j], row[j], mean[j])
-				x[j], step[j] = to, to-y
-				g[j] += float64((h[j] - a[diagonal*n+j]) * step[j]) // what was added to the diagonal
-			}
-			m.move(room.g[:k*n], a, step, c, n)
-		}
-	}
-	for c := range k {
-		row := v[c*m.np+from : c*m.np+to]
-		for j, y := range row {
-			row[j] = y + float64(s.Share*(x[c*n+j]-y))
-		}
-	}
-}
-
-// move adds to g what steps of entry c of n columns do to it.
-func (m *Columns) move(g, a, step []float64, c, n int) {
-	for b := range m.k {
-		pair := pairsOf(c) + b
-		if b > c {
-			pair = pairsOf(b) + c
-		}
-		gb, ab := g[b*n:(b+1)*n], a[pair*n:(pair+1)*n]
-		for j, s := range step {
-			gb[j] += float64(ab[j] * s)
+			row[j] = y + float64(s.Share*(x[j]-y))
 		}
 	}
 }
 
 // penalise adds weight/2 Σ log²x to gradients and curvatures.
-func (r *Room) penalise(g, h, x []float64, weight float64) {
-	logs := r.rows
-	for lo := 0; lo < len(x); lo += len(logs) {
-		some := x[lo:min(lo+len(logs), len(x))]
-		kernel.Log(logs[:len(some)], some)
-		for i, y := range some {
-			if y > 0 {
-				gradient, curvature := barrier(weight, y, logs[i])
-				g[lo+i] += gradient
-				h[lo+i] += curvature
-			}
+func penalise(c kernel.Column, logs []float64, weight float64) {
+	kernel.Log(logs, c.X)
+	for j, x := range c.X {
+		if x > 0 {
+			gradient, curvature := barrier(weight, x, logs[j])
+			c.G[j] += gradient
+			c.H[j] += curvature
 		}
 	}
 }

@@ -50,13 +50,6 @@ func multiply_g(to, a, b []float64) {
 	}
 }
 
-func addOuter_g(to, a, u []float64, x, c float64) {
-	a, u = a[:len(to)], u[:len(to)]
-	for i := range to {
-		to[i] = (float64(x*u[i]) - a[i]) * c
-	}
-}
-
 func weigh_g(to, a, z []float64) {
 	a, z = a[:len(to)], z[:len(to)]
 	for i := range to {
@@ -68,6 +61,13 @@ func ratio_g(num, x, t []float64, low float64) {
 	x, t = x[:len(num)], t[:len(num)]
 	for i := range num {
 		num[i] = x[i] / max(t[i], low)
+	}
+}
+
+func fisher_g(a, t []float64, by, low float64) {
+	t = t[:len(a)]
+	for i, v := range a {
+		a[i] = by / max(t[i], low) * v * v
 	}
 }
 
@@ -180,6 +180,13 @@ func logisticBack_g(to, g, s, x []float64, z *Score, rate float64) {
 		dot[i%Lanes] += float64(w * z.of(x[i]))
 	}
 	to[0], to[1] = Reduce(&sum), Reduce(&dot)
+}
+
+func logisticSlope_g(g, s []float64, c float64) {
+	s = s[:len(g)]
+	for i, v := range g {
+		g[i] = v * float64(float64(s[i]*(1-s[i]))*c)
+	}
 }
 
 func scoreBack_g(g, x []float64, z *Score, mean, dot float64) {

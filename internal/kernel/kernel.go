@@ -104,6 +104,12 @@ func RowSums(z, e, w []float64) {
 	rowSums(z, e[:len(z)*len(w)], w)
 }
 
+// RowRatios fills u_i = x_i / max(Σ_j E_ij c_j, low z_i), the last level first.
+func RowRatios(u, e, c, z, x []float64, low float64) {
+	_ = c[0]
+	rowRatios(u, e[:len(u)*len(c)], c, z[:len(u)], x[:len(u)], low)
+}
+
 // Moments fills mu_2j = Σ_i v_i E_ij² and, for j < m-1, mu_2j+1 = Σ_i v_i E_ij
 // E_i,j+1, m = len(mu)/2; the last is 0. On a regular grid these 2m-1 sums hold
 // the whole Gram matrix.
@@ -164,6 +170,7 @@ func Average(t, e, w, z []float64, first float64, d []float64) {
 // for the other.
 type Cov struct {
 	Out        []float64 // n: to fill
+	Own        []float64 // n: to fill, Covariance only
 	Mean, Logs []float64 // n: to fill, Covariances only
 	E          []float64 // n × m: the stored kernel
 	W          []float64 // m: the weights of the levels
@@ -185,13 +192,17 @@ func (c *Cov) check() (n, m int) {
 
 // Covariance fills
 //
-//	out_i = ζ_i Cov_{M_i}(v, y) - a_i Cov_{M_i}(λ, y) = Cov_{M_i}(u_i, y),  u_ij = ζ_i v_j - a_i λ_j.
+//	out_i = ζ_i Cov_{M_i}(v, y) - a_i Cov_{M_i}(λ, y),
 //
-// Levels are taken about the likeliest one of the sample: a plan on one level
+// and own_i = a_i Cov_{M_i}(v, y), where it is wanted. Levels are taken about the likeliest one of the sample: a plan on one level
 // gives 0 without cancellation, and a level of little weight adds little
 // however large its v. Eight lanes keep their own.
 func Covariance(c *Cov) {
 	n, m := c.check()
+	if c.Own == nil {
+		c.Own = c.Out // which is written after it
+	}
+	_ = c.Own[:n]
 	covariance(c, n, m)
 }
 
@@ -281,18 +292,40 @@ func AccumulateLower(acc, u, r []float64, rows int) {
 	accumulateLower(acc, u[:4*np], r[:4*np], rows)
 }
 
-// AccumulateFrom adds w_l times line at_l of r to acc, for all l in turn: lines of the length of acc, of which
-// line i begins at r_i·stride. With the bits of [Accumulate] line by line.
-func AccumulateFrom(acc, w, r []float64, stride int, at []int32) {
-	n := len(acc)
-	line := func(l int) []float64 { return r[int(at[l])*stride:][:n] }
-	l := 0
-	for ; l+4 <= len(at); l += 4 {
-		accumulateFrom(acc, line(l), line(l+1), line(l+2), line(l+3), w[l], w[l+1], w[l+2], w[l+3])
+// Unpack fills the lower triangle of a matrix, its rows stride numbers apart, whole blocks, with c times a packed one, row after row. What lies above the
+// diagonal in the blocks that it crosses is anything then.
+func Unpack(to, from []float64, rows, stride int, c float64) {
+	whole := inside(len(from), rows)
+	unpack(to[:rows*stride], from, whole, stride, c)
+	for r := whole; r < rows; r++ {
+		Scale(to[r*stride:][:r+1], from[r*(r+1)/2:], c)
 	}
-	for ; l < len(at); l++ {
-		Accumulate(acc, w[l:l+1], line(l))
+}
+
+// PackOuter fills a packed lower triangle with (z zᵀ - A) c, A and z being as [Unpack] has a matrix and one of its rows.
+func PackOuter(to, a, z []float64, rows, stride int, c float64) {
+	whole := inside(rows*(rows+1)/2, rows)
+	packOuter(to[:rows*(rows+1)/2], a[:rows*stride], z[:stride], whole, stride, c)
+	for r := whole; r < rows; r++ {
+		x, row, b := z[r], a[r*stride:][:r+1], to[r*(r+1)/2:][:r+1]
+		for i, y := range z[:r+1] {
+			b[i] = (float64(x*y) - row[i]) * c
+		}
 	}
+}
+
+// inside is how many rows of a packed triangle, at most some, have all of their blocks within its first n numbers.
+func inside(n, rows int) int {
+	for rows > 0 && (rows-1)*rows/2+(rows-1)&^(Lanes-1)+Lanes > n {
+		rows--
+	}
+	return rows
+}
+
+// AccumulateFrom fills to, whole blocks, with from and adds w_l times line l of r, for all l of at in turn: lines of the length of to
+// that lie stride numbers apart. With the bits of [Accumulate] line by line. All l are below len(w) and lines of r: that is not checked.
+func AccumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
+	accumulateFrom(to, from[:len(to)], w, r, at, stride)
 }
 
 // CombineAt fills w_p = Σ_c u_c V_jc with j = cols_p, for V that lies sample by sample, a row of len(u)
@@ -352,6 +385,9 @@ func RatioAccumulateAt(acc, r []float64, logs *[Lanes]float64, u, v, x []float64
 	}
 	accumulateAt(acc, u[:c], r, cols, k)
 }
+
+// Touch asks for cells of a row to be brought to the caches, where that can be asked.
+func Touch(cols []uint32, x []float64) { touch(cols, x) }
 
 // Compress takes the numbers of x that are not 0 over to vals, and their places to cols, and returns how
 // many they are. Both have room for all of x.
@@ -452,6 +488,9 @@ func LogisticBack(to *[2]float64, g, s, x []float64, z *Score, rate float64) {
 	logisticBack(to[:], g, s[:len(g)], x[:len(g)], z, rate)
 }
 
+// LogisticSlope multiplies g_i by c s_i (1-s_i).
+func LogisticSlope(g, s []float64, c float64) { logisticSlope(g, s[:len(g)], c) }
+
 // ScoreBack replaces g_i by (g_i - mean - z_i dot)/std.
 func ScoreBack(g, x []float64, z *Score, mean, dot float64) { scoreBack(g, x[:len(g)], z, mean, dot) }
 
@@ -464,14 +503,14 @@ func Scale(to, x []float64, c float64) { scale(to, x[:len(to)], c) }
 // Multiply fills to_i = a_i b_i.
 func Multiply(to, a, b []float64) { multiply(to, a[:len(to)], b[:len(to)]) }
 
-// AddOuter fills to_i = (x u_i - a_i) c.
-func AddOuter(to, a, u []float64, x, c float64) { addOuter(to, a[:len(to)], u[:len(to)], x, c) }
-
 // Weigh fills to_i = a_i / z_i²: the weights of a Gram matrix.
 func Weigh(to, a, z []float64) { weigh(to, a[:len(to)], z[:len(to)]) }
 
 // Ratio fills num_i = x_i / max(t_i, low).
 func Ratio(num, x, t []float64, low float64) { ratio(num, x[:len(num)], t[:len(num)], low) }
+
+// Fisher replaces a_i by a_i² by/max(t_i, low).
+func Fisher(a, t []float64, by, low float64) { fisher(a, t[:len(a)], by, low) }
 
 // RatioBack takes the gradient r at R = y/max(w, low) back: it adds the gradient at y
 // to ybar, and leaves R in r and the gradient at w, -r R/w and 0 up to low, in w.

@@ -111,6 +111,23 @@ func rowSumsAVX512(z, e, w []float64)
 //go:noescape
 func rowSumsAVX2(z, e, w []float64)
 
+func rowRatios(u, e, c, z, x []float64, low float64) {
+	switch level {
+	case cpu.AVX512:
+		rowRatiosAVX512(u, e, c, z, x, low)
+	case cpu.AVX2:
+		rowRatiosAVX2(u, e, c, z, x, low)
+	default:
+		rowRatios_g(u, e, c, z, x, low)
+	}
+}
+
+//go:noescape
+func rowRatiosAVX512(u, e, c, z, x []float64, low float64)
+
+//go:noescape
+func rowRatiosAVX2(u, e, c, z, x []float64, low float64)
+
 func moments(mu, e, v []float64) {
 	switch level {
 	case cpu.AVX512:
@@ -399,22 +416,56 @@ func accumulateLowerAVX512(acc, u, r []float64, rows int)
 //go:noescape
 func accumulateLowerAVX2(acc, u, r []float64, rows int)
 
-func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
+func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	switch level {
 	case cpu.AVX512:
-		accumulateFromAVX512(acc, a, b, c, d, wa, wb, wc, wd)
+		accumulateFromAVX512(to, from, w, r, at, stride)
 	case cpu.AVX2:
-		accumulateFromAVX2(acc, a, b, c, d, wa, wb, wc, wd)
+		accumulateFromAVX2(to, from, w, r, at, stride)
 	default:
-		accumulateFrom_g(acc, a, b, c, d, wa, wb, wc, wd)
+		accumulateFrom_g(to, from, w, r, at, stride)
 	}
 }
 
 //go:noescape
-func accumulateFromAVX512(acc, a, b, c, d []float64, wa, wb, wc, wd float64)
+func accumulateFromAVX512(to, from, w, r []float64, at []uint32, stride int)
 
 //go:noescape
-func accumulateFromAVX2(acc, a, b, c, d []float64, wa, wb, wc, wd float64)
+func accumulateFromAVX2(to, from, w, r []float64, at []uint32, stride int)
+
+func unpack(to, from []float64, rows, stride int, c float64) {
+	switch level {
+	case cpu.AVX512:
+		unpackAVX512(to, from, rows, stride, c)
+	case cpu.AVX2:
+		unpackAVX2(to, from, rows, stride, c)
+	default:
+		unpack_g(to, from, rows, stride, c)
+	}
+}
+
+//go:noescape
+func unpackAVX512(to, from []float64, rows, stride int, c float64)
+
+//go:noescape
+func unpackAVX2(to, from []float64, rows, stride int, c float64)
+
+func packOuter(to, a, z []float64, rows, stride int, c float64) {
+	switch level {
+	case cpu.AVX512:
+		packOuterAVX512(to, a, z, rows, stride, c)
+	case cpu.AVX2:
+		packOuterAVX2(to, a, z, rows, stride, c)
+	default:
+		packOuter_g(to, a, z, rows, stride, c)
+	}
+}
+
+//go:noescape
+func packOuterAVX512(to, a, z []float64, rows, stride int, c float64)
+
+//go:noescape
+func packOuterAVX2(to, a, z []float64, rows, stride int, c float64)
 
 func combineAt(w, u, v []float64, cols []uint32, stride int) {
 	switch level {
@@ -490,6 +541,23 @@ func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, stride in
 
 //go:noescape
 func ratioAccumulateAtAVX512(acc, r, logs, u, v, x []float64, cols []uint32, stride int, low float64)
+
+func touch(cols []uint32, x []float64) {
+	switch level {
+	case cpu.AVX512:
+		touchAVX512(cols, x)
+	case cpu.AVX2:
+		touchAVX2(cols, x)
+	default:
+		touch_g(cols, x)
+	}
+}
+
+//go:noescape
+func touchAVX512(cols []uint32, x []float64)
+
+//go:noescape
+func touchAVX2(cols []uint32, x []float64)
 
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
@@ -654,6 +722,23 @@ func boundedAVX512(x, low, q, c, inverse []float64, n, sweeps int)
 
 //go:noescape
 func boundedAVX2(x, low, q, c, inverse []float64, n, sweeps int)
+
+func descend(s, a []float64, k, n, sweeps int) {
+	switch level {
+	case cpu.AVX512:
+		descendAVX512(s, a, k, n, sweeps)
+	case cpu.AVX2:
+		descendAVX2(s, a, k, n, sweeps)
+	default:
+		descend_g(s, a, k, n, sweeps)
+	}
+}
+
+//go:noescape
+func descendAVX512(s, a []float64, k, n, sweeps int)
+
+//go:noescape
+func descendAVX2(s, a []float64, k, n, sweeps int)
 
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	switch level {
@@ -873,6 +958,23 @@ func logisticBackAVX512(to, g, s, x []float64, z *Score, rate float64)
 //go:noescape
 func logisticBackAVX2(to, g, s, x []float64, z *Score, rate float64)
 
+func logisticSlope(g, s []float64, c float64) {
+	switch level {
+	case cpu.AVX512:
+		logisticSlopeAVX512(g, s, c)
+	case cpu.AVX2:
+		logisticSlopeAVX2(g, s, c)
+	default:
+		logisticSlope_g(g, s, c)
+	}
+}
+
+//go:noescape
+func logisticSlopeAVX512(g, s []float64, c float64)
+
+//go:noescape
+func logisticSlopeAVX2(g, s []float64, c float64)
+
 func scoreBack(g, x []float64, z *Score, mean, dot float64) {
 	switch level {
 	case cpu.AVX512:
@@ -941,23 +1043,6 @@ func multiplyAVX512(to, a, b []float64)
 //go:noescape
 func multiplyAVX2(to, a, b []float64)
 
-func addOuter(to, a, u []float64, x, c float64) {
-	switch level {
-	case cpu.AVX512:
-		addOuterAVX512(to, a, u, x, c)
-	case cpu.AVX2:
-		addOuterAVX2(to, a, u, x, c)
-	default:
-		addOuter_g(to, a, u, x, c)
-	}
-}
-
-//go:noescape
-func addOuterAVX512(to, a, u []float64, x, c float64)
-
-//go:noescape
-func addOuterAVX2(to, a, u []float64, x, c float64)
-
 func weigh(to, a, z []float64) {
 	switch level {
 	case cpu.AVX512:
@@ -991,6 +1076,23 @@ func ratioAVX512(num, x, t []float64, low float64)
 
 //go:noescape
 func ratioAVX2(num, x, t []float64, low float64)
+
+func fisher(a, t []float64, by, low float64) {
+	switch level {
+	case cpu.AVX512:
+		fisherAVX512(a, t, by, low)
+	case cpu.AVX2:
+		fisherAVX2(a, t, by, low)
+	default:
+		fisher_g(a, t, by, low)
+	}
+}
+
+//go:noescape
+func fisherAVX512(a, t []float64, by, low float64)
+
+//go:noescape
+func fisherAVX2(a, t []float64, by, low float64)
 
 func ratioBack(w, r, ybar, y []float64, low float64) {
 	switch level {

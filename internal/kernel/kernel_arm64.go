@@ -81,6 +81,18 @@ func rowSums(z, e, w []float64) {
 //go:noescape
 func rowSumsNEON(z, e, w []float64)
 
+func rowRatios(u, e, c, z, x []float64, low float64) {
+	switch level {
+	case cpu.NEON:
+		rowRatiosNEON(u, e, c, z, x, low)
+	default:
+		rowRatios_g(u, e, c, z, x, low)
+	}
+}
+
+//go:noescape
+func rowRatiosNEON(u, e, c, z, x []float64, low float64)
+
 func moments(mu, e, v []float64) {
 	switch level {
 	case cpu.NEON:
@@ -284,17 +296,41 @@ func accumulateLower(acc, u, r []float64, rows int) {
 //go:noescape
 func accumulateLowerNEON(acc, u, r []float64, rows int)
 
-func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
+func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	switch level {
 	case cpu.NEON:
-		accumulateFromNEON(acc, a, b, c, d, wa, wb, wc, wd)
+		accumulateFromNEON(to, from, w, r, at, stride)
 	default:
-		accumulateFrom_g(acc, a, b, c, d, wa, wb, wc, wd)
+		accumulateFrom_g(to, from, w, r, at, stride)
 	}
 }
 
 //go:noescape
-func accumulateFromNEON(acc, a, b, c, d []float64, wa, wb, wc, wd float64)
+func accumulateFromNEON(to, from, w, r []float64, at []uint32, stride int)
+
+func unpack(to, from []float64, rows, stride int, c float64) {
+	switch level {
+	case cpu.NEON:
+		unpackNEON(to, from, rows, stride, c)
+	default:
+		unpack_g(to, from, rows, stride, c)
+	}
+}
+
+//go:noescape
+func unpackNEON(to, from []float64, rows, stride int, c float64)
+
+func packOuter(to, a, z []float64, rows, stride int, c float64) {
+	switch level {
+	case cpu.NEON:
+		packOuterNEON(to, a, z, rows, stride, c)
+	default:
+		packOuter_g(to, a, z, rows, stride, c)
+	}
+}
+
+//go:noescape
+func packOuterNEON(to, a, z []float64, rows, stride int, c float64)
 
 func combineAt(w, u, v []float64, cols []uint32, stride int) {
 	switch level {
@@ -345,6 +381,18 @@ func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, stride in
 		ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, stride, low)
 	}
 }
+
+func touch(cols []uint32, x []float64) {
+	switch level {
+	case cpu.NEON:
+		touchNEON(cols, x)
+	default:
+		touch_g(cols, x)
+	}
+}
+
+//go:noescape
+func touchNEON(cols []uint32, x []float64)
 
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
@@ -459,6 +507,18 @@ func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 
 //go:noescape
 func boundedNEON(x, low, q, c, inverse []float64, n, sweeps int)
+
+func descend(s, a []float64, k, n, sweeps int) {
+	switch level {
+	case cpu.NEON:
+		descendNEON(s, a, k, n, sweeps)
+	default:
+		descend_g(s, a, k, n, sweeps)
+	}
+}
+
+//go:noescape
+func descendNEON(s, a []float64, k, n, sweeps int)
 
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	switch level {
@@ -613,6 +673,18 @@ func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 //go:noescape
 func logisticBackNEON(to, g, s, x []float64, z *Score, rate float64)
 
+func logisticSlope(g, s []float64, c float64) {
+	switch level {
+	case cpu.NEON:
+		logisticSlopeNEON(g, s, c)
+	default:
+		logisticSlope_g(g, s, c)
+	}
+}
+
+//go:noescape
+func logisticSlopeNEON(g, s []float64, c float64)
+
 func scoreBack(g, x []float64, z *Score, mean, dot float64) {
 	switch level {
 	case cpu.NEON:
@@ -661,18 +733,6 @@ func multiply(to, a, b []float64) {
 //go:noescape
 func multiplyNEON(to, a, b []float64)
 
-func addOuter(to, a, u []float64, x, c float64) {
-	switch level {
-	case cpu.NEON:
-		addOuterNEON(to, a, u, x, c)
-	default:
-		addOuter_g(to, a, u, x, c)
-	}
-}
-
-//go:noescape
-func addOuterNEON(to, a, u []float64, x, c float64)
-
 func weigh(to, a, z []float64) {
 	switch level {
 	case cpu.NEON:
@@ -696,6 +756,18 @@ func ratio(num, x, t []float64, low float64) {
 
 //go:noescape
 func ratioNEON(num, x, t []float64, low float64)
+
+func fisher(a, t []float64, by, low float64) {
+	switch level {
+	case cpu.NEON:
+		fisherNEON(a, t, by, low)
+	default:
+		fisher_g(a, t, by, low)
+	}
+}
+
+//go:noescape
+func fisherNEON(a, t []float64, by, low float64)
 
 func ratioBack(w, r, ybar, y []float64, low float64) {
 	switch level {

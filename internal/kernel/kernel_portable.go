@@ -16,6 +16,8 @@ func tops(t, s, h, y []float64) { tops_g(t, s, h, y) }
 
 func rowSums(z, e, w []float64) { rowSums_g(z, e, w) }
 
+func rowRatios(u, e, c, z, x []float64, low float64) { rowRatios_g(u, e, c, z, x, low) }
+
 func moments(mu, e, v []float64) { moments_g(mu, e, v) }
 
 func gram(g, e, v []float64, m int) { gram_g(g, e, v, m) }
@@ -50,8 +52,14 @@ func accumulate4(acc, u, r []float64) { accumulate4_g(acc, u, r) }
 
 func accumulateLower(acc, u, r []float64, rows int) { accumulateLower_g(acc, u, r, rows) }
 
-func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
-	accumulateFrom_g(acc, a, b, c, d, wa, wb, wc, wd)
+func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
+	accumulateFrom_g(to, from, w, r, at, stride)
+}
+
+func unpack(to, from []float64, rows, stride int, c float64) { unpack_g(to, from, rows, stride, c) }
+
+func packOuter(to, a, z []float64, rows, stride int, c float64) {
+	packOuter_g(to, a, z, rows, stride, c)
 }
 
 func combineAt(w, u, v []float64, cols []uint32, stride int) { combineAt_g(w, u, v, cols, stride) }
@@ -69,6 +77,8 @@ func ratioDotsAt(g, r, u, v, x []float64, cols []uint32, stride int, low float64
 func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, stride int, low float64) {
 	ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, stride, low)
 }
+
+func touch(cols []uint32, x []float64) { touch_g(cols, x) }
 
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	return quotient_g(r, u, v, x, stride, low)
@@ -97,6 +107,8 @@ func metric(to, r, s, v, g, q []float64, low float64) { metric_g(to, r, s, v, g,
 func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 	bounded_g(x, low, q, c, inverse, n, sweeps)
 }
+
+func descend(s, a []float64, k, n, sweeps int) { descend_g(s, a, k, n, sweeps) }
 
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	direction_g(p, slope, most, b, g, root, k, longest)
@@ -128,6 +140,8 @@ func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 	logisticBack_g(to, g, s, x, z, rate)
 }
 
+func logisticSlope(g, s []float64, c float64) { logisticSlope_g(g, s, c) }
+
 func scoreBack(g, x []float64, z *Score, mean, dot float64) { scoreBack_g(g, x, z, mean, dot) }
 
 func divide(to, a, z []float64) { divide_g(to, a, z) }
@@ -136,11 +150,11 @@ func scale(to, x []float64, c float64) { scale_g(to, x, c) }
 
 func multiply(to, a, b []float64) { multiply_g(to, a, b) }
 
-func addOuter(to, a, u []float64, x, c float64) { addOuter_g(to, a, u, x, c) }
-
 func weigh(to, a, z []float64) { weigh_g(to, a, z) }
 
 func ratio(num, x, t []float64, low float64) { ratio_g(num, x, t, low) }
+
+func fisher(a, t []float64, by, low float64) { fisher_g(a, t, by, low) }
 
 func ratioBack(w, r, ybar, y []float64, low float64) { ratioBack_g(w, r, ybar, y, low) }
 

@@ -100,6 +100,18 @@ func rowSums(z, e, w []float64) {
 //go:noescape
 func rowSumsSIMD128(z_base unsafe.Pointer, z_len int32, e_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32)
 
+func rowRatios(u, e, c, z, x []float64, low float64) {
+	if level == cpu.SIMD128 {
+		rowRatiosSIMD128(place(u), int32(len(u)), place(e), place(c), int32(len(c)), place(z), place(x), low)
+		return
+	}
+	rowRatios_g(u, e, c, z, x, low)
+}
+
+//go:wasmimport quantmf kernel_rowRatios
+//go:noescape
+func rowRatiosSIMD128(u_base unsafe.Pointer, u_len int32, e_base unsafe.Pointer, c_base unsafe.Pointer, c_len int32, z_base unsafe.Pointer, x_base unsafe.Pointer, low float64)
+
 func moments(mu, e, v []float64) {
 	if level == cpu.SIMD128 {
 		momentsSIMD128(place(mu), int32(len(mu)), place(e), place(v), int32(len(v)))
@@ -303,17 +315,41 @@ func accumulateLower(acc, u, r []float64, rows int) {
 //go:noescape
 func accumulateLowerSIMD128(acc_base unsafe.Pointer, u_base unsafe.Pointer, r_base unsafe.Pointer, r_len int32, rows int32)
 
-func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
+func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	if level == cpu.SIMD128 {
-		accumulateFromSIMD128(place(acc), int32(len(acc)), place(a), place(b), place(c), place(d), wa, wb, wc, wd)
+		accumulateFromSIMD128(place(to), int32(len(to)), place(from), place(w), place(r), place(at), int32(len(at)), int32(stride))
 		return
 	}
-	accumulateFrom_g(acc, a, b, c, d, wa, wb, wc, wd)
+	accumulateFrom_g(to, from, w, r, at, stride)
 }
 
 //go:wasmimport quantmf kernel_accumulateFrom
 //go:noescape
-func accumulateFromSIMD128(acc_base unsafe.Pointer, acc_len int32, a_base unsafe.Pointer, b_base unsafe.Pointer, c_base unsafe.Pointer, d_base unsafe.Pointer, wa float64, wb float64, wc float64, wd float64)
+func accumulateFromSIMD128(to_base unsafe.Pointer, to_len int32, from_base unsafe.Pointer, w_base unsafe.Pointer, r_base unsafe.Pointer, at_base unsafe.Pointer, at_len int32, stride int32)
+
+func unpack(to, from []float64, rows, stride int, c float64) {
+	if level == cpu.SIMD128 {
+		unpackSIMD128(place(to), place(from), int32(rows), int32(stride), c)
+		return
+	}
+	unpack_g(to, from, rows, stride, c)
+}
+
+//go:wasmimport quantmf kernel_unpack
+//go:noescape
+func unpackSIMD128(to_base unsafe.Pointer, from_base unsafe.Pointer, rows int32, stride int32, c float64)
+
+func packOuter(to, a, z []float64, rows, stride int, c float64) {
+	if level == cpu.SIMD128 {
+		packOuterSIMD128(place(to), place(a), place(z), int32(rows), int32(stride), c)
+		return
+	}
+	packOuter_g(to, a, z, rows, stride, c)
+}
+
+//go:wasmimport quantmf kernel_packOuter
+//go:noescape
+func packOuterSIMD128(to_base unsafe.Pointer, a_base unsafe.Pointer, z_base unsafe.Pointer, rows int32, stride int32, c float64)
 
 func combineAt(w, u, v []float64, cols []uint32, stride int) {
 	if level == cpu.SIMD128 {
@@ -358,6 +394,8 @@ func ratioDotsAt(g, r, u, v, x []float64, cols []uint32, stride int, low float64
 func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, stride int, low float64) {
 	ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, stride, low)
 }
+
+func touch(cols []uint32, x []float64) { touch_g(cols, x) }
 
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	if level == cpu.SIMD128 {
@@ -472,6 +510,18 @@ func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 //go:wasmimport quantmf kernel_bounded
 //go:noescape
 func boundedSIMD128(x_base unsafe.Pointer, low_base unsafe.Pointer, q_base unsafe.Pointer, c_base unsafe.Pointer, inverse_base unsafe.Pointer, inverse_len int32, n int32, sweeps int32)
+
+func descend(s, a []float64, k, n, sweeps int) {
+	if level == cpu.SIMD128 {
+		descendSIMD128(place(s), place(a), int32(k), int32(n), int32(sweeps))
+		return
+	}
+	descend_g(s, a, k, n, sweeps)
+}
+
+//go:wasmimport quantmf kernel_descend
+//go:noescape
+func descendSIMD128(s_base unsafe.Pointer, a_base unsafe.Pointer, k int32, n int32, sweeps int32)
 
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	if level == cpu.SIMD128 {
@@ -626,6 +676,18 @@ func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 //go:noescape
 func logisticBackSIMD128(to_base unsafe.Pointer, g_base unsafe.Pointer, g_len int32, s_base unsafe.Pointer, x_base unsafe.Pointer, z unsafe.Pointer, rate float64)
 
+func logisticSlope(g, s []float64, c float64) {
+	if level == cpu.SIMD128 {
+		logisticSlopeSIMD128(place(g), int32(len(g)), place(s), c)
+		return
+	}
+	logisticSlope_g(g, s, c)
+}
+
+//go:wasmimport quantmf kernel_logisticSlope
+//go:noescape
+func logisticSlopeSIMD128(g_base unsafe.Pointer, g_len int32, s_base unsafe.Pointer, c float64)
+
 func scoreBack(g, x []float64, z *Score, mean, dot float64) {
 	if level == cpu.SIMD128 {
 		scoreBackSIMD128(place(g), int32(len(g)), place(x), unsafe.Pointer(z), mean, dot)
@@ -674,18 +736,6 @@ func multiply(to, a, b []float64) {
 //go:noescape
 func multiplySIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, b_base unsafe.Pointer)
 
-func addOuter(to, a, u []float64, x, c float64) {
-	if level == cpu.SIMD128 {
-		addOuterSIMD128(place(to), int32(len(to)), place(a), place(u), x, c)
-		return
-	}
-	addOuter_g(to, a, u, x, c)
-}
-
-//go:wasmimport quantmf kernel_addOuter
-//go:noescape
-func addOuterSIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, u_base unsafe.Pointer, x float64, c float64)
-
 func weigh(to, a, z []float64) {
 	if level == cpu.SIMD128 {
 		weighSIMD128(place(to), int32(len(to)), place(a), place(z))
@@ -709,6 +759,18 @@ func ratio(num, x, t []float64, low float64) {
 //go:wasmimport quantmf kernel_ratio
 //go:noescape
 func ratioSIMD128(num_base unsafe.Pointer, num_len int32, x_base unsafe.Pointer, t_base unsafe.Pointer, low float64)
+
+func fisher(a, t []float64, by, low float64) {
+	if level == cpu.SIMD128 {
+		fisherSIMD128(place(a), int32(len(a)), place(t), by, low)
+		return
+	}
+	fisher_g(a, t, by, low)
+}
+
+//go:wasmimport quantmf kernel_fisher
+//go:noescape
+func fisherSIMD128(a_base unsafe.Pointer, a_len int32, t_base unsafe.Pointer, by float64, low float64)
 
 func ratioBack(w, r, ybar, y []float64, low float64) {
 	if level == cpu.SIMD128 {
@@ -735,19 +797,20 @@ func lossKLSIMD128(x_base unsafe.Pointer, x_len int32, t_base unsafe.Pointer, r_
 
 // The kernels have these offsets.
 var (
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.A)-168]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.E)-72]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.H)-288]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Lam)-240]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Logs)-48]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Mean)-24]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.A)-192]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.E)-96]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.H)-312]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Lam)-264]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Logs)-72]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Mean)-48]
 	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Out)-0]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.S)-192]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.V)-216]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.W)-96]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Y)-264]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Z)-120]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Zeta)-144]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Own)-24]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.S)-216]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.V)-240]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.W)-120]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Y)-288]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Z)-144]
+	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Zeta)-168]
 	_ = [1]struct{}{}[unsafe.Offsetof(Score{}.Ref)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(Score{}.Shift)-8]
 	_ = [1]struct{}{}[unsafe.Offsetof(Score{}.Std)-16]

@@ -133,9 +133,15 @@ func TestVectorPlan(t *testing.T) {
 					compare(t, "colSums", func(v [][]float64) float64 { ColSums(v[0], v[1], v[2]); return 0 }, pos(m), pos(np*m), any(np))
 				}
 				compare(t, "rowSums", func(v [][]float64) float64 { RowSums(v[0], v[1], v[2]); return 0 }, pos(np), pos(np*m), pos(m))
+				compare(t, "rowRatios", func(v [][]float64) float64 { RowRatios(v[0], v[1], v[2], v[3], v[4], 0.3); return 0 },
+					pos(np), pos(np*m), pos(m), steep(pos(np)), pos(np))
 				compare(t, "average", func(v [][]float64) float64 { Average(v[0], v[1], v[2], v[3], 0.3, v[4]); return 0 },
 					pos(np), pos(np*m), pos(m), pos(np), any(m-1))
 				compare(t, "covariance", func(v [][]float64) float64 {
+					Covariance(&Cov{Out: v[0], E: v[1], W: v[2], Z: v[3], Zeta: v[4], A: v[5], V: v[6], Lam: v[7], Y: v[8], Own: v[9]})
+					return 0
+				}, pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(m), any(m), any(m), any(np))
+				compare(t, "covariance alone", func(v [][]float64) float64 {
 					Covariance(&Cov{Out: v[0], E: v[1], W: v[2], Z: v[3], Zeta: v[4], A: v[5], V: v[6], Lam: v[7], Y: v[8]})
 					return 0
 				}, pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(m), any(m), any(m))
@@ -217,21 +223,26 @@ func TestVectorProduct(t *testing.T) {
 				r := random.Split(uint64(np), k)
 				any := func(n int) []float64 { return numbers(&r, n, false) }
 				compare(t, "combine", func(v [][]float64) float64 { Combine(v[0], v[1], v[2]); return 0 }, any(np), any(k), any(k*np))
-				if k > 0 && np > 0 {
-					at := make([]int32, k) // lines in another order, one of them twice
-					for l := range at {
-						at[l] = int32((7*l + 3) % k)
-					}
-					at[k/2] = at[0]
-					for stride := np; stride < np+10; stride += 9 {
-						compare(t, "accumulateFrom", func(v [][]float64) float64 { AccumulateFrom(v[0], v[1], v[2], stride, at); return 0 }, any(np), any(k), any(k*stride))
-					}
-				}
 				compare(t, "accumulate", func(v [][]float64) float64 { Accumulate(v[0], v[1], v[2]); return 0 }, any(k*np), any(k), any(np))
 				if np < 8 || np%8 != 0 {
 					continue
 				}
+				if k > 0 {
+					at := make([]uint32, k) // lines in another order, one of them twice
+					for l := range at {
+						at[l] = uint32((7*l + 3) % k)
+					}
+					at[k/2] = at[0]
+					for stride := np; stride < np+10; stride += 9 {
+						w, r := any(k), any(k*stride)
+						compare(t, "accumulateFrom", func(v [][]float64) float64 { AccumulateFrom(v[0], v[1], v[2], v[3], at[:k/2], stride); return 0 }, any(np), any(np), w, r)
+						compare(t, "accumulateFrom", func(v [][]float64) float64 { AccumulateFrom(v[0], v[1], v[2], v[3], at, stride); return 0 }, any(np), any(np), w, r)
+					}
+				}
 				if k > 0 && k <= np {
+					size := k * (k + 1) / 2
+					compare(t, "unpack", func(v [][]float64) float64 { Unpack(v[0], v[1], k, np, 0.7); return 0 }, any(k*np), any(Pad(size)))
+					compare(t, "packOuter", func(v [][]float64) float64 { PackOuter(v[0], v[1], v[2], k, np, -1.4); return 0 }, any(size), any(k*np), any(np))
 					compare(t, "accumulateLower", func(v [][]float64) float64 { AccumulateLower(v[0], v[1], v[2], k); return 0 }, any(k*np), any(4*np), any(4*np))
 				}
 				compare(t, "dots", func(v [][]float64) float64 { Dots(v[0], v[1], v[2]); return 0 }, any(k), any(k*np), any(np))
@@ -291,7 +302,6 @@ func TestVectorElementary(t *testing.T) {
 			compare(t, "scale", func(v [][]float64) float64 { Scale(v[0], v[1], -0.3); return 0 }, y, x)
 			compare(t, "scale in place", func(v [][]float64) float64 { Scale(v[0], v[0], -0.3); return 0 }, y)
 			compare(t, "multiply", func(v [][]float64) float64 { Multiply(v[0], v[1], v[2]); return 0 }, pos, y, x)
-			compare(t, "addOuter", func(v [][]float64) float64 { AddOuter(v[0], v[1], v[2], 0.7, -1.4); return 0 }, pos, y, x)
 			compare(t, "potential", func(v [][]float64) float64 { Potential(v[0], v[1], v[2], 0.3, -0.1, 7); return 0 }, y, x, pos)
 			compare(t, "divide in place", func(v [][]float64) float64 { Divide(v[0], v[0], v[1]); return 0 }, y, pos)
 			compare(t, "ratio", func(v [][]float64) float64 { Ratio(v[0], v[1], v[2], 1e-3); return 0 }, y, pos, x)
@@ -323,6 +333,8 @@ func TestVectorElementary(t *testing.T) {
 					return to[0] + 1e-3*to[1]
 				}, y[:n&^7])
 			}
+			compare(t, "fisher", func(v [][]float64) float64 { Fisher(v[0], v[1], 1.7, 1e-3); return 0 }, y, pos)
+			compare(t, "logisticSlope", func(v [][]float64) float64 { LogisticSlope(v[0], v[1], -1.7); return 0 }, y, x)
 			compare(t, "ratioBack", func(v [][]float64) float64 { RatioBack(v[0], v[1], v[2], v[3], 1e-3); return 0 }, x, y, numbers(&r, n, false), pos)
 			fit := numbers(&r, n, true)
 			compare(t, "lossKL", func(v [][]float64) float64 {
@@ -500,6 +512,33 @@ func TestVectorNewton(t *testing.T) {
 				for sweeps := 1; sweeps <= 4; sweeps += 3 {
 					compare(t, "bounded", func(v [][]float64) float64 { Bounded(v[0], v[1], v[2], v[3], v[4], sweeps); return 0 },
 						any(k*np), any(k*np), any(k*np), c, inverse)
+				}
+			}
+		}
+	})
+}
+
+func TestVectorColumns(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		for n := 8; n <= Wide; n += 8 {
+			for _, k := range []int{1, 2, 3, 5, 10, 13} {
+				for sweeps := 1; sweeps <= 4; sweeps += 3 {
+					r := random.Split(uint64(n), k)
+					s, a := numbers(&r, k*ColumnNumbers, false), numbers(&r, k*(k+1)/2*n, true)
+					for c := range k {
+						column := ColumnOf(s, c, n)
+						for j, v := range column.X {
+							column.Low[j], column.High[j] = v-0.3*r.Float64(), v+0.4*r.Float64()
+							column.H[j] = max(column.H[j], 0) // some of 0
+							switch {
+							case r.Float64() < 0.03:
+								column.G[j] = math.NaN()
+							case r.Float64() < 0.03:
+								column.H[j] = 1e-251
+							}
+						}
+					}
+					compare(t, "descend", func(v [][]float64) float64 { Descend(v[0], v[1], k, n, sweeps); return 0 }, s, a)
 				}
 			}
 		}

@@ -152,7 +152,7 @@ func (f *Sheet) At(t, slope, w []float64, r *SheetRoom) {
 	if kernel.Extent(&ends, s); ends[1] > mostSquashed {
 		copy(z, slope)
 	}
-	f.squash.Slopes(slope, s, w)
+	f.squash.Slopes(slope, s, w, 1)
 	if ends[1] > mostSquashed {
 		for i, v := range s {
 			if v > mostSquashed { // 1-x̃ has lost its digits

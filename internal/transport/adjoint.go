@@ -58,28 +58,25 @@ func (r *Row) pull(back Cotangent) {
 }
 
 // GradX fills to with the gradient in the n samples, squash included.
-func (r *Row) GradX(to []float64) {
+func (r *Row) GradX(to []float64) { r.gradX(to, r.v) }
+
+// GradXSlopes is GradX, and fills slopes (whole blocks of numbers) with a_i ∂T_i/∂x_i, T being the average at the q
+// of the cotangent, where the potentials and the moments of the squash stay as they are: what T_i owes to its own sample.
+func (r *Row) GradXSlopes(to, slopes []float64) {
+	r.gradX(to, slopes)
+	r.squash.Slopes(slopes[:r.n], r.xs, r.x, 2/r.eps)
+}
+
+// gradX fills own with a_i Cov_{M_i}(q, y) in passing.
+func (r *Row) gradX(to, own []float64) {
 	r.need(pulled)
 	zeta, v := r.back.Z, r.back.Q
 	r.tiles(func(lo, hi int, e []float64) {
-		kernel.Covariance(&kernel.Cov{Out: r.gx[lo:hi], E: e, W: r.w, Z: r.z[lo:hi], Zeta: zeta[lo:hi], A: r.a[lo:hi], V: v, Lam: r.lam, Y: r.cy})
+		kernel.Covariance(&kernel.Cov{Out: r.gx[lo:hi], Own: own[lo:hi], E: e, W: r.w, Z: r.z[lo:hi], Zeta: zeta[lo:hi], A: r.a[lo:hi], V: v, Lam: r.lam, Y: r.cy})
 	})
 	kernel.Scale(r.gx, r.gx, 2/r.eps)
 	copy(to, r.gx)
 	r.SquashBack(to)
-}
-
-// Slopes fills to (whole blocks of numbers) with a_i ∂T_i/∂x_i, T = M q, where the
-// potentials and the moments of the squash stay as they are: what T_i owes to its own sample.
-func (r *Row) Slopes(to, q []float64) {
-	r.need(solved)
-	none := r.rho
-	clear(none)
-	r.tiles(func(lo, hi int, e []float64) {
-		kernel.Covariance(&kernel.Cov{Out: to[lo:hi], E: e, W: r.w, Z: r.z[lo:hi], Zeta: r.a[lo:hi], A: r.a[lo:hi], V: q, Lam: none, Y: r.cy})
-	})
-	kernel.Scale(to, to, 2/r.eps)
-	r.squash.Slopes(to[:r.n], r.xs, r.x)
 }
 
 // SquashBack turns the gradient g at x̃ into that at x, in place.

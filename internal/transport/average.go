@@ -56,6 +56,25 @@ func (r *Row) Columns(out, zeta []float64) {
 	r.columns(out, zeta)
 }
 
+// RatioColumns is Columns of ζ_i = x_i / max(T_i, low) with T = M q, for q >= 0: of such q T is a sum of positive
+// numbers as it stands, with no increments taken. x has whole blocks of numbers, 0 in the padding.
+func (r *Row) RatioColumns(out, x, q []float64, low float64) {
+	r.need(placed)
+	c, part := r.inc, r.part[:r.m]
+	for j, w := range r.w {
+		c[j] = float64(w * q[j])
+	}
+	r.tiles(func(lo, hi int, e []float64) {
+		kernel.RowRatios(r.v[lo:hi], e, c, r.z[lo:hi], x[lo:hi], low)
+		if lo == 0 {
+			kernel.ColSums(out, e, r.v[:hi])
+			return
+		}
+		kernel.ColSums(part, e, r.v[lo:hi])
+		add(out, part)
+	})
+}
+
 // Tails turns what Columns filled into tail_l = Σ_i ζ_i Σ_{j>=l} M_ij.
 func (r *Row) Tails(v []float64) {
 	tail := 0.0

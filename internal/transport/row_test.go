@@ -3,6 +3,7 @@ package transport
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/kernel"
@@ -167,6 +168,7 @@ func TestStates(t *testing.T) {
 		{"Return", loaded, func(r *Row) { r.Return(m) }},
 		{"Average", placed, func(r *Row) { r.Average(n, q) }},
 		{"Columns", placed, func(r *Row) { r.Columns(m, n) }},
+		{"RatioColumns", placed, func(r *Row) { r.RatioColumns(m, n, q, 0.1) }},
 		{"Sort", solved, func(r *Row) { r.Sort(m) }},
 		{"Adjoint", solved, func(r *Row) { r.Adjoint(back) }},
 		{"Keep", solved, func(r *Row) { r.Keep(make([]float64, r.Room(false)), false) }},
@@ -207,7 +209,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestSlopes: a_i ∂T_i/∂x_i at the potentials and the squash of the row is what differences of T
+// TestSlopes: beside the gradient a_i ∂T_i/∂x_i at the potentials and the squash of the row is what differences of T
 // there say, for every squash, weights and hidden samples; of a row that the squash makes
 // constant it is 0.
 func TestSlopes(t *testing.T) {
@@ -232,7 +234,16 @@ func TestSlopes(t *testing.T) {
 			q[j] = float64(j) + src.Float64()
 		}
 		got := make([]float64, kernel.Pad(n))
-		r.Slopes(got, q)
+		zeta, gx, alone := make([]float64, kernel.Pad(n)), make([]float64, n), make([]float64, n)
+		for i := range zeta[:n] {
+			zeta[i] = src.Float64() - 0.5
+		}
+		r.Adjoint(Cotangent{Z: zeta, Q: q})
+		r.GradXSlopes(gx, got)
+		r.GradX(alone)
+		if !slices.Equal(gx, alone) {
+			t.Fatal("the gradient is another one with slopes beside it")
+		}
 		at := func(d float64) []float64 {
 			x := append([]float64(nil), p.X...)
 			for i := range x {
@@ -253,6 +264,45 @@ func TestSlopes(t *testing.T) {
 			}
 			if !(math.Abs(got[i]-want) <= 1e-5*a[i]*(1+math.Abs(want/max(a[i], 1e-300)))) {
 				t.Fatalf("trial %d: slope %d is %v, differences say %v (%+v, ε %v)", trial, i, got[i], want, r.squash, p.Epsilon)
+			}
+		}
+	}
+}
+
+// TestRatioColumns: Σ_i x_i/max(T_i, low) M_ij by the averages and the plan that EachSample tells.
+func TestRatioColumns(t *testing.T) {
+	src := random.Split(84, 0)
+	for trial := range 200 {
+		p := randomRow(&src)
+		n, m := len(p.X), p.levels()
+		var r Row
+		r.Resize(n, m)
+		r.Load(p)
+		r.Solve(1e-9, 1000, nil)
+		q, x := make([]float64, m), make([]float64, kernel.Pad(n))
+		last := src.Float64() * float64(trial%2)
+		for j := range q {
+			q[j] = last
+			last += src.Float64()
+		}
+		for i := range x[:n] {
+			x[i] = max(src.Float64()-0.2, 0)
+		}
+		low, want := 0.3*src.Float64(), make([]float64, m)
+		r.EachSample(func(i int, plan []float64) {
+			mean := 0.0
+			for j, share := range plan {
+				mean += share * q[j]
+			}
+			for j, share := range plan {
+				want[j] += x[i] / max(mean, low) * share
+			}
+		})
+		got := make([]float64, m)
+		r.RatioColumns(got, x, q, low)
+		for j := range got {
+			if got := got[j] * r.w[j]; !(math.Abs(got-want[j]) <= 1e-12*want[j]+1e-100) {
+				t.Fatalf("trial %d: level %d has %v, want %v", trial, j, got, want[j])
 			}
 		}
 	}

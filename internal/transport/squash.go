@@ -221,23 +221,22 @@ func (q *Squash) backward(g, sq, x []float64, observed []bool) {
 	}
 }
 
-// Slopes multiplies each g_i by dx̃_i/dx_i at fixed moments. sq is x̃.
-func (q *Squash) Slopes(g, sq, x []float64) {
+// Slopes multiplies each g_i by c dx̃_i/dx_i at fixed moments. sq is x̃.
+func (q *Squash) Slopes(g, sq, x []float64, c float64) {
 	switch {
 	case q.Kind == None:
-		return
+		kernel.Scale(g, g, c)
 	case q.Std == 0:
 		clear(g)
-		return
 	case q.Kind == Arctan:
 		for i := range g {
-			g[i] *= q.derivative(q.z(x[i]), sq[i])
+			g[i] = float64(g[i]*q.derivative(q.z(x[i]), sq[i])) * c
 		}
+		kernel.Scale(g, g, 1/q.Std)
 	default:
-		var sums [2]float64 // not wanted
-		kernel.LogisticBack(&sums, g, sq, x, &kernel.Score{Ref: q.Ref, Shift: q.Shift, Std: q.Std}, q.Kind.rate())
+		kernel.LogisticSlope(g, sq, c*q.Kind.rate())
+		kernel.Scale(g, g, 1/q.Std)
 	}
-	kernel.Scale(g, g, 1/q.Std)
 }
 
 // forward turns the direction dx at x into the direction at x̃, in place:

@@ -1,0 +1,102 @@
+package main
+
+// The kernel of a step of V; see internal/kernel/columns.go for its loop in Go.
+
+// descend keeps the step of the entry at hand in registers, and adds what it does to the gradients of the
+// entries before, its own and those after in turn. The rows of A of the first two lie together; after them each is an
+// entry's more apart.
+func descend(f *Func) {
+	s, a, rowBytes, count := f.base("s", R5), f.base("a", R4), f.value("n", R6), f.value("n", R2)
+	const first, c, left, row, pair, inner, to, apart, sweeps = R3, R1, R9, R10, R11, R12, R0, R7, R8
+	const wide = 8 * 32
+	const x, g, h, inverse, low, high, entry = 0, wide, 2 * wide, 3 * wide, 4 * wide, 5 * wide, 6 * wide
+	f.shlR(rowBytes, Imm(3))
+	f.shrR(count, Imm(3))
+	f.groups(count, pick(f, []int{4, 2, 1}, []int{2, 1}, []int{1}), func(n int) {
+		step := func(b int, part Vec) Vec { return f.nth(V4, b, part) }
+		each := func(text func(step Vec, off int)) {
+			for b := range n {
+				f.halves(func(part Vec, off int) { text(step(b, part), 64*b+off) })
+			}
+		}
+		// add adds to the gradients of the entry at to.
+		add := func(by func(off int) Mem) {
+			each(func(step Vec, off int) {
+				f.mul(V0, step, by(off))
+				f.add(V0, V0, mem(g+off, to))
+				f.store(mem(g+off, to), V0)
+			})
+		}
+		off := func(off int) Mem { return mem(off, pair) }
+		// entries writes text, which makes the step of the entry at row, for all, and what follows from it.
+		entries := func(diagonal func(off int) Mem, text func()) {
+			f.moveR(row, s)
+			f.moveR(first, a)
+			f.zeroR(c)
+			f.value("k", left)
+			next := f.label("entry")
+			f.at(next)
+			text()
+			f.moveR(to, s)
+			f.moveR(pair, first)
+			own := f.label("own")
+			f.moveR(inner, c)
+			f.branch(inner, EQ, Imm(0), own)
+			f.loop(inner, func() {
+				add(off)
+				f.addR(pair, rowBytes)
+				f.advance(entry, to)
+			})
+			f.at(own)
+			add(diagonal)
+			f.addressR(first, mem(0, pair, rowBytes.times(1)))
+			f.incR(c)
+			f.moveR(apart, c)
+			f.mulR(apart, rowBytes)
+			last := f.label("last")
+			f.moveR(inner, left)
+			f.decR(inner)
+			f.branch(inner, EQ, Imm(0), last)
+			f.loop(inner, func() {
+				f.addR(pair, apart)
+				f.addR(apart, rowBytes)
+				f.advance(entry, to)
+				add(off)
+			})
+			f.at(last)
+			f.advance(entry, row)
+			f.subR(left, Imm(1))
+			f.branch(left, NE, Imm(0), next)
+		}
+		entries(off, func() {
+			each(func(step Vec, off int) {
+				f.load(V0, mem(h+off, row))
+				f.load(V1, f.c("one", 1))
+				f.div(V1, V1, V0)
+				f.keepIf(V1, V0, greater, f.c("leastCurvature", 1e-250), V2)
+				f.store(mem(inverse+off, row), V1)
+				f.load(step, mem(x+off, row))
+			})
+		})
+		again := f.label("sweep")
+		f.moveR(sweeps, f.arg("sweeps"))
+		f.at(again)
+		entries(func(off int) Mem { return mem(h+off, row) }, func() {
+			each(func(step Vec, off int) {
+				f.load(V0, mem(g+off, row))
+				f.mul(V0, V0, mem(inverse+off, row))
+				f.load(V1, mem(x+off, row))
+				f.sub(V0, V1, V0)
+				f.compare(f.mask(V2), V0, unordered, V0)
+				f.choose(f.mask(V2), V0, V1, V0)
+				f.max(V0, V0, mem(low+off, row))
+				f.min(V0, V0, mem(high+off, row))
+				f.store(mem(x+off, row), V0)
+				f.sub(step, V0, V1)
+			})
+		})
+		f.subR(sweeps, Imm(1))
+		f.branch(sweeps, NE, Imm(0), again)
+		f.advance(64*n, s, a)
+	})
+}
