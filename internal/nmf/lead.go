@@ -1,9 +1,9 @@
 package nmf
 
-// This file holds how the first epoch of Frobenius' loss begins where few rows of X have most of Σ X², as counts have it: the
-// loss is theirs, almost. Some epochs go over these rows alone, X being the matrix of them, and lead to the V that the half of U
-// of all rows then is made for, in place of the half of V. They cost at most a quarter more than an epoch over all rows. Should the loss be above that
-// of the start, the epoch is made anew, without them.
+// This file holds how the first epoch under Frobenius' loss begins where few rows of X have most of Σ X², as counts have it: the
+// loss is theirs, almost. Some epochs go over these rows alone, and lead to the V that the half of U of all rows then is made for,
+// in place of the half of V. They cost a quarter more than an epoch over all rows at most. Should the loss be above
+// that of the start, the epoch is made anew without them.
 
 const (
 	leadEpochs = 10
@@ -62,9 +62,9 @@ func (f *Newton) Gather(rows []int) (x, u []float64) {
 }
 
 // Lead makes V, k × np, that of some epochs over the rows that Gather has returned, whose u it changes.
-func (p *Problem) Lead(x, u, v []float64) {
-	rows := len(u) / p.K
-	f := NewNewton(Problem{D: rows, N: p.NP, NP: p.NP, K: p.K, U: u, V: v, X: x, Stride: p.NP, Rows: make([]int, rows), Visible: len(x), Loss: p.Loss, Pool: p.Pool})
+func (p Problem) Lead(x, u, v []float64) {
+	p.D, p.N, p.Stride, p.X, p.U, p.V, p.Of, p.Runs = len(u)/p.K, p.NP, p.NP, x, u, v, 0, nil
+	f := NewNewton(p)
 	f.start()
 	for e := range leadEpochs {
 		f.Epoch(e) // an error is the pool's
