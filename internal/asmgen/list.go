@@ -36,6 +36,7 @@ var packages = []pkg{
 	{"kernel", []kernel{
 		{"build", "e, s, h, y []float64", "", build},
 		{"buildPower", "e, s []float64, y0, step float64, m int", "", buildPower},
+		{"powersOf", "e, base, rate []float64, m int", "", powersOf},
 		{"lift", "e, h []float64, n int", "", lift},
 		{"powerMean", "t, slope, z, c []float64", "", powerMean},
 		{"tops", "t, s, h, y []float64", "", tops},

@@ -179,6 +179,39 @@ func buildPower(f *Func) {
 	f.at(done)
 }
 
+func powersOf(f *Func) {
+	e, base, count, rate, m := f.base("e", R5), f.base("base", R4), f.length("base", R2), f.base("rate", R3), f.value("m", R1)
+	const left, eBlock, entry = R8, R9, R6
+	f.shrR(count, Imm(3))
+	f.moveR(eBlock, m)
+	f.shlR(eBlock, Imm(6))
+	f.groups(count, pick(f, []int{2, 1}, []int{1}), func(n int) {
+		p := func(u int, h Vec) Vec { return f.nth(V0, 2*u, h) }
+		r := func(u int, h Vec) Vec { return f.nth(V0, 2*u+1, h) }
+		for u := range n {
+			f.halves(func(h Vec, off int) {
+				f.load(p(u, h), mem(64*u+off, base))
+				f.load(r(u, h), mem(64*u+off, rate))
+			})
+		}
+		f.moveR(entry, e)
+		f.moveR(left, m)
+		f.loop(left, func() {
+			for u := range n {
+				f.halves(func(h Vec, off int) {
+					f.store(mem(off, entry, []Index{eBlock.times(1)}[:u]...), p(u, h))
+					f.mul(p(u, h), p(u, h), r(u, h))
+				})
+			}
+			f.advance(64, entry)
+		})
+		for range n {
+			f.addR(e, eBlock)
+		}
+		f.advance(64*n, base, rate)
+	})
+}
+
 func powerMean(f *Func) {
 	t, slope, z, c, count, size := f.base("t", R5), f.base("slope", R4), f.base("z", R3), f.base("c", R1), f.length("t", R2), f.length("c", R10)
 	const top, down, up, left = R6, R7, R8, R9

@@ -85,6 +85,22 @@ func BuildPower(e, s []float64, y0, step float64, m int) {
 	buildPower(e[:len(s)*m], s, y0, step, m)
 }
 
+// Powers fills base_i = exp(s_i y0) and rate_i = exp(s_i step), from which [PowersOf] fills E with the bits of [BuildPower].
+func Powers(base, rate, s []float64, y0, step float64) {
+	Scale(base, s, y0)
+	Exp(base, base)
+	Scale(rate, s, step)
+	Exp(rate, rate)
+}
+
+// PowersOf fills E of m levels; see [Powers].
+func PowersOf(e, base, rate []float64, m int) {
+	if m < 1 {
+		return
+	}
+	powersOf(e[:len(base)*m], base, rate[:len(base)], m)
+}
+
 // PowerMean fills t_i with the mean of m values under weights of the levels that are powers, and slope_i with its
 // derivative in z_i, the covariance of the values with their index,
 //

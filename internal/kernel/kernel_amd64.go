@@ -43,6 +43,23 @@ func buildPowerAVX512(e, s []float64, y0, step float64, m int)
 //go:noescape
 func buildPowerAVX2(e, s []float64, y0, step float64, m int)
 
+func powersOf(e, base, rate []float64, m int) {
+	switch level {
+	case cpu.AVX512:
+		powersOfAVX512(e, base, rate, m)
+	case cpu.AVX2:
+		powersOfAVX2(e, base, rate, m)
+	default:
+		powersOf_g(e, base, rate, m)
+	}
+}
+
+//go:noescape
+func powersOfAVX512(e, base, rate []float64, m int)
+
+//go:noescape
+func powersOfAVX2(e, base, rate []float64, m int)
+
 func lift(e, h []float64, n int) {
 	switch level {
 	case cpu.AVX512:

@@ -1348,6 +1348,100 @@ done1:
 	VZEROUPPER
 	RET
 
+// func powersOfAVX512(e, base, rate []float64, m int)
+// Requires: AVX512F, AVX512DQ, AVX512VL
+TEXT ·powersOfAVX512(SB), NOSPLIT, $0-80
+	MOVQ e_base+0(FP), DI
+	MOVQ base_base+24(FP), SI
+	MOVQ base_len+32(FP), CX
+	MOVQ rate_base+48(FP), DX
+	MOVQ m+72(FP), BX
+	SHRQ $3, CX
+	MOVQ BX, R11
+	SHLQ $6, R11
+group1:
+	CMPQ CX, $2
+	JLT next2
+	VMOVUPD (SI), Z0
+	VMOVUPD (DX), Z1
+	VMOVUPD 64(SI), Z2
+	VMOVUPD 64(DX), Z3
+	MOVQ DI, R8
+	MOVQ BX, R10
+inner3:
+	VMOVUPD Z0, (R8)
+	VMULPD Z1, Z0, Z0
+	VMOVUPD Z2, (R8)(R11*1)
+	VMULPD Z3, Z2, Z2
+	ADDQ $64, R8
+	DECQ R10
+	JNE inner3
+	ADDQ R11, DI
+	ADDQ R11, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	SUBQ $2, CX
+	JMP group1
+next2:
+group4:
+	CMPQ CX, $1
+	JLT next5
+	VMOVUPD (SI), Z0
+	VMOVUPD (DX), Z1
+	MOVQ DI, R8
+	MOVQ BX, R10
+inner6:
+	VMOVUPD Z0, (R8)
+	VMULPD Z1, Z0, Z0
+	ADDQ $64, R8
+	DECQ R10
+	JNE inner6
+	ADDQ R11, DI
+	ADDQ $64, SI
+	ADDQ $64, DX
+	SUBQ $1, CX
+	JMP group4
+next5:
+	VZEROUPPER
+	RET
+
+// func powersOfAVX2(e, base, rate []float64, m int)
+// Requires: AVX2
+TEXT ·powersOfAVX2(SB), NOSPLIT, $0-80
+	MOVQ e_base+0(FP), DI
+	MOVQ base_base+24(FP), SI
+	MOVQ base_len+32(FP), CX
+	MOVQ rate_base+48(FP), DX
+	MOVQ m+72(FP), BX
+	SHRQ $3, CX
+	MOVQ BX, R11
+	SHLQ $6, R11
+group1:
+	CMPQ CX, $1
+	JLT next2
+	VMOVUPD (SI), Y0
+	VMOVUPD (DX), Y2
+	VMOVUPD 32(SI), Y1
+	VMOVUPD 32(DX), Y3
+	MOVQ DI, R8
+	MOVQ BX, R10
+inner3:
+	VMOVUPD Y0, (R8)
+	VMULPD Y2, Y0, Y0
+	VMOVUPD Y1, 32(R8)
+	VMULPD Y3, Y1, Y1
+	ADDQ $64, R8
+	DECQ R10
+	JNE inner3
+	ADDQ R11, DI
+	ADDQ $64, SI
+	ADDQ $64, DX
+	SUBQ $1, CX
+	JMP group1
+next2:
+	VZEROUPPER
+	RET
+
 // func liftAVX512(e, h []float64, n int)
 // Requires: AVX512F, AVX512DQ, AVX512VL
 TEXT ·liftAVX512(SB), NOSPLIT, $0-56

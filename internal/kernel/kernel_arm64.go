@@ -33,6 +33,18 @@ func buildPower(e, s []float64, y0, step float64, m int) {
 //go:noescape
 func buildPowerNEON(e, s []float64, y0, step float64, m int)
 
+func powersOf(e, base, rate []float64, m int) {
+	switch level {
+	case cpu.NEON:
+		powersOfNEON(e, base, rate, m)
+	default:
+		powersOf_g(e, base, rate, m)
+	}
+}
+
+//go:noescape
+func powersOfNEON(e, base, rate []float64, m int)
+
 func lift(e, h []float64, n int) {
 	switch level {
 	case cpu.NEON:

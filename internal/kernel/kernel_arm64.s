@@ -1435,6 +1435,49 @@ inner3:
 done1:
 	RET
 
+// func powersOfNEON(e, base, rate []float64, m int)
+TEXT ·powersOfNEON(SB), NOSPLIT, $0-80
+	MOVD e_base+0(FP), R5
+	MOVD base_base+24(FP), R4
+	MOVD base_len+32(FP), R2
+	MOVD rate_base+48(FP), R3
+	MOVD m+72(FP), R1
+	LSR $3, R2, R2
+	MOVD R1, R9
+	LSL $6, R9, R9
+group1:
+	CMP $1, R2
+	BLT next2
+	FMOVQ (R4), F0
+	FMOVQ (R3), F4
+	FMOVQ 16(R4), F1
+	FMOVQ 16(R3), F5
+	FMOVQ 32(R4), F2
+	FMOVQ 32(R3), F6
+	FMOVQ 48(R4), F3
+	FMOVQ 48(R3), F7
+	MOVD R5, R6
+	MOVD R1, R8
+inner3:
+	FMOVQ F0, (R6)
+	WORD $0x6e64dc00 // FMUL V0.2D, V0.2D, V4.2D
+	FMOVQ F1, 16(R6)
+	WORD $0x6e65dc21 // FMUL V1.2D, V1.2D, V5.2D
+	FMOVQ F2, 32(R6)
+	WORD $0x6e66dc42 // FMUL V2.2D, V2.2D, V6.2D
+	FMOVQ F3, 48(R6)
+	WORD $0x6e67dc63 // FMUL V3.2D, V3.2D, V7.2D
+	ADD $64, R6, R6
+	SUBS $1, R8, R8
+	BNE inner3
+	ADD R9, R5, R5
+	ADD $64, R4, R4
+	ADD $64, R3, R3
+	SUBS $1, R2, R2
+	B group1
+next2:
+	RET
+
 // func liftNEON(e, h []float64, n int)
 TEXT ·liftNEON(SB), NOSPLIT, $0-56
 	MOVD $constants<>(SB), R14

@@ -8,6 +8,8 @@ func build(e, s, h, y []float64) { build_g(e, s, h, y) }
 
 func buildPower(e, s []float64, y0, step float64, m int) { buildPower_g(e, s, y0, step, m) }
 
+func powersOf(e, base, rate []float64, m int) { powersOf_g(e, base, rate, m) }
+
 func lift(e, h []float64, n int) { lift_g(e, h, n) }
 
 func powerMean(t, slope, z, c []float64) { powerMean_g(t, slope, z, c) }

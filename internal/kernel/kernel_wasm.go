@@ -52,6 +52,18 @@ func buildPower(e, s []float64, y0, step float64, m int) {
 //go:noescape
 func buildPowerSIMD128(tables unsafe.Pointer, e_base unsafe.Pointer, s_base unsafe.Pointer, s_len int32, y0 float64, step float64, m int32)
 
+func powersOf(e, base, rate []float64, m int) {
+	if level == cpu.SIMD128 {
+		powersOfSIMD128(place(e), place(base), int32(len(base)), place(rate), int32(m))
+		return
+	}
+	powersOf_g(e, base, rate, m)
+}
+
+//go:wasmimport quantmf kernel_powersOf
+//go:noescape
+func powersOfSIMD128(e_base unsafe.Pointer, base_base unsafe.Pointer, base_len int32, rate_base unsafe.Pointer, m int32)
+
 func lift(e, h []float64, n int) {
 	if level == cpu.SIMD128 {
 		liftSIMD128(place(e), place(h), int32(len(h)), int32(n))

@@ -75,6 +75,22 @@ func buildPower_g(e, s []float64, y0, step float64, m int) {
 	}
 }
 
+func powersOf_g(e, base, rate []float64, m int) {
+	for len(base) >= Lanes {
+		p, r := (*[Lanes]float64)(base), (*[Lanes]float64)(rate)
+		power := *p
+		to := e[:Lanes*m]
+		for len(to) >= Lanes {
+			for l, v := range power {
+				to[l] = v
+				power[l] = v * r[l]
+			}
+			to = to[Lanes:]
+		}
+		base, rate, e = base[Lanes:], rate[Lanes:], e[Lanes*m:]
+	}
+}
+
 func lift_g(e, h []float64, n int) {
 	for ; n >= Lanes; n -= Lanes {
 		row := e[:Lanes*len(h)]

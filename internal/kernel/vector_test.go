@@ -150,6 +150,13 @@ func TestVectorPlan(t *testing.T) {
 						V: v[9], Lam: v[10], H: v[11], Y: v[12]})
 					return 0
 				}, pos(np), pos(np), pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(np), any(m), any(m), any(m), any(m))
+				compare(t, "powersOf", func(v [][]float64) float64 { PowersOf(v[0], v[1], v[2], m); return 0 }, pos(np*m), pos(np), pos(np))
+				whole, apart, x := make([]float64, np*m), make([]float64, np*m), any(np)
+				base, rate := make([]float64, np), make([]float64, np)
+				BuildPower(whole, x, -0.5, 0.1, m)
+				Powers(base, rate, x, -0.5, 0.1)
+				PowersOf(apart, base, rate, m)
+				sameBits(t, "powers of what was kept", apart, whole)
 				compare(t, "lift", func(v [][]float64) float64 { Lift(v[0], v[1], np); return 0 }, steep(pos(np*m)), steep(pos(m)))
 				compare(t, "tops", func(v [][]float64) float64 { Tops(v[0], v[1], v[2], v[3]); return 0 }, pos(np), any(np), any(m), any(m))
 				compare(t, "build", func(v [][]float64) float64 { Build(v[0], v[1], v[2], v[3]); return 0 }, pos(np*m), any(np), any(m), any(m))
