@@ -208,6 +208,18 @@ func multiply(f *Func) {
 	})
 }
 
+func multiplyLess(f *Func) {
+	to, a, b, c, count := f.base("to", R5), f.base("a", R4), f.base("b", R3), f.base("c", R1), f.length("to", R2)
+	f.each([]Reg{to, a, b, c}, count, func(get get, put put) {
+		get(V0, a)
+		get(V1, b)
+		f.mul(V0, V0, V1)
+		get(V1, c)
+		f.sub(V0, V0, V1)
+		put(to, V0)
+	})
+}
+
 func addOuter(f *Func) {
 	to, a, u, count := f.base("to", R5), f.base("a", R4), f.base("u", R3), f.length("to", R2)
 	x, c := f.common(V8), f.common(V9)

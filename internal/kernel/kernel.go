@@ -120,6 +120,12 @@ func RowSums(z, e, w []float64) {
 	rowSums(z, e[:len(z)*len(w)], w)
 }
 
+// RowWeights is [RowSums], and fills v_i = a_i / z_i².
+func RowWeights(z, e, w, v, a []float64) {
+	_ = w[0]
+	rowWeights(z, e[:len(z)*len(w)], w, v[:len(z)], a[:len(z)])
+}
+
 // RowRatios fills u_i = x_i / max(Σ_j E_ij c_j, low z_i), the last level first.
 func RowRatios(u, e, c, z, x []float64, low float64) {
 	_ = c[0]
@@ -493,6 +499,12 @@ func Scale(to, x []float64, c float64) { scale(to, x[:len(to)], c) }
 
 // Multiply fills to_i = a_i b_i.
 func Multiply(to, a, b []float64) { multiply(to, a[:len(to)], b[:len(to)]) }
+
+// MultiplyLess fills to_i = a_i b_i - c_i.
+func MultiplyLess(to, a, b, c []float64) {
+	n := len(to)
+	multiplyLess(to, a[:n], b[:n], c[:n])
+}
 
 // AddOuter fills to_i = (x u_i - a_i) c.
 func AddOuter(to, a, u []float64, x, c float64) { addOuter(to, a[:len(to)], u[:len(to)], x, c) }

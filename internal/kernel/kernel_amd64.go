@@ -128,6 +128,23 @@ func rowSumsAVX512(z, e, w []float64)
 //go:noescape
 func rowSumsAVX2(z, e, w []float64)
 
+func rowWeights(z, e, w, v, a []float64) {
+	switch level {
+	case cpu.AVX512:
+		rowWeightsAVX512(z, e, w, v, a)
+	case cpu.AVX2:
+		rowWeightsAVX2(z, e, w, v, a)
+	default:
+		rowWeights_g(z, e, w, v, a)
+	}
+}
+
+//go:noescape
+func rowWeightsAVX512(z, e, w, v, a []float64)
+
+//go:noescape
+func rowWeightsAVX2(z, e, w, v, a []float64)
+
 func rowRatios(u, e, c, z, x []float64, low float64) {
 	switch level {
 	case cpu.AVX512:
@@ -1008,6 +1025,23 @@ func multiplyAVX512(to, a, b []float64)
 
 //go:noescape
 func multiplyAVX2(to, a, b []float64)
+
+func multiplyLess(to, a, b, c []float64) {
+	switch level {
+	case cpu.AVX512:
+		multiplyLessAVX512(to, a, b, c)
+	case cpu.AVX2:
+		multiplyLessAVX2(to, a, b, c)
+	default:
+		multiplyLess_g(to, a, b, c)
+	}
+}
+
+//go:noescape
+func multiplyLessAVX512(to, a, b, c []float64)
+
+//go:noescape
+func multiplyLessAVX2(to, a, b, c []float64)
 
 func addOuter(to, a, u []float64, x, c float64) {
 	switch level {

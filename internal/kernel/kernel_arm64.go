@@ -93,6 +93,18 @@ func rowSums(z, e, w []float64) {
 //go:noescape
 func rowSumsNEON(z, e, w []float64)
 
+func rowWeights(z, e, w, v, a []float64) {
+	switch level {
+	case cpu.NEON:
+		rowWeightsNEON(z, e, w, v, a)
+	default:
+		rowWeights_g(z, e, w, v, a)
+	}
+}
+
+//go:noescape
+func rowWeightsNEON(z, e, w, v, a []float64)
+
 func rowRatios(u, e, c, z, x []float64, low float64) {
 	switch level {
 	case cpu.NEON:
@@ -708,6 +720,18 @@ func multiply(to, a, b []float64) {
 
 //go:noescape
 func multiplyNEON(to, a, b []float64)
+
+func multiplyLess(to, a, b, c []float64) {
+	switch level {
+	case cpu.NEON:
+		multiplyLessNEON(to, a, b, c)
+	default:
+		multiplyLess_g(to, a, b, c)
+	}
+}
+
+//go:noescape
+func multiplyLessNEON(to, a, b, c []float64)
 
 func addOuter(to, a, u []float64, x, c float64) {
 	switch level {

@@ -18,6 +18,8 @@ func tops(t, s, h, y []float64) { tops_g(t, s, h, y) }
 
 func rowSums(z, e, w []float64) { rowSums_g(z, e, w) }
 
+func rowWeights(z, e, w, v, a []float64) { rowWeights_g(z, e, w, v, a) }
+
 func rowRatios(u, e, c, z, x []float64, low float64) { rowRatios_g(u, e, c, z, x, low) }
 
 func moments(mu, e, v []float64) { moments_g(mu, e, v) }
@@ -143,6 +145,8 @@ func divide(to, a, z []float64) { divide_g(to, a, z) }
 func scale(to, x []float64, c float64) { scale_g(to, x, c) }
 
 func multiply(to, a, b []float64) { multiply_g(to, a, b) }
+
+func multiplyLess(to, a, b, c []float64) { multiplyLess_g(to, a, b, c) }
 
 func addOuter(to, a, u []float64, x, c float64) { addOuter_g(to, a, u, x, c) }
 

@@ -112,6 +112,18 @@ func rowSums(z, e, w []float64) {
 //go:noescape
 func rowSumsSIMD128(z_base unsafe.Pointer, z_len int32, e_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32)
 
+func rowWeights(z, e, w, v, a []float64) {
+	if level == cpu.SIMD128 {
+		rowWeightsSIMD128(place(z), int32(len(z)), place(e), place(w), int32(len(w)), place(v), place(a))
+		return
+	}
+	rowWeights_g(z, e, w, v, a)
+}
+
+//go:wasmimport quantmf kernel_rowWeights
+//go:noescape
+func rowWeightsSIMD128(z_base unsafe.Pointer, z_len int32, e_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32, v_base unsafe.Pointer, a_base unsafe.Pointer)
+
 func rowRatios(u, e, c, z, x []float64, low float64) {
 	if level == cpu.SIMD128 {
 		rowRatiosSIMD128(place(u), int32(len(u)), place(e), place(c), int32(len(c)), place(z), place(x), low)
@@ -721,6 +733,18 @@ func multiply(to, a, b []float64) {
 //go:wasmimport quantmf kernel_multiply
 //go:noescape
 func multiplySIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, b_base unsafe.Pointer)
+
+func multiplyLess(to, a, b, c []float64) {
+	if level == cpu.SIMD128 {
+		multiplyLessSIMD128(place(to), int32(len(to)), place(a), place(b), place(c))
+		return
+	}
+	multiplyLess_g(to, a, b, c)
+}
+
+//go:wasmimport quantmf kernel_multiplyLess
+//go:noescape
+func multiplyLessSIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, b_base unsafe.Pointer, c_base unsafe.Pointer)
 
 func addOuter(to, a, u []float64, x, c float64) {
 	if level == cpu.SIMD128 {

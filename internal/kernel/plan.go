@@ -187,6 +187,11 @@ func rowSums_g(z, e, w []float64) {
 	}
 }
 
+func rowWeights_g(z, e, w, v, a []float64) {
+	rowSums_g(z, e, w)
+	weigh_g(v, a, z)
+}
+
 func rowRatios_g(u, e, c, z, x []float64, low float64) {
 	rowSums_g(u, e, c)
 	for i, sum := range u {

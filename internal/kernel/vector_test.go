@@ -133,6 +133,8 @@ func TestVectorPlan(t *testing.T) {
 					compare(t, "colSums", func(v [][]float64) float64 { ColSums(v[0], v[1], v[2]); return 0 }, pos(m), pos(np*m), any(np))
 				}
 				compare(t, "rowSums", func(v [][]float64) float64 { RowSums(v[0], v[1], v[2]); return 0 }, pos(np), pos(np*m), pos(m))
+				compare(t, "rowWeights", func(v [][]float64) float64 { RowWeights(v[0], v[1], v[2], v[3], v[4]); return 0 },
+					pos(np), steep(pos(np*m)), pos(m), pos(np), pos(np))
 				compare(t, "rowRatios", func(v [][]float64) float64 { RowRatios(v[0], v[1], v[2], v[3], v[4], 0.3); return 0 },
 					pos(np), pos(np*m), pos(m), steep(pos(np)), pos(np))
 				compare(t, "average", func(v [][]float64) float64 { Average(v[0], v[1], v[2], v[3], 0.3, v[4]); return 0 },
@@ -304,6 +306,7 @@ func TestVectorElementary(t *testing.T) {
 			compare(t, "scale", func(v [][]float64) float64 { Scale(v[0], v[1], -0.3); return 0 }, y, x)
 			compare(t, "scale in place", func(v [][]float64) float64 { Scale(v[0], v[0], -0.3); return 0 }, y)
 			compare(t, "multiply", func(v [][]float64) float64 { Multiply(v[0], v[1], v[2]); return 0 }, pos, y, x)
+			compare(t, "multiplyLess", func(v [][]float64) float64 { MultiplyLess(v[0], v[1], v[2], v[3]); return 0 }, pos, y, x, numbers(&r, n, false))
 			compare(t, "addOuter", func(v [][]float64) float64 { AddOuter(v[0], v[1], v[2], 0.7, -1.4); return 0 }, pos, y, x)
 			compare(t, "potential", func(v [][]float64) float64 { Potential(v[0], v[1], v[2], 0.3, -0.1, 7); return 0 }, y, x, pos)
 			compare(t, "divide in place", func(v [][]float64) float64 { Divide(v[0], v[0], v[1]); return 0 }, y, pos)
