@@ -95,8 +95,8 @@ func bqmfDefaults() config {
 // an error that wraps it.
 //
 // Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)k³; at the end
-// of either strength 5k² for each cell, and 4096 (n+k) for each row. Memory beside x: dn, (d+n)k² + 16nk, and nk² + 3dn at
-// the end; a model keeps dn, and of x that is no [Mat] it makes one.
+// of either strength 5k² for each cell, and 4096 (n+k) for each row. Memory beside x: some 9dn + 1.5(d+n)k² + nk² + 16nk + 300n
+// numbers, of which the model keeps 4dn + (d+n)k²/2; of x that is no [Mat] it makes one. [MemoryOf] adds it up.
 func FitBQMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*BQMF, error) {
 	return runBQMF(ctx, x, rank, opts)
 }
@@ -566,7 +566,9 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance float64) {
 		lows                     [len(floors)]float64
 	}
 	work := make([]*room, f.pool.Workers())
-	base := m.post.Cells()
+	f.pool.Bind(f.ctx)
+	base := m.post.Cells(f.pool)
+	f.pool.Bind(nil)
 	whole := 0.0 // the unit of the loss, so that its squares neither overflow nor vanish
 	for _, u := range f.units {
 		whole = max(whole, u)
@@ -576,10 +578,10 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance float64) {
 			above := -1.0 // the loss that all floors share which are below p
 			for k, low := range ws.lows {
 				if p := ws.P[j]; p < low {
-					losses[k] += f.loss.Value(x/whole, low/whole, 0) / float64(f.visible)
+					losses[k] += f.loss.Value(x/whole, low/whole, divergence.Tiny) / float64(f.visible)
 				} else {
 					if above < 0 {
-						above = f.loss.Value(x/whole, p/whole, 0) / float64(f.visible)
+						above = f.loss.Value(x/whole, p/whole, divergence.Tiny) / float64(f.visible)
 					}
 					losses[k] += above
 				}
@@ -631,7 +633,7 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance float64) {
 				for k, share := range floors {
 					ws.lows[k] = math.Inf(-1)
 					if f.loss == divergence.KL {
-						ws.lows[k] = max(f.loss.Least(), share*mean)
+						ws.lows[k] = float64(share * mean)
 					}
 				}
 				if piece%every == 0 {
@@ -785,7 +787,7 @@ func (m *BQMF) eachRow(p *pool.Pool, mass bool, g func(t *curve.Table, c *poster
 		table curve.Table
 	}
 	work := make([]*room, p.Workers())
-	base := m.post.Cells()
+	base := m.post.Cells(p)
 	d := len(m.curves)
 	p.Do((d+posterior.Together-1)/posterior.Together, func(w, piece int) {
 		if work[w] == nil {
@@ -806,9 +808,10 @@ func (m *BQMF) eachRow(p *pool.Pool, mass bool, g func(t *curve.Table, c *poster
 	})
 }
 
-// Reconstruct returns the conditional mean of every cell, d × n, under the loss that
-// was fitted: T_i of (UV)_ij, of what rows whose noise goes with that of row i say, of what is left of row i at samples that are alike, and of what is not known of it. Cost: 5k² flops a
-// cell, spread over GOMAXPROCS workers.
+// Reconstruct returns the conditional mean of every cell, d × n, under the loss that was fitted: T_i, averaged over
+// the normal distribution of the cell on the scale of UV. The mean of that distribution is (UV)_ij, and what
+// is added to it by rows whose noise goes with that of row i, and by what the factors leave of row i at samples that are alike.
+// Cost: 5k² flops a cell, spread over GOMAXPROCS workers.
 func (m *BQMF) Reconstruct() Mat {
 	out, _ := m.reconstruct(context.Background())
 	return out
@@ -948,7 +951,7 @@ func (m *BQMF) bounds() *config {
 }
 
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the loss
-// that was fitted. Where the fit was WithMissingValues, NaN cells are left out.
+// that was fitted. Where the fit was WithMissingValues, NaN cells are left out. Errors and cost are those of [NMF.Loss].
 func (m *BQMF) Loss(x Mat) (float64, error) {
 	return LossRows(m, x)
 }
@@ -986,8 +989,8 @@ func (m *BQMF) Transform(ctx context.Context, x Mat) (Mat, error) {
 }
 
 // Score returns the mean divergence of the observed cells of x, d × n', from what the
-// model says of them after Transform, what samples of the fit that are alike say among it. Cost and errors are those of Transform, and
-// k² flops a cell and 4096 k a column.
+// model says of them after Transform, as Reconstruct says it of those of the fit. Errors are those of Transform, and so is the cost,
+// to which k² flops a cell and 4096 k a column are added.
 func (m *BQMF) Score(ctx context.Context, x Mat) (float64, error) {
 	_, score, err := m.coordinates(ctx, x, true)
 	return score, err
@@ -1263,22 +1266,18 @@ func (f *file) readCurves(b *BQMF) error {
 	return nil
 }
 
-// WriteTo writes the model as a file.
+// WriteTo writes the model as a file. Errors: those of MarshalBinary, and of w.
 func (m *BQMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, m.MarshalBinary) }
 
-// ReadFrom reads a model until the end of r.
+// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
 func (m *BQMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, m.UnmarshalBinary) }
 
 // parts are the numbers of a fit under way: those of the posterior, and the unit of ρ,
 // the last movement and the mark of the first strength.
 func (f *bqmfFit) parts(fit *posterior.Fit, last []float64) []section.Part {
-	ranges := [...]section.Part{
-		section.Within(fit.U, -limit.Moment, limit.Moment), section.Within(fit.V, -limit.Moment, limit.Moment), section.Within(fit.BU, -limit.Moment, limit.Moment), section.Within(fit.BV, -limit.Moment, limit.Moment),
-		section.Within(fit.Tau, 1/limit.Moment, limit.Moment), section.Within(fit.Rho, 1/limit.Moment, limit.Moment), section.Within(fit.Alpha, 1/limit.Moment, limit.Moment),
-		section.Within(last, 0, limit.Moment),
-	}
-	u, v := fit.Last()
-	return append(ranges[:], section.Within(u, -limit.Moment, limit.Moment), section.Within(v, -limit.Moment, limit.Moment))
+	within := func(numbers []float64) section.Part { return section.Within(numbers, -limit.Moment, limit.Moment) }
+	above := func(numbers []float64) section.Part { return section.Within(numbers, 1/limit.Moment, limit.Moment) }
+	return []section.Part{within(fit.U), within(fit.V), within(fit.BU), within(fit.BV), above(fit.Tau), above(fit.Rho), above(fit.Alpha), section.Within(last, 0, limit.Moment)}
 }
 
 // checkpoint hands the state after an epoch of a run to the caller.

@@ -15,6 +15,7 @@ import (
 	"github.com/quantmf/quantmf/internal/curve"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/posterior"
@@ -184,18 +185,21 @@ func TestBQMFEdges(t *testing.T) {
 	}
 }
 
-// Hidden cells are NaN to a fit; those held out by WithValidation are known to it and
-// must not touch the model but for the choice of an epoch.
+// TestBQMFUnits: in another unit the model says the same, and its losses are in that unit.
 func TestBQMFUnits(t *testing.T) {
 	_, given := bent(25, 30, 2, 0.1, 5)
 	m := fitBQMF(t, given, 0, WithMissingValues())
 	want := m.Reconstruct()
-	for _, unit := range []float64{1e-30, 3e-7, 1, 1e30} {
+	for _, unit := range []float64{0x1p-900, 1e-30, 3e-7, 1, 1e30} {
 		scaled := given.Clone()
 		for i := range scaled.Data {
 			scaled.Data[i] *= unit
 		}
-		r := fitBQMF(t, scaled, 0, WithMissingValues()).Reconstruct()
+		in := fitBQMF(t, scaled, 0, WithMissingValues())
+		if math.Abs(in.LeaveOneOut/unit-m.LeaveOneOut) > 1e-6*m.LeaveOneOut || in.Strength != m.Strength {
+			t.Errorf("unit %g: strength %g, by leave-one-out %g, want %g, %g", unit, in.Strength, in.LeaveOneOut/unit, m.Strength, m.LeaveOneOut)
+		}
+		r := in.Reconstruct()
 		for i, v := range r.Data {
 			if math.Abs(v/unit-want.Data[i]) > 1e-6*want.Data[i] {
 				t.Fatalf("unit %g: %g, want %g", unit, v/unit, want.Data[i])
@@ -519,6 +523,18 @@ func TestBQMFResume(t *testing.T) {
 		whole := fitBQMF(t, given, 5, append(opts, WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil }))...)
 		want := bqmfFile(t, whole)
 		for k, s := range states {
+			f, err := decodeSections(s, kinds.State+kinds.BQMF, []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			components, err := f.words("IDX0", 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := int(components[0])
+			if n := 20*(c+posterior.Packed(c)+1) + c*kernel.Pad(26) + 26*(posterior.Packed(c)+1) + c + 3; len(f.Payload("REAL")) != 8*n {
+				t.Errorf("state %d has %d bytes of numbers, of which it needs %d", k, len(f.Payload("REAL")), 8*n)
+			}
 			if !bytes.Equal(want, bqmfFile(t, fitBQMF(t, given, 5, append(opts, WithResume(s))...))) {
 				t.Fatalf("resumed at state %d of %d: other bits", k, len(states))
 			}

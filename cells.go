@@ -76,19 +76,32 @@ func (t troubled) Err() error {
 
 // newCells hides the validation share of the observed cells, chosen by seed. A
 // row or column keeps at least two visible cells, or what it has.
-func newCells(x Rows, c *settings) (*cells, error) {
+func newCells(x Rows, c *settings) (*cells, error) { return newCellsOf(x, c, nil) }
+
+// newCellsOf does so where survey has returned each.
+func newCellsOf(x Rows, c *settings, each []extremes) (*cells, error) {
 	d, n := x.Dims()
-	s := &cells{sizes: sizes{d, n}, source: x, trouble: new(trouble), missing: c.missing, rows: make([]int, d), extremes: make([]extremes, d)}
+	known := each != nil
+	if !known {
+		each = make([]extremes, d)
+	}
+	s := &cells{sizes: sizes{d, n}, source: x, trouble: new(trouble), missing: c.missing, rows: make([]int, d), extremes: each}
 	s.mat, _ = x.(Mat)
 	from := newRowReader(x)
 	cols, whole := make([]int, n), 0 // of rows that have all their cells
 	for i := range d {
-		row, err := from.row(i)
-		if err != nil {
-			return nil, err
+		ok := known && each[i].visible == each[i].visible
+		var row []float64
+		if !ok {
+			var err error
+			if row, err = from.row(i); err != nil {
+				return nil, err
+			}
+			if each[i].least, each[i].most, ok = reach(row); ok {
+				each[i].visible = each[i].least
+			}
 		}
-		if least, most, ok := reach(row); ok {
-			s.extremes[i] = extremes{least: least, most: most, visible: least}
+		if ok {
 			s.rows[i] = n
 			s.visible += n
 			whole++
@@ -335,10 +348,11 @@ func checkFit(x Rows, rank int, c *config) (*cells, error) {
 	if uint64(rank) > limit.Cells/uint64(d+n) {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "the factors of a " + sizeOf(d, n) + " matrix would need too much memory"}
 	}
-	if err := c.checkCells(x); err != nil {
+	each, err := c.survey(x)
+	if err != nil {
 		return nil, err
 	}
-	s, err := newCells(x, &c.settings)
+	s, err := newCellsOf(x, &c.settings, each)
 	if err != nil {
 		return nil, err
 	}
@@ -358,6 +372,7 @@ func (c *config) checkInit(d, n, rank int, root float64) error {
 		most, product = elem.Exp(factorBound(c.squash, rank)), limit.ProductInit
 		least = 1 / most
 	}
+	bound := float64(rank) // of UV, at first of all components alike
 	for _, f := range []struct {
 		name       string
 		m          Mat
@@ -369,6 +384,13 @@ func (c *config) checkInit(d, n, rank int, root float64) error {
 		if err := f.m.check(f.name); err != nil {
 			return err
 		}
+		if all := f.m.Data; f.m.Stride == f.cols && len(all) == f.rows*f.cols {
+			if lowest, top, ok := reach(all); ok && lowest >= 0 && top <= most && (top == 0 || top >= least) {
+				bound *= top
+				continue
+			}
+		}
+		bound = math.Inf(1)
 		top := DataError{Problem: "the largest of " + f.name + " must be 0 or from " + ftoa(least) + " to " + ftoa(most)}
 		for i := range f.m.Rows {
 			for j, v := range f.m.Row(i) {
@@ -384,7 +406,10 @@ func (c *config) checkInit(d, n, rank int, root float64) error {
 			return &top
 		}
 	}
-	bound := 0.0 // of UV
+	if bound <= product {
+		return nil
+	}
+	bound = 0
 	for l := range rank {
 		topU, topV := 0.0, 0.0
 		for i := range d {
@@ -402,17 +427,26 @@ func (c *config) checkInit(d, n, rank int, root float64) error {
 
 // checkCells reports the first value that a fit cannot have.
 func (c *config) checkCells(x Rows) error {
+	_, err := c.survey(x)
+	return err
+}
+
+// survey does so, and returns the extremes of rows that have all their cells, of some others NaN.
+func (c *config) survey(x Rows) ([]extremes, error) {
 	top, from := 0.0, newRowReader(x)
 	d, _ := x.Dims()
+	each := make([]extremes, d)
 	for i := range d {
 		row, err := from.row(i)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if most, ok := c.takes(row); ok {
+		least, most, ok := c.takes(row)
+		if each[i] = (extremes{least, most, least}); ok {
 			top = max(top, most)
 			continue
 		}
+		each[i].visible = math.NaN()
 		for j, v := range row {
 			if v >= 1/limit.Value && v <= limit.Value { // likewise
 				if v > top {
@@ -421,7 +455,7 @@ func (c *config) checkCells(x Rows) error {
 				continue
 			}
 			if err := c.checkCell(i, j, v); err != nil {
-				return err
+				return nil, err
 			}
 			if v = math.Abs(v); v > top { // not NaN
 				top = v
@@ -431,15 +465,15 @@ func (c *config) checkCells(x Rows) error {
 	for i := 0; i < d && c.loss < limit.LeastBeta; i++ {
 		row, err := from.row(i)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for j, v := range row {
 			if v < top/limit.Ratio {
-				return &DataError{Row: i, Col: j, Value: v, Problem: "under this loss x must be within a factor of " + ftoa(limit.Ratio) + " of its largest value, " + ftoa(top)}
+				return nil, &DataError{Row: i, Col: j, Value: v, Problem: "under this loss x must be within a factor of " + ftoa(limit.Ratio) + " of its largest value, " + ftoa(top)}
 			}
 		}
 	}
-	return nil
+	return each, nil
 }
 
 // reach returns the least and the largest of a row that is all finite, and whether it is.
@@ -457,11 +491,11 @@ func reach(row []float64) (least, most float64, finite bool) {
 	return least, most, true
 }
 
-// takes tells whether a row has none but values that every fit takes, and returns the largest.
+// takes tells whether a row has none but values that every fit takes, and returns the least and the largest.
 // It is false for some rows of which that holds, too.
-func (c *config) takes(row []float64) (most float64, ok bool) {
-	least, most, ok := reach(row)
-	return most, ok && most <= limit.Value && (least >= 1/limit.Value || least >= 0 && c.loss >= limit.LeastBeta)
+func (c *config) takes(row []float64) (least, most float64, ok bool) {
+	least, most, ok = reach(row)
+	return least, most, ok && most <= limit.Value && (least >= 1/limit.Value || least >= 0 && c.loss >= limit.LeastBeta)
 }
 
 // checkCell reports a value that a fit cannot have at (i, j).

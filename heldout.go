@@ -11,6 +11,7 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
@@ -121,6 +122,10 @@ func heldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context
 	}
 	if err := checkRows("x", x); err != nil {
 		return nil, err
+	}
+	d, n := x.Dims()
+	if each := uint64(d)*uint64((n+63)/64) + uint64(d) + uint64(len(trials)); uint64(repeats) > limit.Cells/each {
+		return nil, &OptionError{Option: "repeats", Value: itoa(repeats), Bound: "the masks of a " + sizeOf(d, n) + " matrix would need too much memory"}
 	}
 	// What a mask hides is checked too: what no fit could have at once, and what this one
 	// could not when its loss is known.

@@ -103,6 +103,11 @@ func TestHeldOut(t *testing.T) {
 	if _, err := HeldOut(ctx, x, FitNMF, trials, Masks{1, 0.9, 1}); !errors.As(err, &option) {
 		t.Errorf("share 0.9: %v", err)
 	}
+	for _, repeats := range []int{-1, math.MaxInt, math.MaxInt / 1000} {
+		if _, err := HeldOut(ctx, x, FitNMF, trials, Masks{repeats, 0.1, 1}); !errors.As(err, &option) || option.Option != "repeats" {
+			t.Errorf("%d repeats: %v", repeats, err)
+		}
+	}
 	for _, bad := range []float64{math.Inf(1), -1} { // hidden or not
 		y := x.Clone()
 		y.Set(3, 4, bad)

@@ -181,7 +181,7 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 		best = 1
 	}
 	held := size(best, most, f.n, 1./64)
-	var plan, step, reduce, finish, state, sum, main float64
+	var plan, step, reduce, finish, state, sum, main, lead float64
 	if method == MethodNMF {
 		state, sum = size(1+best, f.k), size(2, v)
 		if c.loss == divergence.KL && !f.hidden { // the denominators are sums of factors
@@ -194,6 +194,9 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 			state, sum, main = state+size(2, f.k), size(2, v)+size(2, f.k)+size(f.k, f.k+kernel.Lanes)+3, size(3, v)+size(3, f.n)
 			step = size(4, most, f.k) + nmf.NewtonNumbers(most, f.n, f.k, f.workers) + v
 			reduce = nmf.NewtonNumbers(0, f.n, f.k, f.workers) + size(3, v)
+			if c.loss == divergence.Frobenius && !f.hidden {
+				lead = nmf.LeadNumbers(f.d, f.n, f.k)
+			}
 		}
 		finish = size(f.d+f.n, f.k) + size(2, most, state)
 		plan = size(2, f.d+f.n, f.k)
@@ -217,13 +220,13 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 		plan = float64(whole.Rows / 8)
 	}
 	// State and sums become bytes, and a blob of bytes.
-	step += size(4, most, state) + size(2, sums, sum) + size(3, v) + held
+	step += size(4, most, state) + max(size(2, sums, sum), size(2, lead)) + size(3, v) + held
 	main += size(best, v)
-	reduce += size(sums, sum) + size(5, v) + size(3, main)
+	reduce += max(size(sums, sum), lead) + size(5, v) + size(3, main)
 	plan += size(3, most, f.n) + size(3, most, state) + size(3, v)
 	bytes := func(numbers float64) int64 { return int64(min(8*numbers, math.MaxInt64/2)) }
 	return ShardMemory{Plan: bytes(plan), Rows: bytes(size(most, f.n)), Step: bytes(step), Reduce: bytes(reduce), Finish: bytes(finish + size(2, v)),
-		Round: bytes(size(all, sum) + size(f.d, state) + v + main)}, nil
+		Round: bytes(max(size(all, sum), lead) + size(f.d, state) + v + main)}, nil
 }
 
 // sizesOf reads the options of a fit of a d × n matrix, as MemoryOf and MemoryOfShards do before all else.

@@ -163,7 +163,7 @@ func (c *config) meanLoss(ctx context.Context, x Rows, d, n int, fill filler) (f
 				count++
 			}
 		}
-		if c.loss != divergence.Frobenius && divergence.Distant(top) {
+		if c.loss != divergence.Frobenius && (top == 0 || divergence.Distant(top)) {
 			for j, o := range observed {
 				if o {
 					sum += c.loss.Divergence(row[j], t[j])

@@ -518,3 +518,34 @@ func TestDeadFactors(t *testing.T) {
 		}
 	}
 }
+
+// TestLossOfTinyUnits: Loss is that of the same numbers in another unit, rows of zeros included.
+func TestLossOfTinyUnits(t *testing.T) {
+	const far = -360
+	x := NewMat(6, 8)
+	for i := range 4 {
+		for j := range 8 {
+			x.Set(i, j, float64(1+(i*j+3*j)%7))
+		}
+	}
+	scaled := x.Clone()
+	for i := range scaled.Data {
+		scaled.Data[i] = math.Ldexp(scaled.Data[i], far)
+	}
+	for _, beta := range []Loss{KL, 1.5, 2.5} {
+		var losses [2]float64
+		for k, x := range []Mat{x, scaled} {
+			m, err := FitNMF(t.Context(), x, 2, WithLoss(beta), WithEpochs(10))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if losses[k], err = m.Loss(x); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := losses[0] * math.Exp2(far*float64(beta))
+		if !(math.Abs(losses[1]-want) <= 1e-9*want) {
+			t.Errorf("β=%g: Loss is %g in the unit of 2^%d, want %g", float64(beta), losses[1], far, want)
+		}
+	}
+}

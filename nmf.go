@@ -52,8 +52,10 @@ func (c *config) settleNMF() error {
 //
 // Under [KL], the default, and [Frobenius] it goes down by Newton's method with bounds and
 // momentum (internal/nmf), whose epoch reads x twice; under other losses, or by
-// [WithUpdates], by the multiplicative updates of the textbooks. The
-// loss, with its penalty, never rises. Entries of the factors may be 0; under β <= 1 with
+// [WithUpdates], by the multiplicative updates of the textbooks. Under Frobenius, without missing or held-out cells and without
+// a penalty, rows that have three fifths of Σ x² lead where there are few, up to d/8 and 16k: the first
+// epoch finds V by ten epochs over these alone, and takes up to 2.3 times its time. The
+// loss, with its penalty, never rises by more than rounding. Entries of the factors may be 0; under β <= 1 with
 // cells hidden they are not let fall below a hundredth of the mean of their component, so that
 // cells which the fit has not seen are not held impossible.
 //
@@ -65,7 +67,7 @@ func (c *config) settleNMF() error {
 // model so far with an error that wraps it. A component that has died out, all
 // of its U or V zero, is a warning.
 //
-// Cost: 18dnk flops an epoch, under Frobenius without missing cells 4dnk + 24k²(d+n); memory 40kn + 4dk
+// Cost: 18dnk flops an epoch, under Frobenius without missing cells 4dnk + 24k²(d+n); memory 48kn + 4dk + 17k²
 // numbers beside x. Of multiplicative updates 8dnk flops, 12dnk where cells are missing or the
 // loss is not KL; memory 18kn + dk numbers (33kn then). Under KL without missing or held-out cells, rows that
 // are mostly zero cost what their other cells do: an epoch over a [*Sparse] takes time for k z + k(d+n), z the
@@ -98,9 +100,11 @@ func (m *NMF) common() *Factorisation { return &m.Factorisation }
 // outward brings a model of x' to the units of x, and says what is to be warned of.
 func (m *NMF) outward(u *unit.Units) {
 	m.Warnings = deadComponents(m.U, m.V)
-	for _, f := range []Mat{m.U, m.V} {
-		for i := range f.Data {
-			f.Data[i] *= u.Root()
+	if u.All != 0 {
+		for _, f := range []Mat{m.U, m.V} {
+			for i := range f.Data {
+				f.Data[i] *= u.Root()
+			}
 		}
 	}
 	u.Losses(m.loss, m.History)
@@ -129,14 +133,14 @@ func meanOf(v []float64) float64 {
 // deadComponents reports the components that take no part any more.
 func deadComponents(u, v Mat) (warnings []error) {
 	for c := range u.Cols {
-		topU, topV := 0.0, 0.0
-		for i := range u.Rows {
-			topU = max(topU, u.At(i, c))
+		aliveU, aliveV := false, false
+		for i := 0; i < u.Rows && !aliveU; i++ {
+			aliveU = u.At(i, c) > 0
 		}
 		for _, x := range v.Row(c) {
-			topV = max(topV, x)
+			aliveV = aliveV || x > 0
 		}
-		if topU == 0 || topV == 0 {
+		if !aliveU || !aliveV {
 			warnings = append(warnings, &DataError{Row: -1, Col: c, Value: 0, Problem: "this component has died out: fewer would do, or another start"})
 		}
 	}
@@ -191,7 +195,9 @@ func newProblem(f *factors, s *cells, loss divergence.Loss, penalty float64, p *
 func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
 	if c.given.Has(option.Init) {
 		f.factors.copyFrom(c.initU, c.initV)
-		f.multiply(1 / f.Root())
+		if f.All != 0 {
+			f.multiply(1 / f.Root())
+		}
 		f.drop(limit.LeastInit)
 		return f.course.enter(PhaseFactors)
 	}

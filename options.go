@@ -702,7 +702,7 @@ type Progress struct {
 	Epoch  int     // epochs done, 0 before PhaseEpochs
 	Epochs int     // epochs in all
 	Rows   int     // rows visited in an epoch
-	Loss   float64 // the newest entry of History; 0 before PhaseEpochs
+	Loss   float64 // the newest entry of History that is known, of FitQMF the mean over rows at their visits; 0 before PhaseEpochs
 }
 
 // WithProgress calls f while a fit works, on the goroutine of the caller: in every phase

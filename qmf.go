@@ -127,8 +127,8 @@ func (c *config) settleQMF(rank int) {
 // the memory of two fits of as many rows; a fit with WithStart and WithShrinkage makes no such
 // choice.
 //
-// Memory beside x, in numbers of 8 bytes: dk + nk(k+5)/2 + 5dm (by Adam 4dk + 5kn + 5dm), n(m+21)
-// for each of up to eight rows a worker, 32(3n + k²) for a batch of 32 rows (64(3n + k²) + nk(k+3) for one of
+// Memory beside x, in numbers of 8 bytes: dk + nk(k+5)/2 + 5dm + 24d (by Adam 4dk + 5kn + 5dm + 24d), n(m+21)
+// for each of up to eight rows a worker, 32(3n + k²/2) for a batch of 32 rows (64(3n + k²/2) + nk(k+3) for one of
 // all rows, however many they are), and the model; 40kn + 4dk during the start, and dn for normal scores (at
 // most 2^26 where x is no [Mat]);
 // under WithValidation a bit for each cell and the parameters at the best epoch; where x

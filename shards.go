@@ -96,7 +96,7 @@ func (e *ShardError) Unwrap() error { return e.Err }
 
 // PlanNMF begins an NMF whose rows are split into so many shards, and leaves it in a store: the model has the bits of
 // [FitNMF] with these options and WithUpdates, of which the default here is [UpdatesMultiplicative], a round an epoch.
-// By [UpdatesNewton] an epoch takes two rounds, under Frobenius without hidden cells one; now and then one more. x is read
+// By [UpdatesNewton] an epoch takes two rounds, under Frobenius without hidden cells one; now and then one more, as where some rows lead ([FitNMF]). x is read
 // during the plan alone.
 //
 // There are at most as many shards as runs that the rows are summed in: one for each 16 rows, at most 16

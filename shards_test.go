@@ -156,6 +156,35 @@ func TestShards(t *testing.T) {
 			}
 		}
 	}
+	heavy, light, lu, lv := NewMat(x.Rows, x.Cols), NewMat(x.Rows, x.Cols), NewMat(x.Rows, 4), NewMat(4, x.Cols) // few rows of each have most of Σ X²
+	for i := range x.Rows {
+		leads := i%8 == 3
+		for c := range 4 {
+			if leads != (c == 3) { // the others have a component of their own, which these do not tell of
+				lu.Set(i, c, u.At(i, c))
+			}
+			if leads {
+				lu.Data[i*lu.Stride+c] = 8 * (lu.At(i, c) + 1e-3)
+			}
+		}
+		for j := range x.Cols {
+			heavy.Set(i, j, x.At(i, j))
+			if i%30 == 3 {
+				heavy.Set(i, j, 100*x.At(i, j))
+			}
+		}
+	}
+	for c := range 4 {
+		copy(lv.Row(c), v.Row(c))
+	}
+	for i := range x.Rows {
+		product(light.Row(i), lu.Row(i), lv)
+		if i%8 == 3 {
+			for j := range x.Cols {
+				light.Data[i*light.Stride+j] += src.Float64()
+			}
+		}
+	}
 	for name, c := range map[string]struct {
 		x    Mat
 		qmf  bool
@@ -184,6 +213,8 @@ func TestShards(t *testing.T) {
 		"Frobenius, penalty":  {x, false, newton(WithEpochs(9), WithLoss(Frobenius), WithPenalty(0.2))},
 		"Frobenius, missing":  {holes, false, newton(WithEpochs(9), WithLoss(Frobenius), WithMissingValues(), WithValidation(0.1))},
 		"Frobenius, close":    {made, false, newton(WithEpochs(60), WithLoss(Frobenius))},
+		"Frobenius, led":      {heavy, false, newton(WithEpochs(4), WithLoss(Frobenius))},
+		"Frobenius, misled":   {light, false, newton(WithEpochs(4), WithInit(lu, lv), WithLoss(Frobenius))},
 		"Newton, exact fit":   {made, false, newton(WithEpochs(90))},
 		"Newton, still":       {made, false, newton(WithEpochs(40), WithInit(u, v))},
 		"Frobenius, still":    {made, false, newton(WithEpochs(40), WithInit(u, v), WithLoss(Frobenius))},
@@ -336,7 +367,7 @@ func TestShardFaults(t *testing.T) {
 			},
 			"of another fit": func(name string, b []byte) []byte { return bytes.Clone(other.before[name]) },
 		}
-		names := []string{"part-000003-0001", "state-000004-0002", "state-000003-0001", "rows-0001", "v-000003", "main-000003", "round-000003", "plan", "round-000000"}
+		names := []string{"part-000003-0001", "state-000004-0002", "state-000003-0001", "rows-0001", "v-000003", "main-000003", "round-000003", "plan", "round-000000", "round-000001", "round-000002"}
 		for _, name := range names {
 			for fault, change := range faults {
 				if fault == "of another shard" && !strings.Contains(name, "-000") || fault == "of another round" && !strings.Contains(name, "-00000") {

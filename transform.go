@@ -298,7 +298,7 @@ func (c *config) checkColumns(x Rows, d int) (visible int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if _, ok := c.takes(row); ok {
+		if _, _, ok := c.takes(row); ok {
 			whole = true
 			visible += n
 			continue

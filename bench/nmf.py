@@ -195,18 +195,22 @@ def plot(curves):
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(2, len(SETS), figsize=(16, 6), squeeze=False)
+    colors, lines = {}, {}
     for row, beta in enumerate((1, 2)):
         for column, name in enumerate(SETS):
             a = axes[row][column]
             points, best, go = curves[beta, name]
             peers = [(p, solver if solver == "RcppML" else f"scikit-learn, {solver}", "o-") for solver, p in points.items()]
             for trace, label, style in peers + [(best, "FitNMF", "-"), (go, "FitNMF, Go alone", "--")]:
-                a.plot([max(s, 1e-4) for s, _ in trace], [l for _, l in trace], style, label=label, markersize=3)
+                # A method has one colour in all of the panels.
+                color = colors.setdefault(label, f"C{len(colors)}")
+                (line,) = a.plot([max(s, 1e-4) for s, _ in trace], [l for _, l in trace], style, color=color, label=label, markersize=3)
+                lines.setdefault(label, line)
             low = min(l for _, l in best)
             a.set(xscale="log", ylim=(0.98 * low, 1.8 * low), title=f"{name}, {'KL' if beta == 1 else 'Frobenius'}", xlabel="seconds")
-        axes[row][0].legend(fontsize=8)
     axes[0][0].set_ylabel("mean loss, k = 10")
-    figure.tight_layout()
+    figure.legend(lines.values(), lines, loc="lower center", ncol=len(lines), fontsize=8, frameon=False)
+    figure.tight_layout(rect=(0, 0.04, 1, 1))
     figure.savefig(here.parent / "docs" / "measurements" / "nmf.svg", metadata={"Date": None})
 
 

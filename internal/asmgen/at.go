@@ -5,7 +5,7 @@ package main
 
 // sample brings the offset of the row of sample i of cols into a register, row being the bytes of a row.
 func (f *Func) sample(i int, cols, row Reg) Reg {
-	r := []Reg{R10, R11}[i%2]
+	r := []Reg{R10, R11}[i&1]
 	f.wordR(r, mem(4*i, cols))
 	f.mulR(r, row)
 	return r
@@ -151,10 +151,12 @@ func accumulateAt(f *Func) {
 	})
 }
 
-// ratiosAt is what the two kernels below begin with, of at most two blocks of components and whole blocks of samples:
-// it fills eight ratios r, which are in V8 then and those of x in V0. text is what follows. Rows of the matrices
-// at ahead are asked for sixteen samples before their turn.
-func (f *Func) ratiosAt(v, r Reg, ahead []Reg, text func(n int, cols, row Reg)) {
+// ratiosAt is what the two kernels below begin with, of at most two blocks of components and whole blocks of samples, at
+// least one: it fills eight ratios r at a time, which are in [ratioNow] then. What is done with eight is written between the steps
+// of the next eight, whose sums and division take their time: sample(n, i, at) for each of them, whose place in the matrices is
+// at, and rest() after these. There their ratios lie 64 bytes before r, and they and x in [ratioThen] and [xThen]. Rows
+// of the matrices at ahead are asked for sixteen samples before their turn.
+func (f *Func) ratiosAt(v, r Reg, ahead []Reg, sample func(n, i int, at Reg), rest func()) {
 	u, blocks, x, count := f.base("u", R3), f.length("u", R1), f.base("x", R6), f.length("cols", R2)
 	const cols, row, low = R7, R9, V6
 	f.base("cols", cols)
@@ -166,6 +168,27 @@ func (f *Func) ratiosAt(v, r Reg, ahead []Reg, text func(n int, cols, row Reg)) 
 		for b := range n {
 			f.load(V4+Vec(b), mem(64*b, u))
 		}
+		eight := func(later bool) {
+			f.products(V8, V4, n, 8, v, func(i int) Reg {
+				if later {
+					sample(n, i, f.sample(i-8, cols, row))
+				}
+				return f.sample(i, cols, row)
+			})
+			f.reduceEach(V8, V2)
+			f.add(V8, V8, mem(0, r))
+			f.max(V8, low, V8)
+			if later {
+				rest()
+			}
+			f.load(xThen, mem(0, x))
+			f.div(ratioThen, xThen, V8)
+			f.store(mem(0, r), ratioThen)
+			f.advance(64, x, r)
+			f.advance(32, cols)
+		}
+		eight(false)
+		f.decR(count)
 		f.groups(count, []int{1}, func(int) {
 			near := f.label("near")
 			f.branch(count, LT, Imm(3), near)
@@ -178,36 +201,32 @@ func (f *Func) ratiosAt(v, r Reg, ahead []Reg, text func(n int, cols, row Reg)) 
 				}
 			}
 			f.at(near)
-			f.products(V8, V4, n, 8, v, func(i int) Reg { return f.sample(i, cols, row) })
-			f.reduceEach(V8, V2)
-			f.add(V8, V8, mem(0, r))
-			f.max(V8, low, V8)
-			f.load(V0, mem(0, x))
-			f.div(V8, V0, V8)
-			f.store(mem(0, r), V8)
-			text(n, cols, row)
-			f.advance(64, x, r)
-			f.advance(32, cols)
+			eight(true)
 		})
+		for i := range 8 {
+			sample(n, i, f.sample(i-8, cols, row))
+		}
+		rest()
+		f.zeroR(blocks)
 	})
 }
 
+// Of ratiosAt.
+const ratioThen, xThen Vec = 22, 23
+
 func ratioDotsAt(f *Func) {
 	g, v, r := f.base("g", R5), f.base("v", R4), f.base("r", R8)
-	sum := func(i, b int) Vec { return Vec(20 + 2*(i%2) + b) }
+	sum := func(i, b int) Vec { return Vec(24 + 2*(i%2) + b) }
 	for i := range 4 {
 		f.clear(sum(i/2, i%2))
 	}
-	f.ratiosAt(v, r, []Reg{v}, func(n int, cols, row Reg) {
-		for i := range 8 {
-			j := f.sample(i, cols, row)
-			f.broadcast(V0, mem(8*i, r))
-			for b := range n {
-				f.mul(V1, V0, mem(64*b, v, j.times(1)))
-				f.add(sum(i, b), sum(i, b), V1)
-			}
+	f.ratiosAt(v, r, []Reg{v}, func(n, i int, at Reg) {
+		f.broadcast(V0, mem(8*i-64, r))
+		for b := range n {
+			f.mul(V7, V0, mem(64*b, v, at.times(1)))
+			f.add(sum(i, b), sum(i, b), V7)
 		}
-	})
+	}, func() {})
 	count := f.length("u", R2)
 	f.shrR(count, Imm(3))
 	for b := range 2 {
@@ -227,20 +246,36 @@ func ratioAccumulateAt(f *Func) {
 	const total = V7
 	f.roughReady()
 	f.load(total, mem(0, logs))
-	f.ratiosAt(v, r, []Reg{v, acc}, func(n int, cols, row Reg) {
-		f.copy(16, V8)
-		f.roughLog(16, 17, 18, 19, 20, 21)
-		f.mul(16, 16, V0)
-		f.add(total, total, Vec(16))
-		for i := range 8 {
-			j := f.sample(i, cols, row)
-			f.broadcast(V0, mem(8*i, r))
-			for b := range n {
-				f.mul(V1, V0, V4+Vec(b))
-				f.add(V1, V1, mem(64*b, acc, j.times(1)))
-				f.store(mem(64*b, acc, j.times(1)), V1)
-			}
+	f.ratiosAt(v, r, []Reg{v, acc}, func(n, i int, at Reg) {
+		f.broadcast(V0, mem(8*i-64, r))
+		for b := range n {
+			place := mem(64*b, acc, at.times(1))
+			f.mul(V2, V0, V4+Vec(b))
+			f.add(V2, V2, place)
+			f.store(place, V2)
 		}
+	}, func() {
+		f.copy(16, ratioThen)
+		f.roughLog(16, 17, 18, 19, 20, 21)
+		f.mul(16, 16, xThen)
+		f.add(total, total, Vec(16))
 	})
 	f.store(mem(0, logs), total)
+}
+
+// touch asks for the lines of both slices, 64 bytes each.
+func touch(f *Func) {
+	lines := func(slice string, numbers, shift int) {
+		at, count := f.base(slice, R4), f.length(slice, R1)
+		f.addR(count, Imm(numbers-1))
+		f.shrR(count, Imm(shift))
+		f.groups(count, []int{4, 1}, func(n int) {
+			for i := range n {
+				f.prefetch(mem(64*i, at))
+			}
+			f.advance(64*n, at)
+		})
+	}
+	lines("cols", 16, 4)
+	lines("x", 8, 3)
 }

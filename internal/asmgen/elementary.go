@@ -220,21 +220,6 @@ func multiplyLess(f *Func) {
 	})
 }
 
-func addOuter(f *Func) {
-	to, a, u, count := f.base("to", R5), f.base("a", R4), f.base("u", R3), f.length("to", R2)
-	x, c := f.common(V8), f.common(V9)
-	f.broadcast(x, f.arg("x"))
-	f.broadcast(c, f.arg("c"))
-	f.each([]Reg{to, a, u}, count, func(get get, put put) {
-		get(V0, a)
-		get(V1, u)
-		f.mul(V1, V1, x)
-		f.sub(V0, V1, V0)
-		f.mul(V0, V0, c)
-		put(to, V0)
-	})
-}
-
 func weigh(f *Func) {
 	to, a, z, count := f.base("to", R5), f.base("a", R4), f.base("z", R3), f.length("to", R2)
 	f.each([]Reg{to, a, z}, count, func(get get, put put) {

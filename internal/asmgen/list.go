@@ -18,7 +18,7 @@ type kernel struct {
 
 // only has the sets of instructions of kernels that are not written for all. Elsewhere the loop in Go is called, which
 // for these is some smaller kernels.
-var only = map[string][]*Arch{"ratioDotsAt": {avx512}, "ratioAccumulateAt": {avx512}}
+var only = map[string][]*Arch{"ratioDotsAt": {avx512}, "ratioAccumulateAt": {avx512}, "touch": {avx512, avx2, neon}}
 
 // in tells whether the kernel is written for a set.
 func (k kernel) in(set *Arch) bool {
@@ -60,12 +60,15 @@ var packages = []pkg{
 		{"dots4", "g, v, r []float64", "", dots4},
 		{"accumulate4", "acc, u, r []float64", "", accumulate4},
 		{"accumulateLower", "acc, u, r []float64, rows int", "", accumulateLower},
-		{"accumulateFrom", "acc, a, b, c, d []float64, wa, wb, wc, wd float64", "", accumulateFrom},
+		{"accumulateFrom", "to, from, w, r []float64, at []uint32, stride int", "", accumulateFrom},
+		{"unpack", "to, from []float64, rows, stride int, c float64", "", unpack},
+		{"packOuter", "to, a, z []float64, rows, stride int, c float64", "", packOuter},
 		{"combineAt", "w, u, v []float64, cols []uint32, stride int", "", combineAt},
 		{"dotsAt", "g, v, r []float64, cols []uint32, stride int", "", dotsAt},
 		{"accumulateAt", "acc, u, r []float64, cols []uint32, stride int", "", accumulateAt},
 		{"ratioDotsAt", "g, r, u, v, x []float64, cols []uint32, stride int, low float64", "", ratioDotsAt},
 		{"ratioAccumulateAt", "acc, r, logs, u, v, x []float64, cols []uint32, stride int, low float64", "", ratioAccumulateAt},
+		{"touch", "cols []uint32, x []float64", "", touch},
 		{"quotient", "r, u, v, x []float64, stride int, low float64", "float64", quotients(1, false)},
 		{"quotient4", "r, u, v, x []float64, stride int, low float64", "float64", quotients(4, false)},
 		{"logSum", "r, x []float64, stride int", "float64", logSums(1)},
@@ -96,7 +99,6 @@ var packages = []pkg{
 		{"scale", "to, x []float64, c float64", "", scale},
 		{"multiply", "to, a, b []float64", "", multiply},
 		{"multiplyLess", "to, a, b, c []float64", "", multiplyLess},
-		{"addOuter", "to, a, u []float64, x, c float64", "", addOuter},
 		{"weigh", "to, a, z []float64", "", weigh},
 		{"ratio", "num, x, t []float64, low float64", "", ratio},
 		{"fisher", "a, t []float64, by, low float64", "", fisher},

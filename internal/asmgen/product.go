@@ -322,20 +322,85 @@ func accumulateLower(f *Func) {
 	})
 }
 
-// accumulateFrom adds four lines that lie anywhere, one after another.
+// accumulateFrom keeps some blocks of sums in registers from the first line to the last.
 func accumulateFrom(f *Func) {
-	acc, count := f.base("acc", R5), f.length("acc", R2)
-	lines := []Reg{f.base("a", R4), f.base("b", R3), f.base("c", R6), f.base("d", R7)}
-	for r, w := range []string{"wa", "wb", "wc", "wd"} {
-		f.broadcast(f.common(Vec(8+r)), f.arg(w))
-	}
-	f.each(append([]Reg{acc}, lines...), count, func(get get, put put) {
-		get(V0, acc)
-		for r, line := range lines {
-			get(V1, line)
-			f.mul(V1, V1, f.common(Vec(8+r)))
-			f.add(V0, V0, V1)
+	to, blocks, from, w, r := f.base("to", R5), f.length("to", R1), f.base("from", R8), f.base("w", R3), f.base("r", R4)
+	const row, at, left, line = R9, R6, R7, R10
+	f.stride(row)
+	f.shrR(blocks, Imm(3))
+	f.groups(blocks, pick(f, []int{8, 4, 2, 1}, []int{6, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
+		sum := func(b int, h Vec) Vec { return f.nth(V4, b, h) }
+		for b := range n {
+			f.halves(func(h Vec, off int) { f.load(sum(b, h), mem(64*b+off, from)) })
 		}
-		put(acc, V0)
+		f.base("at", at)
+		f.length("at", left)
+		f.groups(left, []int{2, 1}, func(lines int) {
+			for l := range lines {
+				f.wordR(line, mem(4*l, at))
+				f.broadcast(V0, mem(0, w, line.times(8)))
+				f.mulR(line, row)
+				for b := range n {
+					f.halves(func(h Vec, off int) {
+						f.mul(V1, V0, mem(64*b+off, r, line.times(1)))
+						f.add(sum(b, h), sum(b, h), V1)
+					})
+				}
+			}
+			f.advance(4*lines, at)
+		})
+		for b := range n {
+			f.halves(func(h Vec, off int) { f.store(mem(64*b+off, to), sum(b, h)) })
+		}
+		f.advance(64*n, to, from, r)
+	})
+}
+
+// triangle calls text for the registers of the blocks up to the diagonal of each of some rows, with how far from the start of the row they are:
+// matrix is at the start of a row, and packed where the row begins in a packed matrix. begin is written before each row.
+func (f *Func) triangle(matrix, packed, rows Reg, begin func(), text func(at Reg, off int)) {
+	const row, done, at, left = R9, R2, R6, R8
+	f.stride(row)
+	f.zeroR(done)
+	f.groups(rows, []int{1}, func(int) {
+		begin()
+		f.zeroR(at)
+		f.moveR(left, done)
+		f.shrR(left, Imm(3))
+		f.incR(left)
+		f.loop(left, func() {
+			f.halves(func(_ Vec, off int) { text(at, off) })
+			f.advance(64, at)
+		})
+		f.incR(done)
+		f.moveR(left, done)
+		f.shlR(left, Imm(3))
+		f.addR(packed, left)
+		f.addR(matrix, row)
+	})
+}
+
+func unpack(f *Func) {
+	to, from, rows := f.base("to", R5), f.base("from", R4), f.value("rows", R1)
+	f.broadcast(V2, f.arg("c"))
+	f.triangle(to, from, rows, func() {}, func(at Reg, off int) {
+		f.mul(V0, V2, mem(off, from, at.times(1)))
+		f.store(mem(off, to, at.times(1)), V0)
+	})
+}
+
+func packOuter(f *Func) {
+	to, a, z, rows := f.base("to", R5), f.base("a", R4), f.base("z", R3), f.value("rows", R1)
+	const zr = R7
+	f.moveR(zr, z)
+	f.broadcast(V2, f.arg("c"))
+	f.triangle(a, to, rows, func() {
+		f.broadcast(V3, mem(0, zr))
+		f.advance(8, zr)
+	}, func(at Reg, off int) {
+		f.mul(V0, V3, mem(off, z, at.times(1)))
+		f.sub(V0, V0, mem(off, a, at.times(1)))
+		f.mul(V0, V0, V2)
+		f.store(mem(off, to, at.times(1)), V0)
 	})
 }

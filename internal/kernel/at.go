@@ -97,6 +97,9 @@ func ratioAccumulateAt_g(acc, r, logs, u, v, x []float64, cols []uint32, stride 
 	accumulateAt(acc, u, r, cols, stride)
 }
 
+// Nothing is asked for where a processor's caches are not known.
+func touch_g(cols []uint32, x []float64) {}
+
 // Every number is written, and the next one over it where it was 0: no branch is to be foretold.
 func compress_g(cols []uint32, vals, x []float64) int {
 	n := 0

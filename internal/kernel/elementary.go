@@ -57,13 +57,6 @@ func multiplyLess_g(to, a, b, c []float64) {
 	}
 }
 
-func addOuter_g(to, a, u []float64, x, c float64) {
-	a, u = a[:len(to)], u[:len(to)]
-	for i := range to {
-		to[i] = (float64(x*u[i]) - a[i]) * c
-	}
-}
-
 func weigh_g(to, a, z []float64) {
 	a, z = a[:len(to)], z[:len(to)]
 	for i := range to {

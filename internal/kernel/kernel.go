@@ -314,18 +314,40 @@ func AccumulateLower(acc, u, r []float64, rows int) {
 	accumulateLower(acc, u[:4*np], r[:4*np], rows)
 }
 
-// AccumulateFrom adds w_l times line at_l of r to acc, for all l in turn: lines of the length of acc, of which
-// line i begins at r_i·stride. With the bits of [Accumulate] line by line.
-func AccumulateFrom(acc, w, r []float64, stride int, at []int32) {
-	n := len(acc)
-	line := func(l int) []float64 { return r[int(at[l])*stride:][:n] }
-	l := 0
-	for ; l+4 <= len(at); l += 4 {
-		accumulateFrom(acc, line(l), line(l+1), line(l+2), line(l+3), w[l], w[l+1], w[l+2], w[l+3])
+// Unpack fills the lower triangle of a matrix, its rows stride numbers apart, whole blocks, with c times a packed one, row after row. What lies above the
+// diagonal in the blocks that it crosses is anything then.
+func Unpack(to, from []float64, rows, stride int, c float64) {
+	whole := inside(len(from), rows)
+	unpack(to[:rows*stride], from, whole, stride, c)
+	for r := whole; r < rows; r++ {
+		Scale(to[r*stride:][:r+1], from[r*(r+1)/2:], c)
 	}
-	for ; l < len(at); l++ {
-		Accumulate(acc, w[l:l+1], line(l))
+}
+
+// PackOuter fills a packed lower triangle with (z zᵀ - A) c, A and z being as [Unpack] has a matrix and one of its rows.
+func PackOuter(to, a, z []float64, rows, stride int, c float64) {
+	whole := inside(rows*(rows+1)/2, rows)
+	packOuter(to[:rows*(rows+1)/2], a[:rows*stride], z[:stride], whole, stride, c)
+	for r := whole; r < rows; r++ {
+		x, row, b := z[r], a[r*stride:][:r+1], to[r*(r+1)/2:][:r+1]
+		for i, y := range z[:r+1] {
+			b[i] = (float64(x*y) - row[i]) * c
+		}
 	}
+}
+
+// inside is how many rows of a packed triangle, at most some, have all of their blocks within its first n numbers.
+func inside(n, rows int) int {
+	for rows > 0 && (rows-1)*rows/2+(rows-1)&^(Lanes-1)+Lanes > n {
+		rows--
+	}
+	return rows
+}
+
+// AccumulateFrom fills to, whole blocks, with from and adds w_l times line l of r, for all l of at in turn: lines of the length of to
+// that lie stride numbers apart. With the bits of [Accumulate] line by line. All l are below len(w) and lines of r: that is not checked.
+func AccumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
+	accumulateFrom(to, from[:len(to)], w, r, at, stride)
 }
 
 // CombineAt fills w_p = Σ_c u_c V_jc with j = cols_p, for V that lies sample by sample, a row of len(u)
@@ -385,6 +407,9 @@ func RatioAccumulateAt(acc, r []float64, logs *[Lanes]float64, u, v, x []float64
 	}
 	accumulateAt(acc, u[:c], r, cols, k)
 }
+
+// Touch asks for cells of a row to be brought to the caches, where that can be asked.
+func Touch(cols []uint32, x []float64) { touch(cols, x) }
 
 // Compress takes the numbers of x that are not 0 over to vals, and their places to cols, and returns how
 // many they are. Both have room for all of x.
@@ -505,9 +530,6 @@ func MultiplyLess(to, a, b, c []float64) {
 	n := len(to)
 	multiplyLess(to, a[:n], b[:n], c[:n])
 }
-
-// AddOuter fills to_i = (x u_i - a_i) c.
-func AddOuter(to, a, u []float64, x, c float64) { addOuter(to, a[:len(to)], u[:len(to)], x, c) }
 
 // Weigh fills to_i = a_i / z_i²: the weights of a Gram matrix.
 func Weigh(to, a, z []float64) { weigh(to, a[:len(to)], z[:len(to)]) }

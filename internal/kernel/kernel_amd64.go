@@ -450,22 +450,56 @@ func accumulateLowerAVX512(acc, u, r []float64, rows int)
 //go:noescape
 func accumulateLowerAVX2(acc, u, r []float64, rows int)
 
-func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
+func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	switch level {
 	case cpu.AVX512:
-		accumulateFromAVX512(acc, a, b, c, d, wa, wb, wc, wd)
+		accumulateFromAVX512(to, from, w, r, at, stride)
 	case cpu.AVX2:
-		accumulateFromAVX2(acc, a, b, c, d, wa, wb, wc, wd)
+		accumulateFromAVX2(to, from, w, r, at, stride)
 	default:
-		accumulateFrom_g(acc, a, b, c, d, wa, wb, wc, wd)
+		accumulateFrom_g(to, from, w, r, at, stride)
 	}
 }
 
 //go:noescape
-func accumulateFromAVX512(acc, a, b, c, d []float64, wa, wb, wc, wd float64)
+func accumulateFromAVX512(to, from, w, r []float64, at []uint32, stride int)
 
 //go:noescape
-func accumulateFromAVX2(acc, a, b, c, d []float64, wa, wb, wc, wd float64)
+func accumulateFromAVX2(to, from, w, r []float64, at []uint32, stride int)
+
+func unpack(to, from []float64, rows, stride int, c float64) {
+	switch level {
+	case cpu.AVX512:
+		unpackAVX512(to, from, rows, stride, c)
+	case cpu.AVX2:
+		unpackAVX2(to, from, rows, stride, c)
+	default:
+		unpack_g(to, from, rows, stride, c)
+	}
+}
+
+//go:noescape
+func unpackAVX512(to, from []float64, rows, stride int, c float64)
+
+//go:noescape
+func unpackAVX2(to, from []float64, rows, stride int, c float64)
+
+func packOuter(to, a, z []float64, rows, stride int, c float64) {
+	switch level {
+	case cpu.AVX512:
+		packOuterAVX512(to, a, z, rows, stride, c)
+	case cpu.AVX2:
+		packOuterAVX2(to, a, z, rows, stride, c)
+	default:
+		packOuter_g(to, a, z, rows, stride, c)
+	}
+}
+
+//go:noescape
+func packOuterAVX512(to, a, z []float64, rows, stride int, c float64)
+
+//go:noescape
+func packOuterAVX2(to, a, z []float64, rows, stride int, c float64)
 
 func combineAt(w, u, v []float64, cols []uint32, stride int) {
 	switch level {
@@ -541,6 +575,23 @@ func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, stride in
 
 //go:noescape
 func ratioAccumulateAtAVX512(acc, r, logs, u, v, x []float64, cols []uint32, stride int, low float64)
+
+func touch(cols []uint32, x []float64) {
+	switch level {
+	case cpu.AVX512:
+		touchAVX512(cols, x)
+	case cpu.AVX2:
+		touchAVX2(cols, x)
+	default:
+		touch_g(cols, x)
+	}
+}
+
+//go:noescape
+func touchAVX512(cols []uint32, x []float64)
+
+//go:noescape
+func touchAVX2(cols []uint32, x []float64)
 
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
@@ -1042,23 +1093,6 @@ func multiplyLessAVX512(to, a, b, c []float64)
 
 //go:noescape
 func multiplyLessAVX2(to, a, b, c []float64)
-
-func addOuter(to, a, u []float64, x, c float64) {
-	switch level {
-	case cpu.AVX512:
-		addOuterAVX512(to, a, u, x, c)
-	case cpu.AVX2:
-		addOuterAVX2(to, a, u, x, c)
-	default:
-		addOuter_g(to, a, u, x, c)
-	}
-}
-
-//go:noescape
-func addOuterAVX512(to, a, u []float64, x, c float64)
-
-//go:noescape
-func addOuterAVX2(to, a, u []float64, x, c float64)
 
 func weigh(to, a, z []float64) {
 	switch level {

@@ -56,8 +56,14 @@ func accumulate4(acc, u, r []float64) { accumulate4_g(acc, u, r) }
 
 func accumulateLower(acc, u, r []float64, rows int) { accumulateLower_g(acc, u, r, rows) }
 
-func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
-	accumulateFrom_g(acc, a, b, c, d, wa, wb, wc, wd)
+func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
+	accumulateFrom_g(to, from, w, r, at, stride)
+}
+
+func unpack(to, from []float64, rows, stride int, c float64) { unpack_g(to, from, rows, stride, c) }
+
+func packOuter(to, a, z []float64, rows, stride int, c float64) {
+	packOuter_g(to, a, z, rows, stride, c)
 }
 
 func combineAt(w, u, v []float64, cols []uint32, stride int) { combineAt_g(w, u, v, cols, stride) }
@@ -75,6 +81,8 @@ func ratioDotsAt(g, r, u, v, x []float64, cols []uint32, stride int, low float64
 func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, stride int, low float64) {
 	ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, stride, low)
 }
+
+func touch(cols []uint32, x []float64) { touch_g(cols, x) }
 
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	return quotient_g(r, u, v, x, stride, low)
@@ -147,8 +155,6 @@ func scale(to, x []float64, c float64) { scale_g(to, x, c) }
 func multiply(to, a, b []float64) { multiply_g(to, a, b) }
 
 func multiplyLess(to, a, b, c []float64) { multiplyLess_g(to, a, b, c) }
-
-func addOuter(to, a, u []float64, x, c float64) { addOuter_g(to, a, u, x, c) }
 
 func weigh(to, a, z []float64) { weigh_g(to, a, z) }
 

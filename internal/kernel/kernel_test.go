@@ -304,3 +304,63 @@ func BenchmarkKernels(b *testing.B) {
 		})
 	}
 }
+
+// AccumulateFrom against Accumulate, line by line.
+func TestAccumulateFromLines(t *testing.T) {
+	r := random.Split(3, 0)
+	const n, lines, stride = 40, 9, 47
+	w, x, from := make([]float64, lines), make([]float64, lines*stride), make([]float64, n)
+	for _, v := range [][]float64{w, x, from} {
+		for i := range v {
+			v[i] = r.Float64() - 0.5
+		}
+	}
+	for _, at := range [][]uint32{nil, {5}, {8, 0, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8}} {
+		got, want := make([]float64, n), slices.Clone(from)
+		AccumulateFrom(got, from, w, x, at, stride)
+		for _, l := range at {
+			Accumulate(want, w[l:l+1], x[int(l)*stride:][:n])
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("lines %v: %v, want %v", at, got, want)
+		}
+	}
+}
+
+// Packed triangles against their definition; numbers beside the triangle are left as they are.
+func TestPacked(t *testing.T) {
+	for k := 1; k < 30; k++ {
+		r := random.Split(uint64(k), 1)
+		size, stride := k*(k+1)/2, Pad(k)+8*(k%2)
+		a, z, b := make([]float64, k*stride), make([]float64, stride), make([]float64, Pad(size))
+		for _, v := range [][]float64{a, z, b} {
+			for i := range v {
+				v[i] = r.Float64() - 0.5
+			}
+		}
+		to, packed := make([]float64, len(a)), slices.Clone(b)
+		Unpack(to, b, k, stride, 3)
+		PackOuter(packed, a, z, k, stride, 2)
+		at := 0
+		for r := range k {
+			for c := range stride {
+				switch want := 3 * b[min(at, size-1)]; {
+				case c > r:
+					if c >= Pad(r+1) && to[r*stride+c] != 0 {
+						t.Fatalf("k %d: row %d has entry %d", k, r, c)
+					}
+					continue
+				case to[r*stride+c] != want:
+					t.Fatalf("k %d: entry %d, %d is %v, want %v", k, r, c, to[r*stride+c], want)
+				}
+				if want := float64(float64(z[r]*z[c])-a[r*stride+c]) * 2; packed[at] != want {
+					t.Fatalf("k %d: packed %d, %d is %v, want %v", k, r, c, packed[at], want)
+				}
+				at++
+			}
+		}
+		if !slices.Equal(packed[size:], b[size:]) {
+			t.Fatalf("k %d: the padding is written", k)
+		}
+	}
+}

@@ -339,17 +339,41 @@ func accumulateLower(acc, u, r []float64, rows int) {
 //go:noescape
 func accumulateLowerSIMD128(acc_base unsafe.Pointer, u_base unsafe.Pointer, r_base unsafe.Pointer, r_len int32, rows int32)
 
-func accumulateFrom(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
+func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	if level == cpu.SIMD128 {
-		accumulateFromSIMD128(place(acc), int32(len(acc)), place(a), place(b), place(c), place(d), wa, wb, wc, wd)
+		accumulateFromSIMD128(place(to), int32(len(to)), place(from), place(w), place(r), place(at), int32(len(at)), int32(stride))
 		return
 	}
-	accumulateFrom_g(acc, a, b, c, d, wa, wb, wc, wd)
+	accumulateFrom_g(to, from, w, r, at, stride)
 }
 
 //go:wasmimport quantmf kernel_accumulateFrom
 //go:noescape
-func accumulateFromSIMD128(acc_base unsafe.Pointer, acc_len int32, a_base unsafe.Pointer, b_base unsafe.Pointer, c_base unsafe.Pointer, d_base unsafe.Pointer, wa float64, wb float64, wc float64, wd float64)
+func accumulateFromSIMD128(to_base unsafe.Pointer, to_len int32, from_base unsafe.Pointer, w_base unsafe.Pointer, r_base unsafe.Pointer, at_base unsafe.Pointer, at_len int32, stride int32)
+
+func unpack(to, from []float64, rows, stride int, c float64) {
+	if level == cpu.SIMD128 {
+		unpackSIMD128(place(to), place(from), int32(rows), int32(stride), c)
+		return
+	}
+	unpack_g(to, from, rows, stride, c)
+}
+
+//go:wasmimport quantmf kernel_unpack
+//go:noescape
+func unpackSIMD128(to_base unsafe.Pointer, from_base unsafe.Pointer, rows int32, stride int32, c float64)
+
+func packOuter(to, a, z []float64, rows, stride int, c float64) {
+	if level == cpu.SIMD128 {
+		packOuterSIMD128(place(to), place(a), place(z), int32(rows), int32(stride), c)
+		return
+	}
+	packOuter_g(to, a, z, rows, stride, c)
+}
+
+//go:wasmimport quantmf kernel_packOuter
+//go:noescape
+func packOuterSIMD128(to_base unsafe.Pointer, a_base unsafe.Pointer, z_base unsafe.Pointer, rows int32, stride int32, c float64)
 
 func combineAt(w, u, v []float64, cols []uint32, stride int) {
 	if level == cpu.SIMD128 {
@@ -394,6 +418,8 @@ func ratioDotsAt(g, r, u, v, x []float64, cols []uint32, stride int, low float64
 func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, stride int, low float64) {
 	ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, stride, low)
 }
+
+func touch(cols []uint32, x []float64) { touch_g(cols, x) }
 
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	if level == cpu.SIMD128 {
@@ -745,18 +771,6 @@ func multiplyLess(to, a, b, c []float64) {
 //go:wasmimport quantmf kernel_multiplyLess
 //go:noescape
 func multiplyLessSIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, b_base unsafe.Pointer, c_base unsafe.Pointer)
-
-func addOuter(to, a, u []float64, x, c float64) {
-	if level == cpu.SIMD128 {
-		addOuterSIMD128(place(to), int32(len(to)), place(a), place(u), x, c)
-		return
-	}
-	addOuter_g(to, a, u, x, c)
-}
-
-//go:wasmimport quantmf kernel_addOuter
-//go:noescape
-func addOuterSIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, u_base unsafe.Pointer, x float64, c float64)
 
 func weigh(to, a, z []float64) {
 	if level == cpu.SIMD128 {

@@ -180,10 +180,45 @@ func accumulateLower_g(acc, u, r []float64, rows int) {
 	}
 }
 
-func accumulateFrom_g(acc, a, b, c, d []float64, wa, wb, wc, wd float64) {
-	a, b, c, d = a[:len(acc)], b[:len(acc)], c[:len(acc)], d[:len(acc)]
-	for j := range acc {
-		acc[j] = acc[j] + float64(wa*a[j]) + float64(wb*b[j]) + float64(wc*c[j]) + float64(wd*d[j])
+func accumulateFrom_g(to, from, w, r []float64, at []uint32, stride int) {
+	for c := 0; c < len(to); c += Lanes {
+		s := (*[Lanes]float64)(from[c:])
+		s0, s1, s2, s3, s4, s5, s6, s7 := s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]
+		for _, l := range at {
+			t, x := w[l], (*[Lanes]float64)(r[int(l)*stride+c:])
+			s0 += float64(t * x[0])
+			s1 += float64(t * x[1])
+			s2 += float64(t * x[2])
+			s3 += float64(t * x[3])
+			s4 += float64(t * x[4])
+			s5 += float64(t * x[5])
+			s6 += float64(t * x[6])
+			s7 += float64(t * x[7])
+		}
+		*(*[Lanes]float64)(to[c:]) = [Lanes]float64{s0, s1, s2, s3, s4, s5, s6, s7}
+	}
+}
+
+// Rows of a packed lower triangle begin one after another, of a matrix stride numbers apart; whole blocks are read and written.
+
+func unpack_g(to, from []float64, rows, stride int, c float64) {
+	for r := range rows {
+		n := r&^(Lanes-1) + Lanes
+		row := to[r*stride:][:n]
+		for i, v := range from[r*(r+1)/2:][:n] {
+			row[i] = v * c
+		}
+	}
+}
+
+func packOuter_g(to, a, z []float64, rows, stride int, c float64) {
+	for r := range rows {
+		n := r&^(Lanes-1) + Lanes
+		x, row, line := z[r], a[r*stride:][:n], z[:n]
+		b := to[r*(r+1)/2:][:n]
+		for i := range b {
+			b[i] = (float64(x*line[i]) - row[i]) * c
+		}
 	}
 }
 

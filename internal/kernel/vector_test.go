@@ -232,21 +232,26 @@ func TestVectorProduct(t *testing.T) {
 				r := random.Split(uint64(np), k)
 				any := func(n int) []float64 { return numbers(&r, n, false) }
 				compare(t, "combine", func(v [][]float64) float64 { Combine(v[0], v[1], v[2]); return 0 }, any(np), any(k), any(k*np))
-				if k > 0 && np > 0 {
-					at := make([]int32, k) // lines in another order, one of them twice
-					for l := range at {
-						at[l] = int32((7*l + 3) % k)
-					}
-					at[k/2] = at[0]
-					for stride := np; stride < np+10; stride += 9 {
-						compare(t, "accumulateFrom", func(v [][]float64) float64 { AccumulateFrom(v[0], v[1], v[2], stride, at); return 0 }, any(np), any(k), any(k*stride))
-					}
-				}
 				compare(t, "accumulate", func(v [][]float64) float64 { Accumulate(v[0], v[1], v[2]); return 0 }, any(k*np), any(k), any(np))
 				if np < 8 || np%8 != 0 {
 					continue
 				}
+				if k > 0 {
+					at := make([]uint32, k) // lines in another order, one of them twice
+					for l := range at {
+						at[l] = uint32((7*l + 3) % k)
+					}
+					at[k/2] = at[0]
+					for stride := np; stride < np+10; stride += 9 {
+						w, r := any(k), any(k*stride)
+						compare(t, "accumulateFrom", func(v [][]float64) float64 { AccumulateFrom(v[0], v[1], v[2], v[3], at[:k/2], stride); return 0 }, any(np), any(np), w, r)
+						compare(t, "accumulateFrom", func(v [][]float64) float64 { AccumulateFrom(v[0], v[1], v[2], v[3], at, stride); return 0 }, any(np), any(np), w, r)
+					}
+				}
 				if k > 0 && k <= np {
+					size := k * (k + 1) / 2
+					compare(t, "unpack", func(v [][]float64) float64 { Unpack(v[0], v[1], k, np, 0.7); return 0 }, any(k*np), any(Pad(size)))
+					compare(t, "packOuter", func(v [][]float64) float64 { PackOuter(v[0], v[1], v[2], k, np, -1.4); return 0 }, any(size), any(k*np), any(np))
 					compare(t, "accumulateLower", func(v [][]float64) float64 { AccumulateLower(v[0], v[1], v[2], k); return 0 }, any(k*np), any(4*np), any(4*np))
 				}
 				compare(t, "dots", func(v [][]float64) float64 { Dots(v[0], v[1], v[2]); return 0 }, any(k), any(k*np), any(np))
@@ -307,7 +312,6 @@ func TestVectorElementary(t *testing.T) {
 			compare(t, "scale in place", func(v [][]float64) float64 { Scale(v[0], v[0], -0.3); return 0 }, y)
 			compare(t, "multiply", func(v [][]float64) float64 { Multiply(v[0], v[1], v[2]); return 0 }, pos, y, x)
 			compare(t, "multiplyLess", func(v [][]float64) float64 { MultiplyLess(v[0], v[1], v[2], v[3]); return 0 }, pos, y, x, numbers(&r, n, false))
-			compare(t, "addOuter", func(v [][]float64) float64 { AddOuter(v[0], v[1], v[2], 0.7, -1.4); return 0 }, pos, y, x)
 			compare(t, "potential", func(v [][]float64) float64 { Potential(v[0], v[1], v[2], 0.3, -0.1, 7); return 0 }, y, x, pos)
 			compare(t, "divide in place", func(v [][]float64) float64 { Divide(v[0], v[0], v[1]); return 0 }, y, pos)
 			compare(t, "ratio", func(v [][]float64) float64 { Ratio(v[0], v[1], v[2], 1e-3); return 0 }, y, pos, x)

@@ -76,13 +76,7 @@ func (f *Newton) lay(ws *newtonScratch, i, rows int) []float64 {
 		return f.X[i*n : (i+rows)*n]
 	}
 	for r := range rows {
-		var x []float64
-		if len(f.X) > 0 {
-			x = f.X[(i+r)*f.Stride : (i+r)*f.Stride+n]
-		} else {
-			f.Read(ws.x, nil, i+r)
-			x = ws.x[:n]
-		}
+		x := f.row(ws, i+r)
 		if count == 1 {
 			copy(ws.laid[r*f.NP:], x)
 			continue
@@ -94,6 +88,15 @@ func (f *Newton) lay(ws *newtonScratch, i, rows int) []float64 {
 		}
 	}
 	return ws.laid[:rows*f.NP]
+}
+
+// row returns row i of X where it lies, or read.
+func (f *Newton) row(ws *newtonScratch, i int) []float64 {
+	if len(f.X) > 0 {
+		return f.X[i*f.Stride : i*f.Stride+f.N]
+	}
+	f.Read(ws.x, nil, i)
+	return ws.x[:f.N]
 }
 
 // exactly calls g for the rows of a piece that go together.
@@ -189,12 +192,18 @@ func (f *Newton) sumExact(ws *newtonScratch, piece, i, rows int, x []float64) {
 	if f.sized {
 		return
 	}
-	f.parts(rows, func(from, some, lo, hi int) {
-		x := x[rows*lo+from*(hi-lo) : rows*lo+(from+some)*(hi-lo)]
-		var s [1]float64
-		kernel.Dots(s[:], x, x)
-		ex.size[0] += float64(s[0] / 2)
-	})
+	for r := range rows {
+		size := 0.0
+		for t := range f.tiles.count {
+			lo, hi := f.tile(t)
+			x := x[rows*lo+r*(hi-lo) : rows*lo+(r+1)*(hi-lo)]
+			var s [1]float64
+			kernel.Dots(s[:], x, x)
+			size += s[0]
+		}
+		f.sizes[i+r] = size
+		ex.size[0] += float64(size / 2)
+	}
 }
 
 // whole ends the sums of a piece: its loss, see [Newton.lossesExact].

@@ -18,10 +18,16 @@ func UpdatesNumbers(n, k, workers float64, hidden bool) float64 {
 }
 
 // NewtonNumbers is what Newton's method takes beside the factors: the sums of the
-// pieces, factors ahead and behind, and room for rows and their products.
+// pieces, factors ahead and behind, and room for rows and their products. Where rows may lead (lead.go) one sum of a
+// piece is not there, and these rows and what goes down over them take 9 kn more than that.
 func NewtonNumbers(d, n, k, workers float64) float64 {
-	return thinNumbers(n, k, 3+2*workers, workers) + product(workers, bandCells+1, n) + product(2*Chunks+6, k, n) + product(3*Chunks, n) + product(2, d, k) + product(Chunks+1, k, k) +
+	return thinNumbers(n, k, 3+2*workers, workers) + product(workers, bandCells+1, n) + product(2*Chunks+15, k, n) + product(3*Chunks, n) + product(2, d, k) + product(4, leadRows, k, k) + product(Chunks+1, k, k) +
 		product(workers, 5*Group, n) + product(workers, 9, exactRows, k) + product(workers, min(exactNumbers, product(exactRows, n)))
+}
+
+// LeadNumbers is what the rows that lead have at most, of X and of U.
+func LeadNumbers(d, n, k float64) float64 {
+	return product(min(product(leadRows, k), d/leadCost), n+k)
 }
 
 // thinNumbers is what rows that are mostly zero take under KL: so many matrices of V's size, whose components are

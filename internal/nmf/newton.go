@@ -31,7 +31,7 @@ package nmf
 // non-negative. Under Frobenius' loss the last sum is 0 and the bound exact.
 //
 // Where no cell is hidden Frobenius' loss has the same Hessian AᵀA for every column, and the
-// sweeps themselves lower it: exact.go.
+// sweeps themselves lower it: exact.go. There the first epoch may begin with some of the rows: lead.go.
 //
 // # Other β
 //
@@ -102,6 +102,7 @@ type Newton struct {
 	apart bool // cells are looked at one by one: some are hidden, or the loss has powers
 	taken bool // the multiplicative updates are over
 	still bool // neither y nor z was lower: nothing moves any more
+	fresh bool // the next epoch may begin with the rows that lead
 	last  Losses
 	momentum
 	points
@@ -110,6 +111,7 @@ type Newton struct {
 	gram, some     []float64 // k × k, where the metric is exact: V Vᵀ of the next y, and of a tile
 	slopes, most   []float64 // np: of the direction of V
 	shareU, shareV []float64 // the visible share of a row, of a column
+	sizes          []float64 // Σ_j X_ij² of each row, where the metric is exact
 	extra          []newtonPart
 	room           []newtonScratch
 	cols           int // pieces of the columns
@@ -213,7 +215,7 @@ func (s *strip) cut(k, n int) {
 // NewNewton returns Newton's method for a problem.
 func NewNewton(p Problem) *Newton {
 	n := &Newton{exact: p.Loss == divergence.Frobenius && !p.Partial, momentum: momentum{tau: []float64{1}}}
-	n.set(p)
+	n.set(p, First(p.Loss, p.Partial, p.Penalty) > 0)
 	n.apart = p.Partial || n.powers()
 	n.directs, n.searches, n.moves, n.halves, n.gradients = n.direct, n.searchV, n.moveV, n.halfU, n.gradient
 	if n.exact {
@@ -240,6 +242,7 @@ func (f *Newton) Begin() (Losses, error) {
 		return f.Updates.Begin()
 	}
 	f.start()
+	f.fresh = true
 	return f.last, f.Pool.Err()
 }
 
@@ -267,7 +270,7 @@ func (f *Newton) take() {
 	f.zu, f.nu = v(d*k), v(d*k)
 	f.scale, f.sumU, f.sumV, f.sumZ = v(k), v(k), v(k), v(k)
 	f.metric = metric{floor: v(k), c: v(k * k), diag: v(k), inverse: v(k)}
-	f.slopes, f.most, f.shareU, f.shareV = v(np), v(np), v(d), v(np)
+	f.slopes, f.most, f.shareV = v(np), v(np), v(np)
 	f.extra, f.room = make([]newtonPart, len(f.pieces)), make([]newtonScratch, f.Pool.Workers())
 	f.cols = min(Chunks, np/kernel.Lanes)
 	for i := range f.pieces {
@@ -283,11 +286,11 @@ func (f *Newton) take() {
 	}
 	group, wide := Group, k*stripColumns
 	if f.exact {
-		f.gram, f.some = v(k*k), v(k*k)
+		f.gram, f.some, f.sizes = v(k*k), v(k*k), v(d)
 		group = f.rowsTogether()
 		wide = max(wide, k*group)
 	} else {
-		f.z2 = v(k * np)
+		f.z2, f.shareU = v(k*np), v(d)
 	}
 	rows, tile := group*k, Group*f.tiles.width
 	for i := range f.room {
@@ -325,15 +328,20 @@ func (f *Newton) take() {
 
 // open makes y of the factors, and takes its gradient.
 func (f *Newton) open() {
-	for c := range f.K {
-		for t := range f.tiles.count {
-			lo, hi := f.tile(t)
-			copy(f.y[f.K*lo+c*(hi-lo):f.K*lo+(c+1)*(hi-lo)], f.V[c*f.NP+lo:c*f.NP+hi])
-		}
-	}
+	f.inTiles(f.y, f.V)
 	copy(f.nu, f.U)
 	copy(f.nv, f.y)
 	f.refresh()
+}
+
+// inTiles takes V, rows of np numbers, over to where it lies in tiles.
+func (f *Newton) inTiles(to, v []float64) {
+	for c := range f.K {
+		for t := range f.tiles.count {
+			lo, hi := f.tile(t)
+			copy(to[f.K*lo+c*(hi-lo):f.K*lo+(c+1)*(hi-lo)], v[c*f.NP+lo:c*f.NP+hi])
+		}
+	}
 }
 
 // accept makes the next y the state, and the factors.
@@ -389,13 +397,20 @@ func (f *Newton) Epoch(e int) (Losses, error) {
 	}
 	if !f.taken {
 		f.start()
+		f.fresh = f.first() == 0
 	}
 	if !f.still {
-		f.halfV()
-		f.between()
-		f.uprights(f.z, f.z2, f.nv)
-		f.Pool.Do(len(f.pieces), f.halves)
-		l := f.lossesNext()
+		led := f.fresh && f.lead()
+		f.fresh = false
+		if !led {
+			f.halfV()
+		}
+		l := f.onward()
+		if led && f.rises(l) {
+			f.back()
+			f.halfV()
+			l = f.onward()
+		}
 		if f.rises(l) {
 			f.tau[0] = 1
 			copy(f.nu, f.zu)
@@ -412,6 +427,14 @@ func (f *Newton) Epoch(e int) (Losses, error) {
 		}
 	}
 	return f.last, nil
+}
+
+// onward makes the half of U for the new V, and the next y, and returns the losses there.
+func (f *Newton) onward() Losses {
+	f.between()
+	f.uprights(f.z, f.z2, f.nv)
+	f.Pool.Do(len(f.pieces), f.halves)
+	return f.lossesNext()
 }
 
 // rises tells whether losses are above the last ones.
@@ -524,19 +547,26 @@ func (f *Newton) halfV() {
 func (f *Newton) descend() {
 	m := &f.metric
 	clear(m.c)
-	clear(f.sumU)
 	for i := range f.pieces {
 		for c := range f.K {
 			at := c * kernel.Pad(f.K)
 			add(m.c[c*f.K:], f.extra[i].h[at:at+c+1])
 		}
+	}
+	f.sumsU()
+	f.lowest(f.sumV, f.N)
+	m.share(f.exact, inner(f.sumU, f.sumV))
+	f.Pool.Do(f.cols, f.directs)
+}
+
+// sumsU adds up the sums over U of the pieces.
+func (f *Newton) sumsU() {
+	clear(f.sumU)
+	for i := range f.pieces {
 		for c, v := range f.pieces[i].sum {
 			f.sumU[c] += v
 		}
 	}
-	f.lowest(f.sumV, f.N)
-	m.share(f.exact, inner(f.sumU, f.sumV))
-	f.Pool.Do(f.cols, f.directs)
 }
 
 // inner is Σ a b.

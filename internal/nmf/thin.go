@@ -49,6 +49,7 @@ type thin struct {
 	kp     int         // k padded to whole blocks
 	tiles  int         // of samples
 	width  int         // of the widest
+	ends   []int32     // d × tiles, of thin rows: how many cells come before the end of the tile
 	v      []float64   // np × kp: V sample by sample
 	from   []float64   // what v is filled with, which lies in tiles
 	newtonThin
@@ -62,7 +63,7 @@ type thin struct {
 type band struct {
 	cols   [][]uint32 // of each row: where it is not 0
 	vals   [][]float64
-	ends   []int32 // of each row and tile: how many cells come before its end
+	ends   []int32 // of each row and tile, those of thin
 	u, g   []float64
 	logs   [][kernel.Lanes]float64 // Σ x log2 r of each row
 	w      []float64               // of a run
@@ -79,7 +80,7 @@ func (f *Updates) newThin() *thin {
 	kp := kernel.Pad(f.K)
 	width := max(tileHeld/kp, tileOfRows)
 	t := &thin{groups: make([]bool, (f.D+Group-1)/Group), sums: make([]float64, f.D), kp: kp, tiles: (f.N + width - 1) / width, width: width,
-		sumV: make([]float64, f.K), bands: make([]band, f.Pool.Workers())}
+		ends: make([]int32, f.D*((f.N+width-1)/width)), sumV: make([]float64, f.K), bands: make([]band, f.Pool.Workers())}
 	t.surveys, t.stands = f.survey, f.stand
 	for i := range t.bands {
 		t.bands[i].places, t.bands[i].cells = make([]uint32, f.N), make([]float64, f.N) // for one row
@@ -109,7 +110,7 @@ func (f *Updates) prepare() {
 		b := &f.thin.bands[i]
 		room := (bandCells + 1) * f.N
 		b.places, b.cells = make([]uint32, room), v(room)
-		b.cols, b.vals, b.ends = make([][]uint32, rows), make([][]float64, rows), make([]int32, rows*f.thin.tiles)
+		b.cols, b.vals = make([][]uint32, rows), make([][]float64, rows)
 		b.u, b.g, b.logs = v(rows*f.thin.kp), v(rows*f.thin.kp), make([][kernel.Lanes]float64, rows)
 		b.w, b.num = v(runCells), v(f.NP*f.thin.kp)
 	}
@@ -126,15 +127,25 @@ func (f *Updates) survey(worker, piece int) {
 		rows := min(Group, end-i)
 		left := rows * f.N / thinShare
 		for r := i; r < i+rows && left >= 0; r++ {
-			_, vals := f.cells(b, r, b.places, b.cells)
+			cols, vals := f.cells(b, r, b.places, b.cells)
 			f.thin.sums[r] = 0
-			for _, x := range vals {
+			at, tile := int32(0), 0
+			inside(cols, f.N)
+			ends := f.thin.ends[r*f.thin.tiles : (r+1)*f.thin.tiles]
+			for p, x := range vals {
 				if x == 0 {
 					f.thin.zeros.Store(true)
 					continue
 				}
 				f.thin.sums[r] += x
 				left--
+				for ; int(cols[p]) >= (tile+1)*f.thin.width; tile++ {
+					ends[tile] = at
+				}
+				at++
+			}
+			for ; tile < len(ends); tile++ {
+				ends[tile] = at
 			}
 		}
 		f.thin.groups[i/Group] = left >= 0
@@ -156,13 +167,6 @@ func (f *Updates) cells(b *band, i int, places []uint32, cells []float64) ([]uin
 	}
 	cols, vals := f.NonZeros(i, places[:0], cells[:0])
 	vals = vals[:len(cols)]
-	last := uint32(0)
-	for _, j := range cols {
-		last = max(last, j)
-	}
-	if int(last) >= f.N {
-		panic("nmf: a cell beyond the matrix")
-	}
 	if !f.thin.zeros.Load() {
 		return cols, vals
 	}
@@ -191,12 +195,13 @@ func (f *Updates) stand(_, tile int) {
 // turn takes samples of V, of a tile, over to where they lie one by one.
 func (f *Updates) turn(to, from []float64, lo, hi int) {
 	n, kp := hi-lo, f.thin.kp
-	for c := range f.K {
-		row := from[f.K*lo+c*n : f.K*lo+(c+1)*n]
-		at := lo*kp + c
-		for _, x := range row {
-			to[at] = x
-			at += kp
+	to, from = to[lo*kp:hi*kp], from[f.K*lo:f.K*hi]
+	for j := 0; j < n; j += kernel.Lanes {
+		some := to[j*kp : (j+kernel.Lanes)*kp]
+		for c := range f.K {
+			for l, x := range from[c*n+j : c*n+j+kernel.Lanes] {
+				some[l*kp+c] = x
+			}
 		}
 	}
 }
@@ -206,15 +211,16 @@ func (f *Updates) join(to, from []float64) {
 	kp := f.thin.kp
 	for t := range f.tiles.count {
 		lo, hi := f.tile(t)
-		n := hi - lo
-		for c := range f.K {
-			row := to[f.K*lo+c*n : f.K*lo+(c+1)*n]
-			at := lo*kp + c
-			for j := range row {
-				row[j] += from[at]
-				from[at] = 0
-				at += kp
+		n, to, from := hi-lo, to[f.K*lo:f.K*hi], from[lo*kp:hi*kp]
+		for j := 0; j < n; j += kernel.Lanes {
+			some := from[j*kp : (j+kernel.Lanes)*kp]
+			for c := range f.K {
+				row := to[c*n+j : c*n+j+kernel.Lanes]
+				for l := range row {
+					row[l] += some[l*kp+c]
+				}
 			}
+			clear(some)
 		}
 	}
 }
@@ -251,30 +257,9 @@ func (f *Updates) fetch(b *band, i, end int) (rows int) {
 		cols, vals := f.cells(b, i+rows, b.places[used:], b.cells[used:])
 		b.cols[rows], b.vals[rows] = cols, vals
 		used += len(cols)
-		at := 0
-		for t := range f.thin.tiles {
-			at += before(cols[at:], uint32((t+1)*f.thin.width))
-			b.ends[rows*f.thin.tiles+t] = int32(at)
-		}
 	}
+	b.ends = f.thin.ends[i*f.thin.tiles : (i+rows)*f.thin.tiles]
 	return rows
-}
-
-// before returns how many of increasing cols are below end.
-func before(cols []uint32, end uint32) int {
-	n := len(cols)
-	if n == 0 || cols[n-1] < end {
-		return n
-	}
-	lo, hi := 0, n-1 // of the first that is not below
-	for lo < hi {
-		if m := (lo + hi) / 2; cols[m] < end {
-			lo = m + 1
-		} else {
-			hi = m
-		}
-	}
-	return lo
 }
 
 // in returns the cells of row r of a band in a tile, one of some.
@@ -284,6 +269,30 @@ func (b *band) in(r, tile, tiles int) ([]uint32, []float64) {
 		from = b.ends[r*tiles+tile-1]
 	}
 	return b.cols[r][from:to], b.vals[r][from:to]
+}
+
+// next returns the cells of row r of a band, of so many rows, in a tile. It asks for those of the row after it: cells of a
+// tile lie in many places, which a processor does not foresee.
+func (f *Updates) next(b *band, r, rows, tile int) ([]uint32, []float64) {
+	if r+1 < rows {
+		kernel.Touch(b.in(r+1, tile, f.thin.tiles))
+	}
+	return b.in(r, tile, f.thin.tiles)
+}
+
+// inside panics where a column is not below n: kernels do not look.
+func inside(cols []uint32, n int) {
+	last, beyond := uint64(n-1), [2]uint64{} // a difference below 0 has the highest bit
+	for ; len(cols) >= 4; cols = cols[4:] {
+		beyond[0] |= (last - uint64(cols[0])) | (last - uint64(cols[1]))
+		beyond[1] |= (last - uint64(cols[2])) | (last - uint64(cols[3]))
+	}
+	for _, j := range cols {
+		beyond[0] |= last - uint64(j)
+	}
+	if (beyond[0]|beyond[1])>>63 != 0 {
+		panic("nmf: a cell beyond the matrix")
+	}
 }
 
 // lay takes rows of u over to where each has whole blocks.
@@ -304,7 +313,9 @@ func (f *Updates) sweepThin(b *band, pt *part, i, rows int) {
 		for t := range f.thin.tiles {
 			for r := range rows {
 				ur, g := b.u[r*kp:(r+1)*kp], b.g[r*kp:(r+1)*kp]
-				for cols, x := b.in(r, t, f.thin.tiles); len(cols) > 0; {
+				cols, x := f.next(b, r, rows, t)
+				inside(cols, f.N)
+				for len(cols) > 0 {
 					n := min(runCells, len(cols))
 					kernel.RatioDotsAt(g, b.w, ur, f.thin.v, x[:n], cols[:n], divergence.LeastT)
 					cols, x = cols[n:], x[n:]
@@ -324,7 +335,11 @@ func (f *Updates) sweepThin(b *band, pt *part, i, rows int) {
 	for t := range f.thin.tiles {
 		for r := range rows {
 			ur := b.u[r*kp : (r+1)*kp]
-			for cols, x := b.in(r, t, f.thin.tiles); len(cols) > 0; {
+			cols, x := f.next(b, r, rows, t)
+			if !f.updateU {
+				inside(cols, f.N)
+			}
+			for len(cols) > 0 {
 				n := min(runCells, len(cols))
 				kernel.RatioAccumulateAt(b.num, b.w, &b.logs[r], ur, f.thin.v, x[:n], cols[:n], divergence.LeastT)
 				cols, x = cols[n:], x[n:]

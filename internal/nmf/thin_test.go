@@ -278,3 +278,31 @@ func TestThinSums(t *testing.T) {
 		same("the losses", []float64{f.losses(f.nu, f.nv).Visible}, []float64{g.losses(g.nu, g.nv).Visible}, 1e-11)
 	}
 }
+
+// TestInside has columns on both sides of the end at every place of a run: kernels that are given one beyond it
+// write where they may not.
+func TestInside(t *testing.T) {
+	panics := func(cols []uint32, n int) (it bool) {
+		defer func() { it = recover() != nil }()
+		inside(cols, n)
+		return false
+	}
+	for length := range 10 {
+		cols := make([]uint32, length)
+		for p := range cols {
+			cols[p] = 6
+			for n, beyond := range map[int][]uint32{7: {7, 8, 1<<31 + 6, 1<<31 + 7, 1<<32 - 1}, 1 << 31: {1 << 31, 1<<32 - 1}} {
+				if panics(cols, n) {
+					t.Fatalf("%v is said to be beyond %d", cols, n)
+				}
+				for _, j := range beyond {
+					cols[p] = j
+					if !panics(cols, n) {
+						t.Fatalf("%v is said to be below %d", cols, n)
+					}
+				}
+				cols[p] = 6
+			}
+		}
+	}
+}

@@ -75,12 +75,12 @@ type scratch struct {
 // NewUpdates returns the multiplicative updates of a problem.
 func NewUpdates(p Problem) *Updates {
 	fit := new(Updates)
-	fit.set(p)
+	fit.set(p, true)
 	return fit
 }
 
-// set makes fit the updates of a problem.
-func (fit *Updates) set(p Problem) {
+// set makes fit the updates of a problem, which are made unless whole is false.
+func (fit *Updates) set(p Problem, whole bool) {
 	k, np := p.K, p.NP
 	if p.Runs == nil {
 		p.Of, p.Runs = p.D, Runs(p.D, p.N, p.K)
@@ -94,11 +94,14 @@ func (fit *Updates) set(p Problem) {
 	fit.tiles = tiles{count: count, width: (np/kernel.Lanes + count - 1) / count * kernel.Lanes, denU: make([]float64, Group*k)}
 	for i := range fit.pieces {
 		fit.pieces[i] = part{num: make([]float64, k*np), sum: make([]float64, k), losses: make([]float64, 2)}
-		if !fit.plain {
+		if !fit.plain && whole {
 			fit.pieces[i].den = make([]float64, k*np)
 		}
 	}
 	for i := range fit.work {
+		if !whole {
+			break
+		}
 		if fit.plain {
 			v := func(n int) []float64 { return make([]float64, Group*n) }
 			fit.work[i] = scratch{x: v(np), num: v(fit.tiles.width), g: v(k), h: v(k)}

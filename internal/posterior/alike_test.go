@@ -100,7 +100,7 @@ func TestAlike(t *testing.T) {
 	defer workers.Close()
 	p.Alike = p.Samples(workers, func() bool { return false })
 	g := newProcess(p, 1)
-	cells := p.Cells()
+	cells := p.reader()
 	src := random.Split(4, 0)
 	asked, kept := 0, 0
 	for i := range d {
@@ -193,7 +193,7 @@ func TestAlikeChance(t *testing.T) {
 		}
 		p := f.Copy(rows, q.d)
 		p.Alike = p.Samples(workers, func() bool { return false })
-		cells := p.Cells()
+		cells := p.reader()
 		all += q.d
 		for i := range q.d {
 			cells.Rows(i, 1)

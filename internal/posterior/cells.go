@@ -19,6 +19,7 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
 )
 
 // Posterior is what a fit ends with, as Fit has it.
@@ -174,25 +175,27 @@ type Cells struct {
 	bent  *bent
 }
 
-// Cells returns a reader.
-func (p *Posterior) Cells() *Cells {
+// Cells returns a reader, which is of no use where the context that the workers are bound to has ended.
+func (p *Posterior) Cells(workers *pool.Pool) *Cells {
 	np, k := kernel.Pad(p.N), p.K
 	c := &Cells{p: p, np: np, planes: make([]float64, k*k*np)}
-	pp, at := Packed(k), 0
-	for r := range k {
-		for h := range r + 1 {
-			plane, a, b := c.planes[(r*k+h)*np:][:p.N], p.V[r*np:], p.V[h*np:]
-			for j := range plane {
-				v := p.BV[j*pp+at]
-				if h < r {
-					v /= root2
-				}
-				plane[j] = v - float64(a[j]*b[j])
-			}
-			copy(c.planes[(h*k+r)*np:], plane)
-			at++
+	pp := Packed(k)
+	workers.Do(k*(k+1)/2, func(_, at int) { // entry (r, h) of all C_j
+		r := 0
+		for (r+1)*(r+2)/2 <= at {
+			r++
 		}
-	}
+		h := at - r*(r+1)/2
+		plane, a, b := c.planes[(r*k+h)*np:][:p.N], p.V[r*np:], p.V[h*np:]
+		for j := range plane {
+			v := p.BV[j*pp+at]
+			if h < r {
+				v /= root2
+			}
+			plane[j] = v - float64(a[j]*b[j])
+		}
+		copy(c.planes[(h*k+r)*np:], plane)
+	})
 	return c.Share()
 }
 
@@ -345,6 +348,7 @@ func (p *Posterior) Left(i int) float64 {
 type Placer struct {
 	p          *Posterior
 	all        []float64 // packed Σ_i τ_i B_i
+	weights    weights
 	gram, back []float64
 	rhs, v     []float64
 	ws         system // holds -C and v
@@ -354,6 +358,7 @@ type Placer struct {
 func (p *Posterior) Placer() *Placer {
 	pp := Packed(p.K)
 	s := &Placer{p: p, all: make([]float64, pp)}
+	s.weights.fill(p.Tau, pp)
 	var w [1]float64
 	for i := range p.D {
 		w[0] = p.Tau[i]
@@ -365,7 +370,7 @@ func (p *Posterior) Placer() *Placer {
 // Share returns another for another worker.
 func (s *Placer) Share() *Placer {
 	k := s.p.K
-	return &Placer{p: s.p, all: s.all, gram: make([]float64, Packed(k)), back: make([]float64, Packed(k)), rhs: make([]float64, k), v: make([]float64, k), ws: newSystem(k)}
+	return &Placer{p: s.p, all: s.all, weights: s.weights, gram: make([]float64, Packed(k)), back: make([]float64, Packed(k)), rhs: make([]float64, k), v: make([]float64, k), ws: newSystem(k)}
 }
 
 // placeSteps is how often ρ and v of a new column are updated in turn.
@@ -387,7 +392,7 @@ func (s *Placer) Place(y []float64) (v []float64, rho float64) {
 	clear(s.rhs)
 	for i, t := range y {
 		if (t == t) == l.Seen {
-			l.At = append(l.At, int32(i))
+			l.At = append(l.At, uint32(i))
 		}
 		if t == t {
 			a := p.Tau[i] * t
@@ -397,8 +402,7 @@ func (s *Placer) Place(y []float64) (v []float64, rho float64) {
 			}
 		}
 	}
-	whole(s.gram, &l, s.all)
-	gather(s.gram, &l, p.Tau, p.BU, pp)
+	s.weights.gather(s.gram, &l, s.all, p.BU, pp)
 	rho = 1
 	at := s.ws.border()
 	for step := range placeSteps {

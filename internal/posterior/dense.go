@@ -29,13 +29,9 @@ func newSystem(k int) system {
 
 // load fills A with a packed matrix times scale.
 func (s *system) load(b []float64, scale float64) {
-	at, off := 0, scale/root2
-	for r := range s.k {
-		row := s.a[r*s.kp:][:r+1]
-		kernel.Scale(row[:r], b[at:], off)
-		at += r
-		row[r] = b[at] * scale
-		at++
+	kernel.Unpack(s.a, b, s.k, s.kp, scale/root2)
+	for c := range s.k {
+		s.a[c*s.kp+c] = diagonal(b, c) * scale
 	}
 }
 
@@ -47,7 +43,8 @@ func (s *system) border() []float64 { return s.a[s.k*s.kp:][:s.k] }
 //	A_RR - A_RP D A_PR,  A_RP D,  -D
 //
 // in place of A_RR, A_RP and A_PP. It needs no exchange of rows where a matrix is positive, keeps the matrix symmetric, so that
-// the lower triangle is enough, and makes of the border what it makes of any row.
+// the lower triangle is enough, and makes of the border what it makes of any row. One product of four rows by columns makes all of it
+// but -D: where A_RP was, 0 is put, and A_RP D is what is added there.
 func (s *system) solve() (logDet float64) {
 	k, kp, a := s.k, s.kp, s.a
 	rows := k + 1
@@ -57,29 +54,33 @@ func (s *system) solve() (logDet float64) {
 		b := min(4, k-p)
 		for r := range 4 {
 			line := s.lines[r*kp : (r+1)*kp]
+			d[r] = [4]float64{}
 			if r >= b {
 				clear(line)
-				d[r] = [4]float64{}
 				d[r][r] = 1
 				continue
 			}
-			copy(line, a[(p+r)*kp:(p+r)*kp+p])
-			clear(line[p : p+b])
-			d[r] = [4]float64{}
+			row := a[(p+r)*kp:][:p+4]
 			for c := range r + 1 {
-				d[r][c] = a[(p+r)*kp+p+c]
-				d[c][r] = d[r][c]
+				d[r][c] = row[p+c]
+				d[c][r] = row[p+c]
 			}
+			copy(line, row[:p])
+			clear(line[p : p+b])
+			line[p+r] = -1
+			clear(row[:p])
 		}
+		l0, l1, l2, l3 := s.lines[:rows], s.lines[kp:][:rows], s.lines[2*kp:][:rows], s.lines[3*kp:][:rows]
 		if b == 4 {
-			l0, l1, l2, l3 := s.lines[:rows], s.lines[kp:][:rows], s.lines[2*kp:][:rows], s.lines[3*kp:][:rows]
 			for c := p + 4; c < rows; c++ {
 				col := (*[4]float64)(a[c*kp+p:])
 				l0[c], l1[c], l2[c], l3[c] = col[0], col[1], col[2], col[3]
+				*col = [4]float64{}
 			}
 		} else { // the border alone is left
 			for r := range b {
 				s.lines[r*kp+k] = a[k*kp+p+r]
+				a[k*kp+p+r] = 0
 			}
 		}
 		m, e := math.Frexp(float64(det * invertSmall(&d)))
@@ -92,24 +93,14 @@ func (s *system) solve() (logDet float64) {
 			}
 		}
 		kernel.CombineRows(s.outs, minus[:], s.lines, 4)
+		for r := range b {
+			for c := range b {
+				s.outs[r*kp+p+c] = d[c][r]
+			}
+		}
 		kernel.AccumulateLower(a, s.lines, s.outs, rows)
 		for r := range b {
-			row, out := a[(p+r)*kp:], s.outs[r*kp:]
-			for c, v := range out[:p] {
-				row[c] = -v
-			}
-			copy(row[p:p+r+1], minus[4*r:4*r+r+1])
-		}
-		if b == 4 {
-			o0, o1, o2, o3 := s.outs[:rows], s.outs[kp:][:rows], s.outs[2*kp:][:rows], s.outs[3*kp:][:rows]
-			for c := p + 4; c < rows; c++ {
-				col := (*[4]float64)(a[c*kp+p:])
-				col[0], col[1], col[2], col[3] = -o0[c], -o1[c], -o2[c], -o3[c]
-			}
-		} else {
-			for r := range b {
-				a[k*kp+p+r] = -s.outs[r*kp+k]
-			}
+			copy(a[(p+r)*kp+p:][:r+1], minus[4*r:])
 		}
 	}
 	return elem.Log(det) + float64(float64(power)*math.Ln2)
@@ -117,13 +108,10 @@ func (s *system) solve() (logDet float64) {
 
 // pack fills b with zzᵀ + A⁻¹ after solve.
 func (s *system) pack(b []float64) {
-	at, z := 0, s.border()
-	for r, x := range z {
-		row := s.a[r*s.kp:]
-		kernel.AddOuter(b[at:at+r], row, z, x, root2)
-		at += r
-		b[at] = float64(x*x) - row[r]
-		at++
+	z := s.a[s.k*s.kp:]
+	kernel.PackOuter(b, s.a, z, s.k, s.kp, root2)
+	for c, x := range z[:s.k] {
+		b[c*(c+1)/2+c] = float64(x*x) - s.a[c*s.kp+c]
 	}
 }
 

@@ -49,7 +49,7 @@ func TestNeighbours(t *testing.T) {
 				t.Fatal("no row has neighbours")
 			}
 			p.Near = found
-			cells := p.Cells()
+			cells := p.reader()
 			cells.Lone = true
 			for i := range q.d {
 				var residuals, said []float64
@@ -174,7 +174,7 @@ func TestSaidIsWithoutTheCell(t *testing.T) {
 		all.Left[i] = 1
 	}
 	p.Near = all
-	cells := p.Cells()
+	cells := p.reader()
 	cells.Lone = true
 	asked := 0
 	for from := 0; from < d; from += Together {

@@ -74,7 +74,7 @@ type Data struct {
 
 // List is the hidden places of a line, or where they are the fewer the seen ones.
 type List struct {
-	At    []int32
+	At    []uint32
 	Seen  bool
 	Count int // seen places
 }
@@ -105,10 +105,10 @@ func NewData(d, n int, y []float64, seen func(i, j int) bool) *Data {
 		for j := range n {
 			s := seen(i, j)
 			if r := &x.Rows[i]; r.Seen == s {
-				r.At = append(r.At, int32(j))
+				r.At = append(r.At, uint32(j))
 			}
 			if c := &x.Cols[j]; c.Seen == s {
-				c.At = append(c.At, int32(i))
+				c.At = append(c.At, uint32(i))
 			}
 		}
 	}
@@ -128,7 +128,7 @@ func (x *Data) Cells() int {
 func Packed(k int) int { return kernel.Pad(k * (k + 1) / 2) }
 
 // Fit is a posterior and the noise, under way or done. U, V, BU, BV, Tau, Rho,
-// Alpha and K are its state.
+// Alpha, Unit and K are its state: a fit that was made like another one and given its state goes on like it.
 type Fit struct {
 	*Data
 	K     int
@@ -146,7 +146,7 @@ type Fit struct {
 
 	np, kp, pp int
 	seen       float64
-	lastU      []float64 // of the epoch before
+	lastU      []float64 // U and V as the epoch found them
 	lastV      []float64
 	resid      []float64 // D: Σ_j ρ_j e_ij
 	logS, logC []float64 // log determinants
@@ -158,6 +158,7 @@ type Fit struct {
 	sumU, sumV []float64 // packed
 	squares    []float64 // Pad(N)
 	work       []*scratch
+	tau, rho   weights
 	pool       *pool.Pool
 	ctx        context.Context
 }
@@ -166,6 +167,7 @@ type Fit struct {
 type scratch struct {
 	system
 	u, packed, line []float64
+	panel           []float64 // of the moments, see gather
 }
 
 func newScratch(k, np int) *scratch {
@@ -222,8 +224,6 @@ func New(ctx context.Context, x *Data, k int, gamma float64, s *svd.Subspace, p 
 		}
 		f.Alpha[c] = float64(x.D) / (s + float64(startRidge*float64(x.D)))
 	}
-	copy(f.lastU, f.U)
-	copy(f.lastV, f.V)
 	return f
 }
 
@@ -245,7 +245,7 @@ func (f *Fit) room() {
 	f.sumU, f.sumV = make([]float64, f.pp), make([]float64, f.pp)
 	f.parts = make([][]float64, pieces(max(f.D, f.N)))
 	for c := range f.parts {
-		f.parts[c] = make([]float64, k*f.np+f.pp+f.np)
+		f.parts[c] = make([]float64, max(k*f.np+f.np, f.pp))
 	}
 	f.work = make([]*scratch, f.pool.Workers())
 	for w := range f.work {
@@ -317,6 +317,8 @@ func (f *Fit) stopped() bool { return f.ctx.Err() != nil }
 // rest at the tolerance. When the context ends it stops early, and the fit is as it was before.
 func (f *Fit) Epoch(t int, tolerance float64) (done bool) {
 	before, rho, alpha := *f, slices.Clone(f.Rho), slices.Clone(f.Alpha)
+	copy(f.lastU, f.U)
+	copy(f.lastV, f.V)
 	f.stepV(t)
 	turned := 0.0
 	if t < turns && !f.stopped() {
@@ -337,46 +339,93 @@ func (f *Fit) Epoch(t int, tolerance float64) (done bool) {
 	f.noise()
 	f.Bound = f.bound(turned)
 	f.Moved = f.movement()
-	copy(f.lastU, f.U)
-	copy(f.lastV, f.V)
 	if t >= pruneFrom {
 		f.prune()
 	}
 	return t >= leastSteps && f.Moved < tolerance
 }
 
-// gather adds w_l B_l over the places of a list to b, less them where they are
-// the hidden ones of the whole sum. The B_l lie pp numbers apart; b may be a part of them all.
-func gather(b []float64, l *List, weights, moments []float64, pp int) {
-	sign := 1.0
-	if !l.Seen {
-		sign = -1
-	}
-	var w [gatherRoom]float64
-	for at := l.At; len(at) > 0; {
-		n := min(len(at), gatherRoom)
-		for k, i := range at[:n] {
-			w[k] = sign * weights[i]
+// weights are those of lines, less them, zeros as many as a packed matrix has numbers, and the lines in their order.
+type weights struct {
+	plain, minus, none []float64
+	all                []uint32
+}
+
+// fill takes them from w.
+func (s *weights) fill(w []float64, pp int) {
+	if len(s.minus) != len(w) {
+		s.minus, s.all = make([]float64, len(w)), make([]uint32, len(w))
+		for l := range s.all {
+			s.all[l] = uint32(l)
 		}
-		kernel.AccumulateFrom(b, w[:n], moments, pp, at[:n])
-		at = at[n:]
 	}
+	if len(s.none) < pp {
+		s.none = make([]float64, pp)
+	}
+	s.plain = w
+	kernel.Scale(s.minus, w, -1)
+}
+
+// gather fills b with the sum of w_l B_l over what a list sees, of which sum is the one over all lines. The B_l lie stride numbers
+// apart; b may be a part of them all.
+func (s *weights) gather(b []float64, l *List, sum, moments []float64, stride int) {
+	w := s.minus
+	if l.Seen {
+		w, sum = s.plain, s.none
+	}
+	kernel.AccumulateFrom(b, sum, w, moments, l.At, stride)
 }
 
 const (
-	gatherRoom    = 64
-	gatherColumns = 64      // that take turns with one part of the B_i
-	gatherCache   = 1 << 17 // numbers, a megabyte
-	gatherLeast   = 128     // numbers, below which parts are not worth it
+	panelWidth = 32      // the least numbers of a line in a panel
+	panelCache = 1 << 13 // numbers of a panel of more than these
+	panelLeast = 2       // times that a line is read, on average, below which a panel is not worth it
 )
 
-// whole fills what gather begins with: the sum over all lines, or 0.
-func whole(b []float64, l *List, sum []float64) {
-	if l.Seen {
-		clear(b)
-	} else {
-		copy(b, sum)
+// gather fills sum with Σ w_l B_l over all lines, in pieces as [Fit.sum] has them, and to with the sums over what each of the lists sees.
+// Of all moments it takes some numbers at a time, a panel, which stays in the cache from one list to the next.
+func (f *Fit) gather(to []float64, lists []List, sum, moments []float64, s *weights) {
+	pp, lines := f.pp, len(s.plain)
+	reads := 0
+	for i := range lists {
+		reads += len(lists[i].At)
 	}
+	width := max(panelCache/lines&^(panelWidth-1), panelWidth)
+	if reads < panelLeast*lines || width >= pp {
+		clear(sum)
+		f.sum(sum, moments, lines, func(l int) float64 { return s.plain[l] })
+		f.pool.Do(len(lists), func(_, i int) {
+			if !f.stopped() {
+				s.gather(to[i*pp:(i+1)*pp], &lists[i], sum, moments, pp)
+			}
+		})
+		return
+	}
+	panels, count := (pp+width-1)/width, pieces(lines)
+	cuts := (f.pool.Workers() + panels - 1) / panels // of the lists, where panels are few
+	f.pool.Do(panels*cuts, func(w, piece int) {
+		from := piece / cuts * width
+		n := min(width, pp-from)
+		room := slices.Grow(f.work[w].panel[:0], (lines+2)*n)[:(lines+2)*n]
+		f.work[w].panel = room
+		all, part, panel := room[:n], room[n:2*n], room[2*n:]
+		for l := range lines {
+			copy(panel[l*n:(l+1)*n], moments[l*pp+from:])
+		}
+		clear(all)
+		for c := range count {
+			first, last := pool.Cut(lines, count, c)
+			kernel.AccumulateFrom(part, s.none[:n], s.plain, panel, s.all[first:last], n)
+			add(all, part)
+		}
+		if piece%cuts == 0 {
+			copy(sum[from:], all)
+		}
+		first, last := pool.Cut(len(lists), cuts, piece%cuts)
+		for i := first; i < last && !f.stopped(); i++ {
+			s.gather(to[i*pp+from:][:n], &lists[i], all, panel, n)
+		}
+	})
 }
 
 // stepV updates ρ, V and C; the B_j before it go to grams. When the context ends BV is as it was.
@@ -385,9 +434,9 @@ func (f *Fit) stepV(t int) {
 	count := pieces(f.D)
 	f.pool.Do(count, func(w, c int) {
 		ws := f.work[w]
-		part := f.parts[c]
+		part := f.parts[c][:k*np+np]
 		clear(part)
-		acc, sum, squares := part[:k*np], part[k*np:k*np+pp], part[k*np+pp:]
+		acc, squares := part[:k*np], part[k*np:]
 		from, to := pool.Cut(f.D, count, c)
 		var one [1]float64
 		for i := from; i < to && !f.stopped(); {
@@ -400,7 +449,6 @@ func (f *Fit) stepV(t int) {
 				kernel.Multiply(ws.line[:np], f.rowY(i+r), f.rowY(i+r))
 				kernel.Accumulate(squares, one[:], ws.line[:np])
 			}
-			kernel.AccumulateRows(sum, f.Tau[i:i+rows], f.BU[i*pp:(i+rows)*pp], rows)
 			kernel.AccumulateRows(acc, ws.u[:rows*k], f.Y[i*np:(i+rows)*np], rows)
 			i += rows
 		}
@@ -410,33 +458,19 @@ func (f *Fit) stepV(t int) {
 	}
 	rhs := f.rhs[:k*np]
 	copy(rhs, f.parts[0][:k*np])
-	copy(f.sumU, f.parts[0][k*np:])
-	copy(f.squares, f.parts[0][k*np+pp:])
+	copy(f.squares, f.parts[0][k*np:])
 	for _, part := range f.parts[1:count] {
 		add(rhs, part[:k*np])
-		add(f.sumU, part[k*np:k*np+pp])
-		add(f.squares, part[k*np+pp:])
+		add(f.squares, part[k*np:k*np+np])
 	}
 	update := t >= noiseFrom
-	part := pp // of all B_i, that stays in the cache from one column to the next
-	if n := gatherCache / f.D &^ (kernel.Lanes - 1); n >= gatherLeast {
-		part = min(n, pp)
+	f.tau.fill(f.Tau, pp)
+	f.gather(f.grams, f.Cols, f.sumU, f.BU, &f.tau)
+	if f.stopped() {
+		return
 	}
-	f.pool.Do((f.N+gatherColumns-1)/gatherColumns, func(w, piece int) {
-		first := piece * gatherColumns
-		last := min(first+gatherColumns, f.N)
-		for from := 0; from < pp; from += part {
-			to := min(from+part, pp)
-			for j := first; j < last && !f.stopped(); j++ {
-				g, l := f.gram(j)[from:to], &f.Cols[j]
-				whole(g, l, f.sumU[from:to])
-				gather(g, l, f.Tau, f.BU[from:], pp)
-			}
-		}
-		if !update || f.stopped() {
-			return
-		}
-		for j := first; j < last; j++ {
+	if update {
+		f.pool.Do(f.N, func(_, j int) {
 			var e [1]float64
 			kernel.Dots(e[:], f.gram(j), f.packV(j))
 			dot := 0.0
@@ -444,12 +478,7 @@ func (f *Fit) stepV(t int) {
 				dot += float64(f.V[c*np+j] * rhs[c*np+j])
 			}
 			f.logC[j] = (float64(f.Cols[j].Count) + rhoCells) / (max(f.squares[j]-2*dot+e[0], 0) + rhoCells)
-		}
-	})
-	if f.stopped() {
-		return
-	}
-	if update {
+		})
 		mean := 0.0
 		for _, r := range f.logC { // ρ before it is brought to a geometric mean of 1
 			mean += elem.Log(r) / float64(f.N)
@@ -487,8 +516,8 @@ func (f *Fit) stepU() {
 	for c := range k {
 		kernel.Multiply(f.scaled[c*np:c*np+f.N], f.V[c*np:c*np+f.N], f.Rho)
 	}
-	clear(f.sumV)
-	f.sum(f.sumV, f.BV, f.N, func(j int) float64 { return f.Rho[j] })
+	f.rho.fill(f.Rho, pp)
+	f.gather(f.spare, f.Rows, f.sumV, f.BV, &f.rho)
 	if f.stopped() {
 		return
 	}
@@ -500,10 +529,7 @@ func (f *Fit) stepU() {
 		from, to := 4*c, min(4*c+4, f.D)
 		kernel.DotsRows(f.rhs[from*k:to*k], f.scaled, f.Y[from*np:to*np], to-from)
 		for i := from; i < to; i++ {
-			l, rhs := &f.Rows[i], f.rhs[i*k:(i+1)*k]
-			g := ws.packed
-			whole(g, l, f.sumV)
-			gather(g, l, f.Rho, f.BV, pp)
+			g, rhs := f.spare[i*pp:(i+1)*pp], f.rhs[i*k:(i+1)*k]
 			ws.load(g, f.Tau[i])
 			u := ws.border()
 			for c, a := range f.Alpha {
@@ -512,14 +538,14 @@ func (f *Fit) stepU() {
 			}
 			f.logS[i] = -ws.solve()
 			copy(f.rowU(i), u)
-			b := f.spare[i*pp : (i+1)*pp]
-			ws.pack(b)
+			ws.pack(ws.packed)
 			line := ws.line[:np]
 			kernel.Multiply(line[:f.N], f.rowY(i)[:f.N], f.Rho)
 			clear(line[f.N:])
 			var yy, bb [1]float64
 			kernel.Dots(yy[:], line, f.rowY(i))
-			kernel.Dots(bb[:], g, b)
+			kernel.Dots(bb[:], g, ws.packed)
+			copy(g, ws.packed)
 			dot := 0.0
 			for c, u := range f.rowU(i) {
 				dot += float64(u * rhs[c])
@@ -676,10 +702,6 @@ func (f *Fit) Nothing() float64 {
 	return b/2/f.seen + logTwoPi/2
 }
 
-// Last returns U and V of the epoch before, which are state too: a fit that was made
-// like another one and given its state goes on like it.
-func (f *Fit) Last() (u, v []float64) { return f.lastU, f.lastV }
-
 // Resize gives the fit k components, their numbers to be filled in.
 func (f *Fit) Resize(k int) {
 	f.K = k
@@ -754,10 +776,9 @@ func (f *Fit) keep(keep []int) {
 	for h, c := range keep {
 		f.Alpha[h] = old.Alpha[c]
 		for i := range f.D {
-			f.U[i*k+h], f.lastU[i*k+h] = old.U[i*old.K+c], old.lastU[i*old.K+c]
+			f.U[i*k+h] = old.U[i*old.K+c]
 		}
 		copy(f.V[h*f.np:(h+1)*f.np], old.V[c*f.np:])
-		copy(f.lastV[h*f.np:(h+1)*f.np], old.lastV[c*f.np:])
 	}
 	pick := newPicker(keep, nil)
 	for i := range f.D {
@@ -766,7 +787,6 @@ func (f *Fit) keep(keep []int) {
 	for j := range f.N {
 		pick.fill(f.packV(j), old.packV(j))
 	}
-	clear(f.spare) // a step of U leaves the padding as it is
 }
 
 // turn changes the coordinates of V, so that Σ_j B_j/n is the identity and Σ_i B_i

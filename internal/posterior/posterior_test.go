@@ -458,8 +458,7 @@ func TestStoppedEpoch(t *testing.T) {
 				return f
 			}
 			state := func(f *Fit) []float64 {
-				u, v := f.Last()
-				return slices.Concat([]float64{float64(f.K), f.Unit, f.Bound, f.Moved}, f.U, f.V, f.BU, f.BV, f.Tau, f.Rho, f.Alpha, u, v)
+				return slices.Concat([]float64{float64(f.K), f.Unit, f.Bound, f.Moved}, f.U, f.V, f.BU, f.BV, f.Tau, f.Rho, f.Alpha)
 			}
 			whole := start()
 			count := &ending{Context: context.Background()}
@@ -602,7 +601,7 @@ func TestLeaveOneOut(t *testing.T) {
 			rows[i] = i
 		}
 		p := f.Copy(rows, q.d)
-		c := p.Cells()
+		c := p.reader()
 		var left, with, count float64
 		src := random.Split(1, 1)
 		for range 60 {
@@ -651,7 +650,7 @@ func TestCellsAreTheSlowForm(t *testing.T) {
 		}
 		p := f.Copy(rows, 2*q.d)
 		s := q.slow(f)
-		c := p.Cells()
+		c := p.reader()
 		for i := range q.d {
 			c.Rows(2*i, 1)
 			for j := range q.n {
@@ -687,7 +686,7 @@ func TestPosteriorCovers(t *testing.T) {
 			rows[i] = i
 		}
 		p := f.Copy(rows, q.d)
-		c := p.Cells()
+		c := p.reader()
 		for i := range q.d {
 			c.Rows(i, 1)
 			for j := range q.n {
@@ -785,7 +784,7 @@ func TestPlace(t *testing.T) {
 		}
 		p := f.Copy(rows, q.d)
 		place := p.Placer()
-		c := p.Cells()
+		c := p.reader()
 		y, spread := make([]float64, q.d), make([]float64, q.d)
 		for j := range q.n {
 			for i := range y {
@@ -803,6 +802,76 @@ func TestPlace(t *testing.T) {
 			for i := range 3 {
 				c.Rows(i, 1)
 				near(t, "variance", spread[i], c.Var[j], 2e-3)
+			}
+		}
+	}
+}
+
+// reader is Cells made by two workers to its end.
+func (p *Posterior) reader() *Cells {
+	workers := pool.New(2, p.N)
+	defer workers.Close()
+	return p.Cells(workers)
+}
+
+// TestCellsStop: a reader that is stopped while it is made leaves the rest.
+func TestCellsStop(t *testing.T) {
+	f := drawn(20, 30, 4, 0.1, 3).start(t, 4, 1)
+	f.Epoch(0, 0)
+	rows := make([]int, f.D)
+	for i := range rows {
+		rows[i] = i
+	}
+	p := f.Copy(rows, f.D)
+	whole, workers := p.reader(), pool.New(1, p.N)
+	defer workers.Close()
+	workers.Bind(&ending{Context: t.Context(), last: 4})
+	c := p.Cells(workers)
+	for r := range f.K {
+		for h := range r + 1 {
+			plane, made := whole.planes[(r*f.K+h)*f.np:][:p.N], c.planes[(r*f.K+h)*f.np:][:p.N]
+			if done := r*(r+1)/2+h < 3; slices.Equal(plane, made) != done {
+				t.Errorf("entry (%d, %d): made %v, want %v", r, h, !done, done)
+			}
+		}
+	}
+}
+
+// Sums over what each line sees, against sums number by number: with few holes and many, by any number of workers with the same bits.
+func TestGather(t *testing.T) {
+	for _, hidden := range []float64{0, 0.01, 0.2, 0.8} {
+		for _, k := range []int{1, 7, 12} {
+			q := drawn(90, 70, 3, hidden, 5)
+			var first []float64
+			for _, workers := range []int{1, 3, 9} {
+				p := pool.New(workers, workers)
+				x, np := q.data(), kernel.Pad(q.n)
+				s := svd.NewSubspace(q.d, q.n, k, 6, 4, func(_, i int) []float64 { return x.Y[i*np : (i+1)*np] }, p)
+				f := New(context.Background(), x, k, 1, s, p)
+				f.tau.fill(f.Tau, f.pp)
+				for i := range f.grams {
+					f.grams[i] = math.NaN()
+				}
+				f.gather(f.grams, f.Cols, f.sumU, f.BU, &f.tau)
+				p.Close()
+				for j := range q.n {
+					for c := range f.pp {
+						want, all := 0.0, 0.0
+						for i := range q.d {
+							b := f.Tau[i] * f.BU[i*f.pp+c]
+							if all += b; q.seen[i*q.n+j] {
+								want += b
+							}
+						}
+						near(t, "sum over what a column sees", f.gram(j)[c], want, 1e-12*(1+math.Abs(all))*float64(q.d))
+						near(t, "sum over all", f.sumU[c], all, 1e-12*(1+math.Abs(all))*float64(q.d))
+					}
+				}
+				if first == nil {
+					first = append(slices.Clone(f.sumU), f.grams...)
+				} else if !slices.Equal(first, append(slices.Clone(f.sumU), f.grams...)) {
+					t.Fatalf("%d workers: other bits", workers)
+				}
 			}
 		}
 	}

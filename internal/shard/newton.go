@@ -4,6 +4,7 @@ package shard
 // two rounds, and a further one where it went too far (internal/nmf, rounds.go):
 //
 //	PhaseOpen    the gradient at the factors that the multiplicative updates have led to, once
+//	PhaseLead    the rows that lead, where there are any (internal/nmf, lead.go), once
 //	PhaseSearch  what the step of V is taken of; none under Frobenius without hidden cells
 //	PhaseHalf    the half of U, the loss at the next factors, and the gradient there
 //	PhaseAgain   the same loss and gradient at factors without momentum, where those with it were no better
@@ -13,6 +14,7 @@ package shard
 // direction, z and the next y, or twice the next y.
 
 import (
+	"math"
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/journal"
@@ -74,13 +76,29 @@ type course struct {
 	tau   float64
 	last  nmf.Losses
 	ahead bool      // the rows of U are those of the next y, which was no worse
-	more  []float64 // of PhaseSearch the sums over U, of PhaseHalf what nmf.Newton.Turn has
+	led   bool      // of PhaseHalf: V is that of the rows that lead
+	more  []float64 // of PhaseSearch the sums over U, of PhaseLead these and the rows, of PhaseHalf what nmf.Newton.Turn has
 }
 
 const courseNumbers = 5
 
 func (c *course) numbers() []float64 {
-	return append([]float64{c.tau, c.last.Visible, c.last.Held, c.last.Penalty, float64(bit(c.ahead))}, c.more...)
+	return append([]float64{c.tau, c.last.Visible, c.last.Held, c.last.Penalty, float64(bit(c.ahead) + 2*bit(c.led))}, c.more...)
+}
+
+// leads returns the rows that lead, of rows from one to another.
+func (c *course) leads(p *Plan, from, to int) (rows []int) {
+	for _, v := range c.more[p.K:] {
+		if i := int(v); i >= from && i < to {
+			rows = append(rows, i-from)
+		}
+	}
+	return rows
+}
+
+// opens tells whether a round is the first that may find rows that lead.
+func (r *Round) opens(p *Plan) bool {
+	return p.warm() == 0 && len(r.History) == 0 && (r.Phase == PhaseOpen || r.Phase == PhaseOpenClose)
 }
 
 // course reads them.
@@ -93,15 +111,27 @@ func (r *Round) course(p *Plan) (*course, error) {
 		want += p.K
 	case PhaseHalf:
 		want += nmf.Turned(p.K)
+	case PhaseLead:
+		want = max(len(n), want+p.K)
 	}
 	if len(n) != want {
 		return nil, r.Fault(&section.Error{Problem: "section NUMB: wrong length"})
 	}
-	return &course{n[0], nmf.Losses{Visible: n[1], Held: n[2], Penalty: n[3]}, n[4] == 1, n[courseNumbers:]}, nil
+	c := &course{n[0], nmf.Losses{Visible: n[1], Held: n[2], Penalty: n[3]}, n[4] == 1 || n[4] == 3, n[4] >= 2, n[courseNumbers:]}
+	if r.Phase == PhaseLead {
+		next := 0.0
+		for _, v := range c.more[p.K:] {
+			if !(v >= next && v < float64(p.D) && v == math.Trunc(v)) {
+				return nil, r.Fault(&section.Error{Problem: "section NUMB: no row of the matrix, or rows out of order"})
+			}
+			next = v + 1
+		}
+	}
+	return c, nil
 }
 
 // stepNewton makes the step of a shard in a round of Newton's method. m is the problem of its rows.
-func (f *Fit) stepNewton(r *Round, state *Blob, v []float64, m nmf.Problem, runs int) (*Made, error) {
+func (f *Fit) stepNewton(r *Round, shard int, state *Blob, v []float64, m nmf.Problem, runs int) (*Made, error) {
 	p := f.Plan
 	c, err := r.course(p)
 	if err != nil {
@@ -123,8 +153,13 @@ func (f *Fit) stepNewton(r *Round, state *Blob, v []float64, m nmf.Problem, runs
 	if r.Fresh {
 		copy(best, u)
 	}
+	var of Part
 	passed := fit.Passed
 	switch r.Phase {
+	case PhaseLead:
+		from, to := p.Cut(shard).Rows()
+		of.Num, of.Den = fit.Gather(c.leads(p, from, to))
+		runs = 0
 	case PhaseOpen:
 		copy(z, u)
 		copy(next, u)
@@ -142,11 +177,13 @@ func (f *Fit) stepNewton(r *Round, state *Blob, v []float64, m nmf.Problem, runs
 	if err != nil {
 		return nil, err
 	}
-	var of Part
 	for run := range runs {
 		for _, s := range passed(run) {
 			of.Num = append(of.Num, s...)
 		}
+	}
+	if r.opens(p) {
+		of.Den = fit.Sizes()
 	}
 	if p.Penalty > 0 {
 		of.U = next
@@ -174,15 +211,35 @@ func (f *Fit) reduceNewton(r *Round, v []float64, m nmf.Problem) ([]float64, []s
 	if r.Phase == PhaseSearch {
 		passed = fit.Searched
 	}
-	u := m.U
-	for shard := range p.Shards {
-		if err := f.passed(passed, u, r.Number, shard); err != nil {
-			return nil, nil, err
-		}
-	}
 	turn := func(d *nmf.Descent) {
 		v, r.Beside, c.tau, c.more = fit.Turn(main.y, main.z, c.tau, d)
 		r.Phase = PhaseHalf
+	}
+	if r.Phase == PhaseLead {
+		x, u, err := f.leading(c, r.Number, m.NP)
+		if err != nil {
+			return nil, nil, err
+		}
+		p.padded(m.V, main.y, m.NP)
+		m.Lead(x, u, m.V)
+		d := &nmf.Descent{SumU: c.more[:p.K], Slopes: main.slopes, Most: main.most}
+		for k := range p.K {
+			d.Direction = append(d.Direction, m.V[k*m.NP:k*m.NP+p.N]...)
+		}
+		turn(d)
+		c.ahead, c.led = false, true
+		r.Numbers = c.numbers()
+		return v, main.parts(), nil
+	}
+	u := m.U
+	var sizes []float64
+	if r.opens(p) {
+		sizes = make([]float64, p.D)
+	}
+	for shard := range p.Shards {
+		if err := f.passed(passed, u, sizes, r.Number, shard); err != nil {
+			return nil, nil, err
+		}
 	}
 	r.Fresh = false
 	if r.Phase == PhaseSearch {
@@ -208,6 +265,11 @@ func (f *Fit) reduceNewton(r *Round, v []float64, m nmf.Problem) ([]float64, []s
 		c.tau, c.last = 1, l
 		copy(main.y, v)
 		copy(main.z, v)
+	case c.led && l.Above(c.last): // without the rows that lead
+		c.led = false
+		r.Phase, r.Beside = PhaseOpen, main.y
+		r.Numbers = c.numbers()
+		return slices.Clone(main.y), main.parts(), nil
 	case phase == PhaseHalf && l.Above(c.last):
 		r.Phase, r.Beside = PhaseAgain, v
 		c.tau = 1
@@ -220,7 +282,7 @@ func (f *Fit) reduceNewton(r *Round, v []float64, m nmf.Problem) ([]float64, []s
 			c.last = l
 		}
 	}
-	c.ahead = !still
+	c.ahead, c.led = !still, false
 	if phase != PhaseOpen {
 		r.Done++
 	}
@@ -237,7 +299,15 @@ func (f *Fit) reduceNewton(r *Round, v []float64, m nmf.Problem) ([]float64, []s
 		r.Done++
 		enter()
 	}
-	if v, r.Beside = slices.Clone(main.y), nil; r.Phase != PhaseOver {
+	if v, r.Beside = slices.Clone(main.y), nil; r.Phase == PhaseOver {
+		// there is no half
+	} else if rows := nmf.Heavy(sizes, p.K); len(rows) > 0 {
+		c.more = fit.SumsU()
+		for _, i := range rows {
+			c.more = append(c.more, float64(i))
+		}
+		r.Phase, r.Beside = PhaseLead, v
+	} else {
 		d := fit.Descend(main.y, main.seen)
 		if fit.Exact() {
 			turn(d)
@@ -251,23 +321,46 @@ func (f *Fit) reduceNewton(r *Round, v []float64, m nmf.Problem) ([]float64, []s
 	return v, main.parts(), nil
 }
 
-// passed takes the sums of a shard's runs into their pieces.
-func (f *Fit) passed(of func(run int) [][]float64, u []float64, round, shard int) error {
+// leading reads the rows that lead, of X, padded to np numbers, and of U.
+func (f *Fit) leading(c *course, round, np int) (x, u []float64, err error) {
+	p := f.Plan
+	for shard := range p.Shards {
+		b, err := f.part(round, shard)
+		if err != nil {
+			return nil, nil, err
+		}
+		from, to := p.Cut(shard).Rows()
+		rows := len(c.leads(p, from, to))
+		some, of := make([]float64, rows*np), make([]float64, rows*p.K)
+		if err := b.fill(sums{"NUMS", []section.Part{section.Positive(some)}}, sums{"DENS", []section.Part{section.Positive(of)}}, sums{"LOSS", nil}, sums{"UFAC", nil}); err != nil {
+			return nil, nil, err
+		}
+		x, u = append(x, some...), append(u, of...)
+	}
+	return x, u, nil
+}
+
+// passed takes the sums of a shard's runs into their pieces, and the sizes of its rows where there is room for them.
+func (f *Fit) passed(of func(run int) [][]float64, u, sizes []float64, round, shard int) error {
 	p, cut := f.Plan, f.Plan.Cut(shard)
 	b, err := f.part(round, shard)
 	if err != nil {
 		return err
 	}
-	var num, us []section.Part
+	var num, den, us []section.Part
 	for run := cut.From; run < cut.To; run++ {
 		for _, s := range of(run) {
 			num = append(num, section.Any(s)) // far from 1 a sum may overflow, and the steps that it is of are none
 		}
 	}
-	if from, to := cut.Rows(); p.Penalty > 0 {
+	from, to := cut.Rows()
+	if p.Penalty > 0 {
 		us = append(us, section.Positive(u[from*p.K:to*p.K]))
 	}
-	return b.fill(sums{"NUMS", num}, sums{"DENS", nil}, sums{"LOSS", nil}, sums{"UFAC", us})
+	if sizes != nil {
+		den = append(den, section.Positive(sizes[from:to]))
+	}
+	return b.fill(sums{"NUMS", num}, sums{"DENS", den}, sums{"LOSS", nil}, sums{"UFAC", us})
 }
 
 // problem is that of a reduce, which has no rows.

@@ -83,7 +83,7 @@ func (f *Fit) StepNMF(r *Round, shard int, state *Blob, v []float64, m nmf.Probl
 	p, cut := f.Plan, f.Plan.Cut(shard)
 	if r.Phase > PhaseOver {
 		p.runsOf(&m, cut.From, cut.To)
-		return f.stepNewton(r, state, v, m, cut.To-cut.From)
+		return f.stepNewton(r, shard, state, v, m, cut.To-cut.From)
 	}
 	u, best, err := p.factors(state, m.D, false)
 	if err != nil {

@@ -27,6 +27,7 @@ const (
 	PhaseHalfClose
 	PhaseAgainClose
 	PhaseSearch
+	PhaseLead
 )
 
 // Round is where a fit stands before the steps of a round.
@@ -102,7 +103,7 @@ func decodeRound(f *section.File, p *Plan, number int) (*Round, error) {
 	}
 	epochs, last := uint64(p.Epochs), PhaseOver
 	if p.newton() {
-		last = PhaseSearch
+		last = PhaseLead
 	}
 	for i, most := range []uint64{uint64(last), 1, epochs, epochs, 1, epochs, epochs} {
 		if st[i] > most {
@@ -133,19 +134,19 @@ func decodeRound(f *section.File, p *Plan, number int) (*Round, error) {
 }
 
 // Current reads the newest round. Rounds are written one after the other and stay, so the newest is found by
-// doubling and halving. One that is damaged counts as not written yet, so that it is written again.
+// doubling and halving. One that is damaged counts as not written yet, so that it is written again, unless the one after it is there.
 func (f *Fit) Current() (*Round, error) {
-	r, err := f.readRound(0)
+	r, err := f.roundAt(0)
 	if err != nil {
 		return nil, err
 	}
-	// Round low is there, and round high is not.
-	low, high := 0, 0
+	// Round low is there, and neither high nor the one after it is.
+	low, high := r.Number, 0
 	for step := 1; high == 0; step *= 2 {
-		next, err := f.readRound(low + step)
+		next, err := f.roundAt(low + step)
 		switch {
 		case err == nil:
-			r, low = next, low+step
+			r, low = next, next.Number
 		case damaged(err):
 			high = low + step
 		default:
@@ -154,10 +155,10 @@ func (f *Fit) Current() (*Round, error) {
 	}
 	for high-low > 1 {
 		middle := low + (high-low)/2
-		next, err := f.readRound(middle)
+		next, err := f.roundAt(middle)
 		switch {
 		case err == nil:
-			r, low = next, middle
+			r, low = next, next.Number
 		case damaged(err):
 			high = middle
 		default:
@@ -165,6 +166,18 @@ func (f *Fit) Current() (*Round, error) {
 		}
 	}
 	return r, nil
+}
+
+// roundAt reads a round, or the one after it where it is damaged.
+func (f *Fit) roundAt(round int) (*Round, error) {
+	r, err := f.readRound(round)
+	if err == nil || !damaged(err) {
+		return r, err
+	}
+	if next, late := f.readRound(round + 1); late == nil || !damaged(late) {
+		return next, late
+	}
+	return nil, err
 }
 
 // factor reads what the steps of a round read of V.

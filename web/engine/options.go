@@ -154,7 +154,7 @@ func wholeOf(name string, v js.Value) (int, error) {
 			return int(f), nil
 		}
 	}
-	return 0, wrong(name, v, "must be a whole number")
+	return 0, wrong(name, v, "must be a whole number below 2^31")
 }
 
 func whole[O quantmf.FitOption](with func(int) O) setting {

@@ -78,7 +78,7 @@ export interface Progress {
   /** Epochs done, and in all. */
   epoch: number;
   epochs: number;
-  /** The newest entry of history; 0 before the phase epochs. */
+  /** The newest entry of history that is known, of qmf the mean over features at their visits; 0 before the phase epochs. */
   loss: number;
 }
 

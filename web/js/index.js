@@ -57,6 +57,17 @@ function content(name, value) {
 /** blob is a file that a worker reads piece by piece. */
 const blob = (name, value) => (value instanceof Blob ? value : new Blob([content(name, value)]));
 
+/** plain is an option that is a number, a word or true, as the engine takes it. */
+function plain(name, value) {
+  if (value === undefined || ['number', 'string', 'boolean'].includes(typeof value)) return value;
+  throw option(name, typeof value, 'must be a number, a word or true');
+}
+
+/** none throws at an option that a call does not have. */
+function none(rest) {
+  for (const name of Object.keys(rest)) throw option(name, typeof rest[name], 'there is no such option');
+}
+
 /** settings are options as the engine takes them. */
 function settings(options) {
   const given = {};
@@ -65,10 +76,15 @@ function settings(options) {
     if (name === 'seed') given[name] = String(value);
     else if (name === 'init') given[name] = { u: matrix('init.u', value?.u), v: matrix('init.v', value?.v) };
     else if (name === 'weights' || name === 'targets' || name === 'targetWeights') given[name] = numbers(name, value);
-    else if (typeof value === 'object' || typeof value === 'function') throw option(name, typeof value, 'must be a number, a word or true');
-    else given[name] = value;
+    else given[name] = plain(name, value);
   }
   return given;
+}
+
+/** heeded throws where a call could not be ended, or could not report. */
+function heeded(signal, onProgress) {
+  if (signal != null && typeof signal.addEventListener !== 'function') throw option('signal', typeof signal, 'must be an AbortSignal');
+  if (onProgress != null && typeof onProgress !== 'function') throw option('onProgress', typeof onProgress, 'must be a function');
 }
 
 /** A worker with the engine in it, and the one call that it makes at a time. */
@@ -180,7 +196,8 @@ async function compile(url) {
 }
 
 /** load starts a worker with the engine. */
-export async function load({ url, workers, simd = true } = {}) {
+export async function load({ url, workers, simd = true, ...rest } = {}) {
+  none(rest);
   const at = (name) => (url === undefined ? undefined : new URL(name, new URL(url, globalThis.location?.href)));
   const most = workers ?? Math.max(1, Math.min(4, (globalThis.navigator?.hardwareConcurrency ?? 2) - 1));
   if (!count(most) || most < 1) throw option('workers', most, 'must be a whole number, at least 1');
@@ -244,6 +261,7 @@ class Quantmf {
 
   #call(name, args, { signal, onProgress } = {}) {
     if (this.#closed) return Promise.reject(new QuantmfError('quantmf: it has been closed'));
+    heeded(signal, onProgress);
     if (signal?.aborted) return Promise.reject(signal.reason);
     return new Promise((resolve, reject) => {
       const task = { id: ++this.#id, name, args, signal, onProgress, resolve, reject, free: () => this.#next() };
@@ -260,7 +278,7 @@ class Quantmf {
   }
 
   async fit(x, { method = 'qmf', rank, ...options } = {}, how) {
-    const about = await this.#call('fit', { x: matrix('x', x), method, rank, options: settings(options) }, how);
+    const about = await this.#call('fit', { x: matrix('x', x), method: plain('method', method), rank: plain('rank', rank), options: settings(options) }, how);
     return this.#model(about);
   }
 
@@ -275,7 +293,8 @@ class Quantmf {
   async rank(x, { ranks, method = 'qmf', repeats = 5, share = 0.1, maskSeed = 1, ...options } = {}, { signal, onProgress } = {}) {
     if (!Array.isArray(ranks) || ranks.length === 0) throw option('ranks', ranks, 'must be a list of ranks');
     if (!count(maskSeed)) throw option('maskSeed', maskSeed, 'must be a whole number, at least 0');
-    if (typeof share !== 'number') throw option('share', share, 'must be a number');
+    if (typeof share !== 'number') throw option('share', typeof share, 'must be a number');
+    heeded(signal, onProgress);
     const stop = new AbortController();
     const pass = () => stop.abort(signal.reason);
     if (signal?.aborted) throw signal.reason;
@@ -284,7 +303,7 @@ class Quantmf {
     try {
       return await Promise.all(
         ranks.map((rank, i) =>
-          this.#call('heldOut', { x: matrix('x', x), method, rank, repeats, share, maskSeed, options: settings(options) }, {
+          this.#call('heldOut', { x: matrix('x', x), method: plain('method', method), rank: plain('rank', rank), repeats: plain('repeats', repeats), share, maskSeed, options: settings(options) }, {
             signal: stop.signal,
             onProgress: (p) => {
               done[i] = p.done;
@@ -301,8 +320,8 @@ class Quantmf {
     }
   }
 
-  async footprint({ rows, columns, method = 'qmf', rank, ...options }) {
-    return this.#call('footprint', { rows, columns, method, rank, options: settings(options) });
+  async footprint({ rows, columns, method = 'qmf', rank, ...options } = {}) {
+    return this.#call('footprint', { rows: plain('rows', rows), columns: plain('columns', columns), method: plain('method', method), rank: plain('rank', rank), options: settings(options) });
   }
 
   async estimate(x, { method = 'qmf', rank, ...options }, { signal } = {}) {
@@ -358,6 +377,7 @@ class Quantmf {
    * given back. */
   async #aside(name, args, { signal, onProgress } = {}) {
     if (this.#closed) throw new QuantmfError('quantmf: it has been closed');
+    heeded(signal, onProgress);
     signal?.throwIfAborted();
     const engine = await this.#reader();
     this.#asides.add(engine);
@@ -371,15 +391,19 @@ class Quantmf {
     }
   }
 
-  async read(file, { name = 'matrix', transpose = false, header = 'auto', names = '', memory = 2 ** 30 } = {}, how) {
+  async read(file, { name = 'matrix', transpose = false, header = 'auto', names = '', memory = 2 ** 30, ...rest } = {}, how) {
+    none(rest);
+    if (typeof memory !== 'number') throw option('memory', typeof memory, 'must be a number');
     return this.#aside('read', { file: blob('file', file), name: String(name), transpose: Boolean(transpose), header: String(header), names: String(names), memory }, how);
   }
 
-  async groups(text, { features, samples, name = 'groups' }, how) {
+  async groups(text, { features, samples, name = 'groups', ...rest }, how) {
+    none(rest);
     return this.#aside('groups', { text: String(text), name: String(name), features: Array.from(features, String), samples: Array.from(samples, String) }, how);
   }
 
-  async report(file, x, { groups = '', byFit = false } = {}, how) {
+  async report(file, x, { groups = '', byFit = false, ...rest } = {}, how) {
+    none(rest);
     return this.#aside('report', { model: content('file', file), x: matrix('x', x), groups: String(groups), byFit: Boolean(byFit) }, how);
   }
 
@@ -443,16 +467,17 @@ class Model {
     return this.#call('score', { x: matrix('x', x) }, how);
   }
 
-  async named(features, samples, { matrix: name = '', command = '', losses = '' } = {}, how) {
+  async named(features, samples, { matrix: name = '', command = '', losses = '', ...rest } = {}, how) {
+    none(rest);
     const made = { matrix: String(name), command: String(command), losses: String(losses) };
     return this.#call('named', { features: Array.from(features, String), samples: Array.from(samples, String), made }, how);
   }
 
   async map(row, values, how) {
-    return this.#call('map', { row, values: numbers('values', values) }, how);
+    return this.#call('map', { row: plain('row', row), values: numbers('values', values) }, how);
   }
 
   async top(x, most, how) {
-    return this.#call('top', { x: matrix('x', x), count: most }, how);
+    return this.#call('top', { x: matrix('x', x), count: plain('count', most) }, how);
   }
 }

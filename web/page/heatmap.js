@@ -87,32 +87,36 @@ export class Heatmaps {
     return all;
   }
 
-  /** show takes what painted gave, and the same order of rows and columns. */
-  show(images, order) {
+  /** show takes what painted gave, the same order of rows and columns, and colours as colour does; paint puts each map into its
+   * canvas. */
+  show(images, order, colours) {
     this.order = order;
     this.rows = order.rows.length;
     this.columns = order.columns.length;
     this.images = images;
     this.cell = [0, 0];
-    this.colour();
-    this.fit();
+    this.window = { x: 0, y: 0, w: this.columns, h: this.rows };
+    this.#strip(colours);
   }
 
   /** colour puts a strip of colours above the maps, of each column in the matrix's own order;
    * none takes it away. */
   colour(colours) {
-    this.strip = undefined;
-    if (colours) {
-      this.strip = document.createElement('canvas');
-      this.strip.width = Math.min(this.columns, longest);
-      this.strip.height = 1;
-      const context = this.strip.getContext('2d');
-      this.order.columns.forEach((j, at) => {
-        context.fillStyle = colours[j];
-        context.fillRect(Math.floor((at * this.strip.width) / this.columns), 0, 1, 1);
-      });
-    }
+    this.#strip(colours);
     this.draw();
+  }
+
+  #strip(colours) {
+    this.strip = undefined;
+    if (!colours) return;
+    this.strip = document.createElement('canvas');
+    this.strip.width = Math.min(this.columns, longest);
+    this.strip.height = 1;
+    const context = this.strip.getContext('2d');
+    this.order.columns.forEach((j, at) => {
+      context.fillStyle = colours[j];
+      context.fillRect(Math.floor((at * this.strip.width) / this.columns), 0, 1, 1);
+    });
   }
 
   /** view is the part in view, at most so many rows and columns of it around the cell that

@@ -186,7 +186,7 @@ function told(e, { features, samples } = now.table ?? {}) {
   return `${place}: ${e.problem ? `${short(e.value)}: ${e.problem}` : e.message}`;
 }
 
-const bar = seldom(50, (done) => ($('progress').value = done));
+const bar = seldom(100, (done) => ($('progress').value = done));
 
 async function work(what) {
   fail('');

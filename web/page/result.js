@@ -9,12 +9,17 @@ export const maps = new Heatmaps([...document.querySelectorAll('canvas[data-map]
 $('values-key').append(key(false));
 $('rest-key').append(key(true));
 
+/** later are the blocks of the result that become visible behind its head, one in a frame: laid out and drawn in one they
+ * would make it late. */
+const later = document.querySelectorAll('.maps > figure, .maps ~ *');
+
 /** clear forgets the result: another matrix comes. */
 export function clear() {
   Object.assign(now, { model: undefined, fitted: undefined, uv: undefined, placed: undefined, curves: undefined, groups: undefined });
   for (const id of ['placed', 'labelled']) $(id).textContent = '';
   for (const id of ['new', 'labels']) $(id).value = '';
   for (const what of ['placed', 'filled']) document.querySelector(`[data-save=${what}]`).disabled = true;
+  for (const e of later) e.hidden = true;
 }
 
 /** product is UV. */
@@ -125,7 +130,7 @@ export async function show(model, command, signal) {
   const components = [];
   await inPieces(model.rank, (c) => components.push(make('h3', `Component ${c + 1}`), listed('features', tops.features[c], t.features, (i) => maps.row(i)), listed('samples', tops.samples[c], t.samples)), signal);
   const parts = [
-    () => {
+    ['', () => {
       Object.assign(now, { model, command, fitted, uv, placed: undefined });
       $('placed').textContent = '';
       document.querySelector('[data-save=placed]').disabled = true;
@@ -133,24 +138,27 @@ export async function show(model, command, signal) {
       $('result').hidden = false;
       $('fit-caption').textContent = model.method === 'nmf' ? 'UV again: what the model makes of X' : 'T(UV): what the model makes of X';
       $('summary').textContent = summary(model, command);
-      maps.show(images, order);
-    },
-    () => $('names').replaceChildren(...names),
-    () => $('components').replaceChildren(...components),
-    () => {
+      maps.show(images, order, tints());
+    }],
+    ...maps.canvases.map((c, k) => [`figure:has([data-map=${c.dataset.map}])`, () => maps.paint(c, images[k])]),
+    ['.maps ~ .keys, #cell', () => $('names').replaceChildren(...names)],
+    ['.pair:has(#curve)', () => pointed(order.rows[0], order.columns[0], true)],
+    ['', () => $('components').replaceChildren(...components)],
+    ['.pair:has(#samples)', () => {
       for (const [k, id] of ['across', 'up'].entries()) {
         $(id).replaceChildren(...Array.from({ length: model.rank }, (_, c) => make('option', `c${c + 1}`, { value: c })));
         $(id).value = Math.min(k, model.rank - 1);
         $(id).onchange = scatter;
       }
-      tint();
-    },
-    () => maps.row(order.rows[0]),
+      keyed();
+    }],
+    ['.screen:has(#downloads)', tabled],
   ];
-  for (const part of parts) {
+  for (const [block, made] of parts) {
     await pause();
-    if (now.table !== t || (now.model !== model && part !== parts[0])) return; // another came
-    part();
+    if (now.table !== t || (now.model !== model && made !== parts[0][1])) return; // another came
+    for (const e of later) if (block && e.matches(block)) e.hidden = false;
+    made();
   }
 }
 
@@ -174,15 +182,17 @@ function groupOf(j) {
 
 /** colour shows the samples by their groups, in every figure. */
 export function colour() {
-  tint();
+  maps.colour(tints());
+  keyed();
   maps.row(maps.order.rows[maps.cell[0]]);
 }
 
-/** tint shows the samples by their groups above the maps, in the key and in their own figure. */
-function tint() {
-  const { samples } = now.table;
+/** tints are the colours of the samples' groups, where there are any. */
+const tints = () => (now.groups?.samples ? now.table.samples.map((_, j) => groupOf(j).colour) : undefined);
+
+/** keyed shows the samples by their groups in the key and in their own figure. */
+function keyed() {
   const g = now.groups?.samples;
-  maps.colour(g ? samples.map((_, j) => groupOf(j).colour) : undefined);
   const items = g ? [...g.names.keys()].map((of) => ({ colour: g.colours[of], shape: Math.floor(of / 9) % 4, name: g.names[of] })) : [];
   if (g?.of.includes(-1)) items.push({ colour: '#9a9a9a', shape: 0, name: 'no group' });
   $('key').replaceChildren(...items.map((group) => {

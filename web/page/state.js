@@ -41,21 +41,29 @@ export function seldom(every, show) {
   return call;
 }
 
-/** pause lets the page draw and hear, and throws where an abort has come. */
+/** pause waits until the page has drawn a frame and heard what came, and throws where an abort has come. Work until the
+ * time that it returns leaves room for the next frame: behind a frame there is the most of it. A tab out of sight draws
+ * none, and its timers come once a second: it works for longer at a time. */
 export async function pause(signal) {
-  await new Promise((go) => setTimeout(go));
+  const until = await new Promise((go) => {
+    const late = setTimeout(() => {
+      cancelAnimationFrame(frame);
+      go(performance.now() + 200);
+    }, document.hidden ? 0 : 100);
+    const frame = requestAnimationFrame((began) => {
+      clearTimeout(late);
+      setTimeout(() => go(Math.max(began + 8, performance.now() + 2)));
+    });
+  });
   signal?.throwIfAborted();
+  return until;
 }
 
-/** inPieces calls each(i) for all i below count, a few milliseconds of it at a time, each in a
- * task of its own; an abort ends it. */
+/** inPieces calls each(i) for all i below count, some of them behind each frame; an abort ends it. */
 export async function inPieces(count, each, signal) {
   let until = -Infinity;
   for (let i = 0; i < count; i++) {
-    if (performance.now() >= until) {
-      await pause(signal);
-      until = performance.now() + 4;
-    }
+    if (performance.now() >= until) until = await pause(signal);
     each(i);
   }
 }

@@ -172,6 +172,22 @@ test('errors say what and where', async () => {
   await bad(q.fit(x, { rank: 3, strict: true, maxIterations: 1 }), ConvergenceError, { iterations: 1 });
   await bad(q.softQuantile([1, 2], [2, 1]), DataError, { column: 1, value: 1 });
   await bad(load({ workers: 0 }), OptionError, { option: 'workers' });
+  // What no option can be, and options that a call does not have.
+  await bad(q.fit(x, { rank: 3n }), OptionError, { option: 'rank', value: 'bigint' });
+  await bad(q.fit(x, { rank: () => 3 }), OptionError, { option: 'rank' });
+  await bad(q.fit(x, { rank: 3, method: {} }), OptionError, { option: 'method' });
+  await bad(q.fit(x, { rank: 3, epochs: 4n }), OptionError, { option: 'epochs', value: 'bigint' });
+  await bad(q.fit(x, { rank: 2 ** 31 }), OptionError, { option: 'rank', bound: 'must be a whole number below 2^31' });
+  await bad(q.rank(x, { ranks: [2], repeats: 2 ** 31 - 1 }), OptionError, { option: 'repeats' });
+  await bad(q.footprint(), OptionError, { option: 'rows' });
+  await bad(q.fit(x, { rank: 3 }, { signal: 5 }), OptionError, { option: 'signal' });
+  await bad(q.fit(x, { rank: 3 }, { onProgress: 5 }), OptionError, { option: 'onProgress' });
+  await bad(q.read(new Uint8Array(3), { memory: 'much' }), OptionError, { option: 'memory' });
+  await bad(q.read(new Uint8Array(3), { transposed: true }), OptionError, { option: 'transposed' });
+  await bad(q.report(model.bytes, x, { order: 'fit' }), OptionError, { option: 'order' });
+  await bad(q.groups('', { features: [], samples: [], title: '' }), OptionError, { option: 'title' });
+  await bad(model.named([], [], { matrx: '' }), OptionError, { option: 'matrx' });
+  await bad(load({ worker: 2 }), OptionError, { option: 'worker' });
 });
 
 test('a model by qmfq normalises, and all have maps', async () => {
