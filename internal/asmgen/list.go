@@ -51,6 +51,7 @@ var packages = []pkg{
 		{"colSums", "c, e, v []float64", "", colSums},
 		{"average", "t, e, w, z []float64, first float64, d []float64", "", average},
 		{"covariance", "c *Cov, n, m int", "", covariance},
+		{"covarianceOwn", "c *Cov, n, m int", "", covarianceOwn},
 		{"covariances", "c *Cov, n, m int", "", covariances},
 		{"combine", "w, u, v []float64", "", combine},
 		{"dots", "g, v, r []float64", "", dots},

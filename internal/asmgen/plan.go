@@ -636,6 +636,111 @@ func covariance(f *Func) {
 	f.shrR(count, Imm(3))
 	f.shlR(eBlock, Imm(6)) // bytes of a block of e
 	const (
+		p, du, t, best                   Vec = 0, 1, 2, 3
+		dy                                   = best
+		vt, lt0, yt, zl, al, mu, my, muy Vec = 4, 5, 6, 7, 8, 9, 10, 11
+		own                                  = 12
+	)
+	// Several registers of samples go side by side: of AVX-512 two blocks, of NEON two of
+	// the four registers of a block; of AVX2 one half of a block goes after the other.
+	part := func(n, off int) {
+		r := func(u int, k Vec) Vec { return Vec(own*u) + k }
+		at := func(u int, base Reg) Mem { return mem(off+pick(f, 64, 0, 16)*u, base) }
+		// number is a register with that of the level in a list: to or, as NEON has no
+		// operands of memory, one for all.
+		number := func(u int, list Reg, to Vec) Vec {
+			if !f.memoryOperands {
+				to = map[Reg]Vec{w: 24, vAt: 25, lam: 26, y: 27}[list]
+			}
+			if f.memoryOperands || u == 0 {
+				f.broadcast(to, mem(0, list, level.times(8)))
+			}
+			return to
+		}
+		each := func(text func(u int)) {
+			f.addressR(row, mem(off, e))
+			f.zeroR(level)
+			l := f.label("level")
+			f.at(l)
+			for u := range n {
+				f.mul(r(u, p), number(u, w, r(u, p)), pick(f, mem(0, row, []Index{eBlock.times(1)}[:min(u, 1)]...), mem(0, row), mem(16*u, row)))
+				text(u)
+			}
+			f.advance(64, row)
+			f.incR(level)
+			f.branch(level, LT, f.arg("m"), l)
+		}
+		for u := range n {
+			f.broadcast(r(u, vt), mem(0, vAt))
+			f.broadcast(r(u, lt0), mem(0, lam))
+			f.broadcast(r(u, yt), mem(0, y))
+			f.clear(r(u, best))
+		}
+		each(func(u int) {
+			top := Mask{1, r(u, t)}
+			f.compare(top, r(u, p), greater, r(u, best))
+			f.max(r(u, best), r(u, best), r(u, p))
+			for i, list := range []Reg{vAt, lam, y} {
+				to := r(u, vt+Vec(i))
+				if f.masked {
+					f.choose(top, to, Repeat{mem(0, list, level.times(8))}, to)
+				} else {
+					f.choose(top, to, number(u, list, r(u, du)), to)
+				}
+			}
+		})
+		for u := range n {
+			f.load(r(u, zl), at(u, zeta))
+			f.load(r(u, al), at(u, a))
+			f.clear(r(u, mu), r(u, my), r(u, muy))
+		}
+		each(func(u int) {
+			p, du, dy, t := r(u, p), r(u, du), r(u, dy), r(u, t)
+			f.sub(du, number(u, vAt, du), r(u, vt))
+			f.mul(du, r(u, zl), du)
+			f.sub(t, number(u, lam, t), r(u, lt0))
+			f.mul(t, r(u, al), t)
+			f.sub(du, du, t)
+			f.sub(dy, number(u, y, dy), r(u, yt))
+			f.mul(du, p, du)
+			f.add(r(u, mu), r(u, mu), du)
+			f.mul(p, p, dy)
+			f.add(r(u, my), r(u, my), p)
+			f.mul(du, du, dy)
+			f.add(r(u, muy), r(u, muy), du)
+		})
+		for u := range n {
+			mu, my, muy, z := r(u, mu), r(u, my), r(u, muy), r(u, p)
+			f.load(z, at(u, zAt))
+			f.div(muy, muy, z)
+			f.div(mu, mu, z)
+			f.div(my, my, z)
+			f.mul(mu, mu, my)
+			f.sub(muy, muy, mu)
+			f.store(at(u, out), muy)
+		}
+	}
+	f.groups(count, pick(f, []int{2, 1}, []int{1}), func(n int) {
+		if f.masked {
+			part(n, 0)
+		} else {
+			part(pick(f, 0, 1, 2), 0)
+			part(pick(f, 0, 1, 2), 32)
+		}
+		for range n {
+			f.addR(e, eBlock)
+		}
+		f.advance(64*n, out, zAt, zeta, a)
+	})
+}
+
+func covarianceOwn(f *Func) {
+	out, e, w, zAt, vAt, lam, y := f.base("c.Out", R5), f.base("c.E", R4), f.base("c.W", R3), f.base("c.Z", R6), f.base("c.V", R7), f.base("c.Lam", R8), f.base("c.Y", R9)
+	zeta, a, count, eBlock := f.base("c.Zeta", R10), f.base("c.A", R11), f.value("n", R2), f.value("m", R12)
+	const row, level = R0, R1
+	f.shrR(count, Imm(3))
+	f.shlR(eBlock, Imm(6)) // bytes of a block of e
+	const (
 		p, dv, dl, best                   Vec = 0, 1, 2, 3
 		dy                                    = best
 		vt, lt0, yt, my, mv, mvy, ml, mly Vec = 4, 5, 6, 7, 8, 9, 10, 11

@@ -192,7 +192,7 @@ func Average(t, e, w, z []float64, first float64, d []float64) {
 // for the other.
 type Cov struct {
 	Out        []float64 // n: to fill
-	Own        []float64 // n: to fill, Covariance only
+	Own        []float64 // n: to fill, CovarianceOwn only
 	Mean, Logs []float64 // n: to fill, Covariances only
 	E          []float64 // n × m: the stored kernel
 	W          []float64 // m: the weights of the levels
@@ -214,18 +214,21 @@ func (c *Cov) check() (n, m int) {
 
 // Covariance fills
 //
-//	out_i = ζ_i Cov_{M_i}(v, y) - a_i Cov_{M_i}(λ, y),
+//	out_i = ζ_i Cov_{M_i}(v, y) - a_i Cov_{M_i}(λ, y) = Cov_{M_i}(u_i, y),  u_ij = ζ_i v_j - a_i λ_j.
 //
-// and own_i = a_i Cov_{M_i}(v, y), where it is wanted. Levels are taken about the likeliest one of the sample: a plan on one level
+// Levels are taken about the likeliest one of the sample: a plan on one level
 // gives 0 without cancellation, and a level of little weight adds little
 // however large its v. Eight lanes keep their own.
 func Covariance(c *Cov) {
 	n, m := c.check()
-	if c.Own == nil {
-		c.Own = c.Out // which is written after it
-	}
-	_ = c.Own[:n]
 	covariance(c, n, m)
+}
+
+// CovarianceOwn is [Covariance] from the covariances of v and of λ apart, and fills own_i = a_i Cov_{M_i}(v, y).
+func CovarianceOwn(c *Cov) {
+	n, m := c.check()
+	_ = c.Own[:n]
+	covarianceOwn(c, n, m)
 }
 
 // Covariances is [Covariance], and fills logs_i with the same for log M_ij in place of

@@ -298,6 +298,23 @@ func covarianceAVX512(c *Cov, n, m int)
 //go:noescape
 func covarianceAVX2(c *Cov, n, m int)
 
+func covarianceOwn(c *Cov, n, m int) {
+	switch level {
+	case cpu.AVX512:
+		covarianceOwnAVX512(c, n, m)
+	case cpu.AVX2:
+		covarianceOwnAVX2(c, n, m)
+	default:
+		covarianceOwn_g(c, n, m)
+	}
+}
+
+//go:noescape
+func covarianceOwnAVX512(c *Cov, n, m int)
+
+//go:noescape
+func covarianceOwnAVX2(c *Cov, n, m int)
+
 func covariances(c *Cov, n, m int) {
 	switch level {
 	case cpu.AVX512:

@@ -213,6 +213,18 @@ func covariance(c *Cov, n, m int) {
 //go:noescape
 func covarianceNEON(c *Cov, n, m int)
 
+func covarianceOwn(c *Cov, n, m int) {
+	switch level {
+	case cpu.NEON:
+		covarianceOwnNEON(c, n, m)
+	default:
+		covarianceOwn_g(c, n, m)
+	}
+}
+
+//go:noescape
+func covarianceOwnNEON(c *Cov, n, m int)
+
 func covariances(c *Cov, n, m int) {
 	switch level {
 	case cpu.NEON:

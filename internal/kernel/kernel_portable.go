@@ -38,6 +38,8 @@ func average(t, e, w, z []float64, first float64, d []float64) { average_g(t, e,
 
 func covariance(c *Cov, n, m int) { covariance_g(c, n, m) }
 
+func covarianceOwn(c *Cov, n, m int) { covarianceOwn_g(c, n, m) }
+
 func covariances(c *Cov, n, m int) { covariances_g(c, n, m) }
 
 func combine(w, u, v []float64) { combine_g(w, u, v) }

@@ -232,6 +232,18 @@ func covariance(c *Cov, n, m int) {
 //go:noescape
 func covarianceSIMD128(c unsafe.Pointer, n int32, m int32)
 
+func covarianceOwn(c *Cov, n, m int) {
+	if level == cpu.SIMD128 {
+		covarianceOwnSIMD128(unsafe.Pointer(c), int32(n), int32(m))
+		return
+	}
+	covarianceOwn_g(c, n, m)
+}
+
+//go:wasmimport quantmf kernel_covarianceOwn
+//go:noescape
+func covarianceOwnSIMD128(c unsafe.Pointer, n int32, m int32)
+
 func covariances(c *Cov, n, m int) {
 	if level == cpu.SIMD128 {
 		covariancesSIMD128(unsafe.Pointer(c), int32(n), int32(m))

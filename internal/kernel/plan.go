@@ -364,7 +364,35 @@ func average_g(t, e, w, z []float64, first float64, d []float64) {
 	}
 }
 
+// covariance_g fills
+//
+//	out_i = ζ_i Cov_{M_i}(v, y) - a_i Cov_{M_i}(λ, y) = Cov_{M_i}(u_i, y),  u_ij = ζ_i v_j - a_i λ_j.
 func covariance_g(c *Cov, n, m int) {
+	w, v, lam, y := c.W[:m], c.V[:m], c.Lam[:m], c.Y[:m]
+	for i := 0; i < n; i += Lanes {
+		row := c.E[i*m : (i+Lanes)*m]
+		out, z, zeta, a := c.Out[i:i+Lanes], c.Z[i:i+Lanes], c.Zeta[i:i+Lanes], c.A[i:i+Lanes]
+		for l := range out {
+			t, k := likeliest(row, w, l), l
+			vt, lt, yt := v[t], lam[t], y[t]
+			zl, al := zeta[l], a[l]
+			var mu, my, muy float64
+			for j, wj := range w {
+				p := float64(row[k] * wj)
+				k += Lanes
+				u := float64(zl*(v[j]-vt)) - float64(al*(lam[j]-lt))
+				dy := y[j] - yt
+				pu := float64(p * u)
+				mu += pu
+				my += float64(p * dy)
+				muy += float64(pu * dy)
+			}
+			out[l] = muy/z[l] - float64(mu/z[l]*(my/z[l]))
+		}
+	}
+}
+
+func covarianceOwn_g(c *Cov, n, m int) {
 	w, v, lam, y := c.W[:m], c.V[:m], c.Lam[:m], c.Y[:m]
 	for i := 0; i < n; i += Lanes {
 		row := c.E[i*m : (i+Lanes)*m]

@@ -139,11 +139,11 @@ func TestVectorPlan(t *testing.T) {
 					pos(np), pos(np*m), pos(m), steep(pos(np)), pos(np))
 				compare(t, "average", func(v [][]float64) float64 { Average(v[0], v[1], v[2], v[3], 0.3, v[4]); return 0 },
 					pos(np), pos(np*m), pos(m), pos(np), any(m-1))
-				compare(t, "covariance", func(v [][]float64) float64 {
-					Covariance(&Cov{Out: v[0], E: v[1], W: v[2], Z: v[3], Zeta: v[4], A: v[5], V: v[6], Lam: v[7], Y: v[8], Own: v[9]})
+				compare(t, "covarianceOwn", func(v [][]float64) float64 {
+					CovarianceOwn(&Cov{Out: v[0], E: v[1], W: v[2], Z: v[3], Zeta: v[4], A: v[5], V: v[6], Lam: v[7], Y: v[8], Own: v[9]})
 					return 0
 				}, pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(m), any(m), any(m), any(np))
-				compare(t, "covariance alone", func(v [][]float64) float64 {
+				compare(t, "covariance", func(v [][]float64) float64 {
 					Covariance(&Cov{Out: v[0], E: v[1], W: v[2], Z: v[3], Zeta: v[4], A: v[5], V: v[6], Lam: v[7], Y: v[8]})
 					return 0
 				}, pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(m), any(m), any(m))
