@@ -191,12 +191,12 @@ func (f *inflation) lowest(i int) float64 {
 // ratios fills v.g with x T^{β-2} and v.s with T^{β-1}, both 0 in hidden cells, where x is 0. Under KL
 // v.s is there from read.
 func (f *inflation) ratios(v *visitor, i int) {
+	den, hidden := v.s[:f.n], v.observed
 	if f.loss == divergence.KL {
-		f.loss.Terms(v.g[:f.n], nil, v.x, v.t, f.lowest(i))
-		return
+		den, hidden = nil, nil
 	}
-	f.loss.Terms(v.g[:f.n], v.s[:f.n], v.x, v.t, f.lowest(i))
-	for j, o := range v.observed {
+	f.loss.Terms(v.g[:f.n], den, v.x, v.t, f.lowest(i))
+	for j, o := range hidden {
 		if !o {
 			v.g[j], v.s[j] = 0, 0
 		}
@@ -211,12 +211,12 @@ func (f *inflation) rowLoss(v *visitor, i int) float64 {
 
 // ratiosLoss returns the sum of divergences of the row, whose ratios are there.
 func (f *inflation) ratiosLoss(v *visitor, i int) float64 {
-	if f.loss == divergence.KL && v.observed != nil { // T of hidden cells, where x is 0 too, adds 0
-		t := v.z[:f.n]
-		kernel.Multiply(t, v.t[:f.n], v.s[:f.n])
-		return f.loss.Sum(v.x[:f.n], t, v.g, nil, f.lowest(i))
+	t, observed := v.t, v.observed
+	if f.loss == divergence.KL && observed != nil { // T of hidden cells, where x is 0 too, adds 0
+		t, observed = v.z, nil
+		kernel.Multiply(t, v.t, v.s)
 	}
-	return f.loss.Sum(v.x[:f.n], v.t, v.g, v.observed, f.lowest(i))
+	return f.loss.Sum(v.x[:f.n], t, v.g, observed, f.lowest(i))
 }
 
 // prior fills d0 with the increments of the map that shrinkage pulls q_i towards: α+βw, β
