@@ -5,13 +5,14 @@ package quantmf
 //
 //	g_i(x_ij) ~ N(u_i·v_j, 1/(τ_i ρ_j)),   v_j ~ N(0, I),   u_i ~ N(0, diag(1/α)),
 //
-// by variational Bayes (internal/posterior). The scales g_i come first, from the
-// visible values of the row alone, and the maps back, T_i, last, from leave-one-out
-// predictions (internal/curve). Rows whose noise goes together, as that of pixels that touch, also say what the others are
-// (internal/posterior, near.go), and where a row bends along the samples, as over samples of several kinds, what the factors leave of it at samples that are
-// alike says what they leave of a cell (alike.go). α takes components away that the data do not ask for, so
-// the rank is an upper bound. It is fitted for two strengths γ of that, and the one
-// whose leave-one-out predictions lose less is the model; the second is given up where it is behind.
+// by variational Bayes (internal/posterior). The scales g_i are made first, from the
+// visible values of the row alone. The maps back, T_i, are learnt last, from leave-one-out
+// predictions (internal/curve). Two corrections are added to a prediction u_i·v_j. Where the noise of two rows is correlated,
+// as that of pixels that touch, each is predicted from the residuals of the other, too (internal/posterior, near.go). Where
+// residuals of a row are alike at samples that are alike, as over samples of several kinds, a cell is predicted from those of the row's
+// residuals, too (alike.go). α takes components away that the data do not ask for, so
+// the rank is an upper bound. The model is fitted for two strengths γ of α, and the one
+// whose leave-one-out predictions have the smaller loss is returned; the second fit is given up where it is behind.
 
 import (
 	"context"
@@ -50,9 +51,8 @@ type BQMF struct {
 	Relevance []float64
 	// RowNoise (d) and SampleNoise (n): the deviation of the noise of cell (i, j), on
 	// the scale of UV, is RowNoise_i SampleNoise_j; the samples' have geometric mean 1.
-	// Near 1 a row is hardly better predicted by the factors than by its mean, though other rows may know more: a row whose noise goes
-	// with that of others is also predicted from what the factors leave of them, and one that bends along the samples from what they leave of it
-	// at samples that are alike. 0 for a constant row.
+	// A row near 1 is hardly better predicted by the factors than by its mean. Two corrections may still predict it: that from the
+	// residuals of rows whose noise is correlated with its own, and that from its own residuals at samples that are alike. 0 for a constant row.
 	RowNoise, SampleNoise []float64
 	// Strength is γ, 1 or 1/2: how far each component has a relevance of its own.
 	Strength float64
@@ -70,10 +70,14 @@ var strengths = [2]float64{0.5, 1}
 // The second strength is given up after one of raceEpochs where its leave-one-out loss, over some rows, is by more than
 // raceMargin above that of the first, the larger one of that after the first of raceEpochs and at its end: while
 // losses still fall, epochs are compared, and where a strength gets worse as it settles its end counts. In 51 fits of 17 tables
-// none that was given up would have come out ahead (docs/measurements/bqmf.md). Under WithValidation both are fitted to their ends.
+// none that was given up would have come out ahead (docs/measurements/bqmf.md). Where rows whose noise goes together, and samples that are alike, leave less than
+// raceLeft of the first strength's loss, that of the factors alone tells nothing, and both are fitted to their ends, as under WithValidation.
 var raceEpochs = [2]int{8, 12}
 
-const raceMargin = 0.01
+const (
+	raceMargin = 0.01
+	raceLeft   = 0.85
+)
 
 const bqmfRank = 50 // the most components where the rank is left to the function
 
@@ -82,8 +86,8 @@ func bqmfDefaults() config {
 }
 
 // FitBQMF fits x, d features × n samples of any finite values, by T(UV) of rank at
-// most k and at most min(d,n)-1, signed factors, one increasing map T_i a feature. rank 0: min(50, d-1, n-1).
-// What the data do not ask for fades, so the rank need not be chosen.
+// most k and at most min(d,n)-1, but at least 1, signed factors, one increasing map T_i a feature. rank 0: min(50, d-1, n-1).
+// Components that the data do not ask for fade, so the rank need not be chosen.
 //
 // Defaults: KL, Frobenius where x has negative values; at most 60 epochs, ended when
 // UV moves by less than 3e-3 of itself ([WithTolerance]); no validation. The loss
@@ -529,9 +533,12 @@ func (f *bqmfFit) finish(of func(rows []int, d int) *posterior.Posterior, run in
 		m.post.Near, m.post.Alike = nil, nil
 		return m
 	}
-	loss, apart := f.learn(m, false)
+	loss, apart, those := f.learn(m, false)
 	if run == 0 && f.held == nil && f.ctx.Err() == nil {
 		f.mark = max(f.mark, min(apart, limit.Moment))
+		if those < raceLeft*apart {
+			f.mark = 0
+		}
 	}
 	m.LeaveOneOut = min(loss, math.MaxFloat64)
 	return m
@@ -540,7 +547,7 @@ func (f *bqmfFit) finish(of func(rows []int, d int) *posterior.Posterior, run in
 // glance returns the leave-one-out loss of the factors alone over 100 rows, evenly spread, or all where they are fewer than 200.
 // 0 when the context ends.
 func (f *bqmfFit) glance(fit *posterior.Fit, run int) float64 {
-	_, loss := f.learn(f.model(fit.Lend, run), true)
+	_, loss, _ := f.learn(f.model(fit.Lend, run), true)
 	if f.ctx.Err() != nil {
 		return 0
 	}
@@ -548,8 +555,8 @@ func (f *bqmfFit) glance(fit *posterior.Fit, run int) float64 {
 }
 
 // learn learns the maps of m from leave-one-out predictions, decides which rows have neighbours or samples that are alike, and returns the loss of these predictions,
-// and that of glance. Only for the second, it makes no more than that, and m is of no use.
-func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance float64) {
+// that of glance, and of its rows the first one. Only for the second, it makes no more than that, and m is of no use.
+func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance, those float64) {
 	every := max(len(f.active)/100, 1)
 	a, np := len(f.active), kernel.Pad(f.x.Cols)
 	type outcome struct {
@@ -686,7 +693,7 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance float64) {
 			c.Slope, c.MeanX, c.MeanP, c.StepAt, c.StepTo, c.Levels = 1, 0, 0, nil, nil, curve.LevelsAt
 		}
 		m.post.Near, m.post.Alike = nil, nil
-		return math.MaxFloat64, math.MaxFloat64
+		return math.MaxFloat64, math.MaxFloat64, math.MaxFloat64
 	}
 	cov, vr := 0.0, 0.0
 	var losses, some [len(floors)]float64
@@ -702,7 +709,7 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance float64) {
 	}
 	glance = slices.Min(some[:]) * f.loss.Scale(whole)
 	if only {
-		return 0, glance
+		return 0, glance, glance
 	}
 	pooled := 1.0
 	if vr > 0 {
@@ -714,8 +721,8 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance float64) {
 			least = k
 		}
 	}
-	if m.post.Near != nil && !m.post.Near.Any() {
-		m.post.Near = nil
+	if m.post.Near != nil {
+		m.post.Near = m.post.Near.Settled()
 	}
 	if m.post.Alike != nil {
 		m.post.Alike = m.post.Alike.Settled()
@@ -746,7 +753,13 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance float64) {
 			c.Floor = floors[least] * c.MeanX
 		}
 	}
-	return losses[least] * f.loss.Scale(whole), glance
+	for k, o := range out {
+		if k/posterior.Together%every == 0 {
+			those += o.losses[least]
+		}
+	}
+	scale := f.loss.Scale(whole)
+	return losses[least] * scale, glance, those * scale
 }
 
 // Map returns T_i, the increasing function from the scale of UV to the units of x.

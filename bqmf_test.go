@@ -345,7 +345,7 @@ func TestBQMFCancel(t *testing.T) {
 		}
 		// Each row or sample that is left of the loop under way looks once, and the loops behind it find
 		// the end at their first look; that of the scales gives each row its mean.
-		most := 20 + n
+		most := 20 + max(d, n)
 		if ctx.last <= d {
 			most += d
 		}
@@ -772,7 +772,7 @@ func FuzzBQMFFile(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	m.post.Near = &posterior.Near{Of: make([][]posterior.Neighbour, m.post.D), Left: make([]float64, m.post.D), Z: slices.Repeat([]float64{0.5}, len(m.post.V)/m.post.K*m.post.D)}
+	m.post.Near = &posterior.Near{Of: make([][]posterior.Neighbour, m.post.D), Left: make([]float64, m.post.D), Z: slices.Repeat([][]float64{slices.Repeat([]float64{0.5}, len(m.post.V)/m.post.K)}, m.post.D)}
 	m.post.Near.Of[1] = []posterior.Neighbour{{Row: 0, Weight: 0.5}, {Row: 2, Weight: -1}}
 	for i := range m.post.Near.Left {
 		m.post.Near.Left[i] = 1
@@ -1010,6 +1010,54 @@ func TestBQMFGivesUpTheSecondStrength(t *testing.T) {
 	}
 	if loss := f.finish(second.Lend, 1).LeaveOneOut; loss < f.best.LeaveOneOut {
 		t.Errorf("the strength that was given up ends at %g, the model's at %g", loss, f.best.LeaveOneOut)
+	}
+}
+
+// pictures returns n pictures of size × size pixels, sums of bumps at random places and noise that pixels which touch share, a tenth hidden.
+func pictures(size, n int) Mat {
+	src := random.Split(3, 4)
+	const bumps = 8
+	x := NewMat(size*size, n)
+	white := make([]float64, (size+1)*(size+1))
+	for j := range n {
+		for i := range white {
+			white[i] = elem.NormalQuantile(math.Max(src.Float64(), 1e-12))
+		}
+		var at [bumps][3]float64 // two coordinates and the height
+		for b := range at {
+			at[b] = [3]float64{src.Float64() * float64(size), src.Float64() * float64(size), 1 + src.Float64()}
+		}
+		for p := range size {
+			for q := range size {
+				v := 10 + 0.05*(white[p*(size+1)+q]+white[p*(size+1)+q+1]+white[(p+1)*(size+1)+q]+white[(p+1)*(size+1)+q+1])
+				for _, b := range at {
+					y, z := float64(p)-b[0], float64(q)-b[1]
+					v += b[2] * elem.Exp(-(y*y+z*z)/float64(2*size))
+				}
+				x.Set(p*size+q, j, v)
+			}
+		}
+	}
+	for i := range x.Data {
+		if src.Float64() < 0.1 {
+			x.Data[i] = math.NaN()
+		}
+	}
+	return x
+}
+
+// Of pictures the factors alone say little of a pixel beside those that touch it: the second strength loses more by them and less
+// in the end, and is not given up.
+func TestBQMFKeepsTheSecondStrengthOfPictures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("two strengths to their ends")
+	}
+	m, err := FitBQMF(t.Context(), pictures(12, 120), 0, WithMissingValues())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Strength != 1 {
+		t.Errorf("the model has strength %g, leave-one-out %g", m.Strength, m.LeaveOneOut)
 	}
 }
 

@@ -386,6 +386,9 @@ func (c *config) checkInit(d, n, rank int, root float64) error {
 		}
 		if all := f.m.Data; f.m.Stride == f.cols && len(all) == f.rows*f.cols {
 			if lowest, top, ok := reach(all); ok && lowest >= 0 && top <= most && (top == 0 || top >= least) {
+				if c.mapped { // zeros alone are raised to 1
+					top = max(top, 1)
+				}
 				bound *= top
 				continue
 			}
@@ -409,15 +412,30 @@ func (c *config) checkInit(d, n, rank int, root float64) error {
 	if bound <= product {
 		return nil
 	}
+	raised := func(sum, count float64) float64 { // what small entries are raised to, of those that sum to that
+		if !c.mapped {
+			return 0
+		}
+		return startFloor(sum / count)
+	}
+	sumU := 0.0
+	for i := range d {
+		for _, v := range c.initU.Row(i) {
+			sumU += v
+		}
+	}
 	bound = 0
+	lowU := raised(sumU, float64(d)*float64(rank))
 	for l := range rank {
-		topU, topV := 0.0, 0.0
+		topU, topV, sumV := lowU, 0.0, 0.0
 		for i := range d {
 			topU = max(topU, c.initU.At(i, l))
 		}
 		for _, v := range c.initV.Row(l) {
 			topV = max(topV, v)
+			sumV += v
 		}
+		topV = max(topV, raised(sumV, float64(n)))
 		if bound += float64(topU * topV); !(bound <= product) {
 			return &DataError{Row: -1, Col: l, Value: topU, Problem: "the product of the initial factors must be at most " + ftoa(product) + ": the largest of this column of U, by that of the row of V, is too much"}
 		}

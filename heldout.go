@@ -124,7 +124,7 @@ func heldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context
 		return nil, err
 	}
 	d, n := x.Dims()
-	if each := uint64(d)*uint64((n+63)/64) + uint64(d) + uint64(len(trials)); uint64(repeats) > limit.Cells/each {
+	if each := uint64(d)*uint64((n+63)/64) + uint64(d) + uint64(len(trials)); uint64(repeats) > 8*limit.Cells/each {
 		return nil, &OptionError{Option: "repeats", Value: itoa(repeats), Bound: "the masks of a " + sizeOf(d, n) + " matrix would need too much memory"}
 	}
 	// What a mask hides is checked too: what no fit could have at once, and what this one

@@ -58,7 +58,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	switch method {
 	case MethodNMF:
 		model, checkpoint = uv, uv
-		fit = uv + nmf.UpdatesNumbers(f.n, f.k, f.workers, f.hidden)
+		fit = uv + nmf.UpdatesNumbers(f.d, f.n, f.k, f.workers, f.hidden)
 		if c.validation > 0 {
 			checkpoint += uv
 		}
@@ -187,7 +187,7 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 		if c.loss == divergence.KL && !f.hidden { // the denominators are sums of factors
 			sum = v + f.k
 		}
-		pieces := nmf.UpdatesNumbers(f.n, f.k, f.workers, f.hidden)
+		pieces := nmf.UpdatesNumbers(most, f.n, f.k, f.workers, f.hidden)
 		step = size(2, most, f.k) + pieces
 		reduce = pieces
 		if c.updates == UpdatesNewton {
@@ -347,11 +347,11 @@ func (p footprint) start() float64 {
 	if p.uniform {
 		return 0
 	}
-	most := size(p.scored, p.n) + max(nmf.UpdatesNumbers(p.n, p.k, p.workers, p.hidden), nmf.NewtonNumbers(p.d, p.n, p.k, p.workers))
+	most := size(p.scored, p.n) + max(nmf.UpdatesNumbers(p.d, p.n, p.k, p.workers, p.hidden), nmf.NewtonNumbers(p.d, p.n, p.k, p.workers))
 	if p.choose {
 		few := min(p.d, trialRows)
 		most = max(most, size(3, p.maps(few, p.batch))+size(3.2, few, p.n)+
-			max(nmf.UpdatesNumbers(p.n, p.k, p.workers, true), nmf.NewtonNumbers(few, p.n, p.k, p.workers)))
+			max(nmf.UpdatesNumbers(few, p.n, p.k, p.workers, true), nmf.NewtonNumbers(few, p.n, p.k, p.workers)))
 	}
 	return most
 }

@@ -468,6 +468,40 @@ func TestInitProduct(t *testing.T) {
 	}
 }
 
+// TestInitRaised: where there are maps, small initial factors count as what they are raised to: zeros alone to 1, others
+// to a share of the mean of U or of their row of V.
+func TestInitRaised(t *testing.T) {
+	x, err := MatOf([]float64{1, 2, 3, 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		u, v0, v1 []float64
+		ok        bool
+	}{
+		{[]float64{1e80, 1}, []float64{1e-80, 1e-80, 1e-80, 1e-80}, []float64{1, 1, 1, 1}, false}, // u_1 is raised to 5e76
+		{[]float64{1e60, 1}, []float64{1e-60, 1e-60, 1e-60, 1e-60}, []float64{1, 1, 1, 1}, true},
+		{[]float64{1, 1e80}, []float64{1, 1, 1, 1}, []float64{0, 0, 0, 0}, false},
+		{[]float64{1, 1e60}, []float64{1, 1, 1, 1}, []float64{0, 0, 0, 0}, true},
+	} {
+		u, _ := MatOf(c.u)
+		v, _ := MatOf(c.v0, c.v1)
+		m, err := FitQMFQ(t.Context(), x, 2, WithInit(u, v), WithEpochs(1))
+		var data *DataError
+		if !c.ok {
+			if !errors.As(err, &data) {
+				t.Errorf("%v %v: %v", u.Data, v.Data, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%v %v: %v", u.Data, v.Data, err)
+			continue
+		}
+		allFinite(t, "QMFQ", m, x)
+	}
+}
+
 // TestInitFromModel: the factors of a fit are initial factors of the next, of any model, however small some have
 // become and where x is as large as it may be; the next fit of the same model starts from the loss of the last.
 func TestInitFromModel(t *testing.T) {

@@ -416,7 +416,7 @@ func WithEnds(e Ends) FitOption {
 // The largest entry of U, and that of V, must be 0 or what the fit holds, else it is a [*DataError].
 // FitNMF holds 1e-50 to 1e50; FitQMF and FitQMFQ hold e^-300 to e^300 and, under [SquashNone],
 // which transports UV as it is, (1e12/k)^-½ to (1e12/k)^½. No entry of UV may exceed 1e60 in FitNMF, and
-// 1e70 in the others. Where the largest x is beyond 2^±100, FitNMF's bounds of U and V are in units of its
+// 1e70 in the others, where entries count as what they are raised to. Where the largest x is beyond 2^±100, FitNMF's bounds of U and V are in units of its
 // root, and that of UV is in units of it, at most 1e70.
 //
 // Of the starts of [WithStart] only [StartUniform] of FitQMF and FitQMFQ goes with it: the

@@ -182,7 +182,8 @@ func (e *inputError) Error() string { return e.err.Error() }
 func (e *inputError) Unwrap() error { return e.err }
 
 // inFlags says in the words of the command what the package says of its own.
-var inFlags = strings.NewReplacer("WithMissingValues", "-missing of fit", "WithLoss(Frobenius)", "-loss frobenius of fit", "another x", "another matrix")
+var inFlags = strings.NewReplacer("WithMissingValues", "-missing of fit", "WithLoss(Frobenius)", "-loss frobenius of fit", "another x", "another matrix",
+	"the row has no observed cell", "all its values are missing: remove the feature", "the column has no observed cell", "all its values are missing: remove the sample")
 
 // explain puts an error of the package into the words of the command: its
 // options are flags, its rows and columns are features and samples of t.

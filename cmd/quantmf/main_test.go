@@ -113,6 +113,8 @@ func TestExitCodes(t *testing.T) {
 		{"over the matrix", "fit -u ./matrix.tsv matrix.tsv", "", 2, `^$`, `is read itself`},
 		{"no such file", "fit nothing.tsv", "", 3, `^$`, `nothing.tsv: `},
 		{"a folder", "fit .", "", 3, `^$`, `\.: `},
+		{"a feature of nothing", "fit -missing -k 1 -", "x\ta\tb\ng1\t1\t2\ng2\tNA\tNA\n", 3, `^$`, `stdin:3: feature "g2": all its values are missing: remove the feature\n`},
+		{"a sample of nothing", "fit -missing -k 1 -", "x\ta\tb\ng1\t1\tNA\ng2\t3\tNA\n", 3, `^$`, `stdin: sample "b": all its values are missing: remove the sample\n`},
 		{"a missing value", "fit -", "x\ta\tb\ng1\t1\t2\ng2\t3\tNA\n", 3, `^$`, `^quantmf fit: stdin:3:3: feature "g2", sample "b": "NA" is a missing value: give -missing, fill in`},
 		{"a value too large for the model", "fit -", "x\ta\tb\ng1\t1\t2\ng2\t3\t1e200\n", 3, `^$`, `\nquantmf fit: stdin:3:3: feature "g2", sample "b": 1e\+200: `},
 		{"the same after -top", "fit -top 1 -", "x\ta\tb\ng1\t1\t2\ng2\t3\t1e200\n", 3, `^$`, `\nquantmf fit: stdin:3:3: feature "g2", sample "b": 1e\+200: `},

@@ -12,9 +12,18 @@ func (f *Func) sample(i int, cols, row Reg) Reg {
 }
 
 // samples calls text for every sample that cols names, count of them, some at a time: at(i) brings
-// the offset of the row of sample i of these into a register.
-func (f *Func) samples(cols, count, row Reg, sizes []int, text func(n int, at func(i int) Reg)) {
+// the offset of the row of sample i of these into a register. AVX-512 asks for what ahead names, given the offset of a
+// sample's row, sixteen samples before its turn.
+func (f *Func) samples(cols, count, row Reg, sizes []int, ahead func(at Reg), text func(n int, at func(i int) Reg)) {
 	f.groups(count, sizes, func(n int) {
+		if n > 2 && f.Lanes == 8 {
+			near := f.label("near")
+			f.branch(count, LT, Imm(16+n), near)
+			for i := range n {
+				ahead(f.sample(16+i, cols, row))
+			}
+			f.at(near)
+		}
 		text(n, func(i int) Reg { return f.sample(i, cols, row) })
 		f.advance(4*n, cols)
 	})
@@ -60,7 +69,11 @@ func combineAt(f *Func) {
 		f.moveR(to, w)
 		f.base("cols", cols)
 		f.length("cols", left)
-		f.samples(cols, left, row, pick(f, []int{8, 1}, []int{4, 1}, []int{1}), func(m int, at func(int) Reg) {
+		f.samples(cols, left, row, pick(f, []int{8, 1}, []int{4, 1}, []int{1}), func(at Reg) {
+			for b := range n {
+				f.prefetchNear(mem(64*b, v, at.times(1)))
+			}
+		}, func(m int, at func(int) Reg) {
 			f.products(acc, first, n, m, v, at)
 			if m > 1 {
 				f.reduceEach(acc, V2)
@@ -93,7 +106,7 @@ func dotsAt(f *Func) {
 		f.base("r", r)
 		f.base("cols", cols)
 		f.length("cols", left)
-		f.samples(cols, left, row, []int{4, 2, 1}, func(m int, at func(int) Reg) {
+		f.samples(cols, left, row, []int{4, 2, 1}, func(Reg) {}, func(m int, at func(int) Reg) {
 			for i := range m {
 				j := at(i)
 				f.broadcast(V0, mem(8*i, r))
@@ -132,7 +145,11 @@ func accumulateAt(f *Func) {
 		f.base("r", r)
 		f.base("cols", cols)
 		f.length("cols", left)
-		f.samples(cols, left, row, []int{4, 1}, func(m int, at func(int) Reg) {
+		f.samples(cols, left, row, []int{4, 1}, func(at Reg) {
+			for b := range n {
+				f.prefetchNear(mem(64*b, acc, at.times(1)))
+			}
+		}, func(m int, at func(int) Reg) {
 			for i := range m {
 				j := at(i)
 				f.broadcast(V0, mem(8*i, r))

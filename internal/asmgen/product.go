@@ -328,26 +328,24 @@ func accumulateFrom(f *Func) {
 	const row, at, left, line = R9, R6, R7, R10
 	f.stride(row)
 	f.shrR(blocks, Imm(3))
-	f.groups(blocks, pick(f, []int{8, 4, 2, 1}, []int{6, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
+	f.groups(blocks, pick(f, []int{8, 4, 1}, []int{4, 1}), func(n int) {
 		sum := func(b int, h Vec) Vec { return f.nth(V4, b, h) }
 		for b := range n {
 			f.halves(func(h Vec, off int) { f.load(sum(b, h), mem(64*b+off, from)) })
 		}
 		f.base("at", at)
 		f.length("at", left)
-		f.groups(left, []int{2, 1}, func(lines int) {
-			for l := range lines {
-				f.wordR(line, mem(4*l, at))
-				f.broadcast(V0, mem(0, w, line.times(8)))
-				f.mulR(line, row)
-				for b := range n {
-					f.halves(func(h Vec, off int) {
-						f.mul(V1, V0, mem(64*b+off, r, line.times(1)))
-						f.add(sum(b, h), sum(b, h), V1)
-					})
-				}
+		f.groups(left, []int{1}, func(int) {
+			f.wordR(line, mem(0, at))
+			f.broadcast(V0, mem(0, w, line.times(8)))
+			f.mulR(line, row)
+			for b := range n {
+				f.halves(func(h Vec, off int) {
+					f.mul(V1, V0, mem(64*b+off, r, line.times(1)))
+					f.add(sum(b, h), sum(b, h), V1)
+				})
 			}
-			f.advance(4*lines, at)
+			f.advance(4, at)
 		})
 		for b := range n {
 			f.halves(func(h Vec, off int) { f.store(mem(64*b+off, to), sum(b, h)) })

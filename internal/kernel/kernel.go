@@ -373,19 +373,43 @@ func AccumulateAt(acc, u, r []float64, cols []uint32) {
 // last is the span of k components that ratios are taken with: those before it are added up first.
 func last(k int) int { return (k - 1) / span * span }
 
+// rest is the samples after the whole blocks of a run, made a block: those that are not there are the last again, of
+// which x is 0 and so the ratio, and add 0.
+type rest struct {
+	r, x [Lanes]float64
+	cols [Lanes]uint32
+}
+
+// take fills it with samples, one at least.
+func (b *rest) take(r, x []float64, cols []uint32) {
+	n := copy(b.cols[:], cols)
+	copy(b.r[:], r)
+	copy(b.x[:], x)
+	for p := n; p < Lanes; p++ {
+		b.cols[p] = cols[n-1]
+	}
+}
+
 // RatioDotsAt fills r_p = x_p / max(w_p, low) with w of [CombineAt], and adds to g as [DotsAt] does.
 func RatioDotsAt(g, r, u, v, x []float64, cols []uint32, low float64) {
 	k, whole, c := len(u), len(cols)&^(Lanes-1), last(len(u))
 	r, x = r[:len(cols)], x[:len(cols)]
 	clear(r)
-	combineAt(r, u[:c], v, cols, k)
+	if c > 0 {
+		combineAt(r, u[:c], v, cols, k)
+	}
 	if whole > 0 {
 		ratioDotsAt(g[c:k], r[:whole], u[c:], v[c:], x[:whole], cols[:whole], k, low)
 	}
 	if whole < len(r) {
-		ratioDotsAt_g(g[c:k], r[whole:], u[c:], v[c:], x[whole:], cols[whole:], k, low)
+		var b rest
+		b.take(r[whole:], x[whole:], cols[whole:])
+		ratioDotsAt(g[c:k], b.r[:], u[c:], v[c:], b.x[:], b.cols[:], k, low)
+		copy(r[whole:], b.r[:])
 	}
-	dotsAt(g[:c], v, r, cols, k)
+	if c > 0 {
+		dotsAt(g[:c], v, r, cols, k)
+	}
 }
 
 // RatioAccumulateAt fills r as [RatioDotsAt] does, adds Σ x log2 r to the sum of the lanes of logs, with the
@@ -394,21 +418,21 @@ func RatioAccumulateAt(acc, r []float64, logs *[Lanes]float64, u, v, x []float64
 	k, whole, c := len(u), len(cols)&^(Lanes-1), last(len(u))
 	r, x = r[:len(cols)], x[:len(cols)]
 	clear(r)
-	combineAt(r, u[:c], v, cols, k)
+	if c > 0 {
+		combineAt(r, u[:c], v, cols, k)
+	}
 	if whole > 0 {
 		ratioAccumulateAt(acc[c:], r[:whole], logs[:], u[c:], v[c:], x[:whole], cols[:whole], k, low)
 	}
-	if rest := r[whole:]; len(rest) > 0 {
-		cols := cols[whole:]
-		combineAt(rest, u[c:], v[c:], cols, k)
-		ratio(rest, x[whole:], rest, low)
-		accumulateAt(acc[c:], u[c:], rest, cols, k)
-		var block [2][Lanes]float64
-		copy(block[0][:], rest)
-		copy(block[1][:], x[whole:])
-		logBlock(logs, block[0][:], block[1][:])
+	if whole < len(r) {
+		var b rest
+		b.take(r[whole:], x[whole:], cols[whole:])
+		ratioAccumulateAt(acc[c:], b.r[:], logs[:], u[c:], v[c:], b.x[:], b.cols[:], k, low)
+		copy(r[whole:], b.r[:])
 	}
-	accumulateAt(acc, u[:c], r, cols, k)
+	if c > 0 {
+		accumulateAt(acc, u[:c], r, cols, k)
+	}
 }
 
 // Touch asks for cells of a row to be brought to the caches, where that can be asked.

@@ -558,10 +558,11 @@ func TestVectorColumns(t *testing.T) {
 func TestVectorAt(t *testing.T) {
 	levels(t, func(t *testing.T) {
 		for _, k := range []int{8, 16, 24, 32, 40} {
-			for count := range 29 {
+			for count := range 45 { // rows are asked for from the fourth block on
 				r := random.Split(uint64(count), k)
 				n := count + 5
 				cols := someOf(&r, n, count)
+				Touch(cols, make([]float64, count))
 				any := func(n int) []float64 { return numbers(&r, n, false) }
 				compare(t, "combineAt", func(v [][]float64) float64 { CombineAt(v[0], v[1], v[2], cols); return 0 }, any(count), any(k), any(n*k))
 				compare(t, "dotsAt", func(v [][]float64) float64 { DotsAt(v[0], v[1], v[2], cols); return 0 }, any(k), any(n*k), any(count))

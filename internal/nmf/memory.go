@@ -7,12 +7,12 @@ import "github.com/quantmf/quantmf/internal/kernel"
 
 // UpdatesNumbers is what multiplicative updates take beside the factors: the sums of the
 // pieces of the rows, and where cells are hidden their denominators, too.
-func UpdatesNumbers(n, k, workers float64, hidden bool) float64 {
+func UpdatesNumbers(d, n, k, workers float64, hidden bool) float64 {
 	partial := product(Chunks+1, k, n)
 	if hidden {
 		partial += product(Chunks, k, n)
 	} else {
-		partial += thinNumbers(n, k, 1+workers, workers)
+		partial += thinNumbers(d, n, k, 1+workers, workers)
 	}
 	return partial + product(workers, Group+2, n)
 }
@@ -21,7 +21,7 @@ func UpdatesNumbers(n, k, workers float64, hidden bool) float64 {
 // pieces, factors ahead and behind, and room for rows and their products. Where rows may lead (lead.go) one sum of a
 // piece is not there, and these rows and what goes down over them take 9 kn more than that.
 func NewtonNumbers(d, n, k, workers float64) float64 {
-	return thinNumbers(n, k, 3+2*workers, workers) + product(workers, bandCells+1, n) + product(2*Chunks+15, k, n) + product(3*Chunks, n) + product(2, d, k) + product(4, leadRows, k, k) + product(Chunks+1, k, k) +
+	return thinNumbers(d, n, k, 3+2*workers, workers) + product(workers, bandCells+1, n) + product(2*Chunks+15, k, n) + product(3*Chunks, n) + product(2, d, k) + product(4, leadRows, k, k) + product(Chunks+1, k, k) +
 		product(workers, 5*Group, n) + product(workers, 9, exactRows, k) + product(workers, min(exactNumbers, product(exactRows, n)))
 }
 
@@ -31,9 +31,9 @@ func LeadNumbers(d, n, k float64) float64 {
 }
 
 // thinNumbers is what rows that are mostly zero take under KL: so many matrices of V's size, whose components are
-// padded, and room for cells.
-func thinNumbers(n, k, matrices, workers float64) float64 {
-	return product(matrices, k+kernel.Lanes-1, n) + product(workers, 1.5*(bandCells+1), n)
+// padded, room for cells, and of each row where its tiles end, half a number each.
+func thinNumbers(d, n, k, matrices, workers float64) float64 {
+	return product(matrices, k+kernel.Lanes-1, n) + product(workers, 1.5*(bandCells+1), n) + product(d, n*(k+kernel.Lanes-1)/tileHeld+1)/2
 }
 
 // product is the product of some sizes, which no sum is fused with.

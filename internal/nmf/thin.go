@@ -21,7 +21,8 @@ package nmf
 // The samples of a row's cells lie anywhere, so V and the sums of its update are taken from where they lie
 // sample by sample, k numbers padded to whole blocks each (kernel.CombineAt and its neighbours). As many thin rows as
 // have eight cells a sample, a band, go over V together, tile by tile of samples, so that a tile comes to the
-// second cache once for all of them. The sums of a piece are turned at its end to lie as those of other rows.
+// second cache once for all of them. Cells of a row in a tile lie apart from those of the next row there, which are therefore asked for
+// ahead of their turn (kernel.Touch). The sums of a piece are turned at its end to lie as those of other rows.
 
 import (
 	"math"

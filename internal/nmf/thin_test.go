@@ -291,7 +291,7 @@ func TestInside(t *testing.T) {
 		cols := make([]uint32, length)
 		for p := range cols {
 			cols[p] = 6
-			for n, beyond := range map[int][]uint32{7: {7, 8, 1<<31 + 6, 1<<31 + 7, 1<<32 - 1}, 1 << 31: {1 << 31, 1<<32 - 1}} {
+			for n, beyond := range map[int][]uint32{7: {7, 8, 1<<31 + 6, 1<<31 + 7, 1<<32 - 1}, math.MaxInt32: {math.MaxInt32, 1 << 31, 1<<32 - 1}} {
 				if panics(cols, n) {
 					t.Fatalf("%v is said to be beyond %d", cols, n)
 				}

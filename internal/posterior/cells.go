@@ -303,7 +303,7 @@ func (c *Cells) Said(r, i, j int, y float64) (sum float64) {
 	at := func(l int) float64 { return c.with[(c.first[r]+l)*c.np+j] }
 	pull := a * (y - c.Mean[r*c.np+j]) / max(slack, 1-float64(a*at(len(of))))
 	for l, o := range of {
-		if z := p.Near.Z[o.Row*c.np+j]; z != 0 { // a seen cell
+		if z := p.Near.Z[o.Row][j]; z != 0 { // a seen cell
 			sum += float64(o.Weight * (z + float64(math.Sqrt(p.Tau[o.Row]*p.Rho[j])*pull*at(l))))
 		}
 	}
@@ -319,7 +319,7 @@ func (c *Cells) At(r, i, j int) float64 {
 		return m
 	}
 	for _, o := range of {
-		sum += float64(o.Weight * c.p.Near.Z[o.Row*c.np+j])
+		sum += float64(o.Weight * c.p.Near.Z[o.Row][j])
 	}
 	if bent {
 		sum += alike.say(alike.Z[i], j)

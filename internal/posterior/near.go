@@ -53,16 +53,19 @@ type Neighbour struct {
 type Near struct {
 	Of   [][]Neighbour // of each row
 	Left []float64     // by which they make the deviation of a row smaller
-	Z    []float64     // rows × Pad(N); a row that is no neighbour may be 0
+	Z    [][]float64   // of each row Pad(N); nil of one that is constant, and once all are decided on of one that is no neighbour
 }
 
 // Neighbours finds the neighbours of the rows given, of which x has the cells; their weights count in full. nil where there
 // are none, or when the pool's work was stopped.
 func (p *Posterior) Neighbours(x *Data, rows []int, workers *pool.Pool, stopped func() bool) *Near {
 	k, np, kp := p.K, kernel.Pad(p.N), kernel.Pad(p.K)
-	near := &Near{Of: make([][]Neighbour, p.D), Left: make([]float64, p.D), Z: make([]float64, p.D*np)}
+	near := &Near{Of: make([][]Neighbour, p.D), Left: make([]float64, p.D), Z: make([][]float64, p.D)}
 	for i := range near.Left {
 		near.Left[i] = 1
+	}
+	for _, i := range rows {
+		near.Z[i] = make([]float64, np)
 	}
 	// Line a has √n z/n_a and then √τ u, over √c_aa, so that an inner product of two lines, with Σ ρ C / n
 	// between the second parts, is a correlation where n_il = n_i n_l / n.
@@ -78,7 +81,7 @@ func (p *Posterior) Neighbours(x *Data, rows []int, workers *pool.Pool, stopped 
 		half := make([]float64, kp)
 		for a := together * piece; a < min(together*(piece+1), len(rows)) && !stopped(); a++ {
 			i := rows[a]
-			z, line, u := near.Z[i*np:(i+1)*np], lines[a*width:(a+1)*width], p.U[i*k:(i+1)*k]
+			z, line, u := near.Z[i], lines[a*width:(a+1)*width], p.U[i*k:(i+1)*k]
 			kernel.Combine(line[:np], u, p.V)
 			t := math.Sqrt(p.Tau[i])
 			x.Rows[a].Each(p.N, func(j int) {
@@ -262,9 +265,18 @@ func (n *Near) Used() (rows []int) {
 	return rows
 }
 
-// Any tells whether any row has neighbours.
-func (n *Near) Any() bool {
-	return slices.ContainsFunc(n.Of, func(of []Neighbour) bool { return len(of) > 0 })
+// Settled returns what is left when all rows are decided on: without the numbers of rows that are no neighbours, nil where no row has any.
+func (n *Near) Settled() *Near {
+	used := n.Used()
+	if len(used) == 0 {
+		return nil
+	}
+	z := make([][]float64, len(n.Z))
+	for _, i := range used {
+		z[i] = n.Z[i]
+	}
+	n.Z = z
+	return n
 }
 
 // Say returns what the neighbours of row i say of a column, given every row's z, times √(τρ).
@@ -290,9 +302,8 @@ func (n *Near) Encode(columns int) (words []uint64, numbers []float64) {
 			numbers = append(numbers, n.Left[i])
 		}
 	}
-	np := kernel.Pad(columns)
 	for _, i := range n.Used() {
-		numbers = append(numbers, n.Z[i*np:i*np+columns]...)
+		numbers = append(numbers, n.Z[i][:columns]...)
 	}
 	return words, numbers
 }
@@ -342,9 +353,10 @@ func DecodeNear(words []uint64, numbers []float64, d, columns int) (n *Near, par
 		return nil, 1, "wrong length"
 	}
 	np := kernel.Pad(columns)
-	n.Z = make([]float64, d*np)
+	n.Z = make([][]float64, d)
 	for at, i := range used {
-		copy(n.Z[i*np:], numbers[at*columns:(at+1)*columns])
+		n.Z[i] = make([]float64, np)
+		copy(n.Z[i], numbers[at*columns:(at+1)*columns])
 	}
 	return n, 0, ""
 }

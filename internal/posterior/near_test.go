@@ -2,6 +2,8 @@ package posterior
 
 import (
 	"math"
+	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/kernel"
@@ -157,7 +159,10 @@ func TestSaidIsWithoutTheCell(t *testing.T) {
 	np := kernel.Pad(n)
 	q := drawn(d, n, k, 0.3, 9)
 	p, column := certain(q, k, 8)
-	all := &Near{Of: make([][]Neighbour, d), Left: make([]float64, d), Z: make([]float64, d*np)}
+	all := &Near{Of: make([][]Neighbour, d), Left: make([]float64, d), Z: make([][]float64, d)}
+	for i := range all.Z {
+		all.Z[i] = make([]float64, np)
+	}
 	z := func(i, j int, v []float64) float64 {
 		return math.Sqrt(p.Tau[i]*p.Rho[j]) * (q.y[i*n+j] - dotted(p.U[i*k:(i+1)*k], v))
 	}
@@ -165,7 +170,7 @@ func TestSaidIsWithoutTheCell(t *testing.T) {
 		v, _ := column(j, -1)
 		for i := range d {
 			if q.seen[i*n+j] {
-				all.Z[i*np+j] = z(i, j, v)
+				all.Z[i][j] = z(i, j, v)
 			}
 		}
 	}
@@ -234,5 +239,28 @@ func TestKeep(t *testing.T) {
 		near(t, "factor", factor, min(cov/ss, 1), 1e-12)
 		near(t, "weight", n.Of[0][0].Weight, 0.5*factor, 1e-12)
 		near(t, "what is left", n.Left[0], math.Sqrt((rr-2*factor*cov+factor*factor*ss)/rr), 1e-12)
+	}
+}
+
+// TestDecodeNearMemory: what is decoded takes memory for the rows that are neighbours, however many others there are.
+func TestDecodeNearMemory(t *testing.T) {
+	const d, n = 1 << 13, 1 << 13
+	words := make([]uint64, d, d+1)
+	words[5] = 1
+	words = slices.Insert(words, 6, 9) // row 9 in row 5
+	numbers := append([]float64{0.5, 0.8}, make([]float64, n)...)
+	numbers[2+7] = 3
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	near, _, problem := DecodeNear(words, numbers, d, n)
+	runtime.ReadMemStats(&after)
+	if problem != "" || near.Z[9][7] != 3 {
+		t.Fatal(problem)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 100*(d+n) {
+		t.Errorf("%d bytes for %d words and %d numbers", took, len(words), len(numbers))
+	}
+	if w, x := near.Encode(n); !slices.Equal(w, words) || !slices.Equal(x, numbers) {
+		t.Error("encoded again, they are others")
 	}
 }

@@ -156,6 +156,7 @@ type Fit struct {
 	grams      []float64 // N × Packed(K): Σ_i τ_i B_i of what a column sees, then its new B_j, and after a step of V the old ones
 	parts      [][]float64
 	sumU, sumV []float64 // packed
+	sizes      []float64 // K: the diagonal of Σ_i B_i
 	squares    []float64 // Pad(N)
 	work       []*scratch
 	tau, rho   weights
@@ -242,7 +243,7 @@ func (f *Fit) room() {
 	k := f.K
 	f.lastU, f.lastV = make([]float64, f.D*k), make([]float64, k*f.np)
 	f.rhs, f.scaled = make([]float64, max(k*f.np, f.D*k)), make([]float64, k*f.np)
-	f.sumU, f.sumV = make([]float64, f.pp), make([]float64, f.pp)
+	f.sumU, f.sumV, f.sizes = make([]float64, f.pp), make([]float64, f.pp), make([]float64, k)
 	f.parts = make([][]float64, pieces(max(f.D, f.N)))
 	for c := range f.parts {
 		f.parts[c] = make([]float64, max(k*f.np+f.np, f.pp))
@@ -335,7 +336,7 @@ func (f *Fit) Epoch(t int, tolerance float64) (done bool) {
 		copy(f.Alpha, alpha)
 		return false
 	}
-	f.relevance(f.sumU)
+	f.relevant(f.sizes)
 	f.noise()
 	f.Bound = f.bound(turned)
 	f.Moved = f.movement()
@@ -378,7 +379,7 @@ func (s *weights) gather(b []float64, l *List, sum, moments []float64, stride in
 
 const (
 	panelWidth = 32      // the least numbers of a line in a panel
-	panelCache = 1 << 13 // numbers of a panel of more than these
+	panelCache = 1 << 14 // numbers of a panel of more than these
 	panelLeast = 2       // times that a line is read, on average, below which a panel is not worth it
 )
 
@@ -394,8 +395,10 @@ func (f *Fit) gather(to []float64, lists []List, sum, moments []float64, s *weig
 	if reads < panelLeast*lines || width >= pp {
 		clear(sum)
 		f.sum(sum, moments, lines, func(l int) float64 { return s.plain[l] })
-		f.pool.Do(len(lists), func(_, i int) {
-			if !f.stopped() {
+		count := pieces(len(lists))
+		f.pool.Do(count, func(_, c int) {
+			from, end := pool.Cut(len(lists), count, c)
+			for i := from; i < end && !f.stopped(); i++ {
 				s.gather(to[i*pp:(i+1)*pp], &lists[i], sum, moments, pp)
 			}
 		})
@@ -404,6 +407,9 @@ func (f *Fit) gather(to []float64, lists []List, sum, moments []float64, s *weig
 	panels, count := (pp+width-1)/width, pieces(lines)
 	cuts := (f.pool.Workers() + panels - 1) / panels // of the lists, where panels are few
 	f.pool.Do(panels*cuts, func(w, piece int) {
+		if f.stopped() {
+			return
+		}
 		from := piece / cuts * width
 		n := min(width, pp-from)
 		room := slices.Grow(f.work[w].panel[:0], (lines+2)*n)[:(lines+2)*n]
@@ -510,7 +516,7 @@ func (f *Fit) stepV(t int) {
 	}
 }
 
-// stepU updates U and S, and fills sumU with Σ_i B_i and resid; the B_i before it go to spare. When the context ends BU is as it was.
+// stepU updates U and S, and fills sizes with the diagonal of Σ_i B_i, and resid; the B_i before it go to spare. When the context ends BU is as it was.
 func (f *Fit) stepU() {
 	k, np, pp := f.K, f.np, f.pp
 	for c := range k {
@@ -551,14 +557,29 @@ func (f *Fit) stepU() {
 				dot += float64(u * rhs[c])
 			}
 			f.resid[i] = max(yy[0]-2*dot+bb[0], 0)
+			for c := range rhs { // what was there has been used
+				rhs[c] = diagonal(ws.packed, c)
+			}
 		}
 	})
 	if f.stopped() {
 		return
 	}
 	f.BU, f.spare = f.spare, f.BU
-	clear(f.sumU)
-	f.sum(f.sumU, f.BU, f.D, func(int) float64 { return 1 })
+	clear(f.sizes)
+	for c := range pieces(f.D) {
+		part := f.parts[c][:k]
+		clear(part)
+		from, to := pool.Cut(f.D, pieces(f.D), c)
+		for i := from; i < to; i++ {
+			for c, b := range f.rhs[i*k : (i+1)*k] {
+				part[c] += b
+			}
+		}
+		for c, b := range part {
+			f.sizes[c] += b
+		}
+	}
 }
 
 // pieces is into how many sums over lines are cut.
@@ -628,15 +649,7 @@ func (f *Fit) pack(b, a []float64) {
 // diagonal returns entry c of the diagonal of b.
 func diagonal(b []float64, c int) float64 { return b[c*(c+1)/2+c] }
 
-// relevance fills α from the second moments of U.
-func (f *Fit) relevance(sum []float64) {
-	s := make([]float64, f.K)
-	for c := range s {
-		s[c] = diagonal(sum, c)
-	}
-	f.relevant(s)
-}
-
+// relevant fills α from the diagonal of Σ_i B_i.
 func (f *Fit) relevant(s []float64) {
 	all, d := 0.0, float64(f.D)
 	for _, v := range s {
@@ -683,7 +696,7 @@ func (f *Fit) bound(turned float64) float64 {
 		}
 	}
 	for c, a := range f.Alpha {
-		b += float64(a*diagonal(f.sumU, c)) - float64(float64(f.D)*elem.Log(a))
+		b += float64(a*f.sizes[c]) - float64(float64(f.D)*elem.Log(a))
 	}
 	b -= float64(float64(f.K) * float64(f.D+f.N))
 	return b/2/f.seen + logTwoPi/2
@@ -828,26 +841,30 @@ func (f *Fit) turn() (change float64) {
 	return change
 }
 
-// rotate takes the second moments of lines from B to R B Rᵀ.
+// rotate takes the second moments of lines from B to R B Rᵀ, of which the lower triangle is made.
 func (f *Fit) rotate(moments []float64, lines int, r []float64) {
 	k, kp := f.K, f.kp
-	rk, rt := square(r, k, kp), transposed(r, k, kp)
+	fours := (k + 3) &^ 3
+	rt := append(transposed(r, k, kp), make([]float64, (fours-k)*kp)...)
 	room := make([][]float64, len(f.work))
 	f.pool.Do(lines, func(w, l int) {
 		if f.stopped() {
 			return
 		}
 		if room[w] == nil {
-			room[w] = make([]float64, 2*k*kp+k*k)
+			room[w] = make([]float64, (fours+k)*kp+k*k)
 		}
-		a, half, tight := room[w][:k*kp], room[w][k*kp:2*k*kp], room[w][2*k*kp:]
+		half, a, tight := room[w][:fours*kp], room[w][fours*kp:(fours+k)*kp], room[w][(fours+k)*kp:]
 		b := moments[l*f.pp : (l+1)*f.pp]
 		f.unpack(a, b, 1)
-		kernel.CombineRows(half, rk, a, k)
 		for c := range k {
-			copy(tight[c*k:(c+1)*k], half[c*kp:])
+			copy(tight[c*k:(c+1)*k], a[c*kp:])
 		}
-		kernel.CombineRows(a, tight, rt, k)
+		kernel.CombineRows(half[:k*kp], tight, rt[:k*kp], k) // B Rᵀ
+		clear(a)
+		for h := 0; h < fours; h += 4 {
+			kernel.AccumulateLower(a, half[h*kp:(h+4)*kp], rt[h*kp:(h+4)*kp], k)
+		}
 		f.pack(b, a)
 	})
 }
