@@ -148,8 +148,8 @@ func (f *inflation) problem(v *visitor, i int) transport.Problem {
 }
 
 // solveRows solves the transports of the rows of some slots, except constant ones, side
-// by side, and fills v.q with q_i and, where it is wanted, v.t with T_i of each.
-func (f *inflation) solveRows(c *crew, from, to int, fill bool) {
+// by side, to a tolerance, and fills v.q with q_i and, where it is wanted, v.t with T_i of each.
+func (f *inflation) solveRows(c *crew, from, to int, tolerance float64, fill bool) {
 	c.group.Clear()
 	c.slots = c.slots[:0]
 	for slot := from; slot < to; slot++ {
@@ -164,7 +164,7 @@ func (f *inflation) solveRows(c *crew, from, to int, fill bool) {
 			c.slots = append(c.slots, slot)
 		}
 	}
-	c.group.Solve(f.tolerance, f.maxIterations)
+	c.group.Solve(tolerance, f.maxIterations)
 }
 
 // fitted fills v.t with T_i(w) = M q_i at the solved transport.
@@ -191,12 +191,12 @@ func (f *inflation) lowest(i int) float64 {
 // ratios fills v.g with x T^{β-2} and v.s with T^{β-1}, both 0 in hidden cells, where x is 0. Under KL
 // v.s is there from read.
 func (f *inflation) ratios(v *visitor, i int) {
+	den, hidden := v.s[:f.n], v.observed
 	if f.loss == divergence.KL {
-		f.loss.Terms(v.g[:f.n], nil, v.x, v.t, f.lowest(i))
-		return
+		den, hidden = nil, nil
 	}
-	f.loss.Terms(v.g[:f.n], v.s[:f.n], v.x, v.t, f.lowest(i))
-	for j, o := range v.observed {
+	f.loss.Terms(v.g[:f.n], den, v.x, v.t, f.lowest(i))
+	for j, o := range hidden {
 		if !o {
 			v.g[j], v.s[j] = 0, 0
 		}
@@ -211,12 +211,12 @@ func (f *inflation) rowLoss(v *visitor, i int) float64 {
 
 // ratiosLoss returns the sum of divergences of the row, whose ratios are there.
 func (f *inflation) ratiosLoss(v *visitor, i int) float64 {
-	if f.loss == divergence.KL && v.observed != nil { // T of hidden cells, where x is 0 too, adds 0
-		t := v.z[:f.n]
-		kernel.Multiply(t, v.t[:f.n], v.s[:f.n])
-		return f.loss.Sum(v.x[:f.n], t, v.g, nil, f.lowest(i))
+	t, observed := v.t, v.observed
+	if f.loss == divergence.KL && observed != nil { // T of hidden cells, where x is 0 too, adds 0
+		t, observed = v.z, nil
+		kernel.Multiply(t, v.t, v.s)
 	}
-	return f.loss.Sum(v.x[:f.n], v.t, v.g, v.observed, f.lowest(i))
+	return f.loss.Sum(v.x[:f.n], t, v.g, observed, f.lowest(i))
 }
 
 // prior fills d0 with the increments of the map that shrinkage pulls q_i towards: α+βw, β
@@ -324,7 +324,13 @@ func (f *inflation) visitMaps(c *crew, from, to int) {
 			clear(f.rowWbar(slot))
 		}
 	}
-	f.solveRows(c, from, to, f.whole || f.R != nil)
+	// Where rows come in batches, the loss of a row is one of many that an epoch goes by. A transport of the error √ρ is one sweep
+	// from ρ, and its T and its gradients are off by no more than that.
+	tolerance := f.tolerance
+	if !f.whole {
+		tolerance = max(tolerance, math.Sqrt(tolerance))
+	}
+	f.solveRows(c, from, to, tolerance, f.whole || f.R != nil)
 	for k, slot := range c.slots {
 		v := &c.visitors[k]
 		f.fitMap(v, f.batch[slot])
@@ -393,7 +399,7 @@ func (f *inflation) evaluateAll(all []int) {
 func (f *inflation) evaluate(worker, piece int) {
 	c := &f.work[worker]
 	from, to := f.piece(piece)
-	f.solveRows(c, from, to, true)
+	f.solveRows(c, from, to, f.tolerance, true)
 	for k, slot := range c.slots {
 		f.judgeRow(&c.visitors[k], f.batch[slot])
 	}

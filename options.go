@@ -197,7 +197,7 @@ func WithSquash(s Squash) Option {
 // WithTolerance sets ρ, the relative column error max_j |c_j-b_j|/b_j at which a
 // transport has converged. ρ > 0; default 1e-9. Where the rounding of the logits,
 // 9e-16·(1+2 max|x-x̄|·max|y-ȳ|/ε), is larger, it takes the place of ρ. Samples that
-// belong wholly to the first or the last target do not count in it.
+// belong wholly to the first or the last target do not count in it. Steps of FitQMF on rows in batches go by √ρ.
 // Of FitBQMF it is the largest share of UV by which its last epoch may move UV; default 3e-3.
 func WithTolerance(rho float64) Option {
 	return operatorOption(option.Tolerance, ftoa(rho), func(c *config) string {

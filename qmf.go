@@ -120,7 +120,10 @@ func (c *config) settleQMF(rank int) {
 // without a model; under [WithStrict] a [*ConvergenceError]; when ctx ends or a progress function fails, the model so far with
 // an error that wraps it.
 //
-// Cost of an epoch: d solves of about 4 passes (8nm flops and m³/3 each), their backward
+// Where rows come in batches their visits solve transports to √ρ, ρ being the tolerance ([WithTolerance]); losses that are exact, and the
+// model, go by transports that are solved to ρ.
+//
+// Cost of an epoch: d solves of about 3 passes (8nm flops and m³/3 each; 4 where all rows are one batch), their backward
 // (40nm), six averages for the steps on q (2nm each) and 2dnk(k+3) flops (by Adam 6dnk),
 // half as much again under WithValidation and WithPatience, which evaluate the model after every
 // epoch. The choice of start and shrinkage takes two NMFs and 18 epochs of up to 512 rows, and

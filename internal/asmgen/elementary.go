@@ -208,6 +208,18 @@ func multiply(f *Func) {
 	})
 }
 
+func multiplyLess(f *Func) {
+	to, a, b, c, count := f.base("to", R5), f.base("a", R4), f.base("b", R3), f.base("c", R1), f.length("to", R2)
+	f.each([]Reg{to, a, b, c}, count, func(get get, put put) {
+		get(V0, a)
+		get(V1, b)
+		f.mul(V0, V0, V1)
+		get(V1, c)
+		f.sub(V0, V0, V1)
+		put(to, V0)
+	})
+}
+
 func weigh(f *Func) {
 	to, a, z, count := f.base("to", R5), f.base("a", R4), f.base("z", R3), f.length("to", R2)
 	f.each([]Reg{to, a, z}, count, func(get get, put put) {

@@ -179,6 +179,39 @@ func buildPower(f *Func) {
 	f.at(done)
 }
 
+func powersOf(f *Func) {
+	e, base, count, rate, m := f.base("e", R5), f.base("base", R4), f.length("base", R2), f.base("rate", R3), f.value("m", R1)
+	const left, eBlock, entry = R8, R9, R6
+	f.shrR(count, Imm(3))
+	f.moveR(eBlock, m)
+	f.shlR(eBlock, Imm(6))
+	f.groups(count, pick(f, []int{2, 1}, []int{1}), func(n int) {
+		p := func(u int, h Vec) Vec { return f.nth(V0, 2*u, h) }
+		r := func(u int, h Vec) Vec { return f.nth(V0, 2*u+1, h) }
+		for u := range n {
+			f.halves(func(h Vec, off int) {
+				f.load(p(u, h), mem(64*u+off, base))
+				f.load(r(u, h), mem(64*u+off, rate))
+			})
+		}
+		f.moveR(entry, e)
+		f.moveR(left, m)
+		f.loop(left, func() {
+			for u := range n {
+				f.halves(func(h Vec, off int) {
+					f.store(mem(off, entry, []Index{eBlock.times(1)}[:u]...), p(u, h))
+					f.mul(p(u, h), p(u, h), r(u, h))
+				})
+			}
+			f.advance(64, entry)
+		})
+		for range n {
+			f.addR(e, eBlock)
+		}
+		f.advance(64*n, base, rate)
+	})
+}
+
 func powerMean(f *Func) {
 	t, slope, z, c, count, size := f.base("t", R5), f.base("slope", R4), f.base("z", R3), f.base("c", R1), f.length("t", R2), f.length("c", R10)
 	const top, down, up, left = R6, R7, R8, R9
@@ -260,6 +293,18 @@ func powerMean(f *Func) {
 }
 
 func rowSums(f *Func) { f.rowSums("z", "w", nil, nil) }
+
+func rowWeights(f *Func) {
+	const v, a = R11, R12
+	f.base("v", v)
+	f.base("a", a)
+	f.rowSums("z", "w", []Reg{v, a}, func(sum Vec, off int) {
+		f.mul(V0, sum, sum)
+		f.load(V1, mem(off, a))
+		f.div(V1, V1, V0)
+		f.store(mem(off, v), V1)
+	})
+}
 
 func rowRatios(f *Func) {
 	const z, x = R11, R12
@@ -585,6 +630,111 @@ func average(f *Func) {
 }
 
 func covariance(f *Func) {
+	out, e, w, zAt, vAt, lam, y := f.base("c.Out", R5), f.base("c.E", R4), f.base("c.W", R3), f.base("c.Z", R6), f.base("c.V", R7), f.base("c.Lam", R8), f.base("c.Y", R9)
+	zeta, a, count, eBlock := f.base("c.Zeta", R10), f.base("c.A", R11), f.value("n", R2), f.value("m", R12)
+	const row, level = R0, R1
+	f.shrR(count, Imm(3))
+	f.shlR(eBlock, Imm(6)) // bytes of a block of e
+	const (
+		p, du, t, best                   Vec = 0, 1, 2, 3
+		dy                                   = best
+		vt, lt0, yt, zl, al, mu, my, muy Vec = 4, 5, 6, 7, 8, 9, 10, 11
+		own                                  = 12
+	)
+	// Several registers of samples go side by side: of AVX-512 two blocks, of NEON two of
+	// the four registers of a block; of AVX2 one half of a block goes after the other.
+	part := func(n, off int) {
+		r := func(u int, k Vec) Vec { return Vec(own*u) + k }
+		at := func(u int, base Reg) Mem { return mem(off+pick(f, 64, 0, 16)*u, base) }
+		// number is a register with that of the level in a list: to or, as NEON has no
+		// operands of memory, one for all.
+		number := func(u int, list Reg, to Vec) Vec {
+			if !f.memoryOperands {
+				to = map[Reg]Vec{w: 24, vAt: 25, lam: 26, y: 27}[list]
+			}
+			if f.memoryOperands || u == 0 {
+				f.broadcast(to, mem(0, list, level.times(8)))
+			}
+			return to
+		}
+		each := func(text func(u int)) {
+			f.addressR(row, mem(off, e))
+			f.zeroR(level)
+			l := f.label("level")
+			f.at(l)
+			for u := range n {
+				f.mul(r(u, p), number(u, w, r(u, p)), pick(f, mem(0, row, []Index{eBlock.times(1)}[:min(u, 1)]...), mem(0, row), mem(16*u, row)))
+				text(u)
+			}
+			f.advance(64, row)
+			f.incR(level)
+			f.branch(level, LT, f.arg("m"), l)
+		}
+		for u := range n {
+			f.broadcast(r(u, vt), mem(0, vAt))
+			f.broadcast(r(u, lt0), mem(0, lam))
+			f.broadcast(r(u, yt), mem(0, y))
+			f.clear(r(u, best))
+		}
+		each(func(u int) {
+			top := Mask{1, r(u, t)}
+			f.compare(top, r(u, p), greater, r(u, best))
+			f.max(r(u, best), r(u, best), r(u, p))
+			for i, list := range []Reg{vAt, lam, y} {
+				to := r(u, vt+Vec(i))
+				if f.masked {
+					f.choose(top, to, Repeat{mem(0, list, level.times(8))}, to)
+				} else {
+					f.choose(top, to, number(u, list, r(u, du)), to)
+				}
+			}
+		})
+		for u := range n {
+			f.load(r(u, zl), at(u, zeta))
+			f.load(r(u, al), at(u, a))
+			f.clear(r(u, mu), r(u, my), r(u, muy))
+		}
+		each(func(u int) {
+			p, du, dy, t := r(u, p), r(u, du), r(u, dy), r(u, t)
+			f.sub(du, number(u, vAt, du), r(u, vt))
+			f.mul(du, r(u, zl), du)
+			f.sub(t, number(u, lam, t), r(u, lt0))
+			f.mul(t, r(u, al), t)
+			f.sub(du, du, t)
+			f.sub(dy, number(u, y, dy), r(u, yt))
+			f.mul(du, p, du)
+			f.add(r(u, mu), r(u, mu), du)
+			f.mul(p, p, dy)
+			f.add(r(u, my), r(u, my), p)
+			f.mul(du, du, dy)
+			f.add(r(u, muy), r(u, muy), du)
+		})
+		for u := range n {
+			mu, my, muy, z := r(u, mu), r(u, my), r(u, muy), r(u, p)
+			f.load(z, at(u, zAt))
+			f.div(muy, muy, z)
+			f.div(mu, mu, z)
+			f.div(my, my, z)
+			f.mul(mu, mu, my)
+			f.sub(muy, muy, mu)
+			f.store(at(u, out), muy)
+		}
+	}
+	f.groups(count, pick(f, []int{2, 1}, []int{1}), func(n int) {
+		if f.masked {
+			part(n, 0)
+		} else {
+			part(pick(f, 0, 1, 2), 0)
+			part(pick(f, 0, 1, 2), 32)
+		}
+		for range n {
+			f.addR(e, eBlock)
+		}
+		f.advance(64*n, out, zAt, zeta, a)
+	})
+}
+
+func covarianceOwn(f *Func) {
 	out, e, w, zAt, vAt, lam, y := f.base("c.Out", R5), f.base("c.E", R4), f.base("c.W", R3), f.base("c.Z", R6), f.base("c.V", R7), f.base("c.Lam", R8), f.base("c.Y", R9)
 	zeta, a, count, eBlock := f.base("c.Zeta", R10), f.base("c.A", R11), f.value("n", R2), f.value("m", R12)
 	const row, level = R0, R1

@@ -36,9 +36,7 @@ func (b *Batch) Curvature(slot int) []float64 { return b.a[slot*b.np : (slot+1)*
 // that its U had before its step, and the U that it has now.
 func (b *Batch) Put(slot int, u, w, wbar []float64, weight float64) {
 	a, to := b.Curvature(slot), b.b[slot*b.np:(slot+1)*b.np]
-	for j := range to {
-		to[j] = float64(a[j]*w[j]) - wbar[j]
-	}
+	kernel.MultiplyLess(to, a, w, wbar)
 	n := pairsOf(b.k)
 	weighted, pairs := b.u[slot*b.k:(slot+1)*b.k], b.pairs[slot*n:(slot+1)*n]
 	at := 0
@@ -157,12 +155,12 @@ func (m *Columns) Step(t int, v []float64, penalty float64, s Step, room *Room) 
 		kernel.Scale(column.High, column.X, s.High)
 		kernel.Accumulate(column.High, rise, mean)
 	}
+	back := []float64{-s.Share}
 	kernel.Descend(room.columns, a, k, n, s.Sweeps)
 	for c := range k {
 		row, x := v[c*m.np+from:c*m.np+to], kernel.ColumnOf(room.columns, c, n).X
-		for j, y := range row {
-			row[j] = y + float64(s.Share*(x[j]-y))
-		}
+		kernel.Residual(x, row, n, 1) // the way back
+		kernel.Accumulate(row, back, x)
 	}
 }
 

@@ -106,6 +106,34 @@ func TestRow(t *testing.T) {
 	}
 }
 
+// TestRowTiles: of more samples than the nearest cache has V of, gradient and Hessian are those of sums sample by sample.
+func TestRowTiles(t *testing.T) {
+	src := random.Split(2, 0)
+	for _, size := range [][2]int{{3, nearWhole/3 + 700}, {20, nearWhole/20 + 1}} {
+		k, n := size[0], size[1]
+		v, all := problem(&src, k, n, 1)
+		np, r := kernel.Pad(n), all[0]
+		row := NewRow(k, np)
+		if row.tile == nil {
+			t.Fatal("there is one tile")
+		}
+		for range 2 {
+			row.Model(v, r.wbar, r.a)
+		}
+		g, h := make([]float64, k), make([]float64, k*k)
+		for j := range n {
+			for c := range k {
+				g[c] += v[c*np+j] * r.wbar[j]
+				for b := range k {
+					h[c*k+b] += v[c*np+j] * r.a[j] * v[b*np+j]
+				}
+			}
+		}
+		compare(t, "gradient", row.gradient, g, 1e-11)
+		compare(t, "Hessian", row.hessian, h, 1e-12)
+	}
+}
+
 // TestPenalty: the barrier has the gradient of weight/2 log²x, and a curvature that is its
 // second derivative below 1 and not below 1/x² of the weight beyond.
 func TestPenalty(t *testing.T) {

@@ -9,26 +9,71 @@ import (
 
 // Row is the problem of one row of U, and the room for it.
 type Row struct {
-	weighted              []float64 // np
+	weighted              []float64 // of a tile
+	tile                  []float64 // V there, where it has several
+	part                  []float64 // k: sums of a tile
 	hessian, gradient, to []float64 // k × k, k, k
 }
 
+// V goes through the sums of a row tile by tile, of so many samples, where it has more numbers than nearWhole: then all sums
+// find it in the nearest cache.
+const (
+	tileSamples = 512
+	nearWhole   = 1 << 16
+)
+
 // NewRow makes room for rows of k entries, V being k × np.
 func NewRow(k, np int) *Row {
-	return &Row{weighted: make([]float64, np), hessian: make([]float64, k*k), gradient: make([]float64, k), to: make([]float64, k)}
+	r := &Row{part: make([]float64, k), hessian: make([]float64, k*k), gradient: make([]float64, k), to: make([]float64, k)}
+	samples := np
+	if k*np > nearWhole {
+		samples = tileSamples
+		r.tile = make([]float64, k*samples)
+	}
+	r.weighted = make([]float64, samples)
+	return r
 }
 
 // Model takes the gradient and the Hessian from V, w̄ and a, whole blocks of numbers, 0 in the
 // padding.
 func (r *Row) Model(v, wbar, a []float64) {
 	k, np, h := len(r.gradient), len(wbar), r.hessian
-	kernel.Dots(r.gradient, v, wbar)
+	clear(r.gradient)
+	clear(h)
+	if r.tile == nil {
+		r.add(v, wbar, a)
+	} else {
+		for from := 0; from < np; from += tileSamples {
+			to := min(from+tileSamples, np)
+			tile := r.tile[:k*(to-from)]
+			for c := range k {
+				copy(tile[c*(to-from):], v[c*np+from:c*np+to])
+			}
+			r.add(tile, wbar[from:to], a[from:to])
+		}
+	}
 	for c := range k {
-		kernel.Multiply(r.weighted, a, v[c*np:(c+1)*np])
-		kernel.Dots(h[c*k:c*k+c+1], v[:(c+1)*np], r.weighted)
 		for b := range c {
 			h[b*k+c] = h[c*k+b]
 		}
+	}
+}
+
+// add adds the samples of a tile to the gradient and to the lower triangle of the Hessian.
+func (r *Row) add(v, wbar, a []float64) {
+	k, n := len(r.gradient), len(wbar)
+	dots := func(to, by []float64) {
+		part := r.part[:len(to)]
+		kernel.Dots(part, v[:len(to)*n], by)
+		for c, s := range part {
+			to[c] += s
+		}
+	}
+	dots(r.gradient, wbar)
+	weighted := r.weighted[:n]
+	for c := range k {
+		kernel.Multiply(weighted, a, v[c*n:(c+1)*n])
+		dots(r.hessian[c*k:c*k+c+1], weighted)
 	}
 }
 

@@ -50,6 +50,13 @@ func multiply_g(to, a, b []float64) {
 	}
 }
 
+func multiplyLess_g(to, a, b, c []float64) {
+	a, b, c = a[:len(to)], b[:len(to)], c[:len(to)]
+	for i := range to {
+		to[i] = float64(a[i]*b[i]) - c[i]
+	}
+}
+
 func weigh_g(to, a, z []float64) {
 	a, z = a[:len(to)], z[:len(to)]
 	for i := range to {

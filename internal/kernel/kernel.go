@@ -85,6 +85,22 @@ func BuildPower(e, s []float64, y0, step float64, m int) {
 	buildPower(e[:len(s)*m], s, y0, step, m)
 }
 
+// Powers fills base_i = exp(s_i y0) and rate_i = exp(s_i step), from which [PowersOf] fills E with the bits of [BuildPower].
+func Powers(base, rate, s []float64, y0, step float64) {
+	Scale(base, s, y0)
+	Exp(base, base)
+	Scale(rate, s, step)
+	Exp(rate, rate)
+}
+
+// PowersOf fills E of m levels; see [Powers].
+func PowersOf(e, base, rate []float64, m int) {
+	if m < 1 {
+		return
+	}
+	powersOf(e[:len(base)*m], base, rate[:len(base)], m)
+}
+
 // PowerMean fills t_i with the mean of m values under weights of the levels that are powers, and slope_i with its
 // derivative in z_i, the covariance of the values with their index,
 //
@@ -102,6 +118,12 @@ func PowerMean(t, slope, z, c []float64) {
 func RowSums(z, e, w []float64) {
 	_ = w[0]
 	rowSums(z, e[:len(z)*len(w)], w)
+}
+
+// RowWeights is [RowSums], and fills v_i = a_i / z_i².
+func RowWeights(z, e, w, v, a []float64) {
+	_ = w[0]
+	rowWeights(z, e[:len(z)*len(w)], w, v[:len(z)], a[:len(z)])
 }
 
 // RowRatios fills u_i = x_i / max(Σ_j E_ij c_j, low z_i), the last level first.
@@ -170,7 +192,7 @@ func Average(t, e, w, z []float64, first float64, d []float64) {
 // for the other.
 type Cov struct {
 	Out        []float64 // n: to fill
-	Own        []float64 // n: to fill, Covariance only
+	Own        []float64 // n: to fill, CovarianceOwn only
 	Mean, Logs []float64 // n: to fill, Covariances only
 	E          []float64 // n × m: the stored kernel
 	W          []float64 // m: the weights of the levels
@@ -192,18 +214,21 @@ func (c *Cov) check() (n, m int) {
 
 // Covariance fills
 //
-//	out_i = ζ_i Cov_{M_i}(v, y) - a_i Cov_{M_i}(λ, y),
+//	out_i = ζ_i Cov_{M_i}(v, y) - a_i Cov_{M_i}(λ, y) = Cov_{M_i}(u_i, y),  u_ij = ζ_i v_j - a_i λ_j.
 //
-// and own_i = a_i Cov_{M_i}(v, y), where it is wanted. Levels are taken about the likeliest one of the sample: a plan on one level
+// Levels are taken about the likeliest one of the sample: a plan on one level
 // gives 0 without cancellation, and a level of little weight adds little
 // however large its v. Eight lanes keep their own.
 func Covariance(c *Cov) {
 	n, m := c.check()
-	if c.Own == nil {
-		c.Own = c.Out // which is written after it
-	}
-	_ = c.Own[:n]
 	covariance(c, n, m)
+}
+
+// CovarianceOwn is [Covariance] from the covariances of v and of λ apart, and fills own_i = a_i Cov_{M_i}(v, y).
+func CovarianceOwn(c *Cov) {
+	n, m := c.check()
+	_ = c.Own[:n]
+	covarianceOwn(c, n, m)
 }
 
 // Covariances is [Covariance], and fills logs_i with the same for log M_ij in place of
@@ -526,6 +551,12 @@ func Scale(to, x []float64, c float64) { scale(to, x[:len(to)], c) }
 
 // Multiply fills to_i = a_i b_i.
 func Multiply(to, a, b []float64) { multiply(to, a[:len(to)], b[:len(to)]) }
+
+// MultiplyLess fills to_i = a_i b_i - c_i.
+func MultiplyLess(to, a, b, c []float64) {
+	n := len(to)
+	multiplyLess(to, a[:n], b[:n], c[:n])
+}
 
 // Weigh fills to_i = a_i / z_i²: the weights of a Gram matrix.
 func Weigh(to, a, z []float64) { weigh(to, a[:len(to)], z[:len(to)]) }

@@ -43,6 +43,23 @@ func buildPowerAVX512(e, s []float64, y0, step float64, m int)
 //go:noescape
 func buildPowerAVX2(e, s []float64, y0, step float64, m int)
 
+func powersOf(e, base, rate []float64, m int) {
+	switch level {
+	case cpu.AVX512:
+		powersOfAVX512(e, base, rate, m)
+	case cpu.AVX2:
+		powersOfAVX2(e, base, rate, m)
+	default:
+		powersOf_g(e, base, rate, m)
+	}
+}
+
+//go:noescape
+func powersOfAVX512(e, base, rate []float64, m int)
+
+//go:noescape
+func powersOfAVX2(e, base, rate []float64, m int)
+
 func lift(e, h []float64, n int) {
 	switch level {
 	case cpu.AVX512:
@@ -110,6 +127,23 @@ func rowSumsAVX512(z, e, w []float64)
 
 //go:noescape
 func rowSumsAVX2(z, e, w []float64)
+
+func rowWeights(z, e, w, v, a []float64) {
+	switch level {
+	case cpu.AVX512:
+		rowWeightsAVX512(z, e, w, v, a)
+	case cpu.AVX2:
+		rowWeightsAVX2(z, e, w, v, a)
+	default:
+		rowWeights_g(z, e, w, v, a)
+	}
+}
+
+//go:noescape
+func rowWeightsAVX512(z, e, w, v, a []float64)
+
+//go:noescape
+func rowWeightsAVX2(z, e, w, v, a []float64)
 
 func rowRatios(u, e, c, z, x []float64, low float64) {
 	switch level {
@@ -263,6 +297,23 @@ func covarianceAVX512(c *Cov, n, m int)
 
 //go:noescape
 func covarianceAVX2(c *Cov, n, m int)
+
+func covarianceOwn(c *Cov, n, m int) {
+	switch level {
+	case cpu.AVX512:
+		covarianceOwnAVX512(c, n, m)
+	case cpu.AVX2:
+		covarianceOwnAVX2(c, n, m)
+	default:
+		covarianceOwn_g(c, n, m)
+	}
+}
+
+//go:noescape
+func covarianceOwnAVX512(c *Cov, n, m int)
+
+//go:noescape
+func covarianceOwnAVX2(c *Cov, n, m int)
 
 func covariances(c *Cov, n, m int) {
 	switch level {
@@ -1042,6 +1093,23 @@ func multiplyAVX512(to, a, b []float64)
 
 //go:noescape
 func multiplyAVX2(to, a, b []float64)
+
+func multiplyLess(to, a, b, c []float64) {
+	switch level {
+	case cpu.AVX512:
+		multiplyLessAVX512(to, a, b, c)
+	case cpu.AVX2:
+		multiplyLessAVX2(to, a, b, c)
+	default:
+		multiplyLess_g(to, a, b, c)
+	}
+}
+
+//go:noescape
+func multiplyLessAVX512(to, a, b, c []float64)
+
+//go:noescape
+func multiplyLessAVX2(to, a, b, c []float64)
 
 func weigh(to, a, z []float64) {
 	switch level {

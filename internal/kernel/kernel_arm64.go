@@ -33,6 +33,18 @@ func buildPower(e, s []float64, y0, step float64, m int) {
 //go:noescape
 func buildPowerNEON(e, s []float64, y0, step float64, m int)
 
+func powersOf(e, base, rate []float64, m int) {
+	switch level {
+	case cpu.NEON:
+		powersOfNEON(e, base, rate, m)
+	default:
+		powersOf_g(e, base, rate, m)
+	}
+}
+
+//go:noescape
+func powersOfNEON(e, base, rate []float64, m int)
+
 func lift(e, h []float64, n int) {
 	switch level {
 	case cpu.NEON:
@@ -80,6 +92,18 @@ func rowSums(z, e, w []float64) {
 
 //go:noescape
 func rowSumsNEON(z, e, w []float64)
+
+func rowWeights(z, e, w, v, a []float64) {
+	switch level {
+	case cpu.NEON:
+		rowWeightsNEON(z, e, w, v, a)
+	default:
+		rowWeights_g(z, e, w, v, a)
+	}
+}
+
+//go:noescape
+func rowWeightsNEON(z, e, w, v, a []float64)
 
 func rowRatios(u, e, c, z, x []float64, low float64) {
 	switch level {
@@ -188,6 +212,18 @@ func covariance(c *Cov, n, m int) {
 
 //go:noescape
 func covarianceNEON(c *Cov, n, m int)
+
+func covarianceOwn(c *Cov, n, m int) {
+	switch level {
+	case cpu.NEON:
+		covarianceOwnNEON(c, n, m)
+	default:
+		covarianceOwn_g(c, n, m)
+	}
+}
+
+//go:noescape
+func covarianceOwnNEON(c *Cov, n, m int)
 
 func covariances(c *Cov, n, m int) {
 	switch level {
@@ -732,6 +768,18 @@ func multiply(to, a, b []float64) {
 
 //go:noescape
 func multiplyNEON(to, a, b []float64)
+
+func multiplyLess(to, a, b, c []float64) {
+	switch level {
+	case cpu.NEON:
+		multiplyLessNEON(to, a, b, c)
+	default:
+		multiplyLess_g(to, a, b, c)
+	}
+}
+
+//go:noescape
+func multiplyLessNEON(to, a, b, c []float64)
 
 func weigh(to, a, z []float64) {
 	switch level {

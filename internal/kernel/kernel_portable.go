@@ -8,6 +8,8 @@ func build(e, s, h, y []float64) { build_g(e, s, h, y) }
 
 func buildPower(e, s []float64, y0, step float64, m int) { buildPower_g(e, s, y0, step, m) }
 
+func powersOf(e, base, rate []float64, m int) { powersOf_g(e, base, rate, m) }
+
 func lift(e, h []float64, n int) { lift_g(e, h, n) }
 
 func powerMean(t, slope, z, c []float64) { powerMean_g(t, slope, z, c) }
@@ -15,6 +17,8 @@ func powerMean(t, slope, z, c []float64) { powerMean_g(t, slope, z, c) }
 func tops(t, s, h, y []float64) { tops_g(t, s, h, y) }
 
 func rowSums(z, e, w []float64) { rowSums_g(z, e, w) }
+
+func rowWeights(z, e, w, v, a []float64) { rowWeights_g(z, e, w, v, a) }
 
 func rowRatios(u, e, c, z, x []float64, low float64) { rowRatios_g(u, e, c, z, x, low) }
 
@@ -33,6 +37,8 @@ func colSums(c, e, v []float64) { colSums_g(c, e, v) }
 func average(t, e, w, z []float64, first float64, d []float64) { average_g(t, e, w, z, first, d) }
 
 func covariance(c *Cov, n, m int) { covariance_g(c, n, m) }
+
+func covarianceOwn(c *Cov, n, m int) { covarianceOwn_g(c, n, m) }
 
 func covariances(c *Cov, n, m int) { covariances_g(c, n, m) }
 
@@ -149,6 +155,8 @@ func divide(to, a, z []float64) { divide_g(to, a, z) }
 func scale(to, x []float64, c float64) { scale_g(to, x, c) }
 
 func multiply(to, a, b []float64) { multiply_g(to, a, b) }
+
+func multiplyLess(to, a, b, c []float64) { multiplyLess_g(to, a, b, c) }
 
 func weigh(to, a, z []float64) { weigh_g(to, a, z) }
 

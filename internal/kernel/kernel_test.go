@@ -93,7 +93,11 @@ func TestAgainstDefinitions(t *testing.T) {
 			}
 			mean, cov, own := make([]float64, p.np), make([]float64, p.np), make([]float64, p.np)
 			Average(mean, p.e, p.w, p.z, 3, p.inc)
-			Covariance(&Cov{Out: cov, Own: own, E: p.e, W: p.w, Z: p.z, Zeta: p.zeta, A: p.weights, V: level(3, p.inc), Lam: level(0, p.otherIncrement), Y: p.y})
+			args := Cov{Out: cov, E: p.e, W: p.w, Z: p.z, Zeta: p.zeta, A: p.weights, V: level(3, p.inc), Lam: level(0, p.otherIncrement), Y: p.y}
+			Covariance(&args)
+			other := make([]float64, p.np)
+			args.Out, args.Own = other, own
+			CovarianceOwn(&args)
 			q, l := level(3, p.inc), level(0, p.otherIncrement)
 			for i := range n {
 				mean1 := func(v []float64) (s float64) {
@@ -111,6 +115,7 @@ func TestAgainstDefinitions(t *testing.T) {
 				}
 				near(t, "mean", mean[i], mean1(q), 20)
 				near(t, "covariance", cov[i], p.zeta[i]*cov1(q, p.y)-p.weights[i]*cov1(l, p.y), 20)
+				near(t, "covariance, from two", other[i], cov[i], 20)
 				near(t, "covariance of its own", own[i], p.weights[i]*cov1(q, p.y), 20)
 			}
 		}

@@ -52,6 +52,18 @@ func buildPower(e, s []float64, y0, step float64, m int) {
 //go:noescape
 func buildPowerSIMD128(tables unsafe.Pointer, e_base unsafe.Pointer, s_base unsafe.Pointer, s_len int32, y0 float64, step float64, m int32)
 
+func powersOf(e, base, rate []float64, m int) {
+	if level == cpu.SIMD128 {
+		powersOfSIMD128(place(e), place(base), int32(len(base)), place(rate), int32(m))
+		return
+	}
+	powersOf_g(e, base, rate, m)
+}
+
+//go:wasmimport quantmf kernel_powersOf
+//go:noescape
+func powersOfSIMD128(e_base unsafe.Pointer, base_base unsafe.Pointer, base_len int32, rate_base unsafe.Pointer, m int32)
+
 func lift(e, h []float64, n int) {
 	if level == cpu.SIMD128 {
 		liftSIMD128(place(e), place(h), int32(len(h)), int32(n))
@@ -99,6 +111,18 @@ func rowSums(z, e, w []float64) {
 //go:wasmimport quantmf kernel_rowSums
 //go:noescape
 func rowSumsSIMD128(z_base unsafe.Pointer, z_len int32, e_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32)
+
+func rowWeights(z, e, w, v, a []float64) {
+	if level == cpu.SIMD128 {
+		rowWeightsSIMD128(place(z), int32(len(z)), place(e), place(w), int32(len(w)), place(v), place(a))
+		return
+	}
+	rowWeights_g(z, e, w, v, a)
+}
+
+//go:wasmimport quantmf kernel_rowWeights
+//go:noescape
+func rowWeightsSIMD128(z_base unsafe.Pointer, z_len int32, e_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32, v_base unsafe.Pointer, a_base unsafe.Pointer)
 
 func rowRatios(u, e, c, z, x []float64, low float64) {
 	if level == cpu.SIMD128 {
@@ -207,6 +231,18 @@ func covariance(c *Cov, n, m int) {
 //go:wasmimport quantmf kernel_covariance
 //go:noescape
 func covarianceSIMD128(c unsafe.Pointer, n int32, m int32)
+
+func covarianceOwn(c *Cov, n, m int) {
+	if level == cpu.SIMD128 {
+		covarianceOwnSIMD128(unsafe.Pointer(c), int32(n), int32(m))
+		return
+	}
+	covarianceOwn_g(c, n, m)
+}
+
+//go:wasmimport quantmf kernel_covarianceOwn
+//go:noescape
+func covarianceOwnSIMD128(c unsafe.Pointer, n int32, m int32)
 
 func covariances(c *Cov, n, m int) {
 	if level == cpu.SIMD128 {
@@ -735,6 +771,18 @@ func multiply(to, a, b []float64) {
 //go:wasmimport quantmf kernel_multiply
 //go:noescape
 func multiplySIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, b_base unsafe.Pointer)
+
+func multiplyLess(to, a, b, c []float64) {
+	if level == cpu.SIMD128 {
+		multiplyLessSIMD128(place(to), int32(len(to)), place(a), place(b), place(c))
+		return
+	}
+	multiplyLess_g(to, a, b, c)
+}
+
+//go:wasmimport quantmf kernel_multiplyLess
+//go:noescape
+func multiplyLessSIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, b_base unsafe.Pointer, c_base unsafe.Pointer)
 
 func weigh(to, a, z []float64) {
 	if level == cpu.SIMD128 {

@@ -75,6 +75,22 @@ func buildPower_g(e, s []float64, y0, step float64, m int) {
 	}
 }
 
+func powersOf_g(e, base, rate []float64, m int) {
+	for len(base) >= Lanes {
+		p, r := (*[Lanes]float64)(base), (*[Lanes]float64)(rate)
+		power := *p
+		to := e[:Lanes*m]
+		for len(to) >= Lanes {
+			for l, v := range power {
+				to[l] = v
+				power[l] = v * r[l]
+			}
+			to = to[Lanes:]
+		}
+		base, rate, e = base[Lanes:], rate[Lanes:], e[Lanes*m:]
+	}
+}
+
 func lift_g(e, h []float64, n int) {
 	for ; n >= Lanes; n -= Lanes {
 		row := e[:Lanes*len(h)]
@@ -169,6 +185,11 @@ func rowSums_g(z, e, w []float64) {
 		to[0], to[1], to[2], to[3], to[4], to[5], to[6], to[7] = z0, z1, z2, z3, z4, z5, z6, z7
 		z, e = z[Lanes:], e[Lanes*m:]
 	}
+}
+
+func rowWeights_g(z, e, w, v, a []float64) {
+	rowSums_g(z, e, w)
+	weigh_g(v, a, z)
 }
 
 func rowRatios_g(u, e, c, z, x []float64, low float64) {
@@ -343,7 +364,35 @@ func average_g(t, e, w, z []float64, first float64, d []float64) {
 	}
 }
 
+// covariance_g fills
+//
+//	out_i = ζ_i Cov_{M_i}(v, y) - a_i Cov_{M_i}(λ, y) = Cov_{M_i}(u_i, y),  u_ij = ζ_i v_j - a_i λ_j.
 func covariance_g(c *Cov, n, m int) {
+	w, v, lam, y := c.W[:m], c.V[:m], c.Lam[:m], c.Y[:m]
+	for i := 0; i < n; i += Lanes {
+		row := c.E[i*m : (i+Lanes)*m]
+		out, z, zeta, a := c.Out[i:i+Lanes], c.Z[i:i+Lanes], c.Zeta[i:i+Lanes], c.A[i:i+Lanes]
+		for l := range out {
+			t, k := likeliest(row, w, l), l
+			vt, lt, yt := v[t], lam[t], y[t]
+			zl, al := zeta[l], a[l]
+			var mu, my, muy float64
+			for j, wj := range w {
+				p := float64(row[k] * wj)
+				k += Lanes
+				u := float64(zl*(v[j]-vt)) - float64(al*(lam[j]-lt))
+				dy := y[j] - yt
+				pu := float64(p * u)
+				mu += pu
+				my += float64(p * dy)
+				muy += float64(pu * dy)
+			}
+			out[l] = muy/z[l] - float64(mu/z[l]*(my/z[l]))
+		}
+	}
+}
+
+func covarianceOwn_g(c *Cov, n, m int) {
 	w, v, lam, y := c.W[:m], c.V[:m], c.Lam[:m], c.Y[:m]
 	for i := 0; i < n; i += Lanes {
 		row := c.E[i*m : (i+Lanes)*m]

@@ -133,15 +133,17 @@ func TestVectorPlan(t *testing.T) {
 					compare(t, "colSums", func(v [][]float64) float64 { ColSums(v[0], v[1], v[2]); return 0 }, pos(m), pos(np*m), any(np))
 				}
 				compare(t, "rowSums", func(v [][]float64) float64 { RowSums(v[0], v[1], v[2]); return 0 }, pos(np), pos(np*m), pos(m))
+				compare(t, "rowWeights", func(v [][]float64) float64 { RowWeights(v[0], v[1], v[2], v[3], v[4]); return 0 },
+					pos(np), steep(pos(np*m)), pos(m), pos(np), pos(np))
 				compare(t, "rowRatios", func(v [][]float64) float64 { RowRatios(v[0], v[1], v[2], v[3], v[4], 0.3); return 0 },
 					pos(np), pos(np*m), pos(m), steep(pos(np)), pos(np))
 				compare(t, "average", func(v [][]float64) float64 { Average(v[0], v[1], v[2], v[3], 0.3, v[4]); return 0 },
 					pos(np), pos(np*m), pos(m), pos(np), any(m-1))
-				compare(t, "covariance", func(v [][]float64) float64 {
-					Covariance(&Cov{Out: v[0], E: v[1], W: v[2], Z: v[3], Zeta: v[4], A: v[5], V: v[6], Lam: v[7], Y: v[8], Own: v[9]})
+				compare(t, "covarianceOwn", func(v [][]float64) float64 {
+					CovarianceOwn(&Cov{Out: v[0], E: v[1], W: v[2], Z: v[3], Zeta: v[4], A: v[5], V: v[6], Lam: v[7], Y: v[8], Own: v[9]})
 					return 0
 				}, pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(m), any(m), any(m), any(np))
-				compare(t, "covariance alone", func(v [][]float64) float64 {
+				compare(t, "covariance", func(v [][]float64) float64 {
 					Covariance(&Cov{Out: v[0], E: v[1], W: v[2], Z: v[3], Zeta: v[4], A: v[5], V: v[6], Lam: v[7], Y: v[8]})
 					return 0
 				}, pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(m), any(m), any(m))
@@ -150,6 +152,13 @@ func TestVectorPlan(t *testing.T) {
 						V: v[9], Lam: v[10], H: v[11], Y: v[12]})
 					return 0
 				}, pos(np), pos(np), pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(np), any(m), any(m), any(m), any(m))
+				compare(t, "powersOf", func(v [][]float64) float64 { PowersOf(v[0], v[1], v[2], m); return 0 }, pos(np*m), pos(np), pos(np))
+				whole, apart, x := make([]float64, np*m), make([]float64, np*m), any(np)
+				base, rate := make([]float64, np), make([]float64, np)
+				BuildPower(whole, x, -0.5, 0.1, m)
+				Powers(base, rate, x, -0.5, 0.1)
+				PowersOf(apart, base, rate, m)
+				sameBits(t, "powers of what was kept", apart, whole)
 				compare(t, "lift", func(v [][]float64) float64 { Lift(v[0], v[1], np); return 0 }, steep(pos(np*m)), steep(pos(m)))
 				compare(t, "tops", func(v [][]float64) float64 { Tops(v[0], v[1], v[2], v[3]); return 0 }, pos(np), any(np), any(m), any(m))
 				compare(t, "build", func(v [][]float64) float64 { Build(v[0], v[1], v[2], v[3]); return 0 }, pos(np*m), any(np), any(m), any(m))
@@ -302,6 +311,7 @@ func TestVectorElementary(t *testing.T) {
 			compare(t, "scale", func(v [][]float64) float64 { Scale(v[0], v[1], -0.3); return 0 }, y, x)
 			compare(t, "scale in place", func(v [][]float64) float64 { Scale(v[0], v[0], -0.3); return 0 }, y)
 			compare(t, "multiply", func(v [][]float64) float64 { Multiply(v[0], v[1], v[2]); return 0 }, pos, y, x)
+			compare(t, "multiplyLess", func(v [][]float64) float64 { MultiplyLess(v[0], v[1], v[2], v[3]); return 0 }, pos, y, x, numbers(&r, n, false))
 			compare(t, "potential", func(v [][]float64) float64 { Potential(v[0], v[1], v[2], 0.3, -0.1, 7); return 0 }, y, x, pos)
 			compare(t, "divide in place", func(v [][]float64) float64 { Divide(v[0], v[0], v[1]); return 0 }, y, pos)
 			compare(t, "ratio", func(v [][]float64) float64 { Ratio(v[0], v[1], v[2], 1e-3); return 0 }, y, pos, x)

@@ -60,19 +60,11 @@ func (r *Row) Columns(out, zeta []float64) {
 // numbers as it stands, with no increments taken. x has whole blocks of numbers, 0 in the padding.
 func (r *Row) RatioColumns(out, x, q []float64, low float64) {
 	r.need(placed)
-	c, part := r.inc, r.part[:r.m]
+	c := r.inc
 	for j, w := range r.w {
 		c[j] = float64(w * q[j])
 	}
-	r.tiles(func(lo, hi int, e []float64) {
-		kernel.RowRatios(r.v[lo:hi], e, c, r.z[lo:hi], x[lo:hi], low)
-		if lo == 0 {
-			kernel.ColSums(out, e, r.v[:hi])
-			return
-		}
-		kernel.ColSums(part, e, r.v[lo:hi])
-		add(out, part)
-	})
+	r.columnsOf(out, func(lo, hi int, e []float64) { kernel.RowRatios(r.v[lo:hi], e, c, r.z[lo:hi], x[lo:hi], low) })
 }
 
 // Tails turns what Columns filled into tail_l = Σ_i ζ_i Σ_{j>=l} M_ij.

@@ -47,10 +47,10 @@ func (r *gram) sweep(h []float64, last bool) {
 	weights := func(lo, hi int, e []float64) {
 		if r.want.had {
 			kernel.Average(r.want.t[lo:hi], e, r.w, r.z[lo:hi], r.want.q[0], r.inc)
+			kernel.Weigh(r.v[lo:hi], r.a[lo:hi], r.z[lo:hi])
 		} else {
-			kernel.RowSums(r.z[lo:hi], e, r.w)
+			kernel.RowWeights(r.z[lo:hi], e, r.w, r.v[lo:hi], r.a[lo:hi])
 		}
-		kernel.Weigh(r.v[lo:hi], r.a[lo:hi], r.z[lo:hi])
 	}
 	if r.want.had {
 		r.increments(r.want.q)

@@ -15,10 +15,12 @@ const (
 
 	// tileEntries is the number of entries of E that go through all sums of a sweep before
 	// the next ones do, so that they are in the cache from when they are built or read.
-	tileEntries = 1 << 15
-	// keptEntries is the number of entries up to which E is kept. A longer row has one tile
+	tileEntries = 1 << 12
+	// keptEntries is the number of entries up to which E is kept where each is an exponential, and keptPowers where they are
+	// powers, of which two exponentials a sample are kept beyond it. A longer row has one tile
 	// of it at a time, built anew in each sweep, with the same bits: its memory is O(n+m²).
 	keptEntries = 1 << 19
+	keptPowers  = 1 << 17
 
 	// A histogram serves for a start where the blur between two levels, ε/2Δy, is at least
 	// blurBins of its bins wide, and would hold blurSamples samples if they lay evenly: then

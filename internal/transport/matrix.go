@@ -43,8 +43,8 @@ type matrix struct {
 	stands standing
 	form   form
 	size   int       // samples in a tile
-	room   int       // entries of E that are held: all, or a tile's
-	e      []float64 // room of them
+	e      []float64 // all of E where it is held, otherwise a tile of it
+	bases  []float64 // exp(s_i Y_1), then exp(s_i (Y_2-Y_1)): of a regular grid where E is not held
 	href   []float64 // the reference potentials
 	boost  []float64 // exp href about its middle, where lifted
 	// ratio_jk is exp(href_j+href_k-...), E_j E_k over the square, or the product of
@@ -53,25 +53,34 @@ type matrix struct {
 	flat  bool // ratio is all ones
 }
 
-// setTiles finds how many samples are in a tile, and what room E takes.
+// setTiles finds how many samples are in a tile.
 func (r *matrix) setTiles() {
 	r.size = min(max(tileEntries/r.m&^(kernel.Lanes-1), kernel.Lanes), r.np)
-	r.room = r.size * r.m
-	if all := r.np * r.m; all <= keptEntries {
-		r.room = all
-	}
+}
+
+// holds tells whether E is held from sweep to sweep. Powers are multiplied anew sooner than exponentials are taken.
+func (r *matrix) holds() bool {
+	all := r.np * r.m
+	return r.size == r.np || all <= keptPowers || r.form == exact && all <= keptEntries
 }
 
 // reserve makes the room for E.
 func (r *matrix) reserve() {
-	if cap(r.e) < r.room {
-		r.e = make([]float64, r.room)
+	room := r.np * r.m
+	if !r.holds() {
+		room = r.size * r.m
+		if r.form != exact && cap(r.bases) < 2*r.np {
+			r.bases = make([]float64, 2*r.np)
+		}
+	}
+	if cap(r.e) < room {
+		r.e = make([]float64, room)
 	}
 }
 
 // tiles calls f with the bounds of each tile of samples and its part of E.
 func (r *matrix) tiles(f func(lo, hi int, e []float64)) {
-	m, keep := r.m, r.room > r.size*r.m
+	m, keep := r.m, r.holds()
 	r.reserve()
 	for lo := 0; lo < r.np; lo += r.size {
 		hi := min(lo+r.size, r.np)
@@ -84,7 +93,7 @@ func (r *matrix) tiles(f func(lo, hi int, e []float64)) {
 		}
 		f(lo, hi, e)
 	}
-	if keep || r.size == r.np {
+	if keep {
 		r.stands = built
 	}
 }
@@ -130,7 +139,16 @@ func (r *matrix) build(e []float64, lo, hi int) {
 		kernel.Build(e, r.s[lo:hi], r.href, r.cy)
 		return
 	}
-	kernel.BuildPower(e, r.s[lo:hi], r.cy[0], r.step, r.m)
+	if r.holds() {
+		kernel.BuildPower(e, r.s[lo:hi], r.cy[0], r.step, r.m)
+	} else {
+		base, rate := r.bases[lo:hi], r.bases[r.np+lo:r.np+hi]
+		if !r.rooted {
+			kernel.Powers(base, rate, r.s[lo:hi], r.cy[0], r.step)
+			r.rooted = hi == r.np // tiles come in their order
+		}
+		kernel.PowersOf(e, base, rate, r.m)
+	}
 	if r.form == lifted {
 		kernel.Lift(e, r.boost, hi-lo)
 	}

@@ -92,9 +92,14 @@ func (r *plan) grant() {
 // columns fills out_j = Σ_i ζ_i E_ij/Z_i: the column sums of diag(ζ) M over W. ζ has np
 // numbers, 0 in the padding. It uses v.
 func (r *plan) columns(out, zeta []float64) {
+	r.columnsOf(out, func(lo, hi int, _ []float64) { kernel.Divide(r.v[lo:hi], zeta[lo:hi], r.z[lo:hi]) })
+}
+
+// columnsOf fills out_j = Σ_i v_i E_ij. weights fills v, a tile at a time.
+func (r *plan) columnsOf(out []float64, weights func(lo, hi int, e []float64)) {
 	part := r.part[:r.m]
 	r.tiles(func(lo, hi int, e []float64) {
-		kernel.Divide(r.v[lo:hi], zeta[lo:hi], r.z[lo:hi])
+		weights(lo, hi, e)
 		if lo == 0 {
 			kernel.ColSums(out, e, r.v[:hi])
 			return

@@ -39,10 +39,12 @@ type Problem struct {
 type problem struct {
 	samples
 	targets
-	eps   float64
-	s     []float64 // s_i, np
-	steep float64   // max|s|
-	reach float64   // the same of the samples that may lie at a boundary between levels
+	eps float64
+	s   []float64 // s_i, np
+	// rooted says that the powers of s that a matrix keeps are those of this s, and of these targets.
+	rooted bool
+	steep  float64 // max|s|
+	reach  float64 // the same of the samples that may lie at a boundary between levels
 	// anchor is the level whose potential is kept at 0; -1: the middle of them is. See
 	// recenter.
 	anchor int
@@ -190,7 +192,7 @@ func (r *samples) center() {
 // setEpsilon takes ε > 0, for the X that is there.
 func (r *problem) setEpsilon(eps float64) {
 	r.eps = eps
-	r.steep = kernel.Slopes(r.s, r.cx, eps)
+	r.steep, r.rooted = kernel.Slopes(r.s, r.cx, eps), false
 	r.reach, r.anchor = r.steep, -1
 }
 
@@ -218,7 +220,7 @@ func (r *problem) recenter() {
 	}
 	r.xc = r.xs[median]
 	kernel.Shift(r.cx, r.xs, r.xc)
-	r.steep = kernel.Slopes(r.s, r.cx, r.eps)
+	r.steep, r.rooted = kernel.Slopes(r.s, r.cx, r.eps), false
 	below, r.anchor = 0, r.m-1
 	for j, b := range r.b {
 		if below += b; below >= 0.5 {
