@@ -8,10 +8,13 @@
 // Line tables: of each function Go keeps for each place in it the file, the line, what was inlined there and
 // whether the goroutine may be stopped, beside what its collector and its stacks need. The former four
 // are read where a trace of the stack is printed, or asked for by runtime.Callers; they are cleared, and so are
-// the trees of what was inlined. A trace then has the names of functions, without lines ("?:0"), and without
-// functions that were inlined.
+// the trees of what was inlined and the layouts of arguments. A trace then has the names of functions, without lines ("?:0"), without
+// arguments and without functions that were inlined.
 //
-// What compresses a module, as servers do, makes a fifth less of it. The layout is that of package runtime (symtab.go,
+// Records: what is left of each function takes one room for all but a few functions, so that the numbers that grow from one function to the next
+// are as far apart as those rooms. They are kept as differences (steps.go), and so is the table that finds a function by its place.
+//
+// What compresses a module, as servers do, makes a quarter less of it. The layout is that of package runtime (symtab.go,
 // runtime2.go); a module whose tables are laid out otherwise is refused.
 package main
 
@@ -45,47 +48,75 @@ func main() {
 
 // Sections of a module, and instructions of the place of a segment.
 const (
-	dataSection = 11
-	constant    = 0x41 // i32.const
-	end         = 0x0b
+	typeSection     = 1
+	importSection   = 2
+	functionSection = 3
+	startSection    = 8
+	codeSection     = 10
+	dataSection     = 11
+	constant        = 0x41 // i32.const
+	end             = 0x0b
 )
 
 var magic = []byte("\x00asm\x01\x00\x00\x00")
 
 var errModule = errors.New("this is no module of WebAssembly as Go's linker writes it")
 
-// lean returns the module with its memory in few segments and without tables of lines.
+// section is a part of a module.
+type section struct {
+	id      byte
+	content []byte
+}
+
+// lean returns the module with its memory in few segments, without tables of lines and with some tables as differences. A module that
+// begins by itself has been here before: Go's linker makes none.
 func lean(module []byte) ([]byte, error) {
 	rest, is := bytes.CutPrefix(module, magic)
 	if !is {
 		return nil, errModule
 	}
-	out := bytes.Clone(magic)
-	found := false
+	var sections []section
+	var data *section
 	for len(rest) > 0 {
 		id := rest[0]
 		size, n := binary.Uvarint(rest[1:])
 		if n <= 0 || size > uint64(len(rest)-1-n) {
 			return nil, errModule
 		}
-		content := rest[1+n : 1+n+int(size)]
-		rest = rest[1+n+int(size):]
-		if id == dataSection {
-			memory, err := initial(content)
-			if err == nil {
-				err = clearLines(memory)
-			}
-			if err != nil {
-				return nil, err
-			}
-			content, found = segments(memory), true
+		if id == startSection {
+			return module, nil
 		}
-		out = append(out, id)
-		out = binary.AppendUvarint(out, uint64(len(content)))
-		out = append(out, content...)
+		sections = append(sections, section{id, rest[1+n : 1+n+int(size)]})
+		rest = rest[1+n+int(size):]
 	}
-	if !found {
+	for i := range sections {
+		if sections[i].id == dataSection {
+			data = &sections[i]
+		}
+	}
+	if data == nil {
 		return nil, errModule
+	}
+	memory, err := initial(data.content)
+	if err != nil {
+		return nil, err
+	}
+	columns, err := clearLines(memory)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range columns {
+		c.differences(memory)
+	}
+	data.content = segments(memory)
+	if sections, err = withStart(sections, columns); err != nil {
+		return nil, err
+	}
+	out := bytes.Clone(magic)
+	for _, s := range sections {
+		out = append(out, s.id)
+		out = binary.AppendUvarint(out, uint64(len(s.content)))
+		out = append(out, s.content...)
 	}
 	return out, nil
 }
@@ -200,6 +231,7 @@ const (
 // A record of a function (runtime._func), numbers of four bytes, and behind it as many tables of places and of other data as it says.
 const (
 	recordEntry  = 0
+	recordName   = 4
 	recordStacks = 16 // the table of depths of the stack
 	recordFile   = 20 // the table of files
 	recordLine   = 24 // and that of lines
@@ -212,6 +244,9 @@ const (
 	tableStops   = 0 // whether a goroutine may be stopped, which WebAssembly does not
 	tableInlined = 2 // an index into the tree of what was inlined
 	dataTree     = 3 // that tree, among the other data
+	dataLayout   = 5 // where arguments lie, for traces: bytes up to layoutEnd
+	dataAlive    = 6 // and which of them are in use
+	layoutEnd    = 0xff
 	treeNode     = 16
 	mostTables   = 8
 	none         = 1<<32 - 1
@@ -221,6 +256,7 @@ const (
 // Somewhere in it, where exactly depends on the version of Go, is the address that other data are counted from.
 const (
 	moduleFuncs = 17 // how many functions, and one more
+	modulePlace = 19 // the table that finds functions by their places; and behind it the first place and the last
 	moduleRest  = 18
 	moduleSize  = 60
 )
@@ -231,11 +267,11 @@ const (
 	nodeName  = 4 // where its name lies among names
 )
 
-// clearLines clears the tables of lines in a memory.
-func clearLines(memory []byte) error {
+// clearLines clears the tables of lines in a memory, and returns the columns of what is left that grow.
+func clearLines(memory []byte) ([]column, error) {
 	at := bytes.Index(memory, []byte(layout))
 	if at < 0 || bytes.Contains(memory[at+1:], []byte(layout)) {
-		return errors.New("one table of functions was expected, of the layout that Go has had since 1.20")
+		return nil, errors.New("one table of functions was expected, of the layout that Go has had since 1.20")
 	}
 	unknown := errors.New("the tables of functions are laid out as those of another Go")
 	tables := memory[at:]
@@ -243,20 +279,21 @@ func clearLines(memory []byte) error {
 		return int(min(binary.LittleEndian.Uint64(tables[field:]), uint64(len(tables))))
 	}
 	if len(tables) < headSize {
-		return unknown
+		return nil, unknown
 	}
 	funcs, units, places, records := offset(headFuncs), offset(headUnits), offset(headPlaces), offset(headRecords)
 	if offset(headNames) > units || units > places || places > records || funcs == 0 || funcs > (len(tables)-records)/8 {
-		return unknown
+		return nil, unknown
 	}
 	names := tables[offset(headNames):units]
 	module := binary.LittleEndian.AppendUint64(nil, uint64(at))
 	module = binary.LittleEndian.AppendUint64(module, uint64(at+offset(headNames)))
 	described := bytes.Index(memory, module)
 	if described < 0 || described > len(memory)-8*moduleSize || binary.LittleEndian.Uint64(memory[described+8*moduleFuncs:]) != uint64(funcs)+1 {
-		return unknown
+		return nil, unknown
 	}
 	trees, used := map[uint32]int{}, map[uint32]bool{} // where trees begin, and how long they are; where other data do
+	layouts := map[uint32]bool{}                       // where layouts of arguments begin
 	old := bytes.Clone(tables[places:records])
 	kept := make([]byte, len(old))
 	// table returns the table of a place, pairs of steps of the value, from -1 on, and of the place, up to a step of 0;
@@ -290,25 +327,30 @@ func clearLines(memory []byte) error {
 	for i := range funcs {
 		entry, place := binary.LittleEndian.Uint32(list[8*i:]), int(binary.LittleEndian.Uint32(list[8*i+4:]))
 		if place < 8*funcs || place > len(list)-recordSize {
-			return unknown
+			return nil, unknown
 		}
 		record := list[place:]
 		field := func(f int) uint32 { return binary.LittleEndian.Uint32(record[f:]) }
 		further, other := int(min(field(recordTables), mostTables+1)), int(record[recordOthers])
 		if field(recordEntry) != entry || further > mostTables || len(record) < recordSize+4*(further+other) {
-			return unknown
+			return nil, unknown
 		}
 		for d := range other {
 			f := recordSize + 4*(further+d)
 			place := field(f)
 			switch {
 			case place == none:
+			case d == dataLayout || d == dataAlive:
+				if d == dataLayout {
+					layouts[place] = true
+				}
+				binary.LittleEndian.PutUint32(record[f:], none)
 			case d != dataTree || further <= tableInlined:
 				used[place] = true
 			default:
 				_, most, ok := table(field(recordSize + 4*tableInlined))
 				if !ok {
-					return unknown
+					return nil, unknown
 				}
 				trees[place] = max(trees[place], treeNode*(most+1))
 				binary.LittleEndian.PutUint32(record[f:], none)
@@ -326,20 +368,27 @@ func clearLines(memory []byte) error {
 			ok = ok && keep(field(f))
 		}
 		if !ok {
-			return unknown
+			return nil, unknown
 		}
 	}
-	if len(trees) > 0 && !clearTrees(memory, memory[described+8*moduleRest:described+8*moduleSize], names, trees, used) {
-		return unknown
+	if len(trees) > 0 && !clearTrees(memory, memory[described+8*moduleRest:described+8*moduleSize], names, trees, layouts, used) {
+		return nil, unknown
 	}
 	copy(tables[places:], kept)
 	clear(tables[units:places]) // and the names of files
-	return nil
+	columns := inRooms(list, funcs)
+	for i := range columns {
+		columns[i].at += at + records
+	}
+	if c, ok := finder(memory, described, funcs); ok {
+		columns = append(columns, c)
+	}
+	return columns, nil
 }
 
 // clearTrees clears the trees of what was inlined, whose places are counted from one of the addresses: the one where
-// every node has a name, and no tree is anything else.
-func clearTrees(memory, addresses, names []byte, trees map[uint32]int, used map[uint32]bool) bool {
+// every node has a name, and no tree is anything else. The layouts of arguments, counted from there too, go with them.
+func clearTrees(memory, addresses, names []byte, trees map[uint32]int, layouts, used map[uint32]bool) bool {
 	for from, size := range trees {
 		for place := from; place < from+uint32(size); place++ {
 			if used[place] {
@@ -365,6 +414,15 @@ func clearTrees(memory, addresses, names []byte, trees map[uint32]int, used map[
 		if base := binary.LittleEndian.Uint64(addresses); are(base) {
 			for from, size := range trees {
 				clear(memory[base+uint64(from):][:size])
+			}
+			for from := range layouts {
+				for at := uint64(from); base+at < uint64(len(memory)) && !used[uint32(at)]; at++ {
+					last := memory[base+at] == layoutEnd
+					memory[base+at] = 0
+					if last {
+						break
+					}
+				}
 			}
 			return true
 		}

@@ -52,7 +52,7 @@ func TestLean(t *testing.T) {
 	if again, err := lean(bytes.Clone(small)); err != nil || !bytes.Equal(again, small) {
 		t.Errorf("again: %v", err)
 	}
-	if packed(t, small) > packed(t, module)*85/100 {
+	if packed(t, small) > packed(t, module)*77/100 {
 		t.Errorf("%d bytes became %d", packed(t, module), packed(t, small))
 	}
 	if _, err := exec.LookPath("node"); err != nil {
@@ -124,25 +124,94 @@ func TestRefused(t *testing.T) {
 	head := bytes.Index(memory, []byte(layout))
 	described := bytes.Index(memory, binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(head)), uint64(head)+binary.LittleEndian.Uint64(memory[head+headNames:])))
 	clear(memory[described+8*moduleRest : described+8*moduleSize])
-	if err := clearLines(memory); err == nil {
+	if _, err := clearLines(memory); err == nil {
 		t.Error("trees elsewhere: no error")
-	}
-	small, err := lean(bytes.Clone(module))
-	if err != nil {
-		t.Fatal(err)
 	}
 	for name, want := range map[string]func(memory []byte, record int){
 		"another entry":        func(m []byte, r int) { m[r]++ },
 		"many tables":          func(m []byte, r int) { m[r+recordTables] = mostTables + 1 },
 		"a table that is none": func(m []byte, r int) { binary.LittleEndian.PutUint32(m[r+recordStacks:], 1<<30) },
 	} {
-		memory := memoryOf(t, small)
+		memory := memoryOf(t, module)
+		if _, err := clearLines(memory); err != nil {
+			t.Fatal(err)
+		}
 		head := bytes.Index(memory, []byte(layout))
 		records := head + int(binary.LittleEndian.Uint64(memory[head+headRecords:]))
 		want(memory, records+int(binary.LittleEndian.Uint32(memory[records+8*3+4:])))
-		if err := clearLines(memory); err == nil {
+		if _, err := clearLines(memory); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+}
+
+// functionAt is what the runtime reads of a function: numbers of its record, tables and other data, none for those that it has not.
+func functionAt(list []byte, i int) (numbers [recordSize / 4]uint32, tables, others [mostTables]uint32) {
+	r := list[binary.LittleEndian.Uint32(list[8*i+4:]):]
+	for k := range numbers {
+		numbers[k] = binary.LittleEndian.Uint32(r[4*k:])
+	}
+	count := copy(tables[:], make([]uint32, numbers[recordTables/4]))
+	numbers[recordTables/4], numbers[recordOthers/4] = 0, numbers[recordOthers/4]&(1<<24-1)
+	for k := range tables[:count] {
+		tables[k] = binary.LittleEndian.Uint32(r[recordSize+4*k:])
+	}
+	for k := range others {
+		others[k] = none
+		if k < int(r[recordOthers]) {
+			others[k] = binary.LittleEndian.Uint32(r[recordSize+4*(count+k):])
+		}
+	}
+	return numbers, tables, others
+}
+
+// TestRecords: of each function there is what was there, but for what is cleared; what a module keeps as differences adds up to it, and a
+// second time changes nothing.
+func TestRecords(t *testing.T) {
+	module, _ := built(t)
+	before, after := memoryOf(t, module), memoryOf(t, module)
+	columns, err := clearLines(after)
+	if err != nil || len(columns) != 5 {
+		t.Fatalf("%d columns, %v", len(columns), err)
+	}
+	head := bytes.Index(before, []byte(layout))
+	list := head + int(binary.LittleEndian.Uint64(before[head+headRecords:]))
+	funcs := int(binary.LittleEndian.Uint64(before[head+headFuncs:]))
+	large := 0
+	for i := range funcs {
+		numbers, tables, others := functionAt(before[list:], i)
+		got, gotTables, gotOthers := functionAt(after[list:], i)
+		for _, f := range []int{recordFile, recordLine, recordUnit, recordStart} {
+			numbers[f/4] = 0
+		}
+		tables[tableStops], tables[tableInlined] = 0, 0
+		others[dataTree], others[dataLayout], others[dataAlive] = none, none, none
+		if got != numbers || gotTables != tables || gotOthers != others {
+			t.Fatalf("function %d: %v %v %v, want %v %v %v", i, got, gotTables, gotOthers, numbers, tables, others)
+		}
+		if others[4] != none {
+			large++
+		}
+	}
+	if large == 0 {
+		t.Error("no function is larger than a room")
+	}
+	again := bytes.Clone(after)
+	if _, err := clearLines(again); err != nil || !bytes.Equal(again, after) {
+		t.Errorf("again: other memory, %v", err)
+	}
+	for _, c := range columns {
+		c.differences(again)
+	}
+	for _, c := range columns {
+		sum := uint32(0)
+		for i := range c.count {
+			sum += binary.LittleEndian.Uint32(again[c.at+i*c.stride:])
+			binary.LittleEndian.PutUint32(again[c.at+i*c.stride:], sum)
+		}
+	}
+	if !bytes.Equal(again, after) {
+		t.Error("the differences add up to another memory")
 	}
 }
 

@@ -273,9 +273,9 @@ export interface Quantmf {
   report(file: Uint8Array, x: MatrixLike, options?: ReportOptions, how?: How): Promise<Uint8Array>;
   /** An estimate of the bytes that a fit takes beside x. */
   footprint(options: FitOptions & { rows: number; columns: number }): Promise<number>;
-  /** What a fit of x takes here: the bytes of footprint, and about how many seconds, from a fit
-   * of some of its rows, which takes about a third of a second itself; NaN where that does not
-   * tell in three. */
+  /** What a fit of x takes here: the bytes of footprint, and about how many seconds, from fits
+   * of some of its rows, which take less than a second themselves as a rule; NaN where those do
+   * not tell in three. */
   estimate(x: Matrix, options: FitOptions, how?: How): Promise<{ bytes: number; seconds: number }>;
 
   /** n soft ranks of x, in [0, n]. */

@@ -275,6 +275,27 @@ test('an estimate is about what a fit takes', async (t) => {
   await assert.rejects(late, { name: 'AbortError' });
 });
 
+test('an estimate tells what is by the row from what is not, and leaves out the first fit', async (t) => {
+  let clock = 0;
+  t.mock.method(performance, 'now', () => clock);
+  let fits = 0;
+  const whole = { choice: 5, factors: 3, epochs: 8 }; // ms of any fit
+  const each = { choice: 0.05, factors: 0.03, epochs: 0.2 }; // and of a row of it
+  t.mock.method(q, 'fit', async (x, options, { onProgress }) => {
+    const slow = fits++ === 0 ? 4 : 1;
+    for (const phase of Object.keys(whole)) {
+      onProgress({ phase, done: 0 });
+      clock += slow * (whole[phase] + each[phase] * x.rows);
+    }
+  });
+  for (const rows of [20, 100, 300, 3000]) {
+    fits = 0;
+    const { seconds } = await q.estimate({ rows, columns: 2, data: new Float64Array(2 * rows) }, { rank: 2 });
+    const want = Object.keys(whole).reduce((s, phase) => s + whole[phase] + each[phase] * (phase === 'choice' ? Math.min(rows, 512) : rows), 0) / 1000;
+    assert.ok(Math.abs(seconds - want) < 1e-9, `${rows} rows: ${seconds}, want ${want}`);
+  }
+});
+
 test('without vectors: the same bits', async () => {
   const plain = await load({ workers: 1, simd: false });
   assert.deepEqual([q.vectors, plain.vectors], [true, false]);
