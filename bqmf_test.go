@@ -959,7 +959,7 @@ func TestBQMFGivesUpTheSecondStrength(t *testing.T) {
 		f.begin(0)
 		return f
 	}
-	_, even := bent(50, 50, 12, 0.1, 4) // where the second is ahead at its end
+	_, even := bent(50, 50, 12, 0.1, 1)
 	for _, ahead := range []float64{0.9, 1.1} { // the first strength at the mark, of what the second is there
 		var epochs int
 		f := start(even, &epochs)

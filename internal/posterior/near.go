@@ -43,6 +43,7 @@ const (
 	nearMost   = 10
 	nearSure   = 4.5 // deviations 1/√n_i above which r_il counts in full
 	nearLeast  = 2.5 // below which it does not count
+	nearCells  = 100 // seen cells, below which leave-one-out does not tell chance: rows then have neighbours that are sure alone
 	nearShrunk = 1.4 // deviations that what is left of it is above
 	nearBins   = 20  // of cosines; the lowest nearNone of them have correlations of nothing
 	nearNone   = 4
@@ -171,9 +172,13 @@ func (p *Posterior) Neighbours(x *Data, rows []int, workers *pool.Pool, stopped 
 		ws, to, first, count := compare(w, from)
 		for a := from; a < to; a++ {
 			dots, one := ws.dots[(a-from)*count:(a-from+1)*count], 1/math.Sqrt(float64(max(x.Rows[a].Count, 1)))
+			least := nearLeast * one
+			if x.Rows[a].Count < nearCells {
+				least = nearSure * one
+			}
 			for h, r := range dots {
 				switch {
-				case math.Abs(r) <= nearLeast*one:
+				case math.Abs(r) <= least:
 					dots[h] = 0
 				case math.Abs(r) <= nearSure*one:
 					dots[h] = r * share[nearBin(ws.cosines[(a-from)*count+h])]
