@@ -561,6 +561,7 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance, those float64) {
 	a, np := len(f.active), kernel.Pad(f.x.Cols)
 	type outcome struct {
 		cov, vr, spreadX float64
+		mean             float64 // of the visible cells
 		losses, glance   [len(floors)]float64
 	}
 	out := make([]outcome, a)
@@ -680,8 +681,8 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance, those float64) {
 				}
 				c.Spread = math.Sqrt(spread)
 				curve.Quantiles(&c.Levels, ws.Z, float64(c.Parts()))
-				ws.Learn(c, f.units[i])
-				o.cov, o.vr, o.spreadX = ws.Cov, ws.Var, ws.SpreadX
+				ws.Learn(c, f.units[i], f.loss == divergence.KL)
+				o.cov, o.vr, o.spreadX, o.mean = ws.Cov, ws.Var, ws.SpreadX, mean
 				add(&o.losses, ws)
 			}
 			at = end
@@ -750,7 +751,7 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance, those float64) {
 			c.Slope = max((float64(o.cov/o.vr*n)+float64(slopeCells*pooled))/(n+slopeCells), 0)
 		}
 		if f.loss == divergence.KL {
-			c.Floor = floors[least] * c.MeanX
+			c.Floor = floors[least] * o.mean
 		}
 	}
 	for k, o := range out {

@@ -12,8 +12,10 @@
 //
 //	p(w) = E g_i⁻¹(w + s e),  e ~ N(0,1), by nine nodes,
 //
-// and T_i the mean of p, of its affine correction a + b p and of a monotone step
-// function of it, linear between steps. Where a value comes more than once, quantiles
+// and T_i the mean of p, of its affine correction a + b p and of a rising function of it, linear between its knots. The affine one is by least
+// squares, under KL of weights 1/p, as KL is to second order a square over what is predicted. The rising one is
+// the isotonic regression of x on p, of which every block of equal values is a knot in its middle,
+// drawn towards p by StepCells cells, and goes on in lines of slope 1 at most to the row's least and largest value. Where a value comes more than once, quantiles
 // and probabilities take it to have the mass of all places between the scores of its
 // first and its last rank; for the mean the line between values is better. Both corrections are learnt from what
 // the model says of each visible cell without it (leave-one-out), so that no
@@ -42,9 +44,9 @@ type Curve struct {
 	Levels         [len(LevelsAt)]float64 // deviations from the mean at LevelsAt
 	Spread         float64                // s of At
 	Floor          float64                // what T_i is not let fall below; 0 is no floor: values may be negative
-	MeanX, MeanP   float64                // over the visible cells: x, and leave-one-out p
+	MeanX, MeanP   float64                // over the visible cells, by the weights of the affine correction: x, and leave-one-out p
 	Slope          float64                // b
-	StepAt, StepTo []float64              // the monotone correction, both non-decreasing
+	StepAt, StepTo []float64              // the monotone correction's knots, the first rising, the second non-decreasing
 }
 
 // Nodes and NodeWeights are the nine nodes and weights of E f(e), e ~ N(0,1), exact up to degree 17.
@@ -464,6 +466,7 @@ type Learner struct {
 	Cov, Var float64
 	SpreadX  float64
 	mass, to []float64
+	weights  []float64
 	from     []int
 }
 
@@ -509,7 +512,9 @@ const (
 	// Leave-one-out residuals are narrower than those of cells that no part of the fit has
 	// seen, by 3 % in the middle of twelve tables.
 	Widen      = 1.03
-	LevelCells = 10 // pseudo-cells that hold the median of a row's residuals at the pooled one
+	LevelCells = 10  // pseudo-cells that hold the median of a row's residuals at the pooled one
+	StepCells  = 2   // pseudo-cells that hold a knot of the rising correction at p
+	leastLevel = 0.2 // of the mean, below which the weight 1/p does not grow
 )
 
 // Quantiles fills to with the quantiles of z, which it sorts, at LevelsAt; z has so many
@@ -529,22 +534,36 @@ func Quantiles(to *[len(LevelsAt)]float64, z []float64, parts float64) {
 	}
 }
 
-// Learn takes the visible x of a row and the leave-one-out p of each.
-func (l *Learner) Learn(c *Curve, unit float64) {
-	n := float64(len(l.X))
+// Learn takes the visible x of a row and the leave-one-out p of each. relative tells that errors count over what is predicted, as
+// under KL, which takes values that are not negative.
+func (l *Learner) Learn(c *Curve, unit float64, relative bool) {
+	n, mean, total := float64(len(l.X)), 0.0, 0.0
+	for _, x := range l.X {
+		mean += x / n
+	}
+	l.weights = l.weights[:0]
+	for _, p := range l.P {
+		w := 1.0
+		if relative {
+			w = mean / max(p, leastLevel*mean)
+		}
+		l.weights = append(l.weights, w)
+		total += w / n
+	}
 	c.MeanX, c.MeanP = 0, 0
 	for j, x := range l.X {
-		c.MeanX += x / n
-		c.MeanP += l.P[j] / n
+		l.weights[j] /= total
+		c.MeanX += float64(x / n * l.weights[j])
+		c.MeanP += float64(l.P[j] / n * l.weights[j])
 	}
 	l.Cov, l.Var, l.SpreadX = 0, 0, 0
 	for j, x := range l.X {
 		dx, dp := (x-c.MeanX)/unit, (l.P[j]-c.MeanP)/unit
-		l.Cov += float64(dx * dp)
-		l.Var += float64(dp * dp)
-		l.SpreadX += float64(dx*dx) / n
+		l.Cov += float64(l.weights[j] * float64(dx*dp))
+		l.Var += float64(l.weights[j] * float64(dp*dp))
+		l.SpreadX += float64(l.weights[j]*float64(dx*dx)) / n
 	}
-	// The step function: pool adjacent violators, equal p together.
+	// The isotonic regression: pool adjacent violators, equal p together.
 	l.order = l.order[:0]
 	for j, p := range l.P {
 		l.order = append(l.order, place{p, j})
@@ -575,18 +594,32 @@ func (l *Learner) Learn(c *Curve, unit float64) {
 		l.to, l.mass, l.from = append(l.to, mean), append(l.mass, mass), append(l.from, from)
 		at = end
 	}
-	c.StepAt, c.StepTo = make([]float64, 0, 2*len(l.to)), make([]float64, 0, 2*len(l.to))
+	c.StepAt, c.StepTo = make([]float64, 0, len(l.to)+2), make([]float64, 0, len(l.to)+2)
 	lo, hi := c.X[0], c.X[len(c.X)-1]
+	put := func(at, to float64) {
+		to = min(max(to, lo), hi)
+		if last := len(c.StepAt) - 1; last < 0 {
+			c.StepAt, c.StepTo = append(c.StepAt, at), append(c.StepTo, to)
+		} else if at > c.StepAt[last] {
+			c.StepAt, c.StepTo = append(c.StepAt, at), append(c.StepTo, max(to, c.StepTo[last]))
+		}
+	}
 	for k, v := range l.to {
 		end := len(l.order)
 		if k+1 < len(l.from) {
 			end = l.from[k+1]
 		}
-		v = min(max(v, lo), hi)
-		first, last := l.order[l.from[k]].p, l.order[end-1].p
-		c.StepAt, c.StepTo = append(c.StepAt, first), append(c.StepTo, v)
-		if last > first {
-			c.StepAt, c.StepTo = append(c.StepAt, last), append(c.StepTo, v)
+		middle := 0.0
+		for _, o := range l.order[l.from[k]:end] {
+			middle += o.p / float64(end-l.from[k])
 		}
+		drawn := v + float64((middle-v)*(StepCells/(l.mass[k]+StepCells)))
+		if k == 0 && middle > lo {
+			put(lo, drawn+(lo-middle))
+		}
+		put(middle, drawn)
+	}
+	if last := len(c.StepAt) - 1; c.StepAt[last] < hi {
+		put(hi, c.StepTo[last]+(hi-c.StepAt[last]))
 	}
 }

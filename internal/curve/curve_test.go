@@ -1,10 +1,13 @@
 package curve
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/random"
 )
 
 // The normal distribution function against its quantile, and at its ends.
@@ -20,4 +23,143 @@ func TestPhi(t *testing.T) {
 			t.Errorf("phi(%g) = %g, want %g", z, got, want)
 		}
 	}
+}
+
+// TestLearn holds the corrections to their definitions: least squares by the weights of the loss, and the isotonic regression by its
+// max-min formula, a knot in the middle of each block, drawn towards p, and lines of slope 1 at most from the outer ones to the ends of the row.
+func TestLearn(t *testing.T) {
+	r := random.Split(11, 1)
+	for trial := range 40 {
+		n := 3 + int(r.Uint64()%60)
+		x, p := make([]float64, n), make([]float64, n)
+		for j := range x {
+			x[j] = 8 * r.Float64()
+			p[j] = x[j]/3 + 3*r.Float64()
+			if trial%2 == 1 { // predictions that come more than once
+				p[j] = 0.5 + math.Floor(p[j])
+			}
+		}
+		for j := range p { // as all that Mean returns
+			p[j] = min(max(p[j], slices.Min(x)), slices.Max(x))
+		}
+		for _, relative := range []bool{false, true} {
+			var s Scaler
+			var c Curve
+			s.Scale(&c, make([]float64, n), x, false)
+			l := Learner{X: x, P: p}
+			l.Learn(&c, 1, relative)
+
+			mean := 0.0
+			for _, v := range x {
+				mean += v / float64(n)
+			}
+			w, total := make([]float64, n), 0.0
+			for j := range w {
+				w[j] = 1
+				if relative {
+					w[j] = 1 / max(p[j], mean/5)
+				}
+				total += w[j]
+			}
+			var mx, mp, cov, vr, vx float64
+			for j := range w {
+				w[j] *= float64(n) / total
+				mx += w[j] * x[j] / float64(n)
+				mp += w[j] * p[j] / float64(n)
+			}
+			for j := range w {
+				cov += w[j] * (x[j] - mx) * (p[j] - mp)
+				vr += w[j] * (p[j] - mp) * (p[j] - mp)
+				vx += w[j] * (x[j] - mx) * (x[j] - mx) / float64(n)
+			}
+			for _, v := range [][3]float64{{c.MeanX, mx, 1}, {c.MeanP, mp, 2}, {l.Cov, cov, 3}, {l.Var, vr, 4}, {l.SpreadX, vx, 5}} {
+				if !(math.Abs(v[0]-v[1]) <= 1e-12*(1+math.Abs(v[1]))) {
+					t.Errorf("%d cells, relative %v: moment %g is %v, want %v", n, relative, v[2], v[0], v[1])
+				}
+			}
+
+			// The isotonic regression at each cell: equal p are one cell.
+			fit := make([]float64, n)
+			for j := range fit {
+				fit[j] = math.Inf(-1)
+				for _, from := range p {
+					if from > p[j] {
+						continue
+					}
+					least := math.Inf(1)
+					for _, to := range p {
+						if to < p[j] {
+							continue
+						}
+						sum, count := 0.0, 0.0
+						for h := range p {
+							if p[h] >= from && p[h] <= to {
+								sum += x[h]
+								count++
+							}
+						}
+						least = min(least, sum/count)
+					}
+					fit[j] = max(fit[j], least)
+				}
+			}
+			lo, hi := slices.Min(x), slices.Max(x)
+			var at, to []float64
+			for _, j := range sortedBy(p) {
+				middle, count := 0.0, 0.0
+				for h := range p {
+					if math.Abs(fit[h]-fit[j]) < 1e-9 {
+						middle += p[h]
+						count++
+					}
+				}
+				middle /= count
+				if k := len(at); k > 0 && middle <= at[k-1]+1e-9 {
+					continue
+				}
+				knot := min(max((count*fit[j]+2*middle)/(count+2), lo), hi)
+				if k := len(to); k > 0 {
+					knot = max(knot, to[k-1])
+				}
+				at, to = append(at, middle), append(to, knot)
+			}
+			if at[0] > lo {
+				end := max(to[0]+lo-at[0], lo)
+				at, to = slices.Insert(at, 0, lo), slices.Insert(to, 0, end)
+			}
+			if k := len(at) - 1; at[k] < hi {
+				at, to = append(at, hi), append(to, min(to[k]+hi-at[k], hi))
+			}
+			want := func(p float64) float64 {
+				k := 1
+				for k+1 < len(at) && at[k] < p {
+					k++
+				}
+				return to[k-1] + (to[k]-to[k-1])*(p-at[k-1])/(at[k]-at[k-1])
+			}
+			c.Slope = 0.7
+			for k := range 200 {
+				q := lo + (hi-lo)*float64(k)/199
+				affine := min(max(mx+0.7*(q-mp), lo), hi)
+				if got, want := c.Correct(q), (q+affine+want(q))/3; !(math.Abs(got-want) <= 1e-9) {
+					t.Fatalf("%d cells, relative %v: the correction of %v is %v, want %v", n, relative, q, got, want)
+				}
+			}
+			at, to = c.StepAt, c.StepTo
+			for k := range at {
+				if k > 0 && !(at[k] > at[k-1] && to[k] >= to[k-1]) {
+					t.Fatalf("knots %v, %v do not rise", at, to)
+				}
+			}
+		}
+	}
+}
+
+func sortedBy(p []float64) []int {
+	order := make([]int, len(p))
+	for j := range order {
+		order[j] = j
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
+	return order
 }

@@ -7,13 +7,18 @@ package posterior
 //	c_il = Σ_j z_ij z_lj / n_il + √(τ_i τ_l) u_iᵀ (Σ_j ρ_j C_j / n) u_l,   r_il = c_il / √(c_ii c_ll),
 //
 // r_il is the correlation of the noise of rows i and l over the n_il cells that both have: the second part is
-// what the factors, which saw both rows, have taken of it. The neighbours of row i are the rows of largest |r_il|, at most
-// nearMost, that are above nearLeast/√n_i, among nearBlock rows in their order; to find them, n_il counts as n_i n_l / n.
+// what the factors, which saw both rows, have taken of it; where many are compared, n_il counts as n_i n_l / n. Rows of nearly the same loadings are
+// likely to have such noise in common, others not, so r_il counts by the share
+//
+//	s = v/(v + ν),  v = mean of (n_il r_il² - ν) over the pairs of rows with as large a |cosine| of u_i and u_l,
+//
+// ν the mean of n_il r_il² where that is small: what is expected of r_il is s r_il where its variance is v + ν, of which ν is chance. The neighbours
+// of row i are the rows of largest s|r_il|, at most nearMost, that are above nearShrunk/√n_i with |r_il| above nearLeast/√n_i, among nearBlock rows in their order.
 // Their weights are
 //
 //	b_l = √(c_ii/c_ll) a_l,  a = (R + nearRidge I)⁻¹ r_i,
 //
-// R the correlations among them, and the mean of a cell is u_i·v_j + Σ_l b_l z_lj / √(τ_i ρ_j). Without cell (i, j) of weight
+// R and r_i the correlations by their shares, and the mean of a cell is u_i·v_j + Σ_l b_l z_lj / √(τ_i ρ_j). Without cell (i, j) of weight
 // A = τ_i ρ_j itself, to first order as in cells.go,
 //
 //	z_lj⁻ = z_lj + √(τ_l ρ_j) A (Y_ij - m) u_lᵀC_j u_i / max(0.4, 1 - A u_iᵀC_j u_i).
@@ -21,7 +26,7 @@ package posterior
 // What these leave of the row's leave-one-out residuals decides whether it has neighbours at all, and may make the weights less
 // (Keep).
 //
-// Cost: 2(n + K) flops for each pair of rows of a block, and at the end 2(n + K) for each pair of neighbours; for each of the cells of a row
+// Cost: 2(n + 2K) flops for each pair of rows of a block, as much again for each of 4 nearPieces of them, and at the end 2(n + 2K) for each pair of neighbours; for each of the cells of a row
 // that has neighbours 2K for each of them.
 
 import (
@@ -36,7 +41,14 @@ import (
 
 const (
 	nearMost   = 10
-	nearLeast  = 4.5  // deviations of a correlation of nothing
+	nearSure   = 4.5 // deviations 1/√n_i above which r_il counts in full
+	nearLeast  = 2.5 // below which it does not count
+	nearCells  = 100 // seen cells, below which leave-one-out does not tell chance: rows then have neighbours that are sure alone
+	nearShrunk = 1.4 // deviations that what is left of it is above
+	nearBins   = 20  // of cosines; the lowest nearNone of them have correlations of nothing
+	nearNone   = 4
+	nearPieces = 64   // of four rows that the shares come from, evenly spread
+	nearPairs  = 10   // pseudo-pairs of a bin
 	nearRidge  = 0.05 // of a diagonal of 1
 	nearBlock  = 2048 // rows that are compared with each other
 	nearGain   = 0.02 // of the squares of a row's leave-one-out residuals, below which it has no neighbours
@@ -67,10 +79,10 @@ func (p *Posterior) Neighbours(x *Data, rows []int, workers *pool.Pool, stopped 
 	for _, i := range rows {
 		near.Z[i] = make([]float64, np)
 	}
-	// Line a has √n z/n_a and then √τ u, over √c_aa, so that an inner product of two lines, with Σ ρ C / n
+	// Line a has √n z/n_a and then √τ u, over √c_aa, and ways u over its length, so that an inner product of two lines, with Σ ρ C / n
 	// between the second parts, is a correlation where n_il = n_i n_l / n.
 	width, words := np+kp, (p.N+63)/64
-	lines, seen := make([]float64, len(rows)*width), make([]uint64, len(rows)*words)
+	lines, seen, ways := make([]float64, len(rows)*width), make([]uint64, len(rows)*words), make([]float64, len(rows)*kp)
 	taken, scale := p.taken(), make([]float64, len(rows))
 	root := make([]float64, p.N)
 	for j := range root {
@@ -99,34 +111,83 @@ func (p *Posterior) Neighbours(x *Data, rows []int, workers *pool.Pool, stopped 
 			scale[a] = math.Sqrt(max(zz[0]/count+uu[0], 1e-6))
 			kernel.Scale(line[:np], z, math.Sqrt(float64(p.N))/count/scale[a])
 			kernel.Scale(line[np:], line[np:], 1/scale[a])
+			copy(ways[a*kp:], u)
+			kernel.Dots(uu[:], ways[a*kp:(a+1)*kp], ways[a*kp:(a+1)*kp])
+			if uu[0] > 0 {
+				kernel.Scale(ways[a*kp:(a+1)*kp], ways[a*kp:(a+1)*kp], 1/math.Sqrt(uu[0]))
+			}
 		}
 	})
 	some := make([]bool, p.D)
-	type room struct{ query, dots, half []float64 }
+	type room struct{ query, dots, cosines, half []float64 }
 	work := make([]*room, workers.Workers())
-	workers.Do((len(rows)+3)/4, func(w, piece int) {
-		if stopped() {
-			return
-		}
+	// compare fills the dots and cosines of up to four rows from the one given with the rows of their block.
+	compare := func(w, from int) (ws *room, to, first, count int) {
 		if work[w] == nil {
-			work[w] = &room{make([]float64, 4*width), make([]float64, 4*min(nearBlock, len(rows))), make([]float64, kp)}
+			most := 4 * min(nearBlock, len(rows))
+			work[w] = &room{make([]float64, 4*width), make([]float64, most), make([]float64, most), make([]float64, kp)}
 		}
-		ws := work[w]
-		from := 4 * piece
-		to := min(from+4, len(rows))
-		first := from / nearBlock * nearBlock
+		ws, to = work[w], min(from+4, len(rows))
+		first = from / nearBlock * nearBlock
 		last := min(first+nearBlock, len(rows))
-		count := last - first
+		count = last - first
 		for a := from; a < to; a++ {
 			q, line := ws.query[(a-from)*width:(a-from+1)*width], lines[a*width:(a+1)*width]
 			copy(q, line[:np])
 			kernel.Combine(ws.half, line[np:np+k], taken)
 			copy(q[np:], ws.half)
 		}
-		dots := ws.dots[:(to-from)*count]
-		kernel.DotsRows(dots, lines[first*width:last*width], ws.query[:(to-from)*width], to-from)
+		kernel.DotsRows(ws.dots[:(to-from)*count], lines[first*width:last*width], ws.query[:(to-from)*width], to-from)
+		kernel.DotsRows(ws.cosines[:(to-from)*count], ways[first*kp:last*kp], ways[from*kp:to*kp], to-from)
+		return ws, to, first, count
+	}
+	size := func(a, b int) float64 {
+		return float64(x.Rows[a].Count) * float64(x.Rows[b].Count) / float64(p.N)
+	}
+	// What is left of a correlation, by the cosine of the two loadings.
+	pieces := (len(rows) + 3) / 4
+	every := (pieces + nearPieces - 1) / nearPieces
+	squares := make([][2][nearBins]float64, (pieces+every-1)/every)
+	workers.Do(len(squares), func(w, piece int) {
+		if stopped() {
+			return
+		}
+		from := 4 * every * piece
+		ws, to, first, count := compare(w, from)
 		for a := from; a < to; a++ {
-			of := nearest(dots[(a-from)*count:(a-from+1)*count], a-first, nearLeast/math.Sqrt(float64(max(x.Rows[a].Count, 1))))
+			for b := range count {
+				if first+b != a {
+					h, r := nearBin(ws.cosines[(a-from)*count+b]), ws.dots[(a-from)*count+b]
+					if t := float64(float64(r*r) * size(a, first+b)); t < nearSure*nearSure {
+						squares[piece][0][h] += t
+						squares[piece][1][h]++
+					}
+				}
+			}
+		}
+	})
+	share := shares(squares)
+	workers.Do(pieces, func(w, piece int) {
+		if stopped() {
+			return
+		}
+		from := 4 * piece
+		ws, to, first, count := compare(w, from)
+		for a := from; a < to; a++ {
+			dots, one := ws.dots[(a-from)*count:(a-from+1)*count], 1/math.Sqrt(float64(max(x.Rows[a].Count, 1)))
+			least := nearLeast * one
+			if x.Rows[a].Count < nearCells {
+				least = nearSure * one
+			}
+			for h, r := range dots {
+				switch {
+				case math.Abs(r) <= least:
+					dots[h] = 0
+				case math.Abs(r) <= nearSure*one:
+					dots[h] = r * share[nearBin(ws.cosines[(a-from)*count+h])]
+				}
+			}
+			of := nearest(dots, a-first, nearShrunk*one)
 			if len(of) == 0 {
 				continue
 			}
@@ -142,7 +203,12 @@ func (p *Posterior) Neighbours(x *Data, rows []int, workers *pool.Pool, stopped 
 				kernel.Dots(zz[:], lines[a*width:a*width+np], lines[b*width:b*width+np])
 				kernel.Combine(ws.half, lines[a*width+np:][:k], taken)
 				kernel.Dots(uu[:], lines[b*width+np:(b+1)*width], ws.half)
-				return float64(zz[0]*(float64(x.Rows[a].Count)*float64(x.Rows[b].Count)/float64(p.N)/float64(both))) + uu[0]
+				r := float64(zz[0]*(size(a, b)/float64(both))) + uu[0]
+				if math.Abs(r) > nearSure/math.Sqrt(float64(both)) {
+					return r
+				}
+				kernel.Dots(uu[:], ways[a*kp:(a+1)*kp], ways[b*kp:(b+1)*kp])
+				return r * share[nearBin(uu[0])]
 			}
 			s := newSystem(len(of))
 			for r, b := range of {
@@ -193,6 +259,31 @@ func (p *Posterior) taken() []float64 {
 		}
 	}
 	return a
+}
+
+// nearBin is that of a cosine.
+func nearBin(cosine float64) int { return min(int(math.Abs(cosine)*nearBins), nearBins-1) }
+
+// shares returns what is left of a correlation in each bin, of sums of squares, times n_il, and of counts.
+func shares(squares [][2][nearBins]float64) (share [nearBins]float64) {
+	var sum, count [nearBins]float64
+	for _, s := range squares {
+		for h := range sum {
+			sum[h] += s[0][h]
+			count[h] += s[1][h]
+		}
+	}
+	noise, pairs := 0.75*nearPairs, float64(nearPairs)
+	for h := range nearNone {
+		noise += sum[h]
+		pairs += count[h]
+	}
+	noise = min(noise/pairs, 1) * 1.05 // what bins of nothing differ by
+	for h := range share {
+		beyond := max(sum[h]-float64(noise*count[h]), 0) / (count[h] + nearPairs)
+		share[h] = beyond / (beyond + noise)
+	}
+	return share
 }
 
 // nearest returns the places of the numbers that are largest in magnitude, falling, and above least, but that of own.

@@ -96,6 +96,70 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
+// A correlation that is not sure by itself makes rows neighbours where those of as like loadings have such, and hardly elsewhere.
+func TestNeighboursOfLikeLoadings(t *testing.T) {
+	const d, n = 80, 200
+	for _, like := range []bool{true, false} {
+		q := paired(d, n, 3, 0.1, 0, 5)
+		for i := 1; i < d; i += 2 { // .28 is 3.8 deviations of what is seen
+			for j := range n {
+				at, other := i*n+j, (i-1)*n+j
+				own := (q.y[at] - q.truth[at]) / q.noise[at]
+				shared := (q.y[other] - q.truth[other]) / q.noise[other]
+				if like {
+					q.truth[at] = q.truth[other]
+				}
+				q.y[at] = q.truth[at] + q.noise[at]*(0.28*shared+math.Sqrt(1-0.28*0.28)*own)
+			}
+		}
+		_, found := q.neighbours(t, 5)
+		right, others := 0, 0
+		if found != nil {
+			for i, of := range found.Of {
+				for _, l := range of {
+					if l.Row == i^1 {
+						right++
+					} else {
+						others++
+					}
+				}
+			}
+		}
+		if like && (right < d*6/10 || others > d/10) || !like && right > d/4 {
+			t.Errorf("loadings alike %v: %d of %d rows have the one that they go with, %d another one", like, right, d, others)
+		}
+	}
+}
+
+// TestShares holds what is left of correlations to the variance that they have beyond that of the bins of nothing.
+func TestShares(t *testing.T) {
+	var s [2][2][nearBins]float64
+	for h := range nearBins {
+		for piece := range s {
+			s[piece][0][h], s[piece][1][h] = 900, 1000
+		}
+	}
+	s[1][0][nearBins-1] = 1e5
+	s[0][0][nearBins-2], s[1][0][nearBins-2] = 0, 0
+	share := shares(s[:])
+	noise := 1.05 * (nearNone*1800 + 0.75*nearPairs) / (nearNone*2000 + nearPairs)
+	beyond := (1e5 + 900 - 2000*noise) / (2000 + nearPairs)
+	for h, got := range share {
+		want := 0.0
+		if h == nearBins-1 {
+			want = beyond / (beyond + noise)
+		}
+		if math.Abs(got-want) > 1e-12 {
+			t.Errorf("the share of bin %d is %v, want %v", h, got, want)
+		}
+	}
+	for cosine, want := range map[float64]int{0: 0, 0.049: 0, -0.051: 1, 1: nearBins - 1, -1.0000000000000002: nearBins - 1} {
+		if got := nearBin(cosine); got != want {
+			t.Errorf("the bin of %v is %d, want %d", cosine, got, want)
+		}
+	}
+}
+
 // certain is a posterior of given columns for rows that are known for certain, and what it would be, v_j and C_j, without one cell of a column, or -1.
 func certain(q *problem, k int, seed uint64) (p *Posterior, column func(j, without int) (v []float64, c [][]float64)) {
 	d, n := q.d, q.n
