@@ -1052,7 +1052,7 @@ func TestBQMFKeepsTheSecondStrengthOfPictures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("two strengths to their ends")
 	}
-	m, err := FitBQMF(t.Context(), pictures(12, 120), 0, WithMissingValues())
+	m, err := FitBQMF(t.Context(), pictures(16, 200), 0, WithMissingValues())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func LeadNumbers(d, n, k float64) float64 {
 // thinNumbers is what rows that are mostly zero take under KL: so many matrices of V's size, whose components are
 // padded, room for cells, and of each row where its tiles end, half a number each.
 func thinNumbers(d, n, k, matrices, workers float64) float64 {
-	return product(matrices, k+kernel.Lanes-1, n) + product(workers, 1.5*(bandCells+1), n) + product(d, n*(k+kernel.Lanes-1)/tileHeld+1)/2
+	return product(matrices, k+kernel.Lanes-1, n) + product(workers, 1.5*(bandCells+1), n) + float64(product(d, float64(n*(k+kernel.Lanes-1)/tileHeld)+1)/2)
 }
 
 // product is the product of some sizes, which no sum is fused with.

@@ -278,7 +278,7 @@ func shares(squares [][2][nearBins]float64) (share [nearBins]float64) {
 		noise += sum[h]
 		pairs += count[h]
 	}
-	noise = min(noise/pairs, 1) * 1.05 // what bins of nothing differ by
+	noise = float64(min(noise/pairs, 1) * 1.05) // what bins of nothing differ by
 	for h := range share {
 		beyond := max(sum[h]-float64(noise*count[h]), 0) / (count[h] + nearPairs)
 		share[h] = beyond / (beyond + noise)
