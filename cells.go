@@ -18,6 +18,7 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/unit"
 )
@@ -416,7 +417,7 @@ func (c *config) checkInit(d, n, rank int, root float64) error {
 		if !c.mapped {
 			return 0
 		}
-		return startFloor(sum / count)
+		return monotone.LeastAtStart(sum / count)
 	}
 	sumU := 0.0
 	for i := range d {

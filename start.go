@@ -275,15 +275,7 @@ func (f *factors) raise(farthest float64) {
 
 // raiseFactors raises v to FloorStart of its mean, and holds it within its bounds.
 func raiseFactors(v []float64, least, most float64) {
-	kernel.Confine(v, min(max(startFloor(meanOf(v)), least), most), most)
-}
-
-// startFloor returns what a fit raises smaller entries of that mean to.
-func startFloor(mean float64) float64 {
-	if low := monotone.FloorStart * mean; low > 0 {
-		return low
-	}
-	return 1
+	kernel.Confine(v, min(max(monotone.LeastAtStart(meanOf(v)), least), most), most)
 }
 
 // logarithms fills l with log v, v raised to FloorStart of its mean first
@@ -293,7 +285,7 @@ func logarithms(l, v []float64, exact bool, farthest float64) {
 	for _, x := range v {
 		mean += x / float64(len(v))
 	}
-	low := startFloor(mean)
+	low := monotone.LeastAtStart(mean)
 	for i, x := range v {
 		if !exact {
 			x = max(x, low)

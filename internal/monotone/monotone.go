@@ -106,6 +106,15 @@ const (
 // gives a bad fit and no overflow.
 const shortest, longest = -690, 138
 
+// LeastAtStart returns what a fit raises smaller entries of a factor to whose entries have
+// that mean: FloorStart of it, 1 where the mean is 0.
+func LeastAtStart(mean float64) float64 {
+	if low := FloorStart * mean; low > 0 {
+		return low
+	}
+	return 1
+}
+
 // New makes d maps of m levels, flat and of uniform weights. byAdam: their q is
 // stepped by Adam on R.
 func New(d, m int, byAdam, pinned bool, of *Spans) Maps {
