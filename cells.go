@@ -17,8 +17,8 @@ import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
-	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/monotone"
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/unit"
 )
