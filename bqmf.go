@@ -384,7 +384,9 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 		if f.held != nil {
 			m := f.finish(fit.Copy, run)
 			held := f.heldMean(m)
-			if err = f.ctx.Err(); err != nil {
+			if err = f.ctx.Err(); err != nil { // an epoch that is not judged counts as not made
+				epoch--
+				history = history[:epoch+1]
 				err = stoppedAt(before+epoch, err)
 				break
 			}

@@ -318,6 +318,11 @@ func TestStoppedModels(t *testing.T) {
 	for j := range x.Cols {
 		x.Data[3*x.Cols+j] = 2 // constant
 	}
+	var states [][]byte // of a BQMF, those of the second strength from 3 on
+	keep := WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil })
+	if _, err := FitBQMF(context.Background(), x, 2, WithEpochs(3), WithValidation(0.1), keep); err != nil {
+		t.Fatal(err)
+	}
 	for name, fit := range map[string]func(ctx context.Context) (Model, error){
 		"NMF": func(ctx context.Context) (Model, error) { return FitNMF(ctx, x, 2, WithEpochs(4), WithWorkers(1)) },
 		"QMF": func(ctx context.Context) (Model, error) {
@@ -327,6 +332,12 @@ func TestStoppedModels(t *testing.T) {
 			return FitQMFQ(ctx, x, 2, WithEpochs(2), WithLevels(4), WithStart(StartUniform), WithWorkers(1))
 		},
 		"BQMF": func(ctx context.Context) (Model, error) { return FitBQMF(ctx, x, 2, WithEpochs(3), WithWorkers(1)) },
+		"BQMF, validation": func(ctx context.Context) (Model, error) {
+			return FitBQMF(ctx, x, 2, WithEpochs(3), WithValidation(0.1), WithWorkers(1))
+		},
+		"BQMF, validation, from a state": func(ctx context.Context) (Model, error) {
+			return FitBQMF(ctx, x, 2, WithEpochs(3), WithValidation(0.1), WithResume(states[3]), WithWorkers(1))
+		},
 	} {
 		all := &looks{Context: context.Background()}
 		if _, err := fit(all); err != nil {
