@@ -64,7 +64,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 		}
 		if c.updates == UpdatesNewton {
 			checkpoint += uv
-			fit = uv + nmf.NewtonNumbers(f.d, f.n, f.k, f.workers)
+			fit = uv + nmf.NewtonNumbers(f.d, f.n, f.k, f.workers, f.lead)
 		}
 		if c.start == StartSVD {
 			fit += size(18, f.n, f.k+2*svd.More) + size(3, f.d+f.n, f.k+2*svd.More)
@@ -192,9 +192,9 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 		reduce = pieces
 		if c.updates == UpdatesNewton {
 			state, sum, main = state+size(2, f.k), size(2, v)+size(2, f.k)+size(f.k, f.k+kernel.Lanes)+3, size(3, v)+size(3, f.n)
-			step = size(4, most, f.k) + nmf.NewtonNumbers(most, f.n, f.k, f.workers) + v
-			reduce = nmf.NewtonNumbers(0, f.n, f.k, f.workers) + size(3, v)
-			if c.loss == divergence.Frobenius && !f.hidden {
+			step = size(4, most, f.k) + nmf.NewtonNumbers(most, f.n, f.k, f.workers, f.lead) + v
+			reduce = nmf.NewtonNumbers(0, f.n, f.k, f.workers, f.lead) + size(3, v)
+			if f.lead {
 				lead = nmf.LeadNumbers(f.d, f.n, f.k)
 			}
 		}
@@ -278,6 +278,7 @@ func sizesOf(method Method, d, n, rank int, opts []FitOption) (c config, f footp
 	}
 	f = footprint{rank: rank, d: float64(d), n: float64(n), k: float64(rank), m: float64(c.levels), scored: float64(d), batch: min(float64(c.batchRows), float64(d)),
 		workers: float64(pool.Count(c.workers, d)), hidden: c.missing || c.validation > 0, uniform: c.start == StartUniform}
+	f.lead = c.loss == divergence.Frobenius && !f.hidden && nmf.MayLead(f.d, f.k)
 	f.choose = c.start == StartAuto || c.shrinkage < 0 && c.ends == EndsFree && !f.uniform
 	return c, f, nil
 }
@@ -299,6 +300,7 @@ type footprint struct {
 	scored          float64 // rows of which the normal scores are held
 	batch, workers  float64
 	hidden, uniform bool // cells are hidden; StartUniform
+	lead            bool // rows may lead the first epoch of an NMF under Frobenius' loss
 	choose          bool // start or shrinkage are chosen by the data
 	gauss           bool // U and V take steps of Gauss and Newton's method
 	steps           bool // U and V take steps at all: not those of a QMFQ
@@ -347,11 +349,11 @@ func (p footprint) start() float64 {
 	if p.uniform {
 		return 0
 	}
-	most := size(p.scored, p.n) + max(nmf.UpdatesNumbers(p.d, p.n, p.k, p.workers, p.hidden), nmf.NewtonNumbers(p.d, p.n, p.k, p.workers))
+	most := size(p.scored, p.n) + max(nmf.UpdatesNumbers(p.d, p.n, p.k, p.workers, p.hidden), nmf.NewtonNumbers(p.d, p.n, p.k, p.workers, p.lead))
 	if p.choose {
 		few := min(p.d, trialRows)
 		most = max(most, size(3, p.maps(few, p.batch))+size(3.2, few, p.n)+
-			max(nmf.UpdatesNumbers(few, p.n, p.k, p.workers, true), nmf.NewtonNumbers(few, p.n, p.k, p.workers)))
+			max(nmf.UpdatesNumbers(few, p.n, p.k, p.workers, true), nmf.NewtonNumbers(few, p.n, p.k, p.workers, false)))
 	}
 	return most
 }

@@ -17,13 +17,21 @@ func UpdatesNumbers(d, n, k, workers float64, hidden bool) float64 {
 	return partial + product(workers, Group+2, n)
 }
 
-// NewtonNumbers is what Newton's method takes beside the factors: the sums of the
-// pieces, factors ahead and behind, and room for rows and their products. Where rows may lead (lead.go) one sum of a
-// piece is not there, and these rows and what goes down over them take 9 kn more than that.
-func NewtonNumbers(d, n, k, workers float64) float64 {
-	return thinNumbers(d, n, k, 3+2*workers, workers) + product(workers, bandCells+1, n) + product(2*Chunks+15, k, n) + product(3*Chunks, n) + product(2, d, k) + product(4, leadRows, k, k) + product(Chunks+1, k, k) +
-		product(workers, 5*Group, n) + product(workers, 9, exactRows, k) + product(workers, min(exactNumbers, product(exactRows, n)))
+// NewtonNumbers is what Newton's method takes beside the factors: the sums of the pieces,
+// factors ahead and behind, room for rows and their products, and where rows lead (lead.go)
+// 9 matrices of V's size and some of k × k: what the epochs over these rows take, less the sums
+// that such a fit does without.
+func NewtonNumbers(d, n, k, workers float64, lead bool) float64 {
+	sum := thinNumbers(d, n, k, 3+2*workers, workers) + product(workers, bandCells+1, n) + product(2*Chunks+6, k, n) + product(3*Chunks, n) + product(2, d, k) +
+		product(Chunks+1, k, k) + product(workers, 5*Group, n) + product(workers, 9, exactRows, k) + product(workers, min(exactNumbers, product(exactRows, n)))
+	if lead {
+		sum += product(9, k, n) + product(4, leadRows, k, k)
+	}
+	return sum
 }
+
+// MayLead tells whether some of d rows may lead under Frobenius' loss, where no cell is hidden.
+func MayLead(d, k float64) bool { return d/leadCost >= leastLead*k }
 
 // LeadNumbers is what the rows that lead have at most, of X and of U.
 func LeadNumbers(d, n, k float64) float64 {
