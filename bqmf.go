@@ -391,7 +391,9 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 		if f.held != nil {
 			m := f.finish(fit.Copy, run)
 			held := f.heldMean(m)
-			if err = f.ctx.Err(); err != nil {
+			if err = f.ctx.Err(); err != nil { // an epoch that is not judged counts as not made
+				epoch--
+				history = history[:epoch+1]
 				err = stoppedAt(before+epoch, err)
 				break
 			}
@@ -482,6 +484,11 @@ func (f *bqmfFit) model(of func(rows []int, d int) *posterior.Posterior, run int
 		k := f.rank
 		m.post = &posterior.Posterior{D: d, N: n, K: k, U: make([]float64, d*k), V: make([]float64, k*kernel.Pad(n)), BU: make([]float64, d*posterior.Packed(k)), BV: make([]float64, n*posterior.Packed(k)),
 			Tau: make([]float64, d), Rho: make([]float64, n), Unit: 1}
+		for i, c := range m.curves {
+			if len(c.X) > 1 { // a scale has the deviation 1
+				m.post.Tau[i] = 1
+			}
+		}
 		for j := range n {
 			m.post.Rho[j] = 1
 			for c := range k {

@@ -539,13 +539,13 @@ func Quantiles(to *[len(LevelsAt)]float64, z []float64, parts float64) {
 func (l *Learner) Learn(c *Curve, unit float64, relative bool) {
 	n, mean, total := float64(len(l.X)), 0.0, 0.0
 	for _, x := range l.X {
-		mean += x / n
+		mean += x / unit / n // so that a mean of the least numbers is not 0
 	}
 	l.weights = l.weights[:0]
 	for _, p := range l.P {
 		w := 1.0
 		if relative {
-			w = mean / max(p, leastLevel*mean)
+			w = mean / max(p/unit, leastLevel*mean)
 		}
 		l.weights = append(l.weights, w)
 		total += w / n
