@@ -182,7 +182,10 @@ func compared(name string, of quantmf.Loss, loss, nmf, mean float64) string {
 	case nmf >= 1.05*loss:
 		return fmt.Sprintf("%s leaves %.2g times less unexplained than NMF", name, nmf/loss)
 	case loss >= 1.05*nmf:
-		return fmt.Sprintf("%s leaves %.2g times more unexplained than NMF: try more epochs or a smaller learning rate", name, loss/nmf)
+		// This says nothing about hidden cells: start and shrinkage of a QMF are chosen by them, at the
+		// cost of the fitted ones, while the NMF makes its 1000 updates whatever becomes of them.
+		return fmt.Sprintf("%s leaves %.2g times more unexplained than NMF of the values that were fitted: "+
+			"\"quantmf rank\" with -method %s and with -method nmf tells which predicts hidden ones better", name, loss/nmf, strings.ToLower(name))
 	}
 	return name + " and NMF explain it about equally well: bending the scales gains little"
 }
