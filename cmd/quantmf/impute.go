@@ -680,11 +680,11 @@ func strayed(percent, share float64, tried int) string {
 	values := counted(tried, "value")
 	switch {
 	case tried < 100:
-		return fmt.Sprintf("the table is too small to check its intervals: those of %g %% held %.0f %% of no more than %s. Take them for a rough guess", percent, share, values)
+		return fmt.Sprintf("the table is too small to check its intervals: of no more than %s %.0f %% lay in their %g %% intervals. Take the intervals for a rough guess", values, share, percent)
 	case share > percent:
-		return fmt.Sprintf("the intervals of %g %% are wider than they need be on this table: they held %.1f %% of %s", percent, share, values)
+		return fmt.Sprintf("the %g %% intervals are wider than they need be on this table: they held %.1f %% of %s", percent, share, values)
 	}
-	return fmt.Sprintf("the intervals of %g %% are too narrow on this table: they held %.1f %% of %s. Take them for intervals of %.0f %%", percent, share, values, share)
+	return fmt.Sprintf("the %g %% intervals are too narrow on this table: they held %.1f %% of %s. Take them for %.0f %% intervals", percent, share, values, share)
 }
 
 // summary says the result in a few lines of words.
@@ -704,19 +704,19 @@ func (r *imputation) summary(files []string, seconds float64) string {
 	if r.median {
 		what = "median"
 	}
-	line("Filled", "%s, each by the %s of what it may be", counted(missing(x), "value"), what)
+	line("Filled", "%s, each by the %s of its distribution", counted(missing(x), "value"), what)
 	switch {
 	case r.checks == 0:
 	case r.all.hidden == 0:
-		line("Check", "no value could be hidden: rows and columns must keep two")
+		line("Check", "no value could be hidden: every row and column must keep two values")
 	default:
 		n := float64(r.all.hidden)
 		share, stdErr := r.overall()
-		line("Check", "%s of known values, each by one of %s that had not seen it", counted(r.all.hidden, "prediction"), counted(r.checks, "other fit"))
+		line("Check", "%s, each hidden from one of %s and predicted by it", counted(r.all.hidden, "known value"), counted(r.checks, "further fit"))
 		line("", "mean %s %.4g; of the features' own means %.4g", saved.LossName(r.loss), r.all.loss/n, r.all.own/n)
 		line("", "mean absolute error of medians %.4g; of the features' own medians %.4g", r.all.abs/n, r.all.ownAbs/n)
-		line("", "that is %s", lessError(share, stdErr, what))
-		line("Intervals", "those of %g %% hold %.1f %% of the hidden values", 100*r.probabilities, 100*r.all.held/n)
+		line("", "predictions have %s", lessError(share, stdErr, what))
+		line("Intervals", "%.1f %% of the hidden values lie in their %g %% intervals", 100*r.all.held/n, 100*r.probabilities)
 		line("Features", "%s", r.told(what))
 		if share <= 0 {
 			line("Warning", "the features' own %ss predict as well: this table has nothing that a model of few components can use", what)
@@ -731,12 +731,12 @@ func (r *imputation) summary(files []string, seconds float64) string {
 	line("Time", "%s", duration(seconds))
 	for i, f := range files {
 		if f != "-" {
-			what := "the matrix, filled"
+			what := "the matrix, filled in"
 			switch {
 			case f == r.features:
 				what = "how well each feature is predicted"
 			case i > 0:
-				what = fmt.Sprintf("one end of the %g %% intervals", 100*r.interval)
+				what = fmt.Sprintf("the %s ends of the %g %% intervals", []string{"lower", "upper"}[i-1], 100*r.interval)
 			}
 			line("Written", "%s (%s)", f, what)
 		}
@@ -750,11 +750,11 @@ func lessError(share, stdErr float64, own string) string {
 	how := "less"
 	switch {
 	case percent == 0 && about == 0:
-		return "as much error as the features' own " + own + "s have"
+		return "as much error as the features' own " + own + "s"
 	case percent > 0 && share < 0:
 		how = "more"
 	}
-	return fmt.Sprintf("%.0f ± %.0f %% %s error than the features' own %ss have", percent, about, how, own)
+	return fmt.Sprintf("%.0f ± %.0f %% %s error than the features' own %ss", percent, about, how, own)
 }
 
 // told counts features by verdict, and names those that are best left to their mean.
@@ -768,9 +768,9 @@ func (r *imputation) told(own string) string {
 			names = append(names, shown(r.table.Features[i]))
 		}
 	}
-	text := fmt.Sprintf("%d of %d are predicted better than by their own %s", count["better"], len(r.of), own)
+	text := fmt.Sprintf("%d of %d features are predicted better than by their own %s", count["better"], len(r.of), own)
 	if n := count["unsure"]; n > 0 {
-		text += fmt.Sprintf("; of %d that is not sure", n)
+		text += fmt.Sprintf("; %d are unsure", n)
 	}
 	if n := count["unchecked"]; n > 0 {
 		text += fmt.Sprintf("; %d could not be checked", n)
