@@ -57,8 +57,9 @@ type BQMF struct {
 	RowNoise, SampleNoise []float64
 	// Strength is γ, 1 or 1/2: how far each component has a relevance of its own.
 	Strength float64
-	// LeaveOneOut is the mean divergence of the visible cells from what the model says
-	// of each without it: an estimate of the loss on cells that nobody has seen.
+	// LeaveOneOut is an estimate of the loss on cells that nobody has seen: the mean divergence of the visible cells from
+	// what the model says of each without it. Of the factor by which the two corrections make that smaller only the
+	// square root counts, because the corrections were chosen by the same cells.
 	LeaveOneOut float64
 
 	curves []curve.Curve
@@ -66,14 +67,13 @@ type BQMF struct {
 }
 
 // strengths are the values of γ, in the order in which they are fitted.
-var strengths = [2]float64{0.5, 1}
+var strengths = [2]float64{1, 0.5}
 
 // Two strengths race. The loss that decides about giving up is the leave-one-out loss of the factors alone, over some of
 // the rows (glance). The first strength sets a mark: its loss after raceEpochs[0] epochs or at its end, whichever is the
 // larger. The second strength is given up after one of raceEpochs if its loss is then above the mark by more than
 // raceMargin of the mark. The loss after raceEpochs[0] is part of the mark because losses still fall at that time; the
-// loss at the end is part of it because some fits get worse as they settle. In 51 fits of 17 tables no strength that
-// was given up would have come out ahead (docs/measurements/bqmf.md).
+// loss at the end is part of it because some fits get worse as they settle.
 //
 // There is no mark, and both strengths are fitted to their ends, where the two corrections leave less than raceLeft of
 // the first strength's loss: the loss of the factors alone then does not tell which strength is better. WithValidation
@@ -81,7 +81,7 @@ var strengths = [2]float64{0.5, 1}
 var raceEpochs = [2]int{8, 12}
 
 const (
-	raceMargin = 0.01
+	raceMargin = 0.03
 	raceLeft   = 0.85
 )
 
@@ -551,6 +551,9 @@ func (f *bqmfFit) finish(of func(rows []int, d int) *posterior.Posterior, run in
 			f.mark = 0
 		}
 	}
+	if corrected > 0 && (m.post.Near != nil || m.post.Alike != nil) { // the corrections count by half, see LeaveOneOut
+		loss *= math.Sqrt(factors / corrected)
+	}
 	m.LeaveOneOut = min(loss, math.MaxFloat64)
 	return m
 }
@@ -589,6 +592,7 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 	work := make([]*room, f.pool.Workers())
 	f.pool.Bind(f.ctx)
 	base := m.post.Cells(f.pool)
+	base.LeaveOut(f.data.Cells())
 	f.pool.Bind(nil)
 	whole := 0.0 // the unit of the loss, so that its squares neither overflow nor vanish
 	for _, u := range f.units {
@@ -615,7 +619,6 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 		}
 		if work[w] == nil {
 			work[w] = &room{cells: base.Share()}
-			work[w].cells.Lone = true
 		}
 		ws := work[w]
 		from := piece * posterior.Together
