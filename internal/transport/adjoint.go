@@ -1,6 +1,6 @@
 package transport
 
-// This file holds the transposed Jacobians of T and S (paper §2, Algorithm 2, with its
+// This file holds the transposed Jacobians of T and S (paper §2.4, Algorithm 2, with its
 // errata mended).
 //
 // Let H_ij = ∂ℓ/∂P_ij, the rest fixed, be of the form a_i H_ij = ζ_i v_j:

@@ -1,6 +1,6 @@
 package transport
 
-// This file holds the averages over a solved row, the operators of the paper's §2,
+// This file holds the averages over a solved row, the operators of the paper's §2.1 and §2.2,
 //
 //	T = M q                    soft quantile map; R is T of n cumsum(b)
 //	S = diag(1/c) Mᵀ diag(a) x soft sort

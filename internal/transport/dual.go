@@ -3,7 +3,7 @@ package transport
 // This file holds the semi-dual of entropic transport onto m targets and the linear system
 // of Newton's method on it.
 //
-// # The problem (paper §2, Eq. RegOT)
+// # The problem (paper §2.1, Eq. (P-RegOT), and §2.4, Eq. (D-RegOT))
 //
 // Samples x_i of weight a_i go to targets y_j of weight b_j at cost (x_i-y_j)²;
 // the plan is P_ij = exp((f_i+g_j-(x_i-y_j)²)/ε). For given g the best f makes
