@@ -58,13 +58,14 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	switch method {
 	case MethodNMF:
 		model, checkpoint = uv, uv
-		fit = uv + nmf.UpdatesNumbers(f.d, f.n, f.k, f.workers, f.hidden)
+		held := model + uv + size(7, f.d) // the extremes, counts and sums of rows
+		fit = held + nmf.UpdatesNumbers(f.d, f.n, f.k, f.workers, f.hidden)
 		if c.validation > 0 {
 			checkpoint += uv
 		}
 		if c.updates == UpdatesNewton {
 			checkpoint += uv
-			fit = uv + nmf.NewtonNumbers(f.d, f.n, f.k, f.workers, f.lead)
+			fit = held + nmf.NewtonNumbers(f.d, f.n, f.k, f.workers, f.lead)
 		}
 		if c.start == StartSVD {
 			fit += size(18, f.n, f.k+2*svd.More) + size(3, f.d+f.n, f.k+2*svd.More)
@@ -191,9 +192,8 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 		if c.loss == divergence.KL && !f.hidden { // the denominators are sums of factors
 			sum = v + f.k
 		}
-		pieces := nmf.UpdatesNumbers(most, f.n, f.k, f.workers, f.hidden)
-		step = size(2, most, f.k) + pieces
-		reduce = pieces
+		step = size(2, most, f.k) + nmf.UpdatesNumbers(most, f.n, f.k, f.workers, f.hidden)
+		reduce = nmf.UpdatesNumbers(0, f.n, f.k, f.workers, f.hidden)
 		if c.updates == UpdatesNewton {
 			state, sum, main = state+size(2, f.k), size(2, v)+size(2, f.k)+size(f.k, f.k+kernel.Lanes)+3, size(3, v)+size(3, f.n)
 			step = size(4, most, f.k) + nmf.NewtonNumbers(most, f.n, f.k, f.workers, f.lead) + v

@@ -16,7 +16,7 @@ import (
 
 const helpUsage = `usage: quantmf help [-man|-markdown] [COMMAND]
 
-Prints the help of COMMAND, or what commands there are.
+Prints the help of COMMAND; without COMMAND, the list of commands.
 
   -man              as a manual page, for "man -l"
   -markdown         as Markdown; without COMMAND the whole manual
@@ -24,7 +24,7 @@ Prints the help of COMMAND, or what commands there are.
 
 const completionUsage = `usage: quantmf completion bash|zsh|fish
 
-Prints what makes a shell complete commands, flags, their values and files.
+Prints a script by which a shell completes commands, flags, their values and files.
 
 Examples
   source <(quantmf completion bash)
@@ -43,7 +43,7 @@ Examples
                     a QMF of 8 components, kept for the other commands, and a page
                     to look at
   quantmf fit -method bqmf -missing -o model.qmf holes.csv
-                    the model that predicts best, of a table with missing values
+                    the model that predicts best, for a table with missing values
   quantmf fit -loss frobenius -k 5 -u U.tsv -v V.tsv ratios.gct.gz
                     the factors of log ratios
   quantmf fit -k 50 -epochs 200 -checkpoint state -resume -o big.qmf big.npz
@@ -59,7 +59,7 @@ Examples
   quantmf score model.qmf new.csv
   seq 0 1 | xargs -P 2 -I{} quantmf transform -block {}/2 -o V{}.npy m.nmf big.npy
   quantmf score -v V0.npy -v V1.npy m.nmf big.npy
-                    by blocks that several machines place
+                    blocks are placed side by side, on one machine or several
 `,
 	"reconstruct": `
 Examples
@@ -69,10 +69,10 @@ Examples
 Examples
   quantmf impute holes.csv -o filled.csv
   quantmf impute holes.csv -o filled.csv -interval 0.9 -features errors.csv
-                    with filled.lower.csv and filled.upper.csv, and how well each
-                    feature is predicted
+                    also writes filled.lower.csv, filled.upper.csv, and how well
+                    each feature is predicted
   quantmf impute counts.tsv -o filled.tsv -value median -json
-                    for absolute errors; what is known of them as JSON
+                    medians, and the check as JSON
 `,
 	"normalize": `
 Examples
@@ -92,16 +92,16 @@ Examples
   quantmf rank -k 2,3,5,8,12 -plot ranks.svg table.tsv
   quantmf rank -method nmf -k 2,4,8 -repeats 10 -json table.tsv
   quantmf rank -k 5,10,20 -m 8,16 -checkpoint done -resume big.npz
-                    fits that are done are kept over an interrupt
+                    finished fits outlive an interrupt
 `,
 	"shard": `
 Examples
   quantmf shard plan -method nmf -k 10 -shards 8 -o fit counts.mtx.gz
   seq 0 7 | xargs -P 4 -I{} quantmf shard step -round 0 -shard {} fit
   quantmf shard reduce -round 0 fit
-                    a round; the next is the one that it prints
+                    one round; reduce prints the number of the next
   quantmf shard step -wait -shard 3 fit
-                    one of eight machines; one more has reduce -wait
+                    on one of eight machines; a ninth runs reduce -wait
   quantmf shard finish -o model.nmf fit
 `,
 	"convert": `
@@ -118,7 +118,7 @@ func (c command) help() string { return c.usage + examples[c.name] }
 func own() []command {
 	return []command{
 		{"help", "print the help of a command, also as a manual page or Markdown", helpUsage, printHelp},
-		{"completion", "print what makes a shell complete commands and flags", completionUsage, printCompletion},
+		{"completion", "print a script by which a shell completes commands and flags", completionUsage, printCompletion},
 	}
 }
 

@@ -29,43 +29,46 @@ import (
 
 const imputeUsage = `usage: quantmf impute [flags] MATRIX -o FILE
 
-Fills the missing values of MATRIX (empty cells, NA, NaN) by a Bayesian quantile
-matrix factorisation, the method that predicts values not seen best, and says how
-well: it hides known values from other fits and compares. Nothing needs to be
-chosen. Values that are there stay as they are.
+Fills in the missing values of MATRIX (empty cells, NA, NaN) by a Bayesian quantile
+matrix factorisation, the method of quantmf that predicts unseen values best. It
+then hides known values from further fits, and says how well these are predicted.
+Nothing needs to be chosen. Values that are not missing stay as they are.
 
 ` + matrixHelp + `
 What is filled in
   -value mean|median
-                    the mean of what a value may be, for sums and squared
-                    errors, or its median, for absolute errors (default mean)
+                    what to fill in: the mean of a value's distribution, for sums
+                    and squared errors, or its median, for absolute errors (default
+                    mean)
   -interval P       also write the ends of the intervals that hold a missing value
-                    with probability P, above 0 and below 1: with -o FILE.csv in
-                    FILE.lower.csv and FILE.upper.csv. A value that is there is
-                    both ends of its own
+                    with probability P, above 0 and below 1: with -o FILE.csv to
+                    FILE.lower.csv and FILE.upper.csv. Both have a value that is not
+                    missing as it is
   -loss auto|kl|frobenius
-                    what the model is chosen by: the Kullback-Leibler divergence,
-                    for positive amounts and counts, or half the squared
+                    the loss by which the model is chosen: the Kullback-Leibler
+                    divergence, for positive amounts and counts, or half the squared
                     differences, for values of any sign. auto is frobenius where a
-                    value is negative and kl elsewhere, and the summary says which
+                    value is negative and kl elsewhere; the summary says which
                     (default auto)
-  -k N              the most components there may be; those fade that the data do
-                    not ask for (default 0: 50, or one fewer than features or
+  -k N              the most components there may be: components that the data do
+                    not need fade (default 0: 50, or one fewer than features or
                     samples)
-  -epochs N         most steps of each of two fits (default 60)
+  -epochs N         the most epochs of each of the model's two fits (default 60)
 
 How well
-  -checks N         times that a tenth of the known values is hidden, another tenth
-                    each time, at most 10; 0 leaves it out (default 5)
-  -features FILE    a line a feature: missing values, values checked, the mean error
-                    of the model and of the feature's own mean, the share by which
-                    the first is less, the standard error of that, and a verdict:
-                    better; unsure, where the difference is within 1.64 standard
-                    errors; mean, where the feature's mean predicts as well;
-                    unchecked. With -value median errors are absolute ones, and
-                    medians take the place of means. Commas where FILE ends in
+  -checks N         the number of checks, each of which hides another tenth of the
+                    known values; at most 10, 0 for none (default 5)
+  -features FILE    a line for each feature: missing values, values checked, the
+                    mean error of the model and that of the feature's own mean, the
+                    share by which the first is less, the standard error of this
+                    share, and a verdict. better: the model predicts better; unsure:
+                    the difference is within 1.64 standard errors; mean: the
+                    feature's mean predicts as well; unchecked: no value was hidden.
+                    With -value median the errors are absolute, and medians take the
+                    place of means. Between columns stand commas where FILE ends in
                     .csv, tabs elsewhere
-  -json             all of that as one JSON object on standard output
+  -json             the summary and the lines of all features as one JSON object on
+                    standard output
   -seed N           seed of the choice of hidden values (default 1)
 
   -o FILE           where to write (required)
@@ -78,14 +81,13 @@ How well
 
 ` + readHelp + `
 ` + writeHelp + `
-When to use it: where features hang together, some forty samples or more are there
-and values are missing here and there. Whole samples or features without a value
-cannot be filled. It takes a value to be missing for reasons that have nothing to do
-with it: values below a detection limit are filled too high. The summary's share of
-error less than the means' says what it is worth: near 0, means do as well. Where
-all intervals are wide, so is what can be concluded from the filled table: carry
-them along, or leave the values missing in methods that can take that ("quantmf fit
--missing").
+When to use it: where features hang together, there are some forty samples or more,
+and values are missing here and there. Samples or features without any value cannot
+be filled in. The model assumes that a value is not missing because of its size:
+values below a detection limit are filled in too high. The summary has the share by
+which the error is less than that of the features' means: near 0, means do as well.
+A filled table looks more certain than it is: carry the intervals along, or leave
+the values missing for methods that can take that ("quantmf fit -missing").
 
 Either all files are written or none.
 
@@ -678,11 +680,11 @@ func strayed(percent, share float64, tried int) string {
 	values := counted(tried, "value")
 	switch {
 	case tried < 100:
-		return fmt.Sprintf("the table is too small to check its intervals: those of %g %% held %.0f %% of no more than %s. Take them for a rough guess", percent, share, values)
+		return fmt.Sprintf("the table is too small to check its intervals: of no more than %s %.0f %% lay in their %g %% intervals. Take the intervals for a rough guess", values, share, percent)
 	case share > percent:
-		return fmt.Sprintf("the intervals of %g %% are wider than they need be on this table: they held %.1f %% of %s", percent, share, values)
+		return fmt.Sprintf("the %g %% intervals are wider than they need be on this table: they held %.1f %% of %s", percent, share, values)
 	}
-	return fmt.Sprintf("the intervals of %g %% are too narrow on this table: they held %.1f %% of %s. Take them for intervals of %.0f %%", percent, share, values, share)
+	return fmt.Sprintf("the %g %% intervals are too narrow on this table: they held %.1f %% of %s. Take them for %.0f %% intervals", percent, share, values, share)
 }
 
 // summary says the result in a few lines of words.
@@ -702,19 +704,19 @@ func (r *imputation) summary(files []string, seconds float64) string {
 	if r.median {
 		what = "median"
 	}
-	line("Filled", "%s, each by the %s of what it may be", counted(missing(x), "value"), what)
+	line("Filled", "%s, each by the %s of its distribution", counted(missing(x), "value"), what)
 	switch {
 	case r.checks == 0:
 	case r.all.hidden == 0:
-		line("Check", "no value could be hidden: rows and columns must keep two")
+		line("Check", "no value could be hidden: every row and column must keep two values")
 	default:
 		n := float64(r.all.hidden)
 		share, stdErr := r.overall()
-		line("Check", "%s of known values, each by one of %s that had not seen it", counted(r.all.hidden, "prediction"), counted(r.checks, "other fit"))
+		line("Check", "%s, each hidden from one of %s and predicted by it", counted(r.all.hidden, "known value"), counted(r.checks, "further fit"))
 		line("", "mean %s %.4g; of the features' own means %.4g", saved.LossName(r.loss), r.all.loss/n, r.all.own/n)
 		line("", "mean absolute error of medians %.4g; of the features' own medians %.4g", r.all.abs/n, r.all.ownAbs/n)
-		line("", "that is %s", lessError(share, stdErr, what))
-		line("Intervals", "those of %g %% hold %.1f %% of the hidden values", 100*r.probabilities, 100*r.all.held/n)
+		line("", "predictions have %s", lessError(share, stdErr, what))
+		line("Intervals", "%.1f %% of the hidden values lie in their %g %% intervals", 100*r.all.held/n, 100*r.probabilities)
 		line("Features", "%s", r.told(what))
 		if share <= 0 {
 			line("Warning", "the features' own %ss predict as well: this table has nothing that a model of few components can use", what)
@@ -729,12 +731,12 @@ func (r *imputation) summary(files []string, seconds float64) string {
 	line("Time", "%s", duration(seconds))
 	for i, f := range files {
 		if f != "-" {
-			what := "the matrix, filled"
+			what := "the matrix, filled in"
 			switch {
 			case f == r.features:
 				what = "how well each feature is predicted"
 			case i > 0:
-				what = fmt.Sprintf("one end of the %g %% intervals", 100*r.interval)
+				what = fmt.Sprintf("the %s ends of the %g %% intervals", []string{"lower", "upper"}[i-1], 100*r.interval)
 			}
 			line("Written", "%s (%s)", f, what)
 		}
@@ -748,11 +750,11 @@ func lessError(share, stdErr float64, own string) string {
 	how := "less"
 	switch {
 	case percent == 0 && about == 0:
-		return "as much error as the features' own " + own + "s have"
+		return "as much error as the features' own " + own + "s"
 	case percent > 0 && share < 0:
 		how = "more"
 	}
-	return fmt.Sprintf("%.0f ± %.0f %% %s error than the features' own %ss have", percent, about, how, own)
+	return fmt.Sprintf("%.0f ± %.0f %% %s error than the features' own %ss", percent, about, how, own)
 }
 
 // told counts features by verdict, and names those that are best left to their mean.
@@ -766,9 +768,9 @@ func (r *imputation) told(own string) string {
 			names = append(names, shown(r.table.Features[i]))
 		}
 	}
-	text := fmt.Sprintf("%d of %d are predicted better than by their own %s", count["better"], len(r.of), own)
+	text := fmt.Sprintf("%d of %d features are predicted better than by their own %s", count["better"], len(r.of), own)
 	if n := count["unsure"]; n > 0 {
-		text += fmt.Sprintf("; of %d that is not sure", n)
+		text += fmt.Sprintf("; %d are unsure", n)
 	}
 	if n := count["unchecked"]; n > 0 {
 		text += fmt.Sprintf("; %d could not be checked", n)

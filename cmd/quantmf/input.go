@@ -29,17 +29,21 @@ const (
                     whether the first line names the samples (default auto)
   -names COLUMN     the column that names the features, by number or heading; others
                     behind it, as in 1,3-5, are left out; none: there is no such
-                    column (default: found out; of a 10x folder 2, gene names)
+                    column (default: guessed from the content; of a 10x folder 2,
+                    the gene names)
   -na WORD,...      more words that mean a missing value
-  -sep CHARACTER    tab, comma, semicolon, blank or a character (default: found out)
+  -sep CHARACTER    what stands between cells: tab, comma, semicolon, blank or a
+                    character (default: guessed from the content)
   -transpose        samples are in rows
-  -format FORMAT    of standard input and output: tsv, csv, gct, mtx, npy or npz;
-                    two with a comma between are that of input and that of output
-                    (default: by content; tsv)
+  -format FORMAT    the format of standard input and output: tsv, csv, gct, mtx, npy
+                    or npz. Of two formats with a comma between, the first is that
+                    of input, the second that of output (default: input by its
+                    content, output tsv)
 `
 	matchHelp = `  -allow extra,missing
-                    leave out features that the model does not have; take those
-                    that the matrix does not have for missing (default: errors)
+                    extra: leave out features that the model does not have;
+                    missing: take features that the matrix does not have as missing
+                    values (default: both are errors)
 `
 )
 

@@ -15,16 +15,16 @@ import (
 
 const inspectUsage = `usage: quantmf inspect [flags] MODEL [MATRIX]
 
-Says on standard output what is in MODEL, a file of "quantmf fit -o": what was
-fitted and how well, the features whose scales were bent most, and for every
-component the samples that have most of it, in multiples of the mean sample.
+Prints what is in MODEL, a file that "quantmf fit -o" wrote: what was fitted and how
+well, the features whose scales were bent most, and for every component the samples
+that have most of it, in multiples of the mean sample.
 
-With MATRIX, the matrix that was fitted, the bent ones are those that are well
-explained, too, as on the page of "quantmf report"; it also says how well each is
-fitted, and which features each component stands for: by the component's share in
-the feature, times what the model explains of the feature (1 less its divergence
-from the fit over that from its own mean). What is read as MATRIX "quantmf fit -h"
-says.
+With MATRIX, the matrix that was fitted, the features listed as bent are also well
+explained, as on the page of "quantmf report". It then also prints how well features
+are explained, and which features each component stands for: by the component's
+share in the feature, times the explained share of the feature (1 less its
+divergence from the fit over that from its own mean). "quantmf fit -h" says what
+MATRIX may be.
 
   -json             everything, of all features, as one JSON object
 ` + matchHelp + `

@@ -26,9 +26,10 @@ type limits struct {
 const limitsHelp = `  -max-memory SIZE  refuse what needs more, such as 500MB, with exit code 3
                     (default 8GiB)
   -progress auto|plain|json|none
-                    on standard error: auto: one line rewritten on a terminal, no
-                    more than the result elsewhere; plain: a line for each part of
-                    the work; json: an object for each; none: nothing (default auto)
+                    what is told on standard error: auto: one line rewritten on a
+                    terminal, elsewhere only the result; plain: a line for each part
+                    of the work; json: an object for each; none: nothing (default
+                    auto)
 `
 
 func (l *limits) flags(set *flag.FlagSet) {

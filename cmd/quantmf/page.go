@@ -14,13 +14,13 @@ import (
 )
 
 // pageHelp is the help of pageFlags.
-const pageHelp = `  -groups FILE      a table of two columns, names of samples, features or both, and
-                    their groups: the page colours them and puts groups together
-  -order table|fit  samples of the page stand as in the table, or like beside like
-                    in the fit (default table)
-  -rank FILE        what "quantmf rank -json" wrote of the same table, with the same
-                    -log1p and -top: the page draws how the number of components
-                    was chosen
+const pageHelp = `  -groups FILE      a table of two columns: names of samples, features or both, and
+                    their groups. The page colours the groups and puts their members
+                    together
+  -order table|fit  the order of samples on the page: as in the table, or by
+                    likeness in the fit (default table)
+  -rank FILE        the output of "quantmf rank -json" for the same table, -log1p
+                    and -top: the page draws how the number of components was chosen
 `
 
 // pageFlags say how the page looks.
@@ -111,12 +111,12 @@ func (p *pageFlags) read(t *table.Table, s streams, l *limits) error {
 
 const reportUsage = `usage: quantmf report MODEL MATRIX -o FILE
 
-Draws MODEL, a file of "quantmf fit -o", and MATRIX, the matrix that was fitted, as
-a page of figures in one HTML file, as fit does with -report: heatmaps of the data,
-of the fit and of what it leaves, the curves of all features, components, what is
-odd in the data, a paragraph for a methods section, and tables to save. The page
-fetches nothing, runs no script and takes at most 2 MB. What is read as MATRIX
-"quantmf fit -h" says.
+Draws MODEL, a file that "quantmf fit -o" wrote, and MATRIX, the matrix that was
+fitted, as a page of figures in one HTML file, like -report of fit. The page has
+heatmaps of the data, the fit and the residuals, the curves of all features, the
+components, what is odd in the data, a paragraph for a methods section, and tables
+to save. It fetches nothing, runs no script and takes at most 2 MB. "quantmf fit -h"
+says what MATRIX may be.
 
   -o FILE           where to write (required; "-" is standard output)
 ` + pageHelp + matchHelp + `

@@ -30,18 +30,19 @@ import (
 
 const rankUsage = `usage: quantmf rank [flags] MATRIX
 
-Compares numbers of components: hides a share of the cells, fits the rest with
-each number, and measures how well the hidden cells are predicted; all of it
-several times. A low loss on cells that were seen says little: more components
-always fit better what is there.
+Compares numbers of components. Several times it hides a share of the cells, fits
+the rest with each number, and measures how well the hidden cells are predicted. A
+low loss on cells that were fitted says little, because more components always fit
+them better.
 
 ` + matrixHelp + `
 ` + readHelp + `
   -k N,N,...        the numbers of components (default 2,4,8)
-  -m N,N,...        numbers of levels, each tried with every -k (default: that of
-                    fit)
-  -repeats N        times that cells are hidden (default 5)
-  -share X          of the cells hidden each time, at most 0.5 (default 0.1)
+  -m N,N,...        the numbers of levels, each tried with every -k (default: the
+                    default of fit)
+  -repeats N        how many times cells are hidden (default 5)
+  -share X          the share of the cells hidden each time, at most 0.5 (default
+                    0.1)
   -seed N           seed of the hidden cells and of the fits (default 1)
   -method, -loss, -missing, -log1p, -top, -eps, -epochs, -lr, -schedule, -batch,
   -start, -ends, -penalty, -shrinkage, -projection, -updates, -tolerance,
@@ -49,21 +50,21 @@ always fit better what is there.
                     as in "quantmf fit -h"
 
   -json             the results as one JSON object instead of the table
-  -plot FILE        the same as a picture: SVG
-  -checkpoint FILE  keep the fits that are done here, until all are; an existing
-                    file is refused without -resume or -force
-  -resume           take the fits that are in the -checkpoint file as done
+  -plot FILE        write the results as a picture, in SVG
+  -checkpoint FILE  keep finished fits here until all are finished. An existing file
+                    is refused without -resume or -force
+  -resume           take the fits in the -checkpoint file as finished
   -force            start anew over an existing -checkpoint file
 ` + limitsHelp + `
-Standard output gets a line for each: k, m where it was given, the mean over the
-repeats of the mean divergence of the hidden cells, its standard error, by how much
-that is worse than the best, and the standard error of that difference, tabs between
-them. All numbers see the same hidden cells, so the difference is surer than the two
-standard errors say.
+Standard output gets a tab-separated line for each number: k; m where it was given;
+the mean over the repeats of the mean divergence of the hidden cells; its standard
+error; by how much this mean is worse than the best; and the standard error of that
+difference. All numbers see the same hidden cells, so the difference is surer than
+the two standard errors say.
 
-Standard error says which is best, and the smallest k (of those the smallest m)
-within one standard error of that difference, which is the one to take; how sure
-that choice is, as the share of a thousand resamplings of the repeats that make it;
+Standard error gets three things: the best k and the one to take, which is the
+smallest k (with the smallest m) within one standard error of the best; how sure
+this choice is, as the share of a thousand resamplings of the repeats that make it;
 and a warning where either lies at the edge of what was tried. Fits run side by
 side, one a processor.
 

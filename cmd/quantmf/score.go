@@ -12,18 +12,19 @@ import (
 
 const scoreUsage = `usage: quantmf score [flags] MODEL MATRIX
 
-Places the samples of MATRIX in the components of MODEL, a file of "quantmf fit -o",
-as "quantmf transform" does, and prints how far they are from the model there: the
-mean divergence of the values that are not missing, of the loss that was fitted.
-Features find those of the model as in "quantmf transform -h".
+Places the samples of MATRIX in the components of MODEL, a file that "quantmf fit
+-o" wrote, as "quantmf transform" does. Then it prints how far they are from the
+model: the mean divergence, of the loss that was fitted, over the values that are
+not missing. Features are matched as in "quantmf transform -h".
 
-Of a sparse MATRIX what is not zero is held, and of an npy file larger than a
-quarter of -max-memory a row; while samples are placed, some 2^24 values beside.
+Memory holds the listed cells of a sparse MATRIX, and one row of an npy file larger
+than a quarter of -max-memory; while samples are placed, some 2^24 values more.
 
-  -v FILE           where the samples are, components × samples, as "quantmf
-                    transform" writes it: placing them is most of the work. Once for
-                    each file of -block, in their order; -v of fit is that of the
-                    samples that were fitted (qmf and nmf; default: place them)
+  -v FILE           the samples' columns, components × samples, that "quantmf
+                    transform" wrote: placing the samples is most of the work. Give
+                    -v once for each file of -block, in their order. -v of fit has
+                    the columns of the fitted samples (qmf and nmf; default: place
+                    the samples)
 ` + matchHelp + `
 ` + readHelp + `
 ` + limitsHelp + `

@@ -31,23 +31,24 @@ usage: quantmf shard reduce [flags] DIR
 usage: quantmf shard finish [flags] DIR
 
 Fits a matrix whose features are split over N shards, by commands that a scheduler
-starts: on one machine or on many that share the folder DIR. The model has the bits
-that "quantmf fit" gives it on one machine, for any N: those of -method nmf with
-the same -updates, and of -method qmf with -batch of all features.
+starts: on one machine or on many that share the folder DIR. For any N the model has
+the bits of "quantmf fit" on one machine, with the same -updates for -method nmf,
+and with a -batch of all features for -method qmf.
 
-plan reads MATRIX, chooses the start, and fills DIR, which is new or empty, or has
-this very plan. Then in every round each shard makes a step, in any order and
-anywhere, and one reduce sums what they have made. It prints the number of the
-next round, or "over"; then finish writes the model. Every command may be done
-again, with the same -round: it writes the same bytes, or finds its work done.
-What is missing or damaged is named, or made again.
+plan reads MATRIX, chooses the start and fills DIR, which must be new, empty, or
+hold this very plan. Then the fit goes in rounds. In every round each shard makes a
+step, in any order and anywhere, and one reduce sums the steps. reduce prints the
+number of the next round, or "over"; then finish writes the model. Every command may
+be repeated with the same -round: it writes the same bytes, or finds its work done.
+Files that are missing or damaged are named, or made again.
 
 ` + matrixHelp + `
 ` + readHelp + `
-Of plan (as of "quantmf fit", whose help says more)
-  -o DIR            the folder; of finish: the model
-  -shards N         shards, the features being summed in up to 16 (nmf) or 64
-                    (qmf) runs of at least 16 (default 1)
+Of plan ("quantmf fit -h" says more about each)
+  -o DIR            the folder; of finish: the file of the model
+  -shards N         the number of shards. A shard has one or more runs of at least
+                    16 features, of which there are up to 16 (nmf) or 64 (qmf)
+                    (default 1)
   -method qmf|nmf   what is fitted (default qmf)
   -k N              rank, the number of components (default 10)
   -loss auto|kl|frobenius|BETA
@@ -66,27 +67,28 @@ Of plan (as of "quantmf fit", whose help says more)
                     where it starts
   -ends free|pinned learn the lowest and highest quantile, or keep them (qmf)
   -updates multiplicative|newton
-                    of nmf: a round an epoch, or two for an epoch that gets ten
-                    times as far or more (default multiplicative)
+                    multiplicative: one round an epoch; newton: two rounds an epoch,
+                    each epoch worth ten of the former or more (nmf; default
+                    multiplicative)
   -penalty X        weight of the penalty on the factors (default 0)
-  -shrinkage X      pull of every map towards a straight line (qmf)
+  -shrinkage X      how strongly every map is pulled towards a straight line (qmf)
   -tolerance X      where a map counts as converged (qmf)
   -validation X     hide this share of the values, and take the epoch that
                     predicts them best (default: none)
-  -patience N       end when the loss has not fallen for so many epochs
+  -patience N       end when the loss has not fallen for N epochs
   -strict           fail at the end, with exit code 4, where a map has not
                     converged (qmf)
   -seed N           seed of everything random (default 1)
-  -workers N        threads, 0 for one per processor (default 0); of step and
-                    reduce, too
+  -workers N        threads, 0 for one per processor (default 0); also of step and
+                    reduce
 
 Of step and reduce
   -shard I          the shard of the step, from 0
   -round N          the round, from 0 (default: the one under way)
-  -wait             go on until the fit is over: a step with that of the next round
-                    when it is there, a reduce when all parts of its round are
+  -wait             go on until the fit is over: a step waits for the next round, a
+                    reduce for all parts of its round
 
-Of finish ("-" is standard output; the end of a name says the format)
+Of finish ("-" is standard output; the ending of a name says the format)
   -u FILE           U, features × components
   -v FILE           V, components × samples
   -q FILE           per feature the quantiles and their weights (qmf)

@@ -73,11 +73,11 @@ func (r *result) summary(seconds float64) (string, error) {
 	}
 	line("Time", "%s", duration(seconds))
 	for _, f := range []struct{ path, what string }{
-		{r.modelFile, "the model: quantmf inspect tells of it"},
+		{r.modelFile, "the model: \"quantmf inspect\" prints what is in it"},
 		{r.uFile, "U, features × components"},
 		{r.vFile, "V, components × samples"},
 		{r.qFile, "quantiles and weights of each feature's map"},
-		{r.page, "the report: open it in a browser"},
+		{r.page, "the report: a page to open in a browser"},
 	} {
 		if f.path != "" && f.path != "-" {
 			line("Written", "%s (%s)", f.path, f.what)
@@ -86,9 +86,9 @@ func (r *result) summary(seconds float64) (string, error) {
 	return s.String(), nil
 }
 
-// foreseen says how well a BQMF foresees values.
+// foreseen says how well a BQMF predicts values that it has not seen.
 func foreseen(m *quantmf.BQMF) string {
-	return fmt.Sprintf("about a loss of %.4g (mean divergence per entry) on values not seen, as each that is there is predicted without itself; after %s", m.LeaveOneOut, counted(len(m.History)-1, "epoch"))
+	return fmt.Sprintf("an estimated loss of %.4g (mean divergence per entry) on unseen values: each value is predicted without itself; after %s", m.LeaveOneOut, counted(len(m.History)-1, "epoch"))
 }
 
 // summary tells it the way progress was told.
@@ -131,7 +131,7 @@ func (r *result) naming(gaps int) string {
 		parts = append(parts, "log(1+x) taken")
 	}
 	if r.top > 0 {
-		parts = append(parts, "those of largest standard deviation")
+		parts = append(parts, "the features of largest standard deviation")
 	}
 	if len(parts) == 0 {
 		return ""
@@ -180,11 +180,25 @@ func compared(name string, of quantmf.Loss, loss, nmf, mean float64) string {
 	case nmf <= nothing:
 		return "NMF explains the matrix exactly: bending the scales gains nothing"
 	case nmf >= 1.05*loss:
-		return fmt.Sprintf("%s leaves %.2g times less unexplained than NMF", name, nmf/loss)
+		return fmt.Sprintf("%s leaves %s times less unexplained than NMF", name, times(nmf/loss))
 	case loss >= 1.05*nmf:
-		return fmt.Sprintf("%s leaves %.2g times more unexplained than NMF: try more epochs or a smaller learning rate", name, loss/nmf)
+		// This says nothing about hidden cells: start and shrinkage of a QMF are chosen by them, at the
+		// cost of the fitted ones, while the NMF makes its 1000 updates whatever becomes of them.
+		return fmt.Sprintf("%s leaves %s times more unexplained than NMF of the values that were fitted: "+
+			"\"quantmf rank\" with -method %s and with -method nmf tells which predicts hidden ones better", name, times(loss/nmf), strings.ToLower(name))
 	}
 	return name + " and NMF explain it about equally well: bending the scales gains little"
+}
+
+// times writes a ratio of losses: two digits up to 100, whole beyond, and more than 1e6 as that.
+func times(ratio float64) string {
+	switch {
+	case ratio > 1e6:
+		return "more than 1e6"
+	case ratio >= 100:
+		return fmt.Sprintf("%.0f", ratio)
+	}
+	return fmt.Sprintf("%.2g", ratio)
 }
 
 // bentScales names the features whose maps are worth a look, in the order of the page: by
@@ -222,7 +236,7 @@ func (m *model) transported() bool { return m.method == "qmf" || m.method == "qm
 func (m *model) transports() string {
 	worst := ""
 	if q, is := m.Model.(*quantmf.QMF); is {
-		worst = fmt.Sprintf("; the worst is off by %.2g relative to a level's weight", slices.Max(q.MarginalErrors()))
+		worst = fmt.Sprintf("; the largest error of a level's weight is %.2g of it", slices.Max(q.MarginalErrors()))
 	}
 	if m.Unconverged > 0 {
 		return fmt.Sprintf("%d of %d features did not converge%s", m.Unconverged, len(m.features), worst)
