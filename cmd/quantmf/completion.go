@@ -83,8 +83,8 @@ complete -F _quantmf quantmf
 	return s.String()
 }
 
-// quoted puts the first clause of text between single quotes for a shell. A clause of one word says too little,
-// and the next is taken with it.
+// quoted puts the first clause of text between single quotes for a shell. A clause of one word says too little:
+// then it takes the whole text. Long text is cut.
 func quoted(text string, special string) string {
 	if at := strings.IndexAny(text, ";:"); at > 0 && strings.Contains(text[:at], " ") {
 		text = text[:at]
