@@ -1,8 +1,8 @@
 package quantmf
 
-// This file holds Algorithm 1 of the paper in the logarithmic domain: the slow
-// and obviously correct reference that the solver in internal/transport is tested
-// against, and what [WithIterations] runs.
+// This file holds Algorithm 1 of the paper (Sinkhorn's, in the logarithmic domain) and the
+// way back through its iterations. It is the slow and obviously correct reference that the
+// solver in internal/transport is tested against, and what [WithIterations] runs.
 
 import (
 	"math"

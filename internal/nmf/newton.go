@@ -1108,6 +1108,7 @@ func (f *Newton) lossRows(ws *newtonScratch, pt *part, i, rows int, x, w []float
 // Prepare makes room for a state saved after e epochs.
 func (f *Newton) Prepare(e int) {
 	if e > f.first() {
+		f.prepare() // thin rows stay so: others have other bits
 		f.take()
 	}
 }
