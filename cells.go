@@ -142,12 +142,17 @@ func newCellsOf(x Rows, c *settings, each []extremes) (*cells, error) {
 	if c.validation == 0 {
 		return s, nil
 	}
-	s.partial, s.held = true, make([]uint64, d*s.words())
+	return s, s.holdOut(c, from, cols)
+}
+
+// holdOut hides the validation share of the observed cells, of which columns have the numbers cols.
+func (s *cells) holdOut(c *settings, from *rowReader, cols []int) error {
+	s.partial, s.held = true, make([]uint64, s.d*s.words())
 	src := random.Split(c.seed, 2)
-	for i := range d {
+	for i := range s.d {
 		row, err := from.row(i)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		held, least := s.heldOf(i), math.Inf(1)
 		for j, v := range row {
@@ -164,10 +169,10 @@ func newCellsOf(x Rows, c *settings, each []extremes) (*cells, error) {
 		s.extremes[i].visible = least
 	}
 	if s.heldOut == 0 {
-		return nil, &OptionError{Option: option.Validation.String(), Value: ftoa(c.validation),
+		return &OptionError{Option: option.Validation.String(), Value: ftoa(c.validation),
 			Bound: "holds out no cell of this matrix; it is too small"}
 	}
-	return s, nil
+	return nil
 }
 
 // words is the number of words of held that a row has.

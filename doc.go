@@ -17,8 +17,8 @@
 // its own, learnt together with the factors:
 //
 //	NMF   X ≈ UV                 [FitNMF]
-//	QMF   X ≈ T(UV)              [FitQMF]   paper §3.2
-//	QMFQ  X ≈ T(Π_k(T'(X)))      [FitQMFQ]  paper §3.3
+//	QMF   X ≈ T(UV)              [FitQMF]   paper §3.4
+//	QMFQ  X ≈ T(Π_k(T'(X)))      [FitQMFQ]  paper §3.5
 //	BQMF  X ≈ T(UV), signed, with its uncertainty   [FitBQMF]
 //
 // In QMFQ the rows are first brought to scales on which a projection Π_k onto rank
@@ -31,9 +31,9 @@
 // Kullback and Leibler by default ([WithLoss]):
 //
 //	NMF   min over U, V >= 0        of  Σ_ij Δ(x_ij, (UV)_ij)
-//	QMF   min over Ũ, Ṽ, F, q       of  Σ_i Δ(X_i, T_i((UV)_i)),    U = exp Ũ, V = exp Ṽ    Eq. minUV
-//	QMFQ  min over F, q, F', q'     of  Σ_i Δ(X_i, T_i(Π_k(T'(X))_i))                       Eq. minPik
-//	T_i = T_{ε,b_i,q_i},   b_i = softmax F_i,   q_i non-decreasing
+//	QMF   min over Ũ, Ṽ, F, q       of  Σ_i Δ(X_i, T_i((UV)_i)),   U = exp Ũ, V = exp Ṽ   Eq. (QMF)
+//	QMFQ  min over F, q, F', q'     of  Σ_i Δ(X_i, T_i(Π_k(T'(X))_i))                     Eq. (QMFQ)
+//	T_i = T_{ε,b_i,q_i},   b_i = softmax F_i,   q_i non-decreasing                         paper §3.3
 //
 // T_{ε,b,q} is the soft quantile map of the next section. A row's map is thus given by 2m numbers:
 // the weights b_i of its levels and its quantile values q_i. qmf.go and qmfq.go have the steps that
@@ -41,7 +41,7 @@
 //
 // # The operator
 //
-// Let x be n samples of weights a, y m increasing targets of weights b, and P
+// Let x be n samples of weights a, y m increasing targets of weights b, and P (paper §2.1)
 // the plan that carries x to y at the least cost Σ P_ij (x_i-y_j)² plus an
 // entropy of weight ε. Each sample is spread over the targets by the row M_i of
 // M = diag(1/a) P. With ε → 0 the plan sorts; with ε > 0 it is smooth, and

@@ -1,6 +1,6 @@
 package quantmf
 
-// This file holds the derivatives of the operators (paper §2, Algorithm 2, with
+// This file holds the derivatives of the operators (paper §2.4, Algorithm 2, with
 // its errata mended), each beside the forward they belong to in quantile.go.
 //
 // Let H_ij = ∂ℓ/∂P_ij, the rest fixed, be of the form a_i H_ij = ζ_i v_j:

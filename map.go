@@ -1,6 +1,6 @@
 package quantmf
 
-// This file holds T as a function (paper §2, Eq. quan): a solved transport maps every x,
+// This file holds T as a function (paper §2.2, Definition 2.1): a solved transport maps every x,
 // not only the samples that it was solved for.
 //
 // With thresholds t_J, where the plan weighs levels J and J+1 alike, and

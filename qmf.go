@@ -1,6 +1,6 @@
 package quantmf
 
-// This file holds quantile matrix factorisation (paper §3.2, Eq. minUV),
+// This file holds quantile matrix factorisation (paper §3.4, Eq. (QMF)),
 //
 //	min over Ũ, Ṽ, F, q of  Σ_i Δ(X_i, T_i((UV)_i)),
 //	U = exp Ũ,  V = exp Ṽ,  b_i = softmax F_i,  T_i = T_{ε,b_i,q_i}.

@@ -1,7 +1,7 @@
 package quantmf
 
-// This file holds the factorisation with quantiles on both sides (paper §3.3,
-// Eq. minPik),
+// This file holds the factorisation with quantiles on both sides (paper §3.5,
+// Eq. (QMFQ)),
 //
 //	min over F, R, F', R' of  Σ_i Δ(X_i, T_i(Π_k(T'(X))_i)):
 //

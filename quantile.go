@@ -2,9 +2,9 @@ package quantmf
 
 // This file holds the operators of the paper's §2 on a solved row:
 //
-//	R = n M cumsum(b)          soft ranks           (Definition 2.2)
-//	S = diag(1/c) Mᵀ diag(a) x soft sort
-//	T = M q                    soft quantile map    (Eq. quan)
+//	R = n M cumsum(b)          soft ranks           (§2.1)
+//	S = diag(1/c) Mᵀ diag(a) x soft sort            (§2.1)
+//	T = M q                    soft quantile map    (§2.2, Definition 2.1)
 //
 // M is row-stochastic by construction (each row is divided by its own sum) and
 // c are the plan's own column sums, so that order and range hold at any number

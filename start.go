@@ -303,43 +303,57 @@ func logarithms(l, v []float64, exact bool, farthest float64) {
 // equal steps between the extremes of the row. Otherwise they are its empirical quantiles at the
 // middles of the levels, fitted to the starting UV by EM steps.
 func (f *inflation) startRow(v *visitor, i, steps int, room *order.Room) {
-	inc, m := f.Increments(i), f.M
-	lo, hi := f.Low[i], f.High[i]
-	span := hi - lo
-	if f.Constant(i) {
+	switch {
+	case f.Constant(i):
+		inc := f.Increments(i)
 		clear(inc)
-		inc[0] = lo
+		inc[0] = f.Low[i]
 		f.read(v, i)
-		f.fitted(v, i)
-		f.judgeRow(v, i)
-		return
-	}
-	if f.R != nil {
-		r := f.R[i*m : (i+1)*m]
-		inc[0] = lo
-		for l := 1; l < m; l++ {
-			inc[l] = span / float64(m-1)
-		}
-		if !f.Pinned {
-			inc[0] = max(lo, monotone.FloorStart*span/float64(m))
-			for l := range inc {
-				r[l] = max(elem.Log(inc[l]), f.Shortest)
-			}
-			if f.Spans.Signed {
-				// Where all cells far above 5e-324 are held out the mean underflows: q_1 is 0 then.
-				r[0] = 0
-				if f.Average[i] > 0 {
-					r[0] = inc[0] / f.Average[i]
-				}
-			}
-		}
+	case f.R != nil:
+		f.startSteps(i)
 		f.solveRow(v, i)
-		f.fitted(v, i)
-		f.judgeRow(v, i)
+	default:
+		f.startQuantiles(v, i, room)
+		f.Warm[i].Valid = false
+		f.solveRow(v, i)
+		f.shareLevels(v, i)
+		f.solveRow(v, i)
+		f.stepQ(v, i, steps)
+	}
+	f.fitted(v, i)
+	f.judgeRow(v, i)
+}
+
+// startSteps gives row i quantiles in equal steps between its extremes: the paper's start.
+func (f *inflation) startSteps(i int) {
+	inc, m := f.Increments(i), f.M
+	lo, span := f.Low[i], f.High[i]-f.Low[i]
+	r := f.R[i*m : (i+1)*m]
+	inc[0] = lo
+	for l := 1; l < m; l++ {
+		inc[l] = span / float64(m-1)
+	}
+	if f.Pinned {
 		return
 	}
-	st := &f.Warm[i]
-	// The visible values in order; those that are 0, most of them in counts, need not be sorted.
+	inc[0] = max(lo, monotone.FloorStart*span/float64(m))
+	for l := range inc {
+		r[l] = max(elem.Log(inc[l]), f.Shortest)
+	}
+	if f.Spans.Signed {
+		// Where all cells far above 5e-324 are held out the mean underflows: q_1 is 0 then.
+		r[0] = 0
+		if f.Average[i] > 0 {
+			r[0] = inc[0] / f.Average[i]
+		}
+	}
+}
+
+// startQuantiles gives row i its empirical quantiles at the middles of the levels.
+func (f *inflation) startQuantiles(v *visitor, i int, room *order.Room) {
+	inc, m := f.Increments(i), f.M
+	lo, span := f.Low[i], f.High[i]-f.Low[i]
+	// The visible values in order. Zeros, of which counts have many, need not be sorted.
 	values, below, seen := v.t[:0], 0, f.cells.rows[i]
 	for _, x := range f.row(v.z[:f.n], i) {
 		if x == x && x != 0 {
@@ -351,7 +365,7 @@ func (f *inflation) startRow(v *visitor, i, steps int, room *order.Room) {
 	}
 	perm := room.Sort(values)
 	zeros := seen - len(values)
-	at := func(p int) float64 {
+	at := func(p int) float64 { // the value at place p of the order
 		switch {
 		case p < below:
 			return values[perm[p]]
@@ -384,13 +398,6 @@ func (f *inflation) startRow(v *visitor, i, steps int, room *order.Room) {
 			inc[1+l] *= span / sum
 		}
 	}
-	st.Valid = false
-	f.solveRow(v, i)
-	f.shareLevels(v, i)
-	f.solveRow(v, i)
-	f.stepQ(v, i, steps)
-	f.fitted(v, i)
-	f.judgeRow(v, i)
 }
 
 // shareLevels sets the logits F_i by where the samples lie among the targets: half of each weight is

@@ -81,8 +81,7 @@ A further .gz compresses it. "-" is standard input or output.
 ` + limitsHelp + `
 ` + exitHelp
 
-// applied is the command line of a command that has but -o and what all have, and where
-// the work is told of.
+// applied is the command line of a command whose own flags are -o and few more, and its progress.
 type applied struct {
 	limits
 	in    inputFlags
@@ -93,7 +92,7 @@ type applied struct {
 	block, blocks int // of transform: which of how many blocks of samples
 }
 
-// parseApplied parses it.
+// parseApplied parses the command line of such a command.
 func parseApplied(command string, args []string, s streams, page *pageFlags, wanted ...string) (*applied, error) {
 	a := &applied{blocks: 1}
 	set := newFlags(command)
@@ -186,7 +185,7 @@ func transform(args []string, s streams) error {
 	}
 	defer a.hold()()
 	defer a.tell.end()
-	a.in.rows = a.blocks > 1 // a block is held in full, and not the others
+	a.in.rows = a.blocks > 1 // only one block is held in full
 	m, t, inputs, err := readBoth(a, s)
 	if err != nil {
 		return err
@@ -226,11 +225,11 @@ func transform(args []string, s streams) error {
 // blockOf is where a block of n samples begins.
 func blockOf(n, block, blocks int) int { return int(int64(n) * int64(block) / int64(blocks)) }
 
-// placed is how many samples are placed at once, at least: fewer would make the nearest
-// samples of the fit be looked for anew too often.
+// placed is the least number of samples that are placed at once: the nearest samples of the fit are looked for
+// once a part.
 const placed = 200
 
-// place transforms the samples in up to ten parts, which decides no bit of any.
+// place transforms the samples in up to ten parts. The number of parts changes no bit.
 func place(ctx context.Context, m *model, x quantmf.Mat, tell *progress) (quantmf.Mat, error) {
 	some := max(placed, (x.Cols+9)/10)
 	v := quantmf.NewMat(m.u.Cols, x.Cols)
@@ -256,8 +255,7 @@ func place(ctx context.Context, m *model, x quantmf.Mat, tell *progress) (quantm
 	return v, tell.count(x.Cols, x.Cols, "samples")
 }
 
-// ended says what an error of the package means to a command without flags of
-// its own for it.
+// ended puts an error of the package into words for a command that has no flags of a fit.
 func ended(ctx context.Context, err error, t *table.Table) error {
 	if ctx.Err() != nil {
 		return interrupted("interrupted; no file was written")

@@ -138,7 +138,7 @@ fit and writes the checkpoint alone.
 
 ` + exitHelp
 
-// What several commands say alike.
+// Parts of the help of several commands.
 const (
 	matrixHelp = `MATRIX is a file of tab-, comma-, semicolon- or blank-separated text, GCT, Matrix
 Market, npy or npz (SciPy's sparse matrices, too), plain or compressed by gzip or
@@ -158,7 +158,7 @@ converged under -strict, 130 interrupted.
 `
 )
 
-// comparisonUpdates is how long the NMF runs that a fit is compared with.
+// comparisonUpdates is the number of updates of the NMF with which a fit is compared.
 const comparisonUpdates = 1000
 
 // fitFlags are the flags of a fit.
@@ -168,8 +168,8 @@ type fitFlags struct {
 	log1p     bool
 	missing   bool
 	loss      quantmf.Loss
-	autoLoss  bool   // the loss is left to the matrix
-	losses    string // which was taken and why
+	autoLoss  bool   // no loss was given: the signs of the matrix choose it
+	losses    string // which loss was taken, and why
 	limits
 	matrix string
 
@@ -181,8 +181,8 @@ type fitFlags struct {
 
 	in inputFlags // how the matrix is read
 
-	options []quantmf.FitOption // of flags that were given alone: the defaults are the package's
-	shared  []quantmf.FitOption // those of them that hold for the NMF to compare with
+	options []quantmf.FitOption // of the flags that were given; the package has the defaults
+	shared  []quantmf.FitOption // those of options that also hold for the NMF of the comparison
 	flagOf  map[string]string   // the flag of each option of the package
 	given   []string            // the flags given that the result depends on, as words of a command line
 }
@@ -218,7 +218,7 @@ func parseFit(args []string) (*fitFlags, error) {
 	f.matrix = words[0]
 	given := f.take(set, options)
 	if f.method == "bqmf" && !given["k"] {
-		f.rank = 0 // what the data ask for
+		f.rank = 0 // the data choose
 	}
 	switch {
 	case !slices.Contains(methods, f.method):
@@ -251,8 +251,8 @@ func parseFit(args []string) (*fitFlags, error) {
 	return f, checkpointFlags(f.checkpoint, f.resume, f.force)
 }
 
-// take takes the flags that were given for options of the package, and as words of a command line; it returns
-// the names of all that were given.
+// take enters the flags that were given into options, shared and given, and returns the names of all flags that
+// were given.
 func (f *fitFlags) take(set *flag.FlagSet, options []*optionFlag) map[string]bool {
 	given := map[string]bool{}
 	set.Visit(func(g *flag.Flag) {
@@ -287,7 +287,7 @@ func (f *fitFlags) signed() bool {
 	return (f.loss == quantmf.Frobenius || f.autoLoss) && f.method != "nmf" && !f.log1p
 }
 
-// takeLoss takes the loss that the values of x ask for, where none was given.
+// takeLoss takes frobenius if x has negative values, else kl, if no loss was given.
 func (f *fitFlags) takeLoss(t *table.Table) error {
 	if !f.autoLoss {
 		return nil
@@ -306,7 +306,7 @@ func (f *fitFlags) takeLoss(t *table.Table) error {
 	return nil
 }
 
-// read reads the matrix and brings it to what is fitted.
+// read reads the matrix, and applies -log1p and -top.
 func (f *fitFlags) read(s streams) (*table.Table, os.FileInfo, error) {
 	t, input, err := f.in.read(f.matrix, s, &f.limits, newProgress(f.progress, s.err), f.missing, f.signed())
 	if err != nil {
@@ -330,7 +330,7 @@ func fit(args []string, s streams) error {
 		return err
 	}
 	defer f.hold()()
-	f.in.rows = f.page == "" // which shows the matrix
+	f.in.rows = f.page == "" // the page needs the matrix in full
 	t, input, err := f.read(s)
 	if err != nil {
 		return err
@@ -388,7 +388,7 @@ func fit(args []string, s streams) error {
 	return tell.summary(text)
 }
 
-// open opens an input; it also says which file that is, nil for standard input.
+// open opens an input. It also returns the identity of the file, nil for standard input.
 func open(path string, stdin io.Reader, what string) (io.ReadCloser, os.FileInfo, error) {
 	if path == "-" {
 		return io.NopCloser(stdin), nil, nil
@@ -406,13 +406,13 @@ func open(path string, stdin io.Reader, what string) (io.ReadCloser, os.FileInfo
 		return nil, nil, &inputError{err}
 	}
 	size := int64(-1)
-	if info.Mode().IsRegular() && info.Size() > 0 { // what a system makes up while it is read has none
+	if info.Mode().IsRegular() && info.Size() > 0 { // a file that the system makes up while it is read, as in /proc, has none
 		size = info.Size()
 	}
 	return &wholeFile{File: file, name: path, size: size}, info, nil
 }
 
-// result is a fit done, with what is told of it.
+// result is a finished fit, and what the summary tells.
 type result struct {
 	*fitFlags
 	table *table.Table
@@ -497,7 +497,7 @@ func negatives(t *table.Table) (n int, err error) {
 	return n, err
 }
 
-// interrupted says how far the fit came and what is left of it.
+// interrupted says how far the fit came, and which files hold what was done.
 func (r *result) interrupted(tell *progress) error {
 	left := "no file was written"
 	if r.keep != nil && r.keep.state != nil {
@@ -513,7 +513,7 @@ func (r *result) interrupted(tell *progress) error {
 		tell.last.Epoch, tell.last.Epochs, tell.model, tell.measure(), tell.last.Loss, left))
 }
 
-// write fills every output.
+// write writes every output.
 func (r *result) write(out *outputs) error {
 	m, components := r.m, numbered("c", r.m.u.Cols)
 	for _, f := range []struct {
@@ -550,7 +550,7 @@ func (r *result) write(out *outputs) error {
 	return nil
 }
 
-// nameless says which outputs have no names that the model has.
+// nameless says which outputs cannot hold the names of the model.
 func (r *result) nameless(w io.Writer) error {
 	features, samples := r.m.namedFeatures, r.m.namedSamples
 	return errors.Join(r.in.nameless(w, r.uFile, features, false), r.in.nameless(w, r.vFile, false, samples), r.in.nameless(w, r.qFile, features, false))
@@ -568,7 +568,7 @@ func beside(a, b quantmf.Mat) quantmf.Mat {
 
 func last(v []float64) float64 { return v[len(v)-1] }
 
-// name is what the matrix is called where only its name matters.
+// name is the name of the matrix without its folder.
 func (f *fitFlags) name() string {
 	if f.matrix == "-" {
 		return "standard input"
@@ -576,8 +576,8 @@ func (f *fitFlags) name() string {
 	return filepath.Base(f.matrix)
 }
 
-// commandLine repeats the fit, as a shell would take it. It says more than the
-// user did: what most decides the result.
+// commandLine returns a command line that repeats the fit. It has the flags that the user gave, and the defaults
+// on which the result depends most.
 func (r *result) commandLine() string {
 	words := append([]string{"quantmf", "fit"}, r.given...)
 	say := func(name, value string) {
@@ -590,7 +590,7 @@ func (r *result) commandLine() string {
 	if q, is := r.m.Model.(*quantmf.QMF); is {
 		say("-m", strconv.Itoa(q.Quantiles.Cols))
 	}
-	if r.method != "bqmf" && !slices.Contains(r.given, "-patience") { // which may end before their number
+	if r.method != "bqmf" && !slices.Contains(r.given, "-patience") { // -patience may end the fit before that number of epochs
 		say("-epochs", strconv.Itoa(len(r.m.history)-1))
 	}
 	say("-seed", "1")

@@ -1,10 +1,12 @@
 package main
 
-// This file holds the manual. Its one source is the help of each command, a text that is
-// read as it stands: paragraphs; "usage:" lines; items, which are lines that two blanks
-// begin, with what explains them indented further below or behind; headings, which are
-// lines right above items. From it come "-h" and "quantmf help", manual pages, Markdown,
-// and what shells complete.
+// This file holds the manual. Its one source is the help text of each command, which "-h" and "quantmf help" print as it
+// stands. From the text are made manual pages, Markdown, and the scripts for shells (completion.go). It consists of
+//
+//	usage      lines that begin with "usage:"
+//	headings   lines right above items
+//	items      lines that begin with two blanks; their explanation stands in column 20, or indented below
+//	paragraphs all other lines
 
 import (
 	"fmt"
@@ -35,7 +37,7 @@ Examples
                     once
 `
 
-// examples stand below the help of a command.
+// examples are printed below the help of a command.
 var examples = map[string]string{
 	"fit": `
 Examples
@@ -114,7 +116,7 @@ Examples
 // help is the whole text of a command.
 func (c command) help() string { return c.usage + examples[c.name] }
 
-// own are the commands that tell of the others, and so cannot stand in their list.
+// own are the commands that print the list of commands: as its members they would be an initialisation cycle.
 func own() []command {
 	return []command{
 		{"help", "print the help of a command, also as a manual page or Markdown", helpUsage, printHelp},
@@ -174,11 +176,10 @@ type block struct {
 	text string // in one line
 }
 
-// explained is the column, from 0, at which what explains a flag begins.
+// explained is the column, from 0, at which the explanation of a flag begins.
 const explained = 20
 
-// item cuts the first line of an item into its term and what explains it, if that begins
-// there.
+// item cuts the first line of an item into its term and its explanation, "" if the explanation begins below.
 func item(line string) (term, text string) {
 	term = strings.TrimSpace(line)
 	if len(line) <= explained || line[explained-1] != ' ' || line[explained] == ' ' {
@@ -314,7 +315,7 @@ func separated(s string) string {
 	return strings.Join(out, "\n") + "\n"
 }
 
-// markdownManual is all of it.
+// markdownManual is the manual of all commands.
 func markdownManual() string {
 	s := "# quantmf\n\n" + marked.Replace(introduction) + "\n\n| command | what it does |\n|---|---|\n"
 	for _, c := range manual() {
@@ -326,7 +327,7 @@ func markdownManual() string {
 	return s
 }
 
-// flagOfHelp is a flag as the help has it.
+// flagOfHelp is a flag as the help describes it.
 type flagOfHelp struct {
 	name    string
 	value   string   // what stands for its value, "" for none
@@ -338,8 +339,8 @@ type flagOfHelp struct {
 // flagTerm is one flag in the term of an item.
 var flagTerm = regexp.MustCompile(`^-([\w-]+)(?: (\S+))?$`)
 
-// flagsOf reads the flags off the help of a command. Those that a list refers to another
-// command's help for are looked up there.
+// flagsOf reads the flags from the help of a command. A flag in a list with the explanation "as in quantmf fit -h" is
+// looked up in the help of fit.
 func flagsOf(c command) (out []flagOfHelp) {
 	for _, b := range blocks(c.usage) {
 		if b.kind != 'i' {

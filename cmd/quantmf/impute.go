@@ -1,10 +1,9 @@
 package main
 
-// This file holds "quantmf impute": missing values filled by a BQMF, and how well that
-// predicts values that are known. For that the known values of every feature are dealt
-// out to ten parts at random; a part at a time is hidden, another fit is made of the rest,
-// and what it says of the hidden values is compared with them, beside what their
-// feature's own mean says.
+// This file holds "quantmf impute": missing values filled in by a BQMF, and a check of how well it predicts known values.
+// For the check the known values of every feature are dealt out to ten parts at random. One part at a time is hidden and
+// a further fit is made of the rest. Its predictions of the hidden values are compared with them, and so is the mean of
+// the feature's visible values.
 
 import (
 	"context"
@@ -104,7 +103,7 @@ type imputeFlags struct {
 	seed          uint64
 }
 
-// parts is how many the known values are dealt out to.
+// parts is the number of parts to which the known values are dealt out.
 const parts = 10
 
 func parseImpute(args []string) (*imputeFlags, error) {
@@ -181,7 +180,7 @@ func parseImpute(args []string) (*imputeFlags, error) {
 	return f, apart(f.files()...)
 }
 
-// files are those that are written: the matrix, the ends of intervals, the features.
+// files are the names of the outputs: the matrix, the lower and the upper ends of intervals, the features.
 func (f *imputeFlags) files() []string {
 	files := []string{f.out}
 	if f.interval > 0 {
@@ -193,7 +192,7 @@ func (f *imputeFlags) files() []string {
 	return files
 }
 
-// besides returns the name of a file beside another: of a.csv.gz a.lower.csv.gz.
+// besides returns the name of a file beside another: a.lower.csv.gz beside a.csv.gz.
 func besides(file, what string) string {
 	plain, packed := file, ""
 	if strings.HasSuffix(strings.ToLower(file), ".gz") {
@@ -203,8 +202,8 @@ func besides(file, what string) string {
 	return strings.TrimSuffix(plain, end) + "." + what + end + packed
 }
 
-// footprint is the most that is alive at once, in bytes: the matrix and a copy with cells
-// hidden, and the fit, or the model with what is asked of it.
+// footprint is the most that is alive at once, in bytes: the matrix and its copy with hidden cells, and either the fit,
+// or the model with the predictions and intervals that it gives.
 func (f *imputeFlags) footprint(d, n int) (float64, error) {
 	need, err := quantmf.MemoryOf(quantmf.MethodBQMF, d, n, f.rank, f.options...)
 	if err != nil {
@@ -293,11 +292,11 @@ type imputation struct {
 	of            []feature   // how well each is predicted, nil without checks
 	all           feature
 	words         []string // warnings
-	probabilities float64  // of those intervals
+	probabilities float64  // of the intervals that are checked
 }
 
-// feature is how well hidden values were predicted, of one feature or of all. Sums are
-// over the hidden values.
+// feature tells how well the hidden values of one feature, or of all, were predicted. Sums are over the hidden
+// values.
 type feature struct {
 	hidden      int
 	loss, own   float64 // the divergence from the model's mean, and from that of the feature's visible values
@@ -398,7 +397,7 @@ func (r *imputation) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// keep puts into m the values of x that are there.
+// keep puts into m the values of x that are not missing.
 func keep(m, x quantmf.Mat) {
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
@@ -409,9 +408,8 @@ func keep(m, x quantmf.Mat) {
 	}
 }
 
-// deal returns for every cell the part that it belongs to, -1 for none: every row deals its
-// known cells out in random order, as evenly as can be. With any one part hidden, every
-// row and column keeps at least two known cells.
+// deal returns the part of every cell, -1 for a missing one. The known cells of every row are dealt out in random
+// order, as evenly as possible. With any one part hidden, every row and column keeps at least two known cells.
 func deal(x quantmf.Mat, seed uint64) []int8 {
 	src := rand.New(rand.NewPCG(seed, 17))
 	known := make([]int, x.Cols)
@@ -448,7 +446,7 @@ func deal(x quantmf.Mat, seed uint64) []int8 {
 	return out
 }
 
-// hide hides one part from a fit, and adds what that says of it.
+// hide hides one part from a fit, and adds the errors of its predictions.
 func (r *imputation) hide(ctx context.Context, dealt []int8, part int, options []quantmf.FitOption) error {
 	x := r.table.X
 	given, hidden := x.Clone(), quantmf.NewMat(x.Rows, x.Cols)
@@ -524,9 +522,8 @@ func medianOf(v []float64) float64 {
 	return v[(n-1)/2]/2 + v[n/2]/2
 }
 
-// within is the share of the probabilities from below to upTo, those of one value, that
-// lies in the central interval of probability p. A value with a mass of its own, such as 0
-// in counts, may lie in it by a part.
+// within returns which share of a value lies in the central interval of probability p. The value takes the
+// probabilities from below to upTo: a value with a mass of its own, such as 0 in counts, may lie in the interval in part.
 func within(below, upTo, p float64) float64 {
 	low, high := (1-p)/2, (1+p)/2
 	if upTo > below {
@@ -538,7 +535,7 @@ func within(below, upTo, p float64) float64 {
 	return 0
 }
 
-// write fills the files, in the order that they were opened in.
+// write writes the files, in the order in which they were opened.
 func (r *imputation) write(out *outputs, files []string) error {
 	t := r.table
 	matrix := func(path string, m quantmf.Mat) error {
@@ -576,7 +573,7 @@ func (r *imputation) write(out *outputs, files []string) error {
 	})
 }
 
-// digits writes a number of the table of features, nothing for one that is not there.
+// digits writes a number of the table of features, "" for nil.
 func digits(v *float64) string {
 	if v == nil {
 		return ""
@@ -584,7 +581,7 @@ func digits(v *float64) string {
 	return strconv.FormatFloat(*v, 'g', 6, 64)
 }
 
-// What impute -json says. Errors are not there where nothing was checked.
+// The object of impute -json. Errors are left out where nothing was checked.
 type (
 	imputeObject struct {
 		Matrix       string          `json:"matrix"`
@@ -649,8 +646,8 @@ func (r *imputation) object() imputeObject {
 	return o
 }
 
-// overall is the share by which the error over all features is less than that of their
-// means, and its standard error, as that of a ratio of sums over features: values of one
+// overall returns the share by which the error over all features is less than that of the features' means, and the
+// standard error of this share. It is the standard error of a ratio of sums over features, because values of one
 // feature are not independent.
 func (r *imputation) overall() (share, stdErr float64) {
 	model, own := r.all.loss, r.all.own
@@ -674,8 +671,8 @@ func (r *imputation) overall() (share, stdErr float64) {
 	return 1 - ratio, stdErr
 }
 
-// strayed says what to make of intervals of so many percent that held a share of the values tried which
-// is far from that.
+// strayed says what to make of intervals of a nominal percent, when the share of hidden values that they held is far
+// from it. tried is the number of hidden values.
 func strayed(percent, share float64, tried int) string {
 	values := counted(tried, "value")
 	switch {
@@ -757,7 +754,7 @@ func lessError(share, stdErr float64, own string) string {
 	return fmt.Sprintf("%.0f ± %.0f %% %s error than the features' own %ss", percent, about, how, own)
 }
 
-// told counts features by verdict, and names those that are best left to their mean.
+// told counts features by verdict, and names the features that their mean predicts as well.
 func (r *imputation) told(own string) string {
 	count := map[string]int{}
 	var names []string

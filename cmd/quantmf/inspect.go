@@ -32,7 +32,7 @@ MATRIX may be.
 ` + limitsHelp + `
 ` + exitHelp
 
-// readings are what a model and its matrix say together.
+// readings are figures that need both a model and its matrix.
 type readings struct {
 	x        quantmf.Mat
 	goodness []quantmf.Goodness
@@ -40,7 +40,7 @@ type readings struct {
 	seen     []float64 // observed cells of each feature
 }
 
-// readings reads the model against the matrix that was fitted.
+// readings computes these figures for the matrix that was fitted.
 func (m *model) readings(t *table.Table) (r readings, err error) {
 	if r.goodness, err = m.Goodness(t.X); err == nil {
 		r.features, err = m.TopFeatures(t.X, report.TopShown)
@@ -112,7 +112,7 @@ func inspect(args []string, s streams) error {
 	return err
 }
 
-// tell says what is in the model in words.
+// tell prints in words what is in the model.
 func (m *model) tell(r readings) string {
 	var s strings.Builder
 	line := func(head, format string, args ...any) {
@@ -190,7 +190,7 @@ func (m *model) tell(r readings) string {
 	return s.String()
 }
 
-// listed names what stands at the top, but for what has nothing.
+// listed names the top entries, without those whose value is nothing.
 func listed(tops []quantmf.Top, names []string, format string) string {
 	var words []string
 	for _, t := range tops {
@@ -204,8 +204,7 @@ func listed(tops []quantmf.Top, names []string, format string) string {
 	return strings.Join(words, ", ")
 }
 
-// What inspect -json says. Bend is not there for an NMF; what the matrix is needed
-// for not without one.
+// The object of inspect -json. An NMF has no bend. Figures that need the matrix are left out without it.
 type (
 	modelObject struct {
 		Method      string            `json:"method"`

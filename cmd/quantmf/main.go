@@ -35,7 +35,7 @@ const (
 	exitInterrupted = 130
 )
 
-// streams are where a subcommand reads and writes.
+// streams are the standard input, output and error of a subcommand.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
@@ -82,7 +82,7 @@ func printVersion(args []string, s streams) error {
 // released is the version of a program that .ci/release made.
 var released string
 
-// version is that of the release, or of the module as the Go tool stamped it.
+// version returns the version of the release, or that of the module, which the Go tool stamps.
 func version() string {
 	if released != "" {
 		return released
@@ -93,7 +93,7 @@ func version() string {
 	return "(devel)"
 }
 
-// introduction is the first that anybody reads.
+// introduction is the first line of the help.
 const introduction = "quantmf learns how to bend the scale of every feature of a matrix so that few components explain it."
 
 func overview() string {
@@ -144,7 +144,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	return exitUsage
 }
 
-// usageError is a fault in the command line.
+// usageError is an error in the command line.
 type usageError string
 
 func (e usageError) Error() string { return string(e) }
@@ -182,7 +182,7 @@ type inputError struct{ err error }
 func (e *inputError) Error() string { return e.err.Error() }
 func (e *inputError) Unwrap() error { return e.err }
 
-// inFlags says in the words of the command what the package says of its own.
+// inFlags replaces names of the package in a message by names of flags.
 var inFlags = strings.NewReplacer("WithMissingValues", "-missing of fit", "WithLoss(Frobenius)", "-loss frobenius of fit", "another x", "another matrix",
 	"the row has no observed cell", "all its values are missing: remove the feature", "the column has no observed cell", "all its values are missing: remove the sample")
 

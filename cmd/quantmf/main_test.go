@@ -251,7 +251,7 @@ func TestLogarithmAndTop(t *testing.T) {
 	if !strings.Contains(out, "\nhigh\t") || strings.Contains(out, "low") || !strings.Contains(out, "\nmiddle\t") {
 		t.Errorf("got %s", out)
 	}
-	if !strings.Contains(errOut, "2 features × 2 samples (log(1+x) taken; those of largest standard deviation)") {
+	if !strings.Contains(errOut, "2 features × 2 samples (log(1+x) taken; the features of largest standard deviation)") {
 		t.Errorf("got %s", errOut)
 	}
 }

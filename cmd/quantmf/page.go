@@ -23,13 +23,13 @@ const pageHelp = `  -groups FILE      a table of two columns: names of samples, 
                     and -top: the page draws how the number of components was chosen
 `
 
-// pageFlags say how the page looks.
+// pageFlags are the flags of the page of figures.
 type pageFlags struct {
 	groups, order, rank string
 
 	features, samples report.Groups // what was read from groups
-	ranks             *report.Chart // and from rank
-	said              string        // of it
+	ranks             *report.Chart // what was read from rank
+	said              string        // what the page says of ranks
 }
 
 func (p *pageFlags) register(set *flag.FlagSet) {
@@ -39,7 +39,8 @@ func (p *pageFlags) register(set *flag.FlagSet) {
 	set.StringVar(&p.rank, "rank", "", "")
 }
 
-// check reports values that the flags do not have; inputs are the files that are read, too.
+// check returns an error for a value that -order does not take, and for standard input that would be read twice; inputs
+// are the other files that are read.
 func (p *pageFlags) check(inputs ...string) error {
 	orders := []string{"table", "fit"}
 	switch {
@@ -51,14 +52,14 @@ func (p *pageFlags) check(inputs ...string) error {
 	return nil
 }
 
-// text reads a file of the page; kind says what it is.
+// text reads a text file; kind names its content in errors.
 func (p *pageFlags) text(path, kind string, s streams, l *limits) ([]byte, error) {
 	in, _, err := open(path, s.in, kind)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	most := int64(l.maxMemory) / 8 // the text and what it says
+	most := int64(l.maxMemory) / 8 // the text, and what is read from it
 	data, err := io.ReadAll(io.LimitReader(in, most+1))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -69,7 +70,7 @@ func (p *pageFlags) text(path, kind string, s streams, l *limits) ([]byte, error
 	return data, nil
 }
 
-// read reads the files of the page of t.
+// read reads the files of -groups and -rank, for the page of t.
 func (p *pageFlags) read(t *table.Table, s streams, l *limits) error {
 	if p.rank != "" {
 		data, err := p.text(p.rank, "file of quantmf rank -json", s, l)

@@ -1,7 +1,7 @@
 package main
 
 // This file holds "quantmf score": how well a model fits samples. Its matrix is read by rows, so it may be larger than
-// memory; where the samples are placed already, by "quantmf transform -block" of many machines, one pass over it is left.
+// memory. If the samples are placed already, by "quantmf transform -block" on several machines, it is read once.
 
 import (
 	"fmt"
@@ -67,7 +67,7 @@ func score(args []string, s streams) error {
 	ctx, stop := interruptible()
 	defer stop()
 	d, n := t.Dims()
-	full := n // samples that are held in full
+	full := n // the number of samples that are held in full at once
 	switch {
 	case t.Held != nil && placed != nil:
 		full = 0
@@ -97,7 +97,7 @@ func score(args []string, s streams) error {
 	return err
 }
 
-// at is an NMF or a QMF of samples that are placed at v, k × n.
+// at returns the model, an NMF or a QMF, with v (k × n) in the place of its V.
 func (m *model) at(v quantmf.Mat) quantmf.Model {
 	if m, is := m.Model.(*quantmf.NMF); is {
 		at := *m
@@ -109,7 +109,7 @@ func (m *model) at(v quantmf.Mat) quantmf.Model {
 	return &at
 }
 
-// coordinates reads what "quantmf transform" has written of blocks of the samples of t, and puts it side by side.
+// coordinates reads the blocks that "quantmf transform" wrote for the samples of t, and joins them to one V.
 func (a *applied) coordinates(paths []string, k int, t *table.Table) (quantmf.Mat, error) {
 	_, n := t.Dims()
 	v, from := quantmf.NewMat(k, n), 0
@@ -148,7 +148,7 @@ func (a *applied) coordinates(paths []string, k int, t *table.Table) (quantmf.Ma
 	return v, nil
 }
 
-// samples returns the samples from, ..., to-1 of a matrix in full.
+// samples returns the samples from, ..., to-1 of a matrix as a Mat.
 func samples(t *table.Table, from, to int) (quantmf.Mat, error) {
 	if t.Held == nil {
 		x := t.X

@@ -1,7 +1,7 @@
 package main
 
-// This file holds "quantmf shard": a fit whose rows are split, in a folder that all machines see. The package
-// makes the steps (quantmf.Sharded); here are the folder, the words of the command line, and waiting.
+// This file holds "quantmf shard": a fit whose rows are split, in a folder that all machines see. The package makes the
+// steps (quantmf.Sharded). This file has the folder, the command line, and waiting.
 
 import (
 	"context"
@@ -97,7 +97,7 @@ All
 ` + limitsHelp + `
 ` + exitHelp
 
-// shardFlags are the flags of all four.
+// shardFlags are the flags of plan, step, reduce and finish.
 type shardFlags struct {
 	fitFlags
 	shards, shard, round, workers int
@@ -108,7 +108,7 @@ type shardFlags struct {
 func shard(args []string, s streams) error {
 	actions := []struct {
 		name, word string
-		takes      []string // flags; nil: all but those of the others
+		takes      []string // its flags; nil: all but those of the other three alone
 		run        func(*shardFlags, streams) error
 	}{
 		{"plan", "MATRIX", nil, planShards},
@@ -226,7 +226,7 @@ func planShards(f *shardFlags, s streams) error {
 	}
 	err = plan(ctx, store, f.shards, t.Rows(), f.rank, append(f.options, quantmf.WithProgress(tell.report))...)
 	tell.end()
-	if err == nil { // the folder has no other plan
+	if err == nil { // the folder has no plan of another fit
 		about, err := f.about(t)
 		if err == nil {
 			err = store.Put("names", about)
@@ -242,7 +242,7 @@ func planShards(f *shardFlags, s streams) error {
 	return explain(err, t, f.flagOf)
 }
 
-// about is what finish has to know of the matrix: names, and how the fit came about.
+// about is what finish needs beside the plan: names of the matrix, and the settings of the fit.
 func (f *shardFlags) about(t *table.Table) ([]byte, error) {
 	m := &model{Made: saved.Made{Matrix: f.name(), Log1p: f.log1p, Top: f.top > 0, Losses: f.losses}}
 	m.named(t)
@@ -263,7 +263,7 @@ func (f *shardFlags) about(t *table.Table) ([]byte, error) {
 	say("-seed", "1")
 	m.Command = shellLine(append(words, f.name()))
 	one := quantmf.NMF{Factorisation: quantmf.Factorisation{U: quantmf.NewMat(1, 1), V: quantmf.NewMat(1, 1)}}
-	none, err := one.MarshalBinary() // a file to put them behind
+	none, err := one.MarshalBinary() // a model file to which the sections are appended
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +286,7 @@ func (f *shardFlags) openFolder() (*folder, *quantmf.Sharded, error) {
 	return store, fit, f.inFolder(err)
 }
 
-// inFolder says in which folder something is wrong, and what would mend it.
+// inFolder adds to an error the folder, and the command that mends it.
 func (f *shardFlags) inFolder(err error) error {
 	var of *quantmf.ShardError
 	switch {
@@ -298,10 +298,10 @@ func (f *shardFlags) inFolder(err error) error {
 	return fmt.Errorf("%s: %w", f.dir, explain(err, &table.Table{}, map[string]string{}))
 }
 
-// patienceOfFolder is how long a command that waits lets the folder be.
+// patienceOfFolder is the time between two looks at the folder while a command waits.
 var patienceOfFolder = time.Second
 
-// pause waits a while, or until the context ends.
+// pause waits for patienceOfFolder, or until the context ends.
 func pause(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -338,7 +338,7 @@ func stepShard(f *shardFlags, s streams) error {
 		if err != nil || !f.wait {
 			return f.inFolder(err)
 		}
-		// A part that was damaged meanwhile is made again by the next step of this round.
+		// If a part was damaged meanwhile, a repeated step of this round makes it again.
 		if now, err := fit.Round(); err == nil && now.Number == round {
 			pause(ctx)
 		}
@@ -458,7 +458,7 @@ func (d *folder) Get(name string) ([]byte, error) {
 	return b, err
 }
 
-// Put writes beside and renames, so that a file is whole or not there.
+// Put writes a temporary file and renames it, so that a file is whole or not there.
 func (d *folder) Put(name string, data []byte) error {
 	out := &outputs{stdout: io.Discard}
 	defer out.discard()

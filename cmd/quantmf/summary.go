@@ -1,6 +1,6 @@
 package main
 
-// This file holds what a fit says of itself when it is done, in words.
+// This file holds the summary of a finished fit, in words.
 
 import (
 	"cmp"
@@ -20,11 +20,10 @@ import (
 	"github.com/quantmf/quantmf/internal/table"
 )
 
-// noteworthyBend is the bend from which the summary names a feature: below it
-// the eye takes a curve for a line.
+// noteworthyBend is the bend from which the summary names a feature. Below it a curve looks like a line.
 const noteworthyBend = 0.05
 
-// summary says the result in a few lines of words.
+// summary returns the result in a few lines of words.
 func (r *result) summary(seconds float64) (string, error) {
 	var s strings.Builder
 	line := func(head, format string, args ...any) {
@@ -91,7 +90,7 @@ func foreseen(m *quantmf.BQMF) string {
 	return fmt.Sprintf("an estimated loss of %.4g (mean divergence per entry) on unseen values: each value is predicted without itself; after %s", m.LeaveOneOut, counted(len(m.History)-1, "epoch"))
 }
 
-// summary tells it the way progress was told.
+// summary writes text in the form of the progress: as it is, or as a JSON object.
 func (p *progress) summary(text string) error {
 	if p.mode == "json" {
 		return json.NewEncoder(p.w).Encode(map[string]string{"summary": text})
@@ -107,7 +106,7 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// are says of how many it is so.
+// are says how many have a property, as in "2 samples are missing".
 func are(n int, what, how string) string {
 	if n == 1 {
 		return "1 " + what + " is " + how
@@ -115,7 +114,7 @@ func are(n int, what, how string) string {
 	return fmt.Sprintf("%d %ss are %s", n, what, how)
 }
 
-// naming says what of the matrix was not as the file has it.
+// naming says where the fitted matrix differs from its file: names that were made up, missing values, -log1p, -top.
 func (r *result) naming(gaps int) string {
 	var parts []string
 	if !r.table.NamedFeatures {
@@ -168,8 +167,8 @@ func looked(t *table.Table) (gaps int, mean float64, err error) {
 	return gaps, mean, err
 }
 
-// compared puts the two losses in relation. A loss is nothing where it is so
-// beside the mean of x, of whose unit it is a power.
+// compared compares the losses of the model and of an NMF. A loss counts as 0 below 1e-9 of the mean of x, taken to the
+// power that its unit is of the unit of x.
 func compared(name string, of quantmf.Loss, loss, nmf, mean float64) string {
 	nothing := 1e-9 * math.Pow(mean, float64(of))
 	switch {
@@ -182,8 +181,8 @@ func compared(name string, of quantmf.Loss, loss, nmf, mean float64) string {
 	case nmf >= 1.05*loss:
 		return fmt.Sprintf("%s leaves %s times less unexplained than NMF", name, times(nmf/loss))
 	case loss >= 1.05*nmf:
-		// This says nothing about hidden cells: start and shrinkage of a QMF are chosen by them, at the
-		// cost of the fitted ones, while the NMF makes its 1000 updates whatever becomes of them.
+		// This tells nothing about hidden cells. QMF chooses its start and shrinkage by hidden cells, at the cost of
+		// the fitted ones, while the NMF makes its 1000 updates even where it overfits.
 		return fmt.Sprintf("%s leaves %s times more unexplained than NMF of the values that were fitted: "+
 			"\"quantmf rank\" with -method %s and with -method nmf tells which predicts hidden ones better", name, times(loss/nmf), strings.ToLower(name))
 	}
@@ -201,8 +200,7 @@ func times(ratio float64) string {
 	return fmt.Sprintf("%.2g", ratio)
 }
 
-// bentScales names the features whose maps are worth a look, in the order of the page: by
-// their bend alone where goodness is nil.
+// bentScales names the most bent features, in the order of the page; in that of their bend alone if goodness is nil.
 func (m *model) bentScales(x quantmf.Rows, goodness []quantmf.Goodness) (string, error) {
 	bend := m.bend()
 	rank := bend
@@ -230,7 +228,7 @@ func (m *model) bentScales(x quantmf.Rows, goodness []quantmf.Goodness) (string,
 		strings.Join(names, ", "), len(order), len(bend), noteworthyBend), nil
 }
 
-// transported tells whether the maps are transports, which may not converge.
+// transported tells whether the maps come from transports, which may fail to converge.
 func (m *model) transported() bool { return m.method == "qmf" || m.method == "qmfq" }
 
 func (m *model) transports() string {
@@ -244,9 +242,8 @@ func (m *model) transports() string {
 	return "converged for every feature" + worst
 }
 
-// warningsInWords names features instead of rows and components as the factors
-// do, and counts the features of which a transport did not converge: they are one
-// warning together.
+// warningsInWords writes warnings with the names of features and components in the place of rows and columns. All
+// features whose transport did not converge are one warning; unconverged is their number.
 func warningsInWords(warnings []error, features []string) (words []string, unconverged int) {
 	var names []string
 	seen := map[int]bool{}
@@ -258,7 +255,7 @@ func warningsInWords(warnings []error, features []string) (words []string, uncon
 			words = append(words, fmt.Sprintf("c%d: %s", dead.Col+1, dead.Problem))
 		case !errors.As(w, &c) || c.Row < 0:
 			words = append(words, inShort(strings.TrimPrefix(w.Error(), "quantmf: ")))
-		case !seen[c.Row]: // of QMFQ both maps may have one
+		case !seen[c.Row]: // both maps of a feature of QMFQ may have a warning
 			seen[c.Row] = true
 			names = append(names, shown(features[c.Row]))
 		}
@@ -273,7 +270,7 @@ func warningsInWords(warnings []error, features []string) (words []string, uncon
 	return words, unconverged
 }
 
-// manyDigits is a number as a program wants it.
+// manyDigits matches a number with more digits than people want.
 var manyDigits = regexp.MustCompile(`\d+\.\d{5,}(e[+-]\d+)?`)
 
 // inShort gives the numbers of a text three digits.

@@ -397,7 +397,6 @@ func (f *Newton) Epoch(e int) (Losses, error) {
 	}
 	if !f.taken {
 		f.start()
-		f.fresh = f.first() == 0
 	}
 	if !f.still {
 		led := f.fresh && f.lead()
