@@ -109,6 +109,13 @@ func lean(module []byte) ([]byte, error) {
 		c.differences(memory)
 	}
 	data.content = segments(memory)
+	for i := range sections {
+		if sections[i].id == codeSection {
+			if sections[i].content, err = functions(sections[i].content); err != nil {
+				return nil, err
+			}
+		}
+	}
 	if sections, err = withStart(sections, columns); err != nil {
 		return nil, err
 	}
@@ -140,7 +147,7 @@ func initial(section []byte) (memory []byte, err error) {
 		at += 2
 		place, n := signed(section[at:])
 		at += n
-		if n == 0 || place < 0 || at == len(section) || section[at] != end {
+		if n == 0 || place < 0 || place > 1<<31 || at == len(section) || section[at] != end {
 			return nil, errModule
 		}
 		at++
@@ -161,13 +168,13 @@ func initial(section []byte) (memory []byte, err error) {
 }
 
 // signed reads a signed number of variable length (LEB128), and returns how long it is, 0 where it is none.
-func signed(b []byte) (v int32, n int) {
-	for shift := 0; n < len(b) && shift < 35; shift += 7 {
+func signed(b []byte) (v int64, n int) {
+	for shift := 0; n < len(b) && shift < 70; shift += 7 {
 		c := b[n]
 		n++
-		v |= int32(c&0x7f) << shift
+		v |= int64(c&0x7f) << shift
 		if c < 0x80 {
-			if c&0x40 != 0 && shift < 25 {
+			if c&0x40 != 0 && shift < 57 {
 				v |= -1 << (shift + 7)
 			}
 			return v, n
@@ -176,7 +183,7 @@ func signed(b []byte) (v int32, n int) {
 	return 0, 0
 }
 
-func appendSigned(b []byte, v int32) []byte {
+func appendSigned(b []byte, v int64) []byte {
 	for {
 		c := byte(v & 0x7f)
 		v >>= 7
@@ -206,7 +213,7 @@ func segments(memory []byte) []byte {
 			}
 		}
 		all = append(all, 0, constant)
-		all = appendSigned(all, int32(at))
+		all = appendSigned(all, int64(at))
 		all = append(all, end)
 		all = binary.AppendUvarint(all, uint64(last+1-at))
 		all = append(all, memory[at:last+1]...)

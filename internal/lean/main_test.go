@@ -96,7 +96,7 @@ func TestSegments(t *testing.T) {
 }
 
 func TestSigned(t *testing.T) {
-	for _, v := range []int32{0, 1, -1, 63, 64, -64, -65, 1 << 20, 1<<31 - 1, -1 << 31} {
+	for _, v := range []int64{0, 1, -1, 63, 64, -64, -65, 1 << 20, 1<<31 - 1, -1 << 31, 1 << 40, 1<<63 - 1, -1 << 63} {
 		b := appendSigned(nil, v)
 		if got, n := signed(append(b, 9)); got != v || n != len(b) {
 			t.Errorf("%d: %d, %d of %d bytes", v, got, n, len(b))
