@@ -14,7 +14,9 @@
 // Records: what is left of each function takes one room for all but a few functions, so that the numbers that grow from one function to the next
 // are as far apart as those rooms. They are kept as differences (steps.go), and so is the table that finds a function by its place.
 //
-// What compresses a module, as servers do, makes a quarter less of it. The layout is that of package runtime (symtab.go,
+// Code: jumps, returns and addresses on the stack take fewer instructions (code.go).
+//
+// What compresses a module, as servers do, makes a third less of it. The layout is that of package runtime (symtab.go,
 // runtime2.go); a module whose tables are laid out otherwise is refused.
 package main
 
@@ -68,7 +70,8 @@ type section struct {
 	content []byte
 }
 
-// lean returns the module with its memory in few segments, without tables of lines and with some tables as differences. A module that
+// lean returns the module with its functions rewritten, with its memory in few segments, without tables of lines and with some tables as
+// differences. A module that
 // begins by itself has been here before: Go's linker makes none.
 func lean(module []byte) ([]byte, error) {
 	rest, is := bytes.CutPrefix(module, magic)
