@@ -34,15 +34,15 @@ type Posterior struct {
 	Alike    *Alike // nil: no row has any
 }
 
-// Copy returns what the fit has come to, for d rows of which the fit's are those
-// given and the others know nothing, components by falling relevance, the entry of
-// each row of V that is largest in magnitude positive. When the context ends some of it is 0.
+// Copy returns the posterior of the fit as one of d rows: the rows given are the fit's, and nothing is known of the
+// others. Components are ordered by falling relevance, and the entry of each row of V that is largest in magnitude is
+// positive. When the context ends some of it is 0.
 func (f *Fit) Copy(rows []int, d int) *Posterior {
 	return f.posterior(rows, d, make([]float64, d*f.pp), make([]float64, f.N*f.pp), f.stopped)
 }
 
-// Lend is Copy in the room of the fit: what it returns has a meaning until the fit's next epoch. It does not
-// look at the context: a fit that has ended makes its model so.
+// Lend is Copy in the room of the fit: what it returns has a meaning until the next epoch of the fit. It does not look at
+// the context, because a fit that was stopped makes its model by Lend.
 func (f *Fit) Lend(rows []int, d int) *Posterior {
 	room := f.spare
 	if cap(room) < d*f.pp { // Data did not tell of d
@@ -103,7 +103,7 @@ func (f *Fit) posterior(rows []int, d int, bu, bv []float64, stopped func() bool
 	return p
 }
 
-// picker takes rows and columns of a packed matrix, in some order, of turned signs where told.
+// picker takes some rows, and the same columns, of a packed matrix in a given order, with signs turned where told.
 type picker struct {
 	from []int32
 	sign []float64
@@ -169,9 +169,9 @@ type Cells struct {
 	Mean, Own, Var, Both []float64
 	// Lone has Rows fill what Said needs: u_lᵀC_j u_i of the neighbours l of each row, and of the row itself.
 	Lone  bool
-	first [Together]int // of a row's
-	with  []float64
-	ends  []float64 // entry a of the u_l
+	first [Together]int // the first line of with that belongs to a row
+	with  []float64     // the u_lᵀC_j u_i, each line Pad(N)
+	ends  []float64     // entry a of the u_l
 	bent  *bent
 }
 
@@ -296,7 +296,8 @@ func (c *Cells) near(i int) []Neighbour {
 	return c.p.Near.Of[i]
 }
 
-// Said returns what the neighbours of row i, row r of the last Rows, say of a cell whose value is y, times √(τρ), had it not been seen.
+// Said returns what the neighbours of row i, row r of the last Rows, say of a cell of value y, times √(τρ), had the cell not
+// been seen.
 func (c *Cells) Said(r, i, j int, y float64) (sum float64) {
 	p, of := c.p, c.near(i)
 	a := float64(p.Tau[i] * p.Rho[j])
@@ -327,12 +328,12 @@ func (c *Cells) At(r, i, j int) float64 {
 	return m + sum/math.Sqrt(c.p.Tau[i]*c.p.Rho[j])
 }
 
-// Deviation returns that of Y of a cell of row i, row r of the last Rows.
+// Deviation returns the deviation of Y of a cell of row i, row r of the last Rows.
 func (c *Cells) Deviation(r, i, j int) float64 {
 	return c.p.Left(i) * math.Sqrt(c.Var[r*c.np+j]+1/(c.p.Tau[i]*c.p.Rho[j]))
 }
 
-// Left returns by what neighbours, and samples that are alike, make the deviation of row i smaller.
+// Left returns the factor by which neighbours, and samples that are alike, make the deviation of row i smaller.
 func (p *Posterior) Left(i int) float64 {
 	left := 1.0
 	if p.Near != nil {
