@@ -1,19 +1,24 @@
 package main
 
-// This file holds the rewriting of functions. Go's compiler for WebAssembly begins a function with a loop, a block for each place where the
-// function can go on, and a table of branches (br_table) that goes to the block of a number, local 0:
+// This file holds the rewriting of functions. A function that Go's compiler makes for WebAssembly has
+// numbered places at which it can go on. It begins with a loop, a block for each place, and a table of
+// branches (br_table) that goes to the end of the block which the table has for the number in local 0:
 //
 //	loop block block block, local.get 0, br_table 0 0 1 2, end, code, end, code, end, code, end
 //
-// A call of another goroutine returns here with its number of a place, and a jump sets local 0 and branches to the loop. Of that,
+// A jump within the function sets local 0 and branches to the loop. A function that was left while another
+// goroutine ran is called again with the number of the place behind its call. The rewriting changes this:
 //
-//   - a jump to a place further down becomes a branch to the end of that place's block, without the table;
-//   - a branch to the end of the function behind a call, whose depth is another at every call, becomes a return;
-//   - every number gets a block of its own, so that all tables begin alike: 0 1 2 3 and so on;
-//   - an address relative to the pointer of the stack, which is local 1, is no sum of 64 bits but goes into the offset of the load or the store;
-//   - instructions without an effect go.
+//   - A jump to a place further down becomes a branch to the end of that place's block, without the table.
+//   - Behind a call stands a branch to the end of the function, for when goroutines switch. Its depth is
+//     another at every call; it becomes a return.
+//   - Every number gets a block of its own, so that all tables begin alike: 0 1 2 3 and so on.
+//   - An address relative to the pointer of the stack, local 1, is a sum of 64 bits that is cut to 32. The
+//     offset of the load or the store takes it over.
+//   - Instructions without an effect go.
 //
-// Numbers of places stay, and so do the tables that the runtime finds by them. A function that begins otherwise stays as it is.
+// The numbers of places stay, and so do the tables by which the runtime finds them. A function that begins
+// otherwise stays as it is.
 
 import (
 	"bytes"
@@ -56,8 +61,8 @@ const (
 	pointer  = 1    // the local of the pointer of the stack
 )
 
-// instruction is one of a function: its code and what follows it. Of instructions with one number, and of loads and stores, number is the
-// last of what follows: the local, the depth, the constant or the offset.
+// instruction is one of a function: its code and what follows the code. An instruction with one number has it
+// in number: a local, a depth or a constant. Loads and stores have their offset there.
 type instruction struct {
 	op     byte
 	number int64
@@ -159,7 +164,8 @@ func (i instruction) append(code []byte) []byte {
 	return append(code, i.rest...)
 }
 
-// takes is how many values an instruction takes from the stack and how many it puts there; ok is false of those that change where the code goes on.
+// takes is how many values an instruction takes from the stack of values and how many it puts there. It is
+// not ok for an instruction that changes where the code goes on.
 func (i instruction) takes() (in, out int, ok bool) {
 	switch op := i.op; {
 	case op == opGet, op == opGetGlobal, op == opConst32, op == opConst64, op == 0x43, op == 0x44:
@@ -206,7 +212,8 @@ func functions(section []byte) ([]byte, error) {
 	return out, nil
 }
 
-// rewritten returns the body of a function, locals included, as the head of this file says; it is the same where the function begins otherwise.
+// rewritten returns the body of a function, locals included, rewritten as the head of this file says. A
+// function that begins otherwise comes back as it is.
 func rewritten(body []byte) ([]byte, error) {
 	at := 0
 	groups, n := binary.Uvarint(body)
@@ -243,8 +250,9 @@ func rewritten(body []byte) ([]byte, error) {
 	return out, nil
 }
 
-// addresses returns code whose addresses relative to the pointer of the stack are sums of 32 bits, or offsets where a load or a store takes
-// them next: those on the stack are far from the end of memory.
+// addresses returns code whose addresses relative to the pointer of the stack are offsets of the load or the
+// store that takes them, or else sums of 32 bits. No such sum goes beyond 32 bits, since the stack lies far
+// from the end of memory.
 func addresses(code []instruction) []instruction {
 	out := make([]instruction, 0, len(code))
 	for at := 0; at < len(code); at++ {
@@ -273,9 +281,10 @@ func addresses(code []instruction) []instruction {
 	return out
 }
 
-// userOf is which instruction of code takes the value that is on top of the stack before it as the address of a load or a store, -1 if none does.
+// userOf returns the index of the load or the store that takes as its address the value which is on top of
+// the stack of values before code, -1 if anything else takes it.
 func userOf(code []instruction) int {
-	above := 0 // values above it
+	above := 0 // how many values lie above that value
 	for at, i := range code {
 		in, out, ok := i.takes()
 		switch {
@@ -292,16 +301,17 @@ func userOf(code []instruction) int {
 	return -1
 }
 
-// places is how a function begins: with a block that ends where it returns 1, or none, a loop or none, and a block for each place.
+// places is how a function begins.
 type places struct {
-	head     []instruction // what comes before
-	returns  bool
-	loop     bool
-	of       []int // the place of each number, from 0 on; the last is that of all others
-	first    []int // the first number of each place
-	codeFrom int
+	head     []instruction // what stands before all blocks
+	returns  bool          // whether the outermost block is the one at whose end the function returns 1
+	loop     bool          // whether there is a loop around the blocks of places
+	of       []int         // the place of each number, from 0 on; the last entry is for all larger numbers
+	first    []int         // the first number of each place
+	codeFrom int           // the index of the first instruction behind the table
 }
 
+// placesOf returns how a function begins. It is not ok for a function that begins otherwise.
 func placesOf(code []instruction) (f places, ok bool) {
 	if len(code) < 3 || !is(code[0], opGetGlobal, 0) || !is(code[1], opSet, pointer) {
 		return f, false
@@ -341,7 +351,12 @@ func placesOf(code []instruction) (f places, ok bool) {
 	return f, outer >= 0 && outer <= 2 && (!f.loop || loop == outer-1) && (outer < 2 || f.loop)
 }
 
-// jumps returns the function of the code with a block for each number of a place, jumps further down as branches, and returns behind calls.
+// jumps returns the function with a block for each number, branches in place of jumps further down, and
+// returns behind calls. It is not ok for a function with a branch that none of this describes.
+//
+// Blocks end in the order of their numbers. Once p places have ended, the blocks of the first ends(p) numbers
+// have ended. A branch to the block of a number is as deep as there are open blocks of smaller numbers, and
+// open blocks within the place.
 func (f places) jumps(code []instruction) ([]instruction, bool) {
 	count := len(f.of)
 	out := slices.Clone(f.head)
@@ -357,7 +372,7 @@ func (f places) jumps(code []instruction) ([]instruction, bool) {
 	}
 	out = append(out, one(opGet, counter), instruction{op: opTable, rest: table}, instruction{op: opEnd})
 	code = code[f.codeFrom:]
-	ended, depth := 1, 0 // places whose blocks have ended, and how many blocks are open behind the last of these
+	ended, depth := 1, 0 // how many places have ended, and how many blocks within the code of a place are open
 	ends := func(place int) int {
 		if place < len(f.first) {
 			return f.first[place]
@@ -387,8 +402,8 @@ func (f places) jumps(code []instruction) ([]instruction, bool) {
 		case f.returns && is(i, opBranchIf, toEnd):
 			out = append(out, opening(opIf), one(opConst32, 1), instruction{op: opReturn})
 			i = instruction{op: opEnd}
-		case f.loop && i.op == opConst32 && at+2 < len(code) && is(code[at+1], opSet, counter) && is(code[at+2], opBranch, toLoop):
-			place := f.of[min(int(i.number), count-1)]
+		case f.loop && i.op == opConst32 && i.number >= 0 && at+2 < len(code) && is(code[at+1], opSet, counter) && is(code[at+2], opBranch, toLoop):
+			place := f.of[min(i.number, int64(count-1))]
 			if place < ended {
 				// Up, by the loop.
 				out = append(out, i, code[at+1])
