@@ -841,7 +841,7 @@ func TestCellsStop(t *testing.T) {
 func TestGather(t *testing.T) {
 	for _, hidden := range []float64{0, 0.01, 0.2, 0.8} {
 		for _, k := range []int{1, 7, 12, 20} { // the last in panels, of which there are fewer than workers
-			q := drawn(90, 70, 3, hidden, 5)
+			q := drawn(140, 70, 3, hidden, 5)
 			var first []float64
 			for _, workers := range []int{1, 3, 9} {
 				p := pool.New(workers, workers)
