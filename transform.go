@@ -77,10 +77,11 @@ func (m *NMF) coordinates(ctx context.Context, x Rows) (Mat, error) {
 // depend on them. Errors: [*ShapeError] for another number of rows,
 // [*DataError]; when ctx ends, one that wraps its error.
 //
-// Cost: about 100 evaluations a column, at most 299, each of d maps of two exponentials and 8m flops (three and 27m
-// where levels are far apart in units of ε, m for ε below some .002), and dk² + 6dk flops: about .26 of the fit, for the columns of a fit. Before
+// Cost: about 100 evaluations a column, at most 299, each of d maps of two exponentials, a logarithm and 8m flops (under KL with
+// a logistic squash and ε above some .005, as by default; else more passes, down to m exponentials), and dk² + 6dk flops: about
+// .2 of the fit, for the columns of a fit. Before
 // them 2 min(dn, 2^18) flops a column find the nearest training columns (128n for n > 4096),
-// and, once a call, as many maps have their fitted values. Memory 8dm + dk + dk(k+1)/2 (no more than 2^18 of these) + k n'
+// and, once a call, as many maps have their fitted values. Memory 12dm + dk + dk(k+1)/2 (no more than 2^18 of these) + k n'
 // numbers and two for each of those cells, and 130d + mn + 10n + 300k² a worker at most, for 64
 // columns at a time.
 func (q *QMF) Transform(ctx context.Context, x Mat) (Mat, error) {
@@ -168,6 +169,7 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *unit.Units, e
 			r := place.NewSheetRoom(max(place.Widest, q.V.Cols), m)
 			return func(i int, t, slope, w []float64) { maps[i].At(t, slope, w, r) }
 		},
+		Ratio:    func(i int, low float64) *place.Ratio { return maps[i].Ratio(low) },
 		Low:      func(i int) float64 { return maps[i].Low() },
 		High:     func(i int) float64 { return maps[i].High() },
 		Constant: func(i int) bool { return maps[i].Constant() },

@@ -105,7 +105,7 @@
 //	avx2.go, avx512.go, arm64.go, wasm.go
 //	               the tables
 //	module.go      the module of WebAssembly and its imports
-//	plan.go, product.go, at.go, quotients.go, elementary.go, levels.go, lanes.go, columns.go
+//	plan.go, mapped.go, product.go, at.go, quotients.go, elementary.go, levels.go, lanes.go, columns.go
 //	               the texts
 package main
 

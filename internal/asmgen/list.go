@@ -39,6 +39,7 @@ var packages = []pkg{
 		{"powersOf", "e, base, rate []float64, m int", "", powersOf},
 		{"lift", "e, h []float64, n int", "", lift},
 		{"powerMean", "t, slope, z, c []float64", "", powerMean},
+		{"mappedKL", "loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap", "", mappedKL},
 		{"tops", "t, s, h, y []float64", "", tops},
 		{"rowSums", "z, e, w []float64", "", rowSums},
 		{"rowWeights", "z, e, w, v, a []float64", "", rowWeights},

@@ -32,8 +32,13 @@ func (f *Func) roughReady() {
 
 // roughLog fills a with elem.RoughLog2 of it; b to g are scratch.
 func (f *Func) roughLog(a, b, c, d, e, g Vec) {
-	var operands []Operand
 	first, held := f.roughHeld()
+	f.roughLogBy(first, held, a, b, c, d, e, g)
+}
+
+// roughLogBy is roughLog with as many operands in registers from first on as held says.
+func (f *Func) roughLogBy(first Vec, held int, a, b, c, d, e, g Vec) {
+	var operands []Operand
 	for i, o := range f.roughOperands() {
 		if i < held {
 			operands = append(operands, first+Vec(i))

@@ -114,6 +114,24 @@ func PowerMean(t, slope, z, c []float64) {
 	powerMean(t, slope[:len(t)], z[:len(t)], c[:len(c)&^1])
 }
 
+// MappedKL fills loss, slope and curvature with what cells x >= 0 under T(w) say of the divergence of Kullback and Leibler,
+//
+//	Δ(x,T),   (1-x/T) T',   T'²/T,
+//
+// with derivatives in w, for a T = N/D > 0, a ratio of polynomials in r = e^{Step (x̃-Center)}, x̃ being the logistic squash of w:
+//
+//	D = Σ_J D_J r^J,   N = Σ_J N_J r^J,   (N/D)' = r (N'D - ND')/D².
+//
+// levels has D_J and N_J of the two levels at least, slopes the coefficients of N'D - ND' times Step and the slope of x̃ in e, both from the
+// highest power on. D, N and what D N and D² r are made of stay far from overflow. The derivatives take 1/T no larger than Most.
+// An infinite w, or one that is no number, has a loss that is no number. The logarithm is [elem.RoughLog2], and there
+// are three divisions a cell. Whole blocks.
+func MappedKL(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap) {
+	n := len(loss)
+	_, _ = levels[3], slopes[0]
+	mappedKL(loss, slope[:n], curvature[:n], w[:n], x[:n], levels[:len(levels)&^1], slopes, p)
+}
+
 // RowSums fills z_i = Σ_j E_ij w_j, the last level first.
 func RowSums(z, e, w []float64) {
 	_ = w[0]

@@ -94,6 +94,23 @@ func powerMeanAVX512(t, slope, z, c []float64)
 //go:noescape
 func powerMeanAVX2(t, slope, z, c []float64)
 
+func mappedKL(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap) {
+	switch level {
+	case cpu.AVX512:
+		mappedKLAVX512(loss, slope, curvature, w, x, levels, slopes, p)
+	case cpu.AVX2:
+		mappedKLAVX2(loss, slope, curvature, w, x, levels, slopes, p)
+	default:
+		mappedKL_g(loss, slope, curvature, w, x, levels, slopes, p)
+	}
+}
+
+//go:noescape
+func mappedKLAVX512(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap)
+
+//go:noescape
+func mappedKLAVX2(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap)
+
 func tops(t, s, h, y []float64) {
 	switch level {
 	case cpu.AVX512:

@@ -69,6 +69,18 @@ func powerMean(t, slope, z, c []float64) {
 //go:noescape
 func powerMeanNEON(t, slope, z, c []float64)
 
+func mappedKL(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap) {
+	switch level {
+	case cpu.NEON:
+		mappedKLNEON(loss, slope, curvature, w, x, levels, slopes, p)
+	default:
+		mappedKL_g(loss, slope, curvature, w, x, levels, slopes, p)
+	}
+}
+
+//go:noescape
+func mappedKLNEON(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap)
+
 func tops(t, s, h, y []float64) {
 	switch level {
 	case cpu.NEON:

@@ -14,6 +14,10 @@ func lift(e, h []float64, n int) { lift_g(e, h, n) }
 
 func powerMean(t, slope, z, c []float64) { powerMean_g(t, slope, z, c) }
 
+func mappedKL(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap) {
+	mappedKL_g(loss, slope, curvature, w, x, levels, slopes, p)
+}
+
 func tops(t, s, h, y []float64) { tops_g(t, s, h, y) }
 
 func rowSums(z, e, w []float64) { rowSums_g(z, e, w) }

@@ -294,10 +294,13 @@ func BenchmarkKernels(b *testing.B) {
 		"Build":      func() { Build(p.e, p.s, p.h, p.y) },
 		"BuildPower": func() { BuildPower(p.e, p.s, p.y[0], 1./15, m) },
 		"PowerMean":  func() { PowerMean(t, spare, p.s, powers) },
-		"RowSums":    func() { RowSums(p.z, p.e, p.w) },
-		"Moments":    func() { Moments(mu, p.e, p.v) },
-		"ColSums":    func() { ColSums(c, p.e, p.v) },
-		"Average":    func() { Average(t, p.e, p.w, p.z, 0, p.inc) },
+		"MappedKL": func() {
+			MappedKL(t, spare, p.z, p.s, p.zeta, powers, powers[:2*m-3], &KLMap{Fall: -1, Center: 0.5, Step: 4, Most: 1e10})
+		},
+		"RowSums": func() { RowSums(p.z, p.e, p.w) },
+		"Moments": func() { Moments(mu, p.e, p.v) },
+		"ColSums": func() { ColSums(c, p.e, p.v) },
+		"Average": func() { Average(t, p.e, p.w, p.z, 0, p.inc) },
 		"Covariance": func() {
 			Covariance(&Cov{Out: t, E: p.e, W: p.w, Z: p.z, Zeta: p.zeta, A: p.weights, V: u, Lam: v, Y: p.y})
 		},

@@ -88,6 +88,18 @@ func powerMean(t, slope, z, c []float64) {
 //go:noescape
 func powerMeanSIMD128(tables unsafe.Pointer, t_base unsafe.Pointer, t_len int32, slope_base unsafe.Pointer, z_base unsafe.Pointer, c_base unsafe.Pointer, c_len int32)
 
+func mappedKL(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap) {
+	if level == cpu.SIMD128 {
+		mappedKLSIMD128(unsafe.Pointer(&tables), place(loss), int32(len(loss)), place(slope), place(curvature), place(w), place(x), place(levels), int32(len(levels)), place(slopes), int32(len(slopes)), unsafe.Pointer(p))
+		return
+	}
+	mappedKL_g(loss, slope, curvature, w, x, levels, slopes, p)
+}
+
+//go:wasmimport quantmf kernel_mappedKL
+//go:noescape
+func mappedKLSIMD128(tables unsafe.Pointer, loss_base unsafe.Pointer, loss_len int32, slope_base unsafe.Pointer, curvature_base unsafe.Pointer, w_base unsafe.Pointer, x_base unsafe.Pointer, levels_base unsafe.Pointer, levels_len int32, slopes_base unsafe.Pointer, slopes_len int32, p unsafe.Pointer)
+
 func tops(t, s, h, y []float64) {
 	if level == cpu.SIMD128 {
 		topsSIMD128(place(t), int32(len(t)), place(s), place(h), place(y), int32(len(y)))
@@ -859,6 +871,12 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Y)-288]
 	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Z)-144]
 	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Zeta)-168]
+	_ = [1]struct{}{}[unsafe.Offsetof(KLMap{}.Center)-24]
+	_ = [1]struct{}{}[unsafe.Offsetof(KLMap{}.Fall)-16]
+	_ = [1]struct{}{}[unsafe.Offsetof(KLMap{}.Most)-40]
+	_ = [1]struct{}{}[unsafe.Offsetof(KLMap{}.Ref)-0]
+	_ = [1]struct{}{}[unsafe.Offsetof(KLMap{}.Shift)-8]
+	_ = [1]struct{}{}[unsafe.Offsetof(KLMap{}.Step)-32]
 	_ = [1]struct{}{}[unsafe.Offsetof(Score{}.Ref)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(Score{}.Shift)-8]
 	_ = [1]struct{}{}[unsafe.Offsetof(Score{}.Std)-16]

@@ -169,6 +169,22 @@ func TestVectorPlan(t *testing.T) {
 				for i := range wide {
 					wide[i] *= 40
 				}
+				if m > 1 {
+					points := any(np)
+					for i := range points {
+						points[i] *= []float64{1e-3, 1, 1, 30, 1e4, 1e300}[i%6]
+					}
+					above := func(v []float64) []float64 { // 0
+						for i := range v {
+							v[i] += 0x1p-9
+						}
+						return v
+					}
+					compare(t, "mappedKL", func(v [][]float64) float64 {
+						MappedKL(v[0], v[1], v[2], v[3], v[4], v[5], v[6], &KLMap{Ref: 0.3, Shift: 0.01, Fall: -1.7, Center: 0.4, Step: 9, Most: 20})
+						return 0
+					}, pos(np), pos(np), pos(np), points, pos(np), above(pos(2*m)), above(pos(2*m-3)))
+				}
 				compare(t, "build, flushed", func(v [][]float64) float64 { Build(v[0], v[1], v[2], v[3]); return 0 }, pos(np*m), wide, any(m), any(m))
 				compare(t, "buildPower", func(v [][]float64) float64 { BuildPower(v[0], v[1], -0.5, 1/float64(m), m); return 0 }, pos(np*m), wide)
 			}

@@ -49,7 +49,9 @@ type Problem struct {
 	RowU, RowV func(i int) []float64
 	// Maps returns one worker's: it fills t and slope with T_i and its derivative at w, whole
 	// blocks of numbers.
-	Maps      func() func(i int, t, slope, w []float64)
+	Maps func() func(i int, t, slope, w []float64)
+	// Ratio returns T_i as a ratio of polynomials, or nil; it is asked under the divergence of Kullback and Leibler alone.
+	Ratio     func(i int, low float64) *Ratio
 	Low, High func(i int) float64 // the range of T_i
 	Constant  func(i int) bool    // T_i does not depend on w
 	Weight    func(i int) float64 // of row i in the loss
@@ -60,6 +62,7 @@ type Problem struct {
 type Mapped struct {
 	Problem
 	rows      []int     // features whose map is not constant
+	ratios    []*Ratio  // of those, nil for one that is no ratio
 	u         []float64 // of those, len(rows) × k
 	mean      []float64 // of each row of V
 	low, high []float64 // bounds of log v
@@ -82,6 +85,11 @@ func NewMapped(ctx context.Context, of Problem, reconstruct func(row []float64, 
 			b.rows = append(b.rows, i)
 			b.u = append(b.u, b.RowU(i)...)
 			tell[i] = b.Weight(i) * b.Loss.Value(lo, hi, b.lowest(i))
+			var ratio *Ratio
+			if b.Loss == divergence.KL {
+				ratio = b.Ratio(i, b.floor(i))
+			}
+			b.ratios = append(b.ratios, ratio)
 		}
 	}
 	for c := range k {
@@ -162,6 +170,15 @@ func (b *Problem) lowest(i int) float64 {
 	return b.Loss.Least()
 }
 
+// floor is what T_i is divided by where it is less, in derivatives.
+func (b *Problem) floor(i int) float64 {
+	low := b.lowest(i)
+	if low > 0 {
+		low = max(b.Floor*b.High(i), low)
+	}
+	return low
+}
+
 func (b *Mapped) features() (u []float64, d, k int) { return b.u, len(b.rows), b.K }
 
 func (b *Mapped) valued() bool { return true }
@@ -173,16 +190,22 @@ func (b *Mapped) cells() func(t *tile, i, rows, np int) {
 		for r := range rows {
 			lo, hi := r*np, (r+1)*np
 			row := b.rows[i+r]
+			weight, x := b.Weight(row), t.x[(i+r)*t.wide:]
+			loss, first, second, expected := t.loss[lo:hi], t.slope[lo:hi], t.curvature[lo:hi], t.expected[lo:hi]
+			if of := b.ratios[i+r]; of != nil {
+				kernel.MappedKL(loss, first, second, t.w[lo:hi], x, of.levels, of.slopes, &of.row)
+				if weight != 1 {
+					kernel.Scale(loss, loss, weight)
+					kernel.Scale(first, first, weight)
+					kernel.Scale(second, second, weight)
+				}
+				continue
+			}
 			value, slope := values[:np], slopes[:np]
 			maps(row, value, slope, t.w[lo:hi])
-			low := b.lowest(row)
-			if low > 0 {
-				low = max(b.Floor*b.High(row), low)
-			}
-			loss, first, second, expected := t.loss[lo:hi], t.slope[lo:hi], t.curvature[lo:hi], t.expected[lo:hi]
-			b.Loss.Differentiate(loss, first, second, expected, t.x[(i+r)*t.wide:], value, low)
+			b.Loss.Differentiate(loss, first, second, expected, x, value, b.floor(row))
 			weighted := slope
-			if weight := b.Weight(row); weight != 1 {
+			if weight != 1 {
 				weighted = values[:np]
 				kernel.Scale(loss, loss, weight)
 				kernel.Scale(weighted, slope, weight)

@@ -34,7 +34,8 @@ func learnt(loss divergence.Loss) (p Problem, x []float64) {
 				}
 			}
 		},
-		Low: func(int) float64 { return 0 }, High: func(i int) float64 { return high[i] },
+		Ratio: func(int, float64) *Ratio { return nil },
+		Low:   func(int) float64 { return 0 }, High: func(i int) float64 { return high[i] },
 		Constant: func(i int) bool { return i == 7 }, Weight: func(i int) float64 { return 1 + float64(i%3) }, Floor: 1e-12}
 	x = make([]float64, d*n)
 	for i := range d {

@@ -2,6 +2,7 @@ package place
 
 // This file holds the maps of the rows at the points of a tile: T and T' for many points side by
 // side, in the terms of the package's map (map.go of the root), whose values they are to rounding.
+// A [Sheet] has values and slopes under any divergence, a [Ratio] what cells under the map say of that of Kullback and Leibler.
 // Level J weighs exp(h_J + y_J (x̃-c)) at a point x that the squash brings to x̃, where
 //
 //	h_{J+1} = h_J - ρ_J (t_J - c),   y_{J+1} = y_J + ρ_J,
@@ -177,3 +178,57 @@ func (f *Sheet) At(t, slope, w []float64, r *SheetRoom) {
 
 // mostSquashed is the largest x̃ whose slope is taken from x̃.
 const mostSquashed = 1 - 0x1p-10
+
+// A Ratio is a T that [kernel.MappedKL] has by a ratio of polynomials.
+type Ratio struct {
+	levels, slopes []float64
+	row            kernel.KLMap
+}
+
+const (
+	mostLevels = 64  // of a Ratio: its slopes are made in m² steps
+	mostLog    = 200 // largest |log| of its sums, without the values
+	mostValue  = 1e30
+	mostSteep  = 1e60
+)
+
+// Ratio returns T as a ratio of polynomials, nil where all weights are not powers, the squash is not logistic, T is not
+// above 0 or a product might overflow. Derivatives of divergences divide by T, or by low where T is less.
+//
+// With weights p_J = e^{h_J} r^J and r = e^{ρ(x̃-c)}, T is N/D, N = Σ_J p_J q_J and D = Σ_J p_J. The
+// slope in log r is
+//
+//	Σ_{J>K} (J-K) (q_J-q_K) p_J p_K / D²,
+//
+// a polynomial without a negative coefficient: no digits cancel, however far levels are apart.
+func (f *Sheet) Ratio(low float64) *Ratio {
+	m := len(f.q)
+	rate, most := f.squash.Logistic(), f.High()
+	if m > mostLevels || f.form == exact || !(f.q[0] >= 0 && most >= 1/mostValue && most <= mostValue) {
+		return nil
+	}
+	steep := rate * f.step
+	if !(steep >= 1/mostSteep && steep <= mostSteep) {
+		return nil
+	}
+	lo, hi := float64(-f.center*f.step), float64((1-f.center)*f.step) // of log r
+	for J, h := range f.h {
+		l, j := elem.Log(h), float64(J)
+		if !(l >= -mostLog && l+float64(j*hi) <= mostLog && l+float64(j*lo) <= mostLog) {
+			return nil
+		}
+		if J == m-1 && !(l+float64(j*lo) >= -mostLog) {
+			return nil
+		}
+	}
+	r := &Ratio{levels: make([]float64, 2*m), slopes: make([]float64, 2*m-3)}
+	r.row = kernel.KLMap{Ref: f.squash.Ref, Shift: f.squash.Shift, Fall: -rate, Center: f.center, Step: f.step, Most: 1 / low}
+	for J, h := range f.h {
+		at := 2 * (m - 1 - J)
+		r.levels[at], r.levels[at+1] = h, h*f.q[J]
+		for K, g := range f.h[:J] {
+			r.slopes[2*m-3-J-K] += float64(float64(float64(float64(J-K)*(f.q[J]-f.q[K]))*h) * float64(g*steep))
+		}
+	}
+	return r
+}

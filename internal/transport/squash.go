@@ -157,6 +157,15 @@ func (q *Squash) Slope(x, s float64) float64 {
 // Constant tells whether the squash maps every x to one value.
 func (q *Squash) Constant() bool { return q.Kind != None && q.Std == 0 }
 
+// Logistic returns the largest slope of a logistic squash times 4: the rate of the function over the deviation. It is 0 for other
+// kinds and for a row that is constant.
+func (q *Squash) Logistic() float64 {
+	if (q.Kind != Logistic && q.Kind != LogisticUnit) || q.Std == 0 {
+		return 0
+	}
+	return q.Kind.rate() / q.Std
+}
+
 // Farthest is how far a squashed value can be from c; +Inf where the squash has no bound.
 func (q *Squash) Farthest(c float64) float64 {
 	lo, hi := 0.0, 1.0
