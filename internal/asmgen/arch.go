@@ -133,6 +133,7 @@ const (
 	opOr
 	opXor
 	opAddInt
+	opMaxWord // 32 bits, no sign; amd64 alone
 	ops
 )
 

@@ -168,14 +168,18 @@ func accumulateAt(f *Func) {
 	})
 }
 
-// ratiosAt is what the two kernels below begin with, of at most two blocks of components and whole blocks of samples, at
-// least one: it fills eight ratios r at a time, which are in [ratioNow] then. What is done with eight is written between the steps
-// of the next eight, whose sums and division take their time: sample(n, i, at) for each of them, whose place in the matrices is
-// at, and rest() after these. There their ratios lie 64 bytes before r, and they and x in [ratioThen] and [xThen]. Rows
-// of the matrices at ahead are asked for sixteen samples before their turn.
-func (f *Func) ratiosAt(v, r Reg, ahead []Reg, sample func(n, i int, at Reg), rest func()) {
+// ratiosAt is what the two kernels below begin with, for at most two blocks of components, and for whole blocks of
+// samples, at least one, and one block more where there is xRest. It fills eight ratios r at a time. What is done with
+// eight is written between the steps of the next eight, whose sums and division take their time: sample(n, i, at) for
+// each of them, at being the place of its rows in the matrices, and rest() after these. There the ratios lie 64 bytes
+// before r, and they and x in [ratioThen] and [xThen]. close() is written before the last eight are done with, if they
+// are those of xRest.
+//
+// Meanwhile rows of the matrices near are asked for sixteen samples before their turn, the first rows of the cells
+// ahead at the end, and these cells themselves.
+func (f *Func) ratiosAt(v, r Reg, near []Reg, sample func(n, i int, at Reg), rest, close func()) {
 	u, blocks, x, count := f.base("u", R3), f.length("u", R1), f.base("x", R6), f.length("cols", R2)
-	const cols, row, low = R7, R9, V6
+	const cols, row, xAhead, colsAhead, low = R7, R9, R3, R12, V6
 	f.base("cols", cols)
 	f.stride(row)
 	f.shrR(blocks, Imm(3))
@@ -204,22 +208,63 @@ func (f *Func) ratiosAt(v, r Reg, ahead []Reg, sample func(n, i int, at Reg), re
 			f.advance(64, x, r)
 			f.advance(32, cols)
 		}
+		f.base("xAhead", xAhead)
+		f.subR(xAhead, x)
+		f.base("colsAhead", colsAhead)
+		f.subR(colsAhead, cols)
+		cells := func() {
+			f.prefetchNear(mem(0, x, xAhead.times(1)))
+			f.prefetchNear(mem(0, cols, colsAhead.times(1)))
+		}
+		cells()
 		eight(false)
 		f.decR(count)
-		f.groups(count, []int{1}, func(int) {
-			near := f.label("near")
-			f.branch(count, LT, Imm(3), near)
+		ask := func(from int, cols Reg) {
 			for i := range 8 {
-				j := f.sample(16+i, cols, row)
-				for _, at := range ahead {
+				j := f.sample(from+i, cols, row)
+				for _, at := range near {
 					for b := range n {
 						f.prefetchNear(mem(64*b, at, j.times(1)))
 					}
 				}
 			}
-			f.at(near)
-			eight(true)
-		})
+		}
+		left := blocks // of xRest, from here on
+		f.length("xRest", left)
+		loop, block, over, done := f.label("loop"), f.label("block"), f.label("over"), f.label("done")
+		f.at(loop)
+		f.branch(count, LT, Imm(1), over)
+		cells()
+		last, first := f.label("last"), f.label("first")
+		f.branch(count, LT, Imm(3), last)
+		ask(16, cols)
+		f.jump(block)
+		f.at(last)
+		f.length("colsAhead", R0)
+		f.branch(R0, LT, Imm(16), block)
+		f.base("colsAhead", R0)
+		f.branch(count, GT, Imm(1), first)
+		f.advance(32, R0)
+		f.at(first)
+		ask(0, R0)
+		f.at(block)
+		eight(true)
+		f.decR(count)
+		f.jump(loop)
+		f.at(over)
+		f.branch(left, EQ, Imm(0), done)
+		f.base("xRest", x)
+		f.base("colsRest", cols)
+		f.advance(32, cols)
+		f.zeroR(left)
+		f.moveR(count, Imm(1))
+		f.jump(block)
+		f.at(done)
+		whole := f.label("whole")
+		f.length("xRest", left)
+		f.branch(left, EQ, Imm(0), whole)
+		close()
+		f.at(whole)
 		for i := range 8 {
 			sample(n, i, f.sample(i-8, cols, row))
 		}
@@ -237,25 +282,31 @@ func ratioDotsAt(f *Func) {
 	for i := range 4 {
 		f.clear(sum(i/2, i%2))
 	}
+	add := func() { // the sums to g
+		count, one := f.length("u", R2), f.label("one")
+		for b := range 2 {
+			f.add(sum(0, b), sum(0, b), sum(1, b))
+		}
+		f.add(V0, sum(0, 0), mem(0, g))
+		f.store(mem(0, g), V0)
+		f.branch(count, LT, Imm(16), one)
+		f.add(V0, sum(0, 1), mem(64, g))
+		f.store(mem(64, g), V0)
+		f.at(one)
+	}
 	f.ratiosAt(v, r, []Reg{v}, func(n, i int, at Reg) {
 		f.broadcast(V0, mem(8*i-64, r))
 		for b := range n {
 			f.mul(V7, V0, mem(64*b, v, at.times(1)))
 			f.add(sum(i, b), sum(i, b), V7)
 		}
-	}, func() {})
-	count := f.length("u", R2)
-	f.shrR(count, Imm(3))
-	for b := range 2 {
-		f.add(sum(0, b), sum(0, b), sum(1, b))
-	}
-	none := f.label("none")
-	f.add(V0, sum(0, 0), mem(0, g))
-	f.store(mem(0, g), V0)
-	f.branch(count, LT, Imm(2), none)
-	f.add(V0, sum(0, 1), mem(64, g))
-	f.store(mem(64, g), V0)
-	f.at(none)
+	}, func() {}, func() {
+		add()
+		for i := range 4 {
+			f.clear(sum(i/2, i%2))
+		}
+	})
+	add()
 }
 
 func ratioAccumulateAt(f *Func) {
@@ -276,8 +327,23 @@ func ratioAccumulateAt(f *Func) {
 		f.roughLog(16, 17, 18, 19, 20, 21)
 		f.mul(16, 16, xThen)
 		f.add(total, total, Vec(16))
-	})
+	}, func() {})
+	f.base("logs", logs)
 	f.store(mem(0, logs), total)
+}
+
+// largest takes sixteen columns at a time.
+func largest(f *Func) {
+	to, cols, count := f.base("to", R5), f.base("cols", R4), f.length("cols", R1)
+	f.shrR(count, Imm(4))
+	f.halves(func(h Vec, off int) { f.load(V4+h, mem(off, to)) })
+	f.groups(count, []int{4, 1}, func(n int) {
+		for i := range n {
+			f.halves(func(h Vec, off int) { f.maxWord(V4+h, V4+h, mem(64*i+off, cols)) })
+		}
+		f.advance(64*n, cols)
+	})
+	f.halves(func(h Vec, off int) { f.store(mem(off, to), V4+h) })
 }
 
 // touch asks for the lines of both slices, 64 bytes each.

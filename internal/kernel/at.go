@@ -79,22 +79,43 @@ func accumulateAt_g(acc, u, r []float64, cols []uint32, stride int) {
 }
 
 // ratioDotsAt and ratioAccumulateAt are one loop of what is one after another here; of at most a span of
-// components and of whole blocks of samples.
+// components and of whole blocks of samples, those of the rest after the others. colsRest has the last block of cols
+// before its own.
 
-func ratioDotsAt_g(g, r, u, v, x []float64, cols []uint32, stride int, low float64) {
-	combineAt(r, u, v, cols, stride)
-	ratio(r, x, r, low)
-	dotsAt(g, v, r, cols, stride)
+func ratioDotsAt_g(g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64) {
+	touch(colsAhead, xAhead)
+	w := r[:len(cols)]
+	combineAt(w, u, v, cols, stride)
+	ratio(w, x, w, low)
+	dotsAt(g, v, w, cols, stride)
+	if len(xRest) > 0 {
+		ratioDotsAt_g(g, r[len(cols):], u, v, xRest, colsRest[Lanes:], nil, nil, nil, nil, stride, low)
+	}
 }
 
-func ratioAccumulateAt_g(acc, r, logs, u, v, x []float64, cols []uint32, stride int, low float64) {
-	combineAt(r, u, v, cols, stride)
-	ratio(r, x, r, low)
+func ratioAccumulateAt_g(acc, r, logs, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64) {
+	touch(colsAhead, xAhead)
+	w := r[:len(cols)]
+	combineAt(w, u, v, cols, stride)
+	ratio(w, x, w, low)
 	s := (*[Lanes]float64)(logs)
-	for p := 0; p < len(r); p += Lanes {
-		logBlock(s, r[p:], x[p:])
+	for p := 0; p < len(w); p += Lanes {
+		logBlock(s, w[p:], x[p:])
 	}
-	accumulateAt(acc, u, r, cols, stride)
+	accumulateAt(acc, u, w, cols, stride)
+	if len(xRest) > 0 {
+		ratioAccumulateAt_g(acc, r[len(cols):], logs, u, v, xRest, colsRest[Lanes:], nil, nil, nil, nil, stride, low)
+	}
+}
+
+// to has sixteen numbers, which stand for those of cols at the same places modulo sixteen.
+func largest_g(to, cols []uint32) {
+	most := [4]uint32(to)
+	for ; len(cols) >= 4; cols = cols[4:] {
+		most[0], most[1] = max(most[0], cols[0]), max(most[1], cols[1])
+		most[2], most[3] = max(most[2], cols[2]), max(most[3], cols[3])
+	}
+	copy(to, most[:])
 }
 
 // Nothing is asked for where a processor's caches are not known.

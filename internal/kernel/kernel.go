@@ -391,70 +391,106 @@ func AccumulateAt(acc, u, r []float64, cols []uint32) {
 // last is the span of k components that ratios are taken with: those before it are added up first.
 func last(k int) int { return (k - 1) / span * span }
 
-// rest is the samples after the whole blocks of a run, made a block: those that are not there are the last again, of
-// which x is 0 and so the ratio, and add 0.
+// Cells are some of a row: their samples and their numbers.
+type Cells struct {
+	Cols []uint32
+	X    []float64
+}
+
+// Cut returns the first n cells and the others; all of them where there are fewer.
+func (c Cells) Cut(n int) (first, others Cells) {
+	n = min(n, len(c.Cols))
+	return Cells{c.Cols[:n], c.X[:n]}, Cells{c.Cols[n:], c.X[n:]}
+}
+
+// rest is the cells after the whole blocks of a run, made a block: those that are not there are the last again, of
+// which x is 0 and so the ratio, and add 0. The samples of the block before lie before them.
 type rest struct {
-	r, x [Lanes]float64
-	cols [Lanes]uint32
+	cols [2 * Lanes]uint32
+	x    [Lanes]float64
 }
 
-// take fills it with samples, one at least.
-func (b *rest) take(r, x []float64, cols []uint32) {
-	n := copy(b.cols[:], cols)
-	copy(b.r[:], r)
-	copy(b.x[:], x)
-	for p := n; p < Lanes; p++ {
-		b.cols[p] = cols[n-1]
+// take splits cells into whole blocks, one at least, and the rest, nothing or a block.
+func (b *rest) take(cells Cells) (whole, rest Cells) {
+	n := len(cells.Cols) &^ (Lanes - 1)
+	whole, others := cells.Cut(n)
+	if len(others.Cols) == 0 {
+		return whole, rest
 	}
+	for p, j := range others.Cols {
+		b.cols[Lanes+p], b.x[p] = j, others.X[p]
+	}
+	for p := len(others.Cols); p < Lanes; p++ {
+		b.cols[Lanes+p] = others.Cols[len(others.Cols)-1]
+	}
+	if n == 0 {
+		return Cells{b.cols[Lanes:], b.x[:]}, rest
+	}
+	copy(b.cols[:Lanes], whole.Cols[n-Lanes:])
+	return whole, Cells{b.cols[:], b.x[:]}
 }
 
-// RatioDotsAt fills r_p = x_p / max(w_p, low) with w of [CombineAt], and adds to g as [DotsAt] does.
-func RatioDotsAt(g, r, u, v, x []float64, cols []uint32, low float64) {
-	k, whole, c := len(u), len(cols)&^(Lanes-1), last(len(u))
-	r, x = r[:len(cols)], x[:len(cols)]
+// RatioDotsAt fills r_p = x_p / max(w_p, low) with w of [CombineAt], for one cell at least, and adds to g as [DotsAt] does. r has
+// room for whole blocks, of which the last ends in zeros. Meanwhile cells ahead, whose turn is next, are asked for as by [Touch].
+func RatioDotsAt(g, r, u, v []float64, cells, ahead Cells, low float64) {
+	var b rest
+	k, c := len(u), last(len(u))
+	r = r[:Pad(len(cells.Cols))]
 	clear(r)
 	if c > 0 {
-		combineAt(r, u[:c], v, cols, k)
+		combineAt(r[:len(cells.Cols)], u[:c], v, cells.Cols, k)
 	}
-	if whole > 0 {
-		ratioDotsAt(g[c:k], r[:whole], u[c:], v[c:], x[:whole], cols[:whole], k, low)
+	whole, rest := b.take(cells)
+	if len(ahead.Cols) == 0 {
+		ahead = whole
 	}
-	if whole < len(r) {
-		var b rest
-		b.take(r[whole:], x[whole:], cols[whole:])
-		ratioDotsAt(g[c:k], b.r[:], u[c:], v[c:], b.x[:], b.cols[:], k, low)
-		copy(r[whole:], b.r[:])
-	}
+	ratioDotsAt(g[c:k], r, u[c:], v[c:], whole.X, whole.Cols, rest.X, rest.Cols, ahead.X, ahead.Cols, k, low)
 	if c > 0 {
-		dotsAt(g[:c], v, r, cols, k)
+		dotsAt(g[:c], v, r[:len(cells.Cols)], cells.Cols, k)
 	}
 }
 
 // RatioAccumulateAt fills r as [RatioDotsAt] does, adds Σ x log2 r to the sum of the lanes of logs, with the
 // logarithm of elem.RoughLog2, and to acc as [AccumulateAt] does.
-func RatioAccumulateAt(acc, r []float64, logs *[Lanes]float64, u, v, x []float64, cols []uint32, low float64) {
-	k, whole, c := len(u), len(cols)&^(Lanes-1), last(len(u))
-	r, x = r[:len(cols)], x[:len(cols)]
+func RatioAccumulateAt(acc, r []float64, logs *[Lanes]float64, u, v []float64, cells, ahead Cells, low float64) {
+	var b rest
+	k, c := len(u), last(len(u))
+	r = r[:Pad(len(cells.Cols))]
 	clear(r)
 	if c > 0 {
-		combineAt(r, u[:c], v, cols, k)
+		combineAt(r[:len(cells.Cols)], u[:c], v, cells.Cols, k)
 	}
-	if whole > 0 {
-		ratioAccumulateAt(acc[c:], r[:whole], logs[:], u[c:], v[c:], x[:whole], cols[:whole], k, low)
+	whole, rest := b.take(cells)
+	if len(ahead.Cols) == 0 {
+		ahead = whole
 	}
-	if whole < len(r) {
-		var b rest
-		b.take(r[whole:], x[whole:], cols[whole:])
-		ratioAccumulateAt(acc[c:], b.r[:], logs[:], u[c:], v[c:], b.x[:], b.cols[:], k, low)
-		copy(r[whole:], b.r[:])
-	}
+	ratioAccumulateAt(acc[c:], r, logs[:], u[c:], v[c:], whole.X, whole.Cols, rest.X, rest.Cols, ahead.X, ahead.Cols, k, low)
 	if c > 0 {
-		accumulateAt(acc, u[:c], r, cols, k)
+		accumulateAt(acc, u[:c], r[:len(cells.Cols)], cells.Cols, k)
 	}
 }
 
+// Largest returns the largest of some columns, 0 of none.
+func Largest(cols []uint32) (most uint32) {
+	const some = 16
+	if len(cols) >= some {
+		var to [some]uint32
+		largest(to[:], cols[:len(cols)&^(some-1)])
+		largest(to[:], cols[len(cols)-some:])
+		cols = to[:]
+	}
+	for _, j := range cols {
+		most = max(most, j)
+	}
+	return most
+}
+
 // Touch asks for cells of a row to be brought to the caches, where that can be asked.
-func Touch(cols []uint32, x []float64) { touch(cols, x) }
+func Touch(c Cells) {
+	if len(c.Cols) > 0 {
+		touch(c.Cols, c.X)
+	}
+}
 
 // Compress takes the numbers of x that are not 0 over to vals, and their places to cols, and returns how
 // many they are. Both have room for all of x.

@@ -586,29 +586,46 @@ func accumulateAtAVX512(acc, u, r []float64, cols []uint32, stride int)
 //go:noescape
 func accumulateAtAVX2(acc, u, r []float64, cols []uint32, stride int)
 
-func ratioDotsAt(g, r, u, v, x []float64, cols []uint32, stride int, low float64) {
+func ratioDotsAt(g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64) {
 	switch level {
 	case cpu.AVX512:
-		ratioDotsAtAVX512(g, r, u, v, x, cols, stride, low)
+		ratioDotsAtAVX512(g, r, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low)
 	default:
-		ratioDotsAt_g(g, r, u, v, x, cols, stride, low)
+		ratioDotsAt_g(g, r, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low)
 	}
 }
 
 //go:noescape
-func ratioDotsAtAVX512(g, r, u, v, x []float64, cols []uint32, stride int, low float64)
+func ratioDotsAtAVX512(g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64)
 
-func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, stride int, low float64) {
+func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64) {
 	switch level {
 	case cpu.AVX512:
-		ratioAccumulateAtAVX512(acc, r, logs, u, v, x, cols, stride, low)
+		ratioAccumulateAtAVX512(acc, r, logs, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low)
 	default:
-		ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, stride, low)
+		ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low)
 	}
 }
 
 //go:noescape
-func ratioAccumulateAtAVX512(acc, r, logs, u, v, x []float64, cols []uint32, stride int, low float64)
+func ratioAccumulateAtAVX512(acc, r, logs, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64)
+
+func largest(to, cols []uint32) {
+	switch level {
+	case cpu.AVX512:
+		largestAVX512(to, cols)
+	case cpu.AVX2:
+		largestAVX2(to, cols)
+	default:
+		largest_g(to, cols)
+	}
+}
+
+//go:noescape
+func largestAVX512(to, cols []uint32)
+
+//go:noescape
+func largestAVX2(to, cols []uint32)
 
 func touch(cols []uint32, x []float64) {
 	switch level {

@@ -416,17 +416,24 @@ func accumulateAt(acc, u, r []float64, cols []uint32, stride int) {
 //go:noescape
 func accumulateAtNEON(acc, u, r []float64, cols []uint32, stride int)
 
-func ratioDotsAt(g, r, u, v, x []float64, cols []uint32, stride int, low float64) {
+func ratioDotsAt(g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64) {
 	switch level {
 	default:
-		ratioDotsAt_g(g, r, u, v, x, cols, stride, low)
+		ratioDotsAt_g(g, r, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low)
 	}
 }
 
-func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, stride int, low float64) {
+func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64) {
 	switch level {
 	default:
-		ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, stride, low)
+		ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low)
+	}
+}
+
+func largest(to, cols []uint32) {
+	switch level {
+	default:
+		largest_g(to, cols)
 	}
 }
 

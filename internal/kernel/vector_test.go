@@ -6,6 +6,7 @@ package kernel
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/cpu"
@@ -578,17 +579,27 @@ func TestVectorAt(t *testing.T) {
 				r := random.Split(uint64(count), k)
 				n := count + 5
 				cols := someOf(&r, n, count)
-				Touch(cols, make([]float64, count))
+				ahead := Cells{cols, make([]float64, count)}
+				Touch(ahead)
+				if got := Largest(cols); count > 0 && got != slices.Max(cols) || count == 0 && got != 0 {
+					t.Fatalf("the largest of %v is said to be %d", cols, got)
+				}
 				any := func(n int) []float64 { return numbers(&r, n, false) }
 				compare(t, "combineAt", func(v [][]float64) float64 { CombineAt(v[0], v[1], v[2], cols); return 0 }, any(count), any(k), any(n*k))
 				compare(t, "dotsAt", func(v [][]float64) float64 { DotsAt(v[0], v[1], v[2], cols); return 0 }, any(k), any(n*k), any(count))
 				compare(t, "accumulateAt", func(v [][]float64) float64 { AccumulateAt(v[0], v[1], v[2], cols); return 0 }, any(n*k), any(k), any(count))
-				compare(t, "ratioDotsAt", func(v [][]float64) float64 { RatioDotsAt(v[0], v[1], v[2], v[3], v[4], cols, 0.7); return 0 },
-					any(k), any(count), any(k), any(n*k), numbers(&r, count, true))
-				compare(t, "ratioAccumulateAt", func(v [][]float64) float64 {
-					RatioAccumulateAt(v[0], v[1], (*[Lanes]float64)(v[2]), v[3], v[4], v[5], cols, 0.7)
+				if count == 0 {
+					continue
+				}
+				compare(t, "ratioDotsAt", func(v [][]float64) float64 {
+					RatioDotsAt(v[0], v[1], v[2], v[3], Cells{cols, v[4]}, ahead, 0.7)
 					return 0
-				}, any(n*k), any(count), any(Lanes), any(k), any(n*k), numbers(&r, count, true))
+				},
+					any(k), any(Pad(count)), any(k), any(n*k), numbers(&r, count, true))
+				compare(t, "ratioAccumulateAt", func(v [][]float64) float64 {
+					RatioAccumulateAt(v[0], v[1], (*[Lanes]float64)(v[2]), v[3], v[4], Cells{cols, v[5]}, ahead, 0.7)
+					return 0
+				}, any(n*k), any(Pad(count)), any(Lanes), any(k), any(n*k), numbers(&r, count, true))
 			}
 		}
 	})

@@ -69,32 +69,13 @@ func (f *Newton) turnTile(_, tile int) {
 	}
 }
 
-// runs calls g for the runs of cells of a band, tile by tile and row by row: r is the row, at the place of the first of
-// its cells among those of the band. The first runs of a band make sure that its columns are there.
-func (f *Newton) runs(b *band, rows int, first bool, g func(r, at int, cols []uint32, x []float64)) {
-	for t := range f.thin.tiles {
-		before := 0
-		for r := range rows {
-			cols, x := f.next(b, r, rows, t)
-			if first {
-				inside(cols, f.N)
-			}
-			at := before + int(b.ends[r*f.thin.tiles+t]) - len(cols)
-			for len(cols) > 0 {
-				n := min(runCells, len(cols))
-				g(r, at, cols[:n], x[:n])
-				cols, x, at = cols[n:], x[n:], at+n
-			}
-			before += len(b.cols[r])
-		}
-	}
-}
-
 // searchThin is searchV.
 func (f *Newton) searchThin(b *band, ex *newtonPart, i, rows int) {
 	kp := f.thin.kp
 	b.lay(f.U[i*f.K:(i+rows)*f.K], rows, kp)
-	f.runs(b, rows, true, func(r, _ int, cols []uint32, x []float64) {
+	f.runs(b, rows, true, func(r, _ int, run, ahead kernel.Cells) {
+		kernel.Touch(ahead)
+		cols, x := run.Cols, run.X
 		n, u := kernel.Pad(len(cols)), b.u[r*kp:(r+1)*kp]
 		w, d, c2, c3, rho, y := b.run[0][:n], b.run[1][:n], b.run[2][:n], b.run[3][:n], b.run[4][:n], b.run[5][:n]
 		kernel.CombineAt(w, u, f.thin.v, cols)
@@ -121,7 +102,9 @@ func (f *Newton) halfThin(ws *newtonScratch, b *band, piece, i, rows int) {
 	}
 	clear(b.g[:rows*kp])
 	clear(b.h[:rows*kp])
-	f.runs(b, rows, true, func(r, at int, cols []uint32, x []float64) {
+	f.runs(b, rows, true, func(r, at int, run, ahead kernel.Cells) {
+		kernel.Touch(ahead)
+		cols, x := run.Cols, run.X
 		n := len(cols)
 		w, inverse, ratio := b.run[0][:n], b.inverses[at:at+n], b.run[1][:n]
 		kernel.CombineAt(w, b.u[r*kp:(r+1)*kp], f.thin.v, cols)
@@ -147,7 +130,9 @@ func (f *Newton) halfThin(ws *newtonScratch, b *band, piece, i, rows int) {
 		copy(b.most[first:first+some], ws.strip.limits)
 	}
 	clear(b.steps[:rows])
-	f.runs(b, rows, false, func(r, at int, cols []uint32, x []float64) {
+	f.runs(b, rows, false, func(r, at int, run, ahead kernel.Cells) {
+		kernel.Touch(ahead)
+		cols, x := run.Cols, run.X
 		n := len(cols)
 		d, v, whole := b.run[0][:n], b.inverses[at:at+n], n&^(kernel.Lanes-1)
 		kernel.CombineAt(d, b.p[r*kp:(r+1)*kp], f.thin.v, cols)
@@ -188,10 +173,11 @@ func (f *Newton) gradientThin(ws *newtonScratch, b *band, piece, i, rows int) {
 	nu := f.nu[i*k : (i+rows)*k]
 	b.lay(nu, rows, kp)
 	clear(b.logs[:rows])
-	f.runs(b, rows, false, func(r, _ int, cols []uint32, x []float64) {
+	f.runs(b, rows, false, func(r, _ int, run, ahead kernel.Cells) {
+		cols, x := run.Cols, run.X
 		n, u := len(cols), b.u[r*kp:(r+1)*kp]
 		ratio, q := b.run[0][:n], b.run[1][:n]
-		kernel.RatioAccumulateAt(b.num, ratio, &b.logs[r], u, f.thin.next, x, cols, divergence.LeastT)
+		kernel.RatioAccumulateAt(b.num, b.run[0], &b.logs[r], u, f.thin.next, run, ahead, divergence.LeastT)
 		kernel.Ratio(q, ratio, x, divergence.LeastT) // 1/w
 		kernel.Multiply(q, q, ratio)
 		kernel.Multiply(b.squares, u, u)

@@ -21,8 +21,9 @@ package nmf
 // The samples of a row's cells lie anywhere, so V and the sums of its update are taken from where they lie
 // sample by sample, k numbers padded to whole blocks each (kernel.CombineAt and its neighbours). As many thin rows as
 // have eight cells a sample, a band, go over V together, tile by tile of samples, so that a tile comes to the
-// second cache once for all of them. Cells of a row in a tile lie apart from those of the next row there, which are therefore asked for
-// ahead of their turn (kernel.Touch). The sums of a piece are turned at its end to lie as those of other rows.
+// second cache once for all of them. Cells of a row in a tile lie apart from those of the next row there, so the kernels
+// that take ratios ask for the next row's cells while they work, and the others begin with kernel.Touch. The sums of a piece are turned at its end to lie as
+// those of other rows.
 
 import (
 	"math"
@@ -264,34 +265,52 @@ func (f *Updates) fetch(b *band, i, end int) (rows int) {
 }
 
 // in returns the cells of row r of a band in a tile, one of some.
-func (b *band) in(r, tile, tiles int) ([]uint32, []float64) {
+func (b *band) in(r, tile, tiles int) kernel.Cells {
 	from, to := int32(0), b.ends[r*tiles+tile]
 	if tile > 0 {
 		from = b.ends[r*tiles+tile-1]
 	}
-	return b.cols[r][from:to], b.vals[r][from:to]
+	return kernel.Cells{Cols: b.cols[r][from:to], X: b.vals[r][from:to]}
 }
 
-// next returns the cells of row r of a band, of so many rows, in a tile. It asks for those of the row after it: cells of a
-// tile lie in many places, which a processor does not foresee.
-func (f *Updates) next(b *band, r, rows, tile int) ([]uint32, []float64) {
-	if r+1 < rows {
-		kernel.Touch(b.in(r+1, tile, f.thin.tiles))
+// runs calls g for the runs of cells of a band, tile by tile and row by row: r is the row, at the place of the first of
+// its cells among those of the band, ahead cells whose turn comes soon. Cells of the next row lie in many places, which a
+// processor does not foresee: g asks for them. The first runs of a band make sure that its columns are there.
+func (f *Updates) runs(b *band, rows int, first bool, g func(r, at int, run, ahead kernel.Cells)) {
+	tiles := f.thin.tiles
+	for t := range tiles {
+		before := 0
+		cells := b.in(0, t, tiles)
+		for r := range rows {
+			var ahead kernel.Cells
+			if r+1 < rows {
+				ahead = b.in(r+1, t, tiles)
+			} else if t+1 < tiles {
+				ahead = b.in(0, t+1, tiles)
+			}
+			if first {
+				inside(cells.Cols, f.N)
+			}
+			next := ahead
+			at := before + int(b.ends[r*tiles+t]) - len(cells.Cols)
+			for len(cells.Cols) > 0 {
+				var run, soon kernel.Cells
+				run, cells = cells.Cut(runCells)
+				if soon = ahead; len(cells.Cols) > 0 {
+					soon, ahead = ahead.Cut(runCells)
+				}
+				g(r, at, run, soon)
+				at += len(run.Cols)
+			}
+			before += len(b.cols[r])
+			cells = next
+		}
 	}
-	return b.in(r, tile, f.thin.tiles)
 }
 
 // inside panics where a column is not below n: kernels do not look.
 func inside(cols []uint32, n int) {
-	last, beyond := uint64(n-1), [2]uint64{} // a difference below 0 has the highest bit
-	for ; len(cols) >= 4; cols = cols[4:] {
-		beyond[0] |= (last - uint64(cols[0])) | (last - uint64(cols[1]))
-		beyond[1] |= (last - uint64(cols[2])) | (last - uint64(cols[3]))
-	}
-	for _, j := range cols {
-		beyond[0] |= last - uint64(j)
-	}
-	if (beyond[0]|beyond[1])>>63 != 0 {
+	if len(cols) > 0 && uint64(kernel.Largest(cols)) >= uint64(n) {
 		panic("nmf: a cell beyond the matrix")
 	}
 }
@@ -311,18 +330,9 @@ func (f *Updates) sweepThin(b *band, pt *part, i, rows int) {
 	b.lay(u, rows, kp)
 	if f.updateU {
 		clear(b.g[:rows*kp])
-		for t := range f.thin.tiles {
-			for r := range rows {
-				ur, g := b.u[r*kp:(r+1)*kp], b.g[r*kp:(r+1)*kp]
-				cols, x := f.next(b, r, rows, t)
-				inside(cols, f.N)
-				for len(cols) > 0 {
-					n := min(runCells, len(cols))
-					kernel.RatioDotsAt(g, b.w, ur, f.thin.v, x[:n], cols[:n], divergence.LeastT)
-					cols, x = cols[n:], x[n:]
-				}
-			}
-		}
+		f.runs(b, rows, true, func(r, _ int, run, ahead kernel.Cells) {
+			kernel.RatioDotsAt(b.g[r*kp:(r+1)*kp], b.w, b.u[r*kp:(r+1)*kp], f.thin.v, run, ahead, divergence.LeastT)
+		})
 		for r := range rows {
 			g := b.g[r*kp : r*kp+k]
 			kernel.Ratio(g, g, f.tiles.denU[:k], divergence.LeastSum)
@@ -333,20 +343,9 @@ func (f *Updates) sweepThin(b *band, pt *part, i, rows int) {
 		b.lay(u, rows, kp)
 	}
 	clear(b.logs[:rows])
-	for t := range f.thin.tiles {
-		for r := range rows {
-			ur := b.u[r*kp : (r+1)*kp]
-			cols, x := f.next(b, r, rows, t)
-			if !f.updateU {
-				inside(cols, f.N)
-			}
-			for len(cols) > 0 {
-				n := min(runCells, len(cols))
-				kernel.RatioAccumulateAt(b.num, b.w, &b.logs[r], ur, f.thin.v, x[:n], cols[:n], divergence.LeastT)
-				cols, x = cols[n:], x[n:]
-			}
-		}
-	}
+	f.runs(b, rows, !f.updateU, func(r, _ int, run, ahead kernel.Cells) {
+		kernel.RatioAccumulateAt(b.num, b.w, &b.logs[r], b.u[r*kp:(r+1)*kp], f.thin.v, run, ahead, divergence.LeastT)
+	})
 	for r := range rows {
 		u := u[r*k : (r+1)*k]
 		pt.losses[0] += f.thinLoss(i+r, u, f.thin.sumV, &b.logs[r])

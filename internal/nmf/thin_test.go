@@ -287,7 +287,7 @@ func TestInside(t *testing.T) {
 		inside(cols, n)
 		return false
 	}
-	for length := range 10 {
+	for length := range 70 {
 		cols := make([]uint32, length)
 		for p := range cols {
 			cols[p] = 6
