@@ -67,7 +67,7 @@ func TestRatio(t *testing.T) {
 		kernel.MappedKL(loss, slope, curvature, w, x, ratio.levels, ratio.slopes, &ratio.row)
 		for i, x := range x {
 			v, s, by := value[i], steep[i], math.Max(value[i], low)
-			size := rho + float64(m) // of the exponents, which have as many units in the last place
+			size := rho + float64(m)  // of the exponents, which have as many units in the last place
 			rough := 9e-15 * math.Ln2 // of elem.RoughLog2
 			if want := divergence.KL.Value(x, v, divergence.KL.Least()); !(math.Abs(loss[i]-want) <= (rough+1e-15*size)*(x+v)) {
 				t.Errorf("%d levels, ρ=%v, w=%v, x=%v: loss %v, want %v", m, rho, w[i], x, loss[i], want)
