@@ -7,12 +7,12 @@ package quantmf
 //
 // by variational Bayes (internal/posterior). The scales g_i are made first, from the
 // visible values of the row alone. The maps back, T_i, are learnt last, from leave-one-out
-// predictions (internal/curve). Two corrections are added to a prediction u_i·v_j. Where the noise of two rows is correlated,
-// as that of pixels that touch, each is predicted from the residuals of the other, too (internal/posterior, near.go). Where
-// residuals of a row are alike at samples that are alike, as over samples of several kinds, a cell is predicted from those of the row's
-// residuals, too (alike.go). α takes components away that the data do not ask for, so
-// the rank is an upper bound. The model is fitted for two strengths γ of α, and the one
-// whose leave-one-out predictions have the smaller loss is returned; the second fit is given up where it is behind.
+// predictions (internal/curve). Two corrections are added to the mean u_i·v_j of a cell. Where the noise of two rows is
+// correlated, as the noise of pixels that touch, the residuals of one row predict cells of the other (near.go of
+// internal/posterior). Where the residuals of a row are similar at samples that are alike, as where samples come in kinds,
+// they predict the cells of the row at other such samples (alike.go there). α takes components away that the data do not
+// ask for, so the rank is an upper bound. The model is fitted for two strengths γ of α, and the fit whose leave-one-out
+// predictions have the smaller loss is returned. The second fit is given up where it is behind.
 
 import (
 	"context"
@@ -51,13 +51,15 @@ type BQMF struct {
 	Relevance []float64
 	// RowNoise (d) and SampleNoise (n): the deviation of the noise of cell (i, j), on
 	// the scale of UV, is RowNoise_i SampleNoise_j; the samples' have geometric mean 1.
-	// A row near 1 is hardly better predicted by the factors than by its mean. Two corrections may still predict it: that from the
-	// residuals of rows whose noise is correlated with its own, and that from its own residuals at samples that are alike. 0 for a constant row.
+	// A row near 1 is hardly better predicted by the factors than by its mean. Two corrections may still predict it: from the
+	// residuals of rows whose noise is correlated with that of the row, and from the row's own residuals at samples that
+	// are alike. 0 for a constant row.
 	RowNoise, SampleNoise []float64
 	// Strength is γ, 1 or 1/2: how far each component has a relevance of its own.
 	Strength float64
-	// LeaveOneOut is the mean divergence of the visible cells from what the model says
-	// of each without it: an estimate of the loss on cells that nobody has seen.
+	// LeaveOneOut is an estimate of the loss on cells that nobody has seen: the mean divergence of the visible cells from
+	// what the model says of each without it. Of the factor by which the two corrections make that smaller only the
+	// square root counts, because the corrections were chosen by the same cells.
 	LeaveOneOut float64
 
 	curves []curve.Curve
@@ -65,17 +67,21 @@ type BQMF struct {
 }
 
 // strengths are the values of γ, in the order in which they are fitted.
-var strengths = [2]float64{0.5, 1}
+var strengths = [2]float64{1, 0.5}
 
-// The second strength is given up after one of raceEpochs where its leave-one-out loss, over some rows, is by more than
-// raceMargin above that of the first, the larger one of that after the first of raceEpochs and at its end: while
-// losses still fall, epochs are compared, and where a strength gets worse as it settles its end counts. In 51 fits of 17 tables
-// none that was given up would have come out ahead (docs/measurements/bqmf.md). Where rows whose noise goes together, and samples that are alike, leave less than
-// raceLeft of the first strength's loss, that of the factors alone tells nothing, and both are fitted to their ends, as under WithValidation.
+// Two strengths race. The loss that decides about giving up is the leave-one-out loss of the factors alone, over some of
+// the rows (glance). The first strength sets a mark: its loss after raceEpochs[0] epochs or at its end, whichever is the
+// larger. The second strength is given up after one of raceEpochs if its loss is then above the mark by more than
+// raceMargin of the mark. The loss after raceEpochs[0] is part of the mark because losses still fall at that time; the
+// loss at the end is part of it because some fits get worse as they settle.
+//
+// There is no mark, and both strengths are fitted to their ends, where the two corrections leave less than raceLeft of
+// the first strength's loss: the loss of the factors alone then does not tell which strength is better. WithValidation
+// has no mark either.
 var raceEpochs = [2]int{8, 12}
 
 const (
-	raceMargin = 0.01
+	raceMargin = 0.03
 	raceLeft   = 0.85
 )
 
@@ -85,22 +91,23 @@ func bqmfDefaults() config {
 	return config{settings: settings{tolerance: 3e-3, epochs: 60, seed: 1, loss: divergence.KL}, restarts: len(strengths)}
 }
 
-// FitBQMF fits x, d features × n samples of any finite values, by T(UV) of rank at
-// most k and at most min(d,n)-1, but at least 1, signed factors, one increasing map T_i a feature. rank 0: min(50, d-1, n-1).
-// Components that the data do not ask for fade, so the rank need not be chosen.
+// FitBQMF fits x, d features × n samples of any finite values, by T(UV) with signed factors and one increasing map T_i for
+// each feature. The number k of components is at most rank and at most min(d,n)-1, but at least 1; rank 0 stands for
+// min(50, d-1, n-1). Components that the data do not ask for fade, so the rank need not be chosen.
 //
 // Defaults: KL, Frobenius where x has negative values; at most 60 epochs, ended when
-// UV moves by less than 3e-3 of itself ([WithTolerance]); no validation. The loss
-// decides which of two strengths of relevance is taken, the second of which is given up where it is behind
-// after eight or twelve epochs, and how the maps are learnt.
+// UV moves by less than 3e-3 of itself ([WithTolerance]); no validation. The loss decides how the maps are learnt, and
+// which of two strengths of relevance is taken. The second strength is given up where it is behind after eight or twelve
+// epochs.
 // Under [WithValidation] the maps are learnt after every epoch, which takes about as long.
 // Nothing is random but the cells held out. Errors: [*DataError], [*ShapeError],
 // [*OptionError]; when ctx ends or a progress function fails, the model so far with
 // an error that wraps it.
 //
 // Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)k³; at the end
-// of either strength 5k² for each cell, and 4096 (n+k) for each row. Memory beside x: some 9dn + 1.5(d+n)k² + nk² + 16nk + 300n
-// numbers, of which the model keeps 4dn + (d+n)k²/2; of x that is no [Mat] it makes one. [MemoryOf] adds it up.
+// of either strength 5k² for each cell, and 4096 (n+k) for each row. Memory beside x: some
+// 9dn + 1.5(d+n)k² + nk² + 16nk + 300n numbers, of which the model keeps 4dn + (d+n)k²/2. An x that is no [Mat] is copied
+// into one. [MemoryOf] adds it up.
 func FitBQMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*BQMF, error) {
 	return runBQMF(ctx, x, rank, opts)
 }
@@ -235,7 +242,7 @@ type bqmfFit struct {
 	data            *posterior.Data
 	space           *svd.Subspace
 	best            *BQMF
-	mark            float64 // what the second strength's leave-one-out loss is compared with; 0: nothing yet
+	mark            float64 // of raceEpochs; 0: none
 }
 
 // begin makes the scales and what the fits start from. An error is that of the context or of
@@ -384,7 +391,9 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 		if f.held != nil {
 			m := f.finish(fit.Copy, run)
 			held := f.heldMean(m)
-			if err = f.ctx.Err(); err != nil {
+			if err = f.ctx.Err(); err != nil { // an epoch that is not judged counts as not made
+				epoch--
+				history = history[:epoch+1]
 				err = stoppedAt(before+epoch, err)
 				break
 			}
@@ -462,7 +471,7 @@ func (f *bqmfFit) heldMean(m *BQMF) float64 {
 	return sum / float64(f.heldOut)
 }
 
-// model returns the model of a posterior, its maps without corrections; nil: of one that knows nothing.
+// model returns the model of a posterior, its maps without corrections. A nil of stands for a posterior that knows nothing.
 func (f *bqmfFit) model(of func(rows []int, d int) *posterior.Posterior, run int) *BQMF {
 	d, n := f.x.Rows, f.x.Cols
 	m := &BQMF{Strength: strengths[run], curves: slices.Clone(f.curves), LeaveOneOut: math.MaxFloat64}
@@ -475,6 +484,11 @@ func (f *bqmfFit) model(of func(rows []int, d int) *posterior.Posterior, run int
 		k := f.rank
 		m.post = &posterior.Posterior{D: d, N: n, K: k, U: make([]float64, d*k), V: make([]float64, k*kernel.Pad(n)), BU: make([]float64, d*posterior.Packed(k)), BV: make([]float64, n*posterior.Packed(k)),
 			Tau: make([]float64, d), Rho: make([]float64, n), Unit: 1}
+		for i, c := range m.curves {
+			if len(c.X) > 1 { // a scale has the deviation 1
+				m.post.Tau[i] = 1
+			}
+		}
 		for j := range n {
 			m.post.Rho[j] = 1
 			for c := range k {
@@ -509,13 +523,10 @@ func (m *BQMF) fill() {
 	}
 }
 
-const (
-	slopeCells = 20   // pseudo-cells that hold the slope of a row at the pooled one
-	floorLoss  = 0.02 // of a row's mean, under what losses of leave-one-out predictions count
-)
+const slopeCells = 20 // pseudo-cells that hold the slope of a row at the pooled one
 
-// floors are the shares of a row's mean below which no prediction falls under KL,
-// of which the leave-one-out loss chooses.
+// floors are shares of the mean of a row. Under KL no prediction falls below one of them, the one of the least
+// leave-one-out loss.
 var floors = [...]float64{1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.2}
 
 // finish makes the model of a posterior, its maps learnt from leave-one-out
@@ -533,19 +544,22 @@ func (f *bqmfFit) finish(of func(rows []int, d int) *posterior.Posterior, run in
 		m.post.Near, m.post.Alike = nil, nil
 		return m
 	}
-	loss, apart, those := f.learn(m, false)
+	loss, factors, corrected := f.learn(m, false)
 	if run == 0 && f.held == nil && f.ctx.Err() == nil {
-		f.mark = max(f.mark, min(apart, limit.Moment))
-		if those < raceLeft*apart {
+		f.mark = max(f.mark, min(factors, limit.Moment))
+		if corrected < raceLeft*factors {
 			f.mark = 0
 		}
+	}
+	if corrected > 0 && (m.post.Near != nil || m.post.Alike != nil) { // the corrections count by half, see LeaveOneOut
+		loss *= math.Sqrt(factors / corrected)
 	}
 	m.LeaveOneOut = min(loss, math.MaxFloat64)
 	return m
 }
 
-// glance returns the leave-one-out loss of the factors alone over 100 rows, evenly spread, or all where they are fewer than 200.
-// 0 when the context ends.
+// glance returns the leave-one-out loss of the factors alone over some 100 rows, evenly spread, or over all rows where they
+// are fewer than 200. 0 when the context ends.
 func (f *bqmfFit) glance(fit *posterior.Fit, run int) float64 {
 	_, loss, _ := f.learn(f.model(fit.Lend, run), true)
 	if f.ctx.Err() != nil {
@@ -554,15 +568,17 @@ func (f *bqmfFit) glance(fit *posterior.Fit, run int) float64 {
 	return min(loss, limit.Moment)
 }
 
-// learn learns the maps of m from leave-one-out predictions, decides which rows have neighbours or samples that are alike, and returns the loss of these predictions,
-// that of glance, and of its rows the first one. Only for the second, it makes no more than that, and m is of no use.
-func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance, those float64) {
+// learn learns the maps of m from leave-one-out predictions, and decides which rows are corrected by neighbours or by
+// samples that are alike. It returns three leave-one-out losses: of all rows, corrections included; of the rows of glance,
+// by the factors alone; and of the rows of glance, corrections included. only asks for the second loss alone: then the
+// others mean nothing, and m is of no use.
+func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 	every := max(len(f.active)/100, 1)
 	a, np := len(f.active), kernel.Pad(f.x.Cols)
 	type outcome struct {
 		cov, vr, spreadX float64
 		mean             float64 // of the visible cells
-		losses, glance   [len(floors)]float64
+		losses, factors  [len(floors)]float64
 	}
 	out := make([]outcome, a)
 	type room struct {
@@ -576,6 +592,7 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance, those float64) {
 	work := make([]*room, f.pool.Workers())
 	f.pool.Bind(f.ctx)
 	base := m.post.Cells(f.pool)
+	base.LeaveOut(f.data.Cells())
 	f.pool.Bind(nil)
 	whole := 0.0 // the unit of the loss, so that its squares neither overflow nor vanish
 	for _, u := range f.units {
@@ -602,7 +619,6 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance, those float64) {
 		}
 		if work[w] == nil {
 			work[w] = &room{cells: base.Share()}
-			work[w].cells.Lone = true
 		}
 		ws := work[w]
 		from := piece * posterior.Together
@@ -648,7 +664,7 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance, those float64) {
 					for h, j := range ws.places {
 						ws.P = append(ws.P, ws.table.Mean(ws.without[h], ws.cells.Deviation(r, i, int(j))))
 					}
-					add(&o.glance, ws)
+					add(&o.factors, ws)
 					ws.P = ws.P[:0]
 				}
 				if only {
@@ -705,12 +721,12 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance, those float64) {
 		}
 		for k, l := range o.losses {
 			losses[k] += l
-			some[k] += o.glance[k]
+			some[k] += o.factors[k]
 		}
 	}
-	glance = slices.Min(some[:]) * f.loss.Scale(whole)
+	factors = slices.Min(some[:]) * f.loss.Scale(whole)
 	if only {
-		return 0, glance, glance
+		return 0, factors, factors
 	}
 	pooled := 1.0
 	if vr > 0 {
@@ -756,11 +772,11 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, glance, those float64) {
 	}
 	for k, o := range out {
 		if k/posterior.Together%every == 0 {
-			those += o.losses[least]
+			corrected += o.losses[least]
 		}
 	}
 	scale := f.loss.Scale(whole)
-	return losses[least] * scale, glance, those * scale
+	return losses[least] * scale, factors, corrected * scale
 }
 
 // Map returns T_i, the increasing function from the scale of UV to the units of x.
@@ -793,8 +809,7 @@ func (c *Curve) Invert(v float64) (float64, error) {
 	return w, nil
 }
 
-// eachRow calls g for every row with the reader that has it as its r-th, or with none
-// where the row is constant.
+// eachRow calls g for every row i with the reader that has row i as its r-th, or with nil where the row is constant.
 func (m *BQMF) eachRow(p *pool.Pool, mass bool, g func(t *curve.Table, c *posterior.Cells, r, i int)) {
 	type room struct {
 		cells *posterior.Cells
@@ -823,8 +838,9 @@ func (m *BQMF) eachRow(p *pool.Pool, mass bool, g func(t *curve.Table, c *poster
 }
 
 // Reconstruct returns the conditional mean of every cell, d × n, under the loss that was fitted: T_i, averaged over
-// the normal distribution of the cell on the scale of UV. The mean of that distribution is (UV)_ij, and what
-// is added to it by rows whose noise goes with that of row i, and by what the factors leave of row i at samples that are alike.
+// the normal distribution of the cell on the scale of UV. The mean of that distribution is (UV)_ij plus two corrections:
+// from the residuals of rows whose noise is correlated with that of row i, and from the residuals of row i at samples that
+// are alike.
 // Cost: 5k² flops a cell, spread over GOMAXPROCS workers.
 func (m *BQMF) Reconstruct() Mat {
 	out, _ := m.reconstruct(context.Background())
@@ -939,7 +955,7 @@ func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
 	return below, upTo, nil
 }
 
-// each fills a matrix from the mean and the deviation of each cell on the scale of UV.
+// each returns a matrix of what g makes of the mean and the deviation of each cell on the scale of UV.
 func (m *BQMF) each(g func(t *curve.Table, mean, dev float64) float64) Mat {
 	p := pool.New(0, len(m.curves))
 	defer p.Close()
@@ -1003,8 +1019,8 @@ func (m *BQMF) Transform(ctx context.Context, x Mat) (Mat, error) {
 }
 
 // Score returns the mean divergence of the observed cells of x, d × n', from what the
-// model says of them after Transform, as Reconstruct says it of those of the fit. Errors are those of Transform, and so is the cost,
-// to which k² flops a cell and 4096 k a column are added.
+// model says of them after Transform, as Reconstruct says it of the samples of the fit. Errors are those of Transform. To
+// the cost of Transform, k² flops a cell and 4096 k a column are added.
 func (m *BQMF) Score(ctx context.Context, x Mat) (float64, error) {
 	_, score, err := m.coordinates(ctx, x, true)
 	return score, err

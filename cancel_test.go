@@ -8,6 +8,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -306,6 +307,62 @@ func TestLooks(t *testing.T) {
 			}
 			if got[w.phase] < least {
 				t.Errorf("%s: %d looks in %v, want %d at least", c.name, got[w.phase], w.phase, least)
+			}
+		}
+	}
+}
+
+// TestStoppedModels: wherever a fit is stopped, the model so far is whole: its file is read again, and all that it says is finite.
+func TestStoppedModels(t *testing.T) {
+	x := lognormal(14, 9)
+	for j := range x.Cols {
+		x.Data[3*x.Cols+j] = 2 // constant
+	}
+	var states [][]byte // of a BQMF, those of the second strength from 3 on
+	keep := WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil })
+	if _, err := FitBQMF(context.Background(), x, 2, WithEpochs(3), WithValidation(0.1), keep); err != nil {
+		t.Fatal(err)
+	}
+	for name, fit := range map[string]func(ctx context.Context) (Model, error){
+		"NMF": func(ctx context.Context) (Model, error) { return FitNMF(ctx, x, 2, WithEpochs(4), WithWorkers(1)) },
+		"QMF": func(ctx context.Context) (Model, error) {
+			return FitQMF(ctx, x, 2, WithEpochs(2), WithLevels(4), WithStart(StartNMF), WithShrinkage(0), WithWorkers(1))
+		},
+		"QMFQ": func(ctx context.Context) (Model, error) {
+			return FitQMFQ(ctx, x, 2, WithEpochs(2), WithLevels(4), WithStart(StartUniform), WithWorkers(1))
+		},
+		"BQMF": func(ctx context.Context) (Model, error) { return FitBQMF(ctx, x, 2, WithEpochs(3), WithWorkers(1)) },
+		"BQMF, validation": func(ctx context.Context) (Model, error) {
+			return FitBQMF(ctx, x, 2, WithEpochs(3), WithValidation(0.1), WithWorkers(1))
+		},
+		"BQMF, validation, from a state": func(ctx context.Context) (Model, error) {
+			return FitBQMF(ctx, x, 2, WithEpochs(3), WithValidation(0.1), WithResume(states[3]), WithWorkers(1))
+		},
+	} {
+		all := &looks{Context: context.Background()}
+		if _, err := fit(all); err != nil {
+			t.Fatal(name, err)
+		}
+		for last := 1; last < all.count; last += 1 + last/12 {
+			m, err := fit(&looks{context.Background(), 0, last})
+			if !errors.Is(err, context.Canceled) {
+				t.Fatalf("%s, stopped at look %d of %d: %v", name, last, all.count, err)
+			}
+			if reflect.ValueOf(m).IsNil() { // during a start
+				continue
+			}
+			file, err := m.MarshalBinary()
+			if err == nil {
+				_, err = UnmarshalModel(file)
+			}
+			if err != nil {
+				t.Errorf("%s, stopped at look %d of %d: %v", name, last, all.count, err)
+			}
+			for _, v := range m.Reconstruct().Data {
+				if !(math.Abs(v) <= math.MaxFloat64) {
+					t.Errorf("%s, stopped at look %d of %d, says %v", name, last, all.count, v)
+					break
+				}
 			}
 		}
 	}

@@ -1,11 +1,12 @@
 package quantmf
 
-// This file holds which cells of a matrix a fit may look at: all, those that were
-// observed, or those of them that are not held out for validation.
+// This file holds the cells of a matrix as a fit sees them. A cell is observed, or missing (NaN).
+// Some observed cells may be held out for validation; the others are visible. A cell that is not
+// visible is hidden: a fit does not read it.
 //
-// Rows of x are read again whenever they are wanted, and nothing of the size of x is kept but a bit a
-// cell where some are held out, and a Mat in other units. A fit works on x', which is x in units of its own
-// (internal/unit); the rows here are those of x'.
+// A fit works on x', which is x in units of its own (internal/unit); the rows here are rows of x'.
+// They are read from x whenever they are needed. Of the size of x a fit keeps only a bit for each cell
+// where some are held out, and a copy of x where x is a Mat and x' is not x.
 
 import (
 	"context"
@@ -23,32 +24,33 @@ import (
 	"github.com/quantmf/quantmf/internal/unit"
 )
 
-// cells is what a fit may look at: the rows of x', which cells of them are hidden, and the number of
-// visible ones.
+// cells are the rows of x', with the cells that are hidden and the numbers of visible ones.
 type cells struct {
 	sizes
 	source     Rows
 	mat        Mat         // x' where source is a Mat, a copy where x' is not x; else empty
-	into       *unit.Units // what brings rows of source to x'; nil: they are x'
+	into       *unit.Units // brings rows of source to x'; nil: they are rows of x'
 	trouble    *trouble    // with reading
 	missing    bool        // NaN cells are unobserved
 	partial    bool        // some cells are hidden: they are unobserved or held out
-	visible    int
-	rows       []int    // visible cells of each row
-	held       []uint64 // of each row a bit for each cell, 1 where it is held out; nil where none is
-	heldOut    int
-	unit.Units            // of x'
-	extremes   []extremes // of each row, in the units of source
+	visible    int         // the number of visible cells
+	rows       []int       // the number of visible cells of each row
+	held       []uint64    // for each row a bit a cell, 1 where it is held out; nil where none is
+	heldOut    int         // the number of held-out cells
+	unit.Units             // of x'
+	extremes   []extremes  // of each row, in the units of source
 }
 
-// sizes are d and n, which where cells and factors come together are those of the factors.
+// sizes are d and n. They are a type of their own so that, in a struct that embeds both cells and
+// factors, d and n are those of the factors.
 type sizes struct{ d, n int }
 
 // extremes are the least and the largest value of the observed cells of a row, and the least of
 // the visible ones.
 type extremes struct{ least, most, visible float64 }
 
-// trouble is the first error of reading rows.
+// trouble is the first error of reading rows. Loops over rows go on after it with rows of 0; the
+// context that over returns ends, and so the fit does.
 type trouble struct {
 	err atomic.Pointer[ReadError]
 }
@@ -79,17 +81,18 @@ func (t troubled) Err() error {
 // row or column keeps at least two visible cells, or what it has.
 func newCells(x Rows, c *settings) (*cells, error) { return newCellsOf(x, c, nil) }
 
-// newCellsOf does so where survey has returned each.
+// newCellsOf is newCells where survey has returned each.
 func newCellsOf(x Rows, c *settings, each []extremes) (*cells, error) {
 	d, n := x.Dims()
 	known := each != nil
 	if !known {
 		each = make([]extremes, d)
 	}
-	s := &cells{sizes: sizes{d, n}, source: x, trouble: new(trouble), missing: c.missing, rows: make([]int, d), extremes: each}
+	s := &cells{sizes: sizes{d, n}, source: x, trouble: new(trouble), missing: c.missing,
+		rows: make([]int, d), extremes: each}
 	s.mat, _ = x.(Mat)
 	from := newRowReader(x)
-	cols, whole := make([]int, n), 0 // of rows that have all their cells
+	cols, whole := make([]int, n), 0 // visible cells of columns in rows with missing cells; rows without
 	for i := range d {
 		ok := known && each[i].visible == each[i].visible
 		var row []float64
@@ -139,12 +142,17 @@ func newCellsOf(x Rows, c *settings, each []extremes) (*cells, error) {
 	if c.validation == 0 {
 		return s, nil
 	}
-	s.partial, s.held = true, make([]uint64, d*s.words())
+	return s, s.holdOut(c, from, cols)
+}
+
+// holdOut hides the validation share of the observed cells, of which columns have the numbers cols.
+func (s *cells) holdOut(c *settings, from *rowReader, cols []int) error {
+	s.partial, s.held = true, make([]uint64, s.d*s.words())
 	src := random.Split(c.seed, 2)
-	for i := range d {
+	for i := range s.d {
 		row, err := from.row(i)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		held, least := s.heldOf(i), math.Inf(1)
 		for j, v := range row {
@@ -161,13 +169,16 @@ func newCellsOf(x Rows, c *settings, each []extremes) (*cells, error) {
 		s.extremes[i].visible = least
 	}
 	if s.heldOut == 0 {
-		return nil, &OptionError{Option: option.Validation.String(), Value: ftoa(c.validation), Bound: "holds out no cell of this matrix; it is too small"}
+		return &OptionError{Option: option.Validation.String(), Value: ftoa(c.validation),
+			Bound: "holds out no cell of this matrix; it is too small"}
 	}
-	return s, nil
+	return nil
 }
 
-// words is the number of words of held that a row has, and heldOf are those of row i.
+// words is the number of words of held that a row has.
 func (s *cells) words() int { return (s.n + 63) / 64 }
+
+// heldOf returns the words of held of row i.
 func (s *cells) heldOf(i int) []uint64 {
 	if s.held == nil {
 		return nil
@@ -180,9 +191,9 @@ func (s *cells) isHeld(i, j int) bool {
 	return s.held != nil && s.heldOf(i)[j/64]>>(j%64)&1 == 1
 }
 
-// observedRow returns row i of x', held-out cells too and NaN where one is not observed: in room, n
-// numbers, or where it lies. It is not to be written to. Where it cannot be read it is all 0, and the
-// trouble is noted.
+// observedRow returns row i of x' with its held-out cells, and NaN in cells that are not observed. The
+// row is a view of x', or is written to room, n numbers; the caller must not write to it. A row that
+// cannot be read is all 0, and the trouble is noted.
 func (s *cells) observedRow(room []float64, i int) []float64 {
 	if s.mat.Rows > 0 {
 		return s.mat.Row(i)
@@ -261,7 +272,8 @@ func (s *cells) mark(omega []float64, i int) {
 	}
 }
 
-// heldLoss returns the sum of divergences of t from the held-out cells of row i. room has n numbers.
+// heldLoss returns the sum of divergences of t, the fitted row, from the held-out cells of row i; low
+// is the floor of t. room has n numbers.
 func (s *cells) heldLoss(l divergence.Loss, t []float64, i int, low float64, room []float64) float64 {
 	if s.held == nil {
 		return 0
@@ -277,7 +289,7 @@ func (s *cells) heldLoss(l divergence.Loss, t []float64, i int, low float64, roo
 	return sum
 }
 
-// dense returns x', NaN where a cell is hidden: where it lies, or a copy.
+// dense returns x', NaN where a cell is hidden: a view, or a copy.
 func (s *cells) dense() Mat {
 	if s.mat.Rows > 0 && s.held == nil {
 		return s.mat
@@ -289,7 +301,7 @@ func (s *cells) dense() Mat {
 	return m
 }
 
-// someRows are rows of x', NaN where a cell is hidden, as a matrix of its own.
+// someRows are some rows of x', NaN where a cell is hidden, as a matrix of their own.
 type someRows struct {
 	of   *cells
 	pick []int // nil: all
@@ -302,7 +314,7 @@ func (s someRows) Dims() (rows, cols int) {
 	return len(s.pick), s.of.n
 }
 
-// ReadRow has the error that the cells have noted, if any.
+// ReadRow returns the error that the cells have noted, if any.
 func (s someRows) ReadRow(x []float64, i int) error {
 	if s.pick != nil {
 		i = s.pick[i]
@@ -323,7 +335,7 @@ func (m maskedRows) ReadRow(x []float64, i int) error {
 	return err
 }
 
-// masked returns x without what the mask of the options hides, if there is one.
+// masked returns x without the cells that the mask of the options hides, if there is a mask.
 func (c *config) masked(x Rows) (Rows, error) {
 	if c.mask == nil {
 		return x, nil
@@ -347,7 +359,8 @@ func checkFit(x Rows, rank int, c *config) (*cells, error) {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least 1"}
 	}
 	if uint64(rank) > limit.Cells/uint64(d+n) {
-		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "the factors of a " + sizeOf(d, n) + " matrix would need too much memory"}
+		return nil, &OptionError{Option: "rank", Value: itoa(rank),
+			Bound: "the factors of a " + sizeOf(d, n) + " matrix would need too much memory"}
 	}
 	each, err := c.survey(x)
 	if err != nil {
@@ -365,15 +378,17 @@ func checkFit(x Rows, rank int, c *config) (*cells, error) {
 	return s, c.checkInit(d, n, rank, s.Root())
 }
 
-// checkInit reports what is wrong with the initial factors of d × n cells, the unit of which is root². An entry among
-// larger ones may be as small as it likes: an NMF takes it for 0 (startFactors), and where there are maps it is raised.
+// checkInit reports what is wrong with the initial factors of a d × n matrix, the unit of which is root².
+// Only the largest entry of a factor has a lower bound: an NMF sets small entries to 0 (startFactors),
+// and where there are maps they are raised (factors.raise).
 func (c *config) checkInit(d, n, rank int, root float64) error {
+	// The range of the largest entry of each factor, and the bound of the entries of UV.
 	least, most, product := root*limit.LeastInit, root*limit.MostInit, min(limit.Value*root*root, limit.ProductInit)
 	if c.mapped {
 		most, product = elem.Exp(factorBound(c.squash, rank)), limit.ProductInit
 		least = 1 / most
 	}
-	bound := float64(rank) // of UV, at first of all components alike
+	bound := float64(rank) // of the entries of UV, at first by the largest entries of U and V alone
 	for _, f := range []struct {
 		name       string
 		m          Mat
@@ -413,7 +428,8 @@ func (c *config) checkInit(d, n, rank int, root float64) error {
 	if bound <= product {
 		return nil
 	}
-	raised := func(sum, count float64) float64 { // what small entries are raised to, of those that sum to that
+	// raised returns what the fit raises small entries to, of count entries with the given sum.
+	raised := func(sum, count float64) float64 {
 		if !c.mapped {
 			return 0
 		}
@@ -438,7 +454,8 @@ func (c *config) checkInit(d, n, rank int, root float64) error {
 		}
 		topV = max(topV, raised(sumV, float64(n)))
 		if bound += float64(topU * topV); !(bound <= product) {
-			return &DataError{Row: -1, Col: l, Value: topU, Problem: "the product of the initial factors must be at most " + ftoa(product) + ": the largest of this column of U, by that of the row of V, is too much"}
+			return &DataError{Row: -1, Col: l, Value: topU, Problem: "the product of the initial factors must be at most " +
+				ftoa(product) + ": the largest of this column of U, by that of the row of V, is too much"}
 		}
 	}
 	return nil
@@ -450,7 +467,8 @@ func (c *config) checkCells(x Rows) error {
 	return err
 }
 
-// survey does so, and returns the extremes of rows that have all their cells, of some others NaN.
+// survey is checkCells, and returns the extremes of every row. Of a row that it has read number by
+// number, such as one with missing cells, visible is NaN and the others mean nothing.
 func (c *config) survey(x Rows) ([]extremes, error) {
 	top, from := 0.0, newRowReader(x)
 	d, _ := x.Dims()
@@ -467,7 +485,7 @@ func (c *config) survey(x Rows) ([]extremes, error) {
 		}
 		each[i].visible = math.NaN()
 		for j, v := range row {
-			if v >= 1/limit.Value && v <= limit.Value { // likewise
+			if v >= 1/limit.Value && v <= limit.Value { // every fit takes it
 				if v > top {
 					top = v
 				}
@@ -488,14 +506,16 @@ func (c *config) survey(x Rows) ([]extremes, error) {
 		}
 		for j, v := range row {
 			if v < top/limit.Ratio {
-				return nil, &DataError{Row: i, Col: j, Value: v, Problem: "under this loss x must be within a factor of " + ftoa(limit.Ratio) + " of its largest value, " + ftoa(top)}
+				return nil, &DataError{Row: i, Col: j, Value: v, Problem: "under this loss x must be within a factor of " +
+					ftoa(limit.Ratio) + " of its largest value, " + ftoa(top)}
 			}
 		}
 	}
 	return each, nil
 }
 
-// reach returns the least and the largest of a row that is all finite, and whether it is.
+// reach returns the least and the largest number of a row. finite is true where the row has at least
+// kernel.Lanes numbers and all are finite; otherwise the others mean nothing.
 func reach(row []float64) (least, most float64, finite bool) {
 	var size, block [2]float64
 	if kernel.Spread(&size, row, 0); size[1]-size[1] != 0 || len(row) < kernel.Lanes {
@@ -510,11 +530,12 @@ func reach(row []float64) (least, most float64, finite bool) {
 	return least, most, true
 }
 
-// takes tells whether a row has none but values that every fit takes, and returns the least and the largest.
-// It is false for some rows of which that holds, too.
+// takes returns the least and the largest number of a row, and whether it is certain that checkCell has
+// no error for any of them. It is a fast test: ok is false for some rows without an error too.
 func (c *config) takes(row []float64) (least, most float64, ok bool) {
 	least, most, ok = reach(row)
-	return least, most, ok && most <= limit.Value && (least >= 1/limit.Value || least >= 0 && c.loss >= limit.LeastBeta)
+	ok = ok && most <= limit.Value && (least >= 1/limit.Value || least >= 0 && c.loss >= limit.LeastBeta)
+	return least, most, ok
 }
 
 // checkCell reports a value that a fit cannot have at (i, j).
@@ -541,7 +562,7 @@ func (c *config) checkCell(i, j int, v float64) error {
 	return &DataError{Row: i, Col: j, Value: v, Problem: problem}
 }
 
-// brought returns x in the given units, a copy where they are not its own.
+// brought returns m in the given units: m itself where they are its own, otherwise a copy.
 func (m Mat) brought(u *unit.Units) Mat {
 	if u.Plain() {
 		return m
@@ -561,7 +582,7 @@ func (c *config) inward(u *unit.Units) {
 	unit := c.loss.Unit(u.All)
 	if c.penalty > 0 { // by exponents: the unit of the loss itself may be 0 or infinite
 		by := -float64(float64(c.loss) * float64(u.All))
-		if !c.mapped { // it grows with the factors
+		if !c.mapped { // the penalty of an NMF is linear in the factors, whose unit is the root of that of x
 			by += float64(u.All / 2)
 		}
 		whole, frac := math.Modf(by)
@@ -605,7 +626,7 @@ func (s *cells) setUnits(l divergence.Loss, mapped bool) {
 	s.into = &s.Units
 }
 
-// factorBound returns the bound of the logarithms of factors.
+// factorBound returns the bound of |log u| and |log v| for the entries of factors.
 func factorBound(s Squash, rank int) float64 {
 	if s == SquashNone { // what is transported is UV itself
 		return elem.Log(limit.Point/float64(rank)) / 2

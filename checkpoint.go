@@ -1,15 +1,16 @@
 package quantmf
 
-// This file holds fits that stop and go on. A checkpoint is all that the rest of
-// a fit depends on: parameters, Adam's moments and counts or the model of V, the order of each
-// row's samples and its offset, the random state, the histories, the best state
-// so far, and, with restarts, the best model so far. A fit that was resumed
-// returns the bits of one that never stopped. It has the layout of a model file
-// (internal/section), of kind 16 plus the model's, with these sections:
+// This file holds fits that stop and go on. A checkpoint has all that the rest of
+// a fit depends on: parameters, Adam's moments and counts or the model of V, the warm start of
+// each row's transport, the order of the rows, the state of the random numbers, the histories, the
+// best state so far, and, with restarts, the best model so far. A resumed fit returns the bits of a
+// fit that never stopped. A checkpoint has the layout of a model file (internal/section). Its kind is
+// 16 plus that of the model, and its sections are
 //
 //	OPTS  the options that the result depends on: name, tab, value, a line each
 //	DATA  u fingerprint of x, of given factors
-//	STAT  u restart, epoch, random state, steps of V, best epoch, epoch of the last fall; f best, mark
+//	STAT  u restart, epoch, random state, steps of V, best epoch, epoch of the last fall; f best loss,
+//	      loss at the last fall
 //	HIST, VALI  as in a model
 //	BEST  a model file, empty in the first of the restarts
 //	REAL  f the parameters, one after another in the order of their fit's list
@@ -33,14 +34,29 @@ func (c *config) described(rank int) [][2]string {
 		return "not given"
 	}
 	return [][2]string{
-		{"rank", itoa(rank)}, {option.Start.String(), c.start.String()}, {option.Epsilon.String(), ftoa(c.epsilon)}, {option.Squash.String(), c.squash.String()},
-		{option.Tolerance.String(), ftoa(c.tolerance)}, {option.MaxIterations.String(), itoa(c.maxIterations)}, {option.Levels.String(), itoa(c.levels)},
-		{option.Epochs.String(), itoa(c.epochs)}, {option.Seed.String(), utoa(c.seed)}, {option.LearningRate.String(), ftoa(c.learningRate)},
-		{option.Schedule.String(), c.schedule.String()}, {option.Batch.String(), itoa(c.batchRows)},
-		{option.Ends.String(), c.ends.String()}, {option.Penalty.String(), ftoa(c.penalty)}, {option.Shrinkage.String(), ftoa(c.shrinkage)},
-		{option.Loss.String(), ftoa(float64(c.loss))}, {option.Patience.String(), itoa(c.patience)}, {option.Restarts.String(), itoa(c.restarts)},
-		{option.Validation.String(), ftoa(c.validation)}, {option.Missing.String(), given(c.missing)}, {option.Init.String(), given(c.given.Has(option.Init))},
-		{option.Projection.String(), c.projection.String()}, {option.Updates.String(), c.updates.String()},
+		{"rank", itoa(rank)},
+		{option.Start.String(), c.start.String()},
+		{option.Epsilon.String(), ftoa(c.epsilon)},
+		{option.Squash.String(), c.squash.String()},
+		{option.Tolerance.String(), ftoa(c.tolerance)},
+		{option.MaxIterations.String(), itoa(c.maxIterations)},
+		{option.Levels.String(), itoa(c.levels)},
+		{option.Epochs.String(), itoa(c.epochs)},
+		{option.Seed.String(), utoa(c.seed)},
+		{option.LearningRate.String(), ftoa(c.learningRate)},
+		{option.Schedule.String(), c.schedule.String()},
+		{option.Batch.String(), itoa(c.batchRows)},
+		{option.Ends.String(), c.ends.String()},
+		{option.Penalty.String(), ftoa(c.penalty)},
+		{option.Shrinkage.String(), ftoa(c.shrinkage)},
+		{option.Loss.String(), ftoa(float64(c.loss))},
+		{option.Patience.String(), itoa(c.patience)},
+		{option.Restarts.String(), itoa(c.restarts)},
+		{option.Validation.String(), ftoa(c.validation)},
+		{option.Missing.String(), given(c.missing)},
+		{option.Init.String(), given(c.given.Has(option.Init))},
+		{option.Projection.String(), c.projection.String()},
+		{option.Updates.String(), c.updates.String()},
 	}
 }
 
@@ -54,7 +70,7 @@ func fingerprint(ms ...Mat) uint64 {
 	return h
 }
 
-// fingerprintRows hashes matrices, sizes and numbers (FNV-1a): a NaN is one like another, and -0 is 0.
+// fingerprintRows hashes sizes and numbers of matrices (FNV-1a). All NaN count as one number, and -0 as 0.
 func fingerprintRows(ms ...Rows) (uint64, error) {
 	h := uint64(14695981039346656037)
 	put := func(v uint64) {
@@ -84,9 +100,9 @@ func fingerprintRows(ms ...Rows) (uint64, error) {
 	return h, nil
 }
 
-// states keeps states and goes on from them. It is an interface for the sake of the linker: only
-// WithCheckpoint and WithResume name its one type, so a program with neither of them, such as a page in
-// a browser, does not contain what reads and writes files.
+// states saves the states of fits and resumes fits from them. It is an interface for the sake of the
+// linker: only WithCheckpoint and WithResume name its one implementation, so a program that uses neither,
+// such as a page in a browser, does not contain the code that reads and writes files.
 type states interface {
 	// reopen reads the checkpoint that the options give, if any, and the best model in it into none.
 	reopen(t *task, none fitted) (past, error)
@@ -94,11 +110,11 @@ type states interface {
 	resume(p *past, a algorithm, j *journal.Journal) error
 	// save hands the state after an epoch to the caller.
 	save(t *task, a algorithm, j *journal.Journal, restart int, before *past) error
-	// file is a model as a file.
+	// file returns a model as a file.
 	file(m fitted) []byte
 }
 
-// files has states as files.
+// files implements states by files.
 type files struct{}
 
 func (files) file(m fitted) []byte {
@@ -106,7 +122,7 @@ func (files) file(m fitted) []byte {
 	return b
 }
 
-// saved is a checkpoint: what all fits have, and the snapshot of one algorithm.
+// saved is a decoded checkpoint: what all fits have, and the snapshot of one algorithm.
 type saved struct {
 	restart, epoch      int
 	source              uint64
@@ -132,9 +148,12 @@ func (s *saved) encode(kind uint32, c *config, rank int, data [2]uint64) []byte 
 	}
 	return section.Encode(kinds.State+kind, []section.Section{
 		{Tag: "OPTS", Payload: opts}, section.Words("DATA", data[:]...),
-		section.Words("STAT", uint64(s.restart), uint64(s.epoch), s.source, uint64(s.steps), uint64(s.judge.BestEpoch), uint64(s.judge.Last),
+		section.Words("STAT", uint64(s.restart), uint64(s.epoch), s.source, uint64(s.steps),
+			uint64(s.judge.BestEpoch), uint64(s.judge.Last),
 			math.Float64bits(s.judge.Best), math.Float64bits(s.judge.Mark)),
-		section.Floats("HIST", s.history), section.Floats("VALI", s.validation), {Tag: "BEST", Payload: s.best}, section.Parts("REAL", s.real), section.Words("IDX0", s.index...),
+		section.Floats("HIST", s.history), section.Floats("VALI", s.validation),
+		{Tag: "BEST", Payload: s.best},
+		section.Parts("REAL", s.real), section.Words("IDX0", s.index...),
 	})
 }
 
@@ -142,11 +161,12 @@ func (s *saved) encode(kind uint32, c *config, rank int, data [2]uint64) []byte 
 // the options and the data.
 func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 	c, lag := t.config, t.lag()
-	f, err := decodeSections(c.resume, kinds.State+t.kind, []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
+	tags := []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"}
+	f, err := decodeSections(c.resume, kinds.State+t.kind, tags)
 	if err != nil {
 		return nil, nil, err
 	}
-	opts, planned := string(f.Payload("OPTS")), "" // another number of epochs, that of the state
+	opts, planned := string(f.Payload("OPTS")), "" // the number of epochs in the state, where it is another
 	for _, o := range c.described(t.rank) {
 		name, then, rest := line(opts)
 		if name != o[0] {
@@ -178,7 +198,8 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 		return nil, nil, &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "the state was saved from another x"}
 	}
 	if d[1] != data[1] {
-		return nil, nil, &OptionError{Option: option.Init.String(), Value: c.initU.size() + ", " + c.initV.size(), Bound: "the state was saved with other initial factors"}
+		return nil, nil, &OptionError{Option: option.Init.String(), Value: c.initU.size() + ", " + c.initV.size(),
+			Bound: "the state was saved with other initial factors"}
 	}
 	for i, most := range []uint64{uint64(c.restarts) - 1, uint64(c.epochs), math.MaxUint64, math.MaxInt64, st[1], st[1]} {
 		if st[i] > most || i == 1 && st[i] < 1 {
@@ -191,7 +212,8 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 		}
 	}
 	s := &saved{restart: int(st[0]), epoch: int(st[1]), source: st[2], steps: int(st[3]), best: f.Payload("BEST"),
-		judge: journal.Watch{Patience: c.patience, BestEpoch: int(st[4]), Last: int(st[5]), Best: math.Float64frombits(st[6]), Mark: math.Float64frombits(st[7])}}
+		judge: journal.Watch{Patience: c.patience, BestEpoch: int(st[4]), Last: int(st[5]),
+			Best: math.Float64frombits(st[6]), Mark: math.Float64frombits(st[7])}}
 	entries := s.epoch + 1 - lag
 	if s.history, err = f.vectorIn("HIST", int64(entries), kinds.LeastHistory(t.kind), math.MaxFloat64); err != nil {
 		return nil, nil, err
@@ -212,7 +234,7 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 	if s.judge.Last >= entries {
 		return nil, nil, f.failAt("STAT", 5, "the epoch of the last fall is not in the history")
 	}
-	// A BQMF has the best of its epochs so far there too.
+	// In a BQMF section BEST has the best of its epochs so far.
 	if t.kind != kinds.BQMF && (len(s.best) > 0) != (s.restart > 0) {
 		return nil, nil, f.fail("BEST", "there is a best model from the second of the restarts on")
 	}
@@ -220,7 +242,8 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 }
 
 // epochsAreFixed says why a fit cannot go on with another number of epochs from a state
-// of the given restart and epoch, "" where it can: nothing up to there depends on their number.
+// of the given restart and epoch. It returns "" where it can, because nothing that was computed up to
+// that state depends on the number of epochs.
 func (t *task) epochsAreFixed(restart, epoch uint64) string {
 	switch {
 	case epoch > uint64(t.epochs):
@@ -240,7 +263,7 @@ type past struct {
 	state *file
 	from  *saved
 	best  []byte    // the model file of the best of the restarts before
-	data  [2]uint64 // fingerprints of what is fitted, where states are saved or resumed
+	data  [2]uint64 // fingerprints of x and of given factors, where states are saved or resumed
 }
 
 func (files) reopen(t *task, none fitted) (past, error) {
@@ -269,7 +292,8 @@ func (t *task) reopen() (p past, err error) {
 	return p, err
 }
 
-// lag is the number of epochs that the journal of a fit is behind the fit (see losses).
+// lag is the number of epochs by which the journal of a fit is behind the fit: 1 where an epoch returns
+// the losses of the state that it started from.
 func (t *task) lag() int {
 	if t.kind == kinds.QMFQ || t.kind == kinds.QMF && t.lagging(t.cells.d) {
 		return 1
@@ -286,8 +310,8 @@ func (files) resume(p *past, a algorithm, j *journal.Journal) error {
 	return nil
 }
 
-// inside places an error in the best model, a file within a file whose offsets count
-// from its own start.
+// inside turns the offset of an error in the best model, which counts from the start of section BEST,
+// into one from the start of the checkpoint.
 func (p *past) inside(err error) error {
 	if e, ok := err.(*FormatError); ok {
 		return &FormatError{Offset: p.state.Offset("BEST") + e.Offset, Problem: "section BEST: " + e.Problem}
@@ -310,7 +334,8 @@ func (p *past) bestModel(m fitted, t *task) error {
 	if kind == kinds.NMF {
 		levels, eps = 0, 0
 	}
-	if f.d != t.cells.d || f.n != t.cells.n || f.k != t.rank || f.m != levels || f.loss != c.loss || f.missing != c.missing || f.epsilon != eps {
+	if f.d != t.cells.d || f.n != t.cells.n || f.k != t.rank || f.m != levels ||
+		f.loss != c.loss || f.missing != c.missing || f.epsilon != eps {
 		return p.state.fail("BEST", "the best model is not of this fit")
 	}
 	if (c.validation > 0) != (len(f.Payload("VALI")) > 0) {
@@ -329,7 +354,7 @@ func (f *file) restore(parts []section.Part, count int) ([]uint64, error) {
 	return index, formatError(f.Fill("REAL", parts))
 }
 
-// line splits "name\tvalue\n..." .
+// line splits "name\tvalue\nrest".
 func line(s string) (name, value, rest string) {
 	tab := 0
 	for i := range len(s) {

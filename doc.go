@@ -17,17 +17,31 @@
 // its own, learnt together with the factors:
 //
 //	NMF   X ≈ UV                 [FitNMF]
-//	QMF   X ≈ T(UV)              [FitQMF]   paper §3.2
-//	QMFQ  X ≈ T(Π_k(T'(X)))      [FitQMFQ]  paper §3.3
+//	QMF   X ≈ T(UV)              [FitQMF]   paper §3.4
+//	QMFQ  X ≈ T(Π_k(T'(X)))      [FitQMFQ]  paper §3.5
 //	BQMF  X ≈ T(UV), signed, with its uncertainty   [FitBQMF]
 //
 // In QMFQ the rows are first brought to scales on which a projection Π_k onto rank
 // k does well, and the result is brought back; the two maps of a row are learnt
 // through the projection.
 //
+// # What a fit minimises
+//
+// A fit minimises the sum of a divergence Δ over the observed cells, the generalised one of
+// Kullback and Leibler by default ([WithLoss]):
+//
+//	NMF   min over U, V >= 0        of  Σ_ij Δ(x_ij, (UV)_ij)
+//	QMF   min over Ũ, Ṽ, F, q       of  Σ_i Δ(X_i, T_i((UV)_i)),   U = exp Ũ, V = exp Ṽ   Eq. (QMF)
+//	QMFQ  min over F, q, F', q'     of  Σ_i Δ(X_i, T_i(Π_k(T'(X))_i))                     Eq. (QMFQ)
+//	T_i = T_{ε,b_i,q_i},   b_i = softmax F_i,   q_i non-decreasing                         paper §3.3
+//
+// T_{ε,b,q} is the soft quantile map of the next section. A row's map is thus given by 2m numbers:
+// the weights b_i of its levels and its quantile values q_i. qmf.go and qmfq.go have the steps that
+// an epoch makes. BQMF puts a prior on U and V and finds their distribution (bqmf.go).
+//
 // # The operator
 //
-// Let x be n samples of weights a, y m increasing targets of weights b, and P
+// Let x be n samples of weights a, y m increasing targets of weights b, and P (paper §2.1)
 // the plan that carries x to y at the least cost Σ P_ij (x_i-y_j)² plus an
 // entropy of weight ε. Each sample is spread over the targets by the row M_i of
 // M = diag(1/a) P. With ε → 0 the plan sorts; with ε > 0 it is smooth, and
@@ -39,8 +53,12 @@
 // T carries the distribution of x to the one with quantile values q at the
 // levels cumsum(b): a differentiable quantile normalisation, increasing in x,
 // within [q_1,q_m]. [Solve] does the work once for all three and for their
-// derivatives; [Transport.Map] gives T at values other than the samples. Single quantiles of
-// x, such as its median, are [SoftQuantiles].
+// derivatives; [Transport.Map] gives T at values other than the samples. [SoftQuantiles] gives
+// single quantiles of x, such as its median.
+//
+// The derivatives are those of the solution itself, by the implicit function theorem (paper §2.4,
+// Algorithm 2): one linear system of m unknowns takes the place of a way back through the iterations.
+// implicit.go has the formulas.
 //
 // # Notation
 //
@@ -60,12 +78,12 @@
 // [LossRows] and [GoodnessRows] are for them what the methods of a model are for a Mat. The same numbers
 // give the same bits, whatever holds them, and a checkpoint saved from one is taken by another.
 //
-// FitNMF holds no d × n numbers beside x, nor does FitQMF but for the normal scores of the rows while it
-// starts. Of an x that is no Mat and has more than 2^26 cells it does not hold those either: it makes the
-// scores of a row whenever it reads it, some forty times, at the cost of sorting what is not 0 in the row.
-// Under WithValidation both hold a bit for each cell. FitQMFQ holds its projections, which are
-// d × n, and FitBQMF makes a Mat. Under KL, FitNMF visits of a [*Sparse] without missing numbers only
-// what is listed. [Memory] has what a fit takes in either case.
+// FitNMF holds no d × n numbers beside x. FitQMF holds d × n numbers, the normal scores of the rows, while
+// it starts; where x is no Mat and has more than 2^26 cells it does not hold the scores, but makes those of
+// a row whenever it reads the row, some forty times, at the cost of sorting the numbers of the row that are
+// not 0. Under WithValidation both hold a bit for each cell. FitQMFQ holds its projections, which are
+// d × n, and FitBQMF makes a Mat. Under KL, FitNMF visits only the listed numbers of a [*Sparse] in which
+// none is missing. [MemoryOf] estimates what a fit takes.
 //
 // # Choosing ε
 //
@@ -160,7 +178,7 @@
 // Rows are solved to a relative column error of 1e-9 by a Newton method that
 // provably converges (internal/transport/dual.go), in 5 passes over the row, the mean on random
 // problems of every kind. [Transport.Converged], Warnings of a model and
-// [WithStrict] tell when one did not. Non-convergence is no error by itself.
+// [WithStrict] tell when one did not. A row that has not converged is no error by itself.
 //
 // # Exactness
 //

@@ -1,7 +1,7 @@
 package quantmf
 
 // This file holds the typed errors. Bad input never panics and is never
-// silently mended: it is one of these, which says what and where.
+// silently mended: a function returns one of these errors, which says what is wrong and where.
 
 import "strconv"
 
@@ -17,9 +17,9 @@ func (e *OptionError) Error() string {
 	return "quantmf: " + e.Option + "(" + e.Value + "): " + e.Bound
 }
 
-// DataError reports a number in the data, or in a field of a model, that cannot be used. Row and Col count from 0
-// and are -1 where they do not apply. Value is the number, NaN where no single number is
-// at fault.
+// DataError reports a number in the data, or in a field of a model, that cannot be used. Row and
+// Col count from 0 and are -1 where they do not apply. Value is the number, NaN where no single
+// number is at fault.
 type DataError struct {
 	Row, Col int
 	Value    float64

@@ -1,8 +1,8 @@
 package quantmf
 
-// This file holds the factors U and V during a fit, and those starts of them that need no
-// other fit: uniform numbers, and singular vectors, which come of subspace iteration with
-// k+8 directions (internal/svd). A pass costs about twice an epoch of NMF of that rank.
+// This file holds the factors U and V during a fit, and the starts of them that need no other
+// fit: random numbers, and singular vectors. Singular vectors are found by subspace iteration with
+// k+8 directions (internal/svd), of which a pass costs about twice an epoch of NMF of that rank.
 
 import (
 	"math"
@@ -15,7 +15,7 @@ import (
 	"github.com/quantmf/quantmf/internal/svd"
 )
 
-// factors are U, d × k, and V, k × np: its rows padded to whole blocks of samples.
+// factors are U, d × k, and V, k × np: rows of V are padded to whole blocks of samples.
 type factors struct {
 	d, n, np, k int
 	u, v        []float64
@@ -51,7 +51,7 @@ func (f *factors) copyFrom(u, v Mat) {
 	}
 }
 
-// multiply multiplies both factors.
+// multiply multiplies both factors by a number.
 func (f *factors) multiply(by float64) {
 	for _, v := range [][]float64{f.u, f.v} {
 		for i := range v {
@@ -60,7 +60,7 @@ func (f *factors) multiply(by float64) {
 	}
 }
 
-// drop makes entries below least 0.
+// drop sets entries below least to 0.
 func (f *factors) drop(least float64) {
 	for _, v := range [][]float64{f.u, f.v} {
 		for i, x := range v {
@@ -76,7 +76,7 @@ func (f *factors) reconstruct(w []float64, i int) {
 	kernel.Combine(w, f.u[i*f.k:(i+1)*f.k], f.v)
 }
 
-// uniform fills the factors with exp of uniform numbers on [-1/2,1/2], as the paper does.
+// uniform fills the factors with exp of uniform numbers on [-1/2,1/2], the start of the paper.
 func (f *factors) uniform(seed uint64) {
 	src := random.Split(seed, 0)
 	for i := range f.u {
@@ -90,7 +90,8 @@ func (f *factors) uniform(seed uint64) {
 	}
 }
 
-// random fills the factors with sqrt(mean/k) times uniform numbers on [1/2,3/2).
+// random fills the factors with sqrt(mean/k) times uniform numbers on [1/2,3/2), where mean is
+// that of the visible cells: then UV has about the mean of X.
 func (f *factors) random(visible *cells, seed uint64) {
 	mean, count := 0.0, 0
 	all, room := float64(f.d*f.n), make([]float64, f.n)
@@ -121,9 +122,9 @@ func (f *factors) random(visible *cells, seed uint64) {
 	}
 }
 
-// decompose fills the factors from the singular vectors of the visible cells. Components
-// beyond the rank of X are not written, and none is where the context that p is bound to
-// has ended.
+// decompose fills the factors from the singular vectors of the visible cells (NNDSVD,
+// internal/svd). It leaves components beyond the rank of X as they are, and all of them where the
+// context that p is bound to has ended.
 func (f *factors) decompose(visible *cells, p *pool.Pool) error {
 	s := visible.subspace(f.k, p)
 	if err := p.Err(); err != nil {
@@ -142,8 +143,8 @@ func (f *factors) decompose(visible *cells, p *pool.Pool) error {
 	return nil
 }
 
-// subspace computes the first k+svd.More singular vectors of x, hidden cells at the mean of
-// their row.
+// subspace computes the first k+svd.More singular vectors of x', with hidden cells set to the mean
+// of their row.
 func (s *cells) subspace(k int, p *pool.Pool) *svd.Subspace {
 	d, n := s.d, s.n
 	type space struct {
@@ -161,7 +162,7 @@ func (s *cells) subspace(k int, p *pool.Pool) *svd.Subspace {
 	}, p)
 }
 
-// readRowFilled is readRow with hidden cells at the mean of the visible ones of the row.
+// readRowFilled is readRow, but sets hidden cells to the mean of the row's visible cells.
 func (s *cells) readRowFilled(x []float64, observed []bool, i int) {
 	seen := s.readRow(x, observed, i)
 	if seen == nil {

@@ -1,10 +1,10 @@
 package quantmf
 
-// This file holds model files as a program meets them: of a kind that it does not know
-// beforehand, and with sections of its own. internal/kinds has what the package keeps in them.
+// This file holds model files as programs use them: reading a model of any kind, and sections
+// of the program's own. internal/kinds lists the sections that the package itself writes.
 //
-// A tag in lower case is of the program that wrote the file, optional always
-// (AppendSection, Section); the package skips it. Those of cmd/quantmf:
+// A section whose tag is in lower case belongs to the program that wrote the file
+// (AppendSection, Section). It is always optional, and the package skips it. cmd/quantmf writes
 //
 //	name  u d, d names of features, u n, n names of samples, each u length and bytes
 //	made  lines of key, tab, value: how the command came to the matrix and the model

@@ -1,27 +1,27 @@
 package quantmf
 
-// This file holds the one driver of fits. NMF, QMF and QMFQ are algorithms that know
+// This file holds the one driver of fits. NMF, QMF, QMFQ and BQMF are algorithms that know
 // how to begin, to make an epoch, and to hand over a model; the driver restarts them,
 // keeps the journal of their losses, ends them by patience, writes and reads their
-// checkpoints, tells of their progress, and chooses the best:
+// checkpoints, reports their progress, and chooses the best model:
 //
 //	check → for each restart: begin or resume → epoch, journal, progress, checkpoint, ... → model → the best of them
 //
 // # Losses and states
 //
 // An epoch may return the losses of the state that its steps started from, because its
-// forward pass computes them anyway and no further pass is needed. So losses name the
-// epoch after which the fit was in their state (journal.Losses), and the journal enters them
-// there.
+// forward pass computes them anyway and no further pass is needed. So journal.Losses name the
+// epoch after which the fit was in the state that they belong to, and the journal writes them
+// to the entry of that epoch.
 //
 // # Stops
 //
-// A fit checks its context before every piece of work that workers share (pool.Bind),
-// some rows or a chunk of them, and between the columns of a decomposition: on 6000 × 300
-// at rank 10 every millisecond or two. Of an interrupted epoch
-// whole rows are kept or dropped. The model is then made of the current state, or that of the
-// best epoch on held-out cells, at the cost of one solve a row, however the fit was stopped:
-// no projection and no losses but those of that solve are made for it.
+// A fit checks its context before every piece of work that workers share (pool.Bind; a piece is
+// some rows), and between the columns of a decomposition: on 6000 × 300 at rank 10 every
+// millisecond or two. An interrupted epoch leaves every row either wholly stepped or as it was.
+// The model of a stopped fit is that of the current state, or of the best epoch on held-out
+// cells. It costs one solve a row, whatever stopped the fit: no projection is made for it, and
+// no losses are computed but those that the solve gives.
 
 import (
 	"context"
@@ -56,15 +56,15 @@ type algorithm interface {
 type snapshot struct {
 	real   []section.Part
 	index  []uint64
-	source uint64 // of random numbers
-	steps  int    // of V
+	source uint64 // the state of the random numbers
+	steps  int    // how many steps V has made
 }
 
 // fitted is a model as the driver takes it from an algorithm.
 type fitted interface {
 	Model
 	UnmarshalBinary([]byte) error
-	objective(penalty float64) float64 // what fits are chosen by
+	objective(penalty float64) float64 // the loss by which the best of several fits is chosen
 	outward(u *unit.Units)             // brings a model of x' to the units of x
 	common() *Factorisation
 }
@@ -95,8 +95,9 @@ func open[O FitOption](fileKind uint32, t option.Function, c *config, x Rows, ra
 	return &task{config: c, kind: fileKind, x: x, rank: rank, cells: visible}, nil
 }
 
-// drive fits from every seed and returns the best model. fresh makes an algorithm with
-// its course; none is an empty model, for reading a model from a checkpoint.
+// drive fits from every seed and returns the best model. pieces is the largest number of pieces that
+// the fit cuts its work into. fresh makes an algorithm with its course; none is an empty model, into
+// which the best model of a checkpoint is read.
 func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(seed uint64, way course) algorithm) (best fitted, err error) {
 	ctx = t.cells.trouble.over(ctx)
 	t.pool = pool.New(t.workers, pieces)
@@ -182,8 +183,8 @@ func begin(a algorithm, j *journal.Journal) error {
 	return nil
 }
 
-// advance makes epochs of an algorithm until it has made as many as given, patience has run out or
-// something stops it. After each it calls after, which may be nil.
+// advance makes epochs of an algorithm until it has made the given number, patience has run out or an
+// error stops it. After each epoch it calls after, which may be nil.
 func (c *course) advance(a algorithm, j *journal.Journal, epochs int, after func(last bool) error) error {
 	stop := len(j.History) > 0 && j.Over(len(j.History)-1)
 	for !stop && j.Done < epochs {
@@ -213,9 +214,9 @@ type ended struct{ context.Context }
 
 func (ended) Err() error { return context.Canceled }
 
-// course is the context and the progress function of a fit. A fit within another, such
-// as a trial of a start, has a part of the course of the other: it reports its progress
-// as a share of the other's phase.
+// course is the context and the progress function of a fit. A fit within another fit, such
+// as a trial of a start, has a part of the outer course: it reports its progress as a share of
+// the outer fit's phase.
 type course struct {
 	ctx      context.Context
 	tell     func(Progress) error // nil: there is no progress function
@@ -262,8 +263,8 @@ func (c *course) reportEpoch(epoch, of int, loss float64) error {
 	return c.tell(p)
 }
 
-// rows calls f for each of d rows and reports after every 256 of them, some dozen
-// milliseconds.
+// rows calls f for each of d rows and reports progress after every 256 rows, which take some
+// dozen milliseconds.
 func (c *course) rows(p *pool.Pool, d int, f func(worker, i int)) error {
 	const some = 256
 	for from := 0; from < d; from += some {
@@ -279,9 +280,9 @@ func (c *course) rows(p *pool.Pool, d int, f func(worker, i int)) error {
 	return nil
 }
 
-// finish lets workers go on after the context has ended, to make the model of a fit that
-// was stopped, unless none is wanted. stopped tells whether it was, or is by now. done binds
-// them to the context again.
+// finish lets workers go on after the context has ended, to make the model of a stopped fit,
+// unless no model is wanted. stopped tells whether the fit was stopped before this call or has
+// been since. done binds the workers to the context again.
 func (c *course) finish(p *pool.Pool) (stopped func() bool, done func()) {
 	before := p.Err() != nil
 	stopped = func() bool { return before || c.ctx.Err() != nil }
@@ -320,6 +321,6 @@ func stoppedAt(epoch int, err error) error {
 	return &stopped{epoch, err}
 }
 
-// lagging tells whether an epoch returns the losses of the state that it started from: all
-// rows are one batch, and there is no validation.
+// lagging tells whether an epoch of a QMF of d rows returns the losses of the state that it started
+// from: it does where all rows are one batch and there is no validation.
 func (c *settings) lagging(d int) bool { return c.batchRows >= d && c.validation == 0 }

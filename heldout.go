@@ -1,10 +1,10 @@
 package quantmf
 
-// This file holds the choice of rank, levels and whatever else a fit is told, by
-// cells that the fits do not see. A low training loss says little: more
-// components always fit better what is there. Here a share of the cells, spread
-// over the whole matrix (a speckled mask), is hidden from every fit alike, start
-// included, and what counts is how well a model predicts them.
+// This file holds the choice of rank, levels and other options by cells that the fits do
+// not see. A low training loss says little: more components always fit the seen cells
+// better. Here a share of the cells, spread over the whole matrix (a speckled mask), is
+// hidden from every fit and its start, and models are compared by how well they predict
+// these cells.
 
 import (
 	"context"
@@ -68,9 +68,9 @@ func HeldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context
 	return out, nil
 }
 
-// HeldOutLoss returns the loss of one trial in one repeat of [HeldOut], from 0 to masks.Repeats-1, with the same bits: the
-// fits of a comparison may so be made by processes that know nothing of each other. Trials of different losses cannot be compared, which
-// is up to the caller here. Errors are those of HeldOut. Cost: one fit, by one worker.
+// HeldOutLoss returns the loss of one trial in one repeat of [HeldOut], from 0 to masks.Repeats-1, with the
+// same bits. So independent processes can make the fits of one comparison. The caller must see to it that
+// all trials have the same loss. Errors are those of HeldOut. Cost: one fit, by one worker.
 func HeldOutLoss[X Rows, M Model](ctx context.Context, x X, fit func(context.Context, X, int, ...FitOption) (M, error), trial Trial, masks Masks, repeat int) (float64, error) {
 	if repeat < 0 {
 		return 0, &OptionError{Option: "repeat", Value: itoa(repeat), Bound: "must be at least 0"}
@@ -82,7 +82,7 @@ func HeldOutLoss[X Rows, M Model](ctx context.Context, x X, fit func(context.Con
 	return all[0][0], nil
 }
 
-// PredictionOf returns the prediction of a trial of these losses, one a repeat, which it keeps.
+// PredictionOf returns the prediction of a trial from its losses, one a repeat. It keeps the slice.
 func PredictionOf(losses []float64) Prediction {
 	p, repeats := Prediction{Losses: losses}, float64(len(losses))
 	sq := 0.0
@@ -98,22 +98,14 @@ func PredictionOf(losses []float64) Prediction {
 	return p
 }
 
-// heldOut returns the losses of each trial in each repeat, or in the given one alone if it is not negative.
+// heldOut returns the losses of each trial in each repeat; where only is not negative, in that repeat
+// alone.
 func heldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context, X, int, ...FitOption) (M, error), trials []Trial, masks Masks, only int) ([][]float64, error) {
-	repeats, share := masks.Repeats, masks.Share
-	if repeats == 0 {
-		repeats = 5
+	masks, err := masks.settled()
+	if err != nil {
+		return nil, err
 	}
-	if share == 0 {
-		share = 0.1
-	}
-	if repeats < 1 {
-		return nil, &OptionError{Option: "repeats", Value: itoa(repeats), Bound: "must be at least 1"}
-	}
-	if !(share > 0 && share <= 0.5) {
-		return nil, &OptionError{Option: "share", Value: ftoa(share), Bound: "must be above 0 and at most 0.5"}
-	}
-	first := 0
+	first, repeats := 0, masks.Repeats
 	if only >= 0 {
 		if only >= repeats {
 			return nil, &OptionError{Option: "repeat", Value: itoa(only), Bound: "there are " + itoa(repeats)}
@@ -125,26 +117,17 @@ func heldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context
 	}
 	d, n := x.Dims()
 	if each := uint64(d)*uint64((n+63)/64) + uint64(d) + uint64(len(trials)); uint64(repeats) > 8*limit.Cells/each {
-		return nil, &OptionError{Option: "repeats", Value: itoa(repeats), Bound: "the masks of a " + sizeOf(d, n) + " matrix would need too much memory"}
+		return nil, &OptionError{Option: "repeats", Value: itoa(repeats),
+			Bound: "the masks of a " + sizeOf(d, n) + " matrix would need too much memory"}
 	}
-	// What a mask hides is checked too: what no fit could have at once, and what this one
-	// could not when its loss is known.
+	// Hidden cells are checked too: here for values that no fit takes, and after each fit, when its loss is
+	// known, for values that this fit does not take.
 	if err := (&config{settings: settings{missing: true, loss: divergence.Frobenius, mapped: true}}).checkCells(x); err != nil {
 		return nil, err
 	}
-	hidden := make([]*cells, repeats)
-	for r := range hidden {
-		if err := ctx.Err(); err != nil {
-			return nil, stoppedAt(0, err)
-		}
-		c := config{settings: settings{validation: share, seed: uint64(random.Split(masks.Seed, first+r)), missing: true}}
-		var err error
-		if hidden[r], err = newCells(x, &c.settings); err != nil {
-			if o, ok := err.(*OptionError); ok {
-				o.Option = "share"
-			}
-			return nil, err
-		}
+	hidden, err := masks.hide(ctx, x, first, repeats)
+	if err != nil {
+		return nil, err
 	}
 	out := make([][]float64, len(trials))
 	for i := range out {
@@ -181,39 +164,82 @@ func heldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context
 		if errs[job] = is.checkCells(x); errs[job] != nil {
 			return
 		}
-		fill, err := m.filler(ctx)
+		sum, err := mask.predicted(ctx, m)
+		if err == nil && sum-sum != 0 {
+			err = &DataError{Row: -1, Col: -1, Value: sum,
+				Problem: "the loss of the hidden cells under trial " + itoa(trial) + " is not finite"}
+		}
 		if errs[job] = err; err != nil {
 			return
 		}
-		sum, room, t := 0.0, make([]float64, mask.n), make([]float64, mask.n)
-		for i := range mask.d {
-			if err := ctx.Err(); err != nil {
-				errs[job] = stoppedAt(0, err)
-				return
-			}
-			fill(t, i)
-			for j, v := range mask.observedRow(room, i) {
-				if mask.isHeld(i, j) {
-					sum += is.loss.Divergence(v, t[j])
-				}
-			}
-		}
-		if errs[job] = mask.trouble.get(); errs[job] != nil {
-			return
-		}
-		if sum-sum != 0 {
-			errs[job] = &DataError{Row: -1, Col: -1, Value: sum, Problem: "the loss of the hidden cells under trial " + itoa(trial) + " is not finite"}
-			return
-		}
-		out[trial][r] = sum / float64(hidden[r].heldOut)
+		out[trial][r] = sum / float64(mask.heldOut)
 	})
 	for job, err := range errs {
 		if err != nil {
 			return nil, err
 		}
 		if lossOf[job] != lossOf[0] {
-			return nil, &OptionError{Option: option.Loss.String(), Value: ftoa(float64(lossOf[job])), Bound: "trial 0 has " + ftoa(float64(lossOf[0])) + ", and no two losses can be compared"}
+			return nil, &OptionError{Option: option.Loss.String(), Value: ftoa(float64(lossOf[job])),
+				Bound: "trial 0 has " + ftoa(float64(lossOf[0])) + ", and no two losses can be compared"}
 		}
 	}
 	return out, nil
+}
+
+// settled returns the masks with their defaults filled in, or the error of a field that is out of range.
+func (m Masks) settled() (Masks, error) {
+	if m.Repeats == 0 {
+		m.Repeats = 5
+	}
+	if m.Share == 0 {
+		m.Share = 0.1
+	}
+	if m.Repeats < 1 {
+		return m, &OptionError{Option: "repeats", Value: itoa(m.Repeats), Bound: "must be at least 1"}
+	}
+	if !(m.Share > 0 && m.Share <= 0.5) {
+		return m, &OptionError{Option: "share", Value: ftoa(m.Share), Bound: "must be above 0 and at most 0.5"}
+	}
+	return m, nil
+}
+
+// hide returns the cells of x under the masks first, ..., first+count-1.
+func (m Masks) hide(ctx context.Context, x Rows, first, count int) ([]*cells, error) {
+	hidden := make([]*cells, count)
+	for r := range hidden {
+		if err := ctx.Err(); err != nil {
+			return nil, stoppedAt(0, err)
+		}
+		s := settings{validation: m.Share, seed: uint64(random.Split(m.Seed, first+r)), missing: true}
+		var err error
+		if hidden[r], err = newCells(x, &s); err != nil {
+			if o, ok := err.(*OptionError); ok {
+				o.Option = "share"
+			}
+			return nil, err
+		}
+	}
+	return hidden, nil
+}
+
+// predicted returns the sum of the divergences of the held-out cells from what a model predicts of them,
+// under the loss of the model.
+func (s *cells) predicted(ctx context.Context, m Model) (sum float64, err error) {
+	fill, err := m.filler(ctx)
+	if err != nil {
+		return 0, err
+	}
+	loss, room, t := m.bounds().loss, make([]float64, s.n), make([]float64, s.n)
+	for i := range s.d {
+		if err := ctx.Err(); err != nil {
+			return 0, stoppedAt(0, err)
+		}
+		fill(t, i)
+		for j, v := range s.observedRow(room, i) {
+			if s.isHeld(i, j) {
+				sum += loss.Divergence(v, t[j])
+			}
+		}
+	}
+	return sum, s.trouble.get()
 }

@@ -1,6 +1,6 @@
 package quantmf
 
-// This file holds the derivatives of the operators (paper §2, Algorithm 2, with
+// This file holds the derivatives of the operators (paper §2.4, Algorithm 2, with
 // its errata mended), each beside the forward they belong to in quantile.go.
 //
 // Let H_ij = ∂ℓ/∂P_ij, the rest fixed, be of the form a_i H_ij = ζ_i v_j:
@@ -12,11 +12,11 @@ package quantmf
 //	ρ_j = Σ_k (v_j-v_k) N_jk,   L λ = ρ,   Σ b_j λ_j = 0,
 //	∂x̃_i = (2/ε)(ζ_i Cov_{M_i}(v,y) - a_i Cov_{M_i}(λ,y)),   ∂b = λ,   ∂q_j = Σ_k N_jk,
 //
-// and what v and the output owe to b and x directly. How these and those in a, y and ε are
-// taken, and to what accuracy, is in internal/transport, adjoint.go and forward.go. A
-// gradient in a or b is given on the simplex: Σ a_i A_i = 0, Σ b_j B_j = 0.
+// to which the direct dependence of v and of the output on b and x is added. adjoint.go and
+// forward.go of internal/transport have the formulas for a, y and ε too, and the accuracy of
+// all. A gradient in a or b is given on the simplex: Σ a_i A_i = 0, Σ b_j B_j = 0.
 //
-// After WithIterations these are the same formulas at the plan that is there.
+// After WithIterations the same formulas are evaluated at the plan of these iterations.
 
 import (
 	"github.com/quantmf/quantmf/internal/kernel"
@@ -66,10 +66,10 @@ func (t *Transport) RankVJP(z []float64) (*Gradient, error) {
 }
 
 // QuantileVJP returns the transposed Jacobian of [Transport.Quantile] at q
-// applied to z, n numbers. Where a share κ of the mass is all that crosses a boundary between
-// levels, X of the samples near it has an error of up to 1e-16/κ of the largest, and so have
-// A, B and Y; QuantileJVP has none along X and Y. Cost and memory as RankVJP. At ε = 0, Q is
-// exact and the others are zero.
+// applied to z, n numbers. Where only a share κ of the mass crosses a boundary between two
+// levels, X of the samples near the boundary, A, B and Y have errors of up to 1e-16/κ times
+// their largest entries; QuantileJVP has no such error along X and Y. Cost and memory as
+// RankVJP. At ε = 0, Q is exact and the others are zero.
 func (t *Transport) QuantileVJP(q, z []float64) (*Gradient, error) {
 	if err := t.checkQ(q); err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func newGradient(n, m int) *Gradient {
 	return &g
 }
 
-// inner is g as the problem of a row has it.
+// inner is g as internal/transport has it.
 func (g *Gradient) inner() *transport.Gradient { return (*transport.Gradient)(g) }
 
 // checkCotangent returns the scale of z, n finite numbers.

@@ -20,7 +20,7 @@ import (
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
-// inflation is T during a fit.
+// inflation is the maps T_i during a fit.
 type inflation struct {
 	*settings
 	*cells
@@ -30,34 +30,34 @@ type inflation struct {
 	pool   *pool.Pool
 	lambda float64   // the shrinkage
 	scale  float64   // the weighted mean of unit(i): the unit of the whole loss
-	batch  []int     // the rows that are visited next; an index into it is a slot
-	whole  bool      // all rows are one batch, visited some at a time
-	at     adam.Pace // of Adam's steps
-	stepsQ int       // EM steps on q a visit
+	batch  []int     // the rows that are visited next; an index into batch is called a slot
+	whole  bool      // all rows are one batch, of which some rows are visited at a time
+	at     adam.Pace // the rate and the number of Adam's next step
+	stepsQ int       // how many EM steps a visit makes on q
 	// A visit records the loss of a row before its steps where all rows are one batch,
-	// otherwise after the step on q. evaluated: the losses of an epoch are those of
-	// evaluateAll, and visits of several batches record none.
+	// otherwise after the step on q. evaluated says that the losses of an epoch are those of
+	// evaluateAll: visits of several batches then record none.
 	evaluated          bool
-	rowLosses, rowHeld []float64 // of each row, as last visited or evaluated
-	wbar               []float64 // batch × np: the gradients at w, in units of the rows' losses
-	work               []crew
-	evaluates          func(worker, piece int)
-	slopes             func(slot int) []float64 // room for ∂T_i/∂w, np numbers, where it is wanted; or nil
+	rowLosses, rowHeld []float64                // of each row, as last visited or evaluated
+	wbar               []float64                // batch × np: the gradients at w, in units of the rows' losses
+	work               []crew                   // one a worker
+	evaluates          func(worker, piece int)  // evaluate, made once
+	slopes             func(slot int) []float64 // room for ∂T_i/∂w, np numbers; nil: it is not wanted
 }
 
 // crew is the workspace of one worker: a visitor for each row of a group.
 type crew struct {
 	visitors []visitor
-	slots    []int // of the rows that the visitors hold
+	slots    []int // the slot of the row that each visitor holds
 	group    *transport.Group
-	back     []transport.Cotangent // ∂Δ/∂T of those rows
+	back     []transport.Cotangent // ∂Δ/∂T of the rows that the visitors hold
 }
 
 // visitor is the workspace of one row.
 type visitor struct {
 	row         *transport.Row // of the crew's group
 	x, w, t, g  []float64      // np
-	s           []float64      // np, T^{β-1}; 1 at first, see ratios
+	s           []float64      // np, T^{β-1}, which ratios fills; under KL newCrew and read fill it
 	about, z    []float64      // scratch, np
 	q, num, den []float64      // m
 	shares      []float64      // m
@@ -75,8 +75,11 @@ func newInflation(s *settings, visible *cells, f *factors, p *pool.Pool, batch i
 	for i := range d {
 		of.Read(visible.row(room, i), i)
 	}
-	t := &inflation{settings: s, cells: visible, factors: f, Spans: of, Maps: monotone.New(d, s.levels, s.start == StartUniform, s.ends == EndsPinned, of), pool: p,
-		lambda: s.shrinkage, stepsQ: 1, rowLosses: make([]float64, d), rowHeld: make([]float64, d)}
+	t := &inflation{
+		settings: s, cells: visible, factors: f, Spans: of, pool: p,
+		Maps:   monotone.New(d, s.levels, s.start == StartUniform, s.ends == EndsPinned, of),
+		lambda: s.shrinkage, stepsQ: 1, rowLosses: make([]float64, d), rowHeld: make([]float64, d),
+	}
 	for i := range d {
 		t.scale += float64(t.LossWeight(i)*t.unit(i)) / float64(d)
 	}
@@ -93,7 +96,10 @@ func newInflation(s *settings, visible *cells, f *factors, p *pool.Pool, batch i
 
 func (f *inflation) newCrew(abreast int) crew {
 	rows := transport.NewRows(abreast, f.n, f.M)
-	c := crew{visitors: make([]visitor, len(rows)), slots: make([]int, 0, len(rows)), group: transport.NewGroup(rows), back: make([]transport.Cotangent, len(rows))}
+	c := crew{
+		visitors: make([]visitor, len(rows)), slots: make([]int, 0, len(rows)),
+		group: transport.NewGroup(rows), back: make([]transport.Cotangent, len(rows)),
+	}
 	for i := range c.visitors {
 		v := &c.visitors[i]
 		v.row = rows[i]
@@ -120,18 +126,19 @@ func (f *inflation) piece(p int) (from, to int) {
 	return pool.Cut(rows, f.pieces(rows), p)
 }
 
-// solveRow solves the transport of row i in the visitor.
+// solveRow solves the transport of row i by itself, in the visitor.
 func (f *inflation) solveRow(v *visitor, i int) transport.Outcome {
 	v.row.Load(f.problem(v, i))
 	return v.row.Solve(f.tolerance, f.maxIterations, &f.Warm[i])
 }
 
-// read takes row i, and under KL fills v.s, which without hidden cells is 1 from newCrew on.
+// read fills v.x with row i, and v.observed. Under KL it fills v.s with 1 in visible cells and 0 in
+// hidden ones; where no cell is hidden v.s is 1 from newCrew on.
 func (f *inflation) read(v *visitor, i int) {
 	v.observed = f.cells.readRow(v.x, v.mask, i)
 	if f.loss == divergence.KL {
 		for j, o := range v.observed {
-			one := uint64(0) // without a branch, as no one can tell what comes next
+			one := uint64(0) // the compiler makes no branch of this, which would often be predicted wrongly
 			if o {
 				one = 0x3ff << 52
 			}
@@ -144,11 +151,15 @@ func (f *inflation) read(v *visitor, i int) {
 func (f *inflation) problem(v *visitor, i int) transport.Problem {
 	f.read(v, i)
 	kernel.Combine(v.w, f.rowU(i), f.v)
-	return transport.Problem{X: v.w[:f.n], Observed: v.observed, Logits: f.Logits(i), Squash: transport.Kind(f.squash), Epsilon: f.epsilon}
+	return transport.Problem{
+		X: v.w[:f.n], Observed: v.observed, Logits: f.Logits(i),
+		Squash: transport.Kind(f.squash), Epsilon: f.epsilon,
+	}
 }
 
-// solveRows solves the transports of the rows of some slots, except constant ones, side
-// by side, to a tolerance, and fills v.q with q_i and, where it is wanted, v.t with T_i of each.
+// solveRows solves the transports of the rows in the slots from, ..., to-1 side by side, to a
+// tolerance, except those of constant rows. It fills v.q of each visitor with q_i and, where fill is
+// true, v.t with T_i.
 func (f *inflation) solveRows(c *crew, from, to int, tolerance float64, fill bool) {
 	c.group.Clear()
 	c.slots = c.slots[:0]
@@ -179,8 +190,8 @@ func (f *inflation) fitted(v *visitor, i int) {
 	v.row.Average(v.t, v.q)
 }
 
-// lowest is the least value of T_i where T_i is divided by. Under Frobenius nothing is
-// divided by it, and T_i of signed data may be negative.
+// lowest is the floor of T_i as a divisor. T_i of signed data may be negative and has no floor:
+// under Frobenius, which alone takes signed data, nothing is divided by T_i.
 func (f *inflation) lowest(i int) float64 {
 	if f.Spans.Signed {
 		return math.Inf(-1)
@@ -189,7 +200,7 @@ func (f *inflation) lowest(i int) float64 {
 }
 
 // ratios fills v.g with x T^{β-2} and v.s with T^{β-1}, both 0 in hidden cells, where x is 0. Under KL
-// v.s is there from read.
+// read has filled v.s.
 func (f *inflation) ratios(v *visitor, i int) {
 	den, hidden := v.s[:f.n], v.observed
 	if f.loss == divergence.KL {
@@ -209,7 +220,7 @@ func (f *inflation) rowLoss(v *visitor, i int) float64 {
 	return f.ratiosLoss(v, i)
 }
 
-// ratiosLoss returns the sum of divergences of the row, whose ratios are there.
+// ratiosLoss returns the sum of divergences of the row from the ratios that are in v.g.
 func (f *inflation) ratiosLoss(v *visitor, i int) float64 {
 	t, observed := v.t, v.observed
 	if f.loss == divergence.KL && observed != nil { // T of hidden cells, where x is 0 too, adds 0
@@ -219,12 +230,12 @@ func (f *inflation) ratiosLoss(v *visitor, i int) float64 {
 	return f.loss.Sum(v.x[:f.n], t, v.g, observed, f.lowest(i))
 }
 
-// prior fills d0 with the increments of the map that shrinkage pulls q_i towards: α+βw, β
-// >= 0, by least squares of x on w, averaged over each level under the plan, and not
-// below 0 where the data are not signed. den holds the column sums of the visible cells.
+// prior fills d0 with the increments of the map that shrinkage pulls q_i towards: α+βw, β >= 0,
+// by least squares of x on w, averaged over each level under the plan, and at least 0 where the
+// data are not signed. den holds the column sums of M over the visible cells.
 func (f *inflation) prior(v *visitor, i int, d0, den []float64) {
 	at := v.row.Squash()
-	if at.Kind == transport.None { // the moments alone are wanted
+	if at.Kind == transport.None { // it has no moments, which are what is needed here
 		at = transport.NewSquash(transport.LogisticUnit, v.w[:f.n], v.observed, v.z)
 	}
 	clear(d0)
@@ -262,8 +273,8 @@ func (f *inflation) prior(v *visitor, i int, d0, den []float64) {
 	}
 }
 
-// stepQ makes EM steps on q_i at the solved transport. What of their sums does not depend on q is taken once: under KL
-// all but the ratios.
+// stepQ makes EM steps on q_i (internal/monotone) at the solved transport. Sums that do not depend on
+// q are taken once: under KL all but those of the ratios x/T.
 func (f *inflation) stepQ(v *visitor, i, steps int) {
 	kl := f.loss == divergence.KL
 	s := monotone.Sums{Num: v.num, Den: v.den, Shares: v.den, Prior: v.d0}
@@ -307,14 +318,14 @@ func (f *inflation) stepQ(v *visitor, i, steps int) {
 // rowWbar is the gradient at w of the row in a slot.
 func (f *inflation) rowWbar(slot int) []float64 { return f.wbar[slot*f.np : (slot+1)*f.np] }
 
-// unit is the size of the loss of row i: (mean x_i)^β. relativeUnit is the same weighted
-// as in the loss of the matrix, over the mean of all rows.
+// unit is the size of the loss of row i: (mean x_i)^β. relativeUnit is unit times the weight of the
+// row in the loss of the matrix, divided by the mean of this product over all rows.
 func (f *inflation) unit(i int) float64 {
 	return max(f.loss.Scale(max(f.Average[i], divergence.Tiny)), divergence.Tiny)
 }
 func (f *inflation) relativeUnit(i int) float64 { return f.LossWeight(i) * f.unit(i) / f.scale }
 
-// visitMaps makes the steps on q and F for the rows of some slots, and fills their w̄
+// visitMaps makes the steps on q and F for the rows in the slots from, ..., to-1, and fills their w̄
 // with the gradient at w = (UV)_i, in units of the row's loss. For constant rows w̄ is 0
 // and nothing is stepped.
 func (f *inflation) visitMaps(c *crew, from, to int) {
@@ -324,8 +335,8 @@ func (f *inflation) visitMaps(c *crew, from, to int) {
 			clear(f.rowWbar(slot))
 		}
 	}
-	// Where rows come in batches, the loss of a row is one of many that an epoch goes by. A transport of the error √ρ is one sweep
-	// from ρ, and its T and its gradients are off by no more than that.
+	// Where rows come in several batches a step needs no exact loss. A transport with the error √ρ is one
+	// sweep short of ρ, and its T and its gradients have errors of the order of √ρ.
 	tolerance := f.tolerance
 	if !f.whole {
 		tolerance = max(tolerance, math.Sqrt(tolerance))
@@ -349,8 +360,9 @@ func (f *inflation) visitMaps(c *crew, from, to int) {
 	}
 }
 
-// fitMap makes the EM steps on q_i. Where all rows are one batch, and where Adam steps q, v.t holds T_i before them. It leaves ∂Δ/∂T after
-// the step in v.g, and in v.q the q_i of the adjoint, in its units.
+// fitMap makes the EM steps on q_i. Where all rows are one batch, and where Adam steps q, v.t holds T_i
+// before the steps. fitMap leaves in v.g the gradient ∂Δ/∂T at T_i after the steps, and in v.q the q_i
+// that the adjoint takes, both in the units of the adjoint.
 func (f *inflation) fitMap(v *visitor, i int) {
 	// Where all rows are one batch the loss before the steps is that of the model.
 	if f.whole {
@@ -365,8 +377,8 @@ func (f *inflation) fitMap(v *visitor, i int) {
 	if !f.whole && !f.evaluated {
 		f.rowLosses[i] = f.ratiosLoss(v, i)
 	}
-	// ∂Δ/∂T of the row's mean divergence, in units of f.unit(i). Ṽ̄ is in units of the
-	// whole loss (relativeUnit). So Adam's constant of 1e-8 means the same at every scale.
+	// ∂Δ/∂T of the row's mean divergence, in units of f.unit(i); Ṽ̄ is in units of the
+	// whole loss (relativeUnit). So Adam's constant of 1e-8 means the same at every scale of x.
 	unit := f.cellUnit(i)
 	for l := range v.q {
 		v.q[l] *= unit
@@ -376,7 +388,7 @@ func (f *inflation) fitMap(v *visitor, i int) {
 	kernel.Scale(v.g, v.g, perCell)
 }
 
-// cellUnit is the factor that brings q_i to units of the mean of x_i for its adjoint.
+// cellUnit is the factor that brings q_i to units of the mean of x_i for the adjoint.
 func (f *inflation) cellUnit(i int) float64 { return 1 / max(f.Average[i], divergence.Tiny) }
 
 // stepMap makes the steps of F_i and, where q is stepped by Adam, of R_i.
@@ -389,7 +401,7 @@ func (f *inflation) stepMap(v *visitor, i int) {
 	f.StepF(i, v.num, f.at)
 }
 
-// evaluateAll computes the losses of the rows in all, at the current parameters.
+// evaluateAll computes the losses of the given rows at the current parameters.
 func (f *inflation) evaluateAll(all []int) {
 	f.batch = all
 	f.pool.Do(f.pieces(len(all)), f.evaluates)
@@ -436,7 +448,7 @@ func (f *inflation) meanLoss() float64 {
 }
 
 // curvature fills a with the curvature in w of the divergence of row i, in the units of w̄. With
-// the potentials of the row's transport and the moments of its squash held, each T_ij depends on
+// the potentials of the row's transport and the moments of its squash held fixed, each T_ij depends on
 // its own w_ij alone, with the slope
 //
 //	s_j = (2/ε) Cov_{M_j}(q,y) dx̃_j/dw_j,
@@ -447,8 +459,8 @@ func (f *inflation) meanLoss() float64 {
 //	a_j = T_j^{β-2} s_j²/n_i.
 //
 // That is Fisher's scoring; the second derivative at x itself, x T^{-2} under KL, makes steps too
-// short where x is far above T. The row has taken its adjoint: a has s_j/n_i in units of the row's
-// mean, and v.s is T^{β-1}, 0 in hidden cells, where a is 0 too.
+// short where x is far above T. visitMaps has been called: before this call a holds s_j/n_i in units
+// of the row's mean, and v.s is T^{β-1}. Both are 0 in hidden cells.
 func (f *inflation) curvature(a []float64, v *visitor, i int) {
 	seen, low, unit := float64(f.cells.rows[i]), f.lowest(i), f.cellUnit(i)
 	by := seen / (f.unit(i) * unit) / unit

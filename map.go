@@ -1,23 +1,24 @@
 package quantmf
 
-// This file holds T as a function: a solved transport says where every x goes,
-// not only the samples it was solved for.
+// This file holds T as a function (paper §2.2, Definition 2.1): a solved transport maps every x,
+// not only the samples that it was solved for.
 //
 // With thresholds t_J, where the plan weighs levels J and J+1 alike, and
 // ρ_J(x) = exp((2Δy_J/ε)(x̃-t_J)), the ratio of the two weights,
 //
 //	T(x) = q_1 + Σ_J Δq_J / (1 + A_J/B_J),
 //
-// A_J and B_J the sums of the weights up to level J and above it. With A'_J = A_J over the
-// weight of level J and B'_J = B_J over that of level J+1,
+// A_J and B_J being the sums of the weights up to level J and above it. With A'_J = A_J divided
+// by the weight of level J, and B'_J = B_J divided by the weight of level J+1,
 //
 //	A'_J = 1 + A'_{J-1}/ρ_{J-1},   B'_J = 1 + ρ_{J+1} B'_{J+1}.
 //
 // All operations are on positive numbers and increase with x or 1/x, so T is
 // non-decreasing at every pair of floating-point numbers, not merely to rounding.
 //
-// At ε = 0 it is a staircase that takes the samples' own values at the samples. The cuts
-// between them are kept in units of x, since no squash is monotone to the last bit.
+// At ε = 0 the map is a staircase, which at a sample takes the value that the plan gives the
+// sample. The cuts between steps are kept in units of x, since no squash is monotone to the
+// last bit.
 
 import (
 	"math"
@@ -38,8 +39,8 @@ type Map struct {
 	cut    []float64 // t_J in squashed x; at ε = 0 in x
 	rate   []float64 // 2Δy_J/ε
 	q      []float64
-	points []float64 // ε = 0: the samples in order,
-	values []float64 // and T at them
+	points []float64 // at ε = 0 the samples in order; else nil
+	values []float64 // T at points
 }
 
 // Map returns the function that [Transport.Quantile] takes at the samples, for
@@ -136,7 +137,7 @@ func (f *Map) staircase(x float64) float64 {
 	return v
 }
 
-// at evaluates T at the squashed s. Where odds is not nil it takes A_J/B_J.
+// at evaluates T at the squashed s. Where odds is not nil it is filled with A_J/B_J.
 func (f *Map) at(s float64, odds []float64) float64 {
 	var local [64]float64
 	logs := local[:]
@@ -178,7 +179,7 @@ func (f *Map) at(s float64, odds []float64) float64 {
 	return min(t, f.q[m-1])
 }
 
-// narrow bounds Σ_J |log ρ_J|: up to it no ratio of two weights leaves the range of float64.
+// narrow bounds Σ_J |log ρ_J|: up to this bound no ratio of two weights leaves the range of float64.
 const narrow = 600
 
 // atFar is at for weights of any ratio, given by their logarithms: the same operations,
@@ -226,8 +227,8 @@ func (f *Map) Slope(x float64) float64 {
 	odds := make([]float64, len(f.q)-1)
 	f.at(s, odds)
 	// Σ_J Σ_K Δq_J rate_K tail_max(J,K) head_min(J,K), rate = 2Δy/ε. tail_J and head_J are
-	// the shares of the weight above J and up to J, each from the odds: 1 less the other
-	// would cancel.
+	// the shares of the weight above level J and up to it. Both come from the odds: 1-tail_J
+	// would lose digits.
 	tail := func(J int) float64 { return 1 / (1 + odds[J]) }
 	head := func(J int) float64 { return 1 / (1 + 1/odds[J]) }
 	sum, below := 0.0, 0.0
@@ -336,7 +337,10 @@ func (f *Map) invertStaircase(v float64) float64 {
 		hi = min(hi, f.cut[last])
 	}
 	spread := f.points[len(f.points)-1] - f.points[0]
-	for _, x := range [...]float64{elem.Middle(lo, hi), hi - spread, lo + spread, math.Nextafter(lo, math.Inf(1)), math.Nextafter(hi, math.Inf(-1)), hi} {
+	for _, x := range [...]float64{
+		elem.Middle(lo, hi), hi - spread, lo + spread,
+		math.Nextafter(lo, math.Inf(1)), math.Nextafter(hi, math.Inf(-1)), hi,
+	} {
 		if x-x == 0 && f.At(x) == v {
 			return x
 		}

@@ -1,20 +1,20 @@
 package quantmf
 
-// This file holds matrices: Mat, which is dense and in memory, what the package computes with; and
-// Rows, what it reads: Mat, and holders of matrices that are larger, Mat32 and Sparse.
+// This file holds matrices. The package computes with Mat, which is dense and in memory. It reads Rows:
+// a Mat, or a Mat32 or a Sparse, which hold larger matrices in less memory.
 
 import "github.com/quantmf/quantmf/internal/limit"
 
-// Rows is a matrix that is read a row at a time: [Mat], [Mat32], [*Sparse], or another way to hold
-// d × n numbers. A fit reads every row many times, and several rows at once. It never holds all of
-// them, but where its doc says so: beside its factors it takes memory for some rows of n numbers a
-// worker. The same numbers lead to the same bits, whatever holds them.
+// Rows is a matrix that is read a row at a time: [Mat], [Mat32], [*Sparse], or another type that holds
+// d × n numbers. A fit reads every row many times, and several rows at once. It holds d × n numbers
+// of its own only where its documentation says so; otherwise it takes memory for some rows of n
+// numbers a worker, beside its factors. The same numbers lead to the same bits, whatever holds them.
 type Rows interface {
 	// Dims returns the sizes, which do not change.
 	Dims() (rows, cols int)
-	// ReadRow fills x, of length cols, with row i, 0 <= i < rows; NaN is a missing number. It gives
-	// the same numbers whenever it is called, and is called by several goroutines at once. Its error
-	// ends what reads the matrix, which returns it in a [*ReadError].
+	// ReadRow fills x, of length cols, with row i, 0 <= i < rows; NaN is a missing number. It must give
+	// the same numbers at every call, and several goroutines may call it at once. A function that reads
+	// the matrix ends at an error of ReadRow, and returns it in a [*ReadError].
 	ReadRow(x []float64, i int) error
 }
 
@@ -91,7 +91,7 @@ func (m Mat) Clone() Mat {
 	return c
 }
 
-// check reports a matrix whose fields contradict each other, by name.
+// check reports a matrix whose fields contradict each other. The error calls the matrix by name.
 func (m Mat) check(name string) error {
 	return checkFields(name, m.Rows, m.Cols, len(m.Data), m.Stride)
 }
@@ -105,7 +105,8 @@ func checkFields(name string, rows, cols, numbers, stride int) error {
 	}
 	// Divided, not multiplied: sizes from outside must not overflow.
 	if numbers < cols || (numbers-cols)/stride < rows-1 {
-		return &ShapeError{What: name, Got: itoa(numbers) + " numbers of data", Want: "enough for " + sizeOf(rows, cols) + " at stride " + itoa(stride)}
+		return &ShapeError{What: name, Got: itoa(numbers) + " numbers of data",
+			Want: "enough for " + sizeOf(rows, cols) + " at stride " + itoa(stride)}
 	}
 	return nil
 }
@@ -120,7 +121,7 @@ func checkSize(name string, rows, cols int) error {
 	return nil
 }
 
-// checkRows reports a matrix that nothing can be read from.
+// checkRows reports a matrix that has no rows to read, or whose fields contradict each other.
 func checkRows(name string, x Rows) error {
 	switch m := x.(type) {
 	case nil:
@@ -129,7 +130,7 @@ func checkRows(name string, x Rows) error {
 		return m.check(name)
 	}
 	rows, cols := x.Dims()
-	if max(rows, cols) > limit.Cells { // there may be no data behind them
+	if max(rows, cols) > limit.Cells { // Rows of a caller's type may claim any size
 		return &ShapeError{What: name, Got: sizeOf(rows, cols), Want: "at most " + itoa(limit.Cells) + " rows and columns"}
 	}
 	return checkSize(name, rows, cols)
@@ -160,7 +161,8 @@ func (m Mat) within(name string, low, high float64) error {
 	return nil
 }
 
-// falls returns where in row i a number is below the one before it, 0 where none is.
+// falls returns the first column at which row i is lower than in the column before, 0 where there is
+// none.
 func (m Mat) falls(i int) int {
 	for j, v := range m.Row(i) {
 		if j > 0 && v < m.At(i, j-1) {
@@ -187,8 +189,8 @@ func notFinite(x []float64) int {
 // rowReader gives the rows of a matrix one after another.
 type rowReader struct {
 	x    Rows
-	mat  Mat       // x, where it is one: rows are views
-	room []float64 // of a row, where it is none
+	mat  Mat       // x where it is a Mat: rows are views of it
+	room []float64 // a row of any other x
 }
 
 func newRowReader(x Rows) *rowReader {
@@ -202,7 +204,7 @@ func newRowReader(x Rows) *rowReader {
 	return r
 }
 
-// row returns row i, which is not to be written to, until the next call.
+// row returns row i, which holds until the next call. The caller must not write to it.
 func (r *rowReader) row(i int) ([]float64, error) {
 	if r.room == nil {
 		return r.mat.Row(i), nil
@@ -213,7 +215,8 @@ func (r *rowReader) row(i int) ([]float64, error) {
 	return r.room, nil
 }
 
-// unread is the error of row i; that of another row, of which row i is made, stays.
+// unread returns the error of row i. An err that already names a row, from which row i is made, stays
+// as it is.
 func unread(i int, err error) *ReadError {
 	if e, ok := err.(*ReadError); ok {
 		return e
@@ -244,8 +247,8 @@ func (m Mat32) check(name string) error {
 	return checkFields(name, m.Rows, m.Cols, len(m.Data), m.Stride)
 }
 
-// Sparse is a matrix most of whose numbers are 0: those that are listed, row by row with their
-// columns (compressed sparse rows). It takes 8 bytes a listed number in single precision, 12 in
+// Sparse is a matrix most of whose numbers are 0. It lists the others row by row, each with its
+// column (compressed sparse rows). It takes 8 bytes a listed number in single precision, 12 in
 // double, and 8 a row.
 type Sparse struct {
 	cols   int
@@ -255,11 +258,11 @@ type Sparse struct {
 	narrow []float32 // or in single
 }
 
-// NewSparse returns a matrix of so many columns and len(start)-1 rows. Row i has the numbers
-// values[start[i]:start[i+1]] in the columns of index[start[i]:start[i+1]], which increase, and 0 in
-// all others. A listed number may be 0, and NaN is a missing one. The slices are kept as they are and
-// must not be changed afterwards. Errors: [*ShapeError] for slices that are no matrix, [*DataError]
-// for columns that do not increase or are not there. Cost: one pass over start and index.
+// NewSparse returns a matrix of cols columns and len(start)-1 rows. Row i has the numbers
+// values[start[i]:start[i+1]] in the columns index[start[i]:start[i+1]], which increase, and 0 in
+// all others. A listed number may be 0, and NaN is a missing number. The matrix keeps the slices, which
+// must not be changed afterwards. Errors: [*ShapeError] for slices whose lengths contradict each other,
+// [*DataError] for columns that do not increase or are out of range. Cost: one pass over start and index.
 func NewSparse[F float32 | float64](cols int, start []int, index []uint32, values []F) (*Sparse, error) {
 	d := len(start) - 1
 	if err := checkSize("sparse matrix", max(d, 0), cols); err != nil {
@@ -269,16 +272,19 @@ func NewSparse[F float32 | float64](cols int, start []int, index []uint32, value
 		return nil, &ShapeError{What: "values", Got: itoa(len(values)), Want: itoa(len(index)) + ", one for each column"}
 	}
 	if start[0] != 0 || start[d] != len(index) {
-		return nil, &ShapeError{What: "start", Got: itoa(start[0]) + " to " + itoa(start[d]), Want: "0 to " + itoa(len(index)) + ", the number of columns listed"}
+		return nil, &ShapeError{What: "start", Got: itoa(start[0]) + " to " + itoa(start[d]),
+			Want: "0 to " + itoa(len(index)) + ", the number of columns listed"}
 	}
 	for i := range d {
 		if start[i] > start[i+1] || start[i+1] > len(index) {
-			return nil, &ShapeError{What: "row " + itoa(i), Got: "start " + itoa(start[i]) + ", end " + itoa(start[i+1]), Want: "an end from its start to " + itoa(len(index))}
+			return nil, &ShapeError{What: "row " + itoa(i), Got: "start " + itoa(start[i]) + ", end " + itoa(start[i+1]),
+				Want: "an end from its start to " + itoa(len(index))}
 		}
 		last := -1
 		for _, j := range index[start[i]:start[i+1]] {
 			if int(j) <= last || uint64(j) >= uint64(cols) {
-				return nil, &DataError{Row: i, Col: int(j), Value: float64(j), Problem: "the columns of a row must increase and be below " + itoa(cols)}
+				return nil, &DataError{Row: i, Col: int(j), Value: float64(j),
+					Problem: "the columns of a row must increase and be below " + itoa(cols)}
 			}
 			last = int(j)
 		}
@@ -318,8 +324,9 @@ func (s *Sparse) ReadRow(x []float64, i int) error {
 	return nil
 }
 
-// NonZeros returns the columns and the numbers that are listed of row i, in slices that are not to be
-// written to, which may be those given, overwritten from their start. It panics when i is out of range.
+// NonZeros returns the listed columns and numbers of row i. The caller must not write to the slices: they
+// are views of the matrix, or of the given slices, which NonZeros overwrites from their start. It panics
+// when i is out of range.
 func (s *Sparse) NonZeros(i int, cols []uint32, values []float64) ([]uint32, []float64) {
 	from, to := s.start[i], s.start[i+1]
 	if s.narrow == nil {

@@ -1,9 +1,9 @@
 package quantmf
 
-// This file holds the memory that fits take, counted from the sizes that they allocate:
-// the factors in these formulas are those of newQMFFit, newQMFQFit, choose, bqmfFit,
-// internal/nmf, internal/projection and internal/posterior. A test compares them with what is alive during fits of many
-// kinds.
+// This file estimates the memory that fits take, from the sizes of what they allocate: the
+// terms of these formulas are the slices that newQMFFit, newQMFQFit, choose, bqmfFit, internal/nmf,
+// internal/projection and internal/posterior make. A test compares the estimates with the memory that
+// is alive during fits of many kinds.
 
 import (
 	"math"
@@ -42,12 +42,12 @@ type Memory struct {
 	State int64 // a checkpoint, as WithCheckpoint hands it over
 }
 
-// MemoryOf estimates what a fit of a d × n matrix of the given rank takes with these
+// MemoryOf estimates the memory that a fit of a d × n matrix of the given rank takes with these
 // options, before the fit is made. The estimate is up to 2.5 times what was measured; where the data
-// choose a start it is for the one that takes most. Not counted are x, garbage that has not been collected yet, and what [WithCheckpoint] takes
-// while it assembles a state, about five times State. Errors: the [*OptionError] that
-// the fit would return before it looks at x, and [*ShapeError] for sizes below 1; a fit too large
-// for any machine is no error here.
+// choose a start it is for the start that takes most. Not counted are x, garbage that has not been
+// collected yet, and what [WithCheckpoint] takes while it assembles a state, about five times State.
+// Errors: the [*OptionError] that the fit would return before it reads x, and [*ShapeError] for sizes
+// below 1; a fit too large for any machine is no error here.
 func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) {
 	c, f, err := sizesOf(method, d, n, rank, opts)
 	if err != nil {
@@ -58,13 +58,14 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	switch method {
 	case MethodNMF:
 		model, checkpoint = uv, uv
-		fit = uv + nmf.UpdatesNumbers(f.d, f.n, f.k, f.workers, f.hidden)
+		held := model + uv + size(7, f.d) // the extremes, counts and sums of rows
+		fit = held + nmf.UpdatesNumbers(f.d, f.n, f.k, f.workers, f.hidden)
 		if c.validation > 0 {
 			checkpoint += uv
 		}
 		if c.updates == UpdatesNewton {
 			checkpoint += uv
-			fit = uv + nmf.NewtonNumbers(f.d, f.n, f.k, f.workers)
+			fit = held + nmf.NewtonNumbers(f.d, f.n, f.k, f.workers, f.lead)
 		}
 		if c.start == StartSVD {
 			fit += size(18, f.n, f.k+2*svd.More) + size(3, f.d+f.n, f.k+2*svd.More)
@@ -96,8 +97,10 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	case MethodBQMF:
 		var left, room float64
 		model, checkpoint, left, room = f.posterior()
-		fit = left + 2*model  // beside the fit under way, the better one so far and the one that is made of it, in the fit's spare room
-		if c.validation > 0 { // out of it
+		// Beside the fit under way there are two models: the better one so far, and the one that is made
+		// of the fit. The moments of the latter lie in the fit's spare room, but not under validation.
+		fit = left + 2*model
+		if c.validation > 0 {
 			fit += room
 		}
 		checkpoint += model
@@ -106,11 +109,11 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 		fit += size(1./64, f.d, f.n) + model
 	}
 	rows := fit
-	if c.mapped && c.loss == divergence.Frobenius { // a signed Mat about its rows' lowest values
+	if c.mapped && c.loss == divergence.Frobenius { // the copy of a signed Mat, less its rows' lowest values
 		fit += size(f.d, f.n)
 	}
 	switch method {
-	case MethodQMF: // few normal scores are held
+	case MethodQMF: // at most mostHeld normal scores are held
 		rows -= max(f.start(), model)
 		f.scored = min(f.d, mostHeld/f.n)
 		rows += max(f.start(), model)
@@ -127,19 +130,20 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	return Memory{Fit: bytes(fit), Rows: bytes(rows), Model: bytes(model), State: bytes(checkpoint)}, nil
 }
 
-// ShardMemory is what a fit over shards takes, in bytes.
+// ShardMemory is the memory that a fit over shards takes, in bytes.
 type ShardMemory struct {
-	Plan   int64 // PlanNMF or PlanQMF at its most, beside x: the start is made there, on one machine
-	Rows   int64 // the rows of the largest shard, 8 bytes a cell: less where they are listed or in single precision
-	Step   int64 // a step of the largest shard at its most, beside its rows; reading them takes Rows once more, before that
-	Reduce int64 // a Reduce at its most
-	Finish int64 // Finish at its most, the model included
+	Plan   int64 // the peak of PlanNMF or PlanQMF beside x: the plan makes the start, on one machine
+	Rows   int64 // the rows of the largest shard, 8 bytes a cell: less for a Sparse or single precision
+	Step   int64 // the peak of a step of the largest shard beside Rows; before it, reading takes Rows twice
+	Reduce int64 // the peak of a Reduce
+	Finish int64 // the peak of Finish, the model included
 	Round  int64 // what the store has of a round beside the rows; it has two rounds at a time
 }
 
-// MemoryOfShards estimates what [PlanNMF] or [PlanQMF] with these arguments, and the steps of that plan, take, before x is looked
-// at. The estimate is up to 2.5 times what was measured; garbage that has not been collected yet is not counted. Errors: those of
-// [MemoryOf], and the [*OptionError] of a method that is not split, or of a number of shards.
+// MemoryOfShards estimates the memory that [PlanNMF] or [PlanQMF] with these arguments, and the steps of
+// the plan, take, before x is read. The estimate is up to 2.5 times what was measured; garbage that has
+// not been collected yet is not counted. Errors: those of [MemoryOf], and an [*OptionError] for a method
+// that cannot be split into shards, or for a wrong number of shards.
 func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (ShardMemory, error) {
 	if method != MethodNMF && method != MethodQMF {
 		return ShardMemory{}, &OptionError{Option: "method", Value: method.String(), Bound: "must be MethodNMF or MethodQMF"}
@@ -165,7 +169,8 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 	if count := p.Runs(); shards < 1 || shards > count {
 		return ShardMemory{}, shardsError(shards, count)
 	}
-	most, sums, all := 0.0, 0.0, 0.0 // rows of the largest shard; sums that it puts into the store; those of all shards
+	// The rows of the largest shard; the most sums that a shard puts into the store; the sums of all shards.
+	most, sums, all := 0.0, 0.0, 0.0
 	for shard := range shards {
 		cut := p.Cut(shard)
 		from, to := cut.Rows()
@@ -187,14 +192,13 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 		if c.loss == divergence.KL && !f.hidden { // the denominators are sums of factors
 			sum = v + f.k
 		}
-		pieces := nmf.UpdatesNumbers(most, f.n, f.k, f.workers, f.hidden)
-		step = size(2, most, f.k) + pieces
-		reduce = pieces
+		step = size(2, most, f.k) + nmf.UpdatesNumbers(most, f.n, f.k, f.workers, f.hidden)
+		reduce = nmf.UpdatesNumbers(0, f.n, f.k, f.workers, f.hidden)
 		if c.updates == UpdatesNewton {
 			state, sum, main = state+size(2, f.k), size(2, v)+size(2, f.k)+size(f.k, f.k+kernel.Lanes)+3, size(3, v)+size(3, f.n)
-			step = size(4, most, f.k) + nmf.NewtonNumbers(most, f.n, f.k, f.workers) + v
-			reduce = nmf.NewtonNumbers(0, f.n, f.k, f.workers) + size(3, v)
-			if c.loss == divergence.Frobenius && !f.hidden {
+			step = size(4, most, f.k) + nmf.NewtonNumbers(most, f.n, f.k, f.workers, f.lead) + v
+			reduce = nmf.NewtonNumbers(0, f.n, f.k, f.workers, f.lead) + size(3, v)
+			if f.lead {
 				lead = nmf.LeadNumbers(f.d, f.n, f.k)
 			}
 		}
@@ -214,22 +218,25 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 		}
 		of := f
 		of.d = most
-		step = of.maps(most, most) + size(max(sums-2, 0), sum) // maps counts three: here they are those of the nodes and a run
+		// maps counts three sums: of all rows, a group and a run. A step has one for each node, and a run's.
+		step = of.maps(most, most) + size(max(sums-2, 0), sum)
 		reduce = size(3, sum) + size(2, sums, sum) + size(2, f.d) + size(4, v)
 		finish = float64(whole.Model/8) + v + size(3, most, f.k+float64(3*f.m))
 		plan = float64(whole.Rows / 8)
 	}
-	// State and sums become bytes, and a blob of bytes.
+	// Beside the numbers of state and sums there are their bytes, and a blob with these bytes.
 	step += size(4, most, state) + max(size(2, sums, sum), size(2, lead)) + size(3, v) + held
 	main += size(best, v)
 	reduce += max(size(sums, sum), lead) + size(5, v) + size(3, main)
 	plan += size(3, most, f.n) + size(3, most, state) + size(3, v)
 	bytes := func(numbers float64) int64 { return int64(min(8*numbers, math.MaxInt64/2)) }
-	return ShardMemory{Plan: bytes(plan), Rows: bytes(size(most, f.n)), Step: bytes(step), Reduce: bytes(reduce), Finish: bytes(finish + size(2, v)),
-		Round: bytes(max(size(all, sum), lead) + size(f.d, state) + v + main)}, nil
+	return ShardMemory{
+		Plan: bytes(plan), Rows: bytes(size(most, f.n)), Step: bytes(step), Reduce: bytes(reduce),
+		Finish: bytes(finish + size(2, v)), Round: bytes(max(size(all, sum), lead) + size(f.d, state) + v + main),
+	}, nil
 }
 
-// sizesOf reads the options of a fit of a d × n matrix, as MemoryOf and MemoryOfShards do before all else.
+// sizesOf reads and checks the options of a fit of a d × n matrix, for MemoryOf and MemoryOfShards.
 func sizesOf(method Method, d, n, rank int, opts []FitOption) (c config, f footprint, err error) {
 	var t option.Function
 	switch method {
@@ -267,7 +274,7 @@ func sizesOf(method Method, d, n, rank int, opts []FitOption) (c config, f footp
 		err = c.settleBQMF()
 	default:
 		few := c
-		few.levels = min(c.levels, 2) // how many are too many is not asked here
+		few.levels = min(c.levels, 2) // a number of levels too large for any machine is no error here
 		err = few.checkQMF(1, 1)
 		if method == MethodQMFQ {
 			c.settleQMFQ()
@@ -276,8 +283,12 @@ func sizesOf(method Method, d, n, rank int, opts []FitOption) (c config, f footp
 	if err != nil {
 		return c, f, err
 	}
-	f = footprint{rank: rank, d: float64(d), n: float64(n), k: float64(rank), m: float64(c.levels), scored: float64(d), batch: min(float64(c.batchRows), float64(d)),
-		workers: float64(pool.Count(c.workers, d)), hidden: c.missing || c.validation > 0, uniform: c.start == StartUniform}
+	f = footprint{
+		rank: rank, d: float64(d), n: float64(n), k: float64(rank), m: float64(c.levels),
+		scored: float64(d), batch: min(float64(c.batchRows), float64(d)), workers: float64(pool.Count(c.workers, d)),
+		hidden: c.missing || c.validation > 0, uniform: c.start == StartUniform,
+	}
+	f.lead = c.loss == divergence.Frobenius && !f.hidden && nmf.MayLead(f.d, f.k)
 	f.choose = c.start == StartAuto || c.shrinkage < 0 && c.ends == EndsFree && !f.uniform
 	return c, f, nil
 }
@@ -291,17 +302,18 @@ func size(of ...float64) float64 {
 	return p
 }
 
-// footprint is the sizes that decide how much memory a fit takes. Its methods return
-// counts of numbers of eight bytes.
+// footprint has the sizes that decide how much memory a fit takes. Its methods return memory as a
+// count of numbers of eight bytes.
 type footprint struct {
 	rank            int // k
 	d, n, k, m      float64
 	scored          float64 // rows of which the normal scores are held
 	batch, workers  float64
 	hidden, uniform bool // cells are hidden; StartUniform
+	lead            bool // rows may lead the first epoch of an NMF under Frobenius' loss
 	choose          bool // start or shrinkage are chosen by the data
 	gauss           bool // U and V take steps of Gauss and Newton's method
-	steps           bool // U and V take steps at all: not those of a QMFQ
+	steps           bool // U and V take steps; those of a QMFQ do not
 }
 
 // pairs is the number of entries of a symmetric k × k matrix.
@@ -313,8 +325,8 @@ func (p footprint) row() float64 {
 	return size(rows, p.n, p.m+21) + size(5, rows, p.m, p.m+18)
 }
 
-// maps is a fit of maps to d rows: factors, Adam's moments or the models of Gauss and Newton's
-// method, warm starts of transports.
+// maps is the memory of a fit of maps to d rows: factors, Adam's moments or the models of Gauss and
+// Newton's method, warm starts of transports.
 func (p footprint) maps(d, batch float64) float64 {
 	perRow := size(5, p.m) + 24
 	if p.uniform {
@@ -326,12 +338,13 @@ func (p footprint) maps(d, batch float64) float64 {
 		factors += size(2, p.k, p.n)
 	}
 	if p.gauss {
-		factors = size(d, p.k) + size(p.k, p.n) + size(copies, p.pairs()+p.k, p.n) + size(rows, p.n+p.n+p.pairs()) + size(p.workers, p.n+size(p.k, p.k)+size(32, rows+float64(3*p.k)))
+		factors = size(d, p.k) + size(p.k, p.n) + size(copies, p.pairs()+p.k, p.n) + size(rows, p.n+p.n+p.pairs()) +
+			size(p.workers, p.n+size(p.k, p.k)+size(32, rows+float64(3*p.k)))
 	}
 	return factors + size(d, perRow) + size(rows, p.n+p.k) + size(p.workers, p.row())
 }
 
-// mapsState is what a checkpoint has of d maps: parameters, Adam's moments, warm starts, losses.
+// mapsState is the size of d maps in a checkpoint: parameters, Adam's moments, warm starts, losses.
 func (p footprint) mapsState() float64 {
 	perRow := size(5, p.m) + 4
 	if p.uniform {
@@ -340,32 +353,33 @@ func (p footprint) mapsState() float64 {
 	return size(p.d, perRow)
 }
 
-// start is the start of a fit of maps beside the fit itself: the NMF of scores or, before
-// it, the short fits of some rows with hidden cells, of which three are alive at once: the
-// start, the current one, and the one before.
+// start is the memory that the start of a fit of maps takes beside the fit itself: that of the NMF of
+// scores or, before it, that of the trials of some rows with hidden cells. Three trials are alive at
+// once: the one that holds the start, the current one, and the one before.
 func (p footprint) start() float64 {
 	if p.uniform {
 		return 0
 	}
-	most := size(p.scored, p.n) + max(nmf.UpdatesNumbers(p.d, p.n, p.k, p.workers, p.hidden), nmf.NewtonNumbers(p.d, p.n, p.k, p.workers))
+	most := size(p.scored, p.n) + max(nmf.UpdatesNumbers(p.d, p.n, p.k, p.workers, p.hidden), nmf.NewtonNumbers(p.d, p.n, p.k, p.workers, p.lead))
 	if p.choose {
 		few := min(p.d, trialRows)
 		most = max(most, size(3, p.maps(few, p.batch))+size(3.2, few, p.n)+
-			max(nmf.UpdatesNumbers(few, p.n, p.k, p.workers, true), nmf.NewtonNumbers(few, p.n, p.k, p.workers)))
+			max(nmf.UpdatesNumbers(few, p.n, p.k, p.workers, true), nmf.NewtonNumbers(few, p.n, p.k, p.workers, false)))
 	}
 	return most
 }
 
-// projection is what QMFQ has beside T: the maps T', Y and its gradient, and the states
-// of the updates.
+// projection is the memory that a QMFQ takes beside T: the maps T', Y and its gradient, and the
+// states of the updates.
 func (p footprint) projection(of Projection) float64 {
 	deflated := size(p.d, 2, p.n) + size(9, p.d, p.m) + size(p.workers, p.row())
 	return deflated + projection.Numbers(of.kind, of.updates, p.d, p.n, p.k, p.hidden)
 }
 
-// posterior is a BQMF: the model, what a checkpoint has beside the best model so far,
-// and the fit under way at its most, of as many components as it starts with, without the spare room
-// that the moments of a model may take. The tables of curves are counted as if no value came twice.
+// posterior is the memory of a BQMF: the model; a checkpoint without the best model so far; the peak
+// of the fit under way, with all the components that it starts with; and the fit's spare room, not
+// included in fit, which the moments of a model may take. The tables of curves are counted as if no
+// value came twice.
 func (p footprint) posterior() (model, state, fit, room float64) {
 	n, pp := float64(kernel.Pad(int(min(p.n, 1<<40)))), size(.5, p.k, p.k+1)+kernel.Lanes
 	uv, moments := size(p.k, p.d+n), size(p.d+n, pp)

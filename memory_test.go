@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"testing"
 )
 
@@ -106,6 +107,52 @@ func TestMemoryOfState(t *testing.T) {
 		neighbours := float64(8 * (x.Rows*(2*x.Cols+20) + (37+6+8)*x.Cols))
 		if got := float64(told.State) + 2000; got < float64(most) || got > 1.2*float64(most) && (c.method != MethodBQMF || got-neighbours > 1.8*float64(most)) {
 			t.Errorf("%s, %d options: %d bytes told, %d at most", c.model, len(c.opts), told.State, most)
+		}
+	}
+}
+
+// TestMemoryOfRows: what an NMF holds for each row counts where there are many rows of few samples, the model that it ends with too,
+// and sums of pieces count where there are as many rows.
+func TestMemoryOfRows(t *testing.T) {
+	const d, n = 20000, 6
+	x := lognormal(d, n)
+	for _, opts := range [][]FitOption{nil, {WithLoss(Frobenius)}, {WithUpdates(UpdatesMultiplicative)}, {WithMissingValues()}, {WithValidation(0.1)}} {
+		for _, k := range []int{1, 4} {
+			told, err := MemoryOf(MethodNMF, d, n, k, append(opts, WithWorkers(1))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.GC() // of what a first one leaves to finalizers and pools
+			runtime.ReadMemStats(&m)
+			before, most := m.HeapAlloc, uint64(0)
+			alive := WithProgress(func(Progress) error {
+				runtime.GC()
+				runtime.ReadMemStats(&m)
+				most = max(most, m.HeapAlloc)
+				return nil
+			})
+			if _, err := FitNMF(t.Context(), x, k, append(opts, WithWorkers(1), WithEpochs(5), alive)...); err != nil {
+				t.Fatal(err)
+			}
+			got := float64(most) - float64(before) + float64(told.Model)
+			if t.Logf("rank %d, %d options: %.0f bytes alive, %d told", k, len(opts), got, told.Fit); float64(told.Fit) < got {
+				t.Errorf("rank %d, %d options: %.0f bytes were alive, %d told", k, len(opts), got, told.Fit)
+			}
+		}
+	}
+	for _, loss := range []Loss{KL, Frobenius} {
+		few, err := MemoryOf(MethodNMF, 16, 20000, 20, WithLoss(loss), WithWorkers(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		many, err := MemoryOf(MethodNMF, 256, 20000, 20, WithLoss(loss), WithWorkers(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if few.Fit > many.Fit/2 {
+			t.Errorf("%v: one piece takes %d bytes, all take %d", loss, few.Fit, many.Fit)
 		}
 	}
 }

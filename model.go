@@ -1,36 +1,36 @@
 package quantmf
 
-// This file holds what every fitted model is, and what it says of features,
-// samples and components.
+// This file holds what all fitted models share: factors and histories, and what a
+// model tells about features, samples and components.
 //
 // # Comparing rows of U
 //
 // Row i of U lives on a hidden scale of its own: T_i undoes any factor, and in an
 // NMF the factor is the unit of feature i. Entries of one row compare by the
-// share of their component in the row of UV,
+// share that their component has in the row of UV,
 //
 //	s_ic = |u_ic| Σ_j|v_cj| / Σ_c' |u_ic'| Σ_j|v_c'j|,   Σ_c s_ic = 1,
 //
-// which no scale of a feature or a component changes. A share alone ranks badly:
-// a feature that is nothing but noise has shares, too. So a feature's value for a
-// component is s_ic times what the model explains of feature i,
+// which no scale of a feature or a component changes. A share alone ranks badly: a
+// feature that is nothing but noise has shares too. So a feature's value for a
+// component is s_ic times the part of feature i that the model explains,
 //
 //	e_i = 1 - Σ_j Δ(x_ij, fit_ij) / Σ_j Δ(x_ij, mean x_i),
 //
-// the part of the row's divergence from its own mean that is not left (the mean
-// is the constant nearest to a row under every β divergence). On matrices of
-// four planted groups of 40 features, 40 features of noise, and a scale and a
-// power of each feature's own, the top 20 of a component belong to one group for
-// 0.94 (NMF), 0.86 (QMF) and 0.88 (QMFQ) of the features; 0.79, 0.67 and 0.74
-// by the share alone, and 0.47, 0.59 and 0.69 by u_ic (model_test.go).
+// which is 1 less the row's divergence from the fit over its divergence from its own
+// mean, the constant nearest to a row under every β divergence. model_test.go plants
+// four groups of 40 features among 40 features of noise, and gives each feature a scale
+// and a power of its own. Of the top 20 features of a component then 0.94 (NMF), 0.86
+// (QMF) and 0.88 (QMFQ) belong to one group; by the share alone 0.79, 0.67 and 0.74,
+// and by u_ic 0.47, 0.59 and 0.69.
 //
 // Samples have no hidden scale: those of a component compare by v_cj, given in
 // multiples of the component's mean.
 //
 // # Files
 //
-// A model is a file of sections (internal/section); internal/kinds has which, and what they hold.
-// Every number is held against the range that it has in a model.
+// A model is saved as a file of sections (internal/section); internal/kinds lists the sections and what
+// they hold. A reader checks every number against the range that it has in a model.
 
 import (
 	"cmp"
@@ -64,8 +64,9 @@ type Model interface {
 	TopFeatures(x Mat, count int) ([][]Top, error)
 	// TopSamples ranks, for each of the k components, the samples that have most of it.
 	TopSamples(count int) [][]Top
-	// MarshalBinary returns the model as a file, for [UnmarshalModel]. Where a caller has given a field of the
-	// model a size or a number that no model has, it returns a [*ShapeError] or a [*DataError] that names the field.
+	// MarshalBinary returns the model as a file, for [UnmarshalModel]. Where a caller has given a field
+	// of the model a size or a number that no model has, it returns a [*ShapeError] or a [*DataError]
+	// that names the field.
 	MarshalBinary() ([]byte, error)
 	dims() (d, n int)
 	bounds() *config
@@ -80,24 +81,25 @@ type Factorisation struct {
 	// QMF, and what the projection makes of T'(X) in a QMFQ, of either sign under
 	// [TruncatedSVD].
 	U, V Mat
-	// History is the mean divergence of the visible cells after each epoch, entry 0
-	// before the first, without a penalty. All entries are exact but those that
+	// History is the mean divergence of the visible cells after each epoch, without a
+	// penalty; entry 0 is that before the first epoch. All entries are exact but those that
 	// [FitQMF] names. A fit that was stopped, by its context or by an error of a function
-	// that it calls, has an entry for each epoch done and the one before the first; a QMFQ
-	// under [WithValidation] lacks that of the last.
+	// that it calls, has entry 0 and one for each epoch done; a QMFQ under [WithValidation]
+	// lacks the entry of the last.
 	History []float64
 	// Validation is the mean divergence of the held-out cells after each epoch, nil
 	// without [WithValidation].
 	Validation []float64
-	// Best is the epoch whose model this is, an index into History: the last, or under
+	// Best is the epoch whose model this is, an index into History: the last epoch, or under
 	// [WithValidation] the one of the lowest loss on the held-out cells. A fit stopped
-	// within an epoch has made a part of the next one, too: the last entry of History is
+	// within an epoch has made a part of that epoch too. The last entry of History is
 	// still that of the model for a QMF and a QMFQ, exact but for rounding, while the loss
 	// of an NMF may be lower. An NMF stopped before its first epoch has no History.
 	Best int
 	// Warnings has a *[ConvergenceError] for each row of which a transport did not
 	// converge, and a *[DataError] for each component of an NMF that has died out. In a
-	// model read from a file the latter are errors of another type, with the same text.
+	// model read from a file, warnings of dead components are errors of another type, with
+	// the same text.
 	Warnings []error
 
 	loss    divergence.Loss
@@ -114,7 +116,7 @@ type Top struct {
 // Goodness says how well a model fits one feature.
 type Goodness struct {
 	Divergence float64 // mean of Δ(x_ij, fit_ij) over the observed cells, under the loss that was fitted
-	Spread     float64 // mean of Δ(x_ij, mean x_i) over them: what there is to explain; 0 where all are equal
+	Spread     float64 // mean of Δ(x_ij, mean x_i) over the observed cells; 0 where all are equal
 	// Explained is e_i = 1 - Divergence/Spread: 1 for a perfect fit, 0 for one that is
 	// no better than the feature's mean, below 0 for a worse one; 0 where Spread is.
 	Explained float64
@@ -197,8 +199,8 @@ func LossRows(m Model, x Rows) (float64, error) {
 
 func (m *Factorisation) dims() (d, n int) { return m.U.Rows, m.V.Cols }
 
-// judged is the loss that a model is chosen by: that of the held-out cells, where there are
-// any, at the best epoch.
+// judged is the loss at the best epoch: that of the held-out cells where there are any, otherwise that
+// of the visible cells.
 func (m *Factorisation) judged() float64 {
 	entries := m.History
 	if len(m.Validation) > 0 {
@@ -288,8 +290,9 @@ func GoodnessRows(m Model, x Rows) ([]Goodness, error) {
 		if count == 0 {
 			return nil, &DataError{Row: i, Col: -1, Value: math.NaN(), Problem: "the row has no observed cell"}
 		}
-		// Squares of a row far out have no number, their ratio has. Under β < 0 no x is far out, and powers of the others
-		// would have none in the unit of a fitted value that is.
+		// The squares of very large numbers overflow and those of very small ones underflow, but their
+		// ratio is a float64: divergences are taken in units of 2^e. Under β < 0 no x is so large or so
+		// small, but in the unit of a fitted value that is, the powers of x would overflow: e stays 0.
 		e, top := 0, max(math.Abs(low), math.Abs(high))
 		for _, v := range fit {
 			top = max(top, math.Abs(v))
@@ -361,7 +364,7 @@ func ranked(n, count int, value func(i int) float64) []Top {
 	return slices.Clip(all[:min(max(count, 0), n)])
 }
 
-// common reads what all models have; no factor is below low.
+// common reads the sections that all models have. No entry of a factor may be below low.
 func (f *file) common(m *Factorisation, low float64) (err error) {
 	m.Best, m.loss, m.missing = f.best, f.loss, f.missing
 	if m.U, err = f.matrixIn("UFAC", f.d, f.k, low, math.MaxFloat64); err != nil {
@@ -391,8 +394,8 @@ func (f *file) common(m *Factorisation, low float64) (err error) {
 	return err
 }
 
-// overflow returns the component whose part may bring an entry of UV beyond limit.Product, and the sample where it is
-// largest; -1 where none does.
+// overflow returns the component whose part may bring an entry of UV beyond limit.Product, and the sample
+// where this part is largest; component is -1 where there is none.
 func (m *Factorisation) overflow() (component, sample int) {
 	total := 0.0
 	for c := range m.V.Rows {
@@ -412,8 +415,8 @@ func (m *Factorisation) overflow() (component, sample int) {
 	return -1, 0
 }
 
-// writable reports the first of the exported fields that has what no reader of a file of the kind would take: they are
-// the caller's to change. Factors are from low to high.
+// writable reports the first exported field that has what no reader of a file of the kind would take;
+// callers may have changed these fields. Entries of factors must be from low to high.
 func (m *Factorisation) writable(kind uint32, low, high float64) error {
 	if err := cmp.Or(m.U.within("U", low, high), m.V.within("V", low, high)); err != nil {
 		return err
@@ -446,22 +449,27 @@ func (m *Factorisation) writable(kind uint32, low, high float64) error {
 		case w == nil || is && c == nil:
 			return &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "Warnings must not have a nil"}
 		case !is:
-		case c.Row < 0 || c.Row >= m.U.Rows || c.Iterations < 0 || !(c.MarginalError >= 0 && c.MarginalError <= math.MaxFloat64) || !(c.Tolerance > 0 && c.Tolerance <= math.MaxFloat64):
-			return &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "Warnings must be of rows that there are, their numbers not negative and finite: " + c.Error()}
+		case c.Row < 0 || c.Row >= m.U.Rows || c.Iterations < 0 ||
+			!(c.MarginalError >= 0 && c.MarginalError <= math.MaxFloat64) ||
+			!(c.Tolerance > 0 && c.Tolerance <= math.MaxFloat64):
+			return &DataError{Row: -1, Col: -1, Value: math.NaN(),
+				Problem: "Warnings must be of rows that there are, their numbers not negative and finite: " + c.Error()}
 		}
 	}
 	return nil
 }
 
-// sections are those that all models have; m and ε are 0 in an NMF.
+// sections returns the sections that all models have; m and ε are 0 in an NMF.
 func (f *Factorisation) sections(m int, eps float64) []section.Section {
 	missing := uint64(0)
 	if f.missing {
 		missing = 1
 	}
 	return append([]section.Section{
-		section.Words("DIMS", uint64(f.U.Rows), uint64(f.V.Cols), uint64(f.U.Cols), uint64(m), uint64(f.Best), missing, math.Float64bits(float64(f.loss)), math.Float64bits(eps)),
-		section.Floats("UFAC", flat(f.U)), section.Floats("VFAC", flat(f.V)), section.Floats("HIST", f.History), section.Floats("VALI", f.Validation),
+		section.Words("DIMS", uint64(f.U.Rows), uint64(f.V.Cols), uint64(f.U.Cols), uint64(m),
+			uint64(f.Best), missing, math.Float64bits(float64(f.loss)), math.Float64bits(eps)),
+		section.Floats("UFAC", flat(f.U)), section.Floats("VFAC", flat(f.V)),
+		section.Floats("HIST", f.History), section.Floats("VALI", f.Validation),
 	}, warned(f.Warnings)...)
 }
 
@@ -526,8 +534,8 @@ func warned(errs []error) []section.Section {
 	return []section.Section{section.Floats("CONV", numbers).AsOptional(), section.Texts("WARN", texts...).AsOptional()}
 }
 
-// file is a decoded file: its sections and, but in a checkpoint, what DIMS says. Its methods
-// return every error as a [*FormatError].
+// file is a decoded file: its sections and, except in a checkpoint, the numbers of section DIMS. Its
+// methods return every error as a [*FormatError].
 type file struct {
 	*section.File
 	leastHistory float64
@@ -558,7 +566,7 @@ func decodeSections(b []byte, kind uint32, tags []string, more ...string) (*file
 	return &file{File: f}, nil
 }
 
-// formatError makes an error of a section one of this package.
+// formatError turns an error of internal/section into a [*FormatError].
 func formatError(err error) error {
 	if e, ok := err.(*section.Error); ok {
 		return (*FormatError)(e)
@@ -566,7 +574,7 @@ func formatError(err error) error {
 	return err
 }
 
-// fail reports what is wrong with a section, failAt what is wrong with number i of it.
+// fail reports a problem of a section, failAt one of number i of a section.
 func (f *file) fail(tag, problem string) error { return formatError(f.Fail(tag, problem)) }
 
 func (f *file) failAt(tag string, i int, problem string) error {
@@ -606,8 +614,8 @@ func (f *file) dims(kind uint32) error {
 	return nil
 }
 
-// vectorIn returns a section of count numbers from low to high, both finite; -1 for any
-// count.
+// vectorIn returns a section of count numbers, each from low to high, which are finite. A count of -1
+// stands for any.
 func (f *file) vectorIn(tag string, count int64, low, high float64) ([]float64, error) {
 	v, err := f.Floats(tag, count, low, high)
 	return v, formatError(err)
@@ -628,7 +636,8 @@ func (f *file) rising(tag string, q Mat, i int) error {
 	return nil
 }
 
-// squash reads kind, reference, shift and deviation, from number at of the section on.
+// squash makes a squash of r, its kind, reference, shift and deviation. They are the numbers of the
+// section from number at on, which an error names.
 func (f *file) squash(tag string, at int, r []float64) (transport.Squash, error) {
 	if k := r[0]; !(k >= 0 && k <= float64(SquashArctan)) || k != math.Trunc(k) {
 		return transport.Squash{}, f.failAt(tag, at, "there is no squash "+ftoa(k))

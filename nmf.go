@@ -1,8 +1,12 @@
 package quantmf
 
-// This file holds NMF, X ≈ UV with U, V >= 0: the baseline of the paper and the start of its
-// models. The two ways down, Newton's method and multiplicative updates, are internal/nmf; here
-// are the fit as the driver sees it, and the model.
+// This file holds non-negative matrix factorisation,
+//
+//	min over U, V >= 0 of  Σ_ij Δ(x_ij, (UV)_ij),
+//
+// the baseline of the paper and the start of its models. internal/nmf has the two ways to lower
+// the divergence, Newton's method and multiplicative updates (Lee and Seung 2001; Févotte and
+// Idier 2011); here are the fit as the driver calls it, and the model.
 
 import (
 	"context"
@@ -24,21 +28,26 @@ import (
 type NMF struct{ Factorisation }
 
 func nmfDefaults() config {
-	return config{settings: settings{epochs: 20, seed: 1, loss: divergence.KL, start: StartUniform, updates: UpdatesNewton}, restarts: 1}
+	return config{
+		settings: settings{epochs: 20, seed: 1, loss: divergence.KL, start: StartUniform, updates: UpdatesNewton},
+		restarts: 1,
+	}
 }
 
-// settleNMF chooses the updates by the loss where they are left open, and the number of
-// epochs by the updates.
+// settleNMF sets the updates that the loss asks for and the number of epochs that the updates ask
+// for, where the options leave them open. It reports options that contradict each other.
 func (c *config) settleNMF() error {
 	if c.start != StartUniform && c.start != StartSVD {
-		return &OptionError{Option: option.Start.String(), Value: c.start.String(), Bound: "FitNMF starts from StartUniform or StartSVD"}
+		return &OptionError{Option: option.Start.String(), Value: c.start.String(),
+			Bound: "FitNMF starts from StartUniform or StartSVD"}
 	}
 	newton := c.loss == divergence.KL || c.loss == divergence.Frobenius
 	if !newton && !c.given.Has(option.Updates) {
 		c.updates = UpdatesMultiplicative
 	}
 	if c.loss > divergence.Frobenius && c.updates == UpdatesNewton {
-		return &OptionError{Option: option.Updates.String(), Value: c.updates.String(), Bound: "takes no β above 2; that has UpdatesMultiplicative"}
+		return &OptionError{Option: option.Updates.String(), Value: c.updates.String(),
+			Bound: "takes no β above 2; that has UpdatesMultiplicative"}
 	}
 	if c.updates == UpdatesMultiplicative && !c.given.Has(option.Epochs) {
 		c.epochs = 200
@@ -50,29 +59,37 @@ func (c *config) settleNMF() error {
 // into U V of the given rank k >= 1, which may exceed d and n. x may be in any unit;
 // negative values need a [FitQMF] or [FitQMFQ] under [WithLoss]([Frobenius]).
 //
-// Under [KL], the default, and [Frobenius] it goes down by Newton's method with bounds and
+// Under [KL], the default, and [Frobenius] it lowers the loss by Newton's method with bounds and
 // momentum (internal/nmf), whose epoch reads x twice; under other losses, or by
-// [WithUpdates], by the multiplicative updates of the textbooks. Under Frobenius, without missing or held-out cells and without
-// a penalty, rows that have three fifths of Σ x² lead where there are few, up to d/8 and 16k: the first
-// epoch finds V by ten epochs over these alone, and takes up to 2.3 times its time. The
-// loss, with its penalty, never rises by more than rounding. Entries of the factors may be 0; under β <= 1 with
-// cells hidden they are not let fall below a hundredth of the mean of their component, so that
-// cells which the fit has not seen are not held impossible.
+// [WithUpdates], by the multiplicative updates of the textbooks. The loss, with its penalty, never
+// rises by more than rounding.
+//
+// Under Frobenius, without missing or held-out cells and without a penalty, the first epoch may begin
+// with ten epochs over a few rows alone, which find V. It does so where d is at least 32k and some rows,
+// at most d/8 and at most 16k of them, have three fifths of Σ x². It then takes up to 2.3 times the time
+// of another epoch.
+//
+// Entries of the factors may be 0. Under β <= 1 with cells hidden they stay at or above a hundredth of
+// the mean of their component, so that the model does not hold values of unseen cells impossible.
 //
 // Defaults: KL, 20 epochs (200 of multiplicative updates), seed 1, StartUniform (factors
 // uniform on sqrt(mean x/k)·[1/2,3/2)), no penalty, no patience, no validation, one start. To go
 // on until the loss stands still, WithEpochs(1000) and [WithPatience](3).
-// [WithStart] takes StartUniform and StartSVD. Errors: [*DataError],
-// [*ShapeError], [*OptionError]; where a row cannot be read a [*ReadError], without a model; when ctx ends or a progress function fails, the
-// model so far with an error that wraps it. A component that has died out, all
-// of its U or V zero, is a warning.
+// [WithStart] takes StartUniform and StartSVD.
 //
-// Cost: 18dnk flops an epoch, under Frobenius without missing cells 4dnk + 24k²(d+n); memory 48kn + 4dk + 17k²
-// numbers beside x. Of multiplicative updates 8dnk flops, 12dnk where cells are missing or the
-// loss is not KL; memory 18kn + dk numbers (33kn then). Under KL without missing or held-out cells, rows that
-// are mostly zero cost what their other cells do: an epoch over a [*Sparse] takes time for k z + k(d+n), z the
-// cells that are not 0, and never dn; a start and the checks of x read all of it once. That takes up to
-// (k+7)(2+w) n + 14wn numbers more with w workers, with Newton's method twice as many.
+// Errors: [*DataError], [*ShapeError], [*OptionError]; where a row cannot be read a [*ReadError],
+// without a model; when ctx ends or a progress function fails, the model so far with an error that
+// wraps it. A component that has died out, all of its U or V zero, is a warning.
+//
+// Cost of an epoch of Newton's method: 18dnk flops, under Frobenius without missing cells
+// 4dnk + 24k²(d+n); memory 48kn + 4dk + 17k² numbers beside x. Of an epoch of multiplicative updates:
+// 8dnk flops, memory 18kn + dk numbers; where cells are missing or the loss is not KL, 12dnk flops and
+// 33kn + dk numbers.
+//
+// Under KL without missing or held-out cells, zeros of rows that are mostly zero cost nothing: an epoch
+// over a [*Sparse] with z cells that are not 0 takes time for k z + k(d+n), and none for all dn cells.
+// The start and the checks of x read all of x once. This way takes up to (k+7)(2+w) n + 14wn numbers
+// more with w workers, with Newton's method twice as many.
 func FitNMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*NMF, error) {
 	return runNMF(ctx, x, rank, opts)
 }
@@ -97,7 +114,7 @@ func runNMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*NMF, erro
 
 func (m *NMF) common() *Factorisation { return &m.Factorisation }
 
-// outward brings a model of x' to the units of x, and says what is to be warned of.
+// outward brings a model of x' to the units of x, and sets its warnings.
 func (m *NMF) outward(u *unit.Units) {
 	m.Warnings = deadComponents(m.U, m.V)
 	if u.All != 0 {
@@ -111,8 +128,8 @@ func (m *NMF) outward(u *unit.Units) {
 	u.Losses(m.loss, m.Validation)
 }
 
-// objective is what a fit is chosen by: its loss on held-out cells, else that on
-// the visible ones with the penalty.
+// objective is the loss by which the best of several fits is chosen: that on held-out cells where
+// there are any, otherwise that on the visible cells with the penalty.
 func (m *NMF) objective(penalty float64) float64 {
 	if m.Validation == nil && penalty > 0 {
 		penalty *= meanOf(m.U.Data) + meanOf(m.V.Data)
@@ -130,7 +147,7 @@ func meanOf(v []float64) float64 {
 	return s
 }
 
-// deadComponents reports the components that take no part any more.
+// deadComponents returns a warning for each component whose column of U or row of V is all zero.
 func deadComponents(u, v Mat) (warnings []error) {
 	for c := range u.Cols {
 		aliveU, aliveV := false, false
@@ -141,13 +158,14 @@ func deadComponents(u, v Mat) (warnings []error) {
 			aliveV = aliveV || x > 0
 		}
 		if !aliveU || !aliveV {
-			warnings = append(warnings, &DataError{Row: -1, Col: c, Value: 0, Problem: "this component has died out: fewer would do, or another start"})
+			warnings = append(warnings, &DataError{Row: -1, Col: c, Value: 0,
+				Problem: "this component has died out: fewer would do, or another start"})
 		}
 	}
 	return warnings
 }
 
-// nmfFit is an NMF under way.
+// nmfFit is an NMF during its fit.
 type nmfFit struct {
 	*factors
 	*cells
@@ -162,7 +180,7 @@ func newNMFFit(way course, p *pool.Pool, f *factors, s *cells, loss divergence.L
 	return &nmfFit{factors: f, cells: s, loss: loss, course: way, method: newMethod(p, f, s, loss, penalty, u)}
 }
 
-// newMethod returns what goes down from the factors f.
+// newMethod returns the method that lowers the loss from the factors f, which it steps in place.
 func newMethod(p *pool.Pool, f *factors, s *cells, loss divergence.Loss, penalty float64, u Updates) nmf.Method {
 	problem := newProblem(f, s, loss, penalty, p)
 	if u == UpdatesNewton {
@@ -171,10 +189,13 @@ func newMethod(p *pool.Pool, f *factors, s *cells, loss divergence.Loss, penalty
 	return nmf.NewUpdates(problem)
 }
 
-// newProblem is what internal/nmf is asked.
+// newProblem describes factors, cells and loss as internal/nmf takes them.
 func newProblem(f *factors, s *cells, loss divergence.Loss, penalty float64, p *pool.Pool) nmf.Problem {
-	problem := nmf.Problem{D: f.d, N: f.n, K: f.k, NP: f.np, U: f.u, V: f.v, Partial: s.partial, Rows: s.rows,
-		Visible: s.visible, HeldOut: s.heldOut, Read: s.readRow, Held: s.heldLoss, Loss: loss, Penalty: penalty, Pool: p}
+	problem := nmf.Problem{
+		D: f.d, N: f.n, K: f.k, NP: f.np, U: f.u, V: f.v,
+		Partial: s.partial, Rows: s.rows, Visible: s.visible, HeldOut: s.heldOut, Read: s.readRow, Held: s.heldLoss,
+		Loss: loss, Penalty: penalty, Pool: p,
+	}
 	if s.held == nil {
 		problem.X, problem.Stride = s.mat.Data, s.mat.Stride
 	}
@@ -191,7 +212,7 @@ func newProblem(f *factors, s *cells, loss divergence.Loss, penalty float64, p *
 	return problem
 }
 
-// startFactors fills U and V.
+// startFactors fills U and V with the given factors or with those of the start.
 func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
 	if c.given.Has(option.Init) {
 		f.factors.copyFrom(c.initU, c.initV)
@@ -220,7 +241,7 @@ func (f *nmfFit) begin() (journal.Losses, error) {
 	return lossesOf(0, l), err
 }
 
-// epoch leaves the factors those of the last losses until it is done.
+// epoch makes epoch e. Where it is interrupted the factors stay those of the last losses.
 func (f *nmfFit) epoch(e int) (journal.Losses, error) {
 	l, err := f.method.Epoch(e)
 	return lossesOf(e+1, l), err
@@ -246,7 +267,8 @@ func (f *nmfFit) model(j *journal.Journal) (fitted, error) {
 		copy(f.v, f.best.v)
 		best = j.BestEpoch
 	}
-	return &NMF{Factorisation{U: f.matU(), V: f.matV(), History: j.History, Validation: j.Validation, Best: best, loss: f.loss, missing: f.cells.missing}}, nil
+	return &NMF{Factorisation{U: f.matU(), V: f.matV(), History: j.History, Validation: j.Validation, Best: best,
+		loss: f.loss, missing: f.cells.missing}}, nil
 }
 
 func (f *nmfFit) snapshot() snapshot {
@@ -289,8 +311,8 @@ func (m *NMF) filler(context.Context) (filler, error) {
 // an observed cell. Cost: that of Reconstruct and dn divergences.
 func (m *NMF) Loss(x Mat) (float64, error) { return LossRows(m, x) }
 
-// MarshalBinary returns the model as a file. Errors: [*ShapeError] and [*DataError] for a field that has been
-// given what no model has.
+// MarshalBinary returns the model as a file. Errors: [*ShapeError] and [*DataError] for a field that
+// the caller has given a size or a number that no model has.
 func (m *NMF) MarshalBinary() ([]byte, error) {
 	if err := m.writable(kinds.NMF, 0, math.MaxFloat64); err != nil {
 		return nil, err

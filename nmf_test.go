@@ -483,10 +483,12 @@ func TestInitRaised(t *testing.T) {
 		{[]float64{1e60, 1}, []float64{1e-60, 1e-60, 1e-60, 1e-60}, []float64{1, 1, 1, 1}, true},
 		{[]float64{1, 1e80}, []float64{1, 1, 1, 1}, []float64{0, 0, 0, 0}, false},
 		{[]float64{1, 1e60}, []float64{1, 1, 1, 1}, []float64{0, 0, 0, 0}, true},
+		{[]float64{1e80}, []float64{0, 0, 0, 0}, nil, false}, // v is raised to 1
+		{[]float64{1e60}, []float64{0, 0, 0, 0}, nil, true},
 	} {
 		u, _ := MatOf(c.u)
-		v, _ := MatOf(c.v0, c.v1)
-		m, err := FitQMFQ(t.Context(), x, 2, WithInit(u, v), WithEpochs(1))
+		v, _ := MatOf([][]float64{c.v0, c.v1}[:len(c.u)]...)
+		m, err := FitQMFQ(t.Context(), x, len(c.u), WithInit(u, v), WithEpochs(1))
 		var data *DataError
 		if !c.ok {
 			if !errors.As(err, &data) {

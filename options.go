@@ -1,7 +1,7 @@
 package quantmf
 
 // This file holds every option with its default and bound, and the checks, which all run
-// before any work starts. Which function takes which is the table of internal/option.
+// before any work starts. The table of internal/option says which function takes which option.
 
 import (
 	"github.com/quantmf/quantmf/internal/divergence"
@@ -36,34 +36,34 @@ type operatorSetting struct{ choice }
 
 func (*operatorSetting) operator() {}
 
-// config is what the options come to. A field is meaningful where given has its
-// kind, or the function has filled in its default.
+// config is what the options of a call set. A field has a meaning where given has its
+// kind, or where the function has filled in its default.
 type config struct {
 	given option.Set
 	settings
 
-	// Of operators alone.
+	// Options of operators alone.
 	weights       []float64
 	targets       []float64
 	targetWeights []float64
 	iterations    int
 	midpoint      bool
 
-	// How a call goes, which no number depends on.
+	// Options that do not change the numbers of one fit.
 	workers  int
 	strict   bool
 	restarts int
 	progress func(Progress) error
-	every    int
+	every    int // epochs from one save to the next
 	save     func(state []byte) error
 	resume   []byte
-	states   states // where there is save or resume
+	states   states // nil where there is neither save nor resume
 	discard  bool   // no model is wanted of a fit that was stopped
-	mask     *cells // of x, whose held-out cells are hidden from the fit; nil: none
+	mask     *cells // cells of x of which the held-out ones are hidden from the fit; nil: none
 }
 
-// settings are what the numbers of a fit depend on beside the data: a running fit has
-// them, and a fit within another has a copy with changes.
+// settings are the options on which the numbers of a fit depend. A running fit holds them;
+// a fit within another fit has a copy with changes.
 type settings struct {
 	epsilon       float64
 	squash        Squash
@@ -87,7 +87,7 @@ type settings struct {
 	missing       bool
 	projection    Projection
 	updates       Updates
-	mapped        bool // not an option: the model has maps, which take values of either sign under Frobenius
+	mapped        bool // no option: whether the model has maps, which take any x under Frobenius
 }
 
 // parse reads opts over the defaults in c. The last of two settings of one
@@ -110,6 +110,7 @@ func parse[O FitOption](t option.Function, c *config, opts []O) error {
 	return c.contradictions()
 }
 
+// contradictions reports two options that contradict each other.
 func (c *config) contradictions() error {
 	against := func(a option.Kind, value string, b option.Kind) error {
 		return &OptionError{Option: a.String(), Value: value, Bound: "contradicts " + b.String()}
@@ -126,17 +127,24 @@ func (c *config) contradictions() error {
 		for _, o := range [...]struct {
 			kind  option.Kind
 			value string
-		}{{option.Iterations, itoa(c.iterations)}, {option.Tolerance, ftoa(c.tolerance)}, {option.MaxIterations, itoa(c.maxIterations)}, {option.Strict, ""}} {
+		}{
+			{option.Iterations, itoa(c.iterations)},
+			{option.Tolerance, ftoa(c.tolerance)},
+			{option.MaxIterations, itoa(c.maxIterations)},
+			{option.Strict, ""},
+		} {
 			if c.given.Has(o.kind) {
 				return &OptionError{Option: o.kind.String(), Value: o.value, Bound: "there is nothing to iterate at epsilon 0"}
 			}
 		}
 	}
 	if c.given.Has(option.Targets) && c.given.Has(option.Levels) && c.levels != len(c.targets) {
-		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels), Bound: "WithTargets gives " + itoa(len(c.targets)) + " levels"}
+		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels),
+			Bound: "WithTargets gives " + itoa(len(c.targets)) + " levels"}
 	}
 	if c.projection.kind == projection.SVD && (c.missing || c.validation > 0) {
-		return &OptionError{Option: option.Projection.String(), Value: c.projection.String(), Bound: "needs every cell: neither WithMissingValues nor WithValidation go with it"}
+		return &OptionError{Option: option.Projection.String(), Value: c.projection.String(),
+			Bound: "needs every cell: neither WithMissingValues nor WithValidation go with it"}
 	}
 	if c.given.Has(option.Init) && c.restarts > 1 {
 		return against(option.Restarts, itoa(c.restarts), option.Init)
@@ -196,9 +204,11 @@ func WithSquash(s Squash) Option {
 
 // WithTolerance sets ρ, the relative column error max_j |c_j-b_j|/b_j at which a
 // transport has converged. ρ > 0; default 1e-9. Where the rounding of the logits,
-// 9e-16·(1+2 max|x-x̄|·max|y-ȳ|/ε), is larger, it takes the place of ρ. Samples that
-// belong wholly to the first or the last target do not count in it. Steps of FitQMF on rows in batches go by √ρ.
-// Of FitBQMF it is the largest share of UV by which its last epoch may move UV; default 3e-3.
+// 9e-16·(1+2 max|x-x̄|·max|y-ȳ|/ε), is larger, it takes the place of ρ; this maximum leaves out
+// samples that belong wholly to the first or the last target. Where rows of a FitQMF come in several
+// batches, its steps solve transports to √ρ.
+//
+// In FitBQMF ρ is the largest share of UV by which the last epoch may move UV; default 3e-3.
 func WithTolerance(rho float64) Option {
 	return operatorOption(option.Tolerance, ftoa(rho), func(c *config) string {
 		if !(rho > 0) || rho-rho != 0 {
@@ -210,8 +220,8 @@ func WithTolerance(rho float64) Option {
 }
 
 // WithMaxIterations bounds the passes over a row. n >= 1; default 3000, in models 200,
-// where 4 or 5 are usual. A row of a model that takes more is left as near as it is, with a
-// warning.
+// where 4 or 5 are usual. A row of a model that would take more keeps the potentials that it has
+// reached, and the model a warning.
 func WithMaxIterations(n int) Option {
 	return operatorOption(option.MaxIterations, itoa(n), func(c *config) string { c.maxIterations = n; return option.AtLeast(n, 1) })
 }
@@ -310,8 +320,9 @@ func WithIterations(l int) Option {
 // WithLevels sets m, the number of targets, where no argument and no other option gives
 // it. m >= 1, in models m >= 2. Default: 8 in models; n in SoftRank, SoftSort and Solve,
 // whose time then grows with n³ and memory with n². At ε = 0 there is no such growth.
-// Wherever m comes from, more than 4m² + nm <= 2^31 allows (16 GiB; 2^27 where addresses
-// have 32 bits) is an error: from n = 20725 on the default m = n is one.
+//
+// Wherever m comes from, an m with 4m² + nm > 2^31 (16 GiB; 2^27 where addresses have 32 bits) is an
+// error. From n = 20725 on the default m = n is too large.
 func WithLevels(m int) Option {
 	return operatorOption(option.Levels, itoa(m), func(c *config) string { c.levels = m; return option.AtLeast(m, 1) })
 }
@@ -328,9 +339,9 @@ func WithWorkers(n int) Option {
 	return operatorOption(option.Workers, itoa(n), func(c *config) string { c.workers = n; return option.AtLeast(n, 0) })
 }
 
-// WithEpochs sets the number of epochs, each a visit of every row. n >= 0;
-// default 4 in FitQMF (20 where Adam steps U and V), 100 in FitQMFQ, 60 in FitBQMF, where it is the most for each of two
-// strengths, and 20 in FitNMF, of [UpdatesMultiplicative] 200.
+// WithEpochs sets the number of epochs, each a visit of every row. n >= 0. Default: 4 in FitQMF, 20
+// where Adam steps its U and V; 100 in FitQMFQ; 60 in FitBQMF, which makes at most that many for each of
+// two strengths; 20 in FitNMF, 200 with [UpdatesMultiplicative].
 func WithEpochs(n int) FitOption {
 	return fitOption(option.Epochs, itoa(n), func(c *config) string { c.epochs = n; return option.AtLeast(n, 0) })
 }
@@ -341,8 +352,8 @@ func WithSeed(s uint64) FitOption {
 }
 
 // WithLearningRate sets the step size of Adam, which works on logarithms. 0 < lr <= 100,
-// where more than 1 is of no use; default 0.2 in FitQMF, whose Adam steps the weights of the levels
-// alone, 0.06 where it steps U and V, too, 0.1 in FitQMFQ. [WithSchedule] says how it falls.
+// where more than 1 is of no use. Default: 0.2 in FitQMF, where Adam steps the weights of the levels
+// alone, and 0.06 where it steps U and V too; 0.1 in FitQMFQ. [WithSchedule] says how it falls.
 func WithLearningRate(lr float64) FitOption {
 	return fitOption(option.LearningRate, ftoa(lr), func(c *config) string {
 		if !(lr > 0 && lr <= 100) {
@@ -371,7 +382,7 @@ func WithBatch(rows int) FitOption {
 	return fitOption(option.Batch, itoa(rows), func(c *config) string { c.batchRows = rows; return option.AtLeast(rows, 1) })
 }
 
-// WithUpdates sets how FitNMF goes down. Default [UpdatesNewton] under [KL] and
+// WithUpdates sets how FitNMF lowers the loss. Default [UpdatesNewton] under [KL] and
 // [Frobenius], else [UpdatesMultiplicative], which alone takes β > 2.
 func WithUpdates(u Updates) FitOption {
 	return fitOption(option.Updates, u.String(), func(c *config) string {
@@ -383,9 +394,9 @@ func WithUpdates(u Updates) FitOption {
 	})
 }
 
-// WithStart sets where a fit starts; in FitQMFQ, where the QMF starts that the fit starts
-// from. Default [StartAuto], in FitNMF [StartUniform]. FitNMF takes StartUniform and
-// [StartSVD] alone, and no other fit takes StartSVD.
+// WithStart sets where a fit starts. A FitQMFQ starts from a QMF, and the option sets where that QMF
+// starts. Default [StartAuto], in FitNMF [StartUniform]. FitNMF takes StartUniform and [StartSVD]
+// alone, and no other fit takes StartSVD.
 func WithStart(s Start) FitOption {
 	return fitOption(option.Start, s.String(), func(c *config) string {
 		if s > StartSVD {
@@ -409,18 +420,21 @@ func WithEnds(e Ends) FitOption {
 }
 
 // WithInit starts a fit from the given factors, u d × k and v k × n, finite and
-// non-negative, which are copied: those of an NMF or a QMF, for example. FitNMF takes an entry
-// below 1e-50 for 0. FitQMF and FitQMFQ keep logarithms of factors, so they raise an entry below
-// 1e-3 of the mean of U, or of the mean of its row of V, to that, and to the least that they hold.
+// non-negative, which are copied: those of an NMF or a QMF, for example.
 //
-// The largest entry of U, and that of V, must be 0 or what the fit holds, else it is a [*DataError].
-// FitNMF holds 1e-50 to 1e50; FitQMF and FitQMFQ hold e^-300 to e^300 and, under [SquashNone],
-// which transports UV as it is, (1e12/k)^-½ to (1e12/k)^½. No entry of UV may exceed 1e60 in FitNMF, and
-// 1e70 in the others, where entries count as what they are raised to. Where the largest x is beyond 2^±100, FitNMF's bounds of U and V are in units of its
-// root, and that of UV is in units of it, at most 1e70.
+// FitNMF sets an entry below 1e-50 to 0. FitQMF and FitQMFQ need positive factors: they raise an entry of
+// U below 1e-3 of the mean of U, and an entry of V below 1e-3 of the mean of its row, to that bound, and
+// any entry to at least the lower bound of the next paragraph.
 //
-// Of the starts of [WithStart] only [StartUniform] of FitQMF and FitQMFQ goes with it: the
-// paper's form of the fit, from these factors.
+// The largest entry of U, and that of V, must be 0 or within the bounds of the fit, else it is a
+// [*DataError]. The bounds are 1e-50 to 1e50 in FitNMF; e^-300 to e^300 in FitQMF and FitQMFQ; and there,
+// under [SquashNone], which transports UV as it is, (1e12/k)^-½ to (1e12/k)^½. No entry of UV may exceed
+// 1e60 in FitNMF and 1e70 in the others, by the entries after they have been raised. Where the largest x
+// is beyond 2^±100, FitNMF's bounds of U and V are in units of the root of that x, and its bound of UV is
+// in units of that x, but at most 1e70.
+//
+// Of the starts of [WithStart] only [StartUniform] of FitQMF and FitQMFQ goes with WithInit: it makes the
+// fit the paper's, from these factors.
 func WithInit(u, v Mat) FitOption {
 	return fitOption(option.Init, u.size()+", "+v.size(), func(c *config) string {
 		c.init, c.initU, c.initV = true, u, v
@@ -435,11 +449,11 @@ func WithPenalty(lambda float64) FitOption {
 	return fitOption(option.Penalty, ftoa(lambda), func(c *config) string { c.penalty = lambda; return option.Weight(lambda) })
 }
 
-// WithShrinkage pulls the quantiles of each row of a QMF, and those of T of a QMFQ, towards an affine map of (UV)_i,
-// with the weight of lambda further samples. 0 <= lambda <= 1e30. Default: whichever of
-// 0, 20 and 100 predicts a hidden tenth of the cells best in short fits (start.go); 0
-// with [EndsPinned], [StartUniform] or [WithInit]; FitQMFQ takes at most 20 of what is so chosen. A lambda above 0 is an error with
-// EndsPinned or StartUniform.
+// WithShrinkage pulls the quantiles of each row of a QMF, and those of T of a QMFQ, towards an affine map
+// of (UV)_i, with the weight of lambda further samples. 0 <= lambda <= 1e30. Default: whichever of
+// 0, 20 and 100 predicts a hidden tenth of the cells best in short fits (start.go), in FitQMFQ at most
+// 20 of it; 0 with [EndsPinned], [StartUniform] or [WithInit]. A lambda above 0 is an error with EndsPinned
+// or StartUniform.
 func WithShrinkage(lambda float64) FitOption {
 	return fitOption(option.Shrinkage, ftoa(lambda), func(c *config) string { c.shrinkage = lambda; return option.Weight(lambda) })
 }
@@ -480,9 +494,9 @@ func WithPatience(epochs int) FitOption {
 	return fitOption(option.Patience, itoa(epochs), func(c *config) string { c.patience = epochs; return option.AtLeast(epochs, 1) })
 }
 
-// WithRestarts makes n fits, with the seeds s, s+1, ..., s+n-1 from the one of
-// [WithSeed], and returns the model of the lowest loss: that on the held-out cells under
-// [WithValidation], which are the same for all, otherwise that on the visible cells with
+// WithRestarts makes n fits, with the seeds s, s+1, ..., s+n-1, s being that of [WithSeed], and
+// returns the model of the lowest loss. The loss is that on the held-out cells under
+// [WithValidation], which are the same for all n fits, otherwise that on the visible cells with
 // the penalty. n >= 1; default 1. Cost: n fits.
 func WithRestarts(n int) FitOption {
 	return fitOption(option.Restarts, itoa(n), func(c *config) string { c.restarts = n; return option.AtLeast(n, 1) })
@@ -517,15 +531,17 @@ func WithProjection(p Projection) FitOption {
 	})
 }
 
-// Squash says how a row is brought onto [0,1]: with z = (x - mean x)/std x, the population
-// standard deviation, by an increasing function of z. A row whose deviation is below 1e-290,
-// or whose values differ by four units in the last place at most, is constant: all of it goes
-// to the middle, and its ranks are equal. Otherwise the unit of x does not matter.
+// Squash says which increasing function of z = (x - mean x)/std x brings a row onto [0,1]; std is the
+// population standard deviation. So the unit of x does not matter. A row whose deviation is below 1e-290,
+// or whose values differ by four units in the last place at most, counts as constant: all its samples go
+// to the middle, and their ranks are equal.
 type Squash uint8
 
 const (
-	SquashLogistic Squash = Squash(transport.Logistic) // the logistic function with the slope of matched variance, π/√3: the authors' default
-	SquashNone     Squash = Squash(transport.None)     // x itself; the targets must then fit its range
+	// SquashLogistic is the logistic function of slope π/√3 in z, the slope at which the logistic
+	// distribution has variance 1: the authors' default.
+	SquashLogistic Squash = Squash(transport.Logistic)
+	SquashNone     Squash = Squash(transport.None) // x itself; the targets must then fit its range
 	// SquashLogisticUnit is the logistic function with slope 1: the default of ott-jax.
 	SquashLogisticUnit Squash = Squash(transport.LogisticUnit)
 	// SquashArctan is the arc tangent, the other choice of the authors' code. Its
@@ -551,16 +567,18 @@ func (s Schedule) String() string {
 	return option.Name(int(s), "ScheduleCosine", "ScheduleConstant")
 }
 
-// Updates says how FitNMF goes down.
+// Updates says how FitNMF lowers the loss.
 type Updates uint8
 
 const (
-	// UpdatesNewton is Newton's method with bounds and momentum (internal/nmf), after three
-	// multiplicative updates under KL: an epoch takes about twice the time of one of those, and
-	// twenty of them go lower than hundreds. Entries of the factors may become 0, and
-	// leave it again. It takes β up to 2. Between 1 and 2 ten to thirty epochs, each of 1.5
-	// times the time of an update, reach the loss of 200 updates, but cells that the fit has not seen
-	// are predicted worse; below 1 that holds where no x is 0, and where some are it ends higher.
+	// UpdatesNewton is Newton's method with bounds and momentum (internal/nmf), under KL after three
+	// multiplicative updates. Its epoch takes about twice the time of a multiplicative update, and twenty
+	// epochs reach a lower loss than hundreds of updates. Entries of the factors may become 0, and
+	// positive again.
+	//
+	// It takes β up to 2. For β between 1 and 2, ten to thirty epochs, each of 1.5 times the time of an
+	// update, reach the loss of 200 updates, but the model predicts unseen cells worse. For β below 1 the
+	// same holds where no x is 0; where some x are 0 it ends at a higher loss.
 	UpdatesNewton Updates = iota
 	// UpdatesMultiplicative is the multiplicative updates of Lee and Seung, and of Févotte
 	// and Idier for other losses: the textbook's, and the paper's baseline.
@@ -572,8 +590,7 @@ func (u Updates) String() string {
 	return option.Name(int(u), "UpdatesNewton", "UpdatesMultiplicative")
 }
 
-// Start says where a fit starts; in FitQMFQ, where the QMF starts that the fit starts
-// from.
+// Start says where a fit starts; in FitQMFQ, where the QMF starts from which the fit starts.
 type Start uint8
 
 const (
@@ -588,10 +605,10 @@ const (
 	// calibrates every row's quantiles to them.
 	StartNMF
 	// StartUniform is the paper's start: log factors uniform on [-1/2,1/2], and equal
-	// quantile steps between each row's extremes. The fit then goes down as the paper
-	// does, by Adam on the logarithms of factors and quantile steps. The factors are those of
-	// WithInit where they are given; in FitQMFQ all projections start from them. In FitNMF: factors
-	// uniform on sqrt(mean x/k)·[1/2,3/2).
+	// quantile steps between each row's extremes. Adam then makes all steps, as in the
+	// paper, on the logarithms of factors and quantile steps. The factors are those of
+	// WithInit where they are given; in FitQMFQ all projections start from them. In FitNMF
+	// StartUniform stands for factors uniform on sqrt(mean x/k)·[1/2,3/2).
 	StartUniform
 	// StartSVD, of FitNMF alone, takes U, V from the non-negative parts of the first
 	// k singular vectors of x, missing cells at the mean of their row (NNDSVD), no
@@ -656,7 +673,7 @@ func (p Projection) String() string {
 	return "Projection{}"
 }
 
-// bound returns what is wrong with the projection, "" if nothing.
+// bound returns the bound that the projection breaks, "" if none.
 func (p Projection) bound() string {
 	switch {
 	case p.kind == 0:
@@ -674,8 +691,9 @@ const (
 	// PhaseChoice is the choice of start and shrinkage by short fits of some rows, where
 	// they are left to the data. FitNMF and FitBQMF have none.
 	PhaseChoice Phase = iota
-	// PhaseFactors makes the factors that a fit starts from: an NMF of 20 epochs, or 200
-	// multiplicative updates, or singular vectors, and of a FitBQMF the scales that these are of.
+	// PhaseFactors makes the factors that a fit starts from: by an NMF of 20 epochs, by 200
+	// multiplicative updates, or from singular vectors. In FitBQMF it first makes the scales of the rows,
+	// on which the singular vectors are taken.
 	PhaseFactors
 	// PhaseMaps fits the first maps of all rows to those factors. FitNMF and FitBQMF have
 	// none, FitQMFQ two: T at the start of the QMF that it starts from, T' after it.
@@ -702,17 +720,18 @@ type Progress struct {
 	Epoch  int     // epochs done, 0 before PhaseEpochs
 	Epochs int     // epochs in all
 	Rows   int     // rows visited in an epoch
-	Loss   float64 // the newest entry of History that is known, of FitQMF the mean over rows at their visits; 0 before PhaseEpochs
+	// Loss is the newest entry of History that is known; in FitQMF it may be the mean over rows, each at its
+	// visit. It is 0 before PhaseEpochs.
+	Loss float64
 }
 
 // WithProgress calls f while a fit works, on the goroutine of the caller: in every phase
 // of its start, and after every epoch. An error of f stops the fit and comes back
 // wrapped, with the model so far.
 //
-// The model so far of a fit that f or its context stopped before its first epoch is the
-// best model of the restarts before. In the first of the restarts it is what the start
-// had come to: factors that need not fit x, and T_i the mean of row i where T_i has not
-// been fitted yet.
+// Where f or the context stops a fit before its first epoch, the model so far is the best
+// model of the restarts before. In the first of the restarts it is the unfinished start:
+// factors that need not fit x, and the mean of row i as T_i where T_i has not been fitted yet.
 func WithProgress(f func(Progress) error) FitOption {
 	return fitOption(option.Progress, "func", func(c *config) string {
 		if f == nil {
@@ -743,11 +762,11 @@ func WithCheckpoint(every int, save func(state []byte) error) FitOption {
 
 // WithResume continues a fit from a state that [WithCheckpoint] saved, with the same x
 // and the same options; workers, progress and checkpoints may differ. The model has the
-// bits of a fit that was never stopped. [WithEpochs] may be more than it was, also for a
-// fit that was done, where no epoch before depends on it: in FitNMF and under
-// [ScheduleConstant], in the last of restarts never. Another option or initial factor is an
-// [*OptionError] that names it, another x a [*DataError], a damaged state a
-// [*FormatError].
+// bits of a fit that was never stopped. In FitNMF and under [ScheduleConstant], where no
+// epoch depends on the number of epochs, [WithEpochs] may be another number than before, from
+// the number of epochs done on, also for a fit that was complete; but not from the second of
+// several restarts on. Another option or initial factor is an [*OptionError] that names it,
+// another x a [*DataError], a damaged state a [*FormatError].
 func WithResume(state []byte) FitOption {
 	return fitOption(option.Resume, itoa(len(state))+" bytes", func(c *config) string {
 		if len(state) == 0 {

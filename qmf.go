@@ -1,14 +1,15 @@
 package quantmf
 
-// This file holds quantile matrix factorisation (paper §3.2, Eq. minUV),
+// This file holds quantile matrix factorisation (paper §3.4, Eq. (QMF)),
 //
 //	min over Ũ, Ṽ, F, q of  Σ_i Δ(X_i, T_i((UV)_i)),
 //	U = exp Ũ,  V = exp Ṽ,  b_i = softmax F_i,  T_i = T_{ε,b_i,q_i}.
 //
-// An epoch visits all rows in batches. Where all rows are one batch, some are visited at a time, and what they add to
-// the step of V is summed in one fixed order (internal/runs). A visit (inflate.go) makes the steps of T_i and gives w̄,
-// the gradient at w = (UV)_i. U_i and, once a batch, V take steps by the method of Gauss and Newton (internal/gauss) or,
-// in the paper's form, by Adam:
+// An epoch visits all rows in batches. Where all rows are one batch, 64 rows are visited at a time,
+// and what they add to the step of V is summed in one fixed order (internal/runs). A visit
+// (inflate.go) makes the steps of T_i and gives w̄, the gradient at w = (UV)_i. U_i at each visit, and
+// V once a batch, take steps by the method of Gauss and Newton (internal/gauss) or, in the paper's
+// form, by Adam:
 //
 //	Ũ̄_i = U_i∘(w̄Vᵀ),   Adam on Ũ_i;   once a batch   Ṽ̄ = V∘Σ_i U_iᵀw̄_i,   Adam on Ṽ.
 
@@ -53,18 +54,26 @@ type QMF struct {
 }
 
 func qmfDefaults() config {
-	return config{settings: settings{mapped: true, epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 200, levels: 8, epochs: 4, seed: 1, learningRate: 0.2, batchRows: 32, loss: divergence.KL, shrinkage: -1}, restarts: 1}
+	return config{
+		settings: settings{
+			mapped: true, epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 200, levels: 8,
+			epochs: 4, seed: 1, learningRate: 0.2, batchRows: 32, loss: divergence.KL, shrinkage: -1,
+		},
+		restarts: 1,
+	}
 }
 
-// adamRate is the default rate where Adam steps U and V.
+// adamRate is the default learning rate where Adam steps U and V.
 const adamRate = 0.06
 
 // gaussian tells whether U and V of a QMF of rank k take steps of Gauss and Newton's method.
-// Adam's are taken under StartUniform, which is the paper's form; under SquashNone, where T
-// follows w by its potentials more than by s_ij, and steps by s_ij alone go far too far; for
-// β < -1/2, where the curvature at x = T says little of that at x above T; and above 32
-// components: the steps cost 2k(k+1) flops a cell, and memory for k(k+1)/2 numbers a sample, so
-// that from about 40 on twenty epochs of Adam take less time.
+// Adam steps them in four cases:
+//   - under StartUniform, which is the paper's form;
+//   - under SquashNone, where a change of w moves T through its potentials more than through the
+//     slopes s_ij (inflation.curvature), so that steps by the slopes alone go far too far;
+//   - for β < -1/2, where the curvature at x = T differs much from that at an x above T;
+//   - above 32 components: steps of Gauss and Newton's method cost 2k(k+1) flops a cell and
+//     k(k+1)/2 numbers a sample, and from about 40 components on twenty epochs of Adam take less time.
 func (s *settings) gaussian(k int) bool {
 	return s.start != StartUniform && s.squash != SquashNone && s.loss >= -0.5 && k <= 32
 }
@@ -78,7 +87,8 @@ func (s *settings) pace(e int) adam.Pace {
 	return adam.Pace{Rate: rate, Count: e + 1}
 }
 
-// settleQMF sets the defaults that depend on the steps; qmfDefaults has those of Gauss and Newton's.
+// settleQMF sets the defaults of epochs and learning rate where Adam steps U and V. qmfDefaults has
+// those for steps of Gauss and Newton's method.
 func (c *config) settleQMF(rank int) {
 	if c.gaussian(rank) {
 		return
@@ -101,9 +111,9 @@ func (c *config) settleQMF(rank int) {
 // its own. Quantiles and losses are always in the units of x. A constant added to a row
 // of a signed x is added to the row's quantiles, and changes nothing else.
 //
-// U and V go down by the method of Gauss and Newton, the weights of the levels by
-// Adam. Under [StartUniform] U and V are stepped by Adam as well, as in the paper; so they are
-// under [SquashNone], for β < -1/2, and where k is above 32.
+// U and V take steps of the method of Gauss and Newton, quantile values EM steps, and the weights of
+// the levels steps of Adam. Under [StartUniform] Adam steps all of them, as in the paper. It steps U and
+// V also under [SquashNone], for β < -1/2, and where k is above 32.
 //
 // Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 4 epochs with Adam at 0.2 falling
 // to 0 by cosine (where Adam steps U and V: 20 epochs, 0.06), batches of 32 rows, free ends, start
@@ -117,25 +127,29 @@ func (c *config) settleQMF(rank int) {
 // the rows, each at its visit.
 //
 // Errors: [*DataError], [*ShapeError], [*OptionError]; where a row cannot be read a [*ReadError],
-// without a model; under [WithStrict] a [*ConvergenceError]; when ctx ends or a progress function fails, the model so far with
-// an error that wraps it.
+// without a model; under [WithStrict] a [*ConvergenceError]; when ctx ends or a progress function
+// fails, the model so far with an error that wraps it.
 //
-// Where rows come in batches their visits solve transports to √ρ, ρ being the tolerance ([WithTolerance]); losses that are exact, and the
-// model, go by transports that are solved to ρ.
+// Where rows come in several batches, a visit solves the row's transport to √ρ, ρ being the tolerance
+// ([WithTolerance]). For exact losses and for the model, transports are solved to ρ.
 //
-// Cost of an epoch: d solves of about 3 passes (8nm flops and m³/3 each; 4 where all rows are one batch), their backward
-// (40nm), six averages for the steps on q (2nm each) and 2dnk(k+3) flops (by Adam 6dnk),
-// half as much again under WithValidation and WithPatience, which evaluate the model after every
-// epoch. The choice of start and shrinkage takes two NMFs and 18 epochs of up to 512 rows, and
-// the memory of two fits of as many rows; a fit with WithStart and WithShrinkage makes no such
+// Cost of an epoch: d solves of about 3 passes (8nm flops and m³/3 each; 4 passes where all rows are one
+// batch), their backward (40nm), six averages for the steps on q (2nm each) and 2dnk(k+3) flops for U and
+// V (by Adam 6dnk); half as much again under WithValidation and WithPatience, which evaluate the model
+// after every epoch. The choice of start and shrinkage takes two NMFs and 18 epochs of up to 512 rows,
+// and the memory of two fits of as many rows; a fit with WithStart and WithShrinkage makes no such
 // choice.
 //
-// Memory beside x, in numbers of 8 bytes: dk + nk(k+5)/2 + 5dm + 24d (by Adam 4dk + 5kn + 5dm + 24d), n(m+21)
-// for each of up to eight rows a worker, 32(3n + k²/2) for a batch of 32 rows (64(3n + k²/2) + nk(k+3) for one of
-// all rows, however many they are), and the model; 40kn + 4dk during the start, and dn for normal scores (at
-// most 2^26 where x is no [Mat]);
-// under WithValidation a bit for each cell and the parameters at the best epoch; where x
-// is a Mat that is signed or beyond 2^±100 a copy of it. [MemoryOf] adds it up.
+// Memory beside x, in numbers of 8 bytes:
+//   - dk + nk(k+5)/2 + 5dm + 24d, by Adam 4dk + 5kn + 5dm + 24d;
+//   - n(m+21) for each of up to eight rows a worker;
+//   - 32(3n + k²/2) for a batch of 32 rows; 64(3n + k²/2) + nk(k+3) for a batch of all rows, however many;
+//   - the model;
+//   - during the start 40kn + 4dk, and dn for normal scores (at most 2^26 where x is no [Mat]);
+//   - under WithValidation a bit for each cell and the parameters at the best epoch;
+//   - where x is a Mat that is signed or beyond 2^±100 a copy of it.
+//
+// [MemoryOf] adds it up.
 func FitQMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*QMF, error) {
 	return runQMF(ctx, x, rank, opts)
 }
@@ -192,16 +206,18 @@ func meanSquare(v []float64) float64 {
 	return s
 }
 
-// checkQMF reports options that make no model of d × n.
+// checkQMF reports options with which a d × n matrix has no model.
 func (c *config) checkQMF(d, n int) error {
 	if limit.TooMany(max(d, n), c.levels) {
-		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels), Bound: "the maps of a " + itoa(d) + "×" + itoa(n) + " matrix would need too much memory"}
+		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels),
+			Bound: "the maps of a " + itoa(d) + "×" + itoa(n) + " matrix would need too much memory"}
 	}
 	if c.levels < 2 {
 		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels), Bound: "a model needs at least 2"}
 	}
 	if !(c.epsilon > 0) {
-		return &OptionError{Option: option.Epsilon.String(), Value: ftoa(c.epsilon), Bound: "a model needs a positive one: at 0 nothing has a gradient"}
+		return &OptionError{Option: option.Epsilon.String(), Value: ftoa(c.epsilon),
+			Bound: "a model needs a positive one: at 0 nothing has a gradient"}
 	}
 	if c.start == StartSVD {
 		return &OptionError{Option: option.Start.String(), Value: c.start.String(), Bound: "only FitNMF starts from it"}
@@ -211,7 +227,8 @@ func (c *config) checkQMF(d, n int) error {
 			return &OptionError{Option: option.Shrinkage.String(), Value: ftoa(c.shrinkage), Bound: "needs EndsFree"}
 		}
 		if c.start == StartUniform {
-			return &OptionError{Option: option.Shrinkage.String(), Value: ftoa(c.shrinkage), Bound: "StartUniform has no EM step to shrink"}
+			return &OptionError{Option: option.Shrinkage.String(), Value: ftoa(c.shrinkage),
+				Bound: "StartUniform has no EM step to shrink"}
 		}
 	}
 	return nil
@@ -227,18 +244,18 @@ type qmfFit struct {
 	ubatch       []float64  // batch × k: rows of U before their steps, times relativeUnit
 	sumsV        *runs.Sums // of gradV over one batch of all rows, where Adam steps V
 	cut          runs.Cut   // the runs of rows of one batch of all
-	order        []int      // of the rows in the next epoch
+	order        []int      // the rows in the order in which the next epoch visits them
 	source       random.Source
-	stepsV       int
+	stepsV       int     // how many steps V has made
 	seed         uint64  // of everything random
 	origin       Start   // where this fit starts
-	heaviest     float64 // bound of the shrinkage that the data choose
-	farthest     float64 // bound of log factors
-	least, most  float64 // the same of factors
+	heaviest     float64 // the most shrinkage that the data may choose
+	farthest     float64 // the bound of |log U| and |log V|
+	least, most  float64 // the bounds of U and V: e^±farthest
 	lag          int     // 1 where the losses of an epoch are those of its start, else 0
 	best         *qmfState
 	course       course
-	visits, vees func(worker, piece int) // visit, and stepRowV or stepTileV, made once
+	visits, vees func(worker, piece int) // visit, and stepRowV or stepTileV: made once, so that no call allocates
 	takes        func(worker, piece int) // takeRowV or takeTileV
 	gauss        *gauss.Steps            // nil: Adam steps U and V
 }
@@ -247,15 +264,18 @@ func newQMFFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64,
 	return newQMFPart(visible, rank, s, p, seed, way, runs.All(visible.d))
 }
 
-// newQMFPart makes a fit that sees the runs of a cut alone: its rows are those.
+// newQMFPart makes a fit of the rows in the runs of a cut alone; they are all the rows of visible.
 func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, way course, cut runs.Cut) *qmfFit {
 	d, n := visible.d, visible.n
 	whole, slots := s.batchRows >= d, min(s.batchRows, d)
 	if whole {
 		slots = min(slots, togetherRows)
 	}
-	f := &qmfFit{settings: s, inflation: newInflation(s, visible, newFactors(d, n, rank), p, slots), cut: cut,
-		seed: seed, source: random.Split(seed, 1), origin: s.start, heaviest: math.Inf(1), farthest: factorBound(s.squash, rank), course: way}
+	f := &qmfFit{
+		settings: s, inflation: newInflation(s, visible, newFactors(d, n, rank), p, slots), cut: cut,
+		seed: seed, source: random.Split(seed, 1), origin: s.start,
+		heaviest: math.Inf(1), farthest: factorBound(s.squash, rank), course: way,
+	}
 	f.most = elem.Exp(f.farthest)
 	f.least = 1 / f.most
 	if s.lagging(d) {
@@ -287,8 +307,8 @@ func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 	return f
 }
 
-// togetherRows is how many rows of one batch of all are visited together: the gradients of so many are
-// held.
+// togetherRows is how many rows are visited together where all rows are one batch. The fit holds the
+// gradients w̄ of that many rows.
 const togetherRows = 64
 
 // inOrder returns 0, 1, ..., d-1.
@@ -300,7 +320,7 @@ func inOrder(d int) []int {
 	return order
 }
 
-// visit makes the steps of T_i and Ũ_i for the rows of a piece of the batch.
+// visit makes the steps of T_i and U_i for the rows of a piece of the batch.
 func (f *qmfFit) visit(worker, piece int) {
 	c := &f.work[worker]
 	from, to := f.piece(piece)
@@ -333,8 +353,8 @@ func (f *qmfFit) visit(worker, piece int) {
 	}
 }
 
-// stepGauss makes the steps of U by the method of Gauss and Newton for the rows that a visit has
-// solved.
+// stepGauss makes the steps of U by the method of Gauss and Newton for the rows in the slots from
+// to to-1, whose transports the visit has solved, and adds these rows to the model of V.
 func (f *qmfFit) stepGauss(worker, from, to int) {
 	c := &f.work[worker]
 	for slot := from; slot < to; slot++ {
@@ -352,7 +372,8 @@ func (f *qmfFit) stepGauss(worker, from, to int) {
 	}
 }
 
-// epoch visits every row once: in batches in a new random order, otherwise in the order of their numbers.
+// epoch visits every row once: several batches in a new random order, one batch of all rows in the
+// order of their numbers.
 func (f *qmfFit) epoch(e int) (journal.Losses, error) {
 	if err := f.pool.Err(); err != nil {
 		return journal.Losses{}, err
@@ -382,7 +403,8 @@ func (f *qmfFit) epoch(e int) (journal.Losses, error) {
 	return journal.Losses{Of: e + 1 - f.lag, Visible: f.meanLoss(), Held: f.meanHeld(), Penalty: penalty}, nil
 }
 
-// visitAll visits all rows as one batch, some at a time, and sums their part of the step of V.
+// visitAll visits all rows as one batch, togetherRows at a time, and sums what they add to the step
+// of V.
 func (f *qmfFit) visitAll() error {
 	for from := 0; from < f.d; from += togetherRows {
 		f.batch = f.order[from:min(from+togetherRows, f.d)]
@@ -403,7 +425,7 @@ func (f *qmfFit) piecesV() int {
 	return f.k
 }
 
-// stepV makes the step of V after one batch of all rows, whose sums and losses are there.
+// stepV makes the step of V after one batch of all rows, from the sums that visitAll has left.
 func (f *qmfFit) stepV() {
 	f.stepsV++
 	if f.gauss != nil {
@@ -441,8 +463,8 @@ func (f *qmfFit) visitBatches() error {
 	return nil
 }
 
-// stepRowV makes the batch's step of row t of Ṽ: Ṽ̄ = V∘Σ_i U_iᵀw̄_i, summed in the order of
-// the batch, or as visitAll has summed it.
+// stepRowV makes Adam's step of row t of Ṽ after a batch. The gradient is Ṽ̄ = V∘Σ_i U_iᵀw̄_i, here
+// summed in the order of the batch; for one batch of all rows visitAll has summed it.
 func (f *qmfFit) stepRowV(_, t int) {
 	lo, hi := t*f.np, (t+1)*f.np
 	g, v, lv := f.gradV[lo:hi], f.v[lo:hi], f.logV[lo:hi]
@@ -461,14 +483,14 @@ func (f *qmfFit) stepRowV(_, t int) {
 	kernel.Exp(v[:f.n], lv)
 }
 
-// gradRowV adds U_iᵀw̄_i of some slots to row t of the gradient at V.
+// gradRowV adds U_iᵀw̄_i of the slots from, ..., to-1 to row t of the gradient at V.
 func (f *qmfFit) gradRowV(g []float64, t, from, to int) {
 	for s := from; s < to; s++ {
 		kernel.Accumulate(g, f.ubatch[s*f.k+t:s*f.k+t+1], f.wbar[s*f.np:(s+1)*f.np])
 	}
 }
 
-// takeRowV adds the rows of the batch to the sums of row t of the gradient.
+// takeRowV adds the rows of the batch to the sums of row t of the gradient at V, run by run.
 func (f *qmfFit) takeRowV(_, t int) {
 	lo, hi := t*f.np, (t+1)*f.np
 	first, _ := f.cut.Rows()
@@ -491,8 +513,8 @@ func (f *qmfFit) stepTileV(worker, t int) {
 	}
 }
 
-// penaltyU and penaltyV are the weights of the penalty in the steps of row i of U, and of V with the
-// model of so many rows.
+// penaltyU is the weight of the penalty in the step of row i of U, in the units of the row's loss.
+// penaltyV is that in the step of V after so many rows, in the units of the whole loss.
 func (f *qmfFit) penaltyU(i int) float64 {
 	return min(f.penalty/float64(f.k)/f.unit(i)/max(f.LossWeight(i), divergence.Tiny), limit.Penalty)
 }
@@ -507,8 +529,8 @@ func (f *qmfFit) newState() *qmfState {
 	return &qmfState{make([]float64, len(f.u)), make([]float64, len(f.v)), make([]float64, len(f.F)), make([]float64, len(f.Inc))}
 }
 
-// regularity is the penalty of the current factors; 0 without patience, which alone counts
-// it during a fit.
+// regularity is the penalty of the current factors. It is 0 without patience, the only reader of the
+// penalty's value during a fit.
 func (f *qmfFit) regularity() float64 {
 	if f.penalty == 0 || f.patience == 0 {
 		return 0
@@ -544,8 +566,8 @@ func (f *qmfFit) restore() {
 }
 
 // model returns the model at the best epoch on held-out cells, otherwise at the current
-// state. The error is that of the context, which a complete fit also ends with where it
-// came while the model was made.
+// state. Its error is that of the context, also where the context ended only while the model of a
+// complete fit was made.
 func (f *qmfFit) model(j *journal.Journal) (fitted, error) {
 	if f.best != nil {
 		f.restore()
@@ -558,7 +580,7 @@ func (f *qmfFit) model(j *journal.Journal) (fitted, error) {
 	return q, f.course.ctx.Err()
 }
 
-// snapshot returns what the rest of the fit depends on.
+// snapshot returns all that the rest of the fit depends on. resume reads it back.
 func (f *qmfFit) snapshot() snapshot {
 	s := snapshot{real: f.parts(), source: uint64(f.source), steps: f.stepsV}
 	for _, i := range f.order {
@@ -568,7 +590,7 @@ func (f *qmfFit) snapshot() snapshot {
 	return s
 }
 
-// parts are the numbers of a QMF in a checkpoint.
+// parts are the numbers that a checkpoint has of the fit, each with the range that it may have.
 func (f *qmfFit) parts() []section.Part {
 	p := []section.Part{section.Positive(f.u), section.Positive(f.v), section.Positive(f.rowLosses), section.Positive(f.rowHeld)}
 	if f.gauss != nil {
@@ -576,11 +598,13 @@ func (f *qmfFit) parts() []section.Part {
 		p = append(p, section.Positive(a), section.Finite(b), section.Positive(numbers))
 	} else {
 		log := func(v []float64) section.Part { return section.Within(v, -f.farthest, f.farthest) }
-		p = append(append(append(p, log(f.logU), log(f.logV)), monotone.Moments(f.momU)...), monotone.Moments(f.momV)...)
+		p = append(p, log(f.logU), log(f.logV))
+		p = append(append(p, monotone.Moments(f.momU)...), monotone.Moments(f.momV)...)
 	}
 	p = append(p, f.Maps.Parts()...)
 	if f.held != nil {
-		p = append(append(p, section.Positive(f.best.u), section.Positive(f.best.v), section.Finite(f.best.f)), f.Rising(f.best.inc)...)
+		p = append(p, section.Positive(f.best.u), section.Positive(f.best.v), section.Finite(f.best.f))
+		p = append(p, f.Rising(f.best.inc)...)
 	}
 	return p
 }
@@ -624,7 +648,7 @@ func (f *qmfFit) resume(from *file, s *saved) error {
 	return nil
 }
 
-// shrinkage returns the λ that is number at of the indices of a checkpoint.
+// shrinkage returns λ, the number at position at of section IDX0 of a checkpoint.
 func (f *file) shrinkage(index []uint64, at int) (float64, error) {
 	lambda := math.Float64frombits(index[at])
 	if !(lambda >= 0 && lambda <= 1e30) {
@@ -633,7 +657,7 @@ func (f *file) shrinkage(index []uint64, at int) (float64, error) {
 	return lambda, nil
 }
 
-// solved returns the potentials of T_i.
+// solved returns the potentials of the solved transport of T_i.
 func (q *QMF) solved(i int) transport.Potentials {
 	return transport.Potentials{H: q.potentials.Row(i), Center: q.center[i], Squash: q.squash[i]}
 }
@@ -690,15 +714,15 @@ func (q *QMF) MarshalBinary() ([]byte, error) {
 	return section.Encode(kinds.QMF, q.sections()), nil
 }
 
-// leastQuantile is the least quantile that a file may have.
+// leastQuantile is the least quantile that a file may have: only Frobenius takes an x below 0.
 func (q *QMF) leastQuantile() float64 {
-	if q.loss == divergence.Frobenius { // which alone takes any x
+	if q.loss == divergence.Frobenius {
 		return -limit.Map
 	}
 	return 0
 }
 
-// sumsTo1 tells whether the weights of row i do.
+// sumsTo1 returns the sum of the weights of row i, and whether it is 1 to rounding.
 func (q *QMF) sumsTo1(i int) (sum float64, ok bool) {
 	for _, w := range q.Weights.Row(i) {
 		sum += w
@@ -706,7 +730,7 @@ func (q *QMF) sumsTo1(i int) (sum float64, ok bool) {
 	return sum, math.Abs(sum-1) <= 1e-9
 }
 
-// writable is that of [Factorisation], for the fields of a QMF too.
+// writable reports the first exported field that has what no reader of a file of the kind would take.
 func (q *QMF) writable(kind uint32, low float64) error {
 	if err := q.Factorisation.writable(kind, low, math.MaxFloat64); err != nil {
 		return err
@@ -715,7 +739,10 @@ func (q *QMF) writable(kind uint32, low float64) error {
 		name      string
 		m         Mat
 		low, high float64
-	}{{"Quantiles", q.Quantiles, q.leastQuantile(), limit.Map}, {"Weights", q.Weights, math.SmallestNonzeroFloat64, 1}} {
+	}{
+		{"Quantiles", q.Quantiles, q.leastQuantile(), limit.Map},
+		{"Weights", q.Weights, math.SmallestNonzeroFloat64, 1},
+	} {
 		if err := m.m.within(m.name, m.low, m.high); err != nil {
 			return err
 		}
@@ -750,7 +777,9 @@ func (q *QMF) sections() []section.Section {
 		rows = append(rows, q.center[i], float64(s.Kind), s.Ref, s.Shift, s.Std, q.marginal[i])
 	}
 	return append(q.Factorisation.sections(m, q.epsilon),
-		section.Floats("QUAN", flat(q.Quantiles)), section.Floats("WGHT", flat(q.Weights)), section.Floats("POTN", flat(q.potentials)), section.Floats("ROWS", rows), section.Words("TOOK", uint64(q.Start), math.Float64bits(q.Shrinkage)))
+		section.Floats("QUAN", flat(q.Quantiles)), section.Floats("WGHT", flat(q.Weights)),
+		section.Floats("POTN", flat(q.potentials)), section.Floats("ROWS", rows),
+		section.Words("TOOK", uint64(q.Start), math.Float64bits(q.Shrinkage)))
 }
 
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
@@ -779,7 +808,11 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 		tag       string
 		to        *Mat
 		low, high float64
-	}{{"QUAN", &n.Quantiles, n.leastQuantile(), limit.Map}, {"WGHT", &n.Weights, math.SmallestNonzeroFloat64, 1}, {"POTN", &n.potentials, -limit.Map, limit.Map}} {
+	}{
+		{"QUAN", &n.Quantiles, n.leastQuantile(), limit.Map},
+		{"WGHT", &n.Weights, math.SmallestNonzeroFloat64, 1},
+		{"POTN", &n.potentials, -limit.Map, limit.Map},
+	} {
 		if *sec.to, err = f.matrixIn(sec.tag, f.d, f.m, sec.low, sec.high); err != nil {
 			return nil, err
 		}
@@ -852,7 +885,8 @@ func (q *QMF) Bend() []float64 {
 	return bends(fill, q.U, q.V)
 }
 
-// bends compares every row of a fitted matrix with that of uv.
+// bends returns 1-R² of the best straight line through each row of a fitted matrix as a function of
+// the same row of UV.
 func bends(fill filler, u, v Mat) []float64 {
 	out := make([]float64, u.Rows)
 	w, t := make([]float64, v.Cols), make([]float64, v.Cols)
@@ -887,15 +921,19 @@ func bends(fill filler, u, v Mat) []float64 {
 func (q *QMF) MarginalErrors() []float64 { return append([]float64(nil), q.marginal...) }
 
 // hand solves every row once more and returns the model as it stands, without its
-// histories. Row losses are exact then. A row without a map yet gets its mean.
+// histories. Row losses are exact then. A row that has no map yet gets its mean as T_i.
 //
-// Once stopped says so, the losses are those of T as the solve leaves it, the same but for
-// rounding: M is not made anew from the potentials and no samples are brought into order,
-// which is more than half of the time.
+// Once stopped returns true, the losses are those of T as the solve leaves it, the same but for
+// rounding: M is not made anew from the potentials and samples are not brought into order, which
+// saves more than half of the time.
 func (f *inflation) hand(stopped func() bool) *QMF {
 	d, m := f.d, f.M
-	q := &QMF{Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: f.loss, missing: f.cells.missing}, Quantiles: NewMat(d, m), Weights: NewMat(d, m), potentials: NewMat(d, m),
-		center: make([]float64, d), squash: make([]transport.Squash, d), marginal: make([]float64, d), epsilon: f.epsilon, Shrinkage: f.lambda}
+	q := &QMF{
+		Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: f.loss, missing: f.cells.missing},
+		Quantiles:     NewMat(d, m), Weights: NewMat(d, m), Shrinkage: f.lambda,
+		potentials: NewMat(d, m), center: make([]float64, d), squash: make([]transport.Squash, d),
+		marginal: make([]float64, d), epsilon: f.epsilon,
+	}
 	ends := make([]transport.Outcome, d)
 	pieces := f.pieces(d)
 	finish := func(v *visitor, i int) {
@@ -939,7 +977,7 @@ func (f *inflation) hand(stopped func() bool) *QMF {
 			f.Increments(i)[0] = at
 			f.Quantiles(row, i)
 			ends[i].Converged = true
-			if brief { // as if all samples were one: the map is the same
+			if brief { // the squash as if all samples were equal: the map is constant either way
 				v.observed = f.cells.readRow(v.x, v.mask, i)
 				transport.Softmax(q.Weights.Row(i), f.Logits(i))
 				q.squash[i].Kind = transport.Kind(f.squash)

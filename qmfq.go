@@ -1,19 +1,19 @@
 package quantmf
 
-// This file holds the factorisation with quantiles on both sides (paper §3.3,
-// Eq. minPik),
+// This file holds the factorisation with quantiles on both sides (paper §3.5,
+// Eq. (QMFQ)),
 //
 //	min over F, R, F', R' of  Σ_i Δ(X_i, T_i(Π_k(T'(X))_i)):
 //
 // every row is deflated by an increasing map T'_i, the matrix of the deflated
 // rows is projected onto rank k, and every row is inflated again by T_i. The
-// factors are no parameters: they are what the projection makes of T'(X). An
-// epoch is one pass forward and back:
+// factors are no parameters but the projection of T'(X). An epoch is one pass
+// forward and back:
 //
 //	Y_i = T'_i(X_i) → UV = Π_k(Y) → T_i, its loss, its steps on q_i and F_i (inflate.go) → w̄
 //	→ the projection's adjoint (internal/projection) → Ȳ → gradients of F'_i and R'_i → Adam.
 //
-// q' = cumsum(exp R') is free, b' = softmax F'.
+// The quantile values q' = cumsum(exp R') have free ends; the weights are b' = softmax F'.
 
 import (
 	"context"
@@ -49,17 +49,17 @@ type QMFQ struct {
 }
 
 const (
-	startEpochs   = 20  // epochs of the QMF that a fit starts from
-	startAdam     = 100 // the same where Adam steps its factors
-	projectOften  = 5   // updates of the default projection
-	projectPaper  = 100 // updates of the default projection under StartUniform
-	mostShrinkage = 20  // of T, where the data choose: more costs T' what it is there for
-	qmfqRate      = 0.1
-	qmfqEpochs    = 100
+	startEpochs   = 20    // epochs of the QMF that a fit starts from
+	startAdam     = 100   // the same where Adam steps the factors of that QMF
+	projectOften  = 5     // updates of the default projection
+	projectPaper  = 100   // updates of the default projection under StartUniform
+	mostShrinkage = 20    // bound of the shrinkage of T that the data choose: more leaves T' little to learn
+	qmfqRate      = 0.1   // the default learning rate
+	qmfqEpochs    = 100   // the default number of epochs
 	unitDeflation = 1e-12 // floor of the increments of q', in units of their sum
 
-	// What R' is held to, beside the logarithm of x's scale: a rate beyond reason gives
-	// a bad fit, and no overflow in a projection's squares.
+	// farthestDeflated bounds how far R' is from the logarithm of x's scale. With this bound a learning
+	// rate that is far too large gives a bad fit, but no overflow in the squares of a projection.
 	farthestDeflated = 60
 )
 
@@ -69,7 +69,7 @@ func qmfqDefaults() config {
 	return c
 }
 
-// settleQMFQ sets what depends on other options.
+// settleQMFQ sets the batch, and the default projection, which depends on the start.
 func (c *config) settleQMFQ() {
 	c.batchRows = math.MaxInt32 // all rows are one step
 	if !c.given.Has(option.Projection) {
@@ -87,10 +87,11 @@ func (c *config) settleQMFQ() {
 // Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 100 epochs, Adam at 0.1 falling
 // to 0 by cosine, free ends, [KLUpdates](5). All rows are one step. A fit starts from a
 // QMF of 20 epochs (100 where Adam steps its factors), whose own start and shrinkage the
-// data choose as in [FitQMF]: T starts from its maps and is shrunk as they are, but by 20 at most, every projection starts from its
-// factors, and T' starts as the maps that bring X to its UV. These defaults predicted unseen cells best
-// (docs/measurements/qmfq.md); to fit the seen cells more closely, take no shrinkage. Under [StartUniform] the
-// start is the paper's: factors exp of uniform numbers on [-1/2,1/2], equal quantile steps, and 100 updates a projection.
+// data choose as in [FitQMF]. T starts from the maps of this QMF and has its shrinkage, but at most 20;
+// every projection starts from the factors of the QMF; and T' starts as the maps that bring X to the UV
+// of the QMF. These defaults predicted unseen cells best (docs/measurements/qmfq.md); to fit the seen
+// cells more closely, take no shrinkage. Under [StartUniform] the start is the paper's: factors exp of
+// uniform numbers on [-1/2,1/2], equal quantile steps, and 100 updates a projection.
 //
 // Hidden cells, missing or held out, take no part in the measures that T and T' transport
 // nor in the projection. Under WithValidation the fit starts from the QMF at its best
@@ -131,7 +132,7 @@ func runQMFQ(ctx context.Context, x Rows, rank int, opts []FitOption) (*QMFQ, er
 
 func (q *QMFQ) common() *Factorisation { return &q.Factorisation }
 
-// objective is the loss that restarts are compared by.
+// objective is the loss by which the best of several fits is chosen.
 func (q *QMFQ) objective(float64) float64 { return q.judged() }
 
 // checkPoints reports values that T' cannot transport as they are.
@@ -145,13 +146,15 @@ func checkPoints(x Rows, u *unit.Units) error {
 		}
 		for j, v := range row {
 			if math.Abs(v) > limit.Point {
-				return &DataError{Row: i, Col: j, Value: v, Problem: "x must be at most " + ftoa(limit.Point) + " in magnitude under SquashNone, which transports it as it is"}
+				return &DataError{Row: i, Col: j, Value: v,
+					Problem: "x must be at most " + ftoa(limit.Point) + " in magnitude under SquashNone, which transports it as it is"}
 			}
 		}
 	}
 	for i := range d {
 		if u.Exponent(i) != 0 {
-			return &DataError{Row: i, Col: -1, Value: math.Ldexp(1, u.Exponent(i)), Problem: "the row is too small to be transported as it is by SquashNone"}
+			return &DataError{Row: i, Col: -1, Value: math.Ldexp(1, u.Exponent(i)),
+				Problem: "the row is too small to be transported as it is by SquashNone"}
 		}
 	}
 	return nil
@@ -187,16 +190,18 @@ type qmfqFit struct {
 	all       []int    // the rows
 	seed      uint64
 	course    course
-	now       [][]float64 // what the model is made of: F, the increments of q, F', those of q', the potentials of T', U, V
-	best      [][]float64 // the same at the best epoch on held-out cells,
-	before    [][]float64 // and before the last steps
-	visits    func(worker, piece int)
+	now       [][]float64             // what the model is made of: F, D, F', R', the potentials of T', U, V
+	best      [][]float64             // now at the best epoch on held-out cells
+	before    [][]float64             // now before the last steps
+	visits    func(worker, piece int) // visit, made once
 }
 
 func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, way course) *qmfqFit {
 	d, n := visible.d, visible.n
-	f := &qmfqFit{settings: s, cells: visible, pool: p, projector: newProjector(s.projection, visible, rank, p),
-		from: newFactors(d, n, rank), whole: newFactors(d, n, rank), all: inOrder(d), seed: seed, course: way}
+	f := &qmfqFit{
+		settings: s, cells: visible, pool: p, projector: newProjector(s.projection, visible, rank, p),
+		from: newFactors(d, n, rank), whole: newFactors(d, n, rank), all: inOrder(d), seed: seed, course: way,
+	}
 	f.inflation = newInflation(s, visible, f.whole, p, d)
 	f.inflation.batch, f.inflation.whole = f.all, true
 	f.inflation.lambda = max(s.shrinkage, 0) // until the data have chosen
@@ -229,12 +234,12 @@ type deflation struct {
 	monotone.Maps
 	np, block       int // numbers of a padded row; rows of a group
 	pool            *pool.Pool
-	at              adam.Pace              // of Adam's steps
-	y, ybar         []float64              // d × np: Y, 0 in hidden cells, and its gradient
-	h               []float64              // d × m, potentials
-	solved          []transport.Potentials // views of h, and what else a map is made of; H nil: not solved yet
-	ends            []transport.Outcome
-	work            []deflators
+	at              adam.Pace               // the rate and the number of Adam's next step
+	y, ybar         []float64               // d × np: Y, 0 in hidden cells, and the gradient at Y
+	h               []float64               // d × m, potentials
+	solved          []transport.Potentials  // of each row, H being a view of h; H nil: not solved yet
+	ends            []transport.Outcome     // of each row's last solve
+	work            []deflators             // one a worker
 	forth, backward func(worker, piece int) // deflate and deflateBack, made once
 }
 
@@ -242,7 +247,7 @@ type deflation struct {
 type deflators struct {
 	each  []deflator
 	group *transport.Group
-	back  []transport.Cotangent // ∂Δ/∂T' of those rows
+	back  []transport.Cotangent // ∂Δ/∂T' of the rows in the group
 }
 
 // deflator is the workspace of one row for T'.
@@ -258,8 +263,11 @@ type deflator struct {
 func newDeflation(s *settings, visible *cells, mean float64, abreast int, p *pool.Pool) *deflation {
 	d, n, m := visible.d, visible.n, s.levels
 	np := kernel.Pad(n)
-	f := &deflation{settings: s, cells: visible, Maps: monotone.New(d, m, true, false, nil), np: np, block: abreast, pool: p,
-		y: make([]float64, d*np), ybar: make([]float64, d*np), h: make([]float64, d*m), solved: make([]transport.Potentials, d), ends: make([]transport.Outcome, d)}
+	f := &deflation{
+		settings: s, cells: visible, Maps: monotone.New(d, m, true, false, nil), np: np, block: abreast, pool: p,
+		y: make([]float64, d*np), ybar: make([]float64, d*np), h: make([]float64, d*m),
+		solved: make([]transport.Potentials, d), ends: make([]transport.Outcome, d),
+	}
 	scale := elem.Log(max(mean, divergence.Tiny))
 	f.Shortest, f.Longest = min(0, scale)-farthestDeflated, max(0, scale)+farthestDeflated
 	if s.squash == SquashNone { // T transports the projection of T'(X) as it is
@@ -298,7 +306,10 @@ func (f *deflation) piece(p int) (from, to int) {
 // problem is the transport of row i of X, its hidden cells left out, onto b'_i.
 func (f *deflation) problem(v *deflator, i int) transport.Problem {
 	v.observed = f.readRow(v.x, v.mask, i)
-	return transport.Problem{X: v.x[:f.n], Observed: v.observed, Logits: f.Logits(i), Squash: transport.Kind(f.squash), Epsilon: f.epsilon}
+	return transport.Problem{
+		X: v.x[:f.n], Observed: v.observed, Logits: f.Logits(i),
+		Squash: transport.Kind(f.squash), Epsilon: f.epsilon,
+	}
 }
 
 // deflate fills the rows of a piece of Y with T'_i(X_i), 0 in hidden cells.
@@ -327,8 +338,8 @@ func (f *deflation) deflate(worker, piece int) {
 	}
 }
 
-// solvedAt notes where the transport of row i, which the visitor holds, is solved: at h. The
-// rest depends on x alone.
+// solvedAt notes the potentials of row i, whose transport the deflator holds: H is the row of h that
+// later solves overwrite. Center and squash depend on x alone.
 func (f *deflation) solvedAt(v *deflator, i int) {
 	f.solved[i] = v.row.Potentials()
 	f.solved[i].H = f.rowOf(f.h, i)
@@ -358,8 +369,8 @@ func (f *deflation) deflateBack(worker, piece int) {
 	}
 }
 
-// calibrate fits the increments of q'_i to row i of the factors' product by EM steps at the
-// plan of X_i onto even weights: T' ≈ UV.
+// calibrate fits the increments of q'_i by EM steps at the plan of X_i onto even weights, so that
+// T'_i(X_i) is near row i of the product of the given factors.
 func (f *deflation) calibrate(v *deflator, i int, to *factors) {
 	r := v.row
 	r.Load(f.problem(v, i))
@@ -412,7 +423,7 @@ func (f *deflation) calibrate(v *deflator, i int, to *factors) {
 	clear(goal)
 }
 
-// visit makes the steps of T_i for the rows of a piece, and leaves the gradient at
+// visit makes the steps of T_i for the rows of a piece, and leaves in their w̄ the gradient at
 // (UV)_i in units of the whole loss.
 func (f *qmfqFit) visit(worker, piece int) {
 	t := f.inflation
@@ -426,7 +437,8 @@ func (f *qmfqFit) visit(worker, piece int) {
 	}
 }
 
-// project deflates all rows and projects them. Where it is interrupted UV stays as it was.
+// project deflates all rows and projects the matrix that they make. Where it is interrupted UV stays
+// as it was.
 func (f *qmfqFit) project() error {
 	f.deflation.eachPiece(f.deflation.forth)
 	if err := f.pool.Err(); err != nil {
@@ -445,8 +457,8 @@ func (f *qmfqFit) project() error {
 	return err
 }
 
-// epoch is a pass forward and back. Its losses are those of the state that its steps start
-// from, the state after the epoch before.
+// epoch makes epoch e, one pass forward and back. It returns the losses of the state that its steps
+// start from, which is the state after epoch e-1.
 func (f *qmfqFit) epoch(e int) (journal.Losses, error) {
 	if err := f.pool.Err(); err != nil {
 		return journal.Losses{}, err
@@ -467,7 +479,7 @@ func (f *qmfqFit) losses(of int) journal.Losses {
 	return journal.Losses{Of: of, Visible: f.inflation.meanLoss(), Held: f.inflation.meanHeld()}
 }
 
-// keep makes before, the state that the last losses are of, the best.
+// keep makes before, the state that the last losses belong to, the best.
 func (f *qmfqFit) keep() { f.best, f.before = f.before, f.best }
 
 func copyAll(to, from [][]float64) {
@@ -505,7 +517,7 @@ func (f *qmfqFit) begin() (journal.Losses, error) {
 	return f.losses(0), err
 }
 
-// startUniform is the paper's start.
+// startUniform makes the paper's start: uniform log factors, equal quantile steps and R' = -log n.
 func (f *qmfqFit) startUniform() error {
 	f.inflation.lambda = 0
 	err := f.course.enter(PhaseFactors)
@@ -529,8 +541,8 @@ func (f *qmfqFit) startUniform() error {
 	return err
 }
 
-// startFromQMF takes maps and factors of a QMF fit, at its best epoch on held-out
-// cells, and fits T'(X) to its UV.
+// startFromQMF fits a QMF, takes its maps as T and its factors as the start of projections, at the best
+// epoch on held-out cells, and fits T'(X) to its UV.
 func (f *qmfqFit) startFromQMF() error {
 	if err := f.pool.Err(); err != nil {
 		return err
@@ -569,9 +581,9 @@ func (f *qmfqFit) startFromQMF() error {
 	return err
 }
 
-// model projects once more and returns the model. Where the fit is stopped before that
+// model projects once more and returns the model. Where the fit is stopped before this
 // projection is done, UV is that of the projection before, and under validation the state
-// after the last epoch has no losses and is left out. The error is that of the context.
+// after the last epoch has no losses and cannot be the best. The error is that of the context.
 func (f *qmfqFit) model(j *journal.Journal) (fitted, error) {
 	on := func() bool { return f.pool.Err() == nil }
 	if on() {
@@ -600,7 +612,7 @@ func (f *qmfqFit) model(j *journal.Journal) (fitted, error) {
 	q.Factorisation = t.Factorisation
 	f.pool.Do(d, func(worker, i int) {
 		v := &s.work[worker].each[0]
-		if s.solved[i].H == nil { // a resumed fit that has not come to its first projection
+		if s.solved[i].H == nil { // a resumed fit was stopped before its first projection
 			v.row.Load(s.problem(v, i))
 			s.solvedAt(v, i)
 		}
@@ -617,22 +629,25 @@ func (f *qmfqFit) model(j *journal.Journal) (fitted, error) {
 	return q, f.course.ctx.Err()
 }
 
-// snapshot returns what the rest of the fit depends on. The last projection is in it for a
-// fit that is stopped before the next one.
+// snapshot returns all that the rest of the fit depends on. It has the last projection too, which is
+// the model of a resumed fit that is stopped before the next projection.
 func (f *qmfqFit) snapshot() snapshot {
 	t, s := f.inflation, f.deflation
-	p := []section.Part{section.Positive(f.from.u), section.Positive(f.from.v), section.Positive(t.rowLosses), section.Positive(t.rowHeld)}
+	p := []section.Part{
+		section.Positive(f.from.u), section.Positive(f.from.v), section.Positive(t.rowLosses), section.Positive(t.rowHeld),
+	}
 	p = append(append(p, t.Maps.Parts()...), s.Maps.Parts()...)
 	p = append(append(p, section.Finite(s.h)), f.product(f.whole.u, f.whole.v)...)
 	if f.held != nil {
 		b := f.best
-		p = append(append(append(p, section.Finite(b[0])), t.Rising(b[1])...), section.Finite(b[2]), section.Within(b[3], s.Shortest, s.Longest), section.Finite(b[4]))
+		p = append(append(p, section.Finite(b[0])), t.Rising(b[1])...)
+		p = append(p, section.Finite(b[2]), section.Within(b[3], s.Shortest, s.Longest), section.Finite(b[4]))
 		p = append(p, f.product(b[5], b[6])...)
 	}
 	return snapshot{real: p, index: append(monotone.AppendWarm(monotone.AppendWarm(nil, t.Warm), s.Warm), math.Float64bits(t.lambda))}
 }
 
-// product is U and V as parts of a checkpoint, of either sign under a truncated SVD.
+// product returns U and V as parts of a checkpoint; under a truncated SVD they may have either sign.
 func (f *qmfqFit) product(u, v []float64) []section.Part {
 	if f.projection.kind == projection.SVD {
 		return []section.Part{section.Finite(u), section.Finite(v)}
@@ -772,8 +787,8 @@ func (q *QMFQ) coordinates(ctx context.Context, x Rows) (Mat, error) {
 	})
 }
 
-// leastSquares projects deflated columns on U, whose columns are orthogonal, v =
-// diag(UᵀU)⁻¹ Uᵀ y, 0 for a component without weight.
+// leastSquares projects deflated columns y on U, whose columns are orthogonal:
+// v = diag(UᵀU)⁻¹ Uᵀ y, with 0 for a component whose column of U is 0.
 func (q *QMFQ) leastSquares(ctx context.Context, x Rows) (Mat, error) {
 	norm := make([]float64, q.U.Cols)
 	for i := range q.U.Rows {
@@ -823,7 +838,7 @@ func (q *QMFQ) filler(ctx context.Context) (filler, error) { return q.inflated.f
 // out. Errors and cost are those of [NMF.Loss].
 func (q *QMFQ) Loss(x Mat) (float64, error) { return q.inflated.Loss(x) }
 
-// least is the least number that a factor may be.
+// least is the least number that a factor may have: those of a truncated SVD may be negative.
 func (q *QMFQ) least() float64 {
 	if q.projection.kind == projection.SVD {
 		return -math.MaxFloat64
@@ -844,7 +859,8 @@ func (q *QMFQ) MarshalBinary() ([]byte, error) {
 		cuts = append(cuts, m.cut...)
 		squashes = append(squashes, float64(m.squash.Kind), m.squash.Ref, m.squash.Shift, m.squash.Std)
 	}
-	return section.Encode(kinds.QMFQ, append(t.sections(), section.Floats("DEFQ", quantiles), section.Floats("DEFC", cuts), section.Floats("DEFR", squashes),
+	return section.Encode(kinds.QMFQ, append(t.sections(),
+		section.Floats("DEFQ", quantiles), section.Floats("DEFC", cuts), section.Floats("DEFR", squashes),
 		section.Words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates)))), nil
 }
 

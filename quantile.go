@@ -2,15 +2,15 @@ package quantmf
 
 // This file holds the operators of the paper's §2 on a solved row:
 //
-//	R = n M cumsum(b)          soft ranks           (Definition 2.2)
-//	S = diag(1/c) Mᵀ diag(a) x soft sort
-//	T = M q                    soft quantile map    (Eq. quan)
+//	R = n M cumsum(b)          soft ranks           (§2.1)
+//	S = diag(1/c) Mᵀ diag(a) x soft sort            (§2.1)
+//	T = M q                    soft quantile map    (§2.2, Definition 2.1)
 //
 // M is row-stochastic by construction (each row is divided by its own sum) and
 // c are the plan's own column sums, so that order and range hold at any number
-// of iterations (Prop. 2.1). In floating point they are made exact by one code
-// path for every sample, a clamp, and a running maximum along the sorted
-// samples: each moves a value by a few units in the last place at most.
+// of iterations (Prop. 2.1). In floating point three things make order and range
+// exact: one code path for every sample, a clamp, and a running maximum along the
+// sorted samples. They move a value by a few units in the last place at most.
 
 import (
 	"math"
@@ -45,7 +45,7 @@ type Transport struct {
 	Converged bool
 
 	solution   transport.Solution
-	lent       *transport.Row // of solve without keep: the row that holds the plan, for one method
+	lent       *transport.Row // after solve without keep: the row that holds the plan, for one method
 	iterations int            // of WithIterations
 	uniformB   bool           // b was not given
 	midpoint   bool
@@ -222,13 +222,16 @@ func (c *config) checkSize(t option.Function, n, m int, plan bool) error {
 	case t.Sizes == "k":
 		return &OptionError{Option: t.Sizes, Value: itoa(m), Bound: bound}
 	case t.Sizes != "":
-		return &ShapeError{What: t.Sizes, Got: itoa(m) + " levels", Want: "at most " + most + " for " + itoa(n) + " samples: more need too much memory"}
+		return &ShapeError{What: t.Sizes, Got: itoa(m) + " levels",
+			Want: "at most " + most + " for " + itoa(n) + " samples: more need too much memory"}
 	case c.given.Has(option.Targets):
 		return &OptionError{Option: option.Targets.String(), Value: "len " + itoa(m), Bound: bound}
 	case c.given.Has(option.TargetWeights):
 		return &OptionError{Option: option.TargetWeights.String(), Value: "len " + itoa(m), Bound: bound}
 	case !c.given.Has(option.Levels):
-		return &OptionError{Option: option.Levels.String(), Value: itoa(m), Bound: "the default of one level a sample needs too much memory here: give at most " + most + ", of which a few hundred are plenty"}
+		return &OptionError{Option: option.Levels.String(), Value: itoa(m),
+			Bound: "the default of one level a sample needs too much memory here: give at most " + most +
+				", of which a few hundred are plenty"}
 	}
 	return &OptionError{Option: option.Levels.String(), Value: itoa(m), Bound: bound}
 }
@@ -255,9 +258,9 @@ func (c *config) checkSamples(x []float64, row int) error {
 	return nil
 }
 
-// solve is [Solve] for the function t, which has m0 quantile values (0: none) or target
-// weights b of its own. Without keep the Transport serves one call of one method and has no
-// potentials.
+// solve is [Solve] on behalf of the function t, which has m0 quantile values (0: none) or target
+// weights b of its own. Where keep is false the Transport serves one call of one method, and has
+// no potentials.
 func solve(t option.Function, x []float64, m0 int, b []float64, opts []Option, keep bool) (*Transport, error) {
 	c := configs.Get().(*config)
 	defer func() {
@@ -328,7 +331,7 @@ func (c *config) solve(r *transport.Row) transport.Outcome {
 	return c.polish(r, r.Solve(c.tolerance, c.maxIterations, nil))
 }
 
-// polish finishes a solve whose levels are weakly coupled.
+// polish finds the last digits of a solve whose levels are weakly coupled.
 func (c *config) polish(r *transport.Row, out transport.Outcome) transport.Outcome {
 	return r.Polish(c.weights, c.targetWeights, out, c.maxIterations)
 }
@@ -537,7 +540,7 @@ func SoftQuantileRowsVJP(x, q, z Mat, opts ...Option) (dx, dq, db Mat, err error
 	return dx, dq, db, nil
 }
 
-// rowBatch is a checked call on many rows.
+// rowBatch is a call of [SoftQuantileRows] or its VJP whose arguments have been checked.
 type rowBatch struct {
 	config
 	x, levels Mat
@@ -584,8 +587,8 @@ func (b *rowBatch) shared(i int) int {
 
 func (b *rowBatch) q(i int) []float64 { return b.levels.Row(b.shared(i)) }
 
-// do solves every row and calls soft with the row and np numbers: T with average, scratch
-// without. At ε = 0 it calls sorted with the plan instead.
+// do solves every row i and calls soft with it and with np numbers: T where average is true,
+// otherwise scratch. At ε = 0 it calls sorted with the plan instead.
 func (b *rowBatch) do(average bool, soft func(r *transport.Row, t []float64, i int), sorted func(h *hard.Plan, i int)) error {
 	n, m, size := b.x.Cols, b.levels.Cols, 1
 	if b.epsilon > 0 {
@@ -664,10 +667,12 @@ func (b *rowBatch) do(average bool, soft func(r *transport.Row, t []float64, i i
 	return nil
 }
 
+// # Few levels
+//
 // Single quantiles and the k largest values take few targets. A target whose weight is that of
-// the wanted samples collects them; the samples between are collected by targets of their own,
-// and forgotten. So the cost is that of two or three targets, not of n. The weights are what
-// matters: with WithTargetWeights they give the same values through [Solve] and [Transport.Sort],
+// the wanted samples collects them; other targets collect the samples between, and their values
+// are not returned. So the cost is that of two or three targets, not of n. The method is in the
+// weights: with WithTargetWeights they give the same values through [Solve] and [Transport.Sort],
 // and their gradients through [Transport.SortVJP].
 
 // QuantileWeights returns target weights b with which [SoftSort] gives quantiles of a
@@ -715,7 +720,7 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 		if high {
 			width = min(width, (1-centers[k-2])/1.5)
 		}
-		if k == 2 && low && high { // each is moved by the other's wall
+		if k == 2 && low && high { // both shares are moved inwards, towards each other
 			width = min(width, 0.5)
 		}
 	}

@@ -240,6 +240,38 @@ func TestResumeEveryState(t *testing.T) {
 }
 
 // TestResumeStrict: what a strict fit reports after it was resumed is what it reports
+// TestResumeThinRows: a fit over rows that are mostly zero goes on with them as such from every state, of multiplicative updates and of
+// Newton's method, whatever holds the matrix.
+func TestResumeThinRows(t *testing.T) {
+	x := sparseCounts(90, 40, 3)
+	for i := range x.Data {
+		if i%3 != 0 {
+			x.Data[i] = 0
+		}
+	}
+	for i := range x.Rows {
+		x.Set(i, i%x.Cols, 3)
+	}
+	for what, held := range map[string]Rows{"dense": x, "sparse": sparseOf[float64](t, x)} {
+		var states [][]byte
+		opts := []FitOption{WithEpochs(9), WithSeed(2)}
+		m, err := FitNMF(t.Context(), held, 3, append(opts, WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil }))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := marshalled(t, m)
+		for i, s := range states {
+			m, err := FitNMF(t.Context(), held, 3, append(opts, WithResume(s), WithWorkers(1+i%3))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(marshalled(t, m), want) {
+				t.Errorf("%s, resumed after epoch %d: other bits", what, i+1)
+			}
+		}
+	}
+}
+
 // when it never stopped, though the best model came from a state.
 func TestResumeStrict(t *testing.T) {
 	x := toy(3)

@@ -10,19 +10,20 @@ package quantmf
 //	}                               until Reduce says Over
 //	Finish                          the model
 //
-// The start of the factors, and the choice of start and shrinkage, are made by the plan, as the fit
-// makes them. Plan, rounds and blobs are internal/shard, and so is what an NMF computes in a round. Here is that of a
-// QMF, all rows being one batch. Its rounds are
+// The plan makes the start of the factors, and the choice of start and shrinkage, as a fit on one
+// machine makes them. internal/shard has the plan, the rounds, the blobs, and what an NMF computes in a
+// round. This file has what a QMF computes, all rows being one batch. The rounds of a QMF are
 //
 //	start   q and F of every row at the start of U and V, and its losses
 //	visit   an epoch: the visits of all rows; Reduce makes the step of V
-//	judge   where cells are held out: the losses after the epoch
-//	hand    what the model has of every row
+//	judge   the losses after the epoch, where cells are held out
+//	hand    the rows of the model: U, T_i, losses
 //
-// A step of a shard is that of a qmfFit which has its rows alone; its sums for V are those of its runs
-// (internal/runs), joined as far as whole groups of runs go. Reduce is that of a qmfFit which has none. The sums of
-// all parts are joined in the tree in which a fit on one machine joins them, so the model has that fit's bits. The state
-// of a shard is what a checkpoint has of its rows, in its order.
+// A step of a shard is made by a qmfFit that has the rows of the shard alone. Its sums for V are those
+// of its runs of rows (internal/runs), joined as far as whole groups of runs go. Reduce is made by a
+// qmfFit without rows. It joins the sums of all shards in the tree in which a fit on one machine joins
+// them, so the model has the bits of that fit. The state of a shard holds the numbers that a checkpoint
+// has of the shard's rows, in the order of the checkpoint.
 
 import (
 	"context"
@@ -43,47 +44,48 @@ import (
 	"github.com/quantmf/quantmf/internal/shard"
 )
 
-// Store keeps named blobs. Names are of the letters a to z, digits and hyphens. A name is only ever given
-// the same bytes, so it does not matter which of two writers comes last.
+// Store keeps named blobs. Names consist of the letters a to z, digits and hyphens. All writers of a
+// name write the same bytes, so it does not matter which of two writers comes last.
 type Store interface {
 	// Get returns the blob of a name; no bytes and no error where there is none.
 	Get(name string) ([]byte, error)
-	// Put keeps a blob, whole or not at all: nobody ever gets a part of it. It does not keep data itself.
+	// Put keeps a blob whole or not at all: no Get returns a part of it. It copies data.
 	Put(name string, data []byte) error
 }
 
-// Remover is a [Store] that can also forget. [Sharded.Reduce] then removes the blobs of the round before, which
-// no later step reads; in other stores they stay.
+// Remover is a [Store] that can also remove blobs. [Sharded.Reduce] then removes the blobs of the round
+// before, which no later step reads; in other stores they stay.
 type Remover interface {
 	Store
-	// Remove forgets the blob of a name. It is no error where there is none.
+	// Remove removes the blob of a name. That there is none is no error.
 	Remove(name string) error
 }
 
-// Sharded is a fit whose rows are split, as a store has it. It may be used by several goroutines at once,
-// where the store may.
+// Sharded is a fit whose rows are split over shards, with all its state in a store. Several goroutines
+// may use it at once, where they may use the store.
 type Sharded struct {
 	fit      *shard.Fit
 	settings settings
 	kept     shard.Kept[*cells]
 }
 
-// KeepRows lets Step keep the rows of several shards in memory, up to so many bytes, for the steps of later rounds by
-// the same Sharded, 0 for none; without it those of one shard are kept. Rows that no longer fit are read each time: rounds go through
-// all shards, so none is worth more than another.
+// KeepRows lets Step keep the rows of several shards in memory, up to the given number of bytes, for the
+// steps of later rounds by the same Sharded; 0 keeps none. Without KeepRows the rows of one shard are kept.
+// Rows for which there is no more room are read in every round: since a round goes through all shards, no
+// shard's rows are worth more than another's.
 func (s *Sharded) KeepRows(bytes int64) { s.kept.Keep(bytes) }
 
-// Round is where a fit stands.
+// Round tells how far a fit over shards has come.
 type Round struct {
-	Number int     // of the round whose steps come next, from 0
-	Epoch  int     // epochs done,
-	Epochs int     // of so many at most
+	Number int     // the number of the round whose steps come next, from 0
+	Epoch  int     // epochs done
+	Epochs int     // epochs in all, at most
 	Loss   float64 // the newest mean divergence of the visible cells that is known; NaN before the first
 	Over   bool    // there is nothing left but Finish
 }
 
-// ShardError names a step that is missing, or whose blobs are damaged: Step(ctx, Round, Shard) makes them
-// again.
+// ShardError names a step that has not been made, or whose blobs are damaged: Step(ctx, Round, Shard)
+// makes the blobs again.
 type ShardError struct {
 	Round, Shard int
 	Err          error // what is wrong
@@ -94,17 +96,20 @@ func (e *ShardError) Error() string {
 }
 func (e *ShardError) Unwrap() error { return e.Err }
 
-// PlanNMF begins an NMF whose rows are split into so many shards, and leaves it in a store: the model has the bits of
-// [FitNMF] with these options and WithUpdates, of which the default here is [UpdatesMultiplicative], a round an epoch.
-// By [UpdatesNewton] an epoch takes two rounds, under Frobenius without hidden cells one; now and then one more, as where some rows lead ([FitNMF]). x is read
-// during the plan alone.
+// PlanNMF begins an NMF whose rows are split into the given number of shards, and writes the plan to a
+// store. The model has the bits of [FitNMF] with these options, except that the default of WithUpdates is
+// [UpdatesMultiplicative] here. Only PlanNMF reads x; later steps read its rows from the store.
 //
-// There are at most as many shards as runs that the rows are summed in: one for each 16 rows, at most 16
-// (fewer than that for a small matrix).
+// An epoch of multiplicative updates takes one round. An epoch of [UpdatesNewton] takes two, under
+// Frobenius without hidden cells one; some epochs take one more, such as the first where it begins with
+// epochs over few rows ([FitNMF]).
 //
-// Errors are those of [FitNMF]; an [*OptionError] for options that a fit in shards does not have: WithRestarts,
-// WithCheckpoint and WithResume; and those of the store. Begun again with the same arguments it writes
-// the same bytes. A store that has another fit is an [*OptionError].
+// There can be as many shards as there are runs in which the rows are summed: one run for each 16 rows, at
+// most 16 runs (fewer for a small matrix).
+//
+// Errors are those of [FitNMF]; an [*OptionError] for options that a fit in shards does not take:
+// WithRestarts, WithCheckpoint and WithResume; an [*OptionError] for a store that has another fit; and
+// errors of the store. A second call with the same arguments writes the same bytes.
 func PlanNMF(ctx context.Context, store Store, shards int, x Rows, rank int, opts ...FitOption) error {
 	c := nmfDefaults()
 	c.updates = UpdatesMultiplicative
@@ -121,16 +126,18 @@ func PlanNMF(ctx context.Context, store Store, shards int, x Rows, rank int, opt
 	return t.planShards(ctx, store, shards, t.startNMF)
 }
 
-// PlanQMF begins a QMF whose rows are split into so many shards, all rows being one batch, and leaves it in a
-// store: the model has the bits of [FitQMF] with these options and WithBatch of at least as many rows as x has, which is
-// the default here. The start is made in the plan, and the choice of start and shrinkage where they are left to the data; x
-// is read during the plan alone.
+// PlanQMF begins a QMF whose rows are split into the given number of shards, all rows being one batch, and
+// writes the plan to a store. The model has the bits of [FitQMF] with these options and with WithBatch of at
+// least as many rows as x has, which is the default here. PlanQMF makes the start, and chooses start and
+// shrinkage where they are left to the data. Only PlanQMF reads x; later steps read its rows from the
+// store.
 //
-// There are at most as many shards as runs that the rows are summed in: one for each 16 rows, at most 64.
+// There can be as many shards as there are runs in which the rows are summed: one run for each 16 rows, at
+// most 64 runs.
 //
-// Errors are those of [FitQMF]; an [*OptionError] for options that a fit in shards does not have: WithBatch of
-// fewer rows, WithRestarts, WithCheckpoint and WithResume; and those of the store. Begun again with the same arguments it writes
-// the same bytes. A store that has another fit is an [*OptionError].
+// Errors are those of [FitQMF]; an [*OptionError] for options that a fit in shards does not take:
+// WithBatch of fewer rows, WithRestarts, WithCheckpoint and WithResume; an [*OptionError] for a store that
+// has another fit; and errors of the store. A second call with the same arguments writes the same bytes.
 func PlanQMF(ctx context.Context, store Store, shards int, x Rows, rank int, opts ...FitOption) error {
 	c := qmfDefaults()
 	t, err := open(kinds.QMF, option.FitQMF, &c, x, rank, opts)
@@ -151,7 +158,7 @@ func PlanQMF(ctx context.Context, store Store, shards int, x Rows, rank int, opt
 	return t.planShards(ctx, store, shards, t.startQMF)
 }
 
-// ofBlobs brings an error of internal/shard to the types of this package.
+// ofBlobs turns an error of internal/shard into one of this package's types.
 func ofBlobs(err error) error {
 	var blob *shard.BlobError
 	if errors.As(err, &blob) {
@@ -163,56 +170,80 @@ func ofBlobs(err error) error {
 	return err
 }
 
-// choices are the settings that are one of a list, by their numbers.
+// choices returns the numbers of the settings that are enumerated constants.
 func (s *settings) choices() shard.Choices {
-	return shard.Choices{Squash: uint64(s.squash), Schedule: uint64(s.schedule), Start: uint64(s.start), Ends: uint64(s.ends), Updates: uint64(s.updates)}
+	return shard.Choices{
+		Squash: uint64(s.squash), Schedule: uint64(s.schedule), Start: uint64(s.start),
+		Ends: uint64(s.ends), Updates: uint64(s.updates),
+	}
 }
 
-// lastChoices has the last of every list.
+// lastChoices returns the last constant of every enumeration.
 func lastChoices() shard.Choices {
-	return (&settings{squash: SquashArctan, schedule: ScheduleConstant, start: StartSVD, ends: EndsPinned, updates: UpdatesMultiplicative}).choices()
+	return (&settings{
+		squash: SquashArctan, schedule: ScheduleConstant, start: StartSVD,
+		ends: EndsPinned, updates: UpdatesMultiplicative,
+	}).choices()
 }
 
-// planned are the settings as a plan has them, settingsOf those of a plan.
+// planned returns the settings as a plan holds them.
 func (s *settings) planned() shard.Settings {
-	return shard.Settings{Epsilon: s.epsilon, Tolerance: s.tolerance, LearningRate: s.learningRate, Penalty: s.penalty, Validation: s.validation, Loss: s.loss,
-		MaxIterations: s.maxIterations, Levels: s.levels, Epochs: s.epochs, BatchRows: int(min(uint64(s.batchRows), 1<<31-1)), Patience: s.patience, Seed: s.seed,
-		Missing: s.missing, Mapped: s.mapped, Choices: s.choices()}
+	return shard.Settings{
+		Epsilon: s.epsilon, Tolerance: s.tolerance, LearningRate: s.learningRate, Penalty: s.penalty,
+		Validation: s.validation, Loss: s.loss, MaxIterations: s.maxIterations, Levels: s.levels,
+		Epochs: s.epochs, BatchRows: int(min(uint64(s.batchRows), 1<<31-1)), Patience: s.patience, Seed: s.seed,
+		Missing: s.missing, Mapped: s.mapped, Choices: s.choices(),
+	}
 }
 
+// settingsOf returns the settings of a plan: the inverse of planned.
 func settingsOf(p *shard.Plan) settings {
-	return settings{epsilon: p.Epsilon, tolerance: p.Tolerance, learningRate: p.LearningRate, penalty: p.Penalty, validation: p.Validation, loss: p.Loss,
-		maxIterations: p.MaxIterations, levels: p.Levels, epochs: p.Epochs, batchRows: p.BatchRows, patience: p.Patience, seed: p.Seed, missing: p.Missing, mapped: p.Mapped,
-		squash: Squash(p.Squash), schedule: Schedule(p.Schedule), start: Start(p.Start), ends: Ends(p.Ends), updates: Updates(p.Updates), shrinkage: p.Lambda}
+	return settings{
+		epsilon: p.Epsilon, tolerance: p.Tolerance, learningRate: p.LearningRate, penalty: p.Penalty,
+		validation: p.Validation, loss: p.Loss, maxIterations: p.MaxIterations, levels: p.Levels,
+		epochs: p.Epochs, batchRows: p.BatchRows, patience: p.Patience, seed: p.Seed,
+		missing: p.Missing, mapped: p.Mapped,
+		squash: Squash(p.Squash), schedule: Schedule(p.Schedule), start: Start(p.Start),
+		ends: Ends(p.Ends), updates: Updates(p.Updates), shrinkage: p.Lambda,
+	}
 }
 
-// inShards reports options of an NMF, or of a QMF of d rows, that a fit in shards does not have.
+// inShards reports options of an NMF, or of a QMF of d rows, that a fit in shards does not take.
 func (c *config) inShards(kind uint32, d int) error {
 	if kind == kinds.QMF && c.batchRows < d {
-		return &OptionError{Option: option.Batch.String(), Value: itoa(c.batchRows), Bound: "a fit in shards has one batch of all " + itoa(d) + " rows"}
+		return &OptionError{Option: option.Batch.String(), Value: itoa(c.batchRows),
+			Bound: "a fit in shards has one batch of all " + itoa(d) + " rows"}
 	}
 	return nil
 }
 
-// shardsError is the error of a number of shards of rows that sum in so many runs.
+// shardsError is the error of a number of shards, for rows that are summed in count runs.
 func shardsError(shards, count int) error {
-	return &OptionError{Option: "shards", Value: itoa(shards), Bound: "must be from 1 to " + itoa(count) + ", the number of runs in which the rows are summed"}
+	return &OptionError{Option: "shards", Value: itoa(shards),
+		Bound: "must be from 1 to " + itoa(count) + ", the number of runs in which the rows are summed"}
 }
 
-// planShards writes a plan. start makes what the kind of fit begins with.
+// planShards writes a plan. start makes the start of the kind of fit.
 func (t *task) planShards(ctx context.Context, store Store, shards int, start func(ctx context.Context, p *shard.Plan, first *shard.Start) error) error {
 	for _, o := range []struct {
 		given bool
 		kind  option.Kind
 		value string
-	}{{t.restarts > 1, option.Restarts, itoa(t.restarts)}, {t.save != nil, option.Checkpoint, itoa(t.every)}, {t.resume != nil, option.Resume, ""}} {
+	}{
+		{t.restarts > 1, option.Restarts, itoa(t.restarts)},
+		{t.save != nil, option.Checkpoint, itoa(t.every)},
+		{t.resume != nil, option.Resume, ""},
+	} {
 		if o.given {
 			return &OptionError{Option: o.kind.String(), Value: o.value, Bound: "a fit in shards has no use for it"}
 		}
 	}
 	c := t.cells
-	p := &shard.Plan{Kind: t.kind, Strict: t.strict, D: c.d, N: c.n, K: t.rank, Shards: shards, Visible: c.visible, HeldOut: c.heldOut, Partial: c.partial, Holds: c.held != nil,
-		Units: c.Units, Settings: t.settings.planned()}
+	p := &shard.Plan{
+		Kind: t.kind, Strict: t.strict, D: c.d, N: c.n, K: t.rank, Shards: shards,
+		Visible: c.visible, HeldOut: c.heldOut, Partial: c.partial, Holds: c.held != nil,
+		Units: c.Units, Settings: t.settings.planned(),
+	}
 	p.SetRuns()
 	if most := p.Runs(); shards < 1 || shards > most {
 		return shardsError(shards, most)
@@ -238,7 +269,8 @@ func (t *task) planShards(ctx context.Context, store Store, shards int, start fu
 	return ofBlobs(f.Begin(ctx, first))
 }
 
-// fingerprint hashes all that a fit in so many shards depends on.
+// fingerprint hashes all that a fit in the given number of shards depends on: x, given factors, kind
+// and options.
 func (t *task) fingerprint(shards int) (uint64, error) {
 	h, err := fingerprintRows(t.x, t.initU, t.initV)
 	put := func(text string) {
@@ -269,8 +301,8 @@ func OpenSharded(store Store) (*Sharded, error) {
 // Shards returns the number of shards.
 func (s *Sharded) Shards() int { return s.fit.Plan.Shards }
 
-// Round returns where the fit stands: the round whose steps are to be made. It looks at some blobs, not at
-// all.
+// Round tells how far the fit has come: it returns the round whose steps are to be made. It reads some
+// blobs, not all.
 func (s *Sharded) Round() (Round, error) {
 	r, err := s.fit.Current()
 	if err != nil {
@@ -279,7 +311,7 @@ func (s *Sharded) Round() (Round, error) {
 	return s.tell(r), nil
 }
 
-// tell is a round as callers see it.
+// tell returns a round as callers see it.
 func (s *Sharded) tell(r *shard.Round) Round {
 	of := Round{Number: r.Number, Epoch: r.Done, Epochs: s.fit.Plan.Epochs, Loss: math.NaN(), Over: r.Phase == shard.PhaseOver}
 	if n := len(r.History); n > 0 {
@@ -290,13 +322,13 @@ func (s *Sharded) tell(r *shard.Round) Round {
 	return of
 }
 
-// Step makes the step of one shard in a round: it reads the shard's rows and state and the round's V, and writes the
-// shard's next state and its part of V's step and of the losses. Done again it writes the same bytes; it does nothing where
-// they are whole already, or the fit needs them no more. The state that it reads is made again where it is
-// damaged. It uses GOMAXPROCS workers.
+// Step makes the step of one shard in a round: it reads the shard's rows and state and the round's V, and
+// writes the shard's next state and its part of V's step and of the losses. A second call writes the same
+// bytes; it does nothing where they are whole already, or the fit no longer needs them. A damaged state is
+// made again before it is read. Step uses GOMAXPROCS workers.
 //
-// Errors: a [*ShapeError] for a shard that does not exist; a [*ShardError] where the round is not to be made yet;
-// those of the store, of ctx, and of damaged blobs, with their names.
+// Errors: a [*ShapeError] for a shard that does not exist; a [*ShardError] where a round before has not
+// been reduced; errors of the store, of ctx, and of damaged blobs, with their names.
 func (s *Sharded) Step(ctx context.Context, round, shard int) error {
 	if shard < 0 || shard >= s.Shards() {
 		return &ShapeError{What: "shard", Got: itoa(shard), Want: "0 to " + itoa(s.Shards()-1)}
@@ -304,7 +336,7 @@ func (s *Sharded) Step(ctx context.Context, round, shard int) error {
 	return ofBlobs(s.fit.Step(round, shard, s.stepOf(ctx, shard)))
 }
 
-// stepOf returns what makes a step of a shard of its state and V.
+// stepOf returns the function that makes a step of a shard from its state and V.
 func (s *Sharded) stepOf(ctx context.Context, of int) func(r *shard.Round, state *shard.Blob, v []float64) (*shard.Made, error) {
 	return func(r *shard.Round, state *shard.Blob, v []float64) (made *shard.Made, err error) {
 		rows, err := s.rowsOf(of)
@@ -327,11 +359,11 @@ func (s *Sharded) stepOf(ctx context.Context, of int) func(r *shard.Round, state
 }
 
 // Reduce sums the parts of all shards in a round in their fixed order, makes the next V, and returns the
-// round that comes next; that is the same round where the fit is over. Done again it writes the same bytes. Where the next
-// round is there already it does nothing else.
+// round that comes next; where the fit is over it returns the same round. A second call writes the same
+// bytes, or nothing where the next round is there already.
 //
-// Errors: a [*ShardError] for the first part that is missing or damaged; those of the store, of ctx, and of damaged
-// blobs, with their names.
+// Errors: a [*ShardError] for the first part that is missing or damaged; errors of the store, of ctx, and
+// of damaged blobs, with their names.
 func (s *Sharded) Reduce(ctx context.Context, round int) (Round, error) {
 	r, err := s.fit.Reduce(round, func(r *shard.Round, v []float64) (next []float64, main []section.Part, err error) {
 		workers := pool.New(0, s.fit.Plan.N)
@@ -353,8 +385,9 @@ func (s *Sharded) Reduce(ctx context.Context, round int) (Round, error) {
 	return s.tell(r), ofBlobs(err)
 }
 
-// Finish returns the model, [*NMF] or [*QMF], of a fit that is over. Under [WithStrict] a transport that has not
-// converged is a [*ConvergenceError], with the model. A fit that is not over is an [*OptionError].
+// Finish returns the model, [*NMF] or [*QMF], of a fit that is over. Under [WithStrict] a transport that
+// has not converged is a [*ConvergenceError], returned with the model. A fit that is not over is an
+// [*OptionError].
 func (s *Sharded) Finish(ctx context.Context) (Model, error) {
 	r, err := s.fit.Current()
 	if err != nil {
@@ -379,18 +412,18 @@ func (s *Sharded) Finish(ctx context.Context) (Model, error) {
 	return m, err
 }
 
-// rowsOf returns the rows of a shard, from memory where they are kept there.
+// rowsOf returns the rows of a shard, from memory where KeepRows keeps them.
 func (s *Sharded) rowsOf(shard int) (*cells, error) {
 	c, err := s.kept.Rows(shard, func() (*cells, error) { return s.readCells(shard) }, (*cells).size)
 	if err != nil {
 		return nil, err
 	}
 	own := *c
-	own.trouble = new(trouble) // of one step
+	own.trouble = new(trouble) // each step notes errors of its own
 	return &own, nil
 }
 
-// size is the memory of the numbers that the cells hold.
+// size is the memory, in bytes, of the numbers that the cells hold.
 func (c *cells) size() int64 {
 	size := 8 * len(c.held)
 	switch x := c.source.(type) {
@@ -404,7 +437,8 @@ func (c *cells) size() int64 {
 	return int64(size)
 }
 
-// readCells reads the rows of a shard, as the cells of a fit of them alone but for the counts of the whole.
+// readCells reads the rows of a shard. The counts of visible and held-out cells are those of the whole
+// matrix, by which losses are divided; all else is that of a fit of these rows alone.
 func (s *Sharded) readCells(shard int) (*cells, error) {
 	p := s.fit.Plan
 	rows, err := s.fit.Rows(shard)
@@ -431,8 +465,10 @@ func (s *Sharded) readCells(shard int) (*cells, error) {
 	for i := range order {
 		order[i] = from + i
 	}
-	c := &cells{sizes: sizes{d, n}, source: x, trouble: new(trouble), missing: p.Missing, partial: p.Partial, visible: p.Visible, heldOut: p.HeldOut,
-		rows: make([]int, d), held: rows.Held, Units: p.Pick(order)}
+	c := &cells{
+		sizes: sizes{d, n}, source: x, trouble: new(trouble), missing: p.Missing, partial: p.Partial,
+		visible: p.Visible, heldOut: p.HeldOut, rows: make([]int, d), held: rows.Held, Units: p.Pick(order),
+	}
 	c.mat, _ = x.(Mat)
 	room := make([]float64, n)
 	for i := range d {
@@ -453,7 +489,7 @@ func (s *Sharded) readCells(shard int) (*cells, error) {
 	return c, nil
 }
 
-// The package of shards knows Newton's method by its number.
+// internal/shard has a constant of its own for UpdatesNewton: the two must be equal.
 var _ = [1]struct{}{}[shard.Newton-UpdatesNewton]
 
 // startNMF makes the start of an NMF.
@@ -511,8 +547,10 @@ func (t *task) startQMF(ctx context.Context, p *shard.Plan, first *shard.Start) 
 	first.State = func(from, to int) ([]section.Part, []uint64) {
 		rows := make([]int, to-from)
 		part := &qmfFit{settings: f.settings, gauss: f.gauss, farthest: f.farthest, inflation: &inflation{
-			factors: &factors{u: f.u[from*p.K : to*p.K]}, cells: &cells{held: f.held}, rowLosses: make([]float64, len(rows)), rowHeld: make([]float64, len(rows)),
-			Maps: monotone.New(len(rows), p.Levels, t.start == StartUniform, t.ends == EndsPinned, f.Spans)}}
+			factors: &factors{u: f.u[from*p.K : to*p.K]}, cells: &cells{held: f.held},
+			rowLosses: make([]float64, len(rows)), rowHeld: make([]float64, len(rows)),
+			Maps: monotone.New(len(rows), p.Levels, t.start == StartUniform, t.ends == EndsPinned, f.Spans),
+		}}
 		if f.gauss == nil {
 			part.logU, part.momU = f.logU[from*p.K:to*p.K], adam.NewMoment(len(rows)*p.K)
 		}
@@ -524,7 +562,8 @@ func (t *task) startQMF(ctx context.Context, p *shard.Plan, first *shard.Start) 
 	if f.gauss != nil {
 		_, _, first.Numbers = f.gauss.State()
 	}
-	m := &qmfFit{settings: f.settings, gauss: f.gauss, farthest: f.farthest, inflation: &inflation{factors: f.factors, cells: f.cells}, logV: f.logV, momV: f.momV}
+	m := &qmfFit{settings: f.settings, gauss: f.gauss, farthest: f.farthest,
+		inflation: &inflation{factors: f.factors, cells: f.cells}, logV: f.logV, momV: f.momV}
 	if p.Holds {
 		m.best = &qmfState{v: make([]float64, len(f.v))}
 	}
@@ -545,7 +584,7 @@ func (f *qmfFit) rowParts() []section.Part {
 	return p
 }
 
-// mainParts are the numbers beside V that only Reduce goes on from.
+// mainParts are the numbers, beside V, that Reduce needs from the round before and Step does not.
 func (f *qmfFit) mainParts() (p []section.Part) {
 	if f.gauss == nil {
 		p = append(append(p, section.Within(f.logV, -f.farthest, f.farthest)), monotone.Moments(f.momV)...)
@@ -563,6 +602,8 @@ func (f *factors) setV(v []float64) {
 	}
 }
 
+// stepQMF makes the step of shard number of in a round: it restores a fit of the shard's rows from state
+// and V, does what the phase of the round asks for, and returns the next state and the shard's part.
 func (s *Sharded) stepQMF(ctx context.Context, r *shard.Round, of int, state *shard.Blob, v []float64, rows *cells, workers *pool.Pool) (*shard.Made, error) {
 	p := s.fit.Plan
 	f := newQMFPart(rows, p.K, &s.settings, workers, p.Seed, course{ctx: ctx, to: 1}, p.Cut(of))
@@ -619,14 +660,20 @@ func (s *Sharded) stepQMF(ctx context.Context, r *shard.Round, of int, state *sh
 	return shard.MadeQMF(f.rowParts(), monotone.AppendWarm(nil, f.Warm), part), err
 }
 
-// reducer makes the fit without rows that a round is reduced with.
+// reducer makes the fit without rows with which a round is reduced.
 func (s *Sharded) reducer(r *shard.Round, v []float64, workers *pool.Pool) (*qmfFit, error) {
 	p := s.fit.Plan
 	all := newFactors(0, p.N, p.K)
 	all.d = p.D
-	f := &qmfFit{settings: &s.settings, farthest: factorBound(s.settings.squash, p.K), cut: runs.All(p.D), stepsV: r.Steps,
-		inflation: &inflation{settings: &s.settings, cells: &cells{Units: p.Units, visible: p.Visible, heldOut: p.HeldOut}, factors: all, pool: workers,
-			lambda: p.Lambda, scale: p.Scale, whole: true, at: s.settings.pace(r.Done), rowLosses: make([]float64, p.D), rowHeld: make([]float64, p.D)}}
+	f := &qmfFit{
+		settings: &s.settings, farthest: factorBound(s.settings.squash, p.K), cut: runs.All(p.D), stepsV: r.Steps,
+		inflation: &inflation{
+			settings: &s.settings, factors: all, pool: workers,
+			cells:  &cells{Units: p.Units, visible: p.Visible, heldOut: p.HeldOut},
+			lambda: p.Lambda, scale: p.Scale, whole: true, at: s.settings.pace(r.Done),
+			rowLosses: make([]float64, p.D), rowHeld: make([]float64, p.D),
+		},
+	}
 	f.most = elem.Exp(f.farthest)
 	f.least = 1 / f.most
 	f.setV(v)
@@ -634,7 +681,8 @@ func (s *Sharded) reducer(r *shard.Round, v []float64, workers *pool.Pool) (*qmf
 		f.best = &qmfState{v: make([]float64, len(f.v))}
 	}
 	if s.settings.gaussian(p.K) {
-		f.gauss, f.vees = gauss.NewWhole(f.cut, p.K, f.np, 1, p.BatchRows, workers.Workers()), f.stepTileV
+		f.gauss = gauss.NewWhole(f.cut, p.K, f.np, 1, p.BatchRows, workers.Workers())
+		f.vees = f.stepTileV
 		_, _, numbers := f.gauss.State()
 		if len(r.Numbers) != len(numbers) {
 			return nil, r.Fault(&section.Error{Problem: "section NUMB: wrong length"})
@@ -649,7 +697,8 @@ func (s *Sharded) reducer(r *shard.Round, v []float64, workers *pool.Pool) (*qmf
 	return f, s.fit.Main(r.Number, f.mainParts())
 }
 
-// reduceQMF sums the parts of a round, makes the step of V after visits, and judges the losses.
+// reduceQMF sums the parts of a round, makes the step of V after a round of visits, and enters the losses
+// into the journal, which decides on the phase of the next round.
 func (s *Sharded) reduceQMF(r *shard.Round, v []float64, workers *pool.Pool) ([]float64, []section.Part, error) {
 	p := s.fit.Plan
 	f, err := s.reducer(r, v, workers)
@@ -706,7 +755,7 @@ func (s *Sharded) reduceQMF(r *shard.Round, v []float64, workers *pool.Pool) ([]
 	return f.matV().Data, f.mainParts(), nil
 }
 
-// handed reads the model of the rows of a shard.
+// handed reads the model of the rows of a shard from its part of the last round.
 func (s *Sharded) handed(part *shard.Blob, shard int) (*QMF, error) {
 	p := s.fit.Plan
 	from, to := p.Cut(shard).Rows()
@@ -725,8 +774,14 @@ func (s *Sharded) finishQMF(r *shard.Round) (fitted, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &QMF{Factorisation: Factorisation{U: NewMat(p.D, p.K), V: Mat{p.K, p.N, v, p.N}, loss: p.Loss, missing: p.Missing, History: r.History, Validation: r.Validation, Best: r.BestEpoch},
-		Quantiles: NewMat(p.D, p.Levels), Weights: NewMat(p.D, p.Levels), potentials: NewMat(p.D, p.Levels), Start: Start(p.Origin), Shrinkage: p.Lambda, epsilon: p.Epsilon}
+	m := &QMF{
+		Factorisation: Factorisation{
+			U: NewMat(p.D, p.K), V: Mat{p.K, p.N, v, p.N}, loss: p.Loss, missing: p.Missing,
+			History: r.History, Validation: r.Validation, Best: r.BestEpoch,
+		},
+		Quantiles: NewMat(p.D, p.Levels), Weights: NewMat(p.D, p.Levels), potentials: NewMat(p.D, p.Levels),
+		Start: Start(p.Origin), Shrinkage: p.Lambda, epsilon: p.Epsilon,
+	}
 	for i := range p.Shards {
 		part, err := s.fit.Handed(r, i)
 		if err != nil {
@@ -743,7 +798,9 @@ func (s *Sharded) finishQMF(r *shard.Round) (fitted, error) {
 			copy(m.Weights.Row(i), q.Weights.Row(i-from))
 			copy(m.potentials.Row(i), q.potentials.Row(i-from))
 		}
-		m.center, m.squash, m.marginal = append(m.center, q.center...), append(m.squash, q.squash...), append(m.marginal, q.marginal...)
+		m.center = append(m.center, q.center...)
+		m.squash = append(m.squash, q.squash...)
+		m.marginal = append(m.marginal, q.marginal...)
 		for _, w := range q.Warnings {
 			if c, ok := w.(*ConvergenceError); ok {
 				at := *c

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -521,6 +522,39 @@ func TestShardSteps(t *testing.T) {
 	for name := range s.blobs {
 		if strings.HasPrefix(name, "state-000001") || strings.HasPrefix(name, "part-000001") || strings.HasPrefix(name, "v-000001") {
 			t.Errorf("%s stays", name)
+		}
+	}
+}
+
+// TestShardDamagedRounds: up to three damaged records of rounds, one after the other, do not hide the rounds behind them.
+func TestShardDamagedRounds(t *testing.T) {
+	ctx, s := t.Context(), newShelf(t)
+	if err := PlanNMF(ctx, s, 2, tabled(40, 9), 2, WithEpochs(11)); err != nil {
+		t.Fatal(err)
+	}
+	finish(t, s)
+	fit, err := OpenSharded(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := fit.Round()
+	if err != nil || !want.Over || want.Number < 10 {
+		t.Fatalf("%v, %v", want, err)
+	}
+	for first := range want.Number {
+		for count := 1; count <= min(3, want.Number-first); count++ {
+			kept := map[string][]byte{}
+			for round := first; round < first+count; round++ {
+				name := fmt.Sprintf("round-%06d", round)
+				kept[name] = s.blobs[name]
+				s.blobs[name] = kept[name][:len(kept[name])-9*(round%2)-1]
+			}
+			if got, err := fit.Round(); err != nil || got.Number != want.Number || !got.Over {
+				t.Errorf("rounds %d to %d are damaged: round %d, %v, want %d", first, first+count-1, got.Number, err, want.Number)
+			}
+			for name, b := range kept {
+				s.blobs[name] = b
+			}
 		}
 	}
 }

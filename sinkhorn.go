@@ -1,11 +1,12 @@
 package quantmf
 
-// This file holds Algorithm 1 of the paper in the logarithmic domain: the slow
-// and obviously correct reference that the solver in internal/transport is tested
-// against, and what [WithIterations] runs.
+// This file holds Algorithm 1 of the paper (Sinkhorn's, in the logarithmic domain) and the
+// way back through its iterations. It is the slow and obviously correct reference that the
+// solver in internal/transport is tested against, and what [WithIterations] runs.
 
 import (
 	"math"
+	"slices"
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/limit"
@@ -18,10 +19,11 @@ import (
 //	g_j ← ε log b_j - ε log Σ_i exp((f_i-c_ij)/ε),
 //	f_i ← ε log a_i - ε log Σ_j exp((g_j-c_ij)/ε),   c_ij = (x_i-y_j)²,
 //
-// and returns both. A sample without weight takes no part: its f is -Inf.
+// and calls each with the f and g of the start, where g is 0, and of every iteration. The next
+// iteration overwrites them. A sample without weight takes no part: its f is -Inf.
 // Cost: 2l·nm exponentials; memory n+m.
-func sinkhorn(x, a, y, b []float64, eps float64, l int) (f, g []float64) {
-	f, g = make([]float64, len(x)), make([]float64, len(y))
+func sinkhorn(x, a, y, b []float64, eps float64, l int, each func(f, g []float64)) {
+	f, g := make([]float64, len(x)), make([]float64, len(y))
 	for i, w := range a {
 		if w == 0 {
 			f[i] = math.Inf(-1)
@@ -29,6 +31,7 @@ func sinkhorn(x, a, y, b []float64, eps float64, l int) (f, g []float64) {
 	}
 	terms := make([]float64, max(len(x), len(y)))
 	cost := func(i, j int) float64 { d := x[i] - y[j]; return float64(d * d) }
+	each(f, g)
 	for range l {
 		for j := range y {
 			t := terms[:len(x)]
@@ -47,15 +50,16 @@ func sinkhorn(x, a, y, b []float64, eps float64, l int) (f, g []float64) {
 			}
 			f[i] = float64(eps * (elem.Log(a[i]) - transport.LogSum(t)))
 		}
+		each(f, g)
 	}
-	return f, g
 }
 
 // iterate puts the row at the potentials after l iterations of Algorithm 1.
 func (c *config) iterate(r *transport.Row) transport.Outcome {
 	a, b := r.Weights()
-	_, g := sinkhorn(r.Squashed(), a, r.Targets(), b, r.Epsilon(), c.iterations)
-	out := r.Stand(g, c.tolerance)
+	var last []float64
+	sinkhorn(r.Squashed(), a, r.Targets(), b, r.Epsilon(), c.iterations, func(_, g []float64) { last = g })
+	out := r.Stand(last, c.tolerance)
 	out.Passes = c.iterations
 	return out
 }
@@ -92,31 +96,17 @@ func (t *Transport) UnrolledQuantileVJP(q, z []float64) (*Gradient, error) {
 	sq := transport.ScaleOf(q)
 	z, q = transport.Scaled(z, sz), transport.Scaled(q, sq)
 	cost := func(i, j int) float64 { d := x[i] - y[j]; return float64(d * d) }
-	// fs[l], gs[l]: the potentials after l iterations; fs[0] = 0.
-	fs, gs := make([][]float64, t.iterations+1), make([][]float64, t.iterations+1)
-	fs[0] = make([]float64, n)
-	for i, w := range a {
-		if w == 0 {
-			fs[0][i] = math.Inf(-1)
-		}
-	}
+	// fs[l], gs[l]: the potentials after l iterations.
+	fs, gs := make([][]float64, 0, t.iterations+1), make([][]float64, 0, t.iterations+1)
+	sinkhorn(x, a, y, b, eps, t.iterations, func(f, g []float64) {
+		fs, gs = append(fs, slices.Clone(f)), append(gs, slices.Clone(g))
+	})
 	terms := make([]float64, max(n, m))
-	sumOver := func(k int, of func(k int) float64) float64 {
-		for i := range k {
-			terms[i] = of(i)
+	sumOver := func(count int, term func(i int) float64) float64 { // log Σ exp term(i)
+		for i := range count {
+			terms[i] = term(i)
 		}
-		return transport.LogSum(terms[:k])
-	}
-	for l := 1; l <= t.iterations; l++ {
-		fs[l], gs[l] = append([]float64(nil), fs[l-1]...), make([]float64, m)
-		for j := range y {
-			gs[l][j] = float64(eps * (elem.Log(b[j]) - sumOver(n, func(i int) float64 { return (fs[l-1][i] - cost(i, j)) / eps })))
-		}
-		for i := range x {
-			if a[i] > 0 {
-				fs[l][i] = float64(eps * (elem.Log(a[i]) - sumOver(m, func(j int) float64 { return (gs[l][j] - cost(i, j)) / eps })))
-			}
-		}
+		return transport.LogSum(terms[:count])
 	}
 	grad := newGradient(n, m)
 	move := func(i, j int, c float64) { // dℓ/dc_ij = c

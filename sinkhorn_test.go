@@ -254,3 +254,46 @@ func TestHardest(t *testing.T) {
 		}
 	}
 }
+
+// TestSolveLongRow: of more samples times levels than are kept from sweep to sweep, the plan by the formula of the potentials has the
+// marginals, and the ranks and quantiles of the plan.
+func TestSolveLongRow(t *testing.T) {
+	const n, m = 21001, 7
+	src := random.Split(8, 2)
+	x, q := make([]float64, n), make([]float64, m)
+	for i := range x {
+		x[i] = src.Float64()
+	}
+	for j := range q {
+		q[j] = float64(j*j) + 1
+	}
+	for _, eps := range []float64{1, 0.1, 0.01} {
+		s, err := Solve(x, WithLevels(m), WithEpsilon(eps), WithSquash(SquashNone))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fit, err := s.Quantile(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var columns [m]float64
+		for i, v := range x {
+			sum, mean := 0.0, 0.0
+			for j := range m {
+				y := float64(j) / (m - 1)
+				p := math.Exp((s.F[i] + s.G[j] - (v-y)*(v-y)) / eps)
+				sum += p
+				mean += p * q[j]
+				columns[j] += p
+			}
+			if !(math.Abs(n*sum-1) < 1e-9) || !(math.Abs(mean/sum-fit[i]) < 1e-8) {
+				t.Fatalf("ε %v, sample %d: mass %v of 1/n, quantile %v, want %v", eps, i, n*sum, fit[i], mean/sum)
+			}
+		}
+		for j, c := range columns {
+			if !(math.Abs(m*c-1) < 1e-8) {
+				t.Errorf("ε %v: level %d has %v of its mass", eps, j, m*c)
+			}
+		}
+	}
+}

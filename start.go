@@ -1,24 +1,27 @@
 package quantmf
 
-// This file holds where a fit of QMF starts: its first factors and quantiles. A
-// start near the end needs fewer epochs, and where there is noise a fit stays
-// near its start, so what it predicts of unseen cells depends on it.
+// This file holds where a fit of QMF starts: its first factors and quantiles. A fit that
+// starts near a minimum needs fewer epochs. In noisy data a fit also stays near its start,
+// so how well it predicts unseen cells depends on the start.
 //
 // # Factors
 //
 // StartNMF takes the NMF of X itself; where X has negative values, of X less the lowest
 // value of each row. StartScores takes the NMF of the normal scores of the rows,
-// Φ⁻¹((rank-1/2)/n) lifted above 0. Both NMFs are those of FitNMF's defaults: 20 epochs of Newton's
-// method, where the loss has it, else 200 multiplicative updates. An increasing map of a row does not change its scores,
-// so the maps that T has to learn do not disturb this start. A row of scores is multiplied
-// by the row's mean, so that rows weigh as they do in the divergence.
+// Φ⁻¹((rank-1/2)/n) lifted above 0. Both NMFs are those of FitNMF's defaults: 20 epochs of
+// Newton's method under the losses that it takes by default, else 200 multiplicative updates. An
+// increasing map of a row does not change its scores, so the maps that T has to learn do not disturb
+// this start. A row of scores is multiplied by the row's mean, so that rows weigh as they do in the
+// divergence.
 //
 // # Quantiles
 //
-// F: half uniform, half the share of the samples that lie nearest to each target
-// (shared between two neighbours), so that a heavy tail has levels of its own.
-// q: the empirical quantiles at the middles of the levels, then 20 EM steps
-// (internal/monotone) at the plan of the starting UV. Before the first epoch the fit then has about
+// The weights b = softmax F of the levels are the mean of two distributions: the uniform one, and the
+// share of the samples that lie nearest to each target, a sample being divided between its two
+// neighbouring targets. So a heavy tail has levels of its own.
+//
+// q starts from the empirical quantiles of the row at the middles of the levels, and then takes 20 EM
+// steps (internal/monotone) at the plan of the starting UV. Before the first epoch the fit has about
 // the loss of the NMF itself.
 //
 // # The choice
@@ -26,10 +29,10 @@ package quantmf
 // Which of the two starts suits, and how much the maps should be shrunk, depends
 // on the data: counts with heavy tails are best fitted from their own NMF by free maps,
 // logarithms from scores by straighter maps. Under StartAuto, and without WithShrinkage, up
-// to 512 rows (and one more for each column that none of them has observed) are fitted for
-// three epochs from each start under each λ of 0, 20 and 100, a tenth of their visible cells
-// hidden, and the pair that predicts the hidden cells best is taken. Cells hidden from the
-// fit itself are not looked at.
+// to 512 rows (and one more for each column in which these rows have no observed cell) are fitted
+// for three epochs from each start under each λ of 0, 20 and 100, with a tenth of their visible cells
+// hidden. The fit takes the pair of start and λ that predicts these hidden cells best. The choice does
+// not read cells that are hidden from the fit itself.
 
 import (
 	"math"
@@ -89,7 +92,7 @@ func (f *qmfFit) choose() error {
 	c.epochs, c.validation, c.missing, c.patience, c.seed = trialEpochs, trialShare, true, 0, src.Uint64()
 	rows := f.sample(trialRows, &src)
 	hidden, err := newCells(someRows{f.cells, rows}, &c)
-	if err != nil { // too few cells to choose by
+	if err != nil { // there are too few cells to hide a tenth of them
 		return nil
 	}
 	hidden.Units = f.Units
@@ -111,7 +114,7 @@ func (f *qmfFit) choose() error {
 		for _, lambda := range shrinkages {
 			way := next()
 			trial, j := newQMFFit(hidden, f.k, &c, f.pool, c.seed, way.within(0, 0.5)), journal.New(c.patience, c.epochs, true)
-			trial.origin, trial.lambda, trial.evaluated = start, lambda, false // but once, below
+			trial.origin, trial.lambda, trial.evaluated = start, lambda, false // it is evaluated once, below
 			copy(trial.u, from.u)
 			copy(trial.v, from.v)
 			trial.startLogarithms()
@@ -136,8 +139,9 @@ func (f *qmfFit) choose() error {
 	return nil
 }
 
-// sample returns the indices of so many random rows of x, in their order; nil where x has no
-// more rows. For a column that no sampled row has observed it takes one more row.
+// sample returns the indices of the given number of random rows of x, in increasing order; nil where
+// x has no more rows than that. For a column in which no sampled row has an observed cell it takes one
+// more row.
 func (s *cells) sample(rows int, src *random.Source) []int {
 	if s.d <= rows {
 		return nil
@@ -181,7 +185,7 @@ func (s *cells) sample(rows int, src *random.Source) []int {
 	return picks
 }
 
-// startFactors fills U and V.
+// startFactors fills U and V with the given factors or with those of the start.
 func (f *qmfFit) startFactors() error {
 	if err := f.course.enter(PhaseFactors); err != nil {
 		return err
@@ -196,7 +200,7 @@ func (f *qmfFit) startFactors() error {
 		return nil
 	case f.origin == StartScores:
 		x, loss = f.scored(), divergence.KL
-		if err := f.pool.Err(); err != nil { // rows may be without scores
+		if err := f.pool.Err(); err != nil { // an interrupted loop leaves rows without scores
 			return err
 		}
 	}
@@ -216,7 +220,8 @@ func (f *qmfFit) startFactors() error {
 	return err
 }
 
-// startLogarithms fills Ũ and Ṽ from U and V.
+// startLogarithms raises small entries of U and V, unless they are the paper's start, and, where Adam
+// steps the factors, fills Ũ and Ṽ.
 func (f *qmfFit) startLogarithms() {
 	exact := f.origin == StartUniform && !f.init
 	if f.gauss != nil {
@@ -245,26 +250,24 @@ func (f *inflation) startMaps(way *course) error {
 	return err
 }
 
-// startNewton is the number of epochs of the NMF that a fit starts from, startUpdates the same
-// where it goes by multiplicative updates, and calibration the number of EM steps on q at its plan.
 const (
-	startNewton  = 20
-	startUpdates = 200
-	calibration  = 20
+	startNewton  = 20  // epochs of the NMF that a fit starts from, by Newton's method
+	startUpdates = 200 // the same by multiplicative updates
+	calibration  = 20  // EM steps on q at the plan of the starting UV
 )
 
-// The choice of start and shrinkage: trialShare of the visible cells of trialRows rows is
-// hidden from fits of trialEpochs epochs.
+// The choice of start and shrinkage.
 const (
-	trialShare  = 0.1
-	trialRows   = 512
-	trialEpochs = 3
+	trialShare  = 0.1 // the share of visible cells that is hidden from a trial
+	trialRows   = 512 // how many rows are fitted
+	trialEpochs = 3   // of each trial
 )
 
+// trialShrinkages are the λ that are tried.
 var trialShrinkages = [...]float64{0, 20, 100}
 
-// raise raises entries of the factors to FloorStart (internal/monotone) of the mean of U or of their row of V, and holds
-// them within e^±farthest.
+// raise raises small entries of U to monotone.LeastAtStart of the mean of U, those of a row of V to
+// that of the mean of the row, and holds all entries within e^±farthest.
 func (f *factors) raise(farthest float64) {
 	most := elem.Exp(farthest)
 	raiseFactors(f.u, 1/most, most)
@@ -273,19 +276,16 @@ func (f *factors) raise(farthest float64) {
 	}
 }
 
-// raiseFactors raises v to FloorStart of its mean, and holds it within its bounds.
+// raiseFactors raises small entries of v to monotone.LeastAtStart of its mean, and holds all entries
+// from least to most.
 func raiseFactors(v []float64, least, most float64) {
 	kernel.Confine(v, min(max(monotone.LeastAtStart(meanOf(v)), least), most), most)
 }
 
-// logarithms fills l with log v, v raised to FloorStart of its mean first
-// unless exact, and held within e^±farthest.
+// logarithms fills l with log v. Unless exact is true it first raises small entries of v as
+// raiseFactors does. It holds v within e^±farthest.
 func logarithms(l, v []float64, exact bool, farthest float64) {
-	mean := 0.0
-	for _, x := range v {
-		mean += x / float64(len(v))
-	}
-	low := monotone.LeastAtStart(mean)
+	low := monotone.LeastAtStart(meanOf(v))
 	for i, x := range v {
 		if !exact {
 			x = max(x, low)
@@ -299,48 +299,61 @@ func logarithms(l, v []float64, exact bool, farthest float64) {
 	}
 }
 
-// startRow gives row i its first quantiles: equal steps between its extremes
-// under StartUniform, else its empirical quantiles at the middles of the levels,
-// fitted to the starting UV by EM steps.
+// startRow gives row i its first quantiles and the losses at them. Under StartUniform the quantiles are
+// equal steps between the extremes of the row. Otherwise they are its empirical quantiles at the
+// middles of the levels, fitted to the starting UV by EM steps.
 func (f *inflation) startRow(v *visitor, i, steps int, room *order.Room) {
-	inc, m := f.Increments(i), f.M
-	lo, hi := f.Low[i], f.High[i]
-	span := hi - lo
-	if f.Constant(i) {
+	switch {
+	case f.Constant(i):
+		inc := f.Increments(i)
 		clear(inc)
-		inc[0] = lo
+		inc[0] = f.Low[i]
 		f.read(v, i)
-		f.fitted(v, i)
-		f.judgeRow(v, i)
-		return
-	}
-	if f.R != nil {
-		r := f.R[i*m : (i+1)*m]
-		inc[0] = lo
-		for l := 1; l < m; l++ {
-			inc[l] = span / float64(m-1)
-		}
-		if !f.Pinned {
-			inc[0] = max(lo, monotone.FloorStart*span/float64(m))
-			for l := range inc {
-				r[l] = max(elem.Log(inc[l]), f.Shortest)
-			}
-			if f.Spans.Signed {
-				// The mean underflows where only held-out cells are far above 5e-324: then q_1
-				// stays 0.
-				r[0] = 0
-				if f.Average[i] > 0 {
-					r[0] = inc[0] / f.Average[i]
-				}
-			}
-		}
+	case f.R != nil:
+		f.startSteps(i)
 		f.solveRow(v, i)
-		f.fitted(v, i)
-		f.judgeRow(v, i)
+	default:
+		f.startQuantiles(v, i, room)
+		f.Warm[i].Valid = false
+		f.solveRow(v, i)
+		f.shareLevels(v, i)
+		f.solveRow(v, i)
+		f.stepQ(v, i, steps)
+	}
+	f.fitted(v, i)
+	f.judgeRow(v, i)
+}
+
+// startSteps gives row i quantiles in equal steps between its extremes: the paper's start.
+func (f *inflation) startSteps(i int) {
+	inc, m := f.Increments(i), f.M
+	lo, span := f.Low[i], f.High[i]-f.Low[i]
+	r := f.R[i*m : (i+1)*m]
+	inc[0] = lo
+	for l := 1; l < m; l++ {
+		inc[l] = span / float64(m-1)
+	}
+	if f.Pinned {
 		return
 	}
-	st := &f.Warm[i]
-	// The visible values in order; those that are 0, most of them in counts, need not be sorted.
+	inc[0] = max(lo, monotone.FloorStart*span/float64(m))
+	for l := range inc {
+		r[l] = max(elem.Log(inc[l]), f.Shortest)
+	}
+	if f.Spans.Signed {
+		// Where all cells far above 5e-324 are held out the mean underflows: q_1 is 0 then.
+		r[0] = 0
+		if f.Average[i] > 0 {
+			r[0] = inc[0] / f.Average[i]
+		}
+	}
+}
+
+// startQuantiles gives row i its empirical quantiles at the middles of the levels.
+func (f *inflation) startQuantiles(v *visitor, i int, room *order.Room) {
+	inc, m := f.Increments(i), f.M
+	lo, span := f.Low[i], f.High[i]-f.Low[i]
+	// The visible values in order. Zeros, of which counts have many, need not be sorted.
 	values, below, seen := v.t[:0], 0, f.cells.rows[i]
 	for _, x := range f.row(v.z[:f.n], i) {
 		if x == x && x != 0 {
@@ -352,7 +365,7 @@ func (f *inflation) startRow(v *visitor, i, steps int, room *order.Room) {
 	}
 	perm := room.Sort(values)
 	zeros := seen - len(values)
-	at := func(p int) float64 {
+	at := func(p int) float64 { // the value at place p of the order
 		switch {
 		case p < below:
 			return values[perm[p]]
@@ -385,16 +398,10 @@ func (f *inflation) startRow(v *visitor, i, steps int, room *order.Room) {
 			inc[1+l] *= span / sum
 		}
 	}
-	st.Valid = false
-	f.solveRow(v, i)
-	f.shareLevels(v, i)
-	f.solveRow(v, i)
-	f.stepQ(v, i, steps)
-	f.fitted(v, i)
-	f.judgeRow(v, i)
 }
 
-// shareLevels sets F_i by where the samples lie among the targets.
+// shareLevels sets the logits F_i by where the samples lie among the targets: half of each weight is
+// uniform, half is the share of the visible samples next to the target.
 func (f *inflation) shareLevels(v *visitor, i int) {
 	share := f.Logits(i)
 	seen := float64(f.cells.rows[i])
@@ -416,11 +423,12 @@ func (f *inflation) shareLevels(v *visitor, i int) {
 	}
 }
 
-// scored returns the cells of the normal scores of x', each row times its mean. They are held where x
-// is a Mat or not large, and otherwise made whenever a row is read.
+// scored returns the cells of the normal scores of x', each row times its mean. The scores are held in
+// memory where x is a Mat or not large, and otherwise made whenever a row is read.
 func (f *inflation) scored() *cells {
 	s := rankit.New(f.n, f.cells.rows, f.Average, f.cells.row, f.pool.Workers())
-	c := &cells{sizes: f.cells.sizes, source: s, trouble: f.trouble, partial: f.partial, visible: f.visible, rows: f.cells.rows}
+	c := &cells{sizes: f.cells.sizes, source: s, trouble: f.trouble, partial: f.partial, visible: f.visible,
+		rows: f.cells.rows}
 	if !f.cells.large() {
 		m := NewMat(f.d, f.n)
 		f.pool.Do(f.d, func(_, i int) { s.ReadRow(m.Row(i), i) })
@@ -429,7 +437,7 @@ func (f *inflation) scored() *cells {
 	return c
 }
 
-// large tells whether a copy of x may be too large to be held.
+// large tells whether a copy of x may be too large to hold in memory.
 func (s *cells) large() bool {
 	switch of := s.source.(type) {
 	case Mat:
@@ -446,5 +454,6 @@ func (s *cells) large() bool {
 	return float64(s.d)*float64(s.n) > mostHeld
 }
 
-// mostHeld is how many scores at most are held where x is no Mat.
-var mostHeld = float64(1 << 26) // a test has fewer
+// mostHeld is the largest number of scores that are held in memory where x is no Mat. A test sets it
+// lower.
+var mostHeld = float64(1 << 26)

@@ -2,7 +2,7 @@ package quantmf
 
 // This file holds the coordinates of samples that a fit has not seen: what was
 // learnt about the features stays, and a new column x of d values is projected on
-// it (the idea of the paper's §3.3),
+// it (the idea of the paper's §3.5),
 //
 //	NMF   min over v >= 0 of  Σ_i Δ(x_i, (Uv)_i)
 //	QMF   min over v > 0  of  Σ_i Δ(x_i, T_i((Uv)_i)),   T_i as stored: no transport is solved.

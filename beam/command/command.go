@@ -59,7 +59,7 @@ func overview() string {
 	for _, c := range subcommands {
 		s += fmt.Sprintf("  quantmf-beam %-9s  %s\n", c.name, c.does)
 	}
-	return s + "\n\"quantmf-beam COMMAND -h\" says all about one.\n"
+	return s + "\n\"quantmf-beam COMMAND -h\" prints the help of a command.\n"
 }
 
 // Run is the whole program: args are those behind its name; it returns the exit code. Where a runner has

@@ -47,7 +47,7 @@ How it is split
   -workers N        processors that workers in this process use, 0 for all (default 0)
 
 ` + runnerHelp + `
-What is written ("-" is standard output; the end of a name says the format)
+What is written ("-" is standard output; the ending of a name says the format)
   -o FILE           the model, for the commands of quantmf
   -u FILE           U, features × components
   -v FILE           V, components × samples

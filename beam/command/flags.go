@@ -34,8 +34,9 @@ const optionHelp = `  -loss auto|kl|frobenius|BETA
   -validation X  -patience N  -seed N
                     as in "quantmf fit -h"
   -updates multiplicative|newton
-                    of nmf: a round an epoch, or two for an epoch that gets ten
-                    times as far or more (default multiplicative)
+                    multiplicative: one round an epoch; newton: two rounds an epoch,
+                    each epoch worth ten of the former or more (nmf; default
+                    multiplicative)
 `
 
 func (f *optionFlags) register(set *flag.FlagSet) {

@@ -30,10 +30,10 @@ nothing is split over shards, and each holds the matrix in full.
 ` + readHelp + `
 What is compared, as in "quantmf rank -h"
   -k N,N,...        the numbers of components (default 2,4,8)
-  -m N,N,...        numbers of levels, each tried with every -k (default: that of
-                    fit)
-  -repeats N        times that cells are hidden (default 5)
-  -share X          of the cells hidden each time, at most 0.5 (default 0.1)
+  -m N,N,...        the numbers of levels, each tried with every -k (default: the
+                    default of fit)
+  -repeats N        how many times cells are hidden (default 5)
+  -share X          the share of the cells hidden each time, at most 0.5 (default 0.1)
   -seed N           seed of the hidden cells and of the fits (default 1)
   -method qmf|nmf|qmfq|bqmf
                     what is fitted (default qmf)

@@ -19,20 +19,22 @@ import (
 const transformUsage = `usage: quantmf transform [flags] MODEL MATRIX -o FILE
 
 Places the samples of MATRIX, which the fit need not have seen, in the components
-of MODEL, a file of "quantmf fit -o": the columns v for which the divergence of a
-sample from T(Uv) is least. FILE gets components × samples, like -v of fit.
+of MODEL, a file that "quantmf fit -o" wrote. For each sample it finds the column v
+for which the divergence of the sample from T(Uv) is least. FILE gets these columns,
+components × samples, like -v of fit.
 
-The features of MATRIX find those of the model by name, in any order; without
-names on either side they must be the model's in its order. What is not in both is
-an error; of a model that was fitted with -top MATRIX may have others. Where fit
-had -log1p, log(1+x) is taken here, too. Of a model fitted with -missing, values
-may be missing. Formats are those of "quantmf fit -h".
+The features of MATRIX are matched with those of the model by name, in any order.
+Without names on either side they must be the model's features in its order. A
+feature that only one of the two has is an error; for a model that was fitted with
+-top, MATRIX may have features that the fit dropped. Where fit had -log1p, log(1+x)
+is taken here, too. For a model fitted with -missing, values may be missing. Formats
+are those of "quantmf fit -h".
 
   -o FILE           where to write (required)
-  -block I/N        place the samples of block I alone, of N blocks, from 0: N such
-                    commands side by side do what one does, to the bit. Of a sparse
-                    matrix, or of an npy file larger than a quarter of -max-memory,
-                    each has its block alone in full (default 0/1)
+  -block I/N        place only the samples of block I, from 0, of N blocks. N such
+                    commands, one for each I, give the bits of a single command.
+                    A sparse matrix, or an npy file larger than a quarter of
+                    -max-memory, is expanded for this block only (default 0/1)
 ` + matchHelp + `
 ` + readHelp + `
 ` + limitsHelp + `
@@ -41,12 +43,13 @@ may be missing. Formats are those of "quantmf fit -h".
 
 const reconstructUsage = `usage: quantmf reconstruct MODEL -o FILE
 
-Writes what MODEL, a file of "quantmf fit -o", makes of the matrix that it was
-fitted to: T(UV), features × samples, missing values filled. Where fit had -log1p
-these are values of log(1+x).
+Writes T(UV), features × samples: the fit of the matrix to which MODEL, a file that
+"quantmf fit -o" wrote, was fitted, with missing values filled in. Where fit had
+-log1p these are values of log(1+x).
 
   -o FILE           where to write (required)
-  -format FORMAT    of standard output: tsv, csv, gct, mtx, npy or npz (default tsv)
+  -format FORMAT    the format of standard output: tsv, csv, gct, mtx, npy or npz
+                    (default tsv)
 
 ` + limitsHelp + `
 ` + writeHelp + `
@@ -54,9 +57,9 @@ these are values of log(1+x).
 
 const normalizeUsage = `usage: quantmf normalize MODEL MATRIX -o FILE
 
-Brings the samples of MATRIX to the scales on which the components of MODEL add
-up: T'(x), features × samples, by the maps that a fit with -method qmfq learned.
-MATRIX is as in "quantmf transform -h"; what is missing stays so.
+Writes T'(x), features × samples: the samples of MATRIX on the scales on which the
+components of MODEL add up, by the maps that a fit with -method qmfq learned. MATRIX
+is as in "quantmf transform -h"; missing values stay missing.
 
   -o FILE           where to write (required)
 ` + matchHelp + `
@@ -67,19 +70,18 @@ MATRIX is as in "quantmf transform -h"; what is missing stays so.
 
 const convertUsage = `usage: quantmf convert IN OUT
 
-Rewrites a matrix in another format, values missing or negative included. IN is
-read as in "quantmf fit -h". Names become f1, f2, ... and s1, s2, ... in Matrix
-Market and npy, which have none; descriptions of features in a GCT are dropped.
+Rewrites a matrix in another format; missing and negative values are kept. IN is
+read as in "quantmf fit -h". Matrix Market and npy hold no names, so names are lost
+there. Descriptions of features in a GCT are dropped.
 
 ` + readHelp + `
-The end of OUT says its format: .tsv, .txt, .tab, .csv, .gct, .mtx, .npy or .npz,
-with .gz behind it compressed. "-" is standard input or output.
+The ending of OUT says its format: .tsv, .txt, .tab, .csv, .gct, .mtx, .npy or .npz.
+A further .gz compresses it. "-" is standard input or output.
 
 ` + limitsHelp + `
 ` + exitHelp
 
-// applied is the command line of a command that has but -o and what all have, and where
-// the work is told of.
+// applied is the command line of a command whose own flags are -o and few more, and its progress.
 type applied struct {
 	limits
 	in    inputFlags
@@ -90,7 +92,7 @@ type applied struct {
 	block, blocks int // of transform: which of how many blocks of samples
 }
 
-// parseApplied parses it.
+// parseApplied parses the command line of such a command.
 func parseApplied(command string, args []string, s streams, page *pageFlags, wanted ...string) (*applied, error) {
 	a := &applied{blocks: 1}
 	set := newFlags(command)
@@ -183,7 +185,7 @@ func transform(args []string, s streams) error {
 	}
 	defer a.hold()()
 	defer a.tell.end()
-	a.in.rows = a.blocks > 1 // a block is held in full, and not the others
+	a.in.rows = a.blocks > 1 // only one block is held in full
 	m, t, inputs, err := readBoth(a, s)
 	if err != nil {
 		return err
@@ -223,11 +225,11 @@ func transform(args []string, s streams) error {
 // blockOf is where a block of n samples begins.
 func blockOf(n, block, blocks int) int { return int(int64(n) * int64(block) / int64(blocks)) }
 
-// placed is how many samples are placed at once, at least: fewer would make the nearest
-// samples of the fit be looked for anew too often.
+// placed is the least number of samples that are placed at once: the nearest samples of the fit are looked for
+// once a part.
 const placed = 200
 
-// place transforms the samples in up to ten parts, which decides no bit of any.
+// place transforms the samples in up to ten parts. The number of parts changes no bit.
 func place(ctx context.Context, m *model, x quantmf.Mat, tell *progress) (quantmf.Mat, error) {
 	some := max(placed, (x.Cols+9)/10)
 	v := quantmf.NewMat(m.u.Cols, x.Cols)
@@ -253,8 +255,7 @@ func place(ctx context.Context, m *model, x quantmf.Mat, tell *progress) (quantm
 	return v, tell.count(x.Cols, x.Cols, "samples")
 }
 
-// ended says what an error of the package means to a command without flags of
-// its own for it.
+// ended puts an error of the package into words for a command that has no flags of a fit.
 func ended(ctx context.Context, err error, t *table.Table) error {
 	if ctx.Err() != nil {
 		return interrupted("interrupted; no file was written")

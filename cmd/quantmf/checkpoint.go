@@ -1,8 +1,8 @@
 package main
 
 // This file holds the files that long work goes on from: the state of a fit, and the fits
-// that a comparison of ranks has done. One process at a time may write one; it holds a lock
-// beside it, which ends with the process however that ends.
+// that a comparison of ranks has done. One process at a time may write such a file. The process holds a lock
+// file beside it, which ends with the process, even if it is killed.
 
 import (
 	"encoding/binary"
@@ -20,8 +20,8 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// checkpointFlags reports what -checkpoint, -resume and -force cannot be together, and a
-// file that would be lost.
+// checkpointFlags reports flags among -checkpoint, -resume and -force that exclude each other, and a file that
+// would be lost.
 func checkpointFlags(path string, resume, force bool) error {
 	switch {
 	case resume && path == "":
@@ -59,7 +59,7 @@ func lockBeside(path string) (*lock, error) {
 		if !free {
 			return nil, fmt.Errorf("%s is in use: another quantmf writes to it; wait for that one, or give another -checkpoint", path)
 		}
-		// Whoever held it before may have removed it between the two steps.
+		// The process that held the lock before may have removed the file between the two steps.
 		held, err := file.Stat()
 		if now, lost := os.Stat(at); err == nil && lost == nil && os.SameFile(held, now) {
 			temporary.add(at)
@@ -86,7 +86,7 @@ type checkpoint struct {
 // checkpointEvery is how often the file is written while a fit runs.
 var checkpointEvery = 10 * time.Second
 
-// save takes a state; the file follows now and then.
+// save takes a state, and writes the file every checkpointEvery.
 func (c *checkpoint) save(state []byte) error {
 	c.state, c.stale = state, true
 	if time.Since(c.written) < checkpointEvery {
@@ -95,7 +95,7 @@ func (c *checkpoint) save(state []byte) error {
 	return c.flush()
 }
 
-// flush brings the file up to date.
+// flush writes the newest state to the file.
 func (c *checkpoint) flush() error {
 	if !c.stale {
 		return nil
@@ -112,8 +112,8 @@ func (c *checkpoint) flush() error {
 	return out.commit()
 }
 
-// prepareCheckpoint makes sure that the file can be written, by this process alone, and
-// takes the state to go on from.
+// prepareCheckpoint makes sure that this process, and no other, can write the file, and reads the state from
+// which the fit goes on.
 func (r *result) prepareCheckpoint(input os.FileInfo, messages io.Writer) error {
 	if r.checkpoint == "" {
 		return nil
@@ -144,8 +144,8 @@ func (r *result) prepareCheckpoint(input os.FileInfo, messages io.Writer) error 
 	return nil
 }
 
-// fitsDone is a file of the models of a comparison. It grows by a record for each: the key,
-// the size, a checksum, the model; a last one that was cut off is left out.
+// fitsDone is a file of the models of a comparison. It grows by one record a model: key, size, checksum, model.
+// A last record that was cut off is left out.
 type fitsDone struct {
 	mutex  sync.Mutex
 	file   *os.File
@@ -154,7 +154,7 @@ type fitsDone struct {
 	lock   *lock
 }
 
-// fitsMagic begins the file; what the models depend on follows, with its size before it.
+// fitsMagic begins the file. The size and the text of identity (openFits) follow.
 const fitsMagic = "quantmf fits done 1\n"
 
 // mostModel bounds the size of one record.
@@ -162,8 +162,8 @@ const mostModel = 1 << 40
 
 var crc = crc64.MakeTable(crc64.ECMA)
 
-// openFits opens the file, and reads it where resume says so. identity is what the
-// models depend on beside the keys.
+// openFits opens the file, and reads it if resume is set. identity is a text of everything that the models depend
+// on beside their keys.
 func openFits(path string, resume, force bool, input os.FileInfo, identity string) (*fitsDone, error) {
 	if info, err := os.Stat(path); err == nil && input != nil && os.SameFile(info, input) {
 		return nil, usageError(path + " is read itself: write to another file")
@@ -189,7 +189,7 @@ func openFits(path string, resume, force bool, input os.FileInfo, identity strin
 	return d, nil
 }
 
-// read takes the records in, and cuts off what is no whole one.
+// read reads the records, and cuts off a last one that is not whole.
 func (d *fitsDone) read(head []byte) error {
 	data, err := io.ReadAll(d.file)
 	if err != nil {
@@ -227,7 +227,7 @@ func (d *fitsDone) read(head []byte) error {
 	return nil
 }
 
-// get returns the model of a key, nil where there is none.
+// get returns the model of a key, nil if there is none.
 func (d *fitsDone) get(key uint64) quantmf.Model {
 	d.mutex.Lock()
 	data := d.models[key]
@@ -264,14 +264,13 @@ func (d *fitsDone) close() {
 	d.lock.release()
 }
 
-// remove takes the file away: all is done.
+// remove removes the file when all fits are done.
 func (d *fitsDone) remove() {
 	d.file.Close()
 	os.Remove(d.path)
 }
 
-// hashOf is the key of a fit: of the sizes that are tried and of the matrix, hidden cells
-// included.
+// hashOf returns the key of a fit: a hash of the sizes that are tried and of the matrix, hidden cells included.
 func hashOf(x quantmf.Mat, sizes ...int) uint64 {
 	h := crc64.New(crc)
 	var b [8]byte

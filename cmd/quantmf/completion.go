@@ -1,6 +1,6 @@
 package main
 
-// This file holds what makes shells complete the command line, written from the help.
+// This file holds the scripts by which shells complete the command line. They are made from the help.
 
 import (
 	"fmt"
@@ -33,7 +33,7 @@ func names() (out []string) {
 	return out
 }
 
-// operands are what a command takes beside flags and files.
+// operands are the words that a command takes beside flags and files.
 func operands(c command) []string {
 	switch c.name {
 	case "help":
@@ -83,8 +83,8 @@ complete -F _quantmf quantmf
 	return s.String()
 }
 
-// quoted puts text between single quotes for a shell, and cuts it where its first clause
-// ends; a clause of one word says nothing.
+// quoted puts the first clause of text between single quotes for a shell. A clause of one word says too little:
+// then it takes the whole text. Long text is cut.
 func quoted(text string, special string) string {
 	if at := strings.IndexAny(text, ";:"); at > 0 && strings.Contains(text[:at], " ") {
 		text = text[:at]

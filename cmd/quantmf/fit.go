@@ -25,75 +25,79 @@ import (
 
 const fitUsage = `usage: quantmf fit [flags] MATRIX
 
-Learns an increasing map T for every feature (a row of MATRIX) together with
-factors U and V, so that MATRIX is close to T(UV): UV is of low rank, and T
-takes each feature from the scale of UV to its own.
+Learns factors U and V of low rank together with an increasing map T for every
+feature (a row of MATRIX), so that MATRIX is close to T(UV). The map takes its
+feature from the scale of UV to the feature's own scale.
 
 ` + matrixHelp + `
 ` + readHelp + `
 What is fitted
   -method qmf|qmfq|nmf|bqmf
                     qmf: X = T(UV); qmfq: X = T(P(T'(X))), a map on either side
-                    of a projection P onto the components; nmf: X = UV, no
-                    scales; bqmf: X = T(UV) with U and V of either sign, the
-                    best predictor of values not seen (default qmf)
-  -k N              rank, the number of components (default 10); of bqmf the
-                    most there may be, of which those fade that the data do not
-                    ask for (default 0: 50, or one fewer than features or samples)
+                    of a projection P onto the components; nmf: X = UV, without
+                    maps; bqmf: X = T(UV) with U and V of either sign, the best
+                    predictor of missing values (default qmf)
+  -k N              rank, the number of components (default 10); of bqmf the most
+                    there may be: components that the data do not need fade
+                    (default 0: 50, or one fewer than features or samples)
   -loss auto|kl|frobenius|BETA
                     what is minimised: the Kullback-Leibler divergence, half the
                     squared differences, or the β-divergence of a β from -2 to 4
-                    (bqmf: one of the first two); under frobenius all but nmf
+                    (bqmf: kl or frobenius). Under frobenius all methods but nmf
                     take values of any sign, such as log ratios and z-scores.
-                    auto is frobenius where a value is negative and kl elsewhere,
-                    and the summary says which (default auto)
-  -missing          empty cells, NA and NaN are missing: left out of the fit, and
-                    filled by "quantmf reconstruct" (default: they are errors)
+                    auto is frobenius where a value is negative and kl elsewhere;
+                    the summary says which (default auto)
+  -missing          empty cells, NA and NaN are missing values: the fit leaves them
+                    out, and "quantmf reconstruct" fills them in (default: they are
+                    errors)
   -log1p            take log(1+x) of every value first (natural logarithm)
   -top N            keep the N features of largest standard deviation, after
                     -log1p (default: all)
 
-How (defaults are those of the package)
+How it is fitted (defaults are those of the package)
   -m N              levels, the quantiles learned per feature, at least 2
                     (qmf, qmfq; default 8)
   -eps X            entropic regularisation of the scales, above 0; larger is
                     smoother (qmf, qmfq; default 0.02)
   -epochs N         visits of every feature (default 4 for qmf, 100 for qmfq,
-                    20 for nmf; at most 60 for each of two fits of bqmf; for
-                    qmf where Adam steps U and V 20)
+                    20 for nmf; at most 60 for each of the two fits of bqmf; 20
+                    for qmf where Adam steps U and V)
   -lr X             learning rate of Adam, above 0 (default 0.2 for qmf, 0.1 for
-                    qmfq; for qmf where Adam steps U and V 0.06)
+                    qmfq; 0.06 for qmf where Adam steps U and V)
   -schedule cosine|constant
                     how the learning rate falls (qmf, qmfq; default cosine)
   -batch N          features visited between two steps of V (qmf; default 32)
   -start auto|scores|nmf|uniform|svd
-                    start from an NMF of normal scores, from one of the matrix,
-                    or from the one of the two that predicts hidden cells better
-                    (qmf, qmfq; their default: auto), at random (all; default of
-                    nmf), or from singular vectors (nmf)
-  -ends free|pinned learn each feature's lowest and highest quantile, or keep
-                    them at its minimum and maximum (qmf, qmfq; default free)
+                    where the fit starts: scores: an NMF of normal scores; nmf: an
+                    NMF of the matrix; auto: the one of these two that predicts
+                    hidden cells better (the three are for qmf and qmfq; their
+                    default: auto); uniform: at random (default of nmf); svd:
+                    singular vectors (nmf)
+  -ends free|pinned free: learn each feature's lowest and highest quantile; pinned:
+                    keep them at its minimum and maximum (qmf, qmfq; default free)
   -penalty X        weight of the penalty on the factors (qmf, nmf; default 0)
-  -shrinkage X      pull of every map towards a straight line, in pseudo-samples
-                    (qmf, qmfq; default: of 0, 20 and 100 the one that predicts
-                    hidden cells best, 0 with -ends pinned or -start uniform)
-  -projection kl:N|frobenius:N|svd
-                    N updates under either divergence, or singular vectors, which
-                    need every value (qmfq; default kl:5, kl:100 with -start
+  -shrinkage X      how strongly every map is pulled towards a straight line, in
+                    pseudo-samples (qmf, qmfq; default: of 0, 20 and 100 the one
+                    that predicts hidden cells best; 0 with -ends pinned or -start
                     uniform)
+  -projection kl:N|frobenius:N|svd
+                    the projection P: N updates under the named divergence, or
+                    singular vectors, which take no missing values (qmfq; default
+                    kl:5, with -start uniform kl:100)
   -updates newton|multiplicative
-                    Newton's method, for a -loss of β up to 2, or the updates of
-                    the textbooks, 200 of them without -epochs (nmf; default
-                    newton under kl and frobenius)
+                    newton: Newton's method, for a -loss of β up to 2;
+                    multiplicative: the updates of the textbooks, 200 of them unless
+                    -epochs is given (nmf; default newton under kl and frobenius,
+                    multiplicative under other losses)
   -tolerance X      where a map counts as converged, above 0 (qmf, qmfq; default
-                    1e-9); of bqmf the share of UV by which its last epoch may
-                    still move it (default 0.003)
+                    1e-9); of bqmf the share of UV that the last epoch may still
+                    change (default 0.003)
   -validation X     hide this share of the values, up to 0.5, from the fit, and take
-                    the epoch that predicts them best (default: none)
-  -patience N       end when the loss has not fallen for so many epochs (not bqmf;
-                    default: none)
-  -restarts N       fits, each with the next seed, of which the best is taken (not
-                    bqmf; default 1)
+                    the epoch that predicts them best (default: hide none)
+  -patience N       end when the loss has not fallen for N epochs (not bqmf;
+                    default: never)
+  -restarts N       the number of fits, each with the next seed, of which the best
+                    is taken (not bqmf; default 1)
   -strict           fail, with exit code 4, where a map has not converged
                     (qmf, qmfq; default: warn)
   -seed N           seed of everything random (default 1)
@@ -102,7 +106,7 @@ How (defaults are those of the package)
   -max-memory SIZE  refuse a matrix or a fit that needs more, such as 500MB, with
                     exit code 3 (default 8GiB)
 
-What is written ("-" is standard output; the end of a name says the format)
+What is written ("-" is standard output; the ending of a name says the format)
   -o FILE           the model, for the other commands
   -u FILE           U, features × components
   -v FILE           V, components × samples
@@ -110,49 +114,51 @@ What is written ("-" is standard output; the end of a name says the format)
                     w1, w2, ... (qmf)
   -report FILE      a page of figures in one HTML file
 ` + pageHelp + `  -progress auto|plain|json|none
-                    on standard error: auto: one line rewritten on a terminal,
-                    plain elsewhere; plain: up to ten lines a fit; json: an
-                    object per epoch; none: nothing (default auto)
+                    what is told on standard error: auto: one line rewritten on a
+                    terminal, elsewhere as plain; plain: up to ten lines a fit;
+                    json: an object per epoch; none: nothing (default auto)
 
 A fit that can stop and go on
-  -checkpoint FILE  keep the state of the fit here: at an interrupt, at the end,
-                    and every ten seconds or so; an existing file is refused
-                    without -resume or -force
-  -resume           go on from the state in the -checkpoint file, if it is there,
-                    with the same matrix and flags; the result has the bits of a
-                    fit that never stopped. -epochs may be more than it was, also
-                    after the end, with -method nmf or -schedule constant
+  -checkpoint FILE  keep the state of the fit here: about every ten seconds, at an
+                    interrupt, and at the end. An existing file is refused without
+                    -resume or -force
+  -resume           go on from the state in the -checkpoint file, if there is one,
+                    with the same matrix and flags. The result has the bits of a fit
+                    that never stopped. With -method nmf or -schedule constant
+                    -epochs may be larger than before, also after the end of a fit
   -force            start anew over an existing -checkpoint file
 
-At the end standard error has a summary in words. For qmf and qmfq it compares the
-loss, the mean divergence per entry, with that of an NMF of the same rank after
-1000 updates, unless values are negative. With -progress json it is an object like
-the others.
+At the end a summary in words goes to standard error; with -progress json it is an
+object like the others. For qmf and qmfq the summary compares the loss, which is
+the mean divergence per entry, with that of an NMF of the same rank after 1000
+updates, unless values are negative.
 
 Either all files are written or none. An interrupt (Ctrl-C, SIGTERM) stops the
-fit and writes none but the checkpoint.
+fit and writes the checkpoint alone.
 
 ` + exitHelp
 
-// What several commands say alike.
+// Parts of the help of several commands.
 const (
-	matrixHelp = `MATRIX is tab-, comma-, semicolon- or blank-separated text, GCT, Matrix Market,
-npy, npz (with SciPy's sparse matrices), plain or compressed by gzip or bzip2; or
-a folder of 10x with matrix.mtx, features.tsv and barcodes.tsv. What it is is
-known by its content, and "-" is standard input. Features are in rows, samples in
-columns. A line on standard error says what was taken for names, and warnings what
-may be wrong with that. Without names it is s1, s2, ... and f1, f2, ... instead.
-Values are finite; nmf takes none below 0, and no method does under -log1p.
+	matrixHelp = `MATRIX is a file of tab-, comma-, semicolon- or blank-separated text, GCT, Matrix
+Market, npy or npz (SciPy's sparse matrices, too), plain or compressed by gzip or
+bzip2; or a folder of 10x with matrix.mtx, features.tsv and barcodes.tsv; or "-",
+standard input. The content tells the format. Features are in rows, samples in
+columns. A line on standard error says what was taken for names, and warnings say
+what may be wrong with that. Features without names are f1, f2, ..., samples s1,
+s2, ... Values must be finite; under -method nmf and under -log1p none may be
+negative.
 `
-	writeHelp = `The end of FILE says its format: .tsv, .txt, .tab, .csv, .gct, .mtx, .npy or .npz,
-with .gz behind it compressed. "-" is standard output, tab-separated.
+	writeHelp = `The ending of FILE says its format: .tsv, .txt, .tab, .csv, .gct, .mtx, .npy or
+.npz. A further .gz compresses it. "-" is standard output, tab-separated without
+-format.
 `
 	exitHelp = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad input or model file, 4 not
-converged where -strict wants it, 130 interrupted.
+converged under -strict, 130 interrupted.
 `
 )
 
-// comparisonUpdates is how long the NMF runs that a fit is compared with.
+// comparisonUpdates is the number of updates of the NMF with which a fit is compared.
 const comparisonUpdates = 1000
 
 // fitFlags are the flags of a fit.
@@ -162,8 +168,8 @@ type fitFlags struct {
 	log1p     bool
 	missing   bool
 	loss      quantmf.Loss
-	autoLoss  bool   // the loss is left to the matrix
-	losses    string // which was taken and why
+	autoLoss  bool   // no loss was given: the signs of the matrix choose it
+	losses    string // which loss was taken, and why
 	limits
 	matrix string
 
@@ -175,8 +181,8 @@ type fitFlags struct {
 
 	in inputFlags // how the matrix is read
 
-	options []quantmf.FitOption // of flags that were given alone: the defaults are the package's
-	shared  []quantmf.FitOption // those of them that hold for the NMF to compare with
+	options []quantmf.FitOption // of the flags that were given; the package has the defaults
+	shared  []quantmf.FitOption // those of options that also hold for the NMF of the comparison
 	flagOf  map[string]string   // the flag of each option of the package
 	given   []string            // the flags given that the result depends on, as words of a command line
 }
@@ -212,7 +218,7 @@ func parseFit(args []string) (*fitFlags, error) {
 	f.matrix = words[0]
 	given := f.take(set, options)
 	if f.method == "bqmf" && !given["k"] {
-		f.rank = 0 // what the data ask for
+		f.rank = 0 // the data choose
 	}
 	switch {
 	case !slices.Contains(methods, f.method):
@@ -245,8 +251,8 @@ func parseFit(args []string) (*fitFlags, error) {
 	return f, checkpointFlags(f.checkpoint, f.resume, f.force)
 }
 
-// take takes the flags that were given for options of the package, and as words of a command line; it returns
-// the names of all that were given.
+// take enters the flags that were given into options, shared and given, and returns the names of all flags that
+// were given.
 func (f *fitFlags) take(set *flag.FlagSet, options []*optionFlag) map[string]bool {
 	given := map[string]bool{}
 	set.Visit(func(g *flag.Flag) {
@@ -281,7 +287,7 @@ func (f *fitFlags) signed() bool {
 	return (f.loss == quantmf.Frobenius || f.autoLoss) && f.method != "nmf" && !f.log1p
 }
 
-// takeLoss takes the loss that the values of x ask for, where none was given.
+// takeLoss takes frobenius if x has negative values, else kl, if no loss was given.
 func (f *fitFlags) takeLoss(t *table.Table) error {
 	if !f.autoLoss {
 		return nil
@@ -300,7 +306,7 @@ func (f *fitFlags) takeLoss(t *table.Table) error {
 	return nil
 }
 
-// read reads the matrix and brings it to what is fitted.
+// read reads the matrix, and applies -log1p and -top.
 func (f *fitFlags) read(s streams) (*table.Table, os.FileInfo, error) {
 	t, input, err := f.in.read(f.matrix, s, &f.limits, newProgress(f.progress, s.err), f.missing, f.signed())
 	if err != nil {
@@ -324,7 +330,7 @@ func fit(args []string, s streams) error {
 		return err
 	}
 	defer f.hold()()
-	f.in.rows = f.page == "" // which shows the matrix
+	f.in.rows = f.page == "" // the page needs the matrix in full
 	t, input, err := f.read(s)
 	if err != nil {
 		return err
@@ -382,7 +388,7 @@ func fit(args []string, s streams) error {
 	return tell.summary(text)
 }
 
-// open opens an input; it also says which file that is, nil for standard input.
+// open opens an input. It also returns the identity of the file, nil for standard input.
 func open(path string, stdin io.Reader, what string) (io.ReadCloser, os.FileInfo, error) {
 	if path == "-" {
 		return io.NopCloser(stdin), nil, nil
@@ -400,13 +406,13 @@ func open(path string, stdin io.Reader, what string) (io.ReadCloser, os.FileInfo
 		return nil, nil, &inputError{err}
 	}
 	size := int64(-1)
-	if info.Mode().IsRegular() && info.Size() > 0 { // what a system makes up while it is read has none
+	if info.Mode().IsRegular() && info.Size() > 0 { // a file that the system makes up while it is read, as in /proc, has none
 		size = info.Size()
 	}
 	return &wholeFile{File: file, name: path, size: size}, info, nil
 }
 
-// result is a fit done, with what is told of it.
+// result is a finished fit, and what the summary tells.
 type result struct {
 	*fitFlags
 	table *table.Table
@@ -491,7 +497,7 @@ func negatives(t *table.Table) (n int, err error) {
 	return n, err
 }
 
-// interrupted says how far the fit came and what is left of it.
+// interrupted says how far the fit came, and which files hold what was done.
 func (r *result) interrupted(tell *progress) error {
 	left := "no file was written"
 	if r.keep != nil && r.keep.state != nil {
@@ -507,7 +513,7 @@ func (r *result) interrupted(tell *progress) error {
 		tell.last.Epoch, tell.last.Epochs, tell.model, tell.measure(), tell.last.Loss, left))
 }
 
-// write fills every output.
+// write writes every output.
 func (r *result) write(out *outputs) error {
 	m, components := r.m, numbered("c", r.m.u.Cols)
 	for _, f := range []struct {
@@ -544,7 +550,7 @@ func (r *result) write(out *outputs) error {
 	return nil
 }
 
-// nameless says which outputs have no names that the model has.
+// nameless says which outputs cannot hold the names of the model.
 func (r *result) nameless(w io.Writer) error {
 	features, samples := r.m.namedFeatures, r.m.namedSamples
 	return errors.Join(r.in.nameless(w, r.uFile, features, false), r.in.nameless(w, r.vFile, false, samples), r.in.nameless(w, r.qFile, features, false))
@@ -562,7 +568,7 @@ func beside(a, b quantmf.Mat) quantmf.Mat {
 
 func last(v []float64) float64 { return v[len(v)-1] }
 
-// name is what the matrix is called where only its name matters.
+// name is the name of the matrix without its folder.
 func (f *fitFlags) name() string {
 	if f.matrix == "-" {
 		return "standard input"
@@ -570,8 +576,8 @@ func (f *fitFlags) name() string {
 	return filepath.Base(f.matrix)
 }
 
-// commandLine repeats the fit, as a shell would take it. It says more than the
-// user did: what most decides the result.
+// commandLine returns a command line that repeats the fit. It has the flags that the user gave, and the defaults
+// on which the result depends most.
 func (r *result) commandLine() string {
 	words := append([]string{"quantmf", "fit"}, r.given...)
 	say := func(name, value string) {
@@ -584,7 +590,7 @@ func (r *result) commandLine() string {
 	if q, is := r.m.Model.(*quantmf.QMF); is {
 		say("-m", strconv.Itoa(q.Quantiles.Cols))
 	}
-	if r.method != "bqmf" && !slices.Contains(r.given, "-patience") { // which may end before their number
+	if r.method != "bqmf" && !slices.Contains(r.given, "-patience") { // -patience may end the fit before that number of epochs
 		say("-epochs", strconv.Itoa(len(r.m.history)-1))
 	}
 	say("-seed", "1")

@@ -30,9 +30,8 @@ func newFlags(command string) *flag.FlagSet {
 // madeFlags sees every set of flags, for the test that holds the manual against them.
 var madeFlags = func(*flag.FlagSet) {}
 
-// arguments parses args and returns what is no flag: one word for each of
-// wanted. Flags may stand before, between and behind them. What stands in
-// brackets may be left out.
+// arguments parses args and returns the words that are no flags: one for each of wanted. Flags may stand before,
+// between and behind these words. A wanted word in brackets may be left out.
 func arguments(set *flag.FlagSet, args []string, wanted ...string) ([]string, error) {
 	madeFlags(set)
 	var words []string
@@ -94,7 +93,7 @@ func misread(set *flag.FlagSet, err error) string {
 	return text
 }
 
-// faulty is what the flag package says of a value.
+// faulty matches the error of the flag package for a value.
 var faulty = regexp.MustCompile(`(?s)^invalid (boolean )?value "(.*)" for (?:flag )?-([\w-]+): (.*)$`)
 
 func isBool(f *flag.Flag) bool {
@@ -102,7 +101,7 @@ func isBool(f *flag.Flag) bool {
 	return is && b.IsBoolFlag()
 }
 
-// optionFlag is a flag that becomes an option of the package, and what it was set to.
+// optionFlag is a flag that becomes an option of the package, and the value that was given.
 type optionFlag struct {
 	flags.Option
 	text  string
@@ -157,7 +156,7 @@ func (l *wholeList) Set(s string) error {
 	return nil
 }
 
-// memory is a flag of bytes.
+// memory is a flag whose value is a number of bytes.
 type memory int64
 
 func (m *memory) String() string { return "" }
@@ -173,11 +172,11 @@ func (m *memory) Set(s string) error {
 // heard is called when an interrupt has ended the context. Tests wait for it.
 var heard = func() {}
 
-// listening counts the contexts of interruptible that are in use.
+// listening is the number of contexts of interruptible that are in use.
 var listening atomic.Int32
 
-// endCleanly has an interrupt take temporary files away before it ends the process, while
-// nothing interruptible runs.
+// endCleanly makes an interrupt remove the temporary files before it ends the process, while no context of
+// interruptible is in use.
 func endCleanly() {
 	told := make(chan os.Signal, 2)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
@@ -195,8 +194,8 @@ func endCleanly() {
 	}()
 }
 
-// interruptible returns a context that an interrupt ends, instead of the process; a second
-// one does end it, and takes temporary files away first. From here on there are such.
+// interruptible returns a context. The first interrupt ends the context and not the process; the second removes the
+// temporary files and ends the process.
 func interruptible() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	told := make(chan os.Signal, 2)

@@ -1,10 +1,12 @@
 package main
 
-// This file holds the manual. Its one source is the help of each command, a text that is
-// read as it stands: paragraphs; "usage:" lines; items, which are lines that two blanks
-// begin, with what explains them indented further below or behind; headings, which are
-// lines right above items. From it come "-h" and "quantmf help", manual pages, Markdown,
-// and what shells complete.
+// This file holds the manual. Its one source is the help text of each command, which "-h" and "quantmf help" print as it
+// stands. From the text are made manual pages, Markdown, and the scripts for shells (completion.go). It consists of
+//
+//	usage      lines that begin with "usage:"
+//	headings   lines right above items
+//	items      lines that begin with two blanks; their explanation stands in column 20, or indented below
+//	paragraphs all other lines
 
 import (
 	"fmt"
@@ -16,7 +18,7 @@ import (
 
 const helpUsage = `usage: quantmf help [-man|-markdown] [COMMAND]
 
-Prints the help of COMMAND, or what commands there are.
+Prints the help of COMMAND; without COMMAND, the list of commands.
 
   -man              as a manual page, for "man -l"
   -markdown         as Markdown; without COMMAND the whole manual
@@ -24,7 +26,7 @@ Prints the help of COMMAND, or what commands there are.
 
 const completionUsage = `usage: quantmf completion bash|zsh|fish
 
-Prints what makes a shell complete commands, flags, their values and files.
+Prints a script by which a shell completes commands, flags, their values and files.
 
 Examples
   source <(quantmf completion bash)
@@ -35,7 +37,7 @@ Examples
                     once
 `
 
-// examples stand below the help of a command.
+// examples are printed below the help of a command.
 var examples = map[string]string{
 	"fit": `
 Examples
@@ -43,7 +45,7 @@ Examples
                     a QMF of 8 components, kept for the other commands, and a page
                     to look at
   quantmf fit -method bqmf -missing -o model.qmf holes.csv
-                    the model that predicts best, of a table with missing values
+                    the model that predicts best, for a table with missing values
   quantmf fit -loss frobenius -k 5 -u U.tsv -v V.tsv ratios.gct.gz
                     the factors of log ratios
   quantmf fit -k 50 -epochs 200 -checkpoint state -resume -o big.qmf big.npz
@@ -59,7 +61,7 @@ Examples
   quantmf score model.qmf new.csv
   seq 0 1 | xargs -P 2 -I{} quantmf transform -block {}/2 -o V{}.npy m.nmf big.npy
   quantmf score -v V0.npy -v V1.npy m.nmf big.npy
-                    by blocks that several machines place
+                    blocks are placed side by side, on one machine or several
 `,
 	"reconstruct": `
 Examples
@@ -69,10 +71,10 @@ Examples
 Examples
   quantmf impute holes.csv -o filled.csv
   quantmf impute holes.csv -o filled.csv -interval 0.9 -features errors.csv
-                    with filled.lower.csv and filled.upper.csv, and how well each
-                    feature is predicted
+                    also writes filled.lower.csv, filled.upper.csv, and how well
+                    each feature is predicted
   quantmf impute counts.tsv -o filled.tsv -value median -json
-                    for absolute errors; what is known of them as JSON
+                    medians, and the check as JSON
 `,
 	"normalize": `
 Examples
@@ -92,16 +94,16 @@ Examples
   quantmf rank -k 2,3,5,8,12 -plot ranks.svg table.tsv
   quantmf rank -method nmf -k 2,4,8 -repeats 10 -json table.tsv
   quantmf rank -k 5,10,20 -m 8,16 -checkpoint done -resume big.npz
-                    fits that are done are kept over an interrupt
+                    finished fits outlive an interrupt
 `,
 	"shard": `
 Examples
   quantmf shard plan -method nmf -k 10 -shards 8 -o fit counts.mtx.gz
   seq 0 7 | xargs -P 4 -I{} quantmf shard step -round 0 -shard {} fit
   quantmf shard reduce -round 0 fit
-                    a round; the next is the one that it prints
+                    one round; reduce prints the number of the next
   quantmf shard step -wait -shard 3 fit
-                    one of eight machines; one more has reduce -wait
+                    on one of eight machines; a ninth runs reduce -wait
   quantmf shard finish -o model.nmf fit
 `,
 	"convert": `
@@ -114,11 +116,11 @@ Examples
 // help is the whole text of a command.
 func (c command) help() string { return c.usage + examples[c.name] }
 
-// own are the commands that tell of the others, and so cannot stand in their list.
+// own are the commands that print the list of commands: as its members they would be an initialisation cycle.
 func own() []command {
 	return []command{
 		{"help", "print the help of a command, also as a manual page or Markdown", helpUsage, printHelp},
-		{"completion", "print what makes a shell complete commands and flags", completionUsage, printCompletion},
+		{"completion", "print a script by which a shell completes commands and flags", completionUsage, printCompletion},
 	}
 }
 
@@ -174,11 +176,10 @@ type block struct {
 	text string // in one line
 }
 
-// explained is the column, from 0, at which what explains a flag begins.
+// explained is the column, from 0, at which the explanation of a flag begins.
 const explained = 20
 
-// item cuts the first line of an item into its term and what explains it, if that begins
-// there.
+// item cuts the first line of an item into its term and its explanation, "" if the explanation begins below.
 func item(line string) (term, text string) {
 	term = strings.TrimSpace(line)
 	if len(line) <= explained || line[explained-1] != ' ' || line[explained] == ' ' {
@@ -314,7 +315,7 @@ func separated(s string) string {
 	return strings.Join(out, "\n") + "\n"
 }
 
-// markdownManual is all of it.
+// markdownManual is the manual of all commands.
 func markdownManual() string {
 	s := "# quantmf\n\n" + marked.Replace(introduction) + "\n\n| command | what it does |\n|---|---|\n"
 	for _, c := range manual() {
@@ -326,7 +327,7 @@ func markdownManual() string {
 	return s
 }
 
-// flagOfHelp is a flag as the help has it.
+// flagOfHelp is a flag as the help describes it.
 type flagOfHelp struct {
 	name    string
 	value   string   // what stands for its value, "" for none
@@ -338,8 +339,8 @@ type flagOfHelp struct {
 // flagTerm is one flag in the term of an item.
 var flagTerm = regexp.MustCompile(`^-([\w-]+)(?: (\S+))?$`)
 
-// flagsOf reads the flags off the help of a command. Those that a list refers to another
-// command's help for are looked up there.
+// flagsOf reads the flags from the help of a command. A flag in a list with the explanation "as in quantmf fit -h" is
+// looked up in the help of fit.
 func flagsOf(c command) (out []flagOfHelp) {
 	for _, b := range blocks(c.usage) {
 		if b.kind != 'i' {

@@ -1,10 +1,9 @@
 package main
 
-// This file holds "quantmf impute": missing values filled by a BQMF, and how well that
-// predicts values that are known. For that the known values of every feature are dealt
-// out to ten parts at random; a part at a time is hidden, another fit is made of the rest,
-// and what it says of the hidden values is compared with them, beside what their
-// feature's own mean says.
+// This file holds "quantmf impute": missing values filled in by a BQMF, and a check of how well it predicts known values.
+// For the check the known values of every feature are dealt out to ten parts at random. One part at a time is hidden and
+// a further fit is made of the rest. Its predictions of the hidden values are compared with them, and so is the mean of
+// the feature's visible values.
 
 import (
 	"context"
@@ -29,43 +28,46 @@ import (
 
 const imputeUsage = `usage: quantmf impute [flags] MATRIX -o FILE
 
-Fills the missing values of MATRIX (empty cells, NA, NaN) by a Bayesian quantile
-matrix factorisation, the method that predicts values not seen best, and says how
-well: it hides known values from other fits and compares. Nothing needs to be
-chosen. Values that are there stay as they are.
+Fills in the missing values of MATRIX (empty cells, NA, NaN) by a Bayesian quantile
+matrix factorisation, the method of quantmf that predicts unseen values best. It
+then hides known values from further fits, and says how well these are predicted.
+Nothing needs to be chosen. Values that are not missing stay as they are.
 
 ` + matrixHelp + `
 What is filled in
   -value mean|median
-                    the mean of what a value may be, for sums and squared
-                    errors, or its median, for absolute errors (default mean)
+                    what to fill in: the mean of a value's distribution, for sums
+                    and squared errors, or its median, for absolute errors (default
+                    mean)
   -interval P       also write the ends of the intervals that hold a missing value
-                    with probability P, above 0 and below 1: with -o FILE.csv in
-                    FILE.lower.csv and FILE.upper.csv. A value that is there is
-                    both ends of its own
+                    with probability P, above 0 and below 1: with -o FILE.csv to
+                    FILE.lower.csv and FILE.upper.csv. Both have a value that is not
+                    missing as it is
   -loss auto|kl|frobenius
-                    what the model is chosen by: the Kullback-Leibler divergence,
-                    for positive amounts and counts, or half the squared
+                    the loss by which the model is chosen: the Kullback-Leibler
+                    divergence, for positive amounts and counts, or half the squared
                     differences, for values of any sign. auto is frobenius where a
-                    value is negative and kl elsewhere, and the summary says which
+                    value is negative and kl elsewhere; the summary says which
                     (default auto)
-  -k N              the most components there may be; those fade that the data do
-                    not ask for (default 0: 50, or one fewer than features or
+  -k N              the most components there may be: components that the data do
+                    not need fade (default 0: 50, or one fewer than features or
                     samples)
-  -epochs N         most steps of each of two fits (default 60)
+  -epochs N         the most epochs of each of the model's two fits (default 60)
 
 How well
-  -checks N         times that a tenth of the known values is hidden, another tenth
-                    each time, at most 10; 0 leaves it out (default 5)
-  -features FILE    a line a feature: missing values, values checked, the mean error
-                    of the model and of the feature's own mean, the share by which
-                    the first is less, the standard error of that, and a verdict:
-                    better; unsure, where the difference is within 1.64 standard
-                    errors; mean, where the feature's mean predicts as well;
-                    unchecked. With -value median errors are absolute ones, and
-                    medians take the place of means. Commas where FILE ends in
+  -checks N         the number of checks, each of which hides another tenth of the
+                    known values; at most 10, 0 for none (default 5)
+  -features FILE    a line for each feature: missing values, values checked, the
+                    mean error of the model and that of the feature's own mean, the
+                    share by which the first is less, the standard error of this
+                    share, and a verdict. better: the model predicts better; unsure:
+                    the difference is within 1.64 standard errors; mean: the
+                    feature's mean predicts as well; unchecked: no value was hidden.
+                    With -value median the errors are absolute, and medians take the
+                    place of means. Between columns stand commas where FILE ends in
                     .csv, tabs elsewhere
-  -json             all of that as one JSON object on standard output
+  -json             the summary and the lines of all features as one JSON object on
+                    standard output
   -seed N           seed of the choice of hidden values (default 1)
 
   -o FILE           where to write (required)
@@ -78,14 +80,13 @@ How well
 
 ` + readHelp + `
 ` + writeHelp + `
-When to use it: where features hang together, some forty samples or more are there
-and values are missing here and there. Whole samples or features without a value
-cannot be filled. It takes a value to be missing for reasons that have nothing to do
-with it: values below a detection limit are filled too high. The summary's share of
-error less than the means' says what it is worth: near 0, means do as well. Where
-all intervals are wide, so is what can be concluded from the filled table: carry
-them along, or leave the values missing in methods that can take that ("quantmf fit
--missing").
+When to use it: where features hang together, there are some forty samples or more,
+and values are missing here and there. Samples or features without any value cannot
+be filled in. The model assumes that a value is not missing because of its size:
+values below a detection limit are filled in too high. The summary has the share by
+which the error is less than that of the features' means: near 0, means do as well.
+A filled table looks more certain than it is: carry the intervals along, or leave
+the values missing for methods that can take that ("quantmf fit -missing").
 
 Either all files are written or none.
 
@@ -102,7 +103,7 @@ type imputeFlags struct {
 	seed          uint64
 }
 
-// parts is how many the known values are dealt out to.
+// parts is the number of parts to which the known values are dealt out.
 const parts = 10
 
 func parseImpute(args []string) (*imputeFlags, error) {
@@ -179,7 +180,7 @@ func parseImpute(args []string) (*imputeFlags, error) {
 	return f, apart(f.files()...)
 }
 
-// files are those that are written: the matrix, the ends of intervals, the features.
+// files are the names of the outputs: the matrix, the lower and the upper ends of intervals, the features.
 func (f *imputeFlags) files() []string {
 	files := []string{f.out}
 	if f.interval > 0 {
@@ -191,7 +192,7 @@ func (f *imputeFlags) files() []string {
 	return files
 }
 
-// besides returns the name of a file beside another: of a.csv.gz a.lower.csv.gz.
+// besides returns the name of a file beside another: a.lower.csv.gz beside a.csv.gz.
 func besides(file, what string) string {
 	plain, packed := file, ""
 	if strings.HasSuffix(strings.ToLower(file), ".gz") {
@@ -201,8 +202,8 @@ func besides(file, what string) string {
 	return strings.TrimSuffix(plain, end) + "." + what + end + packed
 }
 
-// footprint is the most that is alive at once, in bytes: the matrix and a copy with cells
-// hidden, and the fit, or the model with what is asked of it.
+// footprint is the most that is alive at once, in bytes: the matrix and its copy with hidden cells, and either the fit,
+// or the model with the predictions and intervals that it gives.
 func (f *imputeFlags) footprint(d, n int) (float64, error) {
 	need, err := quantmf.MemoryOf(quantmf.MethodBQMF, d, n, f.rank, f.options...)
 	if err != nil {
@@ -291,11 +292,11 @@ type imputation struct {
 	of            []feature   // how well each is predicted, nil without checks
 	all           feature
 	words         []string // warnings
-	probabilities float64  // of those intervals
+	probabilities float64  // of the intervals that are checked
 }
 
-// feature is how well hidden values were predicted, of one feature or of all. Sums are
-// over the hidden values.
+// feature tells how well the hidden values of one feature, or of all, were predicted. Sums are over the hidden
+// values.
 type feature struct {
 	hidden      int
 	loss, own   float64 // the divergence from the model's mean, and from that of the feature's visible values
@@ -396,7 +397,7 @@ func (r *imputation) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// keep puts into m the values of x that are there.
+// keep puts into m the values of x that are not missing.
 func keep(m, x quantmf.Mat) {
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
@@ -407,9 +408,8 @@ func keep(m, x quantmf.Mat) {
 	}
 }
 
-// deal returns for every cell the part that it belongs to, -1 for none: every row deals its
-// known cells out in random order, as evenly as can be. With any one part hidden, every
-// row and column keeps at least two known cells.
+// deal returns the part of every cell, -1 for a missing one. The known cells of every row are dealt out in random
+// order, as evenly as possible. With any one part hidden, every row and column keeps at least two known cells.
 func deal(x quantmf.Mat, seed uint64) []int8 {
 	src := rand.New(rand.NewPCG(seed, 17))
 	known := make([]int, x.Cols)
@@ -446,7 +446,7 @@ func deal(x quantmf.Mat, seed uint64) []int8 {
 	return out
 }
 
-// hide hides one part from a fit, and adds what that says of it.
+// hide hides one part from a fit, and adds the errors of its predictions.
 func (r *imputation) hide(ctx context.Context, dealt []int8, part int, options []quantmf.FitOption) error {
 	x := r.table.X
 	given, hidden := x.Clone(), quantmf.NewMat(x.Rows, x.Cols)
@@ -522,9 +522,8 @@ func medianOf(v []float64) float64 {
 	return v[(n-1)/2]/2 + v[n/2]/2
 }
 
-// within is the share of the probabilities from below to upTo, those of one value, that
-// lies in the central interval of probability p. A value with a mass of its own, such as 0
-// in counts, may lie in it by a part.
+// within returns which share of a value lies in the central interval of probability p. The value takes the
+// probabilities from below to upTo: a value with a mass of its own, such as 0 in counts, may lie in the interval in part.
 func within(below, upTo, p float64) float64 {
 	low, high := (1-p)/2, (1+p)/2
 	if upTo > below {
@@ -536,7 +535,7 @@ func within(below, upTo, p float64) float64 {
 	return 0
 }
 
-// write fills the files, in the order that they were opened in.
+// write writes the files, in the order in which they were opened.
 func (r *imputation) write(out *outputs, files []string) error {
 	t := r.table
 	matrix := func(path string, m quantmf.Mat) error {
@@ -574,7 +573,7 @@ func (r *imputation) write(out *outputs, files []string) error {
 	})
 }
 
-// digits writes a number of the table of features, nothing for one that is not there.
+// digits writes a number of the table of features, "" for nil.
 func digits(v *float64) string {
 	if v == nil {
 		return ""
@@ -582,7 +581,7 @@ func digits(v *float64) string {
 	return strconv.FormatFloat(*v, 'g', 6, 64)
 }
 
-// What impute -json says. Errors are not there where nothing was checked.
+// The object of impute -json. Errors are left out where nothing was checked.
 type (
 	imputeObject struct {
 		Matrix       string          `json:"matrix"`
@@ -647,8 +646,8 @@ func (r *imputation) object() imputeObject {
 	return o
 }
 
-// overall is the share by which the error over all features is less than that of their
-// means, and its standard error, as that of a ratio of sums over features: values of one
+// overall returns the share by which the error over all features is less than that of the features' means, and the
+// standard error of this share. It is the standard error of a ratio of sums over features, because values of one
 // feature are not independent.
 func (r *imputation) overall() (share, stdErr float64) {
 	model, own := r.all.loss, r.all.own
@@ -672,17 +671,17 @@ func (r *imputation) overall() (share, stdErr float64) {
 	return 1 - ratio, stdErr
 }
 
-// strayed says what to make of intervals of so many percent that held a share of the values tried which
-// is far from that.
+// strayed says what to make of intervals of a nominal percent, when the share of hidden values that they held is far
+// from it. tried is the number of hidden values.
 func strayed(percent, share float64, tried int) string {
 	values := counted(tried, "value")
 	switch {
 	case tried < 100:
-		return fmt.Sprintf("the table is too small to check its intervals: those of %g %% held %.0f %% of no more than %s. Take them for a rough guess", percent, share, values)
+		return fmt.Sprintf("the table is too small to check its intervals: of no more than %s %.0f %% lay in their %g %% intervals. Take the intervals for a rough guess", values, share, percent)
 	case share > percent:
-		return fmt.Sprintf("the intervals of %g %% are wider than they need be on this table: they held %.1f %% of %s", percent, share, values)
+		return fmt.Sprintf("the %g %% intervals are wider than they need be on this table: they held %.1f %% of %s", percent, share, values)
 	}
-	return fmt.Sprintf("the intervals of %g %% are too narrow on this table: they held %.1f %% of %s. Take them for intervals of %.0f %%", percent, share, values, share)
+	return fmt.Sprintf("the %g %% intervals are too narrow on this table: they held %.1f %% of %s. Take them for %.0f %% intervals", percent, share, values, share)
 }
 
 // summary says the result in a few lines of words.
@@ -702,19 +701,19 @@ func (r *imputation) summary(files []string, seconds float64) string {
 	if r.median {
 		what = "median"
 	}
-	line("Filled", "%s, each by the %s of what it may be", counted(missing(x), "value"), what)
+	line("Filled", "%s, each by the %s of its distribution", counted(missing(x), "value"), what)
 	switch {
 	case r.checks == 0:
 	case r.all.hidden == 0:
-		line("Check", "no value could be hidden: rows and columns must keep two")
+		line("Check", "no value could be hidden: every row and column must keep two values")
 	default:
 		n := float64(r.all.hidden)
 		share, stdErr := r.overall()
-		line("Check", "%s of known values, each by one of %s that had not seen it", counted(r.all.hidden, "prediction"), counted(r.checks, "other fit"))
+		line("Check", "%s, each hidden from one of %s and predicted by it", counted(r.all.hidden, "known value"), counted(r.checks, "further fit"))
 		line("", "mean %s %.4g; of the features' own means %.4g", saved.LossName(r.loss), r.all.loss/n, r.all.own/n)
 		line("", "mean absolute error of medians %.4g; of the features' own medians %.4g", r.all.abs/n, r.all.ownAbs/n)
-		line("", "that is %s", lessError(share, stdErr, what))
-		line("Intervals", "those of %g %% hold %.1f %% of the hidden values", 100*r.probabilities, 100*r.all.held/n)
+		line("", "predictions have %s", lessError(share, stdErr, what))
+		line("Intervals", "%.1f %% of the hidden values lie in their %g %% intervals", 100*r.all.held/n, 100*r.probabilities)
 		line("Features", "%s", r.told(what))
 		if share <= 0 {
 			line("Warning", "the features' own %ss predict as well: this table has nothing that a model of few components can use", what)
@@ -729,12 +728,12 @@ func (r *imputation) summary(files []string, seconds float64) string {
 	line("Time", "%s", duration(seconds))
 	for i, f := range files {
 		if f != "-" {
-			what := "the matrix, filled"
+			what := "the matrix, filled in"
 			switch {
 			case f == r.features:
 				what = "how well each feature is predicted"
 			case i > 0:
-				what = fmt.Sprintf("one end of the %g %% intervals", 100*r.interval)
+				what = fmt.Sprintf("the %s ends of the %g %% intervals", []string{"lower", "upper"}[i-1], 100*r.interval)
 			}
 			line("Written", "%s (%s)", f, what)
 		}
@@ -748,14 +747,14 @@ func lessError(share, stdErr float64, own string) string {
 	how := "less"
 	switch {
 	case percent == 0 && about == 0:
-		return "as much error as the features' own " + own + "s have"
+		return "as much error as the features' own " + own + "s"
 	case percent > 0 && share < 0:
 		how = "more"
 	}
-	return fmt.Sprintf("%.0f ± %.0f %% %s error than the features' own %ss have", percent, about, how, own)
+	return fmt.Sprintf("%.0f ± %.0f %% %s error than the features' own %ss", percent, about, how, own)
 }
 
-// told counts features by verdict, and names those that are best left to their mean.
+// told counts features by verdict, and names the features that their mean predicts as well.
 func (r *imputation) told(own string) string {
 	count := map[string]int{}
 	var names []string
@@ -766,9 +765,9 @@ func (r *imputation) told(own string) string {
 			names = append(names, shown(r.table.Features[i]))
 		}
 	}
-	text := fmt.Sprintf("%d of %d are predicted better than by their own %s", count["better"], len(r.of), own)
+	text := fmt.Sprintf("%d of %d features are predicted better than by their own %s", count["better"], len(r.of), own)
 	if n := count["unsure"]; n > 0 {
-		text += fmt.Sprintf("; of %d that is not sure", n)
+		text += fmt.Sprintf("; %d are unsure", n)
 	}
 	if n := count["unchecked"]; n > 0 {
 		text += fmt.Sprintf("; %d could not be checked", n)

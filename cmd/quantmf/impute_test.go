@@ -119,7 +119,7 @@ func TestImpute(t *testing.T) {
 	if share := held / count; math.Abs(share-0.8) > 0.08 { // three standard errors
 		t.Errorf("80 %% intervals hold %.3f of %g", share, count)
 	}
-	if !strings.Contains(said, fmt.Sprintf("Filled        %.0f values", count)) || strings.Contains(said, "Check ") || !strings.Contains(said, "Written       full.lower.csv.gz (one end of the 80 % intervals)") {
+	if !strings.Contains(said, fmt.Sprintf("Filled        %.0f values", count)) || strings.Contains(said, "Check ") || !strings.Contains(said, "Written       full.lower.csv.gz (the lower ends of the 80 % intervals)") {
 		t.Error(said)
 	}
 	quiet(t, 0, "impute", "holes.csv", "-value", "median", "-o", "middle.npy", "-checks", "0")
@@ -421,7 +421,7 @@ func TestImputeUsage(t *testing.T) {
 	}
 	writeTable(t, "noise.tsv", noise)
 	_, said := quiet(t, 0, "impute", "noise.tsv", "-o", "f.tsv")
-	if !strings.Contains(said, "Filled        0 values") || strings.Contains(said, "not sure; not better: ;") {
+	if !strings.Contains(said, "Filled        0 values") || strings.Contains(said, "unsure; not better: ;") {
 		t.Error(said)
 	}
 	var o imputeObject
@@ -440,11 +440,11 @@ func TestLessError(t *testing.T) {
 		share, stdErr float64
 		want          string
 	}{
-		{0.4, 0.05, "40 ± 5 % less error than the features' own means have"},
-		{0, 0, "as much error as the features' own means have"},
-		{-0.004, 0.001, "as much error as the features' own means have"},
-		{0.004, 0.021, "0 ± 2 % less error than the features' own means have"},
-		{-0.46, 0.26, "46 ± 26 % more error than the features' own means have"},
+		{0.4, 0.05, "40 ± 5 % less error than the features' own means"},
+		{0, 0, "as much error as the features' own means"},
+		{-0.004, 0.001, "as much error as the features' own means"},
+		{0.004, 0.021, "0 ± 2 % less error than the features' own means"},
+		{-0.46, 0.26, "46 ± 26 % more error than the features' own means"},
 	} {
 		if got := lessError(c.share, c.stdErr, "mean"); got != c.want {
 			t.Errorf("%g ± %g: %q, want %q", c.share, c.stdErr, got, c.want)
@@ -471,9 +471,9 @@ func TestStrayedIntervals(t *testing.T) {
 		tried          int
 		want           string
 	}{
-		{90, 29, 12, "the table is too small to check its intervals: those of 90 % held 29 % of no more than 12 values. Take them for a rough guess"},
-		{90, 71.23, 5000, "the intervals of 90 % are too narrow on this table: they held 71.2 % of 5000 values. Take them for intervals of 71 %"},
-		{50, 61.5, 400, "the intervals of 50 % are wider than they need be on this table: they held 61.5 % of 400 values"},
+		{90, 29, 12, "the table is too small to check its intervals: of no more than 12 values 29 % lay in their 90 % intervals. Take the intervals for a rough guess"},
+		{90, 71.23, 5000, "the 90 % intervals are too narrow on this table: they held 71.2 % of 5000 values. Take them for 71 % intervals"},
+		{50, 61.5, 400, "the 50 % intervals are wider than they need be on this table: they held 61.5 % of 400 values"},
 	} {
 		if got := strayed(c.percent, c.share, c.tried); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)

@@ -1,8 +1,7 @@
 package main
 
-// This file holds what commands that read a matrix have in common: the flags of how it
-// is read, what is told of what was taken for names, and how the features of a matrix find
-// those of a model.
+// This file holds what commands that read a matrix have in common: the flags that say how it is read, the line that says
+// what was taken for names, and the matching of its features with those of a model.
 
 import (
 	"encoding/json"
@@ -22,24 +21,28 @@ import (
 	"github.com/quantmf/quantmf/internal/table"
 )
 
-// readHelp is the help of inputFlags; matchHelp of its -allow.
+// readHelp is the help of inputFlags, matchHelp that of -allow.
 const (
 	readHelp = `How the matrix is read
   -header auto|yes|no
                     whether the first line names the samples (default auto)
   -names COLUMN     the column that names the features, by number or heading; others
                     behind it, as in 1,3-5, are left out; none: there is no such
-                    column (default: found out; of a 10x folder 2, gene names)
+                    column (default: guessed from the content; of a 10x folder 2,
+                    the gene names)
   -na WORD,...      more words that mean a missing value
-  -sep CHARACTER    tab, comma, semicolon, blank or a character (default: found out)
+  -sep CHARACTER    what stands between cells: tab, comma, semicolon, blank or a
+                    character (default: guessed from the content)
   -transpose        samples are in rows
-  -format FORMAT    of standard input and output: tsv, csv, gct, mtx, npy or npz;
-                    two with a comma between are that of input and that of output
-                    (default: by content; tsv)
+  -format FORMAT    the format of standard input and output: tsv, csv, gct, mtx, npy
+                    or npz. Of two formats with a comma between, the first is that
+                    of input, the second that of output (default: input by its
+                    content, output tsv)
 `
 	matchHelp = `  -allow extra,missing
-                    leave out features that the model does not have; take those
-                    that the matrix does not have for missing (default: errors)
+                    extra: leave out features that the model does not have;
+                    missing: take features that the matrix does not have as missing
+                    values (default: both are errors)
 `
 )
 
@@ -47,13 +50,13 @@ const (
 type inputFlags struct {
 	table.Options
 	format   [2]string // of standard input and output
-	extra    bool      // features that the model does not have may be there,
-	absent   bool      // and those that it has may not
-	progress string    // how it is told, as newProgress has it
-	rows     bool      // the matrix may stay as its file has it
+	extra    bool      // -allow extra: the matrix may have features that the model does not have
+	absent   bool      // -allow missing: the matrix may lack features of the model
+	progress string    // the mode of newProgress
+	rows     bool      // the matrix may stay sparse, or in its file
 }
 
-// register adds the flags to a command's; those of matching where it has a model.
+// register adds the flags to set; -allow only if the command has a model (matching).
 func (f *inputFlags) register(set *flag.FlagSet, matching bool) {
 	setting(set, "header", func(s string) (err error) {
 		f.Header, err = flags.Header(s)
@@ -133,8 +136,8 @@ func setting(set *flag.FlagSet, name string, do func(string) error) {
 	set.Var(&settingFlag{set: do}, name, "")
 }
 
-// place is the name by which table.Write knows the format of an output: -format says it for
-// standard output and for a name whose end does not.
+// place returns the name from which table.Write takes the format of an output. -format gives the format of standard
+// output, and of a name without a known ending.
 func (f *inputFlags) place(path string) string {
 	if f.format[1] == "" {
 		return path
@@ -145,7 +148,7 @@ func (f *inputFlags) place(path string) string {
 	return path
 }
 
-// writable reports outputs whose format is not known, before anything is read.
+// writable reports outputs of unknown format, before anything is read.
 func (f *inputFlags) writable(paths ...string) error {
 	for _, path := range paths {
 		if path == "" {
@@ -158,7 +161,7 @@ func (f *inputFlags) writable(paths ...string) error {
 	return nil
 }
 
-// nameless says that the format of an output has no room for the names of features, or of samples, that there are.
+// nameless says that the format of an output cannot hold the names of features, or of samples.
 func (f *inputFlags) nameless(w io.Writer, path string, features, samples bool) error {
 	format, _, err := table.FormatOf(f.place(path))
 	if path == "" || err != nil || format != "npy" && format != "mtx" || !features && !samples || f.progress == "none" {
@@ -185,12 +188,12 @@ func (f *inputFlags) warn(w io.Writer, path, text string) error {
 	return err
 }
 
-// openedMatrix sees every file of a matrix between its opening and its reading, for the
-// test in which it changes there.
+// openedMatrix is called between the opening and the reading of every file of a matrix, for a test that changes the
+// file at this moment.
 var openedMatrix = func(path string) {}
 
-// read reads a matrix and tells what was taken for names. It also says which file it
-// read, nil for standard input and folders.
+// read reads a matrix and tells what was taken for names. It also returns the identity of the file, nil for standard
+// input and folders.
 func (f *inputFlags) read(path string, s streams, l *limits, tell *progress, missing, negative bool) (*table.Table, os.FileInfo, error) {
 	o := f.Options
 	o.Missing, o.Negative, o.Memory, o.Rows, f.progress = missing, negative, int64(l.maxMemory), f.rows, l.progress
@@ -253,8 +256,8 @@ type readRecord struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// tell says what was taken for names, what may be wrong with that, and what is odd. With
-// -progress none it says what may be wrong alone.
+// tell says what was taken for names, what may be wrong with that, and what is odd. With -progress none it only says
+// what may be wrong.
 func (f *inputFlags) tell(w io.Writer, t *table.Table) error {
 	warnings := t.Warnings
 	if f.progress != "none" {
@@ -275,8 +278,8 @@ func (f *inputFlags) tell(w io.Writer, t *table.Table) error {
 	return err
 }
 
-// shown is a name as it is printed: what cannot be is escaped, so that no name can write
-// over a line or speak to the terminal.
+// shown is a name as it is printed. Characters that cannot be printed are escaped, so that no name can overwrite a
+// line or control the terminal.
 func shown(name string) string {
 	if !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
 		return name
@@ -285,11 +288,10 @@ func shown(name string) string {
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
-// fitting brings a matrix to what the model was fitted to: log(1+x) where that was
-// taken, and the model's features in its order, found by name. What is not in both is an
-// error, unless f allows it; a model that was fitted with -top leaves the others of
-// its matrix out. Of a name that stands twice the first is the model's first, and so on.
-// Without names on either side the features must be the model's in its order.
+// fitting applies to a matrix what fit applied: -log1p, and the choice and order of features. Features are found by
+// name. A feature that only the matrix or only the model has is an error, unless f allows it; if the model was fitted
+// with -top, further features of the matrix are left out. Where a name stands several times, its first feature is the
+// model's first of that name, and so on. Without names on either side the features must be the model's in its order.
 func (m *model) fitting(t *table.Table, f *inputFlags, messages io.Writer) (*table.Table, error) {
 	if m.Log1p {
 		t.Log1p()

@@ -15,16 +15,16 @@ import (
 
 const inspectUsage = `usage: quantmf inspect [flags] MODEL [MATRIX]
 
-Says on standard output what is in MODEL, a file of "quantmf fit -o": what was
-fitted and how well, the features whose scales were bent most, and for every
-component the samples that have most of it, in multiples of the mean sample.
+Prints what is in MODEL, a file that "quantmf fit -o" wrote: what was fitted and how
+well, the features whose scales were bent most, and for every component the samples
+that have most of it, in multiples of the mean sample.
 
-With MATRIX, the matrix that was fitted, the bent ones are those that are well
-explained, too, as on the page of "quantmf report"; it also says how well each is
-fitted, and which features each component stands for: by the component's share in
-the feature, times what the model explains of the feature (1 less its divergence
-from the fit over that from its own mean). What is read as MATRIX "quantmf fit -h"
-says.
+With MATRIX, the matrix that was fitted, the features listed as bent are also well
+explained, as on the page of "quantmf report". It then also prints how well features
+are explained, and which features each component stands for: by the component's
+share in the feature, times the explained share of the feature (1 less its
+divergence from the fit over that from its own mean). "quantmf fit -h" says what
+MATRIX may be.
 
   -json             everything, of all features, as one JSON object
 ` + matchHelp + `
@@ -32,7 +32,7 @@ says.
 ` + limitsHelp + `
 ` + exitHelp
 
-// readings are what a model and its matrix say together.
+// readings are figures that need both a model and its matrix.
 type readings struct {
 	x        quantmf.Mat
 	goodness []quantmf.Goodness
@@ -40,7 +40,7 @@ type readings struct {
 	seen     []float64 // observed cells of each feature
 }
 
-// readings reads the model against the matrix that was fitted.
+// readings computes these figures for the matrix that was fitted.
 func (m *model) readings(t *table.Table) (r readings, err error) {
 	if r.goodness, err = m.Goodness(t.X); err == nil {
 		r.features, err = m.TopFeatures(t.X, report.TopShown)
@@ -112,7 +112,7 @@ func inspect(args []string, s streams) error {
 	return err
 }
 
-// tell says what is in the model in words.
+// tell prints in words what is in the model.
 func (m *model) tell(r readings) string {
 	var s strings.Builder
 	line := func(head, format string, args ...any) {
@@ -190,7 +190,7 @@ func (m *model) tell(r readings) string {
 	return s.String()
 }
 
-// listed names what stands at the top, but for what has nothing.
+// listed names the top entries, without those whose value is nothing.
 func listed(tops []quantmf.Top, names []string, format string) string {
 	var words []string
 	for _, t := range tops {
@@ -204,8 +204,7 @@ func listed(tops []quantmf.Top, names []string, format string) string {
 	return strings.Join(words, ", ")
 }
 
-// What inspect -json says. Bend is not there for an NMF; what the matrix is needed
-// for not without one.
+// The object of inspect -json. An NMF has no bend. Figures that need the matrix are left out without it.
 type (
 	modelObject struct {
 		Method      string            `json:"method"`

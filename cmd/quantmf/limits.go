@@ -1,7 +1,7 @@
 package main
 
-// This file holds what every command has: -max-memory and -progress; and the names of
-// flags, which take the place of the package's in every message.
+// This file holds the flags that every command has, -max-memory and -progress; and the replacement of the package's
+// names of options by the names of flags in messages.
 
 import (
 	"flag"
@@ -22,13 +22,14 @@ type limits struct {
 	progress  string
 }
 
-// limitsHelp says them in the help of commands other than fit.
+// limitsHelp is the help of limits, for commands other than fit.
 const limitsHelp = `  -max-memory SIZE  refuse what needs more, such as 500MB, with exit code 3
                     (default 8GiB)
   -progress auto|plain|json|none
-                    on standard error: auto: one line rewritten on a terminal, no
-                    more than the result elsewhere; plain: a line for each part of
-                    the work; json: an object for each; none: nothing (default auto)
+                    what is told on standard error: auto: one line rewritten on a
+                    terminal, elsewhere only the result; plain: a line for each part
+                    of the work; json: an object for each; none: nothing (default
+                    auto)
 `
 
 func (l *limits) flags(set *flag.FlagSet) {
@@ -37,7 +38,7 @@ func (l *limits) flags(set *flag.FlagSet) {
 	set.StringVar(&l.progress, "progress", l.progress, "")
 }
 
-// check reports values that the flags do not have.
+// check reports a value that -progress does not take.
 func (l *limits) check() error {
 	modes := []string{"auto", "plain", "json", "none"}
 	if !slices.Contains(modes, l.progress) {
@@ -46,14 +47,14 @@ func (l *limits) check() error {
 	return nil
 }
 
-// hold makes the collector keep to -max-memory, until it is told otherwise.
+// hold makes the garbage collector keep to -max-memory until the returned function is called.
 func (l *limits) hold() (release func()) {
 	before := debug.SetMemoryLimit(-1)
 	debug.SetMemoryLimit(min(before, int64(l.maxMemory)))
 	return func() { debug.SetMemoryLimit(before) }
 }
 
-// allows reports a need of more bytes than -max-memory allows.
+// allows returns an error if need is more bytes than -max-memory allows.
 func (l *limits) allows(need float64, what, instead string) error {
 	if need > float64(l.maxMemory) {
 		return &inputError{fmt.Errorf("%s needs about %s of memory, -max-memory allows %s: %s", what, gibi(need), gibi(float64(l.maxMemory)), instead)}
@@ -61,14 +62,13 @@ func (l *limits) allows(need float64, what, instead string) error {
 	return nil
 }
 
-// allowsMatrices reports that what a command does with count matrices of d × n numbers
-// beside the model takes too much.
+// allowsMatrices returns an error if count matrices of d × n numbers, beside the model, take more than -max-memory.
 func (l *limits) allowsMatrices(count float64, d, n int) error {
 	return l.allows(8*count*float64(d)*float64(n)+programSize, "this", "allow more, or give fewer samples at a time")
 }
 
-// spoken are names of the package as the command line has them. Longer ones come before
-// their beginnings.
+// spoken pairs names of the package with those of the command line. A name stands before any name that it begins
+// with.
 var spoken = strings.NewReplacer(
 	"FitNMF", "-method nmf", "FitQMFQ", "-method qmfq", "FitQMF", "-method qmf", "FitBQMF", "-method bqmf",
 	"WithMissingValues", "-missing", "WithLevels", "-m", "WithLearningRate", "-lr", "WithEpsilon", "-eps", "WithCheckpoint", "-checkpoint",
@@ -83,7 +83,7 @@ var spoken = strings.NewReplacer(
 // goValue is a value of an option as the package writes it.
 var goValue = regexp.MustCompile(`^(Start|Ends|Schedule|Updates)([A-Z]\w*)$|^(KL|Frobenius)Updates\((\d+)\)$|^(TruncatedSVD)\(\)$`)
 
-// spokenValue returns a value of an option as its flag has it.
+// spokenValue returns a value of an option in the spelling of its flag.
 func spokenValue(v string) string {
 	switch m := goValue.FindStringSubmatch(v); {
 	case m == nil:
@@ -96,7 +96,7 @@ func spokenValue(v string) string {
 	return "svd"
 }
 
-// takes reports flags that no fit takes together, before any file is read.
+// takes returns an error for flags that exclude each other, before any file is read.
 func (f *fitFlags) takes(method string, options []quantmf.FitOption) error {
 	_, err := quantmf.MemoryOf(methodOf[method], 1, 1, f.rank, options...)
 	if err != nil {
@@ -105,8 +105,8 @@ func (f *fitFlags) takes(method string, options []quantmf.FitOption) error {
 	return nil
 }
 
-// apart reports two outputs to the same place, before any file is read; links are for
-// outputs to see through.
+// apart returns an error for two outputs of the same name, before any file is read. outputs.open finds links to the
+// same file.
 func apart(paths ...string) error {
 	seen := map[string]bool{}
 	for _, p := range paths {

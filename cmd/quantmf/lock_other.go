@@ -2,11 +2,11 @@
 
 package main
 
-// This file holds what is left of locks where the standard library has none.
+// This file stands in for locks on systems for which the standard library has none.
 
 import "os"
 
-// stays tells whether a file in use by another process can be told from one that was left.
+// stays: whether a file that another process has open can be told from one that a dead process left.
 const stays = false
 
 func tryLock(*os.File) bool { return true }

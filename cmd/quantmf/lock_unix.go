@@ -2,7 +2,7 @@
 
 package main
 
-// This file holds locks where the system keeps them: they end with the process.
+// This file holds locks that the system keeps, and that end with the process.
 
 import (
 	"errors"
@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// stays tells whether a file in use by another process can be told from one that was left.
+// stays: whether a file that another process has open can be told from one that a dead process left.
 const stays = true
 
-// tryLock takes the lock of an open file, and tells whether it was free. A file system
-// without locks has every one free.
+// tryLock takes the lock of an open file, and tells whether it was free. On a file system without locks every lock
+// is free.
 func tryLock(f *os.File) bool {
 	return !errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
@@ -31,7 +31,7 @@ func openLocked(path string) (f *os.File, free bool, err error) {
 	return nil, false, nil
 }
 
-// endLock removes a file and gives its lock up, in this order: another process may have it next.
+// endLock removes a file and then releases its lock. In the other order it might remove the file of the next process.
 func endLock(f *os.File, path string) {
 	os.Remove(path)
 	f.Close()

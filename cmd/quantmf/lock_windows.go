@@ -1,14 +1,14 @@
 package main
 
-// This file holds locks on Windows: a file that is opened for one process alone, and that
-// cannot be removed while another has it open.
+// This file holds locks on Windows. A lock is a file that one process has opened for itself alone, and that no other
+// process can remove meanwhile.
 
 import (
 	"os"
 	"syscall"
 )
 
-// stays tells whether a file in use by another process can be told from one that was left.
+// stays: whether a file that another process has open can be told from one that a dead process left.
 const stays = true
 
 // tryLock has nothing to do: a file that is open cannot be removed.
@@ -32,8 +32,8 @@ func openLocked(path string) (f *os.File, free bool, err error) {
 	return os.NewFile(uintptr(h), path), true, nil
 }
 
-// endLock closes and removes a file: one that is open cannot be removed. Another process that took it
-// in between keeps it.
+// endLock closes and then removes a file, because an open file cannot be removed. If another process opens it in
+// between, the file stays.
 func endLock(f *os.File, path string) {
 	f.Close()
 	os.Remove(path)

@@ -35,7 +35,7 @@ const (
 	exitInterrupted = 130
 )
 
-// streams are where a subcommand reads and writes.
+// streams are the standard input, output and error of a subcommand.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
@@ -48,15 +48,15 @@ type command struct {
 }
 
 var commands = []command{
-	{"fit", "fit a matrix; write the model, its factors and scales, a report", fitUsage, fit},
+	{"fit", "fit a matrix; write the model, its factors and scales, and a report", fitUsage, fit},
 	{"transform", "place new samples in a model's components", transformUsage, transform},
-	{"score", "say how well a model fits samples", scoreUsage, score},
-	{"reconstruct", "write what a model makes of its matrix, missing values filled", reconstructUsage, reconstruct},
-	{"impute", "fill missing values, and say how well they are predicted", imputeUsage, impute},
+	{"score", "print how well a model fits samples", scoreUsage, score},
+	{"reconstruct", "write the fitted matrix T(UV), missing values filled in", reconstructUsage, reconstruct},
+	{"impute", "fill in missing values, and say how well they are predicted", imputeUsage, impute},
 	{"normalize", "bring samples to the scales of a qmfq model", normalizeUsage, normalize},
-	{"inspect", "say what is in a model: scales, features and samples of components", inspectUsage, inspect},
+	{"inspect", "print what is in a model: scales, features and samples of components", inspectUsage, inspect},
 	{"report", "draw a model and its matrix as a page of figures", reportUsage, writeReport},
-	{"rank", "compare numbers of components on cells that fits do not see", rankUsage, rank},
+	{"rank", "compare numbers of components on hidden cells", rankUsage, rank},
 	{"shard", "fit a matrix in steps that many machines share", shardUsage, shard},
 	{"convert", "rewrite a matrix in another format", convertUsage, convert},
 	{"version", "print the version", versionUsage, printVersion},
@@ -64,7 +64,8 @@ var commands = []command{
 
 const versionUsage = `usage: quantmf version
 
-Prints the version of quantmf and of the Go it was built with.
+Prints the version of quantmf, the version of Go it was built with, and the
+platform.
 `
 
 func printVersion(args []string, s streams) error {
@@ -81,7 +82,7 @@ func printVersion(args []string, s streams) error {
 // released is the version of a program that .ci/release made.
 var released string
 
-// version is that of the release, or of the module as the Go tool stamped it.
+// version returns the version of the release, or that of the module, which the Go tool stamps.
 func version() string {
 	if released != "" {
 		return released
@@ -92,7 +93,7 @@ func version() string {
 	return "(devel)"
 }
 
-// introduction is the first that anybody reads.
+// introduction is the first line of the help.
 const introduction = "quantmf learns how to bend the scale of every feature of a matrix so that few components explain it."
 
 func overview() string {
@@ -100,7 +101,7 @@ func overview() string {
 	for _, c := range manual() {
 		s += fmt.Sprintf("  quantmf %-11s  %s\n", c.name, c.does)
 	}
-	return s + "\n\"quantmf COMMAND -h\" says all about one, \"quantmf help -markdown\" about all.\n"
+	return s + "\n\"quantmf COMMAND -h\" prints the help of a command, \"quantmf help -markdown\" the whole manual.\n"
 }
 
 func isHelp(arg string) bool {
@@ -143,7 +144,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	return exitUsage
 }
 
-// usageError is a fault in the command line.
+// usageError is an error in the command line.
 type usageError string
 
 func (e usageError) Error() string { return string(e) }
@@ -181,7 +182,7 @@ type inputError struct{ err error }
 func (e *inputError) Error() string { return e.err.Error() }
 func (e *inputError) Unwrap() error { return e.err }
 
-// inFlags says in the words of the command what the package says of its own.
+// inFlags replaces names of the package in a message by names of flags.
 var inFlags = strings.NewReplacer("WithMissingValues", "-missing of fit", "WithLoss(Frobenius)", "-loss frobenius of fit", "another x", "another matrix",
 	"the row has no observed cell", "all its values are missing: remove the feature", "the column has no observed cell", "all its values are missing: remove the sample")
 

@@ -251,7 +251,7 @@ func TestLogarithmAndTop(t *testing.T) {
 	if !strings.Contains(out, "\nhigh\t") || strings.Contains(out, "low") || !strings.Contains(out, "\nmiddle\t") {
 		t.Errorf("got %s", out)
 	}
-	if !strings.Contains(errOut, "2 features × 2 samples (log(1+x) taken; those of largest standard deviation)") {
+	if !strings.Contains(errOut, "2 features × 2 samples (log(1+x) taken; the features of largest standard deviation)") {
 		t.Errorf("got %s", errOut)
 	}
 }
@@ -513,7 +513,8 @@ func TestCompared(t *testing.T) {
 		qmf, nmf float64
 		want     string
 	}{
-		{0.1, 0.23, "QMF leaves 2.3 times less"}, {0.3, 0.1, "QMF leaves 3 times more"}, {0.1, 0.101, "about equally"},
+		{0.1, 0.23, "QMF leaves 2.3 times less"}, {0.3, 0.1, "QMF leaves 3 times more"}, {0.1, 89, "QMF leaves 890 times less"}, {1e-7, 1, "more than 1e6 times less"},
+		{0.3, 0.1, "with -method qmf and with -method nmf"}, {0.1, 0.101, "about equally"},
 		{-1e-20, 1, "QMF explains the matrix exactly"}, {1, 0, "NMF explains the matrix exactly"}, {1e-15, 0, "both explain"},
 	} {
 		if got := compared("QMF", quantmf.KL, c.qmf, c.nmf, 1); !strings.Contains(got, c.want) {

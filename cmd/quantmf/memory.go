@@ -1,8 +1,8 @@
 package main
 
-// This file holds what a fit takes in memory, as -max-memory asks: the most that
-// is alive at once, of all that the command does, by the sizes in the package.
-// Garbage is not counted, because the collector is told the same limit (fit).
+// This file estimates the memory of a fit for -max-memory: the most that is alive at once in the whole command.
+// quantmf.MemoryOf has the share of the package. Garbage is not counted, because the collector gets the same limit
+// (limits.hold).
 
 import (
 	"fmt"
@@ -11,18 +11,17 @@ import (
 	"github.com/quantmf/quantmf/internal/table"
 )
 
-// readShare is how many bytes reading takes for a number where a large matrix comes through a
-// pipe: 8 as it comes, and an eighth of that while it becomes one piece. A file takes 8. Below
-// 8 MiB a pipe takes 16, which matter to nobody.
+// readShare is the number of bytes that reading takes for a number of a large matrix that comes through a pipe: 8, and an
+// eighth of that while the pieces become one. A file takes 8. Below 8 MiB a pipe takes 16, which is little.
 const readShare = 9
 
-// margin is for sizes that the allocator rounds up, and small things.
+// margin covers sizes that the allocator rounds up, and small allocations.
 const margin = 1.25
 
-// buffers are those of reading and writing.
+// buffers are the bytes of the buffers for reading and writing.
 const buffers = 1 << 19
 
-// programSize is what the program takes by itself.
+// programSize is the bytes that the program takes without a matrix.
 const programSize = 12 << 20
 
 // footprint is the most that is alive at once while a d × n matrix is fitted, in
@@ -62,7 +61,7 @@ func (f *fitFlags) footprint(d, n int, held float64) (float64, error) {
 
 var methodOf = map[string]quantmf.Method{"nmf": quantmf.MethodNMF, "qmf": quantmf.MethodQMF, "qmfq": quantmf.MethodQMFQ, "bqmf": quantmf.MethodBQMF}
 
-// affordable reports a fit that would take more memory than it may.
+// affordable returns an error for a fit that would take more memory than -max-memory.
 func (f *fitFlags) affordable(t *table.Table) error {
 	d, n := t.Dims()
 	need, err := f.footprint(d, n, t.HeldBytes())

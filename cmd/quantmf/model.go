@@ -1,8 +1,7 @@
 package main
 
-// This file holds models as the command has them: of any kind, with the names of
-// features and samples and how they came about, which model files keep in
-// sections of their own (package saved).
+// This file holds the models of the command: models of any kind, with the names of features and samples and the
+// settings of the fit. Model files keep both in sections of their own (package saved).
 
 import (
 	"errors"
@@ -31,7 +30,7 @@ type model struct {
 	saved.Made
 }
 
-// modelOf opens a model of the package up. It has no names yet.
+// modelOf makes a model from one of the package. It has no names yet.
 func modelOf(m quantmf.Model) *model {
 	switch m := m.(type) {
 	case *quantmf.NMF:
@@ -46,7 +45,7 @@ func modelOf(m quantmf.Model) *model {
 	panic("a model of no kind")
 }
 
-// title names the kind as people do, with its formula.
+// title returns the name of the kind for people, and its formula.
 func (m *model) title() (name, formula string) {
 	switch m.method {
 	case "nmf":
@@ -60,8 +59,8 @@ func (m *model) title() (name, formula string) {
 	return "QMFQ", "X = T(P(T'(X))), two increasing maps per feature and P a projection onto the components"
 }
 
-// signed tells whether values may be negative; whether they may under the loss that was
-// fitted is for the package to say.
+// signed tells whether this kind of model may take negative values. Whether the fitted loss allows them is checked by
+// the package.
 func (m *model) signed() bool { return m.method != "nmf" && !m.Log1p }
 
 // named gives the model the names of the matrix that was fitted.
@@ -78,7 +77,7 @@ func (m *model) marshal() ([]byte, error) {
 	return saved.Append(data, m.names(), m.Made)
 }
 
-// names are those that the matrix gave.
+// names returns the names that the matrix had, nil for names that were made up.
 func (m *model) names() saved.Names {
 	var names saved.Names
 	if m.namedFeatures {
@@ -116,7 +115,7 @@ func unmarshal(data []byte) (*model, error) {
 	return m, nil
 }
 
-// setNames gives the model names, and how it came about.
+// setNames gives the model the names and settings of its file.
 func (m *model) setNames(names saved.Names, how saved.Made) {
 	m.features, m.samples, m.Made = names.Features, names.Samples, how
 	m.namedFeatures, m.namedSamples = names.Features != nil, names.Samples != nil
@@ -128,7 +127,7 @@ func (m *model) setNames(names saved.Names, how saved.Made) {
 	}
 }
 
-// readModel also says which file it read, nil for standard input.
+// readModel reads a model, and returns the identity of its file, too, nil for standard input.
 func readModel(path string, stdin io.Reader, l *limits) (*model, os.FileInfo, error) {
 	in, info, err := open(path, stdin, "model")
 	if err != nil {
@@ -151,8 +150,7 @@ func readModel(path string, stdin io.Reader, l *limits) (*model, os.FileInfo, er
 	return m, info, nil
 }
 
-// fitted brings the matrix that was fitted to what the model saw: its samples,
-// too, must be the model's.
+// fitted does what fitting does, for the matrix that was fitted: its samples, too, must be the model's.
 func (m *model) fitted(t *table.Table, f *inputFlags, messages io.Writer) (*table.Table, error) {
 	t, err := m.fitting(t, f, messages)
 	if err != nil {

@@ -19,8 +19,7 @@ import (
 	"github.com/quantmf/quantmf/internal/table"
 )
 
-// outputs are the files of one run. Always discard them: after commit that does
-// nothing.
+// outputs are the files of one run. Always call discard; after commit it does nothing.
 type outputs struct {
 	stdout io.Writer
 	files  []*output
@@ -33,8 +32,8 @@ type output struct {
 	held   bytes.Buffer // instead of temp, where there is nothing to rename: standard output, pipes, devices
 }
 
-// open makes sure that path can be written, before any work is done. inputs are
-// the files read, which must not be lost, nil for standard input.
+// open makes sure that path can be written, before any work is done. inputs are the files that are read, which must
+// not be overwritten; nil stands for standard input.
 func (o *outputs) open(path string, inputs ...os.FileInfo) error {
 	f := &output{path: path, target: path}
 	if path != "-" {
@@ -73,7 +72,7 @@ func (o *outputs) open(path string, inputs ...os.FileInfo) error {
 	return nil
 }
 
-// cleanPath is a path as far as names alone say it.
+// cleanPath is a path without superfluous parts; links are not followed.
 func cleanPath(path string) string {
 	if path == "-" {
 		return path
@@ -84,20 +83,19 @@ func cleanPath(path string) string {
 	return filepath.Clean(path)
 }
 
-// createTemp differs from os.CreateTemp in the permissions: those that the file
-// shall keep.
+// createTemp differs from os.CreateTemp in the permissions, which are those of the final file.
 func createTemp(target string, mode fs.FileMode) (*os.File, error) {
 	removeLeft(target)
 	dir, base := filepath.Split(target)
 	for {
 		name := fmt.Sprintf("%s.%s.%08x.tmp", dir, base, rand.Uint32())
-		temporary.add(name) // before there is one, lest an end just then leaves it
+		temporary.add(name) // before the file exists: an interrupt right after its creation must remove it
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 		if err == nil && tryLock(f) {
 			return f, nil
 		}
 		temporary.remove(name)
-		if err == nil { // another process took it for one that was left
+		if err == nil { // another process removed it as left behind
 			f.Close()
 			continue
 		}
@@ -120,7 +118,7 @@ func (o *outputs) write(path string, fill func(w io.Writer) error) error {
 		if err == nil {
 			err = f.temp.Sync()
 		}
-		var in *table.Error // the fault is not the file's
+		var in *table.Error // an error of the input, and not of this file
 		if errors.As(err, &in) {
 			return err
 		}
@@ -131,8 +129,8 @@ func (o *outputs) write(path string, fill func(w io.Writer) error) error {
 	return nil
 }
 
-// commit puts everything into its place. Standard output and pipes come first:
-// they are the likeliest to fail, and then no file has changed yet.
+// commit puts everything into its place. Standard output and pipes come first, because they are the likeliest to
+// fail: no file has changed then.
 func (o *outputs) commit() error {
 	for _, f := range o.files {
 		if f.temp != nil {
@@ -146,7 +144,7 @@ func (o *outputs) commit() error {
 		if f.temp == nil {
 			continue
 		}
-		// Open files are known not to be left by others, and cannot be renamed on Windows.
+		// An open file is safe from removeLeft of other processes, but cannot be renamed on Windows.
 		if runtime.GOOS == "windows" {
 			if err := f.temp.Close(); err != nil {
 				return fmt.Errorf("cannot write %s: %w", f.path, err)
@@ -175,7 +173,7 @@ func (f *output) flush(stdout io.Writer) error {
 	return errors.Join(err, to.Close())
 }
 
-// discard removes what was not put into its place.
+// discard removes the files that were not put into their place.
 func (o *outputs) discard() {
 	for _, f := range o.files {
 		if f.temp != nil {

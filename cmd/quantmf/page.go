@@ -14,22 +14,22 @@ import (
 )
 
 // pageHelp is the help of pageFlags.
-const pageHelp = `  -groups FILE      a table of two columns, names of samples, features or both, and
-                    their groups: the page colours them and puts groups together
-  -order table|fit  samples of the page stand as in the table, or like beside like
-                    in the fit (default table)
-  -rank FILE        what "quantmf rank -json" wrote of the same table, with the same
-                    -log1p and -top: the page draws how the number of components
-                    was chosen
+const pageHelp = `  -groups FILE      a table of two columns: names of samples, features or both, and
+                    their groups. The page colours the groups and puts their members
+                    together
+  -order table|fit  the order of samples on the page: as in the table, or by
+                    likeness in the fit (default table)
+  -rank FILE        the output of "quantmf rank -json" for the same table, -log1p
+                    and -top: the page draws how the number of components was chosen
 `
 
-// pageFlags say how the page looks.
+// pageFlags are the flags of the page of figures.
 type pageFlags struct {
 	groups, order, rank string
 
 	features, samples report.Groups // what was read from groups
-	ranks             *report.Chart // and from rank
-	said              string        // of it
+	ranks             *report.Chart // what was read from rank
+	said              string        // what the page says of ranks
 }
 
 func (p *pageFlags) register(set *flag.FlagSet) {
@@ -39,7 +39,8 @@ func (p *pageFlags) register(set *flag.FlagSet) {
 	set.StringVar(&p.rank, "rank", "", "")
 }
 
-// check reports values that the flags do not have; inputs are the files that are read, too.
+// check returns an error for a value that -order does not take, and for standard input that would be read twice; inputs
+// are the other files that are read.
 func (p *pageFlags) check(inputs ...string) error {
 	orders := []string{"table", "fit"}
 	switch {
@@ -51,14 +52,14 @@ func (p *pageFlags) check(inputs ...string) error {
 	return nil
 }
 
-// text reads a file of the page; kind says what it is.
+// text reads a text file; kind names its content in errors.
 func (p *pageFlags) text(path, kind string, s streams, l *limits) ([]byte, error) {
 	in, _, err := open(path, s.in, kind)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	most := int64(l.maxMemory) / 8 // the text and what it says
+	most := int64(l.maxMemory) / 8 // the text, and what is read from it
 	data, err := io.ReadAll(io.LimitReader(in, most+1))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -69,7 +70,7 @@ func (p *pageFlags) text(path, kind string, s streams, l *limits) ([]byte, error
 	return data, nil
 }
 
-// read reads the files of the page of t.
+// read reads the files of -groups and -rank, for the page of t.
 func (p *pageFlags) read(t *table.Table, s streams, l *limits) error {
 	if p.rank != "" {
 		data, err := p.text(p.rank, "file of quantmf rank -json", s, l)
@@ -111,12 +112,12 @@ func (p *pageFlags) read(t *table.Table, s streams, l *limits) error {
 
 const reportUsage = `usage: quantmf report MODEL MATRIX -o FILE
 
-Draws MODEL, a file of "quantmf fit -o", and MATRIX, the matrix that was fitted, as
-a page of figures in one HTML file, as fit does with -report: heatmaps of the data,
-of the fit and of what it leaves, the curves of all features, components, what is
-odd in the data, a paragraph for a methods section, and tables to save. The page
-fetches nothing, runs no script and takes at most 2 MB. What is read as MATRIX
-"quantmf fit -h" says.
+Draws MODEL, a file that "quantmf fit -o" wrote, and MATRIX, the matrix that was
+fitted, as a page of figures in one HTML file, like -report of fit. The page has
+heatmaps of the data, the fit and the residuals, the curves of all features, the
+components, what is odd in the data, a paragraph for a methods section, and tables
+to save. It fetches nothing, runs no script and takes at most 2 MB. "quantmf fit -h"
+says what MATRIX may be.
 
   -o FILE           where to write (required; "-" is standard output)
 ` + pageHelp + matchHelp + `

@@ -1,6 +1,6 @@
 package main
 
-// This file holds what a running fit tells on standard error.
+// This file holds progress: what a running command tells on standard error.
 
 import (
 	"encoding/json"
@@ -13,22 +13,22 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// now is the clock of what is told. Tests stop it: which lines are shown depends on the time.
+// now is the clock of progress. Tests stop it, because the lines that are shown depend on the time.
 var now = time.Now
 
 // since is the time from then to now.
 func since(then time.Time) time.Duration { return now().Sub(then) }
 
-// progress tells about one fit after the other.
+// progress tells of one fit after the other.
 type progress struct {
 	w     io.Writer
 	mode  string // line, plain, json or none
 	asked bool   // for plain lines, wherever they go
 
 	model     string
-	phase     quantmf.Phase // that a line was last shown of, before the epochs
-	start     time.Time     // of the fit, from its first report on of the epochs after that one
-	since     int           // the epochs done then
+	phase     quantmf.Phase // the phase before the epochs of which a line was last shown
+	start     time.Time     // when the first epoch was reported
+	since     int           // the epochs done at start
 	told      time.Time     // of the last report
 	shown     time.Time     // when a line was last shown
 	last      quantmf.Progress
@@ -61,7 +61,7 @@ func (p *progress) begin(model string) {
 	p.shown, p.phase = p.start, quantmf.PhaseEpochs
 }
 
-// phases are what a fit is at before its epochs, in words.
+// phases are the phases of a fit before its epochs, in words.
 var phases = map[quantmf.Phase]string{
 	quantmf.PhaseChoice:  "choosing a start",
 	quantmf.PhaseFactors: "first factors",
@@ -70,7 +70,7 @@ var phases = map[quantmf.Phase]string{
 	quantmf.PhaseEpochs:  "the first epoch",
 }
 
-// record is a line of -progress json. What there is not before the first epoch is left out.
+// record is a line of -progress json. Figures that do not exist before the first epoch are left out.
 type record struct {
 	Model   string   `json:"model,omitempty"` // none while the matrix is read
 	Phase   string   `json:"phase"`
@@ -82,7 +82,7 @@ type record struct {
 	Seconds *float64 `json:"seconds_left,omitempty"`
 }
 
-// starting reports a phase before the epochs; nothing of starts that take a moment.
+// starting reports a phase before the epochs, unless the start takes only a moment.
 func (p *progress) starting(q quantmf.Progress) error {
 	pause := 100 * time.Millisecond
 	if p.mode == "plain" { // once a phase
@@ -100,7 +100,7 @@ func (p *progress) starting(q quantmf.Progress) error {
 	return p.show(fmt.Sprintf("%s: %s, %.0f %%", p.model, phases[q.Phase], 100*q.Done))
 }
 
-// show writes a line, or writes it over the one before.
+// show writes a line; on a terminal it replaces the line before.
 func (p *progress) show(text string) error {
 	if p.mode == "plain" {
 		_, err := fmt.Fprintln(p.w, text)
@@ -111,7 +111,7 @@ func (p *progress) show(text string) error {
 	return err
 }
 
-// at reports a part of the work that has no parts itself. Only who asks for lines gets one.
+// at reports a part of the work that has no parts itself: on a terminal, and where -progress asks for lines or objects.
 func (p *progress) at(what string) error {
 	switch {
 	case p.mode == "json":
@@ -125,7 +125,7 @@ func (p *progress) at(what string) error {
 	return nil
 }
 
-// remark says what someone who waits may want to know, if it is not "".
+// remark tells something that a waiting user may want to know; "" is nothing.
 func (p *progress) remark(text string) error {
 	switch {
 	case text == "" || p.mode == "none":
@@ -156,8 +156,8 @@ func (p *progress) count(done, of int, what string) error {
 	return p.show(text)
 }
 
-// measure names what falls in a fit: of a BQMF that is the negative lower bound of the
-// evidence, in nats a value.
+// measure names the figure that falls during a fit: the loss, or for a BQMF the negative lower bound of the evidence,
+// in nats a value.
 func (p *progress) measure() string {
 	if strings.HasPrefix(p.model, "BQMF") {
 		return "bound"
@@ -170,18 +170,18 @@ func (p *progress) report(q quantmf.Progress) error {
 	if q.Epoch == 0 {
 		return p.starting(q)
 	}
-	if q.Epoch <= p.last.Epoch { // the next of restarts
+	if q.Epoch <= p.last.Epoch { // the next restart has begun
 		p.last, p.start = quantmf.Progress{}, p.told
 	}
 	p.told = now()
 	first := p.last.Epoch == 0
 	if first {
-		p.since = q.Epoch - 1 // more than 0 where the fit goes on from a checkpoint
+		p.since = q.Epoch - 1 // above 0 if the fit goes on from a checkpoint
 	}
 	elapsed := max(since(p.start).Seconds(), 1e-9)
 	rate := float64(q.Epoch-p.since) * float64(q.Rows) / elapsed
 	left := float64(q.Epochs-q.Epoch) * float64(q.Rows) / rate
-	if first { // the way to the first epoch also held the start of the fit
+	if first { // the time to the first epoch includes the start of the fit
 		p.start, p.since = now(), q.Epoch
 	}
 	before := p.last
@@ -190,7 +190,7 @@ func (p *progress) report(q quantmf.Progress) error {
 	case "json":
 		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: "epochs", Done: q.Done, Epochs: q.Epochs, Epoch: q.Epoch, Loss: &q.Loss, Rate: rate, Seconds: &left})
 	case "plain":
-		// A line every tenth of the way, fewer where that is a moment.
+		// A line every tenth of the epochs, but not within a moment of the last.
 		if q.Epoch < q.Epochs && (q.Epoch*10/q.Epochs == before.Epoch*10/q.Epochs || since(p.shown) < 200*time.Millisecond) {
 			return nil
 		}
@@ -206,7 +206,7 @@ func (p *progress) report(q quantmf.Progress) error {
 	return p.show(text)
 }
 
-// end wipes the line, so that what follows starts on a clean one.
+// end clears the line of the terminal for the text that follows.
 func (p *progress) end() {
 	if p.lineShown {
 		fmt.Fprint(p.w, "\r\x1b[K")
@@ -214,7 +214,7 @@ func (p *progress) end() {
 	}
 }
 
-// duration says a time as people do.
+// duration writes a time for people.
 func duration(seconds float64) string {
 	switch s := int(seconds + 0.5); {
 	case seconds < 10:

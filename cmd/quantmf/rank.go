@@ -30,18 +30,19 @@ import (
 
 const rankUsage = `usage: quantmf rank [flags] MATRIX
 
-Compares numbers of components: hides a share of the cells, fits the rest with
-each number, and measures how well the hidden cells are predicted; all of it
-several times. A low loss on cells that were seen says little: more components
-always fit better what is there.
+Compares numbers of components. Several times it hides a share of the cells, fits
+the rest with each number, and measures how well the hidden cells are predicted. A
+low loss on cells that were fitted says little, because more components always fit
+them better.
 
 ` + matrixHelp + `
 ` + readHelp + `
   -k N,N,...        the numbers of components (default 2,4,8)
-  -m N,N,...        numbers of levels, each tried with every -k (default: that of
-                    fit)
-  -repeats N        times that cells are hidden (default 5)
-  -share X          of the cells hidden each time, at most 0.5 (default 0.1)
+  -m N,N,...        the numbers of levels, each tried with every -k (default: the
+                    default of fit)
+  -repeats N        how many times cells are hidden (default 5)
+  -share X          the share of the cells hidden each time, at most 0.5 (default
+                    0.1)
   -seed N           seed of the hidden cells and of the fits (default 1)
   -method, -loss, -missing, -log1p, -top, -eps, -epochs, -lr, -schedule, -batch,
   -start, -ends, -penalty, -shrinkage, -projection, -updates, -tolerance,
@@ -49,21 +50,21 @@ always fit better what is there.
                     as in "quantmf fit -h"
 
   -json             the results as one JSON object instead of the table
-  -plot FILE        the same as a picture: SVG
-  -checkpoint FILE  keep the fits that are done here, until all are; an existing
-                    file is refused without -resume or -force
-  -resume           take the fits that are in the -checkpoint file as done
+  -plot FILE        write the results as a picture, in SVG
+  -checkpoint FILE  keep finished fits here until all are finished. An existing file
+                    is refused without -resume or -force
+  -resume           take the fits in the -checkpoint file as finished
   -force            start anew over an existing -checkpoint file
 ` + limitsHelp + `
-Standard output gets a line for each: k, m where it was given, the mean over the
-repeats of the mean divergence of the hidden cells, its standard error, by how much
-that is worse than the best, and the standard error of that difference, tabs between
-them. All numbers see the same hidden cells, so the difference is surer than the two
-standard errors say.
+Standard output gets a tab-separated line for each number: k; m where it was given;
+the mean over the repeats of the mean divergence of the hidden cells; its standard
+error; by how much this mean is worse than the best; and the standard error of that
+difference. All numbers see the same hidden cells, so the difference is surer than
+the two standard errors say.
 
-Standard error says which is best, and the smallest k (of those the smallest m)
-within one standard error of that difference, which is the one to take; how sure
-that choice is, as the share of a thousand resamplings of the repeats that make it;
+Standard error gets three things: the best k and the one to take, which is the
+smallest k (with the smallest m) within one standard error of the best; how sure
+this choice is, as the share of a thousand resamplings of the repeats that make it;
 and a warning where either lies at the edge of what was tried. Fits run side by
 side, one a processor.
 
@@ -80,7 +81,7 @@ type rankFlags struct {
 	plot    string
 }
 
-// trials are what is tried, every -m with the first -k, then with the next.
+// trials are the pairs of k and m that are tried: every -m with the first -k, then with the next.
 func (f *rankFlags) trials() (trials []quantmf.Trial) {
 	for _, k := range f.ks {
 		for _, m := range (&ranking.Comparison{Ms: f.ms}).Levels() {
@@ -99,7 +100,7 @@ func parseRank(args []string) (*rankFlags, error) {
 	f := &rankFlags{ks: wholeList{2, 4, 8}, seed: 1}
 	f.flagOf, f.loss, f.autoLoss = flagOf(options), quantmf.KL, true
 	f.flagOf["repeats"], f.flagOf["share"] = "repeats", "share"
-	f.rank = 1 // to be asked for, of each kind
+	f.rank = 1 // a rank that every method takes; the trials have their own
 	set := newFlags("rank")
 	f.limits.flags(set)
 	set.StringVar(&f.method, "method", "qmf", "")
@@ -129,7 +130,7 @@ func parseRank(args []string) (*rankFlags, error) {
 		o, is := g.Value.(*optionFlag)
 		switch {
 		case !is || o.value == nil:
-		case o.Name == "missing": // HeldOut sees to it
+		case o.Name == "missing": // HeldOut sets it
 			f.missing = true
 		default:
 			f.given = append(f.given, o.Name+" "+o.text)
@@ -242,8 +243,8 @@ func rank(args []string, s streams) error {
 	return c.told.summary(verdict)
 }
 
-// affordable reports a comparison that would take more memory than it may: the matrix, a
-// copy for every repeat, and a fit with what it says a processor.
+// affordable returns an error for a comparison that would take more memory than -max-memory: the matrix, a copy for
+// every repeat, and a fit with its reconstruction for every processor.
 func (f *rankFlags) affordable(d, n int) error {
 	most := 0.0
 	for _, t := range f.trials() {
@@ -259,7 +260,7 @@ func (f *rankFlags) affordable(d, n int) error {
 	return f.allows(need, "this", "use fewer features (-top), components, levels or repeats, or allow more")
 }
 
-// identity is what fits depend on beside the matrix and the sizes tried.
+// identity is a text of all on which the fits depend, beside the matrix and the sizes tried.
 func (f *rankFlags) identity() string {
 	return f.method + "\n" + f.losses + "\n" + strings.Join(f.given, "\n")
 }
@@ -278,8 +279,7 @@ func newComparison(f *rankFlags, told *progress) *comparison {
 	return &comparison{rankFlags: f, told: told, Comparison: ranking.Comparison{Ks: f.ks, Ms: f.ms, Repeats: f.repeats, Seed: f.seed}}
 }
 
-// run makes the fits. The rank that HeldOut is told is the number of the trial, so that a
-// fit knows which it is.
+// run makes the fits. It gives HeldOut the number of the trial in place of a rank, from which the fit finds its k and m.
 func (c *comparison) run(ctx context.Context, x quantmf.Mat) error {
 	trials := c.trials()
 	numbered := make([]quantmf.Trial, len(trials))
@@ -322,7 +322,7 @@ func (c *comparison) run(ctx context.Context, x quantmf.Mat) error {
 	return err
 }
 
-// left says what an interrupt leaves.
+// left says how many fits an interrupt leaves, and where.
 func (c *comparison) left() string {
 	if c.done == nil {
 		return ""
@@ -330,7 +330,7 @@ func (c *comparison) left() string {
 	return "; those that are done are in " + c.checkpoint + ": the same command with -resume goes on"
 }
 
-// What rank -json says.
+// The object of rank -json.
 type (
 	rankObject struct {
 		Table    *tableMark    `json:"table"`
@@ -344,8 +344,8 @@ type (
 		Sure     *float64      `json:"sure,omitempty"`
 		Warnings []string      `json:"warnings"`
 	}
-	// tableMark tells tables apart. Values is a number of the names and the values of all features,
-	// whatever their order, in hexadecimal digits.
+	// tableMark tells tables apart. Values is a hash of the names and the values of all features, in hexadecimal digits.
+	// It does not depend on the order of the features.
 	tableMark struct {
 		Features int    `json:"features"`
 		Samples  int    `json:"samples"`
@@ -381,7 +381,7 @@ func markOf(t *table.Table) tableMark {
 		row = row[:0]
 		for _, v := range t.X.Row(i) {
 			if v != v {
-				v = math.NaN() // of any bits
+				v = math.NaN() // a NaN may have any bits: the hash takes one
 			}
 			row = binary.LittleEndian.AppendUint64(row, math.Float64bits(v))
 		}
@@ -390,7 +390,7 @@ func markOf(t *table.Table) tableMark {
 	return tableMark{t.X.Rows, t.X.Cols, fmt.Sprintf("%016x", sum)}
 }
 
-// of reports that the results are not of table t.
+// of returns an error if the results are not those of table t.
 func (o rankObject) of(t *table.Table) error {
 	const give = `: give what "quantmf rank -json" writes of this one`
 	switch here := markOf(t); {
@@ -412,14 +412,14 @@ func (o rankObject) chart() report.Chart {
 	for i := range order {
 		order[i] = i
 	}
-	asMany := func(k int) int { // 0 is as many as there can be
+	asMany := func(k int) int { // 0 stands for as many as possible
 		if k == 0 {
 			return math.MaxInt
 		}
 		return k
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(asMany(o.Trials[a].K), asMany(o.Trials[b].K)) })
-	var levels []int // in the order of trials
+	var levels []int // the values of m, in the order of trials
 	for _, t := range o.Trials {
 		if !slices.Contains(levels, t.M) {
 			levels = append(levels, t.M)
@@ -472,7 +472,7 @@ func (o rankObject) words() string {
 	return s.String()
 }
 
-// readRank reads what rank -json wrote.
+// readRank reads the object of rank -json.
 func readRank(data []byte) (o rankObject, err error) {
 	if json.Unmarshal(data, &o) != nil || len(o.Trials) == 0 || min(o.Best, o.Chosen) < 0 || max(o.Best, o.Chosen) >= len(o.Trials) {
 		return o, errors.New("is not what quantmf rank -json writes")

@@ -1,7 +1,7 @@
 package main
 
 // This file holds "quantmf score": how well a model fits samples. Its matrix is read by rows, so it may be larger than
-// memory; where the samples are placed already, by "quantmf transform -block" of many machines, one pass over it is left.
+// memory. If the samples are placed already, by "quantmf transform -block" on several machines, it is read once.
 
 import (
 	"fmt"
@@ -12,18 +12,19 @@ import (
 
 const scoreUsage = `usage: quantmf score [flags] MODEL MATRIX
 
-Places the samples of MATRIX in the components of MODEL, a file of "quantmf fit -o",
-as "quantmf transform" does, and prints how far they are from the model there: the
-mean divergence of the values that are not missing, of the loss that was fitted.
-Features find those of the model as in "quantmf transform -h".
+Places the samples of MATRIX in the components of MODEL, a file that "quantmf fit
+-o" wrote, as "quantmf transform" does. Then it prints how far they are from the
+model: the mean divergence, of the loss that was fitted, over the values that are
+not missing. Features are matched as in "quantmf transform -h".
 
-Of a sparse MATRIX what is not zero is held, and of an npy file larger than a
-quarter of -max-memory a row; while samples are placed, some 2^24 values beside.
+Memory holds the listed cells of a sparse MATRIX, and one row of an npy file larger
+than a quarter of -max-memory; while samples are placed, some 2^24 values more.
 
-  -v FILE           where the samples are, components × samples, as "quantmf
-                    transform" writes it: placing them is most of the work. Once for
-                    each file of -block, in their order; -v of fit is that of the
-                    samples that were fitted (qmf and nmf; default: place them)
+  -v FILE           the samples' columns, components × samples, that "quantmf
+                    transform" wrote: placing the samples is most of the work. Give
+                    -v once for each file of -block, in their order. -v of fit has
+                    the columns of the fitted samples (qmf and nmf; default: place
+                    the samples)
 ` + matchHelp + `
 ` + readHelp + `
 ` + limitsHelp + `
@@ -66,7 +67,7 @@ func score(args []string, s streams) error {
 	ctx, stop := interruptible()
 	defer stop()
 	d, n := t.Dims()
-	full := n // samples that are held in full
+	full := n // the number of samples that are held in full at once
 	switch {
 	case t.Held != nil && placed != nil:
 		full = 0
@@ -96,7 +97,7 @@ func score(args []string, s streams) error {
 	return err
 }
 
-// at is an NMF or a QMF of samples that are placed at v, k × n.
+// at returns the model, an NMF or a QMF, with v (k × n) in the place of its V.
 func (m *model) at(v quantmf.Mat) quantmf.Model {
 	if m, is := m.Model.(*quantmf.NMF); is {
 		at := *m
@@ -108,7 +109,7 @@ func (m *model) at(v quantmf.Mat) quantmf.Model {
 	return &at
 }
 
-// coordinates reads what "quantmf transform" has written of blocks of the samples of t, and puts it side by side.
+// coordinates reads the blocks that "quantmf transform" wrote for the samples of t, and joins them to one V.
 func (a *applied) coordinates(paths []string, k int, t *table.Table) (quantmf.Mat, error) {
 	_, n := t.Dims()
 	v, from := quantmf.NewMat(k, n), 0
@@ -147,7 +148,7 @@ func (a *applied) coordinates(paths []string, k int, t *table.Table) (quantmf.Ma
 	return v, nil
 }
 
-// samples returns the samples from, ..., to-1 of a matrix in full.
+// samples returns the samples from, ..., to-1 of a matrix as a Mat.
 func samples(t *table.Table, from, to int) (quantmf.Mat, error) {
 	if t.Held == nil {
 		x := t.X

@@ -1,7 +1,7 @@
 package main
 
-// This file holds "quantmf shard": a fit whose rows are split, in a folder that all machines see. The package
-// makes the steps (quantmf.Sharded); here are the folder, the words of the command line, and waiting.
+// This file holds "quantmf shard": a fit whose rows are split, in a folder that all machines see. The package makes the
+// steps (quantmf.Sharded). This file has the folder, the command line, and waiting.
 
 import (
 	"context"
@@ -31,23 +31,24 @@ usage: quantmf shard reduce [flags] DIR
 usage: quantmf shard finish [flags] DIR
 
 Fits a matrix whose features are split over N shards, by commands that a scheduler
-starts: on one machine or on many that share the folder DIR. The model has the bits
-that "quantmf fit" gives it on one machine, for any N: those of -method nmf with
-the same -updates, and of -method qmf with -batch of all features.
+starts: on one machine or on many that share the folder DIR. For any N the model has
+the bits of "quantmf fit" on one machine, with the same -updates for -method nmf,
+and with a -batch of all features for -method qmf.
 
-plan reads MATRIX, chooses the start, and fills DIR, which is new or empty, or has
-this very plan. Then in every round each shard makes a step, in any order and
-anywhere, and one reduce sums what they have made. It prints the number of the
-next round, or "over"; then finish writes the model. Every command may be done
-again, with the same -round: it writes the same bytes, or finds its work done.
-What is missing or damaged is named, or made again.
+plan reads MATRIX, chooses the start and fills DIR, which must be new, empty, or
+hold this very plan. Then the fit goes in rounds. In every round each shard makes a
+step, in any order and anywhere, and one reduce sums the steps. reduce prints the
+number of the next round, or "over"; then finish writes the model. Every command may
+be repeated with the same -round: it writes the same bytes, or finds its work done.
+Files that are missing or damaged are named, or made again.
 
 ` + matrixHelp + `
 ` + readHelp + `
-Of plan (as of "quantmf fit", whose help says more)
-  -o DIR            the folder; of finish: the model
-  -shards N         shards, the features being summed in up to 16 (nmf) or 64
-                    (qmf) runs of at least 16 (default 1)
+Of plan ("quantmf fit -h" says more about each)
+  -o DIR            the folder; of finish: the file of the model
+  -shards N         the number of shards. A shard has one or more runs of at least
+                    16 features, of which there are up to 16 (nmf) or 64 (qmf)
+                    (default 1)
   -method qmf|nmf   what is fitted (default qmf)
   -k N              rank, the number of components (default 10)
   -loss auto|kl|frobenius|BETA
@@ -66,27 +67,28 @@ Of plan (as of "quantmf fit", whose help says more)
                     where it starts
   -ends free|pinned learn the lowest and highest quantile, or keep them (qmf)
   -updates multiplicative|newton
-                    of nmf: a round an epoch, or two for an epoch that gets ten
-                    times as far or more (default multiplicative)
+                    multiplicative: one round an epoch; newton: two rounds an epoch,
+                    each epoch worth ten of the former or more (nmf; default
+                    multiplicative)
   -penalty X        weight of the penalty on the factors (default 0)
-  -shrinkage X      pull of every map towards a straight line (qmf)
+  -shrinkage X      how strongly every map is pulled towards a straight line (qmf)
   -tolerance X      where a map counts as converged (qmf)
   -validation X     hide this share of the values, and take the epoch that
                     predicts them best (default: none)
-  -patience N       end when the loss has not fallen for so many epochs
+  -patience N       end when the loss has not fallen for N epochs
   -strict           fail at the end, with exit code 4, where a map has not
                     converged (qmf)
   -seed N           seed of everything random (default 1)
-  -workers N        threads, 0 for one per processor (default 0); of step and
-                    reduce, too
+  -workers N        threads, 0 for one per processor (default 0); also of step and
+                    reduce
 
 Of step and reduce
   -shard I          the shard of the step, from 0
   -round N          the round, from 0 (default: the one under way)
-  -wait             go on until the fit is over: a step with that of the next round
-                    when it is there, a reduce when all parts of its round are
+  -wait             go on until the fit is over: a step waits for the next round, a
+                    reduce for all parts of its round
 
-Of finish ("-" is standard output; the end of a name says the format)
+Of finish ("-" is standard output; the ending of a name says the format)
   -u FILE           U, features × components
   -v FILE           V, components × samples
   -q FILE           per feature the quantiles and their weights (qmf)
@@ -95,7 +97,7 @@ All
 ` + limitsHelp + `
 ` + exitHelp
 
-// shardFlags are the flags of all four.
+// shardFlags are the flags of plan, step, reduce and finish.
 type shardFlags struct {
 	fitFlags
 	shards, shard, round, workers int
@@ -106,7 +108,7 @@ type shardFlags struct {
 func shard(args []string, s streams) error {
 	actions := []struct {
 		name, word string
-		takes      []string // flags; nil: all but those of the others
+		takes      []string // its flags; nil: all but those of the other three alone
 		run        func(*shardFlags, streams) error
 	}{
 		{"plan", "MATRIX", nil, planShards},
@@ -224,7 +226,7 @@ func planShards(f *shardFlags, s streams) error {
 	}
 	err = plan(ctx, store, f.shards, t.Rows(), f.rank, append(f.options, quantmf.WithProgress(tell.report))...)
 	tell.end()
-	if err == nil { // the folder has no other plan
+	if err == nil { // the folder has no plan of another fit
 		about, err := f.about(t)
 		if err == nil {
 			err = store.Put("names", about)
@@ -240,7 +242,7 @@ func planShards(f *shardFlags, s streams) error {
 	return explain(err, t, f.flagOf)
 }
 
-// about is what finish has to know of the matrix: names, and how the fit came about.
+// about is what finish needs beside the plan: names of the matrix, and the settings of the fit.
 func (f *shardFlags) about(t *table.Table) ([]byte, error) {
 	m := &model{Made: saved.Made{Matrix: f.name(), Log1p: f.log1p, Top: f.top > 0, Losses: f.losses}}
 	m.named(t)
@@ -261,7 +263,7 @@ func (f *shardFlags) about(t *table.Table) ([]byte, error) {
 	say("-seed", "1")
 	m.Command = shellLine(append(words, f.name()))
 	one := quantmf.NMF{Factorisation: quantmf.Factorisation{U: quantmf.NewMat(1, 1), V: quantmf.NewMat(1, 1)}}
-	none, err := one.MarshalBinary() // a file to put them behind
+	none, err := one.MarshalBinary() // a model file to which the sections are appended
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +286,7 @@ func (f *shardFlags) openFolder() (*folder, *quantmf.Sharded, error) {
 	return store, fit, f.inFolder(err)
 }
 
-// inFolder says in which folder something is wrong, and what would mend it.
+// inFolder adds to an error the folder, and the command that mends it.
 func (f *shardFlags) inFolder(err error) error {
 	var of *quantmf.ShardError
 	switch {
@@ -296,10 +298,10 @@ func (f *shardFlags) inFolder(err error) error {
 	return fmt.Errorf("%s: %w", f.dir, explain(err, &table.Table{}, map[string]string{}))
 }
 
-// patienceOfFolder is how long a command that waits lets the folder be.
+// patienceOfFolder is the time between two looks at the folder while a command waits.
 var patienceOfFolder = time.Second
 
-// pause waits a while, or until the context ends.
+// pause waits for patienceOfFolder, or until the context ends.
 func pause(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -336,7 +338,7 @@ func stepShard(f *shardFlags, s streams) error {
 		if err != nil || !f.wait {
 			return f.inFolder(err)
 		}
-		// A part that was damaged meanwhile is made again by the next step of this round.
+		// If a part was damaged meanwhile, a repeated step of this round makes it again.
 		if now, err := fit.Round(); err == nil && now.Number == round {
 			pause(ctx)
 		}
@@ -456,7 +458,7 @@ func (d *folder) Get(name string) ([]byte, error) {
 	return b, err
 }
 
-// Put writes beside and renames, so that a file is whole or not there.
+// Put writes a temporary file and renames it, so that a file is whole or not there.
 func (d *folder) Put(name string, data []byte) error {
 	out := &outputs{stdout: io.Discard}
 	defer out.discard()

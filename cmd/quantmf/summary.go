@@ -1,6 +1,6 @@
 package main
 
-// This file holds what a fit says of itself when it is done, in words.
+// This file holds the summary of a finished fit, in words.
 
 import (
 	"cmp"
@@ -20,11 +20,10 @@ import (
 	"github.com/quantmf/quantmf/internal/table"
 )
 
-// noteworthyBend is the bend from which the summary names a feature: below it
-// the eye takes a curve for a line.
+// noteworthyBend is the bend from which the summary names a feature. Below it a curve looks like a line.
 const noteworthyBend = 0.05
 
-// summary says the result in a few lines of words.
+// summary returns the result in a few lines of words.
 func (r *result) summary(seconds float64) (string, error) {
 	var s strings.Builder
 	line := func(head, format string, args ...any) {
@@ -73,11 +72,11 @@ func (r *result) summary(seconds float64) (string, error) {
 	}
 	line("Time", "%s", duration(seconds))
 	for _, f := range []struct{ path, what string }{
-		{r.modelFile, "the model: quantmf inspect tells of it"},
+		{r.modelFile, "the model: \"quantmf inspect\" prints what is in it"},
 		{r.uFile, "U, features × components"},
 		{r.vFile, "V, components × samples"},
 		{r.qFile, "quantiles and weights of each feature's map"},
-		{r.page, "the report: open it in a browser"},
+		{r.page, "the report: a page to open in a browser"},
 	} {
 		if f.path != "" && f.path != "-" {
 			line("Written", "%s (%s)", f.path, f.what)
@@ -86,12 +85,12 @@ func (r *result) summary(seconds float64) (string, error) {
 	return s.String(), nil
 }
 
-// foreseen says how well a BQMF foresees values.
+// foreseen says how well a BQMF predicts values that it has not seen.
 func foreseen(m *quantmf.BQMF) string {
-	return fmt.Sprintf("about a loss of %.4g (mean divergence per entry) on values not seen, as each that is there is predicted without itself; after %s", m.LeaveOneOut, counted(len(m.History)-1, "epoch"))
+	return fmt.Sprintf("an estimated loss of %.4g (mean divergence per entry) on unseen values: each value is predicted without itself; after %s", m.LeaveOneOut, counted(len(m.History)-1, "epoch"))
 }
 
-// summary tells it the way progress was told.
+// summary writes text in the form of the progress: as it is, or as a JSON object.
 func (p *progress) summary(text string) error {
 	if p.mode == "json" {
 		return json.NewEncoder(p.w).Encode(map[string]string{"summary": text})
@@ -107,7 +106,7 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// are says of how many it is so.
+// are says how many have a property, as in "2 samples are missing".
 func are(n int, what, how string) string {
 	if n == 1 {
 		return "1 " + what + " is " + how
@@ -115,7 +114,7 @@ func are(n int, what, how string) string {
 	return fmt.Sprintf("%d %ss are %s", n, what, how)
 }
 
-// naming says what of the matrix was not as the file has it.
+// naming says where the fitted matrix differs from its file: names that were made up, missing values, -log1p, -top.
 func (r *result) naming(gaps int) string {
 	var parts []string
 	if !r.table.NamedFeatures {
@@ -131,7 +130,7 @@ func (r *result) naming(gaps int) string {
 		parts = append(parts, "log(1+x) taken")
 	}
 	if r.top > 0 {
-		parts = append(parts, "those of largest standard deviation")
+		parts = append(parts, "the features of largest standard deviation")
 	}
 	if len(parts) == 0 {
 		return ""
@@ -168,8 +167,8 @@ func looked(t *table.Table) (gaps int, mean float64, err error) {
 	return gaps, mean, err
 }
 
-// compared puts the two losses in relation. A loss is nothing where it is so
-// beside the mean of x, of whose unit it is a power.
+// compared compares the losses of the model and of an NMF. A loss counts as 0 below 1e-9 of the mean of x, taken to the
+// power that its unit is of the unit of x.
 func compared(name string, of quantmf.Loss, loss, nmf, mean float64) string {
 	nothing := 1e-9 * math.Pow(mean, float64(of))
 	switch {
@@ -180,15 +179,28 @@ func compared(name string, of quantmf.Loss, loss, nmf, mean float64) string {
 	case nmf <= nothing:
 		return "NMF explains the matrix exactly: bending the scales gains nothing"
 	case nmf >= 1.05*loss:
-		return fmt.Sprintf("%s leaves %.2g times less unexplained than NMF", name, nmf/loss)
+		return fmt.Sprintf("%s leaves %s times less unexplained than NMF", name, times(nmf/loss))
 	case loss >= 1.05*nmf:
-		return fmt.Sprintf("%s leaves %.2g times more unexplained than NMF: try more epochs or a smaller learning rate", name, loss/nmf)
+		// This tells nothing about hidden cells. QMF chooses its start and shrinkage by hidden cells, at the cost of
+		// the fitted ones, while the NMF makes its 1000 updates even where it overfits.
+		return fmt.Sprintf("%s leaves %s times more unexplained than NMF of the values that were fitted: "+
+			"\"quantmf rank\" with -method %s and with -method nmf tells which predicts hidden ones better", name, times(loss/nmf), strings.ToLower(name))
 	}
 	return name + " and NMF explain it about equally well: bending the scales gains little"
 }
 
-// bentScales names the features whose maps are worth a look, in the order of the page: by
-// their bend alone where goodness is nil.
+// times writes a ratio of losses: two digits up to 100, whole beyond, and more than 1e6 as that.
+func times(ratio float64) string {
+	switch {
+	case ratio > 1e6:
+		return "more than 1e6"
+	case ratio >= 100:
+		return fmt.Sprintf("%.0f", ratio)
+	}
+	return fmt.Sprintf("%.2g", ratio)
+}
+
+// bentScales names the most bent features, in the order of the page; in that of their bend alone if goodness is nil.
 func (m *model) bentScales(x quantmf.Rows, goodness []quantmf.Goodness) (string, error) {
 	bend := m.bend()
 	rank := bend
@@ -216,13 +228,13 @@ func (m *model) bentScales(x quantmf.Rows, goodness []quantmf.Goodness) (string,
 		strings.Join(names, ", "), len(order), len(bend), noteworthyBend), nil
 }
 
-// transported tells whether the maps are transports, which may not converge.
+// transported tells whether the maps come from transports, which may fail to converge.
 func (m *model) transported() bool { return m.method == "qmf" || m.method == "qmfq" }
 
 func (m *model) transports() string {
 	worst := ""
 	if q, is := m.Model.(*quantmf.QMF); is {
-		worst = fmt.Sprintf("; the worst is off by %.2g relative to a level's weight", slices.Max(q.MarginalErrors()))
+		worst = fmt.Sprintf("; the largest error of a level's weight is %.2g of it", slices.Max(q.MarginalErrors()))
 	}
 	if m.Unconverged > 0 {
 		return fmt.Sprintf("%d of %d features did not converge%s", m.Unconverged, len(m.features), worst)
@@ -230,9 +242,8 @@ func (m *model) transports() string {
 	return "converged for every feature" + worst
 }
 
-// warningsInWords names features instead of rows and components as the factors
-// do, and counts the features of which a transport did not converge: they are one
-// warning together.
+// warningsInWords writes warnings with the names of features and components in the place of rows and columns. All
+// features whose transport did not converge are one warning; unconverged is their number.
 func warningsInWords(warnings []error, features []string) (words []string, unconverged int) {
 	var names []string
 	seen := map[int]bool{}
@@ -244,7 +255,7 @@ func warningsInWords(warnings []error, features []string) (words []string, uncon
 			words = append(words, fmt.Sprintf("c%d: %s", dead.Col+1, dead.Problem))
 		case !errors.As(w, &c) || c.Row < 0:
 			words = append(words, inShort(strings.TrimPrefix(w.Error(), "quantmf: ")))
-		case !seen[c.Row]: // of QMFQ both maps may have one
+		case !seen[c.Row]: // both maps of a feature of QMFQ may have a warning
 			seen[c.Row] = true
 			names = append(names, shown(features[c.Row]))
 		}
@@ -259,7 +270,7 @@ func warningsInWords(warnings []error, features []string) (words []string, uncon
 	return words, unconverged
 }
 
-// manyDigits is a number as a program wants it.
+// manyDigits matches a number with more digits than people want.
 var manyDigits = regexp.MustCompile(`\d+\.\d{5,}(e[+-]\d+)?`)
 
 // inShort gives the numbers of a text three digits.

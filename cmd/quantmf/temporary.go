@@ -1,7 +1,7 @@
 package main
 
-// This file holds the temporary files of a run: one that ends at once takes them away, and
-// those of a run that was killed are taken away by the next that writes to the same place.
+// This file holds the temporary files of a run. An interrupted run removes them. The files of a killed run are removed by
+// the next run that writes to the same place.
 
 import (
 	"os"
@@ -35,7 +35,7 @@ func (t *fileSet) remove(path string) {
 	delete(t.paths, path)
 }
 
-// clean removes all of them, for a process that ends here: it keeps the mutex.
+// clean removes all of them. It keeps the mutex, because the process ends here.
 func (t *fileSet) clean() {
 	t.mutex.Lock()
 	for path := range t.paths {
@@ -43,7 +43,7 @@ func (t *fileSet) clean() {
 	}
 }
 
-// random is what stands between a name and .tmp.
+// random matches the part of a temporary name between the name of the output and .tmp.
 var random = regexp.MustCompile(`^[0-9a-f]{8}$`)
 
 // removeLeft removes temporary files beside target that no process has open.
@@ -66,7 +66,7 @@ func removeLeft(target string) {
 		}
 		path := filepath.Join(dir, e.Name())
 		if runtime.GOOS == "windows" {
-			os.Remove(path) // fails where it is open
+			os.Remove(path) // fails if a process has the file open
 			continue
 		}
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)

@@ -1,7 +1,7 @@
 package main
 
-// This file holds what readers and writers must keep to: a file that is read is the same at
-// its end as at its start, and a writer takes all that it is given.
+// This file holds checks of readers and writers: a file must have the same size at the end of its reading as at the
+// start, and a writer must take all that it is given.
 
 import (
 	"fmt"
@@ -9,12 +9,12 @@ import (
 	"os"
 )
 
-// wholeFile reads a file and reports, at its end, one that has become shorter or longer
-// meanwhile: a part of a table is a table, too.
+// wholeFile reads a file. At the end it returns an error if the file has become shorter or longer meanwhile, because
+// a part of a table may look like a whole table.
 type wholeFile struct {
 	*os.File
 	name string
-	size int64 // at the start, -1 for what is no regular file
+	size int64 // at the start; -1 if the file is no regular file
 	read int64
 }
 
@@ -33,7 +33,7 @@ func (f *wholeFile) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Seek goes to another place, as a reader does that looks at a file twice.
+// Seek goes to another place, for readers that read a file twice.
 func (f *wholeFile) Seek(offset int64, whence int) (int64, error) {
 	at, err := f.File.Seek(offset, whence)
 	if err == nil {
@@ -42,7 +42,7 @@ func (f *wholeFile) Seek(offset int64, whence int) (int64, error) {
 	return at, err
 }
 
-// wholeWriter makes an error of a write that takes less than it was given and says nothing.
+// wholeWriter returns an error if a write takes less than it was given without saying so.
 type wholeWriter struct{ io.Writer }
 
 func (w wholeWriter) Write(b []byte) (int, error) {

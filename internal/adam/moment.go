@@ -1,6 +1,8 @@
 package adam
 
-// This file holds what goes on from step to step, and the schedule of the rate.
+// This file holds the state that goes from step to step, and the cosine schedule of the rate,
+//
+//	lr_e = lr (1+cos(π e/E))/2   in epoch e = 0, ..., E-1.
 
 import "math"
 

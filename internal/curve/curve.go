@@ -12,18 +12,19 @@
 //
 //	p(w) = E g_i⁻¹(w + s e),  e ~ N(0,1), by nine nodes,
 //
-// and T_i the mean of p, of its affine correction a + b p and of a rising function of it, linear between its knots. The affine one is by least
-// squares, under KL of weights 1/p, as KL is to second order a square over what is predicted. The rising one is
-// the isotonic regression of x on p, of which every block of equal values is a knot in its middle,
-// drawn towards p by StepCells cells, and goes on in lines of slope 1 at most to the row's least and largest value. Where a value comes more than once, quantiles
-// and probabilities take it to have the mass of all places between the scores of its
-// first and its last rank; for the mean the line between values is better. Both corrections are learnt from what
-// the model says of each visible cell without it (leave-one-out), so that no
-// cell corrects its own prediction. Every operation is non-decreasing in w, so T_i
-// is at every pair of representable numbers.
+// and T_i is the mean of three functions of p: p itself, an affine correction a + b p, and a rising correction that is
+// linear between knots. The affine correction is by least squares. Its weights under KL are 1/p, because KL is to second
+// order a square over what is predicted. The rising correction is the isotonic regression of x on p: every block of equal
+// values makes a knot in its middle, drawn towards p by StepCells pseudo-cells. Beyond the outer knots it goes on to the
+// row's least and largest value, in lines of slope 1 at most. Both corrections are learnt from what the model says of each
+// visible cell without it (leave-one-out), so no cell corrects its own prediction. Every operation is non-decreasing in w;
+// therefore T_i is non-decreasing at every pair of representable numbers.
 //
-// A [Scaler] makes g_i and its inverse of a row, a [Learner] the corrections, a [Table] evaluates
-// a curve many times.
+// A value that comes more than once has, for quantiles and probabilities, the mass of all places between the scores of its
+// first and its last rank. For the mean the line between values is better.
+//
+// A [Scaler] makes g_i and its inverse of a row, a [Learner] makes the corrections, and a [Table] evaluates a curve many
+// times.
 package curve
 
 import (
@@ -35,9 +36,8 @@ import (
 )
 
 // Curve is T_i, for a cell about which the model is as sure as it is on average of the row. X and Y
-// rise; a constant row has one of each. MassY
-// rises, MassX does not fall; they are Y and X where no value comes more than once. A Curve is made by
-// [Scaler.Scale] and [Learner.Learn], and not changed by its methods.
+// rise; a constant row has one of each. MassY rises and MassX does not fall; they are Y and X where no value comes more
+// than once. A Curve is made by [Scaler.Scale] and [Learner.Learn], and not changed by its methods.
 type Curve struct {
 	Y, X           []float64              // g_i at the row's distinct values, both rising
 	MassY, MassX   []float64              // g_i⁻¹ with mass: MassX stays where a value has mass
@@ -352,8 +352,8 @@ func (s *Scaler) Scale(c *Curve, y, x []float64, signed bool) {
 	}
 }
 
-// standardise brings v, each of its count, to mean 0 and deviation 1, and returns what
-// those were; a deviation of 0 counts as 1.
+// standardise brings v, where value h comes count[h] times, to mean 0 and deviation 1. It returns the mean and the
+// deviation that v had; a deviation of 0 counts as 1.
 func (s *Scaler) standardise(v []float64, n float64) (mean, dev float64) {
 	sq := 0.0
 	for h, t := range v {
@@ -373,13 +373,13 @@ func (s *Scaler) standardise(v []float64, n float64) (mean, dev float64) {
 	return mean, dev
 }
 
-// LevelsAt are the normal quantiles at which a row keeps its own, of leave-one-out
-// residuals over their deviation: those of 1/200, 1/40, 1/20, 1/10, 7/40, 1/4, 3/8, 1/2 and so on.
+// LevelsAt are the normal quantiles of 1/200, 1/40, 1/20, 1/10, 7/40, 1/4, 3/8, 1/2 and so on. A row keeps, at the same
+// probabilities, the quantiles of its leave-one-out residuals over their deviation.
 var LevelsAt = [...]float64{-2.5758293035489004, -1.9599639845400545, -1.6448536269514722, -1.2815515655446004, -0.9345892910734801, -0.6744897501960817, -0.31863936396437514, 0,
 	0.31863936396437514, 0.6744897501960817, 0.9345892910734801, 1.2815515655446004, 1.6448536269514722, 1.9599639845400545, 2.5758293035489004}
 
-// Bend takes a quantile of the normal distribution to that of the row's residuals: it
-// is linear between the levels, of slope 1 beyond them.
+// Bend takes a quantile of the normal distribution to the same quantile of the row's residuals. It is linear between the
+// levels and of slope 1 beyond them.
 func (c *Curve) Bend(z float64) float64 {
 	last := len(LevelsAt) - 1
 	if z <= LevelsAt[0] {
@@ -509,8 +509,7 @@ func (c *Curve) Parts() int {
 
 const (
 	residualParts = 4
-	// Leave-one-out residuals are narrower than those of cells that no part of the fit has
-	// seen, by 3 % in the middle of twelve tables.
+	// Leave-one-out residuals are narrower than the residuals of hidden cells: by some percent on counts, hardly on omics.
 	Widen      = 1.03
 	LevelCells = 10  // pseudo-cells that hold the median of a row's residuals at the pooled one
 	StepCells  = 2   // pseudo-cells that hold a knot of the rising correction at p
@@ -534,18 +533,18 @@ func Quantiles(to *[len(LevelsAt)]float64, z []float64, parts float64) {
 	}
 }
 
-// Learn takes the visible x of a row and the leave-one-out p of each. relative tells that errors count over what is predicted, as
-// under KL, which takes values that are not negative.
+// Learn makes the corrections from X, the visible values of a row, and P, the leave-one-out p of each. relative tells that
+// errors count over what is predicted, as under KL, whose values are not negative.
 func (l *Learner) Learn(c *Curve, unit float64, relative bool) {
 	n, mean, total := float64(len(l.X)), 0.0, 0.0
 	for _, x := range l.X {
-		mean += x / n
+		mean += x / unit / n // so that a mean of the least numbers is not 0
 	}
 	l.weights = l.weights[:0]
 	for _, p := range l.P {
 		w := 1.0
 		if relative {
-			w = mean / max(p, leastLevel*mean)
+			w = mean / max(p/unit, leastLevel*mean)
 		}
 		l.weights = append(l.weights, w)
 		total += w / n

@@ -25,6 +25,28 @@ func TestPhi(t *testing.T) {
 	}
 }
 
+// TestLearnUnits: what is learnt of a row does not depend on its unit, and of a row of the least numbers, whose mean rounds to 0, all is finite.
+func TestLearnUnits(t *testing.T) {
+	learn := func(unit float64) (c Curve, l Learner) {
+		l = Learner{X: []float64{unit, 0, 0, 3 * unit, 0, 0, 0}, P: []float64{0, unit, 0, 2 * unit, 0, 0, 0}}
+		var s Scaler
+		s.Scale(&c, make([]float64, len(l.X)), l.X, false)
+		l.Learn(&c, unit, true)
+		return c, l
+	}
+	c, l := learn(1)
+	small, of := learn(0x1p-800)
+	if small.MeanX != c.MeanX*0x1p-800 || small.MeanP != c.MeanP*0x1p-800 || of.Cov != l.Cov || of.Var != l.Var || of.SpreadX != l.SpreadX {
+		t.Errorf("in units of 2^-800 %v %v %v %v %v, in others %v %v %v %v %v", small.MeanX, small.MeanP, of.Cov, of.Var, of.SpreadX, c.MeanX, c.MeanP, l.Cov, l.Var, l.SpreadX)
+	}
+	least, of := learn(0x1p-1074)
+	for _, v := range append([]float64{least.MeanX, least.MeanP, of.Cov, of.Var, of.SpreadX}, append(least.StepAt, least.StepTo...)...) {
+		if !(math.Abs(v) <= math.MaxFloat64) {
+			t.Fatalf("a row of the least numbers: %v, %v", least, of)
+		}
+	}
+}
+
 // TestLearn holds the corrections to their definitions: least squares by the weights of the loss, and the isotonic regression by its
 // max-min formula, a knot in the middle of each block, drawn towards p, and lines of slope 1 at most from the outer ones to the ends of the row.
 func TestLearn(t *testing.T) {

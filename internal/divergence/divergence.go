@@ -1,12 +1,12 @@
 // Package divergence has the β divergences that fits minimise, from observed values x to fitted
-// values t.
+// values t (paper §3.1; Févotte and Idier 2011):
 //
 //	Δ_β(x,t) = (x^β + (β-1)t^β - βxt^{β-1}) / (β(β-1)),
 //	Δ_2 = (x-t)²/2,   Δ_1 = x log(x/t) - x + t (0 log 0 = 0),   Δ_0 = x/t - log(x/t) - 1,
 //	∂Δ/∂t = t^{β-2}(t-x).
 //
-// Near β = 1 and β = 0 the first form would divide what is left of a cancellation by
-// β(β-1). With L = log(x/t) and g(z) = (e^z-1)/z it is, in full precision,
+// Near β = 1 and β = 0 the first form divides a difference that has lost its digits by
+// β(β-1). With L = log(x/t) and g(z) = (e^z-1)/z the same number is, in full precision,
 //
 //	Δ_β = t^β (x/t L g((β-1)L) + 1 - x/t)/β = t^β (x/t - 1 - L g(βL))/(1-β).
 //
@@ -33,15 +33,14 @@ const (
 	Frobenius Loss = 2
 )
 
-// Floors of divisors, in value and gradient alike: LeastT of t, and LeastSum of the sums that
-// updates divide by, which are sums of powers of t. They lie far below any x in the units
-// in which fits work.
+// Floors of divisors, in values and gradients: LeastT is that of t, LeastSum that of the sums of powers of
+// t by which updates divide. They lie far below any x in the units in which fits work.
 const (
 	LeastT   = 1e-100
 	LeastSum = 1e-300
 )
 
-// Least is LeastT, higher where t^{β-2} would be more than can be summed.
+// Least returns LeastT, or a higher floor for β < 0, where sums of t^{β-2} would overflow.
 func (l Loss) Least() float64 {
 	if l < 0 {
 		return 1e-50
@@ -80,7 +79,7 @@ func (l Loss) Terms(num, den, x, t []float64, low float64) {
 	}
 }
 
-// Scale returns v^β: how the loss grows with the unit of x.
+// Scale returns v^β: the factor of the loss where x and t are multiplied by v.
 func (l Loss) Scale(v float64) float64 {
 	switch l {
 	case KL:
@@ -91,7 +90,7 @@ func (l Loss) Scale(v float64) float64 {
 	return power(v, float64(l))
 }
 
-// Stiffness is w^{2-β}: one by the curvature of the divergence of w from itself.
+// Stiffness returns w^{2-β}: the inverse of the curvature of the divergence of w from itself.
 func (l Loss) Stiffness(w float64) float64 {
 	switch l {
 	case KL:
@@ -122,7 +121,7 @@ func (l Loss) Step(num, den float64) float64 {
 	return power(f, l.gamma())
 }
 
-// Value returns Δ(x,t); t is not let fall below low, but for Frobenius, which takes any.
+// Value returns Δ(x,t), with low in place of a smaller t, except under Frobenius, which takes any t.
 func (l Loss) Value(x, t, low float64) float64 {
 	if l != Frobenius {
 		t = max(t, low)
@@ -154,7 +153,7 @@ func (l Loss) Value(x, t, low float64) float64 {
 	return max(v, 0) // a divergence is not negative; rounding may make that of a perfect fit so
 }
 
-// nearby is how close to 0 or 1 β is where [bridge] holds. At its edge the general
+// nearby is the distance of β from 0 or 1 within which [bridge] is used. At this distance the general
 // form has lost one digit.
 const nearby = 1.0 / 16
 
@@ -224,8 +223,7 @@ func (l Loss) Divergence(x, t float64) float64 {
 // Distant tells whether values up to top are too far from 1 to be taken as they are.
 func Distant(top float64) bool { return top != 0 && !(top >= 0x1p-200 && top <= 0x1p200) }
 
-// ExponentOf returns 0 for 0 and for what is within 2^±Ordinary, else the even e that
-// brings top 2^-e to [1,4).
+// ExponentOf returns 0 for a top that is 0 or within 2^±Ordinary, else the even e with top 2^-e in [1,4).
 func ExponentOf(top float64) int {
 	if top == 0 || top >= 0x1p-100 && top <= 0x1p100 {
 		return 0
@@ -234,7 +232,7 @@ func ExponentOf(top float64) int {
 	return (e - 1) &^ 1
 }
 
-// Unit returns 2^{βe}: how the loss grows where x and t do by 2^e.
+// Unit returns 2^{βe}: the factor of the loss where x and t are multiplied by 2^e.
 func (l Loss) Unit(e int) float64 {
 	if p := float64(l) * float64(e); p == math.Trunc(p) {
 		return math.Ldexp(1, int(p))
@@ -246,9 +244,9 @@ func (l Loss) Unit(e int) float64 {
 // which the largest value of a row may lie below that of the matrix.
 const Ordinary = 100
 
-// Differentiate fills, number by number, value with Δ(x,t), unless it is nil; slope with its
-// derivative in t; curvature with ∂²Δ/∂t²; and expected with the curvature expected at t,
-// which is that at x = t and positive under any β. For the last three t is at least low.
+// Differentiate fills, number by number, value with Δ(x,t), unless value is nil; slope with ∂Δ/∂t;
+// curvature with ∂²Δ/∂t²; and expected with the curvature at x = t, which is positive under any β.
+// For slope, curvature and expected, low takes the place of a smaller t.
 func (l Loss) Differentiate(value, slope, curvature, expected, x, t []float64, low float64) {
 	n := len(slope)
 	x, t, curvature, expected = x[:n], t[:n], curvature[:n], expected[:n]
@@ -297,8 +295,8 @@ func (l Loss) Differentiate(value, slope, curvature, expected, x, t []float64, l
 // lowest is below the logarithm of any positive number.
 const lowest = -1000
 
-// Split fills phi and psi with what Δ(x,t) = ψ(t) - x φ(t) and what depends on x alone are made
-// of, t being at least low.
+// Split fills phi and psi with φ(t) and ψ(t) of Δ(x,t) = ψ(t) - x φ(t) + terms of x alone, with low in
+// place of a smaller t.
 func (l Loss) Split(phi, psi, t []float64, low float64) {
 	b := float64(l)
 	for j, t := range t {

@@ -1,5 +1,5 @@
-// Package flags has the values of flags that the commands have in common, quantmf and quantmf-beam: which flag
-// becomes which option of a fit, how its value is read, and what is said of one that is wrong.
+// Package flags has the flags that the commands quantmf and quantmf-beam share: which flag becomes which option of a fit,
+// how its value is read, and the error of a wrong value.
 package flags
 
 import (
@@ -16,9 +16,9 @@ import (
 // Option is a flag that becomes an option of the package.
 type Option struct {
 	Name, Option string // WithEpsilon is the option of the flag eps
-	// Parse reads the value of the flag. No option and no error: the value leaves it to the data.
+	// Parse reads the value of the flag. It returns nil and no error for a value that leaves the choice to the data.
 	Parse   func(s string) (quantmf.FitOption, error)
-	Shared  bool // it holds for an NMF to compare with, too
+	Shared  bool // the option also holds for the NMF of a comparison
 	Boolean bool // the value is true, or the flag is not given
 }
 

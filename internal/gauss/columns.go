@@ -1,20 +1,24 @@
 package gauss
 
-// This file holds the model of V, and its step, in tiles of columns.
+// This file holds the model of V,
+//
+//	vᵀA_j v/2 - B_j·v,   A_j = Σ_i a_ij U_iᵀU_i,   B_j = Σ_i b_ij U_iᵀ,
+//
+// and the step of V, in tiles of columns.
 
 import (
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/runs"
 )
 
-// width is the number of columns of a tile: A of so many is read and written while it stays in
-// the cache.
+// width is the number of columns of a tile: few enough that A of a tile stays in the cache while it is
+// read and written.
 const width = kernel.Wide
 
-// Batch is rows that the model of V takes together.
+// Batch holds the rows that the model of V takes together, one in each slot.
 type Batch struct {
-	Rows  int     // how many of the slots are taken
-	Keep  float64 // what the model keeps of its weight of the rows before
+	Rows  int     // how many slots are in use
+	Keep  float64 // the factor by which the model multiplies the weights of earlier rows
 	k, np int
 	a, b  []float64 // slots × np
 	u     []float64 // slots × k: U_i times the weight of the row
@@ -26,14 +30,17 @@ func pairsOf(k int) int { return k * (k + 1) / 2 }
 
 // NewBatch makes a batch of so many slots.
 func NewBatch(slots, k, np int) Batch {
-	return Batch{k: k, np: np, a: make([]float64, slots*np), b: make([]float64, slots*np), u: make([]float64, slots*k), pairs: make([]float64, slots*pairsOf(k))}
+	return Batch{
+		k: k, np: np, a: make([]float64, slots*np), b: make([]float64, slots*np),
+		u: make([]float64, slots*k), pairs: make([]float64, slots*pairsOf(k)),
+	}
 }
 
-// Curvature is a of a slot, np numbers: to be filled.
+// Curvature returns a of a slot, np numbers, which the caller fills.
 func (b *Batch) Curvature(slot int) []float64 { return b.a[slot*b.np : (slot+1)*b.np] }
 
-// Put makes the model of the row of a slot, whose a is there, of its weight, w and w̄ at the w
-// that its U had before its step, and the U that it has now.
+// Put makes the model of the row in a slot, whose a has been filled: from w = U_i V with the U_i before
+// its step, the gradient w̄ at this w, u, the U_i after its step, and the weight of the row.
 func (b *Batch) Put(slot int, u, w, wbar []float64, weight float64) {
 	a, to := b.Curvature(slot), b.b[slot*b.np:(slot+1)*b.np]
 	kernel.MultiplyLess(to, a, w, wbar)
@@ -50,7 +57,7 @@ func (b *Batch) Put(slot int, u, w, wbar []float64, weight float64) {
 	}
 }
 
-// Skip leaves the row of a slot out.
+// Skip leaves the row of a slot out of the model.
 func (b *Batch) Skip(slot int) {
 	n := pairsOf(b.k)
 	clear(b.Curvature(slot))
@@ -66,7 +73,7 @@ type Columns struct {
 	k, np int
 }
 
-// NewColumns makes the model that knows of no row.
+// NewColumns makes the model before the first row.
 func NewColumns(k, np int) *Columns {
 	return &Columns{A: make([]float64, pairsOf(k)*np), B: make([]float64, k*np), k: k, np: np}
 }
@@ -77,7 +84,7 @@ func (m *Columns) Tiles() int { return (m.np + width - 1) / width }
 // Tile returns the columns of a tile.
 func (m *Columns) Tile(t int) (from, to int) { return t * width, min((t+1)*width, m.np) }
 
-// Room is a worker's room for a tile.
+// Room is a worker's scratch for a tile.
 type Room struct {
 	rows       []float64 // of the batch
 	columns    []float64 // the entries of V in the tile, as kernel.Descend has them
@@ -86,10 +93,13 @@ type Room struct {
 
 // NewRoom makes room for batches of so many slots.
 func NewRoom(k, slots int) *Room {
-	return &Room{rows: make([]float64, slots*width), columns: make([]float64, k*kernel.ColumnNumbers), mean: make([]float64, width), logs: make([]float64, width)}
+	return &Room{
+		rows: make([]float64, slots*width), columns: make([]float64, k*kernel.ColumnNumbers),
+		mean: make([]float64, width), logs: make([]float64, width),
+	}
 }
 
-// Take adds a batch to a tile.
+// Take adds a batch to a tile of the model, after it has multiplied the tile by the batch's Keep.
 func (m *Columns) Take(t int, batch *Batch, room *Room) {
 	from, to := m.Tile(t)
 	a, b := m.A[pairsOf(m.k)*from:pairsOf(m.k)*to], m.B[m.k*from:m.k*to]
@@ -98,7 +108,8 @@ func (m *Columns) Take(t int, batch *Batch, room *Room) {
 	m.add(a, b, t, batch, 0, batch.Rows, room)
 }
 
-// TakeRuns adds rows of one batch of all to a tile of its sums: the batch has those from the given one on.
+// TakeRuns adds the rows in the slots to a tile of a and b, the sums over one batch of all rows. The slots
+// have successive rows, of which row is the first.
 func (m *Columns) TakeRuns(t, row int, a, b *runs.Sums, batch *Batch, room *Room) {
 	from, to := m.Tile(t)
 	pairs := pairsOf(m.k)
@@ -128,8 +139,8 @@ func (m *Columns) add(a, b []float64, t int, batch *Batch, first, end int, room 
 	take(b, batch.b, batch.u, m.k)
 }
 
-// Step makes the step of a tile of V, in place, penalty/2 Σ log²v added to the model where
-// penalty is positive. Where V is 0, in the padding, it stays.
+// Step makes the step of a tile of V, in place. Where penalty is positive it adds penalty/2 Σ log²v to
+// the model. Where V is 0, in the padding, it stays 0.
 func (m *Columns) Step(t int, v []float64, penalty float64, s Step, room *Room) {
 	from, to := m.Tile(t)
 	n, k := to-from, m.k

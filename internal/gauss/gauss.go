@@ -1,26 +1,26 @@
-// Package gauss holds steps on the factors of W = UV by the method of Gauss and Newton, of
-// which the rows are seen one after the other (incremental: Bertsekas 1996). A row comes with
-// w, the gradient w̄ at it and a curvature a >= 0 of each cell, and stands for the model
+// Package gauss holds steps on the factors of W = UV by the method of Gauss and Newton, in its
+// incremental form, which sees one row after the other (Bertsekas 1996). A row comes with w, the
+// gradient w̄ at w and a curvature a_j >= 0 of each cell. It is taken by its quadratic model
 //
 //	Σ_j w̄_j (w'_j - w_j) + a_j (w'_j - w_j)²/2 = Σ_j a_j w'_j²/2 - b_j w'_j + const,   b_j = a_j w_j - w̄_j.
 //
 // # A row of U
 //
-// With V held, w' = u'V, and that is a problem in the k entries of u', with the gradient V w̄ and
-// the Hessian V diag(a) Vᵀ (row.go).
+// With V held fixed, w' = u'V makes the model a quadratic problem in the k entries of u', with the
+// gradient V w̄ and the Hessian V diag(a) Vᵀ (row.go).
 //
 // # V
 //
-// A column of V has the sum of the models of the rows, those seen long ago weighing less
-// (columns.go):
+// The model of a column v of V is the sum of the models of the rows, in which rows that were seen longer
+// ago have less weight (columns.go):
 //
 //	vᵀA_j v/2 - B_j·v,   A_j = Σ_i a_ij U_iᵀU_i,   B_j = Σ_i b_ij U_iᵀ.
 //
 // # A step
 //
-// Both go by sweeps of coordinate descent, the diagonal raised by a share, within bounds about
-// where they start, and then only a share of the way: one step changes no entry by more than a
-// factor, whatever the model says.
+// Steps of U and V make sweeps of coordinate descent on the model, with the diagonal of the Hessian
+// raised by a share and each entry within bounds about its start, and then go a share of the way to
+// where the sweeps lead. So one step changes no entry by more than a factor, whatever the model is.
 package gauss
 
 import "github.com/quantmf/quantmf/internal/elem"
@@ -29,13 +29,13 @@ import "github.com/quantmf/quantmf/internal/elem"
 type Step struct {
 	Sweeps    int
 	Damp      float64 // the share by which the diagonal of the Hessian is raised
-	Low, High float64 // of what an entry is, the least and the most that the sweeps may make of it,
-	Rise      float64 // the most raised by this share of the mean of the entries
-	Share     float64 // of the way to where the sweeps lead
+	Low, High float64 // the sweeps keep an entry from Low to High times its start,
+	Rise      float64 // the upper bound raised by this share of the mean of the entries
+	Share     float64 // the share of the way, to where the sweeps lead, that the step goes
 }
 
-// to is where an entry that was from goes from x, by a gradient and a curvature, within the
-// bounds; x where the two tell nothing.
+// to returns the value to which a sweep moves an entry, now x and from at the start, by its gradient and
+// curvature and within the bounds; x where the curvature is 0 or the quotient is NaN.
 func (s *Step) to(x, gradient, curvature, from, mean float64) float64 {
 	if !(curvature > tiny) {
 		return x
@@ -47,10 +47,11 @@ func (s *Step) to(x, gradient, curvature, from, mean float64) float64 {
 	return min(max(to, s.Low*from), float64(s.High*from)+float64(s.Rise*mean))
 }
 
-// tiny is a curvature that counts as none.
+// tiny is the curvature up to which a curvature counts as 0.
 const tiny = 1e-250
 
-// MeanLogSquare returns the mean of log²x over v: twice the penalty of a factor by its weight.
+// MeanLogSquare returns the mean of log²x over the numbers x of v. The penalty of a factor is its weight
+// times half of this mean.
 func MeanLogSquare(v []float64) float64 {
 	s := 0.0
 	for _, x := range v {
@@ -60,8 +61,8 @@ func MeanLogSquare(v []float64) float64 {
 	return s
 }
 
-// barrier returns gradient and curvature of weight/2 log²x, for x > 0 of the given logarithm; the
-// curvature is not below that at 1/x².
+// barrier returns the gradient and the curvature of weight/2 log²x at an x > 0 whose logarithm is log.
+// The curvature returned is at least weight/x².
 func barrier(weight, x, log float64) (gradient, curvature float64) {
 	by := weight / x
 	return float64(by * log), float64(by / x * max(1-log, 1))

@@ -1,6 +1,8 @@
 package gauss
 
-// This file holds the step of a row of U.
+// This file holds the step of a row u of U: with V held fixed, on the model of the row in u',
+//
+//	g·(u'-u) + (u'-u) H (u'-u)ᵀ/2,   g = V w̄,   H = V diag(a) Vᵀ.
 
 import (
 	"github.com/quantmf/quantmf/internal/elem"
@@ -9,14 +11,14 @@ import (
 
 // Row is the problem of one row of U, and the room for it.
 type Row struct {
-	weighted              []float64 // of a tile
-	tile                  []float64 // V there, where it has several
+	weighted              []float64 // a row of V diag(a), of a tile
+	tile                  []float64 // V of a tile; nil where one tile has all samples
 	part                  []float64 // k: sums of a tile
 	hessian, gradient, to []float64 // k × k, k, k
 }
 
-// V goes through the sums of a row tile by tile, of so many samples, where it has more numbers than nearWhole: then all sums
-// find it in the nearest cache.
+// Where V has more numbers than nearWhole, the sums of a row go over V in tiles of tileSamples samples, so
+// that all sums of a tile find it in the nearest cache.
 const (
 	tileSamples = 512
 	nearWhole   = 1 << 16
@@ -34,8 +36,7 @@ func NewRow(k, np int) *Row {
 	return r
 }
 
-// Model takes the gradient and the Hessian from V, w̄ and a, whole blocks of numbers, 0 in the
-// padding.
+// Model computes gradient and Hessian from V, w̄ and a, whole blocks of numbers, 0 in the padding.
 func (r *Row) Model(v, wbar, a []float64) {
 	k, np, h := len(r.gradient), len(wbar), r.hessian
 	clear(r.gradient)
@@ -77,7 +78,7 @@ func (r *Row) add(v, wbar, a []float64) {
 	}
 }
 
-// Penalise adds weight/2 Σ log²u.
+// Penalise adds weight/2 Σ log²u to the model.
 func (r *Row) Penalise(u []float64, weight float64) {
 	for c, x := range u {
 		gradient, curvature := barrier(weight, x, elem.Log(x))

@@ -1,7 +1,7 @@
 package gauss
 
-// This file holds the steps of a fit: which model a row makes, what V's model keeps of the rows
-// before, and how far steps go. The constants were chosen by cells that no fit saw.
+// This file holds the steps of a fit: how the model of V weighs earlier rows, and how far steps
+// go. The constants were chosen by the prediction of unseen cells.
 
 import (
 	"github.com/quantmf/quantmf/internal/elem"
@@ -14,36 +14,37 @@ var (
 	stepV = Step{Sweeps: 4, Damp: 0.1, Low: 0.3, High: 3, Rise: 0.02, Share: 0.7}
 )
 
-// wholeBatch is the least batch after which V goes the whole share of its step. After fewer rows it
-// goes less far, as it does so more often.
+// wholeBatch is the number of rows from which on a batch moves V by the whole share of its step. After a
+// smaller batch V moves less far, since it moves more often.
 const wholeBatch = 32
 
-// Steps are those of U (d × k) and V (k × np) during a fit. Rows come in batches: each row of one in
-// a slot of its own, by StepRow and Put or by Skip; then Mix; then StepTile for every tile of V.
-// Slots, and tiles, are independent of each other.
+// Steps makes the steps of U (d × k) and V (k × np) during a fit. Rows come in batches. Each row of a
+// batch has a slot of its own: StepRow and Put take it, or Skip leaves it out. After all rows of the
+// batch comes Mix, and then StepTile for every tile of V. Slots are independent of each other, and so
+// are tiles.
 //
-// Of one batch of all rows (NewWhole) not all need to be there at once, nor to be seen by one machine. Some
-// rows at a time get slots, and TakeTile adds them up tile by tile, in one tree of sums (internal/runs); when all
-// are in, Mix and StepTile.
+// Where all rows are one batch (NewWhole), not all of them need slots at once, nor need one machine see
+// them all. Some rows at a time get slots, and TakeTile adds them up tile by tile, in one tree of sums
+// (internal/runs). After all rows come Mix and StepTile.
 type Steps struct {
 	columns *Columns
 	batch   Batch
-	numbers []float64  // those named below
+	numbers []float64  // weight, trust and judged
 	rows    []*Row     // one a worker
 	rooms   []*Room    // one a worker
-	stepV   Step       // of this batch
-	d, size int        // the rows of U; those of a whole batch
-	a, b    *runs.Sums // of one batch of all rows; nil: there are several
+	stepV   Step       // how far V goes after this batch
+	d, size int        // the rows of U; the rows of a full batch
+	a, b    *runs.Sums // A and B over one batch of all rows; nil where there are several batches
 }
 
-// The numbers of Steps that go on from batch to batch.
+// The indices of the numbers of Steps that persist from batch to batch.
 const (
-	weight = iota // of the rows in columns, each 1 when it comes
-	trust         // the power of the bounds of V's steps
+	weight = iota // the sum of the weights of the rows in columns; a row has 1 when it comes
+	trust         // the power to which the bounds of V's steps are raised
 	judged        // the loss that was judged last; 0: none
 )
 
-// NewSteps makes the steps of d rows in batches of so many, for so many workers.
+// NewSteps makes the steps of d rows in batches of the given number of rows.
 func NewSteps(d, k, np, batch, workers int) *Steps {
 	return newSteps(NewColumns(k, np), d, min(batch, d), batch, workers)
 }
@@ -58,8 +59,8 @@ func newSteps(columns *Columns, d, slots, size, workers int) *Steps {
 	return s
 }
 
-// NewWhole makes the steps of one batch of all rows, of which the runs of a cut are seen here, in so many slots; size is
-// the number of rows that a batch may have.
+// NewWhole makes the steps of one batch of all rows. Here the rows in the runs of a cut are seen, in the
+// given number of slots. size is the number of rows that a batch may have.
 func NewWhole(cut runs.Cut, k, np, slots, size, workers int) *Steps {
 	columns := &Columns{k: k, np: np}
 	s := newSteps(columns, cut.Bounds[len(cut.Bounds)-1], slots, size, workers)
@@ -70,21 +71,21 @@ func NewWhole(cut runs.Cut, k, np, slots, size, workers int) *Steps {
 	return s
 }
 
-// TakeTile adds the rows that the slots have, those of the matrix from the given one on, to the sums of a tile of
-// V. Rows come in their order.
+// TakeTile adds the rows in the slots, which are successive rows of the matrix from the given row on, to
+// the sums of a tile of V. Rows must come in their order.
 func (s *Steps) TakeTile(worker, t, row, rows int) {
 	batch := s.batch
 	batch.Rows = rows
 	s.columns.TakeRuns(t, row, s.a, s.b, &batch, s.rooms[worker])
 }
 
-// Sums are those of A and of B over one batch of all rows.
+// Sums returns the sums A and B over one batch of all rows.
 func (s *Steps) Sums() (a, b *runs.Sums) { return s.a, s.b }
 
-// Curvature is a of the row of a slot, np numbers: to be filled before StepRow.
+// Curvature returns a of the row in a slot, np numbers, which the caller fills before StepRow.
 func (s *Steps) Curvature(slot int) []float64 { return s.batch.Curvature(slot) }
 
-// StepRow makes the step of the row u of the slot, in place, penalty/2 Σ log²u added to its model.
+// StepRow makes the step of u, the row in the slot, in place, with penalty/2 Σ log²u added to its model.
 func (s *Steps) StepRow(worker, slot int, u, v, wbar []float64, penalty float64) {
 	row := s.rows[worker]
 	row.Model(v, wbar, s.batch.Curvature(slot))
@@ -94,16 +95,18 @@ func (s *Steps) StepRow(worker, slot int, u, v, wbar []float64, penalty float64)
 	row.Step(u, stepU)
 }
 
-// Put gives V's model the row of a slot: its weight, w and w̄ before its step, and u after it.
+// Put adds the row in a slot to the model of V: see [Batch.Put].
 func (s *Steps) Put(slot int, u, w, wbar []float64, weight float64) {
 	s.batch.Put(slot, u, w, wbar, weight)
 }
 
-// Skip gives V's model nothing of the row of a slot.
+// Skip leaves the row in a slot out of the model of V.
 func (s *Steps) Skip(slot int) { s.batch.Skip(slot) }
 
-// Mix ends a batch of so many rows, the count-th of the fit. The model of V keeps of the rows before what
-// makes an epoch of them. While it has not seen all rows, V is held back by the share that is missing.
+// Mix ends a batch of the given number of rows, the count-th of the fit. The model of V multiplies the
+// weights of earlier rows by 1 - rows/d, so that the weights sum to about those of an epoch. Until all rows
+// have been seen, the diagonal of V's Hessian is raised, as if each unseen row had the mean curvature of the
+// seen rows and a minimum where V is.
 func (s *Steps) Mix(rows, count int) {
 	d := float64(s.d)
 	s.batch.Rows, s.batch.Keep = rows, 1-float64(rows)/d
@@ -116,11 +119,10 @@ func (s *Steps) Mix(rows, count int) {
 	s.stepV.Low, s.stepV.High = elem.Exp(float64(power*elem.Log(stepV.Low))), elem.Exp(float64(power*elem.Log(stepV.High)))
 }
 
-// Judge takes the mean loss that the visits of an epoch met, before the last Mix of it. The model of V
-// takes the cells of a row for independent, which T couples, so that a whole step can lead beyond
-// where it should, and the next one further back. Where the loss has risen, the bounds of V's
-// steps come closer to 1, by half their logarithm; where it falls, they widen again by a
-// quarter of it.
+// Judge takes the mean loss of an epoch's visits, before the last Mix of the epoch. The model of V treats
+// the cells of a row as independent, but T couples them. So a whole step can lead too far, and the next
+// step too far back. Where the loss has risen, the logarithms of the bounds of V's steps are halved; where
+// it has fallen, they grow by a quarter, up to their full size.
 func (s *Steps) Judge(loss float64) {
 	power, before := &s.numbers[trust], &s.numbers[judged]
 	if loss > *before && *before > 0 {
@@ -131,10 +133,11 @@ func (s *Steps) Judge(loss float64) {
 	*before = loss
 }
 
-// leastTrust is what is left of the logarithms of the bounds.
+// leastTrust is the least factor on the logarithms of the bounds.
 const leastTrust = 1. / 256
 
-// Weight is that of the rows in the model of V: each 1 when it comes, and less as others do.
+// Weight returns the sum of the weights of the rows in the model of V: a row has 1 when it comes, and
+// less after each later batch.
 func (s *Steps) Weight() float64 { return s.numbers[weight] }
 
 // Tiles returns the number of tiles of V, and Tile the columns of one.
@@ -149,6 +152,6 @@ func (s *Steps) StepTile(worker, t int, v []float64, penalty float64) {
 	s.columns.Step(t, v, penalty, s.stepV, s.rooms[worker])
 }
 
-// State is what a fit that goes on needs of the steps: sums of a >= 0, sums of any sign, and numbers
-// >= 0. They are to be filled between batches only.
+// State returns the numbers that a checkpoint has of the steps: A, which is >= 0, B, of any sign, and the
+// numbers that persist, which are >= 0. A resumed fit may overwrite them between batches.
 func (s *Steps) State() (a, b, numbers []float64) { return s.columns.A, s.columns.B, s.numbers }

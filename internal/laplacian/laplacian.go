@@ -5,8 +5,9 @@
 //
 //	L_jk = -W_jk for j != k,  L_jj = Σ_{k!=j} W_jk,  W symmetric, W >= 0.
 //
-// The kernel of L is the constant vectors: r must sum to zero, and the λ that
-// returned is the one with λ_0 = 0; any constant may be added. Cost: m³/6 multiply-adds for [Factor], m² for [Solve].
+// The kernel of L is the constant vectors: r must sum to zero, and of the solutions λ,
+// which differ by constants, the one with λ_0 = 0 is returned. Cost: m³/6 multiply-adds
+// for [Factor], m² for [Solve].
 package laplacian
 
 import "github.com/quantmf/quantmf/internal/kernel"

@@ -14,7 +14,9 @@
 // Records: what is left of each function takes one room for all but a few functions, so that the numbers that grow from one function to the next
 // are as far apart as those rooms. They are kept as differences (steps.go), and so is the table that finds a function by its place.
 //
-// What compresses a module, as servers do, makes a quarter less of it. The layout is that of package runtime (symtab.go,
+// Code: jumps, returns and addresses on the stack take fewer instructions (code.go).
+//
+// What compresses a module, as servers do, makes a third less of it. The layout is that of package runtime (symtab.go,
 // runtime2.go); a module whose tables are laid out otherwise is refused.
 package main
 
@@ -68,7 +70,8 @@ type section struct {
 	content []byte
 }
 
-// lean returns the module with its memory in few segments, without tables of lines and with some tables as differences. A module that
+// lean returns the module with its functions rewritten, with its memory in few segments, without tables of lines and with some tables as
+// differences. A module that
 // begins by itself has been here before: Go's linker makes none.
 func lean(module []byte) ([]byte, error) {
 	rest, is := bytes.CutPrefix(module, magic)
@@ -109,6 +112,13 @@ func lean(module []byte) ([]byte, error) {
 		c.differences(memory)
 	}
 	data.content = segments(memory)
+	for i := range sections {
+		if sections[i].id == codeSection {
+			if sections[i].content, err = functions(sections[i].content); err != nil {
+				return nil, err
+			}
+		}
+	}
 	if sections, err = withStart(sections, columns); err != nil {
 		return nil, err
 	}
@@ -140,7 +150,7 @@ func initial(section []byte) (memory []byte, err error) {
 		at += 2
 		place, n := signed(section[at:])
 		at += n
-		if n == 0 || place < 0 || at == len(section) || section[at] != end {
+		if n == 0 || place < 0 || place > 1<<31 || at == len(section) || section[at] != end {
 			return nil, errModule
 		}
 		at++
@@ -161,13 +171,13 @@ func initial(section []byte) (memory []byte, err error) {
 }
 
 // signed reads a signed number of variable length (LEB128), and returns how long it is, 0 where it is none.
-func signed(b []byte) (v int32, n int) {
-	for shift := 0; n < len(b) && shift < 35; shift += 7 {
+func signed(b []byte) (v int64, n int) {
+	for shift := 0; n < len(b) && shift < 70; shift += 7 {
 		c := b[n]
 		n++
-		v |= int32(c&0x7f) << shift
+		v |= int64(c&0x7f) << shift
 		if c < 0x80 {
-			if c&0x40 != 0 && shift < 25 {
+			if c&0x40 != 0 && shift < 57 {
 				v |= -1 << (shift + 7)
 			}
 			return v, n
@@ -176,7 +186,7 @@ func signed(b []byte) (v int32, n int) {
 	return 0, 0
 }
 
-func appendSigned(b []byte, v int32) []byte {
+func appendSigned(b []byte, v int64) []byte {
 	for {
 		c := byte(v & 0x7f)
 		v >>= 7
@@ -206,7 +216,7 @@ func segments(memory []byte) []byte {
 			}
 		}
 		all = append(all, 0, constant)
-		all = appendSigned(all, int32(at))
+		all = appendSigned(all, int64(at))
 		all = append(all, end)
 		all = binary.AppendUvarint(all, uint64(last+1-at))
 		all = append(all, memory[at:last+1]...)

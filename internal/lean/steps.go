@@ -162,7 +162,7 @@ func withStart(sections []section, columns []column) ([]section, error) {
 			start := []byte{0} // no locals
 			for _, c := range columns {
 				for _, v := range []int{c.at, c.count, c.stride} {
-					start = appendSigned(append(start, constant), int32(v))
+					start = appendSigned(append(start, constant), int64(v))
 				}
 				start = binary.AppendUvarint(append(start, 0x10), count[importSection]+count[functionSection]) // call
 			}

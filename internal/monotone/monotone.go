@@ -1,4 +1,4 @@
-// Package monotone has the d increasing maps of a model while they are learnt,
+// Package monotone has the d increasing maps of a model while they are learnt (paper §3.3),
 //
 //	T_i = T_{ε,b_i,q_i},   b_i = softmax F_i,   q_i = cumsum D_i,
 //
@@ -12,14 +12,16 @@
 //
 //	D_l ← (D_l num_l + c_l D⁰_l)/(den_l + c_l + μ),  num_l = Σ_j tail_jl x_j/T_j,  den_l = Σ_j tail_jl
 //
-// lowers the divergence at once and takes the place of gradient steps on q. That is KL;
-// under other divergences num and den are those of [Loss.parts], and with free ends
-// and λ = 0 their ratio is raised to the power γ (internal/divergence).
-// Free ends: l = 0, ..., m-1 with D_0 = q_1 and μ = 0. Pinned ends: D_0 = min x
-// stays, and μ keeps Σ_{l>0} D_l = max x - min x. c_l = λ den_l/n is the
-// shrinkage towards the increments D⁰ of an affine map of w (WithShrinkage).
-// Under StartUniform q takes Adam steps on the logarithms instead, as in the
-// paper.
+// never raises the divergence and takes the place of gradient steps on q. This is the step
+// under KL. Under other divergences num_l and den_l are the sums of tail_jl x_j T_j^{β-2} and
+// tail_jl T_j^{β-1} (divergence.Loss.Terms), and with free ends and λ = 0 their ratio is raised
+// to the power γ (internal/divergence).
+//
+// With free ends l = 0, ..., m-1, D_0 = q_1 and μ = 0. With pinned ends D_0 = min x stays,
+// and μ keeps Σ_{l>0} D_l = max x - min x. c_l = λ den_l/n is the shrinkage towards the
+// increments D⁰ of an affine map of w (WithShrinkage).
+//
+// Under StartUniform q takes Adam steps on the logarithms of D instead, as in the paper.
 //
 // # Signed data
 //
@@ -53,10 +55,10 @@ type Maps struct {
 	MomR adam.Moment
 	Warm []transport.Warm // the warm starts of the transports
 
-	Pinned            bool    // the ends of q are those of the row: see above
+	Pinned            bool    // q_1 and q_m are the extremes of the row of x
 	Shortest, Longest float64 // bounds of R
 
-	of *Spans // of the rows of x that T_i maps to; nil: ends are free and positive
+	of *Spans // those of the rows of x that T_i maps to; nil: ends are free and positive
 }
 
 // Spans are the extremes and the mean of the visible cells of every row.
@@ -91,23 +93,22 @@ func (p *Spans) Read(row []float64, i int) {
 // Constant tells whether all visible cells of row i are equal.
 func (p *Spans) Constant(i int) bool { return p.Low[i] == p.High[i] }
 
-// Floors, in units of the row: FloorT of T in x/T, floorIncrement of increments,
-// FloorStart of increments and factors at the start. mostIncrement is a ceiling for signed
-// data: least squares do not bound the increment of a level that has almost no share of
-// the row.
+// Floors and a ceiling, in units of the row.
 const (
-	FloorT         = 1e-12
-	floorIncrement = 1e-12
-	FloorStart     = 1e-3
-	mostIncrement  = 1e12
+	FloorT         = 1e-12 // floor of T in x/T
+	floorIncrement = 1e-12 // floor of increments
+	FloorStart     = 1e-3  // floor of increments and of entries of factors at the start
+	// mostIncrement is the ceiling of increments of signed data: least squares do not bound the
+	// increment of a level that has almost no share of the row.
+	mostIncrement = 1e12
 )
 
-// shortest and longest bound the logarithms of increments, so that a learning rate too large
-// gives a bad fit and no overflow.
+// shortest and longest bound the logarithms of increments, so that a learning rate that is too large
+// gives a bad fit but no overflow.
 const shortest, longest = -690, 138
 
-// LeastAtStart returns what a fit raises smaller entries of a factor to whose entries have
-// that mean: FloorStart of it, 1 where the mean is 0.
+// LeastAtStart returns the bound to which a fit raises smaller entries of a factor, given the mean of the
+// entries: FloorStart times the mean, 1 where that is 0.
 func LeastAtStart(mean float64) float64 {
 	if low := FloorStart * mean; low > 0 {
 		return low
@@ -115,8 +116,8 @@ func LeastAtStart(mean float64) float64 {
 	return 1
 }
 
-// New makes d maps of m levels, flat and of uniform weights. byAdam: their q is
-// stepped by Adam on R.
+// New makes d maps of m levels, with increments 0 and uniform weights. byAdam says that Adam steps their
+// q, on R.
 func New(d, m int, byAdam, pinned bool, of *Spans) Maps {
 	p := Maps{M: m, F: make([]float64, d*m), Inc: make([]float64, d*m), MomF: adam.NewMoment(d * m), Warm: make([]transport.Warm, d),
 		Pinned: pinned, of: of, Shortest: shortest, Longest: longest}
@@ -129,8 +130,10 @@ func New(d, m int, byAdam, pinned bool, of *Spans) Maps {
 	return p
 }
 
-// Logits returns F_i, and Increments D_i.
-func (p *Maps) Logits(i int) []float64     { return p.F[i*p.M : (i+1)*p.M] }
+// Logits returns F_i.
+func (p *Maps) Logits(i int) []float64 { return p.F[i*p.M : (i+1)*p.M] }
+
+// Increments returns D_i.
 func (p *Maps) Increments(i int) []float64 { return p.Inc[i*p.M : (i+1)*p.M] }
 
 // Quantiles fills q with q_i.
@@ -201,13 +204,12 @@ func (p *Maps) FromR(i int) {
 	inc[0] = p.of.Low[i]
 }
 
-// Sums are what the EM step of a row takes: of tail_jl over its visible samples, with
-// weights x T^{β-2} (Num), T^{β-1} (Den) and 1 (Shares, wanted of signed data alone), and
-// the increments of the map that shrinkage pulls to (Prior).
+// Sums are the sums from which the EM step of a row is made: over the row's visible samples j, of
+// tail_jl times x T^{β-2} (Num), T^{β-1} (Den) and 1 (Shares, for signed data alone). Prior are the
+// increments of the map towards which shrinkage pulls.
 type Sums struct{ Num, Den, Shares, Prior []float64 }
 
-// EM makes one multiplicative step on the increments of row i. Num and Den are
-// overwritten of signed data.
+// EM makes one EM step on the increments of row i. For signed data it overwrites Num and Den.
 func (p *Maps) EM(i int, s Sums, loss divergence.Loss, lambda float64) {
 	inc, low, high := p.Increments(i), p.of.Low[i], p.of.High[i]
 	seen, first := float64(p.of.Seen[i]), 0
@@ -245,10 +247,9 @@ func (p *Maps) EM(i int, s Sums, loss divergence.Loss, lambda float64) {
 	}
 }
 
-// pinned makes the step D ← D num/(den+μ) with μ such that ΣD = span. With
-// ν = μ + min den the sum falls in ν from +Inf at 0 to below span at Σ D num/span,
-// so the root is unique. It is found in ν, which keeps its digits near 0, where μ would
-// cancel.
+// pinned makes the step D ← D num/(den+μ) with μ such that ΣD = span. As a function of
+// ν = μ + min den the sum falls from +Inf at 0 to below span at Σ D num/span, so the root is
+// unique. The root is found in ν, which keeps its digits near 0, where μ would lose them.
 func pinned(d, num, den []float64, span, low float64) {
 	lowest, width := math.Inf(1), 0.0
 	for l := range d {

@@ -38,12 +38,21 @@ func Heavy(sizes []float64, k int) []int {
 		}
 		top[at] = s
 	}
+	equal := most // of those that are as large as the least of the heap: the first, where there are more
+	for _, s := range top {
+		if s > top[0] {
+			equal--
+		}
+	}
 	rows := make([]int, 0, most)
 	for i, s := range sizes {
-		if s > 0 && s >= top[0] && len(rows) < most {
-			rows = append(rows, i)
-			some += s
+		if s == top[0] && s > 0 && equal > 0 {
+			equal--
+		} else if !(s > top[0]) {
+			continue
 		}
+		rows = append(rows, i)
+		some += s
 	}
 	if some < float64(leadSize*all) {
 		return nil

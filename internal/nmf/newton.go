@@ -397,7 +397,6 @@ func (f *Newton) Epoch(e int) (Losses, error) {
 	}
 	if !f.taken {
 		f.start()
-		f.fresh = f.first() == 0
 	}
 	if !f.still {
 		led := f.fresh && f.lead()
@@ -1108,6 +1107,7 @@ func (f *Newton) lossRows(ws *newtonScratch, pt *part, i, rows int, x, w []float
 // Prepare makes room for a state saved after e epochs.
 func (f *Newton) Prepare(e int) {
 	if e > f.first() {
+		f.prepare() // thin rows stay so: others have other bits
 		f.take()
 	}
 }

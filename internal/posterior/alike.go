@@ -1,26 +1,28 @@
 package posterior
 
-// This file holds what a row's own residuals say of a cell: those at samples that are alike. A row may bend along the samples as no
-// linear form in v does, as where samples come in kinds; what the factors leave of it is then a smooth function of v, for which
-// a Gaussian process of every row has the kernel
+// This file holds what the residuals of a row say of a cell of the same row at a sample that is alike. A row may bend along
+// the samples as no linear form in v does, for example where the samples come in kinds. What the factors leave of such a
+// row is a smooth function of v. A Gaussian process for every row has the kernel
 //
-//	κ_jl = exp(-|w_j - w_l|² / (2 alikeLength D)),  w = Lᵀv,  L Lᵀ = Σ_i τ_i u_i u_iᵀ,
+//	κ_jl = exp(-|w_j - w_l|² / (2 alikeLength D)),  w = Lᵀv,  L Lᵀ = Σ_i τ_i u_i u_iᵀ.
 //
-// in which |w_j - w_l|² is how far apart two columns of UV are beside the noise, and D its mean over all pairs. With e_ij the leave-one-out
-// residual of a cell (cells.go, near.go) times √(τ_i ρ_j), 0 where it is hidden, the process says at sample j
+// Here |w_j - w_l|² is the distance of two columns of UV in units of the noise, and D the mean of it over all pairs. Let
+// e_ij be the leave-one-out residual of a cell (cells.go, near.go) times √(τ_i ρ_j), and 0 where the cell is hidden. The
+// process predicts at sample j
 //
 //	f_i Σ_l b_jl e_il,  b_j = (κ + alikeRidge I)⁻¹ κ_j,
 //
-// over the alikeMost samples nearest to j, of nearBlock samples, evenly spread, at most. f_i, from 0 to 1, comes from what is said of the row's
-// seen cells; a row of n_i of whose squared residuals less than a share nearGain or alikeGain/n_i goes away has none (keep). A seen cell has drawn v_j to where its
-// own residual is; without it, to first order with the row held,
+// a sum over the alikeMost samples nearest to j among at most nearBlock samples, evenly spread. f_i, from 0 to 1, is fitted
+// to the seen cells of the row. The row has no such prediction where less than a share nearGain, or alikeGain/n_i for n_i
+// seen cells, of its squared residuals goes away (keep). A seen cell has drawn v_j to where its own residual is small.
+// Without the cell, to first order and with the row held,
 //
-//	w_j⁻ = w_j - A (Y_ij - u_i·v_j) LᵀC_j u_i / max(0.4, 1 - A u_iᵀC_j u_i),  A = τ_i ρ_j,
+//	w_j⁻ = w_j - A (Y_ij - u_i·v_j) LᵀC_j u_i / max(0.4, 1 - A u_iᵀC_j u_i),  A = τ_i ρ_j.
 //
-// and κ_j is taken there, κ and the b of others as they are.
+// The kernel κ_j of that cell is taken at w_j⁻; the kernel among the other samples stays as it is.
 //
-// Cost: 2K flops for each pair of a sample and one of nearBlock, alikeMost²(K + alikeMost) for each sample, 2 alikeMost a cell; for each of the
-// cells of a row that may have it 2K² + alikeMost (3K + 2 alikeMost).
+// Cost: 2K flops for each pair of a sample and one of the nearBlock, alikeMost²(K + alikeMost) for each sample, 2 alikeMost
+// a cell; and 2K² + alikeMost (3K + 2 alikeMost) for each cell of a row that may have such a prediction.
 
 import (
 	"math"
@@ -35,32 +37,33 @@ const (
 	alikeMost   = 24
 	alikeLength = 0.1
 	alikeRidge  = 1
-	alikeGain   = 6 // in parts of 1/n_i, of which about one goes away by chance
-	alikeWeight = 5 // what no weight exceeds: |b| <= |κ_j| / alikeRidge
+	alikeGain   = 6 // in units of 1/n_i; chance alone takes away about one
+	alikeWeight = 5 // above every weight: |b| <= |κ_j| / alikeRidge <= √alikeMost
 )
 
-// Alike is what samples that are alike say.
+// Alike is the prediction of residuals at samples that are alike. References are the samples that all samples are compared
+// with: each step-th one.
 type Alike struct {
-	Z    [][]float64 // of each row, nil where it has none: f e at the samples that are compared with
-	Left []float64   // by which it makes the deviation of a row smaller
+	Z    [][]float64 // of each row f e at the references; nil where the row has no such prediction
+	Left []float64   // of each row, the factor by which the prediction makes its deviation smaller
 
 	n, k, kp int
-	step     int       // every so-manyth sample is compared with
+	step     int
 	low      []float64 // L over √(2 alikeLength D), K × kp
 	middle   []float64 // K: the mean of v
-	at       []float64 // places w of those that are compared with, each kp
-	squares  []float64 // |w|²
-	of       []int32   // of each sample alikeMost of those, nearest first; -1: none
-	weights  []float64 // b
-	inverses []float64 // of each sample the lower triangle of (κ + alikeRidge I)⁻¹; nil once the rows are known
+	at       []float64 // places w of the references, each kp
+	squares  []float64 // |w|² of the references
+	of       []int32   // of each sample alikeMost references, nearest first; -1: none
+	weights  []float64 // b, as of has the references
+	inverses []float64 // of each sample the lower triangle of (κ + alikeRidge I)⁻¹; nil after Settled
 }
 
 func alikeStep(n int) int { return (n + nearBlock - 1) / nearBlock }
 
-// compared is the number of samples that all are compared with.
+// compared is the number of references.
 func (a *Alike) compared() int { return (a.n + a.step - 1) / a.step }
 
-// alike returns what is known of the samples alone, nil where all are in one place.
+// alike returns L and the places of the references, nil where all samples are in one place.
 func (p *Posterior) alike() *Alike {
 	k, kp, np := p.K, kernel.Pad(p.K), kernel.Pad(p.N)
 	a := &Alike{Z: make([][]float64, p.D), Left: make([]float64, p.D), n: p.N, k: k, kp: kp, step: alikeStep(p.N), low: make([]float64, k*kp), middle: make([]float64, k)}
@@ -127,22 +130,23 @@ func (a *Alike) place(w, v []float64) []float64 {
 	return w
 }
 
-// Finder finds the samples that a place is alike to, for one worker.
+// Finder finds the references nearest to a sample, for one worker.
 type Finder struct {
 	a       *Alike
 	dots    []float64
 	w       []float64
-	squares []float64 // distances of those found
-	Of      []int32
+	squares []float64 // squared distances of the references found
+	Of      []int32   // the references found, nearest first
 	ws      system
 }
 
-// Finder returns one.
+// Finder returns a new one.
 func (a *Alike) Finder() *Finder {
 	return &Finder{a: a, dots: make([]float64, a.compared()), w: make([]float64, a.kp), squares: make([]float64, alikeMost+1), Of: make([]int32, 0, alikeMost+1)}
 }
 
-// Find fills Of for a sample at v, which is not the one compared with in place own, and returns b. What it returns is overwritten by the next call.
+// Find fills Of for a sample of coordinates v and returns its weights b. Reference own, the sample itself, is left out; -1:
+// none. The next call overwrites what it returns.
 func (s *Finder) Find(v []float64, own int) (b []float64) {
 	a, kp := s.a, s.a.kp
 	a.place(s.w, v)
@@ -178,7 +182,7 @@ func (s *Finder) Find(v []float64, own int) (b []float64) {
 	}
 	s.ws.solve()
 	for _, t := range b {
-		if !(math.Abs(t) <= alikeWeight) { // places of a file, too far apart for their distances
+		if !(math.Abs(t) <= alikeWeight) { // places read from a file may be too far apart for their distances
 			s.Of = s.Of[:0]
 			return b[:0]
 		}
@@ -186,10 +190,10 @@ func (s *Finder) Find(v []float64, own int) (b []float64) {
 	return b
 }
 
-// alikeFar is the square of a distance, over 2 alikeLength D, beyond which a sample says less than 1e-13 of its residual.
+// alikeFar is the squared distance, over 2 alikeLength D, beyond which κ is below 1e-13 and counts as 0.
 const alikeFar = 30
 
-// samples is Samples, and without learn has only what predictions need.
+// samples is Samples; without learn it leaves out what Cells.Alike alone needs.
 func (p *Posterior) samples(workers *pool.Pool, learn bool, stopped func() bool) *Alike {
 	a := p.alike()
 	if a == nil {
@@ -240,13 +244,13 @@ func (p *Posterior) samples(workers *pool.Pool, learn bool, stopped func() bool)
 	return a
 }
 
-// Samples finds what samples that are alike are to each other, for Cells to find out which rows have anything of it. nil where there is nothing, or when the
-// pool's work was stopped.
+// Samples compares the samples. Cells.Alike then finds out which rows are predicted by it. It returns nil where all samples
+// are in one place, or when the pool's work was stopped.
 func (p *Posterior) Samples(workers *pool.Pool, stopped func() bool) *Alike {
 	return p.samples(workers, true, stopped)
 }
 
-// Settled drops what only Cells.Alike needs, and returns nil where no row has anything.
+// Settled drops what Cells.Alike alone needs, and returns nil where no row has such a prediction.
 func (a *Alike) Settled() *Alike {
 	if !slices.ContainsFunc(a.Z, func(z []float64) bool { return z != nil }) {
 		return nil
@@ -255,7 +259,7 @@ func (a *Alike) Settled() *Alike {
 	return a
 }
 
-// near returns the samples compared with that sample j is alike to.
+// near returns the references nearest to sample j.
 func (a *Alike) near(j int) []int32 {
 	of := a.of[j*alikeMost : (j+1)*alikeMost]
 	for h, l := range of {
@@ -266,7 +270,7 @@ func (a *Alike) near(j int) []int32 {
 	return of
 }
 
-// say returns what residuals z at the samples compared with say of sample j.
+// say returns what residuals z at the references say of sample j.
 func (a *Alike) say(z []float64, j int) (sum float64) {
 	for h, l := range a.near(j) {
 		sum += float64(a.weights[j*alikeMost+h] * z[l])
@@ -274,7 +278,7 @@ func (a *Alike) say(z []float64, j int) (sum float64) {
 	return sum
 }
 
-// Say returns what they say of row i at the sample of the last Find, times √(τρ).
+// Say returns what row i is predicted to have left at the sample of the last Find, times √(τρ); b is what Find returned.
 func (s *Finder) Say(i int, b []float64) (sum float64) {
 	z := s.a.Z[i]
 	if z == nil {
@@ -286,7 +290,7 @@ func (s *Finder) Say(i int, b []float64) (sum float64) {
 	return sum
 }
 
-// Encode returns what rows have of samples that are alike, nothing for nil: the rows, and of each by what it makes their deviation smaller and z.
+// Encode returns the predictions as numbers, nothing for nil: the rows that have one, and of each of them Left and Z.
 func (a *Alike) Encode() (rows []uint64, numbers []float64) {
 	if a == nil {
 		return nil, nil
@@ -299,8 +303,8 @@ func (a *Alike) Encode() (rows []uint64, numbers []float64) {
 	return rows, numbers
 }
 
-// DecodeAlike is the inverse of Encode, for numbers that need not come from it, and a posterior that they are of. What is wrong is
-// a problem, with part 0 of the rows or 1 of the numbers.
+// DecodeAlike is the inverse of Encode, for any numbers; p is the posterior that they belong to. A problem says what is
+// wrong, with part 0 in the rows, with part 1 in the numbers.
 func (p *Posterior) DecodeAlike(rows []uint64, numbers []float64) (a *Alike, part int, problem string) {
 	if len(rows) == 0 && len(numbers) == 0 {
 		return nil, 0, ""
@@ -328,8 +332,9 @@ func (p *Posterior) DecodeAlike(rows []uint64, numbers []float64) (a *Alike, par
 	return a, 0, ""
 }
 
-// Alike finds out whether row i, row r of the last Rows, has anything of samples that are alike, and tells so: of the row y, its seen places and the leave-one-out
-// residuals there, times √(τρ). Then said has what is said of each of these cells without it, times √(τρ).
+// Alike finds out whether row i, row r of the last Rows, is predicted by samples that are alike, and returns whether it is.
+// It takes y of the row, its seen places and the leave-one-out residuals there, times √(τρ). Where it returns true, said
+// has what is predicted of each of these residuals without the cell itself.
 func (c *Cells) Alike(r, i int, y []float64, places []int32, residuals, said []float64) bool {
 	p, a, k, np := c.p, c.p.Alike, c.p.K, c.np
 	if c.bent == nil {
@@ -346,7 +351,7 @@ func (c *Cells) Alike(r, i int, y []float64, places []int32, residuals, said []f
 	for h, j := range places {
 		said[h] = a.say(b.z, int(j))
 	}
-	if factor, _ := keep(residuals, said, gain); factor == 0 { // the cells themselves make it look better than it is
+	if factor, _ := keep(residuals, said, gain); factor == 0 { // a cell that has drawn v_j only makes the gain look larger
 		return false
 	}
 	u := p.U[i*k : (i+1)*k]

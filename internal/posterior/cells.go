@@ -8,10 +8,24 @@ package posterior
 // A seen cell pulls its own mean; without it, to first order in what the two
 // posteriors hold of it, with A = τ_i ρ_j (leave-one-out),
 //
-//	m⁻ = m - A ((Y-m)(vᵀSv+uᵀCu) - 2 vᵀSCu) / max(0.4, 1 - A(vᵀSv+uᵀCu)).
+//	m⁻ = m - A ((Y-m)h - g) / max(0.4, 1 - Ah),
+//	h = Σ_k (l_k v_k (Sv)_k + r_k u_k (Cu)_k),  g = Σ_k (l_k + r_k) (Sv)_k (Cu)_k.
 //
 // The first order says too much where a cell weighs nearly as much as all others of
 // its row and column together: hence the bound.
+//
+// l_k and r_k would be 1 if a cell moved u_i and v_j alone. But what it adds to v_j moves all other u, and so on (loops).
+// With s_k and c_k the means of τ_i S_i,kk and ρ_j C_j,kk, such a loop multiplies by s_k c_k λ a movement of column k of
+// U, each row times √τ_i, along a left singular vector of the noise of Y whose squared singular value is λ. The sum over
+// all loops is 1/(1 - λ/z_k), z_k = 1/(s_k c_k), and its mean over all d or n directions is
+//
+//	l_k = 1 + Σ λ/(z_k - λ) / d,  r_k = 1 + Σ λ/(z_k - λ) / n.
+//
+// This matters where a component is not much stronger than the noise: fits with many such components otherwise look
+// better than they are. The sums are over min(d,n) - K squared singular values λ, which have the law of Marchenko and
+// Pastur: of noise of variance 1 in a share p of the cells the density is √((b-λ)(λ-a))/λ between a and b,
+// p(√d ∓ √n)². z_k is the squared singular value of Y that belongs to component k. Where z_k < b the component is noise
+// itself, and the largest of the λ is left out for it.
 
 import (
 	"cmp"
@@ -34,15 +48,15 @@ type Posterior struct {
 	Alike    *Alike // nil: no row has any
 }
 
-// Copy returns what the fit has come to, for d rows of which the fit's are those
-// given and the others know nothing, components by falling relevance, the entry of
-// each row of V that is largest in magnitude positive. When the context ends some of it is 0.
+// Copy returns the posterior of the fit as one of d rows: the rows given are the fit's, and nothing is known of the
+// others. Components are ordered by falling relevance, and the entry of each row of V that is largest in magnitude is
+// positive. When the context ends some of it is 0.
 func (f *Fit) Copy(rows []int, d int) *Posterior {
 	return f.posterior(rows, d, make([]float64, d*f.pp), make([]float64, f.N*f.pp), f.stopped)
 }
 
-// Lend is Copy in the room of the fit: what it returns has a meaning until the fit's next epoch. It does not
-// look at the context: a fit that has ended makes its model so.
+// Lend is Copy in the room of the fit: what it returns has a meaning until the next epoch of the fit. It does not look at
+// the context, because a fit that was stopped makes its model by Lend.
 func (f *Fit) Lend(rows []int, d int) *Posterior {
 	room := f.spare
 	if cap(room) < d*f.pp { // Data did not tell of d
@@ -103,7 +117,7 @@ func (f *Fit) posterior(rows []int, d int, bu, bv []float64, stopped func() bool
 	return p
 }
 
-// picker takes rows and columns of a packed matrix, in some order, of turned signs where told.
+// picker takes some rows, and the same columns, of a packed matrix in a given order, with signs turned where told.
 type picker struct {
 	from []int32
 	sign []float64
@@ -164,21 +178,25 @@ type Cells struct {
 	s      []float64 // K × rows × K: row k of S_i for all rows
 	x, z   []float64 // rows × Pad(N): entry k of S_i v_j, and of C_j u_i
 	all    []float64 // rows × N: E (u_i·v_j)²
-	// Of Together rows, each Pad(N): the mean by the factors; the part of the variance that a
-	// cell's own weight counts against; all of it; and vᵀSCu.
+	// Of Together rows, each Pad(N): the mean by the factors; vᵀSv+uᵀCu or, after LeaveOut, h; all of the
+	// variance; and vᵀSCu or g/2.
 	Mean, Own, Var, Both []float64
-	// Lone has Rows fill what Said needs: u_lᵀC_j u_i of the neighbours l of each row, and of the row itself.
-	Lone  bool
-	first [Together]int // of a row's
-	with  []float64
-	ends  []float64 // entry a of the u_l
+	lone                 bool      // after LeaveOut
+	left, right          []float64 // l_k and r_k; 1 before LeaveOut
+	// u_lᵀC_j u_i of the neighbours l of each row, and of the row itself.
+	first [Together]int // the first line of with that belongs to a row
+	with  []float64     // the u_lᵀC_j u_i, each line Pad(N)
+	ends  []float64     // entry a of the u_l
 	bent  *bent
 }
 
 // Cells returns a reader, which is of no use where the context that the workers are bound to has ended.
 func (p *Posterior) Cells(workers *pool.Pool) *Cells {
 	np, k := kernel.Pad(p.N), p.K
-	c := &Cells{p: p, np: np, planes: make([]float64, k*k*np)}
+	c := &Cells{p: p, np: np, planes: make([]float64, k*k*np), left: make([]float64, k), right: make([]float64, k)}
+	for a := range k {
+		c.left[a], c.right[a] = 1, 1
+	}
 	pp := Packed(k)
 	workers.Do(k*(k+1)/2, func(_, at int) { // entry (r, h) of all C_j
 		r := 0
@@ -203,8 +221,73 @@ func (p *Posterior) Cells(workers *pool.Pool) *Cells {
 func (c *Cells) Share() *Cells {
 	k, np := c.p.K, c.np
 	room := func(n int) []float64 { return make([]float64, n) }
-	return &Cells{p: c.p, np: np, planes: c.planes, s: room(Together * k * k), x: room(Together * np), z: room(Together * np), all: room(Together * c.p.N),
+	return &Cells{p: c.p, np: np, planes: c.planes, lone: c.lone, left: c.left, right: c.right, s: room(Together * k * k), x: room(Together * np), z: room(Together * np), all: room(Together * c.p.N),
 		Mean: room(Together * np), Own: room(Together * np), Var: room(Together * np), Both: room(Together * np)}
+}
+
+// LeaveOut prepares the reader, and those that Share returns from then on, for Without and Said, given the number of seen
+// cells.
+func (c *Cells) LeaveOut(seen int) {
+	c.lone = true
+	c.left, c.right = c.p.loops(float64(seen))
+}
+
+const (
+	loopGrid = 256 // places at which the law of the noise is added up
+	loopMost = 0.9 // of λ/z_k
+)
+
+// loops returns l_k and r_k, given the number of seen cells.
+func (p *Posterior) loops(seen float64) (left, right []float64) {
+	k, np, pp := p.K, kernel.Pad(p.N), Packed(p.K)
+	d, n := 0.0, float64(p.N)
+	for _, t := range p.Tau {
+		if t > 0 {
+			d++
+		}
+	}
+	share := seen / float64(d*n)
+	rootD, rootN := math.Sqrt(d), math.Sqrt(n)
+	low, high := float64(share*float64((rootD-rootN)*(rootD-rootN))), float64(share*float64((rootD+rootN)*(rootD+rootN)))
+	z, noisy := make([]float64, k), 0.0 // the number of components that are noise
+	for a := range z {
+		s, c := 0.0, 0.0
+		for i, t := range p.Tau {
+			u := p.U[i*k+a]
+			s += float64(t / d * max(diagonal(p.BU[i*pp:], a)-float64(u*u), 0))
+		}
+		for j, t := range p.Rho {
+			v := p.V[a*np+j]
+			c += float64(t / n * max(diagonal(p.BV[j*pp:], a)-float64(v*v), 0))
+		}
+		z[a] = 1 / max(s*c, 1e-300)
+		if z[a] < high {
+			noisy++
+		}
+	}
+	var at, count [loopGrid]float64 // falling places, and how many λ are there
+	all, spare := 0.0, noisy
+	for g := range at {
+		at[g] = high - float64((high-low)*((float64(g)+0.5)/loopGrid))
+		count[g] = math.Sqrt((high-at[g])*(at[g]-low)) / at[g]
+		all += count[g]
+	}
+	for g := range count {
+		count[g] = float64(count[g] * (max(min(d, n)-float64(k)+noisy, 0) / all))
+		taken := min(spare, count[g])
+		count[g] -= taken
+		spare -= taken
+	}
+	left, right = make([]float64, k), make([]float64, k)
+	for a, t := range z {
+		sum := 0.0
+		for g, c := range count {
+			ratio := min(at[g]/t, loopMost)
+			sum += float64(c * (ratio / (1 - ratio)))
+		}
+		left[a], right[a] = 1+sum/d, 1+sum/n
+	}
+	return left, right
 }
 
 // Rows reads the rows from i on, at most Together of them.
@@ -235,7 +318,7 @@ func (c *Cells) Rows(i, rows int) {
 	lines := 0
 	for r := range rows {
 		c.first[r] = lines
-		if of := c.near(i + r); c.Lone && len(of) > 0 {
+		if of := c.near(i + r); c.lone && len(of) > 0 {
 			lines += len(of) + 1
 		}
 	}
@@ -252,11 +335,13 @@ func (c *Cells) Rows(i, rows int) {
 			t, zr := u[r*k+a], z[r*np:(r+1)*np]
 			xr, o, bo := x[r*np:][:len(zr)], own[r*np:][:len(zr)], both[r*np:][:len(zr)]
 			v := v[:len(zr)]
+			l, tr, half := c.left[a], float64(t*c.right[a]), (c.left[a]+c.right[a])/2
 			for j, zj := range zr {
-				o[j] = o[j] + float64(xr[j]*v[j]) + float64(t*zj)
-				bo[j] += float64(xr[j] * zj)
+				lx := float64(l * xr[j])
+				o[j] = o[j] + float64(lx*v[j]) + float64(tr*zj)
+				bo[j] += float64(half * float64(xr[j]*zj))
 			}
-			if of := c.near(i + r); c.Lone && len(of) > 0 {
+			if of := c.near(i + r); c.lone && len(of) > 0 {
 				c.ends = c.ends[:0]
 				for _, l := range of {
 					c.ends = append(c.ends, p.U[l.Row*k+a])
@@ -272,7 +357,7 @@ func (c *Cells) Rows(i, rows int) {
 	for r := range rows {
 		for j, e := range c.all[r*n : (r+1)*n] { // what is left of E (u·v)² without the square of the mean
 			m := c.Mean[r*np+j]
-			all[r*np+j] = max(e-float64(m*m), own[r*np+j])
+			all[r*np+j] = max(e-float64(m*m), 0)
 		}
 	}
 }
@@ -296,7 +381,8 @@ func (c *Cells) near(i int) []Neighbour {
 	return c.p.Near.Of[i]
 }
 
-// Said returns what the neighbours of row i, row r of the last Rows, say of a cell whose value is y, times √(τρ), had it not been seen.
+// Said returns what the neighbours of row i, row r of the last Rows, say of a cell of value y, times √(τρ), had the cell not
+// been seen.
 func (c *Cells) Said(r, i, j int, y float64) (sum float64) {
 	p, of := c.p, c.near(i)
 	a := float64(p.Tau[i] * p.Rho[j])
@@ -327,12 +413,12 @@ func (c *Cells) At(r, i, j int) float64 {
 	return m + sum/math.Sqrt(c.p.Tau[i]*c.p.Rho[j])
 }
 
-// Deviation returns that of Y of a cell of row i, row r of the last Rows.
+// Deviation returns the deviation of Y of a cell of row i, row r of the last Rows.
 func (c *Cells) Deviation(r, i, j int) float64 {
 	return c.p.Left(i) * math.Sqrt(c.Var[r*c.np+j]+1/(c.p.Tau[i]*c.p.Rho[j]))
 }
 
-// Left returns by what neighbours, and samples that are alike, make the deviation of row i smaller.
+// Left returns the factor by which neighbours, and samples that are alike, make the deviation of row i smaller.
 func (p *Posterior) Left(i int) float64 {
 	left := 1.0
 	if p.Near != nil {

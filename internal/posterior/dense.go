@@ -38,13 +38,13 @@ func (s *system) load(b []float64, scale float64) {
 // border returns the last row: b to be filled in, z after solve.
 func (s *system) border() []float64 { return s.a[s.k*s.kp:][:s.k] }
 
-// solve sweeps A, four pivots P at a time, and returns the logarithm of its determinant. With D = A_PP⁻¹ a sweep is
+// solve sweeps A, four pivots P at a time, and returns the logarithm of its determinant. With D = A_PP⁻¹ a sweep puts
 //
 //	A_RR - A_RP D A_PR,  A_RP D,  -D
 //
-// in place of A_RR, A_RP and A_PP. It needs no exchange of rows where a matrix is positive, keeps the matrix symmetric, so that
-// the lower triangle is enough, and makes of the border what it makes of any row. One product of four rows by columns makes all of it
-// but -D: where A_RP was, 0 is put, and A_RP D is what is added there.
+// in place of A_RR, A_RP and A_PP. A positive matrix needs no exchange of rows. A sweep keeps the matrix symmetric, so the
+// lower triangle is enough, and treats the border as it treats any row. One product of four rows by columns makes all of a
+// sweep but -D: A_RP is set to 0 first, and A_RP D is added there.
 func (s *system) solve() (logDet float64) {
 	k, kp, a := s.k, s.kp, s.a
 	rows := k + 1

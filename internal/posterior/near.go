@@ -1,33 +1,36 @@
 package posterior
 
-// This file holds what rows say of each other beyond the factors. The noise of nearly equal rows (pixels that touch, two
-// forms of one molecule) goes together, and no component is spared for two rows. With
+// This file holds what rows say of each other beyond the factors. The noise of two nearly equal rows (pixels that touch,
+// two forms of one molecule) is correlated, and a fit has no component to spare for a single pair of rows. With
 //
 //	z_ij = √(τ_i ρ_j) (Y_ij - u_i·v_j) at seen cells, 0 at hidden ones,
 //	c_il = Σ_j z_ij z_lj / n_il + √(τ_i τ_l) u_iᵀ (Σ_j ρ_j C_j / n) u_l,   r_il = c_il / √(c_ii c_ll),
 //
-// r_il is the correlation of the noise of rows i and l over the n_il cells that both have: the second part is
-// what the factors, which saw both rows, have taken of it; where many are compared, n_il counts as n_i n_l / n. Rows of nearly the same loadings are
-// likely to have such noise in common, others not, so r_il counts by the share
+// r_il is the correlation of the noise of rows i and l over the n_il samples that both rows have. The second part of c_il
+// is what the factors, which saw both rows, have taken of the common noise. Where many rows are compared, n_i n_l / n
+// stands in for n_il. Rows with nearly the same loadings are likely to have common noise, other rows are not. So an r_il
+// of at most nearSure/√n_i counts only by the share
 //
 //	s = v/(v + ν),  v = mean of (n_il r_il² - ν) over the pairs of rows with as large a |cosine| of u_i and u_l,
 //
-// ν the mean of n_il r_il² where that is small: what is expected of r_il is s r_il where its variance is v + ν, of which ν is chance. The neighbours
-// of row i are the rows of largest s|r_il|, at most nearMost, that are above nearShrunk/√n_i with |r_il| above nearLeast/√n_i, among nearBlock rows in their order.
-// Their weights are
+// and a larger one by s = 1. Here ν, the part of chance, is the mean of n_il r_il² over the pairs of the smallest
+// |cosine|: √n_il r_il has the variance v + ν, so the true correlation is expected to be s r_il. Rows are compared within
+// blocks of nearBlock rows. The neighbours of row i are the rows l with |r_il| above nearLeast/√n_i and s|r_il| above
+// nearShrunk/√n_i, at most nearMost of them, those of the largest s|r_il|. Their weights are
 //
 //	b_l = √(c_ii/c_ll) a_l,  a = (R + nearRidge I)⁻¹ r_i,
 //
-// R and r_i the correlations by their shares, and the mean of a cell is u_i·v_j + Σ_l b_l z_lj / √(τ_i ρ_j). Without cell (i, j) of weight
-// A = τ_i ρ_j itself, to first order as in cells.go,
+// where R and r_i are the correlations among the neighbours and with row i, each times its share s. The mean of a cell is
+// then u_i·v_j + Σ_l b_l z_lj / √(τ_i ρ_j). A seen cell (i, j) of weight A = τ_i ρ_j has itself moved the residuals of the
+// neighbours. Without it they are, to first order as in cells.go,
 //
 //	z_lj⁻ = z_lj + √(τ_l ρ_j) A (Y_ij - m) u_lᵀC_j u_i / max(0.4, 1 - A u_iᵀC_j u_i).
 //
-// What these leave of the row's leave-one-out residuals decides whether it has neighbours at all, and may make the weights less
-// (Keep).
+// How well these predict the leave-one-out residuals of row i decides whether the row has neighbours at all, and may make
+// their weights less (Keep).
 //
-// Cost: 2(n + 2K) flops for each pair of rows of a block, as much again for each of 4 nearPieces of them, and at the end 2(n + 2K) for each pair of neighbours; for each of the cells of a row
-// that has neighbours 2K for each of them.
+// Cost: 2(n + 2K) flops for each pair of rows of a block, the same again for each pair of one of 4 nearPieces rows and a
+// row of its block, 2(n + 2K) for each pair of neighbours of one row, and 2K for each cell and each neighbour of its row.
 
 import (
 	"cmp"
@@ -41,14 +44,14 @@ import (
 
 const (
 	nearMost   = 10
-	nearSure   = 4.5 // deviations 1/√n_i above which r_il counts in full
-	nearLeast  = 2.5 // below which it does not count
-	nearCells  = 100 // seen cells, below which leave-one-out does not tell chance: rows then have neighbours that are sure alone
-	nearShrunk = 1.4 // deviations that what is left of it is above
-	nearBins   = 20  // of cosines; the lowest nearNone of them have correlations of nothing
-	nearNone   = 4
-	nearPieces = 64   // of four rows that the shares come from, evenly spread
-	nearPairs  = 10   // pseudo-pairs of a bin
+	nearSure   = 4.5  // deviations 1/√n_i above which r_il counts in full
+	nearLeast  = 2.5  // deviations below which r_il does not count
+	nearCells  = 100  // seen cells of a row below which leave-one-out cannot tell chance, and r_il must be above nearSure
+	nearShrunk = 1.4  // deviations that s r_il must be above
+	nearBins   = 20   // bins of |cosine|
+	nearNone   = 4    // the lowest bins, whose correlations are taken to be chance
+	nearPieces = 64   // pieces of four rows, evenly spread, that the shares are estimated from
+	nearPairs  = 10   // pseudo-pairs that hold the share of a bin at 0
 	nearRidge  = 0.05 // of a diagonal of 1
 	nearBlock  = 2048 // rows that are compared with each other
 	nearGain   = 0.02 // of the squares of a row's leave-one-out residuals, below which it has no neighbours
@@ -64,12 +67,12 @@ type Neighbour struct {
 // Near is the neighbours of all rows.
 type Near struct {
 	Of   [][]Neighbour // of each row
-	Left []float64     // by which they make the deviation of a row smaller
-	Z    [][]float64   // of each row Pad(N); nil of one that is constant, and once all are decided on of one that is no neighbour
+	Left []float64     // of each row, the factor by which its neighbours make its deviation smaller
+	Z    [][]float64   // of each row Pad(N) residuals z; nil for a constant row and, after Settled, for a row that is no neighbour
 }
 
-// Neighbours finds the neighbours of the rows given, of which x has the cells; their weights count in full. nil where there
-// are none, or when the pool's work was stopped.
+// Neighbours finds the neighbours of the rows given, of which x has the cells. Their weights count in full until Keep. It
+// returns nil where there are none, or when the pool's work was stopped.
 func (p *Posterior) Neighbours(x *Data, rows []int, workers *pool.Pool, stopped func() bool) *Near {
 	k, np, kp := p.K, kernel.Pad(p.N), kernel.Pad(p.K)
 	near := &Near{Of: make([][]Neighbour, p.D), Left: make([]float64, p.D), Z: make([][]float64, p.D)}
@@ -79,8 +82,8 @@ func (p *Posterior) Neighbours(x *Data, rows []int, workers *pool.Pool, stopped 
 	for _, i := range rows {
 		near.Z[i] = make([]float64, np)
 	}
-	// Line a has √n z/n_a and then √τ u, over √c_aa, and ways u over its length, so that an inner product of two lines, with Σ ρ C / n
-	// between the second parts, is a correlation where n_il = n_i n_l / n.
+	// Line a is √n z/n_a followed by √τ u, both over √c_aa. The inner product of two lines, with Σ_j ρ_j C_j / n between
+	// their second parts, is r_il for n_il = n_i n_l / n. Line a of ways is u over its length: inner products are cosines.
 	width, words := np+kp, (p.N+63)/64
 	lines, seen, ways := make([]float64, len(rows)*width), make([]uint64, len(rows)*words), make([]float64, len(rows)*kp)
 	taken, scale := p.taken(), make([]float64, len(rows))
@@ -144,7 +147,7 @@ func (p *Posterior) Neighbours(x *Data, rows []int, workers *pool.Pool, stopped 
 	size := func(a, b int) float64 {
 		return float64(x.Rows[a].Count) * float64(x.Rows[b].Count) / float64(p.N)
 	}
-	// What is left of a correlation, by the cosine of the two loadings.
+	// The share by which a correlation counts, by the cosine of the two loadings.
 	pieces := (len(rows) + 3) / 4
 	every := (pieces + nearPieces - 1) / nearPieces
 	squares := make([][2][nearBins]float64, (pieces+every-1)/every)
@@ -223,7 +226,7 @@ func (p *Posterior) Neighbours(x *Data, rows []int, workers *pool.Pool, stopped 
 			for r, b := range s.border() {
 				fine = fine && math.Abs(b*scale[a]/scale[first+of[r]]) <= nearWeight
 			}
-			if !fine { // correlations over different cells that no variables have
+			if !fine { // R of different cells need not be positive definite: its weights may be without bounds
 				continue
 			}
 			for r, b := range of {
@@ -261,10 +264,10 @@ func (p *Posterior) taken() []float64 {
 	return a
 }
 
-// nearBin is that of a cosine.
+// nearBin returns the bin of a cosine.
 func nearBin(cosine float64) int { return min(int(math.Abs(cosine)*nearBins), nearBins-1) }
 
-// shares returns what is left of a correlation in each bin, of sums of squares, times n_il, and of counts.
+// shares returns the share s of each bin. Of each piece, squares has the sums of n_il r_il² by bin, and then the counts.
 func shares(squares [][2][nearBins]float64) (share [nearBins]float64) {
 	var sum, count [nearBins]float64
 	for _, s := range squares {
@@ -278,7 +281,7 @@ func shares(squares [][2][nearBins]float64) (share [nearBins]float64) {
 		noise += sum[h]
 		pairs += count[h]
 	}
-	noise = float64(min(noise/pairs, 1) * 1.05) // what bins of nothing differ by
+	noise = float64(min(noise/pairs, 1) * 1.05) // bins of chance alone differ by some 5 %
 	for h := range share {
 		beyond := max(sum[h]-float64(noise*count[h]), 0) / (count[h] + nearPairs)
 		share[h] = beyond / (beyond + noise)
@@ -286,7 +289,8 @@ func shares(squares [][2][nearBins]float64) (share [nearBins]float64) {
 	return share
 }
 
-// nearest returns the places of the numbers that are largest in magnitude, falling, and above least, but that of own.
+// nearest returns the places of the at most nearMost numbers of largest magnitude, falling. A number counts if its
+// magnitude is above least and its place is not own.
 func nearest(r []float64, own int, least float64) (of []int) {
 	for b, v := range r {
 		if b != own && math.Abs(v) > least {
@@ -302,8 +306,9 @@ func nearest(r []float64, own int, least float64) (of []int) {
 	return of[:min(len(of), nearMost)]
 }
 
-// keep returns by what factor that counts which is said of a row's leave-one-out residuals, each times √(τρ): 0 where less than a share
-// gain of their squares goes away; and by what it makes their deviation smaller.
+// keep judges a prediction, said, of the leave-one-out residuals of a row, each times √(τρ). factor is the multiple of the
+// prediction, from 0 to 1, that leaves the least squares, and 0 where even that takes away less than a share gain of
+// them. left is the factor by which the prediction makes the deviation of the residuals smaller.
 func keep(residuals, said []float64, gain float64) (factor, left float64) {
 	cov, square := 0.0, 0.0
 	for j, s := range said {
@@ -325,8 +330,9 @@ func keep(residuals, said []float64, gain float64) (factor, left float64) {
 	return factor, math.Sqrt(after / before)
 }
 
-// Keep decides on the neighbours of row i by its leave-one-out residuals, each times √(τρ), and what the neighbours say of each.
-// It returns the factor by which that counts: 0 where the row is better off without.
+// Keep decides on the neighbours of row i by the leave-one-out residuals of its cells, each times √(τρ), and what the
+// neighbours say of each. It returns the factor that the weights of the neighbours are multiplied by: 0, and no
+// neighbours, where they do not predict the residuals.
 func (n *Near) Keep(i int, residuals, said []float64) (factor float64) {
 	factor, left := keep(residuals, said, nearGain)
 	if factor == 0 {
@@ -340,7 +346,7 @@ func (n *Near) Keep(i int, residuals, said []float64) (factor float64) {
 	return factor
 }
 
-// Used returns the rows that are neighbours of any, rising.
+// Used returns the rows that are neighbours of any row, rising.
 func (n *Near) Used() (rows []int) {
 	is := make([]bool, len(n.Of))
 	for _, of := range n.Of {
@@ -356,7 +362,8 @@ func (n *Near) Used() (rows []int) {
 	return rows
 }
 
-// Settled returns what is left when all rows are decided on: without the numbers of rows that are no neighbours, nil where no row has any.
+// Settled returns n once Keep has decided on all rows: without the residuals of rows that are no neighbours, and nil
+// where no row has neighbours.
 func (n *Near) Settled() *Near {
 	used := n.Used()
 	if len(used) == 0 {
@@ -370,7 +377,7 @@ func (n *Near) Settled() *Near {
 	return n
 }
 
-// Say returns what the neighbours of row i say of a column, given every row's z, times √(τρ).
+// Say returns what the neighbours of row i say of its cell of a column, times √(τρ), given z of every row there.
 func (n *Near) Say(i int, z []float64) (sum float64) {
 	for _, l := range n.Of[i] {
 		sum += float64(l.Weight * z[l.Row])
@@ -378,8 +385,8 @@ func (n *Near) Say(i int, z []float64) (sum float64) {
 	return sum
 }
 
-// Encode returns neighbours as numbers, none for nil: words, of each row a count and the rows, and of each row that has any
-// their weights and what they leave, then z, n numbers, of each row that is one.
+// Encode returns the neighbours as numbers, none for nil. The words are, of each row, how many neighbours it has and which.
+// The numbers are, of each row that has neighbours, their weights and Left; then, of each row that is a neighbour, z.
 func (n *Near) Encode(columns int) (words []uint64, numbers []float64) {
 	if n == nil {
 		return nil, nil
@@ -399,8 +406,8 @@ func (n *Near) Encode(columns int) (words []uint64, numbers []float64) {
 	return words, numbers
 }
 
-// DecodeNear is the inverse of Encode, for numbers that need not come from it. What is wrong is a problem, with part 0 of the
-// words or 1 of the numbers.
+// DecodeNear is the inverse of Encode, for any numbers. A problem says what is wrong, with part 0 in the words, with
+// part 1 in the numbers.
 func DecodeNear(words []uint64, numbers []float64, d, columns int) (n *Near, part int, problem string) {
 	if len(words) == 0 && len(numbers) == 0 {
 		return nil, 0, ""

@@ -52,7 +52,7 @@ func TestNeighbours(t *testing.T) {
 			}
 			p.Near = found
 			cells := p.reader()
-			cells.Lone = true
+			cells.LeaveOut(q.d * q.n)
 			for i := range q.d {
 				var residuals, said []float64
 				cells.Rows(i, 1)
@@ -244,7 +244,7 @@ func TestSaidIsWithoutTheCell(t *testing.T) {
 	}
 	p.Near = all
 	cells := p.reader()
-	cells.Lone = true
+	cells.LeaveOut(d * p.N)
 	asked := 0
 	for from := 0; from < d; from += Together {
 		rows := min(Together, d-from)

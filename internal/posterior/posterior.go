@@ -65,18 +65,18 @@ const (
 // padding, and the hidden cells.
 type Data struct {
 	D, N  int
-	Of    int // rows of the matrix that these are of, which Lend has room for; 0: no others
+	Of    int // rows of the whole matrix, for which Lend has room; 0: no more than D
 	Y     []float64
 	Rows  []List // the hidden columns of every row
 	Cols  []List // the hidden rows of every column
 	Whole bool   // nothing is hidden
 }
 
-// List is the hidden places of a line, or where they are the fewer the seen ones.
+// List is the hidden places of a line, or its seen places where these are fewer.
 type List struct {
 	At    []uint32
-	Seen  bool
-	Count int // seen places
+	Seen  bool // At has the seen places
+	Count int  // of seen places
 }
 
 // NewData lists what is hidden; seen tells of a cell.
@@ -127,8 +127,8 @@ func (x *Data) Cells() int {
 // Packed is the length of a packed K × K matrix, whole blocks.
 func Packed(k int) int { return kernel.Pad(k * (k + 1) / 2) }
 
-// Fit is a posterior and the noise, under way or done. U, V, BU, BV, Tau, Rho,
-// Alpha, Unit and K are its state: a fit that was made like another one and given its state goes on like it.
+// Fit is a posterior and the noise, under way or done. U, V, BU, BV, Tau, Rho, Alpha, Unit and K are its state: a fit made
+// by the same call of New, and given the state of another one, goes on as the other one does.
 type Fit struct {
 	*Data
 	K     int
@@ -346,13 +346,14 @@ func (f *Fit) Epoch(t int, tolerance float64) (done bool) {
 	return t >= leastSteps && f.Moved < tolerance
 }
 
-// weights are those of lines, less them, zeros as many as a packed matrix has numbers, and the lines in their order.
+// weights are what sums over lines need beside the lines.
 type weights struct {
-	plain, minus, none []float64
-	all                []uint32
+	plain, minus []float64 // a weight for each line, and less that
+	none         []float64 // as many zeros as a packed matrix has numbers
+	all          []uint32  // 0, 1, ... for each line
 }
 
-// fill takes them from w.
+// fill takes the weights w of lines whose matrices have pp numbers.
 func (s *weights) fill(w []float64, pp int) {
 	if len(s.minus) != len(w) {
 		s.minus, s.all = make([]float64, len(w)), make([]uint32, len(w))
@@ -367,8 +368,8 @@ func (s *weights) fill(w []float64, pp int) {
 	kernel.Scale(s.minus, w, -1)
 }
 
-// gather fills b with the sum of w_l B_l over what a list sees, of which sum is the one over all lines. The B_l lie stride numbers
-// apart; b may be a part of them all.
+// gather fills b with the sum of w_l B_l over the lines that a list sees; sum is the sum over all lines. From one B_l to
+// the next there are stride numbers; b and sum may be a part of a matrix, the same part that moments begins with.
 func (s *weights) gather(b []float64, l *List, sum, moments []float64, stride int) {
 	w := s.minus
 	if l.Seen {
@@ -378,13 +379,14 @@ func (s *weights) gather(b []float64, l *List, sum, moments []float64, stride in
 }
 
 const (
-	panelWidth = 32      // the least numbers of a line in a panel
-	panelCache = 1 << 14 // numbers of a panel of more than these
-	panelLeast = 2       // times that a line is read, on average, below which a panel is not worth it
+	panelWidth = 32      // the least width of a panel: how many numbers of each line it has
+	panelCache = 1 << 14 // the most numbers of a panel that is wider than panelWidth
+	panelLeast = 2       // how often each line must be read, on average, for a panel to be worth its copy
 )
 
-// gather fills sum with Σ w_l B_l over all lines, in pieces as [Fit.sum] has them, and to with the sums over what each of the lists sees.
-// Of all moments it takes some numbers at a time, a panel, which stays in the cache from one list to the next.
+// gather fills sum with Σ w_l B_l over all lines, in the pieces of [Fit.sum], and to with the sums over what each of the
+// lists sees. It takes a panel of the moments, some numbers of each line, at a time, which stays in the cache from one
+// list to the next.
 func (f *Fit) gather(to []float64, lists []List, sum, moments []float64, s *weights) {
 	pp, lines := f.pp, len(s.plain)
 	reads := 0
@@ -516,7 +518,8 @@ func (f *Fit) stepV(t int) {
 	}
 }
 
-// stepU updates U and S, and fills sizes with the diagonal of Σ_i B_i, and resid; the B_i before it go to spare. When the context ends BU is as it was.
+// stepU updates U and S, and fills resid, and sizes with the diagonal of Σ_i B_i; the B_i before it go to spare. When the
+// context ends BU is as it was.
 func (f *Fit) stepU() {
 	k, np, pp := f.K, f.np, f.pp
 	for c := range k {

@@ -1,6 +1,6 @@
-// Package projection is the projection Π_k of QMFQ, X ≈ T(Π_k(T'(X))) (paper §3.3): the
-// matrices UV of rank k near a d × n matrix Y, and the transposed Jacobian that carries a
-// gradient at UV back to Y.
+// Package projection is the projection Π_k of QMFQ, X ≈ T(Π_k(T'(X))) (paper §3.5): it finds
+// a matrix UV of rank k near a d × n matrix Y, and applies the transposed Jacobian, which
+// carries a gradient at UV back to Y.
 //
 //	p := New(kind, updates, size, seen, workers)
 //	p.Forward(y, start)      UV = Π_k(Y)

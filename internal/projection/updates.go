@@ -8,11 +8,10 @@ import (
 	"github.com/quantmf/quantmf/internal/pool"
 )
 
-// update is one update, forward and back. Its methods make or leave step t of the updates
-// that it works on.
+// update is one update, forward and back. Its methods work on the update that updates.step names.
 type update interface {
-	// forwardU takes the rows of a chunk through the update to U_t, and takes their share of
-	// the numerator of V_t+1: either as the step says.
+	// forwardU takes the rows of a chunk through the update to U_t where step.moves, and sums
+	// their share of the numerator of V_t+1 where step.joins.
 	forwardU(worker, chunk int)
 	// forwardV makes V_t+1 from the shares of all chunks.
 	forwardV()
@@ -112,7 +111,7 @@ func (p *updates) joinV(c int) []float64 {
 	return sum
 }
 
-// joinBelow adds up, in order, the numbers from lo to hi that lie below the shares.
+// joinBelow adds the numbers from lo to hi of below of all shares up, in order, and returns the sums.
 func (p *updates) joinBelow(lo, hi int) []float64 {
 	sum := p.shares[0].below[lo:hi]
 	for i := range p.shares[1:] {

@@ -267,19 +267,23 @@ func (d *document) heatmaps(f *Fit, s shown, uv quantmf.Mat) {
 	d.WriteString("</div>\n")
 	d.legend("features", &f.FeatureGroups, rowRuns)
 	d.legend("samples", &f.SampleGroups, columnRuns)
+	d.heatmapCaption(f, s, rowRuns != nil || columnRuns != nil)
+}
 
-	d.add("<figcaption>Standard deviations of each feature: the data and the fit from the mean of the data, ")
+// heatmapCaption says in which units and order the heatmaps are, and which rows and columns they leave out.
+func (d *document) heatmapCaption(f *Fit, s shown, grouped bool) {
+	d.add("<figcaption>Colours are in standard deviations of each feature. The data and the fit are relative to the mean of the data, ")
 	if f.Maps != nil {
-		d.add("the panel between them from its own, since its scale is another, ")
+		d.add("the second panel, which is on another scale, to its own mean, ")
 	}
-	d.add("the residuals from 0. Features stand like beside like, by Ward's clustering of the fit; samples ")
+	d.add("the residuals to 0. Features are ordered by likeness (Ward's clustering of the fit), samples ")
 	if f.ByFit {
-		d.add("do so, too")
+		d.add("in the same way")
 	} else {
 		d.add("as in the table")
 	}
-	if rowRuns != nil || columnRuns != nil {
-		d.add("; groups stand together")
+	if grouped {
+		d.add(", members of a group together")
 	}
 	d.add(".")
 	if len(s.rows) < f.X.Rows {

@@ -97,9 +97,9 @@ func Write(w io.Writer, f Fit) error {
 	if f.Maps != nil && f.Normalized.Rows == 0 {
 		d.add("The second panel is the mixture before the maps, the third after them. ")
 	} else if f.Maps != nil {
-		d.add("The second panel is the data as a second map of each feature brings them to the scale on which components add up. ")
+		d.add("The second panel is the data on the scale on which components add up, where a second map of each feature takes them. ")
 	}
-	d.add("The closer the fit looks to the data, the better; what has a pattern in the last panel has not been explained.</p>\n")
+	d.add("The more the fit looks like the data, the better. A pattern in the last panel is one that the model has not explained.</p>\n")
 	d.heatmaps(&f, shown, uv)
 	d.add("</section>\n\n")
 	if f.Maps != nil {
@@ -110,14 +110,14 @@ func Write(w io.Writer, f Fit) error {
 	d.odd(&f)
 	d.course(&f)
 	if f.Ranks != nil {
-		d.add("<section>\n<h2>How many components</h2>\n<div class=\"two\"><p class=\"how\"><b>How to read this.</b> The lower, the better cells are predicted that no fit has seen; bars are standard errors. The filled point is the best, the ring the smallest within one standard error of it. %s</p>\n<figure class=\"card chart\">", f.RanksSay)
+		d.add("<section>\n<h2>How many components</h2>\n<div class=\"two\"><p class=\"how\"><b>How to read this.</b> Each point is the mean loss of cells that were hidden from the fit: lower is better. Bars are standard errors. The filled point is the best number, the ring the smallest within one standard error of the best. %s</p>\n<figure class=\"card chart\">", f.RanksSay)
 		if err := f.Ranks.Write(d); err != nil {
 			return err
 		}
 		d.add("</figure></div>\n</section>\n\n")
 	}
 	d.methods(&f)
-	d.add("<section>\n<h2>Tables</h2>\n<p class=\"how\">These files are in this page; a click saves them. Numbers have four or five digits; those of the command have all. Tables end in .tsv, those compressed by gzip in .tsv.gz.</p>\n")
+	d.add("<section>\n<h2>Tables</h2>\n<p class=\"how\">These files are in this page; a click saves them. Their numbers have four or five digits; the files that the command writes have all. Names end in .tsv, or in .tsv.gz where the file is compressed by gzip.</p>\n")
 	d.tables(&f, uv)
 	d.add("</section>\n</main>\n</body>\n</html>\n")
 	_, err := w.Write(d.Bytes())
@@ -130,11 +130,11 @@ func (d *document) head(f *Fit) {
 	d.add(`<p class="lede">`)
 	switch {
 	case f.Method == "BQMF":
-		d.add("Bayesian quantile matrix factorisation (BQMF) describes every sample as a point in %s, of either sign, and learns for every feature how that place translates into the feature's own scale: an increasing map. It knows how sure it is of every value.", counted(f.V.Rows, "direction"))
+		d.add("Bayesian quantile matrix factorisation (BQMF) describes every sample as a point in %s, of either sign, and learns one increasing map for every feature, which translates that point into the feature's own scale. It has an uncertainty for every value.", counted(f.V.Rows, "direction"))
 	case f.Maps != nil:
-		d.add("Quantile matrix factorisation (%s) describes every sample as a mixture of %s, and learns for every feature how that mixture translates into the feature's own scale: an increasing map, bent as the data ask for. ", f.Method, counted(f.V.Rows, "component"))
+		d.add("Quantile matrix factorisation (%s) describes every sample as a mixture of %s, and learns one increasing map for every feature, which translates that mixture into the feature's own scale. ", f.Method, counted(f.V.Rows, "component"))
 		if f.Method == "QMFQ" {
-			d.add("The mixture is what a projection onto so many components makes of the data, brought there by a second map of each feature. ")
+			d.add("The mixture is the projection of the data onto these components, after a second map of each feature. ")
 		}
 		d.add("Plain non-negative matrix factorisation (NMF) has the mixture but not the maps.")
 	default:
@@ -180,7 +180,7 @@ func numbers(f *Fit) []number {
 		return out
 	}
 	middle := largest(f.Bend, len(f.Bend))[len(f.Bend)/2]
-	out = append(out, number{fmt.Sprintf("%.2f", f.Bend[middle]), "median bend of the scales: 0 is kept, 1 beyond any line"})
+	out = append(out, number{fmt.Sprintf("%.2f", f.Bend[middle]), "median bend of the scales: 0 is a straight line, 1 far from any"})
 	if f.Method != "BQMF" {
 		out = append(out, number{fmt.Sprint(f.X.Rows - f.Unconverged), fmt.Sprintf("of %d maps converged", f.X.Rows)})
 	}
@@ -191,9 +191,9 @@ func numbers(f *Fit) []number {
 func (d *document) course(f *Fit) {
 	d.add("<section>\n<h2>How the fit went</h2>\n<div class=\"two\"><p class=\"how\"><b>How to read this.</b> ")
 	if f.Method == "BQMF" {
-		d.add("The curve is the negative lower bound of the evidence, in nats a value on the scale of the mixture: how well the model accounts for the data, what it takes to say it included. Lower is better; it need not be the same for models of other data.")
+		d.add("The curve is the negative lower bound of the evidence, in nats a value on the scale of the mixture: how well the model accounts for the data, less the price of the model itself. Lower is better. It cannot be compared between tables.")
 	} else {
-		d.add("The curve is the loss after each pass over all features: how far the fit is from the data, as the mean divergence per entry. Lower is better. A curve that has flattened out is done; one that still falls would gain from more epochs.")
+		d.add("The curve is the loss after each pass over all features: how far the fit is from the data, as the mean divergence per entry. Lower is better. A curve that still falls would come closer to these data with more epochs, but need not predict unseen values better.")
 		if f.ComparedUpdates > 0 {
 			d.add(" The dashed line is where plain NMF with as many components ends.")
 		}
@@ -207,9 +207,9 @@ func (d *document) course(f *Fit) {
 func (d *document) maps(f *Fit, uv quantmf.Mat, features []int) {
 	d.add(`<section>
 <h2>Learned scales of features that are bent and well explained</h2>
-<p class="how"><b>How to read this.</b> Each panel is one feature. From left to right runs what the components say about a sample, from the lowest (0) to the highest (1); upwards runs the measured value.
-The curve is the learned map between the two. Where it follows the dashed line, the feature's scale needed no change; a step means an on-off feature, a flat end means saturation.
-Points near the curve mean a good fit. <b>Bend</b> is the part of the curve's shape that no straight line has. Shown are those of largest bend times what is explained, times the share of samples that do not have the feature's most frequent value.</p>
+<p class="how"><b>How to read this.</b> Each panel is one feature. The components' mixture for a sample runs from left to right, from the lowest (0) to the highest (1); the measured value runs upwards.
+The curve is the learned map between the two. Where it follows the dashed line, the feature's scale needed no change; a step means an on-off feature; a flat end means saturation or a detection limit.
+Points near the curve mean a good fit. <b>Bend</b> is the part of the curve's shape that no straight line has. Shown are the features with the largest bend times explained part, times the share of samples that do not have the feature's most frequent value.</p>
 <div class="key"><span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="curve" d="M1 6H29"/></svg>learned map</span>
 <span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="line" d="M1 6H29"/></svg>best straight line</span>
 `)
@@ -294,8 +294,8 @@ func (d *document) components(f *Fit, columns []int) {
 	if f.Method == "BQMF" {
 		d.add(" distance from 0")
 	}
-	d.add(`, in the order of the heatmaps. <b>Features</b> are those that the component stands for, from 0 to 1: its share in the feature's mixture times the part of the feature that the model explains. No feature's own scale has a say in it.
-<b>Samples</b> are those with most of it, in the same multiples.`)
+	d.add(`, in the order of the heatmaps. <b>Features</b> are those that the component stands for, from 0 to 1: its share in the feature's mixture times the part of the feature that the model explains. A feature's own scale does not matter for this.
+<b>Samples</b> are those that have most of the component, in the same multiples.`)
 	if f.V.Rows > componentsShown {
 		d.add(" Shown are the first %d of %d components.", componentsShown, f.V.Rows)
 	}
@@ -329,7 +329,7 @@ func (d *document) list(f *Fit, uv quantmf.Mat, best []int) {
 	}
 	d.add("<section>\n<h2>%s</h2>\n<p class=\"how\"><b>How to read this.</b> ", heading)
 	if f.Maps != nil {
-		d.add("The order is that of bend times what is explained, times the share of samples that do not have the most frequent value. Below each name stand the <b>bend</b>, the part of the feature's differences between samples that the model <b>explains</b>, the ends of its <b>curve</b> in its own units, and the <b>component</b> with the largest share in it. The curve runs from the lowest to the highest mixture and from its lowest to its highest value. ")
+		d.add("Features are ordered by their bend times their explained part, times the share of samples that do not have the most frequent value. Below each name stand the <b>bend</b>, the part of the feature's differences between samples that the model <b>explains</b>, the ends of its <b>curve</b> in its own units, and the <b>component</b> with the largest share in it. The curve runs from the lowest to the highest mixture and from its lowest to its highest value. ")
 	} else {
 		d.add("Below each name stand the part of the feature's differences between samples that the model <b>explains</b> and the <b>component</b> with the largest share in it. ")
 	}
@@ -339,7 +339,7 @@ func (d *document) list(f *Fit, uv quantmf.Mat, best []int) {
 	for from := 0; from < len(best); from += chunk {
 		to := min(from+chunk, len(best))
 		if d.Len() > limit-500*(to-from) {
-			d.add("<p>The other %s are in the table of features below, where it is in this page.</p>\n", counted(len(best)-from, "feature"))
+			d.add("<p>The other %s are in the table of features below, if this page has room for it.</p>\n", counted(len(best)-from, "feature"))
 			break
 		}
 		open := ""

@@ -59,27 +59,9 @@ func deviation(x []float64) float64 {
 	return top * math.Sqrt(sum)
 }
 
-// left is the mean divergence of all values from the fit.
-func (f *Fit) left() float64 {
-	sum, cells := 0.0, 0.0
-	for i, g := range f.Goodness {
-		seen := 0.0
-		for _, v := range f.X.Row(i) {
-			if v == v {
-				seen++
-			}
-		}
-		cells += seen
-		sum += g.Divergence * seen
-	}
-	return sum / max(cells, 1)
-}
-
-// explained is what of all differences between samples the model reproduces; 1
-// where there are none. compared is the same of what leaves a mean divergence of
-// its own per observed cell.
-func (f *Fit) explained(compared float64) (own, other float64) {
-	left, spread, cells := 0.0, 0.0, 0.0
+// totals are sums over the cells that are not missing: of their divergence from the fit, of their divergence from
+// their features' means, and their number.
+func (f *Fit) totals() (left, spread, cells float64) {
 	for i, g := range f.Goodness {
 		seen := 0.0
 		for _, v := range f.X.Row(i) {
@@ -91,6 +73,19 @@ func (f *Fit) explained(compared float64) (own, other float64) {
 		left += g.Divergence * seen
 		spread += g.Spread * seen
 	}
+	return left, spread, cells
+}
+
+// left is the mean divergence of all values from the fit.
+func (f *Fit) left() float64 {
+	left, _, cells := f.totals()
+	return left / max(cells, 1)
+}
+
+// explained returns the share of all differences between samples that the model reproduces, 1 where there are
+// none; and the same share of a model whose mean divergence per cell is compared.
+func (f *Fit) explained(compared float64) (own, other float64) {
+	left, spread, cells := f.totals()
 	if spread == 0 {
 		return 1, 1
 	}

@@ -68,7 +68,7 @@ func mainName(round int) string         { return "main-" + digits(round, 6) }
 func stateName(round, shard int) string { return "state-" + digits(round, 6) + "-" + digits(shard, 4) }
 func partName(round, shard int) string  { return "part-" + digits(round, 6) + "-" + digits(shard, 4) }
 
-// Store keeps named blobs: Get returns none, and no error, where there is none, and Put keeps one whole or not at
+// Store keeps named blobs. Get returns nil and no error for a blob that does not exist. Put keeps a blob whole or not at
 // all.
 type Store interface {
 	Get(name string) ([]byte, error)
@@ -80,7 +80,7 @@ type remover interface {
 	Remove(name string) error
 }
 
-// whom is whose a blob is.
+// whom tells to which fit, round and shard a blob belongs.
 type whom struct {
 	id           uint64
 	round, shard int
@@ -90,16 +90,16 @@ func (w whom) encode(kind uint32, sections ...section.Section) []byte {
 	return section.Encode(kind, append([]section.Section{section.Words("WHOM", w.id, uint64(w.round), uint64(w.shard))}, sections...))
 }
 
-// is tells whether WHOM says so.
+// is tells whether section WHOM of a file has the same fit, round and shard.
 func (w whom) is(f *section.File) (bool, error) {
 	v, err := f.Words("WHOM", 3)
 	return err == nil && v[0] == w.id && v[1] == uint64(w.round) && v[2] == uint64(w.shard), err
 }
 
-// Missing is of a blob that is not there.
+// Missing is the error of a blob that does not exist.
 var Missing = errors.New("is not there")
 
-// BlobError names the blob that an error is of.
+// BlobError is an error with the name of its blob.
 type BlobError struct {
 	Name string
 	Err  error
@@ -119,22 +119,20 @@ func (e *StepError) Error() string {
 }
 func (e *StepError) Unwrap() error { return e.Err }
 
-// damaged tells whether an error says that a blob is missing, or is not what it should be: not that
-// the store failed.
+// damaged tells whether an error is of a missing or damaged blob, and not of the store.
 func damaged(err error) bool {
 	var format *section.Error
 	return errors.Is(err, Missing) || errors.As(err, &format)
 }
 
-// Blob is a blob that was read, whole and of whom it should be. What is wrong with its numbers is for its reader to
-// find.
+// Blob is a blob that was read: it is whole and belongs to the right fit, round and shard. Its reader checks its numbers.
 type Blob struct {
 	*section.File
 	name string
 	made *[2]int // the round and the shard of the step that makes it again; nil: none does
 }
 
-// Fault makes an error of the blob of what is wrong with it, if anything is.
+// Fault makes an error that names the blob from err; nil from nil.
 func (b *Blob) Fault(err error) error {
 	if err == nil {
 		return nil

@@ -222,11 +222,7 @@ func (f *Fit) reduceNewton(r *Round, v []float64, m nmf.Problem) ([]float64, []s
 		}
 		p.padded(m.V, main.y, m.NP)
 		m.Lead(x, u, m.V)
-		d := &nmf.Descent{SumU: c.more[:p.K], Slopes: main.slopes, Most: main.most}
-		for k := range p.K {
-			d.Direction = append(d.Direction, m.V[k*m.NP:k*m.NP+p.N]...)
-		}
-		turn(d)
+		turn(&nmf.Descent{Direction: p.dense(m.V, m.NP), Slopes: main.slopes, Most: main.most, SumU: c.more[:p.K]})
 		c.ahead, c.led = false, true
 		r.Numbers = c.numbers()
 		return v, main.parts(), nil

@@ -70,7 +70,16 @@ func (p *Plan) padded(to, v []float64, np int) {
 	}
 }
 
-// runsOf has m be of the runs first to end-1.
+// dense returns the k × n numbers of v, whose rows have np places.
+func (p *Plan) dense(v []float64, np int) []float64 {
+	to := make([]float64, 0, p.K*p.N)
+	for c := range p.K {
+		to = append(to, v[c*np:c*np+p.N]...)
+	}
+	return to
+}
+
+// runsOf makes m the problem of the runs first to end-1.
 func (p *Plan) runsOf(m *nmf.Problem, first, end int) {
 	m.Of, m.Runs = p.D, make([]int, 0, end-first+1)
 	for _, row := range p.runs[first : end+1] {
@@ -143,10 +152,7 @@ func (f *Fit) ReduceNMF(r *Round, v []float64, workers *pool.Pool) ([]float64, [
 		r.Phase, r.Beside = PhaseOpen, v
 	default:
 		fit.StepV()
-		v = make([]float64, p.K*p.N)
-		for c := range p.K {
-			copy(v[c*p.N:(c+1)*p.N], m.V[c*np:])
-		}
+		v = p.dense(m.V, np)
 	}
 	return v, main.parts(), nil
 }

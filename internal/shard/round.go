@@ -133,14 +133,17 @@ func decodeRound(f *section.File, p *Plan, number int) (*Round, error) {
 	return r, err
 }
 
+// readAhead is how many rounds one after the other are read before none of them counts as written.
+const readAhead = 4
+
 // Current reads the newest round. Rounds are written one after the other and stay, so the newest is found by
-// doubling and halving. One that is damaged counts as not written yet, so that it is written again, unless the one after it is there.
+// doubling and halving. One that is damaged counts as not written yet, so that it is written again, unless one of the three after it is there.
 func (f *Fit) Current() (*Round, error) {
 	r, err := f.roundAt(0)
 	if err != nil {
 		return nil, err
 	}
-	// Round low is there, and neither high nor the one after it is.
+	// Round low is there, and none of readAhead rounds from high on is.
 	low, high := r.Number, 0
 	for step := 1; high == 0; step *= 2 {
 		next, err := f.roundAt(low + step)
@@ -168,16 +171,15 @@ func (f *Fit) Current() (*Round, error) {
 	return r, nil
 }
 
-// roundAt reads a round, or the one after it where it is damaged.
+// roundAt reads a round, or where it is damaged the first whole one of the few after it.
 func (f *Fit) roundAt(round int) (*Round, error) {
 	r, err := f.readRound(round)
-	if err == nil || !damaged(err) {
-		return r, err
+	for after := 1; err != nil && damaged(err) && after < readAhead; after++ {
+		if next, late := f.readRound(round + after); late == nil || !damaged(late) {
+			return next, late
+		}
 	}
-	if next, late := f.readRound(round + 1); late == nil || !damaged(late) {
-		return next, late
-	}
-	return nil, err
+	return r, err
 }
 
 // factor reads what the steps of a round read of V.

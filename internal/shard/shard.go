@@ -34,7 +34,7 @@ func Open(store Store, most Choices) (*Fit, error) {
 	return &Fit{store, p}, err
 }
 
-// Another tells whether the store has the plan of another fit. A plan that is damaged is none.
+// Another tells whether the store has the plan of another fit. A damaged plan does not count.
 func (f *Fit) Another(most Choices) (bool, error) {
 	old, err := readPlan(f.Store, most)
 	if err != nil && damaged(err) {
@@ -83,7 +83,7 @@ func (f *Fit) Begin(ctx context.Context, first *Start) error {
 	return f.Store.Put(PlanName, p.encode())
 }
 
-// NotReduced is of a step of a round that does not exist yet.
+// NotReduced is the error of a step of a round that does not exist yet.
 var NotReduced = errors.New("the round before is not reduced yet")
 
 // Made is what a step makes: the next state, REAL and IDX0, and the part.
@@ -93,8 +93,8 @@ type Made struct {
 	Part  []section.Section
 }
 
-// Step makes the step of one shard in a round, of its state and V. It does nothing where what it would write is whole
-// already, or the fit needs it no more. A state that is damaged is made again first.
+// Step makes the step of one shard in a round from its state and V. It does nothing if its blobs are whole already, or if
+// the fit no longer needs them. It first makes a damaged state again.
 func (f *Fit) Step(round, shard int, compute func(r *Round, state *Blob, v []float64) (*Made, error)) error {
 	err := f.step(round, shard, compute)
 	if err != nil && damaged(err) { // removed meanwhile

@@ -12,10 +12,10 @@ package svd
 
 import "math"
 
-// Passes and More are the passes, and the directions beyond k, that find k vectors well enough for it.
+// How [NewSubspace] finds k vectors well enough for non-negative factors.
 const (
-	Passes = 4
-	More   = 8
+	Passes = 4 // passes over the matrix
+	More   = 8 // directions beyond k
 )
 
 const (
@@ -25,8 +25,8 @@ const (
 	Fill = 0.3
 )
 
-// NonNegative fills u, d numbers, and v, n numbers, with column c of U and row c of V, and tells whether X has
-// a rank beyond c; else they mean nothing.
+// NonNegative fills u, d numbers, and v, n numbers, with column c of U and row c of V, and returns whether
+// the rank of X is above c. Where it is not, u and v mean nothing.
 func (s *Subspace) NonNegative(u, v []float64, c int) bool {
 	if c >= s.L {
 		return false
@@ -66,7 +66,7 @@ func (s *Subspace) NonNegative(u, v []float64, c int) bool {
 	return true
 }
 
-// fill brings entries up to Fill of their mean.
+// fill raises entries below Fill times their mean to that.
 func fill(v []float64) {
 	mean := 0.0
 	for _, x := range v {

@@ -1,13 +1,12 @@
 package table
 
-// This file holds the folders that 10x Genomics' Cell Ranger writes, and others after it:
+// This file reads folders as 10x Genomics' Cell Ranger and other programs write them:
 //
 //	matrix.mtx      features × barcodes, Matrix Market
-//	features.tsv    a line a row: identifier, name, type ...; genes.tsv in older ones
+//	features.tsv    a line a row: identifier, name, type ...; called genes.tsv in older folders
 //	barcodes.tsv    a line a column
 //
-// each plain or compressed (matrix.mtx.gz), perhaps with something before the names
-// (GSM1_matrix.mtx.gz).
+// Each file is plain or compressed (matrix.mtx.gz), perhaps with a prefix (GSM1_matrix.mtx.gz).
 
 import (
 	"errors"
@@ -20,7 +19,7 @@ import (
 )
 
 // ReadFolder reads the matrix of a 10x folder with its names. Features are named by the
-// second column of features.tsv, the names of genes, or the one that o.Names says.
+// second column of features.tsv, the names of genes, or by the column o.Names.
 func ReadFolder(dir fs.FS, folder string, o Options) (*Table, error) {
 	matrix, err := find(dir, folder, "matrix.mtx", "")
 	if err != nil {
@@ -103,8 +102,8 @@ func ReadFolder(dir fs.FS, folder string, o Options) (*Table, error) {
 	return t, nil
 }
 
-// find returns the file of a folder that is called name, perhaps compressed, with
-// prefix before it; without prefix any.
+// find returns the file of a folder that is called prefix and name, perhaps compressed; if prefix is "", with any
+// prefix.
 func find(dir fs.FS, folder, name, prefix string) (string, error) {
 	entries, err := fs.ReadDir(dir, ".")
 	if err != nil {
@@ -127,7 +126,7 @@ func find(dir fs.FS, folder, name, prefix string) (string, error) {
 }
 
 // list reads one column of a file without header that has a line for each of count names.
-// kinds counts what stands in the third column.
+// kinds counts the values of the third column.
 func (s *source) list(column, count int, kinds map[string]int) ([]string, error) {
 	var names []string
 	for {
@@ -146,7 +145,7 @@ func (s *source) list(column, count int, kinds map[string]int) ([]string, error)
 		}
 		row := strings.Split(string(line[:min(len(line), 1<<16)]), "\t")
 		if column == 2 && len(row) == 1 && kinds != nil {
-			row = append(row, row[0]) // identifiers alone
+			row = append(row, row[0]) // the file has identifiers alone
 		}
 		if len(row) < column {
 			return nil, s.fault(0, "this line has %d cells, and column %d holds the names", len(row), column)

@@ -105,11 +105,11 @@ func TestFormatFaults(t *testing.T) {
 	zeros := strings.Repeat("\x00", 32)
 	const mtx = "%%MatrixMarket matrix coordinate real general\n"
 	for _, c := range []struct{ name, in, want string }{
-		{"gct: no sizes", "#1.2\nName\n", "in:2: here must be 2 whole numbers, the number of features, that of samples, ..."},
+		{"gct: no sizes", "#1.2\nName\n", "in:2: here must be 2 whole numbers: the number of features, the number of samples, ..."},
 		{"gct: no features", "#1.2\n0\t2\n", "in:2: the file says that it has 0 features and 2 samples"},
 		{"gct: cut", "#1.2\n2\t1\nName\tDescription\ta\ng\td\t1\n", "in:4: the file ends here, where a feature should follow: copy or download it again"},
-		{"gct: a short line", "#1.2\n1\t2\nName\tDescription\ta\tb\ng\td\t1\n", "in:4:4: this line has 3 cells, the numbers in line 2 make it 4"},
-		{"gct: a long line", "#1.2\n1\t1\nName\tDescription\ta\ng\td\t1\t2\n", "in:4:4: this line has 4 cells, the numbers in line 2 make it 3"},
+		{"gct: a short line", "#1.2\n1\t2\nName\tDescription\ta\tb\ng\td\t1\n", "in:4:4: this line has 3 cells; by the numbers in line 2 it must have 4"},
+		{"gct: a long line", "#1.2\n1\t1\nName\tDescription\ta\ng\td\t1\t2\n", "in:4:4: this line has 4 cells; by the numbers in line 2 it must have 3"},
 		{"gct: more lines", "#1.2\n1\t1\nName\tDescription\ta\ng\td\t1\nh\td\t1\n", "in:5: there are more lines than the 1 features of line 2"},
 		{"gct: missing", "#1.2\n1\t1\nName\tDescription\ta\ng\td\tNA\n", `in:4:3: feature "g", sample "a": "NA" is a missing value: ` + fillIn},
 		{"gct: too large", "#1.2\n100000\t100000\n", "in:2: 100000 × 100000 numbers would take more than the 256 KiB of memory that reading may take: allow more with -max-memory, if the file is what it should be"},

@@ -20,10 +20,12 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-func readGCT(s *source) (*Table, error) {
+// gctSizes reads the first two lines: the numbers of features, of samples, of descriptions of features, and of
+// descriptions of samples. It refuses a matrix that memory does not allow.
+func gctSizes(s *source) (sizes [4]uint64, err error) {
 	version, err := s.nextLine()
 	if err != nil {
-		return nil, err
+		return sizes, err
 	}
 	want := 2
 	if bytes.HasPrefix(version, []byte("#1.3")) {
@@ -31,25 +33,32 @@ func readGCT(s *source) (*Table, error) {
 	}
 	text, err := s.nextLine()
 	if err != nil && err != io.EOF {
-		return nil, err
+		return sizes, err
 	}
 	fields := bytes.Fields(text[:min(len(text), 1<<10)])
-	var sizes [4]uint64 // features, samples, descriptions of features and of samples
 	sizes[2] = 1
 	ok := len(fields) == want
 	for f := 0; ok && f < want; f++ {
 		sizes[f], ok = count(string(fields[f]))
 	}
 	if !ok {
-		return nil, s.fault(0, "here must be %d whole numbers, the number of features, that of samples, ...", want)
+		return sizes, s.fault(0, "here must be %d whole numbers: the number of features, the number of samples, ...", want)
 	}
 	if sizes[0] == 0 || sizes[1] == 0 {
-		return nil, s.fault(0, "the file says that it has %d features and %d samples", sizes[0], sizes[1])
+		return sizes, s.fault(0, "the file says that it has %d features and %d samples", sizes[0], sizes[1])
 	}
 	if err := s.takeMatrix(sizes[0], sizes[1]); err != nil {
-		return nil, err
+		return sizes, err
 	}
 	s.give(8 * int64(sizes[0]*sizes[1]))
+	return sizes, nil
+}
+
+func readGCT(s *source) (*Table, error) {
+	sizes, err := gctSizes(s)
+	if err != nil {
+		return nil, err
+	}
 	d, n, skip := int(sizes[0]), int(sizes[1]), 1+int(sizes[2])
 	// line returns the next line, which has a cell for every column.
 	line := func(what string) ([]byte, error) {
@@ -66,7 +75,7 @@ func readGCT(s *source) (*Table, error) {
 			count--
 		}
 		if count != skip+n {
-			return nil, s.fault(min(count, skip+n)+1, "this line has %d cells, the numbers in line 2 make it %d", count, skip+n)
+			return nil, s.fault(min(count, skip+n)+1, "this line has %d cells; by the numbers in line 2 it must have %d", count, skip+n)
 		}
 		return text, nil
 	}

@@ -4,5 +4,5 @@ package table
 
 import "runtime/debug"
 
-// giveBack returns memory that nothing holds to the system.
+// giveBack returns unused memory to the system.
 func giveBack() { debug.FreeOSMemory() }

@@ -1,13 +1,12 @@
 package table
 
-// This file holds matrices whose files list their entries, as Matrix Market files and SciPy's archives do, where
-// they stay sparse: quantmf.Sparse, its rows one after another with their columns increasing.
+// This file holds matrices that stay sparse (quantmf.Sparse), from files that list entries: Matrix Market and SciPy's
+// archives.
 //
-// Files list entries in any order, those of 10x column by column. So the entries are gone through
-// twice: once to count those of each row and to see whether single precision holds them all exactly,
-// once to put each where it belongs. Then only the sparse matrix itself is ever held, 8 or 12 bytes an
-// entry. What comes through a pipe cannot be read twice, and is held as it comes meanwhile, 16 bytes an
-// entry.
+// Files list entries in any order; 10x folders list them column by column. So reading goes through the entries twice.
+// The first pass counts the entries of each row, and sees whether single precision holds all of them exactly. The second
+// pass puts each entry into its place. Memory then holds the sparse matrix alone, 8 or 12 bytes an entry. A pipe cannot
+// be read twice: its entries are held as they come, 16 bytes an entry.
 
 import (
 	"cmp"
@@ -18,19 +17,19 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// sparseShare is the number of cells for each that is listed from which on a matrix stays sparse: it
-// takes at most half of what all numbers would take.
+// sparseShare is the least number of cells for each listed cell at which a matrix stays sparse. The sparse matrix then
+// takes at most half of the memory of all numbers.
 const sparseShare = 3
 
-// mostSparseRows is the most rows that a sparse matrix may have by its header alone.
+// mostSparseRows is the largest number of rows for which a header alone may claim memory.
 const mostSparseRows = spare / 8
 
-// staysSparse tells whether a matrix of so many listed entries is to stay sparse.
+// staysSparse tells whether a matrix with this number of listed entries stays sparse.
 func (s *source) staysSparse(rows, cols, entries uint64) bool {
 	return s.Rows && !s.Transpose && rows <= mostSparseRows && entries <= rows*cols/sparseShare
 }
 
-// listed are the entries of a file, which can be gone through more than once.
+// listed are the entries of a file. A file allows a second pass, a pipe does not.
 type listed struct {
 	*source
 	rows, cols uint64
@@ -74,7 +73,7 @@ func (l *listed) sparse() (*quantmf.Sparse, error) {
 	return inRows[float64](l, start, count)
 }
 
-// listed are the entries of a Matrix Market file, so many by its header.
+// listed returns the entries of a Matrix Market file, whose header gives their number.
 func (r *mtxReader) listed(rows, cols, entries uint64) *listed {
 	header := r.line // lines before the first entry
 	l := &listed{source: r.source, rows: rows, cols: cols, each: func(put func(i, j uint32, v float64) error) error {
@@ -127,8 +126,8 @@ func (r *mtxReader) each(rows, cols, entries uint64, put func(i, j uint32, v flo
 	return nil
 }
 
-// plainEntry reads an entry that is written plainly: two indices and a decimal number, a blank between
-// them and a line's end behind. ok is false, and nothing is read, where it is not.
+// plainEntry reads an entry in its plainest form: two indices and a decimal number, one blank between each, and the end
+// of the line. For any other form ok is false and nothing is read.
 func (r *mtxReader) plainEntry(rows, cols uint64) (i, j uint32, v float64, ok bool) {
 	b := r.buf[r.source.from:r.to]
 	at := 0
@@ -173,7 +172,7 @@ func (r *mtxReader) plainEntry(rows, cols uint64) (i, j uint32, v float64, ok bo
 	return uint32(row - 1), uint32(col - 1), v, true
 }
 
-// hold goes through the entries of a pipe, and keeps them.
+// hold reads the entries of a pipe and keeps them.
 func (l *listed) hold(note func(i, j uint32, v float64) error) error {
 	count := 0
 	l.again = func(put func(i, j uint32, v float64) error) error {
@@ -206,9 +205,8 @@ func (s *source) changed() error {
 	return &Error{File: s.file, Line: s.line, Problem: "the file changed while it was read: wait until it is written"}
 }
 
-// inRows puts count entries into rows, row i from start[i] on, sorts those that are not in order, and
-// adds up what is listed twice, in the order of the file. It returns nil where a sum is not exact in
-// the precision of F.
+// inRows puts count entries into rows, row i from start[i] on. It sorts rows that are not in order, and adds up entries
+// that are listed twice, in the order of the file. It returns nil if a sum is not exact in the precision of F.
 func inRows[F float32 | float64](l *listed, start []int, count int) (*quantmf.Sparse, error) {
 	bytes := int64(12)
 	if _, single := any(F(0)).(float32); single {
@@ -280,7 +278,7 @@ func increasing(v []uint32) bool {
 	return true
 }
 
-// sparseTable is tableOf for a matrix that stays sparse.
+// sparseTable does for a matrix that stays sparse what tableOf does for others.
 func (s *source) sparseTable(x *quantmf.Sparse) (*Table, error) {
 	d, n := x.Dims()
 	if err := s.take(40*int64(d+n), "names"); err != nil {
@@ -303,8 +301,8 @@ func (s *source) sparseTable(x *quantmf.Sparse) (*Table, error) {
 	return t, nil
 }
 
-// rebuilt returns rows of x with f of every number that is listed, where f(0) is 0: in single precision
-// where that holds them all.
+// rebuilt returns rows of x with f, which keeps 0, applied to every listed number; in single precision if that holds all
+// of them exactly.
 func rebuilt(x *quantmf.Sparse, rows []int, f func(float64) float64) *quantmf.Sparse {
 	_, n := x.Dims()
 	var cols []uint32

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// mapFile maps the first bytes of a file into memory, to be read; nil where that cannot be.
+// mapFile maps the first bytes of a file into memory for reading; it returns nil if the system refuses.
 func mapFile(file uintptr, bytes int64) (b []byte, unmap func() error) {
 	if bytes <= 0 || bytes > math.MaxInt {
 		return nil, nil
@@ -22,8 +22,8 @@ func mapFile(file uintptr, bytes int64) (b []byte, unmap func() error) {
 	return b, func() error { return syscall.Munmap(b) }
 }
 
-// decodeMapped reads a row where it lies. Where the file has become shorter than its map there is no
-// memory behind the row, and the fault becomes an error.
+// decodeMapped decodes a row from the map. If the file has become shorter than its map, the memory fault at the row
+// becomes an error.
 func (x *npyRows) decodeMapped(to []float64, at int64, width int) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

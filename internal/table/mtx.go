@@ -7,8 +7,8 @@ package table
 //	d n entries        or d n, of an array
 //	i j value ...      or the values, column by column
 //
-// Indices count from 1; what is not listed is 0, and what is listed twice is
-// added up. There are no names.
+// Indices count from 1. Cells that are not listed are 0; entries of a cell that is listed twice are added up. There are
+// no names.
 
 import (
 	"bufio"
@@ -48,7 +48,7 @@ func readMTX(s *source) (*Table, error) {
 	if held, is := x.(*quantmf.Sparse); is {
 		return s.sparseTable(held)
 	}
-	return s.tableOf(x.(quantmf.Mat)) // with what was added up or mirrored
+	return s.tableOf(x.(quantmf.Mat)) // checks sums and mirror images, too
 }
 
 type mtxReader struct {
@@ -57,8 +57,8 @@ type mtxReader struct {
 	sign                        float64
 }
 
-// fields fills f with those of the next line that is no comment, and returns how many
-// there are, which may be more.
+// fields fills f with the fields of the next line that is no comment. It returns their number, which may be more than f
+// holds.
 func (r *mtxReader) fields(f [][]byte, what string, a ...any) (n int, err error) {
 	for {
 		text, err := r.nextFull()
@@ -146,7 +146,7 @@ func (r *mtxReader) entries(rows, cols, entries uint64) (x quantmf.Mat, err erro
 	return p.matrix()
 }
 
-// entry reads entry e, counted from 0, of so many. f has room for its fields.
+// entry reads entry e of count, from 0. f has room for its fields.
 func (r *mtxReader) entry(f [][]byte, e, rows, cols, entries uint64) (i, j uint32, v float64, err error) {
 	n, err := r.fields(f, "entry %d of %d", e+1, entries)
 	if err != nil {
@@ -172,8 +172,8 @@ func (r *mtxReader) entry(f [][]byte, e, rows, cols, entries uint64) (i, j uint3
 	return at[0], at[1], v, nil
 }
 
-// array reads a matrix of all values; those above the diagonal are not listed
-// where they follow, nor is the diagonal itself of a skew-symmetric one.
+// array reads a matrix of all values. A symmetric matrix does not list the values above the diagonal, a skew-symmetric
+// matrix not the diagonal either.
 func (r *mtxReader) array(d, n uint64) (x quantmf.Mat, err error) {
 	if err := r.takeMatrix(d, n); err != nil { // in the end; pieces may be fewer
 		return x, err
@@ -248,7 +248,7 @@ func (r *mtxReader) from(j int) int {
 	return j
 }
 
-// value parses a number; its sign is judged when all entries are known.
+// value parses a number. Its sign is checked when all entries are known.
 func (r *mtxReader) value(text []byte, column int) (float64, error) {
 	if v, n, ok := decimal(text, 0); ok && n == len(text) {
 		return v, nil
@@ -262,7 +262,7 @@ func (r *mtxReader) value(text []byte, column int) (float64, error) {
 	return v, nil
 }
 
-// end reports what is left behind the last value.
+// end returns an error for anything behind the last value.
 func (r *mtxReader) end() error {
 	for {
 		switch text, err := r.nextFull(); {
@@ -276,7 +276,7 @@ func (r *mtxReader) end() error {
 	}
 }
 
-// writeMTX lists entries where fewer than half are other than 0, else all.
+// writeMTX writes coordinates if fewer than half of the cells are not 0, else an array.
 func writeMTX(out *bufio.Writer, m quantmf.Mat) {
 	entries := 0
 	for i := range m.Rows {

@@ -1,9 +1,8 @@
 package table
 
-// This file holds the rules by which a text is taken apart: which character separates
-// its cells, whether its first line names the samples, which column names the features
-// and which columns describe them. They look at the first lines alone, and say what they took
-// (layout.taken) and where they may be wrong (layout.doubts); Options overrule them.
+// This file holds the rules that find the layout of a text: which character separates its cells, whether its first line
+// names the samples, which column names the features, and which columns describe them. The rules look at the first lines
+// alone. layout.taken says what they found, layout.doubts where they may be wrong. Options overrule them.
 
 import (
 	"bytes"
@@ -15,11 +14,10 @@ import (
 	"unicode/utf8"
 )
 
-// field cuts the cell off that starts at line[at]. next is where the one after it
-// starts, len(line)+1 behind the last. A cell in quotation marks ends at the one that a
-// separator follows; within, two stand for one, and \" for one, as R writes it. Where
-// loose is set, as between tabs, a mark anywhere else is just one. The separator ' ' is
-// any number of blanks.
+// field returns the cell that starts at line[at]. next is the start of the next cell, len(line)+1 behind the last. A cell in
+// quotation marks ends at the mark before a separator. Within it two marks stand for one, and so does \", which R writes.
+// If loose is set, as between tabs, a mark in any other place is an ordinary character. The separator ' ' stands for any
+// number of blanks.
 func field(line []byte, at int, sep byte, loose bool) (text []byte, quoted bool, next int, ok bool) {
 	blanks := sep == ' '
 	ends := func(i int) bool {
@@ -87,13 +85,13 @@ func begin(line []byte, sep byte) int {
 	return at
 }
 
-// cell is one of a line of the head.
+// cell is a cell of the first lines.
 type cell struct {
 	text   string
 	quoted bool
 }
 
-// cells cuts a line; what cannot be cut is one cell, left to the reader to complain of.
+// cells cuts a line into cells. A line that cannot be cut is one cell; the reader reports it later.
 func cells(line []byte, sep byte) []cell {
 	var row []cell
 	for at := begin(line, sep); at <= len(line); {
@@ -107,9 +105,9 @@ func cells(line []byte, sep byte) []cell {
 	return row
 }
 
-// separator chooses tab, semicolon or comma by lines: one that makes the same number
-// of cells in each, the header perhaps one fewer. Semicolons go before commas, which may
-// be decimal ones. Blanks separate where none of the three does and numbers stand between them.
+// separator chooses tab, semicolon or comma: the character that cuts all lines into the same number of cells, the header
+// perhaps into one fewer. Semicolons come before commas, which may be decimal commas. Blanks separate if none of the three
+// does and numbers stand between blanks.
 func separator(lines [][]byte) byte {
 	best, most := byte(','), 0
 	for _, sep := range []byte("\t;,") {
@@ -145,8 +143,7 @@ func even(counts []int) bool {
 	return slices.Min(body) == slices.Max(body) && (counts[0] == body[0] || counts[0] == body[0]-1)
 }
 
-// separators counts those outside quotation marks, which open at the start of a
-// cell, whatever separates the cells.
+// separators counts the separators outside quotation marks. A quotation mark opens at the start of a cell.
 func separators(line []byte, sep byte) int {
 	n, quoted := 0, false
 	for i := 0; i < len(line); i++ {
@@ -166,7 +163,7 @@ func separators(line []byte, sep byte) int {
 	return n
 }
 
-// What a column holds.
+// The content of a column.
 const (
 	isValue = iota
 	isName
@@ -174,7 +171,7 @@ const (
 	isEmpty // nothing: the lines end in a separator
 )
 
-// layout is how a text is taken apart.
+// layout tells how a text is cut into names and numbers.
 type layout struct {
 	sep    byte
 	header bool   // the first line names the columns
@@ -186,7 +183,7 @@ type layout struct {
 	doubts []string
 }
 
-// words are what a heading says, whatever its capitals, blanks and signs.
+// words returns a heading in lower case, its letters and digits alone.
 func words(heading string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -205,25 +202,25 @@ func isOneOf(list string) func(string) bool {
 }
 
 var (
-	// What a column of names is usually called; a heading of nothing is one too.
+	// Usual headings of a column of names; an empty heading is one, too.
 	ofNames = isOneOf(`feature features component components gene genes geneid geneids genename genenames genesymbol genesymbols
 		hugosymbol hgncsymbol hgnc hgncid symbol symbols probe probes probeid probeset probesetid idref id ids name names entrez
 		entrezid entrezgene entrezgeneid ncbigeneid locusid ensembl ensemblid ensemblgene ensemblgeneid transcript transcriptid
 		row rows rowname rownames index unnamed0 otu otuid asv asvid taxon protein proteinid proteinids majorityproteinids
 		proteingroups accession uniprot uniprotid peptide cpg cgid targetid metabolite compound mirna mirnaid locustag
 		sample samples sampleid samplename patient patientid subject subjectid cell cellid barcode barcodes`)
-	// What it is called where the rows are samples.
+	// Headings of the column of names where the rows are samples.
 	ofSamples = isOneOf("sample samples sampleid samplename patient patientid subject subjectid cell cellid barcode barcodes")
-	// What a second column of names is called, though its cells may be numbers.
+	// Headings of a second column of names, whose cells may be numbers.
 	ofOtherNames = isOneOf("entrez entrezid entrezgene entrezgeneid ncbigeneid locusid hgncid")
-	// What a column of numbers that describe the features is often called.
+	// Headings of columns of numbers that describe the features.
 	ofDescription = isOneOf("length genelength transcriptlength effectivelength chr chrom chromosome start end strand position pos width")
 )
 
 // isHeading tells whether the first cell of a first line stands above names.
 func isHeading(c string) bool { return strings.TrimSpace(c) == "" || ofNames(c) }
 
-// looksLikeID tells whether a heading that is not known still speaks of names.
+// looksLikeID tells whether an unknown heading still looks like one of names.
 func looksLikeID(heading string) bool {
 	w := words(heading)
 	return strings.HasSuffix(w, "id") || strings.HasSuffix(w, "ids") || strings.HasSuffix(w, "name") || strings.HasSuffix(w, "symbol") || strings.HasPrefix(w, "gene") || strings.HasPrefix(w, "probe")
@@ -232,8 +229,7 @@ func looksLikeID(heading string) bool {
 // featureCounts are the columns before the samples in the tables of featureCounts.
 var featureCounts = []string{"Geneid", "Chr", "Start", "End", "Strand", "Length"}
 
-// layoutOf finds out how a text is taken apart. first is its first line, rows those that
-// follow, as far as they are looked at.
+// layoutOf finds the layout of a text. first is its first line, rows are the following lines that the rules look at.
 func (o Options) layoutOf(sep byte, first []cell, rows [][]cell) (*layout, string) {
 	l := &layout{sep: sep, first: first, names: -1}
 	trailing := o.trailing(l, rows)
@@ -284,7 +280,7 @@ func (o Options) layoutOf(sep byte, first []cell, rows [][]cell) (*layout, strin
 	return l, ""
 }
 
-// trailing tells whether all lines end in a separator with nothing behind it, but for the first one perhaps.
+// trailing tells whether all lines, but for perhaps the first, end in a separator with nothing behind it.
 func (o Options) trailing(l *layout, rows [][]cell) bool {
 	if len(rows) == 0 || len(rows[0]) < 3 {
 		return false
@@ -301,9 +297,8 @@ func (o Options) trailing(l *layout, rows [][]cell) bool {
 	return nothing(l.first)
 }
 
-// isShortHeader reports whether a first line that is one cell shorter than the
-// rows is a header as R writes it, without a cell above the names, and not a row of
-// numbers that lacks one.
+// isShortHeader tells whether a first line that is one cell shorter than the rows is a header as R writes it, without a
+// cell above the names. Otherwise it is a row of numbers that lacks one.
 func (o Options) isShortHeader(l *layout, rows [][]cell) bool {
 	if o.allNumberLike(l.first) {
 		switch {
@@ -334,7 +329,7 @@ func (o Options) isHeader(l *layout, rows [][]cell) bool {
 		return true
 	}
 	for c := 1; c < len(first); c++ {
-		// A word above numbers is a name. Above words it may be one of a column of words.
+		// A word above numbers is a name. A word above words may be a cell of a column of words.
 		if !o.numberLike(first[c].text) && (len(rows) == 0 || slices.ContainsFunc(rows, func(r []cell) bool { return c < len(r) && o.numberLike(r[c].text) })) {
 			return true
 		}
@@ -342,8 +337,7 @@ func (o Options) isHeader(l *layout, rows [][]cell) bool {
 	if len(rows) == 0 {
 		return false
 	}
-	// All numbers beyond the first cell. Names of samples that are numbers are whole, of at
-	// least 0 and none is there twice.
+	// All cells but the first are numbers. Names of samples that are numbers are whole, at least 0, and all different.
 	from := 1
 	if o.numberLike(first[0].text) {
 		from = 0
@@ -388,7 +382,7 @@ func wholes(row []cell) (values []uint64, ok bool) {
 	return values, len(slices.Compact(sorted)) == len(values)
 }
 
-// shape is a name with its digits made equal: those of TP53 and TP63 are the same.
+// shape is a name with all digits replaced by one: TP53 and TP63 have the same shape.
 func shape(name string) string {
 	var s strings.Builder
 	digit := false
@@ -406,7 +400,7 @@ func shape(name string) string {
 	return s.String()
 }
 
-// nameColumns finds the column of names and those that describe the features.
+// nameColumns finds the column of names and the columns that describe the features.
 func (o Options) nameColumns(l *layout, body [][]cell) string {
 	given, problem := o.givenNames(l)
 	if problem != "" {
@@ -515,8 +509,7 @@ func (o Options) givenNames(l *layout) (columns []int, problem string) {
 	return columns, ""
 }
 
-// allWords tells whether a column holds words, and perhaps nothing in some cells: most
-// begin with a letter and none is a number.
+// allWords tells whether a column holds words: most cells begin with a letter and none is a number. Cells may be empty.
 func (o Options) allWords(column []cell) bool {
 	letters, seen := 0, 0
 	for _, c := range column {
@@ -541,7 +534,7 @@ func (o Options) allNumberLike(row []cell) bool {
 
 func (l *layout) doubt(text string) { l.doubts = append(l.doubts, text) }
 
-// quote shows a name: in quotation marks, what cannot be printed escaped, cut where it is long.
+// quote returns a name in quotation marks, cut if it is long; characters that cannot be printed are escaped.
 func quote(name string) string { return strconv.Quote(short(name)) }
 
 func inBrackets(heading string) string {

@@ -27,7 +27,7 @@ const (
 	npyHeader = 1 << 16 // longest header that is read
 )
 
-// npy is an array half read: behind its header.
+// npy is an array whose header was read.
 type npy struct {
 	*source
 	in      io.Reader
@@ -95,8 +95,7 @@ func (s *source) openNPY(in io.Reader, name string) (*npy, error) {
 	return a, nil
 }
 
-// header takes in a header: a dictionary of Python with the keys descr, fortran_order and
-// shape, in any order.
+// header parses a header: a dictionary of Python with the keys descr, fortran_order and shape, in any order.
 func (a *npy) header(text string) bool {
 	word := func() (w string, ok bool) { // a string in either kind of quotation marks
 		text = strings.TrimLeft(text, " \t\n")
@@ -166,7 +165,7 @@ func (a *npy) header(text string) bool {
 	return seen["descr"] && seen["fortran_order"] && seen["shape"] && strings.TrimSpace(text) == ""
 }
 
-// descr takes in the type of the values: byte order, kind, bytes.
+// descr parses the type of the values: byte order, kind, bytes.
 func (a *npy) descr(text string) bool {
 	a.order = binary.LittleEndian
 	if text != "" && strings.IndexByte("<>|=", text[0]) >= 0 {
@@ -192,7 +191,7 @@ func (a *npy) descr(text string) bool {
 	return true
 }
 
-// decoder returns what makes numbers of bytes, nil where the type is none of numbers.
+// decoder returns the function that makes numbers of bytes, nil if the type is not one of numbers.
 func (a *npy) decoder() func(to []float64, b []byte) {
 	big := a.order == binary.BigEndian
 	switch string(a.kind) + strconv.Itoa(a.size) {
@@ -307,11 +306,10 @@ func (v *values) read(to []float64) (n int, err error) {
 	return n, nil
 }
 
-// batch is how many values are decoded at a time.
+// batch is the number of values that are decoded at a time.
 const batch = 1 << 12
 
-// matrix reads an array of two dimensions. there is how many bytes the file has at
-// least, 0 where that is not known.
+// matrix reads an array of two dimensions. there is a lower bound of the number of bytes of the file, 0 if it is unknown.
 func (a *npy) matrix(there int64) (x quantmf.Mat, err error) {
 	if a.decoder() == nil {
 		return x, a.fault("an array of type %c%d holds no plain numbers", a.kind, a.size)
@@ -381,7 +379,7 @@ func (a *npy) matrix(there int64) (x quantmf.Mat, err error) {
 	return x, nil
 }
 
-// end reports what is behind the last value.
+// end returns an error for anything behind the last value.
 func (a *npy) end() error {
 	switch n, err := io.ReadFull(a.in, make([]byte, 1)); {
 	case n > 0:
@@ -392,7 +390,7 @@ func (a *npy) end() error {
 	return nil
 }
 
-// strings reads an array of strings, nil where it is none of count.
+// strings reads an array of count strings; it returns nil if the array has another size or type.
 func (a *npy) strings(count int) ([]string, error) {
 	if a.kind != 'U' && a.kind != 'S' || len(a.shape) != 1 || a.shape[0] != count || a.size == 0 || a.size > 1<<20 {
 		return nil, nil
@@ -420,7 +418,7 @@ func (a *npy) strings(count int) ([]string, error) {
 	return names, a.end()
 }
 
-// tableOf checks every value of x.
+// tableOf returns the table of x, whose values it checks.
 func (s *source) tableOf(x quantmf.Mat) (*Table, error) {
 	if err := s.take(40*int64(x.Rows+x.Cols), "names"); err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// npyRows is a matrix in a file, rows one behind the other.
+// npyRows is a matrix in a file, row after row.
 type npyRows struct {
 	rows, cols int
 	file       io.ReaderAt
@@ -41,7 +41,7 @@ func (x *npyRows) ReadRow(to []float64, i int) error {
 	return nil
 }
 
-// stays tells whether the array can be read by rows from the file, and is to be.
+// stays tells whether the array can stay in its file, and whether the options ask for it.
 func (a *npy) stays(there int64) bool {
 	if !a.Rows || a.Transpose || a.fortran || a.decoder() == nil || len(a.shape) != 2 || a.packed != "" || a.place == nil {
 		return false
@@ -85,7 +85,7 @@ func (a *npy) table() (*Table, error) {
 	return t, nil
 }
 
-// heldTable is tableOf for a matrix that is read by rows.
+// heldTable does for a matrix that is read by rows what tableOf does for others.
 func (s *source) heldTable(x quantmf.Rows) (*Table, error) {
 	d, n := x.Dims()
 	if err := s.take(48*int64(d+n), "names and a row"); err != nil {

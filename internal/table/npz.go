@@ -5,8 +5,8 @@ package table
 // arrays of as many strings as it has rows, called features, and as it has columns, called
 // samples, are its names: what Write puts there.
 //
-// SciPy's save_npz keeps a sparse matrix in one: an array called format says how, shape its
-// size, and the others its entries:
+// SciPy's save_npz writes a sparse matrix as such an archive. The array called format has the format, shape the size, and
+// further arrays have the entries:
 //
 //	csr  data, indices: the entries of row i are those from indptr[i] to indptr[i+1], indices their columns
 //	csc  the same by columns
@@ -40,10 +40,10 @@ type npz struct {
 	names  []string // in the order of the archive
 }
 
-// mostPacked is how many bytes deflate makes of one at the most.
+// mostPacked is the largest number of bytes that deflate makes of one.
 const mostPacked = 1032
 
-// broken is the fault of an archive that cannot be read.
+// broken is the error of an archive that cannot be read.
 func (z *npz) broken(err error) error {
 	var known *Error
 	if errors.As(err, &known) {
@@ -123,8 +123,7 @@ func openNPZ(s *source, r io.Reader) (*npz, error) {
 	return z, nil
 }
 
-// rest reads all that is left of a file, by blocks: a buffer that grew to twice its size would hold as much as the archive
-// that is not used.
+// rest reads the rest of a file in blocks. A single buffer that doubles would leave as much unused as the archive has.
 func (s *source) rest() ([]byte, error) {
 	const block = 4 * buffered
 	var blocks [][]byte
@@ -157,7 +156,7 @@ func (s *source) rest() ([]byte, error) {
 // encrypted is a flag of a file in an archive, which archive/zip leaves to its caller.
 const encrypted = 1
 
-// open opens an array, to be closed.
+// open opens an array. The caller closes it.
 func (z *npz) open(name string) (*npy, error) {
 	f := z.arrays[name]
 	if f == nil {
@@ -279,15 +278,14 @@ func readNPZ(s *source, r io.Reader) (*Table, error) {
 	return t, nil
 }
 
-// stream is an array of an archive that is read from its start to its end, number by
-// number.
+// stream reads an array of an archive number by number, from its start to its end.
 type stream struct {
 	*values
 	part []float64
 	next int
 }
 
-// stream opens an array of numbers; dims is how many dimensions it must have.
+// stream opens an array of numbers that must have dims dimensions.
 func (z *npz) stream(name string, dims int) (*stream, error) {
 	a, err := z.open(name)
 	if err != nil {
@@ -338,7 +336,7 @@ func (s *stream) index(least, most int) (int, error) {
 	return int(v), nil
 }
 
-// ended reports what stands behind the last numbers of arrays. At the end of an array its checksum is compared.
+// ended returns an error for anything behind the last numbers of arrays. The end of an array compares its checksum.
 func ended(arrays ...*stream) error {
 	for _, a := range arrays {
 		if err := a.end(); err != nil {
@@ -348,7 +346,7 @@ func ended(arrays ...*stream) error {
 	return nil
 }
 
-// sparse reads a matrix that SciPy wrote: a Mat, or a Sparse where it is to stay sparse.
+// sparse reads a matrix that SciPy wrote: a Sparse if it stays sparse, else a Mat.
 func (z *npz) sparse() (x quantmf.Rows, kind string, err error) {
 	if kind, err = z.format(); err != nil {
 		return nil, kind, err

@@ -1,8 +1,7 @@
 package table
 
-// This file holds what all readers read from: the content of a file, decompressed,
-// through a buffer that grows under a bound; and the account of the memory that
-// reading takes, which is asked before anything is taken.
+// This file holds the source of all readers: the decompressed content of a file, in a buffer that grows under a bound. It
+// also holds the account of the memory that reading takes, which readers ask before they take any.
 
 import (
 	"bufio"
@@ -87,7 +86,7 @@ type opened struct {
 	raw *meter
 }
 
-// meter counts what is read.
+// meter counts the bytes that are read.
 type meter struct {
 	io.Reader
 	n int64
@@ -120,7 +119,7 @@ func unpack(r io.Reader) (content *opened, packed string, err error) {
 	return &opened{in, raw}, "", nil
 }
 
-// packedReader makes errors of decompression its own kind.
+// packedReader marks errors of decompression as such.
 type packedReader struct {
 	io.Reader
 	name string
@@ -161,7 +160,7 @@ func (s *source) reread(seeker io.ReadSeeker, start int64, do func(io.Reader) er
 	return err
 }
 
-// take asks for bytes, which what is for, before they are taken.
+// take asks for bytes before they are allocated. what names their use in the error.
 func (s *source) take(bytes int64, what string) error {
 	if bytes > s.left {
 		e := &Error{File: s.file, Line: s.line, Err: ErrMemory}
@@ -172,7 +171,7 @@ func (s *source) take(bytes int64, what string) error {
 	return nil
 }
 
-// give gives back what was taken.
+// give returns bytes to the account.
 func (s *source) give(bytes int64) { s.left += bytes }
 
 // size writes a number of bytes.
@@ -196,7 +195,7 @@ func (s *source) takeMatrix(rows, cols uint64) error {
 	return s.take(int64(bytes), fmt.Sprintf("%d × %d numbers", rows, cols))
 }
 
-// failed says what an error of reading means.
+// failed makes an *Error of an error of reading.
 func (s *source) failed(err error) error {
 	var bad *packedError
 	var known *Error
@@ -213,7 +212,7 @@ func (s *source) failed(err error) error {
 	return fmt.Errorf("%s: %w", s.file, err)
 }
 
-// more reads on, at least one byte. What is already there may move.
+// more reads at least one more byte into the buffer, whose content may move.
 func (s *source) more() error {
 	if s.err != nil {
 		return s.err
@@ -246,7 +245,7 @@ func (s *source) more() error {
 	return s.err
 }
 
-// peek returns the next n bytes, fewer with an error; they stay to be read.
+// peek returns the next n bytes without reading them, or fewer and an error.
 func (s *source) peek(n int) ([]byte, error) {
 	for s.to-s.from < n {
 		if err := s.more(); err != nil {
@@ -258,7 +257,7 @@ func (s *source) peek(n int) ([]byte, error) {
 
 func (s *source) skip(n int) { s.from += n; s.passed += int64(n) }
 
-// Read reads on behind what was peeked at.
+// Read reads from the buffer first, then from the content.
 func (s *source) Read(b []byte) (int, error) {
 	if s.from < s.to {
 		n := copy(b, s.buf[s.from:s.to])
@@ -274,8 +273,7 @@ func (s *source) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// nextLine returns the next line without its end, until the next call; io.EOF behind
-// the last one.
+// nextLine returns the next line without its end, or io.EOF behind the last line. The line is valid until the next call.
 func (s *source) nextLine() ([]byte, error) {
 	seen := 0
 	for {
@@ -317,13 +315,12 @@ func (s *source) nextFull() ([]byte, error) {
 	}
 }
 
-// fault is one of the line read last.
+// fault returns an error at the line that was read last.
 func (s *source) fault(column int, format string, args ...any) *Error {
 	return &Error{File: s.file, Line: s.line, Column: column, Problem: fmt.Sprintf(format, args...)}
 }
 
-// extent counts the lines and bytes of the content where the file can be read twice,
-// to no more than most lines.
+// extent counts the lines, up to most, and the bytes of the content. known is false for a file that cannot be read twice.
 func (s *source) extent(most int64) (lines, bytesInAll int64, known bool) {
 	if s.again == nil {
 		return 0, 0, false
@@ -353,7 +350,7 @@ func (s *source) extent(most int64) (lines, bytesInAll int64, known bool) {
 	return lines, bytesInAll, err == nil
 }
 
-// numberList is a growing list of numbers, in pieces that are never moved but once.
+// numberList is a growing list of numbers, in pieces that are moved only once, at the end.
 type numberList struct {
 	s      *source
 	pieces [][]float64
@@ -361,8 +358,8 @@ type numberList struct {
 	room   int // of all pieces
 }
 
-// piece is how many numbers are taken at a time where their count is not known, fewer of the first ones, and
-// morePieces the part of a long list by which it grows: so much of it is empty at most.
+// piece is the largest number of numbers that are allocated at a time while their count is unknown. A long list grows by
+// its part 1/morePieces, which is the most of it that may be empty.
 const (
 	piece      = 1 << 16
 	morePieces = 64
@@ -402,9 +399,8 @@ func (l *numberList) next(count int) ([]float64, error) {
 // handOver is the part of a large list that is in memory twice while it becomes one piece: 1/16.
 const handOver = 16
 
-// all returns the numbers in one slice. A large slice is made of pages that take no memory before they
-// are written, so pieces that go back to the system as they are copied leave room for it: there is little more
-// than the numbers at any time.
+// all returns the numbers in one slice. The pages of a large slice take no memory before they are written, and pieces go
+// back to the system as they are copied. So memory holds little more than the numbers at any time.
 func (l *numberList) all() ([]float64, error) {
 	if len(l.pieces) == 1 {
 		return l.pieces[0], nil

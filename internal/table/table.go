@@ -2,7 +2,7 @@
 // rows and samples in columns: text, GCT, Matrix Market, npy and npz.
 package table
 
-// This file holds the table itself and the error that points into a file.
+// This file holds the table and the error that tells a place in a file.
 
 import (
 	"cmp"
@@ -15,24 +15,22 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// Table is a matrix with the names of its rows and columns. It remembers where
-// in its file every number stood, so that whoever finds fault with one later can
-// say so in the words of the file.
+// Table is a matrix with the names of its rows and columns. It remembers the place of every number in its file, so that
+// a later error (Table.Error) can name this place.
 type Table struct {
 	File     string // as given by the user
 	Features []string
 	Samples  []string
 	X        quantmf.Mat
 
-	// Held is the matrix where it is not in X, and nil where it is (Options.Rows).
+	// Held is the matrix if it is not in X (Options.Rows), else nil.
 	Held quantmf.Rows
 
-	// NamedFeatures and NamedSamples are false where the file had no names and
-	// f1, f2, ... or s1, s2, ... stand instead.
+	// NamedFeatures and NamedSamples are false if the file had no names: then Features are f1, f2, ..., Samples s1, s2, ...
 	NamedFeatures, NamedSamples bool
 
 	Taken    string   // in words, what was taken for names
-	Warnings []string // what may have been taken wrongly
+	Warnings []string // what may have been read wrongly
 
 	close      func() error
 	lines      []int  // the line of each row, nil where rows are no lines
@@ -41,7 +39,7 @@ type Table struct {
 	absent     []bool // the rows that SelectOr added; nil: none
 }
 
-// Rows returns the matrix, whatever holds it.
+// Rows returns the matrix: Held, or X.
 func (t *Table) Rows() quantmf.Rows {
 	if t.Held != nil {
 		return t.Held
@@ -49,7 +47,7 @@ func (t *Table) Rows() quantmf.Rows {
 	return t.X
 }
 
-// InFile tells whether the matrix is read from its file, which is to stay open until Close.
+// InFile tells whether the matrix is read from its file. The file must stay open until Close.
 func (t *Table) InFile() bool { return t.close != nil }
 
 // Close closes the file that the matrix is in, if any. The matrix cannot be read afterwards.
@@ -60,7 +58,7 @@ func (t *Table) Close() error {
 	return t.close()
 }
 
-// HeldBytes is about how many bytes of memory Held takes, 0 where the matrix is in X.
+// HeldBytes is about the number of bytes of memory that Held takes; 0 if the matrix is in X.
 func (t *Table) HeldBytes() float64 {
 	switch held := t.Held.(type) {
 	case nil:
@@ -75,8 +73,7 @@ func (t *Table) HeldBytes() float64 {
 // Dims returns the sizes of the matrix.
 func (t *Table) Dims() (features, samples int) { return t.Rows().Dims() }
 
-// EachRow calls do for every row, which it may not write to. The error is one of reading what a file
-// holds.
+// EachRow calls do for every row; do must not write to the row. An error comes from reading the file.
 func (t *Table) EachRow(do func(i int, row []float64)) error {
 	d, n := t.Dims()
 	room := make([]float64, n)
@@ -164,8 +161,7 @@ func (h holed) ReadRow(x []float64, i int) error {
 	return nil
 }
 
-// SelectOr is Select, where a row that is -1 is one of missing values, with the name that
-// names gives it.
+// SelectOr is Select, where -1 in rows stands for a row of missing values, whose name is in names.
 func (t *Table) SelectOr(rows []int, names []string) *Table {
 	there := make([]int, len(rows))
 	for to, from := range rows {
@@ -217,9 +213,8 @@ func (t *Table) Log1p() {
 	}
 }
 
-// MostVariable returns the table of the count features of largest standard
-// deviation over the values that are there, in the order of t, or t where it has
-// no more. The error is one of reading what a file holds.
+// MostVariable returns the table of the count features of largest standard deviation over the values that are not
+// missing, in the order of t; t itself if it has no more features. An error comes from reading the file.
 func (t *Table) MostVariable(count int) (*Table, error) {
 	d, _ := t.Dims()
 	if count >= d {
@@ -251,8 +246,7 @@ func (t *Table) MostVariable(count int) (*Table, error) {
 	return t.Select(rows), nil
 }
 
-// Error returns an error at entry (i, j), either of which is -1 where the fault
-// lies not with one feature or one sample.
+// Error returns an error at entry (i, j). i is -1 if the error is not of one feature, j if it is not of one sample.
 func (t *Table) Error(i, j int, problem string) *Error {
 	e := &Error{File: t.File, Problem: problem}
 	if i >= 0 {
@@ -305,8 +299,8 @@ func (s *source) transpose(t *Table) error {
 	return nil
 }
 
-// Remarks says what is odd about names and rows: names that stand twice, features that
-// are 0 everywhere or do not vary. Rows are looked at where there are two samples or more.
+// Remarks says what is odd about names and rows: names that stand twice, and, if there are two samples or more, features
+// that are 0 everywhere or do not vary.
 func (t *Table) Remarks() []string {
 	var remarks []string
 	for _, n := range []struct {
@@ -366,7 +360,7 @@ func (t *Table) Remarks() []string {
 	return remarks
 }
 
-// asDates is the names that a spreadsheet makes of names such as MARCH1, SEPT2 and DEC1.
+// asDates matches the dates that a spreadsheet makes of names such as MARCH1, SEPT2 and DEC1.
 func asDates(names []string) (dates []string) {
 	for _, name := range names {
 		a, b, cut := strings.Cut(name, "-")
@@ -403,8 +397,7 @@ func examples(names []string) string {
 	return strings.Join(s, ", ")
 }
 
-// Error is a fault in a file of numbers: where it is, what it is and what to do
-// about it.
+// Error is an error in a file of numbers: where it is, what it is, and what to do about it.
 type Error struct {
 	File            string
 	Line, Column    int   // from 1; 0 where there is none. Column is the number of the cell in its line.

@@ -1,6 +1,6 @@
 package table
 
-// This file holds the reader of text: lines of cells, which names.go takes apart.
+// This file holds the reader of text, that is of lines of cells, by the layout that names.go finds.
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// textReader is a table half read.
+// textReader is the state of the reading of a text.
 type textReader struct {
 	*source
 	*layout
@@ -23,8 +23,8 @@ type textReader struct {
 	values    numberList
 }
 
-// headLines and headBytes are how much of a text is looked at before reading starts: as
-// many lines, or the lines of as many bytes, but 3 at least.
+// headLines and headBytes bound the part of a text that the rules look at before reading starts: so many lines, or so many
+// bytes, but at least 3 lines.
 const (
 	headLines = 50
 	headBytes = 1 << 18
@@ -83,7 +83,7 @@ func readText(s *source) (*Table, error) {
 	}
 }
 
-// nextRow returns the next line that is not blank; one of nothing but separators is.
+// nextRow returns the next line that is not blank. A line of separators alone is blank.
 func (r *textReader) nextRow() ([]byte, error) {
 	for {
 		line, err := r.nextLine()
@@ -103,9 +103,8 @@ func (r *textReader) blank(line []byte) bool {
 	return true
 }
 
-// comments reads the lines before the table: blank ones, one such as sep=; that Excel
-// reads, and those that start with a #. It returns the last of these where it may be
-// the header, and nothing stands between.
+// comments reads the lines before the table: blank lines, a line such as sep=; for Excel, and lines that start with a #. It
+// returns the last of these if it stands right above the table and may be its header.
 func (r *textReader) comments() (last []byte, err error) {
 	for first := true; ; first = false {
 		start, err := r.peek(6)
@@ -162,7 +161,7 @@ func (r *textReader) head() ([][]byte, error) {
 	}
 }
 
-// plan finds out how the text is taken apart.
+// plan finds the layout of the text.
 func (r *textReader) plan(head [][]byte, comment []byte) error {
 	sep := r.Sep
 	if sep == 0 {
@@ -217,15 +216,14 @@ func (r *textReader) plan(head [][]byte, comment []byte) error {
 	return r.take(names+int64(len(l.roles)), "so many names of samples")
 }
 
-// reserve takes the memory for the numbers at once, where the file can be read twice:
-// then nothing is moved. A cell has a separator or the end of its line behind it, so
-// that there are no more numbers than bytes, whatever the lines are.
+// reserve allocates the memory for all numbers at once if the file can be read twice. Then nothing is moved. Every cell
+// ends in a separator or the end of its line, so there are never more numbers than bytes.
 func (r *textReader) reserve() error {
 	if r.err == io.EOF { // all is in the buffer
 		n := int64(bytes.Count(r.buf[r.from:r.to], []byte("\n")) + 1)
 		return r.values.reserve(int(min(n*int64(r.layout.values), int64(r.to-r.from)+1)))
 	}
-	most := r.left / int64(8*r.layout.values) // lines that there is memory for
+	most := r.left / int64(8*r.layout.values) // the number of lines for which there is memory
 	lines, size, known := r.extent(most + int64(r.line) + 1)
 	if !known {
 		return nil
@@ -239,7 +237,7 @@ func (r *textReader) reserve() error {
 	return r.values.reserve(int(min(lines*int64(r.layout.values), size+1)))
 }
 
-// add takes in a line of numbers.
+// add adds a line of numbers to the table.
 func (r *textReader) add(line []byte) error {
 	row, err := r.values.next(r.layout.values)
 	if err != nil {
@@ -331,7 +329,7 @@ func (r *textReader) feature(line []byte) string {
 	return ""
 }
 
-// notANumber is the fault of a cell that holds none.
+// notANumber is the error of a cell that holds no number.
 func (r *textReader) notANumber(line []byte, f int, text []byte, problem string) error {
 	if bytes.IndexByte(text, '\r') >= 0 {
 		return r.oldMac(f)
@@ -344,7 +342,7 @@ func (r *textReader) notANumber(line []byte, f int, text []byte, problem string)
 	return e
 }
 
-// ragged is the fault of a line with more or fewer cells than the others.
+// ragged is the error of a line with more or fewer cells than the others.
 func (r *textReader) ragged(line []byte) error {
 	count := len(cells(line, r.sep))
 	before := fmt.Sprintf("the lines before it have %d", len(r.roles))
@@ -364,7 +362,7 @@ func (r *textReader) ragged(line []byte) error {
 	return e
 }
 
-// sample names that of a field.
+// sample names the sample of a field.
 func (r *textReader) sample(f int) string {
 	switch {
 	case r.short && f > r.names: // above the names stands nothing
@@ -413,7 +411,7 @@ func (r *textReader) table() (*Table, error) {
 	return t, nil
 }
 
-// numbered returns prefix1, prefix2, ...: names where a file has none.
+// numbered returns prefix1, prefix2, ..., for a file without names.
 func numbered(prefix string, n int) []string {
 	names := make([]string, n)
 	for i := range names {

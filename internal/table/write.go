@@ -1,7 +1,7 @@
 package table
 
-// This file holds the writer: what it writes, the reader reads back to the same
-// names and bits, as far as the format has names.
+// This file holds the writer. The reader gets the same bits back from its files, and the same names if the format has
+// names.
 
 import (
 	"bufio"
@@ -15,9 +15,8 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// FormatOf returns the format, one of Formats, that the end of a file's name says, and
-// whether it is compressed by gzip; an error where it says none. "-", standard output, is
-// tsv.
+// FormatOf returns the format, one of Formats, by the ending of a file's name, and whether the file is compressed by gzip.
+// An unknown ending is an error. "-", standard output, is tsv.
 func FormatOf(file string) (format string, zipped bool, err error) {
 	if file == "-" {
 		return "tsv", false, nil
@@ -35,10 +34,9 @@ func FormatOf(file string) (format string, zipped bool, err error) {
 	return "", false, errors.New(quote(file) + ": the end of the name must say the format: .tsv, .txt, .tab, .csv, .gct, .mtx, .npy or .npz, with .gz behind it compressed")
 }
 
-// Write writes m with its names in the format that the end of the file's name
-// says (FormatOf). Corner stands above the names of the rows in text. A name is put
-// in quotation marks where it could not be read back without. Matrix Market and
-// npy have no names.
+// Write writes m with its names in the format of the ending of the file's name (FormatOf). In text corner stands above the
+// names of the rows, and a name that could not be read back otherwise is put in quotation marks. Matrix Market and npy have
+// no names.
 func Write(w io.Writer, file, corner string, rows, columns []string, m quantmf.Mat) error {
 	format, zipped, err := FormatOf(file)
 	if err != nil {
@@ -75,8 +73,8 @@ func Write(w io.Writer, file, corner string, rows, columns []string, m quantmf.M
 	return err
 }
 
-// inOneCell reports a name that text cannot hold. A NUL among its first bytes would
-// make a file look binary to a reader, this package's own among them.
+// inOneCell returns an error for a name that text cannot hold. A NUL among the first bytes would make a file look binary to
+// readers, this package among them.
 func inOneCell(rows, columns []string, never string) error {
 	for _, names := range [][]string{rows, columns} {
 		for _, n := range names {

@@ -1,6 +1,6 @@
 package transport
 
-// This file holds the transposed Jacobians of T and S (paper §2, Algorithm 2, with its
+// This file holds the transposed Jacobians of T and S (paper §2.4, Algorithm 2, with its
 // errata mended).
 //
 // Let H_ij = ∂ℓ/∂P_ij, the rest fixed, be of the form a_i H_ij = ζ_i v_j:
@@ -15,8 +15,8 @@ package transport
 //	∂y_j = (2/ε)(Σ_k (v_j-v_k) N^{ζX}_jk - Σ_k (λ_j-λ_k) N^{aX}_jk),
 //	∂ε = -(1/ε) Σ_i (ζ_i Cov_{M_i}(v, log M_i) - a_i Cov_{M_i}(λ, log M_i)),   ∂q_j = Σ_k N_jk,
 //
-// and what v and the output owe to b and x directly. N^{w} is N with row
-// weights w; X are the centred x̃. Differences of levels are summed, never
+// to which the direct dependence of v and of the output on b and x is added. N^{w} is N with
+// row weights w; X are the centred x̃. Differences of levels are summed, never
 // ρ = Σ z M (q-T), so that a plan that falls apart into blocks keeps its digits;
 // on a regular grid each N is 2m-1 sums. A gradient in a or b is given on the
 // simplex: Σ a_i A_i = 0, Σ b_j B_j = 0.
@@ -33,8 +33,8 @@ import (
 	"github.com/quantmf/quantmf/internal/laplacian"
 )
 
-// Cotangent is what an adjoint is taken of: dℓ/dT at q. Both slices are read until the last
-// Grad of it.
+// Cotangent is dℓ/dT at q, to which an adjoint is applied. Both slices are read until the last call of a
+// Grad method after the adjoint.
 type Cotangent struct {
 	Z []float64 // ζ, whole blocks of numbers, 0 in the padding
 	Q []float64 // v, m
@@ -50,7 +50,7 @@ func (r *Row) Adjoint(back Cotangent) {
 	r.phase = pulled
 }
 
-// pull fills pairs with N, and lam and rho with ρ. The sums of the plan are there.
+// pull fills pairs with N, and lam and rho with ρ. The sums over the plan must have been expanded.
 func (r *Row) pull(back Cotangent) {
 	r.back = back
 	r.differentiate(r.lam, func(lo, hi int, _ []float64) { kernel.Weigh(r.v[lo:hi], back.Z[lo:hi], r.z[lo:hi]) }, back.Q)
@@ -60,8 +60,9 @@ func (r *Row) pull(back Cotangent) {
 // GradX fills to with the gradient in the n samples, squash included.
 func (r *Row) GradX(to []float64) { r.gradX(to, nil) }
 
-// GradXSlopes is GradX, and fills slopes (whole blocks of numbers) with a_i ∂T_i/∂x_i, T being the average at the q
-// of the cotangent, where the potentials and the moments of the squash stay as they are: what T_i owes to its own sample.
+// GradXSlopes is GradX, and fills slopes (whole blocks of numbers) with a_i ∂T_i/∂x_i at fixed potentials
+// and fixed moments of the squash, T being the average of the cotangent's q: the part of the derivative
+// that flows through the sample's own row of M.
 func (r *Row) GradXSlopes(to, slopes []float64) {
 	r.gradX(to, slopes)
 	r.squash.Slopes(slopes[:r.n], r.xs, r.x, 2/r.eps)
@@ -144,7 +145,7 @@ func (r *Row) SortAdjoint(g *Gradient, z []float64) {
 		sv = ScaleFor(top)
 		divide(v, v, sv)
 	}
-	// x enters about a constant, which moves S and no gradient: a value that it takes.
+	// A constant taken from x moves S but no gradient. It is a value that S takes.
 	s := r.sorted // S less the smallest sample
 	r.sort(s)
 	low, high := r.ends()
@@ -175,15 +176,15 @@ func (r *Row) SortAdjoint(g *Gradient, z []float64) {
 	}
 }
 
-// sortB fills to with the gradient λ_j - v_j S_j of Σ z_j S_j in b, v_j = z_j/b_j, S given about the
-// centre of ζ. Where the two cancel, as they do in levels of little weight, it is the solution
-// μ of
+// sortB fills to with the gradient λ_j - v_j S_j of Σ z_j S_j in b, v_j = z_j/b_j, s being S less the
+// constant that was taken from x. Where the two terms cancel, as they do in levels of little weight, the
+// gradient is computed as the solution μ of
 //
 //	Σ_k L_jk μ_k = -Σ_k v_k (N_jk - S_k G_jk),
 //
 // which follows from Σ_k N_jk = S_j c_j: G_jk and N_jk are as small as b_j b_k, so that v_k is
-// large in no term. The sum over j of a block of levels is 0 but for rounding: where blocks are
-// coupled by a share κ of their mass this has an error of u/κ, and the difference stands.
+// large in no term. The right side sums to 0 over a block of levels, but for rounding: where blocks
+// are coupled by a share κ of their mass, μ has an error of u/κ, and the difference is kept.
 func (r *Row) sortB(to, s []float64) {
 	v := r.back.Q
 	size := 0.0
@@ -210,9 +211,9 @@ func (r *Row) sortB(to, s []float64) {
 	copy(mu, to)
 	balance(mu, r.b)
 	laplacian.Solve(r.fac, r.piv, mu)
-	// The elimination ends at the first levels. Where those are light, what rounding left of the
-	// heavy ones stands against their weight: each but the heaviest takes its potential from its
-	// own equation.
+	// The elimination ends at the first levels. Where these have little weight, the rounding errors of
+	// heavy levels are large beside it. So each level but the heaviest takes its potential from its own
+	// equation.
 	most := slices.Max(r.b)
 	for j, b := range r.b {
 		if b == most {
@@ -318,8 +319,8 @@ func (r *Row) pairTotals(out []float64) {
 	}
 }
 
-// mean fills r.v with M v for any v, term by term: by increments, as a mean of levels in
-// order is taken, one large v_j of little weight would cancel. It uses inc.
+// mean fills r.v with M v for any v, as a sum of terms: in a sum of increments, as plan.average takes
+// it, one large v_j of little weight would cancel. It uses inc.
 func (r *Row) mean(v []float64) {
 	const lanes = kernel.Lanes
 	u := r.inc
@@ -334,7 +335,7 @@ func (r *Row) mean(v []float64) {
 	kernel.Divide(r.v, r.v, r.z)
 }
 
-// gauge sees to it that λ, which is known up to a constant, keeps its digits.
+// gauge chooses the constant up to which λ is known, so that λ keeps its digits.
 func (r *Row) gauge() {
 	if lo, hi := bounds(r.lam); hi-lo > 1e3 {
 		r.factor()
@@ -342,9 +343,9 @@ func (r *Row) gauge() {
 	}
 }
 
-// regauge takes from λ the value about which most of b lies, and then adds what
-// the residual ρ - Lλ says is missing: levels of little weight may have a λ so
-// large that the differences between the others are lost in its last place.
+// regauge subtracts from λ its median under the weights b, and adds a correction that is solved for
+// from the residual ρ - Lλ: levels of little weight may have a λ so large that the differences
+// between other levels are lost in its last place.
 func (r *Row) regauge() {
 	res := r.rho
 	r.differences(r.work, r.g, r.lam)

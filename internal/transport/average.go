@@ -1,6 +1,6 @@
 package transport
 
-// This file holds the averages over a solved row, the operators of the paper's §2,
+// This file holds the averages over a solved row, the operators of the paper's §2.1 and §2.2,
 //
 //	T = M q                    soft quantile map; R is T of n cumsum(b)
 //	S = diag(1/c) Mᵀ diag(a) x soft sort
@@ -56,8 +56,9 @@ func (r *Row) Columns(out, zeta []float64) {
 	r.columns(out, zeta)
 }
 
-// RatioColumns is Columns of ζ_i = x_i / max(T_i, low) with T = M q, for q >= 0: of such q T is a sum of positive
-// numbers as it stands, with no increments taken. x has whole blocks of numbers, 0 in the padding.
+// RatioColumns is Columns of ζ_i = x_i / max(T_i, low) with T = M q, for q >= 0: then T is a sum of
+// positive numbers, and is computed without increments of q. x has whole blocks of numbers, 0 in the
+// padding.
 func (r *Row) RatioColumns(out, x, q []float64, low float64) {
 	r.need(placed)
 	c := r.inc
@@ -141,7 +142,7 @@ func (r *Row) Duals(f, g []float64, weighted bool) {
 	for j := range g {
 		g[j] -= mean
 	}
-	// log Z_i is that of Σ_j exp(h_j+s_i Y_j): what e and w leave out is put back.
+	// log Z_i is that of Σ_j exp(h_j+s_i Y_j): the factors that e and w are divided by are put back.
 	rest := r.v
 	if r.form == powers {
 		clear(rest)

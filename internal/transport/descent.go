@@ -1,9 +1,9 @@
 package transport
 
-// This file holds the two methods that maximise the semi-dual of dual.go: descent, which is
-// fast and leaves a step that does not ascend, and safe, the damped method of the proof
-// there, for what the first did not reach. A descent is a state that goes on between two
-// sweeps, so that several rows can share the systems of a step (group.go).
+// This file holds the two methods that maximise the semi-dual of dual.go. descent is fast, and
+// replaces a step after which the dual is not higher. safe is the damped method of the proof in
+// dual.go, for problems on which descent did not converge. A descent is a state that can be left
+// between two sweeps, so that the systems of several rows can be solved together (group.go).
 
 import (
 	"math"
@@ -23,12 +23,12 @@ type Outcome struct {
 // stands. It begins no step after limit passes, and makes no more than most.
 type descent struct {
 	Outcome
-	tol, goal       float64 // the error that was asked for, and the one at which rounding lets it end
-	limit, most     int
+	tol, goal       float64 // the error that was asked for; the error at which it ends, which rounding may raise
+	limit, most     int     // see above
 	stalled         int     // sweeps since the error was lowest
-	lowest          float64 // error so far
-	farthest, slope float64 // before the step that was made last: max|log b/c|, and d·(b-c)
-	moved           bool    // there is such a step, to try, which is not judged yet
+	lowest          float64 // the lowest error so far
+	farthest, slope float64 // before the last step: max|log b/c|, and d·(b-c)
+	moved           bool    // the last step, to r.try, has not been judged yet
 	refined         bool    // the pass for the last digits was made
 }
 
@@ -58,8 +58,8 @@ func (s *descent) ahead(r *dual) bool {
 	for {
 		s.Error = r.relative()
 		if s.Converged = s.Error <= s.goal; s.Converged {
-			// Where less than rounding allows was asked for, one pass more: it costs
-			// little and gains the digits that are there.
+			// Where the tolerance is below what rounding leaves, one pass more is made: it costs
+			// little and gains the last digits.
 			if s.Error <= s.tol || s.refined || s.Passes >= s.limit {
 				return false
 			}
@@ -102,7 +102,8 @@ func (s *descent) ahead(r *dual) bool {
 	}
 }
 
-// move makes a step along dir, the solution of those equations, and the sweep there.
+// move makes a step along dir, which is now the solution of the equations that ahead has set up, and
+// the sweep at the new potentials.
 func (s *descent) move(r *dual) {
 	d := r.dir
 	clip(d)
@@ -113,13 +114,13 @@ func (s *descent) move(r *dual) {
 	for j, v := range r.h {
 		r.try[j] = v + d[j]
 	}
-	// The error falls with its square: what comes next is likely to be the last sweep.
+	// The next error is about the square of this one: the sweep is the last where that is below the goal.
 	r.sweep(r.try, s.Error*s.Error <= s.goal)
 	s.Passes++
 	s.moved = true
 }
 
-// judge keeps the step, or goes back and makes a damped one, that of the proof above.
+// judge keeps the last step, or goes back and makes the damped step of the proof in dual.go.
 func (s *descent) judge(r *dual) {
 	s.moved = false
 	d := r.dir
@@ -158,10 +159,10 @@ const (
 	far   = 0.01
 )
 
-// safe is the damped method of the proof, for what the fast path did not reach. Where a
-// column is far from its weight a Sinkhorn step comes first, which alone would be
-// slow: it is Newton's step that moves levels of little weight against each other.
-// One pass of limit is kept for handing back the best.
+// safe is the damped method of the proof in dual.go, for problems on which descent did not converge.
+// Where a column sum is far from its weight a Sinkhorn step comes first. Sinkhorn steps alone would be
+// slow; Newton's step moves levels of little weight against each other. One pass of limit is kept for
+// going back to the best potentials.
 func (r *dual) safe(goal float64, limit int, out Outcome) Outcome {
 	r.stands = stale
 	r.pass(r.h)
@@ -241,17 +242,17 @@ func (r *dual) safe(goal float64, limit int, out Outcome) Outcome {
 	return out
 }
 
-// ascend maximises D over one potential after the other, and over the sum of those up
-// to a boundary or from it on, where that is far from its maximum, and returns the passes
-// that this is worth, at most most. A sample that wholly belongs to a level says nothing of how far the next
-// is off, so that Newton's step across such a gap is of any length; this one finds
-// the place by halving.
+// ascend maximises D along one direction after the other: along each single potential, and along the
+// potentials of all levels below a boundary, or above it, where the error in the direction is large. It
+// returns how many passes its work amounts to, at most most. Where every sample belongs wholly to one
+// level, the plan does not tell how far the potentials across a gap are from the maximum, and Newton's
+// step may have any length; ascend finds the place by bisection.
 func (r *dual) ascend(most int) (passes int) {
 	n, m := r.n, r.m
 	odds, logA, terms := make([]float64, n), make([]float64, n), make([]float64, m)
 	kernel.Log(logA, r.a[:n])
 	evaluations := 0
-	// move shifts the potentials from lo up to hi so that these levels have the weight b.
+	// move shifts the potentials lo, ..., hi-1 so that these levels have the weight b together.
 	move := func(lo, hi int, b float64) {
 		if evaluations+m+bisections > most*m {
 			return
@@ -309,8 +310,8 @@ func logAdd(a, b float64) float64 {
 // bisections bounds the evaluations of shift.
 const bisections = 200
 
-// shift returns the t at which Σ a_i σ(odds_i+t) = b < Σ a_i, and how often it evaluated
-// that. Where samples have the weight -Inf in logarithms they count for nothing.
+// shift returns the t at which Σ a_i σ(odds_i+t) = b < Σ a_i, and how often it evaluated the sum. A
+// sample whose logA is -Inf has no weight.
 func shift(odds, logA []float64, b float64) (t float64, count int) {
 	logs := make([]float64, len(odds))
 	least, goal := math.Inf(1), elem.Log(b)

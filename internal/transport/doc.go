@@ -14,14 +14,14 @@
 //	g.Adjoint(back)                  λ of dℓ/dT
 //	r.GradX, r.GradQ, r.GradLogits   its gradients
 //
-// A Row by itself has Load, Solve and Adjoint in the same places. What may be called when
-// is a state of the row (row.go), and calls out of order panic. Slices that a method fills
-// are the caller's; scratch never leaves the package.
+// A Row by itself has Load, Solve and Adjoint in the same places. A row has states that say
+// which method may be called (row.go), and a call out of order panics. Slices that a method
+// fills are the caller's; scratch never leaves the package.
 //
 // # Map of files
 //
-// Each type embeds the one that it is derived from, so that what a file sees lies
-// below it:
+// Each type embeds the type that it is derived from. So a file uses only files that stand
+// above it in this list:
 //
 //	problem.go  samples, targets, ε                squash.go   rows onto [0,1]
 //	matrix.go   E at reference potentials, in its forms, tile by tile
@@ -35,14 +35,14 @@
 //	scale.go    powers of two against overflow     limits.go   thresholds, measured by bench/calibrate
 //	invariants.go what a build with -tags invariants checks
 //
-// Derived things have states in place of flags: a matrix is stale, aimed or built
-// ([matrix.stands]), sums are nothing, swept, summed, expanded or triangled ([gram.knows]).
-// Whoever changes what they are derived from sets the state back.
+// Whether a derived value is valid is one state, not several flags: a matrix is stale, aimed or
+// built ([matrix.stands]), sums are nothing, swept, summed, expanded or triangled ([gram.knows]).
+// A method that changes the values from which it is derived sets the state back.
 //
 // # A sweep
 //
 // One sweep over the samples, 8nm flops on a regular grid, builds or reads E, sums its rows,
 // and takes the 2m-1 sums that hold the Gram matrix; the elimination takes m³/3 more. A
-// cold solve takes some 5 sweeps, one that goes on from the last visit 2 to 4, and the last
-// takes T in passing.
+// cold solve takes some 5 sweeps, a solve that goes on from the last visit 2 to 4. The last sweep
+// also computes T where T was asked for.
 package transport

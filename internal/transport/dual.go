@@ -3,7 +3,7 @@ package transport
 // This file holds the semi-dual of entropic transport onto m targets and the linear system
 // of Newton's method on it.
 //
-// # The problem (paper §2, Eq. RegOT)
+// # The problem (paper §2.1, Eq. (P-RegOT), and §2.4, Eq. (D-RegOT))
 //
 // Samples x_i of weight a_i go to targets y_j of weight b_j at cost (x_i-y_j)²;
 // the plan is P_ij = exp((f_i+g_j-(x_i-y_j)²)/ε). For given g the best f makes
@@ -22,13 +22,13 @@ package transport
 // # Why it converges
 //
 // Along a direction d of range R, V(t) = -∂²D = Σ a_i Var_{M_i}(d) satisfies
-// |V'| <= R V, so V(t) <= V(0)e^{Rt} and the step t = log(1+R)/R of the Newton
-// direction raises D by at least λ²((1+R)log(1+R)-R)/R², λ² = dᵀLd, without
-// looking. A Sinkhorn step h += log(b/c) raises D by at least KL(b|c). D is
-// bounded, so either way converges, and for small R the full step is taken:
-// quadratically. The fast path (descent.go) uses a residual in logarithms and clips the
-// step boundary by boundary; it is guarded by the slope at the new point, which
-// by concavity tells whether D rose.
+// |V'| <= R V, so V(t) <= V(0)e^{Rt}. So the step t = log(1+R)/R along the Newton
+// direction raises D by at least λ²((1+R)log(1+R)-R)/R², λ² = dᵀLd, and no line
+// search is needed. A Sinkhorn step h += log(b/c) raises D by at least KL(b|c). D is
+// bounded, so both kinds of steps converge; for small R the full Newton step is taken,
+// and convergence is quadratic. The fast method (descent.go) uses a residual in
+// logarithms and clips the step boundary by boundary. The slope at the new point, by
+// the concavity of D, tells whether D rose.
 
 import (
 	"math"
@@ -41,16 +41,16 @@ import (
 // dual is a plan with its sums, on the way to the maximum of D.
 type dual struct {
 	gram
-	piv, floor []float64 // of the Laplacian's factors in fac: pivots, and what they are not let fall below
+	piv, floor []float64 // the pivots of the Laplacian, whose factors are in fac, and their lower bounds
 	work       []float64 // scratch of the factorisation
 	dir, try   []float64 // the direction of a step, and the potentials after it
 	logs       []float64 // log(b/c)
 	best       []float64 // the best potentials so far
-	tau, start []float64 // thresholds: scratch, and those that the solve started from
+	tau, start []float64 // thresholds: scratch, and those of the start of the solve
 	mass       []float64 // of the bins of a histogram
 	few        *dual     // the problem of group means; see coarse
 
-	ofSamples, ofLevels []float64 // what the vectors here and in the types within are cut from
+	ofSamples, ofLevels []float64 // the memory of the vectors here and in the embedded types
 }
 
 // relative returns max_j |c_j-b_j|/b_j.
@@ -103,7 +103,7 @@ func (r *dual) newton(res []float64) {
 	laplacian.Solve(r.fac, r.piv, res)
 }
 
-// factor eliminates the Laplacian of the pass last made.
+// factor eliminates the Laplacian of the last pass.
 func (r *dual) factor() {
 	r.expand()
 	copy(r.fac, r.g)
@@ -111,7 +111,7 @@ func (r *dual) factor() {
 	laplacian.Factor(r.fac, r.piv, r.floor, r.work[:r.mp])
 }
 
-// setFloor fills floor with what pivots are not let fall below.
+// setFloor fills floor with the lower bounds of the pivots.
 func (r *dual) setFloor() {
 	for j, c := range r.c {
 		r.floor[j] = max(1e-15*max(c, r.b[j]), 1e-290)
@@ -127,7 +127,7 @@ func (r *dual) slope(d []float64) float64 {
 	return s
 }
 
-// balance takes from v its sum in proportion to c, so that it sums to 0.
+// balance subtracts from v a multiple of c, so that v sums to 0.
 func balance(v, c []float64) {
 	s, sc := 0.0, 0.0
 	for j := range v {
@@ -139,8 +139,8 @@ func balance(v, c []float64) {
 	}
 }
 
-// clip shortens each difference of successive entries beyond 2 to 2+log(1+v-2):
-// a boundary that is far off does not hold the others back.
+// clip shortens each difference v of successive entries beyond 2 to 2+log(1+v-2), so that a boundary
+// far from its place does not shorten the steps of the others.
 func clip(d []float64) {
 	prev := d[0]
 	for j := 1; j < len(d); j++ {
@@ -155,7 +155,7 @@ func clip(d []float64) {
 	}
 }
 
-// damped returns the step along d that raises D in any case: log(1+R)/R, at most 1.
+// damped returns the length of a step along d that always raises D: log(1+R)/R, at most 1.
 func damped(d []float64) float64 {
 	lo, hi := bounds(d)
 	if R := hi - lo; R > 1 {
@@ -164,8 +164,8 @@ func damped(d []float64) float64 {
 	return 1
 }
 
-// resize makes room for n samples and m targets, and takes what was loaded away. Vectors
-// over levels have a capacity of whole blocks, with zeros there.
+// resize makes room for n samples and m targets; the problem that was loaded is lost. Vectors
+// over levels have a capacity of whole blocks, with zeros beyond their length.
 func (r *dual) resize(n, m int) {
 	np, mp := kernel.Pad(n), kernel.Pad(m)
 	if n != r.n {

@@ -9,8 +9,8 @@ package transport
 //
 //	L dh = dc - Σ_k F_jk,   dc_j = db_j - Σ_i da_i M_ij,   F_jk = (Y_j-Y_k) N^{aα}_jk + (dY_j-dY_k) N^{as}_jk.
 //
-// F is what moves between two levels, and as small as their coupling: it is eliminated
-// pair by pair, see carry. Its sums over k would leave u of the strong couplings to the
+// F_jk is the mass that moves between two levels, and is as small as their coupling. It is eliminated
+// pair by pair (carry): in its sums over k the rounding errors of strong couplings would cover the
 // weak ones.
 
 import (
@@ -38,7 +38,7 @@ func (r *Row) QuantileForward(out, q []float64, dir *Gradient) {
 // forward fills out (np numbers) and v with the two parts of the derivative along dir/s.
 func (r *Row) forward(out, q []float64, s float64, dir *Gradient) {
 	m := r.m
-	r.phase = solved // what follows takes λ and N away
+	r.phase = solved // λ and N are overwritten below
 	alpha, by, dc, dy := r.zeta, r.gx, r.dir, r.levels
 	clear(alpha)
 	if dir.X != nil {

@@ -6,8 +6,9 @@ package transport
 //
 // On a regular grid E_ij E_ik depends on j+k only, up to a factor that does not depend on
 // i: the whole matrix is known from 2m-1 sums (its Hankel form), and a sweep costs 8nm
-// flops. Otherwise the whole triangle is summed, 3/2 nm² more. A column whose entries were
-// all flushed to 0 takes what lies beside it along: there the triangle is summed too.
+// flops. Otherwise the whole triangle is summed, 3/2 nm² flops more. The triangle is also summed
+// where all entries of a column were flushed to 0, since the Hankel form then loses its
+// neighbours' sums too.
 
 import (
 	"math"
@@ -15,8 +16,7 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 )
 
-// known is how much there is of the sums of the last sweep. Each state has what those
-// before it have.
+// known says which sums of the last sweep are valid. Each state includes those before it.
 type known uint8
 
 const (
@@ -39,8 +39,8 @@ type gram struct {
 	fac   []float64 // scratch: a tile's triangle; the factors of the Laplacian, m × mp
 }
 
-// sweep takes the plan to the potentials h, up to the sums that hold the Gram matrix. last
-// says that it is thought to be the last one: then it takes the T that is asked for.
+// sweep takes the plan to the potentials h, and takes the sums that hold the Gram matrix. last says that
+// this is probably the last sweep: then it also computes T where want asks for it.
 func (r *gram) sweep(h []float64, last bool) {
 	r.aim(h)
 	r.want.had = last && r.want.t != nil
@@ -80,9 +80,9 @@ func (r *gram) pass(h []float64) {
 	r.expand()
 }
 
-// settle makes the Gram matrix anew from its triangle where the Hankel form has lost what
-// lies beside a column that was flushed to 0. So it does where the potentials are so large that
-// their rounding decides: the differences of them in the Hankel form would be anything.
+// settle sums the triangle of the Gram matrix in two cases in which the Hankel form is wrong: where a
+// column was flushed to 0, and where the potentials are so large that the rounding of their differences
+// leaves no digit.
 func (r *gram) settle() {
 	lost := r.lostLogits()
 	for _, s := range r.c {
@@ -93,7 +93,7 @@ func (r *gram) settle() {
 	}
 }
 
-// direct takes Gram matrix and column sums without the Hankel form.
+// direct computes Gram matrix and column sums without the Hankel form.
 func (r *gram) direct() {
 	r.tiles(func(lo, hi int, e []float64) {
 		kernel.Weigh(r.v[lo:hi], r.a[lo:hi], r.z[lo:hi])
@@ -123,7 +123,8 @@ func (r *gram) moments(mu []float64, weights func(lo, hi int, e []float64)) {
 	})
 }
 
-// triangles fills g with that Gram matrix by its triangle, and total with its column sums.
+// triangles fills g with Σ_i v_i Z_i² M_ij M_ik by its triangle, and total with its column sums.
+// weights fills v, a tile at a time.
 func (r *gram) triangles(g, total []float64, weights func(lo, hi int, e []float64)) {
 	m, mp := r.m, r.mp
 	r.tiles(func(lo, hi int, e []float64) {
@@ -166,9 +167,9 @@ func (r *gram) weigh(g []float64) {
 }
 
 // coupling returns the least Σ_{j<=J<k} G_jk over the boundaries J: what the
-// levels below a boundary share with those above. A rounding u in the column
-// sums moves the potential across it by u/κ. Where what neighbours share, a part of it,
-// is not weak, that is returned. It uses total.
+// levels below a boundary share with those above, κ. A rounding u in the column
+// sums moves the potential across the boundary by u/κ. The shares of neighbouring levels
+// are a part of κ: where none of them is weak, their least is returned. It uses total.
 func (r *gram) coupling() float64 {
 	m := r.m
 	r.expand()

@@ -1,18 +1,18 @@
 package transport
 
-// This file holds the solver of several rows abreast. Each makes its own sweeps over
-// its samples; the m × m systems between them, whose elimination waits for one pivot
-// after the other, go a lane each through the vector units. The bits are those of each
-// row alone, so it does not matter which rows meet.
+// This file holds the solver of several rows side by side (abreast). Each row makes its own
+// sweeps over its samples. The m × m systems between the sweeps, in whose elimination one pivot
+// waits for another, are solved together, each in a lane of the vector units. The bits are those
+// of each row alone, so they do not depend on which rows form a group.
 
 import (
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/laplacian"
 )
 
-// Abreast is how many rows of n samples and m levels are best solved abreast, where there
-// are so many: one where there are no vectors, where the rows would not stay in the cache,
-// or where they are too few to be worth it.
+// Abreast returns how many rows of n samples and m levels are best solved side by side, of the given
+// number of rows. It is one where the processor has no vector units that are used, where the rows would
+// not stay in the cache, or where there are too few rows to be worth it.
 func Abreast(n, m, rows int) int {
 	rows = min(rows, kernel.Lanes, groupEntries/kernel.Pad(n)/m) // not by a product, which could overflow
 	if rows < fewestRows || m > widestGroup || !kernel.Vectors() {
@@ -30,7 +30,7 @@ type Group struct {
 	states []*Warm   // nil: none
 	ends   []Outcome // of Solve
 	steps  []descent
-	on     []int // the rows that go on
+	on     []int // the rows that have not converged yet
 	lanes  lanes
 }
 
@@ -38,14 +38,17 @@ type Group struct {
 // same size.
 func NewGroup(spaces []*Row) *Group {
 	k := len(spaces)
-	g := &Group{Rows: make([]*Row, 0, k), spaces: spaces, states: make([]*Warm, 0, k), ends: make([]Outcome, k), steps: make([]descent, k), on: make([]int, k)}
+	g := &Group{
+		Rows: make([]*Row, 0, k), spaces: spaces, states: make([]*Warm, 0, k),
+		ends: make([]Outcome, k), steps: make([]descent, k), on: make([]int, k),
+	}
 	if k >= fewestRows {
 		g.lanes = newLanes(spaces[0].m)
 	}
 	return g
 }
 
-// NewRows makes so many workspaces of one size, with all the room that they will need.
+// NewRows makes count workspaces of one size, with all the memory that they will need.
 func NewRows(count, n, m int) []*Row {
 	rows := make([]*Row, count)
 	for i := range rows {
@@ -147,8 +150,8 @@ func (g *Group) Adjoint(back []Cotangent) {
 	}
 }
 
-// lanes is the systems of some rows. Entry i of a vector of lane l lies at
-// i·Lanes + l; of matrices there is what lies below the diagonal, row after row.
+// lanes holds the systems of some rows. Entry i of a vector of lane l lies at
+// i·Lanes + l. Of a matrix it holds the entries below the diagonal, row after row.
 type lanes struct {
 	mu, w, ratio []float64 // of HankelLanes
 	g, c         []float64 // Gram matrices, then their factors; column sums
@@ -218,8 +221,8 @@ func (a *lanes) expand(rows []*Row) {
 	}
 }
 
-// factor eliminates what expand made; lanes without a row may hold anything. Gram
-// matrices that a row made by itself since are taken from there.
+// factor eliminates the matrices that expand made; lanes without a row may hold anything. A Gram
+// matrix that a row has made by itself since (settle) is taken from the row.
 func (a *lanes) factor(rows []*Row) {
 	for lane, r := range rows {
 		if r == nil {
@@ -234,5 +237,5 @@ func (a *lanes) factor(rows []*Row) {
 	laplacian.FactorLanes(a.g, a.d, a.floor, a.work, len(rows))
 }
 
-// solve solves the systems that factor left, in place of their right sides.
+// solve overwrites the right sides with the solutions of the systems that factor has eliminated.
 func (a *lanes) solve(rows int) { laplacian.SolveLanes(a.g, a.d, a.rhs, rows) }

@@ -1,8 +1,8 @@
 package transport
 
-// This file holds the thresholds: what chooses between two ways to the same numbers.
-// bench/calibrate measures each of them and writes docs/calibration.md; it finds them here
-// by their names.
+// This file holds the thresholds that choose between two ways to compute the same numbers.
+// bench/calibrate measures each of them and writes docs/measurements/calibration.md; it finds
+// them here by their names.
 
 const (
 	// maxPower is the largest |s Y| at which E is built by multiplication alone.
@@ -16,9 +16,10 @@ const (
 	// tileEntries is the number of entries of E that go through all sums of a sweep before
 	// the next ones do, so that they are in the cache from when they are built or read.
 	tileEntries = 1 << 12
-	// keptEntries is the number of entries up to which E is kept where each is an exponential, and keptPowers where they are
-	// powers, of which two exponentials a sample are kept beyond it. A longer row has one tile
-	// of it at a time, built anew in each sweep, with the same bits: its memory is O(n+m²).
+	// keptEntries is the number of entries up to which E is kept where each entry is an
+	// exponential, keptPowers the number where entries are powers; beyond keptPowers two
+	// exponentials a sample are kept. A longer row has one tile of E at a time, built anew in
+	// each sweep, with the same bits: its memory is O(n+m²).
 	keptEntries = 1 << 19
 	keptPowers  = 1 << 17
 

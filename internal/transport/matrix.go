@@ -26,9 +26,9 @@ const (
 	lifted             // powers, lifted to href
 )
 
-// standing is how much of a matrix belongs to the problem. Each state has what those before
-// it have. Loading a problem, or what else changes samples, targets or ε, brings it back to
-// stale; aiming at potentials that lie too far from href does as well.
+// standing says which parts of a matrix are valid for the problem. Each state includes those before
+// it. Loading a problem, or another change of samples, targets or ε, brings it back to stale, and so
+// does aiming at potentials that lie too far from href.
 type standing uint8
 
 const (
@@ -43,8 +43,8 @@ type matrix struct {
 	stands standing
 	form   form
 	size   int       // samples in a tile
-	e      []float64 // all of E where it is held, otherwise a tile of it
-	bases  []float64 // exp(s_i Y_1), then exp(s_i (Y_2-Y_1)): of a regular grid where E is not held
+	e      []float64 // all of E where it is held from sweep to sweep, otherwise a tile of it
+	bases  []float64 // exp(s_i Y_1), then exp(s_i (Y_2-Y_1)), on a regular grid where E is not held
 	href   []float64 // the reference potentials
 	boost  []float64 // exp href about its middle, where lifted
 	// ratio_jk is exp(href_j+href_k-...), E_j E_k over the square, or the product of
@@ -58,7 +58,8 @@ func (r *matrix) setTiles() {
 	r.size = min(max(tileEntries/r.m&^(kernel.Lanes-1), kernel.Lanes), r.np)
 }
 
-// holds tells whether E is held from sweep to sweep. Powers are multiplied anew sooner than exponentials are taken.
+// holds tells whether E is held from sweep to sweep. Of powers fewer entries are held than of
+// exponentials: multiplying them anew costs less.
 func (r *matrix) holds() bool {
 	all := r.np * r.m
 	return r.size == r.np || all <= keptPowers || r.form == exact && all <= keptEntries
@@ -115,7 +116,7 @@ func (r *matrix) reference(h []float64) {
 	r.refer()
 }
 
-// refer makes what href entails, for powers or not. The matrix is aimed then.
+// refer computes what depends on href, in any form: boost and ratio. The matrix is aimed after it.
 func (r *matrix) refer() {
 	if r.form != powers && r.regular {
 		r.form = exact

@@ -28,15 +28,14 @@ type plan struct {
 	want want
 }
 
-// want is T = M q as it is asked for before a solve: the sweep that is thought to be the
-// last takes it in passing, so that E is read once less.
+// want is a request, made before a solve, for T = M q. The sweep that is probably the last computes T
+// too, so that E is read once less.
 type want struct {
 	t, q []float64 // np and m numbers; t nil: nothing is asked for
-	had  bool      // t is that of M as it stands
+	had  bool      // t is M q for the current M
 }
 
-// aim fills the level weights of the potentials h, and href anew where e does not
-// serve them.
+// aim fills the level weights w of the potentials h. Where h is too far from href it sets href anew.
 func (r *plan) aim(h []float64) {
 	r.want.had = false
 	lo, hi := math.Inf(1), math.Inf(-1)
@@ -74,14 +73,14 @@ func (r *plan) average(t, q []float64) {
 	r.tiles(func(lo, hi int, e []float64) { kernel.Average(t[lo:hi], e, r.w, r.z[lo:hi], q[0], r.inc) })
 }
 
-// increments fills inc with those of levels.
+// increments fills inc with the increments of v, m levels.
 func (r *plan) increments(v []float64) {
 	for j := range v[1:] {
 		r.inc[j] = v[j+1] - v[j]
 	}
 }
 
-// grant takes the T that was asked for, where no sweep did.
+// grant computes the T that want asks for, where no sweep has.
 func (r *plan) grant() {
 	if r.want.t != nil && !r.want.had {
 		r.average(r.want.t, r.want.q)

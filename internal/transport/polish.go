@@ -1,11 +1,11 @@
 package transport
 
-// This file holds the last digits of a transport whose levels are coupled
-// weakly. Where a boundary between levels is crossed by a share κ of the mass
-// only, the column sums c_j, which hold whole levels, tell the potential across
-// it no better than u/κ; ranks and maps do not feel that, but the shares of
-// samples that straddle the boundary do, and with them soft sorts and the
-// gradients in a and b.
+// This file finds the last digits of a transport whose levels are coupled weakly.
+// Where only a share κ of the mass crosses a boundary between levels, the column
+// sums c_j, which hold whole levels, determine the potential across the boundary to
+// u/κ only. The error does not affect ranks and maps, but it affects the shares of
+// samples that straddle the boundary, and with them soft sorts and the gradients in
+// a and b.
 
 import (
 	"math"
@@ -21,9 +21,9 @@ import (
 //
 // samples p in order, k the one that holds the boundary's mass B_J, A_k the mass
 // up to and with it, G_pJ and F_pJ = 1-G_pJ the shares of sample p above and up
-// to the boundary. All terms are of the size of what crosses the boundary, and
-// A_k-B_J is taken from sums of the weights as given, in twice the precision;
-// where c_j sums the whole column, and loses all below u.
+// to the boundary. All terms are of the size of the mass that crosses the boundary,
+// and A_k-B_J is taken from sums of the weights as given, in twice the precision. A
+// c_j, in contrast, sums a whole column, and loses all that is below u of it.
 func (r *dual) polish(given, targets []float64, out Outcome, most int) Outcome {
 	m, n := r.m, r.n
 	cut, share, d := r.start[:m-1], r.tau[:m-1], r.dir

@@ -5,10 +5,9 @@ package transport
 //
 //	X_i = x̃_i - x̄,   Y_j = y_j - ȳ,   s_i = 2X_i/ε,
 //
-// x̄ and ȳ the middles of their ranges, so that an offset of x costs no digits (of samples that lie far
-// apart x̄ is the median: recenter). Vectors
-// over samples are padded to whole blocks; padding has weight 0. Vectors over levels have
-// a capacity of whole blocks.
+// x̄ and ȳ being the middles of their ranges, so that an offset of x costs no digits (recenter makes
+// x̄ the median where samples lie very far apart). Vectors over samples are padded to whole blocks;
+// padding has weight 0. Vectors over levels have a capacity of whole blocks.
 
 import (
 	"math"
@@ -41,12 +40,12 @@ type problem struct {
 	targets
 	eps float64
 	s   []float64 // s_i, np
-	// rooted says that the powers of s that a matrix keeps are those of this s, and of these targets.
+	// rooted says that the powers of s that a matrix keeps are those of this s and of these targets.
 	rooted bool
 	steep  float64 // max|s|
-	reach  float64 // the same of the samples that may lie at a boundary between levels
-	// anchor is the level whose potential is kept at 0; -1: the middle of them is. See
-	// recenter.
+	reach  float64 // max|s| over the samples that may lie at a boundary between levels
+	// anchor is the level whose potential is kept at 0; where it is -1 the middle of the range of
+	// the potentials is. See recenter.
 	anchor int
 }
 
@@ -75,7 +74,7 @@ type targets struct {
 	cy, dy  []float64 // Y, m; increments of y, m-1
 	step    float64   // the mean of dy
 	regular bool      // y is a grid of that step, to rounding
-	grid    bool      // and the one on [0,1]
+	grid    bool      // y is the regular grid on [0,1]
 	edge    float64   // max|Y|
 	b       []float64 // m, of sum 1
 }
@@ -170,7 +169,7 @@ func (r *samples) setWeights(a []float64, observed []bool) {
 	}
 }
 
-// setSamples takes x, squashed by the squash that is there.
+// setSamples takes x, and squashes it by the squash that has been set.
 func (r *samples) setSamples(x []float64) {
 	n := r.n
 	copy(r.x, x)
@@ -189,14 +188,14 @@ func (r *samples) center() {
 	r.ordered = false
 }
 
-// setEpsilon takes ε > 0, for the X that is there.
+// setEpsilon takes ε > 0, after X.
 func (r *problem) setEpsilon(eps float64) {
 	r.eps = eps
 	r.steep, r.rooted = kernel.Slopes(r.s, r.cx, eps), false
 	r.reach, r.anchor = r.steep, -1
 }
 
-// place takes ε > 0 for samples that are still centred on the middle of their range.
+// place takes ε > 0, and moves the centre of the samples where the middle of their range does not serve.
 func (r *problem) place(eps float64) {
 	r.setEpsilon(eps)
 	if r.squash.Kind == None && r.rounding() > 1e-11 {
@@ -204,10 +203,9 @@ func (r *problem) place(eps float64) {
 	}
 }
 
-// recenter moves the centre of far-flung samples to where the mass is, the median, and
-// the potentials about that of the level there: an outlier that wholly belongs to an end level
-// then has no part in the rounding of the logits of the others, nor in reach. It comes
-// after the weights.
+// recenter moves the centre of samples that lie very far apart to their weighted median, and keeps the
+// potential of the level of the median at 0. An outlier that wholly belongs to an end level then has no
+// part in reach, nor in the rounding of the logits of other samples. The weights must have been set.
 func (r *problem) recenter() {
 	r.arrange()
 	perm := r.perm[:r.n]
@@ -251,8 +249,8 @@ func (r *problem) lostLogits() bool { return !(r.rounding() < 0.1) }
 // tolerance: that of rounding, but never above 1e-6.
 func (r *problem) roundingFloor() float64 { return min(r.rounding(), 1e-6) }
 
-// ground brings the middle of potentials, which are known up to a constant, to 0, or
-// that of the anchor: there they have the most digits.
+// ground shifts potentials, which are known up to a constant, so that the anchor's is 0, or the middle
+// of their range where there is no anchor: a number near 0 has the most digits.
 func (r *problem) ground(h []float64) {
 	at := 0.0
 	if r.anchor >= 0 {

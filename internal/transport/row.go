@@ -7,10 +7,10 @@ package transport
 //	                     │      Evaluate
 //	                     └──────────────────────▶ placed
 //
-// A Load leads from anywhere to loaded. Averages need M, of placed and beyond; they may
-// be taken in any number, also after an adjoint, which takes nothing away. Adjoints need
-// the sums of solved. Grad methods need the adjoint that they are parts of. A method that
-// is called too early panics: that is a fault of the package, never of the data.
+// A Load leads from any state to loaded. Averages need M, which a row has from placed on; any number
+// of them may be taken, also after an adjoint. Adjoints need the sums over M, which a row has from
+// solved on. Grad methods need an adjoint. A method that is called too early panics: the cause is a
+// fault of the package, never of the data.
 
 import "github.com/quantmf/quantmf/internal/kernel"
 
@@ -39,7 +39,7 @@ type Row struct {
 	levels   []float64    // scratch: values of levels, m
 	sorted   []float64    // scratch: S, m
 	gx, zeta []float64    // scratch: a gradient at x̃, or T; sample weights, np
-	own      [2][]float64 // what these are cut from
+	own      [2][]float64 // the memory of these vectors
 }
 
 // Resize makes room for n samples and m targets, and empties the row.
@@ -81,9 +81,8 @@ func (r *Row) Load(p Problem) {
 	r.phase, r.of = loaded, 0
 }
 
-// Solve finds the potentials to a relative column error of tol, in at most that many
-// passes. With a state that is valid it starts from there; state, which may be nil, is
-// then that of this solve.
+// Solve finds the potentials to a relative column error of tol, in at most maxPasses passes. It starts
+// from state where that is valid, and leaves the state of this solve in it. state may be nil.
 func (r *Row) Solve(tol float64, maxPasses int, state *Warm) Outcome {
 	r.need(loaded)
 	out := r.solve(tol, maxPasses, state)
@@ -127,8 +126,8 @@ func (r *Row) Return(h []float64) {
 	r.phase = solved
 }
 
-// Potentials are what a solve comes to: all that T depends on beside q, the targets and ε,
-// for any samples.
+// Potentials are the result of a solve: all that T, for any samples, depends on beside q, the targets
+// and ε.
 type Potentials struct {
 	H      []float64 // h
 	Center float64   // x̄: h belongs to x̃ - x̄
@@ -158,8 +157,8 @@ func (p Potentials) Curve(cut, rate, y []float64, eps float64) {
 	}
 }
 
-// Evaluate places n new samples by potentials of an earlier solve onto the grid on
-// [0,1]. Averages can be taken then, no adjoints.
+// Evaluate makes M of n new samples at the potentials of an earlier solve onto the grid on [0,1].
+// Averages can be taken after it, but no adjoints.
 func (r *Row) Evaluate(x []float64, p Potentials, eps float64) {
 	n := r.n
 	r.setTargets(nil)
@@ -179,8 +178,8 @@ func (r *Row) Evaluate(x []float64, p Potentials, eps float64) {
 	r.phase, r.of = placed, 0
 }
 
-// Samples returns the n samples as they were given. This and the next are views: to be
-// read, until the next Load.
+// Samples returns the n samples as they were given. The slices that Samples and the methods below return
+// are views, which hold until the next Load; the caller must not write to them.
 func (r *Row) Samples() []float64 { return r.x[:r.n] }
 
 // Squashed returns x̃.

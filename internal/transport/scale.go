@@ -1,8 +1,8 @@
 package transport
 
-// This file holds powers of two by which vectors are divided lest sums of them overflow,
-// and the gradient that is brought back to its units. Every result is linear in such a
-// power, and the bits of ordinary numbers do not depend on it.
+// This file holds the powers of two by which vectors are divided, lest their sums overflow,
+// and the gradient, whose entries are multiplied by such powers in the end. Every result is linear
+// in such a vector, so the bits of ordinary numbers do not depend on the power.
 
 import (
 	"math"
@@ -26,8 +26,8 @@ func NewGradient(n, m int) Gradient {
 	return Gradient{X: all.take(np)[:n], A: all.take(np)[:n], B: all.take(m), Y: all.take(m), Q: all.take(m)}
 }
 
-// Rescale multiplies Q by s and the other derivatives by s and t. What exceeds the largest
-// number is given as that.
+// Rescale multiplies Q by s and the other derivatives by s and t. A product beyond the largest
+// number becomes the largest number of its sign.
 func (g *Gradient) Rescale(s, t float64) {
 	rescale(g.Q, s, 1)
 	rescale(g.X, s, t)

@@ -1,14 +1,14 @@
 package transport
 
-// This file holds what a solve leaves when its workspace goes on to other rows: a copy of
-// the problem and its potentials, small beside E, from which a row is put back where the
-// solve left it, bit for bit, in one pass.
+// This file holds the solution that a solve leaves behind when its workspace goes on to other
+// rows: a copy of the problem and its potentials, small beside E. From it a row is restored, bit
+// for bit, in one pass.
 
 import "sync/atomic"
 
-// Solution is where a solve left a row. It is not changed after [Row.Keep].
+// Solution is the state in which a solve left a row. It is not changed after [Row.Keep].
 type Solution struct {
-	id       uint64 // that of the row that still stands there
+	id       uint64 // equal to Row.of of a row that still has this state
 	n, m     int
 	weighted bool      // a is kept; otherwise it is even
 	kept     []float64 // b, y, h, href; x; where weighted, a
@@ -17,7 +17,7 @@ type Solution struct {
 	form     form
 }
 
-// kept counts the solutions so far: their numbers.
+// kept counts the solutions so far. Its value is the id of the last.
 var kept atomic.Uint64
 
 // Room returns how many numbers Keep takes.
@@ -28,8 +28,8 @@ func (r *Row) Room(weighted bool) int {
 	return r.n + 4*r.m
 }
 
-// Keep returns where the row stands after a solve, in room for Room numbers, which it
-// keeps. weighted says that a was given.
+// Keep returns the state of the row after a solve. It keeps room, which has Room numbers. weighted says
+// that a was given.
 func (r *Row) Keep(room []float64, weighted bool) Solution {
 	r.need(solved)
 	r.of = kept.Add(1)
@@ -49,7 +49,7 @@ func (s *Solution) Size() (n, m int) { return s.n, s.m }
 // Weights returns b: to be read.
 func (s *Solution) Weights() []float64 { return s.levels(0) }
 
-// levels returns those of the four vectors over levels.
+// levels returns one of the four vectors over levels: b, y, h or href.
 func (s *Solution) levels(which int) []float64 {
 	return s.kept[which*s.m : (which+1)*s.m : (which+1)*s.m]
 }
@@ -59,8 +59,7 @@ func (s *Solution) samples() (x, a []float64) {
 	return x[:s.n], x[s.n:]
 }
 
-// Restore puts the row where the solution was kept, in no time where it still stands
-// there.
+// Restore brings the row to the state of the solution. It does nothing where the row still has it.
 func (r *Row) Restore(s *Solution) {
 	if r.of == s.id {
 		return

@@ -178,8 +178,8 @@ func (q *Squash) Farthest(c float64) float64 {
 	return max(hi-c, c-lo)
 }
 
-// Span returns the middle and the width, in x, of where a map with the given thresholds
-// (squashed, at least one) moves.
+// Span returns the middle and the width, in x, of the range in which a map with the given thresholds
+// (squashed, at least one) rises.
 func (q *Squash) Span(cut []float64) (mid, width float64) {
 	if q.Kind != None {
 		return q.Ref + q.Shift, q.Std

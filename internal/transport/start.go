@@ -8,13 +8,14 @@ package transport
 //
 // As ε → 0 they are those of the monotone (north-west corner) transport, which gives
 // the samples in their order to the targets in theirs: the quantiles of x at the
-// cumulated b. With ε > 0 they lie elsewhere, by an offset that changes little from one
-// visit of a row to the next, and is added in a fit. So what moves all samples of a row
-// moves its start along; the last potentials by themselves would be worse than none.
+// cumulated b. With ε > 0 the thresholds differ from these by an offset, which changes little
+// from one visit of a row to the next. A fit adds the offset of the last visit, so that a step
+// that moves all samples of a row moves its start along. The potentials of the last visit by
+// themselves would be a worse start than none.
 //
 // Where the blur between two targets, ε/2Δy, is wide, quantiles are read off a
-// histogram: no order of the samples is needed then, nor found. Rows of many samples
-// that have no last visit are first solved for the means of some groups of them.
+// histogram, which needs no order of the samples. Rows of many samples without a last visit are
+// first solved for the means of some groups of the samples.
 
 import (
 	"math"
@@ -59,7 +60,7 @@ func (r *dual) begin(tol float64, maxPasses int, ws *Warm) descent {
 	return r.descend(tol, max(tol, r.roundingFloor()), min(maxPasses, 16), maxPasses)
 }
 
-// finish ends a solve, by the damped method where s did not get there.
+// finish ends a solve, by the damped method where s has not converged.
 func (r *dual) finish(s descent, ws *Warm) Outcome {
 	out, start := s.Outcome, r.start[:r.m-1]
 	if !out.Converged && out.Passes < s.most {

@@ -93,11 +93,31 @@ func fit(c call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := methods[method].fit(c.Ctx, c.Matrix("x"), rank, append(opts, quantmf.WithProgress(c.told))...)
+	x := c.Matrix("x")
+	if err := room(methods[method].is, x.Rows, x.Cols, rank, opts); err != nil {
+		return nil, err
+	}
+	m, err := methods[method].fit(c.Ctx, x, rank, append(opts, quantmf.WithProgress(c.told))...)
 	if err != nil {
 		return nil, err
 	}
 	return about(m)
+}
+
+// memory is how many bytes a module of WebAssembly can have.
+const memory = 1 << 32
+
+// room is the error of a rank at which a fit may take more memory than there can be, where a fit of rank 1 does not: Go would end the
+// worker. What else is wrong the fit itself says.
+func room(method quantmf.Method, d, n, rank int, opts []quantmf.FitOption) error {
+	most, err := quantmf.MemoryOf(method, d, n, rank, opts...)
+	if err != nil || most.Fit < memory {
+		return nil
+	}
+	if least, err := quantmf.MemoryOf(method, d, n, 1, opts...); err != nil || least.Fit >= memory {
+		return nil
+	}
+	return &quantmf.OptionError{Option: "rank", Value: itoa(rank), Bound: "a fit of a " + itoa(d) + "×" + itoa(n) + " matrix may take " + itoa(int(most.Fit>>20)) + " MiB, and WebAssembly has at most 4096"}
 }
 
 // factorisation is what all models have.
@@ -307,8 +327,12 @@ func heldOut(c call) (any, error) {
 		}
 		return c.Ctx.Err()
 	}))
+	x := c.Matrix("x")
+	if err := room(methods[method].is, x.Rows, x.Cols, n[0], opts); err != nil {
+		return nil, err
+	}
 	masks := quantmf.Masks{Repeats: n[1], Share: share, Seed: uint64(c.Args.Get("maskSeed").Float())}
-	p, err := quantmf.HeldOut(c.Ctx, c.Matrix("x"), methods[method].fit, []quantmf.Trial{{Rank: n[0], Options: opts}}, masks)
+	p, err := quantmf.HeldOut(c.Ctx, x, methods[method].fit, []quantmf.Trial{{Rank: n[0], Options: opts}}, masks)
 	if err != nil {
 		return nil, err
 	}

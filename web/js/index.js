@@ -30,6 +30,11 @@ function number(v, row, column) {
 
 const count = (n) => Number.isSafeInteger(n) && n >= 0;
 
+/** sized throws where a matrix has no size. */
+function sized(name, x) {
+  if (!x || typeof x !== 'object' || !count(x.rows) || !count(x.columns)) throw shape(name, typeof x, '{rows, columns, data} or an array of rows');
+}
+
 /** matrix is an argument as the engine takes it: {rows, columns, data} or an array of rows. */
 function matrix(name, x) {
   if (Array.isArray(x)) {
@@ -43,7 +48,7 @@ function matrix(name, x) {
     });
     return { rows, columns, data: bytes(data) };
   }
-  if (!x || typeof x !== 'object' || !count(x.rows) || !count(x.columns)) throw shape(name, typeof x, '{rows, columns, data} or an array of rows');
+  sized(name, x);
   if (x.data?.length !== x.rows * x.columns) throw shape(name, `${x.data?.length} numbers of data`, `${x.rows}×${x.columns}`);
   return { rows: x.rows, columns: x.columns, data: numbers(name, x.data) };
 }
@@ -63,6 +68,12 @@ function plain(name, value) {
   throw option(name, typeof value, 'must be a number, a word or true');
 }
 
+/** fields is an argument that names its parts, no parts where it is left out. */
+function fields(name, value = {}) {
+  if (value === null || typeof value !== 'object' || list(value)) throw option(name, value === null ? 'null' : typeof value, 'must be an object');
+  return value;
+}
+
 /** none throws at an option that a call does not have. */
 function none(rest) {
   for (const name of Object.keys(rest)) throw option(name, typeof rest[name], 'there is no such option');
@@ -71,7 +82,7 @@ function none(rest) {
 /** settings are options as the engine takes them. */
 function settings(options) {
   const given = {};
-  for (const [name, value] of Object.entries(options)) {
+  for (const [name, value] of Object.entries(fields('options', options))) {
     if (value === undefined) continue;
     if (name === 'seed') given[name] = String(value);
     else if (name === 'init') given[name] = { u: matrix('init.u', value?.u), v: matrix('init.v', value?.v) };
@@ -196,7 +207,8 @@ async function compile(url) {
 }
 
 /** load starts a worker with the engine. */
-export async function load({ url, workers, simd = true, ...rest } = {}) {
+export async function load(options) {
+  const { url, workers, simd = true, ...rest } = fields('options', options);
   none(rest);
   const at = (name) => (url === undefined ? undefined : new URL(name, new URL(url, globalThis.location?.href)));
   const most = workers ?? Math.max(1, Math.min(4, (globalThis.navigator?.hardwareConcurrency ?? 2) - 1));
@@ -259,7 +271,8 @@ class Quantmf {
     }
   }
 
-  #call(name, args, { signal, onProgress } = {}) {
+  #call(name, args, how) {
+    const { signal, onProgress } = fields('how', how);
     if (this.#closed) return Promise.reject(new QuantmfError('quantmf: it has been closed'));
     heeded(signal, onProgress);
     if (signal?.aborted) return Promise.reject(signal.reason);
@@ -277,7 +290,8 @@ class Quantmf {
     });
   }
 
-  async fit(x, { method = 'qmf', rank, ...options } = {}, how) {
+  async fit(x, given, how) {
+    const { method = 'qmf', rank, ...options } = fields('options', given);
     const about = await this.#call('fit', { x: matrix('x', x), method: plain('method', method), rank: plain('rank', rank), options: settings(options) }, how);
     return this.#model(about);
   }
@@ -290,7 +304,9 @@ class Quantmf {
     return new Model(about, (name, args, how) => this.#call(name, { ...args, model: about.bytes.slice() }, how));
   }
 
-  async rank(x, { ranks, method = 'qmf', repeats = 5, share = 0.1, maskSeed = 1, ...options } = {}, { signal, onProgress } = {}) {
+  async rank(x, given, how) {
+    const { ranks, method = 'qmf', repeats = 5, share = 0.1, maskSeed = 1, ...options } = fields('options', given);
+    const { signal, onProgress } = fields('how', how);
     if (!Array.isArray(ranks) || ranks.length === 0) throw option('ranks', ranks, 'must be a list of ranks');
     if (!count(maskSeed)) throw option('maskSeed', maskSeed, 'must be a whole number, at least 0');
     if (typeof share !== 'number') throw option('share', typeof share, 'must be a number');
@@ -320,11 +336,15 @@ class Quantmf {
     }
   }
 
-  async footprint({ rows, columns, method = 'qmf', rank, ...options } = {}) {
+  async footprint(given) {
+    const { rows, columns, method = 'qmf', rank, ...options } = fields('options', given);
     return this.#call('footprint', { rows: plain('rows', rows), columns: plain('columns', columns), method: plain('method', method), rank: plain('rank', rank), options: settings(options) });
   }
 
-  async estimate(x, { method = 'qmf', rank, ...options }, { signal } = {}) {
+  async estimate(x, given, how) {
+    const { method = 'qmf', rank, ...options } = fields('options', given);
+    const { signal } = fields('how', how);
+    sized('x', x);
     const { rows: d, columns: n } = x;
     const bytes = await this.footprint({ rows: d, columns: n, method, rank, ...options });
     const began = performance.now();
@@ -396,7 +416,8 @@ class Quantmf {
 
   /** aside makes a call of the readers, in a worker that lives for it: what a file took is
    * given back. */
-  async #aside(name, args, { signal, onProgress } = {}) {
+  async #aside(name, args, how) {
+    const { signal, onProgress } = fields('how', how);
     if (this.#closed) throw new QuantmfError('quantmf: it has been closed');
     heeded(signal, onProgress);
     signal?.throwIfAborted();
@@ -412,43 +433,46 @@ class Quantmf {
     }
   }
 
-  async read(file, { name = 'matrix', transpose = false, header = 'auto', names = '', memory = 2 ** 30, ...rest } = {}, how) {
+  async read(file, options, how) {
+    const { name = 'matrix', transpose = false, header = 'auto', names = '', memory = 2 ** 30, ...rest } = fields('options', options);
     none(rest);
     if (typeof memory !== 'number') throw option('memory', typeof memory, 'must be a number');
     return this.#aside('read', { file: blob('file', file), name: String(name), transpose: Boolean(transpose), header: String(header), names: String(names), memory }, how);
   }
 
-  async groups(text, { features, samples, name = 'groups', ...rest }, how) {
+  async groups(text, of, how) {
+    const { features, samples, name = 'groups', ...rest } = fields('of', of);
     none(rest);
     return this.#aside('groups', { text: String(text), name: String(name), features: Array.from(features, String), samples: Array.from(samples, String) }, how);
   }
 
-  async report(file, x, { groups = '', byFit = false, ...rest } = {}, how) {
+  async report(file, x, options, how) {
+    const { groups = '', byFit = false, ...rest } = fields('options', options);
     none(rest);
     return this.#aside('report', { model: content('file', file), x: matrix('x', x), groups: String(groups), byFit: Boolean(byFit) }, how);
   }
 
-  async softRank(x, options = {}, how) {
+  async softRank(x, options, how) {
     return this.#call('softRank', { x: numbers('x', x), options: settings(options) }, how);
   }
 
-  async softSort(x, options = {}, how) {
+  async softSort(x, options, how) {
     return this.#call('softSort', { x: numbers('x', x), options: settings(options) }, how);
   }
 
-  async softQuantile(x, q, options = {}, how) {
+  async softQuantile(x, q, options, how) {
     return this.#call('softQuantile', { x: numbers('x', x), q: numbers('q', q), options: settings(options) }, how);
   }
 
-  async softRankVJP(x, z, options = {}, how) {
+  async softRankVJP(x, z, options, how) {
     return this.#call('softRankVJP', { x: numbers('x', x), z: numbers('z', z), options: settings(options) }, how);
   }
 
-  async softSortVJP(x, z, options = {}, how) {
+  async softSortVJP(x, z, options, how) {
     return this.#call('softSortVJP', { x: numbers('x', x), z: numbers('z', z), options: settings(options) }, how);
   }
 
-  async softQuantileVJP(x, q, z, options = {}, how) {
+  async softQuantileVJP(x, q, z, options, how) {
     return this.#call('softQuantileVJP', { x: numbers('x', x), q: numbers('q', q), z: numbers('z', z), options: settings(options) }, how);
   }
 
@@ -488,7 +512,8 @@ class Model {
     return this.#call('score', { x: matrix('x', x) }, how);
   }
 
-  async named(features, samples, { matrix: name = '', command = '', losses = '', ...rest } = {}, how) {
+  async named(features, samples, of, how) {
+    const { matrix: name = '', command = '', losses = '', ...rest } = fields('made', of);
     none(rest);
     const made = { matrix: String(name), command: String(command), losses: String(losses) };
     return this.#call('named', { features: Array.from(features, String), samples: Array.from(samples, String), made }, how);

@@ -147,6 +147,24 @@ test('errors say what and where', async () => {
   await bad(q.fit(x, { rank: 3, method: 'pca' }), OptionError, { option: 'method', value: 'pca' });
   await bad(q.fit(x, { rank: 0 }), OptionError, { option: 'rank', value: '0' });
   await bad(q.fit(x, {}), OptionError, { option: 'rank', value: 'undefined' });
+  // More memory than there can be, which would end the worker.
+  await bad(q.fit(x, { method: 'nmf', rank: 1e6 }), OptionError, { option: 'rank', value: '1000000' });
+  await bad(q.rank(x, { method: 'qmf', ranks: [1e6] }), OptionError, { option: 'rank', value: '1000000' });
+  await bad(q.fit(x, { rank: 3, levels: 1e6 }), OptionError, { option: 'levels', value: '1000000' });
+  // What is no object of options.
+  for (const none of [null, 3, []]) {
+    await bad(q.fit(x, none), OptionError, { option: 'options', bound: 'must be an object' });
+    await bad(q.rank(x, none), OptionError, { option: 'options' });
+    await bad(q.footprint(none), OptionError, { option: 'options' });
+    await bad(q.estimate(x, none), OptionError, { option: 'options' });
+    await bad(q.read(new Uint8Array(1), none), OptionError, { option: 'options' });
+    await bad(q.groups('', none), OptionError, { option: 'of' });
+    await bad(q.softRank([1, 2], none), OptionError, { option: 'options' });
+    await bad(q.fit(x, { rank: 3 }, none), OptionError, { option: 'how' });
+    await bad(q.rank(x, { ranks: [2] }, none), OptionError, { option: 'how' });
+    await bad(load(none), OptionError, { option: 'options' });
+  }
+  await bad(q.estimate(null, { rank: 3 }), ShapeError, { what: 'x' });
   await bad(q.fit(x, { rank: 3, method: 'nmf', levels: 8 }), OptionError, { option: 'levels' });
   await bad(q.softRank([1, 2], { epochs: 3 }), OptionError, {});
   const negative = { ...x, data: x.data.map((v, i) => (i === 85 ? -2 : v)) };
