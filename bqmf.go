@@ -756,7 +756,7 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 		for h, l := range levels {
 			p := curve.Phi(curve.LevelsAt[h])
 			hold := curve.LevelCells / (4 * float64(p*(1-p))) // as a quantile's variance grows outwards
-			c.Levels[h] = curve.Widen * ((float64(n*c.Levels[h]) + float64(hold*l)) / (n + hold))
+			c.Levels[h] = (float64(n*c.Levels[h]) + float64(hold*l)) / (n + hold)
 			if h > 0 {
 				c.Levels[h] = max(c.Levels[h], c.Levels[h-1]+1e-6)
 			}

@@ -509,11 +509,9 @@ func (c *Curve) Parts() int {
 
 const (
 	residualParts = 4
-	// Leave-one-out residuals are narrower than the residuals of hidden cells: by some percent on counts, hardly on omics.
-	Widen      = 1.03
-	LevelCells = 10  // pseudo-cells that hold the median of a row's residuals at the pooled one
-	StepCells  = 2   // pseudo-cells that hold a knot of the rising correction at p
-	leastLevel = 0.2 // of the mean, below which the weight 1/p does not grow
+	LevelCells    = 10  // pseudo-cells that hold the median of a row's residuals at the pooled one
+	StepCells     = 2   // pseudo-cells that hold a knot of the rising correction at p
+	leastLevel    = 0.2 // of the mean, below which the weight 1/p does not grow
 )
 
 // Quantiles fills to with the quantiles of z, which it sorts, at LevelsAt; z has so many

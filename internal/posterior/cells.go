@@ -23,9 +23,10 @@ package posterior
 //
 // This matters where a component is not much stronger than the noise: fits with many such components otherwise look
 // better than they are. The sums are over min(d,n) - K squared singular values λ, which have the law of Marchenko and
-// Pastur: of noise of variance 1 in a share p of the cells the density is √((b-λ)(λ-a))/λ between a and b,
+// Pastur: of d × n noise of variance 1 in a share p of the cells the density is √((b-λ)(λ-a))/λ between a and b,
 // p(√d ∓ √n)². z_k is the squared singular value of Y that belongs to component k. Where z_k < b the component is noise
-// itself, and the largest of the λ is left out for it.
+// itself, and the largest of the λ is left out for it. The noise beside the other K' components has d-K' by n-K'
+// directions, and these are the sizes in a and b of its law.
 
 import (
 	"cmp"
@@ -265,6 +266,9 @@ func (p *Posterior) loops(seen float64) (left, right []float64) {
 			noisy++
 		}
 	}
+	above := float64(k) - noisy // K'
+	rootD, rootN = math.Sqrt(max(d-above, 1)), math.Sqrt(max(n-above, 1))
+	low, high = float64(share*float64((rootD-rootN)*(rootD-rootN))), float64(share*float64((rootD+rootN)*(rootD+rootN)))
 	var at, count [loopGrid]float64 // falling places, and how many λ are there
 	all, spare := 0.0, noisy
 	for g := range at {
