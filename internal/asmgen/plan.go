@@ -629,22 +629,38 @@ func average(f *Func) {
 	})
 }
 
-func covariance(f *Func) {
+// covarianceLevels is what covariance and covarianceOwn are written in: n registers of samples side by side, each with
+// twelve registers of its own, of which r gives one.
+type covarianceLevels struct {
+	n                 int
+	out, z, v, lam, y Reg
+	zeta, a           Reg
+	r                 func(u int, k Vec) Vec
+	at                func(u int, base Reg) Mem         // the samples of register u in a list over samples
+	number            func(u int, list Reg, to Vec) Vec // a register with the level's number in a list over levels
+	each              func(text func(u int))            // over the levels, with the level's share of each sample in p
+}
+
+// The registers that a walk over levels keeps: the share p, three that are free within a level, of which the last has
+// the largest share while the level that has it is sought, and v, λ and y of that level. Differences from these are
+// summed, so that no digits cancel.
+const (
+	levelP, levelV, levelLam, levelY Vec = 0, 1, 2, 3
+	topV, topLam, topY               Vec = 4, 5, 6
+	levelRegisters                       = 12
+)
+
+// overLevels finds the level of the largest share of each sample, and then writes text, for all samples.
+func overLevels(f *Func, text func(c *covarianceLevels)) {
 	out, e, w, zAt, vAt, lam, y := f.base("c.Out", R5), f.base("c.E", R4), f.base("c.W", R3), f.base("c.Z", R6), f.base("c.V", R7), f.base("c.Lam", R8), f.base("c.Y", R9)
 	zeta, a, count, eBlock := f.base("c.Zeta", R10), f.base("c.A", R11), f.value("n", R2), f.value("m", R12)
 	const row, level = R0, R1
 	f.shrR(count, Imm(3))
 	f.shlR(eBlock, Imm(6)) // bytes of a block of e
-	const (
-		p, du, t, best                   Vec = 0, 1, 2, 3
-		dy                                   = best
-		vt, lt0, yt, zl, al, mu, my, muy Vec = 4, 5, 6, 7, 8, 9, 10, 11
-		own                                  = 12
-	)
 	// Several registers of samples go side by side: of AVX-512 two blocks, of NEON two of
 	// the four registers of a block; of AVX2 one half of a block goes after the other.
 	part := func(n, off int) {
-		r := func(u int, k Vec) Vec { return Vec(own*u) + k }
+		r := func(u int, k Vec) Vec { return Vec(levelRegisters*u) + k }
 		at := func(u int, base Reg) Mem { return mem(off+pick(f, 64, 0, 16)*u, base) }
 		// number is a register with that of the level in a list: to or, as NEON has no
 		// operands of memory, one for all.
@@ -663,7 +679,7 @@ func covariance(f *Func) {
 			l := f.label("level")
 			f.at(l)
 			for u := range n {
-				f.mul(r(u, p), number(u, w, r(u, p)), pick(f, mem(0, row, []Index{eBlock.times(1)}[:min(u, 1)]...), mem(0, row), mem(16*u, row)))
+				f.mul(r(u, levelP), number(u, w, r(u, levelP)), pick(f, mem(0, row, []Index{eBlock.times(1)}[:min(u, 1)]...), mem(0, row), mem(16*u, row)))
 				text(u)
 			}
 			f.advance(64, row)
@@ -671,54 +687,25 @@ func covariance(f *Func) {
 			f.branch(level, LT, f.arg("m"), l)
 		}
 		for u := range n {
-			f.broadcast(r(u, vt), mem(0, vAt))
-			f.broadcast(r(u, lt0), mem(0, lam))
-			f.broadcast(r(u, yt), mem(0, y))
-			f.clear(r(u, best))
+			f.broadcast(r(u, topV), mem(0, vAt))
+			f.broadcast(r(u, topLam), mem(0, lam))
+			f.broadcast(r(u, topY), mem(0, y))
+			f.clear(r(u, levelY))
 		}
 		each(func(u int) {
-			top := Mask{1, r(u, t)}
-			f.compare(top, r(u, p), greater, r(u, best))
-			f.max(r(u, best), r(u, best), r(u, p))
+			top := Mask{1, r(u, levelLam)}
+			f.compare(top, r(u, levelP), greater, r(u, levelY))
+			f.max(r(u, levelY), r(u, levelY), r(u, levelP))
 			for i, list := range []Reg{vAt, lam, y} {
-				to := r(u, vt+Vec(i))
+				to := r(u, topV+Vec(i))
 				if f.masked {
 					f.choose(top, to, Repeat{mem(0, list, level.times(8))}, to)
 				} else {
-					f.choose(top, to, number(u, list, r(u, du)), to)
+					f.choose(top, to, number(u, list, r(u, levelV)), to)
 				}
 			}
 		})
-		for u := range n {
-			f.load(r(u, zl), at(u, zeta))
-			f.load(r(u, al), at(u, a))
-			f.clear(r(u, mu), r(u, my), r(u, muy))
-		}
-		each(func(u int) {
-			p, du, dy, t := r(u, p), r(u, du), r(u, dy), r(u, t)
-			f.sub(du, number(u, vAt, du), r(u, vt))
-			f.mul(du, r(u, zl), du)
-			f.sub(t, number(u, lam, t), r(u, lt0))
-			f.mul(t, r(u, al), t)
-			f.sub(du, du, t)
-			f.sub(dy, number(u, y, dy), r(u, yt))
-			f.mul(du, p, du)
-			f.add(r(u, mu), r(u, mu), du)
-			f.mul(p, p, dy)
-			f.add(r(u, my), r(u, my), p)
-			f.mul(du, du, dy)
-			f.add(r(u, muy), r(u, muy), du)
-		})
-		for u := range n {
-			mu, my, muy, z := r(u, mu), r(u, my), r(u, muy), r(u, p)
-			f.load(z, at(u, zAt))
-			f.div(muy, muy, z)
-			f.div(mu, mu, z)
-			f.div(my, my, z)
-			f.mul(mu, mu, my)
-			f.sub(muy, muy, mu)
-			f.store(at(u, out), muy)
-		}
+		text(&covarianceLevels{n: n, out: out, z: zAt, v: vAt, lam: lam, y: y, zeta: zeta, a: a, r: r, at: at, number: number, each: each})
 	}
 	f.groups(count, pick(f, []int{2, 1}, []int{1}), func(n int) {
 		if f.masked {
@@ -734,90 +721,69 @@ func covariance(f *Func) {
 	})
 }
 
-func covarianceOwn(f *Func) {
-	out, e, w, zAt, vAt, lam, y := f.base("c.Out", R5), f.base("c.E", R4), f.base("c.W", R3), f.base("c.Z", R6), f.base("c.V", R7), f.base("c.Lam", R8), f.base("c.Y", R9)
-	zeta, a, count, eBlock := f.base("c.Zeta", R10), f.base("c.A", R11), f.value("n", R2), f.value("m", R12)
-	const row, level = R0, R1
-	f.shrR(count, Imm(3))
-	f.shlR(eBlock, Imm(6)) // bytes of a block of e
-	const (
-		p, dv, dl, best                   Vec = 0, 1, 2, 3
-		dy                                    = best
-		vt, lt0, yt, my, mv, mvy, ml, mly Vec = 4, 5, 6, 7, 8, 9, 10, 11
-		mine                                  = 12
-	)
-	// Several registers of samples go side by side: of AVX-512 two blocks, of NEON two of
-	// the four registers of a block; of AVX2 one half of a block goes after the other.
-	part := func(n, off int) {
-		r := func(u int, k Vec) Vec { return Vec(mine*u) + k }
-		at := func(u int, base Reg) Mem { return mem(off+pick(f, 64, 0, 16)*u, base) }
-		// number is a register with that of the level in a list: to or, as NEON has no
-		// operands of memory, one for all.
-		number := func(u int, list Reg, to Vec) Vec {
-			if !f.memoryOperands {
-				to = map[Reg]Vec{w: 24, vAt: 25, lam: 26, y: 27}[list]
-			}
-			if f.memoryOperands || u == 0 {
-				f.broadcast(to, mem(0, list, level.times(8)))
-			}
-			return to
+func covariance(f *Func) {
+	const zl, al, mu, my, muy Vec = 7, 8, 9, 10, 11
+	overLevels(f, func(c *covarianceLevels) {
+		for u := range c.n {
+			f.load(c.r(u, zl), c.at(u, c.zeta))
+			f.load(c.r(u, al), c.at(u, c.a))
+			f.clear(c.r(u, mu), c.r(u, my), c.r(u, muy))
 		}
-		each := func(text func(u int)) {
-			f.addressR(row, mem(off, e))
-			f.zeroR(level)
-			l := f.label("level")
-			f.at(l)
-			for u := range n {
-				f.mul(r(u, p), number(u, w, r(u, p)), pick(f, mem(0, row, []Index{eBlock.times(1)}[:min(u, 1)]...), mem(0, row), mem(16*u, row)))
-				text(u)
-			}
-			f.advance(64, row)
-			f.incR(level)
-			f.branch(level, LT, f.arg("m"), l)
-		}
-		for u := range n {
-			f.broadcast(r(u, vt), mem(0, vAt))
-			f.broadcast(r(u, lt0), mem(0, lam))
-			f.broadcast(r(u, yt), mem(0, y))
-			f.clear(r(u, best))
-		}
-		each(func(u int) {
-			top := Mask{1, r(u, dl)}
-			f.compare(top, r(u, p), greater, r(u, best))
-			f.max(r(u, best), r(u, best), r(u, p))
-			for i, list := range []Reg{vAt, lam, y} {
-				to := r(u, vt+Vec(i))
-				if f.masked {
-					f.choose(top, to, Repeat{mem(0, list, level.times(8))}, to)
-				} else {
-					f.choose(top, to, number(u, list, r(u, dv)), to)
-				}
-			}
+		c.each(func(u int) {
+			p, du, dy, t := c.r(u, levelP), c.r(u, levelV), c.r(u, levelY), c.r(u, levelLam)
+			f.sub(du, c.number(u, c.v, du), c.r(u, topV))
+			f.mul(du, c.r(u, zl), du)
+			f.sub(t, c.number(u, c.lam, t), c.r(u, topLam))
+			f.mul(t, c.r(u, al), t)
+			f.sub(du, du, t)
+			f.sub(dy, c.number(u, c.y, dy), c.r(u, topY))
+			f.mul(du, p, du)
+			f.add(c.r(u, mu), c.r(u, mu), du)
+			f.mul(p, p, dy)
+			f.add(c.r(u, my), c.r(u, my), p)
+			f.mul(du, du, dy)
+			f.add(c.r(u, muy), c.r(u, muy), du)
 		})
-		for u := range n {
-			f.clear(r(u, my), r(u, mv), r(u, mvy), r(u, ml), r(u, mly))
+		for u := range c.n {
+			mu, my, muy, z := c.r(u, mu), c.r(u, my), c.r(u, muy), c.r(u, levelP)
+			f.load(z, c.at(u, c.z))
+			f.div(muy, muy, z)
+			f.div(mu, mu, z)
+			f.div(my, my, z)
+			f.mul(mu, mu, my)
+			f.sub(muy, muy, mu)
+			f.store(c.at(u, c.out), muy)
 		}
-		each(func(u int) {
-			p, dv, dl, dy := r(u, p), r(u, dv), r(u, dl), r(u, dy)
-			f.sub(dv, number(u, vAt, dv), r(u, vt))
-			f.sub(dl, number(u, lam, dl), r(u, lt0))
-			f.sub(dy, number(u, y, dy), r(u, yt))
+	})
+}
+
+func covarianceOwn(f *Func) {
+	const my, mv, mvy, ml, mly Vec = 7, 8, 9, 10, 11
+	overLevels(f, func(c *covarianceLevels) {
+		for u := range c.n {
+			f.clear(c.r(u, my), c.r(u, mv), c.r(u, mvy), c.r(u, ml), c.r(u, mly))
+		}
+		c.each(func(u int) {
+			p, dv, dl, dy := c.r(u, levelP), c.r(u, levelV), c.r(u, levelLam), c.r(u, levelY)
+			f.sub(dv, c.number(u, c.v, dv), c.r(u, topV))
+			f.sub(dl, c.number(u, c.lam, dl), c.r(u, topLam))
+			f.sub(dy, c.number(u, c.y, dy), c.r(u, topY))
 			for _, s := range [][3]Vec{{dv, mv, mvy}, {dl, ml, mly}} {
 				f.mul(s[0], p, s[0])
-				f.add(r(u, s[1]), r(u, s[1]), s[0])
+				f.add(c.r(u, s[1]), c.r(u, s[1]), s[0])
 				f.mul(s[0], s[0], dy)
-				f.add(r(u, s[2]), r(u, s[2]), s[0])
+				f.add(c.r(u, s[2]), c.r(u, s[2]), s[0])
 			}
 			f.mul(p, p, dy)
-			f.add(r(u, my), r(u, my), p)
+			f.add(c.r(u, my), c.r(u, my), p)
 		})
-		own := f.base("c.Own", row) // as far on as out is
-		f.addR(own, out)
-		f.subR(own, f.base("c.Out", level))
-		for u := range n {
-			inverse, my, mv, mvy, ml, mly, t := r(u, p), r(u, my), r(u, mv), r(u, mvy), r(u, ml), r(u, mly), r(u, dv)
+		own := f.base("c.Own", R0) // as far on as out is
+		f.addR(own, c.out)
+		f.subR(own, f.base("c.Out", R1))
+		for u := range c.n {
+			inverse, my, mv, mvy, ml, mly, t := c.r(u, levelP), c.r(u, my), c.r(u, mv), c.r(u, mvy), c.r(u, ml), c.r(u, mly), c.r(u, levelV)
 			f.load(inverse, f.c("one", 1))
-			f.load(t, at(u, zAt))
+			f.load(t, c.at(u, c.z))
 			f.div(inverse, inverse, t)
 			f.mul(my, my, inverse)
 			for _, s := range [][2]Vec{{mv, mvy}, {ml, mly}} {
@@ -826,27 +792,15 @@ func covarianceOwn(f *Func) {
 				f.mul(s[0], s[0], my)
 				f.sub(s[1], s[1], s[0])
 			}
-			f.load(t, at(u, a))
+			f.load(t, c.at(u, c.a))
 			f.mul(mly, t, mly)
 			f.mul(t, t, mvy)
-			f.store(at(u, own), t)
-			f.load(t, at(u, zeta))
+			f.store(c.at(u, own), t)
+			f.load(t, c.at(u, c.zeta))
 			f.mul(mvy, t, mvy)
 			f.sub(mvy, mvy, mly)
-			f.store(at(u, out), mvy)
+			f.store(c.at(u, c.out), mvy)
 		}
-	}
-	f.groups(count, pick(f, []int{2, 1}, []int{1}), func(n int) {
-		if f.masked {
-			part(n, 0)
-		} else {
-			part(pick(f, 0, 1, 2), 0)
-			part(pick(f, 0, 1, 2), 32)
-		}
-		for range n {
-			f.addR(e, eBlock)
-		}
-		f.advance(64*n, out, zAt, zeta, a)
 	})
 }
 
