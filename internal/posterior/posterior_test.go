@@ -930,3 +930,36 @@ func TestGather(t *testing.T) {
 		}
 	}
 }
+
+// TestLoops: the sums over the noise are those of its Stieltjes transform, which has a closed form: of p squared singular values
+// λ of p × q noise, Σ λ/(z-λ) = p (-z' m(z') - 1), z' = z over share q, m the transform of the law with ratio p/q.
+func TestLoops(t *testing.T) {
+	const d, n = 60, 40
+	z := []float64{210, 300, 500, 1000, 5000} // all above the noise: (√60+√40)² = 198
+	k := len(z)
+	for _, share := range []float64{1, 0.8} {
+		p := &Posterior{K: k, D: d, N: n, U: make([]float64, d*k), V: make([]float64, k*kernel.Pad(n)),
+			Tau: make([]float64, d), Rho: make([]float64, n), BU: make([]float64, d*Packed(k)), BV: make([]float64, n*Packed(k))}
+		for a, z := range z {
+			for i := range d {
+				p.Tau[i], p.BU[i*Packed(k)+a*(a+1)/2+a] = 2, 1.5
+			}
+			for j := range n {
+				p.Rho[j], p.BV[j*Packed(k)+a*(a+1)/2+a] = 1, 1/(3*z)
+			}
+		}
+		left, right := p.loops(share * d * n)
+		few, many := float64(n-k), float64(d-k)
+		y := few / many
+		for a, z := range z {
+			at := z / (share * many)
+			m := (1 - y - at + math.Sqrt((at-1-y)*(at-1-y)-4*y)) / (2 * y * at)
+			sum := few * (-at*m - 1)
+			for _, of := range [][2]float64{{left[a], 1 + sum/d}, {right[a], 1 + sum/n}} {
+				if math.Abs(of[0]-of[1]) > 2e-3*(of[1]-1) {
+					t.Errorf("share %g, z %g: %g, want %g", share, z, of[0], of[1])
+				}
+			}
+		}
+	}
+}
