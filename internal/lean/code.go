@@ -186,35 +186,38 @@ func (i instruction) takes() (in, out int, ok bool) {
 	return 0, 0, false
 }
 
-// functions returns the section of code with its functions rewritten.
-func functions(section []byte) ([]byte, error) {
+// bodiesOf returns the functions of a section of code, locals included.
+func bodiesOf(section []byte) (bodies [][]byte, err error) {
 	count, at := binary.Uvarint(section)
 	if at <= 0 {
 		return nil, errModule
 	}
-	out := binary.AppendUvarint(nil, count)
 	for range count {
 		size, n := binary.Uvarint(section[min(at, len(section)):])
 		if n <= 0 || size > uint64(len(section)-at-n) {
 			return nil, errModule
 		}
 		at += n
-		body, err := rewritten(section[at : at+int(size)])
-		if err != nil {
-			return nil, err
-		}
-		out = append(binary.AppendUvarint(out, uint64(len(body))), body...)
+		bodies = append(bodies, section[at:at+int(size)])
 		at += int(size)
 	}
 	if at != len(section) {
 		return nil, errModule
 	}
-	return out, nil
+	return bodies, nil
 }
 
-// rewritten returns the body of a function, locals included, rewritten as the head of this file says. A
-// function that begins otherwise comes back as it is.
-func rewritten(body []byte) ([]byte, error) {
+// codeOf returns the section of code of functions.
+func codeOf(bodies [][]byte) []byte {
+	out := binary.AppendUvarint(nil, uint64(len(bodies)))
+	for _, body := range bodies {
+		out = append(binary.AppendUvarint(out, uint64(len(body))), body...)
+	}
+	return out
+}
+
+// parsed returns the locals of a function, as they are written, and its instructions without those that do nothing.
+func parsed(body []byte) (locals []byte, code []instruction, err error) {
 	at := 0
 	groups, n := binary.Uvarint(body)
 	for at = n; groups > 0 && n > 0; groups-- {
@@ -222,18 +225,28 @@ func rewritten(body []byte) ([]byte, error) {
 		at += n + 1
 	}
 	if n <= 0 || at > len(body) {
-		return nil, errModule
+		return nil, nil, errModule
 	}
-	locals, code := body[:at], []instruction(nil)
+	locals = body[:at]
 	for at < len(body) {
 		i, n := read(body[at:])
 		if n == 0 {
-			return nil, errModule
+			return nil, nil, errModule
 		}
 		at += n
 		if i.op != opNop {
 			code = append(code, i)
 		}
+	}
+	return locals, code, nil
+}
+
+// rewritten returns the body of a function, locals included, rewritten as the head of this file says. A
+// function that begins otherwise comes back as it is.
+func rewritten(body []byte) ([]byte, error) {
+	locals, code, err := parsed(body)
+	if err != nil {
+		return nil, err
 	}
 	f, ok := placesOf(code)
 	if !ok {

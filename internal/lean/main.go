@@ -24,28 +24,43 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
+	"strings"
 )
 
 func main() {
-	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: lean MODULE.wasm ...")
+	later := flag.String("later", "", "beginnings of names of functions, by spaces, that go to a module of their own, NAME-more.wasm beside NAME.wasm")
+	flag.Parse()
+	if flag.NArg() == 0 {
+		fmt.Fprintln(os.Stderr, "usage: lean [-later NAMES] MODULE.wasm ...")
 		os.Exit(2)
 	}
-	for _, name := range os.Args[1:] {
-		module, err := os.ReadFile(name)
-		if err == nil {
-			module, err = lean(module)
-		}
-		if err == nil {
-			err = os.WriteFile(name, module, 0o666)
-		}
-		if err != nil {
+	for _, name := range flag.Args() {
+		if err := rewrite(name, strings.Fields(*later)); err != nil {
 			fmt.Fprintf(os.Stderr, "lean: %s: %v\n", name, err)
 			os.Exit(1)
 		}
 	}
+}
+
+// rewrite makes the module of a file smaller, and divides it where later has names.
+func rewrite(name string, later []string) error {
+	module, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	first, second, err := lean(module, later)
+	if err != nil {
+		return err
+	}
+	if second != nil {
+		if err := os.WriteFile(strings.TrimSuffix(name, ".wasm")+"-more.wasm", second, 0o666); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(name, first, 0o666)
 }
 
 // Sections of a module, and instructions of the place of a segment.
@@ -71,64 +86,95 @@ type section struct {
 }
 
 // lean returns the module with its functions rewritten, with its memory in few segments, without tables of lines and with some tables as
-// differences. A module that
-// begins by itself has been here before: Go's linker makes none.
-func lean(module []byte) ([]byte, error) {
+// differences; and with the functions whose names begin as later says in a second module, nil without any. A module that begins by itself has
+// been here before, and is returned as it is: Go's linker makes none.
+func lean(module []byte, later []string) (first, second []byte, err error) {
 	rest, is := bytes.CutPrefix(module, magic)
 	if !is {
-		return nil, errModule
+		return nil, nil, errModule
 	}
 	var sections []section
-	var data *section
+	var data, code *section
 	for len(rest) > 0 {
 		id := rest[0]
 		size, n := binary.Uvarint(rest[1:])
 		if n <= 0 || size > uint64(len(rest)-1-n) {
-			return nil, errModule
+			return nil, nil, errModule
 		}
 		if id == startSection {
-			return module, nil
+			if len(later) > 0 {
+				return nil, nil, errors.New("only a module as Go's linker writes it can be divided")
+			}
+			return module, nil, nil
 		}
 		sections = append(sections, section{id, rest[1+n : 1+n+int(size)]})
 		rest = rest[1+n+int(size):]
 	}
 	for i := range sections {
-		if sections[i].id == dataSection {
+		switch sections[i].id {
+		case dataSection:
 			data = &sections[i]
+		case codeSection:
+			code = &sections[i]
 		}
 	}
-	if data == nil {
-		return nil, errModule
+	if data == nil || code == nil {
+		return nil, nil, errModule
 	}
 	memory, err := initial(data.content)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	var whole program
+	var apart []bool
+	if len(later) > 0 {
+		if whole, err = programOf(sections, memory); err == nil {
+			apart, err = whole.second(memory, later)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
 	}
 	columns, err := clearLines(memory)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, c := range columns {
 		c.differences(memory)
 	}
 	data.content = segments(memory)
-	for i := range sections {
-		if sections[i].id == codeSection {
-			if sections[i].content, err = functions(sections[i].content); err != nil {
-				return nil, err
-			}
+	bodies, err := bodiesOf(code.content)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range bodies {
+		if bodies[i], err = rewritten(bodies[i]); err != nil {
+			return nil, nil, err
 		}
 	}
-	if sections, err = withStart(sections, columns); err != nil {
-		return nil, err
+	code.content = codeOf(bodies)
+	if apart != nil {
+		parts, err := whole.split(sections, bodies, apart)
+		if err != nil {
+			return nil, nil, err
+		}
+		sections, second = parts[0], joined(parts[1])
 	}
+	if sections, err = withStart(sections, columns); err != nil {
+		return nil, nil, err
+	}
+	return joined(sections), second, nil
+}
+
+// joined is the module of sections.
+func joined(sections []section) []byte {
 	out := bytes.Clone(magic)
 	for _, s := range sections {
 		out = append(out, s.id)
 		out = binary.AppendUvarint(out, uint64(len(s.content)))
 		out = append(out, s.content...)
 	}
-	return out, nil
+	return out
 }
 
 // initial returns the memory that a section of data makes, from address 0 on.

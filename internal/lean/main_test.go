@@ -45,11 +45,11 @@ func built(t *testing.T) (module []byte, run func(module []byte) string) {
 // what it did, and has a third less to download.
 func TestLean(t *testing.T) {
 	module, run := built(t)
-	small, err := lean(bytes.Clone(module))
+	small, _, err := lean(bytes.Clone(module), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := lean(bytes.Clone(small)); err != nil || !bytes.Equal(again, small) {
+	if again, _, err := lean(bytes.Clone(small), nil); err != nil || !bytes.Equal(again, small) {
 		t.Errorf("again: %v", err)
 	}
 	if packed(t, small) > packed(t, module)*68/100 {
@@ -115,7 +115,7 @@ func TestRefused(t *testing.T) {
 	} {
 		b := bytes.Clone(module)
 		change(b)
-		if _, err := lean(b); err == nil {
+		if _, _, err := lean(b, nil); err == nil {
 			t.Errorf("%s: no error", what)
 		}
 	}

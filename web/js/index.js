@@ -165,6 +165,10 @@ class Engine {
     if (this.task !== task) return; // it died
     task.abort = () => this.worker.postMessage({ type: 'cancel', id: task.id });
     task.signal?.addEventListener('abort', task.abort);
+    if (task.more && !this.more) {
+      this.more = true;
+      this.worker.postMessage({ type: 'more', module: task.more });
+    }
     const { args } = task;
     this.worker.postMessage({ type: 'call', id: task.id, name: task.name, args }, owned(args));
     if (task.signal?.aborted) task.abort();
@@ -176,6 +180,30 @@ function owned(value, found = []) {
   if (ArrayBuffer.isView(value)) found.push(value.buffer);
   else if (value && typeof value === 'object') for (const part of Object.values(value)) owned(part, found);
   return found;
+}
+
+/** needsMore says whether a call needs engine-more.wasm: engine.wasm has what fits by NMF and QMF take, and what their
+ * models say. web/later names the functions that it lacks. */
+const needsMore = (name, method) => !['fit', 'heldOut', 'footprint', 'reconstruct', 'named', 'map', 'top'].includes(name) || method === 'qmfq' || method === 'bqmf';
+
+/** supplement is the module of engine-more.wasm, which fits no engine but its own. */
+async function supplement(url, engine) {
+  const fail = (what) => new QuantmfError(`quantmf: ${url}: ${what}`);
+  const module = await compile(url).catch((error) => Promise.reject(error instanceof QuantmfError ? error : fail(error.message)));
+  const has = new Set(WebAssembly.Module.exports(engine).map((e) => e.name));
+  if (!WebAssembly.Module.imports(module).every((i) => i.module !== 'first' || has.has(i.name))) throw fail('of another version than engine.wasm');
+  return module;
+}
+
+/** unless waits for a promise until a signal comes. */
+function unless(signal, promise) {
+  if (!signal) return promise;
+  let stop;
+  const stopped = new Promise((_, reject) => {
+    stop = () => reject(signal.reason);
+    signal.addEventListener('abort', stop);
+  });
+  return Promise.race([promise, stopped]).finally(() => signal.removeEventListener('abort', stop));
 }
 
 async function spawner() {
@@ -217,6 +245,7 @@ export async function load(options) {
   const places = {
     worker: at('worker.js') ?? new URL('./worker.js', import.meta.url),
     engine: at('engine.wasm') ?? new URL('./engine.wasm', import.meta.url),
+    more: at('engine-more.wasm') ?? new URL('./engine-more.wasm', import.meta.url),
     kernels: at('kernels.wasm') ?? new URL('./kernels.wasm', import.meta.url),
     tables: at('tables.wasm') ?? new URL('./tables.wasm', import.meta.url),
   };
@@ -225,7 +254,7 @@ export async function load(options) {
     const tables = await compile(places.tables);
     return new Engine({ engine: tables, kernels: null }, places.worker, spawn);
   };
-  const all = new Quantmf(most, () => new Engine({ engine, kernels }, places.worker, spawn), reader);
+  const all = new Quantmf(most, () => new Engine({ engine, kernels }, places.worker, spawn), () => supplement(places.more, engine), reader);
   await all.warm();
   return all;
 }
@@ -238,12 +267,15 @@ class Quantmf {
   #spawn;
   #id = 0;
   #closed = false;
+  #supplement;
+  #more;
   #reader;
   #asides = new Set();
 
-  constructor(most, spawn, reader) {
+  constructor(most, spawn, supplement, reader) {
     this.#most = most;
     this.#spawn = spawn;
+    this.#supplement = supplement;
     this.#reader = reader;
   }
 
@@ -271,13 +303,26 @@ class Quantmf {
     }
   }
 
-  #call(name, args, how) {
+  /** call makes a call of a worker, method being that of the fit or of the model. */
+  async #call(name, args, how, method) {
     const { signal, onProgress } = fields('how', how);
-    if (this.#closed) return Promise.reject(new QuantmfError('quantmf: it has been closed'));
+    const open = () => {
+      if (this.#closed) throw new QuantmfError('quantmf: it has been closed');
+      signal?.throwIfAborted();
+    };
     heeded(signal, onProgress);
-    if (signal?.aborted) return Promise.reject(signal.reason);
+    open();
+    let more;
+    if (needsMore(name, method)) {
+      this.#more ??= this.#supplement().catch((error) => {
+        this.#more = undefined; // the next call tries again
+        throw error;
+      });
+      more = await unless(signal, this.#more);
+      open();
+    }
     return new Promise((resolve, reject) => {
-      const task = { id: ++this.#id, name, args, signal, onProgress, resolve, reject, free: () => this.#next() };
+      const task = { id: ++this.#id, name, args, more, signal, onProgress, resolve, reject, free: () => this.#next() };
       task.leave = () => {
         const i = this.#waiting.indexOf(task);
         if (i < 0) return; // it runs, and the engine ends it
@@ -292,7 +337,7 @@ class Quantmf {
 
   async fit(x, given, how) {
     const { method = 'qmf', rank, ...options } = fields('options', given);
-    const about = await this.#call('fit', { x: matrix('x', x), method: plain('method', method), rank: plain('rank', rank), options: settings(options) }, how);
+    const about = await this.#call('fit', { x: matrix('x', x), method: plain('method', method), rank: plain('rank', rank), options: settings(options) }, how, method);
     return this.#model(about);
   }
 
@@ -301,7 +346,7 @@ class Quantmf {
   }
 
   #model(about) {
-    return new Model(about, (name, args, how) => this.#call(name, { ...args, model: about.bytes.slice() }, how));
+    return new Model(about, (name, args, how) => this.#call(name, { ...args, model: about.bytes.slice() }, how, about.method));
   }
 
   async rank(x, given, how) {
@@ -325,7 +370,7 @@ class Quantmf {
               done[i] = p.done;
               onProgress?.({ phase: 'rank', done: done.reduce((a, b) => a + b, 0) / done.length });
             },
-          }),
+          }, method),
         ),
       );
     } catch (error) {
@@ -338,7 +383,7 @@ class Quantmf {
 
   async footprint(given) {
     const { rows, columns, method = 'qmf', rank, ...options } = fields('options', given);
-    return this.#call('footprint', { rows: plain('rows', rows), columns: plain('columns', columns), method: plain('method', method), rank: plain('rank', rank), options: settings(options) });
+    return this.#call('footprint', { rows: plain('rows', rows), columns: plain('columns', columns), method: plain('method', method), rank: plain('rank', rank), options: settings(options) }, undefined, method);
   }
 
   async estimate(x, given, how) {

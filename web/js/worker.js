@@ -1,6 +1,7 @@
 // The worker: it runs the engine, which is Go, and passes messages between it and index.js.
 //
 //	in:   {type: 'start', engine, kernels}   compiled modules; kernels null without SIMD
+//	      {type: 'more', module}             functions that the engine lacks, before a call that needs them
 //	      {type: 'call', id, name, args}, {type: 'cancel', id}
 //	out:  {type: 'ready', vectors}, {type: 'progress', id, ...}, {type: 'reply', id, error, result},
 //	      {type: 'died', message}
@@ -48,6 +49,8 @@ async function start({ engine, kernels }) {
     (error) => post({ type: 'died', message: String(error) }),
   );
   post({ type: 'ready', vectors: host.vectors });
+  // At once, for the call behind it finds the functions there.
+  host.more = (module) => new WebAssembly.Instance(module, { ...go.importObject, first: instance.exports });
   return host;
 }
 
@@ -55,6 +58,7 @@ let host;
 listen(async (message) => {
   try {
     if (message.type === 'start') host = await start(message);
+    else if (message.type === 'more') host.more(message.module);
     else if (message.type === 'call') host.call(message.id, message.name, message.args);
     else if (message.type === 'cancel') host.cancel(message.id);
   } catch (error) {
