@@ -4,13 +4,31 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 )
+
+// linked is testdata/program.go as Go links it for GOOS=js.
+var linked = sync.OnceValues(func() ([]byte, error) {
+	folder, err := os.MkdirTemp("", "lean")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	file := filepath.Join(folder, "program.wasm")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", file, "testdata/program.go")
+	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOFLAGS=")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, out)
+	}
+	return os.ReadFile(file)
+})
 
 // built is testdata/program.go as Go links it for GOOS=js, and how to run a module.
 func built(t *testing.T) (module []byte, run func(module []byte) string) {
@@ -18,18 +36,12 @@ func built(t *testing.T) (module []byte, run func(module []byte) string) {
 	if testing.Short() {
 		t.Skip("links a program")
 	}
-	folder := t.TempDir()
-	file := filepath.Join(folder, "program.wasm")
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", file, "testdata/program.go")
-	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOFLAGS=")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	module, err := os.ReadFile(file)
+	module, err := linked()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return module, func(module []byte) string {
+	file := filepath.Join(t.TempDir(), "program.wasm")
+	return bytes.Clone(module), func(module []byte) string {
 		if err := os.WriteFile(file, module, 0o666); err != nil {
 			t.Fatal(err)
 		}

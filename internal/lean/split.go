@@ -28,7 +28,7 @@ const (
 	exportSection  = 7
 	elementSection = 9
 	opCallTable    = 0x11
-	placeSteps     = 16 // a place in code is a function's place in the table, and in as many bits the place within it
+	placeSteps     = 16      // a place in code is a function's place in the table, and in as many bits the place within it
 	divided        = "first" // the name of the module that the second imports from
 )
 
@@ -99,15 +99,17 @@ func programOf(sections []section, memory []byte) (p program, err error) {
 	return p, nil
 }
 
-// placed is the function whose place in code is v, none for any other number.
+// placed is the function with the place v in code, none for any other number.
 func (p *program) placed(v uint64) (f int, ok bool) {
 	at := v>>placeSteps - uint64(p.base)
-	return int(at), v&(1<<placeSteps-1) == 0 && at < uint64(len(p.bodies))
+	return int(at), at < uint64(len(p.bodies))
 }
 
-// initial functions run when the program begins, whatever their package is for.
+// initialFunction says whether a function of that name runs when the program begins, whatever its package is for.
 func initialFunction(name string) bool {
-	_, rest, is := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], ".init")
+	name, _, _ = strings.Cut(name, "[") // without types
+	_, name, _ = strings.Cut(name[strings.LastIndexByte(name, '/')+1:], ".")
+	rest, is := strings.CutPrefix(name, "init")
 	return is && (rest == "" || rest[0] == '.')
 }
 
