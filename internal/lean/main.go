@@ -16,6 +16,12 @@
 //
 // Code: jumps, returns and addresses on the stack take fewer instructions (code.go).
 //
+// With -later and beginnings of names of functions, it divides the module (split.go): functions with such names, and those that only they
+// come to, go to app-more.wasm. That is to be instantiated, before anything calls them, with the imports of app.wasm and
+// with the exports of its instance as the module "first":
+//
+//	go run ./internal/lean -later 'example.org/app.Rare example.org/app/rare.' app.wasm
+//
 // What compresses a module, as servers do, makes a third less of it. The layout is that of package runtime (symtab.go,
 // runtime2.go); a module whose tables are laid out otherwise is refused.
 package main

@@ -39,7 +39,8 @@ const packed = (...names) => [gzip, brotli].map((pack) => (names.reduce((s, n) =
 const page = readdirSync(dist).filter((n) => /^(index\.html|page\.(js|css)|state\.js|result\.js|downloads\.js|chart\.js|heatmap\.js|icon\.svg|sw\.js)$/.test(n));
 line('## What is downloaded\n');
 rows(['what', 'KB, gzip', 'brotli'], [
-  ['engine, kernels, glue', ...packed('engine.wasm', 'kernels.wasm', 'kernels.js', 'index.js', 'errors.js', 'worker.js', 'wasm_exec.js')],
+  ['engine for NMF and QMF, kernels, glue', ...packed('engine.wasm', 'kernels.wasm', 'kernels.js', 'index.js', 'errors.js', 'worker.js', 'wasm_exec.js')],
+  ['the rest of the engine, on demand', ...packed('engine-more.wasm')],
   ['readers and report, on demand', ...packed('tables.wasm')],
   ['the page', ...packed(...page)],
 ]);

@@ -293,7 +293,7 @@ export interface Quantmf {
 }
 
 export interface LoadOptions {
-  /** The folder of worker.js, engine.wasm and kernels.wasm; default that of this module. */
+  /** The folder of worker.js and the modules, which are .wasm; default that of this module. */
   url?: string | URL;
   /** The most workers; default one fewer than processors, at most 4. One starts at once. */
   workers?: number;
