@@ -121,7 +121,7 @@ func told(t *testing.T, module []byte) map[int]string {
 	return all
 }
 
-var apart = []string{"main.deep", "main.digits", "main.recovered", "main.(*tree).", "main.main.func1"}
+var apart = []string{"main.both", "main.deep", "main.digits", "main.recovered", "main.(*tree).", "main.main.func1"}
 
 // TestSplit: both modules together have every function where it was, and every call is one of the function that it was; and the program does what it did.
 func TestSplit(t *testing.T) {
@@ -168,7 +168,7 @@ func TestSplit(t *testing.T) {
 		t.Errorf("%v: %s", err, got)
 	}
 	// The second of another division.
-	_, other, err := lean(bytes.Clone(module), apart[:1])
+	_, other, err := lean(bytes.Clone(module), apart[1:])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,6 +203,12 @@ func TestSecond(t *testing.T) {
 	}
 	if got := in("main.recovered"); slices.Contains(got, "main.word.Len") || slices.Contains(got, "main.(*word).Len") || !slices.Contains(got, "main.recovered.func1") {
 		t.Errorf("%q", got)
+	}
+	if got := in("main.both"); !reflect.DeepEqual(got, []string{"main.both"}) {
+		t.Errorf("%q: an interface finds Twice", got)
+	}
+	if got := in("main.named"); !reflect.DeepEqual(got, []string{"main.named"}) {
+		t.Errorf("%q: data hold seven", got)
 	}
 	for _, name := range in("runtime.", "main.") {
 		if initialFunction(name) {
