@@ -1,4 +1,4 @@
-"""What docs/measurements/speed.md and its plot say of what speed.py has measured."""
+"""Writes docs/measurements/speed.md and its plot from the measurements of speed.py."""
 
 import importlib.metadata
 import os
@@ -13,7 +13,7 @@ from speed import BATCH, BUILDS, MAIN, NAMES, QUICK, RANKS, ROUNDS, SETTINGS, SH
 
 
 def figure(v):
-    """Three digits."""
+    """Returns a number with three digits."""
     if v >= 100:
         return "%.0f" % v
     return "%.3g" % v
@@ -30,11 +30,11 @@ def spread(c, unit):
 
 
 def summary(m):
-    """Rows of the table that says in short what the rest has: what, and the figure."""
+    """Returns the rows of the summary: what was measured, and the figure."""
     out = []
 
     def row(what, group, threshold, ours):
-        """Beside ott-jax at its fastest, and in brackets where 64 rows go in lock step."""
+        """Adds a ratio to ott-jax in its fastest form, and in brackets to ott-jax with 64 rows in lock step."""
         name = "ott-jax " + threshold
         out.append(("%s, faster than ott-jax at %s (under vmap)" % (what, threshold), "%s (%s)" % (
             times(m.ratio(group, m.fastest(group, name), ours)), times(m.ratio(group, m.fastest(group, name, "vmap"), ours)))))
@@ -72,7 +72,7 @@ def summary(m):
 
 
 def profile(m, key):
-    """The top of a profile of one contender."""
+    """Returns the top of a profile of one contender."""
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "cpu")
         c = m.by[key]
@@ -84,7 +84,7 @@ def profile(m, key):
 
 
 def remark(m, key):
-    """Where the time of a contender goes, and what would bring more."""
+    """Says where the time of a contender goes, and what would save time."""
     group, name = key
     if name.startswith("cold"):
         warm = name.replace("cold", "warm")
