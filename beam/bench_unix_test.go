@@ -42,7 +42,7 @@ func BenchmarkRound(b *testing.B) {
 	}
 }
 
-// moment is a time by the clock and by what the process has used of processors, in seconds.
+// moment has the time of the clock and the processor time of the process, in seconds.
 type moment struct{ wall, cpu float64 }
 
 func now() moment {
@@ -52,13 +52,13 @@ func now() moment {
 	return moment{float64(time.Now().UnixNano()) / 1e9, cpu.Seconds()}
 }
 
-// per is the time from then to m for each of count.
+// per returns the time from then to m divided by count.
 func (m moment) per(then moment, count int) moment {
 	return moment{(m.wall - then.wall) / float64(count), (m.cpu - then.cpu) / float64(count)}
 }
 
-// epochAndRound returns the times of an epoch on one machine and of a round over shards: means between the end of the first and
-// that of the last, so that the start of either is left out.
+// epochAndRound returns the times of an epoch on one machine and of a round over shards. They are means between the end of the first
+// and the end of the last, so the start of either is left out.
 func epochAndRound(b *testing.B, x quantmf.Mat, nmf bool, shards int) (whole, round moment) {
 	ctx, epochs := b.Context(), 11
 	opts := []quantmf.FitOption{quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0)}

@@ -1,8 +1,8 @@
 package beam
 
-// This file holds the driver of a fit: it submits a pipeline of some rounds, looks in the store how
-// far the fit has come, and submits the next, until the fit is over. The store alone knows where a
-// fit stands, so a driver that was killed, too, goes on where it was.
+// This file holds the driver of a fit. It submits a pipeline of some rounds, reads from the store how
+// far the fit has come, and submits the next pipeline, until the fit is over. Only the store holds the state of
+// a fit, so a driver that was killed and is started again continues from there.
 
 import (
 	"context"
@@ -20,23 +20,23 @@ type Run struct {
 	// Runner is the name of a runner that the program imports: "prism", the default, or "universal", any
 	// job server at Beam's -endpoint.
 	Runner string
-	// Rounds are unrolled into one pipeline, 0 for 20. A runner holds the graph of all of them, some 10 kB
-	// a round; every pipeline costs its submission, on Prism some milliseconds, on a cluster seconds.
+	// Rounds is how many rounds are unrolled into one pipeline, 0 for 20. A runner holds the graph of all of them, some
+	// 10 kB a round. Submitting a pipeline takes some milliseconds on Prism, and seconds on a cluster.
 	Rounds int
-	// Retries is how often in a row a pipeline may fail with no round done before the fit fails, 0 for 3, -1
-	// for never. Runners such as Flink's repeat what failed by themselves first; Prism does not.
+	// Retries is how often in a row a pipeline may fail without a finished round before the fit fails, 0 for 3, -1
+	// for none. Runners such as Flink's first repeat a failed stage by themselves; Prism does not.
 	Retries int
-	// Memory is how many bytes of rows a worker's process may keep from round to round, 0 for 4 GiB, -1 for none.
-	// Rows that do not fit are read from the store in every round.
+	// Memory is how many bytes of rows a worker process may keep from round to round, 0 for 4 GiB, -1 for none.
+	// Rows that are not kept are read from the store in every round.
 	Memory int64
-	// Stall is how long a round may take before its pipeline is given up and tried again, -1 for any time. 0 is a minute
-	// and at least ten times what the longest round has taken, with no limit before a first one is done. It is there for
-	// runners that do not see every failure: Prism waits for ever for a worker that was lost between two stages.
+	// Stall is how long a round may take before its pipeline is cancelled and tried again, -1 for any time. 0 stands for a
+	// minute, or ten times the longest round so far if that is more; before the first round is done there is then no limit. Some
+	// runners do not notice every failure: Prism waits for ever for a worker that was lost between two stages.
 	Stall time.Duration
-	// Progress is called, where it is not nil, with every round that is seen to begin. It is called on one
+	// Progress, if not nil, is called with each round that the driver sees begin. It is called on one
 	// goroutine at a time.
 	Progress func(quantmf.Round)
-	// Failed is called, where it is not nil, when a pipeline has failed and is tried again.
+	// Failed, if not nil, is called when a pipeline has failed and is tried again.
 	Failed func(error)
 }
 
@@ -44,14 +44,14 @@ const (
 	defaultRounds  = 20
 	defaultRetries = 3
 	defaultMemory  = 4 << 30
-	firstPause     = time.Second // before a failed pipeline is tried again; then twice as long each time
+	firstPause     = time.Second // the pause before a failed pipeline is tried again; it doubles each time
 	stallLeast     = time.Minute
 	stallTimes     = 10
 )
 
-// Fit brings the fit that [quantmf.PlanNMF] or [quantmf.PlanQMF] has left in a store to its end, and
-// returns the model. What was done before stays done. Errors: those of the steps, in the words of
-// the runner; where ctx ends, one that wraps its error, and the same call goes on later.
+// Fit finishes the fit that [quantmf.PlanNMF] or [quantmf.PlanQMF] has planned in a store, and
+// returns the model. Rounds that are done are not repeated. Errors: those of the steps, in the words of
+// the runner. When ctx ends, the error wraps that of ctx, and a later call with the same store continues the fit.
 func Fit(ctx context.Context, store *Store, run Run) (quantmf.Model, error) {
 	if err := run.settle(); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func Fit(ctx context.Context, store *Store, run Run) (quantmf.Model, error) {
 		return nil, err
 	}
 	in := task{Store: store.folder, Call: fmt.Sprintf("%016x", rand.Uint64()), Room: run.Memory}
-	defer forget(fitKey{in.Store, in.Call}, nil) // where workers are in this process
+	defer forget(fitKey{in.Store, in.Call}, nil) // for workers in this process
 	var longest time.Duration
 	for failures := 0; !at.Over; {
 		run.tell(at)
@@ -96,7 +96,7 @@ func Fit(ctx context.Context, store *Store, run Run) (quantmf.Model, error) {
 	return fit.Finish(ctx)
 }
 
-// settle checks the run and puts in its defaults.
+// settle checks the run and sets its defaults.
 func (r *Run) settle() error {
 	if r.Rounds < 0 || r.Retries < -1 || r.Stall < -1 || r.Memory < -1 {
 		return fmt.Errorf("beam: Run{Rounds: %d, Retries: %d, Memory: %d, Stall: %d}: must not be negative, but for -1 of the last three", r.Rounds, r.Retries, r.Memory, r.Stall)
@@ -113,8 +113,8 @@ func (r *Run) settle() error {
 	return nil
 }
 
-// again waits until a pipeline that has failed, so often in a row, is to be tried again, or returns what
-// it failed of.
+// again waits before a failed pipeline is tried again. It returns the error if the pipeline has failed too often in
+// a row.
 func (r *Run) again(ctx context.Context, failures int, failed error) error {
 	if failures > r.Retries {
 		return failed
@@ -136,8 +136,8 @@ func (r *Run) tell(at quantmf.Round) {
 	}
 }
 
-// pipeline runs one pipeline and tells meanwhile of the rounds that begin. at is the round told last, and longest the
-// time that a round has taken. It gives the pipeline up where a round takes too long.
+// pipeline runs one pipeline, and meanwhile reports the rounds that begin. at is the round reported last, and longest the
+// longest time of a round. It cancels the pipeline where a round takes too long.
 func (r *Run) pipeline(ctx context.Context, fit *quantmf.Sharded, build func(*sdk.Pipeline), at *quantmf.Round, longest *time.Duration) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// lowRank is a d × n matrix of rank 3 with noise, bent by another power in every row.
+// lowRank returns a d × n matrix of rank 3 with noise, each row raised to another power.
 func lowRank(d, n int) quantmf.Mat {
 	r := rand.New(rand.NewPCG(1, 2))
 	v := quantmf.NewMat(3, n)
@@ -78,8 +78,8 @@ func marshal(t *testing.T, m quantmf.Model) string {
 	return string(data)
 }
 
-// TestBits: by Beam's embedded runner over 1, 2, 3 and 8 shards, in pipelines of few rounds and of more than the fit has,
-// a model is that of one machine, byte for byte as a file.
+// TestBits checks that models by Beam's embedded runner have the same file, byte for byte, as those of one machine: over 1, 2, 3 and 8
+// shards, in pipelines of few rounds and of more rounds than the fit has.
 func TestBits(t *testing.T) {
 	ctx := t.Context()
 	for _, c := range cases() {
@@ -134,7 +134,7 @@ func TestBits(t *testing.T) {
 	}
 }
 
-// TestSame: by Beam's embedded runner fits have the hashes that the package's have.
+// TestSame checks that fits by Beam's embedded runner have the same hashes as those of the package.
 func TestSame(t *testing.T) {
 	for i, f := range samebits.Fits() {
 		store, err := OpenStore(t.Context(), t.TempDir())
@@ -160,7 +160,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestGoesOn: a fit whose driver was stopped goes on from the store.
+// TestGoesOn checks that a fit whose driver was stopped continues from the store.
 func TestGoesOn(t *testing.T) {
 	c := cases()[0]
 	want, err := quantmf.FitNMF(t.Context(), c.x, c.rank, append(c.opts, quantmf.WithUpdates(quantmf.UpdatesMultiplicative))...)
@@ -201,8 +201,8 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// TestFailedStep: a step that cannot be made fails the pipeline, which is tried again so often as Run says, and the error
-// names the blob.
+// TestFailedStep checks that a step that cannot be made fails the pipeline, that the pipeline is tried again as often as Run says, and
+// that the error names the blob.
 func TestFailedStep(t *testing.T) {
 	c := cases()[0]
 	folder := t.TempDir()
@@ -229,7 +229,7 @@ func TestFailedStep(t *testing.T) {
 	}
 	data[len(data)/2] ^= 1
 	_, err = Fit(t.Context(), store, Run{Retries: 1, Failed: func(error) {
-		if err := os.WriteFile(rows, data, 0o666); err != nil { // someone mends it meanwhile
+		if err := os.WriteFile(rows, data, 0o666); err != nil { // the file is repaired meanwhile
 			t.Error(err)
 		}
 	}})
@@ -238,7 +238,7 @@ func TestFailedStep(t *testing.T) {
 	}
 }
 
-// TestTransform: new samples have the bits of Transform, and of Score, for any number of blocks, missing values included.
+// TestTransform checks that new samples have the same bits as by Transform and Score, for any number of blocks, missing values included.
 func TestTransform(t *testing.T) {
 	x := lowRank(60, 50)
 	x.Data[77] = math.NaN()
@@ -272,7 +272,7 @@ func TestTransform(t *testing.T) {
 		if err != nil || score != wantScore {
 			t.Errorf("%d blocks: score %v, %v, not %v", blocks, score, err, wantScore)
 		}
-		again, err := Transform(t.Context(), store, m, x, blocks, Run{Runner: "there is none of this name"}) // all is done
+		again, err := Transform(t.Context(), store, m, x, blocks, Run{Runner: "there is none of this name"}) // no block is left to place
 		if err != nil || again.Data[3] != want.Data[3] {
 			t.Errorf("%d blocks, once more: %v", blocks, err)
 		}

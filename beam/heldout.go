@@ -1,8 +1,8 @@
 package beam
 
-// This file holds the choice of a rank by hidden cells, as [quantmf.HeldOut] makes it: every trial is fitted once in every
-// repeat, and nothing passes between these fits, so the graph is fits → GroupByKey → loss. The matrix and the losses are
-// blobs whose names are digests of what they hold or come from.
+// This file compares trials by hidden cells, as [quantmf.HeldOut] does. Each trial is fitted once in each repeat. These fits do not
+// depend on each other, so the graph is fits → GroupByKey → loss. The matrix and the losses are blobs. The name of the matrix is the
+// digest of its bytes, that of a loss the digest of the matrix and the fit.
 
 import (
 	"context"
@@ -27,22 +27,22 @@ func init() {
 // Trial is one way to fit, for [HeldOut].
 type Trial struct {
 	Rank int
-	Spec string // what the fit function is told beside the rank
+	Spec string // an argument of the fit function, such as options
 }
 
-// FitFunc fits x with the options it is given, which come last, and those that spec stands for: the same in every process.
+// FitFunc fits x with the options that spec stands for, and then the given ones. It must return the same model in every process.
 type FitFunc func(ctx context.Context, x quantmf.Mat, rank int, spec string, opts ...quantmf.FitOption) (quantmf.Model, error)
 
 var fitFuncs = map[string]FitFunc{}
 
-// RegisterFit gives a function the name by which workers find it. It is to be called by an init function, in the program of the
-// driver and of the workers alike.
+// RegisterFit gives a function the name by which workers find it. Call it in an init function, in the program of the
+// driver and in that of the workers.
 func RegisterFit(name string, fit FitFunc) { fitFuncs[name] = fit }
 
-// HeldOut fits every trial masks.Repeats times, each time with other cells of x hidden, by the function that [RegisterFit] has
-// given the name, and returns for each trial how well its models predict the hidden cells: what [quantmf.HeldOut] returns, with
-// its bits. Each fit is made by one worker of the runner. All trials must have the same loss, which is not checked. It leaves the matrix
-// and the losses in the store, where the same call finds what an earlier one had done.
+// HeldOut fits each trial masks.Repeats times, each time with other cells of x hidden, by the function of that name
+// ([RegisterFit]). It returns for each trial how well its models predict the hidden cells, with the same bits as [quantmf.HeldOut]. One
+// worker of the runner makes each fit. All trials must have the same loss, which is not checked. HeldOut leaves the matrix
+// and the losses in the store, so the same call does not make a fit again.
 func HeldOut(ctx context.Context, store *Store, x quantmf.Mat, fit string, trials []Trial, masks quantmf.Masks, run Run) ([]quantmf.Prediction, error) {
 	if fitFuncs[fit] == nil {
 		return nil, fmt.Errorf("beam: no function is registered as %q", fit)
@@ -53,7 +53,7 @@ func HeldOut(ctx context.Context, store *Store, x quantmf.Mat, fit string, trial
 	if masks.Repeats == 0 {
 		masks.Repeats = 5
 	}
-	if masks.Repeats < 1 { // in the words of the package
+	if masks.Repeats < 1 { // the package reports it
 		_, err := quantmf.HeldOut(ctx, x, quantmf.FitNMF, nil, masks)
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func HeldOut(ctx context.Context, store *Store, x quantmf.Mat, fit string, trial
 	return out, nil
 }
 
-// fitNames emits the fits that are to be made, a key each.
+// fitNames emits the fits that have to be made, a key each.
 type fitNames struct{ Fits []int }
 
 func (f *fitNames) ProcessElement(_ []byte, emit func(fit, _ int)) {
@@ -117,8 +117,8 @@ func (f *fitNames) ProcessElement(_ []byte, emit func(fit, _ int)) {
 	}
 }
 
-// heldOut makes the fits of a bundle side by side, as many at a time as there are processors; each uses one. Fit i is that
-// of trial i/Repeats in repeat i%Repeats.
+// heldOut makes the fits of a bundle side by side, as many at a time as there are processors. Each fit uses one processor. Fit i
+// is that of trial i/Repeats in repeat i%Repeats.
 type heldOut struct {
 	Store, Matrix, Fit string
 	Share              float64
@@ -165,7 +165,7 @@ func (f *heldOut) FinishBundle(ctx context.Context) error {
 	return nil
 }
 
-// make makes a fit, unless its loss is there, and leaves its loss.
+// make makes a fit and writes its loss, unless the loss is there already.
 func (f *heldOut) make(ctx context.Context, store *Store, x quantmf.Mat, fit int) error {
 	if _, err := f.loss(store, fit); err == nil {
 		return nil
@@ -184,14 +184,14 @@ func (f *heldOut) make(ctx context.Context, store *Store, x quantmf.Mat, fit int
 	return store.Put(f.name(fit), section.Encode(kindLoss, []section.Section{section.Floats("loss", []float64{loss})}))
 }
 
-// name is that of the loss of a fit.
+// name returns the name of the loss of a fit.
 func (f *heldOut) name(fit int) string {
 	trial := f.Trials[fit/f.Repeats]
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %q %x %d %d %q %d", f.Matrix, f.Fit, math.Float64bits(f.Share), f.Seed, trial.Rank, trial.Spec, fit%f.Repeats))
 	return "loss-" + hex.EncodeToString(sum[:])
 }
 
-// kindLoss is the kind of a file of the loss of a fit.
+// kindLoss is the kind of the file of the loss of a fit.
 const kindLoss = 65
 
 // loss reads the loss of a fit.
@@ -215,7 +215,7 @@ func (f *heldOut) loss(store *Store, fit int) (float64, error) {
 	if err == nil {
 		loss, err = file.Floats("loss", 1, 0, math.MaxFloat64)
 	}
-	if err != nil { // it is made again
+	if err != nil { // a damaged loss is made again
 		return 0, store.fault(name, errors.Join(errAbsent, err))
 	}
 	return loss[0], nil

@@ -24,8 +24,8 @@ func init() {
 	})
 }
 
-// TestHeldOut: the losses of hidden cells are those of HeldOut on one machine, bit for bit; what is in the store is not made
-// again, but for what is damaged there.
+// TestHeldOut checks that the losses of hidden cells have the same bits as those of HeldOut on one machine. Losses in the store are not
+// computed again, unless they are damaged.
 func TestHeldOut(t *testing.T) {
 	x := lowRank(40, 30)
 	x.Data[77] = math.NaN()
@@ -61,7 +61,7 @@ func TestHeldOut(t *testing.T) {
 			}
 		}
 		check(Run{Retries: -1})
-		check(Run{Runner: "there is none of this name"}) // all is done
+		check(Run{Runner: "there is none of this name"}) // no fit is left to make
 		losses, err := filepath.Glob(filepath.Join(folder, "loss-*"))
 		if err != nil || len(losses) != 6 {
 			t.Fatal(losses, err)

@@ -1,18 +1,18 @@
 package beam
 
 // This file holds the graph of a fit. R rounds of a fit over S shards are unrolled into one
-// pipeline; a round is
+// pipeline. A round is
 //
 //	shards, a key each → GroupByKey → step → GroupByKey on one key → reduce → shards of the next.
 //
-// The elements are the numbers of shards, a few bytes each: rows, state, V and its parts stay in
+// The elements are the numbers of shards, a few bytes each. Rows, state, V and its parts stay in
 // the store, where a step finds them by the numbers of its round and shard. The first GroupByKey
-// lets a runner hand shards to different workers; the second is the barrier of the round. There
-// are no side inputs, which not every runner has for a stage of Go, and no Combine, whose order
-// of sums, and with it their bits, is the runner's: reduce adds the parts in their own order.
+// lets a runner give shards to different workers; the second is the barrier of the round. There
+// are no side inputs, because not every runner has them for a stage in Go. There is no Combine, because the runner
+// would choose the order of its sums, and with it their bits; reduce adds the parts in a fixed order.
 //
-// A step or reduction that a runner repeats, after a failure or because a worker seemed slow,
-// writes the same bytes once more.
+// A runner may repeat a step or a reduction, after a failure or because a worker seemed slow. It
+// then writes the same bytes again.
 
 import (
 	"context"
@@ -26,15 +26,15 @@ import (
 )
 
 func init() {
-	// Beam's generic registrations save reflection for every element, of which there are few, and
-	// cost a minute to compile.
+	// Beam's generic registrations would save reflection for each element. There are few elements, and the
+	// registrations take a minute to compile.
 	sdk.RegisterDoFn(&firstShards{})
 	sdk.RegisterDoFn(&step{})
 	sdk.RegisterDoFn(&reduce{})
 }
 
-// unroll adds the rounds from first on, count of them, to a pipeline. A round whose fit is over
-// has no shards, and passes nothing on.
+// unroll adds count rounds from first on to a pipeline. When the fit is over, the further rounds
+// have no shards and pass nothing on.
 func unroll(p *sdk.Pipeline, in task, shards, first, count int) {
 	s := p.Root()
 	next := sdk.ParDo(s, &firstShards{Shards: shards, Round: first}, sdk.Impulse(s))
@@ -45,7 +45,7 @@ func unroll(p *sdk.Pipeline, in task, shards, first, count int) {
 	}
 }
 
-// task says to a worker which fit it works for, and how many bytes of rows it may keep.
+// task tells a worker which fit it works for, and how many bytes of rows it may keep.
 type task struct {
 	Store, Call string
 	Room        int64
@@ -64,8 +64,8 @@ func (f *firstShards) ProcessElement(_ []byte, emit func(shard, round int)) {
 	}
 }
 
-// step makes the steps of a bundle's shards. How many shards a runner puts into a bundle is its
-// affair: Prism puts in all that are there. So the shards of a bundle are collected and worked on
+// step makes the steps of a bundle's shards. The runner decides how many shards are in a
+// bundle: Prism puts all of them into one. So the shards of a bundle are collected and worked on
 // side by side, as many at a time as there are processors.
 type step struct {
 	Task  task
@@ -109,7 +109,7 @@ func (f *step) FinishBundle(ctx context.Context, emit func(int, int)) error {
 	return nil
 }
 
-// reduce makes the next V of the parts, and the shards of the next round unless the fit is over.
+// reduce makes the next V from the parts, and emits the shards of the next round unless the fit is over.
 type reduce struct {
 	Task          task
 	Round, Shards int

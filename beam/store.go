@@ -2,8 +2,8 @@ package beam
 
 // This file holds the blob store of a run: named blobs below a folder of one of Beam's file
 // systems, which the driver and all workers see under the same name. The local file system and
-// gs:// are there by themselves (Beam's worker harness links the latter in any case); a program
-// that imports another one, such as Beam's s3, has that too.
+// gs:// are built in (Beam's worker harness links the latter in any case). A program
+// that imports another file system, such as Beam's s3, can use it as well.
 
 import (
 	"context"
@@ -33,8 +33,8 @@ var _ quantmf.Remover = (*Store)(nil)
 
 // OpenStore opens the store below a folder: a path, which all workers must see, or an address such as
 // gs://bucket/folder. Close it when it is no longer needed. The context is that of all its reads and
-// writes. A file system with a scheme must show a file only when its writer is closed, as object
-// stores do; those of a path are written beside their place and renamed.
+// writes. A file system with a scheme must show a file only after its writer is closed, as object
+// stores do. Files of a path are written under another name and then renamed.
 func OpenStore(ctx context.Context, folder string) (*Store, error) {
 	if folder == "" {
 		return nil, errors.New("beam: a store needs a folder")
@@ -56,10 +56,10 @@ func OpenStore(ctx context.Context, folder string) (*Store, error) {
 	return &Store{ctx, strings.TrimRight(folder, "/"), local, files}, nil
 }
 
-// Close gives back what the file system holds, such as connections.
+// Close frees the resources of the file system, such as connections.
 func (s *Store) Close() error { return s.files.Close() }
 
-// Folder returns where the store lies, as every worker finds it.
+// Folder returns the path or address of the store, which is the same for every worker.
 func (s *Store) Folder() string { return s.folder }
 
 func (s *Store) path(name string) string { return s.folder + "/" + name }
@@ -68,8 +68,8 @@ func (s *Store) fault(name string, err error) error {
 	return fmt.Errorf("beam: store %s: %s: %w", s.folder, name, err)
 }
 
-// absent tells whether err, of reading or removing a blob, says that there is none. File systems other
-// than the local one have errors of their own for that; their lists of files do say it.
+// absent tells whether err, of reading or removing a blob, means that there is no such blob. File systems other
+// than the local one have errors of their own for that, so their lists of files are asked.
 func (s *Store) absent(name string, err error) bool {
 	if errors.Is(err, fs.ErrNotExist) {
 		return true
@@ -81,7 +81,7 @@ func (s *Store) absent(name string, err error) bool {
 	return listErr == nil && len(found) == 0
 }
 
-// Get reads a blob; no bytes and no error where there is none.
+// Get reads a blob. It returns no bytes and no error where there is no such blob.
 func (s *Store) Get(name string) ([]byte, error) {
 	data, err := s.read(s.path(name))
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Store) Get(name string) ([]byte, error) {
 }
 
 func (s *Store) read(path string) ([]byte, error) {
-	if s.local { // which takes as much memory as the file is long, at once
+	if s.local { // os.ReadFile allocates the length of the file once
 		return os.ReadFile(path)
 	}
 	r, err := s.files.OpenRead(s.ctx, path)
@@ -105,7 +105,7 @@ func (s *Store) read(path string) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// Put writes a blob, as a whole or not at all.
+// Put writes the whole blob or nothing.
 func (s *Store) Put(name string, data []byte) error {
 	to := s.path(name)
 	if s.local {
@@ -118,7 +118,7 @@ func (s *Store) Put(name string, data []byte) error {
 		return s.fault(name, err)
 	}
 	if _, err = w.Write(data); err != nil {
-		cancel() // before Close, which else would show a part of the blob as the whole
+		cancel() // before Close, which would otherwise publish a part of the blob as the whole
 	}
 	err = errors.Join(err, w.Close())
 	if s.local {
@@ -135,7 +135,7 @@ func (s *Store) Put(name string, data []byte) error {
 	return nil
 }
 
-// Remove forgets a blob. A file system that cannot remove keeps it.
+// Remove removes a blob. A file system that cannot remove files keeps it.
 func (s *Store) Remove(name string) error {
 	files, can := s.files.(filesystem.Remover)
 	if !can {

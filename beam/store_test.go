@@ -12,8 +12,8 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// TestStore holds the store against what quantmf.Store asks for, on a file system that renames and on one that is
-// reached by a scheme.
+// TestStore checks what the documentation of quantmf.Store requires, on a file system that renames and on one with a
+// scheme.
 func TestStore(t *testing.T) {
 	for _, folder := range []string{filepath.Join(t.TempDir(), "a [b]*"), "memfs://bucket/a"} {
 		s, err := OpenStore(t.Context(), folder)
@@ -51,7 +51,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestFailedPut: what cannot be put in its place leaves nothing.
+// TestFailedPut checks that a blob that cannot be written leaves nothing.
 func TestFailedPut(t *testing.T) {
 	folder := t.TempDir()
 	s, err := OpenStore(t.Context(), folder)
@@ -72,7 +72,7 @@ func TestFailedPut(t *testing.T) {
 	}
 }
 
-// TestMatFile: a matrix comes back with its bits, and no damaged file is one.
+// TestMatFile checks that a matrix is read with the same bits, and that damaged files are refused.
 func TestMatFile(t *testing.T) {
 	m, err := quantmf.MatOf([]float64{1, math.NaN(), -0.5}, []float64{math.MaxFloat64, 0, 5e-324})
 	if err != nil {

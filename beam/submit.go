@@ -1,7 +1,7 @@
 package beam
 
-// This file holds how a pipeline is run: by Prism, the runner of Beam's Go SDK, within this
-// process, or by a job server elsewhere.
+// This file runs a pipeline, by Prism, the runner of Beam's Go SDK, within this
+// process, or by a job server.
 
 import (
 	"cmp"
@@ -22,19 +22,19 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/util/grpcx"
 )
 
-// Init is called before all else, after flag.Parse: it makes a program that a runner has started as
-// a worker one that does not return from here.
+// Init must be called first, after flag.Parse. In a program that a runner has started as a worker, it works
+// for the runner and does not return.
 func Init() { sdk.Init() }
 
-// embedded is the worker pool in this process, which every pipeline run by Prism within it uses.
+// embedded is the worker pool in this process. All pipelines that Prism runs within the process use it.
 var embedded = sync.OnceValues(func() (*extworker.Loopback, error) {
 	return extworker.StartLoopback(context.Background(), 0)
 })
 
-// submitting is held while a pipeline runs: Beam takes what it needs to know from flags.
+// submitting is held while a pipeline runs, because Beam reads its settings from flags.
 var submitting sync.Mutex
 
-// submit runs a pipeline to its end. Where ctx ends first the job is cancelled.
+// submit runs a pipeline to its end. If ctx ends first, it cancels the job.
 func submit(ctx context.Context, runner string, p *sdk.Pipeline) error {
 	submitting.Lock()
 	defer submitting.Unlock()
@@ -42,7 +42,7 @@ func submit(ctx context.Context, runner string, p *sdk.Pipeline) error {
 		runner = "prism"
 	}
 	if runner == "prism" && *jobopts.EnvironmentType == "" {
-		// Beam's own way, LOOPBACK, leaves a temporary file behind for every pipeline.
+		// LOOPBACK, Beam's own environment for this, leaves a temporary file behind for every pipeline.
 		pool, err := embedded()
 		if err != nil {
 			return err
@@ -50,7 +50,7 @@ func submit(ctx context.Context, runner string, p *sdk.Pipeline) error {
 		*jobopts.EnvironmentType, *jobopts.EnvironmentConfig = "EXTERNAL", pool.EnvironmentConfig(ctx)
 	}
 	if *jobopts.WorkerBinary == "" {
-		// What is staged for workers: nothing for those that are there, this program for others.
+		// The file that is staged for workers: none for workers that run already, this program for others.
 		*jobopts.WorkerBinary = os.DevNull
 		if kind := strings.ToUpper(*jobopts.EnvironmentType); kind != "EXTERNAL" && kind != "LOOPBACK" {
 			self, err := os.Executable()
@@ -60,7 +60,7 @@ func submit(ctx context.Context, runner string, p *sdk.Pipeline) error {
 			*jobopts.WorkerBinary = self
 		}
 	}
-	// A name of its own tells the job from others where it is to be cancelled.
+	// The job has a unique name, by which it can be cancelled.
 	given := *jobopts.JobName
 	defer func() { *jobopts.JobName = given }()
 	*jobopts.JobName = fmt.Sprintf("%s-%016x", cmp.Or(given, "quantmf"), rand.Uint64())
@@ -71,7 +71,7 @@ func submit(ctx context.Context, runner string, p *sdk.Pipeline) error {
 	return errors.Join(ctx.Err(), err, cancel(context.WithoutCancel(ctx), *jobopts.JobName))
 }
 
-// cancel cancels the job of a name, if the job server has it.
+// cancel cancels the job with this name, if the job server has it.
 func cancel(ctx context.Context, name string) error {
 	if *jobopts.Endpoint == "" {
 		return nil

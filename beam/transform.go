@@ -1,9 +1,9 @@
 package beam
 
-// This file holds new samples by the block: the columns of a matrix are cut into blocks, and every block is
-// placed by itself in the components of a model, as [quantmf.NMF.Transform] and its like do. Nothing passes
-// between blocks, so the graph is names → GroupByKey → place. Model, blocks and coordinates are blobs whose
-// names are digests of what they hold or come from.
+// This file places new samples in blocks. The columns of a matrix are cut into blocks, and each block is
+// placed by itself under a model, by [quantmf.NMF.Transform] or the same method of another model. Blocks do not
+// depend on each other, so the graph is names → GroupByKey → place. Model, blocks and coordinates are blobs. The names
+// of model and blocks are digests of their bytes, those of coordinates digests of these names.
 
 import (
 	"context"
@@ -24,10 +24,10 @@ func init() {
 	sdk.RegisterDoFn(&place{})
 }
 
-// Transform returns the k × n' coordinates of the columns of x, d × n', as m.Transform does and with its
-// bits; so many blocks of columns are placed by the workers of a runner. It leaves model, blocks and
-// coordinates in the store, where the same call finds what an earlier one had done. Errors: those of
-// m.Transform, in the words of the runner, and of a number of blocks below 1 or above n'.
+// Transform returns the k × n' coordinates of the columns of x, d × n', with the same bits as m.Transform.
+// The workers of a runner place the columns in the given number of blocks. Transform leaves model, blocks and
+// coordinates in the store, so the same call does not place a block again. Errors: those of
+// m.Transform, in the words of the runner, and one for a number of blocks below 1 or above n'.
 func Transform(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat, blocks int, run Run) (quantmf.Mat, error) {
 	if blocks < 1 || blocks > x.Cols {
 		return quantmf.Mat{}, fmt.Errorf("beam: %d blocks of %d columns: must be from 1 to that", blocks, x.Cols)
@@ -96,9 +96,9 @@ func Transform(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat
 	return v, nil
 }
 
-// Score returns the mean divergence of x from the model at the coordinates that Transform places its columns at, as m.Score does and
-// with its bits: m is an NMF or a QMF, as fits over shards make them. The columns are placed by the workers of a runner, which is
-// nearly all of the work; the divergence is taken here. Errors: those of Transform.
+// Score returns the mean divergence of x from the model at the coordinates of Transform, with the same bits as m.Score. m is an NMF
+// or a QMF, the models of fits over shards. The workers of a runner place the columns, which is nearly all of the work. This process
+// computes the divergence. Errors: those of Transform.
 func Score(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat, blocks int, run Run) (float64, error) {
 	var at quantmf.Model
 	var v *quantmf.Mat
@@ -120,7 +120,7 @@ func Score(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat, bl
 	return quantmf.LossRows(at, x)
 }
 
-// graphOfPlaces is the pipeline that places these blocks.
+// graphOfPlaces returns the pipeline that places these blocks.
 func graphOfPlaces(folder, model string, blocks []string) *sdk.Pipeline {
 	p, s := sdk.NewPipelineWithRoot()
 	names := sdk.ParDo(s, &blockNames{blocks}, sdk.Impulse(s))
@@ -164,7 +164,7 @@ func (f *place) ProcessElement(ctx context.Context, block string, _ func(*int) b
 	return store.Put(placed(f.Model, block), marshalMat(v))
 }
 
-// keep puts a blob under the digest of its bytes, and returns that name.
+// keep writes a blob under the digest of its bytes, and returns this name.
 func keep(store *Store, kind string, data []byte) (string, error) {
 	sum := sha256.Sum256(data)
 	name := kind + "-" + hex.EncodeToString(sum[:])
@@ -175,13 +175,13 @@ func keep(store *Store, kind string, data []byte) (string, error) {
 	return name, store.Put(name, data)
 }
 
-// placed names the coordinates of a block under a model.
+// placed returns the name of the coordinates of a block under a model.
 func placed(model, block string) string {
 	sum := sha256.Sum256([]byte(model + " " + block))
 	return "placed-" + hex.EncodeToString(sum[:])
 }
 
-// kindMat is the kind of a file of a matrix: its dimensions, and its numbers row by row.
+// kindMat is the kind of the file of a matrix, which has its dimensions and its numbers row by row.
 const kindMat = 64
 
 var errAbsent = errors.New("there is no such blob")

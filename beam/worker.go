@@ -1,7 +1,7 @@
 package beam
 
-// This file holds what a worker's process keeps between bundles: the fits it takes part in, with the rows of their
-// shards, which are most of what a step reads and the same in every round.
+// This file holds what a worker process keeps between bundles: its open fits, with the rows of their shards. Rows are the
+// same in every round, and most of what a step reads.
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 // keptFor is how long a fit is kept after its last bundle.
 const keptFor = 5 * time.Minute
 
-// fitKey tells fits of a process apart: by their store, and by the call of Fit, since another fit may be planned in the
-// folder of one that was removed.
+// fitKey identifies a fit of a process, by its store and by the call of Fit. The call is needed because another fit may be planned
+// in the folder of one that was removed.
 type fitKey struct{ folder, call string }
 
 // keptFit is a fit that bundles of this process have opened.
@@ -23,7 +23,7 @@ type keptFit struct {
 	fit   *quantmf.Sharded
 	store *Store
 	uses  int
-	idle  *time.Timer // that forgets it, while uses is 0
+	idle  *time.Timer // forgets the fit; it runs while uses is 0
 }
 
 var kept = struct {
@@ -31,13 +31,13 @@ var kept = struct {
 	fits map[fitKey]*keptFit
 }{fits: map[fitKey]*keptFit{}}
 
-// acquire opens a fit, or finds it open. room is how many bytes of rows may be kept. The caller releases it.
+// acquire opens a fit, or returns the open one. room is how many bytes of rows may be kept. The caller releases the fit.
 func acquire(key fitKey, room int64) (fit *quantmf.Sharded, release func(), err error) {
 	kept.Lock()
 	defer kept.Unlock()
 	k := kept.fits[key]
 	if k == nil {
-		store, err := OpenStore(context.Background(), key.folder) // which outlives the bundle
+		store, err := OpenStore(context.Background(), key.folder) // the store outlives the bundle
 		if err != nil {
 			return nil, nil, err
 		}
@@ -62,7 +62,7 @@ func acquire(key fitKey, room int64) (fit *quantmf.Sharded, release func(), err 
 	}, nil
 }
 
-// forget closes a fit that no bundle uses: k alone, if it is not nil.
+// forget closes a fit that no bundle uses. If k is not nil, it closes the fit only if it is k.
 func forget(key fitKey, k *keptFit) {
 	kept.Lock()
 	defer kept.Unlock()

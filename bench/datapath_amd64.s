@@ -2,8 +2,8 @@
 
 #include "textflag.h"
 
-// Twelve instructions of a kind a turn, each on registers of its own, so that none waits for another; of chain,
-// each waits for the one before. Sums begin at 0, all else is 1.
+// A turn of each loop has twelve instructions of one kind. Each instruction has registers of its own, so that none waits for
+// another. In chain each waits for the one before. Sums begin at 0, all other registers at 1.
 
 #define ZEROS \
 	VPXORQ Z0, Z0, Z0 \

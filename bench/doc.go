@@ -1,5 +1,5 @@
-// Package bench holds the public calls that docs/measurements/speed.md times beside other
-// people's software, and what docs/measurements/speed.md says about the price of equal bits.
-// bench/run builds its benchmarks, runs them in turn with the others and writes
-// the page; times of what only a fit does inside are in the root's bench_test.go.
+// Package bench has benchmarks of public calls, which docs/measurements/speed.md compares with other
+// software, and of the price of equal bits. bench/run builds the benchmarks, runs them in turn with
+// the other software and writes the page. The benchmarks of parts of a fit, which no public call makes
+// alone, are in bench_test.go of the root.
 package bench

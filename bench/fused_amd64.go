@@ -2,10 +2,10 @@
 
 package bench
 
-// The price of the same bits: the half of a multiplicative update of an NMF that
-// prepares V's, acc_c += u_c x/(Σ_c u_c V_c), of one row of samples, once with
-// products rounded before they are added, as the package has it, and once fused.
-// v and acc are k rows of len(x) numbers, len(x) a multiple of 64. They need AVX-512.
+// These functions measure the price of equal bits. They compute the part of a multiplicative update
+// of an NMF that adds up the sums for V over one row of X, acc_c += u_c x/(Σ_c u_c V_c): one with products
+// that are rounded before they are added, as in the package, and one with fused products. v and acc are
+// k rows of len(x) numbers, len(x) is a multiple of 64. Both need AVX-512.
 
 //go:noescape
 func updateRounded(acc, v, x, u []float64)

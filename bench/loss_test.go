@@ -1,6 +1,6 @@
 package bench
 
-// Time to the loss at which the authors' code ends on the paper's synthetic problem.
+// This file times fits to the loss at which the authors' code ends on the paper's synthetic problem.
 
 import (
 	"bufio"
@@ -17,7 +17,7 @@ import (
 
 var toyFolder = flag.String("toy", "../../shared/data/toy", "folder with toy-std1.tsv.gz, toy-std2.tsv.gz and official.json")
 
-// toy reads a matrix, its rank and the authors' loss of QMF after 1000 epochs.
+// toy reads a matrix, its rank, and the loss of QMF that the authors' code has after 1000 epochs.
 func toy(tb testing.TB, name string) (x quantmf.Mat, k int, loss float64) {
 	text, err := os.ReadFile(*toyFolder + "/official.json")
 	if err != nil {
@@ -64,8 +64,8 @@ func toy(tb testing.TB, name string) (x quantmf.Mat, k int, loss float64) {
 	return x, curves.K, curves.QMF["1000"]
 }
 
-// BenchmarkToLoss times the shortest fit, of the budgets below, that ends at or
-// below the authors' loss at their ε and m. The metric "epochs" is its budget.
+// BenchmarkToLoss times the shortest fit, of the numbers of epochs listed below, that ends at or
+// below the authors' loss at their ε and m. The metric "epochs" is its number of epochs.
 func BenchmarkToLoss(b *testing.B) {
 	x, k, loss := toy(b, "toy-std1")
 	fit := func(epochs int) float64 {

@@ -1,5 +1,5 @@
-# The seconds and the loss of RcppML for nmf.py: Rscript nmf.R PROBLEM ITERATIONS. It takes no
-# start but one of its own, from a seed.
+# Prints the seconds and the loss of RcppML for nmf.py: Rscript nmf.R PROBLEM ITERATIONS. RcppML
+# draws its start itself from a seed, and accepts no other.
 suppressMessages(library(RcppML))
 setRcppMLthreads(1)
 args <- commandArgs(TRUE)

@@ -1,16 +1,19 @@
-"""Seconds to the loss that scikit-learn's solvers of NMF reach, from the same start.
+"""Measures the seconds that FitNMF takes to the losses of scikit-learn's solvers of NMF, from the same start.
 
     bench/.work/env/bin/python bench/nmf.py FOLDER [quick]
 
-FOLDER has the matrices of paper/study/, which are public. For each of five, and k of 5, 10 and 20, on
-one thread: scikit-learn's `mu` under KL, and `cd` and `mu` under Frobenius, 200 and 1000
-iterations without a stopping rule, and FitNMF of this package in three builds, by Newton's
-method. The time of FitNMF to a loss is that of the whole call up to the first epoch at or below
-it. All seconds are those of the processor, not of a clock, the least of three rounds in which all
-take turns, so that what else runs disturbs little; 1000 iterations are timed once, and count as
-five times 200 where that is less. Writes docs/measurements/nmf.svg, and the tables to standard
-output. Needs Go, numpy, scikit-learn and matplotlib. Where R has RcppML (r-cran-rcppml of
-Debian), that is timed, too, from its own random start.
+FOLDER has the matrices of paper/study/, which are public. Five of them are fitted with k of 5, 10 and 20,
+on one thread, by these contenders:
+
+- scikit-learn's `mu` under KL, and `cd` and `mu` under Frobenius: 200 and 1000 iterations without a stopping rule;
+- FitNMF of this package by Newton's method, in three builds;
+- RcppML (r-cran-rcppml of Debian), where R has it, from its own random start.
+
+The time of FitNMF to a loss is that of the whole call up to the first epoch at or below it. All seconds are
+those of the processor and not of a clock: the least of three rounds in which all contenders take turns, so
+that other programs disturb little. 1000 iterations are timed once, and count as five times 200 where that is
+less. The program writes docs/measurements/nmf.svg, and the tables to standard output. It needs Go, numpy,
+scikit-learn and matplotlib.
 """
 
 import gzip
@@ -96,14 +99,14 @@ def peer(problem, x, u, v, beta, solver, iterations):
 
 
 def ours(folder, build, problem, epochs):
-    """The processor's seconds and the loss after every epoch."""
+    """Returns the processor seconds and the loss after every epoch."""
     out = subprocess.run([str(folder / build), "-test.run", "TestLosses$", "-test.v"], capture_output=True, text=True, check=True,
                          env=dict(os.environ, QUANTMF_NMF=str(problem), QUANTMF_EPOCHS=str(epochs), GOMAXPROCS="1")).stdout
     return [tuple(map(float, line.split()[1:])) for line in out.splitlines() if line.startswith("loss ")]
 
 
 def reach(trace, target):
-    """The epochs to a loss, None if there are not as many."""
+    """Returns the number of epochs to a loss, or None if no epoch reaches it."""
     return next((e + 1 for e, (_, value) in enumerate(trace) if value <= target * (1 + 1e-12)), None)
 
 
@@ -166,7 +169,7 @@ def main():
                         trace = ours(folder, b, problem, most)
                         assert [l for _, l in trace] == [l for _, l in long[:most]], "nmf.py: the builds differ"
                         times[b].append([s for s, _ in trace])
-                    for s in solvers if r else []:  # the first was above
+                    for s in solvers if r else []:  # the first round was timed above
                         again = peer(problem, x, u, v, beta, s, ITERATIONS[0])
                         ends[s][ITERATIONS[0]] = min(ends[s][ITERATIONS[0]], again)
                 times = {b: np.min(t, axis=0) for b, t in times.items()}
@@ -202,7 +205,7 @@ def plot(curves):
             points, best, go = curves[beta, name]
             peers = [(p, solver if solver == "RcppML" else f"scikit-learn, {solver}", "o-") for solver, p in points.items()]
             for trace, label, style in peers + [(best, "FitNMF", "-"), (go, "FitNMF, Go alone", "--")]:
-                # A method has one colour in all of the panels.
+                # A method has the same colour in all panels.
                 color = colors.setdefault(label, f"C{len(colors)}")
                 (line,) = a.plot([max(s, 1e-4) for s, _ in trace], [l for _, l in trace], style, color=color, label=label, markersize=3)
                 lines.setdefault(label, line)

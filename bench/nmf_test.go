@@ -2,7 +2,7 @@
 
 package bench
 
-// The losses of FitNMF by seconds of the processor, for nmf.py.
+// This file measures the losses of FitNMF by seconds of the processor, for nmf.py.
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// TestLosses reads a problem from the file QUANTMF_NMF: d, n, k, beta, then x, u and v by
-// rows, doubles all, and writes a line for every one of QUANTMF_EPOCHS epochs: seconds that the
+// TestLosses reads a problem from the file QUANTMF_NMF, all of whose numbers are doubles: d, n, k, beta,
+// then x, u and v by rows. It writes a line for each of QUANTMF_EPOCHS epochs: the seconds that the
 // processor has worked since the call, and the loss.
 func TestLosses(t *testing.T) {
 	name := os.Getenv("QUANTMF_NMF")
@@ -71,8 +71,8 @@ func TestLosses(t *testing.T) {
 		}
 		return b.String()
 	}
-	// The others have made calls in their process before, and go on in memory that those have touched. So do we: a page that
-	// was not takes as long as 30,000 products.
+	// The other contenders have made calls in their process before, so their memory has been touched. The same is done here: the
+	// first use of a page of memory takes as long as 30,000 products.
 	for begin := worked(); worked()-begin < 0.1; {
 		fit(min(epochs, 20))
 	}

@@ -1,4 +1,4 @@
-"""What docs/measurements/speed.md and its plot say of what speed.py has measured."""
+"""Writes docs/measurements/speed.md and its plot from the measurements of speed.py."""
 
 import importlib.metadata
 import os
@@ -13,7 +13,7 @@ from speed import BATCH, BUILDS, MAIN, NAMES, QUICK, RANKS, ROUNDS, SETTINGS, SH
 
 
 def figure(v):
-    """Three digits."""
+    """Returns a number with three digits."""
     if v >= 100:
         return "%.0f" % v
     return "%.3g" % v
@@ -30,17 +30,17 @@ def spread(c, unit):
 
 
 def summary(m):
-    """Rows of the table that says in short what the rest has: what, and the figure."""
+    """Returns the rows of the summary: what was measured, and the figure."""
     out = []
 
     def row(what, group, threshold, ours):
-        """Beside ott-jax at its fastest, and in brackets where 64 rows go in lock step."""
+        """Adds a ratio to ott-jax in its fastest form, and in brackets to ott-jax with 64 rows in lock step."""
         name = "ott-jax " + threshold
         out.append(("%s, faster than ott-jax at %s (under vmap)" % (what, threshold), "%s (%s)" % (
             times(m.ratio(group, m.fastest(group, name), ours)), times(m.ratio(group, m.fastest(group, name, "vmap"), ours)))))
 
     main = label(MAIN)
-    out.append(("warm row, forward and gradients, of the time of torchsort's forward and backward", "%.2f" % (1 / m.ratio(main, m.fastest(main, "torchsort"), "warm native"))))
+    out.append(("warm row, forward and gradients: its time over that of torchsort's forward and backward", "%.2f" % (1 / m.ratio(main, m.fastest(main, "torchsort"), "warm native"))))
     for build in BUILDS:
         for threshold in ("1e-3", "1e-9"):
             row("cold row, ε = 1e-2, " + NAMES[build], main, threshold, "cold " + build)
@@ -56,14 +56,14 @@ def summary(m):
         groups = ["NMF %dx%dx%d" % s for s in RANKS]
         ratio = {g: m.ratio(g, m.fastest(g, "scikit-learn"), build) for g in groups}
         worst = min(ratio, key=ratio.get)
-        out.append(("update of NMF 500x256, the least over %s components, %s, faster than scikit-learn" % (", ".join(str(s[2]) for s in RANKS), NAMES[build]),
+        out.append(("update of NMF 500x256, the least ratio over %s components, %s, faster than scikit-learn" % (", ".join(str(s[2]) for s in RANKS), NAMES[build]),
                     "%s (at %s)" % (times(ratio[worst]), worst.split("x")[-1])))
     for group, what in (("QMF", "epoch of QMF, 500×256, k=10, m=16, AVX-512"), ("QMFQ", "epoch of QMFQ, 160×80, k=8, m=8, 100 updates, AVX-512")):
         out.append((what, "%s ms" % figure(1000 * m.median(group, "native"))))
     seconds = toy_seconds()
     if seconds:
         for name, key in (("compiled", "compiled graph"), ("as published", "as published (eager)")):
-            out.append(("to the authors' loss, faster than their code %s" % name, times(1000 * seconds["toy QMF"][key] / m.median("loss", "native"))))
+            out.append(("time to the authors' loss, faster than their code %s" % name, times(1000 * seconds["toy QMF"][key] / m.median("loss", "native"))))
     for group in ["NMF %dx%dx%d" % s for s in SHAPES] + ["QMF", "QMFQ"]:
         out.append(("allocations of an epoch after the first, " + group, "%g" % m.metric(group, "native", "allocs/epoch")))
     for group, what in (("wasm row", "warm row"), ("wasm NMF", "epoch of NMF 500x256x10")):
@@ -72,7 +72,7 @@ def summary(m):
 
 
 def profile(m, key):
-    """The top of a profile of one contender."""
+    """Returns the top of a profile of one contender."""
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "cpu")
         c = m.by[key]
@@ -84,22 +84,20 @@ def profile(m, key):
 
 
 def remark(m, key):
-    """Where the time of a contender goes, and what would bring more."""
+    """Says where the time of a contender goes, and what would save time."""
     group, name = key
     if name.startswith("cold"):
         warm = name.replace("cold", "warm")
         peer = {t: m.fastest(group, "ott-jax " + t) for t in ("1e-3", "1e-9")}
-        return ("A third of a row is five sweeps with the m × m system "
-                "after each, another third the gradient in all six arguments, a fifth T with the order that it takes; of all, an eighth is the allocator's. "
-                "A warm row, eight of which share the vectors of their systems, is %s as fast as ott-jax at 1e-3 and %s at 1e-9. Fewer sweeps would bring more than faster ones: a "
-                "start that is right to a few per cent saves two of five. Without assembly the same loops take four to five times as long, because Go's compiler emits no vector "
-                "instructions." % (times(m.ratio(group, peer["1e-3"], warm)), times(m.ratio(group, peer["1e-9"], warm))))
+        return ("A third of the time of a row is five sweeps with the m × m system after each, another third the gradients in all six arguments, and a fifth T with the order "
+                "of the samples that it needs. Memory allocation is an eighth of the whole. A warm row, eight of which share the vectors of their systems, is %s as fast as ott-jax at 1e-3 and %s at 1e-9. "
+                "Fewer sweeps would save more than faster ones: a start that is right to a few per cent saves two of five. Without assembly the same loops take four to five times as long, "
+                "because Go's compiler emits no vector instructions." % (times(m.ratio(group, peer["1e-3"], warm)), times(m.ratio(group, peer["1e-9"], warm))))
     if group.startswith("NMF"):
-        return ("quotient4 is UV and one IEEE division a cell, twice an update; logSum4 is the logarithm a cell of the loss in `History`, which no other computes here: the share of "
-                "it above is what leaving it out would bring. AVX2 has half the width and half the registers: a division and a logarithm cost twice as much there. "
-                "With many components products are nearly all, and the others have theirs fused, twice as many a cycle. Without "
-                "assembly some 80 multiplications and additions, two divisions and a logarithm a cell, one after another, cannot go below about 1.1 ms at 500x256x10: only vector "
-                "instructions from the compiler would bring more.")
+        return ("quotient4 computes UV and one IEEE division a cell, twice an update. logSum4 computes one logarithm a cell for the loss in `History`, which no other contender computes. "
+                "AVX2 has half the width and half the registers of AVX-512: a division and a logarithm cost twice as much there. With many components products take nearly all of the time, "
+                "and those of the other contenders are fused, twice as many a cycle. Without assembly some 80 multiplications and additions, two divisions and a logarithm a cell, one after "
+                "another, take at least 1.1 ms at 500x256x10. Only vector instructions from the compiler would take less.")
     return ""
 
 
@@ -158,7 +156,7 @@ def updates(m):
 
 def epochs(m):
     lines = []
-    for group, what in (("QMF", "epoch of QMF, 500×256, k=10, m=16, all rows a step"), ("QMFQ", "epoch of QMFQ, 160×80, k=8, m=8, 100 updates")):
+    for group, what in (("QMF", "epoch of QMF, 500×256, k=10, m=16, all rows in one batch"), ("QMFQ", "epoch of QMFQ, 160×80, k=8, m=8, 100 updates")):
         for build in BUILDS:
             lines.append([what, NAMES[build], spread(m.by[group, build], 1e-3)])
     seconds = toy_seconds()
@@ -175,13 +173,7 @@ def epochs(m):
 
 TEXT = """# Speed beside other software
 
-Written by `bench/run`, which runs all of this in one go on one core: each contender once a round, in turn, {rounds} (the slowest settings of ott-jax every third), after a call to warm up. Tables give medians over rounds, the extremes in brackets, and the medians of ratios within a round. Times of compiling, of the first call and of making the input are left out.
-
-{machine}.
-
-{versions}. One thread each (`taskset`, `OMP_NUM_THREADS=1`, one worker); float64 unless said.
-
-Builds of this package: with its assembly (AVX-512 here), held to AVX2, and `-tags purego`, the loops in Go that other processors run. All give the same bits.
+`bench/run` measures and writes this page. The machine is {machine}.
 
 ![Times beside other software](speed.png)
 
@@ -189,21 +181,34 @@ Builds of this package: with its assembly (AVX-512 here), held to AVX2, and `-ta
 
 {summary}
 
+## How it was measured
+
+`bench/run` runs all contenders in one go on one core, each once a round and in turn, for {rounds} (the slowest settings of ott-jax every third), after one call to warm up. Tables give medians over rounds with the extremes in brackets. A ratio is the median of the ratios within a round. The times to compile, of the first call and to make the input are left out.
+
+Versions: {versions}. Each contender has one thread (`taskset`, `OMP_NUM_THREADS=1`, one worker) and computes in float64 unless its row says otherwise.
+
+There are three builds of this package: with its assembly (AVX-512 here), with the assembly limited to AVX2, and with `-tags purego`, the loops in Go that other processors run. All give the same bits.
+
 ## A row: forward, and gradients in x, b and q
 
-{batch} random rows of a setting (`reference/peers/compare.py` says which), the same for all. ott-jax is its Sinkhorn solver on these rows with implicit differentiation, jit, at its default threshold of 1e-3 and at 1e-9, in log and in kernel mode, the rows either in lock step (`vmap`) or one after the other in one compiled loop (`lax.map`), and † marks the fastest, to which ratios refer. "Cold" is `Solve`, `Quantile` and `QuantileVJP`, which gives the gradients in a, y and ε besides; "warm" is a row as a fit visits it, its solution nearly known, eight abreast where there are vectors. Both stop at 1e-9, always. Errors are against this package at 1e-13 on the first eight rows: the largest in T (of a range of about m/2) and the largest in a gradient relative to its largest entry. torchsort is another operator, without targets or weights: it is there because it is the fastest soft rank there is.
+{batch} random rows of a setting (`reference/peers/compare.py` says which), the same for all contenders.
+
+- **ott-jax** is its Sinkhorn solver with implicit differentiation, compiled by jit, at its default threshold of 1e-3 and at 1e-9, in log and in kernel mode. The rows go either in lock step (`vmap`) or one after the other in one compiled loop (`lax.map`). † marks the fastest form, to which ratios refer.
+- **quantmf, cold**, is `Solve`, `Quantile` and `QuantileVJP`, which also gives the gradients in a, y and ε. **Warm** is a row as a fit visits it: its solution is nearly known, and eight rows are solved together where there are vectors. Both always stop at 1e-9.
+- **torchsort** is another operator, without targets or weights. It is listed as the fastest soft rank that was found.
+- **Errors** are differences from this package at 1e-13 on the first eight rows: the largest in T (whose range is about m/2), and the largest in a gradient relative to its largest entry.
 
 {rows}
 
 ## NMF under KL
 
-Random positive matrices, multiplicative updates; scikit-learn is `non_negative_factorization(solver="mu", beta_loss="kullback-leibler")` without checks of the loss, on the matrix and on its transpose, the faster of which ratios refer to; NumPy and torch are the textbook formulas with buffers kept. An update of quantmf includes the loss of its `History`, which the others do not compute.
+All contenders make multiplicative updates of random positive matrices. scikit-learn is `non_negative_factorization(solver="mu", beta_loss="kullback-leibler")` without checks of the loss, on the matrix and on its transpose; ratios refer to the faster of the two. NumPy and torch are the textbook formulas with buffers that are used again. An update of quantmf includes the loss of its `History`, which the others do not compute.
 
 {updates}
 
 ## Epochs and fits
 
-Losses and times of the authors' code are those of `official.json` beside the data: it was run once, on one core, its times good to a factor of 2. The fit is `FitQMF` at their ε = 0.01 and m = 8, `StartScores`, no shrinkage, with the fewest epochs of a list that reach their loss; its time is that of the whole call.
+Losses and times of the authors' code come from `official.json` beside the data. That code was run once on one core; its times are right to a factor of 2. The fit is `FitQMF` at the authors' ε = 0.01 and m = 8, from `StartScores` without shrinkage, with the fewest epochs of a list that reach their loss. Its time is that of the whole call.
 
 {epochs}
 
@@ -215,7 +220,7 @@ Losses and times of the authors' code are those of `official.json` beside the da
 
 
 def text(m):
-    wasm = table(["", "native, purego, µs", "wasm in node, µs", "wasm of native"],
+    wasm = table(["", "native, purego, µs", "wasm in node, µs", "wasm over native"],
                  [[what, spread(m.by[g, "native"], 1e-6), spread(m.by[g, "wasm"], 1e-6), "%.2f" % (1 / m.ratio(g, "native", "wasm"))]
                   for g, what in (("wasm row", "warm row, 256 × 16, ε = 1e-2"), ("wasm NMF", "epoch of NMF 500x256x10"))])
     fused = ""
@@ -223,7 +228,7 @@ def text(m):
         f = m.by["fused", "fused"].metric
         fused = """## The price of the same bits
 
-Products are rounded before they are added, never fused, so that every processor gives the same bits. Half an update of an NMF in AVX-512 (256 samples, k = 10; `bench/fused_amd64.s`), written both ways and timed in turn: %.0f ns a row with separate multiplications and additions, %.0f ns fused, **%.2f×**.
+Products are rounded before they are added and never fused, so that every processor gives the same bits. `bench/fused_amd64.s` has half an update of an NMF in AVX-512 (256 samples, k = 10) in both ways, which were timed in turn: %.0f ns a row with separate multiplications and additions, %.0f ns fused, **%.2f×**.
 
 """ % (f("rounded-ns"), f("fused-ns"), f("rounded/fused"))
     profiles = ""

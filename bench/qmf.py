@@ -1,15 +1,15 @@
-"""Epochs and seconds to the losses at which the published code of QMF ends.
+"""Measures the epochs and seconds that FitQMF takes to the losses at which the published code of QMF ends.
 
     bench/.work/env/bin/python bench/qmf.py FOLDER [BEFORE]
 
 FOLDER has toy-std1.tsv.gz, toy-std2.tsv.gz and official.json: the paper's synthetic problem, and
 losses of the published code on it after some epochs. BEFORE is a checkout of an earlier version of
-this repository, to be timed beside this one. For each matrix and seed: the fewest epochs after
-which a fit of so many ends at or below the published code's loss after 1000, by bisection, and the seconds
-of that whole call, its start included. All seconds are those of the processor on one thread, the least
-of three rounds in which all take turns. Of the published code epochs alone are known; what its
-method costs here is said by fits with the paper's settings. Writes docs/measurements/qmf.svg, and the
-table to standard output. Needs Go, numpy and matplotlib.
+this repository, which is timed beside this one. For each matrix and seed the program finds, by
+bisection, the length of the shortest fit that ends at or below the published code's loss after 1000
+epochs. Its seconds are those of the whole call, the start included. All seconds are those of the processor on one
+thread, the least of three rounds in which all take turns. Of the published code only losses by epochs are
+known. Fits with the paper's settings show what its method costs in this package. The program writes
+docs/measurements/qmf.svg, and the table to standard output. It needs Go, numpy and matplotlib.
 """
 
 import os
@@ -32,7 +32,7 @@ BUDGETS = [2, 4, 8, 16, 32, 64, 128, 256]
 
 
 def build(folder):
-    """Binaries of the tests here, by this package and by the one in BEFORE."""
+    """Builds the tests of this folder with this package and with the one in BEFORE."""
     builds = {"this version": folder / "now"}
     subprocess.run(["go", "test", "-c", "-o", str(builds["this version"]), "."], cwd=here, check=True)
     if BEFORE:
@@ -48,7 +48,7 @@ def build(folder):
 
 
 def run(binary, name, way, seed, epochs):
-    """The published loss, and of each number of epochs the seconds and the losses."""
+    """Returns the published loss, and for each number of epochs the seconds and the losses."""
     out = subprocess.run([str(binary), "-test.run", "TestToyLosses$", "-toy", str(data)], capture_output=True, text=True, check=True,
                          env=dict(os.environ, QUANTMF_TOY=name, QUANTMF_WAY=way, QUANTMF_SEED=str(seed), QUANTMF_EPOCHS=" ".join(map(str, epochs)), GOMAXPROCS="1")).stdout
     published, fits = None, {}
@@ -63,7 +63,7 @@ def run(binary, name, way, seed, epochs):
 
 
 def fewest(binary, name, way, seed):
-    """The fewest epochs, of LONG at most; None where LONG are too few."""
+    """Returns the fewest epochs that reach the published loss, or None where LONG are too few."""
     def end(epochs):
         published, fits = run(binary, name, way, seed, [epochs])
         return published, fits[epochs][1][-1]
@@ -76,7 +76,7 @@ def fewest(binary, name, way, seed):
         if high == LONG:
             return None
         high = min(2 * high, LONG)
-    low = high // 2  # too few, or never asked below 8
+    low = high // 2  # too few epochs, or 4, which is not tried
     while high - low > 1:
         middle = (low + high) // 2
         published, value = end(middle)

@@ -2,7 +2,7 @@
 
 package bench
 
-// The losses of FitQMF on the paper's synthetic problem by seconds of the processor, for qmf.py.
+// This file measures the losses of FitQMF on the paper's synthetic problem by seconds of the processor, for qmf.py.
 
 import (
 	"context"
@@ -16,8 +16,9 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// ways are the fits that are compared: the defaults but for ε, which is the paper's, and shrinkage, of
-// which data without noise want none; and the paper's settings with the penalty of the published code.
+// ways are the fits that are compared. "default" has the defaults but for ε, which is the paper's, and
+// shrinkage, which is 0 because the data have no noise. "paper" has the paper's settings, with the penalty of
+// the published code.
 var ways = map[string][]quantmf.FitOption{
 	"default": {quantmf.WithShrinkage(0)},
 	"paper": {quantmf.WithStart(quantmf.StartUniform), quantmf.WithEnds(quantmf.EndsPinned), quantmf.WithSchedule(quantmf.ScheduleConstant),
@@ -26,8 +27,8 @@ var ways = map[string][]quantmf.FitOption{
 
 // TestToyLosses fits the matrix QUANTMF_TOY in the way QUANTMF_WAY, with the seed QUANTMF_SEED and
 // once for each number of epochs in QUANTMF_EPOCHS. It writes the loss at which the published code
-// ends, and for each fit a line: epochs, seconds that the processor worked, and the losses before the
-// first epoch and after each. It uses nothing that earlier versions have not, so that they can be timed.
+// ends, and a line for each fit: epochs, seconds that the processor worked, and the losses before the
+// first epoch and after each. It uses only what earlier versions have as well, so that they can be timed.
 func TestToyLosses(t *testing.T) {
 	name := os.Getenv("QUANTMF_TOY")
 	if name == "" {
@@ -56,7 +57,7 @@ func TestToyLosses(t *testing.T) {
 		return fmt.Sprintf("fit %d %.17g %s\n", epochs, processor()-began, strings.Trim(fmt.Sprint(m.History), "[]"))
 	}
 	fmt.Printf("published %.17g\n", published)
-	fit(2) // what the first call of a process pays
+	fit(2) // the first call of a process takes longer and is not timed
 	for _, field := range strings.Fields(os.Getenv("QUANTMF_EPOCHS")) {
 		epochs, err := strconv.Atoi(field)
 		if err != nil {

@@ -1,6 +1,6 @@
 package bench
 
-// One row through the public calls: the problems that the peers are given.
+// This file times one row through the public calls, on the problems that the other software gets.
 
 import (
 	"encoding/json"
@@ -16,9 +16,9 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-var rowsFile = flag.String("rows", "", "a JSON object of named settings, each a list of rows {x, b, q, zt, eps}; without it some are made up, like those of speed.py")
+var rowsFile = flag.String("rows", "", "a JSON object of named settings, each a list of rows {x, b, q, zt, eps}; without it rows like those of speed.py are drawn")
 
-// problem is a row that stands where its squash has put it, on a regular grid of targets.
+// problem is a row that is squashed already, with targets on a regular grid.
 type problem struct {
 	X, B, Q []float64
 	ZT      []float64 // cotangent of T
@@ -55,9 +55,9 @@ func problems(tb testing.TB) map[string][]problem {
 	return all
 }
 
-// BenchmarkCold times a row to 1e-9 from nothing, T and its gradients in x, b and
-// q (and a, y, ε, which come with them): Solve, Quantile and QuantileVJP. The
-// metric "level" tells which assembly ran (internal/cpu).
+// BenchmarkCold times a row that is solved to 1e-9 from nothing, with T and its gradients in x, b and
+// q, by Solve, Quantile and QuantileVJP. QuantileVJP computes the gradients in a, y and ε as well. The
+// metric "level" says which assembly ran (internal/cpu).
 func BenchmarkCold(b *testing.B) {
 	all := problems(b)
 	for _, name := range slices.Sorted(maps.Keys(all)) {

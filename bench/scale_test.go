@@ -2,7 +2,7 @@
 
 package bench
 
-// A fit of QMF over sparse counts too many to be held in full, for docs/scale.md.
+// This file fits a QMF to sparse counts whose matrix in full would be too large for memory, for docs/scale.md.
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// usage is what this process has used.
+// usage returns the resources that this process has used.
 func usage(t *testing.T) (r syscall.Rusage) {
 	t.Helper()
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
@@ -25,17 +25,17 @@ func usage(t *testing.T) (r syscall.Rusage) {
 	return r
 }
 
-// worked is the processor time that this process has used, in seconds.
+// worked returns the processor time that this process has used, in seconds.
 func worked(t *testing.T) float64 {
 	t.Helper()
 	r := usage(t)
 	return float64(r.Utime.Nano()+r.Stime.Nano()) / 1e9
 }
 
-// TestScale fits by FitQMF, k = 10, 8 levels, two epochs from its default start, a matrix of counts of the size
-// QUANTMF_SCALE (20000x100000) a twentieth of which is not zero; with QUANTMF_SCALE_START=given from factors that are given, and
-// without a choice of shrinkage. It says how long start and epochs took, of
-// how much of the processors, and the most memory that the process had.
+// TestScale fits a QMF with k = 10 and 8 levels in two epochs to a matrix of counts of the size QUANTMF_SCALE (such as
+// 20000x100000), a twentieth of which is not zero. It starts by default, and with QUANTMF_SCALE_START=given from given
+// factors and without a choice of shrinkage. It prints the time of the start and of each epoch, by the clock and by the
+// processors, and the most memory that the process had.
 func TestScale(t *testing.T) {
 	var d, n int
 	if _, err := fmt.Sscanf(os.Getenv("QUANTMF_SCALE"), "%dx%d", &d, &n); err != nil {

@@ -2,7 +2,7 @@
 
 package bench
 
-// Epochs of FitNMF over sparse counts by seconds of the processor, for sparse.py.
+// This file measures epochs of FitNMF over sparse counts by seconds of the processor, for sparse.py.
 
 import (
 	"context"
@@ -17,14 +17,14 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// TestSparse reads a problem from the file QUANTMF_SPARSE: d, n, k and the number of cells that are not 0, the starts of
-// rows, the columns, the values, u and v, doubles all but the columns, of 32 bits. It fits one that QUANTMF_HOLDER names, in
-// QUANTMF_EPOCHS epochs of QUANTMF_UPDATES, and writes a line for each: seconds that the processor has worked since
-// the one before, and the loss; then the most memory that the process had, in MB.
+// TestSparse reads a problem from the file QUANTMF_SPARSE: d, n, k, the number of cells that are not 0, the starts of
+// rows, the columns, the values, u and v. Columns are integers of 32 bits, all other numbers doubles. QUANTMF_HOLDER names the
+// matrix that is fitted, in QUANTMF_EPOCHS epochs of QUANTMF_UPDATES. The test writes a line for each epoch, with the seconds that
+// the processor has worked since the epoch before and the loss. Last it writes the most memory that the process had, in MB.
 //
-//	sparse  the matrix, in sparse rows
-//	dense   its first quarter of rows, in full
-//	all     a matrix of that size without zeros
+//	sparse  the matrix in sparse rows
+//	dense   the first quarter of its rows, in full
+//	all     that quarter with 0.01 added to each cell, so that none is zero
 func TestSparse(t *testing.T) {
 	name := os.Getenv("QUANTMF_SPARSE")
 	if name == "" {

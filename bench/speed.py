@@ -29,7 +29,7 @@ from ott.solvers.linear import sinkhorn
 
 import compare  # in float64, unless the arguments have "float32"
 
-# What jax compiles is kept, for it takes longer than most of what is timed.
+# The code that jax compiles is kept, because compiling takes longer than most of the timed calls.
 jax.config.update("jax_compilation_cache_dir", str(here / ".work" / "compiled"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 
@@ -54,7 +54,7 @@ def rows_of(setting):
 
 
 def label(setting):
-    """The name of a setting in Go's benchmarks."""
+    """Returns the name of a setting in Go's benchmarks."""
     n, m, eps = setting
     return "%dx%d,eps=1e%d" % (n, m, round(np.log10(eps)))
 
@@ -63,19 +63,19 @@ def label(setting):
 
 
 class Contender:
-    """Something that is timed once a round; warm() calls it before the first."""
+    """A call that is timed once a round; warm() makes it once before the first round."""
 
     def __init__(self, group, name, call, per=1.0, warm=True):
         self.group, self.name, self.call, self.per = group, name, call, per
         self.cold = warm
-        self.times, self.takes = {}, 0.0  # seconds a unit by round; seconds of a call
+        self.times, self.takes = {}, 0.0  # seconds of a unit, by round; seconds of a call
 
     def warm(self):
         if self.cold:
             self.call()
 
     def measure(self, turn):
-        if self.takes > 2 and turn % 3:  # the slowest, every third round
+        if self.takes > 2 and turn % 3:  # the slowest contenders are timed every third round
             return
         start = time.perf_counter()
         done = 0
@@ -87,7 +87,7 @@ class Contender:
 
 
 def ott_function(setting, dtype, lse, how, threshold, most, gradient=True):
-    """T, its gradients in x, b, q and the number of iterations, of a batch of rows."""
+    """Returns a function that computes T, its gradients in x, b, q and the number of iterations of a batch of rows."""
     n, m, eps = setting
     y, a = jnp.linspace(0, 1, m, dtype=dtype), jnp.full(n, 1 / n, dtype=dtype)
 
@@ -115,7 +115,7 @@ def ott_arguments(rows, dtype):
 
 
 def pot(rows):
-    """ot.sinkhorn to 1e-9, forward alone; it has no gradient of a numpy problem."""
+    """Solves rows by ot.sinkhorn to 1e-9, forward only: it has no gradients of a numpy problem."""
     import ot
 
     out = []
@@ -171,7 +171,7 @@ def torch_updates(X, U, V, updates):
 
 
 class Program:
-    """A Go benchmark: one run of a test binary is one measurement."""
+    """A Go benchmark. One run of a test binary is one measurement."""
 
     def __init__(self, group, name, binary, bench, benchtime, *flags):
         self.group, self.name = group, name
@@ -204,8 +204,8 @@ class Program:
 
 
 def float32_child():
-    """Answers requests on standard input, each a setting: seconds a row forward,
-    seconds a row with gradients or why there are none, and the error of T."""
+    """Answers requests on standard input. A request is a setting. The answer has the seconds
+    of a row forward, the seconds with gradients or why there are none, and T of eight rows."""
     known = {}
     for line in sys.stdin:
         setting = tuple(json.loads(line))
@@ -232,7 +232,7 @@ def float32_child():
 
 
 class Float32:
-    """ott-jax in float32, in a process of its own, for jax has one width a process."""
+    """ott-jax in float32, in a process of its own, because jax has one precision a process."""
 
     def __init__(self):
         self.process = subprocess.Popen([sys.executable, __file__, "float32"] + (["quick"] if QUICK else []),
@@ -271,7 +271,7 @@ def contenders(file):
         rows = rows_of(setting)
         problems[group] = [{k: np.asarray(p[k]).tolist() for k in ("x", "b", "q", "zt", "eps")} for p in rows]
         some = rows[:8]
-        # Within 1e-12 of 160 digits on such rows, see docs/measurements/peers.md.
+        # This is within 1e-12 of the solution in 160 digits on such rows: docs/measurements/peers.md.
         truth = compare.ours([dict(p, tolerance=1e-13) for p in some])
         want = [{"T": a["T"], "Tx": a["GradT"]["X"], "Tb": a["GradT"]["B"], "Tq": a["GradT"]["Q"]} for a in truth]
 
@@ -329,7 +329,7 @@ def contenders(file):
         out.append(Contender(label(MAIN), "torchsort soft_rank %s" % name, both, BATCH))
 
     for shape in SHAPES + RANKS:
-        # An update is about so many steps of a cell and a component; other work of a cell counts for eight.
+        # The time of an update grows about as d n (k + 8): k components and other work of a cell that takes as long as eight.
         d, n, k = shape
         updates = max(6, round(3.5e8 / (d * n * (k + 8))))
         benchtime = "%dx" % max(8, round(1e9 / (d * n * (k + 8))))
@@ -338,7 +338,7 @@ def contenders(file):
         Xt, Ut, Vt = np.ascontiguousarray(X.T), np.ascontiguousarray(U.T), np.ascontiguousarray(V.T)
         tensors = [torch.tensor(v) for v in (X, U, V)]
         group = "NMF " + size
-        # So many updates that scikit-learn's checks and copies before them count for nothing.
+        # With so many updates scikit-learn's checks and copies before the first are a negligible share.
         many = 4 * updates
         out.append(Contender(group, "scikit-learn", lambda X=X, U=U, V=V, u=many: scikit(X, U, V, u), many))
         out.append(Contender(group, "scikit-learn, samples in rows", lambda X=Xt, U=Vt, V=Ut, u=many: scikit(X, U, V, u), many))
@@ -360,7 +360,7 @@ def contenders(file):
 
 
 def toy_seconds():
-    """The authors' seconds an epoch, where the file is there."""
+    """Returns the authors' seconds an epoch, if the file is there."""
     file = root.parent / "shared" / "data" / "toy" / "official.json"
     if not file.exists():
         return None
@@ -415,12 +415,12 @@ class Measured:
         return self.by[group, name].metric(unit)
 
     def ratio(self, group, peer, ours, other=None):
-        """The median of peer's times over ours, within rounds."""
+        """Returns the median over rounds of the peer's time divided by ours."""
         p, o = self.by[group, peer].times, self.by[other or group, ours].times
         return statistics.median(p[t] / o[t] for t in p if t in o)
 
     def fastest(self, group, begins, ends=""):
-        """The name of the fastest contender whose name begins and ends so."""
+        """Returns the name of the fastest contender whose name begins and ends with these strings."""
         return min((c.name for c in self.all if c.group == group and c.name.startswith(begins) and c.name.endswith(ends) and c.times), key=lambda n: self.median(group, n))
 
 

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// worked is how long processors have worked for this process.
+// worked returns the processor time of this process.
 func worked() time.Duration {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {

@@ -1,4 +1,4 @@
-// The paper's synthetic problems (§4, Toy illustrations and Larger experiments).
+// This file draws the paper's synthetic problems (§4, Toy illustrations and Larger experiments).
 package main
 
 import (
@@ -10,19 +10,19 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// drawn is a synthetic problem: X has the rows of W = U* V*, each brought to the quantile
+// drawn is a synthetic problem. X has the rows of W = U* V*, each brought to a quantile
 // function q of its own by hard quantile normalisation.
 type drawn struct {
-	X, U, V, W, Q quantmf.Mat // Q: d × n, the true quantile functions, before noise
+	X, U, V, W, Q quantmf.Mat // Q, d × n, has the true quantile functions before noise
 }
 
-// problem draws one: U* Poisson(2), columns of V* Dirichlet(1/2), q = cumsum(exp(gap N))
-// at n levels, and, where noise is above 0, X + max(noise N, 0).
+// problem draws a synthetic problem: U* Poisson(2), columns of V* Dirichlet(1/2), and
+// q = cumsum(exp(gap N)) at n levels. Where noise is above 0, it adds max(noise N, 0) to X.
 func problem(d, n, k int, gap, noise float64, seed uint64) drawn {
 	r := rand.New(rand.NewPCG(seed, 160))
 	p := drawn{quantmf.NewMat(d, n), quantmf.NewMat(d, k), quantmf.NewMat(k, n), quantmf.NewMat(d, n), quantmf.NewMat(d, n)}
 	for i := range p.U.Data {
-		// Knuth: as many uniform factors as keep the product above exp(-2).
+		// Knuth's method counts the uniform factors whose product stays above exp(-2).
 		for product := r.Float64(); product > math.Exp(-2); product *= r.Float64() {
 			p.U.Data[i]++
 		}
@@ -62,7 +62,7 @@ func problem(d, n, k int, gap, noise float64, seed uint64) drawn {
 	return p
 }
 
-// ranks are the ranks of v, ties averaged.
+// ranks returns the ranks of v, ties averaged.
 func ranks(v []float64) []float64 {
 	order := make([]int, len(v))
 	for i := range order {
@@ -83,7 +83,7 @@ func ranks(v []float64) []float64 {
 	return r
 }
 
-// correlation is Pearson's, 0 where either does not vary.
+// correlation returns Pearson's correlation, 0 where a or b does not vary.
 func correlation(a, b []float64) float64 {
 	ma, mb := average(a), average(b)
 	var ab, aa, bb float64
@@ -106,9 +106,9 @@ type recovery struct {
 	Components    float64 // mean correlation of the rows of V with those of V*, best matched
 }
 
-// recovered compares. Every row of UV may be bent by an increasing map without
-// changing X, so only its order can be found: rank correlation. Components may be scaled
-// and permuted: they are matched best.
+// recovered compares a fit with the truth. An increasing map of a row of UV can be undone by
+// the row's T, so only the order of the row can be found, and its rank correlation is taken.
+// Components can be scaled and permuted, so they are matched as well as possible.
 func (p drawn) recovered(fit quantmf.Mat, f *quantmf.Factorisation) (r recovery) {
 	d, n := p.X.Dims()
 	for i := range d {
@@ -140,8 +140,8 @@ func (p drawn) recovered(fit quantmf.Mat, f *quantmf.Factorisation) (r recovery)
 	return recovery{sig(r.Quantile, 4), sig(r.QuantileError, 4), sig(r.Order, 4), sig(r.Components, 4)}
 }
 
-// assign is the largest sum over pairs of rows and columns, each in one pair: by
-// dynamic programming over sets of columns.
+// assign returns the largest sum over pairs of rows and columns with each row and each column in
+// one pair, by dynamic programming over sets of columns.
 func assign(score [][]float64) float64 {
 	k := len(score)
 	best := make([]float64, 1<<k)

@@ -1,6 +1,6 @@
-// Other fields: words, faces and cells. NMF of the raw matrix, NMF after the scaling that
-// people choose by hand there, and QMF, which learns one: on cells that were fitted and
-// on cells that were hidden.
+// This file compares models on data of other fields: words, faces and cells. The models are NMF of the
+// raw matrix, NMF after the scaling that is usual in the field, and QMF, which learns a scaling. They
+// are compared on cells that were fitted and on cells that were hidden.
 package main
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/quantmf/quantmf/paper/internal/data"
 )
 
-// leastShare, of the mean of x, is what a fitted value is taken as at least: no finite loss
-// forgives a count where 0 was fitted.
+// leastShare is the share of the mean of x below which no fitted value counts: a count where 0 was
+// fitted would have an infinite loss.
 const leastShare = 1e-6
 
 type fieldsResult struct {
@@ -42,14 +42,14 @@ type fieldLoss struct {
 	Hidden, Seen []float64
 }
 
-// scaling is what is done by hand before an NMF. forward brings the cells of a matrix to
-// the new scale, NaN left NaN, and returns what brings fitted values back.
+// scaling is a transformation that is usual before an NMF. forward brings the cells of a matrix to
+// the new scale, leaves NaN as NaN, and returns the function that brings fitted values back.
 type scaling struct {
 	name    string
 	forward func(x quantmf.Mat) (scaled quantmf.Mat, back func(i, j int, v float64) float64)
 }
 
-// tfidf is log(1+count) log((1+n)/(1+documents with the term)) + the same.
+// tfidf scales by log(1+count) (1 + log((1+n)/(1+documents with the term))).
 var tfidf = scaling{"tf-idf: log(1+count) × (1 + log of the inverse share of documents)", func(x quantmf.Mat) (quantmf.Mat, func(int, int, float64) float64) {
 	weight := make([]float64, x.Rows)
 	y := x.Clone()
@@ -71,7 +71,7 @@ var tfidf = scaling{"tf-idf: log(1+count) × (1 + log of the inverse share of do
 	return y, func(i, _ int, v float64) float64 { return math.Expm1(v / weight[i]) }
 }}
 
-// depth is log(1+ counts per the median total of a cell).
+// depth scales by log(1+count), after each cell's counts are scaled to the median total of all cells.
 var depth = scaling{"log(1 + counts by the total of the cell)", func(x quantmf.Mat) (quantmf.Mat, func(int, int, float64) float64) {
 	total := columnMeans(x)
 	m := median(total)
@@ -96,7 +96,7 @@ var brightness = scaling{"each picture by its mean", func(x quantmf.Mat) (quantm
 	return y, func(_, j int, v float64) float64 { return v * total[j] }
 }}
 
-// columnMeans are those of the cells that are not NaN.
+// columnMeans returns the means of columns over the cells that are not NaN.
 func columnMeans(x quantmf.Mat) []float64 {
 	sum, n := make([]float64, x.Cols), make([]float64, x.Cols)
 	for i := range x.Rows {
@@ -188,8 +188,8 @@ func fields(s *session) (any, error) {
 }
 
 // fieldFit fits in one of the three ways and returns the fit on the scale of x. A fit of a
-// scaled matrix is brought back and each of its rows multiplied so that it has the sum
-// of x over the visible cells, which is what minimises the loss: means are not kept by bending.
+// scaled matrix is brought back. A nonlinear scaling does not keep means, so each row is then multiplied
+// by a factor that gives it the sum of x over the visible cells, which minimises the loss.
 func fieldFit(s *session, name string, x quantmf.Mat, k int, by scaling, missing bool) (quantmf.Mat, quantmf.Model, error) {
 	opts := []quantmf.FitOption{quantmf.WithWorkers(1)}
 	if missing {
@@ -235,7 +235,7 @@ func fieldFit(s *session, name string, x quantmf.Mat, k int, by scaling, missing
 	return fit, m, nil
 }
 
-// terms are the names of the six features that each component stands for most.
+// terms returns the names of the six features with the largest loadings on each component.
 func terms(t *data.Table, m quantmf.Model, by scaling, name string) (out [][]string, err error) {
 	x := t.X
 	if name == "NMF after scaling by hand" {
@@ -252,14 +252,14 @@ func terms(t *data.Table, m quantmf.Model, by scaling, name string) (out [][]str
 	return out, err
 }
 
-// faces are the columns of U as pictures, each from 0 at its least to 255 at its largest.
+// faces returns the columns of U as pictures, each from 0 at its least value to 255 at its largest.
 func faces(m quantmf.Model) (out [][]int) {
 	var u quantmf.Mat
 	switch m := m.(type) {
 	case *quantmf.NMF:
 		u = m.U
 	case *quantmf.QMF:
-		// Rows of U have a scale of their own, which T_i takes up: shares are comparable.
+		// T_i makes up for the scale of row i of U, so only shares of rows can be compared.
 		u = m.Shares()
 	}
 	for c := range u.Cols {

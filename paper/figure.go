@@ -1,5 +1,5 @@
-// Figures: charts of lines with bands and of points, in the colours of Okabe and Ito, which
-// the colour-blind tell apart; lines differ in their dashes as well.
+// This file draws figures: charts of lines with bands and of points. The colours are those of Okabe and
+// Ito, which the colour-blind can tell apart; lines differ in their dashes as well.
 package main
 
 import (
@@ -45,7 +45,7 @@ type line struct {
 // epochAxis is the label of a logarithmic axis of epochs.
 const epochAxis = "epochs (0 is drawn at 0.7)"
 
-// lines are the band over epochs and over seconds.
+// lines returns the band as a line over epochs and as one over seconds.
 func (b band) overEpochs(c line) line {
 	c.name = b.Name
 	for _, e := range b.Epoch {
@@ -67,7 +67,7 @@ type chart struct {
 	logX, logY  bool
 	lines       []line
 	legend      string     // corner: "top right" and so on; "" for none
-	yRange      [2]float64 // where the values do not say it
+	yRange      [2]float64 // the range of the axis, where it is not that of the values
 	xRange      [2]float64
 	rule        float64 // a horizontal line, where not 0
 }
@@ -185,7 +185,7 @@ func (c *chart) plot() (*plot.Plot, error) {
 	return p, nil
 }
 
-// plain are the usual ticks of a linear axis, without zeros at the end of labels.
+// plain has the default ticks of a linear axis, without zeros at the end of labels.
 type plain struct{}
 
 func (plain) Ticks(low, high float64) []plot.Tick {
@@ -198,8 +198,8 @@ func (plain) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// decades are the ticks of a logarithmic axis: powers of ten have labels, and where
-// there are fewer than two of them 2 and 5 have, too.
+// decades has the ticks of a logarithmic axis. Powers of ten have labels. Where there are fewer
+// than two of them, 2 and 5 have labels, too.
 type decades struct{}
 
 func (decades) Ticks(low, high float64) []plot.Tick {

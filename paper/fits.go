@@ -1,4 +1,4 @@
-// Fits and what is kept of them: the course of the loss over epochs and over seconds.
+// This file makes fits and keeps the course of their loss over epochs and over seconds.
 package main
 
 import (
@@ -16,7 +16,7 @@ type trace struct {
 	Seconds []float64 // since the fit was called, its start included
 }
 
-// fitted is what fits return and this package asks of them.
+// fitted has the methods of models that the experiments use.
 type fitted interface {
 	Reconstruct() quantmf.Mat
 	Loss(quantmf.Mat) (float64, error)
@@ -30,8 +30,8 @@ type way struct {
 	Opts   []quantmf.FitOption
 }
 
-// paperQMF are the paper's own settings of QMF: start, pinned ends, a constant rate, all
-// rows a step, ε, and the squash and penalty that the published code adds.
+// paperQMF are the paper's settings of QMF: start, pinned ends, a constant rate, all rows in one
+// batch, ε, and the squash and penalty of the published code.
 func paperQMF(levels int) []quantmf.FitOption {
 	return []quantmf.FitOption{
 		quantmf.WithStart(quantmf.StartUniform), quantmf.WithEnds(quantmf.EndsPinned),
@@ -41,7 +41,7 @@ func paperQMF(levels int) []quantmf.FitOption {
 	}
 }
 
-// paperQMFQ are those of QMFQ, which has neither batches nor a penalty.
+// paperQMFQ are the paper's settings of QMFQ, which has neither batches nor a penalty.
 func paperQMFQ(levels int, p quantmf.Projection) []quantmf.FitOption {
 	return []quantmf.FitOption{
 		quantmf.WithStart(quantmf.StartUniform), quantmf.WithEnds(quantmf.EndsPinned),
@@ -83,7 +83,7 @@ func (w way) fit(s *session, x quantmf.Mat, k int, seed uint64) (m fitted, f *qu
 		return nil, nil, t, err
 	}
 	if seconds[0] == 0 && len(seconds) > 1 {
-		seconds[0] = seconds[1] / 2 // an epoch 0 that was not told
+		seconds[0] = seconds[1] / 2 // the progress did not report epoch 0
 	}
 	for _, e := range marks(len(f.History) - 1) {
 		t.Epoch = append(t.Epoch, e)
@@ -93,8 +93,8 @@ func (w way) fit(s *session, x quantmf.Mat, k int, seed uint64) (m fitted, f *qu
 	return m, f, t, nil
 }
 
-// marks are the epochs that are kept of a fit of the given length: all of the first ten, then about
-// twelve for each factor of ten, the usual round ones among them, and the last.
+// marks returns the epochs whose losses are kept of a fit of the given length: the first ten, then about
+// twelve for each factor of ten, round numbers among them, and the last.
 func marks(last int) []int {
 	keep := []int{30, 100, 300, 1000, last}
 	for e := 0; e <= min(10, last); e++ {
@@ -134,7 +134,7 @@ func bandOf(name string, traces []trace) band {
 	return b
 }
 
-// at is the median loss after the given epochs, NaN where the fits were shorter.
+// at returns the median loss after the given epochs, NaN where the fits were shorter.
 func (b band) at(epoch int) float64 {
 	for i, e := range b.Epoch {
 		if e == epoch {
@@ -144,7 +144,7 @@ func (b band) at(epoch int) float64 {
 	return math.NaN()
 }
 
-// last is the median loss at the end, NaN of an empty band.
+// last returns the median loss at the end, NaN of an empty band.
 func (b band) last() float64 {
 	if len(b.Median) == 0 {
 		return math.NaN()
@@ -152,7 +152,7 @@ func (b band) last() float64 {
 	return b.Median[len(b.Median)-1]
 }
 
-// find returns the band of a name, an empty one where there is none.
+// find returns the band with a name, or an empty band.
 func find(bands []band, name string) (b band, has bool) {
 	for _, b := range bands {
 		if b.Name == name {
@@ -171,7 +171,7 @@ func median(v []float64) float64 {
 	return (s[(n-1)/2] + s[n/2]) / 2
 }
 
-// cell is a number of a table, a dash where there is none.
+// cell returns a number as the text of a table, a dash for NaN.
 func cell(v float64) string {
 	if math.IsNaN(v) {
 		return "–"

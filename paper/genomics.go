@@ -1,6 +1,6 @@
-// Genomics (paper §4 and its annex): matrices of several kinds of measurements of one
-// cancer, stacked. The fit of what is seen, as in the paper, and the prediction of cells
-// that no fit has seen, which the paper has not.
+// This file has the experiments on genomics (paper §4 and its annex). A matrix has several kinds of
+// measurements of one cancer, stacked. Compared are the loss of the seen cells, as in the paper, and the
+// prediction of unseen cells, which the paper leaves out.
 package main
 
 import (
@@ -16,7 +16,7 @@ type genomicsResult struct {
 	Masks   int
 	Cancers []cancerFit
 
-	HiddenMinutes float64 // of all, for fits to a part of the cells
+	HiddenMinutes float64 // the part of the minutes that fits with hidden cells took
 }
 
 type cancerFit struct {
@@ -26,7 +26,7 @@ type cancerFit struct {
 	Hidden            []hidden
 }
 
-// hidden is the mean divergence of hidden cells at each rank, and its standard error
+// hidden has the mean divergence of hidden cells at each rank, and its standard error
 // over masks.
 type hidden struct {
 	Name         string
@@ -63,7 +63,7 @@ func genomicsWays(s *session) []way {
 	}
 }
 
-// Seeds of fits to all cells; masks and ranks of those to a part.
+// These functions return the seeds of fits to all cells, and the masks and ranks of fits with hidden cells.
 func genomicsSeeds(s *session) int   { return pick(s, 3, 1) }
 func genomicsMasks(s *session) int   { return pick(s, 5, 2) }
 func genomicsRanks(s *session) []int { return pick(s, []int{2, 5, 10, 15}, []int{3, 10}) }
@@ -103,9 +103,9 @@ func genomics(s *session) (any, error) {
 	return r, nil
 }
 
-// unseen hides a tenth of the cells and gives what NMF, at the number of updates that
-// predicts them best, and QMF at its defaults make of them. To choose that number by
-// the hidden cells themselves is a help that QMF has not.
+// unseen hides a tenth of the cells and returns their divergence under NMF, at the number of updates that
+// predicts them best, and under QMF at its defaults. Only NMF has the help that a number is chosen by
+// the hidden cells themselves.
 func unseen(s *session, name string, x quantmf.Mat, ranks []int, masks int) ([]hidden, error) {
 	type predicted struct{ NMF, Newton, QMF []quantmf.Prediction }
 	out := []hidden{{Name: "NMF, best number of updates"}, {Name: "NMF, Newton"}, {Name: "QMF"}}
@@ -143,7 +143,7 @@ func unseen(s *session, name string, x quantmf.Mat, ranks []int, masks int) ([]h
 	return out, nil
 }
 
-// least is the rank of the least mean.
+// least returns the rank with the least mean.
 func (h hidden) least() int {
 	at := 0
 	for i := range h.Mean {
@@ -207,7 +207,7 @@ func genomicsPage(w *writer) error {
 		head = append(head, fmt.Sprintf("%s (%d)", b.Name, b.Epoch[len(b.Epoch)-1]))
 	}
 	rows := [][]string{head}
-	const about = 100 // epochs, of which the claim is
+	const about = 100 // the epochs that the claim names
 	end, same := res.Cancers[0].Bands[0].Epoch[len(res.Cancers[0].Bands[0].Epoch)-1], 0
 	// below counts the sets in which a fit is below NMF, both after so many epochs.
 	below := func(name string, epochs int) (sets int) {
@@ -274,7 +274,7 @@ func genomicsPage(w *writer) error {
 			}
 			rows = append(rows, row)
 		}
-		nmf, qmf := c.Hidden[0], c.Hidden[2] // NMF is the better of both ways to fit it
+		nmf, qmf := c.Hidden[0], c.Hidden[2] // NMF is taken by the better of its two methods
 		if other := c.Hidden[1]; other.Mean[other.least()] < nmf.Mean[nmf.least()] {
 			nmf = other
 		}

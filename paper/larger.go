@@ -1,4 +1,4 @@
-// The larger synthetic problem with noise (paper §4 and its annex): 500 × 256, rank 10.
+// This file has the larger synthetic problem with noise (paper §4 and its annex): 500 × 256, rank 10.
 package main
 
 import (
@@ -15,7 +15,7 @@ type largerResult struct {
 	Bands   []band
 }
 
-// qmfOf are the paper's settings of QMF but for levels, batch and rate.
+// qmfOf returns the paper's settings of QMF with other levels, batches and rates.
 func qmfOf(levels, batch int, rate float64) []quantmf.FitOption {
 	return append(paperQMF(levels), quantmf.WithBatch(batch), quantmf.WithLearningRate(rate))
 }
@@ -114,7 +114,7 @@ func largerPage(w *writer) error {
 	for _, b := range res.Bands {
 		by[b.Name] = b
 	}
-	var inner []string // the paper's QMFQ, by fewer and by more updates
+	var inner []string // QMFQ at the paper's settings, with fewer and with more updates
 	for _, b := range res.Bands {
 		if strings.HasPrefix(b.Name, "QMFQ, ") && b.Name != qmfqKL {
 			inner = append(inner, b.Name)
@@ -169,7 +169,7 @@ func largerPage(w *writer) error {
 		}
 		return 0
 	}
-	// judge says of a claim what comes out with the paper's steps and with ours.
+	// judge says whether a claim holds with the paper's steps and with ours.
 	judge := func(of, comes, says, ours, saysOurs string) {
 		w.claim(of+" (larger)", "%s With our steps: %s [Larger](#larger-with-noise)", comes, ours)
 		w.p("- *%s*: %s. **%s** Our steps: %s. **%s**", of, says, comes, saysOurs, strings.ToUpper(ours[:1])+ours[1:])
@@ -192,7 +192,7 @@ func largerPage(w *writer) error {
 		fmt.Sprintf("NMF ends at %s after %d epochs, QMF with batches of 64 at %s after %d, %s at %s after %d", g(end("NMF")), epochs("NMF"), g(end(larger64)), epochs(larger64), q, g(end(q)), epochs(q)),
 		far("QMF", qmfqKL),
 		fmt.Sprintf("QMF ends at %s after %d epochs, QMFQ at %s after %d", g(end("QMF")), epochs("QMF"), g(end(qmfqKL)), epochs(qmfqKL)))
-	// sizes compares batches from small to large, early on and at the end.
+	// sizes compares losses with small and large batches, early on and at the end.
 	sizes := func(early int, names ...string) (comes, says string) {
 		fast, above := true, true
 		var first, last []string

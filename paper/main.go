@@ -1,14 +1,15 @@
-// Command paper makes every experiment of the paper with the public face of quantmf,
-// and draws them as figures and as a page, README.md:
+// Command paper makes every experiment of the paper with the public functions of quantmf,
+// and writes figures and the page README.md:
 //
 //	go run . [all|timing|toy|larger|genomics|survival|fields|settings|page|data] [-quick] [-data FOLDER]
 //
 // An experiment writes its numbers to results/NAME.json, with -quick to
-// results/quick/NAME.json; page draws figures/ and writes README.md from these files and
-// from nothing else. Fits that are done are kept in cache/ and not made again, until the
-// package or this program changes or -again is given; so a command that was stopped goes on where it was. FOLDER has the real data; without it, what needs none is made.
-// data says where they are published and checks what FOLDER has of them; with -raw CLONES
-// it makes in FOLDER what can be made without R from clones of the repositories below CLONES.
+// results/quick/NAME.json. page draws figures/ and writes README.md from these files and
+// from nothing else. Finished fits are kept in cache/, so a command that was stopped goes on where it
+// was. They are made again when the package or this program has changed, and with -again. FOLDER has
+// the real data; without it only the experiments on synthetic data are made.
+// data says where the real data are published and checks the files in FOLDER. With -raw CLONES
+// it makes those files of FOLDER that need no R from clones of the repositories below CLONES.
 package main
 
 import (
@@ -23,7 +24,7 @@ import (
 	"github.com/quantmf/quantmf/paper/internal/data"
 )
 
-// experiments in the order of the page. A run returns what is written to the results.
+// experiments are in the order of the page. A run returns the struct that is written to the results.
 var experiments = []struct {
 	name string
 	run  func(*session) (any, error)
@@ -116,7 +117,7 @@ func command(args []string) error {
 	return page()
 }
 
-// listData says where the data are published, and what of them is there and right.
+// listData prints where the data are published, and which files are there and right.
 func listData(folder data.Folder) error {
 	for _, p := range data.List {
 		fmt.Printf("%s\n  published: %s\n  made so:   %s\n", p.Set, p.Published, p.Made)

@@ -1,5 +1,5 @@
-// The page: README.md and figures/, made from the files of results and from nothing else.
-// Every section says in what its numbers were made, and each verdict is chosen by them.
+// This file makes README.md and figures/ from the files of results and from nothing else.
+// Each section names the setting and version of its numbers, and its verdicts depend on the numbers alone.
 package main
 
 import (
@@ -22,18 +22,18 @@ var sections = []func(w *writer) error{
 // writer collects the text of the page.
 type writer struct {
 	strings.Builder
-	draw   bool       // figures are drawn
-	claims [][]string // of the paper, and what comes out
+	draw   bool       // whether figures are drawn
+	claims [][]string // the claims of the paper, and what comes out
 }
 
-// claim puts what the paper claims, and what comes out, into the table at the head of the page.
+// claim adds a claim of the paper and what comes out to the table at the head of the page.
 func (w *writer) claim(of, comes string, args ...any) {
 	w.claims = append(w.claims, []string{of, fmt.Sprintf(comes, args...)})
 }
 
 func (w *writer) p(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 
-// picture puts figures/NAME.png, drawn by make, into the page.
+// picture adds figures/NAME.png to the page; make draws it.
 func (w *writer) picture(name, caption string, make func() error) error {
 	if w.draw {
 		if err := make(); err != nil {
@@ -45,7 +45,7 @@ func (w *writer) picture(name, caption string, make func() error) error {
 	return nil
 }
 
-// table writes rows, the first of which is the head.
+// table writes a table. Its first row is the head.
 func (w *writer) table(rows [][]string) {
 	for i, row := range rows {
 		w.p("| %s |", strings.Join(row, " | "))
@@ -56,12 +56,12 @@ func (w *writer) table(rows [][]string) {
 	w.p("")
 }
 
-// made is the line that says how the numbers of a section came about.
+// made writes the line that says how the numbers of a section were made.
 func (w *writer) made(h header, detail string) {
 	w.p("*%s setting (%s), made at %s on %s, %s, in %.3g minutes.*\n", strings.ToUpper(h.Setting[:1])+h.Setting[1:], detail, h.Version, h.Date, h.Machine, h.Minutes)
 }
 
-// verdict is yes or no by the numbers.
+// verdict returns yes or no.
 func verdict(holds bool, yes, no string) string {
 	if holds {
 		return yes
@@ -100,8 +100,8 @@ func page() error {
 	return os.WriteFile("README.md", []byte(t), 0o644)
 }
 
-// duration says how long the full setting takes: the sum of what its sections took, and for a
-// section that has the quick setting alone an estimate from its seconds an epoch.
+// duration says how long the full setting takes. It is the sum of the times of its sections. For a
+// section that has only a quick result, it is estimated from the seconds of an epoch.
 func duration() (string, error) {
 	full := new(session)
 	measured, estimated := 0.0, 0.0
@@ -119,7 +119,7 @@ func duration() (string, error) {
 		return nil
 	}
 	quick := &session{quick: true}
-	// work is the time of fits, by their seconds in a run that may be shorter.
+	// work is the time of fits, from the seconds of a run that may be shorter.
 	work := func(bands []band, ways []way, repeats int) (seconds float64) {
 		for _, w := range ways {
 			if b, has := find(bands, w.Name); has {
@@ -156,7 +156,7 @@ func duration() (string, error) {
 		made, would = made+work(c.Bands, genomicsWays(quick), genomicsSeeds(quick)), would+work(c.Bands, genomicsWays(full), genomicsSeeds(full))
 	}
 	sum := func(v []int) float64 { return average(v) * float64(len(v)) }
-	hidden := sum(genomicsRanks(full)) / sum(genomicsRanks(quick)) * float64(genomicsMasks(full)) / float64(genomicsMasks(quick)) // as ranks and masks
+	hidden := sum(genomicsRanks(full)) / sum(genomicsRanks(quick)) * float64(genomicsMasks(full)) / float64(genomicsMasks(quick)) // the time grows with ranks and masks
 	if err = add("genomics", gen.Header, has, (gen.Header.Minutes-gen.Result.HiddenMinutes)*would/made+gen.Result.HiddenMinutes*hidden, err); err != nil {
 		return "", err
 	}
@@ -194,7 +194,7 @@ func duration() (string, error) {
 	return out + fmt.Sprintf(" The quick one takes %.1f without data and %.1f with them, and what go takes to compile.", drawn, all), nil
 }
 
-// needsData has the experiments that are left out where there are no data.
+// needsData has the experiments that are left out without real data.
 var needsData = map[string]bool{"genomics": true, "survival": true, "fields": true}
 
 const preface = "# The paper's experiments, with this package\n" + `

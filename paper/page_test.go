@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// The page is what the files of results make of it, to the letter: no number on it comes
-// from elsewhere. Its pictures are there, and are as small as they must be.
+// The page is equal to the text that is made from the files of results, so no number on it comes
+// from elsewhere. Its pictures are there and small enough.
 func TestPageShowsResults(t *testing.T) {
 	want, err := text(false)
 	if err != nil {
@@ -60,7 +60,7 @@ func TestPageShowsResults(t *testing.T) {
 	}
 }
 
-// A page is made of nothing but its results, and a change of any file of them changes it.
+// A page depends on the files of results alone, and changes with each of them.
 func TestPageFollowsResults(t *testing.T) {
 	before, err := text(false)
 	if err != nil {
@@ -106,7 +106,7 @@ func TestPageFollowsResults(t *testing.T) {
 			t.Fatal(err)
 		}
 		put(f, other)
-		// Of a quick result beside a full one the page has the minutes alone.
+		// Where there is a full result, the page has only the minutes of the quick one.
 		_, hidden := results["results/"+filepath.Base(f)]
 		hidden = hidden && strings.HasPrefix(f, "results/quick/")
 		if changed, err := text(false); err != nil || changed == before && !hidden {
@@ -116,7 +116,7 @@ func TestPageFollowsResults(t *testing.T) {
 	}
 }
 
-// half halves the numbers that are no whole ones.
+// half halves the numbers that are not integers.
 func half(v any) any {
 	switch v := v.(type) {
 	case float64:
@@ -135,8 +135,8 @@ func half(v any) any {
 	return v
 }
 
-// The time of the full setting is what its sections took, and, where the quick one alone was made, as
-// much longer as its fits have more epochs and repeats.
+// The time of the full setting is the sum of the times of its sections. Where only the quick setting was
+// made, its time is multiplied for the larger number of epochs and repeats.
 func TestDuration(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.MkdirAll("results/quick", 0o755); err != nil {

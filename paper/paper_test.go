@@ -15,7 +15,7 @@ import (
 	"github.com/quantmf/quantmf/paper/internal/data"
 )
 
-// folder has the data where they are at hand.
+// folder has the real data, if they are there.
 const folder = data.Folder("../../shared/data")
 
 func needData(t *testing.T) {
@@ -25,8 +25,8 @@ func needData(t *testing.T) {
 	}
 }
 
-// The counts of factors with p < 0.05 that the rule of the authors' notebook gives, for
-// NMF and QMF: computed with R from the same factors.
+// The counts of factors with p < 0.05 by the rule of the authors' notebook, for NMF and QMF, are those that
+// R computes from the same factors.
 func TestCountsOnAuthorsFactors(t *testing.T) {
 	needData(t)
 	for cancer, want := range map[string][2]int{"aml": {0, 0}, "breast": {0, 2}, "colon": {0, 0}, "gbm": {0, 0}, "kidney": {0, 0}, "liver": {2, 0}} {
@@ -53,7 +53,7 @@ func TestCountsOnAuthorsFactors(t *testing.T) {
 	}
 }
 
-// Every file of the list that is there is the right one, and every set has files.
+// Every file of the list that is there has the expected hash, and every set has files.
 func TestData(t *testing.T) {
 	listed := 0
 	for _, p := range data.List {
@@ -86,8 +86,8 @@ func TestData(t *testing.T) {
 	}
 }
 
-// A drawn problem has the ranks of U*V* in every row and q as its sorted values, and a
-// fit that is the truth is found to be it.
+// A drawn problem has the ranks of U*V* in every row and q as its sorted values. A fit that is
+// the truth has full recovery.
 func TestProblem(t *testing.T) {
 	p := problem(20, 30, 4, 1, 0, 3)
 	for i := range p.X.Rows {
@@ -102,8 +102,8 @@ func TestProblem(t *testing.T) {
 			}
 		}
 	}
-	// Components permuted and scaled, rows of V with them, are the same, but for the order
-	// of samples that rounding decides: a row of equal numbers in U* makes a constant row.
+	// Components may be permuted and scaled, with the rows of V. Only the order of samples that rounding decides
+	// may differ: a row of equal numbers in U* makes a constant row.
 	u, v := quantmf.NewMat(20, 4), quantmf.NewMat(4, 30)
 	for c := range 4 {
 		for i := range 20 {
@@ -119,7 +119,7 @@ func TestProblem(t *testing.T) {
 	}
 }
 
-// The best assignment, against all permutations.
+// The best assignment is compared with all permutations.
 func TestAssign(t *testing.T) {
 	score := [][]float64{{0.1, 0.9, 0.3}, {0.8, 0.85, 0.2}, {0.4, 0.7, 0.1}}
 	best := math.Inf(-1)
@@ -131,7 +131,7 @@ func TestAssign(t *testing.T) {
 	}
 }
 
-// The timing experiment's errors are what they claim to be: of a fit whose truth is known.
+// The errors of the timing experiment are right on a problem whose truth is known.
 func TestDistance(t *testing.T) {
 	if d := distance([]float64{3, 4}, []float64{3, 4}); d != 0 {
 		t.Errorf("%v", d)
@@ -141,7 +141,7 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// A fit on the course that it was kept: History at its marks, seconds increasing.
+// The trace of a fit has the losses of History at its marks, and seconds that increase.
 func TestTrace(t *testing.T) {
 	s := newSession(context.Background(), "test", false, false, "")
 	x := problem(20, 30, 3, 1, 0, 1).X
@@ -171,7 +171,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// What is written compactly reads as what was written.
+// Compact JSON reads as the values that were written.
 func TestCompact(t *testing.T) {
 	v := map[string]any{"a": []float64{1, 2.5, -3e-7}, "b": []any{map[string]any{"c": []float64{1}}}, "s": []string{"x [ 1 , y", "n"}}
 	text, err := json.MarshalIndent(v, "", " ")
@@ -192,7 +192,7 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// Scalings by hand come back to what they were made of.
+// The way back of each scaling by hand returns the original values.
 func TestScalings(t *testing.T) {
 	x := quantmf.NewMat(5, 4)
 	for i := range x.Data {
@@ -210,8 +210,8 @@ func TestScalings(t *testing.T) {
 	}
 }
 
-// Philox's published answers (Random123, kat_vectors), and the numbers that TensorFlow gives
-// first under its seeds of 1234 and 42.
+// Philox gives its published answers (Random123, kat_vectors), and the first numbers that TensorFlow
+// draws with its seeds of 1234 and 42.
 func TestUniform(t *testing.T) {
 	const all = 1<<32 - 1
 	for _, c := range []struct {
@@ -246,8 +246,8 @@ func TestUniform(t *testing.T) {
 	}
 }
 
-// What is in the cache belongs to the text that made it: the package, and the program up to its
-// pages. Neither tests nor pages make fits again.
+// An entry of the cache belongs to the text that made it: the package, and the program up to its
+// pages. A change of tests or pages does not make fits again.
 func TestSources(t *testing.T) {
 	root := t.TempDir()
 	put := func(name, text string) {
@@ -294,7 +294,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// A fit that is in the cache is not made again, and counts with the time that it took.
+// A fit in the cache is not made again, and counts with the time that it took.
 func TestCached(t *testing.T) {
 	if _, err := sources(); err != nil {
 		t.Fatal(err)

@@ -1,15 +1,15 @@
-// The factors that the published code of QMFQ starts all its projections from. It draws them
-// with TensorFlow's generator at seed 0: U, then V, uniform on [0.01, 1.01). Nothing else in a
-// fit of QMFQ is random, so that from them a fit can be compared with the published one.
+// This file draws the factors from which the published code of QMFQ starts all projections. That code
+// draws them with TensorFlow's generator at seed 0: U, then V, uniform on [0.01, 1.01). Nothing else in
+// a fit of QMFQ is random, so a fit from these factors can be compared with the published one.
 package main
 
 import "github.com/quantmf/quantmf"
 
-// Seeds of the two draws, U and V: with seed 0 TensorFlow takes for each what Python's
-// random.Random(0).randint(0, 2³¹-1) gives next.
+// These are the seeds of the two draws, U and V. With seed 0 TensorFlow takes successive numbers of
+// Python's random.Random(0).randint(0, 2³¹-1).
 const publishedU, publishedV = 1654615998, 1806341205
 
-// publishedFactors are those of a d × n matrix at rank k.
+// publishedFactors returns these factors for a d × n matrix at rank k.
 func publishedFactors(d, n, k int) (u, v quantmf.Mat) {
 	u, v = quantmf.NewMat(d, k), quantmf.NewMat(k, n)
 	for _, m := range []struct {
@@ -24,9 +24,9 @@ func publishedFactors(d, n, k int) (u, v quantmf.Mat) {
 	return u, v
 }
 
-// uniform returns n numbers on [0,1) as TensorFlow draws them in single precision: 23 bits of
-// each word of Philox, the seed of the program as its key, that of the draw in the upper half of
-// its counter.
+// uniform returns n numbers on [0,1) as TensorFlow draws them in single precision. Each has 23 bits of
+// a word of Philox, whose key is the seed of the program, and whose counter has the seed of the draw in its
+// upper half.
 func uniform(seed, draw uint64, n int) []float64 {
 	var out []float64
 	for block := uint64(0); len(out) < n; block++ {

@@ -1,6 +1,6 @@
-// What all experiments share: a session says how far it is, keeps what is computed, and
-// writes results. A result is a struct of numbers with a header that says which setting,
-// version and machine made them.
+// This file has what all experiments share. A session reports its progress, caches fits and
+// writes results. A result is a struct of numbers with a header that names the setting,
+// version and machine that made them.
 package main
 
 import (
@@ -32,10 +32,10 @@ type session struct {
 	quick, again bool
 	data         data.Folder
 	began        time.Time
-	before       time.Duration // worked when the session began
-	abreast      int           // fits that are made at the same time
-	mu           sync.Mutex    // of found
-	found        time.Duration // what processors worked for fits in the cache when they were made
+	before       time.Duration // the value of worked when the session began
+	abreast      int           // the number of fits that are made at the same time
+	mu           sync.Mutex    // guards found
+	found        time.Duration // the processor time of fits in the cache, from when they were made
 }
 
 func newSession(ctx context.Context, name string, quick, again bool, folder data.Folder) *session {
@@ -46,8 +46,8 @@ var started = time.Now()
 
 func cores() int { return runtime.GOMAXPROCS(0) }
 
-// took is how long the session would have taken so far with the machine for itself: what
-// processors have worked for it, and for what it found in the cache, shared by all cores.
+// took returns how long the session would have taken so far on a machine without other work: the
+// processor time of its fits, those in the cache included, divided by the number of cores.
 func (s *session) took() time.Duration {
 	return (worked() - s.before + s.found) / time.Duration(cores())
 }
@@ -59,7 +59,7 @@ func (s *session) setting() string {
 	return "full"
 }
 
-// pick is full, or quick under -quick.
+// pick returns full, or quick under -quick.
 func pick[T any](s *session, full, quick T) T {
 	if s.quick {
 		return quick
@@ -86,8 +86,8 @@ type result[T any] struct {
 	Result T
 }
 
-// version is the last commit that changed the package, its tests left out, with a + where files
-// differ from it.
+// version returns the last commit that changed the package, changes of tests left out, with a + where
+// files differ from it.
 var version = sync.OnceValue(func() string {
 	of := []string{"--", ":(top,glob)*.go", ":(top)internal", ":(top,exclude)*_test.go"}
 	out, err := exec.Command("git", append([]string{"log", "-1", "--format=%h"}, of...)...).Output()
@@ -131,8 +131,8 @@ func compact(text []byte) []byte {
 
 var numbers = regexp.MustCompile(`\[[-+0-9.eE,\s]*\]`)
 
-// read returns the results of an experiment, those of the full setting where there are
-// any, and false where there are none.
+// read returns the results of an experiment, preferably those of the full setting, and false where there
+// are none.
 func read[T any](name string) (r result[T], has bool, err error) {
 	for _, file := range []string{"results/" + name + ".json", "results/quick/" + name + ".json"} {
 		text, err := os.ReadFile(filepath.FromSlash(file))
@@ -150,7 +150,7 @@ func read[T any](name string) (r result[T], has bool, err error) {
 	return r, false, nil
 }
 
-// sources is the SHA-256 of the text that fits depend on: the package, and this program up to
+// sources returns the SHA-256 of the text on which fits depend: the package, and this program up to
 // the functions that write the page. Tests and files that make no fits are left out.
 var sources = sync.OnceValues(hashSources)
 
@@ -185,19 +185,19 @@ func hashSources() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// noFits are files of this program that only say, keep, time or draw what the others make.
+// noFits are the files of this program that make no fits.
 var noFits = []string{"main.go", "session.go", "clock_unix.go", "clock_other.go", "page.go", "figure.go"}
 
-// pages matches where an experiment's file goes over from fits to the page.
+// pages matches the beginning of the functions for the page in the file of an experiment.
 var pages = regexp.MustCompile(`(?m)^func \w+Page\(w \*writer\)`)
 
 // entry is a file of the cache.
 type entry[T any] struct {
-	Seconds float64 // that processors worked for it, as far as those of fits abreast can be told apart
+	Seconds float64 // the processor time of it, estimated where several fits were made at the same time
 	Value   T
 }
 
-// cached returns what compute returned for this key earlier, with the same sources, or calls it.
+// cached returns the result of an earlier call of compute with this key and the same sources, or calls compute.
 func cached[T any](s *session, key string, compute func() (T, error)) (v T, err error) {
 	src, err := sources()
 	if err != nil {
@@ -262,7 +262,7 @@ func (s *session) each(n int, f func(i int) error) error {
 	return nil
 }
 
-// sig rounds to so many significant digits.
+// sig rounds to the given number of significant digits.
 func sig(v float64, digits int) float64 {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return v

@@ -1,5 +1,5 @@
-// The paper's own settings on matrices for which losses of the published code are known,
-// and what each departure of this package's defaults brings.
+// This file compares fits by the paper's settings on matrices for which losses of the published code are
+// known, and measures the effect of each difference between these settings and the defaults.
 package main
 
 import (
@@ -20,7 +20,7 @@ type settingsResult struct {
 
 type settingsMatrix struct {
 	Name       string
-	Published  []band // of one run each, empty without data
+	Published  []band // each of one run; empty without data
 	Ours       []band
 	Departures []band // from the paper's settings of QMF, one at a time
 }
@@ -86,7 +86,7 @@ func settings(s *session) (any, error) {
 			seeds := r.Seeds
 			switch {
 			case w.Name == qmfqDrawn:
-				seeds = 1 // nothing is left to chance
+				seeds = 1 // nothing in these fits is random
 			case w.Method == quantmf.MethodQMFQ:
 				seeds = r.QMFQSeeds
 			case i >= own:
@@ -121,7 +121,7 @@ func settings(s *session) (any, error) {
 	return r, nil
 }
 
-// published0 takes the objects of official.json and leaves its remarks.
+// published0 reads the objects of official.json and skips its remarks.
 type published0 struct{ to *map[string]map[string]any }
 
 func (p *published0) UnmarshalJSON(text []byte) error {

@@ -1,6 +1,6 @@
-// Survival (paper §4, Genomics): Cox's model of survival on ten factors. First on the
-// factors that the authors published, then on ours, over many seeds and beside the same
-// counts for survival times dealt out at random.
+// This file has the experiments on survival (paper §4, Genomics): Cox's model of survival on ten factors,
+// first on the factors that the authors published, then on ours. Ours are made with many seeds, and the
+// counts are compared with those for survival times that are permuted at random.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 type survivalResult struct {
 	Authors []published
 	Seeds   int
-	Shuffle int // times that survival was dealt out at random, for each seed
+	Shuffle int // the number of random permutations of survival for each seed
 	Ours    []associated
 	Curves  []halves
 }
@@ -29,8 +29,8 @@ type published struct {
 	Cancer          string
 	Samples, Events int
 	Merged          map[string]int   // by the rule of the authors' notebook
-	Joint           map[string][]int // in the joint model, uncorrected, for each run
-	Bonferroni      map[string][]int // the same times ten
+	Joint           map[string][]int // in the joint model, without correction, for each run
+	Bonferroni      map[string][]int // the same with p-values times ten
 	Holm            map[string][]int
 	P               map[string][]float64 // the merged p-values
 }
@@ -41,27 +41,27 @@ type associated struct {
 	Features, Samples, Events int
 	Joint, Bonferroni, Holm   map[string][]int
 	LR                        map[string][]float64 // p of the likelihood ratio: all ten factors against none
-	Chance, ChanceHigh        map[string]float64   // mean and 95th percentile of Joint where survival is dealt out at random
-	ChanceLR                  map[string]float64   // share of those with LR < 0.05
+	Chance, ChanceHigh        map[string]float64   // mean and 95th percentile of Joint over random permutations of survival
+	ChanceLR                  map[string]float64   // the share of these permutations with LR < 0.05
 	Loss                      map[string][]float64
 }
 
-// halves are Kaplan-Meier curves of the samples above and below the median of the factor
-// of one fit that is associated best.
+// halves has Kaplan-Meier curves of the samples above and below the median of one factor of a fit, the
+// factor that is associated best with survival.
 type halves struct {
 	Set         string
 	Factor      int
 	P           float64 // log-rank, uncorrected
-	Corrected   float64 // the share of random deals in which the best factor is as good
+	Corrected   float64 // the share of random permutations in which the best factor is as good
 	Low, High   [][2]float64
 	LowN, HighN int
 }
 
 var survivalModels = []string{"NMF", "QMF"}
 
-// cancers are those whose factors are at hand, with what the paper's text says of them:
+// cancers are those whose factors are published, with the statements of the paper's text:
 // whether QMF has more factors associated with survival than NMF (1), as many (0) or
-// fewer (-1), and for some how many QMF has; -1 where it does not say.
+// fewer (-1), and how many QMF has, or -1 where the text does not say.
 var cancers = []struct {
 	name      string
 	more, qmf int
@@ -112,8 +112,8 @@ func columns(v quantmf.Mat) [][]float64 {
 	return x
 }
 
-// authorsFactors does what the authors' notebook does: one joint model of all ten factors
-// a run, the p-values of both runs pooled and sorted, neighbours averaged.
+// authorsFactors follows the authors' notebook: it fits one joint model of all ten factors for each
+// run, sorts the p-values of both runs together, and averages neighbours.
 func authorsFactors(folder data.Folder, cancer string) (*published, error) {
 	p := &published{Cancer: cancer, Merged: map[string]int{}, Joint: map[string][]int{}, Bonferroni: map[string][]int{}, Holm: map[string][]int{}, P: map[string][]float64{}}
 	time, event, err := folder.Survival("tcga-qmf-authors/" + cancer)
@@ -151,7 +151,7 @@ func authorsFactors(folder data.Folder, cancer string) (*published, error) {
 	return p, nil
 }
 
-// ourFactors fits both models to a set, over seeds, and counts.
+// ourFactors fits both models to a set with several seeds, and counts factors with p < 0.05.
 func ourFactors(s *session, set cancerSet, seeds, shuffle int) (*associated, *halves, error) {
 	x, _, err := set.matrix(s.data)
 	if err != nil {
@@ -172,7 +172,7 @@ func ourFactors(s *session, set cancerSet, seeds, shuffle int) (*associated, *ha
 	type counts struct {
 		P        []float64
 		LR, Loss float64
-		Random   []int // factors with p < 0.05, for each random deal
+		Random   []int // factors with p < 0.05, for each random permutation
 		RandomLR []float64
 		Half     *halves
 	}
@@ -241,7 +241,7 @@ func ourFactors(s *session, set cancerSet, seeds, shuffle int) (*associated, *ha
 	return a, nil, nil
 }
 
-// factorsOf fits a model of the given rank, at its defaults; NMF by multiplicative updates.
+// factorsOf fits a model of the given rank by its defaults, an NMF by multiplicative updates.
 func factorsOf(s *session, model string, x quantmf.Mat, k int, seed uint64) (quantmf.Mat, float64, error) {
 	opts := []quantmf.FitOption{quantmf.WithSeed(seed), quantmf.WithWorkers(1)}
 	if model == "NMF" {
@@ -260,8 +260,8 @@ func factorsOf(s *session, model string, x quantmf.Mat, k int, seed uint64) (qua
 	return m.V, loss, err
 }
 
-// split halves the samples at the median of each factor, takes the factor whose halves
-// differ most, and says how often that happens when survival is dealt out at random.
+// split halves the samples at the median of each factor and takes the factor whose halves
+// differ most. It also counts how often halves differ as much when survival is permuted at random.
 func split(set string, v quantmf.Mat, time []float64, event []bool, deals int) (*halves, error) {
 	groups := make([][]int, v.Rows)
 	for c := range groups {
@@ -293,7 +293,7 @@ func split(set string, v quantmf.Mat, time []float64, event []bool, deals int) (
 	h := &halves{Set: set, Factor: at + 1, P: sig(p, 3)}
 	r := rand.New(rand.NewPCG(1, 4))
 	times, events := slices.Clone(time), slices.Clone(event)
-	as := 1 // the deal that was made counts
+	as := 1 // the data themselves count as a permutation
 	for range deals {
 		r.Shuffle(len(times), func(a, b int) {
 			times[a], times[b] = times[b], times[a]
@@ -330,7 +330,7 @@ func split(set string, v quantmf.Mat, time []float64, event []bool, deals int) (
 	return h, nil
 }
 
-// spread is the mean of counts and their range.
+// spread returns the mean of counts and their range.
 func spread(n []int) string {
 	sum := 0
 	for _, v := range n {
@@ -475,9 +475,8 @@ type cancerSet struct {
 	blocks []string
 }
 
-// cancerSets have no negative values. Expression and miRNA are logarithms already, and
-// the methylation of tcga-brca is a root; other methylation is brought to log2(1+x) as
-// the authors do.
+// cancerSets have no negative values. Expression and miRNA are logarithms already. The methylation
+// of tcga-brca is a square root already; other methylation is brought to log2(1+x), as the authors do.
 var cancerSets = []cancerSet{
 	{"tcga-laml", []string{"exp", "mirna", "methy"}},
 	{"tcga-brca", []string{"mirna", "methy"}},
@@ -487,7 +486,7 @@ var cancerSets = []cancerSet{
 	{"tcga-ov", []string{"mirna"}},
 }
 
-// matrix stacks the blocks, of each the 6,000 features of largest deviation at most, and
+// matrix stacks the blocks. Of each it takes at most the 6,000 features with the largest deviations. It
 // returns the first row of each block as well.
 func (c cancerSet) matrix(folder data.Folder) (x quantmf.Mat, starts []int, err error) {
 	var rows [][]float64

@@ -1,5 +1,5 @@
-// Time and memory of transposed Jacobians (paper §2.4 and its figure), and, which the paper
-// leaves out, how far each gradient is from that of the converged transport.
+// This file measures the time and memory of transposed Jacobians (paper §2.4 and its figure), and how far
+// each gradient is from that of the converged transport, which the paper leaves out.
 package main
 
 import (
@@ -19,8 +19,8 @@ type timingResult struct {
 	Methods []timed
 }
 
-// timed has one value for each n. Bytes are those allocated by a call that finds nothing
-// to reuse; the errors are relative, in the Euclidean norm.
+// timed has one value for each n. Bytes are those that a call allocates when there is no workspace to
+// use again. Errors are relative, in the Euclidean norm.
 type timed struct {
 	Name                   string
 	N, Iterations          []int
@@ -81,7 +81,7 @@ func timing(s *session) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		// The first number of iterations that reaches a tolerance: doubled, then halved between.
+		// The fewest iterations that reach a tolerance are found by doubling and then by bisection.
 		reach := func(tolerance float64) (int, error) {
 			reached := func(l int) (bool, error) {
 				t, err := quantmf.Solve(x, opts(quantmf.WithIterations(l))...)
@@ -138,7 +138,7 @@ func timing(s *session) (any, error) {
 				}
 				return w.f(quantmf.WithIterations(w.l))
 			}
-			runtime.GC() // twice: what calls keep for the next goes with the second
+			runtime.GC() // twice: the second collection frees the workspaces that calls keep for the next
 			runtime.GC()
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
@@ -168,7 +168,7 @@ func timing(s *session) (any, error) {
 	return r, nil
 }
 
-// distance is |a-b|/|b|.
+// distance returns |a-b|/|b|.
 func distance(a, b []float64) float64 {
 	d, size := 0.0, 0.0
 	for i := range a {

@@ -1,4 +1,4 @@
-// The toy problem (paper §4, figures of the loss and of the learnt quantiles): 160 × 80,
+// This file has the toy problem (paper §4, figures of the loss and of the learnt quantiles): 160 × 80,
 // rank 8, 8 levels.
 package main
 
@@ -12,7 +12,7 @@ import (
 type toyResult struct {
 	Seeds    int
 	Problems []toyProblem
-	Features []toyFeature // of the first seed with gaps of deviation 1
+	Features []toyFeature // some features of the first seed with gaps of deviation 1
 }
 
 type toyProblem struct {
@@ -21,8 +21,8 @@ type toyProblem struct {
 	Recovery map[string]recovery // means over seeds
 }
 
-// toyFeature has quantile functions of one feature, at n levels: the true one, those of the
-// fitted rows, and that of the deflated row T'(x).
+// toyFeature has quantile functions of one feature at n levels: the true one, those of the
+// fitted rows, and that of the row T'(x).
 type toyFeature struct {
 	Feature                   int
 	True, QMF, QMFQ, Deflated []float64
@@ -108,7 +108,7 @@ func toy(s *session) (any, error) {
 	return r, nil
 }
 
-// learnt are the quantile functions of the first three features.
+// learnt returns the quantile functions of the first three features.
 func learnt(truth drawn, m fitted) ([]toyFeature, error) {
 	fit := m.Reconstruct()
 	var out []toyFeature
@@ -133,7 +133,7 @@ func learnt(truth drawn, m fitted) ([]toyFeature, error) {
 	return out, nil
 }
 
-// looks of the models, the same in all figures.
+// looks are the colours and dashes of the models, the same in all figures.
 var looks = map[string]line{
 	"NMF":             {color: black, dash: 3},
 	"NMF, Newton":     {color: grey, dash: 2},

@@ -1,10 +1,10 @@
-// Package command is the program quantmf-beam: fits of quantmf over shards, and new samples by the block, on
-// Apache Beam. It is a package for the sake of programs that import more runners or file systems than
-// quantmf-beam itself; beam's documentation shows one.
+// Package command is the program quantmf-beam, which makes fits of quantmf over shards and places new samples in blocks
+// on Apache Beam. It is a package so that programs can import more runners or file systems than
+// quantmf-beam itself; the documentation of package beam shows one.
 package command
 
-// This file holds the list of subcommands, what their command lines share, and the one place where an error
-// becomes a message and an exit code.
+// This file holds the list of subcommands, the flags that they share, and the function that turns an error
+// into a message and an exit code.
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 	"github.com/quantmf/quantmf/internal/table"
 )
 
-// Exit codes, those of quantmf.
+// The exit codes are those of quantmf.
 const (
 	exitDone        = 0
 	exitFailed      = 1
@@ -40,7 +40,7 @@ type subcommand struct {
 	run               func(ctx context.Context, args []string, s streams) error
 }
 
-// streams are where a subcommand writes.
+// streams are the outputs of a subcommand.
 type streams struct{ out, err io.Writer }
 
 var subcommands []subcommand
@@ -62,8 +62,8 @@ func overview() string {
 	return s + "\n\"quantmf-beam COMMAND -h\" prints the help of a command.\n"
 }
 
-// Run is the whole program: args are those behind its name; it returns the exit code. Where a runner has
-// started the program as a worker, with flags and no command, it works for that runner and does not return.
+// Run is the whole program. args are the arguments after its name; it returns the exit code. Where a runner has
+// started the program as a worker, with flags and no command, Run works for that runner and does not return.
 func Run(args []string, out, errOut io.Writer) int {
 	asked := len(args) > 0 && slices.Contains([]string{"-h", "-help", "--help", "help"}, args[0])
 	switch {
@@ -105,7 +105,7 @@ func Run(args []string, out, errOut io.Writer) int {
 	return exitUsage
 }
 
-// usageError is a fault in the command line.
+// usageError is an error in the command line.
 type usageError string
 
 func (e usageError) Error() string { return string(e) }
@@ -137,11 +137,11 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// runnerFlags are the flags of what runs a command's pipelines.
+// runnerFlags are the flags that say how pipelines are run.
 type runnerFlags struct {
 	beam.Run
 	store, log string
-	given      map[string]bool // of Beam's flags
+	given      map[string]bool // the flags of Beam that were given
 }
 
 const runnerHelp = `Where it runs
@@ -171,7 +171,7 @@ const runnerHelp = `Where it runs
                     the least of what is shown of Beam's own log (default none)
 `
 
-// passed are the flags of Beam that a command has as well.
+// passed are the flags of Beam that a command passes on.
 var passed = []string{"endpoint", "environment_type", "environment_config", "worker_binary", "job_name", "parallelism", "experiments"}
 
 func (f *runnerFlags) register(set *flag.FlagSet) {
@@ -189,8 +189,8 @@ func (f *runnerFlags) register(set *flag.FlagSet) {
 	}
 }
 
-// begin checks the flags, and makes this process one that can submit pipelines. It returns the store, and what is
-// to be done at the end.
+// begin checks the flags, and prepares this process to submit pipelines. It returns the store, and a function to call
+// at the end.
 func (f *runnerFlags) begin(ctx context.Context) (*beam.Store, func(), error) {
 	if err := checkLevel(f.log); err != nil {
 		return nil, nil, err
@@ -228,7 +228,7 @@ func checkLevel(level string) error {
 	return nil
 }
 
-// initialise makes this process one that can submit pipelines, or work for a runner. What Beam logs goes to standard error.
+// initialise prepares this process to submit pipelines or to work for a runner. The log of Beam goes to standard error.
 func initialise(level string) {
 	if level != "none" {
 		log.LogLevel = level
@@ -239,13 +239,13 @@ func initialise(level string) {
 	}
 }
 
-// cause is the last line of an error: runners put the stages of a pipeline before what went wrong in them.
+// cause returns the last line of an error. Runners put the stages of a pipeline before the error itself.
 func cause(err error) string {
 	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
 	return lines[len(lines)-1]
 }
 
-// arguments parses args: flags before, between and behind the words, of which there must be one for each of wanted.
+// arguments parses args. Flags may stand before, between and after the words, of which there must be one for each of wanted.
 func arguments(set *flag.FlagSet, args []string, wanted ...string) ([]string, error) {
 	set.SetOutput(io.Discard)
 	var words []string

@@ -21,7 +21,7 @@ func run(t *testing.T, want int, args ...string) (out, said string) {
 	return stdout.String(), stderr.String()
 }
 
-// TestFit: a fit of the command, and new samples placed in it, with names, by the runner in this process.
+// TestFit checks a fit of the command and new samples placed under it, with names, by the runner in this process.
 func TestFit(t *testing.T) {
 	file := filepath.Join("..", "..", "testdata", "laml-assays.tsv.gz")
 	model := filepath.Join(t.TempDir(), "m.qmf")
@@ -40,7 +40,7 @@ func TestFit(t *testing.T) {
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	for range 2 { // the second finds all done
+	for range 2 { // the second command finds its work done
 		_, said := run(t, exitDone, "fit", "-method", "nmf", "-k", "2", "-epochs", "3", "-store", store, "-u", filepath.Join(t.TempDir(), "U.npy"), file)
 		if !strings.Contains(said, "U.npy: npy has no names, so those of the features are left out") {
 			t.Errorf("names were lost, and what was said is %q", said)
@@ -85,7 +85,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestRank: the table and the verdict are those of "quantmf rank".
+// TestRank checks that the table and the verdict are those of "quantmf rank".
 func TestRank(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the other program")
@@ -113,7 +113,7 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// TestFaults: what is wrong is said in the words of the command line, with the exit code of its kind.
+// TestFaults checks that errors are reported in the words of the command line, with the exit code of their kind.
 func TestFaults(t *testing.T) {
 	file := filepath.Join("..", "..", "testdata", "laml-assays.tsv.gz")
 	damaged := filepath.Join(t.TempDir(), "m.qmf")

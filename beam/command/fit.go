@@ -205,7 +205,7 @@ func (f *fitFlags) say(s streams, r record, format string, args ...any) {
 	}
 }
 
-// write writes what was asked for.
+// write writes the outputs.
 func (f *fitFlags) write(m quantmf.Model, t *table.Table, stdout io.Writer) error {
 	files := []output{{f.modelFile, func(w io.Writer) error {
 		data, err := f.marshal(m, t)
@@ -236,8 +236,8 @@ func (f *fitFlags) write(m quantmf.Model, t *table.Table, stdout io.Writer) erro
 	return write(stdout, append(files, tableOutput(f.uFile, "feature", t.Features, components, u), tableOutput(f.vFile, "component", components, t.Samples, v))...)
 }
 
-// marshal returns the model as a file of quantmf: with the names of features and samples, and what was done to the
-// matrix first.
+// marshal returns the model as a file of quantmf, with the names of features and samples, and with the changes that were made
+// to the matrix before the fit.
 func (f *fitFlags) marshal(m quantmf.Model, t *table.Table) ([]byte, error) {
 	data, err := m.MarshalBinary()
 	if err != nil {

@@ -1,7 +1,7 @@
 package command
 
-// This file holds the flags that become options of the package, and those of how a matrix is read. They have
-// the names and meanings that they have in quantmf.
+// This file holds the flags that become options of the package, and those for reading a matrix. They have
+// the same names and meanings as in quantmf.
 
 import (
 	"errors"
@@ -21,7 +21,7 @@ import (
 type optionFlags struct {
 	options []quantmf.FitOption
 	names   map[string]string // the flag of each option
-	loss    bool              // it was given
+	loss    bool              // whether -loss was given
 	missing bool
 }
 
@@ -76,10 +76,10 @@ func (f *optionFlags) register(set *flag.FlagSet) {
 	}
 }
 
-// taken are the options of a fit that a fit over shards has, but for those that are true or false.
+// taken are the options that a fit over shards has, without those that are true or false.
 var taken = []string{"loss", "m", "epochs", "patience", "eps", "lr", "penalty", "shrinkage", "tolerance", "validation", "schedule", "start", "ends", "updates", "seed"}
 
-// takeLoss takes the loss that the values ask for, where none was given.
+// takeLoss sets the loss that suits the values, where none was given.
 func (f *optionFlags) takeLoss(t *table.Table) error {
 	if f.loss {
 		return nil
@@ -92,7 +92,7 @@ func (f *optionFlags) takeLoss(t *table.Table) error {
 	})
 }
 
-// explain puts an error of the package into the words of the command line and of the matrix.
+// explain words an error of the package with the flags of the command line and the names of the matrix.
 func (f *optionFlags) explain(err error, t *table.Table) error {
 	var option *quantmf.OptionError
 	var data *quantmf.DataError
@@ -109,7 +109,7 @@ func (f *optionFlags) explain(err error, t *table.Table) error {
 	return err
 }
 
-// matrixFlags are the flags of how a matrix is read, and of what is made of it.
+// matrixFlags are the flags for reading a matrix and for changing it before a fit.
 type matrixFlags struct {
 	table.Options
 	log1p bool
@@ -155,7 +155,7 @@ func (f *matrixFlags) registerTop(set *flag.FlagSet) {
 	})
 }
 
-// matrix reads a matrix as the flags have it.
+// matrix reads a matrix by the flags.
 func (f *matrixFlags) matrix(path string, missing, negative bool) (*table.Table, error) {
 	t, err := f.read(path, missing, negative && !f.log1p)
 	if err != nil {
@@ -187,7 +187,7 @@ func (f *matrixFlags) read(path string, missing, negative bool) (*table.Table, e
 		return table.ReadFolder(os.DirFS(path), path, o)
 	}
 	t, err := table.Read(file, path, o)
-	if err != nil || !t.InFile() { // else the table closes it
+	if err != nil || !t.InFile() { // a table in a file closes it itself
 		file.Close()
 	}
 	return t, err

@@ -1,7 +1,7 @@
 package command
 
-// This file holds the files that a command writes: all or none. Each is written beside its place, and all are
-// renamed once all are whole.
+// This file writes the outputs of a command, all of them or none. Each is written under another name, and all are
+// renamed when all are whole.
 
 import (
 	"bytes"
@@ -25,7 +25,8 @@ func tableOutput(path, corner string, rows, columns []string, m quantmf.Mat) out
 	return output{path, func(w io.Writer) error { return table.Write(w, path, corner, rows, columns, m) }}
 }
 
-// nameless says that an output has no room for names that there are, of features or of samples; "" where it has, or there are none.
+// nameless returns a message where the format of an output has no place for the names of features or samples, and "" where it has or
+// there are no names.
 func nameless(path, whose string, named bool) string {
 	format, _, err := table.FormatOf(path)
 	if path == "" || err != nil || !named || format != "npy" && format != "mtx" {
@@ -34,7 +35,7 @@ func nameless(path, whose string, named bool) string {
 	return fmt.Sprintf("%s: %s has no names, so those of the %s are left out: npz keeps them", path, format, whose)
 }
 
-// writable reports outputs whose format is not known, and two to the same place, before any work is done.
+// writable reports outputs whose format is not known, and two outputs to the same file, before any work is done.
 func writable(paths ...string) error {
 	seen := map[string]bool{"": false}
 	for _, path := range paths {

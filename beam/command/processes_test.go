@@ -18,7 +18,7 @@ import (
 	"github.com/quantmf/quantmf/internal/table"
 )
 
-// matrix is d × n, of rank 3 with noise.
+// matrix returns a d × n matrix of rank 3 with noise.
 func matrix(d, n int) quantmf.Mat {
 	r := rand.New(rand.NewPCG(3, 4))
 	v := quantmf.NewMat(3, n)
@@ -35,7 +35,7 @@ func matrix(d, n int) quantmf.Mat {
 	return x
 }
 
-// writeMatrix writes x to a file that names no rows and columns.
+// writeMatrix writes x to a file without names of rows and columns.
 func writeMatrix(t *testing.T, x quantmf.Mat) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.npy")
@@ -50,7 +50,7 @@ func writeMatrix(t *testing.T, x quantmf.Mat) string {
 	return path
 }
 
-// modelIn returns the model in a file, without what the command adds.
+// modelIn returns the model in a file, without the sections that the command adds.
 func modelIn(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -83,7 +83,7 @@ func build(t *testing.T, pkg string) string {
 	return path
 }
 
-// port is one of localhost that is free just now.
+// port returns a free port of localhost.
 func port(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "localhost:0")
@@ -98,7 +98,7 @@ func port(t *testing.T) string {
 	return number
 }
 
-// start starts a process that listens on a port, and waits until it does. The test ends it; ended is closed where it has ended before.
+// start starts a process that listens on a port, and waits until it does. The process ends with the test; ended is closed when it ends.
 func start(t *testing.T, port, path string, args ...string) (c *exec.Cmd, ended <-chan struct{}) {
 	t.Helper()
 	c = exec.Command(path, args...)
@@ -127,8 +127,8 @@ func start(t *testing.T, port, path string, args ...string) (c *exec.Cmd, ended 
 	return nil, nil
 }
 
-// TestProcesses: driver, job server and workers are processes of their own; the workers are killed at random moments
-// of the fit and started anew. The model has the bits of one machine.
+// TestProcesses runs driver, job server and workers as processes of their own. It kills the workers at random moments
+// of the fit and starts them again. The model has the same bits as on one machine.
 func TestProcesses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds two programs")
@@ -145,7 +145,7 @@ func TestProcesses(t *testing.T) {
 	}
 	program, prism := build(t, "github.com/quantmf/quantmf/beam/cmd/quantmf-beam"), build(t, "github.com/apache/beam/sdks/v2/go/cmd/prism")
 	jobs, pool := port(t), port(t)
-	// Prism's server ends by itself where a job begins while there is no pool. Somebody has it start again, as is done of servers.
+	// Prism's server ends when a job begins while there is no pool. It is started again, as a supervisor of servers does.
 	serve := func() <-chan struct{} {
 		_, ended := start(t, jobs, prism, "-job_port", jobs, "-serve_http=false", "-log_level", "error")
 		return ended

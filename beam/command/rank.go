@@ -51,7 +51,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad input, 4 not converged where
 -strict wants it, 130 interrupted.
 `
 
-// fitSpec says to a worker which fit it makes beside the rank.
+// fitSpec tells a worker how to fit, apart from the rank.
 type fitSpec struct {
 	Method string
 	Flags  [][2]string // names and values
@@ -59,7 +59,7 @@ type fitSpec struct {
 
 func init() { beam.RegisterFit("command", fitBySpec) }
 
-// fitBySpec is the fit of a worker.
+// fitBySpec makes the fit of a worker.
 func fitBySpec(ctx context.Context, x quantmf.Mat, rank int, spec string, opts ...quantmf.FitOption) (quantmf.Model, error) {
 	var s fitSpec
 	if err := json.Unmarshal([]byte(spec), &s); err != nil {
@@ -81,7 +81,7 @@ func fitBySpec(ctx context.Context, x quantmf.Mat, rank int, spec string, opts .
 	return quantmf.FitQMF(ctx, x, rank, options...)
 }
 
-// options are those that the flags stand for.
+// options returns the options of the flags.
 func (s *fitSpec) options() (options []quantmf.FitOption, err error) {
 	all := flags.Options()
 	for _, f := range s.Flags {
@@ -93,7 +93,7 @@ func (s *fitSpec) options() (options []quantmf.FitOption, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if o != nil { // else it is left to the data
+		if o != nil { // nil: the data choose
 			options = append(options, o)
 		}
 	}
@@ -140,7 +140,7 @@ func rank(ctx context.Context, args []string, s streams) error {
 			switch {
 			case err != nil:
 				return err
-			case o.Name == "missing": // HeldOut sees to it
+			case o.Name == "missing": // HeldOut sets it
 				f.missing = text == "true"
 				return nil
 			case o.Name == "loss":
@@ -194,7 +194,7 @@ func rank(ctx context.Context, args []string, s streams) error {
 				of.Flags = append(slices.Clip(of.Flags), [2]string{"m", strconv.Itoa(m)})
 			}
 			options, err := of.options()
-			if err == nil { // what is no option of the method is said before anything is fitted
+			if err == nil { // an option that the method does not have is reported before any fit
 				_, err = quantmf.MemoryOf(methods[of.Method], t.X.Rows, t.X.Cols, k, options...)
 			}
 			if err != nil {

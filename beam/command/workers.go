@@ -1,6 +1,6 @@
 package command
 
-// This file holds "quantmf-beam workers": a pool of workers in one process, for runners that ask a pool for them.
+// This file holds "quantmf-beam workers": a pool of workers in one process, for runners that get their workers from a pool.
 
 import (
 	"context"

@@ -1,13 +1,13 @@
 //go:build linux
 
-// Scale measures what fits of many sizes take in time and memory, and writes what docs/scale.md has of it.
+// Scale measures the time and memory of fits of many sizes, and writes the tables of docs/scale.md.
 //
-//	cd bench && go run ./scale          measures all, which takes a quarter of an hour, and writes the page
-//	cd bench && go run ./scale page     writes the page of what was measured before
+//	cd bench && go run ./scale          measures all sizes, which takes a quarter of an hour, and writes the page
+//	cd bench && go run ./scale page     writes the page from earlier measurements
 //
-// What was measured is kept in docs/measurements/scale.tsv. Each fit runs in a process of its own on one thread. Its times are seconds
-// of the processor, so that other programs disturb little; its memory is the most that was resident beyond what was before
-// the fit, while the collector runs at each tenth by which the heap grows.
+// The measurements are kept in docs/measurements/scale.tsv. Each fit runs in a process of its own on one thread. Its times are seconds
+// of the processor, so that other programs disturb little. Its memory is the most that was resident during the fit less what was resident
+// before it. The collector runs whenever the heap has grown by a tenth, so that little garbage is counted.
 package main
 
 import (
@@ -39,7 +39,7 @@ func run(args []string) error {
 	case "page":
 		return writePage()
 	}
-	if args[0] == "one" { // a process of measureAll
+	if args[0] == "one" { // measureAll started this process
 		return one(strings.Join(args[1:], " "))
 	}
 	return fmt.Errorf("what is %q?", strings.Join(args, " "))

@@ -2,7 +2,7 @@
 
 package main
 
-// This file measures: which fits, and what each takes.
+// This file says which fits are measured, and measures them.
 
 import (
 	"context"
@@ -22,13 +22,13 @@ import (
 	"github.com/quantmf/quantmf/bench"
 )
 
-// work is a fit: what is fitted to which matrix. A line of the results begins with it.
+// work is a fit: the kind of fit and the sizes of its matrix. A line of the results begins with it.
 type work struct {
-	kind    string // of kinds
+	kind    string // one of kinds
 	d, n    int
 	density float64
-	k, m    int // m levels of a QMF
-	shards  int // 0: on one machine
+	k, m    int // m: the levels of a QMF
+	shards  int // 0: a fit on one machine
 }
 
 // kinds are the ways to fit.
@@ -40,15 +40,15 @@ func (w work) String() string {
 	return fmt.Sprintf("%s %d %d %g %d %d %d", w.kind, w.d, w.n, w.density, w.k, w.m, w.shards)
 }
 
-// took is what a fit has taken: seconds of the processor, bytes.
+// took is what a fit has taken, in seconds of the processor and in bytes.
 type took struct {
 	nonzero       int
-	start, epoch  float64 // before the first epoch; the least of an epoch
-	matrix, fit   float64 // the matrix; what the fit had beside it at its most
-	told          float64 // the latter as MemoryOf tells it
-	read, reduce  float64 // over shards, of an epoch, which by Newton's method has two rounds: reading the rows of one; the reduce
+	start, epoch  float64 // seconds before the first epoch; those of the shortest epoch
+	matrix, fit   float64 // bytes of the matrix; the most that the fit had beside it
+	told          float64 // the estimate of MemoryOf for fit
+	read, reduce  float64 // of an epoch over shards, which is two rounds by Newton's method: reading the rows in one round; the reduce
 	largest       float64 // the longest step
-	moved, stored float64 // bytes that are read and written beside the rows; of the rows of all shards
+	moved, stored float64 // bytes read and written, the rows not counted; bytes of the rows of all shards
 }
 
 func (t took) String() string {
@@ -57,7 +57,7 @@ func (t took) String() string {
 
 const heading = "kind d n density k m shards nonzero start epoch matrix fit told read reduce step moved stored"
 
-// grid is what is measured: one size at a time is changed of a fit in the middle.
+// grid returns the fits that are measured: for each kind a middle size, and sizes that differ from it in one or two numbers.
 func grid() (all []work) {
 	for _, kind := range kinds {
 		middle := work{kind, 2000, 4000, 0.05, 10, 0, 0}
@@ -71,7 +71,7 @@ func grid() (all []work) {
 		}
 		add(func(*work) {})
 		ds, ns := []int{500, 8000, 20000}, []int{1000, 16000, 64000}
-		if kind == "qmf" { // which takes longest
+		if kind == "qmf" { // the largest sizes would take too long
 			ds, ns = ds[:2], ns[:2]
 		}
 		for _, d := range ds {
@@ -161,7 +161,7 @@ func parse(f []string) (w work, t took, err error) {
 	return w, t, err
 }
 
-// worked is how many seconds the processor has worked for this process.
+// worked returns how many seconds the processor has worked for this process.
 func worked() float64 {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
@@ -170,7 +170,7 @@ func worked() float64 {
 	return float64(r.Utime.Nano()+r.Stime.Nano()) / 1e9
 }
 
-// resident is a line of what the system tells of this process: VmRSS, or VmHWM, the most since restPeak.
+// resident returns a line of /proc/self/status in bytes: VmRSS, or VmHWM, the peak since it was last cleared.
 func resident(what string) float64 {
 	b, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -198,7 +198,7 @@ func measure(w work) (took, error) {
 				return t, err
 			}
 			for j := range m.Row(i) {
-				m.Row(i)[j] += 0.01 // no row is mostly zero
+				m.Row(i)[j] += 0.01 // so that no row is mostly zero
 			}
 		}
 		x, sparse = m, nil
@@ -215,7 +215,7 @@ func measure(w work) (took, error) {
 		method, epochs = quantmf.MethodQMF, 4
 		opts = append(opts, quantmf.WithLevels(w.m))
 	}
-	if w.shards > 0 { // the start, that of one machine, is left out
+	if w.shards > 0 { // the start is that of one machine and is not measured again
 		if epochs = 3; w.newton() {
 			epochs = 9
 		}
@@ -233,7 +233,7 @@ func measure(w work) (took, error) {
 		t.told = float64(told.Rows)
 	}
 	debug.FreeOSMemory()
-	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // the peak is to be that from here on
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // clears the peak
 		return t, err
 	}
 	before := resident("VmRSS")
@@ -246,7 +246,7 @@ func measure(w work) (took, error) {
 	return t, err
 }
 
-// ones is a matrix of numbers about 1.
+// ones returns a matrix of numbers near 1.
 func ones(rows, cols int) quantmf.Mat {
 	r := rand.New(rand.NewPCG(3, 4))
 	m := quantmf.NewMat(rows, cols)
@@ -256,8 +256,8 @@ func ones(rows, cols int) quantmf.Mat {
 	return m
 }
 
-// onOneMachine fits, and takes the least of the epochs: of those by Newton's method, the first of which are
-// others, the mean of the latter half.
+// onOneMachine fits and returns the time of the shortest epoch. By Newton's method, whose first epochs are multiplicative
+// updates, it is the mean of the latter half of the epochs.
 func onOneMachine(w work, t *took, method quantmf.Method, x quantmf.Rows, epochs int, opts []quantmf.FitOption) error {
 	began := worked()
 	var at []float64
@@ -291,8 +291,8 @@ func onOneMachine(w work, t *took, method quantmf.Method, x quantmf.Rows, epochs
 	return nil
 }
 
-// overShards fits over shards, one step after the other: what each is, and the reduces, with the least of the epochs, by Newton's
-// method of those that follow its first. No rows are kept between steps for the first round, all for the others.
+// overShards fits over shards, one step after the other, and measures each step and each reduce. It returns those of the shortest
+// epoch, by Newton's method of the epochs after its first ones. In the first round no rows are kept between steps, in the others all are.
 func overShards(w work, t *took, method quantmf.Method, x quantmf.Rows, opts []quantmf.FitOption) error {
 	dir, err := os.MkdirTemp("", "scale-*")
 	if err != nil {
@@ -333,7 +333,7 @@ func overShards(w work, t *took, method quantmf.Method, x quantmf.Rows, opts []q
 		return err
 	}
 	store.moved = 0
-	first := 1 // epoch that counts
+	first := 1 // the first epoch that counts
 	if w.newton() {
 		first = 5
 	}
@@ -343,7 +343,7 @@ func overShards(w work, t *took, method quantmf.Method, x quantmf.Rows, opts []q
 		if err != nil {
 			return err
 		}
-		if now.Over { // the last round is another one
+		if now.Over { // the last round does other work
 			break
 		}
 		largest, epoch, reduce = largest+longest, epoch+all+last, reduce+last
@@ -357,7 +357,7 @@ func overShards(w work, t *took, method quantmf.Method, x quantmf.Rows, opts []q
 		}
 		largest, epoch, reduce, store.moved = 0, 0, 0, 0
 	}
-	if method == quantmf.MethodNMF && !w.newton() { // whose round 0 is a sweep as well
+	if method == quantmf.MethodNMF && !w.newton() { // round 0 of multiplicative updates is a sweep as well
 		t.read = max(cold-t.largest, 0)
 	}
 	t.stored = float64(store.rows)

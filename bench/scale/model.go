@@ -2,8 +2,8 @@
 
 package main
 
-// This file holds the formula of the time of an epoch: a sum of few terms, whose factors are those that fit the measured
-// times best.
+// This file holds the formulas of the time of an epoch: sums of a few terms, whose factors are fitted to the measured
+// times.
 
 import "math"
 
@@ -15,14 +15,14 @@ type term struct {
 
 func cells(w work, _ float64) float64 { return float64(w.d) * float64(w.n) }
 
-// terms are those of a kind of fits.
+// terms returns the terms of the formula of a kind of fits.
 func terms(kind string) []term {
 	dn := term{"d n", cells}
 	dnk := term{"d n k", func(w work, nonzero float64) float64 { return cells(w, nonzero) * float64(w.k) }}
 	each := term{"nonzero", func(_ work, nonzero float64) float64 { return nonzero }}
 	eachK := term{"nonzero k", func(w work, nonzero float64) float64 { return nonzero * float64(w.k) }}
 	sums := term{"n (k + 6)", func(w work, _ float64) float64 { return float64(w.n) * float64(w.k+6) }}
-	// What all rows read is n numbers for each component, which leave the caches as n grows.
+	// All rows read the same n numbers for each component. The larger n is, the fewer of them stay in the caches.
 	wide := func(w work) float64 { return math.Log2(1 + float64(w.n)/8000) }
 	dnWide := term{"d n log₂(1 + n/8000)", func(w work, nonzero float64) float64 { return cells(w, nonzero) * wide(w) }}
 	eachWide := term{"nonzero k log₂(1 + n/8000)", func(w work, nonzero float64) float64 { return nonzero * float64(w.k) * wide(w) }}
@@ -36,7 +36,7 @@ func terms(kind string) []term {
 	return []term{dn, dnk, dnWide}
 }
 
-// fitted is a formula: its factors in seconds, and by how much at most a measured time lies off it, as a ratio.
+// fitted is a formula: its factors in seconds, and the largest ratio between a measured time and the formula.
 type fitted struct {
 	terms   []term
 	factors []float64
@@ -50,14 +50,15 @@ func (f *fitted) at(w work, nonzero float64) (s float64) {
 	return s
 }
 
-// startTerms are those of what comes before the first epoch of a QMF: short fits of up to 512 rows, and factors and maps of all.
+// startTerms returns the terms of the time before the first epoch of a QMF: short fits of up to 512 rows, and the factors and
+// maps of all rows.
 func startTerms() []term {
 	few := func(w work) float64 { return float64(min(w.d, 512)) * float64(w.n) }
 	return []term{{"min(d, 512) n", func(w work, _ float64) float64 { return few(w) }}, {"min(d, 512) n k", func(w work, _ float64) float64 { return few(w) * float64(w.k) }}, {"d n", cells}}
 }
 
-// fit finds the factors, none negative, of least squares of relative errors: of all choices of terms that leave no factor negative
-// the best one.
+// fit finds the non-negative factors that minimise the sum of squared relative errors: of all subsets of the terms whose least
+// squares leave no factor negative, it takes the best.
 func fit(all []term, works []work, nonzero, seconds []float64) *fitted {
 	best, least := &fitted{terms: all, factors: make([]float64, len(all))}, math.Inf(1)
 	for choice := 1; choice < 1<<len(all); choice++ {

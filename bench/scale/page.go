@@ -2,7 +2,7 @@
 
 package main
 
-// This file writes what docs/scale.md has of the results: between the comments "bench/scale: NAME" and "end" of the page, and in
+// This file writes the results into docs/scale.md, between the comments "bench/scale: NAME" and "end" of the page, and draws
 // the plots.
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// names of the kinds, and what their times are told of.
+// names are the names of the kinds in the tables.
 var names = map[string]string{"nmf": "NMF, Newton's method", "nmf-updates": "NMF, multiplicative updates", "nmf-sparse": "NMF over sparse rows, Newton's method",
 	"nmf-sparse-updates": "NMF over sparse rows, multiplicative updates", "qmf": "QMF, 8 levels"}
 
@@ -43,10 +43,10 @@ func readResults() (all []line, err error) {
 	return all, nil
 }
 
-// inFormula tells whether a formula is of such fits: on one machine, and where Adam does not step U and V.
+// inFormula tells whether a fit counts for a formula: on one machine, and where Adam does not step U and V.
 func inFormula(w work) bool { return w.shards == 0 && (w.kind != "qmf" || w.k <= 32) }
 
-// formulas are those of an epoch of every kind, and of the start of a QMF.
+// formulas are the formulas of an epoch of each kind, and of the start of a QMF.
 type formulas struct {
 	epoch map[string]*fitted
 	start *fitted
@@ -96,7 +96,7 @@ func writePage() error {
 	return os.WriteFile(plots, []byte(f.plot(all)), 0o666)
 }
 
-// sizes is the table of what fits of some sizes take by the formulas and by MemoryOf.
+// sizes returns the table of time and memory of fits of some sizes, by the formulas and by MemoryOf.
 func (f formulas) sizes() string {
 	s := "| d × n, cells not zero | k | the matrix | NMF, an epoch: by Newton's method, by updates | NMF: memory | QMF: start | an epoch | memory |\n|---|---|---|---|---|---|---|---|\n"
 	for _, w := range []work{{d: 500, n: 300, density: 1, k: 10}, {d: 2000, n: 4000, density: 1, k: 10}, {d: 20000, n: 1000, density: 1, k: 10}, {d: 20000, n: 2000, density: 1, k: 20}, {d: 20000, n: 2000, density: 0.05, k: 20},
@@ -109,7 +109,7 @@ func (f formulas) sizes() string {
 			matrix = 8 * nonzero
 		}
 		one := quantmf.WithWorkers(1)
-		nmf, _ := quantmf.MemoryOf(quantmf.MethodNMF, w.d, w.n, w.k, one) // sizes and options are right
+		nmf, _ := quantmf.MemoryOf(quantmf.MethodNMF, w.d, w.n, w.k, one) // no error: sizes and options are valid
 		qmf, _ := quantmf.MemoryOf(quantmf.MethodQMF, w.d, w.n, w.k, one)
 		nmfMemory, qmfMemory := nmf.Fit, qmf.Fit
 		if w.density < 1 {
@@ -121,7 +121,7 @@ func (f formulas) sizes() string {
 	return s
 }
 
-// table has the factors.
+// table returns the table of the factors.
 func (f formulas) table() string {
 	s := "| | nanoseconds of one core | a measured time lies off it by at most |\n|---|---|---|\n"
 	row := func(name string, of *fitted) {
@@ -140,7 +140,7 @@ func (f formulas) table() string {
 	return s
 }
 
-// measured is the table of all fits on one machine.
+// measured returns the table of all fits on one machine.
 func (f formulas) measured(all []line) string {
 	s := "| fit | d × n | k, m | cells not zero | start | an epoch | of the formula | memory | as MemoryOf has it |\n|---|---|---|---|---|---|---|---|---|\n"
 	for _, l := range all {
@@ -164,7 +164,7 @@ func (f formulas) measured(all []line) string {
 	return s
 }
 
-// overShards is the table of rounds.
+// overShards returns the table of fits over shards.
 func (f formulas) overShards(all []line) string {
 	s := "| fit | d × n | shards | all steps and the reduce | the longest step | the reduce | written and read |\n|---|---|---|---|---|---|---|\n"
 	for _, l := range all {
@@ -183,7 +183,7 @@ func thousands(v int) string {
 	return s
 }
 
-// digits is a number of two digits.
+// digits returns a number with two digits.
 func digits(v float64) string {
 	if v >= 100 {
 		return strconv.FormatFloat(10*math.Round(v/10), 'f', 0, 64)
@@ -213,7 +213,7 @@ func bytes(v float64) string {
 	return digits(v/1e9) + " GB"
 }
 
-// plot draws the times of epochs over n and over d, and the longest step and the reduce over shards, on logarithmic axes; lines
+// plot draws on logarithmic axes the times of epochs over n and over d, and of the longest step and the reduce over shards. Lines
 // are the formulas.
 func (f formulas) plot(all []line) string {
 	var s strings.Builder

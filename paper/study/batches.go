@@ -1,6 +1,6 @@
 package main
 
-// The rows of a batch of FitQMF: unseen cells and time.
+// This file compares batches of FitQMF by unseen cells and time.
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 	"github.com/quantmf/quantmf/paper/internal/cells"
 )
 
-// assays is the table of mixed units of this repository's README, which lies beside its tests.
+// assays is the table in mixed units of the README, in testdata.
 const assays = "laml-assays"
 
-// batches fits QMF with batches of several numbers of rows, a tenth of the cells hidden from every
-// fit, and gives the divergence of the hidden cells less that at the default batch under the same
-// mask and seed, in hundredths of it, and the processor's time by that of the default. A number of
-// rows with a cross leaves the trials of start and shrinkage at the default's: it takes what they chose.
+// batches fits QMF with batches of several numbers of rows, with a tenth of the cells hidden from every
+// fit. It prints the divergence of the hidden cells less that with the default batch under the same
+// mask and seed, in per cent of the latter, and the processor time as a share of that of the default. A
+// number of rows with a cross takes the start and the shrinkage that the trials chose for the default batch.
 func batches() {
 	ctx := context.Background()
 	type way struct {

@@ -6,5 +6,5 @@ import "time"
 
 var started = time.Now()
 
-// cpuTime is the clock's where the system is not asked.
+// cpuTime returns the time of the clock. It stands in for the processor time, which is not read on this system.
 func cpuTime() time.Duration { return time.Since(started) }

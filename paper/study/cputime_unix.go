@@ -2,8 +2,8 @@
 
 package main
 
-// The time of processors that the process has used, for measurements on a machine that
-// others load.
+// This file reads the processor time of the process, for measurements on a machine that has other
+// work.
 
 import (
 	"syscall"

@@ -1,17 +1,18 @@
-// Command study measures what the defaults of quantmf were chosen by: how well
-// fits predict cells that they have not seen, and whether their components find
-// classes that they were not told. docs/measurements/defaults.md and qmfq.md hold its tables.
+// Command study makes the measurements by which the defaults of quantmf were chosen: how well
+// fits predict cells that they have not seen, and how well their components agree with
+// known classes. docs/measurements/defaults.md, nmf.md, qmfq.md and bqmf.md have its tables.
 //
 //	go run . [-data FOLDER] heldout|labels|losses|qmfq|batches|updates [SET ...]
 //	go run . -data FOLDER [-python PYTHON] peers [TABLE ...]
 //	go run . peerspage
 //
-// Without -data it reads the one matrix of this repository, testdata/laml-exp.tsv.gz, which
-// labels cannot do with. FOLDER has the others, as the experiments beside this folder read them: go run . data there
-// says where they are published. Named sets are read instead of the usual ones.
+// Without -data it reads testdata/laml-exp.tsv.gz, the one matrix of this repository. labels needs another set.
+// FOLDER has the sets in the form that the experiments in the folder above read; go run . data there says where
+// they are published. Named sets are read in place of the default ones.
 //
-// peers writes results/peers.json and, from that alone, the figures of docs/measurements/bqmf.md and its picture;
-// of named tables it prints what it finds or, with -merge, puts it with the rest. What is done is kept in cache/. peerspage writes the page again.
+// peers writes results/peers.json and, from that file alone, the tables and the picture of docs/measurements/bqmf.md.
+// For named tables it prints the results or, with -merge, adds them to results/peers.json. Finished fits are kept in cache/.
+// peerspage writes the tables and the picture again.
 package main
 
 import (
@@ -33,19 +34,19 @@ import (
 
 var (
 	data  = flag.String("data", "", "folder of the data; without it testdata/laml-exp.tsv.gz of this repository is read")
-	rows  = flag.Int("rows", 0, "at most so many features, evenly spread; 0: all")
+	rows  = flag.Int("rows", 0, "the largest number of features, taken at even distances; 0: all")
 	draws = flag.Int("draws", 3, "masks (heldout, qmfq, updates, peers) or seeds (labels)")
 
-	slowDraws = flag.Int("slow", 1, "peers: masks of the wide tables that slow methods get")
-	some      = flag.String("methods", "", "some methods of the tables named (peers), or some ways (qmfq), separated by semicolons")
-	merge     = flag.Bool("merge", false, "peers: put what is found of the tables named into results/peers.json, and write the page")
-	python    = flag.String("python", "python3", "peers: a Python that has what requirements.txt names")
+	slowDraws = flag.Int("slow", 1, "peers: masks of the wide tables for slow methods")
+	some      = flag.String("methods", "", "only these methods of the named tables (peers), or only these settings (qmfq), separated by semicolons")
+	merge     = flag.Bool("merge", false, "peers: add the results of the named tables to results/peers.json, and write the page")
+	python    = flag.String("python", "python3", "peers: a Python with the packages of requirements.txt")
 )
 
 // sets are matrices of several kinds: logarithms of counts, shares, counts.
 var sets = []string{"tcga-laml/exp", "tcga-laml/mirna", "tcga-kirc/mirna", "tcga-cesc/methy", "sotu-wordcounts/counts", "pbmc3k-small/counts"}
 
-// small is a set of few samples: losses are given for it too.
+// small is a set with few samples. losses prints its losses, too.
 var small = []string{"golub-leukemia/exp"}
 
 var ranks = []int{2, 3, 5, 8, 12}
@@ -110,12 +111,11 @@ func check(err error) {
 	}
 }
 
-// heldOut hides a tenth of the cells from every fit, start included, and gives the
-// mean divergence of those cells, and of the visible ones, for each rank. NMF is
-// stopped at the epoch that predicts the hidden cells themselves best, of 600: a
-// help that QMF, at its last epoch, does not have. Under a validation share QMF
-// is at the epoch that is best on a further tenth. Masks differ more than models do,
-// so QMF is also compared with NMF mask by mask, each at its best rank: the mean
+// heldOut hides a tenth of the cells from every fit, its start included. It prints the mean divergence of
+// those cells and of the visible ones for each rank. NMF is stopped at the epoch of 600 that predicts the
+// hidden cells themselves best; QMF has no such help and ends at its last epoch. With a validation share QMF
+// is taken at the epoch that is best on a further tenth. Masks differ more than models do,
+// so QMF is also compared with NMF mask by mask, each at its best rank, by the mean
 // of the differences and its standard error.
 func heldOut() {
 	ctx := context.Background()
@@ -217,7 +217,7 @@ func deviation(v []float64) float64 {
 	return math.Sqrt(s / float64(max(len(v)-1, 1)))
 }
 
-// labels gives the adjusted Rand index of golub's three classes with k-means on
+// labels prints the adjusted Rand index of golub's three classes with k-means on
 // the sample profiles of three components, over seeds.
 func labels() {
 	x := read("golub-leukemia/exp")
@@ -258,8 +258,8 @@ func labels() {
 	bayesian(x, class)
 }
 
-// bayesian does the same for BQMF: with its coordinates V, which give each feature the same weight, and with what it says of the cells,
-// whose roots give a feature the weight that it has under KL.
+// bayesian does the same for BQMF, in two ways: with its coordinates V, which give each feature the same weight, and with the fitted
+// values, whose square roots give a feature the weight that it has under KL.
 func bayesian(x quantmf.Mat, class []int) {
 	m, err := quantmf.FitBQMF(context.Background(), x, 0)
 	check(err)
@@ -309,8 +309,8 @@ func classes() (class []int) {
 	return class
 }
 
-// profiles are the columns of v, every component brought to mean 1 and then every
-// column to sum 1.
+// profiles returns the columns of v. Every component is first brought to mean 1, then every column
+// to sum 1.
 func profiles(v quantmf.Mat) [][]float64 {
 	p := make([][]float64, v.Cols)
 	for j := range p {
@@ -396,7 +396,7 @@ func cluster(p [][]float64, k int) []int {
 	return best
 }
 
-// agreement is the adjusted Rand index (Hubert and Arabie 1985).
+// agreement returns the adjusted Rand index (Hubert and Arabie 1985).
 func agreement(a, b []int) float64 {
 	pairs := func(n float64) float64 { return n * (n - 1) / 2 }
 	both, inA, inB := map[[2]int]float64{}, map[int]float64{}, map[int]float64{}
@@ -419,7 +419,7 @@ func agreement(a, b []int) float64 {
 	return (s - expected) / ((sa+sb)/2 - expected)
 }
 
-// losses gives the training loss of defaults beside NMF's after 1000 updates.
+// losses prints the training losses of the defaults and of an NMF after 1000 updates.
 func losses() {
 	ctx := context.Background()
 	fmt.Println("| set, k = 10 | NMF, 1000 updates | QMF, before the first epoch | after 4 | shrinkage 0, after 20 |")

@@ -1,8 +1,8 @@
 package main
 
-// Prediction of unseen cells beside other people's software: peers.py fills the holes, this file draws them, fits the
-// models of this package and scores all. Every other method is given its best setting on the hidden
-// cells themselves, measure by measure; FitBQMF runs at its defaults.
+// This file compares the prediction of unseen cells with that of other software. It draws the hidden cells, fits the
+// models of this package and scores all predictions; peers.py runs the other software. Each other method has, for each measure, the
+// setting that is best on the hidden cells themselves. FitBQMF has its defaults.
 
 import (
 	"bytes"
@@ -29,12 +29,12 @@ import (
 	"github.com/quantmf/quantmf/paper/internal/cells"
 )
 
-// peerTable is a table of the comparison: sets, stacked. Those of scikit-learn are made by peers.py.
+// peerTable is a table of the comparison, one or more sets stacked. peers.py makes the sets of scikit-learn.
 type peerTable struct {
 	key, name, kind string
 	sets            []string
-	wide            bool // of the wide tables, whose mean is given apart; the rest are small ones
-	alone           bool // BQMF alone: intervals
+	wide            bool // whether it is one of the wide tables; means are given for these and for the small ones apart
+	alone           bool // only BQMF is fitted, for its intervals
 }
 
 var peerTables = []peerTable{
@@ -57,14 +57,14 @@ var peerTables = []peerTable{
 	{"brca-exp", "TCGA-BRCA expression (signed)", "signed", []string{"tcga-brca/exp"}, true, true},
 }
 
-// designed is the number of tables at the head of the list that BQMF's prototype was found on; the first
-// five of them are the wide ones of its targets.
+// designed is the number of tables at the head of the list on which BQMF was developed. The first five of
+// them are wide.
 const designed = 9
 
 const mostFeatures, mostSamples = 400, 220
 
-// external are the methods of peers.py; slow ones try their whole grid under the first mask alone, and of wide tables get
-// slowDraws masks, as averages do.
+// external are the methods of peers.py. Slow methods try all their settings under the first mask, and only the best of these under the
+// others. On wide tables they have slowDraws masks, and so have averages.
 var (
 	external = []string{"softImpute", "KNNImputer", "IterativeImputer", "gcimpute", "missForest"}
 	slow     = map[string]bool{"IterativeImputer": true, "gcimpute": true, "missForest": true}
@@ -80,13 +80,13 @@ type peerResults struct {
 
 type peerResult struct {
 	Key               string
-	Features, Samples int // of the first mask
+	Features, Samples int // under the first mask
 	Methods           []methodResult
 	Intervals         intervals
 }
 
-// methodResult has one value for each mask, at the setting that is best for the measure on that mask. Seconds are those
-// of the setting that is best for KL, and Within80, where the method has intervals, its share of hidden cells.
+// methodResult has one value for each mask, with the setting that is best for the measure on that mask. Second and Within80 belong to
+// the setting that is best for KL. Within80 is the share of hidden cells within 80 % intervals, for methods that have intervals.
 type methodResult struct {
 	Name                       string
 	Setting                    []string
@@ -94,8 +94,8 @@ type methodResult struct {
 	Within80                   []float64 `json:",omitempty"`
 }
 
-// intervals has, of 50, 80 and 95 % intervals, the share of hidden cells within, all masks together, and that of the
-// tenth of the features by their mean whose share is furthest from it, less it.
+// intervals has the shares of hidden cells within 50, 80 and 95 % intervals, over all masks. Features are divided into tenths by their
+// mean; Worst is the difference between the share and its level in the tenth where it is largest.
 type intervals struct {
 	Cells         int
 	Within, Worst [3]float64
@@ -103,7 +103,7 @@ type intervals struct {
 
 var levels = [3]float64{0.5, 0.8, 0.95}
 
-// outcome is how one setting did on one mask.
+// outcome has the measures of one setting on one mask.
 type outcome struct {
 	Setting                   string
 	KL, Absolute, Rank        float64
@@ -114,13 +114,13 @@ type outcome struct {
 	Features, Samples, Hidden int
 }
 
-// problem is a table with holes, rows of fewer than three different visible values left out.
+// problem is a table with hidden cells. Rows with fewer than three different visible values are left out.
 type problem struct {
 	peerTable
 	draw    int
-	x, mask quantmf.Mat // whole, and with holes
-	means   []float64   // of the visible cells of each row
-	file    string      // with the holes, for peers.py
+	x, mask quantmf.Mat // the table, and the table with hidden cells as NaN
+	means   []float64   // the mean of the visible cells of each row
+	file    string      // mask as a file, for peers.py
 	fits    map[ownFit]prediction
 }
 
@@ -148,8 +148,8 @@ func peers() {
 	r := peerResults{Version: version(), Date: time.Now().UTC().Format(time.DateOnly), Masks: *draws,
 		Machine: fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())}
 	check(json.Unmarshal(runPython("versions"), &r.Packages))
-	// Masks first: a command that was stopped has something of each table.
-	all := map[string][][]outcome{} // by table and method, of each mask
+	// The loop over masks is the outer one, so that a command that is stopped has results of each table.
+	all := map[string][][]outcome{} // by table and method, for each mask
 	var order []string
 	for draw := range *draws {
 		for _, t := range tables {
@@ -219,7 +219,7 @@ func peers() {
 	r.write()
 }
 
-// merge takes over what another run found of some tables and methods, where it has as many masks.
+// merge adds the results of another run for some tables and methods, if it has as many masks.
 func (r *peerResults) merge(from *peerResults) {
 	r.Date, r.Machine, r.Packages = from.Date, from.Machine, from.Packages
 	for _, t := range from.Tables {
@@ -251,11 +251,11 @@ func (r *peerResults) write() {
 	writePeersPage(r)
 }
 
-var arrays = regexp.MustCompile(`\[[^][{}]*\]`) // of numbers or settings, onto one line
+var arrays = regexp.MustCompile(`\[[^][{}]*\]`) // arrays of numbers or settings, which go onto one line
 
 const peerFile = "results/peers.json"
 
-// The methods of this package beside BQMF, and what averages of them do.
+// These are the methods of this package beside BQMF, and averages of their predictions.
 var own = []string{"NMF", "QMF", "NMF, mean of ranks", "QMF, mean of ranks", "NMF, mean of seeds", "QMF, mean of seeds", "row means"}
 
 func methods(t peerTable) []string {
@@ -269,7 +269,7 @@ func methods(t peerTable) []string {
 	return all
 }
 
-// bestSettings are those that a measure is best at.
+// bestSettings returns the settings that are best for some measure.
 func bestSettings(run []outcome) []string {
 	var names []string
 	if len(run) == 0 {
@@ -287,7 +287,7 @@ func bestSettings(run []outcome) []string {
 	return names
 }
 
-// pooled puts the masks together.
+// pooled returns the intervals over all masks together.
 func pooled(runs [][]outcome) (all intervals) {
 	for l, level := range levels {
 		var in, count [10]float64
@@ -330,7 +330,7 @@ func (t peerTable) problem(draw int) *problem {
 			x.Set(i, j, rows[i*len(rows)/d][j*len(rows[0])/n])
 		}
 	}
-	holes := cells.Hide(x, uint64(1000+draw)) // no seed of another measurement
+	holes := cells.Hide(x, uint64(1000+draw)) // other seeds than those of other measurements
 	p := &problem{peerTable: t, draw: draw, fits: map[ownFit]prediction{}}
 	var whole, mask [][]float64
 	for i := range d {
@@ -354,7 +354,7 @@ func (t peerTable) problem(draw int) *problem {
 	return p
 }
 
-// outcomes are those of a method at all its settings, or at some, from the cache where they are there.
+// outcomes returns the outcomes of a method with all its settings, or with the given ones. They come from the cache if they are there.
 func (p *problem) outcomes(method string, settings []string) (out []outcome) {
 	by := version(":(top,exclude)bqmf.go", ":(top,exclude)internal/posterior", ":(top,exclude)internal/curve")
 	if method == "BQMF" {
@@ -423,8 +423,8 @@ func (p *problem) bqmf() outcome {
 	return o
 }
 
-// within is the share of the probability from below to upTo that lies in a central interval; of a value
-// without mass 0 or 1.
+// within returns the share of the probability from below to upTo that lies in a central interval. For a value
+// without mass it is 0 or 1.
 func within(below, upTo, level float64) float64 {
 	lo, hi := (1-level)/2, (1+level)/2
 	if !(upTo > below) {
@@ -436,13 +436,13 @@ func within(below, upTo, level float64) float64 {
 	return max(min(upTo, hi)-max(below, lo), 0) / (upTo - below)
 }
 
-// ownRanks are the ranks that NMF and QMF are given, and nmfEpochs where NMF may stop.
+// ownRanks are the ranks of NMF and QMF, and nmfEpochs the epochs after which NMF may stop.
 var (
 	ownRanks  = []int{3, 6, 12, 24}
 	nmfEpochs = []int{4, 6, 9, 14, 20}
 )
 
-const seeds = 4 // that are averaged
+const seeds = 4 // the number of seeds in an average
 
 type ownFit struct {
 	model     string
@@ -455,7 +455,7 @@ type prediction struct {
 	seconds float64
 }
 
-// own fits NMF or QMF at all ranks, and averages predictions.
+// own fits NMF or QMF with all ranks, or averages their predictions.
 func (p *problem) own(method string) (out []outcome) {
 	if method == "row means" {
 		fit := rowMeans(p.mask)
@@ -532,7 +532,7 @@ func add(to, x quantmf.Mat, weight float64) {
 	}
 }
 
-// external runs peers.py and scores its lines.
+// external runs peers.py and scores its predictions.
 func (p *problem) external(method string, settings []string) (out []outcome) {
 	if p.file == "" {
 		var text bytes.Buffer
@@ -587,11 +587,11 @@ func (p *problem) external(method string, settings []string) (out []outcome) {
 	return out
 }
 
-// floorShares, of a row's mean, are what predictions are not let fall below: no finite divergence forgives a count where 0
-// was predicted. The one that is best on the hidden cells counts.
+// floorShares are shares of a row's mean. Predictions below such a floor are raised to it, because a count where 0 was predicted has
+// an infinite divergence. The floor that is best on the hidden cells counts.
 var floorShares = []float64{1e-9, 1e-3, 1e-2, 3e-2, 0.1, 0.2}
 
-// score compares a fit with what was hidden. Floored, it is given the best of the floors.
+// score compares a fit with the hidden cells, with the best of the floors if it is floored.
 func (p *problem) score(fit quantmf.Mat, floored bool) outcome {
 	o := outcome{KL: math.Inf(1), Within80: -1, Features: p.x.Rows, Samples: p.x.Cols}
 	shares := []float64{1e-30}
@@ -638,8 +638,8 @@ func (p *problem) score(fit quantmf.Mat, floored bool) outcome {
 // leastCells is the number of hidden cells that a row needs to have a rank correlation.
 const leastCells = 5
 
-// spearman is the correlation of ranks, ties averaged: 0 where what was said does not vary, none where the truth does
-// not or has too few cells.
+// spearman returns the correlation of ranks, ties averaged. It is 0 where the prediction does not vary, and there is none where the truth
+// does not vary or has too few cells.
 func spearman(truth, said []float64) (r float64, varies bool) {
 	if len(truth) < leastCells || slices.Min(truth) == slices.Max(truth) {
 		return 0, false
@@ -679,7 +679,7 @@ func ranked(v []float64) []float64 {
 	return r
 }
 
-// runPython calls peers.py, its complaints going to standard error.
+// runPython calls peers.py. Its messages go to standard error.
 func runPython(args ...string) []byte {
 	c := exec.Command(*python, append([]string{"peers.py"}, args...)...)
 	c.Stderr = os.Stderr
@@ -690,7 +690,7 @@ func runPython(args ...string) []byte {
 	return out
 }
 
-// version is the last commit that changed the package, but for the paths left out, with a + where files differ from it.
+// version returns the last commit that changed the package, without the paths left out, with a + where files differ from it.
 func version(without ...string) string {
 	of := append([]string{"--", ":(top,glob)*.go", ":(top)internal"}, without...)
 	out, err := exec.Command("git", append([]string{"log", "-1", "--format=%h"}, of...)...).Output()

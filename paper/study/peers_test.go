@@ -11,7 +11,7 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// The page has what the results make of it, to the letter, and nothing of it comes from elsewhere; its picture is there.
+// The part of the page between its marks is equal to the text that is made from the results, and its picture is there.
 func TestPageShowsPeers(t *testing.T) {
 	r, err := readPeers()
 	if err != nil {
@@ -73,7 +73,7 @@ func TestPageShowsPeers(t *testing.T) {
 	}
 }
 
-// A value without mass is within or not; one with mass by the part of it that is.
+// A value without mass is within an interval or not. Of a value with mass, the part within counts.
 func TestWithin(t *testing.T) {
 	for _, c := range []struct{ below, upTo, level, want float64 }{
 		{0.3, 0.3, 0.5, 1}, {0.2, 0.2, 0.5, 0}, {0.1, 0.1, 0.8, 1}, {0, 0.5, 0.5, 0.5}, {0, 1, 0.8, 0.8}, {0.3, 0.6, 0.5, 1}, {0.8, 0.9, 0.5, 0}, {0.7, 0.8, 0.5, 0.5},
@@ -103,7 +103,7 @@ func TestSpearman(t *testing.T) {
 	}
 }
 
-// Only hidden cells count, and a prediction of 0 is given the best of the floors.
+// Only hidden cells count, and a prediction of 0 is raised to the best of the floors.
 func TestScore(t *testing.T) {
 	nan := math.NaN()
 	x, _ := quantmf.MatOf([]float64{2, 4, 6}, []float64{1, 1, 4})
@@ -118,7 +118,7 @@ func TestScore(t *testing.T) {
 	if o := p.score(fit, false); !(o.KL > 60) { // 2 log(2/5e-30) - 2, halved
 		t.Errorf("without floors the divergence is %g", o.KL)
 	}
-	// A method's best setting is that of each measure.
+	// A method has the best setting for each measure.
 	run := []outcome{{Setting: "a", KL: 1, Absolute: 3, Rank: 0.1}, {Setting: "b", KL: 2, Absolute: 1, Rank: 0.2}, {Setting: "c", KL: 3, Absolute: 2, Rank: 0.3}}
 	if got := strings.Join(bestSettings(run), ""); got != "abc" {
 		t.Errorf("best settings %s", got)

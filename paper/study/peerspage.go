@@ -1,6 +1,6 @@
 package main
 
-// The figures of docs/measurements/bqmf.md and its picture, written from results/peers.json and from nothing else.
+// This file writes the tables of docs/measurements/bqmf.md and draws its picture, from results/peers.json and from nothing else.
 
 import (
 	"encoding/json"
@@ -50,14 +50,14 @@ func writePeersPage(r *peerResults) {
 // singles are the methods that FitBQMF is compared with one by one.
 var singles = slices.Concat(external, []string{"NMF", "QMF"})
 
-// averages are those of this package's other models.
+// averages are the averages of predictions of this package's other models.
 var averages = []string{"NMF, mean of ranks", "NMF, mean of seeds", "QMF, mean of ranks", "QMF, mean of seeds"}
 
 func (t *peerResult) of() peerTable {
 	return peerTables[slices.IndexFunc(peerTables, func(p peerTable) bool { return p.key == t.Key })]
 }
 
-// method returns what a method did on a table, nil where it has nothing.
+// method returns the results of a method on a table, nil if there are none.
 func (t *peerResult) method(name string) *methodResult {
 	for i := range t.Methods {
 		if t.Methods[i].Name == name {
@@ -67,7 +67,7 @@ func (t *peerResult) method(name string) *methodResult {
 	return nil
 }
 
-// A measure of a method, and whether a smaller one is better.
+// A measure is a measure of the predictions of a method; least says that smaller values are better.
 type measure struct {
 	of    func(m *methodResult) []float64
 	least bool
@@ -80,7 +80,7 @@ var (
 	seconds  = measure{func(m *methodResult) []float64 { return m.Second }, true}
 )
 
-// mean over the masks, false where a method has none.
+// mean returns the mean over the masks, and false where a method has no values.
 func (v measure) mean(t *peerResult, method string) (float64, bool) {
 	if m := t.method(method); m != nil && len(v.of(m)) > 0 {
 		return mean(v.of(m)), true
@@ -88,7 +88,7 @@ func (v measure) mean(t *peerResult, method string) (float64, bool) {
 	return 0, false
 }
 
-// both are the means of two methods over the masks that they have both.
+// both returns the means of two methods over the masks that both have.
 func (v measure) both(t *peerResult, one, other string) (a, b float64, has bool) {
 	m, o := t.method(one), t.method(other)
 	if m == nil || o == nil {
@@ -98,7 +98,7 @@ func (v measure) both(t *peerResult, one, other string) (a, b float64, has bool)
 	return mean(v.of(m)[:masks]), mean(v.of(o)[:masks]), masks > 0
 }
 
-// ratio is the geometric mean over tables of BQMF's measure by that of a method.
+// ratio returns the geometric mean over tables of BQMF's measure divided by that of a method.
 func (v measure) ratio(tables []*peerResult, method string) (ratio float64, better, of int) {
 	sum := 0.0
 	for _, t := range tables {
@@ -115,7 +115,7 @@ func (v measure) ratio(tables []*peerResult, method string) (ratio float64, bett
 	return math.Exp(sum / float64(of)), better, of
 }
 
-// table writes rows, the first of which is the head.
+// table writes a table. Its first row is the head.
 func table(w *strings.Builder, rows [][]string) {
 	for i, row := range rows {
 		fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | "))
@@ -126,7 +126,7 @@ func table(w *strings.Builder, rows [][]string) {
 	w.WriteString("\n")
 }
 
-// number has so many digits, without an exponent.
+// number returns v with the given number of digits, without an exponent.
 func number(v float64, digits int) string {
 	if v == 0 {
 		return "0"
@@ -139,7 +139,7 @@ func percent(v float64) string { return fmt.Sprintf("%.1f", 100*v) }
 func peersText(r *peerResults) string {
 	var w strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&w, format+"\n", args...) }
-	var compared, wide, small []*peerResult // wide: those of the targets
+	var compared, wide, small []*peerResult // wide and small: of the tables on which BQMF was developed
 	for i := range r.Tables {
 		t := &r.Tables[i]
 		if t.of().alone {
@@ -162,7 +162,7 @@ func peersText(r *peerResults) string {
 		rows := [][]string{head}
 		for _, t := range compared {
 			row := []string{t.of().name, fmt.Sprintf("%d × %d", t.Features, t.Samples)}
-			best := 0 // by the ratio to BQMF over the masks that both have
+			best := 0 // the best ratio to BQMF over the masks that both have
 			ratios := make([]float64, len(methods))
 			for c, m := range methods {
 				b, o, has := v.both(t, "BQMF", m)
@@ -310,7 +310,7 @@ func peersText(r *peerResults) string {
 	return w.String()
 }
 
-// named is a point of the plot and its name, which stands to its left or right.
+// named is a point of the plot and its name, which is drawn to its left or right.
 type named struct {
 	at   plotter.XY
 	name string
@@ -322,10 +322,10 @@ const (
 	nameSize                 = 7.5 // points
 )
 
-// nameAll puts names beside points, as near to them as they do not cover a point or each other.
+// nameAll draws names beside points, as near to them as possible without covering a point or another name.
 func nameAll(pl *plot.Plot, points []named) error {
 	type box struct{ x, y, w, h float64 }
-	place := func(at plotter.XY) (x, y float64) { // in points, nearly: axes take some of the picture
+	place := func(at plotter.XY) (x, y float64) { // approximate places in points: axes take some of the picture
 		share := func(v, low, high float64) float64 { return math.Log(v/low) / math.Log(high/low) }
 		return share(at.X, pl.X.Min, pl.X.Max) * (pictureWide.Points() - 50), share(at.Y, pl.Y.Min, pl.Y.Max) * (pictureHigh.Points() - 40)
 	}

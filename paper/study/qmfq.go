@@ -13,10 +13,10 @@ import (
 	"github.com/quantmf/quantmf/paper/internal/cells"
 )
 
-// qmfq gives, for the projections, rates and lengths of FitQMFQ that could be its
-// defaults, the loss of what was fitted and the mean divergence of a hidden tenth of the
-// cells, on the sets (at most 300 features of each) and on the paper's toy problem, and the
-// processor's time of a fit to all cells by that of the first; then how new columns score.
+// qmfq compares projections, rates and numbers of epochs of FitQMFQ on the sets (at most 300
+// features of each) and on the paper's toy problem. For each setting it prints the loss of the fitted cells,
+// the mean divergence of a hidden tenth of the cells, and the processor time of a fit to all cells as a share of
+// that of the first setting. Last it prints the scores of new columns.
 func qmfq() {
 	if *rows == 0 {
 		*rows = 300
@@ -34,7 +34,7 @@ func qmfq() {
 	ctx := context.Background()
 	type way struct {
 		name   string
-		hidden bool // takes missing cells
+		hidden bool // whether the projection allows missing cells
 		opts   []quantmf.FitOption
 	}
 	free, updates := quantmf.WithShrinkage(0), func(n int) quantmf.FitOption { return quantmf.WithProjection(quantmf.KLUpdates(n)) }
@@ -145,8 +145,8 @@ func columns(x quantmf.Mat, fourth bool) quantmf.Mat {
 	return y.Clone()
 }
 
-// toy draws the paper's synthetic problem, 160 × 80 of rank 8: rows of U*V*, U* Poisson(2),
-// columns of V* Dirichlet(1/2), mapped rank by rank onto cumsum(exp(N(0,1))).
+// toy draws the paper's synthetic problem, 160 × 80 of rank 8: U* is Poisson(2), columns of V* are
+// Dirichlet(1/2), and each row of U*V* is mapped by its ranks onto cumsum(exp(N(0,1))).
 func toy() quantmf.Mat {
 	const d, n, k = 160, 80, 8
 	r := rand.New(rand.NewPCG(77, 1))

@@ -1,6 +1,6 @@
 package main
 
-// The updates of NMF against each other: unseen cells, and classes.
+// This file compares the updates of NMF by unseen cells and by classes.
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// newtonAt are the epochs of Newton's method that are looked at beside its best one.
+// newtonAt are the epochs of Newton's method whose divergence is printed beside that of its best epoch.
 var newtonAt = []int{8, 10, 12, 15, 20, 30, 60}
 
-// updates holds a tenth of the cells out of fits by either method, from the same start
-// and with the same cells hidden, and follows their divergence: that of multiplicative updates
-// at their best of 600 epochs and after 200, and that of Newton's method at its best
-// of 60 and after some, each less the first by the same mask, in hundredths of it.
+// updates holds a tenth of the cells out of fits by either method, which have the same start and the
+// same mask. It prints the divergence of the hidden cells under multiplicative updates at the best of 600
+// epochs. The other columns are differences from it under the same mask, in per cent: after 200 updates, and
+// under Newton's method at the best of 60 epochs and after the epochs of newtonAt.
 func updates() {
 	ctx := context.Background()
 	fmt.Print("| set | k | multiplicative, best | after 200 | Newton, best |")

@@ -398,7 +398,17 @@ def modes():
 
 TEXT = """# Beside other software
 
-What this package and its peers give on the same problems, each at its defaults and, where it has one, at a tightened tolerance. Everything here is measured by `reference/peers/compare.py` and written by it:
+This page compares the results of this package and of other software on the same problems, each at its defaults and, where it has one, at a tighter tolerance. Speed is the subject of [speed.md](speed.md).
+
+## In short
+
+- **Accuracy.** At its default tolerance of 1e-9 this package has errors of at most 1e-9 in T and 4e-9 in gradients on these problems. ott-jax at its default has errors of 5e-4 to 2e-2 in T at ε from 0.1 to 0.001. At ε = 1e-4 it stops before it has converged. With a tighter tolerance its errors in T are at most 1e-9, after 50 to 48 000 iterations where this package makes 4 to 7 passes.
+- **The limit ε → 0.** Plan, sorted values, ranks and quantile normalisation are equal to those of POT, NumPy, SciPy, preprocessCore and limma up to rounding, except for runs of three or more equal samples, where conventions differ.
+- **Wrong use.** This package reports what did not converge and refuses what it cannot compute, with an error that names the argument.
+
+## How it was measured
+
+`reference/peers/compare.py` measures and writes this page:
 
 ```
 python3 -m venv env && env/bin/pip install -r reference/peers/requirements.txt
@@ -406,11 +416,17 @@ env/bin/python reference/peers/compare.py -o docs/measurements/peers.md         
 env/bin/python reference/peers/compare.py -r qn.json -o docs/measurements/peers.md
 ```
 
-It calls the small Go program beside it (a module of its own, so that this package needs nothing). `qn.json` holds results of R 4.2.2, preprocessCore 1.69.0 and limma 3.54.1 on made-up columns; an excerpt is part of this package's tests. Versions: {versions}. Machine: {machine}. Speed is no subject here.
+It calls the small Go program beside it, which is a module of its own, so that this package requires nothing more. `qn.json` holds results of R 4.2.2, preprocessCore 1.69.0 and limma 3.54.1 on made-up columns; an excerpt is part of the tests of this package. Versions: {versions}. Machine: {machine}.
 
 ## Converged values and gradients
 
-Random rows, {rows} of each size, seeded. All are given the same problem: x̃ = σ(z π/√3) of a normal row, targets on the regular grid of [0,1], target weights exp(N(0,1)/2), normalised. ott-jax's `soft_sort` squashes with slope 1 and wants ranks in [0,n-1], so its solver is called beneath that (`PointCloud(x̃, y, epsilon=ε)`, squared distance, ε not rescaled, `Sinkhorn(threshold, max_iterations)`, implicit gradient at its default); R and S are made from its plan by this package's formulas, S by dividing by b. The truth is this folder's solver in 160 digits; ∂ are gradients of ⟨z, T⟩ and ⟨z, S⟩ for a normal z, b along the simplex. T, R and S: largest absolute error over the rows (T has a range of about m/2, R of n, S of 1). Gradients: largest error relative to the largest entry. Iterations of this package are passes over the row, each somewhat dearer than an iteration of Sinkhorn in the kernel domain. POT has no implicit gradients.
+The problems are random rows, {rows} of each size, seeded. All software gets the same: x̃ = σ(z π/√3) of a normal row, targets on the regular grid of [0,1], and normalised target weights exp(N(0,1)/2).
+
+- **ott-jax.** Its `soft_sort` squashes with slope 1 and returns ranks in [0,n-1], so the solver beneath it is called: `PointCloud(x̃, y, epsilon=ε)`, squared distance, ε not rescaled, `Sinkhorn(threshold, max_iterations)`, implicit gradient at its default. R and S are computed from its plan by the formulas of this package, S by dividing by b. POT has no implicit gradients.
+- **The reference** is the solver of reference/ in 160 digits.
+- **T, R, S:** the largest absolute error over the rows. T has a range of about m/2, R of n, S of 1.
+- **∂T, ∂S:** gradients of ⟨z, T⟩ and ⟨z, S⟩ for a normal z, b along the simplex: the largest error relative to the largest entry.
+- **Iterations** of this package are passes over the row. Each takes somewhat longer than an iteration of Sinkhorn in the kernel domain.
 
 {accuracy}
 
@@ -422,18 +438,21 @@ Random rows, {rows} of each size, seeded. All are given the same problem: x̃ = 
 
 {ties}
 
-## Where software goes astray
+## Cases that go wrong
 
-Defaults throughout unless said; float64.
+All software has its defaults, in float64, unless a row says otherwise.
 
 {modes}
 
-torchsort is not here: it is another operator, a projection onto the permutahedron, without targets, weights or an exact reference in common.
+torchsort was not compared. It is another operator, a projection onto the permutahedron, without targets and weights, and there is no exact reference for both.
 """
 
-READING = """Read: ott-jax at its default threshold is good to a few parts in a thousand in T and to one per cent in gradients at ε >= 1e-2, to some per cent at 1e-3, and at 1e-4 stops at its cap with gradients of the wrong size, which its solver's flag tells and `soft_sort` does not. Tightened, it is right everywhere here, after hundreds of iterations at ε = 1e-2 and tens of thousands at 1e-4; only the gradient of S keeps an error of 1e-7 to 1e-5 at ε <= 1e-3, where S itself is right to 1e-11. POT at a tight threshold is right down to ε = 1e-3; at 1e-4 its kernel overflows and it warns. This package's default stops at a column error of 1e-9, so that where ε is large a tightened Sinkhorn has more digits than its default and fewer than its tightened setting."""
+READING = """- **ott-jax at its default threshold** has errors of a few parts in a thousand in T and of one per cent in gradients at ε >= 1e-2, and of some per cent at 1e-3. At 1e-4 it stops at its limit of iterations with gradients of the wrong size. The flag of its solver says so; `soft_sort` does not.
+- **ott-jax, tightened,** is right everywhere here, after hundreds of iterations at ε = 1e-2 and tens of thousands at 1e-4. Only the gradient of S keeps an error of 1e-7 to 1e-5 at ε <= 1e-3, where S itself is right to 1e-11.
+- **POT at a tight threshold** is right down to ε = 1e-3. At 1e-4 its kernel overflows and it warns.
+- **This package** by default stops at a column error of 1e-9. Where ε is large, a tightened Sinkhorn therefore has more digits than this default, and fewer than the tightened setting of this package."""
 
-TIES = """Where three or more samples are equal, two conventions part. Here such a run gets the mean of the targets of its slots, which keeps the mean of the row; preprocessCore gives it the target of the middle slot (the mean of the middle two for an even run). They agree for runs of two."""
+TIES = """Where three or more samples are equal, two conventions differ. This package gives such a run the mean of the targets of its slots, which keeps the mean of the row. preprocessCore gives it the target of the middle slot, or the mean of the middle two for an even run. They agree for runs of two."""
 
 
 def main():

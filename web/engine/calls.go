@@ -2,7 +2,7 @@
 
 package main
 
-// This file holds the calls: what each takes, does and returns. js/index.d.ts documents them.
+// This file holds the calls of the engine. js/index.d.ts documents their arguments and results.
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/quantmf/quantmf/web/host"
 )
 
-// calls are the answers as the host takes them.
+// calls are the answers in the form that the host takes.
 var calls = map[string]func(c host.Call) (any, error){}
 
 func init() {
@@ -23,7 +23,7 @@ func init() {
 	}
 }
 
-// answers are those that there are.
+// answers has the function of each call.
 var answers = map[string]func(c call) (any, error){
 	"fit":         fit,
 	"open":        open,
@@ -45,7 +45,7 @@ var answers = map[string]func(c call) (any, error){
 	"softQuantileVJP": backward((*quantmf.Transport).QuantileVJP),
 }
 
-// The methods by their names, which are those of the command.
+// fitter is a fit function for any of the methods.
 type fitter func(ctx context.Context, x quantmf.Mat, rank int, opts ...quantmf.FitOption) (quantmf.Model, error)
 
 func fitterOf[M quantmf.Model](f func(context.Context, quantmf.Mat, int, ...quantmf.FitOption) (M, error)) fitter {
@@ -54,6 +54,7 @@ func fitterOf[M quantmf.Model](f func(context.Context, quantmf.Mat, int, ...quan
 	}
 }
 
+// methods has the methods under their names, which are those of the command.
 var methods = map[string]struct {
 	fit fitter
 	is  quantmf.Method
@@ -104,11 +105,11 @@ func fit(c call) (any, error) {
 	return about(m)
 }
 
-// memory is how many bytes a module of WebAssembly can have.
+// memory is the most bytes that a module of WebAssembly can have.
 const memory = 1 << 32
 
-// room is the error of a rank at which a fit may take more memory than there can be, where a fit of rank 1 does not: Go would end the
-// worker. What else is wrong the fit itself says.
+// room returns an error where a fit of this rank may take more memory than a module can have and a fit of rank 1 does not. Without the
+// error Go would end the worker. The fit itself reports all other errors.
 func room(method quantmf.Method, d, n, rank int, opts []quantmf.FitOption) error {
 	most, err := quantmf.MemoryOf(method, d, n, rank, opts...)
 	if err != nil || most.Fit < memory {
@@ -120,7 +121,7 @@ func room(method quantmf.Method, d, n, rank int, opts []quantmf.FitOption) error
 	return &quantmf.OptionError{Option: "rank", Value: itoa(rank), Bound: "a fit of a " + itoa(d) + "×" + itoa(n) + " matrix may take " + itoa(int(most.Fit>>20)) + " MiB, and WebAssembly has at most 4096"}
 }
 
-// factorisation is what all models have.
+// factorisation returns the part that all models have.
 func factorisation(m quantmf.Model) *quantmf.Factorisation {
 	switch m := m.(type) {
 	case *quantmf.NMF:
@@ -133,7 +134,7 @@ func factorisation(m quantmf.Model) *quantmf.Factorisation {
 	return &m.(*quantmf.BQMF).Factorisation
 }
 
-// about is what JavaScript knows of a model: its file and what it reads of it.
+// about returns what JavaScript holds of a model: its file, and the numbers of it that callers read.
 func about(m quantmf.Model) (any, error) {
 	file, err := m.MarshalBinary()
 	if err != nil {
@@ -162,7 +163,7 @@ func about(m quantmf.Model) (any, error) {
 	return a, nil
 }
 
-// model reads the argument of the model's file.
+// model reads the model from the argument with its file.
 func (c call) model() (quantmf.Model, error) {
 	return quantmf.UnmarshalModel(c.Bytes("model"))
 }
@@ -219,7 +220,7 @@ func score(c call) (any, error) {
 	return m.Score(c.Ctx, c.Matrix("x"))
 }
 
-// mapped is T_i at values w.
+// mapped returns T_i at values w.
 func mapped(c call) (any, error) {
 	m, err := c.model()
 	if err != nil {
@@ -265,7 +266,7 @@ func mapped(c call) (any, error) {
 	return host.Floats(t), nil
 }
 
-// top is the first features and samples of every component.
+// top returns the first features and samples of every component.
 func top(c call) (any, error) {
 	m, err := c.model()
 	if err != nil {
@@ -297,7 +298,7 @@ func ranked(all [][]quantmf.Top) []any {
 	return lists
 }
 
-// heldOut is one trial of a choice of rank: trials on other workers see the same masks.
+// heldOut makes one trial of a choice of rank. Trials on other workers have the same masks.
 func heldOut(c call) (any, error) {
 	method, err := c.method()
 	if err != nil {
@@ -339,7 +340,7 @@ func heldOut(c call) (any, error) {
 	return map[string]any{"rank": n[0], "mean": p[0].Mean, "standardError": p[0].StdErr, "losses": host.Floats(p[0].Losses)}, nil
 }
 
-// footprint is the memory that a fit takes, in bytes.
+// footprint returns the memory that a fit takes, in bytes.
 func footprint(c call) (any, error) {
 	method, err := c.method()
 	if err != nil {
@@ -362,7 +363,7 @@ func footprint(c call) (any, error) {
 	return float64(m.Fit), nil
 }
 
-// operator calls a soft operator of x alone.
+// operator calls a soft operator whose only argument is x.
 func operator(f func(x []float64, opts ...quantmf.Option) ([]float64, error)) func(c call) (any, error) {
 	return func(c call) (any, error) {
 		opts, err := c.operator()
@@ -416,8 +417,8 @@ func backward(f func(t *quantmf.Transport, q, z []float64) (*quantmf.Gradient, e
 	}
 }
 
-// named is the model's file with the names of features and samples and how it came about, as
-// the command writes and reads them.
+// named returns the model's file with the names of features and samples and the origin of the model, in the form that
+// the command writes and reads.
 func named(c call) (any, error) {
 	m, err := c.model()
 	if err != nil {

@@ -1,8 +1,8 @@
 //go:build js && wasm
 
-// Engine is the package for JavaScript: fits, what models do, and operators. It runs in a
-// worker, which js/worker.js starts; js/index.js is what people call, and ../host says how
-// calls come here. It imports no fmt.
+// Engine is the package for JavaScript: fits, methods of models, and operators. It runs in a
+// worker, which js/worker.js starts. Users call js/index.js, and package host passes their calls on to
+// the engine. Engine imports no fmt, which would make it larger.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 
 func main() { host.Serve(calls, described) }
 
-// described is an error of the package as an object, the option under its name in JavaScript.
+// described returns an error of the package as an object. Options have their names in JavaScript.
 func described(err error) map[string]any {
 	e := host.Described(err)
 	if option, is := e["option"].(string); is {
@@ -24,10 +24,10 @@ func described(err error) map[string]any {
 	return e
 }
 
-// call is a call with what this module reads of its arguments.
+// call is a call with methods that read its arguments.
 type call struct{ host.Call }
 
-// whole is the argument of that name.
+// whole returns the argument of this name, which must be a whole number.
 func (c call) whole(name string) (int, error) { return wholeOf(name, c.Args.Get(name)) }
 
 func itoa(i int) string { return strconv.Itoa(i) }

@@ -2,8 +2,8 @@
 
 package main
 
-// This file holds the options: their names in JavaScript are those of package quantmf
-// without With, and their words those of the command's flags.
+// This file holds the options. Their names in JavaScript are those of package quantmf
+// without With, and their values that are words are those of the command's flags.
 
 import (
 	"strconv"
@@ -14,10 +14,10 @@ import (
 	"github.com/quantmf/quantmf/web/host"
 )
 
-// setting makes an option of its value.
+// setting makes an option from its value.
 type setting func(name string, v js.Value) (quantmf.FitOption, error)
 
-// settings are those that fits take, and operators some of them.
+// settings has the options of fits, some of which operators have as well, and the options of operators.
 var settings = map[string]setting{
 	"epsilon": decimal(quantmf.WithEpsilon),
 	"squash": choice(quantmf.WithSquash, []string{"logistic", "none", "logisticUnit", "arctan"},
@@ -80,7 +80,7 @@ var settings = map[string]setting{
 		return quantmf.WithInit(host.Matrix(v.Get("u")), host.Matrix(v.Get("v"))), nil
 	},
 
-	// Of operators alone.
+	// Only operators have the following options.
 	"weights":       list(quantmf.WithWeights),
 	"targets":       list(quantmf.WithTargets),
 	"targetWeights": list(quantmf.WithTargetWeights),
@@ -88,7 +88,7 @@ var settings = map[string]setting{
 	"midpointRanks": on(quantmf.WithMidpointRanks),
 }
 
-// options are those of the argument of that name, in the order of their names.
+// options returns the options in the argument of this name, in the order of their names.
 func (c call) options() (opts []quantmf.FitOption, err error) {
 	given := c.Args.Get("options")
 	names := js.Global().Get("Object").Call("keys", given).Call("sort")
@@ -113,7 +113,7 @@ func (c call) options() (opts []quantmf.FitOption, err error) {
 	return opts, nil
 }
 
-// operator are the options of an operator.
+// operator returns the options of an operator.
 func (c call) operator() (opts []quantmf.Option, err error) {
 	all, err := c.options()
 	for _, o := range all {
@@ -126,7 +126,7 @@ func (c call) operator() (opts []quantmf.Option, err error) {
 	return opts, err
 }
 
-// optionName is the name in JavaScript of an option as errors have it.
+// optionName returns the name in JavaScript of an option whose name in Go is in an error.
 func optionName(s string) string {
 	s, with := strings.CutPrefix(s, "With")
 	if !with || s == "" {
@@ -139,7 +139,7 @@ func wrong(name string, v js.Value, bound string) error {
 	return &quantmf.OptionError{Option: name, Value: text(v), Bound: bound}
 }
 
-// text is a value as JavaScript writes it.
+// text returns a value as JavaScript writes it.
 func text(v js.Value) string {
 	if v.Type() == js.TypeString {
 		return v.String()
@@ -147,7 +147,7 @@ func text(v js.Value) string {
 	return js.Global().Call("String", v).String()
 }
 
-// wholeOf is a whole number that an int has room for.
+// wholeOf returns a whole number that fits into an int.
 func wholeOf(name string, v js.Value) (int, error) {
 	if v.Type() == js.TypeNumber {
 		if f := v.Float(); f == float64(int32(f)) {
@@ -176,7 +176,7 @@ func decimal[O quantmf.FitOption](with func(float64) O) setting {
 	}
 }
 
-// on is an option that is given or not.
+// on makes an option that is true or false.
 func on[O quantmf.FitOption](with func() O) setting {
 	return func(name string, v js.Value) (quantmf.FitOption, error) {
 		if v.Type() != js.TypeBoolean {

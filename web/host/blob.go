@@ -2,8 +2,8 @@
 
 package host
 
-// This file holds how files come in: a Blob stays where the browser has it, on the disk as a
-// rule, and is read piece by piece.
+// This file reads files. A Blob stays where the browser has it, usually on the disk, and is read piece by
+// piece.
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"syscall/js"
 )
 
-// piece is how many bytes of a Blob are taken at once.
+// piece is how many bytes of a Blob are read at once.
 const piece = 1 << 20
 
 // Blob reads a Blob of JavaScript.
@@ -19,19 +19,19 @@ type Blob struct {
 	ctx      *Context
 	of       js.Value
 	size, at int64
-	ahead    []byte // the bytes from at on that are here
+	ahead    []byte // the bytes from at on that have been read
 	told     func(bytes int64)
-	all      int64 // bytes read, also of those that were read twice
+	all      int64 // bytes read; bytes that are read twice count twice
 }
 
-// Blob is the argument of that name. told is called behind each piece with the number of
+// Blob returns the argument of this name. told is called after each piece with the number of
 // bytes read so far.
 func (c Call) Blob(name string, told func(bytes int64)) *Blob {
 	v := c.Args.Get(name)
 	return &Blob{ctx: c.Ctx, of: v, size: int64(v.Get("size").Float()), told: told}
 }
 
-// Size is the length of the Blob.
+// Size returns the length of the Blob in bytes.
 func (b *Blob) Size() int64 { return b.size }
 
 func (b *Blob) Read(p []byte) (int, error) {
@@ -39,7 +39,7 @@ func (b *Blob) Read(p []byte) (int, error) {
 		if b.at >= b.size {
 			return 0, io.EOF
 		}
-		b.ctx.Err() // takes a turn, or ends the call
+		b.ctx.Err() // lets the event loop run once, or ends the call
 		end := min(b.at+piece, b.size)
 		buffer, err := await(b.of.Call("slice", float64(b.at), float64(end)).Call("arrayBuffer"))
 		if err != nil {

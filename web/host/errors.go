@@ -8,7 +8,7 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// Described is an error of the package as an object: its kind and its fields, none for an
+// Described returns an error of the package as an object with its kind and its fields. The object is empty for an
 // error of another kind.
 func Described(err error) map[string]any {
 	e := map[string]any{}

@@ -12,10 +12,10 @@
 //	reply(id, error, result)      the call has ended; one of both is null
 //	turn(f)                       calls f after a round of the event loop
 //
-// Matrices travel as {rows, columns, data}, data being the bytes of a Float64Array. An
-// error is an object whose kind names its type in JavaScript; js/index.js makes it an Error.
+// A matrix is passed as {rows, columns, data}, where data has the bytes of a Float64Array. An
+// error is passed as an object whose kind names its type in JavaScript; js/index.js makes an Error of it.
 //
-// The package imports no fmt: that alone would add a tenth to what is downloaded.
+// The package imports no fmt, which alone would add a tenth to the size of the download.
 package host
 
 import (
@@ -30,7 +30,7 @@ import (
 
 var host = js.Global().Get("quantmf")
 
-// Call is a call under way.
+// Call is a call that is being answered.
 type Call struct {
 	ID   int
 	Args js.Value
@@ -38,7 +38,7 @@ type Call struct {
 }
 
 // Serve answers calls by their names, and does not return. described makes an object of an
-// error; its kind is Error where it has none.
+// error. An object without a kind gets the kind Error.
 func Serve(calls map[string]func(c Call) (any, error), described func(err error) map[string]any) {
 	running := map[int]*Context{}
 	events := newTurn()
@@ -76,8 +76,8 @@ func Serve(calls map[string]func(c Call) (any, error), described func(err error)
 	select {}
 }
 
-// answer makes a call. What panics is an error of kind Error, as no data should, but for the
-// end of the context.
+// answer makes a call. A panic is how the end of the context stops a call. Any other panic, which no data should
+// cause, becomes an error of kind Error.
 func answer(f func(c Call) (any, error), c Call) (result any, err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -98,12 +98,12 @@ func answer(f func(c Call) (any, error), c Call) (result any, err error) {
 	return f(c)
 }
 
-// Progress tells how far a call is.
+// Progress reports how far a call is.
 func (c Call) Progress(phase string, done float64, epoch, epochs int, loss float64) {
 	host.Call("progress", c.ID, phase, done, epoch, epochs, loss)
 }
 
-// Matrix is the argument of that name, Numbers the one that is a list of numbers.
+// Matrix returns the argument of this name as a matrix, and Numbers as a list of numbers.
 func (c Call) Matrix(name string) quantmf.Mat { return Matrix(c.Args.Get(name)) }
 func (c Call) Numbers(name string) []float64  { return Numbers(c.Args.Get(name)) }
 func (c Call) Bytes(name string) []byte       { return bytesFrom(c.Args.Get(name)) }
@@ -115,15 +115,15 @@ func (c Call) Texts(name string) (all []string) {
 	return all
 }
 
-// Matrix copies a matrix into Go. What its sizes promise its data may not hold: the
-// functions of package quantmf report that.
+// Matrix copies a matrix into Go. It does not check the length of the data against the sizes; the functions of package
+// quantmf do.
 func Matrix(v js.Value) quantmf.Mat {
 	m := quantmf.Mat{Rows: v.Get("rows").Int(), Cols: v.Get("columns").Int(), Data: Numbers(v.Get("data"))}
 	m.Stride = m.Cols
 	return m
 }
 
-// Numbers copies the bytes of a Float64Array, nil for none.
+// Numbers copies the bytes of a Float64Array. It returns nil where there are none.
 func Numbers(v js.Value) []float64 {
 	if v.IsUndefined() || v.IsNull() {
 		return nil
@@ -133,7 +133,7 @@ func Numbers(v js.Value) []float64 {
 	return x
 }
 
-// bytesOf is the memory of numbers, which is in the order of a Float64Array.
+// bytesOf returns the memory of numbers as bytes, which have the order of a Float64Array.
 func bytesOf(v []float64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 8*len(v))
 }
@@ -144,8 +144,8 @@ func bytesFrom(v js.Value) []byte {
 	return b
 }
 
-// File is a Uint8Array of bytes, Floats a Float64Array of numbers, Grid a matrix as an
-// object, Texts an array of strings.
+// File returns bytes as a Uint8Array, Floats numbers as a Float64Array, Grid a matrix as an
+// object, and Texts strings as an array.
 
 func File(b []byte) js.Value {
 	v := js.Global().Get("Uint8Array").New(len(b))

@@ -2,10 +2,10 @@
 
 package host
 
-// This file holds how a fit gives way to the worker's event loop. Go returns there only when
-// no goroutine can run, so a fit would go on deaf to messages until its end. A context
-// that is asked often, as those of fits are, is the place to listen: every so often it
-// sends the worker a message and waits until that has come round.
+// This file lets a fit return to the event loop of the worker. Go returns there only when
+// no goroutine can run, so without this a fit would receive no message until its end. Fits ask their context
+// often whether it has ended. At intervals the context then sends the worker a message, and waits until
+// the event loop has delivered it.
 
 import (
 	"syscall/js"
@@ -31,20 +31,19 @@ func newTurn() *turn {
 	return t
 }
 
-// take lets the event loop go round once. Calls under way at the same time would mix up
-// their turns: a worker has one.
+// take lets the event loop run once. A worker makes one call at a time, so turns of several calls
+// cannot mix.
 func (t *turn) take() {
 	host.Call("turn", t.heard)
 	<-t.came
 }
 
-// Context is the context of a call. Its Err takes a turn when the last was a pause ago, and does not
-// return once the call is to end. A fit that is stopped makes a model of what it has, by a
-// solve of every row, and JavaScript has no use for it: the call ends where it stands.
-// Calls run on one goroutine and hold nothing beyond it.
+// Context is the context of a call. Its Err takes a turn when the last turn was a pause ago. When the call
+// is to end, Err panics and does not return: a fit that is stopped in the usual way would solve every row for the
+// model so far, for which JavaScript has no use. Calls run on one goroutine and hold no resources beyond it.
 //
-// It is a context of its own: those of package context may have others below them, which takes 12 KB of
-// what is downloaded.
+// Context does not use package context, whose contexts may have others below them: the code for that would add
+// 12 KB to the download.
 type Context struct {
 	turn *turn
 	last int64 // now at the end of the last turn
@@ -56,7 +55,7 @@ func newContext(t *turn) *Context {
 	return &Context{turn: t, last: now(), done: make(chan struct{})}
 }
 
-// end ends the call, the next time that it asks.
+// end ends the call the next time that it calls Err.
 func (c *Context) end() {
 	if !c.over {
 		c.over = true
@@ -79,10 +78,10 @@ func (c *Context) Done() <-chan struct{}       { return c.done }
 func (c *Context) Deadline() (time.Time, bool) { return time.Time{}, false }
 func (c *Context) Value(any) any               { return nil }
 
-// now is the nanoseconds since the module began.
+// now returns the nanoseconds since the module began.
 func now() int64 { return int64(time.Since(began)) }
 
 var began = time.Now()
 
-// cancelled is what a call panics with when its context has ended; answer makes it an error.
+// cancelled is the value with which a call panics when its context has ended. answer makes an error of it.
 type cancelled struct{}

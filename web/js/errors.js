@@ -1,6 +1,6 @@
-// The errors: those of the package in Go, with their fields.
+// This file has the errors of the package in Go, with their fields.
 
-/** QuantmfError is what all of them are. */
+/** QuantmfError is the class of all of them. */
 export class QuantmfError extends Error {
   constructor(message, fields = {}) {
     super(message);
@@ -17,7 +17,7 @@ export class TableError extends QuantmfError {}
 
 const kinds = { OptionError, DataError, ShapeError, FormatError, ConvergenceError, TableError };
 
-/** made is the error that the engine describes. */
+/** made returns the error that the engine describes. */
 export function made({ kind, message, ...fields }) {
   return new (kinds[kind] ?? QuantmfError)(message, fields);
 }

@@ -4,8 +4,8 @@
 //	nmf   X ≈ UV            qmf   X ≈ T(UV)
 //	qmfq  X ≈ T(Π(T'(X)))   bqmf  X ≈ T(UV), U and V of either sign
 //
-// Everything runs in workers of this machine. Results have the bits that the package in Go and
-// its command give for the same data and options. Arguments are copied, never changed.
+// All computation runs in workers on this machine. Results have the same bits as those of the package in Go and
+// of its command for the same data and options. Arguments are copied and never changed.
 
 /** A matrix, row after row: entry (i, j) is data[i * columns + j]. */
 export interface Matrix {
@@ -14,7 +14,8 @@ export interface Matrix {
   data: Float64Array;
 }
 
-/** What a matrix may be given as; of arrays each is a row. Float32Array is widened. */
+/** A matrix as an argument: an object, or an array whose elements are the rows. Numbers of a Float32Array are
+ * converted to double precision. */
 export type MatrixLike =
   | { rows: number; columns: number; data: Float64Array | Float32Array | readonly number[] }
   | readonly (readonly number[] | Float64Array | Float32Array)[];
@@ -23,51 +24,64 @@ export type Numbers = Float64Array | Float32Array | readonly number[];
 
 export type Method = 'nmf' | 'qmf' | 'qmfq' | 'bqmf';
 
-/** Options of fits. One that a method has no use for is an OptionError. Defaults are those of
+/** Options of fits. An option that the method does not have is an OptionError. Defaults are those of
  * the package in Go, whose documentation has a table of them. */
 export interface Settings {
-  /** What is minimised: kl (default), frobenius, or the β of a β-divergence, from -2 to 4. */
+  /** The divergence that is minimised: kl (default), frobenius, or the β of a β-divergence, from -2 to 4. */
   loss?: 'kl' | 'frobenius' | number;
-  /** Quantiles learnt a feature, at least 2; default 8. */
+  /** The number of quantiles that are learnt for each feature, at least 2; default 8. */
   levels?: number;
-  /** Entropic regularisation ε of the maps, from 1e-12 to 1e12; default 0.02. */
+  /** The entropic regularisation ε of the maps, from 1e-12 to 1e12; default 0.02. A larger ε makes smoother maps. */
   epsilon?: number;
+  /** The function that brings the samples of a row onto [0, 1]; default logisticUnit. */
   squash?: 'logistic' | 'none' | 'logisticUnit' | 'arctan';
-  /** Above 0; default 1e-9, of bqmf 3e-3. */
+  /** The relative column error at which a map has converged, above 0; default 1e-9. Of bqmf the largest share of UV
+   * by which the last epoch may change UV; default 3e-3. */
   tolerance?: number;
-  /** Most passes over a row, at least 1; default 200. */
+  /** The most passes over a row for its map, at least 1; default 200. */
   maxIterations?: number;
-  /** A map that has not converged is a ConvergenceError. */
+  /** A map that has not converged gives a ConvergenceError; default false, which gives a warning. */
   strict?: boolean;
-  /** Visits of every feature; default 4 (qmf), 100 (qmfq), 20 (nmf), 60 (bqmf). */
+  /** The number of epochs, each a visit of every feature; default 4 (qmf; 20 where Adam steps U and V, as above rank 32),
+   * 100 (qmfq), 20 (nmf; 200 with multiplicative updates), 60 (bqmf). */
   epochs?: number;
-  /** Of everything random, from 0 to 2^64-1; default 1. */
+  /** The seed of all random numbers, a whole number from 0 to 2^64-1; default 1. */
   seed?: number | bigint | string;
-  /** End when the loss has not fallen for so many epochs; default never. */
+  /** The fit ends when the loss has not fallen by 1e-4 of itself in so many epochs, at least 1; default never. */
   patience?: number;
-  /** Fits, each with the next seed, of which the best is taken; default 1. */
+  /** The number of fits, each with the next seed, of which the one with the lowest loss is returned; default 1. */
   restarts?: number;
-  /** Hide this share of the cells, up to 0.5, and take the epoch that predicts them best. */
+  /** The share of the cells that is hidden, up to 0.5; the epoch that predicts them best is returned. Default none. */
   validation?: number;
-  /** NaN stands for a cell that was not observed; otherwise it is a DataError. */
+  /** NaN is a cell that was not observed; default false: NaN is a DataError. */
   missingValues?: boolean;
+  /** Where a fit starts; default auto (qmf, qmfq: the start that predicts hidden cells best), of nmf uniform. */
   start?: 'auto' | 'scores' | 'nmf' | 'uniform' | 'svd';
   /** Factors to start from: u is d × rank, v rank × n. */
   init?: { u: MatrixLike; v: MatrixLike };
+  /** The weight of the penalty on the factors, from 0 to 1e30; default 0. */
   penalty?: number;
+  /** How an nmf lowers the loss; default newton under kl and frobenius, otherwise multiplicative. */
   updates?: 'newton' | 'multiplicative';
+  /** The step size of Adam, above 0 and at most 100; default 0.2 (qmf; 0.06 where Adam steps U and V), 0.1 (qmfq). */
   learningRate?: number;
+  /** How the learning rate changes over the epochs; default cosine, which falls to 0. */
   schedule?: 'cosine' | 'constant';
+  /** Whether the lowest and the highest quantile of a feature are learnt; default free. */
   ends?: 'free' | 'pinned';
+  /** The number of features between two steps of V of a qmf, at least 1; default 32. */
   batch?: number;
+  /** The weight, in samples, by which maps are pulled towards straight lines, from 0 to 1e30; default chosen by
+   * hidden cells. */
   shrinkage?: number;
+  /** The projection of a qmfq and its number of updates; default kl:5. */
   projection?: `kl:${number}` | `frobenius:${number}` | 'svd';
 }
 
 export interface FitOptions extends Settings {
   /** Default qmf. */
   method?: Method;
-  /** Components, at least 1; of bqmf the most there may be, 0 for a default. */
+  /** The number of components, at least 1; of bqmf the largest number, or 0 for a default. */
   rank: number;
 }
 
@@ -75,25 +89,25 @@ export interface FitOptions extends Settings {
 export interface Progress {
   phase: 'choice' | 'factors' | 'maps' | 'qmf' | 'epochs';
   done: number;
-  /** Epochs done, and in all. */
+  /** The number of epochs that are done, and of all epochs. */
   epoch: number;
   epochs: number;
-  /** The newest entry of history that is known, of qmf the mean over features at their visits; 0 before the phase epochs. */
+  /** The newest known entry of history; of qmf the mean loss over features, each at its visit. 0 before the phase epochs. */
   loss: number;
 }
 
 export interface How {
-  /** Ends the call, which then rejects with the signal's reason. */
+  /** When it aborts, the call ends and rejects with the signal's reason. */
   signal?: AbortSignal;
 }
 
 export interface HowToFit extends How {
-  /** What it throws stops the fit, which then rejects with that. */
+  /** Called while the fit works. If it throws, the fit stops and rejects with the thrown value. */
   onProgress?: (progress: Progress) => void;
 }
 
 export interface Top {
-  /** Of a feature or a sample, from 0. */
+  /** The index of a feature or a sample, from 0. */
   index: number;
   value: number;
 }
@@ -107,17 +121,17 @@ export interface Model {
   /** The factors: d × k and k × n. */
   readonly u: Matrix;
   readonly v: Matrix;
-  /** Mean divergence of the visible cells, and of the hidden ones, after each epoch. Of bqmf
-   * history is no loss: the negative lower bound of the evidence, in nats a cell. */
+  /** The mean divergence of the visible cells before the first epoch and after each, and that of the hidden cells. Of bqmf
+   * history is not a loss but the negative lower bound of the evidence, in nats a cell. */
   readonly history: Float64Array;
   readonly validation: Float64Array;
   /** The epoch whose model this is. */
   readonly best: number;
   readonly warnings: readonly string[];
-  /** How far the map of each feature is from a straight line; not of nmf. */
+  /** How far the map of each feature is from a straight line. An nmf has none. */
   readonly bend?: Float64Array;
-  /** Of bqmf: the share of the variance of each component, and an estimate of the loss on cells
-   * that nobody has seen. */
+  /** Of bqmf: the share of each component in the variance, and an estimate of the loss on cells that the fit
+   * has not seen. */
   readonly relevance?: Float64Array;
   readonly leaveOneOut?: number;
   /** The model as a file, which the command `quantmf` and other programs read. */
@@ -125,22 +139,22 @@ export interface Model {
 
   /** The coordinates, k × n', of n' new samples x, d × n'. */
   transform(x: MatrixLike, how?: How): Promise<Matrix>;
-  /** T'(x) of a model by qmfq: x, d × n', on the scales on which it is of low rank. */
+  /** T'(x) of a model by qmfq: x, d × n', on the scales on which the model has low rank. */
   normalize(x: MatrixLike, how?: How): Promise<Matrix>;
   /** The fitted matrix, d × n. */
   reconstruct(how?: How): Promise<Matrix>;
   /** The mean divergence of new samples from the model at their coordinates. */
   score(x: MatrixLike, how?: How): Promise<number>;
-  /** T of a feature at values of its row of UV; not of nmf. */
+  /** T of a feature, an index from 0, at values of its row of UV. An nmf has no maps. */
   map(row: number, values: Numbers, how?: How): Promise<Float64Array>;
-  /** The file with names of features and samples, which the command finds features by, and with
-   * how the model came about, which the command tells and a report shows. */
+  /** The model file with names of features and samples, by which the command finds features, and with the
+   * origin of the model, which the command prints and a report shows. */
   named(features: readonly string[], samples: readonly string[], made?: Made, how?: How): Promise<Uint8Array>;
   /** The first features and samples of every component; x is the matrix that was fitted. */
   top(x: MatrixLike, count: number, how?: How): Promise<{ features: Top[][]; samples: Top[][] }>;
 }
 
-/** How a model came about; each "" where it is not known. */
+/** The origin of a model; each text is "" where it is not known. */
 export interface Made {
   /** The name of the matrix. */
   matrix?: string;
@@ -151,21 +165,21 @@ export interface Made {
 }
 
 export interface RankOptions extends Settings {
-  /** Those to compare. Each is fitted `repeats` times. */
+  /** The ranks that are compared. Each is fitted `repeats` times. */
   ranks: readonly number[];
   method?: Method;
   /** How often cells are hidden; default 5. */
   repeats?: number;
   /** The share of the cells that is hidden, up to 0.5; default 0.1. */
   share?: number;
-  /** Of the random choice of cells, a whole number; default 1. */
+  /** The seed of the random choice of cells, a whole number; default 1. */
   maskSeed?: number;
 }
 
 /** How well fits of a rank predict cells that they have not seen. */
 export interface Trial {
   rank: number;
-  /** The mean of losses, and its standard error. */
+  /** The mean of the losses on hidden cells, and its standard error. */
   mean: number;
   standardError: number;
   losses: Float64Array;
@@ -175,22 +189,30 @@ export interface Trial {
 export interface OperatorSettings {
   /** ε: 0, or from 1e-12 to 1e12; default 0.01. */
   epsilon?: number;
+  /** The function that brings x onto [0, 1]; default logistic. */
   squash?: 'logistic' | 'none' | 'logisticUnit' | 'arctan';
+  /** The relative column error at which the transport has converged, above 0; default 1e-9. */
   tolerance?: number;
+  /** The most passes over x, at least 1; default 3000. */
   maxIterations?: number;
+  /** The exact number of iterations of the paper's Algorithm 1, at least 1, in place of a converged transport. */
   iterations?: number;
+  /** A transport that has not converged gives a ConvergenceError. */
   strict?: boolean;
-  /** Weights of the samples, targets and their weights. */
+  /** The weights of the samples, non-negative; default uniform. */
   weights?: Numbers;
+  /** The targets, increasing; default a regular grid on [0, 1]. */
   targets?: Numbers;
+  /** The weights of the targets, positive; default uniform. */
   targetWeights?: Numbers;
   /** The number of targets; default as many as samples. */
   levels?: number;
+  /** Ranks whose mean is exactly (n + 1) / 2. */
   midpointRanks?: boolean;
 }
 
-/** A transposed Jacobian times z: derivatives in the samples, their weights, the weights of
- * the targets, the targets, ε and, of softQuantile, q. */
+/** A transposed Jacobian times z: the derivatives in the samples x, their weights a, the weights b of
+ * the targets, the targets y, ε and, for softQuantile, q. */
 export interface Gradient {
   x: Float64Array;
   a: Float64Array;
@@ -201,34 +223,35 @@ export interface Gradient {
 }
 
 export interface ReadOptions {
-  /** What errors call the file. */
+  /** The name of the file in errors. */
   name?: string;
-  /** Samples are in rows. */
+  /** The file has samples in rows; default false. */
   transpose?: boolean;
-  /** Of text: whether the first line holds names, those of the samples; default auto, to find out. */
+  /** For text files: whether the first line has the names of the samples; default auto, which detects it. */
   header?: 'auto' | 'yes' | 'no';
-  /** Of text: the column that names the features, by its heading or its number, from 1; "none"
-   * is no such column. The further numbers of a list such as 1,3-5 are columns to be left out.
-   * Default "", to find out. */
+  /** For text files: the column with the names of the features, by its heading or its number from 1, or "none"
+   * for no such column. Further numbers of a list such as 1,3-5 are columns that are left out.
+   * Default "", which detects it. */
   names?: string;
-  /** The most bytes that reading may take; default 1 GiB. */
+  /** The most bytes of memory that reading may take; default 1 GiB. */
   memory?: number;
 }
 
-/** A matrix from a file, and what is odd about it. */
+/** A matrix from a file, with remarks about it. */
 export interface Table {
   x: Matrix;
   features: string[];
   samples: string[];
-  /** False where the file has no names, and f1, f2, ... or s1, s2, ... stand instead. */
+  /** False where the file has no names; the names are then f1, f2, ... or s1, s2, ... */
   namedFeatures: boolean;
   namedSamples: boolean;
-  /** In words: what was taken for names, what may have been taken wrongly, and what is odd
-   * about names and rows. */
+  /** In words: which parts of the file were read as names, */
   taken: string;
+  /** which of these may be wrong, */
   warnings: string[];
+  /** and what is unusual about names and rows. */
   remarks: string[];
-  /** Counts of cells, and the range of the others. */
+  /** The numbers of missing and of negative cells, and the range of the cells that are not missing. */
   missing: number;
   negative: number;
   least: number;
@@ -237,24 +260,25 @@ export interface Table {
 
 /** Groups of features or of samples. */
 export interface Groups {
-  /** What the groups are, "" where it is not known. */
+  /** The title of the groups, "" where it is not known. */
   title: string;
   names: string[];
-  /** A colour of each, #rrggbb. */
+  /** The colour of each group, #rrggbb. */
   colours: string[];
-  /** For every feature or sample an index into names, -1 where it has no group. */
+  /** For each feature or sample an index into names, or -1 where it has no group. */
   of: number[];
 }
 
 export interface ReportOptions {
   /** The text of a table of names and their groups. */
   groups?: string;
-  /** Like beside like as in the fit, not as in the table. */
+  /** Samples of the heatmaps are ordered by likeness in the fit; default false: they have the order of the table.
+   * Features are always ordered by likeness. */
   byFit?: boolean;
 }
 
 export interface Quantmf {
-  /** Whether the loops run on vectors. The bits are the same either way. */
+  /** Whether the loops use WebAssembly SIMD. The bits are the same with and without it. */
   readonly vectors: boolean;
   fit(x: MatrixLike, options: FitOptions, how?: HowToFit): Promise<Model>;
   /** A model from its file, as `bytes` or the command wrote it. */
@@ -262,28 +286,29 @@ export interface Quantmf {
   /** Compares ranks by hidden cells, spread over the workers. */
   rank(x: MatrixLike, options: RankOptions, how?: How & { onProgress?: (progress: { phase: 'rank'; done: number }) => void }): Promise<Trial[]>;
   /** Reads a matrix as the command does: CSV, TSV, GCT, Matrix Market, npy or npz, plain or
-   * compressed by gzip or bzip2. The readers are loaded when this is called first, and run in
-   * a worker that ends with the call. A Blob (a File is one) is read piece by piece. */
+   * compressed by gzip or bzip2. The first call loads the readers. They run in a worker that ends with the
+   * call. A Blob, such as a File, is read piece by piece. */
   read(file: Blob | Uint8Array, options?: ReadOptions, how?: How & { onProgress?: (progress: { phase: 'read'; done: number }) => void }): Promise<Table>;
-  /** Reads a table of two columns, names and their groups, as the command's -groups does: at
-   * most 30 groups; a TableError where no name is known or one has two groups. */
+  /** Reads a table of two columns, names and their groups, as the command's -groups does. There may be at
+   * most 30 groups. A TableError says that no name is known or that a name has two groups. */
   groups(text: string, of: { features: readonly string[]; samples: readonly string[]; name?: string }, how?: How): Promise<{ features: Groups | null; samples: Groups | null; warnings: string[] }>;
-  /** The page of figures, one file of HTML, that the command's `report` writes of the file of a
-   * model (`named` has names in it) and the matrix that was fitted. */
+  /** The report of the command's `report`, one file of HTML, for the file of a model (with names if it is
+   * that of `named`) and the matrix that was fitted. */
   report(file: Uint8Array, x: MatrixLike, options?: ReportOptions, how?: How): Promise<Uint8Array>;
   /** An estimate of the bytes that a fit takes beside x. */
   footprint(options: FitOptions & { rows: number; columns: number }): Promise<number>;
-  /** What a fit of x takes here: the bytes of footprint, and about how many seconds, from fits
-   * of some of its rows, which take less than a second themselves as a rule; NaN where those do
-   * not tell in three. */
+  /** Estimates what a fit of x takes on this machine: the bytes of footprint, and the seconds. The seconds are
+   * estimated from fits of some rows of x, which usually take less than a second. They are NaN where these fits would take
+   * more than about three seconds. */
   estimate(x: Matrix, options: FitOptions, how?: How): Promise<{ bytes: number; seconds: number }>;
 
-  /** n soft ranks of x, in [0, n]. */
+  /** The soft ranks of the n numbers x, in [0, n]. */
   softRank(x: Numbers, options?: OperatorSettings, how?: How): Promise<Float64Array>;
-  /** Soft order statistics of x. */
+  /** The soft order statistics of x. */
   softSort(x: Numbers, options?: OperatorSettings, how?: How): Promise<Float64Array>;
-  /** x carried to the distribution with the quantiles q, which do not fall. */
+  /** x mapped to the distribution with the quantiles q, which must not decrease. */
   softQuantile(x: Numbers, q: Numbers, options?: OperatorSettings, how?: How): Promise<Float64Array>;
+  /** The transposed Jacobians of the three operators times z. */
   softRankVJP(x: Numbers, z: Numbers, options?: OperatorSettings, how?: How): Promise<Gradient>;
   softSortVJP(x: Numbers, z: Numbers, options?: OperatorSettings, how?: How): Promise<Gradient>;
   softQuantileVJP(x: Numbers, q: Numbers, z: Numbers, options?: OperatorSettings, how?: How): Promise<Gradient>;
@@ -295,18 +320,18 @@ export interface Quantmf {
 export interface LoadOptions {
   /** The folder of worker.js and the modules, which are .wasm; default that of this module. */
   url?: string | URL;
-  /** The most workers; default one fewer than processors, at most 4. One starts at once. */
+  /** The most workers; default one fewer than processors, at most 4. One starts at once, the others when calls need them. */
   workers?: number;
-  /** false leaves the vectors out; default where the machine has them. */
+  /** Whether to use WebAssembly SIMD; default true where the machine has it. */
   simd?: boolean;
 }
 
 export function load(options?: LoadOptions): Promise<Quantmf>;
 
-/** Every error of the package. */
+/** The class of all errors of the package. */
 export class QuantmfError extends Error {}
 
-/** An option that cannot have its value, has no use here, or contradicts another. */
+/** An option that cannot have its value, that the call does not have, or that contradicts another. */
 export class OptionError extends QuantmfError {
   readonly option: string;
   readonly value: string;
@@ -342,7 +367,7 @@ export class ConvergenceError extends QuantmfError {
   readonly tolerance: number;
 }
 
-/** A fault in the content of a file; line and column count from 1 and are 0 where they do
+/** An error in the content of a file. line and column count from 1, and are 0 where they do
  * not apply. */
 export class TableError extends QuantmfError {
   readonly line: number;

@@ -1,5 +1,5 @@
 // quantmf in JavaScript: fits, models and operators of the package in Go, compiled to
-// WebAssembly, in workers. index.d.ts documents all of it.
+// WebAssembly, in workers. index.d.ts documents them.
 import { QuantmfError, made, option, shape } from './errors.js';
 
 export { QuantmfError, OptionError, DataError, ShapeError, FormatError, ConvergenceError, TableError } from './errors.js';
@@ -11,7 +11,7 @@ const vectors = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 
 
 const list = (v) => Array.isArray(v) || (ArrayBuffer.isView(v) && 'length' in v);
 
-/** Numbers of an argument, copied: a caller's array is neither kept nor given away. */
+/** numbers copies the numbers of an argument, so that the caller's array is neither kept nor transferred. */
 function numbers(name, value) {
   if (value instanceof Float64Array || value instanceof Float32Array) return bytes(new Float64Array(value));
   if (!list(value)) throw shape(name, typeof value, 'an array of numbers');
@@ -35,7 +35,7 @@ function sized(name, x) {
   if (!x || typeof x !== 'object' || !count(x.rows) || !count(x.columns)) throw shape(name, typeof x, '{rows, columns, data} or an array of rows');
 }
 
-/** matrix is an argument as the engine takes it: {rows, columns, data} or an array of rows. */
+/** matrix makes the engine's form of an argument, which is {rows, columns, data} or an array of rows. */
 function matrix(name, x) {
   if (Array.isArray(x)) {
     const rows = x.length;
@@ -53,33 +53,33 @@ function matrix(name, x) {
   return { rows: x.rows, columns: x.columns, data: numbers(name, x.data) };
 }
 
-/** content is a file, copied. */
+/** content copies a file. */
 function content(name, value) {
   if (!ArrayBuffer.isView(value) || value.BYTES_PER_ELEMENT !== 1) throw shape(name, typeof value, 'a Uint8Array');
   return Uint8Array.from(value);
 }
 
-/** blob is a file that a worker reads piece by piece. */
+/** blob returns a file as a Blob, which a worker reads piece by piece. */
 const blob = (name, value) => (value instanceof Blob ? value : new Blob([content(name, value)]));
 
-/** plain is an option that is a number, a word or true, as the engine takes it. */
+/** plain makes the engine's form of an option that is a number, a word or true. */
 function plain(name, value) {
   if (value === undefined || ['number', 'string', 'boolean'].includes(typeof value)) return value;
   throw option(name, typeof value, 'must be a number, a word or true');
 }
 
-/** fields is an argument that names its parts, no parts where it is left out. */
+/** fields returns an argument that is an object, an empty one where it is left out. */
 function fields(name, value = {}) {
   if (value === null || typeof value !== 'object' || list(value)) throw option(name, value === null ? 'null' : typeof value, 'must be an object');
   return value;
 }
 
-/** none throws at an option that a call does not have. */
+/** none throws for an option that a call does not have. */
 function none(rest) {
   for (const name of Object.keys(rest)) throw option(name, typeof rest[name], 'there is no such option');
 }
 
-/** settings are options as the engine takes them. */
+/** settings makes the engine's form of options. */
 function settings(options) {
   const given = {};
   for (const [name, value] of Object.entries(fields('options', options))) {
@@ -92,13 +92,13 @@ function settings(options) {
   return given;
 }
 
-/** heeded throws where a call could not be ended, or could not report. */
+/** heeded throws where signal or onProgress cannot be used. */
 function heeded(signal, onProgress) {
   if (signal != null && typeof signal.addEventListener !== 'function') throw option('signal', typeof signal, 'must be an AbortSignal');
   if (onProgress != null && typeof onProgress !== 'function') throw option('onProgress', typeof onProgress, 'must be a function');
 }
 
-/** A worker with the engine in it, and the one call that it makes at a time. */
+/** A worker with the engine. It makes one call at a time. */
 class Engine {
   constructor(modules, url, spawn) {
     this.ready = new Promise((resolve, reject) => {
@@ -121,7 +121,7 @@ class Engine {
         const { phase, done, epoch, epochs, loss } = message;
         try {
           this.task.onProgress?.({ phase, done, epoch, epochs, loss });
-        } catch (error) { // as in Go, it stops the call and comes back
+        } catch (error) { // as in Go, an error of onProgress stops the call, which rejects with it
           this.task.failure ??= error;
           this.worker.postMessage({ type: 'cancel', id: message.id });
         }
@@ -151,7 +151,7 @@ class Engine {
     if (this.task) this.settle({ kind: 'Error', message: `quantmf: the worker failed: ${message}` });
   }
 
-  /** end ends the worker, and a call under way with an error. */
+  /** end ends the worker. A running call rejects with the error. */
   end() {
     this.ready.catch(() => {});
     this.died('it has been closed');
@@ -393,7 +393,7 @@ class Quantmf {
     const { rows: d, columns: n } = x;
     const bytes = await this.footprint({ rows: d, columns: n, method, rank, ...options });
     const began = performance.now();
-    /** timed is a fit of so many rows: the milliseconds of each phase, none where an epoch takes too long. */
+    /** timed fits so many rows and returns the milliseconds of each phase, or undefined where no epoch ends in time. */
     const timed = async (rows) => {
       const data = new Float64Array(rows * n);
       for (let i = 0; i < rows; i++) {
@@ -406,7 +406,7 @@ class Quantmf {
       signal?.addEventListener('abort', pass, { once: true });
       const took = {};
       let phase = '';
-      let done = 0; // the share of the phase under way
+      let done = 0; // the share of the present phase that is done
       const started = performance.now();
       let at = started;
       const note = () => {
@@ -436,7 +436,7 @@ class Quantmf {
       took.epochs /= done;
       return took;
     };
-    /** fastest is the faster of two fits while there is time: the first makes the browser compile what it needs. */
+    /** fastest returns the faster of two fits, where there is time for both: in the first the browser compiles code. */
     const sum = (took) => Object.values(took).reduce((s, t) => s + t, 0);
     const fastest = async (rows) => {
       const first = await timed(rows);
@@ -444,7 +444,7 @@ class Quantmf {
       const second = await timed(rows);
       return second && sum(second) < sum(first) ? second : first;
     };
-    // What is by the row is told from what is not by fits of two numbers of rows, where there is time for both.
+    // Fits of two numbers of rows separate the time that grows with rows from the rest, where there is time for both.
     const few = Math.min(d, Math.max(2 * rank, 48));
     const small = await fastest(few);
     if (!small) return { bytes, seconds: NaN };
@@ -459,8 +459,8 @@ class Quantmf {
     return { bytes, seconds };
   }
 
-  /** aside makes a call of the readers, in a worker that lives for it: what a file took is
-   * given back. */
+  /** aside makes a call of the readers in a worker of its own, which ends with the call and frees the
+   * memory of the file. */
   async #aside(name, args, how) {
     const { signal, onProgress } = fields('how', how);
     if (this.#closed) throw new QuantmfError('quantmf: it has been closed');
@@ -528,7 +528,7 @@ class Quantmf {
   }
 }
 
-/** Model is a fitted model. It does not change. */
+/** Model is a fitted model. It is immutable. */
 class Model {
   #call;
 

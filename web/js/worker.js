@@ -13,9 +13,9 @@ const port = node ? (await import(/* webpackIgnore: true */ /* @vite-ignore */ '
 const post = (message, transfer) => port.postMessage(message, transfer);
 const listen = (heard) => (node ? port.on('message', heard) : port.addEventListener('message', (event) => heard(event.data)));
 
-/** turner makes the function that calls another after one round of the event loop. Messages
- * to oneself are such rounds in browsers, which hold timers back; node would handle a
- * thousand of them in one. */
+/** turner returns a function that calls another after one round of the event loop. In browsers a
+ * message to oneself makes such a round, and timers would be delayed; node would handle a
+ * thousand messages in one round. */
 function turner() {
   if (node) return setImmediate;
   const { port1, port2 } = new MessageChannel();
@@ -27,7 +27,7 @@ function turner() {
   };
 }
 
-/** buffers lists the buffers in a result: they are handed over, not copied. */
+/** buffers lists the buffers in a result, which are transferred and not copied. */
 function buffers(value, found = []) {
   if (ArrayBuffer.isView(value)) found.push(value.buffer);
   else if (value && typeof value === 'object') for (const part of Object.values(value)) buffers(part, found);

@@ -1,9 +1,9 @@
-// Server shows web/dist on this machine, with the headers that docs/web.md asks of whoever
-// serves it elsewhere.
+// Server serves web/dist on this machine, with the headers that docs/web.md asks of any server of the
+// page.
 //
 //	go run ./server [-at 127.0.0.1:8080] [FOLDER]
 //
-// With port 0 it takes a free one. The first line of its output is the address.
+// With port 0 it takes a free port. The first line of its output is the address.
 package main
 
 import (

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestHeaders asks for the types that browsers compile and import, and for a policy that
-// names no other place.
+// TestHeaders checks the content types that browsers need to compile and import files, and that the policy names
+// no other server.
 func TestHeaders(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"engine.wasm", "index.js", "index.html"} {

@@ -1,8 +1,8 @@
 //go:build js && wasm
 
-// Tables reads matrices for JavaScript, with the readers of the command: text, GCT, Matrix
-// Market, npy and npz, plain or compressed; and it writes the command's page of figures. It is
-// a module of its own, which a page loads when a file comes.
+// Tables reads matrices for JavaScript with the readers of the command: text, GCT, Matrix
+// Market, npy and npz, plain or compressed. It also writes the report of the command. It is
+// a module of its own, which a page loads when it is first needed.
 package main
 
 import (
@@ -19,15 +19,15 @@ import (
 	"github.com/quantmf/quantmf/web/host"
 )
 
-// version is that of the release, which web/build sets.
+// version is the version of the release, which web/build sets.
 var version = "(devel)"
 
 func main() {
 	host.Serve(map[string]func(c host.Call) (any, error){"read": read, "groups": groups, "report": page}, described)
 }
 
-// read reads a file. What it may not hold is left to the fit: missing and negative values
-// are read. A text is read twice, so that progress is by twice the size of the file.
+// read reads a file. It also reads missing and negative values; the fit checks whether it can take them. A text is
+// read twice, so progress is relative to twice the size of the file.
 func read(c host.Call) (any, error) {
 	o := table.Options{Missing: true, Negative: true, Transpose: c.Args.Get("transpose").Truthy(), Memory: int64(c.Args.Get("memory").Float()), Names: c.Args.Get("names").String()}
 	switch header := c.Args.Get("header").String(); header {
@@ -88,7 +88,7 @@ func groups(c host.Call) (any, error) {
 	return map[string]any{"features": of(features), "samples": of(samples), "warnings": host.Texts(warnings)}, nil
 }
 
-// page is what the command's "report" writes of a model's file and the matrix.
+// page returns the report that the command's "report" writes from a model's file and the matrix.
 func page(c host.Call) (any, error) {
 	file, x := c.Bytes("model"), c.Matrix("x")
 	m, err := quantmf.UnmarshalModel(file)

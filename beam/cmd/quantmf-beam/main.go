@@ -1,4 +1,4 @@
-// Command quantmf-beam fits matrices with quantmf by pipelines of Apache Beam. "quantmf-beam -h" says what it can do.
+// Command quantmf-beam fits matrices with quantmf by pipelines of Apache Beam. "quantmf-beam -h" lists its subcommands.
 package main
 
 import (

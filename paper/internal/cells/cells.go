@@ -1,4 +1,4 @@
-// Package cells hides cells of a matrix from fits and says how well they were predicted.
+// Package cells hides cells of a matrix from fits and measures how well they are predicted.
 package cells
 
 import (
@@ -31,7 +31,7 @@ func Hide(x quantmf.Mat, seed uint64) quantmf.Mat {
 }
 
 // Divergences returns the mean generalised Kullback-Leibler divergences of x from fit, over
-// the cells that are NaN in holes and over the others. No fitted value counts as less than floor.
+// the cells that are NaN in holes and over the others. Fitted values below floor count as floor.
 func Divergences(x, holes, fit quantmf.Mat, floor float64) (hidden, seen float64) {
 	var h, s float64
 	for i := range x.Rows {

@@ -7,7 +7,7 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// A tenth is hidden, by the seed alone; nothing else is changed; rows and columns keep two.
+// A tenth of the cells is hidden, which depends on the seed alone. Nothing else is changed, and rows and columns keep two cells.
 func TestHide(t *testing.T) {
 	for _, size := range [][2]int{{200, 150}, {3, 400}, {400, 3}} {
 		x := quantmf.NewMat(size[0], size[1])

@@ -1,10 +1,10 @@
-// Package data reads the sets of real data that the experiments use. They are public but
-// no part of this repository: List says where each is published and how its file was made
-// from that, and what the file's text must hash to.
+// Package data reads the sets of real data that the experiments use. They are public and not
+// part of this repository. List says where each is published, how its file was made
+// from that, and which hash the text of the file must have.
 //
-// A set is a file SET.tsv.gz below a folder of the user's: features in rows, samples in
-// columns, tab-separated, names in the first row and column. A file that is not
-// compressed may stand in for it.
+// A set is a file SET.tsv.gz below a folder of the user, with features in rows, samples in
+// columns, tab-separated, and names in the first row and column. The file may also be uncompressed,
+// without the ending .gz.
 package data
 
 import (
@@ -31,15 +31,15 @@ type Table struct {
 	X                 quantmf.Mat
 }
 
-// Folder is where the files lie; "" where there are none.
+// Folder is the path of the files, "" if there are none.
 type Folder string
 
-// Missing reports a set that is not in the folder.
+// Missing is the error for a set that is not in the folder.
 type Missing struct{ Name string }
 
 func (e *Missing) Error() string { return "no data: " + e.Name }
 
-// IsMissing tells whether an error is that of a set that is not there.
+// IsMissing tells whether an error wraps a Missing.
 func IsMissing(err error) bool {
 	var m *Missing
 	return errors.As(err, &m)
@@ -72,7 +72,7 @@ func sum(text []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// Read reads a table from any file of this form, in the list or not.
+// Read reads a table from any file of this form. The file need not be in the list.
 func Read(file string) (*Table, error) {
 	text, err := Folder(filepath.Dir(file)).unpacked(filepath.Base(file))
 	if err != nil {
@@ -166,7 +166,7 @@ func (f Folder) JSON(name string, v any) error {
 	return json.Unmarshal(text, v)
 }
 
-// Check says of a file of the list whether it is there and is the right one.
+// Check reports whether a file of the list is there and has the expected hash.
 func (f Folder) Check(name string) string {
 	switch _, err := f.Text(name); {
 	case err == nil:

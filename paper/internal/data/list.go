@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Provenance says where a set is published, and how its files were made from that.
+// Provenance says where a set is published and how its files were made from the publication.
 type Provenance struct {
 	Set, Published, Made string
 }
@@ -22,7 +22,7 @@ func (p Provenance) Files() []string {
 	return names
 }
 
-// List has all sets. Repositories are those of github.com, at the commit named.
+// List has all sets. Repositories are on github.com, at the commit named.
 var List = []Provenance{
 	{"toy",
 		"nowhere: drawn by the paper's recipe. Where official.json is absent, curves of the authors' code are not drawn",

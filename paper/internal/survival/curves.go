@@ -7,7 +7,7 @@ import (
 )
 
 // Step is a step of a Kaplan-Meier estimate: at Time, AtRisk samples were alive and
-// Deaths of them died, which leaves the share Survival of all.
+// Deaths of them died. Survival is the estimate after Time.
 type Step struct {
 	Time           float64
 	AtRisk, Deaths int
@@ -88,7 +88,7 @@ func LogRank(time []float64, event []bool, group []int) (Test, error) {
 			}
 		}
 	}
-	// The differences sum to 0: the last group is left out.
+	// The differences sum to 0, so the last group is left out.
 	u := make([]float64, g-1)
 	for a := range u {
 		u[a] = observed[a] - expected[a]
@@ -101,8 +101,8 @@ func LogRank(time []float64, event []bool, group []int) (Test, error) {
 	return chi2(dot(u, x), g-1), nil
 }
 
-// Bonferroni returns the p-values times their number, at most 1: below 0.05, the chance
-// of any false finding among them is below 0.05.
+// Bonferroni returns the p-values times their number, at most 1. If those below 0.05 are taken
+// as findings, the chance of any false finding is at most 0.05.
 func Bonferroni(p []float64) []float64 {
 	adjusted := make([]float64, len(p))
 	for i := range p {
@@ -122,8 +122,8 @@ func Holm(p []float64) []float64 {
 	return adjusted
 }
 
-// BenjaminiHochberg returns adjusted p-values: of those below 0.05, a share of 0.05 is
-// false in expectation, if the tests are independent.
+// BenjaminiHochberg returns adjusted p-values. If those below 0.05 are taken as findings and the
+// tests are independent, the expected share of false findings is at most 0.05.
 func BenjaminiHochberg(p []float64) []float64 {
 	order := increasing(p)
 	adjusted, least := make([]float64, len(p)), 1.0

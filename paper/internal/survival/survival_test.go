@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// reference is where the outputs of R lie. The numbers of the smallest of them stand
-// in this file, so that something is compared wherever the test runs.
+// reference is the folder with the outputs of R. The numbers of the smallest output are in this
+// file, so that they are compared wherever the test runs.
 const reference = "../../../../shared/data/coxph-reference"
 
 func load(t *testing.T, name string, to any) {
@@ -242,7 +242,7 @@ func TestEdgesAgreeWithR(t *testing.T) {
 	}
 }
 
-// Seven samples with ties that can be worked by hand: at β = 0 the partial likelihoods
+// Seven samples with ties are few enough to compute by hand: at β = 0 the partial likelihoods
 // are products of counts.
 func TestCoxByHand(t *testing.T) {
 	time := []float64{4, 3, 1, 1, 2, 2, 3}
