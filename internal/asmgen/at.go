@@ -277,6 +277,10 @@ func (f *Func) ratiosAt(v, r Reg, near []Reg, sample func(n, i int, at Reg), res
 const ratioThen, xThen Vec = 22, 23
 
 func ratioDotsAt(f *Func) {
+	if f.Lanes == 4 {
+		f.ratioDotsAtFour()
+		return
+	}
 	g, v, r := f.base("g", R5), f.base("v", R4), f.base("r", R8)
 	sum := func(i, b int) Vec { return Vec(24 + 2*(i%2) + b) }
 	for i := range 4 {
@@ -310,6 +314,10 @@ func ratioDotsAt(f *Func) {
 }
 
 func ratioAccumulateAt(f *Func) {
+	if f.Lanes == 4 {
+		f.ratioAccumulateAtFour()
+		return
+	}
 	acc, v, r, logs := f.base("acc", R5), f.base("v", R4), f.base("r", R8), f.base("logs", R12)
 	const total = V7
 	f.roughReady()
@@ -330,6 +338,175 @@ func ratioAccumulateAt(f *Func) {
 	}, func() {})
 	f.base("logs", logs)
 	f.store(mem(0, logs), total)
+}
+
+// ratiosAtFour is ratiosAt for registers of four lanes, of which there are too few to weave two blocks of samples: the
+// processor does so, whose reach of instructions has several blocks. Of the two blocks of components it takes as many registers, n, as
+// have components below k. It fills eight ratios r, at 0 and on, then calls sample(n, i, at) for each of them and rest(), which
+// does what is left to do with eight. u(n, h) is register h of the row u. Sixteen samples before their turn it asks for rows of
+// the matrices near, of these cells and of those ahead. V6 and up are not its own.
+func (f *Func) ratiosAtFour(v, r Reg, near []Reg, begin func(n int), u func(n, h int) Operand, sample func(n, i int, at Reg), rest, close func(n int)) {
+	const k, xAhead, count, x, cols, row, colsAhead, soon = R1, R1, R2, R6, R7, R9, R12, R0
+	end := f.label("end")
+	f.base("x", x)
+	f.base("cols", cols)
+	f.length("cols", count)
+	f.shrR(count, Imm(3))
+	f.stride(row)
+	for n := 4; n >= 2; n-- {
+		next := f.label("parts")
+		if n > 2 {
+			f.value("k", k)
+			f.branch(k, LE, Imm(4*(n-1)), next)
+		}
+		begin(n)
+		f.base("xAhead", xAhead)
+		f.subR(xAhead, x)
+		f.base("colsAhead", colsAhead)
+		f.subR(colsAhead, cols)
+		loop, block, over, done, last, first := f.label("loop"), f.label("block"), f.label("over"), f.label("done"), f.label("last"), f.label("first")
+		f.at(loop)
+		f.branch(count, LT, Imm(1), over)
+		f.prefetchNear(mem(0, x, xAhead.times(1)))
+		f.prefetchNear(mem(0, cols, colsAhead.times(1)))
+		f.branch(count, LT, Imm(3), last)
+		f.addressR(soon, mem(64, cols))
+		f.jump(block)
+		f.at(last)
+		f.moveR(soon, cols)
+		f.length("colsAhead", R10)
+		f.branch(R10, LT, Imm(16), block)
+		f.base("colsAhead", soon)
+		f.branch(count, GT, Imm(1), first)
+		f.advance(32, soon)
+		f.at(first)
+		f.at(block)
+		for half := range 2 {
+			for i := range 4 {
+				to := Vec(i)
+				j := f.sample(4*half+i, soon, row)
+				for _, at := range near {
+					for line := range (n + 1) / 2 {
+						f.prefetchNear(mem(64*line, at, j.times(1)))
+					}
+				}
+				j = f.sample(4*half+i, cols, row)
+				for h := range n {
+					t := []Vec{to, V4, V5, V5}[h]
+					at := mem(32*h, v, j.times(1))
+					if by, ok := u(n, h).(Vec); ok {
+						f.mul(t, by, at)
+					} else {
+						f.load(t, at)
+						f.mul(t, t, u(n, h))
+					}
+					if h >= 2 {
+						f.add([]Vec{to, V4}[h-2], []Vec{to, V4}[h-2], V5)
+					}
+				}
+				f.add(to, to, V4)
+			}
+			f.reduceJoined(V0, 1, V4)
+			f.add(V0, V0, mem(32*half, r))
+			f.broadcast(V1, f.arg("low"))
+			f.max(V0, V1, V0)
+			f.load(V1, mem(32*half, x))
+			f.div(V0, V1, V0)
+			f.store(mem(32*half, r), V0)
+		}
+		for i := range 8 {
+			sample(n, i, f.sample(i, cols, row))
+		}
+		rest(n)
+		f.advance(64, x, r)
+		f.advance(32, cols)
+		f.decR(count)
+		f.jump(loop)
+		f.at(over)
+		f.branch(count, LT, Imm(0), done)
+		f.length("xRest", R10)
+		f.branch(R10, EQ, Imm(0), done)
+		close(n)
+		f.base("xRest", x)
+		f.base("colsRest", cols)
+		f.advance(32, cols)
+		f.moveR(soon, cols)
+		f.jump(block)
+		f.at(done)
+		close(n)
+		if n > 2 {
+			f.jump(end)
+			f.at(next)
+		}
+	}
+	f.at(end)
+}
+
+func (f *Func) ratioDotsAtFour() {
+	u, g, v, r := f.base("u", R3), f.base("g", R5), f.base("v", R4), f.base("r", R8)
+	sum := func(n, i, h int) Vec { return Vec(6 + i%2*n + h) }
+	clear := func(n int) {
+		for i := range 2 * n {
+			f.clear(Vec(6 + i))
+		}
+	}
+	f.ratiosAtFour(v, r, []Reg{v}, func(n int) {
+		for h := range n {
+			if n < 4 {
+				f.load(Vec(13+h), mem(32*h, u))
+			}
+		}
+		clear(n)
+	}, func(n, h int) Operand {
+		if n < 4 {
+			return Vec(13 + h)
+		}
+		return mem(32*h, u)
+	}, func(n, i int, at Reg) {
+		f.broadcast(V0, mem(8*i, r))
+		for h := range n {
+			f.mul(V1, V0, mem(32*h, v, at.times(1)))
+			f.add(sum(n, i, h), sum(n, i, h), V1)
+		}
+	}, func(int) {}, func(n int) {
+		for h := range n {
+			f.add(V0, sum(n, 0, h), sum(n, 1, h))
+			f.add(V0, V0, mem(32*h, g))
+			f.store(mem(32*h, g), V0)
+		}
+		clear(n)
+	})
+}
+
+func (f *Func) ratioAccumulateAtFour() {
+	u, acc, v, r, logs := f.base("u", R3), f.base("acc", R5), f.base("v", R4), f.base("r", R8), f.base("logs", R12)
+	const total Vec = 6
+	f.halves(func(h Vec, off int) { f.load(total+h, mem(off, logs)) })
+	f.ratiosAtFour(v, r, []Reg{v, acc}, func(n int) {
+		for h := range n {
+			f.load(Vec(8+h), mem(32*h, u))
+		}
+		for i, c := range f.roughOperands()[:4] {
+			f.load(Vec(12+i), c)
+		}
+	}, func(n, h int) Operand { return Vec(8 + h) }, func(n, i int, at Reg) {
+		f.broadcast(V0, mem(8*i, r))
+		for h := range n {
+			place := mem(32*h, acc, at.times(1))
+			f.mul(V1, V0, Vec(8+h))
+			f.add(V1, V1, place)
+			f.store(place, V1)
+		}
+	}, func(int) {
+		f.halves(func(h Vec, off int) {
+			f.load(V0, mem(off, r))
+			f.roughLogBy(12, 4, V0, V1, V2, V3, V4, V5)
+			f.mul(V0, V0, mem(off, R6))
+			f.add(total+h, total+h, V0)
+		})
+	}, func(int) {})
+	f.base("logs", logs)
+	f.halves(func(h Vec, off int) { f.store(mem(off, logs), total+h) })
 }
 
 // largest takes sixteen columns at a time.
