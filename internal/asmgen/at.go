@@ -340,12 +340,10 @@ func ratioAccumulateAt(f *Func) {
 	f.store(mem(0, logs), total)
 }
 
-// ratiosAtFour is ratiosAt for registers of four lanes, of which there are too few to weave two blocks of samples: the
-// processor does so, whose reach of instructions has several blocks. Of the two blocks of components it takes as many registers, n, as
-// have components below k. It fills eight ratios r, at 0 and on, then calls sample(n, i, at) for each of them and rest(), which
-// does what is left to do with eight. u(n, h) is register h of the row u. Sixteen samples before their turn it asks for rows of
-// the matrices near, of these cells and of those ahead. V6 and up are not its own.
-func (f *Func) ratiosAtFour(v, r Reg, near []Reg, begin func(n int), u func(n, h int) Operand, sample func(n, i int, at Reg), rest, close func(n int)) {
+// ratiosAtFour is ratiosAt for registers of four lanes. Of the two blocks of components it takes as many registers, n, as
+// have components below k. u(n, h) is register h of the row u. then() is written where x is still that of the eight that
+// are done with next. V0 to V5 are scratch; sample may not use them, rest may.
+func (f *Func) ratiosAtFour(v, r Reg, near []Reg, begin func(n int), u func(n, h int) Operand, sample func(n, i int, at Reg), then, rest func(), close func(n int)) {
 	const k, xAhead, count, x, cols, row, colsAhead, soon = R1, R1, R2, R6, R7, R9, R12, R0
 	end := f.label("end")
 	f.base("x", x)
@@ -360,79 +358,95 @@ func (f *Func) ratiosAtFour(v, r Reg, near []Reg, begin func(n int), u func(n, h
 			f.branch(k, LE, Imm(4*(n-1)), next)
 		}
 		begin(n)
+		eight := func(later bool) {
+			for half := range 2 {
+				for i := range 4 {
+					j := f.sample(4*half+i, soon, row)
+					for _, at := range near {
+						for line := range (n + 1) / 2 {
+							f.prefetchNear(mem(64*line, at, j.times(1)))
+						}
+					}
+					if later {
+						sample(n, 4*half+i, f.sample(4*half+i-8, cols, row))
+					}
+					j = f.sample(4*half+i, cols, row)
+					for h := range n {
+						to, at := []Vec{Vec(i), V4, V5, V5}[h], mem(32*h, v, j.times(1))
+						if by, ok := u(n, h).(Vec); ok {
+							f.mul(to, by, at)
+						} else {
+							f.load(to, at)
+							f.mul(to, to, u(n, h))
+						}
+						if h >= 2 {
+							sum := []Vec{Vec(i), V4}[h-2]
+							f.add(sum, sum, V5)
+						}
+					}
+					f.add(Vec(i), Vec(i), V4)
+				}
+				f.reduceJoined(V0, 1, V4)
+				f.add(V0, V0, mem(32*half, r))
+				f.broadcast(V1, f.arg("low"))
+				f.max(V0, V1, V0)
+				f.load(V1, mem(32*half, x))
+				f.div(V0, V1, V0)
+				f.store(mem(32*half, r), V0)
+				if later && half == 0 {
+					rest()
+				}
+			}
+			then()
+			f.advance(64, x, r)
+			f.advance(32, cols)
+		}
 		f.base("xAhead", xAhead)
 		f.subR(xAhead, x)
 		f.base("colsAhead", colsAhead)
 		f.subR(colsAhead, cols)
-		loop, block, over, done, last, first := f.label("loop"), f.label("block"), f.label("over"), f.label("done"), f.label("last"), f.label("first")
+		cells := func() {
+			f.prefetchNear(mem(0, x, xAhead.times(1)))
+			f.prefetchNear(mem(0, cols, colsAhead.times(1)))
+		}
+		loop, block, over, done, last := f.label("loop"), f.label("block"), f.label("over"), f.label("done"), f.label("last")
+		cells()
+		f.addressR(soon, mem(0, cols))
+		eight(false)
+		f.decR(count)
 		f.at(loop)
 		f.branch(count, LT, Imm(1), over)
-		f.prefetchNear(mem(0, x, xAhead.times(1)))
-		f.prefetchNear(mem(0, cols, colsAhead.times(1)))
-		f.branch(count, LT, Imm(3), last)
+		cells()
 		f.addressR(soon, mem(64, cols))
-		f.jump(block)
-		f.at(last)
+		f.branch(count, GE, Imm(3), block)
 		f.moveR(soon, cols)
 		f.length("colsAhead", R10)
 		f.branch(R10, LT, Imm(16), block)
 		f.base("colsAhead", soon)
-		f.branch(count, GT, Imm(1), first)
+		f.branch(count, GT, Imm(1), block)
 		f.advance(32, soon)
-		f.at(first)
 		f.at(block)
-		for half := range 2 {
-			for i := range 4 {
-				to := Vec(i)
-				j := f.sample(4*half+i, soon, row)
-				for _, at := range near {
-					for line := range (n + 1) / 2 {
-						f.prefetchNear(mem(64*line, at, j.times(1)))
-					}
-				}
-				j = f.sample(4*half+i, cols, row)
-				for h := range n {
-					t := []Vec{to, V4, V5, V5}[h]
-					at := mem(32*h, v, j.times(1))
-					if by, ok := u(n, h).(Vec); ok {
-						f.mul(t, by, at)
-					} else {
-						f.load(t, at)
-						f.mul(t, t, u(n, h))
-					}
-					if h >= 2 {
-						f.add([]Vec{to, V4}[h-2], []Vec{to, V4}[h-2], V5)
-					}
-				}
-				f.add(to, to, V4)
-			}
-			f.reduceJoined(V0, 1, V4)
-			f.add(V0, V0, mem(32*half, r))
-			f.broadcast(V1, f.arg("low"))
-			f.max(V0, V1, V0)
-			f.load(V1, mem(32*half, x))
-			f.div(V0, V1, V0)
-			f.store(mem(32*half, r), V0)
-		}
-		for i := range 8 {
-			sample(n, i, f.sample(i, cols, row))
-		}
-		rest(n)
-		f.advance(64, x, r)
-		f.advance(32, cols)
+		eight(true)
 		f.decR(count)
 		f.jump(loop)
 		f.at(over)
 		f.branch(count, LT, Imm(0), done)
 		f.length("xRest", R10)
 		f.branch(R10, EQ, Imm(0), done)
-		close(n)
 		f.base("xRest", x)
 		f.base("colsRest", cols)
 		f.advance(32, cols)
 		f.moveR(soon, cols)
 		f.jump(block)
 		f.at(done)
+		f.length("xRest", R10)
+		f.branch(R10, EQ, Imm(0), last)
+		close(n)
+		f.at(last)
+		for i := range 8 {
+			sample(n, i, f.sample(i-8, cols, row))
+		}
+		rest()
 		close(n)
 		if n > 2 {
 			f.jump(end)
@@ -450,25 +464,25 @@ func (f *Func) ratioDotsAtFour() {
 			f.clear(Vec(6 + i))
 		}
 	}
+	const held Vec = 12 // of u, as many as there is room for
 	f.ratiosAtFour(v, r, []Reg{v}, func(n int) {
-		for h := range n {
-			if n < 4 {
-				f.load(Vec(13+h), mem(32*h, u))
-			}
+		if n < 4 {
+			f.load(held, mem(0, u))
+			f.load(held+1, mem(32, u))
 		}
 		clear(n)
 	}, func(n, h int) Operand {
-		if n < 4 {
-			return Vec(13 + h)
+		if n < 4 && h < 2 {
+			return held + Vec(h)
 		}
 		return mem(32*h, u)
 	}, func(n, i int, at Reg) {
-		f.broadcast(V0, mem(8*i, r))
+		f.broadcast(V14, mem(8*i-64, r))
 		for h := range n {
-			f.mul(V1, V0, mem(32*h, v, at.times(1)))
-			f.add(sum(n, i, h), sum(n, i, h), V1)
+			f.mul(V15, V14, mem(32*h, v, at.times(1)))
+			f.add(sum(n, i, h), sum(n, i, h), V15)
 		}
-	}, func(int) {}, func(n int) {
+	}, func() {}, func() {}, func(n int) {
 		for h := range n {
 			f.add(V0, sum(n, 0, h), sum(n, 1, h))
 			f.add(V0, V0, mem(32*h, g))
@@ -480,28 +494,30 @@ func (f *Func) ratioDotsAtFour() {
 
 func (f *Func) ratioAccumulateAtFour() {
 	u, acc, v, r, logs := f.base("u", R3), f.base("acc", R5), f.base("v", R4), f.base("r", R8), f.base("logs", R12)
-	const total Vec = 6
+	const total, by, held, x, xThen = V6, V8, V12, R6, R3
 	f.halves(func(h Vec, off int) { f.load(total+h, mem(off, logs)) })
-	f.ratiosAtFour(v, r, []Reg{v, acc}, func(n int) {
-		for h := range n {
-			f.load(Vec(8+h), mem(32*h, u))
-		}
-		for i, c := range f.roughOperands()[:4] {
-			f.load(Vec(12+i), c)
-		}
-	}, func(n, h int) Operand { return Vec(8 + h) }, func(n, i int, at Reg) {
-		f.broadcast(V0, mem(8*i, r))
+	f.halves(func(h Vec, off int) { f.load(by+h, mem(off, u)) })
+	small := f.label("small")
+	f.value("k", R1)
+	f.branch(R1, LE, Imm(8), small)
+	f.halves(func(h Vec, off int) { f.load(by+2+h, mem(64+off, u)) })
+	f.at(small)
+	for i, c := range f.roughOperands()[:2] {
+		f.load(held+Vec(i), c)
+	}
+	f.ratiosAtFour(v, r, []Reg{v, acc}, func(int) {}, func(n, h int) Operand { return by + Vec(h) }, func(n, i int, at Reg) {
+		f.broadcast(V14, mem(8*i-64, r))
 		for h := range n {
 			place := mem(32*h, acc, at.times(1))
-			f.mul(V1, V0, Vec(8+h))
-			f.add(V1, V1, place)
-			f.store(place, V1)
+			f.mul(V15, V14, by+Vec(h))
+			f.add(V15, V15, place)
+			f.store(place, V15)
 		}
-	}, func(int) {
+	}, func() { f.moveR(xThen, x) }, func() {
 		f.halves(func(h Vec, off int) {
-			f.load(V0, mem(off, r))
-			f.roughLogBy(12, 4, V0, V1, V2, V3, V4, V5)
-			f.mul(V0, V0, mem(off, R6))
+			f.load(V0, mem(off-64, r))
+			f.roughLogBy(held, 2, V0, V1, V2, V3, V4, V5)
+			f.mul(V0, V0, mem(off, xThen))
 			f.add(total+h, total+h, V0)
 		})
 	}, func(int) {})
