@@ -12,11 +12,11 @@ func (f *Func) sample(i int, cols, row Reg) Reg {
 }
 
 // samples calls text for every sample that cols names, count of them, some at a time: at(i) brings
-// the offset of the row of sample i of these into a register. AVX-512 asks for what ahead names, given the offset of a
+// the offset of the row of sample i of these into a register. AVX2 and AVX-512 ask for what ahead names, given the offset of a
 // sample's row, sixteen samples before its turn.
 func (f *Func) samples(cols, count, row Reg, sizes []int, ahead func(at Reg), text func(n int, at func(i int) Reg)) {
 	f.groups(count, sizes, func(n int) {
-		if n > 2 && f.Lanes == 8 {
+		if n > 2 && f.Lanes > 2 {
 			near := f.label("near")
 			f.branch(count, LT, Imm(16+n), near)
 			for i := range n {

@@ -11570,6 +11570,25 @@ group1:
 group3:
 	CMPQ R10, $4
 	JLT next4
+	CMPQ R10, $20
+	JLT near5
+	MOVL 64(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	PREFETCHT0 64(SI)(R12*1)
+	MOVL 68(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	PREFETCHT0 64(SI)(R13*1)
+	MOVL 72(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	PREFETCHT0 64(SI)(R12*1)
+	MOVL 76(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	PREFETCHT0 64(SI)(R13*1)
+near5:
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VMULPD (SI)(R12*1), Y4, Y8
@@ -11622,9 +11641,9 @@ group3:
 	SUBQ $4, R10
 	JMP group3
 next4:
-group5:
+group6:
 	CMPQ R10, $1
-	JLT next6
+	JLT next7
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VMULPD (SI)(R12*1), Y4, Y8
@@ -11644,24 +11663,39 @@ group5:
 	ADDQ $8, R8
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group5
-next6:
+	JMP group6
+next7:
 	ADDQ $128, DX
 	ADDQ $128, SI
 	SUBQ $2, BX
 	JMP group1
 next2:
-group7:
+group8:
 	CMPQ BX, $1
-	JLT next8
+	JLT next9
 	VMOVUPD (DX), Y4
 	VMOVUPD 32(DX), Y5
 	MOVQ DI, R8
 	MOVQ cols_base+72(FP), R9
 	MOVQ cols_len+80(FP), R10
-group9:
+group10:
 	CMPQ R10, $4
-	JLT next10
+	JLT next11
+	CMPQ R10, $20
+	JLT near12
+	MOVL 64(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	MOVL 68(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	MOVL 72(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	MOVL 76(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+near12:
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VMULPD (SI)(R12*1), Y4, Y8
@@ -11696,11 +11730,11 @@ group9:
 	ADDQ $32, R8
 	ADDQ $16, R9
 	SUBQ $4, R10
-	JMP group9
-next10:
-group11:
+	JMP group10
+next11:
+group13:
 	CMPQ R10, $1
-	JLT next12
+	JLT next14
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VMULPD (SI)(R12*1), Y4, Y8
@@ -11716,13 +11750,13 @@ group11:
 	ADDQ $8, R8
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group11
-next12:
+	JMP group13
+next14:
 	ADDQ $64, DX
 	ADDQ $64, SI
 	SUBQ $1, BX
-	JMP group7
-next8:
+	JMP group8
+next9:
 	VZEROUPPER
 	RET
 
@@ -11955,6 +11989,17 @@ group1:
 group3:
 	CMPQ R10, $4
 	JLT next4
+	CMPQ R10, $20
+	JLT near5
+	MOVL 64(R9), R12
+	IMULQ R11, R12
+	MOVL 68(R9), R13
+	IMULQ R11, R13
+	MOVL 72(R9), R12
+	IMULQ R11, R12
+	MOVL 76(R9), R13
+	IMULQ R11, R13
+near5:
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Y0
@@ -12004,9 +12049,9 @@ group3:
 	SUBQ $4, R10
 	JMP group3
 next4:
-group5:
+group6:
 	CMPQ R10, $2
-	JLT next6
+	JLT next7
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Y0
@@ -12032,11 +12077,11 @@ group5:
 	ADDQ $16, R8
 	ADDQ $8, R9
 	SUBQ $2, R10
-	JMP group5
-next6:
-group7:
+	JMP group6
+next7:
+group8:
 	CMPQ R10, $1
-	JLT next8
+	JLT next9
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Y0
@@ -12051,8 +12096,8 @@ group7:
 	ADDQ $8, R8
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group7
-next8:
+	JMP group8
+next9:
 	VADDPD Y12, Y8, Y8
 	VADDPD (DI), Y8, Y8
 	VMOVUPD Y8, (DI)
@@ -12070,9 +12115,9 @@ next8:
 	SUBQ $2, BX
 	JMP group1
 next2:
-group9:
+group10:
 	CMPQ BX, $1
-	JLT next10
+	JLT next11
 	VXORPD Y8, Y8, Y8
 	VXORPD Y9, Y9, Y9
 	VXORPD Y10, Y10, Y10
@@ -12080,9 +12125,20 @@ group9:
 	MOVQ r_base+48(FP), R8
 	MOVQ cols_base+72(FP), R9
 	MOVQ cols_len+80(FP), R10
-group11:
+group12:
 	CMPQ R10, $4
-	JLT next12
+	JLT next13
+	CMPQ R10, $20
+	JLT near14
+	MOVL 64(R9), R12
+	IMULQ R11, R12
+	MOVL 68(R9), R13
+	IMULQ R11, R13
+	MOVL 72(R9), R12
+	IMULQ R11, R12
+	MOVL 76(R9), R13
+	IMULQ R11, R13
+near14:
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Y0
@@ -12114,11 +12170,11 @@ group11:
 	ADDQ $32, R8
 	ADDQ $16, R9
 	SUBQ $4, R10
-	JMP group11
-next12:
-group13:
+	JMP group12
+next13:
+group15:
 	CMPQ R10, $2
-	JLT next14
+	JLT next16
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Y0
@@ -12136,11 +12192,11 @@ group13:
 	ADDQ $16, R8
 	ADDQ $8, R9
 	SUBQ $2, R10
-	JMP group13
-next14:
-group15:
+	JMP group15
+next16:
+group17:
 	CMPQ R10, $1
-	JLT next16
+	JLT next18
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Y0
@@ -12151,8 +12207,8 @@ group15:
 	ADDQ $8, R8
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group15
-next16:
+	JMP group17
+next18:
 	VADDPD Y10, Y8, Y8
 	VADDPD (DI), Y8, Y8
 	VMOVUPD Y8, (DI)
@@ -12162,8 +12218,8 @@ next16:
 	ADDQ $64, DI
 	ADDQ $64, SI
 	SUBQ $1, BX
-	JMP group9
-next10:
+	JMP group10
+next11:
 	VZEROUPPER
 	RET
 
@@ -12367,6 +12423,25 @@ group1:
 group3:
 	CMPQ R10, $4
 	JLT next4
+	CMPQ R10, $20
+	JLT near5
+	MOVL 64(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	PREFETCHT0 64(SI)(R12*1)
+	MOVL 68(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	PREFETCHT0 64(SI)(R13*1)
+	MOVL 72(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	PREFETCHT0 64(SI)(R12*1)
+	MOVL 76(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	PREFETCHT0 64(SI)(R13*1)
+near5:
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Y0
@@ -12432,9 +12507,9 @@ group3:
 	SUBQ $4, R10
 	JMP group3
 next4:
-group5:
+group6:
 	CMPQ R10, $1
-	JLT next6
+	JLT next7
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Y0
@@ -12453,24 +12528,39 @@ group5:
 	ADDQ $8, R8
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group5
-next6:
+	JMP group6
+next7:
 	ADDQ $128, DX
 	ADDQ $128, SI
 	SUBQ $2, BX
 	JMP group1
 next2:
-group7:
+group8:
 	CMPQ BX, $1
-	JLT next8
+	JLT next9
 	VMOVUPD (DX), Y8
 	VMOVUPD 32(DX), Y9
 	MOVQ r_base+48(FP), R8
 	MOVQ cols_base+72(FP), R9
 	MOVQ cols_len+80(FP), R10
-group9:
+group10:
 	CMPQ R10, $4
-	JLT next10
+	JLT next11
+	CMPQ R10, $20
+	JLT near12
+	MOVL 64(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	MOVL 68(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+	MOVL 72(R9), R12
+	IMULQ R11, R12
+	PREFETCHT0 (SI)(R12*1)
+	MOVL 76(R9), R13
+	IMULQ R11, R13
+	PREFETCHT0 (SI)(R13*1)
+near12:
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Y0
@@ -12510,11 +12600,11 @@ group9:
 	ADDQ $32, R8
 	ADDQ $16, R9
 	SUBQ $4, R10
-	JMP group9
-next10:
-group11:
+	JMP group10
+next11:
+group13:
 	CMPQ R10, $1
-	JLT next12
+	JLT next14
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Y0
@@ -12527,13 +12617,13 @@ group11:
 	ADDQ $8, R8
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group11
-next12:
+	JMP group13
+next14:
 	ADDQ $64, DX
 	ADDQ $64, SI
 	SUBQ $1, BX
-	JMP group7
-next8:
+	JMP group8
+next9:
 	VZEROUPPER
 	RET
 
