@@ -80,7 +80,7 @@ func accumulateAt_g(acc, u, r []float64, cols []uint32, stride int) {
 
 // ratioDotsAt and ratioAccumulateAt are one loop of what is one after another here; of at most a span of
 // components and of whole blocks of samples, those of the rest after the others. colsRest has the last block of cols
-// before its own.
+// before its own. Of the components those from k on are 0 in all matrices, which assembly for short registers makes use of.
 
 func ratioDotsAt_g(g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int) {
 	touch(colsAhead, xAhead)

@@ -431,8 +431,8 @@ func (b *rest) take(cells Cells) (whole, rest Cells) {
 }
 
 // RatioDotsAt fills r_p = x_p / max(w_p, low) with w of [CombineAt], for one cell at least, and adds to g as [DotsAt] does. r has
-// room for whole blocks, of which the last ends in zeros. Meanwhile cells ahead, whose turn is next, are asked for as by [Touch]. Components from k on are 0 in g, u
-// and v, of less than a block: some processors leave them out.
+// room for whole blocks, of which the last ends in zeros. Meanwhile cells ahead, whose turn is next, are asked for as by [Touch]. Components from k on, less
+// than a block of them, are 0 in g, u and v: AVX2 leaves them out.
 func RatioDotsAt(g, r, u, v []float64, cells, ahead Cells, low float64, k int) {
 	var b rest
 	c := last(len(u))
