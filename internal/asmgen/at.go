@@ -16,7 +16,7 @@ func (f *Func) sample(i int, cols, row Reg) Reg {
 // sample's row, sixteen samples before its turn.
 func (f *Func) samples(cols, count, row Reg, sizes []int, ahead func(at Reg), text func(n int, at func(i int) Reg)) {
 	f.groups(count, sizes, func(n int) {
-		if n > 2 && f.Lanes > 2 {
+		if n > 2 && f.Lanes > 2 && ahead != nil {
 			near := f.label("near")
 			f.branch(count, LT, Imm(16+n), near)
 			for i := range n {
@@ -106,7 +106,7 @@ func dotsAt(f *Func) {
 		f.base("r", r)
 		f.base("cols", cols)
 		f.length("cols", left)
-		f.samples(cols, left, row, []int{4, 2, 1}, func(Reg) {}, func(m int, at func(int) Reg) {
+		f.samples(cols, left, row, []int{4, 2, 1}, pick(f, func(Reg) {}, nil), func(m int, at func(int) Reg) {
 			for i := range m {
 				j := at(i)
 				f.broadcast(V0, mem(8*i, r))

@@ -11989,17 +11989,6 @@ group1:
 group3:
 	CMPQ R10, $4
 	JLT next4
-	CMPQ R10, $20
-	JLT near5
-	MOVL 64(R9), R12
-	IMULQ R11, R12
-	MOVL 68(R9), R13
-	IMULQ R11, R13
-	MOVL 72(R9), R12
-	IMULQ R11, R12
-	MOVL 76(R9), R13
-	IMULQ R11, R13
-near5:
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Y0
@@ -12049,9 +12038,9 @@ near5:
 	SUBQ $4, R10
 	JMP group3
 next4:
-group6:
+group5:
 	CMPQ R10, $2
-	JLT next7
+	JLT next6
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Y0
@@ -12077,11 +12066,11 @@ group6:
 	ADDQ $16, R8
 	ADDQ $8, R9
 	SUBQ $2, R10
-	JMP group6
-next7:
-group8:
+	JMP group5
+next6:
+group7:
 	CMPQ R10, $1
-	JLT next9
+	JLT next8
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Y0
@@ -12096,8 +12085,8 @@ group8:
 	ADDQ $8, R8
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group8
-next9:
+	JMP group7
+next8:
 	VADDPD Y12, Y8, Y8
 	VADDPD (DI), Y8, Y8
 	VMOVUPD Y8, (DI)
@@ -12115,9 +12104,9 @@ next9:
 	SUBQ $2, BX
 	JMP group1
 next2:
-group10:
+group9:
 	CMPQ BX, $1
-	JLT next11
+	JLT next10
 	VXORPD Y8, Y8, Y8
 	VXORPD Y9, Y9, Y9
 	VXORPD Y10, Y10, Y10
@@ -12125,20 +12114,9 @@ group10:
 	MOVQ r_base+48(FP), R8
 	MOVQ cols_base+72(FP), R9
 	MOVQ cols_len+80(FP), R10
-group12:
+group11:
 	CMPQ R10, $4
-	JLT next13
-	CMPQ R10, $20
-	JLT near14
-	MOVL 64(R9), R12
-	IMULQ R11, R12
-	MOVL 68(R9), R13
-	IMULQ R11, R13
-	MOVL 72(R9), R12
-	IMULQ R11, R12
-	MOVL 76(R9), R13
-	IMULQ R11, R13
-near14:
+	JLT next12
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Y0
@@ -12170,11 +12148,11 @@ near14:
 	ADDQ $32, R8
 	ADDQ $16, R9
 	SUBQ $4, R10
-	JMP group12
-next13:
-group15:
+	JMP group11
+next12:
+group13:
 	CMPQ R10, $2
-	JLT next16
+	JLT next14
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Y0
@@ -12192,11 +12170,11 @@ group15:
 	ADDQ $16, R8
 	ADDQ $8, R9
 	SUBQ $2, R10
-	JMP group15
-next16:
-group17:
+	JMP group13
+next14:
+group15:
 	CMPQ R10, $1
-	JLT next18
+	JLT next16
 	MOVL (R9), R12
 	IMULQ R11, R12
 	VBROADCASTSD (R8), Y0
@@ -12207,8 +12185,8 @@ group17:
 	ADDQ $8, R8
 	ADDQ $4, R9
 	SUBQ $1, R10
-	JMP group17
-next18:
+	JMP group15
+next16:
 	VADDPD Y10, Y8, Y8
 	VADDPD (DI), Y8, Y8
 	VMOVUPD Y8, (DI)
@@ -12218,8 +12196,8 @@ next18:
 	ADDQ $64, DI
 	ADDQ $64, SI
 	SUBQ $1, BX
-	JMP group10
-next11:
+	JMP group9
+next10:
 	VZEROUPPER
 	RET
 
