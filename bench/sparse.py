@@ -35,6 +35,7 @@ QUICK = "quick" in sys.argv
 given = [a for a in sys.argv[1:] if a != "quick"]
 D, N, DENSITY, K = (int(given[0]), int(given[1]), float(given[2]), int(given[3])) if given else (2000, 4000, 0.05, 10) if QUICK else (20000, 20000, 0.05, 10)
 ROUNDS, EPOCHS = (1, 4) if QUICK else (2, 8)
+WARM = {"multiplicative": 2, "newton": 5}  # epochs that do not count: what begins a fit, and multiplicative updates before Newton's method
 OURS = {
     "FitNMF, multiplicative updates, sparse rows": ("sparse", "multiplicative", 1),
     "FitNMF, Newton's method, sparse rows": ("sparse", "newton", 1),
@@ -57,12 +58,11 @@ def matrix(rng):
 
 
 def ours(binary, problem, holder, updates):
-    env = dict(os.environ, QUANTMF_SPARSE=str(problem), QUANTMF_HOLDER=holder, QUANTMF_UPDATES=updates, QUANTMF_EPOCHS=str(EPOCHS), GOMAXPROCS="1")
+    env = dict(os.environ, QUANTMF_SPARSE=str(problem), QUANTMF_HOLDER=holder, QUANTMF_UPDATES=updates, QUANTMF_EPOCHS=str(max(EPOCHS, WARM[updates] + 2)), GOMAXPROCS="1")
     out = subprocess.run([str(binary), "-test.run", "TestSparse$", "-test.v"], capture_output=True, text=True, check=True, env=env).stdout
     lines = [line.split() for line in out.splitlines()]
     epochs = [float(l[1]) for l in lines if l and l[0] == "epoch"]
-    warm = 5 if updates == "newton" and len(epochs) > 5 else 2  # left out: the first epochs, which Newton's method begins with multiplicative updates
-    return min(epochs[warm:]), next(int(l[1]) for l in lines if l and l[0] == "memory")
+    return min(epochs[WARM[updates]:]), next(int(l[1]) for l in lines if l and l[0] == "memory")
 
 
 def peer(x, u, v):

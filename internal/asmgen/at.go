@@ -12,11 +12,11 @@ func (f *Func) sample(i int, cols, row Reg) Reg {
 }
 
 // samples calls text for every sample that cols names, count of them, some at a time: at(i) brings
-// the offset of the row of sample i of these into a register. AVX-512 asks for what ahead names, given the offset of a
+// the offset of the row of sample i of these into a register. AVX2 and AVX-512 ask for what ahead names, given the offset of a
 // sample's row, sixteen samples before its turn.
 func (f *Func) samples(cols, count, row Reg, sizes []int, ahead func(at Reg), text func(n int, at func(i int) Reg)) {
 	f.groups(count, sizes, func(n int) {
-		if n > 2 && f.Lanes == 8 {
+		if n > 2 && f.Lanes > 2 && ahead != nil {
 			near := f.label("near")
 			f.branch(count, LT, Imm(16+n), near)
 			for i := range n {
@@ -106,7 +106,7 @@ func dotsAt(f *Func) {
 		f.base("r", r)
 		f.base("cols", cols)
 		f.length("cols", left)
-		f.samples(cols, left, row, []int{4, 2, 1}, func(Reg) {}, func(m int, at func(int) Reg) {
+		f.samples(cols, left, row, []int{4, 2, 1}, pick(f, func(Reg) {}, nil), func(m int, at func(int) Reg) {
 			for i := range m {
 				j := at(i)
 				f.broadcast(V0, mem(8*i, r))
@@ -277,6 +277,10 @@ func (f *Func) ratiosAt(v, r Reg, near []Reg, sample func(n, i int, at Reg), res
 const ratioThen, xThen Vec = 22, 23
 
 func ratioDotsAt(f *Func) {
+	if f.Lanes == 4 {
+		f.ratioDotsAtFour()
+		return
+	}
 	g, v, r := f.base("g", R5), f.base("v", R4), f.base("r", R8)
 	sum := func(i, b int) Vec { return Vec(24 + 2*(i%2) + b) }
 	for i := range 4 {
@@ -310,6 +314,10 @@ func ratioDotsAt(f *Func) {
 }
 
 func ratioAccumulateAt(f *Func) {
+	if f.Lanes == 4 {
+		f.ratioAccumulateAtFour()
+		return
+	}
 	acc, v, r, logs := f.base("acc", R5), f.base("v", R4), f.base("r", R8), f.base("logs", R12)
 	const total = V7
 	f.roughReady()
@@ -330,6 +338,191 @@ func ratioAccumulateAt(f *Func) {
 	}, func() {})
 	f.base("logs", logs)
 	f.store(mem(0, logs), total)
+}
+
+// ratiosAtFour is ratiosAt for registers of four lanes. Of the two blocks of components it takes as many registers, n, as
+// have components below k. u(n, h) is register h of the row u. then() is written where x is still that of the eight that
+// are done with next. V0 to V5 are scratch; sample may not use them, rest may.
+func (f *Func) ratiosAtFour(v, r Reg, near []Reg, begin func(n int), u func(n, h int) Operand, sample func(n, i int, at Reg), then, rest func(), close func(n int)) {
+	const k, xAhead, count, x, cols, row, colsAhead, soon = R1, R1, R2, R6, R7, R9, R12, R0
+	end := f.label("end")
+	f.base("x", x)
+	f.base("cols", cols)
+	f.length("cols", count)
+	f.shrR(count, Imm(3))
+	f.stride(row)
+	for n := 4; n >= 2; n-- {
+		next := f.label("parts")
+		if n > 2 {
+			f.value("k", k)
+			f.branch(k, LE, Imm(4*(n-1)), next)
+		}
+		begin(n)
+		eight := func(later bool) {
+			for half := range 2 {
+				for i := range 4 {
+					j := f.sample(4*half+i, soon, row)
+					for _, at := range near {
+						for line := range (n + 1) / 2 {
+							f.prefetchNear(mem(64*line, at, j.times(1)))
+						}
+					}
+					if later {
+						sample(n, 4*half+i, f.sample(4*half+i-8, cols, row))
+					}
+					j = f.sample(4*half+i, cols, row)
+					for h := range n {
+						to, at := []Vec{Vec(i), V4, V5, V5}[h], mem(32*h, v, j.times(1))
+						if by, ok := u(n, h).(Vec); ok {
+							f.mul(to, by, at)
+						} else {
+							f.load(to, at)
+							f.mul(to, to, u(n, h))
+						}
+						if h >= 2 {
+							sum := []Vec{Vec(i), V4}[h-2]
+							f.add(sum, sum, V5)
+						}
+					}
+					f.add(Vec(i), Vec(i), V4)
+				}
+				f.reduceJoined(V0, 1, V4)
+				f.add(V0, V0, mem(32*half, r))
+				f.broadcast(V1, f.arg("low"))
+				f.max(V0, V1, V0)
+				f.load(V1, mem(32*half, x))
+				f.div(V0, V1, V0)
+				f.store(mem(32*half, r), V0)
+				if later && half == 0 {
+					rest()
+				}
+			}
+			then()
+			f.advance(64, x, r)
+			f.advance(32, cols)
+		}
+		f.base("xAhead", xAhead)
+		f.subR(xAhead, x)
+		f.base("colsAhead", colsAhead)
+		f.subR(colsAhead, cols)
+		cells := func() {
+			f.prefetchNear(mem(0, x, xAhead.times(1)))
+			f.prefetchNear(mem(0, cols, colsAhead.times(1)))
+		}
+		loop, block, over, done, last := f.label("loop"), f.label("block"), f.label("over"), f.label("done"), f.label("last")
+		cells()
+		f.addressR(soon, mem(0, cols))
+		eight(false)
+		f.decR(count)
+		f.at(loop)
+		f.branch(count, LT, Imm(1), over)
+		cells()
+		f.addressR(soon, mem(64, cols))
+		f.branch(count, GE, Imm(3), block)
+		f.moveR(soon, cols)
+		f.length("colsAhead", R10)
+		f.branch(R10, LT, Imm(16), block)
+		f.base("colsAhead", soon)
+		f.branch(count, GT, Imm(1), block)
+		f.advance(32, soon)
+		f.at(block)
+		eight(true)
+		f.decR(count)
+		f.jump(loop)
+		f.at(over)
+		f.branch(count, LT, Imm(0), done)
+		f.length("xRest", R10)
+		f.branch(R10, EQ, Imm(0), done)
+		f.base("xRest", x)
+		f.base("colsRest", cols)
+		f.advance(32, cols)
+		f.moveR(soon, cols)
+		f.jump(block)
+		f.at(done)
+		f.length("xRest", R10)
+		f.branch(R10, EQ, Imm(0), last)
+		close(n)
+		f.at(last)
+		for i := range 8 {
+			sample(n, i, f.sample(i-8, cols, row))
+		}
+		rest()
+		close(n)
+		if n > 2 {
+			f.jump(end)
+			f.at(next)
+		}
+	}
+	f.at(end)
+}
+
+func (f *Func) ratioDotsAtFour() {
+	u, g, v, r := f.base("u", R3), f.base("g", R5), f.base("v", R4), f.base("r", R8)
+	sum := func(n, i, h int) Vec { return Vec(6 + i%2*n + h) }
+	clear := func(n int) {
+		for i := range 2 * n {
+			f.clear(Vec(6 + i))
+		}
+	}
+	const held Vec = 12 // of u, as many as there is room for
+	f.ratiosAtFour(v, r, []Reg{v}, func(n int) {
+		if n < 4 {
+			f.load(held, mem(0, u))
+			f.load(held+1, mem(32, u))
+		}
+		clear(n)
+	}, func(n, h int) Operand {
+		if n < 4 && h < 2 {
+			return held + Vec(h)
+		}
+		return mem(32*h, u)
+	}, func(n, i int, at Reg) {
+		f.broadcast(V14, mem(8*i-64, r))
+		for h := range n {
+			f.mul(V15, V14, mem(32*h, v, at.times(1)))
+			f.add(sum(n, i, h), sum(n, i, h), V15)
+		}
+	}, func() {}, func() {}, func(n int) {
+		for h := range n {
+			f.add(V0, sum(n, 0, h), sum(n, 1, h))
+			f.add(V0, V0, mem(32*h, g))
+			f.store(mem(32*h, g), V0)
+		}
+		clear(n)
+	})
+}
+
+func (f *Func) ratioAccumulateAtFour() {
+	u, acc, v, r, logs := f.base("u", R3), f.base("acc", R5), f.base("v", R4), f.base("r", R8), f.base("logs", R12)
+	const total, by, held, x, xThen = V6, V8, V12, R6, R3
+	f.halves(func(h Vec, off int) { f.load(total+h, mem(off, logs)) })
+	f.halves(func(h Vec, off int) { f.load(by+h, mem(off, u)) })
+	small := f.label("small")
+	f.value("k", R1)
+	f.branch(R1, LE, Imm(8), small)
+	f.halves(func(h Vec, off int) { f.load(by+2+h, mem(64+off, u)) })
+	f.at(small)
+	for i, c := range f.roughOperands()[:2] {
+		f.load(held+Vec(i), c)
+	}
+	f.ratiosAtFour(v, r, []Reg{v, acc}, func(int) {}, func(n, h int) Operand { return by + Vec(h) }, func(n, i int, at Reg) {
+		f.broadcast(V14, mem(8*i-64, r))
+		for h := range n {
+			place := mem(32*h, acc, at.times(1))
+			f.mul(V15, V14, by+Vec(h))
+			f.add(V15, V15, place)
+			f.store(place, V15)
+		}
+	}, func() { f.moveR(xThen, x) }, func() {
+		f.halves(func(h Vec, off int) {
+			f.load(V0, mem(off-64, r))
+			f.roughLogBy(held, 2, V0, V1, V2, V3, V4, V5)
+			f.mul(V0, V0, mem(off, xThen))
+			f.add(total+h, total+h, V0)
+		})
+	}, func(int) {})
+	f.base("logs", logs)
+	f.halves(func(h Vec, off int) { f.store(mem(off, logs), total+h) })
 }
 
 // largest takes sixteen columns at a time.

@@ -25,19 +25,10 @@ var avx2 = amd64("Y", Arch{
 	},
 	// Block i is registers 2i and 2i+1.
 	reduceEach: func(f *Func, blocks, t Vec) {
-		r := func(i int) int { return f.vec(blocks) + 2*i }
-		a, b := f.vec(t), f.vec(t)+1
-		for i := range 4 {
-			f.line("VADDPD Y%d, Y%d, Y%d", r(i)+1, r(i), r(i))
+		for i := range Vec(4) {
+			f.add(blocks+2*i, blocks+2*i, blocks+2*i+1)
 		}
-		for i := range 2 {
-			f.line("VPERM2F128 $0x20, Y%d, Y%d, Y%d", r(i+2), r(i), a)
-			f.line("VPERM2F128 $0x31, Y%d, Y%d, Y%d", r(i+2), r(i), b)
-			f.line("VADDPD Y%d, Y%d, Y%d", b, a, r(i))
-		}
-		f.line("VUNPCKLPD Y%d, Y%d, Y%d", r(1), r(0), a)
-		f.line("VUNPCKHPD Y%d, Y%d, Y%d", r(1), r(0), b)
-		f.line("VADDPD Y%d, Y%d, Y%d", b, a, r(0))
+		f.reduceJoined(blocks, 2, t)
 	},
 
 	powers:      oneAfterTheOther,
@@ -81,6 +72,19 @@ var avx2 = amd64("Y", Arch{
 	mulBelow: mulAndClear,
 	addAt:    addAndBlendAt,
 })
+
+// reduceJoined ends reduceEach: block i is register step·i, in which both halves of it have been added up.
+func (f *Func) reduceJoined(blocks, step, t Vec) {
+	r := func(i int) Vec { return blocks + Vec(i)*step }
+	for i := range 2 {
+		f.line("VPERM2F128 $0x20, Y%d, Y%d, Y%d", f.vec(r(i+2)), f.vec(r(i)), f.vec(t))
+		f.line("VPERM2F128 $0x31, Y%d, Y%d, Y%d", f.vec(r(i+2)), f.vec(r(i)), f.vec(t)+1)
+		f.add(r(i), t, t+1)
+	}
+	f.line("VUNPCKLPD Y%d, Y%d, Y%d", f.vec(r(1)), f.vec(r(0)), f.vec(t))
+	f.line("VUNPCKHPD Y%d, Y%d, Y%d", f.vec(r(1)), f.vec(r(0)), f.vec(t)+1)
+	f.add(r(0), t, t+1)
+}
 
 // ymm is an operand, registers being of four lanes.
 func (f *Func) ymm(o Operand) string {

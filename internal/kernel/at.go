@@ -80,20 +80,20 @@ func accumulateAt_g(acc, u, r []float64, cols []uint32, stride int) {
 
 // ratioDotsAt and ratioAccumulateAt are one loop of what is one after another here; of at most a span of
 // components and of whole blocks of samples, those of the rest after the others. colsRest has the last block of cols
-// before its own.
+// before its own. Of the components those from k on are 0 in all matrices, which assembly for short registers makes use of.
 
-func ratioDotsAt_g(g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64) {
+func ratioDotsAt_g(g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int) {
 	touch(colsAhead, xAhead)
 	w := r[:len(cols)]
 	combineAt(w, u, v, cols, stride)
 	ratio(w, x, w, low)
 	dotsAt(g, v, w, cols, stride)
 	if len(xRest) > 0 {
-		ratioDotsAt_g(g, r[len(cols):], u, v, xRest, colsRest[Lanes:], nil, nil, nil, nil, stride, low)
+		ratioDotsAt_g(g, r[len(cols):], u, v, xRest, colsRest[Lanes:], nil, nil, nil, nil, stride, low, k)
 	}
 }
 
-func ratioAccumulateAt_g(acc, r, logs, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64) {
+func ratioAccumulateAt_g(acc, r, logs, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int) {
 	touch(colsAhead, xAhead)
 	w := r[:len(cols)]
 	combineAt(w, u, v, cols, stride)
@@ -104,7 +104,7 @@ func ratioAccumulateAt_g(acc, r, logs, u, v, x []float64, cols []uint32, xRest [
 	}
 	accumulateAt(acc, u, w, cols, stride)
 	if len(xRest) > 0 {
-		ratioAccumulateAt_g(acc, r[len(cols):], logs, u, v, xRest, colsRest[Lanes:], nil, nil, nil, nil, stride, low)
+		ratioAccumulateAt_g(acc, r[len(cols):], logs, u, v, xRest, colsRest[Lanes:], nil, nil, nil, nil, stride, low, k)
 	}
 }
 

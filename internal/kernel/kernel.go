@@ -431,42 +431,43 @@ func (b *rest) take(cells Cells) (whole, rest Cells) {
 }
 
 // RatioDotsAt fills r_p = x_p / max(w_p, low) with w of [CombineAt], for one cell at least, and adds to g as [DotsAt] does. r has
-// room for whole blocks, of which the last ends in zeros. Meanwhile cells ahead, whose turn is next, are asked for as by [Touch].
-func RatioDotsAt(g, r, u, v []float64, cells, ahead Cells, low float64) {
+// room for whole blocks, of which the last ends in zeros. Meanwhile cells ahead, whose turn is next, are asked for as by [Touch]. Components from k on, less
+// than a block of them, are 0 in g, u and v: AVX2 leaves them out.
+func RatioDotsAt(g, r, u, v []float64, cells, ahead Cells, low float64, k int) {
 	var b rest
-	k, c := len(u), last(len(u))
+	c := last(len(u))
 	r = r[:Pad(len(cells.Cols))]
 	clear(r)
 	if c > 0 {
-		combineAt(r[:len(cells.Cols)], u[:c], v, cells.Cols, k)
+		combineAt(r[:len(cells.Cols)], u[:c], v, cells.Cols, len(u))
 	}
 	whole, rest := b.take(cells)
 	if len(ahead.Cols) == 0 {
 		ahead = whole
 	}
-	ratioDotsAt(g[c:k], r, u[c:], v[c:], whole.X, whole.Cols, rest.X, rest.Cols, ahead.X, ahead.Cols, k, low)
+	ratioDotsAt(g[c:len(u)], r, u[c:], v[c:], whole.X, whole.Cols, rest.X, rest.Cols, ahead.X, ahead.Cols, len(u), low, k-c)
 	if c > 0 {
-		dotsAt(g[:c], v, r[:len(cells.Cols)], cells.Cols, k)
+		dotsAt(g[:c], v, r[:len(cells.Cols)], cells.Cols, len(u))
 	}
 }
 
 // RatioAccumulateAt fills r as [RatioDotsAt] does, adds Σ x log2 r to the sum of the lanes of logs, with the
-// logarithm of elem.RoughLog2, and to acc as [AccumulateAt] does.
-func RatioAccumulateAt(acc, r []float64, logs *[Lanes]float64, u, v []float64, cells, ahead Cells, low float64) {
+// logarithm of elem.RoughLog2, and to acc, 0 from component k on, as [AccumulateAt] does.
+func RatioAccumulateAt(acc, r []float64, logs *[Lanes]float64, u, v []float64, cells, ahead Cells, low float64, k int) {
 	var b rest
-	k, c := len(u), last(len(u))
+	c := last(len(u))
 	r = r[:Pad(len(cells.Cols))]
 	clear(r)
 	if c > 0 {
-		combineAt(r[:len(cells.Cols)], u[:c], v, cells.Cols, k)
+		combineAt(r[:len(cells.Cols)], u[:c], v, cells.Cols, len(u))
 	}
 	whole, rest := b.take(cells)
 	if len(ahead.Cols) == 0 {
 		ahead = whole
 	}
-	ratioAccumulateAt(acc[c:], r, logs[:], u[c:], v[c:], whole.X, whole.Cols, rest.X, rest.Cols, ahead.X, ahead.Cols, k, low)
+	ratioAccumulateAt(acc[c:], r, logs[:], u[c:], v[c:], whole.X, whole.Cols, rest.X, rest.Cols, ahead.X, ahead.Cols, len(u), low, k-c)
 	if c > 0 {
-		accumulateAt(acc, u[:c], r[:len(cells.Cols)], cells.Cols, k)
+		accumulateAt(acc, u[:c], r[:len(cells.Cols)], cells.Cols, len(u))
 	}
 }
 

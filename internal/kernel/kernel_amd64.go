@@ -586,29 +586,39 @@ func accumulateAtAVX512(acc, u, r []float64, cols []uint32, stride int)
 //go:noescape
 func accumulateAtAVX2(acc, u, r []float64, cols []uint32, stride int)
 
-func ratioDotsAt(g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64) {
+func ratioDotsAt(g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int) {
 	switch level {
 	case cpu.AVX512:
-		ratioDotsAtAVX512(g, r, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low)
+		ratioDotsAtAVX512(g, r, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low, k)
+	case cpu.AVX2:
+		ratioDotsAtAVX2(g, r, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low, k)
 	default:
-		ratioDotsAt_g(g, r, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low)
+		ratioDotsAt_g(g, r, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low, k)
 	}
 }
 
 //go:noescape
-func ratioDotsAtAVX512(g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64)
+func ratioDotsAtAVX512(g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int)
 
-func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64) {
+//go:noescape
+func ratioDotsAtAVX2(g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int)
+
+func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int) {
 	switch level {
 	case cpu.AVX512:
-		ratioAccumulateAtAVX512(acc, r, logs, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low)
+		ratioAccumulateAtAVX512(acc, r, logs, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low, k)
+	case cpu.AVX2:
+		ratioAccumulateAtAVX2(acc, r, logs, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low, k)
 	default:
-		ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low)
+		ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low, k)
 	}
 }
 
 //go:noescape
-func ratioAccumulateAtAVX512(acc, r, logs, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64)
+func ratioAccumulateAtAVX512(acc, r, logs, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int)
+
+//go:noescape
+func ratioAccumulateAtAVX2(acc, r, logs, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int)
 
 func largest(to, cols []uint32) {
 	switch level {

@@ -574,9 +574,10 @@ func TestVectorColumns(t *testing.T) {
 
 func TestVectorAt(t *testing.T) {
 	levels(t, func(t *testing.T) {
-		for _, k := range []int{8, 16, 24, 32, 40} {
+		for _, parts := range []int{3, 8, 10, 13, 16, 19, 24, 26, 32, 40} {
+			k := Pad(parts)
 			for count := range 45 { // rows are asked for from the fourth block on
-				r := random.Split(uint64(count), k)
+				r := random.Split(uint64(count), parts)
 				n := count + 5
 				cols := someOf(&r, n, count)
 				ahead := Cells{cols, make([]float64, count)}
@@ -585,6 +586,13 @@ func TestVectorAt(t *testing.T) {
 					t.Fatalf("the largest of %v is said to be %d", cols, got)
 				}
 				any := func(n int) []float64 { return numbers(&r, n, false) }
+				padded := func(rows int) []float64 { // rows of k numbers, of which those from parts on are 0
+					v := any(rows * k)
+					for i := range rows {
+						clear(v[i*k+parts : (i+1)*k])
+					}
+					return v
+				}
 				compare(t, "combineAt", func(v [][]float64) float64 { CombineAt(v[0], v[1], v[2], cols); return 0 }, any(count), any(k), any(n*k))
 				compare(t, "dotsAt", func(v [][]float64) float64 { DotsAt(v[0], v[1], v[2], cols); return 0 }, any(k), any(n*k), any(count))
 				compare(t, "accumulateAt", func(v [][]float64) float64 { AccumulateAt(v[0], v[1], v[2], cols); return 0 }, any(n*k), any(k), any(count))
@@ -592,14 +600,14 @@ func TestVectorAt(t *testing.T) {
 					continue
 				}
 				compare(t, "ratioDotsAt", func(v [][]float64) float64 {
-					RatioDotsAt(v[0], v[1], v[2], v[3], Cells{cols, v[4]}, ahead, 0.7)
+					RatioDotsAt(v[0], v[1], v[2], v[3], Cells{cols, v[4]}, ahead, 0.7, parts)
 					return 0
 				},
-					any(k), any(Pad(count)), any(k), any(n*k), numbers(&r, count, true))
+					padded(1), any(Pad(count)), padded(1), padded(n), numbers(&r, count, true))
 				compare(t, "ratioAccumulateAt", func(v [][]float64) float64 {
-					RatioAccumulateAt(v[0], v[1], (*[Lanes]float64)(v[2]), v[3], v[4], Cells{cols, v[5]}, ahead, 0.7)
+					RatioAccumulateAt(v[0], v[1], (*[Lanes]float64)(v[2]), v[3], v[4], Cells{cols, v[5]}, ahead, 0.7, parts)
 					return 0
-				}, any(n*k), any(Pad(count)), any(Lanes), any(k), any(n*k), numbers(&r, count, true))
+				}, padded(n), any(Pad(count)), any(Lanes), padded(1), padded(n), numbers(&r, count, true))
 			}
 		}
 	})

@@ -177,7 +177,7 @@ func (f *Newton) gradientThin(ws *newtonScratch, b *band, piece, i, rows int) {
 		cols, x := run.Cols, run.X
 		n, u := len(cols), b.u[r*kp:(r+1)*kp]
 		ratio, q := b.run[0][:n], b.run[1][:n]
-		kernel.RatioAccumulateAt(b.num, b.run[0], &b.logs[r], u, f.thin.next, run, ahead, divergence.LeastT)
+		kernel.RatioAccumulateAt(b.num, b.run[0], &b.logs[r], u, f.thin.next, run, ahead, divergence.LeastT, f.K)
 		kernel.Ratio(q, ratio, x, divergence.LeastT) // 1/w
 		kernel.Multiply(q, q, ratio)
 		kernel.Multiply(b.squares, u, u)

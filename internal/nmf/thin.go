@@ -331,7 +331,7 @@ func (f *Updates) sweepThin(b *band, pt *part, i, rows int) {
 	if f.updateU {
 		clear(b.g[:rows*kp])
 		f.runs(b, rows, true, func(r, _ int, run, ahead kernel.Cells) {
-			kernel.RatioDotsAt(b.g[r*kp:(r+1)*kp], b.w, b.u[r*kp:(r+1)*kp], f.thin.v, run, ahead, divergence.LeastT)
+			kernel.RatioDotsAt(b.g[r*kp:(r+1)*kp], b.w, b.u[r*kp:(r+1)*kp], f.thin.v, run, ahead, divergence.LeastT, f.K)
 		})
 		for r := range rows {
 			g := b.g[r*kp : r*kp+k]
@@ -344,7 +344,7 @@ func (f *Updates) sweepThin(b *band, pt *part, i, rows int) {
 	}
 	clear(b.logs[:rows])
 	f.runs(b, rows, !f.updateU, func(r, _ int, run, ahead kernel.Cells) {
-		kernel.RatioAccumulateAt(b.num, b.w, &b.logs[r], b.u[r*kp:(r+1)*kp], f.thin.v, run, ahead, divergence.LeastT)
+		kernel.RatioAccumulateAt(b.num, b.w, &b.logs[r], b.u[r*kp:(r+1)*kp], f.thin.v, run, ahead, divergence.LeastT, f.K)
 	})
 	for r := range rows {
 		u := u[r*k : (r+1)*k]
