@@ -11,8 +11,10 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"syscall/js"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/report"
 	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
@@ -88,15 +90,11 @@ func groups(c host.Call) (any, error) {
 	return map[string]any{"features": of(features), "samples": of(samples), "warnings": host.Texts(warnings)}, nil
 }
 
-// page is what the command's "report" writes of a model's file and the matrix.
+// page is what the command's "report" writes of a model's file and the matrix. What the model says of the matrix comes
+// from the engine: this module has no models.
 func page(c host.Call) (any, error) {
-	file, x := c.Bytes("model"), c.Matrix("x")
-	m, err := quantmf.UnmarshalModel(file)
-	if err != nil {
-		return nil, err
-	}
-	shares := m.Shares()
-	names, how, _, err := saved.Read(file, shares.Rows, x.Cols)
+	file, x, of := c.Bytes("model"), c.Matrix("x"), told(c.Args.Get("account"))
+	names, how, _, err := saved.Read(file, x.Rows, x.Cols)
 	if err != nil {
 		return nil, err
 	}
@@ -106,11 +104,8 @@ func page(c host.Call) (any, error) {
 		}
 		return names
 	}
-	features, samples := numbered(names.Features, "f", shares.Rows), numbered(names.Samples, "s", x.Cols)
-	f, err := report.Of(m, features, samples, x, how)
-	if err != nil {
-		return nil, err
-	}
+	features, samples := numbered(names.Features, "f", x.Rows), numbered(names.Samples, "s", x.Cols)
+	f := report.Of(of, features, samples, x, how)
 	f.Version, f.ByFit = version, c.Args.Get("byFit").Truthy()
 	if text := c.Args.Get("groups"); text.Truthy() {
 		if f.FeatureGroups, f.SampleGroups, _, err = report.ReadGroups(text.String(), features, samples); err != nil {
@@ -122,6 +117,34 @@ func page(c host.Call) (any, error) {
 		return nil, err
 	}
 	return host.File(b.Bytes()), nil
+}
+
+// told reads what the call "account" of the engine returned.
+func told(v js.Value) account.Account {
+	a := account.Account{
+		Method: v.Get("method").String(),
+		U:      host.Matrix(v.Get("u")), V: host.Matrix(v.Get("v")), Fitted: host.Matrix(v.Get("fitted")),
+		Loss: host.Numbers(v.Get("loss")), Epochs: v.Get("epochs").Int(),
+		Shares: host.Matrix(v.Get("shares")), TopFeatures: ranked(v.Get("features")), TopSamples: ranked(v.Get("samples")),
+		Curves: host.Matrix(v.Get("curves")), Bend: host.Numbers(v.Get("bend")), Normalized: host.Matrix(v.Get("normalized")),
+		Levels: v.Get("levels").Int(), Began: v.Get("began").String(),
+	}
+	for g := host.Numbers(v.Get("goodness")); len(g) > 0; g = g[3:] {
+		a.Goodness = append(a.Goodness, quantmf.Goodness{Divergence: g[0], Spread: g[1], Explained: g[2]})
+	}
+	return a
+}
+
+// ranked reads the first features, or samples, of every component.
+func ranked(v js.Value) [][]quantmf.Top {
+	lists := make([][]quantmf.Top, v.Length())
+	for i := range lists {
+		for j := range v.Index(i).Length() {
+			t := v.Index(i).Index(j)
+			lists[i] = append(lists[i], quantmf.Top{Index: t.Get("index").Int(), Value: t.Get("value").Float()})
+		}
+	}
+	return lists
 }
 
 func described(err error) map[string]any {
