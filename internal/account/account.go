@@ -126,8 +126,15 @@ func Span(w []float64) (from, to float64) {
 
 // Begun says where a fit started and how much its maps were shrunk.
 func Begun(q *quantmf.QMF) string {
-	from := map[quantmf.Start]string{quantmf.StartAuto: "from given factors", quantmf.StartScores: "from an NMF of normal scores",
-		quantmf.StartNMF: "from an NMF of the matrix", quantmf.StartUniform: "at random"}[q.Start]
+	from := "from given factors"
+	switch q.Start {
+	case quantmf.StartScores:
+		from = "from an NMF of normal scores"
+	case quantmf.StartNMF:
+		from = "from an NMF of the matrix"
+	case quantmf.StartUniform:
+		from = "at random"
+	}
 	if q.Shrinkage == 0 {
 		return from + "; maps are free"
 	}
