@@ -126,8 +126,10 @@ func Span(w []float64) (from, to float64) {
 
 // Begun says where a fit started and how much its maps were shrunk.
 func Begun(q *quantmf.QMF) string {
-	from := "from given factors"
+	var from string
 	switch q.Start {
+	case quantmf.StartAuto:
+		from = "from given factors"
 	case quantmf.StartScores:
 		from = "from an NMF of normal scores"
 	case quantmf.StartNMF:
