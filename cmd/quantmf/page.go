@@ -144,7 +144,7 @@ func writeReport(args []string, s streams) error {
 	if err := p.read(t, s, &a.limits); err != nil {
 		return err
 	}
-	if err := a.allowsMatrices(7, t.X.Rows, t.X.Cols); err != nil {
+	if err := a.allowsMatrices(1, t.X.Rows, 7*t.X.Cols+account.Steps+1); err != nil { // seven of d × n, and the curves
 		return err
 	}
 	a.tell.at("drawing")

@@ -269,7 +269,8 @@ export interface Quantmf {
    * most 30 groups; a TableError where no name is known or one has two groups. */
   groups(text: string, of: { features: readonly string[]; samples: readonly string[]; name?: string }, how?: How): Promise<{ features: Groups | null; samples: Groups | null; warnings: string[] }>;
   /** The page of figures, one file of HTML, that the command's `report` writes of the file of a
-   * model (`named` has names in it) and the matrix that was fitted. */
+   * model (`named` has names in it) and the matrix that was fitted. A worker of the engine says what the model says of the
+   * matrix, and the module of the readers draws it. */
   report(file: Uint8Array, x: MatrixLike, options?: ReportOptions, how?: How): Promise<Uint8Array>;
   /** An estimate of the bytes that a fit takes beside x. */
   footprint(options: FitOptions & { rows: number; columns: number }): Promise<number>;

@@ -1,8 +1,8 @@
 //go:build js && wasm
 
 // Tables reads matrices for JavaScript, with the readers of the command: text, GCT, Matrix
-// Market, npy and npz, plain or compressed; and it writes the command's page of figures. It is
-// a module of its own, which a page loads when a file comes.
+// Market, npy and npz, plain or compressed; and it draws the command's page of figures. It is
+// a module of its own, which a page loads when a file comes, and has no models in it.
 package main
 
 import (
