@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/report"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -43,7 +43,7 @@ type readings struct {
 // readings computes these figures for the matrix that was fitted.
 func (m *model) readings(t *table.Table) (r readings, err error) {
 	if r.goodness, err = m.Goodness(t.X); err == nil {
-		r.features, err = m.TopFeatures(t.X, report.TopShown)
+		r.features, err = m.TopFeatures(t.X, account.TopShown)
 	}
 	if err != nil {
 		return r, explain(err, t, nil)
@@ -142,7 +142,7 @@ func (m *model) tell(r readings) string {
 		line("Loss", "%s", m.Losses)
 	}
 	if q, ok := m.Model.(*quantmf.QMF); ok {
-		line("Start", "%s", report.Begun(q))
+		line("Start", "%s", account.Begun(q))
 	}
 	if len(m.validation) > m.best {
 		line("", "%.4g on the cells held out", m.validation[m.best])
@@ -175,7 +175,7 @@ func (m *model) tell(r readings) string {
 				100*(1-left/spread), count, len(r.goodness), shown(m.features[least]), 100*r.goodness[least].Explained)
 		}
 	}
-	samples := m.TopSamples(report.TopShown)
+	samples := m.TopSamples(account.TopShown)
 	for c := range samples {
 		head := fmt.Sprintf("Component c%d", c+1)
 		if r.features != nil {
@@ -262,7 +262,7 @@ func (m *model) object(r readings) modelObject {
 		}
 		return out
 	}
-	for c, samples := range m.TopSamples(report.TopShown) {
+	for c, samples := range m.TopSamples(account.TopShown) {
 		k := componentObject{Name: fmt.Sprintf("c%d", c+1), Samples: objects(samples, m.samples)}
 		if bayes != nil {
 			k.Relevance = &bayes.Relevance[c]

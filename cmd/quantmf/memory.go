@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -53,7 +54,8 @@ func (f *fitFlags) footprint(d, n int, held float64) (float64, error) {
 	if f.page != "" {
 		shownRows, shownColumns := float64(min(d, 300)), float64(min(n, 300))
 		shown := max(shownRows, shownColumns)
-		most = max(most, 3*model+8*(3*numbers+2*shown*shown+2*shownRows*shownColumns+1<<20))
+		curves := float64(d) * (account.Steps + 1)
+		most = max(most, 3*model+8*(3*numbers+curves+2*shown*shown+2*shownRows*shownColumns+1<<20))
 	}
 	most += model // as a file
 	return margin*max(x+most, reading) + 64*float64(d+n) + buffers + programSize, nil

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/flags"
 	"github.com/quantmf/quantmf/internal/report"
 	"github.com/quantmf/quantmf/internal/table"
@@ -143,7 +144,7 @@ func writeReport(args []string, s streams) error {
 	if err := p.read(t, s, &a.limits); err != nil {
 		return err
 	}
-	if err := a.allowsMatrices(7, t.X.Rows, t.X.Cols); err != nil {
+	if err := a.allowsMatrices(1, t.X.Rows, 7*t.X.Cols+account.Steps+1); err != nil { // seven of d × n, and the curves
 		return err
 	}
 	a.tell.at("drawing")
@@ -152,10 +153,11 @@ func writeReport(args []string, s streams) error {
 
 // report draws the model and the matrix that was fitted.
 func (m *model) report(w io.Writer, t *table.Table, p *pageFlags) error {
-	f, err := report.Of(m.Model, m.features, m.samples, t.X, m.Made)
+	a, err := account.Of(m.Model, t.X)
 	if err != nil {
 		return explain(err, t, nil)
 	}
+	f := report.Of(a, m.features, m.samples, t.X, m.Made)
 	f.Version, f.ByFit = version(), p.order == "fit"
 	f.FeatureGroups, f.SampleGroups = p.features, p.samples
 	f.Ranks, f.RanksSay = p.ranks, p.said

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/report"
 	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
@@ -55,7 +56,7 @@ func (r *result) summary(seconds float64) (string, error) {
 		line("", "%s", compared(name, r.loss, loss, m.NMF, mean))
 	}
 	if q, ok := m.Model.(*quantmf.QMF); ok {
-		line("Start", "%s", report.Begun(q))
+		line("Start", "%s", account.Begun(q))
 	}
 	if m.bend != nil {
 		bent, err := m.bentScales(r.table.Rows(), r.goodness)

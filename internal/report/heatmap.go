@@ -111,11 +111,11 @@ func (f *Fit) panels(uv quantmf.Mat) []panel {
 	switch {
 	case f.Normalized.Rows > 0:
 		out = append(out, panel{"T′(X), the data normalised", "the data on the scale of the components", byOwn(f.Normalized)})
-	case f.Maps != nil:
+	case f.mapped():
 		out = append(out, panel{"UV, the components", "the mixture of components before the maps", byOwn(uv)})
 	}
 	fit := "UV, the fit"
-	if f.Maps != nil {
+	if f.mapped() {
 		fit = "T(UV), the fit"
 	}
 	return append(out, panel{fit, "the fit", func(i int) []float64 { return standardised(f.Fitted.Row(i), f.X.Row(i)) }},
@@ -273,7 +273,7 @@ func (d *document) heatmaps(f *Fit, s shown, uv quantmf.Mat) {
 // heatmapCaption says in which units and order the heatmaps are, and which rows and columns they leave out.
 func (d *document) heatmapCaption(f *Fit, s shown, grouped bool) {
 	d.add("<figcaption>Colours are in standard deviations of each feature. The data and the fit are relative to the mean of the data, ")
-	if f.Maps != nil {
+	if f.mapped() {
 		d.add("the second panel, which is on another scale, to its own mean, ")
 	}
 	d.add("the residuals to 0. Features are ordered by likeness (Ward's clustering of the fit), samples ")

@@ -7,6 +7,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/quantmf/quantmf/internal/account"
 )
 
 // plot is a line plot of Width × Height; its frame is the rectangle of the axes.
@@ -198,23 +200,21 @@ const mostDots = 400
 
 // mapPlot draws the map of a feature: x its values, w = (UV)_i.
 func (f *Fit) mapPlot(i int, w []float64) plot {
-	x, t := f.X.Row(i), f.Maps[i]
+	x, curveY := f.X.Row(i), f.Curves.Row(i)
 	p := frame(250, 200, 60, 38)
 	p.Title = "Learned map of " + clipped(f.Features[i], 80)
 	p.XLabel, p.YLabel = "place in the mixture", "value"
 	if f.FeatureGroups.Of != nil && f.FeatureGroups.Of[i] >= 0 {
 		p.YLabel = clipped(f.FeatureGroups.Names[f.FeatureGroups.Of[i]], 28)
 	}
-	from, to := span(w)
+	from, to := account.Span(w)
 	p.x = widened(from, to, p.Left, p.Right, 0.06, false)
 
-	const steps = 120
-	curveX, curveY := make([]float64, steps+1), make([]float64, steps+1)
+	curveX := make([]float64, len(curveY))
 	for s := range curveX {
-		curveX[s] = from + (to-from)*float64(s)/steps
-		curveY[s] = t(curveX[s])
+		curveX[s] = from + (to-from)*float64(s)/account.Steps
 	}
-	low, high := curveY[0], curveY[steps]
+	low, high := curveY[0], curveY[account.Steps]
 	for _, v := range x {
 		if v == v {
 			low, high = min(low, v), max(high, v)
@@ -250,18 +250,6 @@ func (f *Fit) mapPlot(i int, w []float64) plot {
 	p.Series = append(p.Series, series{Class: "line", Path: p.curve([]float64{from, to}, []float64{offset + slope*from, offset + slope*to})},
 		series{Class: "curve", Path: p.curve(curveX, curveY)})
 	return p
-}
-
-// span returns the lowest and the highest of w, apart.
-func span(w []float64) (from, to float64) {
-	from, to = w[0], w[0]
-	for _, v := range w {
-		from, to = min(from, v), max(to, v)
-	}
-	if from == to {
-		to = from + max(math.Abs(from), 1)
-	}
-	return from, to
 }
 
 // line fits y ≈ offset + slope x by least squares.
@@ -351,20 +339,15 @@ func (d *document) profile(f *Fit, c int, columns []int) {
 	d.WriteString("</svg>\n")
 }
 
-// sketch is the curve of a feature as a path in a box of 96 × 48: as few of its points as
-// keep it within one unit.
-func sketch(t func(float64) float64, w []float64) (path string, low, high float64) {
-	const steps, width, height = 24, 96, 48
-	from, to := span(w)
-	var y [steps + 1]float64
-	for s := range y {
-		y[s] = t(from + (to-from)*float64(s)/steps)
-	}
-	low, high = y[0], y[steps]
+// sketch is the curve of a feature as a path in a box of 96 × 48: as few of its points, one in five,
+// as keep it within one unit.
+func sketch(curve []float64) (path string, low, high float64) {
+	const steps, width, height = account.Steps / 5, 96, 48
+	low, high = curve[0], curve[account.Steps]
 	var at [steps + 1]int
-	for s := range y {
+	for s := range at {
 		if high > low {
-			at[s] = int(math.Round(height * (high - y[s]) / (high - low)))
+			at[s] = int(math.Round(height * (high - curve[5*s]) / (high - low)))
 		} else {
 			at[s] = height / 2
 		}

@@ -12,21 +12,20 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 )
 
 // Fit is what the page shows.
 type Fit struct {
+	account.Account // what the model says
+
 	Matrix   string   // the name of the file
-	Method   string   // "QMF", "QMFQ", "NMF" or "BQMF", whose Loss is the negative bound of the evidence
 	Command  string   // the command line that repeats the fit, "" where it is not known
 	Version  string   // of quantmf
 	Settings []string // of the fit in words, for a methods section, such as "8 levels"
 	Features []string
 	Samples  []string
 	X        quantmf.Mat // NaN where a value is missing
-	U, V     quantmf.Mat
-	Fitted   quantmf.Mat // T(UV), or UV
-	Loss     []float64   // after each epoch, entry 0 before the first
 	Warnings []string
 
 	// How the heatmaps stand: groups together, otherwise samples as in the table, or like
@@ -39,22 +38,17 @@ type Fit struct {
 	Ranks    *Chart
 	RanksSay string
 
-	// What the model says (model.go of the package).
-	Goodness    []quantmf.Goodness // of each feature
-	Shares      quantmf.Mat        // features × components
-	TopFeatures [][]quantmf.Top    // of each component
-	TopSamples  [][]quantmf.Top
+	Unconverged int // features whose transport did not converge
 
-	// Not of NMF; Maps is nil there.
-	Maps            []func(w float64) float64 // T_i, from the scale of (UV)_i to that of feature i
-	Bend            []float64                 // 0 where the map of a feature is a line, towards 1 the farther it is from any
-	Normalized      quantmf.Mat               // T'(X) of a QMFQ, empty elsewhere
-	Unconverged     int                       // features whose transport did not converge
-	Compared        float64                   // the final loss of an NMF of the same rank
-	ComparedUpdates int                       // after so many; 0 where there is none
-
-	ComparedExplained float64 // what it explains of the average feature, as Average has it; NaN where that is not known
+	// The final loss of an NMF of the same rank after so many updates, 0 where there is none, and what
+	// it explains of the average feature, as Average has it; NaN where that is not known.
+	Compared          float64
+	ComparedUpdates   int
+	ComparedExplained float64
 }
+
+// mapped tells whether the model has maps.
+func (f *Fit) mapped() bool { return f.Curves.Rows > 0 }
 
 const (
 	mapsShown       = 12
@@ -83,7 +77,7 @@ func Write(w io.Writer, f Fit) error {
 `, markup(policy), title, markup(style))
 	d.head(&f)
 	var rank []float64
-	if f.Maps != nil {
+	if f.mapped() {
 		rank, _ = Telling(f.X, f.Bend, f.Goodness) // reading a Mat has no error
 	} else {
 		for _, g := range f.Goodness {
@@ -94,15 +88,15 @@ func Write(w io.Writer, f Fit) error {
 	shown := f.arrange()
 	d.add("<section>\n<h2>Data and fit</h2>\n")
 	d.add(`<p class="how"><b>How to read this.</b> Rows are features and columns are samples, in the same order in every panel. Colours are relative to each feature: red where a sample is above that feature's mean, blue where it is below. `)
-	if f.Maps != nil && f.Normalized.Rows == 0 {
+	if f.mapped() && f.Normalized.Rows == 0 {
 		d.add("The second panel is the mixture before the maps, the third after them. ")
-	} else if f.Maps != nil {
+	} else if f.mapped() {
 		d.add("The second panel is the data on the scale on which components add up, where a second map of each feature takes them. ")
 	}
 	d.add("The more the fit looks like the data, the better. A pattern in the last panel is one that the model has not explained.</p>\n")
 	d.heatmaps(&f, shown, uv)
 	d.add("</section>\n\n")
-	if f.Maps != nil {
+	if f.mapped() {
 		d.maps(&f, uv, best[:min(mapsShown, len(best))])
 	}
 	d.components(&f, shown.columns)
@@ -131,7 +125,7 @@ func (d *document) head(f *Fit) {
 	switch {
 	case f.Method == "BQMF":
 		d.add("Bayesian quantile matrix factorisation (BQMF) describes every sample as a point in %s, of either sign, and learns one increasing map for every feature, which translates that point into the feature's own scale. It has an uncertainty for every value.", counted(f.V.Rows, "direction"))
-	case f.Maps != nil:
+	case f.mapped():
 		d.add("Quantile matrix factorisation (%s) describes every sample as a mixture of %s, and learns one increasing map for every feature, which translates that mixture into the feature's own scale. ", f.Method, counted(f.V.Rows, "component"))
 		if f.Method == "QMFQ" {
 			d.add("The mixture is the projection of the data onto these components, after a second map of each feature. ")
@@ -176,7 +170,7 @@ func numbers(f *Fit) []number {
 		average = "of the average feature explained, whatever its scale; by plain NMF " + percent(f.ComparedExplained)
 	}
 	out = append(out, number{percent(Average(f.Goodness)), average})
-	if f.Maps == nil {
+	if !f.mapped() {
 		return out
 	}
 	middle := largest(f.Bend, len(f.Bend))[len(f.Bend)/2]
@@ -324,11 +318,11 @@ func (d *document) components(f *Fit, columns []int) {
 // one; a browser's search opens them by itself.
 func (d *document) list(f *Fit, uv quantmf.Mat, best []int) {
 	heading := "All features, the best explained first"
-	if f.Maps != nil {
+	if f.mapped() {
 		heading = "All curves, the most telling first"
 	}
 	d.add("<section>\n<h2>%s</h2>\n<p class=\"how\"><b>How to read this.</b> ", heading)
-	if f.Maps != nil {
+	if f.mapped() {
 		d.add("Features are ordered by their bend times their explained part, times the share of samples that do not have the most frequent value. Below each name stand the <b>bend</b>, the part of the feature's differences between samples that the model <b>explains</b>, the ends of its <b>curve</b> in its own units, and the <b>component</b> with the largest share in it. The curve runs from the lowest to the highest mixture and from its lowest to its highest value. ")
 	} else {
 		d.add("Below each name stand the part of the feature's differences between samples that the model <b>explains</b> and the <b>component</b> with the largest share in it. ")
@@ -351,11 +345,11 @@ func (d *document) list(f *Fit, uv quantmf.Mat, best []int) {
 		for _, i := range best[from:to] {
 			c := largest(f.Shares.Row(i), 1)[0]
 			d.add("<li><b>%s</b>", clipped(f.Features[i], most))
-			if f.Maps == nil {
+			if !f.mapped() {
 				d.add("%s, %s</li>\n", f.explainedText(i), name(c))
 				continue
 			}
-			path, low, high := sketch(f.Maps[i], uv.Row(i))
+			path, low, high := sketch(f.Curves.Row(i))
 			d.add(`%.2f, %s, %s to %s, %s<svg viewBox="0 0 96 48"><title>curve</title><path d="%s"/></svg></li>`+"\n", f.Bend[i], f.explainedText(i), short(low), short(high), name(c), markup(path))
 		}
 		d.add("</ol></details>\n")

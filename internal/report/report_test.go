@@ -21,14 +21,15 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 )
 
 // example is a fit of rank 2 with names that must not reach the page as they are.
 func example(features, samples int) Fit {
-	f := Fit{Matrix: `<b>"m"</b>.tsv`, Method: "QMF", Command: "quantmf fit '<m>'", Version: "v1", Settings: []string{"8 levels"}, Loss: []float64{9, 3, 1, 0.5},
-		X: quantmf.NewMat(features, samples), U: quantmf.NewMat(features, 2), V: quantmf.NewMat(2, samples), Fitted: quantmf.NewMat(features, samples),
-		Warnings: []string{"<w>"}, Compared: 2, ComparedUpdates: 1000,
-		Shares: quantmf.NewMat(features, 2), Goodness: make([]quantmf.Goodness, features), TopFeatures: make([][]quantmf.Top, 2), TopSamples: make([][]quantmf.Top, 2)}
+	f := Fit{Account: account.Account{Method: "QMF", Loss: []float64{9, 3, 1, 0.5}, U: quantmf.NewMat(features, 2), V: quantmf.NewMat(2, samples), Fitted: quantmf.NewMat(features, samples),
+		Shares: quantmf.NewMat(features, 2), Goodness: make([]quantmf.Goodness, features), TopFeatures: make([][]quantmf.Top, 2), TopSamples: make([][]quantmf.Top, 2)},
+		Matrix: `<b>"m"</b>.tsv`, Command: "quantmf fit '<m>'", Version: "v1", Settings: []string{"8 levels"}, X: quantmf.NewMat(features, samples),
+		Warnings: []string{"<w>"}, Compared: 2, ComparedUpdates: 1000}
 	for j := range samples {
 		f.Samples = append(f.Samples, fmt.Sprintf("<s%d>&\"'", j))
 		f.V.Set(0, j, float64(j))
@@ -38,7 +39,6 @@ func example(features, samples int) Fit {
 		f.Features = append(f.Features, fmt.Sprintf("<script>f%d</script>", i))
 		f.U.Set(i, 0, 1)
 		f.U.Set(i, 1, float64(i%3))
-		f.Maps = append(f.Maps, func(w float64) float64 { return w * w })
 		f.Bend = append(f.Bend, float64(i)/float64(features))
 		for j := range samples {
 			w := f.V.At(0, j) + float64(i%3)*f.V.At(1, j)
@@ -54,7 +54,20 @@ func example(features, samples int) Fit {
 			f.TopSamples[c] = append(f.TopSamples[c], quantmf.Top{Index: j, Value: float64(j + 1)})
 		}
 	}
+	f.curve(func(_ int, w float64) float64 { return w * w })
 	return f
+}
+
+// curve gives the fit the maps T_i.
+func (f *Fit) curve(t func(i int, w float64) float64) {
+	f.Curves = quantmf.NewMat(f.U.Rows, account.Steps+1)
+	uv := product(f.U, f.V)
+	for i := range f.U.Rows {
+		from, to := account.Span(uv.Row(i))
+		for s := range account.Steps + 1 {
+			f.Curves.Set(i, s, t(i, from+(to-from)*float64(s)/account.Steps))
+		}
+	}
 }
 
 func render(t *testing.T, f Fit) string {
@@ -184,9 +197,9 @@ func TestPageOfLittle(t *testing.T) {
 	}
 	clear(zero.Goodness)
 	zero.Loss, zero.Compared = []float64{0}, 0
-	zero.Maps[0] = func(float64) float64 { return 0 }
+	clear(zero.Curves.Row(0))
 	nmf := example(3, 4)
-	nmf.Method, nmf.Maps, nmf.Bend, nmf.Fitted = "NMF", nil, nil, product(nmf.U, nmf.V)
+	nmf.Method, nmf.Curves, nmf.Bend, nmf.Fitted = "NMF", quantmf.Mat{}, nil, product(nmf.U, nmf.V)
 	nmf.ComparedUpdates, nmf.Command = 0, ""
 	holes := example(3, 4)
 	holes.X.Set(1, 2, math.NaN())
@@ -212,17 +225,13 @@ func TestPageOfLittle(t *testing.T) {
 		vast.X.Data[i] *= 1e306
 		vast.Fitted.Data[i] *= 1e306
 	}
-	for i := range vast.Maps {
-		vast.Maps[i] = func(w float64) float64 { return w * w * 1e306 }
-	}
+	vast.curve(func(_ int, w float64) float64 { return w * w * 1e306 })
 	tiny := example(3, 4)
 	for i := range tiny.X.Data {
 		tiny.X.Data[i] *= 1e-310
 		tiny.Fitted.Data[i] *= 1e-310
 	}
-	for i := range tiny.Maps {
-		tiny.Maps[i] = func(w float64) float64 { return w * w * 1e-310 }
-	}
+	tiny.curve(func(_ int, w float64) float64 { return w * w * 1e-310 })
 	rounding := example(3, 4)
 	rounding.Loss = []float64{1, 1e-17, -1e-20}
 	for name, f := range map[string]Fit{"one feature": example(1, 9), "one sample": example(3, 1), "one number": example(1, 1), "zeros": zero, "nmf": nmf, "rounding": rounding, "holes": holes,

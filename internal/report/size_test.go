@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 )
 
 // noisy is a fit of noise, which nothing compresses, with names made by name.
 func noisy(d, n, k int, name func(i int) string) Fit {
-	f := Fit{Matrix: "noise.tsv", Method: "QMF", Version: "v1", Loss: []float64{2, 1},
-		X: quantmf.NewMat(d, n), U: quantmf.NewMat(d, k), V: quantmf.NewMat(k, n), Fitted: quantmf.NewMat(d, n),
-		Shares: quantmf.NewMat(d, k), Goodness: make([]quantmf.Goodness, d), TopFeatures: make([][]quantmf.Top, k), TopSamples: make([][]quantmf.Top, k)}
+	f := Fit{Account: account.Account{Method: "QMF", Loss: []float64{2, 1}, U: quantmf.NewMat(d, k), V: quantmf.NewMat(k, n), Fitted: quantmf.NewMat(d, n),
+		Shares: quantmf.NewMat(d, k), Goodness: make([]quantmf.Goodness, d), TopFeatures: make([][]quantmf.Top, k), TopSamples: make([][]quantmf.Top, k)},
+		Matrix: "noise.tsv", Version: "v1", X: quantmf.NewMat(d, n)}
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, m := range []quantmf.Mat{f.X, f.U, f.V, f.Fitted} {
 		for i := range m.Data {
@@ -30,10 +31,10 @@ func noisy(d, n, k int, name func(i int) string) Fit {
 		f.Features = append(f.Features, name(i))
 		bend := r.Float64()
 		f.Bend = append(f.Bend, bend)
-		f.Maps = append(f.Maps, func(w float64) float64 { return w + bend*math.Sin(6*w)/6 })
 		f.Shares.Set(i, i%k, 0.75)
 		f.Goodness[i] = quantmf.Goodness{Divergence: r.Float64(), Spread: 2, Explained: r.Float64()}
 	}
+	f.curve(func(i int, w float64) float64 { return w + f.Bend[i]*math.Sin(6*w)/6 })
 	for c := range k {
 		for t := range 8 {
 			f.TopFeatures[c] = append(f.TopFeatures[c], quantmf.Top{Index: t % d, Value: 0.5})

@@ -8,18 +8,14 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 )
 
 // product returns UV.
 func product(u, v quantmf.Mat) quantmf.Mat {
 	w := quantmf.NewMat(u.Rows, v.Cols)
 	for i := range w.Rows {
-		row := w.Row(i)
-		for c, a := range u.Row(i) {
-			for j, b := range v.Row(c) {
-				row[j] += a * b
-			}
-		}
+		account.Mixture(w.Row(i), u, v, i)
 	}
 	return w
 }

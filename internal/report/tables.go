@@ -4,10 +4,12 @@ package report
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/base64"
 	"strconv"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -69,16 +71,16 @@ func (d *document) link(file, corner string, rows, columns []string, m quantmf.M
 		}
 	}
 	var b bytes.Buffer
-	if err := table.Write(&b, file, corner, rows, columns, rounded); err != nil {
+	if err := table.WriteTSV(&b, corner, rows, columns, rounded); err != nil {
 		return err
 	}
 	kind := "text/tab-separated-values"
 	if b.Len() > plain {
-		b.Reset()
-		file, kind = file+".gz", "application/gzip"
-		if err := table.Write(&b, file, corner, rows, columns, rounded); err != nil {
-			return err
-		}
+		var packed bytes.Buffer
+		z := gzip.NewWriter(&packed)
+		z.Write(b.Bytes()) // a buffer takes everything
+		z.Close()
+		b, file, kind = packed, file+".gz", "application/gzip"
 	}
 	if b.Len() > room {
 		return tooLarge{}
@@ -93,7 +95,7 @@ func (f *Fit) featureTable() quantmf.Mat {
 	for i := range m.Rows {
 		c := largest(f.Shares.Row(i), 1)[0]
 		row := append(m.Row(i)[:0], f.Goodness[i].Explained, f.Goodness[i].Divergence, float64(c+1), f.Shares.At(i, c))
-		if f.Bend != nil {
+		if len(f.Bend) > 0 {
 			m.Set(i, len(row), f.Bend[i])
 		}
 	}
@@ -103,7 +105,7 @@ func (f *Fit) featureTable() quantmf.Mat {
 // curveTable is the curve of each feature, with what its columns are; nil where there is none.
 func (f *Fit) curveTable(uv quantmf.Mat) (columns []string, m quantmf.Mat) {
 	const steps = 6
-	if f.Maps == nil {
+	if !f.mapped() {
 		return nil, m
 	}
 	columns = []string{"from", "to"}
@@ -111,11 +113,11 @@ func (f *Fit) curveTable(uv quantmf.Mat) (columns []string, m quantmf.Mat) {
 		columns = append(columns, "t"+strconv.Itoa(s))
 	}
 	m = quantmf.NewMat(f.X.Rows, len(columns))
-	for i, t := range f.Maps {
-		from, to := span(uv.Row(i))
+	for i := range m.Rows {
+		from, to := account.Span(uv.Row(i))
 		row := append(m.Row(i)[:0], from, to)
 		for s := range steps + 1 {
-			row = append(row, t(from+(to-from)*float64(s)/steps))
+			row = append(row, f.Curves.At(i, s*account.Steps/steps))
 		}
 	}
 	return columns, m

@@ -60,9 +60,7 @@ func Write(w io.Writer, file, corner string, rows, columns []string, m quantmf.M
 			writeGCT(out, rows, columns, m)
 		}
 	default:
-		if err = inOneCell(rows, columns, "\x00\r\n"); err == nil {
-			writeText(out, format == "csv", corner, rows, columns, m)
-		}
+		err = writeText(out, format == "csv", corner, rows, columns, m)
 	}
 	if err == nil {
 		err = out.Flush()
@@ -71,6 +69,16 @@ func Write(w io.Writer, file, corner string, rows, columns []string, m quantmf.M
 		err = z.Close()
 	}
 	return err
+}
+
+// WriteTSV writes what Write writes to a file that ends in .tsv. A program that calls it alone has no writer of another
+// format in it.
+func WriteTSV(w io.Writer, corner string, rows, columns []string, m quantmf.Mat) error {
+	out := bufio.NewWriter(w)
+	if err := writeText(out, false, corner, rows, columns, m); err != nil {
+		return err
+	}
+	return out.Flush()
 }
 
 // inOneCell returns an error for a name that text cannot hold. A NUL among the first bytes would make a file look binary to
@@ -86,7 +94,10 @@ func inOneCell(rows, columns []string, never string) error {
 	return nil
 }
 
-func writeText(out *bufio.Writer, commas bool, corner string, rows, columns []string, m quantmf.Mat) {
+func writeText(out *bufio.Writer, commas bool, corner string, rows, columns []string, m quantmf.Mat) error {
+	if err := inOneCell(rows, columns, "\x00\r\n"); err != nil {
+		return err
+	}
 	sep, quoted := byte('\t'), func(name string) bool {
 		return strings.ContainsAny(name, "\"\t")
 	}
@@ -115,4 +126,5 @@ func writeText(out *bufio.Writer, commas bool, corner string, rows, columns []st
 		}
 		out.Write(append(line, '\n'))
 	}
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/web/host"
 )
@@ -34,6 +35,7 @@ var answers = map[string]func(c call) (any, error){
 	"score":       score,
 	"map":         mapped,
 	"top":         top,
+	"account":     accounted,
 	"heldOut":     heldOut,
 	"footprint":   footprint,
 
@@ -296,6 +298,27 @@ func ranked(all [][]quantmf.Top) []any {
 		lists[i] = list
 	}
 	return lists
+}
+
+// accounted is what a report draws of a model and the matrix that was fitted; the call "report" of the readers takes it.
+func accounted(c call) (any, error) {
+	m, err := c.model()
+	if err != nil {
+		return nil, err
+	}
+	a, err := account.Of(m, c.Matrix("x"))
+	if err != nil {
+		return nil, err
+	}
+	var goodness []float64
+	for _, g := range a.Goodness {
+		goodness = append(goodness, g.Divergence, g.Spread, g.Explained)
+	}
+	return map[string]any{
+		"method": a.Method, "u": host.Grid(a.U), "v": host.Grid(a.V), "fitted": host.Grid(a.Fitted), "loss": host.Floats(a.Loss), "epochs": a.Epochs,
+		"goodness": host.Floats(goodness), "shares": host.Grid(a.Shares), "features": ranked(a.TopFeatures), "samples": ranked(a.TopSamples),
+		"curves": host.Grid(a.Curves), "bend": host.Floats(a.Bend), "normalized": host.Grid(a.Normalized), "levels": a.Levels, "began": a.Began,
+	}, nil
 }
 
 // heldOut makes one trial of a choice of rank. Trials on other workers have the same masks.

@@ -293,7 +293,8 @@ export interface Quantmf {
    * most 30 groups. A TableError says that no name is known or that a name has two groups. */
   groups(text: string, of: { features: readonly string[]; samples: readonly string[]; name?: string }, how?: How): Promise<{ features: Groups | null; samples: Groups | null; warnings: string[] }>;
   /** The report of the command's `report`, one file of HTML, for the file of a model (with names if it is
-   * that of `named`) and the matrix that was fitted. */
+   * that of `named`) and the matrix that was fitted. A worker of the engine computes what the model says of the
+   * matrix, and the module of the readers draws it. */
   report(file: Uint8Array, x: MatrixLike, options?: ReportOptions, how?: How): Promise<Uint8Array>;
   /** An estimate of the bytes that a fit takes beside x. */
   footprint(options: FitOptions & { rows: number; columns: number }): Promise<number>;

@@ -494,7 +494,10 @@ class Quantmf {
   async report(file, x, options, how) {
     const { groups = '', byFit = false, ...rest } = fields('options', options);
     none(rest);
-    return this.#aside('report', { model: content('file', file), x: matrix('x', x), groups: String(groups), byFit: Boolean(byFit) }, how);
+    // What a call is given goes with it, and x may change while the engine works.
+    const args = { model: content('file', file), x: matrix('x', x), groups: String(groups), byFit: Boolean(byFit) };
+    const account = await this.#call('account', { model: args.model.slice(), x: matrix('x', x) }, how);
+    return this.#aside('report', { ...args, account }, how);
   }
 
   async softRank(x, options, how) {

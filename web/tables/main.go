@@ -1,8 +1,8 @@
 //go:build js && wasm
 
 // Tables reads matrices for JavaScript with the readers of the command: text, GCT, Matrix
-// Market, npy and npz, plain or compressed. It also writes the report of the command. It is
-// a module of its own, which a page loads when it is first needed.
+// Market, npy and npz, plain or compressed. It also draws the report of the command. It is
+// a module of its own, which a page loads when it is first needed, and it links no models.
 package main
 
 import (
@@ -11,8 +11,10 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"syscall/js"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/report"
 	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
@@ -88,15 +90,11 @@ func groups(c host.Call) (any, error) {
 	return map[string]any{"features": of(features), "samples": of(samples), "warnings": host.Texts(warnings)}, nil
 }
 
-// page returns the report that the command's "report" writes from a model's file and the matrix.
+// page returns the report that the command's "report" writes from a model's file and the matrix. The engine
+// computes what the model says of the matrix ("account"), because this module links no models.
 func page(c host.Call) (any, error) {
-	file, x := c.Bytes("model"), c.Matrix("x")
-	m, err := quantmf.UnmarshalModel(file)
-	if err != nil {
-		return nil, err
-	}
-	shares := m.Shares()
-	names, how, _, err := saved.Read(file, shares.Rows, x.Cols)
+	file, x, of := c.Bytes("model"), c.Matrix("x"), told(c.Args.Get("account"))
+	names, how, _, err := saved.Read(file, x.Rows, x.Cols)
 	if err != nil {
 		return nil, err
 	}
@@ -106,11 +104,8 @@ func page(c host.Call) (any, error) {
 		}
 		return names
 	}
-	features, samples := numbered(names.Features, "f", shares.Rows), numbered(names.Samples, "s", x.Cols)
-	f, err := report.Of(m, features, samples, x, how)
-	if err != nil {
-		return nil, err
-	}
+	features, samples := numbered(names.Features, "f", x.Rows), numbered(names.Samples, "s", x.Cols)
+	f := report.Of(of, features, samples, x, how)
 	f.Version, f.ByFit = version, c.Args.Get("byFit").Truthy()
 	if text := c.Args.Get("groups"); text.Truthy() {
 		if f.FeatureGroups, f.SampleGroups, _, err = report.ReadGroups(text.String(), features, samples); err != nil {
@@ -122,6 +117,45 @@ func page(c host.Call) (any, error) {
 		return nil, err
 	}
 	return host.File(b.Bytes()), nil
+}
+
+// told reads what the call "account" of the engine returned.
+func told(v js.Value) account.Account {
+	a := account.Account{
+		Method: v.Get("method").String(),
+		U:      grid(v.Get("u")), V: grid(v.Get("v")), Fitted: grid(v.Get("fitted")),
+		Loss: numbers(v.Get("loss")), Epochs: v.Get("epochs").Int(),
+		Shares: grid(v.Get("shares")), TopFeatures: ranked(v.Get("features")), TopSamples: ranked(v.Get("samples")),
+		Curves: grid(v.Get("curves")), Bend: numbers(v.Get("bend")), Normalized: grid(v.Get("normalized")),
+		Levels: v.Get("levels").Int(), Began: v.Get("began").String(),
+	}
+	for g := numbers(v.Get("goodness")); len(g) > 0; g = g[3:] {
+		a.Goodness = append(a.Goodness, quantmf.Goodness{Divergence: g[0], Spread: g[1], Explained: g[2]})
+	}
+	return a
+}
+
+// numbers reads a Float64Array that has its buffer to itself, as those of results do, and grid a matrix of such numbers.
+func numbers(v js.Value) []float64 {
+	return host.Numbers(js.Global().Get("Uint8Array").New(v.Get("buffer")))
+}
+
+func grid(v js.Value) quantmf.Mat {
+	m := quantmf.Mat{Rows: v.Get("rows").Int(), Cols: v.Get("columns").Int(), Data: numbers(v.Get("data"))}
+	m.Stride = m.Cols
+	return m
+}
+
+// ranked reads the first features, or samples, of every component.
+func ranked(v js.Value) [][]quantmf.Top {
+	lists := make([][]quantmf.Top, v.Length())
+	for i := range lists {
+		for j := range v.Index(i).Length() {
+			t := v.Index(i).Index(j)
+			lists[i] = append(lists[i], quantmf.Top{Index: t.Get("index").Int(), Value: t.Get("value").Float()})
+		}
+	}
+	return lists
 }
 
 func described(err error) map[string]any {

@@ -1,0 +1,144 @@
+// Package account gathers what a model says of the matrix to which it was fitted. A report draws it (internal/report). In a
+// browser one module of WebAssembly has the models and gathers, and another, which has no model, draws. This package
+// therefore imports nothing but the models and strconv.
+package account
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/quantmf/quantmf"
+)
+
+// TopShown is how many features or samples of a component are named.
+const TopShown = 8
+
+// Steps is how many equal steps a curve has.
+const Steps = 120
+
+// Account is what a model of d features, n samples and k components says.
+type Account struct {
+	Method string // "QMF", "QMFQ", "NMF" or "BQMF", whose Loss is the negative bound of the evidence
+	U, V   quantmf.Mat
+	Fitted quantmf.Mat // T(UV), or UV; d × n
+	Loss   []float64   // after each epoch up to the one that was kept, entry 0 before the first
+	Epochs int         // that the fit took; of a BQMF all, of others up to the one that was kept
+
+	Goodness    []quantmf.Goodness // of each feature
+	Shares      quantmf.Mat        // d × k
+	TopFeatures [][]quantmf.Top    // of each component
+	TopSamples  [][]quantmf.Top
+
+	// Not of NMF.
+	Curves     quantmf.Mat // d × (Steps+1): T_i at equal steps from one end of Span((UV)_i) to the other; without rows where there is no T
+	Bend       []float64   // 0 where the map of a feature is a line, towards 1 the farther it is from any
+	Normalized quantmf.Mat // T'(X) of a QMFQ, without rows elsewhere
+
+	// Of QMF alone.
+	Levels int
+	Began  string // Begun
+}
+
+// Of returns the account of a model and of x, the matrix that was fitted. Its errors are those of Goodness.
+func Of(model quantmf.Model, x quantmf.Mat) (Account, error) {
+	a := Account{Fitted: model.Reconstruct(), Shares: model.Shares(), TopSamples: model.TopSamples(TopShown)}
+	var of *quantmf.Factorisation
+	var scale func(i int) (scale, error)
+	var err error
+	switch m := model.(type) {
+	case *quantmf.NMF:
+		a.Method, of = "NMF", &m.Factorisation
+	case *quantmf.QMF:
+		a.Method, of, a.Bend, scale = "QMF", &m.Factorisation, m.Bend(), scaleOf(m.Map)
+		a.Levels, a.Began = m.Quantiles.Cols, Begun(m)
+	case *quantmf.QMFQ:
+		a.Method, of, a.Bend, scale = "QMFQ", &m.Factorisation, m.Bend(), scaleOf(m.Inflate)
+	case *quantmf.BQMF:
+		a.Method, of, a.Bend, scale = "BQMF", &m.Factorisation, m.Bend(), scaleOf(m.Map)
+	}
+	a.U, a.V, a.Loss, a.Epochs = of.U, of.V, of.History[:of.Best+1], of.Best
+	if a.Method == "BQMF" {
+		a.Epochs = len(of.History) - 1
+	}
+	if a.Goodness, err = model.Goodness(x); err != nil {
+		return a, err
+	}
+	if a.TopFeatures, err = model.TopFeatures(x, TopShown); err != nil {
+		return a, err
+	}
+	if q, is := model.(*quantmf.QMFQ); is {
+		if a.Normalized, err = q.Normalize(x); err != nil {
+			return a, err
+		}
+	}
+	if scale != nil {
+		a.Curves, err = curves(a.U, a.V, scale)
+	}
+	return a, err
+}
+
+// scale is the map of a feature.
+type scale interface{ At(w float64) float64 }
+
+func scaleOf[M scale](maps func(i int) (M, error)) func(i int) (scale, error) {
+	return func(i int) (scale, error) { return maps(i) }
+}
+
+// curves returns the maps of the features at equal steps along their mixtures.
+func curves(u, v quantmf.Mat, scale func(i int) (scale, error)) (quantmf.Mat, error) {
+	out, w := quantmf.NewMat(u.Rows, Steps+1), make([]float64, v.Cols)
+	for i := range out.Rows {
+		t, err := scale(i)
+		if err != nil {
+			return out, err
+		}
+		Mixture(w, u, v, i)
+		from, to := Span(w)
+		row := out.Row(i)
+		for s := range row {
+			row[s] = t.At(from + (to-from)*float64(s)/Steps)
+		}
+	}
+	return out, nil
+}
+
+// Mixture fills w with row i of UV.
+func Mixture(w []float64, u, v quantmf.Mat, i int) {
+	clear(w)
+	for c, a := range u.Row(i) {
+		for j, b := range v.Row(c) {
+			w[j] += float64(a * b)
+		}
+	}
+}
+
+// Span returns the lowest and the highest of w, apart.
+func Span(w []float64) (from, to float64) {
+	from, to = w[0], w[0]
+	for _, v := range w {
+		from, to = min(from, v), max(to, v)
+	}
+	if from == to {
+		to = from + max(math.Abs(from), 1)
+	}
+	return from, to
+}
+
+// Begun says where a fit started and how much its maps were shrunk.
+func Begun(q *quantmf.QMF) string {
+	var from string
+	switch q.Start {
+	case quantmf.StartAuto:
+		from = "from given factors"
+	case quantmf.StartScores:
+		from = "from an NMF of normal scores"
+	case quantmf.StartNMF:
+		from = "from an NMF of the matrix"
+	case quantmf.StartUniform:
+		from = "at random"
+	}
+	if q.Shrinkage == 0 {
+		return from + "; maps are free"
+	}
+	return from + "; maps are pulled towards straight lines by " + strconv.FormatFloat(q.Shrinkage, 'g', -1, 64) + " pseudo-samples"
+}

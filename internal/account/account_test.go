@@ -1,0 +1,114 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+)
+
+// table is positive, d × n, and every row goes up and down.
+func table(d, n int) quantmf.Mat {
+	x := quantmf.NewMat(d, n)
+	for i := range d {
+		for j := range n {
+			x.Set(i, j, 2+math.Sin(float64(i+j*(1+i%3)))+float64(i%2)*math.Exp(float64(j%5)))
+		}
+	}
+	return x
+}
+
+// TestOf: the account of a model of each kind says what the model says when it is asked, and its curves are the maps.
+func TestOf(t *testing.T) {
+	ctx, x := context.Background(), table(9, 14)
+	nmf, err := quantmf.FitNMF(ctx, x, 2, quantmf.WithEpochs(4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	qmf, err := quantmf.FitQMF(ctx, x, 2, quantmf.WithEpochs(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	qmfq, err := quantmf.FitQMFQ(ctx, x, 2, quantmf.WithEpochs(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bqmf, err := quantmf.FitBQMF(ctx, x, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		method string
+		model  quantmf.Model
+		of     *quantmf.Factorisation
+		epochs int
+		levels int
+		at     func(i int, w float64) (float64, error) // nil without maps
+	}{
+		{"NMF", nmf, &nmf.Factorisation, nmf.Best, 0, nil},
+		{"QMF", qmf, &qmf.Factorisation, qmf.Best, qmf.Quantiles.Cols, func(i int, w float64) (float64, error) { m, err := qmf.Map(i); return m.At(w), err }},
+		{"QMFQ", qmfq, &qmfq.Factorisation, qmfq.Best, 0, func(i int, w float64) (float64, error) { m, err := qmfq.Inflate(i); return m.At(w), err }},
+		{"BQMF", bqmf, &bqmf.Factorisation, len(bqmf.History) - 1, 0, func(i int, w float64) (float64, error) { m, err := bqmf.Map(i); return m.At(w), err }},
+	} {
+		a, err := Of(c.model, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Method != c.method || a.Epochs != c.epochs || a.Levels != c.levels || (a.Began == "") != (c.method != "QMF") {
+			t.Errorf("%s: %q of %d epochs, %d levels, begun %q", c.method, a.Method, a.Epochs, a.Levels, a.Began)
+		}
+		if len(a.Loss) != c.of.Best+1 || a.Loss[c.of.Best] != c.of.History[c.of.Best] {
+			t.Errorf("%s: %d losses of %d", c.method, len(a.Loss), c.of.Best+1)
+		}
+		if (a.Normalized.Rows > 0) != (c.method == "QMFQ") || (len(a.Bend) > 0) != (c.at != nil) || (a.Curves.Rows > 0) != (c.at != nil) {
+			t.Errorf("%s: %d rows of T'(X), %d bends, %d curves", c.method, a.Normalized.Rows, len(a.Bend), a.Curves.Rows)
+		}
+		if got, want := len(a.TopFeatures), a.V.Rows; got != want || len(a.TopSamples) != want || len(a.TopSamples[0]) != TopShown || len(a.Goodness) != 9 {
+			t.Errorf("%s: top features of %d components, top samples of %d, %d features", c.method, got, len(a.TopSamples), len(a.Goodness))
+		}
+		for i := range a.Curves.Rows {
+			low, high := math.Inf(1), math.Inf(-1)
+			for j := range x.Cols {
+				w := 0.0
+				for k := range a.V.Rows {
+					w += float64(a.U.At(i, k) * a.V.At(k, j))
+				}
+				low, high = min(low, w), max(high, w)
+			}
+			for s, w := range map[int]float64{0: low, Steps / 2: low + (high-low)/2, Steps: high} {
+				want, err := c.at(i, w)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := a.Curves.At(i, s); !(math.Abs(got-want) <= 1e-9*(1+math.Abs(want))) {
+					t.Errorf("%s: feature %d, step %d: %v, the map has %v at %v", c.method, i, s, got, want, w)
+				}
+			}
+		}
+	}
+}
+
+// TestOfAnotherMatrix: the error of a matrix of another shape is the one of Goodness.
+func TestOfAnotherMatrix(t *testing.T) {
+	m, err := quantmf.FitNMF(context.Background(), table(9, 14), 2, quantmf.WithEpochs(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shape *quantmf.ShapeError
+	if _, err := Of(m, table(8, 14)); !errors.As(err, &shape) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestSpan(t *testing.T) {
+	for _, c := range []struct {
+		w        []float64
+		from, to float64
+	}{{[]float64{3, -1, 2}, -1, 3}, {[]float64{5, 5}, 5, 10}, {[]float64{-4}, -4, 0}, {[]float64{0, 0}, 0, 1}} {
+		if from, to := Span(c.w); from != c.from || to != c.to {
+			t.Errorf("%v: from %v to %v", c.w, from, to)
+		}
+	}
+}
