@@ -28,11 +28,15 @@ package quantmf
 //
 // Which of the two starts suits, and how much the maps should be shrunk, depends
 // on the data: counts with heavy tails are best fitted from their own NMF by free maps,
-// logarithms from scores by straighter maps. Under StartAuto, and without WithShrinkage, up
-// to 512 rows (and one more for each column in which these rows have no observed cell) are fitted
-// for three epochs from each start under each λ of 0, 20 and 100, with a tenth of their visible cells
-// hidden. The fit takes the pair of start and λ that predicts these hidden cells best. The choice does
-// not read cells that are hidden from the fit itself.
+// logarithms from scores by straighter maps. Under StartAuto, and without WithShrinkage, some cells
+// are fitted from each start under each λ of 0, 20 and 100, with a tenth of them hidden. Of the three λ
+// of a start the one that predicts the hidden cells worst before the first epoch is left out; the others
+// make three epochs. The fit takes the pair of start and λ that predicts the hidden cells best then.
+//
+// These cells are those of up to 512 random rows in as many random columns as make up 2^19 visible cells.
+// λ counts samples, whatever n is, so that what suits some of the samples suits all of them. Rows and columns
+// of which none of these cells is visible are left out. The choice does not read cells that are hidden from
+// the fit itself.
 
 import (
 	"math"

@@ -50,10 +50,12 @@ func (f *fitted) at(w work, nonzero float64) (s float64) {
 	return s
 }
 
-// startTerms are those of what comes before the first epoch of a QMF: short fits of up to 512 rows, and factors and maps of all.
+// startTerms are those of what comes before the first epoch of a QMF: short fits of up to 512 rows and 2¹⁹ cells, and factors and
+// maps of all.
 func startTerms() []term {
-	few := func(w work) float64 { return float64(min(w.d, 512)) * float64(w.n) }
-	return []term{{"min(d, 512) n", func(w work, _ float64) float64 { return few(w) }}, {"min(d, 512) n k", func(w work, _ float64) float64 { return few(w) * float64(w.k) }}, {"d n", cells}}
+	tried := func(w work, _ float64) float64 { return min(float64(min(w.d, 512))*float64(w.n), 1<<19) }
+	return []term{{"min(d n, 512 n, 2¹⁹)", tried}, {"min(d n, 512 n, 2¹⁹) k", func(w work, nonzero float64) float64 { return tried(w, nonzero) * float64(w.k) }},
+		{"d n", cells}, {"d n k", func(w work, nonzero float64) float64 { return cells(w, nonzero) * float64(w.k) }}}
 }
 
 // fit finds the factors, none negative, of least squares of relative errors: of all choices of terms that leave no factor negative
