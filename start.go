@@ -94,8 +94,9 @@ func (f *qmfFit) choose() error {
 		return err
 	}
 	src := random.Split(f.seed, 3)
+	const share = 0.1 // of the visible cells, which is hidden from the trials
 	c := *f.settings
-	c.epochs, c.validation, c.missing, c.patience, c.seed = trialEpochs, trialShare, true, 0, src.Uint64()
+	c.epochs, c.validation, c.missing, c.patience, c.seed = trialEpochs, share, true, 0, src.Uint64()
 	some, rows := f.cells.sample(trialRows, trialCells, &src, f.pool)
 	if err := f.pool.Err(); err != nil {
 		return err
@@ -124,6 +125,8 @@ func (f *qmfFit) choose() error {
 // tryStart makes the trials of a start, one for each λ except the one that predicts worst before the
 // first epoch, if there are more than two. They are alive together.
 func (f *qmfFit) tryStart(start Start, shrinkages []float64, hidden *cells, c *settings, way course) ([]*qmfFit, error) {
+	// The shares of the work after which the factors and the first maps are there.
+	const factorsDone, mapsDone = 0.45, 0.6
 	trials := make([]*qmfFit, len(shrinkages))
 	twins := make([]*inflation, len(trials))
 	for i, lambda := range shrinkages {
@@ -175,12 +178,22 @@ func (f *qmfFit) tryStart(start Start, shrinkages []float64, hidden *cells, c *s
 // the sample has no visible cell are left out. numbers are those of the rows in x'. Where the pool has stopped the
 // sample means nothing.
 func (s *cells) sample(rows, cells int, src *random.Source, p *pool.Pool) (x Mat, numbers []int) {
-	numbers = someOf(s.d, rows, src)
+	// some returns count random numbers below n in increasing order, or all where there are no more.
+	some := func(n, count int) []int {
+		all := inOrder(n)
+		if n <= count {
+			return all
+		}
+		src.Shuffle(all)
+		slices.Sort(all[:count])
+		return all[:count]
+	}
+	numbers = some(s.d, rows)
 	seen := 0.0
 	for _, i := range numbers {
 		seen += float64(s.rows[i]) / float64(s.n)
 	}
-	cols := someOf(s.n, int(min(math.Ceil(float64(cells)/seen), trialMost/float64(len(numbers)), float64(s.n))), src)
+	cols := some(s.n, int(min(math.Ceil(float64(cells)/seen), trialMost/float64(len(numbers)), float64(s.n))))
 	x = NewMat(len(numbers), len(cols))
 	rooms := make([][]float64, p.Workers())
 	p.Do(x.Rows, func(worker, r int) {
@@ -220,17 +233,6 @@ func (s *cells) sample(rows, cells int, src *random.Source, p *pool.Pool) (x Mat
 	}
 	x.Rows, x.Cols = len(kept), width
 	return x, kept
-}
-
-// someOf returns count random numbers below n in increasing order, or all where there are no more.
-func someOf(n, count int, src *random.Source) []int {
-	all := inOrder(n)
-	if n <= count {
-		return all
-	}
-	src.Shuffle(all)
-	slices.Sort(all[:count])
-	return all[:count]
 }
 
 // startFactors fills U and V with the given factors or with those of the start.
@@ -316,17 +318,10 @@ const (
 
 // The choice of start and shrinkage.
 const (
-	trialShare  = 0.1     // the share of visible cells that is hidden from a trial
 	trialRows   = 512     // how many rows are fitted, at most
 	trialCells  = 1 << 19 // how many visible cells of these rows
 	trialMost   = 1 << 26 // how many cells, visible or not
 	trialEpochs = 3       // of each trial
-)
-
-// The shares of the work of a start's trials after which the factors and the first maps are there.
-const (
-	factorsDone = 0.45
-	mapsDone    = 0.6
 )
 
 // trialShrinkages are the λ that are tried.
