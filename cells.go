@@ -301,28 +301,6 @@ func (s *cells) dense() Mat {
 	return m
 }
 
-// someRows are some rows of x', NaN where a cell is hidden, as a matrix of their own.
-type someRows struct {
-	of   *cells
-	pick []int // nil: all
-}
-
-func (s someRows) Dims() (rows, cols int) {
-	if s.pick == nil {
-		return s.of.d, s.of.n
-	}
-	return len(s.pick), s.of.n
-}
-
-// ReadRow returns the error that the cells have noted, if any.
-func (s someRows) ReadRow(x []float64, i int) error {
-	if s.pick != nil {
-		i = s.pick[i]
-	}
-	copy(x, s.of.row(x, i))
-	return s.of.trouble.get()
-}
-
 // maskedRows are rows with NaN where a mask holds a cell out.
 type maskedRows struct {
 	Rows

@@ -289,6 +289,10 @@ func sizesOf(method Method, d, n, rank int, opts []FitOption) (c config, f footp
 		hidden: c.missing || c.validation > 0, uniform: c.start == StartUniform,
 	}
 	f.lead = c.loss == divergence.Frobenius && !f.hidden && nmf.MayLead(f.d, f.k)
+	f.trialled = trialCells / (1 - c.validation)
+	if c.missing {
+		f.trialled = trialMost
+	}
 	f.choose = c.start == StartAuto || c.shrinkage < 0 && c.ends == EndsFree && !f.uniform
 	return c, f, nil
 }
@@ -309,11 +313,12 @@ type footprint struct {
 	d, n, k, m      float64
 	scored          float64 // rows of which the normal scores are held
 	batch, workers  float64
-	hidden, uniform bool // cells are hidden; StartUniform
-	lead            bool // rows may lead the first epoch of an NMF under Frobenius' loss
-	choose          bool // start or shrinkage are chosen by the data
-	gauss           bool // U and V take steps of Gauss and Newton's method
-	steps           bool // U and V take steps; those of a QMFQ do not
+	hidden, uniform bool    // cells are hidden; StartUniform
+	lead            bool    // rows may lead the first epoch of an NMF under Frobenius' loss
+	choose          bool    // start or shrinkage are chosen by the data
+	trialled        float64 // cells that a trial has at most
+	gauss           bool    // U and V take steps of Gauss and Newton's method
+	steps           bool    // U and V take steps; those of a QMFQ do not
 }
 
 // pairs is the number of entries of a symmetric k × k matrix.
@@ -354,17 +359,18 @@ func (p footprint) mapsState() float64 {
 }
 
 // start is the memory that the start of a fit of maps takes beside the fit itself: that of the NMF of
-// scores or, before it, that of the trials of some rows with hidden cells. Three trials are alive at
-// once: the one that holds the start, the current one, and the one before.
+// scores or, before it, that of the trials of some cells: the three of a start are alive at once.
 func (p footprint) start() float64 {
 	if p.uniform {
 		return 0
 	}
 	most := size(p.scored, p.n) + max(nmf.UpdatesNumbers(p.d, p.n, p.k, p.workers, p.hidden), nmf.NewtonNumbers(p.d, p.n, p.k, p.workers, p.lead))
 	if p.choose {
-		few := min(p.d, trialRows)
-		most = max(most, size(3, p.maps(few, p.batch))+size(3.2, few, p.n)+
-			max(nmf.UpdatesNumbers(few, p.n, p.k, p.workers, true), nmf.NewtonNumbers(few, p.n, p.k, p.workers, false)))
+		few := p
+		few.d = min(p.d, trialRows)
+		few.n = math.Ceil(min(p.n, p.trialled/few.d))
+		most = max(most, size(3, few.maps(few.d, p.batch))+size(4.2, few.d, few.n)+
+			max(nmf.UpdatesNumbers(few.d, few.n, p.k, p.workers, true), nmf.NewtonNumbers(few.d, few.n, p.k, p.workers, false)))
 	}
 	return most
 }

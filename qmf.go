@@ -136,9 +136,9 @@ func (c *config) settleQMF(rank int) {
 // Cost of an epoch: d solves of about 3 passes (8nm flops and m³/3 each; 4 passes where all rows are one
 // batch), their backward (40nm), six averages for the steps on q (2nm each) and 2dnk(k+3) flops for U and
 // V (by Adam 6dnk); half as much again under WithValidation and WithPatience, which evaluate the model
-// after every epoch. The choice of start and shrinkage takes two NMFs and 18 epochs of up to 512 rows,
-// and the memory of two fits of as many rows; a fit with WithStart and WithShrinkage makes no such
-// choice.
+// after every epoch. The choice of start and shrinkage takes two NMFs and 12 epochs of up to 512 rows
+// and of as many random samples as make up 2^19 observed cells, and the memory of three fits of as many
+// cells; a fit with WithStart and WithShrinkage makes no such choice.
 //
 // Memory beside x, in numbers of 8 bytes:
 //   - dk + nk(k+5)/2 + 5dm + 24d, by Adam 4dk + 5kn + 5dm + 24d;

@@ -28,14 +28,19 @@ package quantmf
 //
 // Which of the two starts suits, and how much the maps should be shrunk, depends
 // on the data: counts with heavy tails are best fitted from their own NMF by free maps,
-// logarithms from scores by straighter maps. Under StartAuto, and without WithShrinkage, up
-// to 512 rows (and one more for each column in which these rows have no observed cell) are fitted
-// for three epochs from each start under each λ of 0, 20 and 100, with a tenth of their visible cells
-// hidden. The fit takes the pair of start and λ that predicts these hidden cells best. The choice does
-// not read cells that are hidden from the fit itself.
+// logarithms from scores by straighter maps. Under StartAuto, and without WithShrinkage, some cells
+// are fitted from each start under each λ of 0, 20 and 100, with a tenth of them hidden. Of the three λ
+// of a start the one that predicts the hidden cells worst before the first epoch is left out; the others
+// make three epochs. The fit takes the pair of start and λ that predicts the hidden cells best then.
+//
+// These cells are those of up to 512 random rows in as many random columns as make up 2^19 visible cells.
+// λ counts samples, whatever n is, so that what suits some of the samples suits all of them. Rows and columns
+// of which none of these cells is visible are left out. The choice does not read cells that are hidden from
+// the fit itself.
 
 import (
 	"math"
+	"slices"
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
@@ -43,6 +48,7 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/order"
+	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/rankit"
 )
@@ -88,101 +94,145 @@ func (f *qmfFit) choose() error {
 		return err
 	}
 	src := random.Split(f.seed, 3)
+	const share = 0.1 // of the visible cells, which is hidden from the trials
 	c := *f.settings
-	c.epochs, c.validation, c.missing, c.patience, c.seed = trialEpochs, trialShare, true, 0, src.Uint64()
-	rows := f.sample(trialRows, &src)
-	hidden, err := newCells(someRows{f.cells, rows}, &c)
+	c.epochs, c.validation, c.missing, c.patience, c.seed = trialEpochs, share, true, 0, src.Uint64()
+	some, rows := f.cells.sample(trialRows, trialCells, &src, f.pool)
+	if err := f.pool.Err(); err != nil {
+		return err
+	}
+	hidden, err := newCells(some, &c)
 	if err != nil { // there are too few cells to hide a tenth of them
 		return nil
 	}
-	hidden.Units = f.Units
-	if rows != nil {
-		hidden.Units = f.Pick(rows)
-	}
+	hidden.Units = f.Pick(rows)
 	best := math.Inf(1)
-	done, pieces := 0.0, float64(len(starts)*(1+len(shrinkages))) // NMFs and fits, of about the same cost each
-	next := func() course {
-		done++
-		return f.course.within((done-1)/pieces, done/pieces)
-	}
-	for _, start := range starts {
-		from := newQMFFit(hidden, f.k, &c, f.pool, c.seed, next())
-		from.origin = start
-		if err := from.startFactors(); err != nil {
+	for s, start := range starts {
+		way := f.course.within(float64(s)/float64(len(starts)), float64(s+1)/float64(len(starts)))
+		trials, err := f.tryStart(start, shrinkages, hidden, &c, way)
+		if err != nil {
 			return err
 		}
-		for _, lambda := range shrinkages {
-			way := next()
-			trial, j := newQMFFit(hidden, f.k, &c, f.pool, c.seed, way.within(0, 0.5)), journal.New(c.patience, c.epochs, true)
-			trial.origin, trial.lambda, trial.evaluated = start, lambda, false // it is evaluated once, below
-			copy(trial.u, from.u)
-			copy(trial.v, from.v)
-			trial.startLogarithms()
-			err := trial.startMaps(&trial.course)
-			if err == nil {
-				j.Note(trial.losses())
-				way = way.within(0.5, 1)
-				err = way.advance(trial, j, c.epochs, nil)
-			}
-			if err == nil {
-				trial.evaluateAll(trial.order)
-				err = f.pool.Err()
-			}
-			if err != nil {
-				return err
-			}
+		for _, trial := range trials {
 			if loss := trial.meanHeld(); loss < best {
-				best, f.origin, f.lambda = loss, start, min(lambda, f.heaviest)
+				best, f.origin, f.lambda = loss, start, min(trial.lambda, f.heaviest)
 			}
 		}
 	}
 	return nil
 }
 
-// sample returns the indices of the given number of random rows of x, in increasing order; nil where
-// x has no more rows than that. For a column in which no sampled row has an observed cell it takes one
-// more row.
-func (s *cells) sample(rows int, src *random.Source) []int {
-	if s.d <= rows {
-		return nil
+// tryStart makes the trials of a start, one for each λ except the one that predicts worst before the
+// first epoch, if there are more than two. They are alive together.
+func (f *qmfFit) tryStart(start Start, shrinkages []float64, hidden *cells, c *settings, way course) ([]*qmfFit, error) {
+	// The shares of the work after which the factors and the first maps are there.
+	const factorsDone, mapsDone = 0.45, 0.6
+	trials := make([]*qmfFit, len(shrinkages))
+	twins := make([]*inflation, len(trials))
+	for i, lambda := range shrinkages {
+		trial := newQMFFit(hidden, f.k, c, f.pool, c.seed, way.within(0, factorsDone))
+		trial.origin, trial.lambda, trial.evaluated = start, lambda, false // it is evaluated once, after its epochs
+		trials[i], twins[i] = trial, trial.inflation
 	}
-	pick := make([]int, s.d)
-	for i := range pick {
-		pick[i] = i
+	if err := trials[0].startFactors(); err != nil {
+		return nil, err
 	}
-	src.Shuffle(pick)
-	if s.partial {
-		seen, unseen, room := make([]bool, s.n), s.n, make([]float64, s.n)
-		sees := func(i int) (fresh bool) {
-			for j, v := range s.row(room, i) {
-				if v == v && !seen[j] {
-					seen[j], fresh = true, true
-					unseen--
-				}
+	for _, trial := range trials[1:] {
+		copy(trial.u, trials[0].u)
+		copy(trial.v, trials[0].v)
+	}
+	for _, trial := range trials {
+		trial.startLogarithms()
+	}
+	maps := way.within(factorsDone, mapsDone)
+	if err := twins[0].startMaps(&maps, twins[1:]...); err != nil {
+		return nil, err
+	}
+	if len(trials) > 2 {
+		worst := 0
+		for i, trial := range trials {
+			if trial.meanHeld() >= trials[worst].meanHeld() {
+				worst = i
 			}
-			return fresh
 		}
-		for _, i := range pick[:rows] {
-			sees(i)
+		trials = slices.Delete(trials, worst, worst+1)
+	}
+	for i, trial := range trials {
+		each := (1 - mapsDone) / float64(len(trials))
+		part := way.within(mapsDone+float64(float64(i)*each), mapsDone+float64(float64(i+1)*each))
+		j := journal.New(c.patience, c.epochs, true)
+		j.Note(trial.losses())
+		if err := part.advance(trial, j, c.epochs, nil); err != nil {
+			return nil, err
 		}
-		for k := rows; k < len(pick) && unseen > 0; k++ {
-			if sees(pick[k]) {
-				pick[rows], pick[k] = pick[k], pick[rows]
-				rows++
+		trial.evaluateAll(trial.order)
+		if err := f.pool.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return trials, nil
+}
+
+// sample returns up to so many random rows of x', and of their columns as many random ones as make up the given
+// number of visible cells, or all. Both are in their order, NaN where a cell is hidden. Rows and columns of which
+// the sample has no visible cell are left out. numbers are those of the rows in x'. Where the pool has stopped the
+// sample means nothing.
+func (s *cells) sample(rows, cells int, src *random.Source, p *pool.Pool) (x Mat, numbers []int) {
+	// some returns count random numbers below n in increasing order, or all where there are no more.
+	some := func(n, count int) []int {
+		all := inOrder(n)
+		if n <= count {
+			return all
+		}
+		src.Shuffle(all)
+		slices.Sort(all[:count])
+		return all[:count]
+	}
+	numbers = some(s.d, rows)
+	seen := 0.0
+	for _, i := range numbers {
+		seen += float64(s.rows[i]) / float64(s.n)
+	}
+	cols := some(s.n, int(min(math.Ceil(float64(cells)/seen), trialMost/float64(len(numbers)), float64(s.n))))
+	x = NewMat(len(numbers), len(cols))
+	rooms := make([][]float64, p.Workers())
+	p.Do(x.Rows, func(worker, r int) {
+		if rooms[worker] == nil {
+			rooms[worker] = make([]float64, s.n)
+		}
+		row := s.row(rooms[worker], numbers[r])
+		for c, j := range cols {
+			x.Row(r)[c] = row[j]
+		}
+	})
+	if !s.partial {
+		return x, numbers
+	}
+	seenRow, seenCol := make([]bool, x.Rows), make([]bool, x.Cols)
+	for r := range x.Rows {
+		for c, v := range x.Row(r) {
+			if v == v {
+				seenRow[r], seenCol[c] = true, true
 			}
 		}
 	}
-	picked := make([]bool, s.d)
-	for _, i := range pick[:rows] {
-		picked[i] = true
-	}
-	picks := pick[:0]
-	for i, is := range picked {
-		if is {
-			picks = append(picks, i)
+	kept, width := numbers[:0], 0
+	for r, i := range numbers {
+		if !seenRow[r] {
+			continue
 		}
+		to := x.Row(len(kept))
+		width = 0
+		for c, v := range x.Row(r) {
+			if seenCol[c] {
+				to[width] = v
+				width++
+			}
+		}
+		kept = append(kept, i)
 	}
-	return picks
+	x.Rows, x.Cols = len(kept), width
+	return x, kept
 }
 
 // startFactors fills U and V with the given factors or with those of the start.
@@ -234,8 +284,9 @@ func (f *qmfFit) startLogarithms() {
 	}
 }
 
-// startMaps fills F and q for the factors, and computes the losses.
-func (f *inflation) startMaps(way *course) error {
+// startMaps fills F and q for the factors, and computes the losses. It does the same for twins, fits of
+// the same cells from the same factors, which differ in the shrinkage alone.
+func (f *inflation) startMaps(way *course, twins ...*inflation) error {
 	err := way.enter(PhaseMaps)
 	if err == nil {
 		rooms := make([]order.Room, f.pool.Workers())
@@ -244,7 +295,16 @@ func (f *inflation) startMaps(way *course) error {
 			if room.Perm == nil {
 				room.Resize(f.n)
 			}
-			f.startRow(&f.work[worker].visitors[0], i, calibration, room)
+			v := &f.work[worker].visitors[0]
+			f.placeRow(v, i, room)
+			for _, t := range twins {
+				copy(t.Increments(i), f.Increments(i))
+				copy(t.Logits(i), f.Logits(i))
+				copy(t.Warm[i].Offset, f.Warm[i].Offset)
+				t.Warm[i].Valid = f.Warm[i].Valid
+				t.calibrateRow(v, i)
+			}
+			f.calibrateRow(v, i)
 		})
 	}
 	return err
@@ -258,9 +318,10 @@ const (
 
 // The choice of start and shrinkage.
 const (
-	trialShare  = 0.1 // the share of visible cells that is hidden from a trial
-	trialRows   = 512 // how many rows are fitted
-	trialEpochs = 3   // of each trial
+	trialRows   = 512     // how many rows are fitted, at most
+	trialCells  = 1 << 19 // how many visible cells of these rows
+	trialMost   = 1 << 26 // how many cells, visible or not
+	trialEpochs = 3       // of each trial
 )
 
 // trialShrinkages are the λ that are tried.
@@ -299,10 +360,10 @@ func logarithms(l, v []float64, exact bool, farthest float64) {
 	}
 }
 
-// startRow gives row i its first quantiles and the losses at them. Under StartUniform the quantiles are
-// equal steps between the extremes of the row. Otherwise they are its empirical quantiles at the
-// middles of the levels, fitted to the starting UV by EM steps.
-func (f *inflation) startRow(v *visitor, i, steps int, room *order.Room) {
+// placeRow gives row i its first quantiles and levels, and solves its transport in the visitor. Under
+// StartUniform the quantiles are equal steps between the extremes of the row. Otherwise they are its
+// empirical quantiles at the middles of the levels.
+func (f *inflation) placeRow(v *visitor, i int, room *order.Room) {
 	switch {
 	case f.Constant(i):
 		inc := f.Increments(i)
@@ -318,7 +379,14 @@ func (f *inflation) startRow(v *visitor, i, steps int, room *order.Room) {
 		f.solveRow(v, i)
 		f.shareLevels(v, i)
 		f.solveRow(v, i)
-		f.stepQ(v, i, steps)
+	}
+}
+
+// calibrateRow fits the first quantiles of row i to the starting UV by EM steps, but not under
+// StartUniform, and gives the row its losses. The visitor has the row as placeRow leaves it, and keeps it so.
+func (f *inflation) calibrateRow(v *visitor, i int) {
+	if f.R == nil && !f.Constant(i) {
+		f.stepQ(v, i, calibration)
 	}
 	f.fitted(v, i)
 	f.judgeRow(v, i)
@@ -442,10 +510,6 @@ func (s *cells) large() bool {
 	switch of := s.source.(type) {
 	case Mat:
 		return false
-	case someRows:
-		if !of.of.large() {
-			return false
-		}
 	case maskedRows:
 		if _, inMemory := of.Rows.(Mat); inMemory {
 			return false

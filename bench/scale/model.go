@@ -50,11 +50,12 @@ func (f *fitted) at(w work, nonzero float64) (s float64) {
 	return s
 }
 
-// startTerms returns the terms of the time before the first epoch of a QMF: short fits of up to 512 rows, and the factors and
+// startTerms returns the terms of the time before the first epoch of a QMF: short fits of up to 512 rows and 2¹⁹ cells, and the factors and
 // maps of all rows.
 func startTerms() []term {
-	few := func(w work) float64 { return float64(min(w.d, 512)) * float64(w.n) }
-	return []term{{"min(d, 512) n", func(w work, _ float64) float64 { return few(w) }}, {"min(d, 512) n k", func(w work, _ float64) float64 { return few(w) * float64(w.k) }}, {"d n", cells}}
+	tried := func(w work, _ float64) float64 { return min(float64(min(w.d, 512))*float64(w.n), 1<<19) }
+	return []term{{"min(d n, 512 n, 2¹⁹)", tried}, {"min(d n, 512 n, 2¹⁹) k", func(w work, nonzero float64) float64 { return tried(w, nonzero) * float64(w.k) }},
+		{"d n", cells}, {"d n k", func(w work, nonzero float64) float64 { return cells(w, nonzero) * float64(w.k) }}}
 }
 
 // fit finds the non-negative factors that minimise the sum of squared relative errors: of all subsets of the terms whose least
