@@ -374,22 +374,22 @@ func (p footprint) start() float64 {
 	if p.uniform {
 		return 0
 	}
-	first := func(d float64, hidden, lead bool) float64 {
-		p.hidden = hidden
-		most := p.nmf(d, divergence.KL).Newton(false) // of scores
+	first := func(p footprint) float64 {
+		most := p.nmf(p.d, divergence.KL).Newton(false) // of scores
 		switch p.loss {
 		case divergence.KL:
 		case divergence.Frobenius:
-			most = max(most, p.nmf(d, p.loss).Newton(lead))
+			most = max(most, p.nmf(p.d, p.loss).Newton(p.lead))
 		default:
-			most = max(most, p.nmf(d, p.loss).Updates())
+			most = max(most, p.nmf(p.d, p.loss).Updates())
 		}
 		return most
 	}
-	most := size(p.scored, p.n) + first(p.d, p.hidden, p.lead)
+	most := size(p.scored, p.n) + first(p)
 	if p.choose {
-		few := min(p.d, trialRows)
-		most = max(most, size(3, p.maps(few, p.batch))+size(3.2, few, p.n)+first(few, true, false))
+		few := p
+		few.d, few.hidden, few.lead = min(p.d, trialRows), true, false
+		most = max(most, size(3, p.maps(few.d, p.batch))+size(3.2, few.d, p.n)+first(few))
 	}
 	return most
 }
