@@ -466,3 +466,37 @@ func TestRowsMemory(t *testing.T) {
 		t.Logf("%v of 20000 × 100000: %.3g GiB of rows, %.3g of a Mat", m, float64(got.Rows)/(1<<30), float64(got.Fit)/(1<<30))
 	}
 }
+
+// TestNegativeZero: 0 and -0 are the same number to a fit, which a Sparse cannot list apart.
+func TestNegativeZero(t *testing.T) {
+	plain := lognormal(12, 40)
+	for i := range plain.Data {
+		if i%5 < 3 {
+			plain.Data[i] = 0
+		}
+	}
+	minus := plain.Clone()
+	for i, x := range minus.Data {
+		if x == 0 && i%2 == 0 {
+			minus.Data[i] = math.Copysign(0, -1)
+		}
+	}
+	for _, model := range []string{"NMF", "QMF", "QMFQ", "BQMF"} {
+		for _, loss := range []Loss{KL, Frobenius} {
+			var files [2][]byte
+			for i, x := range []Mat{plain, minus} {
+				m, _, _, _, _, err := fitAny(t.Context(), model, x, 3, WithLoss(loss), WithEpochs(2))
+				if model == "BQMF" {
+					m, err = FitBQMF(t.Context(), x, 3, WithLoss(loss), WithEpochs(2))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				files[i] = marshalled(t, m)
+			}
+			if !bytes.Equal(files[0], files[1]) {
+				t.Errorf("%s, loss %v: -0 makes another model", model, loss)
+			}
+		}
+	}
+}

@@ -44,7 +44,8 @@ type Memory struct {
 
 // MemoryOf estimates the memory that a fit of a d × n matrix of the given rank takes with these
 // options, before the fit is made. The estimate is up to 2.5 times what was measured; where the data
-// choose a start it is for the start that takes most. Not counted are x, garbage that has not been
+// choose a start it is for the start that takes most, and for an NMF under KL without hidden cells it is for
+// rows that are mostly zero, which take up to 2.4 times as much as others. Not counted are x, garbage that has not been
 // collected yet, and what [WithCheckpoint] takes while it assembles a state, about five times State.
 // Errors: the [*OptionError] that the fit would return before it reads x, and [*ShapeError] for sizes
 // below 1; a fit too large for any machine is no error here.
@@ -58,18 +59,23 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	switch method {
 	case MethodNMF:
 		model, checkpoint = uv, uv
-		held := model + uv + size(7, f.d) // the extremes, counts and sums of rows
-		fit = held + nmf.UpdatesNumbers(f.d, f.n, f.k, f.workers, f.hidden)
+		held := model + uv + size(4, f.d) + f.n // the extremes and counts of rows
+		of := f.nmf(f.d, c.loss)
+		of.Workers = float64(pool.Count(c.workers, nmf.Chunks))
+		of.Warm = nmf.First(c.loss, f.hidden, c.penalty) > 0
+		fit = of.Updates()
 		if c.validation > 0 {
 			checkpoint += uv
 		}
 		if c.updates == UpdatesNewton {
 			checkpoint += uv
-			fit = held + nmf.NewtonNumbers(f.d, f.n, f.k, f.workers, f.lead)
+			fit = of.Newton(f.lead)
 		}
 		if c.start == StartSVD {
-			fit += size(18, f.n, f.k+2*svd.More) + size(3, f.d+f.n, f.k+2*svd.More)
+			of.Warm = of.Warm || c.updates == UpdatesMultiplicative
+			fit = max(fit, of.Made()+svd.Numbers(f.d, f.n, f.k+svd.More, nmf.Chunks)+size(1.2, f.workers, f.n+kernel.Lanes))
 		}
+		fit = 1.05 * (fit + held) // allocation rounds sizes up
 	case MethodQMF:
 		model = uv + size(3, f.d, f.m+4)
 		checkpoint = float64(4*uv) + f.mapsState()
@@ -106,7 +112,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 		checkpoint += model
 	}
 	if c.validation > 0 { // a bit for each cell, and the best epoch
-		fit += size(1./64, f.d, f.n) + model
+		fit += size(f.d, math.Ceil(f.n/64)) + model
 	}
 	rows := fit
 	if c.mapped && c.loss == divergence.Frobenius { // the copy of a signed Mat, less its rows' lowest values
@@ -192,12 +198,14 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 		if c.loss == divergence.KL && !f.hidden { // the denominators are sums of factors
 			sum = v + f.k
 		}
-		step = size(2, most, f.k) + nmf.UpdatesNumbers(most, f.n, f.k, f.workers, f.hidden)
-		reduce = nmf.UpdatesNumbers(0, f.n, f.k, f.workers, f.hidden)
+		part, none := f.nmf(most, c.loss), f.nmf(0, c.loss)
+		part.Of, none.Of = f.d, f.d
+		step = size(2, most, f.k) + part.Updates()
+		reduce = none.Updates()
 		if c.updates == UpdatesNewton {
 			state, sum, main = state+size(2, f.k), size(2, v)+size(2, f.k)+size(f.k, f.k+kernel.Lanes)+3, size(3, v)+size(3, f.n)
-			step = size(4, most, f.k) + nmf.NewtonNumbers(most, f.n, f.k, f.workers, f.lead) + v
-			reduce = nmf.NewtonNumbers(0, f.n, f.k, f.workers, f.lead) + size(3, v)
+			step = size(4, most, f.k) + part.Newton(false) + v
+			reduce = none.Newton(f.lead) + size(3, v)
 			if f.lead {
 				lead = nmf.LeadNumbers(f.d, f.n, f.k)
 			}
@@ -205,7 +213,7 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 		finish = size(f.d+f.n, f.k) + size(2, most, state)
 		plan = size(2, f.d+f.n, f.k)
 		if c.start == StartSVD {
-			plan += size(18, f.n, f.k+2*svd.More) + size(3, f.d+f.n, f.k+2*svd.More)
+			plan += svd.Numbers(f.d, f.n, f.k+svd.More, nmf.Chunks) + size(1.2, f.workers, f.n+kernel.Lanes)
 		}
 	} else {
 		f.steps, f.gauss = true, c.gaussian(rank)
@@ -286,7 +294,7 @@ func sizesOf(method Method, d, n, rank int, opts []FitOption) (c config, f footp
 	f = footprint{
 		rank: rank, d: float64(d), n: float64(n), k: float64(rank), m: float64(c.levels),
 		scored: float64(d), batch: min(float64(c.batchRows), float64(d)), workers: float64(pool.Count(c.workers, d)),
-		hidden: c.missing || c.validation > 0, uniform: c.start == StartUniform,
+		hidden: c.missing || c.validation > 0, uniform: c.start == StartUniform, loss: c.loss,
 	}
 	f.lead = c.loss == divergence.Frobenius && !f.hidden && nmf.MayLead(f.d, f.k)
 	f.trialled = trialCells / (1 - c.validation)
@@ -313,12 +321,18 @@ type footprint struct {
 	d, n, k, m      float64
 	scored          float64 // rows of which the normal scores are held
 	batch, workers  float64
-	hidden, uniform bool    // cells are hidden; StartUniform
+	hidden, uniform bool // cells are hidden; StartUniform
+	loss            divergence.Loss
 	lead            bool    // rows may lead the first epoch of an NMF under Frobenius' loss
 	choose          bool    // start or shrinkage are chosen by the data
 	trialled        float64 // cells that a trial has at most
 	gauss           bool    // U and V take steps of Gauss and Newton's method
 	steps           bool    // U and V take steps; those of a QMFQ do not
+}
+
+// nmf returns the sizes of an NMF of d rows.
+func (p footprint) nmf(d float64, loss divergence.Loss) nmf.Sizes {
+	return nmf.Sizes{D: d, N: p.n, K: p.k, Workers: p.workers, Loss: loss, Hidden: p.hidden, Warm: nmf.First(loss, p.hidden, 0) > 0}
 }
 
 // pairs is the number of entries of a symmetric k × k matrix.
@@ -364,13 +378,24 @@ func (p footprint) start() float64 {
 	if p.uniform {
 		return 0
 	}
-	most := size(p.scored, p.n) + max(nmf.UpdatesNumbers(p.d, p.n, p.k, p.workers, p.hidden), nmf.NewtonNumbers(p.d, p.n, p.k, p.workers, p.lead))
+	first := func(p footprint) float64 {
+		most := p.nmf(p.d, divergence.KL).Newton(false) // of scores
+		switch p.loss {
+		case divergence.KL:
+		case divergence.Frobenius:
+			most = max(most, p.nmf(p.d, p.loss).Newton(p.lead))
+		default:
+			most = max(most, p.nmf(p.d, p.loss).Updates())
+		}
+		return most
+	}
+	most := size(p.scored, p.n) + first(p)
 	if p.choose {
 		few := p
 		few.d = min(p.d, trialRows)
 		few.n = math.Ceil(min(p.n, p.trialled/few.d))
-		most = max(most, size(3, few.maps(few.d, p.batch))+size(4.2, few.d, few.n)+
-			max(nmf.UpdatesNumbers(few.d, few.n, p.k, p.workers, true), nmf.NewtonNumbers(few.d, few.n, p.k, p.workers, false)))
+		few.hidden, few.lead = true, false
+		most = max(most, size(3, few.maps(few.d, p.batch))+size(4.2, few.d, few.n)+first(few))
 	}
 	return most
 }

@@ -33,7 +33,11 @@ func TestMemoryOf(t *testing.T) {
 				t.Errorf("%v: twice the %s takes %+v, once %+v", m, what, more, base)
 			}
 		}
-		if held := need(m, 500, 100, 10, one, WithValidation(0.1)); held.Fit <= base.Fit {
+		opts := []FitOption{one}
+		if m == MethodNMF { // that takes room for rows that are mostly zero, or that lead, unless cells are held out
+			opts = append(opts, WithLoss(Frobenius), WithUpdates(UpdatesMultiplicative))
+		}
+		if held, base := need(m, 500, 100, 10, append(opts, WithValidation(0.1))...), need(m, 500, 100, 10, opts...); held.Fit <= base.Fit {
 			t.Errorf("%v: with cells held out %+v, without %+v", m, held, base)
 		}
 		if need(m, 1<<30, 1<<30, 1<<30, one).Fit < 1<<60 {
@@ -111,14 +115,28 @@ func TestMemoryOfState(t *testing.T) {
 	}
 }
 
-// TestMemoryOfRows: what an NMF holds for each row counts where there are many rows of few samples, the model that it ends with too,
-// and sums of pieces count where there are as many rows.
-func TestMemoryOfRows(t *testing.T) {
-	const d, n = 20000, 6
-	x := lognormal(d, n)
-	for _, opts := range [][]FitOption{nil, {WithLoss(Frobenius)}, {WithUpdates(UpdatesMultiplicative)}, {WithMissingValues()}, {WithValidation(0.1)}} {
-		for _, k := range []int{1, 4} {
-			told, err := MemoryOf(MethodNMF, d, n, k, append(opts, WithWorkers(1))...)
+// TestMemoryOfNMF: what is told of an NMF is what is alive of one whose rows are mostly zero, whatever is large, the model that it ends
+// with included. Other rows take less under KL. Sums of pieces count where there are as many rows.
+func TestMemoryOfNMF(t *testing.T) {
+	type shape struct{ d, n, k int }
+	for _, s := range []shape{{20000, 6, 1}, {20000, 6, 4}, {6, 20000, 2}, {17, 3000, 30}, {40, 9000, 5}, {60, 40, 300}} {
+		dense, thin := lognormal(s.d, s.n), lognormal(s.d, s.n)
+		for i := range thin.Data {
+			if j := i % s.n; j != 0 && i/s.n != j%s.d {
+				thin.Data[i] = 0
+			}
+		}
+		for o, opts := range [][]FitOption{nil, {WithUpdates(UpdatesMultiplicative)}, {WithLoss(Frobenius)}, {WithLoss(Frobenius), WithUpdates(UpdatesMultiplicative)},
+			{WithLoss(Frobenius), WithPenalty(0.1)}, {WithMissingValues()}, {WithValidation(0.1)}, {WithLoss(Beta(1.5)), WithValidation(0.1)}} {
+			x, workers := thin, WithWorkers(1+2*(o%2))
+			if o > 1 {
+				x = dense
+			}
+			x.Data[1] = 1
+			if o == 5 {
+				x.Data[1] = math.NaN()
+			}
+			told, err := MemoryOf(MethodNMF, s.d, s.n, s.k, append(opts, workers)...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,12 +151,16 @@ func TestMemoryOfRows(t *testing.T) {
 				most = max(most, m.HeapAlloc)
 				return nil
 			})
-			if _, err := FitNMF(t.Context(), x, k, append(opts, WithWorkers(1), WithEpochs(5), alive)...); err != nil {
+			if _, err := FitNMF(t.Context(), x, s.k, append(opts, workers, WithEpochs(5), alive)...); err != nil {
 				t.Fatal(err)
 			}
 			got := float64(most) - float64(before) + float64(told.Model)
-			if t.Logf("rank %d, %d options: %.0f bytes alive, %d told", k, len(opts), got, told.Fit); float64(told.Fit) < got {
-				t.Errorf("rank %d, %d options: %.0f bytes were alive, %d told", k, len(opts), got, told.Fit)
+			bound := 1.12
+			if o == 2 { // rows may lead, which these do not
+				bound = 1.6
+			}
+			if ratio := float64(told.Fit) / got; ratio < 1 || ratio > bound {
+				t.Errorf("%v, options %d: %.0f bytes were alive, %d told", s, o, got, told.Fit)
 			}
 		}
 	}

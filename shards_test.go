@@ -186,6 +186,25 @@ func TestShards(t *testing.T) {
 			}
 		}
 	}
+	hu, near, nearly := u.Clone(), v.Clone(), NewMat(x.Rows, x.Cols) // the factors of a matrix of which few rows have most, and nearly those
+	for c := range 4 {
+		for j := range x.Cols { // components that hardly meet, so that the half of U ends where it is least
+			if j%4 != c {
+				near.Data[c*near.Stride+j] *= 0.01
+			}
+		}
+	}
+	for i := range x.Rows {
+		for c := range 4 {
+			if i%30 == 3 {
+				hu.Data[i*hu.Stride+c] *= 100
+			}
+		}
+		product(nearly.Row(i), hu.Row(i), near)
+	}
+	for i := range near.Data {
+		near.Data[i] *= 0.95 + 0.1*src.Float64()
+	}
 	for name, c := range map[string]struct {
 		x    Mat
 		qmf  bool
@@ -216,6 +235,7 @@ func TestShards(t *testing.T) {
 		"Frobenius, close":    {made, false, newton(WithEpochs(60), WithLoss(Frobenius))},
 		"Frobenius, led":      {heavy, false, newton(WithEpochs(4), WithLoss(Frobenius))},
 		"Frobenius, misled":   {light, false, newton(WithEpochs(4), WithInit(lu, lv), WithLoss(Frobenius))},
+		"Frobenius, near":     {nearly, false, newton(WithEpochs(3), WithInit(hu, near), WithLoss(Frobenius))},
 		"Newton, exact fit":   {made, false, newton(WithEpochs(90))},
 		"Newton, still":       {made, false, newton(WithEpochs(40), WithInit(u, v))},
 		"Frobenius, still":    {made, false, newton(WithEpochs(40), WithInit(u, v), WithLoss(Frobenius))},
@@ -557,6 +577,40 @@ func TestShardDamagedRounds(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestShardFailingStore: where a record of a round is damaged and the store fails for the next, the error is that of the store.
+func TestShardFailingStore(t *testing.T) {
+	ctx, s := t.Context(), newShelf(t)
+	if err := PlanNMF(ctx, s, 2, tabled(40, 9), 2, WithEpochs(3)); err != nil {
+		t.Fatal(err)
+	}
+	finish(t, s)
+	fails := &failingStore{shelf: s}
+	fit, err := OpenSharded(fails)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fails.name = "round-000001"
+	s.blobs["round-000000"] = s.blobs["round-000000"][:9]
+	if r, err := fit.Round(); !errors.Is(err, errShelf) {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+var errShelf = errors.New("the shelf is gone")
+
+// failingStore fails to read the blob of a name.
+type failingStore struct {
+	*shelf
+	name string
+}
+
+func (s *failingStore) Get(name string) ([]byte, error) {
+	if name == s.name {
+		return nil, errShelf
+	}
+	return s.shelf.Get(name)
 }
 
 // TestShardOptions: what a fit in shards does not have is an error of its plan, and leaves no blob.

@@ -372,3 +372,17 @@ func TestPacked(t *testing.T) {
 		}
 	}
 }
+
+// TestFisher: a_i² by/max(t_i, low), the floor taken where t is below it.
+func TestFisher(t *testing.T) {
+	for n := 1; n <= 2*Lanes+1; n++ {
+		a, s, low := make([]float64, n), make([]float64, n), 0.25
+		for i := range a {
+			a[i], s[i] = float64(i+1), float64(i)/8 // below, at and above the floor
+		}
+		Fisher(a, s, 3, low)
+		for i, got := range a {
+			near(t, "Fisher", got, float64(i+1)*float64(i+1)*3/max(float64(i)/8, low), 1e4)
+		}
+	}
+}

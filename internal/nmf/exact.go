@@ -23,7 +23,11 @@ const (
 
 // rowsTogether is how many rows of U go through the sweeps together, whole groups.
 func (f *Newton) rowsTogether() int {
-	return min(exactRows, max(exactNumbers/f.NP/Group, 1)*Group)
+	return int(rowsTogether(float64(f.NP)))
+}
+
+func rowsTogether(np float64) float64 {
+	return min(exactRows, max(math.Floor(exactNumbers/np/Group), 1)*Group)
 }
 
 // sweep fills p with where the sweeps lead from b.

@@ -235,8 +235,11 @@ func (f *Newton) take() {
 		f.tiles.count, f.tiles.width = 1, np
 	}
 	f.taken, f.work, f.tiles.v = true, nil, nil
-	if f.plain && f.thin.some {
-		f.takeThin()
+	if f.plain {
+		f.thin.from = nil
+		if f.thin.some {
+			f.takeThin()
+		}
 	}
 	f.y, f.zv, f.nv, f.z = v(k*np), v(k*np), v(k*np), v(k*np)
 	f.zu, f.nu = v(d*k), v(d*k)
@@ -256,28 +259,29 @@ func (f *Newton) take() {
 			f.pieces[i].den = v(k * np)
 		}
 	}
-	group, wide := Group, k*stripColumns
+	few := f.together(Group)
+	group, wide := few, k*stripColumns
 	if f.exact {
 		f.gram, f.some, f.sizes = v(k*k), v(k*k), v(d)
-		group = f.rowsTogether()
-		wide = max(wide, k*group)
+		group = f.together(f.rowsTogether())
+		wide = max(wide, k*kernel.Pad(group))
 	} else {
 		f.z2, f.shareU = v(k*np), v(d)
 	}
-	rows, tile := group*k, Group*f.tiles.width
+	rows, tile := group*k, few*f.tiles.width
 	for i := range f.room {
 		ws := &f.room[i]
-		ws.r, ws.g, ws.t, ws.wide = v(tile), v(rows), v(rows), v(Group*kernel.Pad(k))
+		ws.r, ws.g, ws.t, ws.wide = v(tile), v(rows), v(rows), v(few*kernel.Pad(k))
 		ws.strip = strip{b: v(wide), g: v(wide), h: v(wide), p: v(wide), low: v(wide), r: v(wide), root: v(wide),
 			weight: v(stripColumns), slope: v(stripColumns), limits: v(stripColumns)}
 		if f.exact {
 			ws.x, ws.w, ws.laid = v(np), v(tile), v(group*np)
 			continue
 		}
-		ws.x, ws.w, ws.q, ws.d = v(Group*np), v(Group*np), v(tile), v(tile)
+		ws.x, ws.w, ws.q, ws.d = v(few*np), v(few*np), v(tile), v(tile)
 		ws.u, ws.squares, ws.p, ws.h, ws.over = v(rows), v(rows), v(rows), v(rows), v(rows)
 		if f.apart {
-			ws.product, ws.observed = v(np), make([]bool, Group*f.N)
+			ws.product, ws.observed = v(np), make([]bool, few*f.N)
 		}
 	}
 	for i := range f.shareU {

@@ -50,6 +50,9 @@ type Problem struct {
 	Pool    *pool.Pool
 }
 
+// together is how many of rows that go together there are at most: there is room for one even in a reduce, which has none.
+func (p *Problem) together(most int) int { return max(min(most, p.D), 1) }
+
 // blocks tells whether rows of X can be read where they lie, in whole blocks of samples.
 func (p *Problem) blocks() bool { return p.X != nil && p.NP == p.N }
 

@@ -80,7 +80,7 @@ type band struct {
 // newThin returns what the groups of a problem are looked at with.
 func (f *Updates) newThin() *thin {
 	kp := kernel.Pad(f.K)
-	width := max(tileHeld/kp, tileOfRows)
+	width := thinWidth(kp)
 	t := &thin{groups: make([]bool, (f.D+Group-1)/Group), sums: make([]float64, f.D), kp: kp, tiles: (f.N + width - 1) / width, width: width,
 		ends: make([]int32, f.D*((f.N+width-1)/width)), sumV: make([]float64, f.K), bands: make([]band, f.Pool.Workers())}
 	t.surveys, t.stands = f.survey, f.stand
@@ -92,6 +92,9 @@ func (f *Updates) newThin() *thin {
 	}
 	return t
 }
+
+// thinWidth is how many samples are a tile, for a k of so many numbers once it is padded.
+func thinWidth(kp int) int { return max(tileHeld/kp, tileOfRows) }
 
 // prepare finds the thin groups and makes room for them.
 func (f *Updates) prepare() {
@@ -110,7 +113,7 @@ func (f *Updates) prepare() {
 	rows := min(bandRows, f.D)
 	for i := range f.thin.bands {
 		b := &f.thin.bands[i]
-		room := (bandCells + 1) * f.N
+		room := (min(bandCells, (f.D+thinShare-1)/thinShare) + 1) * f.N // a group that is thin has a quarter of its cells at most
 		b.places, b.cells = make([]uint32, room), v(room)
 		b.cols, b.vals = make([][]uint32, rows), make([][]float64, rows)
 		b.u, b.g, b.logs = v(rows*f.thin.kp), v(rows*f.thin.kp), make([][kernel.Lanes]float64, rows)

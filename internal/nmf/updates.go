@@ -17,6 +17,8 @@ package nmf
 // changes X log(X/W) + W - X of a cell, but would change sums of it taken apart.
 
 import (
+	"math"
+
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/section"
@@ -24,14 +26,14 @@ import (
 
 // split is into how many pieces the rows of a matrix are cut that has so many groups of them,
 // and so many products UV.
-func split(groups int, products float64) int {
-	return min(Chunks, groups, max(int(min(products/(1<<18), Chunks)), Chunks/4))
+func split(groups, products float64) float64 {
+	return min(Chunks, groups, max(math.Floor(products/(1<<18)), Chunks/4))
 }
 
 // Runs returns where the pieces begin that the rows of a d × n matrix are cut into, and d.
 func Runs(d, n, k int) []int {
 	groups := (d + Group - 1) / Group
-	bounds := make([]int, split(groups, float64(d)*float64(n)*float64(k))+1)
+	bounds := make([]int, int(split(float64(groups), float64(d)*float64(n)*float64(k)))+1)
 	for i := range bounds {
 		bounds[i] = min(i*groups/(len(bounds)-1)*Group, d)
 	}
@@ -90,7 +92,7 @@ func (fit *Updates) set(p Problem, whole bool) {
 	if fit.plain {
 		fit.thin = fit.newThin()
 	}
-	count := min((np*k+tileNumbers-1)/tileNumbers, max(np/tileSamples, 1))
+	count := int(tiling(float64(np), float64(k)))
 	fit.tiles = tiles{count: count, width: (np/kernel.Lanes + count - 1) / count * kernel.Lanes, denU: make([]float64, Group*k)}
 	for i := range fit.pieces {
 		fit.pieces[i] = part{num: make([]float64, k*np), sum: make([]float64, k), losses: make([]float64, 2)}
@@ -103,12 +105,14 @@ func (fit *Updates) set(p Problem, whole bool) {
 			break
 		}
 		if fit.plain {
-			v := func(n int) []float64 { return make([]float64, Group*n) }
+			rows := p.together(Group)
+			v := func(n int) []float64 { return make([]float64, rows*n) }
 			fit.work[i] = scratch{x: v(np), num: v(fit.tiles.width), g: v(k), h: v(k)}
 			continue
 		}
-		v := func(n int) []float64 { return make([]float64, sweepRows*n) }
-		fit.work[i] = scratch{x: v(np), w: v(np), num: v(np), den: v(np), g: v(k), h: v(k), observed: make([]bool, sweepRows*p.N)}
+		rows := p.together(sweepRows)
+		v := func(n int) []float64 { return make([]float64, rows*n) }
+		fit.work[i] = scratch{x: v(np), w: v(np), num: v(np), den: v(np), g: v(k), h: v(k), observed: make([]bool, rows*p.N)}
 	}
 	if fit.plain {
 		fit.tiles.v = make([]float64, k*np)
@@ -117,6 +121,11 @@ func (fit *Updates) set(p Problem, whole bool) {
 	// of the updates with these added.
 	fit.addU = p.Penalty * float64(p.Visible) / float64(p.Of) / float64(k)
 	fit.addV = p.Penalty * float64(p.Visible) / float64(p.N) / float64(k)
+}
+
+// tiling is into how many tiles the samples of a V of k rows are cut.
+func tiling(np, k float64) float64 {
+	return min(math.Ceil(float64(np*k)/tileNumbers), max(math.Floor(np/tileSamples), 1))
 }
 
 // shares fills num = x w^{β-2} and den = w^{β-1} of some rows, both 0 where a cell is

@@ -259,8 +259,8 @@ func (a *Alike) Settled() *Alike {
 	return a
 }
 
-// near returns the references nearest to sample j.
-func (a *Alike) near(j int) []int32 {
+// references returns those nearest to sample j.
+func (a *Alike) references(j int) []int32 {
 	of := a.of[j*alikeMost : (j+1)*alikeMost]
 	for h, l := range of {
 		if l < 0 {
@@ -272,7 +272,7 @@ func (a *Alike) near(j int) []int32 {
 
 // say returns what residuals z at the references say of sample j.
 func (a *Alike) say(z []float64, j int) (sum float64) {
-	for h, l := range a.near(j) {
+	for h, l := range a.references(j) {
 		sum += float64(a.weights[j*alikeMost+h] * z[l])
 	}
 	return sum
@@ -374,7 +374,7 @@ func (c *Cells) Alike(r, i int, y []float64, places []int32, residuals, said []f
 		for g := range k {
 			w[g] -= float64(pull * b.o[g*np+j])
 		}
-		of := a.near(j)
+		of := a.references(j)
 		inverse := a.inverses[j*(alikeMost*(alikeMost+1)/2):]
 		var process [alikeMost]float64 // (κ + alikeRidge I)⁻¹ e
 		at := 0

@@ -220,7 +220,7 @@ func TestAlikeChance(t *testing.T) {
 		t.Errorf("%d samples are compared", a.compared())
 	}
 	for j := range many.n {
-		of := a.near(j)
+		of := a.references(j)
 		if len(of) != alikeMost || j%2 == 0 && slices.Contains(of, int32(j/2)) {
 			t.Fatalf("sample %d is alike to %v", j, of)
 		}

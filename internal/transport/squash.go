@@ -73,7 +73,7 @@ func NewSquash(kind Kind, x []float64, observed []bool, scratch []float64) Squas
 		return q
 	}
 	// About the first of them, and scaled, so that no offset or magnitude spoils them.
-	q.Ref = x[0]
+	q.Ref = x[0] + 0 // of equal samples, 0 and -0, the model has the same bits
 	n := float64(len(x))
 	var ends [2]float64
 	kernel.Spread(&ends, x, q.Ref)
