@@ -558,6 +558,9 @@ func (f *bqmfFit) finish(of func(rows []int, d int) *posterior.Posterior, run in
 	return m
 }
 
+// glanceRows is how many rows follow one another among those that glance looks at, at most posterior.Together.
+const glanceRows = 8
+
 // glance returns the leave-one-out loss of the factors alone over some 100 rows, evenly spread, or over all rows where they
 // are fewer than 200. 0 when the context ends.
 func (f *bqmfFit) glance(fit *posterior.Fit, run int) float64 {
@@ -574,6 +577,7 @@ func (f *bqmfFit) glance(fit *posterior.Fit, run int) float64 {
 // others mean nothing, and m is of no use.
 func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 	every := max(len(f.active)/100, 1)
+	glanced := func(k int) bool { return k/glanceRows%every == 0 } // whether glance looks at active row k
 	a, np := len(f.active), kernel.Pad(f.x.Cols)
 	type outcome struct {
 		cov, vr, spreadX float64
@@ -613,16 +617,20 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 			}
 		}
 	}
-	f.pool.Do((a+posterior.Together-1)/posterior.Together, func(w, piece int) {
-		if f.ctx.Err() != nil || only && piece%every != 0 {
+	rows := posterior.Together
+	if only {
+		rows = glanceRows
+	}
+	f.pool.Do((a+rows-1)/rows, func(w, piece int) {
+		from := piece * rows
+		if f.ctx.Err() != nil || only && !glanced(from) {
 			return
 		}
 		if work[w] == nil {
 			work[w] = &room{cells: base.Share()}
 		}
 		ws := work[w]
-		from := piece * posterior.Together
-		to := min(from+posterior.Together, a)
+		to := min(from+rows, a)
 		// The rows at hand follow one another in the matrix unless a constant one lies between.
 		for at := from; at < to; {
 			end := at + 1
@@ -660,7 +668,7 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 						ws.lows[k] = float64(share * mean)
 					}
 				}
-				if piece%every == 0 {
+				if glanced(at + r) {
 					for h, j := range ws.places {
 						ws.P = append(ws.P, ws.table.Mean(ws.without[h], ws.cells.Deviation(r, i, int(j))))
 					}
@@ -771,7 +779,7 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 		}
 	}
 	for k, o := range out {
-		if k/posterior.Together%every == 0 {
+		if glanced(k) {
 			corrected += o.losses[least]
 		}
 	}

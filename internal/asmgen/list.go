@@ -61,7 +61,7 @@ var packages = []pkg{
 		{"combine4", "w, u, v []float64", "", combine4},
 		{"dots4", "g, v, r []float64", "", dots4},
 		{"accumulate4", "acc, u, r []float64", "", accumulate4},
-		{"accumulateLower", "acc, u, r []float64, rows int", "", accumulateLower},
+		{"accumulateLower", "acc, u, r []float64, first, rows int", "", accumulateLower},
 		{"accumulateFrom", "to, from, w, r []float64, at []uint32, stride int", "", accumulateFrom},
 		{"unpack", "to, from []float64, rows, stride int, c float64", "", unpack},
 		{"packOuter", "to, a, z []float64, rows, stride int, c float64", "", packOuter},

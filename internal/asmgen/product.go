@@ -277,7 +277,7 @@ func accumulate4(f *Func) {
 	})
 }
 
-// accumulateLower is accumulate4 for blocks up to the diagonal. done counts the rows; no group of them
+// accumulateLower is accumulate4 for blocks up to the diagonal. done counts the rows from first on; no group of them
 // crosses the border of a block.
 func accumulateLower(f *Func) {
 	acc, u, k, rAt, count := f.base("acc", R4), f.base("u", R5), f.value("rows", R1), f.base("r", R3), f.length("r", R2)
@@ -285,7 +285,7 @@ func accumulateLower(f *Func) {
 	f.moveR(row, count)
 	f.shlR(row, Imm(1)) // bytes of a row of r, u and acc
 	f.addressR(threeRows, mem(0, row, row.times(2)))
-	f.zeroR(done)
+	f.value("first", done)
 	f.groups(k, pick(f, []int{4, 2, 1}, []int{2, 1}), func(n int) {
 		by := func(r, g int) Vec { return Vec(6 + r*n + g) }
 		for r := range 4 {

@@ -328,11 +328,12 @@ func AccumulateRows(acc, u, r []float64, rows int) {
 }
 
 // AccumulateLower adds UᵀR, U and R of four rows as long as those of acc, to the blocks of acc up to its diagonal:
-// of row c to entries 0 to c/8·8+7. rows is how many rows of acc there are, whole blocks, at most as many as entries in one.
-func AccumulateLower(acc, u, r []float64, rows int) {
+// of row c to entries 0 to c/8·8+7. It takes the rows from first to before end; first is a multiple of 4, or end-1.
+// A row of acc has whole blocks, and at least end entries.
+func AccumulateLower(acc, u, r []float64, first, end int) {
 	np := len(r) / 4
-	_, _ = acc[:rows*np], u[:np:np][:rows]
-	accumulateLower(acc, u[:4*np], r[:4*np], rows)
+	_, _ = acc[:end*np], u[:np:np][:end]
+	accumulateLower(acc[first*np:], u[first:4*np], r[:4*np], first, end-first)
 }
 
 // Unpack fills the lower triangle of a matrix, its rows stride numbers apart, whole blocks, with c times a packed one, row after row. What lies above the

@@ -467,22 +467,22 @@ func accumulate4AVX512(acc, u, r []float64)
 //go:noescape
 func accumulate4AVX2(acc, u, r []float64)
 
-func accumulateLower(acc, u, r []float64, rows int) {
+func accumulateLower(acc, u, r []float64, first, rows int) {
 	switch level {
 	case cpu.AVX512:
-		accumulateLowerAVX512(acc, u, r, rows)
+		accumulateLowerAVX512(acc, u, r, first, rows)
 	case cpu.AVX2:
-		accumulateLowerAVX2(acc, u, r, rows)
+		accumulateLowerAVX2(acc, u, r, first, rows)
 	default:
-		accumulateLower_g(acc, u, r, rows)
+		accumulateLower_g(acc, u, r, first, rows)
 	}
 }
 
 //go:noescape
-func accumulateLowerAVX512(acc, u, r []float64, rows int)
+func accumulateLowerAVX512(acc, u, r []float64, first, rows int)
 
 //go:noescape
-func accumulateLowerAVX2(acc, u, r []float64, rows int)
+func accumulateLowerAVX2(acc, u, r []float64, first, rows int)
 
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	switch level {

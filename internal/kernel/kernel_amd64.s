@@ -10572,18 +10572,18 @@ next5:
 	VZEROUPPER
 	RET
 
-// func accumulateLowerAVX512(acc, u, r []float64, rows int)
+// func accumulateLowerAVX512(acc, u, r []float64, first, rows int)
 // Requires: AVX512F, AVX512DQ, AVX512VL
-TEXT ·accumulateLowerAVX512(SB), NOSPLIT, $0-80
+TEXT ·accumulateLowerAVX512(SB), NOSPLIT, $0-88
 	MOVQ acc_base+0(FP), SI
 	MOVQ u_base+24(FP), DI
-	MOVQ rows+72(FP), BX
+	MOVQ rows+80(FP), BX
 	MOVQ r_base+48(FP), DX
 	MOVQ r_len+56(FP), CX
 	MOVQ CX, R11
 	SHLQ $1, R11
 	LEAQ (R11)(R11*2), R12
-	XORQ CX, CX
+	MOVQ first+72(FP), CX
 group1:
 	CMPQ BX, $4
 	JLT next2
@@ -10758,18 +10758,18 @@ next8:
 	VZEROUPPER
 	RET
 
-// func accumulateLowerAVX2(acc, u, r []float64, rows int)
+// func accumulateLowerAVX2(acc, u, r []float64, first, rows int)
 // Requires: AVX2
-TEXT ·accumulateLowerAVX2(SB), NOSPLIT, $0-80
+TEXT ·accumulateLowerAVX2(SB), NOSPLIT, $0-88
 	MOVQ acc_base+0(FP), SI
 	MOVQ u_base+24(FP), DI
-	MOVQ rows+72(FP), BX
+	MOVQ rows+80(FP), BX
 	MOVQ r_base+48(FP), DX
 	MOVQ r_len+56(FP), CX
 	MOVQ CX, R11
 	SHLQ $1, R11
 	LEAQ (R11)(R11*2), R12
-	XORQ CX, CX
+	MOVQ first+72(FP), CX
 group1:
 	CMPQ BX, $2
 	JLT next2

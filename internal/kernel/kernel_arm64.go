@@ -332,17 +332,17 @@ func accumulate4(acc, u, r []float64) {
 //go:noescape
 func accumulate4NEON(acc, u, r []float64)
 
-func accumulateLower(acc, u, r []float64, rows int) {
+func accumulateLower(acc, u, r []float64, first, rows int) {
 	switch level {
 	case cpu.NEON:
-		accumulateLowerNEON(acc, u, r, rows)
+		accumulateLowerNEON(acc, u, r, first, rows)
 	default:
-		accumulateLower_g(acc, u, r, rows)
+		accumulateLower_g(acc, u, r, first, rows)
 	}
 }
 
 //go:noescape
-func accumulateLowerNEON(acc, u, r []float64, rows int)
+func accumulateLowerNEON(acc, u, r []float64, first, rows int)
 
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	switch level {

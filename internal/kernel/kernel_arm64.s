@@ -6803,17 +6803,17 @@ inner6:
 next5:
 	RET
 
-// func accumulateLowerNEON(acc, u, r []float64, rows int)
-TEXT ·accumulateLowerNEON(SB), NOSPLIT, $0-80
+// func accumulateLowerNEON(acc, u, r []float64, first, rows int)
+TEXT ·accumulateLowerNEON(SB), NOSPLIT, $0-88
 	MOVD acc_base+0(FP), R4
 	MOVD u_base+24(FP), R5
-	MOVD rows+72(FP), R1
+	MOVD rows+80(FP), R1
 	MOVD r_base+48(FP), R3
 	MOVD r_len+56(FP), R2
 	MOVD R2, R9
 	LSL $1, R9, R9
 	ADD R9<<1, R9, R10
-	MOVD ZR, R2
+	MOVD first+72(FP), R2
 group1:
 	CMP $2, R1
 	BLT next2

@@ -60,7 +60,7 @@ func dots4(g, v, r []float64) { dots4_g(g, v, r) }
 
 func accumulate4(acc, u, r []float64) { accumulate4_g(acc, u, r) }
 
-func accumulateLower(acc, u, r []float64, rows int) { accumulateLower_g(acc, u, r, rows) }
+func accumulateLower(acc, u, r []float64, first, rows int) { accumulateLower_g(acc, u, r, first, rows) }
 
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	accumulateFrom_g(to, from, w, r, at, stride)

@@ -351,17 +351,17 @@ func accumulate4(acc, u, r []float64) {
 //go:noescape
 func accumulate4SIMD128(acc_base unsafe.Pointer, u_base unsafe.Pointer, u_len int32, r_base unsafe.Pointer, r_len int32)
 
-func accumulateLower(acc, u, r []float64, rows int) {
+func accumulateLower(acc, u, r []float64, first, rows int) {
 	if level == cpu.SIMD128 {
-		accumulateLowerSIMD128(place(acc), place(u), place(r), int32(len(r)), int32(rows))
+		accumulateLowerSIMD128(place(acc), place(u), place(r), int32(len(r)), int32(first), int32(rows))
 		return
 	}
-	accumulateLower_g(acc, u, r, rows)
+	accumulateLower_g(acc, u, r, first, rows)
 }
 
 //go:wasmimport quantmf kernel_accumulateLower
 //go:noescape
-func accumulateLowerSIMD128(acc_base unsafe.Pointer, u_base unsafe.Pointer, r_base unsafe.Pointer, r_len int32, rows int32)
+func accumulateLowerSIMD128(acc_base unsafe.Pointer, u_base unsafe.Pointer, r_base unsafe.Pointer, r_len int32, first int32, rows int32)
 
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	if level == cpu.SIMD128 {

@@ -167,11 +167,11 @@ func accumulate4_g(acc, u, r []float64) {
 	}
 }
 
-func accumulateLower_g(acc, u, r []float64, rows int) {
+func accumulateLower_g(acc, u, r []float64, first, rows int) {
 	np := len(r) / 4
 	r0, r1, r2, r3 := r[:np], r[np:2*np], r[2*np:3*np], r[3*np:4*np]
 	for c := range rows {
-		a := acc[c*np:][:c&^(Lanes-1)+Lanes]
+		a := acc[c*np:][:(first+c)&^(Lanes-1)+Lanes]
 		x, y, z, w := r0[:len(a)], r1[:len(a)], r2[:len(a)], r3[:len(a)]
 		u0, u1, u2, u3 := u[c], u[np+c], u[2*np+c], u[3*np+c]
 		for j := range a {

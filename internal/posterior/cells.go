@@ -167,8 +167,9 @@ func (p *Posterior) Relevance() []float64 {
 	return out
 }
 
-// Together is the number of rows that Cells takes at once.
-const Together = 8
+// Together is the number of rows that Cells takes at once. Every time that it takes some it reads K² numbers of each sample,
+// more than a cache holds.
+const Together = 16
 
 // Cells reads a posterior cell by cell. One reader belongs to one worker; what
 // they share is made once.
@@ -178,7 +179,7 @@ type Cells struct {
 	planes []float64 // K × K × Pad(N): entry (k, l) of C_j for all j
 	s      []float64 // K × rows × K: row k of S_i for all rows
 	x, z   []float64 // rows × Pad(N): entry k of S_i v_j, and of C_j u_i
-	all    []float64 // rows × N: E (u_i·v_j)²
+	all    []float64 // rows × some samples: E (u_i·v_j)²
 	// Of Together rows, each Pad(N): the mean by the factors; vᵀSv+uᵀCu or, after LeaveOut, h; all of the
 	// variance; and vᵀSCu or g/2.
 	Mean, Own, Var, Both []float64
@@ -222,7 +223,7 @@ func (p *Posterior) Cells(workers *pool.Pool) *Cells {
 func (c *Cells) Share() *Cells {
 	k, np := c.p.K, c.np
 	room := func(n int) []float64 { return make([]float64, n) }
-	return &Cells{p: c.p, np: np, planes: c.planes, lone: c.lone, left: c.left, right: c.right, s: room(Together * k * k), x: room(Together * np), z: room(Together * np), all: room(Together * c.p.N),
+	return &Cells{p: c.p, np: np, planes: c.planes, lone: c.lone, left: c.left, right: c.right, s: room(Together * k * k), x: room(Together * np), z: room(Together * np), all: room(Together * Together),
 		Mean: room(Together * np), Own: room(Together * np), Var: room(Together * np), Both: room(Together * np)}
 }
 
@@ -300,7 +301,6 @@ func (c *Cells) Rows(i, rows int) {
 	pp := Packed(k)
 	u, moments := p.U[i*k:(i+rows)*k], p.BU[i*pp:(i+rows)*pp]
 	kernel.CombineRows(c.Mean[:rows*np], u, p.V, rows)
-	kernel.DotsRows(c.all[:rows*n], p.BV, moments, rows)
 	own, both, all := c.Own[:rows*np], c.Both[:rows*np], c.Var[:rows*np]
 	clear(own)
 	clear(both)
@@ -358,10 +358,15 @@ func (c *Cells) Rows(i, rows int) {
 	for j, o := range own {
 		own[j] = max(o, 0)
 	}
-	for r := range rows {
-		for j, e := range c.all[r*n : (r+1)*n] { // what is left of E (u·v)² without the square of the mean
-			m := c.Mean[r*np+j]
-			all[r*np+j] = max(e-float64(m*m), 0)
+	for from := 0; from < n; from += Together { // second moments of so many samples stay in the cache for all rows
+		some := min(Together, n-from)
+		kernel.DotsRows(c.all[:rows*some], p.BV[from*pp:(from+some)*pp], moments, rows)
+		for r := range rows {
+			at := r*np + from
+			for j, e := range c.all[r*some : (r+1)*some] { // what is left of E (u·v)² without the square of the mean
+				m := c.Mean[at+j]
+				all[at+j] = max(e-float64(m*m), 0)
+			}
 		}
 	}
 }

@@ -19,7 +19,7 @@ const least = 1e-14
 type system struct {
 	k, kp       int
 	a           []float64 // (K+1) × kp, kp = Pad(K+1)
-	lines, outs []float64 // 4 × kp: the pivots' rows, and what sweeps make of them
+	lines, outs []float64 // 4 × kp: the rows of fewer than four pivots, and -D times the rows of pivots
 }
 
 func newSystem(k int) system {
@@ -43,8 +43,9 @@ func (s *system) border() []float64 { return s.a[s.k*s.kp:][:s.k] }
 //	A_RR - A_RP D A_PR,  A_RP D,  -D
 //
 // in place of A_RR, A_RP and A_PP. A positive matrix needs no exchange of rows. A sweep keeps the matrix symmetric, so the
-// lower triangle is enough, and treats the border as it treats any row. One product of four rows by columns makes all of a
-// sweep but -D: A_RP is set to 0 first, and A_RP D is added there.
+// lower triangle is enough, and treats the border as it treats any row. What the rows of the pivots have above the diagonal
+// is room: there A_PR is made whole. One product of these four rows by -D A_PR then makes the rows before and after
+// them; columns P of the rows after are set to 0 first, and A_RP D is added there.
 func (s *system) solve() (logDet float64) {
 	k, kp, a := s.k, s.kp, s.a
 	rows := k + 1
@@ -52,25 +53,23 @@ func (s *system) solve() (logDet float64) {
 	var d [4][4]float64
 	for p := 0; p < k; p += 4 {
 		b := min(4, k-p)
-		for r := range 4 {
-			line := s.lines[r*kp : (r+1)*kp]
-			d[r] = [4]float64{}
-			if r >= b {
-				clear(line)
-				d[r][r] = 1
-				continue
-			}
-			row := a[(p+r)*kp:][:p+4]
-			for c := range r + 1 {
-				d[r][c] = row[p+c]
-				d[c][r] = row[p+c]
-			}
-			copy(line, row[:p])
-			clear(line[p : p+b])
-			line[p+r] = -1
-			clear(row[:p])
+		lines := a[p*kp:]
+		if b < 4 { // the border follows: rows that are 0 take the place of pivots
+			lines = s.lines
+			clear(lines[copy(lines[:b*kp], a[p*kp:]):])
 		}
-		l0, l1, l2, l3 := s.lines[:rows], s.lines[kp:][:rows], s.lines[2*kp:][:rows], s.lines[3*kp:][:rows]
+		l0, l1, l2, l3 := lines[:rows], lines[kp:][:rows], lines[2*kp:][:rows], lines[3*kp:][:rows]
+		for r := range b {
+			row := (*[4]float64)(lines[r*kp+p:])
+			for c := range r + 1 {
+				d[r][c], d[c][r] = row[c], row[c]
+			}
+		}
+		for r := b; r < 4; r++ {
+			d[r] = [4]float64{}
+			d[0][r], d[1][r], d[2][r] = 0, 0, 0
+			d[r][r] = 1
+		}
 		if b == 4 {
 			for c := p + 4; c < rows; c++ {
 				col := (*[4]float64)(a[c*kp+p:])
@@ -79,28 +78,28 @@ func (s *system) solve() (logDet float64) {
 			}
 		} else { // the border alone is left
 			for r := range b {
-				s.lines[r*kp+k] = a[k*kp+p+r]
+				lines[r*kp+k] = a[k*kp+p+r]
 				a[k*kp+p+r] = 0
 			}
 		}
 		m, e := math.Frexp(float64(det * invertSmall(&d)))
 		det = m
 		power += e
-		var minus [16]float64
+		minus := [16]float64{
+			-d[0][0], -d[0][1], -d[0][2], -d[0][3],
+			-d[1][0], -d[1][1], -d[1][2], -d[1][3],
+			-d[2][0], -d[2][1], -d[2][2], -d[2][3],
+			-d[3][0], -d[3][1], -d[3][2], -d[3][3],
+		}
+		kernel.CombineRows(s.outs, minus[:], lines[:4*kp], 4)
 		for r := range 4 {
-			for c := range 4 {
-				minus[4*r+c] = -d[r][c]
-			}
+			*(*[4]float64)(s.outs[r*kp+p:]) = [4]float64{d[0][r], d[1][r], d[2][r], d[3][r]}
 		}
-		kernel.CombineRows(s.outs, minus[:], s.lines, 4)
+		kernel.AccumulateLower(a, lines[:4*kp], s.outs, 0, p)
+		kernel.AccumulateLower(a, lines[:4*kp], s.outs, p+b, rows)
+		kernel.Scale(a[p*kp:(p+b)*kp], s.outs[:b*kp], -1)
 		for r := range b {
-			for c := range b {
-				s.outs[r*kp+p+c] = d[c][r]
-			}
-		}
-		kernel.AccumulateLower(a, s.lines, s.outs, rows)
-		for r := range b {
-			copy(a[(p+r)*kp+p:][:r+1], minus[4*r:])
+			*(*[4]float64)(a[(p+r)*kp+p:]) = [4]float64(minus[4*r:])
 		}
 	}
 	return elem.Log(det) + float64(float64(power)*math.Ln2)

@@ -866,7 +866,7 @@ func (f *Fit) rotate(moments []float64, lines int, r []float64) {
 		kernel.CombineRows(half[:k*kp], tight, rt[:k*kp], k) // B Rᵀ
 		clear(a)
 		for h := 0; h < fours; h += 4 {
-			kernel.AccumulateLower(a, half[h*kp:(h+4)*kp], rt[h*kp:(h+4)*kp], k)
+			kernel.AccumulateLower(a, half[h*kp:(h+4)*kp], rt[h*kp:(h+4)*kp], 0, k)
 		}
 		f.pack(b, a)
 	})
