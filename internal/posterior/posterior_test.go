@@ -641,7 +641,7 @@ func TestLeaveOneOut(t *testing.T) {
 // components are noise. Were a cell to move its own row and column alone, leave-one-out would promise less error.
 func TestLeaveOneOutIsNoBetterThanHidden(t *testing.T) {
 	for _, strength := range []float64{0.5, 1} {
-		var hidden, out, plain mean // of squared errors over the noise, less 1
+		var hidden, out, plain, apart mean // of squared errors over the noise, less 1
 		for seed := range uint64(3) {
 			q := drawn(150, 90, 4, 0.1, 20+seed)
 			f := q.start(t, 30, strength)
@@ -670,6 +670,7 @@ func TestLeaveOneOutIsNoBetterThanHidden(t *testing.T) {
 						continue
 					}
 					out.add(beyond(loops.Without(0, j, q.y[at], a)))
+					apart.add(beyond(loops.Apart(0, j, q.y[at], a)))
 					plain.add(beyond(c.Without(0, j, q.y[at], a)))
 				}
 			}
@@ -681,7 +682,7 @@ func TestLeaveOneOutIsNoBetterThanHidden(t *testing.T) {
 		if math.Abs(out.of()/hidden.of()-1) > bound {
 			t.Errorf("strength %g: the error of hidden cells is %.3g, of leave-one-out %.3g", strength, hidden.of(), out.of())
 		}
-		t.Logf("strength %g: error of hidden cells %.3g, leave-one-out %.3g, without loops %.3g", strength, hidden.of(), out.of(), plain.of())
+		t.Logf("strength %g: error of hidden cells %.3g, leave-one-out %.3g, without loops %.3g, apart %.3g", strength, hidden.of(), out.of(), plain.of(), apart.of())
 	}
 }
 
