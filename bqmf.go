@@ -591,7 +591,6 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 		curve.Learner
 		places                   []int32   // of the visible cells
 		without, residuals, said []float64 // there
-		apart                    []float64 // there, by how much the prediction for the levels is above without
 		lows                     [len(floors)]float64
 	}
 	work := make([]*room, f.pool.Workers())
@@ -646,7 +645,6 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 				ws.X, ws.P, ws.Z = ws.X[:0], ws.P[:0], ws.Z[:0]
 				y, tau := f.data.Y[(at+r)*np:], m.post.Tau[i]
 				ws.places, ws.without, ws.residuals, ws.said = ws.places[:0], ws.without[:0], ws.residuals[:0], ws.said[:0]
-				ws.apart = ws.apart[:0]
 				near := m.post.Near != nil && len(m.post.Near.Of[i]) > 0
 				mean, count := 0.0, float64(f.data.Rows[at+r].Count)
 				for j, x := range f.x.Row(i) {
@@ -654,8 +652,7 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 						ws.X = append(ws.X, x)
 						mean += x / count
 						without := ws.cells.Without(r, j, y[j], float64(tau*m.post.Rho[j]))
-						apart := ws.cells.Apart(r, j, y[j], float64(tau*m.post.Rho[j])) - without
-						ws.places, ws.without, ws.apart = append(ws.places, int32(j)), append(ws.without, without), append(ws.apart, apart)
+						ws.places, ws.without = append(ws.places, int32(j)), append(ws.without, without)
 						ws.residuals = append(ws.residuals, math.Sqrt(tau*m.post.Rho[j])*(y[j]-without))
 						said := 0.0
 						if near {
@@ -702,7 +699,8 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 					if x == x {
 						without := ws.without[seen]
 						ws.P = append(ws.P, ws.table.Mean(without, s))
-						ws.Residual(c, x, y[j], without+ws.apart[seen], s)
+						a := float64(tau * m.post.Rho[j]) // levels are learnt with the cell left out of row and column in turn
+						ws.Residual(c, x, y[j], without+(ws.cells.InTurn(r, j, y[j], a)-ws.cells.Without(r, j, y[j], a)), s)
 						seen++
 					}
 				}

@@ -12,13 +12,15 @@ package posterior
 //	h = Σ_k (l_k v_k (Sv)_k + r_k u_k (Cu)_k),  g = Σ_k (l_k + r_k) (Sv)_k (Cu)_k.
 //
 // The first order says too much where a cell weighs nearly as much as all others of
-// its row and column together: hence the bound. Of cells with Ah from .4 to .8 the movement m - m⁻ of a fit without them
-// is some .8 of that. With the cell left out of the row's posterior, and then of the column's, Ah = r + c,
+// its row and column together: hence the bound. Fits without single cells show it: where Ah is .4 to .8, the true
+// movement m - m⁻ is some .8 of this one. If the cell leaves the row's posterior first, and the column's after that, then
 //
-//	m⁻ = m - ((Y-m)(1 - (1-r)(1-c)) - Ag) / ((1-r)(1-c)),  r = A Σ_k l_k v_k (Sv)_k,  c = A Σ_k r_k u_k (Cu)_k,
+//	m⁻ = m - ((Y-m)(1-w) - Ag) / w,  w = max(0.2, (1-r)(1-c)),
+//	r = A Σ_k l_k v_k (Sv)_k,  c = A Σ_k r_k u_k (Cu)_k,  r + c = Ah,
 //
-// it is 1.0 to 1.1 of that wherever Ah lies. The levels of intervals are learnt from these predictions (Apart); the maps, and the choice
-// between strengths, from the first ones (Without), which are the more cautious where many components are weak.
+// and the true movement is 1.0 to 1.1 of this one from Ah = .2 on. The levels of intervals are learnt from these
+// predictions (InTurn). Maps, and the choice between strengths, are learnt from the first ones (Without), which promise
+// less where many components are weak: by the second ones the wrong strength was chosen for counts.
 //
 // l_k and r_k would be 1 if a cell moved u_i and v_j alone. But what it adds to v_j moves all other u, and so on (loops).
 // With s_k and c_k the means of τ_i S_i,kk and ρ_j C_j,kk, such a loop multiplies by s_k c_k λ a movement of column k of
@@ -187,10 +189,11 @@ type Cells struct {
 	x, z   []float64 // rows × Pad(N): entry k of S_i v_j, and of C_j u_i
 	all    []float64 // rows × some samples: E (u_i·v_j)²
 	// Of Together rows, each Pad(N): the mean by the factors; vᵀSv+uᵀCu or, after LeaveOut, h; all of the
-	// variance; vᵀSCu or g/2; and the part of Own that is the row's, vᵀSv or r/A.
-	Mean, Own, Var, Both, row []float64
-	lone                      bool      // after LeaveOut
-	left, right               []float64 // l_k and r_k; 1 before LeaveOut
+	// variance; vᵀSCu or g/2.
+	Mean, Own, Var, Both []float64
+	byRow                []float64 // the part of Own that the row's posterior has, vᵀSv or r/A
+	lone                 bool      // after LeaveOut
+	left, right          []float64 // l_k and r_k; 1 before LeaveOut
 	// u_lᵀC_j u_i of the neighbours l of each row, and of the row itself.
 	first [Together]int // the first line of with that belongs to a row
 	with  []float64     // the u_lᵀC_j u_i, each line Pad(N)
@@ -230,7 +233,7 @@ func (c *Cells) Share() *Cells {
 	k, np := c.p.K, c.np
 	room := func(n int) []float64 { return make([]float64, n) }
 	return &Cells{p: c.p, np: np, planes: c.planes, lone: c.lone, left: c.left, right: c.right, s: room(Together * k * k), x: room(Together * np), z: room(Together * np), all: room(Together * Together),
-		Mean: room(Together * np), Own: room(Together * np), Var: room(Together * np), Both: room(Together * np), row: room(Together * np)}
+		Mean: room(Together * np), Own: room(Together * np), Var: room(Together * np), Both: room(Together * np), byRow: room(Together * np)}
 }
 
 // LeaveOut prepares the reader, and those that Share returns from then on, for Without and Said, given the number of seen
@@ -307,9 +310,9 @@ func (c *Cells) Rows(i, rows int) {
 	pp := Packed(k)
 	u, moments := p.U[i*k:(i+rows)*k], p.BU[i*pp:(i+rows)*pp]
 	kernel.CombineRows(c.Mean[:rows*np], u, p.V, rows)
-	own, both, all, row := c.Own[:rows*np], c.Both[:rows*np], c.Var[:rows*np], c.row[:rows*np]
+	own, byRow, both, all := c.Own[:rows*np], c.byRow[:rows*np], c.Both[:rows*np], c.Var[:rows*np]
 	clear(own)
-	clear(row)
+	clear(byRow)
 	clear(both)
 	clear(all)
 	for r := range rows {
@@ -344,13 +347,13 @@ func (c *Cells) Rows(i, rows int) {
 		v := p.V[a*np : (a+1)*np]
 		for r := range rows {
 			t, zr := u[r*k+a], z[r*np:(r+1)*np]
-			xr, o, bo, ro := x[r*np:][:len(zr)], own[r*np:][:len(zr)], both[r*np:][:len(zr)], row[r*np:][:len(zr)]
+			xr, o, bo, by := x[r*np:][:len(zr)], own[r*np:][:len(zr)], both[r*np:][:len(zr)], byRow[r*np:][:len(zr)]
 			v := v[:len(zr)]
 			l, tr, half := c.left[a], float64(t*c.right[a]), (c.left[a]+c.right[a])/2
 			for j, zj := range zr {
 				lx := float64(l * xr[j])
 				o[j] = o[j] + float64(lx*v[j]) + float64(tr*zj)
-				ro[j] += float64(lx * v[j])
+				by[j] += float64(lx * v[j])
 				bo[j] += float64(half * float64(xr[j]*zj))
 			}
 			if of := c.near(i + r); c.lone && len(of) > 0 {
@@ -379,8 +382,11 @@ func (c *Cells) Rows(i, rows int) {
 	}
 }
 
-// slack is the least share of a cell's mean that is left to the others.
-const slack = 0.4
+// The least of the denominators of Without and of InTurn.
+const (
+	slack       = 0.4
+	slackInTurn = 0.2
+)
 
 // Without returns the mean of a cell of row r of the last Rows, whose value is y
 // and whose weight τρ is a, had it not been seen.
@@ -390,16 +396,13 @@ func (c *Cells) Without(r, j int, y, a float64) float64 {
 	return m - float64(a*(float64((y-m)*own)-2*c.Both[at]))/max(slack, 1-float64(a*own))
 }
 
-// apartLeast is the least that Apart takes (1-r)(1-c) for.
-const apartLeast = 0.2
-
-// Apart is Without by the second of the formulas above.
-func (c *Cells) Apart(r, j int, y, a float64) float64 {
+// InTurn returns what Without does, by the second of the formulas above.
+func (c *Cells) InTurn(r, j int, y, a float64) float64 {
 	at := r*c.np + j
 	m := c.Mean[at]
-	row := min(max(float64(a*c.row[at]), 0), 1)
+	row := min(max(float64(a*c.byRow[at]), 0), 1)
 	column := min(max(float64(a*c.Own[at])-row, 0), 1)
-	left := max(float64((1-row)*(1-column)), apartLeast)
+	left := max(float64((1-row)*(1-column)), slackInTurn)
 	return m - (float64((y-m)*(1-left))-float64(2*float64(a*c.Both[at])))/left
 }
 
