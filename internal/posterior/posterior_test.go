@@ -640,6 +640,9 @@ func TestLeaveOneOut(t *testing.T) {
 // A cell that weighs as much as all others of its row and column together moves its mean by less than the first order says.
 // Leaving it out of the row and of the column in turn comes nearer to fits without it.
 func TestLeaveOneOutInTurn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("half a second")
+	}
 	q := drawn(24, 16, 5, 0.1, 9)
 	f := q.start(t, 5, 0.5)
 	for e := range 30 {
