@@ -99,10 +99,11 @@ func programOf(sections []section, memory []byte) (p program, err error) {
 	return p, nil
 }
 
-// placed is the function with the place v in code, none for any other number.
+// placed returns the function that begins at the place v. A place within a function is where it goes on after a call,
+// and only that function has it. Most other numbers of that size, such as floats in data, look like a place within one.
 func (p *program) placed(v uint64) (f int, ok bool) {
 	at := v>>placeSteps - uint64(p.base)
-	return int(at), at < uint64(len(p.bodies))
+	return int(at), at < uint64(len(p.bodies)) && v&(1<<placeSteps-1) == 0
 }
 
 // initialFunction says whether a function of that name runs when the program begins, whatever its package is for.
@@ -202,7 +203,21 @@ func (p *program) second(memory []byte, later []string) ([]bool, error) {
 func (p *program) methods(memory []byte) (all []int) {
 	number := func(at int) uint32 { return binary.LittleEndian.Uint32(memory[at:]) }
 	function := func(at int) bool { return uint64(number(at))-uint64(p.base) < uint64(len(p.bodies)) }
-	method := func(at int) bool { return at+16 <= len(memory) && function(at+8) && function(at+12) }
+	// Both functions are called as the method is, T.M or (*T).M; most other numbers in a row of these sizes are those of functions of two names.
+	called := func(at int) (method string) {
+		name := p.names[int(number(at))-p.base]
+		if from, to := strings.IndexByte(name, '['), strings.LastIndexByte(name, ']'); from >= 0 && to > from { // without types
+			name = name[:from] + name[to+1:]
+		}
+		name = name[strings.LastIndexByte(name, '/')+1:]
+		if strings.Count(name, ".") > 1 {
+			method = name[strings.LastIndexByte(name, '.')+1:]
+		}
+		return method
+	}
+	method := func(at int) bool {
+		return at+16 <= len(memory) && function(at+8) && function(at+12) && called(at+8) != "" && called(at+8) == called(at+12)
+	}
 	of := map[uint64][]int{}
 	each := func(do func(at int, key uint64)) {
 		for at := 0; at+8 <= len(memory); at += 4 {
