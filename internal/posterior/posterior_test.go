@@ -585,22 +585,43 @@ func rest(f *Fit) {
 	}
 }
 
+// settled returns a fit of k components at strength ½ whose U and V are those of its noise and relevance, and what it ends with.
+func settled(t *testing.T, q *problem, k int) (*Fit, *Posterior) {
+	f := q.start(t, k, 0.5)
+	for e := range 30 {
+		f.Epoch(e, 0)
+	}
+	rest(f)
+	rows := make([]int, q.d)
+	for i := range rows {
+		rows[i] = i
+	}
+	return f, f.Copy(rows, q.d)
+}
+
+// refitted returns the mean of a cell in a fit without it, at the noise and relevance of f.
+func refitted(t *testing.T, q *problem, f *Fit, i, j int) (mean float64) {
+	other := *q
+	other.seen = slices.Clone(q.seen)
+	other.seen[i*q.n+j] = false
+	g := other.start(t, f.K, 0.5)
+	for to, from := range map[*[]float64][]float64{&g.U: f.U, &g.V: f.V, &g.BU: f.BU, &g.BV: f.BV, &g.Tau: f.Tau, &g.Rho: f.Rho, &g.Alpha: f.Alpha} {
+		copy(*to, from)
+	}
+	rest(g)
+	for h, u := range g.rowU(i) {
+		mean += u * g.V[h*g.np+j]
+	}
+	return mean
+}
+
 func TestLeaveOneOut(t *testing.T) {
 	for _, hidden := range []float64{0, 0.2} {
 		if testing.Short() && hidden == 0 {
 			continue
 		}
 		q := drawn(30, 26, 2, hidden, 4)
-		f := q.start(t, 4, 0.5)
-		for e := range 30 {
-			f.Epoch(e, 0)
-		}
-		rest(f)
-		rows := make([]int, q.d)
-		for i := range rows {
-			rows[i] = i
-		}
-		p := f.Copy(rows, q.d)
+		f, p := settled(t, q, 4)
 		c := p.reader()
 		var left, with, count float64
 		src := random.Split(1, 1)
@@ -612,20 +633,7 @@ func TestLeaveOneOut(t *testing.T) {
 			}
 			c.Rows(i, 1)
 			m, without := c.Mean[j], c.Without(0, j, q.y[at], p.Tau[i]*p.Rho[j])
-			// Really without it: the same noise and relevance.
-			other := *q
-			other.seen = append([]bool{}, q.seen...)
-			other.seen[at] = false
-			g := other.start(t, 4, 0.5)
-			g.Resize(f.K)
-			for to, from := range map[*[]float64][]float64{&g.U: f.U, &g.V: f.V, &g.BU: f.BU, &g.BV: f.BV, &g.Tau: f.Tau, &g.Rho: f.Rho, &g.Alpha: f.Alpha} {
-				copy(*to, from)
-			}
-			rest(g)
-			truth := 0.0
-			for h, u := range g.rowU(i) {
-				truth += u * g.V[h*g.np+j]
-			}
+			truth := refitted(t, q, f, i, j)
 			left += (without - truth) * (without - truth)
 			with += (m - truth) * (m - truth)
 			count++
@@ -644,16 +652,7 @@ func TestLeaveOneOutInTurn(t *testing.T) {
 		t.Skip("half a second")
 	}
 	q := drawn(24, 16, 5, 0.1, 9)
-	f := q.start(t, 5, 0.5)
-	for e := range 30 {
-		f.Epoch(e, 0)
-	}
-	rest(f)
-	rows := make([]int, q.d)
-	for i := range rows {
-		rows[i] = i
-	}
-	p := f.Copy(rows, q.d)
+	f, p := settled(t, q, 5)
 	c := p.reader()
 	var said, turn, truth float64 // how far means move, by both forms and in fits without the cell
 	count := 0
@@ -664,19 +663,7 @@ func TestLeaveOneOutInTurn(t *testing.T) {
 			if own := float64(a * c.Own[j]); !q.seen[at] || own < 0.4 || own > 0.8 || count == 40 {
 				continue
 			}
-			other := *q
-			other.seen = slices.Clone(q.seen)
-			other.seen[at] = false
-			g := other.start(t, 5, 0.5)
-			g.Resize(f.K)
-			for to, from := range map[*[]float64][]float64{&g.U: f.U, &g.V: f.V, &g.BU: f.BU, &g.BV: f.BV, &g.Tau: f.Tau, &g.Rho: f.Rho, &g.Alpha: f.Alpha} {
-				copy(*to, from)
-			}
-			rest(g)
-			m, without := c.Mean[j], 0.0
-			for h, u := range g.rowU(i) {
-				without += u * g.V[h*g.np+j]
-			}
+			m, without := c.Mean[j], refitted(t, q, f, i, j)
 			truth += math.Abs(m - without)
 			said += math.Abs(m - c.Without(0, j, q.y[at], a))
 			turn += math.Abs(m - c.InTurn(0, j, q.y[at], a))
