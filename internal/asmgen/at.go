@@ -208,14 +208,7 @@ func (f *Func) ratiosAt(v, r Reg, near []Reg, sample func(n, i int, at Reg), res
 			f.advance(64, x, r)
 			f.advance(32, cols)
 		}
-		f.base("xAhead", xAhead)
-		f.subR(xAhead, x)
-		f.base("colsAhead", colsAhead)
-		f.subR(colsAhead, cols)
-		cells := func() {
-			f.prefetchNear(mem(0, x, xAhead.times(1)))
-			f.prefetchNear(mem(0, cols, colsAhead.times(1)))
-		}
+		cells := f.aheadOf(x, cols, xAhead, colsAhead)
 		cells()
 		eight(false)
 		f.decR(count)
@@ -340,6 +333,19 @@ func ratioAccumulateAt(f *Func) {
 	f.store(mem(0, logs), total)
 }
 
+// aheadOf makes of two registers the distances from x and cols to the slices xAhead and colsAhead, and returns what asks for the cells
+// that lie there from where x and cols have come to.
+func (f *Func) aheadOf(x, cols, xAhead, colsAhead Reg) func() {
+	f.base("xAhead", xAhead)
+	f.subR(xAhead, x)
+	f.base("colsAhead", colsAhead)
+	f.subR(colsAhead, cols)
+	return func() {
+		f.prefetchNear(mem(0, x, xAhead.times(1)))
+		f.prefetchNear(mem(0, cols, colsAhead.times(1)))
+	}
+}
+
 // ratiosAtFour is ratiosAt for registers of four lanes. Of the two blocks of components it takes as many registers, n, as
 // have components below k. u(n, h) is register h of the row u. then() is written where x is still that of the eight that
 // are done with next. V0 to V5 are scratch; sample may not use them, rest may.
@@ -401,14 +407,7 @@ func (f *Func) ratiosAtFour(v, r Reg, near []Reg, begin func(n int), u func(n, h
 			f.advance(64, x, r)
 			f.advance(32, cols)
 		}
-		f.base("xAhead", xAhead)
-		f.subR(xAhead, x)
-		f.base("colsAhead", colsAhead)
-		f.subR(colsAhead, cols)
-		cells := func() {
-			f.prefetchNear(mem(0, x, xAhead.times(1)))
-			f.prefetchNear(mem(0, cols, colsAhead.times(1)))
-		}
+		cells := f.aheadOf(x, cols, xAhead, colsAhead)
 		loop, block, over, done, last := f.label("loop"), f.label("block"), f.label("over"), f.label("done"), f.label("last")
 		cells()
 		f.addressR(soon, mem(0, cols))
