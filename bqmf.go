@@ -1010,10 +1010,7 @@ func (m *BQMF) Bend() []float64 {
 func (m *BQMF) Shares() Mat { return shares(m.U, m.V) }
 
 // TopFeatures is that of [NMF.TopFeatures].
-func (m *BQMF) TopFeatures(x Mat, count int) ([][]Top, error) {
-	g, err := m.Goodness(x)
-	return topFeatures(m.Shares(), g, count), err
-}
+func (m *BQMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(m, x, count) }
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n' means
 // of the posterior of V' with all else as it was fitted, values beyond those of a

@@ -466,21 +466,36 @@ func TestTopFeaturesOfAnother(t *testing.T) {
 	}
 }
 
-// TestNegativeCount: an error where there can be one, else none.
+// TestNegativeCount: an error where there can be one, else none; of a matrix that is not the model's, too.
 func TestNegativeCount(t *testing.T) {
 	x, _ := MatOf([]float64{1, 2, 3}, []float64{3, 1, 2}, []float64{1, 1, 4})
 	var option *OptionError
 	nmf, _ := FitNMF(t.Context(), x, 2, WithEpochs(1))
 	qmf, _ := FitQMF(t.Context(), x, 2, WithEpochs(1))
 	qmfq, _ := FitQMFQ(t.Context(), x, 2, WithEpochs(1))
-	for _, m := range []Model{nmf, qmf, qmfq} {
+	bqmf, _ := FitBQMF(t.Context(), x, 2, WithEpochs(1))
+	wide, _ := MatOf([]float64{1, 2, 3, 4}, []float64{3, 1, 2, 4}, []float64{1, 1, 4, 4})
+	holed, _ := MatOf([]float64{1, 2, 3}, []float64{3, math.NaN(), 2}, []float64{1, 1, 4})
+	for _, m := range []Model{nmf, qmf, qmfq, bqmf} {
+		k := m.Shares().Cols
 		if top, err := m.TopFeatures(x, -3); !errors.As(err, &option) || top != nil {
 			t.Errorf("%T: %v, %v", m, top, err)
 		}
-		if top, err := m.TopFeatures(x, 0); err != nil || len(top) != 2 || len(top[0]) != 0 {
+		if top, err := m.TopFeatures(x, 0); err != nil || len(top) != k || k > 0 && len(top[0]) != 0 {
 			t.Errorf("%T: %v, %v", m, top, err)
 		}
-		if top := m.TopSamples(-3); len(top) != 2 || len(top[0]) != 0 {
+		if top, err := m.TopFeatures(x, 5); err != nil || len(top) != k || k > 0 && len(top[0]) != 3 {
+			t.Errorf("%T: %v, %v", m, top, err)
+		}
+		var shape *ShapeError
+		if top, err := m.TopFeatures(wide, 1); !errors.As(err, &shape) || top != nil {
+			t.Errorf("%T: another size: %v, %v", m, top, err)
+		}
+		var data *DataError
+		if top, err := m.TopFeatures(holed, 1); !errors.As(err, &data) || top != nil {
+			t.Errorf("%T: NaN: %v, %v", m, top, err)
+		}
+		if top := m.TopSamples(-3); len(top) != k || k > 0 && len(top[0]) != 0 {
 			t.Errorf("%T: %v", m, top)
 		}
 	}
