@@ -1229,7 +1229,7 @@ func (m *BQMF) UnmarshalBinary(data []byte) error {
 	rest := noise[f.d+f.n:]
 	p.Unit, b.Strength, b.LeaveOneOut = rest[0], rest[1], rest[2]
 	for _, t := range p.Tau {
-		if !(t >= 0 && t <= limit.Moment) {
+		if t != 0 && !(t >= 1/limit.Moment && t <= limit.Moment) { // 0: the row is constant
 			return f.fail("NOIS", "a noise of a row is out of range")
 		}
 	}

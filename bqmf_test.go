@@ -516,6 +516,50 @@ func TestBQMFFileAndWorkers(t *testing.T) {
 	}
 }
 
+// TestBQMFFileOfAnyNumbers: with right checksums and one number changed, a file is refused, or all that its model says is finite.
+func TestBQMFFileOfAnyNumbers(t *testing.T) {
+	_, given := bent(4, 6, 1, 0.1, 2)
+	b := bqmfFile(t, fitBQMF(t, given, 1, WithMissingValues(), WithEpochs(2)))
+	values := append(real(5e-324, 1e-200, 1, 1e29, 1e200, math.MaxFloat64, -1, -1e-320, -1e200, -math.MaxFloat64), 0, 1, 1<<40)
+	refused, taken := map[string]int{}, 0
+	for _, tag := range kinds.Required(kinds.BQMF) {
+		for number := 0; ; number++ {
+			if b, _ := altered(b, tag, number, 0); b == nil {
+				break
+			}
+			for _, v := range values {
+				file, _ := altered(b, tag, number, v)
+				m := new(BQMF)
+				if err := m.UnmarshalBinary(file); err != nil {
+					var format *FormatError
+					if !errors.As(err, &format) {
+						t.Fatalf("%s, number %d is %v: %v", tag, number, math.Float64frombits(v), err)
+					}
+					refused[tag]++
+					continue
+				}
+				taken++
+				below, upTo, err := m.Probability(given)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for j, x := range given.Data {
+					if x == x && !(0 <= below.Data[j] && below.Data[j] <= upTo.Data[j] && upTo.Data[j] <= 1) {
+						t.Fatalf("%s, number %d is %v: probabilities %v and %v", tag, number, math.Float64frombits(v), below.Data[j], upTo.Data[j])
+					}
+				}
+				finiteBQMF(t, m)
+				if t.Failed() {
+					t.Fatalf("%s, number %d is %v", tag, number, math.Float64frombits(v))
+				}
+			}
+		}
+	}
+	if len(refused) < 9 || taken == 0 {
+		t.Errorf("refused %v, taken %d", refused, taken)
+	}
+}
+
 func TestBQMFResume(t *testing.T) {
 	_, given := bent(20, 26, 2, 0.2, 3)
 	for _, opts := range [][]FitOption{{WithMissingValues(), WithEpochs(15)}, {WithMissingValues(), WithEpochs(6), WithValidation(0.1)}} {
