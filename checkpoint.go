@@ -110,17 +110,15 @@ type states interface {
 	resume(p *past, a algorithm, j *journal.Journal) error
 	// save hands the state after an epoch to the caller.
 	save(t *task, a algorithm, j *journal.Journal, restart int, before *past) error
-	// file returns a model as a file.
-	file(m fitted) []byte
+	// file returns a model as a file. A fit that resumed from numbers that no fit has, each of them in its range, may end in a
+	// model that no file can hold: this is the error.
+	file(m fitted) ([]byte, error)
 }
 
 // files implements states by files.
 type files struct{}
 
-func (files) file(m fitted) []byte {
-	b, _ := m.MarshalBinary() // its fields are those of the fit: a file can hold them
-	return b
-}
+func (files) file(m fitted) ([]byte, error) { return m.MarshalBinary() }
 
 // saved is a decoded checkpoint: what all fits have, and the snapshot of one algorithm.
 type saved struct {

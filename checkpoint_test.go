@@ -9,6 +9,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/option"
@@ -277,6 +278,7 @@ func TestStatesOutOfRange(t *testing.T) {
 			t.Fatal(err)
 		}
 		state := states[4] // of the second restart, after two epochs
+		ends := 0
 		refused := func(what string, b []byte, at int64) {
 			t.Helper()
 			var bad *FormatError
@@ -294,7 +296,19 @@ func TestStatesOutOfRange(t *testing.T) {
 				refused("NaN in REAL", b, at)
 				b, at = altered(state, "REAL", number, math.Float64bits(math.Inf(-1)))
 				refused("-Inf in REAL", b, at)
+				b, _ = altered(state, "REAL", number, math.Float64bits(math.MaxFloat64))
+				var bad *FormatError
+				if m, _, _, _, _, err := fitAny(ctx, model, x, 2, append(opts, WithResume(b))...); err == nil {
+					allFinite(t, model, m, x)
+				} else if !errors.As(err, &bad) {
+					t.Errorf("%s, the largest number as number %d of REAL: %v", model, number, err)
+				} else if strings.Contains(err.Error(), "ends in no model") {
+					ends++
+				}
 			}
+		}
+		if ends == 0 && model == "QMF" { // others take the model of the first restart
+			t.Errorf("%s: no number leads out of the range of models", model)
 		}
 		for _, tag := range []string{"HIST", "VALI"} {
 			for number := range 3 {

@@ -151,7 +151,7 @@ func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(se
 		if best == nil || m.objective(t.penalty) < best.objective(t.penalty) {
 			best = m
 			if t.save != nil && t.restarts > 1 {
-				before.best = t.states.file(m)
+				before.best, _ = t.states.file(m) // its fields are those of the fit: a file can hold them
 			}
 		}
 		if err != nil {
@@ -165,6 +165,11 @@ func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(se
 		return nil, err
 	}
 	best.outward(&t.cells.Units)
+	if before.from != nil {
+		if _, wrong := t.states.file(best); wrong != nil {
+			return nil, before.state.fail("REAL", "the fit that goes on from these numbers ends in no model: "+wrong.Error())
+		}
+	}
 	if f := best.common(); err == nil && t.strict && len(f.Warnings) > 0 {
 		err = f.Warnings[0]
 	}
