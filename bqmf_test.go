@@ -983,6 +983,38 @@ func TestBQMFIntervalsHold(t *testing.T) {
 	}
 }
 
+// The mark of the first strength is the larger of its loss after some epochs and that at its end.
+func TestBQMFMark(t *testing.T) {
+	_, given := bent(30, 24, 3, 0.1, 1)
+	c := bqmfDefaults()
+	c.missing = true
+	visible, err := c.checkBQMF(given, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := pool.New(1, given.Rows)
+	defer p.Close()
+	f := &bqmfFit{config: &c, cells: visible, pool: p, ctx: t.Context()}
+	f.begin(0)
+	fit := posterior.New(f.ctx, f.data, f.rank, strengths[0], f.space, f.pool)
+	fit.Epoch(0, f.tolerance)
+	marked := func(mark float64) float64 {
+		f.mark = mark
+		f.finish(fit.Copy, 0)
+		return f.mark
+	}
+	end := marked(0)
+	if !(end > 0) {
+		t.Fatalf("no mark: %g", end)
+	}
+	if got := marked(end / 2); got != end {
+		t.Errorf("the loss at the end is larger: the mark is %g, not %g", got, end)
+	}
+	if got := marked(2 * end); got != 2*end {
+		t.Errorf("the loss after some epochs is larger: the mark is %g, not %g", got, 2*end)
+	}
+}
+
 // The second strength is given up where it is behind, and the model is that of both
 // fitted to their ends.
 func TestBQMFGivesUpTheSecondStrength(t *testing.T) {
