@@ -96,37 +96,63 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
+// alike is drawn with the noise of rows 2i and 2i+1 of a correlation, and, where like is set, with the same loadings.
+func alike(d, n int, correlation float64, like bool) *problem {
+	q := paired(d, n, 3, 0.1, 0, 5)
+	for i := 1; i < d; i += 2 {
+		for j := range n {
+			at, other := i*n+j, (i-1)*n+j
+			own := (q.y[at] - q.truth[at]) / q.noise[at]
+			shared := (q.y[other] - q.truth[other]) / q.noise[other]
+			if like {
+				q.truth[at] = q.truth[other]
+			}
+			q.y[at] = q.truth[at] + q.noise[at]*(correlation*shared+math.Sqrt(1-correlation*correlation)*own)
+		}
+	}
+	return q
+}
+
+// tally counts the neighbours that rows of paired noise have: those that they go with, and others.
+func (near *Near) tally() (right, others int) {
+	if near == nil {
+		return 0, 0
+	}
+	for i, of := range near.Of {
+		for _, l := range of {
+			if l.Row == i^1 {
+				right++
+			} else {
+				others++
+			}
+		}
+	}
+	return right, others
+}
+
 // A correlation that is not sure by itself makes rows neighbours where those of as like loadings have such, and hardly elsewhere.
 func TestNeighboursOfLikeLoadings(t *testing.T) {
 	const d, n = 80, 200
 	for _, like := range []bool{true, false} {
-		q := paired(d, n, 3, 0.1, 0, 5)
-		for i := 1; i < d; i += 2 { // .28 is 3.8 deviations of what is seen
-			for j := range n {
-				at, other := i*n+j, (i-1)*n+j
-				own := (q.y[at] - q.truth[at]) / q.noise[at]
-				shared := (q.y[other] - q.truth[other]) / q.noise[other]
-				if like {
-					q.truth[at] = q.truth[other]
-				}
-				q.y[at] = q.truth[at] + q.noise[at]*(0.28*shared+math.Sqrt(1-0.28*0.28)*own)
-			}
-		}
-		_, found := q.neighbours(t, 5)
-		right, others := 0, 0
-		if found != nil {
-			for i, of := range found.Of {
-				for _, l := range of {
-					if l.Row == i^1 {
-						right++
-					} else {
-						others++
-					}
-				}
-			}
-		}
+		_, found := alike(d, n, 0.28, like).neighbours(t, 5) // .28 is 3.8 deviations of what is seen
+		right, others := found.tally()
 		if like && (right < d*6/10 || others > d/10) || !like && right > d/4 {
 			t.Errorf("loadings alike %v: %d of %d rows have the one that they go with, %d another one", like, right, d, others)
+		}
+	}
+}
+
+// Rows of few cells need a correlation that is sure by itself, however many of as like loadings have such.
+func TestNeighboursOfFewCells(t *testing.T) {
+	const d = 80
+	for _, c := range []struct {
+		n    int
+		many bool
+	}{{100, false}, {125, true}} { // 90 and 112 cells are seen, of which .38 is 3.6 and 4 deviations
+		_, found := alike(d, c.n, 0.38, true).neighbours(t, 5)
+		right, _ := found.tally()
+		if c.many && right < d/2 || !c.many && right > d/8 {
+			t.Errorf("%d samples: %d of %d rows have the one that they go with", c.n, right, d)
 		}
 	}
 }
