@@ -250,11 +250,8 @@ export async function load(options) {
     tables: at('tables.wasm') ?? new URL('./tables.wasm', import.meta.url),
   };
   const [spawn, engine, kernels] = await Promise.all([spawner(), compile(places.engine), simd && WebAssembly.validate(vectors) ? compile(places.kernels) : null]);
-  const reader = async () => {
-    const tables = await compile(places.tables);
-    return new Engine({ engine: tables, kernels: null }, places.worker, spawn);
-  };
-  const all = new Quantmf(most, () => new Engine({ engine, kernels }, places.worker, spawn), () => supplement(places.more, engine), reader);
+  const all = new Quantmf(most, (module = engine) => new Engine({ engine: module, kernels: module === engine ? kernels : null }, places.worker, spawn),
+    () => supplement(places.more, engine), () => compile(places.tables));
   await all.warm();
   return all;
 }
@@ -269,14 +266,20 @@ class Quantmf {
   #closed = false;
   #supplement;
   #more;
-  #reader;
+  #tables;
   #asides = new Set();
 
-  constructor(most, spawn, supplement, reader) {
+  constructor(most, spawn, supplement, tables) {
     this.#most = most;
     this.#spawn = spawn;
     this.#supplement = supplement;
-    this.#reader = reader;
+    this.#tables = tables;
+  }
+
+  /** open throws where no call may begin. */
+  #open(signal) {
+    if (this.#closed) throw new QuantmfError('quantmf: it has been closed');
+    signal?.throwIfAborted();
   }
 
   async warm() {
@@ -306,12 +309,8 @@ class Quantmf {
   /** call makes a call of a worker, method being that of the fit or of the model. */
   async #call(name, args, how, method) {
     const { signal, onProgress } = fields('how', how);
-    const open = () => {
-      if (this.#closed) throw new QuantmfError('quantmf: it has been closed');
-      signal?.throwIfAborted();
-    };
     heeded(signal, onProgress);
-    open();
+    this.#open(signal);
     let more;
     if (needsMore(name, method)) {
       this.#more ??= this.#supplement().catch((error) => {
@@ -319,7 +318,7 @@ class Quantmf {
         throw error;
       });
       more = await unless(signal, this.#more);
-      open();
+      this.#open(signal);
     }
     return new Promise((resolve, reject) => {
       const task = { id: ++this.#id, name, args, more, signal, onProgress, resolve, reject, free: () => this.#next() };
@@ -391,6 +390,7 @@ class Quantmf {
     const { signal } = fields('how', how);
     sized('x', x);
     const { rows: d, columns: n } = x;
+    if (!ArrayBuffer.isView(x.data) || x.data.length !== d * n) throw shape('x', `${x.data?.length} numbers of data`, `a Float64Array of ${d}×${n}`);
     const bytes = await this.footprint({ rows: d, columns: n, method, rank, ...options });
     const began = performance.now();
     /** timed fits so many rows and returns the milliseconds of each phase, or undefined where no epoch ends in time. */
@@ -459,19 +459,20 @@ class Quantmf {
     return { bytes, seconds };
   }
 
-  /** aside makes a call of the readers in a worker of its own, which ends with the call and frees the
-   * memory of the file. */
+  /** aside makes a call of the readers in a worker of its own, which ends with the call, or at once where a signal
+   * comes, and frees the memory of the file. */
   async #aside(name, args, how) {
     const { signal, onProgress } = fields('how', how);
-    if (this.#closed) throw new QuantmfError('quantmf: it has been closed');
     heeded(signal, onProgress);
-    signal?.throwIfAborted();
-    const engine = await this.#reader();
+    this.#open(signal);
+    const tables = await unless(signal, this.#tables());
+    this.#open(signal);
+    const engine = this.#spawn(tables);
     this.#asides.add(engine);
     try {
-      return await new Promise((resolve, reject) => {
-        engine.run({ id: 1, name, args, signal, onProgress, resolve, reject, free() {} }).catch(reject);
-      });
+      return await unless(signal, new Promise((resolve, reject) => {
+        engine.run({ id: 1, name, args, onProgress, resolve, reject, free() {} }).catch(reject);
+      }));
     } finally {
       this.#asides.delete(engine);
       engine.end();

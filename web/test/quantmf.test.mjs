@@ -287,6 +287,8 @@ test('an estimate is about what a fit takes', async (t) => {
     assert.ok(near, options.method);
   }
   await assert.rejects(q.estimate(large, { rank: 6, epsilon: -1 }), OptionError);
+  await assert.rejects(q.estimate({ rows: 2, columns: 2, data: [1, 2, 3, 4] }, { rank: 1 }), ShapeError);
+  await assert.rejects(q.estimate({ ...large, columns: 121 }, { rank: 1 }), ShapeError);
   const stop = new AbortController();
   const late = q.estimate(large, { method: 'qmfq', rank: 6 }, { signal: stop.signal });
   setTimeout(() => stop.abort(), 30);
@@ -423,6 +425,18 @@ test('a Blob is read piece by piece, with progress, and reading can be ended', a
   await assert.rejects(q.read(file, {}, { signal: stop.signal, onProgress: () => stop.abort() }), { name: 'AbortError' });
   const packed = gzipSync(read('wide.tsv'));
   bits((await q.read(new Blob([packed]))).x.data, wide.data);
+});
+
+test('a signal ends a call of the readers before its worker has started, and none starts once all are closed', async () => {
+  const file = new TextEncoder().encode('\ta\tb\nf\t1\t2\n');
+  const stop = new AbortController();
+  const early = q.read(file, {}, { signal: stop.signal });
+  stop.abort();
+  await assert.rejects(early, { name: 'AbortError' });
+  const other = await load({ workers: 1 });
+  const call = assert.rejects(other.read(file), (e) => e instanceof QuantmfError && /closed/.test(e.message));
+  await other.close();
+  await call;
 });
 
 test('a report is the page of the command, byte for byte', async () => {
