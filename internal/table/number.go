@@ -107,6 +107,13 @@ func isNumber(text string) bool {
 	return err == nil || errors.Is(err, strconv.ErrRange)
 }
 
+// thousands tells whether commas may stand between the thousands of a number, as in 1,234 and 1,234,567.5.
+func thousands(text string) bool {
+	whole, _, _ := strings.Cut(text, ".")
+	groups := strings.Split(whole, ",")
+	return len(groups) > 1 && !slices.ContainsFunc(groups[1:], func(g string) bool { return len(g) != 3 }) && isNumber(strings.ReplaceAll(text, ",", ""))
+}
+
 // isMissing tells whether a cell says that its value is missing.
 func (o Options) isMissing(cell string) bool {
 	cell = strings.TrimSpace(cell)
@@ -144,6 +151,8 @@ func (o Options) number(cell string) (v float64, problem string) {
 		return 0, fmt.Sprintf("%q is a missing value: %s", short(text), fillIn)
 	case errors.Is(err, strconv.ErrRange), err == nil && v-v != 0:
 		return 0, fmt.Sprintf("%q is not finite: fill in a finite number, or remove the feature or the sample", short(text))
+	case err != nil && thousands(text):
+		return 0, fmt.Sprintf("%q has a comma: write decimals with a point, and thousands without a mark", short(text))
 	case err != nil && strings.Count(text, ",") == 1 && isNumber(strings.Replace(text, ",", ".", 1)):
 		return 0, fmt.Sprintf("%q has a decimal comma: write decimals with a point", short(text))
 	case err != nil:

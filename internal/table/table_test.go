@@ -104,6 +104,8 @@ func TestReadFaults(t *testing.T) {
 			`in:3:3: feature "g2", sample "b": -0.5 is negative: this needs values of at least 0, such as counts or log2(1+x); centred values and log ratios are for -loss frobenius, with -method qmf or qmfq and without -log1p`},
 		{"a word", "x\ta\tb\ng1\t1\tlow\n", `in:2:3: feature "g1", sample "b": "low" is not a number: write a number here; names belong into the first line and the first column`},
 		{"decimal comma", "x;a;b\ng1;1,5;2\n", `in:2:2: feature "g1", sample "a": "1,5" has a decimal comma: write decimals with a point`},
+		{"a comma of thousands or of decimals", "x;a;b\ng1;-1,234;2\n", `in:2:2: feature "g1", sample "a": "-1,234" has a comma: write decimals with a point, and thousands without a mark`},
+		{"commas of thousands", "x\ta\tb\ng1\t1,234,567.5\t2\n", `in:2:2: feature "g1", sample "a": "1,234,567.5" has a comma: write decimals with a point, and thousands without a mark`},
 		{"short row", "x\ta\tb\ng1\t1\t2\ng2\t3\n", `in:3:3: feature "g2", sample "b": this line has 2 cells, the lines before it have 3: add the missing cells`},
 		{"a row of one cell", "x\ta\tb\ng1\t1\t2\ng2\n", `in:3:2: feature "g2", sample "a": this line has 1 cell, the lines before it have 3: add the missing cells`},
 		{"long row", "x\ta\tb\ng1\t1\t2\ng2\t3\t4\t5\n", `in:3:4: feature "g2": this line has 4 cells, the lines before it have 3: remove the cells that are too many`},
