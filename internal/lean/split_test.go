@@ -220,6 +220,21 @@ func TestSecond(t *testing.T) {
 	}
 }
 
+// TestSecondOfFew: what is not named and only calls itself is reached in a way that is not known, and stays in the first module.
+func TestSecondOfFew(t *testing.T) {
+	calls := func(f ...byte) (body []byte) {
+		body = []byte{0} // no locals
+		for _, f := range f {
+			body = append(body, opCall, f)
+		}
+		return append(body, opEnd)
+	}
+	p := program{bodies: [][]byte{calls(1), calls(2, 3), calls(3), calls()}, names: []string{"main.alone", "main.later", "main.deeper", "main.idle"}, imports: 1, base: 1 << 10}
+	if got, err := p.second(nil, []string{"main.later"}); err != nil || !reflect.DeepEqual(got, []bool{false, true, true, false}) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 func TestInitialFunction(t *testing.T) {
 	for name, want := range map[string]bool{
 		"a/b.c/d.init": true, "main.init": true, "a/d.init.0": true, "a/d.init.func1": true,
