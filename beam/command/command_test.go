@@ -120,11 +120,23 @@ func TestFaults(t *testing.T) {
 	if err := os.WriteFile(damaged, []byte("no model, whatever its name says"), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	matrix, link := filepath.Join(t.TempDir(), "x.tsv"), filepath.Join(t.TempDir(), "link.tsv")
+	const numbers = "f\ta\tb\ng\t1\t2\n"
+	if err := os.WriteFile(matrix, []byte(numbers), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(matrix, link); err != nil {
+		link = matrix // where links need a privilege
+	}
 	for _, c := range []struct {
 		code int
 		says string
 		args string
 	}{
+		{exitUsage, "is read itself", "fit -method nmf -k 1 -shards 1 -o " + matrix + " " + matrix},
+		{exitUsage, "is read itself", "fit -method nmf -k 1 -shards 1 -u " + link + " " + matrix},
+		{exitUsage, "is read itself", "transform -o " + matrix + " MODEL " + link},
+		{exitUsage, "two outputs", "fit -o U.tsv -u ./U.tsv " + file},
 		{exitUsage, "there is no command", "fitt"},
 		{exitUsage, "no MATRIX given", "fit"},
 		{exitUsage, "too much", "fit a b"},
@@ -153,6 +165,9 @@ func TestFaults(t *testing.T) {
 		if !strings.Contains(said, c.says) {
 			t.Errorf("%s: %q is not in %q", c.args, c.says, said)
 		}
+	}
+	if b, err := os.ReadFile(matrix); err != nil || string(b) != numbers {
+		t.Errorf("the matrix is %q now, %v", b, err)
 	}
 	for _, help := range []string{"-h", "fit -h", "transform -h", "rank -h", "workers -h"} {
 		if out, _ := run(t, exitDone, strings.Fields(help)...); !strings.Contains(out, "usage:") {

@@ -114,7 +114,7 @@ func parseFit(args []string) (*fitFlags, error) {
 	case !slices.Contains([]string{"plain", "json", "none"}, f.progress):
 		return nil, usageError("-progress " + f.progress + ": must be one of plain, json, none")
 	}
-	return f, writable(f.uFile, f.vFile, f.qFile)
+	return f, writable(words, f.modelFile, f.uFile, f.vFile, f.qFile)
 }
 
 func fit(ctx context.Context, args []string, s streams) error {

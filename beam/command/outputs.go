@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/table"
@@ -35,20 +36,36 @@ func nameless(path, whose string, named bool) string {
 	return fmt.Sprintf("%s: %s has no names, so those of the %s are left out: npz keeps them", path, format, whose)
 }
 
-// writable reports outputs whose format is not known, and two outputs to the same file, before any work is done.
-func writable(paths ...string) error {
-	seen := map[string]bool{"": false}
-	for _, path := range paths {
+// writable reports, before any work is done, matrices whose format is not known, two outputs to the same file, and outputs over a
+// file that is read. model is the path of the model, "" where none is written.
+func writable(reads []string, model string, matrices ...string) error {
+	for _, path := range matrices {
 		if path == "" {
 			continue
 		}
 		if _, _, err := table.FormatOf(path); err != nil {
 			return usageError(err.Error())
 		}
-		if seen[path] {
+	}
+	seen := map[string]bool{}
+	for _, path := range append(matrices, model) {
+		if path == "" {
+			continue
+		}
+		at := filepath.Clean(path)
+		if seen[at] {
 			return usageError("two outputs to the same place: " + path)
 		}
-		seen[path] = true
+		seen[at] = true
+		there, err := os.Stat(path)
+		if err != nil { // there is nothing yet
+			continue
+		}
+		for _, read := range reads {
+			if in, err := os.Stat(read); err == nil && os.SameFile(in, there) {
+				return usageError(path + " is read itself: write to another file")
+			}
+		}
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func transform(ctx context.Context, args []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	if err := writable(*out); err != nil {
+	if err := writable(words, "", *out); err != nil {
 		return err
 	}
 	store, end, err := on.begin(ctx)
