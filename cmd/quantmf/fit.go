@@ -350,7 +350,7 @@ func fit(args []string, s streams) error {
 		if path == "" {
 			continue
 		}
-		if err := out.open(path, input); err != nil {
+		if err := out.open(path, append(f.look.inputs, input)...); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/account"
@@ -28,6 +29,7 @@ const pageHelp = `  -groups FILE      a table of two columns: names of samples, 
 type pageFlags struct {
 	groups, order, rank string
 
+	inputs            []os.FileInfo // the files of groups and rank, once they are read; nil where one is standard input
 	features, samples report.Groups // what was read from groups
 	ranks             *report.Chart // what was read from rank
 	said              string        // what the page says of ranks
@@ -55,11 +57,12 @@ func (p *pageFlags) check(inputs ...string) error {
 
 // text reads a text file; kind names its content in errors.
 func (p *pageFlags) text(path, kind string, s streams, l *limits) ([]byte, error) {
-	in, _, err := open(path, s.in, kind)
+	in, info, err := open(path, s.in, kind)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
+	p.inputs = append(p.inputs, info)
 	most := int64(l.maxMemory) / 8 // the text, and what is read from it
 	data, err := io.ReadAll(io.LimitReader(in, most+1))
 	if err != nil {
@@ -148,7 +151,7 @@ func writeReport(args []string, s streams) error {
 		return err
 	}
 	a.tell.at("drawing")
-	return writeOnly(s, a.out, inputs, func(w io.Writer) error { return m.report(w, t, &p) })
+	return writeOnly(s, a.out, append(inputs, p.inputs...), func(w io.Writer) error { return m.report(w, t, &p) })
 }
 
 // report draws the model and the matrix that was fitted.

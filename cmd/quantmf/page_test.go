@@ -49,6 +49,8 @@ func TestGroups(t *testing.T) {
 		{"report m.qmf matrix.tsv -o - -groups binary.csv", 3, "binary.csv: line 1 has no second column"},
 		{"report m.qmf matrix.tsv -o - -groups nowhere.csv", 3, "nowhere.csv"},
 		{"report m.qmf matrix.tsv -o - -order best", 2, "-order best: must be one of table, fit"},
+		{"report m.qmf matrix.tsv -o groups.csv -groups groups.csv", 2, "groups.csv is read itself"},
+		{"fit -k 2 -report groups.csv -groups groups.csv matrix.tsv", 2, "groups.csv is read itself"},
 		{"report m.qmf - -o - -groups -", 2, "standard input can be read only once"},
 		{"fit -k 2 -groups groups.csv matrix.tsv", 2, "-groups: it says how the page looks: give -report, too"},
 		{"fit -k 2 -report x.html -groups none.csv matrix.tsv", 3, "none.csv: no name"},

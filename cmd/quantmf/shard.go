@@ -432,7 +432,7 @@ func finishShards(f *shardFlags, s streams) error {
 		if path == "" {
 			continue
 		}
-		if err := out.open(path); err != nil {
+		if err := out.open(path, store.files()...); err != nil {
 			return err
 		}
 	}
@@ -456,6 +456,17 @@ func (d *folder) Get(name string) ([]byte, error) {
 		return nil, nil
 	}
 	return b, err
+}
+
+// files are those that are there: the blobs that can be seen.
+func (d *folder) files() (all []os.FileInfo) {
+	there, _ := os.ReadDir(d.dir) // what cannot be seen is not protected
+	for _, e := range there {
+		if info, err := e.Info(); err == nil {
+			all = append(all, info)
+		}
+	}
+	return all
 }
 
 // Put writes a temporary file and renames it, so that a file is whole or not there.

@@ -196,6 +196,9 @@ func TestShardWait(t *testing.T) {
 		}
 	}
 	all.Wait()
+	if _, said := quiet(t, exitUsage, "shard", "finish", "-o", filepath.Join("D", "plan"), "D"); !strings.Contains(said, "plan is read itself") {
+		t.Errorf("over the plan: %q", said)
+	}
 	quiet(t, 0, "shard", "finish", "-o", "got", "D")
 	if !bytes.Equal(numbersOf(t, "got"), numbersOf(t, "want")) {
 		t.Error("another model")
