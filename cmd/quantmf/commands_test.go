@@ -613,7 +613,7 @@ func TestLoss(t *testing.T) {
 		code       int
 	}{
 		{"fit -loss kl ratios.tsv", "-loss frobenius", 3},
-		{"fit -method nmf -loss frobenius ratios.tsv", "-method qmf or qmfq", 3},
+		{"fit -method nmf -loss frobenius ratios.tsv", "any -method but nmf", 3},
 		{"fit -loss frobenius -log1p ratios.tsv", "without -log1p", 3},
 		{"fit -loss squares matrix.tsv", "must be auto, kl, frobenius or the β", 2},
 		{"fit -loss 7 matrix.tsv", "-loss 7: β must be from -2 to 4", 2},
