@@ -1006,7 +1006,7 @@ func (m *BQMF) Bend() []float64 {
 	return bends(fill, m.U, m.V)
 }
 
-// Shares is that of [NMF.Shares], signs of U and V having no part in it.
+// Shares is that of [Factorisation.Shares], signs of U and V having no part in it.
 func (m *BQMF) Shares() Mat { return shares(m.U, m.V) }
 
 // TopFeatures is that of [NMF.TopFeatures].
