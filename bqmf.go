@@ -1006,7 +1006,7 @@ func (m *BQMF) Bend() []float64 {
 	return bends(fill, m.U, m.V)
 }
 
-// Shares is that of [NMF.Shares], signs of U and V having no part in it.
+// Shares is that of [Factorisation.Shares], signs of U and V having no part in it.
 func (m *BQMF) Shares() Mat { return shares(m.U, m.V) }
 
 // TopFeatures is that of [NMF.TopFeatures].
@@ -1146,10 +1146,10 @@ func (m *BQMF) MarshalBinary() ([]byte, error) {
 		return nil, &DataError{Row: -1, Col: -1, Value: m.LeaveOneOut, Problem: "LeaveOneOut must be finite and not negative"}
 	}
 	size := p.K * (p.K + 1) / 2
-	tight := func(b []float64, lines int) []float64 {
-		out := make([]float64, 0, lines*size)
-		for l := range lines {
-			out = append(out, b[l*posterior.Packed(p.K):][:size]...)
+	tight := func(b []float64, lines int) [][]float64 {
+		out := make([][]float64, lines)
+		for l := range out {
+			out[l] = b[l*posterior.Packed(p.K):][:size]
 		}
 		return out
 	}
@@ -1157,13 +1157,13 @@ func (m *BQMF) MarshalBinary() ([]byte, error) {
 	counts, rows, knots := curve.Encode(m.curves)
 	of, near := p.Near.Encode(p.N)
 	all := append(m.sections(0, 0), []section.Section{
-		section.Words("NEAR", of...), section.Floats("NEAZ", near),
-		section.Floats("MOMU", tight(p.BU, p.D)), section.Floats("MOMV", tight(p.BV, p.N)), section.Floats("NOIS", noise),
-		section.Words("CURV", counts...), section.Floats("CURR", rows), section.Floats("KNOT", knots),
+		section.Words("NEAR", of...), section.Floats("NEAZ", near...),
+		section.Floats("MOMU", tight(p.BU, p.D)...), section.Floats("MOMV", tight(p.BV, p.N)...), section.Floats("NOIS", noise),
+		section.Words("CURV", counts...), section.Floats("CURR", rows), section.Floats("KNOT", knots...),
 	}...)
 	if p.Alike != nil {
 		of, alike := p.Alike.Encode()
-		all = append(all, section.Words("ALIK", of...), section.Floats("ALIZ", alike))
+		all = append(all, section.Words("ALIK", of...), section.Floats("ALIZ", alike...))
 	}
 	return section.Encode(kinds.BQMF, all), nil
 }

@@ -21,7 +21,8 @@
 //	QMFQ  X ≈ T(Π_k(T'(X)))      [FitQMFQ]  paper §3.5
 //	BQMF  X ≈ T(UV), signed, with its uncertainty   [FitBQMF]
 //
-// In QMFQ the rows are first brought to scales on which a projection Π_k onto rank
+// NMF is non-negative matrix factorisation, QMF quantile matrix factorisation, BQMF a Bayesian form of it.
+// U and V are not negative, but for BQMF. In QMFQ the rows are first brought to scales on which a projection Π_k onto rank
 // k does well, and the result is brought back; the two maps of a row are learnt
 // through the projection.
 //
@@ -35,8 +36,8 @@
 //	QMFQ  min over F, q, F', q'     of  Σ_i Δ(X_i, T_i(Π_k(T'(X))_i))                     Eq. (QMFQ)
 //	T_i = T_{ε,b_i,q_i},   b_i = softmax F_i,   q_i non-decreasing                         paper §3.3
 //
-// T_{ε,b,q} is the soft quantile map of the next section. A row's map is thus given by 2m numbers:
-// the weights b_i of its levels and its quantile values q_i. qmf.go and qmfq.go have the steps that
+// T_{ε,b,q} is the soft quantile map of the next section. A row's map of m levels is thus given by 2m numbers:
+// the weights b_i of the levels and the quantile values q_i. qmf.go and qmfq.go have the steps that
 // an epoch makes. BQMF puts a prior on U and V and finds their distribution (bqmf.go).
 //
 // # The operator
@@ -169,6 +170,9 @@
 //	WithPenalty          0             0                     -                   -
 //	WithSeed             1             1                     1                   1
 //	WithRestarts         1             1                     1                   -
+//
+// Where Adam steps U and V of a QMF, the defaults are 20 epochs and a rate of 0.06 ([FitQMF]). FitBQMF takes
+// Frobenius where x has negative values.
 //
 // Without options there is no validation share, no patience and no checkpoint, NaN is an
 // error, and GOMAXPROCS goroutines work.

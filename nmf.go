@@ -355,7 +355,7 @@ func (m *NMF) Goodness(x Mat) ([]Goodness, error) {
 
 // TopFeatures returns, for each of the k components, the count features that it
 // stands for most, the first of equal ones first. A feature's value is s_ic e_i,
-// its share times what the model explains of it ([NMF.Shares], [Goodness]), 0
+// its share times what the model explains of it ([Factorisation.Shares], [Goodness]), 0
 // where that is negative: from 0 to 1, whatever scale the feature has. x and
 // errors are those of [NMF.Goodness]; a count below 0 is an [*OptionError], and more than d
 // are d.

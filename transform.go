@@ -79,7 +79,7 @@ func (m *NMF) coordinates(ctx context.Context, x Rows) (Mat, error) {
 //
 // Cost: about 100 evaluations a column, at most 299, each of d maps of two exponentials, a logarithm and 8m flops (under KL with
 // a logistic squash and ε above some .005, as by default; else more passes, down to m exponentials), and dk² + 6dk flops: about
-// .24 of the fit, for the columns of a fit. Before
+// .4 of the fit, for the columns of a fit of 400 × 221. Before
 // them 2 min(dn, 2^18) flops a column find the nearest training columns (128n for n > 4096),
 // and, once a call, as many maps have their fitted values. Memory 12dm + dk + dk(k+1)/2 (no more than 2^18 of these) + k n'
 // numbers and two for each of those cells, and 130d + mn + 10n + 300k² a worker at most, for 64

@@ -15,13 +15,16 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-var toyFolder = flag.String("toy", "../../shared/data/toy", "folder with toy-std1.tsv.gz, toy-std2.tsv.gz and official.json")
+var toyFolder = flag.String("toy", "", "folder with toy-std1.tsv.gz, toy-std2.tsv.gz and official.json; without it the tests and benchmarks that read them are skipped")
 
 // toy reads a matrix, its rank, and the loss of QMF that the authors' code has after 1000 epochs.
 func toy(tb testing.TB, name string) (x quantmf.Mat, k int, loss float64) {
+	if *toyFolder == "" {
+		tb.Skip("reads the folder that -toy names")
+	}
 	text, err := os.ReadFile(*toyFolder + "/official.json")
 	if err != nil {
-		tb.Skip("the curves are not here")
+		tb.Fatal(err)
 	}
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(text, &raw); err != nil {
@@ -36,7 +39,7 @@ func toy(tb testing.TB, name string) (x quantmf.Mat, k int, loss float64) {
 	}
 	f, err := os.Open(*toyFolder + "/" + name + ".tsv.gz")
 	if err != nil {
-		tb.Skip("the matrix is not here")
+		tb.Fatal(err)
 	}
 	defer f.Close()
 	z, err := gzip.NewReader(f)

@@ -208,7 +208,7 @@ All contenders make multiplicative updates of random positive matrices. scikit-l
 
 ## Epochs and fits
 
-Losses and times of the authors' code come from `official.json` beside the data. That code was run once on one core; its times are right to a factor of 2. The fit is `FitQMF` at the authors' ε = 0.01 and m = 8, from `StartScores` without shrinkage, with the fewest epochs of a list that reach their loss. Its time is that of the whole call.
+Losses and times of the authors' code come from `official.json` in the folder that `bench/run` is given. That code was run once on one core; its times are right to a factor of 2. The fit is `FitQMF` at the authors' ε = 0.01 and m = 8, from `StartScores` without shrinkage, with the fewest epochs of a list that reach their loss. Its time is that of the whole call.
 
 {epochs}
 

@@ -156,8 +156,6 @@ def plot(curves, builds):
     axes[0].legend(fontsize=8)
     figure.tight_layout()
     figure.savefig(here.parent / "docs" / "measurements" / "qmf.svg", metadata={"Date": None})
-    if os.environ.get("QUANTMF_PNG"):
-        figure.savefig(os.environ["QUANTMF_PNG"], dpi=100)
 
 
 main()

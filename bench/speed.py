@@ -34,6 +34,7 @@ jax.config.update("jax_compilation_cache_dir", str(here / ".work" / "compiled"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 
 QUICK = "quick" in sys.argv
+TOY = next((pathlib.Path(word).resolve() for word in sys.argv[1:] if word not in ("quick", "float32")), None)
 BATCH = 8 if QUICK else 64  # rows given to a peer at once
 ROUNDS = 1 if QUICK else 3
 SETTINGS = [(256, 16, 1e-1), (256, 16, 1e-2), (256, 16, 1e-3), (80, 8, 1e-2), (500, 16, 1e-2)]
@@ -350,7 +351,7 @@ def contenders(file):
         out.append(Program("QMF", build, "fits." + build, "BenchmarkEpoch/QMF,500x256x10,m=16", "20x"))
         out.append(Program("QMFQ", build, "fits." + build, "BenchmarkEpoch/QMFQ,160x80x8,m=8,100updates", "20x"))
         if toy_seconds():
-            out.append(Program("loss", build, "calls." + build, "BenchmarkToLoss", "2x"))
+            out.append(Program("loss", build, "calls." + build, "BenchmarkToLoss", "2x", "-toy=%s" % TOY))
     for bench, group, times in (("BenchmarkWarmRow/" + label(MAIN), "wasm row", "300ms"), ("BenchmarkEpoch/NMF,500x256x10", "wasm NMF", "100x")):
         for name, binary in (("native", "fits.purego"), ("wasm", "fits.wasm")):
             out.append(Program(group, name, binary, bench, times))
@@ -360,11 +361,8 @@ def contenders(file):
 
 
 def toy_seconds():
-    """Returns the authors' seconds an epoch, if the file is there."""
-    file = root.parent / "shared" / "data" / "toy" / "official.json"
-    if not file.exists():
-        return None
-    return json.loads(file.read_text())["seconds per epoch, one core"]
+    """Returns the authors' seconds an epoch, None where no folder is given."""
+    return TOY and json.loads((TOY / "official.json").read_text())["seconds per epoch, one core"]
 
 
 def flags():

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/paper/internal/cells"
 )
 
 // drawn is a synthetic problem. X has the rows of W = U* V*, each brought to a quantile
@@ -62,27 +63,6 @@ func problem(d, n, k int, gap, noise float64, seed uint64) drawn {
 	return p
 }
 
-// ranks returns the ranks of v, ties averaged.
-func ranks(v []float64) []float64 {
-	order := make([]int, len(v))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(v[a], v[b]) })
-	r := make([]float64, len(v))
-	for from := 0; from < len(order); {
-		to := from
-		for to < len(order) && v[order[to]] == v[order[from]] {
-			to++
-		}
-		for _, i := range order[from:to] {
-			r[i] = float64(from+to-1) / 2
-		}
-		from = to
-	}
-	return r
-}
-
 // correlation returns Pearson's correlation, 0 where a or b does not vary.
 func correlation(a, b []float64) float64 {
 	ma, mb := average(a), average(b)
@@ -127,7 +107,7 @@ func (p drawn) recovered(fit quantmf.Mat, f *quantmf.Factorisation) (r recovery)
 				w[j] += f.U.At(i, c) * v
 			}
 		}
-		r.Order += correlation(ranks(w), ranks(p.W.Row(i))) / float64(d)
+		r.Order += correlation(cells.Ranks(w), cells.Ranks(p.W.Row(i))) / float64(d)
 	}
 	k := p.V.Rows
 	score := make([][]float64, k)

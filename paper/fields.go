@@ -336,7 +336,7 @@ func fieldsPage(w *writer) error {
 		for i, v := range order[0].Hidden {
 			always = always && v < order[1].Hidden[i]
 		}
-		w.p("- %s: of unseen cells the least loss has %s (%.4g), then %s (%.4g) and %s (%.4g); %s.", f.Kind, order[0].Name, average(order[0].Hidden), order[1].Name, average(order[1].Hidden), order[2].Name, average(order[2].Hidden),
+		w.p("- %s: %s has the least loss of unseen cells (%.4g), then %s (%.4g) and %s (%.4g); %s.", f.Kind, order[0].Name, average(order[0].Hidden), order[1].Name, average(order[1].Hidden), order[2].Name, average(order[2].Hidden),
 			verdict(always, "the first is ahead of the second under every mask", "the first two change places from mask to mask"))
 	}
 	w.p("")

@@ -259,7 +259,7 @@ func genomicsPage(w *writer) error {
 	w.p("- *m = 8 and 16 make no important difference*: within 5 %% of each other in %d of %d sets.\n", same, n)
 
 	w.p("**Unseen cells**, which the paper does not look at: mean loss of hidden cells ± standard error over masks. NMF is stopped at the best of 20 to 500 updates as judged by the")
-	w.p("hidden cells themselves, a help that QMF, at its defaults, has not.\n")
+	w.p("hidden cells themselves; QMF has its defaults, without such help.\n")
 	head = []string{"set", "model"}
 	for _, k := range res.Cancers[0].Hidden[0].Rank {
 		head = append(head, fmt.Sprintf("k = %d", k))
@@ -290,7 +290,7 @@ func genomicsPage(w *writer) error {
 		}
 	}
 	w.table(rows)
-	w.claim("(none: unseen cells are not looked at)", "Each at its best rank, QMF predicts unseen cells better than NMF in %d of %d sets, in %d under each of %d masks. [Genomics](#genomics)", better, n, clear, res.Masks)
+	w.claim("(no claim: the paper does not look at unseen cells)", "Each at its best rank, QMF predicts unseen cells better than NMF in %d of %d sets, in %d under each of %d masks. [Genomics](#genomics)", better, n, clear, res.Masks)
 	w.p("Each at its best rank, and NMF by its better updates, QMF predicts unseen cells better in %d of %d sets, in %d of them under each of %d masks. A lower loss on the cells that were fitted does not by itself mean that.\n", better, n, clear, res.Masks)
 	return nil
 }

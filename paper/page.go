@@ -191,7 +191,7 @@ func duration() (string, error) {
 			drawn += r.Header.Minutes
 		}
 	}
-	return out + fmt.Sprintf(" The quick one takes %.1f without data and %.1f with them, and what go takes to compile.", drawn, all), nil
+	return out + fmt.Sprintf(" The quick one takes %.1f without data and %.1f with them, compiling left out.", drawn, all), nil
 }
 
 // needsData has the experiments that are left out without real data.
@@ -199,7 +199,7 @@ var needsData = map[string]bool{"genomics": true, "survival": true, "fields": tr
 
 const preface = "# The paper's experiments, with this package\n" + `
 Every experiment of "Supervised Quantile Normalization for Low-rank Matrix Approximation" (Cuturi, Teboul, Niles-Weed and Vert, ICML
-2020), made again from the public face of quantmf, and what comes out: where it agrees, where paper, published code and this package
+2020), repeated with the public functions of quantmf: where the results agree, where paper, published code and this package
 differ, and what the paper left out. The page and its figures are written by a command from the files in [results](results):
 
 ` + "```sh" + `
@@ -213,12 +213,12 @@ go run . data -data FOLDER          # where the data are published, and which of
 
 Losses are mean generalised Kullback-Leibler divergences per entry of the matrix. Lines of figures are medians, bands go from
 the lowest to the highest seed. Seconds are those of one core of a machine that did other work at the same time: compare them
-within a figure only. A section's numbers are those of the version it names, and its minutes those that two cores worked for it,
-as if they had done nothing else. "NMF" is the textbook's multiplicative updates under KL, as in the paper, unless
+within a figure only. Each section names the version that computed its numbers, and the minutes that two cores would
+take for it without other work. "NMF" is the textbook's multiplicative updates under KL, as in the paper, unless
 "Newton" is said, which is what FitNMF does by default. The published code is the folder soft_sort of google-research;
 "published curves" are losses that this code reaches on the same matrices. Fits named "paper's settings" have its start, pinned
-ends, a constant rate, ε = 0.01 and SquashLogistic. [study](study) is another program on the same data: what the defaults of
-fits were chosen by.
+ends, a constant rate, ε = 0.01 and SquashLogistic. [study](study) is another program on the same data, by which the defaults
+of fits were chosen.
 `
 
 const differences = `## Where paper, published code and this package differ

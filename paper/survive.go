@@ -424,7 +424,7 @@ func survivalPage(w *writer) error {
 		agree, len(res.Authors), bonferroni, len(res.Authors)*40, above, len(res.Ours))
 	w.p("QMF has more such factors than NMF, by half a factor of ten or more in the mean over seeds, in %d of these %d sets, and fewer in %d. But its mean count is above the 95th", better, len(res.Ours), worse)
 	w.p("percentile of chance in %d of them: ten factors that nearly add up to a constant share one association among them, or lend it to each other, so such counts scatter widely,", above)
-	w.p("by chance too. The test of all ten at once has no such trouble: most seeds pass it in %s, with NMF as with QMF. %s\n", strings.Join(all, " and "),
+	w.p("by chance too. The test of all ten at once does not suffer from this: most seeds pass it in %s, with NMF as with QMF. %s\n", strings.Join(all, " and "),
 		verdict(above*2 > len(res.Ours), "The counts support the paper's claim that QMF's factors are more relevant to survival.",
 			"The counts do not support the paper's claim that QMF's factors are generally more relevant to survival."))
 
@@ -465,7 +465,7 @@ func survivalPage(w *writer) error {
 		}
 	}
 	w.table(rows)
-	w.p("The best of ten factors looks good by being the best; the last column allows for that, and is below 0.05 in %d of %d sets.\n", found, len(res.Curves))
+	w.p("The best of ten factors has a small p-value because it was chosen among ten; the last column allows for that choice, and is below 0.05 in %d of %d sets.\n", found, len(res.Curves))
 	return nil
 }
 

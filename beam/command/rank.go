@@ -70,15 +70,7 @@ func fitBySpec(ctx context.Context, x quantmf.Mat, rank int, spec string, opts .
 		return nil, err
 	}
 	options = append(options, opts...)
-	switch s.Method {
-	case "nmf":
-		return quantmf.FitNMF(ctx, x, rank, options...)
-	case "qmfq":
-		return quantmf.FitQMFQ(ctx, x, rank, options...)
-	case "bqmf":
-		return quantmf.FitBQMF(ctx, x, rank, options...)
-	}
-	return quantmf.FitQMF(ctx, x, rank, options...)
+	return flags.Fit(ctx, s.Method, x, rank, options)
 }
 
 // options returns the options of the flags.

@@ -41,7 +41,7 @@ are those of "quantmf fit -h".
 ` + writeHelp + `
 ` + exitHelp
 
-const reconstructUsage = `usage: quantmf reconstruct MODEL -o FILE
+const reconstructUsage = `usage: quantmf reconstruct [flags] MODEL -o FILE
 
 Writes T(UV), features × samples: the fit of the matrix to which MODEL, a file that
 "quantmf fit -o" wrote, was fitted, with missing values filled in. Where fit had
@@ -55,7 +55,7 @@ Writes T(UV), features × samples: the fit of the matrix to which MODEL, a file 
 ` + writeHelp + `
 ` + exitHelp
 
-const normalizeUsage = `usage: quantmf normalize MODEL MATRIX -o FILE
+const normalizeUsage = `usage: quantmf normalize [flags] MODEL MATRIX -o FILE
 
 Writes T'(x), features × samples: the samples of MATRIX on the scales on which the
 components of MODEL add up, by the maps that a fit with -method qmfq learned. MATRIX
@@ -68,7 +68,7 @@ is as in "quantmf transform -h"; missing values stay missing.
 ` + writeHelp + `
 ` + exitHelp
 
-const convertUsage = `usage: quantmf convert IN OUT
+const convertUsage = `usage: quantmf convert [flags] IN OUT
 
 Rewrites a matrix in another format; missing and negative values are kept. IN is
 read as in "quantmf fit -h". Matrix Market and npy hold no names, so names are lost

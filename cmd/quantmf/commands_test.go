@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/flags"
 	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
@@ -55,7 +56,7 @@ func TestModelFiles(t *testing.T) {
 	ctx := context.Background()
 	for _, method := range methods {
 		options := []quantmf.FitOption{quantmf.WithEpochs(4)}
-		want, err := fitWith(ctx, method, in.X, 2, options)
+		want, err := flags.Fit(ctx, method, in.X, 2, options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +109,7 @@ func TestInspect(t *testing.T) {
 	ctx := context.Background()
 	for _, method := range methods {
 		file := method + ".qmf"
-		m, err := fitWith(ctx, method, in.X, 2, []quantmf.FitOption{quantmf.WithEpochs(4)})
+		m, err := flags.Fit(ctx, method, in.X, 2, []quantmf.FitOption{quantmf.WithEpochs(4)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,7 +291,7 @@ func TestMissingValues(t *testing.T) {
 		if !strings.Contains(e, "14 features × 9 samples (3 missing values)") {
 			t.Error(e)
 		}
-		want, err := fitWith(t.Context(), method, in.X, 2, []quantmf.FitOption{quantmf.WithEpochs(5), quantmf.WithMissingValues()})
+		want, err := flags.Fit(t.Context(), method, in.X, 2, []quantmf.FitOption{quantmf.WithEpochs(5), quantmf.WithMissingValues()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -590,7 +591,7 @@ func TestLoss(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := fitWith(context.Background(), method, m.X, 2, []quantmf.FitOption{quantmf.WithEpochs(4), quantmf.WithLoss(quantmf.Frobenius)})
+		want, err := flags.Fit(context.Background(), method, m.X, 2, []quantmf.FitOption{quantmf.WithEpochs(4), quantmf.WithLoss(quantmf.Frobenius)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -612,7 +613,7 @@ func TestLoss(t *testing.T) {
 		code       int
 	}{
 		{"fit -loss kl ratios.tsv", "-loss frobenius", 3},
-		{"fit -method nmf -loss frobenius ratios.tsv", "-method qmf or qmfq", 3},
+		{"fit -method nmf -loss frobenius ratios.tsv", "any -method but nmf", 3},
 		{"fit -loss frobenius -log1p ratios.tsv", "without -log1p", 3},
 		{"fit -loss squares matrix.tsv", "must be auto, kl, frobenius or the β", 2},
 		{"fit -loss 7 matrix.tsv", "-loss 7: β must be from -2 to 4", 2},

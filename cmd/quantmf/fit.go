@@ -50,29 +50,31 @@ What is fitted
   -missing          empty cells, NA and NaN are missing values: the fit leaves them
                     out, and "quantmf reconstruct" fills them in (default: they are
                     errors)
-  -log1p            take log(1+x) of every value first (natural logarithm)
+  -log1p            take log(1+x) of every value first (natural logarithm); no
+                    value may be negative
   -top N            keep the N features of largest standard deviation, after
                     -log1p (default: all)
 
 How it is fitted (defaults are those of the package)
   -m N              levels, the quantiles learned per feature, at least 2
                     (qmf, qmfq; default 8)
-  -eps X            entropic regularisation of the scales, above 0; larger is
+  -eps X            entropic regularisation of the maps, above 0; larger is
                     smoother (qmf, qmfq; default 0.02)
   -epochs N         visits of every feature (default 4 for qmf, 100 for qmfq,
                     20 for nmf; at most 60 for each of the two fits of bqmf; 20
-                    for qmf where Adam steps U and V)
+                    for qmf where Adam steps U and V, which it does with -start
+                    uniform, with -k above 32 and with a -loss below -0.5)
   -lr X             learning rate of Adam, above 0 (default 0.2 for qmf, 0.1 for
                     qmfq; 0.06 for qmf where Adam steps U and V)
   -schedule cosine|constant
                     how the learning rate falls (qmf, qmfq; default cosine)
   -batch N          features visited between two steps of V (qmf; default 32)
   -start auto|scores|nmf|uniform|svd
-                    where the fit starts: scores: an NMF of normal scores; nmf: an
-                    NMF of the matrix; auto: the one of these two that predicts
-                    hidden cells better (the three are for qmf and qmfq; their
-                    default: auto); uniform: at random (default of nmf); svd:
-                    singular vectors (nmf)
+                    where the fit starts: scores: an NMF of the ranks of each
+                    feature, as normal scores; nmf: an NMF of the matrix; auto: the
+                    one of these two that predicts hidden cells better (the three
+                    are for qmf and qmfq; their default: auto); uniform: at random
+                    (default of nmf); svd: singular vectors (nmf)
   -ends free|pinned free: learn each feature's lowest and highest quantile; pinned:
                     keep them at its minimum and maximum (qmf, qmfq; default free)
   -penalty X        weight of the penalty on the factors (qmf, nmf; default 0)
@@ -146,8 +148,8 @@ bzip2; or a folder of 10x with matrix.mtx, features.tsv and barcodes.tsv; or "-"
 standard input. The content tells the format. Features are in rows, samples in
 columns. A line on standard error says what was taken for names, and warnings say
 what may be wrong with that. Features without names are f1, f2, ..., samples s1,
-s2, ... Values must be finite; under -method nmf and under -log1p none may be
-negative.
+s2, ... Values must be finite; negative ones need -loss frobenius, which auto takes
+for them.
 `
 	writeHelp = `The ending of FILE says its format: .tsv, .txt, .tab, .csv, .gct, .mtx, .npy or
 .npz. A further .gz compresses it. "-" is standard output, tab-separated without
@@ -422,19 +424,6 @@ type result struct {
 	goodness []quantmf.Goodness // of each feature
 }
 
-// fitWith runs the fit of a method.
-func fitWith(ctx context.Context, method string, x quantmf.Rows, rank int, options []quantmf.FitOption) (quantmf.Model, error) {
-	switch method {
-	case "nmf":
-		return quantmf.FitNMF(ctx, x, rank, options...)
-	case "qmfq":
-		return quantmf.FitQMFQ(ctx, x, rank, options...)
-	case "bqmf":
-		return quantmf.FitBQMF(ctx, x, rank, options...)
-	}
-	return quantmf.FitQMF(ctx, x, rank, options...)
-}
-
 func (r *result) fit(ctx context.Context, tell *progress) error {
 	x, observe := r.table.Rows(), quantmf.WithProgress(tell.report)
 	stopped := func(err error) error {
@@ -448,7 +437,7 @@ func (r *result) fit(ctx context.Context, tell *progress) error {
 		return explain(err, r.table, r.flagOf)
 	}
 	tell.begin(strings.ToUpper(r.method))
-	fitted, err := fitWith(ctx, r.method, x, r.rank, append(r.options, observe))
+	fitted, err := flags.Fit(ctx, r.method, x, r.rank, append(r.options, observe))
 	if err != nil {
 		return stopped(err)
 	}

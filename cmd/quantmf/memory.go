@@ -46,7 +46,7 @@ func (f *fitFlags) footprint(d, n int, held float64) (float64, error) {
 		x, reading = held, 1.3*held
 	}
 	if f.checkpoint != "" {
-		fit += 5 * float64(need.State) // the last one, a new one, what it is put together from
+		fit += 3 * float64(need.State) // the last one, a new one, and one that the collector has not come for
 	}
 	numbers := float64(d) * float64(n)
 	model := float64(need.Model)
@@ -55,9 +55,9 @@ func (f *fitFlags) footprint(d, n int, held float64) (float64, error) {
 		shownRows, shownColumns := float64(min(d, 300)), float64(min(n, 300))
 		shown := max(shownRows, shownColumns)
 		curves := float64(d) * (account.Steps + 1)
-		most = max(most, 3*model+8*(3*numbers+curves+2*shown*shown+2*shownRows*shownColumns+1<<20))
+		most = max(most, model+8*(3*numbers+curves+2*shown*shown+2*shownRows*shownColumns+1<<20))
 	}
-	most += model // as a file
+	most = max(most, 2*model) + model // as a file, and as that file with the names
 	return margin*max(x+most, reading) + 64*float64(d+n) + buffers + programSize, nil
 }
 

@@ -114,7 +114,7 @@ func (p *pageFlags) read(t *table.Table, s streams, l *limits) error {
 	return nil
 }
 
-const reportUsage = `usage: quantmf report MODEL MATRIX -o FILE
+const reportUsage = `usage: quantmf report [flags] MODEL MATRIX -o FILE
 
 Draws MODEL, a file that "quantmf fit -o" wrote, and MATRIX, the matrix that was
 fitted, as a page of figures in one HTML file, like -report of fit. The page has

@@ -302,7 +302,7 @@ func (c *comparison) run(ctx context.Context, x quantmf.Mat) error {
 		}
 		if m == nil {
 			var err error
-			if m, err = fitWith(ctx, c.method, x, trials[trial].Rank, options); err != nil {
+			if m, err = flags.Fit(ctx, c.method, x, trials[trial].Rank, options); err != nil {
 				return nil, err
 			}
 			if c.done != nil {

@@ -14,8 +14,8 @@ import (
 // RowNumbers is spread, floor, mean of x, mean of p, slope and the levels.
 const RowNumbers = 5 + len(LevelsAt)
 
-// Encode returns curves as numbers.
-func Encode(curves []Curve) (counts []uint64, rows, knots []float64) {
+// Encode returns curves as numbers. Knots are those of the curves themselves, a part after another.
+func Encode(curves []Curve) (counts []uint64, rows []float64, knots [][]float64) {
 	for i := range curves {
 		c := &curves[i]
 		at, to := c.MassY, c.MassX
@@ -24,9 +24,7 @@ func Encode(curves []Curve) (counts []uint64, rows, knots []float64) {
 		}
 		counts = append(counts, uint64(len(c.X)), uint64(len(at)), uint64(len(c.StepAt)))
 		rows = append(append(rows, c.Spread, c.Floor, c.MeanX, c.MeanP, c.Slope), c.Levels[:]...)
-		for _, part := range [][]float64{c.Y, c.X, at, to, c.StepAt, c.StepTo} {
-			knots = append(knots, part...)
-		}
+		knots = append(knots, c.Y, c.X, at, to, c.StepAt, c.StepTo)
 	}
 	return counts, rows, knots
 }

@@ -3,6 +3,7 @@
 package flags
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strconv"
@@ -20,6 +21,19 @@ type Option struct {
 	Parse   func(s string) (quantmf.FitOption, error)
 	Shared  bool // the option also holds for the NMF of a comparison
 	Boolean bool // the value is true, or the flag is not given
+}
+
+// Fit runs the fit of a value of -method, qmf where it is none of the others.
+func Fit(ctx context.Context, method string, x quantmf.Rows, rank int, options []quantmf.FitOption) (quantmf.Model, error) {
+	switch method {
+	case "nmf":
+		return quantmf.FitNMF(ctx, x, rank, options...)
+	case "qmfq":
+		return quantmf.FitQMFQ(ctx, x, rank, options...)
+	case "bqmf":
+		return quantmf.FitBQMF(ctx, x, rank, options...)
+	}
+	return quantmf.FitQMF(ctx, x, rank, options...)
 }
 
 // Options returns the flags of a fit that become options, by their order in the help.

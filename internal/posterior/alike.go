@@ -291,13 +291,13 @@ func (s *Finder) Say(i int, b []float64) (sum float64) {
 }
 
 // Encode returns the predictions as numbers, nothing for nil: the rows that have one, and of each of them Left and Z.
-func (a *Alike) Encode() (rows []uint64, numbers []float64) {
+func (a *Alike) Encode() (rows []uint64, numbers [][]float64) {
 	if a == nil {
 		return nil, nil
 	}
 	for i, z := range a.Z {
 		if z != nil {
-			rows, numbers = append(rows, uint64(i)), append(append(numbers, a.Left[i]), z...)
+			rows, numbers = append(rows, uint64(i)), append(numbers, a.Left[i:i+1], z)
 		}
 	}
 	return rows, numbers

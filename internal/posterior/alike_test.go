@@ -155,7 +155,7 @@ func TestAlike(t *testing.T) {
 		t.Errorf("%d rows and %d cells were looked at", kept, asked)
 	}
 	rows, numbers := p.Alike.Settled().Encode()
-	back, _, problem := p.DecodeAlike(rows, numbers)
+	back, _, problem := p.DecodeAlike(rows, slices.Concat(numbers...))
 	if problem != "" {
 		t.Fatal(problem)
 	}

@@ -387,21 +387,23 @@ func (n *Near) Say(i int, z []float64) (sum float64) {
 
 // Encode returns the neighbours as numbers, none for nil. The words are, of each row, how many neighbours it has and which.
 // The numbers are, of each row that has neighbours, their weights and Left; then, of each row that is a neighbour, z.
-func (n *Near) Encode(columns int) (words []uint64, numbers []float64) {
+func (n *Near) Encode(columns int) (words []uint64, numbers [][]float64) {
 	if n == nil {
 		return nil, nil
 	}
+	var each []float64
 	for i, of := range n.Of {
 		words = append(words, uint64(len(of)))
 		for _, l := range of {
-			words, numbers = append(words, uint64(l.Row)), append(numbers, l.Weight)
+			words, each = append(words, uint64(l.Row)), append(each, l.Weight)
 		}
 		if len(of) > 0 {
-			numbers = append(numbers, n.Left[i])
+			each = append(each, n.Left[i])
 		}
 	}
+	numbers = append(numbers, each)
 	for _, i := range n.Used() {
-		numbers = append(numbers, n.Z[i][:columns]...)
+		numbers = append(numbers, n.Z[i][:columns])
 	}
 	return words, numbers
 }

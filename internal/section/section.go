@@ -57,6 +57,17 @@ type Section struct {
 	Tag     string // four letters
 	Flags   uint32
 	Payload []byte
+
+	numbers [][]float64 // in place of Payload: Encode writes them as they are then
+}
+
+// size returns the bytes of the payload.
+func (s Section) size() int {
+	size := len(s.Payload)
+	for _, v := range s.numbers {
+		size += 8 * len(v)
+	}
+	return size
 }
 
 // The four ways to a little-endian number (package encoding/binary would bring reflection along).
@@ -79,14 +90,9 @@ func get32(b []byte) uint32 {
 
 func get64(b []byte) uint64 { return uint64(get32(b)) | uint64(get32(b[4:]))<<32 }
 
-// Floats returns a section of numbers.
-func Floats(tag string, v []float64) Section {
-	b := make([]byte, 0, 8*len(v))
-	for _, x := range v {
-		b = append64(b, math.Float64bits(x))
-	}
-	return Section{Tag: tag, Payload: b}
-}
+// Floats returns a section of the numbers of all of v, one after another. It holds v itself, which may be most of
+// the memory of a model, until the section is written.
+func Floats(tag string, v ...[]float64) Section { return Section{Tag: tag, numbers: v} }
 
 // Words returns a section of integers.
 func Words(tag string, v ...uint64) Section {
@@ -116,7 +122,7 @@ func (s Section) AsOptional() Section {
 func Encode(kind uint32, sections []Section) []byte {
 	size := headerSize
 	for _, s := range sections {
-		size += sectionSize + len(s.Payload) + 4
+		size += sectionSize + s.size() + 4
 	}
 	b := make([]byte, 0, size)
 	b = append(b, magic...)
@@ -134,15 +140,21 @@ func (s Section) appendTo(b []byte) []byte {
 	from := len(b)
 	b = append(b, s.Tag...)
 	b = append32(b, s.Flags)
-	b = append64(b, uint64(len(s.Payload)))
+	b = append64(b, uint64(s.size()))
 	b = append32(b, crc32.ChecksumIEEE(b[from:]))
+	from = len(b)
 	b = append(b, s.Payload...)
-	return append32(b, crc32.ChecksumIEEE(s.Payload))
+	for _, v := range s.numbers {
+		for _, x := range v {
+			b = append64(b, math.Float64bits(x))
+		}
+	}
+	return append32(b, crc32.ChecksumIEEE(b[from:]))
 }
 
 // Append returns a copy of a file that was decoded without error, with one more section.
 func Append(data []byte, s Section) []byte {
-	b := append([]byte(nil), data[:16]...)
+	b := append(make([]byte, 0, len(data)+sectionSize+s.size()+4), data[:16]...)
 	b = append32(b, get32(data[16:])+1)
 	b = append32(b, crc32.ChecksumIEEE(b))
 	return s.appendTo(append(b, data[headerSize:]...))
@@ -295,11 +307,11 @@ func Any(v []float64) Part      { return Part{v, math.Inf(-1), math.Inf(1)} }
 
 // Parts returns a section of the numbers of all parts, one after another.
 func Parts(tag string, parts []Part) Section {
-	var v []float64
-	for _, p := range parts {
-		v = append(v, p.V...)
+	v := make([][]float64, len(parts))
+	for i, p := range parts {
+		v[i] = p.V
 	}
-	return Floats(tag, v)
+	return Floats(tag, v...)
 }
 
 // Fill reads into the parts what [Parts] wrote.

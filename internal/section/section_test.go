@@ -19,10 +19,14 @@ func byHand(kind uint32, sections []Section) []byte {
 	b = le.AppendUint32(b, uint32(len(sections)))
 	b = le.AppendUint32(b, crc32.ChecksumIEEE(b))
 	for _, s := range sections {
-		head := le.AppendUint64(le.AppendUint32([]byte(s.Tag), s.Flags), uint64(len(s.Payload)))
+		payload := slices.Clone(s.Payload)
+		for _, x := range slices.Concat(s.numbers...) {
+			payload = le.AppendUint64(payload, math.Float64bits(x))
+		}
+		head := le.AppendUint64(le.AppendUint32([]byte(s.Tag), s.Flags), uint64(len(payload)))
 		b = append(b, le.AppendUint32(head, crc32.ChecksumIEEE(head))...)
-		b = append(b, s.Payload...)
-		b = le.AppendUint32(b, crc32.ChecksumIEEE(s.Payload))
+		b = append(b, payload...)
+		b = le.AppendUint32(b, crc32.ChecksumIEEE(payload))
 	}
 	return b
 }
@@ -30,7 +34,7 @@ func byHand(kind uint32, sections []Section) []byte {
 // TestLayout: files are as the package comment says, and what is written is read.
 func TestLayout(t *testing.T) {
 	real := []Part{Finite([]float64{-1, 2}), Positive(nil), Within([]float64{5}, 4, 6)}
-	sections := []Section{Floats("REAL", []float64{math.Pi, -0.5}), Words("WORD", 7, 1<<63), Texts("TEXT", "", "añ").AsOptional(),
+	sections := []Section{Floats("REAL", []float64{math.Pi}, nil, []float64{-0.5}), Words("WORD", 7, 1<<63), Texts("TEXT", "", "añ").AsOptional(),
 		{Tag: "NONE"}, {Tag: "skip", Flags: Optional, Payload: []byte("of another program")}, Parts("PART", real)}
 	b := Encode(9, sections)
 	if !bytes.Equal(b, byHand(9, sections)) {

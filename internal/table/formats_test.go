@@ -122,7 +122,7 @@ func TestFormatFaults(t *testing.T) {
 		{"mtx: index", mtx + "% c\n2 3 1\n1 4 1\n", `in:4:2: "4" is no index from 1 to 3`},
 		{"mtx: index 0", mtx + "2 3 1\n0 1 1\n", `in:3:1: "0" is no index from 1 to 2`},
 		{"mtx: word", mtx + "2 3 1\n1 1 x\n", `in:3:3: "x" is not a number: write a number here; names belong into the first line and the first column`},
-		{"mtx: negative", mtx + "2 3 1\n1 2 -4\n", `in: feature "f1", sample "s2": -4 is negative: this needs values of at least 0, such as counts or log2(1+x); centred values and log ratios are for -loss frobenius, with -method qmf or qmfq and without -log1p`},
+		{"mtx: negative", mtx + "2 3 1\n1 2 -4\n", `in: feature "f1", sample "s2": -4 is negative: this needs values of at least 0, such as counts or log2(1+x); centred values and log ratios are for -loss frobenius, with any -method but nmf and without -log1p`},
 		{"mtx: sum", mtx + "2 3 2\n1 2 1e308\n1 2 1e308\n", `in: feature "f1", sample "s2": +Inf is not finite: fill in a finite number, or remove the feature or the sample`},
 		{"mtx: fields", mtx + "2 3 1\n1 2\n", `in:3: this entry has 2 numbers, it should have 3`},
 		{"mtx: cut", mtx + "2 3 2\n1 2 1\n", "in:3: the file ends here, where entry 2 of 2 should follow: copy or download it again"},

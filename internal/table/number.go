@@ -173,7 +173,7 @@ func (o Options) check(v float64) (problem string) {
 	case v-v != 0:
 		return fmt.Sprintf("%g is not finite: fill in a finite number, or remove the feature or the sample", v)
 	case v < 0 && !o.Negative:
-		return fmt.Sprintf("%g is negative: this needs values of at least 0, such as counts or log2(1+x); centred values and log ratios are for -loss frobenius, with -method qmf or qmfq and without -log1p", v)
+		return fmt.Sprintf("%g is negative: this needs values of at least 0, such as counts or log2(1+x); centred values and log ratios are for -loss frobenius, with any -method but nmf and without -log1p", v)
 	}
 	return ""
 }

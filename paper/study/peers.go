@@ -644,7 +644,7 @@ func spearman(truth, said []float64) (r float64, varies bool) {
 	if len(truth) < leastCells || slices.Min(truth) == slices.Max(truth) {
 		return 0, false
 	}
-	a, b := ranked(truth), ranked(said)
+	a, b := cells.Ranks(truth), cells.Ranks(said)
 	m := float64(len(a)-1) / 2
 	var ab, aa, bb float64
 	for i := range a {
@@ -656,27 +656,6 @@ func spearman(truth, said []float64) (r float64, varies bool) {
 		return 0, true
 	}
 	return ab / math.Sqrt(aa*bb), true
-}
-
-// ranked returns ranks from 0, ties averaged.
-func ranked(v []float64) []float64 {
-	order := make([]int, len(v))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(v[a], v[b]) })
-	r := make([]float64, len(v))
-	for from := 0; from < len(order); {
-		to := from
-		for to < len(order) && v[order[to]] == v[order[from]] {
-			to++
-		}
-		for _, i := range order[from:to] {
-			r[i] = float64(from+to-1) / 2
-		}
-		from = to
-	}
-	return r
 }
 
 // runPython calls peers.py. Its messages go to standard error.

@@ -154,7 +154,7 @@ func peersText(r *peerResults) string {
 			}
 		}
 	}
-	p("Means over %d masks; (1) or (2) where there are only so many; bold: the best by the ratio to BQMF over the masks that both have. Version %s, %s, %s; scikit-learn %s, gcimpute %s.\n", r.Masks, r.Version, r.Date, r.Machine, r.Packages["scikit-learn"], r.Packages["gcimpute"])
+	p("Figures are means over %d masks, or over one or two where (1) or (2) stands behind them. Bold is the best method of a row: the one with the best ratio to BQMF over the masks that both have. Version %s, %s, %s; scikit-learn %s, gcimpute %s.\n", r.Masks, r.Version, r.Date, r.Machine, r.Packages["scikit-learn"], r.Packages["gcimpute"])
 
 	by := func(v measure, title string, methods []string, digits int) {
 		p("**%s**\n", title)
@@ -192,12 +192,12 @@ func peersText(r *peerResults) string {
 	}
 	shown := append([]string{"BQMF"}, singles...)
 	by(kl, "Kullback-Leibler divergence of hidden cells", shown, 4)
-	by(absolute, "Mean absolute error, BQMF's by its median", shown, 3)
+	by(absolute, "Mean absolute error (BQMF predicts the median here)", shown, 3)
 	by(rank, "Rank correlation within rows", shown, 2)
 	by(seconds, "Seconds of one core, of one fit", shown, 2)
 
-	p("**BQMF against each**: its KL in %% of theirs, geometric means; on how many tables its KL, its absolute error and its rank correlation are the better; and its seconds by theirs.\n")
-	rows := [][]string{{"against", fmt.Sprintf("KL, the first %d", len(wide)), fmt.Sprintf("the next %d", len(small)), fmt.Sprintf("all %d", len(compared)), "better KL", "absolute error", "rank correlation", "seconds"}}
+	p("**BQMF beside each other method**: its divergence (KL) in %% of theirs, as geometric means over tables; the number of tables on which its divergence, its absolute error and its rank correlation are better; and its seconds divided by theirs, as a geometric mean. BQMF was developed on the first %d tables.\n", designed)
+	rows := [][]string{{"method", fmt.Sprintf("KL, first %d tables", len(wide)), fmt.Sprintf("next %d", len(small)), fmt.Sprintf("all %d", len(compared)), "better KL", "better absolute error", "better rank correlation", "seconds, times theirs"}}
 	atLeast90 := 0
 	for _, m := range singles {
 		a, _, _ := kl.ratio(wide, m)
@@ -227,8 +227,8 @@ func peersText(r *peerResults) string {
 		leastAbs += first(absolute)
 		firstRank += first(rank)
 	}
-	p("Of all methods BQMF has the least divergence on %d of the %d tables, the least absolute error on %d (%.0f %%), the best rank correlation on %d. It is better in divergence than", leastKL, len(compared), leastAbs, 100*float64(leastAbs)/float64(len(compared)), firstRank)
-	p("%d of the %d others, each taken alone, on nine tables of ten or more.\n", atLeast90, len(singles))
+	p("Of all methods BQMF has the least divergence on %d of the %d tables, the least absolute error on %d (%.0f %%), and the best rank correlation on %d. It has less divergence than each of", leastKL, len(compared), leastAbs, 100*float64(leastAbs)/float64(len(compared)), firstRank)
+	p("%d of the %d other methods on at least nine tables of ten.\n", atLeast90, len(singles))
 	p("![Seconds of a fit against the divergence of hidden cells, in hundredths of BQMF's, geometric means.](bqmf.png)\n")
 	p("*Seconds of a fit against the divergence of hidden cells, in hundredths of BQMF's: geometric means over the wide tables (filled) and the small ones (open).*\n")
 
@@ -249,8 +249,8 @@ func peersText(r *peerResults) string {
 	table(&w, rows)
 
 	p("### Averages of several models\n")
-	p("Mean predictions of NMF and QMF: of the four ranks, from one seed; of %d seeds, at the best rank. In %% of the divergence of the best single model of the same kind, and of BQMF's.\n", seeds)
-	rows = [][]string{{"", fmt.Sprintf("of the single one, the first %d", len(wide)), fmt.Sprintf("the next %d", len(small)), fmt.Sprintf("all %d", len(compared)), "better on", "of BQMF, all", "better on"}}
+	p("The mean of the predictions of several NMFs or QMFs: of the four ranks from one seed, or of %d seeds at the best rank. The table has its divergence in %% of that of the best single model of the same kind, and of BQMF's, as geometric means over tables.\n", seeds)
+	rows = [][]string{{"", fmt.Sprintf("of the single model, first %d tables", len(wide)), fmt.Sprintf("next %d", len(small)), fmt.Sprintf("all %d", len(compared)), "better on", "of BQMF, all", "better on"}}
 	for _, m := range averages {
 		of := func(tables []*peerResult, base string) (float64, int, int) {
 			sum, better, n := 0.0, 0, 0
@@ -277,8 +277,8 @@ func peersText(r *peerResults) string {
 	table(&w, rows)
 
 	p("## Intervals\n")
-	p("Share of the hidden cells within central intervals, %d masks together, a value that has mass counted by the part of", r.Masks)
-	p("it that lies within; and the worst of the ten tenths of the features by their mean.\n")
+	p("The table has the share of the hidden cells, in %%, that lie within BQMF's central intervals, over %d masks together. Where a value that comes more", r.Masks)
+	p("than once has a range of ranks, the part of the range that lies within the interval counts. \"Worst\" is the largest departure from the level in any tenth of the features, ordered by their mean, in points.\n")
 	rows = [][]string{{"table", "50 %", "worst", "80 %", "worst", "95 %", "worst", "cells"}}
 	close, tenths, wides, most := 0, 0, 0, 0.0
 	for i := range r.Tables {
@@ -306,7 +306,7 @@ func peersText(r *peerResults) string {
 		rows = append(rows, append(row, fmt.Sprint(t.Intervals.Cells)))
 	}
 	table(&w, rows)
-	p("Of the %d wide tables %d are within 3 points at all three levels (the furthest is %.1f off), and %d within 6 in every tenth.\n", wides, close, 100*most, tenths)
+	p("Of the %d wide tables %d are within 3 points of all three levels (the largest departure is %.1f), and %d within 6 points in every tenth of the features.\n", wides, close, 100*most, tenths)
 	return w.String()
 }
 

@@ -1,5 +1,5 @@
-// The main road in Firefox (FIREFOX names it): load, fit with the bits of the command, cancel,
-// bad files, labels, downloads that the command opens, no network.
+// Tests of the page in Firefox (FIREFOX names it): load, a fit with the bits of the command, cancel, bad files,
+// labels, downloads that the command opens, no network.
 import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

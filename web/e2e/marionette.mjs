@@ -1,6 +1,5 @@
-// Firefox as Debian has it, driven by its own protocol (Marionette): a TCP connection on which
-// a message is its length, a colon and JSON, [0, id, command, parameters] and
-// [1, id, error, result].
+// This file drives Firefox by its own protocol, Marionette, which Debian's package supports. Messages on a TCP connection
+// consist of a length, a colon and JSON: requests are [0, id, command, parameters], responses [1, id, error, result].
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
@@ -12,7 +11,7 @@ export class Firefox {
   #calls = new Map();
   #rest = Buffer.alloc(0);
 
-  /** start starts one without a screen; what it downloads goes to the folder. */
+  /** start starts Firefox without a screen; downloads go to the folder. */
   static async start(binary, downloads) {
     const f = new Firefox();
     f.profile = mkdtempSync(join(tmpdir(), 'quantmf-firefox-'));
@@ -84,7 +83,7 @@ export class Firefox {
     });
   }
 
-  /** until waits until a function in the page returns what is true. */
+  /** until waits, two minutes at most, until a function in the page returns true. */
   async until(f, ...args) {
     for (const from = Date.now(); Date.now() - from < 120000; await new Promise((r) => setTimeout(r, 50))) if (await this.run(f, ...args)) return;
     throw new Error(`not in two minutes: ${f}`);

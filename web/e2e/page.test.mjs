@@ -1,5 +1,5 @@
-// The page as people use it, in Chromium: every request and every complaint of the page's
-// policy is watched.
+// Tests of the page in Chromium. They record every request, and every error on the console, such as those of
+// the page's policy.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';

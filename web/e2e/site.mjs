@@ -1,4 +1,4 @@
-// What tests in browsers share: the page served on this machine.
+// This file has what tests in browsers share: the page served on this machine, and steps in it.
 import { execFileSync, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

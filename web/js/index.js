@@ -74,7 +74,7 @@ function fields(name, value = {}) {
   return value;
 }
 
-/** none throws for an option that a call does not have. */
+/** none throws where options are left over, which the call does not have. */
 function none(rest) {
   for (const name of Object.keys(rest)) throw option(name, typeof rest[name], 'there is no such option');
 }
@@ -108,9 +108,7 @@ class Engine {
   }
 
   heard(message, ready, modules) {
-    if (message.type === 'listening') {
-      this.worker.postMessage({ type: 'start', ...modules });
-    }
+    if (message.type === 'listening') this.worker.postMessage({ type: 'start', ...modules });
     else if (message.type === 'ready') {
       if (!this.task) this.worker.unref?.(); // an idle worker does not keep node running
       ready(message.vectors);
@@ -162,7 +160,7 @@ class Engine {
     this.task = task;
     this.worker.ref?.();
     await this.ready;
-    if (this.task !== task) return; // it died
+    if (this.task !== task) return; // the worker died meanwhile
     task.abort = () => this.worker.postMessage({ type: 'cancel', id: task.id });
     task.signal?.addEventListener('abort', task.abort);
     if (task.more && !this.more) {
@@ -182,11 +180,11 @@ function owned(value, found = []) {
   return found;
 }
 
-/** needsMore says whether a call needs engine-more.wasm: engine.wasm has what fits by NMF and QMF take, and what their
- * models say. web/later names the functions that it lacks. */
+/** needsMore says whether a call needs engine-more.wasm: engine.wasm has fits by NMF and QMF, and those methods of their models
+ * that the list names. web/later names the functions that it lacks. */
 const needsMore = (name, method) => !['fit', 'heldOut', 'footprint', 'reconstruct', 'named', 'map', 'top'].includes(name) || method === 'qmfq' || method === 'bqmf';
 
-/** supplement is the module of engine-more.wasm, which fits no engine but its own. */
+/** supplement returns the module of engine-more.wasm, and throws where it belongs to another engine. */
 async function supplement(url, engine) {
   const fail = (what) => new QuantmfError(`quantmf: ${url}: ${what}`);
   const module = await compile(url).catch((error) => Promise.reject(error instanceof QuantmfError ? error : fail(error.message)));
@@ -436,8 +434,8 @@ class Quantmf {
       took.epochs /= done;
       return took;
     };
-    /** fastest returns the faster of two fits, where there is time for both: in the first the browser compiles code. */
     const sum = (took) => Object.values(took).reduce((s, t) => s + t, 0);
+    /** fastest returns the faster of two fits, where there is time for both: during the first the browser compiles code. */
     const fastest = async (rows) => {
       const first = await timed(rows);
       if (!first || performance.now() - began > 600) return first;
@@ -459,8 +457,8 @@ class Quantmf {
     return { bytes, seconds };
   }
 
-  /** aside makes a call of the readers in a worker of its own, which ends with the call, or at once where a signal
-   * comes, and frees the memory of the file. */
+  /** aside makes a call of the readers in a worker of its own. The worker ends with the call, or at once where a signal comes,
+   * which frees the memory of the file. */
   async #aside(name, args, how) {
     const { signal, onProgress } = fields('how', how);
     heeded(signal, onProgress);
@@ -495,7 +493,7 @@ class Quantmf {
   async report(file, x, options, how) {
     const { groups = '', byFit = false, ...rest } = fields('options', options);
     none(rest);
-    // What a call is given goes with it, and x may change while the engine works.
+    // Arguments move to the worker with the call, so each call has copies; both are made now, because x may change meanwhile.
     const args = { model: content('file', file), x: matrix('x', x), groups: String(groups), byFit: Boolean(byFit) };
     const account = await this.#call('account', { model: args.model.slice(), x: matrix('x', x) }, how);
     return this.#aside('report', { ...args, account }, how);

@@ -1,4 +1,4 @@
-// The worker: it runs the engine, which is Go, and passes messages between it and index.js.
+// The worker runs the engine, which is Go, and passes messages between it and index.js.
 //
 //	in:   {type: 'start', engine, kernels}   compiled modules; kernels null without SIMD
 //	      {type: 'more', module}             functions that the engine lacks, before a call that needs them
@@ -49,7 +49,7 @@ async function start({ engine, kernels }) {
     (error) => post({ type: 'died', message: String(error) }),
   );
   post({ type: 'ready', vectors: host.vectors });
-  // At once, for the call behind it finds the functions there.
+  // The instance is made synchronously, so that the call that follows finds the functions.
   host.more = (module) => new WebAssembly.Instance(module, { ...go.importObject, first: instance.exports });
   return host;
 }

@@ -1,4 +1,4 @@
-// Figures of lines and points, as SVG with a table beside them.
+// This file draws figures of lines and points as SVG, and the tables beside them.
 
 const space = 'http://www.w3.org/2000/svg';
 
@@ -9,11 +9,11 @@ export function element(name, attributes = {}, ...children) {
   return e;
 }
 
-/** short is a number in few digits. */
+/** short returns a number in four digits. */
 export const short = (v) => (Number.isFinite(v) ? String(Number(v.toPrecision(4))) : 'missing');
 
-/** ticks are about four round numbers within a range. */
-export function ticks(low, high) {
+/** ticks returns about four round numbers within a range. */
+function ticks(low, high) {
   const step = 10 ** Math.floor(Math.log10((high - low) / 3));
   const unit = [1, 2, 5, 10].map((m) => m * step).find((u) => (high - low) / u <= 5);
   const all = [];
@@ -21,8 +21,8 @@ export function ticks(low, high) {
   return all;
 }
 
-/** mark is a point, of a group or of none. There are nine colours: shapes tell groups apart
- * that share one. */
+/** mark returns a point, of a group or of none. There are nine colours; groups with the same colour have different
+ * shapes. */
 function mark(x, y, group) {
   if (!group) return element('circle', { class: 'dot', cx: x, cy: y, r: 3 });
   const shape = [() => element('circle', { cx: x, cy: y, r: 3.5 }), () => element('rect', { x: x - 3, y: y - 3, width: 6, height: 6 }),
@@ -31,15 +31,15 @@ function mark(x, y, group) {
   return shape;
 }
 
-/** sign is what stands for a group in a key of colours. */
+/** sign returns the mark of a group for a key of groups. */
 export function sign(group) {
   const svg = element('svg', { viewBox: '0 0 10 10', width: 12, height: 12, 'aria-hidden': 'true' });
   svg.append(mark(5, 5, group));
   return svg;
 }
 
-/** plot draws points [x, y] and lines of them, rings around others; here is a point that is
- * marked. groups has a group of each point, {colour, shape}, or nothing. */
+/** plot draws points [x, y], other points as rings, a line, and vertical bars [x, low, high]. here is a point that is
+ * marked. groups has the group of each point, {colour, shape}, or is undefined. */
 export function plot(title, { points = [], groups, rings = [], line = [], here, bars = [], x = '', y = '' }) {
   const all = [...points, ...rings, ...line, ...(here ? [here] : []), ...bars.flatMap(([u, a, b]) => [[u, a], [u, b]])].filter((p) => p.every(Number.isFinite));
   const range = (k) => {
@@ -67,8 +67,7 @@ export function plot(title, { points = [], groups, rings = [], line = [], here, 
   return svg;
 }
 
-/** beside keeps the table of a figure, which made makes, where there is one to be seen: it is made
- * while its details are open. */
+/** beside fills the table of a figure with what made returns, now and each time that its details are opened. */
 export function beside(figure, made) {
   const details = figure.querySelector('details');
   const show = () => details.open && details.querySelector('.table').replaceChildren(made());
@@ -76,7 +75,7 @@ export function beside(figure, made) {
   show();
 }
 
-/** table is rows of text and numbers under a heading; the first of each row names it. */
+/** table returns rows of text and numbers under a heading; the first cell of each row names the row. */
 export function table(heading, rows) {
   const cells = (tag, texts) => {
     const tr = document.createElement('tr');

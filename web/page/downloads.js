@@ -1,4 +1,4 @@
-// Downloads: the files that the page makes of a result.
+// This file makes the files that can be downloaded.
 import { element } from './chart.js';
 import { maps } from './result.js';
 import { $, fail, now } from './state.js';
@@ -10,14 +10,14 @@ function csv(corner, columns, rows, m) {
   return new Blob([lines.join('\n'), '\n'], { type: 'text/csv' });
 }
 
-/** styled is a figure with its style in it, as a file of its own. */
+/** styled returns a figure as a file of SVG that has its style. */
 function styled(id) {
   const svg = $(id).querySelector('.plot svg').cloneNode(true);
   svg.prepend(element('style', {}, 'text{font:12px sans-serif}.axis{stroke:#555;fill:none}.line{stroke:#1b5e8c;fill:none;stroke-width:2}.dot{fill:#1b5e8c;fill-opacity:.55}.here{fill:#b3541e}.ring{fill:none;stroke:#b3541e;stroke-width:2}'));
   return new Blob([new XMLSerializer().serializeToString(svg)], { type: 'image/svg+xml' });
 }
 
-/** named is the model's file with names and the command line. */
+/** named returns the model's file with names and the command line. */
 async function named(command) {
   const { table: t, model, name } = now;
   const losses = /-loss /.test(command) ? '' : `-loss auto took ${t.negative ? 'frobenius' : 'kl'}: ${t.negative === 1 ? '1 value is' : `${t.negative || 'no'} value${t.negative ? 's are' : ' is'}`} negative`;
@@ -55,7 +55,8 @@ const files = {
   },
   placed: () => ['placed.csv', csv('component', now.placed.samples, components(now.model.rank), now.placed.v)],
 };
-/** downloads gives the buttons their work. */
+
+/** downloads makes each button save its file. */
 export function downloads(loading) {
   for (const b of document.querySelectorAll('[data-save]')) {
     b.onclick = async () => {

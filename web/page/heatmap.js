@@ -1,7 +1,7 @@
-// Heatmaps that show the same cells: zoomed, moved and pointed at together.
+// This file has heatmaps of one size that are zoomed, moved and pointed at together.
 import { inPieces } from './state.js';
 
-// Dark to light in equal steps of lightness, as viridis; blue over grey to orange for signs.
+// scale is that of viridis, from dark to light in equal steps of lightness; signs goes from blue through grey to orange.
 const scale = [[68, 1, 84], [71, 45, 123], [59, 82, 139], [44, 114, 142], [33, 145, 140], [40, 174, 128], [94, 201, 98], [173, 220, 48], [253, 231, 37]];
 const signs = [[33, 84, 160], [120, 165, 214], [235, 235, 235], [236, 168, 106], [176, 78, 12]];
 
@@ -11,7 +11,7 @@ function colour(stops, share) {
   return stops[i].map((v, k) => Math.round(v + (at - i) * (stops[i + 1][k] - v)));
 }
 
-/** palette is 256 colours of a scale as pixels, and a grey for NaN behind them. */
+/** palette returns 256 colours of a scale as pixels, and behind them a grey for NaN. */
 function palette(stops) {
   const pixels = new Uint8ClampedArray(4 * 257).fill(255);
   for (let i = 0; i < 256; i++) pixels.set(colour(stops, i / 255), 4 * i);
@@ -20,7 +20,7 @@ function palette(stops) {
 }
 const palettes = { false: palette(scale), true: palette(signs) };
 
-/** key is the colours of a scale from its low end to its high one. */
+/** key returns a canvas with the colours of a scale from its low end to its high one. */
 export function key(signed) {
   const canvas = document.createElement('canvas');
   canvas.width = 256;
@@ -32,8 +32,8 @@ export function key(signed) {
 /** longest is the longest side of a canvas that all browsers draw. */
 const longest = 16384;
 
-/** image paints values, a share of the scale or NaN, in the given order of rows and columns. Of
- * a side too long for a canvas it has every so-manyth cell. */
+/** image paints values, shares of the scale or NaN, in the given order of rows and columns. Of a side that is too long for
+ * a canvas it paints every second, third, ... cell. */
 async function image({ rows, columns, shares, signed = false }, order, signal) {
   const [down, across] = [rows, columns].map((side) => Math.ceil(side / longest));
   const canvas = document.createElement('canvas');
@@ -56,8 +56,8 @@ async function image({ rows, columns, shares, signed = false }, order, signal) {
 }
 
 export class Heatmaps {
-  /** pointed(row, column, byKey) is called with a cell, in the matrix's own order, and seen()
-   * when another part of the maps is in view. */
+  /** pointed(row, column, byKey) is called with the cell that is pointed at, in the matrix's own order; seen() is called when
+   * the part of the maps that is in view has changed. */
   constructor(canvases, pointed, seen) {
     this.canvases = canvases;
     this.pointed = pointed;
@@ -80,15 +80,15 @@ export class Heatmaps {
     addEventListener('resize', () => this.draw());
   }
 
-  /** painted are the images of the layers, which have the canvases' data-map for names, for show. */
+  /** painted returns the images of the layers for show. The layers are named by the data-map of the canvases. */
   async painted(layers, order, signal) {
     const all = [];
     for (const c of this.canvases) all.push(await image(layers[c.dataset.map], order, signal));
     return all;
   }
 
-  /** show takes what painted gave, the same order of rows and columns, and colours as colour does; paint puts each map into its
-   * canvas. */
+  /** show takes the images that painted returned, the same order of rows and columns, and colours as colour does. It draws
+   * nothing: paint draws each map. */
   show(images, order, colours) {
     this.order = order;
     this.rows = order.rows.length;
@@ -99,8 +99,7 @@ export class Heatmaps {
     this.#strip(colours);
   }
 
-  /** colour puts a strip of colours above the maps, of each column in the matrix's own order;
-   * none takes it away. */
+  /** colour puts a strip above the maps, with the colour of each column in the matrix's own order; undefined removes it. */
   colour(colours) {
     this.#strip(colours);
     this.draw();
@@ -119,8 +118,8 @@ export class Heatmaps {
     });
   }
 
-  /** view is the part in view, at most so many rows and columns of it around the cell that
-   * is pointed at: their indices in the matrix. */
+  /** view returns the indices of the rows and columns in view, at most so many of each, around the cell that is pointed
+   * at. */
   view(most) {
     const { x, y, w, h } = this.window;
     const part = (from, size, count, at, list) => {
@@ -226,7 +225,7 @@ export class Heatmaps {
     }
   }
 
-  /** picture is all of the maps side by side, whole, as a PNG. */
+  /** picture returns a PNG of all maps side by side, each in full. */
   async picture() {
     const gap = 10;
     const canvas = document.createElement('canvas');

@@ -1,5 +1,5 @@
-// The page: a matrix comes in, is looked at, fitted and shown. All work is done by workers of
-// this tab; nothing is sent anywhere.
+// This file reads a matrix, fits models to it, and has the form of the settings. Workers of this tab do all
+// computation; nothing is sent anywhere.
 import { load } from './index.js';
 import { beside, plot, short, table } from './chart.js';
 import { downloads } from './downloads.js';
@@ -12,8 +12,8 @@ loading.catch((e) => fail(`The engine could not be loaded: ${e.message}`));
 
 // Data.
 
-/** lying is how the table lies in its file, where that is not found out. */
-const lying = () => Object.fromEntries(Object.entries({ transpose: $('transpose').checked, header: $('header').value, names: $('names-in').value.trim() }).filter(([, v]) => v && v !== 'auto'));
+/** layout returns what the form says of the layout of the file; what it leaves out is detected. */
+const layout = () => Object.fromEntries(Object.entries({ transpose: $('transpose').checked, header: $('header').value, names: $('names-in').value.trim() }).filter(([, v]) => v && v !== 'auto'));
 
 async function take(name, file) {
   fail('');
@@ -21,12 +21,12 @@ async function take(name, file) {
   const stop = (now.stop = new AbortController());
   for (const id of ['found', 'fitting', 'result', 'losses', 'ranks', 'verdict']) $(id).hidden = true;
   clear();
-  Object.assign(now, { name, file, lies: lying(), table: undefined, model: undefined });
+  Object.assign(now, { name, file, layout: layout(), table: undefined, model: undefined });
   $('reading').hidden = false;
   $('reading').value = 0;
   try {
     const q = await loading;
-    const t = await q.read(file, { name, ...now.lies }, { signal: stop.signal, onProgress: (p) => ($('reading').value = p.done) });
+    const t = await q.read(file, { name, ...now.layout }, { signal: stop.signal, onProgress: (p) => ($('reading').value = p.done) });
     if (now.stop !== stop) return; // another file has come
     now.table = t;
     found(t);
@@ -37,7 +37,7 @@ async function take(name, file) {
   }
 }
 
-/** spoken is a remark of the readers, which speak of the command's flags, in words of the page. */
+/** spoken returns a remark of the readers with fields of the page in place of the command's flags. */
 const spoken = (text) => [[/give -header yes/g, 'say that the first line holds names'], [/give -header no/g, 'say that the first line holds values'], [/give -names none/g, 'give “none” as the column of names'],
   [/-names none says/g, '“none” as the column of names says'], [/give -names ([\d,-]+)/g, 'give $1 as the column of names'], [/give -transpose/g, 'tick “samples are in rows”']].reduce((s, [from, to]) => s.replace(from, to), text);
 
@@ -90,13 +90,13 @@ for (const type of ['dragover', 'dragleave', 'drop']) {
 const flags = { method: 'method', rank: 'k', loss: 'loss', levels: 'm', epsilon: 'eps', epochs: 'epochs', seed: 'seed' };
 const given = () => Object.fromEntries(Object.keys(flags).map((k) => [k, form[k].value.trim()]).filter(([k, v]) => v && !(k === 'loss' && v === 'auto')));
 
-/** quoted is a word for a shell. */
+/** quoted returns a file name or a value as one word for a shell. */
 const quoted = (s) => (/^[\w@%+=:,./-]+$/.test(s) && !s.startsWith('-') ? s : `'${(s.startsWith('-') ? './' : '') + s.replaceAll("'", "'\\''")}'`);
 
 function command() {
   const words = Object.entries(given()).map(([k, v]) => `-${flags[k]} ${v}`);
   if (now.table.missing) words.push('-missing');
-  for (const [k, v] of Object.entries(now.lies)) words.push(v === true ? `-${k}` : `-${k} ${quoted(v)}`);
+  for (const [k, v] of Object.entries(now.layout)) words.push(v === true ? `-${k}` : `-${k} ${quoted(v)}`);
   return `quantmf fit ${words.join(' ')} -o model.qmf ${quoted(now.name)}`;
 }
 
@@ -117,8 +117,8 @@ async function settled() {
     if (!maps) form[k].value = '';
   }
   $('choose').disabled = form.method.value === 'bqmf';
-  form.epochs.placeholder = { qmf: 4, nmf: 20, qmfq: 100, bqmf: 60 }[form.method.value];
-  history.replaceState(null, '', `#${new URLSearchParams({ ...given(), ...lying() })}`);
+  form.epochs.placeholder = { qmf: form.rank.value > 32 ? 20 : 4, nmf: 20, qmfq: 100, bqmf: 60 }[form.method.value]; // above 32 components Adam fits a qmf
+  history.replaceState(null, '', `#${new URLSearchParams({ ...given(), ...layout() })}`);
   clearTimeout(waiting);
   guess?.abort();
   if (!now.table) return;
@@ -133,12 +133,12 @@ async function settled() {
   }
 }
 
-// The estimate: memory at once, the time from a fit of some rows while nothing else is done.
+// The estimate of the memory is shown at once. That of the time comes from fits of some rows, which begin when no other work is under way.
 let waiting;
 let guess;
 const takes = (bytes, time = '') => `The fit takes at most about ${Math.ceil(bytes / 2 ** 20)} MB of memory${time}.`;
 
-/** span is a time in words. */
+/** span returns a time in words. */
 function span(seconds) {
   if (seconds < 1) return 'less than a second';
   const [value, unit] = seconds < 90 ? [seconds, 'second'] : seconds < 5400 ? [seconds / 60, 'minute'] : [seconds / 3600, 'hour'];
@@ -161,7 +161,7 @@ async function estimated() {
     now.seconds = seconds;
     $('estimate').textContent = takes(bytes, Number.isNaN(seconds) ? ', and longer than can be told soon' : `, and ${span(seconds)} on this machine`);
   } catch {
-    // The fit itself will say what is wrong.
+    // The fit itself will report what is wrong.
   }
 }
 
@@ -171,7 +171,7 @@ for (const [k, v] of new URLSearchParams(location.hash.slice(1))) {
   else if (k === 'header') $('header').value = v;
   else if (k === 'names') $('names-in').value = v;
 }
-$('reading-of').open = Boolean(lying().header || lying().names);
+$('reading-of').open = Boolean(layout().header || layout().names);
 form.oninput = settled;
 $('copy').onclick = () => navigator.clipboard.writeText($('command').textContent).then(() => say('Copied.'), () => {});
 
@@ -179,7 +179,7 @@ $('copy').onclick = () => navigator.clipboard.writeText($('command').textContent
 
 const phases = { choice: 'choosing the start', factors: 'first factors', maps: 'first maps', qmf: 'start by qmf', epochs: 'fitting', rank: 'comparing' };
 
-/** told is the message of an error of the package, the place in the table by its names. */
+/** told returns the message of an error of the package, with the names of the feature and the sample where it has a place. */
 function told(e, { features, samples } = now.table ?? {}) {
   if (!features || !(e.row >= 0)) return e.message.replace(/^quantmf: /, '');
   const place = [`feature ${features[e.row]}`, ...(e.column >= 0 ? [`sample ${samples[e.column]}`] : [])].join(', ');
@@ -203,7 +203,6 @@ async function work(what) {
   try {
     await what(await loading, stop.signal, (p) => {
       if (stop.signal.aborted) return;
-      now.firstProgress ??= performance.now() - began;
       bar(p.done);
       say(`${phases[p.phase]}: ${Math.round(100 * p.done)} %${p.epoch ? `, epoch ${p.epoch} of ${p.epochs}, loss ${short(p.loss)}` : ''}`);
     });
@@ -224,7 +223,7 @@ async function work(what) {
   }
 }
 
-/** thinned are at most so many of the points of a line, the last among them. */
+/** thinned returns at most so many points of a line, evenly spaced, the last one among them. */
 function thinned(all, most) {
   const every = Math.ceil(all.length / most);
   return all.filter((_, i) => (all.length - 1 - i) % every === 0);
@@ -236,10 +235,9 @@ function losses(figure, all, x, y, bars) {
   $(figure).querySelector('.plot').replaceChildren(plot(`${y} by ${x}`, { line: some, points: some.length < 60 ? some : [], x, y, bars }));
   beside($(figure), () => table([x, y], some));
 }
-const course = seldom(250, (seen) => losses('losses', seen, 'epoch', 'loss'));
 
-/** judged says which of the trials to take: the smallest rank that is worse than the best by at
- * most one standard error of the difference, as `quantmf rank` does. */
+/** judged returns the best trial, and the one to take: that of the smallest rank whose loss is above the best by at
+ * most one standard error of the difference. `quantmf rank` has the same rule. */
 function judged(trials) {
   const best = trials.reduce((a, b) => (b.mean < a.mean ? b : a));
   const apart = (t) => {
@@ -252,11 +250,13 @@ function judged(trials) {
 
 form.onsubmit = (e) => {
   e.preventDefault();
-  now.firstProgress = undefined;
   const seen = [];
-  $('losses').querySelector('figcaption').textContent = form.method.value === 'bqmf' ? 'What the model does not explain after each epoch (negative evidence, nats a cell). Lower is better.'
-    : 'How far the model is from X after each epoch: the mean divergence of a cell. Epoch 0 is the start. Lower is better.';
+  const method = form.method.value;
+  const measure = method === 'bqmf' ? 'negative evidence' : 'loss';
+  $('losses').querySelector('figcaption').textContent = method === 'bqmf' ? 'What the model does not explain after each epoch (negative evidence, nats a cell). Lower is better.'
+    : `How far the model is from X after each epoch: the mean divergence of a cell. Epoch 0 is the start. Lower is better.${method === 'qmf' ? ' Between the first and the last epoch each feature counts as it was when it was visited, and large first steps can raise the loss for a while.' : ''}`;
   work(async (q, signal, heard) => {
+    const course = seldom(250, (all) => signal.aborted || losses('losses', all, 'epoch', measure));
     const { table: t } = now;
     const line = command();
     const model = await q.fit(t.x, options(), {
@@ -286,7 +286,7 @@ $('choose').onclick = () =>
     const { best, take } = judged(trials);
     const [verdict, button] = $('verdict').children;
     verdict.textContent = `Hidden cells are predicted best by ${counted(best.rank, 'component')}` +
-      `${take === best ? '.' : `; ${take.rank} ${take.rank === 1 ? 'is' : 'are'} the fewest that do as well, within one standard error.`}${best.rank === ranks.at(-1) && best.rank < most ? ' No more than that were tried.' : ''}`;
+      `${take === best ? '.' : `; ${take.rank} ${take.rank === 1 ? 'is' : 'are'} the fewest that do as well, within one standard error of the difference.`}${best.rank === ranks.at(-1) && best.rank < most ? ' No more than that were tried.' : ''}`;
     button.textContent = `Take ${take.rank}`;
     button.onclick = () => {
       form.rank.value = take.rank;
@@ -322,7 +322,7 @@ $('new').onchange = async (e) => {
   $('placed').textContent = '';
   let t;
   try {
-    t = await (await loading).read(f, { name: f.name, ...now.lies });
+    t = await (await loading).read(f, { name: f.name, ...now.layout });
     await place(t, f.name);
   } catch (error) {
     fail(told(error, { features: now.table?.features, samples: t?.samples }), 'new-problem');
@@ -337,7 +337,7 @@ loading.then((q) => {
   document.documentElement.dataset.ready = 'true';
 });
 
-// Without a network: sw.js keeps the page's files. A new version waits until it is asked for.
+// sw.js keeps the page's files for use without a network. A new version waits until the user asks for it.
 if (navigator.serviceWorker) {
   navigator.serviceWorker.register('sw.js').then(async (registration) => {
     const offer = () => ($('newer').hidden = !registration.waiting);
@@ -353,5 +353,5 @@ if (navigator.serviceWorker) {
     await navigator.serviceWorker.ready;
     document.documentElement.dataset.offline = 'true';
     $('offline').hidden = false;
-  }, () => {}); // a browser that keeps nothing, as in private windows: the page needs its server then
+  }, () => {}); // a browser that keeps nothing, as in private windows: the page then needs its server each time
 }

@@ -4,16 +4,16 @@ import { beside, plot, short, sign, table } from './chart.js';
 import { Heatmaps, key } from './heatmap.js';
 import { $, counted, inPieces, make, now, pause } from './state.js';
 
-export const maps = new Heatmaps([...document.querySelectorAll('canvas[data-map]')], (i, j, byKey) => pointed(i, j, byKey), () => tabled());
+export const maps = new Heatmaps([...document.querySelectorAll('canvas[data-map]')], (i, j, byKey) => drawCell(i, j, byKey), () => drawTables());
 
 $('values-key').append(key(false));
 $('rest-key').append(key(true));
 
-/** later are the blocks of the result that become visible behind its head, one in a frame: laid out and drawn in one they
- * would make it late. */
+/** later holds the blocks below the head of the result. They become visible one a frame, because laying out and drawing all
+ * of them takes longer than a frame. */
 const later = document.querySelectorAll('.maps > figure, .maps ~ *');
 
-/** clear forgets the result: another matrix comes. */
+/** clear removes the result of the last matrix. */
 export function clear() {
   Object.assign(now, { model: undefined, fitted: undefined, uv: undefined, placed: undefined, curves: undefined, groups: undefined });
   for (const id of ['placed', 'labelled']) $(id).textContent = '';
@@ -22,7 +22,7 @@ export function clear() {
   for (const e of later) e.hidden = true;
 }
 
-/** product is UV. */
+/** product returns UV. */
 async function product({ u, v }, signal) {
   const data = new Float64Array(u.rows * v.columns);
   await inPieces(u.rows, (i) => {
@@ -34,7 +34,7 @@ async function product({ u, v }, signal) {
   return { rows: u.rows, columns: v.columns, data };
 }
 
-/** ranged are the values of each row as shares of its range. */
+/** ranged returns the values of each row as shares of its range. */
 async function ranged({ rows, columns, data }, signal) {
   const shares = new Float64Array(data.length);
   await inPieces(rows, (i) => {
@@ -50,7 +50,7 @@ async function ranged({ rows, columns, data }, signal) {
   return { rows, columns, shares };
 }
 
-/** residuals are X - T(UV) by the deviation of X's row, from -2 to 2 as shares. */
+/** residuals returns X - T(UV) divided by the standard deviation of X's row, -2 to 2 as shares from 0 to 1. */
 async function residuals(x, t, signal) {
   const { rows, columns } = x;
   const shares = new Float64Array(rows * columns);
@@ -72,7 +72,7 @@ async function residuals(x, t, signal) {
   return { rows, columns, shares, signed: true };
 }
 
-/** ordered are features and samples by the component that they have most of. */
+/** ordered returns the order of features and of samples by the component that they have most of, the largest share first. */
 async function ordered({ u, v }, signal) {
   const k = u.columns;
   const weight = Array.from({ length: k }, (_, c) => v.data.subarray(c * v.columns, (c + 1) * v.columns).reduce((a, b) => a + Math.abs(b), 0));
@@ -100,7 +100,7 @@ async function ordered({ u, v }, signal) {
   };
 }
 
-/** listed is a line of the first features or samples of a component. */
+/** listed returns a line of the first features or samples of a component; choose is called with the one that is clicked. */
 function listed(title, all, names, choose) {
   const p = document.createElement('p');
   p.append(`${title}: `);
@@ -115,9 +115,8 @@ function listed(title, all, names, choose) {
   return p;
 }
 
-/** show takes a model of the table that the page holds, and the command line that makes it again. All
- * that is drawn is made in pieces before anything of the last result is replaced, and that part by part, so that the
- * page goes on answering. */
+/** show shows a model of the table that the page holds; command is the command line that repeats its fit. First all that is
+ * drawn is computed in pieces, then the last result is replaced block by block, so that the page goes on responding. */
 export async function show(model, command, signal) {
   const { table: t } = now;
   const [fitted, tops] = await Promise.all([model.reconstruct({ signal }), model.top(t.x, 8, { signal })]);
@@ -142,27 +141,27 @@ export async function show(model, command, signal) {
     }],
     ...maps.canvases.map((c, k) => [`figure:has([data-map=${c.dataset.map}])`, () => maps.paint(c, images[k])]),
     ['.maps ~ .keys, #cell', () => $('names').replaceChildren(...names)],
-    ['.pair:has(#curve)', () => pointed(order.rows[0], order.columns[0], true)],
+    ['.pair:has(#curve)', () => drawCell(order.rows[0], order.columns[0], true)],
     ['', () => $('components').replaceChildren(...components)],
     ['.pair:has(#samples)', () => {
       for (const [k, id] of ['across', 'up'].entries()) {
         $(id).replaceChildren(...Array.from({ length: model.rank }, (_, c) => make('option', `c${c + 1}`, { value: c })));
         $(id).value = Math.min(k, model.rank - 1);
-        $(id).onchange = scatter;
+        $(id).onchange = drawSamples;
       }
-      keyed();
+      drawGroups();
     }],
-    ['.screen:has(#downloads)', tabled],
+    ['.screen:has(#downloads)', drawTables],
   ];
   for (const [block, made] of parts) {
     await pause();
-    if (now.table !== t || (now.model !== model && made !== parts[0][1])) return; // another came
+    if (now.table !== t || (now.model !== model && made !== parts[0][1])) return; // another table or model came
     for (const e of later) if (block && e.matches(block)) e.hidden = false;
     made();
   }
 }
 
-/** summary is what a model is and how near it comes. */
+/** summary says what a model is and how near it comes to X. */
 function summary(model, command) {
   const loss = /-loss frobenius/.test(command) || (now.table.negative && !/-loss /.test(command)) ? 'half the squared difference' : 'Kullback-Leibler divergence';
   const near = model.method === 'bqmf' ? `about ${short(model.leaveOneOut)} a cell, each predicted without itself` : `${short(model.history[model.best])} a cell`;
@@ -172,7 +171,7 @@ function summary(model, command) {
 
 // Samples as points, and their groups.
 
-/** groupOf is the group of a sample as figures show it. */
+/** groupOf returns the group of a sample as figures show it. */
 function groupOf(j) {
   const g = now.groups?.samples;
   if (!g) return undefined;
@@ -180,18 +179,18 @@ function groupOf(j) {
   return of < 0 ? { colour: '#9a9a9a', shape: 0, name: 'no group' } : { colour: g.colours[of], shape: Math.floor(of / 9) % 4, name: g.names[of] };
 }
 
-/** colour shows the samples by their groups, in every figure. */
+/** colour draws every figure again with the groups of the samples. */
 export function colour() {
   maps.colour(tints());
-  keyed();
+  drawGroups();
   maps.row(maps.order.rows[maps.cell[0]]);
 }
 
-/** tints are the colours of the samples' groups, where there are any. */
+/** tints returns the colour of each sample's group, undefined where there are no groups. */
 const tints = () => (now.groups?.samples ? now.table.samples.map((_, j) => groupOf(j).colour) : undefined);
 
-/** keyed shows the samples by their groups in the key and in their own figure. */
-function keyed() {
+/** drawGroups draws the key of the groups, and the figure of the samples. */
+function drawGroups() {
   const g = now.groups?.samples;
   const items = g ? [...g.names.keys()].map((of) => ({ colour: g.colours[of], shape: Math.floor(of / 9) % 4, name: g.names[of] })) : [];
   if (g?.of.includes(-1)) items.push({ colour: '#9a9a9a', shape: 0, name: 'no group' });
@@ -201,10 +200,10 @@ function keyed() {
     return li;
   }));
   $('key').ariaLabel = g?.title || 'Groups of samples';
-  scatter();
+  drawSamples();
 }
 
-function scatter() {
+function drawSamples() {
   const { table: t, model, placed } = now;
   const [a, b] = [Number($('across').value), Number($('up').value)];
   const pairs = (v) => Array.from({ length: v.columns }, (_, j) => [v.data[a * v.columns + j], v.data[b * v.columns + j]]);
@@ -221,9 +220,9 @@ function scatter() {
   });
 }
 
-// What of the maps is in view, as tables.
+// The part of the maps that is in view, as tables.
 
-function tabled() {
+function drawTables() {
   const { table: t, uv, fitted } = now;
   if (!fitted) return;
   const { rows, columns } = maps.view(12);
@@ -234,14 +233,14 @@ function tabled() {
     details.querySelector('.table').replaceChildren(table(['feature', ...columns.map((j) => t.samples[j])], rows.map((i) => [t.features[i], ...columns.map((j) => value(i * n + j))])));
   }
 }
-for (const details of document.querySelectorAll('.maps details')) details.ontoggle = tabled;
+for (const details of document.querySelectorAll('.maps details')) details.ontoggle = drawTables;
 
 let drawn;
-async function pointed(i, j, byKey) {
+async function drawCell(i, j, byKey) {
   const { table: t, model, uv, fitted } = now;
   const n = t.x.columns;
   const at = (m) => m.data[i * n + j];
-  $('cell').ariaLive = byKey ? 'polite' : 'off'; // nobody wants every cell under a pointer read out
+  $('cell').ariaLive = byKey ? 'polite' : 'off'; // screen readers do not read out every cell that a pointer passes
   $('cell').textContent = `${t.features[i]}, ${t.samples[j]}: x ${short(at(t.x))}, UV ${short(at(uv))}, T(UV) ${short(at(fitted))}, x − T(UV) ${short(at(t.x) - at(fitted))}`;
   const row = uv.data.subarray(i * n, (i + 1) * n);
   const key = (drawn = `${i},${j}`);
@@ -270,7 +269,7 @@ for (const b of document.querySelectorAll('[data-zoom]')) b.onclick = () => ({ i
 
 // New samples.
 
-/** place finds the coordinates of the samples of a table. */
+/** place computes the coordinates of the samples of a table, whose features are found by name where both tables have names. */
 export async function place(t, name) {
   const at = new Map(t.features.map((feature, i) => [feature, i]));
   const { features } = now.table;
@@ -284,5 +283,5 @@ export async function place(t, name) {
   now.placed = { v: await now.model.transform({ rows: rows.length, columns: n, data }), samples: t.samples };
   $('placed').textContent = `${counted(n, 'sample')} placed: rings in the figure.`;
   document.querySelector('[data-save=placed]').disabled = false;
-  scatter();
+  drawSamples();
 }

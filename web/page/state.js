@@ -1,17 +1,17 @@
-// What the parts of the page share: what it holds, and how it speaks.
+// This file has what the other files of the page share: its state, its messages, and work in pieces.
 
 export const $ = (id) => document.getElementById(id);
 
-/** now is what the page holds: the file, the table, groups, the model and what is derived of it. */
+/** now is the state of the page: the file, the table, groups, the model and what is computed from it. */
 export const now = {};
-globalThis.quantmfPage = now; // for tests and the curious
+globalThis.quantmfPage = now; // for tests and the browser's console
 
-/** fail says what is wrong, beside what was asked for, and takes back what it said before. */
+/** fail shows what is wrong in the paragraph with the id where, and clears all other such paragraphs. */
 export function fail(text, where = 'problem') {
   for (const p of document.querySelectorAll('.problem')) p.textContent = p.id === where ? text : '';
 }
 
-// Status: at most one line a second, the newest, for those who have it read out.
+// The status changes at most once a second, to the newest line: screen readers read out each change.
 let newest;
 let pending;
 let lineAt = -Infinity;
@@ -41,9 +41,9 @@ export function seldom(every, show) {
   return call;
 }
 
-/** pause waits until the page has drawn a frame and heard what came, and throws where an abort has come. Work until the
- * time that it returns leaves room for the next frame: behind a frame there is the most of it. A tab out of sight draws
- * none, and its timers come once a second: it works for longer at a time. */
+/** pause waits until the browser has drawn a frame and handled events, and throws where signal has aborted. It returns the time
+ * until which work may go on without delaying the next frame. A hidden tab draws no frames and its timers come once a
+ * second, so it works for longer at a time. */
 export async function pause(signal) {
   const until = await new Promise((go) => {
     const late = setTimeout(() => {
@@ -59,7 +59,7 @@ export async function pause(signal) {
   return until;
 }
 
-/** inPieces calls each(i) for all i below count, some of them behind each frame; an abort ends it. */
+/** inPieces calls each(i) for all i below count, some of them after each frame; it throws where signal has aborted. */
 export async function inPieces(count, each, signal) {
   let until = -Infinity;
   for (let i = 0; i < count; i++) {
@@ -68,8 +68,8 @@ export async function inPieces(count, each, signal) {
   }
 }
 
-/** make is an element of text. */
+/** make returns an element with a text. */
 export const make = (tag, textContent, more = {}) => Object.assign(document.createElement(tag), { textContent, ...more });
 
-/** counted is a number of things. */
+/** counted returns a number of things in words. */
 export const counted = (count, what) => `${count} ${what}${count === 1 ? '' : 's'}`;

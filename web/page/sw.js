@@ -1,15 +1,15 @@
-// The page's files, kept in the browser, so that it opens without a network. All are of one
-// build, held against its sums; a new build is taken whole, and when the reader asks for it or
-// no page of the old one is open. Nothing but these files is kept.
+// The service worker keeps the page's files in the browser, so that the page opens without a network. All files are of one
+// build and have its sums. A new build is kept beside the old one, and takes over when the user asks for it or no page
+// of the old one is open. Nothing but these files is kept.
 const sums = Object.fromEntries('@SUMS@'.split(' ').map((pair) => pair.split('=')));
 const mine = `quantmf ${registration.scope} `;
 const kept = mine + '@BUILD@';
 
-/** integrity is a sum as fetch checks it. */
+/** integrity returns a sum in the form that fetch checks. */
 const integrity = (hex) => `sha256-${btoa(String.fromCharCode(...hex.match(/../g).map((h) => parseInt(h, 16))))}`;
 
-/** keep fetches a file and keeps it. Some servers send index.html elsewhere (to ./), and no page
- * opens from an answer that says so. */
+/** keep fetches a file and keeps it. Some servers redirect index.html to ./, and browsers open no page from a response that was
+ * redirected. */
 async function keep(cache, name, sum) {
   const response = await fetch(name, { cache: 'no-cache', integrity: integrity(sum) });
   if (!response.ok) throw new Error(`${name}: ${response.status}`);

@@ -1,4 +1,4 @@
-// What the tests share: matrices, and the command, built once, which has native bits.
+// This file has what the tests share: matrices, and the native command, built once, whose bits are the reference.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ if (!process.env.QUANTMF_COMMAND) {
 /** run calls the command. */
 export const run = (...args) => execFileSync(command, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
 
-/** phases are those of each method, with options that come to them soon. */
+/** phases lists the phases of each method, each with options under which a fit soon comes to it. */
 const started = { start: 'nmf' };
 export const phases = {
   nmf: [['epochs', {}]],
@@ -26,7 +26,7 @@ export const phases = {
   bqmf: [['factors', {}], ['epochs', {}]],
 };
 
-/** mixed is a d × n matrix of rank k whose rows lie on scales of three kinds. */
+/** mixed returns a d × n matrix of rank k whose rows lie on scales of three kinds, with a tenth of noise. */
 export function mixed(rows, columns, k, seed = 1) {
   let state = BigInt(seed) * 0x9e3779b97f4a7c15n;
   const next = () => {
@@ -49,7 +49,7 @@ export function mixed(rows, columns, k, seed = 1) {
   return { rows, columns, data };
 }
 
-/** write puts a matrix into a file of text, every number in full. */
+/** write writes a matrix as a text file, every number in full. */
 export function write(name, { rows, columns, data }) {
   let text = `\t${Array.from({ length: columns }, (_, j) => `s${j}`).join('\t')}\n`;
   for (let i = 0; i < rows; i++) text += `f${i}\t${Array.from(data.subarray(i * columns, (i + 1) * columns)).join('\t')}\n`;
@@ -59,7 +59,7 @@ export function write(name, { rows, columns, data }) {
 
 export const read = (name) => new Uint8Array(readFileSync(join(folder, name)));
 
-/** npy is the matrix in a file of NumPy. */
+/** npy returns the matrix of a file of NumPy. */
 export function npy(name) {
   const b = Buffer.from(read(name));
   const from = 10 + b.readUInt16LE(8);
@@ -68,7 +68,7 @@ export function npy(name) {
   return { rows: Number(rows), columns: Number(columns), data: new Float64Array(b.buffer.slice(b.byteOffset + from, b.byteOffset + b.length)) };
 }
 
-/** part is some columns of a matrix. */
+/** part returns the columns of a matrix from the index from to that before to. */
 export function part({ rows, columns, data }, from, to) {
   const out = new Float64Array(rows * (to - from));
   for (let i = 0; i < rows; i++) out.set(data.subarray(i * columns + from, i * columns + to), i * (to - from));

@@ -1,4 +1,4 @@
-// The package for JavaScript as people call it, against the command: every bit.
+// Tests of the package for JavaScript: its results have every bit of those of the native command.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -147,11 +147,11 @@ test('errors say what and where', async () => {
   await bad(q.fit(x, { rank: 3, method: 'pca' }), OptionError, { option: 'method', value: 'pca' });
   await bad(q.fit(x, { rank: 0 }), OptionError, { option: 'rank', value: '0' });
   await bad(q.fit(x, {}), OptionError, { option: 'rank', value: 'undefined' });
-  // More memory than there can be, which would end the worker.
+  // Fits that need more memory than the engine can have, which would end the worker.
   await bad(q.fit(x, { method: 'nmf', rank: 1e6 }), OptionError, { option: 'rank', value: '1000000' });
   await bad(q.rank(x, { method: 'qmf', ranks: [1e6] }), OptionError, { option: 'rank', value: '1000000' });
   await bad(q.fit(x, { rank: 3, levels: 1e6 }), OptionError, { option: 'levels', value: '1000000' });
-  // What is no object of options.
+  // Options that are no object.
   for (const none of [null, 3, []]) {
     await bad(q.fit(x, none), OptionError, { option: 'options', bound: 'must be an object' });
     await bad(q.rank(x, none), OptionError, { option: 'options' });
@@ -190,7 +190,7 @@ test('errors say what and where', async () => {
   await bad(q.fit(x, { rank: 3, strict: true, maxIterations: 1 }), ConvergenceError, { iterations: 1 });
   await bad(q.softQuantile([1, 2], [2, 1]), DataError, { column: 1, value: 1 });
   await bad(load({ workers: 0 }), OptionError, { option: 'workers' });
-  // What no option can be, and options that a call does not have.
+  // Values that no option can have, and options that a call does not have.
   await bad(q.fit(x, { rank: 3n }), OptionError, { option: 'rank', value: 'bigint' });
   await bad(q.fit(x, { rank: () => 3 }), OptionError, { option: 'rank' });
   await bad(q.fit(x, { rank: 3, method: {} }), OptionError, { option: 'method' });
@@ -377,7 +377,7 @@ test('engine.wasm alone fits by NMF and QMF with any option, and says what their
   for (const method of ['nmf', 'qmf']) assert.equal((await alone.rank(small, { method, ranks: [1, 2], repeats: 1 })).length, 2);
   assert.ok((await alone.estimate(small, { rank: 2 })).seconds > 0);
 
-  // What needs more says which file is not there, and the worker goes on; an abort does not wait for it.
+  // Calls that need the file reject with its name, and the worker goes on; an abort does not wait for the file.
   const model = await alone.fit(small, { rank: 2 });
   for (const call of [() => alone.fit(small, { method: 'bqmf', rank: 2 }), () => alone.fit(small, { method: 'qmfq', rank: 2 }), () => model.transform(small), () => model.score(small), () => alone.open(model.bytes),
     () => alone.softRank([1, 2]), () => alone.rank(small, { method: 'bqmf', ranks: [2] }), () => alone.footprint({ rows: 9, columns: 9, method: 'bqmf', rank: 2 })]) {

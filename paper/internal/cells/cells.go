@@ -1,9 +1,12 @@
-// Package cells hides cells of a matrix from fits and measures how well they are predicted.
+// Package cells hides cells of a matrix from fits and measures how well they are predicted. It also has the ranks of numbers,
+// for rank correlations.
 package cells
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/quantmf/quantmf"
 )
@@ -51,4 +54,25 @@ func Divergences(x, holes, fit quantmf.Mat, floor float64) (hidden, seen float64
 		}
 	}
 	return hidden / h, seen / s
+}
+
+// Ranks returns the ranks of v from 0, ties averaged.
+func Ranks(v []float64) []float64 {
+	order := make([]int, len(v))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(v[a], v[b]) })
+	r := make([]float64, len(v))
+	for from := 0; from < len(order); {
+		to := from
+		for to < len(order) && v[order[to]] == v[order[from]] {
+			to++
+		}
+		for _, i := range order[from:to] {
+			r[i] = float64(from+to-1) / 2
+		}
+		from = to
+	}
+	return r
 }

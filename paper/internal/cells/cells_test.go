@@ -2,6 +2,7 @@ package cells
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/quantmf/quantmf"
@@ -63,5 +64,14 @@ func TestDivergences(t *testing.T) {
 	// 2 log 2 - 1 and, at the floor, log 4 - 3/4; 1/2 and 0.
 	if want := (2*math.Ln2 - 1 + math.Log(4) - 0.75) / 2; math.Abs(hidden-want) > 1e-15 || seen != 0.25 {
 		t.Errorf("%g and %g, want %g and 0.25", hidden, seen, want)
+	}
+}
+
+func TestRanks(t *testing.T) {
+	if got := Ranks([]float64{3, 1, 3, 2, 3}); !slices.Equal(got, []float64{3, 0, 3, 1, 3}) {
+		t.Errorf("%v", got)
+	}
+	if got := Ranks([]float64{2, 1, 2}); !slices.Equal(got, []float64{1.5, 0, 1.5}) {
+		t.Errorf("%v", got)
 	}
 }
