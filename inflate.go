@@ -65,6 +65,7 @@ type visitor struct {
 	observed    []bool         // of the row at hand; nil: all
 	mask        []bool
 	gu          []float64 // k
+	residuals   transport.Residuals
 }
 
 // newInflation makes maps for the visible cells, up to batch rows of which are visited at a time.
@@ -279,7 +280,7 @@ func (f *inflation) stepQ(v *visitor, i, steps int) {
 	kl := f.loss == divergence.KL
 	s := monotone.Sums{Num: v.num, Den: v.den, Shares: v.den, Prior: v.d0}
 	if kl {
-		v.row.Columns(s.Den, v.s)
+		v.row.ObservedColumns(s.Den, v.s, f.cells.rows[i])
 	} else if f.lambda > 0 || f.Spans.Signed {
 		s.Shares = v.shares
 		clear(v.z)
@@ -298,11 +299,12 @@ func (f *inflation) stepQ(v *visitor, i, steps int) {
 	}
 	if kl {
 		v.row.Tails(s.Den)
+		v.row.Gather(v.x)
 	}
 	for range steps {
 		if kl {
 			f.Quantiles(v.q, i)
-			v.row.RatioColumns(s.Num, v.x, v.q, f.lowest(i))
+			v.row.RatioColumns(s.Num, v.q, f.lowest(i))
 		} else {
 			f.fitted(v, i)
 			f.ratios(v, i)
@@ -345,7 +347,7 @@ func (f *inflation) visitMaps(c *crew, from, to int) {
 	for k, slot := range c.slots {
 		v := &c.visitors[k]
 		f.fitMap(v, f.batch[slot])
-		c.back[k] = transport.Cotangent{Z: v.g, Q: v.q}
+		c.back[k] = transport.Cotangent{Z: v.g, Q: v.q, Residuals: v.residuals}
 	}
 	c.group.Adjoint(c.back[:len(c.slots)])
 	for k, slot := range c.slots {
@@ -386,6 +388,10 @@ func (f *inflation) fitMap(v *visitor, i int) {
 	perCell := 1 / (f.unit(i) * unit) / float64(f.cells.rows[i])
 	kernel.Residual(v.g, v.s, f.np, 1)
 	kernel.Scale(v.g, v.g, perCell)
+	v.residuals = transport.Residuals{}
+	if f.loss == divergence.KL && f.R == nil { // stepQ has gathered x
+		v.residuals = transport.Residuals{By: perCell, Unit: unit, Low: float64(f.lowest(i) * unit), Count: f.cells.rows[i]}
+	}
 }
 
 // cellUnit is the factor that brings q_i to units of the mean of x_i for the adjoint.

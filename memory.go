@@ -341,7 +341,7 @@ func (p footprint) pairs() float64 { return size(.5, p.k, p.k+1) }
 // row is the workspace of one worker: a group of rows of n samples and m levels.
 func (p footprint) row() float64 {
 	rows := float64(transport.Abreast(int(p.n), int(p.m), int(p.d)))
-	return size(rows, p.n, p.m+21) + size(5, rows, p.m, p.m+18)
+	return size(rows, p.n, p.m+21) + size(5, rows, p.m, p.m+18) + size(rows, transport.CondensedRoom(p.n, p.m))
 }
 
 // maps is the memory of a fit of maps to d rows: factors, Adam's moments or the models of Gauss and
@@ -357,7 +357,7 @@ func (p footprint) maps(d, batch float64) float64 {
 		factors += size(2, p.k, p.n)
 	}
 	if p.gauss {
-		factors = size(d, p.k) + size(p.k, p.n) + size(copies, p.pairs()+p.k, p.n) + size(rows, p.n+p.n+p.pairs()) +
+		factors = size(d, p.k) + size(2, p.k, p.n) + size(copies, p.pairs()+p.k, p.n) + size(rows, p.n+p.n+p.pairs()) +
 			size(p.workers, p.n+size(p.k, p.k)+size(32, rows+float64(3*p.k)))
 	}
 	return factors + size(d, perRow) + size(rows, p.n+p.k) + size(p.workers, p.row())

@@ -133,6 +133,11 @@ func (c *config) settleQMF(rank int) {
 // Where rows come in several batches, a visit solves the row's transport to √ρ, ρ being the tolerance
 // ([WithTolerance]). For exact losses and for the model, transports are solved to ρ.
 //
+// From 4096 samples on a solve goes over at most 1024 points that stand for the samples of a row, if by a bound sums
+// over the points have relative errors below 1e-4; with the default ε the errors are some 1e-9. Transports that are
+// solved to ρ end with passes over all samples. Visits of rows in several batches take the sums over the points if the
+// bound is below √ρ. The steps on q under KL take them in either case.
+//
 // Cost of an epoch: d solves of about 3 passes (8nm flops and m³/3 each; 4 passes where all rows are one
 // batch), their backward (40nm), six averages for the steps on q (2nm each) and 2dnk(k+3) flops for U and
 // V (by Adam 6dnk); half as much again under WithValidation and WithPatience, which evaluate the model
@@ -141,8 +146,8 @@ func (c *config) settleQMF(rank int) {
 // cells; a fit with WithStart and WithShrinkage makes no such choice.
 //
 // Memory beside x, in numbers of 8 bytes:
-//   - dk + nk(k+5)/2 + 5dm + 24d, by Adam 4dk + 5kn + 5dm + 24d;
-//   - n(m+21) for each of up to eight rows a worker;
+//   - dk + nk(k+7)/2 + 5dm + 24d, by Adam 4dk + 5kn + 5dm + 24d;
+//   - n(m+21) for each of up to eight rows a worker, from 4096 samples on 2048(m+12) more;
 //   - 32(3n + k²/2) for a batch of 32 rows; 64(3n + k²/2) + nk(k+3) for a batch of all rows, however many;
 //   - the model;
 //   - during the start 40kn + 4dk, and dn for normal scores (at most 2^26 where x is no [Mat]);
@@ -366,7 +371,7 @@ func (f *qmfFit) stepGauss(worker, from, to int) {
 		v, i := &c.visitors[k], f.batch[slot]
 		u, wbar := f.rowU(i), f.rowWbar(slot)
 		f.curvature(f.gauss.Curvature(slot), v, i)
-		f.gauss.StepRow(worker, slot, u, f.v, wbar, f.penaltyU(i))
+		f.gauss.StepRow(worker, slot, u, wbar, f.penaltyU(i))
 		kernel.Confine(u, f.least, f.most)
 		f.gauss.Put(slot, u, v.w, wbar, f.relativeUnit(i))
 	}
@@ -406,6 +411,7 @@ func (f *qmfFit) epoch(e int) (journal.Losses, error) {
 // visitAll visits all rows as one batch, togetherRows at a time, and sums what they add to the step
 // of V.
 func (f *qmfFit) visitAll() error {
+	f.layV()
 	for from := 0; from < f.d; from += togetherRows {
 		f.batch = f.order[from:min(from+togetherRows, f.d)]
 		f.pool.Do(f.pieces(len(f.batch)), f.visits)
@@ -415,6 +421,13 @@ func (f *qmfFit) visitAll() error {
 		}
 	}
 	return nil
+}
+
+// layV takes all of V for the steps of U. Within an epoch each step of a tile of V does.
+func (f *qmfFit) layV() {
+	if f.gauss != nil {
+		f.gauss.Lay(f.v, 0, f.np)
+	}
 }
 
 // piecesV is the number of pieces that the steps of V are cut into.
@@ -443,6 +456,7 @@ func (f *qmfFit) takeTileV(worker, t int) {
 
 // visitBatches visits all rows in batches of a new random order, and makes a step of V after each.
 func (f *qmfFit) visitBatches() error {
+	f.layV()
 	f.source.Shuffle(f.order)
 	size := min(f.batchRows, f.d)
 	for from := 0; from < f.d; from += size {
@@ -511,6 +525,7 @@ func (f *qmfFit) stepTileV(worker, t int) {
 	for c := range f.k {
 		kernel.Confine(f.rowV(c)[from:min(to, f.n)], f.least, f.most)
 	}
+	f.gauss.Lay(f.v, from, to)
 }
 
 // penaltyU is the weight of the penalty in the step of row i of U, in the units of the row's loss.

@@ -4,6 +4,7 @@ package quantmf
 // code, which are of QMFQ too, and against NMF on real data; signed data; allocations.
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	stdmaps "maps"
@@ -496,6 +497,73 @@ func TestStepsGrowNoFurther(t *testing.T) {
 		least, last := slices.Min(q.History), q.History[len(q.History)-1]
 		if last > 1.02*least {
 			t.Errorf("seed %d, %v, rank %d: ends at %.4g, was at %.4g", c.seed, c.loss, c.k, last, least)
+		}
+	}
+}
+
+// TestManySamples: a fit of so many samples that they are condensed is that of half of them, each twice, whose fit is not:
+// the two have the same sums. It has the same bits for any number of workers.
+func TestManySamples(t *testing.T) {
+	const d, half, k = 12, 2200, 3
+	r := random.Split(17, 3)
+	few, many := NewMat(d, half), NewMat(d, 2*half)
+	u, v, vv := NewMat(d, k), NewMat(k, half), NewMat(k, 2*half)
+	for i := range u.Data {
+		u.Data[i] = 0.2 + r.Float64()
+	}
+	for i := range v.Data {
+		v.Data[i] = math.Exp(normal(&r))
+	}
+	for i := range d {
+		for j := range half {
+			w := 0.0
+			for c := range k {
+				w += u.At(i, c) * v.At(c, j)
+			}
+			x := min(math.Floor(w*w*r.Float64()*float64(i%4)), 9)
+			if r.IntN(9) == 0 {
+				x = math.NaN()
+			}
+			few.Set(i, j, x)
+			many.Set(i, j, x)
+			many.Set(i, half+j, x)
+		}
+	}
+	for c := range k {
+		copy(vv.Row(c), v.Row(c))
+		copy(vv.Row(c)[half:], v.Row(c))
+	}
+	for i := range u.Data {
+		u.Data[i] *= 0.5 + r.Float64()
+	}
+	for _, batch := range []int{5, d} {
+		opts := []FitOption{WithEpochs(4), WithShrinkage(0), WithBatch(batch), WithMissingValues()}
+		want, err := FitQMF(t.Context(), few, k, append(opts, WithInit(u, v))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var bits []byte
+		for _, workers := range []int{1, 3} {
+			m, err := FitQMF(t.Context(), many, k, append(opts, WithInit(u, vv), WithWorkers(workers))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := m.MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bits != nil && !bytes.Equal(data, bits) {
+				t.Errorf("batches of %d: %d workers make another model", batch, workers)
+			}
+			bits = data
+			closeTo(t, "losses", m.History, want.History, 1e-6*want.History[0]) // a visit of few samples solves to √ρ
+			closeTo(t, "U", m.U.Data, want.U.Data, 1e-5)
+			closeTo(t, "V", m.V.Row(1)[:half], want.V.Row(1), 1e-4)
+			closeTo(t, "quantiles", m.Quantiles.Data, want.Quantiles.Data, 1e-5*largest(want.Quantiles.Data))
+			closeTo(t, "weights", m.Weights.Data, want.Weights.Data, 1e-5)
+			if exact, err := m.Loss(many); err != nil || math.Abs(exact-m.History[4]) > 1e-9*exact {
+				t.Errorf("the loss is %v, the history ends with %v: %v", exact, m.History[4], err)
+			}
 		}
 	}
 }

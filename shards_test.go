@@ -250,6 +250,7 @@ func TestShards(t *testing.T) {
 		"QMF, paper, best":    {x, true, []FitOption{WithStart(StartUniform), WithEpochs(9), WithLearningRate(1), WithValidation(0.1), WithPenalty(1), WithEnds(EndsPinned)}},
 		"QMF, signed":         {signed, true, append(given, WithLoss(Frobenius))},
 		"QMF, units":          {small, true, append(given, WithLoss(Beta(0.5)), WithLevels(5))},
+		"QMF, many samples":   {tabled(130, 4200), true, []FitOption{WithStart(StartNMF), WithShrinkage(5), WithEpochs(2)}},
 		"QMF, convergence":    {x, true, append(given, WithMaxIterations(2))},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -49,6 +49,13 @@ func problem(src *random.Source, k, n, rows int) (v []float64, all []rowOf) {
 	return v, all
 }
 
+// rowFor is a row that reads V.
+func rowFor(k int, v []float64) (*Row, *Laid) {
+	l := NewLaid(k, len(v)/k)
+	l.Lay(v, 0, len(v)/k)
+	return NewRow(l), l
+}
+
 func times(u, v []float64) []float64 {
 	np := len(v) / len(u)
 	w := make([]float64, np)
@@ -98,8 +105,9 @@ func TestRow(t *testing.T) {
 	for _, size := range [][2]int{{1, 1}, {3, 10}, {7, 40}, {12, 65}} {
 		k, n := size[0], size[1]
 		v, all := problem(&src, k, n, 1)
-		r, row := all[0], NewRow(k, kernel.Pad(n))
-		row.Model(v, r.wbar, r.a)
+		r := all[0]
+		row, laid := rowFor(k, v)
+		row.Model(laid, r.wbar, r.a)
 		g, h := differences(func(u []float64) float64 { return r.model(times(u, v)) }, r.u)
 		compare(t, "gradient", row.gradient, g, 1e-11)
 		compare(t, "Hessian", row.hessian, h, 1e-10)
@@ -113,13 +121,14 @@ func TestRowTiles(t *testing.T) {
 		k, n := size[0], size[1]
 		v, all := problem(&src, k, n, 1)
 		np, r := kernel.Pad(n), all[0]
-		row := NewRow(k, np)
-		if row.tile == nil {
+		row, laid := rowFor(k, make([]float64, k*np))
+		if laid.samples == np {
 			t.Fatal("there is one tile")
 		}
-		for range 2 {
-			row.Model(v, r.wbar, r.a)
+		for from := 0; from < np; from += width { // as steps of V do
+			laid.Lay(v, from, min(from+width, np))
 		}
+		row.Model(laid, r.wbar, r.a)
 		g, h := make([]float64, k), make([]float64, k*k)
 		for j := range n {
 			for c := range k {
@@ -186,8 +195,8 @@ func TestSteps(t *testing.T) {
 		for _, s := range steps {
 			for _, penalty := range []float64{0, 0.3} {
 				v, all := problem(&src, k, n, 7)
-				row := NewRow(k, np)
-				row.Model(v, all[0].wbar, all[0].a)
+				row, laid := rowFor(k, v)
+				row.Model(laid, all[0].wbar, all[0].a)
 				if penalty > 0 {
 					row.Penalise(all[0].u, penalty)
 				}
@@ -361,8 +370,8 @@ func TestHostile(t *testing.T) {
 		for j := range n {
 			r.wbar[j], r.a[j] = pick(), math.Abs(pick())
 		}
-		row := NewRow(k, n)
-		row.Model(v, r.wbar, r.a)
+		row, laid := rowFor(k, v)
+		row.Model(laid, r.wbar, r.a)
 		u := append([]float64(nil), r.u...)
 		row.Step(u, s)
 		mean := (r.u[0] + r.u[1] + r.u[2] + r.u[3]) / k

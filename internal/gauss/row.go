@@ -12,46 +12,68 @@ import (
 // Row is the problem of one row of U, and the room for it.
 type Row struct {
 	weighted              []float64 // a row of V diag(a), of a tile
-	tile                  []float64 // V of a tile; nil where one tile has all samples
 	part                  []float64 // k: sums of a tile
 	hessian, gradient, to []float64 // k × k, k, k
 }
 
-// Where V has more numbers than nearWhole, the sums of a row go over V in tiles of tileSamples samples, so
-// that all sums of a tile find it in the nearest cache.
+// Where V has more numbers than nearWhole, the sums of a row go over V in tiles of about nearTile numbers, so that all
+// sums of a tile find it in the nearest cache.
 const (
-	tileSamples = 512
-	nearWhole   = 1 << 16
+	nearTile  = 3 << 10
+	nearWhole = 1 << 16
 )
 
-// NewRow makes room for rows of k entries, V being k × np.
-func NewRow(k, np int) *Row {
-	r := &Row{part: make([]float64, k), hessian: make([]float64, k*k), gradient: make([]float64, k), to: make([]float64, k)}
-	samples := np
-	if k*np > nearWhole {
-		samples = tileSamples
-		r.tile = make([]float64, k*samples)
+// Laid is V, k × np, as the sums of rows read it: tile after tile, each k rows of as many numbers as it has samples.
+type Laid struct {
+	v              []float64 // where one tile has all samples, V itself from Lay on
+	k, np, samples int       // samples of a tile
+}
+
+// NewLaid makes room for V.
+func NewLaid(k, np int) *Laid {
+	if k*np <= nearWhole {
+		return &Laid{k: k, np: np, samples: np}
 	}
-	r.weighted = make([]float64, samples)
-	return r
+	return &Laid{v: make([]float64, k*np), k: k, np: np, samples: max(nearTile/(k+1)&^(width-1), width)}
+}
+
+// Lay copies the columns from to to-1 of V.
+func (l *Laid) Lay(v []float64, from, to int) {
+	if l.samples == l.np {
+		l.v = v
+		return
+	}
+	for from < to {
+		first := from / l.samples * l.samples
+		last := min(first+l.samples, l.np)
+		tile, end := l.tile(first, last), min(last, to)
+		for c := range l.k {
+			copy(tile[c*(last-first)+from-first:], v[c*l.np+from:c*l.np+end])
+		}
+		from = end
+	}
+}
+
+// tile is the samples from to to-1, a tile.
+func (l *Laid) tile(from, to int) []float64 { return l.v[l.k*from : l.k*to] }
+
+// NewRow makes room for rows of k entries.
+func NewRow(l *Laid) *Row {
+	k := l.k
+	return &Row{
+		weighted: make([]float64, l.samples), part: make([]float64, k),
+		hessian: make([]float64, k*k), gradient: make([]float64, k), to: make([]float64, k),
+	}
 }
 
 // Model computes gradient and Hessian from V, w̄ and a, whole blocks of numbers, 0 in the padding.
-func (r *Row) Model(v, wbar, a []float64) {
-	k, np, h := len(r.gradient), len(wbar), r.hessian
+func (r *Row) Model(v *Laid, wbar, a []float64) {
+	k, h := len(r.gradient), r.hessian
 	clear(r.gradient)
 	clear(h)
-	if r.tile == nil {
-		r.add(v, wbar, a)
-	} else {
-		for from := 0; from < np; from += tileSamples {
-			to := min(from+tileSamples, np)
-			tile := r.tile[:k*(to-from)]
-			for c := range k {
-				copy(tile[c*(to-from):], v[c*np+from:c*np+to])
-			}
-			r.add(tile, wbar[from:to], a[from:to])
-		}
+	for from := 0; from < v.np; from += v.samples {
+		to := min(from+v.samples, v.np)
+		r.add(v.tile(from, to), wbar[from:to], a[from:to])
 	}
 	for c := range k {
 		for b := range c {

@@ -30,6 +30,7 @@ type Steps struct {
 	columns *Columns
 	batch   Batch
 	numbers []float64  // weight, trust and judged
+	laid    *Laid      // V
 	rows    []*Row     // one a worker
 	rooms   []*Room    // one a worker
 	stepV   Step       // how far V goes after this batch
@@ -52,9 +53,9 @@ func NewSteps(d, k, np, batch, workers int) *Steps {
 func newSteps(columns *Columns, d, slots, size, workers int) *Steps {
 	k, np := columns.k, columns.np
 	s := &Steps{columns: columns, batch: NewBatch(slots, k, np), numbers: []float64{weight: 0, trust: 1, judged: 0},
-		rows: make([]*Row, workers), rooms: make([]*Room, workers), d: d, size: size}
+		laid: NewLaid(k, np), rows: make([]*Row, workers), rooms: make([]*Room, workers), d: d, size: size}
 	for w := range workers {
-		s.rows[w], s.rooms[w] = NewRow(k, np), NewRoom(k, slots)
+		s.rows[w], s.rooms[w] = NewRow(s.laid), NewRoom(k, slots)
 	}
 	return s
 }
@@ -85,10 +86,13 @@ func (s *Steps) Sums() (a, b *runs.Sums) { return s.a, s.b }
 // Curvature returns a of the row in a slot, np numbers, which the caller fills before StepRow.
 func (s *Steps) Curvature(slot int) []float64 { return s.batch.Curvature(slot) }
 
+// Lay takes the columns from to to-1 of V for StepRow, which reads V as it was taken last.
+func (s *Steps) Lay(v []float64, from, to int) { s.laid.Lay(v, from, to) }
+
 // StepRow makes the step of u, the row in the slot, in place, with penalty/2 Σ log²u added to its model.
-func (s *Steps) StepRow(worker, slot int, u, v, wbar []float64, penalty float64) {
+func (s *Steps) StepRow(worker, slot int, u, wbar []float64, penalty float64) {
 	row := s.rows[worker]
-	row.Model(v, wbar, s.batch.Curvature(slot))
+	row.Model(s.laid, wbar, s.batch.Curvature(slot))
 	if penalty > 0 {
 		row.Penalise(u, penalty)
 	}

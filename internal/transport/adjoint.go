@@ -38,6 +38,18 @@ import (
 type Cotangent struct {
 	Z []float64 // ζ, whole blocks of numbers, 0 in the padding
 	Q []float64 // v, m
+	Residuals
+}
+
+// Residuals says that a cotangent has
+//
+//	ζ_i = By (1 - Unit x_i / max(T_i, Low)),   T = M v,
+//
+// in the Count observed samples, which have even weights, and 0 in the others, x >= 0 having been gathered. v is >= 0.
+// By 0 says nothing.
+type Residuals struct {
+	By, Unit, Low float64
+	Count         int
 }
 
 // Adjoint solves for λ, after which the Grad methods give the gradients of Σ z_i T_i.
@@ -53,7 +65,30 @@ func (r *Row) Adjoint(back Cotangent) {
 // pull fills pairs with N, and lam and rho with ρ. The sums over the plan must have been expanded.
 func (r *Row) pull(back Cotangent) {
 	r.back = back
+	if back.By != 0 && r.condensed.enough && r.knows != triangled {
+		r.pullPoints()
+		return
+	}
+	r.rows()
 	r.differentiate(r.lam, func(lo, hi int, _ []float64) { kernel.Weigh(r.v[lo:hi], back.Z[lo:hi], r.z[lo:hi]) }, back.Q)
+	copy(r.rho, r.lam)
+}
+
+// pullPoints is pull by the sums over the points of a condensed row: those of x/T, and those that the solve has left.
+func (r *Row) pullPoints() {
+	back, f, x := &r.back, r.gathered, r.weights
+	for j, w := range f.w {
+		f.inc[j] = float64(w * back.Q[j])
+	}
+	f.moments(r.nu, func(lo, hi int, e []float64) {
+		kernel.RowRatios(f.v[lo:hi], e, f.inc, f.z[lo:hi], x[lo:hi], back.Low)
+		kernel.Divide(f.v[lo:hi], f.v[lo:hi], f.z[lo:hi]) // by z once: RowRatios has divided by it, too
+	})
+	for j, of := range r.mu[:2*r.m] {
+		r.nu[j] = back.By * (float64(of*float64(back.Count)) - float64(back.Unit*r.nu[j]))
+	}
+	kernel.Hankel(r.pairs, r.total[:r.mp], r.nu, r.ratio, r.w[:r.mp], r.m)
+	r.differences(r.lam, r.pairs, back.Q)
 	copy(r.rho, r.lam)
 }
 
@@ -81,8 +116,7 @@ func (r *Row) gradX(to, own []float64) {
 		c.Own = own[lo:hi]
 		kernel.CovarianceOwn(&c)
 	})
-	kernel.Scale(r.gx, r.gx, 2/r.eps)
-	copy(to, r.gx)
+	kernel.Scale(to, r.gx[:len(to)], 2/r.eps)
 	r.SquashBack(to)
 }
 
@@ -120,7 +154,7 @@ func (r *Row) QuantileAdjoint(g *Gradient, q, z []float64) {
 	divide(r.zeta[:r.n], z, sz)
 	clear(r.zeta[r.n:])
 	divide(r.levels, q, sq)
-	r.Adjoint(Cotangent{r.zeta, r.levels})
+	r.Adjoint(Cotangent{Z: r.zeta, Q: r.levels})
 	copy(g.B, r.lam)
 	Tangent(g.B, r.b)
 	r.gradients(g)
@@ -156,7 +190,7 @@ func (r *Row) SortAdjoint(g *Gradient, z []float64) {
 		xi[i] = (x/sx - low/sx) - mid
 	}
 	kernel.Multiply(r.zeta, r.a, xi)
-	r.Adjoint(Cotangent{r.zeta, v})
+	r.Adjoint(Cotangent{Z: r.zeta, Q: v})
 	for j := range s {
 		s[j] = s[j]/sx - mid
 	}

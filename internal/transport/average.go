@@ -56,16 +56,45 @@ func (r *Row) Columns(out, zeta []float64) {
 	r.columns(out, zeta)
 }
 
-// RatioColumns is Columns of ζ_i = x_i / max(T_i, low) with T = M q, for q >= 0: then T is a sum of
-// positive numbers, and is computed without increments of q. x has whole blocks of numbers, 0 in the
-// padding.
-func (r *Row) RatioColumns(out, x, q []float64, low float64) {
+// ObservedColumns is Columns of ζ_i = 1 in the count observed samples, which have even weights, and 0 in the others.
+// A condensed row has these sums from its solve.
+func (r *Row) ObservedColumns(out, zeta []float64, count int) {
 	r.need(placed)
-	c := r.inc
-	for j, w := range r.w {
+	if !r.condensed.valid || r.knows < summed {
+		r.columns(out, zeta)
+		return
+	}
+	for j, c := range r.c {
+		out[j] = float64(c*float64(count)) / r.w[j]
+	}
+}
+
+// Gather takes x >= 0 for RatioColumns: whole blocks of numbers, 0 in the padding. It is read until the
+// next Load.
+func (r *Row) Gather(x []float64) {
+	r.need(placed)
+	r.gathered = &r.dual
+	if !r.condensed.valid {
+		r.weights = x
+		r.rows()
+		return
+	}
+	f := r.condensed.weighed
+	r.bin(x[:r.n])
+	r.setPoints(f, 1)
+	f.evaluate(r.h)
+	r.gathered, r.weights = f, f.a
+}
+
+// RatioColumns is Columns of ζ_i = x_i / max(T_i, low), x gathered and T = M q, for q >= 0: then T is a sum of
+// positive numbers, and is computed without increments of q.
+func (r *Row) RatioColumns(out, q []float64, low float64) {
+	r.need(placed)
+	f, x, c := r.gathered, r.weights, r.inc
+	for j, w := range f.w {
 		c[j] = float64(w * q[j])
 	}
-	r.columnsOf(out, func(lo, hi int, e []float64) { kernel.RowRatios(r.v[lo:hi], e, c, r.z[lo:hi], x[lo:hi], low) })
+	f.columnsOf(out, func(lo, hi int, e []float64) { kernel.RowRatios(f.v[lo:hi], e, c, f.z[lo:hi], x[lo:hi], low) })
 }
 
 // Tails turns what Columns filled into tail_l = Σ_i ζ_i Σ_{j>=l} M_ij.
@@ -133,6 +162,7 @@ func (r *Row) farColumn(j int, low float64) float64 {
 // says that a was given; a sample of weight 0 has its f without the term ε log a_i.
 func (r *Row) Duals(f, g []float64, weighted bool) {
 	r.need(solved)
+	r.rows()
 	delta := r.xc - r.yc
 	mean := 0.0
 	for j, y := range r.cy {

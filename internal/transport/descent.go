@@ -30,11 +30,17 @@ type descent struct {
 	farthest, slope float64 // before the last step: max|log b/c|, and d·(b-c)
 	moved           bool    // the last step, to r.try, has not been judged yet
 	refined         bool    // the pass for the last digits was made
+	condensed       bool    // the points of the samples have ended the solve
 }
 
 // descend begins at h.
 func (r *dual) descend(tol, goal float64, limit, most int) descent {
-	r.sweep(r.h, false)
+	return r.descendFrom(tol, goal, limit, most, false)
+}
+
+// descendFrom is descend; last says that h is probably the solution.
+func (r *dual) descendFrom(tol, goal float64, limit, most int, last bool) descent {
+	r.sweep(r.h, last)
 	return descent{Outcome: Outcome{Passes: 1}, tol: tol, goal: goal, limit: limit, most: most, lowest: math.Inf(1)}
 }
 
@@ -49,6 +55,9 @@ func (s *descent) run(r *dual) {
 // ahead judges the last sweep, and fills dir with the right side of the equations of
 // the next step, or returns false at the end.
 func (s *descent) ahead(r *dual) bool {
+	if s.condensed {
+		return false
+	}
 	if r.knows < summed {
 		r.expand()
 	}

@@ -28,6 +28,7 @@
 //	plan.go     M at potentials h                  gram.go     G = Mᵀdiag(a)M and c = Mᵀa
 //	dual.go     the semi-dual, its proof of convergence, its linear system
 //	descent.go  the methods that maximise it       polish.go   the last digits of weakly coupled levels
+//	condense.go many samples replaced by points with the same sums
 //	start.go    where a solve starts, and what it leaves for the next
 //	row.go      the workspace and its states       solution.go a solved row, kept and restored
 //	average.go  T, S, f and g                      adjoint.go  their transposed Jacobians
@@ -44,5 +45,6 @@
 // One sweep over the samples, 8nm flops on a regular grid, builds or reads E, sums its rows,
 // and takes the 2m-1 sums that hold the Gram matrix; the elimination takes m³/3 more. A
 // cold solve takes some 5 sweeps, a solve that goes on from the last visit 2 to 4. The last sweep
-// also computes T where T was asked for.
+// also computes T where T was asked for. Of a row of many samples sweeps go over some 1000 points in their place
+// (condense.go): one sweep over the samples remains, and none where the tolerance is above the error of the points.
 package transport

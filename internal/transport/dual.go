@@ -49,6 +49,7 @@ type dual struct {
 	tau, start []float64 // thresholds: scratch, and those of the start of the solve
 	mass       []float64 // of the bins of a histogram
 	few        *dual     // the problem of group means; see coarse
+	condensed  condensed // the samples of a long row as points
 
 	ofSamples, ofLevels []float64 // the memory of the vectors here and in the embedded types
 }
@@ -172,6 +173,9 @@ func (r *dual) resize(n, m int) {
 		bins := 256 // of a histogram: about as many as there are samples
 		for bins < n && bins < 1024 {
 			bins *= 2
+		}
+		if n >= condensedFrom {
+			bins = condensedBins
 		}
 		free := room(&r.ofSamples, 7*np+bins)
 		for _, p := range []*[]float64{&r.x, &r.xs, &r.a, &r.cx, &r.s, &r.z, &r.v} {

@@ -39,6 +39,7 @@ func (r *Row) QuantileForward(out, q []float64, dir *Gradient) {
 func (r *Row) forward(out, q []float64, s float64, dir *Gradient) {
 	m := r.m
 	r.phase = solved // λ and N are overwritten below
+	r.rows()
 	alpha, by, dc, dy := r.zeta, r.gx, r.dir, r.levels
 	clear(alpha)
 	if dir.X != nil {

@@ -43,7 +43,7 @@ type gram struct {
 // this is probably the last sweep: then it also computes T where want asks for it.
 func (r *gram) sweep(h []float64, last bool) {
 	r.aim(h)
-	r.want.had = last && r.want.t != nil
+	r.want.had, r.sums = last && r.want.t != nil, true
 	weights := func(lo, hi int, e []float64) {
 		if r.want.had {
 			kernel.Average(r.want.t[lo:hi], e, r.w, r.z[lo:hi], r.want.q[0], r.inc)

@@ -29,6 +29,13 @@ const (
 	blurBins    = 4
 	blurSamples = 2
 
+	// condensedFrom is the number of samples from which on a solve is made of the points of condensedBins bins
+	// (condense.go), where their sums have a relative error of at most condensedError.
+	condensedFrom  = 4096
+	condensedBins  = 512
+	condensedError = 1e-4
+	condensedTo    = 1e-9 // the error to which the problem of the points is solved
+
 	// sinkhornFirst is the largest |log(b_j/c_j)| up to which a Newton step is made at once.
 	// Beyond it a Sinkhorn step comes first, which lifts tiny weights.
 	sinkhornFirst = 1.5

@@ -21,6 +21,7 @@ type plan struct {
 	w    []float64 // W, m
 	mid  float64   // log of what W is divided by
 	z    []float64 // Z, np
+	sums bool      // z is that of M
 	v    []float64 // scratch: row weights of a sum, np
 	inc  []float64 // scratch: increments of levels
 	part []float64 // scratch: a tile's share of a sum, 2m
@@ -37,7 +38,7 @@ type want struct {
 
 // aim fills the level weights w of the potentials h. Where h is too far from href it sets href anew.
 func (r *plan) aim(h []float64) {
-	r.want.had = false
+	r.want.had, r.sums = false, false
 	lo, hi := math.Inf(1), math.Inf(-1)
 	if r.stands != stale {
 		for j, v := range h {
@@ -64,13 +65,22 @@ func (r *plan) aim(h []float64) {
 // evaluate makes M that of the potentials h: kernel, level weights, row sums.
 func (r *plan) evaluate(h []float64) {
 	r.aim(h)
-	r.tiles(func(lo, hi int, e []float64) { kernel.RowSums(r.z[lo:hi], e, r.w) })
+	r.rows()
+}
+
+// rows fills z where no sweep has.
+func (r *plan) rows() {
+	if !r.sums {
+		r.tiles(func(lo, hi int, e []float64) { kernel.RowSums(r.z[lo:hi], e, r.w) })
+		r.sums = true
+	}
 }
 
 // average fills t (np numbers) with M q.
 func (r *plan) average(t, q []float64) {
 	r.increments(q)
 	r.tiles(func(lo, hi int, e []float64) { kernel.Average(t[lo:hi], e, r.w, r.z[lo:hi], q[0], r.inc) })
+	r.sums = true
 }
 
 // increments fills inc with the increments of v, m levels.
@@ -91,6 +101,7 @@ func (r *plan) grant() {
 // columns fills out_j = Σ_i ζ_i E_ij/Z_i: the column sums of diag(ζ) M over W. ζ has np
 // numbers, 0 in the padding. It uses v.
 func (r *plan) columns(out, zeta []float64) {
+	r.rows()
 	r.columnsOf(out, func(lo, hi int, _ []float64) { kernel.Divide(r.v[lo:hi], zeta[lo:hi], r.z[lo:hi]) })
 }
 
@@ -111,6 +122,7 @@ func (r *plan) columnsOf(out []float64, weights func(lo, hi int, e []float64)) {
 // eachSample calls f with every sample and its M_i, which is lost after it.
 func (r *plan) eachSample(f func(i int, plan []float64)) {
 	const lanes = kernel.Lanes
+	r.rows()
 	r.tiles(func(lo, hi int, e []float64) {
 		for i := lo; i < min(hi, r.n); i++ {
 			from := e[(i-lo)/lanes*lanes*r.m+i%lanes:]

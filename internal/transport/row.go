@@ -39,6 +39,8 @@ type Row struct {
 	levels   []float64    // scratch: values of levels, m
 	sorted   []float64    // scratch: S, m
 	gx, zeta []float64    // scratch: a gradient at x̃, or T; sample weights, np
+	gathered *dual        // what RatioColumns sums over: the samples, or points of them
+	weights  []float64    // and their x
 	own      [2][]float64 // the memory of these vectors
 }
 
@@ -169,8 +171,8 @@ func (r *Row) Evaluate(x []float64, p Potentials, eps float64) {
 		r.x[i], r.xs[i] = r.x[0], r.xs[0]
 	}
 	kernel.Shift(r.cx, r.xs, r.xc)
-	r.sorter.Sort(r.perm[:n], r.x[:n])
-	r.ordered = true
+	kernel.Extent(&r.extent, r.xs)
+	r.ordered = false
 	r.setEpsilon(eps)
 	r.stands, r.knows, r.want = stale, nothing, want{}
 	copy(r.h, p.H)

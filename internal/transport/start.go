@@ -14,8 +14,8 @@ package transport
 // themselves would be a worse start than none.
 //
 // Where the blur between two targets, ε/2Δy, is wide, quantiles are read off a
-// histogram, which needs no order of the samples. Rows of many samples without a last visit are
-// first solved for the means of some groups of the samples.
+// histogram, which needs no order of the samples. Rows of many samples are first solved for points in
+// their place (condense.go), and somewhat shorter rows without a last visit for the means of some groups.
 
 import (
 	"math"
@@ -46,18 +46,32 @@ func (r *dual) solve(tol float64, maxPasses int, ws *Warm) Outcome {
 func (r *dual) begin(tol float64, maxPasses int, ws *Warm) descent {
 	m := r.m
 	tau, start := r.tau[:m-1], r.start[:m-1]
-	r.initial(start)
+	condensed := r.condense()
+	if condensed {
+		r.quantiles(start)
+	} else {
+		r.initial(start)
+	}
 	copy(tau, start)
 	if ws != nil && ws.Valid {
 		for J := range tau {
 			tau[J] += ws.Offset[J]
 		}
 	}
+	goal, limit := max(tol, r.roundingFloor()), min(maxPasses, 16)
+	if condensed {
+		r.fromThresholds(r.h, tau)
+		if r.ofPoints(ws != nil, tol) {
+			of := r.condensed.points.relative() + r.condensed.bound
+			return descent{Outcome: Outcome{Passes: 1, Error: of, Converged: true}, condensed: true, tol: tol, goal: goal, most: maxPasses}
+		}
+		return r.descendFrom(tol, goal, limit, maxPasses, true)
+	}
 	if ws == nil || !ws.Valid {
 		r.coarse(tau)
 	}
 	r.fromThresholds(r.h, tau)
-	return r.descend(tol, max(tol, r.roundingFloor()), min(maxPasses, 16), maxPasses)
+	return r.descend(tol, goal, limit, maxPasses)
 }
 
 // finish ends a solve, by the damped method where s has not converged.

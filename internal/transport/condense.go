@@ -1,0 +1,202 @@
+package transport
+
+// This file holds the samples of a row of many samples condensed. A function f of x̃ that a solve sums over the
+// samples, such as M_j, is smooth: it hardly changes while the logits s Y_j move against each other by a fraction
+// of 1. The range of x̃ is cut into bins. The samples of a bin, with weights v_i >= 0, are replaced by the two points
+// of Gauss' quadrature, whose weights ω are positive too and which have the moments up to the third of the samples:
+//
+//	Σ_i v_i f(x̃_i) = Σ_g ω_g f(ξ_g) + E,   |E| <= max|f⁗|/24 · (δ⁴/64) Σ_i v_i,   δ the width of a bin.
+//
+// Let u = 2δ(y_m-y_1)/ε be how far the logits of the outer levels move against each other over a bin. For f = M_j,
+// and for M_j/T with q >= 0, f⁗ consists of moments of levels under a tilted M times f: |f⁗| δ⁴ <= 3.3 f u⁴, and f
+// is at most e^u times as large elsewhere in the bin. So such a sum has a relative error of at most u⁴/300 ([condensed.bound]). In practice it is some thousand times
+// smaller, because a sample is shared by few neighbouring levels. A sum of M_j M_k, whose logarithm changes twice as
+// fast, has a bound 16 times as large; no condition that a solution meets depends on such a sum.
+
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/kernel"
+)
+
+// condensed is the samples of a row in bins.
+type condensed struct {
+	valid  bool         // points are those of the samples that are loaded
+	enough bool         // and their sums are those that the solve was to find
+	bound  float64      // of the relative error of sums of positive terms
+	sums   [][4]float64 // of each bin: Σ v t^p, t being the place in the bin from -1/2 to 1/2
+	// The points, as samples of problems of their own, X being centred as that of the row.
+	points  *dual // with the weights a
+	weighed *dual // with other weights: see Row.Gather
+}
+
+// CondensedRoom returns how many numbers a row of n samples and m levels holds for its points.
+func CondensedRoom(n, m float64) float64 {
+	if n < condensedFrom {
+		return 0
+	}
+	const points = 2 * condensedBins
+	return float64(2*points*(m+10)) + float64(6*m*(m+16)) + 8*condensedBins
+}
+
+// condense makes points of the samples, where these are many and the points are good enough, and fills mass with
+// the weights of the bins.
+func (r *dual) condense() bool {
+	k := &r.condensed
+	k.valid, k.enough = false, false
+	if r.n < condensedFrom || !r.blurred() {
+		return false
+	}
+	u := 4 * r.steep * r.edge / condensedBins
+	k.bound = float64(u*u) * float64(u*u) / 300
+	if !(k.bound <= condensedError) {
+		return false
+	}
+	if k.points == nil {
+		k.sums = make([][4]float64, condensedBins)
+		for _, p := range []**dual{&k.points, &k.weighed} {
+			*p = new(dual)
+			(*p).resize(2*condensedBins, r.m)
+			(*p).form = powers
+			(*p).reserve()
+		}
+	}
+	by, weight := r.a[:r.n], 1.0
+	if r.even {
+		by, weight = nil, r.a[0]
+	}
+	r.bin(by)
+	for p, s := range k.sums {
+		r.mass[p] = s[0] * weight
+	}
+	r.setPoints(k.points, weight)
+	copy(k.points.b, r.b)
+	k.valid = true
+	return true
+}
+
+// bin fills sums with the moments of the samples of each bin under weights >= 0; nil: 1.
+func (r *dual) bin(weights []float64) {
+	const last = condensedBins - 1
+	sums := (*[condensedBins][4]float64)(r.condensed.sums)
+	clear(sums[:])
+	first, scale := r.bins()
+	cx := r.cx[:r.n]
+	if weights == nil {
+		for _, x := range cx {
+			at := float64((x - first) * scale)
+			p := min(int32(at), last)
+			t := at - float64(p) - 0.5
+			s, t2 := &sums[uint32(p)%condensedBins], float64(t*t)
+			s[0]++
+			s[1] += t
+			s[2] += t2
+			s[3] += float64(t2 * t)
+		}
+		return
+	}
+	weights = weights[:len(cx)]
+	for i, x := range cx {
+		w := weights[i]
+		if w == 0 { // most counts
+			continue
+		}
+		at := float64((x - first) * scale)
+		p := min(int32(at), last)
+		t := at - float64(p) - 0.5
+		s, t1 := &sums[uint32(p)%condensedBins], float64(w*t)
+		t2 := float64(t1 * t)
+		s[0] += w
+		s[1] += t1
+		s[2] += t2
+		s[3] += float64(t2 * t)
+	}
+}
+
+// bins returns where the first bin begins, in X, and how many bins a unit of X has.
+func (r *dual) bins() (first, scale float64) {
+	return r.extent[0] - r.xc, condensedBins / (r.extent[1] - r.extent[0])
+}
+
+// setPoints makes f the points of sums, times a weight.
+func (r *dual) setPoints(f *dual, weight float64) {
+	const (
+		flat = 1e-10 // the variance, in squared widths of a bin, up to which one point stands for a bin
+		half = 0.5
+	)
+	first, scale := r.bins()
+	// f gets room for all points, and is cut to those there are.
+	f.resize(2*condensedBins, r.m)
+	n := 0
+	put := func(bin int, t, w float64) {
+		f.cx[n], f.a[n] = first+(float64(bin)+half+min(max(t, -half), half))/scale, w*weight
+		n++
+	}
+	for p, s := range r.condensed.sums {
+		if !(s[0] > 0) {
+			continue
+		}
+		mean := s[1] / s[0]
+		variance := s[2]/s[0] - float64(mean*mean)
+		if !(variance > flat) {
+			put(p, mean, s[0])
+			continue
+		}
+		third := s[3]/s[0] - float64(mean*(float64(3*variance)+float64(mean*mean)))
+		skew := third / (2 * variance)
+		root := math.Sqrt(variance + float64(skew*skew))
+		low, high := skew-root, skew+root // low·high = -variance
+		put(p, mean+low, s[0]*(high/(high-low)))
+		put(p, mean+high, s[0]*(-low/(high-low)))
+	}
+	if n == 0 { // all weights are 0
+		put(0, 0, 0)
+	}
+	np := kernel.Pad(n)
+	for i := n; i < np; i++ {
+		f.cx[i], f.a[i] = f.cx[0], 0
+	}
+	f.cut(n)
+	f.setTargets(r.y)
+	f.even = false
+	f.setEpsilon(r.eps)
+	f.stands, f.knows = stale, nothing
+}
+
+// cut leaves the first n samples of more.
+func (r *dual) cut(n int) {
+	r.n, r.np = n, kernel.Pad(n)
+	for _, p := range []*[]float64{&r.x, &r.xs, &r.a, &r.cx, &r.s, &r.z, &r.v} {
+		*p = (*p)[:r.np]
+	}
+	r.setTiles()
+}
+
+// ofPoints brings h to the solution of the problem of the points. Where enough is true and sums over the points have
+// an error of less than tol, it takes their sums as those of the samples, and returns true.
+func (r *dual) ofPoints(enough bool, tol float64) bool {
+	f := r.condensed.points
+	copy(f.h, r.h)
+	copy(f.b, r.b)
+	goal := max(condensedTo, f.roundingFloor())
+	s := f.descend(goal, goal, 16, 16)
+	s.run(f)
+	if !s.Converged {
+		return false
+	}
+	copy(r.h, f.h)
+	if !enough || s.Error+r.condensed.bound > tol || f.form != powers || !r.regular {
+		return false
+	}
+	r.aim(r.h)
+	if r.form != powers || f.knows == triangled {
+		r.stands = stale
+		return false
+	}
+	f.expand()
+	copy(r.mu, f.mu)
+	copy(r.g, f.g)
+	copy(r.c, f.c)
+	r.knows, r.condensed.enough = expanded, true
+	return true
+}

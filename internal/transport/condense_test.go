@@ -1,0 +1,245 @@
+package transport
+
+// Tests of condensed rows: their sums against those over all samples, and what follows from them.
+
+import (
+	"math"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// manySamples are those of a heavy tail with x, counts that are mostly zero. Some samples are equal, and some bins have one.
+func manySamples(src *random.Source, n int) (w, x []float64) {
+	w, x = make([]float64, kernel.Pad(n)), make([]float64, kernel.Pad(n))
+	for i := range n {
+		w[i] = math.Exp(normal(src))
+		if i%5 == 0 {
+			w[i] = math.Round(w[i])
+		}
+		if src.IntN(4) == 0 {
+			x[i] = float64(src.IntN(9))
+		}
+	}
+	return w, x
+}
+
+// condensedCase is one problem of 5000 samples and its q.
+func condensedCase(src *random.Source, m int, hidden bool) (p Problem, x, q []float64) {
+	const n = 5000
+	w, x := manySamples(src, n)
+	p = Problem{X: w[:n], Logits: make([]float64, m), Squash: LogisticUnit, Epsilon: 0.02}
+	q = make([]float64, m)
+	last := 0.0
+	for j := range q {
+		p.Logits[j] = normal(src)
+		last += src.Float64()
+		q[j] = last
+	}
+	if hidden {
+		p.Observed = make([]bool, n)
+		for i := range p.Observed {
+			if p.Observed[i] = src.IntN(3) > 0; !p.Observed[i] {
+				x[i] = 0
+			}
+		}
+	}
+	return p, x, q
+}
+
+// TestCondensed: of a row that the points have solved, column sums, sums of ratios and the adjoint are those of loops over
+// the samples at its potentials: they differ by less than the bound, and where levels are as near as by default by much less.
+func TestCondensed(t *testing.T) {
+	src := random.Split(91, 0)
+	for trial := range 8 {
+		p, x, q := condensedCase(&src, []int{8, 3, 20}[trial%3], trial%2 == 1)
+		n, m, seen := len(p.X), len(q), 0
+		r := NewRows(1, n, m)[0]
+		r.Load(p)
+		state := NewWarm(m)
+		for visit := range 2 { // with no state, then from that of the first
+			r.Load(p)
+			out := r.Solve(3e-5, 100, &state)
+			if !r.condensed.enough || !out.Converged || !state.Valid || out.Error > 3e-5 {
+				t.Fatalf("visit %d is not solved by points: %+v", visit, out)
+			}
+		}
+		const low = 1e-9
+		back := Cotangent{Z: make([]float64, kernel.Pad(n)), Q: q}
+		sums, ratios, ts := make([]float64, m), make([]float64, m), make([]float64, n)
+		pairs := make([][]float64, m)
+		for j := range pairs {
+			pairs[j] = make([]float64, m)
+		}
+		count := n
+		if p.Observed != nil {
+			count = 0
+			for _, o := range p.Observed {
+				if o {
+					count++
+				}
+			}
+		}
+		const by, unit = 0.7, 1.25
+		logits, plan := make([]float64, m), make([]float64, m)
+		for i := range n {
+			if p.Observed != nil && !p.Observed[i] {
+				continue
+			}
+			seen++
+			top, z, at := math.Inf(-1), 0.0, 0.0
+			for j, y := range r.cy {
+				logits[j] = r.h[j] + r.s[i]*y
+				top = max(top, logits[j])
+			}
+			for j, l := range logits {
+				plan[j] = math.Exp(l - top)
+				z += plan[j]
+			}
+			for j := range plan {
+				plan[j] /= z
+				at += plan[j] * q[j]
+			}
+			ts[i] = at
+			back.Z[i] = by * (1 - unit*x[i]/max(at, low))
+			for j, v := range plan {
+				sums[j] += v
+				ratios[j] += v * x[i] / max(at, low)
+				for k, u := range plan {
+					pairs[j][k] += back.Z[i] * v * u
+				}
+			}
+		}
+		near := func(what string, got, want, size, error float64) {
+			t.Helper()
+			if !(math.Abs(got-want) <= error*size) {
+				t.Fatalf("trial %d, m=%d: %s is %v, want %v; off by %g of %g", trial, m, what, got, want, math.Abs(got-want)/size, error)
+			}
+		}
+		typical := 3e-8 // of the bound of 5e-6
+		for j, s := range sums {
+			near("a column sum", r.c[j], s/float64(count), s/float64(count), min(typical, r.condensed.bound))
+			near("a column sum", r.c[j], r.b[j], r.b[j], 2e-9)
+		}
+		got := make([]float64, m)
+		r.ObservedColumns(got, nil, count)
+		for j, s := range sums {
+			near("a sum over the observed", got[j]*r.w[j], s, s, typical)
+		}
+		r.Gather(x)
+		r.RatioColumns(got, q, low)
+		for j, s := range ratios {
+			near("a sum of ratios", got[j]*r.w[j], s, s, typical)
+		}
+		at := make([]float64, kernel.Pad(n))
+		r.Average(at, q)
+		for i, v := range ts {
+			if v > 0 {
+				near("T", at[i], v, v, 1e-13)
+			}
+		}
+		back.Residuals = Residuals{By: by, Unit: unit, Low: low, Count: count}
+		r.Adjoint(back)
+		size := 0.0
+		for j := range pairs {
+			size += sums[j] + unit*ratios[j]
+		}
+		for j := range pairs {
+			for k, v := range pairs[j] {
+				near("N", r.pairs[j*r.mp+k], v, size/float64(m*m), 1e-7)
+			}
+		}
+		slopes, of := make([]float64, n), make([]float64, n)
+		r.GradX(slopes)
+		back.Residuals = Residuals{}
+		r.Adjoint(back)
+		r.GradX(of)
+		size = 0
+		for _, v := range of {
+			size = max(size, math.Abs(v))
+		}
+		for i, v := range of {
+			near("a gradient", slopes[i], v, size, 1e-7)
+		}
+	}
+}
+
+// TestCondensedExactly: where the tolerance is below the bound, or no state is given, the solution is that of all samples.
+func TestCondensedExactly(t *testing.T) {
+	src := random.Split(92, 0)
+	for trial := range 4 {
+		p, _, q := condensedCase(&src, 8, trial%2 == 1)
+		n, m := len(p.X), len(q)
+		r, state := NewRows(1, n, m)[0], NewWarm(m)
+		ws := &state
+		if trial > 1 {
+			ws = nil
+		}
+		r.Load(p)
+		out := r.Solve(1e-12, 100, ws)
+		if !r.condensed.valid || r.condensed.enough || !r.sums || !out.Converged {
+			t.Fatalf("%+v", out)
+		}
+		if out.Passes > 3 {
+			t.Errorf("%d passes over all samples", out.Passes)
+		}
+		sums := make([]float64, m)
+		r.EachSample(func(i int, plan []float64) {
+			for j, v := range plan {
+				sums[j] += r.a[i] * v
+			}
+		})
+		for j, s := range sums {
+			if !(math.Abs(s-r.b[j]) <= 3e-12*r.b[j]) {
+				t.Errorf("column %d has %v, want %v", j, s, r.b[j])
+			}
+		}
+	}
+}
+
+// TestPoints: the points of a bin have the moments of its samples up to the third, positive weights, and places within the bin.
+func TestPoints(t *testing.T) {
+	src := random.Split(93, 0)
+	p, x, q := condensedCase(&src, 8, false)
+	r := NewRows(1, len(p.X), len(q))[0]
+	r.Load(p)
+	if !r.condense() {
+		t.Fatal("the row is not condensed")
+	}
+	first, scale := r.bins()
+	for which, f := range []*dual{r.condensed.points, r.condensed.weighed} {
+		v := r.a
+		if which == 1 {
+			v = x
+			r.bin(x[:r.n])
+			r.setPoints(f, 1)
+		}
+		var want, got [condensedBins][4]float64
+		add := func(to *[condensedBins][4]float64, at, v float64) {
+			bin := min(int((at-first)*scale), condensedBins-1)
+			for k := range 4 {
+				to[bin][k] += v * math.Pow((at-first)*scale-float64(bin)-0.5, float64(k))
+			}
+		}
+		for i, at := range r.cx[:r.n] {
+			add(&want, at, v[i])
+		}
+		for i, at := range f.cx[:f.n] {
+			if !(f.a[i] > 0) {
+				t.Fatalf("a point has the weight %v", f.a[i])
+			}
+			add(&got, at, f.a[i])
+		}
+		for p := range want {
+			for k := range 4 {
+				if !(math.Abs(got[p][k]-want[p][k]) <= 1e-9*want[p][0]) {
+					t.Fatalf("moment %d of bin %d is %v, want %v", k, p, got[p][k], want[p][k])
+				}
+			}
+		}
+		if f.n > 2*condensedBins || f.n < 100 {
+			t.Fatalf("%d points", f.n)
+		}
+	}
+}
