@@ -660,7 +660,7 @@ func (f *Fit) relevant(s []float64) {
 	for _, v := range s {
 		all += v
 	}
-	held := alphaRows * (1/f.Gamma - 1)
+	held := float64(alphaRows * (1/f.Gamma - 1))
 	common := float64(held * (all / (d * float64(f.K))))
 	for c, v := range s {
 		f.Alpha[c] = (d + held) / (max(v, 0) + 1e-12 + common)

@@ -713,7 +713,7 @@ func TestLeaveOneOutIsNoBetterThanHidden(t *testing.T) {
 				}
 			}
 		}
-		bound := 0.005 // in units of the noise
+		bound := 0.005       // in units of the noise
 		if strength == 0.5 { // without loops .12 is missing
 			bound = 0.05
 		}
