@@ -980,7 +980,7 @@ func TestBQMFGivesUpTheSecondStrength(t *testing.T) {
 			t.Errorf("the first strength at %g of the second: %d epochs, the model has %g", ahead, epochs, f.best.Strength)
 		}
 	}
-	const file = "../shared/data/tcga-brca/methy.tsv.gz"
+	const file = "../shared/data/tcga-laml/exp.tsv.gz"
 	if _, err := os.Stat(file); err != nil {
 		return
 	}
