@@ -1009,7 +1009,7 @@ func TestBQMFGivesUpTheSecondStrength(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if epochs != raceEpochs[0] || f.best.Strength != strengths[0] {
+	if !slices.Contains(raceEpochs[:], epochs) || f.best.Strength != strengths[0] {
 		t.Errorf("%d epochs of the second strength, the model has %g", epochs, f.best.Strength)
 	}
 	second := posterior.New(f.ctx, f.data, f.rank, strengths[1], f.space, f.pool)
