@@ -55,7 +55,8 @@ type BQMF struct {
 	// residuals of rows whose noise is correlated with that of the row, and from the row's own residuals at samples that
 	// are alike. 0 for a constant row.
 	RowNoise, SampleNoise []float64
-	// Strength is γ, 1 or 1/2: how far each component has a relevance of its own.
+	// Strength is γ, 1 or 1/2: how far each component has a relevance of its own. At 1/2 the prior of U draws the
+	// relevance of each component to the mean of all, with the weight of 30 rows; at 1 it does not.
 	Strength float64
 	// LeaveOneOut is an estimate of the loss on cells that nobody has seen: the mean divergence of the visible cells from
 	// what the model says of each without it. Of the factor by which the two corrections make that smaller only the
@@ -66,24 +67,22 @@ type BQMF struct {
 	post   *posterior.Posterior
 }
 
-// strengths are the values of γ, in the order in which they are fitted.
-var strengths = [2]float64{1, 0.5}
+// strengths are the values of γ, in the order in which they are fitted. At γ = 1/2 the relevance of each component is drawn
+// to that of all by 30 pseudo-rows (internal/posterior).
+var strengths = [2]float64{0.5, 1}
 
 // Two strengths race. The loss that decides about giving up is the leave-one-out loss of the factors alone, over some of
 // the rows (glance). The first strength sets a mark: its loss after raceEpochs[0] epochs or at its end, whichever is the
-// larger. The second strength is given up after one of raceEpochs if its loss is then above the mark by more than
-// raceMargin of the mark. The loss after raceEpochs[0] is part of the mark because losses still fall at that time; the
-// loss at the end is part of it because some fits get worse as they settle.
+// larger. The second strength is given up after one of raceEpochs if its loss is then above the mark. The loss after
+// raceEpochs[0] is part of the mark because losses still fall at that time; the loss at the end is part of it because some
+// fits get worse as they settle.
 //
 // There is no mark, and both strengths are fitted to their ends, where the two corrections leave less than raceLeft of
 // the first strength's loss: the loss of the factors alone then does not tell which strength is better. WithValidation
 // has no mark either.
 var raceEpochs = [2]int{8, 12}
 
-const (
-	raceMargin = 0.03
-	raceLeft   = 0.85
-)
+const raceLeft = 0.85
 
 const bqmfRank = 50 // the most components where the rank is left to the function
 
@@ -377,7 +376,7 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 		case run == 0 && epoch == raceEpochs[0]:
 			f.mark = f.glance(fit, run)
 		case run == 1 && slices.Contains(raceEpochs[:], epoch) && f.mark > 0:
-			if f.glance(fit, run) > f.mark+float64(raceMargin*f.mark) {
+			if f.glance(fit, run) > f.mark {
 				return nil
 			}
 		}

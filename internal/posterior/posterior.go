@@ -11,10 +11,11 @@
 //	C_j = (I + ρ_j Σ_i τ_i B_i)⁻¹,        v_j = C_j ρ_j Σ_i τ_i Y_ij u_i;
 //	a change of coordinates that makes Σ_j B_j/n the identity and Σ_i B_i diagonal;
 //	S_i = (diag α + τ_i Σ_j ρ_j B_j)⁻¹,   u_i = S_i τ_i Σ_j ρ_j Y_ij v_j;
-//	α_k = (d/s_k)^γ (dK/Σ s)^(1-γ),  s = diag Σ_i B_i;
+//	α_k = (d + a)/(s_k + a Σ s/(dK)),  s = diag Σ_i B_i,  a = 30 (1/γ - 1);
 //	τ_i = (n_i+2)/(Σ_j ρ_j e_ij + 2/t),  t = Σ n_i/ΣΣ ρ_j e_ij,
 //
-// sums over the seen cells of a row or a column, e_ij = E (Y_ij - u_i·v_j)².
+// sums over the seen cells of a row or a column, e_ij = E (Y_ij - u_i·v_j)². The strength γ says how far each component
+// has a relevance of its own: the a pseudo-rows hold every 1/α_k at the mean of all. At γ = 1 there are none.
 // The change of coordinates leaves the model as it is and gives α its meaning
 // at once; it is made in the first epochs only.
 //
@@ -52,6 +53,7 @@ const (
 	pruneAt    = 100  // ratio of α to the least at which a component is dropped
 	rhoCells   = 30   // pseudo-cells that hold ρ_j at 1
 	rhoMost    = 20   // ρ is within a factor of so much of 1
+	alphaRows  = 30   // pseudo-rows that hold 1/α_k at the mean of all components where γ is 1/2
 	tauCells   = 2    // pseudo-cells that hold τ_i at t
 	tauMost    = 1e6  // noise below a thousandth of a row's deviation counts as so much
 	leastSteps = 10   // epochs before a fit may end
@@ -658,10 +660,10 @@ func (f *Fit) relevant(s []float64) {
 	for _, v := range s {
 		all += v
 	}
-	common := elem.Log(d * float64(f.K) / (all + 1e-300))
+	held := float64(alphaRows * (1/f.Gamma - 1))
+	common := float64(held * (all / (d * float64(f.K))))
 	for c, v := range s {
-		own := elem.Log(d / (max(v, 0) + 1e-12))
-		f.Alpha[c] = elem.Exp(min(float64(f.Gamma*own)+float64((1-f.Gamma)*common), 600))
+		f.Alpha[c] = (d + held) / (max(v, 0) + 1e-12 + common)
 	}
 }
 
