@@ -62,6 +62,7 @@ var packages = []pkg{
 		{"dots4", "g, v, r []float64", "", dots4},
 		{"accumulate4", "acc, u, r []float64", "", accumulate4},
 		{"accumulateLower", "acc, u, r []float64, first, rows int", "", accumulateLower},
+		{"sweep", "acc, lines, minus []float64, before, after, rows int", "", sweep},
 		{"accumulateFrom", "to, from, w, r []float64, at []uint32, stride int", "", accumulateFrom},
 		{"unpack", "to, from []float64, rows, stride int, c float64", "", unpack},
 		{"packOuter", "to, a, z []float64, rows, stride int, c float64", "", packOuter},

@@ -322,6 +322,79 @@ func accumulateLower(f *Func) {
 	})
 }
 
+// sweep takes the blocks of a column one after another: what is added to them, x, stays in registers for all rows.
+func sweep(f *Func) {
+	diagonal, lines, minus, count := f.base("acc", R4), f.base("lines", R5), f.base("minus", R3), f.length("lines", R2)
+	const row, threeRows, first, begin, at, uc, left, t = R9, R10, R1, R11, R6, R7, R8, R0
+	f.moveR(row, count)
+	f.shlR(row, Imm(1)) // bytes of a row of lines and acc
+	f.addressR(threeRows, mem(0, row, row.times(2)))
+	f.shrR(count, Imm(5))
+	f.zeroR(first) // row of the block on the diagonal
+	x := func(r int, h Vec) Vec { return f.nth(V8, r, h) }
+	some := func() { // left rows from at on, their factors from uc on
+		f.loop(left, func() {
+			f.halves(func(h Vec, off int) { f.load(V4+h, mem(off, at)) })
+			for r := range 4 {
+				f.broadcast(V0, fourth(r, 0, uc, row, threeRows))
+				f.halves(func(h Vec, _ int) {
+					f.mul(V1, V0, x(r, h))
+					f.add(V4+h, V4+h, V1)
+				})
+			}
+			f.halves(func(h Vec, off int) { f.store(mem(off, at), V4+h) })
+			f.addR(at, row)
+			f.advance(8, uc)
+		})
+	}
+	f.groups(count, []int{1}, func(int) {
+		for r := range 4 {
+			f.halves(func(h Vec, _ int) { f.clear(x(r, h)) })
+		}
+		for c := range 4 {
+			f.halves(func(h Vec, off int) { f.load(V2+h, fourth(c, off, lines, row, threeRows)) })
+			for r := range 4 {
+				f.broadcast(V0, mem(8*(4*r+c), minus))
+				f.halves(func(h Vec, _ int) {
+					f.mul(V1, V0, V2+h)
+					f.add(x(r, h), x(r, h), V1)
+				})
+			}
+		}
+		noneBefore, below, noneAfter := f.label("none"), f.label("below"), f.label("none")
+		f.value("before", left)
+		f.subR(left, first)
+		f.branch(left, LT, Imm(1), noneBefore)
+		f.moveR(at, diagonal)
+		f.moveR(uc, lines)
+		some()
+		f.at(noneBefore)
+		f.moveR(begin, first) // the larger of first and after
+		f.value("after", t)
+		f.branch(t, LT, begin, below)
+		f.moveR(begin, t)
+		f.at(below)
+		f.value("rows", left)
+		f.subR(left, begin)
+		f.branch(left, LT, Imm(1), noneAfter)
+		f.subR(begin, first)
+		f.addressR(uc, mem(0, lines, begin.times(8)))
+		f.mulR(begin, row)
+		f.addressR(at, mem(0, diagonal, begin.times(1)))
+		some()
+		f.at(noneAfter)
+		for r := range 4 {
+			f.halves(func(h Vec, off int) {
+				f.negate(x(r, h), x(r, h))
+				f.store(fourth(r, off, lines, row, threeRows), x(r, h))
+			})
+		}
+		f.addressR(diagonal, mem(64, diagonal, row.times(8)))
+		f.advance(64, lines)
+		f.advance(8, first)
+	})
+}
+
 // accumulateFrom keeps some blocks of sums in registers from the first line to the last.
 func accumulateFrom(f *Func) {
 	to, blocks, from, w, r := f.base("to", R5), f.length("to", R1), f.base("from", R8), f.base("w", R3), f.base("r", R4)

@@ -336,6 +336,15 @@ func AccumulateLower(acc, u, r []float64, first, end int) {
 	accumulateLower(acc[first*np:], u[first:4*np], r[:4*np], first, end-first)
 }
 
+// Sweep adds UᵀX to the blocks up to the diagonal of the first rows of acc, as [AccumulateLower] does, but for the rows from
+// before to after-1. U is four rows, lines, as long as those of acc, and X = -DU for the 4 × 4 matrix -D, minus. It then
+// replaces U by -X. lines may be the four rows of acc that are left out.
+func Sweep(acc, lines, minus []float64, before, after, rows int) {
+	np := len(lines) / 4
+	_, _, _ = acc[:rows*np], lines[:np:np][:rows], minus[:16]
+	sweep(acc, lines[:4*np], minus, before, after, rows)
+}
+
 // Unpack fills the lower triangle of a matrix, its rows stride numbers apart, whole blocks, with c times a packed one, row after row. What lies above the
 // diagonal in the blocks that it crosses is anything then.
 func Unpack(to, from []float64, rows, stride int, c float64) {

@@ -484,6 +484,23 @@ func accumulateLowerAVX512(acc, u, r []float64, first, rows int)
 //go:noescape
 func accumulateLowerAVX2(acc, u, r []float64, first, rows int)
 
+func sweep(acc, lines, minus []float64, before, after, rows int) {
+	switch level {
+	case cpu.AVX512:
+		sweepAVX512(acc, lines, minus, before, after, rows)
+	case cpu.AVX2:
+		sweepAVX2(acc, lines, minus, before, after, rows)
+	default:
+		sweep_g(acc, lines, minus, before, after, rows)
+	}
+}
+
+//go:noescape
+func sweepAVX512(acc, lines, minus []float64, before, after, rows int)
+
+//go:noescape
+func sweepAVX2(acc, lines, minus []float64, before, after, rows int)
+
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	switch level {
 	case cpu.AVX512:

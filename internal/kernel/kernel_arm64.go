@@ -344,6 +344,18 @@ func accumulateLower(acc, u, r []float64, first, rows int) {
 //go:noescape
 func accumulateLowerNEON(acc, u, r []float64, first, rows int)
 
+func sweep(acc, lines, minus []float64, before, after, rows int) {
+	switch level {
+	case cpu.NEON:
+		sweepNEON(acc, lines, minus, before, after, rows)
+	default:
+		sweep_g(acc, lines, minus, before, after, rows)
+	}
+}
+
+//go:noescape
+func sweepNEON(acc, lines, minus []float64, before, after, rows int)
+
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	switch level {
 	case cpu.NEON:

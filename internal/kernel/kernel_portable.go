@@ -62,6 +62,10 @@ func accumulate4(acc, u, r []float64) { accumulate4_g(acc, u, r) }
 
 func accumulateLower(acc, u, r []float64, first, rows int) { accumulateLower_g(acc, u, r, first, rows) }
 
+func sweep(acc, lines, minus []float64, before, after, rows int) {
+	sweep_g(acc, lines, minus, before, after, rows)
+}
+
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	accumulateFrom_g(to, from, w, r, at, stride)
 }

@@ -363,6 +363,18 @@ func accumulateLower(acc, u, r []float64, first, rows int) {
 //go:noescape
 func accumulateLowerSIMD128(acc_base unsafe.Pointer, u_base unsafe.Pointer, r_base unsafe.Pointer, r_len int32, first int32, rows int32)
 
+func sweep(acc, lines, minus []float64, before, after, rows int) {
+	if level == cpu.SIMD128 {
+		sweepSIMD128(place(acc), place(lines), int32(len(lines)), place(minus), int32(before), int32(after), int32(rows))
+		return
+	}
+	sweep_g(acc, lines, minus, before, after, rows)
+}
+
+//go:wasmimport quantmf kernel_sweep
+//go:noescape
+func sweepSIMD128(acc_base unsafe.Pointer, lines_base unsafe.Pointer, lines_len int32, minus_base unsafe.Pointer, before int32, after int32, rows int32)
+
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	if level == cpu.SIMD128 {
 		accumulateFromSIMD128(place(to), int32(len(to)), place(from), place(w), place(r), place(at), int32(len(at)), int32(stride))

@@ -180,6 +180,36 @@ func accumulateLower_g(acc, u, r []float64, first, rows int) {
 	}
 }
 
+func sweep_g(acc, lines, minus []float64, before, after, rows int) {
+	np := len(lines) / 4
+	for j := 0; j < np; j += Lanes {
+		var x [4][Lanes]float64
+		for r := range x {
+			for c := range 4 {
+				m := minus[4*r+c]
+				for h, l := range lines[c*np+j:][:Lanes] {
+					x[r][h] += float64(m * l)
+				}
+			}
+		}
+		for c := j; c < rows; c++ {
+			if c >= before && c < after {
+				continue
+			}
+			a := (*[Lanes]float64)(acc[c*np+j:])
+			u0, u1, u2, u3 := lines[c], lines[np+c], lines[2*np+c], lines[3*np+c]
+			for h, t := range a {
+				a[h] = t + float64(u0*x[0][h]) + float64(u1*x[1][h]) + float64(u2*x[2][h]) + float64(u3*x[3][h])
+			}
+		}
+		for r := range x {
+			for h, t := range x[r] {
+				lines[r*np+j+h] = -t
+			}
+		}
+	}
+}
+
 func accumulateFrom_g(to, from, w, r []float64, at []uint32, stride int) {
 	for c := 0; c < len(to); c += Lanes {
 		s := (*[Lanes]float64)(from[c:])

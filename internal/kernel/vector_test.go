@@ -269,6 +269,10 @@ func TestVectorProduct(t *testing.T) {
 					size := k * (k + 1) / 2
 					compare(t, "unpack", func(v [][]float64) float64 { Unpack(v[0], v[1], k, np, 0.7); return 0 }, any(k*np), any(Pad(size)))
 					compare(t, "packOuter", func(v [][]float64) float64 { PackOuter(v[0], v[1], v[2], k, np, -1.4); return 0 }, any(size), any(k*np), any(np))
+					for first := 0; first+4 <= k; first += 4 {
+						compare(t, "sweep", func(v [][]float64) float64 { Sweep(v[0], v[1], v[2], first, first+3, k); return 0 }, any(k*np), any(4*np), any(16))
+						compare(t, "sweep in place", func(v [][]float64) float64 { Sweep(v[0], v[0][first*np:][:4*np], v[1], first, first+4, k); return 0 }, any(k*np), any(16))
+					}
 					for first := 0; first <= k; first += 4 {
 						compare(t, "accumulateLower", func(v [][]float64) float64 { AccumulateLower(v[0], v[1], v[2], first, k); return 0 }, any(k*np), any(4*np), any(4*np))
 					}

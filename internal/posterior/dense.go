@@ -17,14 +17,14 @@ const least = 1e-14
 // system is K equations A z = b, A symmetric and positive: the lower triangle of A, bordered by b as its last
 // row. Sweeps take it to -A⁻¹ and z = A⁻¹b. What lies above the diagonal is anything.
 type system struct {
-	k, kp       int
-	a           []float64 // (K+1) × kp, kp = Pad(K+1)
-	lines, outs []float64 // 4 × kp: the rows of fewer than four pivots, and -D times the rows of pivots
+	k, kp int
+	a     []float64 // (K+1) × kp, kp = Pad(K+1)
+	lines []float64 // 4 × kp: the rows of fewer than four pivots
 }
 
 func newSystem(k int) system {
 	kp := kernel.Pad(k + 1)
-	return system{k: k, kp: kp, a: make([]float64, (k+1)*kp), lines: make([]float64, 4*kp), outs: make([]float64, 4*kp)}
+	return system{k: k, kp: kp, a: make([]float64, (k+1)*kp), lines: make([]float64, 4*kp)}
 }
 
 // load fills A with a packed matrix times scale.
@@ -44,8 +44,8 @@ func (s *system) border() []float64 { return s.a[s.k*s.kp:][:s.k] }
 //
 // in place of A_RR, A_RP and A_PP. A positive matrix needs no exchange of rows. A sweep keeps the matrix symmetric, so the
 // lower triangle is enough, and treats the border as it treats any row. What the rows of the pivots have above the diagonal
-// is room: there A_PR is made whole. One product of these four rows by -D A_PR then makes the rows before and after
-// them; columns P of the rows after are set to 0 first, and A_RP D is added there.
+// is room: there A_PR is made whole. kernel.Sweep then makes all rows of these four and of -D. In columns P these four are
+// set to -I first, and the rows after them to 0, so that A_RP D is added there and -D is what becomes of the four.
 func (s *system) solve() (logDet float64) {
 	k, kp, a := s.k, s.kp, s.a
 	rows := k + 1
@@ -58,6 +58,7 @@ func (s *system) solve() (logDet float64) {
 			lines = s.lines
 			clear(lines[copy(lines[:b*kp], a[p*kp:]):])
 		}
+		lines = lines[:4*kp]
 		l0, l1, l2, l3 := lines[:rows], lines[kp:][:rows], lines[2*kp:][:rows], lines[3*kp:][:rows]
 		for r := range b {
 			row := (*[4]float64)(lines[r*kp+p:])
@@ -69,6 +70,20 @@ func (s *system) solve() (logDet float64) {
 			d[r] = [4]float64{}
 			d[0][r], d[1][r], d[2][r] = 0, 0, 0
 			d[r][r] = 1
+		}
+		m, e := math.Frexp(float64(det * invertSmall(&d)))
+		det = m
+		power += e
+		minus := [16]float64{
+			-d[0][0], -d[0][1], -d[0][2], -d[0][3],
+			-d[1][0], -d[1][1], -d[1][2], -d[1][3],
+			-d[2][0], -d[2][1], -d[2][2], -d[2][3],
+			-d[3][0], -d[3][1], -d[3][2], -d[3][3],
+		}
+		for r := range b {
+			row := (*[4]float64)(lines[r*kp+p:])
+			*row = [4]float64{}
+			row[r] = -1
 		}
 		if b == 4 {
 			for c := p + 4; c < rows; c++ {
@@ -82,24 +97,9 @@ func (s *system) solve() (logDet float64) {
 				a[k*kp+p+r] = 0
 			}
 		}
-		m, e := math.Frexp(float64(det * invertSmall(&d)))
-		det = m
-		power += e
-		minus := [16]float64{
-			-d[0][0], -d[0][1], -d[0][2], -d[0][3],
-			-d[1][0], -d[1][1], -d[1][2], -d[1][3],
-			-d[2][0], -d[2][1], -d[2][2], -d[2][3],
-			-d[3][0], -d[3][1], -d[3][2], -d[3][3],
-		}
-		kernel.CombineRows(s.outs, minus[:], lines[:4*kp], 4)
-		for r := range 4 {
-			*(*[4]float64)(s.outs[r*kp+p:]) = [4]float64{d[0][r], d[1][r], d[2][r], d[3][r]}
-		}
-		kernel.AccumulateLower(a, lines[:4*kp], s.outs, 0, p)
-		kernel.AccumulateLower(a, lines[:4*kp], s.outs, p+b, rows)
-		kernel.Scale(a[p*kp:(p+b)*kp], s.outs[:b*kp], -1)
-		for r := range b {
-			*(*[4]float64)(a[(p+r)*kp+p:]) = [4]float64(minus[4*r:])
+		kernel.Sweep(a, lines, minus[:], p, p+b, rows)
+		if b < 4 {
+			copy(a[p*kp:], lines[:b*kp])
 		}
 	}
 	return elem.Log(det) + float64(float64(power)*math.Ln2)
