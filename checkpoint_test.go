@@ -14,6 +14,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/section"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // TestResumeRefuses: other data, other options and damaged states are errors that
@@ -296,6 +297,9 @@ func TestStatesOutOfRange(t *testing.T) {
 				refused("NaN in REAL", b, at)
 				b, at = altered(state, "REAL", number, math.Float64bits(math.Inf(-1)))
 				refused("-Inf in REAL", b, at)
+				if transport.Invariants { // such numbers make plans of NaN, which is what they report
+					continue
+				}
 				b, _ = altered(state, "REAL", number, math.Float64bits(math.MaxFloat64))
 				var bad *FormatError
 				if m, _, _, _, _, err := fitAny(ctx, model, x, 2, append(opts, WithResume(b))...); err == nil {
@@ -307,7 +311,7 @@ func TestStatesOutOfRange(t *testing.T) {
 				}
 			}
 		}
-		if ends == 0 && model == "QMF" { // others take the model of the first restart
+		if ends == 0 && model == "QMF" && !transport.Invariants { // others take the model of the first restart
 			t.Errorf("%s: no number leads out of the range of models", model)
 		}
 		for _, tag := range []string{"HIST", "VALI"} {

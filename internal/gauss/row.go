@@ -25,7 +25,7 @@ const (
 
 // Laid is V, k × np, as the sums of rows read it: tile after tile, each k rows of as many numbers as it has samples.
 type Laid struct {
-	v              []float64 // where one tile has all samples, V itself from Lay on
+	v              []float64 // where one tile has all samples, V itself, once Lay took all of it
 	k, np, samples int       // samples of a tile
 }
 
@@ -37,10 +37,13 @@ func NewLaid(k, np int) *Laid {
 	return &Laid{v: make([]float64, k*np), k: k, np: np, samples: max(nearTile/(k+1)&^(width-1), width)}
 }
 
-// Lay copies the columns from to to-1 of V.
+// Lay takes the columns from to to-1 of V: it copies them, or holds V where one tile has all samples and all are
+// taken. Parts of V may be taken at the same time.
 func (l *Laid) Lay(v []float64, from, to int) {
 	if l.samples == l.np {
-		l.v = v
+		if to-from == l.np {
+			l.v = v
+		}
 		return
 	}
 	for from < to {
