@@ -87,7 +87,7 @@ test('labels colour samples, and the report is the page of the command', async (
   const report = readFileSync(await download('report'), 'utf8');
   run('report', model, 'laml-assays.tsv.gz', '-groups', 'groups.tsv', '-o', 'native.html');
   assert.equal(report, readFileSync(join(folder, 'native.html'), 'utf8').replaceAll(String(run('version')).split(' ')[1], '(devel)'));
-  assert.ok(report.includes('quantmf fit -method qmf -k 10'));
+  assert.ok(report.includes('quantmf fit -method qmf -k 5'));
 
   // Hostile labels are text; more groups than can be told apart are refused in words.
   const evil = '<img src=x onerror="globalThis.hit=1">';

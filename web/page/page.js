@@ -62,6 +62,7 @@ function found(t) {
 $('sample').onclick = async () => {
   try {
     const response = await fetch('sample.tsv.gz');
+    form.rank.value ||= 5; // as in the README; an NMF of ten components fits these assays more closely than a QMF
     await take('laml-assays.tsv.gz', await response.blob());
     $('facts').append(make('li', 'expression, microRNA and methylation of patients with acute myeloid leukaemia: The Cancer Genome Atlas, https://www.cancer.gov/tcga'));
   } catch (e) {
