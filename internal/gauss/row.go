@@ -57,7 +57,7 @@ func (l *Laid) Lay(v []float64, from, to int) {
 	}
 }
 
-// tile is the samples from to to-1, a tile.
+// tile returns the tile of the samples from to to-1.
 func (l *Laid) tile(from, to int) []float64 { return l.v[l.k*from : l.k*to] }
 
 // NewRow makes room for rows of k entries.
