@@ -164,19 +164,22 @@ func (c *Curve) raised(t float64) float64 {
 }
 
 // Forward is g_i, linear between the row's values and flat beyond.
-func (c *Curve) Forward(x float64) float64 {
-	last := len(c.X) - 1
-	if !(x > c.X[0]) {
-		return c.Y[0]
+func (c *Curve) Forward(x float64) float64 { return along(x, c.X, c.Y) }
+
+// along is the function that is linear between the points (from_k, to_k), from rising, and flat beyond them.
+func along(v float64, from, to []float64) float64 {
+	last := len(from) - 1
+	if !(v > from[0]) {
+		return to[0]
 	}
-	if x >= c.X[last] {
-		return c.Y[last]
+	if v >= from[last] {
+		return to[last]
 	}
-	k, exact := slices.BinarySearch(c.X, x)
+	k, exact := slices.BinarySearch(from, v)
 	if exact {
-		return c.Y[k]
+		return to[k]
 	}
-	return between(x, c.X[k-1], c.X[k], c.Y[k-1], c.Y[k])
+	return between(v, from[k-1], from[k], to[k-1], to[k])
 }
 
 // At returns T(w), non-decreasing in w; NaN for NaN, and the limits at ±Inf. Cost:
@@ -190,25 +193,9 @@ func (c *Curve) At(w float64) float64 {
 	}
 	sum := 0.0
 	for k, e := range Nodes {
-		sum += float64(NodeWeights[k] * c.inverse(w+float64(c.Spread*e)))
+		sum += float64(NodeWeights[k] * along(w+float64(c.Spread*e), c.Y, c.X))
 	}
 	return c.Correct(min(max(sum, c.X[0]), c.X[len(c.X)-1]))
-}
-
-// inverse is g_i⁻¹ without a table.
-func (c *Curve) inverse(w float64) float64 {
-	last := len(c.Y) - 1
-	if !(w > c.Y[0]) {
-		return c.X[0]
-	}
-	if w >= c.Y[last] {
-		return c.X[last]
-	}
-	k, exact := slices.BinarySearch(c.Y, w)
-	if exact {
-		return c.X[k]
-	}
-	return between(w, c.Y[k-1], c.Y[k], c.X[k-1], c.X[k])
 }
 
 // Invert returns a w with T(w) = v, or the least representable one where T
@@ -395,7 +382,7 @@ func (c *Curve) Bend(z float64) float64 {
 	return between(z, LevelsAt[k-1], LevelsAt[k], c.Levels[k-1], c.Levels[k])
 }
 
-// Unbend is the inverse of bend.
+// Unbend is the inverse of Bend.
 func (c *Curve) Unbend(r float64) float64 {
 	last := len(LevelsAt) - 1
 	if r <= c.Levels[0] {
