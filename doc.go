@@ -216,7 +216,7 @@
 //	sinkhorn.go   Algorithm 1, the reference      map.go        T as a function
 //
 //	model.go      what all models are and say     files.go      model files of any kind
-//	fit.go        the driver of all fits          checkpoint.go fits that stop and go on
+//	fit.go        the driver of fits              checkpoint.go fits that stop and go on
 //	factors.go    U and V, and starts of them     inflate.go    T fitted to X
 //	nmf.go        X ≈ UV                          qmf.go        X ≈ T(UV)
 //	qmfq.go       X ≈ T(Π_k(T'(X)))               bqmf.go       X ≈ T(UV) and its uncertainty
