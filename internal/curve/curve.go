@@ -450,11 +450,16 @@ type Learner struct {
 	Z        []float64 // residuals, parts of each
 	P, X     []float64
 	order    []place
-	Cov, Var float64
-	SpreadX  float64
 	mass, to []float64
 	weights  []float64
 	from     []int
+}
+
+// Sums are what Pool takes of a row: weighted sums of squares and products of x and leave-one-out p about their means, in
+// the unit of the row.
+type Sums struct {
+	cov, variance, spread float64 // of x and p, of p; the mean square of x
+	cells, unit           float64 // the number of visible cells; the unit
 }
 
 // Residual adds what a visible cell of the row, x and y = g(x), says of the levels, given the mean and
@@ -496,7 +501,8 @@ func (c *Curve) Parts() int {
 
 const (
 	residualParts = 4
-	LevelCells    = 10  // pseudo-cells that hold the median of a row's residuals at the pooled one
+	levelCells    = 10  // pseudo-cells that hold the median of a row's residuals at the pooled one
+	slopeCells    = 20  // pseudo-cells that hold the slope of a row at the pooled one
 	StepCells     = 2   // pseudo-cells that hold a knot of the rising correction at p
 	leastLevel    = 0.2 // of the mean, below which the weight 1/p does not grow
 )
@@ -519,8 +525,8 @@ func Quantiles(to *[len(LevelsAt)]float64, z []float64, parts float64) {
 }
 
 // Learn makes the corrections from X, the visible values of a row, and P, the leave-one-out p of each. relative tells that
-// errors count over what is predicted, as under KL, whose values are not negative.
-func (l *Learner) Learn(c *Curve, unit float64, relative bool) {
+// errors count over what is predicted, as under KL, whose values are not negative. The slope and the levels are left to Pool.
+func (l *Learner) Learn(c *Curve, unit float64, relative bool) Sums {
 	n, mean, total := float64(len(l.X)), 0.0, 0.0
 	for _, x := range l.X {
 		mean += x / unit / n // so that a mean of the least numbers is not 0
@@ -540,12 +546,12 @@ func (l *Learner) Learn(c *Curve, unit float64, relative bool) {
 		c.MeanX += float64(x / n * l.weights[j])
 		c.MeanP += float64(l.P[j] / n * l.weights[j])
 	}
-	l.Cov, l.Var, l.SpreadX = 0, 0, 0
+	sums := Sums{cells: n, unit: unit}
 	for j, x := range l.X {
 		dx, dp := (x-c.MeanX)/unit, (l.P[j]-c.MeanP)/unit
-		l.Cov += float64(l.weights[j] * float64(dx*dp))
-		l.Var += float64(l.weights[j] * float64(dp*dp))
-		l.SpreadX += float64(l.weights[j]*float64(dx*dx)) / n
+		sums.cov += float64(l.weights[j] * float64(dx*dp))
+		sums.variance += float64(l.weights[j] * float64(dp*dp))
+		sums.spread += float64(l.weights[j]*float64(dx*dx)) / n
 	}
 	// The isotonic regression: pool adjacent violators, equal p together.
 	l.order = l.order[:0]
@@ -605,5 +611,44 @@ func (l *Learner) Learn(c *Curve, unit float64, relative bool) {
 	}
 	if last := len(c.StepAt) - 1; c.StepAt[last] < hi {
 		put(hi, c.StepTo[last]+(hi-c.StepAt[last]))
+	}
+	return sums
+}
+
+// Pool ends the learning of all curves: it draws the slope and the levels of each row to those of all rows.
+func Pool(curves []*Curve, rows []Sums) {
+	cov, variance, cells := 0.0, 0.0, 0.0
+	for _, s := range rows {
+		if s.spread > 0 {
+			cov += s.cov / s.spread
+			variance += s.variance / s.spread
+		}
+		cells += s.cells
+	}
+	pooled := 1.0
+	if variance > 0 {
+		pooled = max(cov/variance, 0)
+	}
+	var levels [len(LevelsAt)]float64 // means over the rows
+	for k, c := range curves {
+		for h, l := range c.Levels {
+			levels[h] += float64(l*rows[k].cells) / cells
+		}
+	}
+	for k, c := range curves {
+		s := rows[k]
+		for h, l := range levels {
+			p := Phi(LevelsAt[h])
+			hold := levelCells / (4 * float64(p*(1-p))) // as a quantile's variance grows outwards
+			c.Levels[h] = (float64(s.cells*c.Levels[h]) + float64(hold*l)) / (s.cells + hold)
+			if h > 0 {
+				c.Levels[h] = max(c.Levels[h], c.Levels[h-1]+1e-6)
+			}
+		}
+		mean := c.MeanP / s.unit
+		c.Slope = pooled
+		if s.variance > 1e-9*max(float64(mean*mean), 1e-12) {
+			c.Slope = max((float64(s.cov/s.variance*s.cells)+float64(slopeCells*pooled))/(s.cells+slopeCells), 0)
+		}
 	}
 }
