@@ -80,6 +80,7 @@ func (r *Row) need(p phase) {
 func (r *Row) Load(p Problem) {
 	r.load(&p)
 	r.stands, r.knows, r.want = stale, nothing, want{}
+	r.condensed.valid, r.condensed.enough = false, false
 	r.phase, r.of = loaded, 0
 }
 
@@ -175,6 +176,7 @@ func (r *Row) Evaluate(x []float64, p Potentials, eps float64) {
 	r.ordered = false
 	r.setEpsilon(eps)
 	r.stands, r.knows, r.want = stale, nothing, want{}
+	r.condensed.valid, r.condensed.enough = false, false
 	copy(r.h, p.H)
 	r.evaluate(r.h)
 	r.phase, r.of = placed, 0
