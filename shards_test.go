@@ -293,6 +293,30 @@ func TestShards(t *testing.T) {
 	}
 }
 
+// TestShardManySamples: rows of 4096 samples and more, which are solved by points, have the bits of one machine in shards.
+func TestShardManySamples(t *testing.T) {
+	const d, n, k = 50, 4104, 2
+	x, src := tabled(d, n), random.Split(12, 4)
+	u, v := NewMat(d, k), NewMat(k, n)
+	for _, m := range []Mat{u, v} {
+		for i := range m.Data {
+			m.Data[i] = 0.5 + src.Float64()
+		}
+	}
+	opts := []FitOption{WithInit(u, v), WithShrinkage(0), WithEpochs(2), WithLevels(3)}
+	want, err := FitQMF(t.Context(), x, k, append(opts, WithBatch(d))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newShelf(t)
+	if err := PlanQMF(t.Context(), s, 3, x, k, opts...); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(marshalled(t, finish(t, s)), marshalled(t, want)) {
+		t.Error("three shards make another model")
+	}
+}
+
 // TestShardFar: where numbers lie so far apart that sums of Newton's method overflow, a fit in shards has the bits of one machine, too.
 func TestShardFar(t *testing.T) {
 	x := Mat{5, 7, []float64{31, 12, 0, 0.5, 7, 1e-9, 0, 10, 1e30, 3, 1e-100, 1e-300, 1e30, 5e-324, 2, 2, 0.5, 7, 0, 1e-3, 1 + 0x1p-52, 3, 10, 1e12, 1e12, 5e-324, 5e-324, 1e30,
