@@ -141,7 +141,7 @@ func (s Sizes) thin(matrices, each float64) float64 {
 // thinRows, thinRuns, thinChunks and thinRoom are how many rows, runs and chunks a band has at most, and for how many cells there is room.
 func (s Sizes) thinRows() float64 { return s.together(bandRows) }
 func (s Sizes) thinRuns() float64 {
-	return product(s.thinRows(), s.thinTiles()) + s.thinCells()/kernel.RunCells
+	return product(s.thinRows(), s.thinTiles()) + float64(s.thinCells()/kernel.RunCells)
 }
 func (s Sizes) thinChunks() float64 {
 	return s.thinTiles() + (s.thinCells()+product(s.thinRuns(), kernel.Lanes))/(chunkCells-kernel.RunsBefore)
