@@ -270,10 +270,6 @@ func (f *Func) ratiosAt(v, r Reg, near []Reg, sample func(n, i int, at Reg), res
 const ratioThen, xThen Vec = 22, 23
 
 func ratioDotsAt(f *Func) {
-	if f.Lanes == 4 {
-		f.ratioDotsAtFour()
-		return
-	}
 	g, v, r := f.base("g", R5), f.base("v", R4), f.base("r", R8)
 	sum := func(i, b int) Vec { return Vec(24 + 2*(i%2) + b) }
 	for i := range 4 {
@@ -307,10 +303,6 @@ func ratioDotsAt(f *Func) {
 }
 
 func ratioAccumulateAt(f *Func) {
-	if f.Lanes == 4 {
-		f.ratioAccumulateAtFour()
-		return
-	}
 	acc, v, r, logs := f.base("acc", R5), f.base("v", R4), f.base("r", R8), f.base("logs", R12)
 	const total = V7
 	f.roughReady()
@@ -346,182 +338,185 @@ func (f *Func) aheadOf(x, cols, xAhead, colsAhead Reg) func() {
 	}
 }
 
-// ratiosAtFour is ratiosAt for registers of four lanes. Of the two blocks of components it takes as many registers, n, as
-// have components below k. u(n, h) is register h of the row u. then() is written where x is still that of the eight that
-// are done with next. V0 to V5 are scratch; sample may not use them, rest may.
-func (f *Func) ratiosAtFour(v, r Reg, near []Reg, begin func(n int), u func(n, h int) Operand, sample func(n, i int, at Reg), then, rest func(), close func(n int)) {
-	const k, xAhead, count, x, cols, row, colsAhead, soon = R1, R1, R2, R6, R7, R9, R12, R0
+// ratiosOfRuns is what the two kernels below begin with, for registers of four lanes. Of the two blocks of components it takes as
+// many registers, n, as have components below k. It goes over eight cells of all rows at a time: while the products of eight are
+// made, those eight before are divided by, and with the eight before these the kernel does what it is for. So nothing waits for a
+// chain of sums and divisions, and a row begins while the last one ends.
+//
+// begin(n) is written first. own(n, at) takes up the row of u at that place, whose register h u(n, h) is then. sample(n, i, at) is written for each
+// of eight cells whose ratios lie 128 bytes before r, at being the place of their rows in the matrices, and rest() after them. next(n, offset)
+// takes up a row for these, the first one, too, and close(n, offset) ends it. V0 to V5 are scratch; sample may not use them, rest may.
+func (f *Func) ratiosOfRuns(v, r Reg, near []Reg, begin func(n int), own func(n int, at Reg), u func(n, h int) Operand, sample func(n, i int, at Reg), rest func(), next, close func(n int, offset Reg)) {
+	const k, uRow, mine, left, x, cols, row, theirs, leftThere = R1, R3, R1, R2, R6, R7, R9, R12, R0
 	end := f.label("end")
-	f.base("x", x)
-	f.base("cols", cols)
-	f.length("cols", count)
-	f.shrR(count, Imm(3))
 	f.stride(row)
 	for n := 4; n >= 2; n-- {
-		next := f.label("parts")
+		fewer := f.label("parts")
 		if n > 2 {
 			f.value("k", k)
-			f.branch(k, LE, Imm(4*(n-1)), next)
+			f.branch(k, LE, Imm(4*(n-1)), fewer)
 		}
 		begin(n)
-		eight := func(later bool) {
-			for half := range 2 {
-				for i := range 4 {
-					j := f.sample(4*half+i, soon, row)
-					for _, at := range near {
-						for line := range (n + 1) / 2 {
-							f.prefetchNear(mem(64*line, at, j.times(1)))
-						}
-					}
-					if later {
-						sample(n, 4*half+i, f.sample(4*half+i-8, cols, row))
-					}
-					j = f.sample(4*half+i, cols, row)
-					for h := range n {
-						to, at := []Vec{Vec(i), V4, V5, V5}[h], mem(32*h, v, j.times(1))
-						if by, ok := u(n, h).(Vec); ok {
-							f.mul(to, by, at)
-						} else {
-							f.load(to, at)
-							f.mul(to, to, u(n, h))
-						}
-						if h >= 2 {
-							sum := []Vec{Vec(i), V4}[h-2]
-							f.add(sum, sum, V5)
-						}
-					}
-					f.add(Vec(i), Vec(i), V4)
-				}
-				f.reduceJoined(V0, 1, V4)
-				f.add(V0, V0, mem(32*half, r))
-				f.broadcast(V1, f.arg("low"))
-				f.max(V0, V1, V0)
-				f.load(V1, mem(32*half, x))
-				f.div(V0, V1, V0)
-				f.store(mem(32*half, r), V0)
-				if later && half == 0 {
-					rest()
-				}
-			}
-			then()
-			f.advance(64, x, r)
-			f.advance(32, cols)
+		f.base("x", x)
+		f.advance(128, x)
+		f.base("cols", cols)
+		f.advance(64, cols)
+		f.base("r", r)
+		f.advance(128, r)
+		take := func() { // a row of u
+			f.wordR(uRow, mem(0, mine))
+			f.mulR(uRow, row)
+			f.addR(uRow, f.arg("u_base"))
+			f.wordR(left, mem(4, mine))
+			f.advance(8, mine)
+			own(n, uRow)
 		}
-		cells := f.aheadOf(x, cols, xAhead, colsAhead)
-		loop, block, over, done, last := f.label("loop"), f.label("block"), f.label("over"), f.label("done"), f.label("last")
-		cells()
-		f.addressR(soon, mem(0, cols))
-		eight(false)
-		f.decR(count)
+		f.base("runs", mine)
+		f.moveR(theirs, mine)
+		take()
+		f.wordR(leftThere, mem(4, theirs))
+		f.advance(2, leftThere)
+		offset := func() Reg {
+			f.wordR(R10, mem(0, theirs))
+			return R10
+		}
+		next(n, offset())
+		loop, same, done := f.label("loop"), f.label("same"), f.label("done")
 		f.at(loop)
-		f.branch(count, LT, Imm(1), over)
-		cells()
-		f.addressR(soon, mem(64, cols))
-		f.branch(count, GE, Imm(3), block)
-		f.moveR(soon, cols)
-		f.length("colsAhead", R10)
-		f.branch(R10, LT, Imm(16), block)
-		f.base("colsAhead", soon)
-		f.branch(count, GT, Imm(1), block)
-		f.advance(32, soon)
-		f.at(block)
-		eight(true)
-		f.decR(count)
-		f.jump(loop)
-		f.at(over)
-		f.branch(count, LT, Imm(0), done)
-		f.length("xRest", R10)
-		f.branch(R10, EQ, Imm(0), done)
-		f.base("xRest", x)
-		f.base("colsRest", cols)
-		f.advance(32, cols)
-		f.moveR(soon, cols)
-		f.jump(block)
-		f.at(done)
-		f.length("xRest", R10)
-		f.branch(R10, EQ, Imm(0), last)
-		close(n)
-		f.at(last)
-		for i := range 8 {
-			sample(n, i, f.sample(i-8, cols, row))
+		for half := range 2 {
+			for i := range 4 {
+				j := f.sample(16+4*half+i, cols, row)
+				for _, at := range near {
+					for line := range (n + 1) / 2 {
+						f.prefetchNear(mem(64*line, at, j.times(1)))
+					}
+				}
+				sample(n, 4*half+i, f.sample(4*half+i-16, cols, row))
+				j = f.sample(4*half+i, cols, row)
+				for h := range n {
+					to, at := []Vec{Vec(i), V4, V5, V5}[h], mem(32*h, v, j.times(1))
+					if by, ok := u(n, h).(Vec); ok {
+						f.mul(to, by, at)
+					} else {
+						f.load(to, at)
+						f.mul(to, to, u(n, h))
+					}
+					if h >= 2 {
+						sum := []Vec{Vec(i), V4}[h-2]
+						f.add(sum, sum, V5)
+					}
+				}
+				f.add(Vec(i), Vec(i), V4)
+			}
+			f.reduceJoined(V0, 1, V4)
+			f.add(V0, V0, mem(32*half, r))
+			f.store(mem(32*half, r), V0)
+			f.broadcast(V1, f.arg("low"))
+			f.max(V0, V1, mem(32*half-64, r))
+			f.load(V1, mem(32*half-64, x))
+			f.div(V0, V1, V0)
+			f.store(mem(32*half-64, r), V0)
 		}
 		rest()
-		close(n)
+		f.advance(64, x, r)
+		f.advance(32, cols)
+		f.decR(left)
+		f.jumpIf(NE, same)
+		take()
+		f.at(same)
+		f.decR(leftThere)
+		f.jumpIf(NE, loop)
+		close(n, offset())
+		f.wordR(leftThere, mem(12, theirs))
+		f.branch(leftThere, EQ, Imm(0), done)
+		f.advance(8, theirs)
+		next(n, offset())
+		f.jump(loop)
+		f.at(done)
 		if n > 2 {
 			f.jump(end)
-			f.at(next)
+			f.at(fewer)
 		}
 	}
 	f.at(end)
 }
 
-func (f *Func) ratioDotsAtFour() {
-	u, g, v, r := f.base("u", R3), f.base("g", R5), f.base("v", R4), f.base("r", R8)
+func ratioDotsRuns(f *Func) {
+	g, v, r := f.base("g", R5), f.base("v", R4), R8
 	sum := func(n, i, h int) Vec { return Vec(6 + i%2*n + h) }
-	clear := func(n int) {
-		for i := range 2 * n {
-			f.clear(Vec(6 + i))
-		}
-	}
 	const held Vec = 12 // of u, as many as there is room for
-	f.ratiosAtFour(v, r, []Reg{v}, func(n int) {
+	f.ratiosOfRuns(v, r, []Reg{v}, func(n int) {}, func(n int, at Reg) {
 		if n < 4 {
-			f.load(held, mem(0, u))
-			f.load(held+1, mem(32, u))
+			f.load(held, mem(0, at))
+			f.load(held+1, mem(32, at))
 		}
-		clear(n)
 	}, func(n, h int) Operand {
 		if n < 4 && h < 2 {
 			return held + Vec(h)
 		}
-		return mem(32*h, u)
+		return mem(32*h, R3)
 	}, func(n, i int, at Reg) {
-		f.broadcast(V14, mem(8*i-64, r))
+		f.broadcast(V14, mem(8*i-128, r))
 		for h := range n {
 			f.mul(V15, V14, mem(32*h, v, at.times(1)))
 			f.add(sum(n, i, h), sum(n, i, h), V15)
 		}
-	}, func() {}, func() {}, func(n int) {
+	}, func() {}, func(n int, _ Reg) {
+		for i := range 2 * n {
+			f.clear(Vec(6 + i))
+		}
+	}, func(n int, offset Reg) {
+		f.mulR(offset, R9)
 		for h := range n {
 			f.add(V0, sum(n, 0, h), sum(n, 1, h))
-			f.add(V0, V0, mem(32*h, g))
-			f.store(mem(32*h, g), V0)
+			f.add(V0, V0, mem(32*h, g, offset.times(1)))
+			f.store(mem(32*h, g, offset.times(1)), V0)
 		}
-		clear(n)
 	})
 }
 
-func (f *Func) ratioAccumulateAtFour() {
-	u, acc, v, r, logs := f.base("u", R3), f.base("acc", R5), f.base("v", R4), f.base("r", R8), f.base("logs", R12)
-	const total, by, held, x, xThen = V6, V8, V12, R6, R3
-	f.halves(func(h Vec, off int) { f.load(total+h, mem(off, logs)) })
-	f.halves(func(h Vec, off int) { f.load(by+h, mem(off, u)) })
-	small := f.label("small")
-	f.value("k", R1)
-	f.branch(R1, LE, Imm(8), small)
-	f.halves(func(h Vec, off int) { f.load(by+2+h, mem(64+off, u)) })
-	f.at(small)
-	for i, c := range f.roughOperands()[:2] {
-		f.load(held+Vec(i), c)
-	}
-	f.ratiosAtFour(v, r, []Reg{v, acc}, func(int) {}, func(n, h int) Operand { return by + Vec(h) }, func(n, i int, at Reg) {
-		f.broadcast(V14, mem(8*i-64, r))
+func ratioAccumulateRuns(f *Func) {
+	acc, v, r := f.base("acc", R5), f.base("v", R4), R8
+	const total, by, x = V6, V8, R6
+	f.ratiosOfRuns(v, r, []Reg{v, acc}, func(int) {}, func(n int, at Reg) {
+		for h := range min(n, 6-n) {
+			f.load(by+Vec(n+h), mem(32*h, at))
+		}
+	}, func(n, h int) Operand {
+		if h < 6-n {
+			return by + Vec(n+h)
+		}
+		return mem(32*h, R3)
+	}, func(n, i int, at Reg) {
+		f.broadcast(V14, mem(8*i-128, r))
 		for h := range n {
 			place := mem(32*h, acc, at.times(1))
 			f.mul(V15, V14, by+Vec(h))
 			f.add(V15, V15, place)
 			f.store(place, V15)
 		}
-	}, func() { f.moveR(xThen, x) }, func() {
+	}, func() {
 		f.halves(func(h Vec, off int) {
-			f.load(V0, mem(off-64, r))
-			f.roughLogBy(held, 2, V0, V1, V2, V3, V4, V5)
-			f.mul(V0, V0, mem(off, xThen))
+			f.load(V0, mem(off-128, r))
+			f.roughLogBy(0, 0, V0, V1, V2, V3, V4, V5)
+			f.mul(V0, V0, mem(off-128, x))
 			f.add(total+h, total+h, V0)
 		})
-	}, func(int) {})
-	f.base("logs", logs)
-	f.halves(func(h Vec, off int) { f.store(mem(off, logs), total+h) })
+	}, func(n int, row Reg) {
+		f.moveR(R11, row)
+		f.shlR(R11, Imm(6))
+		f.addR(R11, f.arg("logs_base"))
+		f.halves(func(h Vec, off int) { f.load(total+h, mem(off, R11)) })
+		f.mulR(row, R9)
+		f.addR(row, f.arg("u_base"))
+		for h := range n {
+			f.load(by+Vec(h), mem(32*h, row))
+		}
+	}, func(n int, row Reg) {
+		f.shlR(row, Imm(6))
+		f.addR(row, f.arg("logs_base"))
+		f.halves(func(h Vec, off int) { f.store(mem(off, row), total+h) })
+	})
 }
 
 // largest takes sixteen columns at a time.
@@ -536,21 +531,4 @@ func largest(f *Func) {
 		f.advance(64*n, cols)
 	})
 	f.halves(func(h Vec, off int) { f.store(mem(off, to), V4+h) })
-}
-
-// touch asks for the lines of both slices, 64 bytes each.
-func touch(f *Func) {
-	lines := func(slice string, numbers, shift int) {
-		at, count := f.base(slice, R4), f.length(slice, R1)
-		f.addR(count, Imm(numbers-1))
-		f.shrR(count, Imm(shift))
-		f.groups(count, []int{4, 1}, func(n int) {
-			for i := range n {
-				f.prefetch(mem(64*i, at))
-			}
-			f.advance(64*n, at)
-		})
-	}
-	lines("cols", 16, 4)
-	lines("x", 8, 3)
 }

@@ -18,7 +18,7 @@ type kernel struct {
 
 // only has the sets of instructions of kernels that are not written for all. Elsewhere the loop in Go is called, which
 // for these is some smaller kernels.
-var only = map[string][]*Arch{"ratioDotsAt": {avx512, avx2}, "ratioAccumulateAt": {avx512, avx2}, "largest": {avx512, avx2}, "touch": {avx512, avx2, neon}}
+var only = map[string][]*Arch{"ratioDotsAt": {avx512}, "ratioAccumulateAt": {avx512}, "ratioDotsRuns": {avx2}, "ratioAccumulateRuns": {avx2}, "largest": {avx512, avx2}}
 
 // in tells whether the kernel is written for a set.
 func (k kernel) in(set *Arch) bool {
@@ -71,8 +71,9 @@ var packages = []pkg{
 		{"accumulateAt", "acc, u, r []float64, cols []uint32, stride int", "", accumulateAt},
 		{"ratioDotsAt", "g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int", "", ratioDotsAt},
 		{"ratioAccumulateAt", "acc, r, logs, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int", "", ratioAccumulateAt},
+		{"ratioDotsRuns", "g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int", "", ratioDotsRuns},
+		{"ratioAccumulateRuns", "acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int", "", ratioAccumulateRuns},
 		{"largest", "to, cols []uint32", "", largest},
-		{"touch", "cols []uint32, x []float64", "", touch},
 		{"quotient", "r, u, v, x []float64, stride int, low float64", "float64", quotients(1, false)},
 		{"quotient4", "r, u, v, x []float64, stride int, low float64", "float64", quotients(4, false)},
 		{"logSum", "r, x []float64, stride int", "float64", logSums(1)},

@@ -83,7 +83,6 @@ func accumulateAt_g(acc, u, r []float64, cols []uint32, stride int) {
 // before its own. Of the components those from k on are 0 in all matrices, which assembly for short registers makes use of.
 
 func ratioDotsAt_g(g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int) {
-	touch(colsAhead, xAhead)
 	w := r[:len(cols)]
 	combineAt(w, u, v, cols, stride)
 	ratio(w, x, w, low)
@@ -94,7 +93,6 @@ func ratioDotsAt_g(g, r, u, v, x []float64, cols []uint32, xRest []float64, cols
 }
 
 func ratioAccumulateAt_g(acc, r, logs, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int) {
-	touch(colsAhead, xAhead)
 	w := r[:len(cols)]
 	combineAt(w, u, v, cols, stride)
 	ratio(w, x, w, low)
@@ -108,6 +106,39 @@ func ratioAccumulateAt_g(acc, r, logs, u, v, x []float64, cols []uint32, xRest [
 	}
 }
 
+// ratioDotsRuns and ratioAccumulateRuns are those for the runs of some rows: pairs of a row and how many blocks of its cells come
+// next, and (0, 0) at the end. The first cell is at place RunsBefore.
+
+// eachRun calls g for each run, with its row, where its cells begin, how many they are and how many of the rest come after them.
+func eachRun(runs []uint32, g func(row, at, cells, rest int)) {
+	at := RunsBefore
+	for p := 0; runs[p+1] > 0; p += 2 {
+		row, cells, rest := int(runs[p]), int(runs[p+1])*Lanes, 0
+		if cells < RunCells && runs[p+2] == runs[p] && runs[p+3] == 1 {
+			rest = Lanes
+			p += 2
+		}
+		g(row, at, cells, rest)
+		at += cells + rest
+	}
+}
+
+func ratioDotsRuns_g(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
+	eachRun(runs, func(row, at, cells, rest int) {
+		from, to := row*stride, row*stride+Pad(k)
+		end, next := at+cells, at+cells+rest
+		ratioDotsAt(g[from:to], r[at:next], u[from:to], v, x[at:end], cols[at:end], x[end:next], cols[end-Lanes:next], x[next:], cols[next:], stride, low, k)
+	})
+}
+
+func ratioAccumulateRuns_g(acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
+	eachRun(runs, func(row, at, cells, rest int) {
+		from, to := row*stride, row*stride+Pad(k)
+		end, next := at+cells, at+cells+rest
+		ratioAccumulateAt(acc, r[at:next], logs[row*Lanes:(row+1)*Lanes], u[from:to], v, x[at:end], cols[at:end], x[end:next], cols[end-Lanes:next], x[next:], cols[next:], stride, low, k)
+	})
+}
+
 // to has sixteen numbers, which stand for those of cols at the same places modulo sixteen.
 func largest_g(to, cols []uint32) {
 	most := [4]uint32(to)
@@ -117,9 +148,6 @@ func largest_g(to, cols []uint32) {
 	}
 	copy(to, most[:])
 }
-
-// Nothing is asked for where a processor's caches are not known.
-func touch_g(cols []uint32, x []float64) {}
 
 // Every number is written, and the next one over it where it was 0: no branch is to be foretold.
 func compress_g(cols []uint32, vals, x []float64) int {

@@ -398,87 +398,71 @@ func AccumulateAt(acc, u, r []float64, cols []uint32) {
 	accumulateAt(acc, u, r[:len(cols)], cols, len(u))
 }
 
-// last is the span of k components that ratios are taken with: those before it are added up first.
-func last(k int) int { return (k - 1) / span * span }
-
-// Cells are some of a row: their samples and their numbers.
-type Cells struct {
+// Runs are cells of some rows, one row after another. A run is some cells of a row, RunCells at most, and after
+// them as many as make whole blocks, with any columns of V's and 0 in X. RunsBefore cells of that kind lie
+// before the first run, and RunsAfter columns of V's after the last. What belongs to row i lies in
+// matrices from i times as many numbers on as a sample has in V.
+type Runs struct {
 	Cols []uint32
 	X    []float64
+	List []uint32 // pairs of a row and how many blocks come next, see AddRun, and (0, 0) after the last
 }
 
-// Cut returns the first n cells and the others; all of them where there are fewer.
-func (c Cells) Cut(n int) (first, others Cells) {
-	n = min(n, len(c.Cols))
-	return Cells{c.Cols[:n], c.X[:n]}, Cells{c.Cols[n:], c.X[n:]}
+const (
+	RunCells   = 256
+	RunsBefore = 2 * Lanes
+	RunsAfter  = 5 * Lanes
+)
+
+// AddRun adds a run of so many cells of a row to a list: its whole blocks, and the block of its rest.
+func AddRun(list []uint32, row, cells int) []uint32 {
+	if cells >= Lanes {
+		list = append(list, uint32(row), uint32(cells/Lanes))
+	}
+	if cells%Lanes > 0 {
+		list = append(list, uint32(row), 1)
+	}
+	return list
 }
 
-// rest is the cells after the whole blocks of a run, made a block: those that are not there are the last again, of
-// which x is 0 and so the ratio, and add 0. The samples of the block before lie before them.
-type rest struct {
-	cols [2 * Lanes]uint32
-	x    [Lanes]float64
-}
+// ListOf is how many numbers so many lists have at most that have so many runs together.
+func ListOf(runs, lists int) int { return 4*runs + 2*lists }
 
-// take splits cells into whole blocks, one at least, and the rest, nothing or a block.
-func (b *rest) take(cells Cells) (whole, rest Cells) {
-	n := len(cells.Cols) &^ (Lanes - 1)
-	whole, others := cells.Cut(n)
-	if len(others.Cols) == 0 {
-		return whole, rest
-	}
-	for p, j := range others.Cols {
-		b.cols[Lanes+p], b.x[p] = j, others.X[p]
-	}
-	for p := len(others.Cols); p < Lanes; p++ {
-		b.cols[Lanes+p] = others.Cols[len(others.Cols)-1]
-	}
-	if n == 0 {
-		return Cells{b.cols[Lanes:], b.x[:]}, rest
-	}
-	copy(b.cols[:Lanes], whole.Cols[n-Lanes:])
-	return whole, Cells{b.cols[:], b.x[:]}
-}
-
-// RatioDotsAt fills r_p = x_p / max(w_p, low) with w of [CombineAt], for one cell at least, and adds to g as [DotsAt] does. r has
-// room for whole blocks, of which the last ends in zeros. Meanwhile cells ahead, whose turn is next, are asked for as by [Touch]. Components from k on, less
-// than a block of them, are 0 in g, u and v: AVX2 leaves them out.
-func RatioDotsAt(g, r, u, v []float64, cells, ahead Cells, low float64, k int) {
-	var b rest
-	c := last(len(u))
-	r = r[:Pad(len(cells.Cols))]
-	clear(r)
+// RatioDotsRuns fills r_p = x_p / max(w_p, low) with w of [CombineAt] for the cells p of runs, and adds to rows of g as
+// [DotsAt] does, the whole blocks of a run first and then its rest. stride is how many numbers a row has. r has as many numbers as
+// there are cells; those before and after the runs are anything. Components from k on, less than a block of them, are 0 in g, u
+// and v: AVX2 leaves them out.
+func RatioDotsRuns(g, r, u, v []float64, runs Runs, stride int, low float64, k int) {
+	c := runs.begin(r, u, v, stride)
+	ratioDotsRuns(g[c:], r[:len(runs.X)], u[c:], v[c:], runs.X, runs.Cols, runs.List, stride, low, k-c)
 	if c > 0 {
-		combineAt(r[:len(cells.Cols)], u[:c], v, cells.Cols, len(u))
-	}
-	whole, rest := b.take(cells)
-	if len(ahead.Cols) == 0 {
-		ahead = whole
-	}
-	ratioDotsAt(g[c:len(u)], r, u[c:], v[c:], whole.X, whole.Cols, rest.X, rest.Cols, ahead.X, ahead.Cols, len(u), low, k-c)
-	if c > 0 {
-		dotsAt(g[:c], v, r[:len(cells.Cols)], cells.Cols, len(u))
+		eachRun(runs.List, func(row, at, cells, rest int) {
+			dotsAt(g[row*stride:][:c], v, r[at:at+cells+rest], runs.Cols[at:at+cells+rest], stride)
+		})
 	}
 }
 
-// RatioAccumulateAt fills r as [RatioDotsAt] does, adds Σ x log2 r to the sum of the lanes of logs, with the
+// RatioAccumulateRuns fills r as [RatioDotsRuns] does, adds Σ x log2 r of each row to the sum of its Lanes lanes of logs, with the
 // logarithm of elem.RoughLog2, and to acc, 0 from component k on, as [AccumulateAt] does.
-func RatioAccumulateAt(acc, r []float64, logs *[Lanes]float64, u, v []float64, cells, ahead Cells, low float64, k int) {
-	var b rest
-	c := last(len(u))
-	r = r[:Pad(len(cells.Cols))]
-	clear(r)
+func RatioAccumulateRuns(acc, r, logs, u, v []float64, runs Runs, stride int, low float64, k int) {
+	c := runs.begin(r, u, v, stride)
+	ratioAccumulateRuns(acc[c:], r[:len(runs.X)], logs, u[c:], v[c:], runs.X, runs.Cols, runs.List, stride, low, k-c)
 	if c > 0 {
-		combineAt(r[:len(cells.Cols)], u[:c], v, cells.Cols, len(u))
+		eachRun(runs.List, func(row, at, cells, rest int) {
+			accumulateAt(acc, u[row*stride:][:c], r[at:at+cells+rest], runs.Cols[at:at+cells+rest], stride)
+		})
 	}
-	whole, rest := b.take(cells)
-	if len(ahead.Cols) == 0 {
-		ahead = whole
+}
+
+// begin fills r with the products of the components before the last span, whose number it returns.
+func (s Runs) begin(r, u, v []float64, stride int) (c int) {
+	clear(r[:len(s.X)])
+	if c = (stride - 1) / span * span; c > 0 {
+		eachRun(s.List, func(row, at, cells, rest int) {
+			combineAt(r[at:at+cells+rest], u[row*stride:][:c], v, s.Cols[at:at+cells+rest], stride)
+		})
 	}
-	ratioAccumulateAt(acc[c:], r, logs[:], u[c:], v[c:], whole.X, whole.Cols, rest.X, rest.Cols, ahead.X, ahead.Cols, len(u), low, k-c)
-	if c > 0 {
-		accumulateAt(acc, u[:c], r[:len(cells.Cols)], cells.Cols, len(u))
-	}
+	return c
 }
 
 // Largest returns the largest of some columns, 0 of none.
@@ -494,13 +478,6 @@ func Largest(cols []uint32) (most uint32) {
 		most = max(most, j)
 	}
 	return most
-}
-
-// Touch asks for cells of a row to be brought to the caches, where that can be asked.
-func Touch(c Cells) {
-	if len(c.Cols) > 0 {
-		touch(c.Cols, c.X)
-	}
 }
 
 // Compress takes the numbers of x that are not 0 over to vals, and their places to cols, and returns how

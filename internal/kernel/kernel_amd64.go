@@ -607,8 +607,6 @@ func ratioDotsAt(g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRe
 	switch level {
 	case cpu.AVX512:
 		ratioDotsAtAVX512(g, r, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low, k)
-	case cpu.AVX2:
-		ratioDotsAtAVX2(g, r, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low, k)
 	default:
 		ratioDotsAt_g(g, r, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low, k)
 	}
@@ -617,15 +615,10 @@ func ratioDotsAt(g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRe
 //go:noescape
 func ratioDotsAtAVX512(g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int)
 
-//go:noescape
-func ratioDotsAtAVX2(g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int)
-
 func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int) {
 	switch level {
 	case cpu.AVX512:
 		ratioAccumulateAtAVX512(acc, r, logs, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low, k)
-	case cpu.AVX2:
-		ratioAccumulateAtAVX2(acc, r, logs, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low, k)
 	default:
 		ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low, k)
 	}
@@ -634,8 +627,29 @@ func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, xRest []f
 //go:noescape
 func ratioAccumulateAtAVX512(acc, r, logs, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int)
 
+func ratioDotsRuns(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
+	switch level {
+	case cpu.AVX2:
+		ratioDotsRunsAVX2(g, r, u, v, x, cols, runs, stride, low, k)
+	default:
+		ratioDotsRuns_g(g, r, u, v, x, cols, runs, stride, low, k)
+	}
+}
+
 //go:noescape
-func ratioAccumulateAtAVX2(acc, r, logs, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int)
+func ratioDotsRunsAVX2(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int)
+
+func ratioAccumulateRuns(acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
+	switch level {
+	case cpu.AVX2:
+		ratioAccumulateRunsAVX2(acc, r, logs, u, v, x, cols, runs, stride, low, k)
+	default:
+		ratioAccumulateRuns_g(acc, r, logs, u, v, x, cols, runs, stride, low, k)
+	}
+}
+
+//go:noescape
+func ratioAccumulateRunsAVX2(acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int)
 
 func largest(to, cols []uint32) {
 	switch level {
@@ -653,23 +667,6 @@ func largestAVX512(to, cols []uint32)
 
 //go:noescape
 func largestAVX2(to, cols []uint32)
-
-func touch(cols []uint32, x []float64) {
-	switch level {
-	case cpu.AVX512:
-		touchAVX512(cols, x)
-	case cpu.AVX2:
-		touchAVX2(cols, x)
-	default:
-		touch_g(cols, x)
-	}
-}
-
-//go:noescape
-func touchAVX512(cols []uint32, x []float64)
-
-//go:noescape
-func touchAVX2(cols []uint32, x []float64)
 
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {

@@ -442,24 +442,26 @@ func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, xRest []f
 	}
 }
 
+func ratioDotsRuns(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
+	switch level {
+	default:
+		ratioDotsRuns_g(g, r, u, v, x, cols, runs, stride, low, k)
+	}
+}
+
+func ratioAccumulateRuns(acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
+	switch level {
+	default:
+		ratioAccumulateRuns_g(acc, r, logs, u, v, x, cols, runs, stride, low, k)
+	}
+}
+
 func largest(to, cols []uint32) {
 	switch level {
 	default:
 		largest_g(to, cols)
 	}
 }
-
-func touch(cols []uint32, x []float64) {
-	switch level {
-	case cpu.NEON:
-		touchNEON(cols, x)
-	default:
-		touch_g(cols, x)
-	}
-}
-
-//go:noescape
-func touchNEON(cols []uint32, x []float64)
 
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {

@@ -8635,56 +8635,6 @@ next12:
 next8:
 	RET
 
-// func touchNEON(cols []uint32, x []float64)
-TEXT ·touchNEON(SB), NOSPLIT, $0-48
-	MOVD cols_base+0(FP), R4
-	MOVD cols_len+8(FP), R1
-	ADD $15, R1, R1
-	LSR $4, R1, R1
-group1:
-	CMP $4, R1
-	BLT next2
-	PRFM (R4), PLDL2KEEP
-	PRFM 64(R4), PLDL2KEEP
-	PRFM 128(R4), PLDL2KEEP
-	PRFM 192(R4), PLDL2KEEP
-	ADD $256, R4, R4
-	SUBS $4, R1, R1
-	B group1
-next2:
-group3:
-	CMP $1, R1
-	BLT next4
-	PRFM (R4), PLDL2KEEP
-	ADD $64, R4, R4
-	SUBS $1, R1, R1
-	B group3
-next4:
-	MOVD x_base+24(FP), R4
-	MOVD x_len+32(FP), R1
-	ADD $7, R1, R1
-	LSR $3, R1, R1
-group5:
-	CMP $4, R1
-	BLT next6
-	PRFM (R4), PLDL2KEEP
-	PRFM 64(R4), PLDL2KEEP
-	PRFM 128(R4), PLDL2KEEP
-	PRFM 192(R4), PLDL2KEEP
-	ADD $256, R4, R4
-	SUBS $4, R1, R1
-	B group5
-next6:
-group7:
-	CMP $1, R1
-	BLT next8
-	PRFM (R4), PLDL2KEEP
-	ADD $64, R4, R4
-	SUBS $1, R1, R1
-	B group7
-next8:
-	RET
-
 // func quotientNEON(r, u, v, x []float64, stride int, low float64) float64
 TEXT ·quotientNEON(SB), NOSPLIT, $0-120
 	MOVD r_base+0(FP), R5

@@ -92,9 +92,15 @@ func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, xRest []f
 	ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low, k)
 }
 
-func largest(to, cols []uint32) { largest_g(to, cols) }
+func ratioDotsRuns(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
+	ratioDotsRuns_g(g, r, u, v, x, cols, runs, stride, low, k)
+}
 
-func touch(cols []uint32, x []float64) { touch_g(cols, x) }
+func ratioAccumulateRuns(acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
+	ratioAccumulateRuns_g(acc, r, logs, u, v, x, cols, runs, stride, low, k)
+}
+
+func largest(to, cols []uint32) { largest_g(to, cols) }
 
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	return quotient_g(r, u, v, x, stride, low)

@@ -578,6 +578,34 @@ func TestVectorColumns(t *testing.T) {
 	})
 }
 
+// runsOf has a run of the cells cols of row 1, one of all n samples in pieces of row 2, and one of the last cells of row 0.
+func runsOf(r *random.Source, cols []uint32, n int) Runs {
+	var c Runs
+	fill := func(cells int) {
+		for range cells {
+			c.Cols, c.X = append(c.Cols, uint32(r.IntN(n))), append(c.X, 0)
+		}
+	}
+	add := func(row int, cols []uint32) {
+		c.List = AddRun(c.List, row, len(cols))
+		c.Cols, c.X = append(c.Cols, cols...), append(c.X, numbers(r, len(cols), true)...)
+		fill(Pad(len(cols)) - len(cols))
+	}
+	fill(RunsBefore)
+	add(1, cols)
+	var all []uint32
+	for j := range n {
+		all = append(all, uint32(j))
+	}
+	for ; len(all) > 0; all = all[min(13, len(all)):] {
+		add(2, all[:min(13, len(all))])
+	}
+	add(0, cols[len(cols)/2:])
+	fill(RunsAfter)
+	c.List = append(c.List, 0, 0)
+	return c
+}
+
 func TestVectorAt(t *testing.T) {
 	levels(t, func(t *testing.T) {
 		for _, parts := range []int{3, 8, 10, 13, 16, 19, 24, 26, 32, 40} {
@@ -586,8 +614,7 @@ func TestVectorAt(t *testing.T) {
 				r := random.Split(uint64(count), parts)
 				n := count + 5
 				cols := someOf(&r, n, count)
-				ahead := Cells{cols, make([]float64, count)}
-				Touch(ahead)
+
 				if got := Largest(cols); count > 0 && got != slices.Max(cols) || count == 0 && got != 0 {
 					t.Fatalf("the largest of %v is said to be %d", cols, got)
 				}
@@ -605,15 +632,20 @@ func TestVectorAt(t *testing.T) {
 				if count == 0 {
 					continue
 				}
-				compare(t, "ratioDotsAt", func(v [][]float64) float64 {
-					RatioDotsAt(v[0], v[1], v[2], v[3], Cells{cols, v[4]}, ahead, 0.7, parts)
+				runs := runsOf(&r, cols, n)
+				most := len(runs.X)
+				compare(t, "ratioDotsRuns", func(v [][]float64) float64 {
+					RatioDotsRuns(v[0], v[1], v[2], v[3], runs, k, 0.7, parts)
+					clear(v[1][:RunsBefore]) // which nothing is promised of
+					clear(v[1][most-RunsAfter:])
 					return 0
-				},
-					padded(1), any(Pad(count)), padded(1), padded(n), numbers(&r, count, true))
-				compare(t, "ratioAccumulateAt", func(v [][]float64) float64 {
-					RatioAccumulateAt(v[0], v[1], (*[Lanes]float64)(v[2]), v[3], v[4], Cells{cols, v[5]}, ahead, 0.7, parts)
+				}, padded(3), any(most), padded(3), padded(n))
+				compare(t, "ratioAccumulateRuns", func(v [][]float64) float64 {
+					RatioAccumulateRuns(v[0], v[1], v[2], v[3], v[4], runs, k, 0.7, parts)
+					clear(v[1][:RunsBefore])
+					clear(v[1][most-RunsAfter:])
 					return 0
-				}, padded(n), any(Pad(count)), any(Lanes), padded(1), padded(n), numbers(&r, count, true))
+				}, padded(n), any(most), any(3*Lanes), padded(3), padded(n))
 			}
 		}
 	})

@@ -76,7 +76,7 @@ func (s Sizes) Updates() float64 {
 	s.Warm = true
 	sum := s.Made()
 	if s.plain() {
-		sum += s.thin(1, 1) - product(s.Workers, 1.5, s.N) // whose room takes the place of the survey's
+		sum += s.thin(1, 1)
 	}
 	return sum
 }
@@ -104,7 +104,7 @@ func (s Sizes) Newton(lead bool) float64 {
 	}
 	sum += product(s.Workers, room+product(7, strip)+3*stripColumns)
 	if s.plain() {
-		sum += s.survey() + s.thin(3, 2) + product(s.Workers, s.thinRoom()+product(s.thinRows(), product(2, kp)+5)+7*runCells)
+		sum += s.survey() + s.thin(3, 2) + product(s.Workers, s.thinRoom()+product(s.thinRows(), product(2, kp)+5)+7*kernel.RunCells)
 	}
 	if lead {
 		few := s
@@ -127,8 +127,7 @@ func leads(d, k float64) float64 { return min(product(leadRows, k), d/leadCost) 
 
 // survey is what is known of thin rows before there is room for them (thin.go), and a row of each worker.
 func (s Sizes) survey() float64 {
-	tiles := math.Ceil(s.N / float64(thinWidth(int(min(s.kp(), 1<<30)))))
-	return product(s.D, 1+product(0.5, tiles)) + product(s.Workers, s.N)
+	return product(s.D, 1+product(0.5, s.thinTiles())) + product(s.Workers, s.N)
 }
 
 // thin is what thin rows take (thin.go): so many matrices of V's size sample by sample, and of each worker so many, and
@@ -136,12 +135,26 @@ func (s Sizes) survey() float64 {
 func (s Sizes) thin(matrices, each float64) float64 {
 	kp, rows := s.kp(), s.thinRows()
 	return product(matrices, kp, s.np()) +
-		product(s.Workers, product(each, kp, s.np())+product(1.5, s.thinRoom())+product(rows, product(2, kp)+kernel.Lanes+6)+runCells)
+		product(s.Workers, product(each, kp, s.np())+product(1.5, s.thinRoom())+product(rows, product(2, kp)+kernel.Lanes+s.thinTiles())+product(5, s.thinRuns())+product(7, s.thinChunks())+chunkRoom)
 }
 
-// thinRows and thinRoom are how many rows a band has at most, and for how many cells there is room.
+// thinRows, thinRuns, thinChunks and thinRoom are how many rows, runs and chunks a band has at most, and for how many cells there is room.
 func (s Sizes) thinRows() float64 { return s.together(bandRows) }
-func (s Sizes) thinRoom() float64 { return product(min(bandCells, math.Ceil(s.D/thinShare))+1, s.N) }
+func (s Sizes) thinRuns() float64 {
+	return product(s.thinRows(), s.thinTiles()) + float64(s.thinCells()/kernel.RunCells)
+}
+func (s Sizes) thinChunks() float64 {
+	return s.thinTiles() + (s.thinCells()+product(s.thinRuns(), kernel.Lanes))/(chunkCells-kernel.RunsBefore)
+}
+func (s Sizes) thinRoom() float64 {
+	return s.thinCells() + product(s.thinRuns(), kernel.Lanes) + product(s.thinChunks(), kernel.RunsBefore) + kernel.RunsAfter
+}
+func (s Sizes) thinCells() float64 { return product(min(bandCells, math.Ceil(s.D/thinShare))+1, s.N) }
+
+// thinTiles is how many tiles of samples thin rows have.
+func (s Sizes) thinTiles() float64 {
+	return math.Ceil(s.N / float64(thinWidth(int(min(s.kp(), 1<<30)))))
+}
 
 // blocks is n padded to whole blocks.
 func blocks(n float64) float64 { return product(math.Ceil(n/kernel.Lanes), kernel.Lanes) }

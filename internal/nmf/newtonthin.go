@@ -21,7 +21,7 @@ type newtonThin struct {
 type newtonBand struct {
 	p, h     []float64    // rows of U: the direction; the curvature
 	squares  []float64    // of a row
-	inverses []float64    // 1/W of the cells of a band
+	inverses []float64    // 1/W of the cells of a band, which lie as those
 	den      []float64    // np × kp: sums of a piece, as num
 	ones     []float64    // of a run
 	run      [6][]float64 // what belongs to its cells
@@ -38,15 +38,15 @@ func (f *Newton) takeThin() {
 	f.thin.other, f.thin.next, f.thin.turns = v(size), v(size), f.turnTile
 	for i := range f.thin.bands {
 		b := &f.thin.bands[i]
-		rows := len(b.cols)
+		rows := b.rows
 		b.p, b.h, b.squares = v(rows*f.thin.kp), v(rows*f.thin.kp), v(f.thin.kp)
-		b.inverses, b.den, b.ones = v(len(b.cells)), v(size), v(runCells)
+		b.inverses, b.den, b.ones = v(len(b.x)), v(size), v(kernel.RunCells)
 		b.steps, b.slopes, b.most = make([][3]float64, rows), v(rows), v(rows)
 		for i := range b.ones {
 			b.ones[i] = 1
 		}
 		for i := range b.run {
-			b.run[i] = v(runCells)
+			b.run[i] = v(kernel.RunCells)
 		}
 	}
 }
@@ -72,10 +72,10 @@ func (f *Newton) turnTile(_, tile int) {
 // searchThin is searchV.
 func (f *Newton) searchThin(b *band, ex *newtonPart, i, rows int) {
 	kp := f.thin.kp
-	b.lay(f.U[i*f.K:(i+rows)*f.K], rows, kp)
-	f.runs(b, rows, true, func(r, _ int, run, ahead kernel.Cells) {
-		kernel.Touch(ahead)
-		cols, x := run.Cols, run.X
+	b.copyU(f.U[i*f.K:(i+rows)*f.K], rows, kp)
+	for _, run := range b.runs {
+		r, at := run.row, run.at
+		cols, x := b.cols[at:at+run.n], b.x[at:at+run.n]
 		n, u := kernel.Pad(len(cols)), b.u[r*kp:(r+1)*kp]
 		w, d, c2, c3, rho, y := b.run[0][:n], b.run[1][:n], b.run[2][:n], b.run[3][:n], b.run[4][:n], b.run[5][:n]
 		kernel.CombineAt(w, u, f.thin.v, cols)
@@ -89,7 +89,7 @@ func (f *Newton) searchThin(b *band, ex *newtonPart, i, rows int) {
 			ex.c3[j] += c3[p]
 			ex.rho[j] = max(ex.rho[j], rho[p])
 		}
-	})
+	}
 }
 
 // halfThin is halfU.
@@ -102,9 +102,9 @@ func (f *Newton) halfThin(ws *newtonScratch, b *band, piece, i, rows int) {
 	}
 	clear(b.g[:rows*kp])
 	clear(b.h[:rows*kp])
-	f.runs(b, rows, true, func(r, at int, run, ahead kernel.Cells) {
-		kernel.Touch(ahead)
-		cols, x := run.Cols, run.X
+	for _, run := range b.runs {
+		r, at := run.row, run.at
+		cols, x := b.cols[at:at+run.n], b.x[at:at+run.n]
 		n := len(cols)
 		w, inverse, ratio := b.run[0][:n], b.inverses[at:at+n], b.run[1][:n]
 		kernel.CombineAt(w, b.u[r*kp:(r+1)*kp], f.thin.v, cols)
@@ -113,7 +113,7 @@ func (f *Newton) halfThin(ws *newtonScratch, b *band, piece, i, rows int) {
 		kernel.DotsAt(b.g[r*kp:(r+1)*kp], f.thin.v, ratio, cols)
 		kernel.Multiply(ratio, ratio, inverse)
 		kernel.DotsAt(b.h[r*kp:(r+1)*kp], f.thin.other, ratio, cols)
-	})
+	}
 	for first := 0; first < rows; first += Group {
 		some := min(Group, rows-first)
 		for r := range some {
@@ -130,9 +130,9 @@ func (f *Newton) halfThin(ws *newtonScratch, b *band, piece, i, rows int) {
 		copy(b.most[first:first+some], ws.strip.limits)
 	}
 	clear(b.steps[:rows])
-	f.runs(b, rows, false, func(r, at int, run, ahead kernel.Cells) {
-		kernel.Touch(ahead)
-		cols, x := run.Cols, run.X
+	for _, run := range b.runs {
+		r, at := run.row, run.at
+		cols, x := b.cols[at:at+run.n], b.x[at:at+run.n]
 		n := len(cols)
 		d, v, whole := b.run[0][:n], b.inverses[at:at+n], n&^(kernel.Lanes-1)
 		kernel.CombineAt(d, b.p[r*kp:(r+1)*kp], f.thin.v, cols)
@@ -144,7 +144,7 @@ func (f *Newton) halfThin(ws *newtonScratch, b *band, piece, i, rows int) {
 			copy(b.rest[2][:], x[whole:])
 			b.raise(r, b.rest[0][:], b.rest[1][:], b.rest[2][:])
 		}
-	})
+	}
 	p := ws.p[:k]
 	for r := range rows {
 		s := &b.steps[r]
@@ -171,20 +171,22 @@ func (b *band) raise(r int, v, d, x []float64) {
 func (f *Newton) gradientThin(ws *newtonScratch, b *band, piece, i, rows int) {
 	k, kp, pt := f.K, f.thin.kp, &f.pieces[piece]
 	nu := f.nu[i*k : (i+rows)*k]
-	b.lay(nu, rows, kp)
-	clear(b.logs[:rows])
-	f.runs(b, rows, false, func(r, _ int, run, ahead kernel.Cells) {
-		cols, x := run.Cols, run.X
-		n, u := len(cols), b.u[r*kp:(r+1)*kp]
-		ratio, q := b.run[0][:n], b.run[1][:n]
-		kernel.RatioAccumulateAt(b.num, b.run[0], &b.logs[r], u, f.thin.next, run, ahead, divergence.LeastT, f.K)
-		kernel.Ratio(q, ratio, x, divergence.LeastT) // 1/w
-		kernel.Multiply(q, q, ratio)
-		kernel.Multiply(b.squares, u, u)
-		kernel.AccumulateAt(b.den, b.squares, q, cols)
-	})
+	b.copyU(nu, rows, kp)
+	clear(b.logs[:rows*kernel.Lanes])
+	for _, c := range b.chunks {
+		kernel.RatioAccumulateRuns(b.num, b.w, b.logs, b.u, f.thin.next, b.in(c), kp, divergence.LeastT, k)
+		for _, run := range b.runs[c.runs[0]:c.runs[1]] {
+			at := run.at
+			cols, x := b.cols[at:at+run.n], b.x[at:at+run.n]
+			u, ratio, q := b.u[run.row*kp:(run.row+1)*kp], b.w[at-c.cells[0]:][:run.n], b.run[1][:run.n]
+			kernel.Ratio(q, ratio, x, divergence.LeastT) // 1/w
+			kernel.Multiply(q, q, ratio)
+			kernel.Multiply(b.squares, u, u)
+			kernel.AccumulateAt(b.den, b.squares, q, cols)
+		}
+	}
 	for r := range rows {
-		pt.losses[0] += f.thinLoss(i+r, nu[r*k:(r+1)*k], f.sumV, &b.logs[r])
+		pt.losses[0] += f.thinLoss(i+r, nu[r*k:(r+1)*k], f.sumV, b.logsOf(r))
 	}
 	f.curvatures(ws, piece, nu)
 }

@@ -21,9 +21,9 @@ package nmf
 // The samples of a row's cells lie anywhere, so V and the sums of its update are taken from where they lie
 // sample by sample, k numbers padded to whole blocks each (kernel.CombineAt and its neighbours). As many thin rows as
 // have eight cells a sample, a band, go over V together, tile by tile of samples, so that a tile comes to the
-// second cache once for all of them. Cells of a row in a tile lie apart from those of the next row there, so the kernels
-// that take ratios ask for the next row's cells while they work, and the others begin with kernel.Touch. The sums of a piece are turned at its end to lie as
-// those of other rows.
+// second cache once for all of them. Before that the cells of a band are copied to where they lie in this order, tile by tile and
+// row by row, and each row's in whole blocks. So memory is read in order, and kernels go from row to row without
+// waiting for what they began. The sums of a piece are turned at its end to lie as those of other rows.
 
 import (
 	"math"
@@ -38,8 +38,11 @@ const (
 	bandRows   = 512     // at most, in a band
 	bandCells  = 8       // of a band, by the number of samples
 	tileHeld   = 1 << 16 // numbers of V in a tile of samples
-	runCells   = 256     // of a row that are taken together, so that their rows of V stay in the first cache
 	tileOfRows = 64      // samples a tile has at least
+	chunkCells = 1024    // of a chunk, before the last row in it
+
+	// chunkRoom is how many cells a chunk has at most: a row has no more in a tile than that has samples.
+	chunkRoom = chunkCells + tileHeld/kernel.Lanes + kernel.RunsBefore + kernel.RunsAfter
 )
 
 // thin is what thin groups are visited with.
@@ -63,19 +66,29 @@ type thin struct {
 
 // band is some thin rows, and a worker's room for them.
 type band struct {
-	cols   [][]uint32 // of each row: where it is not 0
-	vals   [][]float64
-	ends   []int32 // of each row and tile, those of thin
+	rows   int      // there is room for
+	cols   []uint32 // cells, tile by tile and row by row, in chunks as kernel.Runs has them
+	x      []float64
+	from   []int // of each row and tile, where its cells begin
+	runs   []run
+	list   []uint32 // the runs of each chunk, as kernels have them
+	chunks []chunk
 	u, g   []float64
-	logs   [][kernel.Lanes]float64 // Σ x log2 r of each row
-	w      []float64               // of a run
-	num    []float64               // np × kp: sums of a piece, 0 before and after it
-	used   bool                    // num has some
-	places []uint32                // room for cells of rows
+	logs   []float64 // Σ x log2 r of each row, in lanes
+	w      []float64 // of a chunk
+	num    []float64 // np × kp: sums of a piece, 0 before and after it
+	used   bool      // num has some
+	places []uint32  // room for cells of a row
 	cells  []float64
 	row    []float64 // n: of a row whose holder has all of it
 	newtonBand
 }
+
+// run is n cells of a row of a band that lie from at on, RunCells of kernel at most.
+type run struct{ row, at, n int }
+
+// chunk is runs of rows in one tile that kernels take together: the half-open ranges of its cells, of its runs and of their list.
+type chunk struct{ cells, runs, list [2]int }
 
 // newThin returns what the groups of a problem are looked at with.
 func (f *Updates) newThin() *thin {
@@ -110,14 +123,19 @@ func (f *Updates) prepare() {
 	}
 	v := func(n int) []float64 { return make([]float64, n) }
 	f.thin.v = v(f.NP * f.thin.kp)
+	// A group that is thin has a quarter of its cells at most. Runs add less than a block each, and chunks, all of which but the last of a
+	// tile have chunkCells, what lies before and after them.
 	rows := min(bandRows, f.D)
+	room := (min(bandCells, (f.D+thinShare-1)/thinShare) + 1) * f.N
+	runs := rows*f.thin.tiles + room/kernel.RunCells
+	chunks := f.thin.tiles + (room+runs*kernel.Lanes)/(chunkCells-kernel.RunsBefore)
+	room += runs*kernel.Lanes + chunks*kernel.RunsBefore + kernel.RunsAfter
 	for i := range f.thin.bands {
 		b := &f.thin.bands[i]
-		room := (min(bandCells, (f.D+thinShare-1)/thinShare) + 1) * f.N // a group that is thin has a quarter of its cells at most
-		b.places, b.cells = make([]uint32, room), v(room)
-		b.cols, b.vals = make([][]uint32, rows), make([][]float64, rows)
-		b.u, b.g, b.logs = v(rows*f.thin.kp), v(rows*f.thin.kp), make([][kernel.Lanes]float64, rows)
-		b.w, b.num = v(runCells), v(f.NP*f.thin.kp)
+		b.rows, b.cols, b.x, b.from = rows, make([]uint32, room), v(room), make([]int, rows*f.thin.tiles)
+		b.runs, b.list, b.chunks = make([]run, 0, runs), make([]uint32, 0, kernel.ListOf(runs, chunks)), make([]chunk, 0, chunks)
+		b.u, b.g, b.logs = v(rows*f.thin.kp), v(rows*f.thin.kp), v(rows*kernel.Lanes)
+		b.w, b.num = v(chunkRoom), v(f.NP*f.thin.kp)
 	}
 }
 
@@ -255,60 +273,91 @@ func (f *Updates) visit(worker, piece int, bands func(b *band, i, rows int), oth
 	}
 }
 
-// fetch finds the cells of thin rows from row i on, and returns how many rows those are: at most as many as go over V
-// together.
+// fetch takes the cells of thin rows from row i on over to where they lie tile by tile, and returns how many rows those are: at most
+// as many as go over V together.
 func (f *Updates) fetch(b *band, i, end int) (rows int) {
-	for used := 0; i+rows < end && rows < len(b.cols) && f.thin.groups[(i+rows)/Group] && used <= bandCells*f.N; rows++ {
-		cols, vals := f.cells(b, i+rows, b.places[used:], b.cells[used:])
-		b.cols[rows], b.vals[rows] = cols, vals
-		used += len(cols)
+	tiles := f.thin.tiles
+	for used := 0; i+rows < end && rows < b.rows && f.thin.groups[(i+rows)/Group] && used <= bandCells*f.N; rows++ {
+		used += int(f.thin.ends[(i+rows+1)*tiles-1])
 	}
-	b.ends = f.thin.ends[i*f.thin.tiles : (i+rows)*f.thin.tiles]
+	b.lay(f.thin.ends[i*tiles:(i+rows)*tiles], tiles)
+	for r := range rows {
+		cols, vals := f.cells(b, i+r, b.places, b.cells)
+		inside(cols, f.N)
+		from := int32(0)
+		for t, to := range f.thin.ends[(i+r)*tiles : (i+r+1)*tiles] {
+			if from == to {
+				continue
+			}
+			at := b.from[r*tiles+t]
+			n := copy(b.cols[at:], cols[from:to])
+			copy(b.x[at:], vals[from:to])
+			for p := n; p%kernel.Lanes > 0; p++ { // the rest of a block
+				b.cols[at+p], b.x[at+p] = cols[to-1], 0
+			}
+			from = to
+		}
+	}
 	return rows
 }
 
-// in returns the cells of row r of a band in a tile, one of some.
-func (b *band) in(r, tile, tiles int) kernel.Cells {
-	from, to := int32(0), b.ends[r*tiles+tile]
-	if tile > 0 {
-		from = b.ends[r*tiles+tile-1]
-	}
-	return kernel.Cells{Cols: b.cols[r][from:to], X: b.vals[r][from:to]}
-}
-
-// runs calls g for the runs of cells of a band, tile by tile and row by row: r is the row, at the place of the first of
-// its cells among those of the band, ahead cells whose turn comes soon. Cells of the next row lie in many places, which a
-// processor does not foresee: g asks for them. The first runs of a band make sure that its columns are there.
-func (f *Updates) runs(b *band, rows int, first bool, g func(r, at int, run, ahead kernel.Cells)) {
-	tiles := f.thin.tiles
+// lay decides where the cells of a band lie, of whose rows so many come before the end of each tile.
+func (b *band) lay(ends []int32, tiles int) {
+	b.runs, b.list, b.chunks = b.runs[:0], b.list[:0], b.chunks[:0]
+	at := 0
 	for t := range tiles {
-		before := 0
-		cells := b.in(0, t, tiles)
-		for r := range rows {
-			var ahead kernel.Cells
-			if r+1 < rows {
-				ahead = b.in(r+1, t, tiles)
-			} else if t+1 < tiles {
-				ahead = b.in(0, t+1, tiles)
+		open := false // a chunk
+		for p := t; p < len(ends); p += tiles {
+			cells := int(ends[p])
+			if t > 0 {
+				cells -= int(ends[p-1])
 			}
-			if first {
-				inside(cells.Cols, f.N)
+			if cells == 0 {
+				continue
 			}
-			next := ahead
-			at := before + int(b.ends[r*tiles+t]) - len(cells.Cols)
-			for len(cells.Cols) > 0 {
-				var run, soon kernel.Cells
-				run, cells = cells.Cut(runCells)
-				if soon = ahead; len(cells.Cols) > 0 {
-					soon, ahead = ahead.Cut(runCells)
-				}
-				g(r, at, run, soon)
-				at += len(run.Cols)
+			if !open || at-b.chunks[len(b.chunks)-1].cells[0] > chunkCells {
+				at = b.chunk(at)
+				open = true
 			}
-			before += len(b.cols[r])
-			cells = next
+			b.from[p] = at
+			for cells > 0 {
+				n := min(cells, kernel.RunCells)
+				b.runs = append(b.runs, run{p / tiles, at, n})
+				b.list = kernel.AddRun(b.list, p/tiles, n)
+				at += kernel.Pad(n)
+				cells -= n
+			}
 		}
 	}
+	b.close(at)
+}
+
+// chunk begins one at a place, and returns that of its first cell.
+func (b *band) chunk(at int) int {
+	b.close(at)
+	b.chunks = append(b.chunks, chunk{cells: [2]int{at}, runs: [2]int{len(b.runs)}, list: [2]int{len(b.list)}})
+	first := at + kernel.RunsBefore
+	clear(b.cols[at:first])
+	clear(b.x[at:first])
+	return first
+}
+
+// close ends the last chunk, if there is one, before a place. The columns from there on are those of the next one, or 0.
+func (b *band) close(at int) {
+	if len(b.chunks) == 0 {
+		return
+	}
+	b.list = append(b.list, 0, 0)
+	end := at + kernel.RunsAfter
+	clear(b.cols[at:end])
+	c := &b.chunks[len(b.chunks)-1]
+	c.cells[1], c.runs[1], c.list[1] = end, len(b.runs), len(b.list)
+}
+
+// in returns the runs of a chunk for kernels.
+func (b *band) in(c chunk) kernel.Runs {
+	from, to := c.cells[0], c.cells[1]
+	return kernel.Runs{Cols: b.cols[from:to], X: b.x[from:to], List: b.list[c.list[0]:c.list[1]]}
 }
 
 // inside panics where a column is not below n: kernels do not look.
@@ -318,8 +367,8 @@ func inside(cols []uint32, n int) {
 	}
 }
 
-// lay takes rows of u over to where each has whole blocks.
-func (b *band) lay(u []float64, rows, kp int) {
+// copyU takes rows of u over to where each has whole blocks.
+func (b *band) copyU(u []float64, rows, kp int) {
 	k := len(u) / rows
 	for r := range rows {
 		copy(b.u[r*kp:(r+1)*kp], u[r*k:(r+1)*k])
@@ -330,12 +379,12 @@ func (b *band) lay(u []float64, rows, kp int) {
 func (f *Updates) sweepThin(b *band, pt *part, i, rows int) {
 	k, kp := f.K, f.thin.kp
 	u := f.U[i*k : (i+rows)*k]
-	b.lay(u, rows, kp)
+	b.copyU(u, rows, kp)
 	if f.updateU {
 		clear(b.g[:rows*kp])
-		f.runs(b, rows, true, func(r, _ int, run, ahead kernel.Cells) {
-			kernel.RatioDotsAt(b.g[r*kp:(r+1)*kp], b.w, b.u[r*kp:(r+1)*kp], f.thin.v, run, ahead, divergence.LeastT, f.K)
-		})
+		for _, c := range b.chunks {
+			kernel.RatioDotsRuns(b.g, b.w, b.u, f.thin.v, b.in(c), kp, divergence.LeastT, k)
+		}
 		for r := range rows {
 			g := b.g[r*kp : r*kp+k]
 			kernel.Ratio(g, g, f.tiles.denU[:k], divergence.LeastSum)
@@ -343,19 +392,24 @@ func (f *Updates) sweepThin(b *band, pt *part, i, rows int) {
 				u[r*k+c] *= by
 			}
 		}
-		b.lay(u, rows, kp)
+		b.copyU(u, rows, kp)
 	}
-	clear(b.logs[:rows])
-	f.runs(b, rows, !f.updateU, func(r, _ int, run, ahead kernel.Cells) {
-		kernel.RatioAccumulateAt(b.num, b.w, &b.logs[r], b.u[r*kp:(r+1)*kp], f.thin.v, run, ahead, divergence.LeastT, f.K)
-	})
+	clear(b.logs[:rows*kernel.Lanes])
+	for _, c := range b.chunks {
+		kernel.RatioAccumulateRuns(b.num, b.w, b.logs, b.u, f.thin.v, b.in(c), kp, divergence.LeastT, k)
+	}
 	for r := range rows {
 		u := u[r*k : (r+1)*k]
-		pt.losses[0] += f.thinLoss(i+r, u, f.thin.sumV, &b.logs[r])
+		pt.losses[0] += f.thinLoss(i+r, u, f.thin.sumV, b.logsOf(r))
 		for c, v := range u {
 			pt.sum[c] += v
 		}
 	}
+}
+
+// logsOf returns the lanes of row r.
+func (b *band) logsOf(r int) *[kernel.Lanes]float64 {
+	return (*[kernel.Lanes]float64)(b.logs[r*kernel.Lanes:])
 }
 
 // thinLoss is the loss of row i, given the sums over V and those of its logarithms.
