@@ -51,7 +51,7 @@ type lock struct {
 // lockBeside takes the lock of a file.
 func lockBeside(path string) (*lock, error) {
 	dir, base := filepath.Split(path)
-	at := dir + "." + base + ".lock"
+	at := dir + "." + stem(base) + ".lock"
 	for {
 		file, free, err := openLocked(at)
 		if err != nil {

@@ -215,6 +215,29 @@ func TestLeftovers(t *testing.T) {
 	quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-checkpoint", "state", "-force", "matrix.tsv")
 }
 
+// TestLongNames: a file may have the longest name that its folder takes, and two that differ at their ends stay apart.
+func TestLongNames(t *testing.T) {
+	dir, _, _, _ := runWith(t, "", "version")
+	name := strings.Repeat("é", 127)
+	if err := os.WriteFile(name+"0", nil, 0o666); err != nil {
+		t.Skip("this system has no such names: ", err)
+	}
+	for _, end := range []string{"0", "1"} {
+		l, err := lockBeside(name + end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.release()
+	}
+	long := strings.Repeat("é", 123)
+	quiet(t, 0, "fit", "-k", "1", "-epochs", "1", "-o", name+"0", "-u", long+".tsv", "-v", long+".csv", "-checkpoint", name+"2", "matrix.tsv")
+	writeText(t, "."+stem(name+"0")+".01234567.tmp", "of a run that was killed")
+	quiet(t, 0, "fit", "-k", "1", "-epochs", "1", "-o", name+"0", "matrix.tsv")
+	if got := strings.Fields(files(t, dir)); len(got) != 6 { // with two locks
+		t.Errorf("files: %q", got)
+	}
+}
+
 // TestHostileNames: names of files and values of flags never reach the terminal with characters that control it or end a
 // line, whatever is said of them.
 func TestHostileNames(t *testing.T) {
