@@ -60,6 +60,25 @@ func (c *config) described(rank int) [][2]string {
 	}
 }
 
+// differs is the error of an option that has another value than in the state. The values are those of described, where an
+// option that was not given has one that none can be given.
+func (c *config) differs(name, now, then string) *OptionError {
+	unset := map[string]string{option.Shrinkage.String(): "-1", option.Validation.String(): "0", option.Patience.String(): "0",
+		option.Missing.String(): "not given", option.Init.String(): "not given"}[name]
+	e := &OptionError{Option: name, Value: now, Bound: "the state was saved with " + then}
+	switch {
+	case unset == "":
+	case now == unset:
+		e.Value = "not given"
+		if then == "given" {
+			e.Bound = "the state was saved with it"
+		}
+	case then == unset:
+		e.Bound = "the state was saved without it"
+	}
+	return e
+}
+
 // fingerprint hashes matrices in memory.
 func fingerprint(ms ...Mat) uint64 {
 	all := make([]Rows, len(ms))
@@ -175,7 +194,7 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 		case o[0] == option.Epochs.String():
 			planned = then
 		default:
-			return nil, nil, &OptionError{Option: o[0], Value: o[1], Bound: "the state was saved with " + then}
+			return nil, nil, c.differs(o[0], o[1], then)
 		}
 		opts = rest
 	}

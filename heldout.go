@@ -85,15 +85,21 @@ func HeldOutLoss[X Rows, M Model](ctx context.Context, x X, fit func(context.Con
 // PredictionOf returns the prediction of a trial from its losses, one a repeat. It keeps the slice.
 func PredictionOf(losses []float64) Prediction {
 	p, repeats := Prediction{Losses: losses}, float64(len(losses))
-	sq := 0.0
+	sq, unit := 0.0, 1.0
 	for _, l := range losses {
 		p.Mean += l / repeats
 	}
 	for _, l := range losses {
-		sq += float64((l - p.Mean) * (l - p.Mean))
+		if most := math.Abs(l - p.Mean); most > 1e150 { // whose square has no number
+			unit = max(unit, most)
+		}
+	}
+	for _, l := range losses {
+		off := (l - p.Mean) / unit
+		sq += float64(off * off)
 	}
 	if len(losses) > 1 {
-		p.StdErr = math.Sqrt(sq / (repeats - 1) / repeats)
+		p.StdErr = unit * math.Sqrt(sq/(repeats-1)/repeats)
 	}
 	return p
 }

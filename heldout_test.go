@@ -354,3 +354,11 @@ func TestSignedUnseenCells(t *testing.T) {
 		})
 	}
 }
+
+// TestPredictionFar: the standard error of losses whose squares are beyond the range of numbers is a number.
+func TestPredictionFar(t *testing.T) {
+	near, far := PredictionOf([]float64{1, 4, 2}), PredictionOf([]float64{1e200, 4e200, 2e200})
+	if ratio := far.StdErr / near.StdErr; math.Abs(ratio/1e200-1) > 1e-15 {
+		t.Errorf("%v, of losses 1e200 times as large %v", near, far)
+	}
+}

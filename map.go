@@ -240,6 +240,9 @@ func (f *Map) Slope(x float64) float64 {
 		below += float64(f.rate[J] * head(J))
 		sum += float64((f.q[J+1] - f.q[J]) * (float64(tail(J)*below) + float64(head(J)*above)))
 	}
+	if sum == 0 { // the slope of a squash of the smallest numbers is infinite
+		return 0
+	}
 	return transport.Saturate(sum * slope)
 }
 

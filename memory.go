@@ -277,7 +277,7 @@ func sizesOf(method Method, d, n, rank int, opts []FitOption) (c config, f footp
 	}
 	switch method {
 	case MethodNMF:
-		err = c.settleNMF()
+		err = c.settleNMF(d, n, rank)
 	case MethodBQMF:
 		err = c.settleBQMF()
 	default:
@@ -379,13 +379,13 @@ func (p footprint) start() float64 {
 		return 0
 	}
 	first := func(p footprint) float64 {
-		most := p.nmf(p.d, divergence.KL).Newton(false) // of scores
-		switch p.loss {
-		case divergence.KL:
-		case divergence.Frobenius:
-			most = max(most, p.nmf(p.d, p.loss).Newton(p.lead))
-		default:
-			most = max(most, p.nmf(p.d, p.loss).Updates())
+		most := 0.0
+		for _, l := range []divergence.Loss{divergence.KL, p.loss} { // of scores, and of x
+			if nmf.Suits(l, p.d, p.n, p.k) {
+				most = max(most, p.nmf(p.d, l).Newton(p.lead && l == divergence.Frobenius))
+			} else {
+				most = max(most, p.nmf(p.d, l).Updates())
+			}
 		}
 		return most
 	}

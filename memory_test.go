@@ -119,7 +119,7 @@ func TestMemoryOfState(t *testing.T) {
 // with included. Other rows take less under KL. Sums of pieces count where there are as many rows.
 func TestMemoryOfNMF(t *testing.T) {
 	type shape struct{ d, n, k int }
-	shapes := []shape{{6, 8000, 2}, {8000, 6, 4}, {17, 3000, 30}, {40, 4000, 5}, {60, 40, 300}}
+	shapes := []shape{{6, 8000, 2}, {8000, 6, 4}, {17, 3000, 30}, {40, 4000, 5}, {60, 240, 300}, {60, 40, 300}}
 	if testing.Short() {
 		shapes = shapes[:2]
 	}
@@ -179,6 +179,47 @@ func TestMemoryOfNMF(t *testing.T) {
 		}
 		if few.Fit > many.Fit/2 {
 			t.Errorf("%v: one piece takes %d bytes, all take %d", loss, few.Fit, many.Fit)
+		}
+	}
+}
+
+// TestMemoryOfLargeRanks: the memory of a fit whose rank is far above both sizes is linear in the rank, as its model is.
+func TestMemoryOfLargeRanks(t *testing.T) {
+	for _, method := range []Method{MethodNMF, MethodQMF, MethodQMFQ} {
+		for _, loss := range []Loss{KL, Frobenius, Beta(1.5)} {
+			few, err := MemoryOf(method, 60, 40, 1000, WithLoss(loss), WithWorkers(2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			many, err := MemoryOf(method, 60, 40, 16000, WithLoss(loss), WithWorkers(2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if many.Fit > 17*few.Fit {
+				t.Errorf("%v under %v: %d bytes of rank 1000, %d of rank 16000", method, loss, few.Fit, many.Fit)
+			}
+		}
+	}
+	x := lognormal(6, 5)
+	alive := func(fit func() error) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := fit(); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	for name, fit := range map[string]func() error{
+		"NMF":           func() error { _, err := FitNMF(t.Context(), x, 2000, WithEpochs(1)); return err },
+		"NMF Frobenius": func() error { _, err := FitNMF(t.Context(), x, 2000, WithEpochs(1), WithLoss(Frobenius)); return err },
+		"QMF": func() error {
+			_, err := FitQMF(t.Context(), x, 2000, WithEpochs(0), WithStart(StartScores), WithShrinkage(0))
+			return err
+		},
+	} {
+		if got := alive(fit); got > 16<<20 { // a matrix of 2000 × 2000 numbers is 32 MB
+			t.Errorf("%s: %d bytes", name, got)
 		}
 	}
 }

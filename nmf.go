@@ -34,15 +34,14 @@ func nmfDefaults() config {
 	}
 }
 
-// settleNMF sets the updates that the loss asks for and the number of epochs that the updates ask
+// settleNMF sets the updates that loss and sizes ask for and the number of epochs that the updates ask
 // for, where the options leave them open. It reports options that contradict each other.
-func (c *config) settleNMF() error {
+func (c *config) settleNMF(d, n, rank int) error {
 	if c.start != StartUniform && c.start != StartSVD {
 		return &OptionError{Option: option.Start.String(), Value: c.start.String(),
 			Bound: "FitNMF starts from StartUniform or StartSVD"}
 	}
-	newton := c.loss == divergence.KL || c.loss == divergence.Frobenius
-	if !newton && !c.given.Has(option.Updates) {
+	if !nmf.Suits(c.loss, float64(d), float64(n), float64(rank)) && !c.given.Has(option.Updates) {
 		c.updates = UpdatesMultiplicative
 	}
 	if c.loss > divergence.Frobenius && c.updates == UpdatesNewton {
@@ -60,7 +59,7 @@ func (c *config) settleNMF() error {
 // negative values need a [FitQMF] or [FitQMFQ] under [WithLoss]([Frobenius]).
 //
 // Under [KL], the default, and [Frobenius] it lowers the loss by Newton's method with bounds and
-// momentum (internal/nmf), whose epoch reads x twice; under other losses, or by
+// momentum (internal/nmf), whose epoch reads x twice; under other losses, for k > d+n, or by
 // [WithUpdates], by the multiplicative updates of the textbooks. The loss, with its penalty, never
 // rises by more than rounding.
 //
@@ -100,7 +99,7 @@ func runNMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*NMF, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := c.settleNMF(); err != nil {
+	if err := c.settleNMF(t.cells.d, t.cells.n, rank); err != nil {
 		return nil, err
 	}
 	m, err := t.drive(ctx, nmf.Chunks, new(NMF), func(seed uint64, way course) algorithm {

@@ -383,7 +383,7 @@ func WithBatch(rows int) FitOption {
 }
 
 // WithUpdates sets how FitNMF lowers the loss. Default [UpdatesNewton] under [KL] and
-// [Frobenius], else [UpdatesMultiplicative], which alone takes β > 2.
+// [Frobenius] up to rank d+n, else [UpdatesMultiplicative], which alone takes β > 2.
 func WithUpdates(u Updates) FitOption {
 	return fitOption(option.Updates, u.String(), func(c *config) string {
 		if u > UpdatesMultiplicative {

@@ -410,3 +410,28 @@ func TestEqualSingularValues(t *testing.T) {
 		t.Error("no model so far")
 	}
 }
+
+// TestSubnormalMaps: maps of rows of subnormal numbers have values and slopes everywhere. Their squash is steeper than numbers are large.
+func TestSubnormalMaps(t *testing.T) {
+	x := lognormal(8, 6)
+	for i := range x.Data {
+		x.Data[i] *= 1e-311
+	}
+	m, err := FitQMFQ(t.Context(), x, 2, WithEpochs(1), WithStart(StartUniform), WithEpsilon(1e-8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range x.Rows {
+		for _, of := range []func(int) (*Map, error){m.Inflate, m.Deflate} {
+			f, err := of(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range append(x.Row(i), 0, 1e-312, 1e-310, 1e-300, 1, -1, 1e60) {
+				if at, slope := f.At(v), f.Slope(v); at-at != 0 || slope-slope != 0 || slope < 0 {
+					t.Errorf("row %d: at %v it is %v, of slope %v", i, v, at, slope)
+				}
+			}
+		}
+	}
+}

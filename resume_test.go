@@ -391,3 +391,36 @@ func TestResumeExtends(t *testing.T) {
 		}
 	}
 }
+
+// TestResumeUnset: an option that one of the two fits was not given is named as that, without the number that stands for it.
+func TestResumeUnset(t *testing.T) {
+	x := lognormal(10, 9)
+	fit := func(opts ...FitOption) error {
+		_, err := FitQMF(t.Context(), x, 2, append(opts, WithEpochs(1), WithStart(StartScores))...)
+		return err
+	}
+	state := func(opts ...FitOption) (state []byte) {
+		if err := fit(append(opts, WithCheckpoint(1, func(b []byte) error { state = b; return nil }))...); err != nil {
+			t.Fatal(err)
+		}
+		return state
+	}
+	without := state()
+	for _, c := range []struct {
+		option     FitOption
+		with, less string
+	}{
+		{WithShrinkage(3), "WithShrinkage(3): the state was saved without it", "WithShrinkage(not given): the state was saved with 3"},
+		{WithPatience(7), "WithPatience(7): the state was saved without it", "WithPatience(not given): the state was saved with 7"},
+		{WithValidation(0.25), "WithValidation(0.25): the state was saved without it", "WithValidation(not given): the state was saved with 0.25"},
+		{WithMissingValues(), "WithMissingValues(given): the state was saved without it", "WithMissingValues(not given): the state was saved with it"},
+		{WithPenalty(2), "WithPenalty(2): the state was saved with 0", "WithPenalty(0): the state was saved with 2"},
+	} {
+		if err := fit(c.option, WithResume(without)); err == nil || err.Error() != "quantmf: "+c.with {
+			t.Errorf("%v, want %s", err, c.with)
+		}
+		if err := fit(WithResume(state(c.option))); err == nil || err.Error() != "quantmf: "+c.less {
+			t.Errorf("%v, want %s", err, c.less)
+		}
+	}
+}

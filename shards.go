@@ -117,7 +117,7 @@ func PlanNMF(ctx context.Context, store Store, shards int, x Rows, rank int, opt
 	if err != nil {
 		return err
 	}
-	if err := c.settleNMF(); err != nil {
+	if err := c.settleNMF(t.cells.d, t.cells.n, rank); err != nil {
 		return err
 	}
 	if err := c.inShards(kinds.NMF, t.cells.d); err != nil {

@@ -47,6 +47,7 @@ import (
 	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/monotone"
+	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
@@ -257,7 +258,7 @@ func (f *qmfFit) startFactors() error {
 	f.random(x, f.seed)
 	way := f.course.within(0, 1)
 	updates, epochs := UpdatesMultiplicative, startUpdates
-	if loss == divergence.KL || loss == divergence.Frobenius {
+	if nmf.Suits(loss, float64(f.cells.d), float64(f.cells.n), float64(f.k)) {
 		updates, epochs = UpdatesNewton, startNewton
 	}
 	method := newMethod(f.pool, f.factors, x, loss, 0, updates)

@@ -22,6 +22,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/log"
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/beam"
+	"github.com/quantmf/quantmf/internal/flags"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -93,7 +94,7 @@ func Run(args []string, out, errOut io.Writer) int {
 			return exitDone
 		}
 		if err != nil {
-			fmt.Fprintf(errOut, "quantmf-beam %s: %v\n", c.name, err)
+			fmt.Fprintf(errOut, "quantmf-beam %s: %s\n", c.name, shown(err))
 		}
 		code := exitCode(err)
 		if code == exitUsage {
@@ -183,6 +184,9 @@ func (f *runnerFlags) register(set *flag.FlagSet) {
 	f.given = map[string]bool{}
 	for _, name := range passed {
 		set.Func(name, "", func(value string) error {
+			if value == "" {
+				return errors.New("the value is empty")
+			}
 			f.given[name] = true
 			return flag.CommandLine.Set(name, value)
 		})
@@ -245,6 +249,15 @@ func cause(err error) string {
 	return lines[len(lines)-1]
 }
 
+// shown is an error as it is printed: of runners, with its lines, and no name in it may control the terminal.
+func shown(err error) string {
+	lines := strings.Split(err.Error(), "\n")
+	for i, line := range lines {
+		lines[i] = table.Shown(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // arguments parses args. Flags may stand before, between and after the words, of which there must be one for each of wanted.
 func arguments(set *flag.FlagSet, args []string, wanted ...string) ([]string, error) {
 	set.SetOutput(io.Discard)
@@ -260,6 +273,9 @@ func arguments(set *flag.FlagSet, args []string, wanted ...string) ([]string, er
 		if len(args) > 0 {
 			words, args = append(words, args[0]), args[1:]
 		}
+	}
+	if err := flags.Empty(set); err != nil {
+		return nil, usageError(err.Error())
 	}
 	switch {
 	case len(words) > len(wanted):

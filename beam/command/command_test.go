@@ -159,6 +159,13 @@ func TestFaults(t *testing.T) {
 		{exitUsage, "-eps", "rank -method nmf -eps 0.1 " + file},
 		{exitUsage, "-blocks 0", "transform -blocks 0 MODEL " + file},
 		{exitBadInput, "no such file", "fit /nowhere"},
+		{exitBadInput, `fit: open /no\x1bwhere:`, "fit /no\x1bwhere"},
+		{exitUsage, `-method \x1b: must`, "fit -method \x1b " + file},
+		{exitUsage, "-o: the value is empty", "fit -o= " + file},
+		{exitUsage, "-o: the value is empty", "transform -o= MODEL " + file},
+		{exitUsage, "-store: the value is empty", "rank -store= " + file},
+		{exitUsage, "-endpoint: the value is empty", "fit -endpoint= " + file},
+		{exitUsage, "-na: the value is empty", "fit -na= " + file},
 		{exitBadInput, "model", "transform " + damaged + " " + file},
 	} {
 		_, said := run(t, c.code, strings.Fields(strings.Replace(c.args, "MODEL", goodModel(t), 1))...)

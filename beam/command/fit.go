@@ -199,7 +199,7 @@ type record struct {
 func (f *fitFlags) say(s streams, r record, format string, args ...any) {
 	switch f.progress {
 	case "plain":
-		fmt.Fprintf(s.err, format+"\n", args...)
+		fmt.Fprintln(s.err, table.Shown(fmt.Sprintf(format, args...)))
 	case "json":
 		json.NewEncoder(s.err).Encode(r)
 	}

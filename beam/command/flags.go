@@ -135,6 +135,9 @@ func (f *matrixFlags) register(set *flag.FlagSet) {
 	})
 	set.StringVar(&f.Names, "names", "", "")
 	set.Func("na", "", func(s string) error {
+		if s == "" {
+			return errors.New("the value is empty")
+		}
 		f.NA = append(f.NA, flags.Words(s)...)
 		return nil
 	})

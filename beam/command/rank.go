@@ -17,6 +17,7 @@ import (
 	"github.com/quantmf/quantmf/beam"
 	"github.com/quantmf/quantmf/internal/flags"
 	"github.com/quantmf/quantmf/internal/ranking"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 const rankUsage = `usage: quantmf-beam rank [flags] MATRIX
@@ -199,7 +200,7 @@ func rank(ctx context.Context, args []string, s streams) error {
 			trials = append(trials, beam.Trial{Rank: k, Spec: string(text)})
 		}
 	}
-	on.Failed = func(err error) { fmt.Fprintln(s.err, "trying again:", cause(err)) }
+	on.Failed = func(err error) { fmt.Fprintln(s.err, "trying again:", table.Shown(cause(err))) }
 	if c.Got, err = beam.HeldOut(ctx, store, t.X, "command", trials, quantmf.Masks{Repeats: c.Repeats, Share: *share, Seed: c.Seed}, on.Run); err != nil {
 		return f.explain(err, t)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/beam"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 const transformUsage = `usage: quantmf-beam transform [flags] MODEL MATRIX
@@ -64,13 +65,13 @@ func transform(ctx context.Context, args []string, s streams) error {
 	if *blocks < 1 || *blocks > t.X.Cols {
 		return usageError(fmt.Sprintf("-blocks %d: must be from 1 to the %d samples", *blocks, t.X.Cols))
 	}
-	on.Failed = func(err error) { fmt.Fprintln(s.err, "trying again:", cause(err)) }
+	on.Failed = func(err error) { fmt.Fprintln(s.err, "trying again:", table.Shown(cause(err))) }
 	v, err := beam.Transform(ctx, store, m, t.X, *blocks, on.Run)
 	if err != nil {
 		return err
 	}
 	if text := nameless(*out, "samples", t.NamedSamples); text != "" {
-		fmt.Fprintln(s.err, "warning:", text)
+		fmt.Fprintln(s.err, "warning:", table.Shown(text))
 	}
 	return write(s.out, tableOutput(*out, "component", numbered("c", v.Rows), t.Samples, v))
 }

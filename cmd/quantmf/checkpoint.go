@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // checkpointFlags reports flags among -checkpoint, -resume and -force that exclude each other, and a file that
@@ -50,7 +51,7 @@ type lock struct {
 // lockBeside takes the lock of a file.
 func lockBeside(path string) (*lock, error) {
 	dir, base := filepath.Split(path)
-	at := dir + "." + base + ".lock"
+	at := dir + "." + stem(base) + ".lock"
 	for {
 		file, free, err := openLocked(at)
 		if err != nil {
@@ -135,7 +136,7 @@ func (r *result) prepareCheckpoint(input os.FileInfo, messages io.Writer) error 
 	state, err := os.ReadFile(r.checkpoint)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		_, err := fmt.Fprintf(messages, "There is no %s to go on from yet: the fit starts at the beginning.\n", r.checkpoint)
+		_, err := fmt.Fprintf(messages, "There is no %s to go on from yet: the fit starts at the beginning.\n", table.Shown(r.checkpoint))
 		return err
 	case err != nil:
 		return &inputError{err}

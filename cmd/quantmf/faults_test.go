@@ -214,3 +214,63 @@ func TestLeftovers(t *testing.T) {
 	l.release()
 	quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-checkpoint", "state", "-force", "matrix.tsv")
 }
+
+// TestLongNames: a file may have the longest name that its folder takes, and two that differ at their ends stay apart.
+func TestLongNames(t *testing.T) {
+	dir, _, _, _ := runWith(t, "", "version")
+	name := strings.Repeat("é", 127)
+	if err := os.WriteFile(name+"0", nil, 0o666); err != nil {
+		t.Skip("this system has no such names: ", err)
+	}
+	for _, end := range []string{"0", "1"} {
+		l, err := lockBeside(name + end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.release()
+	}
+	long := strings.Repeat("é", 123)
+	quiet(t, 0, "fit", "-k", "1", "-epochs", "1", "-o", name+"0", "-u", long+".tsv", "-v", long+".csv", "-checkpoint", name+"2", "matrix.tsv")
+	writeText(t, "."+stem(name+"0")+".01234567.tmp", "of a run that was killed")
+	quiet(t, 0, "fit", "-k", "1", "-epochs", "1", "-o", name+"0", "matrix.tsv")
+	if got := strings.Fields(files(t, dir)); len(got) != 6 { // with two locks
+		t.Errorf("files: %q", got)
+	}
+}
+
+// TestHostileNames: names of files and values of flags never reach the terminal with characters that control it or end a
+// line, whatever is said of them.
+func TestHostileNames(t *testing.T) {
+	runWith(t, "", "version")
+	const name = "e\x1b[31m\n\u202e\ax\xff"
+	if err := os.WriteFile(name+".tsv", []byte(small()), 0o666); err != nil {
+		t.Skip("this system has no such names: ", err)
+	}
+	writeText(t, name+"bad", "a\tb\n1\t2\t3\n")
+	writeText(t, name+"empty", "")
+	os.Mkdir(name+"folder", 0o777)
+	quiet(t, 0, "fit", "-k", "1", "-epochs", "1", "-o", "m.qmf", "matrix.tsv")
+	for _, args := range [][]string{
+		{"fit", "-k", "1", "-epochs", "1", "-o", name + ".qmf", "-v", name + ".npy", name + ".tsv"}, // the summary says what was written
+		{"fit", name + "none"}, {"fit", name + "empty"}, {"fit", name + "folder"}, {"fit", "matrix.tsv", name},
+		{"fit", "-o", name + "folder", "matrix.tsv"}, {"fit", "-o", name + "none/m", "matrix.tsv"}, {"fit", "-u", name + ".tsv", name + ".tsv"},
+		{"fit", "-epochs", "1", "-k", "1", "-checkpoint", name + "state", "-resume", "matrix.tsv"}, {"fit", "-checkpoint", name + "bad", "matrix.tsv"},
+		{"fit", "-checkpoint", name + "bad", "-resume", "matrix.tsv"}, {"fit", "-method", name, "matrix.tsv"}, {"fit", "-" + name, "matrix.tsv"}, {"fit", "-k", name, "matrix.tsv"},
+		{"fit", "-k", "1", "-report", "r.html", "-groups", name + "bad", "matrix.tsv"},
+		{"transform", name + "bad", "matrix.tsv", "-o", "-"}, {"transform", "m.qmf", name + "bad", "-o", "-"}, {"inspect", name + ".qmf"},
+		{"impute", "-checks", "0", "-o", name + "i.tsv", name + ".tsv"}, {"convert", name + ".tsv", name + "none/x.npy"}, {"shard", "step", name + "folder"},
+		{"rank", "-k", "1", "-epochs", "1", "-repeats", "1", "-checkpoint", name + "bad", "-resume", "matrix.tsv"}, {"completion", name}, {name},
+	} {
+		out, said := &bytes.Buffer{}, &bytes.Buffer{}
+		run(args, strings.NewReader(""), out, said)
+		text := out.String() + said.String()
+		for _, c := range []string{"\x1b", "\u202e", "\a", "\xff", "[31m\n"} {
+			if strings.Contains(text, c) {
+				t.Errorf("%q: %q is in %q", args, c, text)
+			}
+		}
+		if args[0] != "inspect" && !strings.Contains(text, `e\x1b[31m\n\u202e\ax\xff`) {
+			t.Errorf("%q: the name is not in %q", args, text)
+		}
+	}
+}

@@ -90,7 +90,8 @@ How it is fitted (defaults are those of the package)
                     newton: Newton's method, for a -loss of β up to 2;
                     multiplicative: the updates of the textbooks, 200 of them unless
                     -epochs is given (nmf; default newton under kl and frobenius,
-                    multiplicative under other losses)
+                    multiplicative under other losses and where -k is above the
+                    number of features and samples together)
   -tolerance X      where a map counts as converged, above 0 (qmf, qmfq; default
                     1e-9); of bqmf the share of UV that the last epoch may still
                     change (default 0.003)

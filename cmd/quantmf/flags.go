@@ -47,14 +47,8 @@ func arguments(set *flag.FlagSet, args []string, wanted ...string) ([]string, er
 			words, args = append(words, args[0]), args[1:]
 		}
 	}
-	empty := "" // such as the value of an unset variable
-	set.Visit(func(f *flag.Flag) {
-		if text, is := f.Value.(flag.Getter); is && text.Get() == "" {
-			empty = "-" + f.Name
-		}
-	})
-	if empty != "" {
-		return nil, usageError(empty + ": the value is empty")
+	if err := flags.Empty(set); err != nil {
+		return nil, usageError(err.Error())
 	}
 	if len(words) > len(wanted) {
 		return nil, usageError(fmt.Sprintf("%s is too much: wanted %s", words[len(wanted)], strings.Join(wanted, " ")))

@@ -687,9 +687,7 @@ func strayed(percent, share float64, tried int) string {
 // summary says the result in a few lines of words.
 func (r *imputation) summary(files []string, seconds float64) string {
 	var s strings.Builder
-	line := func(head, format string, args ...any) {
-		fmt.Fprintf(&s, "%-13s %s\n", head, fmt.Sprintf(format, args...))
-	}
+	line := linesOf(&s)
 	x := r.table.X
 	read := &result{fitFlags: &r.fitFlags, table: r.table}
 	line("Matrix", "%s: %s × %s%s", r.name(), counted(x.Rows, "feature"), counted(x.Cols, "sample"), read.naming(missing(r.table.X)))
@@ -762,7 +760,7 @@ func (r *imputation) told(own string) string {
 		v := r.of[i].verdict(r.median)
 		count[v]++
 		if v == "mean" {
-			names = append(names, shown(r.table.Features[i]))
+			names = append(names, table.Shown(r.table.Features[i]))
 		}
 	}
 	text := fmt.Sprintf("%d of %d features are predicted better than by their own %s", count["better"], len(r.of), own)

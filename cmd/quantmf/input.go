@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/quantmf/quantmf/internal/flags"
 	"github.com/quantmf/quantmf/internal/table"
@@ -127,6 +126,8 @@ type settingFlag struct {
 
 func (f *settingFlag) String() string { return f.text }
 
+func (f *settingFlag) Get() any { return f.text }
+
 func (f *settingFlag) Set(s string) error {
 	f.text = s
 	return f.set(s)
@@ -184,7 +185,7 @@ func (f *inputFlags) warn(w io.Writer, path, text string) error {
 			Warning string `json:"warning"`
 		}{path, text})
 	}
-	_, err := fmt.Fprintf(w, "warning: %s: %s\n", shown(path), text)
+	_, err := fmt.Fprintf(w, "warning: %s: %s\n", table.Shown(path), text)
 	return err
 }
 
@@ -197,7 +198,7 @@ var openedMatrix = func(path string) {}
 func (f *inputFlags) read(path string, s streams, l *limits, tell *progress, missing, negative bool) (*table.Table, os.FileInfo, error) {
 	o := f.Options
 	o.Missing, o.Negative, o.Memory, o.Rows, f.progress = missing, negative, int64(l.maxMemory), f.rows, l.progress
-	if err := tell.at("reading " + shown(path)); err != nil {
+	if err := tell.at("reading " + table.Shown(path)); err != nil {
 		return nil, nil, err
 	}
 	var t *table.Table
@@ -269,23 +270,13 @@ func (f *inputFlags) tell(w io.Writer, t *table.Table) error {
 	}
 	var text strings.Builder
 	if f.progress != "none" {
-		fmt.Fprintf(&text, "%s: %s × %s; %s\n", shown(t.File), counted(features, "feature"), counted(samples, "sample"), t.Taken)
+		fmt.Fprintf(&text, "%s: %s × %s; %s\n", table.Shown(t.File), counted(features, "feature"), counted(samples, "sample"), t.Taken)
 	}
 	for _, warning := range warnings {
-		fmt.Fprintf(&text, "warning: %s: %s\n", shown(t.File), warning)
+		fmt.Fprintf(&text, "warning: %s: %s\n", table.Shown(t.File), warning)
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
-}
-
-// shown is a name as it is printed. Characters that cannot be printed are escaped, so that no name can overwrite a
-// line or control the terminal.
-func shown(name string) string {
-	if !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
-		return name
-	}
-	quoted := strconv.Quote(name)
-	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
 // fitting applies to a matrix what fit applied: -log1p, and the choice and order of features. Features are found by

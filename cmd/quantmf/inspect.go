@@ -115,9 +115,7 @@ func inspect(args []string, s streams) error {
 // tell prints in words what is in the model.
 func (m *model) tell(r readings) string {
 	var s strings.Builder
-	line := func(head, format string, args ...any) {
-		fmt.Fprintf(&s, "%-13s %s\n", head, fmt.Sprintf(format, args...))
-	}
+	line := linesOf(&s)
 	name, formula := m.title()
 	line("Model", "%s of %s (%s)", name, counted(m.u.Cols, "component"), formula)
 	of := ""
@@ -172,7 +170,7 @@ func (m *model) tell(r readings) string {
 		}
 		if spread > 0 {
 			line("Explained", "%.0f %% of the differences between samples; half or more in %d of %d features; least in %s (%.0f %%)",
-				100*(1-left/spread), count, len(r.goodness), shown(m.features[least]), 100*r.goodness[least].Explained)
+				100*(1-left/spread), count, len(r.goodness), table.Shown(m.features[least]), 100*r.goodness[least].Explained)
 		}
 	}
 	samples := m.TopSamples(account.TopShown)
@@ -195,7 +193,7 @@ func listed(tops []quantmf.Top, names []string, format string) string {
 	var words []string
 	for _, t := range tops {
 		if t.Value > 0 {
-			words = append(words, shown(names[t.Index])+" "+fmt.Sprintf(format, t.Value))
+			words = append(words, table.Shown(names[t.Index])+" "+fmt.Sprintf(format, t.Value))
 		}
 	}
 	if len(words) == 0 {

@@ -49,6 +49,7 @@ func TestFlagsNotGo(t *testing.T) {
 		{"fit -nosuch", "there is no flag -nosuch of fit"},
 		{"fit -o", "-o needs a value"},
 		{"fit -o=", "-o: the value is empty"},
+		{"fit -na=", "-na: the value is empty"},
 		{"fit -u a.tsv -v ./a.tsv", "two outputs to the same place"},
 		{"fit -o a -checkpoint a", "two outputs to the same place"},
 		{"rank -k 2,0", "-k 0: must be at least 1"},

@@ -132,7 +132,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 			return exitDone
 		}
 		if err != nil {
-			fmt.Fprintf(errOut, "quantmf %s: %v\n", c.name, err)
+			fmt.Fprintf(errOut, "quantmf %s: %s\n", c.name, table.Shown(err.Error()))
 		}
 		code := exitCode(err)
 		if code == exitUsage {

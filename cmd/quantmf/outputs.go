@@ -88,7 +88,7 @@ func createTemp(target string, mode fs.FileMode) (*os.File, error) {
 	removeLeft(target)
 	dir, base := filepath.Split(target)
 	for {
-		name := fmt.Sprintf("%s.%s.%08x.tmp", dir, base, rand.Uint32())
+		name := fmt.Sprintf("%s.%s.%08x.tmp", dir, stem(base), rand.Uint32())
 		temporary.add(name) // before the file exists: an interrupt right after its creation must remove it
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 		if err == nil && tryLock(f) {

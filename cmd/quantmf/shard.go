@@ -374,7 +374,7 @@ func reduceShards(f *shardFlags, s streams) error {
 			return f.inFolder(err)
 		}
 		if f.progress != "none" {
-			fmt.Fprintf(s.err, "%s: epoch %d of %d, loss %.6g\n", f.dir, at.Epoch, at.Epochs, at.Loss)
+			fmt.Fprintf(s.err, "%s: epoch %d of %d, loss %.6g\n", table.Shown(f.dir), at.Epoch, at.Epochs, at.Loss)
 		}
 		if at.Over {
 			_, err = fmt.Fprintln(s.out, "over")

@@ -27,9 +27,7 @@ const noteworthyBend = 0.05
 // summary returns the result in a few lines of words.
 func (r *result) summary(seconds float64) (string, error) {
 	var s strings.Builder
-	line := func(head, format string, args ...any) {
-		fmt.Fprintf(&s, "%-13s %s\n", head, fmt.Sprintf(format, args...))
-	}
+	line := linesOf(&s)
 	m := r.m
 	d, n := r.table.Dims()
 	gaps, mean, err := looked(r.table)
@@ -84,6 +82,13 @@ func (r *result) summary(seconds float64) (string, error) {
 		}
 	}
 	return s.String(), nil
+}
+
+// linesOf returns a function that adds a line of a summary to s.
+func linesOf(s *strings.Builder) func(head, format string, args ...any) {
+	return func(head, format string, args ...any) {
+		fmt.Fprintf(s, "%-13s %s\n", head, table.Shown(fmt.Sprintf(format, args...)))
+	}
 }
 
 // foreseen says how well a BQMF predicts values that it has not seen.
@@ -220,7 +225,7 @@ func (m *model) bentScales(x quantmf.Rows, goodness []quantmf.Goodness) (string,
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rank[b], rank[a]) })
 	var names []string
 	for _, i := range order[:min(5, len(order))] {
-		names = append(names, fmt.Sprintf("%s %.2f", shown(m.features[i]), bend[i]))
+		names = append(names, fmt.Sprintf("%s %.2f", table.Shown(m.features[i]), bend[i]))
 	}
 	if len(names) == 0 {
 		return "none: every feature kept its scale, nearly", nil
@@ -258,7 +263,7 @@ func warningsInWords(warnings []error, features []string) (words []string, uncon
 			words = append(words, inShort(strings.TrimPrefix(w.Error(), "quantmf: ")))
 		case !seen[c.Row]: // both maps of a feature of QMFQ may have a warning
 			seen[c.Row] = true
-			names = append(names, shown(features[c.Row]))
+			names = append(names, table.Shown(features[c.Row]))
 		}
 	}
 	if unconverged = len(names); unconverged > 0 {

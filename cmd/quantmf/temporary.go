@@ -4,12 +4,15 @@ package main
 // the next run that writes to the same place.
 
 import (
+	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // temporary are the files that must not outlive this process.
@@ -43,6 +46,20 @@ func (t *fileSet) clean() {
 	}
 }
 
+// stem is the name of a file, or what stands for it in the names of files beside it: those are no longer than 255 bytes, which
+// most file systems take.
+func stem(base string) string {
+	const most = 255 - len("..01234567.tmp")
+	if len(base) <= most {
+		return base
+	}
+	end := most - len("~01234567")
+	for !utf8.RuneStart(base[end]) && end > most/2 {
+		end--
+	}
+	return fmt.Sprintf("%s~%08x", base[:end], crc32.ChecksumIEEE([]byte(base)))
+}
+
 // random matches the part of a temporary name between the name of the output and .tmp.
 var random = regexp.MustCompile(`^[0-9a-f]{8}$`)
 
@@ -52,6 +69,7 @@ func removeLeft(target string) {
 		return
 	}
 	dir, base := filepath.Split(target)
+	base = stem(base)
 	if dir == "" {
 		dir = "."
 	}

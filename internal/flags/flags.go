@@ -5,6 +5,7 @@ package flags
 import (
 	"context"
 	"errors"
+	"flag"
 	"slices"
 	"strconv"
 	"strings"
@@ -152,6 +153,16 @@ func Seed(s string) (uint64, error) {
 		return 0, errors.New("not a whole number from 0 to 2^64-1")
 	}
 	return v, nil
+}
+
+// Empty reports a flag of text that was given with an empty value, such as that of an unset variable.
+func Empty(set *flag.FlagSet) (err error) {
+	set.Visit(func(f *flag.Flag) {
+		if text, is := f.Value.(flag.Getter); is && text.Get() == "" {
+			err = errors.New("-" + f.Name + ": the value is empty")
+		}
+	})
+	return err
 }
 
 // Size reads a number of bytes.

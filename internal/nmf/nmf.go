@@ -73,6 +73,13 @@ type Method interface {
 	Resume(e int)
 }
 
+// Suits tells whether Newton's method suits a d × n matrix and rank k: under KL and Frobenius, for k up to d+n. Above, its
+// k² numbers for each piece of the rows are more than the factors have, and its epochs take longer than all the
+// multiplicative updates, which come as close to x there.
+func Suits(l divergence.Loss, d, n, k float64) bool {
+	return (l == divergence.KL || l == divergence.Frobenius) && k <= d+n
+}
+
 // Chunks is the number of pieces that the rows are cut into: each has a
 // partial sum for V, added in order, so the bits do not depend on the workers. Where
 // an update takes less than a millisecond there are fewer, for sums cost time too.

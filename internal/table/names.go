@@ -534,6 +534,23 @@ func (o Options) allNumberLike(row []cell) bool {
 
 func (l *layout) doubt(text string) { l.doubts = append(l.doubts, text) }
 
+// Shown returns a text that has names in it, of files, features or flags, as it is printed on a line. Characters that cannot be
+// printed are escaped, so that no name can overwrite a line, begin another or control the terminal.
+func Shown(text string) string {
+	var s strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		if unicode.IsPrint(r) && r != unicode.ReplacementChar {
+			s.WriteString(text[:size])
+		} else {
+			escaped := strconv.Quote(text[:size])
+			s.WriteString(escaped[1 : len(escaped)-1])
+		}
+		text = text[size:]
+	}
+	return s.String()
+}
+
 // quote returns a name in quotation marks, cut if it is long; characters that cannot be printed are escaped.
 func quote(name string) string { return strconv.Quote(short(name)) }
 

@@ -193,3 +193,16 @@ func TestWrite(t *testing.T) {
 		}
 	}
 }
+
+// TestManyUnnamed: the columns of a text without names are numbered, each by one step: a million of them in less time than
+// anyone waits.
+func TestManyUnnamed(t *testing.T) {
+	const n = 1 << 20
+	x, err := Read(strings.NewReader(strings.Repeat("1,", n-1)+"1\n"), "wide.csv", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(x.Samples) != n || x.Samples[0] != "s1" || x.Samples[n-1] != "s1048576" {
+		t.Errorf("%d samples, from %s to %s", len(x.Samples), x.Samples[0], x.Samples[len(x.Samples)-1])
+	}
+}

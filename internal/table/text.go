@@ -370,13 +370,7 @@ func (r *textReader) sample(f int) string {
 	case r.header:
 		return r.first[f].text
 	}
-	n := 1
-	for _, role := range r.roles[:f] {
-		if role == isValue {
-			n++
-		}
-	}
-	return "s" + strconv.Itoa(n)
+	return "s" + strconv.Itoa(1+bytes.Count(r.roles[:f], []byte{isValue}))
 }
 
 // table makes the table once all lines are known.
@@ -404,9 +398,15 @@ func (r *textReader) table() (*Table, error) {
 	}
 	for f, role := range r.roles {
 		if role == isValue {
-			t.Samples = append(t.Samples, r.sample(f))
 			t.fields = append(t.fields, f+1)
 		}
+	}
+	if !r.header {
+		t.Samples = numbered("s", len(t.fields))
+		return t, nil
+	}
+	for _, f := range t.fields {
+		t.Samples = append(t.Samples, r.sample(f-1))
 	}
 	return t, nil
 }

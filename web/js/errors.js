@@ -22,5 +22,8 @@ export function made({ kind, message, ...fields }) {
   return new (kinds[kind] ?? QuantmfError)(message, fields);
 }
 
+/** said is a value as a message shows it: of what has no text, or none that is surely there, its type. */
+export const said = (v) => (v === null ? 'null' : ['object', 'function', 'symbol'].includes(typeof v) ? typeof v : String(v));
+
 export const shape = (what, got, want) => made({ kind: 'ShapeError', message: `quantmf: ${what}: got ${got}, want ${want}`, what, got, want });
-export const option = (name, value, bound) => made({ kind: 'OptionError', message: `quantmf: ${name} ${value}: ${bound}`, option: name, value: String(value), bound });
+export const option = (name, value, bound) => made({ kind: 'OptionError', message: `quantmf: ${name} ${said(value)}: ${bound}`, option: name, value: said(value), bound });

@@ -61,7 +61,7 @@ export interface Settings {
   init?: { u: MatrixLike; v: MatrixLike };
   /** The weight of the penalty on the factors, from 0 to 1e30; default 0. */
   penalty?: number;
-  /** How an nmf lowers the loss; default newton under kl and frobenius, otherwise multiplicative. */
+  /** How an nmf lowers the loss; default newton under kl and frobenius up to rank d+n, otherwise multiplicative. */
   updates?: 'newton' | 'multiplicative';
   /** The step size of Adam, above 0 and at most 100; default 0.2 (qmf; 0.06 where Adam steps U and V), 0.1 (qmfq). */
   learningRate?: number;

@@ -1,6 +1,6 @@
 // quantmf in JavaScript: fits, models and operators of the package in Go, compiled to
 // WebAssembly, in workers. index.d.ts documents them.
-import { QuantmfError, made, option, shape } from './errors.js';
+import { QuantmfError, made, option, said, shape } from './errors.js';
 
 export { QuantmfError, OptionError, DataError, ShapeError, FormatError, ConvergenceError, TableError } from './errors.js';
 
@@ -9,12 +9,27 @@ const node = typeof process === 'object' && Boolean(process.versions?.node);
 /** vectors is a module with one instruction of WebAssembly SIMD. */
 const vectors = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11]);
 
-const list = (v) => Array.isArray(v) || (ArrayBuffer.isView(v) && 'length' in v);
+const typed = (v) => ArrayBuffer.isView(v) && 'length' in v;
+
+/** lost tells whether a typed array lies outside its buffer, which was transferred or has become shorter. */
+function lost(v) {
+  try {
+    v.values();
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+const list = (v) => Array.isArray(v) || (typed(v) && !lost(v));
+
+/** kind is what an error says of an argument that is of another kind than wanted. */
+const kind = (v) => (typed(v) && lost(v) ? 'an array that has lost its buffer' : v === null ? 'null' : typeof v);
 
 /** numbers copies the numbers of an argument, so that the caller's array is neither kept nor transferred. */
 function numbers(name, value) {
+  if (!list(value)) throw shape(name, kind(value), 'an array of numbers');
   if (value instanceof Float64Array || value instanceof Float32Array) return bytes(new Float64Array(value));
-  if (!list(value)) throw shape(name, typeof value, 'an array of numbers');
   const to = new Float64Array(value.length);
   for (let i = 0; i < to.length; i++) to[i] = number(value[i], -1, i);
   return bytes(to);
@@ -25,14 +40,14 @@ const bytes = (f64) => new Uint8Array(f64.buffer, f64.byteOffset, f64.byteLength
 function number(v, row, column) {
   if (typeof v === 'number') return v;
   const problem = 'is no number';
-  throw made({ kind: 'DataError', message: `quantmf: ${row < 0 ? '' : `row ${row}, `}column ${column}, value ${v}: ${problem}`, row, column, value: NaN, problem });
+  throw made({ kind: 'DataError', message: `quantmf: ${row < 0 ? '' : `row ${row}, `}column ${column}, value ${said(v)}: ${problem}`, row, column, value: NaN, problem });
 }
 
 const count = (n) => Number.isSafeInteger(n) && n >= 0;
 
 /** sized throws where a matrix has no size. */
 function sized(name, x) {
-  if (!x || typeof x !== 'object' || !count(x.rows) || !count(x.columns)) throw shape(name, typeof x, '{rows, columns, data} or an array of rows');
+  if (!x || typeof x !== 'object' || !count(x.rows) || !count(x.columns)) throw shape(name, kind(x), '{rows, columns, data} or an array of rows');
 }
 
 /** matrix makes the engine's form of an argument, which is {rows, columns, data} or an array of rows. */
@@ -42,7 +57,7 @@ function matrix(name, x) {
     const columns = list(x[0]) ? x[0].length : 0;
     const data = new Float64Array(rows * columns);
     x.forEach((row, i) => {
-      if (!list(row)) throw shape(`${name}, row ${i}`, typeof row, 'an array of numbers');
+      if (!list(row)) throw shape(`${name}, row ${i}`, kind(row), 'an array of numbers');
       if (row.length !== columns) throw shape(`${name}, row ${i}`, `${row.length} values`, columns);
       for (let j = 0; j < columns; j++) data[i * columns + j] = number(row[j], i, j);
     });
@@ -55,7 +70,7 @@ function matrix(name, x) {
 
 /** content copies a file. */
 function content(name, value) {
-  if (!ArrayBuffer.isView(value) || value.BYTES_PER_ELEMENT !== 1) throw shape(name, typeof value, 'a Uint8Array');
+  if (!list(value) || value.BYTES_PER_ELEMENT !== 1) throw shape(name, kind(value), 'a Uint8Array');
   return Uint8Array.from(value);
 }
 
@@ -66,6 +81,18 @@ const blob = (name, value) => (value instanceof Blob ? value : new Blob([content
 function plain(name, value) {
   if (value === undefined || ['number', 'string', 'boolean'].includes(typeof value)) return value;
   throw option(name, typeof value, 'must be a number, a word or true');
+}
+
+/** text returns an argument that is a text; a number is taken for its text. */
+function text(name, value) {
+  if (['string', 'number', 'bigint'].includes(typeof value)) return String(value);
+  throw option(name, typeof value, 'must be a text');
+}
+
+/** texts copies a list of texts. */
+function texts(name, value) {
+  if (!list(value)) throw shape(name, kind(value), 'an array of texts');
+  return Array.from(value, (v) => text(name, v));
 }
 
 /** fields returns an argument that is an object, an empty one where it is left out. */
@@ -84,7 +111,7 @@ function settings(options) {
   const given = {};
   for (const [name, value] of Object.entries(fields('options', options))) {
     if (value === undefined) continue;
-    if (name === 'seed') given[name] = String(value);
+    if (name === 'seed') given[name] = text(name, value);
     else if (name === 'init') given[name] = { u: matrix('init.u', value?.u), v: matrix('init.v', value?.v) };
     else if (name === 'weights' || name === 'targets' || name === 'targetWeights') given[name] = numbers(name, value);
     else given[name] = plain(name, value);
@@ -236,7 +263,14 @@ async function compile(url) {
 export async function load(options) {
   const { url, workers, simd = true, ...rest } = fields('options', options);
   none(rest);
-  const at = (name) => (url === undefined ? undefined : new URL(name, new URL(url, globalThis.location?.href)));
+  const at = (name) => {
+    if (url === undefined) return undefined;
+    try {
+      return new URL(name, new URL(url, globalThis.location?.href));
+    } catch {
+      throw option('url', url, 'must be an address');
+    }
+  };
   const most = workers ?? Math.max(1, Math.min(4, (globalThis.navigator?.hardwareConcurrency ?? 2) - 1));
   if (!count(most) || most < 1) throw option('workers', most, 'must be a whole number, at least 1');
   // A bundler finds the files by these very expressions.
@@ -343,7 +377,7 @@ class Quantmf {
   }
 
   #model(about) {
-    return new Model(about, (name, args, how) => this.#call(name, { ...args, model: about.bytes.slice() }, how, about.method));
+    return new Model(about, (name, args, how) => this.#call(name, { ...args, model: content('bytes', about.bytes) }, how, about.method));
   }
 
   async rank(x, given, how) {
@@ -481,20 +515,20 @@ class Quantmf {
     const { name = 'matrix', transpose = false, header = 'auto', names = '', memory = 2 ** 30, ...rest } = fields('options', options);
     none(rest);
     if (typeof memory !== 'number') throw option('memory', typeof memory, 'must be a number');
-    return this.#aside('read', { file: blob('file', file), name: String(name), transpose: Boolean(transpose), header: String(header), names: String(names), memory }, how);
+    return this.#aside('read', { file: blob('file', file), name: text('name', name), transpose: Boolean(transpose), header: text('header', header), names: text('names', names), memory }, how);
   }
 
-  async groups(text, of, how) {
+  async groups(table, of, how) {
     const { features, samples, name = 'groups', ...rest } = fields('of', of);
     none(rest);
-    return this.#aside('groups', { text: String(text), name: String(name), features: Array.from(features, String), samples: Array.from(samples, String) }, how);
+    return this.#aside('groups', { text: text('text', table), name: text('name', name), features: texts('features', features), samples: texts('samples', samples) }, how);
   }
 
   async report(file, x, options, how) {
     const { groups = '', byFit = false, ...rest } = fields('options', options);
     none(rest);
     // Arguments move to the worker with the call, so each call has copies; both are made now, because x may change meanwhile.
-    const args = { model: content('file', file), x: matrix('x', x), groups: String(groups), byFit: Boolean(byFit) };
+    const args = { model: content('file', file), x: matrix('x', x), groups: text('groups', groups), byFit: Boolean(byFit) };
     const account = await this.#call('account', { model: args.model.slice(), x: matrix('x', x) }, how);
     return this.#aside('report', { ...args, account }, how);
   }
@@ -562,8 +596,8 @@ class Model {
   async named(features, samples, of, how) {
     const { matrix: name = '', command = '', losses = '', ...rest } = fields('made', of);
     none(rest);
-    const made = { matrix: String(name), command: String(command), losses: String(losses) };
-    return this.#call('named', { features: Array.from(features, String), samples: Array.from(samples, String), made }, how);
+    const made = { matrix: text('matrix', name), command: text('command', command), losses: text('losses', losses) };
+    return this.#call('named', { features: texts('features', features), samples: texts('samples', samples), made }, how);
   }
 
   async map(row, values, how) {

@@ -208,6 +208,35 @@ test('errors say what and where', async () => {
   await bad(load({ worker: 2 }), OptionError, { option: 'worker' });
 });
 
+test('arrays without their buffers, and values without a text, are errors of the package', async () => {
+  const sent = (a) => (structuredClone(a, { transfer: [a.buffer] }), a);
+  const short = new ArrayBuffer(40, { maxByteLength: 40 });
+  const outside = new Float64Array(short, 0, 5);
+  short.resize(8);
+  const model = await q.fit(x, { rank: 2 });
+  const blank = Object.create(null); // String(blank) throws
+  const got = 'an array that has lost its buffer';
+  for (const gone of [sent(new Float64Array(5)), sent(new Float32Array(5)), sent(new Int32Array(5)), outside]) {
+    for (const call of [() => q.softRank(gone), () => q.softSort(gone), () => q.softQuantile([1, 2], gone), () => q.softRankVJP([1, 2], gone), () => q.softSortVJP(gone, [1, 2]),
+      () => q.softQuantileVJP([1, 2], [1, 2], gone), () => q.softRank([1, 2], { weights: gone }), () => model.map(0, gone), () => model.named(gone, []), () => q.fit([gone, gone], { rank: 1 })]) {
+      await assert.rejects(call(), (e) => e instanceof ShapeError && e.got === got, String(call));
+    }
+    await assert.rejects(q.fit({ rows: 1, columns: 5, data: gone }, { rank: 1 }), ShapeError);
+  }
+  await assert.rejects(q.open(sent(model.bytes.slice())), (e) => e instanceof ShapeError && e.got === got);
+  sent(model.bytes); // the caller may do that to its own model
+  await assert.rejects(model.transform(x), (e) => e instanceof ShapeError && e.what === 'bytes');
+  for (const value of [blank, Symbol('s'), () => 1, null]) {
+    for (const call of [() => q.fit(x, { rank: 1, seed: value }), () => q.rank(x, { ranks: [1], maskSeed: value }), () => q.rank(x, { ranks: value }), () => q.read(new Uint8Array(3), { name: value }),
+      () => q.read(new Uint8Array(3), { header: value }), () => q.groups(value, { features: ['a'], samples: ['b'] }), () => q.groups('a', { features: [value], samples: [] }), () => model.named([], [], { matrix: value }),
+      () => q.report(new Uint8Array(3), x, { groups: value }), () => load({ url: value }), () => load({ workers: value === null ? 0 : value })]) {
+      await assert.rejects(call(), OptionError, `${String(call)} of ${typeof value}`);
+    }
+    await assert.rejects(q.groups('a', { features: value, samples: [] }), ShapeError);
+    await assert.rejects(q.softRank([1, value]), DataError);
+  }
+});
+
 test('a model by qmfq normalises, and all have maps', async () => {
   const model = await q.fit(x, { method: 'qmfq', rank: 3, epochs: 2 });
   writeFileSync(join(folder, 'n.model'), model.bytes);
