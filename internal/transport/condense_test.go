@@ -198,6 +198,44 @@ func TestCondensedExactly(t *testing.T) {
 	}
 }
 
+// TestCondensedThenEvaluated: a row that was condensed, and is then at given potentials for other samples, has the sums over
+// these, though ε is too small for points.
+func TestCondensedThenEvaluated(t *testing.T) {
+	src := random.Split(94, 0)
+	p, x, q := condensedCase(&src, 8, false)
+	n, m := len(p.X), len(q)
+	r := NewRows(1, n, m)[0]
+	r.Load(p)
+	if r.Solve(3e-5, 100, nil); !r.condensed.valid {
+		t.Fatal("the row is not condensed")
+	}
+	at := r.Potentials()
+	at.H = make([]float64, m)
+	for j := range at.H {
+		at.H[j] = normal(&src)
+	}
+	other, _ := manySamples(&src, n)
+	r.Evaluate(other[:n], at, 1e-3)
+	const low = 1e-9
+	want, got := make([]float64, m), make([]float64, m)
+	r.EachSample(func(i int, plan []float64) {
+		mean := 0.0
+		for j, share := range plan {
+			mean += share * q[j]
+		}
+		for j, share := range plan {
+			want[j] += x[i] / max(mean, low) * share
+		}
+	})
+	r.Gather(x)
+	r.RatioColumns(got, q, low)
+	for j := range got {
+		if got := got[j] * r.w[j]; !(math.Abs(got-want[j]) <= 1e-12*want[j]) {
+			t.Errorf("level %d has %v, want %v", j, got, want[j])
+		}
+	}
+}
+
 // TestPoints: the points of a bin have the moments of its samples up to the third, positive weights, and places within the bin.
 func TestPoints(t *testing.T) {
 	src := random.Split(93, 0)
