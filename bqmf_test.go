@@ -586,6 +586,60 @@ func TestBQMFConstantRows(t *testing.T) {
 		closeTo(t, "its u", got.U.Row(i), want.U.Row(at), 0)
 		at++
 	}
+	x := with.Clone()
+	x.Set(7, 0, 20)
+	x.Set(7, 1, 22)
+	below, upTo, err := got.Probability(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeTo(t, "the probability of less than 20, 22 and 21 where all is 21", below.Row(7)[:3], []float64{0, 1, 0}, 0)
+	closeTo(t, "the probability of at most 20, 22 and 21 where all is 21", upTo.Row(7)[:3], []float64{0, 1, 1}, 0)
+}
+
+// TestBQMFFileOfOtherLengths: a file of either loss is read back as it was; with right checksums and a section longer or shorter it is refused.
+func TestBQMFFileOfOtherLengths(t *testing.T) {
+	_, given := twins(12, 40, 1, 0.9, 4)
+	for _, loss := range []Loss{KL, Frobenius} {
+		b := bqmfFile(t, fitBQMF(t, given, 1, WithMissingValues(), WithLoss(loss)))
+		f, err := decode(b, kinds.BQMF)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(f.Payload("NEAZ")) == 0 {
+			t.Error("no row has neighbours: nothing is tested of them")
+		}
+		for _, tag := range kinds.Required(kinds.BQMF) {
+			payload := f.Payload(tag)
+			lengths := map[string][]byte{"as it was": payload, "longer": append(bytes.Clone(payload), 0, 0, 0, 0, 0, 0, 0, 0), "a byte longer": append(bytes.Clone(payload), 0)}
+			if tag == "HIST" { // of an epoch more
+				delete(lengths, "longer")
+			}
+			if n := len(payload); n > 0 {
+				lengths["shorter"], lengths["a byte shorter"], lengths["empty"] = payload[:n-8], payload[:n-1], nil
+			}
+			for what, with := range lengths {
+				var sections []section.Section
+				for _, name := range f.Tags() {
+					sections = append(sections, section.Section{Tag: name, Payload: f.Payload(name)})
+					if name == tag {
+						sections[len(sections)-1].Payload = with
+					}
+				}
+				m := new(BQMF)
+				err := m.UnmarshalBinary(section.Encode(kinds.BQMF, sections))
+				var format *FormatError
+				switch {
+				case what == "as it was":
+					if err != nil || !bytes.Equal(bqmfFile(t, m), b) {
+						t.Fatalf("%v: a file that is not read back: %v", loss, err)
+					}
+				case !errors.As(err, &format):
+					t.Errorf("%v: section %s is %s: %v", loss, tag, what, err)
+				}
+			}
+		}
+	}
 }
 
 // TestBQMFRests: a fit ends with the first epoch that moves UV by less than the tolerance, and warns where none did.
