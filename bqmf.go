@@ -522,8 +522,6 @@ func (m *BQMF) fill() {
 	}
 }
 
-const slopeCells = 20 // pseudo-cells that hold the slope of a row at the pooled one
-
 // floors are shares of the mean of a row. Under KL no prediction falls below one of them, the one of the least
 // leave-one-out loss.
 var floors = [...]float64{1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.2}
@@ -570,29 +568,22 @@ func (f *bqmfFit) glance(fit *posterior.Fit, run int) float64 {
 	return min(loss, limit.Moment)
 }
 
+// glanced tells whether glance looks at active row k.
+func (f *bqmfFit) glanced(k int) bool { return k/glanceRows%max(len(f.active)/100, 1) == 0 }
+
 // learn learns the maps of m from leave-one-out predictions, and decides which rows are corrected by neighbours or by
 // samples that are alike. It returns three leave-one-out losses: of all rows, corrections included; of the rows of glance,
 // by the factors alone; and of the rows of glance, corrections included. only asks for the second loss alone: then the
 // others mean nothing, and m is of no use.
 func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
-	every := max(len(f.active)/100, 1)
-	glanced := func(k int) bool { return k/glanceRows%every == 0 } // whether glance looks at active row k
-	a, np := len(f.active), kernel.Pad(f.x.Cols)
+	a := len(f.active)
+	curves, sums := make([]*curve.Curve, a), make([]curve.Sums, a) // of the active rows
 	type outcome struct {
-		cov, vr, spreadX float64
-		mean             float64 // of the visible cells
-		losses, factors  [len(floors)]float64
+		mean            float64              // of the visible cells
+		losses, factors [len(floors)]float64 // under each floor: corrections included, and by the factors alone
 	}
 	out := make([]outcome, a)
-	type room struct {
-		cells *posterior.Cells
-		table curve.Table
-		curve.Learner
-		places                   []int32   // of the visible cells
-		without, residuals, said []float64 // there
-		lows                     [len(floors)]float64
-	}
-	work := make([]*room, f.pool.Workers())
+	work := make([]*lesson, f.pool.Workers())
 	f.pool.Bind(f.ctx)
 	base := m.post.Cells(f.pool)
 	base.LeaveOut(f.data.Cells())
@@ -601,34 +592,19 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 	for _, u := range f.units {
 		whole = max(whole, u)
 	}
-	add := func(losses *[len(floors)]float64, ws *room) {
-		for j, x := range ws.X {
-			above := -1.0 // the loss that all floors share which are below p
-			for k, low := range ws.lows {
-				if p := ws.P[j]; p < low {
-					losses[k] += f.loss.Value(x/whole, low/whole, divergence.Tiny) / float64(f.visible)
-				} else {
-					if above < 0 {
-						above = f.loss.Value(x/whole, p/whole, divergence.Tiny) / float64(f.visible)
-					}
-					losses[k] += above
-				}
-			}
-		}
-	}
 	rows := posterior.Together
 	if only {
 		rows = glanceRows
 	}
 	f.pool.Do((a+rows-1)/rows, func(w, piece int) {
 		from := piece * rows
-		if f.ctx.Err() != nil || only && !glanced(from) {
+		if f.ctx.Err() != nil || only && !f.glanced(from) {
 			return
 		}
 		if work[w] == nil {
-			work[w] = &room{cells: base.Share()}
+			work[w] = &lesson{bqmfFit: f, m: m, cells: base.Share(), whole: whole}
 		}
-		ws := work[w]
+		l := work[w]
 		to := min(from+rows, a)
 		// The rows at hand follow one another in the matrix unless a constant one lies between.
 		for at := from; at < to; {
@@ -636,78 +612,19 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 			for end < to && f.active[end] == f.active[end-1]+1 {
 				end++
 			}
-			ws.cells.Rows(f.active[at], end-at)
-			for r := range end - at {
-				i := f.active[at+r]
-				c := &m.curves[i]
-				ws.table.Load(c, false)
-				ws.X, ws.P, ws.Z = ws.X[:0], ws.P[:0], ws.Z[:0]
-				y, tau := f.data.Y[(at+r)*np:], m.post.Tau[i]
-				ws.places, ws.without, ws.residuals, ws.said = ws.places[:0], ws.without[:0], ws.residuals[:0], ws.said[:0]
-				near := m.post.Near != nil && len(m.post.Near.Of[i]) > 0
-				mean, count := 0.0, float64(f.data.Rows[at+r].Count)
-				for j, x := range f.x.Row(i) {
-					if x == x {
-						ws.X = append(ws.X, x)
-						mean += x / count
-						without := ws.cells.Without(r, j, y[j], float64(tau*m.post.Rho[j]))
-						ws.places, ws.without = append(ws.places, int32(j)), append(ws.without, without)
-						ws.residuals = append(ws.residuals, math.Sqrt(tau*m.post.Rho[j])*(y[j]-without))
-						said := 0.0
-						if near {
-							said = ws.cells.Said(r, i, j, y[j])
-						}
-						ws.said = append(ws.said, said)
-					}
+			l.cells.Rows(f.active[at], end-at)
+			for k := at; k < end; k++ {
+				o := &out[k]
+				o.mean = l.leaveOut(k, k-at)
+				if f.glanced(k) {
+					l.judgeFactors(&o.factors)
 				}
-				o := &out[at+r]
-				for k, share := range floors {
-					ws.lows[k] = math.Inf(-1)
-					if f.loss == divergence.KL {
-						ws.lows[k] = float64(share * mean)
-					}
+				if !only {
+					l.correct()
+					sums[k] = l.teach()
+					l.judge(&o.losses)
+					curves[k] = l.c
 				}
-				if glanced(at + r) {
-					for h, j := range ws.places {
-						ws.P = append(ws.P, ws.table.Mean(ws.without[h], ws.cells.Deviation(r, i, int(j))))
-					}
-					add(&o.factors, ws)
-					ws.P = ws.P[:0]
-				}
-				if only {
-					continue
-				}
-				if near {
-					if factor := m.post.Near.Keep(i, ws.residuals, ws.said); factor > 0 {
-						for h, j := range ws.places {
-							said := float64(factor * ws.said[h])
-							ws.without[h] += said / math.Sqrt(tau*m.post.Rho[j])
-							ws.residuals[h] -= said
-						}
-					}
-				}
-				if m.post.Alike != nil && ws.cells.Alike(r, i, y, ws.places, ws.residuals, ws.said) {
-					for h, j := range ws.places {
-						ws.without[h] += ws.said[h] / math.Sqrt(tau*m.post.Rho[j])
-					}
-				}
-				spread, seen := 0.0, 0
-				for j, x := range f.x.Row(i) {
-					s := ws.cells.Deviation(r, i, j)
-					spread += float64(s*s) / float64(f.x.Cols)
-					if x == x {
-						without := ws.without[seen]
-						ws.P = append(ws.P, ws.table.Mean(without, s))
-						a := float64(tau * m.post.Rho[j]) // levels are learnt with the cell left out of row and column in turn
-						ws.Residual(c, x, y[j], without+(ws.cells.InTurn(r, j, y[j], a)-ws.cells.Without(r, j, y[j], a)), s)
-						seen++
-					}
-				}
-				c.Spread = math.Sqrt(spread)
-				curve.Quantiles(&c.Levels, ws.Z, float64(c.Parts()))
-				ws.Learn(c, f.units[i], f.loss == divergence.KL)
-				o.cov, o.vr, o.spreadX, o.mean = ws.Cov, ws.Var, ws.SpreadX, mean
-				add(&o.losses, ws)
 			}
 			at = end
 		}
@@ -720,31 +637,17 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 		m.post.Near, m.post.Alike = nil, nil
 		return math.MaxFloat64, math.MaxFloat64, math.MaxFloat64
 	}
-	cov, vr := 0.0, 0.0
 	var losses, some [len(floors)]float64
 	for _, o := range out {
-		if o.spreadX > 0 {
-			cov += o.cov / o.spreadX
-			vr += o.vr / o.spreadX
-		}
 		for k, l := range o.losses {
 			losses[k] += l
 			some[k] += o.factors[k]
 		}
 	}
-	factors = slices.Min(some[:]) * f.loss.Scale(whole)
+	scale := f.loss.Scale(whole)
+	factors = slices.Min(some[:]) * scale
 	if only {
 		return 0, factors, factors
-	}
-	pooled := 1.0
-	if vr > 0 {
-		pooled = max(cov/vr, 0)
-	}
-	least := 0
-	for k, l := range losses {
-		if l < losses[least] {
-			least = k
-		}
 	}
 	if m.post.Near != nil {
 		m.post.Near = m.post.Near.Settled()
@@ -752,39 +655,140 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 	if m.post.Alike != nil {
 		m.post.Alike = m.post.Alike.Settled()
 	}
-	seen := float64(f.data.Cells())
-	var levels [len(curve.LevelsAt)]float64 // means over the rows
-	for k, i := range f.active {
-		for h, l := range m.curves[i].Levels {
-			levels[h] += float64(l*float64(f.data.Rows[k].Count)) / seen
-		}
-	}
-	for k, i := range f.active {
-		c, o, n := &m.curves[i], &out[k], float64(f.data.Rows[k].Count)
-		for h, l := range levels {
-			p := curve.Phi(curve.LevelsAt[h])
-			hold := curve.LevelCells / (4 * float64(p*(1-p))) // as a quantile's variance grows outwards
-			c.Levels[h] = (float64(n*c.Levels[h]) + float64(hold*l)) / (n + hold)
-			if h > 0 {
-				c.Levels[h] = max(c.Levels[h], c.Levels[h-1]+1e-6)
-			}
-		}
-		mean := c.MeanP / f.units[i]
-		c.Slope = pooled
-		if o.vr > 1e-9*max(float64(mean*mean), 1e-12) {
-			c.Slope = max((float64(o.cov/o.vr*n)+float64(slopeCells*pooled))/(n+slopeCells), 0)
-		}
-		if f.loss == divergence.KL {
-			c.Floor = floors[least] * o.mean
+	curve.Pool(curves, sums)
+	least := 0
+	for k, l := range losses {
+		if l < losses[least] {
+			least = k
 		}
 	}
 	for k, o := range out {
-		if glanced(k) {
+		if f.loss == divergence.KL {
+			curves[k].Floor = floors[least] * o.mean
+		}
+		if f.glanced(k) {
 			corrected += o.losses[least]
 		}
 	}
-	scale := f.loss.Scale(whole)
 	return losses[least] * scale, factors, corrected * scale
+}
+
+// lesson is what a worker learns the map of a row in: leaveOut takes the row, correct, teach and judge go on with it.
+type lesson struct {
+	*bqmfFit
+	m     *BQMF
+	cells *posterior.Cells // of which the row is row r
+	whole float64          // the unit of the loss
+	table curve.Table
+	curve.Learner
+
+	i, r                     int
+	c                        *curve.Curve
+	y                        []float64 // the row on its scale
+	near                     bool      // it has neighbours
+	places                   []int32   // of the visible cells
+	without, residuals, said []float64 // there: the mean of each cell without it, what is left, and what neighbours say of that
+	lows                     [len(floors)]float64
+}
+
+// leaveOut takes active row k, row r of the last Rows of cells, and returns the mean of its visible cells.
+func (l *lesson) leaveOut(k, r int) (mean float64) {
+	l.i, l.r = l.active[k], r
+	l.c = &l.m.curves[l.i]
+	l.table.Load(l.c, false)
+	l.y = l.data.Y[k*kernel.Pad(l.x.Cols):]
+	l.X, l.P, l.Z = l.X[:0], l.P[:0], l.Z[:0]
+	l.places, l.without, l.residuals, l.said = l.places[:0], l.without[:0], l.residuals[:0], l.said[:0]
+	post := l.m.post
+	l.near = post.Near != nil && len(post.Near.Of[l.i]) > 0
+	tau, count := post.Tau[l.i], float64(l.data.Rows[k].Count)
+	for j, x := range l.x.Row(l.i) {
+		if x == x {
+			l.X = append(l.X, x)
+			mean += x / count
+			without := l.cells.Without(r, j, l.y[j], float64(tau*post.Rho[j]))
+			l.places, l.without = append(l.places, int32(j)), append(l.without, without)
+			l.residuals = append(l.residuals, math.Sqrt(tau*post.Rho[j])*(l.y[j]-without))
+			said := 0.0
+			if l.near {
+				said = l.cells.Said(r, l.i, j, l.y[j])
+			}
+			l.said = append(l.said, said)
+		}
+	}
+	for k, share := range floors {
+		l.lows[k] = math.Inf(-1)
+		if l.loss == divergence.KL {
+			l.lows[k] = float64(share * mean)
+		}
+	}
+	return mean
+}
+
+// judge adds the loss of the predictions P under each floor.
+func (l *lesson) judge(losses *[len(floors)]float64) {
+	for j, x := range l.X {
+		above := -1.0 // the loss that all floors share which are below p
+		for k, low := range l.lows {
+			if p := l.P[j]; p < low {
+				losses[k] += l.loss.Value(x/l.whole, low/l.whole, divergence.Tiny) / float64(l.visible)
+			} else {
+				if above < 0 {
+					above = l.loss.Value(x/l.whole, p/l.whole, divergence.Tiny) / float64(l.visible)
+				}
+				losses[k] += above
+			}
+		}
+	}
+}
+
+// judgeFactors adds the loss by the factors alone.
+func (l *lesson) judgeFactors(losses *[len(floors)]float64) {
+	for h, j := range l.places {
+		l.P = append(l.P, l.table.Mean(l.without[h], l.cells.Deviation(l.r, l.i, int(j))))
+	}
+	l.judge(losses)
+	l.P = l.P[:0]
+}
+
+// correct decides which corrections the row has, and makes them.
+func (l *lesson) correct() {
+	post := l.m.post
+	tau := post.Tau[l.i]
+	if l.near {
+		if factor := post.Near.Keep(l.i, l.residuals, l.said); factor > 0 {
+			for h, j := range l.places {
+				said := float64(factor * l.said[h])
+				l.without[h] += said / math.Sqrt(tau*post.Rho[j])
+				l.residuals[h] -= said
+			}
+		}
+	}
+	if post.Alike != nil && l.cells.Alike(l.r, l.i, l.y, l.places, l.residuals, l.said) {
+		for h, j := range l.places {
+			l.without[h] += l.said[h] / math.Sqrt(tau*post.Rho[j])
+		}
+	}
+}
+
+// teach learns the map of the row, and leaves the predictions in P.
+func (l *lesson) teach() curve.Sums {
+	post, spread, seen := l.m.post, 0.0, 0
+	tau := post.Tau[l.i]
+	for j, x := range l.x.Row(l.i) {
+		s := l.cells.Deviation(l.r, l.i, j)
+		spread += float64(s*s) / float64(l.x.Cols)
+		if x == x {
+			without := l.without[seen]
+			l.P = append(l.P, l.table.Mean(without, s))
+			a := float64(tau * post.Rho[j]) // levels are learnt with the cell left out of row and column in turn
+			l.Residual(l.c, x, l.y[j], without+(l.cells.InTurn(l.r, j, l.y[j], a)-l.cells.Without(l.r, j, l.y[j], a)), s)
+			seen++
+		}
+	}
+	l.c.Spread = math.Sqrt(spread)
+	curve.Quantiles(&l.c.Levels, l.Z, float64(l.c.Parts()))
+	return l.Learn(l.c, l.units[l.i], l.loss == divergence.KL)
 }
 
 // Map returns T_i, the increasing function from the scale of UV to the units of x.

@@ -80,18 +80,18 @@
 // give the same bits, whatever holds them, and a checkpoint saved from one is taken by another.
 //
 // FitNMF holds no d × n numbers beside x. FitQMF holds d × n numbers, the normal scores of the rows, while
-// it starts; where x is no Mat and has more than 2^26 cells it does not hold the scores, but makes those of
-// a row whenever it reads the row, some forty times, at the cost of sorting the numbers of the row that are
-// not 0. Under WithValidation both hold a bit for each cell. FitQMFQ holds its projections, which are
-// d × n, and FitBQMF makes a Mat. Under KL, FitNMF visits only the listed numbers of a [*Sparse] in which
+// it starts. Where x is no Mat and has more than 2^26 cells, FitQMF does not hold the scores. It makes those of a
+// row whenever it reads the row, some forty times, by sorting the numbers of the row that are not 0. Under
+// WithValidation both hold a bit for each cell. FitQMFQ holds its projections, which are d × n, and FitBQMF makes
+// a Mat. Under KL, FitNMF visits only the listed numbers of a [*Sparse] in which
 // none is missing. [MemoryOf] estimates what a fit takes.
 //
 // # Choosing ε
 //
-// Rows are squashed onto [0,1] by a logistic function of their z-score, of slope
-// π/√3 by operators ([SquashLogistic]) and 1 by models ([SquashLogisticUnit]), and
-// targets are a regular grid there, so ε has one meaning for every row and does
-// not depend on n or on the units of x.
+// Rows are squashed onto [0,1] by a logistic function of their z-score. Its slope is
+// π/√3 in operators ([SquashLogistic]) and 1 in models ([SquashLogisticUnit]). Targets
+// are a regular grid on [0,1]. So ε has one meaning for every row, and does not depend
+// on n or on the units of x.
 //
 // With many levels a sample is spread over targets with a standard deviation of
 // about √(ε/2): 0.07 of the range at the default of 0.01. Ranks and sorted
@@ -179,9 +179,9 @@
 //
 // # Convergence
 //
-// Rows are solved to a relative column error of 1e-9 by a Newton method that
-// provably converges (internal/transport/dual.go), in 5 passes over the row, the mean on random
-// problems of every kind. [Transport.Converged], Warnings of a model and
+// Rows are solved to a relative column error of 1e-9 by a Newton method that provably
+// converges (internal/transport/dual.go). On random problems of every kind that takes 5 passes
+// over the row on average. [Transport.Converged], Warnings of a model and
 // [WithStrict] tell when one did not. A row that has not converged is no error by itself.
 //
 // # Exactness
@@ -216,7 +216,7 @@
 //	sinkhorn.go   Algorithm 1, the reference      map.go        T as a function
 //
 //	model.go      what all models are and say     files.go      model files of any kind
-//	fit.go        the driver of all fits          checkpoint.go fits that stop and go on
+//	fit.go        the driver of fits              checkpoint.go fits that stop and go on
 //	factors.go    U and V, and starts of them     inflate.go    T fitted to X
 //	nmf.go        X ≈ UV                          qmf.go        X ≈ T(UV)
 //	qmfq.go       X ≈ T(Π_k(T'(X)))               bqmf.go       X ≈ T(UV) and its uncertainty

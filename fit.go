@@ -1,9 +1,10 @@
 package quantmf
 
-// This file holds the one driver of fits. NMF, QMF, QMFQ and BQMF are algorithms that know
+// This file holds the driver of the fits of NMF, QMF and QMFQ. They are algorithms that know
 // how to begin, to make an epoch, and to hand over a model; the driver restarts them,
 // keeps the journal of their losses, ends them by patience, writes and reads their
-// checkpoints, reports their progress, and chooses the best model:
+// checkpoints, reports their progress, and chooses the best model. BQMF, which fits two strengths
+// in place of restarts, has a driver of its own (bqmf.go).
 //
 //	check → for each restart: begin or resume → epoch, journal, progress, checkpoint, ... → model → the best of them
 //

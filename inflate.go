@@ -231,9 +231,9 @@ func (f *inflation) ratiosLoss(v *visitor, i int) float64 {
 	return f.loss.Sum(v.x[:f.n], t, v.g, observed, f.lowest(i))
 }
 
-// prior fills d0 with the increments of the map that shrinkage pulls q_i towards: α+βw, β >= 0,
-// by least squares of x on w, averaged over each level under the plan, and at least 0 where the
-// data are not signed. den holds the column sums of M over the visible cells.
+// prior fills d0 with the increments of the map that shrinkage pulls q_i towards. This map is α+βw, β >= 0,
+// by least squares of x on w, averaged over each level under the plan. Where the data are not signed it is at
+// least 0. den holds the column sums of M over the visible cells.
 func (f *inflation) prior(v *visitor, i int, d0, den []float64) {
 	at := v.row.Squash()
 	if at.Kind == transport.None { // it has no moments, which are what is needed here

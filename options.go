@@ -610,10 +610,10 @@ const (
 	// WithInit where they are given; in FitQMFQ all projections start from them. In FitNMF
 	// StartUniform stands for factors uniform on sqrt(mean x/k)·[1/2,3/2).
 	StartUniform
-	// StartSVD, of FitNMF alone, takes U, V from the non-negative parts of the first
-	// k singular vectors of x, missing cells at the mean of their row (NNDSVD), no
-	// entry below 0.3 of the mean of its column of U or row of V. It costs about
-	// three epochs. Its loss is far below that of StartUniform for the first tens of
+	// StartSVD, of FitNMF alone, takes U and V from the non-negative parts of the first
+	// k singular vectors of x (NNDSVD), in which missing cells have the mean of their
+	// row. No entry is below 0.3 of the mean of its column of U or row of V. StartSVD
+	// costs about three epochs. Its loss is far below that of StartUniform for the first tens of
 	// epochs, but not after 200. It is the same for every seed, unless k is above the
 	// rank of x: the components above that rank are those of StartUniform.
 	StartSVD

@@ -136,7 +136,8 @@ func (c *config) settleQMF(rank int) {
 // From 4096 samples on a solve goes over at most 1024 points that stand for the samples of a row, if by a bound sums
 // over the points have relative errors below 1e-4; with the default ε the errors are some 1e-9. Transports that are
 // solved to ρ end with passes over all samples. Visits of rows in several batches take the sums over the points if the
-// bound is below √ρ. The steps on q under KL take them in either case.
+// bound is below √ρ, and then T and its derivatives by cubics between the edges of 512 bins, to the same accuracy. The
+// steps on q under KL take the sums in either case.
 //
 // Cost of an epoch: d solves of about 3 passes (8nm flops and m³/3 each; 4 passes where all rows are one
 // batch), their backward (40nm), six averages for the steps on q (2nm each) and 2dnk(k+3) flops for U and
@@ -147,7 +148,7 @@ func (c *config) settleQMF(rank int) {
 //
 // Memory beside x, in numbers of 8 bytes:
 //   - dk + nk(k+7)/2 + 5dm + 24d, by Adam 4dk + 5kn + 5dm + 24d;
-//   - n(m+21) for each of up to eight rows a worker, from 4096 samples on 2048(m+12) more;
+//   - n(m+21) for each of up to eight rows a worker, from 4096 samples on 2048(m+15) more;
 //   - 32(3n + k²/2) for a batch of 32 rows; 64(3n + k²/2) + nk(k+3) for a batch of all rows, however many;
 //   - the model;
 //   - during the start 40kn + 4dk, and dn for normal scores (at most 2^26 where x is no [Mat]);

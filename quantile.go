@@ -94,8 +94,8 @@ func Solve(x []float64, opts ...Option) (*Transport, error) {
 // the paper's formula; see [WithMidpointRanks] for the unbiased form. Errors and cost are
 // those of [Solve].
 //
-// Default: n levels, time O(n³) and memory O(n²): 0.6 s for 1024 samples and 5 s for 2048
-// on one core, an error from 20725 on. [WithLevels](64) with WithMidpointRanks takes 0.3
+// Default: n levels. They take time O(n³) and memory O(n²), 0.6 s for 1024 samples and 5 s
+// for 2048 on one core; from 20725 samples on they are an error. [WithLevels](64) with WithMidpointRanks takes 0.3
 // ms for 1024 samples and differs from the midpoint ranks of n levels by at most n/3000
 // at the default ε, n/1000 at a tenth of it.
 //
@@ -477,8 +477,8 @@ func SoftQuantileRows(x, q Mat, opts ...Option) (Mat, error) {
 }
 
 // SoftQuantileRowsVJP returns the transposed Jacobians of [SoftQuantileRows] applied to z
-// (d × n): dx (d × n), dq in the shape of q (for the 1 × m q the gradients of all rows
-// are summed), and db (d × m), each row's gradient in the target weights, on the simplex:
+// (d × n). dx is d × n. dq has the shape of q; for a 1 × m q the gradients of all rows are
+// summed. db (d × m) has each row's gradient in the target weights, on the simplex:
 // Σ_j b_j db_ij = 0. Errors are those of SoftQuantileRows, and a [*ShapeError] or
 // [*DataError] for z. Cost: the forward and, a row, 25nm flops and m³/3.
 func SoftQuantileRowsVJP(x, q, z Mat, opts ...Option) (dx, dq, db Mat, err error) {

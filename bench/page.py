@@ -30,45 +30,42 @@ def spread(c, unit):
 
 
 def summary(m):
-    """Returns the rows of the summary: what was measured, and the figure."""
-    out = []
-
-    def row(what, group, threshold, ours):
-        """Adds a ratio to ott-jax in its fastest form, and in brackets to ott-jax with 64 rows in lock step."""
-        name = "ott-jax " + threshold
-        out.append(("%s, faster than ott-jax at %s (under vmap)" % (what, threshold), "%s (%s)" % (
-            times(m.ratio(group, m.fastest(group, name), ours)), times(m.ratio(group, m.fastest(group, name, "vmap"), ours)))))
-
-    main = label(MAIN)
-    out.append(("warm row, forward and gradients: its time over that of torchsort's forward and backward", "%.2f" % (1 / m.ratio(main, m.fastest(main, "torchsort"), "warm native"))))
-    for build in BUILDS:
+    """Returns the tables of the summary: how many times faster than other software each build is, and single figures."""
+    builds = BUILDS[::-1]
+    lines = []
+    for setting in (s for s in (MAIN, (256, 16, 1e-3)) if s in SETTINGS):
+        group = label(setting)
         for threshold in ("1e-3", "1e-9"):
-            row("cold row, ε = 1e-2, " + NAMES[build], main, threshold, "cold " + build)
-    if (256, 16, 1e-3) in SETTINGS:
-        for threshold in ("1e-3", "1e-9"):
-            row("cold row, ε = 1e-3, AVX-512", label((256, 16, 1e-3)), threshold, "cold native")
-    for shape in SHAPES:
-        group = "NMF %dx%dx%d" % shape
-        for build in BUILDS:
-            out.append(("update of %s, %s, faster than scikit-learn" % (group, NAMES[build]), times(m.ratio(group, m.fastest(group, "scikit-learn"), build))))
-        out.append(("update of %s, AVX-512, faster than torch float64" % group, times(m.ratio(group, "torch float64", "native"))))
-    for build in BUILDS:
-        groups = ["NMF %dx%dx%d" % s for s in RANKS]
-        ratio = {g: m.ratio(g, m.fastest(g, "scikit-learn"), build) for g in groups}
+            name = "ott-jax " + threshold
+            lines.append(["a cold row, ε = %s, than ott-jax at %s (under vmap)" % (("%g" % setting[2]), threshold)] + ["%s (%s)" % tuple(
+                times(m.ratio(group, m.fastest(group, name, *form), "cold " + build)) for form in ((), ("vmap",))) for build in builds])
+    for name in ("scikit-learn", "torch float64"):
+        for shape in SHAPES:
+            group = "NMF %dx%dx%d" % shape
+            lines.append(["an update of %s, than %s" % (group, name)] + [times(m.ratio(group, m.fastest(group, name), build)) for build in builds])
+    least = []
+    for build in builds:
+        ratio = {s: m.ratio("NMF %dx%dx%d" % s, m.fastest("NMF %dx%dx%d" % s, "scikit-learn"), build) for s in RANKS}
         worst = min(ratio, key=ratio.get)
-        out.append(("update of NMF 500x256, the least ratio over %s components, %s, faster than scikit-learn" % (", ".join(str(s[2]) for s in RANKS), NAMES[build]),
-                    "%s (at %s)" % (times(ratio[worst]), worst.split("x")[-1])))
-    for group, what in (("QMF", "epoch of QMF, 500×256, k=10, m=16, AVX-512"), ("QMFQ", "epoch of QMFQ, 160×80, k=8, m=8, 100 updates, AVX-512")):
-        out.append((what, "%s ms" % figure(1000 * m.median(group, "native"))))
+        least.append("%s (at %d)" % (times(ratio[worst]), worst[2]))
+    lines.append(["an update of NMF 500x256, the least over %s components, than scikit-learn" % ", ".join(str(s[2]) for s in RANKS)] + least)
+    main = label(MAIN)
+    single = [["a warm row, forward and gradients, over torchsort's forward and backward", "%.2f of its time" % (1 / m.ratio(main, m.fastest(main, "torchsort"), "warm native"))]]
+    for group, what in (("QMF", "an epoch of QMF, 500×256, k=10, m=16"), ("QMFQ", "an epoch of QMFQ, 160×80, k=8, m=8, 100 updates")):
+        single.append([what, "%s ms" % figure(1000 * m.median(group, "native"))])
     seconds = toy_seconds()
     if seconds:
         for name, key in (("compiled", "compiled graph"), ("as published", "as published (eager)")):
-            out.append(("time to the authors' loss, faster than their code %s" % name, times(1000 * seconds["toy QMF"][key] / m.median("loss", "native"))))
-    for group in ["NMF %dx%dx%d" % s for s in SHAPES] + ["QMF", "QMFQ"]:
-        out.append(("allocations of an epoch after the first, " + group, "%g" % m.metric(group, "native", "allocs/epoch")))
-    for group, what in (("wasm row", "warm row"), ("wasm NMF", "epoch of NMF 500x256x10")):
-        out.append(("%s, time of wasm in node over that of native purego" % what, "%.2f" % (1 / m.ratio(group, "native", "wasm"))))
-    return out
+            single.append(["time to the authors' loss, their code %s" % name, "%s faster" % times(1000 * seconds["toy QMF"][key] / m.median("loss", "native"))])
+    groups = ["NMF %dx%dx%d" % s for s in SHAPES] + ["QMF", "QMFQ"]
+    single.append(["the most allocations of an epoch after the first, of NMF, QMF and QMFQ", "%g" % max(m.metric(g, "native", "allocs/epoch") for g in groups)])
+    for group, what in (("wasm row", "a warm row"), ("wasm NMF", "an epoch of NMF 500x256x10")):
+        single.append(["%s, wasm in node over native Go alone" % what, "%.2f of the time" % (1 / m.ratio(group, "native", "wasm"))])
+    return table(["times faster"] + [SHORT[b] for b in builds], lines) + "\n\n" + table(["with AVX-512", ""], single)
+
+
+# SHORT names the builds in the summary.
+SHORT = {**NAMES, "purego": "Go alone"}
 
 
 def profile(m, key):
@@ -179,6 +176,9 @@ TEXT = """# Speed beside other software
 
 ## In short
 
+A row is solved two orders of magnitude sooner than by ott-jax at the same accuracy. An update of NMF with 10 or 20
+components takes about half of scikit-learn's time with vectors, and twice as long in Go alone; with 64 components it is slower than scikit-learn's. The builds are explained [below](#how-it-was-measured).
+
 {summary}
 
 ## How it was measured
@@ -237,7 +237,7 @@ Products are rounded before they are added and never fused, so that every proces
     if profiles:
         profiles = "## Where the time goes\n" + profiles
     return TEXT.format(rounds="%d round" % ROUNDS + ("s" if ROUNDS > 1 else ""), machine=machine(), versions=versions(), batch=BATCH,
-                       summary=table(["", ""], [list(r) for r in summary(m)]),
+                       summary=summary(m),
                        rows="\n\n".join(rows(m, s) for s in SETTINGS), updates=updates(m), epochs=epochs(m), wasm=wasm, fused=fused, profiles=profiles).rstrip() + "\n"
 
 

@@ -164,19 +164,22 @@ func (c *Curve) raised(t float64) float64 {
 }
 
 // Forward is g_i, linear between the row's values and flat beyond.
-func (c *Curve) Forward(x float64) float64 {
-	last := len(c.X) - 1
-	if !(x > c.X[0]) {
-		return c.Y[0]
+func (c *Curve) Forward(x float64) float64 { return along(x, c.X, c.Y) }
+
+// along is the function that is linear between the points (from_k, to_k), from rising, and flat beyond them.
+func along(v float64, from, to []float64) float64 {
+	last := len(from) - 1
+	if !(v > from[0]) {
+		return to[0]
 	}
-	if x >= c.X[last] {
-		return c.Y[last]
+	if v >= from[last] {
+		return to[last]
 	}
-	k, exact := slices.BinarySearch(c.X, x)
+	k, exact := slices.BinarySearch(from, v)
 	if exact {
-		return c.Y[k]
+		return to[k]
 	}
-	return between(x, c.X[k-1], c.X[k], c.Y[k-1], c.Y[k])
+	return between(v, from[k-1], from[k], to[k-1], to[k])
 }
 
 // At returns T(w), non-decreasing in w; NaN for NaN, and the limits at ±Inf. Cost:
@@ -190,25 +193,9 @@ func (c *Curve) At(w float64) float64 {
 	}
 	sum := 0.0
 	for k, e := range Nodes {
-		sum += float64(NodeWeights[k] * c.inverse(w+float64(c.Spread*e)))
+		sum += float64(NodeWeights[k] * along(w+float64(c.Spread*e), c.Y, c.X))
 	}
 	return c.Correct(min(max(sum, c.X[0]), c.X[len(c.X)-1]))
-}
-
-// inverse is g_i⁻¹ without a table.
-func (c *Curve) inverse(w float64) float64 {
-	last := len(c.Y) - 1
-	if !(w > c.Y[0]) {
-		return c.X[0]
-	}
-	if w >= c.Y[last] {
-		return c.X[last]
-	}
-	k, exact := slices.BinarySearch(c.Y, w)
-	if exact {
-		return c.X[k]
-	}
-	return between(w, c.Y[k-1], c.Y[k], c.X[k-1], c.X[k])
 }
 
 // Invert returns a w with T(w) = v, or the least representable one where T
@@ -395,7 +382,7 @@ func (c *Curve) Bend(z float64) float64 {
 	return between(z, LevelsAt[k-1], LevelsAt[k], c.Levels[k-1], c.Levels[k])
 }
 
-// Unbend is the inverse of bend.
+// Unbend is the inverse of Bend.
 func (c *Curve) Unbend(r float64) float64 {
 	last := len(LevelsAt) - 1
 	if r <= c.Levels[0] {
@@ -463,11 +450,16 @@ type Learner struct {
 	Z        []float64 // residuals, parts of each
 	P, X     []float64
 	order    []place
-	Cov, Var float64
-	SpreadX  float64
 	mass, to []float64
 	weights  []float64
 	from     []int
+}
+
+// Sums are what Pool takes of a row: weighted sums of squares and products of x and leave-one-out p about their means, in
+// the unit of the row.
+type Sums struct {
+	cov, variance, spread float64 // of x and p, of p; the mean square of x
+	cells, unit           float64 // the number of visible cells; the unit
 }
 
 // Residual adds what a visible cell of the row, x and y = g(x), says of the levels, given the mean and
@@ -509,7 +501,8 @@ func (c *Curve) Parts() int {
 
 const (
 	residualParts = 4
-	LevelCells    = 10  // pseudo-cells that hold the median of a row's residuals at the pooled one
+	levelCells    = 10  // pseudo-cells that hold the median of a row's residuals at the pooled one
+	slopeCells    = 20  // pseudo-cells that hold the slope of a row at the pooled one
 	StepCells     = 2   // pseudo-cells that hold a knot of the rising correction at p
 	leastLevel    = 0.2 // of the mean, below which the weight 1/p does not grow
 )
@@ -532,8 +525,8 @@ func Quantiles(to *[len(LevelsAt)]float64, z []float64, parts float64) {
 }
 
 // Learn makes the corrections from X, the visible values of a row, and P, the leave-one-out p of each. relative tells that
-// errors count over what is predicted, as under KL, whose values are not negative.
-func (l *Learner) Learn(c *Curve, unit float64, relative bool) {
+// errors count over what is predicted, as under KL, whose values are not negative. The slope and the levels are left to Pool.
+func (l *Learner) Learn(c *Curve, unit float64, relative bool) Sums {
 	n, mean, total := float64(len(l.X)), 0.0, 0.0
 	for _, x := range l.X {
 		mean += x / unit / n // so that a mean of the least numbers is not 0
@@ -553,12 +546,12 @@ func (l *Learner) Learn(c *Curve, unit float64, relative bool) {
 		c.MeanX += float64(x / n * l.weights[j])
 		c.MeanP += float64(l.P[j] / n * l.weights[j])
 	}
-	l.Cov, l.Var, l.SpreadX = 0, 0, 0
+	sums := Sums{cells: n, unit: unit}
 	for j, x := range l.X {
 		dx, dp := (x-c.MeanX)/unit, (l.P[j]-c.MeanP)/unit
-		l.Cov += float64(l.weights[j] * float64(dx*dp))
-		l.Var += float64(l.weights[j] * float64(dp*dp))
-		l.SpreadX += float64(l.weights[j]*float64(dx*dx)) / n
+		sums.cov += float64(l.weights[j] * float64(dx*dp))
+		sums.variance += float64(l.weights[j] * float64(dp*dp))
+		sums.spread += float64(l.weights[j]*float64(dx*dx)) / n
 	}
 	// The isotonic regression: pool adjacent violators, equal p together.
 	l.order = l.order[:0]
@@ -618,5 +611,44 @@ func (l *Learner) Learn(c *Curve, unit float64, relative bool) {
 	}
 	if last := len(c.StepAt) - 1; c.StepAt[last] < hi {
 		put(hi, c.StepTo[last]+(hi-c.StepAt[last]))
+	}
+	return sums
+}
+
+// Pool ends the learning of all curves: it draws the slope and the levels of each row to those of all rows.
+func Pool(curves []*Curve, rows []Sums) {
+	cov, variance, cells := 0.0, 0.0, 0.0
+	for _, s := range rows {
+		if s.spread > 0 {
+			cov += s.cov / s.spread
+			variance += s.variance / s.spread
+		}
+		cells += s.cells
+	}
+	pooled := 1.0
+	if variance > 0 {
+		pooled = max(cov/variance, 0)
+	}
+	var levels [len(LevelsAt)]float64 // means over the rows
+	for k, c := range curves {
+		for h, l := range c.Levels {
+			levels[h] += float64(l*rows[k].cells) / cells
+		}
+	}
+	for k, c := range curves {
+		s := rows[k]
+		for h, l := range levels {
+			p := Phi(LevelsAt[h])
+			hold := levelCells / (4 * float64(p*(1-p))) // as a quantile's variance grows outwards
+			c.Levels[h] = (float64(s.cells*c.Levels[h]) + float64(hold*l)) / (s.cells + hold)
+			if h > 0 {
+				c.Levels[h] = max(c.Levels[h], c.Levels[h-1]+1e-6)
+			}
+		}
+		mean := c.MeanP / s.unit
+		c.Slope = pooled
+		if s.variance > 1e-9*max(float64(mean*mean), 1e-12) {
+			c.Slope = max((float64(s.cov/s.variance*s.cells)+float64(slopeCells*pooled))/(s.cells+slopeCells), 0)
+		}
 	}
 }

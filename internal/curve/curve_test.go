@@ -93,20 +93,20 @@ func TestOneStep(t *testing.T) {
 
 // TestLearnUnits: what is learnt of a row does not depend on its unit, and of a row of the least numbers, whose mean rounds to 0, all is finite.
 func TestLearnUnits(t *testing.T) {
-	learn := func(unit float64) (c Curve, l Learner) {
-		l = Learner{X: []float64{unit, 0, 0, 3 * unit, 0, 0, 0}, P: []float64{0, unit, 0, 2 * unit, 0, 0, 0}}
+	learn := func(unit float64) (c Curve, sums Sums) {
+		l := Learner{X: []float64{unit, 0, 0, 3 * unit, 0, 0, 0}, P: []float64{0, unit, 0, 2 * unit, 0, 0, 0}}
 		var s Scaler
 		s.Scale(&c, make([]float64, len(l.X)), l.X, false)
-		l.Learn(&c, unit, true)
-		return c, l
+		return c, l.Learn(&c, unit, true)
 	}
-	c, l := learn(1)
+	c, sums := learn(1)
 	small, of := learn(0x1p-800)
-	if small.MeanX != c.MeanX*0x1p-800 || small.MeanP != c.MeanP*0x1p-800 || of.Cov != l.Cov || of.Var != l.Var || of.SpreadX != l.SpreadX {
-		t.Errorf("in units of 2^-800 %v %v %v %v %v, in others %v %v %v %v %v", small.MeanX, small.MeanP, of.Cov, of.Var, of.SpreadX, c.MeanX, c.MeanP, l.Cov, l.Var, l.SpreadX)
+	sums.unit = of.unit
+	if small.MeanX != c.MeanX*0x1p-800 || small.MeanP != c.MeanP*0x1p-800 || of != sums {
+		t.Errorf("in units of 2^-800 %v %v %v, in others %v %v %v", small.MeanX, small.MeanP, of, c.MeanX, c.MeanP, sums)
 	}
 	least, of := learn(0x1p-1074)
-	for _, v := range append([]float64{least.MeanX, least.MeanP, of.Cov, of.Var, of.SpreadX}, append(least.StepAt, least.StepTo...)...) {
+	for _, v := range append([]float64{least.MeanX, least.MeanP, of.cov, of.variance, of.spread}, append(least.StepAt, least.StepTo...)...) {
 		if !(math.Abs(v) <= math.MaxFloat64) {
 			t.Fatalf("a row of the least numbers: %v, %v", least, of)
 		}
@@ -135,7 +135,7 @@ func TestLearn(t *testing.T) {
 			var c Curve
 			s.Scale(&c, make([]float64, n), x, false)
 			l := Learner{X: x, P: p}
-			l.Learn(&c, 1, relative)
+			sums := l.Learn(&c, 1, relative)
 
 			mean := 0.0
 			for _, v := range x {
@@ -160,7 +160,7 @@ func TestLearn(t *testing.T) {
 				vr += w[j] * (p[j] - mp) * (p[j] - mp)
 				vx += w[j] * (x[j] - mx) * (x[j] - mx) / float64(n)
 			}
-			for _, v := range [][3]float64{{c.MeanX, mx, 1}, {c.MeanP, mp, 2}, {l.Cov, cov, 3}, {l.Var, vr, 4}, {l.SpreadX, vx, 5}} {
+			for _, v := range [][3]float64{{c.MeanX, mx, 1}, {c.MeanP, mp, 2}, {sums.cov, cov, 3}, {sums.variance, vr, 4}, {sums.spread, vx, 5}} {
 				if !(math.Abs(v[0]-v[1]) <= 1e-12*(1+math.Abs(v[1]))) {
 					t.Errorf("%d cells, relative %v: moment %g is %v, want %v", n, relative, v[2], v[0], v[1])
 				}
@@ -250,4 +250,54 @@ func sortedBy(p []float64) []int {
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
 	return order
+}
+
+// TestPool holds the slopes and the levels of rows to their definitions, in plain loops: a row's own, drawn to those of all rows by so
+// many pseudo-cells. A row whose predictions are all the same has the slope of all.
+func TestPool(t *testing.T) {
+	r := random.Split(12, 1)
+	for range 20 {
+		var curves []*Curve
+		var rows []Sums
+		var cov, vr, cells float64
+		for k := range 5 {
+			s := Sums{cov: r.Float64(), variance: r.Float64(), spread: 1 + r.Float64(), cells: 1 + math.Floor(50*r.Float64()), unit: 4}
+			if k == 3 {
+				s.cov, s.variance = 0, 0
+			}
+			c := &Curve{MeanP: 4 * r.Float64()}
+			for h, z := range LevelsAt {
+				c.Levels[h] = z*(0.5+r.Float64()/4) + 0.1*float64(h)
+			}
+			slices.Sort(c.Levels[:])
+			curves, rows = append(curves, c), append(rows, s)
+			cov, vr, cells = cov+s.cov/s.spread, vr+s.variance/s.spread, cells+s.cells
+		}
+		var own [5][len(LevelsAt)]float64
+		for k, c := range curves {
+			own[k] = c.Levels
+		}
+		Pool(curves, rows)
+		for k, c := range curves {
+			s := rows[k]
+			slope := cov / vr
+			if k != 3 {
+				slope = (s.cov/s.variance*s.cells + 20*slope) / (s.cells + 20)
+			}
+			if !(math.Abs(c.Slope-slope) <= 1e-12) {
+				t.Errorf("row %d: slope %v, want %v", k, c.Slope, slope)
+			}
+			for h, z := range LevelsAt {
+				all := 0.0
+				for l := range own {
+					all += own[l][h] * rows[l].cells / cells
+				}
+				p := Phi(z)
+				hold := 10 * 0.25 / (p * (1 - p))
+				if want := (own[k][h]*s.cells + all*hold) / (s.cells + hold); !(math.Abs(c.Levels[h]-want) <= 1e-12) {
+					t.Errorf("row %d: level %d %v, want %v", k, h, c.Levels[h], want)
+				}
+			}
+		}
+	}
 }

@@ -18,9 +18,9 @@
 //
 // # A step
 //
-// Steps of U and V make sweeps of coordinate descent on the model, with the diagonal of the Hessian
-// raised by a share and each entry within bounds about its start, and then go a share of the way to
-// where the sweeps lead. So one step changes no entry by more than a factor, whatever the model is.
+// Steps of U and V make sweeps of coordinate descent on the model. The diagonal of the Hessian is raised
+// by a share, and each entry stays within bounds about its start. The step then goes a share of the way
+// to where the sweeps lead. So one step changes no entry by more than a factor, whatever the model is.
 package gauss
 
 import "github.com/quantmf/quantmf/internal/elem"

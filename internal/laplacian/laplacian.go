@@ -1,7 +1,7 @@
 // Package laplacian solves L λ = r for the Laplacian L of a small weighted
-// graph without a single subtraction in the factorisation (Grassmann, Taksar
-// and Heyman 1985), so that every entry of the factor keeps a high relative
-// accuracy however badly conditioned L is.
+// graph. The factorisation has no subtraction (Grassmann, Taksar and Heyman
+// 1985). So every entry of the factor keeps a high relative accuracy, however
+// badly conditioned L is.
 //
 //	L_jk = -W_jk for j != k,  L_jj = Σ_{k!=j} W_jk,  W symmetric, W >= 0.
 //

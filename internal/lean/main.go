@@ -329,123 +329,154 @@ const (
 	nodeName  = 4 // where its name lies among names
 )
 
-// clearLines clears the tables of lines in a memory, and returns the columns of what is left that grow.
-func clearLines(memory []byte) ([]column, error) {
+var errTables = errors.New("the tables of functions are laid out as those of another Go")
+
+// functions are the tables of functions in a memory.
+type functions struct {
+	memory, tables, names []byte // tables from the head on
+	at                    int    // where the head is
+	count                 int    // of functions
+	units, places         int    // from the head on
+	records               int    // the list of functions, and records
+	described             int    // where the description of the module is
+}
+
+// functionsOf finds them.
+func functionsOf(memory []byte) (*functions, error) {
 	at := bytes.Index(memory, []byte(layout))
 	if at < 0 || bytes.Contains(memory[at+1:], []byte(layout)) {
 		return nil, errors.New("one table of functions was expected, of the layout that Go has had since 1.20")
 	}
-	unknown := errors.New("the tables of functions are laid out as those of another Go")
 	tables := memory[at:]
 	offset := func(field int) int {
 		return int(min(binary.LittleEndian.Uint64(tables[field:]), uint64(len(tables))))
 	}
 	if len(tables) < headSize {
-		return nil, unknown
+		return nil, errTables
 	}
-	funcs, units, places, records := offset(headFuncs), offset(headUnits), offset(headPlaces), offset(headRecords)
-	if offset(headNames) > units || units > places || places > records || funcs == 0 || funcs > (len(tables)-records)/8 {
-		return nil, unknown
+	names := offset(headNames)
+	f := &functions{memory: memory, tables: tables, at: at, count: offset(headFuncs), units: offset(headUnits), places: offset(headPlaces), records: offset(headRecords)}
+	if names > f.units || f.units > f.places || f.places > f.records || f.count == 0 || f.count > (len(tables)-f.records)/8 {
+		return nil, errTables
 	}
-	names := tables[offset(headNames):units]
+	f.names = tables[names:f.units]
 	module := binary.LittleEndian.AppendUint64(nil, uint64(at))
-	module = binary.LittleEndian.AppendUint64(module, uint64(at+offset(headNames)))
-	described := bytes.Index(memory, module)
-	if described < 0 || described > len(memory)-8*moduleSize || binary.LittleEndian.Uint64(memory[described+8*moduleFuncs:]) != uint64(funcs)+1 {
-		return nil, unknown
+	module = binary.LittleEndian.AppendUint64(module, uint64(at+names))
+	f.described = bytes.Index(memory, module)
+	if f.described < 0 || f.described > len(memory)-8*moduleSize || binary.LittleEndian.Uint64(memory[f.described+8*moduleFuncs:]) != uint64(f.count)+1 {
+		return nil, errTables
 	}
-	trees, used := map[uint32]int{}, map[uint32]bool{} // where trees begin, and how long they are; where other data do
-	layouts := map[uint32]bool{}                       // where layouts of arguments begin
-	old := bytes.Clone(tables[places:records])
-	kept := make([]byte, len(old))
-	// table returns the table of a place, pairs of steps of the value, from -1 on, and of the place, up to a step of 0;
-	// and the largest value.
-	table := func(from uint32) (t []byte, most int, ok bool) {
-		at := int(from)
-		if at == 0 {
-			return nil, -1, true
-		}
-		value := -1
-		for most, first := -1, true; ; first = false {
-			step, n := binary.Uvarint(old[min(at, len(old)):])
-			if n > 0 && step == 0 && !first {
-				return old[from : at+1], most, true
-			}
-			_, m := binary.Uvarint(old[min(at+max(n, 0), len(old)):])
-			if n <= 0 || m <= 0 {
-				return nil, 0, false
-			}
-			value += int(step>>1) ^ -int(step&1)
-			most = max(most, value)
-			at += n + m
-		}
+	return f, nil
+}
+
+// clearLines clears the tables of lines in a memory, and returns the columns of what is left that grow.
+func clearLines(memory []byte) ([]column, error) {
+	f, err := functionsOf(memory)
+	if err != nil {
+		return nil, err
 	}
-	keep := func(from uint32) bool {
-		t, _, ok := table(from)
-		copy(kept[min(int(from), len(kept)):], t)
-		return ok
-	}
-	list := tables[records:]
-	for i := range funcs {
+	old := bytes.Clone(f.tables[f.places:f.records])
+	c := &clearing{old: old, kept: make([]byte, len(old)), trees: map[uint32]int{}, layouts: map[uint32]bool{}, used: map[uint32]bool{}}
+	list := f.tables[f.records:]
+	for i := range f.count {
 		entry, place := binary.LittleEndian.Uint32(list[8*i:]), int(binary.LittleEndian.Uint32(list[8*i+4:]))
-		if place < 8*funcs || place > len(list)-recordSize {
-			return nil, unknown
-		}
-		record := list[place:]
-		field := func(f int) uint32 { return binary.LittleEndian.Uint32(record[f:]) }
-		further, other := int(min(field(recordTables), mostTables+1)), int(record[recordOthers])
-		if field(recordEntry) != entry || further > mostTables || len(record) < recordSize+4*(further+other) {
-			return nil, unknown
-		}
-		for d := range other {
-			f := recordSize + 4*(further+d)
-			place := field(f)
-			switch {
-			case place == none:
-			case d == dataLayout || d == dataAlive:
-				if d == dataLayout {
-					layouts[place] = true
-				}
-				binary.LittleEndian.PutUint32(record[f:], none)
-			case d != dataTree || further <= tableInlined:
-				used[place] = true
-			default:
-				_, most, ok := table(field(recordSize + 4*tableInlined))
-				if !ok {
-					return nil, unknown
-				}
-				trees[place] = max(trees[place], treeNode*(most+1))
-				binary.LittleEndian.PutUint32(record[f:], none)
-			}
-		}
-		for _, f := range []int{recordFile, recordLine, recordUnit, recordStart} {
-			clear(record[f : f+4])
-		}
-		ok := keep(field(recordStacks))
-		for t := range further {
-			f := recordSize + 4*t
-			if t == tableStops || t == tableInlined {
-				clear(record[f : f+4])
-			}
-			ok = ok && keep(field(f))
-		}
-		if !ok {
-			return nil, unknown
+		if place < 8*f.count || place > len(list)-recordSize || !c.record(list[place:], entry) {
+			return nil, errTables
 		}
 	}
-	if len(trees) > 0 && !clearTrees(memory, memory[described+8*moduleRest:described+8*moduleSize], names, trees, layouts, used) {
-		return nil, unknown
+	if len(c.trees) > 0 && !clearTrees(memory, memory[f.described+8*moduleRest:f.described+8*moduleSize], f.names, c.trees, c.layouts, c.used) {
+		return nil, errTables
 	}
-	copy(tables[places:], kept)
-	clear(tables[units:places]) // and the names of files
-	columns := inRooms(list, funcs)
+	copy(f.tables[f.places:], c.kept)
+	clear(f.tables[f.units:f.places]) // and the names of files
+	columns := inRooms(list, f.count)
 	for i := range columns {
-		columns[i].at += at + records
+		columns[i].at += f.at + f.records
 	}
-	if c, ok := finder(memory, described, funcs); ok {
+	if c, ok := finder(memory, f.described, f.count); ok {
 		columns = append(columns, c)
 	}
 	return columns, nil
+}
+
+// clearing is the tables of places, and what records say of other data.
+type clearing struct {
+	old, kept []byte          // the tables as they were, and with nothing but those that are kept
+	trees     map[uint32]int  // where trees begin, and how long they are
+	layouts   map[uint32]bool // where layouts of arguments begin
+	used      map[uint32]bool // where other data begin that stay
+}
+
+// table returns the table of a place, pairs of steps of the value, from -1 on, and of the place, up to a step of 0;
+// and the largest value.
+func (c *clearing) table(from uint32) (t []byte, most int, ok bool) {
+	at := int(from)
+	if at == 0 {
+		return nil, -1, true
+	}
+	value := -1
+	for most, first := -1, true; ; first = false {
+		step, n := binary.Uvarint(c.old[min(at, len(c.old)):])
+		if n > 0 && step == 0 && !first {
+			return c.old[from : at+1], most, true
+		}
+		_, m := binary.Uvarint(c.old[min(at+max(n, 0), len(c.old)):])
+		if n <= 0 || m <= 0 {
+			return nil, 0, false
+		}
+		value += int(step>>1) ^ -int(step&1)
+		most = max(most, value)
+		at += n + m
+	}
+}
+
+// keep keeps the table of a place.
+func (c *clearing) keep(from uint32) bool {
+	t, _, ok := c.table(from)
+	copy(c.kept[min(int(from), len(c.kept)):], t)
+	return ok
+}
+
+// record clears the record of the function with this entry. It keeps the tables that stay, and notes where other data are.
+func (c *clearing) record(record []byte, entry uint32) bool {
+	field := func(f int) uint32 { return binary.LittleEndian.Uint32(record[f:]) }
+	further, other := int(min(field(recordTables), mostTables+1)), int(record[recordOthers])
+	if field(recordEntry) != entry || further > mostTables || len(record) < recordSize+4*(further+other) {
+		return false
+	}
+	for d := range other {
+		f := recordSize + 4*(further+d)
+		place := field(f)
+		switch {
+		case place == none:
+		case d == dataLayout || d == dataAlive:
+			if d == dataLayout {
+				c.layouts[place] = true
+			}
+			binary.LittleEndian.PutUint32(record[f:], none)
+		case d != dataTree || further <= tableInlined:
+			c.used[place] = true
+		default:
+			_, most, ok := c.table(field(recordSize + 4*tableInlined))
+			if !ok {
+				return false
+			}
+			c.trees[place] = max(c.trees[place], treeNode*(most+1))
+			binary.LittleEndian.PutUint32(record[f:], none)
+		}
+	}
+	for _, f := range []int{recordFile, recordLine, recordUnit, recordStart} {
+		clear(record[f : f+4])
+	}
+	ok := c.keep(field(recordStacks))
+	for t := range further {
+		f := recordSize + 4*t
+		if t == tableStops || t == tableInlined {
+			clear(record[f : f+4])
+		}
+		ok = ok && c.keep(field(f))
+	}
+	return ok
 }
 
 // clearTrees clears the trees of what was inlined, whose places are counted from one of the addresses: the one where

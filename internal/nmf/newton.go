@@ -53,12 +53,11 @@ package nmf
 //
 // # Hidden cells
 //
-// Where W is 0 a cell cannot be other than 0, and one that is costs a fit that has not seen it
-// any amount. Newton's method reaches entries of 0 within ten epochs, of which a hundred
-// multiplicative updates are far. So for β <= 1, where cells are
-// hidden, an entry does not fall below a hundredth of its component's mean: cells that were
-// not seen are predicted better for it than by multiplicative updates at their best
-// (docs/measurements/nmf.md). Where none is hidden entries may be 0.
+// Where W is 0 the fit says that a cell is 0. If the cell is not, it costs any amount of loss, and a fit that has not
+// seen the cell does not feel that. Newton's method brings entries to exactly 0 within ten epochs; after a hundred
+// multiplicative updates they are still far from 0. So for β <= 1, where cells are hidden, no entry falls below a
+// hundredth of its component's mean. Hidden cells are then predicted better than by multiplicative updates stopped
+// at their best epoch (docs/measurements/nmf.md). Where no cell is hidden, entries may be 0.
 //
 // # Momentum
 //

@@ -9,10 +9,10 @@ package nmf
 //
 // for KL, β = 1, the numerator is UᵀR with R = X/W and the denominator Uᵀ1.
 //
-// An epoch is one sweep over the rows of X. For some rows the update of U is
-// finished with the new V, and at once their share of the next update of V
-// and their loss are taken, so X is read once an epoch and no d × n matrix is
-// ever formed: 8dnk flops, 2dn divisions, dn logarithms. W is made, divided
+// An epoch is one sweep over the rows of X, some rows at a time. Their update of
+// U is made with the new V. Then their share of the next update of V and their
+// loss are taken at once, so X is read once an epoch, and no d × n matrix is
+// formed: 8dnk flops, 2dn divisions, dn logarithms. W is made, divided
 // by and compared with X in registers (kernel.QuotientRows): the rounding of W hardly
 // changes X log(X/W) + W - X of a cell, but would change sums of it taken apart.
 

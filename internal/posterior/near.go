@@ -74,19 +74,46 @@ type Near struct {
 // Neighbours finds the neighbours of the rows given, of which x has the cells. Their weights count in full until Keep. It
 // returns nil where there are none, or when the pool's work was stopped.
 func (p *Posterior) Neighbours(x *Data, rows []int, workers *pool.Pool, stopped func() bool) *Near {
-	k, np, kp := p.K, kernel.Pad(p.N), kernel.Pad(p.K)
 	near := &Near{Of: make([][]Neighbour, p.D), Left: make([]float64, p.D), Z: make([][]float64, p.D)}
 	for i := range near.Left {
 		near.Left[i] = 1
 	}
 	for _, i := range rows {
-		near.Z[i] = make([]float64, np)
+		near.Z[i] = make([]float64, kernel.Pad(p.N))
 	}
-	// Line a is √n z/n_a followed by √τ u, both over √c_aa. The inner product of two lines, with Σ_j ρ_j C_j / n between
-	// their second parts, is r_il for n_il = n_i n_l / n. Line a of ways is u over its length: inner products are cosines.
-	width, words := np+kp, (p.N+63)/64
-	lines, seen, ways := make([]float64, len(rows)*width), make([]uint64, len(rows)*words), make([]float64, len(rows)*kp)
-	taken, scale := p.taken(), make([]float64, len(rows))
+	c := p.comparison(x, rows, near.Z, workers, stopped)
+	share := c.shares(workers, stopped)
+	c.fours(workers, stopped, 1, func(f *four, _, from, to int) {
+		for a := from; a < to; a++ {
+			near.Of[rows[a]] = c.neighbours(f, a, a-from, &share)
+		}
+	})
+	if !slices.ContainsFunc(near.Of, func(of []Neighbour) bool { return of != nil }) || stopped() {
+		return nil
+	}
+	return near
+}
+
+// comparison is what correlations of rows are computed from. Line a is √n z/n_a followed by √τ u, both over √c_aa. The inner
+// product of two lines, with Σ_j ρ_j C_j / n between their second parts, is r_il for n_il = n_i n_l / n. Line a of ways is u
+// over its length: inner products are cosines.
+type comparison struct {
+	x            *Data
+	rows         []int // those that are compared; a and b below are places among them
+	n, k, np, kp int
+	width, words int       // of a line of lines, and of seen
+	lines, ways  []float64 // each of width, and of kp numbers
+	seen         []uint64  // a bit for each cell
+	scale        []float64 // √c_aa
+	taken        []float64 // Σ_j ρ_j C_j / n, K × kp
+}
+
+// comparison fills z with the residuals of the rows given, and returns what their correlations are computed from.
+func (p *Posterior) comparison(x *Data, rows []int, z [][]float64, workers *pool.Pool, stopped func() bool) *comparison {
+	k, np, kp := p.K, kernel.Pad(p.N), kernel.Pad(p.K)
+	c := &comparison{x: x, rows: rows, n: p.N, k: k, np: np, kp: kp, width: np + kp, words: (p.N + 63) / 64}
+	c.lines, c.seen, c.ways = make([]float64, len(rows)*c.width), make([]uint64, len(rows)*c.words), make([]float64, len(rows)*kp)
+	c.taken, c.scale = p.taken(), make([]float64, len(rows))
 	root := make([]float64, p.N)
 	for j := range root {
 		root[j] = math.Sqrt(p.Rho[j])
@@ -96,72 +123,102 @@ func (p *Posterior) Neighbours(x *Data, rows []int, workers *pool.Pool, stopped 
 		half := make([]float64, kp)
 		for a := together * piece; a < min(together*(piece+1), len(rows)) && !stopped(); a++ {
 			i := rows[a]
-			z, line, u := near.Z[i], lines[a*width:(a+1)*width], p.U[i*k:(i+1)*k]
+			z, line, way, u := z[i], c.line(a), c.way(a), p.U[i*k:(i+1)*k]
 			kernel.Combine(line[:np], u, p.V)
 			t := math.Sqrt(p.Tau[i])
 			x.Rows[a].Each(p.N, func(j int) {
 				z[j] = t * root[j] * (x.Y[a*np+j] - line[j])
-				seen[a*words+j/64] |= 1 << (j % 64)
+				c.seen[a*c.words+j/64] |= 1 << (j % 64)
 			})
-			for c, v := range u {
-				line[np+c] = t * v
+			for h, v := range u {
+				line[np+h] = t * v
 			}
 			count := float64(max(x.Rows[a].Count, 1))
-			kernel.Combine(half, line[np:np+k], taken)
+			kernel.Combine(half, line[np:np+k], c.taken)
 			var zz, uu [1]float64
 			kernel.Dots(zz[:], z, z)
 			kernel.Dots(uu[:], line[np:], half)
-			scale[a] = math.Sqrt(max(zz[0]/count+uu[0], 1e-6))
-			kernel.Scale(line[:np], z, math.Sqrt(float64(p.N))/count/scale[a])
-			kernel.Scale(line[np:], line[np:], 1/scale[a])
-			copy(ways[a*kp:], u)
-			kernel.Dots(uu[:], ways[a*kp:(a+1)*kp], ways[a*kp:(a+1)*kp])
+			c.scale[a] = math.Sqrt(max(zz[0]/count+uu[0], 1e-6))
+			kernel.Scale(line[:np], z, math.Sqrt(float64(p.N))/count/c.scale[a])
+			kernel.Scale(line[np:], line[np:], 1/c.scale[a])
+			copy(way, u)
+			kernel.Dots(uu[:], way, way)
 			if uu[0] > 0 {
-				kernel.Scale(ways[a*kp:(a+1)*kp], ways[a*kp:(a+1)*kp], 1/math.Sqrt(uu[0]))
+				kernel.Scale(way, way, 1/math.Sqrt(uu[0]))
 			}
 		}
 	})
-	some := make([]bool, p.D)
-	type room struct{ query, dots, cosines, half []float64 }
-	work := make([]*room, workers.Workers())
-	// compare fills the dots and cosines of up to four rows from the one given with the rows of their block.
-	compare := func(w, from int) (ws *room, to, first, count int) {
-		if work[w] == nil {
-			most := 4 * min(nearBlock, len(rows))
-			work[w] = &room{make([]float64, 4*width), make([]float64, most), make([]float64, most), make([]float64, kp)}
-		}
-		ws, to = work[w], min(from+4, len(rows))
-		first = from / nearBlock * nearBlock
-		last := min(first+nearBlock, len(rows))
-		count = last - first
-		for a := from; a < to; a++ {
-			q, line := ws.query[(a-from)*width:(a-from+1)*width], lines[a*width:(a+1)*width]
-			copy(q, line[:np])
-			kernel.Combine(ws.half, line[np:np+k], taken)
-			copy(q[np:], ws.half)
-		}
-		kernel.DotsRows(ws.dots[:(to-from)*count], lines[first*width:last*width], ws.query[:(to-from)*width], to-from)
-		kernel.DotsRows(ws.cosines[:(to-from)*count], ways[first*kp:last*kp], ways[from*kp:to*kp], to-from)
-		return ws, to, first, count
-	}
-	size := func(a, b int) float64 {
-		return float64(x.Rows[a].Count) * float64(x.Rows[b].Count) / float64(p.N)
-	}
-	// The share by which a correlation counts, by the cosine of the two loadings.
-	pieces := (len(rows) + 3) / 4
-	every := (pieces + nearPieces - 1) / nearPieces
-	squares := make([][2][nearBins]float64, (pieces+every-1)/every)
-	workers.Do(len(squares), func(w, piece int) {
+	return c
+}
+
+func (c *comparison) line(a int) []float64 { return c.lines[a*c.width : (a+1)*c.width] }
+func (c *comparison) way(a int) []float64  { return c.ways[a*c.kp : (a+1)*c.kp] }
+
+// size is n_a n_b / n.
+func (c *comparison) size(a, b int) float64 {
+	return float64(c.x.Rows[a].Count) * float64(c.x.Rows[b].Count) / float64(c.n)
+}
+
+// four is up to four rows beside all rows of their block, and the room of one worker.
+type four struct {
+	first, count  int       // the rows of the block
+	dots, cosines []float64 // of each of the four, count numbers
+	query, half   []float64
+}
+
+// fours takes the rows four by four, and calls g for one of so many fours as every says. from and to-1 are the first and the
+// last row of the four, and piece counts the calls.
+func (c *comparison) fours(workers *pool.Pool, stopped func() bool, every int, g func(f *four, piece, from, to int)) {
+	work := make([]*four, workers.Workers())
+	pieces := (len(c.rows) + 3) / 4
+	workers.Do((pieces+every-1)/every, func(w, piece int) {
 		if stopped() {
 			return
 		}
+		if work[w] == nil {
+			most := 4 * min(nearBlock, len(c.rows))
+			work[w] = &four{query: make([]float64, 4*c.width), dots: make([]float64, most), cosines: make([]float64, most), half: make([]float64, c.kp)}
+		}
 		from := 4 * every * piece
-		ws, to, first, count := compare(w, from)
+		to := min(from+4, len(c.rows))
+		c.compare(work[w], from, to)
+		g(work[w], piece, from, to)
+	})
+}
+
+// compare fills the dots and cosines of up to four rows.
+func (c *comparison) compare(to *four, from, end int) {
+	to.first = from / nearBlock * nearBlock
+	last := min(to.first+nearBlock, len(c.rows))
+	to.count = last - to.first
+	for a := from; a < end; a++ {
+		q, line := to.query[(a-from)*c.width:(a-from+1)*c.width], c.line(a)
+		copy(q, line[:c.np])
+		kernel.Combine(to.half, line[c.np:c.np+c.k], c.taken)
+		copy(q[c.np:], to.half)
+	}
+	rows := end - from
+	kernel.DotsRows(to.dots[:rows*to.count], c.lines[to.first*c.width:last*c.width], to.query[:rows*c.width], rows)
+	kernel.DotsRows(to.cosines[:rows*to.count], c.ways[to.first*c.kp:last*c.kp], c.ways[from*c.kp:end*c.kp], rows)
+}
+
+// of returns the dots and the cosines of one of the four rows.
+func (f *four) of(r int) (dots, cosines []float64) {
+	return f.dots[r*f.count : (r+1)*f.count], f.cosines[r*f.count : (r+1)*f.count]
+}
+
+// shares returns the share by which a correlation counts, by the bin of the cosine of the two loadings.
+func (c *comparison) shares(workers *pool.Pool, stopped func() bool) [nearBins]float64 {
+	pieces := (len(c.rows) + 3) / 4
+	every := (pieces + nearPieces - 1) / nearPieces
+	squares := make([][2][nearBins]float64, (pieces+every-1)/every)
+	c.fours(workers, stopped, every, func(f *four, piece, from, to int) {
 		for a := from; a < to; a++ {
-			for b := range count {
-				if first+b != a {
-					h, r := nearBin(ws.cosines[(a-from)*count+b]), ws.dots[(a-from)*count+b]
-					if t := float64(float64(r*r) * size(a, first+b)); t < nearSure*nearSure {
+			dots, cosines := f.of(a - from)
+			for b, r := range dots {
+				if f.first+b != a {
+					h := nearBin(cosines[b])
+					if t := float64(float64(r*r) * c.size(a, f.first+b)); t < nearSure*nearSure {
 						squares[piece][0][h] += t
 						squares[piece][1][h]++
 					}
@@ -169,76 +226,67 @@ func (p *Posterior) Neighbours(x *Data, rows []int, workers *pool.Pool, stopped 
 			}
 		}
 	})
-	share := shares(squares)
-	workers.Do(pieces, func(w, piece int) {
-		if stopped() {
-			return
+	return shares(squares)
+}
+
+// neighbours returns the neighbours of row a, the r-th of the four that f has; nil: none.
+func (c *comparison) neighbours(f *four, a, r int, share *[nearBins]float64) (out []Neighbour) {
+	dots, cosines := f.of(r)
+	one := 1 / math.Sqrt(float64(max(c.x.Rows[a].Count, 1)))
+	least := nearLeast * one
+	if c.x.Rows[a].Count < nearCells {
+		least = nearSure * one
+	}
+	for h, r := range dots {
+		switch {
+		case math.Abs(r) <= least:
+			dots[h] = 0
+		case math.Abs(r) <= nearSure*one:
+			dots[h] = r * share[nearBin(cosines[h])]
 		}
-		from := 4 * piece
-		ws, to, first, count := compare(w, from)
-		for a := from; a < to; a++ {
-			dots, one := ws.dots[(a-from)*count:(a-from+1)*count], 1/math.Sqrt(float64(max(x.Rows[a].Count, 1)))
-			least := nearLeast * one
-			if x.Rows[a].Count < nearCells {
-				least = nearSure * one
-			}
-			for h, r := range dots {
-				switch {
-				case math.Abs(r) <= least:
-					dots[h] = 0
-				case math.Abs(r) <= nearSure*one:
-					dots[h] = r * share[nearBin(ws.cosines[(a-from)*count+h])]
-				}
-			}
-			of := nearest(dots, a-first, nearShrunk*one)
-			if len(of) == 0 {
-				continue
-			}
-			correlation := func(a, b int) float64 {
-				both := 0
-				for w, s := range seen[a*words : (a+1)*words] {
-					both += bits.OnesCount64(s & seen[b*words+w])
-				}
-				if both == 0 {
-					return 0
-				}
-				var zz, uu [1]float64
-				kernel.Dots(zz[:], lines[a*width:a*width+np], lines[b*width:b*width+np])
-				kernel.Combine(ws.half, lines[a*width+np:][:k], taken)
-				kernel.Dots(uu[:], lines[b*width+np:(b+1)*width], ws.half)
-				r := float64(zz[0]*(size(a, b)/float64(both))) + uu[0]
-				if math.Abs(r) > nearSure/math.Sqrt(float64(both)) {
-					return r
-				}
-				kernel.Dots(uu[:], ways[a*kp:(a+1)*kp], ways[b*kp:(b+1)*kp])
-				return r * share[nearBin(uu[0])]
-			}
-			s := newSystem(len(of))
-			for r, b := range of {
-				for c, h := range of[:r] {
-					s.a[r*s.kp+c] = correlation(first+b, first+h)
-				}
-				s.a[r*s.kp+r] = 1 + nearRidge
-				s.border()[r] = correlation(a, first+b)
-			}
-			s.solve()
-			fine := true
-			for r, b := range s.border() {
-				fine = fine && math.Abs(b*scale[a]/scale[first+of[r]]) <= nearWeight
-			}
-			if !fine { // R of different cells need not be positive definite: its weights may be without bounds
-				continue
-			}
-			for r, b := range of {
-				near.Of[rows[a]] = append(near.Of[rows[a]], Neighbour{rows[first+b], s.border()[r] * scale[a] / scale[first+b]})
-			}
-			some[rows[a]] = true
-		}
-	})
-	if !slices.Contains(some, true) || stopped() {
+	}
+	of := nearest(dots, a-f.first, nearShrunk*one)
+	if len(of) == 0 {
 		return nil
 	}
-	return near
+	s := newSystem(len(of))
+	for r, b := range of {
+		for l, h := range of[:r] {
+			s.a[r*s.kp+l] = c.correlation(f.first+b, f.first+h, share, f.half)
+		}
+		s.a[r*s.kp+r] = 1 + nearRidge
+		s.border()[r] = c.correlation(a, f.first+b, share, f.half)
+	}
+	s.solve()
+	for r, b := range of {
+		w := s.border()[r] * c.scale[a] / c.scale[f.first+b]
+		if !(math.Abs(w) <= nearWeight) { // R of different cells need not be positive definite: its weights may be without bounds
+			return nil
+		}
+		out = append(out, Neighbour{c.rows[f.first+b], w})
+	}
+	return out
+}
+
+// correlation returns r_ab over the samples that both rows have, times its share. half is scratch.
+func (c *comparison) correlation(a, b int, share *[nearBins]float64, half []float64) float64 {
+	both := 0
+	for w, s := range c.seen[a*c.words : (a+1)*c.words] {
+		both += bits.OnesCount64(s & c.seen[b*c.words+w])
+	}
+	if both == 0 {
+		return 0
+	}
+	var zz, uu [1]float64
+	kernel.Dots(zz[:], c.line(a)[:c.np], c.line(b)[:c.np])
+	kernel.Combine(half, c.line(a)[c.np:][:c.k], c.taken)
+	kernel.Dots(uu[:], c.line(b)[c.np:], half)
+	r := float64(zz[0]*(c.size(a, b)/float64(both))) + uu[0]
+	if math.Abs(r) > nearSure/math.Sqrt(float64(both)) {
+		return r
+	}
+	kernel.Dots(uu[:], c.way(a), c.way(b))
+	return r * share[nearBin(uu[0])]
 }
 
 // taken returns Σ_j ρ_j C_j / n, K × Pad(K).

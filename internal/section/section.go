@@ -70,25 +70,19 @@ func (s Section) size() int {
 	return size
 }
 
-// The four ways to a little-endian number (package encoding/binary would bring reflection along).
-
-// Append32, Append64, Get32 and Get64 are for callers that have a payload of their own.
-func Append32(b []byte, v uint32) []byte { return append32(b, v) }
-func Append64(b []byte, v uint64) []byte { return append64(b, v) }
-func Get32(b []byte) uint32              { return get32(b) }
-func Get64(b []byte) uint64              { return get64(b) }
-
-func append32(b []byte, v uint32) []byte {
+// Append32 appends a little-endian number to b, and Get32 returns the one that b begins with; so do Append64 and Get64. Package
+// encoding/binary would bring reflection along.
+func Append32(b []byte, v uint32) []byte {
 	return append(b, byte(v), byte(v>>8), byte(v>>16), byte(v>>24))
 }
 
-func append64(b []byte, v uint64) []byte { return append32(append32(b, uint32(v)), uint32(v>>32)) }
+func Append64(b []byte, v uint64) []byte { return Append32(Append32(b, uint32(v)), uint32(v>>32)) }
 
-func get32(b []byte) uint32 {
+func Get32(b []byte) uint32 {
 	return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
 }
 
-func get64(b []byte) uint64 { return uint64(get32(b)) | uint64(get32(b[4:]))<<32 }
+func Get64(b []byte) uint64 { return uint64(Get32(b)) | uint64(Get32(b[4:]))<<32 }
 
 // Floats returns a section of the numbers of all of v, one after another. It holds v itself, which may be most of
 // the memory of a model, until the section is written.
@@ -98,7 +92,7 @@ func Floats(tag string, v ...[]float64) Section { return Section{Tag: tag, numbe
 func Words(tag string, v ...uint64) Section {
 	b := make([]byte, 0, 8*len(v))
 	for _, x := range v {
-		b = append64(b, x)
+		b = Append64(b, x)
 	}
 	return Section{Tag: tag, Payload: b}
 }
@@ -107,7 +101,7 @@ func Words(tag string, v ...uint64) Section {
 func Texts(tag string, v ...string) Section {
 	var b []byte
 	for _, s := range v {
-		b = append(append64(b, uint64(len(s))), s...)
+		b = append(Append64(b, uint64(len(s))), s...)
 	}
 	return Section{Tag: tag, Payload: b}
 }
@@ -126,10 +120,10 @@ func Encode(kind uint32, sections []Section) []byte {
 	}
 	b := make([]byte, 0, size)
 	b = append(b, magic...)
-	b = append32(b, version)
-	b = append32(b, kind)
-	b = append32(b, uint32(len(sections)))
-	b = append32(b, crc32.ChecksumIEEE(b))
+	b = Append32(b, version)
+	b = Append32(b, kind)
+	b = Append32(b, uint32(len(sections)))
+	b = Append32(b, crc32.ChecksumIEEE(b))
 	for _, s := range sections {
 		b = s.appendTo(b)
 	}
@@ -139,24 +133,24 @@ func Encode(kind uint32, sections []Section) []byte {
 func (s Section) appendTo(b []byte) []byte {
 	from := len(b)
 	b = append(b, s.Tag...)
-	b = append32(b, s.Flags)
-	b = append64(b, uint64(s.size()))
-	b = append32(b, crc32.ChecksumIEEE(b[from:]))
+	b = Append32(b, s.Flags)
+	b = Append64(b, uint64(s.size()))
+	b = Append32(b, crc32.ChecksumIEEE(b[from:]))
 	from = len(b)
 	b = append(b, s.Payload...)
 	for _, v := range s.numbers {
 		for _, x := range v {
-			b = append64(b, math.Float64bits(x))
+			b = Append64(b, math.Float64bits(x))
 		}
 	}
-	return append32(b, crc32.ChecksumIEEE(b[from:]))
+	return Append32(b, crc32.ChecksumIEEE(b[from:]))
 }
 
 // Append returns a copy of a file that was decoded without error, with one more section.
 func Append(data []byte, s Section) []byte {
 	b := append(make([]byte, 0, len(data)+sectionSize+s.size()+4), data[:16]...)
-	b = append32(b, get32(data[16:])+1)
-	b = append32(b, crc32.ChecksumIEEE(b))
+	b = Append32(b, Get32(data[16:])+1)
+	b = Append32(b, crc32.ChecksumIEEE(b))
 	return s.appendTo(append(b, data[headerSize:]...))
 }
 
@@ -169,7 +163,7 @@ func Kind(data []byte) (uint32, error) {
 	if string(data[:8]) != magic {
 		return 0, nil
 	}
-	return get32(data[12:]), nil
+	return Get32(data[12:]), nil
 }
 
 // File is a decoded file: the payloads of the sections that were asked for, by tag, and where
@@ -189,33 +183,33 @@ func Decode(b []byte, kind uint32, name func(kind uint32) string, must, may []st
 	if string(b[:8]) != magic {
 		return nil, damaged(0, "this is no quantmf model")
 	}
-	if crc32.ChecksumIEEE(b[:20]) != get32(b[20:]) {
+	if crc32.ChecksumIEEE(b[:20]) != Get32(b[20:]) {
 		return nil, damaged(20, "the header is damaged")
 	}
-	if v := get32(b[8:]); v != version {
+	if v := Get32(b[8:]); v != version {
 		return nil, damaged(8, "version "+strconv.Itoa(int(v))+", this reader knows "+strconv.Itoa(version))
 	}
-	if k := get32(b[12:]); k != kind {
+	if k := Get32(b[12:]); k != kind {
 		return nil, damaged(12, "this is "+name(k)+", not "+name(kind))
 	}
 	f := &File{payloads: map[string][]byte{}, offsets: map[string]int64{}}
 	at := headerSize
-	for range get32(b[16:]) {
+	for range Get32(b[16:]) {
 		if len(b)-at < sectionSize {
 			return nil, damaged(len(b), "the file is cut within a section")
 		}
 		head := b[at : at+sectionSize]
-		if crc32.ChecksumIEEE(head[:16]) != get32(head[16:]) {
+		if crc32.ChecksumIEEE(head[:16]) != Get32(head[16:]) {
 			return nil, damaged(at, "a section's header is damaged")
 		}
-		length := get64(head[8:])
+		length := Get64(head[8:])
 		if length > uint64(len(b)-at-sectionSize) || len(b)-at-sectionSize-int(length) < 4 {
 			return nil, damaged(len(b), "the file is cut within a section")
 		}
 		tag := string(head[:4])
 		payload := b[at+sectionSize : at+sectionSize+int(length)]
 		end := at + sectionSize + int(length)
-		if crc32.ChecksumIEEE(payload) != get32(b[end:]) {
+		if crc32.ChecksumIEEE(payload) != Get32(b[end:]) {
 			return nil, damaged(at+sectionSize, "section "+tag+" is damaged")
 		}
 		if slices.Contains(must, tag) || slices.Contains(may, tag) {
@@ -223,7 +217,7 @@ func Decode(b []byte, kind uint32, name func(kind uint32) string, must, may []st
 				return nil, damaged(at, "section "+tag+" comes twice")
 			}
 			f.payloads[tag], f.offsets[tag] = payload, int64(at+sectionSize)
-		} else if get32(head[4:])&Optional == 0 {
+		} else if Get32(head[4:])&Optional == 0 {
 			return nil, damaged(at, "section "+tag+" is not known to this reader")
 		}
 		at = end + 4
@@ -282,7 +276,7 @@ func (f *File) Floats(tag string, count int64, low, high float64) ([]float64, er
 func (f *File) fill(v []float64, tag string, at int, low, high float64) error {
 	b := f.payloads[tag][8*at:]
 	for i := range v {
-		x := math.Float64frombits(get64(b[8*i:]))
+		x := math.Float64frombits(Get64(b[8*i:]))
 		if !(x >= low && x <= high) && low > math.Inf(-1) {
 			return f.FailAt(tag, at+i, "number "+strconv.Itoa(at+i)+" is "+strconv.FormatFloat(x, 'g', -1, 64))
 		}
@@ -341,7 +335,7 @@ func (f *File) Words(tag string, n int) ([]uint64, error) {
 	}
 	v := make([]uint64, n)
 	for i := range v {
-		v[i] = get64(b[8*i:])
+		v[i] = Get64(b[8*i:])
 	}
 	return v, nil
 }
@@ -349,10 +343,10 @@ func (f *File) Words(tag string, n int) ([]uint64, error) {
 // Texts returns the texts of a section.
 func (f *File) Texts(tag string) (v []string, err error) {
 	for b := f.payloads[tag]; len(b) > 0; {
-		if len(b) < 8 || get64(b) > uint64(len(b)-8) {
+		if len(b) < 8 || Get64(b) > uint64(len(b)-8) {
 			return nil, f.Fail(tag, "wrong length")
 		}
-		n := int(get64(b))
+		n := int(Get64(b))
 		v, b = append(v, string(b[8:8+n])), b[8+n:]
 	}
 	return v, nil

@@ -193,8 +193,7 @@ func (f *Fit) stepNewton(r *Round, shard int, state *Blob, v []float64, m nmf.Pr
 
 // reduceNewton joins the sums of a round of Newton's method, and makes the next.
 func (f *Fit) reduceNewton(r *Round, v []float64, m nmf.Problem) ([]float64, []section.Part, error) {
-	p := f.Plan
-	c, err := r.course(p)
+	c, err := r.course(f.Plan)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -202,79 +201,112 @@ func (f *Fit) reduceNewton(r *Round, v []float64, m nmf.Problem) ([]float64, []s
 	if err != nil {
 		return nil, nil, err
 	}
-	main := p.newMain()
+	main := f.Plan.newMain()
 	if err := f.Main(r.Number, main.parts()); err != nil {
 		return nil, nil, err
 	}
-	fit := nmf.NewRounds(m)
-	passed := fit.Passed
-	if r.Phase == PhaseSearch {
-		passed = fit.Searched
-	}
-	turn := func(d *nmf.Descent) {
-		v, r.Beside, c.tau, c.more = fit.Turn(main.y, main.z, c.tau, d)
-		r.Phase = PhaseHalf
-	}
+	j := &joining{Fit: f, r: r, c: c, fit: nmf.NewRounds(m), main: main, v: v, beside: beside}
 	if r.Phase == PhaseLead {
-		x, u, err := f.leading(c, r.Number, m.NP)
-		if err != nil {
-			return nil, nil, err
-		}
-		p.padded(m.V, main.y, m.NP)
-		m.Lead(x, u, m.V)
-		turn(&nmf.Descent{Direction: p.dense(m.V, m.NP), Slopes: main.slopes, Most: main.most, SumU: c.more[:p.K]})
-		c.ahead, c.led = false, true
-		r.Numbers = c.numbers()
-		return v, main.parts(), nil
+		err = j.lead(m)
+	} else {
+		err = j.join(m.U)
 	}
-	u := m.U
+	if err != nil {
+		return nil, nil, err
+	}
+	r.Numbers = c.numbers()
+	return j.v, main.parts(), nil
+}
+
+// joining is a reduce of a round of Newton's method. Round, course and main are those of this round, and become those of the
+// next.
+type joining struct {
+	*Fit
+	r      *Round
+	c      *course
+	fit    *nmf.Newton
+	main   *mainNMF
+	v      []float64 // of this round, then of the next
+	beside []float64 // of this round
+}
+
+// turn makes the step of V.
+func (j *joining) turn(d *nmf.Descent) {
+	j.v, j.r.Beside, j.c.tau, j.c.more = j.fit.Turn(j.main.y, j.main.z, j.c.tau, d)
+	j.r.Phase = PhaseHalf
+}
+
+// lead makes V of the rows that lead.
+func (j *joining) lead(m nmf.Problem) error {
+	p, main, c := j.Plan, j.main, j.c
+	x, u, err := j.leading(c, j.r.Number, m.NP)
+	if err != nil {
+		return err
+	}
+	p.padded(m.V, main.y, m.NP)
+	m.Lead(x, u, m.V)
+	j.turn(&nmf.Descent{Direction: p.dense(m.V, m.NP), Slopes: main.slopes, Most: main.most, SumU: c.more[:p.K]})
+	c.ahead, c.led = false, true
+	return nil
+}
+
+// join joins the sums of all other rounds; u has room for U where there is a penalty.
+func (j *joining) join(u []float64) error {
+	p, main, c, r := j.Plan, j.main, j.c, j.r
+	passed := j.fit.Passed
+	if r.Phase == PhaseSearch {
+		passed = j.fit.Searched
+	}
 	var sizes []float64
 	if r.opens(p) {
 		sizes = make([]float64, p.D)
 	}
 	for shard := range p.Shards {
-		if err := f.passed(passed, u, sizes, r.Number, shard); err != nil {
-			return nil, nil, err
+		if err := j.passed(passed, u, sizes, r.Number, shard); err != nil {
+			return err
 		}
 	}
 	r.Fresh = false
 	if r.Phase == PhaseSearch {
-		turn(&nmf.Descent{Direction: beside, Slopes: main.slopes, Most: main.most, SumU: c.more})
+		j.turn(&nmf.Descent{Direction: j.beside, Slopes: main.slopes, Most: main.most, SumU: c.more})
 		c.ahead = false
-		r.Numbers = c.numbers()
-		return v, main.parts(), nil
+		return nil
 	}
+	j.judge(u, sizes)
+	return nil
+}
+
+// judge goes on from the losses at the next factors.
+func (j *joining) judge(u, sizes []float64) {
+	main, c, r := j.main, j.c, j.r
 	phase, closed := r.Phase, false
 	switch phase {
 	case PhaseOpenClose, PhaseHalfClose, PhaseAgainClose:
 		phase, closed = phase-PhaseOpenClose+PhaseOpen, true
 	}
-	l, again := fit.Ahead(u, beside, closed)
+	l, again := j.fit.Ahead(u, j.beside, closed)
 	c.ahead, c.more = false, nil
 	still := false
 	switch {
 	case again:
-		r.Phase, r.Beside = phase-PhaseOpen+PhaseOpenClose, beside
-		r.Numbers = c.numbers()
-		return v, main.parts(), nil
+		r.Phase, r.Beside = phase-PhaseOpen+PhaseOpenClose, j.beside
+		return
 	case phase == PhaseOpen:
 		c.tau, c.last = 1, l
-		copy(main.y, v)
-		copy(main.z, v)
+		copy(main.y, j.v)
+		copy(main.z, j.v)
 	case c.led && l.Above(c.last): // without the rows that lead
 		c.led = false
-		r.Phase, r.Beside = PhaseOpen, main.y
-		r.Numbers = c.numbers()
-		return slices.Clone(main.y), main.parts(), nil
+		r.Phase, r.Beside, j.v = PhaseOpen, main.y, slices.Clone(main.y)
+		return
 	case phase == PhaseHalf && l.Above(c.last):
-		r.Phase, r.Beside = PhaseAgain, v
+		r.Phase, r.Beside = PhaseAgain, j.v
 		c.tau = 1
-		r.Numbers = c.numbers()
-		return v, main.parts(), nil
+		return
 	default:
-		copy(main.z, v)
+		copy(main.z, j.v)
 		if still = l.Above(c.last); !still {
-			copy(main.y, beside)
+			copy(main.y, j.beside)
 			c.last = l
 		}
 	}
@@ -282,39 +314,49 @@ func (f *Fit) reduceNewton(r *Round, v []float64, m nmf.Problem) ([]float64, []s
 	if phase != PhaseOpen {
 		r.Done++
 	}
-	enter := func() {
-		r.Enter(journal.Losses{Of: r.Done, Visible: c.last.Visible, Held: c.last.Held, Penalty: c.last.Penalty}, p.Epochs, PhaseSearch, PhaseOver)
-		if r.Fresh {
-			copy(main.best, main.y)
-		}
-	}
-	if r.Phase = PhaseSearch; phase != PhaseOpen || len(r.History) == 0 {
-		enter()
+	r.Phase = PhaseSearch
+	if phase != PhaseOpen || len(r.History) == 0 {
+		j.enter()
 	}
 	for still && r.Phase != PhaseOver { // no epoch moves anything any more
 		r.Done++
-		enter()
+		j.enter()
 	}
-	if v, r.Beside = slices.Clone(main.y), nil; r.Phase == PhaseOver {
-		// there is no half
-	} else if rows := nmf.Heavy(sizes, p.K); len(rows) > 0 {
-		c.more = fit.SumsU()
+	j.descend(sizes)
+}
+
+// enter enters the losses of an epoch, and keeps V if they are the best.
+func (j *joining) enter() {
+	r, last := j.r, j.c.last
+	r.Enter(journal.Losses{Of: r.Done, Visible: last.Visible, Held: last.Held, Penalty: last.Penalty}, j.Plan.Epochs, PhaseSearch, PhaseOver)
+	if r.Fresh {
+		copy(j.main.best, j.main.y)
+	}
+}
+
+// descend begins the half of V, unless the fit is over.
+func (j *joining) descend(sizes []float64) {
+	p, main, c, r := j.Plan, j.main, j.c, j.r
+	j.v, r.Beside = slices.Clone(main.y), nil
+	if r.Phase == PhaseOver {
+		return
+	}
+	if rows := nmf.Heavy(sizes, p.K); len(rows) > 0 {
+		c.more = j.fit.SumsU()
 		for _, i := range rows {
 			c.more = append(c.more, float64(i))
 		}
-		r.Phase, r.Beside = PhaseLead, v
-	} else {
-		d := fit.Descend(main.y, main.seen)
-		if fit.Exact() {
-			turn(d)
-		} else {
-			copy(main.slopes, d.Slopes)
-			copy(main.most, d.Most)
-			r.Beside, c.more = d.Direction, d.SumU
-		}
+		r.Phase, r.Beside = PhaseLead, j.v
+		return
 	}
-	r.Numbers = c.numbers()
-	return v, main.parts(), nil
+	d := j.fit.Descend(main.y, main.seen)
+	if j.fit.Exact() {
+		j.turn(d)
+		return
+	}
+	copy(main.slopes, d.Slopes)
+	copy(main.most, d.Most)
+	r.Beside, c.more = d.Direction, d.SumU
 }
 
 // leading reads the rows that lead, of X, padded to np numbers, and of U.

@@ -98,15 +98,19 @@ func (r *Row) GradX(to []float64) { r.gradX(to, nil) }
 // GradXSlopes is GradX, and fills slopes (whole blocks of numbers) with a_i ∂T_i/∂x_i at fixed potentials
 // and fixed moments of the squash, T being the average of the cotangent's q: the part of the derivative
 // that flows through the sample's own row of M.
-func (r *Row) GradXSlopes(to, slopes []float64) {
-	r.gradX(to, slopes)
-	r.squash.Slopes(slopes[:r.n], r.xs, r.x, 2/r.eps)
-}
+func (r *Row) GradXSlopes(to, slopes []float64) { r.gradX(to, slopes) }
 
-// gradX fills own, if it is not nil, with a_i Cov_{M_i}(q, y) in passing.
+// gradX is GradX, and where own is not nil GradXSlopes.
 func (r *Row) gradX(to, own []float64) {
 	r.need(pulled)
 	zeta, v := r.back.Z, r.back.Q
+	if r.condensed.enough && r.squash.Logistic() > 0 {
+		var sums [2]float64
+		r.gradByCubics(&sums, to, own, zeta, v, r.lam)
+		r.squash.center(to, r.x, r.observed, &sums)
+		return
+	}
+	r.rows()
 	r.tiles(func(lo, hi int, e []float64) {
 		c := kernel.Cov{Out: r.gx[lo:hi], E: e, W: r.w, Z: r.z[lo:hi], Zeta: zeta[lo:hi], A: r.a[lo:hi], V: v, Lam: r.lam, Y: r.cy}
 		if own == nil {
@@ -118,6 +122,9 @@ func (r *Row) gradX(to, own []float64) {
 	})
 	kernel.Scale(to, r.gx[:len(to)], 2/r.eps)
 	r.SquashBack(to)
+	if own != nil {
+		r.squash.Slopes(own[:r.n], r.xs, r.x, 2/r.eps)
+	}
 }
 
 // SquashBack turns the gradient g at x̃ into that at x, in place.

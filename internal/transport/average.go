@@ -15,9 +15,13 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 )
 
-// Average fills t (whole blocks of numbers) with T = M q.
+// Average fills t (whole blocks of numbers) with T = M q: where the points of a row have solved it, to their accuracy.
 func (r *Row) Average(t, q []float64) {
 	r.need(placed)
+	if r.condensed.enough {
+		r.averageByCubics(t, q)
+		return
+	}
 	r.average(t, q)
 }
 

@@ -26,8 +26,11 @@ type condensed struct {
 	bound  float64      // of the relative error of sums of positive terms
 	sums   [][4]float64 // of each bin: Σ v t^p, t being the place in the bin from -1/2 to 1/2
 	// The points, as samples of problems of their own, X being centred as that of the row.
-	points  *dual // with the weights a
+	points  *dual // with the weights a; after a solve the edges of the bins, where edged is true
 	weighed *dual // with other weights: see Row.Gather
+	edged   bool
+	curve   []cubic       // T of each bin
+	curves  []covariances // of each bin
 }
 
 // CondensedRoom returns how many numbers a row of n samples and m levels holds for its points.
@@ -36,14 +39,14 @@ func CondensedRoom(n, m float64) float64 {
 		return 0
 	}
 	const points = 2 * condensedBins
-	return float64(2*points*(m+13.5)) + float64(6*m*(m+16)) + 8*condensedBins
+	return float64(2*points*(m+13.5)) + float64(6*m*(m+16)) + 20*condensedBins
 }
 
 // condense makes points of the samples, where these are many and the points are good enough, and fills mass with
 // the weights of the bins.
 func (r *dual) condense() bool {
 	k := &r.condensed
-	k.valid, k.enough = false, false
+	k.valid, k.enough, k.edged = false, false, false
 	if r.n < condensedFrom || !r.blurred() {
 		return false
 	}
@@ -53,7 +56,7 @@ func (r *dual) condense() bool {
 		return false
 	}
 	if k.points == nil {
-		k.sums = make([][4]float64, condensedBins)
+		k.sums, k.curve, k.curves = make([][4]float64, condensedBins), make([]cubic, condensedBins), make([]covariances, condensedBins)
 		for _, p := range []**dual{&k.points, &k.weighed} {
 			*p = new(dual)
 			(*p).resize(2*condensedBins, r.m)

@@ -137,7 +137,7 @@ func TestCondensed(t *testing.T) {
 		r.Average(at, q)
 		for i, v := range ts {
 			if v > 0 {
-				near("T", at[i], v, v, 1e-13)
+				near("T", at[i], v, v, typical)
 			}
 		}
 		back.Residuals = Residuals{By: by, Unit: unit, Low: low, Count: count}
@@ -151,17 +151,66 @@ func TestCondensed(t *testing.T) {
 				near("N", r.pairs[j*r.mp+k], v, size/float64(m*m), 1e-7)
 			}
 		}
-		slopes, of := make([]float64, n), make([]float64, n)
-		r.GradX(slopes)
+		gradient, slopes := make([]float64, n), make([]float64, kernel.Pad(n))
+		r.GradXSlopes(gradient, slopes)
 		back.Residuals = Residuals{}
+		r.condensed.enough = false // by the samples
 		r.Adjoint(back)
-		r.GradX(of)
-		size = 0
-		for _, v := range of {
-			size = max(size, math.Abs(v))
+		ofGradient, ofSlopes := make([]float64, n), make([]float64, kernel.Pad(n))
+		r.GradXSlopes(ofGradient, ofSlopes)
+		size, steepest := 0.0, 0.0
+		for i, v := range ofGradient {
+			size, steepest = max(size, math.Abs(v)), max(steepest, ofSlopes[i])
 		}
-		for i, v := range of {
-			near("a gradient", slopes[i], v, size, 1e-7)
+		for i, v := range ofGradient {
+			near("a gradient", gradient[i], v, size, 1e-7)
+			near("a slope", slopes[i], ofSlopes[i], ofSlopes[i]+1e-3*steepest, 1e-6)
+		}
+	}
+}
+
+// TestCubics: where the bound is near the largest with which points stand for samples, T by cubics is off by less than three times the bound for sums over
+// points, and its slopes are off by less than 16 times as much, as the logarithm of a product of two M changes twice as fast. Samples
+// at the edges of the bins and at the ends of the range are among them.
+func TestCubics(t *testing.T) {
+	src := random.Split(94, 0)
+	for _, m := range []int{8, 12, 20} {
+		p, _, q := condensedCase(&src, m, false)
+		n := len(p.X)
+		r, state := NewRows(1, n, m)[0], NewWarm(m)
+		r.Load(p)
+		r.Solve(1e-3, 100, &state)
+		p.Epsilon *= math.Pow(r.condensed.bound/(0.4*condensedError), 0.25)
+		r.Load(p)
+		r.Solve(1e-3, 100, &state)
+		if !r.condensed.enough || !(r.condensed.bound > 0.39*condensedError) {
+			t.Fatalf("m=%d: not by points near their bound: %v", m, r.condensed.bound)
+		}
+		first, scale := r.bins()
+		for p := range condensedBins + 1 {
+			r.cx[p] = min(first+float64(p)/scale, r.extent[1]-r.xc)
+			r.xs[p] = r.cx[p] + r.xc
+		}
+		r.setEpsilon(p.Epsilon)
+		r.stands = stale
+		r.aim(r.h)
+		of := func(enough bool) (at, slopes []float64) {
+			r.condensed.enough = enough
+			at, slopes = make([]float64, r.np), make([]float64, r.np)
+			r.Average(at, q)
+			r.Adjoint(Cotangent{Z: make([]float64, r.np), Q: q})
+			r.GradXSlopes(make([]float64, n), slopes)
+			return at, slopes
+		}
+		got, gotSlopes := of(true)
+		want, wantSlopes := of(false)
+		for i, v := range want {
+			if !(math.Abs(got[i]-v) <= 3*r.condensed.bound*v) {
+				t.Fatalf("m=%d: T at %v is %v, want %v", m, r.cx[i], got[i], v)
+			}
+			if s := wantSlopes[i]; !(math.Abs(gotSlopes[i]-s) <= 48*r.condensed.bound*s) {
+				t.Fatalf("m=%d: the slope at %v is %v, want %v", m, r.cx[i], gotSlopes[i], s)
+			}
 		}
 	}
 }

@@ -202,15 +202,12 @@ func (q *Squash) backward(g, sq, x []float64, observed []bool) {
 		clear(g)
 		return
 	}
-	n := len(g)
 	for i, o := range observed {
 		if !o {
 			g[i] = 0
-			n--
 		}
 	}
 	var sums [2]float64
-	score := kernel.Score{Ref: q.Ref, Shift: q.Shift, Std: q.Std}
 	if q.Kind == Arctan {
 		for i := range g {
 			z := q.z(x[i])
@@ -220,12 +217,24 @@ func (q *Squash) backward(g, sq, x []float64, observed []bool) {
 			sums[1] += float64(w * z)
 		}
 	} else {
-		kernel.LogisticBack(&sums, g, sq, x, &score, q.Kind.rate())
+		kernel.LogisticBack(&sums, g, sq, x, &kernel.Score{Ref: q.Ref, Shift: q.Shift, Std: q.Std}, q.Kind.rate())
 	}
-	kernel.ScoreBack(g, x, &score, sums[0]/float64(n), sums[1]/float64(n))
+	q.center(g, x, observed, &sums)
+}
+
+// center ends backward: it turns w, of which sums has Σ w and Σ w z, into x̄. Std is not 0, and w is 0 in entries that are
+// not observed.
+func (q *Squash) center(w, x []float64, observed []bool, sums *[2]float64) {
+	n := len(w)
+	for _, o := range observed {
+		if !o {
+			n--
+		}
+	}
+	kernel.ScoreBack(w, x, &kernel.Score{Ref: q.Ref, Shift: q.Shift, Std: q.Std}, sums[0]/float64(n), sums[1]/float64(n))
 	for i, o := range observed {
 		if !o {
-			g[i] = 0
+			w[i] = 0
 		}
 	}
 }

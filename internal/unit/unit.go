@@ -11,9 +11,9 @@
 //
 // Every e_i is the exponent e that brings the largest |x| to [1,4); the loss of x is
 // then 2^{βe} times that of x'. An NMF has no other exponent. The maps of QMF and QMFQ
-// are free to give every row a scale of its own, so a row that lies more than 2^100
-// below the largest gets a smaller e_i, which brings it to 2^-100 of the largest, and
-// its loss in x' is weighted by 2^{β(e_i-e)}.
+// are free to give every row a scale of its own. So a row that lies more than 2^100
+// below the largest gets a smaller e_i, which brings it to 2^-100 of the largest. Its
+// loss in x' is weighted by 2^{β(e_i-e)}.
 //
 // # Shift
 //

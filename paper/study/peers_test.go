@@ -2,16 +2,18 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"image/png"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/quantmf/quantmf"
 )
 
-// The part of the page between its marks is equal to the text that is made from the results, and its picture is there.
+// The parts of the page between its marks are equal to the texts that are made from the results, and its picture is there.
 func TestPageShowsPeers(t *testing.T) {
 	r, err := readPeers()
 	if err != nil {
@@ -21,13 +23,11 @@ func TestPageShowsPeers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, begins := strings.Cut(string(page), pageBegins)
-	got, _, ends := strings.Cut(rest, pageEnds)
-	if !begins || !ends {
-		t.Fatal("the page has no place for the figures")
+	want, err := fillPage(string(page), r)
+	if err != nil {
+		t.Fatal(err)
 	}
-	want := peersText(r)
-	if got != want {
+	if got := string(page); got != want {
 		a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
 		for i := range min(len(a), len(b)) {
 			if a[i] != b[i] {
@@ -56,7 +56,7 @@ func TestPageShowsPeers(t *testing.T) {
 		}
 		before := one.Methods[0].KL[0]
 		one.Methods[0].KL[0] *= 3
-		if peersText(r) == want {
+		if other, _ := fillPage(want, r); other == want {
 			t.Errorf("the page does not follow %s", one.Key)
 		}
 		one.Methods[0].KL[0] = before
@@ -70,6 +70,38 @@ func TestPageShowsPeers(t *testing.T) {
 	}
 	if _, err := png.Decode(bytes.NewReader(picture)); err != nil {
 		t.Error(err)
+	}
+}
+
+// The README says between which shares of softImpute's divergence BQMF's lies.
+func TestReadmeShowsPeers(t *testing.T) {
+	r, err := readPeers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups := map[string][]float64{}
+	for _, one := range compare(r).all {
+		b, o, _ := kl.both(one, "BQMF", "softImpute")
+		group := "omics and counts"
+		switch {
+		case !one.of().wide:
+			group = "small"
+		case one.Key == "orl":
+			group = "faces"
+		}
+		groups[group] = append(groups[group], 100*b/o)
+	}
+	of := func(group string) (least, most float64) { return slices.Min(groups[group]), slices.Max(groups[group]) }
+	a, b := of("omics and counts")
+	c, d := of("small")
+	e, _ := of("faces")
+	want := fmt.Sprintf("%.0f to %.0f %% of softImpute's on seven tables of omics and counts, %.0f to %.0f %% on four small ones, %.0f %% on faces", a, b, c, d, e)
+	if !strings.Contains(string(readme), want) || len(groups["small"]) != 4 || len(groups["omics and counts"]) != 7 {
+		t.Errorf("README.md does not say: %s", want)
 	}
 }
 

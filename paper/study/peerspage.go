@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"image/color"
-	"log"
 	"math"
 	"os"
 	"slices"
@@ -22,8 +21,6 @@ import (
 const (
 	pageFile    = "../../docs/measurements/bqmf.md"
 	pictureFile = "../../docs/measurements/bqmf.png"
-	pageBegins  = "<!-- From here on go run . peers of paper/study writes. -->\n"
-	pageEnds    = "<!-- To here. -->\n"
 )
 
 func readPeers() (*peerResults, error) {
@@ -38,13 +35,24 @@ func readPeers() (*peerResults, error) {
 func writePeersPage(r *peerResults) {
 	page, err := os.ReadFile(pageFile)
 	check(err)
-	head, rest, begins := strings.Cut(string(page), pageBegins)
-	_, tail, ends := strings.Cut(rest, pageEnds)
-	if !begins || !ends {
-		log.Fatalf("%s has no place for the figures", pageFile)
-	}
-	check(os.WriteFile(pageFile, []byte(head+pageBegins+peersText(r)+pageEnds+tail), 0o644))
+	text, err := fillPage(string(page), r)
+	check(err)
+	check(os.WriteFile(pageFile, []byte(text), 0o644))
 	check(drawPeers(r))
+}
+
+// fillPage puts the parts that are made from the results between their marks in the page.
+func fillPage(page string, r *peerResults) (string, error) {
+	for _, part := range peersParts(r) {
+		begin, end := "<!-- paper/study: "+part.name+" -->\n", "<!-- end -->"
+		before, rest, begins := strings.Cut(page, begin)
+		_, after, ends := strings.Cut(rest, end)
+		if !begins || !ends {
+			return "", fmt.Errorf("%s has no place for %q", pageFile, part.name)
+		}
+		page = before + begin + part.text + end + after
+	}
+	return page, nil
 }
 
 // singles are the methods that FitBQMF is compared with one by one.
@@ -115,15 +123,16 @@ func (v measure) ratio(tables []*peerResult, method string) (ratio float64, bett
 	return math.Exp(sum / float64(of)), better, of
 }
 
-// table writes a table. Its first row is the head.
-func table(w *strings.Builder, rows [][]string) {
+// table returns a table. Its first row is the head.
+func table(rows [][]string) string {
+	var w strings.Builder
 	for i, row := range rows {
-		fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | "))
+		fmt.Fprintf(&w, "| %s |\n", strings.Join(row, " | "))
 		if i == 0 {
-			fmt.Fprintf(w, "|%s\n", strings.Repeat("---|", len(row)))
+			fmt.Fprintf(&w, "|%s\n", strings.Repeat("---|", len(row)))
 		}
 	}
-	w.WriteString("\n")
+	return w.String()
 }
 
 // number returns v with the given number of digits, without an exponent.
@@ -136,121 +145,128 @@ func number(v float64, digits int) string {
 
 func percent(v float64) string { return fmt.Sprintf("%.1f", 100*v) }
 
-func peersText(r *peerResults) string {
-	var w strings.Builder
-	p := func(format string, args ...any) { fmt.Fprintf(&w, format+"\n", args...) }
-	var compared, wide, small []*peerResult // wide and small: of the tables on which BQMF was developed
+// few marks a mean over fewer masks than the others have.
+var few = map[int]string{1: "¹", 2: "²"}
+
+// pagePart is a part of the page that is made from the results.
+type pagePart struct{ name, text string }
+
+// comparison has the tables on which BQMF is compared with other methods. Wide and small are those on which it was developed,
+// fresh are the others.
+type comparison struct {
+	all, wide, small, fresh []*peerResult
+	masks                   int
+}
+
+func compare(r *peerResults) *comparison {
+	c := &comparison{masks: r.Masks}
 	for i := range r.Tables {
 		t := &r.Tables[i]
 		if t.of().alone {
 			continue
 		}
-		compared = append(compared, t)
-		if len(compared) <= designed {
-			if t.of().wide {
-				wide = append(wide, t)
-			} else {
-				small = append(small, t)
-			}
+		c.all = append(c.all, t)
+		switch {
+		case len(c.all) > designed:
+			c.fresh = append(c.fresh, t)
+		case t.of().wide:
+			c.wide = append(c.wide, t)
+		default:
+			c.small = append(c.small, t)
 		}
 	}
-	p("Figures are means over %d masks, or over one or two where (1) or (2) stands behind them. Bold is the best method of a row: the one with the best ratio to BQMF over the masks that both have. Version %s, %s, %s; scikit-learn %s, gcimpute %s.\n", r.Masks, r.Version, r.Date, r.Machine, r.Packages["scikit-learn"], r.Packages["gcimpute"])
+	return c
+}
 
-	by := func(v measure, title string, methods []string, digits int) {
-		p("**%s**\n", title)
-		head := append([]string{"table", "d × n"}, methods...)
-		rows := [][]string{head}
-		for _, t := range compared {
-			row := []string{t.of().name, fmt.Sprintf("%d × %d", t.Features, t.Samples)}
-			best := 0 // the best ratio to BQMF over the masks that both have
-			ratios := make([]float64, len(methods))
-			for c, m := range methods {
-				b, o, has := v.both(t, "BQMF", m)
-				if ratios[c] = o / b; !has {
-					ratios[c] = math.NaN()
-				} else if v.least && ratios[c] < ratios[best] || !v.least && ratios[c] > ratios[best] {
-					best = c
-				}
-			}
-			for c, m := range methods {
-				cell := ""
-				if ratios[c] == ratios[c] {
-					value, _ := v.mean(t, m)
-					cell = number(value, digits)
-					if c == best {
-						cell = "**" + cell + "**"
-					}
-					if masks := len(v.of(t.method(m))); masks < r.Masks {
-						cell += fmt.Sprintf(" (%d)", masks)
-					}
-				}
-				row = append(row, cell)
-			}
-			rows = append(rows, row)
-		}
-		table(&w, rows)
+// peersParts returns the parts of the page.
+func peersParts(r *peerResults) []pagePart {
+	c := compare(r)
+	return []pagePart{
+		{"summary", c.summary()},
+		{"versions", fmt.Sprintf("Version %s of this package, %s, %s; scikit-learn %s, gcimpute %s. Figures are means over %d masks; ¹ and ² mark means over one mask and over two.\n", r.Version, r.Date, r.Machine, r.Packages["scikit-learn"], r.Packages["gcimpute"], r.Masks)},
+		{"divergence", c.methods(kl, 4)},
+		{"absolute error", c.methods(absolute, 3)},
+		{"rank correlation", c.methods(rank, 2)},
+		{"seconds", c.methods(seconds, 2)},
+		{"intervals", intervalsText(r)},
+		{"averages", c.averages()},
 	}
-	shown := append([]string{"BQMF"}, singles...)
-	by(kl, "Kullback-Leibler divergence of hidden cells", shown, 4)
-	by(absolute, "Mean absolute error (BQMF predicts the median here)", shown, 3)
-	by(rank, "Rank correlation within rows", shown, 2)
-	by(seconds, "Seconds of one core, of one fit", shown, 2)
+}
 
-	p("**BQMF beside each other method**: its divergence (KL) in %% of theirs, as geometric means over tables; the number of tables on which its divergence, its absolute error and its rank correlation are better; and its seconds divided by theirs, as a geometric mean. BQMF was developed on the first %d tables.\n", designed)
-	rows := [][]string{{"method", fmt.Sprintf("KL, first %d tables", len(wide)), fmt.Sprintf("next %d", len(small)), fmt.Sprintf("all %d", len(compared)), "better KL", "better absolute error", "better rank correlation", "seconds, times theirs"}}
-	atLeast90 := 0
+// summary compares BQMF with each other method over all tables.
+func (c *comparison) summary() string {
+	over := func(what string, tables []*peerResult) string {
+		return fmt.Sprintf("divergence, %d %s", len(tables), what)
+	}
+	rows := [][]string{{"method", over("wide", c.wide), over("small", c.small), over("later", c.fresh), fmt.Sprintf("all %d", len(c.all)), "less divergence", "less absolute error", "better rank correlation", "seconds, times theirs"}}
 	for _, m := range singles {
-		a, _, _ := kl.ratio(wide, m)
-		b, _, _ := kl.ratio(small, m)
-		c, better, of := kl.ratio(compared, m)
-		_, abs, _ := absolute.ratio(compared, m)
-		_, order, _ := rank.ratio(compared, m)
-		s, _, _ := seconds.ratio(compared, m)
-		if 10*better >= 9*of {
-			atLeast90++
+		row := []string{m}
+		for _, tables := range [][]*peerResult{c.wide, c.small, c.fresh, c.all} {
+			ratio, _, _ := kl.ratio(tables, m)
+			row = append(row, percent(ratio))
 		}
-		rows = append(rows, []string{m, percent(a), percent(b), percent(c), fmt.Sprintf("%d of %d", better, of), fmt.Sprintf("%d of %d", abs, of), fmt.Sprintf("%d of %d", order, of), number(s, 2)})
+		for _, v := range []measure{kl, absolute, rank} {
+			_, better, of := v.ratio(c.all, m)
+			row = append(row, fmt.Sprintf("%d of %d", better, of))
+		}
+		s, _, _ := seconds.ratio(c.all, m)
+		rows = append(rows, append(row, number(s, 2)))
 	}
-	table(&w, rows)
+	return table(rows) + fmt.Sprintf("\nOf all methods BQMF has the least divergence on %d of the %d tables, the least absolute error on %d, and the best rank correlation on %d.\n", c.first(kl), len(c.all), c.first(absolute), c.first(rank))
+}
 
-	leastKL, leastAbs, firstRank := 0, 0, 0
-	for _, t := range compared {
-		first := func(v measure) int {
-			for _, m := range singles {
-				if b, o, has := v.both(t, "BQMF", m); has && (v.least && o < b || !v.least && o > b) {
-					return 0
-				}
+// first returns the number of tables on which no method is better than BQMF.
+func (c *comparison) first(v measure) (count int) {
+	for _, t := range c.all {
+		if !slices.ContainsFunc(singles, func(m string) bool {
+			b, o, has := v.both(t, "BQMF", m)
+			return has && (v.least && o < b || !v.least && o > b)
+		}) {
+			count++
+		}
+	}
+	return count
+}
+
+// methods has a measure of every method on every table. Bold is the method with the best ratio to BQMF over the masks that
+// both have.
+func (c *comparison) methods(v measure, digits int) string {
+	shown := append([]string{"BQMF"}, singles...)
+	rows := [][]string{append([]string{"table", "d × n"}, shown...)}
+	for _, t := range c.all {
+		row := []string{t.of().name, fmt.Sprintf("%d × %d", t.Features, t.Samples)}
+		best := 0
+		ratios := make([]float64, len(shown))
+		for i, m := range shown {
+			b, o, has := v.both(t, "BQMF", m)
+			if ratios[i] = o / b; !has {
+				ratios[i] = math.NaN()
+			} else if v.least && ratios[i] < ratios[best] || !v.least && ratios[i] > ratios[best] {
+				best = i
 			}
-			return 1
 		}
-		leastKL += first(kl)
-		leastAbs += first(absolute)
-		firstRank += first(rank)
-	}
-	p("Of all methods BQMF has the least divergence on %d of the %d tables, the least absolute error on %d (%.0f %%), and the best rank correlation on %d. It has less divergence than each of", leastKL, len(compared), leastAbs, 100*float64(leastAbs)/float64(len(compared)), firstRank)
-	p("%d of the %d other methods on at least nine tables of ten.\n", atLeast90, len(singles))
-	p("![Seconds of a fit against the divergence of hidden cells, in hundredths of BQMF's, geometric means.](bqmf.png)\n")
-	p("*Seconds of a fit against the divergence of hidden cells, in hundredths of BQMF's: geometric means over the wide tables (filled) and the small ones (open).*\n")
-
-	p("### 80 %% intervals beside gcimpute's\n")
-	rows = [][]string{{"table", "BQMF", "gcimpute"}}
-	within := measure{func(m *methodResult) []float64 { return m.Within80 }, true}
-	for _, t := range compared {
-		row := []string{t.of().name}
-		for _, m := range []string{"BQMF", "gcimpute"} {
+		for i, m := range shown {
 			cell := ""
-			if v, has := within.mean(t, m); has {
-				cell = percent(v)
+			if ratios[i] == ratios[i] {
+				value, _ := v.mean(t, m)
+				cell = number(value, digits)
+				if i == best {
+					cell = "**" + cell + "**"
+				}
+				if masks := len(v.of(t.method(m))); masks < c.masks {
+					cell += few[masks]
+				}
 			}
 			row = append(row, cell)
 		}
 		rows = append(rows, row)
 	}
-	table(&w, rows)
+	return table(rows)
+}
 
-	p("### Averages of several models\n")
-	p("The mean of the predictions of several NMFs or QMFs: of the four ranks from one seed, or of %d seeds at the best rank. The table has its divergence in %% of that of the best single model of the same kind, and of BQMF's, as geometric means over tables.\n", seeds)
-	rows = [][]string{{"", fmt.Sprintf("of the single model, first %d tables", len(wide)), fmt.Sprintf("next %d", len(small)), fmt.Sprintf("all %d", len(compared)), "better on", "of BQMF, all", "better on"}}
+// averages compares the averages of several models with the best single one and with BQMF.
+func (c *comparison) averages() string {
+	rows := [][]string{{"", fmt.Sprintf("of the single model, %d wide", len(c.wide)), fmt.Sprintf("%d small", len(c.small)), fmt.Sprintf("all %d", len(c.all)), "better on", "of BQMF, all", "better on"}}
 	for _, m := range averages {
 		of := func(tables []*peerResult, base string) (float64, int, int) {
 			sum, better, n := 0.0, 0, 0
@@ -268,46 +284,39 @@ func peersText(r *peerResults) string {
 			return math.Exp(sum / float64(n)), better, n
 		}
 		single := m[:3]
-		a, _, _ := of(wide, single)
-		b, _, _ := of(small, single)
-		c, better, n := of(compared, single)
-		d, beat, _ := of(compared, "BQMF")
-		rows = append(rows, []string{m, percent(a), percent(b), percent(c), fmt.Sprintf("%d of %d", better, n), percent(d), fmt.Sprintf("%d of %d", beat, n)})
+		wide, _, _ := of(c.wide, single)
+		small, _, _ := of(c.small, single)
+		all, better, n := of(c.all, single)
+		bqmf, beat, _ := of(c.all, "BQMF")
+		rows = append(rows, []string{m, percent(wide), percent(small), percent(all), fmt.Sprintf("%d of %d", better, n), percent(bqmf), fmt.Sprintf("%d of %d", beat, n)})
 	}
-	table(&w, rows)
+	return table(rows)
+}
 
-	p("## Intervals\n")
-	p("The table has the share of the hidden cells, in %%, that lie within BQMF's central intervals, over %d masks together. Where a value that comes more", r.Masks)
-	p("than once has a range of ranks, the part of the range that lies within the interval counts. \"Worst\" is the largest departure from the level in any tenth of the features, ordered by their mean, in points.\n")
-	rows = [][]string{{"table", "50 %", "worst", "80 %", "worst", "95 %", "worst", "cells"}}
-	close, tenths, wides, most := 0, 0, 0, 0.0
+// intervalsText has the shares of hidden cells within intervals, of BQMF on all tables and of gcimpute where it was fitted.
+func intervalsText(r *peerResults) string {
+	rows := [][]string{{"table", "50 %", "worst", "80 %", "worst", "95 %", "worst", "cells", "80 %, gcimpute"}}
+	within := measure{func(m *methodResult) []float64 { return m.Within80 }, true}
+	wides, most, worst := 0, 0.0, 0.0
 	for i := range r.Tables {
 		t := &r.Tables[i]
 		row := []string{t.of().name}
-		near, even := true, true
 		for l := range levels {
-			off := t.Intervals.Within[l] - levels[l]
 			row = append(row, percent(t.Intervals.Within[l]), fmt.Sprintf("%+.1f", 100*t.Intervals.Worst[l]))
-			near = near && math.Abs(off) <= 0.03
-			even = even && math.Abs(t.Intervals.Worst[l]) <= 0.06
 			if t.of().wide {
-				most = max(most, math.Abs(off))
+				most, worst = max(most, math.Abs(t.Intervals.Within[l]-levels[l])), max(worst, math.Abs(t.Intervals.Worst[l]))
 			}
 		}
 		if t.of().wide {
 			wides++
-			if near {
-				close++
-			}
-			if even {
-				tenths++
-			}
 		}
-		rows = append(rows, append(row, fmt.Sprint(t.Intervals.Cells)))
+		row = append(row, fmt.Sprint(t.Intervals.Cells), "")
+		if v, has := within.mean(t, "gcimpute"); has {
+			row[len(row)-1] = percent(v)
+		}
+		rows = append(rows, row)
 	}
-	table(&w, rows)
-	p("Of the %d wide tables %d are within 3 points of all three levels (the largest departure is %.1f), and %d within 6 points in every tenth of the features.\n", wides, close, 100*most, tenths)
-	return w.String()
+	return table(rows) + fmt.Sprintf("\nOn the %d wide tables BQMF departs from its levels by %.1f points at most, and by %.1f in a tenth of the features.\n", wides, 100*most, 100*worst)
 }
 
 // named is a point of the plot and its name, which is drawn to its left or right.

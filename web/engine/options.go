@@ -98,11 +98,11 @@ func (c call) options() (opts []quantmf.FitOption, err error) {
 		if v.IsUndefined() {
 			continue
 		}
-		make, known := settings[name]
+		with, known := settings[name]
 		if !known {
 			return nil, wrong(name, v, "there is no such option")
 		}
-		o, err := make(name, v)
+		o, err := with(name, v)
 		if err != nil {
 			return nil, err
 		}
