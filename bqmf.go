@@ -976,7 +976,6 @@ func (m *BQMF) each(g func(t *curve.Table, mean, dev float64) float64) Mat {
 		row := out.Row(i)
 		for j := range row {
 			if c == nil {
-				row[j] = 0
 				row[j] = g(t, 0, 0)
 				continue
 			}

@@ -560,6 +560,129 @@ func TestBQMFFileOfAnyNumbers(t *testing.T) {
 	}
 }
 
+// TestBQMFConstantRows: constant rows are fitted exactly, and nothing of the other rows depends on them.
+func TestBQMFConstantRows(t *testing.T) {
+	_, given := bent(20, 26, 2, 0.2, 3)
+	with := NewMat(24, 26)
+	for i, at := 0, 0; i < with.Rows; i++ {
+		if i == 0 || i == 7 || i == 8 || i == 23 {
+			for j := range with.Cols {
+				with.Set(i, j, float64(3*i))
+			}
+			continue
+		}
+		copy(with.Row(i), given.Row(at))
+		at++
+	}
+	got, want := fitBQMF(t, with, 4, WithMissingValues()), fitBQMF(t, given, 4, WithMissingValues())
+	said, of := got.Reconstruct(), want.Reconstruct()
+	at := 0
+	for i := range with.Rows {
+		if i == 0 || i == 7 || i == 8 || i == 23 {
+			closeTo(t, "a constant row", said.Row(i), with.Row(i), 0)
+			continue
+		}
+		closeTo(t, "another row", said.Row(i), of.Row(at), 0)
+		closeTo(t, "its u", got.U.Row(i), want.U.Row(at), 0)
+		at++
+	}
+	x := with.Clone()
+	x.Set(7, 0, 20)
+	x.Set(7, 1, 22)
+	below, upTo, err := got.Probability(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeTo(t, "the probability of less than 20, 22 and 21 where all is 21", below.Row(7)[:3], []float64{0, 1, 0}, 0)
+	closeTo(t, "the probability of at most 20, 22 and 21 where all is 21", upTo.Row(7)[:3], []float64{0, 1, 1}, 0)
+}
+
+// TestBQMFFileOfOtherLengths: a file of either loss is read back as it was; with right checksums and a section longer or shorter it is refused.
+func TestBQMFFileOfOtherLengths(t *testing.T) {
+	_, given := twins(12, 40, 1, 0.9, 4)
+	for _, loss := range []Loss{KL, Frobenius} {
+		b := bqmfFile(t, fitBQMF(t, given, 1, WithMissingValues(), WithLoss(loss)))
+		f, err := decode(b, kinds.BQMF)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(f.Payload("NEAZ")) == 0 {
+			t.Error("no row has neighbours: nothing is tested of them")
+		}
+		for _, tag := range kinds.Required(kinds.BQMF) {
+			payload := f.Payload(tag)
+			lengths := map[string][]byte{"as it was": payload, "longer": append(bytes.Clone(payload), 0, 0, 0, 0, 0, 0, 0, 0), "a byte longer": append(bytes.Clone(payload), 0)}
+			if tag == "HIST" { // of an epoch more
+				delete(lengths, "longer")
+			}
+			if n := len(payload); n > 0 {
+				lengths["shorter"], lengths["a byte shorter"], lengths["empty"] = payload[:n-8], payload[:n-1], nil
+			}
+			for what, with := range lengths {
+				var sections []section.Section
+				for _, name := range f.Tags() {
+					sections = append(sections, section.Section{Tag: name, Payload: f.Payload(name)})
+					if name == tag {
+						sections[len(sections)-1].Payload = with
+					}
+				}
+				m := new(BQMF)
+				err := m.UnmarshalBinary(section.Encode(kinds.BQMF, sections))
+				var format *FormatError
+				switch {
+				case what == "as it was":
+					if err != nil || !bytes.Equal(bqmfFile(t, m), b) {
+						t.Fatalf("%v: a file that is not read back: %v", loss, err)
+					}
+				case !errors.As(err, &format):
+					t.Errorf("%v: section %s is %s: %v", loss, tag, what, err)
+				}
+			}
+		}
+	}
+}
+
+// TestBQMFRests: a fit ends with the first epoch that moves UV by less than the tolerance, and warns where none did.
+func TestBQMFRests(t *testing.T) {
+	_, given := bent(20, 26, 2, 0.2, 3)
+	fit := func(epochs int) (m *BQMF, warned bool) {
+		m = fitBQMF(t, given, 3, WithMissingValues(), WithTolerance(0.02), WithEpochs(epochs))
+		for _, w := range m.Warnings {
+			_, is := w.(*unsettled)
+			warned = warned || is
+		}
+		return m, warned
+	}
+	whole, warned := fit(200)
+	last := len(whole.History) - 1
+	if warned || last < 3 || last > 100 {
+		t.Fatalf("%d epochs, a warning: %v", last, warned)
+	}
+	if _, warned := fit(last); warned {
+		t.Errorf("%d epochs are enough, and there is a warning", last)
+	}
+	if _, warned := fit(last - 1); !warned {
+		t.Errorf("%d epochs are too few, and there is no warning", last-1)
+	}
+}
+
+// TestBQMFBetter: of two models the one with the less loss of held-out cells is better, else the one with the less leave-one-out loss.
+func TestBQMFBetter(t *testing.T) {
+	of := func(loss float64, validation ...float64) *BQMF {
+		m := &BQMF{LeaveOneOut: loss}
+		m.Validation, m.Best = validation, len(validation)-1
+		return m
+	}
+	f := &bqmfFit{cells: &cells{}, best: of(2)}
+	if !f.better(of(1)) || f.better(of(3)) {
+		t.Error("without held-out cells")
+	}
+	f.held, f.best = []uint64{0}, of(2, 9, 5)
+	if !f.better(of(3, 9, 4)) || f.better(of(1, 4, 6)) || f.better(of(1)) {
+		t.Error("with held-out cells")
+	}
+}
+
 func TestBQMFResume(t *testing.T) {
 	_, given := bent(20, 26, 2, 0.2, 3)
 	for _, opts := range [][]FitOption{{WithMissingValues(), WithEpochs(15)}, {WithMissingValues(), WithEpochs(6), WithValidation(0.1)}} {

@@ -200,3 +200,34 @@ func TestGaussHostile(t *testing.T) {
 		}
 	}
 }
+
+// TestRegularity: what patience judges has λ/2 (mean log²U + mean log²V) beside the loss, whichever way the factors are
+// stepped; without patience nobody reads it.
+func TestRegularity(t *testing.T) {
+	x := first(toy(5), 21)
+	for name, change := range map[string]func(c *config){
+		"Gauss": func(c *config) { c.penalty, c.patience = 3, 2 },
+		"Adam":  func(c *config) { c.penalty, c.patience, c.start = 3, 2, StartUniform },
+	} {
+		f := gaussFitOf(t, x, 4, change)
+		if (f.gauss != nil) != (name == "Gauss") {
+			t.Fatalf("%s: another step", name)
+		}
+		squares := func(v []float64) (mean float64) {
+			for _, t := range v {
+				mean += math.Log(t) * math.Log(t) / float64(len(v))
+			}
+			return mean
+		}
+		want := squares(f.u)
+		for c := range f.k {
+			want += squares(f.rowV(c)) / float64(f.k)
+		}
+		if got, want := f.regularity(), 1.5*want; math.Abs(got-want) > 1e-12*want {
+			t.Errorf("%s: the penalty is %v, want %v", name, got, want)
+		}
+		if f.patience = 0; f.regularity() != 0 {
+			t.Errorf("%s: a penalty without patience", name)
+		}
+	}
+}

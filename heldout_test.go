@@ -362,3 +362,23 @@ func TestPredictionFar(t *testing.T) {
 		t.Errorf("%v, of losses 1e200 times as large %v", near, far)
 	}
 }
+
+// TestPredictionOf: the mean of the losses, and its standard error, 0 of one loss.
+func TestPredictionOf(t *testing.T) {
+	p := PredictionOf([]float64{1, 2, 6})
+	closeTo(t, "mean and standard error of 1, 2, 6", []float64{p.Mean, p.StdErr}, []float64{3, math.Sqrt(7.0 / 3)}, 1e-15)
+	p = PredictionOf([]float64{1, 2})
+	closeTo(t, "mean and standard error of 1, 2", []float64{p.Mean, p.StdErr}, []float64{1.5, 0.5}, 1e-15)
+	p = PredictionOf([]float64{4})
+	closeTo(t, "mean and standard error of 4", []float64{p.Mean, p.StdErr}, []float64{4, 0}, 0)
+}
+
+// TestMasks: fields out of range are named.
+func TestMasks(t *testing.T) {
+	for option, m := range map[string]Masks{"repeats": {Repeats: -1, Share: 0.1}, "share": {Repeats: 1, Share: 0.6}} {
+		var o *OptionError
+		if _, err := HeldOut(context.Background(), toy(1), FitNMF, []Trial{{Rank: 1}}, m); !errors.As(err, &o) || o.Option != option {
+			t.Errorf("%+v: %v", m, err)
+		}
+	}
+}

@@ -65,6 +65,12 @@ func TestSoftQuantiles(t *testing.T) {
 	if _, _, err := QuantileWeights([]float64{0.5}, 0); !errors.As(err, &option) {
 		t.Errorf("width 0: %v", err)
 	}
+	for _, l := range []float64{-0.01, 1.01, math.NaN()} {
+		var data *DataError
+		if _, _, err := QuantileWeights([]float64{0.5, l}, 0.1); !errors.As(err, &data) || data.Col != 1 {
+			t.Errorf("level %v: %v", l, err)
+		}
+	}
 	for seed := range 200 { // weights are positive, sum to 1 and sit at their levels
 		r := random.Split(32, seed)
 		levels := make([]float64, 1+r.IntN(6))

@@ -25,6 +25,72 @@ func TestPhi(t *testing.T) {
 	}
 }
 
+// TestBend: Bend takes LevelsAt to the levels, linear between them and of slope 1 beyond, and Unbend takes it back.
+func TestBend(t *testing.T) {
+	var c Curve
+	at := -3.0
+	for k := range c.Levels {
+		at += 0.1 + float64(k%3)
+		c.Levels[k] = at
+	}
+	last := len(LevelsAt) - 1
+	for k, z := range LevelsAt {
+		z, want := []float64{z, z - 2, z + 2}, []float64{c.Levels[k], c.Levels[0] - 2, c.Levels[last] + 2}
+		if 0 < k && k < last {
+			z[1], want[1] = (LevelsAt[k-1]+z[0])/2, (c.Levels[k-1]+want[0])/2
+			z, want = z[:2], want[:2]
+		} else {
+			z, want = append(z[:1], z[1+k/last]), append(want[:1], want[1+k/last])
+		}
+		for h, z := range z {
+			if got := c.Bend(z); math.Abs(got-want[h]) > 1e-12 {
+				t.Errorf("%v is bent to %v, want %v", z, got, want[h])
+			}
+			if got := c.Unbend(want[h]); math.Abs(got-z) > 1e-12 {
+				t.Errorf("%v is bent back to %v, want %v", want[h], got, z)
+			}
+		}
+	}
+}
+
+// TestUnitOf: units are powers of four.
+func TestUnitOf(t *testing.T) {
+	for _, v := range []float64{1, 1.5, 2, 3.99, 4, 17, 0.25, 0.2499, 1e60, 3e-60, 0x1p-1074} {
+		unit := UnitOf(v)
+		half, e := math.Frexp(unit)
+		if half != 0.5 || (e-1)%2 != 0 || v/unit < 1 || v/unit >= 4 {
+			t.Errorf("the unit of %v is %v", v, unit)
+		}
+	}
+	if UnitOf(0) != 1 {
+		t.Errorf("the unit of 0 is %v", UnitOf(0))
+	}
+}
+
+// TestScaleOfZeros: -0 and hidden cells leave the scale of a row as 0 and their absence do, and a hidden cell is at 0.
+func TestScaleOfZeros(t *testing.T) {
+	minus := math.Copysign(0, -1)
+	var c, other Curve
+	var s Scaler
+	y := []float64{9, 9, 9, 9, 9, 9}
+	s.Scale(&c, y, []float64{minus, 2, math.NaN(), 0, 5, minus}, false)
+	of := make([]float64, 5)
+	s.Scale(&other, of, []float64{0, 2, 0, 5, 0}, false)
+	if math.Signbit(c.X[0]) || !slices.Equal(c.Y, other.Y) || !slices.Equal(slices.Delete(slices.Clone(y), 2, 3), of) || y[2] != 0 {
+		t.Errorf("%v at %v, want %v at %v", y, c, of, other)
+	}
+}
+
+// TestOneStep: a rising correction of one knot is constant.
+func TestOneStep(t *testing.T) {
+	c := Curve{X: []float64{1, 5}, MeanX: 3, MeanP: 2, Slope: 0.5, StepAt: []float64{2}, StepTo: []float64{4}}
+	for _, p := range []float64{1, 2, 3} {
+		if got, want := c.Correct(p), (p+(3+0.5*(p-2))+4)/3; math.Abs(got-want) > 1e-15*want {
+			t.Errorf("%v is corrected to %v, want %v", p, got, want)
+		}
+	}
+}
+
 // TestLearnUnits: what is learnt of a row does not depend on its unit, and of a row of the least numbers, whose mean rounds to 0, all is finite.
 func TestLearnUnits(t *testing.T) {
 	learn := func(unit float64) (c Curve, sums Sums) {

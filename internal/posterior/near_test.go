@@ -354,3 +354,188 @@ func TestDecodeNearMemory(t *testing.T) {
 		t.Error("encoded again, they are others")
 	}
 }
+
+// weighing is Neighbours written out for one block of rows, with full matrices: the weights of row l in row i.
+func (q *problem) weighing(p *Posterior) [][]float64 {
+	d, n, k := q.d, q.n, p.K
+	pp := Packed(k)
+	v := make([]float64, k)
+	taken := make([][]float64, k) // Σ_j ρ_j C_j / n
+	for r := range taken {
+		taken[r] = make([]float64, k)
+	}
+	z, seen := make([][]float64, d), make([]float64, d)
+	for i := range z {
+		z[i] = make([]float64, n)
+	}
+	for j := range n {
+		p.column(v, j)
+		for r, row := range full(p.BV[j*pp:(j+1)*pp], k, v) {
+			for c, t := range row {
+				taken[r][c] += p.Rho[j] * t / float64(n)
+			}
+		}
+		for i := range d {
+			if q.seen[i*n+j] {
+				z[i][j] = math.Sqrt(p.Tau[i]*p.Rho[j]) * (q.y[i*n+j] - dotted(p.U[i*k:(i+1)*k], v))
+				seen[i]++
+			}
+		}
+	}
+	u := func(i int) []float64 { return p.U[i*k : (i+1)*k] }
+	covariance := func(i, l int, count float64) float64 {
+		tu := make([]float64, k)
+		for r := range tu {
+			tu[r] = dotted(taken[r], u(l))
+		}
+		return dotted(z[i], z[l])/count + math.Sqrt(p.Tau[i]*p.Tau[l])*dotted(u(i), tu)
+	}
+	scale := func(i int) float64 { return math.Sqrt(covariance(i, i, seen[i])) }
+	bin := func(i, l int) int {
+		return nearBin(dotted(u(i), u(l)) / math.Sqrt(dotted(u(i), u(i))*dotted(u(l), u(l))))
+	}
+	rough := func(i, l int) float64 {
+		return covariance(i, l, seen[i]*seen[l]/float64(n)) / (scale(i) * scale(l))
+	}
+	var squares [1][2][nearBins]float64
+	for i := range d {
+		for l := range d {
+			if t := rough(i, l) * rough(i, l) * seen[i] * seen[l] / float64(n); l != i && t < nearSure*nearSure {
+				squares[0][0][bin(i, l)] += t
+				squares[0][1][bin(i, l)]++
+			}
+		}
+	}
+	share := shares(squares[:])
+	counted := func(i, l int) float64 { // s r_il over the samples that both have
+		both := 0.0
+		for j := range n {
+			if q.seen[i*n+j] && q.seen[l*n+j] {
+				both++
+			}
+		}
+		if both == 0 {
+			return 0
+		}
+		if r := covariance(i, l, both) / (scale(i) * scale(l)); math.Abs(r)*math.Sqrt(both) > nearSure {
+			return r
+		} else {
+			return r * share[bin(i, l)]
+		}
+	}
+	weights := make([][]float64, d)
+	for i := range d {
+		weights[i] = make([]float64, d)
+		r, least := make([]float64, d), nearLeast
+		if seen[i] < nearCells {
+			least = nearSure
+		}
+		for l := range d {
+			sure := math.Abs(rough(i, l)) * math.Sqrt(seen[i])
+			if r[l] = rough(i, l); sure <= least {
+				r[l] = 0
+			} else if sure <= nearSure {
+				r[l] *= share[bin(i, l)]
+			}
+		}
+		of := nearest(r, i, nearShrunk/math.Sqrt(seen[i]))
+		if len(of) == 0 {
+			continue
+		}
+		a := make([][]float64, len(of))
+		for g, l := range of {
+			a[g] = make([]float64, len(of))
+			for h, m := range of {
+				if a[g][h] = 1 + nearRidge; h != g {
+					a[g][h] = counted(l, m)
+				}
+			}
+		}
+		inverse, _ := solve(a)
+		for g := range of {
+			for h, l := range of {
+				weights[i][of[g]] += inverse[g][h] * counted(i, l) * scale(i) / scale(of[g])
+			}
+		}
+	}
+	return weights
+}
+
+// TestNeighboursAreTheFormula holds neighbours and weights to the formulas written out: of rows with other cells hidden, of many and of few
+// cells, and of two that no sample has both of, though both go with a third.
+func TestNeighboursAreTheFormula(t *testing.T) {
+	const d, n = 30, 200
+	q := drawn(d, n, 2, 0.25, 17)
+	for i := range d {
+		for j := range n {
+			if at, first := i*n+j, i/3*3*n+j; i%3 > 0 { // three rows have common noise
+				own := (q.y[at] - q.truth[at]) / q.noise[at]
+				q.y[at] = q.truth[at] + q.noise[at]*(0.85*(q.y[first]-q.truth[first])/q.noise[first]+0.5*own)
+			}
+		}
+	}
+	for j := range n { // rows 1 and 2 go with row 0, each where the other is hidden
+		q.seen[1*n+j], q.seen[2*n+j] = j < n/2, j >= n/2
+	}
+	p, found := q.neighbours(t, 3)
+	want, pairs := q.weighing(p), 0
+	for i, row := range want {
+		got := make([]float64, d)
+		for _, l := range found.Of[i] {
+			got[l.Row] = l.Weight
+		}
+		for l, w := range row {
+			near(t, "the weight of a neighbour", got[l], w, 1e-7)
+			if w != 0 {
+				pairs++
+			}
+		}
+	}
+	if pairs < d || want[0][1] == 0 || want[0][2] == 0 {
+		t.Errorf("%d neighbours; rows 1 and 2 have %v and %v in row 0", pairs, want[0][1], want[0][2])
+	}
+}
+
+// TestNoNeighbours: nothing is left of neighbours where there are none, at first and after Keep.
+func TestNoNeighbours(t *testing.T) {
+	const n = 20
+	q := drawn(6, n, 1, 0, 2)
+	p, _ := q.neighbours(t, 1)
+	workers := pool.New(1, 1)
+	defer workers.Close()
+	x := q.data()
+	x.Rows, x.D = x.Rows[:1], 1
+	if near := p.Neighbours(x, []int{0}, workers, func() bool { return false }); near != nil {
+		t.Error("one row has neighbours")
+	}
+	near := &Near{Of: [][]Neighbour{{{1, 0.5}}, nil}, Left: []float64{1, 1}, Z: [][]float64{make([]float64, n), make([]float64, n)}}
+	near.Keep(0, []float64{1, 1}, []float64{-1, -1})
+	if near.Settled() != nil {
+		t.Error("neighbours that say the opposite are left")
+	}
+}
+
+// TestDecodeNearCut: words or numbers that end early, or go on, are a problem.
+func TestDecodeNearCut(t *testing.T) {
+	const d, n = 4, 3
+	words, numbers := []uint64{0, 2, 0, 3, 0, 0}, []float64{0.5, -0.25, 0.9, 1, 2, 3, 4, 5, 6}
+	if _, _, problem := DecodeNear(words, numbers, d, n); problem != "" {
+		t.Fatal(problem)
+	}
+	for k := range words {
+		if _, _, problem := DecodeNear(words[:k], numbers, d, n); problem == "" {
+			t.Errorf("%d of %d words are taken", k, len(words))
+		}
+	}
+	for k := range numbers {
+		if _, _, problem := DecodeNear(words, numbers[:k], d, n); problem == "" {
+			t.Errorf("%d of %d numbers are taken", k, len(numbers))
+		}
+	}
+	if _, _, problem := DecodeNear(append(words, 0), numbers, d, n); problem == "" {
+		t.Error("a word too many is taken")
+	}
+	if _, _, problem := DecodeNear(words, append(numbers, 0), d, n); problem == "" {
+		t.Error("a number too many is taken")
+	}
+}

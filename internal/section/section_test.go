@@ -34,7 +34,7 @@ func byHand(kind uint32, sections []Section) []byte {
 // TestLayout: files are as the package comment says, and what is written is read.
 func TestLayout(t *testing.T) {
 	real := []Part{Finite([]float64{-1, 2}), Positive(nil), Within([]float64{5}, 4, 6)}
-	sections := []Section{Floats("REAL", []float64{math.Pi}, nil, []float64{-0.5}), Words("WORD", 7, 1<<63), Texts("TEXT", "", "añ").AsOptional(),
+	sections := []Section{Floats("REAL", []float64{math.Pi}, nil, []float64{-0.5}), Words("WORD", 7, 1<<63), Texts("TEXT", "", "añ", "").AsOptional(),
 		{Tag: "NONE"}, {Tag: "skip", Flags: Optional, Payload: []byte("of another program")}, Parts("PART", real)}
 	b := Encode(9, sections)
 	if !bytes.Equal(b, byHand(9, sections)) {
@@ -53,7 +53,7 @@ func TestLayout(t *testing.T) {
 	if v, err := f.Words("WORD", 2); err != nil || !slices.Equal(v, []uint64{7, 1 << 63}) {
 		t.Error(v, err)
 	}
-	if v, err := f.Texts("TEXT"); err != nil || !slices.Equal(v, []string{"", "añ"}) {
+	if v, err := f.Texts("TEXT"); err != nil || !slices.Equal(v, []string{"", "añ", ""}) {
 		t.Error(v, err)
 	}
 	into := []Part{Finite(make([]float64, 2)), Positive(nil), Within(make([]float64, 1), 4, 6)}
@@ -113,7 +113,7 @@ func TestDamage(t *testing.T) {
 				t.Errorf("bit %d of byte %d changed", bit, i)
 			}
 		}
-		if read(b[:i]) == nil {
+		if read(b[:i:i]) == nil {
 			t.Errorf("cut to %d bytes", i)
 		}
 	}
@@ -131,5 +131,44 @@ func TestDamage(t *testing.T) {
 	}
 	if _, err := Kind(b[:23]); err == nil {
 		t.Error("the kind of a header that is cut")
+	}
+}
+
+// TestForged: with right checksums, a header of other lengths and counts than those of the sections is an error, and so are lengths of texts
+// beyond their section.
+func TestForged(t *testing.T) {
+	le := binary.LittleEndian
+	b := Encode(3, []Section{Floats("REAL", []float64{1, 2})})
+	forged := func(count uint32, length uint64) error {
+		c := bytes.Clone(b)
+		le.PutUint32(c[16:], count)
+		le.PutUint32(c[20:], crc32.ChecksumIEEE(c[:20]))
+		head := c[headerSize:]
+		le.PutUint64(head[8:], length)
+		le.PutUint32(head[16:], crc32.ChecksumIEEE(head[:16]))
+		_, err := Decode(c[:len(c):len(c)], 3, kindName, []string{"REAL"}, nil)
+		return err
+	}
+	if err := forged(1, 16); err != nil {
+		t.Fatal(err)
+	}
+	for _, length := range []uint64{0, 15, 17, 20, 21, 1 << 31, 1 << 62, 1 << 63, math.MaxUint64 - 40, math.MaxUint64 - 3, math.MaxUint64} {
+		if forged(1, length) == nil {
+			t.Errorf("a section of %d bytes", length)
+		}
+	}
+	for _, count := range []uint32{0, 2, math.MaxUint32} {
+		if forged(count, 16) == nil {
+			t.Errorf("%d sections", count)
+		}
+	}
+	for _, payload := range [][]byte{make([]byte, 7), {1, 0, 0, 0, 0, 0, 0, 0}, le.AppendUint64(nil, 1<<63), append(make([]byte, 8), 1)} {
+		f, err := Decode(Encode(3, []Section{{Tag: "TEXT", Payload: payload}}), 3, kindName, []string{"TEXT"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := f.Texts("TEXT"); err == nil {
+			t.Errorf("%v is read as %q", payload, v)
+		}
 	}
 }

@@ -39,7 +39,7 @@ func CondensedRoom(n, m float64) float64 {
 		return 0
 	}
 	const points = 2 * condensedBins
-	return float64(2*points*(m+10)) + float64(6*m*(m+16)) + 20*condensedBins
+	return float64(2*points*(m+13.5)) + float64(6*m*(m+16)) + 20*condensedBins
 }
 
 // condense makes points of the samples, where these are many and the points are good enough, and fills mass with
@@ -73,7 +73,6 @@ func (r *dual) condense() bool {
 		r.mass[p] = s[0] * weight
 	}
 	r.setPoints(k.points, weight)
-	copy(k.points.b, r.b)
 	k.valid = true
 	return true
 }
@@ -163,7 +162,6 @@ func (r *dual) setPoints(f *dual, weight float64) {
 	f.setTargets(r.y)
 	f.even = false
 	f.setEpsilon(r.eps)
-	f.stands, f.knows = stale, nothing
 }
 
 // cut leaves the first n samples of more.

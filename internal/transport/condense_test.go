@@ -4,6 +4,7 @@ package transport
 
 import (
 	"math"
+	"runtime"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/kernel"
@@ -61,7 +62,7 @@ func TestCondensed(t *testing.T) {
 		for visit := range 2 { // with no state, then from that of the first
 			r.Load(p)
 			out := r.Solve(3e-5, 100, &state)
-			if !r.condensed.enough || !out.Converged || !state.Valid || out.Error > 3e-5 {
+			if !r.condensed.enough || r.sums || !out.Converged || !state.Valid || out.Error > 3e-5 {
 				t.Fatalf("visit %d is not solved by points: %+v", visit, out)
 			}
 		}
@@ -244,6 +245,81 @@ func TestCondensedExactly(t *testing.T) {
 				t.Errorf("column %d has %v, want %v", j, s, r.b[j])
 			}
 		}
+	}
+}
+
+// TestCondensedThenEvaluated: a row that was condensed, and is then at given potentials for other samples, has the sums over
+// these, though ε is too small for points.
+func TestCondensedThenEvaluated(t *testing.T) {
+	src := random.Split(94, 0)
+	p, x, q := condensedCase(&src, 8, false)
+	n, m := len(p.X), len(q)
+	r := NewRows(1, n, m)[0]
+	r.Load(p)
+	if r.Solve(3e-5, 100, nil); !r.condensed.valid {
+		t.Fatal("the row is not condensed")
+	}
+	at := r.Potentials()
+	at.H = make([]float64, m)
+	for j := range at.H {
+		at.H[j] = normal(&src)
+	}
+	other, _ := manySamples(&src, n)
+	r.Evaluate(other[:n], at, 1e-3)
+	const low = 1e-9
+	want, got := make([]float64, m), make([]float64, m)
+	r.EachSample(func(i int, plan []float64) {
+		mean := 0.0
+		for j, share := range plan {
+			mean += share * q[j]
+		}
+		for j, share := range plan {
+			want[j] += x[i] / max(mean, low) * share
+		}
+	})
+	r.Gather(x)
+	r.RatioColumns(got, q, low)
+	for j := range got {
+		if got := got[j] * r.w[j]; !(math.Abs(got-want[j]) <= 1e-12*want[j]) {
+			t.Errorf("level %d has %v, want %v", j, got, want[j])
+		}
+	}
+}
+
+// TestTooSharpForPoints: where the bound of the points is too large, a row is solved without them.
+func TestTooSharpForPoints(t *testing.T) {
+	src := random.Split(95, 0)
+	p, _, q := condensedCase(&src, 20, false)
+	for _, epsilon := range []float64{0.005, 0.002} {
+		p.Epsilon = epsilon
+		r, state := NewRows(1, len(p.X), len(q))[0], NewWarm(len(q))
+		r.Load(p)
+		out := r.Solve(3e-5, 100, &state)
+		if !r.blurred() || r.condensed.valid || !out.Converged {
+			t.Fatalf("ε = %v: blurred %v, points %v, %+v", epsilon, r.blurred(), r.condensed.valid, out)
+		}
+	}
+}
+
+// TestCondensedRoom: the points of a row take as many numbers as is said.
+func TestCondensedRoom(t *testing.T) {
+	src := random.Split(96, 0)
+	for _, m := range []int{3, 8, 40} {
+		p, _, q := condensedCase(&src, m, false)
+		p.Epsilon = 0.1
+		r := NewRows(1, len(p.X), len(q))[0]
+		r.Load(p)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		made := r.condense()
+		runtime.ReadMemStats(&after)
+		took, said := float64(after.TotalAlloc-before.TotalAlloc)/8, CondensedRoom(float64(len(p.X)), float64(m))
+		if !made || took < 0.9*said || took > said {
+			t.Errorf("m=%d: %v numbers, said to be %v", m, took, said)
+		}
+	}
+	if CondensedRoom(condensedFrom-1, 8) != 0 {
+		t.Error("few samples take room for points")
 	}
 }
 
