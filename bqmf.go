@@ -77,6 +77,8 @@ var strengths = [2]float64{0.5, 1}
 // raceEpochs[0] is part of the mark because losses still fall at that time; the loss at the end is part of it because some
 // fits get worse as they settle.
 //
+// Epochs that rounds have made count (internal/posterior).
+//
 // There is no mark, and both strengths are fitted to their ends, where the two corrections leave less than raceLeft of
 // the first strength's loss: the loss of the factors alone then does not tell which strength is better. WithValidation
 // has no mark either.
@@ -373,9 +375,9 @@ func (f *bqmfFit) run(run int, file *file, from *saved) error {
 	for epoch < f.epochs && !done && err == nil {
 		switch {
 		case f.held != nil:
-		case run == 0 && epoch == raceEpochs[0]:
+		case run == 0 && fit.Ahead+epoch == raceEpochs[0]:
 			f.mark = f.glance(fit, run)
-		case run == 1 && slices.Contains(raceEpochs[:], epoch) && f.mark > 0:
+		case run == 1 && slices.Contains(raceEpochs[:], fit.Ahead+epoch) && f.mark > 0:
 			if f.glance(fit, run) > f.mark {
 				return nil
 			}
@@ -1336,10 +1338,10 @@ func (f *bqmfFit) resumeFrom(fit *posterior.Fit, file *file, s *saved) error {
 	if err != nil {
 		return err
 	}
-	if k[0] < 1 || k[0] > uint64(fit.K) {
+	if k[0] < 1 || k[0] > uint64(min(f.rank, len(f.active))) {
 		return file.fail("IDX0", "the number of components is out of range")
 	}
-	if int(k[0]) < fit.K {
+	if int(k[0]) != fit.K {
 		fit.Resize(int(k[0]))
 	}
 	last := make([]float64, 3)
