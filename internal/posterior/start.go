@@ -35,7 +35,7 @@ import (
 
 const (
 	roundsSeen  = 0.8  // the least share of seen cells for which a fit begins with rounds
-	roundsLines = 100  // the least number of rows, and of columns
+	roundsLines = 64   // the least number of rows, and of columns
 	roundsLeast = 8    // rounds before they may end
 	roundsMost  = 20   // the most rounds
 	roundsMoved = 0.01 // they end when UV moves by less than this of itself
