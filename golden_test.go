@@ -25,7 +25,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := "fits " + strconv.FormatUint(fitHash(t, x), 16) + "\nhidden " + strconv.FormatUint(hiddenHash(t, x), 16) + "\n" +
-		"bqmf " + strconv.FormatUint(bqmfHash(t, x), 16) + " " + strconv.FormatUint(bqmfHash(t, goldenProduct()), 16) + "\nnewton " + strconv.FormatUint(newtonHash(t, x), 16) + "\n"
+		"bqmf " + strconv.FormatUint(bqmfHash(t, x), 16) + " " + strconv.FormatUint(bqmfHash(t, goldenProduct(40, 36)), 16) + " " + strconv.FormatUint(bqmfHash(t, goldenProduct(70, 65)), 16) + "\nnewton " + strconv.FormatUint(newtonHash(t, x), 16) + "\n"
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -181,10 +181,11 @@ func goldenRows() [][]float64 {
 	return rows
 }
 
-// goldenProduct is of such numbers as well, and of three components and noise: those of a BQMF of goldenRows have no relevance.
-func goldenProduct() Mat {
+// goldenProduct is of such numbers as well, and of three components and noise: those of a BQMF of goldenRows have no relevance. From
+// 64 rows and columns on a BQMF begins on the completed matrix.
+func goldenProduct(d, n int) Mat {
 	r := random.Split(9, 9)
-	u, v, x := NewMat(40, 3), NewMat(3, 36), NewMat(40, 36)
+	u, v, x := NewMat(d, 3), NewMat(3, n), NewMat(d, n)
 	for _, m := range []Mat{u, v} {
 		for i := range m.Data {
 			m.Data[i] = float64(r.IntN(8) * r.IntN(8))

@@ -17,7 +17,8 @@
 // sums over the seen cells of a row or a column, e_ij = E (Y_ij - u_i·v_j)². The strength γ says how far each component
 // has a relevance of its own: the a pseudo-rows hold every 1/α_k at the mean of all. At γ = 1 there are none.
 // The change of coordinates leaves the model as it is and gives α its meaning
-// at once; it is made in the first epochs only.
+// at once; it is made in the first epochs only. Where most cells are seen, epochs on the completed matrix
+// (completed.go) take the place of these first epochs.
 //
 // # Cost
 //
@@ -145,6 +146,7 @@ type Fit struct {
 	Unit  float64   // the geometric mean that ρ was divided by
 	Bound float64   // the negative lower bound of the evidence, in nats a seen cell
 	Moved float64   // how far the last epoch moved UV, relative to itself
+	Ahead int       // how many of the first epochs those on the completed matrix stand for
 
 	np, kp, pp int
 	seen       float64
@@ -184,6 +186,9 @@ func New(ctx context.Context, x *Data, k int, gamma float64, s *svd.Subspace, p 
 	f.size()
 	for _, c := range x.Rows {
 		f.seen += float64(c.Count)
+	}
+	if f.completes() {
+		f.Ahead = turns
 	}
 	f.Tau, f.Rho, f.Alpha = make([]float64, x.D), make([]float64, x.N), make([]float64, k)
 	f.resid, f.logS, f.logC = make([]float64, x.D), make([]float64, x.D), make([]float64, x.N)
@@ -316,9 +321,10 @@ func (l *List) Each(n int, g func(j int)) {
 // stopped tells whether the caller wants to end.
 func (f *Fit) stopped() bool { return f.ctx.Err() != nil }
 
-// Epoch makes one epoch, the t-th from 0, and tells whether the fit has come to
+// Epoch makes one epoch, the t-th from 0 after the first Ahead, and tells whether the fit has come to
 // rest at the tolerance. When the context ends it stops early, and the fit is as it was before.
 func (f *Fit) Epoch(t int, tolerance float64) (done bool) {
+	t += f.Ahead
 	before, rho, alpha := *f, slices.Clone(f.Rho), slices.Clone(f.Alpha)
 	copy(f.lastU, f.U)
 	copy(f.lastV, f.V)
@@ -762,19 +768,23 @@ func (f *Fit) together(u, s, v, w []float64) float64 {
 
 // prune drops the components whose α is far above the least.
 func (f *Fit) prune() {
+	if keep := f.kept(); len(keep) > 0 && len(keep) < f.K {
+		f.keep(keep)
+	}
+}
+
+// kept returns the components whose α is not far above the least.
+func (f *Fit) kept() (keep []int) {
 	least := math.Inf(1)
 	for _, a := range f.Alpha {
 		least = min(least, a)
 	}
-	var keep []int
 	for c, a := range f.Alpha {
 		if a < pruneAt*least {
 			keep = append(keep, c)
 		}
 	}
-	if len(keep) > 0 && len(keep) < f.K {
-		f.keep(keep)
-	}
+	return keep
 }
 
 // keep drops all components but the given ones.

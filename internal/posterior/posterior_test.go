@@ -73,7 +73,9 @@ func (q *problem) start(t *testing.T, k int, gamma float64) *Fit {
 	t.Cleanup(p.Close)
 	x, np := q.data(), kernel.Pad(q.n)
 	s := svd.NewSubspace(q.d, q.n, k, 6, 4, func(_, i int) []float64 { return x.Y[i*np : (i+1)*np] }, p)
-	return New(context.Background(), x, k, gamma, s, p)
+	f := New(context.Background(), x, k, gamma, s, p)
+	f.Complete()
+	return f
 }
 
 // slow is the model written out: full matrices, cell by cell.

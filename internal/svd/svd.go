@@ -195,15 +195,9 @@ func (s *Decomposition) rotate() bool {
 					continue
 				}
 				done = false
-				z := (b - a) / (2 * g)
-				t := 1 / (math.Abs(z) + math.Sqrt(1+float64(z*z)))
-				if z < 0 {
-					t = -t
-				}
-				cos := 1 / math.Sqrt(1+float64(t*t))
-				sin := float64(cos * t)
-				rotation(xp, xq, cos, sin)
-				rotation(jp, jq, cos, sin)
+				cos, sin, t := Angle(a, b, g)
+				Rotate(xp, xq, cos, sin)
+				Rotate(jp, jq, cos, sin)
 				move := float64(t * g)
 				s.norm[p], s.norm[q] = a-move, b+move
 				// Where most of a norm went, its difference has lost digits.
@@ -266,8 +260,20 @@ func axpy(y, x []float64, f float64) {
 	}
 }
 
-// rotation turns the pair (p, q) by the angle of the given cosine and sine.
-func rotation(p, q []float64, cos, sin float64) {
+// Angle returns cosine, sine and tangent of the angle by which Jacobi's method turns a pair of squares a and b and product g,
+// not 0: that product is then 0, and the squares are a - g tan and b + g tan.
+func Angle(a, b, g float64) (cos, sin, tan float64) {
+	z := (b - a) / (2 * g)
+	tan = 1 / (math.Abs(z) + math.Sqrt(1+float64(z*z)))
+	if z < 0 {
+		tan = -tan
+	}
+	cos = 1 / math.Sqrt(1+float64(tan*tan))
+	return cos, float64(cos * tan), tan
+}
+
+// Rotate turns the pair (p, q) by the angle of the given cosine and sine.
+func Rotate(p, q []float64, cos, sin float64) {
 	q = q[:len(p)]
 	for i, a := range p {
 		b := q[i]
