@@ -42,7 +42,7 @@ func TestFootprint(t *testing.T) {
 			"-k 20 -epochs 300 -method nmf -missing holes.tsv",
 			"-method bqmf -epochs 4 -missing holes.tsv",
 			"-method bqmf -k 5 -epochs 4 -report r.html plain.tsv",
-			"-method bqmf -k 100 -epochs 2 -missing -workers 1 -force -checkpoint state holes.tsv",
+			"-method bqmf -k 100 -epochs 2 -missing -workers 1 -force -checkpoint state full.tsv",
 			"-k 20 -epochs 300 -method nmf -start svd plain.tsv",
 		)
 	}
@@ -62,9 +62,36 @@ func TestFootprint(t *testing.T) {
 			holes.WriteString(v + sep)
 		}
 	}
+	const rank = 100 // of a table that a BQMF of as many components keeps all of
+	factor := make([]float64, rank*n)
+	for i := range factor {
+		factor[i] = r.NormFloat64()
+	}
+	var full strings.Builder
+	for range d {
+		var row [rank]float64
+		for h := range row {
+			row[h] = r.NormFloat64()
+		}
+		for j := range n {
+			sum := 0.01 * r.NormFloat64()
+			for h, u := range row {
+				sum += u * factor[j*rank+h]
+			}
+			v := fmt.Sprintf("%.3f", sum)
+			if r.Float64() < 0.05 {
+				v = "NA"
+			}
+			if j > 0 {
+				full.WriteByte('\t')
+			}
+			full.WriteString(v)
+		}
+		full.WriteByte('\n')
+	}
 	dir := t.TempDir()
 	tiny := "1\t2\t3\n4\t5\t7\n9\t8\t6\n"
-	for name, text := range map[string]string{"plain.tsv": plain.String(), "holes.tsv": holes.String(), "tiny.tsv": tiny} {
+	for name, text := range map[string]string{"plain.tsv": plain.String(), "holes.tsv": holes.String(), "full.tsv": full.String(), "tiny.tsv": tiny} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
