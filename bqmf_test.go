@@ -243,6 +243,7 @@ func TestBQMFSigned(t *testing.T) {
 		constant.Row(3)[j] = -7
 	}
 	flat := fitBQMF(t, constant, 0)
+	scoredAsSlowly(t, flat, constant)
 	c, err := flat.Map(3)
 	if err != nil {
 		t.Fatal(err)
@@ -1490,7 +1491,7 @@ func slowInverse(a [][]float64) [][]float64 {
 	return inverse
 }
 
-// scoredAsSlowly holds Score to slowScore for a few of the columns of x, also with most of their cells missing.
+// scoredAsSlowly holds Score to slowScore for a few of the columns of x, where cells may be missing also with most of them missing.
 func scoredAsSlowly(t *testing.T, m *BQMF, x Mat) {
 	t.Helper()
 	few, src := NewMat(x.Rows, 9), random.Split(3, 21)
@@ -1498,7 +1499,7 @@ func scoredAsSlowly(t *testing.T, m *BQMF, x Mat) {
 		copy(few.Row(i), x.Row(i))
 		for j := range few.Row(i) {
 			switch {
-			case j%3 == 1 && src.Float64() < 0.2, j%3 == 2 && i != 1 && src.Float64() < 0.8:
+			case m.missing && (j%3 == 1 && src.Float64() < 0.2 || j%3 == 2 && i != 1 && src.Float64() < 0.8):
 				few.Set(i, j, math.NaN())
 			case j == 0:
 				few.Set(i, j, few.At(i, j)*elem.Exp(4*src.Float64()-2)) // also beyond the row
