@@ -174,13 +174,17 @@ func TestLinearFalls(t *testing.T) {
 				return sum
 			}
 			tile := alone(b, column)
-			if tile.busy == 0 { // Frobenius' loss of all cells, or none can be reached
-				continue
-			}
 			p := tile.lanes[0].search.(*linear)
 			v := make([]float64, k)
+			holes := slices.ContainsFunc(column, func(x float64) bool { return x != x })
+			if p.end(v); slices.Max(v) == 0 { // nothing can be reached
+				continue
+			}
+			if one := loss == divergence.Frobenius && !holes; one != (tile.busy == 0) {
+				t.Fatalf("loss %v, trial %d, missing cells %v: %d searches", loss, trial, holes, tile.busy)
+			}
 			last, passes := math.Inf(1), 0
-			for more := true; more; passes++ {
+			for more := tile.busy > 0; more; passes++ {
 				more = p.next(tile.look())
 				p.end(v)
 				now := at(v)
@@ -193,6 +197,7 @@ func TestLinearFalls(t *testing.T) {
 				t.Errorf("loss %v, trial %d: %d passes", loss, trial, passes)
 			}
 			columns, all = columns+1, all+passes
+			last = at(v)
 			for c, was := range v {
 				for _, by := range []float64{-1e-3, 1e-3} {
 					v[c] = max(was+by*slices.Max(v), 0)
@@ -301,7 +306,7 @@ func TestLanes(t *testing.T) {
 			x[i] = math.NaN()
 		}
 	}
-	for name, m := range map[string]Method{"linear": NewLinear(divergence.KL, d, k, of.RowU), "mapped": newMapped(t, of)} {
+	for name, m := range map[string]Method{"linear": NewLinear(divergence.KL, d, k, of.RowU), "Frobenius": NewLinear(divergence.Frobenius, d, k, of.RowU), "mapped": newMapped(t, of)} {
 		many := 3*n + 1
 		all, err := Columns(ctx, m, d, many, k, func(to []float64, j int) {
 			for i := range to {
@@ -323,6 +328,42 @@ func TestLanes(t *testing.T) {
 			for c, v := range one {
 				if all[c*many+j] != v {
 					t.Fatalf("%s: coordinate %d of column %d is %v among others, %v alone", name, c, j, all[c*many+j], v)
+				}
+			}
+		}
+	}
+}
+
+// TestNothing: a column of zeros has coordinates 0, and so has a component of which U is zero or so small that the coordinate would
+// overflow; the others are those without it.
+func TestNothing(t *testing.T) {
+	of, x := learnt(divergence.KL)
+	for _, loss := range []divergence.Loss{divergence.KL, 1.5, divergence.Frobenius, 3} {
+		for _, small := range []float64{0, 1e-250} {
+			with := func(i int) []float64 { u := of.RowU(i); return []float64{u[0], small, u[1]} }
+			without := func(i int) []float64 { u := of.RowU(i); return u[:2] }
+			zero := func(int) []float64 { return []float64{small, small, small} }
+			column := func(to []float64, j int) {
+				for i := range to {
+					if to[i] = x[i*n+j]; j%3 == 0 || j%3 == 1 && i%4 == 0 {
+						to[i] = 0
+					}
+				}
+			}
+			find := func(k int, u func(int) []float64) []float64 {
+				v, err := Columns(context.Background(), NewLinear(loss, d, k, u), d, n, k, column)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return v
+			}
+			a, b, c := find(3, with), find(2, without), find(3, zero)
+			for j := range n {
+				if a[j] != b[j] || a[n+j] != 0 || a[2*n+j] != b[n+j] || (a[j]+a[2*n+j] > 0) != (j%3 > 0) {
+					t.Fatalf("loss %v: column %d is at %v, %v, %v, without the second component at %v, %v", loss, j, a[j], a[n+j], a[2*n+j], b[j], b[n+j])
+				}
+				if c[j] != 0 || c[n+j] != 0 || c[2*n+j] != 0 {
+					t.Fatalf("loss %v: column %d is at %v, %v, %v where U is 0", loss, j, c[j], c[n+j], c[2*n+j])
 				}
 			}
 		}
