@@ -90,6 +90,41 @@ func TestCompletedCellByCell(t *testing.T) {
 	}
 }
 
+// Epochs on the completed matrix end with the first from the eighth on in which UV moves by less than a hundredth of itself, and
+// after so many as they are let.
+func TestCompletedEnd(t *testing.T) {
+	for seed, noise := range []float64{-0.95, -0.5, 0, 3} {
+		q := drawn(40, 45, 4, 0.1, uint64(20+seed))
+		for at := range q.y {
+			q.y[at] += noise * (q.y[at] - q.truth[at])
+		}
+		after := func(most int) *Fit {
+			f := q.bare(t, 5, 0.5)
+			f.complete(most, 1e-6)
+			return f
+		}
+		last, _ := after(7).said()
+		end := 8
+		for ; end < completedMost; end++ {
+			now, _ := after(end).said()
+			moved, all := 0.0, 0.0
+			for i, v := range now {
+				moved, all = moved+(v-last[i])*(v-last[i]), all+v*v
+			}
+			if last = now; moved < 1e-4*all {
+				break
+			}
+		}
+		last, _ = after(end).said()
+		if got, _ := after(completedMost).said(); !slices.Equal(got, last) {
+			t.Errorf("noise %v: the last epoch is not the %dth", noise, end)
+		}
+		if got, _ := after(end - 1).said(); slices.Equal(got, last) {
+			t.Errorf("noise %v: epoch %d is not made", noise, end)
+		}
+	}
+}
+
 // completed makes an epoch on the completed matrix, and returns the unit of ρ.
 func (s *slow) completed(gamma float64) (unit float64) {
 	d, n, k := s.d, s.n, s.k
