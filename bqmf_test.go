@@ -1506,7 +1506,8 @@ func scoredAsSlowly(t *testing.T, m *BQMF, x Mat) {
 			}
 		}
 	}
-	if got, err := m.Score(context.Background(), few); err != nil || !(math.Abs(got-slowScore(m, few)) <= 1e-9*got) {
-		t.Errorf("the score is %v, %v, cell by cell %v", got, err, slowScore(m, few))
+	want := slowScore(m, few)
+	if got, err := m.Score(context.Background(), few); err != nil || !(math.Abs(got-want) <= 1e-9*want) {
+		t.Errorf("the score is %v, %v, cell by cell %v", got, err, want)
 	}
 }
