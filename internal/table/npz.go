@@ -1,8 +1,8 @@
 package table
 
 // This file holds npz, a zip archive of npy files that are named by their variables. Its
-// matrix is the only array of two dimensions and of numbers, or the one called x (X, data);
-// arrays of as many strings as it has rows, called features, and as it has columns, called
+// matrix is the only array of two dimensions and of numbers; of several the one called x, else X, else data.
+// An archive with two arrays of one name is refused. Arrays of as many strings as it has rows, called features, and as it has columns, called
 // samples, are its names: what Write puts there.
 //
 // SciPy's save_npz writes a sparse matrix as such an archive. The array called format has the format, shape the size, and
@@ -112,10 +112,15 @@ func openNPZ(s *source, r io.Reader) (*npz, error) {
 	s.give(pointers)
 	z.bytes.listing = false
 	for _, f := range files.File {
-		if name, isArray := strings.CutSuffix(f.Name, ".npy"); isArray && z.arrays[name] == nil {
-			z.arrays[name] = f
-			z.names = append(z.names, name)
+		name, isArray := strings.CutSuffix(f.Name, ".npy")
+		if !isArray {
+			continue
 		}
+		if z.arrays[name] != nil {
+			return nil, &Error{File: s.file, Problem: fmt.Sprintf("there are two arrays %s in the archive: save it anew with one", quote(name))}
+		}
+		z.arrays[name] = f
+		z.names = append(z.names, name)
 	}
 	if len(z.arrays) == 0 {
 		return nil, &Error{File: s.file, Problem: "this is a zip archive or an Excel workbook: save the sheet as CSV or tab-separated text"}
@@ -265,6 +270,9 @@ func readNPZ(s *source, r io.Reader) (*Table, error) {
 		}
 	}
 	t.Taken = "the array " + quote(chosen)
+	if len(matrices) > 1 {
+		t.Taken += fmt.Sprintf(", one of %d matrices", len(matrices))
+	}
 	for _, n := range []struct {
 		what  string
 		named bool
