@@ -517,6 +517,12 @@ test('settings of any notation stand on the command line as the command reads th
   await tab.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined })); // as over plain http
   await tab.click('#copy');
   assert.equal(await tab.evaluate(() => String(getSelection())), await tab.textContent('#command'));
+  // An address that is pasted over this one has its effect.
+  await tab.evaluate(() => (location.hash = '#rank=3&method=nmf'));
+  await tab.waitForFunction(() => document.getElementById('command').textContent === 'quantmf fit -method nmf -k 3 -o model.qmf x.csv');
+  await tab.evaluate(() => (location.hash = '#rank=2&names=-id'));
+  await tab.waitForFunction(() => document.getElementById('command').textContent === 'quantmf fit -method qmf -k 2 -names -id -o model.qmf x.csv');
+  await tab.waitForFunction(() => !document.getElementById('found').hidden);
   // A field of files takes what is dropped on it, and the same file again.
   for (const [at, taken] of [['#labels', true], ['#file', true], ['#drop', false]]) {
     assert.equal(await tab.evaluate((q) => document.querySelector(q).dispatchEvent(new DragEvent('dragover', { bubbles: true, cancelable: true })), at), taken, at);

@@ -176,13 +176,22 @@ async function estimated() {
   }
 }
 
-for (const [k, v] of new URLSearchParams(location.hash.slice(1))) {
-  if (Object.hasOwn(flags, k)) form[k].value = v;
-  else if (k === 'transpose') $('transpose').checked = true;
-  else if (k === 'header') $('header').value = v;
-  else if (k === 'names') $('names-in').value = v;
+/** addressed takes the settings of the address; those that it does not have are the defaults. */
+function addressed() {
+  const of = new URLSearchParams(location.hash.slice(1));
+  for (const k of Object.keys(flags)) form[k].value = of.get(k) ?? '';
+  $('header').value = of.get('header') ?? '';
+  for (const select of [form.method, form.loss, $('header')]) if (select.selectedIndex < 0) select.selectedIndex = 0; // the default, and where there is no such choice
+  $('names-in').value = of.get('names') ?? '';
+  $('transpose').checked = of.has('transpose');
 }
-for (const select of [form.method, form.loss, $('header')]) if (select.selectedIndex < 0) select.selectedIndex = 0; // there is no such choice
+addressed();
+addEventListener('hashchange', () => {
+  if (!location.hash.includes('=')) return; // a link within the page
+  addressed();
+  settled();
+  if (now.file && JSON.stringify(layout()) !== JSON.stringify(now.layout)) take(now.name, now.file);
+});
 $('reading-of').open = Boolean(layout().header || layout().names);
 form.oninput = settled;
 $('copy').onclick = async () => {
