@@ -243,6 +243,7 @@ func TestBQMFSigned(t *testing.T) {
 		constant.Row(3)[j] = -7
 	}
 	flat := fitBQMF(t, constant, 0)
+	scoredAsSlowly(t, flat, constant)
 	c, err := flat.Map(3)
 	if err != nil {
 		t.Fatal(err)
@@ -776,6 +777,7 @@ func TestBQMFNeighbours(t *testing.T) {
 		}
 		// What is known of a new sample makes Score less than without neighbours.
 		fresh, _ := twins(60, 160, 3, correlation, 5)
+		scoredAsSlowly(t, m, fresh)
 		with, err := m.Score(context.Background(), fresh)
 		if err != nil {
 			t.Fatal(err)
@@ -890,6 +892,7 @@ func TestBQMFAlike(t *testing.T) {
 	if score(m) != score(back) {
 		t.Error("Score of the file is another one")
 	}
+	scoredAsSlowly(t, m, x)
 	with, scored := missed(m.Reconstruct()), score(m)
 	back.post.Alike = nil
 	if without := missed(back.Reconstruct()); with > 0.8*without {
@@ -1337,5 +1340,173 @@ func TestBQMFTellsItsStart(t *testing.T) {
 		if i := notFinite(m.Reconstruct().Data); i >= 0 {
 			t.Errorf("report %d: cell %d of the model is not finite", at, i)
 		}
+	}
+}
+
+// slowScore is BQMF.Score cell by cell: the equations of package posterior for a new column, with all else as it was fitted, in dense
+// matrices; what rows of correlated noise and samples that are alike say of the cell; and T_i averaged over its normal distribution.
+func slowScore(m *BQMF, x Mat) (score float64) {
+	p, k := m.post, m.post.K
+	cells := 0.0
+	for j := range x.Cols {
+		y, seen := make([]float64, p.D), 0.0
+		for i := range y {
+			if y[i] = x.At(i, j); y[i] == y[i] {
+				y[i] = slowLine(y[i], m.curves[i].X, m.curves[i].Y)
+				seen++
+			}
+		}
+		moment := func(i, a, b int) float64 { // E u_ia u_ib
+			packed := p.BU[i*posterior.Packed(k):]
+			if a == b {
+				return packed[a*(a+1)/2+a]
+			}
+			a, b = max(a, b), min(a, b)
+			return packed[a*(a+1)/2+b] / math.Sqrt2
+		}
+		rho, v, cov := 1.0, make([]float64, k), [][]float64(nil)
+		for step := range 3 {
+			right, a := make([]float64, k), make([][]float64, k)
+			for r := range a {
+				a[r] = make([]float64, k)
+				a[r][r] = 1
+				for i, y := range y {
+					if y == y {
+						right[r] += rho * p.Tau[i] * y * m.U.At(i, r)
+						for c := range k {
+							a[r][c] += rho * p.Tau[i] * moment(i, r, c)
+						}
+					}
+				}
+			}
+			cov = slowInverse(a)
+			for r := range v {
+				v[r] = 0
+				for c, b := range right {
+					v[r] += cov[r][c] * b
+				}
+			}
+			if step == 2 {
+				break
+			}
+			off := 30.0
+			for i, y := range y {
+				if y == y {
+					off += p.Tau[i] * y * y
+					for a := range k {
+						off -= 2 * p.Tau[i] * y * m.U.At(i, a) * v[a]
+						for b := range k {
+							off += p.Tau[i] * moment(i, a, b) * (v[a]*v[b] + cov[a][b])
+						}
+					}
+				}
+			}
+			rho = min(max((seen+30)/off/p.Unit, 1.0/20), 20)
+		}
+		mean, z := make([]float64, p.D), make([]float64, p.D)
+		for i, y := range y {
+			for a, v := range v {
+				mean[i] += m.U.At(i, a) * v
+			}
+			if y == y {
+				z[i] = math.Sqrt(p.Tau[i]*rho) * (y - mean[i])
+			}
+		}
+		for i, y := range y {
+			if y != y {
+				continue
+			}
+			cells++
+			c := &m.curves[i]
+			if len(c.X) == 1 {
+				score += m.loss.Divergence(x.At(i, j), c.X[0])
+				continue
+			}
+			variance, said, left := 1/(p.Tau[i]*rho)-mean[i]*mean[i], 0.0, 1.0
+			for a := range k {
+				for b := range k {
+					variance += moment(i, a, b) * (v[a]*v[b] + cov[a][b])
+				}
+			}
+			if p.Near != nil {
+				left *= p.Near.Left[i]
+				for _, of := range p.Near.Of[i] {
+					said += of.Weight * z[of.Row]
+				}
+			}
+			if p.Alike != nil {
+				left *= p.Alike.Left[i]
+				if of := p.Alike.Z[i]; of != nil {
+					finder := p.Alike.Finder()
+					for h, b := range finder.Find(v, -1) {
+						said += b * of[finder.Of[h]]
+					}
+				}
+			}
+			t := 0.0
+			for h, e := range curve.Nodes {
+				t += curve.NodeWeights[h] * slowLine(mean[i]+said/math.Sqrt(p.Tau[i]*rho)+left*math.Sqrt(variance)*e, c.Y, c.X)
+			}
+			score += m.loss.Divergence(x.At(i, j), c.Correct(t))
+		}
+	}
+	return score / cells
+}
+
+// slowLine is linear between the points of from and to, and constant beyond.
+func slowLine(v float64, from, to []float64) float64 {
+	last := len(from) - 1
+	if v <= from[0] {
+		return to[0]
+	}
+	for k := range last {
+		if v <= from[k+1] {
+			return to[k] + (v-from[k])/(from[k+1]-from[k])*(to[k+1]-to[k])
+		}
+	}
+	return to[last]
+}
+
+// slowInverse inverts a by the elimination of Gauss and Jordan; a is lost.
+func slowInverse(a [][]float64) [][]float64 {
+	inverse := make([][]float64, len(a))
+	for r := range a {
+		inverse[r] = make([]float64, len(a))
+		inverse[r][r] = 1
+	}
+	for c := range a {
+		by := a[c][c]
+		for b := range a {
+			a[c][b], inverse[c][b] = a[c][b]/by, inverse[c][b]/by
+		}
+		for r := range a {
+			if by := a[r][c]; r != c {
+				for b := range a {
+					a[r][b] -= by * a[c][b]
+					inverse[r][b] -= by * inverse[c][b]
+				}
+			}
+		}
+	}
+	return inverse
+}
+
+// scoredAsSlowly holds Score to slowScore for a few of the columns of x, where cells may be missing also with most of them missing.
+func scoredAsSlowly(t *testing.T, m *BQMF, x Mat) {
+	t.Helper()
+	few, src := NewMat(x.Rows, 9), random.Split(3, 21)
+	for i := range few.Rows {
+		copy(few.Row(i), x.Row(i))
+		for j := range few.Row(i) {
+			switch {
+			case m.missing && (j%3 == 1 && src.Float64() < 0.2 || j%3 == 2 && i != 1 && src.Float64() < 0.8):
+				few.Set(i, j, math.NaN())
+			case j == 0:
+				few.Set(i, j, few.At(i, j)*elem.Exp(4*src.Float64()-2)) // also beyond the row
+			}
+		}
+	}
+	if got, err := m.Score(context.Background(), few); err != nil || !(math.Abs(got-slowScore(m, few)) <= 1e-9*got) {
+		t.Errorf("the score is %v, %v, cell by cell %v", got, err, slowScore(m, few))
 	}
 }

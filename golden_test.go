@@ -25,7 +25,8 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := "fits " + strconv.FormatUint(fitHash(t, x), 16) + "\nhidden " + strconv.FormatUint(hiddenHash(t, x), 16) + "\n" +
-		"bqmf " + strconv.FormatUint(bqmfHash(t, x), 16) + " " + strconv.FormatUint(bqmfHash(t, goldenProduct(40, 36)), 16) + " " + strconv.FormatUint(bqmfHash(t, goldenProduct(70, 65)), 16) + "\nnewton " + strconv.FormatUint(newtonHash(t, x), 16) + "\n"
+		"bqmf " + strconv.FormatUint(bqmfHash(t, x), 16) + " " + strconv.FormatUint(bqmfHash(t, goldenProduct(40, 36)), 16) + " " + strconv.FormatUint(bqmfHash(t, goldenProduct(70, 65)), 16) + "\nnewton " + strconv.FormatUint(newtonHash(t, x), 16) + "\n" +
+		"kin " + strconv.FormatUint(kinHash(t), 16) + "\n"
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -204,6 +205,30 @@ func goldenProduct(d, n int) Mat {
 	return x
 }
 
+// goldenKin is of such numbers: rows in pairs of common noise, which a BQMF finds to be neighbours, and every third row bent along the
+// samples, so that it has a prediction from samples that are alike.
+func goldenKin(d, n int) Mat {
+	r := random.Split(10, 10)
+	at, x, common := make([]int, n), NewMat(d, n), make([]int, n)
+	for j := range at {
+		at[j] = r.IntN(64)
+	}
+	for i := range d {
+		slope, middle := 1+r.IntN(5), 16+r.IntN(32)
+		for j, a := range at {
+			if i%2 == 0 {
+				common[j] = r.IntN(256)
+			}
+			v := 200 + 8*slope*a + common[j] + r.IntN(64)
+			if i%3 == 0 {
+				v = 200 + 2*(a-middle)*(a-middle) + r.IntN(64)
+			}
+			x.Set(i, j, math.Ldexp(float64(v), i%5-4))
+		}
+	}
+	return x
+}
+
 // TestWorkers: the bits do not depend on the number of workers.
 func TestWorkers(t *testing.T) {
 	x := first(toy(3), some([]int{36, 18}, 1)[0])
@@ -281,4 +306,23 @@ func bqmfHash(t *testing.T, x Mat) uint64 {
 		parts = append(parts, m.U, m.V, m.Reconstruct(), m.Median(), m.Deviation(), lo, hi, v, file)
 	}
 	return fingerprint(parts...)
+}
+
+// kinHash covers a BQMF that has neighbours and samples that are alike, and what it says of its own samples and of new ones.
+func kinHash(t *testing.T) uint64 {
+	x := goldenKin(30, 110)
+	for i := range x.Data {
+		if i%7 == 3 {
+			x.Data[i] = math.NaN()
+		}
+	}
+	m := fitBQMF(t, x, 0, WithMissingValues())
+	if m.post.Near == nil || m.post.Alike == nil {
+		t.Fatal("the model has no neighbours, or no samples that are alike")
+	}
+	score, err := m.Score(context.Background(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fingerprint(m.U, m.V, m.Reconstruct(), m.Median(), m.Deviation(), Mat{Rows: 1, Cols: 2, Stride: 2, Data: []float64{score, m.LeaveOneOut}})
 }

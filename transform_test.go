@@ -566,7 +566,9 @@ func TestTransformCorners(t *testing.T) {
 func TestTransformErrors(t *testing.T) {
 	ctx := context.Background()
 	x := counts(20, 10)
-	for name, m := range bothModels(t, x, 2, WithEpochs(3)) {
+	models := bothModels(t, x, 2, WithEpochs(3))
+	models["BQMF"] = fitBQMF(t, x, 2)
+	for name, m := range models {
 		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 2 * limit.Value} {
 			y := x.Clone()
 			y.Set(7, 3, bad)
@@ -590,7 +592,9 @@ func TestTransformErrors(t *testing.T) {
 func TestTransformCancel(t *testing.T) {
 	x := counts(30, 20)
 	before := runtime.NumGoroutine()
-	for name, m := range allPlacing(t, x, 3, WithEpochs(5)) {
+	models := allPlacing(t, x, 3, WithEpochs(5))
+	models["BQMF"] = fitBQMF(t, x, 3)
+	for name, m := range models {
 		for _, n := range []int{0, 1, 10, 100} {
 			if n > 10 && name != "QMF" { // the others end before they have looked as often
 				continue

@@ -1,13 +1,17 @@
 package place
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 const d, n, k = 20, 30, 3
@@ -137,10 +141,12 @@ func TestGradient(t *testing.T) {
 }
 
 // TestLinearFalls: without a look at the loss, where it is convex, no step raises it, and no
-// column takes many; cells of 0, missing ones, and cells that only one component can reach.
+// column takes many; cells of 0, missing ones, and cells that only one component can reach. No other value
+// of a coordinate lowers the loss of the end.
 func TestLinearFalls(t *testing.T) {
 	r := random.Split(6, 6)
 	for _, loss := range []divergence.Loss{divergence.KL, 1.2, 1.9, divergence.Frobenius, 0.5} {
+		columns, all := 0, 0
 		for trial := range 200 {
 			u, column := make([]float64, d*k), make([]float64, d)
 			for i := range u {
@@ -150,7 +156,7 @@ func TestLinearFalls(t *testing.T) {
 			}
 			for i := range column {
 				switch column[i] = math.Exp(10 * (r.Float64() - 0.5)); {
-				case r.Float64() < 0.3 && loss > 1:
+				case r.Float64() < 0.3 && loss >= 1:
 					column[i] = 0
 				case r.Float64() < 0.1:
 					column[i] = math.NaN()
@@ -168,13 +174,17 @@ func TestLinearFalls(t *testing.T) {
 				return sum
 			}
 			tile := alone(b, column)
-			if tile.busy == 0 { // Frobenius' loss of all cells, or none can be reached
-				continue
-			}
 			p := tile.lanes[0].search.(*linear)
 			v := make([]float64, k)
+			holes := slices.ContainsFunc(column, func(x float64) bool { return x != x })
+			if p.end(v); slices.Max(v) == 0 { // nothing can be reached
+				continue
+			}
+			if one := loss == divergence.Frobenius && !holes; one != (tile.busy == 0) {
+				t.Fatalf("loss %v, trial %d, missing cells %v: %d searches", loss, trial, holes, tile.busy)
+			}
 			last, passes := math.Inf(1), 0
-			for more := true; more; passes++ {
+			for more := tile.busy > 0; more; passes++ {
 				more = p.next(tile.look())
 				p.end(v)
 				now := at(v)
@@ -186,6 +196,20 @@ func TestLinearFalls(t *testing.T) {
 			if passes > 60 && loss >= 1 {
 				t.Errorf("loss %v, trial %d: %d passes", loss, trial, passes)
 			}
+			columns, all = columns+1, all+passes
+			last = at(v)
+			for c, was := range v {
+				for _, by := range []float64{-1e-3, 1e-3} {
+					v[c] = max(was+by*slices.Max(v), 0)
+					if now := at(v); !(now >= last*(1-1e-9)) {
+						t.Errorf("loss %v, trial %d: the loss is %v at the end, but %v with another coordinate %d", loss, trial, last, now, c)
+					}
+				}
+				v[c] = was
+			}
+		}
+		if all > 8*columns {
+			t.Errorf("loss %v: %d passes for %d columns", loss, all, columns)
 		}
 	}
 }
@@ -282,7 +306,7 @@ func TestLanes(t *testing.T) {
 			x[i] = math.NaN()
 		}
 	}
-	for name, m := range map[string]Method{"linear": NewLinear(divergence.KL, d, k, of.RowU), "mapped": newMapped(t, of)} {
+	for name, m := range map[string]Method{"linear": NewLinear(divergence.KL, d, k, of.RowU), "Frobenius": NewLinear(divergence.Frobenius, d, k, of.RowU), "mapped": newMapped(t, of)} {
 		many := 3*n + 1
 		all, err := Columns(ctx, m, d, many, k, func(to []float64, j int) {
 			for i := range to {
@@ -304,6 +328,256 @@ func TestLanes(t *testing.T) {
 			for c, v := range one {
 				if all[c*many+j] != v {
 					t.Fatalf("%s: coordinate %d of column %d is %v among others, %v alone", name, c, j, all[c*many+j], v)
+				}
+			}
+		}
+	}
+}
+
+// TestNothing: a column of zeros has coordinates 0, and so has a component of which U is zero or so small that the coordinate would
+// overflow; the others are those without it.
+func TestNothing(t *testing.T) {
+	of, x := learnt(divergence.KL)
+	for _, loss := range []divergence.Loss{divergence.KL, 1.5, divergence.Frobenius, 3} {
+		for _, small := range []float64{0, 1e-250} {
+			with := func(i int) []float64 { u := of.RowU(i); return []float64{u[0], small, u[1]} }
+			without := func(i int) []float64 { u := of.RowU(i); return u[:2] }
+			zero := func(int) []float64 { return []float64{small, small, small} }
+			column := func(to []float64, j int) {
+				for i := range to {
+					if to[i] = x[i*n+j]; j%3 == 0 || j%3 == 1 && i%4 == 0 {
+						to[i] = 0
+					}
+				}
+			}
+			find := func(k int, u func(int) []float64) []float64 {
+				v, err := Columns(context.Background(), NewLinear(loss, d, k, u), d, n, k, column)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return v
+			}
+			a, b, c := find(3, with), find(2, without), find(3, zero)
+			for j := range n {
+				if a[j] != b[j] || a[n+j] != 0 || a[2*n+j] != b[n+j] || (a[j]+a[2*n+j] > 0) != (j%3 > 0) {
+					t.Fatalf("loss %v: column %d is at %v, %v, %v, without the second component at %v, %v", loss, j, a[j], a[n+j], a[2*n+j], b[j], b[n+j])
+				}
+				if c[j] != 0 || c[n+j] != 0 || c[2*n+j] != 0 {
+					t.Fatalf("loss %v: column %d is at %v, %v, %v where U is 0", loss, j, c[j], c[n+j], c[2*n+j])
+				}
+			}
+		}
+	}
+}
+
+// TestNear: the divergences from the fitted values of the training columns, by which the nearest are found, are those cell by cell,
+// but for one constant a column: with and without missing cells, and under Frobenius below 0. The starts are the mean, the column's
+// own, and the nearest.
+func TestNear(t *testing.T) {
+	for _, c := range []struct {
+		loss  divergence.Loss
+		below float64 // T begins so far below 0
+	}{{divergence.KL, 0}, {divergence.Frobenius, 0}, {divergence.Frobenius, 0.7}, {1.5, 0}, {0, 0}, {3, 0}} {
+		of, x := learnt(c.loss)
+		maps := of.Maps()
+		of.Maps = func() func(i int, t, slope, w []float64) {
+			return func(i int, t, slope, w []float64) {
+				maps(i, t, slope, w)
+				for j := range t {
+					t[j] -= c.below
+				}
+			}
+		}
+		of.Low = func(int) float64 { return -c.below }
+		b := newMapped(t, of)
+		b.Own = func(v []float64, j int) { v[0], v[1], v[2] = 2, 3, float64(j) }
+		p := b.searches()().(*mapped)
+		r := random.Split(8, 8)
+		for round := range 6 {
+			column := make([]float64, d)
+			for i := range column {
+				column[i] = x[i*n+round]*(0.5+r.Float64()) - c.below
+				if round%2 == 1 && i%5 == round%3 {
+					column[i] = math.NaN()
+				}
+			}
+			want := make([]float64, n)
+			for i, y := range column {
+				if y == y && i != 7 {
+					for j := range want {
+						want[j] += of.Weight(i) * c.loss.Value(y, x[i*n+j]-c.below, b.lowest(i))
+					}
+				}
+			}
+			p.measure(column)
+			size := slices.Max(want)
+			for j, v := range want {
+				if off := (p.distance[j] - p.distance[0]) - (v - want[0]); !(math.Abs(off) <= 1e-12*size) {
+					t.Fatalf("%+v: column %d is %v further than the first, want %v", c, j, p.distance[j]-p.distance[0], v-want[0])
+				}
+			}
+			if _, more := p.begin(round, column); !more || len(p.starts) != 2+nearStarts {
+				t.Fatalf("%d starts", len(p.starts))
+			}
+			order := make([]int, n)
+			for j := range order {
+				order[j] = j
+			}
+			slices.SortFunc(order, func(i, j int) int { return cmp.Compare(want[i], want[j]) })
+			for s, start := range p.starts {
+				for c, z := range start.z {
+					v := 0.0
+					switch {
+					case s == 0:
+						for _, x := range of.RowV(c) {
+							v += x / n
+						}
+					case s == 1:
+						v = []float64{2, 3, max(float64(round), divergence.Tiny)}[c]
+					default:
+						v = of.RowV(c)[order[s-2]]
+					}
+					if !(math.Abs(z-math.Log(v)) <= 1e-13*(1+math.Abs(z))) {
+						t.Fatalf("start %d is at %v in coordinate %d, want %v", s, z, c, math.Log(v))
+					}
+				}
+			}
+		}
+		for c := range k {
+			lo, hi := slices.Min(of.RowV(c)), slices.Max(of.RowV(c))
+			if math.Abs(b.low[c]-math.Log(lo)+reach) > 1e-12 || math.Abs(b.high[c]-math.Log(hi)-reach) > 1e-12 {
+				t.Errorf("coordinate %d is bound to %v and %v", c, b.low[c], b.high[c])
+			}
+		}
+	}
+}
+
+// TestNearRows: of a matrix of too many cells the features on which maps climb most are kept for the nearest, in their order, and
+// features whose map is constant do not count.
+func TestNearRows(t *testing.T) {
+	const d, n = nearRows + 9, 4200
+	one := []float64{1}
+	v := make([]float64, n)
+	for j := range v {
+		v[j] = 1 + float64(j)/n
+	}
+	high := func(i int) float64 { return float64((i*29)%d) + 1 } // each once, from 1 to d
+	of := Problem{Loss: divergence.Frobenius, D: d, N: n, K: 1,
+		RowU: func(int) []float64 { return one }, RowV: func(int) []float64 { return v },
+		Maps: func() func(i int, t, slope, w []float64) {
+			return func(i int, t, slope, w []float64) { copy(t, w); copy(slope, w) }
+		},
+		Low: func(i int) float64 { return []float64{0, 1}[i%2] }, High: func(i int) float64 { return high(i) + float64(i%2) },
+		Constant: func(i int) bool { return i == 3 },
+		Weight:   func(i int) float64 { return []float64{1, 0.25}[i%2] }, Floor: 1e-12}
+	b, err := NewMapped(context.Background(), of, func(row []float64, i int) { copy(row, v) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	type climb struct {
+		by float64
+		of int
+	}
+	var all []climb
+	for i := range d {
+		if i != 3 {
+			all = append(all, climb{of.Weight(i) * high(i) * high(i) / 2, i})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b climb) int { return cmp.Compare(b.by, a.by) })
+	var want []int
+	for _, c := range all[:nearRows] {
+		want = append(want, c.of)
+	}
+	slices.Sort(want)
+	if !slices.Equal(b.near, want) {
+		t.Errorf("the nearest are looked for on %v, want %v", b.near, want)
+	}
+	if len(b.rows) != d-1 || len(b.phi) != nearRows*kernel.Pad(n) {
+		t.Errorf("%d features and %d values of φ", len(b.rows), len(b.phi))
+	}
+	small := of
+	small.N = 100
+	if b, err = NewMapped(context.Background(), small, func(row []float64, i int) { copy(row, v) }); err != nil || !slices.Equal(b.near, b.rows) {
+		t.Errorf("of few columns not all features are taken: %v, %v", b.near, err)
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if b, err := NewMapped(ended, small, func([]float64, int) { t.Error("rows are made after the end") }); b != nil || !errors.Is(err, context.Canceled) {
+		t.Error("after the end:", b, err)
+	}
+}
+
+// TestFloors: what T is divided by.
+func TestFloors(t *testing.T) {
+	for _, c := range []struct {
+		loss                     divergence.Loss
+		low, high, lowest, floor float64
+	}{
+		{divergence.KL, 0, 5, 1e-100, 5e-12},
+		{divergence.KL, 0, 1e-95, 1e-100, 1e-100},
+		{-1, 0, 1e-30, 1e-50, 1e-42},
+		{divergence.Frobenius, 0, 2, 1e-100, 2e-12},
+		{divergence.Frobenius, -1e-9, 2, math.Inf(-1), math.Inf(-1)},
+		{1.5, 0, 2, 1e-100, 2e-12},
+	} {
+		p := Problem{Loss: c.loss, Low: func(int) float64 { return c.low }, High: func(int) float64 { return c.high }, Floor: 1e-12}
+		if lowest, floor := p.lowest(0), p.floor(0); lowest != c.lowest || floor != c.floor {
+			t.Errorf("%+v: %v and %v", c, lowest, floor)
+		}
+	}
+}
+
+// TestCells: losses, slopes and curvatures of cells under maps that are ratios of polynomials are those under the same maps by
+// values and slopes, with weights and without, in any lanes; both are of the weights times what the divergence says.
+func TestCells(t *testing.T) {
+	squash := transport.Squash{Kind: transport.Logistic, Ref: 0.9, Std: 0.5}
+	sheet := NewSheet(squash, []float64{0, 0.4, 0.5, 2}, []float64{0.2, 0.4, 0.7}, []float64{12, 12, 12})
+	of, x := learnt(divergence.KL)
+	of.Maps = func() func(i int, t, slope, w []float64) {
+		room := NewSheetRoom(together, 4)
+		return func(i int, t, slope, w []float64) { sheet.At(t, slope, w, room) }
+	}
+	of.Low, of.High = func(int) float64 { return sheet.Low() }, func(int) float64 { return sheet.High() }
+	plain := newMapped(t, of)
+	of.Ratio = func(i int, low float64) *Ratio {
+		if i == 4 {
+			return nil
+		}
+		return sheet.Ratio(low)
+	}
+	ratio := newMapped(t, of)
+	for r, of := range ratio.ratios {
+		if (of == nil) != (ratio.rows[r] == 4) || plain.ratios[r] != nil {
+			t.Fatal("not all maps but one are ratios")
+		}
+	}
+	tiles := [2]*tile{newTile(plain, 24, nil), newTile(ratio, 24, nil)}
+	const from, rows, np = 1, 16, 16
+	src := random.Split(9, 9)
+	for i := range tiles[0].x {
+		tiles[0].x[i] = x[i%len(x)] * []float64{0, 1, 3}[i%3]
+	}
+	copy(tiles[1].x, tiles[0].x)
+	for i := range tiles[0].w[:rows*np] {
+		tiles[0].w[i] = 2 * src.Float64()
+	}
+	copy(tiles[1].w, tiles[0].w)
+	for _, t := range tiles {
+		t.cells(t, from, rows, np)
+	}
+	for at := range rows * np {
+		row := plain.rows[from+at/np]
+		y, w, weight := tiles[0].x[(from+at/np)*tiles[0].wide+at%np], tiles[0].w[at], of.Weight(row)
+		v, s := softmaxOf(squash, sheet.q, []float64{0.2, 0.4, 0.7}, []float64{12, 12, 12}, w)
+		for which, of := range tiles {
+			for what, pair := range map[string][3]float64{
+				"loss":      {of.loss[at], weight * divergence.KL.Value(y, v, divergence.LeastT), y + v},
+				"slope":     {of.slope[at], weight * s * (1 - y/v), s * (1 + y/v)},
+				"curvature": {of.curvature[at], weight * s * s / v, s * s / v},
+			} {
+				if !(math.Abs(pair[0]-pair[1]) <= 1e-12*pair[2]) {
+					t.Fatalf("row %d, w=%v, x=%v, ratios %v: the %s is %v, want %v", row, w, y, which == 1, what, pair[0], pair[1])
 				}
 			}
 		}

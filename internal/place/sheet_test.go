@@ -88,30 +88,120 @@ func TestRatio(t *testing.T) {
 // softmax returns T and its derivative at w. Where the squash is near 1, its slope takes the digits of 1-x̃ from the
 // other side.
 func softmax(f *Sheet, cut []float64, rho, w float64) (value, slope float64) {
-	rate := math.Pi / math.Sqrt(3)
-	if f.squash.Kind == transport.LogisticUnit {
-		rate = 1
+	rates := make([]float64, len(cut))
+	for J := range rates {
+		rates[J] = rho
 	}
-	z := (w - f.squash.Ref - f.squash.Shift) / f.squash.Std * rate
-	s, rest := 1/(1+math.Exp(-z)), 1/(1+math.Exp(z))
-	m := len(f.q)
-	logs, top := make([]float64, m), 0.0
+	return softmaxOf(f.squash, f.q, cut, rates, w)
+}
+
+// softmaxOf is softmax for any rates and squashes.
+func softmaxOf(squash transport.Squash, q, cut, rates []float64, w float64) (value, slope float64) {
+	z := (w - squash.Ref - squash.Shift) / squash.Std
+	s, rise := 0.0, 0.0
+	switch squash.Kind {
+	case transport.None:
+		s, rise = w, 1
+	case transport.Arctan:
+		s, rise = math.Atan(z), 1/(1+z*z)/squash.Std
+	default:
+		rate := math.Pi / math.Sqrt(3)
+		if squash.Kind == transport.LogisticUnit {
+			rate = 1
+		}
+		rest := 1 / (1 + math.Exp(z*rate))
+		s = 1 / (1 + math.Exp(-z*rate))
+		rise = s * rest * rate / squash.Std
+	}
+	m := len(q)
+	logs, y, top, sum := make([]float64, m), make([]float64, m), 0.0, 0.0
 	for J := 1; J < m; J++ {
-		logs[J] = logs[J-1] + rho*(s-cut[J-1])
+		logs[J] = logs[J-1] + rates[J-1]*(s-cut[J-1])
+		y[J] = y[J-1] + rates[J-1]
 		top = math.Max(top, logs[J])
 	}
-	sum := 0.0
 	for J, l := range logs {
 		logs[J] = math.Exp(l - top)
 		sum += logs[J]
 	}
 	for J, p := range logs {
-		value += p / sum * f.q[J]
+		value += p / sum * q[J]
 		for K := range J {
-			slope += p / sum * logs[K] / sum * float64(J-K) * (f.q[J] - f.q[K])
+			slope += p / sum * logs[K] / sum * (y[J] - y[K]) * (q[J] - q[K])
 		}
 	}
-	return value, slope * rho * s * rest * rate / f.squash.Std
+	return value, slope * rise
+}
+
+// TestSheet: T and T' of a map are those of a softmax over its levels, with the slope as a sum over pairs of levels, for each way in
+// which weights are made, also for negative levels and one level, far out, and where the squash is near 1.
+func TestSheet(t *testing.T) {
+	src := random.Split(42, 0)
+	forms := map[form]int{}
+	for round := range 500 {
+		m := []int{1, 2, 3, 8, 20}[round%5]
+		kind := []transport.Kind{transport.Logistic, transport.LogisticUnit, transport.Arctan, transport.None}[round/5%4]
+		rho := []float64{0.3, 30, 90, 400, 2000}[round/20%5]
+		q, cut, rate := make([]float64, m), make([]float64, m-1), make([]float64, m-1)
+		last := []float64{0, -3, 0.5}[round%3]
+		for J := range q {
+			if J > 0 {
+				last += 0.01 + src.Float64()
+				cut[J-1], rate[J-1] = (float64(J)-0.5+0.4*(src.Float64()-0.5))/float64(m), rho/float64(m)
+				if round%7 == 0 {
+					rate[J-1] *= 0.5 + src.Float64()
+				}
+			}
+			q[J] = last
+		}
+		squash := transport.Squash{Kind: kind, Ref: 3, Shift: 0.2, Std: []float64{1e-4, 0.7, 1e5}[round%3]}
+		if kind == transport.None {
+			squash = transport.Squash{Kind: kind, Std: 1}
+		}
+		f := NewSheet(squash, q, cut, rate)
+		if f.Low() != q[0] || f.High() != q[m-1] || f.Constant() {
+			t.Fatalf("a map of %v is from %v to %v, constant: %v", q, f.Low(), f.High(), f.Constant())
+		}
+		if m > 1 {
+			forms[f.form]++
+		}
+		const points = 64
+		room := NewSheetRoom(points, m)
+		w, value, slope := make([]float64, points), make([]float64, points), make([]float64, points)
+		for i := range w {
+			z := (float64(i) - 31.5) / 5
+			if kind == transport.None {
+				z /= 5
+			}
+			w[i] = squash.Ref + squash.Shift + z*squash.Std
+		}
+		f.At(value, slope, w, room)
+		ofRange := q[m-1] - q[0]
+		for i, w := range w {
+			v, s := softmaxOf(squash, q, cut, rate, w)
+			size := rho + float64(m) // of the exponents, which have as many units in the last place
+			if !(math.Abs(value[i]-v) <= 1e-14*size*ofRange) || !(value[i] >= q[0] && value[i] <= q[m-1]) {
+				t.Fatalf("round %d, form %d: T(%v) = %v, want %v", round, f.form, w, value[i], v)
+			}
+			if !(math.Abs(slope[i]-s) <= 1e-12*size*s+1e-120/squash.Std) {
+				t.Fatalf("round %d, form %d, m=%d: the slope at %v is %v, want %v", round, f.form, m, w, slope[i], s)
+			}
+		}
+	}
+	for f := exact; f <= powers; f++ {
+		if forms[f] < 20 {
+			t.Errorf("%d maps have the form %d", forms[f], f)
+		}
+	}
+	// A slope beyond all numbers is the largest one, and no other changes.
+	steep := NewSheet(transport.Squash{Kind: transport.Logistic, Std: 1e-290}, []float64{0, 1e200}, []float64{0.5}, []float64{3})
+	t8, slope := make([]float64, 8), make([]float64, 8)
+	steep.At(t8, slope, []float64{0, 1e-289, 5e-289, 1, -1, math.Inf(1), math.Inf(-1), 0}, NewSheetRoom(8, 2))
+	for i, want := range []float64{math.MaxFloat64, math.MaxFloat64, math.MaxFloat64, 0, 0, 0, 0, math.MaxFloat64} {
+		if slope[i] != want {
+			t.Errorf("slope %d of a steep map is %v, want %v", i, slope[i], want)
+		}
+	}
 }
 
 // TestRatioRefused: maps whose sums might overflow, or that are not above 0, are no ratios; nor is one that the squash

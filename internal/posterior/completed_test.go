@@ -67,6 +67,196 @@ func TestCompletedAreEpochs(t *testing.T) {
 	}
 }
 
+// An epoch on the completed matrix where cells are hidden, of some lines most, is that of the equations written out: Ỹ cell by cell and
+// an inverse for each line. It is the first without a change of coordinates.
+func TestCompletedCellByCell(t *testing.T) {
+	for _, gamma := range []float64{1, 0.5} {
+		q := drawn(24, 30, 3, 0.15, 11)
+		for at := range q.seen {
+			if i, j := at/q.n, at%q.n; (i == 3 || j == 4) && (i+j)%4 > 0 {
+				q.seen[at] = false
+			}
+		}
+		before, f := q.bare(t, 3, gamma), q.bare(t, 3, gamma)
+		before.complete(turns+1, 1e-14)
+		f.complete(turns+2, 1e-14)
+		if before.K != 3 || f.K != 3 {
+			t.Fatalf("%d and %d components", before.K, f.K)
+		}
+		s := q.slow(before)
+		unit := s.completed(gamma)
+		s.compare(t, f)
+		near(t, "the unit", f.Unit, unit, 1e-9)
+	}
+}
+
+// Epochs on the completed matrix end with the first from the eighth on in which UV moves by less than a hundredth of itself, and
+// after so many as they are let.
+func TestCompletedEnd(t *testing.T) {
+	for seed, noise := range []float64{-0.95, -0.5, 0, 3} {
+		q := drawn(40, 45, 4, 0.1, uint64(20+seed))
+		for at := range q.y {
+			q.y[at] += noise * (q.y[at] - q.truth[at])
+		}
+		after := func(most int) *Fit {
+			f := q.bare(t, 5, 0.5)
+			f.complete(most, 1e-6)
+			return f
+		}
+		last, _ := after(7).said()
+		end := 8
+		for ; end < completedMost; end++ {
+			now, _ := after(end).said()
+			moved, all := 0.0, 0.0
+			for i, v := range now {
+				moved, all = moved+(v-last[i])*(v-last[i]), all+v*v
+			}
+			if last = now; moved < 1e-4*all {
+				break
+			}
+		}
+		last, _ = after(end).said()
+		if got, _ := after(completedMost).said(); !slices.Equal(got, last) {
+			t.Errorf("noise %v: the last epoch is not the %dth", noise, end)
+		}
+		if got, _ := after(end - 1).said(); slices.Equal(got, last) {
+			t.Errorf("noise %v: epoch %d is not made", noise, end)
+		}
+	}
+}
+
+// completed makes an epoch on the completed matrix, and returns the unit of ρ.
+func (s *slow) completed(gamma float64) (unit float64) {
+	d, n, k := s.d, s.n, s.k
+	inner := func(a, b []float64) (sum float64) {
+		for c, x := range a {
+			sum += x * b[c]
+		}
+		return sum
+	}
+	outer := func(to [][]float64, by float64, a, b []float64) {
+		for r := range to {
+			for c := range to[r] {
+				to[r][c] += by * a[r] * b[c]
+			}
+		}
+	}
+	zero := func() [][]float64 {
+		m := make([][]float64, k)
+		for r := range m {
+			m[r] = make([]float64, k)
+		}
+		return m
+	}
+	add := func(to [][]float64, by float64, a [][]float64) {
+		for r := range to {
+			for c := range to[r] {
+				to[r][c] += by * a[r][c]
+			}
+		}
+	}
+	times := func(a [][]float64, v []float64) []float64 {
+		to := make([]float64, k)
+		for r := range a {
+			to[r] = inner(a[r], v)
+		}
+		return to
+	}
+	trace := func(a, b [][]float64) (sum float64) {
+		for r := range a {
+			sum += inner(a[r], b[r])
+		}
+		return sum
+	}
+	y := make([]float64, d*n)
+	rows, cols, seen := make([]float64, d), make([]float64, n), 0.0
+	for i := range d {
+		for j := range n {
+			if y[i*n+j] = inner(s.u[i], s.v[j]); s.seen[i*n+j] {
+				y[i*n+j] = s.y[i*n+j]
+				rows[i], cols[j], seen = rows[i]+1, cols[j]+1, seen+1
+			}
+		}
+	}
+	// ρ, v and C.
+	ofU, ofS, both := zero(), zero(), zero() // G°, Σ τ S and G
+	for i, t := range s.tau {
+		outer(ofU, t, s.u[i], s.u[i])
+		add(ofS, t, s.s[i])
+	}
+	add(both, 1, ofU)
+	add(both, 1, ofS)
+	unit = 1
+	for j, v := range s.v {
+		off, variance := 30.0, inner(v, times(ofS, v))+trace(both, s.c[j])
+		for i, t := range s.tau {
+			e := y[i*n+j] - inner(s.u[i], v)
+			off += t * e * e
+		}
+		s.rho[j] = (cols[j] + 30) / (off + cols[j]/float64(d)*variance)
+		unit *= math.Pow(s.rho[j], 1/float64(n))
+	}
+	lastV := s.v
+	s.v = make([][]float64, n)
+	for j, old := range lastV {
+		s.rho[j] = min(max(s.rho[j]/unit, 1.0/20), 20)
+		share, rho := max(cols[j]/float64(d), 0.5), s.rho[j]
+		a, right := zero(), times(ofU, old)
+		add(a, share*rho, both)
+		for c := range k {
+			a[c][c]++
+			right[c] *= -(1 - share) * rho
+			for i, t := range s.tau {
+				right[c] += rho * t * y[i*n+j] * s.u[i][c]
+			}
+		}
+		s.c[j], _ = solve(a)
+		s.v[j] = times(s.c[j], right)
+	}
+	// u, S and the residuals.
+	ofV, ofC, all, cross := zero(), zero(), zero(), zero()
+	for j, r := range s.rho {
+		outer(ofV, r, s.v[j], s.v[j])
+		outer(cross, r, s.v[j], lastV[j])
+		add(ofC, r, s.c[j])
+	}
+	add(all, 1, ofV)
+	add(all, 1, ofC)
+	resid, sizes, total, size := make([]float64, d), make([]float64, k), 0.0, 0.0
+	for i, old := range s.u {
+		share, tau := max(rows[i]/float64(n), 0.5), s.tau[i]
+		a, right := zero(), times(cross, old)
+		add(a, share*tau, all)
+		for c := range k {
+			a[c][c] += s.alpha[c]
+			right[c] *= -(1 - share) * tau
+			for j, r := range s.rho {
+				right[c] += tau * r * y[i*n+j] * s.v[j][c]
+			}
+		}
+		s.s[i], _ = solve(a)
+		s.u[i] = times(s.s[i], right)
+		for j, r := range s.rho {
+			e := y[i*n+j] - inner(s.u[i], s.v[j])
+			resid[i] += r * e * e
+		}
+		resid[i] += rows[i] / float64(n) * (inner(s.u[i], times(ofC, s.u[i])) + trace(all, s.s[i]))
+		total += resid[i]
+		for c, u := range s.u[i] {
+			sizes[c] += u*u + s.s[i][c][c]
+			size += u*u + s.s[i][c][c]
+		}
+	}
+	held := 30 * (1/gamma - 1)
+	for c := range s.alpha {
+		s.alpha[c] = (float64(d) + held) / (sizes[c] + held*size/float64(d*k))
+	}
+	for i := range s.tau {
+		s.tau[i] = (rows[i] + 2) / (resid[i] + 2*total/seen)
+	}
+	return unit
+}
+
 // Where cells are hidden, also most of some lines, the epochs after those on the completed matrix come to rest where epochs alone
 // do, and from a better place.
 func TestCompletedLead(t *testing.T) {

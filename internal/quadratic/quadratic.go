@@ -27,12 +27,6 @@ func New(k int) Form {
 	return Form{K: k, G: v(k), H: v(k * k), S: v(k), l: v(k * k), inverse: v(k), r: v(k), x: v(k), free: make([]int, 0, k), fixed: make([]bool, k)}
 }
 
-// Clear makes g and H zero.
-func (p *Form) Clear() {
-	clear(p.G)
-	clear(p.H)
-}
-
 // Add adds slope·u to g and curvature·uuᵀ to H.
 func (p *Form) Add(slope, curvature float64, u []float64) {
 	for c, uc := range u {
@@ -94,7 +88,7 @@ func (p *Form) Factor(lambda, floor float64) bool {
 		for _, v := range row[:i] {
 			s -= float64(v * v)
 		}
-		if !(s > least) || s-s != 0 {
+		if !(s > least) { // nor is an infinite one
 			return false
 		}
 		row[i] = math.Sqrt(s)
@@ -115,7 +109,6 @@ func (p *Form) Solve(b []float64) {
 	}
 	for i := len(x) - 1; i >= 0; i-- {
 		s := x[i] * p.inverse[i]
-		x[i] = s
 		for j, v := range l[i*k : i*k+i] {
 			x[j] -= float64(v * s)
 		}

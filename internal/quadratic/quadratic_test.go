@@ -161,3 +161,166 @@ func TestBoundedFar(t *testing.T) {
 		}
 	}
 }
+
+// TestDescend: three sweeps over the unknowns are those of a loop that takes each to its minimum under its bound, the others as they
+// are. One unknown is not curved, and stays.
+func TestDescend(t *testing.T) {
+	src := random.Split(9, 0)
+	for round := range 100 {
+		k := 2 + round%5
+		f, h := fill(k, 2*k, &src)
+		flat := round % k
+		for c := range k {
+			f.H[flat*k+c], f.H[c*k+flat], h[flat][c], h[c][flat] = 0, 0, 0, 0
+		}
+		v, want := make([]float64, k), make([]float64, k)
+		for c := range v {
+			v[c], f.S[c] = max(src.Float64()-0.3, 0), 7
+		}
+		for range 3 {
+			for c := range want {
+				if c == flat {
+					continue
+				}
+				slope := f.G[c]
+				for b, s := range want {
+					if b != c {
+						slope += h[c][b] * s
+					}
+				}
+				want[c] = max(-slope/h[c][c], -v[c])
+			}
+		}
+		f.descend(v)
+		for c, s := range f.S {
+			if !(math.Abs(s-want[c]) <= 1e-9*(1+math.Abs(want[c]))) {
+				t.Fatalf("round %d: unknown %d moves by %v, want %v", round, c, s, want[c])
+			}
+		}
+	}
+}
+
+// TestStays: the set of the unknowns at their bound that g holds there is taken where there are some, and the minimum of the others
+// is within their bounds and lets those of the set stay; then it is that minimum. It is not where another is curved too little.
+func TestStays(t *testing.T) {
+	src := random.Split(10, 0)
+	taken := 0
+	for round := range 600 {
+		k := 2 + round%4
+		f, h := fill(k, 3*k, &src)
+		v, set := make([]float64, k), 0
+		for c := range v {
+			f.G[c] += 0.2 * float64(k)
+			if v[c] = max(9*src.Float64()-3, 0); v[c] == 0 && f.G[c] > 0 {
+				set |= 1 << c
+			}
+		}
+		s, ok := eliminate(f.G, h, v, set)
+		want := ok && set != 0
+		for c := range s {
+			slope := f.G[c]
+			for b := range s {
+				slope += h[c][b] * s[b]
+			}
+			if set>>c&1 == 1 {
+				want = want && slope >= 0
+			} else {
+				want = want && v[c]+s[c] >= 0
+			}
+		}
+		if got := f.stays(v, 1e-12, 0); got != want {
+			t.Fatalf("round %d: v = %v, g = %v: stays is %v", round, v, f.G, got)
+		}
+		if !want {
+			continue
+		}
+		taken++
+		for c, x := range f.S {
+			if !(math.Abs(x-s[c]) <= 1e-8*(1+math.Abs(s[c]))) {
+				t.Fatalf("round %d: unknown %d moves by %v, want %v", round, c, x, s[c])
+			}
+		}
+		least := math.Inf(1)
+		for c := range k {
+			if set>>c&1 == 0 {
+				least = min(least, h[c][c])
+			}
+		}
+		if least < math.Inf(1) && (!f.stays(v, 1e-12, 0.999*least) || f.stays(v, 1e-12, 1.001*least)) {
+			t.Fatalf("round %d: the least curvature of those that move is not what decides", round)
+		}
+	}
+	if taken < 60 {
+		t.Errorf("the set was that of the minimum %d times", taken)
+	}
+}
+
+// TestBoundedWide: with more unknowns than rows, so that many sets have the minimum, the conditions of Karush, Kuhn and
+// Tucker hold: no unknown ends below its bound, and the slope at the end is 0 in those above it and not below 0 in the others.
+func TestBoundedWide(t *testing.T) {
+	src := random.Split(11, 0)
+	for round := range 100 {
+		k := 6 + round%20
+		f, h := fill(k, max(k/2, 3), &src)
+		v := make([]float64, k)
+		for c := range v {
+			v[c] = max(src.Float64()-0.5, 0)
+			if f.G[c] += 0.1; round%2 == 0 { // else some may have no minimum but for the ridge
+				f.G[c] += 1
+			}
+		}
+		f.Bounded(v, []float64{1e-9, 0}[round/2%2]) // without a ridge H has no factor, and the ridge grows
+		for c, s := range f.S {
+			slope, size := f.G[c], math.Abs(f.G[c])
+			for b, x := range f.S {
+				slope += h[c][b] * x
+				size += math.Abs(h[c][b] * x)
+			}
+			if v[c]+s < 0 || slope < -1e-6*size || v[c]+s > 0 && slope > 1e-6*size {
+				t.Fatalf("round %d: unknown %d of %d ends at %v with the slope %v of %v", round, c, k, v[c]+s, slope, size)
+			}
+		}
+	}
+}
+
+// TestForm: what Add adds, the largest diagonal entry, and the floor of what damps.
+func TestForm(t *testing.T) {
+	f := New(2)
+	if f.Top() != 0 {
+		t.Error("the form that is 0 has the top", f.Top())
+	}
+	f.Add(3, 2, []float64{1, -4})
+	f.Add(-1, 1, []float64{2, 0})
+	for i, want := range []float64{1, -12} {
+		if f.G[i] != want {
+			t.Errorf("g has %v, want %v", f.G, want)
+		}
+	}
+	for i, want := range []float64{6, -8, -8, 32} {
+		if f.H[i] != want {
+			t.Errorf("H has %v at %d, want %v", f.H[i], i, want)
+		}
+	}
+	if f.Top() != 32 {
+		t.Error("the top is", f.Top())
+	}
+	f = New(2)
+	for _, of := range []float64{math.NaN(), math.Inf(1), -1, 0} {
+		f = New(2)
+		f.H[0], f.H[3] = 1, of
+		if f.Factor(1, 0) {
+			t.Errorf("a form with %v on its diagonal has a factor", of)
+		}
+		f.Bounded([]float64{1, 1}, 1e-12)
+	}
+	// Entries of the diagonal below floor are damped by λ floor.
+	f = New(1)
+	f.Add(0, 1, []float64{1})
+	x := []float64{14}
+	if !f.Factor(2, 3) {
+		t.Fatal("no factor")
+	}
+	if f.Solve(x); math.Abs(x[0]-2) > 1e-15 {
+		t.Errorf("(1 + 2·3) x = 14 has the solution %v", x[0])
+	}
+}

@@ -5,6 +5,7 @@ package transport
 import (
 	"math"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/kernel"
@@ -365,6 +366,93 @@ func TestPoints(t *testing.T) {
 		}
 		if f.n > 2*condensedBins || f.n < 100 {
 			t.Fatalf("%d points", f.n)
+		}
+	}
+}
+
+// TestCubicsOfOddRows: T by cubics, its slopes and a gradient are within their bounds in rows of few distinct values, of two clusters,
+// with one value far out, with neighbours in the last place, and of the smallest and largest numbers. Brought into order, T rises with
+// the samples, is equal where they are, and stays in the range of q. A gradient needs no T before it.
+func TestCubicsOfOddRows(t *testing.T) {
+	const n, m = 5000, 8
+	src := random.Split(97, 0)
+	for at, c := range []struct {
+		name string
+		x    func(i int) float64
+	}{
+		{"three values", func(i int) float64 { return float64(i % 3) }},
+		{"one of another value", func(i int) float64 { return float64(min(i, 1)) }},
+		{"two clusters", func(i int) float64 { return float64(i%2)*1e6 + normal(&src) }},
+		{"clusters of ties", func(i int) float64 { return float64(i%2)*100 + float64(i%5)*0x1p-40 }},
+		{"one far out", func(i int) float64 { return normal(&src) + []float64{0, 1e12}[(n-i)/n] }},
+		{"neighbours in the last place", func(i int) float64 { return 1 + float64(i%7) + float64(i%5)*0x1p-50 }},
+		{"1 and the next 20", func(i int) float64 { return 1 + float64(i%20)*0x1p-52 }},
+		{"1e-280", func(i int) float64 { return 1e-280 * normal(&src) }},
+		{"1e300", func(i int) float64 { return 1e300 * normal(&src) }},
+		{"all powers of 10", func(i int) float64 { return math.Pow(10, float64(i%600)-300) }},
+		{"an offset of 1e9", func(i int) float64 { return 1e9 + normal(&src) }},
+		{"heavy tails", func(i int) float64 { return math.Exp(20 * normal(&src)) }},
+		{"even", func(i int) float64 { return float64(i) }},
+	} {
+		p := Problem{X: make([]float64, n), Logits: make([]float64, m), Squash: []Kind{Logistic, LogisticUnit}[at%2], Epsilon: 0.02}
+		for i := range p.X {
+			p.X[i] = c.x(i)
+		}
+		q, last := make([]float64, m), 0.0
+		for j := range q {
+			p.Logits[j] = normal(&src)
+			q[j] = last
+			last += src.Float64()
+		}
+		r, state := NewRows(1, n, m)[0], NewWarm(m)
+		r.Load(p)
+		if r.Solve(1e-3, 100, &state); !r.condensed.enough {
+			t.Fatalf("%s: not solved by points", c.name)
+		}
+		z := make([]float64, r.np)
+		for i := range n {
+			z[i] = float64(i % 4)
+		}
+		get := func(enough bool) (at, slopes, gradient []float64) {
+			r.condensed.enough = enough
+			at, slopes, gradient = make([]float64, r.np), make([]float64, r.np), make([]float64, n)
+			r.Adjoint(Cotangent{Z: z, Q: q})
+			r.GradXSlopes(gradient, slopes)
+			alone := make([]float64, n)
+			if r.GradX(alone); enough && !slices.Equal(alone, gradient) {
+				t.Fatalf("%s: another gradient without slopes", c.name)
+			}
+			r.Average(at, q)
+			return at, slopes, gradient
+		}
+		got, gotSlopes, gotGradient := get(true)
+		ordered := make([]float64, n)
+		r.Quantile(ordered, q)
+		want, wantSlopes, wantGradient := get(false)
+		steep, size, bound := slices.Max(wantSlopes[:n]), 0.0, 3*r.condensed.bound
+		for _, v := range wantGradient {
+			size = max(size, math.Abs(v))
+		}
+		for i, v := range want[:n] {
+			if !(math.Abs(got[i]-v) <= bound*v) {
+				t.Fatalf("%s: T at %v is %v, want %v", c.name, p.X[i], got[i], v)
+			}
+			if s := wantSlopes[i]; !(math.Abs(gotSlopes[i]-s) <= 16*bound*s+1e-12*steep) {
+				t.Fatalf("%s: the slope at %v is %v, want %v", c.name, p.X[i], gotSlopes[i], s)
+			}
+			if g := wantGradient[i]; !(math.Abs(gotGradient[i]-g) <= 16*bound*size) {
+				t.Fatalf("%s: the gradient at %v is %v, want %v of %v", c.name, p.X[i], gotGradient[i], g, size)
+			}
+		}
+		for k, i := range r.perm[:n] {
+			if !(ordered[i] >= q[0] && ordered[i] <= q[m-1]) {
+				t.Fatalf("%s: T in order is %v", c.name, ordered[i])
+			}
+			if k > 0 {
+				if before := r.perm[k-1]; ordered[before] > ordered[i] || p.X[before] == p.X[i] && ordered[before] != ordered[i] {
+					t.Fatalf("%s: T is %v at %v and %v at %v", c.name, ordered[before], p.X[before], ordered[i], p.X[i])
+				}
+			}
 		}
 	}
 }

@@ -46,14 +46,10 @@ func (r *dual) atEdges() *dual {
 	if r.condensed.edged {
 		return f
 	}
-	f.resize(2*condensedBins, r.m)
-	first, scale := r.bins()
-	for p := range f.cx[:edges] {
-		f.cx[p] = first + float64(p-beyond)/scale
-	}
 	f.cut(edges)
-	for p := range f.a {
-		f.a[p] = 1
+	first, scale := r.bins()
+	for p := range f.cx {
+		f.cx[p], f.a[p] = first+float64(p-beyond)/scale, 1
 	}
 	f.setEpsilon(r.eps)
 	f.stands, f.knows = stale, nothing

@@ -1,0 +1,129 @@
+package saved
+
+import (
+	"context"
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/section"
+)
+
+// file is the file of a model of 3 features and 2 samples.
+func file(t *testing.T) []byte {
+	x, err := quantmf.MatOf([]float64{1, 2}, []float64{3, 1}, []float64{2, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := quantmf.FitNMF(context.Background(), x, 1, quantmf.WithEpochs(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := m.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestRead: what Append writes Read returns, line breaks as spaces; of a file with neither section nothing is known.
+func TestRead(t *testing.T) {
+	plain := file(t)
+	features, samples := []string{"a", "", "β\t\n"}, []string{"one", "two"}
+	made := Made{Matrix: "x.csv", Command: "quantmf fit -k 1 x.csv", Log1p: true, Top: true, Losses: "kl: counts", Warnings: []string{"first", "second"}, Unconverged: 3,
+		NMF: 0.1 + 0.2, NMFUpdates: 200, NMFExplained: 0.75}
+	unknown := Made{NMFExplained: math.NaN()}
+	broken := Made{Matrix: "a\nb\rc", NMFUpdates: 1, NMF: 2, NMFExplained: math.NaN()}
+	for _, c := range []struct {
+		names      Names
+		made, want Made
+		known      bool
+	}{
+		{Names{features, samples}, made, made, true},
+		{Names{features, nil}, Made{Log1p: true, NMFExplained: math.NaN()}, Made{Log1p: true, NMFExplained: math.NaN()}, true},
+		{Names{nil, samples}, Made{Top: true, NMFExplained: math.NaN()}, Made{Top: true, NMFExplained: math.NaN()}, true},
+		{Names{}, broken, Made{Matrix: "a b c", NMFUpdates: 1, NMF: 2, NMFExplained: math.NaN()}, true},
+		{Names{}, Made{}, unknown, false},
+	} {
+		b, err := Append(plain, c.names, c.made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, made, known, err := Read(b, 3, 2)
+		if err != nil || known != c.known || !reflect.DeepEqual(names, c.names) {
+			t.Errorf("%q: %q, known %v, %v", c.names, names, known, err)
+		}
+		if math.IsNaN(made.NMFExplained) && math.IsNaN(c.want.NMFExplained) {
+			made.NMFExplained, c.want.NMFExplained = 0, 0
+		}
+		if !reflect.DeepEqual(made, c.want) {
+			t.Errorf("made is %+v, want %+v", made, c.want)
+		}
+	}
+	names, made, known, err := Read(plain, 3, 2)
+	if err != nil || known || names.Features != nil || names.Samples != nil || !math.IsNaN(made.NMFExplained) {
+		t.Errorf("of a file without sections: %v, %+v, %v, %v", names, made, known, err)
+	}
+}
+
+// TestDamagedNames: names of another number of features or samples, cut at any byte, with bytes after them and of forged lengths.
+func TestDamagedNames(t *testing.T) {
+	plain := file(t)
+	good := slices.Concat(section.Words("", 3).Payload, section.Texts("", "a", "bc", "").Payload, section.Words("", 2).Payload, section.Texts("", "x", "y").Payload)
+	read := func(b []byte, d, n int) error {
+		t.Helper()
+		with, err := quantmf.AppendSection(plain, "name", b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, _, _, err := Read(with, d, n)
+		if err != nil && (names.Features != nil || names.Samples != nil) {
+			t.Errorf("names %v beside an error", names)
+		}
+		return err
+	}
+	if err := read(good, 3, 2); err != nil {
+		t.Fatal(err)
+	}
+	features := len(section.Words("", 3).Payload) + len(section.Texts("", "a", "bc", "").Payload)
+	for cut := 1; cut < len(good); cut++ {
+		if err := read(good[:cut], 3, 2); (err == nil) != (cut == features) {
+			t.Errorf("cut to %d of %d bytes: %v", cut, len(good), err)
+		}
+	}
+	for what, b := range map[string][]byte{
+		"a byte more":          append(slices.Clone(good), 0),
+		"a count beyond all":   section.Words("", 1<<63, 1).Payload,
+		"a length beyond all":  section.Words("", 3, 1<<63, 0, 0).Payload,
+		"a length beyond that": section.Words("", 3, math.MaxInt32, 0, 0).Payload,
+	} {
+		if err := read(b, 3, 2); err != ErrNames {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for _, size := range [][2]int{{2, 2}, {4, 2}, {3, 1}, {3, 3}} {
+		if err := read(good, size[0], size[1]); err != ErrNames {
+			t.Errorf("for %v: %v", size, err)
+		}
+	}
+}
+
+func TestLosses(t *testing.T) {
+	for flag, want := range map[string]struct {
+		loss quantmf.Loss
+		name string
+	}{"kl": {quantmf.KL, "Kullback-Leibler divergence"}, "frobenius": {quantmf.Frobenius, "half squared difference"}, "1": {quantmf.KL, "Kullback-Leibler divergence"},
+		"0": {quantmf.Beta(0), "Itakura-Saito divergence"}, "1.5": {quantmf.Beta(1.5), "β-divergence of β = 1.5"}} {
+		l, err := ParseLoss(flag)
+		if err != nil || l != want.loss || LossName(l) != want.name {
+			t.Errorf("%s: %v, %q, %v", flag, l, LossName(l), err)
+		}
+	}
+	for _, flag := range []string{"", "KL", "auto", "1.5x"} {
+		if _, err := ParseLoss(flag); err == nil {
+			t.Errorf("%q is a loss", flag)
+		}
+	}
+}
