@@ -331,6 +331,20 @@ func TestLanes(t *testing.T) {
 				}
 			}
 		}
+		next := 0 // products of rows of U that are made anew in every pass
+		newTile(m, 16, nil).locate(ctx, func(to []float64) (int, bool) {
+			for i := range to {
+				to[i] = x[i*n+next%n]
+			}
+			next++
+			return next - 1, next <= n
+		}, func(j int, v []float64) {
+			for c, v := range v {
+				if all[c*many+j] != v {
+					t.Fatalf("%s: coordinate %d of column %d is %v, %v where products are not kept", name, c, j, all[c*many+j], v)
+				}
+			}
+		}, make([]float64, d), make([]float64, k))
 	}
 }
 
