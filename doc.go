@@ -181,8 +181,8 @@
 //
 // Rows are solved to a relative column error of 1e-9 by a Newton method that provably
 // converges (internal/transport/dual.go). On random problems of every kind that takes 5 passes
-// over the row on average. [Transport.Converged], Warnings of a model and
-// [WithStrict] tell when one did not. A row that has not converged is no error by itself.
+// over the row on average. [Transport.Converged] tells whether a
+// row converged, and Warnings of a model name the rows that did not. That is an error under [WithStrict] alone.
 //
 // # Exactness
 //

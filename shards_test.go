@@ -495,6 +495,37 @@ func mended(t *testing.T, s *shelf, name string) (m Model, named bool) {
 	return fail(err)
 }
 
+// TestShardReducedAgain: where V, or what only Reduce reads, is lost, the error says what writes it again, and that does.
+func TestShardReducedAgain(t *testing.T) {
+	ctx := context.Background()
+	for round, way := range []string{"the plan of the same fit writes it again", "the reduce of round 0 writes it again"} {
+		s := newShelf(t)
+		fit, x := planned(t, s, "QMF", round)
+		for _, name := range []string{fmt.Sprintf("v-%06d", round), fmt.Sprintf("main-%06d", round)} {
+			whole := s.blobs[name]
+			delete(s.blobs, name)
+			var err error
+			for i := 0; i < fit.Shards() && err == nil; i++ {
+				err = fit.Step(ctx, round, i)
+			}
+			if err == nil {
+				_, err = fit.Reduce(ctx, round)
+			}
+			if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), way) || !errors.Is(err, shard.Missing) {
+				t.Errorf("%s is lost: %v", name, err)
+			}
+			if round > 0 {
+				_, err = fit.Reduce(ctx, round-1)
+			} else {
+				err = PlanQMF(ctx, s, 3, x, 2, WithEpochs(2), WithStart(StartNMF), WithShrinkage(1), WithLevels(4), WithValidation(0.1))
+			}
+			if err != nil || whole == nil || !bytes.Equal(s.blobs[name], whole) {
+				t.Errorf("%s was not written again: %v", name, err)
+			}
+		}
+	}
+}
+
 // TestShardSteps: what is done again, too early, too late or on no shard.
 func TestShardSteps(t *testing.T) {
 	ctx := context.Background()

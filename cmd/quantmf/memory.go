@@ -16,7 +16,7 @@ import (
 // eighth of that while the pieces become one. A file takes 8. Below 8 MiB a pipe takes 16, which is little.
 const readShare = 9
 
-// margin covers sizes that the allocator rounds up, and small allocations.
+// margin covers sizes that the allocator rounds up, small allocations, and the names and indices beside a matrix.
 const margin = 1.25
 
 // buffers are the bytes of the buffers for reading and writing.
@@ -39,8 +39,8 @@ func (f *fitFlags) footprint(d, n int, held float64) (float64, error) {
 			return 0, err
 		}
 	}
-	fit, reading := float64(need.Fit), readShare*float64(d)*float64(n)
-	x := 1.25 * 8 * float64(d) * float64(n)
+	numbers := float64(d) * float64(n)
+	fit, x, reading := float64(need.Fit), 8*numbers, readShare*numbers
 	if held > 0 {
 		fit, compared.Fit = float64(need.Rows), compared.Rows
 		x, reading = held, 1.3*held
@@ -48,7 +48,6 @@ func (f *fitFlags) footprint(d, n int, held float64) (float64, error) {
 	if f.checkpoint != "" {
 		fit += 3 * float64(need.State) // the last one, a new one, and one that the collector has not come for
 	}
-	numbers := float64(d) * float64(n)
 	model := float64(need.Model)
 	most := max(fit, model+float64(compared.Fit))
 	if f.page != "" {

@@ -168,195 +168,27 @@ func accumulateAt(f *Func) {
 	})
 }
 
-// ratiosAt is what the two kernels below begin with, for at most two blocks of components, and for whole blocks of
-// samples, at least one, and one block more where there is xRest. It fills eight ratios r at a time. What is done with
-// eight is written between the steps of the next eight, whose sums and division take their time: sample(n, i, at) for
-// each of them, at being the place of its rows in the matrices, and rest() after these. There the ratios lie 64 bytes
-// before r, and they and x in [ratioThen] and [xThen]. close() is written before the last eight are done with, if they
-// are those of xRest.
-//
-// Meanwhile rows of the matrices near are asked for sixteen samples before their turn, the first rows of the cells
-// ahead at the end, and these cells themselves.
-func (f *Func) ratiosAt(v, r Reg, near []Reg, sample func(n, i int, at Reg), rest, close func()) {
-	u, blocks, x, count := f.base("u", R3), f.length("u", R1), f.base("x", R6), f.length("cols", R2)
-	const cols, row, xAhead, colsAhead, low = R7, R9, R3, R12, V6
-	f.base("cols", cols)
-	f.stride(row)
-	f.shrR(blocks, Imm(3))
-	f.shrR(count, Imm(3))
-	f.broadcast(low, f.arg("low"))
-	f.groups(blocks, []int{2, 1}, func(n int) {
-		for b := range n {
-			f.load(V4+Vec(b), mem(64*b, u))
-		}
-		eight := func(later bool) {
-			f.products(V8, V4, n, 8, v, func(i int) Reg {
-				if later {
-					sample(n, i, f.sample(i-8, cols, row))
-				}
-				return f.sample(i, cols, row)
-			})
-			f.reduceEach(V8, V2)
-			f.add(V8, V8, mem(0, r))
-			f.max(V8, low, V8)
-			if later {
-				rest()
-			}
-			f.load(xThen, mem(0, x))
-			f.div(ratioThen, xThen, V8)
-			f.store(mem(0, r), ratioThen)
-			f.advance(64, x, r)
-			f.advance(32, cols)
-		}
-		cells := f.aheadOf(x, cols, xAhead, colsAhead)
-		cells()
-		eight(false)
-		f.decR(count)
-		ask := func(from int, cols Reg) {
-			for i := range 8 {
-				j := f.sample(from+i, cols, row)
-				for _, at := range near {
-					for b := range n {
-						f.prefetchNear(mem(64*b, at, j.times(1)))
-					}
-				}
-			}
-		}
-		left := blocks // of xRest, from here on
-		f.length("xRest", left)
-		loop, block, over, done := f.label("loop"), f.label("block"), f.label("over"), f.label("done")
-		f.at(loop)
-		f.branch(count, LT, Imm(1), over)
-		cells()
-		last, first := f.label("last"), f.label("first")
-		f.branch(count, LT, Imm(3), last)
-		ask(16, cols)
-		f.jump(block)
-		f.at(last)
-		f.length("colsAhead", R0)
-		f.branch(R0, LT, Imm(16), block)
-		f.base("colsAhead", R0)
-		f.branch(count, GT, Imm(1), first)
-		f.advance(32, R0)
-		f.at(first)
-		ask(0, R0)
-		f.at(block)
-		eight(true)
-		f.decR(count)
-		f.jump(loop)
-		f.at(over)
-		f.branch(left, EQ, Imm(0), done)
-		f.base("xRest", x)
-		f.base("colsRest", cols)
-		f.advance(32, cols)
-		f.zeroR(left)
-		f.moveR(count, Imm(1))
-		f.jump(block)
-		f.at(done)
-		whole := f.label("whole")
-		f.length("xRest", left)
-		f.branch(left, EQ, Imm(0), whole)
-		close()
-		f.at(whole)
-		for i := range 8 {
-			sample(n, i, f.sample(i-8, cols, row))
-		}
-		rest()
-		f.zeroR(blocks)
-	})
-}
-
-// Of ratiosAt.
-const ratioThen, xThen Vec = 22, 23
-
-func ratioDotsAt(f *Func) {
-	g, v, r := f.base("g", R5), f.base("v", R4), f.base("r", R8)
-	sum := func(i, b int) Vec { return Vec(24 + 2*(i%2) + b) }
-	for i := range 4 {
-		f.clear(sum(i/2, i%2))
-	}
-	add := func() { // the sums to g
-		count, one := f.length("u", R2), f.label("one")
-		for b := range 2 {
-			f.add(sum(0, b), sum(0, b), sum(1, b))
-		}
-		f.add(V0, sum(0, 0), mem(0, g))
-		f.store(mem(0, g), V0)
-		f.branch(count, LT, Imm(16), one)
-		f.add(V0, sum(0, 1), mem(64, g))
-		f.store(mem(64, g), V0)
-		f.at(one)
-	}
-	f.ratiosAt(v, r, []Reg{v}, func(n, i int, at Reg) {
-		f.broadcast(V0, mem(8*i-64, r))
-		for b := range n {
-			f.mul(V7, V0, mem(64*b, v, at.times(1)))
-			f.add(sum(i, b), sum(i, b), V7)
-		}
-	}, func() {}, func() {
-		add()
-		for i := range 4 {
-			f.clear(sum(i/2, i%2))
-		}
-	})
-	add()
-}
-
-func ratioAccumulateAt(f *Func) {
-	acc, v, r, logs := f.base("acc", R5), f.base("v", R4), f.base("r", R8), f.base("logs", R12)
-	const total = V7
-	f.roughReady()
-	f.load(total, mem(0, logs))
-	f.ratiosAt(v, r, []Reg{v, acc}, func(n, i int, at Reg) {
-		f.broadcast(V0, mem(8*i-64, r))
-		for b := range n {
-			place := mem(64*b, acc, at.times(1))
-			f.mul(V2, V0, V4+Vec(b))
-			f.add(V2, V2, place)
-			f.store(place, V2)
-		}
-	}, func() {
-		f.copy(16, ratioThen)
-		f.roughLog(16, 17, 18, 19, 20, 21)
-		f.mul(16, 16, xThen)
-		f.add(total, total, Vec(16))
-	}, func() {})
-	f.base("logs", logs)
-	f.store(mem(0, logs), total)
-}
-
-// aheadOf makes of two registers the distances from x and cols to the slices xAhead and colsAhead, and returns what asks for the cells
-// that lie there from where x and cols have come to.
-func (f *Func) aheadOf(x, cols, xAhead, colsAhead Reg) func() {
-	f.base("xAhead", xAhead)
-	f.subR(xAhead, x)
-	f.base("colsAhead", colsAhead)
-	f.subR(colsAhead, cols)
-	return func() {
-		f.prefetchNear(mem(0, x, xAhead.times(1)))
-		f.prefetchNear(mem(0, cols, colsAhead.times(1)))
-	}
-}
-
-// ratiosOfRuns is what the two kernels below begin with, for registers of four lanes. Of the two blocks of components it takes as
-// many registers, n, as have components below k. It goes over eight cells of all rows at a time: while the products of eight are
+// ratiosOfRuns is what the two kernels below begin with, for registers of four lanes or eight. Of the two blocks of components it takes
+// as many registers, n, as have components below k. It goes over eight cells of all rows at a time: while the products of eight are
 // made, those eight before are divided by, and with the eight before these the kernel does what it is for. So nothing waits for a
 // chain of sums and divisions, and a row begins while the last one ends.
 //
-// begin(n) is written first. own(n, at) takes up the row of u at that place, whose register h u(n, h) is then. sample(n, i, at) is written for each
+// own(n, at) takes up the row of u at that place, whose register h u(n, h) is then. sample(n, i, at) is written for each
 // of eight cells whose ratios lie 128 bytes before r, at being the place of their rows in the matrices, and rest() after them. next(n, offset)
-// takes up a row for these, the first one, too, and close(n, offset) ends it. V0 to V5 are scratch; sample may not use them, rest may.
-func (f *Func) ratiosOfRuns(v, r Reg, near []Reg, begin func(n int), own func(n int, at Reg), u func(n, h int) Operand, sample func(n, i int, at Reg), rest func(), next, close func(n int, offset Reg)) {
+// takes up a row for these, the first one, too, and close(n, offset) ends it. V0 to V5 are scratch, and V8 to V15 with registers of eight
+// lanes; sample may not use them, rest may.
+func (f *Func) ratiosOfRuns(v, r Reg, near []Reg, own func(n int, at Reg), u func(n, h int) Operand, sample func(n, i int, at Reg), rest func(), next, close func(n int, offset Reg)) {
 	const k, uRow, mine, left, x, cols, row, theirs, leftThere = R1, R3, R1, R2, R6, R7, R9, R12, R0
+	block, wide := f.h(), 8*f.Lanes // the registers of a block, the bytes of a register
+	products := pick(f, V8, V0)
 	end := f.label("end")
 	f.stride(row)
-	for n := 4; n >= 2; n-- {
+	for n := 2 * block; n >= block; n-- {
 		fewer := f.label("parts")
-		if n > 2 {
+		if n > block {
 			f.value("k", k)
-			f.branch(k, LE, Imm(4*(n-1)), fewer)
+			f.branch(k, LE, Imm(f.Lanes*(n-1)), fewer)
 		}
-		begin(n)
 		f.base("x", x)
 		f.advance(128, x)
 		f.base("cols", cols)
@@ -383,39 +215,49 @@ func (f *Func) ratiosOfRuns(v, r Reg, near []Reg, begin func(n int), own func(n 
 		next(n, offset())
 		loop, same, done := f.label("loop"), f.label("same"), f.label("done")
 		f.at(loop)
-		for half := range 2 {
-			for i := range 4 {
-				j := f.sample(16+4*half+i, cols, row)
+		for half := range block {
+			for i := range f.Lanes {
+				cell := f.Lanes*half + i
+				j := f.sample(16+cell, cols, row)
 				for _, at := range near {
-					for line := range (n + 1) / 2 {
+					for line := range (n + block - 1) / block {
 						f.prefetchNear(mem(64*line, at, j.times(1)))
 					}
 				}
-				sample(n, 4*half+i, f.sample(4*half+i-16, cols, row))
-				j = f.sample(4*half+i, cols, row)
+				sample(n, cell, f.sample(cell-16, cols, row))
+				j = f.sample(cell, cols, row)
+				sum := []Vec{products + Vec(i), V4} // of the registers of both blocks
 				for h := range n {
-					to, at := []Vec{Vec(i), V4, V5, V5}[h], mem(32*h, v, j.times(1))
+					to, at := V5, mem(wide*h, v, j.times(1))
+					if h < block {
+						to = sum[h]
+					}
 					if by, ok := u(n, h).(Vec); ok {
 						f.mul(to, by, at)
 					} else {
 						f.load(to, at)
 						f.mul(to, to, u(n, h))
 					}
-					if h >= 2 {
-						sum := []Vec{Vec(i), V4}[h-2]
-						f.add(sum, sum, V5)
+					if h >= block {
+						f.add(sum[h-block], sum[h-block], to)
 					}
 				}
-				f.add(Vec(i), Vec(i), V4)
+				if block == 2 {
+					f.add(sum[0], sum[0], sum[1])
+				}
 			}
-			f.reduceJoined(V0, 1, V4)
-			f.add(V0, V0, mem(32*half, r))
-			f.store(mem(32*half, r), V0)
+			if block == 2 {
+				f.reduceJoined(products, 1, V4)
+			} else {
+				f.reduceEach(products, V2)
+			}
+			f.add(V0, products, mem(wide*half, r))
+			f.store(mem(wide*half, r), V0)
 			f.broadcast(V1, f.arg("low"))
-			f.max(V0, V1, mem(32*half-64, r))
-			f.load(V1, mem(32*half-64, x))
+			f.max(V0, V1, mem(wide*half-64, r))
+			f.load(V1, mem(wide*half-64, x))
 			f.div(V0, V1, V0)
-			f.store(mem(32*half-64, r), V0)
+			f.store(mem(wide*half-64, r), V0)
 		}
 		rest()
 		f.advance(64, x, r)
@@ -433,7 +275,7 @@ func (f *Func) ratiosOfRuns(v, r Reg, near []Reg, begin func(n int), own func(n 
 		next(n, offset())
 		f.jump(loop)
 		f.at(done)
-		if n > 2 {
+		if n > block {
 			f.jump(end)
 			f.at(fewer)
 		}
@@ -443,62 +285,71 @@ func (f *Func) ratiosOfRuns(v, r Reg, near []Reg, begin func(n int), own func(n 
 
 func ratioDotsRuns(f *Func) {
 	g, v, r := f.base("g", R5), f.base("v", R4), R8
-	sum := func(n, i, h int) Vec { return Vec(6 + i%2*n + h) }
-	const held Vec = 12 // of u, as many as there is room for
-	f.ratiosOfRuns(v, r, []Reg{v}, func(n int) {}, func(n int, at Reg) {
-		if n < 4 {
-			f.load(held, mem(0, at))
-			f.load(held+1, mem(32, at))
+	wide := 8 * f.Lanes
+	first, held, by, t := pick(f, Vec(16), 6), pick(f, Vec(20), 12), pick(f, V6, V14), pick(f, V7, V15)
+	sum := func(n, i, h int) Vec { return first + Vec(i%2*n+h) }
+	holds := func(n int) int { return min(n, f.Vectors-8-2*n) } // registers of u, as many as there is room for
+	f.ratiosOfRuns(v, r, []Reg{v}, func(n int, at Reg) {
+		for h := range holds(n) {
+			f.load(held+Vec(h), mem(wide*h, at))
 		}
 	}, func(n, h int) Operand {
-		if n < 4 && h < 2 {
+		if h < holds(n) {
 			return held + Vec(h)
 		}
-		return mem(32*h, R3)
+		return mem(wide*h, R3)
 	}, func(n, i int, at Reg) {
-		f.broadcast(V14, mem(8*i-128, r))
+		f.broadcast(by, mem(8*i-128, r))
 		for h := range n {
-			f.mul(V15, V14, mem(32*h, v, at.times(1)))
-			f.add(sum(n, i, h), sum(n, i, h), V15)
+			f.mul(t, by, mem(wide*h, v, at.times(1)))
+			f.add(sum(n, i, h), sum(n, i, h), t)
 		}
 	}, func() {}, func(n int, _ Reg) {
 		for i := range 2 * n {
-			f.clear(Vec(6 + i))
+			f.clear(first + Vec(i))
 		}
 	}, func(n int, offset Reg) {
 		f.mulR(offset, R9)
 		for h := range n {
 			f.add(V0, sum(n, 0, h), sum(n, 1, h))
-			f.add(V0, V0, mem(32*h, g, offset.times(1)))
-			f.store(mem(32*h, g, offset.times(1)), V0)
+			f.add(V0, V0, mem(wide*h, g, offset.times(1)))
+			f.store(mem(wide*h, g, offset.times(1)), V0)
 		}
 	})
 }
 
 func ratioAccumulateRuns(f *Func) {
 	acc, v, r := f.base("acc", R5), f.base("v", R4), R8
-	const total, by, x = V6, V8, R6
-	f.ratiosOfRuns(v, r, []Reg{v, acc}, func(int) {}, func(n int, at Reg) {
-		for h := range min(n, 6-n) {
-			f.load(by+Vec(n+h), mem(32*h, at))
+	const room, x = 6, R6 // registers for two rows of u
+	wide := 8 * f.Lanes
+	total, u, by, t := pick(f, Vec(22), 6), pick(f, Vec(16), 8), pick(f, V6, V14), pick(f, V7, V15)
+	constants, held := f.roughHeld()
+	if f.Vectors == 16 {
+		held = 0
+	} else {
+		f.roughReady()
+	}
+	f.ratiosOfRuns(v, r, []Reg{v, acc}, func(n int, at Reg) {
+		for h := range min(n, room-n) {
+			f.load(u+Vec(n+h), mem(wide*h, at))
 		}
 	}, func(n, h int) Operand {
-		if h < 6-n {
-			return by + Vec(n+h)
+		if h < room-n {
+			return u + Vec(n+h)
 		}
-		return mem(32*h, R3)
+		return mem(wide*h, R3)
 	}, func(n, i int, at Reg) {
-		f.broadcast(V14, mem(8*i-128, r))
+		f.broadcast(by, mem(8*i-128, r))
 		for h := range n {
-			place := mem(32*h, acc, at.times(1))
-			f.mul(V15, V14, by+Vec(h))
-			f.add(V15, V15, place)
-			f.store(place, V15)
+			place := mem(wide*h, acc, at.times(1))
+			f.mul(t, by, u+Vec(h))
+			f.add(t, t, place)
+			f.store(place, t)
 		}
 	}, func() {
 		f.halves(func(h Vec, off int) {
 			f.load(V0, mem(off-128, r))
-			f.roughLogBy(0, 0, V0, V1, V2, V3, V4, V5)
+			f.roughLogBy(constants, held, V0, V1, V2, V3, V4, V5)
 			f.mul(V0, V0, mem(off-128, x))
 			f.add(total+h, total+h, V0)
 		})
@@ -510,7 +361,7 @@ func ratioAccumulateRuns(f *Func) {
 		f.mulR(row, R9)
 		f.addR(row, f.arg("u_base"))
 		for h := range n {
-			f.load(by+Vec(h), mem(32*h, row))
+			f.load(u+Vec(h), mem(wide*h, row))
 		}
 	}, func(n int, row Reg) {
 		f.shlR(row, Imm(6))

@@ -18,7 +18,7 @@ type kernel struct {
 
 // only has the sets of instructions of kernels that are not written for all. Elsewhere the loop in Go is called, which
 // for these is some smaller kernels.
-var only = map[string][]*Arch{"ratioDotsAt": {avx512}, "ratioAccumulateAt": {avx512}, "ratioDotsRuns": {avx2}, "ratioAccumulateRuns": {avx2}, "largest": {avx512, avx2}}
+var only = map[string][]*Arch{"ratioDotsRuns": {avx512, avx2}, "ratioAccumulateRuns": {avx512, avx2}, "largest": {avx512, avx2}}
 
 // in tells whether the kernel is written for a set.
 func (k kernel) in(set *Arch) bool {
@@ -69,8 +69,6 @@ var packages = []pkg{
 		{"combineAt", "w, u, v []float64, cols []uint32, stride int", "", combineAt},
 		{"dotsAt", "g, v, r []float64, cols []uint32, stride int", "", dotsAt},
 		{"accumulateAt", "acc, u, r []float64, cols []uint32, stride int", "", accumulateAt},
-		{"ratioDotsAt", "g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int", "", ratioDotsAt},
-		{"ratioAccumulateAt", "acc, r, logs, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int", "", ratioAccumulateAt},
 		{"ratioDotsRuns", "g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int", "", ratioDotsRuns},
 		{"ratioAccumulateRuns", "acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int", "", ratioAccumulateRuns},
 		{"largest", "to, cols []uint32", "", largest},

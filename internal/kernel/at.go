@@ -78,36 +78,9 @@ func accumulateAt_g(acc, u, r []float64, cols []uint32, stride int) {
 	}
 }
 
-// ratioDotsAt and ratioAccumulateAt are one loop of what is one after another here; of at most a span of
-// components and of whole blocks of samples, those of the rest after the others. colsRest has the last block of cols
-// before its own. Of the components those from k on are 0 in all matrices, which assembly for short registers makes use of.
-
-func ratioDotsAt_g(g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int) {
-	w := r[:len(cols)]
-	combineAt(w, u, v, cols, stride)
-	ratio(w, x, w, low)
-	dotsAt(g, v, w, cols, stride)
-	if len(xRest) > 0 {
-		ratioDotsAt_g(g, r[len(cols):], u, v, xRest, colsRest[Lanes:], nil, nil, nil, nil, stride, low, k)
-	}
-}
-
-func ratioAccumulateAt_g(acc, r, logs, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int) {
-	w := r[:len(cols)]
-	combineAt(w, u, v, cols, stride)
-	ratio(w, x, w, low)
-	s := (*[Lanes]float64)(logs)
-	for p := 0; p < len(w); p += Lanes {
-		logBlock(s, w[p:], x[p:])
-	}
-	accumulateAt(acc, u, w, cols, stride)
-	if len(xRest) > 0 {
-		ratioAccumulateAt_g(acc, r[len(cols):], logs, u, v, xRest, colsRest[Lanes:], nil, nil, nil, nil, stride, low, k)
-	}
-}
-
-// ratioDotsRuns and ratioAccumulateRuns are those for the runs of some rows: pairs of a row and how many blocks of its cells come
-// next, and (0, 0) at the end. The first cell is at place RunsBefore.
+// ratioDotsRuns and ratioAccumulateRuns go over the runs of some rows: pairs of a row and how many blocks of its cells come
+// next, and (0, 0) at the end. The first cell is at place RunsBefore. There are a span of components at most, of which those from k on are 0
+// in all matrices: assembly leaves out what it can of them. In assembly each is one loop of what is one after another here.
 
 // eachRun calls g for each run, with its row, where its cells begin, how many they are and how many of the rest come after them.
 func eachRun(runs []uint32, g func(row, at, cells, rest int)) {
@@ -123,19 +96,37 @@ func eachRun(runs []uint32, g func(row, at, cells, rest int)) {
 	}
 }
 
-func ratioDotsRuns_g(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
+// eachPart is eachRun with the rest of a run as a part of its own: the cells from place at to before end.
+func eachPart(runs []uint32, g func(row, at, end int)) {
 	eachRun(runs, func(row, at, cells, rest int) {
+		g(row, at, at+cells)
+		if rest > 0 {
+			g(row, at+cells, at+cells+rest)
+		}
+	})
+}
+
+func ratioDotsRuns_g(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
+	eachPart(runs, func(row, at, end int) {
 		from, to := row*stride, row*stride+Pad(k)
-		end, next := at+cells, at+cells+rest
-		ratioDotsAt(g[from:to], r[at:next], u[from:to], v, x[at:end], cols[at:end], x[end:next], cols[end-Lanes:next], x[next:], cols[next:], stride, low, k)
+		w, cols := r[at:end], cols[at:end]
+		combineAt(w, u[from:to], v, cols, stride)
+		ratio(w, x[at:end], w, low)
+		dotsAt(g[from:to], v, w, cols, stride)
 	})
 }
 
 func ratioAccumulateRuns_g(acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
-	eachRun(runs, func(row, at, cells, rest int) {
-		from, to := row*stride, row*stride+Pad(k)
-		end, next := at+cells, at+cells+rest
-		ratioAccumulateAt(acc, r[at:next], logs[row*Lanes:(row+1)*Lanes], u[from:to], v, x[at:end], cols[at:end], x[end:next], cols[end-Lanes:next], x[next:], cols[next:], stride, low, k)
+	eachPart(runs, func(row, at, end int) {
+		u := u[row*stride:][:Pad(k)]
+		w, x, cols := r[at:end], x[at:end], cols[at:end]
+		combineAt(w, u, v, cols, stride)
+		ratio(w, x, w, low)
+		s := (*[Lanes]float64)(logs[row*Lanes:])
+		for p := 0; p < len(w); p += Lanes {
+			logBlock(s, w[p:], x[p:])
+		}
+		accumulateAt(acc, u, w, cols, stride)
 	})
 }
 

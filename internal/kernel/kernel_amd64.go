@@ -603,32 +603,10 @@ func accumulateAtAVX512(acc, u, r []float64, cols []uint32, stride int)
 //go:noescape
 func accumulateAtAVX2(acc, u, r []float64, cols []uint32, stride int)
 
-func ratioDotsAt(g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int) {
-	switch level {
-	case cpu.AVX512:
-		ratioDotsAtAVX512(g, r, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low, k)
-	default:
-		ratioDotsAt_g(g, r, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low, k)
-	}
-}
-
-//go:noescape
-func ratioDotsAtAVX512(g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int)
-
-func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int) {
-	switch level {
-	case cpu.AVX512:
-		ratioAccumulateAtAVX512(acc, r, logs, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low, k)
-	default:
-		ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low, k)
-	}
-}
-
-//go:noescape
-func ratioAccumulateAtAVX512(acc, r, logs, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int)
-
 func ratioDotsRuns(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
 	switch level {
+	case cpu.AVX512:
+		ratioDotsRunsAVX512(g, r, u, v, x, cols, runs, stride, low, k)
 	case cpu.AVX2:
 		ratioDotsRunsAVX2(g, r, u, v, x, cols, runs, stride, low, k)
 	default:
@@ -637,16 +615,24 @@ func ratioDotsRuns(g, r, u, v, x []float64, cols, runs []uint32, stride int, low
 }
 
 //go:noescape
+func ratioDotsRunsAVX512(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int)
+
+//go:noescape
 func ratioDotsRunsAVX2(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int)
 
 func ratioAccumulateRuns(acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
 	switch level {
+	case cpu.AVX512:
+		ratioAccumulateRunsAVX512(acc, r, logs, u, v, x, cols, runs, stride, low, k)
 	case cpu.AVX2:
 		ratioAccumulateRunsAVX2(acc, r, logs, u, v, x, cols, runs, stride, low, k)
 	default:
 		ratioAccumulateRuns_g(acc, r, logs, u, v, x, cols, runs, stride, low, k)
 	}
 }
+
+//go:noescape
+func ratioAccumulateRunsAVX512(acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int)
 
 //go:noescape
 func ratioAccumulateRunsAVX2(acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int)

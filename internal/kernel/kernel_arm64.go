@@ -428,20 +428,6 @@ func accumulateAt(acc, u, r []float64, cols []uint32, stride int) {
 //go:noescape
 func accumulateAtNEON(acc, u, r []float64, cols []uint32, stride int)
 
-func ratioDotsAt(g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int) {
-	switch level {
-	default:
-		ratioDotsAt_g(g, r, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low, k)
-	}
-}
-
-func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int) {
-	switch level {
-	default:
-		ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low, k)
-	}
-}
-
 func ratioDotsRuns(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
 	switch level {
 	default:

@@ -84,14 +84,6 @@ func accumulateAt(acc, u, r []float64, cols []uint32, stride int) {
 	accumulateAt_g(acc, u, r, cols, stride)
 }
 
-func ratioDotsAt(g, r, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int) {
-	ratioDotsAt_g(g, r, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low, k)
-}
-
-func ratioAccumulateAt(acc, r, logs, u, v, x []float64, cols []uint32, xRest []float64, colsRest []uint32, xAhead []float64, colsAhead []uint32, stride int, low float64, k int) {
-	ratioAccumulateAt_g(acc, r, logs, u, v, x, cols, xRest, colsRest, xAhead, colsAhead, stride, low, k)
-}
-
 func ratioDotsRuns(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
 	ratioDotsRuns_g(g, r, u, v, x, cols, runs, stride, low, k)
 }

@@ -259,7 +259,7 @@ func (p *Posterior) loops(seen float64) (left, right []float64) {
 	}
 	share := seen / float64(d*n)
 	rootD, rootN := math.Sqrt(d), math.Sqrt(n)
-	low, high := float64(share*float64((rootD-rootN)*(rootD-rootN))), float64(share*float64((rootD+rootN)*(rootD+rootN)))
+	high := float64(share * float64((rootD+rootN)*(rootD+rootN)))
 	z, noisy := make([]float64, k), 0.0 // the number of components that are noise
 	for a := range z {
 		s, c := 0.0, 0.0
@@ -278,7 +278,8 @@ func (p *Posterior) loops(seen float64) (left, right []float64) {
 	}
 	above := float64(k) - noisy // K'
 	rootD, rootN = math.Sqrt(max(d-above, 1)), math.Sqrt(max(n-above, 1))
-	low, high = float64(share*float64((rootD-rootN)*(rootD-rootN))), float64(share*float64((rootD+rootN)*(rootD+rootN)))
+	low := float64(share * float64((rootD-rootN)*(rootD-rootN)))
+	high = float64(share * float64((rootD+rootN)*(rootD+rootN)))
 	var at, count [loopGrid]float64 // falling places, and how many λ are there
 	all, spare := 0.0, noisy
 	for g := range at {

@@ -1,7 +1,8 @@
 package posterior
 
 // This file holds epochs on the completed matrix, which a fit begins with in place of its first epochs (posterior.go).
-// No number of theirs depends on which cells of a line are hidden, only on how many. With the sums over all lines
+// The matrices to be inverted depend on how many cells of a line are hidden, not on which. With B, u, v, S, C, ρ, τ and α as
+// in the package comment, K components, and the sums over all lines
 //
 //	G = Σ_i τ_i B_i,  G° = Σ_i τ_i u_i u_iᵀ,  H = Σ_j ρ_j B_j,  H° = Σ_j ρ_j v_j v_jᵀ,
 //
@@ -11,7 +12,7 @@ package posterior
 //	C_j = (I + s_j ρ_j G)⁻¹,         v_j = C_j ρ_j (Σ_i τ_i Ỹ_ij u_i - (1-s_j) G° v_j);
 //	S_i = (diag α + s_i τ_i H)⁻¹,    u_i = S_i τ_i (Σ_j ρ_j Ỹ_ij v_j - (1-s_i) H° u_i),
 //
-// with the noise, the relevance and the change of coordinates of an epoch. On the right the v_j and u_i are those of before,
+// with ρ, τ, α and the change of coordinates as in an epoch. On the right the v_j and u_i are those of before,
 // which Ỹ has as well. The means come to rest where those of epochs do, but for the second moments, where s times the sum
 // over all cells stands for the sum over the seen ones. From s = 1/2 on no direction in which a line is seen more than
 // elsewhere makes the steps grow. Where nothing is hidden, they are epochs.

@@ -279,7 +279,7 @@ func TestCompletedLead(t *testing.T) {
 		if a.Epoch(0, 0); !(a.Bound < b.Bound+1e-3) {
 			t.Errorf("%s: the bound after those on the completed matrix and an epoch is %v, after epochs alone %v", name, a.Bound, b.Bound)
 		}
-		for e := range 60 {
+		for e := range 200 { // a component that fades does so slowly
 			a.Epoch(e+1, 0)
 			b.Epoch(e+turns+1, 0)
 		}

@@ -7,7 +7,7 @@
 //
 // With B_i = u_i u_iᵀ + S_i and B_j = v_j v_jᵀ + C_j, the second moments, an epoch is
 //
-//	ρ_j = (n_j+30)/(Σ_i τ_i e_ij + 30), geometric mean 1, within [1/20, 20];
+//	ρ_j = (n_j+60)/(Σ_i τ_i e_ij + 60), geometric mean 1, within [1/20, 20];
 //	C_j = (I + ρ_j Σ_i τ_i B_i)⁻¹,        v_j = C_j ρ_j Σ_i τ_i Y_ij u_i;
 //	a change of coordinates that makes Σ_j B_j/n the identity and Σ_i B_i diagonal;
 //	S_i = (diag α + τ_i Σ_j ρ_j B_j)⁻¹,   u_i = S_i τ_i Σ_j ρ_j Y_ij v_j;
@@ -52,7 +52,7 @@ const (
 	noiseFrom  = 6    // the first epoch, from 0, that updates ρ
 	pruneFrom  = 5    // the first epoch that drops components
 	pruneAt    = 100  // ratio of α to the least at which a component is dropped
-	rhoCells   = 30   // pseudo-cells that hold ρ_j at 1
+	rhoCells   = 60   // pseudo-cells that hold ρ_j at 1
 	rhoMost    = 20   // ρ is within a factor of so much of 1
 	alphaRows  = 30   // pseudo-rows that hold 1/α_k at the mean of all components where γ is 1/2
 	tauCells   = 2    // pseudo-cells that hold τ_i at t

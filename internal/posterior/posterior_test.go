@@ -200,7 +200,7 @@ func (s *slow) stepRho() {
 				e += s.tau[i] * s.error(i, j)
 			}
 		}
-		s.rho[j] = (n + 30) / (e + 30)
+		s.rho[j] = (n + 60) / (e + 60)
 		mean += math.Log(s.rho[j]) / float64(s.n)
 	}
 	for j := range s.rho {

@@ -46,15 +46,16 @@ func (a axis) at(v float64) float64 {
 	return a.from + (v-low)/(high-low)*(a.to-a.from)
 }
 
-// widened returns an axis with room around [low,high], a part of its length.
+// widened returns an axis with room around [low,high], a part of its length. Values that differ by little more than rounding
+// get the axis of a single value: labels cannot tell them apart, and ticks could not be counted in float64.
 func widened(low, high, from, to, part float64, log bool) axis {
 	if log {
 		room := math.Pow(high/low, part)
 		return axis{low / room, high * room, from, to, log}
 	}
-	room := part * (high - low)
-	if room == 0 {
-		room = max(math.Abs(high), 1) / 2
+	room, size := part*(high-low), max(math.Abs(low), math.Abs(high))
+	if high-low <= 1e-12*size {
+		room = max(size, 1) / 2
 	}
 	return axis{low - room, high + room, from, to, log}
 }

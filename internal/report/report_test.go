@@ -400,6 +400,16 @@ func TestTicks(t *testing.T) {
 			t.Errorf("%v: %v, want %s", c.axis, got, c.want)
 		}
 	}
+	// Values that only rounding keeps apart have few ticks, too.
+	for _, low := range []float64{0.1, 3, -1e17, 1e60} {
+		high := low
+		for range 100 {
+			if n := len(widened(low, high, 0, 1, 0.06, false).ticks(5)); n < 2 || n > 8 {
+				t.Errorf("%d ticks from %v to %v", n, low, high)
+			}
+			high = math.Nextafter(high, math.Inf(1))
+		}
+	}
 }
 
 func TestStatistics(t *testing.T) {

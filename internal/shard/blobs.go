@@ -103,9 +103,16 @@ var Missing = errors.New("is not there")
 type BlobError struct {
 	Name string
 	Err  error
+	Way  string // what writes the blob again, if that is no step
 }
 
-func (e *BlobError) Error() string { return "quantmf: blob " + e.Name + ": " + e.Err.Error() }
+func (e *BlobError) Error() string {
+	s := "quantmf: blob " + e.Name + ": " + e.Err.Error()
+	if e.Way != "" {
+		s += " (" + e.Way + ")"
+	}
+	return s
+}
 func (e *BlobError) Unwrap() error { return e.Err }
 
 // StepError names a step that is missing, or whose blobs are damaged.
@@ -130,6 +137,7 @@ type Blob struct {
 	*section.File
 	name string
 	made *[2]int // the round and the shard of the step that makes it again; nil: none does
+	way  string  // what else does
 }
 
 // Fault makes an error that names the blob from err; nil from nil.
@@ -137,7 +145,11 @@ func (b *Blob) Fault(err error) error {
 	if err == nil {
 		return nil
 	}
-	err = &BlobError{b.name, err}
+	blob := &BlobError{Name: b.name, Err: err}
+	if damaged(err) {
+		blob.Way = b.way
+	}
+	err = blob
 	if b.made != nil {
 		err = &StepError{b.made[0], b.made[1], err}
 	}
@@ -153,6 +165,17 @@ func (b *Blob) Restore(parts []section.Part, count int) ([]uint64, error) {
 	return index, b.Fault(err)
 }
 
+// way says what writes a blob of a kind again where no step does.
+func way(kind uint32, of *whom) string {
+	switch {
+	case kind == kindPart || kind == kindRound || kind == kindState && of.round > 0:
+		return ""
+	case (kind == kindV || kind == kindMain) && of.round > 0:
+		return "the reduce of round " + strconv.Itoa(of.round-1) + " writes it again"
+	}
+	return "the plan of the same fit writes it again"
+}
+
 // read gets and decodes a blob, which must have the sections of the tags and be the given one's.
 func (f *Fit) read(name string, kind uint32, of whom, tags ...string) (*Blob, error) {
 	return read(f.Store, name, kind, &of, tags)
@@ -164,7 +187,7 @@ func read(store Store, name string, kind uint32, of *whom, tags []string) (*Blob
 	if err == nil && data == nil {
 		err = Missing
 	}
-	b := &Blob{name: name}
+	b := &Blob{name: name, way: way(kind, of)}
 	if err == nil {
 		b.File, err = section.Decode(data, kind, kindName, append(slices.Clip(tags), "WHOM"), nil)
 	}

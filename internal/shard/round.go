@@ -52,7 +52,7 @@ func (r *Round) Enter(l journal.Losses, epochs int, again, end Phase) {
 }
 
 // Fault is the error of the round's blob.
-func (r *Round) Fault(err error) error { return &BlobError{roundName(r.Number), err} }
+func (r *Round) Fault(err error) error { return &BlobError{Name: roundName(r.Number), Err: err} }
 
 func (f *Fit) putRound(r *Round, v []float64, main []section.Part) error {
 	of := f.Plan.whom(r.Number, 0)
@@ -77,7 +77,7 @@ func (f *Fit) putRound(r *Round, v []float64, main []section.Part) error {
 		_, err = decodeRound(file, f.Plan, r.Number)
 	}
 	if err != nil {
-		return &BlobError{roundName(r.Number - 1), err}
+		return &BlobError{Name: roundName(r.Number - 1), Err: err}
 	}
 	return f.Store.Put(roundName(r.Number), data)
 }
@@ -86,7 +86,7 @@ var roundTags = []string{"STAT", "HIST", "VALI", "NUMB"}
 
 func (f *Fit) readRound(round int) (*Round, error) {
 	if round < 0 {
-		return nil, &BlobError{roundName(round), Missing}
+		return nil, &BlobError{Name: roundName(round), Err: Missing}
 	}
 	b, err := f.read(roundName(round), kindRound, f.Plan.whom(round, 0), roundTags...)
 	if err != nil {
@@ -211,12 +211,17 @@ func (f *Fit) V(round int) ([]float64, error) {
 	return v, b.Fault(err)
 }
 
-// Main fills what only Reduce goes on from.
+// main reads what only Reduce goes on from.
+func (f *Fit) main(round int) (*Blob, error) {
+	return f.read(mainName(round), kindMain, f.Plan.whom(round, 0), "REAL")
+}
+
+// Main fills the parts with it.
 func (f *Fit) Main(round int, parts []section.Part) error {
 	if len(parts) == 0 {
 		return nil
 	}
-	b, err := f.read(mainName(round), kindMain, f.Plan.whom(round, 0), "REAL")
+	b, err := f.main(round)
 	if err != nil {
 		return err
 	}

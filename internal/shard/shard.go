@@ -189,10 +189,10 @@ func (f *Fit) putState(round, shard int, real []section.Part, index []uint64) er
 // before.
 func (f *Fit) Reduce(round int, compute func(r *Round, v []float64) (next []float64, main []section.Part, err error)) (*Round, error) {
 	if next, err := f.readRound(round + 1); err == nil {
-		if _, late := f.readRound(round + 2); late == nil { // V of the next is not needed any more
+		if _, late := f.readRound(round + 2); late == nil { // what the next was read from is not needed any more
 			return next, nil
 		}
-		if _, err = f.V(round + 1); err == nil || !damaged(err) {
+		if err = f.reduced(round + 1); err == nil || !damaged(err) {
 			return next, err
 		}
 	} else if !damaged(err) {
@@ -227,6 +227,19 @@ func (f *Fit) Reduce(round int, compute func(r *Round, v []float64) (next []floa
 		return nil, err
 	}
 	return r, f.forget(round - 1)
+}
+
+// reduced returns an error where V or main before a round, which Reduce writes, is missing or damaged. Some fits have no main:
+// it has to be there where the round before has one.
+func (f *Fit) reduced(round int) error {
+	_, err := f.V(round)
+	if err != nil {
+		return err
+	}
+	if _, before := f.main(round - 1); before == nil {
+		_, err = f.main(round)
+	}
+	return err
 }
 
 // forget removes what the steps of a round have read and written, but not the round itself.

@@ -52,6 +52,9 @@ func ReadFolder(dir fs.FS, folder string, o Options) (*Table, error) {
 	var s *source
 	read := func(name string, do func(r io.Reader) error) error {
 		f, err := dir.Open(name)
+		if p := new(fs.PathError); errors.As(err, &p) {
+			return &fs.PathError{Op: p.Op, Path: folder + "/" + name, Err: p.Err} // dir knows the name alone
+		}
 		if err != nil {
 			return err
 		}

@@ -131,7 +131,7 @@ func TestFormatFaults(t *testing.T) {
 		{"npy: cut header", npy("<f8", "2, 2", "")[:30], "in: byte 30: the file ends within its header: copy or download it again"},
 		{"npy: version", "\x93NUMPY\x09\x00" + zeros, "in: byte 8: version 9 of npy is not known here"},
 		{"npy: long header", "\x93NUMPY\x02\x00\xff\xff\xff\x7f" + zeros, "in: byte 12: a header of 2147483647 bytes is too long"},
-		{"npy: cut values", npy("<f8", "2, 2", zeros[:20]), "in: byte 148: the file ends within its values, 0 of 4 of which are there in full: copy or download it again"},
+		{"npy: cut values", npy("<f8", "2, 2", zeros[:20]), "in: byte 148: the file ends within its values, 2 of 4 of which are there in full: copy or download it again"},
 		{"npy: more values", npy("<f8", "2, 2", zeros+"x"), "in: byte 160: there is more behind the last value"},
 		{"npy: a vector", npy("<f8", "4,", zeros), "in: byte 128: the array has the shape [4]: a matrix has rows and columns"},
 		{"npy: nothing", npy("<f8", "0, 4", ""), "in: byte 128: the array has the shape [0 4]: a matrix has rows and columns"},

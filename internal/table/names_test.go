@@ -5,10 +5,12 @@ package table
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
 // TestReadTables: the tables of NumPy, pandas, R, Excel, featureCounts, cBioPortal and 10x.
@@ -163,7 +165,21 @@ func TestTransposedPlaces(t *testing.T) {
 }
 
 // TestFolderFaults: what is not as 10x writes it.
+// closed is a folder in which no file can be opened.
+type closed struct{ fstest.MapFS }
+
+func (c closed) Open(name string) (fs.File, error) {
+	if name == "." {
+		return c.MapFS.Open(name)
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+}
+
 func TestFolderFaults(t *testing.T) {
+	none := closed{fstest.MapFS{"matrix.mtx": {}, "features.tsv": {}, "barcodes.tsv": {}}}
+	if _, err := ReadFolder(none, "dir", Options{}); !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(err.Error(), "open dir/matrix.mtx: ") {
+		t.Errorf("a file that cannot be opened: %v", err)
+	}
 	for name, want := range map[string]string{
 		"none":     "dir: this folder has no matrix.mtx or matrix.mtx.gz",
 		"barcodes": "dir: this folder has no barcodes.tsv or barcodes.tsv.gz",

@@ -47,15 +47,25 @@ func (a *npy) fault(format string, args ...any) *Error {
 
 // full fills b.
 func (a *npy) full(b []byte, what string) error {
-	n, err := io.ReadFull(a.in, b)
-	a.at += int64(n)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
+	if _, ended, err := a.fill(b); err != nil {
+		return err
+	} else if ended {
 		return a.fault("the file ends within %s: copy or download it again", what)
 	}
-	if err != nil {
-		return a.failed(err)
-	}
 	return nil
+}
+
+// fill fills b, or n bytes of it where the file ends within it.
+func (a *npy) fill(b []byte) (n int, ended bool, err error) {
+	n, err = io.ReadFull(a.in, b)
+	a.at += int64(n)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return n, true, nil
+	}
+	if err != nil {
+		return n, false, a.failed(err)
+	}
+	return n, false, nil
 }
 
 // openNPY reads the header of an array.
@@ -298,8 +308,10 @@ func (v *values) read(to []float64) (n int, err error) {
 		v.b = make([]byte, need)
 	}
 	b := v.b[:n*v.size]
-	if err := v.full(b, fmt.Sprintf("its values, %d of %d of which are there in full", v.done, v.count)); err != nil {
+	if there, ended, err := v.fill(b); err != nil {
 		return 0, err
+	} else if ended {
+		return 0, v.fault("the file ends within its values, %d of %d of which are there in full: copy or download it again", v.done+there/v.size, v.count)
 	}
 	v.decode(to[:n], b)
 	v.done += n

@@ -1,8 +1,8 @@
 package table
 
 // This file holds npz, a zip archive of npy files that are named by their variables. Its
-// matrix is the only array of two dimensions and of numbers, or the one called x (X, data);
-// arrays of as many strings as it has rows, called features, and as it has columns, called
+// matrix is the only array of two dimensions and of numbers; of several the one called x, else X, else data.
+// An archive with two arrays of one name is refused. Arrays of as many strings as it has rows, called features, and as it has columns, called
 // samples, are its names: what Write puts there.
 //
 // SciPy's save_npz writes a sparse matrix as such an archive. The array called format has the format, shape the size, and
@@ -112,10 +112,15 @@ func openNPZ(s *source, r io.Reader) (*npz, error) {
 	s.give(pointers)
 	z.bytes.listing = false
 	for _, f := range files.File {
-		if name, isArray := strings.CutSuffix(f.Name, ".npy"); isArray && z.arrays[name] == nil {
-			z.arrays[name] = f
-			z.names = append(z.names, name)
+		name, isArray := strings.CutSuffix(f.Name, ".npy")
+		if !isArray {
+			continue
 		}
+		if z.arrays[name] != nil {
+			return nil, &Error{File: s.file, Problem: fmt.Sprintf("there are two arrays %s in the archive: save it anew with one", quote(name))}
+		}
+		z.arrays[name] = f
+		z.names = append(z.names, name)
 	}
 	if len(z.arrays) == 0 {
 		return nil, &Error{File: s.file, Problem: "this is a zip archive or an Excel workbook: save the sheet as CSV or tab-separated text"}
@@ -199,36 +204,9 @@ func readNPZ(s *source, r io.Reader) (*Table, error) {
 		}
 		return t, err
 	}
-	var matrices []string
-	for _, name := range z.names {
-		a, err := z.open(name)
-		if err != nil {
-			return nil, err
-		}
-		a.close()
-		if len(a.shape) == 2 && a.decoder() != nil {
-			matrices = append(matrices, name)
-		}
-	}
-	if len(matrices) == 0 {
-		return nil, &Error{File: s.file, Problem: "none of the arrays of this archive is a matrix of numbers"}
-	}
-	chosen := matrices[0]
-	if len(matrices) > 1 {
-		at := -1
-		for _, want := range []string{"data", "X", "x"} {
-			if i := slices.Index(matrices, want); i >= 0 {
-				at = i
-			}
-		}
-		if at < 0 {
-			var shown []string
-			for _, name := range matrices[:min(len(matrices), 8)] {
-				shown = append(shown, short(name))
-			}
-			return nil, &Error{File: s.file, Problem: fmt.Sprintf("there are several matrices, %s: call the one that is meant x", strings.Join(shown, ", "))}
-		}
-		chosen = matrices[at]
+	chosen, of, err := z.choose()
+	if err != nil {
+		return nil, err
 	}
 	a, err := z.open(chosen)
 	if err != nil {
@@ -243,39 +221,71 @@ func readNPZ(s *source, r io.Reader) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.Taken = "the array " + quote(chosen)
+	if of > 1 {
+		t.Taken += fmt.Sprintf(", one of %d matrices", of)
+	}
 	for _, n := range []struct {
-		array string
+		what  string
 		to    *[]string
 		named *bool
 	}{{"features", &t.Features, &t.NamedFeatures}, {"samples", &t.Samples, &t.NamedSamples}} {
-		if z.arrays[n.array] == nil {
+		names, err := z.namesIn(n.what, len(*n.to))
+		if err != nil {
+			return nil, err
+		}
+		if names == nil {
+			t.Taken += ", no names of " + n.what
 			continue
 		}
-		a, err := z.open(n.array)
-		if err != nil {
-			return nil, err
-		}
-		names, err := a.strings(len(*n.to))
-		a.close()
-		if err != nil {
-			return nil, err
-		}
-		if names != nil {
-			*n.to, *n.named = names, true
-		}
-	}
-	t.Taken = "the array " + quote(chosen)
-	for _, n := range []struct {
-		what  string
-		named bool
-	}{{"features", t.NamedFeatures}, {"samples", t.NamedSamples}} {
-		if n.named {
-			t.Taken += fmt.Sprintf(", %s named by the array %q", n.what, n.what)
-		} else {
-			t.Taken += ", no names of " + n.what
-		}
+		*n.to, *n.named = names, true
+		t.Taken += fmt.Sprintf(", %s named by the array %q", n.what, n.what)
 	}
 	return t, nil
+}
+
+// choose returns the name of the array that is the matrix, and how many matrices there are.
+func (z *npz) choose() (name string, of int, err error) {
+	var matrices []string
+	for _, name := range z.names {
+		a, err := z.open(name)
+		if err != nil {
+			return "", 0, err
+		}
+		a.close()
+		if len(a.shape) == 2 && a.decoder() != nil {
+			matrices = append(matrices, name)
+		}
+	}
+	switch len(matrices) {
+	case 0:
+		return "", 0, &Error{File: z.file, Problem: "none of the arrays of this archive is a matrix of numbers"}
+	case 1:
+		return matrices[0], 1, nil
+	}
+	for _, want := range []string{"x", "X", "data"} {
+		if slices.Contains(matrices, want) {
+			return want, len(matrices), nil
+		}
+	}
+	var shown []string
+	for _, name := range matrices[:min(len(matrices), 8)] {
+		shown = append(shown, short(name))
+	}
+	return "", 0, &Error{File: z.file, Problem: fmt.Sprintf("there are several matrices, %s: call the one that is meant x", strings.Join(shown, ", "))}
+}
+
+// namesIn returns the names that an array has, so many; nil where there is no such array of as many.
+func (z *npz) namesIn(array string, count int) ([]string, error) {
+	if z.arrays[array] == nil {
+		return nil, nil
+	}
+	a, err := z.open(array)
+	if err != nil {
+		return nil, err
+	}
+	defer a.close()
+	return a.strings(count)
 }
 
 // stream reads an array of an archive number by number, from its start to its end.

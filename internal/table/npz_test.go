@@ -44,6 +44,51 @@ func packedAnew(t testing.TB, in string, method uint16) []byte {
 	return b.Bytes()
 }
 
+// TestSeveralArrays: of several matrices the one called x is read, else X, else data, and that is said; two of one name are
+// refused.
+func TestSeveralArrays(t *testing.T) {
+	archive := func(names ...string) io.Reader {
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		for i, name := range names {
+			w, err := z.Create(name + ".npy")
+			if err == nil {
+				_, err = w.Write(append([]byte(npyHead("<u1", "1, 1")), byte(i)))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return &b
+	}
+	for _, c := range []struct {
+		names []string
+		want  float64
+		taken string
+	}{
+		{[]string{"a"}, 0, `the array "a", no`},
+		{[]string{"data", "X", "x"}, 2, `the array "x", one of 3 matrices, no`},
+		{[]string{"a", "data", "X"}, 2, `the array "X", one of 3 matrices, no`},
+		{[]string{"a", "data"}, 1, `the array "data", one of 2 matrices, no`},
+	} {
+		got, err := Read(archive(c.names...), "in", Options{})
+		if err != nil {
+			t.Fatal(c.names, err)
+		}
+		if got.X.At(0, 0) != c.want || !strings.HasPrefix(got.Taken, c.taken) {
+			t.Errorf("%v: %v, %q", c.names, got.X, got.Taken)
+		}
+	}
+	for _, names := range [][]string{{"x", "x"}, {"x", "features", "features"}} {
+		if _, err := Read(archive(names...), "in", Options{}); err == nil || !strings.Contains(err.Error(), "in: there are two arrays") {
+			t.Errorf("%v: %v", names, err)
+		}
+	}
+}
+
 // directoryMagic begins an entry of a directory.
 const directoryMagic = "PK\x01\x02"
 

@@ -1,18 +1,19 @@
 package transport
 
 // This file holds T = M q and the covariances of a gradient over the samples of a row that its points have solved
-// (condense.go). At given potentials each is a function f of x̃ alone, which is smooth over a bin. There it is replaced by
-// the cubic that has the values and the slopes of f at the two edges of the bin (Hermite's), in the place t of a sample
-// in its bin, from 0 to 1:
+// (condense.go). At given potentials each is a function f of x̃ alone, which is smooth over a bin of width δ. There it is
+// replaced by the cubic that has the values and the slopes of f at the two edges of the bin (Hermite's), in the place t of
+// a sample in its bin, from 0 to 1:
 //
 //	f(x̃) = c_0 + c_1 t + c_2 t² + c_3 t³ + E,   |E| <= max|f⁗| δ⁴/384.
 //
-// For T with q >= 0 the relative error is below that of sums over the points (u⁴/100 for u⁴/300 with factors e^u left
-// out), and in practice it is some thousand times smaller, too. The slope of T at an edge is
+// For T with q >= 0 the bound on the relative error is 3.3 u⁴/384 < u⁴/100, but for a factor e^u at most (u and 3.3 as in
+// condense.go). That is three times the bound for sums over the points. In practice the error is some thousand times
+// smaller, as theirs is. With the covariance under the row of M at an edge, T has there the slope
 //
-//	T' = (2/ε) Cov_M(q,y),
+//	T' = (2/ε) Cov_M(q,y).
 //
-// those of covariances are differences of their values at five edges, off by δ⁴ max|f⁽⁵⁾|/30.
+// The slopes of covariances are differences of their values at four neighbouring edges, off by δ⁴ max|f⁽⁵⁾|/30.
 
 import "github.com/quantmf/quantmf/internal/kernel"
 
@@ -30,13 +31,12 @@ func (c *cubic) at(t float64) float64 {
 	return (c[0] + float64(t*c[1])) + float64(float64(t*t)*(c[2]+float64(t*c[3])))
 }
 
-// covariances are Cov_M(q,y) and Cov_M(λ,y) of a bin.
-type covariances struct{ own, shared cubic }
+// covariances are Cov_M(v,y) and Cov_M(λ,y) in a bin, times (2/ε) dx̃/dz.
+type covariances struct{ v, lam cubic }
 
 const (
-	beyond = 2                                // edges before the first bin, for differences
-	edges  = condensedBins + 8                // and with those after the last bin, whole blocks
-	after  = edges - (condensedBins + beyond) // the last of which is edge condensedBins of the bins
+	beyond = 2                 // edges before the first bin, for differences
+	edges  = condensedBins + 8 // with them, the condensedBins+1 of the bins, and more than two behind: whole blocks
 )
 
 // atEdges returns the edges of the bins as samples at the potentials of the row, in the room of the points, which a solve
@@ -130,7 +130,7 @@ func (r *dual) gradByCubics(sums *[2]float64, w, own, zeta, v, lam []float64) {
 		p := min(int32(at), last)
 		k := &curves[uint32(p)%condensedBins]
 		t := at - float64(p)
-		ofV, ofLam := k.own.at(t), k.shared.at(t)
+		ofV, ofLam := k.v.at(t), k.lam.at(t)
 		own[i] = float64(a[i]*ofV) * per
 		g := float64(zeta[i]*ofV) - float64(a[i]*ofLam)
 		w[i] = g

@@ -31,6 +31,9 @@ line('# In the browser, measured\n');
 line(`\`bash web/measure ${turns}\` wrote this: ${os.cpus()[0].model}, ${os.cpus().length} processors, a load of ${os.loadavg()[0].toFixed(1)} at the start, node ${process.version}.`);
 line('Where the load is above 1 the machine had other work: milliseconds of the clock are then upper bounds, and ratios within a turn hold.\n');
 
+/** What it means stands first, and is known last. */
+const summary = out.length;
+
 // Size.
 const dist = fileURLToPath(new URL('../dist/', import.meta.url));
 const gzip = (b) => gzipSync(b, { level: 9 });
@@ -38,12 +41,13 @@ const brotli = (b) => brotliCompressSync(b, { params: { [zlib.BROTLI_PARAM_LGWIN
 const packed = (...names) => [gzip, brotli].map((pack) => (names.reduce((s, n) => s + pack(readFileSync(join(dist, n))).length, 0) / 1000).toFixed(0));
 const page = readdirSync(dist).filter((n) => /^(index\.html|page\.(js|css)|state\.js|result\.js|downloads\.js|chart\.js|heatmap\.js|icon\.svg|sw\.js)$/.test(n));
 line('## What is downloaded\n');
-rows(['what', 'KB, gzip', 'brotli'], [
-  ['engine for NMF and QMF, kernels, glue', ...packed('engine.wasm', 'kernels.wasm', 'kernels.js', 'index.js', 'errors.js', 'worker.js', 'wasm_exec.js')],
+const parts = [
+  ['engine for NMF and QMF, kernels, glue', ...packed('engine.wasm', 'kernels.wasm', 'kernels.js', 'index.js', 'errors.js', 'messages.js', 'worker.js', 'wasm_exec.js')],
   ['the rest of the engine, on demand', ...packed('engine-more.wasm')],
   ['readers and report, on demand', ...packed('tables.wasm')],
   ['the page', ...packed(...page)],
-]);
+];
+rows(['what', 'KB, gzip', 'brotli'], parts);
 
 // Seconds of the processor.
 note('seconds of fits');
@@ -70,7 +74,8 @@ for (let turn = 0; turn < turns; turn++) {
   }
 }
 line('## FitQMF of 1000 × 200, k = 10, defaults, one worker\n');
-rows(['', 's of the processor', 'wasm with vectors over it'], Object.entries(seconds).map(([name, v]) => [name, spread(v), spread(seconds['wasm, vectors'].map((s, i) => s / v[i]))]));
+const over = Object.fromEntries(Object.entries(seconds).map(([name, v]) => [name, seconds['wasm, vectors'].map((s, i) => s / v[i])]));
+rows(['', 's of the processor', 'wasm with vectors over it'], Object.entries(seconds).map(([name, v]) => [name, spread(v), spread(over[name])]));
 
 // First progress and cancel, in node: the same workers without a page.
 note('first progress and cancel');
@@ -82,6 +87,7 @@ const cpu = () => {
   return (user + system) / 1000;
 };
 const late = [];
+let [latestFirst, latestEnd] = [0, 0]; // in milliseconds of the processor
 for (const [d, n] of [[1000, 200], [6000, 300]]) {
   const big = d === 1000 ? x : mixed(d, n, 10);
   const tries = (d === 1000 ? 4 : 1) * turns;
@@ -111,6 +117,8 @@ for (const [d, n] of [[1000, 200], [6000, 300]]) {
         });
       }
       if (took.length === 0) [took, tookCPU].forEach((v) => v.push(NaN));
+      latestFirst = Math.max(latestFirst, ...firstCPU);
+      latestEnd = Math.max(latestEnd, ...tookCPU.filter((t) => t >= 0)); // NaN: no cancel came in time
       const both = (v) => `${median(v)}, ${Math.max(...v).toFixed(0)}`;
       late.push([`${d} × ${n}`, method, phase, both(firstCPU), both(first), both(tookCPU), both(took)]);
       note(late.at(-1).join(' '));
@@ -308,4 +316,15 @@ line(`The longest task of Chromium's main thread in ${fits} other fits took ${lo
 line(`Chromium's main thread worked ${(1000 * work).toFixed(0)} ms of its processor in the ${(ends.at - begins.at).toFixed(1)} s of rest and fits, drawing included.\n`);
 line(`Memory of Chromium's renderer after fits of 1000 × 200: ${memory[1].toFixed(0)} MB with the page's worker and one more, ${memory[4].toFixed(0)} MB with it and four: ${((memory[4] - memory[1]) / 3).toFixed(1)} MB a worker.\n`);
 line(`A CSV of ${read.size.toFixed(0)} MB, dropped on the page: "${read.said}" after ${read.seconds.toFixed(0)} s; memory ${read.before.toFixed(0)} MB before, at most ${read.most.toFixed(0)}, ${read.after.toFixed(0)} after.`);
+out.splice(summary, 0, `## In short
+
+- **Download.** A page loads ${parts[0][1]} KB, compressed by gzip, before its first fit by NMF or QMF, ${parts[2][1]} KB with the first file that it reads or reports,
+  and ${parts[1][1]} KB with the first call of anything else.
+- **Speed.** A fit takes ${median(over['native, assembly'], 1)} times the processor time of the command, and ${median(over['native, Go alone'], 2)} of that of the command without assembly. Without
+  the vectors of WebAssembly it takes ${(1 / median(over['wasm alone'], 3)).toFixed(1)} times as long.
+- **Answers.** The first progress of a fit comes after ${latestFirst.toFixed(0)} ms of the processor at the latest, and a cancelled fit ends within ${latestEnd.toFixed(0)} ms,
+  in every phase of every method.
+${browsers.map(([name, d, c]) => `- **${name.split(' ')[0]}.** A worker is ready after ${median(c)} ms. While the page fits it draws ${d.fit.rate.toFixed(0)} frames a second, and ${d.rest.rate.toFixed(0)} at rest;
+  99 % of the frames of a fit come within ${d.fit.late.toFixed(0)} ms.`).join('\n')}
+`);
 console.log(out.join('\n'));

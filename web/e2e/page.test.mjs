@@ -320,14 +320,19 @@ test('a file of 200 MB is read piece by piece, and another takes its place at on
 
 test('labels are text, whatever they hold', async () => {
   const evil = '<img src=x onerror="globalThis.hit=1">';
-  const names = ['x"><script>globalThis.hit=1</script>', evil, "'); alert(1); ('", '=cmd()|x', '\u202egnp'];
+  const names = ['x"><script>globalThis.hit=1</script>', evil, "'); alert(1); ('", '=cmd()|x', '\u202egnp', 'a\x01\ufffe'];
   await put(`${evil}.csv`, `id\ta\tb\tc\td\n${names.map((n, i) => `${n}\t${[1, 2, 3, 4].map((v) => v * (i + 1) + (v === i)).join('\t')}`).join('\n')}\n`);
-  await page.waitForFunction(() => document.getElementById('found-title').textContent.includes('5 features'));
+  await page.waitForFunction(() => document.getElementById('found-title').textContent.includes('6 features'));
   await page.fill('[name=rank]', '2');
   await fit(page);
   assert.match(await page.textContent('#components'), /onerror/);
   assert.equal(await page.evaluate(() => globalThis.hit), undefined);
   assert.equal(await page.locator('main img, main script').count(), 0);
+  await page.fill('#search', names.at(-1));
+  await page.dispatchEvent('#search', 'change');
+  await page.waitForFunction((name) => document.querySelector('#curve figcaption').textContent.startsWith(name), names.at(-1));
+  const svg = readFileSync(await download('curve'), 'utf8');
+  assert.equal(await page.evaluate((text) => new DOMParser().parseFromString(text, 'image/svg+xml').querySelector('parsererror')?.textContent, svg.replace(/<style.*?<\/style>/s, '')), undefined); // the page's policy applies no style of a text
   assert.ok((await page.textContent('#command')).endsWith(`'${evil}.csv'`));
 });
 
@@ -375,6 +380,164 @@ test('the command line repeats the fit to the bit, for every method, with missin
   await q.close();
   await page.fill('[name=seed]', '');
   await page.fill('[name=epochs]', '');
+});
+
+/** fresh opens the page in a tab of its own and reads a text; the end of a test must close it. */
+async function fresh(name, text, fragment = '') {
+  const tab = await context.newPage();
+  tab.on('console', (m) => m.type() === 'error' && complaints.push(m.text()));
+  tab.on('pageerror', (e) => complaints.push(e.message));
+  await tab.goto(`${address}/${fragment}`);
+  await tab.waitForSelector('html[data-ready]');
+  await give(tab, '#file', name, text);
+  await tab.waitForSelector('#found:not([hidden])');
+  return tab;
+}
+const give = (tab, field, name, text) => tab.setInputFiles(field, { name, mimeType: 'text/plain', buffer: Buffer.from(text) });
+
+/** lines returns a table as text: d features and n samples with the values of(i, j). */
+const lines = (d, n, of, sample = 's', feature = (i) => `f${i}`) => `id\t${Array.from({ length: n }, (_, j) => sample + j).join('\t')}\n${Array.from({ length: d }, (_, i) => `${feature(i)}\t${Array.from({ length: n }, (_, j) => of(i, j)).join('\t')}\n`).join('')}`;
+const some = (i, j) => 1 + ((7 * i + 3 * j + i * j) % 11);
+
+test('values that only rounding keeps apart, and more samples than a figure has room for, are drawn', async () => {
+  const tab = await fresh('same.tsv', lines(6, 8, (i) => (i === 2 ? 1e17 : 0.1 * (i + 1))));
+  await tab.fill('[name=rank]', '1');
+  for (const method of ['nmf', 'qmf']) {
+    await tab.selectOption('[name=method]', method);
+    await fit(tab);
+    await tab.focus('canvas[data-map=x]');
+    for (let i = 0; i < 6; i++) {
+      await tab.keyboard.press('ArrowDown');
+      await tab.waitForFunction(() => document.querySelectorAll('#curve text').length > 5, null, { timeout: 5000 });
+    }
+  }
+  await give(tab, '#file', 'wide.tsv', lines(3, 2500, some));
+  await tab.waitForFunction(() => document.getElementById('found-title').textContent.includes('2500 samples'));
+  await fit(tab);
+  for (const figure of ['#curve', '#samples']) {
+    assert.equal(await tab.locator(`${figure} .dot`).count(), 834, figure);
+    assert.match(await tab.textContent(`${figure} svg`), /one point in 3 is drawn/);
+  }
+  await tab.close();
+  assert.deepEqual(complaints, []);
+});
+
+test('what was begun for a table or a model that has gone comes to nothing', async () => {
+  const tab = await fresh('first.tsv', lines(20, 12, some));
+  await tab.fill('[name=rank]', '3');
+  await fit(tab);
+  await tab.evaluate(() => { // each of these waits from here on until it is let go
+    globalThis.held = [];
+    const hold = (of, name) => {
+      const was = of[name];
+      of[name] = async function (...args) {
+        if (name !== 'fetch' || args[0] === 'sample.tsv.gz') await new Promise((go) => globalThis.held.push(go));
+        return was.apply(this, args);
+      };
+    };
+    hold(Blob.prototype, 'text');
+    hold(Object.getPrototypeOf(globalThis.quantmfPage.model), 'transform');
+    hold(globalThis, 'fetch');
+  });
+  const letGo = async () => {
+    await tab.waitForFunction(() => globalThis.held.length === 1);
+    await tab.evaluate(() => globalThis.held.pop()());
+    await tab.waitForTimeout(500);
+  };
+  await give(tab, '#new', 'new.tsv', lines(20, 5, some, 'n'));
+  await tab.waitForFunction(() => globalThis.held.length === 1);
+  await tab.fill('[name=rank]', '2');
+  await fit(tab);
+  await letGo();
+  assert.deepEqual([await tab.textContent('#placed'), await tab.isDisabled('[data-save=placed]'), await tab.locator('.ring').count()], ['', true, 0]);
+  await give(tab, '#labels', 'groups.tsv', Array.from({ length: 12 }, (_, j) => `s${j}\tg${j % 2}\n`).join(''));
+  await give(tab, '#file', 'second.tsv', lines(5, 6, some, 't'));
+  await tab.waitForFunction(() => document.getElementById('found-title').textContent.startsWith('second.tsv'));
+  await letGo();
+  assert.deepEqual([await tab.textContent('#labelled'), await tab.evaluate(() => globalThis.quantmfPage.groups)], ['', undefined]);
+  await tab.click('#sample');
+  await give(tab, '#file', 'third.tsv', lines(6, 7, some, 't'));
+  await tab.waitForFunction(() => document.getElementById('found-title').textContent.startsWith('third.tsv'));
+  await letGo();
+  assert.match(await tab.textContent('#found-title'), /^third.tsv: 6 features × 7 samples/);
+  assert.doesNotMatch(await tab.textContent('#facts'), /cancer/);
+
+  // The losses are those of the model that is shown, also after a fit that was cancelled.
+  await tab.fill('[name=rank]', '2');
+  await tab.selectOption('[name=method]', 'nmf');
+  await fit(tab);
+  const losses = () => tab.evaluate(() => document.getElementById('losses').innerHTML);
+  const own = await losses();
+  await tab.selectOption('[name=method]', 'qmf');
+  await tab.fill('[name=epochs]', '1000000');
+  await tab.click('#fit');
+  await tab.waitForFunction((before) => document.getElementById('losses').innerHTML !== before, own);
+  await tab.click('#cancel');
+  await says(tab, 'Cancelled.');
+  await tab.waitForTimeout(400);
+  assert.equal(await losses(), own);
+  assert.match(await tab.textContent('#summary'), /^nmf/);
+  await tab.close();
+  assert.deepEqual(complaints, []);
+});
+
+test('new samples are matched with features as by the command: by name, a name that comes twice in its order', async () => {
+  const names = (i) => `f${i % 9}`; // f0 and f1 come twice
+  writeFileSync(join(folder, 'twice.tsv'), lines(11, 12, some, 's', names));
+  writeFileSync(join(folder, 'few.tsv'), lines(11, 3, (i, j) => some(i, j + 5), 'n', names));
+  const tab = await fresh('twice.tsv', readFileSync(join(folder, 'twice.tsv')));
+  await tab.fill('[name=rank]', '2');
+  await fit(tab);
+  await give(tab, '#new', 'few.tsv', readFileSync(join(folder, 'few.tsv')));
+  await tab.waitForFunction(() => document.getElementById('placed').textContent);
+  run('transform', await save(tab, 'model'), 'few.tsv', '-o', 'few.native.csv');
+  const rows = (file) => readFileSync(file, 'utf8').trim().split('\n').slice(1).map((l) => l.split(',').slice(1).map(Number));
+  assert.deepEqual(rows(await save(tab, 'placed')), rows(join(folder, 'few.native.csv')));
+  await give(tab, '#new', 'more.tsv', lines(12, 3, some, 'n', (i) => (i < 11 ? names(i) : 'more')));
+  await tab.waitForFunction(() => /3 samples placed.* 1 feature of the file that the model does not have is left out/.test(document.getElementById('placed').textContent));
+  await give(tab, '#new', 'nameless.tsv', lines(12, 3, some).split('\n').slice(1, -1).map((l) => l.slice(l.indexOf('\t') + 1)).join('\n'));
+  await tab.waitForFunction(() => document.getElementById('new-problem').textContent === 'nameless.tsv: 12 features, and the model has 11');
+  await tab.close();
+});
+
+test('settings of any notation stand on the command line as the command reads them, and choices that there are none of are left out', async () => {
+  const tab = await fresh('-x.tsv', lines(12, 10, some), '#method=junk&loss=junk&header=junk&constructor=1&rank=010&epochs=1e1&epsilon=.05&levels=05');
+  assert.equal(await tab.textContent('#command'), 'quantmf fit -method qmf -k 10 -m 5 -eps 0.05 -epochs 10 -o model.qmf ./-x.tsv');
+  for (const field of ['[name=method]', '[name=loss]', '#header']) assert.notEqual(await tab.inputValue(field), '', field);
+  await tab.fill('[name=epochs]', '');
+  assert.equal(await tab.getAttribute('[name=epochs]', 'placeholder'), '4');
+  await tab.fill('[name=rank]', '');
+  await tab.waitForFunction(() => document.getElementById('estimate').textContent === '');
+  await tab.fill('[name=rank]', '2');
+  await give(tab, '#file', 'x.csv', '-id,a,b,c\np,1,2,3\nq,3,1,2\nr,1,5,1\n');
+  await tab.evaluate(() => (document.getElementById('reading-of').open = true));
+  await tab.fill('#names-in', '-id');
+  await tab.press('#names-in', 'Tab');
+  await tab.waitForFunction(() => document.getElementById('command').textContent.includes('-names -id') && document.getElementById('reading').hidden);
+  await tab.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined })); // as over plain http
+  await tab.click('#copy');
+  assert.equal(await tab.evaluate(() => String(getSelection())), await tab.textContent('#command'));
+  // An address that is pasted over this one has its effect.
+  await tab.evaluate(() => (location.hash = '#rank=3&method=nmf'));
+  await tab.waitForFunction(() => document.getElementById('command').textContent === 'quantmf fit -method nmf -k 3 -o model.qmf x.csv');
+  await tab.evaluate(() => (location.hash = '#rank=2&names=-id'));
+  await tab.waitForFunction(() => document.getElementById('command').textContent === 'quantmf fit -method qmf -k 2 -names -id -o model.qmf x.csv');
+  await tab.waitForFunction(() => !document.getElementById('found').hidden);
+  // A field of files takes what is dropped on it, and the same file again.
+  for (const [at, taken] of [['#labels', true], ['#file', true], ['#drop', false]]) {
+    assert.equal(await tab.evaluate((q) => document.querySelector(q).dispatchEvent(new DragEvent('dragover', { bubbles: true, cancelable: true })), at), taken, at);
+  }
+  await Promise.all([tab.waitForEvent('filechooser'), tab.click('#file')]);
+  assert.equal(await tab.inputValue('#file'), '');
+  // A sample without a value has its name.
+  await give(tab, '#file', 'holes.tsv', lines(4, 5, (i, j) => (j === 2 ? 'NA' : some(i, j))));
+  await tab.fill('#names-in', '');
+  await tab.press('#names-in', 'Tab');
+  await tab.waitForFunction(() => document.getElementById('found-title').textContent.startsWith('holes.tsv') && document.getElementById('reading').hidden);
+  await tab.click('#fit');
+  await tab.waitForFunction(() => document.getElementById('fit-problem').textContent === 'sample s2: missing: the column has no observed cell');
+  await tab.close();
+  assert.deepEqual(complaints, []);
 });
 
 test('an estimate comes before the fit', async () => {

@@ -1,6 +1,7 @@
 // quantmf in JavaScript: fits, models and operators of the package in Go, compiled to
 // WebAssembly, in workers. index.d.ts documents them.
 import { QuantmfError, made, option, said, shape } from './errors.js';
+import { buffers } from './messages.js';
 
 export { QuantmfError, OptionError, DataError, ShapeError, FormatError, ConvergenceError, TableError } from './errors.js';
 
@@ -195,16 +196,9 @@ class Engine {
       this.worker.postMessage({ type: 'more', module: task.more });
     }
     const { args } = task;
-    this.worker.postMessage({ type: 'call', id: task.id, name: task.name, args }, owned(args));
+    this.worker.postMessage({ type: 'call', id: task.id, name: task.name, args }, buffers(args)); // copies made here
     if (task.signal?.aborted) task.abort();
   }
-}
-
-/** owned lists the buffers of arguments, which are copies made here. */
-function owned(value, found = []) {
-  if (ArrayBuffer.isView(value)) found.push(value.buffer);
-  else if (value && typeof value === 'object') for (const part of Object.values(value)) owned(part, found);
-  return found;
 }
 
 /** needsMore says whether a call needs engine-more.wasm: engine.wasm has fits by NMF and QMF, and those methods of their models

@@ -1,12 +1,7 @@
-// The worker runs the engine, which is Go, and passes messages between it and index.js.
-//
-//	in:   {type: 'start', engine, kernels}   compiled modules; kernels null without SIMD
-//	      {type: 'more', module}             functions that the engine lacks, before a call that needs them
-//	      {type: 'call', id, name, args}, {type: 'cancel', id}
-//	out:  {type: 'ready', vectors}, {type: 'progress', id, ...}, {type: 'reply', id, error, result},
-//	      {type: 'died', message}
+// The worker runs the engine, which is Go, and passes messages (messages.js) between it and index.js.
 import './wasm_exec.js';
 import { imports, bind } from './kernels.js';
+import { buffers } from './messages.js';
 
 const node = typeof process === 'object' && process.versions?.node;
 const port = node ? (await import(/* webpackIgnore: true */ /* @vite-ignore */ 'node:worker_threads')).parentPort : globalThis;
@@ -25,13 +20,6 @@ function turner() {
     next = call;
     port2.postMessage(null);
   };
-}
-
-/** buffers lists the buffers in a result, which are transferred and not copied. */
-function buffers(value, found = []) {
-  if (ArrayBuffer.isView(value)) found.push(value.buffer);
-  else if (value && typeof value === 'object') for (const part of Object.values(value)) buffers(part, found);
-  return found;
 }
 
 async function start({ engine, kernels }) {

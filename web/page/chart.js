@@ -38,6 +38,9 @@ export function sign(group) {
   return svg;
 }
 
+/** apart returns every how many points a figure draws one: it draws at most 1000 of a kind. */
+const apart = (points) => Math.ceil(points.length / 1000);
+
 /** plot draws points [x, y], other points as rings, a line, and vertical bars [x, low, high]. here is a point that is
  * marked. groups has the group of each point, {colour, shape}, or is undefined. */
 export function plot(title, { points = [], groups, rings = [], line = [], here, bars = [], x = '', y = '' }) {
@@ -46,7 +49,10 @@ export function plot(title, { points = [], groups, rings = [], line = [], here, 
     const v = all.map((p) => p[k]);
     const low = v.reduce((a, b) => Math.min(a, b), Infinity);
     const high = v.reduce((a, b) => Math.max(a, b), -Infinity);
-    return low < high ? [low, high] : [low - 0.5, low + 0.5];
+    const size = Math.max(-low, high);
+    // Values that differ by little more than rounding get the axis of a single value: ticks between them could not be counted in doubles.
+    const room = high - low > 1e-12 * size ? 0 : Math.max(size, 1) / 2;
+    return [low - room, high + room];
   };
   const svg = element('svg', { viewBox: '0 0 480 280', role: 'img', 'aria-label': title, xmlns: space });
   svg.append(element('title', {}, title));
@@ -60,8 +66,11 @@ export function plot(title, { points = [], groups, rings = [], line = [], here, 
   for (const v of ticks(y0, y1)) svg.append(element('text', { x: 55, y: py(v) + 4, 'text-anchor': 'end' }, short(v)));
   svg.append(element('text', { x: 265, y: 272, 'text-anchor': 'middle' }, x), element('text', { x: 62, y: 11 }, y));
   for (const [u, a, b] of bars) svg.append(element('path', { class: 'axis', d: `M${px(u)} ${py(a)}V${py(b)}` }));
-  points.forEach(([u, v], i) => Number.isFinite(u + v) && svg.append(mark(px(u), py(v), groups?.[i])));
-  for (const [u, v] of rings) if (Number.isFinite(u + v)) svg.append(element('circle', { class: 'ring', cx: px(u), cy: py(v), r: 6 }));
+  const few = [['point', points], ['ring', rings]].filter(([, all]) => apart(all) > 1).map(([what, all]) => `one ${what} in ${apart(all)}`);
+  if (few.length) svg.append(element('text', { x: 470, y: 11, 'text-anchor': 'end' }, `${few.join(', ')} is drawn`));
+  const each = (all, draw) => all.forEach(([u, v], i) => i % apart(all) === 0 && Number.isFinite(u + v) && svg.append(draw(px(u), py(v), i)));
+  each(points, (u, v, i) => mark(u, v, groups?.[i]));
+  each(rings, (u, v) => element('circle', { class: 'ring', cx: u, cy: v, r: 6 }));
   if (line.length) svg.append(element('path', { class: 'line', d: `M${line.map(([u, v]) => `${px(u).toFixed(1)} ${py(v).toFixed(1)}`).join('L')}` }));
   if (here && Number.isFinite(here[0] + here[1])) svg.append(element('circle', { class: 'here', cx: px(here[0]), cy: py(here[1]), r: 5 }));
   return svg;

@@ -10,11 +10,11 @@ function csv(corner, columns, rows, m) {
   return new Blob([lines.join('\n'), '\n'], { type: 'text/csv' });
 }
 
-/** styled returns a figure as a file of SVG that has its style. */
+/** styled returns a figure as a file of SVG that has its style. Names may hold characters that XML has not. */
 function styled(id) {
   const svg = $(id).querySelector('.plot svg').cloneNode(true);
   svg.prepend(element('style', {}, 'text{font:12px sans-serif}.axis{stroke:#555;fill:none}.line{stroke:#1b5e8c;fill:none;stroke-width:2}.dot{fill:#1b5e8c;fill-opacity:.55}.here{fill:#b3541e}.ring{fill:none;stroke:#b3541e;stroke-width:2}'));
-  return new Blob([new XMLSerializer().serializeToString(svg)], { type: 'image/svg+xml' });
+  return new Blob([new XMLSerializer().serializeToString(svg).replace(/[\0-\x08\v\f\x0e-\x1f\ufffe\uffff]/g, '\ufffd')], { type: 'image/svg+xml' });
 }
 
 /** named returns the model's file with names and the command line. */
@@ -27,7 +27,8 @@ async function named(command) {
 const components = (k) => Array.from({ length: k }, (_, c) => `c${c + 1}`);
 const files = {
   report: async (q) => {
-    const page = await q.report(await named(now.command), now.table.x, { groups: now.groups?.text });
+    const { command, table: t, groups } = now; // they may change meanwhile
+    const page = await q.report(await named(command), t.x, { groups: groups?.text });
     return ['report.html', new Blob([page], { type: 'text/html' })];
   },
   model: async () => ['model.qmf', new Blob([await named(now.command)])],

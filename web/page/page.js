@@ -8,13 +8,17 @@ import { $, counted, fail, make, now, say, seldom } from './state.js';
 
 const form = $('settings');
 const loading = load();
-loading.catch((e) => fail(`The engine could not be loaded: ${e.message}`));
+loading.then((q) => {
+  now.vectors = q.vectors;
+  document.documentElement.dataset.ready = 'true';
+}, (e) => fail(`The engine could not be loaded: ${e.message}`));
 
 // Data.
 
 /** layout returns what the form says of the layout of the file; what it leaves out is detected. */
 const layout = () => Object.fromEntries(Object.entries({ transpose: $('transpose').checked, header: $('header').value, names: $('names-in').value.trim() }).filter(([, v]) => v && v !== 'auto'));
 
+/** take reads a matrix from a Blob, or from the promise of one. */
 async function take(name, file) {
   fail('');
   now.stop?.abort();
@@ -25,8 +29,9 @@ async function take(name, file) {
   $('reading').hidden = false;
   $('reading').value = 0;
   try {
-    const q = await loading;
-    const t = await q.read(file, { name, ...now.layout }, { signal: stop.signal, onProgress: (p) => ($('reading').value = p.done) });
+    const [q, content] = await Promise.all([loading, file]);
+    stop.signal.throwIfAborted();
+    const t = await q.read(content, { name, ...now.layout }, { signal: stop.signal, onProgress: (p) => ($('reading').value = p.done) });
     if (now.stop !== stop) return; // another file has come
     now.table = t;
     found(t);
@@ -52,7 +57,7 @@ function found(t) {
     form[select].querySelector(`[value=${value}]`).disabled = t.negative > 0;
     if (t.negative && form[select].value === value) form[select].value = instead;
   }
-  facts.push(`values from ${short(t.least)} to ${short(t.most)}`);
+  if (t.missing < rows * columns) facts.push(`values from ${short(t.least)} to ${short(t.most)}`);
   $('facts').replaceChildren(...facts.filter(Boolean).map((f) => make('li', f)));
   $('found').hidden = $('fitting').hidden = false;
   if (!form.rank.value) form.rank.value = Math.min(10, rows, columns);
@@ -60,17 +65,15 @@ function found(t) {
 }
 
 $('sample').onclick = async () => {
-  try {
-    const response = await fetch('sample.tsv.gz');
-    form.rank.value ||= 5; // as in the README; an NMF of ten components fits these assays more closely than a QMF
-    await take('laml-assays.tsv.gz', await response.blob());
-    $('facts').append(make('li', 'expression, microRNA and methylation of patients with acute myeloid leukaemia: The Cancer Genome Atlas, https://www.cancer.gov/tcga'));
-  } catch (e) {
-    fail(e.message);
-  }
+  form.rank.value ||= 5; // as in the README; an NMF of ten components fits these assays more closely than a QMF
+  const content = fetch('sample.tsv.gz').then((response) => (response.ok ? response.blob() : Promise.reject(new Error(`sample.tsv.gz: ${response.status}`))));
+  await take('laml-assays.tsv.gz', content);
+  if (now.file === content && now.table) $('facts').append(make('li', 'expression, microRNA and methylation of patients with acute myeloid leukaemia: The Cancer Genome Atlas, https://www.cancer.gov/tcga'));
 };
 const file = (f) => f && take(f.name, f);
 $('file').onchange = (e) => file(e.target.files[0]);
+// Browsers tell of a file only where it is another one than before; after a click the same file, which may have changed, is another one.
+for (const input of document.querySelectorAll('[type=file]')) input.onclick = () => (input.value = '');
 $('take').onclick = () => take('pasted.txt', new Blob([$('paste').value]));
 for (const id of ['transpose', 'header', 'names-in']) {
   $(id).onchange = () => {
@@ -80,6 +83,7 @@ for (const id of ['transpose', 'header', 'names-in']) {
 }
 for (const type of ['dragover', 'dragleave', 'drop']) {
   addEventListener(type, (e) => {
+    if (e.target.type === 'file') return; // it takes the file itself, which may be one of groups
     e.preventDefault();
     $('drop').classList.toggle('over', type === 'dragover');
     if (type === 'drop') file(e.dataTransfer.files[0]);
@@ -89,16 +93,18 @@ for (const type of ['dragover', 'dragleave', 'drop']) {
 // Settings, in the form, in the URL's fragment and on the command line.
 
 const flags = { method: 'method', rank: 'k', loss: 'loss', levels: 'm', epsilon: 'eps', epochs: 'epochs', seed: 'seed' };
-const given = () => Object.fromEntries(Object.keys(flags).map((k) => [k, form[k].value.trim()]).filter(([k, v]) => v && !(k === 'loss' && v === 'auto')));
+/** plain returns the value of a field; a number is written as the command reads it, 10 in place of 1e1 and 010. */
+const plain = ({ type, value }) => (type === 'number' && value ? String(Number(value)) : value.trim());
+const given = () => Object.fromEntries(Object.keys(flags).map((k) => [k, plain(form[k])]).filter(([k, v]) => v && !(k === 'loss' && v === 'auto')));
 
 /** quoted returns a file name or a value as one word for a shell. */
-const quoted = (s) => (/^[\w@%+=:,./-]+$/.test(s) && !s.startsWith('-') ? s : `'${(s.startsWith('-') ? './' : '') + s.replaceAll("'", "'\\''")}'`);
+const quoted = (s) => (/^[\w@%+=:,./-]+$/.test(s) ? s : `'${s.replaceAll("'", "'\\''")}'`);
 
 function command() {
   const words = Object.entries(given()).map(([k, v]) => `-${flags[k]} ${v}`);
   if (now.table.missing) words.push('-missing');
   for (const [k, v] of Object.entries(now.layout)) words.push(v === true ? `-${k}` : `-${k} ${quoted(v)}`);
-  return `quantmf fit ${words.join(' ')} -o model.qmf ${quoted(now.name)}`;
+  return `quantmf fit ${words.join(' ')} -o model.qmf ${quoted(now.name.startsWith('-') ? `./${now.name}` : now.name)}`;
 }
 
 function options() {
@@ -124,6 +130,10 @@ async function settled() {
   guess?.abort();
   if (!now.table) return;
   $('command').textContent = command();
+  if (!form.checkValidity()) { // the browser says what is wrong, where it is
+    $('estimate').textContent = '';
+    return;
+  }
   try {
     const { rows, columns } = now.table.x;
     now.bytes = await (await loading).footprint({ rows, columns, ...options() });
@@ -166,15 +176,33 @@ async function estimated() {
   }
 }
 
-for (const [k, v] of new URLSearchParams(location.hash.slice(1))) {
-  if (flags[k]) form[k].value = v;
-  else if (k === 'transpose') $('transpose').checked = true;
-  else if (k === 'header') $('header').value = v;
-  else if (k === 'names') $('names-in').value = v;
+/** addressed takes the settings of the address; those that it does not have are the defaults. */
+function addressed() {
+  const of = new URLSearchParams(location.hash.slice(1));
+  for (const k of Object.keys(flags)) form[k].value = of.get(k) ?? '';
+  $('header').value = of.get('header') ?? '';
+  for (const select of [form.method, form.loss, $('header')]) if (select.selectedIndex < 0) select.selectedIndex = 0; // the default, and where there is no such choice
+  $('names-in').value = of.get('names') ?? '';
+  $('transpose').checked = of.has('transpose');
 }
+addressed();
+addEventListener('hashchange', () => {
+  if (!location.hash.includes('=')) return; // a link within the page
+  addressed();
+  settled();
+  if (now.file && JSON.stringify(layout()) !== JSON.stringify(now.layout)) take(now.name, now.file);
+});
 $('reading-of').open = Boolean(layout().header || layout().names);
 form.oninput = settled;
-$('copy').onclick = () => navigator.clipboard.writeText($('command').textContent).then(() => say('Copied.'), () => {});
+$('copy').onclick = async () => {
+  try {
+    await navigator.clipboard.writeText($('command').textContent);
+    say('Copied.');
+  } catch { // over plain http there is no clipboard
+    getSelection().selectAllChildren($('command'));
+    say('The command line is selected, to be copied by the keyboard.');
+  }
+};
 
 // Fits.
 
@@ -182,9 +210,11 @@ const phases = { choice: 'choosing the start', factors: 'first factors', maps: '
 
 /** told returns the message of an error of the package, with the names of the feature and the sample where it has a place. */
 function told(e, { features, samples } = now.table ?? {}) {
-  if (!features || !(e.row >= 0)) return e.message.replace(/^quantmf: /, '');
-  const place = [`feature ${features[e.row]}`, ...(e.column >= 0 ? [`sample ${samples[e.column]}`] : [])].join(', ');
-  return `${place}: ${e.problem ? `${short(e.value)}: ${e.problem}` : e.message}`;
+  const place = [];
+  if (e.row >= 0) place.push(`feature ${features[e.row]}`);
+  if ('row' in e && e.column >= 0) place.push(`sample ${samples[e.column]}`); // a TableError has columns of the file
+  if (place.length === 0) return e.message.replace(/^quantmf: /, '');
+  return `${place.join(', ')}: ${e.problem ? `${short(e.value)}: ${e.problem.replace(/; With.*/, '')}` : e.message}`; // the page has no options of Go
 }
 
 const bar = seldom(100, (done) => ($('progress').value = done));
@@ -249,30 +279,43 @@ function judged(trials) {
   return { best, take: trials.find((t) => apart(t)[0] <= apart(t)[1]) };
 }
 
-form.onsubmit = (e) => {
-  e.preventDefault();
-  const seen = [];
-  const method = form.method.value;
-  const measure = method === 'bqmf' ? 'negative evidence' : 'loss';
+/** course draws the losses of a fit after each epoch, [epoch, loss]. */
+function course(method, all) {
   $('losses').querySelector('figcaption').textContent = method === 'bqmf' ? 'What the model does not explain after each epoch (negative evidence, nats a cell). Lower is better.'
     : `How far the model is from X after each epoch: the mean divergence of a cell. Epoch 0 is the start. Lower is better.${method === 'qmf' ? ' Between the first and the last epoch each feature counts as it was when it was visited, and large first steps can raise the loss for a while.' : ''}`;
+  losses('losses', all, 'epoch', method === 'bqmf' ? 'negative evidence' : 'loss');
+}
+
+form.onsubmit = (e) => {
+  e.preventDefault();
   work(async (q, signal, heard) => {
-    const course = seldom(250, (all) => signal.aborted || losses('losses', all, 'epoch', measure));
     const { table: t } = now;
     const line = command();
-    const model = await q.fit(t.x, options(), {
-      signal,
-      onProgress: (p) => {
-        heard(p);
-        if (p.phase === 'epochs') {
-          seen.push([p.epoch, p.loss]);
-          course(seen);
-        }
-      },
-    });
-    if (now.table !== t) return;
-    course.now(Array.from(model.history, (v, i) => [i, v]));
-    await show(model, line, signal);
+    const all = options();
+    const seen = [];
+    let ended = false;
+    const drawn = seldom(250, () => ended || signal.aborted || course(all.method, seen));
+    const shown = (model) => course(model.method, Array.from(model.history, (v, i) => [i, v]));
+    let model;
+    try {
+      model = await q.fit(t.x, all, {
+        signal,
+        onProgress: (p) => {
+          heard(p);
+          if (p.phase === 'epochs') {
+            seen.push([p.epoch, p.loss]);
+            drawn();
+          }
+        },
+      });
+      ended = true;
+      if (now.table !== t) return;
+      shown(model);
+      await show(model, line, signal);
+    } finally {
+      ended = true;
+      if (now.table === t && now.model && now.model !== model) shown(now.model); // a fit that failed or was cancelled leaves the last result
+    }
   });
 };
 $('cancel').onclick = () => now.stop?.abort();
@@ -299,8 +342,10 @@ $('choose').onclick = () =>
 
 // Groups and new samples.
 
-$('labels').onchange = async (e) => {
-  const f = e.target.files[0];
+// What has been read is for the table and the model that were there, unless another file was chosen or they have gone, which empties
+// the field.
+$('labels').onchange = async ({ target: field }) => {
+  const f = field.files[0];
   if (!f) return;
   fail('');
   $('labelled').textContent = '';
@@ -308,35 +353,33 @@ $('labels').onchange = async (e) => {
     const { features, samples } = now.table;
     const text = await f.text();
     const g = await (await loading).groups(text, { features, samples, name: f.name });
+    if (field.files[0] !== f) return;
     now.groups = { ...g, text, name: f.name };
     if (now.model) colour();
     $('labelled').textContent = [g.samples ? `${counted(g.samples.names.length, 'group')} of samples` : 'no sample has a group', ...g.warnings].join('; ');
   } catch (error) {
-    fail(error.message, 'labels-problem');
+    if (field.files[0] === f) fail(error.message, 'labels-problem');
   }
 };
 
-$('new').onchange = async (e) => {
-  const f = e.target.files[0];
+$('new').onchange = async ({ target: field }) => {
+  const f = field.files[0];
   if (!f) return;
   fail('');
   $('placed').textContent = '';
+  const { features } = now.table;
   let t;
   try {
     t = await (await loading).read(f, { name: f.name, ...now.layout });
-    await place(t, f.name);
+    if (field.files[0] === f) await place(t, f);
   } catch (error) {
-    fail(told(error, { features: now.table?.features, samples: t?.samples }), 'new-problem');
+    if (field.files[0] === f) fail(told(error, { features, samples: t?.samples }), 'new-problem');
   }
 };
 
 downloads(loading);
 
 settled();
-loading.then((q) => {
-  now.vectors = q.vectors;
-  document.documentElement.dataset.ready = 'true';
-});
 
 // sw.js keeps the page's files for use without a network. A new version waits until the user asks for it.
 if (navigator.serviceWorker) {

@@ -131,7 +131,7 @@ export async function show(model, command, signal) {
   const parts = [
     ['', () => {
       Object.assign(now, { model, command, fitted, uv, placed: undefined });
-      $('placed').textContent = '';
+      $('placed').textContent = $('new').value = '';
       document.querySelector('[data-save=placed]').disabled = true;
       document.querySelector('[data-save=filled]').disabled = !t.missing;
       $('result').hidden = false;
@@ -269,19 +269,28 @@ for (const b of document.querySelectorAll('[data-zoom]')) b.onclick = () => ({ i
 
 // New samples.
 
-/** place computes the coordinates of the samples of a table, whose features are found by name where both tables have names. */
-export async function place(t, name) {
-  const at = new Map(t.features.map((feature, i) => [feature, i]));
-  const { features } = now.table;
-  const rows = now.table.namedFeatures && t.namedFeatures ? features.map((feature) => at.get(feature)) : features.map((_, i) => i);
-  const lost = rows.indexOf(undefined);
-  if (lost >= 0) throw new Error(`${name}: there is no feature ${features[lost]}, which the model has`);
-  if (t.x.rows < rows.length) throw new Error(`${name}: ${t.x.rows} features, and the model has ${rows.length}`);
+/** place computes the coordinates of the samples of a table that was read from a file. Where both tables have names, features are found by
+ * name, as the command finds them: the first of a name is the model's first of that name, and so on. */
+export async function place(t, file) {
+  const { table: { features, namedFeatures }, model } = now;
+  const of = (what) => new Error(`${file.name}: ${what}`);
+  let rows = features.map((_, i) => i);
+  if (namedFeatures && t.namedFeatures) {
+    const at = new Map();
+    t.features.forEach((feature, i) => at.has(feature) ? at.get(feature).push(i) : at.set(feature, [i]));
+    for (const all of at.values()) all.reverse();
+    rows = features.map((feature) => at.get(feature)?.pop());
+    const lost = rows.indexOf(undefined);
+    if (lost >= 0) throw of(`there is no feature ${features[lost]}, which the model has`);
+  } else if (t.x.rows !== rows.length) throw of(`${counted(t.x.rows, 'feature')}, and the model has ${rows.length}`);
   const n = t.x.columns;
   const data = new Float64Array(rows.length * n);
   rows.forEach((r, i) => data.set(t.x.data.subarray(r * n, (r + 1) * n), i * n));
-  now.placed = { v: await now.model.transform({ rows: rows.length, columns: n, data }), samples: t.samples };
-  $('placed').textContent = `${counted(n, 'sample')} placed: rings in the figure.`;
+  const v = await model.transform({ rows: rows.length, columns: n, data });
+  if ($('new').files[0] !== file) return; // another one was chosen, or another model has come
+  now.placed = { v, samples: t.samples };
+  const more = t.x.rows - rows.length;
+  $('placed').textContent = `${counted(n, 'sample')} placed: rings in the figure.${more ? ` ${counted(more, 'feature')} of the file that the model does not have ${more === 1 ? 'is' : 'are'} left out.` : ''}`;
   document.querySelector('[data-save=placed]').disabled = false;
   drawSamples();
 }
