@@ -1389,7 +1389,7 @@ func slowScore(m *BQMF, x Mat) (score float64) {
 			if step == 2 {
 				break
 			}
-			off := 30.0
+			off := 60.0 // with the pseudo-cells of ρ
 			for i, y := range y {
 				if y == y {
 					off += p.Tau[i] * y * y
@@ -1401,7 +1401,7 @@ func slowScore(m *BQMF, x Mat) (score float64) {
 					}
 				}
 			}
-			rho = min(max((seen+30)/off/p.Unit, 1.0/20), 20)
+			rho = min(max((seen+60)/off/p.Unit, 1.0/20), 20)
 		}
 		mean, z := make([]float64, p.D), make([]float64, p.D)
 		for i, y := range y {

@@ -188,12 +188,12 @@ func (s *slow) completed(gamma float64) (unit float64) {
 	add(both, 1, ofS)
 	unit = 1
 	for j, v := range s.v {
-		off, variance := 30.0, inner(v, times(ofS, v))+trace(both, s.c[j])
+		off, variance := float64(rhoCells), inner(v, times(ofS, v))+trace(both, s.c[j])
 		for i, t := range s.tau {
 			e := y[i*n+j] - inner(s.u[i], v)
 			off += t * e * e
 		}
-		s.rho[j] = (cols[j] + 30) / (off + cols[j]/float64(d)*variance)
+		s.rho[j] = (cols[j] + rhoCells) / (off + cols[j]/float64(d)*variance)
 		unit *= math.Pow(s.rho[j], 1/float64(n))
 	}
 	lastV := s.v
