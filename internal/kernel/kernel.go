@@ -434,6 +434,9 @@ func ListOf(runs, lists int) int { return 4*runs + 2*lists }
 // and v: AVX2 leaves them out.
 func RatioDotsRuns(g, r, u, v []float64, runs Runs, stride int, low float64, k int) {
 	c := runs.begin(r, u, v, stride)
+	if runs.none() {
+		return
+	}
 	ratioDotsRuns(g[c:], r[:len(runs.X)], u[c:], v[c:], runs.X, runs.Cols, runs.List, stride, low, k-c)
 	if c > 0 {
 		eachRun(runs.List, func(row, at, cells, rest int) {
@@ -446,6 +449,9 @@ func RatioDotsRuns(g, r, u, v []float64, runs Runs, stride int, low float64, k i
 // logarithm of elem.RoughLog2, and to acc, 0 from component k on, as [AccumulateAt] does.
 func RatioAccumulateRuns(acc, r, logs, u, v []float64, runs Runs, stride int, low float64, k int) {
 	c := runs.begin(r, u, v, stride)
+	if runs.none() {
+		return
+	}
 	ratioAccumulateRuns(acc[c:], r[:len(runs.X)], logs, u[c:], v[c:], runs.X, runs.Cols, runs.List, stride, low, k-c)
 	if c > 0 {
 		eachRun(runs.List, func(row, at, cells, rest int) {
@@ -453,6 +459,9 @@ func RatioAccumulateRuns(acc, r, logs, u, v []float64, runs Runs, stride int, lo
 		})
 	}
 }
+
+// none tells whether there is no run, which the assembly does not look for before it begins with the first.
+func (s Runs) none() bool { return s.List[1] == 0 }
 
 // begin fills r with the products of the components before the last span, whose number it returns.
 func (s Runs) begin(r, u, v []float64, stride int) (c int) {
