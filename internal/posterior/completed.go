@@ -29,7 +29,6 @@ package posterior
 import (
 	"math"
 
-	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 )
@@ -275,7 +274,6 @@ func (c *completed) noiseV(rhs, fit, gram, all []float64) {
 	for h := range own {
 		kernel.Dots(own[h:h+1], half[h*kp:(h+1)*kp], c.e[h*kp:(h+1)*kp])
 	}
-	mean := 0.0
 	for j := range c.N {
 		square, variance := c.squares[j], 0.0
 		for h := range k {
@@ -287,13 +285,9 @@ func (c *completed) noiseV(rhs, fit, gram, all []float64) {
 			variance += own[h] / (1 + float64(c.rho[j]*l))
 		}
 		count := float64(c.Cols[j].Count)
-		c.logC[j] = (count + rhoCells) / (max(square, 0) + float64(count/float64(c.D)*variance) + rhoCells)
-		mean += elem.Log(c.logC[j]) / float64(c.N)
+		c.Rho[j] = (count + rhoCells) / (max(square, 0) + float64(count/float64(c.D)*variance) + rhoCells)
 	}
-	c.Unit = elem.Exp(mean)
-	for j, r := range c.logC {
-		c.Rho[j] = min(max(r/c.Unit, 1.0/rhoMost), rhoMost)
-	}
+	c.unitRho()
 }
 
 // turn changes the coordinates of V as Fit.turn does.
@@ -346,23 +340,7 @@ func (c *completed) stepU() {
 	all, gram := make([]float64, k*kp), make([]float64, k*kp) // Σ_j ρ_j C_j, Σ_j ρ_j v_j v_jᵀ
 	c.spread(all, c.e, c.lambda, c.rho, func(j int) float64 { return c.Rho[j] })
 	c.grams(gram, c.V, c.scaled)
-	both, root := make([]float64, k*kp), make([]float64, k)
-	add(both, all)
-	add(both, gram)
-	for h, a := range c.Alpha {
-		root[h] = 1 / math.Sqrt(a)
-	}
-	for r := range k {
-		for h := range k {
-			both[r*kp+h] *= root[r] * root[h]
-		}
-	}
-	c.mu, c.w = jacobi(both, k, kp, c.off)
-	for r := range k {
-		for h, s := range root {
-			c.w[r*kp+h] *= s
-		}
-	}
+	c.basis(all, gram)
 	flipped := transposed(c.w, k, kp)
 	cross := make([]float64, k*kp)
 	c.grams(cross, c.scaled, c.lastV) // Σ_j (last v_j) ρ_j v_jᵀ
@@ -421,10 +399,37 @@ func (c *completed) stepU() {
 	if c.stopped() {
 		return
 	}
-	clear(gram)
-	c.spread(gram, c.w, c.mu, c.tau, func(int) float64 { return 1 })
-	for h := range k {
-		c.sizes[h] = gram[h*kp+h]
+	c.diagonalU()
+}
+
+// basis fills W and μ, given Σ_j ρ_j C_j and Σ_j ρ_j v_j v_jᵀ.
+func (c *completed) basis(all, gram []float64) {
+	k, kp := c.K, c.kp
+	h, root := make([]float64, k*kp), make([]float64, k)
+	add(h, all)
+	add(h, gram)
+	for r, a := range c.Alpha {
+		root[r] = 1 / math.Sqrt(a)
+	}
+	for r := range k {
+		for s := range k {
+			h[r*kp+s] *= root[r] * root[s]
+		}
+	}
+	c.mu, c.w = jacobi(h, k, kp, c.off)
+	for r := range k {
+		for s, t := range root {
+			c.w[r*kp+s] *= t
+		}
+	}
+}
+
+// diagonalU fills sizes with the diagonal of Σ_i B_i.
+func (c *completed) diagonalU() {
+	sum := make([]float64, c.K*c.kp)
+	c.spread(sum, c.w, c.mu, c.tau, func(int) float64 { return 1 })
+	for h := range c.K {
+		c.sizes[h] = sum[h*c.kp+h]
 	}
 	for i := range c.D {
 		for h, u := range c.rowU(i) {

@@ -493,16 +493,9 @@ func (f *Fit) stepV(t int) {
 			for c := range k {
 				dot += float64(f.V[c*np+j] * rhs[c*np+j])
 			}
-			f.logC[j] = (float64(f.Cols[j].Count) + rhoCells) / (max(f.squares[j]-2*dot+e[0], 0) + rhoCells)
+			f.Rho[j] = (float64(f.Cols[j].Count) + rhoCells) / (max(f.squares[j]-2*dot+e[0], 0) + rhoCells)
 		})
-		mean := 0.0
-		for _, r := range f.logC { // ρ before it is brought to a geometric mean of 1
-			mean += elem.Log(r) / float64(f.N)
-		}
-		f.Unit = elem.Exp(mean)
-		for j, r := range f.logC {
-			f.Rho[j] = min(max(r/f.Unit, 1.0/rhoMost), rhoMost)
-		}
+		f.unitRho()
 	}
 	f.pool.Do(f.N, func(w, j int) {
 		if f.stopped() {
@@ -523,6 +516,18 @@ func (f *Fit) stepV(t int) {
 	})
 	if !f.stopped() {
 		f.BV, f.grams = f.grams, f.BV
+	}
+}
+
+// unitRho brings ρ to a geometric mean of 1, and then within [1/rhoMost, rhoMost].
+func (f *Fit) unitRho() {
+	mean := 0.0
+	for _, r := range f.Rho {
+		mean += elem.Log(r) / float64(f.N)
+	}
+	f.Unit = elem.Exp(mean)
+	for j, r := range f.Rho {
+		f.Rho[j] = min(max(r/f.Unit, 1.0/rhoMost), rhoMost)
 	}
 }
 
