@@ -61,7 +61,7 @@ type Table struct {
 	C     *Curve
 	y, x  []float64
 	low   float64
-	scale float64
+	rate  float64              // buckets for each unit of w
 	start [tableSize + 1]int32 // the last knot of the buckets before
 }
 
@@ -74,9 +74,9 @@ func (t *Table) Load(c *Curve, mass bool) {
 		t.y, t.x = c.MassY, c.MassX
 	}
 	k := len(t.y)
-	t.low, t.scale = t.y[0], 0
+	t.low, t.rate = t.y[0], 0
 	if k > 1 {
-		t.scale = tableSize / (t.y[k-1] - t.y[0])
+		t.rate = tableSize / (t.y[k-1] - t.y[0])
 	}
 	at := 0
 	for b := range t.start {
@@ -89,7 +89,7 @@ func (t *Table) Load(c *Curve, mass bool) {
 
 // bucket is non-decreasing in w.
 func (t *Table) bucket(w float64) int {
-	b := (w - t.low) * t.scale
+	b := (w - t.low) * t.rate
 	if !(b > 0) {
 		return 0
 	}
@@ -460,18 +460,16 @@ type predicted struct {
 	j int
 }
 
-// block is a block of the isotonic regression: the cells of order from the from-th to the next block, mass of them, and the
-// mean to of their x.
+// block is a block of the isotonic regression: count cells of order, from the from-th on, and the mean to of their x.
 type block struct {
-	from     int
-	mass, to float64
+	from      int
+	count, to float64
 }
 
-// Sums are what Pool takes of a row: weighted sums of squares and products of x and leave-one-out p about their means, in
-// the unit of the row.
+// Sums are what Pool takes of a row: weighted sums of products and squares of x and leave-one-out p, in the unit of the row.
 type Sums struct {
-	cov, variance, spread float64 // of x and p, of p; the mean square of x
-	cells, unit           float64 // the number of visible cells; the unit
+	xp, pp, xx  float64 // Σ w dx dp, Σ w dp², and the mean of w dx², dx and dp being from the means
+	cells, unit float64 // the number of visible cells; the unit
 }
 
 // Residual adds what a visible cell of the row, x and y = g(x), says of the levels, given the mean and
@@ -569,9 +567,9 @@ func (l *Learner) affine(c *Curve, unit float64, relative bool) Sums {
 	sums := Sums{cells: n, unit: unit}
 	for j, x := range l.X {
 		dx, dp := (x-c.MeanX)/unit, (l.P[j]-c.MeanP)/unit
-		sums.cov += float64(l.weights[j] * float64(dx*dp))
-		sums.variance += float64(l.weights[j] * float64(dp*dp))
-		sums.spread += float64(l.weights[j]*float64(dx*dx)) / n
+		sums.xp += float64(l.weights[j] * float64(dx*dp))
+		sums.pp += float64(l.weights[j] * float64(dp*dp))
+		sums.xx += float64(l.weights[j]*float64(dx*dx)) / n
 	}
 	return sums
 }
@@ -600,8 +598,8 @@ func (l *Learner) isotonic() {
 		b := block{at, float64(end - at), sum / float64(end-at)}
 		for k := len(l.blocks) - 1; k >= 0 && l.blocks[k].to >= b.to; k-- {
 			before := l.blocks[k]
-			b.to += float64((before.to - b.to) * (before.mass / (b.mass + before.mass)))
-			b.mass += before.mass
+			b.to += float64((before.to - b.to) * (before.count / (b.count + before.count)))
+			b.count += before.count
 			b.from = before.from
 			l.blocks = l.blocks[:k]
 		}
@@ -632,7 +630,7 @@ func (l *Learner) knots(c *Curve) {
 		for _, cell := range l.order[b.from:end] {
 			middle += cell.p / float64(end-b.from)
 		}
-		drawn := b.to + float64((middle-b.to)*(StepCells/(b.mass+StepCells)))
+		drawn := b.to + float64((middle-b.to)*(StepCells/(b.count+StepCells)))
 		if k == 0 && middle > lo {
 			put(lo, drawn+(lo-middle))
 		}
@@ -647,9 +645,9 @@ func (l *Learner) knots(c *Curve) {
 func Pool(curves []*Curve, rows []Sums) {
 	cov, variance, cells := 0.0, 0.0, 0.0
 	for _, s := range rows {
-		if s.spread > 0 {
-			cov += s.cov / s.spread
-			variance += s.variance / s.spread
+		if s.xx > 0 {
+			cov += s.xp / s.xx
+			variance += s.pp / s.xx
 		}
 		cells += s.cells
 	}
@@ -675,8 +673,8 @@ func Pool(curves []*Curve, rows []Sums) {
 		}
 		mean := c.MeanP / s.unit
 		c.Slope = pooled
-		if s.variance > 1e-9*max(float64(mean*mean), 1e-12) {
-			c.Slope = max((float64(s.cov/s.variance*s.cells)+float64(slopeCells*pooled))/(s.cells+slopeCells), 0)
+		if s.pp > 1e-9*max(float64(mean*mean), 1e-12) {
+			c.Slope = max((float64(s.xp/s.pp*s.cells)+float64(slopeCells*pooled))/(s.cells+slopeCells), 0)
 		}
 	}
 }

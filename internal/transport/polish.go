@@ -26,16 +26,16 @@ import (
 // c_j, in contrast, sums a whole column, and loses all that is below u of it.
 func (r *dual) polish(given, targets []float64, out Outcome, most int) Outcome {
 	m := r.m
-	cut, share, d := r.start[:m-1], r.tau[:m-1], r.dir
+	cut, excess, d := r.start[:m-1], r.tau[:m-1], r.dir
 	r.arrange()
-	holder := r.holders(share, given, targets)
+	holder := r.holders(excess, given, targets)
 	position := make([]int, r.n)
 	for p, i := range r.perm[:r.n] {
 		position[i] = p
 	}
 	before := math.Inf(1)
 	for range 4 {
-		copy(cut, share)
+		copy(cut, excess)
 		r.cuts(cut, holder, position)
 		worst := 0.0
 		last := 0.0
@@ -68,9 +68,9 @@ func (r *dual) polish(given, targets []float64, out Outcome, most int) Outcome {
 	return out
 }
 
-// holders returns the place k, in order, of the sample that holds the mass of each boundary, and fills share with A_k-B_J.
+// holders returns the place k, in order, of the sample that holds the mass of each boundary, and fills excess with A_k-B_J.
 // Both are sums of the weights as given; nil: all are 1.
-func (r *dual) holders(share, given, targets []float64) []int {
+func (r *dual) holders(excess, given, targets []float64) []int {
 	weight := func(w []float64, i int) float64 {
 		if w == nil {
 			return 1
@@ -84,7 +84,7 @@ func (r *dual) holders(share, given, targets []float64) []int {
 	for j := range r.m {
 		totalB = totalB.Plus(weight(targets, j))
 	}
-	holder := make([]int, len(share))
+	holder := make([]int, len(excess))
 	p := -1
 	for J := range holder {
 		sumB = sumB.Plus(weight(targets, J))
@@ -94,7 +94,7 @@ func (r *dual) holders(share, given, targets []float64) []int {
 			sumA = sumA.Plus(weight(given, int(r.perm[p])))
 		}
 		holder[J] = p
-		share[J] = sumA.Times(totalB).Minus(edge) / totalA.Times(totalB).Float64()
+		excess[J] = sumA.Times(totalB).Minus(edge) / totalA.Times(totalB).Float64()
 	}
 	return holder
 }
