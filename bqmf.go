@@ -154,10 +154,10 @@ func runBQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*BQMF, er
 	if past.from != nil {
 		first = past.from.restart
 	}
-	for run := first; run < len(strengths); run++ {
-		s := &strengthFit{bqmfFit: f, which: run}
+	for which := first; which < len(strengths); which++ {
+		s := &strengthFit{bqmfFit: f, which: which}
 		var from *saved
-		if past.from != nil && run == first {
+		if past.from != nil && which == first {
 			from = past.from
 		}
 		err := s.run(past.state, from)
@@ -166,7 +166,7 @@ func runBQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*BQMF, er
 		}
 		if err != nil {
 			if f.best == nil {
-				f.best = f.model(nil, run)
+				f.best = f.model(nil, which)
 			}
 			return f.best, err
 		}
@@ -494,9 +494,9 @@ func (f *bqmfFit) heldMean(m *BQMF) float64 {
 }
 
 // model returns the model of a posterior, its maps without corrections. A nil of stands for a posterior that knows nothing.
-func (f *bqmfFit) model(of func(rows []int, d int) *posterior.Posterior, run int) *BQMF {
+func (f *bqmfFit) model(of func(rows []int, d int) *posterior.Posterior, which int) *BQMF {
 	d, n := f.x.Rows, f.x.Cols
-	m := &BQMF{Strength: strengths[run], curves: slices.Clone(f.curves), LeaveOneOut: math.MaxFloat64}
+	m := &BQMF{Strength: strengths[which], curves: slices.Clone(f.curves), LeaveOneOut: math.MaxFloat64}
 	m.loss, m.missing = f.loss, f.missing
 	for i := range m.curves {
 		m.plain(i)
@@ -550,8 +550,8 @@ var floors = [...]float64{1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.2}
 
 // finish makes the model of a posterior, its maps learnt from leave-one-out
 // predictions. When the context ends, the maps not yet learnt are without corrections.
-func (f *bqmfFit) finish(of func(rows []int, d int) *posterior.Posterior, run int) *BQMF {
-	m := f.model(of, run)
+func (f *bqmfFit) finish(of func(rows []int, d int) *posterior.Posterior, which int) *BQMF {
+	m := f.model(of, which)
 	stopped := func() bool { return f.ctx.Err() != nil }
 	if !stopped() {
 		m.post.Near = m.post.Neighbours(f.data, f.active, f.pool, stopped)
@@ -564,7 +564,7 @@ func (f *bqmfFit) finish(of func(rows []int, d int) *posterior.Posterior, run in
 		return m
 	}
 	loss, factors, corrected := f.learn(m, false)
-	if run == 0 && f.held == nil && f.ctx.Err() == nil {
+	if which == 0 && f.held == nil && f.ctx.Err() == nil {
 		f.mark = max(f.mark, min(factors, limit.Moment))
 		const raceLeft = 0.85
 		if corrected < raceLeft*factors {
@@ -583,8 +583,8 @@ const glanceRows = 8
 
 // glance returns the leave-one-out loss of the factors alone over some 100 rows, evenly spread, or over all rows where they
 // are fewer than 200. 0 when the context ends.
-func (f *bqmfFit) glance(fit *posterior.Fit, run int) float64 {
-	_, loss, _ := f.learn(f.model(fit.Lend, run), true)
+func (f *bqmfFit) glance(fit *posterior.Fit, which int) float64 {
+	_, loss, _ := f.learn(f.model(fit.Lend, which), true)
 	if f.ctx.Err() != nil {
 		return 0
 	}
